@@ -1,0 +1,117 @@
+package gnn
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Kind is a model family.
+type Kind string
+
+// The four models (DESIGN.md 3).
+const (
+	GCN  Kind = "gcn"
+	SAGE Kind = "sage"
+	GIN  Kind = "gin"
+	GAT  Kind = "gat"
+)
+
+// Kinds lists all models in the order in which tables show them.
+var Kinds = []Kind{GCN, SAGE, GIN, GAT}
+
+// Config describes a model.
+type Config struct {
+	Kind    Kind
+	Layers  int     // number of convolutions, ≥ 1
+	Hidden  int     // total width of every hidden layer (all heads together), ≥ 1; unused with one layer
+	In      int     // input features per vertex
+	Out     int     // classes or labels
+	Heads   int     // GAT only: heads per layer; Hidden must be a multiple of it
+	Dropout float64 // probability of dropping, [0, 1)
+	Multi   bool    // multi-label: BCE with logits and micro-F1 in place of cross-entropy and accuracy
+	Seed    uint64  // initial weights and dropout
+}
+
+// Validate reports everything that is wrong with c.
+func (c Config) Validate() error {
+	var errs []error
+	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
+	switch c.Kind {
+	case GCN, SAGE, GIN, GAT:
+	default:
+		bad("model %q is not one of gcn, sage, gin, gat", c.Kind)
+	}
+	if c.Layers < 1 || c.Layers > 64 {
+		bad("layers %d is not in [1, 64]", c.Layers)
+	}
+	if c.Layers > 1 && (c.Hidden < 1 || c.Hidden > 1<<20) {
+		bad("hidden width %d is not in [1, 1048576]", c.Hidden)
+	}
+	if c.In < 1 {
+		bad("input width %d is below 1", c.In)
+	}
+	if c.Out < 1 {
+		bad("number of classes %d is below 1", c.Out)
+	}
+	if c.Kind == GAT {
+		if c.Heads < 1 {
+			bad("heads %d is below 1", c.Heads)
+		} else if c.Layers > 1 && c.Hidden%c.Heads != 0 {
+			bad("hidden width %d is not a multiple of %d heads", c.Hidden, c.Heads)
+		}
+	}
+	if !(c.Dropout >= 0 && c.Dropout < 1) {
+		bad("dropout %g is not in [0, 1)", c.Dropout)
+	}
+	return errors.Join(errs...)
+}
+
+// Width returns the input and output width of a layer, 0 ≤ layer < Layers.
+func (c Config) Width(layer int) (in, out int) {
+	in, out = c.Hidden, c.Hidden
+	if layer == 0 {
+		in = c.In
+	}
+	if layer == c.Layers-1 {
+		out = c.Out
+	}
+	return in, out
+}
+
+// OptimizerKind is an update rule.
+type OptimizerKind string
+
+// The update rules.
+const (
+	Adam  OptimizerKind = "adam"  // weight decay as L2 (torch.optim.Adam)
+	AdamW OptimizerKind = "adamw" // weight decay decoupled
+	SGD   OptimizerKind = "sgd"
+)
+
+// Optimizer is an update rule with its settings. Betas are 0.9 and 0.999, eps 1e-8.
+type Optimizer struct {
+	Kind        OptimizerKind
+	LR          float64 // > 0
+	WeightDecay float64 // ≥ 0
+	AMSGrad     bool    // Adam and AdamW only
+}
+
+// Validate reports everything that is wrong with o.
+func (o Optimizer) Validate() error {
+	var errs []error
+	switch o.Kind {
+	case Adam, AdamW, SGD:
+	default:
+		errs = append(errs, fmt.Errorf("optimizer %q is not one of adam, adamw, sgd", o.Kind))
+	}
+	if !(o.LR > 0) || o.LR > 1e6 {
+		errs = append(errs, fmt.Errorf("learning rate %g is not positive and finite", o.LR))
+	}
+	if !(o.WeightDecay >= 0) || o.WeightDecay > 1e6 {
+		errs = append(errs, fmt.Errorf("weight decay %g is negative or not finite", o.WeightDecay))
+	}
+	if o.AMSGrad && o.Kind == SGD {
+		errs = append(errs, errors.New("amsgrad needs adam or adamw"))
+	}
+	return errors.Join(errs...)
+}

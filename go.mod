@@ -1,0 +1,3 @@
+module capgnn
+
+go 1.26

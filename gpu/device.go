@@ -1,0 +1,165 @@
+package gpu
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Kind names a backend.
+type Kind string
+
+// The backends of DESIGN.md 4.
+const (
+	CPU  Kind = "cpu"
+	CUDA Kind = "cuda"
+	Sim  Kind = "sim"
+)
+
+// Info describes a device. It does not change while the device is open.
+type Info struct {
+	Name    string // as the user wrote it: "cpu:0", "cuda:1"
+	Kind    Kind
+	Model   string // marketing name of the hardware; devices of one model count as equal
+	UUID    string // stable identity of the hardware, used by profiles
+	Variant string // what decides the last bits besides Model: instruction set, architecture, BLAS version
+	Threads int    // CPU threads of the device, 0 for GPUs
+	Budget  Bytes  // memory this process may allocate on the device
+	Total   Bytes  // memory the device has
+}
+
+// Memory is a device's allocation state.
+type Memory struct {
+	Used      Bytes
+	HighWater Bytes
+	Budget    Bytes
+}
+
+// Device is one machine that runs operations: a CPU share, a GPU or a simulation of one.
+type Device interface {
+	Info() Info
+	// Alloc returns a block of at least n bytes, aligned for any element type and kernel (64 bytes or more). The content
+	// is undefined. name says what the block is for in errors and plans. Fails with *OutOfMemory.
+	Alloc(n Bytes, name string) (Buffer, error)
+	// Memory returns the current use; safe from any goroutine.
+	Memory() Memory
+	// NewQueue returns an empty queue. name appears in faults.
+	NewQueue(name string) Queue
+	// Close waits for all queues and releases everything. Buffers and queues are invalid afterwards.
+	Close() error
+}
+
+// Queue runs operations in order. A Queue is used by one goroutine at a time.
+type Queue interface {
+	Ops
+	// Upload copies src to dst from byte off on: host to device. Counted as H2D.
+	Upload(dst Buffer, off Bytes, src []byte)
+	// Download copies len(dst) bytes of src from byte off on: device to host. Counted as D2H.
+	Download(dst []byte, src Buffer, off Bytes)
+	// Record returns an event that fires when everything enqueued so far has run.
+	Record() Event
+	// Wait delays everything enqueued later until ev has fired. ev may come from any device of the process.
+	Wait(ev Event)
+	// Sync blocks until everything enqueued has run and returns the queue's first fault, if any.
+	Sync() error
+	// Usage returns what the queue has done since it was made. Exact after Sync.
+	Usage() Usage
+}
+
+// Event marks a point in a queue.
+type Event interface {
+	// Done is closed when the event has fired.
+	Done() <-chan struct{}
+}
+
+// PeerCopier is implemented by queues that can copy straight from another device's memory.
+type PeerCopier interface {
+	// CanCopyFrom reports whether this queue's device reaches the memory of src.
+	CanCopyFrom(src Device) bool
+	// CopyFrom copies src, in the memory of another device, to dst in this queue's: dst[i][j] = src[i][j].
+	// Shapes and dtypes are equal. Counted as peer traffic of this queue.
+	CopyFrom(dst, src Matrix)
+}
+
+// Phase classifies where a queue's time goes.
+type Phase uint8
+
+// Phases of Usage.Time.
+const (
+	PhaseAggregation Phase = iota // products with graph adjacency (SpMM, GAT edges)
+	PhaseMM                       // dense products, and sparse features times weights
+	PhaseTransfer                 // Upload, Download, CopyFrom
+	PhaseWait                     // blocked in Wait
+	PhaseReduce                   // Axpby and optimiser steps
+	PhaseOther                    // everything else
+	PhaseCount
+)
+
+func (p Phase) String() string {
+	return [...]string{"aggregation", "mm", "transfer", "wait", "reduce", "other"}[p]
+}
+
+// Usage is what a queue has done: time per phase, bytes per route, and aggregation work.
+type Usage struct {
+	Time [PhaseCount]time.Duration
+	// H2D, D2H and Peer are bytes counted by the copy routine itself.
+	H2D, D2H, Peer Bytes
+	// SpMM is the sum of stored entries × columns over all Aggregate and GAT operations.
+	SpMM int64
+}
+
+// Add returns u + v.
+func (u Usage) Add(v Usage) Usage {
+	for p := range u.Time {
+		u.Time[p] += v.Time[p]
+	}
+	u.H2D += v.H2D
+	u.D2H += v.D2H
+	u.Peer += v.Peer
+	u.SpMM += v.SpMM
+	return u
+}
+
+// Sub returns u - v.
+func (u Usage) Sub(v Usage) Usage {
+	for p := range u.Time {
+		u.Time[p] -= v.Time[p]
+	}
+	u.H2D -= v.H2D
+	u.D2H -= v.D2H
+	u.Peer -= v.Peer
+	u.SpMM -= v.SpMM
+	return u
+}
+
+// OutOfMemory is returned by Alloc when a request exceeds the device's budget.
+type OutOfMemory struct {
+	Device string
+	Name   string // what the block was for
+	Need   Bytes  // size of the request
+	Have   Bytes  // what was left
+}
+
+func (e *OutOfMemory) Error() string {
+	return fmt.Sprintf("%s: allocate %q: needs %d bytes, %d left", e.Device, e.Name, e.Need, e.Have)
+}
+
+// Errors that callers branch on.
+var (
+	// ErrNoDevice: the device does not exist or its driver is missing.
+	ErrNoDevice = errors.New("no such device")
+	// ErrDeviceLost: the device stopped answering.
+	ErrDeviceLost = errors.New("device lost")
+)
+
+// Fault is the error of a queue: the first operation that went wrong.
+type Fault struct {
+	Device, Queue, Op string
+	Err               error
+}
+
+func (f *Fault) Error() string {
+	return fmt.Sprintf("%s: queue %s: %s: %v", f.Device, f.Queue, f.Op, f.Err)
+}
+
+func (f *Fault) Unwrap() error { return f.Err }

@@ -1,0 +1,270 @@
+package gpu
+
+// Ops is the closed list of operations that every backend implements (DESIGN.md 4). Operations are added by a decision
+// record with conformance cases.
+//
+// Notation in the loops: i is a row, j a column; sums run in float32 with any blocking that depends on shapes only, unless
+// said otherwise. An argument that is empty (its zero value) is left out of the formula. Destinations never alias sources
+// unless the comment allows it. All Matrix arguments are FP32 unless "any dtype" is said. Rows or columns may be 0: the
+// operation then does nothing but what the empty loop does.
+type Ops interface {
+	// Fill: m[i][j] = v.
+	Fill(m Matrix, v float32)
+	// Copy: dst[i][j] = src[i][j], converted (any dtype; to BF16 rounds to nearest even).
+	Copy(dst, src Matrix)
+	// Transpose: dst[j][i] = src[i][j].
+	Transpose(dst, src Matrix)
+	// Axpby: dst[i][j] = a·src[i][j] + b·dst[i][j]; with b = 0, dst is not read.
+	Axpby(dst Matrix, a float32, src Matrix, b float32)
+	// ScaleRows: dst[i][j] = scale[i]·src[i][j]. dst may be src.
+	ScaleRows(dst, src Matrix, scale Vec)
+	// AddScaled: dst[i][j] += (1 + s[0])·src[i][j], s on the device. The (1+ε)H term of GIN.
+	AddScaled(dst, src Matrix, s Vec)
+	// ColSum: dst[j] = Σ_i m[i][j] + b·dst[j]; with b = 0, dst is not read.
+	ColSum(dst Vec, m Matrix, b float32)
+	// Dot: dst[0] = Σ_i Σ_j x[i][j]·y[i][j] + b·dst[0], accumulated in float64.
+	Dot(dst Vec, x, y Matrix, b float32)
+	// Gather: dst[k][j] = src[rows[k]][j] (any dtypes, converted as Copy).
+	Gather(dst, src Matrix, rows Ints)
+	// ScatterAdd: for k in order: dst[rows[k]][j] += src[k][j].
+	ScatterAdd(dst, src Matrix, rows Ints)
+
+	// Gemm: C = op(A)·op(B) + beta·C.
+	Gemm(a GemmArgs)
+	// Linear: Z = X·Wᵀ + X2·W2ᵀ + bias, then the epilogue.
+	Linear(a LinearArgs)
+	// SpMM: product of a sparse matrix that is not the graph's adjacency (sparse features, or their transpose) with a
+	// dense one: Y[r][j] = Σ_e Val[e]·X[Indices[e]][j] + beta·Y[r][j] for every matrix row r (rows without entries give
+	// beta·Y). Same loop as Aggregate, counted as PhaseMM.
+	SpMM(y Matrix, a CSR, x Matrix, beta float32)
+	// Aggregate: sums over graph neighbours, see AggregateArgs.
+	Aggregate(a AggregateArgs)
+	// Epilogue: H = epilogue(Z) on its own, see Epilogue.
+	Epilogue(e Epilogue)
+	// EpilogueBackward: gradient through an Epilogue, see EpilogueGrad.
+	EpilogueBackward(e EpilogueGrad)
+
+	// GATScores: s[i][h] = Σ_c aSrc[h·C+c]·T[i][h·C+c], d likewise with aDst; C = T.Cols / heads, heads = s.Cols.
+	// d (and aDst) may be empty.
+	GATScores(s, d, t Matrix, aSrc, aDst Vec)
+	// GATAggregate: attention-weighted sum over in-edges, see GATArgs.
+	GATAggregate(a GATArgs)
+	// GATBackwardDst: gradient of the destination scores, see GATGradDst.
+	GATBackwardDst(a GATGradDst)
+	// GATBackwardSrc: gradient of the source rows and scores, see GATGradSrc.
+	GATBackwardSrc(a GATGradSrc)
+	// GATScoresBackward: dT[i][hC+c] += aSrc[hC+c]·ds[i][h] + aDst[hC+c]·dd[i][h] and
+	// daSrc[hC+c] += Σ_i ds[i][h]·T[i][hC+c], daDst[hC+c] += Σ_i dd[i][h]·T[i][hC+c].
+	// dd, aDst and daDst may be empty.
+	GATScoresBackward(a GATScoresGrad)
+	// HeadMean: dst[i][c] = bias[c] + Σ_h src[i][h·C+c] / heads, C = dst.Cols, heads = src.Cols / C.
+	HeadMean(dst, src Matrix, bias Vec)
+	// HeadMeanBackward: dst[i][h·C+c] = src[i][c] / heads.
+	HeadMeanBackward(dst, src Matrix)
+
+	// SoftmaxLoss: cross-entropy and its gradient, see LossArgs.
+	SoftmaxLoss(a LossArgs)
+	// BCELoss: binary cross-entropy with logits and its gradient, see LossArgs.
+	BCELoss(a LossArgs)
+	// Adam: one optimiser step, see AdamArgs.
+	Adam(a AdamArgs)
+	// SGD: param[i] -= lr·(grad[i] + weightDecay·param[i]).
+	SGD(param, grad Vec, lr, weightDecay float32)
+}
+
+// GemmArgs: C = op(A)·op(B) + Beta·C, where op transposes if told to; the pair (true, true) is not supported.
+// C is M×N, op(A) M×K, op(B) K×N. With Beta = 0, C is not read.
+type GemmArgs struct {
+	C, A, B        Matrix
+	TransA, TransB bool
+	Beta           float32
+}
+
+// LinearArgs: Z[i][o] = Σ_k X[i][k]·W[o][k] + Σ_k X2[i][k]·W2[o][k] + Beta·Z[i][o] + Bias[o].
+// W is [out, in] as in a PyTorch state_dict. X2, W2 and Bias may be empty. RowScale, if given, multiplies row i of
+// X·Wᵀ (not of the second pair). If Then is given, it runs on Z afterwards, with its own Z field ignored.
+type LinearArgs struct {
+	Z, X, W, X2, W2 Matrix
+	RowScale        Vec
+	Bias            Vec
+	Beta            float32
+	Then            *Epilogue
+}
+
+// AggregateArgs is the product of adjacency and dense rows. With cs = ColScale, rs = RowScale (1 where empty):
+//
+//	for every stored row k with matrix row r:
+//	    t[j]    = Σ_e Val[e]·cs[Indices[e]]·X[Indices[e]][j]      (entries in order)
+//	    Y[r][j] = rs[r]·t[j]                  (+ Y[r][j] if Accumulate)
+//	rows that are not stored: unchanged if Accumulate, else 0
+//	Y[r][j] += Bias[j]  for every row r
+//
+// X may be BF16. If Then is given, it runs on all of Y afterwards, with its own Z field ignored. X rows are indexed by
+// A's columns: X.Rows ≥ A.Cols.
+type AggregateArgs struct {
+	Y          Matrix
+	A          CSR
+	X          Matrix
+	RowScale   Vec // len ≥ A.Rows
+	ColScale   Vec // len ≥ A.Cols
+	Accumulate bool
+	Bias       Vec
+	Then       *Epilogue
+}
+
+// Dropout says which elements an Epilogue drops. Element (i, j) is kept if word j mod 4 of
+// Philox(counter (j/4, IDs[i], Layer, Epoch), key Seed) is at least ⌊P·2³²⌋ and is then multiplied by 1/(1-P).
+// P = 0: nothing is dropped and nothing is drawn.
+type Dropout struct {
+	P     float64
+	Seed  uint64
+	Layer uint32
+	Epoch uint32
+	IDs   Ints // original vertex id of each row
+}
+
+// Epilogue is what follows a convolution: LayerNorm, ReLU and dropout, each of them optional, in this order.
+//
+//	mu = Σ_j Z[i][j] / n;  var = Σ_j (Z[i][j]-mu)² / n;  Rstd[i] = 1/√(var + Eps);  x = (Z[i][j]-mu)·Rstd[i]
+//	Z[i][j] = x;  y = Gamma[j]·x + Beta[j]                  (Norm; otherwise y = Z[i][j] and Z is left alone)
+//	y = max(y, 0)                                           (ReLU)
+//	y = keep(i, j) ? y/(1-P) : 0                            (Dropout.P > 0)
+//	H[i][j] = y
+//
+// Z is overwritten with the normalised rows, which the backward pass needs. H may be Z only without Norm. Masks are not
+// stored. Empty Rstd: not written (evaluation).
+type Epilogue struct {
+	Z, H        Matrix
+	Norm        bool
+	Gamma, Beta Vec
+	Eps         float32
+	Rstd        Vec
+	ReLU        bool
+	Dropout     Dropout
+}
+
+// EpilogueGrad is the gradient through an Epilogue with the same settings. With x, y as there, recomputed from X (the
+// normalised rows that Epilogue left in Z) or, without Norm, from X = the input Z or the output H (ReLU's mask is the
+// same for both if no element was dropped; with dropout X is the input):
+//
+//	g = keep ? DH[i][j]/(1-P) : 0                 (Dropout.P > 0)
+//	g = y > 0 ? g : 0                             (ReLU)
+//	DGamma[j] += Σ_i g·x;  DBeta[j] += Σ_i g      (Norm)
+//	g' = g·Gamma[j];  g = Rstd[i]·(g' - mean_j g' - x·mean_j(g'·x))       (Norm)
+//	DZ[i][j] = g;  DBias[j] += Σ_i g
+//
+// DZ may be DH or X. DGamma, DBeta, DBias are added to; DBias may be empty.
+type EpilogueGrad struct {
+	DH, X, DZ     Matrix
+	Norm          bool
+	Gamma, Beta   Vec
+	Rstd          Vec
+	ReLU          bool
+	Dropout       Dropout
+	DGamma, DBeta Vec
+	DBias         Vec
+}
+
+// GATArgs is attention over in-edges (DESIGN.md 3). For every row v in Lo ≤ v < Hi and head h, over the entries of row v
+// in Inner (columns u index T, S) and then in Halo (columns u index THalo, SHalo):
+//
+//	e_uv = leaky(S[u][h] + D[v][h]),  leaky(x) = x > 0 ? x : Slope·x
+//	LSE[v][h] = log Σ_u exp(e_uv), computed against the maximum;  α_uv = exp(e_uv - LSE[v][h])
+//	O[v][hC+c] = Σ_u α_uv·T[u][hC+c] + Bias[hC+c]
+//
+// Rows without entries: LSE = 0, O = Bias. Halo may be empty. Halo may have a RowList. Bias may be empty.
+type GATArgs struct {
+	O           Matrix // rows × heads·C
+	LSE         Matrix // rows × heads
+	Inner, Halo CSR    // rows = destinations
+	T, S        Matrix
+	THalo       Matrix
+	SHalo       Matrix
+	D           Matrix
+	Bias        Vec
+	Slope       float32
+	Lo, Hi      int
+}
+
+// GATGradDst: for every destination row v and head h, with α as in GATArgs:
+//
+//	G[v][h]  = Σ_c DO[v][hC+c]·O[v][hC+c]                 (O without bias: bias is subtracted if given)
+//	de_uv    = α_uv·(Σ_c DO[v][hC+c]·T[u][hC+c] - G[v][h])·leaky'(S[u][h] + D[v][h])
+//	DD[v][h] = Σ_u de_uv
+//
+// leaky'(x) = x > 0 ? 1 : Slope.
+type GATGradDst struct {
+	DD, G       Matrix // rows × heads, written
+	DO, O       Matrix
+	LSE         Matrix
+	Inner, Halo CSR
+	T, S        Matrix
+	THalo       Matrix
+	SHalo       Matrix
+	D           Matrix
+	Bias        Vec
+	Slope       float32
+}
+
+// GATGradSrc: for every source row u and head h, over its out-edges: entries of row u in Inner (columns v index DO, D,
+// LSE, G) and then in Halo (columns v index DOHalo, DHalo, LSEHalo, GHalo):
+//
+//	α_uv = exp(leaky(S[u][h] + D[v][h]) - LSE[v][h])
+//	de_uv = α_uv·(Σ_c DO[v][hC+c]·T[u][hC+c] - G[v][h])·leaky'(S[u][h] + D[v][h])
+//	DT[u][hC+c] = Σ_v α_uv·DO[v][hC+c];  DS[u][h] = Σ_v de_uv
+//
+// Rows without entries get 0. Halo may be empty and may have a RowList.
+type GATGradSrc struct {
+	DT, DS                        Matrix // sources × heads·C, sources × heads, written
+	T, S                          Matrix
+	Inner, Halo                   CSR // rows = sources, columns = destinations
+	DO, D, LSE, G                 Matrix
+	DOHalo, DHalo, LSEHalo, GHalo Matrix
+	Slope                         float32
+}
+
+// GATScoresGrad: see Ops.GATScoresBackward. DT is added to; DASrc and DADst are added to.
+type GATScoresGrad struct {
+	T, DT        Matrix
+	DS, DD       Matrix
+	ASrc, ADst   Vec
+	DASrc, DADst Vec
+}
+
+// LossArgs is a loss over the rows of Logits, its gradient, and its sum.
+//
+// SoftmaxLoss, over the rows with Labels[i] ≥ 0:
+//
+//	Loss[0] = Σ_i (log Σ_j exp(Logits[i][j]) - Logits[i][Labels[i]])·Scale      (float64)
+//	Grad[i][j] = (softmax(Logits[i])[j] - [j = Labels[i]])·Scale;  rows with Labels[i] < 0 give 0
+//
+// BCELoss, over the rows with Mask[i] ≠ 0 (all rows where Mask is empty), t = Targets[i·Cols+j] ∈ {0, 1}:
+//
+//	Loss[0] = Σ_i Σ_j (max(x,0) - x·t + log(1 + exp(-|x|)))·Scale               (float64), x = Logits[i][j]
+//	Grad[i][j] = (σ(x) - t)·Scale;  masked rows give 0
+//
+// Grad may be Logits. An empty Grad is not written.
+type LossArgs struct {
+	Logits, Grad Matrix
+	Labels       Ints
+	Targets      Array[uint8]
+	Mask         Array[uint8]
+	Scale        float64 // 1/(training vertices), or 1/(training vertices × classes) for BCE
+	Loss         Array[float64]
+}
+
+// AdamArgs: for every i, in float32, with b1, b2 the betas and t = Step ≥ 1:
+//
+//	g = Grad[i] + WeightDecay·Param[i]            (Decoupled: Param[i] -= LR·WeightDecay·Param[i] first, g = Grad[i])
+//	M[i] = b1·M[i] + (1-b1)·g;  V[i] = b2·V[i] + (1-b2)·g²
+//	v = V[i]                                       (VMax given, amsgrad: VMax[i] = max(VMax[i], V[i]); v = VMax[i])
+//	Param[i] -= LR/(1-b1^t) · M[i] / (√v/√(1-b2^t) + Eps)
+//
+// As torch.optim.Adam, AdamW. The factors that depend on t are computed in float64 and rounded once.
+type AdamArgs struct {
+	Param, Grad, M, V, VMax Vec
+	LR, Beta1, Beta2, Eps   float64
+	WeightDecay             float64
+	Decoupled               bool
+	Step                    int
+}

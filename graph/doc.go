@@ -1,0 +1,15 @@
+// Package graph holds graphs and what partitioned training derives from them.
+//
+// Its nouns: a CSR is a graph (row v lists in-neighbours); a Part is one device's share of it, with local numbering,
+// halos and send lists; Needed says which rows each layer must compute.
+//
+// Everything here is a pure function of its arguments: no clock, no randomness but a given seed, no map order. A CSR is
+// immutable once built and may be shared by goroutines.
+//
+// Source: DESIGN.md 2 and 3; halos and overlap as in §2.2 and Eq. 2 of the CaPGNN paper. We differ in the direction:
+// halos are in-neighbours, and the backward pass has halos of its own (H').
+//
+//	g, err := graph.FromEdges(n, edges)
+//	g = g.WithoutLoops().WithLoops()
+//	parts := graph.Split(g, part, 4, graph.Needed(g, train, layers))
+package graph

@@ -1,0 +1,116 @@
+package pipeline
+
+import (
+	"log/slog"
+	"time"
+
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/graph"
+)
+
+// Problem is what a run learns: a graph with features, labels and splits. All slices are read-only and indexed by
+// original vertex id.
+type Problem struct {
+	Graph    *graph.CSR // in-neighbours; self-loops as the model wants them already
+	Features Features
+	Labels   []int32 // class per vertex, -1 = unlabelled; nil for multi-label problems
+	Targets  []uint8 // vertices × classes, 0 or 1; nil for single-label problems
+	Classes  int
+	Train    []bool // at least one true
+	Val      []bool // may be nil or empty: no validation
+	Test     []bool // may be nil or empty
+}
+
+// Features is the input of layer 0: dense rows, or CSR rows where Indptr is given.
+type Features struct {
+	Cols    int
+	Dense   []float32 // vertices × Cols, nil if sparse
+	Indptr  []int64   // len vertices+1
+	Indices []int32   // columns, ascending in a row
+	Data    []float32 // values
+}
+
+// Sparse reports whether the features are stored as CSR.
+func (f *Features) Sparse() bool { return f.Indptr != nil }
+
+// Savings switches off what DESIGN.md 3 saves; the zero value saves everything. Results agree within DESIGN.md 10
+// whatever is set; only time and bytes change.
+type Savings struct {
+	NoPrecompute     bool // 1: layer 0 exchanges halos and aggregates every epoch
+	NoTransformFirst bool // 2: aggregate before transforming, at the input width, in both directions
+	NoSparse         bool // 3: sparse features are made dense
+	NoNeededRows     bool // 4: every layer computes every row
+	NoFoldScale      bool // 5: one weight per edge in place of row scales
+	NoFuse           bool // 6: LayerNorm, ReLU, dropout as passes of their own
+	NoReuse          bool // 7: activations are allocated anew in every epoch
+}
+
+// Options configures a Trainer.
+type Options struct {
+	Model     gnn.Config
+	Optimizer gnn.Optimizer
+	Epochs    int // ≥ 0
+	EvalEvery int // epochs between evaluations; 0 = only after the last epoch
+	Patience  int // evaluations without a better validation metric before stopping; 0 = never stop
+
+	Devices []gpu.Device // one part each, in order; a device may appear more than once
+	Part    []int32      // part (index into Devices) of every vertex
+	Savings Savings
+
+	Init map[string][]float32 // weights to start from, by name; nil: drawn from Model.Seed
+
+	// CheckpointDir is where checkpoints go; empty: none are written.
+	CheckpointDir   string
+	CheckpointEvery int // epochs; 0 = only when interrupted and at the end
+	CheckpointKeep  int // newest kept; 0 = 2
+	// Identity is stored in checkpoints and compared on resume: hash of data, model and options.
+	Identity string
+
+	// WaitDeadline bounds every wait of one worker for another; 0 = 5 minutes.
+	WaitDeadline time.Duration
+	Log          *slog.Logger // nil: discard
+	// OnEpoch is called after every epoch, from the goroutine that called Run; an error ends the run.
+	OnEpoch func(EpochStats) error
+	// OnBest is called when an evaluation has the best validation metric so far, with the weights by name.
+	OnBest func(epoch int, w *gnn.Weights) error
+}
+
+// Metrics are scores in [0, 1]; nil = the split is empty.
+type Metrics struct {
+	Train, Val, Test *float64
+}
+
+// EpochStats is one line of metrics.jsonl.
+type EpochStats struct {
+	Epoch   int     // 0-based
+	Loss    float64 // training loss before this epoch's update
+	Eval    bool    // metrics were taken after this epoch's update
+	Metrics Metrics
+	Train   time.Duration // wall time of the epoch without evaluation
+	EvalT   time.Duration // wall time of the evaluation
+	Usage   gpu.Usage     // summed over devices, training only
+	// Reduce is the wall time of gradient reduction, optimiser step and weight broadcast.
+	Reduce time.Duration
+}
+
+// Result is the outcome of a run.
+type Result struct {
+	Epochs      int // epochs done in all, resumed ones included
+	FinalLoss   float64
+	Best        Metrics // at BestEpoch
+	Last        Metrics // at the last evaluation
+	BestEpoch   int     // epoch of the best validation metric (the last one without validation), -1: never evaluated
+	MetricName  string  // "accuracy" or "micro-f1"
+	Stopped     string  // "", "patience" or "interrupted"
+	EpochTime   []time.Duration
+	Usage       gpu.Usage // training only
+	EvalTime    time.Duration
+	ReduceTime  time.Duration
+	HaloRows    int64 // Σ_i |H_i| of the training graph's first exchanging layer
+	PeakHost    gpu.Bytes
+	PeakDevice  []gpu.Bytes
+	WeightsSHA  string       // hex SHA-256, see gnn.Weights.SHA256
+	Weights     *gnn.Weights // last weights
+	BestWeights *gnn.Weights // weights at BestEpoch
+}
