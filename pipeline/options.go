@@ -64,6 +64,8 @@ type Options struct {
 	CheckpointDir   string
 	CheckpointEvery int // epochs; 0 = only when interrupted and at the end
 	CheckpointKeep  int // newest kept; 0 = 2
+	// Resume continues from the newest valid checkpoint in CheckpointDir.
+	Resume bool
 	// Identity is stored in checkpoints and compared on resume: hash of data, model and options.
 	Identity string
 

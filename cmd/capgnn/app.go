@@ -1,0 +1,71 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/urfave/cli/v2"
+)
+
+// run executes one command line and returns the exit code. args[0] is the program's name.
+func run(args []string, stdout, stderr io.Writer) int {
+	err := newApp(stdout, stderr).Run(args)
+	if err != nil {
+		fmt.Fprintf(stderr, "capgnn: %s\n", oneLine(err))
+	}
+	return exitCode(err)
+}
+
+// newApp returns the program: its commands, with every error handed back to run instead of being printed on the way.
+func newApp(stdout, stderr io.Writer) *cli.App {
+	app := &cli.App{
+		Name:           "capgnn",
+		Usage:          "train graph neural networks full-batch on the devices of one machine",
+		Writer:         stdout,
+		ErrWriter:      stderr,
+		HideVersion:    true,
+		ExitErrHandler: func(*cli.Context, error) {},
+		OnUsageError:   usageProblem,
+		Action: func(c *cli.Context) error {
+			if c.Args().Present() {
+				return usagef("no command %q: `capgnn help` lists the commands", c.Args().First())
+			}
+			return cli.ShowAppHelp(c)
+		},
+		Commands: []*cli.Command{demoCommand(), trainCommand(), profileCommand(), versionCommand()},
+	}
+	for _, cmd := range app.Commands {
+		cmd.OnUsageError = usageProblem
+		cmd.Flags = append(cmd.Flags, outputFlags()...)
+		cmd.Action = withoutArguments(cmd.Name, cmd.Action)
+	}
+	return app
+}
+
+// outputFlags are the flags that every command has.
+func outputFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.BoolFlag{Name: "json", Usage: "print the result as one JSON object on the last line of standard output"},
+		&cli.BoolFlag{Name: "quiet", Usage: "print no progress and no notes"},
+	}
+}
+
+// usageProblem turns a flag that does not parse into one line and exit code 2.
+func usageProblem(c *cli.Context, err error, isSubcommand bool) error {
+	help := "capgnn help"
+	if isSubcommand && c.Command != nil {
+		help = "capgnn " + c.Command.Name + " --help"
+	}
+	return usagef("%w: see `%s`", err, help)
+}
+
+// withoutArguments refuses positional arguments, which no command takes and which would swallow the flags after them.
+func withoutArguments(name string, action cli.ActionFunc) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		if c.Args().Present() {
+			return usagef("%s: unexpected argument %q: every setting is a flag, see `capgnn %s --help`",
+				name, c.Args().First(), name)
+		}
+		return action(c)
+	}
+}

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"capgnn/gnn"
+	"capgnn/graph/dataset"
+	"capgnn/pipeline"
+	"capgnn/rapa"
+)
+
+// trainConfig is everything that decides a training run. Each field is one option (options.go), under the same name on
+// the command line and in config.yaml.
+type trainConfig struct {
+	Dataset     string // as the user wrote it
+	DatasetPath string // where it was found; "" before that
+	Edges       string // direction of the file's edges; auto = the format's own default
+	Split       string // train,val,test fractions; "" = the data set's masks, or 0.7,0.2,0.1
+	SelfLoops   string
+
+	Model   string
+	Layers  int
+	Hidden  int
+	Heads   int
+	Dropout float64
+	Init    string // weights to start from; "" = drawn from Seed
+
+	Epochs      int
+	LR          float64
+	Optimizer   string
+	WeightDecay float64
+	AMSGrad     bool
+	Seed        uint64
+	EvalEvery   int
+	Patience    int
+
+	Devices     string // grammar of --devices
+	Parts       int    // 0 = one per device
+	Partitioner string
+	Profile     string // profile file; "" = the cached one or a quick measurement
+	Targets     string // share of the work of each part, "" = decide from devices and profile; config file only
+
+	CheckpointEvery int
+	Savings         pipeline.Savings
+	DataSHA256      string // identity of graph, features, labels and splits of the run that wrote the file; config file only
+}
+
+// defaultConfig returns the defaults of DESIGN.md 3.
+func defaultConfig() trainConfig {
+	return trainConfig{
+		Edges: dataset.Auto, SelfLoops: "auto", Model: string(gnn.GCN), Layers: 3, Hidden: 256, Heads: 4, Dropout: 0.5,
+		Epochs: 200, LR: 0.01, Optimizer: string(gnn.Adam), Seed: 1, EvalEvery: 5,
+		Devices: "auto", Partitioner: string(rapa.Methods[0]), CheckpointEvery: 10,
+	}
+}
+
+// Bounds of counts; they catch slips of the keyboard before memory is asked for.
+const (
+	maxEpochs = 10_000_000
+	maxParts  = 4096
+)
+
+// validate reports everything that is wrong with c as far as it can be told without data and devices.
+func (c *trainConfig) validate() error {
+	var errs []error
+	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
+	oneOf := func(flag, value string, choices ...string) {
+		for _, choice := range choices {
+			if value == choice {
+				return
+			}
+		}
+		bad("--%s %q is not one of %s", flag, value, strings.Join(choices, ", "))
+	}
+	within := func(flag string, value, lo, hi int) {
+		if value < lo || value > hi {
+			bad("--%s %d is not in [%d, %d]", flag, value, lo, hi)
+		}
+	}
+	if c.Dataset == "" {
+		bad("--dataset is missing: name a data set, a store folder or a file")
+	}
+	oneOf("edges", c.Edges, dataset.Auto, dataset.Symmetric, dataset.Directed, dataset.Reversed)
+	oneOf("self-loops", c.SelfLoops, "auto", "add", "keep", "remove")
+	oneOf("partitioner", c.Partitioner, string(rapa.Streaming), string(rapa.Random))
+	within("epochs", c.Epochs, 0, maxEpochs)
+	within("eval-every", c.EvalEvery, 0, maxEpochs)
+	within("patience", c.Patience, 0, maxEpochs)
+	within("checkpoint-every", c.CheckpointEvery, 0, maxEpochs)
+	within("parts", c.Parts, 0, maxParts)
+	if c.Patience > 0 && c.EvalEvery == 0 {
+		bad("--patience counts evaluations, but --eval-every 0 evaluates only at the end")
+	}
+	if _, _, err := parseSplit(c.Split); err != nil {
+		errs = append(errs, err)
+	}
+	errs = append(errs, c.model(1, 1, false).Validate(), c.optimizer().Validate())
+	if err := errors.Join(errs...); err != nil {
+		return usagef("train: %w", err)
+	}
+	return nil
+}
+
+// model returns the network for data of this many features and classes.
+func (c *trainConfig) model(features, classes int, multi bool) gnn.Config {
+	return gnn.Config{Kind: gnn.Kind(c.Model), Layers: c.Layers, Hidden: c.Hidden, In: features, Out: classes,
+		Heads: c.Heads, Dropout: c.Dropout, Multi: multi, Seed: c.Seed}
+}
+
+// optimizer returns the update rule.
+func (c *trainConfig) optimizer() gnn.Optimizer {
+	return gnn.Optimizer{Kind: gnn.OptimizerKind(c.Optimizer), LR: c.LR, WeightDecay: c.WeightDecay, AMSGrad: c.AMSGrad}
+}
+
+// defaultSplit is how vertices are split where a data set has no train_mask (DESIGN.md 8).
+var defaultSplit = [3]float64{0.7, 0.2, 0.1}
+
+// parseSplit reads train,val,test fractions; given is false for "".
+func parseSplit(text string) (f [3]float64, given bool, err error) {
+	if text == "" {
+		return defaultSplit, false, nil
+	}
+	values, err := parseFloats(text)
+	sum := 0.0
+	for _, v := range values {
+		if !(v >= 0 && v <= 1) {
+			err = errors.New("a fraction is not in [0, 1]")
+		}
+		sum += v
+	}
+	if err != nil || len(values) != 3 || values[0] == 0 || sum > 1+1e-9 {
+		return f, true, fmt.Errorf("--split %q is not three fractions train,val,test with train above 0 and a sum of at most 1", text)
+	}
+	return [3]float64(values), true, nil
+}
+
+// parseFloats reads numbers separated by commas; "" is none.
+func parseFloats(text string) ([]float64, error) {
+	if text == "" {
+		return nil, nil
+	}
+	var values []float64
+	for item := range strings.SplitSeq(text, ",") {
+		v, err := strconv.ParseFloat(strings.TrimSpace(item), 64)
+		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil, fmt.Errorf("%q is not a number", item)
+		}
+		values = append(values, v)
+	}
+	return values, nil
+}
+
+// formatFloats is the inverse of parseFloats, exact.
+func formatFloats(values []float64) string {
+	items := make([]string, len(values))
+	for i, v := range values {
+		items[i] = strconv.FormatFloat(v, 'g', -1, 64)
+	}
+	return strings.Join(items, ",")
+}

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"capgnn/pipeline"
+)
+
+// unusual has no option at its default.
+func unusual() trainConfig {
+	return trainConfig{
+		Dataset: "a: b #c", DatasetPath: "/data/1e5", Edges: "reversed", Split: "0.6,0.2,0.2", SelfLoops: "keep",
+		Model: "gat", Layers: 2, Hidden: 24, Heads: 3, Dropout: 0.1, Init: "w.npz", Epochs: 7, LR: 1e-7, Optimizer: "sgd",
+		WeightDecay: 5e-4, AMSGrad: true, Seed: 1<<64 - 1, EvalEvery: 1, Patience: 3, Devices: "cpu:0,threads=1,cpu:threads=2",
+		Parts: 5, Partitioner: "random", Profile: "p.json", Targets: "0.1,0.9", CheckpointEvery: 4,
+		Savings: pipeline.Savings{NoPrecompute: true, NoTransformFirst: true, NoSparse: true, NoNeededRows: true,
+			NoFoldScale: true, NoFuse: true, NoReuse: true},
+		DataSHA256: "1234567890123456789012345678901234567890123456789012345678901234",
+	}
+}
+
+func TestConfigFileSaysEverything(t *testing.T) {
+	for name, want := range map[string]trainConfig{"defaults": defaultConfig(), "unusual": unusual()} {
+		data, err := formatConfig(&want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := trainConfig{}
+		if err := parseConfig(data, &got); err != nil {
+			t.Fatalf("%s: %v in\n%s", name, err, data)
+		}
+		if got != want {
+			t.Errorf("%s: got %+v, want %+v from\n%s", name, got, want, data)
+		}
+	}
+	// The test is worth something only if no option of unusual is at its default.
+	d, u := defaultConfig(), unusual()
+	for _, o := range options {
+		if o.value(&d) == o.value(&u) {
+			t.Errorf("option %s is at its default %v in both", o.name, o.value(&u))
+		}
+	}
+}
+
+func TestConfigFileKeepsWhatItDoesNotSay(t *testing.T) {
+	cfg := defaultConfig()
+	if err := parseConfig([]byte("epochs: 3\nlr: null\nseed: 5\nsplit: 0.5,0.25,0.25\n"), &cfg); err != nil {
+		t.Fatal(err)
+	}
+	want := defaultConfig()
+	want.Epochs, want.Seed, want.Split = 3, 5, "0.5,0.25,0.25"
+	if cfg != want {
+		t.Errorf("got %+v, want %+v", cfg, want)
+	}
+}
+
+func TestConfigFileRefuses(t *testing.T) {
+	for _, text := range []string{
+		"epochs: 1.5", "epochs: x", "epochs: [1]", "epochs: {a: 1}", "seed: -1", "seed: 99999999999999999999", "amsgrad: maybe",
+		"unknown: 1", "- 1", "epochs: 1\nepochs: 2", "epochs: [1", "lr: {", "\x00", "a",
+	} {
+		cfg := defaultConfig()
+		err := parseConfig([]byte(text), &cfg)
+		if err == nil {
+			t.Errorf("%q is accepted as %+v", text, cfg)
+		} else if strings.Contains(oneLine(err), "\n") {
+			t.Errorf("%q: error of several lines: %v", text, err)
+		}
+	}
+}
+
+func TestReadConfigBoundsItsSize(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "big.yaml")
+	if err := os.WriteFile(path, make([]byte, maxConfigBytes+1), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cfg := defaultConfig()
+	if err := readConfig(path, &cfg); exitCode(err) != exitUsage {
+		t.Errorf("error %v, want a usage error", err)
+	}
+}
+
+func FuzzParseConfig(f *testing.F) {
+	cfg := unusual()
+	data, err := formatConfig(&cfg)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data)
+	f.Add([]byte("epochs: 3"))
+	f.Add([]byte("&a [*a]"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		cfg := defaultConfig()
+		if parseConfig(data, &cfg) != nil {
+			return
+		}
+		again, err := formatConfig(&cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var back trainConfig
+		if err := parseConfig(again, &back); err != nil {
+			t.Fatalf("written config does not read: %v in\n%s", err, again)
+		}
+	})
+}
+
+func TestValidate(t *testing.T) {
+	ok := defaultConfig()
+	ok.Dataset = "cora"
+	if err := ok.validate(); err != nil {
+		t.Fatalf("defaults: %v", err)
+	}
+	for want, change := range map[string]func(*trainConfig){
+		"--dataset is missing": func(c *trainConfig) { c.Dataset = "" },
+		"--edges":              func(c *trainConfig) { c.Edges = "both" },
+		"--self-loops":         func(c *trainConfig) { c.SelfLoops = "yes" },
+		"--partitioner":        func(c *trainConfig) { c.Partitioner = "metis" },
+		"--epochs":             func(c *trainConfig) { c.Epochs = -1 },
+		"--parts":              func(c *trainConfig) { c.Parts = 1 << 20 },
+		"--patience":           func(c *trainConfig) { c.Patience, c.EvalEvery = 2, 0 },
+		"--split":              func(c *trainConfig) { c.Split = "0.5,0.5,0.5" },
+		"model":                func(c *trainConfig) { c.Model = "mlp" },
+		"multiple":             func(c *trainConfig) { c.Model, c.Hidden, c.Heads = "gat", 30, 4 },
+		"dropout":              func(c *trainConfig) { c.Dropout = 1 },
+		"learning rate":        func(c *trainConfig) { c.LR = 0 },
+		"optimizer":            func(c *trainConfig) { c.Optimizer = "lbfgs" },
+		"layers":               func(c *trainConfig) { c.Layers = 0 },
+	} {
+		c := ok
+		change(&c)
+		err := c.validate()
+		if exitCode(err) != exitUsage || !strings.Contains(err.Error(), want) {
+			t.Errorf("want a usage error with %q, got %v", want, err)
+		}
+	}
+}
+
+func TestParseSplit(t *testing.T) {
+	for text, want := range map[string][3]float64{"": defaultSplit, "0.5,0.25,0.25": {0.5, 0.25, 0.25}, "1,0,0": {1, 0, 0}, "0.6, 0.2, 0.2": {0.6, 0.2, 0.2}} {
+		got, given, err := parseSplit(text)
+		if err != nil || got != want || given != (text != "") {
+			t.Errorf("%q: got %v, %v, %v, want %v", text, got, given, err, want)
+		}
+	}
+	for _, text := range []string{"0.7", "0.7,0.2", "0,0.5,0.5", "a,b,c", "0.5,0.5,0.5", "-0.1,0.5,0.5", "NaN,0,0", "2,0,0", "0.1,0.1,0.1,0.1", ",,"} {
+		if got, _, err := parseSplit(text); err == nil {
+			t.Errorf("%q is accepted as %v", text, got)
+		}
+	}
+}

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+)
+
+// maxConfigBytes bounds a config file; the ones written here have about 1 KiB.
+const maxConfigBytes = 1 << 20
+
+// readConfig applies a config file on top of cfg: a mapping from option names to plain values. Keys that are missing or
+// null keep what cfg has.
+func readConfig(path string, cfg *trainConfig) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return usagef("read config: %w", err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxConfigBytes+1))
+	switch {
+	case err != nil:
+		return usagef("read config: %w", err)
+	case len(data) > maxConfigBytes:
+		return usagef("read config %s: larger than %d bytes: not a config file", path, maxConfigBytes)
+	}
+	if err := parseConfig(data, cfg); err != nil {
+		return usagef("read config %s: %w", path, err)
+	}
+	return nil
+}
+
+// parseConfig is readConfig for the content of a file.
+func parseConfig(data []byte, cfg *trainConfig) error {
+	var entries map[string]any
+	if err := yaml.UnmarshalWithOptions(data, &entries, yaml.Strict()); err != nil {
+		return errors.New(yaml.FormatError(err, false, false))
+	}
+	for _, o := range options {
+		value, ok := entries[o.name]
+		if !ok {
+			continue
+		}
+		delete(entries, o.name)
+		if value == nil {
+			continue
+		}
+		text, err := scalarText(value)
+		if err != nil {
+			return fmt.Errorf("%s: %w", o.name, err)
+		}
+		if err := o.set(cfg, text); err != nil {
+			return err
+		}
+	}
+	if len(entries) > 0 {
+		unknown := slices.Sorted(maps.Keys(entries))
+		return fmt.Errorf("no option %q: the keys are the names of the flags of `capgnn train --help`", unknown[0])
+	}
+	return nil
+}
+
+// scalarText returns a YAML scalar in the syntax of the flags.
+func scalarText(value any) (string, error) {
+	switch v := value.(type) {
+	case string:
+		return v, nil
+	case float64:
+		return strconv.FormatFloat(v, 'g', -1, 64), nil
+	case bool, int, int64, uint64:
+		return fmt.Sprint(v), nil
+	}
+	return "", errors.New("is not a plain value")
+}
+
+// formatConfig returns the content of a config file that says everything about cfg.
+func formatConfig(cfg *trainConfig) ([]byte, error) {
+	entries := make(yaml.MapSlice, len(options))
+	for i, o := range options {
+		entries[i] = yaml.MapItem{Key: o.name, Value: o.value(cfg)}
+	}
+	body, err := yaml.Marshal(entries)
+	if err != nil {
+		return nil, fmt.Errorf("format config: %w", err)
+	}
+	var b strings.Builder
+	b.WriteString("# everything that decides this run; repeat it with `capgnn train --config` and this file\n")
+	b.Write(body)
+	return []byte(b.String()), nil
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"path/filepath"
+
+	"capgnn/graph"
+	"capgnn/graph/dataset"
+	"capgnn/pipeline"
+)
+
+// learnable is a data set made ready for one run.
+type learnable struct {
+	name    string
+	problem *pipeline.Problem
+}
+
+// loadData finds and reads the data set of cfg and makes the problem of it. cfg then says where the data set lies.
+func loadData(ctx context.Context, k *console, cfg *trainConfig) (*learnable, error) {
+	path := cfg.DatasetPath
+	if path == "" {
+		found, err := dataset.Resolve(cfg.Dataset, dataRoots())
+		if err != nil {
+			return nil, usagef("--dataset %s: %w", cfg.Dataset, err)
+		}
+		if path, err = filepath.Abs(found); err != nil {
+			return nil, usagef("--dataset %s: %w", cfg.Dataset, err)
+		}
+	}
+	d, err := dataset.Load(path, dataset.Options{Edges: cfg.Edges})
+	if err != nil {
+		return nil, usagef("--dataset %s: %w", cfg.Dataset, err)
+	}
+	cfg.DatasetPath = path
+	for _, note := range d.Notes {
+		k.note("note: %s", note)
+	}
+	p, err := newProblem(d, cfg)
+	if err != nil {
+		return nil, usagef("--dataset %s: %w", cfg.Dataset, err)
+	}
+	return &learnable{name: d.Name, problem: p}, ctx.Err()
+}
+
+// newProblem splits the vertices and settles the self-loops.
+func newProblem(d *dataset.Dataset, cfg *trainConfig) (*pipeline.Problem, error) {
+	if !d.Features.Present() {
+		return nil, usagef("the data set has no features (x): nothing can be learned from it")
+	}
+	if d.Labels == nil && d.Targets == nil {
+		return nil, usagef("the data set has no labels (y): nothing can be learned from it")
+	}
+	p := &pipeline.Problem{
+		Graph:    withLoops(d.Graph, cfg.SelfLoops, cfg.Model),
+		Features: pipeline.Features{Cols: d.Features.Cols, Dense: d.Features.Dense, Indptr: d.Features.Indptr, Indices: d.Features.Indices, Data: d.Features.Data},
+		Labels:   d.Labels, Targets: d.Targets, Classes: d.Classes,
+		Train: d.Train, Val: d.Val, Test: d.Test,
+	}
+	fractions, given, err := parseSplit(cfg.Split)
+	if err != nil {
+		return nil, err
+	}
+	if d.Train != nil {
+		if given {
+			return nil, usagef("the data set has a train_mask: leave --split away")
+		}
+		return p, nil
+	}
+	p.Train, p.Val, p.Test, err = dataset.Split(d.Graph.Rows(), d.Labels, cfg.Seed, fractions)
+	return p, err
+}
+
+// withLoops returns g with the self-loops that a run wants: auto removes them and adds one per vertex for the models whose
+// definition has them.
+func withLoops(g *graph.CSR, choice, model string) *graph.CSR {
+	switch choice {
+	case "keep":
+		return g
+	case "add":
+		return g.WithLoops()
+	case "auto":
+		if model == "gcn" || model == "gat" {
+			return g.WithLoops()
+		}
+	}
+	return g.WithoutLoops()
+}

@@ -1,0 +1,228 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"capgnn/gpu"
+)
+
+// deviceSpec is one CPU device of a --devices list.
+type deviceSpec struct {
+	Text    string        // as the user wrote it
+	Label   string        // the N of cpu:N, "" if none was given; only a name
+	Threads int           // 0 until shareCores has run: an equal share of the cores
+	Memory  gpu.Bytes     // 0: the backend's default
+	Slow    float64       // ≥ 1: after each op sleeps (Slow-1) × its own time
+	Link    float64       // bytes/s of each direction of its link to the host; 0: as fast as memory
+	Latency time.Duration // of every copy
+}
+
+// Bounds of what a spec may ask for; they catch slips of the keyboard, the backend checks what the machine has.
+const (
+	maxDevices = 64
+	maxThreads = 1024
+	maxSlow    = 1e6
+	maxLatency = time.Minute
+	maxMemory  = gpu.Bytes(1) << 50
+)
+
+// parseDevices reads a list of the grammar of DESIGN.md 4: an item that starts with cpu:, cuda: or sim: begins a device,
+// key=value items after it belong to it. auto (also "" and all) is one CPU device with all cores.
+func parseDevices(list string) ([]deviceSpec, error) {
+	if isAuto(list) {
+		return []deviceSpec{{Text: "cpu:0", Label: "0", Slow: 1}}, nil
+	}
+	var specs []deviceSpec
+	for item := range strings.SplitSeq(list, ",") {
+		item = strings.TrimSpace(item)
+		kind, rest, named := strings.Cut(item, ":")
+		switch {
+		case named && kind == "cpu":
+			if len(specs) == maxDevices {
+				return nil, usagef("--devices: more than %d devices", maxDevices)
+			}
+			specs = append(specs, deviceSpec{Text: item, Slow: 1})
+			if err := specs[len(specs)-1].begin(rest); err != nil {
+				return nil, err
+			}
+		case named && kind == "cuda":
+			return nil, usagef("--devices: %s: this build has no CUDA: name CPU devices such as cpu:0", item)
+		case named && kind == "sim":
+			return nil, usagef("--devices: %s: simulated devices are not available yet: name CPU devices such as cpu:0", item)
+		case len(specs) > 0 && strings.Contains(item, "="):
+			d := &specs[len(specs)-1]
+			d.Text += "," + item
+			if err := d.set(item); err != nil {
+				return nil, err
+			}
+		default:
+			return nil, usagef("--devices: %q is neither a device (cpu:0, cpu:threads=4) nor a key=value setting of the one before it", item)
+		}
+	}
+	return specs, nil
+}
+
+// isAuto reports whether a --devices value leaves the choice to the program.
+func isAuto(list string) bool { return list == "" || list == "auto" || list == "all" }
+
+// begin reads what follows cpu: in the item that begins a device: a number or a first setting.
+func (d *deviceSpec) begin(rest string) error {
+	if strings.Contains(rest, "=") {
+		return d.set(rest)
+	}
+	if _, err := strconv.ParseUint(rest, 10, 31); err != nil {
+		return usagef("--devices: %s: %q is neither a number nor a setting: write cpu:0 or cpu:threads=4", d.Text, rest)
+	}
+	d.Label = rest
+	return nil
+}
+
+// set applies one key=value item.
+func (d *deviceSpec) set(item string) error {
+	key, value, _ := strings.Cut(item, "=")
+	var err error
+	switch key {
+	case "threads":
+		d.Threads, err = strconv.Atoi(value)
+		if err != nil || d.Threads < 1 || d.Threads > maxThreads {
+			err = fmt.Errorf("is not a number from 1 to %d", maxThreads)
+		}
+	case "mem":
+		d.Memory, err = parseBytes(value)
+	case "slow":
+		d.Slow, err = strconv.ParseFloat(value, 64)
+		if err != nil || !(d.Slow >= 1 && d.Slow <= maxSlow) {
+			err = fmt.Errorf("is not a factor from 1 to %g", maxSlow)
+		}
+	case "link":
+		var perSecond gpu.Bytes
+		amount, ok := strings.CutSuffix(value, "/s")
+		if perSecond, err = parseBytes(amount); !ok {
+			err = errors.New("is not a rate such as 1GiB/s")
+		}
+		d.Link = float64(perSecond)
+	case "latency":
+		d.Latency, err = time.ParseDuration(value)
+		if err != nil || d.Latency < 0 || d.Latency > maxLatency {
+			err = fmt.Errorf("is not a duration from 0 to %s such as 20us", maxLatency)
+		}
+	default:
+		return usagef("--devices: %s: no setting %q: there are threads, mem, slow, link, latency", d.Text, key)
+	}
+	if err != nil {
+		return usagef("--devices: %s: %s: %q %w", d.Text, key, value, err)
+	}
+	return nil
+}
+
+// shareCores gives every device without threads= an equal share of the cores that the others leave, at least one.
+func shareCores(specs []deviceSpec, cores int) {
+	open := 0
+	for _, d := range specs {
+		cores -= d.Threads
+		if d.Threads == 0 {
+			open++
+		}
+	}
+	for i := range specs {
+		if specs[i].Threads == 0 {
+			specs[i].Threads = max(1, cores/open)
+		}
+	}
+}
+
+// String returns the spec with everything said, in the grammar of --devices.
+func (d deviceSpec) String() string {
+	var b strings.Builder
+	b.WriteString("cpu:")
+	if d.Label != "" {
+		b.WriteString(d.Label + ",")
+	}
+	fmt.Fprintf(&b, "threads=%d", d.Threads)
+	if d.Memory > 0 {
+		b.WriteString(",mem=" + formatBytes(d.Memory))
+	}
+	if d.Slow != 1 {
+		b.WriteString(",slow=" + strconv.FormatFloat(d.Slow, 'g', -1, 64))
+	}
+	if d.Link > 0 {
+		b.WriteString(",link=" + formatBytes(gpu.Bytes(d.Link)) + "/s")
+	}
+	if d.Latency > 0 {
+		b.WriteString(",latency=" + d.Latency.String())
+	}
+	return b.String()
+}
+
+// name is what errors and tables call the device: cpu:N as given, else everything that was said about it.
+func (d deviceSpec) name() string {
+	if d.Label != "" {
+		return "cpu:" + d.Label
+	}
+	return d.String()
+}
+
+// formatDevices returns the list in the grammar of --devices.
+func formatDevices(specs []deviceSpec) string {
+	items := make([]string, len(specs))
+	for i, d := range specs {
+		items[i] = d.String()
+	}
+	return strings.Join(items, ",")
+}
+
+// alike reports whether all devices would be equally fast, so that no measurement is needed to divide the work.
+func alike(specs []deviceSpec) bool {
+	for _, d := range specs {
+		f := specs[0]
+		if d.Threads != f.Threads || d.Slow != f.Slow || d.Link != f.Link || d.Latency != f.Latency {
+			return false
+		}
+	}
+	return true
+}
+
+// byteUnits are the accepted suffixes of an amount of memory, longest first.
+var byteUnits = []struct {
+	suffix string
+	size   gpu.Bytes
+}{
+	{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10},
+	{"TB", 1e12}, {"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}, {"B", 1},
+}
+
+// parseBytes reads an amount such as 8GiB, 1.5GB or 4096B.
+func parseBytes(s string) (gpu.Bytes, error) {
+	for _, u := range byteUnits {
+		digits, ok := strings.CutSuffix(s, u.suffix)
+		if !ok {
+			continue
+		}
+		x, err := strconv.ParseFloat(digits, 64)
+		x *= float64(u.size)
+		if err != nil || !(x >= 1 && x <= float64(maxMemory)) {
+			break
+		}
+		return gpu.Bytes(math.Round(x)), nil
+	}
+	return 0, errors.New("is not an amount such as 8GiB or 500MB")
+}
+
+// formatBytes returns b in the largest binary unit that divides it, so that parseBytes gives b back.
+func formatBytes(b gpu.Bytes) string {
+	for _, u := range byteUnits[:4] {
+		if b%u.size == 0 && b > 0 {
+			return fmt.Sprintf("%d%s", b/u.size, u.suffix)
+		}
+	}
+	return fmt.Sprintf("%dB", b)
+}
+
+// cores is the number of processor cores that CPU devices share.
+func cores() int { return runtime.GOMAXPROCS(0) }

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"capgnn/gpu"
+)
+
+func TestParseDevices(t *testing.T) {
+	for _, tc := range []struct {
+		name, list string
+		cores      int
+		want       []deviceSpec // without Text
+	}{
+		{"default", "auto", 6, []deviceSpec{{Label: "0", Threads: 6, Slow: 1}}},
+		{"all", "all", 2, []deviceSpec{{Label: "0", Threads: 2, Slow: 1}}},
+		{"number", "cpu:7", 4, []deviceSpec{{Label: "7", Threads: 4, Slow: 1}}},
+		{"share", "cpu:0,cpu:1", 5, []deviceSpec{{Label: "0", Threads: 2, Slow: 1}, {Label: "1", Threads: 2, Slow: 1}}},
+		{"share what is left", "cpu:threads=3,cpu:0", 4, []deviceSpec{{Threads: 3, Slow: 1}, {Label: "0", Threads: 1, Slow: 1}}},
+		{"more devices than cores", "cpu:0,cpu:1,cpu:2", 2, []deviceSpec{{Label: "0", Threads: 1, Slow: 1}, {Label: "1", Threads: 1, Slow: 1}, {Label: "2", Threads: 1, Slow: 1}}},
+		{"same name twice", "cpu:0,cpu:0", 2, []deviceSpec{{Label: "0", Threads: 1, Slow: 1}, {Label: "0", Threads: 1, Slow: 1}}},
+		{"settings", "cpu:threads=4,mem=8GiB", 1, []deviceSpec{{Threads: 4, Slow: 1, Memory: 8 << 30}}},
+		{"settings behind a number", "cpu:1,threads=2,mem=1.5MB", 1, []deviceSpec{{Label: "1", Threads: 2, Slow: 1, Memory: 1500000}}},
+		{"slow link", "cpu:threads=1,slow=3,link=1GiB/s,latency=20us,cpu:threads=1", 2, []deviceSpec{
+			{Threads: 1, Slow: 3, Link: 1 << 30, Latency: 20 * time.Microsecond}, {Threads: 1, Slow: 1}}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got, err := parseDevices(tc.list)
+			if err != nil {
+				t.Fatal(err)
+			}
+			shareCores(got, tc.cores)
+			again, err := parseDevices(formatDevices(got))
+			if err != nil {
+				t.Fatalf("reading %q back: %v", formatDevices(got), err)
+			}
+			shareCores(again, 99)
+			for i := range got {
+				got[i].Text = ""
+			}
+			for i := range again {
+				again[i].Text = ""
+			}
+			if !slices.Equal(got, tc.want) {
+				t.Errorf("got %+v, want %+v", got, tc.want)
+			}
+			if !slices.Equal(again, tc.want) {
+				t.Errorf("%q read back gives %+v, want %+v", formatDevices(got), again, tc.want)
+			}
+		})
+	}
+}
+
+func TestParseDevicesRefuses(t *testing.T) {
+	for _, list := range []string{
+		"cuda:0", "sim:rtx3090", "cpu:0,cuda:0", "cpu", "cpu:", "cpu:x", "cpu:-1", "gpu:0", "threads=2", ",", "cpu:0,",
+		"cpu:threads=0", "cpu:threads=-1", "cpu:threads=x", "cpu:threads=1000000000", "cpu:mem=0", "cpu:mem=8", "cpu:mem=-8GiB",
+		"cpu:mem=1e99GiB", "cpu:mem=NaNGiB", "cpu:slow=0.5", "cpu:slow=NaN", "cpu:slow=Inf", "cpu:link=1GiB", "cpu:link=0B/s",
+		"cpu:latency=-1s", "cpu:latency=20", "cpu:latency=1h", "cpu:colour=red", "cpu:0,threads", "auto,cpu:0",
+		strings.Repeat("cpu:0,", 64) + "cpu:0",
+	} {
+		_, err := parseDevices(list)
+		if exitCode(err) != exitUsage {
+			t.Errorf("%q: error %v, want a usage error", list, err)
+		}
+	}
+}
+
+func TestParseBytes(t *testing.T) {
+	for text, want := range map[string]gpu.Bytes{"1B": 1, "4096B": 4096, "2KiB": 2048, "0.5MiB": 1 << 19, "3kB": 3000, "1TB": 1e12} {
+		got, err := parseBytes(text)
+		if err != nil || got != want {
+			t.Errorf("%s: got %d, %v, want %d", text, got, err, want)
+		}
+		if back, err := parseBytes(formatBytes(got)); err != nil || back != got {
+			t.Errorf("%s: written as %s and read as %d, %v", text, formatBytes(got), back, err)
+		}
+	}
+}
+
+func TestAlike(t *testing.T) {
+	for list, want := range map[string]bool{
+		"cpu:0,cpu:1": true, "cpu:0,mem=1GiB,cpu:1": true, "cpu:threads=1,cpu:threads=2": false, "cpu:0,cpu:1,slow=2": false,
+		"cpu:0,cpu:1,link=1GiB/s": false, "cpu:0": true,
+	} {
+		specs, err := parseDevices(list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shareCores(specs, 4)
+		if got := alike(specs); got != want {
+			t.Errorf("%s: alike is %v, want %v", list, got, want)
+		}
+	}
+}

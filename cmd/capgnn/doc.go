@@ -1,0 +1,23 @@
+// Command capgnn trains graph neural networks full-batch on the devices of one machine.
+//
+// Its nouns: a command (demo, train, profile, version); a trainConfig, everything that decides a run; a deviceSpec, one
+// device as the user wrote it; a run folder, what a run leaves behind; the console, where results and progress go.
+//
+// # Contract
+//
+// This is the only package that opens devices, reads flags and environment variables, and prints. Results go to standard
+// output, everything else to standard error. Errors are one line on standard error and map to an exit code in exit.go:
+// 0 done, 1 failure, 2 wrong usage or input, 3 does not fit, 4 device lost during a run, 130 interrupted.
+// Every decision that came from a measurement is written to the run's config.yaml, so that `train --config` repeats it.
+//
+// Source: DESIGN.md 4 (device specs), 8 (files), 9 (commands), 10 (determinism).
+//
+// # Usage
+//
+//	capgnn demo
+//	capgnn profile --devices cpu:threads=1,cpu:threads=1,slow=3
+//	capgnn train --dataset cora_ml --model sage --devices cpu:0,cpu:1
+//	capgnn train --dataset ./store --epochs 50 --json | tail -n 1
+//	capgnn train --resume runs/cora_ml-sage-20260102-150405
+//	capgnn train --config runs/cora_ml-sage-20260102-150405/config.yaml --seed 2
+package main

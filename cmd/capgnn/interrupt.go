@@ -1,0 +1,37 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// interruptible returns a context that ends at the first Ctrl-C or SIGTERM, so that the epoch can be finished; the second
+// one ends the process at once with exit code 130. The caller calls stop when it is done.
+func interruptible(ctx context.Context, k *console) (_ context.Context, stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	done := make(chan struct{})
+	// Owned by the caller: stop ends it and waits for nothing, as it holds nothing.
+	go func() {
+		for n := 1; ; n++ {
+			select {
+			case <-done:
+				return
+			case <-signals:
+			}
+			if n == 2 {
+				os.Exit(exitInterrupted)
+			}
+			k.note("stopping after this epoch; once more to stop at once")
+			cancel()
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		close(done)
+		cancel()
+	}
+}

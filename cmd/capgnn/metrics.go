@@ -1,0 +1,179 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strconv"
+	"time"
+
+	"capgnn/gpu"
+	"capgnn/pipeline"
+)
+
+// metricsFile appends one line per epoch to metrics.jsonl. Every line is written at once, so that a run that is killed
+// leaves whole lines but for the last.
+type metricsFile struct {
+	path string
+	f    *os.File // nil before the first line
+}
+
+// metricsLine is one line. Times are seconds, summed over devices where they come from queues.
+type metricsLine struct {
+	Epoch int       `json:"epoch"`
+	Loss  lossValue `json:"loss"`
+	*metricsScores
+	EpochS        float64    `json:"epoch_s"`
+	EvalS         float64    `json:"eval_s"`
+	ReduceS       float64    `json:"reduce_s"`
+	DeviceSeconds phaseTimes `json:"device_s"`
+	Bytes         routeBytes `json:"bytes"`
+	SpMM          int64      `json:"spmm"` // stored entries × columns aggregated
+}
+
+// metricsScores is there in epochs that evaluated; null = the split is empty.
+type metricsScores struct {
+	Train *float64 `json:"train"`
+	Val   *float64 `json:"val"`
+	Test  *float64 `json:"test"`
+}
+
+// phaseTimes is the time of the devices' queues by phase, in seconds.
+type phaseTimes struct {
+	Aggregation float64 `json:"aggregation"`
+	MM          float64 `json:"mm"`
+	Wait        float64 `json:"communication_wait"`
+	Transfer    float64 `json:"communication_transfer"`
+	Reduce      float64 `json:"reduce"`
+	Other       float64 `json:"other"`
+}
+
+func phaseTimesOf(u gpu.Usage) phaseTimes {
+	s := func(p gpu.Phase) float64 { return u.Time[p].Seconds() }
+	return phaseTimes{
+		Aggregation: s(gpu.PhaseAggregation), MM: s(gpu.PhaseMM), Wait: s(gpu.PhaseWait),
+		Transfer: s(gpu.PhaseTransfer), Reduce: s(gpu.PhaseReduce), Other: s(gpu.PhaseOther),
+	}
+}
+
+// routeBytes is traffic by route, as the copy routines counted it. Host is traffic between host memories, which only a
+// cache in host memory causes.
+type routeBytes struct {
+	D2H  gpu.Bytes `json:"d2h"`
+	H2D  gpu.Bytes `json:"h2d"`
+	Peer gpu.Bytes `json:"peer"`
+	Host gpu.Bytes `json:"host"`
+}
+
+func routeBytesOf(u gpu.Usage) routeBytes { return routeBytes{D2H: u.D2H, H2D: u.H2D, Peer: u.Peer} }
+
+// lineOf returns the line of one epoch.
+func lineOf(s pipeline.EpochStats) metricsLine {
+	line := metricsLine{
+		Epoch: s.Epoch, Loss: lossValue(s.Loss), EpochS: seconds(s.Train), EvalS: seconds(s.EvalT), ReduceS: seconds(s.Reduce),
+		DeviceSeconds: phaseTimesOf(s.Usage), Bytes: routeBytesOf(s.Usage), SpMM: s.Usage.SpMM,
+	}
+	if s.Eval {
+		line.metricsScores = &metricsScores{s.Metrics.Train, s.Metrics.Val, s.Metrics.Test}
+	}
+	return line
+}
+
+func seconds(d time.Duration) float64 { return d.Seconds() }
+
+// lossValue is a loss as it stands in files: nine significant digits, which identify a float32; null where it is not
+// finite.
+type lossValue float64
+
+// MarshalJSON returns the number as printf's %.9g would, or null.
+func (l lossValue) MarshalJSON() ([]byte, error) {
+	if math.IsNaN(float64(l)) || math.IsInf(float64(l), 0) {
+		return []byte("null"), nil
+	}
+	return strconv.AppendFloat(nil, float64(l), 'g', 9, 64), nil
+}
+
+// UnmarshalJSON reads a number; null is NaN.
+func (l *lossValue) UnmarshalJSON(data []byte) error {
+	if string(data) == "null" {
+		*l = lossValue(math.NaN())
+		return nil
+	}
+	x, err := strconv.ParseFloat(string(data), 64)
+	*l = lossValue(x)
+	return err
+}
+
+// append writes the line of one epoch. Before the first one, lines of this epoch and later ones, left by a run that was
+// stopped after its last checkpoint, are cut off.
+func (m *metricsFile) append(s pipeline.EpochStats) error {
+	if m.f == nil {
+		if err := m.open(s.Epoch); err != nil {
+			return err
+		}
+	}
+	data, err := json.Marshal(lineOf(s))
+	if err != nil {
+		return fmt.Errorf("format metrics of epoch %d: %w", s.Epoch, err)
+	}
+	if _, err := m.f.Write(append(data, '\n')); err != nil {
+		return fmt.Errorf("write metrics: %w", err)
+	}
+	return nil
+}
+
+// open opens the file behind its last line before epoch.
+func (m *metricsFile) open(epoch int) error {
+	f, err := os.OpenFile(m.path, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return fmt.Errorf("write metrics: %w", err)
+	}
+	keep, err := lengthBefore(f, epoch)
+	if err == nil {
+		err = f.Truncate(keep)
+	}
+	if err == nil {
+		_, err = f.Seek(keep, io.SeekStart)
+	}
+	if err != nil {
+		f.Close()
+		return fmt.Errorf("write metrics %s: %w", m.path, err)
+	}
+	m.f = f
+	return nil
+}
+
+// lengthBefore returns how many bytes of a metrics file belong to whole lines of epochs before the given one.
+func lengthBefore(r io.Reader, epoch int) (int64, error) {
+	keep := int64(0)
+	for in := bufio.NewReader(r); ; {
+		line, err := in.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return keep, nil
+		}
+		if err != nil {
+			return 0, err
+		}
+		var head struct {
+			Epoch *int `json:"epoch"`
+		}
+		if json.Unmarshal(line, &head) != nil || head.Epoch == nil || *head.Epoch >= epoch {
+			return keep, nil
+		}
+		keep += int64(len(line))
+	}
+}
+
+// close closes the file; a run without a single epoch leaves an empty one.
+func (m *metricsFile) close() error {
+	if m.f == nil {
+		if err := m.open(math.MaxInt); err != nil {
+			return err
+		}
+	}
+	return m.f.Close()
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/urfave/cli/v2"
+)
+
+// option is one setting of a training run: a flag and a key of config.yaml with the same name and the same syntax.
+type option struct {
+	name, usage string
+	field       func(*trainConfig) any // pointer to a string, int, uint64, float64 or bool
+	fileOnly    bool                   // no flag: written by a run for its repetition
+}
+
+// options lists every setting in the order of config.yaml.
+var options = []option{
+	{name: "dataset", usage: "data set: a `NAME`, a store folder, an .npz or raw file or folder", field: func(c *trainConfig) any { return &c.Dataset }},
+	{name: "dataset-path", field: func(c *trainConfig) any { return &c.DatasetPath }, fileOnly: true},
+	{name: "edges", usage: "read edges as symmetric, directed or reversed; auto = as the format says", field: func(c *trainConfig) any { return &c.Edges }},
+	{name: "split", usage: "fractions `TRAIN,VAL,TEST` for data without a train_mask (default: 0.7,0.2,0.1)", field: func(c *trainConfig) any { return &c.Split }},
+	{name: "self-loops", usage: "auto, add, keep or remove; auto removes them and adds one per vertex for gcn and gat", field: func(c *trainConfig) any { return &c.SelfLoops }},
+	{name: "model", usage: "gcn, sage, gin or gat", field: func(c *trainConfig) any { return &c.Model }},
+	{name: "layers", usage: "number of convolutions", field: func(c *trainConfig) any { return &c.Layers }},
+	{name: "hidden", usage: "total width of each hidden layer", field: func(c *trainConfig) any { return &c.Hidden }},
+	{name: "heads", usage: "attention heads (gat)", field: func(c *trainConfig) any { return &c.Heads }},
+	{name: "dropout", usage: "probability of dropping an activation", field: func(c *trainConfig) any { return &c.Dropout }},
+	{name: "init", usage: "start from the weights in `FILE` (.npz or .safetensors, state_dict names)", field: func(c *trainConfig) any { return &c.Init }},
+	{name: "epochs", usage: "number of epochs", field: func(c *trainConfig) any { return &c.Epochs }},
+	{name: "lr", usage: "learning rate", field: func(c *trainConfig) any { return &c.LR }},
+	{name: "optimizer", usage: "adam, adamw or sgd", field: func(c *trainConfig) any { return &c.Optimizer }},
+	{name: "weight-decay", usage: "weight decay", field: func(c *trainConfig) any { return &c.WeightDecay }},
+	{name: "amsgrad", usage: "AMSGrad variant of adam and adamw", field: func(c *trainConfig) any { return &c.AMSGrad }},
+	{name: "seed", usage: "seed of weights, dropout, splits and partitions", field: func(c *trainConfig) any { return &c.Seed }},
+	{name: "eval-every", usage: "epochs between evaluations; 0 = only at the end", field: func(c *trainConfig) any { return &c.EvalEvery }},
+	{name: "patience", usage: "stop after this many evaluations without a better validation score; 0 = never", field: func(c *trainConfig) any { return &c.Patience }},
+	{name: "devices", usage: "`LIST` such as cpu:0,cpu:1 or cpu:threads=1,mem=4GiB,cpu:threads=1,slow=3; auto = one with all cores", field: func(c *trainConfig) any { return &c.Devices }},
+	{name: "parts", usage: "number of parts, placed round-robin on the devices; 0 = one per device", field: func(c *trainConfig) any { return &c.Parts }},
+	{name: "partitioner", usage: "streaming or random", field: func(c *trainConfig) any { return &c.Partitioner }},
+	{name: "profile", usage: "profile `FILE` of the devices (default: the cached one, else a quick measurement)", field: func(c *trainConfig) any { return &c.Profile }},
+	{name: "targets", field: func(c *trainConfig) any { return &c.Targets }, fileOnly: true},
+	{name: "checkpoint-every", usage: "epochs between checkpoints; 0 = only when interrupted and at the end", field: func(c *trainConfig) any { return &c.CheckpointEvery }},
+	{name: "no-precompute", usage: "aggregate the input features every epoch", field: func(c *trainConfig) any { return &c.Savings.NoPrecompute }},
+	{name: "no-transform-first", usage: "always aggregate before transforming", field: func(c *trainConfig) any { return &c.Savings.NoTransformFirst }},
+	{name: "no-sparse", usage: "make sparse features dense", field: func(c *trainConfig) any { return &c.Savings.NoSparse }},
+	{name: "no-needed-rows", usage: "compute every row of every layer", field: func(c *trainConfig) any { return &c.Savings.NoNeededRows }},
+	{name: "no-fold-scale", usage: "one weight per edge in place of row scales", field: func(c *trainConfig) any { return &c.Savings.NoFoldScale }},
+	{name: "no-fuse", usage: "LayerNorm, ReLU and dropout as separate passes", field: func(c *trainConfig) any { return &c.Savings.NoFuse }},
+	{name: "no-reuse", usage: "allocate activations anew in every epoch", field: func(c *trainConfig) any { return &c.Savings.NoReuse }},
+	{name: "data-sha256", field: func(c *trainConfig) any { return &c.DataSHA256 }, fileOnly: true},
+}
+
+// set gives the option the value written as text.
+func (o option) set(c *trainConfig, text string) error {
+	var err error
+	want := ""
+	switch p := o.field(c).(type) {
+	case *string:
+		*p = text
+	case *int:
+		*p, err = strconv.Atoi(text)
+		want = "a whole number"
+	case *uint64:
+		*p, err = strconv.ParseUint(text, 10, 64)
+		want = "a whole number from 0 to 2^64-1"
+	case *float64:
+		*p, err = strconv.ParseFloat(text, 64)
+		want = "a number"
+	case *bool:
+		*p, err = strconv.ParseBool(text)
+		want = "true or false"
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %q is not %s", o.name, text, want)
+	}
+	return nil
+}
+
+// value returns the option's value as a string, int, uint64, float64 or bool.
+func (o option) value(c *trainConfig) any {
+	switch p := o.field(c).(type) {
+	case *string:
+		return *p
+	case *int:
+		return *p
+	case *uint64:
+		return *p
+	case *float64:
+		return *p
+	case *bool:
+		return *p
+	}
+	panic("capgnn: option " + o.name + " has a field of an unknown type")
+}
+
+// optionFlags returns the flags of all options. The value is read through option.set, so flags and config.yaml have one
+// syntax.
+func optionFlags() []cli.Flag {
+	defaults := defaultConfig()
+	var flags []cli.Flag
+	for _, o := range options {
+		if o.fileOnly {
+			continue
+		}
+		switch v := o.value(&defaults).(type) {
+		case bool:
+			flags = append(flags, &cli.BoolFlag{Name: o.name, Usage: o.usage})
+		case string:
+			flags = append(flags, &cli.StringFlag{Name: o.name, Usage: o.usage, DefaultText: v})
+		default:
+			flags = append(flags, &cli.StringFlag{Name: o.name, Usage: o.usage, DefaultText: fmt.Sprint(v)})
+		}
+	}
+	return flags
+}
+
+// applyFlags sets every option that was given on the command line and returns their names.
+func applyFlags(c *cli.Context, cfg *trainConfig) ([]string, error) {
+	var given []string
+	for _, o := range options {
+		if o.fileOnly || !c.IsSet(o.name) {
+			continue
+		}
+		if err := o.set(cfg, fmt.Sprint(c.Value(o.name))); err != nil {
+			return nil, usagef("train: --%w", err)
+		}
+		given = append(given, o.name)
+	}
+	return given, nil
+}

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"capgnn/gpu"
+	"capgnn/pipeline"
+)
+
+// runResult is the object that `train --json` prints as its last line and that result.json holds. Fractions are in
+// [0, 1], times in seconds; null = empty.
+type runResult struct {
+	Dataset   string       `json:"dataset"`
+	Model     string       `json:"model"`
+	Devices   []string     `json:"devices"` // specs with everything said, in the order of --devices
+	Parts     int          `json:"parts"`
+	Epochs    int          `json:"epochs"` // done, resumed ones included
+	Seed      uint64       `json:"seed"`
+	FinalLoss json.Number  `json:"final_loss"` // of the last epoch, before its update
+	Train     *float64     `json:"train"`      // at best_epoch
+	Val       *float64     `json:"val"`
+	Test      *float64     `json:"test"`
+	TestLast  *float64     `json:"test_last"`
+	BestEpoch *int         `json:"best_epoch"` // from 0 on
+	Metric    string       `json:"metric"`
+	EpochS    epochSeconds `json:"epoch_s"`
+	TimeS     runSeconds   `json:"time_s"`
+	Bytes     routeBytes   `json:"bytes"`
+	HaloRows  int64        `json:"halo_rows"`
+	PeakBytes peakBytes    `json:"peak_bytes"`
+	SHA256    string       `json:"weights_sha256"`
+	RunDir    string       `json:"run_dir"`
+}
+
+// epochSeconds is the wall time of epochs without their evaluation.
+type epochSeconds struct {
+	Median *float64 `json:"median"`
+	Mean   *float64 `json:"mean"`
+	Min    *float64 `json:"min"`
+}
+
+// runSeconds is where the time of all epochs went. Phases of the queues are means over the parts; reduce (gradient
+// reduction, optimiser step, broadcast) and eval are wall time.
+type runSeconds struct {
+	Aggregation float64 `json:"aggregation"`
+	MM          float64 `json:"mm"`
+	Wait        float64 `json:"communication_wait"`
+	Transfer    float64 `json:"communication_transfer"`
+	Reduce      float64 `json:"reduce"`
+	Eval        float64 `json:"eval"`
+	Other       float64 `json:"other"`
+}
+
+type peakBytes struct {
+	Host    gpu.Bytes   `json:"host"`
+	Devices []gpu.Bytes `json:"devices"`
+}
+
+// newResult describes a finished run.
+func newResult(cfg *trainConfig, dataset string, devices []deviceSpec, parts int, d runDir, r *pipeline.Result) *runResult {
+	out := &runResult{
+		Dataset: dataset, Model: cfg.Model, Parts: parts, Epochs: r.Epochs, Seed: cfg.Seed,
+		FinalLoss: lossValue(math.NaN()), Train: r.Best.Train, Val: r.Best.Val, Test: r.Best.Test, TestLast: r.Last.Test,
+		Metric: r.MetricName, EpochS: epochSecondsOf(r.EpochTime), Bytes: routeBytesOf(r.Usage), HaloRows: r.HaloRows,
+		PeakBytes: peakBytes{Host: r.PeakHost, Devices: r.PeakDevice[:min(len(devices), len(r.PeakDevice))]}, SHA256: r.WeightsSHA, RunDir: string(d),
+	}
+	for _, spec := range devices {
+		out.Devices = append(out.Devices, spec.String())
+	}
+	if r.Epochs > 0 {
+		out.FinalLoss = lossValue(r.FinalLoss)
+	}
+	if r.BestEpoch >= 0 {
+		out.BestEpoch = &r.BestEpoch
+	}
+	p, n := phaseTimesOf(r.Usage), float64(max(1, parts))
+	out.TimeS = runSeconds{
+		Aggregation: p.Aggregation / n, MM: p.MM / n, Wait: p.Wait / n, Transfer: p.Transfer / n,
+		Reduce: seconds(r.ReduceTime), Eval: seconds(r.EvalTime), Other: p.Other / n,
+	}
+	return out
+}
+
+// epochSecondsOf summarises epoch times; all null without epochs.
+func epochSecondsOf(times []time.Duration) epochSeconds {
+	n := len(times)
+	if n == 0 {
+		return epochSeconds{}
+	}
+	sorted := slices.Sorted(slices.Values(times))
+	sum := time.Duration(0)
+	for _, t := range sorted {
+		sum += t
+	}
+	median := seconds(sorted[(n-1)/2]+sorted[n/2]) / 2
+	mean, least := seconds(sum)/float64(n), seconds(sorted[0])
+	return epochSeconds{Median: &median, Mean: &mean, Min: &least}
+}
+
+// print writes the result: one JSON line, or a small table.
+func (r *runResult) print(k *console) error {
+	if k.json {
+		return json.NewEncoder(k.out).Encode(r)
+	}
+	return r.table(k.out)
+}
+
+func (r *runResult) table(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	row := func(name, format string, a ...any) { fmt.Fprintf(t, "%s\t"+format+"\n", append([]any{name}, a...)...) }
+	row("dataset", "%s", r.Dataset)
+	row("model", "%s", r.Model)
+	row("devices", "%s (%d parts)", strings.Join(r.Devices, " "), r.Parts)
+	best := ""
+	if r.BestEpoch != nil {
+		best = fmt.Sprintf(", best %d", *r.BestEpoch)
+	}
+	row("epochs", "%d%s", r.Epochs, best)
+	row("loss", "%.6g", float64(r.FinalLoss))
+	row(r.Metric, "train %s  val %s  test %s  (test at the end %s)", score(r.Train), score(r.Val), score(r.Test), score(r.TestLast))
+	row("epoch", "median %s  mean %s  min %s", duration(r.EpochS.Median), duration(r.EpochS.Mean), duration(r.EpochS.Min))
+	row("time", "aggregation %.2f s  mm %.2f s  wait %.2f s  transfer %.2f s  reduce %.2f s  eval %.2f s  other %.2f s",
+		r.TimeS.Aggregation, r.TimeS.MM, r.TimeS.Wait, r.TimeS.Transfer, r.TimeS.Reduce, r.TimeS.Eval, r.TimeS.Other)
+	row("traffic", "%s down  %s up  %s peer  (%d halo rows)", size(r.Bytes.D2H), size(r.Bytes.H2D), size(r.Bytes.Peer), r.HaloRows)
+	peaks := make([]string, len(r.PeakBytes.Devices))
+	for i, b := range r.PeakBytes.Devices {
+		peaks[i] = size(b)
+	}
+	row("memory", "host %s  devices %s", size(r.PeakBytes.Host), strings.Join(peaks, " "))
+	row("weights", "sha256 %s", r.SHA256)
+	row("run folder", "%s", r.RunDir)
+	return t.Flush()
+}
+
+// score prints a metric, - where there is none.
+func score(x *float64) string {
+	if x == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.4f", *x)
+}
+
+// duration prints seconds with three digits, - where there is none.
+func duration(s *float64) string {
+	if s == nil {
+		return "-"
+	}
+	switch {
+	case *s >= 1:
+		return fmt.Sprintf("%.3g s", *s)
+	case *s >= 1e-3:
+		return fmt.Sprintf("%.3g ms", *s*1e3)
+	default:
+		return fmt.Sprintf("%.3g µs", *s*1e6)
+	}
+}
+
+// size prints an amount of bytes in a binary unit.
+func size(b gpu.Bytes) string {
+	x, unit := float64(b), 0
+	for x >= 1000 && unit < 4 {
+		x, unit = x/1024, unit+1
+	}
+	decimals := 0
+	if unit > 0 && x < 100 {
+		decimals = 1
+	}
+	return fmt.Sprintf("%.*f %s", decimals, x, [...]string{"B", "KiB", "MiB", "GiB", "TiB"}[unit])
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// runDir is a run folder (DESIGN.md 8). config.yaml is its mark: a folder that has one holds a run.
+type runDir string
+
+func (d runDir) config() string      { return filepath.Join(string(d), "config.yaml") }
+func (d runDir) metrics() string     { return filepath.Join(string(d), "metrics.jsonl") }
+func (d runDir) best() string        { return filepath.Join(string(d), "model.safetensors") }
+func (d runDir) last() string        { return filepath.Join(string(d), "last.safetensors") }
+func (d runDir) checkpoints() string { return filepath.Join(string(d), "checkpoint") }
+func (d runDir) result() string      { return filepath.Join(string(d), "result.json") }
+func (d runDir) initial() string     { return filepath.Join(string(d), "init.safetensors") }
+func (d runDir) plan() string        { return filepath.Join(string(d), "plan.bin") }
+
+// holdsRun reports whether the folder already holds a run.
+func (d runDir) holdsRun() bool {
+	_, err := os.Stat(d.config())
+	return err == nil
+}
+
+// makeRunDir makes the folder of a new run: path itself, or, where that is "", ./runs/DATASET-MODEL-TIME with a number
+// behind it until the name is new. made says that the folder was not there before.
+func makeRunDir(path, dataset, model string, now time.Time) (d runDir, made bool, err error) {
+	if path != "" {
+		return makeNamedRunDir(path)
+	}
+	base := filepath.Join("runs", fmt.Sprintf("%s-%s-%s", fileName(dataset), model, now.Format("20060102-150405")))
+	if err := os.MkdirAll("runs", 0o755); err != nil {
+		return "", false, usagef("make run folder: %w: choose a place with --run-dir", err)
+	}
+	for k, name := 2, base; ; k, name = k+1, fmt.Sprintf("%s-%d", base, k) {
+		err := os.Mkdir(name, 0o755)
+		switch {
+		case err == nil:
+			return runDir(name), true, nil
+		case !errors.Is(err, fs.ErrExist):
+			return "", false, usagef("make run folder: %w: choose a place with --run-dir", err)
+		}
+	}
+}
+
+// fileName turns a data set's name, which a file may have chosen, into a harmless part of a file name.
+func fileName(name string) string {
+	safe := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '-', r == '.':
+			return r
+		}
+		return '_'
+	}, name)
+	return strings.TrimLeft(safe[:min(len(safe), 80)], ".")
+}
+
+func makeNamedRunDir(path string) (d runDir, made bool, err error) {
+	d = runDir(path)
+	if err := d.free(); err != nil {
+		return "", false, err
+	}
+	_, err = os.Stat(path)
+	made = errors.Is(err, fs.ErrNotExist)
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		return "", false, usagef("--run-dir %s: %w", path, err)
+	}
+	// Finding out now that nothing can be written here costs nothing; finding out at the first checkpoint costs epochs.
+	probe, err := os.CreateTemp(path, ".probe-*")
+	if err != nil {
+		return "", false, usagef("--run-dir %s: %w", path, err)
+	}
+	probe.Close()
+	os.Remove(probe.Name())
+	return d, made, nil
+}
+
+// free refuses a folder that already holds a run.
+func (d runDir) free() error {
+	if d.holdsRun() {
+		return usagef("--run-dir %s already holds a run: continue it with --resume %s or choose another folder", d, d)
+	}
+	return nil
+}
+
+// writeResult writes result.json, the mark of a finished run.
+func (d runDir) writeResult(r *runResult) error {
+	data, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return fmt.Errorf("format result: %w", err)
+	}
+	return writeFile(d.result(), append(data, '\n'))
+}
+
+// readResult returns the result of a finished run, nil if the run is not finished.
+func (d runDir) readResult() (*runResult, error) {
+	data, err := os.ReadFile(d.result())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, usagef("read result: %w", err)
+	}
+	r := new(runResult)
+	if err := json.Unmarshal(data, r); err != nil {
+		return nil, usagef("read result %s: %w: remove it to train the last epochs again", d.result(), err)
+	}
+	return r, nil
+}
+
+// writeFile writes a small file so that path holds the old content or all of the new one, whatever happens.
+func writeFile(path string, data []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	_, err = f.Write(data)
+	err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		os.Remove(f.Name())
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return nil
+}

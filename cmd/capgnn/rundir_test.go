@@ -1,0 +1,148 @@
+package main
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"capgnn/gpu"
+	"capgnn/pipeline"
+)
+
+func TestMakeRunDir(t *testing.T) {
+	t.Chdir(t.TempDir())
+	now := time.Date(2026, 1, 2, 15, 4, 5, 0, time.UTC)
+	var got []string
+	for range 3 {
+		d, made, err := makeRunDir("", "cora", "gcn", now)
+		if err != nil || !made {
+			t.Fatal(made, err)
+		}
+		got = append(got, string(d))
+	}
+	want := []string{"runs/cora-gcn-20260102-150405", "runs/cora-gcn-20260102-150405-2", "runs/cora-gcn-20260102-150405-3"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	d, made, err := makeRunDir("a/b", "", "", now)
+	if err != nil || !made {
+		t.Fatal(made, err)
+	}
+	if _, made, err = makeRunDir("a/b", "", "", now); err != nil || made {
+		t.Errorf("an empty folder: made %v, error %v, want it used as it is", made, err)
+	}
+	if err := writeFile(d.config(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := makeRunDir("a/b", "", "", now); exitCode(err) != exitUsage || !strings.Contains(err.Error(), "--resume a/b") {
+		t.Errorf("a folder that holds a run: error %v, want a usage error that names --resume", err)
+	}
+	if err := os.WriteFile("file", nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"file", "file/below"} {
+		if _, _, err := makeRunDir(path, "", "", now); exitCode(err) != exitUsage {
+			t.Errorf("%s: error %v, want a usage error", path, err)
+		}
+	}
+}
+
+func TestWriteFileLeavesNothingBehind(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "x")
+	for _, text := range []string{"one", "two"} {
+		if err := writeFile(path, []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(path); err != nil || string(got) != text {
+			t.Errorf("got %q, %v, want %q", got, err, text)
+		}
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 1 {
+		t.Errorf("%d files, want 1", len(entries))
+	}
+}
+
+// resultKeys are the keys that other programs read.
+var resultKeys = []string{"dataset", "model", "devices", "parts", "epochs", "seed", "final_loss", "train", "val", "test",
+	"test_last", "best_epoch", "metric", "epoch_s", "time_s", "bytes", "halo_rows", "peak_bytes", "weights_sha256", "run_dir"}
+
+func TestResultKeys(t *testing.T) {
+	specs := []deviceSpec{{Label: "0", Threads: 1, Slow: 1}}
+	cfg := defaultConfig()
+	r := newResult(&cfg, "cora", specs, 1, "runs/x", &pipeline.Result{BestEpoch: -1, PeakDevice: []gpu.Bytes{1}})
+	data, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var top map[string]any
+	if err := json.Unmarshal(data, &top); err != nil {
+		t.Fatal(err)
+	}
+	keysOf := func(m map[string]any) []string {
+		var keys []string
+		for k := range m {
+			keys = append(keys, k)
+		}
+		slices.Sort(keys)
+		return keys
+	}
+	want := slices.Sorted(slices.Values(resultKeys))
+	if got := keysOf(top); !slices.Equal(got, want) {
+		t.Errorf("keys %v, want %v", got, want)
+	}
+	for key, want := range map[string][]string{
+		"epoch_s": {"mean", "median", "min"}, "bytes": {"d2h", "h2d", "host", "peer"}, "peak_bytes": {"devices", "host"},
+		"time_s": {"aggregation", "communication_transfer", "communication_wait", "eval", "mm", "other", "reduce"},
+	} {
+		if got := keysOf(top[key].(map[string]any)); !slices.Equal(got, want) {
+			t.Errorf("%s: keys %v, want %v", key, got, want)
+		}
+	}
+	for _, key := range []string{"final_loss", "train", "val", "test", "test_last", "best_epoch"} {
+		if top[key] != nil {
+			t.Errorf("%s is %v without an epoch, want null", key, top[key])
+		}
+	}
+}
+
+func TestResultReadsBack(t *testing.T) {
+	x, epoch := 0.25, 3
+	want := &runResult{Dataset: "d", Model: "gin", Devices: []string{"cpu:0,threads=1"}, Parts: 2, Epochs: 4, Seed: 9, FinalLoss: 1.5,
+		Train: &x, BestEpoch: &epoch, Metric: "accuracy", EpochS: epochSecondsOf([]time.Duration{time.Second, 3 * time.Second}),
+		PeakBytes: peakBytes{Host: 1, Devices: []gpu.Bytes{2, 3}}, SHA256: "ab", RunDir: "r"}
+	d := runDir(t.TempDir())
+	if got, err := d.readResult(); got != nil || err != nil {
+		t.Fatalf("without a result: %v, %v, want nothing", got, err)
+	}
+	if err := d.writeResult(want); err != nil {
+		t.Fatal(err)
+	}
+	got, err := d.readResult()
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, %v, want %+v", got, err, want)
+	}
+	if err := writeFile(d.result(), []byte(`{"dataset":`)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.readResult(); exitCode(err) != exitUsage {
+		t.Errorf("half a result: error %v, want a usage error", err)
+	}
+}
+
+func TestEpochSeconds(t *testing.T) {
+	s := epochSecondsOf([]time.Duration{4 * time.Second, time.Second, 2 * time.Second, 9 * time.Second})
+	if *s.Median != 3 || *s.Mean != 4 || *s.Min != 1 {
+		t.Errorf("median %g, mean %g, min %g, want 3, 4, 1", *s.Median, *s.Mean, *s.Min)
+	}
+	if math.IsNaN(float64(lossValue(0))) || epochSecondsOf(nil) != (epochSeconds{}) {
+		t.Error("no epochs give numbers")
+	}
+}

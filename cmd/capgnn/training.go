@@ -1,0 +1,386 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/pipeline"
+	"capgnn/rapa"
+)
+
+// Values of pipeline.Result.Stopped.
+const (
+	stoppedBySignal   = "interrupted"
+	stoppedByPatience = "patience"
+)
+
+// training is one run on its way: what is set at the start, and what each step adds.
+type training struct {
+	k        *console
+	cfg      trainConfig
+	runPath  string // --run-dir, "" = a new folder below ./runs
+	planFile string // a plan that may fit, looked at before the cache; "" = none
+	resume   bool
+
+	data    *learnable // set beforehand by demo for a generated graph; else loaded
+	specs   []deviceSpec
+	parts   int
+	plan    *rapa.Plan // nil with one part
+	devices []gpu.Device
+	dir     runDir // set beforehand when resuming
+	madeDir bool
+	initial *gnn.Weights // of --init, nil without
+}
+
+// run trains. The steps before training change nothing but the cache.
+func (t *training) run(ctx context.Context) (*runResult, error) {
+	steps := []func(context.Context) error{t.load, t.chooseDevices, t.divide, t.open}
+	for _, step := range steps {
+		if err := errors.Join(step(ctx), ctx.Err()); err != nil {
+			return nil, t.beforeTraining(err)
+		}
+	}
+	defer t.closeDevices()
+	return t.train(ctx)
+}
+
+// beforeTraining says of an interruption that nothing was lost by it.
+func (t *training) beforeTraining(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return &interruptedError{"before the first epoch: nothing was written"}
+	}
+	return err
+}
+
+// load reads the data set and checks it against what the run was made with.
+func (t *training) load(ctx context.Context) error {
+	if t.data == nil {
+		data, err := loadData(ctx, t.k, &t.cfg)
+		if err != nil {
+			return asUsage(err)
+		}
+		t.data = data
+	}
+	p := t.data.problem
+	if err := p.Validate(); err != nil {
+		return usagef("data set %s: %w", t.data.name, err)
+	}
+	if err := t.cfg.model(p.Features.Cols, p.Classes, p.Targets != nil).Validate(); err != nil {
+		return usagef("train: %w", err)
+	}
+	identity := identify(p)
+	switch was := t.cfg.DataSHA256; {
+	case was == "" || was == identity:
+	case t.resume:
+		return usagef("--resume %s: data set %s is not what the run was trained on: restore it, or start a new run", t.dir, t.data.name)
+	default:
+		t.k.note("note: data set %s differs from the one the config file was written for", t.data.name)
+	}
+	t.cfg.DataSHA256 = identity
+	t.k.note("%s: %d vertices, %d edges, %d features, %d classes", t.data.name, p.Vertices(), p.Graph.Edges(), p.Features.Cols, p.Classes)
+	return nil
+}
+
+// chooseDevices settles the devices and the number of parts.
+func (t *training) chooseDevices(context.Context) error {
+	specs, err := parseDevices(t.cfg.Devices)
+	if err != nil {
+		return err
+	}
+	shareCores(specs, cores())
+	if isAuto(t.cfg.Devices) {
+		t.k.note("devices: %s (this build knows CPU devices only; name several with --devices)", specs[0])
+	}
+	t.parts = t.cfg.Parts
+	if t.parts == 0 {
+		t.parts = len(specs)
+	}
+	if t.parts < len(specs) {
+		t.k.note("note: %d parts use the first %d of %d devices", t.parts, t.parts, len(specs))
+		specs = specs[:t.parts]
+	}
+	if n := t.data.problem.Vertices(); t.parts > n {
+		return usagef("--parts %d: the graph has %d vertices: use at most that many parts", t.parts, n)
+	}
+	t.specs, t.cfg.Devices, t.cfg.Parts = specs, formatDevices(specs), t.parts
+	return nil
+}
+
+// divide settles which part each vertex belongs to.
+func (t *training) divide(ctx context.Context) error {
+	if t.parts == 1 {
+		return nil
+	}
+	targets, err := t.targets(ctx)
+	if err != nil {
+		return err
+	}
+	p := t.data.problem
+	t.plan, err = partition(ctx, t.k, p.Graph, p.Train,
+		rapa.Options{Method: rapa.Method(t.cfg.Partitioner), Parts: t.parts, Targets: targets, Seed: t.cfg.Seed}, t.planFile)
+	if err != nil {
+		return err
+	}
+	t.k.note("partition: %s, %d parts, %d of %d edges cut, balance %.2f", t.plan.Method, t.parts, t.plan.EdgeCut, p.Graph.Edges(), t.plan.Balance.Vertices)
+	return nil
+}
+
+// targets returns the share of each part, nil = equal. A share that came from a measurement is kept in the config.
+func (t *training) targets(ctx context.Context) ([]float64, error) {
+	switch {
+	case t.cfg.Targets == "equal":
+		return nil, nil
+	case t.cfg.Targets != "":
+		targets, err := parseFloats(t.cfg.Targets)
+		if err == nil && len(targets) != t.parts {
+			err = fmt.Errorf("%d shares for %d parts", len(targets), t.parts)
+		}
+		if err != nil {
+			return nil, usagef("config: targets: %w", err)
+		}
+		return targets, nil
+	}
+	var targets []float64
+	if t.cfg.Profile != "" || !alike(t.specs) {
+		speed, err := measuredSpeeds(ctx, t.k, t.specs, t.cfg.Profile)
+		if err != nil {
+			return nil, err
+		}
+		targets = shares(speed, t.parts)
+	}
+	t.cfg.Targets = "equal"
+	if targets != nil {
+		t.cfg.Targets = formatFloats(targets)
+	}
+	return targets, nil
+}
+
+// open opens the devices.
+func (t *training) open(context.Context) error {
+	devices, err := openDevices(t.specs)
+	t.devices = devices
+	if err != nil {
+		return err
+	}
+	return t.checkSize()
+}
+
+// checkSize refuses what cannot fit before anything of that size is asked for.
+func (t *training) checkSize() error {
+	p := t.data.problem
+	parameters := gnn.FlatLen(t.cfg.model(p.Features.Cols, p.Classes, p.Targets != nil))
+	features := int64(0)
+	if p.Features.Sparse() && t.cfg.Savings.NoSparse {
+		features = int64(p.Vertices()) * int64(p.Features.Cols) / int64(t.parts)
+	}
+	for _, d := range t.devices {
+		budget := int64(d.Info().Budget)
+		if parameters > budget/8 { // weights and gradients, 4 bytes each
+			return &fitError{fmt.Errorf("the model has %d parameters, %s has %s", parameters, d.Info().Name, size(d.Info().Budget)),
+				"choose a smaller --hidden or fewer --layers"}
+		}
+		if features > budget/4 {
+			return &fitError{fmt.Errorf("the features as dense rows take %s, %s has %s", size(gpu.Bytes(4*features)), d.Info().Name, size(d.Info().Budget)),
+				"leave --no-sparse away"}
+		}
+	}
+	return nil
+}
+
+func (t *training) closeDevices() {
+	for _, d := range t.devices {
+		if err := d.Close(); err != nil {
+			t.k.note("close %s: %v", d.Info().Name, err)
+		}
+	}
+}
+
+// train runs the epochs and writes the run folder.
+func (t *training) train(ctx context.Context) (*runResult, error) {
+	if t.dir == "" {
+		var err error
+		if t.dir, t.madeDir, err = makeRunDir(t.runPath, t.data.name, t.cfg.Model, time.Now()); err != nil {
+			return nil, err
+		}
+	}
+	bar := t.k.begin("train", t.cfg.Epochs)
+	defer bar.end()
+	metrics := &metricsFile{path: t.dir.metrics()}
+	opt, err := t.options(bar, metrics)
+	if err != nil {
+		return nil, t.abandon(err)
+	}
+	trainer, err := pipeline.New(ctx, t.data.problem, opt)
+	if err != nil {
+		return nil, t.abandon(t.beforeTraining(asUsage(t.explain(err))))
+	}
+	defer trainer.Close()
+	if err := t.writeSettings(); err != nil {
+		return nil, err
+	}
+	result, err := trainer.Run(ctx)
+	bar.end()
+	if err := errors.Join(err, metrics.close()); err != nil {
+		return nil, t.explain(err)
+	}
+	if result.Stopped == stoppedBySignal {
+		return nil, &interruptedError{fmt.Sprintf("after epoch %d of %d: continue with `capgnn train --resume %s`", result.Epochs, t.cfg.Epochs, t.dir)}
+	}
+	return t.finish(result)
+}
+
+// options returns what the trainer needs.
+func (t *training) options(bar *progress, metrics *metricsFile) (pipeline.Options, error) {
+	p := t.data.problem
+	opt := pipeline.Options{
+		Model: t.cfg.model(p.Features.Cols, p.Classes, p.Targets != nil), Optimizer: t.cfg.optimizer(),
+		Epochs: t.cfg.Epochs, EvalEvery: t.cfg.EvalEvery, Patience: t.cfg.Patience,
+		Part: make([]int32, p.Vertices()), Savings: t.cfg.Savings,
+		CheckpointDir: t.dir.checkpoints(), CheckpointEvery: t.cfg.CheckpointEvery, Resume: t.resume,
+		Identity: t.identity(), Log: slog.New(&noteHandler{k: t.k}),
+		OnEpoch: func(s pipeline.EpochStats) error {
+			bar.at(s.Epoch+1, epochDetail(s))
+			return metrics.append(s)
+		},
+		OnBest: func(epoch int, w *gnn.Weights) error {
+			return gnn.WriteSafetensors(t.dir.best(), w, t.metadata(epoch))
+		},
+	}
+	if t.plan != nil {
+		opt.Part = t.plan.Part
+	}
+	for p := range t.parts {
+		opt.Devices = append(opt.Devices, t.devices[p%len(t.devices)])
+	}
+	if t.cfg.Init == "" {
+		return opt, nil
+	}
+	path := t.cfg.Init
+	if t.resume {
+		path = t.dir.initial()
+	}
+	var err error
+	t.initial, err = readInitial(path, opt.Model)
+	if err != nil {
+		return opt, usagef("--init %s: %w", path, err)
+	}
+	opt.Init = make(map[string][]float32, len(t.initial.Tensors))
+	for _, tensor := range t.initial.Tensors {
+		opt.Init[tensor.Name] = tensor.Data
+	}
+	return opt, nil
+}
+
+// readInitial reads the weights to start from.
+func readInitial(path string, model gnn.Config) (*gnn.Weights, error) {
+	tensors, err := gnn.ReadTensors(path)
+	if err != nil {
+		return nil, err
+	}
+	w := gnn.NewWeights(model)
+	return w, w.LoadTensors(tensors)
+}
+
+// epochDetail is what the progress bar says about an epoch.
+func epochDetail(s pipeline.EpochStats) string {
+	text := fmt.Sprintf("loss %.4f", s.Loss)
+	if s.Eval && s.Metrics.Val != nil {
+		text += fmt.Sprintf("  val %.4f", *s.Metrics.Val)
+	}
+	ms := float64(s.Train) / float64(time.Millisecond)
+	return text + fmt.Sprintf("  %.1f ms", ms)
+}
+
+// identity is the hash of everything that decides the bits of a run: data, settings and plan.
+func (t *training) identity() string {
+	cfg := t.cfg
+	cfg.Dataset, cfg.DatasetPath, cfg.CheckpointEvery, cfg.Profile = "", "", 0, ""
+	h := sha256.New()
+	for _, o := range options {
+		fmt.Fprintf(h, "%s=%v\n", o.name, o.value(&cfg))
+	}
+	if t.plan != nil {
+		fmt.Fprintf(h, "plan=%s\n", t.plan.Key)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// metadata is what a weights file says about itself.
+func (t *training) metadata(epoch int) map[string]string {
+	return map[string]string{"format": "pt", "model": t.cfg.Model, "dataset": t.data.name, "epoch": fmt.Sprint(epoch)}
+}
+
+// writeSettings writes config.yaml, which makes the folder a run, after the plan and the initial weights, which a resumed
+// run must find as they were.
+func (t *training) writeSettings() error {
+	if t.resume {
+		return nil
+	}
+	if t.plan != nil {
+		if err := rapa.WritePlan(t.dir.plan(), t.plan); err != nil {
+			return err
+		}
+	}
+	if t.initial != nil {
+		if err := gnn.WriteSafetensors(t.dir.initial(), t.initial, t.metadata(-1)); err != nil {
+			return err
+		}
+	}
+	data, err := formatConfig(&t.cfg)
+	if err != nil {
+		return err
+	}
+	return writeFile(t.dir.config(), data)
+}
+
+// abandon removes a run folder in which nothing was written yet, and returns err.
+func (t *training) abandon(err error) error {
+	if t.madeDir {
+		// Not empty or not there: then it stays as it is; what went wrong is err.
+		_ = os.Remove(string(t.dir))
+	}
+	return err
+}
+
+// explain adds to an error of the trainer what the user can do about it.
+func (t *training) explain(err error) error {
+	var oom *gpu.OutOfMemory
+	switch {
+	case errors.As(err, &oom):
+		used := oom.Need - oom.Have
+		return &fitError{err, fmt.Sprintf("give %s at least %s more memory (mem=), use more --parts, or a smaller --hidden", oom.Device, size(used))}
+	case errors.Is(err, gpu.ErrDeviceLost):
+		return fmt.Errorf("%w: continue from the last checkpoint with `capgnn train --resume %s`", err, t.dir)
+	case errors.Is(err, pipeline.ErrNoCheckpoint):
+		return usagef("--resume %s: %w", t.dir, err)
+	}
+	return err
+}
+
+// finish writes what a finished run leaves behind.
+func (t *training) finish(r *pipeline.Result) (*runResult, error) {
+	best, epoch := r.BestWeights, r.BestEpoch
+	if best == nil {
+		best, epoch = r.Weights, r.Epochs-1
+	}
+	err := gnn.WriteSafetensors(t.dir.best(), best, t.metadata(epoch))
+	if err == nil {
+		err = gnn.WriteSafetensors(t.dir.last(), r.Weights, t.metadata(r.Epochs-1))
+	}
+	if err != nil {
+		return nil, err
+	}
+	if r.Stopped == stoppedByPatience {
+		t.k.note("stopped after %d epochs: %d evaluations without a better validation score", r.Epochs, t.cfg.Patience)
+	}
+	result := newResult(&t.cfg, t.data.name, t.specs, t.parts, t.dir, r)
+	return result, t.dir.writeResult(result)
+}

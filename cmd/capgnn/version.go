@@ -1,0 +1,69 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/urfave/cli/v2"
+)
+
+// buildInfo says which program this is.
+type buildInfo struct {
+	Version  string `json:"version"`  // module version, "(devel)" for a build from a working tree
+	Commit   string `json:"commit"`   // "" where the build does not know it
+	Modified bool   `json:"modified"` // the working tree differed from the commit
+	Go       string `json:"go"`
+	OS       string `json:"os"`
+	Arch     string `json:"arch"`
+	Cgo      bool   `json:"cgo"`
+	Tags     string `json:"tags"` // build tags
+}
+
+func versionCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "version",
+		Usage: "say which build this is",
+		Action: func(c *cli.Context) error {
+			info := readBuildInfo()
+			if c.Bool("json") {
+				return json.NewEncoder(c.App.Writer).Encode(info)
+			}
+			commit := info.Commit
+			if commit == "" {
+				commit = "unknown"
+			}
+			if info.Modified {
+				commit += "+"
+			}
+			_, err := fmt.Fprintf(c.App.Writer, "capgnn %s commit %s %s %s/%s\n",
+				info.Version, commit, info.Go, info.OS, info.Arch)
+			return err
+		},
+	}
+}
+
+func readBuildInfo() buildInfo {
+	info := buildInfo{Version: "(devel)", Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
+	build, ok := debug.ReadBuildInfo()
+	if !ok {
+		return info
+	}
+	if build.Main.Version != "" {
+		info.Version = build.Main.Version
+	}
+	for _, s := range build.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			info.Commit = s.Value
+		case "vcs.modified":
+			info.Modified = s.Value == "true"
+		case "CGO_ENABLED":
+			info.Cgo = s.Value == "1"
+		case "-tags":
+			info.Tags = s.Value
+		}
+	}
+	return info
+}

@@ -1,0 +1,29 @@
+// Package gnn is graph neural networks on one device: layers written out forward and backward as device operations, weights,
+// initialisation, losses and metrics.
+//
+// Its nouns: a Config describes a model; Weights are its parameters on the host; a Pass is one way through the network on
+// one device (training or evaluation) with the buffers it needs; a Halo brings the rows of vertices that other devices
+// own. The package sees neither a graph nor a partition: adjacency is handed in as an Operand, {inner, halo} sparse
+// matrices with row scales.
+//
+// # Contract
+//
+// A Pass only enqueues: Forward and Backward return before the work is done. All buffers are planned when the Pass is
+// made and live in a Workspace; nothing is allocated in between (saving 7). The order of operations, and so of every
+// sum, is fixed by the Plan and the shapes. Gradients are partial sums over the rows of this device; whoever runs several
+// devices adds them up.
+//
+// # Source
+//
+// DESIGN.md 3. The paper trains GCN and GraphSAGE as its PyTorch code does (§2.1); the savings, GIN, GAT across parts and
+// exact needed rows are ours.
+//
+// # Usage
+//
+//	ws := gnn.NewWorkspace(true)
+//	pass := gnn.NewPass(cfg, plan, layers, input, params, ws)
+//	err := ws.Alloc(dev)
+//	logits := pass.Forward(q, halo, epoch)
+//	q.SoftmaxLoss(gpu.LossArgs{Logits: logits, Grad: logits, Labels: labels, Scale: 1 / n, Loss: loss})
+//	pass.Backward(q, halo, logits)
+package gnn

@@ -1,0 +1,154 @@
+package gnn
+
+import (
+	"fmt"
+
+	"capgnn/gpu"
+)
+
+// gatSlope is LeakyReLU's negative slope (DESIGN.md 3).
+const gatSlope = 0.2
+
+// gat is graph attention (Veličković et al., ICLR 2018): per head Z_v = Σ_u α_uv T_u + b, T = H·Wᵀ, α a softmax over
+// in-edges. Heads are concatenated; the last layer averages them. The formulas across parts are in DESIGN.md 3.
+type gat struct {
+	linear            // t = T is kept
+	width, heads int  // columns of all heads together, heads
+	last         bool // average the heads
+
+	s, d, lse     *gpu.Matrix // scores of sources (Src × heads) and destinations, log-sum-exp (Rows × heads)
+	sHalo         *gpu.Matrix // HaloRows × heads
+	o             *gpu.Matrix // Rows × width: Σ α T, without bias
+	e             *gpu.Matrix // Rows × (width + 3·heads): what the backward pass sends: dO, d, L, g
+	dt, ds, dd    *gpu.Matrix // gradients of T, s, d
+	dtHalo, dsHal *gpu.Matrix // of replicated halo rows
+
+	tHaloRows gpu.Matrix // halo rows of T of this epoch: exchanged or replicated
+}
+
+func newGAT(p *Pass, l int, ws *Workspace) *gat {
+	width := p.cfg.gatWidth(l)
+	g, heads := &p.layers[l], p.cfg.Heads
+	c := &gat{linear: newLinear(p, l, width, ws, true), width: width, heads: heads, last: l == p.cfg.Layers-1}
+	name := func(kind string) string {
+		if p.training() {
+			return fmt.Sprintf("%s%d", kind, l)
+		}
+		return "eval-" + kind
+	}
+	c.s = ws.matrix(name("score-src"), g.Src, heads)
+	c.d = ws.matrix(name("score-dst"), g.Rows, heads)
+	c.lse = ws.matrix(name("lse"), g.Rows, heads)
+	c.sHalo = ws.matrix(name("score-halo"), g.HaloRows, heads)
+	c.o = ws.matrix(name("attended"), g.Rows, width)
+	if !p.training() {
+		return c
+	}
+	c.e = ws.matrix("e", g.Rows, width+3*heads)
+	c.dt = ws.matrix("g", g.Src, width)
+	c.ds = ws.matrix("gs", g.Src, heads)
+	c.dd = ws.matrix("gd", g.Rows, heads)
+	if p.replicated(l) {
+		c.dtHalo = ws.matrix("ghalo", g.HaloRows, width)
+		c.dsHal = ws.matrix("gshalo", g.HaloRows, heads)
+	}
+	return c
+}
+
+func (c *gat) forward(x *exec, h, z gpu.Matrix, then *gpu.Epilogue) {
+	pr, lg := &x.params.layers[c.l], &x.layers[c.l]
+	t, tHalo := c.transform(x, h, pr.w)
+	exchange := x.exchanges(c.l)
+	if exchange {
+		x.halo.Begin(x.q, c.l, Forward, t)
+	}
+	x.q.GATScores(c.s.RowRange(0, lg.Rows), *c.d, t.RowRange(0, lg.Rows), pr.aSrc, pr.aDst)
+	if lg.Src > lg.Rows {
+		x.q.GATScores(c.s.RowRange(lg.Rows, lg.Src), gpu.Matrix{}, t.RowRange(lg.Rows, lg.Src), pr.aSrc, gpu.Vec{})
+	}
+	a := gpu.GATArgs{O: *c.o, LSE: *c.lse, Inner: lg.Forward.Inner, T: t, S: *c.s, D: *c.d, Slope: gatSlope}
+	next := 0
+	if exchange {
+		for _, r := range lg.Central {
+			a.Lo, a.Hi = r.Lo, r.Hi
+			x.q.GATAggregate(a)
+		}
+		tHalo = x.halo.Wait(x.q, c.l, Forward)
+	}
+	c.tHaloRows = tHalo
+	if tHalo.Rows > 0 {
+		x.q.GATScores(*c.sHalo, gpu.Matrix{}, tHalo, pr.aSrc, gpu.Vec{})
+		a.Halo, a.THalo, a.SHalo = lg.Forward.Halo, tHalo, *c.sHalo
+	}
+	if exchange {
+		for _, r := range lg.Central {
+			c.rows(x, a, next, r.Lo)
+			next = r.Hi
+		}
+	}
+	c.rows(x, a, next, lg.Rows)
+	x.q.HeadMean(z, *c.o, pr.bias)
+	if then != nil {
+		x.q.Epilogue(*then)
+	}
+}
+
+func (c *gat) rows(x *exec, a gpu.GATArgs, lo, hi int) {
+	if lo < hi {
+		a.Lo, a.Hi = lo, hi
+		x.q.GATAggregate(a)
+	}
+}
+
+// columns returns the views of a backward row: dO, d, L, g.
+func (c *gat) columns(e gpu.Matrix) (do, d, lse, g gpu.Matrix) {
+	w, h := c.width, c.heads
+	return e.ColRange(0, w), e.ColRange(w, w+h), e.ColRange(w+h, w+2*h), e.ColRange(w+2*h, w+3*h)
+}
+
+func (c *gat) backward(x *exec, h, dz, dh gpu.Matrix) {
+	pr, gr, lg := &x.params.layers[c.l], &x.grads.layers[c.l], &x.layers[c.l]
+	do, d, lse, g := c.columns(*c.e)
+	if c.last {
+		x.q.HeadMeanBackward(do, dz)
+	} else {
+		x.q.Copy(do, dz)
+	}
+	x.q.Copy(d, *c.d)
+	x.q.Copy(lse, *c.lse)
+	dst := gpu.GATGradDst{DD: *c.dd, G: g, DO: do, O: *c.o, LSE: *c.lse, Inner: lg.Forward.Inner, T: *c.t, S: *c.s, D: *c.d, Slope: gatSlope}
+	if c.tHaloRows.Rows > 0 {
+		dst.Halo, dst.THalo, dst.SHalo = lg.Forward.Halo, c.tHaloRows, *c.sHalo
+	}
+	x.q.GATBackwardDst(dst)
+	src := gpu.GATGradSrc{DT: *c.dt, DS: *c.ds, T: *c.t, S: *c.s, Inner: lg.Backward.Inner, DO: do, D: d, LSE: lse, G: g, Slope: gatSlope}
+	if x.exchanges(c.l) {
+		x.halo.Begin(x.q, c.l, Backward, *c.e)
+		if rows := x.halo.Wait(x.q, c.l, Backward); rows.Rows > 0 {
+			src.Halo = lg.Backward.Halo
+			src.DOHalo, src.DHalo, src.LSEHalo, src.GHalo = c.columns(rows)
+		}
+	}
+	x.q.GATBackwardSrc(src)
+	scores := gpu.GATScoresGrad{ASrc: pr.aSrc, ADst: pr.aDst, DASrc: gr.aSrc, DADst: gr.aDst}
+	scores.T, scores.DT, scores.DS, scores.DD = c.t.RowRange(0, lg.Rows), c.dt.RowRange(0, lg.Rows), c.ds.RowRange(0, lg.Rows), *c.dd
+	x.q.GATScoresBackward(scores)
+	scores.ADst, scores.DADst, scores.DD = gpu.Vec{}, gpu.Vec{}, gpu.Matrix{}
+	if lg.Src > lg.Rows {
+		scores.T, scores.DT, scores.DS = c.t.RowRange(lg.Rows, lg.Src), c.dt.RowRange(lg.Rows, lg.Src), c.ds.RowRange(lg.Rows, lg.Src)
+		x.q.GATScoresBackward(scores)
+	}
+	var dtHalo gpu.Matrix
+	if c.dtHalo != nil && c.dtHalo.Rows > 0 {
+		dtHalo = *c.dtHalo
+		src.DT, src.DS, src.T, src.S, src.Inner = dtHalo, *c.dsHal, c.tHaloRows, *c.sHalo, lg.HaloBack
+		src.Halo = gpu.CSR{}
+		x.q.GATBackwardSrc(src)
+		scores.T, scores.DT, scores.DS = c.tHaloRows, dtHalo, *c.dsHal
+		x.q.GATScoresBackward(scores)
+	}
+	c.projectGrad(x, gr.w, *c.dt, c.source(x, h), dtHalo, x.in.Halo)
+	if dh.Rows > 0 {
+		x.q.Gemm(gpu.GemmArgs{C: dh, A: *c.dt, B: pr.w})
+	}
+}

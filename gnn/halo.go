@@ -1,0 +1,91 @@
+package gnn
+
+import "capgnn/gpu"
+
+// Direction tells the two exchanges of a layer apart.
+type Direction uint8
+
+// Directions of an exchange.
+const (
+	Forward  Direction = iota // rows of H (or what the layer made of it) flow from u to v
+	Backward                  // gradients flow from v back to u
+)
+
+func (d Direction) String() string {
+	if d == Backward {
+		return "backward"
+	}
+	return "forward"
+}
+
+// Halo brings a layer the rows of vertices that other devices own. Package pipeline implements it; placement, staleness,
+// queues and transports all live behind it. Every device calls the same sequence of Begin and Wait in an epoch. A nil Halo
+// means that there is no other part.
+type Halo interface {
+	// Begin offers this device's rows of one exchange; rows is read by operations enqueued on q before Begin returns, so
+	// the caller may overwrite it later on q.
+	Begin(q gpu.Queue, layer int, dir Direction, rows gpu.Matrix)
+	// Wait makes q wait for the halo rows of the exchange and returns them, indexed as the operand's Halo columns. They
+	// stay valid for what is enqueued on q until the next Begin of the same direction; if the model keeps forward rows
+	// (Config.KeepsHalo), forward rows stay until the layer's backward exchange has begun.
+	Wait(q gpu.Queue, layer int, dir Direction) gpu.Matrix
+}
+
+// KeepsHalo reports whether forward halo rows are read again in the backward pass (GAT).
+func (c Config) KeepsHalo() bool { return c.Kind == GAT }
+
+// Operand is one layer's adjacency on one device in one direction: rows × inner columns and rows × halo columns.
+// Entry (v, u) weighs RowScale[v]·ColScale[u] (HaloScale[u] for halo columns), times the CSR's own value if it has any;
+// an empty scale is 1.
+type Operand struct {
+	Inner, Halo                   gpu.CSR
+	RowScale, ColScale, HaloScale gpu.Vec
+}
+
+// LayerGraph is what a layer aggregates over on one device. Layer ℓ reads Src inner rows and computes the first Rows of
+// them.
+type LayerGraph struct {
+	Rows, Src int
+	// HaloRows and BackRows are the number of rows of the halo matrices of the two directions.
+	HaloRows, BackRows int
+	Forward            Operand // Rows × Src, Rows × HaloRows
+	Backward           Operand // Src × Rows, Src × BackRows; unused in evaluation
+	// HaloBack is the transpose of Forward.Halo (HaloRows × Rows), for a replicated first layer.
+	HaloBack gpu.CSR
+	// Central lists the rows without halo columns, as ascending ranges below Rows.
+	Central []RowRange
+}
+
+// RowRange is rows Lo to Hi, Hi excluded.
+type RowRange struct{ Lo, Hi int }
+
+// Features are input rows on a device: dense, or sparse with the transpose for the weight gradient.
+type Features struct {
+	Dense   gpu.Matrix
+	Sparse  gpu.CSR
+	SparseT gpu.CSR // columns: the rows that training reads; unused in evaluation
+}
+
+func (f Features) sparse() bool { return f.Sparse.Rows > 0 }
+
+// head returns the first n rows.
+func (f Features) head(n int) Features {
+	if f.sparse() {
+		f.Sparse.Rows = n
+		f.Sparse.Begin = f.Sparse.Begin.Slice(0, n)
+		f.Sparse.End = f.Sparse.End.Slice(0, n)
+		return f
+	}
+	f.Dense = f.Dense.RowRange(0, n)
+	return f
+}
+
+// Input is what layer 0 reads on one device. Which fields are used depends on the plan's InputMode.
+type Input struct {
+	X    Features   // inner rows
+	Halo Features   // replicated halo rows
+	AX   gpu.Matrix // aggregated inner rows (precomputed); X is dense then
+	// RootT is X.SparseT restricted to the rows that layer 0 computes (GraphSAGE's second weight).
+	RootT gpu.CSR
+	IDs   gpu.Ints // original vertex id of every inner row, for dropout
+}

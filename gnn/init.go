@@ -1,0 +1,81 @@
+package gnn
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math"
+	"strings"
+
+	"capgnn/gpu"
+)
+
+// Init draws the initial weights of a run (DESIGN.md 3), from the names and shapes of the tensors alone:
+//
+//	convs.L.lin.weight              GCN, GAT: uniform in ±sqrt(6 / (rows + columns))   (Glorot)
+//	convs.L.att_src, att_dst        GAT: the same over the last two dimensions, heads and width of a head
+//	convs.L.bias                    GCN, GAT: 0
+//	convs.L.lin_l, lin_r, nn.lins.K SAGE, GIN: weight and bias uniform in ±1/sqrt(columns of the weight)
+//	convs.L.eps                     GIN: 0
+//	norms.L.weight, norms.L.bias    1, 0
+//
+// These are PyTorch Geometric's and torch.nn.Linear's defaults. An element is a function of (seed, tensor name, index)
+// alone, see uniform, so it depends neither on order nor on the other tensors of the model.
+func (w *Weights) Init(seed uint64) {
+	for i := range w.Tensors {
+		t := &w.Tensors[i]
+		bound, constant := w.initRule(t)
+		if bound == 0 {
+			for k := range t.Data {
+				t.Data[k] = constant
+			}
+			continue
+		}
+		uniform(t.Data, seed, t.Name, bound)
+	}
+}
+
+// initRule returns the bound of a tensor's uniform distribution, or 0 and the constant that it starts with.
+func (w *Weights) initRule(t *Tensor) (bound float64, constant float32) {
+	conv, leaf := t.Name[:strings.LastIndexByte(t.Name, '.')+1], t.Name[strings.LastIndexByte(t.Name, '.')+1:]
+	switch {
+	case strings.HasPrefix(t.Name, "norms."):
+		if leaf == "weight" {
+			return 0, 1
+		}
+		return 0, 0
+	case leaf == "eps":
+		return 0, 0
+	case leaf == "att_src", leaf == "att_dst", strings.HasSuffix(t.Name, ".lin.weight"):
+		n := len(t.Shape)
+		return math.Sqrt(6 / float64(t.Shape[n-2]+t.Shape[n-1])), 0
+	case strings.Contains(t.Name, ".lin_l."), strings.Contains(t.Name, ".lin_r."), strings.Contains(t.Name, ".nn.lins."):
+		return 1 / math.Sqrt(float64(w.Tensor(conv + "weight").Shape[1])), 0
+	case leaf == "bias":
+		return 0, 0
+	}
+	panic(fmt.Sprintf("gnn: no rule to initialise tensor %q", t.Name))
+}
+
+// uniform fills x with numbers uniform in ±bound. Element k comes from the word r = Philox(counter, key)[k mod 4] with
+//
+//	key     = low and high 32 bits of seed
+//	counter = {low 32 bits of k/4, high 32 bits of k/4, low 32 bits of h, high 32 bits of h}
+//	h       = 64-bit FNV-1a hash of the tensor's name
+//	x[k]    = float32(bound · (r − 2³¹ + ½) / 2³¹)
+//
+// in float64 until the last rounding. The distribution is symmetric, has no zero, and |x[k]| ≤ float32(bound). The third
+// word of a dropout counter is a layer number (below 64); no name of a model has a hash whose low word is that small (a
+// test looks), so weights and dropout never use the same counter.
+func uniform(x []float32, seed uint64, name string, bound float64) {
+	f := fnv.New64a()
+	f.Write([]byte(name))
+	h := f.Sum64()
+	key := gpu.SeedKey(seed)
+	for k := 0; k < len(x); k += 4 {
+		b := uint64(k / 4)
+		words := gpu.Philox([4]uint32{uint32(b), uint32(b >> 32), uint32(h), uint32(h >> 32)}, key)
+		for lane, r := range words[:min(4, len(x)-k)] {
+			x[k+lane] = float32(bound * ((float64(r) - (1<<31 - 0.5)) / (1 << 31)))
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package gnn
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"capgnn/internal/npy"
+)
+
+// ReadInit returns the tensors of a weights file by state_dict name, for Weights.Load. See ReadTensors.
+func ReadInit(path string) (map[string][]float32, error) {
+	ts, err := ReadTensors(path)
+	if err != nil {
+		return nil, err
+	}
+	return flatten(ts), nil
+}
+
+// ReadTensors returns the tensors of a weights file by state_dict name, with their shapes, for Weights.LoadTensors. The
+// file is .safetensors, or .npz with float arrays under plain names or under "param/NAME"; where any name begins with
+// "param/" the others are not read. Every number must be finite.
+func ReadTensors(path string) (map[string]HostTensor, error) {
+	var ts map[string]HostTensor
+	var err error
+	switch ext := strings.ToLower(filepath.Ext(path)); ext {
+	case ".safetensors":
+		ts, err = ReadSafetensors(path)
+	case ".npz":
+		ts, err = readArchive(path)
+	default:
+		return nil, fmt.Errorf("%s: weights are read from .npz or .safetensors files", path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(ts)) {
+		for i, v := range ts[name].Data {
+			if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
+				return nil, fmt.Errorf("%s: tensor %q: element %d is %g in float32, must be finite", path, name, i, v)
+			}
+		}
+	}
+	return ts, nil
+}
+
+// paramPrefix stands before the names of weights in the golden files.
+const paramPrefix = "param/"
+
+// readArchive returns the float arrays of an .npz file; under paramPrefix alone where there are such.
+func readArchive(path string) (map[string]HostTensor, error) {
+	z, err := npy.OpenArchive(path)
+	if err != nil {
+		return nil, err
+	}
+	defer z.Close()
+	prefix := ""
+	if slices.ContainsFunc(z.Keys(), func(key string) bool { return strings.HasPrefix(key, paramPrefix) }) {
+		prefix = paramPrefix
+	}
+	out := map[string]HostTensor{}
+	for _, key := range z.Keys() {
+		name, ok := strings.CutPrefix(key, prefix)
+		if !ok {
+			continue
+		}
+		a, err := z.Array(key)
+		if err != nil {
+			return nil, err
+		}
+		if a.DType.Kind != 'f' {
+			return nil, a.Fault(-1, fmt.Errorf("holds elements of type %v, weights are float32 or float64", a.DType))
+		}
+		data, err := a.Float32()
+		if err != nil {
+			return nil, err
+		}
+		out[name] = HostTensor{Shape: slices.Clone(a.Shape), Data: data}
+	}
+	return out, nil
+}
+
+// flatten drops the shapes.
+func flatten(ts map[string]HostTensor) map[string][]float32 {
+	out := make(map[string][]float32, len(ts))
+	for name, t := range ts {
+		out[name] = t.Data
+	}
+	return out
+}

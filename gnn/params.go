@@ -1,0 +1,69 @@
+package gnn
+
+import (
+	"fmt"
+
+	"capgnn/gpu"
+)
+
+// Params are the parameters (or the gradients) of a model on a device: one flat vector in the layout of Weights, and
+// views of it per layer.
+type Params struct {
+	Flat   gpu.Vec
+	layers []layerParams
+}
+
+// layerParams are the views of one layer; which ones exist depends on the model.
+type layerParams struct {
+	w          gpu.Matrix // GCN, GAT lin.weight; SAGE lin_l.weight; GIN nn.lins.0.weight
+	w2         gpu.Matrix // SAGE lin_r.weight; GIN nn.lins.1.weight
+	bias       gpu.Vec    // what is added last: GIN nn.lins.1.bias
+	innerBias  gpu.Vec    // GIN nn.lins.0.bias
+	eps        gpu.Vec    // GIN
+	aSrc, aDst gpu.Vec    // GAT
+	gamma      gpu.Vec    // norms.weight
+	beta       gpu.Vec    // norms.bias
+}
+
+// Bind returns views of flat, a device vector of len(w.Flat) elements in the layout of w.
+func Bind(c Config, w *Weights, flat gpu.Vec) *Params {
+	if flat.Len != len(w.Flat) {
+		panic(fmt.Sprintf("gnn: bind %d elements, the model has %d", flat.Len, len(w.Flat)))
+	}
+	p := &Params{Flat: flat, layers: make([]layerParams, c.Layers)}
+	byName := map[string]*Tensor{}
+	for i := range w.Tensors {
+		byName[w.Tensors[i].Name] = &w.Tensors[i]
+	}
+	vec := func(format string, l int) gpu.Vec {
+		t, ok := byName[fmt.Sprintf(format, l)]
+		if !ok {
+			return gpu.Vec{}
+		}
+		return flat.Slice(t.Off, t.Off+len(t.Data))
+	}
+	mat := func(format string, l int) gpu.Matrix {
+		t, ok := byName[fmt.Sprintf(format, l)]
+		if !ok {
+			return gpu.Matrix{}
+		}
+		return gpu.Matrix{Buf: flat.Buf, Off: flat.Off + t.Off, Rows: t.Shape[0], Cols: t.Shape[1], LD: t.Shape[1]}
+	}
+	for l := range p.layers {
+		lp := &p.layers[l]
+		lp.gamma, lp.beta = vec("norms.%d.weight", l), vec("norms.%d.bias", l)
+		switch c.Kind {
+		case SAGE:
+			lp.w, lp.w2 = mat("convs.%d.lin_l.weight", l), mat("convs.%d.lin_r.weight", l)
+			lp.bias = vec("convs.%d.lin_l.bias", l)
+		case GIN:
+			lp.w, lp.w2 = mat("convs.%d.nn.lins.0.weight", l), mat("convs.%d.nn.lins.1.weight", l)
+			lp.innerBias, lp.bias = vec("convs.%d.nn.lins.0.bias", l), vec("convs.%d.nn.lins.1.bias", l)
+			lp.eps = vec("convs.%d.eps", l)
+		default:
+			lp.w, lp.bias = mat("convs.%d.lin.weight", l), vec("convs.%d.bias", l)
+			lp.aSrc, lp.aDst = vec("convs.%d.att_src", l), vec("convs.%d.att_dst", l)
+		}
+	}
+	return p
+}

@@ -1,0 +1,154 @@
+package gnn
+
+// InputMode says how layer 0 gets the features of remote in-neighbours (saving 1 of DESIGN.md 3).
+type InputMode uint8
+
+// Input modes.
+const (
+	// Precomputed: ÂX is aggregated once, before the first epoch.
+	Precomputed InputMode = iota
+	// Replicated: the features of halo vertices are copied once; every epoch transforms them locally.
+	Replicated
+	// Exchanged: layer 0 is like every other layer and exchanges halos in every epoch.
+	Exchanged
+)
+
+func (m InputMode) String() string { return [...]string{"precomputed", "replicated", "exchanged"}[m] }
+
+// LayerPlan is the order of operations of one layer (saving 2 of DESIGN.md 3).
+type LayerPlan struct {
+	// AggregateFirst: Z = (A·H)·Wᵀ, exchanging H; otherwise Z = A·(H·Wᵀ), exchanging the product.
+	AggregateFirst bool
+	// BackwardIn: dH = Aᵀ·(dZ·W), exchanging dZ·W; otherwise dH = (Aᵀ·dZ)·W, exchanging dZ. Needs AggregateFirst, whose
+	// product A·H is kept for the weight gradient.
+	BackwardIn bool
+}
+
+// Plan is every decision about the order of a model's operations. All devices of a run share one plan.
+type Plan struct {
+	Input  InputMode
+	Layers []LayerPlan
+	Fused  bool // LayerNorm, ReLU and dropout in one pass (saving 6)
+}
+
+// Shape is the size of a problem, summed over parts: what Choose decides by.
+type Shape struct {
+	Rows           []int64 // Rows[k], 0 ≤ k ≤ layers: rows of level ≥ k
+	Edges          []int64 // Edges[ℓ]: entries that layer ℓ aggregates
+	Halo, BackHalo []int64 // halo rows per layer and direction
+	FeatureEntries int64   // stored feature values; rows × width if dense
+	Sparse         bool
+}
+
+// Choice restricts Choose; the zero value leaves it free.
+type Choice struct {
+	NoPrecompute     bool
+	NoTransformFirst bool
+	NoFuse           bool
+}
+
+// Relative costs of a multiply-add in a dense product, of one gathered element of a sparse product, and of one exchanged
+// element. Fixed numbers, not measurements, so that a plan is a function of the problem alone: from the
+// measured limits of a 2-core AVX-512 machine (GEMM 0.5 TFLOP/s, SpMM 60 GB/s, copies 10 GB/s).
+const (
+	costMAC      = 1.0
+	costGathered = 16.0
+	costMoved    = 100.0
+)
+
+// Choose picks the cheaper order for every layer and direction, over the needed rows (savings 1 and 2).
+// Pure: the same configuration and shape give the same plan.
+func Choose(c Config, s Shape, ch Choice) Plan {
+	p := Plan{Layers: make([]LayerPlan, c.Layers), Fused: !ch.NoFuse}
+	for l := range p.Layers {
+		p.Layers[l] = chooseLayer(c, s, l, ch)
+	}
+	p.Input = chooseInput(c, s, ch)
+	switch {
+	case c.Kind == GAT || p.Input == Replicated || p.Input == Exchanged && s.Sparse:
+		p.Layers[0] = LayerPlan{}
+	case p.Input == Precomputed:
+		p.Layers[0] = LayerPlan{AggregateFirst: true, BackwardIn: true}
+	}
+	return p
+}
+
+func chooseInput(c Config, s Shape, ch Choice) InputMode {
+	if ch.NoPrecompute {
+		return Exchanged
+	}
+	if c.Kind == GAT {
+		return Replicated
+	}
+	if !s.Sparse {
+		return Precomputed
+	}
+	in, out := c.Width(0)
+	// Per epoch, forward and weight gradient: a dense product over ÂX against two sparse products and two aggregations.
+	dense := 2 * costMAC * float64(s.Rows[1]) * float64(in) * float64(out)
+	sparse := 2 * costGathered * float64(s.FeatureEntries+s.Edges[0]) * float64(out)
+	if dense < sparse {
+		return Precomputed
+	}
+	return Replicated
+}
+
+func chooseLayer(c Config, s Shape, l int, ch Choice) LayerPlan {
+	if c.Kind == GAT {
+		return LayerPlan{}
+	}
+	if ch.NoTransformFirst {
+		return LayerPlan{AggregateFirst: true, BackwardIn: true}
+	}
+	in, out := c.Width(l)
+	src, rows := float64(s.Rows[l]), float64(s.Rows[l+1])
+	gemm := costMAC * float64(in) * float64(out)
+	spread := func(width int, halo int64) float64 {
+		return float64(width) * (costGathered*float64(s.Edges[l]) + costMoved*float64(halo))
+	}
+	transformOut := gemm*src + spread(out, s.Halo[l]) + 2*gemm*src + spread(out, s.BackHalo[l])
+	aggregateOut := gemm*rows + spread(in, s.Halo[l]) + 2*gemm*src + spread(out, s.BackHalo[l])
+	aggregateIn := gemm*rows + spread(in, s.Halo[l]) + 2*gemm*rows + spread(in, s.BackHalo[l])
+	best, plan := transformOut, LayerPlan{}
+	if c.Kind != GIN && aggregateOut < best {
+		best, plan = aggregateOut, LayerPlan{AggregateFirst: true}
+	}
+	if aggregateIn < best {
+		plan = LayerPlan{AggregateFirst: true, BackwardIn: true}
+	}
+	return plan
+}
+
+// ExchangeWidth returns the columns of one exchange under plan p, 0 if the layer does not exchange in that direction.
+func (c Config) ExchangeWidth(p Plan, layer int, dir Direction) int {
+	if layer == 0 && p.Input != Exchanged {
+		return 0
+	}
+	in, out := c.Width(layer)
+	lp := p.Layers[layer]
+	switch {
+	case c.Kind == GAT && dir == Forward:
+		return c.gatWidth(layer)
+	case c.Kind == GAT:
+		return c.gatWidth(layer) + 3*c.Heads
+	case dir == Forward && lp.AggregateFirst:
+		return in
+	case dir == Forward:
+		return out
+	case lp.BackwardIn && layer == 0:
+		return 0 // no gradient for the input features
+	case lp.BackwardIn:
+		return in
+	default:
+		return out
+	}
+}
+
+// gatWidth returns the columns of all heads together: the last layer's heads are averaged, so each has Out columns.
+func (c Config) gatWidth(layer int) int {
+	_, out := c.Width(layer)
+	if layer == c.Layers-1 {
+		return c.Heads * out
+	}
+	return out
+}

@@ -1,0 +1,45 @@
+package gnn
+
+import "capgnn/gpu"
+
+// sage is Z = mean(H)·W_lᵀ + b + H·W_rᵀ (Hamilton, Ying, Leskovec, NeurIPS 2017, mean aggregator).
+type sage struct{ linear }
+
+func newSAGE(p *Pass, l int, ws *Workspace) *sage {
+	_, out := p.cfg.Width(l)
+	return &sage{newLinear(p, l, out, ws, false)}
+}
+
+// root returns the rows that the second weight reads: the layer's own vertices.
+func (c *sage) root(x *exec, h gpu.Matrix) Features {
+	return c.source(x, h).head(x.layers[c.l].Rows)
+}
+
+func (c *sage) forward(x *exec, h, z gpu.Matrix, then *gpu.Epilogue) {
+	pr := &x.params.layers[c.l]
+	root := c.root(x, h)
+	if c.precomputed(x) || c.lp.AggregateFirst {
+		if !c.precomputed(x) {
+			c.gather(x, h)
+		}
+		x.q.Linear(gpu.LinearArgs{Z: z, X: c.aggregated(x), W: pr.w, X2: root.Dense, W2: pr.w2, Bias: pr.bias, Then: then})
+		return
+	}
+	t, tHalo := c.transform(x, h, pr.w)
+	x.aggregate(c.l, Forward, &x.layers[c.l].Forward,
+		gpu.AggregateArgs{Y: z, X: t, Accumulate: true, Bias: pr.bias, Then: then}, tHalo,
+		func() { c.project(x, z, root, pr.w2, 0) })
+}
+
+func (c *sage) backward(x *exec, h, dz, dh gpu.Matrix) {
+	pr, gr := &x.params.layers[c.l], &x.grads.layers[c.l]
+	c.linear.backward(x, h, pr.w, gr.w, dz, dh)
+	root := c.root(x, h)
+	if root.sparse() {
+		root.SparseT = x.in.RootT
+	}
+	c.projectGrad(x, gr.w2, dz, root, gpu.Matrix{}, Features{})
+	if dh.Rows > 0 {
+		x.q.Gemm(gpu.GemmArgs{C: dh.RowRange(0, dz.Rows), A: dz, B: pr.w2, Beta: 1})
+	}
+}

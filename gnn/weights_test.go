@@ -1,0 +1,183 @@
+package gnn
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"math"
+	"slices"
+	"sort"
+	"strings"
+	"testing"
+)
+
+// layoutModels are one configuration per family with odd widths, and the shallow ones.
+func layoutModels() map[string]Config {
+	return map[string]Config{
+		"gcn":      {Kind: GCN, Layers: 3, Hidden: 17, In: 5, Out: 3},
+		"sage":     {Kind: SAGE, Layers: 3, Hidden: 17, In: 5, Out: 3},
+		"gin":      {Kind: GIN, Layers: 3, Hidden: 17, In: 5, Out: 3},
+		"gat":      {Kind: GAT, Layers: 3, Hidden: 18, In: 5, Out: 3, Heads: 2},
+		"gcn one":  {Kind: GCN, Layers: 1, In: 5, Out: 3},
+		"gat one":  {Kind: GAT, Layers: 1, In: 5, Out: 3, Heads: 4},
+		"gin deep": {Kind: GIN, Layers: 12, Hidden: 4, In: 5, Out: 1},
+	}
+}
+
+func TestNewWeightsLayout(t *testing.T) {
+	for name, cfg := range layoutModels() {
+		t.Run(name, func(t *testing.T) {
+			w := NewWeights(cfg)
+			if int64(len(w.Flat)) != FlatLen(cfg) {
+				t.Errorf("%d elements, FlatLen says %d", len(w.Flat), FlatLen(cfg))
+			}
+			if len(w.Flat)%16 != 0 {
+				t.Errorf("%d elements are not a multiple of 16", len(w.Flat))
+			}
+			end := 0
+			for i := range w.Tensors {
+				x := &w.Tensors[i]
+				if x.Off%16 != 0 || x.Off < end || len(x.Data) != product(x.Shape) || len(x.Data) == 0 {
+					t.Errorf("%s: offset %d after %d, %d elements of shape %v", x.Name, x.Off, end, len(x.Data), x.Shape)
+				}
+				if &x.Data[0] != &w.Flat[x.Off] || cap(x.Data) != len(x.Data) {
+					t.Errorf("%s: data is not the tensor's part of Flat", x.Name)
+				}
+				end = x.Off + len(x.Data)
+				if w.Tensor(x.Name) != x {
+					t.Errorf("Tensor(%q) is another tensor", x.Name)
+				}
+			}
+			if w.Tensor("convs.99.bias") != nil {
+				t.Error("a tensor that does not exist was found")
+			}
+		})
+	}
+}
+
+func TestGATShapes(t *testing.T) {
+	w := NewWeights(Config{Kind: GAT, Layers: 2, Hidden: 12, In: 7, Out: 5, Heads: 3})
+	want := map[string][]int{
+		"convs.0.lin.weight": {12, 7}, "convs.0.att_src": {1, 3, 4}, "convs.0.att_dst": {1, 3, 4}, "convs.0.bias": {12},
+		"norms.0.weight": {12}, "norms.0.bias": {12},
+		"convs.1.lin.weight": {15, 12}, "convs.1.att_src": {1, 3, 5}, "convs.1.att_dst": {1, 3, 5}, "convs.1.bias": {5},
+	}
+	if len(w.Tensors) != len(want) {
+		t.Errorf("%d tensors, want %d", len(w.Tensors), len(want))
+	}
+	for name, shape := range want {
+		if x := w.Tensor(name); x == nil || !slices.Equal(x.Shape, shape) {
+			t.Errorf("%s: got %+v, want shape %v", name, x, shape)
+		}
+	}
+}
+
+func TestFlatLenSaturates(t *testing.T) {
+	for _, cfg := range []Config{
+		{Kind: GCN, Layers: 2, Hidden: 1 << 20, In: math.MaxInt, Out: 2},
+		{Kind: GAT, Layers: 1, In: 9, Out: 1 << 40, Heads: 1 << 40},
+		{Kind: GIN, Layers: 1, In: 2, Out: math.MaxInt},
+	} {
+		if n := FlatLen(cfg); n != math.MaxInt64 {
+			t.Errorf("%+v: %d elements", cfg, n)
+		}
+	}
+}
+
+func TestClone(t *testing.T) {
+	w := NewWeights(layoutModels()["gat"])
+	w.Init(1)
+	c := w.Clone()
+	sum := w.SHA256()
+	if c.SHA256() != sum {
+		t.Fatal("the clone differs")
+	}
+	for i := range c.Tensors {
+		if &c.Tensors[i].Data[0] != &c.Flat[c.Tensors[i].Off] {
+			t.Fatalf("%s does not alias the clone", c.Tensors[i].Name)
+		}
+	}
+	c.Tensor("convs.1.bias").Data[0]++
+	if w.SHA256() != sum || c.SHA256() == sum {
+		t.Error("the clone shares memory with the original")
+	}
+}
+
+func TestLoad(t *testing.T) {
+	cfg := layoutModels()["gin"]
+	src, dst := NewWeights(cfg), NewWeights(cfg)
+	src.Init(5)
+	values := map[string][]float32{}
+	for _, x := range src.Tensors {
+		values[x.Name] = x.Data
+	}
+	if err := dst.Load(values); err != nil {
+		t.Fatal(err)
+	}
+	if dst.SHA256() != src.SHA256() || !slices.Equal(dst.Flat, src.Flat) {
+		t.Error("loaded weights differ")
+	}
+
+	before := dst.SHA256()
+	delete(values, "convs.1.eps")
+	values["convs.2.eps"] = []float32{1, 2}
+	values["convs.0.lin.weight"] = nil
+	values["a"] = nil
+	err := dst.Load(values)
+	want := `tensor "convs.1.eps" is missing
+tensor "convs.2.eps" has 2 elements, want 1
+tensor "a" is not part of the model
+tensor "convs.0.lin.weight" is not part of the model`
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v\nwant %s", err, want)
+	}
+	if dst.SHA256() != before {
+		t.Error("a refused load changed the weights")
+	}
+}
+
+func TestLoadTensorsComparesShapes(t *testing.T) {
+	w := NewWeights(layoutModels()["gin"])
+	w.Init(2)
+	values := map[string]HostTensor{}
+	for _, x := range w.Tensors {
+		values[x.Name] = HostTensor{x.Shape, x.Data}
+	}
+	values["convs.0.eps"] = HostTensor{nil, []float32{0.5}}
+	if err := w.Clone().LoadTensors(values); err != nil {
+		t.Errorf("eps as a scalar: %v", err)
+	}
+	x := w.Tensor("convs.0.nn.lins.0.weight")
+	values[x.Name] = HostTensor{[]int{x.Shape[1], x.Shape[0]}, x.Data}
+	if err := w.Clone().LoadTensors(values); err == nil || !strings.Contains(err.Error(), "[5 17], want [17 5]") {
+		t.Errorf("a transposed matrix: %v", err)
+	}
+}
+
+// TestSHA256 computes the sum of DESIGN.md 8 the slow way.
+func TestSHA256(t *testing.T) {
+	for name, cfg := range layoutModels() {
+		w := NewWeights(cfg)
+		w.Init(11)
+		var names []string
+		for _, x := range w.Tensors {
+			names = append(names, x.Name)
+		}
+		sort.Strings(names)
+		var all []byte
+		for _, n := range names {
+			x := w.Tensor(n)
+			all = append(all, n...)
+			for _, d := range x.Shape {
+				all = binary.LittleEndian.AppendUint64(all, uint64(d))
+			}
+			for _, v := range x.Data {
+				all = binary.LittleEndian.AppendUint32(all, math.Float32bits(v))
+			}
+		}
+		sum := sha256.Sum256(all)
+		if want := hex.EncodeToString(sum[:]); w.SHA256() != want {
+			t.Errorf("%s: got %s, want %s", name, w.SHA256(), want)
+		}
+	}
+}

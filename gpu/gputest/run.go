@@ -1,0 +1,76 @@
+package gputest
+
+import (
+	"fmt"
+	"testing"
+
+	"capgnn/gpu"
+)
+
+// suite is every test of one device, in the order of gpu.Ops.
+var suite = []struct {
+	name string
+	run  func(b *bench)
+}{
+	{"Fill", testFill},
+	{"Copy", testCopy},
+	{"Transpose", testTranspose},
+	{"Axpby", testAxpby},
+	{"ScaleRows", testScaleRows},
+	{"AddScaled", testAddScaled},
+	{"ColSum", testColSum},
+	{"Dot", testDot},
+	{"Gather", testGather},
+	{"ScatterAdd", testScatterAdd},
+	{"Gemm", testGemm},
+	{"Linear", testLinear},
+	{"SpMM", testSpMM},
+	{"Aggregate", testAggregate},
+	{"AggregateBF16", testAggregateBF16},
+	{"AggregateThen", testAggregateThen},
+	{"Epilogue", testEpilogue},
+	{"EpilogueBackward", testEpilogueBackward},
+	{"GATScores", testGATScores},
+	{"GATScoresBackward", testGATScoresBackward},
+	{"GATAggregate", testGATAggregate},
+	{"GATBackward", testGATBackward},
+	{"HeadMean", testHeadMean},
+	{"SoftmaxLoss", testSoftmaxLoss},
+	{"BCELoss", testBCELoss},
+	{"Adam", testAdam},
+	{"SGD", testSGD},
+	{"Order", testOrder},
+	{"Events", testEvents},
+	{"Counters", testCounters},
+	{"Memory", testMemory},
+	{"Shapes", testShapes},
+}
+
+// Run holds a backend to the contract of package gpu. open returns a fresh device with at least 16 MiB; the suite
+// closes it. Devices of consecutive calls must be able to live side by side: the peer tests open two.
+func Run(t *testing.T, open func(t *testing.T) gpu.Device) {
+	for _, test := range suite {
+		t.Run(test.name, func(t *testing.T) { test.run(newBench(t, open(t))) })
+	}
+	t.Run("Devices", func(t *testing.T) { testDevices(newBench(t, open(t)), newBench(t, open(t))) })
+	t.Run("Peer", func(t *testing.T) { testPeer(newBench(t, open(t)), newBench(t, open(t))) })
+}
+
+// shape is the size of a dense operand.
+type shape struct{ rows, cols int }
+
+// shapes are the sizes of elementwise and row-wise cases: none, one, around vector widths, and several blocks of rows.
+var shapes = []shape{{0, 4}, {3, 0}, {1, 1}, {2, 31}, {5, 32}, {3, 33}, {2, 256}, {67, 7}, {300, 41}, {1025, 3}}
+
+// dense runs f for every shape; layouts alternate, and both are tried on the odd shapes.
+func (b *bench) dense(f func(b *bench, s shape, l layout)) {
+	b.Helper()
+	for i, s := range shapes {
+		for k, l := range layouts {
+			if k != i%2 && s.rows > 100 {
+				continue
+			}
+			b.scene(fmt.Sprintf("%dx%d_%v", s.rows, s.cols, l), func(b *bench) { f(b, s, l) })
+		}
+	}
+}

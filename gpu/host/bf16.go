@@ -1,0 +1,38 @@
+package host
+
+import "math"
+
+// toBF16 rounds to bf16, to nearest even. NaN stays NaN.
+func toBF16(dst []uint16, src []float32) {
+	dst = dst[:len(src)]
+	for j, v := range src {
+		b := math.Float32bits(v)
+		if v != v {
+			dst[j] = uint16(b>>16) | 0x40
+			continue
+		}
+		dst[j] = uint16((b + 0x7FFF + b>>16&1) >> 16)
+	}
+}
+
+// fromBF16 widens bf16 to float32, exactly.
+func fromBF16(dst []float32, src []uint16) {
+	dst = dst[:len(src)]
+	for j, v := range src {
+		dst[j] = math.Float32frombits(uint32(v) << 16)
+	}
+}
+
+// copyRow: row i of dst = row k of src, converted.
+func copyRow(dst either, i int, src either, k int) {
+	switch {
+	case !dst.half && !src.half:
+		copy(dst.d32.row(i), src.d32.row(k))
+	case dst.half && src.half:
+		copy(dst.d16.row(i), src.d16.row(k))
+	case dst.half:
+		toBF16(dst.d16.row(i), src.d32.row(k))
+	default:
+		fromBF16(dst.d32.row(i), src.d16.row(k))
+	}
+}

@@ -1,0 +1,72 @@
+package host
+
+import (
+	"time"
+
+	"capgnn/gpu"
+)
+
+// Upload copies src to dst from byte off on. Counted as H2D.
+func (q *Queue) Upload(dst gpu.Buffer, off gpu.Bytes, src []byte) {
+	mem := q.check("Upload").bytes(&q.dev.memory, "dst", dst, int(off), len(src), 1)
+	q.transfer("Upload", func() {
+		arrived := q.dev.link.book(toDevice, gpu.Bytes(len(src)), time.Now())
+		n := copy(mem, src)
+		q.count(gpu.Usage{H2D: gpu.Bytes(n)})
+		sleepUntil(arrived)
+	})
+}
+
+// Download copies len(dst) bytes of src from byte off on. Counted as D2H.
+func (q *Queue) Download(dst []byte, src gpu.Buffer, off gpu.Bytes) {
+	mem := q.check("Download").bytes(&q.dev.memory, "src", src, int(off), len(dst), 1)
+	q.transfer("Download", func() {
+		arrived := q.dev.link.book(fromDevice, gpu.Bytes(len(dst)), time.Now())
+		n := copy(dst, mem)
+		q.count(gpu.Usage{D2H: gpu.Bytes(n)})
+		sleepUntil(arrived)
+	})
+}
+
+// CanCopyFrom reports whether src is a CPU device of this process.
+func (q *Queue) CanCopyFrom(src gpu.Device) bool {
+	_, ok := src.(*Device)
+	return ok
+}
+
+// CopyFrom copies src, in the memory of another CPU device, to dst. It occupies the links of both. Counted as peer traffic.
+func (q *Queue) CopyFrom(dst, src gpu.Matrix) {
+	c := q.check("CopyFrom")
+	if dst.Rows != src.Rows || dst.Cols != src.Cols || dst.Type != src.Type {
+		c.fail("dst is %d×%d %v, src %d×%d %v", dst.Rows, dst.Cols, dst.Type, src.Rows, src.Cols, src.Type)
+	}
+	if dst.Empty() {
+		return
+	}
+	from, ok := src.Buf.(*block)
+	if !ok {
+		c.fail("src has no buffer of a CPU device")
+	}
+	d, s := c.any(&q.dev.memory, "dst", dst), c.any(from.owner, "src", src)
+	row := gpu.Bytes(src.Cols * src.Type.Size())
+	q.transfer("CopyFrom", func() {
+		now, n := time.Now(), row*gpu.Bytes(src.Rows)
+		sent := from.owner.link.book(fromDevice, n, now)
+		arrived := q.dev.link.book(toDevice, n, now)
+		if sent.After(arrived) {
+			arrived = sent
+		}
+		var copied gpu.Bytes
+		for i := range src.Rows {
+			copyRow(d, i, s, i)
+			copied += row
+		}
+		q.count(gpu.Usage{Peer: copied})
+		sleepUntil(arrived)
+	})
+}
+
+// transfer enqueues a copy; it runs beside computations.
+func (q *Queue) transfer(op string, run func()) {
+	q.tasks <- task{op: op, phase: gpu.PhaseTransfer, run: run}
+}

@@ -1,0 +1,21 @@
+package host
+
+// level is an instruction set that the kernels are written for. Levels are ordered: each includes the ones before it.
+type level uint8
+
+// The levels. generic is portable Go; the others are the assembly that gen/ writes.
+const (
+	generic level = iota
+	avx2
+	avx512
+)
+
+func (l level) String() string { return [...]string{"generic", "avx2", "avx512"}[l] }
+
+// active is the level that the kernels of this process use: the best one that the processor and the operating system
+// support, and generic with the build tag noasm. It is read by every kernel call and set by tests only, before use.
+var active = detect()
+
+// isa names the instruction set in use. Results of different instruction sets agree to rounding only, so the name is a
+// part of what "same devices" means (DESIGN.md 10).
+func isa() string { return active.String() }

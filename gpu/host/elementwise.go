@@ -1,0 +1,137 @@
+package host
+
+import "capgnn/gpu"
+
+// Fill: m[i][j] = v.
+func (q *Queue) Fill(m gpu.Matrix, v float32) {
+	d := q.check("Fill").mat("m", m)
+	if d.empty() {
+		return
+	}
+	q.compute("Fill", gpu.PhaseOther, func() {
+		q.dev.rows(d.rows, d.cols, func(_, lo, hi int) {
+			for i := lo; i < hi; i++ {
+				row := d.row(i)
+				for j := range row {
+					row[j] = v
+				}
+			}
+		})
+	})
+}
+
+// Copy: dst[i][j] = src[i][j], converted.
+func (q *Queue) Copy(dst, src gpu.Matrix) {
+	c := q.check("Copy")
+	if dst.Rows != src.Rows || dst.Cols != src.Cols {
+		c.fail("dst is %d×%d, src %d×%d", dst.Rows, dst.Cols, src.Rows, src.Cols)
+	}
+	d, s := c.any(&q.dev.memory, "dst", dst), c.any(&q.dev.memory, "src", src)
+	if dst.Empty() {
+		return
+	}
+	q.compute("Copy", gpu.PhaseOther, func() {
+		q.dev.rows(dst.Rows, dst.Cols, func(_, lo, hi int) {
+			for i := lo; i < hi; i++ {
+				copyRow(d, i, s, i)
+			}
+		})
+	})
+}
+
+// Axpby: dst[i][j] = a·src[i][j] + b·dst[i][j]; with b = 0, dst is not read.
+func (q *Queue) Axpby(dst gpu.Matrix, a float32, src gpu.Matrix, b float32) {
+	c := q.check("Axpby")
+	d, s := c.mat("dst", dst), c.shaped("src", src, dst.Rows, dst.Cols)
+	if d.empty() {
+		return
+	}
+	q.compute("Axpby", gpu.PhaseReduce, func() {
+		q.dev.rows(d.rows, d.cols, func(_, lo, hi int) {
+			for i := lo; i < hi; i++ {
+				axpby(d.row(i), a, s.row(i), b)
+			}
+		})
+	})
+}
+
+// axpby: dst[j] = a·src[j] + b·dst[j].
+func axpby(dst []float32, a float32, src []float32, b float32) {
+	src = src[:len(dst)]
+	switch b {
+	case 0:
+		for j := range dst {
+			dst[j] = a * src[j]
+		}
+	case 1:
+		for j := range dst {
+			dst[j] += a * src[j]
+		}
+	default:
+		for j := range dst {
+			dst[j] = a*src[j] + b*dst[j]
+		}
+	}
+}
+
+// ScaleRows: dst[i][j] = scale[i]·src[i][j]. dst may be src.
+func (q *Queue) ScaleRows(dst, src gpu.Matrix, scale gpu.Vec) {
+	c := q.check("ScaleRows")
+	d, s := c.mat("dst", dst), c.shaped("src", src, dst.Rows, dst.Cols)
+	w := c.vec("scale", scale, dst.Rows)
+	if d.empty() {
+		return
+	}
+	q.compute("ScaleRows", gpu.PhaseOther, func() {
+		q.dev.rows(d.rows, d.cols, func(_, lo, hi int) {
+			for i := lo; i < hi; i++ {
+				axpby(d.row(i), w[i], s.row(i), 0)
+			}
+		})
+	})
+}
+
+// AddScaled: dst[i][j] += (1 + s[0])·src[i][j].
+func (q *Queue) AddScaled(dst, src gpu.Matrix, s gpu.Vec) {
+	c := q.check("AddScaled")
+	d, x := c.mat("dst", dst), c.shaped("src", src, dst.Rows, dst.Cols)
+	eps := c.vec("s", s, 1)
+	if d.empty() {
+		return
+	}
+	q.compute("AddScaled", gpu.PhaseOther, func() {
+		a := 1 + eps[0]
+		q.dev.rows(d.rows, d.cols, func(_, lo, hi int) {
+			for i := lo; i < hi; i++ {
+				axpby(d.row(i), a, x.row(i), 1)
+			}
+		})
+	})
+}
+
+// tile is the edge of the squares that Transpose moves: one side of a square is a few cache lines.
+const tile = 32
+
+// Transpose: dst[j][i] = src[i][j].
+func (q *Queue) Transpose(dst, src gpu.Matrix) {
+	c := q.check("Transpose")
+	d, s := c.mat("dst", dst), c.shaped("src", src, dst.Cols, dst.Rows)
+	if d.empty() {
+		return
+	}
+	q.compute("Transpose", gpu.PhaseOther, func() {
+		// A strip of tile rows of src is a strip of tile columns of dst.
+		q.dev.pool.each((s.rows+tile-1)/tile, func(_, strip int) {
+			lo, hi := strip*tile, min((strip+1)*tile, s.rows)
+			for left := 0; left < s.cols; left += tile {
+				right := min(left+tile, s.cols)
+				for j := left; j < right; j++ {
+					out := d.row(j)
+					for i := lo; i < hi; i++ {
+						out[i] = s.v[i*s.ld+j]
+					}
+				}
+			}
+		})
+	})
+}

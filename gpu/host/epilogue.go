@@ -1,0 +1,118 @@
+package host
+
+import "capgnn/gpu"
+
+// dropout is a resolved gpu.Dropout: which elements of a row stay, and by what they are multiplied.
+type dropout struct {
+	on           bool
+	key          [2]uint32
+	threshold    uint32
+	layer, epoch uint32
+	scale        float32
+	ids          []int32
+}
+
+func (c checker) dropout(d gpu.Dropout, rows int) dropout {
+	if d.P == 0 {
+		return dropout{scale: 1}
+	}
+	if !(d.P > 0 && d.P < 1) {
+		c.fail("dropout of %g is outside [0, 1)", d.P)
+	}
+	if d.IDs.Len != rows {
+		c.fail("dropout has %d ids for %d rows", d.IDs.Len, rows)
+	}
+	return dropout{
+		on: true, key: gpu.SeedKey(d.Seed), threshold: gpu.DropoutThreshold(d.P),
+		layer: d.Layer, epoch: d.Epoch, scale: float32(1 / (1 - d.P)), ids: array(c, "Dropout.IDs", d.IDs),
+	}
+}
+
+// maskWords returns the words of a worker's mask of a row, rounded up to a cache line.
+func maskWords(cols int) int { return ((cols+31)/32 + 15) &^ 15 }
+
+// masks returns room for every worker's mask, nil if nothing is dropped.
+func (d dropout) masks(dev *Device, cols int) []uint32 {
+	if !d.on {
+		return nil
+	}
+	return grown(&dev.work.bits, dev.pool.threads*maskWords(cols))
+}
+
+// mask computes the kept elements of row i into the worker's part of masks; nil if nothing is dropped.
+func (d dropout) mask(masks []uint32, worker, i, cols int) []uint32 {
+	if !d.on {
+		return nil
+	}
+	m := masks[worker*maskWords(cols):][:(cols+31)/32]
+	dropoutKeep(m, cols, uint32(d.ids[i]), d.layer, d.epoch, d.key, d.threshold)
+	return m
+}
+
+// epilogue is a resolved gpu.Epilogue.
+type epilogue struct {
+	z, h              dense
+	norm, relu        bool
+	gamma, beta, rstd []float32
+	eps               float32
+	drop              dropout
+}
+
+// then resolves the epilogue of a fused operation on z, nil if there is none.
+func (c checker) then(e *gpu.Epilogue, z gpu.Matrix) *epilogue {
+	if e == nil {
+		return nil
+	}
+	r := &epilogue{
+		z: c.mat("Z", z), h: c.shaped("H", e.H, z.Rows, z.Cols),
+		norm: e.Norm, relu: e.ReLU, eps: e.Eps, drop: c.dropout(e.Dropout, z.Rows),
+	}
+	if e.Norm {
+		r.gamma, r.beta = c.vec("Gamma", e.Gamma, z.Cols), c.vec("Beta", e.Beta, z.Cols)
+		r.rstd = c.optional("Rstd", e.Rstd, z.Rows)
+	}
+	return r
+}
+
+func (e *epilogue) masks(d *Device) []uint32 { return e.drop.masks(d, e.z.cols) }
+
+// forward runs the epilogue on row i; keep is its dropout mask or nil.
+func (e *epilogue) forward(i int, keep []uint32) {
+	z, h := e.z.row(i), e.h.row(i)
+	if e.norm {
+		rstd := normForward(z, h, e.gamma, e.beta, e.eps, e.relu, keep, e.drop.scale)
+		if e.rstd != nil {
+			e.rstd[i] = rstd
+		}
+		return
+	}
+	plainForward(h, z, e.relu, keep, e.drop.scale)
+}
+
+// plainForward: h[j] = keep(j) ? relu(z[j])·scale : 0. h may be z.
+func plainForward(h, z []float32, relu bool, keep []uint32, scale float32) {
+	h = h[:len(z)]
+	if keep == nil {
+		scale = 1
+	}
+	for j, y := range z {
+		if relu && !(y > 0) && y == y {
+			y = 0
+		}
+		if keep != nil && keep[j>>5]>>(j&31)&1 == 0 {
+			h[j] = 0
+			continue
+		}
+		h[j] = y * scale
+	}
+}
+
+// Epilogue: H = epilogue(Z).
+func (q *Queue) Epilogue(e gpu.Epilogue) {
+	c := q.check("Epilogue")
+	r := c.then(&e, e.Z)
+	if r.z.empty() {
+		return
+	}
+	q.compute("Epilogue", gpu.PhaseOther, func() { q.dev.finish(r.z, nil, nil, r) })
+}

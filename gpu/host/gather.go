@@ -1,0 +1,73 @@
+package host
+
+import "capgnn/gpu"
+
+// Gather: dst[k][j] = src[rows[k]][j], converted. A row outside src is a fault.
+func (q *Queue) Gather(dst, src gpu.Matrix, rows gpu.Ints) {
+	c := q.check("Gather")
+	if dst.Cols != src.Cols || rows.Len != dst.Rows {
+		c.fail("dst is %d×%d, src %d×%d, with %d rows", dst.Rows, dst.Cols, src.Rows, src.Cols, rows.Len)
+	}
+	d, s := c.any(&q.dev.memory, "dst", dst), c.any(&q.dev.memory, "src", src)
+	list := array(c, "rows", rows)
+	if dst.Empty() {
+		return
+	}
+	q.compute("Gather", gpu.PhaseOther, func() {
+		q.dev.rows(dst.Rows, dst.Cols, func(_, lo, hi int) {
+			for k := lo; k < hi; k++ {
+				r := int(list[k])
+				if r < 0 || r >= src.Rows {
+					c.fail("rows[%d] is %d, src has %d rows", k, r, src.Rows)
+				}
+				copyRow(d, k, s, r)
+			}
+		})
+	})
+}
+
+// ScatterAdd: for k in order: dst[rows[k]][j] += src[k][j]. A row outside dst is a fault.
+func (q *Queue) ScatterAdd(dst, src gpu.Matrix, rows gpu.Ints) {
+	c := q.check("ScatterAdd")
+	d, s := c.mat("dst", dst), c.tall("src", src, 0, dst.Cols)
+	if rows.Len != src.Rows {
+		c.fail("src has %d rows for %d targets", src.Rows, rows.Len)
+	}
+	list := array(c, "rows", rows)
+	if s.empty() {
+		return
+	}
+	q.compute("ScatterAdd", gpu.PhaseOther, func() {
+		for k, r := range list {
+			if r < 0 || int(r) >= d.rows {
+				c.fail("rows[%d] is %d, dst has %d rows", k, r, d.rows)
+			}
+		}
+		if ascending(list) {
+			q.dev.rows(s.rows, s.cols, func(_, lo, hi int) {
+				for k := lo; k < hi; k++ {
+					axpby(d.row(int(list[k])), 1, s.row(k), 1)
+				}
+			})
+			return
+		}
+		// Rows may repeat: each thread takes a strip of columns and keeps the order of k.
+		const strip = 64
+		q.dev.pool.each((s.cols+strip-1)/strip, func(_, i int) {
+			lo, hi := i*strip, min((i+1)*strip, s.cols)
+			for k, r := range list {
+				axpby(d.row(int(r))[lo:hi], 1, s.row(k)[lo:hi], 1)
+			}
+		})
+	})
+}
+
+// ascending reports whether no row is listed twice because each is larger than the one before.
+func ascending(list []int32) bool {
+	for k := 1; k < len(list); k++ {
+		if list[k] <= list[k-1] {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/mmcloughlin/avo/operand"
+)
+
+// gemmKernels writes every tile of gemm: up to 12 rows by one or two vectors with AVX-512 (24 sums, two vectors of B, two
+// broadcasts: 28 of 32 registers), up to 6 rows by one or two vectors with AVX2 (16 of 16).
+func gemmKernels(w *writer) {
+	w.both(func() {
+		rows := 6
+		if w.wide {
+			rows = 12
+		}
+		for vectors := 1; vectors <= 2; vectors++ {
+			for r := 1; r <= rows; r++ {
+				gemmTile(w, r, vectors)
+			}
+		}
+	})
+}
+
+// gemmTile writes one tile kernel; see tileKernel in gemm.go of package host for the loop that it equals. Strides are in
+// bytes, last is the number of columns in the last vector, k is at least 1.
+func gemmTile(w *writer, rows, vectors int) {
+	w.begin(w.name("tile", fmt.Sprintf("r%dv%d", rows, vectors)),
+		fmt.Sprintf("computes %d rows by %d vectors of C.", rows, vectors),
+		"func(k int, a *float32, rs, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)")
+	k, a, rs, cs := w.arg("k"), w.arg("a"), w.arg("rs"), w.arg("cs")
+	b, bs := w.arg("b"), w.arg("bs")
+
+	// One pointer serves three rows of A: p, p+rs, p+2rs.
+	pointers := []gp{a}
+	for i := 3; i < rows; i += 3 {
+		p := w.GP64()
+		w.LEAQ(mem{Base: pointers[len(pointers)-1], Index: rs, Scale: 2}, p)
+		w.ADDQ(rs, p)
+		pointers = append(pointers, p)
+	}
+	sums := make([][]vec, rows)
+	for i := range sums {
+		sums[i] = w.vecs(vectors)
+		w.zero(sums[i]...)
+	}
+	bv, t := w.vecs(vectors), w.vecs(2)
+
+	w.Label("loop")
+	for j, v := range bv {
+		w.VMOVUPS(mem{Base: b, Disp: w.size() * j}, v)
+	}
+	for i := range rows {
+		m := mem{Base: pointers[i/3]}
+		if i%3 > 0 {
+			m.Index, m.Scale = rs, uint8(i%3)
+		}
+		w.VBROADCASTSS(m, t[i%2])
+		for j, v := range bv {
+			w.VFMADD231PS(v, t[i%2], sums[i][j])
+		}
+	}
+	w.ADDQ(bs, b)
+	for _, p := range pointers {
+		w.ADDQ(cs, p)
+	}
+	w.DECQ(k)
+	w.JNZ(operand.LabelRef("loop"))
+	gemmStore(w, sums, t[0])
+}
+
+// gemmStore adds the old C if told to and writes the tile.
+func gemmStore(w *writer, sums [][]vec, t vec) {
+	c, ldc := w.arg("c"), w.arg("ldc")
+	lanes := w.firstLanes(w.arg("last"))
+	at := func(p gp, i, j int) (mem, mask) {
+		m := mem{Base: p, Disp: w.size() * j}
+		if j == len(sums[i])-1 {
+			return m, lanes
+		}
+		return m, nil
+	}
+	add := w.Load(w.Param("add"), w.GP8())
+	w.TESTB(add, add)
+	w.JZ(operand.LabelRef("store"))
+	p := w.GP64()
+	w.MOVQ(c, p)
+	for i, row := range sums {
+		for j, v := range row {
+			m, k := at(p, i, j)
+			w.addFrom(m, k, v, t)
+		}
+		w.ADDQ(ldc, p)
+	}
+	w.Label("store")
+	for i, row := range sums {
+		for j, v := range row {
+			m, k := at(c, i, j)
+			w.store(v, k, m)
+		}
+		w.ADDQ(ldc, c)
+	}
+	w.end()
+}

@@ -1,0 +1,151 @@
+package main
+
+import "github.com/mmcloughlin/avo/operand"
+
+// Constants of Philox4x32-10 (Salmon et al., SC 2011).
+const (
+	philoxM0, philoxM1 = 0xD2511F53, 0xCD9E8D57
+	philoxW0, philoxW1 = 0x9E3779B9, 0xBB67AE85
+	philoxRounds       = 10
+)
+
+// philoxKernels writes the keep-mask kernels. One block is as many counters as a vector has float32 lanes, in two vectors
+// of 64-bit lanes: the even counters and the odd ones. Only the low half of a lane counts, so that a 32×32-bit product
+// is one instruction and its high word one shift.
+func philoxKernels(w *writer) {
+	evens := w.table("evens", func(i int) uint32 { return uint32(i * (1 - i%2)) })
+	// Of 16 bytes, 4i+c goes to 4c+i.
+	order := w.table("wordorder", func(i int) uint32 { return 0x0c080400 + 0x01010101*uint32(i%4) })
+	w.both(func() { philoxKeep(w, evens, order) })
+}
+
+func philoxKeep(w *writer, evens, order mem) {
+	w.begin(w.name("philox", "keep"),
+		"writes the keep bits of 4·lanes·blocks elements from element 4·counter on.",
+		"func(dst *uint32, blocks int, counter, id, layer, epoch, key0, key1, threshold uint32)")
+	dst, blocks := w.arg("dst"), w.arg("blocks")
+	step, one := w.broadcastConst(uint32(w.lanes())), w.broadcastConst(1)
+	m0, m1 := w.broadcastConst(philoxM0), w.broadcastConst(philoxM1)
+	keys := w.roundKeys()
+	constants := w.words("counter", "id", "layer", "epoch", "threshold")
+	first := w.vec()
+	w.VPBROADCASTD(constants[0], first)
+	w.VPADDD(evens, first, first)
+
+	w.Label("block")
+	even := [4]vec{w.vec(), w.vec(), w.vec(), w.vec()}
+	odd := [4]vec{w.vec(), w.vec(), w.vec(), w.vec()}
+	w.VMOVUPS(first, even[0])
+	w.VPADDD(one, first, odd[0])
+	for i := 1; i < 4; i++ {
+		w.VPBROADCASTD(constants[i], even[i])
+		w.VMOVUPS(even[i], odd[i])
+	}
+	for round := range philoxRounds {
+		k0, k1 := keys.Offset(8*round), keys.Offset(8*round+4)
+		for _, c := range []*[4]vec{&even, &odd} {
+			low0, low1 := w.vec(), w.vec()
+			w.VPMULUDQ(m0, c[0], low0)
+			w.VPMULUDQ(m1, c[2], low1)
+			w.VPSRLQ(operand.Imm(32), low1, c[0])
+			w.VPSRLQ(operand.Imm(32), low0, c[2])
+			w.xor(c[1], k0, c[0])
+			w.xor(c[3], k1, c[2])
+			c[1], c[3] = low1, low0
+		}
+	}
+	for i := range even {
+		w.interleave(odd[i], even[i])
+	}
+	w.keepBits(even, constants[4], dst, order)
+	w.VPADDD(step, first, first)
+	w.ADDQ(operand.Imm(uint64(w.lanes()/2)), dst)
+	w.DECQ(blocks)
+	w.JNZ(operand.LabelRef("block"))
+	w.end()
+}
+
+// roundKeys writes the keys of all rounds to the stack: two words per round.
+func (w *writer) roundKeys() mem {
+	m := w.AllocLocal(8 * philoxRounds)
+	k0, k1 := w.Load(w.Param("key0"), w.GP32()), w.Load(w.Param("key1"), w.GP32())
+	for round := range philoxRounds {
+		w.MOVL(k0, m.Offset(8*round))
+		w.MOVL(k1, m.Offset(8*round+4))
+		w.ADDL(operand.U32(philoxW0), k0)
+		w.ADDL(operand.U32(philoxW1), k1)
+	}
+	return m
+}
+
+// words copies 32-bit parameters to the stack, where vectors may read them (go vet knows no vector loads of a parameter).
+func (w *writer) words(names ...string) []mem {
+	m := w.AllocLocal(8 * ((len(names) + 1) / 2))
+	var words []mem
+	for i, name := range names {
+		words = append(words, m.Offset(4*i))
+		w.MOVL(w.Load(w.Param(name), w.GP32()), words[i])
+	}
+	return words
+}
+
+// xor computes v ^= a ^ k, k a word in memory.
+func (w *writer) xor(a vec, k mem, v vec) {
+	if w.wide {
+		w.VPTERNLOGD_BCST(operand.Imm(0x96), k, a, v)
+		return
+	}
+	t := w.vec()
+	w.VPBROADCASTD(k, t)
+	w.VPXOR(t, v, v)
+	w.VPXOR(a, v, v)
+}
+
+// interleave moves the low halves of odd's 64-bit lanes to the high halves of even's.
+func (w *writer) interleave(odd, even vec) {
+	w.VPSLLQ(operand.Imm(32), odd, odd)
+	if w.wide {
+		k, bits := w.K(), w.GP32()
+		w.MOVL(operand.U32(0xaaaa), bits)
+		w.KMOVW(bits, k)
+		w.VMOVDQA32(odd, k, even)
+		return
+	}
+	w.VPBLENDD(operand.Imm(0xaa), odd, even, even)
+}
+
+// keepBits stores bit 4c+i for word i of counter c: whether it is at least the threshold.
+func (w *writer) keepBits(words [4]vec, threshold mem, dst gp, order mem) {
+	if !w.wide {
+		least, t := w.vec(), w.vec()
+		w.VPBROADCASTD(threshold, least)
+		for _, v := range words {
+			w.VPMAXUD(least, v, t)
+			w.VPCMPEQD(t, v, v)
+		}
+		w.VPACKSSDW(words[1], words[0], words[0])
+		w.VPACKSSDW(words[3], words[2], words[2])
+		w.VPACKSSWB(words[2], words[0], words[0])
+		w.VPSHUFB(order, words[0], words[0])
+		bits := w.GP32()
+		w.VPMOVMSKB(words[0], bits)
+		w.MOVL(bits, mem{Base: dst})
+		return
+	}
+	const notLess = 5
+	sum, spread := w.GP64(), w.GP64()
+	w.MOVQ(operand.U64(0x1111111111111111), spread)
+	for i, v := range words {
+		k, bits := w.K(), w.GP64()
+		w.VPCMPUD_BCST(operand.Imm(notLess), threshold, v, k)
+		w.KMOVW(k, bits.As32())
+		w.PDEPQ(spread, bits, bits)
+		if i == 0 {
+			w.MOVQ(bits, sum)
+			continue
+		}
+		w.SHLQ(operand.Imm(uint64(i)), bits)
+		w.ORQ(bits, sum)
+	}
+	w.MOVQ(sum, mem{Base: dst})
+}

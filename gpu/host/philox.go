@@ -1,0 +1,11 @@
+package host
+
+// dropoutKeep sets bit j mod 32 of dst[j/32] for 0 ≤ j < cols to whether element j of a row is kept: word j mod 4 of
+// gpu.Philox({j/4, id, layer, epoch}, key) is at least threshold. Bits from cols on are 0. len(dst) ≥ ⌈cols/32⌉.
+func dropoutKeep(dst []uint32, cols int, id, layer, epoch uint32, key [2]uint32, threshold uint32) {
+	words := (cols + 31) / 32
+	philoxKeep(dst[:words], id, layer, epoch, key, threshold)
+	if cols%32 != 0 {
+		dst[words-1] &= 1<<(cols%32) - 1
+	}
+}

@@ -1,0 +1,72 @@
+package host
+
+import "math"
+
+// rowsGo computes columns from col on of stored rows k0 to k1, in blocks of columns whose sums stay in L1.
+func (s *spmmArgs) rowsGo(k0, k1, col int) {
+	var sums [64]float32
+	for k := k0; k < k1; k++ {
+		r := k
+		if s.a.list != nil {
+			r = int(s.a.list[k])
+		}
+		scale := float32(1)
+		if s.rowScale != nil {
+			scale = s.rowScale[r]
+		}
+		row := s.y.v[r*s.y.ld : r*s.y.ld+s.y.cols]
+		for j := col; j < len(row); j += len(sums) {
+			t := sums[:min(len(sums), len(row)-j)]
+			clear(t)
+			if s.x.v == nil {
+				s.sumRow16(t, k, j)
+			} else {
+				s.sumRow(t, k, j)
+			}
+			y := row[j : j+len(t)]
+			for i, v := range t {
+				if s.accumulate {
+					y[i] += float32(scale * v)
+				} else {
+					y[i] = scale * v
+				}
+			}
+		}
+	}
+}
+
+// weight returns val[e]·cs[idx[e]].
+func (s *spmmArgs) weight(e int64) float32 {
+	w := float32(1)
+	if s.a.val != nil {
+		w = s.a.val[e]
+	}
+	if s.colScale != nil {
+		w *= s.colScale[s.a.idx[e]]
+	}
+	return w
+}
+
+// sumRow adds stored row k times columns j to j+len(t) of x to t.
+func (s *spmmArgs) sumRow(t []float32, k, j int) {
+	for e := s.a.begin[k]; e < s.a.end[k]; e++ {
+		w := s.weight(e)
+		at := int(s.a.idx[e])*s.x.ld + j
+		x := s.x.v[at : at+len(t)]
+		for i, v := range x {
+			t[i] += w * v
+		}
+	}
+}
+
+// sumRow16 is sumRow for x in bf16.
+func (s *spmmArgs) sumRow16(t []float32, k, j int) {
+	for e := s.a.begin[k]; e < s.a.end[k]; e++ {
+		w := s.weight(e)
+		at := int(s.a.idx[e])*s.x16.ld + j
+		x := s.x16.v[at : at+len(t)]
+		for i, v := range x {
+			t[i] += w * math.Float32frombits(uint32(v)<<16)
+		}
+	}
+}

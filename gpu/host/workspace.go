@@ -1,0 +1,84 @@
+package host
+
+// workspace is scratch memory of a device that operations share, one at a time. It grows to what the largest operation
+// needs and is then reused: nothing is allocated in the epoch loop.
+type workspace struct {
+	f32  []float32
+	f64  []float64
+	bits []uint32
+	att  []attention // per worker
+}
+
+// grown returns n elements of *s, in any state, enlarging it if it is too small.
+func grown[T any](s *[]T, n int) []T {
+	if cap(*s) < n {
+		*s = make([]T, n)
+	}
+	return (*s)[:n]
+}
+
+// zeros returns n zeros in *s.
+func zeros[T any](s *[]T, n int) []T {
+	z := grown(s, n)
+	clear(z)
+	return z
+}
+
+const (
+	// grain is about how many elements a thread takes at a time from an elementwise loop: 64 KiB, a part of L2.
+	grain = 16 << 10
+	// minBlock and maxBlocks cut reductions over rows: blocks of at least minBlock rows, and at most maxBlocks of them,
+	// which bounds the memory of the partial sums. Shapes decide, never threads (DESIGN.md 10).
+	minBlock  = 64
+	maxBlocks = 256
+)
+
+// rows calls f for ranges of rows that cover n rows of the given number of columns. Rows must not depend on each other.
+func (d *Device) rows(n, cols int, f func(worker, lo, hi int)) {
+	step := max(1, grain/max(cols, 1))
+	d.pool.each((n+step-1)/step, func(w, i int) {
+		f(w, i*step, min((i+1)*step, n))
+	})
+}
+
+// blockRows returns the rows of a block of a reduction over n rows.
+func blockRows(n int) int { return max(minBlock, (n+maxBlocks-1)/maxBlocks) }
+
+// blocks calls f for every block of n rows and returns their number.
+func (d *Device) blocks(n int, f func(worker, block, lo, hi int)) int {
+	step := blockRows(n)
+	count := (n + step - 1) / step
+	d.pool.each(count, func(w, b int) {
+		f(w, b, b*step, min((b+1)*step, n))
+	})
+	return count
+}
+
+// blockCount returns how many blocks a reduction over n rows has.
+func blockCount(n int) int {
+	step := blockRows(n)
+	return (n + step - 1) / step
+}
+
+// addBlocks adds the partial sums of count blocks to dst, block after block: dst[j] = (Σ_b part[b·stride + j]) + b0·dst[j].
+// With b0 = 0, dst is not read.
+func addBlocks(dst, part []float32, count, stride int, b0 float32) {
+	if count > 1 {
+		sum := part[:len(dst)]
+		for b := 1; b < count; b++ {
+			for j, v := range part[b*stride : b*stride+len(dst)] {
+				sum[j] += v
+			}
+		}
+	}
+	for j := range dst {
+		var s float32
+		if count > 0 {
+			s = part[j]
+		}
+		if b0 != 0 {
+			s += b0 * dst[j]
+		}
+		dst[j] = s
+	}
+}

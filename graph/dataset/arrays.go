@@ -1,0 +1,208 @@
+package dataset
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+
+	"capgnn/graph"
+	"capgnn/hostmem"
+	"capgnn/internal/npy"
+)
+
+// arrays is where named arrays come from: an .npz, or a folder of .npy files that can be mapped.
+type arrays interface {
+	Has(key string) bool
+	Array(key string) (*npy.Array, error)
+}
+
+// folder is the arrays KEY.npy of a directory.
+type folder string
+
+func (f folder) path(key string) string { return filepath.Join(string(f), key+".npy") }
+
+func (f folder) Has(key string) bool {
+	_, err := os.Stat(f.path(key))
+	return err == nil
+}
+
+func (f folder) Array(key string) (*npy.Array, error) { return npy.Open(f.path(key)) }
+
+// vector opens an array of one dimension, of n elements unless n is negative.
+func vector(src arrays, key string, n int) (*npy.Array, error) {
+	a, err := src.Array(key)
+	if err != nil {
+		return nil, err
+	}
+	if len(a.Shape) != 1 {
+		return nil, a.Fault(-1, fmt.Errorf("has shape %v, want one dimension", a.Shape))
+	}
+	if n >= 0 && a.Len() != n {
+		return nil, a.Fault(-1, fmt.Errorf("has %d entries, want %d", a.Len(), n))
+	}
+	return a, nil
+}
+
+// mapped maps the elements of an array of a store folder, or reads them through read where they lie in an archive or
+// differ from T in type, order or alignment.
+func mapped[T hostmem.Numeric](d *Dataset, src arrays, key string, a *npy.Array, want npy.DType, read func() ([]T, error)) ([]T, error) {
+	dir, isFolder := src.(folder)
+	plain := a.DType == want && !(a.Fortran && len(a.Shape) > 1) && a.DataOffset%int64(want.Size) == 0
+	if !isFolder || !plain || !hostmem.LittleEndian() {
+		return read()
+	}
+	m, err := hostmem.Map[T](dir.path(key), a.DataOffset, a.Len())
+	if err != nil {
+		return nil, err
+	}
+	d.closers = append(d.closers, m.Close)
+	return m.Data, nil
+}
+
+// csrArrays names the arrays of a sparse matrix and what its columns are called in errors.
+type csrArrays struct{ indptr, indices, column string }
+
+// readCSR reads and checks row pointers and columns. rows and cols may be -1: as the arrays have it; then cols = rows if
+// square, else the largest column + 1.
+func readCSR(d *Dataset, src arrays, k csrArrays, rows, cols int, square bool) (indptr []int64, indices []int32, outCols int, err error) {
+	ptr, err := vector(src, k.indptr, -1)
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	if n := ptr.Len() - 1; n < 0 || n > math.MaxInt32-1 || rows >= 0 && n != rows {
+		return nil, nil, 0, ptr.Fault(-1, fmt.Errorf("has %d row pointers; want %s", n+1, wantRows(rows)))
+	}
+	ind, err := vector(src, k.indices, -1)
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	if indptr, err = mapped(d, src, k.indptr, ptr, npy.DType{Kind: 'i', Size: 8}, ptr.Int64); err != nil {
+		return nil, nil, 0, err
+	}
+	if indices, err = mapped(d, src, k.indices, ind, npy.DType{Kind: 'i', Size: 4}, ind.Int32); err != nil {
+		return nil, nil, 0, err
+	}
+	switch {
+	case cols >= 0:
+	case square:
+		cols = len(indptr) - 1
+	default:
+		for _, c := range indices {
+			cols = max(cols, int(c)+1)
+		}
+		cols = max(cols, 0)
+	}
+	where, i, err := checkCSR(indptr, indices, cols, k.column)
+	if err != nil && where == inIndptr {
+		return nil, nil, 0, ptr.Fault(i, err)
+	}
+	if err != nil {
+		return nil, nil, 0, ind.Fault(i, err)
+	}
+	return indptr, indices, cols, nil
+}
+
+func wantRows(rows int) string {
+	if rows < 0 {
+		return fmt.Sprintf("1 to %d", math.MaxInt32)
+	}
+	return fmt.Sprintf("%d (vertices + 1)", rows+1)
+}
+
+// readValues reads float32 values and refuses NaN and infinity. at says where element i is, in a reader's words.
+func readValues(d *Dataset, src arrays, key string, a *npy.Array, at func(i int) string) ([]float32, error) {
+	values, err := mapped(d, src, key, a, npy.DType{Kind: 'f', Size: 4}, a.Float32)
+	if err != nil {
+		return nil, err
+	}
+	if a.DType != (npy.DType{Kind: 'f', Size: 4}) {
+		d.note("%s: values of type %v were converted to float32", key, a.DType)
+	}
+	if i := firstNotFinite(values); i >= 0 {
+		return nil, a.Fault(i, fmt.Errorf("%s is %g; features must be finite", at(i), values[i]))
+	}
+	return values, nil
+}
+
+// readSparse reads CSR features of n vertices; cols -1: largest column + 1.
+func readSparse(d *Dataset, src arrays, k csrArrays, data string, n, cols int) error {
+	indptr, indices, cols, err := readCSR(d, src, k, n, cols, false)
+	if err != nil {
+		return err
+	}
+	a, err := vector(src, data, len(indices))
+	if err != nil {
+		return err
+	}
+	at := func(i int) string { return fmt.Sprintf("value %d (column %d)", i, indices[i]) }
+	values, err := readValues(d, src, data, a, at)
+	if err != nil {
+		return err
+	}
+	d.Features = Features{Cols: cols, Indptr: indptr, Indices: indices, Data: values}
+	if merged := d.Features.sortRows(); merged > 0 {
+		d.note("features: %d repeated entries were added up", merged)
+	}
+	return nil
+}
+
+// normal sorts the rows of a graph whose arrays were checked, and merges repeats.
+func normal(indptr []int64, indices []int32) (*graph.CSR, error) {
+	return graph.Normalise(&graph.CSR{Indptr: indptr, Indices: indices, Cols: len(indptr) - 1})
+}
+
+// maxClasses bounds the classes of n vertices, so that one wild label does not make a huge output layer.
+func maxClasses(n int) int64 { return int64(max(n, 1<<16)) }
+
+// readLabels reads one class per vertex from an array of any integer width. classes -1: largest label + 1.
+func readLabels(d *Dataset, a *npy.Array, n, classes int) error {
+	if len(a.Shape) != 1 || a.Shape[0] != n {
+		return a.Fault(-1, fmt.Errorf("has shape %v, want [%d]", a.Shape, n))
+	}
+	wide, err := a.Int64()
+	if err != nil {
+		return err
+	}
+	limit, largest := maxClasses(n), int64(-1)
+	if classes >= 0 {
+		limit = int64(classes)
+	}
+	d.Labels = make([]int32, n)
+	for v, y := range wide {
+		if y < -1 {
+			return a.Fault(v, fmt.Errorf("vertex %d: label %d is below -1 (unlabelled)", v, y))
+		}
+		if y >= limit {
+			return a.Fault(v, fmt.Errorf("vertex %d: label %d is outside [-1, %d)", v, y, limit))
+		}
+		d.Labels[v] = int32(y)
+		largest = max(largest, y)
+	}
+	d.Classes = int(largest + 1)
+	if classes >= 0 {
+		d.Classes = classes
+	}
+	return nil
+}
+
+// readShape reads the two dimensions of a matrix.
+func readShape(src arrays, key string) (rows, cols int, err error) {
+	a, err := vector(src, key, 2)
+	if err != nil {
+		return 0, 0, err
+	}
+	shape, err := a.Int64()
+	if err != nil {
+		return 0, 0, err
+	}
+	for i, limit := range []int64{math.MaxInt32 - 1, maxDim} {
+		if shape[i] < 0 || shape[i] > limit {
+			return 0, 0, a.Fault(i, fmt.Errorf("dimension %d is outside [0, %d]", shape[i], limit))
+		}
+	}
+	return int(shape[0]), int(shape[1]), nil
+}
+
+// maxDim bounds the columns of any matrix: indices are 32 bits wide.
+const maxDim = math.MaxInt32 - 1

@@ -1,0 +1,130 @@
+package dataset
+
+import (
+	"errors"
+	"fmt"
+
+	"capgnn/graph"
+	"capgnn/internal/npy"
+)
+
+// FormatError says what is wrong with a file and where: file, member of an archive, byte offset.
+type FormatError = npy.FormatError
+
+// Dataset is a graph with features, labels and splits. All slices are indexed by vertex; callers must not change those of
+// Graph and Features.
+type Dataset struct {
+	Name     string
+	Graph    *graph.CSR // in-neighbours, rows sorted, repeats merged, loops as stored
+	Features Features   // no rows and no columns if the data has none
+	Labels   []int32    // class per vertex, -1 = unlabelled; nil: none, or multi-label
+	Targets  []uint8    // vertices × Classes, 0 or 1; nil: none, or one class per vertex
+	Classes  int        // 0: no labels
+	Train    []bool     // nil: absent
+	Val      []bool     // nil: absent
+	Test     []bool     // nil: absent
+	IDs      []int64    // original id per vertex; nil: the vertex number
+
+	Source string   // the path it was loaded from
+	Format string   // "store", "npz", "gnn-benchmark" or "planetoid"
+	Notes  []string // what a user should see, one line each: casts, changes to edges
+
+	closers []func() error
+}
+
+// Features are the input rows: dense, or CSR where Indptr is given.
+type Features struct {
+	Cols    int
+	Dense   []float32 // vertices × Cols, row by row; nil if sparse
+	Indptr  []int64   // len vertices+1
+	Indices []int32   // columns, ascending in a row
+	Data    []float32 // values
+}
+
+// Sparse reports whether the features are stored as CSR.
+func (f *Features) Sparse() bool { return f.Indptr != nil }
+
+// Present reports whether there are features at all.
+func (f *Features) Present() bool { return f.Dense != nil || f.Indptr != nil }
+
+// MultiLabel reports whether a vertex may belong to several classes.
+func (d *Dataset) MultiLabel() bool { return d.Targets != nil }
+
+// Close releases mapped files. Graph and Features must not be used afterwards, by anyone. Closing again does nothing.
+func (d *Dataset) Close() error {
+	var all []error
+	for _, c := range d.closers {
+		all = append(all, c())
+	}
+	d.closers = nil
+	return errors.Join(all...)
+}
+
+func (d *Dataset) note(format string, args ...any) {
+	d.Notes = append(d.Notes, fmt.Sprintf(format, args...))
+}
+
+// Validate checks every invariant and reports the first one broken. Cost: one pass over everything.
+func (d *Dataset) Validate() error {
+	if d.Graph == nil || d.Graph.Rows() < 1 {
+		return errors.New("there are no vertices")
+	}
+	if err := d.Graph.Validate(); err != nil {
+		return fmt.Errorf("graph: %w", err)
+	}
+	n := d.Graph.Rows()
+	if d.Graph.Cols != n {
+		return fmt.Errorf("graph: %d rows, but %d columns", n, d.Graph.Cols)
+	}
+	if err := d.Features.validate(n); err != nil {
+		return fmt.Errorf("features: %w", err)
+	}
+	if err := d.validateLabels(n); err != nil {
+		return fmt.Errorf("labels: %w", err)
+	}
+	for _, m := range d.masks() {
+		if *m.mask != nil && len(*m.mask) != n {
+			return fmt.Errorf("%s: %d entries for %d vertices", m.key, len(*m.mask), n)
+		}
+	}
+	if d.IDs != nil && len(d.IDs) != n {
+		return fmt.Errorf("ids: %d entries for %d vertices", len(d.IDs), n)
+	}
+	return nil
+}
+
+func (d *Dataset) validateLabels(n int) error {
+	if d.Labels != nil && d.Targets != nil {
+		return errors.New("both one class per vertex and multi-label")
+	}
+	if d.Classes < 0 || d.Labels == nil && d.Targets == nil && d.Classes != 0 {
+		return fmt.Errorf("%d classes without labels", d.Classes)
+	}
+	if d.Labels != nil && len(d.Labels) != n {
+		return fmt.Errorf("%d for %d vertices", len(d.Labels), n)
+	}
+	for v, y := range d.Labels {
+		if y < -1 || int(y) >= d.Classes {
+			return fmt.Errorf("vertex %d: label %d is outside [-1, %d)", v, y, d.Classes)
+		}
+	}
+	if d.Targets != nil && (d.Classes == 0 || len(d.Targets)%d.Classes != 0 || len(d.Targets)/d.Classes != n) {
+		return fmt.Errorf("%d entries for %d vertices × %d classes", len(d.Targets), n, d.Classes)
+	}
+	for i, y := range d.Targets {
+		if y > 1 {
+			return fmt.Errorf("vertex %d, class %d: %d is neither 0 nor 1", i/d.Classes, i%d.Classes, y)
+		}
+	}
+	return nil
+}
+
+// keyedMask is a mask and the name of its array in a store.
+type keyedMask struct {
+	key  string
+	mask *[]bool
+}
+
+func (d *Dataset) masks() []keyedMask {
+	return []keyedMask{{"train_mask", &d.Train}, {"val_mask", &d.Val}, {"test_mask", &d.Test}}
+}

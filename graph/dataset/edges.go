@@ -1,0 +1,65 @@
+package dataset
+
+import (
+	"fmt"
+
+	"capgnn/graph"
+)
+
+// Values of Options.Edges.
+const (
+	// Auto is symmetric for gnn-benchmark and Planetoid files and directed for stores and their .npz.
+	Auto = "auto"
+	// Symmetric takes every stored edge in both directions.
+	Symmetric = "symmetric"
+	// Directed takes edges as the file means them: an entry (i, j) of a matrix is i → j, row v of a store lists the
+	// in-neighbours of v.
+	Directed = "directed"
+	// Reversed turns every edge of Directed round.
+	Reversed = "reversed"
+)
+
+// Options says how to read a data set. The zero value is usable.
+type Options struct {
+	Edges string // Auto, Symmetric, Directed or Reversed; "" = Auto
+}
+
+func (o Options) validate() error {
+	switch o.Edges {
+	case "", Auto, Symmetric, Directed, Reversed:
+		return nil
+	}
+	return fmt.Errorf("edges %q: want %s, %s, %s or %s", o.Edges, Auto, Symmetric, Directed, Reversed)
+}
+
+// fromMatrix returns the graph of a matrix A with A[i][j] = edge i → j, whose rows are normal.
+func (o Options) fromMatrix(a *graph.CSR) *graph.CSR {
+	switch o.Edges {
+	case Directed:
+		return a.Transpose()
+	case Reversed:
+		return a
+	}
+	return a.Symmetrise()
+}
+
+// fromStore returns the graph of a store, whose rows list in-neighbours.
+func (o Options) fromStore(g *graph.CSR) *graph.CSR {
+	switch o.Edges {
+	case Symmetric:
+		return g.Symmetrise()
+	case Reversed:
+		return g.Transpose()
+	}
+	return g
+}
+
+// noteEdges says how the number of edges changed.
+func (d *Dataset) noteEdges(stored int, normal *graph.CSR) {
+	if merged := int64(stored) - normal.Edges(); merged > 0 {
+		d.note("%d repeated edges merged", merged)
+	}
+	if added := d.Graph.Edges() - normal.Edges(); added > 0 {
+		d.note("%d edges stored in one direction only were made symmetric (--edges directed keeps them as stored)", added)
+	}
+}

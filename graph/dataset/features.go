@@ -1,0 +1,138 @@
+package dataset
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// maxCols bounds the number of feature columns a file may state: a weight matrix has a row for each.
+const maxCols = 1 << 24
+
+// validate checks the features of n vertices.
+func (f *Features) validate(n int) error {
+	if f.Cols < 0 || f.Cols > maxCols {
+		return fmt.Errorf("%d columns; at most %d are handled", f.Cols, maxCols)
+	}
+	if !f.Sparse() {
+		if f.Dense != nil && (f.Cols == 0 || len(f.Dense)%f.Cols != 0 || len(f.Dense)/f.Cols != n) {
+			return fmt.Errorf("%d values for %d vertices × %d columns", len(f.Dense), n, f.Cols)
+		}
+		if i := firstNotFinite(f.Dense); i >= 0 {
+			return fmt.Errorf("row %d, column %d is %g", i/f.Cols, i%f.Cols, f.Dense[i])
+		}
+		return nil
+	}
+	if f.Dense != nil {
+		return fmt.Errorf("both dense and sparse")
+	}
+	if len(f.Indptr) != n+1 {
+		return fmt.Errorf("%d row pointers for %d vertices", len(f.Indptr), n)
+	}
+	if len(f.Indices) != len(f.Data) {
+		return fmt.Errorf("%d columns for %d values", len(f.Indices), len(f.Data))
+	}
+	if _, i, err := checkCSR(f.Indptr, f.Indices, f.Cols, "column"); err != nil {
+		return fmt.Errorf("element %d: %w", i, err)
+	}
+	for v := range n {
+		row := f.Indices[f.Indptr[v]:f.Indptr[v+1]]
+		for k := 1; k < len(row); k++ {
+			if row[k] <= row[k-1] {
+				return fmt.Errorf("row %d: columns are not ascending", v)
+			}
+		}
+	}
+	if i := firstNotFinite(f.Data); i >= 0 {
+		return fmt.Errorf("value %d (column %d) is %g", i, f.Indices[i], f.Data[i])
+	}
+	return nil
+}
+
+// firstNotFinite returns the index of the first NaN or infinity, -1 if there is none.
+func firstNotFinite(s []float32) int {
+	const exponent = 0x7f800000
+	for i, v := range s {
+		if math.Float32bits(v)&exponent == exponent {
+			return i
+		}
+	}
+	return -1
+}
+
+// part says which array of a CSR a fault lies in.
+type part int
+
+const (
+	inIndptr part = iota
+	inIndices
+)
+
+// checkCSR checks row pointers and column indices that come from a file; rows need not be sorted. It returns where the
+// first fault lies: which array, which element.
+func checkCSR(indptr []int64, indices []int32, cols int, what string) (part, int, error) {
+	if len(indptr) == 0 {
+		return inIndptr, -1, fmt.Errorf("there are no row pointers")
+	}
+	if indptr[0] != 0 {
+		return inIndptr, 0, fmt.Errorf("the first row pointer is %d, want 0", indptr[0])
+	}
+	for v := 1; v < len(indptr); v++ {
+		if indptr[v] < indptr[v-1] || indptr[v] > int64(len(indices)) {
+			return inIndptr, v, fmt.Errorf("row pointer %d is %d, outside [%d, %d]", v, indptr[v], indptr[v-1], len(indices))
+		}
+	}
+	if last := indptr[len(indptr)-1]; last != int64(len(indices)) {
+		return inIndptr, len(indptr) - 1, fmt.Errorf("the last row pointer is %d, but there are %d entries", last, len(indices))
+	}
+	for i, c := range indices {
+		if c < 0 || int(c) >= cols {
+			row, _ := slices.BinarySearch(indptr, int64(i)+1)
+			return inIndices, i, fmt.Errorf("row %d: %s %d is outside [0, %d)", row-1, what, c, cols)
+		}
+	}
+	return inIndices, -1, nil
+}
+
+// sortRows sorts the columns of every row and adds the values of repeated ones. Arrays that are in order are returned as
+// they are; others are copied. It returns the number of values that were merged away.
+func (f *Features) sortRows() int {
+	if f.ascending() {
+		return 0
+	}
+	indptr := make([]int64, len(f.Indptr))
+	indices, data := make([]int32, 0, len(f.Indices)), make([]float32, 0, len(f.Data))
+	var row []uint64
+	for v := range len(f.Indptr) - 1 {
+		row = row[:0]
+		for i := f.Indptr[v]; i < f.Indptr[v+1]; i++ {
+			row = append(row, uint64(f.Indices[i])<<32|uint64(math.Float32bits(f.Data[i])))
+		}
+		slices.Sort(row)
+		begin := len(indices)
+		for _, e := range row {
+			col, value := int32(e>>32), math.Float32frombits(uint32(e))
+			if len(indices) > begin && indices[len(indices)-1] == col {
+				data[len(data)-1] += value
+				continue
+			}
+			indices, data = append(indices, col), append(data, value)
+		}
+		indptr[v+1] = int64(len(indices))
+	}
+	merged := len(f.Indices) - len(indices)
+	f.Indptr, f.Indices, f.Data = indptr, indices, data
+	return merged
+}
+
+func (f *Features) ascending() bool {
+	for v := range len(f.Indptr) - 1 {
+		row := f.Indices[f.Indptr[v]:f.Indptr[v+1]]
+		for k := 1; k < len(row); k++ {
+			if row[k] <= row[k-1] {
+				return false
+			}
+		}
+	}
+	return true
+}

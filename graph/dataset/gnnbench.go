@@ -1,0 +1,92 @@
+package dataset
+
+import (
+	"fmt"
+
+	"capgnn/internal/npy"
+)
+
+// loadBenchmark reads a gnn-benchmark .npz: adjacency and attributes as the arrays of CSR matrices, labels of any integer
+// width. Names and pickled members are skipped. It holds no split.
+//
+// Source: github.com/shchur/gnn-benchmark.
+func loadBenchmark(z *npy.Archive, opt Options) (*Dataset, error) {
+	d := &Dataset{Name: baseName(z.Name()), Format: "gnn-benchmark"}
+	n, cols, err := readShape(z, "adj_shape")
+	if err != nil {
+		return nil, err
+	}
+	if n != cols || n == 0 {
+		return nil, memberFault(z, "adj_shape", fmt.Errorf("is %d × %d, want a square matrix of at least one vertex", n, cols))
+	}
+	indptr, indices, _, err := readCSR(d, z, csrArrays{"adj_indptr", "adj_indices", "neighbour"}, n, n, true)
+	if err != nil {
+		return nil, err
+	}
+	if err := refuseWeights(z, "adj_data", len(indices)); err != nil {
+		return nil, err
+	}
+	a, err := normal(indptr, indices)
+	if err != nil {
+		return nil, memberFault(z, "adj_indices", err)
+	}
+	d.Graph = opt.fromMatrix(a)
+	d.noteEdges(len(indices), a)
+	if err := benchmarkFeatures(d, z, n); err != nil {
+		return nil, err
+	}
+	switch {
+	case z.Has("labels"):
+		labels, err := z.Array("labels")
+		if err != nil {
+			return nil, err
+		}
+		return d, readLabels(d, labels, n, -1)
+	case z.Has("labels_data"):
+		return nil, memberFault(z, "labels_data", fmt.Errorf("sparse multi-label data of this format is not read; save it as y of a store"))
+	}
+	return d, nil
+}
+
+func benchmarkFeatures(d *Dataset, z *npy.Archive, n int) error {
+	if !z.Has("attr_indptr") {
+		if z.Has("attr_data") || z.Has("attr_matrix") {
+			return memberFault(z, "attr_indptr", fmt.Errorf("is missing: features of this format are CSR arrays"))
+		}
+		return nil
+	}
+	rows, cols, err := readShape(z, "attr_shape")
+	if err != nil {
+		return err
+	}
+	if rows != n || cols < 1 || cols > maxCols {
+		return memberFault(z, "attr_shape", fmt.Errorf("is %d × %d, want %d rows and 1 to %d columns", rows, cols, n, maxCols))
+	}
+	return readSparse(d, z, csrArrays{"attr_indptr", "attr_indices", "column"}, "attr_data", n, cols)
+}
+
+// refuseWeights accepts edge values only if all of them are 1.
+func refuseWeights(src arrays, key string, n int) error {
+	if !src.Has(key) {
+		return nil
+	}
+	a, err := vector(src, key, n)
+	if err != nil {
+		return err
+	}
+	values, err := a.Float64()
+	if err != nil {
+		return err
+	}
+	for i, v := range values {
+		if v != 1 {
+			return a.Fault(i, fmt.Errorf("edge %d has the weight %g; edge weights are not supported, set all of them to 1", i, v))
+		}
+	}
+	return nil
+}
+
+// memberFault is a fault of a whole array of an archive.
+func memberFault(z *npy.Archive, key string, err error) error {
+	return &FormatError{File: z.Name(), Member: key + ".npy", Offset: -1, Err: err}
+}

@@ -1,0 +1,289 @@
+package dataset
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+// unpickler runs the part of the pickle machine (protocol 2) that Planetoid files need: the opcodes below and six globals.
+// Nothing is ever called; a REDUCE builds one of four known things. Every opcode pushes at most one value, and the bytes
+// of arrays are slices of the file, so memory is proportional to the file.
+//
+// Values: int64, bool, nil, []byte (Python 2 strings), tuple, *list, *dict, global, *ndarray, *dtype, *csr.
+//
+// Source: Python's pickletools.py.
+type unpickler struct {
+	b     []byte
+	pos   int
+	stack []any
+	marks []int // stack heights
+	memo  map[uint32]any
+}
+
+type (
+	tuple  []any
+	list   struct{ items []any }
+	dict   struct{ keys, values []any }
+	global string
+)
+
+// unpickle decodes a whole file. Faults are *FormatError with the byte of the opcode.
+func unpickle(file string, b []byte) (any, error) {
+	u := &unpickler{b: b, memo: map[uint32]any{}}
+	for {
+		at := u.pos
+		op, err := u.take(1)
+		if err == nil && op[0] == '.' {
+			return u.result(file, at)
+		}
+		if err == nil {
+			err = u.step(op[0])
+		}
+		if err != nil {
+			return nil, &FormatError{File: file, Offset: int64(at), Err: err}
+		}
+	}
+}
+
+// result ends a pickle at its STOP.
+func (u *unpickler) result(file string, at int) (any, error) {
+	v, err := u.pop()
+	switch {
+	case err != nil:
+	case u.pos != len(u.b):
+		err = fmt.Errorf("%d bytes after the end of the pickle", len(u.b)-u.pos)
+	case len(u.stack) != 0:
+		err = errors.New("pickle ends with values left over")
+	default:
+		return v, nil
+	}
+	return nil, &FormatError{File: file, Offset: int64(at), Err: err}
+}
+
+// take returns the next n bytes of the file, without copying.
+func (u *unpickler) take(n int) ([]byte, error) {
+	if n < 0 || n > len(u.b)-u.pos {
+		return nil, fmt.Errorf("pickle is truncated: %d bytes wanted, %d left", n, len(u.b)-u.pos)
+	}
+	u.pos += n
+	return u.b[u.pos-n : u.pos], nil
+}
+
+// uint reads a little-endian number of 1, 2 or 4 bytes.
+func (u *unpickler) uint(n int) (uint32, error) {
+	b, err := u.take(n)
+	if err != nil {
+		return 0, err
+	}
+	var wide [4]byte
+	copy(wide[:], b)
+	return binary.LittleEndian.Uint32(wide[:]), nil
+}
+
+func (u *unpickler) push(v any) error {
+	u.stack = append(u.stack, v)
+	return nil
+}
+
+// pop takes the top value; values below the last mark are out of reach.
+func (u *unpickler) pop() (any, error) {
+	floor := 0
+	if len(u.marks) > 0 {
+		floor = u.marks[len(u.marks)-1]
+	}
+	if len(u.stack) <= floor {
+		return nil, errors.New("pickle takes a value from an empty stack")
+	}
+	v := u.stack[len(u.stack)-1]
+	u.stack = u.stack[:len(u.stack)-1]
+	return v, nil
+}
+
+// popMark takes the values above the last mark, and the mark.
+func (u *unpickler) popMark() ([]any, error) {
+	if len(u.marks) == 0 {
+		return nil, errors.New("pickle goes back to a mark that is not there")
+	}
+	floor := u.marks[len(u.marks)-1]
+	u.marks = u.marks[:len(u.marks)-1]
+	items := u.stack[floor:]
+	u.stack = u.stack[:floor]
+	return items, nil
+}
+
+// step runs one opcode that is not STOP.
+func (u *unpickler) step(op byte) error {
+	switch op {
+	case 0x80: // PROTO
+		v, err := u.uint(1)
+		if err == nil && v != 2 {
+			err = fmt.Errorf("pickle of protocol %d, want 2", v)
+		}
+		return err
+	case 'N': // NONE
+		return u.push(nil)
+	case 0x88, 0x89: // NEWTRUE, NEWFALSE
+		return u.push(op == 0x88)
+	case 'J', 'K', 'M': // BININT, BININT1, BININT2
+		return u.number(op)
+	case 'T', 'U': // BINSTRING, SHORT_BINSTRING
+		return u.text(op)
+	case 'c': // GLOBAL
+		return u.global()
+	case '(': // MARK
+		u.marks = append(u.marks, len(u.stack))
+		return nil
+	case ')', ']', '}', 't', 0x85, 0x86, 0x87, 'a', 'e', 'u':
+		return u.collect(op)
+	case 'q', 'r', 'h', 'j':
+		return u.remember(op)
+	case 0x81, 'R', 'b':
+		return u.object(op)
+	}
+	return fmt.Errorf("pickle opcode %#02x does not occur in Planetoid files", op)
+}
+
+func (u *unpickler) number(op byte) error {
+	size := map[byte]int{'J': 4, 'K': 1, 'M': 2}[op]
+	v, err := u.uint(size)
+	if err != nil {
+		return err
+	}
+	if op == 'J' {
+		return u.push(int64(int32(v)))
+	}
+	return u.push(int64(v))
+}
+
+func (u *unpickler) text(op byte) error {
+	size := 4
+	if op == 'U' {
+		size = 1
+	}
+	n, err := u.uint(size)
+	if err != nil {
+		return err
+	}
+	s, err := u.take(int(int32(n)))
+	if err != nil {
+		return err
+	}
+	return u.push(s)
+}
+
+// knownGlobals are the names a Planetoid pickle may refer to.
+var knownGlobals = map[global]bool{
+	"scipy.sparse.csr csr_matrix": true, "numpy.core.multiarray _reconstruct": true, "numpy ndarray": true,
+	"numpy dtype": true, "collections defaultdict": true, "__builtin__ list": true,
+}
+
+func (u *unpickler) global() error {
+	var name [2]string
+	for i := range name {
+		end := bytes.IndexByte(u.b[u.pos:], '\n')
+		if end < 0 || end > 100 {
+			return errors.New("pickle names a global that does not end")
+		}
+		name[i] = string(u.b[u.pos : u.pos+end])
+		u.pos += end + 1
+	}
+	g := global(name[0] + " " + name[1])
+	if !knownGlobals[g] {
+		return fmt.Errorf("pickle refers to %q, which does not occur in Planetoid files", string(g))
+	}
+	return u.push(g)
+}
+
+// remember runs the opcodes of the memo: BINPUT, LONG_BINPUT, BINGET, LONG_BINGET.
+func (u *unpickler) remember(op byte) error {
+	size := 1
+	if op == 'r' || op == 'j' {
+		size = 4
+	}
+	key, err := u.uint(size)
+	if err != nil {
+		return err
+	}
+	if op == 'h' || op == 'j' {
+		v, ok := u.memo[key]
+		if !ok {
+			return fmt.Errorf("pickle asks for value %d of its memo, which is not there", key)
+		}
+		return u.push(v)
+	}
+	v, err := u.pop()
+	if err != nil {
+		return err
+	}
+	u.memo[key] = v
+	return u.push(v)
+}
+
+// collect runs the opcodes that make and fill tuples, lists and dicts.
+func (u *unpickler) collect(op byte) error {
+	switch op {
+	case ')':
+		return u.push(tuple{})
+	case ']':
+		return u.push(&list{})
+	case '}':
+		return u.push(&dict{})
+	case 't':
+		items, err := u.popMark()
+		if err != nil {
+			return err
+		}
+		return u.push(append(tuple{}, items...))
+	case 0x85, 0x86, 0x87: // TUPLE1 to TUPLE3
+		t := make(tuple, op-0x84)
+		for i := len(t) - 1; i >= 0; i-- {
+			v, err := u.pop()
+			if err != nil {
+				return err
+			}
+			t[i] = v
+		}
+		return u.push(t)
+	}
+	return u.fill(op)
+}
+
+// fill runs APPEND, APPENDS and SETITEMS. The container stays on the stack.
+func (u *unpickler) fill(op byte) error {
+	var items []any
+	if op == 'a' {
+		v, err := u.pop()
+		if err != nil {
+			return err
+		}
+		items = []any{v}
+	} else {
+		var err error
+		if items, err = u.popMark(); err != nil {
+			return err
+		}
+	}
+	into, err := u.pop()
+	if err != nil {
+		return err
+	}
+	switch c := into.(type) {
+	case *list:
+		if op == 'u' {
+			return errors.New("pickle sets keys of a list")
+		}
+		c.items = append(c.items, items...)
+	case *dict:
+		if op != 'u' || len(items)%2 != 0 {
+			return errors.New("pickle fills a dict with something other than pairs")
+		}
+		for i := 0; i < len(items); i += 2 {
+			c.keys, c.values = append(c.keys, items[i]), append(c.values, items[i+1])
+		}
+	default:
+		return errors.New("pickle fills something that is neither list nor dict")
+	}
+	return u.push(into)
+}

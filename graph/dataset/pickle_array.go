@@ -1,0 +1,220 @@
+package dataset
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+)
+
+// dtype is a NumPy type: one of i4, i8, f4, f8, little-endian.
+type dtype struct {
+	name  string
+	ready bool // BUILD has said that it is little-endian
+}
+
+func (t *dtype) size() int {
+	if t.name[1] == '4' {
+		return 4
+	}
+	return 8
+}
+
+// ndarray is a NumPy array of one or two dimensions.
+type ndarray struct {
+	shape   []int
+	typ     *dtype
+	fortran bool
+	raw     []byte // exactly the elements
+}
+
+// csr is a SciPy matrix; nil fields until BUILD.
+type csr struct {
+	rows, cols      int
+	indptr, indices *ndarray
+	data            *ndarray
+}
+
+// object runs NEWOBJ, REDUCE and BUILD for the six known globals.
+func (u *unpickler) object(op byte) error {
+	arg, err := u.pop()
+	if err != nil {
+		return err
+	}
+	target, err := u.pop()
+	if err != nil {
+		return err
+	}
+	if op == 'b' {
+		if err := build(target, arg); err != nil {
+			return err
+		}
+		return u.push(target)
+	}
+	args, ok := arg.(tuple)
+	name, isGlobal := target.(global)
+	if !ok || !isGlobal {
+		return errors.New("pickle makes an object of something that is no class")
+	}
+	v, err := construct(op, name, args)
+	if err != nil {
+		return err
+	}
+	return u.push(v)
+}
+
+// construct is what calling a global with args gives.
+func construct(op byte, name global, args tuple) (any, error) {
+	switch {
+	case op == 0x81 && name == "scipy.sparse.csr csr_matrix" && len(args) == 0:
+		return &csr{}, nil
+	case op == 'R' && name == "numpy.core.multiarray _reconstruct" && len(args) == 3 && args[0] == any(global("numpy ndarray")):
+		return &ndarray{}, nil
+	case op == 'R' && name == "collections defaultdict" && len(args) == 1 && args[0] == any(global("__builtin__ list")):
+		return &dict{}, nil
+	case op == 'R' && name == "numpy dtype" && len(args) == 3:
+		text, _ := args[0].([]byte)
+		switch s := string(text); s {
+		case "i4", "i8", "f4", "f8":
+			return &dtype{name: s}, nil
+		default:
+			return nil, fmt.Errorf("array type %q; i4, i8, f4 and f8 can be read", s)
+		}
+	}
+	return nil, fmt.Errorf("pickle calls %q in a way that Planetoid files do not", string(name))
+}
+
+// build gives an object its state.
+func build(target, state any) error {
+	switch o := target.(type) {
+	case *dtype:
+		s, ok := state.(tuple)
+		if !ok || len(s) < 2 {
+			return errors.New("pickle gives an array type no state")
+		}
+		if order, _ := s[1].([]byte); string(order) != "<" {
+			return fmt.Errorf("array of byte order %q, want little-endian", order)
+		}
+		o.ready = true
+		return nil
+	case *ndarray:
+		return o.build(state)
+	case *csr:
+		return o.build(state)
+	}
+	return errors.New("pickle sets the state of something that has none")
+}
+
+// build reads (version, shape, dtype, fortran, bytes).
+func (a *ndarray) build(state any) error {
+	s, ok := state.(tuple)
+	if !ok || len(s) != 5 {
+		return errors.New("array state is no tuple of five")
+	}
+	shape, ok1 := s[1].(tuple)
+	typ, ok2 := s[2].(*dtype)
+	fortran, ok3 := s[3].(bool)
+	raw, ok4 := s[4].([]byte)
+	if !ok1 || !ok2 || !ok3 || !ok4 || !typ.ready || len(shape) < 1 || len(shape) > 2 {
+		return errors.New("array state is not (version, shape, type, order, bytes) with one or two dimensions")
+	}
+	dims := make([]int, len(shape))
+	left := int64(len(raw) / typ.size()) // elements that are there; no dimension but a zero one may exceed it
+	total := int64(1)
+	for i, d := range shape {
+		n, ok := d.(int64)
+		if !ok || n < 0 || n > math.MaxInt32 {
+			return errors.New("array shape is not made of whole numbers")
+		}
+		dims[i] = int(n)
+		total *= n // at most 2⁶²
+	}
+	if total != left || len(raw)%typ.size() != 0 {
+		return fmt.Errorf("array of shape %v and type %s has %d bytes", dims, typ.name, len(raw))
+	}
+	a.shape, a.typ, a.fortran, a.raw = dims, typ, fortran, raw
+	return nil
+}
+
+// build reads the attributes of a csr_matrix; those that do not matter are ignored.
+func (m *csr) build(state any) error {
+	d, ok := state.(*dict)
+	if !ok {
+		return errors.New("matrix state is no dict")
+	}
+	var shape tuple
+	for i, k := range d.keys {
+		key, _ := k.([]byte)
+		switch string(key) {
+		case "format":
+			if f, _ := d.values[i].([]byte); string(f) != "csr" {
+				return fmt.Errorf("matrix of format %q, want csr", f)
+			}
+		case "_shape":
+			shape, _ = d.values[i].(tuple)
+		case "indptr":
+			m.indptr, _ = d.values[i].(*ndarray)
+		case "indices":
+			m.indices, _ = d.values[i].(*ndarray)
+		case "data":
+			m.data, _ = d.values[i].(*ndarray)
+		}
+	}
+	if len(shape) != 2 || m.indptr == nil || m.indices == nil || m.data == nil {
+		return errors.New("matrix lacks _shape, indptr, indices or data")
+	}
+	rows, ok1 := shape[0].(int64)
+	cols, ok2 := shape[1].(int64)
+	if !ok1 || !ok2 || rows < 0 || cols < 0 || rows >= math.MaxInt32 || cols > maxCols {
+		return errors.New("matrix has a shape that is not two sensible numbers")
+	}
+	m.rows, m.cols = int(rows), int(cols)
+	return nil
+}
+
+// ints returns the elements of an i4 or i8 array in C order.
+func (a *ndarray) ints() ([]int64, error) {
+	if a.typ == nil || a.typ.name[0] != 'i' {
+		return nil, errors.New("array is not of integers")
+	}
+	out := make([]int64, len(a.raw)/a.typ.size())
+	for i := range out {
+		at := a.place(i)
+		if a.typ.size() == 4 {
+			out[i] = int64(int32(binary.LittleEndian.Uint32(a.raw[4*at:])))
+		} else {
+			out[i] = int64(binary.LittleEndian.Uint64(a.raw[8*at:]))
+		}
+	}
+	return out, nil
+}
+
+// floats returns the elements of any array as float32 in C order, and whether they were float32.
+func (a *ndarray) floats() (values []float32, exact bool, err error) {
+	if a.typ == nil {
+		return nil, false, errors.New("array has no type")
+	}
+	out := make([]float32, len(a.raw)/a.typ.size())
+	for i := range out {
+		at := a.place(i)
+		switch a.typ.name {
+		case "f4":
+			out[i] = math.Float32frombits(binary.LittleEndian.Uint32(a.raw[4*at:]))
+		case "f8":
+			out[i] = float32(math.Float64frombits(binary.LittleEndian.Uint64(a.raw[8*at:])))
+		case "i4":
+			out[i] = float32(int32(binary.LittleEndian.Uint32(a.raw[4*at:])))
+		case "i8":
+			out[i] = float32(int64(binary.LittleEndian.Uint64(a.raw[8*at:])))
+		}
+	}
+	return out, a.typ.name == "f4", nil
+}
+
+// place returns where element i of the C order lies.
+func (a *ndarray) place(i int) int {
+	if !a.fortran || len(a.shape) < 2 {
+		return i
+	}
+	return i/a.shape[1] + i%a.shape[1]*a.shape[0]
+}

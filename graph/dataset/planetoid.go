@@ -1,0 +1,187 @@
+package dataset
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"capgnn/graph"
+)
+
+// planetoidVal is the number of validation vertices: the 500 after the training ones, as in the publication.
+const planetoidVal = 500
+
+// planetoid is the eight files of a data set, decoded.
+type planetoid struct {
+	dir, name   string
+	x, allx, tx *csr
+	y, ally, ty *ndarray
+	test        []int32 // vertex of row i of tx and ty
+	graph       *dict
+}
+
+// loadPlanetoid reads ind.NAME.* of a folder.
+//
+// Method: rows of allx are the first vertices; row i of tx is vertex test.index[i]; sizes come from the graph, so that
+// vertices without a row (CiteSeer has 15) have no features and no label, and are in no split. Training vertices are those
+// of y, validation the next 500, test those of test.index.
+//
+// Source: Yang, Cohen, Salakhutdinov, Revisiting Semi-Supervised Learning with Graph Embeddings; github.com/kimiyoung/planetoid.
+func loadPlanetoid(dir, name string, opt Options) (*Dataset, error) {
+	p := &planetoid{dir: dir, name: name}
+	if err := p.read(); err != nil {
+		return nil, err
+	}
+	d := &Dataset{Name: name, Format: "planetoid"}
+	n := len(p.graph.keys)
+	if n == 0 {
+		return nil, p.fault("graph", fmt.Errorf("has no vertices"))
+	}
+	if err := p.checkSizes(n); err != nil {
+		return nil, err
+	}
+	edges, err := p.edges(n)
+	if err != nil {
+		return nil, p.fault("graph", err)
+	}
+	in, err := graph.FromEdges(n, edges) // row v: in-neighbours, the transpose of A
+	if err != nil {
+		return nil, p.fault("graph", err)
+	}
+	d.Graph = opt.fromMatrix(in.Transpose())
+	d.noteEdges(len(edges), in)
+	if err := p.features(d, n); err != nil {
+		return nil, err
+	}
+	return d, p.labels(d, n)
+}
+
+// path returns the file that ends in .what.
+func (p *planetoid) path(what string) string {
+	return filepath.Join(p.dir, "ind."+p.name+"."+what)
+}
+
+func (p *planetoid) fault(what string, err error) error {
+	return &FormatError{File: p.path(what), Offset: -1, Err: err}
+}
+
+// read decodes the eight files.
+func (p *planetoid) read() error {
+	if err := p.readTest(); err != nil {
+		return err
+	}
+	for what, into := range map[string]**csr{"x": &p.x, "allx": &p.allx, "tx": &p.tx} {
+		if err := decode(p, what, "a csr_matrix", into); err != nil {
+			return err
+		}
+	}
+	for what, into := range map[string]**ndarray{"y": &p.y, "ally": &p.ally, "ty": &p.ty} {
+		if err := decode(p, what, "an array", into); err != nil {
+			return err
+		}
+		if len((*into).shape) != 2 {
+			return p.fault(what, fmt.Errorf("is not a matrix of labels"))
+		}
+	}
+	return decode(p, "graph", "a dict", &p.graph)
+}
+
+func decode[T any](p *planetoid, what, want string, into **T) error {
+	b, err := os.ReadFile(p.path(what))
+	if err != nil {
+		return err
+	}
+	v, err := unpickle(p.path(what), b)
+	if err != nil {
+		return err
+	}
+	var ok bool
+	if *into, ok = v.(*T); !ok {
+		return p.fault(what, fmt.Errorf("the pickle is not %s", want))
+	}
+	return nil
+}
+
+// readTest reads test.index: one vertex per line.
+func (p *planetoid) readTest() error {
+	path := p.path("test.index")
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	for at := 0; at < len(b); {
+		line := b[at:]
+		if end := bytes.IndexByte(line, '\n'); end >= 0 {
+			line = line[:end]
+		}
+		v, err := strconv.ParseInt(string(bytes.TrimSpace(line)), 10, 32)
+		if err != nil || v < 0 {
+			return &FormatError{File: path, Offset: int64(at), Err: fmt.Errorf("line %d is not a vertex number", len(p.test)+1)}
+		}
+		p.test = append(p.test, int32(v))
+		at += len(line) + 1
+	}
+	return nil
+}
+
+// checkSizes compares the files with each other and with the n vertices of the graph.
+func (p *planetoid) checkSizes(n int) error {
+	m, cols, classes := p.allx.rows, p.allx.cols, p.ally.shape[1]
+	for _, c := range []struct {
+		what      string
+		got, want int
+	}{
+		{"ally", p.ally.shape[0], m}, {"ty", p.ty.shape[0], p.tx.rows}, {"y", p.y.shape[0], p.x.rows},
+		{"tx", p.tx.rows, len(p.test)},
+	} {
+		if c.got != c.want {
+			return p.fault(c.what, fmt.Errorf("has %d rows, want %d", c.got, c.want))
+		}
+	}
+	for _, c := range []struct {
+		what      string
+		got, want int
+	}{{"x", p.x.cols, cols}, {"tx", p.tx.cols, cols}, {"y", p.y.shape[1], classes}, {"ty", p.ty.shape[1], classes}} {
+		if c.got != c.want {
+			return p.fault(c.what, fmt.Errorf("has %d columns, want %d", c.got, c.want))
+		}
+	}
+	if m > n || p.x.rows > m || cols < 1 || classes < 1 {
+		return p.fault("allx", fmt.Errorf("%d rows of %d columns, %d classes and %d training rows do not fit %d vertices", m, cols, classes, p.x.rows, n))
+	}
+	seen := make([]bool, n)
+	for i, v := range p.test {
+		if int(v) < m || int(v) >= n || seen[v] {
+			return p.fault("test.index", fmt.Errorf("line %d: vertex %d is outside [%d, %d) or listed twice", i+1, v, m, n))
+		}
+		seen[v] = true
+	}
+	return nil
+}
+
+// edges returns the entries of the adjacency lists in file order, as they are: i → each of its list.
+func (p *planetoid) edges(n int) ([]graph.Edge, error) {
+	var edges []graph.Edge
+	seen := make([]bool, n)
+	for k, key := range p.graph.keys {
+		v, ok := key.(int64)
+		if !ok || v < 0 || v >= int64(n) || seen[v] {
+			return nil, fmt.Errorf("entry %d: its key is not a vertex from 0 to %d, or is repeated", k, n-1)
+		}
+		seen[v] = true
+		neighbours, ok := p.graph.values[k].(*list)
+		if !ok {
+			return nil, fmt.Errorf("vertex %d has no list of neighbours", v)
+		}
+		for _, item := range neighbours.items {
+			u, ok := item.(int64)
+			if !ok || u < 0 || u >= int64(n) {
+				return nil, fmt.Errorf("vertex %d: neighbour %v is not a vertex from 0 to %d", v, item, n-1)
+			}
+			edges = append(edges, graph.Edge{From: graph.NodeID(v), To: graph.NodeID(u)})
+		}
+	}
+	return edges, nil
+}

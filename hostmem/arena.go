@@ -1,0 +1,154 @@
+package hostmem
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"unsafe"
+)
+
+// Alignment of every block, in bytes.
+const Alignment = 64
+
+// maxBlock is the largest request that is tried at all, in bytes: what an address space of 46 bits holds.
+const maxBlock = 1 << 46
+
+// OutOfMemory is returned by Alloc when a request exceeds the arena's capacity. All amounts are in bytes.
+type OutOfMemory struct {
+	Owner    string // owner of the arena
+	Name     string // what the block was for
+	Need     int64  // size of the request
+	Left     int64  // what was left
+	Capacity int64  // what the arena may hold
+}
+
+// Error gives one line: owner, block and amounts.
+func (e *OutOfMemory) Error() string {
+	return fmt.Sprintf("%s: allocate %q: needs %d bytes, %d of %d left", e.Owner, e.Name, e.Need, e.Left, e.Capacity)
+}
+
+// Usage says how much of an arena is in use, in bytes.
+type Usage struct {
+	Used      int64
+	HighWater int64 // largest Used so far
+	Capacity  int64 // math.MaxInt64: no limit
+}
+
+// Arena hands out blocks of host memory up to a capacity. The zero Arena is not usable; see NewArena.
+type Arena struct {
+	// Poison fills every new block with 0xFF, which is NaN as float32 and float64 and -1 as an integer, so that a read of
+	// what nobody wrote is seen. Set it before the first Alloc.
+	Poison bool
+
+	owner string
+	mu    sync.Mutex
+	usage Usage
+	live  map[*Block]struct{}
+}
+
+// Block is a piece of an arena.
+type Block struct {
+	arena *Arena
+	name  string
+	size  int64
+	bytes []byte
+}
+
+// NewArena returns an empty arena. owner names it in errors. capacity is in bytes; 0 = no limit.
+func NewArena(owner string, capacity int64) *Arena {
+	if capacity <= 0 {
+		capacity = math.MaxInt64
+	}
+	return &Arena{owner: owner, usage: Usage{Capacity: capacity}, live: map[*Block]struct{}{}}
+}
+
+// Alloc returns a block of size bytes that begins at a multiple of Alignment. It is zeroed, unless Poison is set. name
+// says what it is for, in errors and lists. Fails with *OutOfMemory. size must not be negative.
+func (a *Arena) Alloc(size int64, name string) (*Block, error) {
+	if size < 0 {
+		panic(fmt.Sprintf("hostmem: allocate %q: negative size %d", name, size))
+	}
+	b := &Block{arena: a, name: name, size: size}
+	a.mu.Lock()
+	if left := a.usage.Capacity - a.usage.Used; size > left || size > maxBlock {
+		defer a.mu.Unlock()
+		return nil, &OutOfMemory{Owner: a.owner, Name: name, Need: size, Left: left, Capacity: a.usage.Capacity}
+	}
+	a.usage.Used += size
+	a.usage.HighWater = max(a.usage.HighWater, a.usage.Used)
+	a.live[b] = struct{}{}
+	a.mu.Unlock()
+	b.bytes = aligned(int(size))
+	if a.Poison {
+		for i := range b.bytes {
+			b.bytes[i] = 0xff
+		}
+	}
+	return b, nil
+}
+
+// aligned returns n zero bytes that begin at a multiple of Alignment.
+func aligned(n int) []byte {
+	raw := make([]byte, n+Alignment-1)
+	skip := int(-uintptr(unsafe.Pointer(unsafe.SliceData(raw))) % Alignment)
+	return raw[skip : skip+n : skip+n]
+}
+
+// Bytes returns the block's memory; nil after Free.
+func (b *Block) Bytes() []byte { return b.bytes }
+
+// Name returns what the block is for.
+func (b *Block) Name() string { return b.name }
+
+// Free returns the block to its arena. Freeing twice, or after the arena was closed, panics.
+func (b *Block) Free() {
+	a := b.arena
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if _, ok := a.live[b]; !ok {
+		panic(fmt.Sprintf("hostmem: block %q of %s is freed twice", b.name, a.owner))
+	}
+	delete(a.live, b)
+	a.usage.Used -= b.size
+	b.bytes = nil
+}
+
+// Usage returns the current amounts.
+func (a *Arena) Usage() Usage {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.usage
+}
+
+// Live returns name and size in bytes of the blocks in use, the largest first, equal ones by name.
+func (a *Arena) Live() []LiveBlock {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	out := make([]LiveBlock, 0, len(a.live))
+	for b := range a.live {
+		out = append(out, LiveBlock{b.name, b.size})
+	}
+	slices.SortFunc(out, func(x, y LiveBlock) int {
+		return cmp.Or(cmp.Compare(y.Bytes, x.Bytes), cmp.Compare(x.Name, y.Name))
+	})
+	return out
+}
+
+// LiveBlock is one line of Live.
+type LiveBlock struct {
+	Name  string
+	Bytes int64
+}
+
+// Close frees every block. The arena stays usable, empty, with its high-water mark.
+func (a *Arena) Close() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for b := range a.live {
+		b.bytes = nil
+	}
+	clear(a.live)
+	a.usage.Used = 0
+}

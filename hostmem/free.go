@@ -1,0 +1,121 @@
+package hostmem
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"math"
+	"path"
+	"strconv"
+	"strings"
+)
+
+// Free returns the memory in bytes that this process may still use without swapping, and the memory it may use in all:
+// the machine's, or less where a control group (a container) sets a limit. Caches that the kernel can drop count as free.
+// On systems without such numbers the error is errors.ErrUnsupported.
+func Free() (free, total int64, err error) { return systemFree() }
+
+// PeakRSS returns the largest resident size this process has had, in bytes. Mapped files count as far as they were read.
+func PeakRSS() (int64, error) { return systemPeak() }
+
+// linuxFree reads /proc/meminfo and the limits of the process's control groups (version 1 and 2) under root.
+func linuxFree(root fs.FS) (free, total int64, err error) {
+	info, err := fs.ReadFile(root, "proc/meminfo")
+	if err != nil {
+		return 0, 0, fmt.Errorf("read free memory: %w", err)
+	}
+	total, okTotal := field(info, "MemTotal:")
+	free, okFree := field(info, "MemAvailable:")
+	if !okFree { // kernels before 3.14
+		idle, ok := field(info, "MemFree:")
+		cached, _ := field(info, "Cached:")
+		free, okFree = idle+cached, ok
+	}
+	if !okTotal || !okFree {
+		return 0, 0, fmt.Errorf("read free memory: /proc/meminfo has no MemTotal or MemAvailable")
+	}
+	groups, err := fs.ReadFile(root, "proc/self/cgroup")
+	if err != nil {
+		return free, total, nil
+	}
+	for line := range strings.Lines(string(groups)) {
+		part := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(part) != 3 {
+			continue
+		}
+		switch {
+		case part[0] == "0" && part[1] == "":
+			free, total = groupLimits(root, "sys/fs/cgroup", part[2], groupV2, free, total)
+		case hasController(part[1], "memory"):
+			free, total = groupLimits(root, "sys/fs/cgroup/memory", part[2], groupV1, free, total)
+		}
+	}
+	return free, total, nil
+}
+
+// groupFiles names the files of one version of control groups.
+type groupFiles struct{ limit, usage, cache string }
+
+var (
+	groupV2 = groupFiles{"memory.max", "memory.current", "inactive_file"}
+	groupV1 = groupFiles{"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"}
+)
+
+// groupLimits lowers free and total to what the group at dir and every group above it leave. Inside a container the path
+// may be the host's and absent; the mount itself is then the container's group.
+func groupLimits(root fs.FS, mount, dir string, names groupFiles, free, total int64) (int64, int64) {
+	for dir = path.Clean("/" + dir); ; dir = path.Dir(dir) {
+		at := path.Join(mount, dir)
+		limit, ok := number(root, path.Join(at, names.limit))
+		if ok && limit < total {
+			total = limit
+		}
+		usage, okUsage := number(root, path.Join(at, names.usage))
+		if ok && okUsage && limit < math.MaxInt64 {
+			stat, _ := fs.ReadFile(root, path.Join(at, "memory.stat"))
+			cache, _ := field(stat, names.cache)
+			free = max(0, min(free, limit-max(0, usage-cache)))
+		}
+		if dir == "/" {
+			return free, total
+		}
+	}
+}
+
+func hasController(list, name string) bool {
+	for c := range strings.SplitSeq(list, ",") {
+		if c == name {
+			return true
+		}
+	}
+	return false
+}
+
+// number reads a file that holds one whole number; "max" means none.
+func number(root fs.FS, name string) (int64, bool) {
+	b, err := fs.ReadFile(root, name)
+	if err != nil {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(string(bytes.TrimSpace(b)), 10, 64)
+	return n, err == nil && n >= 0
+}
+
+// field finds "key value" or "key value kB" at the start of a line and returns the value in bytes.
+func field(text []byte, key string) (int64, bool) {
+	for line := range strings.Lines(string(text)) {
+		f := strings.Fields(line)
+		if len(f) < 2 || f[0] != key {
+			continue
+		}
+		n, err := strconv.ParseInt(f[1], 10, 64)
+		if len(f) > 2 && f[2] == "kB" {
+			if n > math.MaxInt64>>10 {
+				return 0, false
+			}
+			n <<= 10
+		}
+		return n, err == nil && n >= 0
+	}
+	return 0, false
+}

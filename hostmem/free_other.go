@@ -1,0 +1,20 @@
+//go:build !linux
+
+package hostmem
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+)
+
+func systemFree() (free, total int64, err error) {
+	return 0, 0, fmt.Errorf("read free memory on %s: %w", runtime.GOOS, errors.ErrUnsupported)
+}
+
+// systemPeak returns what the Go runtime has obtained from the system, which only grows; mapped files are not in it.
+func systemPeak() (int64, error) {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.Sys), nil
+}

@@ -1,0 +1,110 @@
+package golden
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+func TestLoad(t *testing.T) {
+	cases, err := Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	undirected, directed, multilabel := Dims{3, 16, 12, 5, 0}, Dims{2, 8, 9, 4, 0}, Dims{3, 8, 7, 6, 0}
+	var names []string
+	for i := range cases {
+		c := &cases[i]
+		names = append(names, c.Name)
+		want := map[string]Dims{"undirected": undirected, "directed": directed, "multilabel": multilabel}[c.Name[len(c.Kind)+1:]]
+		if c.Kind == "gat" {
+			want.Heads = 2
+		}
+		if got := c.Dims(); got != want {
+			t.Errorf("%s: %+v, want %+v", c.Name, got, want)
+		}
+		if c.Multi() != (want.Out == multilabel.Out) {
+			t.Errorf("%s: multi-label %v", c.Name, c.Multi())
+		}
+		if c.Param("convs.0.bias") == nil == (c.Kind == "gcn" || c.Kind == "gat") || c.Param("x") != nil {
+			t.Errorf("%s: Param finds the wrong names", c.Name)
+		}
+		if !slices.Contains(c.TrainMask, true) || !slices.Contains(c.TrainMask, false) {
+			t.Errorf("%s: the training mask selects all or nothing", c.Name)
+		}
+		checkLoss(t, c)
+	}
+	want := []string{"gat_directed", "gat_multilabel", "gat_undirected", "gcn_directed", "gcn_multilabel", "gcn_undirected",
+		"gin_directed", "gin_multilabel", "gin_undirected", "sage_directed", "sage_multilabel", "sage_undirected"}
+	if !slices.Equal(names, want) {
+		t.Errorf("cases %v, want %v", names, want)
+	}
+}
+
+// checkLoss recomputes the loss from the logits: it shows that masks, labels and logits were read in the right order.
+// Both sides are float64 over at most 360 terms, so 1e-12 is far above rounding.
+func checkLoss(t *testing.T, c *Case) {
+	t.Helper()
+	classes := c.Logits.Shape[1]
+	var sum, terms float64
+	for v, in := range c.TrainMask {
+		if !in {
+			continue
+		}
+		row := c.Logits.Data[v*classes : (v+1)*classes]
+		if c.Multi() {
+			for k, z := range row {
+				sum += math.Log1p(math.Exp(-math.Abs(z))) + max(z, 0) - z*float64(c.Targets[v*classes+k])
+				terms++
+			}
+			continue
+		}
+		var total float64
+		for _, z := range row {
+			total += math.Exp(z)
+		}
+		sum += math.Log(total) - row[c.Labels[v]]
+		terms++
+	}
+	if got := sum / terms; math.Abs(got-c.Loss) > 1e-12*math.Abs(c.Loss) {
+		t.Errorf("%s: loss of the logits is %.15g, the file says %.15g", c.Name, got, c.Loss)
+	}
+	if c.AdamLosses[0] != c.Loss {
+		t.Errorf("%s: first Adam loss %.15g, loss %.15g", c.Name, c.AdamLosses[0], c.Loss)
+	}
+}
+
+func TestTolerance(t *testing.T) {
+	g := []float64{3, 4, 0, 0}
+	if got, want := Tolerance(g), 5e-4+2e-7; math.Abs(got-want) > 1e-18 {
+		t.Errorf("tolerance %g, want %g", got, want)
+	}
+	if d := Distance(g, []float64{3, 4, 0, 2}); d != 2 {
+		t.Errorf("distance %g, want 2", d)
+	}
+	if d := Distance(g, g[:3]); d <= Tolerance(g) || !math.IsNaN(d) {
+		t.Errorf("distance of different lengths is %g", d)
+	}
+}
+
+func TestReadRefusesBrokenFiles(t *testing.T) {
+	dir, err := folder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(filepath.Join(dir, "gcn_directed.npz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "gcn_directed.npz")
+	for _, n := range []int{0, 100, len(whole) / 2, len(whole) - 1} {
+		if err := os.WriteFile(path, whole[:n], 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Read(path); err == nil {
+			t.Errorf("a file cut to %d bytes was read", n)
+		}
+	}
+}

@@ -1,0 +1,193 @@
+package npy
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/klauspost/compress/flate"
+	"github.com/klauspost/compress/zip"
+)
+
+// Entry is one array to be written to an archive.
+type Entry struct {
+	Key   string // name, without ".npy"; may hold slashes
+	Shape []int  // nil: one dimension of len(Data); empty and not nil: a scalar
+	Data  any    // see Write
+}
+
+// Archiving says how WriteArchive lays an archive out. The zero value stores the entries as they are, in the given order.
+type Archiving struct {
+	Deflate bool // compress members
+	Sort    bool // order members by key
+}
+
+// Write writes one array in C order, version 1.0, little-endian. data is a []float32, []float64, []int8, []uint8, []int32,
+// []int64, []bool or []string (written as U); shape nil means one dimension. A shape that does not fit len(data) is an
+// error. Equal arguments give equal bytes.
+func Write(w io.Writer, shape []int, data any) error {
+	n, descr, enc, err := encoder(data)
+	if err != nil {
+		return err
+	}
+	if shape == nil {
+		shape = []int{n}
+	}
+	if err := checkShape(shape, 8); err != nil {
+		return err
+	}
+	if h := (Header{Shape: shape}); h.Len() != n {
+		return fmt.Errorf("write an array: shape %v does not fit %d elements", shape, n)
+	}
+	if _, err := w.Write(appendHeader(nil, descr, shape)); err != nil {
+		return err
+	}
+	buf := make([]byte, 0, chunkBytes+8)
+	const per = chunkBytes / 8
+	for i := 0; i < n; i += per {
+		buf = enc(buf[:0], i, min(i+per, n))
+		if _, err := w.Write(buf); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// WriteFile writes one array to a file, as Write. On an error no file is left.
+func WriteFile(path string, shape []int, data any) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	b := bufio.NewWriterSize(f, 1<<18)
+	err = Write(b, shape, data)
+	if err == nil {
+		err = b.Flush()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		os.Remove(path)
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return nil
+}
+
+// WriteArchive writes an .npz. Equal arguments give equal bytes: members bear the date 1980-01-01.
+func WriteArchive(w io.Writer, entries []Entry, how Archiving) error {
+	if how.Sort {
+		entries = slices.Clone(entries)
+		slices.SortStableFunc(entries, func(a, b Entry) int { return strings.Compare(a.Key, b.Key) })
+	}
+	zw := zip.NewWriter(w)
+	zw.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) { return flate.NewWriter(w, 6) })
+	seen := map[string]bool{}
+	for _, e := range entries {
+		if seen[e.Key] {
+			return fmt.Errorf("write an archive: array %q occurs twice", e.Key)
+		}
+		seen[e.Key] = true
+		h := &zip.FileHeader{Name: e.Key + ".npy", Method: zip.Store, ModifiedDate: 1<<5 | 1}
+		if how.Deflate {
+			h.Method = zip.Deflate
+		}
+		m, err := zw.CreateHeader(h)
+		if err == nil {
+			err = Write(m, e.Shape, e.Data)
+		}
+		if err != nil {
+			return fmt.Errorf("array %q: %w", e.Key, err)
+		}
+	}
+	return zw.Close()
+}
+
+// WriteArchiveFile writes an .npz file, as WriteArchive. The file appears under its name only when it is complete.
+func WriteArchiveFile(path string, entries []Entry, how Archiving) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+			os.Remove(f.Name())
+			err = fmt.Errorf("write %s: %w", path, err)
+		}
+	}()
+	b := bufio.NewWriterSize(f, 1<<18)
+	if err = WriteArchive(b, entries, how); err != nil {
+		return err
+	}
+	if err = b.Flush(); err != nil {
+		return err
+	}
+	if err = f.Chmod(0o644); err != nil {
+		return err
+	}
+	if err = f.Sync(); err != nil {
+		return err
+	}
+	if err = f.Close(); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
+
+// encoder returns length, type name and a function that appends elements i to j.
+func encoder(data any) (n int, descr string, enc func(b []byte, i, j int) []byte, err error) {
+	le := binary.LittleEndian
+	switch d := data.(type) {
+	case []float32:
+		n, descr, enc = each(d, "<f4", func(b []byte, v float32) []byte { return le.AppendUint32(b, math.Float32bits(v)) })
+	case []float64:
+		n, descr, enc = each(d, "<f8", func(b []byte, v float64) []byte { return le.AppendUint64(b, math.Float64bits(v)) })
+	case []int8:
+		n, descr, enc = each(d, "|i1", func(b []byte, v int8) []byte { return append(b, byte(v)) })
+	case []uint8:
+		n, descr, enc = len(d), "|u1", func(b []byte, i, j int) []byte { return append(b, d[i:j]...) }
+	case []int32:
+		n, descr, enc = each(d, "<i4", func(b []byte, v int32) []byte { return le.AppendUint32(b, uint32(v)) })
+	case []int64:
+		n, descr, enc = each(d, "<i8", func(b []byte, v int64) []byte { return le.AppendUint64(b, uint64(v)) })
+	case []bool:
+		n, descr, enc = each(d, "|b1", func(b []byte, v bool) []byte {
+			if v {
+				return append(b, 1)
+			}
+			return append(b, 0)
+		})
+	case []string:
+		width := 1
+		for _, s := range d {
+			width = max(width, utf8.RuneCountInString(s))
+		}
+		n, descr, enc = each(d, fmt.Sprintf("<U%d", width), func(b []byte, s string) []byte {
+			end := len(b) + 4*width
+			for _, c := range s {
+				b = le.AppendUint32(b, uint32(c))
+			}
+			return append(b, make([]byte, end-len(b))...)
+		})
+	default:
+		err = fmt.Errorf("write an array: elements of type %T have no .npy type here", data)
+	}
+	return n, descr, enc, err
+}
+
+func each[T any](d []T, descr string, one func([]byte, T) []byte) (int, string, func([]byte, int, int) []byte) {
+	return len(d), descr, func(b []byte, i, j int) []byte {
+		for _, v := range d[i:j] {
+			b = one(b, v)
+		}
+		return b
+	}
+}

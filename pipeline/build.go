@@ -1,0 +1,216 @@
+package pipeline
+
+import (
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/graph"
+	"capgnn/hostmem"
+)
+
+// builder puts one part on one device.
+type builder struct {
+	*worker
+	p      *Problem
+	model  gnn.Config
+	plan   gnn.Plan
+	cut    *graph.Cut
+	scale  scaling
+	fold   bool // scales as vectors, not as edge values
+	sparse bool // features stay sparse on the device
+}
+
+// scales are the edge weights of one block, as scale vectors or as edge values.
+type scales struct {
+	row, col, halo gpu.Vec
+	inner, outer   []float32
+}
+
+func (b *builder) scales(name string, block *graph.Block, row, col []float32) scales {
+	rows, cols, halo := pick(row, b.part.Inner), pick(col, b.part.Inner), pick(col, block.IDs)
+	if b.fold {
+		return scales{row: upload(b.ld, name+" row scale", rows), col: upload(b.ld, name+" column scale", cols),
+			halo: upload(b.ld, name+" halo scale", halo)}
+	}
+	if row == nil && col == nil {
+		return scales{}
+	}
+	return scales{inner: edgeValues(block.Inner, rows, cols), outer: haloValues(&block.Halo, rows, halo)}
+}
+
+// graphs returns what every layer aggregates over, for training (needed rows, both directions) and for evaluation.
+func (b *builder) graphs() (train, eval []gnn.LayerGraph) {
+	part := b.part
+	fwd := b.scales("forward", &part.In, b.scale.row, b.scale.col)
+	bwd := b.scales("backward", &part.Out, b.scale.col, b.scale.row)
+	all := len(part.Inner)
+	operand := func(name string, block *graph.Block, s *scales, rows, cols, level int) gnn.Operand {
+		return gnn.Operand{
+			Inner:    b.ld.csr(name, block.Inner, rows, cols, s.inner),
+			Halo:     b.ld.haloCSR(name+" halo", block, rows, level, s.outer),
+			RowScale: s.row, ColScale: s.col, HaloScale: s.halo,
+		}
+	}
+	layer := func(rows, src int) gnn.LayerGraph {
+		g := gnn.LayerGraph{Rows: rows, Src: src, HaloRows: len(part.In.IDs), BackRows: len(part.Out.IDs)}
+		g.Forward = operand("forward", &part.In, &fwd, rows, all, -1)
+		g.Forward.Inner.Cols = src // all that the needed rows read
+		for _, r := range part.Central {
+			if r.Lo < rows {
+				g.Central = append(g.Central, gnn.RowRange{Lo: r.Lo, Hi: min(r.Hi, rows)})
+			}
+		}
+		return g
+	}
+	for l := range b.model.Layers {
+		rows, src := part.Rows[l+1], part.Rows[l]
+		g := layer(rows, src)
+		g.Backward = operand("backward", &part.Out, &bwd, src, rows, l+1)
+		if l == 0 && b.plan.Input == gnn.Replicated {
+			g.HaloBack = b.haloBack(rows, fwd.outer)
+		}
+		train = append(train, g)
+		eval = append(eval, layer(all, all))
+	}
+	return train, eval
+}
+
+// haloBack is the transpose of the forward halo part, for a replicated first layer.
+func (b *builder) haloBack(rows int, outer []float32) gpu.CSR {
+	t := b.part.In.Transpose(rows)
+	var val []float32
+	if outer != nil {
+		r, c := pick(b.scale.col, b.part.In.IDs), pick(b.scale.row, b.part.Inner)
+		val = edgeValues(t, r, c)
+	}
+	return b.ld.csr("replicated halo", t, t.Rows(), t.Cols, val)
+}
+
+// input uploads features, aggregates them if the plan wants it, and returns what layer 0 reads.
+func (b *builder) input(eval0 gnn.LayerGraph, src, rows int) gnn.Input {
+	in := gnn.Input{IDs: upload(b.ld, "vertex ids", b.part.Inner)}
+	if b.sparse {
+		in.X = b.sparseRows("features", b.part.Inner, src)
+		in.RootT = in.X.SparseT
+		if rows < src {
+			in.RootT = b.truncated(b.part.Inner, src, rows, in.X.SparseT)
+		}
+		if b.plan.Input == gnn.Replicated {
+			in.Halo = b.sparseRows("halo features", b.part.In.IDs, len(b.part.In.IDs))
+		}
+		return in
+	}
+	in.X.Dense = b.denseRows("features", b.part.Inner)
+	if b.plan.Input == gnn.Exchanged {
+		return in
+	}
+	halo := b.denseRows("halo features", b.part.In.IDs)
+	if b.plan.Input == gnn.Replicated {
+		in.Halo.Dense = halo
+		return in
+	}
+	in.AX = b.ld.matrix("aggregated features", len(b.part.Inner), b.p.Features.Cols)
+	if b.ld.err != nil {
+		return in
+	}
+	gnn.AggregateInput(b.compute, eval0.Forward, in.X.Dense, halo, in.AX)
+	if b.ld.err = b.compute.Sync(); b.ld.err != nil {
+		return in
+	}
+	b.ld.free(halo.Buf)
+	if b.model.Kind == gnn.GCN {
+		b.ld.free(in.X.Dense.Buf)
+		in.X.Dense.Buf = nil
+	}
+	return in
+}
+
+// denseRows uploads feature rows, a few megabytes at a time.
+func (b *builder) denseRows(name string, ids []graph.NodeID) gpu.Matrix {
+	m := b.ld.matrix(name, len(ids), b.p.Features.Cols)
+	const chunkValues = 1 << 20
+	step := max(1, chunkValues/b.p.Features.Cols)
+	for lo := 0; lo < len(ids) && b.ld.err == nil; lo += step {
+		hi := min(len(ids), lo+step)
+		rows := make([]float32, (hi-lo)*b.p.Features.Cols)
+		for i, v := range ids[lo:hi] {
+			b.p.Features.fill(rows[i*b.p.Features.Cols:][:b.p.Features.Cols], v)
+		}
+		b.compute.Upload(m.Buf, 4*gpu.Bytes(lo)*gpu.Bytes(b.p.Features.Cols), hostmem.Bytes(rows))
+	}
+	return m
+}
+
+// sparseRows uploads feature rows as CSR and, for the first src of them, its transpose.
+func (b *builder) sparseRows(name string, ids []graph.NodeID, src int) gnn.Features {
+	rows, val := b.p.Features.rows(ids)
+	t, tval := transposeValues(rows, val, src)
+	return gnn.Features{
+		Sparse:  b.ld.csr(name, rows, len(ids), rows.Cols, val),
+		SparseT: b.ld.csr(name+" transposed", t, t.Rows(), t.Cols, tval),
+	}
+}
+
+// truncated returns t, the transposed features of the first src rows, restricted to the first rows of them.
+func (b *builder) truncated(ids []graph.NodeID, src, rows int, t gpu.CSR) gpu.CSR {
+	c, val := b.p.Features.rows(ids[:src])
+	host, _ := transposeValues(c, val, src)
+	ends, entries := rowEnds(host, host.Rows(), rows)
+	t.Cols, t.Entries, t.End = rows, entries, upload(b.ld, "root features row ends", ends)
+	return t
+}
+
+// rows returns the sparse features of some vertices.
+func (f *Features) rows(ids []graph.NodeID) (*graph.CSR, []float32) {
+	c := &graph.CSR{Indptr: make([]int64, 1, len(ids)+1), Cols: f.Cols}
+	var val []float32
+	for _, v := range ids {
+		lo, hi := f.Indptr[v], f.Indptr[v+1]
+		c.Indices = append(c.Indices, f.Indices[lo:hi]...)
+		val = append(val, f.Data[lo:hi]...)
+		c.Indptr = append(c.Indptr, int64(len(c.Indices)))
+	}
+	return c, val
+}
+
+// transposeValues transposes the first rows of a CSR with values.
+func transposeValues(c *graph.CSR, val []float32, rows int) (*graph.CSR, []float32) {
+	head := &graph.CSR{Indptr: c.Indptr[:rows+1], Indices: c.Indices[:c.Indptr[rows]], Cols: c.Cols}
+	t := head.Transpose()
+	tval := make([]float32, len(t.Indices))
+	next := append([]int64(nil), t.Indptr[:c.Cols]...)
+	for r := range rows {
+		for e := c.Indptr[r]; e < c.Indptr[r+1]; e++ {
+			j := c.Indices[e]
+			tval[next[j]] = val[e]
+			next[j]++
+		}
+	}
+	return t, tval
+}
+
+// answers uploads labels or targets of the training rows, the others as not counted.
+func (b *builder) answers() {
+	n := b.part.Rows[b.model.Layers]
+	ids := b.part.Inner[:n]
+	if b.p.Labels != nil {
+		labels := make([]int32, n)
+		for i, v := range ids {
+			labels[i] = -1
+			if b.p.trains(v) {
+				labels[i] = b.p.Labels[v]
+			}
+		}
+		b.labels = upload(b.ld, "labels", labels)
+	} else {
+		targets, mask := make([]uint8, 0, n*b.p.Classes), make([]uint8, n)
+		for i, v := range ids {
+			targets = append(targets, b.p.Targets[int(v)*b.p.Classes:][:b.p.Classes]...)
+			if b.p.trains(v) {
+				mask[i] = 1
+			}
+		}
+		b.targets, b.mask = upload(b.ld, "targets", targets), upload(b.ld, "training mask", mask)
+	}
+	b.loss = gpu.Array[float64]{Buf: b.ld.alloc(8, "loss"), Len: 1}
+	b.lossHost = make([]byte, 8)
+}

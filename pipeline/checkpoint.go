@@ -1,0 +1,216 @@
+package pipeline
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Checkpoint is everything that a run needs to go on as if it had not stopped. The float arrays have the layout of
+// gnn.Weights.Flat. An empty array and nil are the same thing: absent.
+type Checkpoint struct {
+	Identity string // Options.Identity of the run
+	Epoch    int    // epochs done
+	Step     int    // optimiser steps done
+
+	Weights     []float32
+	M, V, VMax  []float32 // optimiser moments; absent where the rule has none
+	BestWeights []float32 // weights at the best evaluation so far; absent before the first
+	Best        *Metrics  // scores of BestWeights; nil before the first evaluation
+
+	// State is the trainer's counters, in an encoding of the trainer's choice.
+	State []byte
+	// Sections are further named blocks (halo buffers, controllers).
+	Sections map[string][]byte
+}
+
+// ErrNoCheckpoint is returned by LoadLatest where no valid checkpoint was found.
+var ErrNoCheckpoint = errors.New("no valid checkpoint")
+
+// CheckpointError says that a checkpoint file is damaged or of another version, and where.
+type CheckpointError struct {
+	File   string
+	Offset int64 // bytes from the start of the file
+	Msg    string
+}
+
+func (e *CheckpointError) Error() string {
+	return fmt.Sprintf("%s: byte %d: %s", e.File, e.Offset, e.Msg)
+}
+
+const (
+	checkpointPrefix  = "epoch-"
+	checkpointSuffix  = ".ckpt"
+	checkpointPartial = checkpointSuffix + ".tmp"
+)
+
+// checkpointName returns the file name of a checkpoint after so many epochs.
+func checkpointName(epoch int) string {
+	return fmt.Sprintf("%s%08d%s", checkpointPrefix, epoch, checkpointSuffix)
+}
+
+// Save writes ckpt to dir (made as needed) as epoch-NNNNNNNN.ckpt and keeps the newest keep files (less than 1 means 2).
+// The file appears whole or not at all: written beside its place, synced, renamed, the folder synced; only after that are
+// others removed. Files of later epochs go too: the run did not resume from them, so they were damaged or belong to
+// an abandoned run.
+func Save(dir string, ckpt *Checkpoint, keep int) error {
+	if keep < 1 {
+		keep = 2
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("save checkpoint: %w", err)
+	}
+	path := filepath.Join(dir, checkpointName(ckpt.Epoch))
+	if err := writeDurably(path, func(w io.Writer) error { return encodeCheckpoint(w, ckpt) }); err != nil {
+		return fmt.Errorf("save checkpoint: %w", err)
+	}
+	epochs, err := checkpointEpochs(dir)
+	if err != nil {
+		return fmt.Errorf("remove old checkpoints: %w", err)
+	}
+	kept := 0
+	for _, e := range epochs {
+		if e <= ckpt.Epoch && kept < keep {
+			kept++
+			continue
+		}
+		if err := os.Remove(filepath.Join(dir, checkpointName(e))); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("remove old checkpoints: %w", err)
+		}
+	}
+	return removePartial(dir)
+}
+
+// RemoveCheckpoints deletes all checkpoints in dir, whole and partial. A run that starts anew in a used folder calls it,
+// so that no later resume can fall back to the run before. A folder that does not exist is no error.
+func RemoveCheckpoints(dir string) error {
+	epochs, err := checkpointEpochs(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("remove checkpoints: %w", err)
+	}
+	for _, e := range epochs {
+		if err := os.Remove(filepath.Join(dir, checkpointName(e))); err != nil {
+			return fmt.Errorf("remove checkpoints: %w", err)
+		}
+	}
+	return removePartial(dir)
+}
+
+// LoadLatest returns the newest checkpoint in dir that is whole. skipped tells for each newer one why it was passed over.
+// Where none is left the error wraps ErrNoCheckpoint.
+func LoadLatest(dir string) (ckpt *Checkpoint, skipped []error, err error) {
+	epochs, err := checkpointEpochs(dir)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, nil, fmt.Errorf("load checkpoint: %w", err)
+	}
+	for _, e := range epochs {
+		c, err := readCheckpoint(filepath.Join(dir, checkpointName(e)), e)
+		if err == nil {
+			return c, skipped, nil
+		}
+		skipped = append(skipped, err)
+	}
+	if len(skipped) > 0 {
+		return nil, skipped, fmt.Errorf("%s: %w among %d files", dir, ErrNoCheckpoint, len(skipped))
+	}
+	return nil, nil, fmt.Errorf("%s: %w", dir, ErrNoCheckpoint)
+}
+
+// readCheckpoint reads the file of a checkpoint after so many epochs.
+func readCheckpoint(path string, epoch int) (*Checkpoint, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: is not a regular file", path)
+	}
+	c, err := decodeCheckpoint(f, info.Size(), path)
+	if err != nil {
+		return nil, err
+	}
+	if c.Epoch != epoch {
+		return nil, &CheckpointError{path, 0, fmt.Sprintf("holds epoch %d", c.Epoch)}
+	}
+	return c, nil
+}
+
+// checkpointEpochs returns the epochs of the checkpoint files in dir, newest first. Other files are ignored.
+func checkpointEpochs(dir string) ([]int, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var epochs []int
+	for _, e := range entries {
+		digits, isPrefixed := strings.CutPrefix(e.Name(), checkpointPrefix)
+		digits, isCheckpoint := strings.CutSuffix(digits, checkpointSuffix)
+		n, err := strconv.Atoi(digits)
+		if isPrefixed && isCheckpoint && err == nil && n >= 0 && e.Name() == checkpointName(n) {
+			epochs = append(epochs, n)
+		}
+	}
+	slices.SortFunc(epochs, func(a, b int) int { return cmp.Compare(b, a) })
+	return epochs, nil
+}
+
+// removePartial deletes files that a killed run left half written.
+func removePartial(dir string) error {
+	partial, err := filepath.Glob(filepath.Join(dir, checkpointPrefix+"*"+checkpointPartial))
+	if err != nil {
+		return fmt.Errorf("remove partial checkpoints: %w", err)
+	}
+	for _, p := range partial {
+		if err := os.Remove(p); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("remove partial checkpoints: %w", err)
+		}
+	}
+	return nil
+}
+
+// writeDurably writes path through path.tmp: write, sync, rename, sync the folder.
+func writeDurably(path string, write func(io.Writer) error) (err error) {
+	tmp := path + ".tmp"
+	f, err := os.OpenFile(tmp, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+			os.Remove(tmp)
+		}
+	}()
+	if err := write(f); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	if err := os.Rename(tmp, path); err != nil {
+		return err
+	}
+	folder, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	return folder.Sync()
+}

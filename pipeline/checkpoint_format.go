@@ -1,0 +1,318 @@
+package pipeline
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+)
+
+// A checkpoint file, all numbers little endian:
+//
+//	8 bytes   "CAPGNNCK"
+//	uint32    version, 1
+//	uint32    number of sections
+//	sections  uint16 length of the name, the name, uint64 length of the content, the content
+//	32 bytes  SHA-256 of everything before
+//
+// Sections come in this order; optional ones are left out where they are empty:
+//
+//	identity      the identity's bytes
+//	counters      int64 epoch, int64 step
+//	weights, m, v, vmax, best_weights    float32 each; all but weights optional, of the length of weights
+//	best          Metrics as JSON, optional
+//	state         opaque, optional
+//	x/NAME        Checkpoint.Sections, in name order
+const (
+	checkpointMagic     = "CAPGNNCK"
+	checkpointVersion   = 1
+	checkpointHeader    = len(checkpointMagic) + 4 + 4
+	checkpointExtra     = "x/"
+	checkpointNameLimit = 255
+	checkpointChunk     = 1 << 15 // bytes that a conversion to or from float32 holds
+)
+
+// section is one block of a checkpoint: bytes or numbers.
+type section struct {
+	name   string
+	bytes  []byte
+	floats []float32
+}
+
+func (s section) size() int64 { return int64(len(s.bytes)) + 4*int64(len(s.floats)) }
+
+// sections lists the blocks of a checkpoint in file order.
+func (c *Checkpoint) sections() ([]section, error) {
+	counters := binary.LittleEndian.AppendUint64(nil, uint64(c.Epoch))
+	counters = binary.LittleEndian.AppendUint64(counters, uint64(c.Step))
+	ss := []section{
+		{name: "identity", bytes: []byte(c.Identity)},
+		{name: "counters", bytes: counters},
+		{name: "weights", floats: c.Weights},
+	}
+	for _, s := range []section{
+		{name: "m", floats: c.M}, {name: "v", floats: c.V}, {name: "vmax", floats: c.VMax},
+		{name: "best_weights", floats: c.BestWeights},
+	} {
+		if len(s.floats) != 0 && len(s.floats) != len(c.Weights) {
+			return nil, fmt.Errorf("checkpoint section %s has %d elements, weights %d", s.name, len(s.floats), len(c.Weights))
+		}
+		if len(s.floats) != 0 {
+			ss = append(ss, s)
+		}
+	}
+	if c.Best != nil {
+		b, err := json.Marshal(c.Best)
+		if err != nil {
+			return nil, fmt.Errorf("checkpoint section best: %w", err)
+		}
+		ss = append(ss, section{name: "best", bytes: b})
+	}
+	if len(c.State) != 0 {
+		ss = append(ss, section{name: "state", bytes: c.State})
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Sections)) {
+		if len(name) > checkpointNameLimit-len(checkpointExtra) {
+			return nil, fmt.Errorf("checkpoint section name of %d bytes", len(name))
+		}
+		ss = append(ss, section{name: checkpointExtra + name, bytes: c.Sections[name]})
+	}
+	return ss, nil
+}
+
+// encodeCheckpoint writes c in the format above. Equal checkpoints give equal bytes.
+func encodeCheckpoint(w io.Writer, c *Checkpoint) error {
+	if c.Epoch < 0 || c.Step < 0 {
+		return fmt.Errorf("checkpoint of epoch %d, step %d", c.Epoch, c.Step)
+	}
+	ss, err := c.sections()
+	if err != nil {
+		return err
+	}
+	buf := bufio.NewWriterSize(w, 1<<16)
+	sum := sha256.New()
+	both := io.MultiWriter(buf, sum)
+	head := binary.LittleEndian.AppendUint32([]byte(checkpointMagic), checkpointVersion)
+	head = binary.LittleEndian.AppendUint32(head, uint32(len(ss)))
+	if _, err := both.Write(head); err != nil {
+		return err
+	}
+	for _, s := range ss {
+		head = binary.LittleEndian.AppendUint16(head[:0], uint16(len(s.name)))
+		head = append(head, s.name...)
+		head = binary.LittleEndian.AppendUint64(head, uint64(s.size()))
+		if _, err := both.Write(head); err != nil {
+			return err
+		}
+		if _, err := both.Write(s.bytes); err != nil {
+			return err
+		}
+		if err := putFloats(both, s.floats); err != nil {
+			return err
+		}
+	}
+	if _, err := buf.Write(sum.Sum(nil)); err != nil {
+		return err
+	}
+	return buf.Flush()
+}
+
+// putFloats writes x as float32 little endian.
+func putFloats(w io.Writer, x []float32) error {
+	buf := make([]byte, 0, min(4*len(x), checkpointChunk))
+	for part := range slices.Chunk(x, checkpointChunk/4) {
+		buf = buf[:0]
+		for _, v := range part {
+			buf = binary.LittleEndian.AppendUint32(buf, math.Float32bits(v))
+		}
+		if _, err := w.Write(buf); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// span is where a section's content lies in a file.
+type span struct {
+	name      string
+	off, size int64
+}
+
+// decodeCheckpoint reads a file of size bytes; name is for errors only. It walks the section heads, checks the sum, and
+// only then takes the content, so it allocates no more than the file holds.
+func decodeCheckpoint(r io.ReaderAt, size int64, name string) (*Checkpoint, error) {
+	bad := func(off int64, format string, a ...any) error {
+		return &CheckpointError{name, off, fmt.Sprintf(format, a...)}
+	}
+	spans, err := walkCheckpoint(r, size, bad)
+	if err != nil {
+		return nil, err
+	}
+	body := size - sha256.Size
+	sum := sha256.New()
+	if _, err := io.Copy(sum, io.NewSectionReader(r, 0, body)); err != nil {
+		return nil, bad(0, "read: %v", err)
+	}
+	var want [sha256.Size]byte
+	if err := readFullAt(r, want[:], body); err != nil {
+		return nil, bad(body, "read: %v", err)
+	}
+	if !bytes.Equal(sum.Sum(nil), want[:]) {
+		return nil, bad(body, "checksum does not match the content: the file is damaged")
+	}
+	c := &Checkpoint{}
+	for _, s := range spans {
+		if err := c.take(r, s); err != nil {
+			return nil, bad(s.off, "section %q: %v", s.name, err)
+		}
+	}
+	if err := c.check(spans, bad); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// walkCheckpoint returns the places of a file's sections. Every one lies within the file, none occurs twice.
+func walkCheckpoint(r io.ReaderAt, size int64, bad func(int64, string, ...any) error) ([]span, error) {
+	body := size - sha256.Size
+	if body < int64(checkpointHeader) {
+		return nil, bad(size, "file ends in its header")
+	}
+	head := make([]byte, checkpointHeader)
+	if err := readFullAt(r, head, 0); err != nil {
+		return nil, bad(0, "read: %v", err)
+	}
+	if string(head[:len(checkpointMagic)]) != checkpointMagic {
+		return nil, bad(0, "is not a checkpoint")
+	}
+	if v := binary.LittleEndian.Uint32(head[len(checkpointMagic):]); v != checkpointVersion {
+		return nil, bad(int64(len(checkpointMagic)), "version %d, this program reads %d", v, checkpointVersion)
+	}
+	count := binary.LittleEndian.Uint32(head[len(checkpointMagic)+4:])
+	var spans []span
+	seen := map[string]bool{}
+	off := int64(checkpointHeader)
+	for k := range count {
+		var word [8]byte
+		if off+2 > body || readFullAt(r, word[:2], off) != nil {
+			return nil, bad(off, "file ends before section %d of %d", k+1, count)
+		}
+		n := int64(binary.LittleEndian.Uint16(word[:]))
+		if n > checkpointNameLimit || off+2+n+8 > body {
+			return nil, bad(off, "file ends in the head of section %d of %d", k+1, count)
+		}
+		label := make([]byte, n+8)
+		if err := readFullAt(r, label, off+2); err != nil {
+			return nil, bad(off, "read: %v", err)
+		}
+		s := span{name: string(label[:n]), off: off + 2 + n + 8}
+		length := binary.LittleEndian.Uint64(label[n:])
+		if length > uint64(body-s.off) {
+			return nil, bad(off, "section %q of %d bytes, %d are left", s.name, length, body-s.off)
+		}
+		if seen[s.name] {
+			return nil, bad(off, "section %q occurs twice", s.name)
+		}
+		seen[s.name] = true
+		s.size = int64(length)
+		spans = append(spans, s)
+		off = s.off + s.size
+	}
+	if off != body {
+		return nil, bad(off, "%d bytes after the last section", body-off)
+	}
+	return spans, nil
+}
+
+// take reads one section into c.
+func (c *Checkpoint) take(r io.ReaderAt, s span) (err error) {
+	floats := map[string]*[]float32{
+		"weights": &c.Weights, "m": &c.M, "v": &c.V, "vmax": &c.VMax, "best_weights": &c.BestWeights,
+	}
+	if to := floats[s.name]; to != nil {
+		*to, err = getFloats(r, s)
+		return err
+	}
+	data := make([]byte, s.size)
+	if err := readFullAt(r, data, s.off); err != nil {
+		return err
+	}
+	extra, isExtra := strings.CutPrefix(s.name, checkpointExtra)
+	switch {
+	case s.name == "identity":
+		c.Identity = string(data)
+	case s.name == "counters":
+		if len(data) != 16 {
+			return fmt.Errorf("%d bytes, want 16", len(data))
+		}
+		epoch, step := binary.LittleEndian.Uint64(data), binary.LittleEndian.Uint64(data[8:])
+		if epoch > math.MaxInt || step > math.MaxInt {
+			return fmt.Errorf("epoch %d, step %d", int64(epoch), int64(step))
+		}
+		c.Epoch, c.Step = int(epoch), int(step)
+	case s.name == "best":
+		c.Best = &Metrics{}
+		return json.Unmarshal(data, c.Best)
+	case s.name == "state":
+		c.State = data
+	case isExtra:
+		if c.Sections == nil {
+			c.Sections = map[string][]byte{}
+		}
+		c.Sections[extra] = data
+	default:
+		return fmt.Errorf("is unknown")
+	}
+	return nil
+}
+
+// check holds the sections of a file against each other.
+func (c *Checkpoint) check(spans []span, bad func(int64, string, ...any) error) error {
+	for _, need := range []string{"identity", "counters", "weights"} {
+		if !slices.ContainsFunc(spans, func(s span) bool { return s.name == need }) {
+			return bad(0, "section %q is missing", need)
+		}
+	}
+	for _, x := range [][]float32{c.M, c.V, c.VMax, c.BestWeights} {
+		if len(x) != 0 && len(x) != len(c.Weights) {
+			return bad(0, "an array of %d elements beside %d weights", len(x), len(c.Weights))
+		}
+	}
+	return nil
+}
+
+// getFloats reads a section as float32.
+func getFloats(r io.ReaderAt, s span) ([]float32, error) {
+	if s.size%4 != 0 {
+		return nil, fmt.Errorf("%d bytes are not a number of float32", s.size)
+	}
+	out := make([]float32, 0, s.size/4)
+	buf := make([]byte, min(s.size, checkpointChunk))
+	for done := int64(0); done < s.size; {
+		b := buf[:min(s.size-done, checkpointChunk)]
+		if err := readFullAt(r, b, s.off+done); err != nil {
+			return nil, err
+		}
+		for i := 0; i < len(b); i += 4 {
+			out = append(out, math.Float32frombits(binary.LittleEndian.Uint32(b[i:])))
+		}
+		done += int64(len(b))
+	}
+	return out, nil
+}
+
+// readFullAt fills b from byte off on; a file that ends early is an error.
+func readFullAt(r io.ReaderAt, b []byte, off int64) error {
+	n, err := r.ReadAt(b, off)
+	if n == len(b) {
+		return nil
+	}
+	return err
+}

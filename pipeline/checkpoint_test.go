@@ -1,0 +1,348 @@
+package pipeline
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// sampleCheckpoint has every section; floats include NaN with a payload, infinities and minus zero.
+func sampleCheckpoint(epoch int) *Checkpoint {
+	fill := func(seed uint32) []float32 {
+		x := make([]float32, 20_011) // more than one conversion chunk
+		for i := range x {
+			seed = seed*1664525 + 1013904223
+			x[i] = math.Float32frombits(seed)
+		}
+		x[3] = float32(math.Copysign(0, -1))
+		return x
+	}
+	val, train := 0.1+0.2, 1.0/3
+	return &Checkpoint{
+		Identity: "sha256:\x00\xff", Epoch: epoch, Step: 3 * epoch,
+		Weights: fill(1), M: fill(2), V: fill(3), VMax: fill(4), BestWeights: fill(5),
+		Best:     &Metrics{Train: &train, Val: &val},
+		State:    []byte(`{"patience":3}`),
+		Sections: map[string][]byte{"halo/1": {1, 2, 3}, "halo/0": {}, "": {9}},
+	}
+}
+
+// equalCheckpoints compares bit for bit; empty and nil are the same.
+func equalCheckpoints(a, b *Checkpoint) bool {
+	bits := func(x []float32) []uint32 {
+		out := make([]uint32, len(x))
+		for i, v := range x {
+			out[i] = math.Float32bits(v)
+		}
+		return out
+	}
+	floats := func(c *Checkpoint) [][]uint32 {
+		return [][]uint32{bits(c.Weights), bits(c.M), bits(c.V), bits(c.VMax), bits(c.BestWeights)}
+	}
+	if len(a.Sections) != len(b.Sections) {
+		return false
+	}
+	for name, x := range a.Sections {
+		if y, ok := b.Sections[name]; !ok || !bytes.Equal(x, y) {
+			return false
+		}
+	}
+	return a.Identity == b.Identity && a.Epoch == b.Epoch && a.Step == b.Step && bytes.Equal(a.State, b.State) &&
+		reflect.DeepEqual(a.Best, b.Best) && reflect.DeepEqual(floats(a), floats(b))
+}
+
+func encodedCheckpoint(t testing.TB, c *Checkpoint) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := encodeCheckpoint(&b, c); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func decodedCheckpoint(b []byte) (*Checkpoint, error) {
+	return decodeCheckpoint(bytes.NewReader(b), int64(len(b)), "f.ckpt")
+}
+
+func TestCheckpointRoundTrip(t *testing.T) {
+	full := sampleCheckpoint(7)
+	bare := &Checkpoint{Weights: []float32{1}}
+	noWeights := &Checkpoint{Identity: "x"}
+	for name, c := range map[string]*Checkpoint{"full": full, "bare": bare, "no weights": noWeights} {
+		b := encodedCheckpoint(t, c)
+		got, err := decodedCheckpoint(b)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if !equalCheckpoints(got, c) {
+			t.Errorf("%s: differs after a round trip", name)
+		}
+		if !bytes.Equal(encodedCheckpoint(t, got), b) {
+			t.Errorf("%s: the bytes differ when written again", name)
+		}
+	}
+}
+
+func TestSaveRefuses(t *testing.T) {
+	dir := t.TempDir()
+	for name, c := range map[string]*Checkpoint{
+		"moments of another length": {Weights: []float32{1, 2}, M: []float32{1}},
+		"negative epoch":            {Epoch: -1},
+		"NaN metric":                {Best: &Metrics{Val: new(math.NaN())}},
+		"long name":                 {Sections: map[string][]byte{strings.Repeat("n", 254): nil}},
+	} {
+		if err := Save(dir, c, 1); err == nil {
+			t.Errorf("%s: was saved", name)
+		}
+	}
+	if files, _ := os.ReadDir(dir); len(files) != 0 {
+		t.Errorf("left behind: %v", files)
+	}
+}
+
+// TestCheckpointTruncated cuts a file at every section border, one byte around it, and inside the contents: each cut is
+// a typed error.
+func TestCheckpointTruncated(t *testing.T) {
+	b := encodedCheckpoint(t, sampleCheckpoint(7))
+	spans, err := walkCheckpoint(bytes.NewReader(b), int64(len(b)), func(off int64, f string, a ...any) error { return fmt.Errorf(f, a...) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(spans) != 12 {
+		t.Errorf("%d sections, want 12", len(spans))
+	}
+	cuts := []int64{0, 1, 7, 8, 11, 12, 15, 16, 17, int64(len(b)) - 1, int64(len(b)) - sha256.Size}
+	for _, s := range spans {
+		head := s.off - int64(len(s.name)) - 10
+		cuts = append(cuts, head-1, head, head+1, head+2, s.off-8, s.off-1, s.off, s.off+1, s.off+s.size/2,
+			s.off+s.size-1, s.off+s.size, s.off+s.size+1)
+	}
+	for _, n := range cuts {
+		if n < 0 || n >= int64(len(b)) {
+			continue
+		}
+		var damaged *CheckpointError
+		if _, err := decodedCheckpoint(b[:n]); !errors.As(err, &damaged) {
+			t.Errorf("cut to %d of %d bytes: %v", n, len(b), err)
+		}
+	}
+}
+
+// TestCheckpointFlipped changes one bit of every byte of a small file, and appends bytes.
+func TestCheckpointFlipped(t *testing.T) {
+	small := sampleCheckpoint(7)
+	for _, x := range []*[]float32{&small.Weights, &small.M, &small.V, &small.VMax, &small.BestWeights} {
+		*x = (*x)[:3]
+	}
+	b := encodedCheckpoint(t, small)
+	for i := range b {
+		c := slices.Clone(b)
+		c[i] ^= 1 << (i % 8)
+		var damaged *CheckpointError
+		if _, err := decodedCheckpoint(c); !errors.As(err, &damaged) {
+			t.Fatalf("byte %d of %d changed: %v", i, len(b), err)
+		}
+	}
+	for _, more := range []int{1, 32} {
+		if _, err := decodedCheckpoint(append(slices.Clone(b), make([]byte, more)...)); err == nil {
+			t.Errorf("%d bytes appended: accepted", more)
+		}
+	}
+}
+
+// signedCheckpoint appends the checksum, so that only what is before it can be wrong.
+func signedCheckpoint(b []byte) []byte {
+	sum := sha256.Sum256(b)
+	return append(slices.Clone(b), sum[:]...)
+}
+
+// TestCheckpointHostile: a right checksum does not make the content believed.
+func TestCheckpointHostile(t *testing.T) {
+	head := func(version, count uint32) []byte {
+		b := binary.LittleEndian.AppendUint32([]byte(checkpointMagic), version)
+		return binary.LittleEndian.AppendUint32(b, count)
+	}
+	add := func(b []byte, name string, length uint64, content string) []byte {
+		b = binary.LittleEndian.AppendUint16(b, uint16(len(name)))
+		b = binary.LittleEndian.AppendUint64(append(b, name...), length)
+		return append(b, content...)
+	}
+	counters := strings.Repeat("\x00", 16)
+	good := func(n uint32) []byte {
+		return add(add(add(head(1, n), "identity", 1, "i"), "counters", 16, counters), "weights", 4, "abcd")
+	}
+	cases := []struct {
+		name string
+		file []byte
+		want string
+	}{
+		{"other magic", signedCheckpoint(append([]byte("CAPGNNCX"), head(1, 0)[8:]...)), "is not a checkpoint"},
+		{"newer version", signedCheckpoint(head(2, 0)), "version 2, this program reads 1"},
+		{"many sections", signedCheckpoint(head(1, math.MaxUint32)), "ends before section 1 of 4294967295"},
+		{"huge section", signedCheckpoint(add(head(1, 1), "weights", 1<<62, "")), "of 4611686018427387904 bytes, 0 are left"},
+		{"section of 2^64-1", signedCheckpoint(add(head(1, 1), "weights", math.MaxUint64, "")), "0 are left"},
+		{"long name", signedCheckpoint(add(head(1, 1), strings.Repeat("w", 300), 0, "")), "in the head of section 1"},
+		{"twice", signedCheckpoint(add(good(4), "weights", 0, "")), "occurs twice"},
+		{"unknown", signedCheckpoint(add(good(4), "wights", 0, "")), `section "wights": is unknown`},
+		{"missing", signedCheckpoint(add(head(1, 1), "identity", 0, "")), `section "counters" is missing`},
+		{"odd floats", signedCheckpoint(add(good(4), "m", 5, "12345")), "not a number of float32"},
+		{"other length", signedCheckpoint(add(good(4), "m", 8, "12345678")), "2 elements beside 1 weights"},
+		{"short counters", signedCheckpoint(add(head(1, 1), "counters", 1, "1")), "want 16"},
+		{"negative epoch", signedCheckpoint(add(head(1, 1), "counters", 16, strings.Repeat("\xff", 16))), "epoch -1"},
+		{"broken best", signedCheckpoint(add(good(4), "best", 1, "{")), `section "best"`},
+		{"rest", signedCheckpoint(append(good(3), 0)), "1 bytes after the last section"},
+	}
+	if _, err := decodedCheckpoint(signedCheckpoint(good(3))); err != nil {
+		t.Fatalf("the good file: %v", err)
+	}
+	for _, c := range cases {
+		_, err := decodedCheckpoint(c.file)
+		var damaged *CheckpointError
+		if !errors.As(err, &damaged) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %q", c.name, err, c.want)
+		}
+	}
+}
+
+func checkpointFiles(t *testing.T, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+func TestSaveKeepsTheNewest(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run", "checkpoint")
+	for epoch := range 6 {
+		if err := Save(dir, sampleCheckpoint(epoch*20), 3); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []string{"epoch-00000060.ckpt", "epoch-00000080.ckpt", "epoch-00000100.ckpt"}
+	if got := checkpointFiles(t, dir); !slices.Equal(got, want) {
+		t.Errorf("files %v, want %v", got, want)
+	}
+	// The same epoch again replaces its file; files of later epochs are no longer part of the run.
+	if err := Save(dir, sampleCheckpoint(80), 0); err != nil {
+		t.Fatal(err)
+	}
+	if got := checkpointFiles(t, dir); !slices.Equal(got, want[:2]) {
+		t.Errorf("files %v, want %v", got, want[:2])
+	}
+	c, skipped, err := LoadLatest(dir)
+	if err != nil || len(skipped) != 0 || !equalCheckpoints(c, sampleCheckpoint(80)) {
+		t.Errorf("latest is not epoch 80: %v, skipped %v", err, skipped)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "notes.txt"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := RemoveCheckpoints(dir); err != nil {
+		t.Fatal(err)
+	}
+	if got := checkpointFiles(t, dir); !slices.Equal(got, []string{"notes.txt"}) {
+		t.Errorf("left after removal: %v", got)
+	}
+}
+
+// TestLoadLatestAfterAKill plays what a SIGKILL can leave: a partial file beside whole ones; and what a failing disk can:
+// the newest files cut or changed. The one before is used, and each loss is told.
+func TestLoadLatestAfterAKill(t *testing.T) {
+	dir := t.TempDir()
+	for epoch := 1; epoch <= 3; epoch++ {
+		if err := Save(dir, sampleCheckpoint(epoch), 3); err != nil {
+			t.Fatal(err)
+		}
+	}
+	next := encodedCheckpoint(t, sampleCheckpoint(4))
+	partial := filepath.Join(dir, "epoch-00000004.ckpt.tmp")
+	if err := os.WriteFile(partial, next[:len(next)/2], 0o644); err != nil {
+		t.Fatal(err)
+	}
+	load := func(epoch int, damaged ...string) {
+		t.Helper()
+		c, skipped, err := LoadLatest(dir)
+		if err != nil || !equalCheckpoints(c, sampleCheckpoint(epoch)) {
+			t.Fatalf("did not load epoch %d: %v", epoch, err)
+		}
+		if len(skipped) != len(damaged) {
+			t.Fatalf("skipped %v, want %v", skipped, damaged)
+		}
+		for i, name := range damaged {
+			if !strings.Contains(skipped[i].Error(), name) {
+				t.Errorf("skipped %v, want %s", skipped[i], name)
+			}
+		}
+	}
+	load(3)
+	if err := os.Truncate(filepath.Join(dir, "epoch-00000003.ckpt"), 1000); err != nil {
+		t.Fatal(err)
+	}
+	load(2, "epoch-00000003.ckpt: byte")
+	if err := os.WriteFile(filepath.Join(dir, "epoch-00000009.ckpt"), encodedCheckpoint(t, sampleCheckpoint(2)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	load(2, "epoch-00000009.ckpt: byte 0: holds epoch 2", "epoch-00000003.ckpt")
+
+	// The run goes on from epoch 2: what was damaged or partial goes with the next checkpoint.
+	if err := Save(dir, sampleCheckpoint(3), 2); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"epoch-00000002.ckpt", "epoch-00000003.ckpt"}
+	if got := checkpointFiles(t, dir); !slices.Equal(got, want) {
+		t.Errorf("files %v, want %v", got, want)
+	}
+	load(3)
+
+	for _, name := range want {
+		if err := os.Truncate(filepath.Join(dir, name), 20); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, skipped, err := LoadLatest(dir); !errors.Is(err, ErrNoCheckpoint) || len(skipped) != 2 {
+		t.Errorf("all damaged: %v, skipped %v", err, skipped)
+	}
+	if _, _, err := LoadLatest(filepath.Join(dir, "none")); !errors.Is(err, ErrNoCheckpoint) {
+		t.Errorf("no folder: %v", err)
+	}
+}
+
+func FuzzDecodeCheckpoint(f *testing.F) {
+	small := sampleCheckpoint(7)
+	for _, x := range []*[]float32{&small.Weights, &small.M, &small.V, &small.VMax, &small.BestWeights} {
+		*x = (*x)[:2]
+	}
+	whole := encodedCheckpoint(f, small)
+	f.Add(whole[:len(whole)-sha256.Size])
+	bare := encodedCheckpoint(f, &Checkpoint{Weights: []float32{1}})
+	f.Add(bare[:len(bare)-sha256.Size])
+	f.Fuzz(func(t *testing.T, b []byte) {
+		c, err := decodedCheckpoint(signedCheckpoint(b))
+		if err != nil {
+			var damaged *CheckpointError
+			if !errors.As(err, &damaged) {
+				t.Errorf("untyped error %v", err)
+			}
+			return
+		}
+		again, err := decodedCheckpoint(encodedCheckpoint(t, c))
+		if err != nil || !equalCheckpoints(c, again) {
+			t.Errorf("accepted, but differs after a round trip: %v", err)
+		}
+	})
+}

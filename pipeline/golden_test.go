@@ -1,0 +1,179 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"testing"
+
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/gpu/host"
+	"capgnn/graph"
+	"capgnn/internal/golden"
+)
+
+// cpus opens n one-thread CPU devices whose fresh memory is NaN: a row that is read without having been written or copied
+// shows in every result.
+func cpus(t testing.TB, n int) []gpu.Device {
+	t.Helper()
+	out := make([]gpu.Device, n)
+	for i := range out {
+		d, err := host.Open(host.Spec{Name: fmt.Sprintf("cpu:%d", i), Threads: 1, Poison: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { d.Close() })
+		out[i] = d
+	}
+	return out
+}
+
+// scatterParts assigns vertices to parts in a fixed irregular way, no part empty if there are enough vertices.
+func scatterParts(n, parts int) []int32 {
+	part := make([]int32, n)
+	for v := range part {
+		part[v] = int32((v*7 + v/3) % parts)
+	}
+	return part
+}
+
+func goldenProblem(t *testing.T, c *golden.Case) (*Problem, gnn.Config, map[string][]float32) {
+	t.Helper()
+	g := &graph.CSR{Indptr: c.Indptr, Indices: c.Indices, Cols: c.Vertices}
+	g, err := graph.Normalise(g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.SelfLoops {
+		g = g.WithLoops()
+	}
+	d := c.Dims()
+	p := &Problem{Graph: g, Features: Features{Cols: d.In, Dense: float32s(c.X.Data)}, Labels: c.Labels, Targets: c.Targets,
+		Classes: d.Out, Train: c.TrainMask}
+	init := map[string][]float32{}
+	for _, w := range c.Params {
+		init[w.Name] = float32s(w.Data)
+	}
+	return p, gnn.Config{Kind: gnn.Kind(c.Kind), Layers: d.Layers, Hidden: d.Hidden, In: d.In, Out: d.Out, Heads: d.Heads,
+		Multi: c.Multi()}, init
+}
+
+func float32s(x []float64) []float32 {
+	out := make([]float32, len(x))
+	for i, v := range x {
+		out[i] = float32(v)
+	}
+	return out
+}
+
+// near checks DESIGN.md 3's tolerance: ‖got − want‖₂ ≤ 1e-4·‖want‖₂ + 1e-7·√size.
+func near(t *testing.T, name string, got []float32, want []float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Errorf("%s: %d values, want %d", name, len(got), len(want))
+		return
+	}
+	var diff, norm float64
+	for i := range want {
+		d := float64(got[i]) - want[i]
+		diff += d * d
+		norm += want[i] * want[i]
+	}
+	if tol := 1e-4*math.Sqrt(norm) + 1e-7*math.Sqrt(float64(len(want))); !(math.Sqrt(diff) <= tol) {
+		t.Errorf("%s: ‖got-want‖ = %.3g, tolerance %.3g", name, math.Sqrt(diff), tol)
+	}
+}
+
+// The 12 golden cases on 1, 2, 3 and 5 devices, with every saving switched off in turn.
+func TestGolden(t *testing.T) {
+	cases, err := golden.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(cases) != 12 {
+		t.Fatalf("%d golden cases, want 12", len(cases))
+	}
+	for _, c := range cases {
+		for _, parts := range []int{1, 2, 3, 5} {
+			t.Run(fmt.Sprintf("%s/%d", c.Name, parts), func(t *testing.T) { testGolden(t, &c, parts, Savings{}) })
+		}
+		for name, s := range savingsOff() {
+			t.Run(fmt.Sprintf("%s/3/%s", c.Name, name), func(t *testing.T) { testGolden(t, &c, 3, s) })
+		}
+	}
+}
+
+// savingsOff switches off each saving alone, and all of them.
+func savingsOff() map[string]Savings {
+	return map[string]Savings{
+		"no-precompute":      {NoPrecompute: true},
+		"no-transform-first": {NoTransformFirst: true},
+		"no-needed-rows":     {NoNeededRows: true},
+		"no-fold-scale":      {NoFoldScale: true},
+		"no-fuse":            {NoFuse: true},
+		"no-reuse":           {NoReuse: true},
+		"none": {NoPrecompute: true, NoTransformFirst: true, NoSparse: true, NoNeededRows: true, NoFoldScale: true, NoFuse: true,
+			NoReuse: true},
+	}
+}
+
+func testGolden(t *testing.T, c *golden.Case, parts int, s Savings) {
+	p, model, init := goldenProblem(t, c)
+	o := Options{Model: model, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Epochs: 5, Devices: cpus(t, parts),
+		Part: scatterParts(p.Vertices(), parts), Init: init, Savings: s}
+	var losses []float64
+	o.OnEpoch = func(e EpochStats) error { losses = append(losses, e.Loss); return nil }
+	tr, err := New(context.Background(), p, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close()
+	if _, err := tr.evaluate(); err != nil {
+		t.Fatal(err)
+	}
+	near(t, "logits", tr.Logits(), c.Logits.Data)
+	grads, loss := gradients(t, tr)
+	if math.Abs(loss-c.Loss) > 1e-4*c.Loss {
+		t.Errorf("loss %v, want %v", loss, c.Loss)
+	}
+	for _, g := range c.Grads {
+		near(t, "gradient of "+g.Name, grads.Tensor(g.Name).Data, g.Data)
+	}
+	r, err := tr.Run(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "Adam losses", float32s(losses), c.AdamLosses)
+	for _, w := range c.Adam5 {
+		near(t, w.Name+" after five steps", r.Weights.Tensor(w.Name).Data, w.Data)
+	}
+}
+
+// gradients runs one training pass without updating the weights and returns the summed gradients and the loss.
+func gradients(t testing.TB, tr *Trainer) (*gnn.Weights, float64) {
+	t.Helper()
+	epoch := tr.state.Epochs
+	scale := 1 / float64(tr.lossTerms())
+	err := tr.each(func(w *worker) error {
+		if err := w.guard(func() { w.runTrain(epoch, tr.p, scale) }); err != nil {
+			return err
+		}
+		return w.sync()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	loss := 0.0
+	reduce(tr.workers)
+	for _, w := range tr.workers {
+		loss += w.lossValue()
+	}
+	flat, err := tr.workers[0].download(tr.workers[0].grads.Flat)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := tr.weights.Clone()
+	copy(g.Flat, flat)
+	return g, loss
+}

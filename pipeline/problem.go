@@ -1,0 +1,112 @@
+package pipeline
+
+import (
+	"errors"
+	"fmt"
+
+	"capgnn/gnn"
+	"capgnn/graph"
+)
+
+// Vertices returns the number of vertices.
+func (p *Problem) Vertices() int { return p.Graph.Rows() }
+
+// Validate reports what is inconsistent in a problem.
+func (p *Problem) Validate() error {
+	n := p.Vertices()
+	var errs []error
+	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
+	if p.Graph.Cols != n {
+		bad("graph has %d rows and %d columns", n, p.Graph.Cols)
+	}
+	f := &p.Features
+	switch {
+	case f.Cols < 1:
+		bad("features have %d columns", f.Cols)
+	case f.Sparse():
+		if len(f.Indptr) != n+1 || len(f.Indices) != len(f.Data) {
+			bad("sparse features: %d row pointers for %d vertices, %d indices, %d values", len(f.Indptr), n, len(f.Indices), len(f.Data))
+		}
+	case len(f.Dense) != n*f.Cols:
+		bad("features: %d values, want %d vertices × %d", len(f.Dense), n, f.Cols)
+	}
+	if (p.Labels == nil) == (p.Targets == nil) {
+		bad("need labels or targets, and not both")
+	}
+	if p.Labels != nil && len(p.Labels) != n {
+		bad("%d labels for %d vertices", len(p.Labels), n)
+	}
+	if p.Targets != nil && len(p.Targets) != n*p.Classes {
+		bad("%d targets, want %d vertices × %d labels", len(p.Targets), n, p.Classes)
+	}
+	for v, y := range p.Labels {
+		if y < -1 || int(y) >= p.Classes {
+			bad("vertex %d: label %d is outside [-1, %d)", v, y, p.Classes)
+			break
+		}
+	}
+	for _, m := range []struct {
+		name string
+		mask []bool
+	}{{"train", p.Train}, {"val", p.Val}, {"test", p.Test}} {
+		if m.mask != nil && len(m.mask) != n {
+			bad("%s mask has %d entries for %d vertices", m.name, len(m.mask), n)
+		}
+	}
+	if len(errs) == 0 && p.trainingVertices() == 0 {
+		bad("no vertex to train on: the training mask is empty or all its vertices are unlabelled")
+	}
+	return errors.Join(errs...)
+}
+
+// trains reports whether vertex v contributes to the loss.
+func (p *Problem) trains(v graph.NodeID) bool {
+	return p.Train != nil && p.Train[v] && (p.Labels == nil || p.Labels[v] >= 0)
+}
+
+func (p *Problem) trainingVertices() int {
+	n := 0
+	for v := range p.Vertices() {
+		if p.trains(graph.NodeID(v)) {
+			n++
+		}
+	}
+	return n
+}
+
+// fill writes row v of the features, dense, to dst.
+func (f *Features) fill(dst []float32, v graph.NodeID) {
+	if !f.Sparse() {
+		copy(dst, f.Dense[int(v)*f.Cols:][:f.Cols])
+		return
+	}
+	clear(dst)
+	for e := f.Indptr[v]; e < f.Indptr[v+1]; e++ {
+		dst[f.Indices[e]] += f.Data[e]
+	}
+}
+
+// shape sums up a cut for gnn.Choose.
+func shape(c *graph.Cut, f *Features, sparse bool, model gnn.Config) gnn.Shape {
+	layers := model.Layers
+	s := gnn.Shape{Rows: make([]int64, layers+1), Edges: make([]int64, layers),
+		Halo: make([]int64, layers), BackHalo: make([]int64, layers), Sparse: sparse}
+	s.FeatureEntries = int64(len(f.Dense) + len(f.Data))
+	for _, p := range c.Parts {
+		for k, r := range p.Rows {
+			s.Rows[k] += int64(r)
+		}
+		for l := range layers {
+			rows := p.Rows[l+1]
+			s.Edges[l] += p.In.Inner.Indptr[rows]
+			for k, r := range p.In.Halo.List {
+				if int(r) < rows {
+					s.Edges[l] += p.In.Halo.Indptr[k+1] - p.In.Halo.Indptr[k]
+				}
+			}
+			s.Halo[l] += int64(p.In.Exchanged(l))
+			s.BackHalo[l] += int64(p.Out.Exchanged(l))
+		}
+	}
+	return s
+}

@@ -1,0 +1,102 @@
+package pipeline
+
+import (
+	"slices"
+
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/graph"
+)
+
+// routePlan is the host side of a route.
+type routePlan struct {
+	leg
+	width          int
+	send           []int32
+	sendTo, recvOf []int
+	recvAt         []int
+	rows           int
+}
+
+// planRoutes returns the exchanges of part i, in the order of an epoch. count gives the rows that an owner sends for a
+// block of a reader in a layer: all the levels that the layer needs in training, all rows in evaluation.
+func planRoutes(c *graph.Cut, i int, model gnn.Config, plan gnn.Plan, training bool) []routePlan {
+	var out []routePlan
+	dirs := []gnn.Direction{gnn.Forward}
+	if training {
+		dirs = append(dirs, gnn.Backward)
+	}
+	for _, dir := range dirs {
+		for l := range model.Layers {
+			if w := model.ExchangeWidth(plan, l, dir); w > 0 {
+				out = append(out, planRoute(c, i, leg{l, dir}, w, training))
+			}
+		}
+	}
+	return out
+}
+
+func planRoute(c *graph.Cut, i int, l leg, width int, training bool) routePlan {
+	block := func(p int) *graph.Block {
+		if l.dir == gnn.Backward {
+			return &c.Parts[p].Out
+		}
+		return &c.Parts[p].In
+	}
+	count := func(b *graph.Block, owner int) int {
+		if training {
+			return b.Count(owner, l.layer)
+		}
+		return b.Owner[owner+1] - b.Owner[owner]
+	}
+	parts := len(c.Parts)
+	mine := block(i)
+	r := routePlan{leg: l, width: width, sendTo: make([]int, parts), recvOf: make([]int, parts), rows: len(mine.IDs),
+		recvAt: slices.Clone(mine.Owner[:parts])}
+	for p := range parts {
+		if p == i {
+			continue
+		}
+		r.recvOf[p] = count(mine, p)
+		theirs := block(p)
+		n := count(theirs, i)
+		r.sendTo[p] = n
+		for _, v := range theirs.IDs[theirs.Owner[i]:][:n] {
+			r.send = append(r.send, c.LocalOf[v])
+		}
+	}
+	return r
+}
+
+// buildExchange puts all routes of a worker on its device: one send buffer and one transient halo region as large as the
+// largest exchange, and halo regions of their own for rows that the backward pass reads again.
+func (w *worker) buildExchange(h *hub, model gnn.Config, training, evaluation []routePlan) {
+	x := &exchange{w: w, hub: h}
+	var sendMax, haloMax gpu.Bytes
+	kept := func(r *routePlan, train bool) bool { return train && model.KeepsHalo() && r.dir == gnn.Forward }
+	for k, set := range [][]routePlan{training, evaluation} {
+		for i := range set {
+			r := &set[i]
+			sendMax = max(sendMax, 4*gpu.Bytes(len(r.send)*r.width))
+			if !kept(r, k == 0) {
+				haloMax = max(haloMax, 4*gpu.Bytes(r.rows*r.width))
+			}
+		}
+	}
+	x.send = w.ld.alloc(sendMax, "halo send buffer")
+	transient := w.ld.alloc(haloMax, "halo rows")
+	place := func(set []routePlan, train bool) routed {
+		routes := map[leg]*route{}
+		for i := range set {
+			r := &set[i]
+			m := gpu.Matrix{Buf: transient, Rows: r.rows, Cols: r.width, LD: r.width}
+			if kept(r, train) {
+				m = w.ld.matrix("kept halo rows", r.rows, r.width)
+			}
+			routes[r.leg] = &route{width: r.width, send: upload(w.ld, "halo send list", r.send), sendTo: r.sendTo,
+				recvOf: r.recvOf, recvAt: r.recvAt, halo: m}
+		}
+		return routed{x, routes}
+	}
+	w.trainHalo, w.evalHalo = place(training, true), place(evaluation, false)
+}

@@ -1,0 +1,277 @@
+package pipeline
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/hostmem"
+)
+
+// state is what a run counts besides weights; it goes into checkpoints.
+type state struct {
+	Epochs    int // done
+	Loss      float64
+	BestEpoch int
+	Best      Metrics
+	Last      Metrics
+	Waited    int // evaluations since the best one
+	Stopped   string
+	best      *gnn.Weights
+}
+
+func newState() state { return state{BestEpoch: -1} }
+
+// Run trains until the last epoch, until patience runs out, or until ctx is cancelled: then the epoch under way is
+// finished and a checkpoint written, and Result.Stopped is "interrupted". A device fault ends the run with its error.
+func (t *Trainer) Run(ctx context.Context) (*Result, error) {
+	r := &Result{MetricName: "accuracy"}
+	if t.p.Targets != nil {
+		r.MetricName = "micro-f1"
+	}
+	for t.state.Epochs < t.o.Epochs && t.state.Stopped == "" {
+		if ctx.Err() != nil {
+			t.state.Stopped = "interrupted"
+			break
+		}
+		if err := t.epoch(r); err != nil {
+			return nil, err
+		}
+	}
+	if t.state.BestEpoch < 0 && t.state.Stopped != "interrupted" {
+		if err := t.evaluateNow(&EpochStats{Epoch: t.state.Epochs - 1}, r); err != nil {
+			return nil, err
+		}
+	}
+	interrupted := t.state.Stopped == "interrupted"
+	if interrupted {
+		t.state.Stopped = "" // a resumed run goes on
+	}
+	if err := t.checkpoint(); err != nil {
+		return nil, err
+	}
+	if interrupted {
+		t.state.Stopped = "interrupted"
+	}
+	return r, t.finish(r)
+}
+
+// epoch runs one epoch with everything that belongs to it.
+func (t *Trainer) epoch(r *Result) error {
+	e := EpochStats{Epoch: t.state.Epochs}
+	if err := t.trainEpoch(&e); err != nil {
+		return fmt.Errorf("epoch %d: %w", e.Epoch, err)
+	}
+	t.state.Epochs++
+	t.state.Loss = e.Loss
+	r.EpochTime = append(r.EpochTime, e.Train)
+	r.Usage = r.Usage.Add(e.Usage)
+	r.ReduceTime += e.Reduce
+	last := t.state.Epochs == t.o.Epochs
+	if last || t.o.EvalEvery > 0 && t.state.Epochs%t.o.EvalEvery == 0 {
+		if err := t.evaluateNow(&e, r); err != nil {
+			return fmt.Errorf("evaluate after epoch %d: %w", e.Epoch, err)
+		}
+	}
+	if t.o.OnEpoch != nil {
+		if err := t.o.OnEpoch(e); err != nil {
+			return err
+		}
+	}
+	if t.o.CheckpointEvery > 0 && t.state.Epochs%t.o.CheckpointEvery == 0 && !last {
+		return t.checkpoint()
+	}
+	return nil
+}
+
+// trainEpoch runs forward, backward and update on all parts.
+func (t *Trainer) trainEpoch(e *EpochStats) error {
+	before := t.usage()
+	start := time.Now()
+	t.hub.epoch = e.Epoch
+	scale := 1 / float64(t.lossTerms())
+	err := t.each(func(w *worker) error {
+		if t.o.Savings.NoReuse {
+			if err := w.renew(); err != nil {
+				return err
+			}
+		}
+		if err := w.guard(func() { w.runTrain(e.Epoch, t.p, scale) }); err != nil {
+			return err
+		}
+		return w.sync()
+	})
+	if err != nil {
+		return err
+	}
+	reduce := time.Now()
+	update(t.workers)
+	for _, w := range t.workers {
+		if err := w.sync(); err != nil {
+			return err
+		}
+		e.Loss += w.lossValue()
+	}
+	e.Reduce, e.Train = time.Since(reduce), time.Since(start)
+	e.Usage = t.usage().Sub(before)
+	return nil
+}
+
+// renew allocates the activations anew (saving 7 off).
+func (w *worker) renew() error {
+	w.ws.Free()
+	return w.ws.Alloc(w.dev)
+}
+
+// lossTerms is what the loss is the mean over: training vertices, times labels for multi-label problems.
+func (t *Trainer) lossTerms() int {
+	n := t.p.trainingVertices()
+	if t.p.Targets != nil {
+		n *= t.p.Classes
+	}
+	return n
+}
+
+// evaluateNow scores the current weights and keeps them if they are the best.
+func (t *Trainer) evaluateNow(e *EpochStats, r *Result) error {
+	start := time.Now()
+	m, err := t.evaluate()
+	if err != nil {
+		return err
+	}
+	e.Eval, e.Metrics, e.EvalT = true, m, time.Since(start)
+	r.EvalTime += e.EvalT
+	s := &t.state
+	s.Last = m
+	if better := m.Val == nil || s.Best.Val == nil || *m.Val > *s.Best.Val; !better {
+		s.Waited++
+		if t.o.Patience > 0 && s.Waited >= t.o.Patience {
+			s.Stopped = "patience"
+		}
+		return nil
+	}
+	s.Best, s.BestEpoch, s.Waited = m, e.Epoch, 0
+	if s.best, err = t.hostWeights(); err != nil {
+		return err
+	}
+	if t.o.OnBest != nil {
+		return t.o.OnBest(e.Epoch, s.best)
+	}
+	return nil
+}
+
+// hostWeights downloads the weights of part 0.
+func (t *Trainer) hostWeights() (*gnn.Weights, error) {
+	flat, err := t.workers[0].download(t.workers[0].params.Flat)
+	if err != nil {
+		return nil, err
+	}
+	w := t.weights.Clone()
+	copy(w.Flat, flat)
+	return w, nil
+}
+
+func (t *Trainer) usage() gpu.Usage {
+	var u gpu.Usage
+	for _, w := range t.workers {
+		u = u.Add(w.usage())
+	}
+	return u
+}
+
+// finish fills in what a result says about the whole run.
+func (t *Trainer) finish(r *Result) error {
+	s := &t.state
+	r.Epochs, r.FinalLoss, r.Best, r.Last, r.BestEpoch, r.Stopped = s.Epochs, s.Loss, s.Best, s.Last, s.BestEpoch, s.Stopped
+	var err error
+	if r.Weights, err = t.hostWeights(); err != nil {
+		return err
+	}
+	r.BestWeights, r.WeightsSHA = s.best, r.Weights.SHA256()
+	if r.BestWeights == nil {
+		r.BestWeights = r.Weights
+	}
+	for _, w := range t.workers {
+		r.HaloRows += int64(len(w.part.In.IDs))
+		r.PeakDevice = append(r.PeakDevice, w.dev.Memory().HighWater)
+	}
+	peak, err := hostmem.PeakRSS()
+	r.PeakHost = gpu.Bytes(peak)
+	return err
+}
+
+// checkpoint writes the run's state, if it is to be written anywhere.
+func (t *Trainer) checkpoint() error {
+	if t.o.CheckpointDir == "" {
+		return nil
+	}
+	w := t.workers[0]
+	c := &Checkpoint{Identity: t.o.Identity, Epoch: t.state.Epochs, Step: w.opt.steps}
+	for _, part := range []struct {
+		dst *[]float32
+		src gpu.Vec
+	}{{&c.Weights, w.params.Flat}, {&c.M, w.opt.m}, {&c.V, w.opt.v}, {&c.VMax, w.opt.vmax}} {
+		var err error
+		if *part.dst, err = w.download(part.src); err != nil {
+			return err
+		}
+	}
+	if t.state.best != nil {
+		best := t.state.Best
+		c.BestWeights, c.Best = t.state.best.Flat, &best
+	}
+	var err error
+	if c.State, err = json.Marshal(t.state); err != nil {
+		return err
+	}
+	return Save(t.o.CheckpointDir, c, t.o.CheckpointKeep)
+}
+
+// restore continues from the newest valid checkpoint; without any, the run starts from the beginning.
+func (t *Trainer) restore() error {
+	c, skipped, err := LoadLatest(t.o.CheckpointDir)
+	for _, s := range skipped {
+		t.o.Log.Warn("checkpoint skipped", "error", s)
+	}
+	if errors.Is(err, ErrNoCheckpoint) {
+		t.o.Log.Warn("no valid checkpoint: starting from the first epoch", "dir", t.o.CheckpointDir)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if c.Identity != t.o.Identity {
+		return fmt.Errorf("resume: %s holds a run of other data or options", t.o.CheckpointDir)
+	}
+	w0 := t.workers[0]
+	if len(c.Weights) != len(t.weights.Flat) || len(c.M) != w0.opt.m.Len || len(c.V) != w0.opt.v.Len || len(c.VMax) != w0.opt.vmax.Len {
+		return fmt.Errorf("resume: %s holds a model or optimiser of another size", t.o.CheckpointDir)
+	}
+	if err := json.Unmarshal(c.State, &t.state); err != nil {
+		return fmt.Errorf("resume: read the state of %s: %w", t.o.CheckpointDir, err)
+	}
+	w0.opt.steps = c.Step
+	for _, part := range []struct {
+		dst gpu.Vec
+		src []float32
+	}{{w0.opt.m, c.M}, {w0.opt.v, c.V}, {w0.opt.vmax, c.VMax}} {
+		if err := w0.uploadTo(part.dst, part.src); err != nil {
+			return err
+		}
+	}
+	for _, w := range t.workers {
+		if err := w.uploadTo(w.params.Flat, c.Weights); err != nil {
+			return err
+		}
+	}
+	if len(c.BestWeights) == len(t.weights.Flat) {
+		t.state.best = t.weights.Clone()
+		copy(t.state.best.Flat, c.BestWeights)
+	}
+	t.o.Log.Info("resumed", "epoch", t.state.Epochs)
+	return nil
+}

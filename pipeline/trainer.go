@@ -1,0 +1,209 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/graph"
+)
+
+// Trainer is a run: one worker per part, all buffers in place. Not safe for use by several goroutines.
+type Trainer struct {
+	p       *Problem
+	o       Options
+	cut     *graph.Cut
+	plan    gnn.Plan
+	weights *gnn.Weights // layout, and the last weights on the host
+	workers []*worker
+	hub     *hub
+	cancel  context.CancelCauseFunc
+	state   state
+}
+
+// New validates everything, cuts the graph, plans the order of operations, and puts every part on its device. Errors of
+// input are plain; a part that does not fit its device is a *gpu.OutOfMemory. Close must be called on success.
+func New(ctx context.Context, p *Problem, o Options) (*Trainer, error) {
+	if err := o.validate(p); err != nil {
+		return nil, err
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.WaitDeadline == 0 {
+		o.WaitDeadline = 5 * time.Minute
+	}
+	t := &Trainer{p: p, o: o, weights: gnn.NewWeights(o.Model)}
+	t.weights.Init(o.Model.Seed)
+	if o.Init != nil {
+		if err := t.weights.Load(o.Init); err != nil {
+			return nil, fmt.Errorf("load initial weights: %w", err)
+		}
+	}
+	if err := t.planRun(); err != nil {
+		return nil, err
+	}
+	runCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	t.cancel = cancel
+	t.hub = newHub(runCtx, len(t.cut.Parts), o.WaitDeadline)
+	if err := t.place(); err != nil {
+		t.Close()
+		return nil, err
+	}
+	t.state = newState()
+	if o.Resume {
+		if err := t.restore(); err != nil {
+			t.Close()
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+// validate reports all problems of o and p at once.
+func (o *Options) validate(p *Problem) error {
+	errs := []error{p.Validate(), o.Model.Validate(), o.Optimizer.Validate()}
+	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
+	if len(o.Devices) == 0 {
+		bad("no device")
+	}
+	if len(o.Part) != p.Vertices() {
+		bad("%d part entries for %d vertices", len(o.Part), p.Vertices())
+	}
+	if o.Epochs < 0 || o.EvalEvery < 0 || o.Patience < 0 || o.CheckpointEvery < 0 {
+		bad("epochs, evaluation interval, patience and checkpoint interval must not be negative")
+	}
+	if o.Model.In != p.Features.Cols {
+		bad("the model reads %d features, the data has %d", o.Model.In, p.Features.Cols)
+	}
+	if o.Model.Out != p.Classes || o.Model.Multi != (p.Targets != nil) {
+		bad("the model has %d outputs (multi-label: %t), the data %d classes", o.Model.Out, o.Model.Multi, p.Classes)
+	}
+	return errors.Join(errs...)
+}
+
+// planRun cuts the graph and decides the order of operations.
+func (t *Trainer) planRun() error {
+	o, p := &t.o, t.p
+	level := graph.AllNeeded(p.Vertices(), o.Model.Layers)
+	if !o.Savings.NoNeededRows {
+		seeds := make([]bool, p.Vertices())
+		for v := range seeds {
+			seeds[v] = p.trains(graph.NodeID(v))
+		}
+		level = graph.Needed(p.Graph, seeds, o.Model.Layers)
+	}
+	var err error
+	if t.cut, err = graph.Split(p.Graph, o.Part, len(o.Devices), level, o.Model.Layers); err != nil {
+		return err
+	}
+	s := shape(t.cut, &p.Features, p.Features.Sparse() && !o.Savings.NoSparse, o.Model)
+	t.plan = gnn.Choose(o.Model, s, gnn.Choice{NoPrecompute: o.Savings.NoPrecompute,
+		NoTransformFirst: o.Savings.NoTransformFirst, NoFuse: o.Savings.NoFuse})
+	o.Log.Info("planned", "input", t.plan.Input.String(), "layers", fmt.Sprintf("%+v", t.plan.Layers))
+	return nil
+}
+
+// place makes one worker per part and uploads everything that does not change.
+func (t *Trainer) place() error {
+	for i, dev := range t.o.Devices {
+		w := &worker{index: i, dev: dev, part: t.cut.Parts[i],
+			compute: dev.NewQueue("compute"), in: dev.NewQueue("in"), out: dev.NewQueue("out")}
+		w.ld = newLoader(dev, w.compute)
+		t.workers = append(t.workers, w)
+	}
+	connect(t.workers)
+	scale := scalingOf(t.o.Model.Kind, t.p.Graph)
+	return t.each(func(w *worker) error { return t.build(w, scale) })
+}
+
+// build puts one part on its device.
+func (t *Trainer) build(w *worker, scale scaling) error {
+	o, model := &t.o, t.o.Model
+	b := &builder{worker: w, p: t.p, model: model, plan: t.plan, cut: t.cut, scale: scale, fold: !o.Savings.NoFoldScale,
+		sparse: t.p.Features.Sparse() && !o.Savings.NoSparse && t.plan.Input != gnn.Precomputed}
+	train, eval := b.graphs()
+	if w.ld.err != nil {
+		return w.ld.err
+	}
+	in := b.input(eval[0], w.part.Rows[0], w.part.Rows[1])
+	b.answers()
+	if len(t.workers) > 1 {
+		w.buildExchange(t.hub, model, planRoutes(t.cut, w.index, model, t.plan, true), planRoutes(t.cut, w.index, model, t.plan, false))
+	}
+	n := len(t.weights.Flat)
+	params := upload(w.ld, "weights", t.weights.Flat)
+	grads := gpu.Vec{Buf: w.ld.alloc(4*gpu.Bytes(n), "gradients"), Len: n}
+	if w.index == 0 {
+		w.allocOptimizer(o.Optimizer, n)
+	}
+	if w.ld.err != nil {
+		return w.ld.err
+	}
+	w.params, w.grads = gnn.Bind(model, t.weights, params), gnn.Bind(model, t.weights, grads)
+	w.ws = gnn.NewWorkspace(!o.Savings.NoReuse)
+	w.train = gnn.NewPass(model, t.plan, train, in, w.params, w.grads, w.ws)
+	w.eval = gnn.NewPass(model, t.plan, eval, in, w.params, nil, w.ws)
+	w.logits = make([]float32, len(w.part.Inner)*model.Out)
+	if err := w.ws.Alloc(w.dev); err != nil {
+		return err
+	}
+	if err := w.compute.Sync(); err != nil {
+		return err
+	}
+	w.ld.seen = nil // host arrays may go
+	return nil
+}
+
+// each runs f for every worker, in a goroutine of its own, and waits for all. The first error stops the others' waits.
+func (t *Trainer) each(f func(w *worker) error) error {
+	errs := make([]error, len(t.workers))
+	var wg sync.WaitGroup
+	for i, w := range t.workers {
+		// Owned by this call, which waits for it; it ends at the latest when hub.ctx does.
+		wg.Go(func() {
+			if errs[i] = f(w); errs[i] != nil {
+				t.cancel(fmt.Errorf("part %d stopped: %w", i, errs[i]))
+			}
+		})
+	}
+	wg.Wait()
+	return rootCause(errs)
+}
+
+// rootCause returns the first error that is not just the echo of another worker's.
+func rootCause(errs []error) error {
+	var first error
+	for _, err := range errs {
+		if err == nil {
+			continue
+		}
+		var echo *echoError
+		if !errors.As(err, &echo) {
+			return err
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+// Close releases all device memory and waits for all queues. Devices stay open.
+func (t *Trainer) Close() error {
+	t.cancel(errors.New("closed"))
+	for _, w := range t.workers {
+		w.sync() // a fault has been reported already; this waits for the queues
+		if w.ws != nil {
+			w.ws.Free()
+		}
+		w.ld.close()
+	}
+	t.workers = nil
+	return nil
+}

@@ -1,0 +1,148 @@
+package pipeline
+
+import (
+	"slices"
+
+	"capgnn/gpu"
+	"capgnn/graph"
+	"capgnn/hostmem"
+)
+
+// loader puts the arrays of one worker into its device's memory, each distinct host array once.
+type loader struct {
+	dev  gpu.Device
+	q    gpu.Queue
+	bufs []gpu.Buffer
+	seen map[any]gpu.Buffer
+	err  error // first failed allocation; later calls do nothing
+}
+
+func newLoader(dev gpu.Device, q gpu.Queue) *loader {
+	return &loader{dev: dev, q: q, seen: map[any]gpu.Buffer{}}
+}
+
+// alloc returns a buffer owned by the loader, nil after an error.
+func (ld *loader) alloc(size gpu.Bytes, name string) gpu.Buffer {
+	if ld.err != nil {
+		return nil
+	}
+	b, err := ld.dev.Alloc(size, name)
+	if err != nil {
+		ld.err = err
+		return nil
+	}
+	ld.bufs = append(ld.bufs, b)
+	return b
+}
+
+// matrix returns an uninitialised rows × cols float32 matrix.
+func (ld *loader) matrix(name string, rows, cols int) gpu.Matrix {
+	return gpu.Matrix{Buf: ld.alloc(4*gpu.Bytes(rows)*gpu.Bytes(cols), name), Rows: rows, Cols: cols, LD: cols}
+}
+
+// free returns one buffer before the others.
+func (ld *loader) free(b gpu.Buffer) {
+	for i := range ld.bufs {
+		if ld.bufs[i] == b {
+			ld.bufs = append(ld.bufs[:i], ld.bufs[i+1:]...)
+			b.Free()
+			return
+		}
+	}
+}
+
+func (ld *loader) close() {
+	for _, b := range ld.bufs {
+		b.Free()
+	}
+	ld.bufs = nil
+}
+
+type slice[T gpu.Element] struct {
+	first *T
+	n     int
+}
+
+// upload returns s in device memory. s must stay unchanged until the queue has been synchronised.
+func upload[T gpu.Element](ld *loader, name string, s []T) gpu.Array[T] {
+	if len(s) == 0 || ld.err != nil {
+		return gpu.Array[T]{}
+	}
+	key := slice[T]{&s[0], len(s)}
+	b, ok := ld.seen[key]
+	if !ok {
+		raw := hostmem.Bytes(s)
+		if b = ld.alloc(gpu.Bytes(len(raw)), name); b == nil {
+			return gpu.Array[T]{}
+		}
+		ld.q.Upload(b, 0, raw)
+		ld.seen[key] = b
+	}
+	return gpu.Array[T]{Buf: b, Len: len(s)}
+}
+
+// csr uploads the first rows of c, each row cut before the first column ≥ cols. val, if not nil, has one value per entry
+// of c.
+func (ld *loader) csr(name string, c *graph.CSR, rows, cols int, val []float32) gpu.CSR {
+	out := gpu.CSR{Rows: rows, Cols: cols, Indices: upload(ld, name+" indices", c.Indices), Val: upload(ld, name+" values", val)}
+	ptr := upload(ld, name+" rows", c.Indptr)
+	if ld.err != nil {
+		return out
+	}
+	out.Begin = ptr.Slice(0, rows)
+	if cols >= c.Cols {
+		out.Cols = c.Cols
+		out.End = ptr.Slice(1, rows+1)
+		out.Entries = c.Indptr[rows]
+		return out
+	}
+	end, entries := rowEnds(c, rows, cols)
+	out.End, out.Entries = upload(ld, name+" row ends", end), entries
+	return out
+}
+
+// rowEnds returns where the entries below column cols end in each of the first rows of c, and how many there are.
+func rowEnds(c *graph.CSR, rows, cols int) (end []int64, entries int64) {
+	end = make([]int64, rows)
+	for r := range end {
+		k, _ := slices.BinarySearch(c.Row(r), graph.NodeID(cols))
+		end[r] = c.Indptr[r] + int64(k)
+		entries += int64(k)
+	}
+	return end, entries
+}
+
+// haloCSR uploads the halo part of a block for the rows below rows and the entries whose exchange level is ≥ level.
+func (ld *loader) haloCSR(name string, b *graph.Block, rows int, level int, val []float32) gpu.CSR {
+	h := &b.Halo
+	stored := 0
+	for stored < len(h.List) && int(h.List[stored]) < rows {
+		stored++
+	}
+	out := gpu.CSR{Rows: rows, Cols: len(b.IDs)}
+	if stored == 0 {
+		return out
+	}
+	end := make([]int64, stored)
+	for k := range end {
+		lo, hi := h.Indptr[k], h.Indptr[k+1]
+		for hi > lo && int(b.Levels[h.Indices[hi-1]]) < level {
+			hi--
+		}
+		end[k] = hi
+		out.Entries += hi - lo
+	}
+	if out.Entries == 0 {
+		return out
+	}
+	out.Indices = upload(ld, name+" indices", h.Indices)
+	out.Val = upload(ld, name+" values", val)
+	list := upload(ld, name+" list", h.List)
+	ptr := upload(ld, name+" rows", h.Indptr)
+	ends := upload(ld, name+" row ends", end)
+	if ld.err != nil {
+		return out
+	}
+	out.Begin, out.RowList, out.End = ptr.Slice(0, stored), list.Slice(0, stored), ends
+	return out
+}

@@ -1,0 +1,116 @@
+package pipeline
+
+import (
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/graph"
+)
+
+// worker is one part of the graph on one device.
+type worker struct {
+	index   int
+	dev     gpu.Device
+	part    *graph.Part
+	compute gpu.Queue // everything but copies between devices
+	in, out gpu.Queue // copies to and from this device
+	ld      *loader
+
+	peers   []bool // peers[o]: part o lives on this very device
+	reach   []bool // reach[o]: this device can copy from the device of part o
+	workers []*worker
+	stages  [][]byte // host staging per reader, for devices without peer access
+
+	params, grads *gnn.Params
+	opt           optimizerState // part 0 only
+	ws            *gnn.Workspace
+	train, eval   *gnn.Pass
+	trainHalo     gnn.Halo // nil with one part
+	evalHalo      gnn.Halo
+
+	labels      gpu.Ints
+	targets     gpu.Array[uint8]
+	mask        gpu.Array[uint8]
+	loss        gpu.Array[float64]
+	lossHost    []byte
+	evalLabels  []int32 // of all inner vertices, made when first used
+	evalTargets []uint8
+	logits      []float32 // of the last evaluation: inner vertices × classes
+}
+
+// reachableFrom reports whether part j's device can copy from this worker's device.
+func (w *worker) reachableFrom(j int) bool { return w.workers[j].reach[w.index] }
+
+// staging returns n bytes of host memory for rows sent to part j.
+func (w *worker) staging(j, n int) []byte {
+	if len(w.stages[j]) < n {
+		w.stages[j] = make([]byte, n)
+	}
+	return w.stages[j][:n]
+}
+
+// connect finds out which devices reach each other.
+func connect(workers []*worker) {
+	for _, w := range workers {
+		w.workers = workers
+		w.peers, w.reach = make([]bool, len(workers)), make([]bool, len(workers))
+		w.stages = make([][]byte, len(workers))
+		for o, other := range workers {
+			w.peers[o] = other.dev == w.dev
+			p, ok := w.in.(gpu.PeerCopier)
+			w.reach[o] = w.peers[o] || ok && p.CanCopyFrom(other.dev)
+		}
+	}
+}
+
+// runTrain enqueues one training epoch up to the gradients.
+func (w *worker) runTrain(epoch int, p *Problem, scale float64) {
+	q := w.compute
+	q.Fill(gpu.Matrix{Buf: w.grads.Flat.Buf, Rows: 1, Cols: w.grads.Flat.Len, LD: w.grads.Flat.Len}, 0)
+	logits := w.train.Forward(q, w.trainHalo, epoch)
+	args := gpu.LossArgs{Logits: logits, Grad: logits, Labels: w.labels, Targets: w.targets, Mask: w.mask, Scale: scale, Loss: w.loss}
+	if p.Targets != nil {
+		q.BCELoss(args)
+	} else {
+		q.SoftmaxLoss(args)
+	}
+	q.Download(w.lossHost, w.loss.Buf, 0)
+	w.train.Backward(q, w.trainHalo, epoch, logits)
+}
+
+// runEval enqueues an evaluation and the download of its logits.
+func (w *worker) runEval(host []byte) {
+	logits := w.eval.Forward(w.compute, w.evalHalo, 0)
+	if len(host) > 0 {
+		w.compute.Download(host, logits.Buf, 4*gpu.Bytes(logits.Off))
+	}
+}
+
+// guard runs f and turns a waitFault into an error.
+func (w *worker) guard(f func()) (err error) {
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case waitFault:
+			err = r.err
+		default:
+			panic(r)
+		}
+	}()
+	f()
+	return nil
+}
+
+// sync waits for all queues of the worker.
+func (w *worker) sync() error {
+	for _, q := range []gpu.Queue{w.compute, w.in, w.out} {
+		if err := q.Sync(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// usage sums up what the worker's queues have done.
+func (w *worker) usage() gpu.Usage {
+	return w.compute.Usage().Add(w.in.Usage()).Add(w.out.Usage())
+}

@@ -1,0 +1,133 @@
+package rapa
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// Method names a partitioner.
+type Method string
+
+// The partitioners.
+const (
+	Streaming Method = "streaming" // greedy streaming in breadth-first order, restreamed, then refined
+	Random    Method = "random"    // vertices in random order, cut by targets
+)
+
+// Methods lists all partitioners, the default first.
+var Methods = []Method{Streaming, Random}
+
+// Options says how to partition. The zero value of every field but Parts is a usable default.
+type Options struct {
+	Method Method // "" = Streaming
+	Parts  int    // number of parts, ≥ 1
+	// Targets is the share of the work that each part shall hold: positive, one per part, sum 1; nil = equal shares.
+	Targets []float64
+	// Balance bounds inner vertices: no part holds more than ⌈Balance·target·n⌉. At least 1; 0 = 1.03.
+	Balance float64
+	// SoftBalance is wanted as the same bound on edges and on training vertices. Moves never worsen a part beyond it, but
+	// a graph may not allow it (one hub can hold more edges than a part should). At least 1; 0 = 1.10.
+	SoftBalance float64
+	Seed        uint64
+	Passes      int // restreaming passes after the first; 0 = 8, negative = none
+	// Trials is how often Streaming runs with other settings before the best partition is taken; 0 = 8 on graphs of up to
+	// a million stored edges, fewer on larger ones, 1 from eight million on.
+	Trials int
+}
+
+// maxParts bounds the number of parts; a part is a device.
+const maxParts = 1 << 12
+
+// resolve returns o with defaults filled in, checked against a graph of n vertices. All problems are reported at once.
+func (o Options) resolve(n int, edges int64) (Options, error) {
+	var errs []error
+	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
+	if o.Method == "" {
+		o.Method = Streaming
+	}
+	if o.Method != Streaming && o.Method != Random {
+		bad("partitioner %q is not one of %v", o.Method, Methods)
+	}
+	switch {
+	case o.Parts < 1 || o.Parts > maxParts:
+		bad("%d parts are not in [1, %d]", o.Parts, maxParts)
+	case o.Parts > n && n > 0:
+		bad("%d parts are more than the graph's %d vertices: use at most %d", o.Parts, n, n)
+	case n == 0:
+		bad("the graph has no vertices")
+	case o.Targets == nil:
+		o.Targets = make([]float64, o.Parts)
+		for p := range o.Targets {
+			o.Targets[p] = 1 / float64(o.Parts)
+		}
+	default:
+		if err := checkTargets(o.Targets, o.Parts); err != nil {
+			errs = append(errs, err)
+		}
+		o.Targets = normalised(o.Targets)
+	}
+	o.Balance = orDefault(o.Balance, 1.03)
+	o.SoftBalance = orDefault(o.SoftBalance, 1.10)
+	if !(o.Balance >= 1 && o.Balance <= maxBalance) {
+		bad("balance %g is not in [1, %d]", o.Balance, maxBalance)
+	}
+	if !(o.SoftBalance >= 1 && o.SoftBalance <= maxBalance) {
+		bad("soft balance %g is not in [1, %d]", o.SoftBalance, maxBalance)
+	}
+	switch {
+	case o.Passes == 0:
+		o.Passes = 8
+	case o.Passes < 0:
+		o.Passes = 0
+	case o.Passes > 1000:
+		bad("%d restreaming passes are more than 1000", o.Passes)
+	}
+	if o.Trials == 0 {
+		o.Trials = int(min(8, max(1, 8_000_000/max(edges, 1))))
+	}
+	if o.Trials < 1 || o.Trials > 1000 {
+		bad("%d trials are not in [1, 1000]", o.Trials)
+	}
+	return o, errors.Join(errs...)
+}
+
+// maxBalance bounds the balance factors; beyond it they mean "unbounded" anyway.
+const maxBalance = 1000
+
+func orDefault(x, def float64) float64 {
+	if x == 0 {
+		return def
+	}
+	return x
+}
+
+func checkTargets(t []float64, parts int) error {
+	if len(t) != parts {
+		return fmt.Errorf("%d targets for %d parts: give one per part", len(t), parts)
+	}
+	sum := 0.0
+	for p, x := range t {
+		if !(x > 0 && x <= 1) {
+			return fmt.Errorf("target %g of part %d is not in (0, 1]", x, p)
+		}
+		sum += x
+	}
+	if math.Abs(sum-1) > 1e-6 {
+		return fmt.Errorf("targets sum to %g, want 1", sum)
+	}
+	return nil
+}
+
+// normalised returns t scaled to sum 1, so that bounds always hold all vertices.
+func normalised(t []float64) []float64 {
+	sum := 0.0
+	for _, x := range t {
+		sum += x
+	}
+	out := make([]float64, len(t))
+	for p, x := range t {
+		out[p] = x / sum
+	}
+	return out
+}

@@ -1,0 +1,158 @@
+package rapa
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"hash"
+	"math"
+
+	"capgnn/graph"
+)
+
+// Plan is a partition with what it costs.
+type Plan struct {
+	// Key identifies graph, training vertices and options: see Key. Hex SHA-256.
+	Key     string
+	Method  Method
+	Seed    uint64
+	Targets []float64 // share wanted per part
+	Part    []int32   // part of every vertex
+	Parts   []Stats   // by part; its length is the number of parts
+
+	// EdgeCut is the number of unordered pairs {u, v}, joined in either direction, whose ends lie in different parts.
+	EdgeCut int64
+	// Volume is Σ_v (number of other parts in which v has a neighbour in either direction); for symmetric graphs this is
+	// the sum of all halo rows.
+	Volume int64
+	// Balance is the largest load over target of any part, for vertices, edges and training vertices; 1 = as wanted,
+	// 0 where there is nothing to balance.
+	Balance Balance
+	// Seconds is the time that Partition took. Not stored in plan files.
+	Seconds float64
+}
+
+// Stats describes one part.
+type Stats struct {
+	Inner int64 // vertices of the part
+	Halo  int64 // remote vertices that aggregation into the part reads (in-neighbours), each counted once
+	Edges int64 // in-edges of the inner vertices, without loops
+	Cut   int64 // those of Edges that begin in another part
+	Train int64 // training vertices among the inner ones
+}
+
+// Balance is the largest load of any part over its target, per quantity.
+type Balance struct {
+	Vertices, Edges, Train float64
+}
+
+// measure computes the plan of the partition in l. u is g symmetrised, without loops.
+func measure(g, u *graph.CSR, l *loads, o Options) *Plan {
+	p := &Plan{Method: o.Method, Seed: o.Seed, Targets: o.Targets, Part: l.part, Parts: make([]Stats, o.Parts)}
+	for i := range p.Parts {
+		p.Parts[i].Inner, p.Parts[i].Edges, p.Parts[i].Train = l.sum[i][cVertices], l.sum[i][cEdges], l.sum[i][cTrain]
+	}
+	p.measureHalos(g)
+	p.EdgeCut, p.Volume = edgeCut(u, l.part), volume(u, l.part, o.Parts)
+	worst := func(c int) float64 {
+		b := 0.0
+		for i := range l.sum {
+			b = max(b, float64(l.sum[i][c])*l.inv[i][c])
+		}
+		return b
+	}
+	p.Balance = Balance{Vertices: worst(cVertices), Edges: worst(cEdges), Train: worst(cTrain)}
+	return p
+}
+
+// measureHalos counts cut edges and halo rows per part: a walk over the out-edges of every vertex.
+func (p *Plan) measureHalos(g *graph.CSR) {
+	out := g.Transpose()
+	seen := make([]int, len(p.Parts)) // by part: the last vertex found in its halo, plus one
+	for v := range out.Rows() {
+		for _, w := range out.Row(v) {
+			q := p.Part[w]
+			if q == p.Part[v] {
+				continue
+			}
+			p.Parts[q].Cut++
+			if seen[q] != v+1 {
+				seen[q] = v + 1
+				p.Parts[q].Halo++
+			}
+		}
+	}
+}
+
+// edgeCut returns the number of pairs of u, which is symmetric, whose ends lie in different parts.
+func edgeCut(u *graph.CSR, part []int32) int64 {
+	cut := int64(0)
+	for v := range u.Rows() {
+		for _, w := range u.Row(v) {
+			if part[w] != part[v] {
+				cut++
+			}
+		}
+	}
+	return cut / 2
+}
+
+// volume returns Σ_v (number of other parts in which v has a neighbour).
+func volume(u *graph.CSR, part []int32, parts int) int64 {
+	total := int64(0)
+	seen := make([]int, parts) // by part: the last vertex that has a neighbour there, plus one
+	for v := range u.Rows() {
+		for _, w := range u.Row(v) {
+			if q := part[w]; q != part[v] && seen[q] != v+1 {
+				seen[q] = v + 1
+				total++
+			}
+		}
+	}
+	return total
+}
+
+// Key returns the hex SHA-256 of everything that Partition's result depends on: the graph, the training vertices and the
+// options with defaults filled in. Options that Partition would refuse hash as they are.
+func Key(g *graph.CSR, train []bool, opt Options) string {
+	o, err := opt.resolve(g.Rows(), g.Edges())
+	if err != nil {
+		o = opt
+	}
+	h := sha256.New()
+	hashInts(h, "capgnn plan", uint64(planVersion), uint64(o.Parts), o.Seed, math.Float64bits(o.Balance),
+		math.Float64bits(o.SoftBalance), uint64(o.Passes), uint64(o.Trials), uint64(len(o.Targets)))
+	for _, t := range o.Targets {
+		hashInts(h, "", math.Float64bits(t))
+	}
+	hashInts(h, string(o.Method), uint64(g.Rows()), uint64(g.Cols), uint64(len(train)))
+	hashSlice(h, g.Indptr, func(b []byte, x int64) []byte { return binary.LittleEndian.AppendUint64(b, uint64(x)) })
+	hashSlice(h, g.Indices, func(b []byte, x graph.NodeID) []byte { return binary.LittleEndian.AppendUint32(b, uint32(x)) })
+	hashSlice(h, train, func(b []byte, x bool) []byte {
+		if x {
+			return append(b, 1)
+		}
+		return append(b, 0)
+	})
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+func hashInts(h hash.Hash, label string, xs ...uint64) {
+	b := append([]byte(label), 0)
+	for _, x := range xs {
+		b = binary.LittleEndian.AppendUint64(b, x)
+	}
+	h.Write(b)
+}
+
+// hashSlice feeds xs to h in pieces of 64 Ki elements.
+func hashSlice[T any](h hash.Hash, xs []T, put func([]byte, T) []byte) {
+	var b []byte
+	for i, x := range xs {
+		if b = put(b, x); i&0xFFFF == 0xFFFF {
+			h.Write(b)
+			b = b[:0]
+		}
+	}
+	h.Write(b)
+}
