@@ -20,7 +20,7 @@ type Cut struct {
 //
 // Inner vertices are ordered by level, highest first, so the rows that layer ℓ computes are the first Rows[ℓ+1] of them
 // and those that it reads the first Rows[ℓ]; within a level central vertices (no remote neighbour in either direction)
-// come first, then marginal ones grouped by the parts that they touch; ties by id.
+// come first, then marginal ones grouped by the parts that they touch; ties by rank, then id.
 type Part struct {
 	Inner   []NodeID // original id of every inner vertex
 	Rows    []int    // Rows[k], 0 ≤ k ≤ layers: inner vertices of level ≥ k
@@ -71,13 +71,15 @@ func (b *Block) Exchanged(layer int) int {
 }
 
 // Split cuts g by part (one entry per vertex, in [0, parts)) for a network with these needed levels (Needed, AllNeeded).
+// rank, if not nil, is a preferred order of the vertices inside a part (a permutation, for locality); it changes where rows
+// lie and in which order sums run, nothing else.
 //
 // Method: one pass over the rows and one over the transposed rows of each part, halos found with a vertex-indexed table.
-// Cost O(edges + parts × vertices). Source: §2.2 of the paper; H' and levels are ours (DESIGN.md 2, 3).
-func Split(g *CSR, part []int32, parts int, level []Level, layers int) (*Cut, error) {
+// Cost O(edges + vertices log vertices). Source: §2.2 of the paper; H' and levels are ours (DESIGN.md 2, 3).
+func Split(g *CSR, part []int32, parts int, level []Level, layers int, rank []int32) (*Cut, error) {
 	n := g.Rows()
-	if g.Cols != n || len(part) != n || len(level) != n {
-		return nil, fmt.Errorf("split a %d×%d graph: %d part entries, %d levels", n, g.Cols, len(part), len(level))
+	if g.Cols != n || len(part) != n || len(level) != n || rank != nil && len(rank) != n {
+		return nil, fmt.Errorf("split a %d×%d graph: %d part entries, %d levels, %d ranks", n, g.Cols, len(part), len(level), len(rank))
 	}
 	c := &Cut{PartOf: part, LocalOf: make([]int32, n), Layers: layers}
 	t := g.Transpose()
@@ -92,9 +94,10 @@ func Split(g *CSR, part []int32, parts int, level []Level, layers int) (*Cut, er
 		}
 		members[p] = append(members[p], NodeID(v))
 	}
+	touched := touchedParts(g, t, part)
 	for _, inner := range members {
 		p := &Part{Inner: inner, Rows: make([]int, layers+1)}
-		p.order(g, t, part, level)
+		p.order(level, touched, rank)
 		for i, v := range p.Inner {
 			c.LocalOf[v] = int32(i)
 		}
@@ -104,41 +107,42 @@ func Split(g *CSR, part []int32, parts int, level []Level, layers int) (*Cut, er
 	for i := range table {
 		table[i] = -1
 	}
+	reader := make([]Level, n)
 	for i, p := range c.Parts {
-		p.In = c.block(g, i, nil, table, readerLevel(g, p.Inner, level))
+		readerLevels(reader, g, p.Inner, level)
+		p.In = c.block(g, i, nil, table, reader)
 		var share *CSR
 		if c.Symmetric {
 			share = p.In.Inner
 		}
-		p.Out = c.block(t, i, share, table, func(v NodeID) Level { return level[v] })
+		p.Out = c.block(t, i, share, table, level)
 	}
 	return c, nil
 }
 
-// order sorts the inner vertices and fills Rows and Central.
-func (p *Part) order(g, t *CSR, part []int32, level []Level) {
-	touch := make(map[NodeID]uint64, len(p.Inner))
-	for _, v := range p.Inner {
-		set := uint64(0)
-		for _, row := range [][]NodeID{g.Row(int(v)), t.Row(int(v))} {
+// touchedParts returns the set of other parts that each vertex has an edge with, modulo 64; 0 for central vertices.
+func touchedParts(g, t *CSR, part []int32) []uint64 {
+	set := make([]uint64, len(part))
+	for v := range set {
+		for _, row := range [][]NodeID{g.Row(v), t.Row(v)} {
 			for _, u := range row {
 				if part[u] != part[v] {
-					set |= 1 << (uint(part[u]) % 64)
+					set[v] |= 1 << (uint(part[u]) % 64)
 				}
 			}
 		}
-		if set != 0 {
-			touch[v] = set
-		}
 	}
+	return set
+}
+
+// order sorts the inner vertices and fills Rows and Central.
+func (p *Part) order(level []Level, touched []uint64, rank []int32) {
 	slices.SortFunc(p.Inner, func(a, b NodeID) int {
-		if c := cmp.Compare(level[b], level[a]); c != 0 {
-			return c
+		c := cmp.Or(cmp.Compare(level[b], level[a]), cmp.Compare(touched[a], touched[b]))
+		if c == 0 && rank != nil {
+			c = cmp.Compare(rank[a], rank[b])
 		}
-		if c := cmp.Compare(touch[a], touch[b]); c != 0 {
-			return c
-		}
-		return cmp.Compare(a, b)
+		return cmp.Or(c, cmp.Compare(a, b))
 	})
 	for k := range p.Rows {
 		p.Rows[k] = sort.Search(len(p.Inner), func(i int) bool { return int(level[p.Inner[i]]) < k })
@@ -149,7 +153,7 @@ func (p *Part) order(g, t *CSR, part []int32, level []Level) {
 			hi++
 		}
 		mid := lo
-		for mid < hi && touch[p.Inner[mid]] == 0 {
+		for mid < hi && touched[p.Inner[mid]] == 0 {
 			mid++
 		}
 		if mid > lo {
@@ -159,26 +163,23 @@ func (p *Part) order(g, t *CSR, part []int32, level []Level) {
 	}
 }
 
-// readerLevel returns the highest level of the given rows that read each vertex.
-func readerLevel(g *CSR, rows []NodeID, level []Level) func(NodeID) Level {
-	highest := map[NodeID]Level{}
-	return func(u NodeID) Level {
-		if len(highest) == 0 {
-			for _, v := range rows {
-				for _, w := range g.Row(int(v)) {
-					if l, ok := highest[w]; !ok || level[v] > l {
-						highest[w] = level[v]
-					}
-				}
-			}
+// readerLevels sets reader[u] to the highest level of the given rows that read u; other entries are left alone.
+func readerLevels(reader []Level, g *CSR, rows []NodeID, level []Level) {
+	for _, v := range rows {
+		for _, u := range g.Row(int(v)) {
+			reader[u] = -1
 		}
-		return highest[u]
+	}
+	for _, v := range rows {
+		for _, u := range g.Row(int(v)) {
+			reader[u] = max(reader[u], level[v])
+		}
 	}
 }
 
 // block builds one direction of part i from the rows of a. share, if given, is used as Inner. table holds -1 everywhere,
-// before and after.
-func (c *Cut) block(a *CSR, i int, share *CSR, table []int32, levelOf func(NodeID) Level) Block {
+// before and after. level is the exchange level of every halo vertex.
+func (c *Cut) block(a *CSR, i int, share *CSR, table []int32, level []Level) Block {
 	p := c.Parts[i]
 	var ids []NodeID
 	for _, v := range p.Inner {
@@ -190,16 +191,12 @@ func (c *Cut) block(a *CSR, i int, share *CSR, table []int32, levelOf func(NodeI
 		}
 	}
 	b := Block{IDs: ids, Owner: make([]int, len(c.Parts)+1), Levels: make([]Level, len(ids))}
-	lv := make(map[NodeID]Level, len(ids))
-	for _, u := range ids {
-		lv[u] = levelOf(u)
-	}
 	slices.SortFunc(ids, func(x, y NodeID) int {
-		return cmp.Or(cmp.Compare(c.PartOf[x], c.PartOf[y]), cmp.Compare(lv[y], lv[x]), cmp.Compare(c.LocalOf[x], c.LocalOf[y]))
+		return cmp.Or(cmp.Compare(c.PartOf[x], c.PartOf[y]), cmp.Compare(level[y], level[x]), cmp.Compare(c.LocalOf[x], c.LocalOf[y]))
 	})
 	for k, u := range ids {
 		table[u] = int32(k)
-		b.Levels[k] = lv[u]
+		b.Levels[k] = level[u]
 		b.Owner[c.PartOf[u]+1]++
 	}
 	for q := range c.Parts {

@@ -56,6 +56,9 @@ type Options struct {
 
 	Devices []gpu.Device // one part each, in order; a device may appear more than once
 	Part    []int32      // part (index into Devices) of every vertex
+	// Rank is a preferred order of the vertices inside a part, for locality; nil: by id. Results do not depend on it but
+	// for rounding.
+	Rank    []int32
 	Savings Savings
 
 	Init map[string][]float32 // weights to start from, by name; nil: drawn from Model.Seed

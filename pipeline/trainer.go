@@ -99,7 +99,7 @@ func (t *Trainer) planRun() error {
 		level = graph.Needed(p.Graph, seeds, o.Model.Layers)
 	}
 	var err error
-	if t.cut, err = graph.Split(p.Graph, o.Part, len(o.Devices), level, o.Model.Layers); err != nil {
+	if t.cut, err = graph.Split(p.Graph, o.Part, len(o.Devices), level, o.Model.Layers, o.Rank); err != nil {
 		return err
 	}
 	s := shape(t.cut, &p.Features, p.Features.Sparse() && !o.Savings.NoSparse, o.Model)

@@ -116,13 +116,10 @@ func (c *trainConfig) optimizer() gnn.Optimizer {
 	return gnn.Optimizer{Kind: gnn.OptimizerKind(c.Optimizer), LR: c.LR, WeightDecay: c.WeightDecay, AMSGrad: c.AMSGrad}
 }
 
-// defaultSplit is how vertices are split where a data set has no train_mask (DESIGN.md 8).
-var defaultSplit = [3]float64{0.7, 0.2, 0.1}
-
 // parseSplit reads train,val,test fractions; given is false for "".
 func parseSplit(text string) (f [3]float64, given bool, err error) {
 	if text == "" {
-		return defaultSplit, false, nil
+		return dataset.DefaultFractions, false, nil
 	}
 	values, err := parseFloats(text)
 	sum := 0.0

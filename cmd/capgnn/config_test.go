@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"capgnn/graph/dataset"
 	"capgnn/pipeline"
 )
 
@@ -140,7 +141,7 @@ func TestValidate(t *testing.T) {
 }
 
 func TestParseSplit(t *testing.T) {
-	for text, want := range map[string][3]float64{"": defaultSplit, "0.5,0.25,0.25": {0.5, 0.25, 0.25}, "1,0,0": {1, 0, 0}, "0.6, 0.2, 0.2": {0.6, 0.2, 0.2}} {
+	for text, want := range map[string][3]float64{"": dataset.DefaultFractions, "0.5,0.25,0.25": {0.5, 0.25, 0.25}, "1,0,0": {1, 0, 0}, "0.6, 0.2, 0.2": {0.6, 0.2, 0.2}} {
 		got, given, err := parseSplit(text)
 		if err != nil || got != want || given != (text != "") {
 			t.Errorf("%q: got %v, %v, %v, want %v", text, got, given, err, want)

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/schollz/progressbar/v3"
 	"github.com/urfave/cli/v2"
@@ -52,15 +53,18 @@ type progress struct {
 	k     *console
 	title string
 	total int
-	shown int // the last twentieth that was printed
+	pause time.Duration // between lines, where there is no terminal
+	shown int           // the last twentieth that was printed
+	since time.Time     // of the start or the last line
 }
 
-// lines is the number of lines a phase prints where there is no terminal.
+// lines is the largest number of lines a phase prints where there is no terminal.
 const lines = 20
 
-// begin starts a phase of total steps.
-func (k *console) begin(title string, total int) *progress {
-	p := &progress{k: k, title: title, total: max(1, total)}
+// begin starts a phase of total steps. Without a terminal, lines are at least pause apart: phases that are over before
+// that need none.
+func (k *console) begin(title string, total int, pause time.Duration) *progress {
+	p := &progress{k: k, title: title, total: max(1, total), pause: pause, since: time.Now()}
 	if k.terminal && !k.quiet {
 		opts := []progressbar.Option{
 			progressbar.OptionSetWriter(k.err), progressbar.OptionShowCount(), progressbar.OptionSetPredictTime(true),
@@ -93,8 +97,8 @@ func (p *progress) at(done int, detail string) {
 		}
 		return
 	}
-	if part := done * lines / p.total; part > p.shown {
-		p.shown = part
+	if part := done * lines / p.total; part > p.shown && time.Since(p.since) >= p.pause {
+		p.shown, p.since = part, time.Now()
 		p.k.note("%s %d/%d  %s", p.title, done, p.total, detail)
 	}
 }

@@ -18,6 +18,9 @@ type learnable struct {
 // loadData finds and reads the data set of cfg and makes the problem of it. cfg then says where the data set lies.
 func loadData(ctx context.Context, k *console, cfg *trainConfig) (*learnable, error) {
 	path := cfg.DatasetPath
+	if path == "" && cfg.Dataset == generatedName {
+		return generate(cfg)
+	}
 	if path == "" {
 		found, err := dataset.Resolve(cfg.Dataset, dataRoots())
 		if err != nil {

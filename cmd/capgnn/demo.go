@@ -2,17 +2,17 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
-	"capgnn/graph"
 	"capgnn/graph/dataset"
-	"capgnn/pipeline"
 )
 
 // The demo's settings: small enough for half a minute on two cores, large enough to learn something.
@@ -73,83 +73,63 @@ func demoProfile(ctx context.Context, k *console, list string) error {
 	if err != nil || k.quiet {
 		return err
 	}
-	return profileTable(k.err, p)
+	k.note("%s", strings.TrimSuffix(p.Table(), "\n"))
+	return nil
 }
 
 // demoData returns Cora, or a generated graph where it cannot be had.
 func demoData(ctx context.Context, k *console, cfg *trainConfig, generated bool) (*learnable, error) {
 	if !generated {
-		if path := findCora(ctx, k); path != "" {
+		path, err := findCora(ctx, k)
+		if err == nil {
 			cfg.Dataset, cfg.DatasetPath = "cora", path
-			return loadData(ctx, k, cfg)
+			var data *learnable
+			if data, err = loadData(ctx, k, cfg); err == nil {
+				return data, nil
+			}
 		}
-		k.note("data: Cora is not here and cannot be downloaded: a generated graph takes its place")
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		k.note("data: no Cora, so a generated graph takes its place (%s)", oneLine(err))
 	}
-	cfg.Dataset = "generated"
-	return generate(cfg)
+	cfg.Dataset, cfg.DatasetPath = generatedName, ""
+	return loadData(ctx, k, cfg)
 }
 
-// findCora returns where Cora lies, after downloading it if need be; "" if it cannot be had quickly.
-func findCora(ctx context.Context, k *console) string {
+// findCora returns where Cora lies, after downloading it if need be.
+func findCora(ctx context.Context, k *console) (string, error) {
 	roots := dataRoots()
-	for _, name := range []string{"cora", "planetoid_cora"} {
-		if path, err := dataset.Resolve(name, roots); err == nil {
-			k.note("data: Cora in %s", path)
-			return path
+	for _, root := range roots {
+		for _, name := range []string{"cora", "cora.npz", "planetoid_cora", "cora_npz"} {
+			if path := filepath.Join(root, name); exists(path) {
+				k.note("data: Cora from %s", path)
+				return path, nil
+			}
 		}
 	}
 	if len(roots) == 0 {
-		return ""
+		return "", errors.New("there is no folder for data: set CAPGNN_DATA")
 	}
-	k.note("data: downloading Cora (at most %s)", demoPatient)
 	ctx, cancel := context.WithTimeout(ctx, demoPatient)
 	defer cancel()
-	path, err := dataset.Fetch(ctx, "planetoid_cora", roots[0], nil)
-	if err != nil {
-		return ""
+	bar := k.begin("download Cora", 100, time.Second)
+	defer bar.end()
+	path, err := dataset.Fetch(ctx, "planetoid_cora", roots[0], dataset.FetchOptions{
+		Progress: func(done, total int64) { bar.at(int(100*done/max(1, total)), "%") },
+	})
+	if err == nil {
+		bar.end()
+		k.note("data: Cora, downloaded to %s", path)
 	}
-	k.note("data: Cora, now in %s", path)
-	return path
-}
-
-// Shape of the generated graph: like Cora, but with communities that a partitioner can find.
-const (
-	demoVertices = 4000
-	demoClasses  = 7
-	demoDegree   = 8
-	demoInside   = 0.8  // share of edges inside a community
-	demoWrong    = 0.05 // share of labels that are wrong, so that no score can be perfect
-	demoWords    = 600
-	demoLength   = 12
-	demoSignal   = 0.35 // share of words from a community's own topic
-)
-
-// generate draws a graph with communities, bags of words and labels.
-func generate(cfg *trainConfig) (*learnable, error) {
-	g, block, err := graph.Blocks(demoVertices, demoClasses, demoDegree, demoInside, cfg.Seed)
-	if err != nil {
-		return nil, err
-	}
-	indptr, indices, data, err := graph.Words(block, demoClasses, demoWords, demoLength, demoSignal, cfg.Seed)
-	if err != nil {
-		return nil, err
-	}
-	d := &dataset.Dataset{
-		Name: "generated", Graph: g, Labels: graph.FlipLabels(block, demoClasses, demoWrong, cfg.Seed), Classes: demoClasses,
-		Features: dataset.Features{Cols: demoWords, Indptr: indptr, Indices: indices, Data: data},
-	}
-	var p *pipeline.Problem
-	if p, err = newProblem(d, cfg); err != nil {
-		return nil, err
-	}
-	return &learnable{name: d.Name, problem: p}, nil
+	return path, err
 }
 
 // demoSummary says what came out and what to do next.
 func demoSummary(w io.Writer, r *runResult, datasetPath string) error {
-	next := "capgnn train --dataset FILE --devices cpu:0,cpu:1"
+	next := generatedName
 	if datasetPath != "" {
-		next = fmt.Sprintf("capgnn train --dataset %s --model sage", datasetPath)
+		next = datasetPath
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "data\t%s\n", r.Dataset)
@@ -157,7 +137,7 @@ func demoSummary(w io.Writer, r *runResult, datasetPath string) error {
 	fmt.Fprintf(t, "%s\ttest %s  validation %s  (at the best validation epoch)\n", r.Metric, score(r.Test), score(r.Val))
 	fmt.Fprintf(t, "epoch time\t%s (median)\n", duration(r.EpochS.Median))
 	fmt.Fprintf(t, "run folder\t%s\n", r.RunDir)
-	fmt.Fprintf(t, "next\t%s\n", next)
+	fmt.Fprintf(t, "next\tcapgnn train --dataset %s --model sage\n", next)
 	fmt.Fprintf(t, "\tcapgnn train --help\n")
 	return t.Flush()
 }

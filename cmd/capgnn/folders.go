@@ -40,3 +40,9 @@ func xdgFolder(variable string, below ...string) string {
 	}
 	return filepath.Join(append([]string{home}, below...)...)
 }
+
+// exists reports whether there is something at path.
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}

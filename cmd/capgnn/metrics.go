@@ -147,12 +147,15 @@ func (m *metricsFile) open(epoch int) error {
 	return nil
 }
 
+// maxLine is more than a line of metrics can have.
+const maxLine = 1 << 16
+
 // lengthBefore returns how many bytes of a metrics file belong to whole lines of epochs before the given one.
 func lengthBefore(r io.Reader, epoch int) (int64, error) {
 	keep := int64(0)
-	for in := bufio.NewReader(r); ; {
-		line, err := in.ReadBytes('\n')
-		if errors.Is(err, io.EOF) {
+	for in := bufio.NewReaderSize(r, maxLine); ; {
+		line, err := in.ReadSlice('\n')
+		if errors.Is(err, io.EOF) || errors.Is(err, bufio.ErrBufferFull) {
 			return keep, nil
 		}
 		if err != nil {

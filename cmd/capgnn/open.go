@@ -13,12 +13,18 @@ func openDevices(specs []deviceSpec) ([]gpu.Device, error) {
 	for _, s := range specs {
 		d, err := host.Open(host.Spec{Name: s.name(), Threads: s.Threads, Memory: s.Memory, Slow: s.Slow, Link: s.Link, Latency: s.Latency})
 		if err != nil {
-			for _, opened := range devices {
-				err = errors.Join(err, opened.Close())
-			}
-			return nil, usagef("--devices: %w", err)
+			return nil, usagef("--devices: %w", errors.Join(err, closeDevices(devices)))
 		}
 		devices = append(devices, d)
 	}
 	return devices, nil
+}
+
+// closeDevices closes all of them and joins what went wrong.
+func closeDevices(devices []gpu.Device) error {
+	var errs []error
+	for _, d := range devices {
+		errs = append(errs, d.Close())
+	}
+	return errors.Join(errs...)
 }

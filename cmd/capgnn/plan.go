@@ -8,6 +8,7 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"capgnn/graph"
 	"capgnn/rapa"
@@ -58,9 +59,9 @@ func partition(ctx context.Context, k *console, g *graph.CSR, train []bool, opt 
 			k.note("%v", err)
 		}
 	}
-	bar := k.begin("partition", 1000)
+	bar := k.begin("partition", 100, 2*time.Second)
 	plan, err := rapa.Partition(ctx, g, train, opt, func(done, total int) {
-		bar.at(int(1000*int64(done)/int64(max(1, total))), "")
+		bar.at(int(100*int64(done)/int64(max(1, total))), "%")
 	})
 	bar.end()
 	if err != nil {

@@ -23,7 +23,7 @@ type runResult struct {
 	Parts     int          `json:"parts"`
 	Epochs    int          `json:"epochs"` // done, resumed ones included
 	Seed      uint64       `json:"seed"`
-	FinalLoss json.Number  `json:"final_loss"` // of the last epoch, before its update
+	FinalLoss lossValue    `json:"final_loss"` // of the last epoch, before its update
 	Train     *float64     `json:"train"`      // at best_epoch
 	Val       *float64     `json:"val"`
 	Test      *float64     `json:"test"`

@@ -24,10 +24,7 @@ func (d runDir) initial() string     { return filepath.Join(string(d), "init.saf
 func (d runDir) plan() string        { return filepath.Join(string(d), "plan.bin") }
 
 // holdsRun reports whether the folder already holds a run.
-func (d runDir) holdsRun() bool {
-	_, err := os.Stat(d.config())
-	return err == nil
-}
+func (d runDir) holdsRun() bool { return exists(d.config()) }
 
 // makeRunDir makes the folder of a new run: path itself, or, where that is "", ./runs/DATASET-MODEL-TIME with a number
 // behind it until the name is new. made says that the folder was not there before.
@@ -67,8 +64,7 @@ func makeNamedRunDir(path string) (d runDir, made bool, err error) {
 	if err := d.free(); err != nil {
 		return "", false, err
 	}
-	_, err = os.Stat(path)
-	made = errors.Is(err, fs.ErrNotExist)
+	made = !exists(path)
 	if err := os.MkdirAll(path, 0o755); err != nil {
 		return "", false, usagef("--run-dir %s: %w", path, err)
 	}

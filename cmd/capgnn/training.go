@@ -48,8 +48,8 @@ func (t *training) run(ctx context.Context) (*runResult, error) {
 			return nil, t.beforeTraining(err)
 		}
 	}
-	defer t.closeDevices()
-	return t.train(ctx)
+	result, err := t.train(ctx)
+	return result, errors.Join(err, closeDevices(t.devices))
 }
 
 // beforeTraining says of an interruption that nothing was lost by it.
@@ -71,7 +71,7 @@ func (t *training) load(ctx context.Context) error {
 	}
 	p := t.data.problem
 	if err := p.Validate(); err != nil {
-		return usagef("data set %s: %w", t.data.name, err)
+		return usagef("--dataset %s: %w", t.cfg.Dataset, err)
 	}
 	if err := t.cfg.model(p.Features.Cols, p.Classes, p.Targets != nil).Validate(); err != nil {
 		return usagef("train: %w", err)
@@ -129,7 +129,7 @@ func (t *training) divide(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t.k.note("partition: %s, %d parts, %d of %d edges cut, balance %.2f", t.plan.Method, t.parts, t.plan.EdgeCut, p.Graph.Edges(), t.plan.Balance.Vertices)
+	t.k.note("partition: %s, %d parts, %d edges cut, balance %.2f", t.plan.Method, t.parts, t.plan.EdgeCut, t.plan.Balance.Vertices)
 	return nil
 }
 
@@ -195,14 +195,6 @@ func (t *training) checkSize() error {
 	return nil
 }
 
-func (t *training) closeDevices() {
-	for _, d := range t.devices {
-		if err := d.Close(); err != nil {
-			t.k.note("close %s: %v", d.Info().Name, err)
-		}
-	}
-}
-
 // train runs the epochs and writes the run folder.
 func (t *training) train(ctx context.Context) (*runResult, error) {
 	if t.dir == "" {
@@ -211,7 +203,7 @@ func (t *training) train(ctx context.Context) (*runResult, error) {
 			return nil, err
 		}
 	}
-	bar := t.k.begin("train", t.cfg.Epochs)
+	bar := t.k.begin("train", t.cfg.Epochs, 0)
 	defer bar.end()
 	metrics := &metricsFile{path: t.dir.metrics()}
 	opt, err := t.options(bar, metrics)

@@ -20,6 +20,13 @@ var epilogues = []epilogueCase{
 	{true, false, 0}, {true, true, 0}, {true, false, 0.5}, {true, true, 0.3},
 }
 
+// combinations runs f for each of them.
+func (b *bench) combinations(f func(b *bench, c epilogueCase)) {
+	for _, c := range epilogues {
+		b.scene(c.String(), func(b *bench) { f(b, c) })
+	}
+}
+
 func (c epilogueCase) String() string { return fmt.Sprintf("norm%v_relu%v_p%g", c.norm, c.relu, c.p) }
 
 // settings makes one epilogue for the device and for ref. Parameters lie on a grid: see bench.grid.
@@ -44,12 +51,12 @@ func (b *bench) settings(c epilogueCase, rows, cols int) (gpu.Epilogue, ref.Epil
 }
 
 func testEpilogue(b *bench) {
-	for _, c := range epilogues {
+	b.combinations(func(b *bench, c epilogueCase) {
 		b.dense(func(b *bench, s shape, l layout) {
 			z := b.grid(s.rows, s.cols)
 			e, r := b.settings(c, s.rows, s.cols)
 			e.Z, e.H = b.put(z, l), b.blank(s.rows, s.cols, l)
-			if c.norm && s.rows > 0 && s.cols != 31 { // without Rstd: evaluation
+			if c.norm && s.rows > 0 && s.cols > 0 && s.cols != 31 { // 31: without Rstd, as in evaluation
 				e.Rstd = b.vec(make([]float64, s.rows))
 			}
 			b.q.Epilogue(e)
@@ -62,7 +69,7 @@ func testEpilogue(b *bench) {
 				b.near("H in place", b.get(e.H), h, 1, func(i, j int) float64 { return math.Abs(h.At(i, j)) })
 			}
 		})
-	}
+	})
 }
 
 // epilogue compares the results of e on z, the sum of k terms each of the size of the row's largest element.
@@ -113,13 +120,13 @@ func (b *bench) then(z ref.Matrix, run func(dst gpu.Matrix, then *gpu.Epilogue))
 }
 
 func testEpilogueBackward(b *bench) {
-	for _, c := range epilogues {
+	b.combinations(func(b *bench, c epilogueCase) {
 		b.dense(func(b *bench, s shape, l layout) {
 			for _, own := range []string{"DZ apart", "DZ is DH", "DZ is X"} {
 				b.epilogueBackward(c, s, l, own)
 			}
 		})
-	}
+	})
 }
 
 func (b *bench) epilogueBackward(c epilogueCase, s shape, l layout, own string) {

@@ -79,7 +79,7 @@ var otherFiles = []struct {
 	name  string
 	match func(base string) bool
 }{
-	{"LINQS text (cora.content, cora.cites)", suffix(".content", ".cites")},
+	{"LINQS text (.content and .cites; the same data is published as Planetoid and as .npz)", suffix(".content", ".cites")},
 	{"a SNAP edge list", suffix(".txt.gz", ".txt")},
 	{"an edge list", suffix(".csv", ".csv.gz")},
 	{"GraphSAINT JSON", func(b string) bool { return b == "role.json" || b == "class_map.json" }},
@@ -92,7 +92,7 @@ func suffix(ends ...string) func(string) bool {
 }
 
 func unsupported(path, what string) error {
-	return fmt.Errorf("%s: is %s, which this version does not read; %s", path, what, readable)
+	return fmt.Errorf("%s: looks like %s, which this version does not read; %s", path, what, readable)
 }
 
 // loadArchive tells the formats of .npz apart by their keys.

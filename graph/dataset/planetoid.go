@@ -72,17 +72,23 @@ func (p *planetoid) read() error {
 	if err := p.readTest(); err != nil {
 		return err
 	}
-	for what, into := range map[string]**csr{"x": &p.x, "allx": &p.allx, "tx": &p.tx} {
-		if err := decode(p, what, "a csr_matrix", into); err != nil {
+	for _, f := range []struct {
+		what string
+		into **csr
+	}{{"x", &p.x}, {"allx", &p.allx}, {"tx", &p.tx}} {
+		if err := decode(p, f.what, "a csr_matrix", f.into); err != nil {
 			return err
 		}
 	}
-	for what, into := range map[string]**ndarray{"y": &p.y, "ally": &p.ally, "ty": &p.ty} {
-		if err := decode(p, what, "an array", into); err != nil {
+	for _, f := range []struct {
+		what string
+		into **ndarray
+	}{{"y", &p.y}, {"ally", &p.ally}, {"ty", &p.ty}} {
+		if err := decode(p, f.what, "an array", f.into); err != nil {
 			return err
 		}
-		if len((*into).shape) != 2 {
-			return p.fault(what, fmt.Errorf("is not a matrix of labels"))
+		if len((*f.into).shape) != 2 {
+			return p.fault(f.what, fmt.Errorf("is not a matrix of labels"))
 		}
 	}
 	return decode(p, "graph", "a dict", &p.graph)
@@ -177,8 +183,11 @@ func (p *planetoid) edges(n int) ([]graph.Edge, error) {
 		}
 		for _, item := range neighbours.items {
 			u, ok := item.(int64)
-			if !ok || u < 0 || u >= int64(n) {
-				return nil, fmt.Errorf("vertex %d: neighbour %v is not a vertex from 0 to %d", v, item, n-1)
+			if !ok {
+				return nil, fmt.Errorf("vertex %d: a neighbour is not a number", v)
+			}
+			if u < 0 || u >= int64(n) {
+				return nil, fmt.Errorf("vertex %d: neighbour %d is outside [0, %d)", v, u, n)
 			}
 			edges = append(edges, graph.Edge{From: graph.NodeID(v), To: graph.NodeID(u)})
 		}

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"errors"
 	"fmt"
 	"math"
 )
@@ -12,8 +13,11 @@ type sparseRows struct {
 	data    []float32
 }
 
-// rows decodes and checks a matrix; exact says whether its values were float32.
+// numbers decodes and checks a matrix; exact says whether its values were float32.
 func (m *csr) numbers() (r sparseRows, exact bool, err error) {
+	if m.indptr == nil {
+		return r, false, errors.New("matrix has no content")
+	}
 	if r.indptr, err = m.indptr.ints(); err != nil {
 		return r, false, fmt.Errorf("indptr: %w", err)
 	}

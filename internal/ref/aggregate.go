@@ -16,9 +16,10 @@ func (a Aggregate) Run() Matrix {
 		y = a.Y.Clone()
 	}
 	for r := range a.A.Rows {
+		edges := a.A.Row(r)
 		for j := range a.X.Cols {
 			t := 0.0
-			for _, e := range a.A.Row(r) {
+			for _, e := range edges {
 				t += e.Val * at(a.ColScale, e.Col) * a.X.At(e.Col, j)
 			}
 			y.Row(r)[j] += at(a.RowScale, r) * t

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"capgnn/graph"
+	"capgnn/graph/dataset"
+)
+
+// generatedName is the name of the data set that needs no file.
+const generatedName = "generated"
+
+// Shape of the generated graph: like Cora, but with communities that a partitioner can find.
+const (
+	genVertices = 4000
+	genClasses  = 7
+	genDegree   = 8
+	genInside   = 0.8  // share of edges inside a community
+	genWrong    = 0.05 // share of labels that are wrong, so that no score can be perfect
+	genWords    = 600
+	genLength   = 12
+	genSignal   = 0.35 // share of words from a community's own topic
+)
+
+// generate draws a graph with communities, bags of words and labels.
+func generate(cfg *trainConfig) (*learnable, error) {
+	g, block, err := graph.Blocks(genVertices, genClasses, genDegree, genInside, cfg.Seed)
+	if err != nil {
+		return nil, err
+	}
+	indptr, indices, data, err := graph.Words(block, genClasses, genWords, genLength, genSignal, cfg.Seed)
+	if err != nil {
+		return nil, err
+	}
+	d := &dataset.Dataset{
+		Name: generatedName, Graph: g, Labels: graph.FlipLabels(block, genClasses, genWrong, cfg.Seed), Classes: genClasses,
+		Features: dataset.Features{Cols: genWords, Indptr: indptr, Indices: indices, Data: data},
+	}
+	p, err := newProblem(d, cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &learnable{name: d.Name, problem: p}, nil
+}

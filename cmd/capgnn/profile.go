@@ -1,0 +1,183 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"capgnn/gpu"
+	"capgnn/profiler"
+)
+
+func profileCommand() *cli.Command {
+	return &cli.Command{
+		Name:        "profile",
+		Usage:       "measure what devices can do",
+		Description: "Dense and sparse products, copies to, from, inside and between devices. The profile is kept in the cache, where train finds it.",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "devices", Usage: "`LIST` as for train", DefaultText: "auto"},
+			&cli.BoolFlag{Name: "quick", Usage: "small matrices and few runs: a few seconds"},
+			&cli.StringFlag{Name: "out", Usage: "write the profile to `FILE` too"},
+		},
+		Action: profileAction,
+	}
+}
+
+func profileAction(c *cli.Context) error {
+	k := newConsole(c)
+	ctx, stop := interruptible(c.Context, k)
+	defer stop()
+	specs, err := parseDevices(c.String("devices"))
+	if err != nil {
+		return err
+	}
+	shareCores(specs, cores())
+	p, err := measure(ctx, k, specs, c.Bool("quick"))
+	if err != nil {
+		return err
+	}
+	if path, err := latestProfile(); err != nil {
+		k.note("the profile is not cached: %v", err)
+	} else if err := p.Write(path); err != nil {
+		k.note("the profile is not cached: %v", err)
+	} else {
+		k.note("profile: %s", path)
+	}
+	if out := c.String("out"); out != "" {
+		if err := p.Write(out); err != nil {
+			return usagef("--out: %w", err)
+		}
+	}
+	if k.json {
+		return json.NewEncoder(k.out).Encode(p)
+	}
+	_, err = fmt.Fprint(k.out, p.Table())
+	return err
+}
+
+// measure opens the devices, profiles them and closes them again, so that nothing of it counts as the use of a run.
+func measure(ctx context.Context, k *console, specs []deviceSpec, quick bool) (p *profiler.Profile, err error) {
+	devices, err := openDevices(specs)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, closeDevices(devices)) }()
+	bar := k.begin("profile", 100, 2*time.Second)
+	defer bar.end()
+	p, err = profiler.Measure(ctx, devices, profiler.Options{Quick: quick, Progress: func(stage string, done, total int) {
+		bar.at(100*done/max(1, total), "%  "+stage)
+	}})
+	if errors.Is(err, context.Canceled) {
+		return nil, &interruptedError{"while measuring: nothing was written"}
+	}
+	return p, asUsage(err)
+}
+
+// measuredSpeeds returns the speed of each device in units of its own, from the profile in file if that is not "", else
+// from a cached profile of these devices, else from a quick measurement, which is cached.
+//
+// The speed is that of Eq. 14 with α = 0.5: half the work is sparse products, half dense ones, each in units of the
+// slowest device's.
+func measuredSpeeds(ctx context.Context, k *console, specs []deviceSpec, file string) ([]float64, error) {
+	devices, err := openDevices(specs)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := profiled(devices, file)
+	cached := ""
+	if err == nil && rows == nil {
+		rows, cached = cachedProfile(k, devices)
+	}
+	if err := errors.Join(err, closeDevices(devices)); err != nil {
+		return nil, err
+	}
+	if rows == nil {
+		k.note("profile: none of these devices is cached: measuring them quickly (`capgnn profile` does it thoroughly)")
+		p, err := measure(ctx, k, specs, true)
+		if err != nil {
+			return nil, err
+		}
+		rows = p.Devices
+		if cached != "" {
+			if err := p.Write(cached); err != nil {
+				k.note("the profile is not cached: %v", err)
+			}
+		}
+	}
+	return speeds(rows), nil
+}
+
+// speeds returns the speed of each device by Eq. 14.
+func speeds(rows []profiler.DeviceProfile) []float64 {
+	mm, spmm := 0.0, 0.0
+	for _, r := range rows {
+		mm, spmm = max(mm, r.MM.Median), max(spmm, r.SpMM.Median)
+	}
+	out := make([]float64, len(rows))
+	for i, r := range rows {
+		out[i] = 2 / (r.MM.Median/mm + r.SpMM.Median/spmm)
+	}
+	return out
+}
+
+// profiled returns what the profile in file says of the devices; nil without a file.
+func profiled(devices []gpu.Device, file string) ([]profiler.DeviceProfile, error) {
+	if file == "" {
+		return nil, nil
+	}
+	p, err := profiler.Read(file)
+	if err != nil {
+		return nil, usagef("--profile %s: %w", file, err)
+	}
+	rows, err := p.Match(devices)
+	if err != nil {
+		return nil, usagef("--profile %s: %w", file, err)
+	}
+	return rows, nil
+}
+
+// cachedProfile returns what a cached profile says of the devices, nil if there is none, and where one made for them is
+// to be cached, "" if nowhere. The last one made by `capgnn profile` goes first.
+func cachedProfile(k *console, devices []gpu.Device) (rows []profiler.DeviceProfile, own string) {
+	latest, err := latestProfile()
+	if err != nil {
+		k.note("profiles are not cached: %v", err)
+		return nil, ""
+	}
+	h := sha256.New()
+	for _, d := range devices {
+		fmt.Fprintln(h, d.Info().UUID)
+	}
+	own = filepath.Join(filepath.Dir(latest), "profile-"+hex.EncodeToString(h.Sum(nil))[:32]+".json")
+	for _, path := range []string{latest, own} {
+		p, err := profiler.Read(path)
+		if err != nil {
+			if !errors.Is(err, fs.ErrNotExist) {
+				k.note("%v", err)
+			}
+			continue
+		}
+		if rows, err := p.Match(devices); err == nil {
+			k.note("profile: %s", path)
+			return rows, own
+		}
+	}
+	return nil, own
+}
+
+// latestProfile returns where `capgnn profile` leaves its result.
+func latestProfile() (string, error) {
+	dir, err := cacheFolder()
+	if err != nil {
+		return "", fmt.Errorf("no cache folder: %w", err)
+	}
+	return filepath.Join(dir, "profile.json"), nil
+}

@@ -1,0 +1,265 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"capgnn/gnn"
+)
+
+// small are the flags of a run of a second at most.
+func small(more ...string) []string {
+	return append([]string{"--dataset", "ok.npz", "--hidden", "16", "--layers", "2", "--epochs", "12"}, more...)
+}
+
+func TestTrainWritesARun(t *testing.T) {
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	stdout, stderr, code := s.run(append([]string{"train", "--json", "--run-dir", "run"}, small("--devices", "cpu:0,cpu:1")...)...)
+	if code != 0 {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	r := readResultLine(t, stdout)
+	if r.Dataset != "ok" || r.Model != "gcn" || r.Epochs != 12 || r.Parts != 2 || len(r.Devices) != 2 || r.RunDir != "run" || r.Metric != "accuracy" || r.Train == nil || r.Bytes.Peer+r.Bytes.D2H == 0 {
+		t.Errorf("result %+v", r)
+	}
+	want := []string{"checkpoint", "config.yaml", "last.safetensors", "metrics.jsonl", "model.safetensors", "plan.bin", "result.json"}
+	var got []string
+	entries, err := os.ReadDir(s.path("run"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		got = append(got, e.Name())
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("run folder holds %v, want %v", got, want)
+	}
+	lines := metricsOf(t, s.path("run"))
+	if len(lines) != 12 {
+		t.Fatalf("%d lines of metrics, want 12", len(lines))
+	}
+	for e, line := range lines {
+		_, evaluated := line["val"]
+		if line["epoch"] != float64(e) || line["loss"] == nil || evaluated != ((e+1)%5 == 0 || e == 11) {
+			t.Errorf("line %d is %v", e, line)
+		}
+	}
+	if lines[11]["loss"] != float64(r.FinalLoss) {
+		t.Errorf("final loss %v, last line %v", r.FinalLoss, lines[11]["loss"])
+	}
+	tensors, err := gnn.ReadTensors(s.path("run/last.safetensors"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := gnn.NewWeights(gnn.Config{Kind: gnn.GCN, Layers: 2, Hidden: 16, In: 6, Out: 2})
+	if err := w.LoadTensors(tensors); err != nil {
+		t.Fatal(err)
+	}
+	if w.SHA256() != r.SHA256 {
+		t.Errorf("weights_sha256 is %s, last.safetensors has %s", r.SHA256, w.SHA256())
+	}
+}
+
+// metricsOf reads metrics.jsonl of a run folder.
+func metricsOf(t *testing.T, dir string) []map[string]any {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, "metrics.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []map[string]any
+	for line := range bytes.Lines(data) {
+		var m map[string]any
+		if err := json.Unmarshal(line, &m); err != nil {
+			t.Fatalf("%v in %s", err, line)
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// losses returns the training losses of a run folder.
+func losses(t *testing.T, dir string) []any {
+	t.Helper()
+	var out []any
+	for _, line := range metricsOf(t, dir) {
+		out = append(out, line["loss"])
+	}
+	return out
+}
+
+func TestRerunsGiveEqualBits(t *testing.T) {
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	first := s.train(small("--run-dir", "a", "--model", "gat", "--hidden", "8", "--devices", "cpu:threads=1,cpu:threads=1,slow=1.5", "--parts", "3")...)
+	for name, args := range map[string][]string{
+		"rerun":     small("--model", "gat", "--hidden", "8", "--devices", "cpu:threads=1,cpu:threads=1,slow=1.5", "--parts", "3"),
+		"config":    {"--config", "a/config.yaml"},
+		"never":     {"--config", "a/config.yaml", "--eval-every", "0"},
+		"overtaken": {"--config", "a/config.yaml", "--checkpoint-every", "1"},
+	} {
+		if r := s.train(args...); r.SHA256 != first.SHA256 {
+			t.Errorf("%s: weights %s, first run %s", name, r.SHA256, first.SHA256)
+		}
+	}
+	if r := s.train("--config", "a/config.yaml", "--seed", "2"); r.SHA256 == first.SHA256 || r.Seed != 2 {
+		t.Errorf("another seed gives the same weights")
+	}
+	a := s.train(small("--devices", "cpu:threads=1")...)
+	if b := s.train(small("--devices", "cpu:threads=3")...); a.SHA256 != b.SHA256 {
+		t.Error("weights depend on the number of threads")
+	}
+}
+
+func TestResumeOfAFinishedRunPrintsItsResult(t *testing.T) {
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	args := small("--run-dir", "run")
+	first := s.must(append([]string{"train", "--json", "--quiet"}, args...)...)
+	if err := os.Remove(s.path("ok.npz")); err != nil {
+		t.Fatal(err)
+	}
+	if again := s.must("train", "--resume", "run", "--json", "--quiet"); again != first {
+		t.Errorf("resumed: %swant: %s", again, first)
+	}
+	if table := s.must("train", "--resume", "run", "--quiet"); !strings.Contains(table, "accuracy") {
+		t.Errorf("table lacks the accuracy: %s", table)
+	}
+	s.fails(exitUsage, []string{"--run-dir run", "--resume run"}, append([]string{"train", "--quiet"}, args...)...)
+	s.fails(exitUsage, []string{"--epochs", "--seed"}, "train", "--quiet", "--resume", "run", "--epochs", "13", "--seed", "4", "--hidden", "16")
+}
+
+// A run that is killed and resumed gives the same bits as one that was left alone.
+func TestKillAndResume(t *testing.T) {
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	settings := []string{"--dataset", "ok.npz", "--hidden", "32", "--epochs", "300", "--checkpoint-every", "7", "--devices", "cpu:0,cpu:1"}
+	whole := s.train(append(settings, "--run-dir", "whole")...)
+	cmd := s.command(append([]string{"train", "--quiet", "--run-dir", "killed"}, settings...)...)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waitForEpochs(t, cmd, s.path("killed"), 40)
+	cmd.Process.Kill()
+	cmd.Wait()
+	r := s.train("--resume", "killed")
+	if r.SHA256 != whole.SHA256 || r.Epochs != 300 {
+		t.Errorf("resumed after a kill: weights %s after %d epochs, want %s", r.SHA256, r.Epochs, whole.SHA256)
+	}
+	if got, want := losses(t, s.path("killed")), losses(t, s.path("whole")); !slices.Equal(got, want) {
+		t.Errorf("losses differ: %d and %d of them", len(got), len(want))
+	}
+}
+
+// waitForEpochs returns when so many epochs have been written.
+func waitForEpochs(t *testing.T, cmd *exec.Cmd, dir string, epochs int) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		data, err := os.ReadFile(filepath.Join(dir, "metrics.jsonl"))
+		if err == nil && bytes.Count(data, []byte("\n")) >= epochs {
+			return
+		}
+	}
+	cmd.Process.Kill()
+	t.Fatal("no epochs within 30 s")
+}
+
+// Ctrl-C finishes the epoch, writes a checkpoint and exits with 130.
+func TestInterruptAndResume(t *testing.T) {
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	settings := []string{"--dataset", "ok.npz", "--hidden", "32", "--epochs", "400", "--checkpoint-every", "0"}
+	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+		dir := "run-" + sig.String()
+		var stderr bytes.Buffer
+		cmd := s.command(append([]string{"train", "--quiet", "--run-dir", dir}, settings...)...)
+		cmd.Stderr = &stderr
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		waitForEpochs(t, cmd, s.path(dir), 20)
+		cmd.Process.Signal(sig)
+		cmd.Wait()
+		line := strings.TrimSuffix(stderr.String(), "\n")
+		if code := cmd.ProcessState.ExitCode(); code != exitInterrupted || strings.Contains(line, "\n") || !strings.Contains(line, "--resume "+dir) {
+			t.Fatalf("%v: exit code %d, %q", sig, code, line)
+		}
+		done := len(metricsOf(t, s.path(dir)))
+		if done >= 400 {
+			t.Fatalf("%v: all epochs were done", sig)
+		}
+		if r := s.train("--resume", dir); r.Epochs != 400 {
+			t.Errorf("%v: %d epochs after resuming, want 400", sig, r.Epochs)
+		}
+	}
+	whole := s.train(append(settings, "--run-dir", "whole")...)
+	if again := s.train("--resume", "run-interrupt"); again.SHA256 != whole.SHA256 {
+		t.Error("an interrupted run that was resumed gives other weights")
+	}
+}
+
+func TestInitialWeights(t *testing.T) {
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	s.train(small("--run-dir", "a", "--seed", "5")...)
+	before := s.train(small("--run-dir", "b", "--init", "a/last.safetensors", "--epochs", "0")...)
+	a := s.train("--resume", "a")
+	if before.SHA256 != a.SHA256 {
+		t.Errorf("weights after 0 epochs are %s, want those of --init, %s", before.SHA256, a.SHA256)
+	}
+	s.fails(exitUsage, []string{"--init", "shape"}, append([]string{"train", "--quiet"}, small("--init", "a/last.safetensors", "--hidden", "8")...)...)
+}
+
+// A full disk is a failure of one line.
+func TestUnwritableMetrics(t *testing.T) {
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	if !exists("/dev/full") {
+		t.Skip("there is no /dev/full to stand for a full disk on this system")
+	}
+	if err := os.Mkdir(s.path("run"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("/dev/full", s.path("run/metrics.jsonl")); err != nil {
+		t.Fatal(err)
+	}
+	s.fails(exitFailure, []string{"metrics"}, append([]string{"train", "--quiet", "--run-dir", "run"}, small()...)...)
+}
+
+func TestDemo(t *testing.T) {
+	s := newSandbox(t)
+	stdout, stderr, code := s.run("demo", "--generated")
+	if code != 0 {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	for _, want := range []string{"accuracy", "epoch time", "run folder", "capgnn train"} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("summary lacks %q:\n%s", want, stdout)
+		}
+	}
+	r := readResultLine(t, s.must("demo", "--generated", "--json", "--quiet"))
+	// Chance is 1/7, and 5 % of the labels are wrong.
+	if r.Test == nil || *r.Test < 0.6 || *r.Test > 0.98 || r.Parts != 2 {
+		t.Errorf("test accuracy %v with %d parts", score(r.Test), r.Parts)
+	}
+}
+
+func TestVersion(t *testing.T) {
+	s := newSandbox(t)
+	var info buildInfo
+	if err := json.Unmarshal([]byte(s.must("version", "--json")), &info); err != nil || info.Go == "" || info.OS == "" {
+		t.Errorf("%+v, %v", info, err)
+	}
+	if text := s.must("version"); !strings.HasPrefix(text, "capgnn ") {
+		t.Errorf("got %q", text)
+	}
+}

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"capgnn/internal/npy"
+)
+
+// Everything a user can get wrong ends with exit code 2 and one line that names what is wrong.
+func TestWrongUsage(t *testing.T) {
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	masked := newStore()
+	masked["train_mask"] = npy.Entry{Data: slices.Repeat([]bool{true}, 60)}
+	masked.write(s, "masked.npz")
+	for name, content := range map[string]string{"bad.yaml": "epochs: many\n", "junk.npz": "PK\x03\x04 no zip", "profile.json": "{"} {
+		if err := os.WriteFile(s.path(name), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	with := func(args ...string) []string { return append([]string{"train", "--dataset", "ok.npz"}, args...) }
+	for _, tc := range []struct {
+		want string
+		args []string
+	}{
+		{"nonsense", []string{"nonsense"}},
+		{"help", []string{"help", "nonsense"}},
+		{"nonsense", []string{"--nonsense"}},
+		{"nonsense", with("--nonsense")},
+		{"epochs", with("--epochs", "x")},
+		{"epochs", with("--epochs")},
+		{"epochs", with("--epochs", "-1")},
+		{"epochs", with("--epochs", "1.5")},
+		{"epochs", with("--epochs", "99999999999999999999")},
+		{"amsgrad", with("--amsgrad=maybe")},
+		{"json", with("--json=maybe")},
+		{"unexpected argument", with("more")},
+		{"--dataset", []string{"train"}},
+		{"nowhere", []string{"train", "--dataset", "nowhere"}},
+		{"junk.npz", []string{"train", "--dataset", "junk.npz"}},
+		{"model", with("--model", "mlp")},
+		{"layers", with("--layers", "0")},
+		{"layers", with("--layers", "1000000000")},
+		{"hidden", with("--hidden", "0")},
+		{"hidden", with("--hidden", "9000000000000000000")},
+		{"heads", with("--model", "gat", "--hidden", "30", "--heads", "4")},
+		{"heads", with("--model", "gat", "--heads", "0")},
+		{"dropout", with("--dropout", "1")},
+		{"dropout", with("--dropout", "NaN")},
+		{"learning rate", with("--lr", "0")},
+		{"learning rate", with("--lr", "Inf")},
+		{"weight decay", with("--weight-decay", "-1")},
+		{"optimizer", with("--optimizer", "lbfgs")},
+		{"seed", with("--seed", "-1")},
+		{"self-loops", with("--self-loops", "yes")},
+		{"edges", with("--edges", "both")},
+		{"split", with("--split", "1,1,1")},
+		{"--split", []string{"train", "--dataset", "masked.npz", "--split", "0.5,0.3,0.2"}},
+		{"patience", with("--patience", "2", "--eval-every", "0")},
+		{"partitioner", with("--partitioner", "metis")},
+		{"parts", with("--parts", "-1")},
+		{"parts", with("--parts", "61")},
+		{"CUDA", with("--devices", "cuda:0")},
+		{"sim:", with("--devices", "sim:rtx3090")},
+		{"threads", with("--devices", "cpu:threads=0")},
+		{"--devices", with("--devices", "banana")},
+		{"profile", with("--devices", "cpu:threads=1,cpu:threads=1,slow=2", "--profile", "nowhere.json")},
+		{"profile", with("--devices", "cpu:threads=1,cpu:threads=1,slow=2", "--profile", "profile.json")},
+		{"nowhere.npz", with("--init", "nowhere.npz")},
+		{"junk.npz", with("--init", "junk.npz")},
+		{"ok.npz", with("--init", "ok.npz")},
+		{"bad.yaml", with("--config", "bad.yaml")},
+		{"nowhere.yaml", with("--config", "nowhere.yaml")},
+		{"run-dir", with("--run-dir", "ok.npz")},
+		{"run-dir", with("--run-dir", "")},
+		{"resume", []string{"train", "--resume", "nowhere"}},
+		{"resume", []string{"train", "--resume", "."}},
+		{"--config", []string{"train", "--resume", ".", "--config", "bad.yaml"}},
+		{"CUDA", []string{"profile", "--devices", "cuda:0"}},
+		{"unexpected argument", []string{"version", "please"}},
+	} {
+		t.Run(strings.Join(tc.args, " "), func(t *testing.T) {
+			inner := &sandbox{t, s.dir}
+			args := tc.args
+			if args[0] == "train" {
+				args = slices.Insert(slices.Clone(args), 1, "--quiet")
+			}
+			inner.fails(exitUsage, []string{tc.want}, args...)
+		})
+	}
+	if entries, err := os.ReadDir(s.path("runs")); err == nil && len(entries) > 0 {
+		t.Errorf("wrong usage left %d run folders, such as %s", len(entries), entries[0].Name())
+	}
+}
+
+// Damaged and inconsistent data end with exit code 2 and one line that names the file.
+func TestBadData(t *testing.T) {
+	for name, change := range map[string]func(store){
+		"column above the vertices": func(st store) { st["indices"].Data.([]int32)[3] = 60 },
+		"column below 0":            func(st store) { st["indices"].Data.([]int32)[3] = -1 },
+		"row pointers fall":         func(st store) { st["indptr"].Data.([]int64)[5] = 1 << 40 },
+		"no row pointers":           func(st store) { st["indptr"] = npy.Entry{Data: []int64{}} },
+		"NaN feature":               func(st store) { st["x"].Data.([]float32)[7] = float32(math.NaN()) },
+		"infinite feature":          func(st store) { st["x"].Data.([]float32)[7] = float32(math.Inf(1)) },
+		"label below -1":            func(st store) { st["y"].Data.([]int64)[7] = -2 },
+		"huge label":                func(st store) { st["y"].Data.([]int64)[7] = 1 << 40 },
+		"labels too few":            func(st store) { st["y"] = npy.Entry{Data: make([]int64, 59)} },
+		"all unlabelled":            func(st store) { st["y"] = npy.Entry{Data: slices.Repeat([]int64{-1}, 60)} },
+		"no training vertex":        func(st store) { st["train_mask"] = npy.Entry{Data: make([]bool, 60)} },
+		"mask of another length":    func(st store) { st["train_mask"] = npy.Entry{Data: make([]bool, 61)} },
+		"no features":               func(st store) { delete(st, "x") },
+		"no labels":                 func(st store) { delete(st, "y") },
+		"no graph":                  func(st store) { delete(st, "indices") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSandbox(t)
+			st := newStore()
+			change(st)
+			st.write(s, "bad.npz")
+			s.fails(exitUsage, []string{"bad.npz"}, "train", "--dataset", "bad.npz", "--quiet")
+		})
+	}
+}
+
+// Wherever a file ends too early, the line names it and nothing panics.
+func TestTruncatedData(t *testing.T) {
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	whole, err := os.ReadFile(s.path("ok.npz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k := range 12 {
+		if err := os.WriteFile(s.path("cut.npz"), whole[:len(whole)*k/12], 0o644); err != nil {
+			t.Fatal(err)
+		}
+		s.fails(exitUsage, []string{"cut.npz"}, "train", "--dataset", "cut.npz", "--quiet")
+	}
+}
+
+func TestDoesNotFit(t *testing.T) {
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	s.fails(exitDoesNotFit, []string{"cpu:0", "--hidden"}, "train", "--quiet", "--dataset", "ok.npz", "--devices", "cpu:0,mem=20KiB", "--run-dir", "run")
+	s.fails(exitDoesNotFit, []string{"--hidden"}, "train", "--quiet", "--dataset", "ok.npz", "--hidden", "1000000")
+	s.fails(exitDoesNotFit, []string{"cpu:0", "mem="}, "train", "--quiet", "--dataset", "ok.npz", "--hidden", "8", "--devices", "cpu:0,mem=10KiB", "--run-dir", "run")
+	if exists(s.path("run")) {
+		t.Error("a run that did not fit left its folder")
+	}
+}

@@ -1,0 +1,259 @@
+package gputest
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"testing"
+
+	"capgnn/gpu"
+	"capgnn/internal/ref"
+)
+
+// all returns a matrix of one value.
+func all(rows, cols int, v float64) ref.Matrix {
+	return ref.Map(rows, cols, func(i, j int) float64 { return v })
+}
+
+// testOrder: operations of one queue run in the order of the calls.
+func testOrder(b *bench) {
+	b.scene("chain", func(b *bench) {
+		const steps = 40
+		x := b.put(all(200, 50, 0), layouts[0])
+		one := b.put(all(200, 50, 1), layouts[0])
+		want := 0.0
+		for i := range steps {
+			if i%8 == 7 {
+				b.q.Fill(x, float32(i))
+				want = float64(i)
+			}
+			b.q.Axpby(x, float32(i), one, 0.5)
+			want = float64(float32(float64(i) + 0.5*want))
+		}
+		b.near("x", b.get(x), all(200, 50, want), steps, func(i, j int) float64 { return want + steps })
+	})
+	b.scene("sync_of_nothing", func(b *bench) {
+		b.sync()
+		b.sync()
+	})
+}
+
+// testEvents: two queues pass a matrix to and fro; each step overwrites what the other has just read.
+func testEvents(b *bench) {
+	b.scene("ping_pong", func(b *bench) {
+		const steps = 60
+		x, y := b.put(all(300, 60, 0), layouts[0]), b.put(all(300, 60, 0), layouts[0])
+		one := b.put(all(300, 60, 1), layouts[0])
+		b.sync()
+		other := b.dev.NewQueue("other")
+		for range steps {
+			b.q.Axpby(x, 1, one, 1) // x += 1
+			other.Wait(b.q.Record())
+			other.Axpby(y, 1, x, 1) // y += x
+			b.q.Wait(other.Record())
+		}
+		if err := other.Sync(); err != nil {
+			b.Fatal(err)
+		}
+		b.equal("x", b.get(x), all(300, 60, steps))
+		b.equal("y", b.get(y), all(300, 60, steps*(steps+1)/2))
+	})
+	b.scene("event_fires", func(b *bench) {
+		m := b.blank(500, 100, layouts[0])
+		b.q.Fill(m, 1)
+		ev := b.q.Record()
+		<-ev.Done()
+		<-ev.Done() // stays fired
+		b.q.Wait(ev)
+		b.equal("m", b.get(m), all(500, 100, 1))
+	})
+}
+
+// testCounters: bytes are those of the copies, SpMM is entries × columns, times go to their phase.
+func testCounters(b *bench) {
+	b.scene("counters", func(b *bench) {
+		a := b.random(50, 20, 5)
+		dev, x, y := b.csr(a), b.put(b.normal(20, 24), layouts[1]), b.blank(50, 24, layouts[1])
+		b.sync()
+		before := b.q.Usage()
+		raw := make([]byte, 1000)
+		b.q.Upload(x.Buf, 8, raw[:96])
+		b.q.Download(raw[:40], x.Buf, 4)
+		b.q.Download(raw[:12], x.Buf, 4)
+		b.q.Aggregate(gpu.AggregateArgs{Y: y, A: dev, X: x})
+		b.q.SpMM(y, dev, x, 0)
+		b.sync()
+		use := b.q.Usage().Sub(before)
+		if use.H2D != 96 || use.D2H != 52 || use.Peer != 0 {
+			b.Errorf("bytes h2d %d, d2h %d, peer %d; want 96, 52, 0", use.H2D, use.D2H, use.Peer)
+		}
+		if want := a.Entries() * 24; use.SpMM != want {
+			b.Errorf("SpMM work %d, want %d", use.SpMM, want)
+		}
+		for _, p := range []gpu.Phase{gpu.PhaseAggregation, gpu.PhaseMM, gpu.PhaseTransfer} {
+			if use.Time[p] <= 0 {
+				b.Errorf("no time in phase %v", p)
+			}
+		}
+		b.get(y)
+		b.changed(x.Buf, func(e int) bool { return e >= 2 && e < 26 }, 4)
+	})
+}
+
+// testMemory: the budget holds, is given back, and running out of it is an error that says what was wanted.
+func testMemory(b *bench) {
+	b.sync()
+	start := b.dev.Memory()
+	if start.Used != 0 || start.Budget <= 0 {
+		b.Fatalf("a fresh device has %d of %d bytes in use", start.Used, start.Budget)
+	}
+	first, err := b.dev.Alloc(1000, "first")
+	if err != nil {
+		b.Fatal(err)
+	}
+	if first.Size() < 1000 {
+		b.Errorf("a block of 1000 bytes has %d", first.Size())
+	}
+	used := b.dev.Memory().Used
+	if used < 1000 {
+		b.Errorf("%d bytes in use with a block of 1000", used)
+	}
+	_, err = b.dev.Alloc(start.Budget, "too much")
+	var oom *gpu.OutOfMemory
+	if !errors.As(err, &oom) {
+		b.Fatalf("allocating the whole budget again: got %v, want *gpu.OutOfMemory", err)
+	}
+	if oom.Name != "too much" || oom.Need != start.Budget || oom.Have != start.Budget-used {
+		b.Errorf("out of memory says %+v", *oom)
+	}
+	if _, err := b.dev.Alloc(math.MaxInt64, "absurd"); !errors.As(err, &oom) {
+		b.Errorf("allocating 2^63-1 bytes: got %v, want *gpu.OutOfMemory", err)
+	}
+	first.Free()
+	m := b.dev.Memory()
+	if m.Used != 0 || m.HighWater != used {
+		b.Errorf("after Free: %d bytes in use, high water %d, want 0 and %d", m.Used, m.HighWater, used)
+	}
+	empty, err := b.dev.Alloc(0, "nothing")
+	if err != nil {
+		b.Fatal(err)
+	}
+	empty.Free()
+	if !panics(empty.Free) {
+		b.Error("freeing twice does not panic")
+	}
+}
+
+// testShapes: wrong shapes panic where they are enqueued, and the queue goes on.
+func testShapes(b *bench) {
+	b.scene("wrong", func(b *bench) {
+		a, c := b.put(b.normal(3, 4), layouts[0]), b.put(b.normal(4, 5), layouts[0])
+		half := b.put16(ref.NewMatrix(3, 4), layouts[0])
+		beyond := a
+		beyond.Off = 1 << 20
+		for name, f := range map[string]func(){
+			"Gemm":     func() { b.q.Gemm(gpu.GemmArgs{C: a, A: a, B: c}) },
+			"GemmTT":   func() { b.q.Gemm(gpu.GemmArgs{C: a, A: a, B: a, TransA: true, TransB: true}) },
+			"Axpby":    func() { b.q.Axpby(a, 1, c, 0) },
+			"Fill16":   func() { b.q.Fill(half, 1) },
+			"Beyond":   func() { b.q.Fill(beyond, 1) },
+			"Upload":   func() { b.q.Upload(a.Buf, a.Buf.Size()-1, make([]byte, 2)) },
+			"Download": func() { b.q.Download(make([]byte, 2), a.Buf, -1) },
+			"Gather":   func() { b.q.Gather(a, a, gpu.Ints{}) },
+			"Dropout": func() {
+				b.q.Epilogue(gpu.Epilogue{Z: a, H: a, Dropout: gpu.Dropout{P: 1, IDs: array(b, make([]int32, 3))}})
+			},
+		} {
+			if !panics(f) {
+				b.Errorf("%s: a wrong shape does not panic", name)
+			}
+		}
+		b.sync()
+	})
+}
+
+// panics reports whether f panics.
+func panics(f func()) (did bool) {
+	defer func() { did = recover() != nil }()
+	f()
+	return false
+}
+
+// testDevices: an event of one device orders the queue of another.
+func testDevices(a, b *bench) {
+	const n = 300 * 60
+	x, y := a.put(all(300, 60, 0), layouts[0]), b.blank(300, 60, layouts[0])
+	one := a.put(all(300, 60, 1), layouts[0])
+	host := make([]byte, 4*n)
+	a.sync()
+	b.sync()
+	for range 30 {
+		a.q.Axpby(x, 1, one, 1)
+		a.q.Download(host, x.Buf, 0)
+		b.q.Wait(a.q.Record())
+		b.q.Upload(y.Buf, 0, host)
+		a.q.Wait(b.q.Record())
+	}
+	b.equal("y", b.get(y), all(300, 60, 30))
+	a.sync()
+}
+
+// testPeer: copies between devices, where the backend has them.
+func testPeer(a, b *bench) {
+	peer, ok := b.q.(gpu.PeerCopier)
+	if !ok || !peer.CanCopyFrom(a.dev) {
+		b.Log("this backend has no peer copies")
+		return
+	}
+	for _, l := range layouts {
+		for _, s := range shapes {
+			x := a.normal(s.rows, s.cols)
+			src, dst := a.put(x, l), b.blank(s.rows, s.cols, layouts[1])
+			half := ref.RoundBF16(x)
+			src16, dst16 := a.put16(half, l), b.put16(ref.NewMatrix(s.rows, s.cols), l)
+			b.q.Wait(a.q.Record())
+			before := b.q.Usage()
+			peer.CopyFrom(dst, src)
+			peer.CopyFrom(dst16, src16)
+			b.equal("fp32", b.get(dst), x)
+			b.equal("bf16", b.get(dst16), half)
+			if got, want := b.q.Usage().Sub(before).Peer, gpu.Bytes(6*s.rows*s.cols); got != want {
+				b.Errorf("%d bytes counted for %d", got, want)
+			}
+		}
+	}
+}
+
+// RunFault demands what the contract says of a queue whose operation has failed. fail enqueues an operation that fails
+// on this backend; the suite closes the device.
+func RunFault(t *testing.T, dev gpu.Device, fail func(dev gpu.Device, q gpu.Queue)) {
+	b := newBench(t, dev)
+	m := b.put(all(4, 4, 1), layouts[0])
+	b.sync()
+	q := dev.NewQueue("broken")
+	fail(dev, q)
+	q.Fill(m, 2)
+	ev := q.Record()
+	b.q.Wait(ev) // must not hang
+	<-ev.Done()
+	err := q.Sync()
+	var fault *gpu.Fault
+	if !errors.As(err, &fault) {
+		t.Fatalf("sync: got %v, want *gpu.Fault", err)
+	}
+	if fault.Device != dev.Info().Name || fault.Queue != "broken" || fault.Op == "" || fault.Err == nil {
+		t.Errorf("fault does not say where: %+v", *fault)
+	}
+	if again := q.Sync(); !errors.Is(again, err) {
+		t.Errorf("the first fault did not stay: %v, then %v", err, again)
+	}
+	q.Wait(b.q.Record())
+	q.Download(make([]byte, 8), m.Buf, 0)
+	if n := q.Usage().D2H; n != 0 {
+		t.Errorf("a faulted queue copied %d bytes", n)
+	}
+	if bytes.ContainsRune([]byte(err.Error()), '\n') {
+		t.Errorf("the fault is not one line: %q", err)
+	}
+	b.equal("m", b.get(m), all(4, 4, 1)) // the other queue works, the broken one wrote nothing
+}

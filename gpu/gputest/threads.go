@@ -1,0 +1,113 @@
+package gputest
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	"capgnn/gpu"
+	"capgnn/internal/ref"
+)
+
+// RunThreads demands equal bits from devices that differ in their number of threads only.
+func RunThreads(t *testing.T, open func(t *testing.T, threads int) gpu.Device) {
+	var want map[string][]byte
+	for _, threads := range []int{1, 2, 3} {
+		t.Run(fmt.Sprintf("%d_threads", threads), func(t *testing.T) {
+			b := newBench(t, open(t, threads))
+			got := b.program()
+			if want == nil {
+				want = got
+			}
+			for name := range want {
+				if !bytes.Equal(got[name], want[name]) {
+					t.Errorf("%s: %d threads give other bits than one, from byte %d on", name, threads,
+						firstDifference(got[name], want[name]))
+				}
+			}
+		})
+	}
+}
+
+// program runs every operation that reduces, or that is cut into blocks, on sizes of many blocks. It returns the bits of
+// the results.
+func (b *bench) program() map[string][]byte {
+	const n, cols, classes, heads = 1300, 67, 41, 2
+	l := layouts[1]
+	results := map[string]gpu.Buffer{}
+	keep := func(name string, m gpu.Matrix) gpu.Matrix {
+		results[name] = m.Buf
+		return m
+	}
+	sum := func(name string, n int) gpu.Vec {
+		v := b.vec(make([]float64, n))
+		results[name] = v.Buf
+		return v
+	}
+	x, w := b.put(b.normal(n, cols), l), b.put(b.normal(classes, cols), l)
+	z := keep("Linear", b.blank(n, classes, l))
+	b.q.Linear(gpu.LinearArgs{Z: z, X: x, W: w, Bias: b.vec(b.normal(1, classes).V)})
+	b.q.Gemm(gpu.GemmArgs{C: keep("GemmTN", b.blank(classes, cols, l)), A: z, B: x, TransA: true})
+	b.q.Gemm(gpu.GemmArgs{C: keep("GemmNN", b.blank(n, cols, l)), A: z, B: w})
+	b.q.ColSum(sum("ColSum", cols), x, 1)
+	b.q.Dot(sum("Dot", 1), x, x, 1)
+
+	a := b.random(n, n, 20)
+	for e := 0; e < 5000; e++ {
+		a.Indices = append(a.Indices, int32(b.rng.IntN(n)))
+	}
+	a.End[n-1] = int64(len(a.Indices))
+	graph := b.csr(a)
+	b.q.Aggregate(gpu.AggregateArgs{Y: keep("Aggregate", b.blank(n, cols, l)), A: graph, X: x})
+	b.q.ScatterAdd(keep("ScatterAdd", b.put(b.normal(50, cols), l)), x, array(b, b.ints(n, 50)))
+
+	e, _ := b.settings(epilogueCase{true, true, 0.5}, n, cols)
+	e.Z, e.H, e.Rstd = keep("Z", b.put(b.normal(n, cols), l)), keep("H", b.blank(n, cols, l)), sum("Rstd", n)
+	b.q.Epilogue(e)
+	b.q.EpilogueBackward(gpu.EpilogueGrad{
+		DH: x, X: e.Z, DZ: keep("DZ", b.blank(n, cols, l)), Norm: true, Gamma: e.Gamma, Beta: e.Beta, Rstd: e.Rstd,
+		ReLU: true, Dropout: e.Dropout, DGamma: sum("DGamma", cols), DBeta: sum("DBeta", cols), DBias: sum("DBias", cols),
+	})
+	b.attentionProgram(graph, b.csr(turned(a, 0, n, false)), n, heads, keep, sum)
+
+	loss := gpu.Array[float64]{Buf: b.alloc(make([]byte, 8)), Len: 1}
+	results["Loss"] = loss.Buf
+	b.q.SoftmaxLoss(gpu.LossArgs{
+		Logits: z, Grad: keep("Grad", b.blank(n, classes, l)), Labels: array(b, b.ints(n, classes)), Scale: 1. / n, Loss: loss,
+	})
+	bits := map[string][]byte{}
+	for name, buf := range results {
+		bits[name] = b.fetch(buf)
+	}
+	return bits
+}
+
+// attentionProgram adds the GAT operations to a program: forward and backward on one graph.
+func (b *bench) attentionProgram(graph, back gpu.CSR, n, heads int, keep func(string, gpu.Matrix) gpu.Matrix,
+	sum func(string, int) gpu.Vec) {
+	const cols = 34
+	l := layouts[0]
+	t, do := b.put(b.normal(n, cols), l), b.put(b.normal(n, cols), l)
+	s, d := keep("S", b.blank(n, heads, l)), keep("D", b.blank(n, heads, l))
+	src, dst := b.vec(b.normal(1, cols).V), b.vec(b.normal(1, cols).V)
+	b.q.GATScores(s, d, t, src, dst)
+	f := gpu.GATArgs{
+		O: keep("O", b.blank(n, cols, l)), LSE: keep("LSE", b.blank(n, heads, l)), Inner: graph,
+		T: t, S: s, D: d, Slope: gatSlope, Hi: n,
+	}
+	b.q.GATAggregate(f)
+	dd, g := keep("DD", b.blank(n, heads, l)), keep("G", b.blank(n, heads, l))
+	b.q.GATBackwardDst(gpu.GATGradDst{
+		DD: dd, G: g, DO: do, O: f.O, LSE: f.LSE, Inner: graph, T: t, S: s, D: d, Slope: gatSlope,
+	})
+	dt, ds := keep("DT", b.blank(n, cols, l)), keep("DS", b.blank(n, heads, l))
+	b.q.GATBackwardSrc(gpu.GATGradSrc{
+		DT: dt, DS: ds, T: t, S: s, Inner: back, DO: do, D: d, LSE: f.LSE, G: g, Slope: gatSlope,
+	})
+	b.q.GATScoresBackward(gpu.GATScoresGrad{
+		T: t, DT: dt, DS: ds, DD: dd, ASrc: src, ADst: dst, DASrc: sum("DASrc", cols), DADst: sum("DADst", cols),
+	})
+	mean := keep("HeadMean", b.blank(n, cols/heads, l))
+	b.q.HeadMean(mean, f.O, gpu.Vec{})
+	b.near("HeadMean", b.get(mean), ref.HeadMean(b.get(f.O), cols/heads, nil), heads, func(i, j int) float64 { return 10 })
+}

@@ -1,0 +1,279 @@
+package host
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"capgnn/gpu"
+)
+
+func TestOpen(t *testing.T) {
+	dev := open(t, Spec{Name: "cpu:3"})
+	info := dev.Info()
+	if info.Name != "cpu:3" || info.Kind != gpu.CPU || info.Model == "" || info.Threads < 1 || info.Variant != isa() {
+		t.Errorf("info %+v", info)
+	}
+	if info.Budget <= 0 || info.Budget > info.Total {
+		t.Errorf("budget %d of %d bytes", info.Budget, info.Total)
+	}
+	if again := open(t, Spec{Name: "cpu:3"}).Info(); again != info && again.UUID != info.UUID {
+		t.Errorf("uuid %s, then %s", info.UUID, again.UUID)
+	}
+	if other := open(t, Spec{Name: "cpu:3", Slow: 2}).Info(); other.UUID == info.UUID {
+		t.Errorf("a device half as fast has the same uuid %s", info.UUID)
+	}
+}
+
+func TestSpecErrors(t *testing.T) {
+	for name, c := range map[string]struct {
+		spec Spec
+		want string
+	}{
+		"threads": {Spec{Name: "cpu:7", Threads: -1}, "threads=-1"},
+		"many":    {Spec{Threads: 1 << 30}, "threads="},
+		"memory":  {Spec{Memory: -5}, "mem=-5"},
+		"slow":    {Spec{Slow: 0.5}, "slow=0.5"},
+		"nan":     {Spec{Slow: math.NaN()}, "slow=NaN"},
+		"link":    {Spec{Link: -1}, "link=-1"},
+		"latency": {Spec{Latency: -time.Second}, "latency=-1s"},
+	} {
+		dev, err := Open(c.spec)
+		if err == nil {
+			dev.Close()
+			t.Errorf("%s: no error", name)
+		} else if !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %q does not name %q", name, err, c.want)
+		}
+	}
+}
+
+func TestPoison(t *testing.T) {
+	dev := open(t, Spec{Memory: 1 << 20, Poison: true})
+	q := dev.NewQueue("q")
+	for _, n := range []gpu.Bytes{64, mapFrom} {
+		buf, err := dev.Alloc(n, "block")
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw := make([]byte, n)
+		q.Download(raw, buf, 0)
+		if err := q.Sync(); err != nil {
+			t.Fatal(err)
+		}
+		for i := 0; i < len(raw); i += 4 {
+			if v := math.Float32frombits(binary.LittleEndian.Uint32(raw[i:])); v == v {
+				t.Fatalf("byte %d of a fresh block of %d holds %g, want NaN", i, n, v)
+			}
+		}
+		buf.Free()
+	}
+}
+
+// TestSlow checks lower bounds only: a busy machine makes everything longer.
+func TestSlow(t *testing.T) {
+	dev := open(t, Spec{Slow: 3, Threads: 1, Memory: 1 << 20})
+	start := time.Now()
+	dev.slowDown(5 * time.Millisecond)
+	if d := time.Since(start); d < 10*time.Millisecond {
+		t.Errorf("an operation of 5 ms cost %v more, want 10 ms", d)
+	}
+	dev.debt = 0
+	start = time.Now()
+	for range 1000 {
+		dev.slowDown(10 * time.Microsecond)
+	}
+	if d := time.Since(start); d < 20*time.Millisecond-2*sleepGrain {
+		t.Errorf("1000 operations of 10 us cost %v more, want 20 ms", d)
+	}
+	q := dev.NewQueue("q").(*Queue)
+	q.compute("nap", gpu.PhaseMM, func() { time.Sleep(5 * time.Millisecond) })
+	if err := q.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	if d := q.Usage().Time[gpu.PhaseMM]; d < 15*time.Millisecond {
+		t.Errorf("an operation of 5 ms took %v, want 15 ms", d)
+	}
+}
+
+func TestLink(t *testing.T) {
+	l := &link{rate: 1000, latency: 5 * time.Second}
+	t0 := time.Unix(1000, 0)
+	at := func(d direction, n gpu.Bytes, now time.Time) time.Duration { return l.book(d, n, now).Sub(t0) }
+	for _, c := range []struct {
+		what string
+		got  time.Duration
+		want time.Duration
+	}{
+		{"first", at(toDevice, 2000, t0), 7 * time.Second},
+		{"behind it", at(toDevice, 1000, t0), 8 * time.Second},
+		{"other direction", at(fromDevice, 1000, t0), 6 * time.Second},
+		{"after a pause", at(toDevice, 1000, t0.Add(10*time.Second)), 16 * time.Second},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s: arrives after %v, want %v", c.what, c.got, c.want)
+		}
+	}
+}
+
+// TestLinkCopies: two devices behind slow links; a copy between them waits for both.
+func TestLinkCopies(t *testing.T) {
+	const n = 100 << 10
+	a := open(t, Spec{Name: "cpu:0", Memory: 1 << 20, Link: 10 << 20})
+	b := open(t, Spec{Name: "cpu:1", Memory: 1 << 20, Latency: 3 * time.Millisecond})
+	block := func(d *Device) gpu.Matrix {
+		buf, err := d.Alloc(n, "block")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return gpu.Matrix{Buf: buf, Rows: 1, Cols: n / 4, LD: n / 4}
+	}
+	src, dst := block(a), block(b)
+	up, across := a.NewQueue("up"), b.NewQueue("across")
+	up.Upload(src.Buf, 0, make([]byte, n))
+	if err := up.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	across.(gpu.PeerCopier).CopyFrom(dst, src)
+	if err := across.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	// 100 KiB at 10 MiB/s is 9.7 ms.
+	for name, q := range map[string]gpu.Queue{"up": up, "across": across} {
+		if d := q.Usage().Time[gpu.PhaseTransfer]; d < 9700*time.Microsecond {
+			t.Errorf("%s: 100 KiB over 10 MiB/s took %v", name, d)
+		}
+	}
+}
+
+// TestSharedThreads: operations of two queues of a device never compute at the same time; copies may.
+func TestSharedThreads(t *testing.T) {
+	dev := open(t, Spec{Threads: 2, Memory: 1 << 20})
+	var running, most atomic.Int32
+	a, b := dev.NewQueue("a").(*Queue), dev.NewQueue("b").(*Queue)
+	for range 200 {
+		for _, q := range []*Queue{a, b} {
+			q.compute("count", gpu.PhaseOther, func() {
+				n := running.Add(1)
+				if n > most.Load() {
+					most.Store(n)
+				}
+				time.Sleep(10 * time.Microsecond)
+				running.Add(-1)
+			})
+		}
+	}
+	if err := errors.Join(a.Sync(), b.Sync()); err != nil {
+		t.Fatal(err)
+	}
+	if most.Load() != 1 {
+		t.Errorf("%d operations computed at once", most.Load())
+	}
+}
+
+// TestWorkerPanic: a panic on any thread of the pool becomes the fault of the queue; the pool works on.
+func TestWorkerPanic(t *testing.T) {
+	dev := open(t, Spec{Threads: 3, Memory: 1 << 20})
+	q := dev.NewQueue("q").(*Queue)
+	q.compute("burst", gpu.PhaseOther, func() {
+		dev.pool.each(100, func(_, i int) {
+			if i == 57 {
+				var none []int
+				none[i]++
+			}
+		})
+	})
+	err := q.Sync()
+	var fault *gpu.Fault
+	if !errors.As(err, &fault) || fault.Op != "burst" {
+		t.Fatalf("got %v, want a fault of burst", err)
+	}
+	if !strings.Contains(err.Error(), "index out of range") || !strings.Contains(err.Error(), "device_test.go:") {
+		t.Errorf("the fault does not say what and where: %v", err)
+	}
+	var sum atomic.Int64
+	dev.pool.each(100, func(_, i int) { sum.Add(int64(i)) })
+	if sum.Load() != 4950 {
+		t.Errorf("after a panic the pool adds 0..99 to %d", sum.Load())
+	}
+}
+
+// TestClose: Close waits for what is queued.
+func TestClose(t *testing.T) {
+	dev, err := Open(Spec{Memory: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ran atomic.Bool
+	dev.NewQueue("q").(*Queue).compute("nap", gpu.PhaseOther, func() {
+		time.Sleep(5 * time.Millisecond)
+		ran.Store(true)
+	})
+	buf, err := dev.Alloc(mapFrom, "left over")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(dev.Close(), dev.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if !ran.Load() {
+		t.Error("Close did not wait")
+	}
+	if used := dev.Memory().Used; used != 0 {
+		t.Errorf("%d bytes are in use after Close", used)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("freeing a block of a closed device does not panic")
+		}
+	}()
+	buf.Free()
+}
+
+func TestPoolEach(t *testing.T) {
+	for _, p := range []*pool{{threads: 1}, {threads: 3}, newPool(1), newPool(4)} {
+		for _, n := range []int{0, 1, 2, 3, 100} {
+			seen, busy := make([]atomic.Int32, n), make([]atomic.Int32, p.threads)
+			p.each(n, func(w, i int) {
+				if busy[w].Add(1) != 1 {
+					t.Errorf("worker %d runs twice at once", w)
+				}
+				seen[i].Add(1)
+				busy[w].Add(-1)
+			})
+			for i := range seen {
+				if got := seen[i].Load(); got != 1 {
+					t.Errorf("%d threads: f(%d) was called %d times", p.threads, i, got)
+				}
+			}
+		}
+		p.stop()
+	}
+}
+
+// TestExp32 holds exp32 to one unit in the last place, and its float64 form to the bound it states.
+func TestExp32(t *testing.T) {
+	for x := float32(-104); x < 89; x += 0.00317 {
+		want := math.Exp(float64(x))
+		if got := expNarrow(float64(x)); math.Abs(got-want) > 1e-8*want {
+			t.Fatalf("expNarrow(%g) = %g, want %g", x, got, want)
+		}
+		got, near := exp32(x), float32(want)
+		if d := int64(math.Float32bits(got)) - int64(math.Float32bits(near)); d < -1 || d > 1 {
+			t.Fatalf("exp32(%g) = %g, want %g: %d units off", x, got, near, d)
+		}
+	}
+	inf := float32(math.Inf(1))
+	for _, c := range []struct{ x, want float32 }{{0, 1}, {inf, inf}, {-inf, 0}, {100, inf}, {-200, 0}} {
+		if got := exp32(c.x); got != c.want {
+			t.Errorf("exp32(%g) = %g, want %g", c.x, got, c.want)
+		}
+	}
+	if got := exp32(float32(math.NaN())); got == got {
+		t.Errorf("exp32(NaN) = %g", got)
+	}
+}

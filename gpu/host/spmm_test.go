@@ -1,0 +1,266 @@
+package host
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// spmmWidths cover every kernel width with and without a rest, and widths of several passes.
+var spmmWidths = []int{
+	0, 1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 40, 41, 47, 48, 49, 63, 64, 65, 80, 81, 95, 96, 97, 100, 112, 127, 128,
+	129, 160, 180, 191, 192, 193, 200, 255, 256, 257, 300,
+}
+
+// spmmCase is a product with its operands in guarded memory.
+type spmmCase struct {
+	spmmArgs
+	name string
+}
+
+// newSpmmCase draws a product of some width; each bit of options is one of the ways in which products differ.
+func newSpmmCase(t *testing.T, r *rand.Rand, cols, options int) *spmmCase {
+	has := func(bit int) bool { return options>>bit&1 != 0 }
+	s := &spmmCase{name: fmt.Sprintf("width %d, options %06b", cols, options)}
+	const xRows = 40
+	s.a = randSparse(t, r, 29, xRows, has(0), has(1))
+	s.y = randDense(t, r, s.a.rows, cols, cols+r.IntN(3)*r.IntN(4)+1)
+	ldx := cols + r.IntN(2)*r.IntN(9) + 1
+	if has(2) {
+		v := guarded[uint16](t, span(xRows, cols, ldx))
+		for i := range v {
+			v[i] = uint16(math.Float32bits(float32(r.NormFloat64())) >> 16)
+		}
+		s.x16 = dense16{v, xRows, cols, ldx}
+	} else {
+		s.x = randDense(t, r, xRows, cols, ldx)
+	}
+	if has(3) {
+		s.rowScale = randFloats(t, r, s.a.rows)
+	}
+	if has(4) {
+		s.colScale = randFloats(t, r, xRows)
+	}
+	s.accumulate = has(5)
+	return s
+}
+
+// randSparse draws rows with 0 to 4 entries and one with 90, some cut short: the entries between end[k] and begin[k+1]
+// have indices that may not be used. The first rows' entries do not begin at 0.
+func randSparse(t *testing.T, r *rand.Rand, rows, cols int, listed, weighted bool) sparse {
+	s := sparse{rows: rows, cols: cols}
+	var begin, end []int64
+	var idx []int32
+	entries := func(n int, index func() int32) {
+		for range n {
+			idx = append(idx, index())
+		}
+	}
+	invalid := func() int32 { return 1 << 30 }
+	entries(r.IntN(4), invalid)
+	for k := range rows {
+		if listed && r.IntN(3) > 0 {
+			continue
+		}
+		s.list = append(s.list, int32(k))
+		n := r.IntN(5)
+		if r.IntN(rows) == 0 {
+			n = 90
+		}
+		begin = append(begin, int64(len(idx)))
+		entries(n, func() int32 { return r.Int32N(int32(cols)) })
+		end = append(end, int64(len(idx)))
+		s.entries += int64(n)
+		if r.IntN(3) == 0 && len(idx) > 0 {
+			entries(r.IntN(3), invalid)
+		}
+	}
+	if !listed {
+		s.list = nil
+	}
+	s.begin, s.end = guarded[int64](t, len(begin)), guarded[int64](t, len(end))
+	copy(s.begin, begin)
+	copy(s.end, end)
+	last := len(idx)
+	if len(end) > 0 {
+		last = int(end[len(end)-1])
+	}
+	s.idx = guarded[int32](t, last)
+	copy(s.idx, idx)
+	if weighted {
+		s.val = randFloats(t, r, last)
+	}
+	return s
+}
+
+// reference returns the exact result and the bound on the error of any float32 sum, per element of y.
+func (s *spmmCase) reference() (want, bound []float64) {
+	rows := make(map[int]int, len(s.a.begin))
+	for k := range s.a.begin {
+		r := k
+		if s.a.list != nil {
+			r = int(s.a.list[k])
+		}
+		rows[r] = k
+	}
+	for r := range s.y.rows {
+		for j := range s.y.cols {
+			var sum, size float64
+			n := 0.0
+			if k, ok := rows[r]; ok {
+				for e := s.a.begin[k]; e < s.a.end[k]; e++ {
+					v := s.term(e, j)
+					sum += v
+					size += math.Abs(v)
+					n++
+				}
+				if s.rowScale != nil {
+					sum *= float64(s.rowScale[r])
+					size *= math.Abs(float64(s.rowScale[r]))
+				}
+			}
+			if s.accumulate {
+				old := float64(s.y.v[r*s.y.ld+j])
+				sum += old
+				size += math.Abs(old)
+			}
+			want = append(want, sum)
+			bound = append(bound, (n+4)*unit*size)
+		}
+	}
+	return want, bound
+}
+
+func (s *spmmCase) term(e int64, j int) float64 {
+	i := int(s.a.idx[e])
+	var v float64
+	if s.x.v != nil {
+		v = float64(s.x.v[i*s.x.ld+j])
+	} else {
+		v = float64(math.Float32frombits(uint32(s.x16.v[i*s.x16.ld+j]) << 16))
+	}
+	if s.a.val != nil {
+		v *= float64(s.a.val[e])
+	}
+	if s.colScale != nil {
+		v *= float64(s.colScale[i])
+	}
+	return v
+}
+
+// run computes the case with some threads on a copy of y.
+func (s *spmmCase) run(t *testing.T, threads int) dense {
+	t.Helper()
+	y := s.y
+	y.v = guarded[float32](t, len(s.y.v))
+	copy(y.v, s.y.v)
+	faults(t, s.name, func() {
+		spmm(&pool{threads: threads}, y, s.a, s.x, s.x16, s.rowScale, s.colScale, s.accumulate)
+	})
+	if err := gaps(y); err != nil {
+		t.Fatalf("%s: %v", s.name, err)
+	}
+	return y
+}
+
+// TestSpMM holds every row kernel to the loop and to the portable kernel, with operands at the end of memory.
+func TestSpMM(t *testing.T) {
+	forLevels(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(5, 6))
+		for i, cols := range spmmWidths {
+			for options := range 64 {
+				if (options+i)%3 != 0 && cols > 16 {
+					continue
+				}
+				s := newSpmmCase(t, r, cols, options)
+				got := s.run(t, 1)
+				level := active
+				active = generic
+				twin := s.run(t, 1)
+				active = level
+				want, bound := s.reference()
+				for i, w := range want {
+					at := i/cols*s.y.ld + i%cols
+					g, p := float64(got.v[at]), float64(twin.v[at])
+					if !(math.Abs(g-w) <= bound[i]) || math.Abs(g-p) > 2*bound[i] {
+						t.Fatalf("%s: y[%d][%d] = %v, want %v ± %v, %v in Go", s.name, i/cols, i%cols, g, w, bound[i], p)
+					}
+				}
+			}
+		}
+	})
+}
+
+// TestSpMMThreads checks that results do not depend on how rows are dealt out.
+func TestSpMMThreads(t *testing.T) {
+	forLevels(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(7, 8))
+		for options := range 64 {
+			s := newSpmmCase(t, r, 70, options)
+			s.a = randSparse(t, r, 3000, 40, options&1 != 0, options&2 != 0)
+			s.y = randDense(t, r, s.a.rows, 70, 71)
+			s.rowScale = nil
+			one := s.run(t, 1)
+			for threads := 2; threads <= 3; threads++ {
+				if err := sameBits(s.run(t, threads).v, one.v); err != nil {
+					t.Fatalf("%s: %d threads: %v", s.name, threads, err)
+				}
+			}
+		}
+	})
+}
+
+// TestSpMMEmpty covers matrices without stored rows and results without rows.
+func TestSpMMEmpty(t *testing.T) {
+	y := dense{[]float32{1, 2}, 2, 1, 1}
+	spmm(&pool{threads: 2}, y, sparse{rows: 2}, dense{}, dense16{}, nil, nil, true)
+	if y.v[0] != 1 || y.v[1] != 2 {
+		t.Errorf("accumulating nothing: %v", y.v)
+	}
+	spmm(&pool{threads: 2}, y, sparse{rows: 2}, dense{}, dense16{}, nil, nil, false)
+	if y.v[0] != 0 || y.v[1] != 0 {
+		t.Errorf("product of an empty matrix: %v", y.v)
+	}
+	spmm(&pool{threads: 1}, dense{}, sparse{}, dense{}, dense16{}, nil, nil, false)
+}
+
+func BenchmarkSpMM(b *testing.B) {
+	for l := generic; l <= detect(); l++ {
+		for _, cols := range []int{256, 41} {
+			for _, kind := range []string{"sum", "weighted", "bf16"} {
+				b.Run(fmt.Sprintf("%s/%s/%d", l, kind, cols), func(b *testing.B) { benchSpMM(b, l, cols, kind) })
+			}
+		}
+	}
+}
+
+// benchSpMM measures a graph of 20,000 vertices and 600,000 edges whose ends are uniform: 20 MB of rows at 256 columns.
+func benchSpMM(b *testing.B, l level, cols int, kind string) {
+	defer func(l level) { active = l }(active)
+	active = l
+	const n, degree = 20000, 30
+	r := rand.New(rand.NewPCG(9, 9))
+	a := sparse{rows: n, cols: n, entries: n * degree, idx: make([]int32, n*degree)}
+	ptr := make([]int64, n+1)
+	for i := range a.idx {
+		a.idx[i] = r.Int32N(n)
+		ptr[i/degree+1] = int64(i + 1)
+	}
+	a.begin, a.end = ptr[:n], ptr[1:]
+	x, y := dense{make([]float32, n*cols), n, cols, cols}, dense{make([]float32, n*cols), n, cols, cols}
+	var x16 dense16
+	switch kind {
+	case "weighted":
+		a.val = make([]float32, n*degree)
+	case "bf16":
+		x, x16 = dense{}, dense16{make([]uint16, n*cols), n, cols, cols}
+	}
+	p := &pool{threads: benchThreads}
+	f := func() { spmm(p, y, a, x, x16, nil, nil, false) }
+	f()
+	for b.Loop() {
+		f()
+	}
+	b.ReportMetric(float64(a.entries)*float64(b.N)/b.Elapsed().Seconds()/1e6, "Medges/s")
+}

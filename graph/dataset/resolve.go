@@ -1,0 +1,36 @@
+package dataset
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Resolve turns a data set's name into a path: name itself if there is such a file or folder, else NAME or NAME.npz in the
+// first root that has it. Names with a path separator are only looked for as they are. Empty roots are skipped. The error
+// lists where it looked.
+func Resolve(name string, roots []string) (string, error) {
+	if name == "" {
+		return "", fmt.Errorf("no data set is named")
+	}
+	looked := []string{name}
+	if _, err := os.Stat(name); err == nil {
+		return name, nil
+	}
+	if !strings.ContainsAny(name, `/\`) && name != "." && name != ".." {
+		for _, root := range roots {
+			if root == "" {
+				continue
+			}
+			for _, base := range []string{name, name + ".npz"} {
+				path := filepath.Join(root, base)
+				if _, err := os.Stat(path); err == nil {
+					return path, nil
+				}
+			}
+			looked = append(looked, filepath.Join(root, name))
+		}
+	}
+	return "", fmt.Errorf("data set %q was not found; looked at: %s", name, strings.Join(looked, ", "))
+}

@@ -1,0 +1,198 @@
+package dataset
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"capgnn/internal/npy"
+)
+
+// loadStore maps a native store folder.
+func loadStore(dir string, opt Options) (*Dataset, error) {
+	m, err := readMeta(filepath.Join(dir, metaFile))
+	if err != nil {
+		return nil, err
+	}
+	d := &Dataset{Name: m.Name, Format: "store"}
+	fault := func(err error) error { return &FormatError{File: filepath.Join(dir, metaFile), Offset: -1, Err: err} }
+	if err := d.readStore(folder(dir), m, fault, opt); err != nil {
+		d.Close() // a failed unmap would hide what is wrong with the file
+		return nil, err
+	}
+	return d, nil
+}
+
+// loadStoreArchive reads an .npz with the store's keys. Two keys more stand for what meta.json says: x_shape (rows and
+// columns of sparse features) and classes; both are optional.
+func loadStoreArchive(z *npy.Archive, opt Options) (*Dataset, error) {
+	d := &Dataset{Name: baseName(z.Name()), Format: "npz"}
+	var m meta
+	if z.Has("x_shape") {
+		rows, cols, err := readShape(z, "x_shape")
+		if err != nil {
+			return nil, err
+		}
+		r, c := int64(rows), int64(cols)
+		m.Vertices, m.Features = &r, &c
+	}
+	if z.Has("classes") {
+		a, err := z.Array("classes")
+		if err != nil {
+			return nil, err
+		}
+		v, err := a.Int64()
+		if err != nil {
+			return nil, err
+		}
+		if len(v) != 1 || v[0] < 0 || v[0] > maxDim {
+			return nil, a.Fault(-1, fmt.Errorf("is not one number of classes"))
+		}
+		m.Classes = &v[0]
+	}
+	fault := func(err error) error { return &FormatError{File: z.Name(), Offset: -1, Err: err} }
+	if err := d.readStore(z, m, fault, opt); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// readStore reads the store's arrays. fault makes an error about what m says.
+func (d *Dataset) readStore(src arrays, m meta, fault func(error) error, opt Options) error {
+	indptr, indices, _, err := readCSR(d, src, csrArrays{"indptr", "indices", "neighbour"}, or(m.Vertices), -1, true)
+	if err != nil {
+		return err
+	}
+	n := len(indptr) - 1
+	if n == 0 {
+		return fault(errors.New("there are no vertices"))
+	}
+	if m.Edges != nil && *m.Edges != int64(len(indices)) {
+		return fault(fmt.Errorf("%d edges are announced, indices.npy has %d", *m.Edges, len(indices)))
+	}
+	g, err := normal(indptr, indices)
+	if err != nil {
+		return fault(err)
+	}
+	d.Graph = opt.fromStore(g)
+	d.noteEdges(len(indices), g)
+	if err := d.readStoreFeatures(src, m, fault, n); err != nil {
+		return err
+	}
+	if err := d.readStoreLabels(src, m, fault, n); err != nil {
+		return err
+	}
+	return d.readStoreMasks(src, m, fault, n)
+}
+
+func (d *Dataset) readStoreFeatures(src arrays, m meta, fault func(error) error, n int) error {
+	dense, sparse := src.Has("x"), src.Has("x_indptr")
+	if m.Sparse != nil && or(m.Features) > 0 && *m.Sparse != sparse {
+		return fault(fmt.Errorf("sparse is %v, but x_indptr.npy is there: %v", *m.Sparse, sparse))
+	}
+	switch {
+	case dense && sparse:
+		return fault(errors.New("there are both x.npy and x_indptr.npy; keep one"))
+	case sparse:
+		cols := or(m.Features)
+		return readSparse(d, src, csrArrays{"x_indptr", "x_indices", "column"}, "x_data", n, cols)
+	case !dense:
+		if or(m.Features) > 0 {
+			return fault(fmt.Errorf("%d features are announced, but x.npy is missing", *m.Features))
+		}
+		return nil
+	}
+	a, err := src.Array("x")
+	if err != nil {
+		return err
+	}
+	if len(a.Shape) != 2 || a.Shape[0] != n || a.Shape[1] < 1 || a.Shape[1] > maxCols {
+		return a.Fault(-1, fmt.Errorf("has shape %v, want %d rows and 1 to %d columns", a.Shape, n, maxCols))
+	}
+	cols := a.Shape[1]
+	if want := or(m.Features); want >= 0 && want != cols {
+		return fault(fmt.Errorf("%d features are announced, x has %d columns", want, cols))
+	}
+	at := func(i int) string { return fmt.Sprintf("row %d, column %d", i/cols, i%cols) }
+	values, err := readValues(d, src, "x", a, at)
+	if err != nil {
+		return err
+	}
+	d.Features = Features{Cols: cols, Dense: values}
+	return nil
+}
+
+// readStoreLabels reads y: one class per vertex, or a row of 0 and 1 per vertex.
+func (d *Dataset) readStoreLabels(src arrays, m meta, fault func(error) error, n int) error {
+	if !src.Has("y") {
+		if or(m.Classes) > 0 {
+			return fault(fmt.Errorf("%d classes are announced, but y.npy is missing", *m.Classes))
+		}
+		return nil
+	}
+	a, err := src.Array("y")
+	if err != nil {
+		return err
+	}
+	multi := len(a.Shape) == 2
+	if m.MultiLabel != nil && *m.MultiLabel != multi {
+		return fault(fmt.Errorf("multi_label is %v, but y has shape %v", *m.MultiLabel, a.Shape))
+	}
+	classes := or(m.Classes)
+	if !multi {
+		if int64(classes) > maxClasses(n) {
+			return fault(fmt.Errorf("%d classes for %d vertices; at most %d are handled", classes, n, maxClasses(n)))
+		}
+		return readLabels(d, a, n, classes)
+	}
+	if a.Shape[0] != n || a.Shape[1] < 1 || a.Shape[1] == 1 && a.DType.Size > 1 {
+		return a.Fault(-1, fmt.Errorf("has shape %v and type %v, want [%d], or [%d, classes] of 0 and 1 as uint8", a.Shape, a.DType, n, n))
+	}
+	if classes >= 0 && classes != a.Shape[1] {
+		return fault(fmt.Errorf("%d classes are announced, y has %d columns", classes, a.Shape[1]))
+	}
+	targets, err := a.Uint8()
+	if err != nil {
+		return err
+	}
+	d.Classes = a.Shape[1]
+	for i, y := range targets {
+		if y > 1 {
+			return a.Fault(i, fmt.Errorf("vertex %d, class %d: %d is neither 0 nor 1", i/d.Classes, i%d.Classes, y))
+		}
+	}
+	d.Targets = targets
+	return nil
+}
+
+func (d *Dataset) readStoreMasks(src arrays, m meta, fault func(error) error, n int) error {
+	announced := []*int64{m.Train, m.Val, m.Test}
+	for i, k := range d.masks() {
+		if src.Has(k.key) {
+			a, err := vector(src, k.key, -1)
+			if err != nil {
+				return err
+			}
+			if a.Len() != n && a.Len() != 0 {
+				return a.Fault(-1, fmt.Errorf("has %d entries, want %d or none", a.Len(), n))
+			}
+			if a.Len() == n {
+				if *k.mask, err = a.Bool(); err != nil {
+					return err
+				}
+			}
+		}
+		if want := or(announced[i]); want > 0 && want != countTrue(*k.mask) {
+			return fault(fmt.Errorf("%s: %d vertices are announced, %d are there", k.key, want, countTrue(*k.mask)))
+		}
+	}
+	if !src.Has("ids") {
+		return nil
+	}
+	a, err := vector(src, "ids", n)
+	if err != nil {
+		return err
+	}
+	d.IDs, err = a.Int64()
+	return err
+}

@@ -1,0 +1,378 @@
+package dataset
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"capgnn/graph"
+	"capgnn/internal/npy"
+)
+
+// tiny returns a data set of five vertices in each of its shapes: dense and one class per vertex, sparse and multi-label,
+// and topology only.
+func tiny(t testing.TB) []*Dataset {
+	g, err := graph.FromEdges(5, []graph.Edge{{From: 0, To: 1}, {From: 1, To: 0}, {From: 2, To: 0}, {From: 3, To: 3}, {From: 4, To: 0}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []*Dataset{
+		{
+			Name: "dense", Graph: g, Features: Features{Cols: 2, Dense: []float32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
+			Labels: []int32{0, 2, -1, 1, 0}, Classes: 4,
+			Train: []bool{true, true, false, false, false}, Val: []bool{false, false, false, true, false}, Test: []bool{false, false, false, false, true},
+			IDs: []int64{10, 11, 12, 1 << 40, 14},
+		},
+		{
+			Name: "sparse", Graph: g, Features: Features{Cols: 9, Indptr: []int64{0, 2, 2, 3, 3, 4}, Indices: []int32{0, 7, 3, 3}, Data: []float32{1, 2, 3, 4}},
+			Targets: []uint8{0, 1, 1, 1, 0, 0, 1, 0, 0, 1}, Classes: 2, Train: []bool{true, true, false, false, false},
+		},
+		{Name: "topology", Graph: g},
+	}
+}
+
+// equalData compares everything but where it came from.
+func equalData(a, b *Dataset) bool {
+	return a.Graph.Equal(b.Graph) && reflect.DeepEqual(a.Features, b.Features) && reflect.DeepEqual(a.Labels, b.Labels) &&
+		reflect.DeepEqual(a.Targets, b.Targets) && a.Classes == b.Classes && reflect.DeepEqual(a.Train, b.Train) &&
+		reflect.DeepEqual(a.Val, b.Val) && reflect.DeepEqual(a.Test, b.Test) && reflect.DeepEqual(a.IDs, b.IDs)
+}
+
+func TestRoundTrip(t *testing.T) {
+	for _, d := range tiny(t) {
+		dir := t.TempDir()
+		store, again, archive := filepath.Join(dir, d.Name), filepath.Join(dir, "sub", d.Name), filepath.Join(dir, d.Name+".npz")
+		if err := errors.Join(WriteStore(store, d), WriteStore(again, d), WriteNPZ(archive, d)); err != nil {
+			t.Fatal(err)
+		}
+		for path, format := range map[string]string{store: "store", archive: "npz", filepath.Join(store, "meta.json"): "store"} {
+			got, err := Load(path, Options{})
+			if err != nil {
+				t.Errorf("%s: %v", path, err)
+				continue
+			}
+			if !equalData(got, d) || got.Name != d.Name || got.Format != format || got.Source != path || len(got.Notes) != 0 {
+				t.Errorf("%s: got %+v, want %+v", path, got, d)
+			}
+			if err := errors.Join(got.Close(), got.Close()); err != nil {
+				t.Errorf("%s: close: %v", path, err)
+			}
+		}
+		for _, name := range fileNames(t, store) {
+			a, err1 := os.ReadFile(filepath.Join(store, name))
+			b, err2 := os.ReadFile(filepath.Join(again, name))
+			if err1 != nil || err2 != nil || !bytes.Equal(a, b) {
+				t.Errorf("%s: %s: two runs differ (%v, %v)", d.Name, name, err1, err2)
+			}
+		}
+		if err := WriteStore(store, d); err == nil || !strings.Contains(err.Error(), "not empty") {
+			t.Errorf("%s: written over a store: %v", d.Name, err)
+		}
+		if hidden, _ := filepath.Glob(filepath.Join(dir, ".*")); len(hidden) > 0 {
+			t.Errorf("%s: temporary files were left: %v", d.Name, hidden)
+		}
+	}
+}
+
+func fileNames(t *testing.T, dir string) (names []string) {
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range list {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// TestPublishedRoundTrip: a real data set comes back bit for bit from a store and from an .npz.
+func TestPublishedRoundTrip(t *testing.T) {
+	for _, name := range []string{"planetoid_citeseer", "amazon_photo"} {
+		d, err := Load(shared(t, name), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		if err := errors.Join(WriteStore(filepath.Join(dir, "s"), d), WriteNPZ(filepath.Join(dir, "a.npz"), d)); err != nil {
+			t.Fatal(err)
+		}
+		for _, base := range []string{"s", "a.npz"} {
+			got, err := Load(filepath.Join(dir, base), Options{})
+			if err != nil || !equalData(got, d) {
+				t.Errorf("%s as %s: %v, equal: %v", name, base, err, err == nil && equalData(got, d))
+				continue
+			}
+			got.Close()
+		}
+	}
+}
+
+func TestWriteRefusesInvalid(t *testing.T) {
+	d := tiny(t)[0]
+	d.Labels[1] = 4
+	dir := t.TempDir()
+	if err := WriteStore(filepath.Join(dir, "s"), d); err == nil || !strings.Contains(err.Error(), "label 4") {
+		t.Errorf("got %v", err)
+	}
+	if err := WriteNPZ(filepath.Join(dir, "s.npz"), d); err == nil {
+		t.Error("an invalid data set was written")
+	}
+	if len(fileNames(t, dir)) != 0 {
+		t.Errorf("files were left: %v", fileNames(t, dir))
+	}
+}
+
+// npz writes entries to a new archive and returns its path.
+func npz(t testing.TB, entries ...npy.Entry) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "d.npz")
+	if err := npy.WriteArchiveFile(path, entries, npy.Archiving{}); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// with returns entries with one replaced or added.
+func with(entries []npy.Entry, e npy.Entry) []npy.Entry {
+	out := slices.DeleteFunc(slices.Clone(entries), func(o npy.Entry) bool { return o.Key == e.Key })
+	return append(out, e)
+}
+
+// TestForeignStore: other types, unsorted rows, repeats and empty masks, as somebody's Python would write them.
+func TestForeignStore(t *testing.T) {
+	path := npz(t,
+		npy.Entry{Key: "indptr", Data: []int32{0, 4, 5, 5}}, npy.Entry{Key: "indices", Data: []int64{2, 1, 2, 0, 1}},
+		npy.Entry{Key: "x", Shape: []int{3, 1}, Data: []float64{0.5, -0.5, 1}}, npy.Entry{Key: "y", Data: []int8{1, 0, -1}},
+		npy.Entry{Key: "train_mask", Data: []uint8{1, 0, 0}}, npy.Entry{Key: "val_mask", Data: []bool{}},
+	)
+	want := map[string][][]int32{
+		Auto: {{0, 1, 2}, {1}, {}}, Directed: {{0, 1, 2}, {1}, {}}, Reversed: {{0}, {0, 1}, {0}}, Symmetric: {{0, 1, 2}, {0, 1}, {0}},
+	}
+	for edges, rows := range want {
+		d, err := Load(path, Options{Edges: edges})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for v, row := range rows {
+			if !slices.Equal(d.Graph.Row(v), row) {
+				t.Errorf("%s: row %d is %v, want %v", edges, v, d.Graph.Row(v), row)
+			}
+		}
+		if d.Classes != 2 || !slices.Equal(d.Labels, []int32{1, 0, -1}) || !slices.Equal(d.Train, []bool{true, false, false}) || d.Val != nil {
+			t.Errorf("%s: %+v", edges, d)
+		}
+		notes := strings.Join(d.Notes, "\n")
+		if !strings.Contains(notes, "1 repeated edges") || !strings.Contains(notes, "<f8 were converted") {
+			t.Errorf("%s: notes %q", edges, notes)
+		}
+	}
+	if _, err := Load(path, Options{Edges: "both"}); err == nil || !strings.Contains(err.Error(), `"both"`) {
+		t.Errorf("edges both: %v", err)
+	}
+}
+
+func TestSparseRowsAreSorted(t *testing.T) {
+	path := npz(t,
+		npy.Entry{Key: "indptr", Data: []int64{0, 0, 0}}, npy.Entry{Key: "indices", Data: []int32{}},
+		npy.Entry{Key: "x_indptr", Data: []int64{0, 3, 4}}, npy.Entry{Key: "x_indices", Data: []int32{5, 2, 5, 0}}, npy.Entry{Key: "x_data", Data: []float32{1, 2, 4, 8}},
+	)
+	d, err := Load(path, Options{})
+	want := Features{Cols: 6, Indptr: []int64{0, 2, 3}, Indices: []int32{2, 5, 0}, Data: []float32{2, 5, 8}}
+	if err != nil || !reflect.DeepEqual(d.Features, want) {
+		t.Errorf("got %+v, %v, want %+v", d, err, want)
+	}
+}
+
+// TestInconsistentStores: each is one line that names the file and the fault.
+func TestInconsistentStores(t *testing.T) {
+	nan, inf := float32(math.NaN()), float32(math.Inf(-1))
+	good := tiny(t)[0].entries()
+	sparse := append(tiny(t)[1].entries(), npy.Entry{Key: "x_shape", Data: []int64{5, 9}})
+	cases := []struct {
+		name, want string
+		entries    []npy.Entry
+	}{
+		{"first pointer", "indptr.npy: byte 128: the first row pointer is 1", with(good, npy.Entry{Key: "indptr", Data: []int64{1, 3, 4, 4, 5, 5}})},
+		{"pointers fall", "row pointer 2 is 2", with(good, npy.Entry{Key: "indptr", Data: []int64{0, 3, 2, 4, 5, 5}})},
+		{"pointer beyond", "row pointer 1 is 4611686018427387904", with(good, npy.Entry{Key: "indptr", Data: []int64{0, 1 << 62, 3, 4, 5, 5}})},
+		{"pointer below", "row pointer 3 is -9223372036854775808", with(good, npy.Entry{Key: "indptr", Data: []int64{0, 3, 3, math.MinInt64, 5, 5}})},
+		{"too few edges", "but there are 7 entries", with(good, npy.Entry{Key: "indices", Data: []int32{1, 2, 4, 0, 3, 0, 0}})},
+		{"neighbour", "indices.npy: byte 136: row 0: neighbour 5 is outside [0, 5)", with(good, npy.Entry{Key: "indices", Data: []int32{1, 2, 5, 0, 3}})},
+		{"negative neighbour", "row 1: neighbour -1", with(good, npy.Entry{Key: "indices", Data: []int32{1, 2, 4, -1, 3}})},
+		{"wide neighbour", "want 32-bit integers", with(good, npy.Entry{Key: "indices", Data: []int64{1, 2, 1 << 33, 0, 3}})},
+		{"float pointers", "want 64-bit integers", with(good, npy.Entry{Key: "indptr", Data: []float64{0, 3, 4, 4, 5, 5}})},
+		{"matrix of pointers", "want one dimension", with(good, npy.Entry{Key: "indptr", Shape: []int{2, 3}, Data: []int64{0, 3, 4, 4, 5, 5}})},
+		{"no vertices", "no vertices", []npy.Entry{{Key: "indptr", Data: []int64{0}}, {Key: "indices", Data: []int32{}}}},
+		{"no pointers", "0 row pointers", []npy.Entry{{Key: "indptr", Data: []int64{}}, {Key: "indices", Data: []int32{}}}},
+		{"rows of x", "x.npy: has shape [4 2]", with(good, npy.Entry{Key: "x", Shape: []int{4, 2}, Data: make([]float32, 8)})},
+		{"vector x", "has shape [5]", with(good, npy.Entry{Key: "x", Data: make([]float32, 5)})},
+		{"no columns", "has shape [5 0]", with(good, npy.Entry{Key: "x", Shape: []int{5, 0}, Data: []float32{}})},
+		{"text x", "want numbers", with(good, npy.Entry{Key: "x", Shape: []int{5, 1}, Data: []string{"", "", "", "", ""}})},
+		{"NaN", "x.npy: byte 140: row 1, column 1 is NaN", with(good, npy.Entry{Key: "x", Shape: []int{5, 2}, Data: []float32{0, 0, 0, nan, 0, 0, 0, 0, 0, 0}})},
+		{"infinity", "row 4, column 0 is -Inf", with(good, npy.Entry{Key: "x", Shape: []int{5, 2}, Data: []float32{0, 0, 0, 0, 0, 0, 0, 0, inf, 0}})},
+		{"labels", "y.npy: has shape [4]", with(good, npy.Entry{Key: "y", Data: []int64{0, 0, 0, 0}})},
+		{"label below -1", "y.npy: byte 144: vertex 2: label -2 is below -1", with(good, npy.Entry{Key: "y", Data: []int64{0, 0, -2, 0, 0}})},
+		{"wild label", "label 9223372036854775807 is outside", with(good, npy.Entry{Key: "y", Data: []int64{0, 0, math.MaxInt64, 0, 0}})},
+		{"float labels", "want 64-bit integers", with(good, npy.Entry{Key: "y", Data: []float32{0, 0, 0, 0, 0}})},
+		{"more labels than classes", "label 2 is outside [-1, 2)", with(good, npy.Entry{Key: "classes", Shape: []int{}, Data: []int64{2}})},
+		{"wild classes", "at most 65536", with(good, npy.Entry{Key: "classes", Shape: []int{}, Data: []int64{1 << 30}})},
+		{"targets of 2", "byte 130: vertex 1, class 0: 2 is neither", with(good, npy.Entry{Key: "y", Shape: []int{5, 2}, Data: []uint8{0, 1, 2, 0, 0, 0, 0, 0, 0, 0}})},
+		{"column of labels", "has shape [5 1]", with(good, npy.Entry{Key: "y", Shape: []int{5, 1}, Data: []int64{0, 1, 2, 0, 0}})},
+		{"mask", "val_mask.npy: has 4 entries, want 5", with(good, npy.Entry{Key: "val_mask", Data: make([]bool, 4)})},
+		{"mask of 2", "test_mask.npy: byte 129: value 2", with(good, npy.Entry{Key: "test_mask", Data: []uint8{0, 2, 0, 0, 0}})},
+		{"mask of floats", "want bool", with(good, npy.Entry{Key: "train_mask", Data: make([]float32, 5)})},
+		{"ids", "ids.npy: has 1 entries, want 5", with(good, npy.Entry{Key: "ids", Data: []int64{1}})},
+		{"sparse column", "x_indices.npy: byte 132: row 0: column 9 is outside [0, 9)", with(sparse, npy.Entry{Key: "x_indices", Data: []int32{0, 9, 3, 3}})},
+		{"sparse values", "x_data.npy: has 3 entries, want 4", with(sparse, npy.Entry{Key: "x_data", Data: []float32{1, 2, 3}})},
+		{"sparse NaN", "value 2 (column 3) is NaN", with(sparse, npy.Entry{Key: "x_data", Data: []float32{1, 2, nan, 3}})},
+		{"sparse rows", "has 5 row pointers; want 6", with(sparse, npy.Entry{Key: "x_indptr", Data: []int64{0, 2, 2, 3, 4}})},
+		{"huge columns", "columns; at most", with(sparse, npy.Entry{Key: "x_shape", Data: []int64{5, math.MaxInt32 - 1}})},
+		{"wild columns", "dimension 9223372036854775807", with(sparse, npy.Entry{Key: "x_shape", Data: []int64{5, math.MaxInt64}})},
+		{"sparse without values", `no array "x_data"`, slices.DeleteFunc(slices.Clone(sparse), func(e npy.Entry) bool { return e.Key == "x_data" })},
+		{"both", "both x.npy and x_indptr.npy", append(slices.Clone(sparse), npy.Entry{Key: "x", Shape: []int{5, 1}, Data: make([]float32, 5)})},
+		{"unknown keys", "[a b]", []npy.Entry{{Key: "a", Data: []bool{}}, {Key: "b", Data: []bool{}}}},
+	}
+	for _, c := range cases {
+		path := npz(t, c.entries...)
+		d, err := Load(path, Options{})
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), path) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: got %v, %v, want %q", c.name, d, err, c.want)
+		}
+	}
+}
+
+// TestStoreMeta: what meta.json says must agree with the arrays; what it does not say is taken from them.
+func TestStoreMeta(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "dense")
+	if err := WriteStore(dir, tiny(t)[0]); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, metaFile)
+	for _, c := range []struct{ text, want string }{
+		{`{}`, ""},
+		{`{"name": "other", "vertices": 5, "more": [1]}`, ""},
+		{`{"capgnn_store": 2}`, "version 2 of the store; this program reads version 1"},
+		{`{"capgnn_store": 1`, "byte 18: unexpected end"},
+		{``, "unexpected end"},
+		{`{"vertices": 4}`, "indptr.npy: has 6 row pointers; want 5"},
+		{`{"vertices": -1}`, `"vertices" is -1`},
+		{`{"vertices": 1e99}`, `"vertices" is number 1e99`},
+		{`{"vertices": "5"}`, `"vertices" is string, want int64`},
+		{`{"edges": 6}`, "6 edges are announced, indices.npy has 5"},
+		{`{"features": 3}`, "3 features are announced, x has 2"},
+		{`{"features": 99999999999}`, `"features" is 99999999999, outside`},
+		{`{"features": 2, "sparse": true}`, "sparse is true"},
+		{`{"classes": 2}`, "label 2 is outside [-1, 2)"},
+		{`{"classes": 2147483646}`, "at most 65536"},
+		{`{"multi_label": true}`, "multi_label is true"},
+		{`{"train": 3}`, "train_mask: 3 vertices are announced, 2 are there"},
+		{`{"name": "../../etc"}`, "holds other characters"},
+		{`{"name": "` + strings.Repeat("x", maxMeta) + `"}`, "is longer than"},
+		{strings.Repeat(`{"a":`, 100000), "exceeded max depth"},
+	} {
+		if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		d, err := Load(dir, Options{})
+		if c.want == "" {
+			if err != nil {
+				t.Errorf("%.60s: %v", c.text, err)
+			} else {
+				d.Close()
+			}
+			continue
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%.60s: got %v, want %q", c.text, err, c.want)
+		}
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	d, err := Load(dir, Options{})
+	if err != nil || d.Name != "dense" || d.Classes != 3 {
+		t.Errorf("without meta.json: %+v, %v", d, err)
+	}
+}
+
+// TestDamagedStores cuts and flips every file of a store: an error that names a file of it, or a valid data set.
+func TestDamagedStores(t *testing.T) {
+	for _, d := range tiny(t)[:2] {
+		dir := filepath.Join(t.TempDir(), d.Name)
+		if err := WriteStore(dir, d); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range fileNames(t, dir) {
+			path := filepath.Join(dir, name)
+			good, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for n := range good {
+				loadDamaged(t, dir, path, good[:n], name != metaFile || n < len(good)-2)
+				bad := bytes.Clone(good)
+				bad[n] ^= 0x91
+				loadDamaged(t, dir, path, bad, false)
+			}
+			if err := os.WriteFile(path, good, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+func loadDamaged(t *testing.T, dir, path string, b []byte, mustFail bool) {
+	t.Helper()
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d, err := Load(dir, Options{})
+	if err == nil {
+		err = d.Validate()
+		d.Close()
+		if err == nil && mustFail {
+			t.Errorf("%s cut to %d bytes was read", path, len(b))
+		}
+		if err != nil {
+			t.Errorf("%s: an invalid data set was returned: %v", path, err)
+		}
+		return
+	}
+	if !strings.HasPrefix(err.Error(), dir) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("%s: got %v, want one line that begins with the file", path, err)
+	}
+}
+
+// TestHostileHeadersDoNotAllocate: a store whose header promises 2⁴⁰ vertices costs nothing.
+func TestHostileHeadersDoNotAllocate(t *testing.T) {
+	dir := t.TempDir()
+	var b bytes.Buffer
+	if err := npy.Write(&b, nil, []int64{0, 0}); err != nil {
+		t.Fatal(err)
+	}
+	hostile := bytes.Replace(b.Bytes(), []byte("(2,), }              "), []byte("(1099511627776,), }  "), 1)
+	if bytes.Equal(hostile, b.Bytes()) {
+		t.Fatal("the header was not changed")
+	}
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "indptr.npy"), hostile, 0o600), npy.WriteFile(filepath.Join(dir, "indices.npy"), nil, []int32{})); err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := Load(dir, Options{})
+	runtime.ReadMemStats(&after)
+	var f *FormatError
+	if !errors.As(err, &f) || !strings.Contains(err.Error(), "truncated") {
+		t.Errorf("got %v", err)
+	}
+	if grown := after.TotalAlloc - before.TotalAlloc; grown > 1<<20 {
+		t.Errorf("allocated %d bytes", grown)
+	}
+}

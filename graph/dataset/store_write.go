@@ -1,0 +1,123 @@
+package dataset
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"capgnn/internal/npy"
+)
+
+// WriteStore writes d as a native store, a new folder dir. The folder appears under its name only when it is complete.
+// Equal data sets give equal bytes. dir must not exist yet, unless it is empty.
+func WriteStore(dir string, d *Dataset) (err error) {
+	if err := d.Validate(); err != nil {
+		return fmt.Errorf("write %s: %w", dir, err)
+	}
+	if list, err := os.ReadDir(dir); err == nil && len(list) > 0 {
+		return fmt.Errorf("write %s: the folder exists and is not empty; remove it or choose another", dir)
+	} else if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	dir = filepath.Clean(dir)
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return err
+	}
+	tmp, err := os.MkdirTemp(filepath.Dir(dir), "."+filepath.Base(dir)+".*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			os.RemoveAll(tmp)
+			err = fmt.Errorf("write %s: %w", dir, err)
+		}
+	}()
+	for _, e := range d.entries() {
+		if err := npy.WriteFile(filepath.Join(tmp, e.Key+".npy"), e.Shape, e.Data); err != nil {
+			return err
+		}
+	}
+	text, err := json.MarshalIndent(metaOf(d), "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(tmp, metaFile), append(text, '\n'), 0o644); err != nil {
+		return err
+	}
+	if err := os.Chmod(tmp, 0o755); err != nil {
+		return err
+	}
+	if err := syncAll(tmp); err != nil {
+		return err
+	}
+	return os.Rename(tmp, dir)
+}
+
+// WriteNPZ writes d as one .npz with the store's keys, deflated. The file appears only when it is complete. Equal data
+// sets give equal bytes.
+func WriteNPZ(path string, d *Dataset) error {
+	if err := d.Validate(); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	entries := d.entries()
+	if d.Features.Sparse() {
+		shape := []int64{int64(d.Graph.Rows()), int64(d.Features.Cols)}
+		entries = append(entries, npy.Entry{Key: "x_shape", Data: shape})
+	}
+	if d.Labels != nil {
+		entries = append(entries, npy.Entry{Key: "classes", Shape: []int{}, Data: []int64{int64(d.Classes)}})
+	}
+	return npy.WriteArchiveFile(path, entries, npy.Archiving{Deflate: true})
+}
+
+// entries lists the arrays of a store.
+func (d *Dataset) entries() []npy.Entry {
+	n := d.Graph.Rows()
+	out := []npy.Entry{{Key: "indptr", Data: d.Graph.Indptr}, {Key: "indices", Data: d.Graph.Indices}}
+	switch f := d.Features; {
+	case f.Sparse():
+		out = append(out, npy.Entry{Key: "x_indptr", Data: f.Indptr}, npy.Entry{Key: "x_indices", Data: f.Indices}, npy.Entry{Key: "x_data", Data: f.Data})
+	case f.Present():
+		out = append(out, npy.Entry{Key: "x", Shape: []int{n, f.Cols}, Data: f.Dense})
+	}
+	switch {
+	case d.Labels != nil:
+		wide := make([]int64, n)
+		for v, y := range d.Labels {
+			wide[v] = int64(y)
+		}
+		out = append(out, npy.Entry{Key: "y", Data: wide})
+	case d.Targets != nil:
+		out = append(out, npy.Entry{Key: "y", Shape: []int{n, d.Classes}, Data: d.Targets})
+	}
+	for _, k := range d.masks() {
+		if *k.mask != nil {
+			out = append(out, npy.Entry{Key: k.key, Data: *k.mask})
+		}
+	}
+	if d.IDs != nil {
+		out = append(out, npy.Entry{Key: "ids", Data: d.IDs})
+	}
+	return out
+}
+
+// syncAll writes the files of a folder to the disk, so that renaming it publishes complete files even if power fails.
+func syncAll(dir string) error {
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range list {
+		f, err := os.Open(filepath.Join(dir, e.Name()))
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(f.Sync(), f.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}

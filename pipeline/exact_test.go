@@ -1,0 +1,229 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/graph"
+)
+
+// task is a small random problem for exactness tests.
+type task struct {
+	directed, multi, sparse bool
+	share                   float64 // of vertices that train
+}
+
+const (
+	taskVertices = 1500
+	taskFeatures = 20
+	taskClasses  = 6
+)
+
+// make builds the task for a model: random graph, smooth random features, labels that depend on both.
+func (k task) make(t testing.TB, kind gnn.Kind) (*Problem, gnn.Config) {
+	t.Helper()
+	g, err := graph.Random(taskVertices, 5*taskVertices, k.directed, 11)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g = g.WithoutLoops()
+	if kind == gnn.GCN || kind == gnn.GAT {
+		g = g.WithLoops()
+	}
+	r := rand.New(rand.NewPCG(3, 4))
+	n := g.Rows()
+	p := &Problem{Graph: g, Classes: taskClasses, Train: make([]bool, n), Val: make([]bool, n), Test: make([]bool, n)}
+	p.Features = Features{Cols: taskFeatures, Dense: make([]float32, n*taskFeatures)}
+	for i := range p.Features.Dense {
+		if !k.sparse || r.IntN(5) == 0 {
+			p.Features.Dense[i] = float32(r.NormFloat64())
+		}
+	}
+	if k.sparse {
+		p.Features = sparsified(p.Features)
+	}
+	for v := range n {
+		p.Train[v] = r.Float64() < k.share
+		p.Val[v], p.Test[v] = !p.Train[v] && v%2 == 0, !p.Train[v] && v%2 == 1
+		if k.multi {
+			for range taskClasses {
+				p.Targets = append(p.Targets, uint8(r.IntN(2)))
+			}
+			continue
+		}
+		p.Labels = append(p.Labels, int32(r.IntN(taskClasses+1))-1)
+	}
+	return p, gnn.Config{Kind: kind, Layers: 3, Hidden: 16, In: taskFeatures, Out: taskClasses, Heads: 4, Dropout: 0.5,
+		Multi: k.multi, Seed: 5}
+}
+
+func sparsified(f Features) Features {
+	s := Features{Cols: f.Cols, Indptr: []int64{0}}
+	for v := range len(f.Dense) / f.Cols {
+		for j, x := range f.Dense[v*f.Cols:][:f.Cols] {
+			if x != 0 {
+				s.Indices, s.Data = append(s.Indices, int32(j)), append(s.Data, x)
+			}
+		}
+		s.Indptr = append(s.Indptr, int64(len(s.Indices)))
+	}
+	return s
+}
+
+func newTrainer(t testing.TB, p *Problem, m gnn.Config, devices []gpu.Device, part []int32, edit func(*Options)) *Trainer {
+	t.Helper()
+	o := Options{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Epochs: 20, Devices: devices, Part: part}
+	if edit != nil {
+		edit(&o)
+	}
+	tr, err := New(context.Background(), p, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { tr.Close() })
+	return tr
+}
+
+// trace is what two runs are compared by: gradients at given weights, and the free-running loss.
+type trace struct {
+	grads []*gnn.Weights // at the weights of epochs 0, 5 and 20
+	loss  []float64      // of epochs 0 to 19
+}
+
+var traceEpochs = []int{0, 5, 20}
+
+// traceOf runs tr; at gives the weights at which gradients are taken (nil: its own, which are returned).
+func traceOf(t *testing.T, tr *Trainer, at [][]float32) (trace, [][]float32) {
+	t.Helper()
+	var out trace
+	own := at == nil
+	for e := 0; e <= 20; e++ {
+		if own {
+			for _, want := range traceEpochs {
+				if e == want {
+					w, err := tr.hostWeights()
+					if err != nil {
+						t.Fatal(err)
+					}
+					at = append(at, w.Flat)
+				}
+			}
+		}
+		if e == 20 {
+			break
+		}
+		s := EpochStats{Epoch: e}
+		if err := tr.trainEpoch(&s); err != nil {
+			t.Fatal(err)
+		}
+		tr.state.Epochs++
+		out.loss = append(out.loss, s.Loss)
+	}
+	for i, e := range traceEpochs {
+		for _, w := range tr.workers {
+			if err := w.uploadTo(w.params.Flat, at[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		tr.state.Epochs = e
+		g, _ := gradients(t, tr)
+		out.grads = append(out.grads, g)
+	}
+	return out, at
+}
+
+func distance(a, b []float32) (diff, norm float64) {
+	for i := range a {
+		d := float64(a[i]) - float64(b[i])
+		diff += d * d
+		norm += float64(b[i]) * float64(b[i])
+	}
+	return math.Sqrt(diff), math.Sqrt(norm)
+}
+
+// spread is the largest difference that renumberings of one part make to a trace.
+type spread struct {
+	grad []map[string]float64 // per snapshot and tensor
+	loss float64
+}
+
+func (s *spread) widen(a, base trace) {
+	for i := range base.grads {
+		if len(s.grad) <= i {
+			s.grad = append(s.grad, map[string]float64{})
+		}
+		for k, x := range base.grads[i].Tensors {
+			d, _ := distance(a.grads[i].Tensors[k].Data, x.Data)
+			s.grad[i][x.Name] = max(s.grad[i][x.Name], d)
+		}
+	}
+	s.loss = max(s.loss, lossDistance(a, base))
+}
+
+func lossDistance(a, b trace) float64 {
+	d := 0.0
+	for i := range a.loss {
+		d = max(d, math.Abs(a.loss[i]-b.loss[i]))
+	}
+	return d
+}
+
+// check applies DESIGN.md 10: gradients within 2e-5 relative or twice the spread, the loss curve within 1e-4 or twice the
+// spread.
+func (s *spread) check(t *testing.T, name string, got, base trace) {
+	t.Helper()
+	for i := range base.grads {
+		for k, x := range base.grads[i].Tensors {
+			d, norm := distance(got.grads[i].Tensors[k].Data, x.Data)
+			if tol := max(2e-5*norm, 2*s.grad[i][x.Name]); !(d <= tol) {
+				t.Errorf("%s: epoch %d: gradient of %s differs by %.3g, tolerance %.3g (norm %.3g)", name, traceEpochs[i], x.Name, d, tol, norm)
+			}
+		}
+	}
+	if d := lossDistance(got, base); !(d <= max(1e-4, 2*s.loss)) {
+		t.Errorf("%s: loss curve differs by %.3g, tolerance %.3g", name, d, max(1e-4, 2*s.loss))
+	}
+}
+
+// Any number of parts gives what one part gives, dropout on (DESIGN.md 10).
+func TestPartsAgree(t *testing.T) {
+	tasks := map[string]task{
+		"undirected":        {share: 0.5},
+		"directed":          {directed: true, share: 0.5},
+		"directed-5%":       {directed: true, share: 0.05},
+		"sparse-multilabel": {sparse: true, multi: true, share: 0.3},
+		"sparse-directed":   {sparse: true, directed: true, share: 0.3},
+	}
+	for _, kind := range gnn.Kinds {
+		for name, k := range tasks {
+			t.Run(fmt.Sprintf("%s/%s", kind, name), func(t *testing.T) {
+				p, m := k.make(t, kind)
+				one := cpus(t, 1)
+				base, at := traceOf(t, newTrainer(t, p, m, one, make([]int32, p.Vertices()), nil), nil)
+				var s spread
+				for i := range 5 {
+					rank := make([]int32, p.Vertices())
+					for v, r := range rand.New(rand.NewPCG(uint64(i), 9)).Perm(len(rank)) {
+						rank[v] = int32(r)
+					}
+					a, _ := traceOf(t, newTrainer(t, p, m, one, make([]int32, p.Vertices()), func(o *Options) { o.Rank = rank }), at)
+					s.widen(a, base)
+				}
+				t.Logf("five renumberings: loss curve differs by up to %.3g", s.loss)
+				for _, parts := range []int{2, 3, 4, 8} {
+					a, _ := traceOf(t, newTrainer(t, p, m, cpus(t, parts), scatterParts(p.Vertices(), parts), nil), at)
+					s.check(t, fmt.Sprintf("%d parts", parts), a, base)
+				}
+				for name, off := range savingsOff() {
+					a, _ := traceOf(t, newTrainer(t, p, m, cpus(t, 3), scatterParts(p.Vertices(), 3), func(o *Options) { o.Savings = off }), at)
+					s.check(t, "3 parts, "+name, a, base)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,85 @@
+package pipeline
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"capgnn/gnn"
+)
+
+// Finite differences of the loss along random directions of every weight tensor, across 3 parts with 5 % training vertices,
+// dropout on. The central difference errs by the ReLU kinks between its two points, which grow with the step h, and by the
+// rounding of the loss, about 1e-8/h; so each direction is tried at several h, none below 1e-3, and the best must agree to
+// 1 % of the derivative's scale, ‖g‖·‖d‖/√size, plus the rounding at the smallest h, 1e-5·‖d‖.
+func TestFiniteDifferences(t *testing.T) {
+	for _, kind := range gnn.Kinds {
+		for name, k := range map[string]task{
+			"directed":   {directed: true, share: 0.05},
+			"undirected": {share: 0.05, multi: true, sparse: true},
+		} {
+			t.Run(fmt.Sprintf("%s/%s", kind, name), func(t *testing.T) {
+				p, m := k.make(t, kind)
+				tr := newTrainer(t, p, m, cpus(t, 3), scatterParts(p.Vertices(), 3), nil)
+				r := rand.New(rand.NewPCG(8, 8))
+				w := tr.weights.Clone()
+				for i := range w.Tensors {
+					for j := range w.Tensors[i].Data {
+						w.Tensors[i].Data[j] += float32(0.05 * r.NormFloat64()) // no symmetric starting point
+					}
+				}
+				g := tr.gradientAt(t, w)
+				for i := range w.Tensors {
+					tr.checkDirection(t, r, w, i, g.Tensors[i].Data)
+				}
+			})
+		}
+	}
+}
+
+func (t *Trainer) gradientAt(tb testing.TB, w *gnn.Weights) *gnn.Weights {
+	g, _ := t.lossAt(tb, w)
+	return g
+}
+
+func (t *Trainer) lossAt(tb testing.TB, weights *gnn.Weights) (*gnn.Weights, float64) {
+	tb.Helper()
+	for _, w := range t.workers {
+		if err := w.uploadTo(w.params.Flat, weights.Flat); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return gradients(tb, t)
+}
+
+func (t *Trainer) checkDirection(tb testing.TB, r *rand.Rand, w *gnn.Weights, tensor int, grad []float32) {
+	tb.Helper()
+	dir := make([]float64, len(grad))
+	want, gg, dd := 0.0, 0.0, 0.0
+	for j := range dir {
+		dir[j] = r.NormFloat64()
+		want += dir[j] * float64(grad[j])
+		gg += float64(grad[j]) * float64(grad[j])
+		dd += dir[j] * dir[j]
+	}
+	scale := math.Sqrt(gg * dd / float64(len(dir)))
+	central := func(h float64) float64 {
+		var loss [2]float64
+		for s, sign := range []float64{1, -1} {
+			v := w.Clone()
+			for j, x := range dir {
+				v.Tensors[tensor].Data[j] += float32(sign * h * x / math.Sqrt(dd))
+			}
+			_, loss[s] = t.lossAt(tb, v)
+		}
+		return (loss[0] - loss[1]) / (2 * h) * math.Sqrt(dd)
+	}
+	best := math.Inf(1)
+	for _, h := range []float64{0.01, 0.003, 0.001} {
+		best = min(best, math.Abs(central(h)-want))
+	}
+	if tol := 0.01*max(scale, math.Abs(want)) + 1e-5*math.Sqrt(dd); !(best <= tol) {
+		tb.Errorf("%s: derivative differs from finite differences by %.3g, tolerance %.3g (derivative %.3g)", w.Tensors[tensor].Name, best, tol, want)
+	}
+}

@@ -1,0 +1,235 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/gpu/host"
+)
+
+func run(t *testing.T, tr *Trainer) *Result {
+	t.Helper()
+	r, err := tr.Run(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// A rerun gives equal bits, whatever the number of threads.
+func TestRerunAnyThreads(t *testing.T) {
+	for _, kind := range gnn.Kinds {
+		p, m := task{share: 0.4, sparse: kind == gnn.SAGE}.make(t, kind)
+		var want string
+		for _, threads := range []int{1, 1, 2, 3} {
+			devices := make([]gpu.Device, 2)
+			for i := range devices {
+				d, err := host.Open(host.Spec{Name: "cpu:0", Threads: threads})
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { d.Close() })
+				devices[i] = d
+			}
+			got := run(t, newTrainer(t, p, m, devices, scatterParts(p.Vertices(), 2), func(o *Options) { o.Epochs = 6 })).WeightsSHA
+			if want == "" {
+				want = got
+			} else if got != want {
+				t.Errorf("%s: %d threads give other weights", kind, threads)
+			}
+		}
+	}
+}
+
+// Evaluation changes no training bit.
+func TestEvaluationIsSilent(t *testing.T) {
+	for _, kind := range gnn.Kinds {
+		p, m := task{share: 0.3}.make(t, kind)
+		var sha []string
+		for _, every := range []int{0, 1, 3} {
+			tr := newTrainer(t, p, m, cpus(t, 3), scatterParts(p.Vertices(), 3), func(o *Options) { o.Epochs, o.EvalEvery = 7, every })
+			sha = append(sha, run(t, tr).WeightsSHA)
+		}
+		if sha[0] != sha[1] || sha[0] != sha[2] {
+			t.Errorf("%s: weights depend on how often evaluation runs", kind)
+		}
+	}
+}
+
+// errStop stands for a crash: the run ends at once, without a last checkpoint.
+var errStop = errors.New("stop")
+
+// A run that dies after any epoch and is resumed equals one that did not, bit for bit.
+func TestResume(t *testing.T) {
+	for _, kind := range gnn.Kinds {
+		for _, opt := range []gnn.Optimizer{{Kind: gnn.Adam, LR: 0.01}, {Kind: gnn.AdamW, LR: 0.01, WeightDecay: 0.01, AMSGrad: true}, {Kind: gnn.SGD, LR: 0.1}} {
+			p, m := task{share: 0.3}.make(t, kind)
+			devices := cpus(t, 2)
+			options := func(dir string, edit func(*Options)) func(*Options) {
+				return func(o *Options) {
+					o.Optimizer, o.Epochs, o.EvalEvery, o.CheckpointDir, o.CheckpointEvery, o.Identity = opt, 9, 2, dir, 3, "id"
+					if edit != nil {
+						edit(o)
+					}
+				}
+			}
+			part := scatterParts(p.Vertices(), 2)
+			want := run(t, newTrainer(t, p, m, devices, part, options(t.TempDir(), nil)))
+			for _, dies := range []int{0, 3, 4, 7} {
+				dir := t.TempDir()
+				first := newTrainer(t, p, m, devices, part, options(dir, func(o *Options) {
+					o.OnEpoch = func(e EpochStats) error {
+						if e.Epoch == dies {
+							return errStop
+						}
+						return nil
+					}
+				}))
+				if _, err := first.Run(context.Background()); !errors.Is(err, errStop) {
+					t.Fatalf("run ended with %v", err)
+				}
+				got := run(t, newTrainer(t, p, m, devices, part, options(dir, func(o *Options) { o.Resume = true })))
+				if got.WeightsSHA != want.WeightsSHA || got.BestEpoch != want.BestEpoch || got.FinalLoss != want.FinalLoss ||
+					!slices.Equal(got.BestWeights.Flat, want.BestWeights.Flat) || *got.Best.Test != *want.Best.Test {
+					t.Errorf("%s, %s, died after epoch %d: the resumed run differs", kind, opt.Kind, dies)
+				}
+			}
+		}
+	}
+}
+
+// Cancelling finishes the epoch and checkpoints; resuming goes on to the same bits.
+func TestInterrupt(t *testing.T) {
+	p, m := task{share: 0.3}.make(t, gnn.GCN)
+	part := scatterParts(p.Vertices(), 3)
+	devices := cpus(t, 3)
+	want := run(t, newTrainer(t, p, m, devices, part, func(o *Options) { o.Epochs = 8 }))
+	dir := t.TempDir()
+	ctx, cancel := context.WithCancel(context.Background())
+	tr := newTrainer(t, p, m, devices, part, func(o *Options) {
+		o.Epochs, o.CheckpointDir = 8, dir
+		o.OnEpoch = func(e EpochStats) error {
+			if e.Epoch == 4 {
+				cancel()
+			}
+			return nil
+		}
+	})
+	r, err := tr.Run(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Stopped != "interrupted" || r.Epochs != 5 {
+		t.Fatalf("stopped %q after %d epochs, want interrupted after 5", r.Stopped, r.Epochs)
+	}
+	got := run(t, newTrainer(t, p, m, devices, part, func(o *Options) { o.Epochs, o.CheckpointDir, o.Resume = 8, dir, true }))
+	if got.WeightsSHA != want.WeightsSHA {
+		t.Error("the resumed run has other weights")
+	}
+}
+
+// A damaged checkpoint is skipped for the one before it, and the run still ends with the same bits.
+func TestDamagedCheckpoint(t *testing.T) {
+	p, m := task{share: 0.3}.make(t, gnn.GCN)
+	part, dir := scatterParts(p.Vertices(), 2), t.TempDir()
+	options := func(resume bool) func(*Options) {
+		return func(o *Options) { o.Epochs, o.CheckpointDir, o.CheckpointEvery, o.Resume = 6, dir, 2, resume }
+	}
+	devices := cpus(t, 2)
+	want := run(t, newTrainer(t, p, m, devices, part, options(false)))
+	files, err := filepath.Glob(filepath.Join(dir, "*.ckpt"))
+	if err != nil || len(files) != 2 {
+		t.Fatalf("checkpoints %v, %v; want 2", files, err)
+	}
+	slices.Sort(files)
+	raw, err := os.ReadFile(files[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw[len(raw)/2] ^= 1
+	if err := os.WriteFile(files[1], raw, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	tr := newTrainer(t, p, m, devices, part, options(true))
+	if tr.state.Epochs != 4 {
+		t.Errorf("resumed after %d epochs, want 4", tr.state.Epochs)
+	}
+	if got := run(t, tr); got.WeightsSHA != want.WeightsSHA {
+		t.Error("the resumed run has other weights")
+	}
+}
+
+func TestPatience(t *testing.T) {
+	p, m := task{share: 0.3}.make(t, gnn.GCN)
+	r := run(t, newTrainer(t, p, m, cpus(t, 1), make([]int32, p.Vertices()), func(o *Options) {
+		o.Epochs, o.EvalEvery, o.Patience = 300, 1, 4
+	}))
+	if r.Stopped != "patience" || r.Epochs != r.BestEpoch+5 {
+		t.Errorf("stopped %q after %d epochs, best epoch %d", r.Stopped, r.Epochs, r.BestEpoch)
+	}
+}
+
+// Bytes counted by the devices equal the plan: Σ over exchanges of halo rows × width × 4, gradients and weights.
+func TestBytesEqualPlan(t *testing.T) {
+	for _, kind := range gnn.Kinds {
+		p, m := task{share: 0.3, directed: true}.make(t, kind)
+		const parts = 4
+		var got gpu.Bytes
+		tr := newTrainer(t, p, m, cpus(t, parts), scatterParts(p.Vertices(), parts), func(o *Options) {
+			o.Epochs = 3
+			o.OnEpoch = func(e EpochStats) error { got = e.Usage.Peer; return nil }
+		})
+		run(t, tr)
+		want := 2 * (parts - 1) * 4 * len(tr.weights.Flat)
+		for i := range parts {
+			for _, r := range planRoutes(tr.cut, i, m, tr.plan, true) {
+				want += 4 * r.width * len(r.send)
+			}
+		}
+		if int(got) != want {
+			t.Errorf("%s: %d bytes per epoch, planned %d", kind, got, want)
+		}
+	}
+}
+
+// A worker that does not answer ends the run with who waits for whom, within the deadline.
+func TestDeadline(t *testing.T) {
+	p, m := task{share: 0.3}.make(t, gnn.GCN)
+	tr := newTrainer(t, p, m, cpus(t, 2), scatterParts(p.Vertices(), 2), func(o *Options) { o.WaitDeadline = 50 * time.Millisecond })
+	err := tr.each(func(w *worker) error {
+		if w.index == 1 {
+			return nil
+		}
+		return w.guard(func() { w.runTrain(0, p, 1) })
+	})
+	if err == nil || !strings.Contains(err.Error(), "part 0 waited") || !strings.Contains(err.Error(), "for part 1") {
+		t.Errorf("error %v does not say who waits for whom", err)
+	}
+}
+
+// Running out of device memory is reported as such, with nothing left behind.
+func TestOutOfMemory(t *testing.T) {
+	p, m := task{share: 0.3}.make(t, gnn.GCN)
+	d, err := host.Open(host.Spec{Name: "cpu:0", Threads: 1, Memory: 100 << 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	_, err = New(context.Background(), p, Options{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Epochs: 1,
+		Devices: []gpu.Device{d}, Part: make([]int32, p.Vertices())})
+	var oom *gpu.OutOfMemory
+	if !errors.As(err, &oom) {
+		t.Fatalf("error %v, want *gpu.OutOfMemory", err)
+	}
+	if used := d.Memory().Used; used != 0 {
+		t.Errorf("%d bytes still allocated", used)
+	}
+}
