@@ -316,6 +316,9 @@ func TestDamagedStores(t *testing.T) {
 				t.Fatal(err)
 			}
 			for n := range good {
+				if good[n] == ' ' && n%8 > 0 { // of a header's padding every eighth byte is enough
+					continue
+				}
 				loadDamaged(t, dir, path, good[:n], name != metaFile || n < len(good)-2)
 				bad := bytes.Clone(good)
 				bad[n] ^= 0x91

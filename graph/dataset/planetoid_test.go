@@ -1,0 +1,212 @@
+package dataset
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestToyPlanetoid(t *testing.T) {
+	dir := put(t, toy())
+	rows := map[string][][]int32{
+		Directed:  {{1, 6}, {0}, {0, 2}, {}, {}, {}, {2}},
+		Reversed:  {{1, 2}, {0}, {2, 6}, {}, {}, {}, {0}},
+		Symmetric: {{1, 2, 6}, {0}, {0, 2, 6}, {}, {}, {}, {0, 2}},
+	}
+	rows[Auto] = rows[Symmetric]
+	for edges, want := range rows {
+		d, err := Load(filepath.Join(dir, "ind.toy.tx"), Options{Edges: edges})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for v, row := range want {
+			if !slices.Equal(d.Graph.Row(v), row) {
+				t.Errorf("%s: row %d is %v, want %v", edges, v, d.Graph.Row(v), row)
+			}
+		}
+		features := Features{Cols: 4, Indptr: []int64{0, 1, 1, 3, 4, 4, 4, 5}, Indices: []int32{2, 0, 3, 3, 1}, Data: []float32{1, 3, 2, 3, 6}}
+		if !reflect.DeepEqual(d.Features, features) {
+			t.Errorf("features %+v, want %+v", d.Features, features)
+		}
+		if want := []int32{1, 0, -1, 1, -1, 1, 0}; !slices.Equal(d.Labels, want) || d.Classes != 2 || d.Name != "toy" {
+			t.Errorf("%s: labels %v of %d classes, want %v", d.Name, d.Labels, d.Classes, want)
+		}
+		split := make([]byte, 7)
+		for v := range split {
+			for c, mask := range map[byte][]bool{'t': d.Train, 'v': d.Val, 'e': d.Test} {
+				if mask[v] {
+					split[v] += c
+				}
+			}
+		}
+		if want := "tvve\x00ee"; string(split) != want {
+			t.Errorf("split %q, want %q", split, want)
+		}
+	}
+}
+
+func TestInconsistentPlanetoid(t *testing.T) {
+	pickle := func(f func(p *pickler)) []byte {
+		p := newPickler()
+		f(p)
+		return p.end()
+	}
+	labels := func(classes int, y ...int) []byte { return pickle(func(p *pickler) { p.oneHot(classes, y...) }) }
+	lists := func(rows ...[]int) []byte { return pickle(func(p *pickler) { p.lists(rows...) }) }
+	empty := [][]int{{}, {}, {}, {}, {}, {}}
+	cases := []struct {
+		file, want string
+		b          []byte
+	}{
+		{"test.index", "ind.toy.test.index: byte 2: line 2 is not a vertex", []byte("6\nx\n5\n")},
+		{"test.index", "line 2: vertex 6 is outside [3, 7) or listed twice", []byte("6\n6\n5\n")},
+		{"test.index", "vertex 2 is outside [3, 7)", []byte("6\n2\n5\n")},
+		{"test.index", "ind.toy.tx: has 3 rows, want 2", []byte("6\n5\n")},
+		{"ty", "has 2 rows, want 3", labels(2, 0, 1)},
+		{"ty", "has 3 columns, want 2", labels(3, 0, 1, 2)},
+		{"ally", "not of integers", pickle(func(p *pickler) { p.array("f4", make([]byte, 24), 3, 2) })},
+		{"ally", "row 1 is not one-hot", pickle(func(p *pickler) { p.array("i4", bytes.Repeat([]byte{0, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0}, 2), 3, 2) })},
+		{"ally", "is not a matrix", pickle(func(p *pickler) { p.array("i4", make([]byte, 24), 6) })},
+		{"ally", "shape [3 3] and type i4 has 24 bytes", pickle(func(p *pickler) { p.array("i4", make([]byte, 24), 3, 3) })},
+		{"ally", "shape is not made of whole numbers", pickle(func(p *pickler) { p.array("i4", nil, -1, 0) })},
+		{"ally", `type "O8"`, pickle(func(p *pickler) { p.array("O8", nil, 0, 0) })},
+		{"x", "not a csr_matrix", lists()},
+		{"x", "matrix has no content", pickle(func(p *pickler) { p.WriteString("cscipy.sparse.csr\ncsr_matrix\n)\x81") })},
+		{"allx", "column 4 is outside [0, 4)", pickle(func(p *pickler) { p.matrix(3, 4, []int32{0, 1, 1, 3}, []int32{2, 4, 0}, []float32{1, 2, 3}) })},
+		{"allx", "row pointer 2 is 0", pickle(func(p *pickler) { p.matrix(3, 4, []int32{0, 1, 0, 3}, []int32{2, 3, 0}, []float32{1, 2, 3}) })},
+		{"allx", "has 3 row pointers", pickle(func(p *pickler) { p.matrix(3, 4, []int32{0, 1, 3}, []int32{2, 3, 0}, []float32{1, 2, 3}) })},
+		{"allx", "features must be finite", pickle(func(p *pickler) { p.matrix(3, 4, []int32{0, 1, 1, 3}, []int32{2, 3, 0}, []float32{1, nan(), 3}) })},
+		{"allx", "do not fit 7 vertices", pickle(func(p *pickler) { p.matrix(2e9, 4, []int32{0}, nil, nil) })},
+		{"graph", "vertex 2: neighbour 7 is outside [0, 7)", lists([]int{}, []int{}, []int{7}, []int{}, []int{}, []int{}, []int{})},
+		{"graph", "line 1: vertex 6 is outside [3, 6)", lists(empty...)},
+		{"graph", "has no vertices", lists()},
+		{"graph", "not a dict", labels(2, 0)},
+	}
+	for _, c := range cases {
+		files := toy()
+		files[c.file] = c.b
+		if c.file == "allx" && strings.Contains(c.want, "7 vertices") {
+			files["ally"] = pickle(func(p *pickler) { p.WriteString("N0") })
+			continue
+		}
+		dir := put(t, files)
+		_, err := Load(dir, Options{})
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), dir) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: got %v, want %q", c.file, err, c.want)
+		}
+	}
+	for what := range toy() {
+		files := toy()
+		delete(files, what)
+		if _, err := Load(put(t, files), Options{}); err == nil {
+			t.Errorf("without %s: no error", what)
+		}
+	}
+}
+
+// TestPickleRefuses: everything that Planetoid files do not hold is an error with the byte of its opcode.
+func TestPickleRefuses(t *testing.T) {
+	for _, c := range []struct{ name, pickle, want string }{
+		{"empty", "", "byte 0: pickle is truncated"},
+		{"protocol", "\x80\x04N.", "byte 0: pickle of protocol 4"},
+		{"opcode", "\x80\x02]\x94.", "byte 3: pickle opcode 0x94"},
+		{"global", "\x80\x02cos\nsystem\n.", `byte 2: pickle refers to "os system"`},
+		{"global without end", "\x80\x02c" + strings.Repeat("x", 1000) + "\n\n.", "does not end"},
+		{"call", "\x80\x02cnumpy\nndarray\n)R.", `byte 18: pickle calls "numpy ndarray"`},
+		{"call of a call", "\x80\x02N)R.", "no class"},
+		{"empty stack", "\x80\x02.", "empty stack"},
+		{"below a mark", "\x80\x02](a.", "empty stack"},
+		{"no mark", "\x80\x02]t.", "mark"},
+		{"memo", "\x80\x02h\x05.", "value 5 of its memo"},
+		{"left over", "\x80\x02NN.", "left over"},
+		{"after the end", "\x80\x02N.N", "1 bytes after"},
+		{"long text", "\x80\x02T\xff\xff\xff\x7fabc", "2147483647 bytes wanted, 3 left"},
+		{"negative text", "\x80\x02T\xff\xff\xff\xffabc", "truncated"},
+		{"pairs", "\x80\x02}(Nu.", "other than pairs"},
+		{"keys of a list", "\x80\x02](NNu.", "keys of a list"},
+		{"filling a number", "\x80\x02K\x01Na.", "neither list nor dict"},
+		{"state of a number", "\x80\x02K\x01Nb.", "state of something"},
+		{"big-endian", "\x80\x02cnumpy\ndtype\nU\x02i4K\x00K\x01\x87R(K\x03U\x01>tb.", "byte order"},
+	} {
+		_, err := unpickle("p", []byte(c.pickle))
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %q", c.name, err, c.want)
+		}
+	}
+}
+
+// TestDamagedPlanetoid cuts and flips every file: an error that names a file of the folder, or a valid data set.
+func TestDamagedPlanetoid(t *testing.T) {
+	dir := put(t, toy())
+	for what, good := range toy() {
+		path := filepath.Join(dir, "ind.toy."+what)
+		for n := range good {
+			loadDamaged(t, dir, path, good[:n], what != "test.index")
+			bad := bytes.Clone(good)
+			bad[n] ^= 0x41
+			loadDamaged(t, dir, path, bad, false)
+		}
+		if err := os.WriteFile(path, good, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestDamagedPublishedPickles flips bytes of the real files; the decoder must not panic.
+func TestDamagedPublishedPickles(t *testing.T) {
+	for _, what := range []string{"x", "ty", "graph"} {
+		path := shared(t, "planetoid_cora", "ind.cora."+what)
+		good, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := unpickle(path, good); err != nil {
+			t.Fatal(err)
+		}
+		for n := 0; n < len(good); n += 1 + len(good)/150 {
+			if _, err := unpickle(path, good[:n]); err == nil {
+				t.Errorf("%s cut to %d bytes was read", what, n)
+			}
+			bad := bytes.Clone(good)
+			bad[n] ^= 0x41
+			if v, err := unpickle(path, bad); err == nil {
+				touchValue(v)
+			}
+		}
+	}
+}
+
+// touchValue uses a decoded value as the reader does.
+func touchValue(v any) {
+	switch o := v.(type) {
+	case *csr:
+		_, _, _ = o.numbers()
+	case *ndarray:
+		if len(o.shape) == 2 && o.shape[1] > 0 {
+			_, _ = oneHot(o)
+		}
+	case *dict:
+		_, _ = (&planetoid{graph: o}).edges(len(o.keys))
+	}
+}
+
+func FuzzPickle(f *testing.F) {
+	for _, b := range toy() {
+		f.Add(b)
+	}
+	f.Add([]byte("\x80\x02]q\x00h\x00a."))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		v, err := unpickle("p", b)
+		if err != nil {
+			if !strings.HasPrefix(err.Error(), "p: byte ") {
+				t.Fatalf("no place in %v", err)
+			}
+			return
+		}
+		touchValue(v)
+	})
+}
