@@ -2,11 +2,7 @@ package rapa
 
 import (
 	"archive/zip"
-	"bufio"
-	"bytes"
-	"compress/gzip"
 	"encoding/binary"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -59,52 +55,14 @@ func npzInts(t testing.TB, path string, keys ...string) map[string][]int64 {
 	return out
 }
 
-// published reads a graph of the shared folder, symmetrised and without loops.
-func published(t testing.TB, name string) *graph.CSR {
-	dir := sharedData(t)
-	var edges []graph.Edge
-	n := 0
-	rows := func(indptr, indices []int64) {
-		n = len(indptr) - 1
-		for v := range n {
-			for _, w := range indices[indptr[v]:indptr[v+1]] {
-				edges = append(edges, graph.Edge{From: int32(v), To: int32(w)})
-			}
-		}
+// published reads Coauthor Physics, symmetrised and without loops.
+func published(t testing.TB) *graph.CSR {
+	m := npzInts(t, filepath.Join(sharedData(t), "coauthor_physics", "coauthor_phy.npz"), "adj_indptr", "adj_indices")
+	g := &graph.CSR{Cols: len(m["adj_indptr"]) - 1, Indptr: m["adj_indptr"]}
+	for _, u := range m["adj_indices"] {
+		g.Indices = append(g.Indices, graph.NodeID(u))
 	}
-	switch name {
-	case "coauthor_physics", "coauthor_cs", "amazon_photo":
-		file := strings.Replace(name, "physics", "phy", 1) + ".npz"
-		m := npzInts(t, filepath.Join(dir, name, file), "adj_indptr", "adj_indices")
-		rows(m["adj_indptr"], m["adj_indices"])
-	case "ppi":
-		m := npzInts(t, filepath.Join(dir, name, "adj_full.npz"), "indptr", "indices")
-		rows(m["indptr"], m["indices"])
-	case "tolokers":
-		m := npzInts(t, filepath.Join(dir, "heterophilous", name+".npz"), "edges")
-		n = 11758
-		for e := m["edges"]; len(e) > 0; e = e[2:] {
-			edges = append(edges, graph.Edge{From: int32(e[0]), To: int32(e[1])})
-		}
-	case "web_notredame":
-		b, err := os.ReadFile(filepath.Join(dir, name, "web-NotreDame.txt.gz"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		z, err := gzip.NewReader(bytes.NewReader(b))
-		if err != nil {
-			t.Fatal(err)
-		}
-		n = 325729
-		for s := bufio.NewScanner(z); s.Scan(); {
-			var e graph.Edge
-			if _, err := fmt.Sscan(s.Text(), &e.From, &e.To); err == nil {
-				edges = append(edges, e)
-			}
-		}
-	}
-	g, err := graph.FromEdges(n, edges)
-	if err != nil {
+	if err := g.Validate(); err != nil {
 		t.Fatal(err)
 	}
 	return g.Symmetrise().WithoutLoops()

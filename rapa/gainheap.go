@@ -18,8 +18,7 @@ func newGainHeap(n int) *gainHeap {
 	return h
 }
 
-func (h *gainHeap) len() int                     { return len(h.item) }
-func (h *gainHeap) contains(v graph.NodeID) bool { return h.at[v] >= 0 }
+func (h *gainHeap) len() int { return len(h.item) }
 
 // set inserts v with this gain, or changes its gain.
 func (h *gainHeap) set(v graph.NodeID, gain int32) {

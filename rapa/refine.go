@@ -11,19 +11,23 @@ const refineRounds = 12
 
 // refine lowers the edge cut by moving single vertices between parts (k-way Fiduccia-Mattheyses).
 //
-// Returns: nothing; l holds a partition whose cut is not higher and whose hard bound still holds.
+// Returns: an error only if ctx ended; l holds a partition whose hard bound still holds and whose excess over the soft
+// bounds is not higher. After repair the cut only falls.
 //
-// Method: per pass, boundary vertices wait in a heap by an upper bound of their gain. The best one moves to the permitted
-// part that gains most, even at a loss, is locked, and its neighbours' bounds rise. When `patience` moves in a row have
+// Method: soft bounds are repaired first, see repair.go. Then, per pass, boundary vertices wait in a heap by their gain. The best one moves to the permitted part that gains most, even
+// at a loss, is locked, and its neighbours' gains are brought up to date. When `patience` moves in a row have
 // brought no better cut, the pass ends and everything after its best cut is undone. Passes end when one improves nothing.
 //
-// Why: the stream decides with half the picture; walking over small losses leaves its local minima. Gains are recomputed
-// when a vertex comes to the top, so a move costs its degree and not the degrees of all neighbours.
+// Why: the stream decides with half the picture; walking over small losses leaves its local minima. A table of how many
+// neighbours every vertex has in every part makes a gain cost the number of parts and not a degree, which hubs would make
+// quadratic; it takes 4 bytes per vertex and part.
 //
 // Source: Fiduccia and Mattheyses, 1982; Karypis and Kumar, "Multilevel k-way partitioning scheme", 1998.
 func refine(ctx context.Context, u *graph.CSR, l *loads) error {
 	r := newRefiner(u, l)
-	r.repair()
+	if err := r.repair(ctx); err != nil {
+		return err
+	}
 	for range refineRounds {
 		fell, err := r.pass(ctx)
 		if err != nil {
@@ -39,7 +43,8 @@ func refine(ctx context.Context, u *graph.CSR, l *loads) error {
 type refiner struct {
 	u      *graph.CSR
 	l      *loads
-	near   []int32 // scratch by part, zero between calls
+	parts  int
+	near   []int32 // near[v·parts+p] = neighbours of v in part p
 	heap   *gainHeap
 	locked []bool
 	log    []move
@@ -51,35 +56,44 @@ type move struct {
 }
 
 func newRefiner(u *graph.CSR, l *loads) *refiner {
-	return &refiner{
-		u: u, l: l, near: make([]int32, len(l.sum)), heap: newGainHeap(u.Rows()), locked: make([]bool, u.Rows()),
+	n, k := u.Rows(), len(l.sum)
+	r := &refiner{u: u, l: l, parts: k, near: make([]int32, n*k), heap: newGainHeap(n), locked: make([]bool, n)}
+	for v := range n {
+		for _, w := range u.Row(v) {
+			r.near[v*k+int(l.part[w])]++
+		}
+	}
+	return r
+}
+
+// put moves v to a part and keeps the table.
+func (r *refiner) put(v graph.NodeID, to int32) {
+	from := r.l.part[v]
+	r.l.place(int(v), to)
+	for _, w := range r.u.Row(int(v)) {
+		r.near[int(w)*r.parts+int(from)]--
+		r.near[int(w)*r.parts+int(to)]++
 	}
 }
 
 // best returns the part to which v gains most and the gain; with permitted, only parts that mayMove allows. Vertices
 // inside their part, or without a permitted one, give -1. Ties go to the emptier part, then to the lower index.
 func (r *refiner) best(v graph.NodeID, permitted bool) (to, gain int32) {
-	l, own, row := r.l, r.l.part[v], r.u.Row(int(v))
-	for _, w := range row {
-		r.near[l.part[w]]++
-	}
+	own := r.l.part[v]
+	near := r.near[int(v)*r.parts : (int(v)+1)*r.parts]
 	to = -1
 	toFill := 0.0
-	inside := r.near[own]
-	r.near[own] = 0
-	for _, w := range row {
-		p := l.part[w]
-		c := r.near[p]
-		r.near[p] = 0 // each part is looked at once
-		if c == 0 || c < gain || permitted && !l.mayMove(int(v), p) {
+	for p, c := range near {
+		p := int32(p)
+		if p == own || c == 0 || c < gain || permitted && !r.l.mayMove(int(v), p) {
 			continue
 		}
-		fill := l.fill(p)
-		if to < 0 || c > gain || fill < toFill || fill == toFill && p < to {
+		fill := r.l.fill(p)
+		if to < 0 || c > gain || fill < toFill {
 			to, gain, toFill = p, c, fill
 		}
 	}
-	return to, gain - inside
+	return to, gain - near[own]
 }
 
 // pass runs one pass and returns by how much the cut fell.
@@ -90,9 +104,7 @@ func (r *refiner) pass(ctx context.Context) (int64, error) {
 	r.log = r.log[:0]
 	clear(r.locked)
 	for v := range n {
-		if to, gain := r.best(graph.NodeID(v), false); to >= 0 {
-			r.heap.set(graph.NodeID(v), gain)
-		}
+		r.offer(graph.NodeID(v))
 	}
 	var fell, bestFell int64
 	bestLen := 0
@@ -100,46 +112,35 @@ func (r *refiner) pass(ctx context.Context) (int64, error) {
 		if pops%streamChunk == 0 && ctx.Err() != nil {
 			return 0, ctx.Err()
 		}
-		v, bound := r.heap.pop()
+		v, hoped := r.heap.pop()
 		to, gain := r.best(v, true)
 		if to < 0 {
 			continue
 		}
-		if gain < bound && r.heap.len() > 0 && gain < r.heap.top() {
-			r.heap.set(v, gain)
+		if gain < hoped && r.heap.len() > 0 && gain < r.heap.top() {
+			r.heap.set(v, gain) // the best part is not permitted
 			continue
 		}
 		r.log = append(r.log, move{v, r.l.part[v]})
 		fell += int64(gain)
-		r.shift(v, to)
+		r.put(v, to)
+		r.locked[v] = true
+		for _, w := range r.u.Row(int(v)) {
+			r.offer(w)
+		}
 		if fell > bestFell {
 			bestFell, bestLen = fell, len(r.log)
 		}
 	}
 	for i := len(r.log) - 1; i >= bestLen; i-- {
-		r.l.place(int(r.log[i].v), r.log[i].from)
+		r.put(r.log[i].v, r.log[i].from)
 	}
 	return bestFell, nil
 }
 
-// shift moves v, locks it and raises the bounds of its neighbours: by 2 in the part it left, by 1 elsewhere.
-func (r *refiner) shift(v graph.NodeID, to int32) {
-	from := r.l.part[v]
-	r.l.place(int(v), to)
-	r.locked[v] = true
-	for _, w := range r.u.Row(int(v)) {
-		if r.locked[w] {
-			continue
-		}
-		switch p := r.l.part[w]; {
-		case !r.heap.contains(w):
-			if q, gain := r.best(w, false); q >= 0 {
-				r.heap.set(w, gain)
-			}
-		case p == from:
-			r.heap.set(w, r.heap.gain[w]+2)
-		case p != to:
-			r.heap.set(w, r.heap.gain[w]+1)
-		}
+// offer puts v into the heap by its gain, if it lies at a boundary and is not locked.
+func (r *refiner) offer(v graph.NodeID) {
+	if to, gain := r.best(v, false); to >= 0 && !r.locked[v] {
+		r.heap.set(v, gain)
 	}
 }

@@ -1,10 +1,14 @@
 package rapa
 
-import "capgnn/graph"
+import (
+	"context"
+
+	"capgnn/graph"
+)
 
 // repair moves vertices out of parts that exceed their soft bounds.
 //
-// Returns: nothing; l holds a partition with no more excess than before. The cut may rise.
+// Returns: an error only if ctx ended; l holds a partition with no more excess than before. The cut may rise.
 //
 // Method: the vertices of overloaded parts wait in a heap by the cut they gain per in-edge they take along. The best one
 // goes to the neighbouring part that gains most, if that lowers the excess; its neighbours are then looked at again.
@@ -12,7 +16,7 @@ import "capgnn/graph"
 //
 // Why: the stream meets the soft bounds only as far as its price reaches, and refinement keeps what it finds. Counting per
 // in-edge moves few hubs rather than many small vertices, for which the hard bound has no room.
-func (r *refiner) repair() {
+func (r *refiner) repair(ctx context.Context) error {
 	none := [constraints]int64{}
 	offer := func(v graph.NodeID) {
 		if r.l.excess(r.l.part[v], none) == 0 {
@@ -27,7 +31,10 @@ func (r *refiner) repair() {
 	for v := range r.l.part {
 		offer(graph.NodeID(v))
 	}
-	for r.heap.len() > 0 {
+	for pops := 0; r.heap.len() > 0; pops++ {
+		if pops%streamChunk == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
 		v, bound := r.heap.pop()
 		to, gain := r.best(v, true)
 		if to < 0 || r.l.relief(int(v), to) <= 0 {
@@ -37,7 +44,7 @@ func (r *refiner) repair() {
 			r.heap.set(v, now)
 			continue
 		}
-		r.l.place(int(v), to)
+		r.put(v, to)
 		r.locked[v] = true
 		for _, w := range r.u.Row(int(v)) {
 			if !r.locked[w] {
@@ -45,6 +52,7 @@ func (r *refiner) repair() {
 			}
 		}
 	}
+	return nil
 }
 
 // perEdge returns the gain of moving v per in-edge, in 1/1024.

@@ -59,7 +59,7 @@ type trial struct {
 
 // stream places vertices one after another and restreams.
 //
-// Returns: nothing; l holds the partition: every vertex in one part, no part above its hard bound.
+// Returns: an error only if ctx ended; l holds the partition: every vertex in one part, no part above its hard bound.
 //
 // Method: vertex v goes to the part with room that maximises
 //

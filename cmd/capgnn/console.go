@@ -61,6 +61,9 @@ type progress struct {
 // lines is the largest number of lines a phase prints where there is no terminal.
 const lines = 20
 
+// redraw is the shortest time between two pictures of a bar.
+const redraw = 50 * time.Millisecond
+
 // begin starts a phase of total steps. Without a terminal, lines are at least pause apart: phases that are over before
 // that need none.
 func (k *console) begin(title string, total int, pause time.Duration) *progress {
@@ -91,7 +94,8 @@ func (p *progress) at(done int, detail string) {
 	if p.k.terminal {
 		p.k.mu.Lock()
 		defer p.k.mu.Unlock()
-		if p.k.bar != nil {
+		if p.k.bar != nil && (done >= p.total || time.Since(p.since) >= redraw) {
+			p.since = time.Now()
 			p.k.bar.Describe(p.title + "  " + detail)
 			_ = p.k.bar.Set(min(done, p.total))
 		}

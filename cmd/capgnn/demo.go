@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"text/tabwriter"
@@ -41,6 +42,11 @@ func demoAction(c *cli.Context) error {
 	defer stop()
 	t := &training{k: k, cfg: defaultConfig(), runPath: c.String("run-dir")}
 	t.cfg.Devices, t.cfg.Epochs = demoDevices, demoEpochs
+	if t.runPath != "" {
+		if err := runDir(t.runPath).free(); err != nil {
+			return err
+		}
+	}
 	data, err := demoData(ctx, k, &t.cfg, c.Bool("generated"))
 	if err != nil {
 		return err
@@ -59,7 +65,7 @@ func demoAction(c *cli.Context) error {
 	if k.json {
 		return result.print(k)
 	}
-	return demoSummary(k.out, result, t.cfg.DatasetPath)
+	return demoSummary(k.out, result, t.cfg.DatasetPath, invocation())
 }
 
 // demoProfile measures the devices and shows the table.
@@ -125,8 +131,16 @@ func findCora(ctx context.Context, k *console) (string, error) {
 	return path, err
 }
 
-// demoSummary says what came out and what to do next.
-func demoSummary(w io.Writer, r *runResult, datasetPath string) error {
+// invocation returns how the user called this program.
+func invocation() string {
+	if strings.Contains(os.Args[0], "go-build") {
+		return "go run ./cmd/capgnn"
+	}
+	return os.Args[0]
+}
+
+// demoSummary says what came out and what to do next; program is how to call it.
+func demoSummary(w io.Writer, r *runResult, datasetPath, program string) error {
 	next := generatedName
 	if datasetPath != "" {
 		next = datasetPath
@@ -137,7 +151,7 @@ func demoSummary(w io.Writer, r *runResult, datasetPath string) error {
 	fmt.Fprintf(t, "%s\ttest %s  validation %s  (at the best validation epoch)\n", r.Metric, score(r.Test), score(r.Val))
 	fmt.Fprintf(t, "epoch time\t%s (median)\n", duration(r.EpochS.Median))
 	fmt.Fprintf(t, "run folder\t%s\n", r.RunDir)
-	fmt.Fprintf(t, "next\tcapgnn train --dataset %s --model sage\n", next)
-	fmt.Fprintf(t, "\tcapgnn train --help\n")
+	fmt.Fprintf(t, "next\t%s train --dataset %s --model sage\n", program, next)
+	fmt.Fprintf(t, "\t%s train --help\n", program)
 	return t.Flush()
 }

@@ -232,6 +232,7 @@ func (t *training) train(ctx context.Context) (*runResult, error) {
 // options returns what the trainer needs.
 func (t *training) options(bar *progress, metrics *metricsFile) (pipeline.Options, error) {
 	p := t.data.problem
+	var val *float64 // of the last evaluation
 	opt := pipeline.Options{
 		Model: t.cfg.model(p.Features.Cols, p.Classes, p.Targets != nil), Optimizer: t.cfg.optimizer(),
 		Epochs: t.cfg.Epochs, EvalEvery: t.cfg.EvalEvery, Patience: t.cfg.Patience,
@@ -239,7 +240,10 @@ func (t *training) options(bar *progress, metrics *metricsFile) (pipeline.Option
 		CheckpointDir: t.dir.checkpoints(), CheckpointEvery: t.cfg.CheckpointEvery, Resume: t.resume,
 		Identity: t.identity(), Log: slog.New(&noteHandler{k: t.k}),
 		OnEpoch: func(s pipeline.EpochStats) error {
-			bar.at(s.Epoch+1, epochDetail(s))
+			if s.Eval {
+				val = s.Metrics.Val
+			}
+			bar.at(s.Epoch+1, epochDetail(s, val))
 			return metrics.append(s)
 		},
 		OnBest: func(epoch int, w *gnn.Weights) error {
@@ -281,14 +285,14 @@ func readInitial(path string, model gnn.Config) (*gnn.Weights, error) {
 	return w, w.LoadTensors(tensors)
 }
 
-// epochDetail is what the progress bar says about an epoch.
-func epochDetail(s pipeline.EpochStats) string {
+// epochDetail is what the progress bar says about an epoch and the last evaluation.
+func epochDetail(s pipeline.EpochStats, val *float64) string {
 	text := fmt.Sprintf("loss %.4f", s.Loss)
-	if s.Eval && s.Metrics.Val != nil {
-		text += fmt.Sprintf("  val %.4f", *s.Metrics.Val)
+	if val != nil {
+		text += fmt.Sprintf("  val %.4f", *val)
 	}
-	ms := float64(s.Train) / float64(time.Millisecond)
-	return text + fmt.Sprintf("  %.1f ms", ms)
+	wall := seconds(s.Train)
+	return text + "  " + duration(&wall)
 }
 
 // identity is the hash of everything that decides the bits of a run: data, settings and plan.

@@ -14,7 +14,7 @@
 //
 // Tolerances. For an element whose loop adds k terms, |got - want| ≤ 4·u·√(k+8)·Σ|terms|, with u = 2⁻²⁴ the rounding unit
 // of float32: the standard deviation of a sum of k independent roundings is below u·√k·Σ|terms|, and 8 more roundings pay
-// for scales, exponentials and the like. Where a result passes through more than one sum, the case states its terms.
+// for scales, exponentials and the like. Terms below the range of float32 may be flushed to 0 (see flushed). Where a result passes through more than one sum, the case states its terms.
 //
 // # Source
 //

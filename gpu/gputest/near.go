@@ -6,12 +6,17 @@ import (
 	"capgnn/internal/ref"
 )
 
-// unit is the rounding unit of float32.
-const unit = 1.0 / (1 << 24)
+const (
+	// unit is the rounding unit of float32.
+	unit = 1.0 / (1 << 24)
+	// flushed is the size of a term that a backend may take for 0: below 2⁻¹²⁶ float32 is subnormal. Terms are products of
+	// such a number with others of up to 64.
+	flushed = 0x1p-120
+)
 
 // tolerance of an element that sums k terms of which the absolute values add up to size. See the package comment.
 func tolerance(k int, size float64) float64 {
-	return 4 * unit * math.Sqrt(float64(k+8)) * size
+	return 4*unit*math.Sqrt(float64(k+8))*size + float64(k)*flushed
 }
 
 // near demands |got - want| ≤ tolerance(k, size) for every element. It reports the worst one.

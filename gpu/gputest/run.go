@@ -60,7 +60,7 @@ func Run(t *testing.T, open func(t *testing.T) gpu.Device) {
 type shape struct{ rows, cols int }
 
 // shapes are the sizes of elementwise and row-wise cases: none, one, around vector widths, and several blocks of rows.
-var shapes = []shape{{0, 4}, {3, 0}, {1, 1}, {2, 31}, {5, 32}, {3, 33}, {2, 256}, {67, 7}, {300, 41}, {1025, 3}}
+var shapes = []shape{{0, 4}, {3, 0}, {1, 1}, {2, 31}, {5, 32}, {3, 33}, {2, 256}, {67, 7}, {300, 41}, {1025, 3}, {260, 100}}
 
 // dense runs f for every shape; layouts alternate, and both are tried on the odd shapes.
 func (b *bench) dense(f func(b *bench, s shape, l layout)) {

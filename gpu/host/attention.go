@@ -8,6 +8,9 @@ type attention struct {
 	heads       []float32 // one number per head
 }
 
+// ahead is how many entries before its use a gathered row is prefetched: two rows of 1 KiB take about a memory latency.
+const ahead = 2
+
 // strip is a range of rows of a sparse matrix, numbered from 0, with a weight per entry and head. Entries are not copied.
 type strip struct {
 	sparse
@@ -74,6 +77,14 @@ func (s *strip) row(i int) (from, to int) {
 		return 0, 0
 	}
 	return int(begin[s.k]), int(end[s.k])
+}
+
+// coming returns row idx[e+ahead] of m, nil behind the last entry. An entry between rows may be no column of the matrix.
+func (s *strip) coming(e int, m dense) []float32 {
+	if e+ahead >= len(s.idx) || int(s.idx[e+ahead]) >= m.rows {
+		return nil
+	}
+	return m.row(int(s.idx[e+ahead]))
 }
 
 // sum: for each head h and row i, y[i][hC+c] = Σ_e weight·x[idx[e]][hC+c], or += if accumulate.
@@ -163,25 +174,4 @@ func leaky(x, slope float32) (y, dy float32) {
 		return x, 1
 	}
 	return slope * x, slope
-}
-
-// dot returns Σ_j a[j]·b[j], in eight sums side by side.
-func dot(a, b []float32) float32 {
-	b = b[:len(a)]
-	var s0, s1, s2, s3, s4, s5, s6, s7 float32
-	for len(a) >= 8 && len(b) >= 8 {
-		s0 += a[0] * b[0]
-		s1 += a[1] * b[1]
-		s2 += a[2] * b[2]
-		s3 += a[3] * b[3]
-		s4 += a[4] * b[4]
-		s5 += a[5] * b[5]
-		s6 += a[6] * b[6]
-		s7 += a[7] * b[7]
-		a, b = a[8:], b[8:]
-	}
-	for j, v := range a {
-		s0 += v * b[j]
-	}
-	return ((s0 + s4) + (s2 + s6)) + ((s1 + s5) + (s3 + s7))
 }

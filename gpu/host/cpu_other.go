@@ -7,7 +7,7 @@ func detect() level { return generic }
 
 func gemmKernel() *tileKernel { return &portableTile }
 
-func (s *spmmArgs) rows(k0, k1 int) { s.rowsGo(k0, k1, 0) }
+func (s *spmmArgs) rows(k0, k1 int) { s.rowsGo(k0, k1) }
 
 func philoxKeep(dst []uint32, id, layer, epoch uint32, key [2]uint32, threshold uint32) {
 	philoxKeepGo(dst, id, layer, epoch, key, threshold)

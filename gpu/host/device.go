@@ -106,7 +106,7 @@ func Open(spec Spec) (*Device, error) {
 
 // uuid is stable over restarts: a device that would measure differently has another one.
 func uuid(model string, s Spec) string {
-	h := sha256.Sum256(fmt.Appendf(nil, "%s|%s|%d|%g|%g|%d", model, s.Name, s.Threads, s.Slow, s.Link, s.Latency))
+	h := sha256.Sum256(fmt.Appendf(nil, "%s|%d|%g|%g|%d", model, s.Threads, s.Slow, s.Link, s.Latency))
 	return "cpu-" + hex.EncodeToString(h[:8])
 }
 

@@ -74,6 +74,23 @@ func TestPoison(t *testing.T) {
 	}
 }
 
+// TestBudget: the whole budget can be had, and not a byte more.
+func TestBudget(t *testing.T) {
+	dev := open(t, Spec{Memory: 1 << 20})
+	buf, err := dev.Alloc(1<<20, "all")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var oom *gpu.OutOfMemory
+	if _, err := dev.Alloc(1, "one more"); !errors.As(err, &oom) || oom.Have != 0 {
+		t.Errorf("one byte more than the budget: got %v, want *gpu.OutOfMemory with nothing left", err)
+	}
+	buf.Free()
+	if _, err := dev.Alloc(1<<20+1, "too much"); !errors.As(err, &oom) {
+		t.Errorf("more than the budget: got %v, want *gpu.OutOfMemory", err)
+	}
+}
+
 // TestSlow checks lower bounds only: a busy machine makes everything longer.
 func TestSlow(t *testing.T) {
 	dev := open(t, Spec{Slow: 3, Threads: 1, Memory: 1 << 20})

@@ -42,39 +42,39 @@ func (d *Device) gatBackwardDst(g *gatGradDst) {
 			v := lo + i
 			g.dots(v)
 			clear(g.dd.row(v))
-			g.edges(&att.inner, i, v, g.inner)
-			g.edges(&att.halo, i, v, g.halo)
+			g.edges(&att.inner, att.heads, i, v, g.inner)
+			g.edges(&att.halo, att.heads, i, v, g.halo)
 		}
 	})
 }
 
 // dots: G[v][h] = Σ_c DO[v][hC+c]·(O[v][hC+c] - Bias[hC+c]).
 func (g *gatGradDst) dots(v int) {
-	do, o := g.do.row(v), g.o.row(v)
-	for h := range g.g.cols {
+	do, o, out := g.do.row(v), g.o.row(v), g.g.row(v)
+	if g.bias == nil {
+		dotHeads(out, do, o, nil)
+		return
+	}
+	for h := range out {
 		var s float32
-		if a, b := h*g.channels, (h+1)*g.channels; g.bias == nil {
-			s = dot(do[a:b], o[a:b])
-		} else {
-			for j := a; j < b; j++ {
-				s += do[j] * (o[j] - g.bias[j])
-			}
+		for j := h * g.channels; j < (h+1)*g.channels; j++ {
+			s += do[j] * (o[j] - g.bias[j])
 		}
-		g.g.row(v)[h] = s
+		out[h] = s
 	}
 }
 
-// edges adds de_uv of one block of sources to DD[v].
-func (g *gatGradDst) edges(s *strip, i, v int, src gatSource) {
+// edges adds de_uv of one block of sources to DD[v]. dots is a number per head.
+func (g *gatGradDst) edges(s *strip, dots []float32, i, v int, src gatSource) {
 	from, to := s.row(i)
 	do, dv, lse, gv, dd := g.do.row(v), g.d.row(v), g.lse.row(v), g.g.row(v), g.dd.row(v)
 	for e := from; e < to; e++ {
 		u := int(s.idx[e])
-		t, score := src.t.row(u), src.s.row(u)
-		for h := range dd {
+		dotHeads(dots, do, src.t.row(u), s.coming(e, src.t))
+		score := src.s.row(u)
+		for h, x := range dots {
 			y, dy := leaky(score[h]+dv[h], g.slope)
-			a, b := h*g.channels, (h+1)*g.channels
-			dd[h] += exp32(y-lse[h]) * (dot(do[a:b], t[a:b]) - gv[h]) * dy
+			dd[h] += exp32(y-lse[h]) * (x - gv[h]) * dy
 		}
 	}
 }

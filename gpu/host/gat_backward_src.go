@@ -7,7 +7,6 @@ type gatGradSrc struct {
 	dt, ds, t, s dense
 	inner, halo  gatTarget
 	slope        float32
-	channels     int
 }
 
 // gatTarget is a block of destination rows and the edges to it: entry columns index its rows.
@@ -41,8 +40,9 @@ func (q *Queue) GATBackwardSrc(a gpu.GATGradSrc) {
 		t: c.tall("T", a.T, rows, cols), s: c.tall("S", a.S, rows, heads),
 		inner: c.gatTarget("Inner", a.Inner, a.DO, a.D, a.LSE, a.G, rows, cols, heads),
 		halo:  c.gatTarget("Halo", a.Halo, a.DOHalo, a.DHalo, a.LSEHalo, a.GHalo, rows, cols, heads),
-		slope: a.Slope, channels: c.channels(cols, heads),
+		slope: a.Slope,
 	}
+	c.channels(cols, heads)
 	if g.dt.empty() {
 		return
 	}
@@ -61,8 +61,8 @@ func (d *Device) gatBackwardSrc(g *gatGradSrc) {
 		att.halo.cut(g.halo.a, lo, hi, heads)
 		for i := range hi - lo {
 			clear(g.ds.row(lo + i))
-			g.edges(&att.inner, i, lo+i, g.inner)
-			g.edges(&att.halo, i, lo+i, g.halo)
+			g.edges(&att.inner, att.heads, i, lo+i, g.inner)
+			g.edges(&att.halo, att.heads, i, lo+i, g.halo)
 		}
 		dt := g.dt.part(lo, hi)
 		att.inner.sum(&d.serial, dt, g.inner.do, heads, false)
@@ -70,19 +70,20 @@ func (d *Device) gatBackwardSrc(g *gatGradSrc) {
 	})
 }
 
-// edges computes α_uv of the out-edges of row u in one block of destinations, and adds de_uv to DS[u].
-func (g *gatGradSrc) edges(s *strip, i, u int, dst gatTarget) {
+// edges computes α_uv of the out-edges of row u in one block of destinations, and adds de_uv to DS[u]. dots is a number
+// per head.
+func (g *gatGradSrc) edges(s *strip, dots []float32, i, u int, dst gatTarget) {
 	from, to := s.row(i)
 	t, score, ds := g.t.row(u), g.s.row(u), g.ds.row(u)
 	for e := from; e < to; e++ {
 		v := int(s.idx[e])
-		do, dv, lse, gv := dst.do.row(v), dst.d.row(v), dst.lse.row(v), dst.g.row(v)
-		for h := range ds {
+		dotHeads(dots, t, dst.do.row(v), s.coming(e, dst.do))
+		dv, lse, gv := dst.d.row(v), dst.lse.row(v), dst.g.row(v)
+		for h, x := range dots {
 			y, dy := leaky(score[h]+dv[h], g.slope)
 			alpha := exp32(y - lse[h])
 			s.weight[h*s.span+e] = alpha
-			a, b := h*g.channels, (h+1)*g.channels
-			ds[h] += alpha * (dot(do[a:b], t[a:b]) - gv[h]) * dy
+			ds[h] += alpha * (x - gv[h]) * dy
 		}
 	}
 }

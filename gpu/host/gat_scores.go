@@ -13,7 +13,7 @@ func (c checker) channels(cols, heads int) int {
 // GATScores: s[i][h] = Σ_c aSrc[hC+c]·T[i][hC+c], d likewise with aDst.
 func (q *Queue) GATScores(s, d, t gpu.Matrix, aSrc, aDst gpu.Vec) {
 	c := q.check("GATScores")
-	n := c.channels(t.Cols, s.Cols)
+	c.channels(t.Cols, s.Cols)
 	feat, src, w := c.mat("t", t), c.shaped("s", s, t.Rows, s.Cols), c.vec("aSrc", aSrc, t.Cols)
 	var dst dense
 	var wd []float32
@@ -27,12 +27,9 @@ func (q *Queue) GATScores(s, d, t gpu.Matrix, aSrc, aDst gpu.Vec) {
 		q.dev.rows(feat.rows, feat.cols, func(_, lo, hi int) {
 			for i := lo; i < hi; i++ {
 				row := feat.row(i)
-				for h := range src.cols {
-					part := row[h*n : (h+1)*n]
-					src.row(i)[h] = dot(part, w[h*n:])
-					if wd != nil {
-						dst.row(i)[h] = dot(part, wd[h*n:])
-					}
+				dotHeads(src.row(i), row, w, nil)
+				if wd != nil {
+					dotHeads(dst.row(i), row, wd, nil)
 				}
 			}
 		})

@@ -47,7 +47,7 @@ func widest[F any](table [][2]F, n int, has func(F) bool) int {
 // rows computes stored rows k0 to k1 of y.
 func (s *spmmArgs) rows(k0, k1 int) {
 	if active == generic || len(s.a.idx) == 0 {
-		s.rowsGo(k0, k1, 0)
+		s.rowsGo(k0, k1)
 		return
 	}
 	// The kernels read indices up to ahead entries behind the last one of their rows: the last rows go without prefetch.
@@ -94,22 +94,22 @@ func (s *spmmArgs) passes(k0, k1, ahead int) {
 	s.passes16(k0, k1, ahead, weighted, wide)
 }
 
-// passes16 is passes for x in bf16. The AVX2 kernels do whole units of 8 columns, Go the columns behind them.
+// passes16 is passes for x in bf16.
 func (s *spmmArgs) passes16(k0, k1, ahead, weighted int, wide bool) {
-	unit, table, cols := 8, bfspmm256[:], s.y.cols/8*8
+	unit, table := 8, bfspmm256[:]
 	if wide {
-		unit, table, cols = 32, bfspmm512[:], s.y.cols
+		unit, table = 32, bfspmm512[:]
+	} else if s.y.cols < unit {
+		s.rowsGo(k0, k1) // the AVX2 kernels need a unit of columns
+		return
 	}
-	for col := 0; col < cols; {
-		n := widest(table, (cols-col+unit-1)/unit, func(f spmm16Func) bool { return f != nil })
-		width := min(n*unit, cols-col)
+	for col := 0; col < s.y.cols; {
+		n := widest(table, (s.y.cols-col+unit-1)/unit, func(f spmm16Func) bool { return f != nil })
+		width := min(n*unit, s.y.cols-col)
 		table[n][weighted](&s.a.begin[0], &s.a.end[0], first(s.a.list), k0, k1-k0, &s.a.idx[0], first(s.a.val),
 			first(s.colScale), &s.x16.v[col], uintptr(s.x16.ld)*2, &s.y.v[col], uintptr(s.y.ld)*4, first(s.rowScale),
 			width-(n-1)*unit, ahead, s.accumulate)
 		col += width
-	}
-	if cols < s.y.cols {
-		s.rowsGo(k0, k1, cols)
 	}
 }
 

@@ -2,8 +2,8 @@ package host
 
 import "math"
 
-// rowsGo computes columns from col on of stored rows k0 to k1, in blocks of columns whose sums stay in L1.
-func (s *spmmArgs) rowsGo(k0, k1, col int) {
+// rowsGo computes stored rows k0 to k1, in blocks of columns whose sums stay in L1.
+func (s *spmmArgs) rowsGo(k0, k1 int) {
 	var sums [64]float32
 	for k := k0; k < k1; k++ {
 		r := k
@@ -15,7 +15,7 @@ func (s *spmmArgs) rowsGo(k0, k1, col int) {
 			scale = s.rowScale[r]
 		}
 		row := s.y.v[r*s.y.ld : r*s.y.ld+s.y.cols]
-		for j := col; j < len(row); j += len(sums) {
+		for j := 0; j < len(row); j += len(sums) {
 			t := sums[:min(len(sums), len(row)-j)]
 			clear(t)
 			if s.x.v == nil {

@@ -40,6 +40,24 @@ DATA interleavehigh<>+56(SB)/4, $0x0000000f
 DATA interleavehigh<>+60(SB)/4, $0x0000001f
 GLOBL interleavehigh<>(SB), RODATA|NOPTR, $64
 
+DATA iota<>+0(SB)/4, $0x00000000
+DATA iota<>+4(SB)/4, $0x00000001
+DATA iota<>+8(SB)/4, $0x00000002
+DATA iota<>+12(SB)/4, $0x00000003
+DATA iota<>+16(SB)/4, $0x00000004
+DATA iota<>+20(SB)/4, $0x00000005
+DATA iota<>+24(SB)/4, $0x00000006
+DATA iota<>+28(SB)/4, $0x00000007
+DATA iota<>+32(SB)/4, $0x00000008
+DATA iota<>+36(SB)/4, $0x00000009
+DATA iota<>+40(SB)/4, $0x0000000a
+DATA iota<>+44(SB)/4, $0x0000000b
+DATA iota<>+48(SB)/4, $0x0000000c
+DATA iota<>+52(SB)/4, $0x0000000d
+DATA iota<>+56(SB)/4, $0x0000000e
+DATA iota<>+60(SB)/4, $0x0000000f
+GLOBL iota<>(SB), RODATA|NOPTR, $64
+
 // func bfspmm512u1(begin *int64, end *int64, list *int32, k int, rows int, idx *int32, val *float32, cs *float32, x *uint16, ldx uintptr, y *float32, ldy uintptr, scale *float32, last int, ahead int, add bool)
 // Requires: AVX, AVX512BW, AVX512F, BMI2, MMX+
 TEXT ·bfspmm512u1(SB), NOSPLIT, $0-121
@@ -2173,35 +2191,43 @@ next:
 // func bfspmm256u1(begin *int64, end *int64, list *int32, k int, rows int, idx *int32, val *float32, cs *float32, x *uint16, ldx uintptr, y *float32, ldy uintptr, scale *float32, last int, ahead int, add bool)
 // Requires: AVX, AVX2, MMX+
 TEXT ·bfspmm256u1(SB), NOSPLIT, $0-121
-	MOVQ k+24(FP), AX
-	MOVQ rows+32(FP), CX
-	MOVQ idx+40(FP), DX
-	MOVQ x+64(FP), BX
-	MOVQ ldx+72(FP), SI
-	ADDQ AX, CX
-	MOVQ ahead+112(FP), DI
-	LEAQ (DX)(DI*4), R9
+	MOVQ         k+24(FP), AX
+	MOVQ         rows+32(FP), CX
+	MOVQ         idx+40(FP), DX
+	MOVQ         x+64(FP), BX
+	MOVQ         ldx+72(FP), SI
+	ADDQ         AX, CX
+	MOVQ         ahead+112(FP), DI
+	LEAQ         (DX)(DI*4), R9
+	MOVQ         last+104(FP), DI
+	LEAQ         -16(DI)(DI*1), R10
+	NEGQ         DI
+	ADDQ         $0x07, DI
+	VMOVD        DI, X1
+	VPBROADCASTD X1, Y1
+	VMOVUPS      iota<>+0(SB), Y0
+	VPCMPGTD     Y1, Y0, Y0
 
 row:
 	MOVQ   begin+0(FP), DI
 	MOVQ   end+8(FP), R8
 	MOVQ   (DI)(AX*8), DI
 	MOVQ   (R8)(AX*8), R8
-	VXORPS X0, X0, X0
+	VXORPS X2, X2, X2
 	CMPQ   DI, R8
 	JGE    sums
 
 entry:
-	MOVLQSX    (DX)(DI*4), R10
-	IMULQ      SI, R10
-	ADDQ       BX, R10
-	MOVLQSX    (R9)(DI*4), R11
+	MOVLQSX    (DX)(DI*4), R11
 	IMULQ      SI, R11
 	ADDQ       BX, R11
-	PREFETCHT0 (R11)
-	VPMOVZXWD  (R10), Y1
+	MOVLQSX    (R9)(DI*4), R12
+	IMULQ      SI, R12
+	ADDQ       BX, R12
+	PREFETCHT0 (R12)
+	VPMOVZXWD  (R11)(R10*1), Y1
 	VPSLLD     $0x10, Y1, Y1
-	VADDPS     Y1, Y0, Y0
+	VADDPS     Y1, Y2, Y2
 	INCQ       DI
 	CMPQ       DI, R8
 	JLT        entry
@@ -2218,227 +2244,71 @@ identity:
 	TESTQ        R8, R8
 	JZ           unscaled
 	VBROADCASTSS (R8)(DI*4), Y1
-	VMULPS       Y1, Y0, Y0
+	VMULPS       Y1, Y2, Y2
 
 unscaled:
-	MOVQ   ldy+88(FP), R8
-	IMULQ  R8, DI
-	MOVQ   y+80(FP), R8
-	ADDQ   DI, R8
-	MOVB   add+120(FP), DI
-	TESTB  DI, DI
-	JZ     store
-	VADDPS (R8), Y0, Y0
+	MOVQ       ldy+88(FP), R8
+	IMULQ      R8, DI
+	MOVQ       y+80(FP), R8
+	ADDQ       DI, R8
+	MOVB       add+120(FP), DI
+	TESTB      DI, DI
+	JZ         store
+	VMASKMOVPS (R8)(R10*2), Y0, Y1
+	VADDPS     Y1, Y2, Y2
 
 store:
-	VMOVUPS Y0, (R8)
-	INCQ    AX
-	CMPQ    AX, CX
-	JLT     row
+	VMASKMOVPS Y2, Y0, (R8)(R10*2)
+	INCQ       AX
+	CMPQ       AX, CX
+	JLT        row
 	VZEROUPPER
 	RET
 
 // func bfspmm256u2(begin *int64, end *int64, list *int32, k int, rows int, idx *int32, val *float32, cs *float32, x *uint16, ldx uintptr, y *float32, ldy uintptr, scale *float32, last int, ahead int, add bool)
 // Requires: AVX, AVX2, MMX+
 TEXT ·bfspmm256u2(SB), NOSPLIT, $0-121
-	MOVQ k+24(FP), AX
-	MOVQ rows+32(FP), CX
-	MOVQ idx+40(FP), DX
-	MOVQ x+64(FP), BX
-	MOVQ ldx+72(FP), SI
-	ADDQ AX, CX
-	MOVQ ahead+112(FP), DI
-	LEAQ (DX)(DI*4), R9
+	MOVQ         k+24(FP), AX
+	MOVQ         rows+32(FP), CX
+	MOVQ         idx+40(FP), DX
+	MOVQ         x+64(FP), BX
+	MOVQ         ldx+72(FP), SI
+	ADDQ         AX, CX
+	MOVQ         ahead+112(FP), DI
+	LEAQ         (DX)(DI*4), R9
+	MOVQ         last+104(FP), DI
+	LEAQ         -16(DI)(DI*1), R10
+	NEGQ         DI
+	ADDQ         $0x07, DI
+	VMOVD        DI, X1
+	VPBROADCASTD X1, Y1
+	VMOVUPS      iota<>+0(SB), Y0
+	VPCMPGTD     Y1, Y0, Y0
 
 row:
 	MOVQ   begin+0(FP), DI
 	MOVQ   end+8(FP), R8
 	MOVQ   (DI)(AX*8), DI
 	MOVQ   (R8)(AX*8), R8
-	VXORPS X0, X0, X0
-	VXORPS X1, X1, X1
-	CMPQ   DI, R8
-	JGE    sums
-
-entry:
-	MOVLQSX    (DX)(DI*4), R10
-	IMULQ      SI, R10
-	ADDQ       BX, R10
-	MOVLQSX    (R9)(DI*4), R11
-	IMULQ      SI, R11
-	ADDQ       BX, R11
-	PREFETCHT0 (R11)
-	VPMOVZXWD  (R10), Y2
-	VPSLLD     $0x10, Y2, Y2
-	VADDPS     Y2, Y0, Y0
-	VPMOVZXWD  16(R10), Y2
-	VPSLLD     $0x10, Y2, Y2
-	VADDPS     Y2, Y1, Y1
-	INCQ       DI
-	CMPQ       DI, R8
-	JLT        entry
-
-sums:
-	MOVQ    AX, DI
-	MOVQ    list+16(FP), R8
-	TESTQ   R8, R8
-	JZ      identity
-	MOVLQSX (R8)(AX*4), DI
-
-identity:
-	MOVQ         scale+96(FP), R8
-	TESTQ        R8, R8
-	JZ           unscaled
-	VBROADCASTSS (R8)(DI*4), Y2
-	VMULPS       Y2, Y0, Y0
-	VMULPS       Y2, Y1, Y1
-
-unscaled:
-	MOVQ   ldy+88(FP), R8
-	IMULQ  R8, DI
-	MOVQ   y+80(FP), R8
-	ADDQ   DI, R8
-	MOVB   add+120(FP), DI
-	TESTB  DI, DI
-	JZ     store
-	VADDPS (R8), Y0, Y0
-	VADDPS 32(R8), Y1, Y1
-
-store:
-	VMOVUPS Y0, (R8)
-	VMOVUPS Y1, 32(R8)
-	INCQ    AX
-	CMPQ    AX, CX
-	JLT     row
-	VZEROUPPER
-	RET
-
-// func bfspmm256u3(begin *int64, end *int64, list *int32, k int, rows int, idx *int32, val *float32, cs *float32, x *uint16, ldx uintptr, y *float32, ldy uintptr, scale *float32, last int, ahead int, add bool)
-// Requires: AVX, AVX2, MMX+
-TEXT ·bfspmm256u3(SB), NOSPLIT, $0-121
-	MOVQ k+24(FP), AX
-	MOVQ rows+32(FP), CX
-	MOVQ idx+40(FP), DX
-	MOVQ x+64(FP), BX
-	MOVQ ldx+72(FP), SI
-	ADDQ AX, CX
-	MOVQ ahead+112(FP), DI
-	LEAQ (DX)(DI*4), R9
-
-row:
-	MOVQ   begin+0(FP), DI
-	MOVQ   end+8(FP), R8
-	MOVQ   (DI)(AX*8), DI
-	MOVQ   (R8)(AX*8), R8
-	VXORPS X0, X0, X0
-	VXORPS X1, X1, X1
-	VXORPS X2, X2, X2
-	CMPQ   DI, R8
-	JGE    sums
-
-entry:
-	MOVLQSX    (DX)(DI*4), R10
-	IMULQ      SI, R10
-	ADDQ       BX, R10
-	MOVLQSX    (R9)(DI*4), R11
-	IMULQ      SI, R11
-	ADDQ       BX, R11
-	PREFETCHT0 (R11)
-	VPMOVZXWD  (R10), Y3
-	VPSLLD     $0x10, Y3, Y3
-	VADDPS     Y3, Y0, Y0
-	VPMOVZXWD  16(R10), Y3
-	VPSLLD     $0x10, Y3, Y3
-	VADDPS     Y3, Y1, Y1
-	VPMOVZXWD  32(R10), Y3
-	VPSLLD     $0x10, Y3, Y3
-	VADDPS     Y3, Y2, Y2
-	INCQ       DI
-	CMPQ       DI, R8
-	JLT        entry
-
-sums:
-	MOVQ    AX, DI
-	MOVQ    list+16(FP), R8
-	TESTQ   R8, R8
-	JZ      identity
-	MOVLQSX (R8)(AX*4), DI
-
-identity:
-	MOVQ         scale+96(FP), R8
-	TESTQ        R8, R8
-	JZ           unscaled
-	VBROADCASTSS (R8)(DI*4), Y3
-	VMULPS       Y3, Y0, Y0
-	VMULPS       Y3, Y1, Y1
-	VMULPS       Y3, Y2, Y2
-
-unscaled:
-	MOVQ   ldy+88(FP), R8
-	IMULQ  R8, DI
-	MOVQ   y+80(FP), R8
-	ADDQ   DI, R8
-	MOVB   add+120(FP), DI
-	TESTB  DI, DI
-	JZ     store
-	VADDPS (R8), Y0, Y0
-	VADDPS 32(R8), Y1, Y1
-	VADDPS 64(R8), Y2, Y2
-
-store:
-	VMOVUPS Y0, (R8)
-	VMOVUPS Y1, 32(R8)
-	VMOVUPS Y2, 64(R8)
-	INCQ    AX
-	CMPQ    AX, CX
-	JLT     row
-	VZEROUPPER
-	RET
-
-// func bfspmm256u4(begin *int64, end *int64, list *int32, k int, rows int, idx *int32, val *float32, cs *float32, x *uint16, ldx uintptr, y *float32, ldy uintptr, scale *float32, last int, ahead int, add bool)
-// Requires: AVX, AVX2, MMX+
-TEXT ·bfspmm256u4(SB), NOSPLIT, $0-121
-	MOVQ k+24(FP), AX
-	MOVQ rows+32(FP), CX
-	MOVQ idx+40(FP), DX
-	MOVQ x+64(FP), BX
-	MOVQ ldx+72(FP), SI
-	ADDQ AX, CX
-	MOVQ ahead+112(FP), DI
-	LEAQ (DX)(DI*4), R9
-
-row:
-	MOVQ   begin+0(FP), DI
-	MOVQ   end+8(FP), R8
-	MOVQ   (DI)(AX*8), DI
-	MOVQ   (R8)(AX*8), R8
-	VXORPS X0, X0, X0
-	VXORPS X1, X1, X1
 	VXORPS X2, X2, X2
 	VXORPS X3, X3, X3
 	CMPQ   DI, R8
 	JGE    sums
 
 entry:
-	MOVLQSX    (DX)(DI*4), R10
-	IMULQ      SI, R10
-	ADDQ       BX, R10
-	MOVLQSX    (R9)(DI*4), R11
+	MOVLQSX    (DX)(DI*4), R11
 	IMULQ      SI, R11
 	ADDQ       BX, R11
-	PREFETCHT0 (R11)
-	VPMOVZXWD  (R10), Y4
-	VPSLLD     $0x10, Y4, Y4
-	VADDPS     Y4, Y0, Y0
-	VPMOVZXWD  16(R10), Y4
-	VPSLLD     $0x10, Y4, Y4
-	VADDPS     Y4, Y1, Y1
-	VPMOVZXWD  32(R10), Y4
-	VPSLLD     $0x10, Y4, Y4
-	VADDPS     Y4, Y2, Y2
-	VPMOVZXWD  48(R10), Y4
-	VPSLLD     $0x10, Y4, Y4
-	VADDPS     Y4, Y3, Y3
+	MOVLQSX    (R9)(DI*4), R12
+	IMULQ      SI, R12
+	ADDQ       BX, R12
+	PREFETCHT0 (R12)
+	VPMOVZXWD  (R11), Y1
+	VPSLLD     $0x10, Y1, Y1
+	VADDPS     Y1, Y2, Y2
+	VPMOVZXWD  16(R11)(R10*1), Y1
+	VPSLLD     $0x10, Y1, Y1
+	VADDPS     Y1, Y3, Y3
 	INCQ       DI
 	CMPQ       DI, R8
 	JLT        entry
@@ -2454,55 +2324,147 @@ identity:
 	MOVQ         scale+96(FP), R8
 	TESTQ        R8, R8
 	JZ           unscaled
-	VBROADCASTSS (R8)(DI*4), Y4
-	VMULPS       Y4, Y0, Y0
-	VMULPS       Y4, Y1, Y1
-	VMULPS       Y4, Y2, Y2
-	VMULPS       Y4, Y3, Y3
+	VBROADCASTSS (R8)(DI*4), Y1
+	VMULPS       Y1, Y2, Y2
+	VMULPS       Y1, Y3, Y3
 
 unscaled:
-	MOVQ   ldy+88(FP), R8
-	IMULQ  R8, DI
-	MOVQ   y+80(FP), R8
-	ADDQ   DI, R8
-	MOVB   add+120(FP), DI
-	TESTB  DI, DI
-	JZ     store
-	VADDPS (R8), Y0, Y0
-	VADDPS 32(R8), Y1, Y1
-	VADDPS 64(R8), Y2, Y2
-	VADDPS 96(R8), Y3, Y3
+	MOVQ       ldy+88(FP), R8
+	IMULQ      R8, DI
+	MOVQ       y+80(FP), R8
+	ADDQ       DI, R8
+	MOVB       add+120(FP), DI
+	TESTB      DI, DI
+	JZ         store
+	VADDPS     (R8), Y2, Y2
+	VMASKMOVPS 32(R8)(R10*2), Y0, Y1
+	VADDPS     Y1, Y3, Y3
 
 store:
-	VMOVUPS Y0, (R8)
-	VMOVUPS Y1, 32(R8)
-	VMOVUPS Y2, 64(R8)
-	VMOVUPS Y3, 96(R8)
-	INCQ    AX
-	CMPQ    AX, CX
-	JLT     row
+	VMOVUPS    Y2, (R8)
+	VMASKMOVPS Y3, Y0, 32(R8)(R10*2)
+	INCQ       AX
+	CMPQ       AX, CX
+	JLT        row
 	VZEROUPPER
 	RET
 
-// func bfspmm256u6(begin *int64, end *int64, list *int32, k int, rows int, idx *int32, val *float32, cs *float32, x *uint16, ldx uintptr, y *float32, ldy uintptr, scale *float32, last int, ahead int, add bool)
+// func bfspmm256u3(begin *int64, end *int64, list *int32, k int, rows int, idx *int32, val *float32, cs *float32, x *uint16, ldx uintptr, y *float32, ldy uintptr, scale *float32, last int, ahead int, add bool)
 // Requires: AVX, AVX2, MMX+
-TEXT ·bfspmm256u6(SB), NOSPLIT, $0-121
-	MOVQ k+24(FP), AX
-	MOVQ rows+32(FP), CX
-	MOVQ idx+40(FP), DX
-	MOVQ x+64(FP), BX
-	MOVQ ldx+72(FP), SI
-	ADDQ AX, CX
-	MOVQ ahead+112(FP), DI
-	LEAQ (DX)(DI*4), R9
+TEXT ·bfspmm256u3(SB), NOSPLIT, $0-121
+	MOVQ         k+24(FP), AX
+	MOVQ         rows+32(FP), CX
+	MOVQ         idx+40(FP), DX
+	MOVQ         x+64(FP), BX
+	MOVQ         ldx+72(FP), SI
+	ADDQ         AX, CX
+	MOVQ         ahead+112(FP), DI
+	LEAQ         (DX)(DI*4), R9
+	MOVQ         last+104(FP), DI
+	LEAQ         -16(DI)(DI*1), R10
+	NEGQ         DI
+	ADDQ         $0x07, DI
+	VMOVD        DI, X1
+	VPBROADCASTD X1, Y1
+	VMOVUPS      iota<>+0(SB), Y0
+	VPCMPGTD     Y1, Y0, Y0
 
 row:
 	MOVQ   begin+0(FP), DI
 	MOVQ   end+8(FP), R8
 	MOVQ   (DI)(AX*8), DI
 	MOVQ   (R8)(AX*8), R8
-	VXORPS X0, X0, X0
-	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	CMPQ   DI, R8
+	JGE    sums
+
+entry:
+	MOVLQSX    (DX)(DI*4), R11
+	IMULQ      SI, R11
+	ADDQ       BX, R11
+	MOVLQSX    (R9)(DI*4), R12
+	IMULQ      SI, R12
+	ADDQ       BX, R12
+	PREFETCHT0 (R12)
+	VPMOVZXWD  (R11), Y1
+	VPSLLD     $0x10, Y1, Y1
+	VADDPS     Y1, Y2, Y2
+	VPMOVZXWD  16(R11), Y1
+	VPSLLD     $0x10, Y1, Y1
+	VADDPS     Y1, Y3, Y3
+	VPMOVZXWD  32(R11)(R10*1), Y1
+	VPSLLD     $0x10, Y1, Y1
+	VADDPS     Y1, Y4, Y4
+	INCQ       DI
+	CMPQ       DI, R8
+	JLT        entry
+
+sums:
+	MOVQ    AX, DI
+	MOVQ    list+16(FP), R8
+	TESTQ   R8, R8
+	JZ      identity
+	MOVLQSX (R8)(AX*4), DI
+
+identity:
+	MOVQ         scale+96(FP), R8
+	TESTQ        R8, R8
+	JZ           unscaled
+	VBROADCASTSS (R8)(DI*4), Y1
+	VMULPS       Y1, Y2, Y2
+	VMULPS       Y1, Y3, Y3
+	VMULPS       Y1, Y4, Y4
+
+unscaled:
+	MOVQ       ldy+88(FP), R8
+	IMULQ      R8, DI
+	MOVQ       y+80(FP), R8
+	ADDQ       DI, R8
+	MOVB       add+120(FP), DI
+	TESTB      DI, DI
+	JZ         store
+	VADDPS     (R8), Y2, Y2
+	VADDPS     32(R8), Y3, Y3
+	VMASKMOVPS 64(R8)(R10*2), Y0, Y1
+	VADDPS     Y1, Y4, Y4
+
+store:
+	VMOVUPS    Y2, (R8)
+	VMOVUPS    Y3, 32(R8)
+	VMASKMOVPS Y4, Y0, 64(R8)(R10*2)
+	INCQ       AX
+	CMPQ       AX, CX
+	JLT        row
+	VZEROUPPER
+	RET
+
+// func bfspmm256u4(begin *int64, end *int64, list *int32, k int, rows int, idx *int32, val *float32, cs *float32, x *uint16, ldx uintptr, y *float32, ldy uintptr, scale *float32, last int, ahead int, add bool)
+// Requires: AVX, AVX2, MMX+
+TEXT ·bfspmm256u4(SB), NOSPLIT, $0-121
+	MOVQ         k+24(FP), AX
+	MOVQ         rows+32(FP), CX
+	MOVQ         idx+40(FP), DX
+	MOVQ         x+64(FP), BX
+	MOVQ         ldx+72(FP), SI
+	ADDQ         AX, CX
+	MOVQ         ahead+112(FP), DI
+	LEAQ         (DX)(DI*4), R9
+	MOVQ         last+104(FP), DI
+	LEAQ         -16(DI)(DI*1), R10
+	NEGQ         DI
+	ADDQ         $0x07, DI
+	VMOVD        DI, X1
+	VPBROADCASTD X1, Y1
+	VMOVUPS      iota<>+0(SB), Y0
+	VPCMPGTD     Y1, Y0, Y0
+
+row:
+	MOVQ   begin+0(FP), DI
+	MOVQ   end+8(FP), R8
+	MOVQ   (DI)(AX*8), DI
+	MOVQ   (R8)(AX*8), R8
 	VXORPS X2, X2, X2
 	VXORPS X3, X3, X3
 	VXORPS X4, X4, X4
@@ -2511,32 +2473,25 @@ row:
 	JGE    sums
 
 entry:
-	MOVLQSX    (DX)(DI*4), R10
-	IMULQ      SI, R10
-	ADDQ       BX, R10
-	MOVLQSX    (R9)(DI*4), R11
+	MOVLQSX    (DX)(DI*4), R11
 	IMULQ      SI, R11
 	ADDQ       BX, R11
-	PREFETCHT0 (R11)
-	VPMOVZXWD  (R10), Y6
-	VPSLLD     $0x10, Y6, Y6
-	VADDPS     Y6, Y0, Y0
-	VPMOVZXWD  16(R10), Y6
-	VPSLLD     $0x10, Y6, Y6
-	VADDPS     Y6, Y1, Y1
-	VPMOVZXWD  32(R10), Y6
-	VPSLLD     $0x10, Y6, Y6
-	VADDPS     Y6, Y2, Y2
-	VPMOVZXWD  48(R10), Y6
-	VPSLLD     $0x10, Y6, Y6
-	VADDPS     Y6, Y3, Y3
-	PREFETCHT0 64(R11)
-	VPMOVZXWD  64(R10), Y6
-	VPSLLD     $0x10, Y6, Y6
-	VADDPS     Y6, Y4, Y4
-	VPMOVZXWD  80(R10), Y6
-	VPSLLD     $0x10, Y6, Y6
-	VADDPS     Y6, Y5, Y5
+	MOVLQSX    (R9)(DI*4), R12
+	IMULQ      SI, R12
+	ADDQ       BX, R12
+	PREFETCHT0 (R12)
+	VPMOVZXWD  (R11), Y1
+	VPSLLD     $0x10, Y1, Y1
+	VADDPS     Y1, Y2, Y2
+	VPMOVZXWD  16(R11), Y1
+	VPSLLD     $0x10, Y1, Y1
+	VADDPS     Y1, Y3, Y3
+	VPMOVZXWD  32(R11), Y1
+	VPSLLD     $0x10, Y1, Y1
+	VADDPS     Y1, Y4, Y4
+	VPMOVZXWD  48(R11)(R10*1), Y1
+	VPSLLD     $0x10, Y1, Y1
+	VADDPS     Y1, Y5, Y5
 	INCQ       DI
 	CMPQ       DI, R8
 	JLT        entry
@@ -2552,61 +2507,62 @@ identity:
 	MOVQ         scale+96(FP), R8
 	TESTQ        R8, R8
 	JZ           unscaled
-	VBROADCASTSS (R8)(DI*4), Y6
-	VMULPS       Y6, Y0, Y0
-	VMULPS       Y6, Y1, Y1
-	VMULPS       Y6, Y2, Y2
-	VMULPS       Y6, Y3, Y3
-	VMULPS       Y6, Y4, Y4
-	VMULPS       Y6, Y5, Y5
+	VBROADCASTSS (R8)(DI*4), Y1
+	VMULPS       Y1, Y2, Y2
+	VMULPS       Y1, Y3, Y3
+	VMULPS       Y1, Y4, Y4
+	VMULPS       Y1, Y5, Y5
 
 unscaled:
-	MOVQ   ldy+88(FP), R8
-	IMULQ  R8, DI
-	MOVQ   y+80(FP), R8
-	ADDQ   DI, R8
-	MOVB   add+120(FP), DI
-	TESTB  DI, DI
-	JZ     store
-	VADDPS (R8), Y0, Y0
-	VADDPS 32(R8), Y1, Y1
-	VADDPS 64(R8), Y2, Y2
-	VADDPS 96(R8), Y3, Y3
-	VADDPS 128(R8), Y4, Y4
-	VADDPS 160(R8), Y5, Y5
+	MOVQ       ldy+88(FP), R8
+	IMULQ      R8, DI
+	MOVQ       y+80(FP), R8
+	ADDQ       DI, R8
+	MOVB       add+120(FP), DI
+	TESTB      DI, DI
+	JZ         store
+	VADDPS     (R8), Y2, Y2
+	VADDPS     32(R8), Y3, Y3
+	VADDPS     64(R8), Y4, Y4
+	VMASKMOVPS 96(R8)(R10*2), Y0, Y1
+	VADDPS     Y1, Y5, Y5
 
 store:
-	VMOVUPS Y0, (R8)
-	VMOVUPS Y1, 32(R8)
-	VMOVUPS Y2, 64(R8)
-	VMOVUPS Y3, 96(R8)
-	VMOVUPS Y4, 128(R8)
-	VMOVUPS Y5, 160(R8)
-	INCQ    AX
-	CMPQ    AX, CX
-	JLT     row
+	VMOVUPS    Y2, (R8)
+	VMOVUPS    Y3, 32(R8)
+	VMOVUPS    Y4, 64(R8)
+	VMASKMOVPS Y5, Y0, 96(R8)(R10*2)
+	INCQ       AX
+	CMPQ       AX, CX
+	JLT        row
 	VZEROUPPER
 	RET
 
-// func bfspmm256u8(begin *int64, end *int64, list *int32, k int, rows int, idx *int32, val *float32, cs *float32, x *uint16, ldx uintptr, y *float32, ldy uintptr, scale *float32, last int, ahead int, add bool)
+// func bfspmm256u6(begin *int64, end *int64, list *int32, k int, rows int, idx *int32, val *float32, cs *float32, x *uint16, ldx uintptr, y *float32, ldy uintptr, scale *float32, last int, ahead int, add bool)
 // Requires: AVX, AVX2, MMX+
-TEXT ·bfspmm256u8(SB), NOSPLIT, $0-121
-	MOVQ k+24(FP), AX
-	MOVQ rows+32(FP), CX
-	MOVQ idx+40(FP), DX
-	MOVQ x+64(FP), BX
-	MOVQ ldx+72(FP), SI
-	ADDQ AX, CX
-	MOVQ ahead+112(FP), DI
-	LEAQ (DX)(DI*4), R9
+TEXT ·bfspmm256u6(SB), NOSPLIT, $0-121
+	MOVQ         k+24(FP), AX
+	MOVQ         rows+32(FP), CX
+	MOVQ         idx+40(FP), DX
+	MOVQ         x+64(FP), BX
+	MOVQ         ldx+72(FP), SI
+	ADDQ         AX, CX
+	MOVQ         ahead+112(FP), DI
+	LEAQ         (DX)(DI*4), R9
+	MOVQ         last+104(FP), DI
+	LEAQ         -16(DI)(DI*1), R10
+	NEGQ         DI
+	ADDQ         $0x07, DI
+	VMOVD        DI, X1
+	VPBROADCASTD X1, Y1
+	VMOVUPS      iota<>+0(SB), Y0
+	VPCMPGTD     Y1, Y0, Y0
 
 row:
 	MOVQ   begin+0(FP), DI
 	MOVQ   end+8(FP), R8
 	MOVQ   (DI)(AX*8), DI
 	MOVQ   (R8)(AX*8), R8
-	VXORPS X0, X0, X0
-	VXORPS X1, X1, X1
 	VXORPS X2, X2, X2
 	VXORPS X3, X3, X3
 	VXORPS X4, X4, X4
@@ -2617,38 +2573,32 @@ row:
 	JGE    sums
 
 entry:
-	MOVLQSX    (DX)(DI*4), R10
-	IMULQ      SI, R10
-	ADDQ       BX, R10
-	MOVLQSX    (R9)(DI*4), R11
+	MOVLQSX    (DX)(DI*4), R11
 	IMULQ      SI, R11
 	ADDQ       BX, R11
-	PREFETCHT0 (R11)
-	VPMOVZXWD  (R10), Y8
-	VPSLLD     $0x10, Y8, Y8
-	VADDPS     Y8, Y0, Y0
-	VPMOVZXWD  16(R10), Y8
-	VPSLLD     $0x10, Y8, Y8
-	VADDPS     Y8, Y1, Y1
-	VPMOVZXWD  32(R10), Y8
-	VPSLLD     $0x10, Y8, Y8
-	VADDPS     Y8, Y2, Y2
-	VPMOVZXWD  48(R10), Y8
-	VPSLLD     $0x10, Y8, Y8
-	VADDPS     Y8, Y3, Y3
-	PREFETCHT0 64(R11)
-	VPMOVZXWD  64(R10), Y8
-	VPSLLD     $0x10, Y8, Y8
-	VADDPS     Y8, Y4, Y4
-	VPMOVZXWD  80(R10), Y8
-	VPSLLD     $0x10, Y8, Y8
-	VADDPS     Y8, Y5, Y5
-	VPMOVZXWD  96(R10), Y8
-	VPSLLD     $0x10, Y8, Y8
-	VADDPS     Y8, Y6, Y6
-	VPMOVZXWD  112(R10), Y8
-	VPSLLD     $0x10, Y8, Y8
-	VADDPS     Y8, Y7, Y7
+	MOVLQSX    (R9)(DI*4), R12
+	IMULQ      SI, R12
+	ADDQ       BX, R12
+	PREFETCHT0 (R12)
+	VPMOVZXWD  (R11), Y1
+	VPSLLD     $0x10, Y1, Y1
+	VADDPS     Y1, Y2, Y2
+	VPMOVZXWD  16(R11), Y1
+	VPSLLD     $0x10, Y1, Y1
+	VADDPS     Y1, Y3, Y3
+	VPMOVZXWD  32(R11), Y1
+	VPSLLD     $0x10, Y1, Y1
+	VADDPS     Y1, Y4, Y4
+	VPMOVZXWD  48(R11), Y1
+	VPSLLD     $0x10, Y1, Y1
+	VADDPS     Y1, Y5, Y5
+	PREFETCHT0 64(R12)
+	VPMOVZXWD  64(R11), Y1
+	VPSLLD     $0x10, Y1, Y1
+	VADDPS     Y1, Y6, Y6
+	VPMOVZXWD  80(R11)(R10*1), Y1
+	VPSLLD     $0x10, Y1, Y1
+	VADDPS     Y1, Y7, Y7
 	INCQ       DI
 	CMPQ       DI, R8
 	JLT        entry
@@ -2664,95 +2614,225 @@ identity:
 	MOVQ         scale+96(FP), R8
 	TESTQ        R8, R8
 	JZ           unscaled
-	VBROADCASTSS (R8)(DI*4), Y8
-	VMULPS       Y8, Y0, Y0
-	VMULPS       Y8, Y1, Y1
-	VMULPS       Y8, Y2, Y2
-	VMULPS       Y8, Y3, Y3
-	VMULPS       Y8, Y4, Y4
-	VMULPS       Y8, Y5, Y5
-	VMULPS       Y8, Y6, Y6
-	VMULPS       Y8, Y7, Y7
+	VBROADCASTSS (R8)(DI*4), Y1
+	VMULPS       Y1, Y2, Y2
+	VMULPS       Y1, Y3, Y3
+	VMULPS       Y1, Y4, Y4
+	VMULPS       Y1, Y5, Y5
+	VMULPS       Y1, Y6, Y6
+	VMULPS       Y1, Y7, Y7
 
 unscaled:
-	MOVQ   ldy+88(FP), R8
-	IMULQ  R8, DI
-	MOVQ   y+80(FP), R8
-	ADDQ   DI, R8
-	MOVB   add+120(FP), DI
-	TESTB  DI, DI
-	JZ     store
-	VADDPS (R8), Y0, Y0
-	VADDPS 32(R8), Y1, Y1
-	VADDPS 64(R8), Y2, Y2
-	VADDPS 96(R8), Y3, Y3
-	VADDPS 128(R8), Y4, Y4
-	VADDPS 160(R8), Y5, Y5
-	VADDPS 192(R8), Y6, Y6
-	VADDPS 224(R8), Y7, Y7
+	MOVQ       ldy+88(FP), R8
+	IMULQ      R8, DI
+	MOVQ       y+80(FP), R8
+	ADDQ       DI, R8
+	MOVB       add+120(FP), DI
+	TESTB      DI, DI
+	JZ         store
+	VADDPS     (R8), Y2, Y2
+	VADDPS     32(R8), Y3, Y3
+	VADDPS     64(R8), Y4, Y4
+	VADDPS     96(R8), Y5, Y5
+	VADDPS     128(R8), Y6, Y6
+	VMASKMOVPS 160(R8)(R10*2), Y0, Y1
+	VADDPS     Y1, Y7, Y7
 
 store:
-	VMOVUPS Y0, (R8)
-	VMOVUPS Y1, 32(R8)
-	VMOVUPS Y2, 64(R8)
-	VMOVUPS Y3, 96(R8)
-	VMOVUPS Y4, 128(R8)
-	VMOVUPS Y5, 160(R8)
-	VMOVUPS Y6, 192(R8)
-	VMOVUPS Y7, 224(R8)
-	INCQ    AX
-	CMPQ    AX, CX
-	JLT     row
+	VMOVUPS    Y2, (R8)
+	VMOVUPS    Y3, 32(R8)
+	VMOVUPS    Y4, 64(R8)
+	VMOVUPS    Y5, 96(R8)
+	VMOVUPS    Y6, 128(R8)
+	VMASKMOVPS Y7, Y0, 160(R8)(R10*2)
+	INCQ       AX
+	CMPQ       AX, CX
+	JLT        row
+	VZEROUPPER
+	RET
+
+// func bfspmm256u8(begin *int64, end *int64, list *int32, k int, rows int, idx *int32, val *float32, cs *float32, x *uint16, ldx uintptr, y *float32, ldy uintptr, scale *float32, last int, ahead int, add bool)
+// Requires: AVX, AVX2, MMX+
+TEXT ·bfspmm256u8(SB), NOSPLIT, $0-121
+	MOVQ         k+24(FP), AX
+	MOVQ         rows+32(FP), CX
+	MOVQ         idx+40(FP), DX
+	MOVQ         x+64(FP), BX
+	MOVQ         ldx+72(FP), SI
+	ADDQ         AX, CX
+	MOVQ         ahead+112(FP), DI
+	LEAQ         (DX)(DI*4), R9
+	MOVQ         last+104(FP), DI
+	LEAQ         -16(DI)(DI*1), R10
+	NEGQ         DI
+	ADDQ         $0x07, DI
+	VMOVD        DI, X1
+	VPBROADCASTD X1, Y1
+	VMOVUPS      iota<>+0(SB), Y0
+	VPCMPGTD     Y1, Y0, Y0
+
+row:
+	MOVQ   begin+0(FP), DI
+	MOVQ   end+8(FP), R8
+	MOVQ   (DI)(AX*8), DI
+	MOVQ   (R8)(AX*8), R8
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
+	VXORPS X8, X8, X8
+	VXORPS X9, X9, X9
+	CMPQ   DI, R8
+	JGE    sums
+
+entry:
+	MOVLQSX    (DX)(DI*4), R11
+	IMULQ      SI, R11
+	ADDQ       BX, R11
+	MOVLQSX    (R9)(DI*4), R12
+	IMULQ      SI, R12
+	ADDQ       BX, R12
+	PREFETCHT0 (R12)
+	VPMOVZXWD  (R11), Y1
+	VPSLLD     $0x10, Y1, Y1
+	VADDPS     Y1, Y2, Y2
+	VPMOVZXWD  16(R11), Y1
+	VPSLLD     $0x10, Y1, Y1
+	VADDPS     Y1, Y3, Y3
+	VPMOVZXWD  32(R11), Y1
+	VPSLLD     $0x10, Y1, Y1
+	VADDPS     Y1, Y4, Y4
+	VPMOVZXWD  48(R11), Y1
+	VPSLLD     $0x10, Y1, Y1
+	VADDPS     Y1, Y5, Y5
+	PREFETCHT0 64(R12)
+	VPMOVZXWD  64(R11), Y1
+	VPSLLD     $0x10, Y1, Y1
+	VADDPS     Y1, Y6, Y6
+	VPMOVZXWD  80(R11), Y1
+	VPSLLD     $0x10, Y1, Y1
+	VADDPS     Y1, Y7, Y7
+	VPMOVZXWD  96(R11), Y1
+	VPSLLD     $0x10, Y1, Y1
+	VADDPS     Y1, Y8, Y8
+	VPMOVZXWD  112(R11)(R10*1), Y1
+	VPSLLD     $0x10, Y1, Y1
+	VADDPS     Y1, Y9, Y9
+	INCQ       DI
+	CMPQ       DI, R8
+	JLT        entry
+
+sums:
+	MOVQ    AX, DI
+	MOVQ    list+16(FP), R8
+	TESTQ   R8, R8
+	JZ      identity
+	MOVLQSX (R8)(AX*4), DI
+
+identity:
+	MOVQ         scale+96(FP), R8
+	TESTQ        R8, R8
+	JZ           unscaled
+	VBROADCASTSS (R8)(DI*4), Y1
+	VMULPS       Y1, Y2, Y2
+	VMULPS       Y1, Y3, Y3
+	VMULPS       Y1, Y4, Y4
+	VMULPS       Y1, Y5, Y5
+	VMULPS       Y1, Y6, Y6
+	VMULPS       Y1, Y7, Y7
+	VMULPS       Y1, Y8, Y8
+	VMULPS       Y1, Y9, Y9
+
+unscaled:
+	MOVQ       ldy+88(FP), R8
+	IMULQ      R8, DI
+	MOVQ       y+80(FP), R8
+	ADDQ       DI, R8
+	MOVB       add+120(FP), DI
+	TESTB      DI, DI
+	JZ         store
+	VADDPS     (R8), Y2, Y2
+	VADDPS     32(R8), Y3, Y3
+	VADDPS     64(R8), Y4, Y4
+	VADDPS     96(R8), Y5, Y5
+	VADDPS     128(R8), Y6, Y6
+	VADDPS     160(R8), Y7, Y7
+	VADDPS     192(R8), Y8, Y8
+	VMASKMOVPS 224(R8)(R10*2), Y0, Y1
+	VADDPS     Y1, Y9, Y9
+
+store:
+	VMOVUPS    Y2, (R8)
+	VMOVUPS    Y3, 32(R8)
+	VMOVUPS    Y4, 64(R8)
+	VMOVUPS    Y5, 96(R8)
+	VMOVUPS    Y6, 128(R8)
+	VMOVUPS    Y7, 160(R8)
+	VMOVUPS    Y8, 192(R8)
+	VMASKMOVPS Y9, Y0, 224(R8)(R10*2)
+	INCQ       AX
+	CMPQ       AX, CX
+	JLT        row
 	VZEROUPPER
 	RET
 
 // func bfspmm256u1w(begin *int64, end *int64, list *int32, k int, rows int, idx *int32, val *float32, cs *float32, x *uint16, ldx uintptr, y *float32, ldy uintptr, scale *float32, last int, ahead int, add bool)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·bfspmm256u1w(SB), NOSPLIT, $0-121
-	MOVQ k+24(FP), AX
-	MOVQ rows+32(FP), CX
-	MOVQ idx+40(FP), DX
-	MOVQ x+64(FP), BX
-	MOVQ ldx+72(FP), SI
-	ADDQ AX, CX
-	MOVQ ahead+112(FP), DI
-	LEAQ (DX)(DI*4), R9
-	MOVQ val+48(FP), R10
-	MOVQ cs+56(FP), R11
+	MOVQ         k+24(FP), AX
+	MOVQ         rows+32(FP), CX
+	MOVQ         idx+40(FP), DX
+	MOVQ         x+64(FP), BX
+	MOVQ         ldx+72(FP), SI
+	ADDQ         AX, CX
+	MOVQ         ahead+112(FP), DI
+	LEAQ         (DX)(DI*4), R9
+	MOVQ         val+48(FP), R10
+	MOVQ         cs+56(FP), R11
+	MOVQ         last+104(FP), DI
+	LEAQ         -16(DI)(DI*1), R12
+	NEGQ         DI
+	ADDQ         $0x07, DI
+	VMOVD        DI, X2
+	VPBROADCASTD X2, Y2
+	VMOVUPS      iota<>+0(SB), Y1
+	VPCMPGTD     Y2, Y1, Y1
 
 row:
 	MOVQ   begin+0(FP), DI
 	MOVQ   end+8(FP), R8
 	MOVQ   (DI)(AX*8), DI
 	MOVQ   (R8)(AX*8), R8
-	VXORPS X1, X1, X1
+	VXORPS X3, X3, X3
 	CMPQ   DI, R8
 	JGE    sums
 
 entry:
-	MOVLQSX      (DX)(DI*4), R12
+	MOVLQSX      (DX)(DI*4), R13
 	TESTQ        R10, R10
 	JZ           scaleonly
 	VBROADCASTSS (R10)(DI*4), Y0
 	TESTQ        R11, R11
 	JZ           weighted
-	VMULSS       (R11)(R12*4), X0, X0
+	VMULSS       (R11)(R13*4), X0, X0
 	VBROADCASTSS X0, Y0
 	JMP          weighted
 
 scaleonly:
-	VBROADCASTSS (R11)(R12*4), Y0
+	VBROADCASTSS (R11)(R13*4), Y0
 
 weighted:
-	IMULQ       SI, R12
-	ADDQ        BX, R12
-	MOVLQSX     (R9)(DI*4), R13
 	IMULQ       SI, R13
 	ADDQ        BX, R13
-	PREFETCHT0  (R13)
-	VPMOVZXWD   (R12), Y2
+	MOVLQSX     (R9)(DI*4), R14
+	IMULQ       SI, R14
+	ADDQ        BX, R14
+	PREFETCHT0  (R14)
+	VPMOVZXWD   (R13)(R12*1), Y2
 	VPSLLD      $0x10, Y2, Y2
-	VFMADD231PS Y2, Y0, Y1
+	VFMADD231PS Y2, Y0, Y3
 	INCQ        DI
 	CMPQ        DI, R8
 	JLT         entry
@@ -2769,272 +2849,86 @@ identity:
 	TESTQ        R8, R8
 	JZ           unscaled
 	VBROADCASTSS (R8)(DI*4), Y0
-	VMULPS       Y0, Y1, Y1
+	VMULPS       Y0, Y3, Y3
 
 unscaled:
-	MOVQ   ldy+88(FP), R8
-	IMULQ  R8, DI
-	MOVQ   y+80(FP), R8
-	ADDQ   DI, R8
-	MOVB   add+120(FP), DI
-	TESTB  DI, DI
-	JZ     store
-	VADDPS (R8), Y1, Y1
+	MOVQ       ldy+88(FP), R8
+	IMULQ      R8, DI
+	MOVQ       y+80(FP), R8
+	ADDQ       DI, R8
+	MOVB       add+120(FP), DI
+	TESTB      DI, DI
+	JZ         store
+	VMASKMOVPS (R8)(R12*2), Y1, Y2
+	VADDPS     Y2, Y3, Y3
 
 store:
-	VMOVUPS Y1, (R8)
-	INCQ    AX
-	CMPQ    AX, CX
-	JLT     row
+	VMASKMOVPS Y3, Y1, (R8)(R12*2)
+	INCQ       AX
+	CMPQ       AX, CX
+	JLT        row
 	VZEROUPPER
 	RET
 
 // func bfspmm256u2w(begin *int64, end *int64, list *int32, k int, rows int, idx *int32, val *float32, cs *float32, x *uint16, ldx uintptr, y *float32, ldy uintptr, scale *float32, last int, ahead int, add bool)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·bfspmm256u2w(SB), NOSPLIT, $0-121
-	MOVQ k+24(FP), AX
-	MOVQ rows+32(FP), CX
-	MOVQ idx+40(FP), DX
-	MOVQ x+64(FP), BX
-	MOVQ ldx+72(FP), SI
-	ADDQ AX, CX
-	MOVQ ahead+112(FP), DI
-	LEAQ (DX)(DI*4), R9
-	MOVQ val+48(FP), R10
-	MOVQ cs+56(FP), R11
+	MOVQ         k+24(FP), AX
+	MOVQ         rows+32(FP), CX
+	MOVQ         idx+40(FP), DX
+	MOVQ         x+64(FP), BX
+	MOVQ         ldx+72(FP), SI
+	ADDQ         AX, CX
+	MOVQ         ahead+112(FP), DI
+	LEAQ         (DX)(DI*4), R9
+	MOVQ         val+48(FP), R10
+	MOVQ         cs+56(FP), R11
+	MOVQ         last+104(FP), DI
+	LEAQ         -16(DI)(DI*1), R12
+	NEGQ         DI
+	ADDQ         $0x07, DI
+	VMOVD        DI, X2
+	VPBROADCASTD X2, Y2
+	VMOVUPS      iota<>+0(SB), Y1
+	VPCMPGTD     Y2, Y1, Y1
 
 row:
 	MOVQ   begin+0(FP), DI
 	MOVQ   end+8(FP), R8
 	MOVQ   (DI)(AX*8), DI
 	MOVQ   (R8)(AX*8), R8
-	VXORPS X1, X1, X1
-	VXORPS X2, X2, X2
-	CMPQ   DI, R8
-	JGE    sums
-
-entry:
-	MOVLQSX      (DX)(DI*4), R12
-	TESTQ        R10, R10
-	JZ           scaleonly
-	VBROADCASTSS (R10)(DI*4), Y0
-	TESTQ        R11, R11
-	JZ           weighted
-	VMULSS       (R11)(R12*4), X0, X0
-	VBROADCASTSS X0, Y0
-	JMP          weighted
-
-scaleonly:
-	VBROADCASTSS (R11)(R12*4), Y0
-
-weighted:
-	IMULQ       SI, R12
-	ADDQ        BX, R12
-	MOVLQSX     (R9)(DI*4), R13
-	IMULQ       SI, R13
-	ADDQ        BX, R13
-	PREFETCHT0  (R13)
-	VPMOVZXWD   (R12), Y3
-	VPSLLD      $0x10, Y3, Y3
-	VFMADD231PS Y3, Y0, Y1
-	VPMOVZXWD   16(R12), Y3
-	VPSLLD      $0x10, Y3, Y3
-	VFMADD231PS Y3, Y0, Y2
-	INCQ        DI
-	CMPQ        DI, R8
-	JLT         entry
-
-sums:
-	MOVQ    AX, DI
-	MOVQ    list+16(FP), R8
-	TESTQ   R8, R8
-	JZ      identity
-	MOVLQSX (R8)(AX*4), DI
-
-identity:
-	MOVQ         scale+96(FP), R8
-	TESTQ        R8, R8
-	JZ           unscaled
-	VBROADCASTSS (R8)(DI*4), Y0
-	VMULPS       Y0, Y1, Y1
-	VMULPS       Y0, Y2, Y2
-
-unscaled:
-	MOVQ   ldy+88(FP), R8
-	IMULQ  R8, DI
-	MOVQ   y+80(FP), R8
-	ADDQ   DI, R8
-	MOVB   add+120(FP), DI
-	TESTB  DI, DI
-	JZ     store
-	VADDPS (R8), Y1, Y1
-	VADDPS 32(R8), Y2, Y2
-
-store:
-	VMOVUPS Y1, (R8)
-	VMOVUPS Y2, 32(R8)
-	INCQ    AX
-	CMPQ    AX, CX
-	JLT     row
-	VZEROUPPER
-	RET
-
-// func bfspmm256u3w(begin *int64, end *int64, list *int32, k int, rows int, idx *int32, val *float32, cs *float32, x *uint16, ldx uintptr, y *float32, ldy uintptr, scale *float32, last int, ahead int, add bool)
-// Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·bfspmm256u3w(SB), NOSPLIT, $0-121
-	MOVQ k+24(FP), AX
-	MOVQ rows+32(FP), CX
-	MOVQ idx+40(FP), DX
-	MOVQ x+64(FP), BX
-	MOVQ ldx+72(FP), SI
-	ADDQ AX, CX
-	MOVQ ahead+112(FP), DI
-	LEAQ (DX)(DI*4), R9
-	MOVQ val+48(FP), R10
-	MOVQ cs+56(FP), R11
-
-row:
-	MOVQ   begin+0(FP), DI
-	MOVQ   end+8(FP), R8
-	MOVQ   (DI)(AX*8), DI
-	MOVQ   (R8)(AX*8), R8
-	VXORPS X1, X1, X1
-	VXORPS X2, X2, X2
-	VXORPS X3, X3, X3
-	CMPQ   DI, R8
-	JGE    sums
-
-entry:
-	MOVLQSX      (DX)(DI*4), R12
-	TESTQ        R10, R10
-	JZ           scaleonly
-	VBROADCASTSS (R10)(DI*4), Y0
-	TESTQ        R11, R11
-	JZ           weighted
-	VMULSS       (R11)(R12*4), X0, X0
-	VBROADCASTSS X0, Y0
-	JMP          weighted
-
-scaleonly:
-	VBROADCASTSS (R11)(R12*4), Y0
-
-weighted:
-	IMULQ       SI, R12
-	ADDQ        BX, R12
-	MOVLQSX     (R9)(DI*4), R13
-	IMULQ       SI, R13
-	ADDQ        BX, R13
-	PREFETCHT0  (R13)
-	VPMOVZXWD   (R12), Y4
-	VPSLLD      $0x10, Y4, Y4
-	VFMADD231PS Y4, Y0, Y1
-	VPMOVZXWD   16(R12), Y4
-	VPSLLD      $0x10, Y4, Y4
-	VFMADD231PS Y4, Y0, Y2
-	VPMOVZXWD   32(R12), Y4
-	VPSLLD      $0x10, Y4, Y4
-	VFMADD231PS Y4, Y0, Y3
-	INCQ        DI
-	CMPQ        DI, R8
-	JLT         entry
-
-sums:
-	MOVQ    AX, DI
-	MOVQ    list+16(FP), R8
-	TESTQ   R8, R8
-	JZ      identity
-	MOVLQSX (R8)(AX*4), DI
-
-identity:
-	MOVQ         scale+96(FP), R8
-	TESTQ        R8, R8
-	JZ           unscaled
-	VBROADCASTSS (R8)(DI*4), Y0
-	VMULPS       Y0, Y1, Y1
-	VMULPS       Y0, Y2, Y2
-	VMULPS       Y0, Y3, Y3
-
-unscaled:
-	MOVQ   ldy+88(FP), R8
-	IMULQ  R8, DI
-	MOVQ   y+80(FP), R8
-	ADDQ   DI, R8
-	MOVB   add+120(FP), DI
-	TESTB  DI, DI
-	JZ     store
-	VADDPS (R8), Y1, Y1
-	VADDPS 32(R8), Y2, Y2
-	VADDPS 64(R8), Y3, Y3
-
-store:
-	VMOVUPS Y1, (R8)
-	VMOVUPS Y2, 32(R8)
-	VMOVUPS Y3, 64(R8)
-	INCQ    AX
-	CMPQ    AX, CX
-	JLT     row
-	VZEROUPPER
-	RET
-
-// func bfspmm256u4w(begin *int64, end *int64, list *int32, k int, rows int, idx *int32, val *float32, cs *float32, x *uint16, ldx uintptr, y *float32, ldy uintptr, scale *float32, last int, ahead int, add bool)
-// Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·bfspmm256u4w(SB), NOSPLIT, $0-121
-	MOVQ k+24(FP), AX
-	MOVQ rows+32(FP), CX
-	MOVQ idx+40(FP), DX
-	MOVQ x+64(FP), BX
-	MOVQ ldx+72(FP), SI
-	ADDQ AX, CX
-	MOVQ ahead+112(FP), DI
-	LEAQ (DX)(DI*4), R9
-	MOVQ val+48(FP), R10
-	MOVQ cs+56(FP), R11
-
-row:
-	MOVQ   begin+0(FP), DI
-	MOVQ   end+8(FP), R8
-	MOVQ   (DI)(AX*8), DI
-	MOVQ   (R8)(AX*8), R8
-	VXORPS X1, X1, X1
-	VXORPS X2, X2, X2
 	VXORPS X3, X3, X3
 	VXORPS X4, X4, X4
 	CMPQ   DI, R8
 	JGE    sums
 
 entry:
-	MOVLQSX      (DX)(DI*4), R12
+	MOVLQSX      (DX)(DI*4), R13
 	TESTQ        R10, R10
 	JZ           scaleonly
 	VBROADCASTSS (R10)(DI*4), Y0
 	TESTQ        R11, R11
 	JZ           weighted
-	VMULSS       (R11)(R12*4), X0, X0
+	VMULSS       (R11)(R13*4), X0, X0
 	VBROADCASTSS X0, Y0
 	JMP          weighted
 
 scaleonly:
-	VBROADCASTSS (R11)(R12*4), Y0
+	VBROADCASTSS (R11)(R13*4), Y0
 
 weighted:
-	IMULQ       SI, R12
-	ADDQ        BX, R12
-	MOVLQSX     (R9)(DI*4), R13
 	IMULQ       SI, R13
 	ADDQ        BX, R13
-	PREFETCHT0  (R13)
-	VPMOVZXWD   (R12), Y5
-	VPSLLD      $0x10, Y5, Y5
-	VFMADD231PS Y5, Y0, Y1
-	VPMOVZXWD   16(R12), Y5
-	VPSLLD      $0x10, Y5, Y5
-	VFMADD231PS Y5, Y0, Y2
-	VPMOVZXWD   32(R12), Y5
-	VPSLLD      $0x10, Y5, Y5
-	VFMADD231PS Y5, Y0, Y3
-	VPMOVZXWD   48(R12), Y5
-	VPSLLD      $0x10, Y5, Y5
-	VFMADD231PS Y5, Y0, Y4
+	MOVLQSX     (R9)(DI*4), R14
+	IMULQ       SI, R14
+	ADDQ        BX, R14
+	PREFETCHT0  (R14)
+	VPMOVZXWD   (R13), Y2
+	VPSLLD      $0x10, Y2, Y2
+	VFMADD231PS Y2, Y0, Y3
+	VPMOVZXWD   16(R13)(R12*1), Y2
+	VPSLLD      $0x10, Y2, Y2
+	VFMADD231PS Y2, Y0, Y4
 	INCQ        DI
 	CMPQ        DI, R8
 	JLT         entry
@@ -3051,56 +2945,163 @@ identity:
 	TESTQ        R8, R8
 	JZ           unscaled
 	VBROADCASTSS (R8)(DI*4), Y0
-	VMULPS       Y0, Y1, Y1
-	VMULPS       Y0, Y2, Y2
 	VMULPS       Y0, Y3, Y3
 	VMULPS       Y0, Y4, Y4
 
 unscaled:
-	MOVQ   ldy+88(FP), R8
-	IMULQ  R8, DI
-	MOVQ   y+80(FP), R8
-	ADDQ   DI, R8
-	MOVB   add+120(FP), DI
-	TESTB  DI, DI
-	JZ     store
-	VADDPS (R8), Y1, Y1
-	VADDPS 32(R8), Y2, Y2
-	VADDPS 64(R8), Y3, Y3
-	VADDPS 96(R8), Y4, Y4
+	MOVQ       ldy+88(FP), R8
+	IMULQ      R8, DI
+	MOVQ       y+80(FP), R8
+	ADDQ       DI, R8
+	MOVB       add+120(FP), DI
+	TESTB      DI, DI
+	JZ         store
+	VADDPS     (R8), Y3, Y3
+	VMASKMOVPS 32(R8)(R12*2), Y1, Y2
+	VADDPS     Y2, Y4, Y4
 
 store:
-	VMOVUPS Y1, (R8)
-	VMOVUPS Y2, 32(R8)
-	VMOVUPS Y3, 64(R8)
-	VMOVUPS Y4, 96(R8)
-	INCQ    AX
-	CMPQ    AX, CX
-	JLT     row
+	VMOVUPS    Y3, (R8)
+	VMASKMOVPS Y4, Y1, 32(R8)(R12*2)
+	INCQ       AX
+	CMPQ       AX, CX
+	JLT        row
 	VZEROUPPER
 	RET
 
-// func bfspmm256u6w(begin *int64, end *int64, list *int32, k int, rows int, idx *int32, val *float32, cs *float32, x *uint16, ldx uintptr, y *float32, ldy uintptr, scale *float32, last int, ahead int, add bool)
+// func bfspmm256u3w(begin *int64, end *int64, list *int32, k int, rows int, idx *int32, val *float32, cs *float32, x *uint16, ldx uintptr, y *float32, ldy uintptr, scale *float32, last int, ahead int, add bool)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·bfspmm256u6w(SB), NOSPLIT, $0-121
-	MOVQ k+24(FP), AX
-	MOVQ rows+32(FP), CX
-	MOVQ idx+40(FP), DX
-	MOVQ x+64(FP), BX
-	MOVQ ldx+72(FP), SI
-	ADDQ AX, CX
-	MOVQ ahead+112(FP), DI
-	LEAQ (DX)(DI*4), R9
-	MOVQ val+48(FP), R10
-	MOVQ cs+56(FP), R11
+TEXT ·bfspmm256u3w(SB), NOSPLIT, $0-121
+	MOVQ         k+24(FP), AX
+	MOVQ         rows+32(FP), CX
+	MOVQ         idx+40(FP), DX
+	MOVQ         x+64(FP), BX
+	MOVQ         ldx+72(FP), SI
+	ADDQ         AX, CX
+	MOVQ         ahead+112(FP), DI
+	LEAQ         (DX)(DI*4), R9
+	MOVQ         val+48(FP), R10
+	MOVQ         cs+56(FP), R11
+	MOVQ         last+104(FP), DI
+	LEAQ         -16(DI)(DI*1), R12
+	NEGQ         DI
+	ADDQ         $0x07, DI
+	VMOVD        DI, X2
+	VPBROADCASTD X2, Y2
+	VMOVUPS      iota<>+0(SB), Y1
+	VPCMPGTD     Y2, Y1, Y1
 
 row:
 	MOVQ   begin+0(FP), DI
 	MOVQ   end+8(FP), R8
 	MOVQ   (DI)(AX*8), DI
 	MOVQ   (R8)(AX*8), R8
-	VXORPS X1, X1, X1
-	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	CMPQ   DI, R8
+	JGE    sums
+
+entry:
+	MOVLQSX      (DX)(DI*4), R13
+	TESTQ        R10, R10
+	JZ           scaleonly
+	VBROADCASTSS (R10)(DI*4), Y0
+	TESTQ        R11, R11
+	JZ           weighted
+	VMULSS       (R11)(R13*4), X0, X0
+	VBROADCASTSS X0, Y0
+	JMP          weighted
+
+scaleonly:
+	VBROADCASTSS (R11)(R13*4), Y0
+
+weighted:
+	IMULQ       SI, R13
+	ADDQ        BX, R13
+	MOVLQSX     (R9)(DI*4), R14
+	IMULQ       SI, R14
+	ADDQ        BX, R14
+	PREFETCHT0  (R14)
+	VPMOVZXWD   (R13), Y2
+	VPSLLD      $0x10, Y2, Y2
+	VFMADD231PS Y2, Y0, Y3
+	VPMOVZXWD   16(R13), Y2
+	VPSLLD      $0x10, Y2, Y2
+	VFMADD231PS Y2, Y0, Y4
+	VPMOVZXWD   32(R13)(R12*1), Y2
+	VPSLLD      $0x10, Y2, Y2
+	VFMADD231PS Y2, Y0, Y5
+	INCQ        DI
+	CMPQ        DI, R8
+	JLT         entry
+
+sums:
+	MOVQ    AX, DI
+	MOVQ    list+16(FP), R8
+	TESTQ   R8, R8
+	JZ      identity
+	MOVLQSX (R8)(AX*4), DI
+
+identity:
+	MOVQ         scale+96(FP), R8
+	TESTQ        R8, R8
+	JZ           unscaled
+	VBROADCASTSS (R8)(DI*4), Y0
+	VMULPS       Y0, Y3, Y3
+	VMULPS       Y0, Y4, Y4
+	VMULPS       Y0, Y5, Y5
+
+unscaled:
+	MOVQ       ldy+88(FP), R8
+	IMULQ      R8, DI
+	MOVQ       y+80(FP), R8
+	ADDQ       DI, R8
+	MOVB       add+120(FP), DI
+	TESTB      DI, DI
+	JZ         store
+	VADDPS     (R8), Y3, Y3
+	VADDPS     32(R8), Y4, Y4
+	VMASKMOVPS 64(R8)(R12*2), Y1, Y2
+	VADDPS     Y2, Y5, Y5
+
+store:
+	VMOVUPS    Y3, (R8)
+	VMOVUPS    Y4, 32(R8)
+	VMASKMOVPS Y5, Y1, 64(R8)(R12*2)
+	INCQ       AX
+	CMPQ       AX, CX
+	JLT        row
+	VZEROUPPER
+	RET
+
+// func bfspmm256u4w(begin *int64, end *int64, list *int32, k int, rows int, idx *int32, val *float32, cs *float32, x *uint16, ldx uintptr, y *float32, ldy uintptr, scale *float32, last int, ahead int, add bool)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·bfspmm256u4w(SB), NOSPLIT, $0-121
+	MOVQ         k+24(FP), AX
+	MOVQ         rows+32(FP), CX
+	MOVQ         idx+40(FP), DX
+	MOVQ         x+64(FP), BX
+	MOVQ         ldx+72(FP), SI
+	ADDQ         AX, CX
+	MOVQ         ahead+112(FP), DI
+	LEAQ         (DX)(DI*4), R9
+	MOVQ         val+48(FP), R10
+	MOVQ         cs+56(FP), R11
+	MOVQ         last+104(FP), DI
+	LEAQ         -16(DI)(DI*1), R12
+	NEGQ         DI
+	ADDQ         $0x07, DI
+	VMOVD        DI, X2
+	VPBROADCASTD X2, Y2
+	VMOVUPS      iota<>+0(SB), Y1
+	VPCMPGTD     Y2, Y1, Y1
+
+row:
+	MOVQ   begin+0(FP), DI
+	MOVQ   end+8(FP), R8
+	MOVQ   (DI)(AX*8), DI
+	MOVQ   (R8)(AX*8), R8
 	VXORPS X3, X3, X3
 	VXORPS X4, X4, X4
 	VXORPS X5, X5, X5
@@ -3109,45 +3110,38 @@ row:
 	JGE    sums
 
 entry:
-	MOVLQSX      (DX)(DI*4), R12
+	MOVLQSX      (DX)(DI*4), R13
 	TESTQ        R10, R10
 	JZ           scaleonly
 	VBROADCASTSS (R10)(DI*4), Y0
 	TESTQ        R11, R11
 	JZ           weighted
-	VMULSS       (R11)(R12*4), X0, X0
+	VMULSS       (R11)(R13*4), X0, X0
 	VBROADCASTSS X0, Y0
 	JMP          weighted
 
 scaleonly:
-	VBROADCASTSS (R11)(R12*4), Y0
+	VBROADCASTSS (R11)(R13*4), Y0
 
 weighted:
-	IMULQ       SI, R12
-	ADDQ        BX, R12
-	MOVLQSX     (R9)(DI*4), R13
 	IMULQ       SI, R13
 	ADDQ        BX, R13
-	PREFETCHT0  (R13)
-	VPMOVZXWD   (R12), Y7
-	VPSLLD      $0x10, Y7, Y7
-	VFMADD231PS Y7, Y0, Y1
-	VPMOVZXWD   16(R12), Y7
-	VPSLLD      $0x10, Y7, Y7
-	VFMADD231PS Y7, Y0, Y2
-	VPMOVZXWD   32(R12), Y7
-	VPSLLD      $0x10, Y7, Y7
-	VFMADD231PS Y7, Y0, Y3
-	VPMOVZXWD   48(R12), Y7
-	VPSLLD      $0x10, Y7, Y7
-	VFMADD231PS Y7, Y0, Y4
-	PREFETCHT0  64(R13)
-	VPMOVZXWD   64(R12), Y7
-	VPSLLD      $0x10, Y7, Y7
-	VFMADD231PS Y7, Y0, Y5
-	VPMOVZXWD   80(R12), Y7
-	VPSLLD      $0x10, Y7, Y7
-	VFMADD231PS Y7, Y0, Y6
+	MOVLQSX     (R9)(DI*4), R14
+	IMULQ       SI, R14
+	ADDQ        BX, R14
+	PREFETCHT0  (R14)
+	VPMOVZXWD   (R13), Y2
+	VPSLLD      $0x10, Y2, Y2
+	VFMADD231PS Y2, Y0, Y3
+	VPMOVZXWD   16(R13), Y2
+	VPSLLD      $0x10, Y2, Y2
+	VFMADD231PS Y2, Y0, Y4
+	VPMOVZXWD   32(R13), Y2
+	VPSLLD      $0x10, Y2, Y2
+	VFMADD231PS Y2, Y0, Y5
+	VPMOVZXWD   48(R13)(R12*1), Y2
+	VPSLLD      $0x10, Y2, Y2
+	VFMADD231PS Y2, Y0, Y6
 	INCQ        DI
 	CMPQ        DI, R8
 	JLT         entry
@@ -3164,62 +3158,63 @@ identity:
 	TESTQ        R8, R8
 	JZ           unscaled
 	VBROADCASTSS (R8)(DI*4), Y0
-	VMULPS       Y0, Y1, Y1
-	VMULPS       Y0, Y2, Y2
 	VMULPS       Y0, Y3, Y3
 	VMULPS       Y0, Y4, Y4
 	VMULPS       Y0, Y5, Y5
 	VMULPS       Y0, Y6, Y6
 
 unscaled:
-	MOVQ   ldy+88(FP), R8
-	IMULQ  R8, DI
-	MOVQ   y+80(FP), R8
-	ADDQ   DI, R8
-	MOVB   add+120(FP), DI
-	TESTB  DI, DI
-	JZ     store
-	VADDPS (R8), Y1, Y1
-	VADDPS 32(R8), Y2, Y2
-	VADDPS 64(R8), Y3, Y3
-	VADDPS 96(R8), Y4, Y4
-	VADDPS 128(R8), Y5, Y5
-	VADDPS 160(R8), Y6, Y6
+	MOVQ       ldy+88(FP), R8
+	IMULQ      R8, DI
+	MOVQ       y+80(FP), R8
+	ADDQ       DI, R8
+	MOVB       add+120(FP), DI
+	TESTB      DI, DI
+	JZ         store
+	VADDPS     (R8), Y3, Y3
+	VADDPS     32(R8), Y4, Y4
+	VADDPS     64(R8), Y5, Y5
+	VMASKMOVPS 96(R8)(R12*2), Y1, Y2
+	VADDPS     Y2, Y6, Y6
 
 store:
-	VMOVUPS Y1, (R8)
-	VMOVUPS Y2, 32(R8)
-	VMOVUPS Y3, 64(R8)
-	VMOVUPS Y4, 96(R8)
-	VMOVUPS Y5, 128(R8)
-	VMOVUPS Y6, 160(R8)
-	INCQ    AX
-	CMPQ    AX, CX
-	JLT     row
+	VMOVUPS    Y3, (R8)
+	VMOVUPS    Y4, 32(R8)
+	VMOVUPS    Y5, 64(R8)
+	VMASKMOVPS Y6, Y1, 96(R8)(R12*2)
+	INCQ       AX
+	CMPQ       AX, CX
+	JLT        row
 	VZEROUPPER
 	RET
 
-// func bfspmm256u8w(begin *int64, end *int64, list *int32, k int, rows int, idx *int32, val *float32, cs *float32, x *uint16, ldx uintptr, y *float32, ldy uintptr, scale *float32, last int, ahead int, add bool)
+// func bfspmm256u6w(begin *int64, end *int64, list *int32, k int, rows int, idx *int32, val *float32, cs *float32, x *uint16, ldx uintptr, y *float32, ldy uintptr, scale *float32, last int, ahead int, add bool)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·bfspmm256u8w(SB), NOSPLIT, $0-121
-	MOVQ k+24(FP), AX
-	MOVQ rows+32(FP), CX
-	MOVQ idx+40(FP), DX
-	MOVQ x+64(FP), BX
-	MOVQ ldx+72(FP), SI
-	ADDQ AX, CX
-	MOVQ ahead+112(FP), DI
-	LEAQ (DX)(DI*4), R9
-	MOVQ val+48(FP), R10
-	MOVQ cs+56(FP), R11
+TEXT ·bfspmm256u6w(SB), NOSPLIT, $0-121
+	MOVQ         k+24(FP), AX
+	MOVQ         rows+32(FP), CX
+	MOVQ         idx+40(FP), DX
+	MOVQ         x+64(FP), BX
+	MOVQ         ldx+72(FP), SI
+	ADDQ         AX, CX
+	MOVQ         ahead+112(FP), DI
+	LEAQ         (DX)(DI*4), R9
+	MOVQ         val+48(FP), R10
+	MOVQ         cs+56(FP), R11
+	MOVQ         last+104(FP), DI
+	LEAQ         -16(DI)(DI*1), R12
+	NEGQ         DI
+	ADDQ         $0x07, DI
+	VMOVD        DI, X2
+	VPBROADCASTD X2, Y2
+	VMOVUPS      iota<>+0(SB), Y1
+	VPCMPGTD     Y2, Y1, Y1
 
 row:
 	MOVQ   begin+0(FP), DI
 	MOVQ   end+8(FP), R8
 	MOVQ   (DI)(AX*8), DI
 	MOVQ   (R8)(AX*8), R8
-	VXORPS X1, X1, X1
-	VXORPS X2, X2, X2
 	VXORPS X3, X3, X3
 	VXORPS X4, X4, X4
 	VXORPS X5, X5, X5
@@ -3230,51 +3225,45 @@ row:
 	JGE    sums
 
 entry:
-	MOVLQSX      (DX)(DI*4), R12
+	MOVLQSX      (DX)(DI*4), R13
 	TESTQ        R10, R10
 	JZ           scaleonly
 	VBROADCASTSS (R10)(DI*4), Y0
 	TESTQ        R11, R11
 	JZ           weighted
-	VMULSS       (R11)(R12*4), X0, X0
+	VMULSS       (R11)(R13*4), X0, X0
 	VBROADCASTSS X0, Y0
 	JMP          weighted
 
 scaleonly:
-	VBROADCASTSS (R11)(R12*4), Y0
+	VBROADCASTSS (R11)(R13*4), Y0
 
 weighted:
-	IMULQ       SI, R12
-	ADDQ        BX, R12
-	MOVLQSX     (R9)(DI*4), R13
 	IMULQ       SI, R13
 	ADDQ        BX, R13
-	PREFETCHT0  (R13)
-	VPMOVZXWD   (R12), Y9
-	VPSLLD      $0x10, Y9, Y9
-	VFMADD231PS Y9, Y0, Y1
-	VPMOVZXWD   16(R12), Y9
-	VPSLLD      $0x10, Y9, Y9
-	VFMADD231PS Y9, Y0, Y2
-	VPMOVZXWD   32(R12), Y9
-	VPSLLD      $0x10, Y9, Y9
-	VFMADD231PS Y9, Y0, Y3
-	VPMOVZXWD   48(R12), Y9
-	VPSLLD      $0x10, Y9, Y9
-	VFMADD231PS Y9, Y0, Y4
-	PREFETCHT0  64(R13)
-	VPMOVZXWD   64(R12), Y9
-	VPSLLD      $0x10, Y9, Y9
-	VFMADD231PS Y9, Y0, Y5
-	VPMOVZXWD   80(R12), Y9
-	VPSLLD      $0x10, Y9, Y9
-	VFMADD231PS Y9, Y0, Y6
-	VPMOVZXWD   96(R12), Y9
-	VPSLLD      $0x10, Y9, Y9
-	VFMADD231PS Y9, Y0, Y7
-	VPMOVZXWD   112(R12), Y9
-	VPSLLD      $0x10, Y9, Y9
-	VFMADD231PS Y9, Y0, Y8
+	MOVLQSX     (R9)(DI*4), R14
+	IMULQ       SI, R14
+	ADDQ        BX, R14
+	PREFETCHT0  (R14)
+	VPMOVZXWD   (R13), Y2
+	VPSLLD      $0x10, Y2, Y2
+	VFMADD231PS Y2, Y0, Y3
+	VPMOVZXWD   16(R13), Y2
+	VPSLLD      $0x10, Y2, Y2
+	VFMADD231PS Y2, Y0, Y4
+	VPMOVZXWD   32(R13), Y2
+	VPSLLD      $0x10, Y2, Y2
+	VFMADD231PS Y2, Y0, Y5
+	VPMOVZXWD   48(R13), Y2
+	VPSLLD      $0x10, Y2, Y2
+	VFMADD231PS Y2, Y0, Y6
+	PREFETCHT0  64(R14)
+	VPMOVZXWD   64(R13), Y2
+	VPSLLD      $0x10, Y2, Y2
+	VFMADD231PS Y2, Y0, Y7
+	VPMOVZXWD   80(R13)(R12*1), Y2
+	VPSLLD      $0x10, Y2, Y2
+	VFMADD231PS Y2, Y0, Y8
 	INCQ        DI
 	CMPQ        DI, R8
 	JLT         entry
@@ -3291,8 +3280,6 @@ identity:
 	TESTQ        R8, R8
 	JZ           unscaled
 	VBROADCASTSS (R8)(DI*4), Y0
-	VMULPS       Y0, Y1, Y1
-	VMULPS       Y0, Y2, Y2
 	VMULPS       Y0, Y3, Y3
 	VMULPS       Y0, Y4, Y4
 	VMULPS       Y0, Y5, Y5
@@ -3301,33 +3288,172 @@ identity:
 	VMULPS       Y0, Y8, Y8
 
 unscaled:
-	MOVQ   ldy+88(FP), R8
-	IMULQ  R8, DI
-	MOVQ   y+80(FP), R8
-	ADDQ   DI, R8
-	MOVB   add+120(FP), DI
-	TESTB  DI, DI
-	JZ     store
-	VADDPS (R8), Y1, Y1
-	VADDPS 32(R8), Y2, Y2
-	VADDPS 64(R8), Y3, Y3
-	VADDPS 96(R8), Y4, Y4
-	VADDPS 128(R8), Y5, Y5
-	VADDPS 160(R8), Y6, Y6
-	VADDPS 192(R8), Y7, Y7
-	VADDPS 224(R8), Y8, Y8
+	MOVQ       ldy+88(FP), R8
+	IMULQ      R8, DI
+	MOVQ       y+80(FP), R8
+	ADDQ       DI, R8
+	MOVB       add+120(FP), DI
+	TESTB      DI, DI
+	JZ         store
+	VADDPS     (R8), Y3, Y3
+	VADDPS     32(R8), Y4, Y4
+	VADDPS     64(R8), Y5, Y5
+	VADDPS     96(R8), Y6, Y6
+	VADDPS     128(R8), Y7, Y7
+	VMASKMOVPS 160(R8)(R12*2), Y1, Y2
+	VADDPS     Y2, Y8, Y8
 
 store:
-	VMOVUPS Y1, (R8)
-	VMOVUPS Y2, 32(R8)
-	VMOVUPS Y3, 64(R8)
-	VMOVUPS Y4, 96(R8)
-	VMOVUPS Y5, 128(R8)
-	VMOVUPS Y6, 160(R8)
-	VMOVUPS Y7, 192(R8)
-	VMOVUPS Y8, 224(R8)
-	INCQ    AX
-	CMPQ    AX, CX
-	JLT     row
+	VMOVUPS    Y3, (R8)
+	VMOVUPS    Y4, 32(R8)
+	VMOVUPS    Y5, 64(R8)
+	VMOVUPS    Y6, 96(R8)
+	VMOVUPS    Y7, 128(R8)
+	VMASKMOVPS Y8, Y1, 160(R8)(R12*2)
+	INCQ       AX
+	CMPQ       AX, CX
+	JLT        row
+	VZEROUPPER
+	RET
+
+// func bfspmm256u8w(begin *int64, end *int64, list *int32, k int, rows int, idx *int32, val *float32, cs *float32, x *uint16, ldx uintptr, y *float32, ldy uintptr, scale *float32, last int, ahead int, add bool)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·bfspmm256u8w(SB), NOSPLIT, $0-121
+	MOVQ         k+24(FP), AX
+	MOVQ         rows+32(FP), CX
+	MOVQ         idx+40(FP), DX
+	MOVQ         x+64(FP), BX
+	MOVQ         ldx+72(FP), SI
+	ADDQ         AX, CX
+	MOVQ         ahead+112(FP), DI
+	LEAQ         (DX)(DI*4), R9
+	MOVQ         val+48(FP), R10
+	MOVQ         cs+56(FP), R11
+	MOVQ         last+104(FP), DI
+	LEAQ         -16(DI)(DI*1), R12
+	NEGQ         DI
+	ADDQ         $0x07, DI
+	VMOVD        DI, X2
+	VPBROADCASTD X2, Y2
+	VMOVUPS      iota<>+0(SB), Y1
+	VPCMPGTD     Y2, Y1, Y1
+
+row:
+	MOVQ   begin+0(FP), DI
+	MOVQ   end+8(FP), R8
+	MOVQ   (DI)(AX*8), DI
+	MOVQ   (R8)(AX*8), R8
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
+	VXORPS X8, X8, X8
+	VXORPS X9, X9, X9
+	VXORPS X10, X10, X10
+	CMPQ   DI, R8
+	JGE    sums
+
+entry:
+	MOVLQSX      (DX)(DI*4), R13
+	TESTQ        R10, R10
+	JZ           scaleonly
+	VBROADCASTSS (R10)(DI*4), Y0
+	TESTQ        R11, R11
+	JZ           weighted
+	VMULSS       (R11)(R13*4), X0, X0
+	VBROADCASTSS X0, Y0
+	JMP          weighted
+
+scaleonly:
+	VBROADCASTSS (R11)(R13*4), Y0
+
+weighted:
+	IMULQ       SI, R13
+	ADDQ        BX, R13
+	MOVLQSX     (R9)(DI*4), R14
+	IMULQ       SI, R14
+	ADDQ        BX, R14
+	PREFETCHT0  (R14)
+	VPMOVZXWD   (R13), Y2
+	VPSLLD      $0x10, Y2, Y2
+	VFMADD231PS Y2, Y0, Y3
+	VPMOVZXWD   16(R13), Y2
+	VPSLLD      $0x10, Y2, Y2
+	VFMADD231PS Y2, Y0, Y4
+	VPMOVZXWD   32(R13), Y2
+	VPSLLD      $0x10, Y2, Y2
+	VFMADD231PS Y2, Y0, Y5
+	VPMOVZXWD   48(R13), Y2
+	VPSLLD      $0x10, Y2, Y2
+	VFMADD231PS Y2, Y0, Y6
+	PREFETCHT0  64(R14)
+	VPMOVZXWD   64(R13), Y2
+	VPSLLD      $0x10, Y2, Y2
+	VFMADD231PS Y2, Y0, Y7
+	VPMOVZXWD   80(R13), Y2
+	VPSLLD      $0x10, Y2, Y2
+	VFMADD231PS Y2, Y0, Y8
+	VPMOVZXWD   96(R13), Y2
+	VPSLLD      $0x10, Y2, Y2
+	VFMADD231PS Y2, Y0, Y9
+	VPMOVZXWD   112(R13)(R12*1), Y2
+	VPSLLD      $0x10, Y2, Y2
+	VFMADD231PS Y2, Y0, Y10
+	INCQ        DI
+	CMPQ        DI, R8
+	JLT         entry
+
+sums:
+	MOVQ    AX, DI
+	MOVQ    list+16(FP), R8
+	TESTQ   R8, R8
+	JZ      identity
+	MOVLQSX (R8)(AX*4), DI
+
+identity:
+	MOVQ         scale+96(FP), R8
+	TESTQ        R8, R8
+	JZ           unscaled
+	VBROADCASTSS (R8)(DI*4), Y0
+	VMULPS       Y0, Y3, Y3
+	VMULPS       Y0, Y4, Y4
+	VMULPS       Y0, Y5, Y5
+	VMULPS       Y0, Y6, Y6
+	VMULPS       Y0, Y7, Y7
+	VMULPS       Y0, Y8, Y8
+	VMULPS       Y0, Y9, Y9
+	VMULPS       Y0, Y10, Y10
+
+unscaled:
+	MOVQ       ldy+88(FP), R8
+	IMULQ      R8, DI
+	MOVQ       y+80(FP), R8
+	ADDQ       DI, R8
+	MOVB       add+120(FP), DI
+	TESTB      DI, DI
+	JZ         store
+	VADDPS     (R8), Y3, Y3
+	VADDPS     32(R8), Y4, Y4
+	VADDPS     64(R8), Y5, Y5
+	VADDPS     96(R8), Y6, Y6
+	VADDPS     128(R8), Y7, Y7
+	VADDPS     160(R8), Y8, Y8
+	VADDPS     192(R8), Y9, Y9
+	VMASKMOVPS 224(R8)(R12*2), Y1, Y2
+	VADDPS     Y2, Y10, Y10
+
+store:
+	VMOVUPS    Y3, (R8)
+	VMOVUPS    Y4, 32(R8)
+	VMOVUPS    Y5, 64(R8)
+	VMOVUPS    Y6, 96(R8)
+	VMOVUPS    Y7, 128(R8)
+	VMOVUPS    Y8, 160(R8)
+	VMOVUPS    Y9, 192(R8)
+	VMASKMOVPS Y10, Y1, 224(R8)(R12*2)
+	INCQ       AX
+	CMPQ       AX, CX
+	JLT        row
 	VZEROUPPER
 	RET

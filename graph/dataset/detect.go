@@ -113,10 +113,7 @@ func loadArchive(z *npy.Archive, opt Options) (*Dataset, error) {
 		return nil, unsupported(z.Name(), "DGL's reddit_data.npz")
 	}
 	keys := strings.Join(z.Keys(), " ")
-	if len(keys) > 200 {
-		keys = keys[:200] + "…"
-	}
-	return nil, fmt.Errorf("%s: holds the arrays [%s], which are no data set that can be read; %s", z.Name(), keys, readable)
+	return nil, fmt.Errorf("%s: holds the arrays [%.300s], which are no data set that can be read; %s", z.Name(), keys, readable)
 }
 
 // loadFolder tells the formats of folders apart by the names in them.

@@ -28,7 +28,7 @@ type ndarray struct {
 	raw     []byte // exactly the elements
 }
 
-// csr is a SciPy matrix; nil fields until BUILD.
+// csr is a SciPy matrix; its arrays are nil until BUILD, and together not nil afterwards.
 type csr struct {
 	rows, cols      int
 	indptr, indices *ndarray

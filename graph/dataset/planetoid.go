@@ -79,6 +79,9 @@ func (p *planetoid) read() error {
 		if err := decode(p, f.what, "a csr_matrix", f.into); err != nil {
 			return err
 		}
+		if (*f.into).indptr == nil {
+			return p.fault(f.what, fmt.Errorf("the matrix has no content"))
+		}
 	}
 	for _, f := range []struct {
 		what string

@@ -1,7 +1,6 @@
 package dataset
 
 import (
-	"errors"
 	"fmt"
 	"math"
 )
@@ -15,9 +14,6 @@ type sparseRows struct {
 
 // numbers decodes and checks a matrix; exact says whether its values were float32.
 func (m *csr) numbers() (r sparseRows, exact bool, err error) {
-	if m.indptr == nil {
-		return r, false, errors.New("matrix has no content")
-	}
 	if r.indptr, err = m.indptr.ints(); err != nil {
 		return r, false, fmt.Errorf("indptr: %w", err)
 	}

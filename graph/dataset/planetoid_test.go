@@ -69,7 +69,7 @@ func TestInconsistentPlanetoid(t *testing.T) {
 		{"ty", "has 2 rows, want 3", labels(2, 0, 1)},
 		{"ty", "has 3 columns, want 2", labels(3, 0, 1, 2)},
 		{"ally", "not of integers", pickle(func(p *pickler) { p.array("f4", make([]byte, 24), 3, 2) })},
-		{"ally", "row 1 is not one-hot", pickle(func(p *pickler) { p.array("i4", bytes.Repeat([]byte{0, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0}, 2), 3, 2) })},
+		{"ally", "row 2 is not one-hot", pickle(func(p *pickler) { p.array("i4", bytes.Repeat([]byte{0, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0}, 2), 3, 2) })},
 		{"ally", "is not a matrix", pickle(func(p *pickler) { p.array("i4", make([]byte, 24), 6) })},
 		{"ally", "shape [3 3] and type i4 has 24 bytes", pickle(func(p *pickler) { p.array("i4", make([]byte, 24), 3, 3) })},
 		{"ally", "shape is not made of whole numbers", pickle(func(p *pickler) { p.array("i4", nil, -1, 0) })},
@@ -80,7 +80,8 @@ func TestInconsistentPlanetoid(t *testing.T) {
 		{"allx", "row pointer 2 is 0", pickle(func(p *pickler) { p.matrix(3, 4, []int32{0, 1, 0, 3}, []int32{2, 3, 0}, []float32{1, 2, 3}) })},
 		{"allx", "has 3 row pointers", pickle(func(p *pickler) { p.matrix(3, 4, []int32{0, 1, 3}, []int32{2, 3, 0}, []float32{1, 2, 3}) })},
 		{"allx", "features must be finite", pickle(func(p *pickler) { p.matrix(3, 4, []int32{0, 1, 1, 3}, []int32{2, 3, 0}, []float32{1, nan(), 3}) })},
-		{"allx", "do not fit 7 vertices", pickle(func(p *pickler) { p.matrix(2e9, 4, []int32{0}, nil, nil) })},
+		{"graph", "do not fit 2 vertices", lists([]int{}, []int{})},
+		{"allx", "has 3 rows, want 2000000000", pickle(func(p *pickler) { p.matrix(2e9, 4, []int32{0}, nil, nil) })},
 		{"graph", "vertex 2: neighbour 7 is outside [0, 7)", lists([]int{}, []int{}, []int{7}, []int{}, []int{}, []int{}, []int{})},
 		{"graph", "line 1: vertex 6 is outside [3, 6)", lists(empty...)},
 		{"graph", "has no vertices", lists()},
@@ -89,10 +90,6 @@ func TestInconsistentPlanetoid(t *testing.T) {
 	for _, c := range cases {
 		files := toy()
 		files[c.file] = c.b
-		if c.file == "allx" && strings.Contains(c.want, "7 vertices") {
-			files["ally"] = pickle(func(p *pickler) { p.WriteString("N0") })
-			continue
-		}
 		dir := put(t, files)
 		_, err := Load(dir, Options{})
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), dir) || strings.Contains(err.Error(), "\n") {
@@ -145,7 +142,9 @@ func TestDamagedPlanetoid(t *testing.T) {
 	for what, good := range toy() {
 		path := filepath.Join(dir, "ind.toy."+what)
 		for n := range good {
-			loadDamaged(t, dir, path, good[:n], what != "test.index")
+			if n%5 == 0 || n > len(good)-8 {
+				loadDamaged(t, dir, path, good[:n], what != "test.index")
+			}
 			bad := bytes.Clone(good)
 			bad[n] ^= 0x41
 			loadDamaged(t, dir, path, bad, false)
@@ -184,7 +183,9 @@ func TestDamagedPublishedPickles(t *testing.T) {
 func touchValue(v any) {
 	switch o := v.(type) {
 	case *csr:
-		_, _, _ = o.numbers()
+		if o.indptr != nil {
+			_, _, _ = o.numbers()
+		}
 	case *ndarray:
 		if len(o.shape) == 2 && o.shape[1] > 0 {
 			_, _ = oneHot(o)

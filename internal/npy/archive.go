@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/klauspost/compress/zip"
 )
@@ -55,6 +57,9 @@ func ReadArchive(r io.ReaderAt, size int64, name string) (*Archive, error) {
 		if !ok {
 			continue
 		}
+		if !printable(f.Name) { // it would garble every message
+			return nil, &FormatError{File: name, Offset: -1, Err: fmt.Errorf("the name of member %.50q is not printable text", f.Name)}
+		}
 		if err := checkMember(f, size); err != nil {
 			return nil, &FormatError{File: name, Member: f.Name, Offset: -1, Err: err}
 		}
@@ -65,6 +70,10 @@ func ReadArchive(r io.ReaderAt, size int64, name string) (*Archive, error) {
 		z.members[key] = f
 	}
 	return z, nil
+}
+
+func printable(s string) bool {
+	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(c rune) bool { return !unicode.IsPrint(c) })
 }
 
 // checkMember refuses members that cannot be what they say.
@@ -98,7 +107,7 @@ func (z *Archive) Name() string { return z.name }
 func (z *Archive) Array(key string) (*Array, error) {
 	f := z.members[key]
 	if f == nil {
-		return nil, &FormatError{File: z.name, Offset: -1, Err: fmt.Errorf("holds no array %q; it has: %s", key, strings.Join(z.keys, " "))}
+		return nil, &FormatError{File: z.name, Offset: -1, Err: fmt.Errorf("holds no array %q; it has: %.300s", key, strings.Join(z.keys, " "))}
 	}
 	open := func() (io.ReadCloser, error) { return f.Open() }
 	return newArray(z.name, f.Name, int64(f.UncompressedSize64), int64(f.CompressedSize64), open)

@@ -15,6 +15,7 @@ func spmm16Kernels(w *writer) {
 	signature := strings.Replace(spmmSignature, "x *float32", "x *uint16", 1)
 	even := w.table("interleavelow", func(i int) uint32 { return uint32(i/2 + i%2*16) })
 	odd := w.table("interleavehigh", func(i int) uint32 { return uint32(8 + i/2 + i%2*16) })
+	w.iota()
 	w.both(func() {
 		for _, weighted := range []bool{false, true} {
 			for _, n := range spmm16Units[w.wide] {
@@ -120,10 +121,20 @@ func (l *rowLoop) lastUnit() (in, outLow, outHigh mask) {
 	return in, outLow, outHigh
 }
 
-// spmm16Narrow sums 8 columns at a time. Its last unit is whole: package host computes the columns behind it.
+// spmm16Narrow sums 8 columns at a time. last counts columns of the last unit, 1 to 8. AVX2 has no masked load of 16-bit
+// elements, so the last unit begins 8-last columns early and its first lanes are dropped: x must have 8 columns or more.
 func spmm16Narrow(l *rowLoop, n int) {
 	w := l.writer
-	sums, t := w.vecs(n), w.vec()
+	last, early := l.arg("last"), w.GP64()
+	w.LEAQ(mem{Base: last, Index: last, Scale: 1, Disp: -16}, early) // bytes of x; twice that in y
+	keep, t := w.vec(), w.vec()
+	w.NEGQ(last)
+	w.ADDQ(operand.Imm(7), last)
+	w.VMOVD(last.As32(), t.AsX())
+	w.VPBROADCASTD(t.AsX(), t)
+	w.VMOVUPS(w.iota(), keep)
+	w.VPCMPGTD(t, keep, keep)
+	sums := w.vecs(n)
 	l.row()
 	w.zero(sums...)
 	l.entries(func(p, q gp) {
@@ -131,18 +142,32 @@ func spmm16Narrow(l *rowLoop, n int) {
 			if i%4 == 0 {
 				w.PREFETCHT0(mem{Base: q, Disp: 16 * i})
 			}
-			w.VPMOVZXWD(mem{Base: p, Disp: 16 * i}, t)
+			m := mem{Base: p, Disp: 16 * i}
+			if i == n-1 {
+				m.Index, m.Scale = early, 1
+			}
+			w.VPMOVZXWD(m, t)
 			w.VPSLLD(operand.Imm(16), t, t)
 			l.add(t, sum)
 		}
 	})
+	at := func(y gp, i int) (mem, mask) {
+		m := mem{Base: y, Disp: 32 * i}
+		if i == n-1 {
+			m.Index, m.Scale = early, 2
+			return m, keep
+		}
+		return m, nil
+	}
 	l.finish(sums, func(y gp) {
 		for i, sum := range sums {
-			w.VADDPS(mem{Base: y, Disp: 32 * i}, sum, sum)
+			m, k := at(y, i)
+			w.addFrom(m, k, sum, t)
 		}
 	}, func(y gp) {
 		for i, sum := range sums {
-			w.VMOVUPS(sum, mem{Base: y, Disp: 32 * i})
+			m, k := at(y, i)
+			w.store(sum, k, m)
 		}
 	})
 }

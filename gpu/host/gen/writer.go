@@ -21,7 +21,7 @@ type (
 type writer struct {
 	*build.Context
 	wide  bool // AVX-512
-	iotas mem  // 0, 1, 2, … as int32
+	iotas mem  // 0, 1, 2, … as int32, once it is used
 }
 
 // isa sets the instruction set of the functions that follow.

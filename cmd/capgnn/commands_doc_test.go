@@ -1,0 +1,60 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/urfave/cli/v2"
+)
+
+var update = flag.Bool("update", false, "write docs/commands.md anew")
+
+// docs/commands.md says what the flags say.
+func TestCommandsDoc(t *testing.T) {
+	const path = "../../docs/commands.md"
+	want := commandsDoc()
+	if *update {
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != want {
+		t.Errorf("%s is not what the flags say: run go test ./cmd/capgnn -run TestCommandsDoc -update", path)
+	}
+}
+
+func commandsDoc() string {
+	var b strings.Builder
+	b.WriteString("# Commands\n\nMade from the flags by `go test ./cmd/capgnn -run TestCommandsDoc -update`.\n")
+	for _, cmd := range newApp(io.Discard, io.Discard).Commands {
+		fmt.Fprintf(&b, "\n## capgnn %s\n\n%s.\n", cmd.Name, strings.ToUpper(cmd.Usage[:1])+cmd.Usage[1:])
+		if cmd.Description != "" {
+			fmt.Fprintf(&b, "%s\n", cmd.Description)
+		}
+		b.WriteString("\n| flag | meaning | default |\n|---|---|---|\n")
+		for _, f := range cmd.Flags {
+			doc := f.(cli.DocGenerationFlag)
+			name, usage := "--"+f.Names()[0], doc.GetUsage()
+			if before, rest, ok := strings.Cut(usage, "`"); ok {
+				value, after, _ := strings.Cut(rest, "`")
+				name, usage = name+" "+value, before+value+after
+			} else if doc.TakesValue() {
+				name += " …"
+			}
+			text := ""
+			if doc.TakesValue() {
+				text = doc.GetDefaultText()
+			}
+			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", name, usage, strings.Trim(text, `"`))
+		}
+	}
+	return b.String()
+}

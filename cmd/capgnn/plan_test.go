@@ -1,0 +1,135 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"capgnn/graph"
+	"capgnn/profiler"
+	"capgnn/rapa"
+)
+
+func TestShares(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		speed []float64
+		parts int
+		want  []float64 // nil = equal
+	}{
+		{"one", []float64{3}, 1, nil},
+		{"equal", []float64{2, 2}, 2, nil},
+		{"equal within noise", []float64{1, 0.98}, 2, nil},
+		{"a third", []float64{1, 0.34}, 2, []float64{1 / 1.35, 0.35 / 1.35}},
+		{"never nothing", []float64{1, 1e-9}, 2, []float64{1 / 1.05, 0.05 / 1.05}},
+		{"two parts on the first device", []float64{1, 0.5}, 3, nil},
+		{"three parts on the first device", []float64{1, 1}, 3, []float64{0.25, 0.5, 0.25}},
+		{"first device only", []float64{0.1, 1}, 1, nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got := shares(tc.speed, tc.parts)
+			if len(got) != len(tc.want) {
+				t.Fatalf("got %v, want %v", got, tc.want)
+			}
+			for p := range got {
+				// Shares are quotients of sums of at most three terms.
+				if math.Abs(got[p]-tc.want[p]) > 1e-14 {
+					t.Errorf("got %v, want %v", got, tc.want)
+				}
+			}
+		})
+	}
+}
+
+func TestSpeeds(t *testing.T) {
+	row := func(mm, spmm float64) profiler.DeviceProfile {
+		return profiler.DeviceProfile{MM: profiler.Timing{Median: mm}, SpMM: profiler.Timing{Median: spmm}}
+	}
+	got := speeds([]profiler.DeviceProfile{row(1, 2), row(2, 4), row(1, 4)})
+	if want := []float64{2, 1, 4. / 3}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// A plan is made once; afterwards it comes from the cache, and a damaged one is made again.
+func TestPartitionIsCached(t *testing.T) {
+	cache := t.TempDir()
+	t.Setenv("XDG_CACHE_HOME", cache)
+	g, _, err := graph.Blocks(300, 3, 6, 0.8, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opt := rapa.Options{Parts: 3, Seed: 1}
+	var log bytes.Buffer
+	k := &console{out: &log, err: &log}
+	first, err := partition(context.Background(), k, g, nil, opt, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, err := planPath(first.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed, err := rapa.ReadPlan(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed.EdgeCut++ // a mark that only the cached file has
+	if err := rapa.WritePlan(path, changed); err != nil {
+		t.Fatal(err)
+	}
+	again, err := partition(context.Background(), k, g, nil, opt, "")
+	if err != nil || again.EdgeCut != changed.EdgeCut {
+		t.Errorf("edge cut %d, %v: the cached plan was not used", again.EdgeCut, err)
+	}
+	if err := os.WriteFile(path, []byte("junk"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	again, err = partition(context.Background(), k, g, nil, opt, "")
+	if err != nil || again.EdgeCut != first.EdgeCut || !slices.Equal(again.Part, first.Part) || !strings.Contains(log.String(), path) {
+		t.Errorf("%v: a damaged plan was not replaced, or nobody was told: %s", err, log.String())
+	}
+	other, err := partition(context.Background(), k, g, nil, rapa.Options{Parts: 2, Seed: 1}, path)
+	if err != nil || len(other.Parts) != 2 {
+		t.Errorf("%v: a plan of another number of parts was used", err)
+	}
+	if _, err := partition(context.Background(), k, g, nil, rapa.Options{Parts: 301}, ""); exitCode(err) != exitUsage {
+		t.Errorf("more parts than vertices: %v, want a usage error", err)
+	}
+}
+
+func TestForget(t *testing.T) {
+	full := func() trainConfig { return unusual() }
+	for flag, changed := range map[string]func(*trainConfig){
+		"lr":          func(*trainConfig) {},
+		"dataset":     func(c *trainConfig) { c.DatasetPath, c.DataSHA256 = "", "" },
+		"seed":        func(c *trainConfig) { c.DataSHA256 = "" },
+		"parts":       func(c *trainConfig) { c.Targets = "" },
+		"profile":     func(c *trainConfig) { c.Targets = "" },
+		"devices":     func(c *trainConfig) { c.Targets, c.Parts = "", 0 },
+		"partitioner": func(*trainConfig) {},
+	} {
+		got, want := full(), full()
+		forget(&got, []string{flag})
+		changed(&want)
+		if got != want {
+			t.Errorf("--%s: got %+v, want %+v", flag, got, want)
+		}
+	}
+}
+
+func TestSameDevices(t *testing.T) {
+	const recorded = "cpu:0,threads=1,cpu:threads=2,slow=3"
+	for given, want := range map[string]bool{
+		"cpu:0,cpu:threads=2,slow=3": true, recorded: true, "cpu:0,threads=2,cpu:threads=2,slow=3": false, "cpu:0": false,
+		"cpu:0,cpu:threads=2": false, "cuda:0": false,
+	} {
+		if got := sameDevices(given, recorded); got != want {
+			t.Errorf("%s: same is %v, want %v", given, got, want)
+		}
+	}
+}
