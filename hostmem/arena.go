@@ -9,11 +9,15 @@ import (
 	"unsafe"
 )
 
-// Alignment of every block, in bytes.
-const Alignment = 64
-
-// maxBlock is the largest request that is tried at all, in bytes: what an address space of 46 bits holds.
-const maxBlock = 1 << 46
+const (
+	// Alignment of every block, in bytes: a cache line, and the width of an AVX-512 register.
+	Alignment = 64
+	// MapFrom is the size in bytes from which a block is mapped from the system instead of taken from the Go heap: such a
+	// block returns to the system when it is freed and costs the collector nothing.
+	MapFrom = 64 << 10
+	// maxBlock is the largest request that is tried at all, in bytes: what an address space of 46 bits holds.
+	maxBlock = 1 << 46
+)
 
 // OutOfMemory is returned by Alloc when a request exceeds the arena's capacity. All amounts are in bytes.
 type OutOfMemory struct {
@@ -31,7 +35,7 @@ func (e *OutOfMemory) Error() string {
 
 // Usage says how much of an arena is in use, in bytes.
 type Usage struct {
-	Used      int64
+	Used      int64 // blocks rounded up to Alignment
 	HighWater int64 // largest Used so far
 	Capacity  int64 // math.MaxInt64: no limit
 }
@@ -50,10 +54,11 @@ type Arena struct {
 
 // Block is a piece of an arena.
 type Block struct {
-	arena *Arena
-	name  string
-	size  int64
-	bytes []byte
+	arena  *Arena
+	name   string
+	cost   int64  // what it takes of the capacity: size rounded up to Alignment
+	bytes  []byte // size bytes
+	mapped []byte // what goes back to the system, nil for a block of the Go heap
 }
 
 // NewArena returns an empty arena. owner names it in errors. capacity is in bytes; 0 = no limit.
@@ -70,26 +75,50 @@ func (a *Arena) Alloc(size int64, name string) (*Block, error) {
 	if size < 0 {
 		panic(fmt.Sprintf("hostmem: allocate %q: negative size %d", name, size))
 	}
-	b := &Block{arena: a, name: name, size: size}
+	b := &Block{arena: a, name: name}
 	a.mu.Lock()
-	if left := a.usage.Capacity - a.usage.Used; size > left || size > maxBlock {
-		defer a.mu.Unlock()
-		return nil, &OutOfMemory{Owner: a.owner, Name: name, Need: size, Left: left, Capacity: a.usage.Capacity}
+	left := a.usage.Capacity - a.usage.Used
+	oom := &OutOfMemory{Owner: a.owner, Name: name, Need: size, Left: left, Capacity: a.usage.Capacity}
+	if size > left || size > maxBlock {
+		a.mu.Unlock()
+		return nil, oom
 	}
-	a.usage.Used += size
+	b.cost = min(left, (size+Alignment-1)/Alignment*Alignment)
+	a.usage.Used += b.cost
+	a.mu.Unlock()
+
+	err := b.take(int(size))
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err != nil {
+		a.usage.Used -= b.cost
+		return nil, oom
+	}
 	a.usage.HighWater = max(a.usage.HighWater, a.usage.Used)
 	a.live[b] = struct{}{}
-	a.mu.Unlock()
-	b.bytes = aligned(int(size))
-	if a.Poison {
+	return b, nil
+}
+
+// take gets n bytes from the system or the heap.
+func (b *Block) take(n int) error {
+	if n < MapFrom {
+		b.bytes = aligned(n)
+	} else {
+		mem, err := mapAnonymous(n)
+		if err != nil {
+			return err
+		}
+		b.mapped, b.bytes = mem, mem[:n:n]
+	}
+	if b.arena.Poison {
 		for i := range b.bytes {
 			b.bytes[i] = 0xff
 		}
 	}
-	return b, nil
+	return nil
 }
 
-// aligned returns n zero bytes that begin at a multiple of Alignment.
+// aligned returns n zero bytes of the Go heap that begin at a multiple of Alignment.
 func aligned(n int) []byte {
 	raw := make([]byte, n+Alignment-1)
 	skip := int(-uintptr(unsafe.Pointer(unsafe.SliceData(raw))) % Alignment)
@@ -111,8 +140,16 @@ func (b *Block) Free() {
 		panic(fmt.Sprintf("hostmem: block %q of %s is freed twice", b.name, a.owner))
 	}
 	delete(a.live, b)
-	a.usage.Used -= b.size
-	b.bytes = nil
+	a.usage.Used -= b.cost
+	b.drop()
+}
+
+// drop gives the memory back.
+func (b *Block) drop() {
+	if b.mapped != nil {
+		unmap(b.mapped)
+	}
+	b.bytes, b.mapped = nil, nil
 }
 
 // Usage returns the current amounts.
@@ -128,7 +165,7 @@ func (a *Arena) Live() []LiveBlock {
 	defer a.mu.Unlock()
 	out := make([]LiveBlock, 0, len(a.live))
 	for b := range a.live {
-		out = append(out, LiveBlock{b.name, b.size})
+		out = append(out, LiveBlock{b.name, int64(len(b.bytes))})
 	}
 	slices.SortFunc(out, func(x, y LiveBlock) int {
 		return cmp.Or(cmp.Compare(y.Bytes, x.Bytes), cmp.Compare(x.Name, y.Name))
@@ -147,7 +184,7 @@ func (a *Arena) Close() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for b := range a.live {
-		b.bytes = nil
+		b.drop()
 	}
 	clear(a.live)
 	a.usage.Used = 0

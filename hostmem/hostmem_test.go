@@ -85,20 +85,21 @@ func TestArena(t *testing.T) {
 		}
 		blocks = append(blocks, b)
 	}
-	_, err := a.Alloc(537, "halo")
+	// 64 + 64 + 0 + 448 bytes: blocks take whole multiples of Alignment.
+	_, err := a.Alloc(425, "halo")
 	var oom *OutOfMemory
-	if !errors.As(err, &oom) || *oom != (OutOfMemory{"cpu:0", "halo", 537, 536, 1000}) {
-		t.Errorf("got %v, want out of memory with 536 left", err)
+	if !errors.As(err, &oom) || *oom != (OutOfMemory{"cpu:0", "halo", 425, 424, 1000}) {
+		t.Errorf("got %v, want out of memory with 424 left", err)
 	}
 	blocks[3].Free()
-	if got, want := a.Usage(), (Usage{64, 464, 1000}); got != want {
+	if got, want := a.Usage(), (Usage{128, 576, 1000}); got != want {
 		t.Errorf("usage %+v, want %+v", got, want)
 	}
 	if live := a.Live(); len(live) != 3 || live[0] != (LiveBlock{"weights", 63}) {
 		t.Errorf("live %v, want 3 with 63 bytes first", live)
 	}
 	a.Close()
-	if got, want := a.Usage(), (Usage{0, 464, 1000}); got != want || blocks[0].Bytes() != nil {
+	if got, want := a.Usage(), (Usage{0, 576, 1000}); got != want || blocks[0].Bytes() != nil {
 		t.Errorf("after close: usage %+v, want %+v", got, want)
 	}
 	defer func() {

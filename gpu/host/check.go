@@ -28,7 +28,7 @@ func (c checker) bytes(m *memory, arg string, buf gpu.Buffer, off, n, size int) 
 		c.fail("%s has no buffer of a CPU device", arg)
 	case b.owner != m:
 		c.fail("%s lies in block %q of another device, %s", arg, b.name, b.owner.device)
-	case b.freed.Load():
+	case b.mem == nil:
 		c.fail("%s lies in block %q, which was freed", arg, b.name)
 	case off < 0 || n < 0 || (off+n)*size > len(b.mem):
 		c.fail("%s: elements %d to %d of %d bytes exceed block %q of %d bytes", arg, off, off+n, size, b.name, len(b.mem))

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"capgnn/gpu"
+	"capgnn/hostmem"
 )
 
 func TestOpen(t *testing.T) {
@@ -55,7 +56,7 @@ func TestSpecErrors(t *testing.T) {
 func TestPoison(t *testing.T) {
 	dev := open(t, Spec{Memory: 1 << 20, Poison: true})
 	q := dev.NewQueue("q")
-	for _, n := range []gpu.Bytes{64, mapFrom} {
+	for _, n := range []gpu.Bytes{64, hostmem.MapFrom} {
 		buf, err := dev.Alloc(n, "block")
 		if err != nil {
 			t.Fatal(err)
@@ -230,7 +231,7 @@ func TestClose(t *testing.T) {
 		time.Sleep(5 * time.Millisecond)
 		ran.Store(true)
 	})
-	buf, err := dev.Alloc(mapFrom, "left over")
+	buf, err := dev.Alloc(hostmem.MapFrom, "left over")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,9 @@
+//go:build !linux
+
+package hostmem
+
+// mapAnonymous returns n zero bytes of the Go heap.
+func mapAnonymous(n int) ([]byte, error) { return aligned(n), nil }
+
+// unmap leaves the memory to the collector.
+func unmap([]byte) {}
