@@ -66,7 +66,7 @@ type Features struct {
 	SparseT gpu.CSR // columns: the rows that training reads; unused in evaluation
 }
 
-func (f Features) sparse() bool { return f.Sparse.Rows > 0 }
+func (f Features) sparse() bool { return f.Sparse.Cols > 0 }
 
 // head returns the first n rows.
 func (f Features) head(n int) Features {

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -164,6 +165,29 @@ func TestDamagedCheckpoint(t *testing.T) {
 	}
 	if got := run(t, tr); got.WeightsSHA != want.WeightsSHA {
 		t.Error("the resumed run has other weights")
+	}
+}
+
+// Parts without a training vertex, without any needed row or without any vertex at all take part like the others.
+func TestEmptyParts(t *testing.T) {
+	for _, kind := range gnn.Kinds {
+		for _, k := range []task{{share: 0.002, directed: true}, {share: 0.002, sparse: true, multi: true}} {
+			p, m := k.make(t, kind)
+			part := scatterParts(p.Vertices(), 5)
+			for v := range part {
+				if part[v] == 3 {
+					part[v] = 2 // part 3 is empty
+				}
+			}
+			one := newTrainer(t, p, m, cpus(t, 1), make([]int32, p.Vertices()), nil)
+			five := newTrainer(t, p, m, cpus(t, 5), part, nil)
+			want, wantLoss := gradients(t, one)
+			got, gotLoss := gradients(t, five)
+			if d, norm := distance(got.Flat, want.Flat); !(d <= 2e-5*norm) || math.Abs(gotLoss-wantLoss) > 1e-6 {
+				t.Errorf("%s, %+v: gradient differs by %.3g of %.3g, loss %v, want %v", kind, k, d, norm, gotLoss, wantLoss)
+			}
+			run(t, five)
+		}
 	}
 }
 

@@ -153,3 +153,18 @@ func BenchmarkOps(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkEnqueue is the cost of an operation that does next to nothing, on one thread and shared by two.
+func BenchmarkEnqueue(b *testing.B) {
+	for _, rows := range []int{1, 40000} {
+		b.Run(map[int]string{1: "one_thread", 40000: "two_threads"}[rows], func(b *testing.B) {
+			f := newFixture(b, 2)
+			m := f.matrix(rows, 1)
+			b.ReportAllocs()
+			for b.Loop() {
+				f.q.Fill(m, 1)
+			}
+			f.sync()
+		})
+	}
+}

@@ -295,3 +295,19 @@ func TestExp32(t *testing.T) {
 		t.Errorf("exp32(NaN) = %g", got)
 	}
 }
+
+// TestPoolLoops runs many short loops in a row: workers that wake late meet a closed loop or the next one.
+func TestPoolLoops(t *testing.T) {
+	p := newPool(4)
+	defer p.stop()
+	for loop := range 20000 {
+		n := loop%7 + 2
+		var plain [8]int // written without synchronisation of its own: -race sees a worker that outlives its loop
+		p.each(n, func(_, i int) { plain[i] = loop + 1 })
+		for i := range n {
+			if plain[i] != loop+1 {
+				t.Fatalf("loop %d: index %d was left out", loop, i)
+			}
+		}
+	}
+}

@@ -26,7 +26,16 @@ const (
 // else is read or written outside of the loop.
 type tileKernel struct {
 	mr, nr, lanes int
-	tile          func(m, n, k int, a []float32, rs, cs int, b []float32, bs int, c []float32, ldc int, add bool)
+	tile          func(m, n, k int, a []float32, rs, cs int, b []float32, bs int, c []float32, ldc int, add bool, h hint)
+}
+
+// hint names memory that is needed soon: a tile prefetches a line at next, next+step, …, one per k. An address only: it
+// may lie outside of every array.
+type hint struct{ next, step uintptr }
+
+// soon returns the hint for element at of v, which may be behind its end, and steps of so many elements.
+func soon(v []float32, at, step int) hint {
+	return hint{uintptr(unsafe.Pointer(&v[0])) + uintptr(at)*4, uintptr(step) * 4}
 }
 
 // scratch is the workspace of matrix products. The zero value is ready; it grows to the largest product seen and stays.
@@ -37,9 +46,11 @@ type scratch struct {
 	tails  []float32 // last columns of B's current row block, one block per worker
 }
 
+// line is the number of float32s in a cache line.
+const line = 64 / 4
+
 // grow returns n floats on a 64-byte border from *buf, which it replaces if it is too small. Their content is undefined.
 func grow(buf *[]float32, n int) []float32 {
-	const line = 64 / 4
 	if n == 0 {
 		return nil
 	}
@@ -134,7 +145,12 @@ func gemmBlock(kern *tileKernel, c, a dense, panels []float32, k0, depth, lo, hi
 		stride := roundUp(n, kern.lanes)
 		for i := lo; i < hi; i += kern.mr {
 			m := min(kern.mr, hi-i)
-			kern.tile(m, n, depth, a.v[i*a.ld+k0:], a.ld, 1, panel, stride, c.v[i*c.ld+j:], c.ld, add)
+			next := i + kern.mr
+			if next >= hi && j+kern.nr < c.cols {
+				next = lo
+			}
+			kern.tile(m, n, depth, a.v[i*a.ld+k0:], a.ld, 1, panel, stride, c.v[i*c.ld+j:], c.ld, add,
+				soon(a.v, next*a.ld+k0, min(line, kern.mr*a.ld/depth)))
 		}
 	}
 }

@@ -4,7 +4,8 @@ package host
 
 // tileFunc is the signature of the assembly tiles: one function per number of rows and of vectors. Strides are in bytes,
 // last counts the columns of the last vector.
-type tileFunc = func(k int, a *float32, rs, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
+type tileFunc = func(k int, a *float32, rs, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool,
+	next, step uintptr)
 
 var tiles512 = [2][12]tileFunc{
 	{
@@ -38,16 +39,18 @@ func gemmKernel() *tileKernel {
 	return &portableTile
 }
 
-func tileAsm512(m, n, k int, a []float32, rs, cs int, b []float32, bs int, c []float32, ldc int, add bool) {
+func tileAsm512(m, n, k int, a []float32, rs, cs int, b []float32, bs int, c []float32, ldc int, add bool, h hint) {
 	v := (n - 1) / 16
 	checkTile(m, n, k, a, rs, cs, b, bs, c, ldc)
-	tiles512[v][m-1](k, &a[0], uintptr(rs)*4, uintptr(cs)*4, &b[0], uintptr(bs)*4, &c[0], uintptr(ldc)*4, n-16*v, add)
+	tiles512[v][m-1](k, &a[0], uintptr(rs)*4, uintptr(cs)*4, &b[0], uintptr(bs)*4, &c[0], uintptr(ldc)*4, n-16*v, add,
+		h.next, h.step)
 }
 
-func tileAsm256(m, n, k int, a []float32, rs, cs int, b []float32, bs int, c []float32, ldc int, add bool) {
+func tileAsm256(m, n, k int, a []float32, rs, cs int, b []float32, bs int, c []float32, ldc int, add bool, h hint) {
 	v := (n - 1) / 8
 	checkTile(m, n, k, a, rs, cs, b, bs, c, ldc)
-	tiles256[v][m-1](k, &a[0], uintptr(rs)*4, uintptr(cs)*4, &b[0], uintptr(bs)*4, &c[0], uintptr(ldc)*4, n-8*v, add)
+	tiles256[v][m-1](k, &a[0], uintptr(rs)*4, uintptr(cs)*4, &b[0], uintptr(bs)*4, &c[0], uintptr(ldc)*4, n-8*v, add,
+		h.next, h.step)
 }
 
 // checkTile panics, as the Go tile would, if a tile does not lie inside of its slices.

@@ -4,7 +4,7 @@ package host
 var portableTile = tileKernel{mr: 4, nr: 16, lanes: 4, tile: tileGo}
 
 // tileGo computes a tile four columns at a time, each row's four sums in registers.
-func tileGo(m, n, k int, a []float32, rs, cs int, b []float32, bs int, c []float32, ldc int, add bool) {
+func tileGo(m, n, k int, a []float32, rs, cs int, b []float32, bs int, c []float32, ldc int, add bool, _ hint) {
 	for j := 0; j < n; j += 4 {
 		for i := range m {
 			var s0, s1, s2, s3 float32

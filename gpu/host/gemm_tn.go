@@ -57,7 +57,8 @@ func tnRows(kern *tileKernel, sum []float32, width int, a, b dense, r, rows, fir
 		}
 		for i := first; i < last; i += kern.mr {
 			m := min(kern.mr, last-i)
-			kern.tile(m, n, rows, a.v[r*a.ld+i:], 1, a.ld, src, stride, sum[i*width+j:], width, add)
+			kern.tile(m, n, rows, a.v[r*a.ld+i:], 1, a.ld, src, stride, sum[i*width+j:], width, add,
+				soon(a.v, (r+rows)*a.ld+i, a.ld))
 		}
 	}
 }

@@ -12,24 +12,34 @@ import (
 type pool struct {
 	threads int
 
-	wake chan int // worker numbers of the current loop; nil in a literal pool
-	next atomic.Int64
-	n    int
-	f    func(worker, i int)
-	wg   sync.WaitGroup
+	wake  chan struct{} // a token calls one parked worker; nil in a literal pool
+	idle  chan struct{} // the last worker to leave a closed loop tells its caller
+	state atomic.Int64  // workers inside the loop, plus loopClosed
 
+	// The current loop; workers read it between enter and leave only.
+	next  atomic.Int64
+	n     int
+	f     func(worker, i int)
 	mu    sync.Mutex
-	panic any // the first panic of a worker in this loop
+	panic *opPanic // the first one of this loop
 }
 
-// newPool returns a pool whose workers live until stop. The caller of each is one of the threads.
+// loopClosed is added to pool.state when a loop has no index left to give: who has not entered yet stays out, so the
+// caller never waits for a worker that the system has not woken in time.
+const loopClosed = 1 << 32
+
+// newPool returns a pool whose workers live until stop. The caller of each is one of the threads, number 0.
 func newPool(threads int) *pool {
-	p := &pool{threads: threads, wake: make(chan int, threads)}
-	for range threads - 1 {
-		// Owned by the pool: ends when stop closes wake; each waits for its work.
+	p := &pool{threads: threads, wake: make(chan struct{}, threads), idle: make(chan struct{}, 1)}
+	p.state.Store(loopClosed)
+	for w := 1; w < threads; w++ {
+		// Owned by the pool: ends when stop closes wake; each waits for those that have entered.
 		go func() {
-			for w := range p.wake {
-				p.work(w)
+			for range p.wake {
+				if p.enter() {
+					p.share(w)
+					p.leave()
+				}
 			}
 		}()
 	}
@@ -45,7 +55,7 @@ func (p *pool) stop() {
 
 // each calls f(worker, i) exactly once for every i in [0, n), on up to p.threads goroutines; worker < p.threads and is
 // never used by two goroutines at once. Which worker takes which i is not fixed: results must not depend on it.
-// A panic of f ends its worker's share, and is thrown again from each when the other workers have finished.
+// A panic of f ends the loop early, and is thrown again from each when the other workers have finished.
 func (p *pool) each(n int, f func(worker, i int)) {
 	t := min(p.threads, n)
 	if t <= 1 {
@@ -56,25 +66,65 @@ func (p *pool) each(n int, f func(worker, i int)) {
 	}
 	p.n, p.f, p.panic = n, f, nil
 	p.next.Store(0)
-	p.wg.Add(t)
-	for w := 1; w < t; w++ {
-		if p.wake != nil {
-			p.wake <- w
-		} else {
-			go p.work(w) // owned by this call: it waits below
+	if p.wake == nil {
+		p.once(t)
+	} else {
+		p.state.Store(0)
+		p.call(t - 1)
+		p.share(0)
+		if p.state.Add(loopClosed) != loopClosed {
+			<-p.idle
 		}
 	}
-	p.work(0)
-	p.wg.Wait()
 	p.f = nil
 	if p.panic != nil {
 		panic(p.panic)
 	}
 }
 
-// work takes indices of the current loop until there are none.
-func (p *pool) work(w int) {
-	defer p.wg.Done()
+// call wakes workers. Tokens that are left of earlier loops do as well as new ones.
+func (p *pool) call(workers int) {
+	for range workers {
+		select {
+		case p.wake <- struct{}{}:
+		default:
+			return
+		}
+	}
+}
+
+// once runs the loop on goroutines of its own, which end with it.
+func (p *pool) once(threads int) {
+	var wg sync.WaitGroup
+	for w := 1; w < threads; w++ {
+		wg.Go(func() { p.share(w) })
+	}
+	p.share(0)
+	wg.Wait()
+}
+
+// enter counts a worker into the loop, unless that is closed.
+func (p *pool) enter() bool {
+	for {
+		s := p.state.Load()
+		if s >= loopClosed {
+			return false
+		}
+		if p.state.CompareAndSwap(s, s+1) {
+			return true
+		}
+	}
+}
+
+// leave counts a worker out of the loop.
+func (p *pool) leave() {
+	if p.state.Add(-1) == loopClosed {
+		p.idle <- struct{}{}
+	}
+}
+
+// share takes indices of the current loop until there are none.
+func (p *pool) share(w int) {
 	defer func() {
 		if v := recover(); v != nil {
 			p.next.Store(int64(p.n))

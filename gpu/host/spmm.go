@@ -30,7 +30,7 @@ func spmm(p *pool, y dense, a sparse, x dense, x16 dense16, rowScale, colScale [
 		return
 	}
 	stored := len(a.begin)
-	if stored == 0 {
+	if stored == 0 || len(a.idx) == 0 || x.v == nil && x16.v == nil { // no entries: they would have nothing to point to
 		if !accumulate {
 			zeroRows(y, 0, y.rows)
 		}

@@ -7,179 +7,179 @@ package host
 // tile512r1v1 computes 1 rows by 1 vectors of C.
 //
 //go:noescape
-func tile512r1v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
+func tile512r1v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 
 // tile512r2v1 computes 2 rows by 1 vectors of C.
 //
 //go:noescape
-func tile512r2v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
+func tile512r2v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 
 // tile512r3v1 computes 3 rows by 1 vectors of C.
 //
 //go:noescape
-func tile512r3v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
+func tile512r3v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 
 // tile512r4v1 computes 4 rows by 1 vectors of C.
 //
 //go:noescape
-func tile512r4v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
+func tile512r4v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 
 // tile512r5v1 computes 5 rows by 1 vectors of C.
 //
 //go:noescape
-func tile512r5v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
+func tile512r5v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 
 // tile512r6v1 computes 6 rows by 1 vectors of C.
 //
 //go:noescape
-func tile512r6v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
+func tile512r6v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 
 // tile512r7v1 computes 7 rows by 1 vectors of C.
 //
 //go:noescape
-func tile512r7v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
+func tile512r7v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 
 // tile512r8v1 computes 8 rows by 1 vectors of C.
 //
 //go:noescape
-func tile512r8v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
+func tile512r8v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 
 // tile512r9v1 computes 9 rows by 1 vectors of C.
 //
 //go:noescape
-func tile512r9v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
+func tile512r9v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 
 // tile512r10v1 computes 10 rows by 1 vectors of C.
 //
 //go:noescape
-func tile512r10v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
+func tile512r10v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 
 // tile512r11v1 computes 11 rows by 1 vectors of C.
 //
 //go:noescape
-func tile512r11v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
+func tile512r11v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 
 // tile512r12v1 computes 12 rows by 1 vectors of C.
 //
 //go:noescape
-func tile512r12v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
+func tile512r12v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 
 // tile512r1v2 computes 1 rows by 2 vectors of C.
 //
 //go:noescape
-func tile512r1v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
+func tile512r1v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 
 // tile512r2v2 computes 2 rows by 2 vectors of C.
 //
 //go:noescape
-func tile512r2v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
+func tile512r2v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 
 // tile512r3v2 computes 3 rows by 2 vectors of C.
 //
 //go:noescape
-func tile512r3v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
+func tile512r3v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 
 // tile512r4v2 computes 4 rows by 2 vectors of C.
 //
 //go:noescape
-func tile512r4v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
+func tile512r4v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 
 // tile512r5v2 computes 5 rows by 2 vectors of C.
 //
 //go:noescape
-func tile512r5v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
+func tile512r5v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 
 // tile512r6v2 computes 6 rows by 2 vectors of C.
 //
 //go:noescape
-func tile512r6v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
+func tile512r6v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 
 // tile512r7v2 computes 7 rows by 2 vectors of C.
 //
 //go:noescape
-func tile512r7v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
+func tile512r7v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 
 // tile512r8v2 computes 8 rows by 2 vectors of C.
 //
 //go:noescape
-func tile512r8v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
+func tile512r8v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 
 // tile512r9v2 computes 9 rows by 2 vectors of C.
 //
 //go:noescape
-func tile512r9v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
+func tile512r9v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 
 // tile512r10v2 computes 10 rows by 2 vectors of C.
 //
 //go:noescape
-func tile512r10v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
+func tile512r10v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 
 // tile512r11v2 computes 11 rows by 2 vectors of C.
 //
 //go:noescape
-func tile512r11v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
+func tile512r11v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 
 // tile512r12v2 computes 12 rows by 2 vectors of C.
 //
 //go:noescape
-func tile512r12v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
+func tile512r12v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 
 // tile256r1v1 computes 1 rows by 1 vectors of C.
 //
 //go:noescape
-func tile256r1v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
+func tile256r1v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 
 // tile256r2v1 computes 2 rows by 1 vectors of C.
 //
 //go:noescape
-func tile256r2v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
+func tile256r2v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 
 // tile256r3v1 computes 3 rows by 1 vectors of C.
 //
 //go:noescape
-func tile256r3v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
+func tile256r3v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 
 // tile256r4v1 computes 4 rows by 1 vectors of C.
 //
 //go:noescape
-func tile256r4v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
+func tile256r4v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 
 // tile256r5v1 computes 5 rows by 1 vectors of C.
 //
 //go:noescape
-func tile256r5v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
+func tile256r5v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 
 // tile256r6v1 computes 6 rows by 1 vectors of C.
 //
 //go:noescape
-func tile256r6v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
+func tile256r6v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 
 // tile256r1v2 computes 1 rows by 2 vectors of C.
 //
 //go:noescape
-func tile256r1v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
+func tile256r1v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 
 // tile256r2v2 computes 2 rows by 2 vectors of C.
 //
 //go:noescape
-func tile256r2v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
+func tile256r2v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 
 // tile256r3v2 computes 3 rows by 2 vectors of C.
 //
 //go:noescape
-func tile256r3v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
+func tile256r3v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 
 // tile256r4v2 computes 4 rows by 2 vectors of C.
 //
 //go:noescape
-func tile256r4v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
+func tile256r4v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 
 // tile256r5v2 computes 5 rows by 2 vectors of C.
 //
 //go:noescape
-func tile256r5v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
+func tile256r5v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 
 // tile256r6v2 computes 6 rows by 2 vectors of C.
 //
 //go:noescape
-func tile256r6v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
+func tile256r6v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)

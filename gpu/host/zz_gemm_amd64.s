@@ -4,9 +4,9 @@
 
 #include "textflag.h"
 
-// func tile512r1v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·tile512r1v1(SB), NOSPLIT, $0-73
+// func tile512r1v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·tile512r1v1(SB), NOSPLIT, $0-96
 	MOVQ   k+0(FP), AX
 	MOVQ   a+8(FP), CX
 	MOVQ   rs+16(FP), DX
@@ -14,8 +14,12 @@ TEXT ·tile512r1v1(SB), NOSPLIT, $0-73
 	MOVQ   b+32(FP), BX
 	MOVQ   bs+40(FP), SI
 	VXORPS X0, X0, X0
+	MOVQ   next+80(FP), DI
+	MOVQ   step+88(FP), R8
 
 loop:
+	PREFETCHT0   (DI)
+	ADDQ         R8, DI
 	VMOVUPS      (BX), Z1
 	VBROADCASTSS (CX), Z2
 	VFMADD231PS  Z1, Z2, Z0
@@ -43,9 +47,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile512r2v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·tile512r2v1(SB), NOSPLIT, $0-73
+// func tile512r2v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·tile512r2v1(SB), NOSPLIT, $0-96
 	MOVQ   k+0(FP), AX
 	MOVQ   a+8(FP), CX
 	MOVQ   rs+16(FP), DX
@@ -54,8 +58,12 @@ TEXT ·tile512r2v1(SB), NOSPLIT, $0-73
 	MOVQ   bs+40(FP), DI
 	VXORPS X0, X0, X0
 	VXORPS X1, X1, X1
+	MOVQ   next+80(FP), R8
+	MOVQ   step+88(FP), R9
 
 loop:
+	PREFETCHT0   (R8)
+	ADDQ         R9, R8
 	VMOVUPS      (SI), Z2
 	VBROADCASTSS (CX), Z3
 	VFMADD231PS  Z2, Z3, Z0
@@ -90,9 +98,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile512r3v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·tile512r3v1(SB), NOSPLIT, $0-73
+// func tile512r3v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·tile512r3v1(SB), NOSPLIT, $0-96
 	MOVQ   k+0(FP), AX
 	MOVQ   a+8(FP), CX
 	MOVQ   rs+16(FP), DX
@@ -102,8 +110,12 @@ TEXT ·tile512r3v1(SB), NOSPLIT, $0-73
 	VXORPS X0, X0, X0
 	VXORPS X1, X1, X1
 	VXORPS X2, X2, X2
+	MOVQ   next+80(FP), R8
+	MOVQ   step+88(FP), R9
 
 loop:
+	PREFETCHT0   (R8)
+	ADDQ         R9, R8
 	VMOVUPS      (SI), Z3
 	VBROADCASTSS (CX), Z4
 	VFMADD231PS  Z3, Z4, Z0
@@ -145,9 +157,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile512r4v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·tile512r4v1(SB), NOSPLIT, $0-73
+// func tile512r4v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·tile512r4v1(SB), NOSPLIT, $0-96
 	MOVQ   k+0(FP), AX
 	MOVQ   a+8(FP), CX
 	MOVQ   rs+16(FP), DX
@@ -160,8 +172,12 @@ TEXT ·tile512r4v1(SB), NOSPLIT, $0-73
 	VXORPS X1, X1, X1
 	VXORPS X2, X2, X2
 	VXORPS X3, X3, X3
+	MOVQ   next+80(FP), R9
+	MOVQ   step+88(FP), R10
 
 loop:
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
 	VMOVUPS      (SI), Z4
 	VBROADCASTSS (CX), Z5
 	VFMADD231PS  Z4, Z5, Z0
@@ -211,9 +227,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile512r5v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·tile512r5v1(SB), NOSPLIT, $0-73
+// func tile512r5v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·tile512r5v1(SB), NOSPLIT, $0-96
 	MOVQ   k+0(FP), AX
 	MOVQ   a+8(FP), CX
 	MOVQ   rs+16(FP), DX
@@ -227,8 +243,12 @@ TEXT ·tile512r5v1(SB), NOSPLIT, $0-73
 	VXORPS X2, X2, X2
 	VXORPS X3, X3, X3
 	VXORPS X4, X4, X4
+	MOVQ   next+80(FP), R9
+	MOVQ   step+88(FP), R10
 
 loop:
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
 	VMOVUPS      (SI), Z5
 	VBROADCASTSS (CX), Z6
 	VFMADD231PS  Z5, Z6, Z0
@@ -285,9 +305,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile512r6v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·tile512r6v1(SB), NOSPLIT, $0-73
+// func tile512r6v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·tile512r6v1(SB), NOSPLIT, $0-96
 	MOVQ   k+0(FP), AX
 	MOVQ   a+8(FP), CX
 	MOVQ   rs+16(FP), DX
@@ -302,8 +322,12 @@ TEXT ·tile512r6v1(SB), NOSPLIT, $0-73
 	VXORPS X3, X3, X3
 	VXORPS X4, X4, X4
 	VXORPS X5, X5, X5
+	MOVQ   next+80(FP), R9
+	MOVQ   step+88(FP), R10
 
 loop:
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
 	VMOVUPS      (SI), Z6
 	VBROADCASTSS (CX), Z7
 	VFMADD231PS  Z6, Z7, Z0
@@ -367,9 +391,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile512r7v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·tile512r7v1(SB), NOSPLIT, $0-73
+// func tile512r7v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·tile512r7v1(SB), NOSPLIT, $0-96
 	MOVQ   k+0(FP), AX
 	MOVQ   a+8(FP), CX
 	MOVQ   rs+16(FP), DX
@@ -387,8 +411,12 @@ TEXT ·tile512r7v1(SB), NOSPLIT, $0-73
 	VXORPS X4, X4, X4
 	VXORPS X5, X5, X5
 	VXORPS X6, X6, X6
+	MOVQ   next+80(FP), R10
+	MOVQ   step+88(FP), R11
 
 loop:
+	PREFETCHT0   (R10)
+	ADDQ         R11, R10
 	VMOVUPS      (SI), Z7
 	VBROADCASTSS (CX), Z8
 	VFMADD231PS  Z7, Z8, Z0
@@ -460,9 +488,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile512r8v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·tile512r8v1(SB), NOSPLIT, $0-73
+// func tile512r8v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·tile512r8v1(SB), NOSPLIT, $0-96
 	MOVQ   k+0(FP), AX
 	MOVQ   a+8(FP), CX
 	MOVQ   rs+16(FP), DX
@@ -481,8 +509,12 @@ TEXT ·tile512r8v1(SB), NOSPLIT, $0-73
 	VXORPS X5, X5, X5
 	VXORPS X6, X6, X6
 	VXORPS X7, X7, X7
+	MOVQ   next+80(FP), R10
+	MOVQ   step+88(FP), R11
 
 loop:
+	PREFETCHT0   (R10)
+	ADDQ         R11, R10
 	VMOVUPS      (SI), Z8
 	VBROADCASTSS (CX), Z9
 	VFMADD231PS  Z8, Z9, Z0
@@ -561,9 +593,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile512r9v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·tile512r9v1(SB), NOSPLIT, $0-73
+// func tile512r9v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·tile512r9v1(SB), NOSPLIT, $0-96
 	MOVQ   k+0(FP), AX
 	MOVQ   a+8(FP), CX
 	MOVQ   rs+16(FP), DX
@@ -583,8 +615,12 @@ TEXT ·tile512r9v1(SB), NOSPLIT, $0-73
 	VXORPS X6, X6, X6
 	VXORPS X7, X7, X7
 	VXORPS X8, X8, X8
+	MOVQ   next+80(FP), R10
+	MOVQ   step+88(FP), R11
 
 loop:
+	PREFETCHT0   (R10)
+	ADDQ         R11, R10
 	VMOVUPS      (SI), Z9
 	VBROADCASTSS (CX), Z10
 	VFMADD231PS  Z9, Z10, Z0
@@ -670,9 +706,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile512r10v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·tile512r10v1(SB), NOSPLIT, $0-73
+// func tile512r10v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·tile512r10v1(SB), NOSPLIT, $0-96
 	MOVQ   k+0(FP), AX
 	MOVQ   a+8(FP), CX
 	MOVQ   rs+16(FP), DX
@@ -695,8 +731,12 @@ TEXT ·tile512r10v1(SB), NOSPLIT, $0-73
 	VXORPS X7, X7, X7
 	VXORPS X8, X8, X8
 	VXORPS X9, X9, X9
+	MOVQ   next+80(FP), R11
+	MOVQ   step+88(FP), R12
 
 loop:
+	PREFETCHT0   (R11)
+	ADDQ         R12, R11
 	VMOVUPS      (SI), Z10
 	VBROADCASTSS (CX), Z11
 	VFMADD231PS  Z10, Z11, Z0
@@ -790,9 +830,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile512r11v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·tile512r11v1(SB), NOSPLIT, $0-73
+// func tile512r11v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·tile512r11v1(SB), NOSPLIT, $0-96
 	MOVQ   k+0(FP), AX
 	MOVQ   a+8(FP), CX
 	MOVQ   rs+16(FP), DX
@@ -816,8 +856,12 @@ TEXT ·tile512r11v1(SB), NOSPLIT, $0-73
 	VXORPS X8, X8, X8
 	VXORPS X9, X9, X9
 	VXORPS X10, X10, X10
+	MOVQ   next+80(FP), R11
+	MOVQ   step+88(FP), R12
 
 loop:
+	PREFETCHT0   (R11)
+	ADDQ         R12, R11
 	VMOVUPS      (SI), Z11
 	VBROADCASTSS (CX), Z12
 	VFMADD231PS  Z11, Z12, Z0
@@ -918,9 +962,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile512r12v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·tile512r12v1(SB), NOSPLIT, $0-73
+// func tile512r12v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·tile512r12v1(SB), NOSPLIT, $0-96
 	MOVQ   k+0(FP), AX
 	MOVQ   a+8(FP), CX
 	MOVQ   rs+16(FP), DX
@@ -945,8 +989,12 @@ TEXT ·tile512r12v1(SB), NOSPLIT, $0-73
 	VXORPS X9, X9, X9
 	VXORPS X10, X10, X10
 	VXORPS X11, X11, X11
+	MOVQ   next+80(FP), R11
+	MOVQ   step+88(FP), R12
 
 loop:
+	PREFETCHT0   (R11)
+	ADDQ         R12, R11
 	VMOVUPS      (SI), Z12
 	VBROADCASTSS (CX), Z13
 	VFMADD231PS  Z12, Z13, Z0
@@ -1054,9 +1102,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile512r1v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·tile512r1v2(SB), NOSPLIT, $0-73
+// func tile512r1v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·tile512r1v2(SB), NOSPLIT, $0-96
 	MOVQ   k+0(FP), AX
 	MOVQ   a+8(FP), CX
 	MOVQ   rs+16(FP), DX
@@ -1065,8 +1113,12 @@ TEXT ·tile512r1v2(SB), NOSPLIT, $0-73
 	MOVQ   bs+40(FP), SI
 	VXORPS X0, X0, X0
 	VXORPS X1, X1, X1
+	MOVQ   next+80(FP), DI
+	MOVQ   step+88(FP), R8
 
 loop:
+	PREFETCHT0   (DI)
+	ADDQ         R8, DI
 	VMOVUPS      (BX), Z2
 	VMOVUPS      64(BX), Z3
 	VBROADCASTSS (CX), Z4
@@ -1098,9 +1150,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile512r2v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·tile512r2v2(SB), NOSPLIT, $0-73
+// func tile512r2v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·tile512r2v2(SB), NOSPLIT, $0-96
 	MOVQ   k+0(FP), AX
 	MOVQ   a+8(FP), CX
 	MOVQ   rs+16(FP), DX
@@ -1111,8 +1163,12 @@ TEXT ·tile512r2v2(SB), NOSPLIT, $0-73
 	VXORPS X1, X1, X1
 	VXORPS X2, X2, X2
 	VXORPS X3, X3, X3
+	MOVQ   next+80(FP), R8
+	MOVQ   step+88(FP), R9
 
 loop:
+	PREFETCHT0   (R8)
+	ADDQ         R9, R8
 	VMOVUPS      (SI), Z4
 	VMOVUPS      64(SI), Z5
 	VBROADCASTSS (CX), Z6
@@ -1154,9 +1210,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile512r3v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·tile512r3v2(SB), NOSPLIT, $0-73
+// func tile512r3v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·tile512r3v2(SB), NOSPLIT, $0-96
 	MOVQ   k+0(FP), AX
 	MOVQ   a+8(FP), CX
 	MOVQ   rs+16(FP), DX
@@ -1169,8 +1225,12 @@ TEXT ·tile512r3v2(SB), NOSPLIT, $0-73
 	VXORPS X3, X3, X3
 	VXORPS X4, X4, X4
 	VXORPS X5, X5, X5
+	MOVQ   next+80(FP), R8
+	MOVQ   step+88(FP), R9
 
 loop:
+	PREFETCHT0   (R8)
+	ADDQ         R9, R8
 	VMOVUPS      (SI), Z6
 	VMOVUPS      64(SI), Z7
 	VBROADCASTSS (CX), Z8
@@ -1222,9 +1282,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile512r4v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·tile512r4v2(SB), NOSPLIT, $0-73
+// func tile512r4v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·tile512r4v2(SB), NOSPLIT, $0-96
 	MOVQ   k+0(FP), AX
 	MOVQ   a+8(FP), CX
 	MOVQ   rs+16(FP), DX
@@ -1241,8 +1301,12 @@ TEXT ·tile512r4v2(SB), NOSPLIT, $0-73
 	VXORPS X5, X5, X5
 	VXORPS X6, X6, X6
 	VXORPS X7, X7, X7
+	MOVQ   next+80(FP), R9
+	MOVQ   step+88(FP), R10
 
 loop:
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
 	VMOVUPS      (SI), Z8
 	VMOVUPS      64(SI), Z9
 	VBROADCASTSS (CX), Z10
@@ -1305,9 +1369,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile512r5v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·tile512r5v2(SB), NOSPLIT, $0-73
+// func tile512r5v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·tile512r5v2(SB), NOSPLIT, $0-96
 	MOVQ   k+0(FP), AX
 	MOVQ   a+8(FP), CX
 	MOVQ   rs+16(FP), DX
@@ -1326,8 +1390,12 @@ TEXT ·tile512r5v2(SB), NOSPLIT, $0-73
 	VXORPS X7, X7, X7
 	VXORPS X8, X8, X8
 	VXORPS X9, X9, X9
+	MOVQ   next+80(FP), R9
+	MOVQ   step+88(FP), R10
 
 loop:
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
 	VMOVUPS      (SI), Z10
 	VMOVUPS      64(SI), Z11
 	VBROADCASTSS (CX), Z12
@@ -1400,9 +1468,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile512r6v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·tile512r6v2(SB), NOSPLIT, $0-73
+// func tile512r6v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·tile512r6v2(SB), NOSPLIT, $0-96
 	MOVQ   k+0(FP), AX
 	MOVQ   a+8(FP), CX
 	MOVQ   rs+16(FP), DX
@@ -1423,8 +1491,12 @@ TEXT ·tile512r6v2(SB), NOSPLIT, $0-73
 	VXORPS X9, X9, X9
 	VXORPS X10, X10, X10
 	VXORPS X11, X11, X11
+	MOVQ   next+80(FP), R9
+	MOVQ   step+88(FP), R10
 
 loop:
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
 	VMOVUPS      (SI), Z12
 	VMOVUPS      64(SI), Z13
 	VBROADCASTSS (CX), Z14
@@ -1507,9 +1579,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile512r7v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·tile512r7v2(SB), NOSPLIT, $0-73
+// func tile512r7v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·tile512r7v2(SB), NOSPLIT, $0-96
 	MOVQ   k+0(FP), AX
 	MOVQ   a+8(FP), CX
 	MOVQ   rs+16(FP), DX
@@ -1534,8 +1606,12 @@ TEXT ·tile512r7v2(SB), NOSPLIT, $0-73
 	VXORPS X11, X11, X11
 	VXORPS X12, X12, X12
 	VXORPS X13, X13, X13
+	MOVQ   next+80(FP), R10
+	MOVQ   step+88(FP), R11
 
 loop:
+	PREFETCHT0   (R10)
+	ADDQ         R11, R10
 	VMOVUPS      (SI), Z14
 	VMOVUPS      64(SI), Z15
 	VBROADCASTSS (CX), Z16
@@ -1629,9 +1705,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile512r8v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·tile512r8v2(SB), NOSPLIT, $0-73
+// func tile512r8v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·tile512r8v2(SB), NOSPLIT, $0-96
 	MOVQ   k+0(FP), AX
 	MOVQ   a+8(FP), CX
 	MOVQ   rs+16(FP), DX
@@ -1658,8 +1734,12 @@ TEXT ·tile512r8v2(SB), NOSPLIT, $0-73
 	VXORPS X13, X13, X13
 	VXORPS X14, X14, X14
 	VXORPS X15, X15, X15
+	MOVQ   next+80(FP), R10
+	MOVQ   step+88(FP), R11
 
 loop:
+	PREFETCHT0   (R10)
+	ADDQ         R11, R10
 	VMOVUPS      (SI), Z16
 	VMOVUPS      64(SI), Z17
 	VBROADCASTSS (CX), Z18
@@ -1763,9 +1843,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile512r9v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·tile512r9v2(SB), NOSPLIT, $0-73
+// func tile512r9v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·tile512r9v2(SB), NOSPLIT, $0-96
 	MOVQ   k+0(FP), AX
 	MOVQ   a+8(FP), CX
 	MOVQ   rs+16(FP), DX
@@ -1794,8 +1874,12 @@ TEXT ·tile512r9v2(SB), NOSPLIT, $0-73
 	VXORPS X15, X15, X15
 	VXORPS X16, X16, X16
 	VXORPS X17, X17, X17
+	MOVQ   next+80(FP), R10
+	MOVQ   step+88(FP), R11
 
 loop:
+	PREFETCHT0   (R10)
+	ADDQ         R11, R10
 	VMOVUPS      (SI), Z18
 	VMOVUPS      64(SI), Z19
 	VBROADCASTSS (CX), Z20
@@ -1909,9 +1993,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile512r10v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·tile512r10v2(SB), NOSPLIT, $0-73
+// func tile512r10v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·tile512r10v2(SB), NOSPLIT, $0-96
 	MOVQ   k+0(FP), AX
 	MOVQ   a+8(FP), CX
 	MOVQ   rs+16(FP), DX
@@ -1944,8 +2028,12 @@ TEXT ·tile512r10v2(SB), NOSPLIT, $0-73
 	VXORPS X17, X17, X17
 	VXORPS X18, X18, X18
 	VXORPS X19, X19, X19
+	MOVQ   next+80(FP), R11
+	MOVQ   step+88(FP), R12
 
 loop:
+	PREFETCHT0   (R11)
+	ADDQ         R12, R11
 	VMOVUPS      (SI), Z20
 	VMOVUPS      64(SI), Z21
 	VBROADCASTSS (CX), Z22
@@ -2070,9 +2158,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile512r11v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·tile512r11v2(SB), NOSPLIT, $0-73
+// func tile512r11v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·tile512r11v2(SB), NOSPLIT, $0-96
 	MOVQ   k+0(FP), AX
 	MOVQ   a+8(FP), CX
 	MOVQ   rs+16(FP), DX
@@ -2107,8 +2195,12 @@ TEXT ·tile512r11v2(SB), NOSPLIT, $0-73
 	VXORPS X19, X19, X19
 	VXORPS X20, X20, X20
 	VXORPS X21, X21, X21
+	MOVQ   next+80(FP), R11
+	MOVQ   step+88(FP), R12
 
 loop:
+	PREFETCHT0   (R11)
+	ADDQ         R12, R11
 	VMOVUPS      (SI), Z22
 	VMOVUPS      64(SI), Z23
 	VBROADCASTSS (CX), Z24
@@ -2243,9 +2335,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile512r12v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·tile512r12v2(SB), NOSPLIT, $0-73
+// func tile512r12v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·tile512r12v2(SB), NOSPLIT, $0-96
 	MOVQ   k+0(FP), AX
 	MOVQ   a+8(FP), CX
 	MOVQ   rs+16(FP), DX
@@ -2282,8 +2374,12 @@ TEXT ·tile512r12v2(SB), NOSPLIT, $0-73
 	VXORPS X21, X21, X21
 	VXORPS X22, X22, X22
 	VXORPS X23, X23, X23
+	MOVQ   next+80(FP), R11
+	MOVQ   step+88(FP), R12
 
 loop:
+	PREFETCHT0   (R11)
+	ADDQ         R12, R11
 	VMOVUPS      (SI), Z24
 	VMOVUPS      64(SI), Z25
 	VBROADCASTSS (CX), Z26
@@ -2428,9 +2524,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile256r1v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
-// Requires: AVX, AVX2, FMA3
-TEXT ·tile256r1v1(SB), NOSPLIT, $0-73
+// func tile256r1v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·tile256r1v1(SB), NOSPLIT, $0-96
 	MOVQ   k+0(FP), AX
 	MOVQ   a+8(FP), CX
 	MOVQ   rs+16(FP), DX
@@ -2438,8 +2534,12 @@ TEXT ·tile256r1v1(SB), NOSPLIT, $0-73
 	MOVQ   b+32(FP), BX
 	MOVQ   bs+40(FP), SI
 	VXORPS X0, X0, X0
+	MOVQ   next+80(FP), DI
+	MOVQ   step+88(FP), R8
 
 loop:
+	PREFETCHT0   (DI)
+	ADDQ         R8, DI
 	VMOVUPS      (BX), Y1
 	VBROADCASTSS (CX), Y2
 	VFMADD231PS  Y1, Y2, Y0
@@ -2485,9 +2585,9 @@ DATA iota<>+56(SB)/4, $0x0000000e
 DATA iota<>+60(SB)/4, $0x0000000f
 GLOBL iota<>(SB), RODATA|NOPTR, $64
 
-// func tile256r2v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
-// Requires: AVX, AVX2, FMA3
-TEXT ·tile256r2v1(SB), NOSPLIT, $0-73
+// func tile256r2v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·tile256r2v1(SB), NOSPLIT, $0-96
 	MOVQ   k+0(FP), AX
 	MOVQ   a+8(FP), CX
 	MOVQ   rs+16(FP), DX
@@ -2496,8 +2596,12 @@ TEXT ·tile256r2v1(SB), NOSPLIT, $0-73
 	MOVQ   bs+40(FP), DI
 	VXORPS X0, X0, X0
 	VXORPS X1, X1, X1
+	MOVQ   next+80(FP), R8
+	MOVQ   step+88(FP), R9
 
 loop:
+	PREFETCHT0   (R8)
+	ADDQ         R9, R8
 	VMOVUPS      (SI), Y2
 	VBROADCASTSS (CX), Y3
 	VFMADD231PS  Y2, Y3, Y0
@@ -2532,9 +2636,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile256r3v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
-// Requires: AVX, AVX2, FMA3
-TEXT ·tile256r3v1(SB), NOSPLIT, $0-73
+// func tile256r3v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·tile256r3v1(SB), NOSPLIT, $0-96
 	MOVQ   k+0(FP), AX
 	MOVQ   a+8(FP), CX
 	MOVQ   rs+16(FP), DX
@@ -2544,8 +2648,12 @@ TEXT ·tile256r3v1(SB), NOSPLIT, $0-73
 	VXORPS X0, X0, X0
 	VXORPS X1, X1, X1
 	VXORPS X2, X2, X2
+	MOVQ   next+80(FP), R8
+	MOVQ   step+88(FP), R9
 
 loop:
+	PREFETCHT0   (R8)
+	ADDQ         R9, R8
 	VMOVUPS      (SI), Y3
 	VBROADCASTSS (CX), Y4
 	VFMADD231PS  Y3, Y4, Y0
@@ -2587,9 +2695,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile256r4v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
-// Requires: AVX, AVX2, FMA3
-TEXT ·tile256r4v1(SB), NOSPLIT, $0-73
+// func tile256r4v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·tile256r4v1(SB), NOSPLIT, $0-96
 	MOVQ   k+0(FP), AX
 	MOVQ   a+8(FP), CX
 	MOVQ   rs+16(FP), DX
@@ -2602,8 +2710,12 @@ TEXT ·tile256r4v1(SB), NOSPLIT, $0-73
 	VXORPS X1, X1, X1
 	VXORPS X2, X2, X2
 	VXORPS X3, X3, X3
+	MOVQ   next+80(FP), R9
+	MOVQ   step+88(FP), R10
 
 loop:
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
 	VMOVUPS      (SI), Y4
 	VBROADCASTSS (CX), Y5
 	VFMADD231PS  Y4, Y5, Y0
@@ -2653,9 +2765,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile256r5v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
-// Requires: AVX, AVX2, FMA3
-TEXT ·tile256r5v1(SB), NOSPLIT, $0-73
+// func tile256r5v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·tile256r5v1(SB), NOSPLIT, $0-96
 	MOVQ   k+0(FP), AX
 	MOVQ   a+8(FP), CX
 	MOVQ   rs+16(FP), DX
@@ -2669,8 +2781,12 @@ TEXT ·tile256r5v1(SB), NOSPLIT, $0-73
 	VXORPS X2, X2, X2
 	VXORPS X3, X3, X3
 	VXORPS X4, X4, X4
+	MOVQ   next+80(FP), R9
+	MOVQ   step+88(FP), R10
 
 loop:
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
 	VMOVUPS      (SI), Y5
 	VBROADCASTSS (CX), Y6
 	VFMADD231PS  Y5, Y6, Y0
@@ -2727,9 +2843,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile256r6v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
-// Requires: AVX, AVX2, FMA3
-TEXT ·tile256r6v1(SB), NOSPLIT, $0-73
+// func tile256r6v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·tile256r6v1(SB), NOSPLIT, $0-96
 	MOVQ   k+0(FP), AX
 	MOVQ   a+8(FP), CX
 	MOVQ   rs+16(FP), DX
@@ -2744,8 +2860,12 @@ TEXT ·tile256r6v1(SB), NOSPLIT, $0-73
 	VXORPS X3, X3, X3
 	VXORPS X4, X4, X4
 	VXORPS X5, X5, X5
+	MOVQ   next+80(FP), R9
+	MOVQ   step+88(FP), R10
 
 loop:
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
 	VMOVUPS      (SI), Y6
 	VBROADCASTSS (CX), Y7
 	VFMADD231PS  Y6, Y7, Y0
@@ -2809,9 +2929,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile256r1v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
-// Requires: AVX, AVX2, FMA3
-TEXT ·tile256r1v2(SB), NOSPLIT, $0-73
+// func tile256r1v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·tile256r1v2(SB), NOSPLIT, $0-96
 	MOVQ   k+0(FP), AX
 	MOVQ   a+8(FP), CX
 	MOVQ   rs+16(FP), DX
@@ -2820,8 +2940,12 @@ TEXT ·tile256r1v2(SB), NOSPLIT, $0-73
 	MOVQ   bs+40(FP), SI
 	VXORPS X0, X0, X0
 	VXORPS X1, X1, X1
+	MOVQ   next+80(FP), DI
+	MOVQ   step+88(FP), R8
 
 loop:
+	PREFETCHT0   (DI)
+	ADDQ         R8, DI
 	VMOVUPS      (BX), Y2
 	VMOVUPS      32(BX), Y3
 	VBROADCASTSS (CX), Y4
@@ -2853,9 +2977,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile256r2v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
-// Requires: AVX, AVX2, FMA3
-TEXT ·tile256r2v2(SB), NOSPLIT, $0-73
+// func tile256r2v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·tile256r2v2(SB), NOSPLIT, $0-96
 	MOVQ   k+0(FP), AX
 	MOVQ   a+8(FP), CX
 	MOVQ   rs+16(FP), DX
@@ -2866,8 +2990,12 @@ TEXT ·tile256r2v2(SB), NOSPLIT, $0-73
 	VXORPS X1, X1, X1
 	VXORPS X2, X2, X2
 	VXORPS X3, X3, X3
+	MOVQ   next+80(FP), R8
+	MOVQ   step+88(FP), R9
 
 loop:
+	PREFETCHT0   (R8)
+	ADDQ         R9, R8
 	VMOVUPS      (SI), Y4
 	VMOVUPS      32(SI), Y5
 	VBROADCASTSS (CX), Y6
@@ -2909,9 +3037,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile256r3v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
-// Requires: AVX, AVX2, FMA3
-TEXT ·tile256r3v2(SB), NOSPLIT, $0-73
+// func tile256r3v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·tile256r3v2(SB), NOSPLIT, $0-96
 	MOVQ   k+0(FP), AX
 	MOVQ   a+8(FP), CX
 	MOVQ   rs+16(FP), DX
@@ -2924,8 +3052,12 @@ TEXT ·tile256r3v2(SB), NOSPLIT, $0-73
 	VXORPS X3, X3, X3
 	VXORPS X4, X4, X4
 	VXORPS X5, X5, X5
+	MOVQ   next+80(FP), R8
+	MOVQ   step+88(FP), R9
 
 loop:
+	PREFETCHT0   (R8)
+	ADDQ         R9, R8
 	VMOVUPS      (SI), Y6
 	VMOVUPS      32(SI), Y7
 	VBROADCASTSS (CX), Y8
@@ -2977,9 +3109,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile256r4v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
-// Requires: AVX, AVX2, FMA3
-TEXT ·tile256r4v2(SB), NOSPLIT, $0-73
+// func tile256r4v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·tile256r4v2(SB), NOSPLIT, $0-96
 	MOVQ   k+0(FP), AX
 	MOVQ   a+8(FP), CX
 	MOVQ   rs+16(FP), DX
@@ -2996,8 +3128,12 @@ TEXT ·tile256r4v2(SB), NOSPLIT, $0-73
 	VXORPS X5, X5, X5
 	VXORPS X6, X6, X6
 	VXORPS X7, X7, X7
+	MOVQ   next+80(FP), R9
+	MOVQ   step+88(FP), R10
 
 loop:
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
 	VMOVUPS      (SI), Y8
 	VMOVUPS      32(SI), Y9
 	VBROADCASTSS (CX), Y10
@@ -3060,9 +3196,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile256r5v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
-// Requires: AVX, AVX2, FMA3
-TEXT ·tile256r5v2(SB), NOSPLIT, $0-73
+// func tile256r5v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·tile256r5v2(SB), NOSPLIT, $0-96
 	MOVQ   k+0(FP), AX
 	MOVQ   a+8(FP), CX
 	MOVQ   rs+16(FP), DX
@@ -3081,8 +3217,12 @@ TEXT ·tile256r5v2(SB), NOSPLIT, $0-73
 	VXORPS X7, X7, X7
 	VXORPS X8, X8, X8
 	VXORPS X9, X9, X9
+	MOVQ   next+80(FP), R9
+	MOVQ   step+88(FP), R10
 
 loop:
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
 	VMOVUPS      (SI), Y10
 	VMOVUPS      32(SI), Y11
 	VBROADCASTSS (CX), Y12
@@ -3155,9 +3295,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile256r6v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)
-// Requires: AVX, AVX2, FMA3
-TEXT ·tile256r6v2(SB), NOSPLIT, $0-73
+// func tile256r6v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·tile256r6v2(SB), NOSPLIT, $0-96
 	MOVQ   k+0(FP), AX
 	MOVQ   a+8(FP), CX
 	MOVQ   rs+16(FP), DX
@@ -3178,8 +3318,12 @@ TEXT ·tile256r6v2(SB), NOSPLIT, $0-73
 	VXORPS X9, X9, X9
 	VXORPS X10, X10, X10
 	VXORPS X11, X11, X11
+	MOVQ   next+80(FP), R9
+	MOVQ   step+88(FP), R10
 
 loop:
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
 	VMOVUPS      (SI), Y12
 	VMOVUPS      32(SI), Y13
 	VBROADCASTSS (CX), Y14

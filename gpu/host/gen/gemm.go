@@ -23,11 +23,13 @@ func gemmKernels(w *writer) {
 }
 
 // gemmTile writes one tile kernel; see tileKernel in gemm.go of package host for the loop that it equals. Strides are in
-// bytes, last is the number of columns in the last vector, k is at least 1.
+// bytes, last is the number of columns in the last vector, k is at least 1. Meanwhile the memory at next, next+step, …, is
+// prefetched, one line per k.
 func gemmTile(w *writer, rows, vectors int) {
 	w.begin(w.name("tile", fmt.Sprintf("r%dv%d", rows, vectors)),
 		fmt.Sprintf("computes %d rows by %d vectors of C.", rows, vectors),
-		"func(k int, a *float32, rs, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool)")
+		"func(k int, a *float32, rs, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, "+
+			"next, step uintptr)")
 	k, a, rs, cs := w.arg("k"), w.arg("a"), w.arg("rs"), w.arg("cs")
 	b, bs := w.arg("b"), w.arg("bs")
 
@@ -46,7 +48,10 @@ func gemmTile(w *writer, rows, vectors int) {
 	}
 	bv, t := w.vecs(vectors), w.vecs(2)
 
+	next, step := w.arg("next"), w.arg("step")
 	w.Label("loop")
+	w.PREFETCHT0(mem{Base: next})
+	w.ADDQ(step, next)
 	for j, v := range bv {
 		w.VMOVUPS(mem{Base: b, Disp: w.size() * j}, v)
 	}

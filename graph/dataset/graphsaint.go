@@ -1,0 +1,179 @@
+package dataset
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"capgnn/graph"
+	"capgnn/internal/npy"
+)
+
+// Files of a GraphSAINT folder. All but adjTrain are needed.
+const (
+	adjFull   = "adj_full.npz"
+	adjTrain  = "adj_train.npz"
+	featsFile = "feats.npy"
+	classFile = "class_map.json"
+	roleFile  = "role.json"
+)
+
+var saintFiles = []string{adjFull, adjTrain, featsFile, classFile, roleFile}
+
+// formatSaint is Dataset.Format of a GraphSAINT folder.
+const formatSaint = "graphsaint"
+
+// isSaintFile reports whether a file of this name belongs to a GraphSAINT folder.
+func isSaintFile(base string) bool { return slices.Contains(saintFiles, base) }
+
+// loadSaint reads a GraphSAINT folder.
+//
+// Method: the graph is adj_full; vertices, and so all that the other files may say, are counted by its row pointers.
+// adj_train is checked against graph and roles and then dropped: training is full-batch, so it sees adj_full, and a note
+// counts the edges that adj_train leaves out because they leave the training vertices. Features are standardised with the
+// training rows unless Options.Standardize says none.
+//
+// Source: Zeng et al., GraphSAINT: Graph Sampling Based Inductive Learning Method; github.com/GraphSAINT/GraphSAINT.
+func loadSaint(dir string, opt Options) (*Dataset, error) {
+	for _, name := range saintFiles {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil && name != adjTrain {
+			return nil, fmt.Errorf("%s: is no complete GraphSAINT folder: %w", dir, err)
+		}
+	}
+	d := &Dataset{Name: baseName(dir), Format: formatSaint}
+	full, stored, err := readScipy(d, filepath.Join(dir, adjFull), -1)
+	if err != nil {
+		return nil, err
+	}
+	n := full.Rows()
+	d.Graph = opt.fromMatrix(full)
+	d.noteEdges(stored, full)
+	if err := readRoles(d, filepath.Join(dir, roleFile), n); err != nil {
+		return nil, err
+	}
+	if err := d.checkTrainGraph(filepath.Join(dir, adjTrain), full); err != nil {
+		return nil, err
+	}
+	if err := readClassMap(d, filepath.Join(dir, classFile), n); err != nil {
+		return nil, err
+	}
+	return d, d.readFeats(filepath.Join(dir, featsFile), opt, n)
+}
+
+// readScipy reads a SciPy sparse file as rows sorted and without repeats, and returns how many entries it stores. n is the
+// number of vertices, -1 if unknown.
+func readScipy(d *Dataset, path string, n int) (a *graph.CSR, stored int, err error) {
+	z, err := npy.OpenArchive(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer z.Close()
+	if z.Has("format") {
+		f, err := z.Array("format")
+		if err != nil {
+			return nil, 0, err
+		}
+		kind, err := f.Strings()
+		if err != nil {
+			return nil, 0, err
+		}
+		if len(kind) != 1 || kind[0] != "csr" {
+			return nil, 0, f.Fault(-1, fmt.Errorf("is %.60q, want csr: save the matrix with scipy.sparse.save_npz(path, a.tocsr())", kind))
+		}
+	}
+	rows, cols, err := readShape(z, "shape")
+	if err != nil {
+		return nil, 0, err
+	}
+	if rows != cols || rows == 0 || n >= 0 && rows != n {
+		want := "a square matrix of at least one vertex"
+		if n >= 0 {
+			want = fmt.Sprintf("%d × %d", n, n)
+		}
+		return nil, 0, memberFault(z, "shape", fmt.Errorf("is %d × %d, want %s", rows, cols, want))
+	}
+	indptr, indices, _, err := readCSR(d, z, csrArrays{"indptr", "indices", "neighbour"}, rows, rows, true)
+	if err != nil {
+		return nil, 0, err
+	}
+	if err := refuseWeights(z, "data", len(indices)); err != nil {
+		return nil, 0, err
+	}
+	if a, err = normal(indptr, indices); err != nil {
+		return nil, 0, memberFault(z, "indices", err)
+	}
+	return a, len(indices), nil
+}
+
+// checkTrainGraph compares adj_train, if it is there, with the whole matrix and the training vertices, and notes what it
+// leaves out.
+func (d *Dataset) checkTrainGraph(path string, full *graph.CSR) error {
+	if _, err := os.Stat(path); os.IsNotExist(err) {
+		return nil
+	}
+	sub, _, err := readScipy(d, path, full.Rows())
+	if err != nil {
+		return err
+	}
+	fault := func(v int, u graph.NodeID, what string) error {
+		return &FormatError{File: path, Offset: -1, Err: fmt.Errorf("edge %d → %d: %s", v, u, what)}
+	}
+	leaving := 0
+	for v := range full.Rows() {
+		whole := full.Row(v)
+		for _, u := range whole {
+			if d.Train[v] != d.Train[u] {
+				leaving++
+			}
+		}
+		for _, u := range sub.Row(v) {
+			if !d.Train[v] || !d.Train[u] {
+				return fault(v, u, "does not join two training vertices of "+roleFile)
+			}
+			if _, ok := slices.BinarySearch(whole, u); !ok {
+				return fault(v, u, "is not in "+adjFull)
+			}
+		}
+	}
+	if leaving > 0 {
+		d.note("%d edges join a training vertex to another one: training sees them (%s, which leaves them out, is not used)", leaving, adjTrain)
+	}
+	return nil
+}
+
+// readFeats reads the dense features of n vertices, standardised as opt says.
+func (d *Dataset) readFeats(path string, opt Options, n int) error {
+	a, err := npy.Open(path)
+	if err != nil {
+		return err
+	}
+	if len(a.Shape) != 2 || a.Shape[0] != n || a.Shape[1] < 1 || a.Shape[1] > maxCols {
+		return a.Fault(-1, fmt.Errorf("has shape %v, want %d rows and 1 to %d columns", a.Shape, n, maxCols))
+	}
+	cols, single := a.Shape[1], npy.DType{Kind: 'f', Size: 4}
+	at := func(i int) string { return fmt.Sprintf("row %d, column %d", i/cols, i%cols) }
+	if opt.Standardize == StandardizeNone || a.DType == single {
+		values, err := readValues(d, folder(filepath.Dir(path)), "feats", a, at)
+		if err != nil {
+			return err
+		}
+		d.Features = Features{Cols: cols, Dense: values}
+		if opt.Standardize == StandardizeNone {
+			return nil
+		}
+		return d.standardise(path)
+	}
+	values, err := a.Float64()
+	if err != nil {
+		return err
+	}
+	out, i, err := standardised(values, cols, d.Train)
+	if err != nil {
+		return a.Fault(i, err)
+	}
+	d.note("feats: values of type %v were converted to float32", a.DType)
+	d.noteStandardised()
+	d.Features = Features{Cols: cols, Dense: out}
+	return nil
+}

@@ -1,0 +1,245 @@
+package dataset
+
+import (
+	"errors"
+)
+
+// roles are the keys of role.json in the order of Dataset.masks.
+var roles = [3]string{"tr", "va", "te"}
+
+// readRoles reads role.json into the masks of n vertices.
+func readRoles(d *Dataset, path string, n int) error {
+	return scanFile(path, func(s *scanner, _ int64) error { return scanRoles(d, s, n) })
+}
+
+// scanRoles reads {"tr": [ids], "va": [ids], "te": [ids]}. "tr" is needed; a vertex is in one list at most.
+func scanRoles(d *Dataset, s *scanner, n int) error {
+	if err := s.want('{'); err != nil {
+		return err
+	}
+	taken := make([]bool, n)
+	for k := 0; ; k++ {
+		if more, err := s.next(k, '}'); err != nil {
+			return err
+		} else if !more {
+			break
+		}
+		key, at, err := s.key()
+		if err != nil {
+			return err
+		}
+		var mask *[]bool
+		for i, role := range roles {
+			if key == role {
+				mask = d.masks()[i].mask
+			}
+		}
+		if mask == nil {
+			return s.fault(at, "%q is none of the roles tr, va and te", key)
+		}
+		if *mask != nil {
+			return s.fault(at, "%q occurs twice", key)
+		}
+		if *mask, err = s.vertexList(taken); err != nil {
+			return err
+		}
+	}
+	if d.Train == nil {
+		return s.fault(-1, `has no list "tr" of training vertices`)
+	}
+	return s.finish()
+}
+
+// vertexList reads a list of vertices as a mask. taken are those listed before.
+func (s *scanner) vertexList(taken []bool) ([]bool, error) {
+	if err := s.want('['); err != nil {
+		return nil, err
+	}
+	mask := make([]bool, len(taken))
+	for k := 0; ; k++ {
+		if more, err := s.next(k, ']'); err != nil || !more {
+			return mask, err
+		}
+		number, at, err := s.whole()
+		if err != nil {
+			return nil, err
+		}
+		v, err := s.vertex(number, at, len(taken))
+		if err != nil {
+			return nil, err
+		}
+		if taken[v] {
+			return nil, s.fault(at, "vertex %d is listed twice", v)
+		}
+		taken[v], mask[v] = true, true
+	}
+}
+
+// readClassMap reads class_map.json: one class per vertex, or a list of 0 and 1 per vertex.
+func readClassMap(d *Dataset, path string, n int) error {
+	return scanFile(path, func(s *scanner, size int64) error { return scanClassMap(d, s, size, n) })
+}
+
+// classMap is what has been read of class_map.json.
+type classMap struct {
+	s       *scanner
+	size    int64   // bytes of the file
+	n       int     // vertices
+	labels  []int32 // single-label; nil before the first number
+	targets []uint8 // multi-label; nil before the first list
+	classes int
+}
+
+// scanClassMap reads {"id": value, …} of size bytes. The first value decides: one whole number per vertex, where -1 and a
+// missing vertex mean unlabelled, or a list of 0 and 1 per vertex, all of one length and none missing. So the memory for
+// targets is bounded by the file, which needs two bytes for each of them.
+func scanClassMap(d *Dataset, s *scanner, size int64, n int) error {
+	m := &classMap{s: s, size: size, n: n}
+	if err := s.want('{'); err != nil {
+		return err
+	}
+	seen, count := make([]bool, n), 0
+	for {
+		if more, err := s.next(count, '}'); err != nil {
+			return err
+		} else if !more {
+			break
+		}
+		v, at, err := s.vertexKey(n)
+		if err != nil {
+			return err
+		}
+		if seen[v] {
+			return s.fault(at, "vertex %d occurs twice", v)
+		}
+		seen[v] = true
+		count++
+		if err := m.value(v); err != nil {
+			return err
+		}
+	}
+	if err := s.finish(); err != nil {
+		return err
+	}
+	if m.classes == 0 {
+		return &FormatError{File: s.file, Offset: -1, Err: errors.New("gives no vertex a class")}
+	}
+	for v, ok := range seen {
+		if !ok && m.targets != nil {
+			return s.fault(-1, "vertex %d is missing; a multi-label map needs every vertex", v)
+		}
+	}
+	d.Labels, d.Targets, d.Classes = m.labels, m.targets, m.classes
+	if unlabelled := countOf(d.Labels, -1); unlabelled > 0 {
+		d.note("%d vertices have no label", unlabelled)
+	}
+	return nil
+}
+
+// value reads what vertex v is mapped to.
+func (m *classMap) value(v int) error {
+	s := m.s
+	s.space()
+	if s.c == '[' {
+		if m.labels != nil {
+			return s.fault(s.at, "vertex %d has a list of labels, those before it have one class", v)
+		}
+		if m.targets == nil {
+			return m.firstList(v)
+		}
+		return m.list(v, m.targets[v*m.classes:(v+1)*m.classes])
+	}
+	y, at, err := s.whole()
+	if err != nil {
+		return err
+	}
+	if m.targets != nil {
+		return s.fault(at, "vertex %d has one class, those before it have a list of %d labels", v, m.classes)
+	}
+	if m.labels == nil {
+		m.labels = make([]int32, m.n)
+		for i := range m.labels {
+			m.labels[i] = -1
+		}
+	}
+	if limit := maxClasses(m.n); y < -1 || y >= limit {
+		return s.fault(at, "vertex %d: label %d is outside [-1, %d)", v, y, limit)
+	}
+	m.labels[v] = int32(y)
+	m.classes = max(m.classes, int(y)+1)
+	return nil
+}
+
+// firstList reads the list that says how many labels there are, and makes room for all vertices if the file is long
+// enough to hold them.
+func (m *classMap) firstList(v int) error {
+	at := m.s.at
+	if err := m.s.want('['); err != nil {
+		return err
+	}
+	var row []uint8
+	for {
+		more, err := m.s.next(len(row), ']')
+		if err != nil {
+			return err
+		}
+		if !more {
+			break
+		}
+		if int64(len(row)) == maxClasses(m.n) {
+			return m.s.fault(m.s.at, "vertex %d has more than %d labels", v, len(row))
+		}
+		y, err := m.bit(v, len(row))
+		if err != nil {
+			return err
+		}
+		row = append(row, y)
+	}
+	if len(row) == 0 {
+		return m.s.fault(at, "vertex %d has an empty list of labels", v)
+	}
+	if needed := 2 * int64(m.n) * int64(len(row)); needed > m.size {
+		return m.s.fault(at, "vertex %d has %d labels; as many for each of %d vertices do not fit the file of %d bytes", v, len(row), m.n, m.size)
+	}
+	m.classes = len(row)
+	m.targets = make([]uint8, m.n*m.classes)
+	copy(m.targets[v*m.classes:], row)
+	return nil
+}
+
+// list reads as many labels as row has.
+func (m *classMap) list(v int, row []uint8) error {
+	if err := m.s.want('['); err != nil {
+		return err
+	}
+	for k := 0; ; k++ {
+		at := m.s.at
+		more, err := m.s.next(k, ']')
+		switch {
+		case err != nil:
+			return err
+		case more == (k == len(row)):
+			if more {
+				return m.s.fault(at, "vertex %d has more than %d labels, those before it have so many", v, len(row))
+			}
+			return m.s.fault(at, "vertex %d has %d labels, those before it have %d", v, k, len(row))
+		case !more:
+			return nil
+		}
+		if row[k], err = m.bit(v, k); err != nil {
+			return err
+		}
+	}
+}
+
+// bit reads one label of a list.
+func (m *classMap) bit(v, class int) (uint8, error) {
+	y, at, err := m.s.whole()
+	if err != nil {
+		return 0, err
+	}
+	if y != 0 && y != 1 {
+		return 0, m.s.fault(at, "vertex %d, class %d: %d is neither 0 nor 1", v, class, y)
+	}
+	return uint8(y), nil
+}

@@ -1,0 +1,217 @@
+package dataset
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+// scanner reads the JSON of GraphSAINT folders from a stream, byte by byte: objects, arrays, whole numbers and plain
+// keys. Nothing in it grows with the file. encoding/json's tokens take about ten times as long.
+type scanner struct {
+	file string
+	r    *bufio.Reader
+	c    byte  // the byte at offset at; 0 after the end
+	at   int64 // bytes before c
+	end  bool
+	err  error // of reading, but not the end
+}
+
+func newScanner(file string, r io.Reader) *scanner {
+	s := &scanner{file: file, r: bufio.NewReaderSize(r, 1<<16), at: -1}
+	s.advance()
+	return s
+}
+
+// scanFile opens path and hands it to scan with its size in bytes.
+func scanFile(path string, scan func(s *scanner, size int64) error) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s: is not a file", path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return scan(newScanner(path, f), info.Size())
+}
+
+func (s *scanner) advance() {
+	if s.end {
+		return
+	}
+	var err error
+	s.at++
+	if s.c, err = s.r.ReadByte(); err != nil {
+		s.c, s.end = 0, true
+		if err != io.EOF {
+			s.err = err
+		}
+	}
+}
+
+func (s *scanner) space() {
+	for s.c == ' ' || s.c == '\n' || s.c == '\r' || s.c == '\t' {
+		s.advance()
+	}
+}
+
+func (s *scanner) fault(at int64, format string, args ...any) error {
+	return &FormatError{File: s.file, Offset: at, Err: fmt.Errorf(format, args...)}
+}
+
+// unexpected is the error of finding something else than want here.
+func (s *scanner) unexpected(want string) error {
+	switch {
+	case s.err != nil:
+		return &FormatError{File: s.file, Offset: s.at, Err: s.err}
+	case s.end:
+		return s.fault(s.at, "truncated: want %s", want)
+	}
+	return s.fault(s.at, "found %q, want %s", s.c, want)
+}
+
+// want reads c, after any space.
+func (s *scanner) want(c byte) error {
+	s.space()
+	if s.c != c || s.end {
+		return s.unexpected(fmt.Sprintf("%q", c))
+	}
+	s.advance()
+	return nil
+}
+
+// next reports whether an element follows in an array or object that ends with closing, and reads the comma before it,
+// or closing. k elements came before.
+func (s *scanner) next(k int, closing byte) (bool, error) {
+	s.space()
+	switch {
+	case s.c == closing:
+		s.advance()
+		return false, nil
+	case k == 0:
+		return true, nil
+	case s.c == ',':
+		s.advance()
+		return true, nil
+	}
+	return false, s.unexpected(fmt.Sprintf("',' or %q", closing))
+}
+
+// finish wants nothing but space up to the end.
+func (s *scanner) finish() error {
+	s.space()
+	if !s.end || s.err != nil {
+		return s.unexpected("the end of the file")
+	}
+	return nil
+}
+
+// maxDigits keeps every number within int64.
+const maxDigits = 18
+
+// digits reads a decimal number without sign and leading zeros.
+func (s *scanner) digits(want string) (v int64, err error) {
+	at, count := s.at, 0
+	for ; s.c >= '0' && s.c <= '9'; s.advance() {
+		if count == 1 && v == 0 {
+			return 0, s.fault(at, "found a number with a leading zero, want %s", want)
+		}
+		if count++; count > maxDigits {
+			return 0, s.fault(at, "found a number of more than %d digits, want %s", maxDigits, want)
+		}
+		v = 10*v + int64(s.c-'0')
+	}
+	if count == 0 {
+		return 0, s.unexpected(want)
+	}
+	return v, nil
+}
+
+var errNotWhole = errors.New("found a number that is not whole")
+
+// whole reads a whole number, which may be written as 1.0; at is where it begins.
+func (s *scanner) whole() (v, at int64, err error) {
+	s.space()
+	at = s.at
+	negative := s.c == '-'
+	if negative {
+		s.advance()
+	}
+	if v, err = s.digits("a whole number"); err != nil {
+		return 0, at, err
+	}
+	if s.c == '.' {
+		zeros := 0
+		for s.advance(); s.c == '0'; s.advance() {
+			zeros++
+		}
+		if zeros == 0 && s.end {
+			return 0, at, s.unexpected("a digit")
+		}
+		if zeros == 0 || s.c >= '1' && s.c <= '9' {
+			return 0, at, &FormatError{File: s.file, Offset: at, Err: errNotWhole}
+		}
+	}
+	if s.c == 'e' || s.c == 'E' {
+		return 0, at, &FormatError{File: s.file, Offset: at, Err: errNotWhole}
+	}
+	if negative {
+		v = -v
+	}
+	return v, at, nil
+}
+
+// vertex checks the number of one of n vertices.
+func (s *scanner) vertex(v, at int64, n int) (int, error) {
+	if v < 0 || v >= int64(n) {
+		return 0, s.fault(at, "vertex %d is outside [0, %d)", v, n)
+	}
+	return int(v), nil
+}
+
+// vertexKey reads the number of one of n vertices as a key: in quotes, with the colon after it.
+func (s *scanner) vertexKey(n int) (v int, at int64, err error) {
+	if err := s.want('"'); err != nil {
+		return 0, s.at, err
+	}
+	at = s.at
+	number, err := s.digits("a vertex number")
+	if err != nil {
+		return 0, at, err
+	}
+	if v, err = s.vertex(number, at, n); err != nil {
+		return 0, at, err
+	}
+	if s.c != '"' {
+		return 0, at, s.unexpected("the quote after a vertex number")
+	}
+	s.advance()
+	return v, at, s.want(':')
+}
+
+// maxKey bounds the other keys.
+const maxKey = 16
+
+// key reads a short plain key with the colon after it.
+func (s *scanner) key() (k string, at int64, err error) {
+	if err := s.want('"'); err != nil {
+		return "", s.at, err
+	}
+	at = s.at
+	var text []byte
+	for ; s.c != '"'; s.advance() {
+		if s.c < ' ' || s.c > '~' || s.c == '\\' || len(text) == maxKey {
+			return "", at, s.unexpected(fmt.Sprintf("a key of at most %d plain characters", maxKey))
+		}
+		text = append(text, s.c)
+	}
+	s.advance()
+	return string(text), at, s.want(':')
+}
