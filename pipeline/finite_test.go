@@ -20,6 +20,9 @@ func TestFiniteDifferences(t *testing.T) {
 			"directed":   {directed: true, share: 0.05},
 			"undirected": {share: 0.05, multi: true, sparse: true},
 		} {
+			if testing.Short() && k.directed {
+				continue
+			}
 			t.Run(fmt.Sprintf("%s/%s", kind, name), func(t *testing.T) {
 				p, m := k.make(t, kind)
 				tr := newTrainer(t, p, m, cpus(t, 3), scatterParts(p.Vertices(), 3), nil)
