@@ -19,6 +19,7 @@ type trainConfig struct {
 	Dataset     string // as the user wrote it
 	DatasetPath string // where it was found; "" before that
 	Edges       string // direction of the file's edges; auto = the format's own default
+	Standardize string // features by the training rows; auto = the format's own default
 	Split       string // train,val,test fractions; "" = the data set's masks, or 0.7,0.2,0.1
 	SelfLoops   string
 
@@ -52,7 +53,7 @@ type trainConfig struct {
 // defaultConfig returns the defaults of DESIGN.md 3.
 func defaultConfig() trainConfig {
 	return trainConfig{
-		Edges: dataset.Auto, SelfLoops: "auto", Model: string(gnn.GCN), Layers: 3, Hidden: 256, Heads: 4, Dropout: 0.5,
+		Edges: dataset.Auto, Standardize: dataset.Auto, SelfLoops: "auto", Model: string(gnn.GCN), Layers: 3, Hidden: 256, Heads: 4, Dropout: 0.5,
 		Epochs: 200, LR: 0.01, Optimizer: string(gnn.Adam), Seed: 1, EvalEvery: 5,
 		Devices: "auto", Partitioner: string(rapa.Methods[0]), CheckpointEvery: 10,
 	}
@@ -85,6 +86,7 @@ func (c *trainConfig) validate() error {
 		bad("--dataset is missing: name a data set, a store folder or a file")
 	}
 	oneOf("edges", c.Edges, dataset.Auto, dataset.Symmetric, dataset.Directed, dataset.Reversed)
+	oneOf("standardize", c.Standardize, dataset.Auto, dataset.StandardizeNone, dataset.StandardizeTrain)
 	oneOf("self-loops", c.SelfLoops, "auto", "add", "keep", "remove")
 	oneOf("partitioner", c.Partitioner, string(rapa.Streaming), string(rapa.Random))
 	within("epochs", c.Epochs, 0, maxEpochs)

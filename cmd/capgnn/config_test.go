@@ -13,7 +13,7 @@ import (
 // unusual has no option at its default.
 func unusual() trainConfig {
 	return trainConfig{
-		Dataset: "a: b #c", DatasetPath: "/data/1e5", Edges: "reversed", Split: "0.6,0.2,0.2", SelfLoops: "keep",
+		Dataset: "a: b #c", DatasetPath: "/data/1e5", Edges: "reversed", Standardize: "none", Split: "0.6,0.2,0.2", SelfLoops: "keep",
 		Model: "gat", Layers: 2, Hidden: 24, Heads: 3, Dropout: 0.1, Init: "w.npz", Epochs: 7, LR: 1e-7, Optimizer: "sgd",
 		WeightDecay: 5e-4, AMSGrad: true, Seed: 1<<64 - 1, EvalEvery: 1, Patience: 3, Devices: "cpu:0,threads=1,cpu:threads=2",
 		Parts: 5, Partitioner: "random", Profile: "p.json", Targets: "0.1,0.9", CheckpointEvery: 4,
@@ -118,6 +118,7 @@ func TestValidate(t *testing.T) {
 	for want, change := range map[string]func(*trainConfig){
 		"--dataset is missing": func(c *trainConfig) { c.Dataset = "" },
 		"--edges":              func(c *trainConfig) { c.Edges = "both" },
+		"--standardize":        func(c *trainConfig) { c.Standardize = "all" },
 		"--self-loops":         func(c *trainConfig) { c.SelfLoops = "yes" },
 		"--partitioner":        func(c *trainConfig) { c.Partitioner = "metis" },
 		"--epochs":             func(c *trainConfig) { c.Epochs = -1 },

@@ -30,7 +30,7 @@ func loadData(ctx context.Context, k *console, cfg *trainConfig) (*learnable, er
 			return nil, usagef("--dataset %s: %w", cfg.Dataset, err)
 		}
 	}
-	d, err := dataset.Load(path, dataset.Options{Edges: cfg.Edges})
+	d, err := dataset.Load(path, dataset.Options{Edges: cfg.Edges, Standardize: cfg.Standardize})
 	if err != nil {
 		return nil, usagef("--dataset %s: %w", cfg.Dataset, err)
 	}

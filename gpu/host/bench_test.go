@@ -156,10 +156,10 @@ func BenchmarkOps(b *testing.B) {
 
 // BenchmarkEnqueue is the cost of an operation that does next to nothing, on one thread and shared by two.
 func BenchmarkEnqueue(b *testing.B) {
-	for _, rows := range []int{1, 40000} {
-		b.Run(map[int]string{1: "one_thread", 40000: "two_threads"}[rows], func(b *testing.B) {
+	for _, rows := range []int{1, 130} {
+		b.Run(map[int]string{1: "one_thread", 130: "two_threads"}[rows], func(b *testing.B) {
 			f := newFixture(b, 2)
-			m := f.matrix(rows, 1)
+			m := f.matrix(rows, 256)
 			b.ReportAllocs()
 			for b.Loop() {
 				f.q.Fill(m, 1)

@@ -5,16 +5,16 @@ import (
 	"unsafe"
 )
 
-// Sizes of gemm's blocks. The ones that decide the order of a sum (gemmDepth, tnBlock, tnParts, tnPartRows, tnPartFloats)
-// are constants so that results depend on shapes only.
+// Sizes of gemm's blocks. Those that decide the order of a sum are constants so that results depend on shapes only; tnGroup
+// and gemmRows only deal out work.
 const (
-	gemmDepth    = 768     // rows of B per pass: 12 rows of A and a 32-wide panel of B stay in the L2 cache
-	gemmRows     = 96      // rows of C per work item, a multiple of every kernel's mr
-	tnBlock      = 96      // rows of A and B per tile call
-	tnParts      = 16      // partial sums at most
-	tnPartRows   = 256     // rows per partial sum at least: adding it costs 1 % of making it
-	tnPartFloats = 4 << 20 // all partial sums together: 16 MiB
-	tnGroup      = 192 << 10
+	gemmDepth    = 768        // rows of B per pass: 12 rows of A and a 32-wide panel of B stay in the L2 cache
+	gemmRows     = 96         // rows of C per work item, a multiple of every kernel's mr
+	tnBlock      = 128        // rows of A and B per tile call: measured best at 96 to 192
+	tnParts      = 16         // partial sums at most
+	tnPartRows   = 256        // rows per partial sum at least, so that adding it costs little beside making it
+	tnPartFloats = 4 << 20    // all partial sums together: 16 MiB
+	tnGroup      = 192 * 1024 // floats of a partial sum per work item: 768 KiB, within the L2 cache
 )
 
 // tileKernel is the innermost loop of gemm for one instruction set.

@@ -108,7 +108,7 @@ func TestGemm(t *testing.T) {
 // TestGemmBlocks covers sums that are cut: several passes over k, several parts of the rows, groups of C's rows; their
 // bits are the same for any number of threads and, to rounding, the same as the portable tile's.
 func TestGemmBlocks(t *testing.T) {
-	shapes := [][3]int{{205, 70, gemmDepth + 65}, {100, 33, 2*gemmDepth + 1}, {7, 100, 50}, {45, 41, 5 * tnPartRows}, {300, 20, 1000}}
+	shapes := [][3]int{{99, 20, gemmDepth + 65}, {30, 33, 2*gemmDepth + 1}, {7, 100, 50}, {25, 41, 5 * tnPartRows}, {200, 11, 600}}
 	forLevels(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(3, 4))
 		var sc scratch

@@ -1,6 +1,9 @@
 package host
 
-import "sort"
+import (
+	"fmt"
+	"sort"
+)
 
 // spmmArgs is one product of a sparse and a dense matrix, as the row kernels see it.
 type spmmArgs struct {
@@ -24,7 +27,8 @@ const (
 //	t[j] = Σ_e val[e]·cs[idx[e]]·x[idx[e]][j]      (entries in order);  y[r][j] = rs[r]·t[j] (+ y[r][j] if accumulate)
 //
 // and rows that are not stored become 0 unless accumulate. x16 (bf16, sums in fp32) is used where x.v is nil. Work items
-// are ranges of rows with about equally many entries; a row's sum never depends on them.
+// are ranges of rows with about equally many entries; a row's sum never depends on them. Indices must be valid rows of x:
+// the assembly does not check each of them.
 func spmm(p *pool, y dense, a sparse, x dense, x16 dense16, rowScale, colScale []float32, accumulate bool) {
 	if y.cols == 0 || y.rows == 0 {
 		return
@@ -37,6 +41,7 @@ func spmm(p *pool, y dense, a sparse, x dense, x16 dense16, rowScale, colScale [
 		return
 	}
 	args := &spmmArgs{y, a, x, x16, rowScale, colScale, accumulate}
+	args.check()
 	total := a.begin[stored-1] - a.begin[0] + a.end[stored-1] - a.begin[stored-1] + int64(stored)*spmmRowCost
 	items := int(min((total+spmmItem-1)/spmmItem, int64(stored)))
 	if items < 8*p.threads {
@@ -52,6 +57,25 @@ func spmm(p *pool, y dense, a sparse, x dense, x16 dense16, rowScale, colScale [
 		}
 		args.rows(k0, k1)
 	})
+}
+
+// check panics if an array is too short for the others. At least one row is stored and y has elements.
+func (s *spmmArgs) check() {
+	stored := len(s.a.begin)
+	rows, entries := stored, s.a.end[stored-1]
+	if s.a.list != nil {
+		rows = int(s.a.list[stored-1]) + 1
+	}
+	if len(s.a.end) != stored || s.a.list != nil && len(s.a.list) != stored || rows > s.y.rows ||
+		entries > int64(len(s.a.idx)) || s.a.val != nil && entries > int64(len(s.a.val)) ||
+		s.rowScale != nil && len(s.rowScale) < rows || s.colScale != nil && len(s.colScale) < s.a.cols {
+		panic(fmt.Sprintf("host: spmm of %d rows and %d entries: arrays of %d begins, %d ends, %d rows, %d indices, %d values, "+
+			"%d and %d scales; result of %d rows", rows, entries, stored, len(s.a.end), len(s.a.list), len(s.a.idx),
+			len(s.a.val), len(s.rowScale), len(s.colScale), s.y.rows))
+	}
+	if x := max(s.x.rows, s.x16.rows); s.a.entries > 0 && (x < s.a.cols || max(s.x.cols, s.x16.cols) < s.y.cols) {
+		panic(fmt.Sprintf("host: spmm of %d×%d with %d rows into %d columns", s.a.rows, s.a.cols, x, s.y.cols))
+	}
 }
 
 // splitRows returns the stored row where item i of n begins: the first one with i/n of the total work before it.

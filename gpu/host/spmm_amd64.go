@@ -46,7 +46,7 @@ func widest[F any](table [][2]F, n int, has func(F) bool) int {
 
 // rows computes stored rows k0 to k1 of y.
 func (s *spmmArgs) rows(k0, k1 int) {
-	if active == generic || len(s.a.idx) == 0 {
+	if active == generic || len(s.a.idx) == 0 || len(s.x.v)+len(s.x16.v) == 0 {
 		s.rowsGo(k0, k1)
 		return
 	}

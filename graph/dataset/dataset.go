@@ -26,7 +26,7 @@ type Dataset struct {
 	IDs      []int64    // original id per vertex; nil: the vertex number
 
 	Source string   // the path it was loaded from
-	Format string   // "store", "npz", "gnn-benchmark" or "planetoid"
+	Format string   // "store", "npz", "gnn-benchmark", "planetoid" or "graphsaint"
 	Notes  []string // what a user should see, one line each: casts, changes to edges
 
 	closers []func() error

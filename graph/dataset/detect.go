@@ -10,8 +10,8 @@ import (
 	"capgnn/internal/npy"
 )
 
-// Load reads the data set at path: a native store, a .npz, a folder that holds one .npz, or a Planetoid folder (or one of
-// its files). Files that are damaged, inconsistent or of another format are an error of one line.
+// Load reads the data set at path: a native store, a .npz, a folder that holds one .npz, a Planetoid or GraphSAINT folder
+// (or one of its files). Files that are damaged, inconsistent or of another format are an error of one line.
 func Load(path string, opt Options) (*Dataset, error) {
 	if err := opt.validate(); err != nil {
 		return nil, err
@@ -32,6 +32,12 @@ func Load(path string, opt Options) (*Dataset, error) {
 	if err = d.Validate(); err != nil {
 		d.Close()
 		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if opt.Standardize == StandardizeTrain && d.Format != formatSaint { // whose reader does it
+		if err = d.standardise(path); err != nil {
+			d.Close()
+			return nil, err
+		}
 	}
 	d.Source = path
 	if d.Name == "" {
@@ -56,6 +62,9 @@ func loadFile(path string, opt Options) (*Dataset, error) {
 	if base == metaFile {
 		return loadStore(filepath.Dir(path), opt)
 	}
+	if isSaintFile(base) {
+		return loadSaint(filepath.Dir(path), opt)
+	}
 	if strings.HasSuffix(base, ".npz") {
 		z, err := npy.OpenArchive(path)
 		if err != nil {
@@ -72,7 +81,7 @@ func loadFile(path string, opt Options) (*Dataset, error) {
 	return nil, fmt.Errorf("%s: is no data set that can be read; %s", path, readable)
 }
 
-const readable = "give a native store, an .npz with its keys, a gnn-benchmark .npz or a Planetoid folder"
+const readable = "give a native store, an .npz with its keys, a gnn-benchmark .npz, a Planetoid or a GraphSAINT folder"
 
 // otherFiles are file names of formats that are known, but not read.
 var otherFiles = []struct {
@@ -82,7 +91,6 @@ var otherFiles = []struct {
 	{"LINQS text (.content and .cites; the same data is published as Planetoid and as .npz)", suffix(".content", ".cites")},
 	{"a SNAP edge list", suffix(".txt.gz", ".txt")},
 	{"an edge list", suffix(".csv", ".csv.gz")},
-	{"GraphSAINT JSON", func(b string) bool { return b == "role.json" || b == "class_map.json" }},
 }
 
 func suffix(ends ...string) func(string) bool {
@@ -104,7 +112,7 @@ func loadArchive(z *npy.Archive, opt Options) (*Dataset, error) {
 	case has("adj_indptr", "adj_indices"):
 		return loadBenchmark(z, opt)
 	case has("indptr", "indices", "shape", "format"):
-		return nil, unsupported(z.Name(), "a SciPy sparse matrix (GraphSAINT adj_full.npz)")
+		return nil, unsupported(z.Name(), "a SciPy sparse matrix (GraphSAINT folders name it adj_full.npz)")
 	case has("indptr", "indices"):
 		return loadStoreArchive(z, opt)
 	case has("node_features", "edges"):
@@ -146,8 +154,8 @@ func loadFolder(dir string, opt Options) (*Dataset, error) {
 	case len(planetoid) > 1:
 		return nil, fmt.Errorf("%s: holds several Planetoid data sets (%s); give one file, such as %s", dir, strings.Join(planetoid, " "),
 			filepath.Join(dir, "ind."+planetoid[0]+".graph"))
-	case has("adj_full.npz") || has("role.json"):
-		return nil, unsupported(dir, "a GraphSAINT folder")
+	case has(adjFull) || has(roleFile):
+		return loadSaint(dir, opt)
 	case has("reddit_data.npz"):
 		return nil, unsupported(dir, "DGL's Reddit folder")
 	case has("raw") && has("split"):

@@ -6,8 +6,8 @@
 // # Contract
 //
 // Reading. Load finds out what lies at a path: the native store (a folder), one .npz with the store's keys, a
-// gnn-benchmark .npz, a Planetoid folder. Other known formats are named in the error. What Load returns has passed
-// Validate: rows sorted, repeats merged, every index in range, every feature finite, every length right.
+// gnn-benchmark .npz, a Planetoid or a GraphSAINT folder. Other known formats are named in the error. What Load returns
+// has passed Validate: rows sorted, repeats merged, every index in range, every feature finite, every length right.
 //
 // Trust. Files may be truncated or hostile: the result is an error with file, and byte offset where there is one, never a
 // panic; memory grows with the bytes that are there, never with a number that a file states.
@@ -17,6 +17,9 @@
 //
 // Direction. Graph lists in-neighbours. Files that hold a matrix A with A[i][j] = edge i → j are transposed, or made
 // symmetric, as Options.Edges says; loops stay as stored.
+//
+// Features. Values become float32. Options.Standardize centres and scales every column by mean and deviation of the
+// training rows; by default only for GraphSAINT folders, as in their publication. Stores are written as standardised.
 //
 // Equal files give equal datasets, and equal datasets give equal bytes when written. Nothing reads the environment or
 // prints; what a user should see is in Dataset.Notes.

@@ -8,7 +8,7 @@ import (
 
 // Values of Options.Edges.
 const (
-	// Auto is symmetric for gnn-benchmark and Planetoid files and directed for stores and their .npz.
+	// Auto is symmetric for gnn-benchmark, Planetoid and GraphSAINT files and directed for stores and their .npz.
 	Auto = "auto"
 	// Symmetric takes every stored edge in both directions.
 	Symmetric = "symmetric"
@@ -21,15 +21,21 @@ const (
 
 // Options says how to read a data set. The zero value is usable.
 type Options struct {
-	Edges string // Auto, Symmetric, Directed or Reversed; "" = Auto
+	Edges       string // Auto, Symmetric, Directed or Reversed; "" = Auto
+	Standardize string // Auto, StandardizeNone or StandardizeTrain; "" = Auto: train for GraphSAINT folders, none for others
 }
 
 func (o Options) validate() error {
 	switch o.Edges {
 	case "", Auto, Symmetric, Directed, Reversed:
+	default:
+		return fmt.Errorf("edges %q: want %s, %s, %s or %s", o.Edges, Auto, Symmetric, Directed, Reversed)
+	}
+	switch o.Standardize {
+	case "", Auto, StandardizeNone, StandardizeTrain:
 		return nil
 	}
-	return fmt.Errorf("edges %q: want %s, %s, %s or %s", o.Edges, Auto, Symmetric, Directed, Reversed)
+	return fmt.Errorf("standardize %q: want %s, %s or %s", o.Standardize, Auto, StandardizeNone, StandardizeTrain)
 }
 
 // fromMatrix returns the graph of a matrix A with A[i][j] = edge i → j, whose rows are normal.

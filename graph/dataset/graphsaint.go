@@ -154,7 +154,7 @@ func (d *Dataset) readFeats(path string, opt Options, n int) error {
 	cols, single := a.Shape[1], npy.DType{Kind: 'f', Size: 4}
 	at := func(i int) string { return fmt.Sprintf("row %d, column %d", i/cols, i%cols) }
 	if opt.Standardize == StandardizeNone || a.DType == single {
-		values, err := readValues(d, folder(filepath.Dir(path)), "feats", a, at)
+		values, err := readValues(d, nil, "feats", a, at) // read, not mapped: others may write to this file
 		if err != nil {
 			return err
 		}

@@ -1,9 +1,5 @@
 package dataset
 
-import (
-	"errors"
-)
-
 // roles are the keys of role.json in the order of Dataset.masks.
 var roles = [3]string{"tr", "va", "te"}
 
@@ -122,7 +118,7 @@ func scanClassMap(d *Dataset, s *scanner, size int64, n int) error {
 		return err
 	}
 	if m.classes == 0 {
-		return &FormatError{File: s.file, Offset: -1, Err: errors.New("gives no vertex a class")}
+		return s.fault(-1, "gives no vertex a class")
 	}
 	for v, ok := range seen {
 		if !ok && m.targets != nil {

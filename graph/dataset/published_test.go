@@ -216,9 +216,6 @@ func TestOtherFormatsAreNamed(t *testing.T) {
 	}{
 		{[]string{"cora_linqs"}, "LINQS"},
 		{[]string{"cora_linqs", "cora.content"}, "LINQS"},
-		{[]string{"ppi"}, "GraphSAINT"},
-		{[]string{"ppi", "adj_full.npz"}, "SciPy"},
-		{[]string{"ppi", "role.json"}, "GraphSAINT"},
 		{[]string{"heterophilous", "actor.npz"}, "heterophilous"},
 		{[]string{"heterophilous"}, "several .npz files"},
 		{[]string{"web_notredame"}, "edge list"},
@@ -233,7 +230,7 @@ func TestOtherFormatsAreNamed(t *testing.T) {
 }
 
 func BenchmarkLoad(b *testing.B) {
-	for _, name := range []string{"coauthor_physics", "amazon_photo", "planetoid_cora"} {
+	for _, name := range []string{"coauthor_physics", "amazon_photo", "planetoid_cora", "ppi"} {
 		path := shared(b, name)
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

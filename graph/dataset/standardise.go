@@ -55,6 +55,11 @@ func standardised[T float32 | float64](x []T, cols int, train []bool) (out []flo
 		}
 	}
 	mean, deviation := moments(x, cols, train)
+	for c, s := range deviation {
+		if math.IsInf(s, 0) || math.IsNaN(s) {
+			return nil, -1, fmt.Errorf("column %d: the values are too large to standardise; use --standardize none", c)
+		}
+	}
 	out = make([]float32, len(x))
 	for r := 0; r < len(x); r += cols {
 		for c, v := range x[r : r+cols] {
