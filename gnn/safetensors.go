@@ -10,9 +10,10 @@ import (
 	"io"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"unicode/utf8"
+
+	"capgnn/internal/atomicfile"
 )
 
 // HostTensor is an array that was read from a file: Data has the product of Shape elements, row-major, as float32.
@@ -48,7 +49,7 @@ func WriteSafetensors(path string, w *Weights, metadata map[string]string) error
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	return writeAtomic(path, func(f io.Writer) error {
+	return atomicfile.Write(path, func(f io.Writer) error {
 		if err := binary.Write(f, binary.LittleEndian, uint64(len(header))); err != nil {
 			return err
 		}
@@ -238,42 +239,4 @@ func checkSafetensorsEntries(entries []safetensorsEntry, size uint64) error {
 		return fmt.Errorf("tensors end at %d of %d bytes of data", end, size)
 	}
 	return nil
-}
-
-// writeAtomic writes path through a file beside it: write, sync, rename, sync the folder.
-func writeAtomic(path string, write func(io.Writer) error) (err error) {
-	tmp := path + ".tmp"
-	f, err := os.OpenFile(tmp, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			f.Close()
-			os.Remove(tmp)
-			err = fmt.Errorf("write %s: %w", path, err)
-		}
-	}()
-	buf := bufio.NewWriterSize(f, 1<<16)
-	if err := write(buf); err != nil {
-		return err
-	}
-	if err := buf.Flush(); err != nil {
-		return err
-	}
-	if err := f.Sync(); err != nil {
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	if err := os.Rename(tmp, path); err != nil {
-		return err
-	}
-	dir, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	return dir.Sync()
 }

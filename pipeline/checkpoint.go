@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"capgnn/internal/atomicfile"
 )
 
 // Checkpoint is everything that a run needs to go on as if it had not stopped. The float arrays have the layout of
@@ -47,7 +49,7 @@ func (e *CheckpointError) Error() string {
 const (
 	checkpointPrefix  = "epoch-"
 	checkpointSuffix  = ".ckpt"
-	checkpointPartial = checkpointSuffix + ".tmp"
+	checkpointPartial = checkpointSuffix + ".tmp*" // of package atomicfile
 )
 
 // checkpointName returns the file name of a checkpoint after so many epochs.
@@ -67,7 +69,7 @@ func Save(dir string, ckpt *Checkpoint, keep int) error {
 		return fmt.Errorf("save checkpoint: %w", err)
 	}
 	path := filepath.Join(dir, checkpointName(ckpt.Epoch))
-	if err := writeDurably(path, func(w io.Writer) error { return encodeCheckpoint(w, ckpt) }); err != nil {
+	if err := atomicfile.Write(path, func(w io.Writer) error { return encodeCheckpoint(w, ckpt) }); err != nil {
 		return fmt.Errorf("save checkpoint: %w", err)
 	}
 	epochs, err := checkpointEpochs(dir)
@@ -180,37 +182,4 @@ func removePartial(dir string) error {
 		}
 	}
 	return nil
-}
-
-// writeDurably writes path through path.tmp: write, sync, rename, sync the folder.
-func writeDurably(path string, write func(io.Writer) error) (err error) {
-	tmp := path + ".tmp"
-	f, err := os.OpenFile(tmp, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			f.Close()
-			os.Remove(tmp)
-		}
-	}()
-	if err := write(f); err != nil {
-		return err
-	}
-	if err := f.Sync(); err != nil {
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	if err := os.Rename(tmp, path); err != nil {
-		return err
-	}
-	folder, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	defer folder.Close()
-	return folder.Sync()
 }

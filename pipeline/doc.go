@@ -16,7 +16,7 @@
 //
 // # Source
 //
-// DESIGN.md 7; the paper's §4.4. The synchronous exact exchange here is the paper's "none" baseline: one contiguous send
+// DESIGN.md 7; the paper's §4.2. The synchronous exact exchange here is the paper's "none" baseline: one contiguous send
 // per (owner, reader, layer, direction), peer copies where devices reach each other, else through page-locked host
 // memory.
 //

@@ -110,7 +110,12 @@ func (w *worker) sync() error {
 	return nil
 }
 
-// usage sums up what the worker's queues have done.
+// usage sums up what the worker's queues have done. Waiting is that of the compute queue alone: what it costs the epoch; the
+// copy queues wait most of the time.
 func (w *worker) usage() gpu.Usage {
-	return w.compute.Usage().Add(w.in.Usage()).Add(w.out.Usage())
+	u := w.compute.Usage()
+	waited := u.Time[gpu.PhaseWait]
+	u = u.Add(w.in.Usage()).Add(w.out.Usage())
+	u.Time[gpu.PhaseWait] = waited
+	return u
 }

@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
+
+	"capgnn/internal/atomicfile"
 )
 
 // maxFile bounds a profile file: maxDevices² pairs of 200 bytes.
@@ -24,8 +25,7 @@ func (e *FormatError) Error() string {
 	return fmt.Sprintf("profile %s: byte %d: %s; run `capgnn profile` again", e.File, e.Offset, e.Reason)
 }
 
-// Write writes p as JSON, through a temporary file beside it that is renamed when it is complete. An unsound profile is
-// not written.
+// Write writes p as JSON, whole or not at all. An unsound profile is not written.
 func (p *Profile) Write(path string) error {
 	if err := p.validate(); err != nil {
 		return fmt.Errorf("write profile %s: %s", path, oneLine(err))
@@ -34,19 +34,10 @@ func (p *Profile) Write(path string) error {
 	if err != nil {
 		return fmt.Errorf("write profile %s: %w", path, err)
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".tmp*")
-	if err != nil {
-		return fmt.Errorf("write profile: %w", err)
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(append(b, '\n'))
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return fmt.Errorf("write profile %s: %w", path, err)
-	}
-	return nil
+	return atomicfile.Write(path, func(w io.Writer) error {
+		_, err := w.Write(append(b, '\n'))
+		return err
+	})
 }
 
 // Read reads a profile file. A file that is not a sound profile gives a *FormatError.

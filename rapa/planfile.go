@@ -11,7 +11,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
+
+	"capgnn/internal/atomicfile"
 )
 
 // A plan file is, in this order (numbers little-endian):
@@ -52,22 +53,9 @@ type header struct {
 	Balance  Balance   `json:"balance"`
 }
 
-// WritePlan writes p to a file, through a temporary file beside it that is renamed when it is complete. Equal plans give
-// equal bytes.
+// WritePlan writes p to a file, whole or not at all. Equal plans give equal bytes.
 func WritePlan(path string, p *Plan) error {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".tmp*")
-	if err != nil {
-		return fmt.Errorf("write plan: %w", err)
-	}
-	defer os.Remove(f.Name())
-	err = errors.Join(encodePlan(f, p), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return fmt.Errorf("write plan %s: %w", path, err)
-	}
-	return nil
+	return atomicfile.Write(path, func(w io.Writer) error { return encodePlan(w, p) })
 }
 
 func encodePlan(w io.Writer, p *Plan) error {

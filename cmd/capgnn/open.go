@@ -5,13 +5,29 @@ import (
 
 	"capgnn/gpu"
 	"capgnn/gpu/host"
+	"capgnn/hostmem"
 )
 
-// openDevices opens the devices in order. On an error none stays open.
+// openDevices opens the devices in order. Those without mem= share equally what the host has free beside the budgets of the
+// others. On an error none stays open.
 func openDevices(specs []deviceSpec) ([]gpu.Device, error) {
+	free, open := gpu.Bytes(0), 0
+	if f, _, err := hostmem.Free(); err == nil { // unknown: no limit
+		free = gpu.Bytes(f)
+	}
+	for _, s := range specs {
+		free -= min(free, s.Memory)
+		if s.Memory == 0 {
+			open++
+		}
+	}
 	var devices []gpu.Device
 	for _, s := range specs {
-		d, err := host.Open(host.Spec{Name: s.name(), Threads: s.Threads, Memory: s.Memory, Slow: s.Slow, Link: s.Link, Latency: s.Latency})
+		memory := s.Memory
+		if memory == 0 {
+			memory = free / gpu.Bytes(open)
+		}
+		d, err := host.Open(host.Spec{Name: s.name(), Threads: s.Threads, Memory: memory, Slow: s.Slow, Link: s.Link, Latency: s.Latency})
 		if err != nil {
 			return nil, usagef("--devices: %w", errors.Join(err, closeDevices(devices)))
 		}

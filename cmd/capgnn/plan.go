@@ -5,39 +5,40 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"capgnn/graph"
+	"capgnn/profiler"
 	"capgnn/rapa"
 )
 
-// shareStep is the step to which measured speeds are rounded before they decide anything: 5 % (DESIGN.md 10), so that
-// noise of a measurement does not change a partition.
-const shareStep = 0.05
+// workAlpha weighs sparse against dense products in the speed of a device (α of Eq. 14).
+const workAlpha = 0.5
 
-// shares returns the share of the work of each part, part p lying on device p mod len(speed): in proportion to the
-// devices' speeds, which are rounded to shareStep of the fastest. It is nil where all parts are equal.
-func shares(speed []float64, parts int) []float64 {
-	used := min(len(speed), parts)
-	fastest := slices.Max(speed[:used])
-	share, sum, equal := make([]float64, parts), 0.0, true
+// shares returns the share of the work of each part, part p lying on device p mod len(rows): in proportion to what the
+// devices can do (rapa.Targets; devices of one hardware count as equal). It is nil where all parts are equal.
+func shares(rows []profiler.DeviceProfile, parts int) ([]float64, error) {
+	used := min(len(rows), parts)
+	rates := make([]rapa.Rate, used)
+	for i, r := range rows[:used] {
+		rates[i] = rapa.Rate{Class: r.UUID, MM: r.MM.Median, SpMM: r.SpMM.Median}
+	}
+	ofDevice, err := rapa.Targets(rates, workAlpha, 0)
+	if err != nil {
+		return nil, err
+	}
+	share, equal := make([]float64, parts), true
 	for p := range share {
 		d := p % used
 		onDevice := (parts - d + used - 1) / used
-		share[p] = max(shareStep, math.Round(speed[d]/fastest/shareStep)*shareStep) / float64(onDevice)
-		sum += share[p]
+		share[p] = ofDevice[d] / float64(onDevice)
 		equal = equal && share[p] == share[0]
 	}
 	if equal {
-		return nil
+		return nil, nil
 	}
-	for p := range share {
-		share[p] /= sum
-	}
-	return share
+	return share, nil
 }
 
 // partition returns the plan for opt: the one in file if it fits, else the cached one, else a new one, which is cached.

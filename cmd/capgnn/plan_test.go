@@ -15,43 +15,36 @@ import (
 )
 
 func TestShares(t *testing.T) {
+	row := func(uuid string, mm, spmm float64) profiler.DeviceProfile {
+		return profiler.DeviceProfile{UUID: uuid, MM: profiler.Timing{Median: mm}, SpMM: profiler.Timing{Median: spmm}}
+	}
+	half := math.Pow(1.05, -math.Round(math.Log(2)/math.Log(1.05))) // 1/2 on rapa's grid
 	for _, tc := range []struct {
 		name  string
-		speed []float64
+		rows  []profiler.DeviceProfile
 		parts int
 		want  []float64 // nil = equal
 	}{
-		{"one", []float64{3}, 1, nil},
-		{"equal", []float64{2, 2}, 2, nil},
-		{"equal within noise", []float64{1, 0.98}, 2, nil},
-		{"a third", []float64{1, 0.34}, 2, []float64{1 / 1.35, 0.35 / 1.35}},
-		{"never nothing", []float64{1, 1e-9}, 2, []float64{1 / 1.05, 0.05 / 1.05}},
-		{"two parts on the first device", []float64{1, 0.5}, 3, nil},
-		{"three parts on the first device", []float64{1, 1}, 3, []float64{0.25, 0.5, 0.25}},
-		{"first device only", []float64{0.1, 1}, 1, nil},
+		{"one", []profiler.DeviceProfile{row("a", 1, 1)}, 1, nil},
+		{"equal", []profiler.DeviceProfile{row("a", 1, 1), row("b", 1, 1)}, 2, nil},
+		{"equal within noise", []profiler.DeviceProfile{row("a", 1, 1), row("b", 1.02, 1.02)}, 2, nil},
+		{"same hardware, noisy", []profiler.DeviceProfile{row("a", 1, 1), row("a", 2, 1)}, 2, nil},
+		{"half", []profiler.DeviceProfile{row("a", 1, 1), row("b", 2, 2)}, 2, []float64{1 / (1 + half), half / (1 + half)}},
+		{"half in one of two", []profiler.DeviceProfile{row("a", 1, 2), row("b", 2, 4)}, 2, []float64{1 / (1 + half), half / (1 + half)}},
+		{"three parts on two devices", []profiler.DeviceProfile{row("a", 1, 1), row("b", 1, 1)}, 3, []float64{0.25, 0.5, 0.25}},
+		{"first device only", []profiler.DeviceProfile{row("a", 9, 9), row("b", 1, 1)}, 1, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got := shares(tc.speed, tc.parts)
-			if len(got) != len(tc.want) {
-				t.Fatalf("got %v, want %v", got, tc.want)
+			got, err := shares(tc.rows, tc.parts)
+			if err != nil || len(got) != len(tc.want) {
+				t.Fatalf("got %v, %v, want %v", got, err, tc.want)
 			}
 			for p := range got {
-				// Shares are quotients of sums of at most three terms.
-				if math.Abs(got[p]-tc.want[p]) > 1e-14 {
+				if math.Abs(got[p]-tc.want[p]) > 1e-14 { // quotients of sums of at most three terms
 					t.Errorf("got %v, want %v", got, tc.want)
 				}
 			}
 		})
-	}
-}
-
-func TestSpeeds(t *testing.T) {
-	row := func(mm, spmm float64) profiler.DeviceProfile {
-		return profiler.DeviceProfile{MM: profiler.Timing{Median: mm}, SpMM: profiler.Timing{Median: spmm}}
-	}
-	got := speeds([]profiler.DeviceProfile{row(1, 2), row(2, 4), row(1, 4)})
-	if want := []float64{2, 1, 4. / 3}; !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
 	}
 }
 

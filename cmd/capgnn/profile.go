@@ -81,12 +81,9 @@ func measure(ctx context.Context, k *console, specs []deviceSpec, quick bool) (p
 	return p, asUsage(err)
 }
 
-// measuredSpeeds returns the speed of each device in units of its own, from the profile in file if that is not "", else
-// from a cached profile of these devices, else from a quick measurement, which is cached.
-//
-// The speed is that of Eq. 14 with α = 0.5: half the work is sparse products, half dense ones, each in units of the
-// slowest device's.
-func measuredSpeeds(ctx context.Context, k *console, specs []deviceSpec, file string) ([]float64, error) {
+// measured returns what is known of each device: from the profile in file if that is not "", else from a cached profile of
+// these devices, else from a quick measurement, which is cached.
+func measured(ctx context.Context, k *console, specs []deviceSpec, file string) ([]profiler.DeviceProfile, error) {
 	devices, err := openDevices(specs)
 	if err != nil {
 		return nil, err
@@ -112,20 +109,7 @@ func measuredSpeeds(ctx context.Context, k *console, specs []deviceSpec, file st
 			}
 		}
 	}
-	return speeds(rows), nil
-}
-
-// speeds returns the speed of each device by Eq. 14.
-func speeds(rows []profiler.DeviceProfile) []float64 {
-	mm, spmm := 0.0, 0.0
-	for _, r := range rows {
-		mm, spmm = max(mm, r.MM.Median), max(spmm, r.SpMM.Median)
-	}
-	out := make([]float64, len(rows))
-	for i, r := range rows {
-		out[i] = 2 / (r.MM.Median/mm + r.SpMM.Median/spmm)
-	}
-	return out
+	return rows, nil
 }
 
 // profiled returns what the profile in file says of the devices; nil without a file.

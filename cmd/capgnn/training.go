@@ -116,11 +116,8 @@ func (t *training) chooseDevices(context.Context) error {
 
 // divide settles which part each vertex belongs to.
 func (t *training) divide(ctx context.Context) error {
-	if t.parts == 1 {
-		return nil
-	}
 	targets, err := t.targets(ctx)
-	if err != nil {
+	if err != nil || t.parts == 1 {
 		return err
 	}
 	p := t.data.problem
@@ -150,11 +147,13 @@ func (t *training) targets(ctx context.Context) ([]float64, error) {
 	}
 	var targets []float64
 	if t.cfg.Profile != "" || !alike(t.specs) {
-		speed, err := measuredSpeeds(ctx, t.k, t.specs, t.cfg.Profile)
+		rows, err := measured(ctx, t.k, t.specs, t.cfg.Profile)
 		if err != nil {
 			return nil, err
 		}
-		targets = shares(speed, t.parts)
+		if targets, err = shares(rows, t.parts); err != nil {
+			return nil, asUsage(err)
+		}
 	}
 	t.cfg.Targets = "equal"
 	if targets != nil {

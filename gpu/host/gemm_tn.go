@@ -58,9 +58,21 @@ func tnRows(kern *tileKernel, sum []float32, width int, a, b dense, r, rows, fir
 		for i := first; i < last; i += kern.mr {
 			m := min(kern.mr, last-i)
 			kern.tile(m, n, rows, a.v[r*a.ld+i:], 1, a.ld, src, stride, sum[i*width+j:], width, add,
-				soon(a.v, (r+rows)*a.ld+i, a.ld))
+				nextRows(a, b, r, rows, i, j, i-first < kern.mr))
 		}
 	}
+}
+
+// nextRows shares out the prefetch of the next row block: the first panel's tiles take their columns of A, the first tile
+// of each other panel its columns of B.
+func nextRows(a, b dense, r, rows, i, j int, firstTile bool) hint {
+	switch {
+	case j == 0:
+		return soon(a.v, (r+rows)*a.ld+i, a.ld)
+	case firstTile:
+		return soon(b.v, (r+rows)*b.ld+j, b.ld)
+	}
+	return soon(a.v, r*a.ld+i, 0)
 }
 
 // sumParts sets C to the sum of the partial sums in order, plus beta·C.

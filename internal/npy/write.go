@@ -7,13 +7,14 @@ import (
 	"io"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/klauspost/compress/flate"
 	"github.com/klauspost/compress/zip"
+
+	"capgnn/internal/atomicfile"
 )
 
 // Entry is one array to be written to an archive.
@@ -111,35 +112,8 @@ func WriteArchive(w io.Writer, entries []Entry, how Archiving) error {
 }
 
 // WriteArchiveFile writes an .npz file, as WriteArchive. The file appears under its name only when it is complete.
-func WriteArchiveFile(path string, entries []Entry, how Archiving) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			f.Close()
-			os.Remove(f.Name())
-			err = fmt.Errorf("write %s: %w", path, err)
-		}
-	}()
-	b := bufio.NewWriterSize(f, 1<<18)
-	if err = WriteArchive(b, entries, how); err != nil {
-		return err
-	}
-	if err = b.Flush(); err != nil {
-		return err
-	}
-	if err = f.Chmod(0o644); err != nil {
-		return err
-	}
-	if err = f.Sync(); err != nil {
-		return err
-	}
-	if err = f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
+func WriteArchiveFile(path string, entries []Entry, how Archiving) error {
+	return atomicfile.Write(path, func(w io.Writer) error { return WriteArchive(w, entries, how) })
 }
 
 // encoder returns length, type name and a function that appends elements i to j.

@@ -24,10 +24,8 @@ type rowPass struct {
 	last  mask // their lanes
 	j     gp   // byte offset of the current vector
 	bits  mem  // 1, 2, 4, …, 128 in each lane, for AVX2
-	keep  gp   // keep mask or nil
-	kp    gp   // current byte of it
+	keep  gp   // address of the keep mask, or 0
 	scale vec  // of kept elements
-	relu  mask // all ones without ReLU (AVX-512: K register)
 }
 
 func startRowPass(w *writer, bits mem) *rowPass {
@@ -105,7 +103,7 @@ func (r *rowPass) ifKept(label string, f func(k mask)) {
 	r.Label(label)
 }
 
-// zeroOutside multiplies v by the dropout scale and clears the lanes outside of k.
+// scaleKept multiplies v by the dropout scale and clears the lanes outside of k.
 func (r *rowPass) scaleKept(k mask, v vec) {
 	if r.wide {
 		r.VMULPS_Z(r.scale, v, k, v)

@@ -6,7 +6,8 @@ import (
 	"github.com/mmcloughlin/avo/operand"
 )
 
-// spmmVectors are the widths, in vectors, of the row kernels; package host cuts a matrix into column passes of these.
+// spmmVectors are the widths of the row kernels in vectors, for AVX-512 (true) and AVX2; package host cuts a matrix into
+// column passes of these.
 var spmmVectors = map[bool][]int{true: {1, 2, 3, 4, 5, 6, 7, 8, 12, 16}, false: {1, 2, 3, 4, 5, 6, 7, 8, 10, 12}}
 
 // spmmSignature is that of all row kernels. They compute one pass of columns of stored rows k to k+rows:
@@ -42,7 +43,7 @@ type rowLoop struct {
 	weight    vec // weighted only
 }
 
-// startRows begins a row kernel and its loop over rows; body adds entry e's row of x, at p, and prefetches at q.
+// startRows begins a row kernel and loads what lives across its loops.
 func startRows(w *writer, name, doc string, weighted bool, signature string) *rowLoop {
 	w.begin(name, doc, signature)
 	l := &rowLoop{writer: w, weighted: weighted, k: w.arg("k"), stop: w.arg("rows"), idx: w.arg("idx"), x: w.arg("x"),
@@ -56,7 +57,7 @@ func startRows(w *writer, name, doc string, weighted bool, signature string) *ro
 	return l
 }
 
-// row loads the bounds of the current row's entries and jumps to "sums" if there are none.
+// row begins the loop over rows: it loads the bounds of the current row's entries.
 func (l *rowLoop) row() {
 	l.Label("row")
 	begin, end := l.arg("begin"), l.arg("end")

@@ -7,7 +7,7 @@ import (
 	"github.com/mmcloughlin/avo/operand"
 )
 
-// spmm16Units are the widths of the bf16 row kernels: units of 32 columns with AVX-512, of 8 with AVX2.
+// spmm16Units are the widths of the bf16 row kernels in units: of 32 columns with AVX-512 (true), of 8 with AVX2.
 var spmm16Units = map[bool][]int{true: {1, 2, 3, 4, 6, 8}, false: {1, 2, 3, 4, 6, 8}}
 
 // spmm16Kernels writes the row kernels for x in bf16: sums and y are float32.
