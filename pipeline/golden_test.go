@@ -109,6 +109,7 @@ func savingsOff() map[string]Savings {
 	return map[string]Savings{
 		"no-precompute":      {NoPrecompute: true},
 		"no-transform-first": {NoTransformFirst: true},
+		"no-sparse":          {NoSparse: true},
 		"no-needed-rows":     {NoNeededRows: true},
 		"no-fold-scale":      {NoFoldScale: true},
 		"no-fuse":            {NoFuse: true},
