@@ -40,38 +40,46 @@ func (b *builder) scales(name string, block *graph.Block, row, col []float32) sc
 // graphs returns what every layer aggregates over, for training (needed rows, both directions) and for evaluation.
 func (b *builder) graphs() (train, eval []gnn.LayerGraph) {
 	part := b.part
-	fwd := b.scales("forward", &part.In, b.scale.row, b.scale.col)
+	fwd := b.forwardScales()
 	bwd := b.scales("backward", &part.Out, b.scale.col, b.scale.row)
 	all := len(part.Inner)
-	operand := func(name string, block *graph.Block, s *scales, rows, cols, level int) gnn.Operand {
-		return gnn.Operand{
-			Inner:    b.ld.csr(name, block.Inner, rows, cols, s.inner),
-			Halo:     b.ld.haloCSR(name+" halo", block, rows, level, s.outer),
-			RowScale: s.row, ColScale: s.col, HaloScale: s.halo,
-		}
-	}
-	layer := func(rows, src int) gnn.LayerGraph {
-		g := gnn.LayerGraph{Rows: rows, Src: src, HaloRows: len(part.In.IDs), BackRows: len(part.Out.IDs)}
-		g.Forward = operand("forward", &part.In, &fwd, rows, all, -1)
-		g.Forward.Inner.Cols = src // all that the needed rows read
-		for _, r := range part.Central {
-			if r.Lo < rows {
-				g.Central = append(g.Central, gnn.RowRange{Lo: r.Lo, Hi: min(r.Hi, rows)})
-			}
-		}
-		return g
-	}
 	for l := range b.model.Layers {
 		rows, src := part.Rows[l+1], part.Rows[l]
-		g := layer(rows, src)
-		g.Backward = operand("backward", &part.Out, &bwd, src, rows, l+1)
+		g := b.layer(&fwd, rows, src)
+		g.Backward = b.operand("backward", &part.Out, &bwd, src, rows, l+1)
 		if l == 0 && b.plan.Input == gnn.Replicated {
 			g.HaloBack = b.haloBack(rows, fwd.outer)
 		}
 		train = append(train, g)
-		eval = append(eval, layer(all, all))
+		eval = append(eval, b.layer(&fwd, all, all))
 	}
 	return train, eval
+}
+
+func (b *builder) forwardScales() scales {
+	return b.scales("forward", &b.part.In, b.scale.row, b.scale.col)
+}
+
+func (b *builder) operand(name string, block *graph.Block, s *scales, rows, cols, level int) gnn.Operand {
+	return gnn.Operand{
+		Inner:    b.ld.csr(name, block.Inner, rows, cols, s.inner),
+		Halo:     b.ld.haloCSR(name+" halo", block, rows, level, s.outer),
+		RowScale: s.row, ColScale: s.col, HaloScale: s.halo,
+	}
+}
+
+// layer returns what a layer that reads the first src rows and computes the first rows of them aggregates over, forward.
+func (b *builder) layer(fwd *scales, rows, src int) gnn.LayerGraph {
+	part := b.part
+	g := gnn.LayerGraph{Rows: rows, Src: src, HaloRows: len(part.In.IDs), BackRows: len(part.Out.IDs)}
+	g.Forward = b.operand("forward", &part.In, fwd, rows, len(part.Inner), -1)
+	g.Forward.Inner.Cols = src // all that the needed rows read
+	for _, r := range part.Central {
+		if r.Lo < rows {
+			g.Central = append(g.Central, gnn.RowRange{Lo: r.Lo, Hi: min(r.Hi, rows)})
+		}
+	}
+	return g
 }
 
 // haloBack is the transpose of the forward halo part, for a replicated first layer.

@@ -14,22 +14,8 @@ func (p *Problem) Vertices() int { return p.Graph.Rows() }
 // Validate reports what is inconsistent in a problem.
 func (p *Problem) Validate() error {
 	n := p.Vertices()
-	var errs []error
+	errs := []error{p.validateInput()}
 	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
-	if p.Graph.Cols != n {
-		bad("graph has %d rows and %d columns", n, p.Graph.Cols)
-	}
-	f := &p.Features
-	switch {
-	case f.Cols < 1:
-		bad("features have %d columns", f.Cols)
-	case f.Sparse():
-		if len(f.Indptr) != n+1 || len(f.Indices) != len(f.Data) {
-			bad("sparse features: %d row pointers for %d vertices, %d indices, %d values", len(f.Indptr), n, len(f.Indices), len(f.Data))
-		}
-	case len(f.Dense) != n*f.Cols:
-		bad("features: %d values, want %d vertices × %d", len(f.Dense), n, f.Cols)
-	}
 	if (p.Labels == nil) == (p.Targets == nil) {
 		bad("need labels or targets, and not both")
 	}
@@ -53,8 +39,30 @@ func (p *Problem) Validate() error {
 			bad("%s mask has %d entries for %d vertices", m.name, len(m.mask), n)
 		}
 	}
-	if len(errs) == 0 && p.trainingVertices() == 0 {
+	if errors.Join(errs...) == nil && p.trainingVertices() == 0 {
 		bad("no vertex to train on: the training mask is empty or all its vertices are unlabelled")
+	}
+	return errors.Join(errs...)
+}
+
+// validateInput reports what is inconsistent in graph and features, which is all that a prediction reads.
+func (p *Problem) validateInput() error {
+	n := p.Vertices()
+	var errs []error
+	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
+	if p.Graph.Cols != n {
+		bad("graph has %d rows and %d columns", n, p.Graph.Cols)
+	}
+	f := &p.Features
+	switch {
+	case f.Cols < 1:
+		bad("features have %d columns", f.Cols)
+	case f.Sparse():
+		if len(f.Indptr) != n+1 || len(f.Indices) != len(f.Data) {
+			bad("sparse features: %d row pointers for %d vertices, %d indices, %d values", len(f.Indptr), n, len(f.Indices), len(f.Data))
+		}
+	case len(f.Dense) != n*f.Cols:
+		bad("features: %d values, want %d vertices × %d", len(f.Dense), n, f.Cols)
 	}
 	return errors.Join(errs...)
 }

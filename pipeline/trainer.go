@@ -51,7 +51,7 @@ func New(ctx context.Context, p *Problem, o Options) (*Trainer, error) {
 	runCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	t.cancel = cancel
 	t.hub = newHub(runCtx, len(t.cut.Parts), o.WaitDeadline)
-	if err := t.place(); err != nil {
+	if err := t.place(t.build); err != nil {
 		t.Close()
 		return nil, err
 	}
@@ -109,8 +109,8 @@ func (t *Trainer) planRun() error {
 	return nil
 }
 
-// place makes one worker per part and uploads everything that does not change.
-func (t *Trainer) place() error {
+// place makes one worker per part; build uploads everything that does not change.
+func (t *Trainer) place(build func(*worker, scaling) error) error {
 	for i, dev := range t.o.Devices {
 		w := &worker{index: i, dev: dev, part: t.cut.Parts[i],
 			compute: dev.NewQueue("compute"), in: dev.NewQueue("in"), out: dev.NewQueue("out")}
@@ -119,14 +119,19 @@ func (t *Trainer) place() error {
 	}
 	connect(t.workers)
 	scale := scalingOf(t.o.Model.Kind, t.p.Graph)
-	return t.each(func(w *worker) error { return t.build(w, scale) })
+	return t.each(func(w *worker) error { return build(w, scale) })
+}
+
+// builder returns what puts one part on its device.
+func (t *Trainer) builder(w *worker, scale scaling) *builder {
+	return &builder{worker: w, p: t.p, model: t.o.Model, plan: t.plan, cut: t.cut, scale: scale, fold: !t.o.Savings.NoFoldScale,
+		sparse: t.p.Features.Sparse() && !t.o.Savings.NoSparse && t.plan.Input != gnn.Precomputed}
 }
 
 // build puts one part on its device.
 func (t *Trainer) build(w *worker, scale scaling) error {
 	o, model := &t.o, t.o.Model
-	b := &builder{worker: w, p: t.p, model: model, plan: t.plan, cut: t.cut, scale: scale, fold: !o.Savings.NoFoldScale,
-		sparse: t.p.Features.Sparse() && !o.Savings.NoSparse && t.plan.Input != gnn.Precomputed}
+	b := t.builder(w, scale)
 	train, eval := b.graphs()
 	if w.ld.err != nil {
 		return w.ld.err

@@ -35,26 +35,37 @@ func commandsDoc() string {
 	var b strings.Builder
 	b.WriteString("# Commands\n\nMade from the flags by `go test ./cmd/capgnn -run TestCommandsDoc -update`.\n")
 	for _, cmd := range newApp(io.Discard, io.Discard).Commands {
-		fmt.Fprintf(&b, "\n## capgnn %s\n\n%s.\n", cmd.Name, strings.ToUpper(cmd.Usage[:1])+cmd.Usage[1:])
-		if cmd.Description != "" {
-			fmt.Fprintf(&b, "%s\n", cmd.Description)
-		}
-		b.WriteString("\n| flag | meaning | default |\n|---|---|---|\n")
-		for _, f := range cmd.Flags {
-			doc := f.(cli.DocGenerationFlag)
-			name, usage := "--"+f.Names()[0], doc.GetUsage()
-			if before, rest, ok := strings.Cut(usage, "`"); ok {
-				value, after, _ := strings.Cut(rest, "`")
-				name, usage = name+" "+value, before+value+after
-			} else if doc.TakesValue() {
-				name += " …"
-			}
-			text := ""
-			if doc.TakesValue() {
-				text = doc.GetDefaultText()
-			}
-			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", name, usage, strings.Trim(text, `"`))
+		commandDoc(&b, cmd, cmd.Name)
+		for _, sub := range cmd.Subcommands {
+			commandDoc(&b, sub, strings.TrimSpace(cmd.Name+" "+sub.Name+" "+sub.ArgsUsage))
 		}
 	}
 	return b.String()
+}
+
+// commandDoc writes one command; its flags are those of its commands where it has any.
+func commandDoc(b *strings.Builder, cmd *cli.Command, title string) {
+	fmt.Fprintf(b, "\n## capgnn %s\n\n%s.\n", title, strings.ToUpper(cmd.Usage[:1])+cmd.Usage[1:])
+	if cmd.Description != "" {
+		fmt.Fprintf(b, "%s\n", cmd.Description)
+	}
+	if len(cmd.Subcommands) > 0 {
+		return
+	}
+	b.WriteString("\n| flag | meaning | default |\n|---|---|---|\n")
+	for _, f := range cmd.Flags {
+		doc := f.(cli.DocGenerationFlag)
+		name, usage := "--"+f.Names()[0], doc.GetUsage()
+		if before, rest, ok := strings.Cut(usage, "`"); ok {
+			value, after, _ := strings.Cut(rest, "`")
+			name, usage = name+" "+value, before+value+after
+		} else if doc.TakesValue() {
+			name += " …"
+		}
+		text := ""
+		if doc.TakesValue() {
+			text = doc.GetDefaultText()
+		}
+		fmt.Fprintf(b, "| `%s` | %s | %s |\n", name, usage, strings.Trim(text, `"`))
+	}
 }

@@ -20,7 +20,7 @@ type trainConfig struct {
 	DatasetPath string // where it was found; "" before that
 	Edges       string // direction of the file's edges; auto = the format's own default
 	Standardize string // features by the training rows; auto = the format's own default
-	Split       string // train,val,test fractions; "" = the data set's masks, or 0.7,0.2,0.1
+	Split       string // train,val,test fractions, or the number of a split; "" = the data set's masks, or 0.7,0.2,0.1
 	SelfLoops   string
 
 	Model   string
@@ -97,7 +97,8 @@ func (c *trainConfig) validate() error {
 	if c.Patience > 0 && c.EvalEvery == 0 {
 		bad("--patience counts evaluations, but --eval-every 0 evaluates only at the end")
 	}
-	if _, _, err := parseSplit(c.Split); err != nil {
+	if _, numbered := splitNumber(c.Split); !numbered {
+		_, _, err := parseSplit(c.Split)
 		errs = append(errs, err)
 	}
 	errs = append(errs, c.model(1, 1, false).Validate(), c.optimizer().Validate())
@@ -116,6 +117,12 @@ func (c *trainConfig) model(features, classes int, multi bool) gnn.Config {
 // optimizer returns the update rule.
 func (c *trainConfig) optimizer() gnn.Optimizer {
 	return gnn.Optimizer{Kind: gnn.OptimizerKind(c.Optimizer), LR: c.LR, WeightDecay: c.WeightDecay, AMSGrad: c.AMSGrad}
+}
+
+// splitNumber reads the number of a split that stands in the data set's files.
+func splitNumber(text string) (row int, numbered bool) {
+	row, err := strconv.Atoi(text)
+	return row, err == nil && row >= 0
 }
 
 // parseSplit reads train,val,test fractions; given is false for "".

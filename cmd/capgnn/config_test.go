@@ -154,3 +154,11 @@ func TestParseSplit(t *testing.T) {
 		}
 	}
 }
+
+func TestSplitNumber(t *testing.T) {
+	for text, want := range map[string]int{"0": 0, "3": 3, "": -1, "-1": -1, "0.7,0.2,0.1": -1, "1.0": -1} {
+		if row, numbered := splitNumber(text); numbered != (want >= 0) || numbered && row != want {
+			t.Errorf("%q: got %d, %v, want %d", text, row, numbered, want)
+		}
+	}
+}

@@ -30,7 +30,8 @@ func loadData(ctx context.Context, k *console, cfg *trainConfig) (*learnable, er
 			return nil, usagef("--dataset %s: %w", cfg.Dataset, err)
 		}
 	}
-	d, err := dataset.Load(path, dataset.Options{Edges: cfg.Edges, Standardize: cfg.Standardize})
+	row, _ := splitNumber(cfg.Split)
+	d, err := dataset.Load(path, dataset.Options{Edges: cfg.Edges, Standardize: cfg.Standardize, MaskRow: max(row, 0)})
 	if err != nil {
 		return nil, usagef("--dataset %s: %w", cfg.Dataset, err)
 	}
@@ -58,6 +59,12 @@ func newProblem(d *dataset.Dataset, cfg *trainConfig) (*pipeline.Problem, error)
 		Features: pipeline.Features{Cols: d.Features.Cols, Dense: d.Features.Dense, Indptr: d.Features.Indptr, Indices: d.Features.Indices, Data: d.Features.Data},
 		Labels:   d.Labels, Targets: d.Targets, Classes: d.Classes,
 		Train: d.Train, Val: d.Val, Test: d.Test,
+	}
+	if _, numbered := splitNumber(cfg.Split); numbered {
+		if d.Splits == 0 {
+			return nil, usagef("the data set has no numbered splits: leave --split %s away", cfg.Split)
+		}
+		return p, nil
 	}
 	fractions, given, err := parseSplit(cfg.Split)
 	if err != nil {

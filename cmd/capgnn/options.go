@@ -20,7 +20,7 @@ var options = []option{
 	{name: "dataset-path", field: func(c *trainConfig) any { return &c.DatasetPath }, fileOnly: true},
 	{name: "edges", usage: "read edges as symmetric, directed or reversed; auto = as the format says", field: func(c *trainConfig) any { return &c.Edges }},
 	{name: "standardize", usage: "centre and scale feature columns by the training rows: train or none; auto = train for GraphSAINT folders", field: func(c *trainConfig) any { return &c.Standardize }},
-	{name: "split", usage: "fractions `TRAIN,VAL,TEST` for data without a train_mask (default: 0.7,0.2,0.1)", field: func(c *trainConfig) any { return &c.Split }},
+	{name: "split", usage: "fractions `TRAIN,VAL,TEST` for data without a train_mask (default: 0.7,0.2,0.1), or the number of a split for heterophilous-graphs files (default: 0)", field: func(c *trainConfig) any { return &c.Split }},
 	{name: "self-loops", usage: "auto, add, keep or remove; auto removes them and adds one per vertex for gcn and gat", field: func(c *trainConfig) any { return &c.SelfLoops }},
 	{name: "model", usage: "gcn, sage, gin or gat", field: func(c *trainConfig) any { return &c.Model }},
 	{name: "layers", usage: "number of convolutions", field: func(c *trainConfig) any { return &c.Layers }},

@@ -18,7 +18,7 @@ func trainCommand() *cli.Command {
 	return &cli.Command{
 		Name:        "train",
 		Usage:       "train a model on a data set",
-		Description: "Writes a run folder: config.yaml, metrics.jsonl, model.safetensors (best validation epoch), last.safetensors, checkpoint/, result.json.",
+		Description: "Writes a run folder: config.yaml, metrics.jsonl, TensorBoard events, model.safetensors (best validation epoch), last.safetensors, checkpoint/, result.json.",
 		Flags:       flags,
 		Action:      trainAction,
 	}

@@ -205,7 +205,8 @@ func (t *training) train(ctx context.Context) (*runResult, error) {
 	bar := t.k.begin("train", t.cfg.Epochs, 0)
 	defer bar.end()
 	metrics := &metricsFile{path: t.dir.metrics()}
-	opt, err := t.options(bar, metrics)
+	events := &eventFile{dir: t.dir, metric: metricName(t.data.problem)}
+	opt, err := t.options(bar, func(s pipeline.EpochStats) error { return errors.Join(metrics.append(s), events.append(s)) })
 	if err != nil {
 		return nil, t.abandon(err)
 	}
@@ -219,7 +220,7 @@ func (t *training) train(ctx context.Context) (*runResult, error) {
 	}
 	result, err := trainer.Run(ctx)
 	bar.end()
-	if err := errors.Join(err, metrics.close()); err != nil {
+	if err := errors.Join(err, metrics.close(), events.close()); err != nil {
 		return nil, t.explain(err)
 	}
 	if result.Stopped == stoppedBySignal {
@@ -228,8 +229,8 @@ func (t *training) train(ctx context.Context) (*runResult, error) {
 	return t.finish(result)
 }
 
-// options returns what the trainer needs.
-func (t *training) options(bar *progress, metrics *metricsFile) (pipeline.Options, error) {
+// options returns what the trainer needs; record keeps the numbers of every epoch.
+func (t *training) options(bar *progress, record func(pipeline.EpochStats) error) (pipeline.Options, error) {
 	p := t.data.problem
 	var val *float64 // of the last evaluation
 	opt := pipeline.Options{
@@ -243,7 +244,7 @@ func (t *training) options(bar *progress, metrics *metricsFile) (pipeline.Option
 				val = s.Metrics.Val
 			}
 			bar.at(s.Epoch+1, epochDetail(s, val))
-			return metrics.append(s)
+			return record(s)
 		},
 		OnBest: func(epoch int, w *gnn.Weights) error {
 			return gnn.WriteSafetensors(t.dir.best(), w, t.metadata(epoch))

@@ -125,6 +125,28 @@ func readValues(d *Dataset, src arrays, key string, a *npy.Array, at func(i int)
 	return values, nil
 }
 
+// checkDense checks the shape of dense features of n vertices.
+func checkDense(a *npy.Array, n int) error {
+	if len(a.Shape) != 2 || a.Shape[0] != n || a.Shape[1] < 1 || a.Shape[1] > maxCols {
+		return a.Fault(-1, fmt.Errorf("has shape %v, want %d rows and 1 to %d columns", a.Shape, n, maxCols))
+	}
+	return nil
+}
+
+// readDense reads dense features of n vertices.
+func (d *Dataset) readDense(src arrays, key string, a *npy.Array, n int) error {
+	if err := checkDense(a, n); err != nil {
+		return err
+	}
+	cols := a.Shape[1]
+	values, err := readValues(d, src, key, a, func(i int) string { return fmt.Sprintf("row %d, column %d", i/cols, i%cols) })
+	if err != nil {
+		return err
+	}
+	d.Features = Features{Cols: cols, Dense: values}
+	return nil
+}
+
 // readSparse reads CSR features of n vertices; cols -1: largest column + 1.
 func readSparse(d *Dataset, src arrays, k csrArrays, data string, n, cols int) error {
 	indptr, indices, cols, err := readCSR(d, src, k, n, cols, false)
@@ -183,6 +205,25 @@ func readLabels(d *Dataset, a *npy.Array, n, classes int) error {
 	if classes >= 0 {
 		d.Classes = classes
 	}
+	return nil
+}
+
+// readTargets reads 0 or 1 per vertex and class.
+func (d *Dataset) readTargets(a *npy.Array, n int) error {
+	if len(a.Shape) != 2 || a.Shape[0] != n || a.Shape[1] < 1 || a.Shape[1] == 1 && a.DType.Size > 1 {
+		return a.Fault(-1, fmt.Errorf("has shape %v and type %v, want [%d], or [%d, classes] of 0 and 1 as uint8", a.Shape, a.DType, n, n))
+	}
+	targets, err := a.Uint8()
+	if err != nil {
+		return err
+	}
+	d.Classes = a.Shape[1]
+	for i, y := range targets {
+		if y > 1 {
+			return a.Fault(i, fmt.Errorf("vertex %d, class %d: %d is neither 0 nor 1", i/d.Classes, i%d.Classes, y))
+		}
+	}
+	d.Targets = targets
 	return nil
 }
 

@@ -24,9 +24,10 @@ type Dataset struct {
 	Val      []bool     // nil: absent
 	Test     []bool     // nil: absent
 	IDs      []int64    // original id per vertex; nil: the vertex number
+	Splits   int        // numbered splits in the file, of which Options.MaskRow chose one; 0: they are not numbered
 
 	Source string   // the path it was loaded from
-	Format string   // "store", "npz", "gnn-benchmark", "planetoid" or "graphsaint"
+	Format string   // "store", "npz", "gnn-benchmark", "planetoid", "graphsaint", "heterophilous", "ogb", "dgl-reddit", "csv" or "edge-list"
 	Notes  []string // what a user should see, one line each: casts, changes to edges
 
 	closers []func() error

@@ -10,8 +10,18 @@ import (
 	"capgnn/internal/npy"
 )
 
-// Load reads the data set at path: a native store, a .npz, a folder that holds one .npz, a Planetoid or GraphSAINT folder
-// (or one of its files). Files that are damaged, inconsistent or of another format are an error of one line.
+// Values of Dataset.Format that are used in more than one place.
+const (
+	formatHeterophilous = "heterophilous"
+	formatOGB           = "ogb"
+	formatReddit        = "dgl-reddit"
+	formatCSV           = "csv"
+	formatEdges         = "edge-list"
+)
+
+// Load reads the data set at path: a native store, a .npz, an edge list, a folder that holds one of these, or a Planetoid,
+// GraphSAINT, OGB, DGL Reddit or CSV folder (or one of its files). Files that are damaged, inconsistent or of another
+// format are an error of one line.
 func Load(path string, opt Options) (*Dataset, error) {
 	if err := opt.validate(); err != nil {
 		return nil, err
@@ -29,7 +39,10 @@ func Load(path string, opt Options) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err = d.Validate(); err != nil {
+	if err = opt.suits(d); err == nil {
+		err = d.Validate()
+	}
+	if err != nil {
 		d.Close()
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -46,12 +59,33 @@ func Load(path string, opt Options) (*Dataset, error) {
 	return d, nil
 }
 
-// baseName makes a data set's name from a path: without folders and without ".npz".
+// suits refuses options that mean nothing for the format that was found.
+func (o Options) suits(d *Dataset) error {
+	if o.MaskRow != 0 && d.Splits == 0 {
+		return fmt.Errorf("has no numbered splits: there is no split %d", o.MaskRow)
+	}
+	if o.Compact && d.Format != formatEdges && d.Format != formatCSV {
+		return fmt.Errorf("is no edge list: --compact is for edge lists, leave it away")
+	}
+	return nil
+}
+
+// dataEnds are endings of files that are data sets by themselves; edge lists are all but the first.
+var dataEnds = []string{".npz", ".txt", ".txt.gz", ".csv", ".csv.gz", ".tsv", ".tsv.gz", ".el", ".el.gz"}
+
+// isEdgeFile reports whether a file of this name may be an edge list.
+func isEdgeFile(base string) bool { return suffix(dataEnds[1:]...)(base) }
+
+// baseName makes a data set's name from a path: without folders and without an ending of dataEnds.
 func baseName(path string) string {
 	if abs, err := filepath.Abs(path); err == nil {
 		path = abs
 	}
-	return strings.TrimSuffix(filepath.Base(path), ".npz")
+	base := filepath.Base(path)
+	for _, end := range []string{".gz", ".npz", ".txt", ".csv", ".tsv", ".el"} {
+		base = strings.TrimSuffix(base, end)
+	}
+	return base
 }
 
 func loadFile(path string, opt Options) (*Dataset, error) {
@@ -64,6 +98,9 @@ func loadFile(path string, opt Options) (*Dataset, error) {
 	}
 	if isSaintFile(base) {
 		return loadSaint(filepath.Dir(path), opt)
+	}
+	if name, ok := redditName(base); ok {
+		return loadReddit(filepath.Dir(path), name, opt)
 	}
 	if strings.HasSuffix(base, ".npz") {
 		z, err := npy.OpenArchive(path)
@@ -78,10 +115,16 @@ func loadFile(path string, opt Options) (*Dataset, error) {
 			return nil, unsupported(path, other.name)
 		}
 	}
+	if base == "edges.csv" || base == "edges.csv.gz" {
+		return loadCSV(filepath.Dir(path), opt)
+	}
+	if isEdgeFile(base) {
+		return loadEdgeList(path, opt)
+	}
 	return nil, fmt.Errorf("%s: is no data set that can be read; %s", path, readable)
 }
 
-const readable = "give a native store, an .npz with its keys, a gnn-benchmark .npz, a Planetoid or a GraphSAINT folder"
+const readable = "give a native store, an .npz with its keys, a gnn-benchmark or heterophilous-graphs .npz, an edge list, or a Planetoid, GraphSAINT, OGB, DGL Reddit or CSV folder"
 
 // otherFiles are file names of formats that are known, but not read.
 var otherFiles = []struct {
@@ -89,8 +132,6 @@ var otherFiles = []struct {
 	match func(base string) bool
 }{
 	{"LINQS text (.content and .cites; the same data is published as Planetoid and as .npz)", suffix(".content", ".cites")},
-	{"a SNAP edge list", suffix(".txt.gz", ".txt")},
-	{"an edge list", suffix(".csv", ".csv.gz")},
 }
 
 func suffix(ends ...string) func(string) bool {
@@ -116,9 +157,9 @@ func loadArchive(z *npy.Archive, opt Options) (*Dataset, error) {
 	case has("indptr", "indices"):
 		return loadStoreArchive(z, opt)
 	case has("node_features", "edges"):
-		return nil, unsupported(z.Name(), "a heterophilous-graphs .npz (node_features, edges)")
-	case has("feature", "node_ids"):
-		return nil, unsupported(z.Name(), "DGL's reddit_data.npz")
+		return loadHeterophilous(z, opt)
+	case has("feature", "node_types"):
+		return nil, unsupported(z.Name(), "one file of DGL's Reddit pair; name them reddit_data.npz and reddit_graph.npz,")
 	}
 	keys := strings.Join(z.Keys(), " ")
 	return nil, fmt.Errorf("%s: holds the arrays [%.300s], which are no data set that can be read; %s", z.Name(), keys, readable)
@@ -130,12 +171,18 @@ func loadFolder(dir string, opt Options) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	var names, archives, planetoid []string
+	var names, archives, edges, planetoid, reddit []string
 	for _, e := range list {
 		name := e.Name()
 		names = append(names, name)
 		if strings.HasSuffix(name, ".npz") {
 			archives = append(archives, name)
+		}
+		if isEdgeFile(name) && !strings.HasPrefix(strings.ToLower(name), "readme") {
+			edges = append(edges, name)
+		}
+		if r, ok := redditName(name); ok && strings.HasSuffix(name, redditData) {
+			reddit = append(reddit, r)
 		}
 		if p, ok := planetoidName(name); ok && strings.HasSuffix(name, ".graph") {
 			planetoid = append(planetoid, p)
@@ -147,32 +194,61 @@ func loadFolder(dir string, opt Options) (*Dataset, error) {
 		return loadStore(dir, opt)
 	case len(planetoid) == 1:
 		d, err := loadPlanetoid(dir, planetoid[0], opt)
-		if d != nil {
-			d.Name = baseName(dir)
-		}
-		return d, err
+		return named(d, dir), err
 	case len(planetoid) > 1:
 		return nil, fmt.Errorf("%s: holds several Planetoid data sets (%s); give one file, such as %s", dir, strings.Join(planetoid, " "),
 			filepath.Join(dir, "ind."+planetoid[0]+".graph"))
 	case has(adjFull) || has(roleFile):
 		return loadSaint(dir, opt)
-	case has("reddit_data.npz"):
-		return nil, unsupported(dir, "DGL's Reddit folder")
-	case has("raw") && has("split"):
-		return nil, unsupported(dir, "an OGB folder")
+	case len(reddit) == 1:
+		d, err := loadReddit(dir, reddit[0], opt)
+		return named(d, dir), err
+	case len(reddit) > 1:
+		return nil, fmt.Errorf("%s: holds both Reddit pairs; give one file, such as %s", dir, filepath.Join(dir, reddit[0]+redditData))
+	case isOGB(dir):
+		return loadOGB(dir, opt)
+	case has("edges.csv") || has("edges.csv.gz"):
+		return loadCSV(dir, opt)
 	case len(archives) == 1:
 		d, err := loadFile(filepath.Join(dir, archives[0]), opt)
-		if d != nil {
-			d.Name = baseName(dir)
-		}
-		return d, err
+		return named(d, dir), err
 	case len(archives) > 1:
 		return nil, fmt.Errorf("%s: holds several .npz files (%s); give one of them", dir, strings.Join(archives, " "))
 	}
+	if has("raw") && has("split") {
+		return nil, unsupported(dir, "an OGB folder of another kind than raw/*.csv.gz of one graph")
+	}
+	return loadEdgeFolder(dir, names, edges, opt)
+}
+
+// named gives a data set the name of its folder.
+func named(d *Dataset, dir string) *Dataset {
+	if d != nil {
+		d.Name = baseName(dir)
+	}
+	return d
+}
+
+// isOGB reports whether a folder looks like one of OGB's.
+func isOGB(dir string) bool {
+	path, err := ogbFile(filepath.Join(dir, "raw"), "num-node-list", false)
+	return path != "" || err != nil
+}
+
+// loadEdgeFolder reads a folder that holds one edge list and none of the other formats.
+func loadEdgeFolder(dir string, names, edges []string, opt Options) (*Dataset, error) {
 	for _, other := range otherFiles {
 		if slices.ContainsFunc(names, other.match) {
 			return nil, unsupported(dir, other.name)
 		}
+	}
+	switch len(edges) {
+	case 0:
+	case 1:
+		d, err := loadEdgeList(filepath.Join(dir, edges[0]), opt)
+		return named(d, dir), err
+	default:
+		return nil, fmt.Errorf("%s: holds several text files (%.200s); give one edge list, or name it edges.csv", dir, strings.Join(edges, " "))
 	}
 	return nil, fmt.Errorf("%s: no data set was found in this folder; %s", dir, readable)
 }

@@ -6,17 +6,26 @@
 // # Contract
 //
 // Reading. Load finds out what lies at a path: the native store (a folder), one .npz with the store's keys, a
-// gnn-benchmark .npz, a Planetoid or a GraphSAINT folder. Other known formats are named in the error. What Load returns
-// has passed Validate: rows sorted, repeats merged, every index in range, every feature finite, every length right.
+// gnn-benchmark or heterophilous-graphs .npz, an edge list (text or gzip), or a Planetoid, GraphSAINT, OGB, DGL Reddit or
+// CSV folder. Other known formats are named in the error. What Load returns has passed Validate: rows sorted, repeats
+// merged, every index in range, every feature finite, every length right.
 //
-// Trust. Files may be truncated or hostile: the result is an error with file, and byte offset where there is one, never a
-// panic; memory grows with the bytes that are there, never with a number that a file states.
+// Trust. Files may be truncated or hostile: the result is an error with file, and byte offset and line where there are
+// some, never a panic; memory grows with the bytes that are there, never with a number that a file states. An edge list
+// may name ids up to 64 for each edge and 2^20, unless Options.Compact numbers those that occur. Offsets in a gzip file
+// are those of the text in it; text that inflates more than 256 times is refused beyond 16 MiB.
+//
+// CSV folders. edges.csv holds two columns of vertex ids, from and to. Optional are features, labels, train, val and test,
+// as NAME.npy, NAME.csv or NAME.csv.gz: features one row per vertex; labels one class per line (-1 or nan: none), or a row
+// of 0 and 1 for several classes; train, val and test one 0 or 1 per vertex, or a list of different vertices. A list as
+// long as there are vertices, all of it 0 or 1, is taken as the former, which can be wrong for two vertices only. Text is
+// separated by commas, tabs or blanks and may begin with a line of names, but has no column of row numbers.
 //
 // Lifetime. Large arrays of a native store are memory-mapped and read-only: Graph and Features are valid until Close. A
 // store is replaced by renaming, so a mapped one never changes.
 //
 // Direction. Graph lists in-neighbours. Files that hold a matrix A with A[i][j] = edge i → j are transposed, or made
-// symmetric, as Options.Edges says; loops stay as stored.
+// symmetric, as Options.Edges says; loops stay as stored. Edge lists and CSV folders are directed by default, with a note.
 //
 // Features. Values become float32. Options.Standardize centres and scales every column by mean and deviation of the
 // training rows; by default only for GraphSAINT folders, as in their publication. Stores are written as standardised.

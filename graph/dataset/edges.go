@@ -8,12 +8,12 @@ import (
 
 // Values of Options.Edges.
 const (
-	// Auto is symmetric for gnn-benchmark, Planetoid and GraphSAINT files and directed for stores and their .npz.
+	// Auto is directed for stores, their .npz and edge lists, symmetric for all other formats.
 	Auto = "auto"
 	// Symmetric takes every stored edge in both directions.
 	Symmetric = "symmetric"
-	// Directed takes edges as the file means them: an entry (i, j) of a matrix is i → j, row v of a store lists the
-	// in-neighbours of v.
+	// Directed takes edges as the file means them: an entry (i, j) of a matrix and a line "i j" are i → j, row v of a store
+	// lists the in-neighbours of v.
 	Directed = "directed"
 	// Reversed turns every edge of Directed round.
 	Reversed = "reversed"
@@ -23,6 +23,8 @@ const (
 type Options struct {
 	Edges       string // Auto, Symmetric, Directed or Reversed; "" = Auto
 	Standardize string // Auto, StandardizeNone or StandardizeTrain; "" = Auto: train for GraphSAINT folders, none for others
+	MaskRow     int    // heterophilous-graphs files: which of their splits, from 0; anywhere else it must be 0
+	Compact     bool   // edge lists without features and labels: number the ids that occur, ascending; elsewhere an error
 }
 
 func (o Options) validate() error {
@@ -30,6 +32,9 @@ func (o Options) validate() error {
 	case "", Auto, Symmetric, Directed, Reversed:
 	default:
 		return fmt.Errorf("edges %q: want %s, %s, %s or %s", o.Edges, Auto, Symmetric, Directed, Reversed)
+	}
+	if o.MaskRow < 0 {
+		return fmt.Errorf("split %d: splits are numbered from 0", o.MaskRow)
 	}
 	switch o.Standardize {
 	case "", Auto, StandardizeNone, StandardizeTrain:

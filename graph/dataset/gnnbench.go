@@ -65,27 +65,6 @@ func benchmarkFeatures(d *Dataset, z *npy.Archive, n int) error {
 	return readSparse(d, z, csrArrays{"attr_indptr", "attr_indices", "column"}, "attr_data", n, cols)
 }
 
-// refuseWeights accepts edge values only if all of them are 1.
-func refuseWeights(src arrays, key string, n int) error {
-	if !src.Has(key) {
-		return nil
-	}
-	a, err := vector(src, key, n)
-	if err != nil {
-		return err
-	}
-	values, err := a.Float64()
-	if err != nil {
-		return err
-	}
-	for i, v := range values {
-		if v != 1 {
-			return a.Fault(i, fmt.Errorf("edge %d has the weight %g; edge weights are not supported, set all of them to 1", i, v))
-		}
-	}
-	return nil
-}
-
 // memberFault is a fault of a whole array of an archive.
 func memberFault(z *npy.Archive, key string, err error) error {
 	return &FormatError{File: z.Name(), Member: key + ".npy", Offset: -1, Err: err}

@@ -61,51 +61,6 @@ func loadSaint(dir string, opt Options) (*Dataset, error) {
 	return d, d.readFeats(filepath.Join(dir, featsFile), opt, n)
 }
 
-// readScipy reads a SciPy sparse file as rows sorted and without repeats, and returns how many entries it stores. n is the
-// number of vertices, -1 if unknown.
-func readScipy(d *Dataset, path string, n int) (a *graph.CSR, stored int, err error) {
-	z, err := npy.OpenArchive(path)
-	if err != nil {
-		return nil, 0, err
-	}
-	defer z.Close()
-	if z.Has("format") {
-		f, err := z.Array("format")
-		if err != nil {
-			return nil, 0, err
-		}
-		kind, err := f.Strings()
-		if err != nil {
-			return nil, 0, err
-		}
-		if len(kind) != 1 || kind[0] != "csr" {
-			return nil, 0, f.Fault(-1, fmt.Errorf("is %.60q, want csr: save the matrix with scipy.sparse.save_npz(path, a.tocsr())", kind))
-		}
-	}
-	rows, cols, err := readShape(z, "shape")
-	if err != nil {
-		return nil, 0, err
-	}
-	if rows != cols || rows == 0 || n >= 0 && rows != n {
-		want := "a square matrix of at least one vertex"
-		if n >= 0 {
-			want = fmt.Sprintf("%d × %d", n, n)
-		}
-		return nil, 0, memberFault(z, "shape", fmt.Errorf("is %d × %d, want %s", rows, cols, want))
-	}
-	indptr, indices, _, err := readCSR(d, z, csrArrays{"indptr", "indices", "neighbour"}, rows, rows, true)
-	if err != nil {
-		return nil, 0, err
-	}
-	if err := refuseWeights(z, "data", len(indices)); err != nil {
-		return nil, 0, err
-	}
-	if a, err = normal(indptr, indices); err != nil {
-		return nil, 0, memberFault(z, "indices", err)
-	}
-	return a, len(indices), nil
-}
-
 // checkTrainGraph compares adj_train, if it is there, with the whole matrix and the training vertices, and notes what it
 // leaves out.
 func (d *Dataset) checkTrainGraph(path string, full *graph.CSR) error {
@@ -148,32 +103,22 @@ func (d *Dataset) readFeats(path string, opt Options, n int) error {
 	if err != nil {
 		return err
 	}
-	if len(a.Shape) != 2 || a.Shape[0] != n || a.Shape[1] < 1 || a.Shape[1] > maxCols {
-		return a.Fault(-1, fmt.Errorf("has shape %v, want %d rows and 1 to %d columns", a.Shape, n, maxCols))
-	}
-	cols, single := a.Shape[1], npy.DType{Kind: 'f', Size: 4}
-	at := func(i int) string { return fmt.Sprintf("row %d, column %d", i/cols, i%cols) }
-	if opt.Standardize == StandardizeNone || a.DType == single {
-		values, err := readValues(d, nil, "feats", a, at) // read, not mapped: others may write to this file
-		if err != nil {
+	if single := (npy.DType{Kind: 'f', Size: 4}); opt.Standardize == StandardizeNone || a.DType == single {
+		// No folder to map from: others may write to this file.
+		if err := d.readDense(nil, "feats", a, n); err != nil || opt.Standardize == StandardizeNone {
 			return err
-		}
-		d.Features = Features{Cols: cols, Dense: values}
-		if opt.Standardize == StandardizeNone {
-			return nil
 		}
 		return d.standardise(path)
 	}
-	values, err := a.Float64()
-	if err != nil {
+	if err := checkDense(a, n); err != nil {
 		return err
 	}
-	out, i, err := standardised(values, cols, d.Train)
+	out, i, err := standardised(a.EachFloat64, a.Len(), a.Shape[1], d.Train)
 	if err != nil {
 		return a.Fault(i, err)
 	}
 	d.note("feats: values of type %v were converted to float32", a.DType)
 	d.noteStandardised()
-	d.Features = Features{Cols: cols, Dense: out}
+	d.Features = Features{Cols: a.Shape[1], Dense: out}
 	return nil
 }

@@ -216,10 +216,7 @@ func TestOtherFormatsAreNamed(t *testing.T) {
 	}{
 		{[]string{"cora_linqs"}, "LINQS"},
 		{[]string{"cora_linqs", "cora.content"}, "LINQS"},
-		{[]string{"heterophilous", "actor.npz"}, "heterophilous"},
 		{[]string{"heterophilous"}, "several .npz files"},
-		{[]string{"web_notredame"}, "edge list"},
-		{[]string{"soc_epinions1", "soc-Epinions1.txt.gz"}, "edge list"},
 		{[]string{"README.md"}, "no data set"},
 	} {
 		_, err := Load(shared(t, c.path...), Options{})
@@ -230,7 +227,7 @@ func TestOtherFormatsAreNamed(t *testing.T) {
 }
 
 func BenchmarkLoad(b *testing.B) {
-	for _, name := range []string{"coauthor_physics", "amazon_photo", "planetoid_cora", "ppi"} {
+	for _, name := range []string{"coauthor_physics", "amazon_photo", "planetoid_cora", "ppi", "heterophilous/tolokers.npz", "web_notredame"} {
 		path := shared(b, name)
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

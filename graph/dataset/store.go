@@ -145,24 +145,10 @@ func (d *Dataset) readStoreLabels(src arrays, m meta, fault func(error) error, n
 		}
 		return readLabels(d, a, n, classes)
 	}
-	if a.Shape[0] != n || a.Shape[1] < 1 || a.Shape[1] == 1 && a.DType.Size > 1 {
-		return a.Fault(-1, fmt.Errorf("has shape %v and type %v, want [%d], or [%d, classes] of 0 and 1 as uint8", a.Shape, a.DType, n, n))
-	}
 	if classes >= 0 && classes != a.Shape[1] {
 		return fault(fmt.Errorf("%d classes are announced, y has %d columns", classes, a.Shape[1]))
 	}
-	targets, err := a.Uint8()
-	if err != nil {
-		return err
-	}
-	d.Classes = a.Shape[1]
-	for i, y := range targets {
-		if y > 1 {
-			return a.Fault(i, fmt.Errorf("vertex %d, class %d: %d is neither 0 nor 1", i/d.Classes, i%d.Classes, y))
-		}
-	}
-	d.Targets = targets
-	return nil
+	return d.readTargets(a, n)
 }
 
 func (d *Dataset) readStoreMasks(src arrays, m meta, fault func(error) error, n int) error {

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"capgnn/graph/dataset"
+)
+
+func dataCommand() *cli.Command {
+	cmd := &cli.Command{
+		Name:  "data",
+		Usage: "list, inspect, convert and generate data sets",
+		Subcommands: []*cli.Command{
+			{
+				Name: "info", Usage: "say what a data set holds", ArgsUsage: "DATASET", Flags: readingFlags(),
+				Description: "Counts, degrees, symmetry, features, classes, splits and edge homophily of a NAME, a store folder, an .npz or a raw file or folder.",
+				Action:      onePositional("DATASET", dataInfoAction),
+			},
+			{
+				Name: "list", Usage: "list the data sets that are there, and published ones with their sources",
+				Description: "Looks into the folders of $CAPGNN_DATA, else into $XDG_DATA_HOME/capgnn.",
+				Action:      withoutArguments("data list", dataListAction),
+			},
+			{
+				Name: "import", Usage: "convert a data set to the native store", ArgsUsage: "SRC", Flags: append(readingFlags(), outFlag()),
+				Description: "The store is a folder of NumPy arrays, memory-mapped when it is used.",
+				Action:      onePositional("SRC", dataImportAction),
+			},
+			{
+				Name: "synth", Usage: "generate a stand-in for a published data set", ArgsUsage: "PRESET",
+				Flags: []cli.Flag{
+					outFlag(),
+					&cli.Float64Flag{Name: "scale", Value: 1, Usage: "`SHARE` of the published data set's vertices and edges; the mean degree stays where it can"},
+					&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "equal seeds give equal files, whatever the machine"},
+				},
+				Description: "Presets: " + presetNames() + ". Files are described in docs/formats/synth.md.",
+				Action:      onePositional("PRESET", dataSynthAction),
+			},
+		},
+	}
+	for _, sub := range cmd.Subcommands {
+		sub.Flags = append(sub.Flags, outputFlags()...)
+		sub.OnUsageError = dataUsageProblem("capgnn data " + sub.Name)
+		sub.Action = inheriting(sub.Action)
+	}
+	cmd.Action = func(c *cli.Context) error { return cli.ShowSubcommandHelp(c) }
+	return cmd
+}
+
+func readingFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "edges", Value: dataset.Auto, Usage: "read edges as symmetric, directed or reversed; auto = as the format says"},
+		&cli.StringFlag{Name: "standardize", Value: dataset.Auto, Usage: "centre and scale feature columns by the training rows: train or none; auto = train for GraphSAINT folders"},
+		&cli.IntFlag{Name: "split", Usage: "the `NUMBER` of a split, from 0, for heterophilous-graphs files, which hold several"},
+		&cli.BoolFlag{Name: "compact", Usage: "number the vertices that occur in an edge list, in place of its largest id + 1"},
+	}
+}
+
+func outFlag() cli.Flag {
+	return &cli.StringFlag{Name: "out", Usage: "new folder `DIR` of the store"}
+}
+
+// inheriting hands the flags that stand before the second word of a command down to it.
+func inheriting(action cli.ActionFunc) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		for _, f := range outputFlags() {
+			name := f.Names()[0]
+			if c.Lineage()[1].Bool(name) && !c.IsSet(name) {
+				if err := c.Set(name, "true"); err != nil {
+					return err
+				}
+			}
+		}
+		return action(c)
+	}
+}
+
+// dataUsageProblem is usageProblem for a command of two words.
+func dataUsageProblem(words string) cli.OnUsageErrorFunc {
+	return func(_ *cli.Context, err error, _ bool) error { return usagef("%w: see `%s --help`", err, words) }
+}
+
+// onePositional calls action with the one positional argument of a command. Flags may stand before and behind it; the
+// parser of package flag stops at it, so those behind are set here.
+func onePositional(what string, action func(c *cli.Context, argument string) error) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		var found []string
+		rest := c.Args().Slice()
+		for len(rest) > 0 {
+			word := rest[0]
+			rest = rest[1:]
+			if len(word) < 2 || word[0] != '-' {
+				found = append(found, word)
+				continue
+			}
+			var err error
+			if rest, err = setFlag(c, word, rest); err != nil {
+				return err
+			}
+		}
+		help := "capgnn data " + c.Command.Name + " --help"
+		if c.Bool("help") {
+			return cli.ShowSubcommandHelp(c)
+		}
+		if len(found) != 1 || found[0] == "" {
+			return usagef("data %s: give one %s, got %d: see `%s`", c.Command.Name, what, len(found), help)
+		}
+		return action(c, found[0])
+	}
+}
+
+// setFlag sets the flag that word names, from word itself or from the first of rest, and returns what is left of rest.
+func setFlag(c *cli.Context, word string, rest []string) ([]string, error) {
+	help := "see `capgnn data " + c.Command.Name + " --help`"
+	name, value, given := strings.Cut(strings.TrimPrefix(word[1:], "-"), "=")
+	for _, f := range c.Command.Flags {
+		for _, known := range f.Names() {
+			if known != name {
+				continue
+			}
+			_, isBool := f.(*cli.BoolFlag)
+			switch {
+			case isBool && !given:
+				value = "true"
+			case !given && len(rest) == 0:
+				return nil, usagef("flag needs an argument: -%s: %s", name, help)
+			case !given:
+				value, rest = rest[0], rest[1:]
+			}
+			if err := c.Set(name, value); err != nil {
+				return nil, usagef("invalid value %s for flag -%s: %w: %s", strconv.Quote(value), name, err, help)
+			}
+			return rest, nil
+		}
+	}
+	return nil, usagef("flag provided but not defined: -%s: %s", name, help)
+}
+
+// openDataset finds and reads a data set as readingFlags say, and shows its notes.
+func openDataset(c *cli.Context, k *console, name string) (*dataset.Dataset, error) {
+	path, err := dataset.Resolve(name, dataRoots())
+	if err != nil {
+		return nil, usagef("%w", err)
+	}
+	d, err := dataset.Load(path, dataset.Options{
+		Edges: c.String("edges"), Standardize: c.String("standardize"), MaskRow: c.Int("split"), Compact: c.Bool("compact"),
+	})
+	if err != nil {
+		return nil, usagef("%w", err)
+	}
+	for _, note := range d.Notes {
+		k.note("note: %s", note)
+	}
+	if abs, err := filepath.Abs(path); err == nil {
+		d.Source = abs
+	}
+	return d, nil
+}

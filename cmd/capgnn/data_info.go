@@ -1,0 +1,220 @@
+package main
+
+import (
+	"encoding/json"
+	"math/bits"
+	"slices"
+
+	"github.com/urfave/cli/v2"
+
+	"capgnn/graph"
+	"capgnn/graph/dataset"
+)
+
+// dataInfo is what `data info` prints.
+type dataInfo struct {
+	Name      string       `json:"name"`
+	Path      string       `json:"path"`
+	Format    string       `json:"format"`
+	Vertices  int          `json:"vertices"`
+	Edges     int64        `json:"edges"` // directed, loops included
+	Loops     int64        `json:"loops"`
+	Isolated  int          `json:"isolated"`   // vertices without a neighbour other than themselves, in either direction
+	Symmetric bool         `json:"symmetric"`  // every edge has its reverse
+	InDegree  degrees      `json:"in_degree"`  // loops count
+	OutDegree degrees      `json:"out_degree"` // equal to in_degree where symmetric
+	Features  *featureInfo `json:"features"`   // null: none
+	Labels    *labelInfo   `json:"labels"`     // null: none
+	Splits    splitInfo    `json:"splits"`
+	Homophily *float64     `json:"edge_homophily"` // null: no labels, or no edge between labelled vertices
+	Notes     []string     `json:"notes"`
+}
+
+// degrees is the distribution of degrees over the vertices. Percentiles are nearest ranks.
+type degrees struct {
+	Min    int     `json:"min"`
+	Median int     `json:"median"`
+	Mean   float64 `json:"mean"`
+	P90    int     `json:"p90"`
+	P99    int     `json:"p99"`
+	Max    int     `json:"max"`
+	Log2   []int   `json:"log2_histogram"` // vertices of degree 0, 1, 2–3, 4–7, …
+}
+
+type featureInfo struct {
+	Columns  int     `json:"columns"`
+	Sparse   bool    `json:"sparse"`   // as stored
+	Nonzeros int64   `json:"nonzeros"` // values other than 0
+	Density  float64 `json:"density"`  // nonzeros per vertex and column
+}
+
+type labelInfo struct {
+	Classes    int   `json:"classes"`
+	Multi      bool  `json:"multi_label"`
+	Sizes      []int `json:"sizes"`      // vertices of each class, class 0 first
+	Unlabelled int   `json:"unlabelled"` // multi-label: vertices with no class at all
+}
+
+// splitInfo holds the vertices of each split; null: the data has no such mask.
+type splitInfo struct {
+	Train  *int `json:"train"`
+	Val    *int `json:"val"`
+	Test   *int `json:"test"`
+	Stored int  `json:"stored"` // numbered splits in the file, of which --split chooses; 0: not of this kind
+}
+
+func dataInfoAction(c *cli.Context, name string) error {
+	k := newConsole(c)
+	d, err := openDataset(c, k, name)
+	if err != nil {
+		return err
+	}
+	info := describe(d)
+	if err := d.Close(); err != nil {
+		return err
+	}
+	if k.json {
+		return json.NewEncoder(k.out).Encode(info)
+	}
+	return info.print(k.out)
+}
+
+// describe measures a data set. Cost: a few passes over its edges and features.
+func describe(d *dataset.Dataset) *dataInfo {
+	g := d.Graph
+	info := &dataInfo{
+		Name: d.Name, Path: d.Source, Format: d.Format, Vertices: g.Rows(), Edges: g.Edges(), Notes: d.Notes,
+		Splits: splitInfo{Train: inMask(d.Train), Val: inMask(d.Val), Test: inMask(d.Test), Stored: d.Splits},
+	}
+	if info.Notes == nil {
+		info.Notes = []string{}
+	}
+	in, out := g.InDegree(), g.OutDegree()
+	for v := range g.Rows() {
+		loop := int32(0)
+		if _, found := slices.BinarySearch(g.Row(v), graph.NodeID(v)); found {
+			loop = 1
+			info.Loops++
+		}
+		if in[v] == loop && out[v] == loop {
+			info.Isolated++
+		}
+	}
+	info.Symmetric = g.Symmetric()
+	info.Features, info.Labels, info.Homophily = describeFeatures(d), describeLabels(d), homophily(d)
+	info.InDegree, info.OutDegree = describeDegrees(in), describeDegrees(out)
+	return info
+}
+
+func inMask(mask []bool) *int {
+	if mask == nil {
+		return nil
+	}
+	n := 0
+	for _, in := range mask {
+		if in {
+			n++
+		}
+	}
+	return &n
+}
+
+// describeDegrees sorts d.
+func describeDegrees(d []int32) degrees {
+	slices.Sort(d)
+	n := len(d)
+	rank := func(percent int) int { return int(d[max(0, (n*percent+99)/100-1)]) }
+	out := degrees{Min: int(d[0]), Median: rank(50), P90: rank(90), P99: rank(99), Max: int(d[n-1])}
+	out.Log2 = make([]int, bits.Len32(uint32(d[n-1]))+1)
+	sum := 0
+	for _, x := range d {
+		sum += int(x)
+		out.Log2[bits.Len32(uint32(x))]++
+	}
+	out.Mean = float64(sum) / float64(n)
+	return out
+}
+
+func describeFeatures(d *dataset.Dataset) *featureInfo {
+	f := &d.Features
+	if !f.Present() {
+		return nil
+	}
+	info := &featureInfo{Columns: f.Cols, Sparse: f.Sparse()}
+	values := f.Dense
+	if f.Sparse() {
+		values = f.Data
+	}
+	for _, x := range values {
+		if x != 0 {
+			info.Nonzeros++
+		}
+	}
+	if f.Cols > 0 {
+		info.Density = float64(info.Nonzeros) / float64(d.Graph.Rows()) / float64(f.Cols)
+	}
+	return info
+}
+
+func describeLabels(d *dataset.Dataset) *labelInfo {
+	if d.Labels == nil && d.Targets == nil {
+		return nil
+	}
+	info := &labelInfo{Classes: d.Classes, Multi: d.MultiLabel(), Sizes: make([]int, d.Classes)}
+	for _, y := range d.Labels {
+		if y < 0 {
+			info.Unlabelled++
+			continue
+		}
+		info.Sizes[y]++
+	}
+	for row := range slices.Chunk(d.Targets, max(1, d.Classes)) {
+		any := 0
+		for c, y := range row {
+			info.Sizes[c] += int(y)
+			any |= int(y)
+		}
+		info.Unlabelled += 1 - any
+	}
+	return info
+}
+
+// homophily returns the share of edges, loops left out, between labelled vertices whose ends have one class; of
+// multi-label data the mean Jaccard index of the ends' sets over the edges whose ends have any class.
+func homophily(d *dataset.Dataset) *float64 {
+	sum, count := 0.0, 0
+	for v := range d.Graph.Rows() {
+		for _, u := range d.Graph.Row(v) {
+			if int(u) == v {
+				continue
+			}
+			switch {
+			case d.Labels != nil && d.Labels[u] >= 0 && d.Labels[v] >= 0:
+				count++
+				if d.Labels[u] == d.Labels[v] {
+					sum++
+				}
+			case d.Targets != nil:
+				both, any := overlap(d.Targets[v*d.Classes:(v+1)*d.Classes], d.Targets[int(u)*d.Classes:(int(u)+1)*d.Classes])
+				if any > 0 {
+					count++
+					sum += float64(both) / float64(any)
+				}
+			}
+		}
+	}
+	if count == 0 {
+		return nil
+	}
+	sum /= float64(count)
+	return &sum
+}
+
+// overlap returns the sizes of the intersection and of the union of two rows of 0 and 1.
+func overlap(a, b []uint8) (both, any int) {
+	for i, x := range a {
+		both += int(x & b[i])
+		any += int(x | b[i])
+	}
+	return both, any
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+)
+
+// print writes the table of `data info`.
+func (i *dataInfo) print(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "data set\t%s\n", i.Name)
+	fmt.Fprintf(t, "path\t%s  (%s)\n", i.Path, i.Format)
+	fmt.Fprintf(t, "vertices\t%s  (%s isolated)\n", grouped(int64(i.Vertices)), grouped(int64(i.Isolated)))
+	symmetric := "symmetric"
+	if !i.Symmetric {
+		symmetric = "not symmetric"
+	}
+	fmt.Fprintf(t, "edges\t%s directed, %s of them loops; %s\n", grouped(i.Edges), grouped(i.Loops), symmetric)
+	i.InDegree.print(t, "in-degree")
+	if !i.Symmetric {
+		i.OutDegree.print(t, "out-degree")
+	}
+	switch f := i.Features; {
+	case f == nil:
+		fmt.Fprintf(t, "features\tnone\n")
+	default:
+		kind := "dense"
+		if f.Sparse {
+			kind = "sparse"
+		}
+		fmt.Fprintf(t, "features\t%s columns, %s; %s values other than 0 (%.3g %%)\n", grouped(int64(f.Columns)), kind, grouped(f.Nonzeros), 100*f.Density)
+	}
+	i.Labels.print(t)
+	fmt.Fprintf(t, "splits\ttraining %s  validation %s  test %s\n", splitSize(i.Splits.Train, i.Vertices), splitSize(i.Splits.Val, i.Vertices), splitSize(i.Splits.Test, i.Vertices))
+	if i.Splits.Stored > 0 {
+		fmt.Fprintf(t, "\tone of %d in the file: --split 0 to %d\n", i.Splits.Stored, i.Splits.Stored-1)
+	}
+	if i.Homophily != nil {
+		what := "of the edges join vertices of one class"
+		if i.Labels.Multi {
+			what = "mean Jaccard index of the classes of an edge's ends"
+		}
+		fmt.Fprintf(t, "edge homophily\t%.3f  (%s)\n", *i.Homophily, what)
+	}
+	return t.Flush()
+}
+
+func (d degrees) print(t io.Writer, title string) {
+	fmt.Fprintf(t, "%s\tmin %d  median %d  mean %.2f  p90 %d  p99 %d  max %d\n", title, d.Min, d.Median, d.Mean, d.P90, d.P99, d.Max)
+	largest := 1
+	for _, n := range d.Log2 {
+		largest = max(largest, n)
+	}
+	for b, n := range d.Log2 {
+		from, to := 1<<b>>1, 1<<b-1
+		label := fmt.Sprintf("%d–%d", from, to)
+		if from == to || b == 0 {
+			label = fmt.Sprint(from)
+		}
+		fmt.Fprintf(t, "  %s\t%s %s\n", label, strings.Repeat("#", (n*40+largest-1)/largest), grouped(int64(n)))
+	}
+}
+
+func (l *labelInfo) print(t io.Writer) {
+	if l == nil {
+		fmt.Fprintf(t, "classes\tnone\n")
+		return
+	}
+	kind := "one per vertex"
+	if l.Multi {
+		kind = "several per vertex"
+	}
+	fmt.Fprintf(t, "classes\t%d, %s; %s vertices without\n", l.Classes, kind, grouped(int64(l.Unlabelled)))
+	const perLine = 12
+	for c := 0; c < len(l.Sizes); c += perLine {
+		title := ""
+		if c == 0 {
+			title = "  their sizes"
+		}
+		fmt.Fprintf(t, "%s\t%s\n", title, strings.Trim(fmt.Sprint(l.Sizes[c:min(c+perLine, len(l.Sizes))]), "[]"))
+	}
+}
+
+func splitSize(n *int, vertices int) string {
+	if n == nil {
+		return "–"
+	}
+	return fmt.Sprintf("%s (%.3g %%)", grouped(int64(*n)), 100*float64(*n)/float64(vertices))
+}
+
+// grouped writes n with commas between groups of three digits.
+func grouped(n int64) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}

@@ -1,0 +1,192 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/urfave/cli/v2"
+
+	"capgnn/graph"
+	"capgnn/internal/npy"
+)
+
+// foundSet is a data set in one of the folders that are searched by name.
+type foundSet struct {
+	Name   string `json:"name"`
+	Path   string `json:"path"`
+	Format string `json:"format"` // by the names of files and arrays alone; the files were not read
+	Bytes  int64  `json:"bytes"`
+}
+
+// dataList is what `data list` prints.
+type dataList struct {
+	Roots   []string     `json:"roots"`
+	Found   []foundSet   `json:"found"`
+	Known   []knownSet   `json:"known"`
+	Presets []presetLine `json:"presets"`
+}
+
+type presetLine struct {
+	Name     string `json:"name"`
+	Vertices int    `json:"vertices"`
+	Edges    int64  `json:"edges"`
+	Like     string `json:"like"`
+}
+
+func dataListAction(c *cli.Context) error {
+	k := newConsole(c)
+	list := dataList{Roots: dataRoots(), Found: []foundSet{}, Known: knownSets}
+	if list.Roots == nil {
+		list.Roots = []string{}
+	}
+	for _, p := range graph.Presets() {
+		list.Presets = append(list.Presets, presetLine{p.Name, p.Vertices, 2 * p.Pairs, p.Like})
+	}
+	for _, root := range list.Roots {
+		found, err := findSets(root)
+		if errors.Is(err, fs.ErrNotExist) {
+			k.note("%s is not there yet", root)
+			continue
+		}
+		if err != nil {
+			return usagef("data list: %w", err)
+		}
+		list.Found = append(list.Found, found...)
+	}
+	if k.json {
+		return json.NewEncoder(k.out).Encode(list)
+	}
+	t := tabwriter.NewWriter(k.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "FOUND\tformat\tsize\tpath\n")
+	for _, f := range list.Found {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", f.Name, f.Format, byteSize(f.Bytes), f.Path)
+	}
+	if len(list.Found) == 0 {
+		fmt.Fprintf(t, "none in %s\n", strings.Join(list.Roots, ", "))
+	}
+	fmt.Fprintf(t, "\nPUBLISHED\tvertices\tdirected edges\tfeatures\tclasses\tformat\tsource\n")
+	for _, s := range list.Known {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%s\t%s\n", s.Name, grouped(int64(s.Vertices)), grouped(s.Edges), s.Features, s.Classes, s.Format, s.Source)
+	}
+	fmt.Fprintf(t, "\nGENERATED\tvertices\tdirected edges\tin the manner of\n")
+	for _, p := range list.Presets {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", p.Name, grouped(int64(p.Vertices)), grouped(p.Edges), p.Like)
+	}
+	return t.Flush()
+}
+
+// findSets lists the data sets of a folder, by name. What is recognised as none is left out.
+func findSets(root string) ([]foundSet, error) {
+	entries, err := os.ReadDir(root)
+	if err != nil {
+		return nil, err
+	}
+	var out []foundSet
+	for _, e := range entries {
+		path := filepath.Join(root, e.Name())
+		info, err := os.Stat(path)
+		if err != nil || strings.HasPrefix(e.Name(), ".") {
+			continue // a link to nothing, or the temporary folder of a store that is being written
+		}
+		if format := sniff(path, info.IsDir()); format != "" {
+			size := info.Size()
+			if info.IsDir() {
+				size = treeBytes(path)
+			}
+			out = append(out, foundSet{strings.TrimSuffix(e.Name(), ".npz"), path, format, size})
+		}
+	}
+	return out, nil
+}
+
+// sniff guesses the format of a file or folder from names; "" if it looks like no data set.
+func sniff(path string, isDir bool) string {
+	if !isDir {
+		return sniffFile(path)
+	}
+	list, err := os.ReadDir(path)
+	if err != nil {
+		return ""
+	}
+	var names []string
+	for _, e := range list {
+		names = append(names, e.Name())
+	}
+	has := func(pattern string) bool {
+		return slices.ContainsFunc(names, func(n string) bool { ok, err := filepath.Match(pattern, n); return ok && err == nil })
+	}
+	switch {
+	case has("indptr.npy"):
+		return "store"
+	case has("ind.*.graph"):
+		return "planetoid"
+	case has("adj_full.npz"), has("role.json"):
+		return "graphsaint"
+	case has("reddit*_data.npz"):
+		return "DGL npz pair"
+	case has("raw") && has("split"):
+		return "OGB"
+	case has("edges.csv"), has("edges.csv.gz"):
+		return "CSV"
+	}
+	var formats []string
+	for _, n := range names {
+		if f := sniffFile(filepath.Join(path, n)); f != "" {
+			formats = append(formats, f)
+		}
+	}
+	slices.Sort(formats)
+	if formats = slices.Compact(formats); len(formats) == 1 {
+		return formats[0]
+	}
+	return ""
+}
+
+// sniffFile guesses the format of a file: of an .npz by the names of its arrays.
+func sniffFile(path string) string {
+	base := filepath.Base(path)
+	for _, end := range []string{".txt.gz", ".csv.gz", ".tsv.gz", ".csv", ".tsv", ".el", ".el.gz"} {
+		if strings.HasSuffix(base, end) {
+			return "edge list"
+		}
+	}
+	if !strings.HasSuffix(base, ".npz") {
+		return ""
+	}
+	z, err := npy.OpenArchive(path)
+	if err != nil {
+		return ""
+	}
+	defer z.Close()
+	switch {
+	case z.Has("adj_indptr"):
+		return "gnn-benchmark"
+	case z.Has("node_features") && z.Has("edges"):
+		return "heterophilous"
+	case z.Has("indptr") && z.Has("indices") && !z.Has("format"):
+		return "npz"
+	}
+	return ""
+}
+
+// treeBytes adds up the files of a folder and of those below it. What cannot be read counts nothing: the size is a help
+// to the reader and decides nothing.
+func treeBytes(dir string) int64 {
+	total := int64(0)
+	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
+		if err == nil && e.Type().IsRegular() {
+			if info, err := e.Info(); err == nil {
+				total += info.Size()
+			}
+		}
+		return nil
+	})
+	return total
+}

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"capgnn/graph"
+	"capgnn/graph/dataset"
+)
+
+// between is the shortest time between two lines of progress where there is no terminal.
+const between = 2 * time.Second
+
+func presetNames() string {
+	var names []string
+	for _, p := range graph.Presets() {
+		names = append(names, p.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+func dataSynthAction(c *cli.Context, name string) error {
+	k := newConsole(c)
+	preset, err := graph.FindPreset(name)
+	if err != nil {
+		return usagef("data synth: %w", err)
+	}
+	if preset, err = preset.Scaled(c.Float64("scale")); err != nil {
+		return usagef("--scale: %w", err)
+	}
+	out, err := freeFolder(c)
+	if err != nil {
+		return err
+	}
+	ctx, stop := interruptible(c.Context, k)
+	defer stop()
+	start := time.Now()
+	d, ceiling, err := synthesise(ctx, k, preset, c.Uint64("seed"))
+	if errors.Is(err, context.Canceled) {
+		return &interruptedError{"nothing was written"}
+	}
+	if err != nil {
+		return fmt.Errorf("data synth %s: %w", name, err)
+	}
+	if d.Labels != nil || d.Targets != nil {
+		k.note("no model can be expected to score more than %.3f on it", ceiling)
+	}
+	return writeStore(k, out, d, start)
+}
+
+// synthesise makes the data set of a preset, and says what a perfect model would score.
+func synthesise(ctx context.Context, k *console, p graph.Preset, seed uint64) (*dataset.Dataset, float64, error) {
+	var bar *progress
+	shown := ""
+	defer func() {
+		if bar != nil {
+			bar.end()
+		}
+	}()
+	k.note("%s: %s vertices, %s directed edges, in the manner of %s", p.Name, grouped(int64(p.Vertices)), grouped(2*p.Pairs), p.Like)
+	s, err := p.Make(ctx, seed, graph.Making{Progress: func(stage string, done, total int) {
+		if stage != shown {
+			if bar != nil {
+				bar.end()
+			}
+			shown, bar = stage, k.begin(stage, total, between)
+		}
+		bar.at(done, "blocks")
+	}})
+	if err != nil {
+		return nil, 0, err
+	}
+	d := &dataset.Dataset{
+		Name: p.Name, Graph: s.Graph, Labels: s.Labels, Targets: s.Targets, Classes: s.Classes,
+		Features: dataset.Features{Cols: s.Cols, Dense: s.Dense, Indptr: s.Indptr, Indices: s.Indices, Data: s.Data},
+	}
+	if s.Labels != nil || s.Targets != nil {
+		d.Train, d.Val, d.Test, err = dataset.Split(p.Vertices, nil, seed, p.Split)
+	}
+	return d, s.Ceiling, err
+}
+
+// freeFolder returns the folder that --out names, in which nothing lies yet.
+func freeFolder(c *cli.Context) (string, error) {
+	out := c.String("out")
+	if out == "" {
+		return "", usagef("data %s: --out is missing: name a new folder", c.Command.Name)
+	}
+	list, err := os.ReadDir(out)
+	switch {
+	case err == nil && len(list) > 0:
+		return "", usagef("--out %s: the folder exists and is not empty; remove it or choose another", out)
+	case err != nil && !errors.Is(err, os.ErrNotExist):
+		return "", usagef("--out: %w", err)
+	}
+	return out, nil
+}
+
+// written is the result of a command that writes a store.
+type written struct {
+	Path     string  `json:"path"`
+	Name     string  `json:"name"`
+	Vertices int     `json:"vertices"`
+	Edges    int64   `json:"edges"`
+	Features int     `json:"features"`
+	Classes  int     `json:"classes"`
+	Bytes    int64   `json:"bytes"`   // of all files
+	Seconds  float64 `json:"seconds"` // since the command started
+}
+
+// writeStore writes d to the new folder out and says what was written.
+func writeStore(k *console, out string, d *dataset.Dataset, start time.Time) error {
+	k.note("writing %s", out)
+	if err := dataset.WriteStore(out, d); err != nil {
+		return asUsageIfPath(err)
+	}
+	w := written{
+		Path: out, Name: d.Name, Vertices: d.Graph.Rows(), Edges: d.Graph.Edges(), Features: d.Features.Cols, Classes: d.Classes,
+		Bytes: treeBytes(out), Seconds: time.Since(start).Seconds(),
+	}
+	if k.json {
+		return json.NewEncoder(k.out).Encode(w)
+	}
+	_, err := fmt.Fprintf(k.out, "%s: %s vertices, %s directed edges, %s features, %d classes; %s in %.1f s\n", w.Path,
+		grouped(int64(w.Vertices)), grouped(w.Edges), grouped(int64(w.Features)), w.Classes, byteSize(w.Bytes), w.Seconds)
+	return err
+}
+
+// asUsageIfPath marks an error about where to write as the user's; a full disk is none.
+func asUsageIfPath(err error) error {
+	if errors.Is(err, os.ErrPermission) || errors.Is(err, os.ErrExist) || errors.Is(err, os.ErrNotExist) {
+		return asUsage(err)
+	}
+	return err
+}
+
+// byteSize writes a number of bytes with a binary unit.
+func byteSize(n int64) string {
+	x, unit := float64(n), 0
+	for x >= 1024 && unit < 4 {
+		x /= 1024
+		unit++
+	}
+	if unit == 0 {
+		return fmt.Sprintf("%d B", n)
+	}
+	return fmt.Sprintf("%.1f %s", x, []string{"", "KiB", "MiB", "GiB", "TiB"}[unit])
+}

@@ -1,0 +1,241 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/graph"
+	"capgnn/pipeline"
+)
+
+// Values of --what.
+const (
+	whatLogits     = "logits"
+	whatLabels     = "labels"
+	whatEmbeddings = "embeddings"
+)
+
+func predictCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "predict",
+		Usage: "write logits, labels or hidden embeddings of every vertex with the weights of a run",
+		Description: "Row i is vertex i of the data set, whatever the devices. The run's --edges, --self-loops and --standardize apply; labels and splits are not needed (standardising uses the training rows of the data set that is read). " +
+			"Logits and embeddings are float32, labels int64 class numbers or, for multi-label data, a uint8 matrix of 0 and 1. Embeddings are what hidden layer L hands on, behind LayerNorm and ReLU; layers count from 0 as in the names of the weights.",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "run", Usage: "the run folder `RUN`"},
+			&cli.StringFlag{Name: "dataset", Usage: "another data set of the same features and classes: a `NAME`, folder or file (default: the run's)"},
+			&cli.StringFlag{Name: "weights", Value: "best", Usage: "best (model.safetensors), last (last.safetensors) or a `FILE` (.safetensors, .npz)"},
+			&cli.StringFlag{Name: "what", Value: whatLogits, Usage: "logits, labels or embeddings"},
+			&cli.IntFlag{Name: "layer", Usage: "hidden layer `L` of the embeddings, from 0 (default: the last one)", DefaultText: " "},
+			&cli.StringFlag{Name: "out", Usage: "the `FILE` to write, .npy or .csv (default: WHAT.npy, for another data set WHAT-NAME.npy, in the run folder)"},
+			&cli.StringFlag{Name: "devices", Usage: "`LIST` as for train; one part each", DefaultText: "auto"},
+		},
+		Action: predictAction,
+	}
+}
+
+// prediction is one `predict` on its way.
+type prediction struct {
+	*training        // settings of the run, data and devices
+	run       runDir // whose weights are used
+	weights   string // file
+	what      string
+	layer     int // -1: the last hidden one
+	out       string
+	other     bool // another data set than the run's was named
+	multi     bool // several labels per vertex
+	model     gnn.Config
+	values    *gnn.Weights
+}
+
+func predictAction(c *cli.Context) error {
+	k := newConsole(c)
+	ctx, stop := interruptible(c.Context, k)
+	defer stop()
+	p, err := newPrediction(c, k)
+	if err != nil {
+		return err
+	}
+	r, err := p.predict(ctx)
+	if errors.Is(err, context.Canceled) {
+		return &interruptedError{"nothing was written"}
+	}
+	if err != nil {
+		return err
+	}
+	return r.print(k)
+}
+
+// newPrediction checks the flags and reads the settings of the run.
+func newPrediction(c *cli.Context, k *console) (*prediction, error) {
+	p := &prediction{run: runDir(filepath.Clean(c.String("run"))), what: c.String("what"), layer: -1, out: c.String("out"),
+		training: &training{k: k, cfg: defaultConfig()}}
+	if c.String("run") == "" {
+		return nil, usagef("predict: --run is missing: name a run folder")
+	}
+	if !p.run.holdsRun() {
+		return nil, usagef("--run %s: no run there: the folder has no config.yaml", p.run)
+	}
+	if err := readConfig(p.run.config(), &p.cfg); err != nil {
+		return nil, err
+	}
+	if err := p.cfg.validate(); err != nil {
+		return nil, usagef("--run %s: %w", p.run, err)
+	}
+	switch p.weights = c.String("weights"); p.weights {
+	case "best":
+		p.weights = p.run.best()
+	case "last":
+		p.weights = p.run.last()
+	}
+	if err := p.chooseRows(c); err != nil {
+		return nil, err
+	}
+	if ext := strings.ToLower(filepath.Ext(p.out)); c.IsSet("out") && ext != ".npy" && ext != ".csv" {
+		return nil, usagef("--out %s: end the name in .npy or .csv", p.out)
+	}
+	if info, err := os.Stat(filepath.Dir(p.out)); c.IsSet("out") && (err != nil || !info.IsDir()) {
+		return nil, usagef("--out %s: there is no folder %s: make it first", p.out, filepath.Dir(p.out))
+	}
+	// What decided the speed and the memory of training decides nothing here.
+	p.cfg.Devices, p.cfg.Parts, p.cfg.Targets, p.cfg.Profile, p.cfg.Savings = c.String("devices"), 0, "", "", pipeline.Savings{}
+	if c.IsSet("dataset") {
+		p.other = c.String("dataset") != p.cfg.Dataset
+		p.cfg.Dataset, p.cfg.DatasetPath = c.String("dataset"), ""
+	}
+	return p, nil
+}
+
+// chooseRows settles --what and --layer.
+func (p *prediction) chooseRows(c *cli.Context) error {
+	switch p.what {
+	case whatLogits, whatLabels:
+		if c.IsSet("layer") {
+			return usagef("--layer chooses embeddings: add --what embeddings or leave it away")
+		}
+	case whatEmbeddings:
+		hidden := p.cfg.Layers - 1
+		if hidden == 0 {
+			return usagef("--what embeddings: the model of %s has one layer, so no hidden one: use --what logits", p.run)
+		}
+		if p.layer = hidden - 1; c.IsSet("layer") {
+			p.layer = c.Int("layer")
+		}
+		if p.layer < 0 || p.layer >= hidden {
+			return usagef("--layer %d: the hidden layers of %s are 0 to %d", p.layer, p.run, hidden-1)
+		}
+	default:
+		return usagef("--what %q is not one of %s, %s, %s", p.what, whatLogits, whatLabels, whatEmbeddings)
+	}
+	return nil
+}
+
+// predict runs the network and writes the file.
+func (p *prediction) predict(ctx context.Context) (*predictResult, error) {
+	steps := []func(context.Context) error{p.loadInput, p.chooseDevices, p.divide, p.open}
+	for _, step := range steps {
+		if err := errors.Join(step(ctx), ctx.Err()); err != nil {
+			return nil, errors.Join(err, closeDevices(p.devices))
+		}
+	}
+	begin := time.Now()
+	t, err := p.compute(ctx)
+	r := &predictResult{Dataset: p.data.name, RunDir: string(p.run), Weights: p.weights, What: p.what,
+		Out: p.outFile(), Seconds: time.Since(begin).Seconds()}
+	if p.layer >= 0 {
+		r.Layer = &p.layer
+	}
+	for i, d := range p.devices {
+		r.Devices = append(r.Devices, p.specs[i].String())
+		r.PeakBytes = append(r.PeakBytes, d.Memory().HighWater)
+	}
+	if err := errors.Join(err, closeDevices(p.devices)); err != nil {
+		return nil, err
+	}
+	r.Vertices, r.Columns = t.rows, t.cols
+	return r, t.write(r.Out)
+}
+
+// columns returns the width of the rows that the network gives.
+func (p *prediction) columns() int {
+	if p.what == whatEmbeddings {
+		return p.model.Hidden
+	}
+	return p.model.Out
+}
+
+// compute returns the predicted rows. Their memory is asked for when the devices have had theirs, which is more.
+func (p *prediction) compute(ctx context.Context) (*table, error) {
+	var t *table
+	opt := pipeline.PredictOptions{Model: p.model, Weights: p.values, Layers: p.layer + 1, Devices: p.devices,
+		Part: make([]int32, p.data.problem.Vertices())}
+	if p.plan != nil {
+		opt.Part = p.plan.Part
+	}
+	err := pipeline.Predict(ctx, p.data.problem, opt, func(ids []graph.NodeID, rows []float32) error {
+		if t == nil {
+			t = newTable(p.what, p.data.problem.Vertices(), p.columns(), p.multi)
+		}
+		t.put(ids, rows)
+		return nil
+	})
+	var oom *gpu.OutOfMemory
+	if errors.As(err, &oom) {
+		return nil, &fitError{err, fmt.Sprintf("give %s at least %s more memory (mem=), or name more --devices", oom.Device, size(oom.Need-oom.Have))}
+	}
+	if err == nil && t == nil {
+		err = errors.New("the data set has no vertex")
+	}
+	return t, asUsage(err)
+}
+
+// outFile returns the file to write.
+func (p *prediction) outFile() string {
+	if p.out != "" {
+		return p.out
+	}
+	name := p.what
+	if p.other {
+		name += "-" + fileName(p.data.name)
+	}
+	return filepath.Join(string(p.run), name+".npy")
+}
+
+// predictResult is what `predict --json` prints.
+type predictResult struct {
+	Dataset   string      `json:"dataset"`
+	RunDir    string      `json:"run_dir"`
+	Weights   string      `json:"weights"`
+	What      string      `json:"what"`
+	Layer     *int        `json:"layer"` // of embeddings, from 0
+	Vertices  int         `json:"vertices"`
+	Columns   int         `json:"columns"` // 1 for one label per vertex
+	Out       string      `json:"out"`
+	Seconds   float64     `json:"seconds"` // placing, forward pass and copies
+	Devices   []string    `json:"devices"`
+	PeakBytes []gpu.Bytes `json:"peak_bytes"` // per device
+}
+
+func (r *predictResult) print(k *console) error {
+	if k.json {
+		return json.NewEncoder(k.out).Encode(r)
+	}
+	t := tabwriter.NewWriter(k.out, 0, 0, 2, ' ', 0)
+	what := r.What
+	if r.Layer != nil {
+		what = fmt.Sprintf("%s of hidden layer %d", what, *r.Layer)
+	}
+	fmt.Fprintf(t, "dataset\t%s\nweights\t%s\n%s\t%d × %d in %s\nfile\t%s\n", r.Dataset, r.Weights, what, r.Vertices, r.Columns, duration(&r.Seconds), r.Out)
+	return t.Flush()
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"capgnn/gnn"
+	"capgnn/graph/dataset"
+	"capgnn/pipeline"
+)
+
+// loadInput reads weights and data and checks that they fit each other.
+func (p *prediction) loadInput(ctx context.Context) error {
+	tensors, err := gnn.ReadTensors(p.weights)
+	if err != nil {
+		return usagef("--weights: %w", err)
+	}
+	if p.model, err = modelOf(&p.cfg, tensors); err != nil {
+		return usagef("--weights %s: %w", p.weights, err)
+	}
+	p.values = gnn.NewWeights(p.model)
+	if err := p.values.LoadTensors(tensors); err != nil {
+		return usagef("--weights %s: %w", p.weights, err)
+	}
+	d, err := p.readData()
+	if err != nil {
+		return err
+	}
+	if err := p.fits(d); err != nil {
+		return usagef("--dataset %s: %w", p.cfg.Dataset, err)
+	}
+	p.data = &learnable{name: d.Name, problem: &pipeline.Problem{
+		Graph:    withLoops(d.Graph, p.cfg.SelfLoops, p.cfg.Model),
+		Features: pipeline.Features{Cols: d.Features.Cols, Dense: d.Features.Dense, Indptr: d.Features.Indptr, Indices: d.Features.Indices, Data: d.Features.Data},
+		Classes:  p.model.Out,
+	}}
+	p.k.note("%s: %d vertices, %d edges, %d features", d.Name, d.Graph.Rows(), p.data.problem.Graph.Edges(), d.Features.Cols)
+	return nil
+}
+
+// readData finds and reads the data set; labels and splits may be missing.
+func (p *prediction) readData() (*dataset.Dataset, error) {
+	path := p.cfg.DatasetPath
+	if path == "" && p.cfg.Dataset == generatedName {
+		l, err := generate(&p.cfg)
+		if err != nil {
+			return nil, err
+		}
+		f := l.problem.Features
+		return &dataset.Dataset{Name: l.name, Graph: l.problem.Graph, Labels: l.problem.Labels, Classes: l.problem.Classes,
+			Features: dataset.Features{Cols: f.Cols, Indptr: f.Indptr, Indices: f.Indices, Data: f.Data}}, nil
+	}
+	var err error
+	if path == "" {
+		if path, err = dataset.Resolve(p.cfg.Dataset, dataRoots()); err != nil {
+			return nil, usagef("--dataset %s: %w", p.cfg.Dataset, err)
+		}
+	}
+	d, err := dataset.Load(filepath.Clean(path), dataset.Options{Edges: p.cfg.Edges, Standardize: p.cfg.Standardize})
+	if err != nil {
+		return nil, usagef("--dataset %s: %w", p.cfg.Dataset, err)
+	}
+	for _, note := range d.Notes {
+		p.k.note("note: %s", note)
+	}
+	return d, nil
+}
+
+// modelOf returns the network of a run; its input and output widths are those of the weights.
+func modelOf(cfg *trainConfig, tensors map[string]gnn.HostTensor) (gnn.Config, error) {
+	m := cfg.model(0, 0, false)
+	weight, bias := "convs.0.lin.weight", fmt.Sprintf("convs.%d.bias", m.Layers-1)
+	switch m.Kind {
+	case gnn.SAGE:
+		weight, bias = "convs.0.lin_l.weight", fmt.Sprintf("convs.%d.lin_l.bias", m.Layers-1)
+	case gnn.GIN:
+		weight, bias = "convs.0.nn.lins.0.weight", fmt.Sprintf("convs.%d.nn.lins.1.bias", m.Layers-1)
+	}
+	w, b := tensors[weight], tensors[bias]
+	if len(w.Shape) != 2 || len(b.Shape) != 1 {
+		return m, fmt.Errorf("no matrix %s and vector %s: these are not weights of a %s with %d layers, as the run has it", weight, bias, m.Kind, m.Layers)
+	}
+	m.In, m.Out = w.Shape[1], b.Shape[0]
+	elements := int64(0)
+	for _, t := range tensors {
+		elements += int64(len(t.Data))
+	}
+	// Nothing is allocated by the config's widths alone. What padding adds is far below 1024 elements per tensor.
+	if need := gnn.FlatLen(m); need > elements+1024*int64(len(tensors)) {
+		return m, fmt.Errorf("%d elements, the run's model has %d", elements, need)
+	}
+	return m, m.Validate()
+}
+
+// fits checks the data set against the model and settles whether vertices have several labels.
+func (p *prediction) fits(d *dataset.Dataset) error {
+	if !d.Features.Present() {
+		return errors.New("the data set has no features (x): nothing can be predicted from it")
+	}
+	if d.Features.Cols != p.model.In {
+		return fmt.Errorf("the data set has %d features, the model of %s reads %d", d.Features.Cols, p.run, p.model.In)
+	}
+	labelled := d.Labels != nil || d.Targets != nil
+	if labelled && d.Classes != p.model.Out {
+		return fmt.Errorf("the data set has %d classes, the model of %s gives %d", d.Classes, p.run, p.model.Out)
+	}
+	r, err := p.run.readResult()
+	switch {
+	case err != nil:
+		return err
+	case r == nil && !labelled && p.what == whatLabels:
+		return fmt.Errorf("neither the data set nor the unfinished run says whether a vertex has one label or several: use --what logits, or finish the run with `capgnn train --resume %s`", p.run)
+	case r == nil:
+		p.multi = d.MultiLabel()
+	default:
+		p.multi = r.Metric == metricMulti
+	}
+	if labelled && p.multi != d.MultiLabel() {
+		return fmt.Errorf("one of the data set and the run %s has one label per vertex, the other several", p.run)
+	}
+	return nil
+}

@@ -1,0 +1,183 @@
+package dataset
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"capgnn/internal/npy"
+)
+
+// textEnds are the endings of a column file that is text, with and without compression.
+var textEnds = []string{".csv", ".csv.gz"}
+
+// findFile returns the one file STEM.END of a folder, "" if there is none.
+func findFile(dir, stem string, ends ...string) (string, error) {
+	found := ""
+	for _, end := range ends {
+		path := filepath.Join(dir, stem+end)
+		if _, err := os.Stat(path); err != nil {
+			continue
+		}
+		if found != "" {
+			return "", fmt.Errorf("%s: there are both %s and %s; keep one", dir, filepath.Base(found), filepath.Base(path))
+		}
+		found = path
+	}
+	return found, nil
+}
+
+// loadCSV reads a folder of an edge list edges.csv and, each optional, features, labels and the masks train, val and test,
+// as NAME.npy, NAME.csv or NAME.csv.gz. Text files may begin with a line of names and must not have a column of row
+// numbers. A mask is one 0 or 1 per vertex, or the list of its vertices: see vertexMask. Features and labels tell how many
+// vertices there are; without them the largest id does. Edges are directed unless Options.Edges says otherwise.
+func loadCSV(dir string, opt Options) (*Dataset, error) {
+	d := &Dataset{Name: baseName(dir), Format: formatCSV}
+	n, err := d.readColumns(dir)
+	if err != nil {
+		return nil, err
+	}
+	edges, err := findFile(dir, "edges", textEnds...)
+	if err != nil {
+		return nil, err
+	}
+	if edges == "" {
+		return nil, fmt.Errorf("%s: has no edges.csv", dir)
+	}
+	if opt.Compact && n >= 0 {
+		return nil, fmt.Errorf("%s: --compact would tear vertices from their features or labels; leave it away", dir)
+	}
+	err = openText(edges, func(t *text) error {
+		if n < 0 {
+			return d.readEdgeList(t, opt)
+		}
+		t.header()
+		l, err := readEdges(t, n, nil)
+		if err != nil {
+			return err
+		}
+		return d.takeEdges(l, n, opt, false)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return d, d.readMasks(dir, opt)
+}
+
+// takeEdges makes the graph of n vertices of l, whose edges are in range, and gives up the blocks of l.
+func (d *Dataset) takeEdges(l *edgeList, n int, opt Options, symmetric bool) error {
+	g, err := inNeighbours(n, l.each)
+	if err != nil {
+		return err
+	}
+	stored := l.len()
+	l.blocks = nil
+	d.Graph = opt.fromEdges(g, symmetric)
+	d.noteEdges(stored, g)
+	if !symmetric {
+		d.noteDirected(opt, g)
+	}
+	return nil
+}
+
+// readColumns reads features and labels, and returns the number of vertices, -1 if there is neither.
+func (d *Dataset) readColumns(dir string) (n int, err error) {
+	n = -1
+	for _, c := range []struct {
+		stem string
+		text func(t *text, n int) (int, error)
+		npy  func(a *npy.Array, n int) error
+	}{
+		{"features", d.readTextFeatures, func(a *npy.Array, n int) error { return d.readDense(nil, "features", a, n) }},
+		{"labels", d.readTextLabels, d.readLabelColumns},
+	} {
+		path, err := findFile(dir, c.stem, append([]string{".npy"}, textEnds...)...)
+		if err != nil {
+			return 0, err
+		}
+		if path == "" {
+			continue
+		}
+		if filepath.Ext(path) != ".npy" {
+			err := openText(path, func(t *text) (err error) {
+				t.header()
+				n, err = c.text(t, n)
+				return err
+			})
+			if err != nil {
+				return 0, err
+			}
+			continue
+		}
+		a, err := npy.Open(path)
+		if err != nil {
+			return 0, err
+		}
+		if n < 0 {
+			if len(a.Shape) == 0 || a.Shape[0] < 1 || a.Shape[0] > maxDim {
+				return 0, a.Fault(-1, fmt.Errorf("has shape %v, want a row per vertex", a.Shape))
+			}
+			n = a.Shape[0]
+		}
+		if err := c.npy(a, n); err != nil {
+			return 0, err
+		}
+	}
+	return n, nil
+}
+
+// readLabelColumns reads one class per vertex, or a row of 0 and 1 per vertex.
+func (d *Dataset) readLabelColumns(a *npy.Array, n int) error {
+	if len(a.Shape) == 1 || len(a.Shape) == 2 && a.Shape[1] == 1 && a.Shape[0] == n {
+		flat := *a
+		flat.Shape = a.Shape[:1]
+		return readLabels(d, &flat, n, -1)
+	}
+	return d.readTargets(a, n)
+}
+
+// readMasks reads the masks of a folder whose graph has been read.
+func (d *Dataset) readMasks(dir string, opt Options) error {
+	n := d.Graph.Rows()
+	for i, stem := range []string{"train", "val", "test"} {
+		path, err := findFile(dir, stem, append([]string{".npy"}, textEnds...)...)
+		if err != nil {
+			return err
+		}
+		if path == "" {
+			continue
+		}
+		if opt.Compact {
+			return fmt.Errorf("%s: --compact would tear vertices from %s; leave it away", dir, filepath.Base(path))
+		}
+		into := d.masks()[i].mask
+		if filepath.Ext(path) == ".npy" {
+			*into, err = readArrayMask(path, n)
+		} else {
+			err = openText(path, func(t *text) (err error) {
+				t.header()
+				*into, err = t.readTextMask(n)
+				return err
+			})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func readArrayMask(path string, n int) ([]bool, error) {
+	a, err := npy.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	if len(a.Shape) != 1 || a.Len() > n || a.DType.Kind == 'b' && a.Len() != n {
+		return nil, a.Fault(-1, fmt.Errorf("has shape %v and type %v, want [%d], or a list of vertices", a.Shape, a.DType, n))
+	}
+	list, err := a.Int64()
+	if err != nil {
+		return nil, err
+	}
+	return vertexMask(list, n, func(i int, format string, args ...any) error { return a.Fault(i, fmt.Errorf(format, args...)) })
+}

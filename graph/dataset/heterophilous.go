@@ -1,0 +1,109 @@
+package dataset
+
+import (
+	"fmt"
+
+	"capgnn/graph"
+	"capgnn/internal/npy"
+)
+
+// loadHeterophilous reads a heterophilous-graphs .npz: dense features, one class per vertex, every unordered pair of
+// neighbours once, and numbered splits as rows of three masks, of which Options.MaskRow picks one.
+//
+// Source: Platonov et al., A critical look at the evaluation of GNNs under heterophily, 2023;
+// github.com/yandex-research/heterophilous-graphs.
+func loadHeterophilous(z *npy.Archive, opt Options) (*Dataset, error) {
+	d := &Dataset{Name: baseName(z.Name()), Format: formatHeterophilous}
+	x, err := z.Array("node_features")
+	if err != nil {
+		return nil, err
+	}
+	if len(x.Shape) != 2 || x.Shape[0] < 1 || x.Shape[0] > maxDim {
+		return nil, x.Fault(-1, fmt.Errorf("has shape %v, want a row per vertex", x.Shape))
+	}
+	n := x.Shape[0]
+	if err := d.readDense(z, "node_features", x, n); err != nil { // first: it shows that n is no mere number in a header
+		return nil, err
+	}
+	if err := d.readPairs(z, "edges", n, opt); err != nil {
+		return nil, err
+	}
+	if z.Has("node_labels") {
+		y, err := z.Array("node_labels")
+		if err != nil {
+			return nil, err
+		}
+		if err := readLabels(d, y, n, -1); err != nil {
+			return nil, err
+		}
+	}
+	return d, d.readMaskRows(z, [3]string{"train_masks", "val_masks", "test_masks"}, n, opt.MaskRow)
+}
+
+// readPairs reads an array of m × 2 vertices as edges; the default is symmetric.
+func (d *Dataset) readPairs(src arrays, key string, n int, opt Options) error {
+	a, err := src.Array(key)
+	if err != nil {
+		return err
+	}
+	if len(a.Shape) != 2 || a.Shape[1] != 2 {
+		return a.Fault(-1, fmt.Errorf("has shape %v, want [edges, 2]", a.Shape))
+	}
+	l, from := newEdgeList(), graph.NodeID(0)
+	err = a.EachInt64(func(i int, v []int64) error {
+		for k, id := range v {
+			if id < 0 || id >= int64(n) {
+				return a.Fault(i+k, fmt.Errorf("edge %d: vertex %d is outside [0, %d)", (i+k)/2, id, n))
+			}
+			if (i+k)%2 == 0 {
+				from = graph.NodeID(id)
+			} else {
+				l.add(from, graph.NodeID(id))
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	g, err := inNeighbours(n, l.each)
+	if err != nil {
+		return a.Fault(-1, err)
+	}
+	d.Graph = opt.fromEdges(g, true)
+	d.noteEdges(l.len(), g)
+	return nil
+}
+
+// readMaskRows reads row number row of masks that hold a split in each row. A mask may be missing.
+func (d *Dataset) readMaskRows(src arrays, keys [3]string, n, row int) error {
+	for i, key := range keys {
+		if !src.Has(key) {
+			continue
+		}
+		a, err := src.Array(key)
+		if err != nil {
+			return err
+		}
+		if len(a.Shape) != 2 || a.Shape[1] != n {
+			return a.Fault(-1, fmt.Errorf("has shape %v, want [splits, %d]", a.Shape, n))
+		}
+		splits := a.Shape[0]
+		if row >= splits {
+			return a.Fault(-1, fmt.Errorf("has %d splits; there is no split %d (they are numbered from 0)", splits, row))
+		}
+		if d.Splits > 0 && splits != d.Splits {
+			return a.Fault(-1, fmt.Errorf("has %d splits, the mask before it has %d", splits, d.Splits))
+		}
+		d.Splits = splits
+		all, err := a.Bool()
+		if err != nil {
+			return err
+		}
+		*d.masks()[i].mask = append([]bool(nil), all[row*n:(row+1)*n]...)
+	}
+	if d.Splits > 1 {
+		d.note("split %d of %d is used (--split N takes another)", row, d.Splits)
+	}
+	return nil
+}

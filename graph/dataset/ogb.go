@@ -1,0 +1,162 @@
+package dataset
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// ogbSplits are the names of the split files in the order of Dataset.masks.
+var ogbSplits = [3]string{"train", "valid", "test"}
+
+// loadOGB reads the folder of an OGB node-prediction data set as it is unpacked: raw/edge, raw/node-feat, raw/node-label,
+// raw/num-node-list and raw/num-edge-list as .csv.gz or .csv, and split/KIND/train, valid and test. Features, labels and
+// splits may be missing. Labels of several columns are multi-label, nan is unlabelled. Edges are symmetric unless
+// Options.Edges says otherwise: most sets of this kind list every pair once.
+//
+// Source: Hu et al., Open Graph Benchmark, 2020; ogb.nodeproppred, read_csv_graph_raw.
+func loadOGB(dir string, opt Options) (*Dataset, error) {
+	d := &Dataset{Name: baseName(dir), Format: formatOGB}
+	raw := filepath.Join(dir, "raw")
+	n, err := ogbCount(raw, "num-node-list")
+	if err != nil {
+		return nil, err
+	}
+	m, err := ogbCount(raw, "num-edge-list")
+	if err != nil {
+		return nil, err
+	}
+	if n < 1 || n > maxDim {
+		return nil, fmt.Errorf("%s: num-node-list: %d vertices, want 1 to %d", raw, n, maxDim)
+	}
+	path, err := ogbFile(raw, "edge", true)
+	if err != nil {
+		return nil, err
+	}
+	err = openText(path, func(t *text) error {
+		l, err := readEdges(t, int(n), nil)
+		if err != nil {
+			return err
+		}
+		if int64(l.len()) != m {
+			return t.whole("has %d edges, num-edge-list says %d", l.len(), m)
+		}
+		if limit := maxVertices(l.len()); n > limit {
+			return t.whole("has %d edges for %d vertices; at most %d vertices are handled", l.len(), n, limit)
+		}
+		return d.takeEdges(l, int(n), opt, true)
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range []struct {
+		stem string
+		read func(t *text, n int) (int, error)
+	}{{"node-feat", d.readTextFeatures}, {"node-label", d.readTextLabels}} {
+		path, err := ogbFile(raw, f.stem, false)
+		if err != nil {
+			return nil, err
+		}
+		if path == "" {
+			continue
+		}
+		if err := openText(path, func(t *text) error { _, err := f.read(t, int(n)); return err }); err != nil {
+			return nil, err
+		}
+	}
+	if path, _ := ogbFile(raw, "edge-feat", false); path != "" {
+		d.note("features of edges (%s) are not used", filepath.Base(path))
+	}
+	return d, d.readOGBSplits(filepath.Join(dir, "split"))
+}
+
+// ogbFile finds STEM.csv.gz or STEM.csv; "" if there is none and it is not needed.
+func ogbFile(dir, stem string, needed bool) (string, error) {
+	path, err := findFile(dir, stem, ".csv.gz", ".csv")
+	if err == nil && path == "" && needed {
+		err = fmt.Errorf("%s: is no complete OGB folder: %s.csv.gz is missing", dir, stem)
+	}
+	return path, err
+}
+
+// ogbCount reads a file of one number.
+func ogbCount(dir, stem string) (count int64, err error) {
+	path, err := ogbFile(dir, stem, true)
+	if err != nil {
+		return 0, err
+	}
+	return count, openText(path, func(t *text) error {
+		rows, _, err := t.table(64, 1, func(row, _ int, v float64) error {
+			if row > 0 {
+				return t.fault("holds several graphs; data sets of one graph can be read")
+			}
+			if v != math.Trunc(v) || v < 0 || v > 1<<53 {
+				return t.fault("found %g, want a count", v)
+			}
+			count = int64(v)
+			return nil
+		})
+		if err == nil && rows == 0 {
+			err = t.whole("is empty, want one number")
+		}
+		return err
+	})
+}
+
+// readOGBSplits reads the lists of vertices of the one split in a folder, if there is one.
+func (d *Dataset) readOGBSplits(dir string) error {
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		if os.IsNotExist(err) {
+			return nil
+		}
+		return err
+	}
+	var kinds []string
+	for _, e := range list {
+		if path, _ := ogbFile(filepath.Join(dir, e.Name()), ogbSplits[0], false); path != "" {
+			kinds = append(kinds, e.Name())
+		}
+	}
+	if len(kinds) > 1 {
+		return fmt.Errorf("%s: holds several splits (%.200s); keep one", dir, strings.Join(kinds, " "))
+	}
+	if len(kinds) == 0 {
+		return nil
+	}
+	dir = filepath.Join(dir, kinds[0])
+	taken := make([]bool, d.Graph.Rows())
+	for i, stem := range ogbSplits {
+		path, err := ogbFile(dir, stem, true)
+		if err != nil {
+			return err
+		}
+		mask := make([]bool, len(taken))
+		err = openText(path, func(t *text) error {
+			for t.next() {
+				v, err := t.id("a vertex")
+				if err != nil {
+					return err
+				}
+				if v >= int64(len(taken)) {
+					return t.fault("vertex %d is outside [0, %d)", v, len(taken))
+				}
+				if taken[v] {
+					return t.fault("vertex %d is listed twice", v)
+				}
+				taken[v], mask[v] = true, true
+				if more, err := t.separator(); err != nil || more {
+					return t.unexpected("one vertex to a line")
+				}
+			}
+			return t.finish()
+		})
+		if err != nil {
+			return err
+		}
+		*d.masks()[i].mask = mask
+	}
+	return nil
+}

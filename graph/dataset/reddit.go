@@ -1,0 +1,114 @@
+package dataset
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"capgnn/internal/npy"
+)
+
+// DGL's Reddit is a pair of files: NAME_data.npz with vertices and NAME_graph.npz with edges.
+const (
+	redditData  = "_data.npz"
+	redditGraph = "_graph.npz"
+)
+
+// redditNames are the two variants that DGL publishes: as it is, and with a loop at every vertex.
+var redditNames = []string{"reddit", "reddit_self_loop"}
+
+// redditName returns NAME of a file of a Reddit pair.
+func redditName(base string) (string, bool) {
+	for _, end := range []string{redditData, redditGraph} {
+		if name, ok := strings.CutSuffix(base, end); ok && slices.Contains(redditNames, name) {
+			return name, true
+		}
+	}
+	return "", false
+}
+
+// loadReddit reads a pair of files: feature, label, node_types (1 training, 2 validation, 3 test, 0 none) and
+// node_ids of every vertex, and the matrix of edges as a SciPy file.
+//
+// Source: Hamilton et al., Inductive Representation Learning on Large Graphs, 2017; dgl.data.RedditDataset.
+func loadReddit(dir, name string, opt Options) (*Dataset, error) {
+	d := &Dataset{Name: name, Format: formatReddit}
+	z, err := npy.OpenArchive(filepath.Join(dir, name+redditData))
+	if err != nil {
+		return nil, err
+	}
+	defer z.Close()
+	kinds, err := vector(z, "node_types", -1)
+	if err != nil {
+		return nil, err
+	}
+	n := kinds.Len()
+	if n < 1 || n > maxDim {
+		return nil, kinds.Fault(-1, fmt.Errorf("has %d entries, want 1 to %d", n, maxDim))
+	}
+	labels, err := z.Array("label")
+	if err != nil {
+		return nil, err
+	}
+	if err := readLabels(d, labels, n, -1); err != nil { // first: it shows that n is no mere number in a header
+		return nil, err
+	}
+	if err := d.readNodeTypes(kinds, n); err != nil {
+		return nil, err
+	}
+	a, stored, err := readScipy(d, filepath.Join(dir, name+redditGraph), n)
+	if err != nil {
+		return nil, err
+	}
+	d.Graph = opt.fromMatrix(a)
+	d.noteEdges(stored, a)
+	if err := d.readNodeIDs(z, n); err != nil {
+		return nil, err
+	}
+	x, err := z.Array("feature")
+	if err != nil {
+		return nil, err
+	}
+	return d, d.readDense(z, "feature", x, n)
+}
+
+func (d *Dataset) readNodeTypes(a *npy.Array, n int) error {
+	for _, m := range d.masks() {
+		*m.mask = make([]bool, n)
+	}
+	masks := d.masks()
+	return a.EachInt64(func(i int, types []int64) error {
+		for k, kind := range types {
+			if kind < 0 || kind > 3 {
+				return a.Fault(i+k, fmt.Errorf("vertex %d has the type %d, want 1 (training), 2 (validation), 3 (test) or 0 (none)", i+k, kind))
+			}
+			if kind > 0 {
+				(*masks[kind-1].mask)[i+k] = true
+			}
+		}
+		return nil
+	})
+}
+
+// readNodeIDs reads the original ids, if they are there and are not the vertex numbers.
+func (d *Dataset) readNodeIDs(src arrays, n int) error {
+	if !src.Has("node_ids") {
+		return nil
+	}
+	a, err := vector(src, "node_ids", n)
+	if err != nil {
+		return err
+	}
+	ids, err := a.Int64()
+	if err != nil {
+		return err
+	}
+	for v, id := range ids {
+		if id != int64(v) {
+			d.IDs = ids
+			break
+		}
+	}
+	return nil
+}

@@ -1,0 +1,311 @@
+package dataset
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strconv"
+
+	"github.com/klauspost/compress/gzip"
+)
+
+const (
+	textBuffer = 1 << 18 // bytes
+	// freeText bytes of text may come out of any gzip file, and textRatio times its size beyond that. Edge lists and
+	// features of published data sets inflate 2 to 10 times; a file of one repeated line inflates 1,000 times.
+	freeText  = 16 << 20
+	textRatio = 256
+	// maxToken bounds the characters of a number.
+	maxToken = 64
+)
+
+// text reads numbers from lines of text, plain or gzip, from a stream: nothing in it grows with the file or with a line.
+// Fields are separated by blanks, or by one comma and blanks; a carriage return counts as a blank. Empty lines and lines
+// that begin with '#' are skipped. Offsets are those of the inflated text.
+type text struct {
+	file    string
+	r       io.Reader
+	limit   int64 // bytes of text that may come
+	size    int64 // bytes of the file
+	buf     []byte
+	pos     int   // next byte of buf
+	end     int   // bytes in buf
+	base    int64 // bytes before buf
+	line    int64 // of the next byte, from 1
+	err     error // of the last read; io.EOF at the end
+	tok     [maxToken]byte
+	tokAt   int64 // where the last number began
+	tokLine int64
+}
+
+// openText hands the text file at path to parse.
+func openText(path string, parse func(t *text) error) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s: is not a file", path)
+	}
+	t, err := newText(path, f, info.Size())
+	if err != nil {
+		return err
+	}
+	return parse(t)
+}
+
+// newText reads from r, which has size bytes; gzip is told by its first bytes.
+func newText(file string, r io.Reader, size int64) (*text, error) {
+	t := &text{file: file, r: r, limit: math.MaxInt64, size: size, line: 1}
+	raw := bufio.NewReaderSize(r, 1<<16)
+	t.r = raw
+	if head, _ := raw.Peek(2); bytes.Equal(head, []byte{0x1f, 0x8b}) {
+		z, err := gzip.NewReader(raw)
+		if err != nil {
+			return nil, &FormatError{File: file, Offset: 0, Err: fmt.Errorf("is not a complete gzip file: %w", textEnd(err))}
+		}
+		t.r, t.limit = z, freeText+textRatio*size
+	}
+	t.buf = make([]byte, textBuffer)
+	// Spreadsheets write a byte order mark.
+	if t.fill(); bytes.HasPrefix(t.buf[:t.end], []byte("\xef\xbb\xbf")) {
+		t.pos = 3
+	}
+	return t, nil
+}
+
+// textEnd names the end of the file within compressed data.
+func textEnd(err error) error {
+	if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
+		return errors.New("the file ends here: truncated")
+	}
+	return err
+}
+
+// fill reads more text, once all of buf has been used.
+func (t *text) fill() bool {
+	if t.err != nil {
+		return false
+	}
+	t.base += int64(t.end)
+	t.pos, t.end = 0, 0
+	for range 100 {
+		t.end, t.err = t.r.Read(t.buf)
+		if t.base+int64(t.end) > t.limit {
+			t.end, t.err = 0, fmt.Errorf("%d bytes inflate to more than %d, which no data set does; unpack the file first", t.size, t.limit)
+		}
+		if t.end > 0 || t.err != nil {
+			return t.end > 0
+		}
+	}
+	t.err = io.ErrNoProgress
+	return false
+}
+
+func (t *text) at() int64 { return t.base + int64(t.pos) }
+
+// peek returns the next byte; '\n' at the end.
+func (t *text) peek() byte {
+	if t.pos == t.end && !t.fill() {
+		return '\n'
+	}
+	return t.buf[t.pos]
+}
+
+// fault is an error at the last number.
+func (t *text) fault(format string, args ...any) error {
+	return t.faultAt(t.tokAt, t.tokLine, format, args...)
+}
+
+func (t *text) faultAt(at, line int64, format string, args ...any) error {
+	return &FormatError{File: t.file, Offset: at, Err: fmt.Errorf("line %d: %w", line, fmt.Errorf(format, args...))}
+}
+
+// whole is an error that lies at no one place.
+func (t *text) whole(format string, args ...any) error {
+	return &FormatError{File: t.file, Offset: -1, Err: fmt.Errorf(format, args...)}
+}
+
+// unexpected is the error of finding something else than want here.
+func (t *text) unexpected(want string) error {
+	c := t.peek()
+	switch {
+	case t.end > t.pos && c != '\n':
+		return t.faultAt(t.at(), t.line, "found %q, want %s", rune(c), want)
+	case t.err != nil && t.err != io.EOF:
+		return t.faultAt(t.at(), t.line, "%w", textEnd(t.err))
+	}
+	return t.faultAt(t.at(), t.line, "the line ends here, want %s", want)
+}
+
+// finish reports an error of reading that looked like the end of the file.
+func (t *text) finish() error {
+	if t.err == nil || t.err == io.EOF {
+		return nil
+	}
+	return t.faultAt(t.at(), t.line, "%w", textEnd(t.err))
+}
+
+func (t *text) blanks() {
+	for c := t.peek(); c == ' ' || c == '\t' || c == '\r'; c = t.peek() {
+		t.pos++
+	}
+}
+
+// next goes to the first field of the next line that has one; false at the end of the file.
+func (t *text) next() bool {
+	for {
+		t.blanks()
+		if t.peek() == '#' {
+			t.skip()
+		}
+		if t.peek() != '\n' {
+			return true
+		}
+		if t.pos == t.end {
+			return false
+		}
+		t.pos++
+		t.line++
+	}
+}
+
+// skip goes to the end of the line.
+func (t *text) skip() {
+	for {
+		if i := bytes.IndexByte(t.buf[t.pos:t.end], '\n'); i >= 0 {
+			t.pos += i
+			return
+		}
+		if t.pos = t.end; !t.fill() {
+			return
+		}
+	}
+}
+
+// header skips the first line if it begins like a name, not like a number.
+func (t *text) header() {
+	if !t.next() {
+		return
+	}
+	c := t.peek()
+	letter := c|0x20 >= 'a' && c|0x20 <= 'z' && !bytes.EqualFold(t.buf[t.pos:min(t.end, t.pos+3)], []byte("nan"))
+	if letter || c == '_' || c == '"' {
+		t.skip()
+	}
+}
+
+// separator reads what stands between two fields and reports whether the line goes on.
+func (t *text) separator() (more bool, err error) {
+	c := t.peek()
+	if c != ' ' && c != '\t' && c != '\r' && c != ',' && c != '\n' {
+		return false, t.unexpected("a comma, a blank or the end of the line")
+	}
+	t.blanks()
+	if t.peek() == ',' {
+		t.pos++
+		t.blanks()
+		return true, nil
+	}
+	return t.peek() != '\n', nil
+}
+
+// id reads a whole number from 0.
+func (t *text) id(want string) (v int64, err error) {
+	t.tokAt, t.tokLine = t.at(), t.line
+	count := 0
+	for {
+		c := t.peek() - '0'
+		if c > 9 {
+			break
+		}
+		if count++; count > maxDigits {
+			return 0, t.fault("found a number of more than %d digits, want %s", maxDigits, want)
+		}
+		v = 10*v + int64(c)
+		t.pos++
+	}
+	if count == 0 {
+		return 0, t.unexpected(want)
+	}
+	return v, nil
+}
+
+// number reads a decimal number, rounded to 32 or 64 bits, or nan in any case of letters.
+func (t *text) number(bits int) (float64, error) {
+	t.tokAt, t.tokLine = t.at(), t.line
+	n, plain := 0, true
+	for {
+		c := t.peek()
+		if c == ' ' || c == '\t' || c == '\r' || c == ',' || c == '\n' {
+			break
+		}
+		if n == maxToken {
+			return 0, t.fault("found a field of more than %d characters, want a number", maxToken)
+		}
+		if !(c >= '0' && c <= '9') && c != '.' && c != '-' && c != '+' && c != 'e' && c != 'E' {
+			plain = false
+		}
+		t.tok[n] = c
+		n++
+		t.pos++
+	}
+	tok := t.tok[:n]
+	switch {
+	case n == 0:
+		return 0, t.unexpected("a number")
+	case bytes.EqualFold(tok, []byte("nan")):
+		return math.NaN(), nil
+	case !plain:
+		return 0, t.fault("found %q, want a number", tok)
+	case n == 1 && tok[0]-'0' <= 9: // bags of words and multi-label rows are mostly this
+		return float64(tok[0] - '0'), nil
+	}
+	v, err := strconv.ParseFloat(string(tok), bits)
+	if errors.Is(err, strconv.ErrRange) {
+		return 0, t.fault("value %s does not fit float%d", tok, bits)
+	}
+	if err != nil {
+		return 0, t.fault("found %q, want a number", tok)
+	}
+	return v, nil
+}
+
+// table calls cell for every number of the lines that are left and returns rows and columns; every row must have as many
+// numbers as the first, at most limit.
+func (t *text) table(bits, limit int, cell func(row, col int, v float64) error) (rows, cols int, err error) {
+	for ; t.next(); rows++ {
+		col, more := 0, true
+		for ; more; col++ {
+			v, err := t.number(bits)
+			if err != nil {
+				return 0, 0, err
+			}
+			if rows > 0 && col == cols || col == limit {
+				return 0, 0, t.fault("row %d has more than %d columns", rows, col)
+			}
+			if err := cell(rows, col, v); err != nil {
+				return 0, 0, err
+			}
+			if more, err = t.separator(); err != nil {
+				return 0, 0, err
+			}
+		}
+		if rows == 0 {
+			cols = col
+		}
+		if col != cols {
+			return 0, 0, t.faultAt(t.at(), t.line, "row %d has %d columns, those before it have %d", rows, col, cols)
+		}
+	}
+	return rows, cols, t.finish()
+}

@@ -1,0 +1,148 @@
+package dataset
+
+import (
+	"fmt"
+	"math"
+)
+
+// readTextFeatures reads a row of numbers per vertex; n -1: as many vertices as there are rows.
+func (d *Dataset) readTextFeatures(t *text, n int) (rows int, err error) {
+	var values []float32
+	rows, cols, err := t.table(32, maxCols, func(row, col int, v float64) error {
+		if row == n || row == maxDim {
+			return t.fault("there are more rows than %d vertices", row)
+		}
+		if math.IsNaN(v) {
+			return t.fault("row %d, column %d is NaN; features must be finite", row, col)
+		}
+		if row == 1 && col == 0 && n > 0 {
+			// The first row says how many there will be; the size of the file bounds what is believed of it.
+			room := min(int64(n)*int64(len(values)), 1<<20+2*t.size)
+			values = append(make([]float32, 0, max(room, int64(len(values)))), values...)
+		}
+		values = append(values, float32(v))
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	if rows == 0 || n >= 0 && rows != n {
+		return 0, t.whole("has %d rows of features, want %s", rows, wantVertices(n))
+	}
+	d.Features = Features{Cols: cols, Dense: values}
+	return rows, nil
+}
+
+func wantVertices(n int) string {
+	if n < 0 {
+		return "one per vertex"
+	}
+	return fmt.Sprintf("%d (vertices)", n)
+}
+
+// readTextLabels reads a line per vertex: one class, where -1 and nan mean unlabelled, or 0 and 1 for each of several
+// classes. n -1: as many vertices as there are lines.
+func (d *Dataset) readTextLabels(t *text, n int) (rows int, err error) {
+	var first []float64 // the first row, until it is known whether it is alone in its line
+	var labels []int32
+	var targets []uint8
+	largest, line := int32(-1), int64(0)
+	one := func(y float64) error {
+		if math.IsNaN(y) {
+			y = -1
+		}
+		if y != math.Trunc(y) || y < -1 || y >= math.MaxInt32 {
+			return t.fault("label %g is no class from 0, and not -1 or nan (unlabelled)", y)
+		}
+		labels = append(labels, int32(y))
+		if int32(y) > largest {
+			largest, line = int32(y), t.tokLine
+		}
+		return nil
+	}
+	several := func(col int, y float64) error {
+		if y != 0 && y != 1 {
+			return t.fault("class %d: %g is neither 0 nor 1", col, y)
+		}
+		targets = append(targets, uint8(y))
+		return nil
+	}
+	rows, cols, err := t.table(64, 1<<16, func(row, col int, v float64) error {
+		switch {
+		case row == n || row == maxDim:
+			return t.fault("there are more lines than %d vertices", row)
+		case row == 0 && col == 0:
+			first = []float64{v}
+			return one(v)
+		case row == 0 && col == 1:
+			labels = nil
+			if err := several(0, first[0]); err != nil {
+				return err
+			}
+			return several(1, v)
+		case labels != nil:
+			return one(v)
+		}
+		return several(col, v)
+	})
+	if err != nil {
+		return 0, err
+	}
+	if rows == 0 || n >= 0 && rows != n {
+		return 0, t.whole("has %d lines of labels, want %s", rows, wantVertices(n))
+	}
+	if limit := maxClasses(rows); int64(largest) >= limit {
+		return 0, t.whole("line %d: label %d is outside [-1, %d)", line, largest, limit)
+	}
+	d.Labels, d.Targets, d.Classes = labels, targets, cols
+	if labels != nil {
+		d.Classes = int(largest) + 1
+		if unlabelled := countOf(labels, -1); unlabelled > 0 {
+			d.note("%d vertices have no label", unlabelled)
+		}
+	}
+	return rows, nil
+}
+
+// vertexMask makes a mask of n vertices from a list: n numbers that are all 0 or 1 are the mask itself, anything else is
+// vertices, none twice. From three vertices on this cannot be confused: a list of n different vertices holds a 2.
+func vertexMask(list []int64, n int, fault func(i int, format string, args ...any) error) ([]bool, error) {
+	mask, isMask := make([]bool, n), len(list) == n
+	for _, v := range list {
+		isMask = isMask && (v == 0 || v == 1)
+	}
+	for i, v := range list {
+		switch {
+		case isMask:
+			mask[i] = v == 1
+			continue
+		case v < 0 || v >= int64(n):
+			return nil, fault(i, "vertex %d is outside [0, %d)", v, n)
+		case mask[v]:
+			return nil, fault(i, "vertex %d is listed twice (a mask would be %d numbers 0 or 1, these are %d)", v, n, len(list))
+		}
+		mask[v] = true
+	}
+	return mask, nil
+}
+
+// readTextMask reads a mask, or a list of vertices, one number to a line.
+func (t *text) readTextMask(n int) ([]bool, error) {
+	var list []int64
+	_, _, err := t.table(64, 1, func(_, _ int, v float64) error {
+		if len(list) == n {
+			return t.fault("there are more lines than %d vertices", n)
+		}
+		if v != math.Trunc(v) || math.Abs(v) > math.MaxInt32 || math.IsNaN(v) {
+			return t.fault("found %g, want a vertex or 0 or 1", v)
+		}
+		list = append(list, int64(v))
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return vertexMask(list, n, func(i int, format string, args ...any) error {
+		return t.whole("number %d: %w", i, fmt.Errorf(format, args...))
+	})
+}

@@ -1,0 +1,93 @@
+package npy
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"math"
+)
+
+// EachFloat64 calls visit with the elements of a float, integer or bool array, in C order and in pieces; i is the index of
+// the first element of a piece, which is valid during the call only. No memory is held beyond a piece, except for arrays
+// of several dimensions in Fortran order, which are read as a whole. An error of visit ends the reading and is returned.
+func (a *Array) EachFloat64(visit func(i int, v []float64) error) error {
+	if a.Fortran && len(a.Shape) > 1 {
+		return whole(a.Float64, visit)
+	}
+	switch a.DType {
+	case DType{'f', 4}:
+		return pieces(a, visit, func(src []byte, i int) (float64, bool) {
+			return float64(math.Float32frombits(binary.LittleEndian.Uint32(src[4*i:]))), true
+		}, "numbers")
+	case DType{'f', 8}:
+		return pieces(a, visit, func(src []byte, i int) (float64, bool) {
+			return math.Float64frombits(binary.LittleEndian.Uint64(src[8*i:])), true
+		}, "numbers")
+	}
+	at := intAt(a.DType)
+	if at == nil {
+		return a.want("numbers")
+	}
+	return pieces(a, visit, func(src []byte, i int) (float64, bool) {
+		v, ok := at(src, i)
+		return float64(v), ok
+	}, "numbers")
+}
+
+// EachInt64 is EachFloat64 for integer and bool arrays.
+func (a *Array) EachInt64(visit func(i int, v []int64) error) error {
+	if a.Fortran && len(a.Shape) > 1 {
+		return whole(a.Int64, visit)
+	}
+	return pieces(a, visit, intAt(a.DType), "64-bit integers")
+}
+
+func whole[T any](read func() ([]T, error), visit func(i int, v []T) error) error {
+	v, err := read()
+	if err != nil {
+		return err
+	}
+	return visit(0, v)
+}
+
+// pieces reads the elements in file order through at, which says whether an element is one of what.
+func pieces[T any](a *Array, visit func(i int, v []T) error, at func(src []byte, i int) (T, bool), what string) error {
+	if at == nil {
+		return a.want(what)
+	}
+	r, err := a.open()
+	if err != nil {
+		return a.fault(-1, err)
+	}
+	defer r.Close()
+	if n, err := io.CopyN(io.Discard, r, a.DataOffset); err != nil {
+		return a.fault(n, truncated(err))
+	}
+	n, size := a.Len(), a.DType.Size
+	per := min(n, chunkBytes/size)
+	buf, out := make([]byte, per*size), make([]T, per)
+	for i := 0; i < n; i += per {
+		k := min(per, n-i)
+		begin := a.DataOffset + int64(i)*int64(size)
+		if got, err := io.ReadFull(r, buf[:k*size]); err != nil {
+			return a.fault(begin+int64(got), truncated(err))
+		}
+		for j := range k {
+			var ok bool
+			if out[j], ok = at(buf, j); !ok {
+				return a.fault(begin+int64(j)*int64(size), errors.New("value is not one of the "+what+" that can be read"))
+			}
+		}
+		if err := visit(i, out[:k]); err != nil {
+			return err
+		}
+	}
+	// The end must follow at once; an archive verifies the member's checksum here.
+	if got, err := io.ReadFull(r, make([]byte, 1)); err != io.EOF || got != 0 {
+		if err == nil {
+			err = errors.New("bytes after the array")
+		}
+		return a.fault(a.DataOffset+a.Bytes(), err)
+	}
+	return nil
+}

@@ -1,0 +1,181 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/graph"
+	"capgnn/hostmem"
+)
+
+// PredictOptions configures Predict.
+type PredictOptions struct {
+	Model   gnn.Config
+	Weights *gnn.Weights // of Model; read-only
+	// Layers is how many layers are run: 0 = all, which gives logits; k with 1 ≤ k < Model.Layers gives what layer k reads:
+	// the rows of hidden layer k−1 after LayerNorm and ReLU.
+	Layers int
+
+	Devices []gpu.Device // one part each, in order; a device may appear more than once
+	Part    []int32      // part (index into Devices) of every vertex
+	Savings Savings      // NoNeededRows is implied
+
+	// WaitDeadline bounds every wait of one worker for another; 0 = 5 minutes.
+	WaitDeadline time.Duration
+	Log          *slog.Logger // nil: discard
+}
+
+// Width returns the columns of the rows that Predict emits.
+func (o *PredictOptions) Width() int {
+	if o.Layers == 0 {
+		return o.Model.Out
+	}
+	return o.Model.Hidden
+}
+
+// emittedValues is how many predicted values cross to the host at a time: 4 MiB, which hides the latency of a copy.
+const emittedValues = 1 << 20
+
+// Predict runs the network over every vertex, without dropout and without labels, splits or gradients, and hands the rows
+// to emit: rows has Width columns, row i belongs to vertex ids[i]. Every vertex is emitted once, in the order of parts and
+// inside them of local numbers; both slices are only lent. emit runs on the caller's goroutine; its error ends the
+// prediction.
+//
+// Memory: devices hold the graph, the features and the activations of one layer, whatever the number of layers; the
+// host holds one chunk of rows besides the problem. ctx is checked between placing, the pass, and every chunk.
+//
+// Errors of input are plain; a part that does not fit its device is a *gpu.OutOfMemory.
+func Predict(ctx context.Context, p *Problem, o PredictOptions, emit func(ids []graph.NodeID, rows []float32) error) error {
+	if err := o.validate(p); err != nil {
+		return err
+	}
+	t, err := newPredictor(ctx, p, o)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	out := make([]gpu.Matrix, len(t.workers))
+	err = t.each(func(w *worker) error {
+		if err := w.guard(func() { out[w.index] = w.eval.Forward(w.compute, w.evalHalo, 0) }); err != nil {
+			return err
+		}
+		return w.sync()
+	})
+	if err != nil {
+		return err
+	}
+	for i, w := range t.workers {
+		if err := w.emit(ctx, out[i], emit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// validate reports all problems of o and p at once.
+func (o *PredictOptions) validate(p *Problem) error {
+	errs := []error{p.validateInput(), o.Model.Validate()}
+	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
+	if len(o.Devices) == 0 {
+		bad("no device")
+	}
+	if len(o.Part) != p.Vertices() {
+		bad("%d part entries for %d vertices", len(o.Part), p.Vertices())
+	}
+	if o.Model.In != p.Features.Cols {
+		bad("the model reads %d features, the data has %d", o.Model.In, p.Features.Cols)
+	}
+	if o.Layers < 0 || o.Layers > 0 && o.Layers >= o.Model.Layers {
+		bad("%d layers to run: the model has %d hidden ones", o.Layers, o.Model.Layers-1)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	if o.Weights == nil || int64(len(o.Weights.Flat)) != gnn.FlatLen(o.Model) {
+		return errors.New("the weights are of another model")
+	}
+	return nil
+}
+
+// newPredictor returns a trainer that can only evaluate: without gradients, optimiser, answers and backward operands.
+func newPredictor(ctx context.Context, p *Problem, o PredictOptions) (*Trainer, error) {
+	o.Savings.NoNeededRows = true // every vertex is asked for, none is trained on
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.WaitDeadline == 0 {
+		o.WaitDeadline = 5 * time.Minute
+	}
+	if o.Layers == 0 {
+		o.Layers = o.Model.Layers
+	}
+	t := &Trainer{p: p, weights: o.Weights,
+		o: Options{Model: o.Model, Devices: o.Devices, Part: o.Part, Savings: o.Savings, Log: o.Log}}
+	if err := errors.Join(ctx.Err(), t.planRun()); err != nil {
+		return nil, err
+	}
+	var runCtx context.Context
+	runCtx, t.cancel = context.WithCancelCause(ctx)
+	t.hub = newHub(runCtx, len(t.cut.Parts), o.WaitDeadline)
+	err := t.place(func(w *worker, scale scaling) error { return t.buildEvaluation(w, scale, o.Layers) })
+	if err := errors.Join(err, ctx.Err()); err != nil {
+		t.Close()
+		return nil, err
+	}
+	return t, nil
+}
+
+// buildEvaluation puts one part on its device for a forward pass through the first layers.
+func (t *Trainer) buildEvaluation(w *worker, scale scaling, layers int) error {
+	b := t.builder(w, scale)
+	fwd := b.forwardScales()
+	all := b.layer(&fwd, len(w.part.Inner), len(w.part.Inner))
+	if w.ld.err != nil {
+		return w.ld.err
+	}
+	in := b.input(all, 0, 0) // no row is trained on, so sparse features need no transpose
+	if len(t.workers) > 1 {
+		routes := planRoutes(t.cut, w.index, t.o.Model, t.plan, false)
+		routes = slices.DeleteFunc(routes, func(r routePlan) bool { return r.layer >= layers })
+		w.buildExchange(t.hub, t.o.Model, nil, routes)
+	}
+	params := upload(w.ld, "weights", t.weights.Flat)
+	if w.ld.err != nil {
+		return w.ld.err
+	}
+	w.params = gnn.Bind(t.o.Model, t.weights, params)
+	w.ws = gnn.NewWorkspace(true)
+	w.eval = gnn.NewPass(t.o.Model, t.plan, slices.Repeat([]gnn.LayerGraph{all}, layers), in, w.params, nil, w.ws)
+	if err := w.ws.Alloc(w.dev); err != nil {
+		return err
+	}
+	if err := w.compute.Sync(); err != nil {
+		return err
+	}
+	w.ld.seen = nil // host arrays may go
+	return nil
+}
+
+// emit hands the rows of the worker's vertices to f, a chunk at a time.
+func (w *worker) emit(ctx context.Context, m gpu.Matrix, f func(ids []graph.NodeID, rows []float32) error) error {
+	step := max(1, emittedValues/m.Cols)
+	rows := make([]float32, min(step, m.Rows)*m.Cols)
+	for lo := 0; lo < m.Rows; lo += step {
+		hi := min(m.Rows, lo+step)
+		chunk := rows[:(hi-lo)*m.Cols]
+		w.compute.Download(hostmem.Bytes(chunk), m.Buf, 4*(gpu.Bytes(m.Off)+gpu.Bytes(lo)*gpu.Bytes(m.LD)))
+		if err := errors.Join(w.compute.Sync(), ctx.Err()); err != nil {
+			return err
+		}
+		if err := f(w.part.Inner[lo:hi], chunk); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,179 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/graph"
+	"capgnn/internal/golden"
+)
+
+// predicted returns the rows of Predict by vertex id, and checks that every vertex came once.
+func predicted(t testing.TB, p *Problem, o PredictOptions) []float32 {
+	t.Helper()
+	out, seen := make([]float32, p.Vertices()*o.Width()), make([]int, p.Vertices())
+	err := Predict(context.Background(), p, o, func(ids []graph.NodeID, rows []float32) error {
+		for i, v := range ids {
+			copy(out[int(v)*o.Width():], rows[i*o.Width():][:o.Width()])
+			seen[v]++
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for v, k := range seen {
+		if k != 1 {
+			t.Fatalf("vertex %d came %d times", v, k)
+		}
+	}
+	return out
+}
+
+// unlabelled is p without anything that a prediction must not need.
+func unlabelled(p *Problem) *Problem {
+	return &Problem{Graph: p.Graph, Features: p.Features, Classes: p.Classes}
+}
+
+func weightsOf(t testing.TB, m gnn.Config, init map[string][]float32) *gnn.Weights {
+	t.Helper()
+	w := gnn.NewWeights(m)
+	w.Init(m.Seed)
+	if init != nil {
+		if err := w.Load(init); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return w
+}
+
+// PyTorch's logits, on 1 to 3 devices, with every saving switched off in turn.
+func TestPredictGolden(t *testing.T) {
+	cases, err := golden.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range cases {
+		p, m, init := goldenProblem(t, &c)
+		o := PredictOptions{Model: m, Weights: weightsOf(t, m, init)}
+		for _, parts := range []int{1, 2, 3} {
+			o.Devices, o.Part = cpus(t, parts), scatterParts(p.Vertices(), parts)
+			near(t, c.Name, predicted(t, unlabelled(p), o), c.Logits.Data)
+		}
+		for name, s := range savingsOff() {
+			o.Savings = s
+			near(t, c.Name+" "+name, predicted(t, unlabelled(p), o), c.Logits.Data)
+		}
+	}
+}
+
+// What a trainer evaluates and what is predicted afterwards are the same bits, sparse features included.
+func TestPredictEqualsEvaluation(t *testing.T) {
+	for _, kind := range gnn.Kinds {
+		for _, sparse := range []bool{false, true} {
+			p, m := task{share: 0.3, sparse: sparse, multi: kind == gnn.GIN}.make(t, kind)
+			devices, part := cpus(t, 3), scatterParts(p.Vertices(), 3)
+			tr := newTrainer(t, p, m, devices, part, func(o *Options) { o.Epochs, o.Savings.NoNeededRows = 4, true })
+			r := run(t, tr)
+			got := predicted(t, unlabelled(p), PredictOptions{Model: m, Weights: r.Weights, Devices: devices, Part: part})
+			if !slices.Equal(got, tr.Logits()) {
+				t.Errorf("%s, sparse %t: predicted logits differ from evaluated ones", kind, sparse)
+			}
+		}
+	}
+}
+
+// The logits are the last layer of the hidden rows: Â·H·Wᵀ + b by plain loops in float64. The sums have at most
+// 16 + 30 terms of size about 1, so float32 leaves errors of some 1e-6.
+func TestPredictHidden(t *testing.T) {
+	p, m := task{share: 0.3}.make(t, gnn.GCN)
+	o := PredictOptions{Model: m, Weights: weightsOf(t, m, nil), Devices: cpus(t, 3), Part: scatterParts(p.Vertices(), 3)}
+	logits := predicted(t, p, o)
+	o.Layers = 2
+	h := predicted(t, p, o)
+	for _, x := range h {
+		if x < 0 {
+			t.Fatalf("hidden value %g: these rows are not behind a ReLU", x)
+		}
+	}
+	s := scalingOf(m.Kind, p.Graph)
+	w, bias := o.Weights.Tensor("convs.2.lin.weight").Data, o.Weights.Tensor("convs.2.bias").Data
+	for v := range p.Vertices() {
+		sum := make([]float64, m.Hidden)
+		for _, u := range p.Graph.Row(v) {
+			for j := range sum {
+				sum[j] += float64(s.row[v]) * float64(s.col[u]) * float64(h[int(u)*m.Hidden+j])
+			}
+		}
+		for c := range m.Out {
+			want := float64(bias[c])
+			for j, x := range sum {
+				want += x * float64(w[c*m.Hidden+j])
+			}
+			if got := float64(logits[v*m.Out+c]); math.Abs(got-want) > 1e-5 {
+				t.Fatalf("vertex %d class %d: logit %g, from the hidden rows %g", v, c, got, want)
+			}
+		}
+	}
+	if o.Layers = 1; slices.Equal(h, predicted(t, p, o)) {
+		t.Error("hidden layers 0 and 1 are the same")
+	}
+}
+
+// More layers take no more activations: only the weights of the five further layers.
+func TestPredictMemory(t *testing.T) {
+	p, m := task{share: 0.3}.make(t, gnn.SAGE)
+	peak := func(layers int) gpu.Bytes {
+		m.Layers = layers
+		d := cpus(t, 1)
+		predicted(t, p, PredictOptions{Model: m, Weights: weightsOf(t, m, nil), Devices: d, Part: make([]int32, p.Vertices())})
+		return d[0].Memory().HighWater
+	}
+	few, many := peak(3), peak(8)
+	activations := gpu.Bytes(4 * p.Vertices() * m.Hidden)
+	if many-few >= activations {
+		t.Errorf("8 layers take %d bytes more than 3, one layer's rows are %d", many-few, activations)
+	}
+}
+
+func TestPredictRefuses(t *testing.T) {
+	p, m := task{share: 0.3}.make(t, gnn.GCN)
+	good := PredictOptions{Model: m, Weights: weightsOf(t, m, nil), Devices: cpus(t, 2), Part: scatterParts(p.Vertices(), 2)}
+	for name, change := range map[string]func(*PredictOptions){
+		"features":       func(o *PredictOptions) { o.Model.In++ },
+		"layers to run":  func(o *PredictOptions) { o.Layers = 3 },
+		"layers to run ": func(o *PredictOptions) { o.Layers = -1 },
+		"device":         func(o *PredictOptions) { o.Devices = nil },
+		"part entries":   func(o *PredictOptions) { o.Part = o.Part[1:] },
+		"weights":        func(o *PredictOptions) { o.Weights = nil },
+		"another model":  func(o *PredictOptions) { o.Model.Hidden *= 2 },
+	} {
+		o := good
+		change(&o)
+		err := Predict(context.Background(), p, o, nil)
+		if err == nil || !strings.Contains(err.Error(), strings.TrimSpace(name)) {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	stop := errors.New("stop")
+	err := Predict(ctx, p, good, func([]graph.NodeID, []float32) error { return stop })
+	if !errors.Is(err, stop) {
+		t.Errorf("error %v, want that of emit", err)
+	}
+	cancel()
+	if err := Predict(ctx, p, good, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want that of ctx", err)
+	}
+	for _, d := range good.Devices {
+		if used := d.Memory().Used; used != 0 {
+			t.Errorf("%d bytes stay allocated", used)
+		}
+	}
+}
