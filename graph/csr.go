@@ -155,8 +155,14 @@ func (g *CSR) Equal(h *CSR) bool {
 // Symmetric reports whether u → v implies v → u.
 func (g *CSR) Symmetric() bool { return g.Rows() == g.Cols && g.Equal(g.Transpose()) }
 
-// Symmetrise returns A ∨ Aᵀ: the graph with the reverse of every edge added.
-func (g *CSR) Symmetrise() *CSR { return union(g, g.Transpose()) }
+// Symmetrise returns A ∨ Aᵀ: the graph with the reverse of every edge added; g itself if that changes nothing.
+func (g *CSR) Symmetrise() *CSR {
+	t := g.Transpose()
+	if g.Equal(t) {
+		return g
+	}
+	return union(g, t)
+}
 
 func union(a, b *CSR) *CSR {
 	n := a.Rows()

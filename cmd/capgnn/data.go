@@ -15,11 +15,24 @@ type learnable struct {
 	problem *pipeline.Problem
 }
 
-// loadData finds and reads the data set of cfg and makes the problem of it. cfg then says where the data set lies.
+// loadData reads the data set of cfg and makes the problem of it.
 func loadData(ctx context.Context, k *console, cfg *trainConfig) (*learnable, error) {
+	d, err := readDataset(k, cfg)
+	if err != nil {
+		return nil, err
+	}
+	p, err := newProblem(d, cfg)
+	if err != nil {
+		return nil, usagef("--dataset %s: %w", cfg.Dataset, err)
+	}
+	return &learnable{name: d.Name, problem: p}, ctx.Err()
+}
+
+// readDataset finds and reads the data set of cfg, which then says where it lies. What is worth knowing is noted.
+func readDataset(k *console, cfg *trainConfig) (*dataset.Dataset, error) {
 	path := cfg.DatasetPath
 	if path == "" && cfg.Dataset == generatedName {
-		return generate(cfg)
+		return generate(cfg.Seed)
 	}
 	if path == "" {
 		found, err := dataset.Resolve(cfg.Dataset, dataRoots())
@@ -39,11 +52,7 @@ func loadData(ctx context.Context, k *console, cfg *trainConfig) (*learnable, er
 	for _, note := range d.Notes {
 		k.note("note: %s", note)
 	}
-	p, err := newProblem(d, cfg)
-	if err != nil {
-		return nil, usagef("--dataset %s: %w", cfg.Dataset, err)
-	}
-	return &learnable{name: d.Name, problem: p}, ctx.Err()
+	return d, nil
 }
 
 // newProblem splits the vertices and settles the self-loops.

@@ -39,7 +39,7 @@ func dataSynthAction(c *cli.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := interruptible(c.Context, k)
+	ctx, stop := interruptible(c.Context, k, "as soon as possible")
 	defer stop()
 	start := time.Now()
 	d, ceiling, err := synthesise(ctx, k, preset, c.Uint64("seed"))

@@ -38,7 +38,7 @@ func demoCommand() *cli.Command {
 
 func demoAction(c *cli.Context) error {
 	k := newConsole(c)
-	ctx, stop := interruptible(c.Context, k)
+	ctx, stop := interruptible(c.Context, k, "after this epoch")
 	defer stop()
 	t := &training{k: k, cfg: defaultConfig(), runPath: c.String("run-dir")}
 	t.cfg.Devices, t.cfg.Epochs = demoDevices, demoEpochs

@@ -21,22 +21,17 @@ const (
 )
 
 // generate draws a graph with communities, bags of words and labels.
-func generate(cfg *trainConfig) (*learnable, error) {
-	g, block, err := graph.Blocks(genVertices, genClasses, genDegree, genInside, cfg.Seed)
+func generate(seed uint64) (*dataset.Dataset, error) {
+	g, block, err := graph.Blocks(genVertices, genClasses, genDegree, genInside, seed)
 	if err != nil {
 		return nil, err
 	}
-	indptr, indices, data, err := graph.Words(block, genClasses, genWords, genLength, genSignal, cfg.Seed)
+	indptr, indices, data, err := graph.Words(block, genClasses, genWords, genLength, genSignal, seed)
 	if err != nil {
 		return nil, err
 	}
-	d := &dataset.Dataset{
-		Name: generatedName, Graph: g, Labels: graph.FlipLabels(block, genClasses, genWrong, cfg.Seed), Classes: genClasses,
+	return &dataset.Dataset{
+		Name: generatedName, Graph: g, Labels: graph.FlipLabels(block, genClasses, genWrong, seed), Classes: genClasses,
 		Features: dataset.Features{Cols: genWords, Indptr: indptr, Indices: indices, Data: data},
-	}
-	p, err := newProblem(d, cfg)
-	if err != nil {
-		return nil, err
-	}
-	return &learnable{name: d.Name, problem: p}, nil
+	}, nil
 }

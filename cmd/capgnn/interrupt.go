@@ -7,9 +7,10 @@ import (
 	"syscall"
 )
 
-// interruptible returns a context that ends at the first Ctrl-C or SIGTERM, so that the epoch can be finished; the second
-// one ends the process at once with exit code 130. The caller calls stop when it is done.
-func interruptible(ctx context.Context, k *console) (_ context.Context, stop func()) {
+// interruptible returns a context that ends at the first Ctrl-C or SIGTERM, so that what is under way can be finished; the
+// second one ends the process at once with exit code 130. when says when it stops, such as "after this epoch". The caller
+// calls stop when it is done.
+func interruptible(ctx context.Context, k *console, when string) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -25,7 +26,7 @@ func interruptible(ctx context.Context, k *console) (_ context.Context, stop fun
 			if n == 2 {
 				os.Exit(exitInterrupted)
 			}
-			k.note("stopping after this epoch; once more to stop at once")
+			k.note("stopping %s; once more to stop at once", when)
 			cancel()
 		}
 	}()

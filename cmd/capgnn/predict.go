@@ -61,7 +61,7 @@ type prediction struct {
 
 func predictAction(c *cli.Context) error {
 	k := newConsole(c)
-	ctx, stop := interruptible(c.Context, k)
+	ctx, stop := interruptible(c.Context, k, "as soon as possible")
 	defer stop()
 	p, err := newPrediction(c, k)
 	if err != nil {

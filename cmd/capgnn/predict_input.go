@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 
 	"capgnn/gnn"
 	"capgnn/graph/dataset"
@@ -24,7 +23,7 @@ func (p *prediction) loadInput(ctx context.Context) error {
 	if err := p.values.LoadTensors(tensors); err != nil {
 		return usagef("--weights %s: %w", p.weights, err)
 	}
-	d, err := p.readData()
+	d, err := readDataset(p.k, &p.cfg)
 	if err != nil {
 		return err
 	}
@@ -38,34 +37,6 @@ func (p *prediction) loadInput(ctx context.Context) error {
 	}}
 	p.k.note("%s: %d vertices, %d edges, %d features", d.Name, d.Graph.Rows(), p.data.problem.Graph.Edges(), d.Features.Cols)
 	return nil
-}
-
-// readData finds and reads the data set; labels and splits may be missing.
-func (p *prediction) readData() (*dataset.Dataset, error) {
-	path := p.cfg.DatasetPath
-	if path == "" && p.cfg.Dataset == generatedName {
-		l, err := generate(&p.cfg)
-		if err != nil {
-			return nil, err
-		}
-		f := l.problem.Features
-		return &dataset.Dataset{Name: l.name, Graph: l.problem.Graph, Labels: l.problem.Labels, Classes: l.problem.Classes,
-			Features: dataset.Features{Cols: f.Cols, Indptr: f.Indptr, Indices: f.Indices, Data: f.Data}}, nil
-	}
-	var err error
-	if path == "" {
-		if path, err = dataset.Resolve(p.cfg.Dataset, dataRoots()); err != nil {
-			return nil, usagef("--dataset %s: %w", p.cfg.Dataset, err)
-		}
-	}
-	d, err := dataset.Load(filepath.Clean(path), dataset.Options{Edges: p.cfg.Edges, Standardize: p.cfg.Standardize})
-	if err != nil {
-		return nil, usagef("--dataset %s: %w", p.cfg.Dataset, err)
-	}
-	for _, note := range d.Notes {
-		p.k.note("note: %s", note)
-	}
-	return d, nil
 }
 
 // modelOf returns the network of a run; its input and output widths are those of the weights.

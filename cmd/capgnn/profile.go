@@ -33,7 +33,7 @@ func profileCommand() *cli.Command {
 
 func profileAction(c *cli.Context) error {
 	k := newConsole(c)
-	ctx, stop := interruptible(c.Context, k)
+	ctx, stop := interruptible(c.Context, k, "after this measurement")
 	defer stop()
 	specs, err := parseDevices(c.String("devices"))
 	if err != nil {

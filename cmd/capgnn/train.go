@@ -26,7 +26,7 @@ func trainCommand() *cli.Command {
 
 func trainAction(c *cli.Context) error {
 	k := newConsole(c)
-	ctx, stop := interruptible(c.Context, k)
+	ctx, stop := interruptible(c.Context, k, "after this epoch")
 	defer stop()
 	begin := newTraining
 	if c.IsSet("resume") {
