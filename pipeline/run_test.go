@@ -14,6 +14,7 @@ import (
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/gpu/host"
+	"capgnn/rapa"
 )
 
 func run(t *testing.T, tr *Trainer) *Result {
@@ -187,6 +188,26 @@ func TestEmptyParts(t *testing.T) {
 				t.Errorf("%s, %+v: gradient differs by %.3g of %.3g, loss %v, want %v", kind, k, d, norm, gotLoss, wantLoss)
 			}
 			run(t, five)
+		}
+	}
+}
+
+// Whatever cuts the graph, the gradients are those of one part.
+func TestAnyPartitioner(t *testing.T) {
+	for _, kind := range gnn.Kinds {
+		p, m := task{share: 0.3, directed: true}.make(t, kind)
+		want, _ := gradients(t, newTrainer(t, p, m, cpus(t, 1), make([]int32, p.Vertices()), nil))
+		for _, method := range []rapa.Method{"random", "streaming"} {
+			plan, err := rapa.Partition(context.Background(), p.Graph, p.Train, rapa.Options{Method: method, Parts: 4, Seed: 2}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, _ := gradients(t, newTrainer(t, p, m, cpus(t, 4), plan.Part, nil))
+			for i, x := range want.Tensors {
+				if d, norm := distance(got.Tensors[i].Data, x.Data); !(d <= 2e-5*norm) {
+					t.Errorf("%s, %s: gradient of %s differs by %.3g of %.3g", kind, method, x.Name, d, norm)
+				}
+			}
 		}
 	}
 }
