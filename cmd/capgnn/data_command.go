@@ -25,6 +25,7 @@ func dataCommand() *cli.Command {
 				Description: "Looks into the folders of $CAPGNN_DATA, else into $XDG_DATA_HOME/capgnn.",
 				Action:      withoutArguments("data list", dataListAction),
 			},
+			dataFetchCommand(),
 			{
 				Name: "import", Usage: "convert a data set to the native store", ArgsUsage: "SRC", Flags: append(readingFlags(), outFlag()),
 				Description: "The store is a folder of NumPy arrays, memory-mapped when it is used.",

@@ -238,8 +238,8 @@ func TestFetch(t *testing.T) {
 	if again, err := Fetch(t.Context(), "planetoid_cora", root, FetchOptions{BaseURL: server.URL}); err != nil || again != path {
 		t.Errorf("a second fetch: %q, %v", again, err)
 	}
-	if _, err := Fetch(t.Context(), "reddit", root, FetchOptions{}); err == nil {
-		t.Error("reddit was fetched")
+	if _, err := Fetch(t.Context(), "yelp", root, FetchOptions{}); err == nil {
+		t.Error("yelp was fetched")
 	}
 }
 

@@ -2,152 +2,157 @@ package dataset
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
-	"net"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
-	"strings"
+	"syscall"
 	"time"
 )
 
-// PlanetoidURL is where Fetch finds Planetoid files unless FetchOptions says otherwise: the authors' repository at the
-// commit that the checksums below were taken from.
-const PlanetoidURL = "https://raw.githubusercontent.com/kimiyoung/planetoid/af6abf468a772cc055bec88c52e4d6f51b7c37e3/data"
-
 // FetchOptions says where from and how. The zero value is usable.
 type FetchOptions struct {
-	BaseURL string       // folder of the files; "" = PlanetoidURL
-	Client  *http.Client // nil: one that gives up after 5 s without a connection or an answer
+	BaseURL string       // folder of the files; "" = the one the set was published in
+	Client  *http.Client // nil: one that gives up after 5 s without a connection, 30 s without an answer
 	// Proxy chooses the proxy of the default client, as http.ProxyFromEnvironment does; nil: none.
 	Proxy func(*http.Request) (*url.URL, error)
-	// Progress is called after each piece, with bytes done and bytes in all, from the goroutine that called Fetch.
+	// Retries is how often in a row a broken connection is tried again with nothing gained; 0: never.
+	Retries int
+	Backoff time.Duration // wait before the first of them, doubled for each of the others; 0 = 0.5 s
+	Stall   time.Duration // a connection that gives nothing for so long is broken; 0 = 30 s
+	// Progress is called after each piece, with bytes done and bytes in all (0: not known), from the goroutine that called
+	// Fetch. done begins with what an earlier call has left, and goes back where that turns out to be useless.
 	Progress func(done, total int64)
+	Note     func(text string) // called with what goes on, such as a connection that broke; nil: not
+
+	create func(name string, flag int, perm os.FileMode) (sink, error) // os.OpenFile where nil; tests break it
 }
 
-// remoteFile is a file with what it must be.
-type remoteFile struct {
-	name   string
-	bytes  int64
-	sha256 string
+// sink is a file that is written.
+type sink interface {
+	io.WriteCloser
+	Sync() error
 }
 
-// planetoidCora are the eight files of the data set planetoid_cora.
-var planetoidCora = []remoteFile{
-	{"ind.cora.allx", 257305, "9419ba2f26f5c35243db64aba110e0f35a04851609e0dc5433450676ca6b8543"},
-	{"ind.cora.ally", 47959, "2b998f5cc7fedc86e7f97ca2498f47a1ffc1462c29e2d578b23bf3f62b6e7d71"},
-	{"ind.cora.graph", 59847, "58f13302f39dde8852dad6fe6d15b89b077b6d7f837626bce671ef80344b383d"},
-	{"ind.cora.test.index", 5000, "297ce89af2b51a6a194181c7dbe1796c6a1cf9cd9349a88383b1b1e227867875"},
-	{"ind.cora.tx", 148025, "b9afbaa4a400df991f6f02ef677e1e44da55ffc04801fd02f9e673987829226a"},
-	{"ind.cora.ty", 28135, "41f5ac76596a1699cc33f53084a2419e92961c42bb75f36fc38e616d348532ad"},
-	{"ind.cora.x", 22119, "23cfa55d91c6f624233f5eb7b6e3f141f1bd2b2ae39608a63cf5d084bb27baab"},
-	{"ind.cora.y", 4054, "94465c14eb53e04ca262198dcbb2521ee8af60fb3f3d546cd6ca24a511b0e7d1"},
-}
+// errNotPublished marks bytes that are not the published ones: getting more of them is of no use.
+var errNotPublished = errors.New("is not the published file")
 
-// Fetch downloads the data set of this name into a new folder of root and returns its path, root/NAME. If the folder is
-// there already, nothing is downloaded. Every file is checked by size and SHA-256; the folder appears only when it is
-// complete. The only name so far is planetoid_cora (0.6 MB). ctx bounds the whole download.
+// Fetch downloads the data set of this name, one of KnownSets, into a new folder of root and returns its path, root/NAME.
+// If the folder is there already, nothing is downloaded. ctx bounds the whole download.
+//
+// Method: files go to root/NAME.part, where they are checked by size and checksum as far as these are known, and archives
+// unpacked; then the folder is renamed, so that root/NAME is complete or not there. After a broken connection, a full disk
+// or the end of ctx, root/NAME.part stays, and the next call goes on where this one ended; of wrong bytes nothing stays.
 func Fetch(ctx context.Context, name, root string, opt FetchOptions) (path string, err error) {
-	if name != "planetoid_cora" {
-		return "", fmt.Errorf("fetch %q: only planetoid_cora can be fetched", name)
+	set, err := FindKnown(name)
+	if err != nil {
+		return "", fmt.Errorf("fetch: %w", err)
 	}
-	path = filepath.Join(root, name)
-	if _, err := os.Stat(path); err == nil {
+	if !set.Fetchable() {
+		return "", fmt.Errorf("fetch %s: its publishers offer it by hand only: %s", name, set.ByHand(root))
+	}
+	return fetchSet(ctx, set, root, opt)
+}
+
+func fetchSet(ctx context.Context, set Published, root string, opt FetchOptions) (path string, err error) {
+	path = filepath.Join(root, set.Name)
+	if _, err := os.Lstat(path); err == nil {
 		return path, nil
 	}
-	if err := os.MkdirAll(root, 0o755); err != nil {
+	part := path + ".part"
+	defer func() {
+		if err != nil {
+			path, err = "", fmt.Errorf("fetch %s: %w", set.Name, explain(err, part))
+		}
+	}()
+	if err := os.MkdirAll(part, 0o755); err != nil {
 		return "", err
 	}
-	tmp, err := os.MkdirTemp(root, "."+name+".*")
+	unlock, err := lockFolder(part)
 	if err != nil {
 		return "", err
 	}
-	defer os.RemoveAll(tmp) // after the rename there is nothing left under this name
-	if err := fetchAll(ctx, planetoidCora, tmp, opt); err != nil {
-		return "", fmt.Errorf("fetch %s: %w", name, err)
+	defer func() {
+		tidy(part, err)
+		unlock()
+	}()
+	if _, err := os.Lstat(path); err == nil {
+		return path, nil // another process was faster
 	}
-	if err := errors.Join(os.Chmod(tmp, 0o755), syncAll(tmp)); err != nil {
+	done, err := complete(ctx, set, part, opt)
+	if err != nil {
 		return "", err
 	}
-	if err := os.Rename(tmp, path); err != nil {
-		if _, serr := os.Stat(path); serr == nil {
-			return path, nil // another process was faster
-		}
-		return "", err
-	}
-	return path, nil
+	return path, os.Rename(done, path)
 }
 
-func fetchAll(ctx context.Context, files []remoteFile, dir string, opt FetchOptions) error {
-	base, client := opt.BaseURL, opt.Client
-	if base == "" {
-		base = PlanetoidURL
+// complete downloads a data set into part and returns the folder in it that holds all of the set and nothing else.
+func complete(ctx context.Context, set Published, part string, opt FetchOptions) (string, error) {
+	opt.defaults()
+	t := &transfer{client: opt.Client, base: set.base, part: part, opt: opt, sizes: map[string]int64{}}
+	if t.client == nil {
+		t.client = defaultClient(opt.Proxy)
+		defer t.client.CloseIdleConnections()
 	}
-	if client == nil {
-		const wait = 5 * time.Second
-		client = &http.Client{Transport: &http.Transport{
-			Proxy:                 opt.Proxy,
-			DialContext:           (&net.Dialer{Timeout: wait}).DialContext,
-			TLSHandshakeTimeout:   wait,
-			ResponseHeaderTimeout: wait,
-		}}
-		defer client.CloseIdleConnections()
+	if opt.BaseURL != "" {
+		t.base = opt.BaseURL
 	}
-	var done, total int64
-	for _, f := range files {
-		total += f.bytes
+	dir, err := t.all(ctx, set.files)
+	if err != nil || set.unpack.limit == 0 {
+		return dir, err
 	}
-	for _, f := range files {
-		report := func(n int64) {
-			if done += n; opt.Progress != nil {
-				opt.Progress(done, total)
+	archive := set.files[0].name
+	opt.Note("unpacking " + archive)
+	return unpack(ctx, filepath.Join(dir, archive), filepath.Join(part, "unpacked"), set.unpack, opt.create)
+}
+
+func (o *FetchOptions) defaults() {
+	if o.Backoff == 0 {
+		o.Backoff = 500 * time.Millisecond
+	}
+	if o.Stall == 0 {
+		o.Stall = 30 * time.Second
+	}
+	if o.Note == nil {
+		o.Note = func(string) {}
+	}
+	if o.Progress == nil {
+		o.Progress = func(int64, int64) {}
+	}
+	if o.create == nil {
+		o.create = func(name string, flag int, perm os.FileMode) (sink, error) { return os.OpenFile(name, flag, perm) }
+	}
+}
+
+// tidy removes what a fetch leaves in part, unless a later one can go on from there: it has downloaded something, and that
+// is not known to be wrong.
+func tidy(part string, err error) {
+	if err == nil || errors.Is(err, errNotPublished) {
+		os.RemoveAll(part)
+		return
+	}
+	keep := false
+	_ = filepath.WalkDir(part, func(path string, e fs.DirEntry, werr error) error {
+		if werr == nil && e.Type().IsRegular() && filepath.Dir(path) != part {
+			if info, err := e.Info(); err == nil && info.Size() > 0 {
+				keep = true
 			}
 		}
-		if err := fetchFile(ctx, client, strings.TrimSuffix(base, "/")+"/"+f.name, filepath.Join(dir, f.name), f, report); err != nil {
-			return err
-		}
+		return nil
+	})
+	if !keep {
+		os.RemoveAll(part)
 	}
-	return nil
 }
 
-// fetchFile downloads one file, at most its known size, and checks it.
-func fetchFile(ctx context.Context, client *http.Client, from, path string, want remoteFile, report func(n int64)) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, from, nil)
-	if err != nil {
-		return err
+// explain says what to do about a full disk.
+func explain(err error, part string) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return fmt.Errorf("%w; free some space and fetch it again to go on, or remove %s", err, part)
 	}
-	resp, err := client.Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s", from, resp.Status)
-	}
-	out, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	hash := sha256.New()
-	n, err := io.Copy(io.MultiWriter(out, hash, counter(report)), io.LimitReader(resp.Body, want.bytes+1))
-	if err = errors.Join(err, out.Close()); err != nil {
-		return fmt.Errorf("%s: %w", from, err)
-	}
-	if sum := hex.EncodeToString(hash.Sum(nil)); n != want.bytes || sum != want.sha256 {
-		return fmt.Errorf("%s: is not the published file: %d bytes with SHA-256 %.12s…, want %d with %.12s…", from, n, sum, want.bytes, want.sha256)
-	}
-	return nil
-}
-
-// counter is a writer that reports how much was written.
-type counter func(n int64)
-
-func (c counter) Write(p []byte) (int, error) {
-	c(int64(len(p)))
-	return len(p), nil
+	return err
 }

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"capgnn/graph/dataset"
+)
+
+// fetchRetries is how often in a row a broken connection is tried again with nothing gained: with waits from half a second
+// on, each twice the one before, half a minute in all.
+const fetchRetries = 6
+
+func dataFetchCommand() *cli.Command {
+	var names, byHand []string
+	for _, s := range knownSets {
+		if s.Fetchable() {
+			names = append(names, s.Name)
+		} else {
+			byHand = append(byHand, s.Name)
+		}
+	}
+	return &cli.Command{
+		Name: "fetch", Usage: "download a published data set, or say how to get it", ArgsUsage: "NAME",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "out", Usage: "folder `ROOT` in which the new folder NAME is made (default: the first of $CAPGNN_DATA, else $XDG_DATA_HOME/capgnn)"},
+			&cli.StringFlag{Name: "url", Usage: "take the files from `BASE`, a mirror of the published folder: its http or https address"},
+		},
+		Description: "Names: " + strings.Join(names, ", ") + "; by hand: " + strings.Join(byHand, ", ") +
+			". A broken download goes on where it ended. Files are checked by size and checksum where they are known.",
+		Action: onePositional("NAME", dataFetchAction),
+	}
+}
+
+// fetched is the result of `data fetch`.
+type fetched struct {
+	Name    string  `json:"name"`
+	Path    string  `json:"path"`
+	Bytes   int64   `json:"bytes"`   // of all files
+	Seconds float64 `json:"seconds"` // since the command started
+}
+
+func dataFetchAction(c *cli.Context, name string) error {
+	k := newConsole(c)
+	set, root, err := fetchTarget(c, name)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(root, name)
+	ctx, stop := interruptible(c.Context, k, "as soon as possible")
+	defer stop()
+	start := time.Now()
+	bar := &fetchBar{k: k, title: "download " + name, start: start}
+	defer bar.end()
+	_, err = dataset.Fetch(ctx, set.Name, root, dataset.FetchOptions{
+		BaseURL: c.String("url"), Proxy: http.ProxyFromEnvironment, Retries: fetchRetries,
+		Progress: bar.at, Note: func(text string) { k.note("%s", text) },
+	})
+	bar.end()
+	switch {
+	case errors.Is(err, context.Canceled) && exists(path+".part"):
+		return &interruptedError{"what was downloaded stays in " + path + ".part; fetch it again to go on"}
+	case errors.Is(err, context.Canceled):
+		return &interruptedError{"nothing was downloaded"}
+	case err != nil:
+		return asUsageIfPath(fmt.Errorf("data %w", err))
+	}
+	f := fetched{Name: name, Path: path, Bytes: treeBytes(path), Seconds: time.Since(start).Seconds()}
+	if k.json {
+		return json.NewEncoder(k.out).Encode(f)
+	}
+	_, err = fmt.Fprintf(k.out, "%s: %s in %.1f s\n", f.Path, byteSize(f.Bytes), f.Seconds)
+	return err
+}
+
+// fetchTarget returns the data set to download and the folder it goes into, in which it does not lie yet.
+func fetchTarget(c *cli.Context, name string) (dataset.Published, string, error) {
+	set, err := dataset.FindKnown(name)
+	if err != nil {
+		return set, "", usagef("data fetch: %w", err)
+	}
+	root := c.String("out")
+	if root == "" {
+		roots := dataRoots()
+		if len(roots) == 0 || roots[0] == "" {
+			return set, "", usagef("data fetch %s: there is no folder for data: give --out or set CAPGNN_DATA", name)
+		}
+		root = roots[0]
+	}
+	if info, err := os.Stat(root); err == nil && !info.IsDir() {
+		return set, "", usagef("data fetch %s: --out %s is no folder", name, root)
+	}
+	path := filepath.Join(root, name)
+	if _, err := os.Lstat(path); err == nil {
+		return set, "", usagef("data fetch %s: %s is there already; remove it or give another --out", name, path)
+	}
+	if !set.Fetchable() {
+		return set, "", usagef("data fetch %s: its publishers offer it by hand only: %s", name, set.ByHand(root))
+	}
+	if base := c.String("url"); c.IsSet("url") {
+		if u, err := url.Parse(base); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+			return set, "", usagef("--url %.200q: want an address such as https://host/folder", base)
+		}
+	}
+	return set, root, nil
+}
+
+// fetchBar shows how far a download has come, how fast it is and how long it will take.
+type fetchBar struct {
+	k     *console
+	title string
+	start time.Time
+	bar   *progress
+	first int64     // bytes that were there at the start
+	begun bool      // first is known
+	shown time.Time // of the last line, where the size is not known
+}
+
+func (b *fetchBar) at(done, total int64) {
+	now := time.Now()
+	if !b.begun || done < b.first {
+		b.first, b.begun, b.start, b.shown = done, true, now, now
+	}
+	pace := fetchPace(done, total, done-b.first, now.Sub(b.start))
+	if total <= 0 {
+		if now.Sub(b.shown) >= 5*between {
+			b.shown = now
+			b.k.note("%s: %s", b.title, pace)
+		}
+		return
+	}
+	if b.bar == nil {
+		b.bar = b.k.begin(b.title, 100, between)
+	}
+	b.bar.at(int(100*float64(done)/float64(total)), "%  "+pace)
+}
+
+func (b *fetchBar) end() {
+	if b.bar != nil {
+		b.bar.end()
+		b.bar = nil
+	}
+}
+
+// fetchPace says how much is there, how fast gained bytes came in a time, and how long the rest will take at that rate.
+func fetchPace(done, total, gained int64, took time.Duration) string {
+	text := byteSize(done)
+	if total > 0 {
+		text += " of " + byteSize(total)
+	}
+	if took < 100*time.Millisecond || gained <= 0 {
+		return text
+	}
+	rate := float64(gained) / took.Seconds()
+	text += fmt.Sprintf(", %s/s", byteSize(int64(rate)))
+	if left := float64(total-done) / rate; total > 0 && done < total && left < 1e6 {
+		text += fmt.Sprintf(", %v left", time.Duration(left*float64(time.Second)).Round(time.Second))
+	}
+	return text
+}
