@@ -223,3 +223,16 @@ func AggregateInput(q gpu.Queue, op Operand, inner, halo, ax gpu.Matrix) {
 		q.Aggregate(gpu.AggregateArgs{Y: ax, A: op.Halo, X: halo, RowScale: op.RowScale, ColScale: op.HaloScale, Accumulate: true})
 	}
 }
+
+// Outputs returns what each layer made in the last Forward: what the next layer reads, and for the last layer the logits
+// (or, after Backward, what their memory was used for). All are contiguous.
+func (p *Pass) Outputs() []gpu.Matrix {
+	out := make([]gpu.Matrix, len(p.stages))
+	for l, s := range p.stages {
+		out[l] = *s.z
+		if s.h != nil {
+			out[l] = *s.h
+		}
+	}
+	return out
+}

@@ -27,7 +27,8 @@ type state struct {
 func newState() state { return state{BestEpoch: -1} }
 
 // Run trains until the last epoch, until patience runs out, or until ctx is cancelled: then the epoch under way is
-// finished and a checkpoint written, and Result.Stopped is "interrupted". A device fault ends the run with its error.
+// finished and a checkpoint written, and Result.Stopped is "interrupted". A device fault ends the run with its error, a loss
+// that is no number with *Diverged.
 func (t *Trainer) Run(ctx context.Context) (*Result, error) {
 	r := &Result{MetricName: "accuracy"}
 	if t.p.Targets != nil {
@@ -63,7 +64,11 @@ func (t *Trainer) Run(ctx context.Context) (*Result, error) {
 // epoch runs one epoch with everything that belongs to it.
 func (t *Trainer) epoch(r *Result) error {
 	e := EpochStats{Epoch: t.state.Epochs}
-	if err := t.trainEpoch(&e); err != nil {
+	err := t.trainEpoch(&e)
+	if err == nil {
+		err = t.checkLoss(&e)
+	}
+	if err != nil {
 		return fmt.Errorf("epoch %d: %w", e.Epoch, err)
 	}
 	t.state.Epochs++

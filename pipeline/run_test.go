@@ -14,6 +14,7 @@ import (
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/gpu/host"
+	"capgnn/hostmem"
 	"capgnn/rapa"
 )
 
@@ -257,6 +258,44 @@ func TestDeadline(t *testing.T) {
 	})
 	if err == nil || !strings.Contains(err.Error(), "part 0 waited") || !strings.Contains(err.Error(), "for part 1") {
 		t.Errorf("error %v does not say who waits for whom", err)
+	}
+}
+
+// A loss that becomes NaN or infinite stops the run and says where it began; the checkpoints before it stay.
+func TestDiverged(t *testing.T) {
+	for _, kind := range gnn.Kinds {
+		p, m := task{share: 0.3}.make(t, kind)
+		dir := t.TempDir()
+		tr := newTrainer(t, p, m, cpus(t, 2), scatterParts(p.Vertices(), 2), func(o *Options) {
+			o.CheckpointDir, o.CheckpointEvery = dir, 1
+			o.OnEpoch = func(e EpochStats) error {
+				if math.IsNaN(e.Loss) {
+					t.Error("an epoch without a loss was reported")
+				}
+				return nil
+			}
+		})
+		for range 3 {
+			if err := tr.epoch(&Result{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w := tr.workers[1]
+		poison := []float32{float32(math.Inf(1))}
+		name, layer := "norms.1.bias", 1
+		if kind == gnn.GIN { // the ReLU inside its MLP turns NaN into 0
+			name, layer = "convs.2.nn.lins.1.bias", 2
+		}
+		off := tr.weights.Tensor(name).Off
+		w.compute.Upload(w.params.Flat.Buf, 4*gpu.Bytes(off), hostmem.Bytes(poison))
+		_, err := tr.Run(context.Background())
+		var d *Diverged
+		if !errors.As(err, &d) || d.Epoch != 3 || d.Layer != layer || d.Part != 1 {
+			t.Errorf("%s: error %v, want a loss that diverged in epoch 3, layer %d, part 1", kind, err, layer)
+		}
+		if c, _, err := LoadLatest(dir); err != nil || c.Epoch != 3 {
+			t.Errorf("%s: the checkpoint after epoch 3 is gone: %v", kind, err)
+		}
 	}
 }
 
