@@ -155,7 +155,7 @@ func testGolden(t *testing.T, c *golden.Case, parts int, s Savings) {
 func gradients(t testing.TB, tr *Trainer) (*gnn.Weights, float64) {
 	t.Helper()
 	epoch := tr.state.Epochs
-	scale := 1 / float64(tr.lossTerms())
+	scale := 1 / float64(tr.terms)
 	err := tr.each(func(w *worker) error {
 		if err := w.guard(func() { w.runTrain(epoch, tr.p, scale) }); err != nil {
 			return err

@@ -82,6 +82,15 @@ func (p *Problem) trainingVertices() int {
 	return n
 }
 
+// lossTerms is what the loss is the mean over: training vertices, times labels for multi-label problems.
+func (p *Problem) lossTerms() int {
+	n := p.trainingVertices()
+	if p.Targets != nil {
+		n *= p.Classes
+	}
+	return n
+}
+
 // fill writes row v of the features, dense, to dst.
 func (f *Features) fill(dst []float32, v graph.NodeID) {
 	if !f.Sparse() {

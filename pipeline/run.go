@@ -98,7 +98,7 @@ func (t *Trainer) trainEpoch(e *EpochStats) error {
 	before := t.usage()
 	start := time.Now()
 	t.hub.epoch = e.Epoch
-	scale := 1 / float64(t.lossTerms())
+	scale := 1 / float64(t.terms)
 	err := t.each(func(w *worker) error {
 		if t.o.Savings.NoReuse {
 			if err := w.renew(); err != nil {
@@ -130,15 +130,6 @@ func (t *Trainer) trainEpoch(e *EpochStats) error {
 func (w *worker) renew() error {
 	w.ws.Free()
 	return w.ws.Alloc(w.dev)
-}
-
-// lossTerms is what the loss is the mean over: training vertices, times labels for multi-label problems.
-func (t *Trainer) lossTerms() int {
-	n := t.p.trainingVertices()
-	if t.p.Targets != nil {
-		n *= t.p.Classes
-	}
-	return n
 }
 
 // evaluateNow scores the current weights and keeps them if they are the best.

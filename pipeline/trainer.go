@@ -23,6 +23,7 @@ type Trainer struct {
 	workers []*worker
 	hub     *hub
 	cancel  context.CancelCauseFunc
+	terms   int // of the loss
 	state   state
 }
 
@@ -38,7 +39,7 @@ func New(ctx context.Context, p *Problem, o Options) (*Trainer, error) {
 	if o.WaitDeadline == 0 {
 		o.WaitDeadline = 5 * time.Minute
 	}
-	t := &Trainer{p: p, o: o, weights: gnn.NewWeights(o.Model)}
+	t := &Trainer{p: p, o: o, weights: gnn.NewWeights(o.Model), terms: p.lossTerms()}
 	t.weights.Init(o.Model.Seed)
 	if o.Init != nil {
 		if err := t.weights.Load(o.Init); err != nil {
