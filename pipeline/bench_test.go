@@ -3,8 +3,6 @@ package pipeline
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -12,26 +10,13 @@ import (
 	"capgnn/gpu"
 	"capgnn/gpu/host"
 	"capgnn/graph/dataset"
+	"capgnn/internal/published"
 	"capgnn/rapa"
 )
 
-// sharedData returns a folder of published graphs, found through $CAPGNN_SHARED or beside the repository.
-func sharedData(tb testing.TB, name string) string {
-	tb.Helper()
-	root := os.Getenv("CAPGNN_SHARED")
-	if root == "" {
-		root = filepath.Join("..", "..", "shared")
-	}
-	path := filepath.Join(root, "data", name)
-	if _, err := os.Stat(path); err != nil {
-		tb.Skipf("published graphs are not here: %v", err)
-	}
-	return path
-}
-
 func publishedProblem(tb testing.TB, name string, kind gnn.Kind) (*Problem, gnn.Config) {
 	tb.Helper()
-	d, err := dataset.Load(sharedData(tb, name), dataset.Options{})
+	d, err := dataset.Load(published.Path(tb, name), dataset.Options{})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -89,24 +89,6 @@ func Save(dir string, ckpt *Checkpoint, keep int) error {
 	return removePartial(dir)
 }
 
-// RemoveCheckpoints deletes all checkpoints in dir, whole and partial. A run that starts anew in a used folder calls it,
-// so that no later resume can fall back to the run before. A folder that does not exist is no error.
-func RemoveCheckpoints(dir string) error {
-	epochs, err := checkpointEpochs(dir)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("remove checkpoints: %w", err)
-	}
-	for _, e := range epochs {
-		if err := os.Remove(filepath.Join(dir, checkpointName(e))); err != nil {
-			return fmt.Errorf("remove checkpoints: %w", err)
-		}
-	}
-	return removePartial(dir)
-}
-
 // LoadLatest returns the newest checkpoint in dir that is whole. skipped tells for each newer one why it was passed over.
 // Where none is left the error wraps ErrNoCheckpoint.
 func LoadLatest(dir string) (ckpt *Checkpoint, skipped []error, err error) {

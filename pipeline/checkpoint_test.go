@@ -249,15 +249,6 @@ func TestSaveKeepsTheNewest(t *testing.T) {
 	if err != nil || len(skipped) != 0 || !equalCheckpoints(c, sampleCheckpoint(80)) {
 		t.Errorf("latest is not epoch 80: %v, skipped %v", err, skipped)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "notes.txt"), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := RemoveCheckpoints(dir); err != nil {
-		t.Fatal(err)
-	}
-	if got := checkpointFiles(t, dir); !slices.Equal(got, []string{"notes.txt"}) {
-		t.Errorf("left after removal: %v", got)
-	}
 }
 
 // TestLoadLatestAfterAKill plays what a SIGKILL can leave: a partial file beside whole ones; and what a failing disk can:
@@ -270,7 +261,7 @@ func TestLoadLatestAfterAKill(t *testing.T) {
 		}
 	}
 	next := encodedCheckpoint(t, sampleCheckpoint(4))
-	partial := filepath.Join(dir, "epoch-00000004.ckpt.tmp")
+	partial := filepath.Join(dir, "epoch-00000004.ckpt.tmp123")
 	if err := os.WriteFile(partial, next[:len(next)/2], 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import "testing"
 // median of three seeds). A soft bound of maxBalance lifts the balance of edges, as METIS has none. What must hold is the
 // hard bound and a cut below half of random's (1 - 1/k).
 func TestPublished(t *testing.T) {
-	g := published(t)
+	g := physics(t)
 	for _, tc := range []struct {
 		k     int
 		soft  float64
@@ -28,7 +28,7 @@ func TestPublished(t *testing.T) {
 }
 
 func BenchmarkPhysics(b *testing.B) {
-	g := published(b)
+	g := physics(b)
 	for b.Loop() {
 		p, err := Partition(b.Context(), g, nil, Options{Parts: 4, Seed: 1, Trials: 1}, nil)
 		if err != nil {

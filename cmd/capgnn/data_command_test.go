@@ -14,6 +14,7 @@ import (
 	"capgnn/graph"
 	"capgnn/graph/dataset"
 	"capgnn/internal/npy"
+	"capgnn/internal/published"
 )
 
 // resultOf reads the JSON object on the last line of standard output.
@@ -282,14 +283,7 @@ func TestDataWrongUsage(t *testing.T) {
 
 // The published sets are listed with the formats they are read as.
 func TestSniff(t *testing.T) {
-	root := os.Getenv("CAPGNN_SHARED")
-	if root == "" {
-		root = "../../../shared"
-	}
-	root = filepath.Join(root, "data")
-	if !exists(root) {
-		t.Skipf("the published data sets are not there; set CAPGNN_SHARED")
-	}
+	root := published.Path(t)
 	found, err := findSets(root)
 	if err != nil {
 		t.Fatal(err)

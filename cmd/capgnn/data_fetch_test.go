@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"capgnn/internal/published"
 )
 
 // planetoidMirror serves Cora's published files under /data/, as a server that holds back what hold says.
@@ -22,7 +24,7 @@ type planetoidMirror struct {
 }
 
 func newPlanetoidMirror(t *testing.T) *planetoidMirror {
-	dir := sharedSet(t, "planetoid_cora")
+	dir := published.Path(t, "planetoid_cora")
 	m := &planetoidMirror{}
 	m.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name := filepath.Base(r.URL.Path)
@@ -57,19 +59,6 @@ func (m *planetoidMirror) set(hold string) (asked string) {
 	asked = strings.Join(m.asks, "\n")
 	m.hold, m.asks = hold, nil
 	return asked
-}
-
-// sharedSet returns a published data set beside the repository; the test is skipped only if they are all absent.
-func sharedSet(t *testing.T, name string) string {
-	t.Helper()
-	root := os.Getenv("CAPGNN_SHARED")
-	if root == "" {
-		root = filepath.Join("..", "..", "..", "shared")
-	}
-	if _, err := os.Stat(filepath.Join(root, "data")); err != nil {
-		t.Skipf("the published data sets are not there (%v); set CAPGNN_SHARED", err)
-	}
-	return filepath.Join(root, "data", name)
 }
 
 // Interrupted in the middle of a file, called again, read, and not overwritten.

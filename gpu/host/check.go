@@ -163,9 +163,6 @@ type either struct {
 	half bool
 }
 
-func (e either) rows() int { return max(e.d32.rows, e.d16.rows) }
-func (e either) cols() int { return max(e.d32.cols, e.d16.cols) }
-
 // row returns row i of m, without the padding after its last column.
 func (m dense) row(i int) []float32 {
 	return m.v[i*m.ld : i*m.ld+m.cols : i*m.ld+m.cols]

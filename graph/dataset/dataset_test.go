@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"capgnn/internal/npy"
+	"capgnn/internal/published"
 )
 
 func nan() float32 { return float32(math.NaN()) }
@@ -190,7 +191,7 @@ func TestSplitIsUniform(t *testing.T) {
 }
 
 func TestFetch(t *testing.T) {
-	real := shared(t, "planetoid_cora")
+	real := published.Path(t, "planetoid_cora")
 	spoiled := ""
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		b, err := os.ReadFile(filepath.Join(real, filepath.Base(r.URL.Path)))

@@ -14,6 +14,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	"capgnn/graph"
+	"capgnn/internal/published"
 )
 
 // TestSNAPFiles holds the reader of format G to the figures in data/README.md.
@@ -25,9 +26,9 @@ func TestSNAPFiles(t *testing.T) {
 		{"web_notredame", 325729, 1497134, 1090108, 27455, 10721, 0},
 		{"soc_epinions1", 75888, 508837, 405740, 0, 3044, 9},
 	} {
-		directed, err1 := Load(shared(t, c.dir), Options{})
-		reversed, err2 := Load(shared(t, c.dir), Options{Edges: Reversed})
-		d, err3 := Load(shared(t, c.dir), Options{Edges: Symmetric})
+		directed, err1 := Load(published.Path(t, c.dir), Options{})
+		reversed, err2 := Load(published.Path(t, c.dir), Options{Edges: Reversed})
+		d, err3 := Load(published.Path(t, c.dir), Options{Edges: Symmetric})
 		if err1 != nil || err2 != nil || err3 != nil {
 			t.Fatal(err1, err2, err3)
 		}
@@ -51,8 +52,8 @@ func TestSNAPFiles(t *testing.T) {
 		if strings.Contains(strings.Join(d.Notes, "\n"), "read as directed") {
 			t.Errorf("%s: notes %q", c.dir, d.Notes)
 		}
-		checkTwin(t, shared(t, c.dir), directed)
-		checkCompact(t, shared(t, c.dir), directed, c.nodes-c.unused)
+		checkTwin(t, published.Path(t, c.dir), directed)
+		checkCompact(t, published.Path(t, c.dir), directed, c.nodes-c.unused)
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"capgnn/internal/published"
 )
 
 func TestKnownSets(t *testing.T) {
@@ -46,7 +48,7 @@ func TestKnownSizes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		path := shared(t, filepath.FromSlash(folder))
+		path := published.Path(t, filepath.FromSlash(folder))
 		d, err := Load(path, Options{})
 		if err != nil {
 			t.Fatal(err)

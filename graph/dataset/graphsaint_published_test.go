@@ -10,11 +10,12 @@ import (
 	"testing"
 
 	"capgnn/graph"
+	"capgnn/internal/published"
 )
 
 // TestPublishedSaint holds the reader of format D to the figures in data/README.md.
 func TestPublishedSaint(t *testing.T) {
-	dir := shared(t, "ppi")
+	dir := published.Path(t, "ppi")
 	d, err := Load(dir, Options{Standardize: StandardizeNone})
 	if err != nil {
 		t.Fatal(err)
@@ -87,9 +88,9 @@ func checkTrainMatrix(t *testing.T, dir string, d *Dataset) {
 // TestPublishedSaintStandardised: a column of zeros and ones with the share p of ones among the training rows becomes
 // (x - p) / sqrt(p (1 - p)); so mean and deviation over the training rows are 0 and 1.
 func TestPublishedSaintStandardised(t *testing.T) {
-	raw, err1 := Load(shared(t, "ppi"), Options{Standardize: StandardizeNone})
-	d, err2 := Load(shared(t, "ppi"), Options{})
-	named, err3 := Load(shared(t, "ppi", "feats.npy"), Options{Standardize: StandardizeTrain})
+	raw, err1 := Load(published.Path(t, "ppi"), Options{Standardize: StandardizeNone})
+	d, err2 := Load(published.Path(t, "ppi"), Options{})
+	named, err3 := Load(published.Path(t, "ppi", "feats.npy"), Options{Standardize: StandardizeTrain})
 	if err1 != nil || err2 != nil || err3 != nil {
 		t.Fatal(err1, err2, err3)
 	}
@@ -129,7 +130,7 @@ func TestPublishedSaintStandardised(t *testing.T) {
 // TestDamagedPublishedSaint cuts the real files.
 func TestDamagedPublishedSaint(t *testing.T) {
 	for _, name := range []string{"class_map.json", "role.json"} {
-		path := shared(t, "ppi", name)
+		path := published.Path(t, "ppi", name)
 		good, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"capgnn/internal/npy"
+	"capgnn/internal/published"
 )
 
 // TestHeterophilousFiles holds the reader of format E to the figures in data/README.md.
@@ -30,7 +31,7 @@ func TestHeterophilousFiles(t *testing.T) {
 		{"actor", 7600, 26659, 1303, 200476127, 932, 40977, nil, 5, [3]int{3648, 2432, 1520}},
 	}
 	for _, c := range cases {
-		path := shared(t, "heterophilous", c.name+".npz")
+		path := published.Path(t, "heterophilous", c.name+".npz")
 		d, err := Load(path, Options{})
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
@@ -165,7 +166,7 @@ func TestHeterophilousFaults(t *testing.T) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}
-	if _, err := Load(shared(t, "cora_npz"), Options{MaskRow: 3}); err == nil || !strings.Contains(err.Error(), "has no numbered splits: there is no split 3") {
+	if _, err := Load(published.Path(t, "cora_npz"), Options{MaskRow: 3}); err == nil || !strings.Contains(err.Error(), "has no numbered splits: there is no split 3") {
 		t.Errorf("got %v", err)
 	}
 }

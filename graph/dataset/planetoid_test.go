@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"capgnn/internal/published"
 )
 
 func TestToyPlanetoid(t *testing.T) {
@@ -158,7 +160,7 @@ func TestDamagedPlanetoid(t *testing.T) {
 // TestDamagedPublishedPickles flips bytes of the real files; the decoder must not panic.
 func TestDamagedPublishedPickles(t *testing.T) {
 	for _, what := range []string{"x", "ty", "graph"} {
-		path := shared(t, "planetoid_cora", "ind.cora."+what)
+		path := published.Path(t, "planetoid_cora", "ind.cora."+what)
 		good, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)

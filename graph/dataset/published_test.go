@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"capgnn/internal/npy"
+	"capgnn/internal/published"
 )
 
 func sum[T int32 | int64 | float32](s []T) (total float64) {
@@ -60,7 +61,7 @@ func TestBenchmarkFiles(t *testing.T) {
 		{"citeseer_npz", 3312, 4715, 4536, 124, 99, 3703, 105165, 7766196, 191362100, 105165, []int{249, 596, 701, 508, 668, 590}},
 	}
 	for _, c := range cases {
-		d, err := Load(shared(t, c.dir), Options{})
+		d, err := Load(published.Path(t, c.dir), Options{})
 		if err != nil {
 			t.Errorf("%s: %v", c.dir, err)
 			continue
@@ -82,7 +83,7 @@ func TestBenchmarkFiles(t *testing.T) {
 		if got := classSizes(d); !slices.Equal(got, c.classes) {
 			t.Errorf("%s: class sizes %v, want %v", c.dir, got, c.classes)
 		}
-		if raw := rawColumns(t, shared(t, c.dir)); raw != c.sumAdj {
+		if raw := rawColumns(t, published.Path(t, c.dir)); raw != c.sumAdj {
 			t.Errorf("%s: sum of adj_indices %.0f, want %.0f", c.dir, raw, c.sumAdj)
 		}
 		checkDirections(t, c.dir, c.entries, c.sumAdj)
@@ -115,8 +116,8 @@ func rawColumns(t *testing.T, dir string) float64 {
 // checkDirections: reversed rows are the rows of the matrix itself, directed ones those of its transpose.
 func checkDirections(t *testing.T, dir string, entries int, sumAdj float64) {
 	t.Helper()
-	reversed, err1 := Load(shared(t, dir), Options{Edges: Reversed})
-	directed, err2 := Load(shared(t, dir), Options{Edges: Directed})
+	reversed, err1 := Load(published.Path(t, dir), Options{Edges: Reversed})
+	directed, err2 := Load(published.Path(t, dir), Options{Edges: Directed})
 	if err1 != nil || err2 != nil {
 		t.Errorf("%s: %v, %v", dir, err1, err2)
 		return
@@ -143,7 +144,7 @@ func TestPlanetoidFiles(t *testing.T) {
 		{"planetoid_citeseer", 3327, 4552, 124, 99, 9228, 236, 3703, 105165, 120, 191362100, []int{249, 590, 668, 701, 596, 508}, noRow},
 	}
 	for _, c := range cases {
-		d, err := Load(shared(t, c.dir), Options{})
+		d, err := Load(published.Path(t, c.dir), Options{})
 		if err != nil {
 			t.Errorf("%s: %v", c.dir, err)
 			continue
@@ -198,8 +199,8 @@ func TestPlanetoidRows(t *testing.T) {
 		slices.Sort(out)
 		return out
 	}
-	a, err1 := Load(shared(t, "planetoid_cora"), Options{})
-	b, err2 := Load(shared(t, "cora_npz"), Options{})
+	a, err1 := Load(published.Path(t, "planetoid_cora"), Options{})
+	b, err2 := Load(published.Path(t, "cora_npz"), Options{})
 	if err1 != nil || err2 != nil {
 		t.Fatal(err1, err2)
 	}
@@ -219,7 +220,7 @@ func TestOtherFormatsAreNamed(t *testing.T) {
 		{[]string{"heterophilous"}, "several .npz files"},
 		{[]string{"README.md"}, "no data set"},
 	} {
-		_, err := Load(shared(t, c.path...), Options{})
+		_, err := Load(published.Path(t, c.path...), Options{})
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v: got %v, want %q", c.path, err, c.want)
 		}
@@ -228,7 +229,7 @@ func TestOtherFormatsAreNamed(t *testing.T) {
 
 func BenchmarkLoad(b *testing.B) {
 	for _, name := range []string{"coauthor_physics", "amazon_photo", "planetoid_cora", "ppi", "heterophilous/tolokers.npz", "web_notredame"} {
-		path := shared(b, name)
+		path := published.Path(b, name)
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

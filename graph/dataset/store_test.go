@@ -14,6 +14,7 @@ import (
 
 	"capgnn/graph"
 	"capgnn/internal/npy"
+	"capgnn/internal/published"
 )
 
 // tiny returns a data set of five vertices in each of its shapes: dense and one class per vertex, sparse and multi-label,
@@ -95,7 +96,7 @@ func fileNames(t *testing.T, dir string) (names []string) {
 // TestPublishedRoundTrip: a real data set comes back bit for bit from a store and from an .npz.
 func TestPublishedRoundTrip(t *testing.T) {
 	for _, name := range []string{"planetoid_citeseer", "amazon_photo"} {
-		d, err := Load(shared(t, name), Options{})
+		d, err := Load(published.Path(t, name), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,15 +11,6 @@ import (
 	"capgnn/internal/npy"
 )
 
-// ReadInit returns the tensors of a weights file by state_dict name, for Weights.Load. See ReadTensors.
-func ReadInit(path string) (map[string][]float32, error) {
-	ts, err := ReadTensors(path)
-	if err != nil {
-		return nil, err
-	}
-	return flatten(ts), nil
-}
-
 // ReadTensors returns the tensors of a weights file by state_dict name, with their shapes, for Weights.LoadTensors. The
 // file is .safetensors, or .npz with float arrays under plain names or under "param/NAME"; where any name begins with
 // "param/" the others are not read. Every number must be finite.

@@ -47,16 +47,16 @@ func TestLayoutIsGolden(t *testing.T) {
 	}
 }
 
-// TestReadInitGolden: a golden file is a weights file, and so is its safetensors copy and one with plain names.
-func TestReadInitGolden(t *testing.T) {
+// TestReadTensorsGolden: a golden file is a weights file, and so is its safetensors copy and one with plain names.
+func TestReadTensorsGolden(t *testing.T) {
 	for _, c := range weightsCases(t) {
 		cfg := weightsConfig(&c)
 		w := NewWeights(cfg)
-		values, err := ReadInit(filepath.Join("..", "testdata", "golden", c.Name+".npz"))
+		values, err := ReadTensors(filepath.Join("..", "testdata", "golden", c.Name+".npz"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := w.Load(values); err != nil {
+		if err := w.LoadTensors(values); err != nil {
 			t.Fatalf("%s: %v", c.Name, err)
 		}
 		for _, p := range c.Params {
