@@ -77,14 +77,14 @@ func step(q gpu.Queue, o *optimizerState, params, grads gpu.Vec) {
 		Eps: 1e-8, WeightDecay: k.WeightDecay, Decoupled: k.Kind == gnn.AdamW, Step: o.steps})
 }
 
-// transfer copies a contiguous matrix from one worker's device to another's on the reader's compute queue, through host
-// memory where they do not reach each other.
+// transfer copies a contiguous matrix from one worker's device to another's on the reader's compute queue, through the
+// staging memory of the pair where they do not reach each other; no exchange may be under way.
 func transfer(to *worker, dst gpu.Matrix, from *worker, src gpu.Matrix) {
 	if to.reach[from.index] {
 		copyRows(to.compute, dst, src, to.peers[from.index])
 		return
 	}
-	host := make([]byte, 4*src.Rows*src.Cols)
+	host := from.staging(to.index, 4*src.Rows*src.Cols)
 	from.compute.Download(host, src.Buf, 4*gpu.Bytes(src.Off))
 	to.compute.Wait(from.compute.Record())
 	to.compute.Upload(dst.Buf, 4*gpu.Bytes(dst.Off), host)
