@@ -24,6 +24,6 @@
 //	pass := gnn.NewPass(cfg, plan, layers, input, params, ws)
 //	err := ws.Alloc(dev)
 //	logits := pass.Forward(q, halo, epoch)
-//	q.SoftmaxLoss(gpu.LossArgs{Logits: logits, Grad: logits, Labels: labels, Scale: 1 / n, Loss: loss})
-//	pass.Backward(q, halo, logits)
+//	q.SoftmaxLoss(gpu.LossArgs{Logits: logits, Grad: pass.LossGrad(), Labels: labels, Scale: 1 / n, Loss: loss})
+//	pass.Backward(q, halo, epoch)
 package gnn

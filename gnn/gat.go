@@ -106,7 +106,7 @@ func (c *gat) columns(e gpu.Matrix) (do, d, lse, g gpu.Matrix) {
 	return e.ColRange(0, w), e.ColRange(w, w+h), e.ColRange(w+h, w+2*h), e.ColRange(w+2*h, w+3*h)
 }
 
-func (c *gat) backward(x *exec, h, dz, dh gpu.Matrix) {
+func (c *gat) backward(x *exec, dz, dh gpu.Matrix) {
 	pr, gr, lg := &x.params.layers[c.l], &x.grads.layers[c.l], &x.layers[c.l]
 	do, d, lse, g := c.columns(*c.e)
 	if c.last {
@@ -138,17 +138,23 @@ func (c *gat) backward(x *exec, h, dz, dh gpu.Matrix) {
 		scores.T, scores.DT, scores.DS = c.t.RowRange(lg.Rows, lg.Src), c.dt.RowRange(lg.Rows, lg.Src), c.ds.RowRange(lg.Rows, lg.Src)
 		x.q.GATScoresBackward(scores)
 	}
-	var dtHalo gpu.Matrix
 	if c.dtHalo != nil && c.dtHalo.Rows > 0 {
-		dtHalo = *c.dtHalo
+		dtHalo := *c.dtHalo
 		src.DT, src.DS, src.T, src.S, src.Inner = dtHalo, *c.dsHal, c.tHaloRows, *c.sHalo, lg.HaloBack
 		src.Halo = gpu.CSR{}
 		x.q.GATBackwardSrc(src)
 		scores.T, scores.DT, scores.DS = c.tHaloRows, dtHalo, *c.dsHal
 		x.q.GATScoresBackward(scores)
 	}
-	c.projectGrad(x, gr.w, *c.dt, c.source(x, h), dtHalo, x.in.Halo)
 	if dh.Rows > 0 {
 		x.q.Gemm(gpu.GemmArgs{C: dh, A: *c.dt, B: pr.w})
 	}
+}
+
+func (c *gat) weightGrad(x *exec, h, _ gpu.Matrix) {
+	var dtHalo gpu.Matrix
+	if c.dtHalo != nil {
+		dtHalo = *c.dtHalo
+	}
+	c.projectGrad(x, x.grads.layers[c.l].w, *c.dt, c.source(x, h), dtHalo, x.in.Halo)
 }

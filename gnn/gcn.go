@@ -24,6 +24,8 @@ func (c *gcn) forward(x *exec, h, z gpu.Matrix, then *gpu.Epilogue) {
 	x.aggregate(c.l, Forward, &x.layers[c.l].Forward, gpu.AggregateArgs{Y: z, X: t, Bias: pr.bias, Then: then}, tHalo, nil)
 }
 
-func (c *gcn) backward(x *exec, h, dz, dh gpu.Matrix) {
-	c.linear.backward(x, h, x.params.layers[c.l].w, x.grads.layers[c.l].w, dz, dh)
+func (c *gcn) backward(x *exec, dz, dh gpu.Matrix) {
+	c.linear.backward(x, x.params.layers[c.l].w, x.grads.layers[c.l].w, dz, dh)
 }
+
+func (c *gcn) weightGrad(x *exec, h, _ gpu.Matrix) { c.linear.weightGrad(x, h, x.grads.layers[c.l].w) }

@@ -12,6 +12,7 @@ type gin struct {
 	linear
 	y    *gpu.Matrix // Rows × out: after the first Linear and ReLU
 	dy   *gpu.Matrix // Rows × out: its gradient
+	du   *gpu.Matrix // Rows × out: that of the first Linear's output; dy unless it is stored in BF16
 	self *gpu.Matrix // Rows × in: (1+ε)X + ΣX of a precomputed first layer
 }
 
@@ -23,6 +24,10 @@ func newGIN(p *Pass, l int, ws *Workspace) *gin {
 	if p.training() {
 		name = fmt.Sprintf("mlp%d", l)
 		c.dy = ws.matrix("dy", rows, c.out)
+		c.du = c.dy
+		if t := p.cfg.gathers(p.plan, l, Backward); t != gpu.FP32 && !c.lp.BackwardIn {
+			c.du = ws.typed("du", rows, c.out, t)
+		}
 	}
 	c.y = ws.matrix(name, rows, c.out)
 	if l == 0 && p.plan.Input == Precomputed {
@@ -59,18 +64,17 @@ func (c *gin) forward(x *exec, h, z gpu.Matrix, then *gpu.Epilogue) {
 	x.q.Linear(gpu.LinearArgs{Z: z, X: *c.y, W: pr.w2, Bias: pr.bias, Then: then})
 }
 
-func (c *gin) backward(x *exec, h, dz, dh gpu.Matrix) {
+func (c *gin) backward(x *exec, dz, dh gpu.Matrix) {
 	pr, gr := &x.params.layers[c.l], &x.grads.layers[c.l]
 	rows := x.layers[c.l].Rows
-	dy := *c.dy
+	du := *c.du
 	x.q.Gemm(gpu.GemmArgs{C: gr.w2, A: dz, B: *c.y, TransA: true, Beta: 1})
-	x.q.Gemm(gpu.GemmArgs{C: dy, A: dz, B: pr.w2})
-	x.q.EpilogueBackward(gpu.EpilogueGrad{DH: dy, X: *c.y, DZ: dy, ReLU: true, DBias: gr.innerBias})
-	if !c.precomputed(x) && !c.lp.BackwardIn {
-		g, gHalo := c.scatter(x, dy)
-		x.q.AddScaled(g.RowRange(0, rows), dy, pr.eps)
-		c.projectGrad(x, gr.w, g, c.source(x, h), gHalo, x.in.Halo)
-		x.q.Dot(gr.eps, dy, c.t.RowRange(0, rows), 1)
+	x.q.Gemm(gpu.GemmArgs{C: *c.dy, A: dz, B: pr.w2})
+	x.q.EpilogueBackward(gpu.EpilogueGrad{DH: *c.dy, X: *c.y, DZ: du, ReLU: true, DBias: gr.innerBias})
+	if !c.keepsAggregate(x) {
+		g := c.scatter(x, du)
+		x.q.AddScaled(g.RowRange(0, rows), du, pr.eps)
+		x.q.Dot(gr.eps, du, c.t.RowRange(0, rows), 1)
 		if dh.Rows > 0 {
 			x.q.Gemm(gpu.GemmArgs{C: dh, A: g, B: pr.w})
 		}
@@ -80,11 +84,19 @@ func (c *gin) backward(x *exec, h, dz, dh gpu.Matrix) {
 	if c.precomputed(x) {
 		sum = c.self
 	}
-	x.q.Gemm(gpu.GemmArgs{C: gr.w, A: dy, B: *sum, TransA: true, Beta: 1})
-	x.q.Gemm(gpu.GemmArgs{C: *c.ds, A: dy, B: pr.w})
-	x.q.Dot(gr.eps, *c.ds, c.source(x, h).Dense.RowRange(0, rows), 1)
+	x.q.Gemm(gpu.GemmArgs{C: gr.w, A: du, B: *sum, TransA: true, Beta: 1})
+	x.q.Gemm(gpu.GemmArgs{C: *c.ds, A: du, B: pr.w})
 	if dh.Rows > 0 {
 		c.scatterIn(x, *c.ds, dh)
 		x.q.AddScaled(dh.RowRange(0, rows), *c.ds, pr.eps)
 	}
+}
+
+func (c *gin) weightGrad(x *exec, h, _ gpu.Matrix) {
+	gr := &x.grads.layers[c.l]
+	if c.keepsAggregate(x) {
+		x.q.Dot(gr.eps, *c.ds, c.source(x, h).Dense.RowRange(0, x.layers[c.l].Rows), 1)
+		return
+	}
+	c.linear.weightGrad(x, h, gr.w)
 }

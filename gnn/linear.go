@@ -41,7 +41,7 @@ func newLinear(p *Pass, l, out int, ws *Workspace, keepT bool) linear {
 		name := "g"
 		if n.lp.BackwardIn && p.training() {
 			name = fmt.Sprintf("s%d", l)
-			n.ds = ws.matrix("g", g.Rows, in)
+			n.ds = ws.typed("g", g.Rows, in, p.cfg.gathers(p.plan, l, Backward))
 		}
 		n.s = ws.matrix(name, g.Rows, in)
 	} else {
@@ -49,13 +49,13 @@ func newLinear(p *Pass, l, out int, ws *Workspace, keepT bool) linear {
 		if keepT && p.training() {
 			name = fmt.Sprintf("t%d", l)
 		}
-		n.t = ws.matrix(name, g.Src, out)
+		n.t = ws.typed(name, g.Src, out, p.cfg.gathers(p.plan, l, Forward))
 	}
 	if p.training() && !n.lp.BackwardIn {
 		n.g = ws.matrix("g", g.Src, out)
 	}
 	if p.replicated(l) {
-		n.tHalo = ws.matrix("thalo", g.HaloRows, out)
+		n.tHalo = ws.typed("thalo", g.HaloRows, out, p.cfg.gathers(p.plan, l, Forward))
 		if p.training() {
 			n.gHalo = ws.matrix("ghalo", g.HaloRows, out)
 		}
@@ -114,15 +114,14 @@ func (n *linear) gather(x *exec, h gpu.Matrix) gpu.Matrix {
 }
 
 // scatter enqueues G = Aᵀ·dZ, with the exchange of dZ or, for replicated halo rows, their share of it.
-func (n *linear) scatter(x *exec, dz gpu.Matrix) (g, gHalo gpu.Matrix) {
+func (n *linear) scatter(x *exec, dz gpu.Matrix) gpu.Matrix {
 	lg := &x.layers[n.l]
 	x.aggregate(n.l, Backward, &lg.Backward, gpu.AggregateArgs{Y: *n.g, X: dz}, gpu.Matrix{}, nil)
-	if n.gHalo != nil && n.gHalo.Rows > 0 {
-		gHalo = *n.gHalo
+	if gHalo := n.replicatedGrad(); gHalo.Rows > 0 {
 		x.q.Aggregate(gpu.AggregateArgs{Y: gHalo, A: lg.HaloBack, X: dz,
 			RowScale: lg.Forward.HaloScale, ColScale: lg.Forward.RowScale})
 	}
-	return *n.g, gHalo
+	return *n.g
 }
 
 // scatterIn enqueues dH = Aᵀ·(dZ·W), with the exchange of dZ·W.
@@ -141,9 +140,9 @@ func (n *linear) aggregated(x *exec) gpu.Matrix {
 // precomputed reports whether A·H of this layer was made before the first epoch.
 func (n *linear) precomputed(x *exec) bool { return n.l == 0 && x.plan.Input == Precomputed }
 
-// backward is the gradient of Z = A·H·Wᵀ in the order of the plan: dw and, if dh is not empty, dh.
-func (n *linear) backward(x *exec, h, w, dw, dz, dh gpu.Matrix) {
-	if n.precomputed(x) || n.lp.BackwardIn {
+// backward is the gradient of Z = A·H·Wᵀ in the order of the plan: dh, if it is not empty, and dw where that takes A·H.
+func (n *linear) backward(x *exec, w, dw, dz, dh gpu.Matrix) {
+	if n.keepsAggregate(x) {
 		x.q.Gemm(gpu.GemmArgs{C: dw, A: dz, B: n.aggregated(x), TransA: true, Beta: 1})
 		if dh.Rows > 0 {
 			x.q.Gemm(gpu.GemmArgs{C: *n.ds, A: dz, B: w})
@@ -151,9 +150,26 @@ func (n *linear) backward(x *exec, h, w, dw, dz, dh gpu.Matrix) {
 		}
 		return
 	}
-	g, gHalo := n.scatter(x, dz)
-	n.projectGrad(x, dw, g, n.source(x, h), gHalo, x.in.Halo)
+	g := n.scatter(x, dz)
 	if dh.Rows > 0 {
 		x.q.Gemm(gpu.GemmArgs{C: dh, A: g, B: w})
 	}
+}
+
+// weightGrad adds dw = (Aᵀ·dZ)ᵀ·H, of which scatter has left the first factor, where backward has not done so.
+func (n *linear) weightGrad(x *exec, h, dw gpu.Matrix) {
+	if !n.keepsAggregate(x) {
+		n.projectGrad(x, dw, *n.g, n.source(x, h), n.replicatedGrad(), x.in.Halo)
+	}
+}
+
+// keepsAggregate reports whether the backward pass finds A·H as the forward pass used it.
+func (n *linear) keepsAggregate(x *exec) bool { return n.precomputed(x) || n.lp.BackwardIn }
+
+// replicatedGrad returns gHalo, empty where nothing is replicated.
+func (n *linear) replicatedGrad() gpu.Matrix {
+	if n.gHalo == nil {
+		return gpu.Matrix{}
+	}
+	return *n.gHalo
 }

@@ -29,15 +29,21 @@ type stage struct {
 	y    *gpu.Matrix // Rows × out: after LayerNorm and ReLU; only unfused
 	rstd *gpu.Vec    // Rows; only training
 	dh   *gpu.Matrix // Src × in: gradient of what the layer read; only training, nil for the first layer
+	dz   *gpu.Matrix // Rows × out: gradient of z, where it is stored in BF16; else nil: it takes the place of the gradient of h
 }
 
 // conv is one convolution. h is what it reads (empty for layer 0, which reads the Input), z what it writes; then, if
-// given, runs on z. backward adds parameter gradients and, if dh is not empty, writes the gradient of h; dz may be used as
-// scratch.
+// given, runs on z. The backward pass has two steps, so that h need not be kept in between: backward writes the gradient of
+// h, if dh is not empty, and adds the parameter gradients that do without h; weightGrad, for which h has been made again,
+// adds the others. dh may lie where dz does only if the model says so (Config.overwritesGrad).
 type conv interface {
 	forward(x *exec, h, z gpu.Matrix, then *gpu.Epilogue)
-	backward(x *exec, h, dz, dh gpu.Matrix)
+	backward(x *exec, dz, dh gpu.Matrix)
+	weightGrad(x *exec, h, dz gpu.Matrix)
 }
+
+// overwritesGrad reports whether a convolution reads dz no more once it writes dh.
+func (c Config) overwritesGrad() bool { return c.Kind == GCN }
 
 // exec is one run of a pass on a queue.
 type exec struct {
@@ -64,27 +70,65 @@ func (p *Pass) newStage(l int, ws *Workspace) stage {
 	g := &p.layers[l]
 	last := l == p.cfg.Layers-1
 	s := stage{conv: p.newConv(l, ws)}
-	name := func(kind, shared string) string {
+	// What a layer made lives until the next one has read it, and so does its gradient: slabs take turns. In the backward
+	// pass h is made again, in the place of z. Evaluation writes to training's slabs, which are dead between epochs.
+	turn := func(kind string, l int) string {
+		if p.cfg.overwritesGrad() {
+			return kind
+		}
+		return fmt.Sprintf("%s-%d", kind, l%2)
+	}
+	own := func(kind string) string {
 		if p.training() {
 			return fmt.Sprintf("%s%d", kind, l)
 		}
-		return shared
+		return kind + "0"
 	}
-	// Evaluation writes to training's gradient slabs, which are dead between epochs.
-	s.z = ws.matrix(name("z", "dh0"), g.Rows, out)
+	s.z = ws.matrix(own("z"), g.Rows, out)
 	if !last {
-		s.h = ws.matrix(name("h", [...]string{"dh1", "eval-h"}[l%2]), g.Rows, out)
+		name := turn("rows", l)
 		if !p.plan.Fused {
-			s.y = ws.matrix(name("y", "eval-y"), g.Rows, out)
+			name = own("h")
+			s.y = ws.matrix(own("y"), g.Rows, out)
 		}
+		s.h = ws.typed(name, g.Rows, out, p.rowType(l))
 	}
-	if p.training() {
-		s.rstd = ws.vec(name("rstd", ""), g.Rows)
-		if l > 0 {
-			s.dh = ws.matrix([...]string{"dh0", "dh1"}[l%2], g.Src, in)
-		}
+	if !p.training() {
+		return s
+	}
+	s.rstd = ws.vec(own("rstd"), g.Rows)
+	if l > 0 {
+		s.dh = ws.matrix(turn("rows", l), g.Src, in)
+	}
+	if t := p.gradType(l); t != gpu.FP32 {
+		s.dz = ws.typed(turn("dz", l), g.Rows, out, t)
 	}
 	return s
+}
+
+// rowType returns the element type of layer l's output: that of what the next layer gathers, if it gathers these rows.
+func (p *Pass) rowType(l int) gpu.DType {
+	if p.plan.Layers[l+1].AggregateFirst {
+		return p.cfg.gathers(p.plan, l+1, Forward)
+	}
+	return gpu.FP32
+}
+
+// gradType returns the element type of the gradient of layer l's convolution.
+func (p *Pass) gradType(l int) gpu.DType {
+	if p.plan.Layers[l].BackwardIn || p.cfg.Kind == GIN { // what is gathered is made of it
+		return gpu.FP32
+	}
+	return p.cfg.gathers(p.plan, l, Backward)
+}
+
+// LossGrad returns where the gradient of the logits is to be put before Backward; it may be the logits' own place.
+func (p *Pass) LossGrad() gpu.Matrix {
+	s := &p.stages[len(p.stages)-1]
+	if s.dz != nil {
+		return *s.dz
+	}
+	return *s.z
 }
 
 func (p *Pass) newConv(l int, ws *Workspace) conv {
@@ -150,37 +194,43 @@ func (x *exec) unfused(s *stage, e gpu.Epilogue) {
 	x.q.Epilogue(drop)
 }
 
-// Backward enqueues the gradient of every parameter, added to the grads of the pass. dz is the gradient of the logits and
-// may be used as scratch. Forward must have run on q with the same epoch.
-func (p *Pass) Backward(q gpu.Queue, halo Halo, epoch int, dz gpu.Matrix) {
+// Backward enqueues the gradient of every parameter, added to the grads of the pass. The gradient of the logits lies in
+// LossGrad and is used up. Forward must have run on q with the same epoch.
+func (p *Pass) Backward(q gpu.Queue, halo Halo, epoch int) {
 	x := &exec{Pass: p, q: q, halo: halo, epoch: uint32(epoch)}
+	dz := p.LossGrad()
 	q.ColSum(x.grads.layers[len(p.stages)-1].bias, dz, 1)
-	for l := len(p.stages) - 1; l >= 0; l-- {
+	for l := len(p.stages) - 1; l > 0; l-- {
 		s := &p.stages[l]
-		if l == 0 {
-			s.conv.backward(x, gpu.Matrix{}, dz, gpu.Matrix{})
-			return
-		}
-		s.conv.backward(x, *p.stages[l-1].h, dz, *s.dh)
-		dz = *s.dh
-		x.epilogueBackward(l-1, dz)
+		s.conv.backward(x, dz, *s.dh)
+		next, h := x.epilogueBackward(l-1, *s.dh)
+		s.conv.weightGrad(x, h, dz)
+		dz = next
 	}
+	p.stages[0].conv.backward(x, dz, gpu.Matrix{})
+	p.stages[0].conv.weightGrad(x, gpu.Matrix{}, dz)
 }
 
-// epilogueBackward turns the gradient of layer l's output into that of its convolution, in place.
-func (x *exec) epilogueBackward(l int, d gpu.Matrix) {
+// epilogueBackward turns the gradient d of layer l's output into that of its convolution and makes the output again, in
+// the place of the normalised rows. It returns both.
+func (x *exec) epilogueBackward(l int, d gpu.Matrix) (dz, h gpu.Matrix) {
 	s, pr, gr := &x.stages[l], &x.params.layers[l], &x.grads.layers[l]
-	e := gpu.EpilogueGrad{DH: d, X: *s.z, DZ: d, Norm: true, Gamma: pr.gamma, Beta: pr.beta, Rstd: *s.rstd, ReLU: true,
+	dz = d
+	if s.dz != nil {
+		dz = *s.dz
+	}
+	e := gpu.EpilogueGrad{DH: d, X: *s.z, DZ: dz, H: *s.z, Norm: true, Gamma: pr.gamma, Beta: pr.beta, Rstd: *s.rstd, ReLU: true,
 		Dropout: x.dropout(l), DGamma: gr.gamma, DBeta: gr.beta, DBias: gr.bias}
 	if x.plan.Fused {
 		x.q.EpilogueBackward(e)
-		return
+		return dz, *s.z
 	}
 	norm := e
-	norm.ReLU, norm.Dropout = false, gpu.Dropout{}
+	norm.H, norm.ReLU, norm.Dropout = gpu.Matrix{}, false, gpu.Dropout{}
 	x.q.EpilogueBackward(gpu.EpilogueGrad{DH: d, X: *s.y, DZ: d, Dropout: e.Dropout})
 	x.q.EpilogueBackward(gpu.EpilogueGrad{DH: d, X: *s.y, DZ: d, ReLU: true})
 	x.q.EpilogueBackward(norm)
+	return dz, *s.h
 }
 
 // exchanges reports whether layer l brings rows from other parts in every epoch.
@@ -224,15 +274,12 @@ func AggregateInput(q gpu.Queue, op Operand, inner, halo, ax gpu.Matrix) {
 	}
 }
 
-// Outputs returns what each layer made in the last Forward: what the next layer reads, and for the last layer the logits
-// (or, after Backward, what their memory was used for). All are contiguous.
+// Outputs returns, after Backward, what each layer made in the Forward before it: what the next layer read, and for the last
+// layer what lies where the logits were. All are contiguous and FP32.
 func (p *Pass) Outputs() []gpu.Matrix {
 	out := make([]gpu.Matrix, len(p.stages))
 	for l, s := range p.stages {
 		out[l] = *s.z
-		if s.h != nil {
-			out[l] = *s.h
-		}
 	}
 	return out
 }

@@ -1,5 +1,7 @@
 package gnn
 
+import "capgnn/gpu"
+
 // InputMode says how layer 0 gets the features of remote in-neighbours (saving 1 of DESIGN.md 3).
 type InputMode uint8
 
@@ -29,6 +31,23 @@ type Plan struct {
 	Input  InputMode
 	Layers []LayerPlan
 	Fused  bool // LayerNorm, ReLU and dropout in one pass (saving 6)
+	// Storage is the element type of the rows that aggregations gather and parts exchange. Sums, weights and what LayerNorm
+	// keeps are FP32 all the same. GAT gathers FP32 whatever this is.
+	Storage gpu.DType
+}
+
+// gathers returns the element type of what layer l's aggregation reads in one direction; FP32 where it aggregates nothing in
+// an epoch.
+func (c Config) gathers(p Plan, l int, dir Direction) gpu.DType {
+	if c.Kind == GAT || l == 0 && p.Input == Precomputed || l == 0 && dir == Forward && p.Layers[0].AggregateFirst {
+		return gpu.FP32
+	}
+	return p.Storage
+}
+
+// ExchangeType returns the element type of one exchange under plan p.
+func (c Config) ExchangeType(p Plan, layer int, dir Direction) gpu.DType {
+	return c.gathers(p, layer, dir)
 }
 
 // Shape is the size of a problem, summed over parts: what Choose decides by.
@@ -45,6 +64,7 @@ type Choice struct {
 	NoPrecompute     bool
 	NoTransformFirst bool
 	NoFuse           bool
+	Storage          gpu.DType
 }
 
 // Relative costs of a multiply-add in a dense product, of one gathered element of a sparse product, and of one exchanged
@@ -59,7 +79,7 @@ const (
 // Choose picks the cheaper order for every layer and direction, over the needed rows (savings 1 and 2).
 // Pure: the same configuration and shape give the same plan.
 func Choose(c Config, s Shape, ch Choice) Plan {
-	p := Plan{Layers: make([]LayerPlan, c.Layers), Fused: !ch.NoFuse}
+	p := Plan{Layers: make([]LayerPlan, c.Layers), Fused: !ch.NoFuse, Storage: ch.Storage}
 	for l := range p.Layers {
 		p.Layers[l] = chooseLayer(c, s, l, ch)
 	}

@@ -31,15 +31,20 @@ func (c *sage) forward(x *exec, h, z gpu.Matrix, then *gpu.Epilogue) {
 		func() { c.project(x, z, root, pr.w2, 0) })
 }
 
-func (c *sage) backward(x *exec, h, dz, dh gpu.Matrix) {
-	pr, gr := &x.params.layers[c.l], &x.grads.layers[c.l]
-	c.linear.backward(x, h, pr.w, gr.w, dz, dh)
+func (c *sage) backward(x *exec, dz, dh gpu.Matrix) {
+	pr := &x.params.layers[c.l]
+	c.linear.backward(x, pr.w, x.grads.layers[c.l].w, dz, dh)
+	if dh.Rows > 0 {
+		x.q.Gemm(gpu.GemmArgs{C: dh.RowRange(0, dz.Rows), A: dz, B: pr.w2, Beta: 1})
+	}
+}
+
+func (c *sage) weightGrad(x *exec, h, dz gpu.Matrix) {
+	gr := &x.grads.layers[c.l]
+	c.linear.weightGrad(x, h, gr.w)
 	root := c.root(x, h)
 	if root.sparse() {
 		root.SparseT = x.in.RootT
 	}
 	c.projectGrad(x, gr.w2, dz, root, gpu.Matrix{}, Features{})
-	if dh.Rows > 0 {
-		x.q.Gemm(gpu.GemmArgs{C: dh.RowRange(0, dz.Rows), A: dz, B: pr.w2, Beta: 1})
-	}
 }

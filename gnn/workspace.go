@@ -42,8 +42,13 @@ func (w *Workspace) request(name string, size gpu.Bytes, bind func(gpu.Buffer)) 
 
 // matrix requests rows × cols float32 of a slab.
 func (w *Workspace) matrix(name string, rows, cols int) *gpu.Matrix {
-	m := &gpu.Matrix{Rows: rows, Cols: cols, LD: cols}
-	w.request(name, 4*gpu.Bytes(rows)*gpu.Bytes(cols), func(b gpu.Buffer) { m.Buf = b })
+	return w.typed(name, rows, cols, gpu.FP32)
+}
+
+// typed requests rows × cols elements of a slab.
+func (w *Workspace) typed(name string, rows, cols int, t gpu.DType) *gpu.Matrix {
+	m := &gpu.Matrix{Rows: rows, Cols: cols, LD: cols, Type: t}
+	w.request(name, gpu.Bytes(t.Size())*gpu.Bytes(rows)*gpu.Bytes(cols), func(b gpu.Buffer) { m.Buf = b })
 	return m
 }
 

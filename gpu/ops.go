@@ -152,10 +152,12 @@ type Epilogue struct {
 //	DGamma[j] += Σ_i g·x;  DBeta[j] += Σ_i g      (Norm)
 //	g' = g·Gamma[j];  g = Rstd[i]·(g' - mean_j g' - x·mean_j(g'·x))       (Norm)
 //	DZ[i][j] = g;  DBias[j] += Σ_i g
+//	H[i][j] = what the Epilogue wrote to its H                     (H given)
 //
+// H saves keeping the output for the backward pass; it may be X if DZ is not.
 // DZ may be DH or X. DGamma, DBeta, DBias are added to; DBias may be empty.
 type EpilogueGrad struct {
-	DH, X, DZ     Matrix
+	DH, X, DZ, H  Matrix
 	Norm          bool
 	Gamma, Beta   Vec
 	Rstd          Vec

@@ -67,14 +67,14 @@ func (w *worker) runTrain(epoch int, p *Problem, scale float64) {
 	q := w.compute
 	q.Fill(gpu.Matrix{Buf: w.grads.Flat.Buf, Rows: 1, Cols: w.grads.Flat.Len, LD: w.grads.Flat.Len}, 0)
 	logits := w.train.Forward(q, w.trainHalo, epoch)
-	args := gpu.LossArgs{Logits: logits, Grad: logits, Labels: w.labels, Targets: w.targets, Mask: w.mask, Scale: scale, Loss: w.loss}
+	args := gpu.LossArgs{Logits: logits, Grad: w.train.LossGrad(), Labels: w.labels, Targets: w.targets, Mask: w.mask, Scale: scale, Loss: w.loss}
 	if p.Targets != nil {
 		q.BCELoss(args)
 	} else {
 		q.SoftmaxLoss(args)
 	}
 	q.Download(w.lossHost, w.loss.Buf, 0)
-	w.train.Backward(q, w.trainHalo, epoch, logits)
+	w.train.Backward(q, w.trainHalo, epoch)
 }
 
 // runEval enqueues an evaluation and the download of its logits.

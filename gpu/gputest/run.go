@@ -30,6 +30,7 @@ var suite = []struct {
 	{"AggregateThen", testAggregateThen},
 	{"Epilogue", testEpilogue},
 	{"EpilogueBackward", testEpilogueBackward},
+	{"EpilogueOutput", testEpilogueOutput},
 	{"GATScores", testGATScores},
 	{"GATScoresBackward", testGATScoresBackward},
 	{"GATAggregate", testGATAggregate},

@@ -15,6 +15,8 @@ func philoxKeep(dst []uint32, id, layer, epoch uint32, key [2]uint32, threshold 
 
 func (r *normRow) forward(eps float32) float32 { return r.forwardGo(eps) }
 
+func (r *normRow) output() { r.outputGo() }
+
 func (r *normRow) backward(rstd float32, dz, dgamma, dbeta, dbias []float32) {
 	r.backwardGo(rstd, dz, dgamma, dbeta, dbias)
 }

@@ -4,7 +4,7 @@ import "capgnn/gpu"
 
 // epilogueGrad is a resolved gpu.EpilogueGrad.
 type epilogueGrad struct {
-	dh, x, dz            dense
+	dh, x, dz, h         dense
 	norm, relu           bool
 	gamma, beta, rstd    []float32
 	drop                 dropout
@@ -25,6 +25,9 @@ func (q *Queue) EpilogueBackward(e gpu.EpilogueGrad) {
 	if e.Norm {
 		g.gamma, g.beta, g.rstd = c.vec("Gamma", e.Gamma, cols), c.vec("Beta", e.Beta, cols), c.vec("Rstd", e.Rstd, rows)
 		g.dGamma, g.dBeta = c.vec("DGamma", e.DGamma, cols), c.vec("DBeta", e.DBeta, cols)
+	}
+	if !e.H.Empty() {
+		g.x, g.h = c.shaped("X", e.X, rows, cols), c.shaped("H", e.H, rows, cols)
 	}
 	if g.dh.empty() {
 		return
@@ -48,12 +51,13 @@ func (d *Device) epilogueBackward(g *epilogueGrad) {
 			if g.norm {
 				normBackward(g.dz.row(i), g.dh.row(i), g.x.row(i), g.gamma, g.beta, g.rstd[i],
 					g.relu, keep, g.drop.scale, pGamma, pBeta, pBias)
-				continue
+			} else {
+				g.plain(i, keep)
+				if pBias != nil {
+					axpby(pBias, 1, g.dz.row(i), 1)
+				}
 			}
-			g.plain(i, keep)
-			if pBias != nil {
-				axpby(pBias, 1, g.dz.row(i), 1)
-			}
+			g.output(i, keep)
 		}
 	})
 	if g.norm {
@@ -62,6 +66,17 @@ func (d *Device) epilogueBackward(g *epilogueGrad) {
 	}
 	if g.dBias != nil {
 		addBlocks(g.dBias, part[2*cols:], n, 3*cols, 1)
+	}
+}
+
+// output writes row i of H, if it is wanted.
+func (g *epilogueGrad) output(i int, keep []uint32) {
+	switch {
+	case g.h.empty():
+	case g.norm:
+		normOutput(g.x.row(i), g.h.row(i), g.gamma, g.beta, g.relu, keep, g.drop.scale)
+	default:
+		plainForward(g.h.row(i), g.x.row(i), g.relu, keep, g.drop.scale)
 	}
 }
 

@@ -33,6 +33,15 @@ func normForward(z, h, gamma, beta []float32, eps float32, relu bool, keep []uin
 	return r.forward(eps)
 }
 
+// normOutput is what normForward wrote to h, made again from x, the row that it left in z. h may be x.
+func normOutput(x, h, gamma, beta []float32, relu bool, keep []uint32, keepScale float32) {
+	if len(x) == 0 {
+		return
+	}
+	r := newNormRow(x, h, gamma, beta, relu, keep, keepScale)
+	r.output()
+}
+
 // normBackward is the gradient of one row of normForward, from dh, the gradient of h, and x, the row that normForward
 // left in z. With y and keep as there:
 //

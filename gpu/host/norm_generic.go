@@ -30,16 +30,28 @@ func (r *normRow) forwardGo(eps float32) (rstd float32) {
 	for j, v := range r.x {
 		x := (v - mu) * rstd
 		r.x[j] = x
-		y := activation(r.gamma[j], x, r.beta[j])
-		if r.relu {
-			y = max(y, 0)
-		}
-		if r.drops(j) {
-			y = 0
-		}
-		r.h[j] = y * r.keepScale
+		r.h[j] = r.result(j)
 	}
 	return rstd
+}
+
+// outputGo is normOutput in Go.
+func (r *normRow) outputGo() {
+	for j := range r.x {
+		r.h[j] = r.result(j)
+	}
+}
+
+// result returns h[j] for the normalised x[j].
+func (r *normRow) result(j int) float32 {
+	y := activation(r.gamma[j], r.x[j], r.beta[j])
+	if r.relu {
+		y = max(y, 0)
+	}
+	if r.drops(j) {
+		y = 0
+	}
+	return y * r.keepScale
 }
 
 // gradient returns dh[j] after dropout and ReLU.

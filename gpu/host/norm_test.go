@@ -141,6 +141,15 @@ func testForward(t *testing.T, c *normCase, x, h []float64, wantRstd float64) {
 		twin[j] = float64(v)
 	}
 	near(t, "h against the Go row", c, got, twin)
+
+	again, inPlace := guarded[float32](t, len(c.z)), slices.Clone(c.z)
+	faults(t, c.String(), func() {
+		normOutput(c.z, again, c.gamma, c.beta, c.relu, c.keep, c.scale)
+		normOutput(inPlace, inPlace, c.gamma, c.beta, c.relu, c.keep, c.scale)
+	})
+	if !slices.Equal(again, got) || !slices.Equal(inPlace, got) {
+		t.Fatalf("%v: the output made again differs from the first", c)
+	}
 }
 
 // testBackward takes the normalised row that testForward left in z. dz is a row of its own, dh or x.

@@ -368,6 +368,77 @@ outdone:
 	VZEROUPPER
 	RET
 
+// func norm512output(n int, x *float32, h *float32, gamma *float32, beta *float32, relu bool, keep *uint32, keepScale float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·norm512output(SB), NOSPLIT, $0-60
+	MOVQ         n+0(FP), AX
+	MOVQ         AX, CX
+	ANDQ         $0x0f, CX
+	SUBQ         CX, AX
+	SHLQ         $0x02, AX
+	MOVL         $0xffffffff, DX
+	BZHIL        CX, DX, DX
+	KMOVW        DX, K1
+	MOVQ         x+8(FP), BX
+	MOVQ         h+16(FP), SI
+	MOVQ         gamma+24(FP), DI
+	MOVQ         beta+32(FP), R8
+	MOVQ         keep+48(FP), R9
+	VBROADCASTSS keepScale+56(FP), Z0
+	MOVB         relu+40(FP), DL
+	VXORPS       X1, X1, X1
+	TESTB        DL, DL
+	JNZ          floored
+	MOVL         $0xff800000, DX
+	VMOVD        DX, X1
+	VPBROADCASTD X1, Z1
+	VMOVUPS      Z1, Z1
+
+floored:
+	XORQ  DX, DX
+	TESTQ AX, AX
+	JZ    outrest
+
+out:
+	VMOVUPS     (BX)(DX*1), Z2
+	VMOVUPS     (R8)(DX*1), Z3
+	VFMADD231PS (DI)(DX*1), Z2, Z3
+	VMAXPS      Z3, Z1, Z3
+	TESTQ       R9, R9
+	JZ          outall
+	MOVQ        DX, R10
+	SHRQ        $0x05, R10
+	KMOVW       (R9)(R10*1), K2
+	VMULPS.Z    Z0, Z3, K2, Z3
+
+outall:
+	VMOVUPS Z3, (SI)(DX*1)
+	ADDQ    $0x40, DX
+	CMPQ    DX, AX
+	JLT     out
+
+outrest:
+	TESTQ       CX, CX
+	JZ          outdone
+	VMOVUPS.Z   (BX)(DX*1), K1, Z2
+	VMOVUPS.Z   (R8)(DX*1), K1, Z3
+	VMOVUPS.Z   (DI)(DX*1), K1, Z4
+	VFMADD231PS Z4, Z2, Z3
+	VMAXPS      Z3, Z1, Z3
+	TESTQ       R9, R9
+	JZ          outrestall
+	MOVQ        DX, AX
+	SHRQ        $0x05, AX
+	KMOVW       (R9)(AX*1), K2
+	VMULPS.Z    Z0, Z3, K2, Z3
+
+outrestall:
+	VMOVUPS Z3, K1, (SI)(DX*1)
+
+outdone:
+	VZEROUPPER
+	RET
+
 // func norm256forward(n int, z *float32, h *float32, gamma *float32, beta *float32, eps float32, relu bool, keep *uint32, keepScale float32) (rstd float32)
 // Requires: AVX, AVX2, FMA3
 TEXT ·norm256forward(SB), NOSPLIT, $0-68
@@ -745,6 +816,85 @@ outrestall:
 	VMASKMOVPS   Y1, Y0, (R11)(BX*1)
 
 outrestbias:
+outdone:
+	VZEROUPPER
+	RET
+
+// func norm256output(n int, x *float32, h *float32, gamma *float32, beta *float32, relu bool, keep *uint32, keepScale float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·norm256output(SB), NOSPLIT, $0-60
+	MOVQ         n+0(FP), AX
+	MOVQ         AX, CX
+	ANDQ         $0x07, CX
+	SUBQ         CX, AX
+	SHLQ         $0x02, AX
+	VMOVD        CX, X0
+	VPBROADCASTD X0, Y0
+	VPCMPGTD     iota<>+0(SB), Y0, Y0
+	MOVQ         x+8(FP), BX
+	MOVQ         h+16(FP), SI
+	MOVQ         gamma+24(FP), DI
+	MOVQ         beta+32(FP), R8
+	MOVQ         keep+48(FP), R9
+	VBROADCASTSS keepScale+56(FP), Y1
+	MOVB         relu+40(FP), DL
+	VXORPS       X2, X2, X2
+	TESTB        DL, DL
+	JNZ          floored
+	MOVL         $0xff800000, DX
+	VMOVD        DX, X2
+	VPBROADCASTD X2, Y2
+	VMOVUPS      Y2, Y2
+
+floored:
+	XORQ  DX, DX
+	TESTQ AX, AX
+	JZ    outrest
+
+out:
+	VMOVUPS      (BX)(DX*1), Y3
+	VMOVUPS      (R8)(DX*1), Y4
+	VFMADD231PS  (DI)(DX*1), Y3, Y4
+	VMAXPS       Y4, Y2, Y4
+	TESTQ        R9, R9
+	JZ           outall
+	MOVQ         DX, R10
+	SHRQ         $0x05, R10
+	VMOVUPS      bitsel<>+0(SB), Y3
+	VPBROADCASTB (R9)(R10*1), Y5
+	VPAND        Y3, Y5, Y5
+	VPCMPEQD     Y3, Y5, Y5
+	VMULPS       Y1, Y4, Y4
+	VANDPS       Y5, Y4, Y4
+
+outall:
+	VMOVUPS Y4, (SI)(DX*1)
+	ADDQ    $0x20, DX
+	CMPQ    DX, AX
+	JLT     out
+
+outrest:
+	TESTQ        CX, CX
+	JZ           outdone
+	VMASKMOVPS   (BX)(DX*1), Y0, Y3
+	VMASKMOVPS   (R8)(DX*1), Y0, Y4
+	VMASKMOVPS   (DI)(DX*1), Y0, Y5
+	VFMADD231PS  Y5, Y3, Y4
+	VMAXPS       Y4, Y2, Y4
+	TESTQ        R9, R9
+	JZ           outrestall
+	MOVQ         DX, AX
+	SHRQ         $0x05, AX
+	VMOVUPS      bitsel<>+0(SB), Y2
+	VPBROADCASTB (R9)(AX*1), Y3
+	VPAND        Y2, Y3, Y3
+	VPCMPEQD     Y2, Y3, Y3
+	VMULPS       Y1, Y4, Y4
+	VANDPS       Y3, Y4, Y4
+
+outrestall:
+	VMASKMOVPS Y4, Y0, (SI)(DX*1)
+
 outdone:
 	VZEROUPPER
 	RET

@@ -6,12 +6,13 @@ import (
 	"github.com/mmcloughlin/avo/operand"
 )
 
-// normKernels writes LayerNorm·ReLU·dropout, one row forward and one row backward.
+// normKernels writes LayerNorm·ReLU·dropout, one row forward, one row backward, and its output once more.
 func normKernels(w *writer) {
 	bits := w.table("bitsel", func(i int) uint32 { return 1 << (i % 8) })
 	w.both(func() {
 		normForward(w, bits)
 		normBackward(w, bits)
+		normOutput(w, bits)
 	})
 }
 
@@ -163,6 +164,26 @@ func (r *rowPass) subtract(s vec, k mask, v vec) {
 
 // normalise writes the last pass of normForward: z and h.
 func (r *rowPass) normalise(z gp, mu, rstd vec) {
+	r.output(func(k mask) vec {
+		v := r.get(z, k)
+		r.VSUBPS(mu, v, v)
+		r.VMULPS(rstd, v, v)
+		r.store(v, k, r.at(z))
+		return v
+	})
+}
+
+func normOutput(w *writer, bits mem) {
+	w.begin(w.name("norm", "output"), "is normOutput.",
+		"func(n int, x, h, gamma, beta *float32, relu bool, keep *uint32, keepScale float32)")
+	r := startRowPass(w, bits)
+	x := w.arg("x")
+	r.output(func(k mask) vec { return r.get(x, k) })
+	w.end()
+}
+
+// output writes h from the normalised rows, of which next makes the current vector.
+func (r *rowPass) output(next func(k mask) vec) {
 	w := r.writer
 	h, gamma, beta := w.arg("h"), w.arg("gamma"), w.arg("beta")
 	r.keep = w.arg("keep")
@@ -173,11 +194,7 @@ func (r *rowPass) normalise(z gp, mu, rstd vec) {
 		if k != nil {
 			label = "outrestall"
 		}
-		v := r.get(z, k)
-		w.VSUBPS(mu, v, v)
-		w.VMULPS(rstd, v, v)
-		w.store(v, k, r.at(z))
-		y := r.activation(v, gamma, beta, k)
+		y := r.activation(next(k), gamma, beta, k)
 		w.VMAXPS(y, floor, y) // y where it is not a number
 		r.ifKept(label, func(keep mask) { r.scaleKept(keep, y) })
 		w.store(y, k, r.at(h))
