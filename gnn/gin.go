@@ -25,7 +25,7 @@ func newGIN(p *Pass, l int, ws *Workspace) *gin {
 		name = fmt.Sprintf("mlp%d", l)
 		c.dy = ws.matrix("dy", rows, c.out)
 		c.du = c.dy
-		if t := p.cfg.gathers(p.plan, l, Backward); t != gpu.FP32 && !c.lp.BackwardIn {
+		if t := p.cfg.GatherType(p.plan, l, Backward); t != gpu.FP32 && !c.lp.BackwardIn {
 			c.du = ws.typed("du", rows, c.out, t)
 		}
 	}

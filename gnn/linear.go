@@ -41,7 +41,7 @@ func newLinear(p *Pass, l, out int, ws *Workspace, keepT bool) linear {
 		name := "g"
 		if n.lp.BackwardIn && p.training() {
 			name = fmt.Sprintf("s%d", l)
-			n.ds = ws.typed("g", g.Rows, in, p.cfg.gathers(p.plan, l, Backward))
+			n.ds = ws.typed("g", g.Rows, in, p.cfg.GatherType(p.plan, l, Backward))
 		}
 		n.s = ws.matrix(name, g.Rows, in)
 	} else {
@@ -49,13 +49,13 @@ func newLinear(p *Pass, l, out int, ws *Workspace, keepT bool) linear {
 		if keepT && p.training() {
 			name = fmt.Sprintf("t%d", l)
 		}
-		n.t = ws.typed(name, g.Src, out, p.cfg.gathers(p.plan, l, Forward))
+		n.t = ws.typed(name, g.Src, out, p.cfg.GatherType(p.plan, l, Forward))
 	}
 	if p.training() && !n.lp.BackwardIn {
 		n.g = ws.matrix("g", g.Src, out)
 	}
 	if p.replicated(l) {
-		n.tHalo = ws.typed("thalo", g.HaloRows, out, p.cfg.gathers(p.plan, l, Forward))
+		n.tHalo = ws.typed("thalo", g.HaloRows, out, p.cfg.GatherType(p.plan, l, Forward))
 		if p.training() {
 			n.gHalo = ws.matrix("ghalo", g.HaloRows, out)
 		}

@@ -109,7 +109,7 @@ func (p *Pass) newStage(l int, ws *Workspace) stage {
 // rowType returns the element type of layer l's output: that of what the next layer gathers, if it gathers these rows.
 func (p *Pass) rowType(l int) gpu.DType {
 	if p.plan.Layers[l+1].AggregateFirst {
-		return p.cfg.gathers(p.plan, l+1, Forward)
+		return p.cfg.GatherType(p.plan, l+1, Forward)
 	}
 	return gpu.FP32
 }
@@ -119,7 +119,7 @@ func (p *Pass) gradType(l int) gpu.DType {
 	if p.plan.Layers[l].BackwardIn || p.cfg.Kind == GIN { // what is gathered is made of it
 		return gpu.FP32
 	}
-	return p.cfg.gathers(p.plan, l, Backward)
+	return p.cfg.GatherType(p.plan, l, Backward)
 }
 
 // LossGrad returns where the gradient of the logits is to be put before Backward; it may be the logits' own place.

@@ -36,18 +36,13 @@ type Plan struct {
 	Storage gpu.DType
 }
 
-// gathers returns the element type of what layer l's aggregation reads in one direction; FP32 where it aggregates nothing in
-// an epoch.
-func (c Config) gathers(p Plan, l int, dir Direction) gpu.DType {
+// GatherType returns the element type of what layer l's aggregation reads, and parts exchange, in one direction under plan
+// p; FP32 where nothing is aggregated in an epoch.
+func (c Config) GatherType(p Plan, l int, dir Direction) gpu.DType {
 	if c.Kind == GAT || l == 0 && p.Input == Precomputed || l == 0 && dir == Forward && p.Layers[0].AggregateFirst {
 		return gpu.FP32
 	}
 	return p.Storage
-}
-
-// ExchangeType returns the element type of one exchange under plan p.
-func (c Config) ExchangeType(p Plan, layer int, dir Direction) gpu.DType {
-	return c.gathers(p, layer, dir)
 }
 
 // Shape is the size of a problem, summed over parts: what Choose decides by.

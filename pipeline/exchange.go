@@ -78,6 +78,7 @@ func receive[T any](h *hub, ch <-chan T, waiter, owner int, what string) T {
 // route is one exchange as one worker takes part in it.
 type route struct {
 	width  int
+	dtype  gpu.DType
 	send   gpu.Ints   // local rows to send, readers in part order
 	sendTo []int      // rows for each reader
 	recvOf []int      // rows from each owner
@@ -109,12 +110,12 @@ var _ gnn.Halo = routed{}
 func (x routed) Begin(q gpu.Queue, layer int, dir gnn.Direction, rows gpu.Matrix) {
 	l := leg{layer, dir}
 	r := x.routes[l]
-	if rows.Cols != r.width {
-		panic(fmt.Sprintf("pipeline: %v: %d columns, planned %d", l, rows.Cols, r.width))
+	if rows.Cols != r.width || rows.Type != r.dtype {
+		panic(fmt.Sprintf("pipeline: %v: %d columns of %v, planned %d of %v", l, rows.Cols, rows.Type, r.width, r.dtype))
 	}
 	x.confirm(q)
 	if r.send.Len > 0 {
-		q.Gather(gpu.Matrix{Buf: x.send, Rows: r.send.Len, Cols: r.width, LD: r.width}, rows, r.send)
+		q.Gather(gpu.Matrix{Buf: x.send, Rows: r.send.Len, Cols: r.width, LD: r.width, Type: r.dtype}, rows, r.send)
 	}
 	x.packed = q.Record()
 	at := 0
@@ -122,7 +123,7 @@ func (x routed) Begin(q gpu.Queue, layer int, dir gnn.Direction, rows gpu.Matrix
 		if n == 0 {
 			continue
 		}
-		t := ticket{ready: x.packed, rows: gpu.Matrix{Buf: x.send, Off: at * r.width, Rows: n, Cols: r.width, LD: r.width}}
+		t := ticket{ready: x.packed, rows: gpu.Matrix{Buf: x.send, Off: at * r.width, Rows: n, Cols: r.width, LD: r.width, Type: r.dtype}}
 		if !x.w.reachableFrom(j) {
 			t = x.stage(t, j)
 		}
@@ -143,9 +144,10 @@ func (x *exchange) confirm(q gpu.Queue) {
 // stage copies the rows of a ticket to host memory for a reader that cannot reach this device.
 func (x *exchange) stage(t ticket, reader int) ticket {
 	w := x.w
-	t.staged = w.staging(reader, 4*t.rows.Rows*t.rows.Cols)
+	size := t.rows.Type.Size()
+	t.staged = w.staging(reader, size*t.rows.Rows*t.rows.Cols)
 	w.out.Wait(t.ready)
-	w.out.Download(t.staged, t.rows.Buf, 4*gpu.Bytes(t.rows.Off))
+	w.out.Download(t.staged, t.rows.Buf, gpu.Bytes(size)*gpu.Bytes(t.rows.Off))
 	t.ready = w.out.Record()
 	return t
 }
@@ -164,7 +166,7 @@ func (x routed) Wait(q gpu.Queue, layer int, dir gnn.Direction) gpu.Matrix {
 		w.in.Wait(t.ready)
 		dst := r.halo.RowRange(r.recvAt[o], r.recvAt[o]+r.recvOf[o])
 		if t.staged != nil {
-			w.in.Upload(dst.Buf, 4*gpu.Bytes(dst.Off), t.staged)
+			w.in.Upload(dst.Buf, gpu.Bytes(dst.Type.Size())*gpu.Bytes(dst.Off), t.staged)
 		} else {
 			copyRows(w.in, dst, t.rows, w.peers[o])
 		}

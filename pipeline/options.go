@@ -60,6 +60,8 @@ type Options struct {
 	// for rounding.
 	Rank    []int32
 	Savings Savings
+	// Storage is the element type of the rows that aggregations gather and parts exchange: see gnn.Plan.
+	Storage gpu.DType
 
 	Init map[string][]float32 // weights to start from, by name; nil: drawn from Model.Seed
 

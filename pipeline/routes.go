@@ -12,6 +12,7 @@ import (
 type routePlan struct {
 	leg
 	width          int
+	dtype          gpu.DType
 	send           []int32
 	sendTo, recvOf []int
 	recvAt         []int
@@ -29,7 +30,9 @@ func planRoutes(c *graph.Cut, i int, model gnn.Config, plan gnn.Plan, training b
 	for _, dir := range dirs {
 		for l := range model.Layers {
 			if w := model.ExchangeWidth(plan, l, dir); w > 0 {
-				out = append(out, planRoute(c, i, leg{l, dir}, w, training))
+				r := planRoute(c, i, leg{l, dir}, w, training)
+				r.dtype = model.GatherType(plan, l, dir)
+				out = append(out, r)
 			}
 		}
 	}
@@ -73,13 +76,14 @@ func planRoute(c *graph.Cut, i int, l leg, width int, training bool) routePlan {
 func (w *worker) buildExchange(h *hub, model gnn.Config, training, evaluation []routePlan) {
 	x := &exchange{w: w, hub: h}
 	var sendMax, haloMax gpu.Bytes
+	size := func(r *routePlan, rows int) gpu.Bytes { return gpu.Bytes(r.dtype.Size()) * gpu.Bytes(rows*r.width) }
 	kept := func(r *routePlan, train bool) bool { return train && model.KeepsHalo() && r.dir == gnn.Forward }
 	for k, set := range [][]routePlan{training, evaluation} {
 		for i := range set {
 			r := &set[i]
-			sendMax = max(sendMax, 4*gpu.Bytes(len(r.send)*r.width))
+			sendMax = max(sendMax, size(r, len(r.send)))
 			if !kept(r, k == 0) {
-				haloMax = max(haloMax, 4*gpu.Bytes(r.rows*r.width))
+				haloMax = max(haloMax, size(r, r.rows))
 			}
 		}
 	}
@@ -89,11 +93,11 @@ func (w *worker) buildExchange(h *hub, model gnn.Config, training, evaluation []
 		routes := map[leg]*route{}
 		for i := range set {
 			r := &set[i]
-			m := gpu.Matrix{Buf: transient, Rows: r.rows, Cols: r.width, LD: r.width}
+			m := gpu.Matrix{Buf: transient, Rows: r.rows, Cols: r.width, LD: r.width, Type: r.dtype}
 			if kept(r, train) {
-				m = w.ld.matrix("kept halo rows", r.rows, r.width)
+				m.Buf = w.ld.alloc(size(r, r.rows), "kept halo rows")
 			}
-			routes[r.leg] = &route{width: r.width, send: upload(w.ld, "halo send list", r.send), sendTo: r.sendTo,
+			routes[r.leg] = &route{width: r.width, dtype: r.dtype, send: upload(w.ld, "halo send list", r.send), sendTo: r.sendTo,
 				recvOf: r.recvOf, recvAt: r.recvAt, halo: m}
 		}
 		return routed{x, routes}

@@ -223,26 +223,30 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// Bytes counted by the devices equal the plan: Σ over exchanges of halo rows × width × 4, gradients and weights.
+// Bytes counted by the devices equal the plan: Σ over exchanges of halo rows × width × element size, gradients and weights.
 func TestBytesEqualPlan(t *testing.T) {
 	for _, kind := range gnn.Kinds {
-		p, m := task{share: 0.3, directed: true}.make(t, kind)
-		const parts = 4
-		var got gpu.Bytes
-		tr := newTrainer(t, p, m, cpus(t, parts), scatterParts(p.Vertices(), parts), func(o *Options) {
-			o.Epochs = 3
-			o.OnEpoch = func(e EpochStats) error { got = e.Usage.Peer; return nil }
-		})
-		run(t, tr)
-		want := 2 * (parts - 1) * 4 * len(tr.weights.Flat)
-		for i := range parts {
-			for _, r := range planRoutes(tr.cut, i, m, tr.plan, true) {
-				want += 4 * r.width * len(r.send)
-			}
+		testBytesEqualPlan(t, kind, gpu.FP32)
+	}
+}
+
+func testBytesEqualPlan(t *testing.T, kind gnn.Kind, storage gpu.DType) {
+	p, m := task{share: 0.3, directed: true}.make(t, kind)
+	const parts = 4
+	var got gpu.Bytes
+	tr := newTrainer(t, p, m, cpus(t, parts), scatterParts(p.Vertices(), parts), func(o *Options) {
+		o.Epochs, o.Storage = 3, storage
+		o.OnEpoch = func(e EpochStats) error { got = e.Usage.Peer; return nil }
+	})
+	run(t, tr)
+	want := 2 * (parts - 1) * 4 * len(tr.weights.Flat)
+	for i := range parts {
+		for _, r := range planRoutes(tr.cut, i, m, tr.plan, true) {
+			want += storage.Size() * r.width * len(r.send)
 		}
-		if int(got) != want {
-			t.Errorf("%s: %d bytes per epoch, planned %d", kind, got, want)
-		}
+	}
+	if int(got) != want {
+		t.Errorf("%s %v: %d bytes per epoch, planned %d", kind, storage, got, want)
 	}
 }
 

@@ -82,6 +82,9 @@ func (o *Options) validate(p *Problem) error {
 	if o.Model.In != p.Features.Cols {
 		bad("the model reads %d features, the data has %d", o.Model.In, p.Features.Cols)
 	}
+	if o.Storage != gpu.FP32 && o.Model.Kind == gnn.GAT {
+		bad("storage %v: GAT stores fp32 only", o.Storage)
+	}
 	if o.Model.Out != p.Classes || o.Model.Multi != (p.Targets != nil) {
 		bad("the model has %d outputs (multi-label: %t), the data %d classes", o.Model.Out, o.Model.Multi, p.Classes)
 	}
@@ -105,7 +108,7 @@ func (t *Trainer) planRun() error {
 	}
 	s := shape(t.cut, &p.Features, p.Features.Sparse() && !o.Savings.NoSparse, o.Model)
 	t.plan = gnn.Choose(o.Model, s, gnn.Choice{NoPrecompute: o.Savings.NoPrecompute,
-		NoTransformFirst: o.Savings.NoTransformFirst, NoFuse: o.Savings.NoFuse})
+		NoTransformFirst: o.Savings.NoTransformFirst, NoFuse: o.Savings.NoFuse, Storage: o.Storage})
 	o.Log.Info("planned", "input", t.plan.Input.String(), "layers", fmt.Sprintf("%+v", t.plan.Layers))
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"capgnn/gnn"
+	"capgnn/gpu"
 	"capgnn/graph/dataset"
 	"capgnn/pipeline"
 	"capgnn/rapa"
@@ -43,6 +44,8 @@ type trainConfig struct {
 	Parts       int    // 0 = one per device
 	Partitioner string
 	Profile     string // profile file; "" = the cached one or a quick measurement
+	Order       string // of the vertices inside a part: orders
+	Storage     string // element type of gathered and exchanged rows: fp32 or bf16
 	Targets     string // share of the work of each part, "" = decide from devices and profile; config file only
 
 	CheckpointEvery int
@@ -55,7 +58,7 @@ func defaultConfig() trainConfig {
 	return trainConfig{
 		Edges: dataset.Auto, Standardize: dataset.Auto, SelfLoops: "auto", Model: string(gnn.GCN), Layers: 3, Hidden: 256, Heads: 4, Dropout: 0.5,
 		Epochs: 200, LR: 0.01, Optimizer: string(gnn.Adam), Seed: 1, EvalEvery: 5,
-		Devices: "auto", Partitioner: string(rapa.Methods[0]), CheckpointEvery: 10,
+		Devices: "auto", Partitioner: string(rapa.Methods[0]), Order: orderAuto, Storage: gpu.FP32.String(), CheckpointEvery: 10,
 	}
 }
 
@@ -89,6 +92,11 @@ func (c *trainConfig) validate() error {
 	oneOf("standardize", c.Standardize, dataset.Auto, dataset.StandardizeNone, dataset.StandardizeTrain)
 	oneOf("self-loops", c.SelfLoops, "auto", "add", "keep", "remove")
 	oneOf("partitioner", c.Partitioner, string(rapa.Streaming), string(rapa.Random))
+	oneOf("order", c.Order, orders...)
+	oneOf("storage", c.Storage, gpu.FP32.String(), gpu.BF16.String())
+	if c.storage() != gpu.FP32 && c.Model == string(gnn.GAT) {
+		bad("--storage %s: gat computes on fp32 rows only; leave it away, or train gcn, sage or gin", c.Storage)
+	}
 	within("epochs", c.Epochs, 0, maxEpochs)
 	within("eval-every", c.EvalEvery, 0, maxEpochs)
 	within("patience", c.Patience, 0, maxEpochs)
@@ -112,6 +120,14 @@ func (c *trainConfig) validate() error {
 func (c *trainConfig) model(features, classes int, multi bool) gnn.Config {
 	return gnn.Config{Kind: gnn.Kind(c.Model), Layers: c.Layers, Hidden: c.Hidden, In: features, Out: classes,
 		Heads: c.Heads, Dropout: c.Dropout, Multi: multi, Seed: c.Seed}
+}
+
+// storage returns the element type of the rows that aggregations gather and parts exchange.
+func (c *trainConfig) storage() gpu.DType {
+	if c.Storage == gpu.BF16.String() {
+		return gpu.BF16
+	}
+	return gpu.FP32
 }
 
 // optimizer returns the update rule.

@@ -40,6 +40,8 @@ var options = []option{
 	{name: "parts", usage: "number of parts, placed round-robin on the devices; 0 = one per device", field: func(c *trainConfig) any { return &c.Parts }},
 	{name: "partitioner", usage: "streaming or random", field: func(c *trainConfig) any { return &c.Partitioner }},
 	{name: "profile", usage: "profile `FILE` of the devices (default: the cached one, else a quick measurement)", field: func(c *trainConfig) any { return &c.Profile }},
+	{name: "order", usage: "order of the vertices in memory: none, community, rcm or degree; auto measures once whether community pays", field: func(c *trainConfig) any { return &c.Order }},
+	{name: "storage", usage: "element type of the rows that neighbours gather and devices exchange: fp32 or bf16; sums are fp32 either way", field: func(c *trainConfig) any { return &c.Storage }},
 	{name: "targets", field: func(c *trainConfig) any { return &c.Targets }, fileOnly: true},
 	{name: "checkpoint-every", usage: "epochs between checkpoints; 0 = only when interrupted and at the end", field: func(c *trainConfig) any { return &c.CheckpointEvery }},
 	{name: "no-precompute", usage: "aggregate the input features every epoch", field: func(c *trainConfig) any { return &c.Savings.NoPrecompute }},

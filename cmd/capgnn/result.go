@@ -21,6 +21,8 @@ type runResult struct {
 	Model     string       `json:"model"`
 	Devices   []string     `json:"devices"` // specs with everything said, in the order of --devices
 	Parts     int          `json:"parts"`
+	Order     string       `json:"order"`
+	Storage   string       `json:"storage"`
 	Epochs    int          `json:"epochs"` // done, resumed ones included
 	Seed      uint64       `json:"seed"`
 	FinalLoss lossValue    `json:"final_loss"` // of the last epoch, before its update
@@ -56,6 +58,7 @@ type runSeconds struct {
 	Reduce      float64 `json:"reduce"`
 	Eval        float64 `json:"eval"`
 	Other       float64 `json:"other"`
+	Order       float64 `json:"order"` // finding and measuring the order of the vertices, once per data set
 }
 
 type peakBytes struct {

@@ -72,7 +72,7 @@ func TestWriteFileLeavesNothingBehind(t *testing.T) {
 
 // resultKeys are the keys that other programs read.
 var resultKeys = []string{"dataset", "model", "devices", "parts", "epochs", "seed", "final_loss", "train", "val", "test",
-	"test_last", "best_epoch", "metric", "epoch_s", "time_s", "bytes", "halo_rows", "peak_bytes", "weights_sha256", "run_dir"}
+	"test_last", "best_epoch", "metric", "epoch_s", "time_s", "bytes", "halo_rows", "peak_bytes", "weights_sha256", "run_dir", "order", "storage"}
 
 func TestResultKeys(t *testing.T) {
 	specs := []deviceSpec{{Label: "0", Threads: 1, Slow: 1}}
@@ -100,7 +100,7 @@ func TestResultKeys(t *testing.T) {
 	}
 	for key, want := range map[string][]string{
 		"epoch_s": {"mean", "median", "min"}, "bytes": {"d2h", "h2d", "host", "peer"}, "peak_bytes": {"devices", "host"},
-		"time_s": {"aggregation", "communication_transfer", "communication_wait", "eval", "mm", "other", "reduce"},
+		"time_s": {"aggregation", "communication_transfer", "communication_wait", "eval", "mm", "order", "other", "reduce"},
 	} {
 		if got := keysOf(top[key].(map[string]any)); !slices.Equal(got, want) {
 			t.Errorf("%s: keys %v, want %v", key, got, want)

@@ -30,19 +30,21 @@ type training struct {
 	planFile string // a plan that may fit, looked at before the cache; "" = none
 	resume   bool
 
-	data    *learnable // set beforehand by demo for a generated graph; else loaded
-	specs   []deviceSpec
-	parts   int
-	plan    *rapa.Plan // nil with one part
-	devices []gpu.Device
-	dir     runDir // set beforehand when resuming
-	madeDir bool
-	initial *gnn.Weights // of --init, nil without
+	data     *learnable // set beforehand by demo for a generated graph; else loaded
+	specs    []deviceSpec
+	parts    int
+	plan     *rapa.Plan // nil with one part
+	rank     []int32    // place of every vertex in the order of the parts' rows, nil = by number
+	arranged arrangement
+	devices  []gpu.Device
+	dir      runDir // set beforehand when resuming
+	madeDir  bool
+	initial  *gnn.Weights // of --init, nil without
 }
 
 // run trains. The steps before training change nothing but the cache.
 func (t *training) run(ctx context.Context) (*runResult, error) {
-	steps := []func(context.Context) error{t.load, t.chooseDevices, t.divide, t.open}
+	steps := []func(context.Context) error{t.load, t.chooseDevices, t.divide, t.arrange, t.open, t.preflight}
 	for _, step := range steps {
 		if err := errors.Join(step(ctx), ctx.Err()); err != nil {
 			return nil, t.beforeTraining(err)
@@ -229,29 +231,35 @@ func (t *training) train(ctx context.Context) (*runResult, error) {
 	return t.finish(result)
 }
 
-// options returns what the trainer needs; record keeps the numbers of every epoch.
-func (t *training) options(bar *progress, record func(pipeline.EpochStats) error) (pipeline.Options, error) {
+// problemOptions returns what decides how the trainer lays out the problem; devices are missing.
+func (t *training) problemOptions() pipeline.Options {
 	p := t.data.problem
-	var val *float64 // of the last evaluation
 	opt := pipeline.Options{
 		Model: t.cfg.model(p.Features.Cols, p.Classes, p.Targets != nil), Optimizer: t.cfg.optimizer(),
 		Epochs: t.cfg.Epochs, EvalEvery: t.cfg.EvalEvery, Patience: t.cfg.Patience,
-		Part: make([]int32, p.Vertices()), Savings: t.cfg.Savings,
-		CheckpointDir: t.dir.checkpoints(), CheckpointEvery: t.cfg.CheckpointEvery, Resume: t.resume,
-		Identity: t.identity(), Log: slog.New(&noteHandler{k: t.k}),
-		OnEpoch: func(s pipeline.EpochStats) error {
-			if s.Eval {
-				val = s.Metrics.Val
-			}
-			bar.at(s.Epoch+1, epochDetail(s, val))
-			return record(s)
-		},
-		OnBest: func(epoch int, w *gnn.Weights) error {
-			return gnn.WriteSafetensors(t.dir.best(), w, t.metadata(epoch))
-		},
+		Part: make([]int32, p.Vertices()), Rank: t.rank, Savings: t.cfg.Savings, Storage: t.cfg.storage(),
 	}
 	if t.plan != nil {
 		opt.Part = t.plan.Part
+	}
+	return opt
+}
+
+// options returns what the trainer needs; record keeps the numbers of every epoch.
+func (t *training) options(bar *progress, record func(pipeline.EpochStats) error) (pipeline.Options, error) {
+	opt := t.problemOptions()
+	opt.CheckpointDir, opt.CheckpointEvery, opt.Resume = t.dir.checkpoints(), t.cfg.CheckpointEvery, t.resume
+	opt.Identity, opt.Log = t.identity(), slog.New(&noteHandler{k: t.k})
+	var val *float64 // of the last evaluation
+	opt.OnEpoch = func(s pipeline.EpochStats) error {
+		if s.Eval {
+			val = s.Metrics.Val
+		}
+		bar.at(s.Epoch+1, epochDetail(s, val))
+		return record(s)
+	}
+	opt.OnBest = func(epoch int, w *gnn.Weights) error {
+		return gnn.WriteSafetensors(t.dir.best(), w, t.metadata(epoch))
 	}
 	for p := range t.parts {
 		opt.Devices = append(opt.Devices, t.devices[p%len(t.devices)])
@@ -378,5 +386,6 @@ func (t *training) finish(r *pipeline.Result) (*runResult, error) {
 		t.k.note("stopped after %d epochs: %d evaluations without a better validation score", r.Epochs, t.cfg.Patience)
 	}
 	result := newResult(&t.cfg, t.data.name, t.specs, t.parts, t.dir, r)
+	result.Order, result.Storage, result.TimeS.Order = t.cfg.Order, t.cfg.Storage, t.arranged.Seconds
 	return result, t.dir.writeResult(result)
 }

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"capgnn/gpu"
+	"capgnn/gpu/ledger"
+	"capgnn/pipeline"
+)
+
+// memoryPlan is what a run would take on every device: the blocks that it would ask for, in order.
+type memoryPlan struct {
+	Dataset string         `json:"dataset"`
+	Model   string         `json:"model"`
+	Parts   int            `json:"parts"`
+	Order   string         `json:"order"`
+	Storage string         `json:"storage"`
+	Devices []deviceMemory `json:"devices"`
+}
+
+// deviceMemory is one device of a memoryPlan. Amounts are in bytes.
+type deviceMemory struct {
+	Device  string         `json:"device"`
+	Budget  gpu.Bytes      `json:"budget"`
+	Peak    gpu.Bytes      `json:"peak"` // high-water mark
+	Fits    bool           `json:"fits"`
+	Buffers []plannedBlock `json:"buffers"`
+}
+
+// plannedBlock is the blocks of one name on a device.
+type plannedBlock struct {
+	Name   string    `json:"name"`
+	Blocks int       `json:"blocks"`
+	Bytes  gpu.Bytes `json:"bytes"`  // all of them together
+	Before bool      `json:"before"` // needed only before the first epoch
+}
+
+// planMemory puts the run on ledgers in place of its open devices.
+func (t *training) planMemory(ctx context.Context) (*memoryPlan, error) {
+	var books []*ledger.Device
+	for _, d := range t.devices {
+		info := d.Info()
+		info.Budget = 0 // counts on, so that the whole need is known
+		books = append(books, ledger.New(info))
+	}
+	opt := t.problemOptions()
+	for p := range t.parts {
+		opt.Devices = append(opt.Devices, books[p%len(books)])
+	}
+	trainer, err := pipeline.New(ctx, t.data.problem, opt)
+	if err != nil {
+		return nil, asUsage(err)
+	}
+	m := &memoryPlan{Dataset: t.data.name, Model: t.cfg.Model, Parts: t.parts, Order: t.cfg.Order, Storage: t.cfg.Storage}
+	for i, b := range books {
+		d := deviceMemory{Device: t.specs[i].String(), Budget: t.devices[i].Info().Budget, Peak: b.Memory().HighWater, Buffers: blocksOf(b.Entries())}
+		d.Fits = d.Peak <= d.Budget
+		m.Devices = append(m.Devices, d)
+	}
+	return m, trainer.Close()
+}
+
+// blocksOf adds up entries of one name, the largest first.
+func blocksOf(entries []ledger.Entry) []plannedBlock {
+	at := map[string]int{}
+	var out []plannedBlock
+	for _, e := range entries {
+		i, ok := at[e.Name]
+		if !ok {
+			i = len(out)
+			at[e.Name] = i
+			out = append(out, plannedBlock{Name: e.Name, Before: true})
+		}
+		out[i].Blocks++
+		out[i].Bytes += e.Size
+		out[i].Before = out[i].Before && e.Freed
+	}
+	slices.SortStableFunc(out, func(a, b plannedBlock) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	return out
+}
+
+// preflight refuses a run that does not fit before anything large is asked for.
+func (t *training) preflight(ctx context.Context) error {
+	m, err := t.planMemory(ctx)
+	if err != nil {
+		return err
+	}
+	return m.fit()
+}
+
+// fit returns a *fitError if a device is too small, naming what takes most.
+func (m *memoryPlan) fit() error {
+	for _, d := range m.Devices {
+		if d.Fits {
+			continue
+		}
+		largest := d.Buffers[0]
+		return &fitError{fmt.Errorf("%s: the run needs %s, the device has %s; %q alone takes %s", d.Device, size(d.Peak), size(d.Budget),
+			largest.Name, size(largest.Bytes)),
+			fmt.Sprintf("give it %s more (mem=), use more --parts on more devices, a smaller --hidden, or --storage bf16", size(d.Peak-d.Budget))}
+	}
+	return nil
+}
+
+// print writes the plan: one JSON line, or a table for each device.
+func (m *memoryPlan) print(k *console) error {
+	if k.json {
+		return json.NewEncoder(k.out).Encode(m)
+	}
+	for _, d := range m.Devices {
+		if err := d.table(k.out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *deviceMemory) table(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	verdict := "fits"
+	if !d.Fits {
+		verdict = "does not fit"
+	}
+	fmt.Fprintf(t, "%s\t%s of %s: %s\t\n", d.Device, size(d.Peak), size(d.Budget), verdict)
+	for _, b := range d.Buffers {
+		name := b.Name
+		if b.Blocks > 1 {
+			name += fmt.Sprintf(" (%d blocks)", b.Blocks)
+		}
+		note := ""
+		if b.Before {
+			note = "until the first epoch"
+		}
+		fmt.Fprintf(t, "  %s\t%s\t%s\n", strings.TrimSpace(name), size(b.Bytes), note)
+	}
+	return t.Flush()
+}

@@ -1,0 +1,236 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"capgnn/gpu"
+	"capgnn/graph"
+	"capgnn/internal/npy"
+	"capgnn/profiler"
+)
+
+// Values of --order: how vertices lie in memory inside a part. Results keep original ids.
+const (
+	orderAuto      = "auto" // decided once for a data set and a device
+	orderNone      = "none" // as the data set numbers them
+	orderCommunity = "community"
+	orderRCM       = "rcm"
+	orderDegree    = "degree"
+)
+
+var orders = []string{orderAuto, orderNone, orderCommunity, orderRCM, orderDegree}
+
+const (
+	// cachedRows is the size in bytes of gathered rows up to which no order can help: they lie in a cache anyway.
+	cachedRows = 16 << 20
+	// orderGain is how much faster a sample must be for an order to be taken: less is noise.
+	orderGain = 1.05
+	// sampleWindows and sampleEntries say what the two orders are compared on: windows of rows, evenly spread, each of which
+	// gathers several times what a last-level cache holds.
+	sampleWindows = 8
+	sampleEntries = 4 << 20
+)
+
+// arrangement is the decision about the order of a data set's vertices on a device, as it is cached.
+type arrangement struct {
+	Order   string  `json:"order"`
+	Speedup float64 `json:"speedup"` // of gathers in a sample, over orderNone; 0: not measured
+	Seconds float64 `json:"seconds"` // to find the order and to measure
+}
+
+// arrange settles the order of the vertices: --order, or for auto what was measured once. It sets t.rank and t.arranged, and
+// records the choice in the config.
+func (t *training) arrange(ctx context.Context) error {
+	start := time.Now()
+	a := arrangement{Order: t.cfg.Order}
+	var err error
+	if a.Order == orderAuto {
+		if a, err = t.chooseOrder(ctx); err != nil {
+			return err
+		}
+	}
+	t.cfg.Order, t.arranged = a.Order, a
+	if a.Order == orderNone {
+		return nil
+	}
+	if t.rank == nil {
+		if t.rank, err = t.ranks(ctx, a.Order); err != nil {
+			return err
+		}
+		t.arranged.Seconds = max(a.Seconds, time.Since(start).Seconds())
+	}
+	gain := ""
+	if a.Speedup > 0 {
+		gain = fmt.Sprintf(", %.2f times as fast on a sample", a.Speedup)
+	}
+	t.k.note("order: %s%s, found in %.1f s", a.Order, gain, t.arranged.Seconds)
+	return nil
+}
+
+// chooseOrder measures whether the community order pays, or returns what was measured before for this data set, width and
+// device.
+func (t *training) chooseOrder(ctx context.Context) (arrangement, error) {
+	p := t.data.problem
+	none := arrangement{Order: orderNone}
+	if bytes := int64(p.Vertices()) * int64(t.cfg.Hidden) * int64(t.cfg.storage().Size()); bytes <= cachedRows {
+		return none, nil
+	}
+	devices, err := openDevices(t.specs[:1])
+	if err != nil {
+		return none, err
+	}
+	a, err := t.measureOrder(ctx, devices[0])
+	return a, errors.Join(err, closeDevices(devices))
+}
+
+func (t *training) measureOrder(ctx context.Context, dev gpu.Device) (arrangement, error) {
+	start := time.Now()
+	info := dev.Info()
+	key := sha256.Sum256(fmt.Appendf(nil, "order 1 %s %s %s %s %d %d %s", t.cfg.DataSHA256, info.Model, info.Variant, t.specs[0],
+		info.Threads, t.cfg.Hidden, t.cfg.Storage))
+	path := t.cachePath(fmt.Sprintf("order-%x.json", key[:16]))
+	var a arrangement
+	if readJSON(path, &a) == nil && (a.Order == orderNone || a.Order == orderCommunity) {
+		return a, nil
+	}
+	rank, err := t.ranks(ctx, orderCommunity)
+	if err != nil {
+		return a, err
+	}
+	g := t.data.problem.Graph
+	seconds, err := profiler.CompareGathers(ctx, dev, []profiler.Sample{sampleRows(g, nil), sampleRows(g, rank)}, t.cfg.Hidden, t.cfg.storage())
+	var oom *gpu.OutOfMemory
+	if errors.As(err, &oom) { // then training will say what does not fit
+		return arrangement{Order: orderNone}, nil
+	}
+	if err != nil {
+		return a, err
+	}
+	a = arrangement{Order: orderNone, Speedup: seconds[0] / seconds[1]}
+	if a.Speedup >= orderGain {
+		a.Order, t.rank = orderCommunity, rank
+	}
+	a.Seconds = time.Since(start).Seconds()
+	if path != "" {
+		data, err := json.Marshal(a)
+		if err = errors.Join(err, writeFile(path, data)); err != nil {
+			t.k.note("the order is not cached: %v", err)
+		}
+	}
+	return a, nil
+}
+
+// ranks returns the rank of every vertex in an order, from the cache if it is there.
+func (t *training) ranks(ctx context.Context, order string) ([]int32, error) {
+	g := t.data.problem.Graph
+	key := sha256.Sum256(fmt.Appendf(nil, "rank 1 %s %s", t.cfg.DataSHA256, order))
+	path := t.cachePath(fmt.Sprintf("rank-%x.npy", key[:16]))
+	rank, err := readRanks(path, g.Rows())
+	if err == nil {
+		return rank, nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		t.k.note("%v: it is made again", err)
+	}
+	bar := t.k.begin("order", 1, 2*time.Second)
+	defer bar.end()
+	switch order {
+	case orderCommunity:
+		rank, err = graph.OrderCommunity(ctx, g, cores())
+	case orderRCM:
+		rank, err = graph.OrderRCM(ctx, g)
+	default:
+		rank, err = graph.OrderDegree(g), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if path != "" {
+		if err := npy.WriteFile(path, []int{len(rank)}, rank); err != nil {
+			t.k.note("the order is not cached: %v", err)
+		}
+	}
+	return rank, nil
+}
+
+// readRanks reads a cached order of n vertices and checks that it is one. fs.ErrNotExist: there is none.
+func readRanks(path string, n int) ([]int32, error) {
+	if path == "" || !exists(path) {
+		return nil, fs.ErrNotExist
+	}
+	a, err := npy.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	if len(a.Shape) != 1 || a.Len() != n {
+		return nil, a.Fault(-1, fmt.Errorf("has shape %v, want [%d]", a.Shape, n))
+	}
+	rank, err := a.Int32()
+	if err != nil {
+		return nil, err
+	}
+	seen := make([]bool, n)
+	for v, r := range rank {
+		if r < 0 || int(r) >= n || seen[r] {
+			return nil, a.Fault(v, fmt.Errorf("rank %d of vertex %d is out of range or taken", r, v))
+		}
+		seen[r] = true
+	}
+	return rank, nil
+}
+
+// sampleRows returns windows of the graph's rows as they lie in an order; nil: as they are numbered.
+func sampleRows(g *graph.CSR, rank []int32) profiler.Sample {
+	n := g.Rows()
+	at := make([]graph.NodeID, n) // vertex at each rank
+	for v := range n {
+		at[place(rank, graph.NodeID(v))] = graph.NodeID(v)
+	}
+	s := profiler.Sample{Indptr: []int64{0}, Cols: n}
+	for w := range sampleWindows {
+		end := len(s.Indices) + sampleEntries/sampleWindows
+		for r := n * w / sampleWindows; r < n*(w+1)/sampleWindows && len(s.Indices) < end; r++ {
+			first := len(s.Indices)
+			for _, u := range g.Row(int(at[r])) {
+				s.Indices = append(s.Indices, place(rank, u))
+			}
+			slices.Sort(s.Indices[first:])
+			s.Indptr = append(s.Indptr, int64(len(s.Indices)))
+		}
+	}
+	return s
+}
+
+func place(rank []int32, v graph.NodeID) int32 {
+	if rank == nil {
+		return v
+	}
+	return rank[v]
+}
+
+// cachePath returns where a cached file lies, "" if nothing can be cached.
+func (t *training) cachePath(name string) string {
+	dir, err := cacheFolder()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(dir, name)
+}
+
+// readJSON reads a small cached file; any error means that it is made again.
+func readJSON(path string, to any) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(data, to)
+}

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/urfave/cli/v2"
+)
+
+func planCommand() *cli.Command {
+	return &cli.Command{
+		Name:        "plan",
+		Usage:       "say what memory a training run would take, without training",
+		Description: "Takes the flags of train and lists every buffer of every device with its size. Exit code 3: a device is too small.",
+		Flags:       optionFlags(),
+		Action:      planAction,
+	}
+}
+
+func planAction(c *cli.Context) error {
+	k := newConsole(c)
+	ctx, stop := interruptible(c.Context, k, "now")
+	defer stop()
+	t, err := newTraining(c, k)
+	if err != nil {
+		return err
+	}
+	for _, step := range []func(context.Context) error{t.load, t.chooseDevices, t.divide, t.arrange, t.open} {
+		if err := errors.Join(step(ctx), ctx.Err()); err != nil {
+			return t.beforeTraining(err)
+		}
+	}
+	m, err := t.planMemory(ctx)
+	if err := errors.Join(err, closeDevices(t.devices)); err != nil {
+		return t.beforeTraining(err)
+	}
+	return errors.Join(m.print(k), m.fit())
+}

@@ -1,0 +1,22 @@
+// Package ledger is a device that only keeps accounts: allocations are counted against a budget, operations do nothing.
+//
+// Its nouns: a Device; an Entry, one block it was asked for.
+//
+// # Contract
+//
+// Whoever puts a run on a ledger in place of a device learns what the run would take: the same code asks for the same blocks
+// in the same order, so the plan cannot differ from the run. Blocks have a size and no memory; what is uploaded is dropped,
+// what is downloaded is left as it was; Sync finds everything done. A request beyond the budget fails with
+// *gpu.OutOfMemory, as a device's does; a Device without a budget counts on.
+//
+// # Source
+//
+// Ours (DESIGN.md 3, saving 7: buffers are planned once, so they can be counted beforehand).
+//
+// # Usage
+//
+//	d := ledger.New(gpu.Info{Name: "cpu:0"})
+//	buf, err := d.Alloc(1<<20, "features")
+//	d.Memory().HighWater // 1 MiB
+//	d.Entries()          // [{features 1048576 false}]
+package ledger

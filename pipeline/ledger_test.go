@@ -1,0 +1,50 @@
+package pipeline
+
+import (
+	"fmt"
+	"testing"
+
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/gpu/ledger"
+)
+
+// What a run would take, counted on ledgers, is what it takes: the high-water mark of every device, byte for byte.
+func TestLedgerEqualsRun(t *testing.T) {
+	for _, kind := range gnn.Kinds {
+		for _, parts := range []int{1, 3} {
+			for name, edit := range map[string]func(*Options){
+				"all savings":  func(*Options) {},
+				"none":         func(o *Options) { o.Savings = Savings{true, true, true, true, true, true, false} },
+				"exchanged":    func(o *Options) { o.Savings.NoPrecompute = true },
+				"amsgrad":      func(o *Options) { o.Optimizer.AMSGrad = true },
+				"never scored": func(o *Options) { o.EvalEvery = 0 },
+			} {
+				p, m := task{share: 0.3, sparse: kind == gnn.GIN, multi: parts == 3}.make(t, kind)
+				part := make([]int32, p.Vertices())
+				if parts > 1 {
+					part = scatterParts(p.Vertices(), parts)
+				}
+				edited := func(o *Options) { o.Epochs = 2; o.EvalEvery = 1; edit(o) }
+				var books []gpu.Device
+				for i := range parts {
+					books = append(books, ledger.New(gpu.Info{Name: fmt.Sprintf("cpu:%d", i)}))
+				}
+				planned := newTrainer(t, p, m, books, part, edited)
+				devices := cpus(t, parts)
+				run(t, newTrainer(t, p, m, devices, part, edited))
+				for i, d := range devices {
+					if got, want := d.Memory().HighWater, books[i].Memory().HighWater; got != want {
+						t.Errorf("%s, %s, part %d of %d: %d bytes, planned %d", kind, name, i, parts, got, want)
+					}
+				}
+				planned.Close()
+				for i, b := range books {
+					if used := b.Memory().Used; used != 0 {
+						t.Errorf("%s, %s, part %d of %d: %d bytes are left", kind, name, i, parts, used)
+					}
+				}
+			}
+		}
+	}
+}
