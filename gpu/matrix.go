@@ -8,7 +8,8 @@ type Bytes int64
 // DType is the element type of a Matrix.
 type DType uint8
 
-// Element types. BF16 is a storage format: arithmetic is float32 in every operation.
+// Element types. BF16 (the upper half of a float32) is a storage format: arithmetic is float32 in every operation. Which
+// arguments may be BF16: see Ops.
 const (
 	FP32 DType = iota
 	BF16

@@ -5,8 +5,22 @@ package gpu
 //
 // Notation in the loops: i is a row, j a column; sums run in float32 with any blocking that depends on shapes only, unless
 // said otherwise. An argument that is empty (its zero value) is left out of the formula. Destinations never alias sources
-// unless the comment allows it. All Matrix arguments are FP32 unless "any dtype" is said. Rows or columns may be 0: the
-// operation then does nothing but what the empty loop does.
+// unless the comment allows it. Rows or columns may be 0: the operation then does nothing but what the empty loop does.
+//
+// All Matrix arguments are FP32 unless "any dtype" or "may be BF16" is said. A BF16 source is widened exactly; the loop
+// runs in float32; a BF16 destination holds its float32 result rounded once, to nearest even, and sums beside it (DBias,
+// DGamma, Loss) are of what was not rounded. A BF16 destination aliases nothing. What may be BF16 (docs/adr/0005):
+//
+//	Copy, Gather      dst and src, in any combination
+//	Gemm              A; B if TransA; C if not TransA and Beta = 0
+//	Linear            X; X2; Z if Beta = 0 and Then is nil; Then.H
+//	SpMM              x; y if beta = 0
+//	Aggregate         X; Then.H
+//	Epilogue          H
+//	EpilogueBackward  DZ
+//	SoftmaxLoss, BCELoss  Grad
+//	AddScaled         src
+//	ColSum, Dot       m; x, y
 type Ops interface {
 	// Fill: m[i][j] = v.
 	Fill(m Matrix, v float32)
@@ -18,11 +32,11 @@ type Ops interface {
 	Axpby(dst Matrix, a float32, src Matrix, b float32)
 	// ScaleRows: dst[i][j] = scale[i]·src[i][j]. dst may be src.
 	ScaleRows(dst, src Matrix, scale Vec)
-	// AddScaled: dst[i][j] += (1 + s[0])·src[i][j], s on the device. The (1+ε)H term of GIN.
+	// AddScaled: dst[i][j] += (1 + s[0])·src[i][j], s on the device. The (1+ε)H term of GIN. src may be BF16.
 	AddScaled(dst, src Matrix, s Vec)
-	// ColSum: dst[j] = Σ_i m[i][j] + b·dst[j]; with b = 0, dst is not read.
+	// ColSum: dst[j] = Σ_i m[i][j] + b·dst[j]; with b = 0, dst is not read. m may be BF16.
 	ColSum(dst Vec, m Matrix, b float32)
-	// Dot: dst[0] = Σ_i Σ_j x[i][j]·y[i][j] + b·dst[0], accumulated in float64.
+	// Dot: dst[0] = Σ_i Σ_j x[i][j]·y[i][j] + b·dst[0], accumulated in float64. x and y may be BF16.
 	Dot(dst Vec, x, y Matrix, b float32)
 	// Gather: dst[k][j] = src[rows[k]][j] (any dtypes, converted as Copy).
 	Gather(dst, src Matrix, rows Ints)
@@ -35,7 +49,7 @@ type Ops interface {
 	Linear(a LinearArgs)
 	// SpMM: product of a sparse matrix that is not the graph's adjacency (sparse features, or their transpose) with a
 	// dense one: Y[r][j] = Σ_e Val[e]·X[Indices[e]][j] + beta·Y[r][j] for every matrix row r (rows without entries give
-	// beta·Y). Same loop as Aggregate, counted as PhaseMM.
+	// beta·Y). Same loop as Aggregate, counted as PhaseMM. x may be BF16, and y if beta = 0.
 	SpMM(y Matrix, a CSR, x Matrix, beta float32)
 	// Aggregate: sums over graph neighbours, see AggregateArgs.
 	Aggregate(a AggregateArgs)
@@ -74,6 +88,9 @@ type Ops interface {
 
 // GemmArgs: C = op(A)·op(B) + Beta·C, where op transposes if told to; the pair (true, true) is not supported.
 // C is M×N, op(A) M×K, op(B) K×N. With Beta = 0, C is not read.
+//
+// A may be BF16. B may be BF16 if TransA (a weight gradient dZᵀ·H); otherwise it is a weight. C may be BF16 if not TransA
+// and Beta = 0.
 type GemmArgs struct {
 	C, A, B        Matrix
 	TransA, TransB bool
@@ -83,6 +100,8 @@ type GemmArgs struct {
 // LinearArgs: Z[i][o] = Σ_k X[i][k]·W[o][k] + Σ_k X2[i][k]·W2[o][k] + Beta·Z[i][o] + Bias[o].
 // W is [out, in] as in a PyTorch state_dict. X2, W2 and Bias may be empty. RowScale, if given, multiplies row i of
 // X·Wᵀ (not of the second pair). If Then is given, it runs on Z afterwards, with its own Z field ignored.
+//
+// X and X2 may be BF16, each for itself. Z may be BF16 if Beta = 0 and Then is nil. Then.H may be BF16.
 type LinearArgs struct {
 	Z, X, W, X2, W2 Matrix
 	RowScale        Vec
@@ -99,8 +118,8 @@ type LinearArgs struct {
 //	rows that are not stored: unchanged if Accumulate, else 0
 //	Y[r][j] += Bias[j]  for every row r
 //
-// X may be BF16. If Then is given, it runs on all of Y afterwards, with its own Z field ignored. X rows are indexed by
-// A's columns: X.Rows ≥ A.Cols.
+// X may be BF16. If Then is given, it runs on all of Y afterwards, with its own Z field ignored; Then.H may be BF16. X rows
+// are indexed by A's columns: X.Rows ≥ A.Cols.
 type AggregateArgs struct {
 	Y          Matrix
 	A          CSR
@@ -127,12 +146,12 @@ type Dropout struct {
 //
 //	mu = Σ_j Z[i][j] / n;  var = Σ_j (Z[i][j]-mu)² / n;  Rstd[i] = 1/√(var + Eps);  x = (Z[i][j]-mu)·Rstd[i]
 //	Z[i][j] = x;  y = Gamma[j]·x + Beta[j]                  (Norm; otherwise y = Z[i][j] and Z is left alone)
-//	y = max(y, 0)                                           (ReLU)
+//	y = max(y, 0), NaN stays NaN                            (ReLU)
 //	y = keep(i, j) ? y/(1-P) : 0                            (Dropout.P > 0)
 //	H[i][j] = y
 //
 // Z is overwritten with the normalised rows, which the backward pass needs. H may be Z only without Norm. Masks are not
-// stored. Empty Rstd: not written (evaluation).
+// stored. Empty Rstd: not written (evaluation). H may be BF16 (it is then not Z).
 type Epilogue struct {
 	Z, H        Matrix
 	Norm        bool
@@ -155,7 +174,7 @@ type Epilogue struct {
 //	H[i][j] = what the Epilogue wrote to its H                     (H given)
 //
 // H saves keeping the output for the backward pass; it may be X if DZ is not.
-// DZ may be DH or X. DGamma, DBeta, DBias are added to; DBias may be empty.
+// DZ may be DH or X. DGamma, DBeta, DBias are added to; DBias may be empty. DZ may be BF16 (it is then neither DH nor X).
 type EpilogueGrad struct {
 	DH, X, DZ, H  Matrix
 	Norm          bool
@@ -245,7 +264,7 @@ type GATScoresGrad struct {
 //	Loss[0] = Σ_i Σ_j (max(x,0) - x·t + log(1 + exp(-|x|)))·Scale               (float64), x = Logits[i][j]
 //	Grad[i][j] = (σ(x) - t)·Scale;  masked rows give 0
 //
-// Grad may be Logits. An empty Grad is not written.
+// Grad may be Logits. An empty Grad is not written. Grad may be BF16 (it is then not Logits).
 type LossArgs struct {
 	Logits, Grad Matrix
 	Labels       Ints

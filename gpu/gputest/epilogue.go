@@ -61,6 +61,9 @@ func testEpilogue(b *bench) {
 			}
 			b.q.Epilogue(e)
 			b.epilogue(e, r, z, 0)
+			e.Z, e.H = b.put(z, l), b.blankOf(s.rows, s.cols, l, gpu.BF16)
+			b.q.Epilogue(e)
+			b.epilogue(e, r, z, 0)
 			if !c.norm {
 				e.Z = b.put(z, l)
 				e.H = e.Z
@@ -83,13 +86,13 @@ func (b *bench) epilogue(e gpu.Epilogue, r ref.Epilogue, z ref.Matrix, k int) {
 		if k == 0 {
 			b.equal("Z", b.get(e.Z), z)
 		}
-		b.near("H", b.get(e.H), h, k+1, func(i, j int) float64 { return largest(z.Row(i)) / (1 - r.P) })
+		b.nearStored("H", e.H, h, k+1, func(i, j int) float64 { return largest(z.Row(i)) / (1 - r.P) })
 		return
 	}
 	spread := func(i int) float64 { return largest(x.Row(i)) + largest(z.Row(i))*rstd[i] }
 	terms := k + z.Cols + 4
 	b.near("Z", b.get(e.Z), x, terms, func(i, j int) float64 { return spread(i) })
-	b.near("H", b.get(e.H), h, terms, func(i, j int) float64 {
+	b.nearStored("H", e.H, h, terms, func(i, j int) float64 {
 		return (math.Abs(r.Gamma[j])*spread(i) + math.Abs(r.Beta[j])) / (1 - r.P)
 	})
 	if !e.Rstd.Empty() {
@@ -99,14 +102,14 @@ func (b *bench) epilogue(e gpu.Epilogue, r ref.Epilogue, z ref.Matrix, k int) {
 	}
 }
 
-// then runs a fused operation whose matrix product is z with every epilogue behind it. The sum of the product has the
-// tolerance of k terms of the row's size: the operation's own case bounds it tighter.
+// then runs a fused operation whose matrix product is z with every epilogue behind it, H in both element types. The sum of
+// the product has the tolerance of k terms of the row's size: the operation's own case bounds it tighter.
 func (b *bench) then(z ref.Matrix, run func(dst gpu.Matrix, then *gpu.Epilogue)) {
 	b.Helper()
-	for _, c := range epilogues {
+	for i, c := range append(epilogues, epilogues...) {
 		e, r := b.settings(c, z.Rows, z.Cols)
 		dst := b.blank(z.Rows, z.Cols, layouts[1])
-		e.H = b.blank(z.Rows, z.Cols, layouts[1])
+		e.H = b.blankOf(z.Rows, z.Cols, layouts[1], types[i/len(epilogues)])
 		if c.norm {
 			e.Rstd = b.vec(make([]float64, z.Rows))
 		}
@@ -119,10 +122,35 @@ func (b *bench) then(z ref.Matrix, run func(dst gpu.Matrix, then *gpu.Epilogue))
 	}
 }
 
+// testEpilogueNaN demands that ReLU and dropout show a number that is none where it is, and LayerNorm in its whole row.
+func testEpilogueNaN(b *bench) {
+	b.combinations(func(b *bench, c epilogueCase) {
+		const rows, cols = 5, 45
+		z := b.grid(rows, cols)
+		for i := 1; i < rows; i += 2 {
+			z.Row(i)[9*i] = math.NaN()
+		}
+		e, r := b.settings(c, rows, cols)
+		for _, t := range types {
+			e.Z, e.H = b.put(z, layouts[0]), b.blankOf(rows, cols, layouts[0], t)
+			b.q.Epilogue(e)
+			h := b.get(e.H)
+			b.get(e.Z)
+			for k, v := range h.V {
+				i, j := k/cols, k%cols
+				want := i%2 == 1 && (c.norm || j == 9*i) && (r.Keep == nil || r.Keep(i, j))
+				if math.IsNaN(v) != want {
+					b.Fatalf("%v: H[%d][%d] is %v; NaN expected: %v", t, i, j, v, want)
+				}
+			}
+		}
+	})
+}
+
 func testEpilogueBackward(b *bench) {
 	b.combinations(func(b *bench, c epilogueCase) {
 		b.dense(func(b *bench, s shape, l layout) {
-			for _, own := range []string{"DZ apart", "DZ is DH", "DZ is X"} {
+			for _, own := range []string{"DZ apart", "DZ is DH", "DZ is X", "DZ is bf16"} {
 				b.epilogueBackward(c, s, l, own)
 			}
 		})
@@ -143,6 +171,8 @@ func (b *bench) epilogueBackward(c epilogueCase, s shape, l layout, own string) 
 		g.DZ = g.DH
 	case "DZ is X":
 		g.DZ = g.X
+	case "DZ is bf16":
+		g.DZ = b.blankOf(s.rows, s.cols, l, gpu.BF16)
 	default:
 		g.DZ = b.blank(s.rows, s.cols, l)
 	}
@@ -155,7 +185,7 @@ func (b *bench) epilogueBackward(c epilogueCase, s shape, l layout, own string) 
 	b.q.EpilogueBackward(g)
 	want := r.Backward(dh, x, rstd)
 	size := gradSizes(r, dh, x, rstd)
-	b.near(own, b.get(g.DZ), want.DZ, s.cols+4, size.DZ.At)
+	b.nearStored(own, g.DZ, want.DZ, s.cols+4, size.DZ.At)
 	add := func(what string, v gpu.Vec, want, size, start []float64, k int) {
 		for j := range want {
 			want[j] += start[j]

@@ -20,12 +20,17 @@ type gatCase struct {
 // gatCases runs f for graphs × heads.
 func (b *bench) gatCases(f func(b *bench, c gatCase, l layout)) {
 	graphs := b.graphs()
-	for i, name := range []string{"no_rows", "nothing", "one", "random", "hub", "cut", "ends"} {
+	graphs["long"] = b.long(4, 3, 1)
+	for i, name := range []string{"no_rows", "nothing", "one", "random", "hub", "cut", "ends", "long"} {
 		inner := graphs[name]
 		halo := b.random((inner.Rows+1)/3, 11, 5)
 		halo.Rows, halo.List = inner.Rows, every((inner.Rows+1)/3, 3, 0)
-		if inner.Rows == 1 {
+		switch name {
+		case "one":
 			halo = ref.CSR{Rows: 1}
+		case "long":
+			halo = b.long(2, 5, 0)
+			halo.Rows, halo.List = inner.Rows, []int32{1, 2}
 		}
 		for k, hc := range heads {
 			b.scene(fmt.Sprintf("%s_%dx%d", name, hc[0], hc[1]), func(b *bench) {
@@ -33,6 +38,22 @@ func (b *bench) gatCases(f func(b *bench, c gatCase, l layout)) {
 			})
 		}
 	}
+}
+
+// long returns rows of few entries and one of more than a backend holds at once.
+func (b *bench) long(rows, cols, row int) ref.CSR {
+	const entries = 9001
+	a := ref.CSR{Rows: rows, Cols: cols}
+	for v := range rows {
+		a.Begin = append(a.Begin, int64(len(a.Indices)))
+		n := v
+		if v == row {
+			n = entries
+		}
+		a.Indices = append(a.Indices, b.ints(n, cols)...)
+		a.End = append(a.End, int64(len(a.Indices)))
+	}
+	return a
 }
 
 func (b *bench) gatCase(inner, halo ref.CSR, heads, channels int) gatCase {

@@ -1,6 +1,7 @@
 package gputest
 
 import (
+	"fmt"
 	"math"
 
 	"capgnn/gpu"
@@ -30,9 +31,12 @@ func testSoftmaxLoss(b *bench) {
 		b.q.SoftmaxLoss(a)
 		b.loss(a, x, func() (float64, ref.Matrix) { return ref.SoftmaxLoss(x, labels, scale) })
 
-		a.Logits, a.Grad = b.put(x, l), gpu.Matrix{}
-		b.q.SoftmaxLoss(a)
-		b.loss(a, x, func() (float64, ref.Matrix) { return ref.SoftmaxLoss(x, labels, scale) })
+		a.Logits = b.put(x, l)
+		for _, grad := range []gpu.Matrix{{}, b.blankOf(s.rows, s.cols, l, gpu.BF16)} {
+			a.Grad = grad
+			b.q.SoftmaxLoss(a)
+			b.loss(a, x, func() (float64, ref.Matrix) { return ref.SoftmaxLoss(x, labels, scale) })
+		}
 	})
 }
 
@@ -54,6 +58,12 @@ func testBCELoss(b *bench) {
 		b.q.BCELoss(a)
 		b.loss(a, x, func() (float64, ref.Matrix) { return ref.BCELoss(x, targets, mask, scale) })
 
+		a.Logits = b.put(x, l)
+		for _, grad := range []gpu.Matrix{{}, b.blankOf(s.rows, s.cols, l, gpu.BF16)} {
+			a.Grad = grad
+			b.q.BCELoss(a)
+			b.loss(a, x, func() (float64, ref.Matrix) { return ref.BCELoss(x, targets, mask, scale) })
+		}
 		a.Mask = gpu.Array[uint8]{}
 		a.Logits = b.put(x, l)
 		a.Grad = a.Logits
@@ -73,6 +83,73 @@ func (b *bench) loss(a gpu.LossArgs, x ref.Matrix, want func() (float64, ref.Mat
 	}
 	b.nearNumber("Loss", b.getFloat64(a.Loss), loss, 1, terms)
 	if !a.Grad.Empty() {
-		b.near("Grad", b.get(a.Grad), grad, x.Cols, func(i, j int) float64 { return a.Scale })
+		b.nearStored("Grad", a.Grad, grad, x.Cols, func(i, j int) float64 { return a.Scale })
+	}
+}
+
+// testLossNaN demands that a logit that is no number, or an infinite one where that leaves no probability, shows in the loss.
+func testLossNaN(b *bench) {
+	for _, cols := range []int{1, 7, 16, 41} {
+		b.scene(fmt.Sprintf("%d_classes", cols), func(b *bench) {
+			for j := range cols {
+				x := b.normal(3, cols)
+				x.Row(1)[j] = math.NaN()
+				a := gpu.LossArgs{
+					Logits: b.put(x, layouts[0]), Labels: array(b, []int32{0, 0, 0}), Targets: array(b, make([]uint8, 3*cols)),
+					Scale: 1, Loss: array(b, []float64{0}),
+				}
+				b.q.SoftmaxLoss(a)
+				if v := b.getFloat64(a.Loss); !math.IsNaN(v) {
+					b.Errorf("softmax with NaN in column %d gives the loss %v", j, v)
+				}
+				b.q.BCELoss(a)
+				if v := b.getFloat64(a.Loss); !math.IsNaN(v) {
+					b.Errorf("BCE with NaN in column %d gives the loss %v", j, v)
+				}
+			}
+		})
+	}
+}
+
+// testLossFar demands finite losses and gradients of logits far apart, with the gradient's small parts kept: what is taken
+// from 1 must not cancel.
+func testLossFar(b *bench) {
+	b.scene("far", func(b *bench) {
+		for _, gap := range []float64{5, 15, 30, 80, 200, 1e30} {
+			// The label of row 0 is far above the other classes, that of row 1 far below.
+			x := float32s(ref.Map(2, 20, func(i, j int) float64 {
+				if (j == 2) == (i == 0) {
+					return 0
+				}
+				return -gap
+			}))
+			labels, targets := []int32{2, 2}, make([]uint8, 40)
+			for i := range targets {
+				targets[i] = uint8(i / 5 % 2)
+			}
+			a := gpu.LossArgs{
+				Logits: b.put(x, layouts[0]), Grad: b.blank(2, 20, layouts[0]), Labels: array(b, labels),
+				Targets: array(b, targets), Scale: 1, Loss: array(b, []float64{0}),
+			}
+			b.q.SoftmaxLoss(a)
+			loss, grad := ref.SoftmaxLoss(x, labels, 1)
+			b.nearNumber("softmax", b.getFloat64(a.Loss), loss, 1, loss+1)
+			b.relative("softmax", b.get(a.Grad), grad)
+			b.q.BCELoss(a)
+			loss, grad = ref.BCELoss(x, targets, nil, 1)
+			b.nearNumber("BCE", b.getFloat64(a.Loss), loss, 1, loss+1)
+			b.relative("BCE", b.get(a.Grad), grad)
+		}
+	})
+}
+
+// relative demands what is right to 16 roundings of float32, or to the 32 of float64 that sums of 20 terms near 1 make.
+func (b *bench) relative(what string, got, want ref.Matrix) {
+	b.Helper()
+	for e, w := range want.V {
+		if math.Abs(got.V[e]-w) > 16*unit*math.Abs(w)+0x1p-48 {
+			b.Errorf("%s: gradient %d is %.9g, want %.9g", what, e, got.V[e], w)
+			return
+		}
 	}
 }

@@ -49,6 +49,11 @@ func (b *bench) program() map[string][]byte {
 	b.q.Linear(gpu.LinearArgs{Z: z, X: x, W: w, Bias: b.vec(b.normal(1, classes).V)})
 	b.q.Gemm(gpu.GemmArgs{C: keep("GemmTN", b.blank(classes, cols, l)), A: z, B: x, TransA: true})
 	b.q.Gemm(gpu.GemmArgs{C: keep("GemmNN", b.blank(n, cols, l)), A: z, B: w})
+	half := b.stored(b.normal(n, cols), l, gpu.BF16)
+	b.q.Linear(gpu.LinearArgs{Z: keep("LinearBF16", b.blankOf(n, classes, l, gpu.BF16)), X: half, W: w})
+	b.q.Gemm(gpu.GemmArgs{C: keep("GemmTNBF16", b.blank(classes, cols, l)), A: z, B: half, TransA: true})
+	b.q.ColSum(sum("ColSumBF16", cols), half, 1)
+	b.q.Dot(sum("DotBF16", 1), half, x, 1)
 	b.q.ColSum(sum("ColSum", cols), x, 1)
 	b.q.Dot(sum("Dot", 1), x, x, 1)
 
@@ -59,6 +64,7 @@ func (b *bench) program() map[string][]byte {
 	a.End[n-1] = int64(len(a.Indices))
 	graph := b.csr(a)
 	b.q.Aggregate(gpu.AggregateArgs{Y: keep("Aggregate", b.blank(n, cols, l)), A: graph, X: x})
+	b.q.SpMM(keep("SpMMBF16", b.blankOf(n, cols, l, gpu.BF16)), graph, half, 0)
 	b.q.ScatterAdd(keep("ScatterAdd", b.put(b.normal(50, cols), l)), x, array(b, b.ints(n, 50)))
 
 	e, _ := b.settings(epilogueCase{true, true, 0.5}, n, cols)
@@ -68,6 +74,8 @@ func (b *bench) program() map[string][]byte {
 		DH: x, X: e.Z, DZ: keep("DZ", b.blank(n, cols, l)), Norm: true, Gamma: e.Gamma, Beta: e.Beta, Rstd: e.Rstd,
 		ReLU: true, Dropout: e.Dropout, DGamma: sum("DGamma", cols), DBeta: sum("DBeta", cols), DBias: sum("DBias", cols),
 	})
+	e.Z, e.H = keep("Aggregate then", b.blank(n, cols, l)), keep("H of Aggregate", b.blankOf(n, cols, l, gpu.BF16))
+	b.q.Aggregate(gpu.AggregateArgs{Y: e.Z, A: graph, X: x, Bias: b.vec(b.normal(1, cols).V), Then: &e})
 	b.attentionProgram(graph, b.csr(turned(a, 0, n, false)), n, heads, keep, sum)
 
 	loss := gpu.Array[float64]{Buf: b.alloc(make([]byte, 8)), Len: 1}

@@ -27,8 +27,8 @@ func (q *Queue) Aggregate(a gpu.AggregateArgs) {
 		return
 	}
 	q.compute("Aggregate", gpu.PhaseAggregation, func() {
-		q.dev.spmm(r.y, r.a, r.x, r.rowScale, r.colScale, r.accumulate)
-		q.dev.finish(r.y, nil, r.bias, r.then)
+		after := q.dev.finish(r.bias, r.then).rows(r.y)
+		spmm(q.dev.pool, r.y, r.a, r.x.d32, r.x.d16, r.rowScale, r.colScale, r.accumulate, after)
 		q.count(gpu.Usage{SpMM: r.a.entries * int64(r.y.cols)})
 	})
 }
@@ -36,28 +36,61 @@ func (q *Queue) Aggregate(a gpu.AggregateArgs) {
 // SpMM: Y = A·X + beta·Y.
 func (q *Queue) SpMM(y gpu.Matrix, a gpu.CSR, x gpu.Matrix, beta float32) {
 	c := q.check("SpMM")
-	d, s, v := c.shaped("y", y, a.Rows, x.Cols), c.csr("a", a), c.mat("x", x)
+	if y.Rows != a.Rows || y.Cols != x.Cols {
+		c.fail("y is %d×%d, want %d×%d", y.Rows, y.Cols, a.Rows, x.Cols)
+	}
 	if x.Rows < a.Cols {
 		c.fail("x has %d rows, a %d columns", x.Rows, a.Cols)
 	}
-	if d.empty() {
+	d, s, v := c.output("y", y, beta), c.csr("a", a), c.any(&q.dev.memory, "x", x)
+	if y.Empty() {
 		return
 	}
 	q.compute("SpMM", gpu.PhaseMM, func() {
-		if beta != 0 {
-			q.dev.scale(d, beta)
+		if d.half {
+			q.dev.spmm16(d, s, v)
+			return
 		}
-		q.dev.spmm(d, s, either{d32: v}, nil, nil, beta != 0)
+		if beta != 0 {
+			q.dev.scale(d.d32, beta)
+		}
+		spmm(q.dev.pool, d.d32, s, v.d32, v.d16, nil, nil, beta != 0, nil)
 	})
 }
 
-// spmm is the kernel, or the empty sum where no row is stored.
-func (d *Device) spmm(y dense, a sparse, x either, rowScale, colScale []float32, accumulate bool) {
-	if len(a.begin) == 0 || a.entries == 0 {
-		if !accumulate {
-			d.scale(y, 0)
-		}
+// scale: m = beta·m; with beta = 0, m is not read.
+func (d *Device) scale(m dense, beta float32) {
+	if beta == 1 {
 		return
 	}
-	spmm(d.pool, y, a, x.d32, x.d16, rowScale, colScale, accumulate)
+	d.rows(m.rows, m.cols, func(_, lo, hi int) { scaleRows(m.rowRange(lo, hi), beta) })
+}
+
+// spmm16: Y = A·X, Y in bf16: blocks of rows are made in float32 and then rounded.
+func (d *Device) spmm16(y either, a sparse, x either) {
+	rows, cols := y.size()
+	step := max(1, grain/cols)
+	room, lists := d.own(&d.work.blocks, step*cols), grown(&d.work.list, d.pool.threads*step)
+	d.rows(rows, cols, func(worker, lo, hi int) {
+		draft := y.draft(lo, hi, room.of(worker))
+		part := a.rowRange(lo, hi, lists[worker*step:(worker+1)*step])
+		spmm(&d.serial, draft, part, x.d32, x.d16, nil, nil, false, nil)
+		y.store(lo, draft)
+	})
+}
+
+// rowRange returns matrix rows lo to hi of a, numbered from 0. list holds their numbers if a lists its rows.
+func (a sparse) rowRange(lo, hi int, list []int32) sparse {
+	k0, k1 := a.find(lo), a.find(hi)
+	part := sparse{begin: a.begin[k0:k1], end: a.end[k0:k1], idx: a.idx, val: a.val, rows: hi - lo, cols: a.cols}
+	if k0 < k1 {
+		part.entries = a.end[k1-1] - a.begin[k0]
+	}
+	if a.list != nil {
+		part.list = list[:k1-k0]
+		for k, r := range a.list[k0:k1] {
+			part.list[k] = r - int32(lo)
+		}
+	}
+	return part
 }

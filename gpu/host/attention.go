@@ -2,107 +2,183 @@ package host
 
 import "sort"
 
-// attention is one worker's workspace for GAT operations on a range of rows.
+// Sizes of GAT operations. They decide how sums are cut, for every instruction set alike.
+const (
+	gatHeads   = 8        // heads computed at a time: a vector of AVX2
+	gatLanes   = 16       // numbers per row in arrays of one per head: a vector of AVX-512
+	gatWeights = 8 << 10  // weights of a batch, 32 KiB: they stay in L1 and L2 between the kernels
+	gatGroup   = 128      // rows of a group: their scratch rows stay in L2
+	gatItem    = 16 << 10 // work of one item of the loop over rows, in entries
+	gatRowCost = 8        // work of a row beside its entries, in entries
+)
+
+// gatSegment is a run of entries of one row whose weights are in the workspace at once. A row has one for its inner and one
+// for its halo entries, or several if it has more entries than there are weights. gen/gat.go knows the layout.
+type gatSegment struct {
+	from, n int64 // entries
+	row     int64 // of the group
+	at      int64 // byte offset of the weights
+	flags   int64
+}
+
+// Flags of a segment.
+const (
+	gatFirst int64 = 1 << iota // of its row
+	gatLast
+)
+
+// attention is one worker's workspace for GAT operations on the rows of a group and at most gatHeads heads.
+//
+// Weights of entry e, head h are weight[set][(at/4 + (e-from)·stride) + h]. Arrays of one number per head have gatLanes of
+// them per row.
 type attention struct {
-	inner, halo strip
-	heads       []float32 // one number per head
+	heads, channels int
+	stride          int
+	head            []int32      // of each column, and of a vector more
+	weight          [3][]float32 // sets
+	state           []float32    // two per row and head: gatForward's maximum and sum of a row's segments so far
+	factors         []float32    // two per row and head: what the sums so far, and those of the segment, are multiplied by
+	less            []float32
+	rows            dense // scratch rows
+	inner, halo     []gatSegment
+	bare            []int // rows of the group without entries
 }
 
-// ahead is how many entries before its use a gathered row is prefetched: two rows of 1 KiB take about a memory latency.
-const ahead = 2
-
-// strip is a range of rows of a sparse matrix, numbered from 0, with a weight per entry and head. Entries are not copied.
-type strip struct {
-	sparse
-	weight     []float32 // entry e of head h: weight[h·span + e]
-	span       int       // entries from the first row's first to the last row's last, gaps included
-	k          int       // cursor: no stored row before k is needed any more
-	begin, end []int64   // storage of sparse.begin and end
-	list       []int32   // storage of sparse.list
-}
-
-// attentions returns every worker's workspace, with room for a number per head.
-func (d *Device) attentions(heads int) []attention {
+// attentions returns every worker's workspace for the given heads and columns of each. scratch says whether scratch rows are
+// needed.
+func (d *Device) attentions(heads, channels int, scratch bool) []attention {
 	if d.work.att == nil {
 		d.work.att = make([]attention, d.pool.threads)
+		for i := range d.work.att {
+			d.work.att[i].allocate()
+		}
+	}
+	cols := heads * channels
+	table := grown(&d.work.att[0].head, cols+gatLanes)
+	for j := range table {
+		table[j] = int32(min(j/max(channels, 1), heads-1))
 	}
 	for i := range d.work.att {
-		grown(&d.work.att[i].heads, heads)
-		d.work.att[i].heads = d.work.att[i].heads[:heads]
+		a := &d.work.att[i]
+		a.heads, a.channels, a.head, a.stride = heads, channels, table, heads
+		for active != generic && a.stride&(a.stride-1) != 0 {
+			a.stride++
+		}
+		if scratch {
+			a.rows = dense{grown(&a.rows.v, gatGroup*cols), gatGroup, cols, cols}
+		}
 	}
 	return d.work.att
 }
 
-// cut makes s rows [lo, hi) of a, with room for heads weights per entry; heads = 0: no weights.
-func (s *strip) cut(a sparse, lo, hi, heads int) {
-	k0, k1 := a.find(lo), a.find(hi)
-	s.sparse = sparse{rows: hi - lo, cols: a.cols}
-	s.span, s.k = 0, 0
-	if k0 == k1 {
-		return
+// allocate makes the arrays whose sizes do not depend on the operation.
+func (a *attention) allocate() {
+	for i := range a.weight {
+		a.weight[i] = make([]float32, gatWeights+gatLanes) // whole vectors are read from every entry on
 	}
-	e0, e1 := a.begin[k0], a.end[k1-1]
-	s.span = int(e1 - e0)
-	s.idx = a.idx[e0:e1]
-	b, e := grown(&s.begin, k1-k0), grown(&s.end, k1-k0)
-	for k := k0; k < k1; k++ {
-		b[k-k0], e[k-k0] = a.begin[k]-e0, a.end[k]-e0
-	}
-	s.sparse.begin, s.sparse.end = b, e
-	s.entries = e1 - e0
-	if a.list != nil {
-		l := grown(&s.list, k1-k0)
-		for k, r := range a.list[k0:k1] {
-			l[k] = r - int32(lo)
-		}
-		s.sparse.list = l
-	}
-	grown(&s.weight, heads*s.span)
-	s.weight = s.weight[:heads*s.span]
+	a.state, a.factors = make([]float32, 2*gatGroup*gatLanes), make([]float32, 2*gatGroup*gatLanes)
+	a.less = make([]float32, gatGroup*gatLanes)
+	a.inner, a.halo = make([]gatSegment, 0, gatGroup), make([]gatSegment, 0, gatGroup)
+	a.bare = make([]int, 0, gatGroup)
 }
 
-// row returns the entries of row i; rows are asked for in ascending order until rewind.
-func (s *strip) row(i int) (from, to int) {
-	begin, end, list := s.sparse.begin, s.sparse.end, s.sparse.list
-	if list == nil {
-		if len(begin) == 0 {
+// weights returns set i of a segment's weights.
+func (a *attention) weights(i int, s *gatSegment) []float32 {
+	return a.weight[i][s.at/4:][:int(s.n)*a.stride]
+}
+
+// perRow returns the n·gatLanes numbers of a row.
+func perRow(v []float32, row int64, n int) []float32 { return v[int(row)*n*gatLanes:][:n*gatLanes] }
+
+// group makes the segments of the group of rows that begins with row lo, and returns the row behind it, at most hi. A row
+// with more entries than there is room for is a group of its own; so a row's segments depend on the row only. With empties,
+// rows without entries have a segment too; otherwise they are listed in bare.
+func (a *attention) group(inner, halo *rowCursor, lo, hi int, empties bool) int {
+	a.inner, a.halo, a.bare = a.inner[:0], a.halo[:0], a.bare[:0]
+	room := [2]int64{gatWeights, gatWeights}
+	for v := lo; v < min(hi, lo+gatGroup); v++ {
+		from0, n0 := inner.row(v)
+		from1, n1 := halo.row(v)
+		size := [2]int64{a.lanes(n0), a.lanes(n1)}
+		if v > lo && (size[0] > room[0] || size[1] > room[1]) {
+			return v
+		}
+		if n0+n1 == 0 && !empties {
+			a.bare = append(a.bare, v-lo)
+			continue
+		}
+		if n0 > 0 || n1 == 0 {
+			a.inner = a.split(a.inner, gatSegment{from0, n0, int64(v - lo), 4 * (gatWeights - room[0]), gatFirst})
+			room[0] -= size[0]
+		}
+		if n1 > 0 {
+			s := gatSegment{from1, n1, int64(v - lo), 4 * (gatWeights - room[1]), 0}
+			if n0 == 0 {
+				s.flags = gatFirst
+			}
+			a.halo = a.split(a.halo, s)
+			a.halo[len(a.halo)-1].flags |= gatLast
+			room[1] -= size[1]
+		} else {
+			a.inner[len(a.inner)-1].flags |= gatLast
+		}
+		if room[0] <= 0 || room[1] <= 0 {
+			return v + 1
+		}
+	}
+	return min(hi, lo+gatGroup)
+}
+
+// lanes returns the numbers that n entries' weights take: whole vectors, at least one.
+func (a *attention) lanes(n int64) int64 {
+	return (max(n, 1)*int64(a.stride) + gatLanes - 1) / gatLanes * gatLanes
+}
+
+// split appends s to list, in pieces of as many entries as have weights at once.
+func (a *attention) split(list []gatSegment, s gatSegment) []gatSegment {
+	for most := int64(gatWeights / a.stride); s.n > most; s.n -= most {
+		piece := s
+		piece.n = most
+		list = append(list, piece)
+		s.from += most
+		s.flags &^= gatFirst
+	}
+	return append(list, s)
+}
+
+// batch returns the first segments of list whose weights do not overlap: all of them, or a piece of a long row.
+func batch(list []gatSegment) []gatSegment {
+	for i := 1; i < len(list); i++ {
+		if list[i].at == 0 {
+			return list[:i]
+		}
+	}
+	return list
+}
+
+// rowCursor finds the entries of rows that are asked for in ascending order.
+type rowCursor struct {
+	a sparse
+	k int // no stored row before it is needed any more
+}
+
+func newRowCursor(a sparse, lo int) rowCursor { return rowCursor{a, a.find(lo)} }
+
+// row returns the entries of matrix row v.
+func (c *rowCursor) row(v int) (from, n int64) {
+	if c.a.list == nil {
+		if len(c.a.begin) == 0 {
 			return 0, 0
 		}
-		return int(begin[i]), int(end[i])
+		return c.a.begin[v], c.a.end[v] - c.a.begin[v]
 	}
-	for s.k < len(list) && int(list[s.k]) < i {
-		s.k++
+	for c.k < len(c.a.list) && int(c.a.list[c.k]) < v {
+		c.k++
 	}
-	if s.k == len(list) || int(list[s.k]) != i {
+	if c.k == len(c.a.list) || int(c.a.list[c.k]) != v {
 		return 0, 0
 	}
-	return int(begin[s.k]), int(end[s.k])
-}
-
-// coming returns row idx[e+ahead] of m, nil behind the last entry. An entry between rows may be no column of the matrix.
-func (s *strip) coming(e int, m dense) []float32 {
-	if e+ahead >= len(s.idx) || int(s.idx[e+ahead]) >= m.rows {
-		return nil
-	}
-	return m.row(int(s.idx[e+ahead]))
-}
-
-// sum: for each head h and row i, y[i][hC+c] = Σ_e weight·x[idx[e]][hC+c], or += if accumulate.
-func (s *strip) sum(serial *pool, y, x dense, heads int, accumulate bool) {
-	if s.span == 0 {
-		if !accumulate {
-			for i := range y.rows {
-				clear(y.row(i))
-			}
-		}
-		return
-	}
-	c := y.cols / heads
-	for h := range heads {
-		a := s.sparse
-		a.val = s.weight[h*s.span : (h+1)*s.span]
-		spmm(serial, y.columns(h*c, c), a, x.columns(h*c, c), dense16{}, nil, nil, accumulate)
-	}
+	return c.a.begin[c.k], c.a.end[c.k] - c.a.begin[c.k]
 }
 
 // columns returns n columns of m from column lo on.
@@ -111,14 +187,6 @@ func (m dense) columns(lo, n int) dense {
 		return dense{nil, m.rows, n, m.ld}
 	}
 	return dense{m.v[lo:], m.rows, n, m.ld}
-}
-
-// part returns rows lo to hi of m.
-func (m dense) part(lo, hi int) dense {
-	if m.empty() {
-		return dense{nil, hi - lo, m.cols, m.ld}
-	}
-	return dense{m.v[lo*m.ld:], hi - lo, m.cols, m.ld}
 }
 
 // find returns the first stored row whose matrix row is at least v.
@@ -141,29 +209,43 @@ func (a sparse) before(v int) int64 {
 	return a.begin[k] - a.begin[0]
 }
 
-const (
-	gatChunk   = 4 << 10 // work of one range of rows, in entries: its weights stay in L2
-	gatRowCost = 8       // work of a row beside its entries, in entries
-)
+// between returns the entries stored in matrix rows lo to hi, without gaps.
+func (a sparse) between(lo, hi int) int64 {
+	if lo == 0 && hi == a.rows {
+		return a.entries
+	}
+	n := int64(0)
+	for k := a.find(lo); k < a.find(hi); k++ {
+		n += a.end[k] - a.begin[k]
+	}
+	return n
+}
 
-// ranges calls f for ranges of rows [lo, hi) of two matrices with the same rows, of about equal work each. A row's result
-// must not depend on its range.
-func (d *Device) ranges(a, b sparse, lo, hi int, f func(worker, lo, hi int)) {
-	work := func(v int) int64 {
+// groups calls f for the groups of rows lo to hi, with their segments in the worker's workspace. Items of about equal work
+// are shared out among the threads; neither they nor groups change a row's result.
+func (d *Device) groups(work []attention, a, b sparse, lo, hi int, empties bool, f func(w *attention, lo, hi int)) {
+	before := func(v int) int64 {
 		return a.before(v) - a.before(lo) + b.before(v) - b.before(lo) + int64(v-lo)*gatRowCost
 	}
-	total := work(hi)
-	n := int(min(total/gatChunk+1, int64(hi-lo)))
+	total := before(hi)
+	n := int(min(total/gatItem+1, int64(hi-lo)))
+	if n < 8*d.pool.threads {
+		n = min(8*d.pool.threads, hi-lo, int(total/512)+1)
+	}
 	border := func(i int) int {
 		if i == n {
 			return hi
 		}
 		want := total / int64(n) * int64(i)
-		return lo + sort.Search(hi-lo, func(r int) bool { return work(lo+r) >= want })
+		return lo + sort.Search(hi-lo, func(r int) bool { return before(lo+r) >= want })
 	}
-	d.pool.each(n, func(w, i int) {
-		if first, last := border(i), border(i+1); first < last {
-			f(w, first, last)
+	d.pool.each(n, func(worker, i int) {
+		first, last := border(i), border(i+1)
+		inner, halo := newRowCursor(a, first), newRowCursor(b, first)
+		for w := &work[worker]; first < last; {
+			next := w.group(&inner, &halo, first, last, empties)
+			f(w, first, next)
+			first = next
 		}
 	})
 }

@@ -2,8 +2,8 @@ package host
 
 import "math"
 
-// toBF16 rounds to bf16, to nearest even. NaN stays NaN.
-func toBF16(dst []uint16, src []float32) {
+// toBF16Go is toBF16 in Go: adding half a unit, less one where the result is even, carries into the upper half.
+func toBF16Go(dst []uint16, src []float32) {
 	dst = dst[:len(src)]
 	for j, v := range src {
 		b := math.Float32bits(v)
@@ -15,8 +15,8 @@ func toBF16(dst []uint16, src []float32) {
 	}
 }
 
-// fromBF16 widens bf16 to float32, exactly.
-func fromBF16(dst []float32, src []uint16) {
+// fromBF16Go is fromBF16 in Go.
+func fromBF16Go(dst []float32, src []uint16) {
 	dst = dst[:len(src)]
 	for j, v := range src {
 		dst[j] = math.Float32frombits(uint32(v) << 16)

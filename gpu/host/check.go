@@ -64,6 +64,14 @@ func (c checker) any(mem *memory, arg string, m gpu.Matrix) either {
 	return either{d32: dense{cast[float32](b), m.Rows, m.Cols, m.LD}}
 }
 
+// anyShaped resolves a matrix of either type and of the given shape.
+func (c checker) anyShaped(arg string, m gpu.Matrix, rows, cols int) either {
+	if m.Rows != rows || m.Cols != cols {
+		c.fail("%s is %d×%d, want %d×%d", arg, m.Rows, m.Cols, rows, cols)
+	}
+	return c.any(&c.q.dev.memory, arg, m)
+}
+
 // shaped resolves an FP32 matrix of the given shape.
 func (c checker) shaped(arg string, m gpu.Matrix, rows, cols int) dense {
 	if m.Rows != rows || m.Cols != cols {
@@ -155,23 +163,3 @@ func cast[T any](b []byte) []T {
 	var t T
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(t)))
 }
-
-// either is a matrix of one type or the other.
-type either struct {
-	d32  dense
-	d16  dense16
-	half bool
-}
-
-// row returns row i of m, without the padding after its last column.
-func (m dense) row(i int) []float32 {
-	return m.v[i*m.ld : i*m.ld+m.cols : i*m.ld+m.cols]
-}
-
-// row returns row i of m.
-func (m dense16) row(i int) []uint16 {
-	return m.v[i*m.ld : i*m.ld+m.cols : i*m.ld+m.cols]
-}
-
-// empty reports whether m has no element.
-func (m dense) empty() bool { return m.rows == 0 || m.cols == 0 }

@@ -12,7 +12,8 @@
 //
 // Every result is a function of the operands alone, never of Threads: work is cut by shape, each row or block is computed
 // by one thread in one order, and partial sums are added in block order. Scratch memory (panels, partial sums, masks) is
-// reused and lies outside the budget; it is bounded by threads × row width and by 256 blocks × row width.
+// reused and lies outside the budget; it is bounded by threads × 128 rows, by 256 blocks × row width, and by 64 MiB for
+// the panels of products with an adjacency.
 //
 // Slow, Link and Latency make a device behave like a weaker one, for tests and for trying heterogeneous plans: after an
 // operation the device sleeps, holding its threads but no core; a copy occupies its direction of the device's link

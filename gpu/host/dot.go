@@ -1,20 +1,20 @@
 package host
 
-// dotHeads: out[h] = Σ_c a[hC+c]·b[hC+c] for every head h, C = len(a) / len(out). next is a row that will be needed soon,
-// nil if there is none; it is only prefetched.
-func dotHeads(out, a, b, next []float32) {
-	c := len(a) / len(out)
-	b = b[:len(a)]
-	if active == generic || c == 0 {
-		for h := range out {
-			out[h] = dot(a[h*c:(h+1)*c], b[h*c:])
-		}
-		return
+// dotWide returns Σ_j a[j]·b[j], products and sum in float64.
+func dotWide(a, b []float32) float64 {
+	if len(a) == 0 {
+		return 0
 	}
-	if len(next) < len(a) {
-		next = b
+	return dotWideRow(a, b[:len(a)])
+}
+
+// dotWideGo is dotWide in Go.
+func dotWideGo(a, b []float32) float64 {
+	s := 0.0
+	for j, v := range a {
+		s += float64(v) * float64(b[j])
 	}
-	dotRows(&out[0], &a[0], &b[0], &next[0], len(out), c)
+	return s
 }
 
 // dot returns Σ_j a[j]·b[j], in eight sums side by side.

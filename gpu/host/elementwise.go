@@ -1,6 +1,10 @@
 package host
 
-import "capgnn/gpu"
+import (
+	"math"
+
+	"capgnn/gpu"
+)
 
 // Fill: m[i][j] = v.
 func (q *Queue) Fill(m gpu.Matrix, v float32) {
@@ -9,12 +13,14 @@ func (q *Queue) Fill(m gpu.Matrix, v float32) {
 		return
 	}
 	q.compute("Fill", gpu.PhaseOther, func() {
-		q.dev.rows(d.rows, d.cols, func(_, lo, hi int) {
-			for i := lo; i < hi; i++ {
-				row := d.row(i)
-				for j := range row {
-					row[j] = v
-				}
+		q.dev.pieces(d.rows, d.cols, func(i, lo, hi int) {
+			part := d.row(i)[lo:hi]
+			if math.Float32bits(v) == 0 {
+				clear(part)
+				return
+			}
+			for j := range part {
+				part[j] = v
 			}
 		})
 	})
@@ -47,16 +53,21 @@ func (q *Queue) Axpby(dst gpu.Matrix, a float32, src gpu.Matrix, b float32) {
 		return
 	}
 	q.compute("Axpby", gpu.PhaseReduce, func() {
-		q.dev.rows(d.rows, d.cols, func(_, lo, hi int) {
-			for i := lo; i < hi; i++ {
-				axpby(d.row(i), a, s.row(i), b)
-			}
+		q.dev.pieces(d.rows, d.cols, func(i, lo, hi int) {
+			axpby(d.row(i)[lo:hi], a, s.row(i)[lo:hi], b)
 		})
 	})
 }
 
-// axpby: dst[j] = a·src[j] + b·dst[j].
+// axpby: dst[j] = a·src[j] + b·dst[j]; with b = 0, dst is not read. dst may be src.
 func axpby(dst []float32, a float32, src []float32, b float32) {
+	if len(dst) > 0 {
+		axpbyRow(dst, a, src[:len(dst)], b)
+	}
+}
+
+// axpbyGo is axpby in Go.
+func axpbyGo(dst []float32, a float32, src []float32, b float32) {
 	src = src[:len(dst)]
 	switch b {
 	case 0:
@@ -94,43 +105,16 @@ func (q *Queue) ScaleRows(dst, src gpu.Matrix, scale gpu.Vec) {
 // AddScaled: dst[i][j] += (1 + s[0])·src[i][j].
 func (q *Queue) AddScaled(dst, src gpu.Matrix, s gpu.Vec) {
 	c := q.check("AddScaled")
-	d, x := c.mat("dst", dst), c.shaped("src", src, dst.Rows, dst.Cols)
+	d, x := c.mat("dst", dst), c.anyShaped("src", src, dst.Rows, dst.Cols)
 	eps := c.vec("s", s, 1)
 	if d.empty() {
 		return
 	}
 	q.compute("AddScaled", gpu.PhaseOther, func() {
-		a := 1 + eps[0]
-		q.dev.rows(d.rows, d.cols, func(_, lo, hi int) {
+		a, room := 1+eps[0], q.dev.own(&q.dev.work.row, x.spare())
+		q.dev.rows(d.rows, d.cols, func(w, lo, hi int) {
 			for i := lo; i < hi; i++ {
-				axpby(d.row(i), a, x.row(i), 1)
-			}
-		})
-	})
-}
-
-// tile is the edge of the squares that Transpose moves: one side of a square is a few cache lines.
-const tile = 32
-
-// Transpose: dst[j][i] = src[i][j].
-func (q *Queue) Transpose(dst, src gpu.Matrix) {
-	c := q.check("Transpose")
-	d, s := c.mat("dst", dst), c.shaped("src", src, dst.Cols, dst.Rows)
-	if d.empty() {
-		return
-	}
-	q.compute("Transpose", gpu.PhaseOther, func() {
-		// A strip of tile rows of src is a strip of tile columns of dst.
-		q.dev.pool.each((s.rows+tile-1)/tile, func(_, strip int) {
-			lo, hi := strip*tile, min((strip+1)*tile, s.rows)
-			for left := 0; left < s.cols; left += tile {
-				right := min(left+tile, s.cols)
-				for j := left; j < right; j++ {
-					out := d.row(j)
-					for i := lo; i < hi; i++ {
-						out[i] = s.v[i*s.ld+j]
-					}
-				}
+				axpby(d.row(i), a, x.wideRow(i, room.of(w)), 1)
 			}
 		})
 	})

@@ -51,7 +51,8 @@ func (d dropout) mask(masks []uint32, worker, i, cols int) []uint32 {
 
 // epilogue is a resolved gpu.Epilogue.
 type epilogue struct {
-	z, h              dense
+	z                 dense
+	h                 either
 	norm, relu        bool
 	gamma, beta, rstd []float32
 	eps               float32
@@ -64,7 +65,7 @@ func (c checker) then(e *gpu.Epilogue, z gpu.Matrix) *epilogue {
 		return nil
 	}
 	r := &epilogue{
-		z: c.mat("Z", z), h: c.shaped("H", e.H, z.Rows, z.Cols),
+		z: c.mat("Z", z), h: c.anyShaped("H", e.H, z.Rows, z.Cols),
 		norm: e.Norm, relu: e.ReLU, eps: e.Eps, drop: c.dropout(e.Dropout, z.Rows),
 	}
 	if e.Norm {
@@ -74,37 +75,18 @@ func (c checker) then(e *gpu.Epilogue, z gpu.Matrix) *epilogue {
 	return r
 }
 
-func (e *epilogue) masks(d *Device) []uint32 { return e.drop.masks(d, e.z.cols) }
-
-// forward runs the epilogue on row i; keep is its dropout mask or nil.
-func (e *epilogue) forward(i int, keep []uint32) {
-	z, h := e.z.row(i), e.h.row(i)
+// forward runs the epilogue on row i, which is z; keep is its dropout mask or nil, room holds H's spare floats.
+func (e *epilogue) forward(z []float32, i int, keep []uint32, room []float32) {
+	h := e.h.draftRow(i, room)
 	if e.norm {
 		rstd := normForward(z, h, e.gamma, e.beta, e.eps, e.relu, keep, e.drop.scale)
 		if e.rstd != nil {
 			e.rstd[i] = rstd
 		}
-		return
+	} else {
+		plainForward(h, z, e.relu, keep, e.drop.scale)
 	}
-	plainForward(h, z, e.relu, keep, e.drop.scale)
-}
-
-// plainForward: h[j] = keep(j) ? relu(z[j])·scale : 0. h may be z.
-func plainForward(h, z []float32, relu bool, keep []uint32, scale float32) {
-	h = h[:len(z)]
-	if keep == nil {
-		scale = 1
-	}
-	for j, y := range z {
-		if relu && !(y > 0) && y == y {
-			y = 0
-		}
-		if keep != nil && keep[j>>5]>>(j&31)&1 == 0 {
-			h[j] = 0
-			continue
-		}
-		h[j] = y * scale
-	}
+	e.h.storeRow(i, h)
 }
 
 // Epilogue: H = epilogue(Z).
@@ -114,5 +96,7 @@ func (q *Queue) Epilogue(e gpu.Epilogue) {
 	if r.z.empty() {
 		return
 	}
-	q.compute("Epilogue", gpu.PhaseOther, func() { q.dev.finish(r.z, nil, nil, r) })
+	q.compute("Epilogue", gpu.PhaseOther, func() {
+		q.dev.rows(r.z.rows, r.z.cols, q.dev.finish(nil, r).rows(r.z))
+	})
 }

@@ -4,7 +4,8 @@ import "capgnn/gpu"
 
 // epilogueGrad is a resolved gpu.EpilogueGrad.
 type epilogueGrad struct {
-	dh, x, dz, h         dense
+	dh, x, h             dense
+	dz                   either
 	norm, relu           bool
 	gamma, beta, rstd    []float32
 	drop                 dropout
@@ -16,7 +17,7 @@ func (q *Queue) EpilogueBackward(e gpu.EpilogueGrad) {
 	c := q.check("EpilogueBackward")
 	rows, cols := e.DH.Rows, e.DH.Cols
 	g := &epilogueGrad{
-		dh: c.mat("DH", e.DH), dz: c.shaped("DZ", e.DZ, rows, cols),
+		dh: c.mat("DH", e.DH), dz: c.anyShaped("DZ", e.DZ, rows, cols),
 		norm: e.Norm, relu: e.ReLU, drop: c.dropout(e.Dropout, rows), dBias: c.optional("DBias", e.DBias, cols),
 	}
 	if e.Norm || e.ReLU {
@@ -40,6 +41,7 @@ func (d *Device) epilogueBackward(g *epilogueGrad) {
 	rows, cols := g.dh.rows, g.dh.cols
 	masks := g.drop.masks(d, cols)
 	part := zeros(&d.work.f32, blockCount(rows)*3*cols)
+	room := d.own(&d.work.row, g.dz.spare())
 	n := d.blocks(rows, func(w, block, lo, hi int) {
 		p := part[block*3*cols:]
 		pGamma, pBeta, pBias := p[:cols:cols], p[cols:2*cols:2*cols], p[2*cols:3*cols:3*cols]
@@ -47,17 +49,17 @@ func (d *Device) epilogueBackward(g *epilogueGrad) {
 			pBias = nil
 		}
 		for i := lo; i < hi; i++ {
-			keep := g.drop.mask(masks, w, i, cols)
+			keep, dz := g.drop.mask(masks, w, i, cols), g.dz.draftRow(i, room.of(w))
 			if g.norm {
-				normBackward(g.dz.row(i), g.dh.row(i), g.x.row(i), g.gamma, g.beta, g.rstd[i],
-					g.relu, keep, g.drop.scale, pGamma, pBeta, pBias)
+				normBackward(dz, g.dh.row(i), g.x.row(i), g.gamma, g.beta, g.rstd[i],
+					g.relu, keep, g.drop.scale, pGamma, pBeta, pBias, g.output(i))
 			} else {
-				g.plain(i, keep)
+				g.plain(dz, i, keep)
 				if pBias != nil {
-					axpby(pBias, 1, g.dz.row(i), 1)
+					axpby(pBias, 1, dz, 1)
 				}
 			}
-			g.output(i, keep)
+			g.dz.storeRow(i, dz)
 		}
 	})
 	if g.norm {
@@ -69,33 +71,23 @@ func (d *Device) epilogueBackward(g *epilogueGrad) {
 	}
 }
 
-// output writes row i of H, if it is wanted.
-func (g *epilogueGrad) output(i int, keep []uint32) {
-	switch {
-	case g.h.empty():
-	case g.norm:
-		normOutput(g.x.row(i), g.h.row(i), g.gamma, g.beta, g.relu, keep, g.drop.scale)
-	default:
-		plainForward(g.h.row(i), g.x.row(i), g.relu, keep, g.drop.scale)
+// output returns row i of H, nil if it is not wanted.
+func (g *epilogueGrad) output(i int) []float32 {
+	if g.h.empty() {
+		return nil
 	}
+	return g.h.row(i)
 }
 
-// plain is the gradient of row i without LayerNorm: DZ[j] = keep(j) and x[j] > 0 ? DH[j]·scale : 0.
-func (g *epilogueGrad) plain(i int, keep []uint32) {
-	dz, dh := g.dz.row(i), g.dh.row(i)
-	scale := g.drop.scale
-	if !g.relu && keep == nil {
-		copy(dz, dh)
-		return
-	}
+// plain is the gradient of row i without LayerNorm. H comes first: DZ may take the place of X, and where H does, it is
+// positive where X is or the element is dropped.
+func (g *epilogueGrad) plain(dz []float32, i int, keep []uint32) {
 	var x []float32
 	if g.relu {
 		x = g.x.row(i)
 	}
-	for j, v := range dh {
-		if keep != nil && keep[j>>5]>>(j&31)&1 == 0 || x != nil && !(x[j] > 0) {
-			v = 0
-		}
-		dz[j] = v * scale
+	if h := g.output(i); h != nil {
+		plainForward(h, g.x.row(i), g.relu, keep, g.drop.scale)
 	}
+	plainBackward(dz, g.dh.row(i), x, keep, g.drop.scale)
 }

@@ -36,6 +36,11 @@ func (c checker) gatSource(name string, a gpu.CSR, t, s gpu.Matrix, rows, cols, 
 	return g
 }
 
+// columns returns the source rows for n heads from head on, of c columns each.
+func (s gatSource) columns(head, n, c int) gatSource {
+	return gatSource{s.a, s.t.columns(head*c, n*c), s.s.columns(head, n)}
+}
+
 // GATAggregate: attention-weighted sum over in-edges.
 func (q *Queue) GATAggregate(a gpu.GATArgs) {
 	c := q.check("GATAggregate")
@@ -53,97 +58,139 @@ func (q *Queue) GATAggregate(a gpu.GATArgs) {
 	if a.Lo == a.Hi || cols == 0 {
 		return
 	}
-	q.compute("GATAggregate", gpu.PhaseAggregation, func() { q.count(gpu.Usage{SpMM: q.dev.gatAggregate(g)}) })
+	q.compute("GATAggregate", gpu.PhaseAggregation, func() {
+		entries := g.inner.a.between(g.lo, g.hi)
+		n, packed := q.dev.headsAtOnce(g.inner.a, entries, g.inner.t, heads, cols/heads)
+		for h := 0; h < heads; h += n {
+			p := g.heads(h, min(n, heads-h), cols/heads)
+			if packed {
+				q.dev.pack(&p.inner.t, &p.halo.t, &p.inner.s, &p.halo.s)
+			}
+			q.dev.gatAggregate(p)
+		}
+		q.count(gpu.Usage{SpMM: (entries + g.halo.a.between(g.lo, g.hi)) * int64(cols)})
+	})
 }
 
-// gatAggregate computes weights and rows range by range. It returns entries × columns.
-func (d *Device) gatAggregate(g *gatForward) int64 {
-	work := d.attentions(g.lse.cols)
-	d.ranges(g.inner.a, g.halo.a, g.lo, g.hi, func(w, lo, hi int) {
-		att := &work[w]
-		att.inner.cut(g.inner.a, lo, hi, g.lse.cols)
-		att.halo.cut(g.halo.a, lo, hi, g.lse.cols)
-		for i := range hi - lo {
-			g.weights(att, i, lo+i)
-		}
-		o := g.o.part(lo, hi)
-		att.inner.sum(&d.serial, o, g.inner.t, g.lse.cols, false)
-		att.halo.sum(&d.serial, o, g.halo.t, g.lse.cols, true)
-		if g.bias != nil {
-			for i := range o.rows {
-				axpby(o.row(i), 1, g.bias, 1)
+// heads returns g for n heads from head on, of c columns each.
+func (g *gatForward) heads(head, n, c int) *gatForward {
+	p := *g
+	p.o, p.lse, p.d = g.o.columns(head*c, n*c), g.lse.columns(head, n), g.d.columns(head, n)
+	p.inner, p.halo = g.inner.columns(head, n, c), g.halo.columns(head, n, c)
+	if g.bias != nil {
+		p.bias = g.bias[head*c:][:n*c]
+	}
+	return &p
+}
+
+// gatAggregate computes at most gatHeads heads: for each batch of segments first the weights, unnormalised, then the sums.
+func (d *Device) gatAggregate(g *gatForward) {
+	heads := g.lse.cols
+	work := d.attentions(heads, g.o.cols/heads, false)
+	d.groups(work, g.inner.a, g.halo.a, g.lo, g.hi, false, func(w *attention, lo, hi int) {
+		o, lse, dst := g.o.rowRange(lo, hi), g.lse.rowRange(lo, hi), g.d.rowRange(lo, hi)
+		for _, r := range w.bare {
+			clear(lse.row(r))
+			clear(o.row(r))
+			if g.bias != nil {
+				copy(o.row(r), g.bias)
 			}
 		}
+		g.blocks(w, w.inner, &g.inner, o, lse, dst)
+		g.blocks(w, w.halo, &g.halo, o, lse, dst)
 	})
-	entries := g.inner.a.between(g.lo, g.hi) + g.halo.a.between(g.lo, g.hi)
-	return entries * int64(g.o.cols)
 }
 
-// between returns the entries stored in matrix rows lo to hi, without gaps.
-func (a sparse) between(lo, hi int) int64 {
-	if lo == 0 && hi == a.rows {
-		return a.entries
-	}
-	n := int64(0)
-	for k := a.find(lo); k < a.find(hi); k++ {
-		n += a.end[k] - a.begin[k]
-	}
-	return n
-}
-
-// weights computes α and LSE of row v, row i of the strips: scores and their maximum, then the sum of exponentials, then
-// the quotients.
-func (g *gatForward) weights(att *attention, i, v int) {
-	lse, dst := g.lse.row(v), g.d.row(v)
-	top := att.heads
-	for h := range top {
-		top[h] = float32(math.Inf(-1))
-	}
-	a0, a1 := att.inner.row(i)
-	b0, b1 := att.halo.row(i)
-	if a0 == a1 && b0 == b1 {
-		clear(lse)
-		return
-	}
-	att.inner.scores(a0, a1, g.inner.s, dst, top, g.slope)
-	att.halo.scores(b0, b1, g.halo.s, dst, top, g.slope)
-	for h := range top {
-		in, ha := att.inner.head(h, a0, a1), att.halo.head(h, b0, b1)
-		sum := exponentials(in, top[h]) + exponentials(ha, top[h])
-		lse[h] = top[h] + float32(math.Log(sum))
-		inv := float32(1 / sum)
-		axpby(in, inv, in, 0)
-		axpby(ha, inv, ha, 0)
+// blocks computes a group's segments of one block of sources.
+func (g *gatForward) blocks(w *attention, list []gatSegment, src *gatSource, o, lse, dst dense) {
+	for len(list) > 0 {
+		b := batch(list)
+		w.softmax(b, src.a.idx, src.s, dst, g.slope, lse)
+		w.sum(b, src.a.idx, src.t, o, w.factors, g.bias)
+		list = list[len(b):]
 	}
 }
 
-// head returns the weights of entries from to to for one head.
-func (s *strip) head(h, from, to int) []float32 {
-	if from == to {
-		return nil
-	}
-	return s.weight[h*s.span+from : h*s.span+to]
-}
-
-// scores: weight[h][e] = leaky(src[idx[e]][h] + dst[h]), and the maxima.
-func (s *strip) scores(from, to int, src dense, dst, top []float32, slope float32) {
-	for e := from; e < to; e++ {
-		row := src.row(int(s.idx[e]))
-		for h, x := range row {
-			y, _ := leaky(x+dst[h], slope)
-			s.weight[h*s.span+e] = y
-			top[h] = max(top[h], y)
+// softmaxGo computes, for each segment and head, with y = leaky(s[idx[e]] + d[row]) and top and sum those of the row's
+// segments so far:
+//
+//	top' = max(top, y);  weight[e] = exp(y - top');  sum' = sum·exp(top - top') + Σ weight
+//	factors[row] = exp(top - top'), 1;  with the row's last segment divided by sum', and lse[row] = top' + log(sum')
+func (w *attention) softmaxGo(list []gatSegment, idx []int32, s, d dense, slope float32, lse dense) {
+	for i := range list {
+		seg := &list[i]
+		weight, state := w.weights(0, seg), perRow(w.state, seg.row, 2)
+		top, sum := state[:w.heads], state[gatLanes:][:w.heads]
+		if seg.flags&gatFirst != 0 {
+			for h := range top {
+				top[h], sum[h] = float32(math.Inf(-1)), 0
+			}
+		}
+		var old [gatHeads]float32
+		copy(old[:], top)
+		dst := d.row(int(seg.row))
+		for e, u := range idx[seg.from:][:seg.n] {
+			for h, x := range s.row(int(u)) {
+				y, _ := leaky(x+dst[h], slope)
+				weight[e*w.stride+h] = y
+				top[h] = max(top[h], y)
+			}
+		}
+		factors := perRow(w.factors, seg.row, 2)
+		for h := range top {
+			f := exp32(old[h] - top[h])
+			sum[h] = sum[h]*f + float32(exponentials(weight[h:], w.stride, top[h]))
+			factors[h], factors[gatLanes+h] = f, 1
+			if seg.flags&gatLast != 0 {
+				factors[h], factors[gatLanes+h] = f/sum[h], 1/sum[h]
+				lse.row(int(seg.row))[h] = top[h] + float32(math.Log(float64(sum[h])))
+			}
 		}
 	}
 }
 
-// exponentials: w[e] = exp(w[e] - top); it returns their sum.
-func exponentials(w []float32, top float32) float64 {
+// exponentials: w[e] = exp(w[e] - top) for every stride-th number; it returns their sum.
+func exponentials(w []float32, stride int, top float32) float64 {
 	sum := 0.0
-	for e, x := range w {
-		y := exp32(x - top)
+	for e := 0; e < len(w); e += stride {
+		y := exp32(w[e] - top)
 		w[e] = y
 		sum += float64(y)
 	}
 	return sum
+}
+
+// sumGo computes, for each segment and column j of head h:
+//
+//	t[j] = Σ_e weight[set][e][h]·x[idx[e]][j];  y[row][j] = t[j] (+ y[row][j] unless the row's first segment)
+//
+// and with factors, y[row][j] = t[j]·factors[row][1][h] (+ y[row][j]·factors[row][0][h]), + bias[j] with the last segment.
+func (w *attention) sumGo(set int, list []gatSegment, idx []int32, x, y dense, factors, bias []float32) {
+	var sums [64]float32
+	for i := range list {
+		seg := &list[i]
+		weight, row := w.weights(set, seg), y.row(int(seg.row))
+		for j := 0; j < len(row); {
+			h := j / w.channels
+			t := sums[:min(len(sums), (h+1)*w.channels-j)]
+			clear(t)
+			for e, u := range idx[seg.from:][:seg.n] {
+				axpby(t, weight[e*w.stride+h], x.v[int(u)*x.ld+j:], 1)
+			}
+			out := row[j : j+len(t)]
+			old, scale := float32(1), float32(1)
+			if factors != nil {
+				f := perRow(factors, seg.row, 2)
+				old, scale = f[h], f[gatLanes+h]
+			}
+			if seg.flags&gatFirst != 0 {
+				clear(out)
+			}
+			axpby(out, scale, t, old)
+			if bias != nil && seg.flags&gatLast != 0 {
+				axpby(out, 1, bias[j:], 1)
+			}
+			j += len(t)
+		}
+	}
 }

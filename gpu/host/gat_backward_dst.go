@@ -8,7 +8,6 @@ type gatGradDst struct {
 	inner, halo          gatSource
 	bias                 []float32
 	slope                float32
-	channels             int
 }
 
 // GATBackwardDst: gradient of the destination scores.
@@ -21,60 +20,89 @@ func (q *Queue) GATBackwardDst(a gpu.GATGradDst) {
 		lse: c.tall("LSE", a.LSE, rows, heads), d: c.tall("D", a.D, rows, heads),
 		inner: c.gatSource("Inner", a.Inner, a.T, a.S, rows, cols, heads),
 		halo:  c.gatSource("Halo", a.Halo, a.THalo, a.SHalo, rows, cols, heads),
-		bias:  c.optional("Bias", a.Bias, cols), slope: a.Slope, channels: c.channels(cols, heads),
+		bias:  c.optional("Bias", a.Bias, cols), slope: a.Slope,
 	}
+	c.channels(cols, heads)
 	if g.do.empty() {
 		return
 	}
 	q.compute("GATBackwardDst", gpu.PhaseAggregation, func() {
-		q.dev.gatBackwardDst(g)
+		n, packed := q.dev.headsAtOnce(g.inner.a, g.inner.a.entries, g.inner.t, heads, cols/heads)
+		for h := 0; h < heads; h += n {
+			p := g.heads(h, min(n, heads-h), cols/heads)
+			if packed {
+				q.dev.pack(&p.inner.t, &p.halo.t, &p.inner.s, &p.halo.s)
+			}
+			q.dev.gatBackwardDst(p)
+		}
 		q.count(gpu.Usage{SpMM: (g.inner.a.entries + g.halo.a.entries) * int64(cols)})
 	})
 }
 
+// heads returns g for n heads from head on, of c columns each.
+func (g *gatGradDst) heads(head, n, c int) *gatGradDst {
+	p := *g
+	p.do, p.o = g.do.columns(head*c, n*c), g.o.columns(head*c, n*c)
+	p.dd, p.g, p.lse, p.d = g.dd.columns(head, n), g.g.columns(head, n), g.lse.columns(head, n), g.d.columns(head, n)
+	p.inner, p.halo = g.inner.columns(head, n, c), g.halo.columns(head, n, c)
+	if g.bias != nil {
+		p.bias = g.bias[head*c:][:n*c]
+	}
+	return &p
+}
+
+// gatBackwardDst computes at most gatHeads heads. With β_uv = α_uv·leaky', the sum over edges of the definition is
+//
+//	DD[v][h] = Σ_u β_uv·(Σ_c DO[v][hC+c]·T[u][hC+c] - G[v][h]) = Σ_c DO[v][hC+c]·(Σ_u β_uv·T[u][hC+c]) - G[v][h]·Σ_u β_uv
+//
+// so rows are summed with the weights β, and one dot product per row is left instead of one per edge.
 func (d *Device) gatBackwardDst(g *gatGradDst) {
-	work := d.attentions(g.lse.cols)
-	d.ranges(g.inner.a, g.halo.a, 0, g.do.rows, func(w, lo, hi int) {
-		att := &work[w]
-		att.inner.cut(g.inner.a, lo, hi, 0)
-		att.halo.cut(g.halo.a, lo, hi, 0)
-		for i := range hi - lo {
-			v := lo + i
-			g.dots(v)
-			clear(g.dd.row(v))
-			g.edges(&att.inner, att.heads, i, v, g.inner)
-			g.edges(&att.halo, att.heads, i, v, g.halo)
-		}
+	heads := g.lse.cols
+	work := d.attentions(heads, g.do.cols/heads, true)
+	d.groups(work, g.inner.a, g.halo.a, 0, g.do.rows, true, func(w *attention, lo, hi int) {
+		do, grad := g.do.rowRange(lo, hi), g.g.rowRange(lo, hi)
+		w.dots(do, g.o.rowRange(lo, hi), g.bias, nil, grad)
+		g.blocks(w, w.inner, &g.inner, grad, lo, hi)
+		g.blocks(w, w.halo, &g.halo, grad, lo, hi)
+		w.dots(do, w.rows, nil, w.less, g.dd.rowRange(lo, hi))
 	})
 }
 
-// dots: G[v][h] = Σ_c DO[v][hC+c]·(O[v][hC+c] - Bias[hC+c]).
-func (g *gatGradDst) dots(v int) {
-	do, o, out := g.do.row(v), g.o.row(v), g.g.row(v)
-	if g.bias == nil {
-		dotHeads(out, do, o, nil)
-		return
-	}
-	for h := range out {
-		var s float32
-		for j := h * g.channels; j < (h+1)*g.channels; j++ {
-			s += do[j] * (o[j] - g.bias[j])
-		}
-		out[h] = s
+// blocks sums a group's segments of one block of sources into the scratch rows.
+func (g *gatGradDst) blocks(w *attention, list []gatSegment, src *gatSource, grad dense, lo, hi int) {
+	d, lse := g.d.rowRange(lo, hi), g.lse.rowRange(lo, hi)
+	for len(list) > 0 {
+		b := batch(list)
+		w.weightsDst(b, src.a.idx, src.s, d, lse, grad, g.slope)
+		w.sum(b, src.a.idx, src.t, w.rows, nil, nil)
+		list = list[len(b):]
 	}
 }
 
-// edges adds de_uv of one block of sources to DD[v]. dots is a number per head.
-func (g *gatGradDst) edges(s *strip, dots []float32, i, v int, src gatSource) {
-	from, to := s.row(i)
-	do, dv, lse, gv, dd := g.do.row(v), g.d.row(v), g.lse.row(v), g.g.row(v), g.dd.row(v)
-	for e := from; e < to; e++ {
-		u := int(s.idx[e])
-		dotHeads(dots, do, src.t.row(u), s.coming(e, src.t))
-		score := src.s.row(u)
-		for h, x := range dots {
-			y, dy := leaky(score[h]+dv[h], g.slope)
-			dd[h] += exp32(y-lse[h]) * (x - gv[h]) * dy
+// weightsDstGo computes, for each segment and head, with x = s[idx[e]] + d[row]:
+//
+//	weight[e] = exp(leaky(x) - lse[row])·leaky'(x)
+//	less[row] = grad[row]·Σ weight                (+ less[row] unless the row's first segment)
+func (w *attention) weightsDstGo(list []gatSegment, idx []int32, s, d, lse, grad dense, slope float32) {
+	for i := range list {
+		seg := &list[i]
+		weight, row := w.weights(0, seg), int(seg.row)
+		dst, norm := d.row(row), lse.row(row)
+		var sum [gatHeads]float32
+		for e, u := range idx[seg.from:][:seg.n] {
+			for h, x := range s.row(int(u)) {
+				y, dy := leaky(x+dst[h], slope)
+				beta := exp32(y-norm[h]) * dy
+				weight[e*w.stride+h] = beta
+				sum[h] += beta
+			}
+		}
+		less := perRow(w.less, seg.row, 1)
+		if seg.flags&gatFirst != 0 {
+			clear(less)
+		}
+		for h, v := range grad.row(row) {
+			less[h] += v * sum[h]
 		}
 	}
 }

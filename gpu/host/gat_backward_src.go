@@ -31,6 +31,11 @@ func (c checker) gatTarget(name string, a gpu.CSR, do, d, lse, g gpu.Matrix, row
 	return t
 }
 
+// columns returns the destination rows for n heads from head on, of c columns each.
+func (t gatTarget) columns(head, n, c int) gatTarget {
+	return gatTarget{t.a, t.do.columns(head*c, n*c), t.d.columns(head, n), t.lse.columns(head, n), t.g.columns(head, n)}
+}
+
 // GATBackwardSrc: gradient of the source rows and scores.
 func (q *Queue) GATBackwardSrc(a gpu.GATGradSrc) {
 	c := q.check("GATBackwardSrc")
@@ -47,43 +52,75 @@ func (q *Queue) GATBackwardSrc(a gpu.GATGradSrc) {
 		return
 	}
 	q.compute("GATBackwardSrc", gpu.PhaseAggregation, func() {
-		q.dev.gatBackwardSrc(g)
+		n, packed := q.dev.headsAtOnce(g.inner.a, g.inner.a.entries, g.inner.do, heads, cols/heads)
+		for h := 0; h < heads; h += n {
+			p := g.heads(h, min(n, heads-h), cols/heads)
+			if packed {
+				i, o := &p.inner, &p.halo
+				q.dev.pack(&i.do, &o.do, &i.d, &o.d, &i.lse, &o.lse, &i.g, &o.g)
+			}
+			q.dev.gatBackwardSrc(p)
+		}
 		q.count(gpu.Usage{SpMM: (g.inner.a.entries + g.halo.a.entries) * int64(cols)})
 	})
 }
 
+// heads returns g for n heads from head on, of c columns each.
+func (g *gatGradSrc) heads(head, n, c int) *gatGradSrc {
+	p := *g
+	p.dt, p.t = g.dt.columns(head*c, n*c), g.t.columns(head*c, n*c)
+	p.ds, p.s = g.ds.columns(head, n), g.s.columns(head, n)
+	p.inner, p.halo = g.inner.columns(head, n, c), g.halo.columns(head, n, c)
+	return &p
+}
+
+// gatBackwardSrc computes at most gatHeads heads. With β_uv = α_uv·leaky', the sum over edges of the definition is
+//
+//	DS[u][h] = Σ_v β_uv·(Σ_c DO[v][hC+c]·T[u][hC+c] - G[v][h]) = Σ_c T[u][hC+c]·(Σ_v β_uv·DO[v][hC+c]) - Σ_v β_uv·G[v][h]
+//
+// so one pass over the rows DO makes two sums, with the weights α and β, and one dot product per row is left instead of
+// one per edge.
 func (d *Device) gatBackwardSrc(g *gatGradSrc) {
 	heads := g.ds.cols
-	work := d.attentions(heads)
-	d.ranges(g.inner.a, g.halo.a, 0, g.dt.rows, func(w, lo, hi int) {
-		att := &work[w]
-		att.inner.cut(g.inner.a, lo, hi, heads)
-		att.halo.cut(g.halo.a, lo, hi, heads)
-		for i := range hi - lo {
-			clear(g.ds.row(lo + i))
-			g.edges(&att.inner, att.heads, i, lo+i, g.inner)
-			g.edges(&att.halo, att.heads, i, lo+i, g.halo)
-		}
-		dt := g.dt.part(lo, hi)
-		att.inner.sum(&d.serial, dt, g.inner.do, heads, false)
-		att.halo.sum(&d.serial, dt, g.halo.do, heads, true)
+	work := d.attentions(heads, g.dt.cols/heads, true)
+	d.groups(work, g.inner.a, g.halo.a, 0, g.dt.rows, true, func(w *attention, lo, hi int) {
+		g.blocks(w, w.inner, &g.inner, lo, hi)
+		g.blocks(w, w.halo, &g.halo, lo, hi)
+		w.dots(g.t.rowRange(lo, hi), w.rows, nil, w.less, g.ds.rowRange(lo, hi))
 	})
 }
 
-// edges computes α_uv of the out-edges of row u in one block of destinations, and adds de_uv to DS[u]. dots is a number
-// per head.
-func (g *gatGradSrc) edges(s *strip, dots []float32, i, u int, dst gatTarget) {
-	from, to := s.row(i)
-	t, score, ds := g.t.row(u), g.s.row(u), g.ds.row(u)
-	for e := from; e < to; e++ {
-		v := int(s.idx[e])
-		dotHeads(dots, t, dst.do.row(v), s.coming(e, dst.do))
-		dv, lse, gv := dst.d.row(v), dst.lse.row(v), dst.g.row(v)
-		for h, x := range dots {
-			y, dy := leaky(score[h]+dv[h], g.slope)
-			alpha := exp32(y - lse[h])
-			s.weight[h*s.span+e] = alpha
-			ds[h] += alpha * (x - gv[h]) * dy
+// blocks sums a group's segments of one block of destinations into DT and the scratch rows.
+func (g *gatGradSrc) blocks(w *attention, list []gatSegment, dst *gatTarget, lo, hi int) {
+	s, dt := g.s.rowRange(lo, hi), g.dt.rowRange(lo, hi)
+	for len(list) > 0 {
+		b := batch(list)
+		w.weightsSrc(b, s, dst, g.slope)
+		w.sums(b, dst.a.idx, dst.do, dt, w.rows)
+		list = list[len(b):]
+	}
+}
+
+// weightsSrcGo computes, for each segment and head, with v = idx[e] and x = s[row] + d[v]:
+//
+//	weight[0][e] = exp(leaky(x) - lse[v]);  weight[1][e] = weight[0][e]·leaky'(x)
+//	less[row] = Σ weight[1]·g[v]                  (+ less[row] unless the row's first segment)
+func (w *attention) weightsSrcGo(list []gatSegment, s dense, to *gatTarget, slope float32) {
+	for i := range list {
+		seg := &list[i]
+		alpha, beta, score := w.weights(0, seg), w.weights(1, seg), s.row(int(seg.row))
+		less := perRow(w.less, seg.row, 1)
+		if seg.flags&gatFirst != 0 {
+			clear(less)
+		}
+		for e, v := range to.a.idx[seg.from:][:seg.n] {
+			lse, grad := to.lse.row(int(v)), to.g.row(int(v))
+			for h, x := range to.d.row(int(v)) {
+				y, dy := leaky(score[h]+x, slope)
+				p := exp32(y - lse[h])
+				alpha[e*w.stride+h], beta[e*w.stride+h] = p, p*dy
+				less[h] += p * dy * grad[h]
+			}
 		}
 	}
 }

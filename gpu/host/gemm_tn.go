@@ -23,56 +23,102 @@ func planTN(kern *tileKernel, m, n, rows, threads int) tnPlan {
 
 // gemmTN computes C = Aᵀ·B + beta·C: a sum over the rows of A and B, which are many. Work items are (part of the rows,
 // group of C's rows); each adds blocks of tnBlock rows in order to its place in the part's partial sum. Partial sums are
-// then added in part order. Neither A nor B is packed but for B's last columns, which would be read past their end.
+// then added in part order.
 func gemmTN(p *pool, sc *scratch, c, a, b dense, beta float32) {
 	kern := gemmKernel()
 	plan := planTN(kern, c.rows, c.cols, a.rows, p.threads)
 	size := c.rows * plan.width
 	parts := grow(&sc.parts, plan.parts*size)
-	tails := grow(&sc.tails, p.threads*tnBlock*kern.nr)
+	rooms := grow(&sc.room, p.threads*plan.room())
 	groups := (c.rows + plan.group - 1) / plan.group
 	p.each(plan.parts*groups, func(worker, item int) {
 		part, first := item/groups, item%groups*plan.group
 		last := min(first+plan.group, c.rows)
-		tail := tails[worker*tnBlock*kern.nr : (worker+1)*tnBlock*kern.nr]
+		room := rooms[worker*plan.room() : (worker+1)*plan.room()]
 		sum := parts[part*size : (part+1)*size]
 		start := part * plan.rows
 		for r := start; r < min(start+plan.rows, a.rows); r += tnBlock {
 			rows := min(tnBlock, a.rows-r)
-			tnRows(kern, sum, plan.width, a, b, r, rows, first, last, tail, r > start)
+			tnRows(kern, sum, plan.width, a, b, r, rows, first, last, room, r > start)
 		}
 	})
 	sumParts(p, c, parts, plan, beta)
 }
 
-// tnRows adds or assigns rows r to r+rows of Aᵀ·B to rows first to last of a partial sum.
-func tnRows(kern *tileKernel, sum []float32, width int, a, b dense, r, rows, first, last int, tail []float32, add bool) {
-	for j := 0; j < b.cols; j += kern.nr {
-		n := min(kern.nr, b.cols-j)
-		src, stride := b.v[r*b.ld+j:], b.ld
-		if n%kern.lanes != 0 {
-			packRows(tail, b, r, rows, j, n, roundUp(n, kern.lanes))
-			n = roundUp(n, kern.lanes)
-			src, stride = tail, n
-		}
-		for i := first; i < last; i += kern.mr {
-			m := min(kern.mr, last-i)
-			kern.tile(m, n, rows, a.v[r*a.ld+i:], 1, a.ld, src, stride, sum[i*width+j:], width, add,
-				nextRows(a, b, r, rows, i, j, i-first < kern.mr))
-		}
+// room returns how many floats of scratch tnRows needs.
+func (plan tnPlan) room() int { return tnBlock * plan.width }
+
+// tnRows adds or assigns rows r to r+rows ≤ r+tnBlock of Aᵀ·B to rows first to last of a partial sum of the given width.
+func tnRows(kern *tileKernel, sum []float32, width int, a, b dense, r, rows, first, last int, room []float32, add bool) {
+	t := tnBlocks{kern, a, b, r, rows, first, last}
+	if b.cols > 3*kern.lanes {
+		packPanels(kern, room, b, r, rows)
+		t.panels(sum, width, room, add)
+	} else {
+		t.panel(sum, width, room, add)
 	}
 }
 
-// nextRows shares out the prefetch of the next row block: the first panel's tiles take their columns of A, the first tile
-// of each other panel its columns of B.
-func nextRows(a, b dense, r, rows, i, j int, firstTile bool) hint {
-	switch {
-	case j == 0:
-		return soon(a.v, (r+rows)*a.ld+i, a.ld)
-	case firstTile:
-		return soon(b.v, (r+rows)*b.ld+j, b.ld)
+// tnBlocks is a block of rows of A and of B, and the rows of C that are wanted.
+type tnBlocks struct {
+	kern        *tileKernel
+	a, b        dense
+	r, rows     int
+	first, last int
+}
+
+// panel multiplies in place, for a B of one panel: packing costs more there than it gives, as each element of B serves a few
+// tiles only. The sum's columns behind those of B are undefined.
+func (t *tnBlocks) panel(sum []float32, width int, room []float32, add bool) {
+	n := roundUp(t.b.cols, t.kern.lanes)
+	src, stride := t.b.v[t.r*t.b.ld:], t.b.ld
+	if (t.rows-1)*stride+n > len(src) { // the last columns would be read past the end
+		packRows(room, t.b, t.r, t.rows, 0, t.b.cols, n, n)
+		src, stride = room, n
 	}
-	return soon(a.v, r*a.ld+i, 0)
+	_, rows := t.kern.panel(n)
+	for i := t.first; i < t.last; i += rows {
+		t.kern.tile(min(rows, t.last-i), n, t.rows, t.a.v[t.r*t.a.ld+i:], 1, t.a.ld, src, stride, sum[i*width:], width, add,
+			soon(t.a.v, (t.r+t.rows)*t.a.ld+i, t.a.ld))
+	}
+}
+
+// panels multiplies A in place with B's packed panels.
+func (t *tnBlocks) panels(sum []float32, width int, panels []float32, add bool) {
+	tile := 0
+	for j := 0; j < t.b.cols; {
+		n, rows := t.kern.panel(t.b.cols - j)
+		full := roundUp(n, t.kern.lanes)
+		for i := t.first; i < t.last; i += rows {
+			t.kern.tile(min(rows, t.last-i), full, t.rows, t.a.v[t.r*t.a.ld+i:], 1, t.a.ld, panels[j*t.rows:], full,
+				sum[i*width+j:], width, add, t.coming(tile))
+			tile++
+		}
+		j += n
+	}
+}
+
+// coming shares out the prefetch of the next row block among the tiles of this one: a column of cache lines each, first
+// those of A, then those of B.
+func (t *tnBlocks) coming(tile int) hint {
+	ofA := (t.last-t.first)/line + 1
+	if tile < ofA {
+		return soon(t.a.v, (t.r+t.rows)*t.a.ld+t.first+tile*line, t.a.ld)
+	}
+	return soon(t.b.v, (t.r+t.rows)*t.b.ld+min((tile-ofA)*line, t.b.cols-1), t.b.ld)
+}
+
+// packPanels copies rows r to r+rows of b into panels: in place, rows as long as a power of two share a few sets of the cache.
+// What is behind the last column is undefined.
+func packPanels(kern *tileKernel, dst []float32, b dense, r, rows int) {
+	for j := 0; j < b.cols; {
+		n, _ := kern.panel(b.cols - j)
+		full := roundUp(n, kern.lanes)
+		if !packBlock(dst[j*rows:], b.v[r*b.ld+j:], rows, full, b.ld) {
+			packRows(dst[j*rows:], b, r, rows, j, n, full, full)
+		}
+		j += n
+	}
 }
 
 // sumParts sets C to the sum of the partial sums in order, plus beta·C.

@@ -18,14 +18,18 @@ func open(t *testing.T, spec Spec) *Device {
 }
 
 func TestConformance(t *testing.T) {
-	gputest.Run(t, func(t *testing.T) gpu.Device {
-		return open(t, Spec{Name: "cpu:0", Threads: 2, Memory: 64 << 20, Poison: true})
+	forLevels(t, func(t *testing.T) {
+		gputest.Run(t, func(t *testing.T) gpu.Device {
+			return open(t, Spec{Name: "cpu:0", Threads: 2, Memory: 64 << 20, Poison: true})
+		})
 	})
 }
 
 func TestThreads(t *testing.T) {
-	gputest.RunThreads(t, func(t *testing.T, threads int) gpu.Device {
-		return open(t, Spec{Threads: threads, Memory: 64 << 20})
+	forLevels(t, func(t *testing.T) {
+		gputest.RunThreads(t, func(t *testing.T, threads int) gpu.Device {
+			return open(t, Spec{Threads: threads, Memory: 64 << 20})
+		})
 	})
 }
 

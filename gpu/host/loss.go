@@ -8,7 +8,9 @@ import (
 
 // loss is a resolved gpu.LossArgs.
 type loss struct {
-	logits, grad  dense
+	logits        dense
+	grad          either
+	wanted        bool // the gradient is
 	labels        []int32
 	targets, mask []uint8
 	scale         float64
@@ -16,33 +18,34 @@ type loss struct {
 }
 
 func (c checker) loss(a gpu.LossArgs) *loss {
-	l := &loss{logits: c.mat("Logits", a.Logits), scale: a.Scale, sum: array(c, "Loss", a.Loss)}
+	l := &loss{logits: c.mat("Logits", a.Logits), wanted: !a.Grad.Empty(), scale: a.Scale, sum: array(c, "Loss", a.Loss)}
 	if len(l.sum) != 1 {
 		c.fail("Loss has %d elements, want 1", len(l.sum))
 	}
-	if !a.Grad.Empty() {
-		l.grad = c.shaped("Grad", a.Grad, a.Logits.Rows, a.Logits.Cols)
+	if l.wanted {
+		l.grad = c.anyShaped("Grad", a.Grad, a.Logits.Rows, a.Logits.Cols)
 	}
 	return l
 }
 
-// run sets the sum over rows, by blocks of rows, of what row returns.
-func (l *loss) run(d *Device, row func(i int) float64) {
-	l.sum[0] = l.scale * d.sum64(l.logits.rows, func(lo, hi int) float64 {
+// run sets the sum over rows, by blocks of rows, of what row returns. row writes the row's gradient to grad.
+func (l *loss) run(d *Device, row func(i int, grad []float32) float64) {
+	cols := l.logits.cols
+	room := d.own(&d.work.row, cols)
+	l.sum[0] = l.scale * d.sum64(l.logits.rows, func(w, lo, hi int) float64 {
 		s := 0.0
 		for i := lo; i < hi; i++ {
-			s += row(i)
+			grad := room.of(w)[:cols]
+			if l.wanted {
+				grad = l.grad.draftRow(i, grad)
+			}
+			s += row(i, grad)
+			if l.wanted {
+				l.grad.storeRow(i, grad)
+			}
 		}
 		return s
 	})
-}
-
-// gradRow returns row i of the gradient, nil if none is wanted.
-func (l *loss) gradRow(i int) []float32 {
-	if l.grad.empty() {
-		return nil
-	}
-	return l.grad.row(i)
 }
 
 // SoftmaxLoss: cross-entropy and its gradient.
@@ -54,46 +57,33 @@ func (q *Queue) SoftmaxLoss(a gpu.LossArgs) {
 	}
 	l.labels = array(c, "Labels", a.Labels)
 	q.compute("SoftmaxLoss", gpu.PhaseOther, func() {
-		l.run(q.dev, func(i int) float64 {
+		l.run(q.dev, func(i int, grad []float32) float64 {
 			if int(l.labels[i]) >= l.logits.cols {
 				c.fail("label %d of row %d is not below %d classes", l.labels[i], i, l.logits.cols)
 			}
-			return l.softmax(i)
+			return l.softmax(i, grad)
 		})
 	})
 }
 
-// softmax returns the unscaled loss of row i and writes its gradient.
-func (l *loss) softmax(i int) float64 {
-	label, grad := int(l.labels[i]), l.gradRow(i)
+// softmax returns the unscaled loss of row i and writes its gradient. At the label, softmax - 1 is taken as the sum of the
+// others, which has no cancellation: sum holds the very float32 that is subtracted.
+func (l *loss) softmax(i int, grad []float32) float64 {
+	label := int(l.labels[i])
 	if label < 0 {
 		clear(grad)
 		return 0
 	}
 	x := l.logits.row(i)
-	top := float32(math.Inf(-1))
-	for _, v := range x {
-		top = max(top, v)
+	at := float64(x[label])
+	top, sum := softmaxRow(grad, x)
+	if l.wanted {
+		f := l.scale / sum
+		others := sum - float64(grad[label])
+		axpby(grad, float32(f), grad, 0)
+		grad[label] = float32(-others * f)
 	}
-	at, own, sum := x[label], 0.0, 0.0
-	for j, v := range x {
-		e := expNarrow(float64(v - top))
-		sum += e
-		if j == label {
-			own = e
-		}
-		if grad != nil {
-			grad[j] = float32(e)
-		}
-	}
-	f := float32(l.scale / sum)
-	for j := range grad {
-		grad[j] *= f
-	}
-	if grad != nil {
-		grad[label] = float32((own/sum - 1) * l.scale)
-	}
-	return math.Log(sum) + float64(top) - float64(at)
+	return math.Log(sum) + float64(top) - at
 }
 
 // BCELoss: binary cross-entropy with logits and its gradient.
@@ -120,34 +110,18 @@ func (q *Queue) BCELoss(a gpu.LossArgs) {
 const bceGroup = 512
 
 // bce returns the unscaled loss of row i and writes its gradient. Σ_j log(1 + e_j) is taken as log Π_j (1 + e_j).
-func (l *loss) bce(i int) float64 {
-	grad := l.gradRow(i)
+func (l *loss) bce(i int, grad []float32) float64 {
 	if l.mask != nil && l.mask[i] == 0 {
 		clear(grad)
 		return 0
 	}
 	x := l.logits.row(i)
 	targets := l.targets[i*len(x) : (i+1)*len(x)]
-	sum, product := 0.0, 1.0
-	for j, v := range x {
-		t := float64(targets[j])
-		y := float64(v)
-		e := expNarrow(-math.Abs(y))
-		product *= 1 + e
-		if j%bceGroup == bceGroup-1 {
-			sum += math.Log(product)
-			product = 1
-		}
-		sigma := 1 / (1 + e)
-		if y < 0 {
-			sigma = e / (1 + e)
-		} else {
-			sum += y
-		}
-		sum -= y * t
-		if grad != nil {
-			grad[j] = float32((sigma - t) * l.scale)
-		}
+	loss := 0.0
+	for j := 0; j < len(x); j += bceGroup {
+		end := min(j+bceGroup, len(x))
+		sum, product := bceRow(grad[j:end], x[j:end], targets[j:end], float32(l.scale))
+		loss += sum + math.Log(product)
 	}
-	return sum + math.Log(product)
+	return loss
 }

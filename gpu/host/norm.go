@@ -33,24 +33,16 @@ func normForward(z, h, gamma, beta []float32, eps float32, relu bool, keep []uin
 	return r.forward(eps)
 }
 
-// normOutput is what normForward wrote to h, made again from x, the row that it left in z. h may be x.
-func normOutput(x, h, gamma, beta []float32, relu bool, keep []uint32, keepScale float32) {
-	if len(x) == 0 {
-		return
-	}
-	r := newNormRow(x, h, gamma, beta, relu, keep, keepScale)
-	r.output()
-}
-
 // normBackward is the gradient of one row of normForward, from dh, the gradient of h, and x, the row that normForward
 // left in z. With y and keep as there:
 //
 //	g = keep(j) ? dh[j]·keepScale : 0;  g = y > 0 ? g : 0 if relu;  dgamma[j] += g·x[j];  dbeta[j] += g
 //	g' = g·gamma[j];  dz[j] = rstd·(g' - mean(g') - x[j]·mean(g'·x));  dbias[j] += dz[j] if dbias is given
+//	out[j] = what normForward wrote to h, bit for bit, if out is given
 //
-// dz may be dh or x.
+// dz may be dh or x, out may be x if dz is not.
 func normBackward(dz, dh, x, gamma, beta []float32, rstd float32, relu bool, keep []uint32, keepScale float32,
-	dgamma, dbeta, dbias []float32) {
+	dgamma, dbeta, dbias, out []float32) {
 	n := len(x)
 	if n == 0 {
 		return
@@ -58,6 +50,9 @@ func normBackward(dz, dh, x, gamma, beta []float32, rstd float32, relu bool, kee
 	if dbias != nil {
 		dbias = dbias[:n]
 	}
+	if out != nil {
+		out = out[:n]
+	}
 	r := newNormRow(x, dh, gamma, beta, relu, keep, keepScale)
-	r.backward(rstd, dz[:n], dgamma[:n], dbeta[:n], dbias)
+	r.backward(rstd, dz[:n], dgamma[:n], dbeta[:n], dbias, out)
 }

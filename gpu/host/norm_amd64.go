@@ -13,28 +13,16 @@ func (r *normRow) forward(eps float32) (rstd float32) {
 	return r.forwardGo(eps)
 }
 
-// output is normOutput of a row with at least one column.
-func (r *normRow) output() {
-	switch active {
-	case avx512:
-		norm512output(len(r.x), &r.x[0], &r.h[0], &r.gamma[0], &r.beta[0], r.relu, first(r.keep), r.keepScale)
-	case avx2:
-		norm256output(len(r.x), &r.x[0], &r.h[0], &r.gamma[0], &r.beta[0], r.relu, first(r.keep), r.keepScale)
-	default:
-		r.outputGo()
-	}
-}
-
 // backward is normBackward of a row with at least one column.
-func (r *normRow) backward(rstd float32, dz, dgamma, dbeta, dbias []float32) {
+func (r *normRow) backward(rstd float32, dz, dgamma, dbeta, dbias, out []float32) {
 	switch active {
 	case avx512:
 		norm512backward(len(r.x), &dz[0], &r.h[0], &r.x[0], &r.gamma[0], &r.beta[0], rstd, r.relu, first(r.keep),
-			r.keepScale, &dgamma[0], &dbeta[0], first(dbias))
+			r.keepScale, &dgamma[0], &dbeta[0], first(dbias), first(out))
 	case avx2:
 		norm256backward(len(r.x), &dz[0], &r.h[0], &r.x[0], &r.gamma[0], &r.beta[0], rstd, r.relu, first(r.keep),
-			r.keepScale, &dgamma[0], &dbeta[0], first(dbias))
+			r.keepScale, &dgamma[0], &dbeta[0], first(dbias), first(out))
 	default:
-		r.backwardGo(rstd, dz, dgamma, dbeta, dbias)
+		r.backwardGo(rstd, dz, dgamma, dbeta, dbias, out)
 	}
 }

@@ -35,13 +35,6 @@ func (r *normRow) forwardGo(eps float32) (rstd float32) {
 	return rstd
 }
 
-// outputGo is normOutput in Go.
-func (r *normRow) outputGo() {
-	for j := range r.x {
-		r.h[j] = r.result(j)
-	}
-}
-
 // result returns h[j] for the normalised x[j].
 func (r *normRow) result(j int) float32 {
 	y := activation(r.gamma[j], r.x[j], r.beta[j])
@@ -63,7 +56,7 @@ func (r *normRow) gradient(j int) float32 {
 }
 
 // backwardGo is normBackward in Go.
-func (r *normRow) backwardGo(rstd float32, dz, dgamma, dbeta, dbias []float32) {
+func (r *normRow) backwardGo(rstd float32, dz, dgamma, dbeta, dbias, out []float32) {
 	n := float32(len(r.x))
 	var s, sx [8]float32
 	for j, x := range r.x {
@@ -76,7 +69,11 @@ func (r *normRow) backwardGo(rstd float32, dz, dgamma, dbeta, dbias []float32) {
 	}
 	mean, meanX := sum8(&s)/n, sum8(&sx)/n
 	for j, x := range r.x {
-		dz[j] = rstd * (r.gradient(j)*r.gamma[j] - mean - x*meanX)
+		g := r.gradient(j)
+		if out != nil {
+			out[j] = r.result(j)
+		}
+		dz[j] = rstd * (g*r.gamma[j] - mean - x*meanX)
 	}
 	for j := range dbias {
 		dbias[j] += dz[j]

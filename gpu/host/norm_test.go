@@ -144,8 +144,9 @@ func testForward(t *testing.T, c *normCase, x, h []float64, wantRstd float64) {
 
 	again, inPlace := guarded[float32](t, len(c.z)), slices.Clone(c.z)
 	faults(t, c.String(), func() {
-		normOutput(c.z, again, c.gamma, c.beta, c.relu, c.keep, c.scale)
-		normOutput(inPlace, inPlace, c.gamma, c.beta, c.relu, c.keep, c.scale)
+		dz, sums := guarded[float32](t, len(c.z)), guarded[float32](t, len(c.z))
+		normBackward(dz, c.dh, c.z, c.gamma, c.beta, rstd, c.relu, c.keep, c.scale, sums, sums, nil, again)
+		normBackward(dz, c.dh, inPlace, c.gamma, c.beta, rstd, c.relu, c.keep, c.scale, sums, sums, nil, inPlace)
 	})
 	if !slices.Equal(again, got) || !slices.Equal(inPlace, got) {
 		t.Fatalf("%v: the output made again differs from the first", c)
@@ -180,7 +181,7 @@ func testBackward(t *testing.T, c *normCase, r *rand.Rand, bias, alias bool) {
 		got = [][]float32{c.dh, c.z}[r.IntN(2)]
 	}
 	faults(t, c.String(), func() {
-		normBackward(got, c.dh, c.z, c.gamma, c.beta, rstd, c.relu, c.keep, c.scale, gotGamma, gotBeta, gotBias)
+		normBackward(got, c.dh, c.z, c.gamma, c.beta, rstd, c.relu, c.keep, c.scale, gotGamma, gotBeta, gotBias, nil)
 	})
 	near(t, "dz", c, got, dz)
 	near(t, "dgamma", c, gotGamma, dgamma)
@@ -215,7 +216,7 @@ func BenchmarkNorm(b *testing.B) {
 		})
 		b.Run(l.String()+"/backward", func(b *testing.B) {
 			for b.Loop() {
-				normBackward(dz, h, z, gamma, beta, 1, true, keep, 2, dg, db, nil)
+				normBackward(dz, h, z, gamma, beta, 1, true, keep, 2, dg, db, nil, nil)
 			}
 		})
 	}

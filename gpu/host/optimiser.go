@@ -10,7 +10,7 @@ import (
 type adam struct {
 	param, grad, m, v, vMax        []float32
 	b1, b2, c1, c2                 float32 // betas, and 1 - betas
-	step, root, eps, decay, shrink float32 // LR/(1-b1^t), √(1-b2^t), Eps, L2 decay, decoupled LR·decay
+	step, root, eps, decay, shrink float32 // LR/(1-b1^t), 1/√(1-b2^t), Eps, L2 decay, decoupled LR·decay
 }
 
 // Adam: one step of Adam or AdamW.
@@ -25,7 +25,7 @@ func (q *Queue) Adam(a gpu.AdamArgs) {
 		param: c.vec("Param", a.Param, n), grad: c.vec("Grad", a.Grad, n),
 		m: c.vec("M", a.M, n), v: c.vec("V", a.V, n), vMax: c.optional("VMax", a.VMax, n),
 		b1: float32(a.Beta1), b2: float32(a.Beta2), c1: float32(1 - a.Beta1), c2: float32(1 - a.Beta2),
-		step: float32(a.LR / (1 - math.Pow(a.Beta1, t))), root: float32(math.Sqrt(1 - math.Pow(a.Beta2, t))),
+		step: float32(a.LR / (1 - math.Pow(a.Beta1, t))), root: float32(1 / math.Sqrt(1-math.Pow(a.Beta2, t))),
 		eps: float32(a.Eps),
 	}
 	if a.Decoupled {
@@ -41,7 +41,8 @@ func (q *Queue) Adam(a gpu.AdamArgs) {
 	})
 }
 
-func (s *adam) run(lo, hi int) {
+// runGo is run in Go.
+func (s *adam) runGo(lo, hi int) {
 	for i := lo; i < hi; i++ {
 		p := s.param[i]
 		p -= s.shrink * p
@@ -53,7 +54,7 @@ func (s *adam) run(lo, hi int) {
 			v = max(s.vMax[i], v)
 			s.vMax[i] = v
 		}
-		s.param[i] = p - s.step*m/(float32(math.Sqrt(float64(v)))/s.root+s.eps)
+		s.param[i] = p - s.step*m/(float32(math.Sqrt(float64(v)))*s.root+s.eps)
 	}
 }
 

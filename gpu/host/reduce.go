@@ -5,36 +5,35 @@ import "capgnn/gpu"
 // ColSum: dst[j] = Σ_i m[i][j] + b·dst[j], in blocks of rows; with b = 0, dst is not read.
 func (q *Queue) ColSum(dst gpu.Vec, m gpu.Matrix, b float32) {
 	c := q.check("ColSum")
-	d, s := c.vec("dst", dst, m.Cols), c.mat("m", m)
+	d, s := c.vec("dst", dst, m.Cols), c.any(&q.dev.memory, "m", m)
 	if len(d) == 0 {
 		return
 	}
 	q.compute("ColSum", gpu.PhaseOther, func() {
-		part := zeros(&q.dev.work.f32, blockCount(s.rows)*s.cols)
-		n := q.dev.blocks(s.rows, func(_, block, lo, hi int) {
-			sum := part[block*s.cols : (block+1)*s.cols]
+		part := zeros(&q.dev.work.f32, blockCount(m.Rows)*m.Cols)
+		room := q.dev.own(&q.dev.work.row, s.spare())
+		n := q.dev.blocks(m.Rows, func(w, block, lo, hi int) {
+			sum := part[block*m.Cols : (block+1)*m.Cols]
 			for i := lo; i < hi; i++ {
-				axpby(sum, 1, s.row(i), 1)
+				axpby(sum, 1, s.wideRow(i, room.of(w)), 1)
 			}
 		})
-		addBlocks(d, part, n, s.cols, b)
+		addBlocks(d, part, n, m.Cols, b)
 	})
 }
 
 // Dot: dst[0] = Σ_i Σ_j x[i][j]·y[i][j] + b·dst[0], in float64; with b = 0, dst is not read.
 func (q *Queue) Dot(dst gpu.Vec, x, y gpu.Matrix, b float32) {
 	c := q.check("Dot")
-	d, u, v := c.vec("dst", dst, 1), c.mat("x", x), c.shaped("y", y, x.Rows, x.Cols)
+	d, u, v := c.vec("dst", dst, 1), c.any(&q.dev.memory, "x", x), c.anyShaped("y", y, x.Rows, x.Cols)
 	q.compute("Dot", gpu.PhaseOther, func() {
 		sum := 0.0
-		if !u.empty() {
-			sum = q.dev.sum64(u.rows, func(lo, hi int) float64 {
-				s := 0.0
+		if !x.Empty() {
+			room := q.dev.own(&q.dev.work.row, u.spare()+v.spare())
+			sum = q.dev.sum64(x.Rows, func(w, lo, hi int) float64 {
+				s, wide := 0.0, room.of(w)
 				for i := lo; i < hi; i++ {
-					w := v.row(i)
-					for j, a := range u.row(i) {
-						s += float64(a) * float64(w[j])
-					}
+					s += dotWide(u.wideRow(i, wide), v.wideRow(i, wide[u.spare():]))
 				}
 				return s
 			})
@@ -47,10 +46,10 @@ func (q *Queue) Dot(dst gpu.Vec, x, y gpu.Matrix, b float32) {
 }
 
 // sum64 adds f over the blocks of n rows, in block order.
-func (d *Device) sum64(n int, f func(lo, hi int) float64) float64 {
+func (d *Device) sum64(n int, f func(worker, lo, hi int) float64) float64 {
 	part := grown(&d.work.f64, blockCount(n))
-	count := d.blocks(n, func(_, block, lo, hi int) {
-		part[block] = f(lo, hi)
+	count := d.blocks(n, func(w, block, lo, hi int) {
+		part[block] = f(w, lo, hi)
 	})
 	s := 0.0
 	for _, p := range part[:count] {

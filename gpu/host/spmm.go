@@ -29,34 +29,89 @@ const (
 // and rows that are not stored become 0 unless accumulate. x16 (bf16, sums in fp32) is used where x.v is nil. Work items
 // are ranges of rows with about equally many entries; a row's sum never depends on them. Indices must be valid rows of x:
 // the assembly does not check each of them.
-func spmm(p *pool, y dense, a sparse, x dense, x16 dense16, rowScale, colScale []float32, accumulate bool) {
+//
+// If after is not nil, it is called with every range of rows of y once these are final, by the worker that has made them and
+// while they are in its cache; the ranges cover all rows of y, stored or not.
+func spmm(p *pool, y dense, a sparse, x dense, x16 dense16, rowScale, colScale []float32, accumulate bool,
+	after func(worker, lo, hi int)) {
 	if y.cols == 0 || y.rows == 0 {
 		return
 	}
+	args := &spmmArgs{y, a, x, x16, rowScale, colScale, accumulate}
 	stored := len(a.begin)
 	if stored == 0 || len(a.idx) == 0 || x.v == nil && x16.v == nil { // no entries: they would have nothing to point to
-		if !accumulate {
-			zeroRows(y, 0, y.rows)
-		}
+		args.empty(p, after)
 		return
 	}
-	args := &spmmArgs{y, a, x, x16, rowScale, colScale, accumulate}
 	args.check()
-	total := a.begin[stored-1] - a.begin[0] + a.end[stored-1] - a.begin[stored-1] + int64(stored)*spmmRowCost
+	if args.scattered(&p.spmm) {
+		args.inPanels(p, after)
+	} else {
+		args.run(p, after)
+	}
+}
+
+// run shares out the stored rows. There is at least one, and an entry.
+func (s *spmmArgs) run(p *pool, after func(worker, lo, hi int)) {
+	begin, stored := s.a.begin, len(s.a.begin)
+	total := s.a.end[stored-1] - begin[0] + int64(stored)*spmmRowCost
 	items := int(min((total+spmmItem-1)/spmmItem, int64(stored)))
 	if items < 8*p.threads {
 		items = min(8*p.threads, stored, int(total/512)+1)
 	}
-	p.each(items, func(_, i int) {
-		k0, k1 := splitRows(a.begin, total, i, items), splitRows(a.begin, total, i+1, items)
-		if k0 == k1 {
+	p.each(items, func(worker, i int) {
+		k0, k1 := splitRows(begin, total, i, items), splitRows(begin, total, i+1, items)
+		if after == nil {
+			s.stored(k0, k1)
 			return
 		}
-		if !accumulate {
-			args.zeroMissing(k0, k1)
+		for step := max(1, grain/s.y.cols); k0 < k1; k0 += step {
+			k := min(k0+step, k1)
+			s.stored(k0, k)
+			after(worker, s.rowOf(k0), s.rowOf(k))
 		}
-		args.rows(k0, k1)
 	})
+}
+
+// empty is spmm without entries.
+func (s *spmmArgs) empty(p *pool, after func(worker, lo, hi int)) {
+	if s.accumulate && after == nil {
+		return
+	}
+	step := max(1, grain/s.y.cols)
+	p.each((s.y.rows+step-1)/step, func(worker, i int) {
+		lo, hi := i*step, min((i+1)*step, s.y.rows)
+		if !s.accumulate {
+			zeroRows(s.y, lo, hi)
+		}
+		if after != nil {
+			after(worker, lo, hi)
+		}
+	})
+}
+
+// stored computes stored rows k0 to k1 of y and, unless y is added to, clears those around them that are not stored.
+func (s *spmmArgs) stored(k0, k1 int) {
+	if k0 == k1 {
+		return
+	}
+	if !s.accumulate {
+		s.zeroMissing(k0, k1)
+	}
+	s.rows(k0, k1)
+}
+
+// rowOf returns the first row of y behind those of the stored rows before k: where the range of stored rows from k begins.
+func (s *spmmArgs) rowOf(k int) int {
+	switch {
+	case k == 0:
+		return 0
+	case k == len(s.a.begin):
+		return s.y.rows
+	case s.a.list == nil:
+		return k
+	}
+	return int(s.a.list[k-1]) + 1
 }
 
 // check panics if an array is too short for the others. At least one row is stored and y has elements.
@@ -90,22 +145,15 @@ func splitRows(begin []int64, total int64, i, n int) int {
 // zeroMissing clears the rows of y that are not stored and lie before a row of [k0, k1), and for the last range those
 // behind it.
 func (s *spmmArgs) zeroMissing(k0, k1 int) {
-	stored := len(s.a.begin)
-	if s.a.list == nil {
-		if k1 == stored {
-			zeroRows(s.y, stored, s.y.rows)
+	next := k1
+	if s.a.list != nil {
+		next = s.rowOf(k0)
+		for _, r := range s.a.list[k0:k1] {
+			zeroRows(s.y, next, int(r))
+			next = int(r) + 1
 		}
-		return
 	}
-	next := 0
-	if k0 > 0 {
-		next = int(s.a.list[k0-1]) + 1
-	}
-	for _, r := range s.a.list[k0:k1] {
-		zeroRows(s.y, next, int(r))
-		next = int(r) + 1
-	}
-	if k1 == stored {
+	if k1 == len(s.a.begin) {
 		zeroRows(s.y, next, s.y.rows)
 	}
 }

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -156,7 +157,7 @@ func (s *spmmCase) run(t *testing.T, threads int) dense {
 	y.v = guarded[float32](t, len(s.y.v))
 	copy(y.v, s.y.v)
 	faults(t, s.name, func() {
-		spmm(&pool{threads: threads}, y, s.a, s.x, s.x16, s.rowScale, s.colScale, s.accumulate)
+		spmm(&pool{threads: threads}, y, s.a, s.x, s.x16, s.rowScale, s.colScale, s.accumulate, nil)
 	})
 	if err := gaps(y); err != nil {
 		t.Fatalf("%s: %v", s.name, err)
@@ -214,53 +215,64 @@ func TestSpMMThreads(t *testing.T) {
 // TestSpMMEmpty covers matrices without stored rows and results without rows.
 func TestSpMMEmpty(t *testing.T) {
 	y := dense{[]float32{1, 2}, 2, 1, 1}
-	spmm(&pool{threads: 2}, y, sparse{rows: 2}, dense{}, dense16{}, nil, nil, true)
+	spmm(&pool{threads: 2}, y, sparse{rows: 2}, dense{}, dense16{}, nil, nil, true, nil)
 	if y.v[0] != 1 || y.v[1] != 2 {
 		t.Errorf("accumulating nothing: %v", y.v)
 	}
-	spmm(&pool{threads: 2}, y, sparse{rows: 2}, dense{}, dense16{}, nil, nil, false)
+	spmm(&pool{threads: 2}, y, sparse{rows: 2}, dense{}, dense16{}, nil, nil, false, nil)
 	if y.v[0] != 0 || y.v[1] != 0 {
 		t.Errorf("product of an empty matrix: %v", y.v)
 	}
-	spmm(&pool{threads: 1}, dense{}, sparse{}, dense{}, dense16{}, nil, nil, false)
+	spmm(&pool{threads: 1}, dense{}, sparse{}, dense{}, dense16{}, nil, nil, false, nil)
 }
 
-func BenchmarkSpMM(b *testing.B) {
-	for l := generic; l <= detect(); l++ {
-		for _, cols := range []int{256, 41} {
-			for _, kind := range []string{"sum", "weighted", "bf16"} {
-				b.Run(fmt.Sprintf("%s/%s/%d", l, kind, cols), func(b *testing.B) { benchSpMM(b, l, cols, kind) })
+// TestSpMMPanels checks that panels of columns change no bit.
+func TestSpMMPanels(t *testing.T) {
+	forLevels(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(13, 14))
+		for options := range 64 {
+			for _, cols := range []int{5, 64, 200} {
+				s := newSpmmCase(t, r, cols, options)
+				want := s.run(t, 1)
+				if len(s.a.idx) == 0 {
+					continue
+				}
+				got := newSeen(s.y)
+				faults(t, s.name, func() { s.inPanels(&pool{threads: 2}, got.after) })
+				if err := cmp.Or(sameBits(s.y.v, want.v), got.check()); err != nil {
+					t.Fatalf("%s: %v", s.name, err)
+				}
 			}
 		}
-	}
+	})
 }
 
-// benchSpMM measures a graph of 20,000 vertices and 600,000 edges whose ends are uniform: 20 MB of rows at 256 columns.
-func benchSpMM(b *testing.B, l level, cols int, kind string) {
-	defer func(l level) { active = l }(active)
-	active = l
-	const n, degree = 20000, 30
-	r := rand.New(rand.NewPCG(9, 9))
-	a := sparse{rows: n, cols: n, entries: n * degree, idx: make([]int32, n*degree)}
-	ptr := make([]int64, n+1)
-	for i := range a.idx {
-		a.idx[i] = r.Int32N(n)
-		ptr[i/degree+1] = int64(i + 1)
+// TestSpMMScattered checks which products are computed in panels.
+func TestSpMMScattered(t *testing.T) {
+	const n = 60_000
+	for _, c := range []struct {
+		name         string
+		cols, degree int
+		reach        int // an entry's column is up to that far from its row
+		want         bool
+	}{
+		{"anywhere", 256, 40, n, true},
+		{"near by", 256, 40, 500, false},
+		{"narrow", 64, 40, n, false},
+		{"few entries", 256, 20, n, false},
+	} {
+		r := rand.New(rand.NewPCG(1, 2))
+		a := sparse{rows: n, cols: n, entries: int64(n * c.degree), begin: make([]int64, n), end: make([]int64, n)}
+		for v := range n {
+			a.begin[v] = int64(len(a.idx))
+			for range c.degree {
+				a.idx = append(a.idx, int32((v+r.IntN(c.reach))%n))
+			}
+			a.end[v] = int64(len(a.idx))
+		}
+		s := spmmArgs{a: a, x: dense{make([]float32, 1), n, c.cols, c.cols}, y: dense{nil, n, c.cols, c.cols}}
+		if got := s.scattered(&spmmRoom{}); got != c.want {
+			t.Errorf("%s: panels %v, want %v", c.name, got, c.want)
+		}
 	}
-	a.begin, a.end = ptr[:n], ptr[1:]
-	x, y := dense{make([]float32, n*cols), n, cols, cols}, dense{make([]float32, n*cols), n, cols, cols}
-	var x16 dense16
-	switch kind {
-	case "weighted":
-		a.val = make([]float32, n*degree)
-	case "bf16":
-		x, x16 = dense{}, dense16{make([]uint16, n*cols), n, cols, cols}
-	}
-	p := &pool{threads: benchThreads}
-	f := func() { spmm(p, y, a, x, x16, nil, nil, false) }
-	f()
-	for b.Loop() {
-		f()
-	}
-	b.ReportMetric(float64(a.entries)*float64(b.N)/b.Elapsed().Seconds()/1e6, "Medges/s")
 }

@@ -7,6 +7,11 @@ type workspace struct {
 	f64  []float64
 	bits []uint32
 	att  []attention // per worker
+
+	// Divided among workers.
+	blocks []float32 // rows of operands and results
+	row    []float32 // one row
+	list   []int32
 }
 
 // grown returns n elements of *s, in any state, enlarging it if it is too small.
@@ -24,6 +29,21 @@ func zeros[T any](s *[]T, n int) []T {
 	return z
 }
 
+// own is scratch memory that is divided among workers.
+type own struct {
+	v []float32
+	n int
+}
+
+// own returns n floats of *s for each worker, in any state.
+func (d *Device) own(s *[]float32, n int) own {
+	n = roundUp(n, line)
+	return own{grow(s, d.pool.threads*n), n}
+}
+
+// of returns what belongs to a worker.
+func (o own) of(worker int) []float32 { return o.v[worker*o.n : (worker+1)*o.n] }
+
 const (
 	// grain is about how many elements a thread takes at a time from an elementwise loop: 64 KiB, a part of L2.
 	grain = 16 << 10
@@ -38,6 +58,23 @@ func (d *Device) rows(n, cols int, f func(worker, lo, hi int)) {
 	step := max(1, grain/max(cols, 1))
 	d.pool.each((n+step-1)/step, func(w, i int) {
 		f(w, i*step, min((i+1)*step, n))
+	})
+}
+
+// pieces calls f for pieces of rows, columns lo to hi of row i, that cover a matrix: whole rows unless they are long.
+func (d *Device) pieces(rows, cols int, f func(i, lo, hi int)) {
+	if cols <= grain {
+		d.rows(rows, cols, func(_, first, last int) {
+			for i := first; i < last; i++ {
+				f(i, 0, cols)
+			}
+		})
+		return
+	}
+	parts := (cols + grain - 1) / grain
+	d.pool.each(rows*parts, func(_, k int) {
+		lo := k % parts * grain
+		f(k/parts, lo, min(lo+grain, cols))
 	})
 }
 
@@ -66,9 +103,7 @@ func addBlocks(dst, part []float32, count, stride int, b0 float32) {
 	if count > 1 {
 		sum := part[:len(dst)]
 		for b := 1; b < count; b++ {
-			for j, v := range part[b*stride : b*stride+len(dst)] {
-				sum[j] += v
-			}
+			axpby(sum, 1, part[b*stride:b*stride+len(dst)], 1)
 		}
 	}
 	for j := range dst {

@@ -124,6 +124,46 @@ func tile512r11v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uint
 //go:noescape
 func tile512r12v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 
+// tile512r1v3 computes 1 rows by 3 vectors of C.
+//
+//go:noescape
+func tile512r1v3(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
+
+// tile512r2v3 computes 2 rows by 3 vectors of C.
+//
+//go:noescape
+func tile512r2v3(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
+
+// tile512r3v3 computes 3 rows by 3 vectors of C.
+//
+//go:noescape
+func tile512r3v3(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
+
+// tile512r4v3 computes 4 rows by 3 vectors of C.
+//
+//go:noescape
+func tile512r4v3(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
+
+// tile512r5v3 computes 5 rows by 3 vectors of C.
+//
+//go:noescape
+func tile512r5v3(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
+
+// tile512r6v3 computes 6 rows by 3 vectors of C.
+//
+//go:noescape
+func tile512r6v3(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
+
+// tile512r7v3 computes 7 rows by 3 vectors of C.
+//
+//go:noescape
+func tile512r7v3(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
+
+// tile512r8v3 computes 8 rows by 3 vectors of C.
+//
+//go:noescape
+func tile512r8v3(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
+
 // tile256r1v1 computes 1 rows by 1 vectors of C.
 //
 //go:noescape
@@ -183,3 +223,43 @@ func tile256r5v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintp
 //
 //go:noescape
 func tile256r6v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
+
+// tile256r1v3 computes 1 rows by 3 vectors of C.
+//
+//go:noescape
+func tile256r1v3(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
+
+// tile256r2v3 computes 2 rows by 3 vectors of C.
+//
+//go:noescape
+func tile256r2v3(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
+
+// tile256r3v3 computes 3 rows by 3 vectors of C.
+//
+//go:noescape
+func tile256r3v3(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
+
+// tile256r4v3 computes 4 rows by 3 vectors of C.
+//
+//go:noescape
+func tile256r4v3(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
+
+// pack256v2 copies n ≥ 1 rows of 16 elements, ld apart, to dst.
+//
+//go:noescape
+func pack256v2(n int, dst *float32, src *float32, ld uintptr)
+
+// pack256v3 copies n ≥ 1 rows of 24 elements, ld apart, to dst.
+//
+//go:noescape
+func pack256v3(n int, dst *float32, src *float32, ld uintptr)
+
+// pack256v4 copies n ≥ 1 rows of 32 elements, ld apart, to dst.
+//
+//go:noescape
+func pack256v4(n int, dst *float32, src *float32, ld uintptr)
+
+// pack256v6 copies n ≥ 1 rows of 48 elements, ld apart, to dst.
+//
+//go:noescape
+func pack256v6(n int, dst *float32, src *float32, ld uintptr)

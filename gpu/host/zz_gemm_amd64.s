@@ -18,7 +18,7 @@ TEXT ·tile512r1v1(SB), NOSPLIT, $0-96
 	MOVQ   step+88(FP), R8
 
 loop:
-	PREFETCHT0   (DI)
+	PREFETCHT1   (DI)
 	ADDQ         R8, DI
 	VMOVUPS      (BX), Z1
 	VBROADCASTSS (CX), Z2
@@ -62,7 +62,7 @@ TEXT ·tile512r2v1(SB), NOSPLIT, $0-96
 	MOVQ   step+88(FP), R9
 
 loop:
-	PREFETCHT0   (R8)
+	PREFETCHT1   (R8)
 	ADDQ         R9, R8
 	VMOVUPS      (SI), Z2
 	VBROADCASTSS (CX), Z3
@@ -114,7 +114,7 @@ TEXT ·tile512r3v1(SB), NOSPLIT, $0-96
 	MOVQ   step+88(FP), R9
 
 loop:
-	PREFETCHT0   (R8)
+	PREFETCHT1   (R8)
 	ADDQ         R9, R8
 	VMOVUPS      (SI), Z3
 	VBROADCASTSS (CX), Z4
@@ -176,7 +176,7 @@ TEXT ·tile512r4v1(SB), NOSPLIT, $0-96
 	MOVQ   step+88(FP), R10
 
 loop:
-	PREFETCHT0   (R9)
+	PREFETCHT1   (R9)
 	ADDQ         R10, R9
 	VMOVUPS      (SI), Z4
 	VBROADCASTSS (CX), Z5
@@ -247,7 +247,7 @@ TEXT ·tile512r5v1(SB), NOSPLIT, $0-96
 	MOVQ   step+88(FP), R10
 
 loop:
-	PREFETCHT0   (R9)
+	PREFETCHT1   (R9)
 	ADDQ         R10, R9
 	VMOVUPS      (SI), Z5
 	VBROADCASTSS (CX), Z6
@@ -326,7 +326,7 @@ TEXT ·tile512r6v1(SB), NOSPLIT, $0-96
 	MOVQ   step+88(FP), R10
 
 loop:
-	PREFETCHT0   (R9)
+	PREFETCHT1   (R9)
 	ADDQ         R10, R9
 	VMOVUPS      (SI), Z6
 	VBROADCASTSS (CX), Z7
@@ -415,7 +415,7 @@ TEXT ·tile512r7v1(SB), NOSPLIT, $0-96
 	MOVQ   step+88(FP), R11
 
 loop:
-	PREFETCHT0   (R10)
+	PREFETCHT1   (R10)
 	ADDQ         R11, R10
 	VMOVUPS      (SI), Z7
 	VBROADCASTSS (CX), Z8
@@ -513,7 +513,7 @@ TEXT ·tile512r8v1(SB), NOSPLIT, $0-96
 	MOVQ   step+88(FP), R11
 
 loop:
-	PREFETCHT0   (R10)
+	PREFETCHT1   (R10)
 	ADDQ         R11, R10
 	VMOVUPS      (SI), Z8
 	VBROADCASTSS (CX), Z9
@@ -619,7 +619,7 @@ TEXT ·tile512r9v1(SB), NOSPLIT, $0-96
 	MOVQ   step+88(FP), R11
 
 loop:
-	PREFETCHT0   (R10)
+	PREFETCHT1   (R10)
 	ADDQ         R11, R10
 	VMOVUPS      (SI), Z9
 	VBROADCASTSS (CX), Z10
@@ -735,7 +735,7 @@ TEXT ·tile512r10v1(SB), NOSPLIT, $0-96
 	MOVQ   step+88(FP), R12
 
 loop:
-	PREFETCHT0   (R11)
+	PREFETCHT1   (R11)
 	ADDQ         R12, R11
 	VMOVUPS      (SI), Z10
 	VBROADCASTSS (CX), Z11
@@ -860,7 +860,7 @@ TEXT ·tile512r11v1(SB), NOSPLIT, $0-96
 	MOVQ   step+88(FP), R12
 
 loop:
-	PREFETCHT0   (R11)
+	PREFETCHT1   (R11)
 	ADDQ         R12, R11
 	VMOVUPS      (SI), Z11
 	VBROADCASTSS (CX), Z12
@@ -993,7 +993,7 @@ TEXT ·tile512r12v1(SB), NOSPLIT, $0-96
 	MOVQ   step+88(FP), R12
 
 loop:
-	PREFETCHT0   (R11)
+	PREFETCHT1   (R11)
 	ADDQ         R12, R11
 	VMOVUPS      (SI), Z12
 	VBROADCASTSS (CX), Z13
@@ -1117,7 +1117,7 @@ TEXT ·tile512r1v2(SB), NOSPLIT, $0-96
 	MOVQ   step+88(FP), R8
 
 loop:
-	PREFETCHT0   (DI)
+	PREFETCHT1   (DI)
 	ADDQ         R8, DI
 	VMOVUPS      (BX), Z2
 	VMOVUPS      64(BX), Z3
@@ -1167,7 +1167,7 @@ TEXT ·tile512r2v2(SB), NOSPLIT, $0-96
 	MOVQ   step+88(FP), R9
 
 loop:
-	PREFETCHT0   (R8)
+	PREFETCHT1   (R8)
 	ADDQ         R9, R8
 	VMOVUPS      (SI), Z4
 	VMOVUPS      64(SI), Z5
@@ -1229,7 +1229,7 @@ TEXT ·tile512r3v2(SB), NOSPLIT, $0-96
 	MOVQ   step+88(FP), R9
 
 loop:
-	PREFETCHT0   (R8)
+	PREFETCHT1   (R8)
 	ADDQ         R9, R8
 	VMOVUPS      (SI), Z6
 	VMOVUPS      64(SI), Z7
@@ -1305,7 +1305,7 @@ TEXT ·tile512r4v2(SB), NOSPLIT, $0-96
 	MOVQ   step+88(FP), R10
 
 loop:
-	PREFETCHT0   (R9)
+	PREFETCHT1   (R9)
 	ADDQ         R10, R9
 	VMOVUPS      (SI), Z8
 	VMOVUPS      64(SI), Z9
@@ -1394,7 +1394,7 @@ TEXT ·tile512r5v2(SB), NOSPLIT, $0-96
 	MOVQ   step+88(FP), R10
 
 loop:
-	PREFETCHT0   (R9)
+	PREFETCHT1   (R9)
 	ADDQ         R10, R9
 	VMOVUPS      (SI), Z10
 	VMOVUPS      64(SI), Z11
@@ -1495,7 +1495,7 @@ TEXT ·tile512r6v2(SB), NOSPLIT, $0-96
 	MOVQ   step+88(FP), R10
 
 loop:
-	PREFETCHT0   (R9)
+	PREFETCHT1   (R9)
 	ADDQ         R10, R9
 	VMOVUPS      (SI), Z12
 	VMOVUPS      64(SI), Z13
@@ -1610,7 +1610,7 @@ TEXT ·tile512r7v2(SB), NOSPLIT, $0-96
 	MOVQ   step+88(FP), R11
 
 loop:
-	PREFETCHT0   (R10)
+	PREFETCHT1   (R10)
 	ADDQ         R11, R10
 	VMOVUPS      (SI), Z14
 	VMOVUPS      64(SI), Z15
@@ -1738,7 +1738,7 @@ TEXT ·tile512r8v2(SB), NOSPLIT, $0-96
 	MOVQ   step+88(FP), R11
 
 loop:
-	PREFETCHT0   (R10)
+	PREFETCHT1   (R10)
 	ADDQ         R11, R10
 	VMOVUPS      (SI), Z16
 	VMOVUPS      64(SI), Z17
@@ -1878,7 +1878,7 @@ TEXT ·tile512r9v2(SB), NOSPLIT, $0-96
 	MOVQ   step+88(FP), R11
 
 loop:
-	PREFETCHT0   (R10)
+	PREFETCHT1   (R10)
 	ADDQ         R11, R10
 	VMOVUPS      (SI), Z18
 	VMOVUPS      64(SI), Z19
@@ -2032,7 +2032,7 @@ TEXT ·tile512r10v2(SB), NOSPLIT, $0-96
 	MOVQ   step+88(FP), R12
 
 loop:
-	PREFETCHT0   (R11)
+	PREFETCHT1   (R11)
 	ADDQ         R12, R11
 	VMOVUPS      (SI), Z20
 	VMOVUPS      64(SI), Z21
@@ -2199,7 +2199,7 @@ TEXT ·tile512r11v2(SB), NOSPLIT, $0-96
 	MOVQ   step+88(FP), R12
 
 loop:
-	PREFETCHT0   (R11)
+	PREFETCHT1   (R11)
 	ADDQ         R12, R11
 	VMOVUPS      (SI), Z22
 	VMOVUPS      64(SI), Z23
@@ -2378,7 +2378,7 @@ TEXT ·tile512r12v2(SB), NOSPLIT, $0-96
 	MOVQ   step+88(FP), R12
 
 loop:
-	PREFETCHT0   (R11)
+	PREFETCHT1   (R11)
 	ADDQ         R12, R11
 	VMOVUPS      (SI), Z24
 	VMOVUPS      64(SI), Z25
@@ -2524,6 +2524,899 @@ store:
 	VZEROUPPER
 	RET
 
+// func tile512r1v3(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·tile512r1v3(SB), NOSPLIT, $0-96
+	MOVQ   k+0(FP), AX
+	MOVQ   a+8(FP), CX
+	MOVQ   rs+16(FP), DX
+	MOVQ   cs+24(FP), DX
+	MOVQ   b+32(FP), BX
+	MOVQ   bs+40(FP), SI
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	MOVQ   next+80(FP), DI
+	MOVQ   step+88(FP), R8
+
+loop:
+	PREFETCHT1   (DI)
+	ADDQ         R8, DI
+	VMOVUPS      (BX), Z3
+	VMOVUPS      64(BX), Z4
+	VMOVUPS      128(BX), Z5
+	VBROADCASTSS (CX), Z6
+	VFMADD231PS  Z3, Z6, Z0
+	VFMADD231PS  Z4, Z6, Z1
+	VFMADD231PS  Z5, Z6, Z2
+	ADDQ         SI, BX
+	ADDQ         DX, CX
+	DECQ         AX
+	JNZ          loop
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	MOVQ         last+64(FP), DX
+	MOVL         $0xffffffff, BX
+	BZHIL        DX, BX, BX
+	KMOVW        BX, K1
+	MOVB         add+72(FP), DL
+	TESTB        DL, DL
+	JZ           store
+	MOVQ         AX, DX
+	VADDPS       (DX), Z0, Z0
+	VADDPS       64(DX), Z1, Z1
+	VMOVUPS.Z    128(DX), K1, Z6
+	VADDPS       Z6, Z2, Z2
+	ADDQ         CX, DX
+
+store:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, K1, 128(AX)
+	ADDQ    CX, AX
+	VZEROUPPER
+	RET
+
+// func tile512r2v3(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·tile512r2v3(SB), NOSPLIT, $0-96
+	MOVQ   k+0(FP), AX
+	MOVQ   a+8(FP), CX
+	MOVQ   rs+16(FP), DX
+	MOVQ   cs+24(FP), BX
+	MOVQ   b+32(FP), SI
+	MOVQ   bs+40(FP), DI
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	MOVQ   next+80(FP), R8
+	MOVQ   step+88(FP), R9
+
+loop:
+	PREFETCHT1   (R8)
+	ADDQ         R9, R8
+	VMOVUPS      (SI), Z6
+	VMOVUPS      64(SI), Z7
+	VMOVUPS      128(SI), Z8
+	VBROADCASTSS (CX), Z9
+	VFMADD231PS  Z6, Z9, Z0
+	VFMADD231PS  Z7, Z9, Z1
+	VFMADD231PS  Z8, Z9, Z2
+	VBROADCASTSS (CX)(DX*1), Z9
+	VFMADD231PS  Z6, Z9, Z3
+	VFMADD231PS  Z7, Z9, Z4
+	VFMADD231PS  Z8, Z9, Z5
+	ADDQ         DI, SI
+	ADDQ         BX, CX
+	DECQ         AX
+	JNZ          loop
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	MOVQ         last+64(FP), DX
+	MOVL         $0xffffffff, BX
+	BZHIL        DX, BX, BX
+	KMOVW        BX, K1
+	MOVB         add+72(FP), DL
+	TESTB        DL, DL
+	JZ           store
+	MOVQ         AX, DX
+	VADDPS       (DX), Z0, Z0
+	VADDPS       64(DX), Z1, Z1
+	VMOVUPS.Z    128(DX), K1, Z9
+	VADDPS       Z9, Z2, Z2
+	ADDQ         CX, DX
+	VADDPS       (DX), Z3, Z3
+	VADDPS       64(DX), Z4, Z4
+	VMOVUPS.Z    128(DX), K1, Z9
+	VADDPS       Z9, Z5, Z5
+	ADDQ         CX, DX
+
+store:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, K1, 128(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z3, (AX)
+	VMOVUPS Z4, 64(AX)
+	VMOVUPS Z5, K1, 128(AX)
+	ADDQ    CX, AX
+	VZEROUPPER
+	RET
+
+// func tile512r3v3(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·tile512r3v3(SB), NOSPLIT, $0-96
+	MOVQ   k+0(FP), AX
+	MOVQ   a+8(FP), CX
+	MOVQ   rs+16(FP), DX
+	MOVQ   cs+24(FP), BX
+	MOVQ   b+32(FP), SI
+	MOVQ   bs+40(FP), DI
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
+	VXORPS X8, X8, X8
+	MOVQ   next+80(FP), R8
+	MOVQ   step+88(FP), R9
+
+loop:
+	PREFETCHT1   (R8)
+	ADDQ         R9, R8
+	VMOVUPS      (SI), Z9
+	VMOVUPS      64(SI), Z10
+	VMOVUPS      128(SI), Z11
+	VBROADCASTSS (CX), Z12
+	VFMADD231PS  Z9, Z12, Z0
+	VFMADD231PS  Z10, Z12, Z1
+	VFMADD231PS  Z11, Z12, Z2
+	VBROADCASTSS (CX)(DX*1), Z12
+	VFMADD231PS  Z9, Z12, Z3
+	VFMADD231PS  Z10, Z12, Z4
+	VFMADD231PS  Z11, Z12, Z5
+	VBROADCASTSS (CX)(DX*2), Z12
+	VFMADD231PS  Z9, Z12, Z6
+	VFMADD231PS  Z10, Z12, Z7
+	VFMADD231PS  Z11, Z12, Z8
+	ADDQ         DI, SI
+	ADDQ         BX, CX
+	DECQ         AX
+	JNZ          loop
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	MOVQ         last+64(FP), DX
+	MOVL         $0xffffffff, BX
+	BZHIL        DX, BX, BX
+	KMOVW        BX, K1
+	MOVB         add+72(FP), DL
+	TESTB        DL, DL
+	JZ           store
+	MOVQ         AX, DX
+	VADDPS       (DX), Z0, Z0
+	VADDPS       64(DX), Z1, Z1
+	VMOVUPS.Z    128(DX), K1, Z12
+	VADDPS       Z12, Z2, Z2
+	ADDQ         CX, DX
+	VADDPS       (DX), Z3, Z3
+	VADDPS       64(DX), Z4, Z4
+	VMOVUPS.Z    128(DX), K1, Z12
+	VADDPS       Z12, Z5, Z5
+	ADDQ         CX, DX
+	VADDPS       (DX), Z6, Z6
+	VADDPS       64(DX), Z7, Z7
+	VMOVUPS.Z    128(DX), K1, Z12
+	VADDPS       Z12, Z8, Z8
+	ADDQ         CX, DX
+
+store:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, K1, 128(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z3, (AX)
+	VMOVUPS Z4, 64(AX)
+	VMOVUPS Z5, K1, 128(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	VMOVUPS Z8, K1, 128(AX)
+	ADDQ    CX, AX
+	VZEROUPPER
+	RET
+
+// func tile512r4v3(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·tile512r4v3(SB), NOSPLIT, $0-96
+	MOVQ   k+0(FP), AX
+	MOVQ   a+8(FP), CX
+	MOVQ   rs+16(FP), DX
+	MOVQ   cs+24(FP), BX
+	MOVQ   b+32(FP), SI
+	MOVQ   bs+40(FP), DI
+	LEAQ   (CX)(DX*2), R8
+	ADDQ   DX, R8
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
+	VXORPS X8, X8, X8
+	VXORPS X9, X9, X9
+	VXORPS X10, X10, X10
+	VXORPS X11, X11, X11
+	MOVQ   next+80(FP), R9
+	MOVQ   step+88(FP), R10
+
+loop:
+	PREFETCHT1   (R9)
+	ADDQ         R10, R9
+	VMOVUPS      (SI), Z12
+	VMOVUPS      64(SI), Z13
+	VMOVUPS      128(SI), Z14
+	VBROADCASTSS (CX), Z15
+	VFMADD231PS  Z12, Z15, Z0
+	VFMADD231PS  Z13, Z15, Z1
+	VFMADD231PS  Z14, Z15, Z2
+	VBROADCASTSS (CX)(DX*1), Z15
+	VFMADD231PS  Z12, Z15, Z3
+	VFMADD231PS  Z13, Z15, Z4
+	VFMADD231PS  Z14, Z15, Z5
+	VBROADCASTSS (CX)(DX*2), Z15
+	VFMADD231PS  Z12, Z15, Z6
+	VFMADD231PS  Z13, Z15, Z7
+	VFMADD231PS  Z14, Z15, Z8
+	VBROADCASTSS (R8), Z15
+	VFMADD231PS  Z12, Z15, Z9
+	VFMADD231PS  Z13, Z15, Z10
+	VFMADD231PS  Z14, Z15, Z11
+	ADDQ         DI, SI
+	ADDQ         BX, CX
+	ADDQ         BX, R8
+	DECQ         AX
+	JNZ          loop
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	MOVQ         last+64(FP), DX
+	MOVL         $0xffffffff, BX
+	BZHIL        DX, BX, BX
+	KMOVW        BX, K1
+	MOVB         add+72(FP), DL
+	TESTB        DL, DL
+	JZ           store
+	MOVQ         AX, DX
+	VADDPS       (DX), Z0, Z0
+	VADDPS       64(DX), Z1, Z1
+	VMOVUPS.Z    128(DX), K1, Z15
+	VADDPS       Z15, Z2, Z2
+	ADDQ         CX, DX
+	VADDPS       (DX), Z3, Z3
+	VADDPS       64(DX), Z4, Z4
+	VMOVUPS.Z    128(DX), K1, Z15
+	VADDPS       Z15, Z5, Z5
+	ADDQ         CX, DX
+	VADDPS       (DX), Z6, Z6
+	VADDPS       64(DX), Z7, Z7
+	VMOVUPS.Z    128(DX), K1, Z15
+	VADDPS       Z15, Z8, Z8
+	ADDQ         CX, DX
+	VADDPS       (DX), Z9, Z9
+	VADDPS       64(DX), Z10, Z10
+	VMOVUPS.Z    128(DX), K1, Z15
+	VADDPS       Z15, Z11, Z11
+	ADDQ         CX, DX
+
+store:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, K1, 128(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z3, (AX)
+	VMOVUPS Z4, 64(AX)
+	VMOVUPS Z5, K1, 128(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	VMOVUPS Z8, K1, 128(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z9, (AX)
+	VMOVUPS Z10, 64(AX)
+	VMOVUPS Z11, K1, 128(AX)
+	ADDQ    CX, AX
+	VZEROUPPER
+	RET
+
+// func tile512r5v3(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·tile512r5v3(SB), NOSPLIT, $0-96
+	MOVQ   k+0(FP), AX
+	MOVQ   a+8(FP), CX
+	MOVQ   rs+16(FP), DX
+	MOVQ   cs+24(FP), BX
+	MOVQ   b+32(FP), SI
+	MOVQ   bs+40(FP), DI
+	LEAQ   (CX)(DX*2), R8
+	ADDQ   DX, R8
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
+	VXORPS X8, X8, X8
+	VXORPS X9, X9, X9
+	VXORPS X10, X10, X10
+	VXORPS X11, X11, X11
+	VXORPS X12, X12, X12
+	VXORPS X13, X13, X13
+	VXORPS X14, X14, X14
+	MOVQ   next+80(FP), R9
+	MOVQ   step+88(FP), R10
+
+loop:
+	PREFETCHT1   (R9)
+	ADDQ         R10, R9
+	VMOVUPS      (SI), Z15
+	VMOVUPS      64(SI), Z16
+	VMOVUPS      128(SI), Z17
+	VBROADCASTSS (CX), Z18
+	VFMADD231PS  Z15, Z18, Z0
+	VFMADD231PS  Z16, Z18, Z1
+	VFMADD231PS  Z17, Z18, Z2
+	VBROADCASTSS (CX)(DX*1), Z18
+	VFMADD231PS  Z15, Z18, Z3
+	VFMADD231PS  Z16, Z18, Z4
+	VFMADD231PS  Z17, Z18, Z5
+	VBROADCASTSS (CX)(DX*2), Z18
+	VFMADD231PS  Z15, Z18, Z6
+	VFMADD231PS  Z16, Z18, Z7
+	VFMADD231PS  Z17, Z18, Z8
+	VBROADCASTSS (R8), Z18
+	VFMADD231PS  Z15, Z18, Z9
+	VFMADD231PS  Z16, Z18, Z10
+	VFMADD231PS  Z17, Z18, Z11
+	VBROADCASTSS (R8)(DX*1), Z18
+	VFMADD231PS  Z15, Z18, Z12
+	VFMADD231PS  Z16, Z18, Z13
+	VFMADD231PS  Z17, Z18, Z14
+	ADDQ         DI, SI
+	ADDQ         BX, CX
+	ADDQ         BX, R8
+	DECQ         AX
+	JNZ          loop
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	MOVQ         last+64(FP), DX
+	MOVL         $0xffffffff, BX
+	BZHIL        DX, BX, BX
+	KMOVW        BX, K1
+	MOVB         add+72(FP), DL
+	TESTB        DL, DL
+	JZ           store
+	MOVQ         AX, DX
+	VADDPS       (DX), Z0, Z0
+	VADDPS       64(DX), Z1, Z1
+	VMOVUPS.Z    128(DX), K1, Z18
+	VADDPS       Z18, Z2, Z2
+	ADDQ         CX, DX
+	VADDPS       (DX), Z3, Z3
+	VADDPS       64(DX), Z4, Z4
+	VMOVUPS.Z    128(DX), K1, Z18
+	VADDPS       Z18, Z5, Z5
+	ADDQ         CX, DX
+	VADDPS       (DX), Z6, Z6
+	VADDPS       64(DX), Z7, Z7
+	VMOVUPS.Z    128(DX), K1, Z18
+	VADDPS       Z18, Z8, Z8
+	ADDQ         CX, DX
+	VADDPS       (DX), Z9, Z9
+	VADDPS       64(DX), Z10, Z10
+	VMOVUPS.Z    128(DX), K1, Z18
+	VADDPS       Z18, Z11, Z11
+	ADDQ         CX, DX
+	VADDPS       (DX), Z12, Z12
+	VADDPS       64(DX), Z13, Z13
+	VMOVUPS.Z    128(DX), K1, Z18
+	VADDPS       Z18, Z14, Z14
+	ADDQ         CX, DX
+
+store:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, K1, 128(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z3, (AX)
+	VMOVUPS Z4, 64(AX)
+	VMOVUPS Z5, K1, 128(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	VMOVUPS Z8, K1, 128(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z9, (AX)
+	VMOVUPS Z10, 64(AX)
+	VMOVUPS Z11, K1, 128(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z12, (AX)
+	VMOVUPS Z13, 64(AX)
+	VMOVUPS Z14, K1, 128(AX)
+	ADDQ    CX, AX
+	VZEROUPPER
+	RET
+
+// func tile512r6v3(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·tile512r6v3(SB), NOSPLIT, $0-96
+	MOVQ   k+0(FP), AX
+	MOVQ   a+8(FP), CX
+	MOVQ   rs+16(FP), DX
+	MOVQ   cs+24(FP), BX
+	MOVQ   b+32(FP), SI
+	MOVQ   bs+40(FP), DI
+	LEAQ   (CX)(DX*2), R8
+	ADDQ   DX, R8
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
+	VXORPS X8, X8, X8
+	VXORPS X9, X9, X9
+	VXORPS X10, X10, X10
+	VXORPS X11, X11, X11
+	VXORPS X12, X12, X12
+	VXORPS X13, X13, X13
+	VXORPS X14, X14, X14
+	VXORPS X15, X15, X15
+	VXORPS X16, X16, X16
+	VXORPS X17, X17, X17
+	MOVQ   next+80(FP), R9
+	MOVQ   step+88(FP), R10
+
+loop:
+	PREFETCHT1   (R9)
+	ADDQ         R10, R9
+	VMOVUPS      (SI), Z18
+	VMOVUPS      64(SI), Z19
+	VMOVUPS      128(SI), Z20
+	VBROADCASTSS (CX), Z21
+	VFMADD231PS  Z18, Z21, Z0
+	VFMADD231PS  Z19, Z21, Z1
+	VFMADD231PS  Z20, Z21, Z2
+	VBROADCASTSS (CX)(DX*1), Z21
+	VFMADD231PS  Z18, Z21, Z3
+	VFMADD231PS  Z19, Z21, Z4
+	VFMADD231PS  Z20, Z21, Z5
+	VBROADCASTSS (CX)(DX*2), Z21
+	VFMADD231PS  Z18, Z21, Z6
+	VFMADD231PS  Z19, Z21, Z7
+	VFMADD231PS  Z20, Z21, Z8
+	VBROADCASTSS (R8), Z21
+	VFMADD231PS  Z18, Z21, Z9
+	VFMADD231PS  Z19, Z21, Z10
+	VFMADD231PS  Z20, Z21, Z11
+	VBROADCASTSS (R8)(DX*1), Z21
+	VFMADD231PS  Z18, Z21, Z12
+	VFMADD231PS  Z19, Z21, Z13
+	VFMADD231PS  Z20, Z21, Z14
+	VBROADCASTSS (R8)(DX*2), Z21
+	VFMADD231PS  Z18, Z21, Z15
+	VFMADD231PS  Z19, Z21, Z16
+	VFMADD231PS  Z20, Z21, Z17
+	ADDQ         DI, SI
+	ADDQ         BX, CX
+	ADDQ         BX, R8
+	DECQ         AX
+	JNZ          loop
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	MOVQ         last+64(FP), DX
+	MOVL         $0xffffffff, BX
+	BZHIL        DX, BX, BX
+	KMOVW        BX, K1
+	MOVB         add+72(FP), DL
+	TESTB        DL, DL
+	JZ           store
+	MOVQ         AX, DX
+	VADDPS       (DX), Z0, Z0
+	VADDPS       64(DX), Z1, Z1
+	VMOVUPS.Z    128(DX), K1, Z21
+	VADDPS       Z21, Z2, Z2
+	ADDQ         CX, DX
+	VADDPS       (DX), Z3, Z3
+	VADDPS       64(DX), Z4, Z4
+	VMOVUPS.Z    128(DX), K1, Z21
+	VADDPS       Z21, Z5, Z5
+	ADDQ         CX, DX
+	VADDPS       (DX), Z6, Z6
+	VADDPS       64(DX), Z7, Z7
+	VMOVUPS.Z    128(DX), K1, Z21
+	VADDPS       Z21, Z8, Z8
+	ADDQ         CX, DX
+	VADDPS       (DX), Z9, Z9
+	VADDPS       64(DX), Z10, Z10
+	VMOVUPS.Z    128(DX), K1, Z21
+	VADDPS       Z21, Z11, Z11
+	ADDQ         CX, DX
+	VADDPS       (DX), Z12, Z12
+	VADDPS       64(DX), Z13, Z13
+	VMOVUPS.Z    128(DX), K1, Z21
+	VADDPS       Z21, Z14, Z14
+	ADDQ         CX, DX
+	VADDPS       (DX), Z15, Z15
+	VADDPS       64(DX), Z16, Z16
+	VMOVUPS.Z    128(DX), K1, Z21
+	VADDPS       Z21, Z17, Z17
+	ADDQ         CX, DX
+
+store:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, K1, 128(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z3, (AX)
+	VMOVUPS Z4, 64(AX)
+	VMOVUPS Z5, K1, 128(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	VMOVUPS Z8, K1, 128(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z9, (AX)
+	VMOVUPS Z10, 64(AX)
+	VMOVUPS Z11, K1, 128(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z12, (AX)
+	VMOVUPS Z13, 64(AX)
+	VMOVUPS Z14, K1, 128(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z15, (AX)
+	VMOVUPS Z16, 64(AX)
+	VMOVUPS Z17, K1, 128(AX)
+	ADDQ    CX, AX
+	VZEROUPPER
+	RET
+
+// func tile512r7v3(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·tile512r7v3(SB), NOSPLIT, $0-96
+	MOVQ   k+0(FP), AX
+	MOVQ   a+8(FP), CX
+	MOVQ   rs+16(FP), DX
+	MOVQ   cs+24(FP), BX
+	MOVQ   b+32(FP), SI
+	MOVQ   bs+40(FP), DI
+	LEAQ   (CX)(DX*2), R8
+	ADDQ   DX, R8
+	LEAQ   (R8)(DX*2), R9
+	ADDQ   DX, R9
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
+	VXORPS X8, X8, X8
+	VXORPS X9, X9, X9
+	VXORPS X10, X10, X10
+	VXORPS X11, X11, X11
+	VXORPS X12, X12, X12
+	VXORPS X13, X13, X13
+	VXORPS X14, X14, X14
+	VXORPS X15, X15, X15
+	VXORPS X16, X16, X16
+	VXORPS X17, X17, X17
+	VXORPS X18, X18, X18
+	VXORPS X19, X19, X19
+	VXORPS X20, X20, X20
+	MOVQ   next+80(FP), R10
+	MOVQ   step+88(FP), R11
+
+loop:
+	PREFETCHT1   (R10)
+	ADDQ         R11, R10
+	VMOVUPS      (SI), Z21
+	VMOVUPS      64(SI), Z22
+	VMOVUPS      128(SI), Z23
+	VBROADCASTSS (CX), Z24
+	VFMADD231PS  Z21, Z24, Z0
+	VFMADD231PS  Z22, Z24, Z1
+	VFMADD231PS  Z23, Z24, Z2
+	VBROADCASTSS (CX)(DX*1), Z24
+	VFMADD231PS  Z21, Z24, Z3
+	VFMADD231PS  Z22, Z24, Z4
+	VFMADD231PS  Z23, Z24, Z5
+	VBROADCASTSS (CX)(DX*2), Z24
+	VFMADD231PS  Z21, Z24, Z6
+	VFMADD231PS  Z22, Z24, Z7
+	VFMADD231PS  Z23, Z24, Z8
+	VBROADCASTSS (R8), Z24
+	VFMADD231PS  Z21, Z24, Z9
+	VFMADD231PS  Z22, Z24, Z10
+	VFMADD231PS  Z23, Z24, Z11
+	VBROADCASTSS (R8)(DX*1), Z24
+	VFMADD231PS  Z21, Z24, Z12
+	VFMADD231PS  Z22, Z24, Z13
+	VFMADD231PS  Z23, Z24, Z14
+	VBROADCASTSS (R8)(DX*2), Z24
+	VFMADD231PS  Z21, Z24, Z15
+	VFMADD231PS  Z22, Z24, Z16
+	VFMADD231PS  Z23, Z24, Z17
+	VBROADCASTSS (R9), Z24
+	VFMADD231PS  Z21, Z24, Z18
+	VFMADD231PS  Z22, Z24, Z19
+	VFMADD231PS  Z23, Z24, Z20
+	ADDQ         DI, SI
+	ADDQ         BX, CX
+	ADDQ         BX, R8
+	ADDQ         BX, R9
+	DECQ         AX
+	JNZ          loop
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	MOVQ         last+64(FP), DX
+	MOVL         $0xffffffff, BX
+	BZHIL        DX, BX, BX
+	KMOVW        BX, K1
+	MOVB         add+72(FP), DL
+	TESTB        DL, DL
+	JZ           store
+	MOVQ         AX, DX
+	VADDPS       (DX), Z0, Z0
+	VADDPS       64(DX), Z1, Z1
+	VMOVUPS.Z    128(DX), K1, Z24
+	VADDPS       Z24, Z2, Z2
+	ADDQ         CX, DX
+	VADDPS       (DX), Z3, Z3
+	VADDPS       64(DX), Z4, Z4
+	VMOVUPS.Z    128(DX), K1, Z24
+	VADDPS       Z24, Z5, Z5
+	ADDQ         CX, DX
+	VADDPS       (DX), Z6, Z6
+	VADDPS       64(DX), Z7, Z7
+	VMOVUPS.Z    128(DX), K1, Z24
+	VADDPS       Z24, Z8, Z8
+	ADDQ         CX, DX
+	VADDPS       (DX), Z9, Z9
+	VADDPS       64(DX), Z10, Z10
+	VMOVUPS.Z    128(DX), K1, Z24
+	VADDPS       Z24, Z11, Z11
+	ADDQ         CX, DX
+	VADDPS       (DX), Z12, Z12
+	VADDPS       64(DX), Z13, Z13
+	VMOVUPS.Z    128(DX), K1, Z24
+	VADDPS       Z24, Z14, Z14
+	ADDQ         CX, DX
+	VADDPS       (DX), Z15, Z15
+	VADDPS       64(DX), Z16, Z16
+	VMOVUPS.Z    128(DX), K1, Z24
+	VADDPS       Z24, Z17, Z17
+	ADDQ         CX, DX
+	VADDPS       (DX), Z18, Z18
+	VADDPS       64(DX), Z19, Z19
+	VMOVUPS.Z    128(DX), K1, Z24
+	VADDPS       Z24, Z20, Z20
+	ADDQ         CX, DX
+
+store:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, K1, 128(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z3, (AX)
+	VMOVUPS Z4, 64(AX)
+	VMOVUPS Z5, K1, 128(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	VMOVUPS Z8, K1, 128(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z9, (AX)
+	VMOVUPS Z10, 64(AX)
+	VMOVUPS Z11, K1, 128(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z12, (AX)
+	VMOVUPS Z13, 64(AX)
+	VMOVUPS Z14, K1, 128(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z15, (AX)
+	VMOVUPS Z16, 64(AX)
+	VMOVUPS Z17, K1, 128(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z18, (AX)
+	VMOVUPS Z19, 64(AX)
+	VMOVUPS Z20, K1, 128(AX)
+	ADDQ    CX, AX
+	VZEROUPPER
+	RET
+
+// func tile512r8v3(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·tile512r8v3(SB), NOSPLIT, $0-96
+	MOVQ   k+0(FP), AX
+	MOVQ   a+8(FP), CX
+	MOVQ   rs+16(FP), DX
+	MOVQ   cs+24(FP), BX
+	MOVQ   b+32(FP), SI
+	MOVQ   bs+40(FP), DI
+	LEAQ   (CX)(DX*2), R8
+	ADDQ   DX, R8
+	LEAQ   (R8)(DX*2), R9
+	ADDQ   DX, R9
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
+	VXORPS X8, X8, X8
+	VXORPS X9, X9, X9
+	VXORPS X10, X10, X10
+	VXORPS X11, X11, X11
+	VXORPS X12, X12, X12
+	VXORPS X13, X13, X13
+	VXORPS X14, X14, X14
+	VXORPS X15, X15, X15
+	VXORPS X16, X16, X16
+	VXORPS X17, X17, X17
+	VXORPS X18, X18, X18
+	VXORPS X19, X19, X19
+	VXORPS X20, X20, X20
+	VXORPS X21, X21, X21
+	VXORPS X22, X22, X22
+	VXORPS X23, X23, X23
+	MOVQ   next+80(FP), R10
+	MOVQ   step+88(FP), R11
+
+loop:
+	PREFETCHT1   (R10)
+	ADDQ         R11, R10
+	VMOVUPS      (SI), Z24
+	VMOVUPS      64(SI), Z25
+	VMOVUPS      128(SI), Z26
+	VBROADCASTSS (CX), Z27
+	VFMADD231PS  Z24, Z27, Z0
+	VFMADD231PS  Z25, Z27, Z1
+	VFMADD231PS  Z26, Z27, Z2
+	VBROADCASTSS (CX)(DX*1), Z27
+	VFMADD231PS  Z24, Z27, Z3
+	VFMADD231PS  Z25, Z27, Z4
+	VFMADD231PS  Z26, Z27, Z5
+	VBROADCASTSS (CX)(DX*2), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS (R8), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R8)(DX*1), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R8)(DX*2), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R9), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R9)(DX*1), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
+	ADDQ         DI, SI
+	ADDQ         BX, CX
+	ADDQ         BX, R8
+	ADDQ         BX, R9
+	DECQ         AX
+	JNZ          loop
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	MOVQ         last+64(FP), DX
+	MOVL         $0xffffffff, BX
+	BZHIL        DX, BX, BX
+	KMOVW        BX, K1
+	MOVB         add+72(FP), DL
+	TESTB        DL, DL
+	JZ           store
+	MOVQ         AX, DX
+	VADDPS       (DX), Z0, Z0
+	VADDPS       64(DX), Z1, Z1
+	VMOVUPS.Z    128(DX), K1, Z27
+	VADDPS       Z27, Z2, Z2
+	ADDQ         CX, DX
+	VADDPS       (DX), Z3, Z3
+	VADDPS       64(DX), Z4, Z4
+	VMOVUPS.Z    128(DX), K1, Z27
+	VADDPS       Z27, Z5, Z5
+	ADDQ         CX, DX
+	VADDPS       (DX), Z6, Z6
+	VADDPS       64(DX), Z7, Z7
+	VMOVUPS.Z    128(DX), K1, Z27
+	VADDPS       Z27, Z8, Z8
+	ADDQ         CX, DX
+	VADDPS       (DX), Z9, Z9
+	VADDPS       64(DX), Z10, Z10
+	VMOVUPS.Z    128(DX), K1, Z27
+	VADDPS       Z27, Z11, Z11
+	ADDQ         CX, DX
+	VADDPS       (DX), Z12, Z12
+	VADDPS       64(DX), Z13, Z13
+	VMOVUPS.Z    128(DX), K1, Z27
+	VADDPS       Z27, Z14, Z14
+	ADDQ         CX, DX
+	VADDPS       (DX), Z15, Z15
+	VADDPS       64(DX), Z16, Z16
+	VMOVUPS.Z    128(DX), K1, Z27
+	VADDPS       Z27, Z17, Z17
+	ADDQ         CX, DX
+	VADDPS       (DX), Z18, Z18
+	VADDPS       64(DX), Z19, Z19
+	VMOVUPS.Z    128(DX), K1, Z27
+	VADDPS       Z27, Z20, Z20
+	ADDQ         CX, DX
+	VADDPS       (DX), Z21, Z21
+	VADDPS       64(DX), Z22, Z22
+	VMOVUPS.Z    128(DX), K1, Z27
+	VADDPS       Z27, Z23, Z23
+	ADDQ         CX, DX
+
+store:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, K1, 128(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z3, (AX)
+	VMOVUPS Z4, 64(AX)
+	VMOVUPS Z5, K1, 128(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	VMOVUPS Z8, K1, 128(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z9, (AX)
+	VMOVUPS Z10, 64(AX)
+	VMOVUPS Z11, K1, 128(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z12, (AX)
+	VMOVUPS Z13, 64(AX)
+	VMOVUPS Z14, K1, 128(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z15, (AX)
+	VMOVUPS Z16, 64(AX)
+	VMOVUPS Z17, K1, 128(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z18, (AX)
+	VMOVUPS Z19, 64(AX)
+	VMOVUPS Z20, K1, 128(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z21, (AX)
+	VMOVUPS Z22, 64(AX)
+	VMOVUPS Z23, K1, 128(AX)
+	ADDQ    CX, AX
+	VZEROUPPER
+	RET
+
 // func tile256r1v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·tile256r1v1(SB), NOSPLIT, $0-96
@@ -2538,7 +3431,7 @@ TEXT ·tile256r1v1(SB), NOSPLIT, $0-96
 	MOVQ   step+88(FP), R8
 
 loop:
-	PREFETCHT0   (DI)
+	PREFETCHT1   (DI)
 	ADDQ         R8, DI
 	VMOVUPS      (BX), Y1
 	VBROADCASTSS (CX), Y2
@@ -2600,7 +3493,7 @@ TEXT ·tile256r2v1(SB), NOSPLIT, $0-96
 	MOVQ   step+88(FP), R9
 
 loop:
-	PREFETCHT0   (R8)
+	PREFETCHT1   (R8)
 	ADDQ         R9, R8
 	VMOVUPS      (SI), Y2
 	VBROADCASTSS (CX), Y3
@@ -2652,7 +3545,7 @@ TEXT ·tile256r3v1(SB), NOSPLIT, $0-96
 	MOVQ   step+88(FP), R9
 
 loop:
-	PREFETCHT0   (R8)
+	PREFETCHT1   (R8)
 	ADDQ         R9, R8
 	VMOVUPS      (SI), Y3
 	VBROADCASTSS (CX), Y4
@@ -2714,7 +3607,7 @@ TEXT ·tile256r4v1(SB), NOSPLIT, $0-96
 	MOVQ   step+88(FP), R10
 
 loop:
-	PREFETCHT0   (R9)
+	PREFETCHT1   (R9)
 	ADDQ         R10, R9
 	VMOVUPS      (SI), Y4
 	VBROADCASTSS (CX), Y5
@@ -2785,7 +3678,7 @@ TEXT ·tile256r5v1(SB), NOSPLIT, $0-96
 	MOVQ   step+88(FP), R10
 
 loop:
-	PREFETCHT0   (R9)
+	PREFETCHT1   (R9)
 	ADDQ         R10, R9
 	VMOVUPS      (SI), Y5
 	VBROADCASTSS (CX), Y6
@@ -2864,7 +3757,7 @@ TEXT ·tile256r6v1(SB), NOSPLIT, $0-96
 	MOVQ   step+88(FP), R10
 
 loop:
-	PREFETCHT0   (R9)
+	PREFETCHT1   (R9)
 	ADDQ         R10, R9
 	VMOVUPS      (SI), Y6
 	VBROADCASTSS (CX), Y7
@@ -2944,7 +3837,7 @@ TEXT ·tile256r1v2(SB), NOSPLIT, $0-96
 	MOVQ   step+88(FP), R8
 
 loop:
-	PREFETCHT0   (DI)
+	PREFETCHT1   (DI)
 	ADDQ         R8, DI
 	VMOVUPS      (BX), Y2
 	VMOVUPS      32(BX), Y3
@@ -2994,7 +3887,7 @@ TEXT ·tile256r2v2(SB), NOSPLIT, $0-96
 	MOVQ   step+88(FP), R9
 
 loop:
-	PREFETCHT0   (R8)
+	PREFETCHT1   (R8)
 	ADDQ         R9, R8
 	VMOVUPS      (SI), Y4
 	VMOVUPS      32(SI), Y5
@@ -3056,7 +3949,7 @@ TEXT ·tile256r3v2(SB), NOSPLIT, $0-96
 	MOVQ   step+88(FP), R9
 
 loop:
-	PREFETCHT0   (R8)
+	PREFETCHT1   (R8)
 	ADDQ         R9, R8
 	VMOVUPS      (SI), Y6
 	VMOVUPS      32(SI), Y7
@@ -3132,7 +4025,7 @@ TEXT ·tile256r4v2(SB), NOSPLIT, $0-96
 	MOVQ   step+88(FP), R10
 
 loop:
-	PREFETCHT0   (R9)
+	PREFETCHT1   (R9)
 	ADDQ         R10, R9
 	VMOVUPS      (SI), Y8
 	VMOVUPS      32(SI), Y9
@@ -3221,7 +4114,7 @@ TEXT ·tile256r5v2(SB), NOSPLIT, $0-96
 	MOVQ   step+88(FP), R10
 
 loop:
-	PREFETCHT0   (R9)
+	PREFETCHT1   (R9)
 	ADDQ         R10, R9
 	VMOVUPS      (SI), Y10
 	VMOVUPS      32(SI), Y11
@@ -3322,7 +4215,7 @@ TEXT ·tile256r6v2(SB), NOSPLIT, $0-96
 	MOVQ   step+88(FP), R10
 
 loop:
-	PREFETCHT0   (R9)
+	PREFETCHT1   (R9)
 	ADDQ         R10, R9
 	VMOVUPS      (SI), Y12
 	VMOVUPS      32(SI), Y13
@@ -3403,5 +4296,410 @@ store:
 	VMOVUPS    Y10, (AX)
 	VMASKMOVPS Y11, Y12, 32(AX)
 	ADDQ       CX, AX
+	VZEROUPPER
+	RET
+
+// func tile256r1v3(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·tile256r1v3(SB), NOSPLIT, $0-96
+	MOVQ   k+0(FP), AX
+	MOVQ   a+8(FP), CX
+	MOVQ   rs+16(FP), DX
+	MOVQ   cs+24(FP), DX
+	MOVQ   b+32(FP), BX
+	MOVQ   bs+40(FP), SI
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	MOVQ   next+80(FP), DI
+	MOVQ   step+88(FP), R8
+
+loop:
+	PREFETCHT1   (DI)
+	ADDQ         R8, DI
+	VMOVUPS      (BX), Y3
+	VMOVUPS      32(BX), Y4
+	VMOVUPS      64(BX), Y5
+	VBROADCASTSS (CX), Y6
+	VFMADD231PS  Y3, Y6, Y0
+	VFMADD231PS  Y4, Y6, Y1
+	VFMADD231PS  Y5, Y6, Y2
+	ADDQ         SI, BX
+	ADDQ         DX, CX
+	DECQ         AX
+	JNZ          loop
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	MOVQ         last+64(FP), DX
+	VMOVD        DX, X3
+	VPBROADCASTD X3, Y3
+	VPCMPGTD     iota<>+0(SB), Y3, Y3
+	MOVB         add+72(FP), DL
+	TESTB        DL, DL
+	JZ           store
+	MOVQ         AX, DX
+	VADDPS       (DX), Y0, Y0
+	VADDPS       32(DX), Y1, Y1
+	VMASKMOVPS   64(DX), Y3, Y6
+	VADDPS       Y6, Y2, Y2
+	ADDQ         CX, DX
+
+store:
+	VMOVUPS    Y0, (AX)
+	VMOVUPS    Y1, 32(AX)
+	VMASKMOVPS Y2, Y3, 64(AX)
+	ADDQ       CX, AX
+	VZEROUPPER
+	RET
+
+// func tile256r2v3(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·tile256r2v3(SB), NOSPLIT, $0-96
+	MOVQ   k+0(FP), AX
+	MOVQ   a+8(FP), CX
+	MOVQ   rs+16(FP), DX
+	MOVQ   cs+24(FP), BX
+	MOVQ   b+32(FP), SI
+	MOVQ   bs+40(FP), DI
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	MOVQ   next+80(FP), R8
+	MOVQ   step+88(FP), R9
+
+loop:
+	PREFETCHT1   (R8)
+	ADDQ         R9, R8
+	VMOVUPS      (SI), Y6
+	VMOVUPS      32(SI), Y7
+	VMOVUPS      64(SI), Y8
+	VBROADCASTSS (CX), Y9
+	VFMADD231PS  Y6, Y9, Y0
+	VFMADD231PS  Y7, Y9, Y1
+	VFMADD231PS  Y8, Y9, Y2
+	VBROADCASTSS (CX)(DX*1), Y9
+	VFMADD231PS  Y6, Y9, Y3
+	VFMADD231PS  Y7, Y9, Y4
+	VFMADD231PS  Y8, Y9, Y5
+	ADDQ         DI, SI
+	ADDQ         BX, CX
+	DECQ         AX
+	JNZ          loop
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	MOVQ         last+64(FP), DX
+	VMOVD        DX, X6
+	VPBROADCASTD X6, Y6
+	VPCMPGTD     iota<>+0(SB), Y6, Y6
+	MOVB         add+72(FP), DL
+	TESTB        DL, DL
+	JZ           store
+	MOVQ         AX, DX
+	VADDPS       (DX), Y0, Y0
+	VADDPS       32(DX), Y1, Y1
+	VMASKMOVPS   64(DX), Y6, Y9
+	VADDPS       Y9, Y2, Y2
+	ADDQ         CX, DX
+	VADDPS       (DX), Y3, Y3
+	VADDPS       32(DX), Y4, Y4
+	VMASKMOVPS   64(DX), Y6, Y9
+	VADDPS       Y9, Y5, Y5
+	ADDQ         CX, DX
+
+store:
+	VMOVUPS    Y0, (AX)
+	VMOVUPS    Y1, 32(AX)
+	VMASKMOVPS Y2, Y6, 64(AX)
+	ADDQ       CX, AX
+	VMOVUPS    Y3, (AX)
+	VMOVUPS    Y4, 32(AX)
+	VMASKMOVPS Y5, Y6, 64(AX)
+	ADDQ       CX, AX
+	VZEROUPPER
+	RET
+
+// func tile256r3v3(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·tile256r3v3(SB), NOSPLIT, $0-96
+	MOVQ   k+0(FP), AX
+	MOVQ   a+8(FP), CX
+	MOVQ   rs+16(FP), DX
+	MOVQ   cs+24(FP), BX
+	MOVQ   b+32(FP), SI
+	MOVQ   bs+40(FP), DI
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
+	VXORPS X8, X8, X8
+	MOVQ   next+80(FP), R8
+	MOVQ   step+88(FP), R9
+
+loop:
+	PREFETCHT1   (R8)
+	ADDQ         R9, R8
+	VMOVUPS      (SI), Y9
+	VMOVUPS      32(SI), Y10
+	VMOVUPS      64(SI), Y11
+	VBROADCASTSS (CX), Y12
+	VFMADD231PS  Y9, Y12, Y0
+	VFMADD231PS  Y10, Y12, Y1
+	VFMADD231PS  Y11, Y12, Y2
+	VBROADCASTSS (CX)(DX*1), Y12
+	VFMADD231PS  Y9, Y12, Y3
+	VFMADD231PS  Y10, Y12, Y4
+	VFMADD231PS  Y11, Y12, Y5
+	VBROADCASTSS (CX)(DX*2), Y12
+	VFMADD231PS  Y9, Y12, Y6
+	VFMADD231PS  Y10, Y12, Y7
+	VFMADD231PS  Y11, Y12, Y8
+	ADDQ         DI, SI
+	ADDQ         BX, CX
+	DECQ         AX
+	JNZ          loop
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	MOVQ         last+64(FP), DX
+	VMOVD        DX, X9
+	VPBROADCASTD X9, Y9
+	VPCMPGTD     iota<>+0(SB), Y9, Y9
+	MOVB         add+72(FP), DL
+	TESTB        DL, DL
+	JZ           store
+	MOVQ         AX, DX
+	VADDPS       (DX), Y0, Y0
+	VADDPS       32(DX), Y1, Y1
+	VMASKMOVPS   64(DX), Y9, Y12
+	VADDPS       Y12, Y2, Y2
+	ADDQ         CX, DX
+	VADDPS       (DX), Y3, Y3
+	VADDPS       32(DX), Y4, Y4
+	VMASKMOVPS   64(DX), Y9, Y12
+	VADDPS       Y12, Y5, Y5
+	ADDQ         CX, DX
+	VADDPS       (DX), Y6, Y6
+	VADDPS       32(DX), Y7, Y7
+	VMASKMOVPS   64(DX), Y9, Y12
+	VADDPS       Y12, Y8, Y8
+	ADDQ         CX, DX
+
+store:
+	VMOVUPS    Y0, (AX)
+	VMOVUPS    Y1, 32(AX)
+	VMASKMOVPS Y2, Y9, 64(AX)
+	ADDQ       CX, AX
+	VMOVUPS    Y3, (AX)
+	VMOVUPS    Y4, 32(AX)
+	VMASKMOVPS Y5, Y9, 64(AX)
+	ADDQ       CX, AX
+	VMOVUPS    Y6, (AX)
+	VMOVUPS    Y7, 32(AX)
+	VMASKMOVPS Y8, Y9, 64(AX)
+	ADDQ       CX, AX
+	VZEROUPPER
+	RET
+
+// func tile256r4v3(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·tile256r4v3(SB), NOSPLIT, $0-96
+	MOVQ   k+0(FP), AX
+	MOVQ   a+8(FP), CX
+	MOVQ   rs+16(FP), DX
+	MOVQ   cs+24(FP), BX
+	MOVQ   b+32(FP), SI
+	MOVQ   bs+40(FP), DI
+	LEAQ   (CX)(DX*2), R8
+	ADDQ   DX, R8
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
+	VXORPS X8, X8, X8
+	VXORPS X9, X9, X9
+	VXORPS X10, X10, X10
+	VXORPS X11, X11, X11
+	MOVQ   next+80(FP), R9
+	MOVQ   step+88(FP), R10
+
+loop:
+	PREFETCHT1   (R9)
+	ADDQ         R10, R9
+	VMOVUPS      (SI), Y12
+	VMOVUPS      32(SI), Y13
+	VMOVUPS      64(SI), Y14
+	VBROADCASTSS (CX), Y15
+	VFMADD231PS  Y12, Y15, Y0
+	VFMADD231PS  Y13, Y15, Y1
+	VFMADD231PS  Y14, Y15, Y2
+	VBROADCASTSS (CX)(DX*1), Y15
+	VFMADD231PS  Y12, Y15, Y3
+	VFMADD231PS  Y13, Y15, Y4
+	VFMADD231PS  Y14, Y15, Y5
+	VBROADCASTSS (CX)(DX*2), Y15
+	VFMADD231PS  Y12, Y15, Y6
+	VFMADD231PS  Y13, Y15, Y7
+	VFMADD231PS  Y14, Y15, Y8
+	VBROADCASTSS (R8), Y15
+	VFMADD231PS  Y12, Y15, Y9
+	VFMADD231PS  Y13, Y15, Y10
+	VFMADD231PS  Y14, Y15, Y11
+	ADDQ         DI, SI
+	ADDQ         BX, CX
+	ADDQ         BX, R8
+	DECQ         AX
+	JNZ          loop
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	MOVQ         last+64(FP), DX
+	VMOVD        DX, X12
+	VPBROADCASTD X12, Y12
+	VPCMPGTD     iota<>+0(SB), Y12, Y12
+	MOVB         add+72(FP), DL
+	TESTB        DL, DL
+	JZ           store
+	MOVQ         AX, DX
+	VADDPS       (DX), Y0, Y0
+	VADDPS       32(DX), Y1, Y1
+	VMASKMOVPS   64(DX), Y12, Y15
+	VADDPS       Y15, Y2, Y2
+	ADDQ         CX, DX
+	VADDPS       (DX), Y3, Y3
+	VADDPS       32(DX), Y4, Y4
+	VMASKMOVPS   64(DX), Y12, Y15
+	VADDPS       Y15, Y5, Y5
+	ADDQ         CX, DX
+	VADDPS       (DX), Y6, Y6
+	VADDPS       32(DX), Y7, Y7
+	VMASKMOVPS   64(DX), Y12, Y15
+	VADDPS       Y15, Y8, Y8
+	ADDQ         CX, DX
+	VADDPS       (DX), Y9, Y9
+	VADDPS       32(DX), Y10, Y10
+	VMASKMOVPS   64(DX), Y12, Y15
+	VADDPS       Y15, Y11, Y11
+	ADDQ         CX, DX
+
+store:
+	VMOVUPS    Y0, (AX)
+	VMOVUPS    Y1, 32(AX)
+	VMASKMOVPS Y2, Y12, 64(AX)
+	ADDQ       CX, AX
+	VMOVUPS    Y3, (AX)
+	VMOVUPS    Y4, 32(AX)
+	VMASKMOVPS Y5, Y12, 64(AX)
+	ADDQ       CX, AX
+	VMOVUPS    Y6, (AX)
+	VMOVUPS    Y7, 32(AX)
+	VMASKMOVPS Y8, Y12, 64(AX)
+	ADDQ       CX, AX
+	VMOVUPS    Y9, (AX)
+	VMOVUPS    Y10, 32(AX)
+	VMASKMOVPS Y11, Y12, 64(AX)
+	ADDQ       CX, AX
+	VZEROUPPER
+	RET
+
+// func pack256v2(n int, dst *float32, src *float32, ld uintptr)
+// Requires: AVX
+TEXT ·pack256v2(SB), NOSPLIT, $0-32
+	MOVQ n+0(FP), AX
+	MOVQ dst+8(FP), CX
+	MOVQ src+16(FP), DX
+	MOVQ ld+24(FP), BX
+
+loop:
+	VMOVUPS (DX), Y0
+	VMOVUPS 32(DX), Y1
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	ADDQ    BX, DX
+	ADDQ    $+64, CX
+	DECQ    AX
+	JNZ     loop
+	VZEROUPPER
+	RET
+
+// func pack256v3(n int, dst *float32, src *float32, ld uintptr)
+// Requires: AVX
+TEXT ·pack256v3(SB), NOSPLIT, $0-32
+	MOVQ n+0(FP), AX
+	MOVQ dst+8(FP), CX
+	MOVQ src+16(FP), DX
+	MOVQ ld+24(FP), BX
+
+loop:
+	VMOVUPS (DX), Y0
+	VMOVUPS 32(DX), Y1
+	VMOVUPS 64(DX), Y2
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	VMOVUPS Y2, 64(CX)
+	ADDQ    BX, DX
+	ADDQ    $+96, CX
+	DECQ    AX
+	JNZ     loop
+	VZEROUPPER
+	RET
+
+// func pack256v4(n int, dst *float32, src *float32, ld uintptr)
+// Requires: AVX
+TEXT ·pack256v4(SB), NOSPLIT, $0-32
+	MOVQ n+0(FP), AX
+	MOVQ dst+8(FP), CX
+	MOVQ src+16(FP), DX
+	MOVQ ld+24(FP), BX
+
+loop:
+	VMOVUPS (DX), Y0
+	VMOVUPS 32(DX), Y1
+	VMOVUPS 64(DX), Y2
+	VMOVUPS 96(DX), Y3
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	VMOVUPS Y2, 64(CX)
+	VMOVUPS Y3, 96(CX)
+	ADDQ    BX, DX
+	ADDQ    $+128, CX
+	DECQ    AX
+	JNZ     loop
+	VZEROUPPER
+	RET
+
+// func pack256v6(n int, dst *float32, src *float32, ld uintptr)
+// Requires: AVX
+TEXT ·pack256v6(SB), NOSPLIT, $0-32
+	MOVQ n+0(FP), AX
+	MOVQ dst+8(FP), CX
+	MOVQ src+16(FP), DX
+	MOVQ ld+24(FP), BX
+
+loop:
+	VMOVUPS (DX), Y0
+	VMOVUPS 32(DX), Y1
+	VMOVUPS 64(DX), Y2
+	VMOVUPS 96(DX), Y3
+	VMOVUPS 128(DX), Y4
+	VMOVUPS 160(DX), Y5
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	VMOVUPS Y2, 64(CX)
+	VMOVUPS Y3, 96(CX)
+	VMOVUPS Y4, 128(CX)
+	VMOVUPS Y5, 160(CX)
+	ADDQ    BX, DX
+	ADDQ    $+192, CX
+	DECQ    AX
+	JNZ     loop
 	VZEROUPPER
 	RET

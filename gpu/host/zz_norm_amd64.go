@@ -12,12 +12,7 @@ func norm512forward(n int, z *float32, h *float32, gamma *float32, beta *float32
 // norm512backward is normBackward.
 //
 //go:noescape
-func norm512backward(n int, dz *float32, dh *float32, x *float32, gamma *float32, beta *float32, rstd float32, relu bool, keep *uint32, keepScale float32, dgamma *float32, dbeta *float32, dbias *float32)
-
-// norm512output is normOutput.
-//
-//go:noescape
-func norm512output(n int, x *float32, h *float32, gamma *float32, beta *float32, relu bool, keep *uint32, keepScale float32)
+func norm512backward(n int, dz *float32, dh *float32, x *float32, gamma *float32, beta *float32, rstd float32, relu bool, keep *uint32, keepScale float32, dgamma *float32, dbeta *float32, dbias *float32, h *float32)
 
 // norm256forward is normForward.
 //
@@ -27,9 +22,4 @@ func norm256forward(n int, z *float32, h *float32, gamma *float32, beta *float32
 // norm256backward is normBackward.
 //
 //go:noescape
-func norm256backward(n int, dz *float32, dh *float32, x *float32, gamma *float32, beta *float32, rstd float32, relu bool, keep *uint32, keepScale float32, dgamma *float32, dbeta *float32, dbias *float32)
-
-// norm256output is normOutput.
-//
-//go:noescape
-func norm256output(n int, x *float32, h *float32, gamma *float32, beta *float32, relu bool, keep *uint32, keepScale float32)
+func norm256backward(n int, dz *float32, dh *float32, x *float32, gamma *float32, beta *float32, rstd float32, relu bool, keep *uint32, keepScale float32, dgamma *float32, dbeta *float32, dbias *float32, h *float32)

@@ -36,24 +36,40 @@ TEXT ·norm512forward(SB), NOSPLIT, $0-68
 	KMOVW  BX, K1
 	MOVQ   z+8(FP), SI
 	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	LEAQ   -192(CX), DI
 	XORQ   BX, BX
-	TESTQ  CX, CX
-	JZ     sumrest
+	CMPQ   BX, DI
+	JGE    sumfew
 
 sum:
-	VMOVUPS (SI)(BX*1), Z1
-	VADDPS  Z1, Z0, Z0
-	ADDQ    $0x40, BX
-	CMPQ    BX, CX
-	JLT     sum
+	VADDPS (SI)(BX*1), Z0, Z0
+	VADDPS 64(SI)(BX*1), Z1, Z1
+	VADDPS 128(SI)(BX*1), Z2, Z2
+	VADDPS 192(SI)(BX*1), Z3, Z3
+	ADDQ   $0x00000100, BX
+	CMPQ   BX, DI
+	JLT    sum
+
+sumfew:
+	CMPQ   BX, CX
+	JGE    sumrest
+	VADDPS (SI)(BX*1), Z0, Z0
+	ADDQ   $0x40, BX
+	JMP    sumfew
 
 sumrest:
 	TESTQ     DX, DX
 	JZ        sumdone
-	VMOVUPS.Z (SI)(BX*1), K1, Z1
-	VADDPS    Z1, Z0, Z0
+	VMOVUPS.Z (SI)(BX*1), K1, Z4
+	VADDPS    Z4, Z0, Z0
 
 sumdone:
+	VADDPS        Z2, Z0, Z0
+	VADDPS        Z3, Z1, Z1
+	VADDPS        Z1, Z0, Z0
 	VEXTRACTF64X4 $0x01, Z0, Y1
 	VADDPS        Y1, Y0, Y0
 	VEXTRACTF32X4 $0x01, Y0, X1
@@ -67,116 +83,180 @@ sumdone:
 	VCVTSI2SSQ    AX, X1, X1
 	VDIVSS        X1, X0, X0
 	VBROADCASTSS  X0, Z0
-	VXORPS        X2, X2, X2
+	VXORPS        X5, X5, X5
+	VXORPS        X6, X6, X6
+	VXORPS        X7, X7, X7
+	VXORPS        X8, X8, X8
+	LEAQ          -192(CX), DI
 	XORQ          BX, BX
-	TESTQ         CX, CX
-	JZ            squarerest
+	CMPQ          BX, DI
+	JGE           squarefew
 
 square:
 	VMOVUPS     (SI)(BX*1), Z1
 	VSUBPS      Z0, Z1, Z1
-	VFMADD231PS Z1, Z1, Z2
-	ADDQ        $0x40, BX
-	CMPQ        BX, CX
+	VFMADD231PS Z1, Z1, Z5
+	VMOVUPS     64(SI)(BX*1), Z1
+	VSUBPS      Z0, Z1, Z1
+	VFMADD231PS Z1, Z1, Z6
+	VMOVUPS     128(SI)(BX*1), Z1
+	VSUBPS      Z0, Z1, Z1
+	VFMADD231PS Z1, Z1, Z7
+	VMOVUPS     192(SI)(BX*1), Z1
+	VSUBPS      Z0, Z1, Z1
+	VFMADD231PS Z1, Z1, Z8
+	ADDQ        $0x00000100, BX
+	CMPQ        BX, DI
 	JLT         square
+
+squarefew:
+	CMPQ        BX, CX
+	JGE         squarerest
+	VMOVUPS     (SI)(BX*1), Z1
+	VSUBPS      Z0, Z1, Z1
+	VFMADD231PS Z1, Z1, Z5
+	ADDQ        $0x40, BX
+	JMP         squarefew
 
 squarerest:
 	TESTQ       DX, DX
 	JZ          squaredone
 	VMOVUPS.Z   (SI)(BX*1), K1, Z1
 	VSUBPS      Z0, Z1, K1, Z1
-	VFMADD231PS Z1, Z1, Z2
+	VFMADD231PS Z1, Z1, Z5
 
 squaredone:
-	VEXTRACTF64X4 $0x01, Z2, Y1
-	VADDPS        Y1, Y2, Y2
-	VEXTRACTF32X4 $0x01, Y2, X1
-	VADDPS        X1, X2, X2
-	VPERMILPS     $0x4e, X2, X1
-	VADDPS        X1, X2, X2
-	VPERMILPS     $0xb1, X2, X1
-	VADDPS        X1, X2, X2
-	VBROADCASTSS  X2, Z2
+	VADDPS        Z7, Z5, Z5
+	VADDPS        Z8, Z6, Z6
+	VADDPS        Z6, Z5, Z5
+	VEXTRACTF64X4 $0x01, Z5, Y1
+	VADDPS        Y1, Y5, Y5
+	VEXTRACTF32X4 $0x01, Y5, X1
+	VADDPS        X1, X5, X5
+	VPERMILPS     $0x4e, X5, X1
+	VADDPS        X1, X5, X5
+	VPERMILPS     $0xb1, X5, X1
+	VADDPS        X1, X5, X5
+	VBROADCASTSS  X5, Z5
 	VXORPS        X1, X1, X1
 	VCVTSI2SSQ    AX, X1, X1
-	VDIVSS        X1, X2, X2
-	VBROADCASTSS  X2, Z2
-	VADDSS        eps+40(FP), X2, X2
-	VSQRTSS       X2, X2, X2
+	VDIVSS        X1, X5, X5
+	VBROADCASTSS  X5, Z5
+	VADDSS        eps+40(FP), X5, X5
+	VSQRTSS       X5, X5, X5
 	MOVL          $0x3f800000, AX
 	VMOVD         AX, X1
 	VPBROADCASTD  X1, Z1
-	VDIVSS        X2, X1, X2
-	VMOVSS        X2, rstd+64(FP)
-	VBROADCASTSS  X2, Z2
+	VDIVSS        X5, X1, X5
+	VMOVSS        X5, rstd+64(FP)
+	VBROADCASTSS  X5, Z5
 	MOVQ          h+16(FP), AX
 	MOVQ          gamma+24(FP), DI
 	MOVQ          beta+32(FP), R8
 	MOVQ          keep+48(FP), R9
 	VBROADCASTSS  keepScale+56(FP), Z1
 	MOVB          relu+44(FP), BL
-	VXORPS        X3, X3, X3
+	VXORPS        X9, X9, X9
 	TESTB         BL, BL
 	JNZ           floored
 	MOVL          $0xff800000, BX
-	VMOVD         BX, X3
-	VPBROADCASTD  X3, Z3
-	VMOVUPS       Z3, Z3
+	VMOVD         BX, X2
+	VPBROADCASTD  X2, Z2
+	VMOVUPS       Z2, Z9
 
 floored:
-	XORQ  BX, BX
-	TESTQ CX, CX
-	JZ    outrest
+	LEAQ -64(CX), R10
+	XORQ BX, BX
+	CMPQ BX, R10
+	JGE  outfew
 
 out:
-	VMOVUPS     (SI)(BX*1), Z4
-	VSUBPS      Z0, Z4, Z4
-	VMULPS      Z2, Z4, Z4
-	VMOVUPS     Z4, (SI)(BX*1)
-	VMOVUPS     (R8)(BX*1), Z5
-	VFMADD231PS (DI)(BX*1), Z4, Z5
-	VMAXPS      Z5, Z3, Z5
+	VMOVUPS     (SI)(BX*1), Z2
+	VSUBPS      Z0, Z2, Z2
+	VMULPS      Z5, Z2, Z2
+	VMOVUPS     Z2, (SI)(BX*1)
+	VMOVUPS     (R8)(BX*1), Z3
+	VFMADD231PS (DI)(BX*1), Z2, Z3
+	VMAXPS      Z3, Z9, Z3
 	TESTQ       R9, R9
-	JZ          outall
+	JZ          out0all
+	MOVQ        BX, R11
+	SHRQ        $0x05, R11
+	KMOVW       (R9)(R11*1), K2
+	VMULPS.Z    Z1, Z3, K2, Z3
+
+out0all:
+	VMOVUPS     Z3, (AX)(BX*1)
+	VMOVUPS     64(SI)(BX*1), Z2
+	VSUBPS      Z0, Z2, Z2
+	VMULPS      Z5, Z2, Z2
+	VMOVUPS     Z2, 64(SI)(BX*1)
+	VMOVUPS     64(R8)(BX*1), Z3
+	VFMADD231PS 64(DI)(BX*1), Z2, Z3
+	VMAXPS      Z3, Z9, Z3
+	TESTQ       R9, R9
+	JZ          out1all
+	MOVQ        BX, R11
+	SHRQ        $0x05, R11
+	KMOVW       2(R9)(R11*1), K2
+	VMULPS.Z    Z1, Z3, K2, Z3
+
+out1all:
+	VMOVUPS Z3, 64(AX)(BX*1)
+	ADDQ    $0x00000080, BX
+	CMPQ    BX, R10
+	JLT     out
+
+outfew:
+	CMPQ        BX, CX
+	JGE         outrest
+	VMOVUPS     (SI)(BX*1), Z2
+	VSUBPS      Z0, Z2, Z2
+	VMULPS      Z5, Z2, Z2
+	VMOVUPS     Z2, (SI)(BX*1)
+	VMOVUPS     (R8)(BX*1), Z3
+	VFMADD231PS (DI)(BX*1), Z2, Z3
+	VMAXPS      Z3, Z9, Z3
+	TESTQ       R9, R9
+	JZ          outoneall
 	MOVQ        BX, R10
 	SHRQ        $0x05, R10
 	KMOVW       (R9)(R10*1), K2
-	VMULPS.Z    Z1, Z5, K2, Z5
+	VMULPS.Z    Z1, Z3, K2, Z3
 
-outall:
-	VMOVUPS Z5, (AX)(BX*1)
+outoneall:
+	VMOVUPS Z3, (AX)(BX*1)
 	ADDQ    $0x40, BX
-	CMPQ    BX, CX
-	JLT     out
+	JMP     outfew
 
 outrest:
 	TESTQ       DX, DX
 	JZ          outdone
-	VMOVUPS.Z   (SI)(BX*1), K1, Z4
-	VSUBPS      Z0, Z4, Z4
-	VMULPS      Z2, Z4, Z4
-	VMOVUPS     Z4, K1, (SI)(BX*1)
+	VMOVUPS.Z   (SI)(BX*1), K1, Z2
+	VSUBPS      Z0, Z2, Z2
+	VMULPS      Z5, Z2, Z2
+	VMOVUPS     Z2, K1, (SI)(BX*1)
 	VMOVUPS.Z   (R8)(BX*1), K1, Z0
-	VMOVUPS.Z   (DI)(BX*1), K1, Z2
-	VFMADD231PS Z2, Z4, Z0
-	VMAXPS      Z0, Z3, Z0
+	VMOVUPS.Z   (DI)(BX*1), K1, Z3
+	VFMADD231PS Z3, Z2, Z0
+	VMAXPS      Z0, Z9, Z0
 	TESTQ       R9, R9
-	JZ          outrestall
+	JZ          outlastall
 	MOVQ        BX, CX
 	SHRQ        $0x05, CX
 	KMOVW       (R9)(CX*1), K2
 	VMULPS.Z    Z1, Z0, K2, Z0
 
-outrestall:
+outlastall:
 	VMOVUPS Z0, K1, (AX)(BX*1)
 
 outdone:
 	VZEROUPPER
 	RET
 
-// func norm512backward(n int, dz *float32, dh *float32, x *float32, gamma *float32, beta *float32, rstd float32, relu bool, keep *uint32, keepScale float32, dgamma *float32, dbeta *float32, dbias *float32)
+// func norm512backward(n int, dz *float32, dh *float32, x *float32, gamma *float32, beta *float32, rstd float32, relu bool, keep *uint32, keepScale float32, dgamma *float32, dbeta *float32, dbias *float32, h *float32)
 // Requires: AVX, AVX512F, AVX512VL, BMI2
-TEXT ·norm512backward(SB), NOSPLIT, $0-96
+TEXT ·norm512backward(SB), NOSPLIT, $0-104
 	MOVQ         n+0(FP), AX
 	MOVQ         AX, DX
 	ANDQ         $0x0f, DX
@@ -206,132 +286,291 @@ floored:
 	MOVQ   dbeta+80(FP), R12
 	VXORPS X2, X2, X2
 	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	LEAQ   -64(CX), R13
 	XORQ   BX, BX
-	TESTQ  CX, CX
-	JZ     sumrest
+	CMPQ   BX, R13
+	JGE    sumfew
 
 sum:
-	VMOVUPS  (SI)(BX*1), Z4
-	VMOVUPS  (DI)(BX*1), Z5
+	VMOVUPS  (SI)(BX*1), Z6
+	VMOVUPS  (DI)(BX*1), Z7
 	TESTQ    R10, R10
-	JZ       sumall
+	JZ       sum0all
+	MOVQ     BX, R14
+	SHRQ     $0x05, R14
+	KMOVW    (R10)(R14*1), K2
+	VMULPS.Z Z0, Z6, K2, Z6
+
+sum0all:
+	VMOVUPS     (R9)(BX*1), Z8
+	VFMADD231PS (R8)(BX*1), Z7, Z8
+	VCMPPS      $0x1e, Z1, Z8, K2
+	VMOVAPS.Z   Z6, K2, Z6
+	VADDPS      (R12)(BX*1), Z6, Z8
+	VMOVUPS     Z8, (R12)(BX*1)
+	VMULPS      Z6, Z7, Z8
+	VADDPS      (R11)(BX*1), Z8, Z8
+	VMOVUPS     Z8, (R11)(BX*1)
+	VMOVUPS     (R8)(BX*1), Z8
+	VMULPS      Z8, Z6, Z6
+	VADDPS      Z6, Z2, Z2
+	VFMADD231PS Z6, Z7, Z4
+	VMOVUPS     64(SI)(BX*1), Z6
+	VMOVUPS     64(DI)(BX*1), Z7
+	TESTQ       R10, R10
+	JZ          sum1all
+	MOVQ        BX, R14
+	SHRQ        $0x05, R14
+	KMOVW       2(R10)(R14*1), K2
+	VMULPS.Z    Z0, Z6, K2, Z6
+
+sum1all:
+	VMOVUPS     64(R9)(BX*1), Z8
+	VFMADD231PS 64(R8)(BX*1), Z7, Z8
+	VCMPPS      $0x1e, Z1, Z8, K2
+	VMOVAPS.Z   Z6, K2, Z6
+	VADDPS      64(R12)(BX*1), Z6, Z8
+	VMOVUPS     Z8, 64(R12)(BX*1)
+	VMULPS      Z6, Z7, Z8
+	VADDPS      64(R11)(BX*1), Z8, Z8
+	VMOVUPS     Z8, 64(R11)(BX*1)
+	VMOVUPS     64(R8)(BX*1), Z8
+	VMULPS      Z8, Z6, Z6
+	VADDPS      Z6, Z3, Z3
+	VFMADD231PS Z6, Z7, Z5
+	ADDQ        $0x00000080, BX
+	CMPQ        BX, R13
+	JLT         sum
+
+sumfew:
+	CMPQ     BX, CX
+	JGE      sumrest
+	VMOVUPS  (SI)(BX*1), Z6
+	VMOVUPS  (DI)(BX*1), Z7
+	TESTQ    R10, R10
+	JZ       sumoneall
 	MOVQ     BX, R13
 	SHRQ     $0x05, R13
 	KMOVW    (R10)(R13*1), K2
-	VMULPS.Z Z0, Z4, K2, Z4
+	VMULPS.Z Z0, Z6, K2, Z6
 
-sumall:
-	VMOVUPS     (R9)(BX*1), Z6
-	VFMADD231PS (R8)(BX*1), Z5, Z6
-	VCMPPS      $0x1e, Z1, Z6, K2
-	VMOVAPS.Z   Z4, K2, Z4
-	VADDPS      (R12)(BX*1), Z4, Z6
-	VMOVUPS     Z6, (R12)(BX*1)
-	VMULPS      Z4, Z5, Z6
-	VADDPS      (R11)(BX*1), Z6, Z6
-	VMOVUPS     Z6, (R11)(BX*1)
-	VMOVUPS     (R8)(BX*1), Z6
-	VMULPS      Z6, Z4, Z4
-	VADDPS      Z4, Z2, Z2
-	VFMADD231PS Z4, Z5, Z3
+sumoneall:
+	VMOVUPS     (R9)(BX*1), Z8
+	VFMADD231PS (R8)(BX*1), Z7, Z8
+	VCMPPS      $0x1e, Z1, Z8, K2
+	VMOVAPS.Z   Z6, K2, Z6
+	VADDPS      (R12)(BX*1), Z6, Z8
+	VMOVUPS     Z8, (R12)(BX*1)
+	VMULPS      Z6, Z7, Z8
+	VADDPS      (R11)(BX*1), Z8, Z8
+	VMOVUPS     Z8, (R11)(BX*1)
+	VMOVUPS     (R8)(BX*1), Z8
+	VMULPS      Z8, Z6, Z6
+	VADDPS      Z6, Z2, Z2
+	VFMADD231PS Z6, Z7, Z4
 	ADDQ        $0x40, BX
-	CMPQ        BX, CX
-	JLT         sum
+	JMP         sumfew
 
 sumrest:
 	TESTQ     DX, DX
 	JZ        sumdone
-	VMOVUPS.Z (SI)(BX*1), K1, Z4
-	VMOVUPS.Z (DI)(BX*1), K1, Z5
+	VMOVUPS.Z (SI)(BX*1), K1, Z6
+	VMOVUPS.Z (DI)(BX*1), K1, Z7
 	TESTQ     R10, R10
-	JZ        sumrestall
+	JZ        sumlastall
 	MOVQ      BX, R13
 	SHRQ      $0x05, R13
 	KMOVW     (R10)(R13*1), K2
-	VMULPS.Z  Z0, Z4, K2, Z4
+	VMULPS.Z  Z0, Z6, K2, Z6
 
-sumrestall:
-	VMOVUPS.Z   (R9)(BX*1), K1, Z6
-	VMOVUPS.Z   (R8)(BX*1), K1, Z7
-	VFMADD231PS Z7, Z5, Z6
-	VCMPPS      $0x1e, Z1, Z6, K2
-	VMOVAPS.Z   Z4, K2, Z4
-	VMOVUPS.Z   (R12)(BX*1), K1, Z6
-	VADDPS      Z4, Z6, Z6
-	VMOVUPS     Z6, K1, (R12)(BX*1)
-	VMULPS      Z4, Z5, Z6
-	VMOVUPS.Z   (R11)(BX*1), K1, Z7
-	VADDPS      Z6, Z7, Z7
-	VMOVUPS     Z7, K1, (R11)(BX*1)
-	VMOVUPS.Z   (R8)(BX*1), K1, Z6
-	VMULPS      Z6, Z4, Z4
-	VADDPS      Z4, Z2, Z2
-	VFMADD231PS Z4, Z5, Z3
+sumlastall:
+	VMOVUPS.Z   (R9)(BX*1), K1, Z8
+	VMOVUPS.Z   (R8)(BX*1), K1, Z9
+	VFMADD231PS Z9, Z7, Z8
+	VCMPPS      $0x1e, Z1, Z8, K2
+	VMOVAPS.Z   Z6, K2, Z6
+	VMOVUPS.Z   (R12)(BX*1), K1, Z8
+	VADDPS      Z6, Z8, Z8
+	VMOVUPS     Z8, K1, (R12)(BX*1)
+	VMULPS      Z6, Z7, Z8
+	VMOVUPS.Z   (R11)(BX*1), K1, Z9
+	VADDPS      Z8, Z9, Z9
+	VMOVUPS     Z9, K1, (R11)(BX*1)
+	VMOVUPS.Z   (R8)(BX*1), K1, Z8
+	VMULPS      Z8, Z6, Z6
+	VADDPS      Z6, Z2, Z2
+	VFMADD231PS Z6, Z7, Z4
 
 sumdone:
-	VEXTRACTF64X4 $0x01, Z2, Y4
-	VADDPS        Y4, Y2, Y2
-	VEXTRACTF32X4 $0x01, Y2, X4
-	VADDPS        X4, X2, X2
-	VPERMILPS     $0x4e, X2, X4
-	VADDPS        X4, X2, X2
-	VPERMILPS     $0xb1, X2, X4
-	VADDPS        X4, X2, X2
+	VADDPS        Z3, Z2, Z2
+	VEXTRACTF64X4 $0x01, Z2, Y3
+	VADDPS        Y3, Y2, Y2
+	VEXTRACTF32X4 $0x01, Y2, X3
+	VADDPS        X3, X2, X2
+	VPERMILPS     $0x4e, X2, X3
+	VADDPS        X3, X2, X2
+	VPERMILPS     $0xb1, X2, X3
+	VADDPS        X3, X2, X2
 	VBROADCASTSS  X2, Z2
-	VXORPS        X4, X4, X4
-	VCVTSI2SSQ    AX, X4, X4
-	VDIVSS        X4, X2, X2
+	VADDPS        Z5, Z4, Z4
+	VEXTRACTF64X4 $0x01, Z4, Y3
+	VADDPS        Y3, Y4, Y4
+	VEXTRACTF32X4 $0x01, Y4, X3
+	VADDPS        X3, X4, X4
+	VPERMILPS     $0x4e, X4, X3
+	VADDPS        X3, X4, X4
+	VPERMILPS     $0xb1, X4, X3
+	VADDPS        X3, X4, X4
+	VBROADCASTSS  X4, Z4
+	VXORPS        X3, X3, X3
+	VCVTSI2SSQ    AX, X3, X3
+	VDIVSS        X3, X2, X2
 	VBROADCASTSS  X2, Z2
-	VEXTRACTF64X4 $0x01, Z3, Y4
-	VADDPS        Y4, Y3, Y3
-	VEXTRACTF32X4 $0x01, Y3, X4
-	VADDPS        X4, X3, X3
-	VPERMILPS     $0x4e, X3, X4
-	VADDPS        X4, X3, X3
-	VPERMILPS     $0xb1, X3, X4
-	VADDPS        X4, X3, X3
-	VBROADCASTSS  X3, Z3
-	VXORPS        X4, X4, X4
-	VCVTSI2SSQ    AX, X4, X4
-	VDIVSS        X4, X3, X3
-	VBROADCASTSS  X3, Z3
-	VBROADCASTSS  rstd+48(FP), Z4
+	VXORPS        X3, X3, X3
+	VCVTSI2SSQ    AX, X3, X3
+	VDIVSS        X3, X4, X4
+	VBROADCASTSS  X4, Z4
+	VBROADCASTSS  rstd+48(FP), Z3
 	MOVQ          dz+8(FP), AX
 	MOVQ          dbias+88(FP), R11
+	MOVQ          h+96(FP), R12
+	LEAQ          -64(CX), R13
 	XORQ          BX, BX
-	TESTQ         CX, CX
-	JZ            outrest
+	CMPQ          BX, R13
+	JGE           outfew
 
 out:
 	VMOVUPS  (SI)(BX*1), Z5
 	VMOVUPS  (DI)(BX*1), Z6
 	TESTQ    R10, R10
-	JZ       outall
-	MOVQ     BX, R12
-	SHRQ     $0x05, R12
-	KMOVW    (R10)(R12*1), K2
+	JZ       out0all
+	MOVQ     BX, R14
+	SHRQ     $0x05, R14
+	KMOVW    (R10)(R14*1), K2
 	VMULPS.Z Z0, Z5, K2, Z5
 
-outall:
+out0all:
 	VMOVUPS      (R9)(BX*1), Z7
 	VFMADD231PS  (R8)(BX*1), Z6, Z7
 	VCMPPS       $0x1e, Z1, Z7, K2
 	VMOVAPS.Z    Z5, K2, Z5
-	VMOVUPS      (R8)(BX*1), Z7
-	VMULPS       Z7, Z5, Z5
+	VMOVUPS      (R8)(BX*1), Z8
+	VMULPS       Z8, Z5, Z5
 	VSUBPS       Z2, Z5, Z5
-	VFNMADD231PS Z3, Z6, Z5
-	VMULPS       Z4, Z5, Z5
+	VFNMADD231PS Z4, Z6, Z5
+	VMULPS       Z3, Z5, Z5
 	VMOVUPS      Z5, (AX)(BX*1)
 	TESTQ        R11, R11
-	JZ           outbias
+	JZ           out0bias
 	VADDPS       (R11)(BX*1), Z5, Z5
 	VMOVUPS      Z5, (R11)(BX*1)
 
-outbias:
-	ADDQ $0x40, BX
-	CMPQ BX, CX
+out0bias:
+	TESTQ    R12, R12
+	JZ       out0h
+	VMAXPS   Z7, Z1, Z7
+	TESTQ    R10, R10
+	JZ       out0hall
+	MOVQ     BX, R14
+	SHRQ     $0x05, R14
+	KMOVW    (R10)(R14*1), K2
+	VMULPS.Z Z0, Z7, K2, Z7
+
+out0hall:
+	VMOVUPS Z7, (R12)(BX*1)
+
+out0h:
+	VMOVUPS  64(SI)(BX*1), Z5
+	VMOVUPS  64(DI)(BX*1), Z6
+	TESTQ    R10, R10
+	JZ       out1all
+	MOVQ     BX, R14
+	SHRQ     $0x05, R14
+	KMOVW    2(R10)(R14*1), K2
+	VMULPS.Z Z0, Z5, K2, Z5
+
+out1all:
+	VMOVUPS      64(R9)(BX*1), Z7
+	VFMADD231PS  64(R8)(BX*1), Z6, Z7
+	VCMPPS       $0x1e, Z1, Z7, K2
+	VMOVAPS.Z    Z5, K2, Z5
+	VMOVUPS      64(R8)(BX*1), Z8
+	VMULPS       Z8, Z5, Z5
+	VSUBPS       Z2, Z5, Z5
+	VFNMADD231PS Z4, Z6, Z5
+	VMULPS       Z3, Z5, Z5
+	VMOVUPS      Z5, 64(AX)(BX*1)
+	TESTQ        R11, R11
+	JZ           out1bias
+	VADDPS       64(R11)(BX*1), Z5, Z5
+	VMOVUPS      Z5, 64(R11)(BX*1)
+
+out1bias:
+	TESTQ    R12, R12
+	JZ       out1h
+	VMAXPS   Z7, Z1, Z7
+	TESTQ    R10, R10
+	JZ       out1hall
+	MOVQ     BX, R14
+	SHRQ     $0x05, R14
+	KMOVW    2(R10)(R14*1), K2
+	VMULPS.Z Z0, Z7, K2, Z7
+
+out1hall:
+	VMOVUPS Z7, 64(R12)(BX*1)
+
+out1h:
+	ADDQ $0x00000080, BX
+	CMPQ BX, R13
 	JLT  out
+
+outfew:
+	CMPQ     BX, CX
+	JGE      outrest
+	VMOVUPS  (SI)(BX*1), Z5
+	VMOVUPS  (DI)(BX*1), Z6
+	TESTQ    R10, R10
+	JZ       outoneall
+	MOVQ     BX, R13
+	SHRQ     $0x05, R13
+	KMOVW    (R10)(R13*1), K2
+	VMULPS.Z Z0, Z5, K2, Z5
+
+outoneall:
+	VMOVUPS      (R9)(BX*1), Z7
+	VFMADD231PS  (R8)(BX*1), Z6, Z7
+	VCMPPS       $0x1e, Z1, Z7, K2
+	VMOVAPS.Z    Z5, K2, Z5
+	VMOVUPS      (R8)(BX*1), Z8
+	VMULPS       Z8, Z5, Z5
+	VSUBPS       Z2, Z5, Z5
+	VFNMADD231PS Z4, Z6, Z5
+	VMULPS       Z3, Z5, Z5
+	VMOVUPS      Z5, (AX)(BX*1)
+	TESTQ        R11, R11
+	JZ           outonebias
+	VADDPS       (R11)(BX*1), Z5, Z5
+	VMOVUPS      Z5, (R11)(BX*1)
+
+outonebias:
+	TESTQ    R12, R12
+	JZ       outoneh
+	VMAXPS   Z7, Z1, Z7
+	TESTQ    R10, R10
+	JZ       outonehall
+	MOVQ     BX, R13
+	SHRQ     $0x05, R13
+	KMOVW    (R10)(R13*1), K2
+	VMULPS.Z Z0, Z7, K2, Z7
+
+outonehall:
+	VMOVUPS Z7, (R12)(BX*1)
+
+outoneh:
+	ADDQ $0x40, BX
+	JMP  outfew
 
 outrest:
 	TESTQ     DX, DX
@@ -339,102 +578,45 @@ outrest:
 	VMOVUPS.Z (SI)(BX*1), K1, Z5
 	VMOVUPS.Z (DI)(BX*1), K1, Z6
 	TESTQ     R10, R10
-	JZ        outrestall
+	JZ        outlastall
 	MOVQ      BX, CX
 	SHRQ      $0x05, CX
 	KMOVW     (R10)(CX*1), K2
 	VMULPS.Z  Z0, Z5, K2, Z5
 
-outrestall:
-	VMOVUPS.Z    (R9)(BX*1), K1, Z0
-	VMOVUPS.Z    (R8)(BX*1), K1, Z7
-	VFMADD231PS  Z7, Z6, Z0
-	VCMPPS       $0x1e, Z1, Z0, K2
+outlastall:
+	VMOVUPS.Z    (R9)(BX*1), K1, Z7
+	VMOVUPS.Z    (R8)(BX*1), K1, Z8
+	VFMADD231PS  Z8, Z6, Z7
+	VCMPPS       $0x1e, Z1, Z7, K2
 	VMOVAPS.Z    Z5, K2, Z5
-	VMOVUPS.Z    (R8)(BX*1), K1, Z0
-	VMULPS       Z0, Z5, Z5
+	VMOVUPS.Z    (R8)(BX*1), K1, Z8
+	VMULPS       Z8, Z5, Z5
 	VSUBPS       Z2, Z5, Z5
-	VFNMADD231PS Z3, Z6, Z5
-	VMULPS       Z4, Z5, Z5
+	VFNMADD231PS Z4, Z6, Z5
+	VMULPS       Z3, Z5, Z5
 	VMOVUPS      Z5, K1, (AX)(BX*1)
 	TESTQ        R11, R11
-	JZ           outrestbias
-	VMOVUPS.Z    (R11)(BX*1), K1, Z0
-	VADDPS       Z5, Z0, Z0
-	VMOVUPS      Z0, K1, (R11)(BX*1)
+	JZ           outlastbias
+	VMOVUPS.Z    (R11)(BX*1), K1, Z2
+	VADDPS       Z5, Z2, Z2
+	VMOVUPS      Z2, K1, (R11)(BX*1)
 
-outrestbias:
-outdone:
-	VZEROUPPER
-	RET
+outlastbias:
+	TESTQ    R12, R12
+	JZ       outlasth
+	VMAXPS   Z7, Z1, Z7
+	TESTQ    R10, R10
+	JZ       outlasthall
+	MOVQ     BX, AX
+	SHRQ     $0x05, AX
+	KMOVW    (R10)(AX*1), K2
+	VMULPS.Z Z0, Z7, K2, Z7
 
-// func norm512output(n int, x *float32, h *float32, gamma *float32, beta *float32, relu bool, keep *uint32, keepScale float32)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·norm512output(SB), NOSPLIT, $0-60
-	MOVQ         n+0(FP), AX
-	MOVQ         AX, CX
-	ANDQ         $0x0f, CX
-	SUBQ         CX, AX
-	SHLQ         $0x02, AX
-	MOVL         $0xffffffff, DX
-	BZHIL        CX, DX, DX
-	KMOVW        DX, K1
-	MOVQ         x+8(FP), BX
-	MOVQ         h+16(FP), SI
-	MOVQ         gamma+24(FP), DI
-	MOVQ         beta+32(FP), R8
-	MOVQ         keep+48(FP), R9
-	VBROADCASTSS keepScale+56(FP), Z0
-	MOVB         relu+40(FP), DL
-	VXORPS       X1, X1, X1
-	TESTB        DL, DL
-	JNZ          floored
-	MOVL         $0xff800000, DX
-	VMOVD        DX, X1
-	VPBROADCASTD X1, Z1
-	VMOVUPS      Z1, Z1
+outlasthall:
+	VMOVUPS Z7, K1, (R12)(BX*1)
 
-floored:
-	XORQ  DX, DX
-	TESTQ AX, AX
-	JZ    outrest
-
-out:
-	VMOVUPS     (BX)(DX*1), Z2
-	VMOVUPS     (R8)(DX*1), Z3
-	VFMADD231PS (DI)(DX*1), Z2, Z3
-	VMAXPS      Z3, Z1, Z3
-	TESTQ       R9, R9
-	JZ          outall
-	MOVQ        DX, R10
-	SHRQ        $0x05, R10
-	KMOVW       (R9)(R10*1), K2
-	VMULPS.Z    Z0, Z3, K2, Z3
-
-outall:
-	VMOVUPS Z3, (SI)(DX*1)
-	ADDQ    $0x40, DX
-	CMPQ    DX, AX
-	JLT     out
-
-outrest:
-	TESTQ       CX, CX
-	JZ          outdone
-	VMOVUPS.Z   (BX)(DX*1), K1, Z2
-	VMOVUPS.Z   (R8)(DX*1), K1, Z3
-	VMOVUPS.Z   (DI)(DX*1), K1, Z4
-	VFMADD231PS Z4, Z2, Z3
-	VMAXPS      Z3, Z1, Z3
-	TESTQ       R9, R9
-	JZ          outrestall
-	MOVQ        DX, AX
-	SHRQ        $0x05, AX
-	KMOVW       (R9)(AX*1), K2
-	VMULPS.Z    Z0, Z3, K2, Z3
-
-outrestall:
-	VMOVUPS Z3, K1, (SI)(DX*1)
-
+outlasth:
 outdone:
 	VZEROUPPER
 	RET
@@ -453,24 +635,40 @@ TEXT ·norm256forward(SB), NOSPLIT, $0-68
 	VPCMPGTD     iota<>+0(SB), Y0, Y0
 	MOVQ         z+8(FP), SI
 	VXORPS       X1, X1, X1
+	VXORPS       X2, X2, X2
+	VXORPS       X3, X3, X3
+	VXORPS       X4, X4, X4
+	LEAQ         -96(CX), DI
 	XORQ         BX, BX
-	TESTQ        CX, CX
-	JZ           sumrest
+	CMPQ         BX, DI
+	JGE          sumfew
 
 sum:
-	VMOVUPS (SI)(BX*1), Y2
-	VADDPS  Y2, Y1, Y1
-	ADDQ    $0x20, BX
-	CMPQ    BX, CX
-	JLT     sum
+	VADDPS (SI)(BX*1), Y1, Y1
+	VADDPS 32(SI)(BX*1), Y2, Y2
+	VADDPS 64(SI)(BX*1), Y3, Y3
+	VADDPS 96(SI)(BX*1), Y4, Y4
+	ADDQ   $0x00000080, BX
+	CMPQ   BX, DI
+	JLT    sum
+
+sumfew:
+	CMPQ   BX, CX
+	JGE    sumrest
+	VADDPS (SI)(BX*1), Y1, Y1
+	ADDQ   $0x20, BX
+	JMP    sumfew
 
 sumrest:
 	TESTQ      DX, DX
 	JZ         sumdone
-	VMASKMOVPS (SI)(BX*1), Y0, Y2
-	VADDPS     Y2, Y1, Y1
+	VMASKMOVPS (SI)(BX*1), Y0, Y5
+	VADDPS     Y5, Y1, Y1
 
 sumdone:
+	VADDPS       Y3, Y1, Y1
+	VADDPS       Y4, Y2, Y2
+	VADDPS       Y2, Y1, Y1
 	VEXTRACTF128 $0x01, Y1, X2
 	VADDPS       X2, X1, X1
 	VPERMILPS    $0x4e, X1, X2
@@ -482,18 +680,40 @@ sumdone:
 	VCVTSI2SSQ   AX, X2, X2
 	VDIVSS       X2, X1, X1
 	VBROADCASTSS X1, Y1
-	VXORPS       X3, X3, X3
+	VXORPS       X6, X6, X6
+	VXORPS       X7, X7, X7
+	VXORPS       X8, X8, X8
+	VXORPS       X9, X9, X9
+	LEAQ         -96(CX), DI
 	XORQ         BX, BX
-	TESTQ        CX, CX
-	JZ           squarerest
+	CMPQ         BX, DI
+	JGE          squarefew
 
 square:
 	VMOVUPS     (SI)(BX*1), Y2
 	VSUBPS      Y1, Y2, Y2
-	VFMADD231PS Y2, Y2, Y3
-	ADDQ        $0x20, BX
-	CMPQ        BX, CX
+	VFMADD231PS Y2, Y2, Y6
+	VMOVUPS     32(SI)(BX*1), Y2
+	VSUBPS      Y1, Y2, Y2
+	VFMADD231PS Y2, Y2, Y7
+	VMOVUPS     64(SI)(BX*1), Y2
+	VSUBPS      Y1, Y2, Y2
+	VFMADD231PS Y2, Y2, Y8
+	VMOVUPS     96(SI)(BX*1), Y2
+	VSUBPS      Y1, Y2, Y2
+	VFMADD231PS Y2, Y2, Y9
+	ADDQ        $0x00000080, BX
+	CMPQ        BX, DI
 	JLT         square
+
+squarefew:
+	CMPQ        BX, CX
+	JGE         squarerest
+	VMOVUPS     (SI)(BX*1), Y2
+	VSUBPS      Y1, Y2, Y2
+	VFMADD231PS Y2, Y2, Y6
+	ADDQ        $0x20, BX
+	JMP         squarefew
 
 squarerest:
 	TESTQ       DX, DX
@@ -501,85 +721,135 @@ squarerest:
 	VMASKMOVPS  (SI)(BX*1), Y0, Y2
 	VSUBPS      Y1, Y2, Y2
 	VANDPS      Y0, Y2, Y2
-	VFMADD231PS Y2, Y2, Y3
+	VFMADD231PS Y2, Y2, Y6
 
 squaredone:
-	VEXTRACTF128 $0x01, Y3, X2
-	VADDPS       X2, X3, X3
-	VPERMILPS    $0x4e, X3, X2
-	VADDPS       X2, X3, X3
-	VPERMILPS    $0xb1, X3, X2
-	VADDPS       X2, X3, X3
-	VBROADCASTSS X3, Y3
+	VADDPS       Y8, Y6, Y6
+	VADDPS       Y9, Y7, Y7
+	VADDPS       Y7, Y6, Y6
+	VEXTRACTF128 $0x01, Y6, X2
+	VADDPS       X2, X6, X6
+	VPERMILPS    $0x4e, X6, X2
+	VADDPS       X2, X6, X6
+	VPERMILPS    $0xb1, X6, X2
+	VADDPS       X2, X6, X6
+	VBROADCASTSS X6, Y6
 	VXORPS       X2, X2, X2
 	VCVTSI2SSQ   AX, X2, X2
-	VDIVSS       X2, X3, X3
-	VBROADCASTSS X3, Y3
-	VADDSS       eps+40(FP), X3, X3
-	VSQRTSS      X3, X3, X3
+	VDIVSS       X2, X6, X6
+	VBROADCASTSS X6, Y6
+	VADDSS       eps+40(FP), X6, X6
+	VSQRTSS      X6, X6, X6
 	MOVL         $0x3f800000, AX
 	VMOVD        AX, X2
 	VPBROADCASTD X2, Y2
-	VDIVSS       X3, X2, X3
-	VMOVSS       X3, rstd+64(FP)
-	VBROADCASTSS X3, Y3
+	VDIVSS       X6, X2, X6
+	VMOVSS       X6, rstd+64(FP)
+	VBROADCASTSS X6, Y6
 	MOVQ         h+16(FP), AX
 	MOVQ         gamma+24(FP), DI
 	MOVQ         beta+32(FP), R8
 	MOVQ         keep+48(FP), R9
 	VBROADCASTSS keepScale+56(FP), Y2
 	MOVB         relu+44(FP), BL
-	VXORPS       X4, X4, X4
+	VXORPS       X10, X10, X10
 	TESTB        BL, BL
 	JNZ          floored
 	MOVL         $0xff800000, BX
-	VMOVD        BX, X4
-	VPBROADCASTD X4, Y4
-	VMOVUPS      Y4, Y4
+	VMOVD        BX, X3
+	VPBROADCASTD X3, Y3
+	VMOVUPS      Y3, Y10
 
 floored:
-	XORQ  BX, BX
-	TESTQ CX, CX
-	JZ    outrest
+	LEAQ -32(CX), R10
+	XORQ BX, BX
+	CMPQ BX, R10
+	JGE  outfew
 
 out:
-	VMOVUPS      (SI)(BX*1), Y5
-	VSUBPS       Y1, Y5, Y5
-	VMULPS       Y3, Y5, Y5
-	VMOVUPS      Y5, (SI)(BX*1)
-	VMOVUPS      (R8)(BX*1), Y6
-	VFMADD231PS  (DI)(BX*1), Y5, Y6
-	VMAXPS       Y6, Y4, Y6
+	VMOVUPS      (SI)(BX*1), Y3
+	VSUBPS       Y1, Y3, Y3
+	VMULPS       Y6, Y3, Y3
+	VMOVUPS      Y3, (SI)(BX*1)
+	VMOVUPS      (R8)(BX*1), Y4
+	VFMADD231PS  (DI)(BX*1), Y3, Y4
+	VMAXPS       Y4, Y10, Y4
 	TESTQ        R9, R9
-	JZ           outall
+	JZ           out0all
+	MOVQ         BX, R11
+	SHRQ         $0x05, R11
+	VMOVUPS      bitsel<>+0(SB), Y3
+	VPBROADCASTB (R9)(R11*1), Y5
+	VPAND        Y3, Y5, Y5
+	VPCMPEQD     Y3, Y5, Y5
+	VMULPS       Y2, Y4, Y4
+	VANDPS       Y5, Y4, Y4
+
+out0all:
+	VMOVUPS      Y4, (AX)(BX*1)
+	VMOVUPS      32(SI)(BX*1), Y3
+	VSUBPS       Y1, Y3, Y3
+	VMULPS       Y6, Y3, Y3
+	VMOVUPS      Y3, 32(SI)(BX*1)
+	VMOVUPS      32(R8)(BX*1), Y4
+	VFMADD231PS  32(DI)(BX*1), Y3, Y4
+	VMAXPS       Y4, Y10, Y4
+	TESTQ        R9, R9
+	JZ           out1all
+	MOVQ         BX, R11
+	SHRQ         $0x05, R11
+	VMOVUPS      bitsel<>+0(SB), Y3
+	VPBROADCASTB 1(R9)(R11*1), Y5
+	VPAND        Y3, Y5, Y5
+	VPCMPEQD     Y3, Y5, Y5
+	VMULPS       Y2, Y4, Y4
+	VANDPS       Y5, Y4, Y4
+
+out1all:
+	VMOVUPS Y4, 32(AX)(BX*1)
+	ADDQ    $0x00000040, BX
+	CMPQ    BX, R10
+	JLT     out
+
+outfew:
+	CMPQ         BX, CX
+	JGE          outrest
+	VMOVUPS      (SI)(BX*1), Y3
+	VSUBPS       Y1, Y3, Y3
+	VMULPS       Y6, Y3, Y3
+	VMOVUPS      Y3, (SI)(BX*1)
+	VMOVUPS      (R8)(BX*1), Y4
+	VFMADD231PS  (DI)(BX*1), Y3, Y4
+	VMAXPS       Y4, Y10, Y4
+	TESTQ        R9, R9
+	JZ           outoneall
 	MOVQ         BX, R10
 	SHRQ         $0x05, R10
-	VMOVUPS      bitsel<>+0(SB), Y5
-	VPBROADCASTB (R9)(R10*1), Y7
-	VPAND        Y5, Y7, Y7
-	VPCMPEQD     Y5, Y7, Y7
-	VMULPS       Y2, Y6, Y6
-	VANDPS       Y7, Y6, Y6
+	VMOVUPS      bitsel<>+0(SB), Y3
+	VPBROADCASTB (R9)(R10*1), Y5
+	VPAND        Y3, Y5, Y5
+	VPCMPEQD     Y3, Y5, Y5
+	VMULPS       Y2, Y4, Y4
+	VANDPS       Y5, Y4, Y4
 
-outall:
-	VMOVUPS Y6, (AX)(BX*1)
+outoneall:
+	VMOVUPS Y4, (AX)(BX*1)
 	ADDQ    $0x20, BX
-	CMPQ    BX, CX
-	JLT     out
+	JMP     outfew
 
 outrest:
 	TESTQ        DX, DX
 	JZ           outdone
-	VMASKMOVPS   (SI)(BX*1), Y0, Y5
-	VSUBPS       Y1, Y5, Y5
-	VMULPS       Y3, Y5, Y5
-	VMASKMOVPS   Y5, Y0, (SI)(BX*1)
+	VMASKMOVPS   (SI)(BX*1), Y0, Y3
+	VSUBPS       Y1, Y3, Y3
+	VMULPS       Y6, Y3, Y3
+	VMASKMOVPS   Y3, Y0, (SI)(BX*1)
 	VMASKMOVPS   (R8)(BX*1), Y0, Y1
-	VMASKMOVPS   (DI)(BX*1), Y0, Y3
-	VFMADD231PS  Y3, Y5, Y1
-	VMAXPS       Y1, Y4, Y1
+	VMASKMOVPS   (DI)(BX*1), Y0, Y4
+	VFMADD231PS  Y4, Y3, Y1
+	VMAXPS       Y1, Y10, Y1
 	TESTQ        R9, R9
-	JZ           outrestall
+	JZ           outlastall
 	MOVQ         BX, CX
 	SHRQ         $0x05, CX
 	VMOVUPS      bitsel<>+0(SB), Y3
@@ -589,7 +859,7 @@ outrest:
 	VMULPS       Y2, Y1, Y1
 	VANDPS       Y4, Y1, Y1
 
-outrestall:
+outlastall:
 	VMASKMOVPS Y1, Y0, (AX)(BX*1)
 
 outdone:
@@ -614,9 +884,9 @@ DATA iota<>+56(SB)/4, $0x0000000e
 DATA iota<>+60(SB)/4, $0x0000000f
 GLOBL iota<>(SB), RODATA|NOPTR, $64
 
-// func norm256backward(n int, dz *float32, dh *float32, x *float32, gamma *float32, beta *float32, rstd float32, relu bool, keep *uint32, keepScale float32, dgamma *float32, dbeta *float32, dbias *float32)
+// func norm256backward(n int, dz *float32, dh *float32, x *float32, gamma *float32, beta *float32, rstd float32, relu bool, keep *uint32, keepScale float32, dgamma *float32, dbeta *float32, dbias *float32, h *float32)
 // Requires: AVX, AVX2, FMA3
-TEXT ·norm256backward(SB), NOSPLIT, $0-96
+TEXT ·norm256backward(SB), NOSPLIT, $0-104
 	MOVQ         n+0(FP), AX
 	MOVQ         AX, DX
 	ANDQ         $0x07, DX
@@ -646,140 +916,327 @@ floored:
 	MOVQ   dbeta+80(FP), R12
 	VXORPS X3, X3, X3
 	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	LEAQ   -32(CX), R13
 	XORQ   BX, BX
-	TESTQ  CX, CX
-	JZ     sumrest
+	CMPQ   BX, R13
+	JGE    sumfew
 
 sum:
-	VMOVUPS      (SI)(BX*1), Y5
-	VMOVUPS      (DI)(BX*1), Y6
+	VMOVUPS      (SI)(BX*1), Y7
+	VMOVUPS      (DI)(BX*1), Y8
 	TESTQ        R10, R10
-	JZ           sumall
+	JZ           sum0all
+	MOVQ         BX, R14
+	SHRQ         $0x05, R14
+	VMOVUPS      bitsel<>+0(SB), Y9
+	VPBROADCASTB (R10)(R14*1), Y10
+	VPAND        Y9, Y10, Y10
+	VPCMPEQD     Y9, Y10, Y10
+	VMULPS       Y1, Y7, Y7
+	VANDPS       Y10, Y7, Y7
+
+sum0all:
+	VMOVUPS      (R9)(BX*1), Y9
+	VFMADD231PS  (R8)(BX*1), Y8, Y9
+	VCMPPS       $0x1e, Y2, Y9, Y9
+	VANDPS       Y9, Y7, Y7
+	VADDPS       (R12)(BX*1), Y7, Y9
+	VMOVUPS      Y9, (R12)(BX*1)
+	VMULPS       Y7, Y8, Y9
+	VADDPS       (R11)(BX*1), Y9, Y9
+	VMOVUPS      Y9, (R11)(BX*1)
+	VMOVUPS      (R8)(BX*1), Y9
+	VMULPS       Y9, Y7, Y7
+	VADDPS       Y7, Y3, Y3
+	VFMADD231PS  Y7, Y8, Y5
+	VMOVUPS      32(SI)(BX*1), Y7
+	VMOVUPS      32(DI)(BX*1), Y8
+	TESTQ        R10, R10
+	JZ           sum1all
+	MOVQ         BX, R14
+	SHRQ         $0x05, R14
+	VMOVUPS      bitsel<>+0(SB), Y9
+	VPBROADCASTB 1(R10)(R14*1), Y10
+	VPAND        Y9, Y10, Y10
+	VPCMPEQD     Y9, Y10, Y10
+	VMULPS       Y1, Y7, Y7
+	VANDPS       Y10, Y7, Y7
+
+sum1all:
+	VMOVUPS     32(R9)(BX*1), Y9
+	VFMADD231PS 32(R8)(BX*1), Y8, Y9
+	VCMPPS      $0x1e, Y2, Y9, Y9
+	VANDPS      Y9, Y7, Y7
+	VADDPS      32(R12)(BX*1), Y7, Y9
+	VMOVUPS     Y9, 32(R12)(BX*1)
+	VMULPS      Y7, Y8, Y9
+	VADDPS      32(R11)(BX*1), Y9, Y9
+	VMOVUPS     Y9, 32(R11)(BX*1)
+	VMOVUPS     32(R8)(BX*1), Y9
+	VMULPS      Y9, Y7, Y7
+	VADDPS      Y7, Y4, Y4
+	VFMADD231PS Y7, Y8, Y6
+	ADDQ        $0x00000040, BX
+	CMPQ        BX, R13
+	JLT         sum
+
+sumfew:
+	CMPQ         BX, CX
+	JGE          sumrest
+	VMOVUPS      (SI)(BX*1), Y7
+	VMOVUPS      (DI)(BX*1), Y8
+	TESTQ        R10, R10
+	JZ           sumoneall
 	MOVQ         BX, R13
 	SHRQ         $0x05, R13
-	VMOVUPS      bitsel<>+0(SB), Y7
-	VPBROADCASTB (R10)(R13*1), Y8
-	VPAND        Y7, Y8, Y8
-	VPCMPEQD     Y7, Y8, Y8
-	VMULPS       Y1, Y5, Y5
-	VANDPS       Y8, Y5, Y5
+	VMOVUPS      bitsel<>+0(SB), Y9
+	VPBROADCASTB (R10)(R13*1), Y10
+	VPAND        Y9, Y10, Y10
+	VPCMPEQD     Y9, Y10, Y10
+	VMULPS       Y1, Y7, Y7
+	VANDPS       Y10, Y7, Y7
 
-sumall:
-	VMOVUPS     (R9)(BX*1), Y7
-	VFMADD231PS (R8)(BX*1), Y6, Y7
-	VCMPPS      $0x1e, Y2, Y7, Y7
-	VANDPS      Y7, Y5, Y5
-	VADDPS      (R12)(BX*1), Y5, Y7
-	VMOVUPS     Y7, (R12)(BX*1)
-	VMULPS      Y5, Y6, Y7
-	VADDPS      (R11)(BX*1), Y7, Y7
-	VMOVUPS     Y7, (R11)(BX*1)
-	VMOVUPS     (R8)(BX*1), Y7
-	VMULPS      Y7, Y5, Y5
-	VADDPS      Y5, Y3, Y3
-	VFMADD231PS Y5, Y6, Y4
+sumoneall:
+	VMOVUPS     (R9)(BX*1), Y9
+	VFMADD231PS (R8)(BX*1), Y8, Y9
+	VCMPPS      $0x1e, Y2, Y9, Y9
+	VANDPS      Y9, Y7, Y7
+	VADDPS      (R12)(BX*1), Y7, Y9
+	VMOVUPS     Y9, (R12)(BX*1)
+	VMULPS      Y7, Y8, Y9
+	VADDPS      (R11)(BX*1), Y9, Y9
+	VMOVUPS     Y9, (R11)(BX*1)
+	VMOVUPS     (R8)(BX*1), Y9
+	VMULPS      Y9, Y7, Y7
+	VADDPS      Y7, Y3, Y3
+	VFMADD231PS Y7, Y8, Y5
 	ADDQ        $0x20, BX
-	CMPQ        BX, CX
-	JLT         sum
+	JMP         sumfew
 
 sumrest:
 	TESTQ        DX, DX
 	JZ           sumdone
-	VMASKMOVPS   (SI)(BX*1), Y0, Y5
-	VMASKMOVPS   (DI)(BX*1), Y0, Y6
+	VMASKMOVPS   (SI)(BX*1), Y0, Y7
+	VMASKMOVPS   (DI)(BX*1), Y0, Y8
 	TESTQ        R10, R10
-	JZ           sumrestall
+	JZ           sumlastall
 	MOVQ         BX, R13
 	SHRQ         $0x05, R13
-	VMOVUPS      bitsel<>+0(SB), Y7
-	VPBROADCASTB (R10)(R13*1), Y8
-	VPAND        Y7, Y8, Y8
-	VPCMPEQD     Y7, Y8, Y8
-	VMULPS       Y1, Y5, Y5
-	VANDPS       Y8, Y5, Y5
+	VMOVUPS      bitsel<>+0(SB), Y9
+	VPBROADCASTB (R10)(R13*1), Y10
+	VPAND        Y9, Y10, Y10
+	VPCMPEQD     Y9, Y10, Y10
+	VMULPS       Y1, Y7, Y7
+	VANDPS       Y10, Y7, Y7
 
-sumrestall:
-	VMASKMOVPS  (R9)(BX*1), Y0, Y7
-	VMASKMOVPS  (R8)(BX*1), Y0, Y8
-	VFMADD231PS Y8, Y6, Y7
-	VCMPPS      $0x1e, Y2, Y7, Y7
-	VANDPS      Y7, Y5, Y5
-	VMASKMOVPS  (R12)(BX*1), Y0, Y7
-	VADDPS      Y5, Y7, Y7
-	VMASKMOVPS  Y7, Y0, (R12)(BX*1)
-	VMULPS      Y5, Y6, Y7
-	VMASKMOVPS  (R11)(BX*1), Y0, Y8
-	VADDPS      Y7, Y8, Y8
-	VMASKMOVPS  Y8, Y0, (R11)(BX*1)
-	VMASKMOVPS  (R8)(BX*1), Y0, Y7
-	VMULPS      Y7, Y5, Y5
-	VADDPS      Y5, Y3, Y3
-	VFMADD231PS Y5, Y6, Y4
+sumlastall:
+	VMASKMOVPS  (R9)(BX*1), Y0, Y9
+	VMASKMOVPS  (R8)(BX*1), Y0, Y10
+	VFMADD231PS Y10, Y8, Y9
+	VCMPPS      $0x1e, Y2, Y9, Y9
+	VANDPS      Y9, Y7, Y7
+	VMASKMOVPS  (R12)(BX*1), Y0, Y9
+	VADDPS      Y7, Y9, Y9
+	VMASKMOVPS  Y9, Y0, (R12)(BX*1)
+	VMULPS      Y7, Y8, Y9
+	VMASKMOVPS  (R11)(BX*1), Y0, Y10
+	VADDPS      Y9, Y10, Y10
+	VMASKMOVPS  Y10, Y0, (R11)(BX*1)
+	VMASKMOVPS  (R8)(BX*1), Y0, Y9
+	VMULPS      Y9, Y7, Y7
+	VADDPS      Y7, Y3, Y3
+	VFMADD231PS Y7, Y8, Y5
 
 sumdone:
-	VEXTRACTF128 $0x01, Y3, X5
-	VADDPS       X5, X3, X3
-	VPERMILPS    $0x4e, X3, X5
-	VADDPS       X5, X3, X3
-	VPERMILPS    $0xb1, X3, X5
-	VADDPS       X5, X3, X3
+	VADDPS       Y4, Y3, Y3
+	VEXTRACTF128 $0x01, Y3, X4
+	VADDPS       X4, X3, X3
+	VPERMILPS    $0x4e, X3, X4
+	VADDPS       X4, X3, X3
+	VPERMILPS    $0xb1, X3, X4
+	VADDPS       X4, X3, X3
 	VBROADCASTSS X3, Y3
-	VXORPS       X5, X5, X5
-	VCVTSI2SSQ   AX, X5, X5
-	VDIVSS       X5, X3, X3
+	VADDPS       Y6, Y5, Y5
+	VEXTRACTF128 $0x01, Y5, X4
+	VADDPS       X4, X5, X5
+	VPERMILPS    $0x4e, X5, X4
+	VADDPS       X4, X5, X5
+	VPERMILPS    $0xb1, X5, X4
+	VADDPS       X4, X5, X5
+	VBROADCASTSS X5, Y5
+	VXORPS       X4, X4, X4
+	VCVTSI2SSQ   AX, X4, X4
+	VDIVSS       X4, X3, X3
 	VBROADCASTSS X3, Y3
-	VEXTRACTF128 $0x01, Y4, X5
-	VADDPS       X5, X4, X4
-	VPERMILPS    $0x4e, X4, X5
-	VADDPS       X5, X4, X4
-	VPERMILPS    $0xb1, X4, X5
-	VADDPS       X5, X4, X4
-	VBROADCASTSS X4, Y4
-	VXORPS       X5, X5, X5
-	VCVTSI2SSQ   AX, X5, X5
-	VDIVSS       X5, X4, X4
-	VBROADCASTSS X4, Y4
-	VBROADCASTSS rstd+48(FP), Y5
+	VXORPS       X4, X4, X4
+	VCVTSI2SSQ   AX, X4, X4
+	VDIVSS       X4, X5, X5
+	VBROADCASTSS X5, Y5
+	VBROADCASTSS rstd+48(FP), Y4
 	MOVQ         dz+8(FP), AX
 	MOVQ         dbias+88(FP), R11
+	MOVQ         h+96(FP), R12
+	LEAQ         -32(CX), R13
 	XORQ         BX, BX
-	TESTQ        CX, CX
-	JZ           outrest
+	CMPQ         BX, R13
+	JGE          outfew
 
 out:
 	VMOVUPS      (SI)(BX*1), Y6
 	VMOVUPS      (DI)(BX*1), Y7
 	TESTQ        R10, R10
-	JZ           outall
-	MOVQ         BX, R12
-	SHRQ         $0x05, R12
+	JZ           out0all
+	MOVQ         BX, R14
+	SHRQ         $0x05, R14
 	VMOVUPS      bitsel<>+0(SB), Y8
-	VPBROADCASTB (R10)(R12*1), Y9
+	VPBROADCASTB (R10)(R14*1), Y9
 	VPAND        Y8, Y9, Y9
 	VPCMPEQD     Y8, Y9, Y9
 	VMULPS       Y1, Y6, Y6
 	VANDPS       Y9, Y6, Y6
 
-outall:
+out0all:
 	VMOVUPS      (R9)(BX*1), Y8
 	VFMADD231PS  (R8)(BX*1), Y7, Y8
-	VCMPPS       $0x1e, Y2, Y8, Y8
-	VANDPS       Y8, Y6, Y6
-	VMOVUPS      (R8)(BX*1), Y8
-	VMULPS       Y8, Y6, Y6
+	VCMPPS       $0x1e, Y2, Y8, Y9
+	VANDPS       Y9, Y6, Y6
+	VMOVUPS      (R8)(BX*1), Y9
+	VMULPS       Y9, Y6, Y6
 	VSUBPS       Y3, Y6, Y6
-	VFNMADD231PS Y4, Y7, Y6
-	VMULPS       Y5, Y6, Y6
+	VFNMADD231PS Y5, Y7, Y6
+	VMULPS       Y4, Y6, Y6
 	VMOVUPS      Y6, (AX)(BX*1)
 	TESTQ        R11, R11
-	JZ           outbias
+	JZ           out0bias
 	VADDPS       (R11)(BX*1), Y6, Y6
 	VMOVUPS      Y6, (R11)(BX*1)
 
-outbias:
-	ADDQ $0x20, BX
-	CMPQ BX, CX
+out0bias:
+	TESTQ        R12, R12
+	JZ           out0h
+	VMAXPS       Y8, Y2, Y8
+	TESTQ        R10, R10
+	JZ           out0hall
+	MOVQ         BX, R14
+	SHRQ         $0x05, R14
+	VMOVUPS      bitsel<>+0(SB), Y6
+	VPBROADCASTB (R10)(R14*1), Y7
+	VPAND        Y6, Y7, Y7
+	VPCMPEQD     Y6, Y7, Y7
+	VMULPS       Y1, Y8, Y8
+	VANDPS       Y7, Y8, Y8
+
+out0hall:
+	VMOVUPS Y8, (R12)(BX*1)
+
+out0h:
+	VMOVUPS      32(SI)(BX*1), Y6
+	VMOVUPS      32(DI)(BX*1), Y7
+	TESTQ        R10, R10
+	JZ           out1all
+	MOVQ         BX, R14
+	SHRQ         $0x05, R14
+	VMOVUPS      bitsel<>+0(SB), Y8
+	VPBROADCASTB 1(R10)(R14*1), Y9
+	VPAND        Y8, Y9, Y9
+	VPCMPEQD     Y8, Y9, Y9
+	VMULPS       Y1, Y6, Y6
+	VANDPS       Y9, Y6, Y6
+
+out1all:
+	VMOVUPS      32(R9)(BX*1), Y8
+	VFMADD231PS  32(R8)(BX*1), Y7, Y8
+	VCMPPS       $0x1e, Y2, Y8, Y9
+	VANDPS       Y9, Y6, Y6
+	VMOVUPS      32(R8)(BX*1), Y9
+	VMULPS       Y9, Y6, Y6
+	VSUBPS       Y3, Y6, Y6
+	VFNMADD231PS Y5, Y7, Y6
+	VMULPS       Y4, Y6, Y6
+	VMOVUPS      Y6, 32(AX)(BX*1)
+	TESTQ        R11, R11
+	JZ           out1bias
+	VADDPS       32(R11)(BX*1), Y6, Y6
+	VMOVUPS      Y6, 32(R11)(BX*1)
+
+out1bias:
+	TESTQ        R12, R12
+	JZ           out1h
+	VMAXPS       Y8, Y2, Y8
+	TESTQ        R10, R10
+	JZ           out1hall
+	MOVQ         BX, R14
+	SHRQ         $0x05, R14
+	VMOVUPS      bitsel<>+0(SB), Y6
+	VPBROADCASTB 1(R10)(R14*1), Y7
+	VPAND        Y6, Y7, Y7
+	VPCMPEQD     Y6, Y7, Y7
+	VMULPS       Y1, Y8, Y8
+	VANDPS       Y7, Y8, Y8
+
+out1hall:
+	VMOVUPS Y8, 32(R12)(BX*1)
+
+out1h:
+	ADDQ $0x00000040, BX
+	CMPQ BX, R13
 	JLT  out
+
+outfew:
+	CMPQ         BX, CX
+	JGE          outrest
+	VMOVUPS      (SI)(BX*1), Y6
+	VMOVUPS      (DI)(BX*1), Y7
+	TESTQ        R10, R10
+	JZ           outoneall
+	MOVQ         BX, R13
+	SHRQ         $0x05, R13
+	VMOVUPS      bitsel<>+0(SB), Y8
+	VPBROADCASTB (R10)(R13*1), Y9
+	VPAND        Y8, Y9, Y9
+	VPCMPEQD     Y8, Y9, Y9
+	VMULPS       Y1, Y6, Y6
+	VANDPS       Y9, Y6, Y6
+
+outoneall:
+	VMOVUPS      (R9)(BX*1), Y8
+	VFMADD231PS  (R8)(BX*1), Y7, Y8
+	VCMPPS       $0x1e, Y2, Y8, Y9
+	VANDPS       Y9, Y6, Y6
+	VMOVUPS      (R8)(BX*1), Y9
+	VMULPS       Y9, Y6, Y6
+	VSUBPS       Y3, Y6, Y6
+	VFNMADD231PS Y5, Y7, Y6
+	VMULPS       Y4, Y6, Y6
+	VMOVUPS      Y6, (AX)(BX*1)
+	TESTQ        R11, R11
+	JZ           outonebias
+	VADDPS       (R11)(BX*1), Y6, Y6
+	VMOVUPS      Y6, (R11)(BX*1)
+
+outonebias:
+	TESTQ        R12, R12
+	JZ           outoneh
+	VMAXPS       Y8, Y2, Y8
+	TESTQ        R10, R10
+	JZ           outonehall
+	MOVQ         BX, R13
+	SHRQ         $0x05, R13
+	VMOVUPS      bitsel<>+0(SB), Y6
+	VPBROADCASTB (R10)(R13*1), Y7
+	VPAND        Y6, Y7, Y7
+	VPCMPEQD     Y6, Y7, Y7
+	VMULPS       Y1, Y8, Y8
+	VANDPS       Y7, Y8, Y8
+
+outonehall:
+	VMOVUPS Y8, (R12)(BX*1)
+
+outoneh:
+	ADDQ $0x20, BX
+	JMP  outfew
 
 outrest:
 	TESTQ        DX, DX
@@ -787,7 +1244,7 @@ outrest:
 	VMASKMOVPS   (SI)(BX*1), Y0, Y6
 	VMASKMOVPS   (DI)(BX*1), Y0, Y7
 	TESTQ        R10, R10
-	JZ           outrestall
+	JZ           outlastall
 	MOVQ         BX, CX
 	SHRQ         $0x05, CX
 	VMOVUPS      bitsel<>+0(SB), Y8
@@ -797,104 +1254,43 @@ outrest:
 	VMULPS       Y1, Y6, Y6
 	VANDPS       Y9, Y6, Y6
 
-outrestall:
-	VMASKMOVPS   (R9)(BX*1), Y0, Y1
-	VMASKMOVPS   (R8)(BX*1), Y0, Y8
-	VFMADD231PS  Y8, Y7, Y1
-	VCMPPS       $0x1e, Y2, Y1, Y1
-	VANDPS       Y1, Y6, Y6
-	VMASKMOVPS   (R8)(BX*1), Y0, Y1
-	VMULPS       Y1, Y6, Y6
+outlastall:
+	VMASKMOVPS   (R9)(BX*1), Y0, Y8
+	VMASKMOVPS   (R8)(BX*1), Y0, Y9
+	VFMADD231PS  Y9, Y7, Y8
+	VCMPPS       $0x1e, Y2, Y8, Y9
+	VANDPS       Y9, Y6, Y6
+	VMASKMOVPS   (R8)(BX*1), Y0, Y9
+	VMULPS       Y9, Y6, Y6
 	VSUBPS       Y3, Y6, Y6
-	VFNMADD231PS Y4, Y7, Y6
-	VMULPS       Y5, Y6, Y6
+	VFNMADD231PS Y5, Y7, Y6
+	VMULPS       Y4, Y6, Y6
 	VMASKMOVPS   Y6, Y0, (AX)(BX*1)
 	TESTQ        R11, R11
-	JZ           outrestbias
-	VMASKMOVPS   (R11)(BX*1), Y0, Y1
-	VADDPS       Y6, Y1, Y1
-	VMASKMOVPS   Y1, Y0, (R11)(BX*1)
+	JZ           outlastbias
+	VMASKMOVPS   (R11)(BX*1), Y0, Y3
+	VADDPS       Y6, Y3, Y3
+	VMASKMOVPS   Y3, Y0, (R11)(BX*1)
 
-outrestbias:
-outdone:
-	VZEROUPPER
-	RET
-
-// func norm256output(n int, x *float32, h *float32, gamma *float32, beta *float32, relu bool, keep *uint32, keepScale float32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·norm256output(SB), NOSPLIT, $0-60
-	MOVQ         n+0(FP), AX
-	MOVQ         AX, CX
-	ANDQ         $0x07, CX
-	SUBQ         CX, AX
-	SHLQ         $0x02, AX
-	VMOVD        CX, X0
-	VPBROADCASTD X0, Y0
-	VPCMPGTD     iota<>+0(SB), Y0, Y0
-	MOVQ         x+8(FP), BX
-	MOVQ         h+16(FP), SI
-	MOVQ         gamma+24(FP), DI
-	MOVQ         beta+32(FP), R8
-	MOVQ         keep+48(FP), R9
-	VBROADCASTSS keepScale+56(FP), Y1
-	MOVB         relu+40(FP), DL
-	VXORPS       X2, X2, X2
-	TESTB        DL, DL
-	JNZ          floored
-	MOVL         $0xff800000, DX
-	VMOVD        DX, X2
-	VPBROADCASTD X2, Y2
-	VMOVUPS      Y2, Y2
-
-floored:
-	XORQ  DX, DX
-	TESTQ AX, AX
-	JZ    outrest
-
-out:
-	VMOVUPS      (BX)(DX*1), Y3
-	VMOVUPS      (R8)(DX*1), Y4
-	VFMADD231PS  (DI)(DX*1), Y3, Y4
-	VMAXPS       Y4, Y2, Y4
-	TESTQ        R9, R9
-	JZ           outall
-	MOVQ         DX, R10
-	SHRQ         $0x05, R10
-	VMOVUPS      bitsel<>+0(SB), Y3
-	VPBROADCASTB (R9)(R10*1), Y5
-	VPAND        Y3, Y5, Y5
-	VPCMPEQD     Y3, Y5, Y5
-	VMULPS       Y1, Y4, Y4
-	VANDPS       Y5, Y4, Y4
-
-outall:
-	VMOVUPS Y4, (SI)(DX*1)
-	ADDQ    $0x20, DX
-	CMPQ    DX, AX
-	JLT     out
-
-outrest:
-	TESTQ        CX, CX
-	JZ           outdone
-	VMASKMOVPS   (BX)(DX*1), Y0, Y3
-	VMASKMOVPS   (R8)(DX*1), Y0, Y4
-	VMASKMOVPS   (DI)(DX*1), Y0, Y5
-	VFMADD231PS  Y5, Y3, Y4
-	VMAXPS       Y4, Y2, Y4
-	TESTQ        R9, R9
-	JZ           outrestall
-	MOVQ         DX, AX
+outlastbias:
+	TESTQ        R12, R12
+	JZ           outlasth
+	VMAXPS       Y8, Y2, Y8
+	TESTQ        R10, R10
+	JZ           outlasthall
+	MOVQ         BX, AX
 	SHRQ         $0x05, AX
 	VMOVUPS      bitsel<>+0(SB), Y2
-	VPBROADCASTB (R9)(AX*1), Y3
+	VPBROADCASTB (R10)(AX*1), Y3
 	VPAND        Y2, Y3, Y3
 	VPCMPEQD     Y2, Y3, Y3
-	VMULPS       Y1, Y4, Y4
-	VANDPS       Y3, Y4, Y4
+	VMULPS       Y1, Y8, Y8
+	VANDPS       Y3, Y8, Y8
 
-outrestall:
-	VMASKMOVPS Y4, Y0, (SI)(DX*1)
+outlasthall:
+	VMASKMOVPS Y8, Y0, (R12)(BX*1)
 
+outlasth:
 outdone:
 	VZEROUPPER
 	RET

@@ -112,9 +112,352 @@ TEXT ·philox512keep(SB), NOSPLIT, $104-44
 	VPBROADCASTD 80(SP), Z4
 	VPADDD       evens<>+0(SB), Z4, Z4
 
+pair:
+	CMPQ            CX, $0x02
+	JLT             single
+	VMOVUPS         Z4, Z5
+	VPADDD          Z1, Z4, Z9
+	VPADDD          Z0, Z4, Z4
+	VPBROADCASTD    84(SP), Z6
+	VMOVUPS         Z6, Z10
+	VPBROADCASTD    88(SP), Z7
+	VMOVUPS         Z7, Z11
+	VPBROADCASTD    92(SP), Z8
+	VMOVUPS         Z8, Z12
+	VMOVUPS         Z4, Z13
+	VPADDD          Z1, Z4, Z17
+	VPADDD          Z0, Z4, Z4
+	VPBROADCASTD    84(SP), Z14
+	VMOVUPS         Z14, Z18
+	VPBROADCASTD    88(SP), Z15
+	VMOVUPS         Z15, Z19
+	VPBROADCASTD    92(SP), Z16
+	VMOVUPS         Z16, Z20
+	VPMULUDQ        Z2, Z5, Z21
+	VPMULUDQ        Z3, Z7, Z22
+	VPSRLQ          $0x20, Z22, Z5
+	VPSRLQ          $0x20, Z21, Z7
+	VPTERNLOGD.BCST $0x96, (SP), Z6, Z5
+	VPTERNLOGD.BCST $0x96, 4(SP), Z8, Z7
+	VPMULUDQ        Z2, Z9, Z6
+	VPMULUDQ        Z3, Z11, Z8
+	VPSRLQ          $0x20, Z8, Z9
+	VPSRLQ          $0x20, Z6, Z11
+	VPTERNLOGD.BCST $0x96, (SP), Z10, Z9
+	VPTERNLOGD.BCST $0x96, 4(SP), Z12, Z11
+	VPMULUDQ        Z2, Z13, Z10
+	VPMULUDQ        Z3, Z15, Z12
+	VPSRLQ          $0x20, Z12, Z13
+	VPSRLQ          $0x20, Z10, Z15
+	VPTERNLOGD.BCST $0x96, (SP), Z14, Z13
+	VPTERNLOGD.BCST $0x96, 4(SP), Z16, Z15
+	VPMULUDQ        Z2, Z17, Z14
+	VPMULUDQ        Z3, Z19, Z16
+	VPSRLQ          $0x20, Z16, Z17
+	VPSRLQ          $0x20, Z14, Z19
+	VPTERNLOGD.BCST $0x96, (SP), Z18, Z17
+	VPTERNLOGD.BCST $0x96, 4(SP), Z20, Z19
+	VPMULUDQ        Z2, Z5, Z18
+	VPMULUDQ        Z3, Z7, Z20
+	VPSRLQ          $0x20, Z20, Z5
+	VPSRLQ          $0x20, Z18, Z7
+	VPTERNLOGD.BCST $0x96, 8(SP), Z22, Z5
+	VPTERNLOGD.BCST $0x96, 12(SP), Z21, Z7
+	VPMULUDQ        Z2, Z9, Z21
+	VPMULUDQ        Z3, Z11, Z22
+	VPSRLQ          $0x20, Z22, Z9
+	VPSRLQ          $0x20, Z21, Z11
+	VPTERNLOGD.BCST $0x96, 8(SP), Z8, Z9
+	VPTERNLOGD.BCST $0x96, 12(SP), Z6, Z11
+	VPMULUDQ        Z2, Z13, Z6
+	VPMULUDQ        Z3, Z15, Z8
+	VPSRLQ          $0x20, Z8, Z13
+	VPSRLQ          $0x20, Z6, Z15
+	VPTERNLOGD.BCST $0x96, 8(SP), Z12, Z13
+	VPTERNLOGD.BCST $0x96, 12(SP), Z10, Z15
+	VPMULUDQ        Z2, Z17, Z10
+	VPMULUDQ        Z3, Z19, Z12
+	VPSRLQ          $0x20, Z12, Z17
+	VPSRLQ          $0x20, Z10, Z19
+	VPTERNLOGD.BCST $0x96, 8(SP), Z16, Z17
+	VPTERNLOGD.BCST $0x96, 12(SP), Z14, Z19
+	VPMULUDQ        Z2, Z5, Z14
+	VPMULUDQ        Z3, Z7, Z16
+	VPSRLQ          $0x20, Z16, Z5
+	VPSRLQ          $0x20, Z14, Z7
+	VPTERNLOGD.BCST $0x96, 16(SP), Z20, Z5
+	VPTERNLOGD.BCST $0x96, 20(SP), Z18, Z7
+	VPMULUDQ        Z2, Z9, Z18
+	VPMULUDQ        Z3, Z11, Z20
+	VPSRLQ          $0x20, Z20, Z9
+	VPSRLQ          $0x20, Z18, Z11
+	VPTERNLOGD.BCST $0x96, 16(SP), Z22, Z9
+	VPTERNLOGD.BCST $0x96, 20(SP), Z21, Z11
+	VPMULUDQ        Z2, Z13, Z21
+	VPMULUDQ        Z3, Z15, Z22
+	VPSRLQ          $0x20, Z22, Z13
+	VPSRLQ          $0x20, Z21, Z15
+	VPTERNLOGD.BCST $0x96, 16(SP), Z8, Z13
+	VPTERNLOGD.BCST $0x96, 20(SP), Z6, Z15
+	VPMULUDQ        Z2, Z17, Z6
+	VPMULUDQ        Z3, Z19, Z8
+	VPSRLQ          $0x20, Z8, Z17
+	VPSRLQ          $0x20, Z6, Z19
+	VPTERNLOGD.BCST $0x96, 16(SP), Z12, Z17
+	VPTERNLOGD.BCST $0x96, 20(SP), Z10, Z19
+	VPMULUDQ        Z2, Z5, Z10
+	VPMULUDQ        Z3, Z7, Z12
+	VPSRLQ          $0x20, Z12, Z5
+	VPSRLQ          $0x20, Z10, Z7
+	VPTERNLOGD.BCST $0x96, 24(SP), Z16, Z5
+	VPTERNLOGD.BCST $0x96, 28(SP), Z14, Z7
+	VPMULUDQ        Z2, Z9, Z14
+	VPMULUDQ        Z3, Z11, Z16
+	VPSRLQ          $0x20, Z16, Z9
+	VPSRLQ          $0x20, Z14, Z11
+	VPTERNLOGD.BCST $0x96, 24(SP), Z20, Z9
+	VPTERNLOGD.BCST $0x96, 28(SP), Z18, Z11
+	VPMULUDQ        Z2, Z13, Z18
+	VPMULUDQ        Z3, Z15, Z20
+	VPSRLQ          $0x20, Z20, Z13
+	VPSRLQ          $0x20, Z18, Z15
+	VPTERNLOGD.BCST $0x96, 24(SP), Z22, Z13
+	VPTERNLOGD.BCST $0x96, 28(SP), Z21, Z15
+	VPMULUDQ        Z2, Z17, Z21
+	VPMULUDQ        Z3, Z19, Z22
+	VPSRLQ          $0x20, Z22, Z17
+	VPSRLQ          $0x20, Z21, Z19
+	VPTERNLOGD.BCST $0x96, 24(SP), Z8, Z17
+	VPTERNLOGD.BCST $0x96, 28(SP), Z6, Z19
+	VPMULUDQ        Z2, Z5, Z6
+	VPMULUDQ        Z3, Z7, Z8
+	VPSRLQ          $0x20, Z8, Z5
+	VPSRLQ          $0x20, Z6, Z7
+	VPTERNLOGD.BCST $0x96, 32(SP), Z12, Z5
+	VPTERNLOGD.BCST $0x96, 36(SP), Z10, Z7
+	VPMULUDQ        Z2, Z9, Z10
+	VPMULUDQ        Z3, Z11, Z12
+	VPSRLQ          $0x20, Z12, Z9
+	VPSRLQ          $0x20, Z10, Z11
+	VPTERNLOGD.BCST $0x96, 32(SP), Z16, Z9
+	VPTERNLOGD.BCST $0x96, 36(SP), Z14, Z11
+	VPMULUDQ        Z2, Z13, Z14
+	VPMULUDQ        Z3, Z15, Z16
+	VPSRLQ          $0x20, Z16, Z13
+	VPSRLQ          $0x20, Z14, Z15
+	VPTERNLOGD.BCST $0x96, 32(SP), Z20, Z13
+	VPTERNLOGD.BCST $0x96, 36(SP), Z18, Z15
+	VPMULUDQ        Z2, Z17, Z18
+	VPMULUDQ        Z3, Z19, Z20
+	VPSRLQ          $0x20, Z20, Z17
+	VPSRLQ          $0x20, Z18, Z19
+	VPTERNLOGD.BCST $0x96, 32(SP), Z22, Z17
+	VPTERNLOGD.BCST $0x96, 36(SP), Z21, Z19
+	VPMULUDQ        Z2, Z5, Z21
+	VPMULUDQ        Z3, Z7, Z22
+	VPSRLQ          $0x20, Z22, Z5
+	VPSRLQ          $0x20, Z21, Z7
+	VPTERNLOGD.BCST $0x96, 40(SP), Z8, Z5
+	VPTERNLOGD.BCST $0x96, 44(SP), Z6, Z7
+	VPMULUDQ        Z2, Z9, Z6
+	VPMULUDQ        Z3, Z11, Z8
+	VPSRLQ          $0x20, Z8, Z9
+	VPSRLQ          $0x20, Z6, Z11
+	VPTERNLOGD.BCST $0x96, 40(SP), Z12, Z9
+	VPTERNLOGD.BCST $0x96, 44(SP), Z10, Z11
+	VPMULUDQ        Z2, Z13, Z10
+	VPMULUDQ        Z3, Z15, Z12
+	VPSRLQ          $0x20, Z12, Z13
+	VPSRLQ          $0x20, Z10, Z15
+	VPTERNLOGD.BCST $0x96, 40(SP), Z16, Z13
+	VPTERNLOGD.BCST $0x96, 44(SP), Z14, Z15
+	VPMULUDQ        Z2, Z17, Z14
+	VPMULUDQ        Z3, Z19, Z16
+	VPSRLQ          $0x20, Z16, Z17
+	VPSRLQ          $0x20, Z14, Z19
+	VPTERNLOGD.BCST $0x96, 40(SP), Z20, Z17
+	VPTERNLOGD.BCST $0x96, 44(SP), Z18, Z19
+	VPMULUDQ        Z2, Z5, Z18
+	VPMULUDQ        Z3, Z7, Z20
+	VPSRLQ          $0x20, Z20, Z5
+	VPSRLQ          $0x20, Z18, Z7
+	VPTERNLOGD.BCST $0x96, 48(SP), Z22, Z5
+	VPTERNLOGD.BCST $0x96, 52(SP), Z21, Z7
+	VPMULUDQ        Z2, Z9, Z21
+	VPMULUDQ        Z3, Z11, Z22
+	VPSRLQ          $0x20, Z22, Z9
+	VPSRLQ          $0x20, Z21, Z11
+	VPTERNLOGD.BCST $0x96, 48(SP), Z8, Z9
+	VPTERNLOGD.BCST $0x96, 52(SP), Z6, Z11
+	VPMULUDQ        Z2, Z13, Z6
+	VPMULUDQ        Z3, Z15, Z8
+	VPSRLQ          $0x20, Z8, Z13
+	VPSRLQ          $0x20, Z6, Z15
+	VPTERNLOGD.BCST $0x96, 48(SP), Z12, Z13
+	VPTERNLOGD.BCST $0x96, 52(SP), Z10, Z15
+	VPMULUDQ        Z2, Z17, Z10
+	VPMULUDQ        Z3, Z19, Z12
+	VPSRLQ          $0x20, Z12, Z17
+	VPSRLQ          $0x20, Z10, Z19
+	VPTERNLOGD.BCST $0x96, 48(SP), Z16, Z17
+	VPTERNLOGD.BCST $0x96, 52(SP), Z14, Z19
+	VPMULUDQ        Z2, Z5, Z14
+	VPMULUDQ        Z3, Z7, Z16
+	VPSRLQ          $0x20, Z16, Z5
+	VPSRLQ          $0x20, Z14, Z7
+	VPTERNLOGD.BCST $0x96, 56(SP), Z20, Z5
+	VPTERNLOGD.BCST $0x96, 60(SP), Z18, Z7
+	VPMULUDQ        Z2, Z9, Z18
+	VPMULUDQ        Z3, Z11, Z20
+	VPSRLQ          $0x20, Z20, Z9
+	VPSRLQ          $0x20, Z18, Z11
+	VPTERNLOGD.BCST $0x96, 56(SP), Z22, Z9
+	VPTERNLOGD.BCST $0x96, 60(SP), Z21, Z11
+	VPMULUDQ        Z2, Z13, Z21
+	VPMULUDQ        Z3, Z15, Z22
+	VPSRLQ          $0x20, Z22, Z13
+	VPSRLQ          $0x20, Z21, Z15
+	VPTERNLOGD.BCST $0x96, 56(SP), Z8, Z13
+	VPTERNLOGD.BCST $0x96, 60(SP), Z6, Z15
+	VPMULUDQ        Z2, Z17, Z6
+	VPMULUDQ        Z3, Z19, Z8
+	VPSRLQ          $0x20, Z8, Z17
+	VPSRLQ          $0x20, Z6, Z19
+	VPTERNLOGD.BCST $0x96, 56(SP), Z12, Z17
+	VPTERNLOGD.BCST $0x96, 60(SP), Z10, Z19
+	VPMULUDQ        Z2, Z5, Z10
+	VPMULUDQ        Z3, Z7, Z12
+	VPSRLQ          $0x20, Z12, Z5
+	VPSRLQ          $0x20, Z10, Z7
+	VPTERNLOGD.BCST $0x96, 64(SP), Z16, Z5
+	VPTERNLOGD.BCST $0x96, 68(SP), Z14, Z7
+	VPMULUDQ        Z2, Z9, Z14
+	VPMULUDQ        Z3, Z11, Z16
+	VPSRLQ          $0x20, Z16, Z9
+	VPSRLQ          $0x20, Z14, Z11
+	VPTERNLOGD.BCST $0x96, 64(SP), Z20, Z9
+	VPTERNLOGD.BCST $0x96, 68(SP), Z18, Z11
+	VPMULUDQ        Z2, Z13, Z18
+	VPMULUDQ        Z3, Z15, Z20
+	VPSRLQ          $0x20, Z20, Z13
+	VPSRLQ          $0x20, Z18, Z15
+	VPTERNLOGD.BCST $0x96, 64(SP), Z22, Z13
+	VPTERNLOGD.BCST $0x96, 68(SP), Z21, Z15
+	VPMULUDQ        Z2, Z17, Z21
+	VPMULUDQ        Z3, Z19, Z22
+	VPSRLQ          $0x20, Z22, Z17
+	VPSRLQ          $0x20, Z21, Z19
+	VPTERNLOGD.BCST $0x96, 64(SP), Z8, Z17
+	VPTERNLOGD.BCST $0x96, 68(SP), Z6, Z19
+	VPMULUDQ        Z2, Z5, Z6
+	VPMULUDQ        Z3, Z7, Z8
+	VPSRLQ          $0x20, Z8, Z5
+	VPSRLQ          $0x20, Z6, Z7
+	VPTERNLOGD.BCST $0x96, 72(SP), Z12, Z5
+	VPTERNLOGD.BCST $0x96, 76(SP), Z10, Z7
+	VPMULUDQ        Z2, Z9, Z10
+	VPMULUDQ        Z3, Z11, Z12
+	VPSRLQ          $0x20, Z12, Z9
+	VPSRLQ          $0x20, Z10, Z11
+	VPTERNLOGD.BCST $0x96, 72(SP), Z16, Z9
+	VPTERNLOGD.BCST $0x96, 76(SP), Z14, Z11
+	VPMULUDQ        Z2, Z13, Z14
+	VPMULUDQ        Z3, Z15, Z16
+	VPSRLQ          $0x20, Z16, Z13
+	VPSRLQ          $0x20, Z14, Z15
+	VPTERNLOGD.BCST $0x96, 72(SP), Z20, Z13
+	VPTERNLOGD.BCST $0x96, 76(SP), Z18, Z15
+	VPMULUDQ        Z2, Z17, Z18
+	VPMULUDQ        Z3, Z19, Z20
+	VPSRLQ          $0x20, Z20, Z17
+	VPSRLQ          $0x20, Z18, Z19
+	VPTERNLOGD.BCST $0x96, 72(SP), Z22, Z17
+	VPTERNLOGD.BCST $0x96, 76(SP), Z21, Z19
+	VPSLLQ          $0x20, Z9, Z9
+	MOVL            $0x0000aaaa, DX
+	KMOVW           DX, K1
+	VMOVDQA32       Z9, K1, Z5
+	VPSLLQ          $0x20, Z12, Z12
+	MOVL            $0x0000aaaa, DX
+	KMOVW           DX, K1
+	VMOVDQA32       Z12, K1, Z8
+	VPSLLQ          $0x20, Z11, Z11
+	MOVL            $0x0000aaaa, DX
+	KMOVW           DX, K1
+	VMOVDQA32       Z11, K1, Z7
+	VPSLLQ          $0x20, Z10, Z10
+	MOVL            $0x0000aaaa, DX
+	KMOVW           DX, K1
+	VMOVDQA32       Z10, K1, Z6
+	MOVQ            $0x1111111111111111, BX
+	VPCMPUD.BCST    $0x05, 96(SP), Z5, K1
+	KMOVW           K1, DX
+	PDEPQ           BX, DX, DX
+	VPCMPUD.BCST    $0x05, 96(SP), Z8, K1
+	KMOVW           K1, SI
+	PDEPQ           BX, SI, SI
+	SHLQ            $0x01, SI
+	ORQ             SI, DX
+	VPCMPUD.BCST    $0x05, 96(SP), Z7, K1
+	KMOVW           K1, SI
+	PDEPQ           BX, SI, SI
+	SHLQ            $0x02, SI
+	ORQ             SI, DX
+	VPCMPUD.BCST    $0x05, 96(SP), Z6, K1
+	KMOVW           K1, SI
+	PDEPQ           BX, SI, SI
+	SHLQ            $0x03, SI
+	ORQ             SI, DX
+	MOVQ            DX, (AX)
+	ADDQ            $0x08, AX
+	VPSLLQ          $0x20, Z17, Z17
+	MOVL            $0x0000aaaa, DX
+	KMOVW           DX, K1
+	VMOVDQA32       Z17, K1, Z13
+	VPSLLQ          $0x20, Z20, Z20
+	MOVL            $0x0000aaaa, DX
+	KMOVW           DX, K1
+	VMOVDQA32       Z20, K1, Z16
+	VPSLLQ          $0x20, Z19, Z19
+	MOVL            $0x0000aaaa, DX
+	KMOVW           DX, K1
+	VMOVDQA32       Z19, K1, Z15
+	VPSLLQ          $0x20, Z18, Z18
+	MOVL            $0x0000aaaa, DX
+	KMOVW           DX, K1
+	VMOVDQA32       Z18, K1, Z14
+	MOVQ            $0x1111111111111111, BX
+	VPCMPUD.BCST    $0x05, 96(SP), Z13, K1
+	KMOVW           K1, DX
+	PDEPQ           BX, DX, DX
+	VPCMPUD.BCST    $0x05, 96(SP), Z16, K1
+	KMOVW           K1, SI
+	PDEPQ           BX, SI, SI
+	SHLQ            $0x01, SI
+	ORQ             SI, DX
+	VPCMPUD.BCST    $0x05, 96(SP), Z15, K1
+	KMOVW           K1, SI
+	PDEPQ           BX, SI, SI
+	SHLQ            $0x02, SI
+	ORQ             SI, DX
+	VPCMPUD.BCST    $0x05, 96(SP), Z14, K1
+	KMOVW           K1, SI
+	PDEPQ           BX, SI, SI
+	SHLQ            $0x03, SI
+	ORQ             SI, DX
+	MOVQ            DX, (AX)
+	ADDQ            $0x08, AX
+	SUBQ            $0x02, CX
+	JMP             pair
+
+single:
+	TESTQ CX, CX
+	JZ    done
+
 block:
 	VMOVUPS         Z4, Z5
 	VPADDD          Z1, Z4, Z9
+	VPADDD          Z0, Z4, Z4
 	VPBROADCASTD    84(SP), Z6
 	VMOVUPS         Z6, Z10
 	VPBROADCASTD    88(SP), Z7
@@ -277,10 +620,11 @@ block:
 	SHLQ            $0x03, SI
 	ORQ             SI, DX
 	MOVQ            DX, (AX)
-	VPADDD          Z0, Z4, Z4
 	ADDQ            $0x08, AX
-	DECQ            CX
+	SUBQ            $0x01, CX
 	JNZ             block
+
+done:
 	VZEROUPPER
 	RET
 
@@ -359,6 +703,7 @@ TEXT ·philox256keep(SB), NOSPLIT, $104-44
 block:
 	VMOVUPS      Y4, Y5
 	VPADDD       Y1, Y4, Y9
+	VPADDD       Y0, Y4, Y4
 	VPBROADCASTD 84(SP), Y6
 	VMOVUPS      Y6, Y10
 	VPBROADCASTD 88(SP), Y7
@@ -588,9 +933,8 @@ block:
 	VPSHUFB      wordorder<>+0(SB), Y5, Y5
 	VPMOVMSKB    Y5, DX
 	MOVL         DX, (AX)
-	VPADDD       Y0, Y4, Y4
 	ADDQ         $0x04, AX
-	DECQ         CX
+	SUBQ         $0x01, CX
 	JNZ          block
 	VZEROUPPER
 	RET

@@ -70,6 +70,9 @@ TEXT ·bfspmm512u1(SB), NOSPLIT, $0-121
 	MOVQ         ahead+112(FP), DI
 	LEAQ         (DX)(DI*4), R9
 	MOVQ         last+104(FP), DI
+	MOVQ         DI, R10
+	SHLQ         $0x01, R10
+	ADDQ         $-2, R10
 	MOVQ         $0xffffffff, R8
 	BZHIL        DI, R8, DI
 	KMOVD        DI, K1
@@ -93,14 +96,15 @@ row:
 	JGE    sums
 
 entry:
-	MOVLQSX     (DX)(DI*4), R10
-	IMULQ       SI, R10
-	ADDQ        BX, R10
-	MOVLQSX     (R9)(DI*4), R11
+	MOVLQSX     (DX)(DI*4), R11
 	IMULQ       SI, R11
 	ADDQ        BX, R11
-	PREFETCHT0  (R11)
-	VMOVDQU16.Z (R10), K1, Z3
+	MOVLQSX     (R9)(DI*4), R12
+	IMULQ       SI, R12
+	ADDQ        BX, R12
+	PREFETCHT0  (R12)(R10*1)
+	PREFETCHT0  (R12)
+	VMOVDQU16.Z (R11), K1, Z3
 	VPSLLD      $0x10, Z3, Z2
 	VPANDD      Z3, Z6, Z3
 	VADDPS      Z2, Z0, Z0
@@ -171,6 +175,9 @@ TEXT ·bfspmm512u2(SB), NOSPLIT, $0-121
 	MOVQ         ahead+112(FP), DI
 	LEAQ         (DX)(DI*4), R9
 	MOVQ         last+104(FP), DI
+	MOVQ         DI, R10
+	SHLQ         $0x01, R10
+	ADDQ         $+62, R10
 	MOVQ         $0xffffffff, R8
 	BZHIL        DI, R8, DI
 	KMOVD        DI, K1
@@ -196,19 +203,20 @@ row:
 	JGE    sums
 
 entry:
-	MOVLQSX     (DX)(DI*4), R10
-	IMULQ       SI, R10
-	ADDQ        BX, R10
-	MOVLQSX     (R9)(DI*4), R11
+	MOVLQSX     (DX)(DI*4), R11
 	IMULQ       SI, R11
 	ADDQ        BX, R11
-	PREFETCHT0  (R11)
-	VPSLLD      $0x10, (R10), Z4
-	VPANDD      (R10), Z8, Z5
+	MOVLQSX     (R9)(DI*4), R12
+	IMULQ       SI, R12
+	ADDQ        BX, R12
+	PREFETCHT0  (R12)(R10*1)
+	PREFETCHT0  (R12)
+	VPSLLD      $0x10, (R11), Z4
+	VPANDD      (R11), Z8, Z5
 	VADDPS      Z4, Z0, Z0
 	VADDPS      Z5, Z1, Z1
-	PREFETCHT0  64(R11)
-	VMOVDQU16.Z 64(R10), K1, Z5
+	PREFETCHT0  64(R12)
+	VMOVDQU16.Z 64(R11), K1, Z5
 	VPSLLD      $0x10, Z5, Z4
 	VPANDD      Z5, Z8, Z5
 	VADDPS      Z4, Z2, Z2
@@ -295,6 +303,9 @@ TEXT ·bfspmm512u3(SB), NOSPLIT, $0-121
 	MOVQ         ahead+112(FP), DI
 	LEAQ         (DX)(DI*4), R9
 	MOVQ         last+104(FP), DI
+	MOVQ         DI, R10
+	SHLQ         $0x01, R10
+	ADDQ         $+126, R10
 	MOVQ         $0xffffffff, R8
 	BZHIL        DI, R8, DI
 	KMOVD        DI, K1
@@ -322,24 +333,25 @@ row:
 	JGE    sums
 
 entry:
-	MOVLQSX     (DX)(DI*4), R10
-	IMULQ       SI, R10
-	ADDQ        BX, R10
-	MOVLQSX     (R9)(DI*4), R11
+	MOVLQSX     (DX)(DI*4), R11
 	IMULQ       SI, R11
 	ADDQ        BX, R11
-	PREFETCHT0  (R11)
-	VPSLLD      $0x10, (R10), Z6
-	VPANDD      (R10), Z10, Z7
+	MOVLQSX     (R9)(DI*4), R12
+	IMULQ       SI, R12
+	ADDQ        BX, R12
+	PREFETCHT0  (R12)(R10*1)
+	PREFETCHT0  (R12)
+	VPSLLD      $0x10, (R11), Z6
+	VPANDD      (R11), Z10, Z7
 	VADDPS      Z6, Z0, Z0
 	VADDPS      Z7, Z1, Z1
-	PREFETCHT0  64(R11)
-	VPSLLD      $0x10, 64(R10), Z6
-	VPANDD      64(R10), Z10, Z7
+	PREFETCHT0  64(R12)
+	VPSLLD      $0x10, 64(R11), Z6
+	VPANDD      64(R11), Z10, Z7
 	VADDPS      Z6, Z2, Z2
 	VADDPS      Z7, Z3, Z3
-	PREFETCHT0  128(R11)
-	VMOVDQU16.Z 128(R10), K1, Z7
+	PREFETCHT0  128(R12)
+	VMOVDQU16.Z 128(R11), K1, Z7
 	VPSLLD      $0x10, Z7, Z6
 	VPANDD      Z7, Z10, Z7
 	VADDPS      Z6, Z4, Z4
@@ -442,6 +454,9 @@ TEXT ·bfspmm512u4(SB), NOSPLIT, $0-121
 	MOVQ         ahead+112(FP), DI
 	LEAQ         (DX)(DI*4), R9
 	MOVQ         last+104(FP), DI
+	MOVQ         DI, R10
+	SHLQ         $0x01, R10
+	ADDQ         $+190, R10
 	MOVQ         $0xffffffff, R8
 	BZHIL        DI, R8, DI
 	KMOVD        DI, K1
@@ -471,29 +486,30 @@ row:
 	JGE    sums
 
 entry:
-	MOVLQSX     (DX)(DI*4), R10
-	IMULQ       SI, R10
-	ADDQ        BX, R10
-	MOVLQSX     (R9)(DI*4), R11
+	MOVLQSX     (DX)(DI*4), R11
 	IMULQ       SI, R11
 	ADDQ        BX, R11
-	PREFETCHT0  (R11)
-	VPSLLD      $0x10, (R10), Z8
-	VPANDD      (R10), Z12, Z9
+	MOVLQSX     (R9)(DI*4), R12
+	IMULQ       SI, R12
+	ADDQ        BX, R12
+	PREFETCHT0  (R12)(R10*1)
+	PREFETCHT0  (R12)
+	VPSLLD      $0x10, (R11), Z8
+	VPANDD      (R11), Z12, Z9
 	VADDPS      Z8, Z0, Z0
 	VADDPS      Z9, Z1, Z1
-	PREFETCHT0  64(R11)
-	VPSLLD      $0x10, 64(R10), Z8
-	VPANDD      64(R10), Z12, Z9
+	PREFETCHT0  64(R12)
+	VPSLLD      $0x10, 64(R11), Z8
+	VPANDD      64(R11), Z12, Z9
 	VADDPS      Z8, Z2, Z2
 	VADDPS      Z9, Z3, Z3
-	PREFETCHT0  128(R11)
-	VPSLLD      $0x10, 128(R10), Z8
-	VPANDD      128(R10), Z12, Z9
+	PREFETCHT0  128(R12)
+	VPSLLD      $0x10, 128(R11), Z8
+	VPANDD      128(R11), Z12, Z9
 	VADDPS      Z8, Z4, Z4
 	VADDPS      Z9, Z5, Z5
-	PREFETCHT0  192(R11)
-	VMOVDQU16.Z 192(R10), K1, Z9
+	PREFETCHT0  192(R12)
+	VMOVDQU16.Z 192(R11), K1, Z9
 	VPSLLD      $0x10, Z9, Z8
 	VPANDD      Z9, Z12, Z9
 	VADDPS      Z8, Z6, Z6
@@ -612,6 +628,9 @@ TEXT ·bfspmm512u6(SB), NOSPLIT, $0-121
 	MOVQ         ahead+112(FP), DI
 	LEAQ         (DX)(DI*4), R9
 	MOVQ         last+104(FP), DI
+	MOVQ         DI, R10
+	SHLQ         $0x01, R10
+	ADDQ         $+318, R10
 	MOVQ         $0xffffffff, R8
 	BZHIL        DI, R8, DI
 	KMOVD        DI, K1
@@ -645,39 +664,40 @@ row:
 	JGE    sums
 
 entry:
-	MOVLQSX     (DX)(DI*4), R10
-	IMULQ       SI, R10
-	ADDQ        BX, R10
-	MOVLQSX     (R9)(DI*4), R11
+	MOVLQSX     (DX)(DI*4), R11
 	IMULQ       SI, R11
 	ADDQ        BX, R11
-	PREFETCHT0  (R11)
-	VPSLLD      $0x10, (R10), Z12
-	VPANDD      (R10), Z16, Z13
+	MOVLQSX     (R9)(DI*4), R12
+	IMULQ       SI, R12
+	ADDQ        BX, R12
+	PREFETCHT0  (R12)(R10*1)
+	PREFETCHT0  (R12)
+	VPSLLD      $0x10, (R11), Z12
+	VPANDD      (R11), Z16, Z13
 	VADDPS      Z12, Z0, Z0
 	VADDPS      Z13, Z1, Z1
-	PREFETCHT0  64(R11)
-	VPSLLD      $0x10, 64(R10), Z12
-	VPANDD      64(R10), Z16, Z13
+	PREFETCHT0  64(R12)
+	VPSLLD      $0x10, 64(R11), Z12
+	VPANDD      64(R11), Z16, Z13
 	VADDPS      Z12, Z2, Z2
 	VADDPS      Z13, Z3, Z3
-	PREFETCHT0  128(R11)
-	VPSLLD      $0x10, 128(R10), Z12
-	VPANDD      128(R10), Z16, Z13
+	PREFETCHT0  128(R12)
+	VPSLLD      $0x10, 128(R11), Z12
+	VPANDD      128(R11), Z16, Z13
 	VADDPS      Z12, Z4, Z4
 	VADDPS      Z13, Z5, Z5
-	PREFETCHT0  192(R11)
-	VPSLLD      $0x10, 192(R10), Z12
-	VPANDD      192(R10), Z16, Z13
+	PREFETCHT0  192(R12)
+	VPSLLD      $0x10, 192(R11), Z12
+	VPANDD      192(R11), Z16, Z13
 	VADDPS      Z12, Z6, Z6
 	VADDPS      Z13, Z7, Z7
-	PREFETCHT0  256(R11)
-	VPSLLD      $0x10, 256(R10), Z12
-	VPANDD      256(R10), Z16, Z13
+	PREFETCHT0  256(R12)
+	VPSLLD      $0x10, 256(R11), Z12
+	VPANDD      256(R11), Z16, Z13
 	VADDPS      Z12, Z8, Z8
 	VADDPS      Z13, Z9, Z9
-	PREFETCHT0  320(R11)
-	VMOVDQU16.Z 320(R10), K1, Z13
+	PREFETCHT0  320(R12)
+	VMOVDQU16.Z 320(R11), K1, Z13
 	VPSLLD      $0x10, Z13, Z12
 	VPANDD      Z13, Z16, Z13
 	VADDPS      Z12, Z10, Z10
@@ -828,6 +848,9 @@ TEXT ·bfspmm512u8(SB), NOSPLIT, $0-121
 	MOVQ         ahead+112(FP), DI
 	LEAQ         (DX)(DI*4), R9
 	MOVQ         last+104(FP), DI
+	MOVQ         DI, R10
+	SHLQ         $0x01, R10
+	ADDQ         $+446, R10
 	MOVQ         $0xffffffff, R8
 	BZHIL        DI, R8, DI
 	KMOVD        DI, K1
@@ -865,49 +888,50 @@ row:
 	JGE    sums
 
 entry:
-	MOVLQSX     (DX)(DI*4), R10
-	IMULQ       SI, R10
-	ADDQ        BX, R10
-	MOVLQSX     (R9)(DI*4), R11
+	MOVLQSX     (DX)(DI*4), R11
 	IMULQ       SI, R11
 	ADDQ        BX, R11
-	PREFETCHT0  (R11)
-	VPSLLD      $0x10, (R10), Z16
-	VPANDD      (R10), Z20, Z17
+	MOVLQSX     (R9)(DI*4), R12
+	IMULQ       SI, R12
+	ADDQ        BX, R12
+	PREFETCHT0  (R12)(R10*1)
+	PREFETCHT0  (R12)
+	VPSLLD      $0x10, (R11), Z16
+	VPANDD      (R11), Z20, Z17
 	VADDPS      Z16, Z0, Z0
 	VADDPS      Z17, Z1, Z1
-	PREFETCHT0  64(R11)
-	VPSLLD      $0x10, 64(R10), Z16
-	VPANDD      64(R10), Z20, Z17
+	PREFETCHT0  64(R12)
+	VPSLLD      $0x10, 64(R11), Z16
+	VPANDD      64(R11), Z20, Z17
 	VADDPS      Z16, Z2, Z2
 	VADDPS      Z17, Z3, Z3
-	PREFETCHT0  128(R11)
-	VPSLLD      $0x10, 128(R10), Z16
-	VPANDD      128(R10), Z20, Z17
+	PREFETCHT0  128(R12)
+	VPSLLD      $0x10, 128(R11), Z16
+	VPANDD      128(R11), Z20, Z17
 	VADDPS      Z16, Z4, Z4
 	VADDPS      Z17, Z5, Z5
-	PREFETCHT0  192(R11)
-	VPSLLD      $0x10, 192(R10), Z16
-	VPANDD      192(R10), Z20, Z17
+	PREFETCHT0  192(R12)
+	VPSLLD      $0x10, 192(R11), Z16
+	VPANDD      192(R11), Z20, Z17
 	VADDPS      Z16, Z6, Z6
 	VADDPS      Z17, Z7, Z7
-	PREFETCHT0  256(R11)
-	VPSLLD      $0x10, 256(R10), Z16
-	VPANDD      256(R10), Z20, Z17
+	PREFETCHT0  256(R12)
+	VPSLLD      $0x10, 256(R11), Z16
+	VPANDD      256(R11), Z20, Z17
 	VADDPS      Z16, Z8, Z8
 	VADDPS      Z17, Z9, Z9
-	PREFETCHT0  320(R11)
-	VPSLLD      $0x10, 320(R10), Z16
-	VPANDD      320(R10), Z20, Z17
+	PREFETCHT0  320(R12)
+	VPSLLD      $0x10, 320(R11), Z16
+	VPANDD      320(R11), Z20, Z17
 	VADDPS      Z16, Z10, Z10
 	VADDPS      Z17, Z11, Z11
-	PREFETCHT0  384(R11)
-	VPSLLD      $0x10, 384(R10), Z16
-	VPANDD      384(R10), Z20, Z17
+	PREFETCHT0  384(R12)
+	VPSLLD      $0x10, 384(R11), Z16
+	VPANDD      384(R11), Z20, Z17
 	VADDPS      Z16, Z12, Z12
 	VADDPS      Z17, Z13, Z13
-	PREFETCHT0  448(R11)
-	VMOVDQU16.Z 448(R10), K1, Z17
+	PREFETCHT0  448(R12)
+	VMOVDQU16.Z 448(R11), K1, Z17
 	VPSLLD      $0x10, Z17, Z16
 	VPANDD      Z17, Z20, Z17
 	VADDPS      Z16, Z14, Z14
@@ -1092,6 +1116,9 @@ TEXT ·bfspmm512u1w(SB), NOSPLIT, $0-121
 	MOVQ         val+48(FP), R10
 	MOVQ         cs+56(FP), R11
 	MOVQ         last+104(FP), DI
+	MOVQ         DI, R12
+	SHLQ         $0x01, R12
+	ADDQ         $-2, R12
 	MOVQ         $0xffffffff, R8
 	BZHIL        DI, R8, DI
 	KMOVD        DI, K1
@@ -1115,27 +1142,28 @@ row:
 	JGE    sums
 
 entry:
-	MOVLQSX      (DX)(DI*4), R12
+	MOVLQSX      (DX)(DI*4), R13
 	TESTQ        R10, R10
 	JZ           scaleonly
 	VBROADCASTSS (R10)(DI*4), Z0
 	TESTQ        R11, R11
 	JZ           weighted
-	VMULSS       (R11)(R12*4), X0, X0
+	VMULSS       (R11)(R13*4), X0, X0
 	VBROADCASTSS X0, Z0
 	JMP          weighted
 
 scaleonly:
-	VBROADCASTSS (R11)(R12*4), Z0
+	VBROADCASTSS (R11)(R13*4), Z0
 
 weighted:
-	IMULQ       SI, R12
-	ADDQ        BX, R12
-	MOVLQSX     (R9)(DI*4), R13
 	IMULQ       SI, R13
 	ADDQ        BX, R13
-	PREFETCHT0  (R13)
-	VMOVDQU16.Z (R12), K1, Z4
+	MOVLQSX     (R9)(DI*4), R14
+	IMULQ       SI, R14
+	ADDQ        BX, R14
+	PREFETCHT0  (R14)(R12*1)
+	PREFETCHT0  (R14)
+	VMOVDQU16.Z (R13), K1, Z4
 	VPSLLD      $0x10, Z4, Z3
 	VPANDD      Z4, Z7, Z4
 	VFMADD231PS Z3, Z0, Z1
@@ -1208,6 +1236,9 @@ TEXT ·bfspmm512u2w(SB), NOSPLIT, $0-121
 	MOVQ         val+48(FP), R10
 	MOVQ         cs+56(FP), R11
 	MOVQ         last+104(FP), DI
+	MOVQ         DI, R12
+	SHLQ         $0x01, R12
+	ADDQ         $+62, R12
 	MOVQ         $0xffffffff, R8
 	BZHIL        DI, R8, DI
 	KMOVD        DI, K1
@@ -1233,32 +1264,33 @@ row:
 	JGE    sums
 
 entry:
-	MOVLQSX      (DX)(DI*4), R12
+	MOVLQSX      (DX)(DI*4), R13
 	TESTQ        R10, R10
 	JZ           scaleonly
 	VBROADCASTSS (R10)(DI*4), Z0
 	TESTQ        R11, R11
 	JZ           weighted
-	VMULSS       (R11)(R12*4), X0, X0
+	VMULSS       (R11)(R13*4), X0, X0
 	VBROADCASTSS X0, Z0
 	JMP          weighted
 
 scaleonly:
-	VBROADCASTSS (R11)(R12*4), Z0
+	VBROADCASTSS (R11)(R13*4), Z0
 
 weighted:
-	IMULQ       SI, R12
-	ADDQ        BX, R12
-	MOVLQSX     (R9)(DI*4), R13
 	IMULQ       SI, R13
 	ADDQ        BX, R13
-	PREFETCHT0  (R13)
-	VPSLLD      $0x10, (R12), Z5
-	VPANDD      (R12), Z9, Z6
+	MOVLQSX     (R9)(DI*4), R14
+	IMULQ       SI, R14
+	ADDQ        BX, R14
+	PREFETCHT0  (R14)(R12*1)
+	PREFETCHT0  (R14)
+	VPSLLD      $0x10, (R13), Z5
+	VPANDD      (R13), Z9, Z6
 	VFMADD231PS Z5, Z0, Z1
 	VFMADD231PS Z6, Z0, Z2
-	PREFETCHT0  64(R13)
-	VMOVDQU16.Z 64(R12), K1, Z6
+	PREFETCHT0  64(R14)
+	VMOVDQU16.Z 64(R13), K1, Z6
 	VPSLLD      $0x10, Z6, Z5
 	VPANDD      Z6, Z9, Z6
 	VFMADD231PS Z5, Z0, Z3
@@ -1347,6 +1379,9 @@ TEXT ·bfspmm512u3w(SB), NOSPLIT, $0-121
 	MOVQ         val+48(FP), R10
 	MOVQ         cs+56(FP), R11
 	MOVQ         last+104(FP), DI
+	MOVQ         DI, R12
+	SHLQ         $0x01, R12
+	ADDQ         $+126, R12
 	MOVQ         $0xffffffff, R8
 	BZHIL        DI, R8, DI
 	KMOVD        DI, K1
@@ -1374,37 +1409,38 @@ row:
 	JGE    sums
 
 entry:
-	MOVLQSX      (DX)(DI*4), R12
+	MOVLQSX      (DX)(DI*4), R13
 	TESTQ        R10, R10
 	JZ           scaleonly
 	VBROADCASTSS (R10)(DI*4), Z0
 	TESTQ        R11, R11
 	JZ           weighted
-	VMULSS       (R11)(R12*4), X0, X0
+	VMULSS       (R11)(R13*4), X0, X0
 	VBROADCASTSS X0, Z0
 	JMP          weighted
 
 scaleonly:
-	VBROADCASTSS (R11)(R12*4), Z0
+	VBROADCASTSS (R11)(R13*4), Z0
 
 weighted:
-	IMULQ       SI, R12
-	ADDQ        BX, R12
-	MOVLQSX     (R9)(DI*4), R13
 	IMULQ       SI, R13
 	ADDQ        BX, R13
-	PREFETCHT0  (R13)
-	VPSLLD      $0x10, (R12), Z7
-	VPANDD      (R12), Z11, Z8
+	MOVLQSX     (R9)(DI*4), R14
+	IMULQ       SI, R14
+	ADDQ        BX, R14
+	PREFETCHT0  (R14)(R12*1)
+	PREFETCHT0  (R14)
+	VPSLLD      $0x10, (R13), Z7
+	VPANDD      (R13), Z11, Z8
 	VFMADD231PS Z7, Z0, Z1
 	VFMADD231PS Z8, Z0, Z2
-	PREFETCHT0  64(R13)
-	VPSLLD      $0x10, 64(R12), Z7
-	VPANDD      64(R12), Z11, Z8
+	PREFETCHT0  64(R14)
+	VPSLLD      $0x10, 64(R13), Z7
+	VPANDD      64(R13), Z11, Z8
 	VFMADD231PS Z7, Z0, Z3
 	VFMADD231PS Z8, Z0, Z4
-	PREFETCHT0  128(R13)
-	VMOVDQU16.Z 128(R12), K1, Z8
+	PREFETCHT0  128(R14)
+	VMOVDQU16.Z 128(R13), K1, Z8
 	VPSLLD      $0x10, Z8, Z7
 	VPANDD      Z8, Z11, Z8
 	VFMADD231PS Z7, Z0, Z5
@@ -1509,6 +1545,9 @@ TEXT ·bfspmm512u4w(SB), NOSPLIT, $0-121
 	MOVQ         val+48(FP), R10
 	MOVQ         cs+56(FP), R11
 	MOVQ         last+104(FP), DI
+	MOVQ         DI, R12
+	SHLQ         $0x01, R12
+	ADDQ         $+190, R12
 	MOVQ         $0xffffffff, R8
 	BZHIL        DI, R8, DI
 	KMOVD        DI, K1
@@ -1538,42 +1577,43 @@ row:
 	JGE    sums
 
 entry:
-	MOVLQSX      (DX)(DI*4), R12
+	MOVLQSX      (DX)(DI*4), R13
 	TESTQ        R10, R10
 	JZ           scaleonly
 	VBROADCASTSS (R10)(DI*4), Z0
 	TESTQ        R11, R11
 	JZ           weighted
-	VMULSS       (R11)(R12*4), X0, X0
+	VMULSS       (R11)(R13*4), X0, X0
 	VBROADCASTSS X0, Z0
 	JMP          weighted
 
 scaleonly:
-	VBROADCASTSS (R11)(R12*4), Z0
+	VBROADCASTSS (R11)(R13*4), Z0
 
 weighted:
-	IMULQ       SI, R12
-	ADDQ        BX, R12
-	MOVLQSX     (R9)(DI*4), R13
 	IMULQ       SI, R13
 	ADDQ        BX, R13
-	PREFETCHT0  (R13)
-	VPSLLD      $0x10, (R12), Z9
-	VPANDD      (R12), Z13, Z10
+	MOVLQSX     (R9)(DI*4), R14
+	IMULQ       SI, R14
+	ADDQ        BX, R14
+	PREFETCHT0  (R14)(R12*1)
+	PREFETCHT0  (R14)
+	VPSLLD      $0x10, (R13), Z9
+	VPANDD      (R13), Z13, Z10
 	VFMADD231PS Z9, Z0, Z1
 	VFMADD231PS Z10, Z0, Z2
-	PREFETCHT0  64(R13)
-	VPSLLD      $0x10, 64(R12), Z9
-	VPANDD      64(R12), Z13, Z10
+	PREFETCHT0  64(R14)
+	VPSLLD      $0x10, 64(R13), Z9
+	VPANDD      64(R13), Z13, Z10
 	VFMADD231PS Z9, Z0, Z3
 	VFMADD231PS Z10, Z0, Z4
-	PREFETCHT0  128(R13)
-	VPSLLD      $0x10, 128(R12), Z9
-	VPANDD      128(R12), Z13, Z10
+	PREFETCHT0  128(R14)
+	VPSLLD      $0x10, 128(R13), Z9
+	VPANDD      128(R13), Z13, Z10
 	VFMADD231PS Z9, Z0, Z5
 	VFMADD231PS Z10, Z0, Z6
-	PREFETCHT0  192(R13)
-	VMOVDQU16.Z 192(R12), K1, Z10
+	PREFETCHT0  192(R14)
+	VMOVDQU16.Z 192(R13), K1, Z10
 	VPSLLD      $0x10, Z10, Z9
 	VPANDD      Z10, Z13, Z10
 	VFMADD231PS Z9, Z0, Z7
@@ -1694,6 +1734,9 @@ TEXT ·bfspmm512u6w(SB), NOSPLIT, $0-121
 	MOVQ         val+48(FP), R10
 	MOVQ         cs+56(FP), R11
 	MOVQ         last+104(FP), DI
+	MOVQ         DI, R12
+	SHLQ         $0x01, R12
+	ADDQ         $+318, R12
 	MOVQ         $0xffffffff, R8
 	BZHIL        DI, R8, DI
 	KMOVD        DI, K1
@@ -1727,52 +1770,53 @@ row:
 	JGE    sums
 
 entry:
-	MOVLQSX      (DX)(DI*4), R12
+	MOVLQSX      (DX)(DI*4), R13
 	TESTQ        R10, R10
 	JZ           scaleonly
 	VBROADCASTSS (R10)(DI*4), Z0
 	TESTQ        R11, R11
 	JZ           weighted
-	VMULSS       (R11)(R12*4), X0, X0
+	VMULSS       (R11)(R13*4), X0, X0
 	VBROADCASTSS X0, Z0
 	JMP          weighted
 
 scaleonly:
-	VBROADCASTSS (R11)(R12*4), Z0
+	VBROADCASTSS (R11)(R13*4), Z0
 
 weighted:
-	IMULQ       SI, R12
-	ADDQ        BX, R12
-	MOVLQSX     (R9)(DI*4), R13
 	IMULQ       SI, R13
 	ADDQ        BX, R13
-	PREFETCHT0  (R13)
-	VPSLLD      $0x10, (R12), Z13
-	VPANDD      (R12), Z17, Z14
+	MOVLQSX     (R9)(DI*4), R14
+	IMULQ       SI, R14
+	ADDQ        BX, R14
+	PREFETCHT0  (R14)(R12*1)
+	PREFETCHT0  (R14)
+	VPSLLD      $0x10, (R13), Z13
+	VPANDD      (R13), Z17, Z14
 	VFMADD231PS Z13, Z0, Z1
 	VFMADD231PS Z14, Z0, Z2
-	PREFETCHT0  64(R13)
-	VPSLLD      $0x10, 64(R12), Z13
-	VPANDD      64(R12), Z17, Z14
+	PREFETCHT0  64(R14)
+	VPSLLD      $0x10, 64(R13), Z13
+	VPANDD      64(R13), Z17, Z14
 	VFMADD231PS Z13, Z0, Z3
 	VFMADD231PS Z14, Z0, Z4
-	PREFETCHT0  128(R13)
-	VPSLLD      $0x10, 128(R12), Z13
-	VPANDD      128(R12), Z17, Z14
+	PREFETCHT0  128(R14)
+	VPSLLD      $0x10, 128(R13), Z13
+	VPANDD      128(R13), Z17, Z14
 	VFMADD231PS Z13, Z0, Z5
 	VFMADD231PS Z14, Z0, Z6
-	PREFETCHT0  192(R13)
-	VPSLLD      $0x10, 192(R12), Z13
-	VPANDD      192(R12), Z17, Z14
+	PREFETCHT0  192(R14)
+	VPSLLD      $0x10, 192(R13), Z13
+	VPANDD      192(R13), Z17, Z14
 	VFMADD231PS Z13, Z0, Z7
 	VFMADD231PS Z14, Z0, Z8
-	PREFETCHT0  256(R13)
-	VPSLLD      $0x10, 256(R12), Z13
-	VPANDD      256(R12), Z17, Z14
+	PREFETCHT0  256(R14)
+	VPSLLD      $0x10, 256(R13), Z13
+	VPANDD      256(R13), Z17, Z14
 	VFMADD231PS Z13, Z0, Z9
 	VFMADD231PS Z14, Z0, Z10
-	PREFETCHT0  320(R13)
-	VMOVDQU16.Z 320(R12), K1, Z14
+	PREFETCHT0  320(R14)
+	VMOVDQU16.Z 320(R13), K1, Z14
 	VPSLLD      $0x10, Z14, Z13
 	VPANDD      Z14, Z17, Z14
 	VFMADD231PS Z13, Z0, Z11
@@ -1925,6 +1969,9 @@ TEXT ·bfspmm512u8w(SB), NOSPLIT, $0-121
 	MOVQ         val+48(FP), R10
 	MOVQ         cs+56(FP), R11
 	MOVQ         last+104(FP), DI
+	MOVQ         DI, R12
+	SHLQ         $0x01, R12
+	ADDQ         $+446, R12
 	MOVQ         $0xffffffff, R8
 	BZHIL        DI, R8, DI
 	KMOVD        DI, K1
@@ -1962,62 +2009,63 @@ row:
 	JGE    sums
 
 entry:
-	MOVLQSX      (DX)(DI*4), R12
+	MOVLQSX      (DX)(DI*4), R13
 	TESTQ        R10, R10
 	JZ           scaleonly
 	VBROADCASTSS (R10)(DI*4), Z0
 	TESTQ        R11, R11
 	JZ           weighted
-	VMULSS       (R11)(R12*4), X0, X0
+	VMULSS       (R11)(R13*4), X0, X0
 	VBROADCASTSS X0, Z0
 	JMP          weighted
 
 scaleonly:
-	VBROADCASTSS (R11)(R12*4), Z0
+	VBROADCASTSS (R11)(R13*4), Z0
 
 weighted:
-	IMULQ       SI, R12
-	ADDQ        BX, R12
-	MOVLQSX     (R9)(DI*4), R13
 	IMULQ       SI, R13
 	ADDQ        BX, R13
-	PREFETCHT0  (R13)
-	VPSLLD      $0x10, (R12), Z17
-	VPANDD      (R12), Z21, Z18
+	MOVLQSX     (R9)(DI*4), R14
+	IMULQ       SI, R14
+	ADDQ        BX, R14
+	PREFETCHT0  (R14)(R12*1)
+	PREFETCHT0  (R14)
+	VPSLLD      $0x10, (R13), Z17
+	VPANDD      (R13), Z21, Z18
 	VFMADD231PS Z17, Z0, Z1
 	VFMADD231PS Z18, Z0, Z2
-	PREFETCHT0  64(R13)
-	VPSLLD      $0x10, 64(R12), Z17
-	VPANDD      64(R12), Z21, Z18
+	PREFETCHT0  64(R14)
+	VPSLLD      $0x10, 64(R13), Z17
+	VPANDD      64(R13), Z21, Z18
 	VFMADD231PS Z17, Z0, Z3
 	VFMADD231PS Z18, Z0, Z4
-	PREFETCHT0  128(R13)
-	VPSLLD      $0x10, 128(R12), Z17
-	VPANDD      128(R12), Z21, Z18
+	PREFETCHT0  128(R14)
+	VPSLLD      $0x10, 128(R13), Z17
+	VPANDD      128(R13), Z21, Z18
 	VFMADD231PS Z17, Z0, Z5
 	VFMADD231PS Z18, Z0, Z6
-	PREFETCHT0  192(R13)
-	VPSLLD      $0x10, 192(R12), Z17
-	VPANDD      192(R12), Z21, Z18
+	PREFETCHT0  192(R14)
+	VPSLLD      $0x10, 192(R13), Z17
+	VPANDD      192(R13), Z21, Z18
 	VFMADD231PS Z17, Z0, Z7
 	VFMADD231PS Z18, Z0, Z8
-	PREFETCHT0  256(R13)
-	VPSLLD      $0x10, 256(R12), Z17
-	VPANDD      256(R12), Z21, Z18
+	PREFETCHT0  256(R14)
+	VPSLLD      $0x10, 256(R13), Z17
+	VPANDD      256(R13), Z21, Z18
 	VFMADD231PS Z17, Z0, Z9
 	VFMADD231PS Z18, Z0, Z10
-	PREFETCHT0  320(R13)
-	VPSLLD      $0x10, 320(R12), Z17
-	VPANDD      320(R12), Z21, Z18
+	PREFETCHT0  320(R14)
+	VPSLLD      $0x10, 320(R13), Z17
+	VPANDD      320(R13), Z21, Z18
 	VFMADD231PS Z17, Z0, Z11
 	VFMADD231PS Z18, Z0, Z12
-	PREFETCHT0  384(R13)
-	VPSLLD      $0x10, 384(R12), Z17
-	VPANDD      384(R12), Z21, Z18
+	PREFETCHT0  384(R14)
+	VPSLLD      $0x10, 384(R13), Z17
+	VPANDD      384(R13), Z21, Z18
 	VFMADD231PS Z17, Z0, Z13
 	VFMADD231PS Z18, Z0, Z14
-	PREFETCHT0  448(R13)
-	VMOVDQU16.Z 448(R12), K1, Z18
+	PREFETCHT0  448(R14)
+	VMOVDQU16.Z 448(R13), K1, Z18
 	VPSLLD      $0x10, Z18, Z17
 	VPANDD      Z18, Z21, Z18
 	VFMADD231PS Z17, Z0, Z15
@@ -2200,6 +2248,9 @@ TEXT ·bfspmm256u1(SB), NOSPLIT, $0-121
 	MOVQ         ahead+112(FP), DI
 	LEAQ         (DX)(DI*4), R9
 	MOVQ         last+104(FP), DI
+	MOVQ         DI, R11
+	SHLQ         $0x01, R11
+	ADDQ         $-2, R11
 	LEAQ         -16(DI)(DI*1), R10
 	NEGQ         DI
 	ADDQ         $0x07, DI
@@ -2218,14 +2269,15 @@ row:
 	JGE    sums
 
 entry:
-	MOVLQSX    (DX)(DI*4), R11
-	IMULQ      SI, R11
-	ADDQ       BX, R11
-	MOVLQSX    (R9)(DI*4), R12
+	MOVLQSX    (DX)(DI*4), R12
 	IMULQ      SI, R12
 	ADDQ       BX, R12
-	PREFETCHT0 (R12)
-	VPMOVZXWD  (R11)(R10*1), Y1
+	MOVLQSX    (R9)(DI*4), R13
+	IMULQ      SI, R13
+	ADDQ       BX, R13
+	PREFETCHT0 (R13)(R11*1)
+	PREFETCHT0 (R13)
+	VPMOVZXWD  (R12)(R10*1), Y1
 	VPSLLD     $0x10, Y1, Y1
 	VADDPS     Y1, Y2, Y2
 	INCQ       DI
@@ -2277,6 +2329,9 @@ TEXT ·bfspmm256u2(SB), NOSPLIT, $0-121
 	MOVQ         ahead+112(FP), DI
 	LEAQ         (DX)(DI*4), R9
 	MOVQ         last+104(FP), DI
+	MOVQ         DI, R11
+	SHLQ         $0x01, R11
+	ADDQ         $+14, R11
 	LEAQ         -16(DI)(DI*1), R10
 	NEGQ         DI
 	ADDQ         $0x07, DI
@@ -2296,17 +2351,18 @@ row:
 	JGE    sums
 
 entry:
-	MOVLQSX    (DX)(DI*4), R11
-	IMULQ      SI, R11
-	ADDQ       BX, R11
-	MOVLQSX    (R9)(DI*4), R12
+	MOVLQSX    (DX)(DI*4), R12
 	IMULQ      SI, R12
 	ADDQ       BX, R12
-	PREFETCHT0 (R12)
-	VPMOVZXWD  (R11), Y1
+	MOVLQSX    (R9)(DI*4), R13
+	IMULQ      SI, R13
+	ADDQ       BX, R13
+	PREFETCHT0 (R13)(R11*1)
+	PREFETCHT0 (R13)
+	VPMOVZXWD  (R12), Y1
 	VPSLLD     $0x10, Y1, Y1
 	VADDPS     Y1, Y2, Y2
-	VPMOVZXWD  16(R11)(R10*1), Y1
+	VPMOVZXWD  16(R12)(R10*1), Y1
 	VPSLLD     $0x10, Y1, Y1
 	VADDPS     Y1, Y3, Y3
 	INCQ       DI
@@ -2361,6 +2417,9 @@ TEXT ·bfspmm256u3(SB), NOSPLIT, $0-121
 	MOVQ         ahead+112(FP), DI
 	LEAQ         (DX)(DI*4), R9
 	MOVQ         last+104(FP), DI
+	MOVQ         DI, R11
+	SHLQ         $0x01, R11
+	ADDQ         $+30, R11
 	LEAQ         -16(DI)(DI*1), R10
 	NEGQ         DI
 	ADDQ         $0x07, DI
@@ -2381,20 +2440,21 @@ row:
 	JGE    sums
 
 entry:
-	MOVLQSX    (DX)(DI*4), R11
-	IMULQ      SI, R11
-	ADDQ       BX, R11
-	MOVLQSX    (R9)(DI*4), R12
+	MOVLQSX    (DX)(DI*4), R12
 	IMULQ      SI, R12
 	ADDQ       BX, R12
-	PREFETCHT0 (R12)
-	VPMOVZXWD  (R11), Y1
+	MOVLQSX    (R9)(DI*4), R13
+	IMULQ      SI, R13
+	ADDQ       BX, R13
+	PREFETCHT0 (R13)(R11*1)
+	PREFETCHT0 (R13)
+	VPMOVZXWD  (R12), Y1
 	VPSLLD     $0x10, Y1, Y1
 	VADDPS     Y1, Y2, Y2
-	VPMOVZXWD  16(R11), Y1
+	VPMOVZXWD  16(R12), Y1
 	VPSLLD     $0x10, Y1, Y1
 	VADDPS     Y1, Y3, Y3
-	VPMOVZXWD  32(R11)(R10*1), Y1
+	VPMOVZXWD  32(R12)(R10*1), Y1
 	VPSLLD     $0x10, Y1, Y1
 	VADDPS     Y1, Y4, Y4
 	INCQ       DI
@@ -2452,6 +2512,9 @@ TEXT ·bfspmm256u4(SB), NOSPLIT, $0-121
 	MOVQ         ahead+112(FP), DI
 	LEAQ         (DX)(DI*4), R9
 	MOVQ         last+104(FP), DI
+	MOVQ         DI, R11
+	SHLQ         $0x01, R11
+	ADDQ         $+46, R11
 	LEAQ         -16(DI)(DI*1), R10
 	NEGQ         DI
 	ADDQ         $0x07, DI
@@ -2473,23 +2536,24 @@ row:
 	JGE    sums
 
 entry:
-	MOVLQSX    (DX)(DI*4), R11
-	IMULQ      SI, R11
-	ADDQ       BX, R11
-	MOVLQSX    (R9)(DI*4), R12
+	MOVLQSX    (DX)(DI*4), R12
 	IMULQ      SI, R12
 	ADDQ       BX, R12
-	PREFETCHT0 (R12)
-	VPMOVZXWD  (R11), Y1
+	MOVLQSX    (R9)(DI*4), R13
+	IMULQ      SI, R13
+	ADDQ       BX, R13
+	PREFETCHT0 (R13)(R11*1)
+	PREFETCHT0 (R13)
+	VPMOVZXWD  (R12), Y1
 	VPSLLD     $0x10, Y1, Y1
 	VADDPS     Y1, Y2, Y2
-	VPMOVZXWD  16(R11), Y1
+	VPMOVZXWD  16(R12), Y1
 	VPSLLD     $0x10, Y1, Y1
 	VADDPS     Y1, Y3, Y3
-	VPMOVZXWD  32(R11), Y1
+	VPMOVZXWD  32(R12), Y1
 	VPSLLD     $0x10, Y1, Y1
 	VADDPS     Y1, Y4, Y4
-	VPMOVZXWD  48(R11)(R10*1), Y1
+	VPMOVZXWD  48(R12)(R10*1), Y1
 	VPSLLD     $0x10, Y1, Y1
 	VADDPS     Y1, Y5, Y5
 	INCQ       DI
@@ -2550,6 +2614,9 @@ TEXT ·bfspmm256u6(SB), NOSPLIT, $0-121
 	MOVQ         ahead+112(FP), DI
 	LEAQ         (DX)(DI*4), R9
 	MOVQ         last+104(FP), DI
+	MOVQ         DI, R11
+	SHLQ         $0x01, R11
+	ADDQ         $+78, R11
 	LEAQ         -16(DI)(DI*1), R10
 	NEGQ         DI
 	ADDQ         $0x07, DI
@@ -2573,30 +2640,31 @@ row:
 	JGE    sums
 
 entry:
-	MOVLQSX    (DX)(DI*4), R11
-	IMULQ      SI, R11
-	ADDQ       BX, R11
-	MOVLQSX    (R9)(DI*4), R12
+	MOVLQSX    (DX)(DI*4), R12
 	IMULQ      SI, R12
 	ADDQ       BX, R12
-	PREFETCHT0 (R12)
-	VPMOVZXWD  (R11), Y1
+	MOVLQSX    (R9)(DI*4), R13
+	IMULQ      SI, R13
+	ADDQ       BX, R13
+	PREFETCHT0 (R13)(R11*1)
+	PREFETCHT0 (R13)
+	VPMOVZXWD  (R12), Y1
 	VPSLLD     $0x10, Y1, Y1
 	VADDPS     Y1, Y2, Y2
-	VPMOVZXWD  16(R11), Y1
+	VPMOVZXWD  16(R12), Y1
 	VPSLLD     $0x10, Y1, Y1
 	VADDPS     Y1, Y3, Y3
-	VPMOVZXWD  32(R11), Y1
+	VPMOVZXWD  32(R12), Y1
 	VPSLLD     $0x10, Y1, Y1
 	VADDPS     Y1, Y4, Y4
-	VPMOVZXWD  48(R11), Y1
+	VPMOVZXWD  48(R12), Y1
 	VPSLLD     $0x10, Y1, Y1
 	VADDPS     Y1, Y5, Y5
-	PREFETCHT0 64(R12)
-	VPMOVZXWD  64(R11), Y1
+	PREFETCHT0 64(R13)
+	VPMOVZXWD  64(R12), Y1
 	VPSLLD     $0x10, Y1, Y1
 	VADDPS     Y1, Y6, Y6
-	VPMOVZXWD  80(R11)(R10*1), Y1
+	VPMOVZXWD  80(R12)(R10*1), Y1
 	VPSLLD     $0x10, Y1, Y1
 	VADDPS     Y1, Y7, Y7
 	INCQ       DI
@@ -2663,6 +2731,9 @@ TEXT ·bfspmm256u8(SB), NOSPLIT, $0-121
 	MOVQ         ahead+112(FP), DI
 	LEAQ         (DX)(DI*4), R9
 	MOVQ         last+104(FP), DI
+	MOVQ         DI, R11
+	SHLQ         $0x01, R11
+	ADDQ         $+110, R11
 	LEAQ         -16(DI)(DI*1), R10
 	NEGQ         DI
 	ADDQ         $0x07, DI
@@ -2688,36 +2759,37 @@ row:
 	JGE    sums
 
 entry:
-	MOVLQSX    (DX)(DI*4), R11
-	IMULQ      SI, R11
-	ADDQ       BX, R11
-	MOVLQSX    (R9)(DI*4), R12
+	MOVLQSX    (DX)(DI*4), R12
 	IMULQ      SI, R12
 	ADDQ       BX, R12
-	PREFETCHT0 (R12)
-	VPMOVZXWD  (R11), Y1
+	MOVLQSX    (R9)(DI*4), R13
+	IMULQ      SI, R13
+	ADDQ       BX, R13
+	PREFETCHT0 (R13)(R11*1)
+	PREFETCHT0 (R13)
+	VPMOVZXWD  (R12), Y1
 	VPSLLD     $0x10, Y1, Y1
 	VADDPS     Y1, Y2, Y2
-	VPMOVZXWD  16(R11), Y1
+	VPMOVZXWD  16(R12), Y1
 	VPSLLD     $0x10, Y1, Y1
 	VADDPS     Y1, Y3, Y3
-	VPMOVZXWD  32(R11), Y1
+	VPMOVZXWD  32(R12), Y1
 	VPSLLD     $0x10, Y1, Y1
 	VADDPS     Y1, Y4, Y4
-	VPMOVZXWD  48(R11), Y1
+	VPMOVZXWD  48(R12), Y1
 	VPSLLD     $0x10, Y1, Y1
 	VADDPS     Y1, Y5, Y5
-	PREFETCHT0 64(R12)
-	VPMOVZXWD  64(R11), Y1
+	PREFETCHT0 64(R13)
+	VPMOVZXWD  64(R12), Y1
 	VPSLLD     $0x10, Y1, Y1
 	VADDPS     Y1, Y6, Y6
-	VPMOVZXWD  80(R11), Y1
+	VPMOVZXWD  80(R12), Y1
 	VPSLLD     $0x10, Y1, Y1
 	VADDPS     Y1, Y7, Y7
-	VPMOVZXWD  96(R11), Y1
+	VPMOVZXWD  96(R12), Y1
 	VPSLLD     $0x10, Y1, Y1
 	VADDPS     Y1, Y8, Y8
-	VPMOVZXWD  112(R11)(R10*1), Y1
+	VPMOVZXWD  112(R12)(R10*1), Y1
 	VPSLLD     $0x10, Y1, Y1
 	VADDPS     Y1, Y9, Y9
 	INCQ       DI
@@ -2792,6 +2864,9 @@ TEXT ·bfspmm256u1w(SB), NOSPLIT, $0-121
 	MOVQ         val+48(FP), R10
 	MOVQ         cs+56(FP), R11
 	MOVQ         last+104(FP), DI
+	MOVQ         DI, R13
+	SHLQ         $0x01, R13
+	ADDQ         $-2, R13
 	LEAQ         -16(DI)(DI*1), R12
 	NEGQ         DI
 	ADDQ         $0x07, DI
@@ -2810,27 +2885,28 @@ row:
 	JGE    sums
 
 entry:
-	MOVLQSX      (DX)(DI*4), R13
+	MOVLQSX      (DX)(DI*4), R14
 	TESTQ        R10, R10
 	JZ           scaleonly
 	VBROADCASTSS (R10)(DI*4), Y0
 	TESTQ        R11, R11
 	JZ           weighted
-	VMULSS       (R11)(R13*4), X0, X0
+	VMULSS       (R11)(R14*4), X0, X0
 	VBROADCASTSS X0, Y0
 	JMP          weighted
 
 scaleonly:
-	VBROADCASTSS (R11)(R13*4), Y0
+	VBROADCASTSS (R11)(R14*4), Y0
 
 weighted:
-	IMULQ       SI, R13
-	ADDQ        BX, R13
-	MOVLQSX     (R9)(DI*4), R14
 	IMULQ       SI, R14
 	ADDQ        BX, R14
-	PREFETCHT0  (R14)
-	VPMOVZXWD   (R13)(R12*1), Y2
+	MOVLQSX     (R9)(DI*4), R15
+	IMULQ       SI, R15
+	ADDQ        BX, R15
+	PREFETCHT0  (R15)(R13*1)
+	PREFETCHT0  (R15)
+	VPMOVZXWD   (R14)(R12*1), Y2
 	VPSLLD      $0x10, Y2, Y2
 	VFMADD231PS Y2, Y0, Y3
 	INCQ        DI
@@ -2884,6 +2960,9 @@ TEXT ·bfspmm256u2w(SB), NOSPLIT, $0-121
 	MOVQ         val+48(FP), R10
 	MOVQ         cs+56(FP), R11
 	MOVQ         last+104(FP), DI
+	MOVQ         DI, R13
+	SHLQ         $0x01, R13
+	ADDQ         $+14, R13
 	LEAQ         -16(DI)(DI*1), R12
 	NEGQ         DI
 	ADDQ         $0x07, DI
@@ -2903,30 +2982,31 @@ row:
 	JGE    sums
 
 entry:
-	MOVLQSX      (DX)(DI*4), R13
+	MOVLQSX      (DX)(DI*4), R14
 	TESTQ        R10, R10
 	JZ           scaleonly
 	VBROADCASTSS (R10)(DI*4), Y0
 	TESTQ        R11, R11
 	JZ           weighted
-	VMULSS       (R11)(R13*4), X0, X0
+	VMULSS       (R11)(R14*4), X0, X0
 	VBROADCASTSS X0, Y0
 	JMP          weighted
 
 scaleonly:
-	VBROADCASTSS (R11)(R13*4), Y0
+	VBROADCASTSS (R11)(R14*4), Y0
 
 weighted:
-	IMULQ       SI, R13
-	ADDQ        BX, R13
-	MOVLQSX     (R9)(DI*4), R14
 	IMULQ       SI, R14
 	ADDQ        BX, R14
-	PREFETCHT0  (R14)
-	VPMOVZXWD   (R13), Y2
+	MOVLQSX     (R9)(DI*4), R15
+	IMULQ       SI, R15
+	ADDQ        BX, R15
+	PREFETCHT0  (R15)(R13*1)
+	PREFETCHT0  (R15)
+	VPMOVZXWD   (R14), Y2
 	VPSLLD      $0x10, Y2, Y2
 	VFMADD231PS Y2, Y0, Y3
-	VPMOVZXWD   16(R13)(R12*1), Y2
+	VPMOVZXWD   16(R14)(R12*1), Y2
 	VPSLLD      $0x10, Y2, Y2
 	VFMADD231PS Y2, Y0, Y4
 	INCQ        DI
@@ -2983,6 +3063,9 @@ TEXT ·bfspmm256u3w(SB), NOSPLIT, $0-121
 	MOVQ         val+48(FP), R10
 	MOVQ         cs+56(FP), R11
 	MOVQ         last+104(FP), DI
+	MOVQ         DI, R13
+	SHLQ         $0x01, R13
+	ADDQ         $+30, R13
 	LEAQ         -16(DI)(DI*1), R12
 	NEGQ         DI
 	ADDQ         $0x07, DI
@@ -3003,33 +3086,34 @@ row:
 	JGE    sums
 
 entry:
-	MOVLQSX      (DX)(DI*4), R13
+	MOVLQSX      (DX)(DI*4), R14
 	TESTQ        R10, R10
 	JZ           scaleonly
 	VBROADCASTSS (R10)(DI*4), Y0
 	TESTQ        R11, R11
 	JZ           weighted
-	VMULSS       (R11)(R13*4), X0, X0
+	VMULSS       (R11)(R14*4), X0, X0
 	VBROADCASTSS X0, Y0
 	JMP          weighted
 
 scaleonly:
-	VBROADCASTSS (R11)(R13*4), Y0
+	VBROADCASTSS (R11)(R14*4), Y0
 
 weighted:
-	IMULQ       SI, R13
-	ADDQ        BX, R13
-	MOVLQSX     (R9)(DI*4), R14
 	IMULQ       SI, R14
 	ADDQ        BX, R14
-	PREFETCHT0  (R14)
-	VPMOVZXWD   (R13), Y2
+	MOVLQSX     (R9)(DI*4), R15
+	IMULQ       SI, R15
+	ADDQ        BX, R15
+	PREFETCHT0  (R15)(R13*1)
+	PREFETCHT0  (R15)
+	VPMOVZXWD   (R14), Y2
 	VPSLLD      $0x10, Y2, Y2
 	VFMADD231PS Y2, Y0, Y3
-	VPMOVZXWD   16(R13), Y2
+	VPMOVZXWD   16(R14), Y2
 	VPSLLD      $0x10, Y2, Y2
 	VFMADD231PS Y2, Y0, Y4
-	VPMOVZXWD   32(R13)(R12*1), Y2
+	VPMOVZXWD   32(R14)(R12*1), Y2
 	VPSLLD      $0x10, Y2, Y2
 	VFMADD231PS Y2, Y0, Y5
 	INCQ        DI
@@ -3089,6 +3173,9 @@ TEXT ·bfspmm256u4w(SB), NOSPLIT, $0-121
 	MOVQ         val+48(FP), R10
 	MOVQ         cs+56(FP), R11
 	MOVQ         last+104(FP), DI
+	MOVQ         DI, R13
+	SHLQ         $0x01, R13
+	ADDQ         $+46, R13
 	LEAQ         -16(DI)(DI*1), R12
 	NEGQ         DI
 	ADDQ         $0x07, DI
@@ -3110,36 +3197,37 @@ row:
 	JGE    sums
 
 entry:
-	MOVLQSX      (DX)(DI*4), R13
+	MOVLQSX      (DX)(DI*4), R14
 	TESTQ        R10, R10
 	JZ           scaleonly
 	VBROADCASTSS (R10)(DI*4), Y0
 	TESTQ        R11, R11
 	JZ           weighted
-	VMULSS       (R11)(R13*4), X0, X0
+	VMULSS       (R11)(R14*4), X0, X0
 	VBROADCASTSS X0, Y0
 	JMP          weighted
 
 scaleonly:
-	VBROADCASTSS (R11)(R13*4), Y0
+	VBROADCASTSS (R11)(R14*4), Y0
 
 weighted:
-	IMULQ       SI, R13
-	ADDQ        BX, R13
-	MOVLQSX     (R9)(DI*4), R14
 	IMULQ       SI, R14
 	ADDQ        BX, R14
-	PREFETCHT0  (R14)
-	VPMOVZXWD   (R13), Y2
+	MOVLQSX     (R9)(DI*4), R15
+	IMULQ       SI, R15
+	ADDQ        BX, R15
+	PREFETCHT0  (R15)(R13*1)
+	PREFETCHT0  (R15)
+	VPMOVZXWD   (R14), Y2
 	VPSLLD      $0x10, Y2, Y2
 	VFMADD231PS Y2, Y0, Y3
-	VPMOVZXWD   16(R13), Y2
+	VPMOVZXWD   16(R14), Y2
 	VPSLLD      $0x10, Y2, Y2
 	VFMADD231PS Y2, Y0, Y4
-	VPMOVZXWD   32(R13), Y2
+	VPMOVZXWD   32(R14), Y2
 	VPSLLD      $0x10, Y2, Y2
 	VFMADD231PS Y2, Y0, Y5
-	VPMOVZXWD   48(R13)(R12*1), Y2
+	VPMOVZXWD   48(R14)(R12*1), Y2
 	VPSLLD      $0x10, Y2, Y2
 	VFMADD231PS Y2, Y0, Y6
 	INCQ        DI
@@ -3202,6 +3290,9 @@ TEXT ·bfspmm256u6w(SB), NOSPLIT, $0-121
 	MOVQ         val+48(FP), R10
 	MOVQ         cs+56(FP), R11
 	MOVQ         last+104(FP), DI
+	MOVQ         DI, R13
+	SHLQ         $0x01, R13
+	ADDQ         $+78, R13
 	LEAQ         -16(DI)(DI*1), R12
 	NEGQ         DI
 	ADDQ         $0x07, DI
@@ -3225,43 +3316,44 @@ row:
 	JGE    sums
 
 entry:
-	MOVLQSX      (DX)(DI*4), R13
+	MOVLQSX      (DX)(DI*4), R14
 	TESTQ        R10, R10
 	JZ           scaleonly
 	VBROADCASTSS (R10)(DI*4), Y0
 	TESTQ        R11, R11
 	JZ           weighted
-	VMULSS       (R11)(R13*4), X0, X0
+	VMULSS       (R11)(R14*4), X0, X0
 	VBROADCASTSS X0, Y0
 	JMP          weighted
 
 scaleonly:
-	VBROADCASTSS (R11)(R13*4), Y0
+	VBROADCASTSS (R11)(R14*4), Y0
 
 weighted:
-	IMULQ       SI, R13
-	ADDQ        BX, R13
-	MOVLQSX     (R9)(DI*4), R14
 	IMULQ       SI, R14
 	ADDQ        BX, R14
-	PREFETCHT0  (R14)
-	VPMOVZXWD   (R13), Y2
+	MOVLQSX     (R9)(DI*4), R15
+	IMULQ       SI, R15
+	ADDQ        BX, R15
+	PREFETCHT0  (R15)(R13*1)
+	PREFETCHT0  (R15)
+	VPMOVZXWD   (R14), Y2
 	VPSLLD      $0x10, Y2, Y2
 	VFMADD231PS Y2, Y0, Y3
-	VPMOVZXWD   16(R13), Y2
+	VPMOVZXWD   16(R14), Y2
 	VPSLLD      $0x10, Y2, Y2
 	VFMADD231PS Y2, Y0, Y4
-	VPMOVZXWD   32(R13), Y2
+	VPMOVZXWD   32(R14), Y2
 	VPSLLD      $0x10, Y2, Y2
 	VFMADD231PS Y2, Y0, Y5
-	VPMOVZXWD   48(R13), Y2
+	VPMOVZXWD   48(R14), Y2
 	VPSLLD      $0x10, Y2, Y2
 	VFMADD231PS Y2, Y0, Y6
-	PREFETCHT0  64(R14)
-	VPMOVZXWD   64(R13), Y2
+	PREFETCHT0  64(R15)
+	VPMOVZXWD   64(R14), Y2
 	VPSLLD      $0x10, Y2, Y2
 	VFMADD231PS Y2, Y0, Y7
-	VPMOVZXWD   80(R13)(R12*1), Y2
+	VPMOVZXWD   80(R14)(R12*1), Y2
 	VPSLLD      $0x10, Y2, Y2
 	VFMADD231PS Y2, Y0, Y8
 	INCQ        DI
@@ -3330,6 +3422,9 @@ TEXT ·bfspmm256u8w(SB), NOSPLIT, $0-121
 	MOVQ         val+48(FP), R10
 	MOVQ         cs+56(FP), R11
 	MOVQ         last+104(FP), DI
+	MOVQ         DI, R13
+	SHLQ         $0x01, R13
+	ADDQ         $+110, R13
 	LEAQ         -16(DI)(DI*1), R12
 	NEGQ         DI
 	ADDQ         $0x07, DI
@@ -3355,49 +3450,50 @@ row:
 	JGE    sums
 
 entry:
-	MOVLQSX      (DX)(DI*4), R13
+	MOVLQSX      (DX)(DI*4), R14
 	TESTQ        R10, R10
 	JZ           scaleonly
 	VBROADCASTSS (R10)(DI*4), Y0
 	TESTQ        R11, R11
 	JZ           weighted
-	VMULSS       (R11)(R13*4), X0, X0
+	VMULSS       (R11)(R14*4), X0, X0
 	VBROADCASTSS X0, Y0
 	JMP          weighted
 
 scaleonly:
-	VBROADCASTSS (R11)(R13*4), Y0
+	VBROADCASTSS (R11)(R14*4), Y0
 
 weighted:
-	IMULQ       SI, R13
-	ADDQ        BX, R13
-	MOVLQSX     (R9)(DI*4), R14
 	IMULQ       SI, R14
 	ADDQ        BX, R14
-	PREFETCHT0  (R14)
-	VPMOVZXWD   (R13), Y2
+	MOVLQSX     (R9)(DI*4), R15
+	IMULQ       SI, R15
+	ADDQ        BX, R15
+	PREFETCHT0  (R15)(R13*1)
+	PREFETCHT0  (R15)
+	VPMOVZXWD   (R14), Y2
 	VPSLLD      $0x10, Y2, Y2
 	VFMADD231PS Y2, Y0, Y3
-	VPMOVZXWD   16(R13), Y2
+	VPMOVZXWD   16(R14), Y2
 	VPSLLD      $0x10, Y2, Y2
 	VFMADD231PS Y2, Y0, Y4
-	VPMOVZXWD   32(R13), Y2
+	VPMOVZXWD   32(R14), Y2
 	VPSLLD      $0x10, Y2, Y2
 	VFMADD231PS Y2, Y0, Y5
-	VPMOVZXWD   48(R13), Y2
+	VPMOVZXWD   48(R14), Y2
 	VPSLLD      $0x10, Y2, Y2
 	VFMADD231PS Y2, Y0, Y6
-	PREFETCHT0  64(R14)
-	VPMOVZXWD   64(R13), Y2
+	PREFETCHT0  64(R15)
+	VPMOVZXWD   64(R14), Y2
 	VPSLLD      $0x10, Y2, Y2
 	VFMADD231PS Y2, Y0, Y7
-	VPMOVZXWD   80(R13), Y2
+	VPMOVZXWD   80(R14), Y2
 	VPSLLD      $0x10, Y2, Y2
 	VFMADD231PS Y2, Y0, Y8
-	VPMOVZXWD   96(R13), Y2
+	VPMOVZXWD   96(R14), Y2
 	VPSLLD      $0x10, Y2, Y2
 	VFMADD231PS Y2, Y0, Y9
-	VPMOVZXWD   112(R13)(R12*1), Y2
+	VPMOVZXWD   112(R14)(R12*1), Y2
 	VPSLLD      $0x10, Y2, Y2
 	VFMADD231PS Y2, Y0, Y10
 	INCQ        DI

@@ -78,6 +78,9 @@ func (d *Device) NewQueue(string) gpu.Queue { return queue{} }
 // Close implements gpu.Device.
 func (d *Device) Close() error { return nil }
 
+// AccountsOnly marks a device that drops what is uploaded, for those who would gather it first.
+func (d *Device) AccountsOnly() {}
+
 // block implements gpu.Buffer.
 type block struct {
 	dev   *Device

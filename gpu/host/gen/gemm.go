@@ -6,25 +6,47 @@ import (
 	"github.com/mmcloughlin/avo/operand"
 )
 
-// gemmKernels writes every tile of gemm: up to 12 rows by one or two vectors with AVX-512 (24 sums, two vectors of B, two
-// broadcasts: 28 of 32 registers), up to 6 rows by one or two vectors with AVX2 (16 of 16).
+// gemmKernels writes every tile of gemm: with AVX-512 up to 12 rows by one or two vectors (24 sums, two vectors of B, two
+// broadcasts: 28 of 32 registers) or 8 by three, with AVX2 up to 6 rows by one or two vectors or 4 by three (16 of 16).
 func gemmKernels(w *writer) {
 	w.both(func() {
-		rows := 6
+		rows := [...]int{1: 6, 2: 6, 3: 4}
 		if w.wide {
-			rows = 12
+			rows = [...]int{1: 12, 2: 12, 3: 8}
 		}
-		for vectors := 1; vectors <= 2; vectors++ {
-			for r := 1; r <= rows; r++ {
+		for vectors := 1; vectors <= 3; vectors++ {
+			for r := 1; r <= rows[vectors]; r++ {
 				gemmTile(w, r, vectors)
 			}
 		}
 	})
+	for _, vectors := range []int{2, 3, 4, 6} {
+		gemmPack(w, vectors)
+	}
+}
+
+// gemmPack writes the copy of parts of rows, so many vectors of AVX2, to a dense block. Strides are in bytes.
+func gemmPack(w *writer, vectors int) {
+	w.begin(w.name("pack", fmt.Sprintf("v%d", vectors)), fmt.Sprintf("copies n ≥ 1 rows of %d elements, ld apart, to dst.", 8*vectors),
+		"func(n int, dst, src *float32, ld uintptr)")
+	n, dst, src, ld, v := w.arg("n"), w.arg("dst"), w.arg("src"), w.arg("ld"), w.vecs(vectors)
+	w.Label("loop")
+	for i := range v {
+		w.VMOVUPS(mem{Base: src, Disp: w.size() * i}, v[i])
+	}
+	for i := range v {
+		w.VMOVUPS(v[i], mem{Base: dst, Disp: w.size() * i})
+	}
+	w.ADDQ(ld, src)
+	w.ADDQ(operand.I32(int32(w.size()*vectors)), dst)
+	w.DECQ(n)
+	w.JNZ(operand.LabelRef("loop"))
+	w.end()
 }
 
 // gemmTile writes one tile kernel; see tileKernel in gemm.go of package host for the loop that it equals. Strides are in
 // bytes, last is the number of columns in the last vector, k is at least 1. Meanwhile the memory at next, next+step, …, is
-// prefetched, one line per k.
+// prefetched into L2, one line per k.
 func gemmTile(w *writer, rows, vectors int) {
 	w.begin(w.name("tile", fmt.Sprintf("r%dv%d", rows, vectors)),
 		fmt.Sprintf("computes %d rows by %d vectors of C.", rows, vectors),
@@ -47,10 +69,13 @@ func gemmTile(w *writer, rows, vectors int) {
 		w.zero(sums[i]...)
 	}
 	bv, t := w.vecs(vectors), w.vecs(2)
+	if !w.wide && vectors == 3 {
+		t[1] = t[0]
+	}
 
 	next, step := w.arg("next"), w.arg("step")
 	w.Label("loop")
-	w.PREFETCHT0(mem{Base: next})
+	w.PREFETCHT1(mem{Base: next})
 	w.ADDQ(step, next)
 	for j, v := range bv {
 		w.VMOVUPS(mem{Base: b, Disp: w.size() * j}, v)

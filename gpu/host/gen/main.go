@@ -29,6 +29,13 @@ var families = []struct {
 	{"spmm16", spmm16Kernels},
 	{"philox", philoxKernels},
 	{"norm", normKernels},
+	{"gat", gatKernels},
+	{"plain", plainKernels},
+	{"elementwise", elementwiseKernels},
+	{"bf16", bf16Kernels},
+	{"loss", lossKernels},
+	{"transpose", transposeKernels},
+	{"limits", limitKernels},
 }
 
 func main() {

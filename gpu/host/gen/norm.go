@@ -1,18 +1,18 @@
 package main
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/mmcloughlin/avo/operand"
 )
 
-// normKernels writes LayerNorm·ReLU·dropout, one row forward, one row backward, and its output once more.
+// normKernels writes LayerNorm·ReLU·dropout, one row forward and one row backward.
 func normKernels(w *writer) {
 	bits := w.table("bitsel", func(i int) uint32 { return 1 << (i % 8) })
 	w.both(func() {
 		normForward(w, bits)
 		normBackward(w, bits)
-		normOutput(w, bits)
 	})
 }
 
@@ -24,6 +24,7 @@ type rowPass struct {
 	rest  gp   // columns behind them
 	last  mask // their lanes
 	j     gp   // byte offset of the current vector
+	disp  int  // the same, of a vector in an unrolled loop
 	bits  mem  // 1, 2, 4, …, 128 in each lane, for AVX2
 	keep  gp   // address of the keep mask, or 0
 	scale vec  // of kept elements
@@ -58,8 +59,38 @@ func (r *rowPass) columns(label string, body func(k mask)) {
 	r.Label(label + "done")
 }
 
+// unrolled is columns with n whole vectors per turn, so that sums need not wait for each other: i is a vector's place in its
+// turn, 0 for those that are left over, which have the label "one".
+func (r *rowPass) unrolled(label string, n int, body func(label string, k mask, i int)) {
+	limit := r.GP64()
+	r.LEAQ(mem{Base: r.whole, Disp: (1 - n) * r.size()}, limit)
+	r.XORQ(r.j, r.j)
+	r.CMPQ(r.j, limit)
+	r.JGE(operand.LabelRef(label + "few"))
+	r.Label(label)
+	for i := range n {
+		r.disp = i * r.size()
+		body(fmt.Sprint(label, i), nil, i)
+	}
+	r.disp = 0
+	r.ADDQ(operand.U32(n*r.size()), r.j)
+	r.CMPQ(r.j, limit)
+	r.JLT(operand.LabelRef(label))
+	r.Label(label + "few")
+	r.CMPQ(r.j, r.whole)
+	r.JGE(operand.LabelRef(label + "rest"))
+	body(label+"one", nil, 0)
+	r.ADDQ(operand.Imm(uint64(r.size())), r.j)
+	r.JMP(operand.LabelRef(label + "few"))
+	r.Label(label + "rest")
+	r.TESTQ(r.rest, r.rest)
+	r.JZ(operand.LabelRef(label + "done"))
+	body(label+"last", r.last, 0)
+	r.Label(label + "done")
+}
+
 // at returns the current vector of the array at p.
-func (r *rowPass) at(p gp) mem { return mem{Base: p, Index: r.j, Scale: 1} }
+func (r *rowPass) at(p gp) mem { return mem{Base: p, Index: r.j, Scale: 1, Disp: r.disp} }
 
 // get loads the current vector of the array at p.
 func (r *rowPass) get(p gp, k mask) vec {
@@ -82,7 +113,7 @@ func (r *rowPass) keepLanes() mask {
 	at := r.GP64()
 	r.MOVQ(r.j, at)
 	r.SHRQ(operand.Imm(5), at)
-	m := mem{Base: r.keep, Index: at, Scale: 1}
+	m := mem{Base: r.keep, Index: at, Scale: 1, Disp: r.disp / 32}
 	if r.wide {
 		k := r.K()
 		r.KMOVW(m, k)
@@ -120,20 +151,20 @@ func normForward(w *writer, bits mem) {
 	r := startRowPass(w, bits)
 	z := w.arg("z")
 
-	mu := w.vec()
-	w.zero(mu)
-	r.columns("sum", func(k mask) { w.VADDPS(r.get(z, k), mu, mu) })
-	w.sum(mu)
+	sums := w.vecs(4)
+	w.zero(sums...)
+	r.unrolled("sum", len(sums), func(_ string, k mask, i int) { w.addFrom(r.at(z), k, sums[i], w.vec()) })
+	mu := w.total(sums)
 	r.divide(mu)
 
-	rstd := w.vec()
-	w.zero(rstd)
-	r.columns("square", func(k mask) {
+	squares := w.vecs(4)
+	w.zero(squares...)
+	r.unrolled("square", len(squares), func(_ string, k mask, i int) {
 		v := r.get(z, k)
 		r.subtract(mu, k, v)
-		w.VFMADD231PS(v, v, rstd)
+		w.VFMADD231PS(v, v, squares[i])
 	})
-	w.sum(rstd)
+	rstd := w.total(squares)
 	r.divide(rstd)
 	w.VADDSS(w.address("eps"), rstd.AsX(), rstd.AsX())
 	w.VSQRTSS(rstd.AsX(), rstd.AsX(), rstd.AsX())
@@ -162,43 +193,38 @@ func (r *rowPass) subtract(s vec, k mask, v vec) {
 	}
 }
 
+// total returns the sum of all lanes of v in every lane.
+func (w *writer) total(v []vec) vec {
+	for n := len(v) / 2; n > 0; n /= 2 {
+		for i := range n {
+			w.VADDPS(v[i+n], v[i], v[i])
+		}
+	}
+	w.sum(v[0])
+	return v[0]
+}
+
 // normalise writes the last pass of normForward: z and h.
 func (r *rowPass) normalise(z gp, mu, rstd vec) {
-	r.output(func(k mask) vec {
-		v := r.get(z, k)
-		r.VSUBPS(mu, v, v)
-		r.VMULPS(rstd, v, v)
-		r.store(v, k, r.at(z))
-		return v
-	})
-}
-
-func normOutput(w *writer, bits mem) {
-	w.begin(w.name("norm", "output"), "is normOutput.",
-		"func(n int, x, h, gamma, beta *float32, relu bool, keep *uint32, keepScale float32)")
-	r := startRowPass(w, bits)
-	x := w.arg("x")
-	r.output(func(k mask) vec { return r.get(x, k) })
-	w.end()
-}
-
-// output writes h from the normalised rows, of which next makes the current vector.
-func (r *rowPass) output(next func(k mask) vec) {
 	w := r.writer
 	h, gamma, beta := w.arg("h"), w.arg("gamma"), w.arg("beta")
 	r.keep = w.arg("keep")
 	r.scale = w.broadcastArg("keepScale")
 	floor := r.reluFloor()
-	r.columns("out", func(k mask) {
-		label := "outall"
-		if k != nil {
-			label = "outrestall"
-		}
-		y := r.activation(next(k), gamma, beta, k)
-		w.VMAXPS(y, floor, y) // y where it is not a number
-		r.ifKept(label, func(keep mask) { r.scaleKept(keep, y) })
-		w.store(y, k, r.at(h))
+	r.unrolled("out", 2, func(label string, k mask, _ int) {
+		v := r.get(z, k)
+		w.VSUBPS(mu, v, v)
+		w.VMULPS(rstd, v, v)
+		w.store(v, k, r.at(z))
+		r.output(label, r.activation(v, gamma, beta, k), floor, h, k)
 	})
+}
+
+// output writes the current vector of h from y, which is clobbered.
+func (r *rowPass) output(label string, y, floor vec, h gp, k mask) {
+	r.VMAXPS(y, floor, y) // y where it is not a number
+	r.ifKept(label+"all", func(keep mask) { r.scaleKept(keep, y) })
+	r.store(y, k, r.at(h))
 }
 
 // reluFloor returns 0 with ReLU, else -Inf: the least value that passes.
@@ -228,7 +254,7 @@ func (r *rowPass) activation(x vec, gamma, beta gp, k mask) vec {
 func normBackward(w *writer, bits mem) {
 	w.begin(w.name("norm", "backward"), "is normBackward.",
 		"func(n int, dz, dh, x, gamma, beta *float32, rstd float32, relu bool, keep *uint32, keepScale float32, "+
-			"dgamma, dbeta, dbias *float32)")
+			"dgamma, dbeta, dbias, h *float32)")
 	r := startRowPass(w, bits)
 	dh, x, gamma, beta := w.arg("dh"), w.arg("x"), w.arg("gamma"), w.arg("beta")
 	r.keep = w.arg("keep")
@@ -236,62 +262,59 @@ func normBackward(w *writer, bits mem) {
 	floor := r.reluFloor()
 
 	dgamma, dbeta := w.arg("dgamma"), w.arg("dbeta")
-	mean, meanX := w.vec(), w.vec()
-	w.zero(mean, meanX)
-	r.columns("sum", func(k mask) {
-		g, xv := r.gradient("sum", dh, x, gamma, beta, floor, k)
+	means, meansX := w.vecs(2), w.vecs(2)
+	w.zero(append(means, meansX...)...)
+	r.unrolled("sum", len(means), func(label string, k mask, i int) {
+		g, xv, _ := r.gradient(label, dh, x, gamma, beta, floor, k)
 		r.addTo(dbeta, g, k)
 		t := w.vec()
 		w.VMULPS(g, xv, t)
 		r.addTo(dgamma, t, k)
 		w.VMULPS(r.get(gamma, k), g, g)
-		w.VADDPS(g, mean, mean)
-		w.VFMADD231PS(g, xv, meanX)
+		w.VADDPS(g, means[i], means[i])
+		w.VFMADD231PS(g, xv, meansX[i])
 	})
-	w.sum(mean)
+	mean, meanX := w.total(means), w.total(meansX)
 	r.divide(mean)
-	w.sum(meanX)
 	r.divide(meanX)
 
 	rstd := w.broadcastArg("rstd")
-	dz, dbias := w.arg("dz"), w.arg("dbias")
-	r.columns("out", func(k mask) {
-		label := "outbias"
-		if k != nil {
-			label = "outrestbias"
-		}
-		g, xv := r.gradient("out", dh, x, gamma, beta, floor, k)
+	dz, dbias, h := w.arg("dz"), w.arg("dbias"), w.arg("h")
+	r.unrolled("out", 2, func(label string, k mask, _ int) {
+		g, xv, y := r.gradient(label, dh, x, gamma, beta, floor, k)
 		w.VMULPS(r.get(gamma, k), g, g)
 		w.VSUBPS(mean, g, g)
 		w.VFNMADD231PS(meanX, xv, g)
 		w.VMULPS(rstd, g, g)
 		w.store(g, k, r.at(dz))
 		w.TESTQ(dbias, dbias)
-		w.JZ(operand.LabelRef(label))
+		w.JZ(operand.LabelRef(label + "bias"))
 		r.addTo(dbias, g, k)
-		w.Label(label)
+		w.Label(label + "bias")
+		w.TESTQ(h, h)
+		w.JZ(operand.LabelRef(label + "h"))
+		r.output(label+"h", y, floor, h, k)
+		w.Label(label + "h")
 	})
 	w.end()
 }
 
-// gradient returns dh after dropout and ReLU, and x, of the current vector.
-func (r *rowPass) gradient(label string, dh, x, gamma, beta gp, floor vec, k mask) (g, xv vec) {
-	if k != nil {
-		label += "rest"
-	}
+// gradient returns dh after dropout and ReLU, x, and what ReLU was given, of the current vector.
+func (r *rowPass) gradient(label string, dh, x, gamma, beta gp, floor vec, k mask) (g, xv, y vec) {
 	const greater = 0x1e // ordered, quiet
 	g, xv = r.get(dh, k), r.get(x, k)
 	r.ifKept(label+"all", func(keep mask) { r.scaleKept(keep, g) })
-	y := r.activation(xv, gamma, beta, k)
+	y = r.activation(xv, gamma, beta, k)
 	if r.wide {
 		pass := r.K()
 		r.VCMPPS(operand.Imm(greater), floor, y, pass)
 		r.VMOVAPS_Z(g, pass, g)
 	} else {
-		r.VCMPPS(operand.Imm(greater), floor, y, y)
-		r.VANDPS(y, g, g)
+		pass := r.vec()
+		r.VCMPPS(operand.Imm(greater), floor, y, pass)
+		r.VANDPS(pass, g, g)
 	}
-	return g, xv
+	return g, xv, y
 }
 
 // addTo adds v to the current vector of the array at p. v keeps its value.

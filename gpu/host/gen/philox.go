@@ -32,18 +32,46 @@ func philoxKeep(w *writer, evens, order mem) {
 	w.VPBROADCASTD(constants[0], first)
 	w.VPADDD(evens, first, first)
 
+	block := func(n int) {
+		w.philoxBlocks(n, m0, m1, one, step, first, keys, constants, dst, order)
+		w.SUBQ(operand.Imm(uint64(n)), blocks)
+	}
+	if w.wide { // registers for two blocks, whose rounds need not wait for each other
+		w.Label("pair")
+		w.CMPQ(blocks, operand.Imm(2))
+		w.JLT(operand.LabelRef("single"))
+		block(2)
+		w.JMP(operand.LabelRef("pair"))
+		w.Label("single")
+		w.TESTQ(blocks, blocks)
+		w.JZ(operand.LabelRef("done"))
+	}
 	w.Label("block")
-	even := [4]vec{w.vec(), w.vec(), w.vec(), w.vec()}
-	odd := [4]vec{w.vec(), w.vec(), w.vec(), w.vec()}
-	w.VMOVUPS(first, even[0])
-	w.VPADDD(one, first, odd[0])
-	for i := 1; i < 4; i++ {
-		w.VPBROADCASTD(constants[i], even[i])
-		w.VMOVUPS(even[i], odd[i])
+	block(1)
+	w.JNZ(operand.LabelRef("block"))
+	w.Label("done")
+	w.end()
+}
+
+// philoxBlocks writes the keep bits of n blocks.
+func (w *writer) philoxBlocks(n int, m0, m1, one, step, first vec, keys mem, constants []mem, dst gp, order mem) {
+	var sets [][4]vec // even counters, odd counters, of one block after the other
+	for range n {
+		even := [4]vec{w.vec(), w.vec(), w.vec(), w.vec()}
+		odd := [4]vec{w.vec(), w.vec(), w.vec(), w.vec()}
+		w.VMOVUPS(first, even[0])
+		w.VPADDD(one, first, odd[0])
+		w.VPADDD(step, first, first)
+		for i := 1; i < 4; i++ {
+			w.VPBROADCASTD(constants[i], even[i])
+			w.VMOVUPS(even[i], odd[i])
+		}
+		sets = append(sets, even, odd)
 	}
 	for round := range philoxRounds {
 		k0, k1 := keys.Offset(8*round), keys.Offset(8*round+4)
-		for _, c := range []*[4]vec{&even, &odd} {
+		for i := range sets {
+			c := &sets[i]
 			low0, low1 := w.vec(), w.vec()
 			w.VPMULUDQ(m0, c[0], low0)
 			w.VPMULUDQ(m1, c[2], low1)
@@ -54,15 +82,14 @@ func philoxKeep(w *writer, evens, order mem) {
 			c[1], c[3] = low1, low0
 		}
 	}
-	for i := range even {
-		w.interleave(odd[i], even[i])
+	for k := range n {
+		even, odd := sets[2*k], sets[2*k+1]
+		for i := range even {
+			w.interleave(odd[i], even[i])
+		}
+		w.keepBits(even, constants[4], dst, order)
+		w.ADDQ(operand.Imm(uint64(w.lanes()/2)), dst)
 	}
-	w.keepBits(even, constants[4], dst, order)
-	w.VPADDD(step, first, first)
-	w.ADDQ(operand.Imm(uint64(w.lanes()/2)), dst)
-	w.DECQ(blocks)
-	w.JNZ(operand.LabelRef("block"))
-	w.end()
 }
 
 // roundKeys writes the keys of all rounds to the stack: two words per round.

@@ -39,6 +39,7 @@ type rowLoop struct {
 	e, eEnd   gp // current entry, one behind the row's last one
 	idx, next gp // idx, and idx+ahead
 	x, ldx    gp
+	tail      gp  // bytes from the first to the last element of a row's columns
 	val, cs   gp  // weighted only
 	weight    vec // weighted only
 }
@@ -57,6 +58,14 @@ func startRows(w *writer, name, doc string, weighted bool, signature string) *ro
 	return l
 }
 
+// tailed sets tail for n units of columns, the last one of last elements.
+func (l *rowLoop) tailed(last gp, n, unitBytes, elementBytes int) {
+	l.tail = l.GP64()
+	l.MOVQ(last, l.tail)
+	l.SHLQ(operand.Imm(uint64(elementBytes/2)), l.tail) // times 2 or 4
+	l.ADDQ(operand.I32(int32(unitBytes*(n-1)-elementBytes)), l.tail)
+}
+
 // row begins the loop over rows: it loads the bounds of the current row's entries.
 func (l *rowLoop) row() {
 	l.Label("row")
@@ -65,7 +74,8 @@ func (l *rowLoop) row() {
 	l.MOVQ(mem{Base: end, Index: l.k, Scale: 8}, l.eEnd)
 }
 
-// entries writes the loop over a row's entries: add(p, q) adds the row at p and prefetches the row at q.
+// entries writes the loop over a row's entries: add(p, q) adds the row at p and prefetches the row at q, line by line from
+// there; the line of its last element is prefetched here, because a row may begin anywhere in a line.
 func (l *rowLoop) entries(add func(p, q gp)) {
 	l.CMPQ(l.e, l.eEnd)
 	l.JGE(operand.LabelRef("sums"))
@@ -80,6 +90,7 @@ func (l *rowLoop) entries(add func(p, q gp)) {
 	l.MOVLQSX(mem{Base: l.next, Index: l.e, Scale: 4}, q)
 	l.IMULQ(l.ldx, q)
 	l.ADDQ(l.x, q)
+	l.PREFETCHT0(mem{Base: q, Index: l.tail, Scale: 1})
 	add(p, q)
 	l.INCQ(l.e)
 	l.CMPQ(l.e, l.eEnd)
@@ -148,7 +159,9 @@ func spmmRow(w *writer, n int, weighted bool) {
 		name += "w"
 	}
 	l := startRows(w, w.name("spmm", name), fmt.Sprintf("computes %d vectors of columns.", n), weighted, spmmSignature)
-	last := w.firstLanes(w.arg("last"))
+	columns := w.arg("last")
+	l.tailed(columns, n, w.size(), 4)
+	last := w.firstLanes(columns)
 	sums, t := w.vecs(n), w.vec()
 	at := func(p gp, i int) (mem, mask) {
 		m := mem{Base: p, Disp: w.size() * i}

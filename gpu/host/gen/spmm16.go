@@ -49,7 +49,9 @@ func (l *rowLoop) add(v, sum vec) {
 // last counts columns of the last unit, 1 to 32.
 func spmm16Wide(l *rowLoop, n int, lowOrder, highOrder mem) {
 	w := l.writer
-	in, outLow, outHigh := l.lastUnit()
+	last := l.arg("last")
+	l.tailed(last, n, 64, 2)
+	in, outLow, outHigh := l.lastUnit(last)
 	sums, t0, t1 := w.vecs(2*n), w.vec(), w.vec()
 	low, high := w.vec(), w.vec()
 	w.VMOVUPS(lowOrder, low)
@@ -108,9 +110,9 @@ func spmm16Wide(l *rowLoop, n int, lowOrder, highOrder mem) {
 	}, func(y gp) { each(y, false) })
 }
 
-// lastUnit returns the masks of the last unit: of its 16-bit inputs and of its two output vectors.
-func (l *rowLoop) lastUnit() (in, outLow, outHigh mask) {
-	last, ones, bits := l.arg("last"), l.GP64(), l.GP32()
+// lastUnit returns the masks of the last unit, of last columns: of its 16-bit inputs and of its two output vectors.
+func (l *rowLoop) lastUnit(last gp) (in, outLow, outHigh mask) {
+	ones, bits := l.GP64(), l.GP32()
 	l.MOVQ(operand.U32(0xffffffff), ones)
 	in, outLow, outHigh = l.K(), l.K(), l.K()
 	l.BZHIL(last.As32(), ones.As32(), bits)
@@ -126,6 +128,7 @@ func (l *rowLoop) lastUnit() (in, outLow, outHigh mask) {
 func spmm16Narrow(l *rowLoop, n int) {
 	w := l.writer
 	last, early := l.arg("last"), w.GP64()
+	l.tailed(last, n, 16, 2)
 	w.LEAQ(mem{Base: last, Index: last, Scale: 1, Disp: -16}, early) // bytes of x; twice that in y
 	keep, t := w.vec(), w.vec()
 	w.NEGQ(last)

@@ -1,0 +1,84 @@
+package host
+
+import "capgnn/gpu"
+
+// gatScoresGrad is a resolved gpu.GATScoresGrad.
+type gatScoresGrad struct {
+	t, dt, ds, dd         dense
+	src, dst, dSrc, dDst  []float32
+	heads, channels, cols int
+}
+
+// gatScoresRows are the rows of T and DT that stay in L1 from one pass of columns to the next.
+const gatScoresRows = 16
+
+// GATScoresBackward: gradient of GATScores.
+func (q *Queue) GATScoresBackward(a gpu.GATScoresGrad) {
+	c := q.check("GATScoresBackward")
+	rows, cols, heads := a.T.Rows, a.T.Cols, a.DS.Cols
+	g := &gatScoresGrad{
+		t: c.mat("T", a.T), dt: c.shaped("DT", a.DT, rows, cols), ds: c.shaped("DS", a.DS, rows, heads),
+		src: c.vec("ASrc", a.ASrc, cols), dSrc: c.vec("DASrc", a.DASrc, cols),
+		heads: heads, channels: c.channels(cols, heads), cols: cols,
+	}
+	if !a.DD.Empty() {
+		g.dd = c.shaped("DD", a.DD, rows, heads)
+		g.dst, g.dDst = c.vec("ADst", a.ADst, cols), c.vec("DADst", a.DADst, cols)
+	}
+	if g.t.empty() {
+		return
+	}
+	q.compute("GATScoresBackward", gpu.PhaseOther, func() {
+		for h := 0; h < heads; h += gatHeads {
+			q.dev.gatScoresBackward(g.part(h, min(gatHeads, heads-h)))
+		}
+	})
+}
+
+// part returns g for n heads from head on.
+func (g *gatScoresGrad) part(head, n int) *gatScoresGrad {
+	p, lo := *g, head*g.channels
+	p.heads, p.cols = n, n*g.channels
+	p.t, p.dt, p.ds, p.dd = g.t.columns(lo, p.cols), g.dt.columns(lo, p.cols), g.ds.columns(head, n), g.dd.columns(head, n)
+	p.src, p.dSrc = g.src[lo:][:p.cols], g.dSrc[lo:][:p.cols]
+	if g.dst != nil {
+		p.dst, p.dDst = g.dst[lo:][:p.cols], g.dDst[lo:][:p.cols]
+	}
+	return &p
+}
+
+// gatScoresBackward sums the vectors' gradients by blocks of rows.
+func (d *Device) gatScoresBackward(g *gatScoresGrad) {
+	cols := g.cols
+	head := d.attentions(g.heads, g.channels, false)[0].head
+	part := zeros(&d.work.f32, blockCount(g.t.rows)*2*cols)
+	count := d.blocks(g.t.rows, func(_, block, lo, hi int) {
+		pSrc, pDst := part[block*2*cols:][:cols], part[block*2*cols+cols:][:cols]
+		for ; lo < hi; lo += gatScoresRows {
+			g.rows(lo, min(lo+gatScoresRows, hi), head, pSrc, pDst)
+		}
+	})
+	addBlocks(g.dSrc, part, count, 2*cols, 1)
+	if g.dst != nil {
+		addBlocks(g.dDst, part[cols:], count, 2*cols, 1)
+	}
+}
+
+// rowsGo adds the gradients of rows lo to hi: to dt, and the vectors' to dSrc and dDst.
+func (g *gatScoresGrad) rowsGo(lo, hi int, dSrc, dDst []float32) {
+	for i := lo; i < hi; i++ {
+		t, dt := g.t.row(i), g.dt.row(i)
+		for h := range g.heads {
+			a, b := h*g.channels, (h+1)*g.channels
+			ds := g.ds.row(i)[h]
+			axpby(dt[a:b], ds, g.src[a:b], 1)
+			axpby(dSrc[a:b], ds, t[a:b], 1)
+			if g.dst == nil {
+				continue
+			}
+			dd := g.dd.row(i)[h]
+			axpby(dt[a:b], dd, g.dst[a:b], 1)
+			axpby(dDst[a:b], dd, t[a:b], 1)
+		}
+	}
+}

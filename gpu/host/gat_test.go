@@ -1,0 +1,232 @@
+package host
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// gatShapes are heads and columns of each: every kernel width with and without a rest, heads that share a vector, widths of
+// several passes, more heads than a group has.
+var gatShapes = [][2]int{
+	{1, 1}, {1, 2}, {1, 15}, {1, 16}, {1, 17}, {1, 41}, {1, 64}, {1, 71}, {1, 96}, {1, 112}, {1, 128}, {1, 199}, {1, 300},
+	{2, 7}, {2, 64}, {2, 100}, {3, 1}, {3, 33}, {3, 67}, {4, 5}, {4, 20}, {4, 41}, {4, 64}, {5, 9}, {6, 16}, {7, 3}, {8, 8}, {8, 13},
+	{8, 64}, {9, 4}, {17, 3},
+}
+
+// gatOperands are the operands of all GAT operations in guarded memory.
+type gatOperands struct {
+	forward gatForward
+	dst     gatGradDst
+	src     gatGradSrc
+	scores  gatScoresGrad
+	mean    dense
+	grads   [2][]float32 // of the score vectors
+}
+
+func newGatOperands(t *testing.T, r *rand.Rand, heads, channels int) *gatOperands {
+	const rows, halo = 29, 40
+	cols := heads * channels
+	matrix := func(rows, cols int) dense { return randDense(t, r, rows, cols, cols+r.IntN(2)*r.IntN(9)) }
+	inner := gatSource{randSparse(t, r, rows, rows, false, false), matrix(rows, cols), matrix(rows, heads)}
+	outer := gatSource{randSparse(t, r, rows, halo, true, false), matrix(halo, cols), matrix(halo, heads)}
+	bias := randFloats(t, r, cols)
+	if r.IntN(3) == 0 {
+		bias = nil
+	}
+	o, lse, d, do, g := matrix(rows, cols), matrix(rows, heads), matrix(rows, heads), matrix(rows, cols), matrix(rows, heads)
+	target := func(a sparse, n int) gatTarget {
+		return gatTarget{a, matrix(n, cols), matrix(n, heads), matrix(n, heads), matrix(n, heads)}
+	}
+	vec := func() []float32 { return randFloats(t, r, cols) }
+	s := &gatOperands{
+		forward: gatForward{o, lse, d, inner, outer, bias, 0.25, 2, rows - 1},
+		dst:     gatGradDst{matrix(rows, heads), g, do, o, lse, d, inner, outer, bias, 0.25},
+		src: gatGradSrc{matrix(rows, cols), matrix(rows, heads), matrix(rows, cols), matrix(rows, heads),
+			target(inner.a, rows), target(outer.a, halo), 0.25},
+		scores: gatScoresGrad{matrix(rows, cols), matrix(rows, cols), matrix(rows, heads), dense{}, vec(), nil, vec(), nil,
+			heads, channels, cols},
+		mean: matrix(rows, channels),
+	}
+	if r.IntN(2) == 0 {
+		s.scores.dd, s.scores.dst, s.scores.dDst = matrix(rows, heads), vec(), vec()
+	}
+	return s
+}
+
+// run runs every operation once, some heads at a time, with or without packed panels, and returns copies of what they wrote.
+// Inputs that are results of earlier operations are those, and only additions need their old content back.
+func (s *gatOperands) run(d *Device, most int, packed bool) map[string]dense {
+	heads, channels := s.scores.heads, s.scores.channels
+	dt, dSrc, dDst := clone(s.scores.dt), clone(vector(s.scores.dSrc)), clone(vector(s.scores.dDst))
+	for h := 0; h < heads; h += most {
+		n := min(most, heads-h)
+		forward, dst, src := s.forward.heads(h, n, channels), s.dst.heads(h, n, channels), s.src.heads(h, n, channels)
+		if packed {
+			d.pack(&forward.inner.t, &forward.halo.t, &forward.inner.s, &forward.halo.s)
+		}
+		d.gatAggregate(forward)
+		if packed {
+			d.pack(&dst.inner.t, &dst.halo.t, &dst.inner.s, &dst.halo.s)
+		}
+		d.gatBackwardDst(dst)
+		if packed {
+			i, o := &src.inner, &src.halo
+			d.pack(&i.do, &o.do, &i.d, &o.d, &i.lse, &o.lse, &i.g, &o.g)
+		}
+		d.gatBackwardSrc(src)
+		d.gatScoresBackward(s.scores.part(h, n))
+	}
+	gatMean(heads, s.mean, s.forward.o, nil)
+	out := map[string]dense{
+		"O": clone(s.forward.o), "LSE": clone(s.forward.lse), "G": clone(s.dst.g), "DD": clone(s.dst.dd), "DT": clone(s.src.dt),
+		"DS": clone(s.src.ds), "scores DT": clone(s.scores.dt), "DASrc": clone(vector(s.scores.dSrc)),
+		"DADst": clone(vector(s.scores.dDst)), "mean": clone(s.mean),
+	}
+	copy(s.scores.dt.v, dt.v)
+	copy(s.scores.dSrc, dSrc.v)
+	copy(s.scores.dDst, dDst.v)
+	return out
+}
+
+func vector(v []float32) dense { return dense{v, min(1, len(v)), len(v), max(1, len(v))} }
+
+func clone(m dense) dense {
+	m.v = append([]float32(nil), m.v...)
+	return m
+}
+
+// TestAttentionKernels compares the assembly with the portable kernels, and panels with whole rows, in memory that ends where
+// they must.
+func TestAttentionKernels(t *testing.T) {
+	dev := open(t, Spec{Threads: 2, Memory: 1 << 20})
+	for _, shape := range gatShapes {
+		r := rand.New(rand.NewPCG(uint64(shape[0]), uint64(shape[1])))
+		s := newGatOperands(t, r, shape[0], shape[1])
+		var want map[string]dense
+		forLevels(t, func(t *testing.T) {
+			name := fmt.Sprintf("%d heads of %d columns", shape[0], shape[1])
+			for _, most := range []int{gatHeads, 1, 2} {
+				var got map[string]dense
+				faults(t, name, func() { got = s.run(dev, most, most < gatHeads) })
+				if want == nil {
+					want = got
+				}
+				for what, m := range got {
+					if err := gaps(m); err != nil {
+						t.Errorf("%s, %d at a time: %s: %v", name, most, what, err)
+					}
+					if err := closeTo(m, want[what]); err != nil {
+						t.Errorf("%s, %d at a time: %s: %v", name, most, what, err)
+					}
+				}
+			}
+		})
+	}
+}
+
+// closeTo returns an error if elements differ by more than 2⁻¹⁶ of the largest one: sums of at most 100 terms of about that
+// size each, rounded to float32 in two orders.
+func closeTo(got, want dense) error {
+	top := 1.0
+	for i := range want.rows {
+		for _, v := range want.row(i) {
+			top = max(top, math.Abs(float64(v)))
+		}
+	}
+	for i := range want.rows {
+		for j, v := range want.row(i) {
+			if g := got.row(i)[j]; !(math.Abs(float64(g)-float64(v)) <= top*0x1p-16) {
+				return fmt.Errorf("[%d][%d] is %g, portable kernels give %g", i, j, g, v)
+			}
+		}
+	}
+	return nil
+}
+
+// TestAttentionPowers holds the exponentials of the kernels to the error that gen/gat.go states, over all of float32's
+// normal results, and their logarithms to a unit in the last place.
+func TestAttentionPowers(t *testing.T) {
+	dev := open(t, Spec{Threads: 1, Memory: 1 << 20})
+	forLevels(t, func(t *testing.T) {
+		const n = 4001
+		x := dense{make([]float32, n), n, 1, 1}
+		idx := make([]int32, n)
+		for i := range x.v {
+			x.v[i], idx[i] = -87.3+175.6*float32(i)/n, int32(i)
+		}
+		zero := dense{make([]float32, n), n, 1, 1}
+		w := &dev.attentions(1, 1, false)[0]
+		list := []gatSegment{{0, n, 0, 0, gatFirst | gatLast}}
+		w.weightsSrc(list, zero, &gatTarget{a: sparse{idx: idx}, d: x, lse: zero, g: zero}, 1)
+		for i, v := range x.v {
+			want := math.Exp(float64(v))
+			if got := float64(w.weight[0][i]); math.Abs(got-want) > 2.5e-7*want {
+				t.Fatalf("e^%g is %g, want %g: relative error %.3g", v, got, want, math.Abs(got-want)/want)
+			}
+		}
+		for i, c := range [][2]float64{{math.Inf(-1), 0}, {-1000, 0}, {0, 1}, {math.NaN(), math.NaN()}} {
+			x.v[i] = float32(c[0])
+			w.weightsSrc(list, zero, &gatTarget{a: sparse{idx: idx}, d: x, lse: zero, g: zero}, 1)
+			if got := float64(w.weight[0][i]); got != c[1] && !(math.IsNaN(got) && math.IsNaN(c[1])) {
+				t.Errorf("e^%g is %g, want %g", c[0], got, c[1])
+			}
+		}
+		var lse [1]float32
+		for n := 1; n < gatWeights; n += 1 + n/7 {
+			list[0].n = int64(min(n, len(idx)))
+			w.softmax(list, idx, zero, zero, 1, dense{lse[:], 1, 1, 1})
+			want := float32(math.Log(float64(list[0].n)))
+			if d := int64(math.Float32bits(lse[0])) - int64(math.Float32bits(want)); d < -1 || d > 1 {
+				t.Errorf("log %d is %g, want %g: %d units off", list[0].n, lse[0], want, d)
+			}
+		}
+	})
+}
+
+// TestAttentionNaN shows that a score that is no number reaches the results of its row and head, and no other.
+func TestAttentionNaN(t *testing.T) {
+	dev := open(t, Spec{Threads: 1, Memory: 1 << 20})
+	forLevels(t, func(t *testing.T) {
+		s := newGatOperands(t, rand.New(rand.NewPCG(1, 2)), 3, 9)
+		const row, head = 7, 1
+		s.forward.d.row(row)[head] = float32(math.NaN())
+		s.forward.inner.a = sparse{begin: make([]int64, 29), end: make([]int64, 29), idx: []int32{0, 1, 2, 3, 4}, rows: 29, cols: 29, entries: 5}
+		for v := range 29 {
+			s.forward.inner.a.end[v] = 5
+			s.forward.inner.a.begin[v] = 5
+		}
+		s.forward.inner.a.begin[row], s.forward.halo.a = 0, sparse{list: []int32{}, rows: 29}
+		for v := range row {
+			s.forward.inner.a.begin[v], s.forward.inner.a.end[v] = 0, 0
+		}
+		dev.gatAggregate(&s.forward)
+		for v := s.forward.lo; v < s.forward.hi; v++ {
+			for j, x := range s.forward.o.row(v) {
+				if nan := v == row && j/9 == head; (x != x) != nan {
+					t.Errorf("O[%d][%d] is %g", v, j, x)
+				}
+			}
+			for h, x := range s.forward.lse.row(v) {
+				if nan := v == row && h == head; (x != x) != nan {
+					t.Errorf("LSE[%d][%d] is %g", v, h, x)
+				}
+			}
+		}
+	})
+}
+
+// TestAttentionAllocates counts what an operation allocates once the workspace has grown: arguments, not data.
+func TestAttentionAllocates(t *testing.T) {
+	f := newFixture(t, 2)
+	for _, op := range f.attentionOps(f.graph(600, 40), f.graph(600, 40), 4, 16)[1:] {
+		n := testing.AllocsPerRun(20, func() {
+			op.run(f.q)
+			f.sync()
+		})
+		if n > 24 {
+			t.Errorf("%s allocates %g times", op.name, n)
+		}
+	}
+}
