@@ -14,6 +14,8 @@ import (
 	"unicode/utf8"
 
 	"capgnn/internal/atomicfile"
+
+	"capgnn/internal/room"
 )
 
 // HostTensor is an array that was read from a file: Data has the product of Shape elements, row-major, as float32.
@@ -142,6 +144,9 @@ func readSafetensors(r io.Reader, size int64, path string) (map[string]HostTenso
 	base := 8 + int64(n)
 	if err := checkSafetensorsEntries(entries, uint64(size-base)); err != nil {
 		return nil, bad(8, "header: %v", err)
+	}
+	if err := room.For(2 * (size - base)); err != nil { // half-precision numbers double
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	out := make(map[string]HostTensor, len(entries))
 	for _, e := range entries {

@@ -1,7 +1,12 @@
 // Package graph holds graphs and what partitioned training derives from them.
 //
 // Its nouns: a CSR is a graph (row v lists in-neighbours); a Part is one device's share of it, with local numbering,
-// halos and send lists; Needed says which rows each layer must compute.
+// halos and send lists, and a Cut all of them; Needed says which rows each layer must compute; Loops what becomes of
+// self-loops; an order (OrderCommunity, OrderRCM, OrderDegree) is a new number for every vertex.
+//
+// Generators stand in for published data: Random, RMAT and Blocks draw plain graphs; a Preset makes a Synthetic, which is a
+// graph of nested Communities with features (Dense, Words), labels (Targets, FlipLabels) and the best score that can be
+// expected. docs/formats/synth.md describes them.
 //
 // Everything here is a pure function of its arguments: no clock, no randomness but a given seed, no map order. A CSR is
 // immutable once built and may be shared by goroutines.
@@ -11,5 +16,5 @@
 //
 //	g, err := graph.FromEdges(n, edges)
 //	g = g.WithoutLoops().WithLoops()
-//	parts := graph.Split(g, part, 4, graph.Needed(g, train, layers))
+//	cut, err := graph.Split(g, part, 4, graph.Needed(g, train, layers), layers, nil)
 package graph

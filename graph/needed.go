@@ -1,5 +1,10 @@
 package graph
 
+import (
+	"sync"
+	"sync/atomic"
+)
+
 // Level says how deep in the network a vertex's rows are needed in training: level k means that the output of layer k-1
 // (for k = 0: the input features) is needed, and all outputs before it. Vertices no training loss depends on have -1.
 type Level = int8
@@ -9,27 +14,38 @@ type Level = int8
 //	S_layers = seeds;  S_{k-1} = S_k ∪ in-neighbours of S_k;  level(v) = max {k : v ∈ S_k}, or -1
 //
 // Layer ℓ computes the rows of S_{ℓ+1} from those of S_ℓ. A row always needs itself (root weights, self-loops).
-// Cost: one pass over the rows of S_1. Source: saving 4 of DESIGN.md 3.
+// Cost: one pass over the rows of S_1, on all processors. Source: saving 4 of DESIGN.md 3.
 func Needed(g *CSR, seeds []bool, layers int) []Level {
+	met := make([]atomic.Bool, g.Rows())
 	level := make([]Level, g.Rows())
 	var frontier []NodeID
 	for v := range level {
 		level[v] = -1
 		if seeds[v] {
-			level[v] = Level(layers)
+			met[v].Store(true)
 			frontier = append(frontier, NodeID(v))
 		}
 	}
-	for k := layers - 1; k >= 0; k-- {
+	for k := layers; k >= 0; k-- {
+		var mu sync.Mutex
 		var next []NodeID
-		for _, v := range frontier {
-			for _, u := range g.Row(int(v)) {
-				if level[u] < 0 {
-					level[u] = Level(k)
-					next = append(next, u)
+		EachBlock(len(frontier), rowBlock, func(lo, hi int) {
+			var found []NodeID // by this block first
+			for _, v := range frontier[lo:hi] {
+				level[v] = Level(k)
+				if k == 0 {
+					continue
+				}
+				for _, u := range g.Row(int(v)) {
+					if !met[u].Load() && met[u].CompareAndSwap(false, true) {
+						found = append(found, u)
+					}
 				}
 			}
-		}
+			mu.Lock()
+			defer mu.Unlock()
+			next = append(next, found...)
+		})
 		frontier = next
 	}
 	return level

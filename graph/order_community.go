@@ -4,30 +4,57 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"sync"
 )
 
 const (
-	// orderSample is the number of neighbours of a vertex that are looked at.
-	orderSample = 32
-	// orderRows is the size in vertices of the smallest clusters wanted.
-	orderRows = 1024
-	// orderUnit is the weight of one edge: the resolution of weights of samples.
-	orderUnit = 16
+	// orderRows is the number of vertices that the first clusters should have at most: 1,024 rows of 256 float32 fill an L2
+	// cache of 1 MiB. A factor of 4 more or less changes the measured hit rates by a tenth.
+	orderRows = 256
+	// orderCoarser is the factor between the resolutions of two levels, orderLast the resolution of the last: at 1 clusters
+	// have as many edges between them as chance has, so below it levels only put loosely bound clusters side by side.
+	orderCoarser, orderLast = 4, 1.0 / 16
 )
 
+// OrderCommunity ranks vertices so that those with common neighbours lie close together, at every scale.
+//
+// Returns: the rank of every vertex; an error only if ctx ended. threads 0 = GOMAXPROCS.
+//
+// Method: vertices are clustered, clusters are clustered again, and so on; an order in which the members of every cluster of
+// every level are consecutive. A level moves vertices to the cluster C that maximises
+//
+//	w(v, C) - γ·s(v)·s(C)/S
+//
+// with w the edges between them, s the degrees and S their sum (modularity at resolution γ). γ begins where clusters fit an L2
+// cache and falls by a constant factor per level, so a few large clusters, the working set of an L3 cache, come last.
+// On the first level a vertex looks at a sample of orderSample neighbours, evenly spaced in its row; weights of further
+// levels are scaled by what was left out. Vertices move in a fixed number of batches per sweep: a batch decides in parallel
+// from the state before it, chunk by chunk, and then moves; so threads decide nothing. Top clusters lie by falling volume,
+// siblings by lowest id.
+// Cost: a pass over the edges, and one over the sample per sweep; memory about 4·orderSample + 60 bytes per vertex, and a
+// transposed copy and the union where g is not symmetric.
+//
+// Why: the rows of a community read each other. A sparse product that computes them in turn finds them in the cache, whatever
+// its size, since the order is hierarchical. Rows fill cache lines of their own, so the order inside the smallest clusters
+// does not matter.
+//
+// Source: Arai et al., "Rabbit order: just-in-time parallel reordering for fast graph analysis", IPDPS 2016 (hierarchy by
+// modularity, depth-first); Blondel et al., "Fast unfolding of communities in large networks", 2008 (moves and levels);
+// Reichardt and Bornholdt, "Statistical mechanics of community detection", 2006 (γ). Sample, batches and falling γ are ours:
+// Rabbit order's parallel form gives another order on every run.
 func OrderCommunity(ctx context.Context, g *CSR, threads int) ([]int32, error) {
-	c := newCrew(ctx, Making{Threads: threads})
-	u, err := undirected(c, g)
+	a := newAgglomeration(ctx, threads)
+	u, err := undirected(a.crew, g)
 	if err != nil {
 		return nil, err
 	}
-	w, err := sampled(c, u)
+	w, err := a.sample(u)
 	if err != nil {
 		return nil, err
 	}
 	var parents [][]int32
-	for gamma := max(1, float64(w.size())/(4*orderRows)); w.size() > 1 && gamma > 1.0/16; gamma /= 4 {
-		label, err := w.cluster(c, gamma)
+	for gamma := max(1, float64(w.size())/(4*orderRows)); w.total > 0 && gamma >= orderLast; gamma /= orderCoarser {
+		label, err := a.cluster(w, gamma)
 		if err != nil {
 			return nil, err
 		}
@@ -36,11 +63,21 @@ func OrderCommunity(ctx context.Context, g *CSR, threads int) ([]int32, error) {
 			continue
 		}
 		parents = append(parents, label)
-		if w, err = w.contract(c, label, k); err != nil {
+		if w, err = a.contract(w, label, k); err != nil {
 			return nil, err
 		}
 	}
-	return unfold(w, parents, g.Rows()), nil
+	return unfold(w, parents), nil
+}
+
+// agglomeration is what the levels of OrderCommunity share: threads, and tables that they lend each other.
+type agglomeration struct {
+	*crew
+	tallies sync.Pool // of *tally
+}
+
+func newAgglomeration(ctx context.Context, threads int) *agglomeration {
+	return &agglomeration{newCrew(ctx, Making{Threads: threads}), sync.Pool{New: func() any { return new(tally) }}}
 }
 
 // compact renumbers labels from 0 by first appearance and returns how many there are.
@@ -57,9 +94,9 @@ func compact(label []int32) int {
 	return int(k)
 }
 
-// unfold ranks the vertices of the lowest level: clusters of the top level by falling volume, members of a cluster side by
-// side, in the order of their ids.
-func unfold(top *weighted, parents [][]int32, n int) []int32 {
+// unfold ranks the vertices below a hierarchy, whose levels parents lists from the lowest: the cluster of each vertex, the
+// cluster of each cluster, …, the vertices of top.
+func unfold(top *weighted, parents [][]int32) []int32 {
 	order := make([]NodeID, top.size())
 	for i := range order {
 		order[i] = NodeID(i)

@@ -1,23 +1,30 @@
 package graph
 
-import (
-	"slices"
-	"sync"
+import "slices"
+
+const (
+	// orderSample is the most neighbours of a vertex that are looked at. On reddit-like (mean degree 492) 16, 32 and 64 recover
+	// 90, 89 and 96 % of the hits that planted communities give in a cache of 4,096 rows, on yelp-like (19) 81, 93 and 96 %.
+	orderSample = 64
+	// orderUnit is the weight of an edge: weights are whole numbers, so that sums do not depend on their order, and a vertex
+	// of more than orderSample neighbours has each of its samples count for several edges, to a sixteenth.
+	orderUnit = 16
 )
 
-// weighted is a graph whose vertices are clusters.
+// weighted is a graph of clusters. Its rows are samples: v may list u where u does not list v.
 type weighted struct {
-	begin    []int64
-	to       []int32
-	weight   []int64 // nil: all rows have equal weights
-	sum      []int64 // sum of the weights of a row
-	strength []int64
-	total    int64
+	begin    []int64 // entries of row v: begin[v] to begin[v+1]
+	to       []int32 // may hold the row itself: edges inside the cluster
+	weight   []int64 // of each entry, in 1/orderUnit edges; nil: strength[v] shared equally by the entries of row v
+	sum      []int64 // of the weights of a row, in the units of weight; where that is nil, the number of entries
+	strength []int64 // degree, in 1/orderUnit edges
+	total    int64   // of strength
 }
 
 func (w *weighted) size() int { return len(w.strength) }
 
-func sampled(c *crew, g *CSR) (*weighted, error) {
+// sample returns the graph whose rows are up to orderSample neighbours of each vertex of g, without loops.
+func (a *agglomeration) sample(g *CSR) (*weighted, error) {
 	n := g.Rows()
 	w := &weighted{begin: make([]int64, n+1), sum: make([]int64, n), strength: make([]int64, n)}
 	for v := range n {
@@ -33,15 +40,14 @@ func sampled(c *crew, g *CSR) (*weighted, error) {
 	}
 	w.to = make([]int32, w.begin[n])
 	const rows = 1 << 12
-	err := c.each("sample", blocks(n, rows), func(block int) {
+	return w, a.each("sample", blocks(n, rows), func(block int) {
 		for v := block * rows; v < min(n, (block+1)*rows); v++ {
 			w.draw(v, g.Row(v))
 		}
 	})
-	return w, err
 }
 
-// draw fills the row of v with evenly spaced neighbours.
+// draw fills the sample of v with evenly spaced neighbours, the first at a place that is a hash of v.
 func (w *weighted) draw(v int, row []NodeID) {
 	out := w.to[w.begin[v]:w.begin[v+1]]
 	d := int(w.strength[v] / orderUnit)
@@ -62,16 +68,87 @@ func (w *weighted) draw(v int, row []NodeID) {
 	}
 }
 
-// tally sums weights by label: a hash table with linear probing.
+// contract returns the graph whose vertices are the k clusters that label names.
+func (a *agglomeration) contract(w *weighted, label []int32, k int) (*weighted, error) {
+	out := &weighted{begin: make([]int64, k+1), sum: make([]int64, k), strength: make([]int64, k), total: w.total}
+	first := make([]int32, k+1)
+	for v, l := range label {
+		first[l+1]++
+		out.strength[l] += w.strength[v]
+	}
+	for l := range k {
+		first[l+1] += first[l]
+	}
+	member, next := make([]int32, len(label)), slices.Clone(first[:k])
+	for v, l := range label {
+		member[next[l]] = int32(v)
+		next[l]++
+	}
+	const clusters = 64
+	type piece struct {
+		to     []int32
+		weight []int64
+	}
+	pieces := make([]piece, blocks(k, clusters))
+	err := a.each("contract", len(pieces), func(block int) {
+		t := a.tallies.Get().(*tally)
+		p := &pieces[block]
+		for l := block * clusters; l < min(k, (block+1)*clusters); l++ {
+			w.gather(t, member[first[l]:first[l+1]], label, k)
+			for _, at := range t.used {
+				p.to, p.weight = append(p.to, t.slot[at].key-1), append(p.weight, t.slot[at].sum)
+				out.sum[l] += t.slot[at].sum
+			}
+			out.begin[l+1] = int64(len(t.used))
+		}
+		a.tallies.Put(t)
+	})
+	if err != nil {
+		return nil, err
+	}
+	for l := range k {
+		out.begin[l+1] += out.begin[l]
+	}
+	out.to, out.weight = make([]int32, out.begin[k]), make([]int64, out.begin[k])
+	return out, a.each("contract", len(pieces), func(block int) {
+		at := out.begin[block*clusters]
+		copy(out.to[at:], pieces[block].to)
+		copy(out.weight[at:], pieces[block].weight)
+	})
+}
+
+// gather sums the rows of a cluster's members by label, of which there are k.
+func (w *weighted) gather(t *tally, members, label []int32, k int) {
+	entries := int64(0)
+	for _, v := range members {
+		entries += w.begin[v+1] - w.begin[v]
+	}
+	t.reset(int(min(entries, int64(k))))
+	for _, v := range members {
+		lo, hi := w.begin[v], w.begin[v+1]
+		if lo == hi {
+			continue
+		}
+		weight := w.strength[v] / (hi - lo)
+		for e := lo; e < hi; e++ {
+			if w.weight != nil {
+				weight = w.weight[e]
+			}
+			t.add(label[w.to[e]], weight)
+		}
+	}
+}
+
+// tally sums weights by label: a hash table with linear probing, at most half full. used tells in which order labels came.
 type tally struct {
-	slot []tallySlot
-	used []int32 // places of slot
-	near []int32 // labels of neighbours
+	slot []tallySlot // a power of two; those behind mask are free
+	used []int32     // places of slot
+	near []int32     // scratch of moving.decide
 	mask uint32
 }
 
 type tallySlot struct {
-	key int32 // label+1, 0: free
+	key int32 // label+1; 0: free
 	sum int64
 }
 
@@ -93,7 +170,7 @@ func (t *tally) reset(n int) {
 
 // add adds x to the sum of a label.
 func (t *tally) add(label int32, x int64) {
-	p := uint32(label) * 0x9e3779b1
+	p := uint32(label) * 0x9e3779b1 // 2³² over the golden ratio: spreads runs of labels
 	p = (p ^ p>>15) & t.mask
 	for t.slot[p].key != label+1 {
 		if t.slot[p].key == 0 {
@@ -104,200 +181,4 @@ func (t *tally) add(label int32, x int64) {
 		p = (p + 1) & t.mask
 	}
 	t.slot[p].sum += x
-}
-
-var tallies = sync.Pool{New: func() any { return new(tally) }}
-
-const (
-	orderBatches = 31
-	orderSweeps  = 8
-	orderChunk   = 64
-)
-
-// moving is the state of a clustering.
-type moving struct {
-	w             *weighted
-	gamma         float64
-	label, want   []int32
-	volume        []int64
-	members       []int32
-	batches, size int
-}
-
-// cluster moves vertices between clusters until few gain from it.
-func (w *weighted) cluster(c *crew, gamma float64) ([]int32, error) {
-	n := w.size()
-	m := &moving{w: w, gamma: gamma, label: make([]int32, n), want: make([]int32, n), volume: slices.Clone(w.strength),
-		members: make([]int32, n), size: min(max(n/1024, 1), orderChunk)}
-	for v := range n {
-		m.label[v], m.members[v] = int32(v), 1
-	}
-	if w.total == 0 {
-		return m.label, nil
-	}
-	chunks := blocks(n, m.size)
-	m.batches = min(orderBatches, chunks)
-	before := n
-	for range orderSweeps {
-		moved := 0
-		for b := range m.batches {
-			err := c.each("move", (chunks-b+m.batches-1)/m.batches, func(i int) {
-				t := tallies.Get().(*tally)
-				m.decide(t, (i*m.batches+b)*m.size)
-				tallies.Put(t)
-			})
-			if err != nil {
-				return nil, err
-			}
-			for i := b; i < chunks; i += m.batches {
-				moved += m.apply(i * m.size)
-			}
-		}
-		if moved*50 < n || moved*10 > before*9 {
-			break
-		}
-		before = moved
-	}
-	return m.label, nil
-}
-
-// apply moves the vertices of a chunk to where they want to be.
-func (m *moving) apply(lo int) (moved int) {
-	for v := lo; v < min(lo+m.size, len(m.label)); v++ {
-		if from, to := m.label[v], m.want[v]; from != to {
-			s := m.w.strength[v]
-			m.label[v] = to
-			m.volume[from] -= s
-			m.volume[to] += s
-			m.members[from]--
-			m.members[to]++
-			moved++
-		}
-	}
-	return moved
-}
-
-// decide sets want for a chunk, in which each sees what those before it want.
-func (m *moving) decide(t *tally, lo int) {
-	w := m.w
-	for v := lo; v < min(lo+m.size, len(m.label)); v++ {
-		to := w.to[w.begin[v]:w.begin[v+1]]
-		t.near = t.near[:0]
-		for _, u := range to {
-			if uint(u)-uint(lo) < uint(v-lo) {
-				t.near = append(t.near, m.want[u])
-			} else {
-				t.near = append(t.near, m.label[u])
-			}
-		}
-		m.want[v] = m.best(t, v)
-	}
-}
-
-// best returns the label that v would rather have.
-func (m *moving) best(t *tally, v int) int32 {
-	own, w := m.label[v], m.w
-	lo := w.begin[v]
-	if len(t.near) == 0 {
-		return own
-	}
-	t.reset(len(t.near) + 1)
-	t.add(own, 0)
-	if w.weight == nil {
-		for _, l := range t.near {
-			t.add(l, 1)
-		}
-	} else {
-		for i, l := range t.near {
-			if int(w.to[lo+int64(i)]) != v {
-				t.add(l, w.weight[lo+int64(i)])
-			}
-		}
-	}
-	pull := m.gamma * float64(w.sum[v]) / float64(w.total)
-	best := own
-	bestScore := float64(t.slot[t.used[0]].sum) - float64(pull*float64(m.volume[own]-w.strength[v]))
-	for _, p := range t.used[1:] {
-		l := t.slot[p].key - 1
-		score := float64(t.slot[p].sum) - float64(pull*float64(m.volume[l]))
-		if score > bestScore || score == bestScore && best != own && l < best {
-			best, bestScore = l, score
-		}
-	}
-	if best > own && m.members[own] == 1 && m.members[best] == 1 {
-		return own
-	}
-	return best
-}
-
-// contract returns the graph of the k clusters.
-func (w *weighted) contract(c *crew, label []int32, k int) (*weighted, error) {
-	n := w.size()
-	out := &weighted{begin: make([]int64, k+1), sum: make([]int64, k), strength: make([]int64, k), total: w.total}
-	first := make([]int32, k+1)
-	for v, l := range label {
-		first[l+1]++
-		out.strength[l] += w.strength[v]
-	}
-	for l := range k {
-		first[l+1] += first[l]
-	}
-	member, next := make([]int32, n), slices.Clone(first[:k])
-	for v, l := range label {
-		member[next[l]] = int32(v)
-		next[l]++
-	}
-	const chunk = 64
-	type piece struct {
-		to     []int32
-		weight []int64
-	}
-	pieces := make([]piece, blocks(k, chunk))
-	err := c.each("contract", len(pieces), func(block int) {
-		t := tallies.Get().(*tally)
-		p := &pieces[block]
-		for l := block * chunk; l < min(k, (block+1)*chunk); l++ {
-			w.gather(t, member[first[l]:first[l+1]], label)
-			for _, at := range t.used {
-				p.to, p.weight = append(p.to, t.slot[at].key-1), append(p.weight, t.slot[at].sum)
-				out.sum[l] += t.slot[at].sum
-			}
-			out.begin[l+1] = int64(len(t.used))
-		}
-		tallies.Put(t)
-	})
-	if err != nil {
-		return nil, err
-	}
-	for l := range k {
-		out.begin[l+1] += out.begin[l]
-	}
-	out.to, out.weight = make([]int32, out.begin[k]), make([]int64, out.begin[k])
-	return out, c.each("contract", len(pieces), func(block int) {
-		at := out.begin[block*chunk]
-		copy(out.to[at:], pieces[block].to)
-		copy(out.weight[at:], pieces[block].weight)
-	})
-}
-
-// gather sums the rows of a cluster's members.
-func (w *weighted) gather(t *tally, members []int32, label []int32) {
-	entries := int64(0)
-	for _, v := range members {
-		entries += w.begin[v+1] - w.begin[v]
-	}
-	t.reset(int(entries))
-	for _, v := range members {
-		lo, hi := w.begin[v], w.begin[v+1]
-		if lo == hi {
-			continue
-		}
-		unit := w.strength[v] / (hi - lo)
-		for i, u := range w.to[lo:hi] {
-			if w.weight != nil {
-				unit = w.weight[lo+int64(i)]
-			}
-			t.add(label[u], unit)
-		}
-	}
 }

@@ -17,6 +17,9 @@ type builder struct {
 	scale  scaling
 	fold   bool // scales as vectors, not as edge values
 	sparse bool // features stay sparse on the device
+
+	prepared     Prepared
+	aggregateKey string // of the part's aggregated features, "": they are not kept
 }
 
 // scales are the edge weights of one block, as scale vectors or as edge values.
@@ -46,7 +49,9 @@ func (b *builder) graphs() (train, eval []gnn.LayerGraph) {
 	for l := range b.model.Layers {
 		rows, src := part.Rows[l+1], part.Rows[l]
 		g := b.layer(&fwd, rows, src)
-		g.Backward = b.operand("backward", &part.Out, &bwd, src, rows, l+1)
+		if l > 0 || b.plan.Input != gnn.Precomputed { // nothing flows back to features whose aggregate is given
+			g.Backward = b.operand("backward", &part.Out, &bwd, src, rows, l+1)
+		}
 		if l == 0 && b.plan.Input == gnn.Replicated {
 			g.HaloBack = b.haloBack(rows, fwd.outer)
 		}
@@ -107,46 +112,91 @@ func (b *builder) input(eval0 gnn.LayerGraph, src, rows int) gnn.Input {
 		}
 		return in
 	}
+	if b.plan.Input == gnn.Precomputed {
+		b.precomputed(&in, eval0)
+		return in
+	}
 	in.X.Dense = b.denseRows("features", b.part.Inner)
-	if b.plan.Input == gnn.Exchanged {
-		return in
-	}
-	halo := b.denseRows("halo features", b.part.In.IDs)
 	if b.plan.Input == gnn.Replicated {
-		in.Halo.Dense = halo
-		return in
-	}
-	in.AX = b.ld.matrix("aggregated features", len(b.part.Inner), b.p.Features.Cols)
-	if b.ld.err != nil {
-		return in
-	}
-	gnn.AggregateInput(b.compute, eval0.Forward, in.X.Dense, halo, in.AX)
-	if b.ld.err = b.compute.Sync(); b.ld.err != nil {
-		return in
-	}
-	b.ld.free(halo.Buf)
-	if b.model.Kind == gnn.GCN {
-		b.ld.free(in.X.Dense.Buf)
-		in.X.Dense.Buf = nil
+		in.Halo.Dense = b.denseRows("halo features", b.part.In.IDs)
 	}
 	return in
 }
 
-// denseRows uploads feature rows, a few megabytes at a time.
+// precomputed makes or fetches the aggregated features, and uploads the features where the model reads them too.
+func (b *builder) precomputed(in *gnn.Input, eval0 gnn.LayerGraph) {
+	readsX := b.model.Kind != gnn.GCN
+	in.AX = b.ld.matrix("aggregated features", len(b.part.Inner), b.p.Features.Cols)
+	if b.ld.err != nil {
+		return
+	}
+	kept := b.fetchAggregate(in.AX)
+	if b.ld.err != nil || kept && !readsX {
+		return
+	}
+	in.X.Dense = b.denseRows("features", b.part.Inner)
+	if kept {
+		return
+	}
+	halo := b.denseRows("halo features", b.part.In.IDs)
+	if b.ld.err != nil {
+		return
+	}
+	gnn.AggregateInput(b.compute, eval0.Forward, in.X.Dense, halo, in.AX)
+	if b.ld.err = b.compute.Sync(); b.ld.err != nil {
+		return
+	}
+	b.ld.free(halo.Buf)
+	if !readsX {
+		b.ld.free(in.X.Dense.Buf)
+		in.X.Dense.Buf = nil
+	}
+	b.keepAggregate(in.AX)
+}
+
+// uploadBytes is the size of the pieces that rows are gathered in: large beside what starting a copy costs, small beside
+// memory.
+const uploadBytes = 4 << 20
+
+// denseRows uploads feature rows: straight from where they lie, or gathered into one of two chunks while the other one is
+// under way.
 func (b *builder) denseRows(name string, ids []graph.NodeID) gpu.Matrix {
-	m := b.ld.matrix(name, len(ids), b.p.Features.Cols)
-	const chunkValues = 1 << 20
-	step := max(1, chunkValues/b.p.Features.Cols)
-	for lo := 0; lo < len(ids) && b.ld.err == nil; lo += step {
+	f := &b.p.Features
+	m := b.ld.matrix(name, len(ids), f.Cols)
+	if b.ld.accounts {
+		return m
+	}
+	if rows := f.lying(ids); rows != nil && b.ld.err == nil {
+		b.ld.send(m.Buf, 0, hostmem.Bytes(rows))
+		return m
+	}
+	step := max(1, uploadBytes/4/f.Cols)
+	var chunks [2]struct {
+		rows []float32
+		sent gpu.Event
+	}
+	for lo, k := 0, 0; lo < len(ids) && b.ld.err == nil; lo, k = lo+step, k+1 {
 		hi := min(len(ids), lo+step)
-		rows := make([]float32, (hi-lo)*b.p.Features.Cols)
-		for i, v := range ids[lo:hi] {
-			b.p.Features.fill(rows[i*b.p.Features.Cols:][:b.p.Features.Cols], v)
+		c := &chunks[k%2]
+		if c.rows == nil {
+			c.rows = make([]float32, step*f.Cols)
+		} else {
+			<-c.sent.Done()
 		}
-		b.compute.Upload(m.Buf, 4*gpu.Bytes(lo)*gpu.Bytes(b.p.Features.Cols), hostmem.Bytes(rows))
+		rows := c.rows[:(hi-lo)*f.Cols]
+		graph.EachBlock(hi-lo, gatherRows, func(from, to int) {
+			for i := from; i < to; i++ {
+				f.fill(rows[i*f.Cols:][:f.Cols], ids[lo+i])
+			}
+		})
+		b.compute.Upload(m.Buf, 4*gpu.Bytes(lo)*gpu.Bytes(f.Cols), hostmem.Bytes(rows))
+		c.sent = b.compute.Record()
 	}
 	return m
 }
+
+// gatherRows is the number of rows that a goroutine gathers at a time.
+const gatherRows = 1 << 9
 
 // sparseRows uploads feature rows as CSR and, for the first src of them, its transpose.
 func (b *builder) sparseRows(name string, ids []graph.NodeID, src int) gnn.Features {
@@ -169,14 +219,20 @@ func (b *builder) truncated(ids []graph.NodeID, src, rows int, t gpu.CSR) gpu.CS
 
 // rows returns the sparse features of some vertices.
 func (f *Features) rows(ids []graph.NodeID) (*graph.CSR, []float32) {
-	c := &graph.CSR{Indptr: make([]int64, 1, len(ids)+1), Cols: f.Cols}
-	var val []float32
-	for _, v := range ids {
-		lo, hi := f.Indptr[v], f.Indptr[v+1]
-		c.Indices = append(c.Indices, f.Indices[lo:hi]...)
-		val = append(val, f.Data[lo:hi]...)
-		c.Indptr = append(c.Indptr, int64(len(c.Indices)))
+	c := &graph.CSR{Indptr: make([]int64, len(ids)+1), Cols: f.Cols}
+	for i, v := range ids {
+		c.Indptr[i+1] = c.Indptr[i] + f.Indptr[v+1] - f.Indptr[v]
 	}
+	entries := c.Indptr[len(ids)]
+	c.Indices = make([]int32, entries)
+	val := make([]float32, entries)
+	graph.EachBlock(len(ids), gatherRows, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			from, to := f.Indptr[ids[i]], f.Indptr[ids[i]+1]
+			copy(c.Indices[c.Indptr[i]:], f.Indices[from:to])
+			copy(val[c.Indptr[i]:], f.Data[from:to])
+		}
+	})
 	return c, val
 }
 

@@ -2,88 +2,90 @@ package pipeline
 
 import (
 	"capgnn/gnn"
-	"capgnn/hostmem"
+	"capgnn/graph"
 )
 
-// evaluate runs a forward pass over every row on all parts and scores each split. Logits stay in the workers.
-func (t *Trainer) evaluate() (Metrics, error) {
-	err := t.each(func(w *worker) error {
-		if err := w.guard(func() { w.runEval(hostmem.Bytes(w.logits)) }); err != nil {
-			return err
-		}
-		return w.sync()
-	})
-	if err != nil {
-		return Metrics{}, err
-	}
-	score := func(mask []bool) *float64 {
-		if mask == nil {
-			return nil
-		}
-		return t.score(mask)
-	}
-	return Metrics{Train: score(t.p.Train), Val: score(t.p.Val), Test: score(t.p.Test)}, nil
+// tally is the evidence for the metric of one split.
+type tally struct {
+	correct, total int // single-label: vertices
+	f1             gnn.F1Counts
+	members        int // multi-label: vertices
 }
 
-// score counts over all parts the vertices of a mask: accuracy, or micro-F1 for multi-label problems. nil if there are
-// none.
-func (t *Trainer) score(mask []bool) *float64 {
-	var correct, total int
-	var counts gnn.F1Counts
-	seen := false
-	for _, w := range t.workers {
-		local := make([]bool, len(w.part.Inner))
-		for i, v := range w.part.Inner {
-			local[i] = mask[v]
-			seen = seen || mask[v]
-		}
-		if t.p.Targets != nil {
-			counts = counts.Add(gnn.MicroF1(w.logits, t.p.Classes, w.localTargets(t.p), local))
-			continue
-		}
-		c, n := gnn.Accuracy(w.logits, t.p.Classes, w.localLabels(t.p), local)
-		correct, total = correct+c, total+n
+func (a tally) add(b tally) tally {
+	return tally{a.correct + b.correct, a.total + b.total, a.f1.Add(b.f1), a.members + b.members}
+}
+
+// score returns accuracy, or micro-F1 for multi-label problems; nil if there is no vertex.
+func (a tally) score(multi bool) *float64 {
+	value := a.f1.Score()
+	if !multi {
+		value = float64(a.correct) / float64(max(a.total, 1))
 	}
-	value := counts.Score()
-	if t.p.Targets == nil {
-		seen = total > 0
-		value = float64(correct) / float64(max(total, 1))
-	}
-	if !seen {
+	if a.total+a.members == 0 {
 		return nil
 	}
 	return &value
 }
 
-// localLabels returns the labels of the inner vertices in local order.
-func (w *worker) localLabels(p *Problem) []int32 {
-	if w.evalLabels == nil {
-		w.evalLabels = make([]int32, len(w.part.Inner))
-		for i, v := range w.part.Inner {
-			w.evalLabels[i] = p.Labels[v]
+// evaluate runs a forward pass over every row on all parts and scores each split. Logits stay on the devices; the host sees a
+// chunk at a time.
+func (t *Trainer) evaluate() (Metrics, error) {
+	p := t.p
+	splits := [3][]bool{p.Train, p.Val, p.Test}
+	counts := make([][len(splits)]tally, len(t.workers))
+	err := t.each(func(w *worker) error {
+		if err := w.guard(func() { w.logits = w.eval.Forward(w.compute, w.evalHalo, 0) }); err != nil {
+			return err
+		}
+		if err := w.sync(); err != nil {
+			return err
+		}
+		return w.emit(t.hub.ctx, w.logits, func(ids []graph.NodeID, rows []float32) error {
+			for s, mask := range splits {
+				counts[w.index][s] = counts[w.index][s].add(p.count(ids, rows, mask))
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		return Metrics{}, err
+	}
+	var all [len(splits)]tally
+	for _, c := range counts {
+		for s := range all {
+			all[s] = all[s].add(c[s])
 		}
 	}
-	return w.evalLabels
+	multi := p.Targets != nil
+	return Metrics{Train: all[0].score(multi), Val: all[1].score(multi), Test: all[2].score(multi)}, nil
 }
 
-// localTargets returns the targets of the inner vertices in local order.
-func (w *worker) localTargets(p *Problem) []uint8 {
-	if w.evalTargets == nil {
-		w.evalTargets = make([]uint8, 0, len(w.part.Inner)*p.Classes)
-		for _, v := range w.part.Inner {
-			w.evalTargets = append(w.evalTargets, p.Targets[int(v)*p.Classes:][:p.Classes]...)
-		}
+// count compares the logits of some vertices with what is known about those of them that are in mask.
+func (p *Problem) count(ids []graph.NodeID, logits []float32, mask []bool) tally {
+	var n tally
+	if len(mask) == 0 {
+		return n
 	}
-	return w.evalTargets
-}
-
-// Logits returns the logits of the last evaluation by original vertex id: vertices × classes.
-func (t *Trainer) Logits() []float32 {
-	out := make([]float32, t.p.Vertices()*t.p.Classes)
-	for _, w := range t.workers {
-		for i, v := range w.part.Inner {
-			copy(out[int(v)*t.p.Classes:][:t.p.Classes], w.logits[i*t.p.Classes:])
-		}
+	in := make([]bool, len(ids))
+	for i, v := range ids {
+		in[i] = mask[v]
 	}
-	return out
+	if p.Targets != nil {
+		targets := make([]uint8, 0, len(ids)*p.Classes)
+		for _, v := range ids {
+			targets = append(targets, p.Targets[int(v)*p.Classes:][:p.Classes]...)
+			if mask[v] {
+				n.members++
+			}
+		}
+		n.f1 = gnn.MicroF1(logits, p.Classes, targets, in)
+		return n
+	}
+	labels := make([]int32, len(ids))
+	for i, v := range ids {
+		labels[i] = p.Labels[v]
+	}
+	n.correct, n.total = gnn.Accuracy(logits, p.Classes, labels, in)
+	return n
 }

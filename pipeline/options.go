@@ -12,7 +12,8 @@ import (
 // Problem is what a run learns: a graph with features, labels and splits. All slices are read-only and indexed by
 // original vertex id.
 type Problem struct {
-	Graph    *graph.CSR // in-neighbours; self-loops as the model wants them already
+	Graph    *graph.CSR  // in-neighbours
+	Loops    graph.Loops // what the model wants to become of the graph's self-loops; 0: nothing
 	Features Features
 	Labels   []int32 // class per vertex, -1 = unlabelled; nil for multi-label problems
 	Targets  []uint8 // vertices × classes, 0 or 1; nil for single-label problems
@@ -20,6 +21,9 @@ type Problem struct {
 	Train    []bool // at least one true
 	Val      []bool // may be nil or empty: no validation
 	Test     []bool // may be nil or empty
+	// GraphKey and FeaturesKey identify the contents of Graph and Features over runs (a hash); "": Options.Prepared is not
+	// used for what is made of them.
+	GraphKey, FeaturesKey string
 }
 
 // Features is the input of layer 0: dense rows, or CSR rows where Indptr is given.
@@ -62,6 +66,11 @@ type Options struct {
 	Savings Savings
 	// Storage is the element type of the rows that aggregations gather and parts exchange: see gnn.Plan.
 	Storage gpu.DType
+	// Prepared keeps what is made of the problem before the first epoch, for later runs; nil: nothing is kept. Results do
+	// not depend on it.
+	Prepared Prepared
+	// Layout is Lay's of the problem and of these options, devices apart; nil: New makes one of its own.
+	Layout *Layout
 
 	Init map[string][]float32 // weights to start from, by name; nil: drawn from Model.Seed
 

@@ -67,6 +67,14 @@ func (p *Problem) validateInput() error {
 	return errors.Join(errs...)
 }
 
+// answers returns the problem without what devices hold once it is placed: edges and features.
+func (p *Problem) answers() *Problem {
+	q := *p
+	q.Graph = &graph.CSR{Indptr: make([]int64, p.Vertices()+1), Cols: p.Vertices()}
+	q.Features = Features{Cols: p.Features.Cols}
+	return &q
+}
+
 // trains reports whether vertex v contributes to the loss.
 func (p *Problem) trains(v graph.NodeID) bool {
 	return p.Train != nil && p.Train[v] && (p.Labels == nil || p.Labels[v] >= 0)
@@ -101,6 +109,19 @@ func (f *Features) fill(dst []float32, v graph.NodeID) {
 	for e := f.Indptr[v]; e < f.Indptr[v+1]; e++ {
 		dst[f.Indices[e]] += f.Data[e]
 	}
+}
+
+// lying returns dense rows of consecutive vertices where they lie, nil if they do not lie so.
+func (f *Features) lying(ids []graph.NodeID) []float32 {
+	if f.Sparse() || len(ids) == 0 {
+		return nil
+	}
+	for i, v := range ids {
+		if v != ids[0]+graph.NodeID(i) {
+			return nil
+		}
+	}
+	return f.Dense[int(ids[0])*f.Cols:][:len(ids)*f.Cols]
 }
 
 // shape sums up a cut for gnn.Choose.

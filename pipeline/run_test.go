@@ -227,6 +227,9 @@ func TestPatience(t *testing.T) {
 func TestBytesEqualPlan(t *testing.T) {
 	for _, kind := range gnn.Kinds {
 		testBytesEqualPlan(t, kind, gpu.FP32)
+		if kind != gnn.GAT {
+			testBytesEqualPlan(t, kind, gpu.BF16)
+		}
 	}
 }
 

@@ -11,14 +11,14 @@ import (
 // weighs row[v]·col[u]. nil means all ones. Degrees are those of the whole graph (DESIGN.md 3).
 type scaling struct{ row, col []float32 }
 
-// scalingOf returns the edge weights of kind on g: GCN D_in^-1/2 and D_out^-1/2 (0 where the degree is 0), GraphSAGE
-// 1/in-degree, none for GIN and GAT.
-func scalingOf(kind gnn.Kind, g *graph.CSR) scaling {
+// scalingOf returns the edge weights of kind on a graph of these degrees: GCN D_in^-1/2 and D_out^-1/2 (0 where the degree is
+// 0), GraphSAGE 1/in-degree, none for GIN and GAT.
+func scalingOf(kind gnn.Kind, in, out []int32) scaling {
 	switch kind {
 	case gnn.GCN:
-		return scaling{row: degrees(g.InDegree(), invSqrt), col: degrees(g.OutDegree(), invSqrt)}
+		return scaling{row: degrees(in, invSqrt), col: degrees(out, invSqrt)}
 	case gnn.SAGE:
-		return scaling{row: degrees(g.InDegree(), func(d float64) float64 { return 1 / d })}
+		return scaling{row: degrees(in, func(d float64) float64 { return 1 / d })}
 	}
 	return scaling{}
 }

@@ -25,10 +25,12 @@ type Trainer struct {
 	cancel  context.CancelCauseFunc
 	terms   int // of the loss
 	state   state
+	layout  *Layout
 }
 
 // New validates everything, cuts the graph, plans the order of operations, and puts every part on its device. Errors of
-// input are plain; a part that does not fit its device is a *gpu.OutOfMemory. Close must be called on success.
+// input are plain; a part that does not fit its device is a *gpu.OutOfMemory. Close must be called on success. Graph and
+// features of p are not read any more once New has returned.
 func New(ctx context.Context, p *Problem, o Options) (*Trainer, error) {
 	if err := o.validate(p); err != nil {
 		return nil, err
@@ -94,18 +96,13 @@ func (o *Options) validate(p *Problem) error {
 // planRun cuts the graph and decides the order of operations.
 func (t *Trainer) planRun() error {
 	o, p := &t.o, t.p
-	level := graph.AllNeeded(p.Vertices(), o.Model.Layers)
-	if !o.Savings.NoNeededRows {
-		seeds := make([]bool, p.Vertices())
-		for v := range seeds {
-			seeds[v] = p.trains(graph.NodeID(v))
+	if t.layout = o.Layout; t.layout == nil {
+		var err error
+		if t.layout, err = lay(p, o, len(o.Devices)); err != nil {
+			return err
 		}
-		level = graph.Needed(p.Graph, seeds, o.Model.Layers)
 	}
-	var err error
-	if t.cut, err = graph.Split(p.Graph, o.Part, len(o.Devices), level, o.Model.Layers, o.Rank); err != nil {
-		return err
-	}
+	t.cut = t.layout.cut
 	s := shape(t.cut, &p.Features, p.Features.Sparse() && !o.Savings.NoSparse, o.Model)
 	t.plan = gnn.Choose(o.Model, s, gnn.Choice{NoPrecompute: o.Savings.NoPrecompute,
 		NoTransformFirst: o.Savings.NoTransformFirst, NoFuse: o.Savings.NoFuse, Storage: o.Storage})
@@ -118,17 +115,23 @@ func (t *Trainer) place(build func(*worker, scaling) error) error {
 	for i, dev := range t.o.Devices {
 		w := &worker{index: i, dev: dev, part: t.cut.Parts[i],
 			compute: dev.NewQueue("compute"), in: dev.NewQueue("in"), out: dev.NewQueue("out")}
-		w.ld = newLoader(dev, w.compute)
+		w.ld = newLoader(dev, w.compute, w.in)
 		t.workers = append(t.workers, w)
 	}
 	connect(t.workers)
-	scale := scalingOf(t.o.Model.Kind, t.p.Graph)
-	return t.each(func(w *worker) error { return build(w, scale) })
+	scale := scalingOf(t.o.Model.Kind, t.cut.InDegree, t.cut.OutDegree)
+	if err := t.each(func(w *worker) error { return build(w, scale) }); err != nil {
+		return err
+	}
+	t.releaseLayout()
+	t.p = t.p.answers()
+	return nil
 }
 
 // builder returns what puts one part on its device.
 func (t *Trainer) builder(w *worker, scale scaling) *builder {
 	return &builder{worker: w, p: t.p, model: t.o.Model, plan: t.plan, cut: t.cut, scale: scale, fold: !t.o.Savings.NoFoldScale,
+		prepared: t.o.Prepared, aggregateKey: t.aggregateKey(w),
 		sparse: t.p.Features.Sparse() && !t.o.Savings.NoSparse && t.plan.Input != gnn.Precomputed}
 }
 
@@ -158,7 +161,6 @@ func (t *Trainer) build(w *worker, scale scaling) error {
 	w.ws = gnn.NewWorkspace(!o.Savings.NoReuse)
 	w.train = gnn.NewPass(model, t.plan, train, in, w.params, w.grads, w.ws)
 	w.eval = gnn.NewPass(model, t.plan, eval, in, w.params, nil, w.ws)
-	w.logits = make([]float32, len(w.part.Inner)*model.Out)
 	if err := w.ws.Alloc(w.dev); err != nil {
 		return err
 	}
@@ -214,5 +216,13 @@ func (t *Trainer) Close() error {
 		w.ld.close()
 	}
 	t.workers = nil
+	t.releaseLayout()
 	return nil
+}
+
+// releaseLayout gives up the edges on the host, unless somebody else owns them. Every queue that uploads them is idle.
+func (t *Trainer) releaseLayout() {
+	if t.o.Layout == nil && t.layout != nil {
+		t.layout.Release()
+	}
 }

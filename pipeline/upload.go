@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"slices"
+	"sync/atomic"
 
 	"capgnn/gpu"
 	"capgnn/graph"
@@ -12,13 +13,33 @@ import (
 type loader struct {
 	dev  gpu.Device
 	q    gpu.Queue
-	bufs []gpu.Buffer
-	seen map[any]gpu.Buffer
-	err  error // first failed allocation; later calls do nothing
+	side gpu.Queue // carries half of what is large
+	// accounts says that the device only counts: rows need not be gathered for it.
+	accounts bool
+	bufs     []gpu.Buffer
+	seen     map[any]gpu.Buffer
+	err      error // first failed allocation; later calls do nothing
 }
 
-func newLoader(dev gpu.Device, q gpu.Queue) *loader {
-	return &loader{dev: dev, q: q, seen: map[any]gpu.Buffer{}}
+func newLoader(dev gpu.Device, q, side gpu.Queue) *loader {
+	_, accounts := dev.(interface{ AccountsOnly() })
+	return &loader{dev: dev, q: q, side: side, accounts: accounts, seen: map[any]gpu.Buffer{}}
+}
+
+// send copies raw to b from byte off on: before anything that is enqueued on q later. raw must stay unchanged until q has
+// been synchronised.
+func (ld *loader) send(b gpu.Buffer, off gpu.Bytes, raw []byte) {
+	half := len(raw) / 2 &^ 4095 // at a page
+	if len(raw) < 2*uploadBytes {
+		half = 0
+	}
+	if half > 0 {
+		ld.side.Upload(b, off, raw[:half])
+	}
+	ld.q.Upload(b, off+gpu.Bytes(half), raw[half:])
+	if half > 0 {
+		ld.q.Wait(ld.side.Record())
+	}
 }
 
 // alloc returns a buffer owned by the loader, nil after an error.
@@ -75,7 +96,7 @@ func upload[T gpu.Element](ld *loader, name string, s []T) gpu.Array[T] {
 		if b = ld.alloc(gpu.Bytes(len(raw)), name); b == nil {
 			return gpu.Array[T]{}
 		}
-		ld.q.Upload(b, 0, raw)
+		ld.send(b, 0, raw)
 		ld.seen[key] = b
 	}
 	return gpu.Array[T]{Buf: b, Len: len(s)}
@@ -96,6 +117,10 @@ func (ld *loader) csr(name string, c *graph.CSR, rows, cols int, val []float32) 
 		out.Entries = c.Indptr[rows]
 		return out
 	}
+	if ld.accounts {
+		out.End = upload(ld, name+" row ends", make([]int64, rows))
+		return out
+	}
 	end, entries := rowEnds(c, rows, cols)
 	out.End, out.Entries = upload(ld, name+" row ends", end), entries
 	return out
@@ -104,12 +129,17 @@ func (ld *loader) csr(name string, c *graph.CSR, rows, cols int, val []float32) 
 // rowEnds returns where the entries below column cols end in each of the first rows of c, and how many there are.
 func rowEnds(c *graph.CSR, rows, cols int) (end []int64, entries int64) {
 	end = make([]int64, rows)
-	for r := range end {
-		k, _ := slices.BinarySearch(c.Row(r), graph.NodeID(cols))
-		end[r] = c.Indptr[r] + int64(k)
-		entries += int64(k)
-	}
-	return end, entries
+	var sum atomic.Int64
+	graph.EachBlock(rows, 1<<12, func(lo, hi int) {
+		entries := int64(0)
+		for r := lo; r < hi; r++ {
+			k, _ := slices.BinarySearch(c.Row(r), graph.NodeID(cols))
+			end[r] = c.Indptr[r] + int64(k)
+			entries += int64(k)
+		}
+		sum.Add(entries)
+	})
+	return end, sum.Load()
 }
 
 // haloCSR uploads the halo part of a block for the rows below rows and the entries whose exchange level is ≥ level.

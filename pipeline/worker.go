@@ -27,14 +27,12 @@ type worker struct {
 	trainHalo     gnn.Halo // nil with one part
 	evalHalo      gnn.Halo
 
-	labels      gpu.Ints
-	targets     gpu.Array[uint8]
-	mask        gpu.Array[uint8]
-	loss        gpu.Array[float64]
-	lossHost    []byte
-	evalLabels  []int32 // of all inner vertices, made when first used
-	evalTargets []uint8
-	logits      []float32 // of the last evaluation: inner vertices × classes
+	labels   gpu.Ints
+	targets  gpu.Array[uint8]
+	mask     gpu.Array[uint8]
+	loss     gpu.Array[float64]
+	lossHost []byte
+	logits   gpu.Matrix // of the last evaluation: inner vertices × classes; the next epoch writes over them
 }
 
 // reachableFrom reports whether part j's device can copy from this worker's device.
@@ -75,14 +73,6 @@ func (w *worker) runTrain(epoch int, p *Problem, scale float64) {
 	}
 	q.Download(w.lossHost, w.loss.Buf, 0)
 	w.train.Backward(q, w.trainHalo, epoch)
-}
-
-// runEval enqueues an evaluation and the download of its logits.
-func (w *worker) runEval(host []byte) {
-	logits := w.eval.Forward(w.compute, w.evalHalo, 0)
-	if len(host) > 0 {
-		w.compute.Download(host, logits.Buf, 4*gpu.Bytes(logits.Off))
-	}
 }
 
 // guard runs f and turns a waitFault into an error.

@@ -34,6 +34,8 @@ type Options struct {
 	// Trials is how often Streaming runs with other settings before the best partition is taken; 0 = 8 on graphs of up to
 	// a million stored edges, fewer on larger ones, 1 from eight million on.
 	Trials int
+	// Graph identifies the graph (a hash); in Key it then stands for the graph's arrays, which are not read. "" = it does not.
+	Graph string
 }
 
 // maxParts bounds the number of parts; a part is a device.

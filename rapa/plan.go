@@ -126,8 +126,12 @@ func Key(g *graph.CSR, train []bool, opt Options) string {
 		hashInts(h, "", math.Float64bits(t))
 	}
 	hashInts(h, string(o.Method), uint64(g.Rows()), uint64(g.Cols), uint64(len(train)))
-	hashSlice(h, g.Indptr, func(b []byte, x int64) []byte { return binary.LittleEndian.AppendUint64(b, uint64(x)) })
-	hashSlice(h, g.Indices, func(b []byte, x graph.NodeID) []byte { return binary.LittleEndian.AppendUint32(b, uint32(x)) })
+	if o.Graph != "" {
+		hashInts(h, "graph "+o.Graph)
+	} else {
+		hashSlice(h, g.Indptr, func(b []byte, x int64) []byte { return binary.LittleEndian.AppendUint64(b, uint64(x)) })
+		hashSlice(h, g.Indices, func(b []byte, x graph.NodeID) []byte { return binary.LittleEndian.AppendUint32(b, uint32(x)) })
+	}
 	hashSlice(h, train, func(b []byte, x bool) []byte {
 		if x {
 			return append(b, 1)

@@ -62,6 +62,7 @@ func TestConfigFileRefuses(t *testing.T) {
 	for _, text := range []string{
 		"epochs: 1.5", "epochs: x", "epochs: [1]", "epochs: {a: 1}", "seed: -1", "seed: 99999999999999999999", "amsgrad: maybe",
 		"unknown: 1", "- 1", "epochs: 1\nepochs: 2", "epochs: [1", "lr: {", "\x00", "a",
+		"epochs: " + strings.Repeat("[", maxConfigNesting+1), strings.Repeat("- ", maxConfigNesting+1), "# " + strings.Repeat("x", maxConfigBytes) + "\nepochs: 1",
 	} {
 		cfg := defaultConfig()
 		err := parseConfig([]byte(text), &cfg)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -13,8 +14,13 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// maxConfigBytes bounds a config file; the ones written here have about 1 KiB.
-const maxConfigBytes = 1 << 20
+const (
+	// maxConfigBytes bounds a config file; the ones written here have about 1 KiB. The parser's memory grows with the square
+	// of some texts: 64 KiB of brackets take 6 GiB.
+	maxConfigBytes = 32 << 10
+	// maxConfigNesting bounds the lists and mappings in it, which no option takes. Names of files may hold brackets.
+	maxConfigNesting = 256
+)
 
 // readConfig applies a config file on top of cfg: a mapping from option names to plain values. Keys that are missing or
 // null keep what cfg has.
@@ -39,6 +45,10 @@ func readConfig(path string, cfg *trainConfig) error {
 
 // parseConfig is readConfig for the content of a file.
 func parseConfig(data []byte, cfg *trainConfig) error {
+	nested := bytes.Count(data, []byte("[")) + bytes.Count(data, []byte("{")) + bytes.Count(data, []byte("- "))
+	if len(data) > maxConfigBytes || nested > maxConfigNesting {
+		return fmt.Errorf("%d bytes with %d lists and mappings: not a config file", len(data), nested)
+	}
 	var entries map[string]any
 	if err := yaml.UnmarshalWithOptions(data, &entries, yaml.Strict()); err != nil {
 		return errors.New(yaml.FormatError(err, false, false))

@@ -2,8 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"path/filepath"
+	"time"
 
+	"capgnn/gnn"
 	"capgnn/graph"
 	"capgnn/graph/dataset"
 	"capgnn/pipeline"
@@ -13,11 +17,21 @@ import (
 type learnable struct {
 	name    string
 	problem *pipeline.Problem
+	scaling *dataset.Scaling // of the features; nil: they are as stored
+	sums    sums             // of graph and features
+	close   func() error     // gives their memory back
+}
+
+// release gives graph and features back, which must not be used any more.
+func (l *learnable) release() error {
+	l.problem.Graph, l.problem.Features = nil, pipeline.Features{}
+	return l.close()
 }
 
 // loadData reads the data set of cfg and makes the problem of it.
 func loadData(ctx context.Context, k *console, cfg *trainConfig) (*learnable, error) {
-	d, err := readDataset(k, cfg)
+	started := time.Now()
+	d, err := readDataset(ctx, k, cfg, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -25,11 +39,18 @@ func loadData(ctx context.Context, k *console, cfg *trainConfig) (*learnable, er
 	if err != nil {
 		return nil, usagef("--dataset %s: %w", cfg.Dataset, err)
 	}
-	return &learnable{name: d.Name, problem: p}, ctx.Err()
+	c, err := openCache(k)
+	if err := errors.Join(err, ctx.Err()); err != nil {
+		return nil, err
+	}
+	s := c.recall(d.Source, fmt.Sprintf("edges=%s standardize=%s split=%s", cfg.Edges, cfg.Standardize, cfg.Split), started, p)
+	p.GraphKey, p.FeaturesKey = s.Graph, s.Features
+	return &learnable{name: d.Name, problem: p, scaling: d.Scaling, sums: s, close: d.Close}, nil
 }
 
-// readDataset finds and reads the data set of cfg, which then says where it lies. What is worth knowing is noted.
-func readDataset(k *console, cfg *trainConfig) (*dataset.Dataset, error) {
+// readDataset finds and reads the data set of cfg, which then says where it lies. What is worth knowing is noted. scaling is
+// what to standardise the features with, nil: as cfg says.
+func readDataset(ctx context.Context, k *console, cfg *trainConfig, scaling *dataset.Scaling) (*dataset.Dataset, error) {
 	path := cfg.DatasetPath
 	if path == "" && cfg.Dataset == generatedName {
 		return generate(cfg.Seed)
@@ -44,9 +65,11 @@ func readDataset(k *console, cfg *trainConfig) (*dataset.Dataset, error) {
 		}
 	}
 	row, _ := splitNumber(cfg.Split)
-	d, err := dataset.Load(path, dataset.Options{Edges: cfg.Edges, Standardize: cfg.Standardize, MaskRow: max(row, 0)})
+	watch := &dataWatch{ctx: ctx, k: k, verb: "read"}
+	d, err := dataset.Load(path, dataset.Options{Edges: cfg.Edges, Standardize: cfg.Standardize, Scaling: scaling, MaskRow: max(row, 0), Watch: watch.at})
+	watch.end()
 	if err != nil {
-		return nil, usagef("--dataset %s: %w", cfg.Dataset, err)
+		return nil, unreadable(fmt.Errorf("--dataset %s: %w", cfg.Dataset, err), "while the data set was read")
 	}
 	cfg.DatasetPath = path
 	for _, note := range d.Notes {
@@ -64,7 +87,7 @@ func newProblem(d *dataset.Dataset, cfg *trainConfig) (*pipeline.Problem, error)
 		return nil, usagef("the data set has no labels (y): nothing can be learned from it")
 	}
 	p := &pipeline.Problem{
-		Graph:    withLoops(d.Graph, cfg.SelfLoops, cfg.Model),
+		Graph: d.Graph, Loops: loopsOf(cfg.SelfLoops, cfg.Model),
 		Features: pipeline.Features{Cols: d.Features.Cols, Dense: d.Features.Dense, Indptr: d.Features.Indptr, Indices: d.Features.Indices, Data: d.Features.Data},
 		Labels:   d.Labels, Targets: d.Targets, Classes: d.Classes,
 		Train: d.Train, Val: d.Val, Test: d.Test,
@@ -89,18 +112,14 @@ func newProblem(d *dataset.Dataset, cfg *trainConfig) (*pipeline.Problem, error)
 	return p, err
 }
 
-// withLoops returns g with the self-loops that a run wants: auto removes them and adds one per vertex for the models whose
+// loopsOf returns what becomes of the self-loops in a run: auto removes them and adds one per vertex for the models whose
 // definition has them.
-func withLoops(g *graph.CSR, choice, model string) *graph.CSR {
-	switch choice {
-	case "keep":
-		return g
-	case "add":
-		return g.WithLoops()
-	case "auto":
-		if model == "gcn" || model == "gat" {
-			return g.WithLoops()
-		}
+func loopsOf(choice, model string) graph.Loops {
+	switch {
+	case choice == "keep":
+		return graph.LoopsKept
+	case choice == "add", choice == "auto" && (model == string(gnn.GCN) || model == string(gnn.GAT)):
+		return graph.LoopsAdded
 	}
-	return g.WithoutLoops()
+	return graph.LoopsRemoved
 }

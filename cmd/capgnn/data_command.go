@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -142,16 +143,18 @@ func setFlag(c *cli.Context, word string, rest []string) ([]string, error) {
 }
 
 // openDataset finds and reads a data set as readingFlags say, and shows its notes.
-func openDataset(c *cli.Context, k *console, name string) (*dataset.Dataset, error) {
+func openDataset(ctx context.Context, c *cli.Context, k *console, name string) (*dataset.Dataset, error) {
 	path, err := dataset.Resolve(name, dataRoots())
 	if err != nil {
 		return nil, usagef("%w", err)
 	}
+	watch := &dataWatch{ctx: ctx, k: k, verb: "read"}
 	d, err := dataset.Load(path, dataset.Options{
-		Edges: c.String("edges"), Standardize: c.String("standardize"), MaskRow: c.Int("split"), Compact: c.Bool("compact"),
+		Edges: c.String("edges"), Standardize: c.String("standardize"), MaskRow: c.Int("split"), Compact: c.Bool("compact"), Watch: watch.at,
 	})
+	watch.end()
 	if err != nil {
-		return nil, usagef("%w", err)
+		return nil, unreadable(err, "nothing was written")
 	}
 	for _, note := range d.Notes {
 		k.note("note: %s", note)

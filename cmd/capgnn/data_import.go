@@ -3,10 +3,15 @@ package main
 import (
 	"fmt"
 	"path/filepath"
+	"runtime/debug"
 	"time"
 
 	"github.com/urfave/cli/v2"
 )
+
+// importGC is the garbage that may lie beside the data while it is read, in percent. The arrays of a data set hold no
+// pointers, so that collecting often costs next to nothing.
+const importGC = 10
 
 func dataImportAction(c *cli.Context, name string) (err error) {
 	k := newConsole(c)
@@ -14,11 +19,12 @@ func dataImportAction(c *cli.Context, name string) (err error) {
 	if err != nil {
 		return err
 	}
+	ctx, stop := interruptible(c.Context, k, "as soon as possible")
+	defer stop()
+	defer debug.SetGCPercent(debug.SetGCPercent(importGC))
 	start := time.Now()
-	bar := k.begin("import", 2, between)
-	defer bar.end()
-	bar.at(0, "reading")
-	d, err := openDataset(c, k, name)
+	k.note("reading %s", name)
+	d, err := openDataset(ctx, c, k, name)
 	if err != nil {
 		return err
 	}
@@ -27,12 +33,7 @@ func dataImportAction(c *cli.Context, name string) (err error) {
 			err = fmt.Errorf("close %s: %w", d.Source, cerr)
 		}
 	}()
-	bar.at(1, "writing")
 	d.Name = filepath.Base(filepath.Clean(out))
 	k.note("read %s (%s) as %s vertices and %s directed edges", d.Source, d.Format, grouped(int64(d.Graph.Rows())), grouped(d.Graph.Edges()))
-	if err := writeStore(k, out, d, start); err != nil {
-		return err
-	}
-	bar.at(2, "done")
-	return nil
+	return writeStore(ctx, k, out, d, start)
 }

@@ -65,7 +65,7 @@ type splitInfo struct {
 
 func dataInfoAction(c *cli.Context, name string) error {
 	k := newConsole(c)
-	d, err := openDataset(c, k, name)
+	d, err := openDataset(c.Context, c, k, name)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"capgnn/graph"
 	"capgnn/graph/dataset"
+	"capgnn/hostmem"
 )
 
 // between is the shortest time between two lines of progress where there is no terminal.
@@ -52,7 +53,7 @@ func dataSynthAction(c *cli.Context, name string) error {
 	if d.Labels != nil || d.Targets != nil {
 		k.note("no model can be expected to score more than %.3f on it", ceiling)
 	}
-	return writeStore(k, out, d, start)
+	return writeStore(ctx, k, out, d, start)
 }
 
 // synthesise makes the data set of a preset, and says what a perfect model would score.
@@ -111,24 +112,34 @@ type written struct {
 	Edges    int64   `json:"edges"`
 	Features int     `json:"features"`
 	Classes  int     `json:"classes"`
-	Bytes    int64   `json:"bytes"`   // of all files
-	Seconds  float64 `json:"seconds"` // since the command started
+	Bytes    int64   `json:"bytes"`      // of all files
+	Peak     int64   `json:"peak_bytes"` // largest resident size of this process so far; mapped files count
+	Seconds  float64 `json:"seconds"`    // since the command started
 }
 
 // writeStore writes d to the new folder out and says what was written.
-func writeStore(k *console, out string, d *dataset.Dataset, start time.Time) error {
+func writeStore(ctx context.Context, k *console, out string, d *dataset.Dataset, start time.Time) error {
 	k.note("writing %s", out)
-	if err := dataset.WriteStore(out, d); err != nil {
+	watch := &dataWatch{ctx: ctx, k: k, verb: "write"}
+	err := dataset.WriteStore(out, d, watch.at)
+	watch.end()
+	if errors.Is(err, context.Canceled) {
+		return &interruptedError{"nothing was written"}
+	}
+	if err != nil {
 		return asUsageIfPath(err)
 	}
 	w := written{
 		Path: out, Name: d.Name, Vertices: d.Graph.Rows(), Edges: d.Graph.Edges(), Features: d.Features.Cols, Classes: d.Classes,
 		Bytes: treeBytes(out), Seconds: time.Since(start).Seconds(),
 	}
+	if w.Peak, err = hostmem.PeakRSS(); err != nil {
+		return err
+	}
 	if k.json {
 		return json.NewEncoder(k.out).Encode(w)
 	}
-	_, err := fmt.Fprintf(k.out, "%s: %s vertices, %s directed edges, %s features, %d classes; %s in %.1f s\n", w.Path,
+	_, err = fmt.Fprintf(k.out, "%s: %s vertices, %s directed edges, %s features, %d classes; %s in %.1f s\n", w.Path,
 		grouped(int64(w.Vertices)), grouped(w.Edges), grouped(int64(w.Features)), w.Classes, byteSize(w.Bytes), w.Seconds)
 	return err
 }

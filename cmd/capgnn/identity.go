@@ -2,51 +2,82 @@ package main
 
 import (
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"hash"
-	"math"
+	"slices"
 
+	"capgnn/graph"
+	"capgnn/hostmem"
 	"capgnn/pipeline"
 )
 
-// identify returns the hex SHA-256 of a problem: graph, features, labels and splits. Equal problems train alike, whatever
-// file they came from.
-func identify(p *pipeline.Problem) string {
-	h := sha256.New()
+// sums are the hex SHA-256 of what is large in a data set: the graph, loops as they were read, and the features. Equal arrays
+// have equal sums, whatever file they came from.
+type sums struct {
+	Graph    string `json:"graph"`
+	Features string `json:"features"`
+}
+
+// sumsOf computes the sums of a problem.
+func sumsOf(p *pipeline.Problem) sums {
 	f := &p.Features
-	fmt.Fprintf(h, "capgnn problem 1 vertices=%d features=%d sparse=%t classes=%d\n", p.Vertices(), f.Cols, f.Sparse(), p.Classes)
-	u32, u64 := binary.LittleEndian.AppendUint32, binary.LittleEndian.AppendUint64
-	float := func(b []byte, x float32) []byte { return u32(b, math.Float32bits(x)) }
-	hashArray(h, "indptr", p.Graph.Indptr, func(b []byte, x int64) []byte { return u64(b, uint64(x)) })
-	hashArray(h, "indices", p.Graph.Indices, func(b []byte, x int32) []byte { return u32(b, uint32(x)) })
-	hashArray(h, "x", f.Dense, float)
-	hashArray(h, "x_indptr", f.Indptr, func(b []byte, x int64) []byte { return u64(b, uint64(x)) })
-	hashArray(h, "x_indices", f.Indices, func(b []byte, x int32) []byte { return u32(b, uint32(x)) })
-	hashArray(h, "x_data", f.Data, float)
-	hashArray(h, "y", p.Labels, func(b []byte, x int32) []byte { return u32(b, uint32(x)) })
-	hashArray(h, "targets", p.Targets, func(b []byte, x uint8) []byte { return append(b, x) })
+	g, x := sha256.New(), sha256.New()
+	fmt.Fprintf(g, "capgnn graph 2 vertices=%d\n", p.Vertices())
+	hashArray(g, "indptr", p.Graph.Indptr)
+	hashArray(g, "indices", p.Graph.Indices)
+	fmt.Fprintf(x, "capgnn features 2 vertices=%d columns=%d sparse=%t\n", p.Vertices(), f.Cols, f.Sparse())
+	hashArray(x, "x", f.Dense)
+	hashArray(x, "x_indptr", f.Indptr)
+	hashArray(x, "x_indices", f.Indices)
+	hashArray(x, "x_data", f.Data)
+	return sums{Graph: hex.EncodeToString(g.Sum(nil)), Features: hex.EncodeToString(x.Sum(nil))}
+}
+
+// identify returns the hex SHA-256 of a problem with these sums: graph, features, labels and splits. Equal problems train
+// alike, whatever file they came from.
+func identify(p *pipeline.Problem, s sums) string {
+	h := sha256.New()
+	fmt.Fprintf(h, "capgnn problem 2 graph=%s loops=%v features=%s classes=%d\n", s.Graph, p.Loops, s.Features, p.Classes)
+	hashArray(h, "y", p.Labels)
+	hashArray(h, "targets", p.Targets)
 	for name, mask := range [...][]bool{p.Train, p.Val, p.Test} {
-		hashArray(h, fmt.Sprint("mask", name), mask, func(b []byte, x bool) []byte {
-			if x {
-				return append(b, 1)
+		bits := make([]uint8, len(mask))
+		for v, in := range mask {
+			if in {
+				bits[v] = 1
 			}
-			return append(b, 0)
-		})
+		}
+		hashArray(h, fmt.Sprint("mask", name), bits)
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// hashArray feeds one named array to h, in pieces of 64 Ki elements.
-func hashArray[T any](h hash.Hash, name string, xs []T, put func([]byte, T) []byte) {
+// hashedPiece is the length of the pieces of an array that are hashed apart, on all processors, in bytes.
+const hashedPiece = 1 << 20
+
+// hashArray feeds one named array to h: its length, and the SHA-256 of every piece of its little-endian bytes.
+func hashArray[T hostmem.Numeric](h hash.Hash, name string, xs []T) {
 	fmt.Fprintf(h, "%s %d\n", name, len(xs))
-	var b []byte
-	for i, x := range xs {
-		if b = put(b, x); i&0xFFFF == 0xFFFF {
-			h.Write(b)
-			b = b[:0]
+	raw := hostmem.Bytes(xs)
+	digests := make([][sha256.Size]byte, (len(raw)+hashedPiece-1)/hashedPiece)
+	graph.EachBlock(len(digests), 1, func(k, _ int) {
+		piece := raw[k*hashedPiece : min(len(raw), (k+1)*hashedPiece)]
+		if !hostmem.LittleEndian() {
+			piece = swapped(piece, len(raw)/len(xs))
 		}
+		digests[k] = sha256.Sum256(piece)
+	})
+	for _, d := range digests {
+		h.Write(d[:])
 	}
-	h.Write(b)
+}
+
+// swapped returns a copy of elements of this many bytes each, with the bytes of each in reverse.
+func swapped(raw []byte, size int) []byte {
+	out := slices.Clone(raw)
+	for i := 0; i < len(out); i += size {
+		slices.Reverse(out[i : i+size])
+	}
+	return out
 }

@@ -1,6 +1,12 @@
 package main
 
-import "os"
+import (
+	"os"
+	"time"
+)
+
+// began is when the program started.
+var began = time.Now()
 
 func main() {
 	os.Exit(run(os.Args, os.Stdout, os.Stderr))

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -50,7 +51,11 @@ func (t *training) planMemory(ctx context.Context) (*memoryPlan, error) {
 		info.Budget = 0 // counts on, so that the whole need is known
 		books = append(books, ledger.New(info))
 	}
+	if err := t.lay(); err != nil {
+		return nil, asUsage(err)
+	}
 	opt := t.problemOptions()
+	opt.Layout = t.layout
 	for p := range t.parts {
 		opt.Devices = append(opt.Devices, books[p%len(books)])
 	}
@@ -65,6 +70,21 @@ func (t *training) planMemory(ctx context.Context) (*memoryPlan, error) {
 		m.Devices = append(m.Devices, d)
 	}
 	return m, trainer.Close()
+}
+
+// lay cuts the graph, once for the plan and the run.
+func (t *training) lay() error {
+	c, err := openCache(t.k)
+	if err != nil || t.layout != nil {
+		return err
+	}
+	opt := t.problemOptions()
+	opt.Log = slog.New(&noteHandler{k: t.k})
+	if c != nil {
+		opt.Prepared = c
+	}
+	t.layout, err = pipeline.Lay(t.data.problem, opt, t.parts)
+	return err
 }
 
 // blocksOf adds up entries of one name, the largest first.

@@ -122,3 +122,25 @@ func TestSampleRows(t *testing.T) {
 		}
 	}
 }
+
+// Storage in BF16 trains, is recorded, and is refused where it cannot be had.
+func TestStorageFlag(t *testing.T) {
+	s := newSandbox(t)
+	data := "ok.npz"
+	newStore().write(s, data)
+	r := s.train("--dataset", data, "--epochs", "1", "--storage", "bf16", "--model", "sage")
+	exact := s.train("--dataset", data, "--epochs", "1", "--model", "sage")
+	if r.Storage != "bf16" || r.SHA256 == exact.SHA256 {
+		t.Errorf("storage %q, weights equal to fp32's: %t", r.Storage, r.SHA256 == exact.SHA256)
+	}
+	const bound = 3.0 / 512 // one rounding per layer, before the first update
+	if d := math.Abs(float64(r.FinalLoss)/float64(exact.FinalLoss) - 1); d > bound {
+		t.Errorf("loss %v, in fp32 %v", r.FinalLoss, exact.FinalLoss)
+	}
+	for _, bad := range [][]string{{"--storage", "fp16"}, {"--storage", "bf16", "--model", "gat"}, {"--order", "rabbit"}} {
+		_, stderr, code := s.run(append([]string{"train", "--dataset", data}, bad...)...)
+		if code != 2 || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("%v: exit code %d, %q", bad, code, stderr)
+		}
+	}
+}

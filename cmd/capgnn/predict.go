@@ -16,6 +16,7 @@ import (
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/graph"
+	"capgnn/graph/dataset"
 	"capgnn/pipeline"
 )
 
@@ -30,7 +31,7 @@ func predictCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "predict",
 		Usage: "write logits, labels or hidden embeddings of every vertex with the weights of a run",
-		Description: "Row i is vertex i of the data set, whatever the devices. The run's --edges, --self-loops and --standardize apply; labels and splits are not needed (standardising uses the training rows of the data set that is read). " +
+		Description: "Row i is vertex i of the data set, whatever the devices. The run's --edges and --self-loops apply, and features are standardised as the run's were, with its mean and deviation; labels and splits are not needed. " +
 			"Logits and embeddings are float32, labels int64 class numbers or, for multi-label data, a uint8 matrix of 0 and 1. Embeddings are what hidden layer L hands on, behind LayerNorm and ReLU; layers count from 0 as in the names of the weights.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "run", Usage: "the run folder `RUN`"},
@@ -53,8 +54,9 @@ type prediction struct {
 	what      string
 	layer     int // -1: the last hidden one
 	out       string
-	other     bool // another data set than the run's was named
-	multi     bool // several labels per vertex
+	other     bool             // another data set than the run's was named
+	scaling   *dataset.Scaling // what the run's features were standardised with; nil: they are as stored
+	multi     bool             // several labels per vertex
 	model     gnn.Config
 	values    *gnn.Weights
 }
@@ -110,8 +112,11 @@ func newPrediction(c *cli.Context, k *console) (*prediction, error) {
 	}
 	// What decided the speed and the memory of training decides nothing here.
 	p.cfg.Devices, p.cfg.Parts, p.cfg.Targets, p.cfg.Profile, p.cfg.Savings = c.String("devices"), 0, "", "", pipeline.Savings{}
+	p.other = c.IsSet("dataset") && c.String("dataset") != p.cfg.Dataset
+	if err := p.useScaling(); err != nil {
+		return nil, err
+	}
 	if c.IsSet("dataset") {
-		p.other = c.String("dataset") != p.cfg.Dataset
 		p.cfg.Dataset, p.cfg.DatasetPath = c.String("dataset"), ""
 	}
 	return p, nil

@@ -23,7 +23,7 @@ func (p *prediction) loadInput(ctx context.Context) error {
 	if err := p.values.LoadTensors(tensors); err != nil {
 		return usagef("--weights %s: %w", p.weights, err)
 	}
-	d, err := readDataset(p.k, &p.cfg)
+	d, err := readDataset(ctx, p.k, &p.cfg, p.scaling)
 	if err != nil {
 		return err
 	}
@@ -31,7 +31,7 @@ func (p *prediction) loadInput(ctx context.Context) error {
 		return usagef("--dataset %s: %w", p.cfg.Dataset, err)
 	}
 	p.data = &learnable{name: d.Name, problem: &pipeline.Problem{
-		Graph:    withLoops(d.Graph, p.cfg.SelfLoops, p.cfg.Model),
+		Graph: d.Graph, Loops: loopsOf(p.cfg.SelfLoops, p.cfg.Model),
 		Features: pipeline.Features{Cols: d.Features.Cols, Dense: d.Features.Dense, Indptr: d.Features.Indptr, Indices: d.Features.Indices, Data: d.Features.Data},
 		Classes:  p.model.Out,
 	}}

@@ -51,6 +51,7 @@ type epochSeconds struct {
 // runSeconds is where the time of all epochs went. Phases of the queues are means over the parts; reduce (gradient
 // reduction, optimiser step, broadcast) and eval are wall time.
 type runSeconds struct {
+	Start       float64 `json:"start"` // from the start of the program to the first epoch
 	Aggregation float64 `json:"aggregation"`
 	MM          float64 `json:"mm"`
 	Wait        float64 `json:"communication_wait"`
@@ -129,8 +130,8 @@ func (r *runResult) table(w io.Writer) error {
 	row("loss", "%.6g", float64(r.FinalLoss))
 	row(r.Metric, "train %s  val %s  test %s  (test at the end %s)", score(r.Train), score(r.Val), score(r.Test), score(r.TestLast))
 	row("epoch", "median %s  mean %s  min %s", duration(r.EpochS.Median), duration(r.EpochS.Mean), duration(r.EpochS.Min))
-	row("time", "aggregation %.2f s  mm %.2f s  wait %.2f s  transfer %.2f s  reduce %.2f s  eval %.2f s  other %.2f s",
-		r.TimeS.Aggregation, r.TimeS.MM, r.TimeS.Wait, r.TimeS.Transfer, r.TimeS.Reduce, r.TimeS.Eval, r.TimeS.Other)
+	row("time", "start %.2f s  aggregation %.2f s  mm %.2f s  wait %.2f s  transfer %.2f s  reduce %.2f s  eval %.2f s  other %.2f s",
+		r.TimeS.Start, r.TimeS.Aggregation, r.TimeS.MM, r.TimeS.Wait, r.TimeS.Transfer, r.TimeS.Reduce, r.TimeS.Eval, r.TimeS.Other)
 	row("traffic", "%s down  %s up  %s peer  (%d halo rows)", size(r.Bytes.D2H), size(r.Bytes.H2D), size(r.Bytes.Peer), r.HaloRows)
 	peaks := make([]string, len(r.PeakBytes.Devices))
 	for i, b := range r.PeakBytes.Devices {

@@ -24,6 +24,7 @@ func (d runDir) last() string        { return filepath.Join(string(d), "last.saf
 func (d runDir) checkpoints() string { return filepath.Join(string(d), "checkpoint") }
 func (d runDir) result() string      { return filepath.Join(string(d), "result.json") }
 func (d runDir) initial() string     { return filepath.Join(string(d), "init.safetensors") }
+func (d runDir) scaling() string     { return filepath.Join(string(d), "standardize.npz") }
 func (d runDir) plan() string        { return filepath.Join(string(d), "plan.bin") }
 
 // holdsRun reports whether the folder already holds a run.
@@ -98,14 +99,25 @@ func (d runDir) writeResult(r *runResult) error {
 	return writeFile(d.result(), append(data, '\n'))
 }
 
+// maxResultBytes bounds result.json, which has 2 KiB and about 100 bytes for each device.
+const maxResultBytes = 1 << 20
+
 // readResult returns the result of a finished run, nil if the run is not finished.
 func (d runDir) readResult() (*runResult, error) {
-	data, err := os.ReadFile(d.result())
+	f, err := os.Open(d.result())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, usagef("read result: %w", err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxResultBytes+1))
+	switch {
+	case err != nil:
+		return nil, usagef("read result: %w", err)
+	case len(data) > maxResultBytes:
+		return nil, usagef("read result %s: larger than %d bytes: not a result", d.result(), maxResultBytes)
 	}
 	r := new(runResult)
 	if err := json.Unmarshal(data, r); err != nil {

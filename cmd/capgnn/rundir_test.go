@@ -100,7 +100,7 @@ func TestResultKeys(t *testing.T) {
 	}
 	for key, want := range map[string][]string{
 		"epoch_s": {"mean", "median", "min"}, "bytes": {"d2h", "h2d", "host", "peer"}, "peak_bytes": {"devices", "host"},
-		"time_s": {"aggregation", "communication_transfer", "communication_wait", "eval", "mm", "order", "other", "reduce"},
+		"time_s": {"aggregation", "communication_transfer", "communication_wait", "eval", "mm", "order", "other", "reduce", "start"},
 	} {
 		if got := keysOf(top[key].(map[string]any)); !slices.Equal(got, want) {
 			t.Errorf("%s: keys %v, want %v", key, got, want)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"runtime/debug"
 	"time"
 
 	"capgnn/gnn"
@@ -37,9 +38,11 @@ type training struct {
 	rank     []int32    // place of every vertex in the order of the parts' rows, nil = by number
 	arranged arrangement
 	devices  []gpu.Device
+	layout   *pipeline.Layout
 	dir      runDir // set beforehand when resuming
 	madeDir  bool
-	initial  *gnn.Weights // of --init, nil without
+	initial  *gnn.Weights  // of --init, nil without
+	start    time.Duration // from the start of the program to the first epoch
 }
 
 // run trains. The steps before training change nothing but the cache.
@@ -78,7 +81,7 @@ func (t *training) load(ctx context.Context) error {
 	if err := t.cfg.model(p.Features.Cols, p.Classes, p.Targets != nil).Validate(); err != nil {
 		return usagef("train: %w", err)
 	}
-	identity := identify(p)
+	identity := identify(p, t.data.sums)
 	switch was := t.cfg.DataSHA256; {
 	case was == "" || was == identity:
 	case t.resume:
@@ -124,7 +127,7 @@ func (t *training) divide(ctx context.Context) error {
 	}
 	p := t.data.problem
 	t.plan, err = partition(ctx, t.k, p.Graph, p.Train,
-		rapa.Options{Method: rapa.Method(t.cfg.Partitioner), Parts: t.parts, Targets: targets, Seed: t.cfg.Seed}, t.planFile)
+		rapa.Options{Method: rapa.Method(t.cfg.Partitioner), Parts: t.parts, Targets: targets, Seed: t.cfg.Seed, Graph: t.data.sums.Graph}, t.planFile)
 	if err != nil {
 		return err
 	}
@@ -217,9 +220,12 @@ func (t *training) train(ctx context.Context) (*runResult, error) {
 		return nil, t.abandon(t.beforeTraining(asUsage(t.explain(err))))
 	}
 	defer trainer.Close()
-	if err := t.writeSettings(); err != nil {
+	t.layout.Release()
+	if err := errors.Join(t.data.release(), t.writeSettings()); err != nil {
 		return nil, err
 	}
+	debug.FreeOSMemory() // what is left of placing the graph goes back before the activations take its place
+	t.start = time.Since(began)
 	result, err := trainer.Run(ctx)
 	bar.end()
 	if err := errors.Join(err, metrics.close(), events.close()); err != nil {
@@ -248,6 +254,14 @@ func (t *training) problemOptions() pipeline.Options {
 // options returns what the trainer needs; record keeps the numbers of every epoch.
 func (t *training) options(bar *progress, record func(pipeline.EpochStats) error) (pipeline.Options, error) {
 	opt := t.problemOptions()
+	c, err := openCache(t.k)
+	if err != nil {
+		return opt, err
+	}
+	if c != nil {
+		opt.Prepared = c
+	}
+	opt.Layout = t.layout
 	opt.CheckpointDir, opt.CheckpointEvery, opt.Resume = t.dir.checkpoints(), t.cfg.CheckpointEvery, t.resume
 	opt.Identity, opt.Log = t.identity(), slog.New(&noteHandler{k: t.k})
 	var val *float64 // of the last evaluation
@@ -271,7 +285,6 @@ func (t *training) options(bar *progress, record func(pipeline.EpochStats) error
 	if t.resume {
 		path = t.dir.initial()
 	}
-	var err error
 	t.initial, err = readInitial(path, opt.Model)
 	if err != nil {
 		return opt, usagef("--init %s: %w", path, err)
@@ -338,6 +351,9 @@ func (t *training) writeSettings() error {
 			return err
 		}
 	}
+	if err := t.dir.writeScaling(t.data.scaling); err != nil {
+		return err
+	}
 	data, err := formatConfig(&t.cfg)
 	if err != nil {
 		return err
@@ -386,6 +402,7 @@ func (t *training) finish(r *pipeline.Result) (*runResult, error) {
 		t.k.note("stopped after %d epochs: %d evaluations without a better validation score", r.Epochs, t.cfg.Patience)
 	}
 	result := newResult(&t.cfg, t.data.name, t.specs, t.parts, t.dir, r)
+	result.TimeS.Start = seconds(t.start)
 	result.Order, result.Storage, result.TimeS.Order = t.cfg.Order, t.cfg.Storage, t.arranged.Seconds
 	return result, t.dir.writeResult(result)
 }

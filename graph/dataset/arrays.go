@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"capgnn/graph"
 	"capgnn/hostmem"
 	"capgnn/internal/npy"
 )
@@ -18,16 +17,19 @@ type arrays interface {
 }
 
 // folder is the arrays KEY.npy of a directory.
-type folder string
+type folder struct {
+	dir string
+	opt Options
+}
 
-func (f folder) path(key string) string { return filepath.Join(string(f), key+".npy") }
+func (f folder) path(key string) string { return filepath.Join(f.dir, key+".npy") }
 
 func (f folder) Has(key string) bool {
 	_, err := os.Stat(f.path(key))
 	return err == nil
 }
 
-func (f folder) Array(key string) (*npy.Array, error) { return npy.Open(f.path(key)) }
+func (f folder) Array(key string) (*npy.Array, error) { return f.opt.openArray(f.path(key)) }
 
 // vector opens an array of one dimension, of n elements unless n is negative.
 func vector(src arrays, key string, n int) (*npy.Array, error) {
@@ -48,6 +50,9 @@ func vector(src arrays, key string, n int) (*npy.Array, error) {
 // differ from T in type, order or alignment.
 func mapped[T hostmem.Numeric](d *Dataset, src arrays, key string, a *npy.Array, want npy.DType, read func() ([]T, error)) ([]T, error) {
 	dir, isFolder := src.(folder)
+	if isFolder && key == "x" && dir.opt.standardises() {
+		return read() // they will be written to
+	}
 	plain := a.DType == want && !(a.Fortran && len(a.Shape) > 1) && a.DataOffset%int64(want.Size) == 0
 	if !isFolder || !plain || !hostmem.LittleEndian() {
 		return read()
@@ -163,15 +168,20 @@ func readSparse(d *Dataset, src arrays, k csrArrays, data string, n, cols int) e
 		return err
 	}
 	d.Features = Features{Cols: cols, Indptr: indptr, Indices: indices, Data: values}
-	if merged := d.Features.sortRows(); merged > 0 {
+	_, mapped := src.(folder)
+	return d.sortFeatures(mapped, func(err error) error { return a.Fault(-1, err) })
+}
+
+// sortFeatures sorts sparse features and notes what was merged. fault gives an error its file.
+func (d *Dataset) sortFeatures(mapped bool, fault func(error) error) error {
+	merged, err := d.Features.sortRows(mapped)
+	if err != nil {
+		return fault(err)
+	}
+	if merged > 0 {
 		d.note("features: %d repeated entries were added up", merged)
 	}
 	return nil
-}
-
-// normal sorts the rows of a graph whose arrays were checked, and merges repeats.
-func normal(indptr []int64, indices []int32) (*graph.CSR, error) {
-	return graph.Normalise(&graph.CSR{Indptr: indptr, Indices: indices, Cols: len(indptr) - 1})
 }
 
 // maxClasses bounds the classes of n vertices, so that one wild label does not make a huge output layer.
@@ -182,25 +192,32 @@ func readLabels(d *Dataset, a *npy.Array, n, classes int) error {
 	if len(a.Shape) != 1 || a.Shape[0] != n {
 		return a.Fault(-1, fmt.Errorf("has shape %v, want [%d]", a.Shape, n))
 	}
-	wide, err := a.Int64()
-	if err != nil {
-		return err
-	}
 	limit, largest := maxClasses(n), int64(-1)
 	if classes >= 0 {
 		limit = int64(classes)
 	}
-	d.Labels = make([]int32, n)
-	for v, y := range wide {
-		if y < -1 {
-			return a.Fault(v, fmt.Errorf("vertex %d: label %d is below -1 (unlabelled)", v, y))
-		}
-		if y >= limit {
-			return a.Fault(v, fmt.Errorf("vertex %d: label %d is outside [-1, %d)", v, y, limit))
-		}
-		d.Labels[v] = int32(y)
-		largest = max(largest, y)
+	if err := a.Afford(4 * int64(n)); err != nil {
+		return err
 	}
+	labels := make([]int32, 0, n)
+	err := a.EachInt64(func(i int, piece []int64) error {
+		for k, y := range piece {
+			v := i + k
+			if y < -1 {
+				return a.Fault(v, fmt.Errorf("vertex %d: label %d is below -1 (unlabelled)", v, y))
+			}
+			if y >= limit {
+				return a.Fault(v, fmt.Errorf("vertex %d: label %d is outside [-1, %d)", v, y, limit))
+			}
+			labels = append(labels, int32(y))
+			largest = max(largest, y)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	d.Labels = labels
 	d.Classes = int(largest + 1)
 	if classes >= 0 {
 		d.Classes = classes

@@ -33,7 +33,7 @@ func findFile(dir, stem string, ends ...string) (string, error) {
 // vertices there are; without them the largest id does. Edges are directed unless Options.Edges says otherwise.
 func loadCSV(dir string, opt Options) (*Dataset, error) {
 	d := &Dataset{Name: baseName(dir), Format: formatCSV}
-	n, err := d.readColumns(dir)
+	n, err := d.readColumns(dir, opt)
 	if err != nil {
 		return nil, err
 	}
@@ -47,16 +47,16 @@ func loadCSV(dir string, opt Options) (*Dataset, error) {
 	if opt.Compact && n >= 0 {
 		return nil, fmt.Errorf("%s: --compact would tear vertices from their features or labels; leave it away", dir)
 	}
-	err = openText(edges, func(t *text) error {
+	err = openText(edges, opt.Watch, func(t *text) error {
 		if n < 0 {
 			return d.readEdgeList(t, opt)
 		}
-		t.header()
-		l, err := readEdges(t, n, nil)
-		if err != nil {
+		l := &edgeText{t: t, named: true, n: n}
+		if err := l.graph(d, opt, false, l.vertices); err != nil {
 			return err
 		}
-		return d.takeEdges(l, n, opt, false)
+		d.noteDirected(opt)
+		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -64,28 +64,12 @@ func loadCSV(dir string, opt Options) (*Dataset, error) {
 	return d, d.readMasks(dir, opt)
 }
 
-// takeEdges makes the graph of n vertices of l, whose edges are in range, and gives up the blocks of l.
-func (d *Dataset) takeEdges(l *edgeList, n int, opt Options, symmetric bool) error {
-	g, err := inNeighbours(n, l.each)
-	if err != nil {
-		return err
-	}
-	stored := l.len()
-	l.blocks = nil
-	d.Graph = opt.fromEdges(g, symmetric)
-	d.noteEdges(stored, g)
-	if !symmetric {
-		d.noteDirected(opt, g)
-	}
-	return nil
-}
-
 // readColumns reads features and labels, and returns the number of vertices, -1 if there is neither.
-func (d *Dataset) readColumns(dir string) (n int, err error) {
+func (d *Dataset) readColumns(dir string, opt Options) (n int, err error) {
 	n = -1
 	for _, c := range []struct {
 		stem string
-		text func(t *text, n int) (int, error)
+		text func(t *text, named bool, n int) (int, error)
 		npy  func(a *npy.Array, n int) error
 	}{
 		{"features", d.readTextFeatures, func(a *npy.Array, n int) error { return d.readDense(nil, "features", a, n) }},
@@ -99,9 +83,8 @@ func (d *Dataset) readColumns(dir string) (n int, err error) {
 			continue
 		}
 		if filepath.Ext(path) != ".npy" {
-			err := openText(path, func(t *text) (err error) {
-				t.header()
-				n, err = c.text(t, n)
+			err := openText(path, opt.Watch, func(t *text) (err error) {
+				n, err = c.text(t, true, n)
 				return err
 			})
 			if err != nil {
@@ -109,7 +92,7 @@ func (d *Dataset) readColumns(dir string) (n int, err error) {
 			}
 			continue
 		}
-		a, err := npy.Open(path)
+		a, err := opt.openArray(path)
 		if err != nil {
 			return 0, err
 		}
@@ -152,9 +135,9 @@ func (d *Dataset) readMasks(dir string, opt Options) error {
 		}
 		into := d.masks()[i].mask
 		if filepath.Ext(path) == ".npy" {
-			*into, err = readArrayMask(path, n)
+			*into, err = readArrayMask(path, opt, n)
 		} else {
-			err = openText(path, func(t *text) (err error) {
+			err = openText(path, opt.Watch, func(t *text) (err error) {
 				t.header()
 				*into, err = t.readTextMask(n)
 				return err
@@ -167,8 +150,8 @@ func (d *Dataset) readMasks(dir string, opt Options) error {
 	return nil
 }
 
-func readArrayMask(path string, n int) ([]bool, error) {
-	a, err := npy.Open(path)
+func readArrayMask(path string, opt Options, n int) ([]bool, error) {
+	a, err := opt.openArray(path)
 	if err != nil {
 		return nil, err
 	}

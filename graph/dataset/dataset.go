@@ -26,6 +26,8 @@ type Dataset struct {
 	IDs      []int64    // original id per vertex; nil: the vertex number
 	Splits   int        // numbered splits in the file, of which Options.MaskRow chose one; 0: they are not numbered
 
+	Scaling *Scaling // what the features were standardised with; nil: they are as stored
+
 	Source string   // the path it was loaded from
 	Format string   // "store", "npz", "gnn-benchmark", "planetoid", "graphsaint", "heterophilous", "ogb", "dgl-reddit", "csv" or "edge-list"
 	Notes  []string // what a user should see, one line each: casts, changes to edges

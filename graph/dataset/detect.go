@@ -46,8 +46,8 @@ func Load(path string, opt Options) (*Dataset, error) {
 		d.Close()
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if opt.Standardize == StandardizeTrain && d.Format != formatSaint { // whose reader does it
-		if err = d.standardise(path); err != nil {
+	if opt.standardises() && d.Format != formatSaint { // whose reader does it
+		if err = d.standardise(path, opt.Scaling); err != nil {
 			d.Close()
 			return nil, err
 		}
@@ -103,7 +103,7 @@ func loadFile(path string, opt Options) (*Dataset, error) {
 		return loadReddit(filepath.Dir(path), name, opt)
 	}
 	if strings.HasSuffix(base, ".npz") {
-		z, err := npy.OpenArchive(path)
+		z, err := opt.openArchive(path)
 		if err != nil {
 			return nil, err
 		}

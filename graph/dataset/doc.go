@@ -1,7 +1,8 @@
 // Package dataset reads and writes what a model learns from: a graph with features, labels and splits.
 //
-// Its nouns: a Dataset is all of it in memory; a Features is dense or sparse input rows; Options says how to read; a
-// FormatError says which file is wrong and where.
+// Its nouns: a Dataset is all of it in memory; a Features is dense or sparse input rows, a Scaling what they were
+// standardised with; Options says how to read, and a Watch how far that has come; a FormatError says which file is wrong and
+// where; a Published is a data set that Fetch knows where to get.
 //
 // # Contract
 //
@@ -11,7 +12,8 @@
 // merged, every index in range, every feature finite, every length right.
 //
 // Trust. Files may be truncated or hostile: the result is an error with file, and byte offset and line where there are
-// some, never a panic; memory grows with the bytes that are there, never with a number that a file states. An edge list
+// some, never a panic; memory grows with the bytes that are there, never with a number that a file states, and what the
+// system would not give is an error too (*room.Short inside). An edge list
 // may name ids up to 64 for each edge and 2^20, unless Options.Compact numbers those that occur. Offsets in a gzip file
 // are those of the text in it; text that inflates more than 256 times is refused beyond 16 MiB.
 //
@@ -21,6 +23,10 @@
 // long as there are vertices, all of it 0 or 1, is taken as the former, which can be wrong for two vertices only. Text is
 // separated by commas, tabs or blanks and may begin with a line of names, but has no column of row numbers.
 //
+// Memory. Load takes what the data set takes, and little beside: edges are read twice and built, sorted and made symmetric
+// where they lie; text is measured before it is read; arrays of an archive are inflated into place. WriteStore takes 8 bytes
+// a vertex. The result of Load may be as large as memory, except for a mapped store.
+//
 // Lifetime. Large arrays of a native store are memory-mapped and read-only: Graph and Features are valid until Close. A
 // store is replaced by renaming, so a mapped one never changes.
 //
@@ -28,7 +34,8 @@
 // symmetric, as Options.Edges says; loops stay as stored. Edge lists and CSV folders are directed by default, with a note.
 //
 // Features. Values become float32. Options.Standardize centres and scales every column by mean and deviation of the
-// training rows; by default only for GraphSAINT folders, as in their publication. Stores are written as standardised.
+// training rows, by default only for GraphSAINT folders, as in their publication, or by Options.Scaling. Stores are written
+// as standardised.
 //
 // Equal files give equal datasets, and equal datasets give equal bytes when written. Nothing reads the environment or
 // prints; what a user should see is in Dataset.Notes.

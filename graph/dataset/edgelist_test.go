@@ -290,7 +290,7 @@ func TestEdgeListAllocation(t *testing.T) {
 	if got := testing.AllocsPerRun(1, func() {
 		x, err := newText("a", strings.NewReader(s.String()), int64(s.Len()))
 		if err == nil {
-			_, err = readEdges(x, -1, nil)
+			err = (&edgeText{t: x, n: -1}).each(func(_, _ int64) error { return nil })
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"capgnn/graph"
+	"capgnn/internal/npy"
+	"capgnn/internal/room"
 )
 
 // Values of Options.Edges.
@@ -21,10 +23,40 @@ const (
 
 // Options says how to read a data set. The zero value is usable.
 type Options struct {
-	Edges       string // Auto, Symmetric, Directed or Reversed; "" = Auto
-	Standardize string // Auto, StandardizeNone or StandardizeTrain; "" = Auto: train for GraphSAINT folders, none for others
-	MaskRow     int    // heterophilous-graphs files: which of their splits, from 0; anywhere else it must be 0
-	Compact     bool   // edge lists without features and labels: number the ids that occur, ascending; elsewhere an error
+	Edges       string   // Auto, Symmetric, Directed or Reversed; "" = Auto
+	Standardize string   // Auto, StandardizeNone or StandardizeTrain; "" = Auto: train for GraphSAINT folders, none for others
+	Scaling     *Scaling // standardise with these, whatever Standardize says; nil: as it says
+	MaskRow     int      // heterophilous-graphs files: which of their splits, from 0; anywhere else it must be 0
+	Compact     bool     // edge lists without features and labels: number the ids that occur, ascending; elsewhere an error
+	Watch       Watch    // told how far reading has come; nil: nobody
+}
+
+// standardises reports whether features of a format that is not standardised by default are to be.
+func (o Options) standardises() bool { return o.Standardize == StandardizeTrain || o.Scaling != nil }
+
+// Watch is told how many bytes of a file, or of an array in one, have been read or written, of how many: about every MiB,
+// and at the end of each. What is read twice is told twice. An error of it ends the work and is returned.
+type Watch = npy.Watch
+
+// watchBytes is about what lies between two calls of a Watch.
+const watchBytes = 1 << 20
+
+// openArchive opens a .npz whose arrays report to Watch.
+func (o Options) openArchive(path string) (*npy.Archive, error) {
+	z, err := npy.OpenArchive(path)
+	if err == nil {
+		z.Watch(o.Watch)
+	}
+	return z, err
+}
+
+// openArray opens a .npy that reports to Watch.
+func (o Options) openArray(path string) (*npy.Array, error) {
+	a, err := npy.Open(path)
+	if err == nil {
+		a.Watch(o.Watch)
+	}
+	return a, err
 }
 
 func (o Options) validate() error {
@@ -43,34 +75,26 @@ func (o Options) validate() error {
 	return fmt.Errorf("standardize %q: want %s, %s or %s", o.Standardize, Auto, StandardizeNone, StandardizeTrain)
 }
 
-// fromMatrix returns the graph of a matrix A with A[i][j] = edge i → j, whose rows are normal.
-func (o Options) fromMatrix(a *graph.CSR) *graph.CSR {
+// fromMatrix returns the graph of a matrix A with A[i][j] = edge i → j, whose rows are normal. It takes a's arrays over.
+func (o Options) fromMatrix(a *graph.CSR) (*graph.CSR, error) {
 	switch o.Edges {
 	case Directed:
-		return a.Transpose()
+		if err := room.For(4*a.Edges() + 16*int64(a.Rows())); err != nil {
+			return nil, err
+		}
+		return a.Transpose(), nil
 	case Reversed:
-		return a
+		return a, nil
 	}
-	return a.Symmetrise()
-}
-
-// fromStore returns the graph of a store, whose rows list in-neighbours.
-func (o Options) fromStore(g *graph.CSR) *graph.CSR {
-	switch o.Edges {
-	case Symmetric:
-		return g.Symmetrise()
-	case Reversed:
-		return g.Transpose()
-	}
-	return g
+	return symmetrised(a)
 }
 
 // noteEdges says how the number of edges changed.
-func (d *Dataset) noteEdges(stored int, normal *graph.CSR) {
-	if merged := int64(stored) - normal.Edges(); merged > 0 {
+func (d *Dataset) noteEdges(c edgeCounts) {
+	if merged := c.stored - c.normal; merged > 0 {
 		d.note("%d repeated edges merged", merged)
 	}
-	if added := d.Graph.Edges() - normal.Edges(); added > 0 {
+	if added := d.Graph.Edges() - c.normal; added > 0 {
 		d.note("%d edges stored in one direction only were made symmetric (--edges directed keeps them as stored)", added)
 	}
 }

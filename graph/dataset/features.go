@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"capgnn/internal/room"
 )
 
 // maxCols bounds the number of feature columns a file may state: a weight matrix has a row for each.
@@ -49,11 +51,15 @@ func (f *Features) validate(n int) error {
 	return nil
 }
 
+func finite(v float32) bool {
+	const exponent = 0x7f800000
+	return math.Float32bits(v)&exponent != exponent
+}
+
 // firstNotFinite returns the index of the first NaN or infinity, -1 if there is none.
 func firstNotFinite(s []float32) int {
-	const exponent = 0x7f800000
 	for i, v := range s {
-		if math.Float32bits(v)&exponent == exponent {
+		if !finite(v) {
 			return i
 		}
 	}
@@ -94,35 +100,42 @@ func checkCSR(indptr []int64, indices []int32, cols int, what string) (part, int
 	return inIndices, -1, nil
 }
 
-// sortRows sorts the columns of every row and adds the values of repeated ones. Arrays that are in order are returned as
-// they are; others are copied. It returns the number of values that were merged away.
-func (f *Features) sortRows() int {
+// sortRows sorts the columns of every row and adds the values of repeated ones, where they lie. Arrays that are in order
+// are not written to; others are copied first if they are mapped. It returns the number of values that were merged away.
+func (f *Features) sortRows(mapped bool) (merged int, err error) {
 	if f.ascending() {
-		return 0
+		return 0, nil
 	}
-	indptr := make([]int64, len(f.Indptr))
-	indices, data := make([]int32, 0, len(f.Indices)), make([]float32, 0, len(f.Data))
+	if mapped {
+		if err := room.For(8 * int64(len(f.Indices)+len(f.Indptr))); err != nil {
+			return 0, err
+		}
+		f.Indptr, f.Indices, f.Data = slices.Clone(f.Indptr), slices.Clone(f.Indices), slices.Clone(f.Data)
+	}
 	var row []uint64
+	w, lo := int64(0), int64(0)
 	for v := range len(f.Indptr) - 1 {
 		row = row[:0]
-		for i := f.Indptr[v]; i < f.Indptr[v+1]; i++ {
+		for i := lo; i < f.Indptr[v+1]; i++ {
 			row = append(row, uint64(f.Indices[i])<<32|uint64(math.Float32bits(f.Data[i])))
 		}
 		slices.Sort(row)
-		begin := len(indices)
+		begin := w
+		lo = f.Indptr[v+1]
 		for _, e := range row {
 			col, value := int32(e>>32), math.Float32frombits(uint32(e))
-			if len(indices) > begin && indices[len(indices)-1] == col {
-				data[len(data)-1] += value
+			if w > begin && f.Indices[w-1] == col {
+				f.Data[w-1] += value
 				continue
 			}
-			indices, data = append(indices, col), append(data, value)
+			f.Indices[w], f.Data[w] = col, value
+			w++
 		}
-		indptr[v+1] = int64(len(indices))
+		f.Indptr[v+1] = w
 	}
-	merged := len(f.Indices) - len(indices)
-	f.Indptr, f.Indices, f.Data = indptr, indices, data
-	return merged
+	merged = len(f.Indices) - int(w)
+	f.Indices, f.Data = f.Indices[:w], f.Data[:w]
+	return merged, nil
 }
 
 func (f *Features) ascending() bool {

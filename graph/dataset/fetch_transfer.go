@@ -234,7 +234,7 @@ func (f remoteFile) suits(bytes int64, from string) error {
 func (t *transfer) resumable(f remoteFile, from string) (int64, state) {
 	have := t.have(f)
 	var s state
-	text, err := os.ReadFile(t.statePath(f))
+	text, err := readState(t.statePath(f))
 	if have == 0 || err != nil || json.Unmarshal(text, &s) != nil {
 		return 0, state{}
 	}
@@ -247,6 +247,16 @@ func (t *transfer) resumable(f remoteFile, from string) (int64, state) {
 		s = state{} // the same published bytes from another place
 	}
 	return have, s
+}
+
+// readState reads the file of a state, which has 1 KiB.
+func readState(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, 1<<16))
 }
 
 func (t *transfer) remember(f remoteFile, s state) error {

@@ -13,7 +13,7 @@ import (
 )
 
 // zipOf makes an archive; change may alter a member's header.
-func zipOf(t *testing.T, members [][2]string, change func(h *zip.FileHeader)) []byte {
+func zipOf(t testing.TB, members [][2]string, change func(h *zip.FileHeader)) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)

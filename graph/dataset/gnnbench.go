@@ -26,12 +26,13 @@ func loadBenchmark(z *npy.Archive, opt Options) (*Dataset, error) {
 	if err := refuseWeights(z, "adj_data", len(indices)); err != nil {
 		return nil, err
 	}
-	a, err := normal(indptr, indices)
-	if err != nil {
+	counts := edgeCounts{stored: int64(len(indices))}
+	a := sortRows(indptr, indices)
+	counts.normal = a.Edges()
+	if d.Graph, err = opt.fromMatrix(a); err != nil {
 		return nil, memberFault(z, "adj_indices", err)
 	}
-	d.Graph = opt.fromMatrix(a)
-	d.noteEdges(len(indices), a)
+	d.noteEdges(counts)
 	if err := benchmarkFeatures(d, z, n); err != nil {
 		return nil, err
 	}

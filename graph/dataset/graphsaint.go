@@ -8,6 +8,7 @@ import (
 
 	"capgnn/graph"
 	"capgnn/internal/npy"
+	"capgnn/internal/room"
 )
 
 // Files of a GraphSAINT folder. All but adjTrain are needed.
@@ -42,39 +43,44 @@ func loadSaint(dir string, opt Options) (*Dataset, error) {
 		}
 	}
 	d := &Dataset{Name: baseName(dir), Format: formatSaint}
-	full, stored, err := readScipy(d, filepath.Join(dir, adjFull), -1)
+	full, counts, err := readScipy(d, filepath.Join(dir, adjFull), opt, -1)
 	if err != nil {
 		return nil, err
 	}
 	n := full.Rows()
-	d.Graph = opt.fromMatrix(full)
-	d.noteEdges(stored, full)
-	if err := readRoles(d, filepath.Join(dir, roleFile), n); err != nil {
+	if err := readRoles(d, filepath.Join(dir, roleFile), opt.Watch, n); err != nil {
 		return nil, err
 	}
-	if err := d.checkTrainGraph(filepath.Join(dir, adjTrain), full); err != nil {
+	leaving, err := d.checkTrainGraph(filepath.Join(dir, adjTrain), opt, full)
+	if err != nil {
 		return nil, err
 	}
-	if err := readClassMap(d, filepath.Join(dir, classFile), n); err != nil {
+	if d.Graph, err = opt.fromMatrix(full); err != nil {
+		return nil, &FormatError{File: filepath.Join(dir, adjFull), Offset: -1, Err: err}
+	}
+	d.noteEdges(counts)
+	if leaving > 0 {
+		d.note("%d edges join a training vertex to another one: training sees them (%s, which leaves them out, is not used)", leaving, adjTrain)
+	}
+	if err := readClassMap(d, filepath.Join(dir, classFile), opt.Watch, n); err != nil {
 		return nil, err
 	}
 	return d, d.readFeats(filepath.Join(dir, featsFile), opt, n)
 }
 
-// checkTrainGraph compares adj_train, if it is there, with the whole matrix and the training vertices, and notes what it
-// leaves out.
-func (d *Dataset) checkTrainGraph(path string, full *graph.CSR) error {
+// checkTrainGraph compares adj_train, if it is there, with the whole matrix and the training vertices, and returns how many
+// edges it leaves out because they leave these.
+func (d *Dataset) checkTrainGraph(path string, opt Options, full *graph.CSR) (leaving int, err error) {
 	if _, err := os.Stat(path); os.IsNotExist(err) {
-		return nil
+		return 0, nil
 	}
-	sub, _, err := readScipy(d, path, full.Rows())
+	sub, _, err := readScipy(d, path, opt, full.Rows())
 	if err != nil {
-		return err
+		return 0, err
 	}
 	fault := func(v int, u graph.NodeID, what string) error {
 		return &FormatError{File: path, Offset: -1, Err: fmt.Errorf("edge %d → %d: %s", v, u, what)}
 	}
-	leaving := 0
 	for v := range full.Rows() {
 		whole := full.Row(v)
 		for _, u := range whole {
@@ -84,41 +90,43 @@ func (d *Dataset) checkTrainGraph(path string, full *graph.CSR) error {
 		}
 		for _, u := range sub.Row(v) {
 			if !d.Train[v] || !d.Train[u] {
-				return fault(v, u, "does not join two training vertices of "+roleFile)
+				return 0, fault(v, u, "does not join two training vertices of "+roleFile)
 			}
 			if _, ok := slices.BinarySearch(whole, u); !ok {
-				return fault(v, u, "is not in "+adjFull)
+				return 0, fault(v, u, "is not in "+adjFull)
 			}
 		}
 	}
-	if leaving > 0 {
-		d.note("%d edges join a training vertex to another one: training sees them (%s, which leaves them out, is not used)", leaving, adjTrain)
-	}
-	return nil
+	return leaving, nil
 }
 
 // readFeats reads the dense features of n vertices, standardised as opt says.
 func (d *Dataset) readFeats(path string, opt Options, n int) error {
-	a, err := npy.Open(path)
+	a, err := opt.openArray(path)
 	if err != nil {
 		return err
 	}
-	if single := (npy.DType{Kind: 'f', Size: 4}); opt.Standardize == StandardizeNone || a.DType == single {
+	raw := opt.Standardize == StandardizeNone && opt.Scaling == nil
+	if single := (npy.DType{Kind: 'f', Size: 4}); raw || a.DType == single {
 		// No folder to map from: others may write to this file.
-		if err := d.readDense(nil, "feats", a, n); err != nil || opt.Standardize == StandardizeNone {
+		if err := d.readDense(nil, "feats", a, n); err != nil || raw {
 			return err
 		}
-		return d.standardise(path)
+		return d.standardise(path, opt.Scaling)
 	}
 	if err := checkDense(a, n); err != nil {
 		return err
 	}
-	out, i, err := standardised(a.EachFloat64, a.Len(), a.Shape[1], d.Train)
+	if err := room.For(4 * int64(a.Len())); err != nil { // as many as the file really holds
+		return a.Fault(-1, err)
+	}
+	out := make([]float32, a.Len())
+	scaling, i, err := standardised(out, a.EachFloat64, a.Shape[1], d.Train, opt.Scaling)
 	if err != nil {
 		return a.Fault(i, err)
 	}
 	d.note("feats: values of type %v were converted to float32", a.DType)
-	d.noteStandardised()
+	d.noteStandardised(scaling, opt.Scaling)
 	d.Features = Features{Cols: a.Shape[1], Dense: out}
 	return nil
 }

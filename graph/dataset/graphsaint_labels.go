@@ -1,11 +1,13 @@
 package dataset
 
+import "capgnn/internal/room"
+
 // roles are the keys of role.json in the order of Dataset.masks.
 var roles = [3]string{"tr", "va", "te"}
 
 // readRoles reads role.json into the masks of n vertices.
-func readRoles(d *Dataset, path string, n int) error {
-	return scanFile(path, func(s *scanner, _ int64) error { return scanRoles(d, s, n) })
+func readRoles(d *Dataset, path string, watch Watch, n int) error {
+	return scanFile(path, watch, func(s *scanner, _ int64) error { return scanRoles(d, s, n) })
 }
 
 // scanRoles reads {"tr": [ids], "va": [ids], "te": [ids]}. "tr" is needed; a vertex is in one list at most.
@@ -72,8 +74,8 @@ func (s *scanner) vertexList(taken []bool) ([]bool, error) {
 }
 
 // readClassMap reads class_map.json: one class per vertex, or a list of 0 and 1 per vertex.
-func readClassMap(d *Dataset, path string, n int) error {
-	return scanFile(path, func(s *scanner, size int64) error { return scanClassMap(d, s, size, n) })
+func readClassMap(d *Dataset, path string, watch Watch, n int) error {
+	return scanFile(path, watch, func(s *scanner, size int64) error { return scanClassMap(d, s, size, n) })
 }
 
 // classMap is what has been read of class_map.json.
@@ -196,6 +198,9 @@ func (m *classMap) firstList(v int) error {
 	}
 	if needed := 2 * int64(m.n) * int64(len(row)); needed > m.size {
 		return m.s.fault(at, "vertex %d has %d labels; as many for each of %d vertices do not fit the file of %d bytes", v, len(row), m.n, m.size)
+	}
+	if err := room.For(int64(m.n) * int64(len(row))); err != nil {
+		return m.s.fault(at, "vertex %d has %d labels: %w", v, len(row), err)
 	}
 	m.classes = len(row)
 	m.targets = make([]uint8, m.n*m.classes)

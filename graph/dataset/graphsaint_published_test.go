@@ -56,7 +56,7 @@ func TestPublishedSaint(t *testing.T) {
 // checkTrainMatrix: adj_train is adj_full restricted to the training vertices.
 func checkTrainMatrix(t *testing.T, dir string, d *Dataset) {
 	t.Helper()
-	sub, stored, err := readScipy(&Dataset{}, filepath.Join(dir, "adj_train.npz"), 14755)
+	sub, counts, err := readScipy(&Dataset{}, filepath.Join(dir, "adj_train.npz"), Options{}, 14755)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,8 +75,8 @@ func checkTrainMatrix(t *testing.T, dir string, d *Dataset) {
 			empty++
 		}
 	}
-	if stored != 301925 || sum(sub.Indices) != 1475378469 || empty != 5039 {
-		t.Errorf("adj_train: %d entries, sum %.0f, %d empty rows", stored, sum(sub.Indices), empty)
+	if counts.stored != 301925 || sum(sub.Indices) != 1475378469 || empty != 5039 {
+		t.Errorf("adj_train: %d entries, sum %.0f, %d empty rows", counts.stored, sum(sub.Indices), empty)
 	}
 	for _, note := range d.Notes {
 		if strings.Contains(note, "join a training vertex") {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 )
 
 // scanner reads the JSON of GraphSAINT folders from a stream, byte by byte: objects, arrays, whole numbers and plain
@@ -24,8 +25,8 @@ func newScanner(file string, r io.Reader) *scanner {
 	return s
 }
 
-// scanFile opens path and hands it to scan with its size in bytes.
-func scanFile(path string, scan func(s *scanner, size int64) error) error {
+// scanFile opens path and hands it to scan with its size in bytes. What is read is reported to watch.
+func scanFile(path string, watch Watch, scan func(s *scanner, size int64) error) error {
 	info, err := os.Stat(path)
 	if err != nil {
 		return err
@@ -38,7 +39,29 @@ func scanFile(path string, scan func(s *scanner, size int64) error) error {
 		return err
 	}
 	defer f.Close()
-	return scan(newScanner(path, f), info.Size())
+	r := &watchedReader{f: f, name: filepath.Base(path), total: info.Size(), watch: watch}
+	return scan(newScanner(path, r), info.Size())
+}
+
+// watchedReader reports to watch what is read.
+type watchedReader struct {
+	f          *os.File
+	name       string
+	total      int64
+	watch      Watch
+	done, told int64 // bytes
+}
+
+func (w *watchedReader) Read(p []byte) (int, error) {
+	n, err := w.f.Read(p)
+	w.done += int64(n)
+	if w.watch != nil && (err == io.EOF || err == nil && w.done-w.told >= watchBytes) {
+		w.told = w.done
+		if werr := w.watch(w.name, w.done, w.total); werr != nil {
+			return 0, werr
+		}
+	}
+	return n, err
 }
 
 func (s *scanner) advance() {

@@ -49,30 +49,24 @@ func (d *Dataset) readPairs(src arrays, key string, n int, opt Options) error {
 	if len(a.Shape) != 2 || a.Shape[1] != 2 {
 		return a.Fault(-1, fmt.Errorf("has shape %v, want [edges, 2]", a.Shape))
 	}
-	l, from := newEdgeList(), graph.NodeID(0)
-	err = a.EachInt64(func(i int, v []int64) error {
-		for k, id := range v {
-			if id < 0 || id >= int64(n) {
-				return a.Fault(i+k, fmt.Errorf("edge %d: vertex %d is outside [0, %d)", (i+k)/2, id, n))
+	list := func(edge func(from, to graph.NodeID)) error {
+		from := graph.NodeID(0)
+		return a.EachInt64(func(i int, v []int64) error {
+			for k, id := range v {
+				if id < 0 || id >= int64(n) {
+					return a.Fault(i+k, fmt.Errorf("edge %d: vertex %d is outside [0, %d)", (i+k)/2, id, n))
+				}
+				if (i+k)%2 == 0 {
+					from = graph.NodeID(id)
+				} else {
+					edge(from, graph.NodeID(id))
+				}
 			}
-			if (i+k)%2 == 0 {
-				from = graph.NodeID(id)
-			} else {
-				l.add(from, graph.NodeID(id))
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return err
+			return nil
+		})
 	}
-	g, err := inNeighbours(n, l.each)
-	if err != nil {
-		return a.Fault(-1, err)
-	}
-	d.Graph = opt.fromEdges(g, true)
-	d.noteEdges(l.len(), g)
-	return nil
+	vertices := func(*rowCounts) (int, error) { return n, nil }
+	return d.takeEdges(list, opt, true, vertices, func(err error) error { return a.Fault(-1, err) })
 }
 
 // readMaskRows reads row number row of masks that hold a split in each row. A mask may be missing.
@@ -96,14 +90,32 @@ func (d *Dataset) readMaskRows(src arrays, keys [3]string, n, row int) error {
 			return a.Fault(-1, fmt.Errorf("has %d splits, the mask before it has %d", splits, d.Splits))
 		}
 		d.Splits = splits
-		all, err := a.Bool()
-		if err != nil {
+		if *d.masks()[i].mask, err = readMaskRow(a, row); err != nil {
 			return err
 		}
-		*d.masks()[i].mask = append([]bool(nil), all[row*n:(row+1)*n]...)
 	}
 	if d.Splits > 1 {
 		d.note("split %d of %d is used (--split N takes another)", row, d.Splits)
 	}
 	return nil
+}
+
+// readMaskRow reads one row of a matrix of bool, or of 8-bit integers that are all 0 or 1.
+func readMaskRow(a *npy.Array, row int) ([]bool, error) {
+	if a.DType.Size != 1 {
+		return a.Bool() // which refuses them
+	}
+	n := a.Shape[1]
+	mask := make([]bool, n)
+	return mask, a.EachInt64(func(i int, v []int64) error {
+		for k, x := range v {
+			if x != 0 && x != 1 {
+				return a.Fault(i+k, fmt.Errorf("value %d; want bool (0 or 1)", x))
+			}
+			if (i+k)/n == row {
+				mask[(i+k)%n] = x == 1
+			}
+		}
+		return nil
+	})
 }

@@ -159,8 +159,8 @@ func TestHeterophilousFaults(t *testing.T) {
 			t.Errorf("got %v, want %q", err, c.want)
 		}
 	}
-	for opt, want := range map[Options]string{
-		{MaskRow: 2}: "there is no split 2", {MaskRow: -1}: "split -1: splits are numbered from 0", {Compact: true}: "--compact is for edge lists",
+	for want, opt := range map[string]Options{
+		"there is no split 2": {MaskRow: 2}, "split -1: splits are numbered from 0": {MaskRow: -1}, "--compact is for edge lists": {Compact: true},
 	} {
 		if _, err := Load(npz(t, toyPairs()...), opt); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)

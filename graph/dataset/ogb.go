@@ -20,11 +20,11 @@ var ogbSplits = [3]string{"train", "valid", "test"}
 func loadOGB(dir string, opt Options) (*Dataset, error) {
 	d := &Dataset{Name: baseName(dir), Format: formatOGB}
 	raw := filepath.Join(dir, "raw")
-	n, err := ogbCount(raw, "num-node-list")
+	n, err := ogbCount(raw, "num-node-list", opt)
 	if err != nil {
 		return nil, err
 	}
-	m, err := ogbCount(raw, "num-edge-list")
+	m, err := ogbCount(raw, "num-edge-list", opt)
 	if err != nil {
 		return nil, err
 	}
@@ -35,25 +35,24 @@ func loadOGB(dir string, opt Options) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = openText(path, func(t *text) error {
-		l, err := readEdges(t, int(n), nil)
-		if err != nil {
-			return err
-		}
-		if int64(l.len()) != m {
-			return t.whole("has %d edges, num-edge-list says %d", l.len(), m)
-		}
-		if limit := maxVertices(l.len()); n > limit {
-			return t.whole("has %d edges for %d vertices; at most %d vertices are handled", l.len(), n, limit)
-		}
-		return d.takeEdges(l, int(n), opt, true)
+	err = openText(path, opt.Watch, func(t *text) error {
+		l := &edgeText{t: t, n: int(n)}
+		return l.graph(d, opt, true, func(c *rowCounts) (int, error) {
+			if c.edges != m {
+				return 0, t.whole("has %d edges, num-edge-list says %d", c.edges, m)
+			}
+			if limit := maxVertices(c.edges); n > limit {
+				return 0, t.whole("has %d edges for %d vertices; at most %d vertices are handled", c.edges, n, limit)
+			}
+			return int(n), nil
+		})
 	})
 	if err != nil {
 		return nil, err
 	}
 	for _, f := range []struct {
 		stem string
-		read func(t *text, n int) (int, error)
+		read func(t *text, named bool, n int) (int, error)
 	}{{"node-feat", d.readTextFeatures}, {"node-label", d.readTextLabels}} {
 		path, err := ogbFile(raw, f.stem, false)
 		if err != nil {
@@ -62,14 +61,14 @@ func loadOGB(dir string, opt Options) (*Dataset, error) {
 		if path == "" {
 			continue
 		}
-		if err := openText(path, func(t *text) error { _, err := f.read(t, int(n)); return err }); err != nil {
+		if err := openText(path, opt.Watch, func(t *text) error { _, err := f.read(t, false, int(n)); return err }); err != nil {
 			return nil, err
 		}
 	}
 	if path, _ := ogbFile(raw, "edge-feat", false); path != "" {
 		d.note("features of edges (%s) are not used", filepath.Base(path))
 	}
-	return d, d.readOGBSplits(filepath.Join(dir, "split"))
+	return d, d.readOGBSplits(filepath.Join(dir, "split"), opt)
 }
 
 // ogbFile finds STEM.csv.gz or STEM.csv; "" if there is none and it is not needed.
@@ -82,12 +81,12 @@ func ogbFile(dir, stem string, needed bool) (string, error) {
 }
 
 // ogbCount reads a file of one number.
-func ogbCount(dir, stem string) (count int64, err error) {
+func ogbCount(dir, stem string, opt Options) (count int64, err error) {
 	path, err := ogbFile(dir, stem, true)
 	if err != nil {
 		return 0, err
 	}
-	return count, openText(path, func(t *text) error {
+	return count, openText(path, opt.Watch, func(t *text) error {
 		rows, _, err := t.table(64, 1, func(row, _ int, v float64) error {
 			if row > 0 {
 				return t.fault("holds several graphs; data sets of one graph can be read")
@@ -106,7 +105,7 @@ func ogbCount(dir, stem string) (count int64, err error) {
 }
 
 // readOGBSplits reads the lists of vertices of the one split in a folder, if there is one.
-func (d *Dataset) readOGBSplits(dir string) error {
+func (d *Dataset) readOGBSplits(dir string, opt Options) error {
 	list, err := os.ReadDir(dir)
 	if err != nil {
 		if os.IsNotExist(err) {
@@ -134,7 +133,7 @@ func (d *Dataset) readOGBSplits(dir string) error {
 			return err
 		}
 		mask := make([]bool, len(taken))
-		err = openText(path, func(t *text) error {
+		err = openText(path, opt.Watch, func(t *text) error {
 			for t.next() {
 				v, err := t.id("a vertex")
 				if err != nil {

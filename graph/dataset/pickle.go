@@ -5,33 +5,65 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
+
+	"capgnn/internal/room"
 )
 
 // unpickler runs the part of the pickle machine (protocol 2) that Planetoid files need: the opcodes below and six globals.
 // Nothing is ever called; a REDUCE builds one of four known things. Every opcode pushes at most one value, and the bytes
-// of arrays are slices of the file, so memory is proportional to the file.
+// of arrays stay in the file, so memory is proportional to what else is in it.
 //
-// Values: int64, bool, nil, []byte (Python 2 strings), tuple, *list, *dict, global, *ndarray, *dtype, *csr.
+// Values: int64, bool, nil, text (short Python 2 strings), blob (long ones), tuple, *list, *dict, global, *ndarray, *dtype,
+// *csr.
 //
 // Source: Python's pickletools.py.
 type unpickler struct {
-	b     []byte
-	pos   int
+	file  io.ReaderAt
+	size  int64
+	buf   []byte // of the file, from byte base on
+	base  int64
+	pos   int64 // in the file
 	stack []any
 	marks []int // stack heights
 	memo  map[uint32]any
+
+	pushed int64 // values so far
 }
 
 type (
-	tuple  []any
-	list   struct{ items []any }
+	tuple []any
+	// list is numbers as long as it holds nothing else.
+	list struct {
+		numbers []int64
+		items   []any
+	}
 	dict   struct{ keys, values []any }
 	global string
+	// str is a string of at most longString bytes.
+	str string
+	// blob is a longer one, which stays in the file.
+	blob struct {
+		file  io.ReaderAt
+		begin int64
+		size  int64
+	}
 )
 
-// unpickle decodes a whole file. Faults are *FormatError with the byte of the opcode.
-func unpickle(file string, b []byte) (any, error) {
-	u := &unpickler{b: b, memo: map[uint32]any{}}
+const (
+	longString   = 256
+	pickleBuffer = 1 << 16
+	pickleStride = 1 << 19 // values between two questions for memory
+	// maxStack is how many values may wait to be collected. Python fills lists and dicts in batches of 1,000.
+	maxStack = 1 << 16
+	// maxMarks is how deep marks may lie in each other. Planetoid files need four.
+	maxMarks = 1 << 10
+)
+
+// unpickle decodes the whole of r, which has size bytes. Faults are *FormatError with the byte of the opcode. What it
+// returns reads from r.
+func unpickle(file string, r io.ReaderAt, size int64) (any, error) {
+	u := &unpickler{file: r, size: size, memo: map[uint32]any{}}
 	for {
 		at := u.pos
 		op, err := u.take(1)
@@ -42,33 +74,52 @@ func unpickle(file string, b []byte) (any, error) {
 			err = u.step(op[0])
 		}
 		if err != nil {
-			return nil, &FormatError{File: file, Offset: int64(at), Err: err}
+			return nil, &FormatError{File: file, Offset: at, Err: err}
 		}
 	}
 }
 
 // result ends a pickle at its STOP.
-func (u *unpickler) result(file string, at int) (any, error) {
+func (u *unpickler) result(file string, at int64) (any, error) {
 	v, err := u.pop()
 	switch {
 	case err != nil:
-	case u.pos != len(u.b):
-		err = fmt.Errorf("%d bytes after the end of the pickle", len(u.b)-u.pos)
+	case u.pos != u.size:
+		err = fmt.Errorf("%d bytes after the end of the pickle", u.size-u.pos)
 	case len(u.stack) != 0:
 		err = errors.New("pickle ends with values left over")
 	default:
 		return v, nil
 	}
-	return nil, &FormatError{File: file, Offset: int64(at), Err: err}
+	return nil, &FormatError{File: file, Offset: at, Err: err}
 }
 
-// take returns the next n bytes of the file, without copying.
-func (u *unpickler) take(n int) ([]byte, error) {
-	if n < 0 || n > len(u.b)-u.pos {
-		return nil, fmt.Errorf("pickle is truncated: %d bytes wanted, %d left", n, len(u.b)-u.pos)
+// skip goes n bytes on.
+func (u *unpickler) skip(n int64) error {
+	if n < 0 || n > u.size-u.pos {
+		return fmt.Errorf("pickle is truncated: %d bytes wanted, %d left", n, u.size-u.pos)
 	}
 	u.pos += n
-	return u.b[u.pos-n : u.pos], nil
+	return nil
+}
+
+// take returns the next n bytes of the file, at most pickleBuffer, valid until the next call.
+func (u *unpickler) take(n int) ([]byte, error) {
+	if err := u.skip(int64(n)); err != nil {
+		return nil, err
+	}
+	if begin := u.pos - int64(n); begin < u.base || u.pos > u.base+int64(len(u.buf)) {
+		if u.buf == nil {
+			u.buf = make([]byte, pickleBuffer)
+		}
+		u.base = begin
+		u.buf = u.buf[:min(pickleBuffer, u.size-begin)]
+		if got, err := u.file.ReadAt(u.buf, begin); got < len(u.buf) {
+			u.buf = u.buf[:0]
+			return nil, fmt.Errorf("read the pickle: %w", err)
+		}
+	}
+	return u.buf[u.pos-int64(n)-u.base : u.pos-u.base], nil
 }
 
 // uint reads a little-endian number of 1, 2 or 4 bytes.
@@ -82,7 +133,18 @@ func (u *unpickler) uint(n int) (uint32, error) {
 	return binary.LittleEndian.Uint32(wide[:]), nil
 }
 
+// push puts a value on the stack. Now and then it makes sure that memory for more can be had: a byte of the file makes a
+// value of up to 80 bytes.
 func (u *unpickler) push(v any) error {
+	if u.pushed++; u.pushed%pickleStride == 0 {
+		// What has been collected may double when a list grows.
+		if err := room.For(int64(pickleStride)*256 + 32*u.pushed); err != nil {
+			return err
+		}
+	}
+	if len(u.stack) == maxStack {
+		return fmt.Errorf("pickle keeps more than %d values waiting", maxStack)
+	}
 	u.stack = append(u.stack, v)
 	return nil
 }
@@ -133,6 +195,9 @@ func (u *unpickler) step(op byte) error {
 	case 'c': // GLOBAL
 		return u.global()
 	case '(': // MARK
+		if len(u.marks) == maxMarks {
+			return fmt.Errorf("pickle nests more than %d deep", maxMarks)
+		}
 		u.marks = append(u.marks, len(u.stack))
 		return nil
 	case ')', ']', '}', 't', 0x85, 0x86, 0x87, 'a', 'e', 'u':
@@ -166,11 +231,17 @@ func (u *unpickler) text(op byte) error {
 	if err != nil {
 		return err
 	}
-	s, err := u.take(int(int32(n)))
+	if int64(n) > longString {
+		if err := u.skip(int64(int32(n))); err != nil {
+			return err
+		}
+		return u.push(blob{u.file, u.pos - int64(n), int64(n)})
+	}
+	s, err := u.take(int(n))
 	if err != nil {
 		return err
 	}
-	return u.push(s)
+	return u.push(str(s))
 }
 
 // knownGlobals are the names a Planetoid pickle may refer to.
@@ -182,12 +253,17 @@ var knownGlobals = map[global]bool{
 func (u *unpickler) global() error {
 	var name [2]string
 	for i := range name {
-		end := bytes.IndexByte(u.b[u.pos:], '\n')
-		if end < 0 || end > 100 {
+		const longest = 100
+		b, err := u.take(int(min(longest+1, u.size-u.pos)))
+		if err != nil {
+			return err
+		}
+		end := bytes.IndexByte(b, '\n')
+		if end < 0 {
 			return errors.New("pickle names a global that does not end")
 		}
-		name[i] = string(u.b[u.pos : u.pos+end])
-		u.pos += end + 1
+		name[i] = string(b[:end])
+		u.pos -= int64(len(b) - end - 1)
 	}
 	g := global(name[0] + " " + name[1])
 	if !knownGlobals[g] {
@@ -274,7 +350,7 @@ func (u *unpickler) fill(op byte) error {
 		if op == 'u' {
 			return errors.New("pickle sets keys of a list")
 		}
-		c.items = append(c.items, items...)
+		c.add(items)
 	case *dict:
 		if op != 'u' || len(items)%2 != 0 {
 			return errors.New("pickle fills a dict with something other than pairs")
@@ -286,4 +362,18 @@ func (u *unpickler) fill(op byte) error {
 		return errors.New("pickle fills something that is neither list nor dict")
 	}
 	return u.push(into)
+}
+
+// add appends to a list.
+func (l *list) add(items []any) {
+	for _, item := range items {
+		if v, ok := item.(int64); ok && l.items == nil {
+			l.numbers = append(l.numbers, v)
+			continue
+		}
+		for _, v := range l.numbers {
+			l.items = append(l.items, v)
+		}
+		l.numbers, l.items = nil, append(l.items, item)
+	}
 }

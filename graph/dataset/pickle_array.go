@@ -4,7 +4,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"math"
+	"strings"
 )
 
 // dtype is a NumPy type: one of i4, i8, f4, f8, little-endian.
@@ -25,7 +27,8 @@ type ndarray struct {
 	shape   []int
 	typ     *dtype
 	fortran bool
-	raw     []byte // exactly the elements
+	raw     io.ReaderAt // exactly the elements
+	bytes   int64
 }
 
 // csr is a SciPy matrix; its arrays are nil until BUILD, and together not nil afterwards.
@@ -73,7 +76,7 @@ func construct(op byte, name global, args tuple) (any, error) {
 	case op == 'R' && name == "collections defaultdict" && len(args) == 1 && args[0] == any(global("__builtin__ list")):
 		return &dict{}, nil
 	case op == 'R' && name == "numpy dtype" && len(args) == 3:
-		text, _ := args[0].([]byte)
+		text, _ := args[0].(str)
 		switch s := string(text); s {
 		case "i4", "i8", "f4", "f8":
 			return &dtype{name: s}, nil
@@ -92,7 +95,7 @@ func build(target, state any) error {
 		if !ok || len(s) < 2 {
 			return errors.New("pickle gives an array type no state")
 		}
-		if order, _ := s[1].([]byte); string(order) != "<" {
+		if order, _ := s[1].(str); string(order) != "<" {
 			return fmt.Errorf("array of byte order %q, want little-endian", order)
 		}
 		o.ready = true
@@ -114,12 +117,12 @@ func (a *ndarray) build(state any) error {
 	shape, ok1 := s[1].(tuple)
 	typ, ok2 := s[2].(*dtype)
 	fortran, ok3 := s[3].(bool)
-	raw, ok4 := s[4].([]byte)
+	raw, size, ok4 := bytesOf(s[4])
 	if !ok1 || !ok2 || !ok3 || !ok4 || !typ.ready || len(shape) < 1 || len(shape) > 2 {
 		return errors.New("array state is not (version, shape, type, order, bytes) with one or two dimensions")
 	}
 	dims := make([]int, len(shape))
-	left := int64(len(raw) / typ.size()) // elements that are there; no dimension but a zero one may exceed it
+	left := size / int64(typ.size()) // elements that are there; no dimension but a zero one may exceed it
 	total := int64(1)
 	for i, d := range shape {
 		n, ok := d.(int64)
@@ -129,10 +132,10 @@ func (a *ndarray) build(state any) error {
 		dims[i] = int(n)
 		total *= n // at most 2⁶²
 	}
-	if total != left || len(raw)%typ.size() != 0 {
-		return fmt.Errorf("array of shape %v and type %s has %d bytes", dims, typ.name, len(raw))
+	if total != left || size%int64(typ.size()) != 0 {
+		return fmt.Errorf("array of shape %v and type %s has %d bytes", dims, typ.name, size)
 	}
-	a.shape, a.typ, a.fortran, a.raw = dims, typ, fortran, raw
+	a.shape, a.typ, a.fortran, a.raw, a.bytes = dims, typ, fortran, raw, size
 	return nil
 }
 
@@ -144,10 +147,10 @@ func (m *csr) build(state any) error {
 	}
 	var shape tuple
 	for i, k := range d.keys {
-		key, _ := k.([]byte)
+		key, _ := k.(str)
 		switch string(key) {
 		case "format":
-			if f, _ := d.values[i].([]byte); string(f) != "csr" {
+			if f, _ := d.values[i].(str); string(f) != "csr" {
 				return fmt.Errorf("matrix of format %q, want csr", f)
 			}
 		case "_shape":
@@ -172,49 +175,78 @@ func (m *csr) build(state any) error {
 	return nil
 }
 
-// ints returns the elements of an i4 or i8 array in C order.
-func (a *ndarray) ints() ([]int64, error) {
-	if a.typ == nil || a.typ.name[0] != 'i' {
-		return nil, errors.New("array is not of integers")
+// bytesOf returns the bytes of a string.
+func bytesOf(v any) (r io.ReaderAt, size int64, ok bool) {
+	switch s := v.(type) {
+	case str:
+		return strings.NewReader(string(s)), int64(len(s)), true
+	case blob:
+		return io.NewSectionReader(s.file, s.begin, s.size), s.size, true
 	}
-	out := make([]int64, len(a.raw)/a.typ.size())
-	for i := range out {
-		at := a.place(i)
-		if a.typ.size() == 4 {
-			out[i] = int64(int32(binary.LittleEndian.Uint32(a.raw[4*at:])))
-		} else {
-			out[i] = int64(binary.LittleEndian.Uint64(a.raw[8*at:]))
-		}
-	}
-	return out, nil
+	return nil, 0, false
 }
 
-// floats returns the elements of any array as float32 in C order, and whether they were float32.
-func (a *ndarray) floats() (values []float32, exact bool, err error) {
+// len returns the number of elements.
+func (a *ndarray) len() int {
 	if a.typ == nil {
-		return nil, false, errors.New("array has no type")
+		return 0
 	}
-	out := make([]float32, len(a.raw)/a.typ.size())
-	for i := range out {
-		at := a.place(i)
+	return int(a.bytes / int64(a.typ.size()))
+}
+
+// each calls visit with every element in file order, integers as value, floats as their bits, in the array's own width;
+// place is where it stands in C order.
+func (a *ndarray) each(visit func(place int, bits uint64) error) error {
+	size := a.typ.size()
+	buf := make([]byte, min(a.bytes, pickleBuffer))
+	for i := 0; i < a.len(); {
+		part := buf[:min(int64(len(buf)), a.bytes-int64(i*size))]
+		if got, err := a.raw.ReadAt(part, int64(i*size)); got < len(part) {
+			return fmt.Errorf("read an array: %w", err)
+		}
+		for ; len(part) > 0; i, part = i+1, part[size:] {
+			bits := uint64(binary.LittleEndian.Uint32(part))
+			if size == 8 {
+				bits = binary.LittleEndian.Uint64(part)
+			} else if a.typ.name == "i4" {
+				bits = uint64(int32(bits))
+			}
+			if err := visit(a.place(i), bits); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// eachInt is each for an array of integers.
+func (a *ndarray) eachInt(visit func(place int, v int64) error) error {
+	if a.typ == nil || a.typ.name[0] != 'i' {
+		return errors.New("array is not of integers")
+	}
+	return a.each(func(place int, bits uint64) error { return visit(place, int64(bits)) })
+}
+
+// eachFloat is each for any array, whose elements are rounded to float32.
+func (a *ndarray) eachFloat(visit func(place int, v float32) error) error {
+	if a.typ == nil {
+		return errors.New("array has no type")
+	}
+	return a.each(func(place int, bits uint64) error {
 		switch a.typ.name {
 		case "f4":
-			out[i] = math.Float32frombits(binary.LittleEndian.Uint32(a.raw[4*at:]))
+			return visit(place, math.Float32frombits(uint32(bits)))
 		case "f8":
-			out[i] = float32(math.Float64frombits(binary.LittleEndian.Uint64(a.raw[8*at:])))
-		case "i4":
-			out[i] = float32(int32(binary.LittleEndian.Uint32(a.raw[4*at:])))
-		case "i8":
-			out[i] = float32(int64(binary.LittleEndian.Uint64(a.raw[8*at:])))
+			return visit(place, float32(math.Float64frombits(bits)))
 		}
-	}
-	return out, a.typ.name == "f4", nil
+		return visit(place, float32(int64(bits)))
+	})
 }
 
-// place returns where element i of the C order lies.
+// place returns where element i of the file stands in C order.
 func (a *ndarray) place(i int) int {
 	if !a.fortran || len(a.shape) < 2 {
 		return i
 	}
-	return i/a.shape[1] + i%a.shape[1]*a.shape[0]
+	return i/a.shape[0] + i%a.shape[0]*a.shape[1]
 }

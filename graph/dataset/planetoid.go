@@ -1,11 +1,10 @@
 package dataset
 
 import (
-	"bytes"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
-	"strconv"
 
 	"capgnn/graph"
 )
@@ -20,6 +19,8 @@ type planetoid struct {
 	y, ally, ty *ndarray
 	test        []int32 // vertex of row i of tx and ty
 	graph       *dict
+	watch       Watch
+	files       []*os.File // that arrays are read from
 }
 
 // loadPlanetoid reads ind.NAME.* of a folder.
@@ -30,7 +31,8 @@ type planetoid struct {
 //
 // Source: Yang, Cohen, Salakhutdinov, Revisiting Semi-Supervised Learning with Graph Embeddings; github.com/kimiyoung/planetoid.
 func loadPlanetoid(dir, name string, opt Options) (*Dataset, error) {
-	p := &planetoid{dir: dir, name: name}
+	p := &planetoid{dir: dir, name: name, watch: opt.Watch}
+	defer p.close()
 	if err := p.read(); err != nil {
 		return nil, err
 	}
@@ -42,16 +44,11 @@ func loadPlanetoid(dir, name string, opt Options) (*Dataset, error) {
 	if err := p.checkSizes(n); err != nil {
 		return nil, err
 	}
-	edges, err := p.edges(n)
-	if err != nil {
-		return nil, p.fault("graph", err)
+	vertices := func(*rowCounts) (int, error) { return n, nil }
+	if err := d.takeEdges(p.edges(n), opt, true, vertices, func(err error) error { return p.fault("graph", err) }); err != nil {
+		return nil, err
 	}
-	in, err := graph.FromEdges(n, edges) // row v: in-neighbours, the transpose of A
-	if err != nil {
-		return nil, p.fault("graph", err)
-	}
-	d.Graph = opt.fromMatrix(in.Transpose())
-	d.noteEdges(len(edges), in)
+	p.graph = nil
 	if err := p.features(d, n); err != nil {
 		return nil, err
 	}
@@ -98,13 +95,26 @@ func (p *planetoid) read() error {
 }
 
 func decode[T any](p *planetoid, what, want string, into **T) error {
-	b, err := os.ReadFile(p.path(what))
+	f, err := os.Open(p.path(what))
 	if err != nil {
 		return err
 	}
-	v, err := unpickle(p.path(what), b)
+	p.files = append(p.files, f)
+	info, err := f.Stat()
 	if err != nil {
 		return err
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s: is not a file", p.path(what))
+	}
+	v, err := unpickle(p.path(what), f, info.Size())
+	if err != nil {
+		return err
+	}
+	if p.watch != nil {
+		if err := p.watch(filepath.Base(p.path(what)), info.Size(), info.Size()); err != nil {
+			return err
+		}
 	}
 	var ok bool
 	if *into, ok = v.(*T); !ok {
@@ -113,26 +123,30 @@ func decode[T any](p *planetoid, what, want string, into **T) error {
 	return nil
 }
 
+func (p *planetoid) close() {
+	for _, f := range p.files {
+		f.Close() // it was only read
+	}
+}
+
 // readTest reads test.index: one vertex per line.
 func (p *planetoid) readTest() error {
-	path := p.path("test.index")
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	for at := 0; at < len(b); {
-		line := b[at:]
-		if end := bytes.IndexByte(line, '\n'); end >= 0 {
-			line = line[:end]
+	return openText(p.path("test.index"), p.watch, func(t *text) error {
+		for t.next() {
+			v, err := t.id("a vertex number")
+			if err != nil {
+				return err
+			}
+			if v >= math.MaxInt32 {
+				return t.fault("vertex %d is outside [0, %d)", v, math.MaxInt32)
+			}
+			if more, err := t.separator(); err != nil || more {
+				return t.unexpected("one vertex to a line")
+			}
+			p.test = append(p.test, int32(v))
 		}
-		v, err := strconv.ParseInt(string(bytes.TrimSpace(line)), 10, 32)
-		if err != nil || v < 0 {
-			return &FormatError{File: path, Offset: int64(at), Err: fmt.Errorf("line %d is not a vertex number", len(p.test)+1)}
-		}
-		p.test = append(p.test, int32(v))
-		at += len(line) + 1
-	}
-	return nil
+		return t.finish()
+	})
 }
 
 // checkSizes compares the files with each other and with the n vertices of the graph.
@@ -170,30 +184,30 @@ func (p *planetoid) checkSizes(n int) error {
 	return nil
 }
 
-// edges returns the entries of the adjacency lists in file order, as they are: i → each of its list.
-func (p *planetoid) edges(n int) ([]graph.Edge, error) {
-	var edges []graph.Edge
-	seen := make([]bool, n)
-	for k, key := range p.graph.keys {
-		v, ok := key.(int64)
-		if !ok || v < 0 || v >= int64(n) || seen[v] {
-			return nil, fmt.Errorf("entry %d: its key is not a vertex from 0 to %d, or is repeated", k, n-1)
-		}
-		seen[v] = true
-		neighbours, ok := p.graph.values[k].(*list)
-		if !ok {
-			return nil, fmt.Errorf("vertex %d has no list of neighbours", v)
-		}
-		for _, item := range neighbours.items {
-			u, ok := item.(int64)
+// edges lists the entries of the adjacency lists in file order, as they are: i → each of its list.
+func (p *planetoid) edges(n int) edges {
+	return func(edge func(from, to graph.NodeID)) error {
+		seen := make([]bool, n)
+		for k, key := range p.graph.keys {
+			v, ok := key.(int64)
+			if !ok || v < 0 || v >= int64(n) || seen[v] {
+				return fmt.Errorf("entry %d: its key is not a vertex from 0 to %d, or is repeated", k, n-1)
+			}
+			seen[v] = true
+			neighbours, ok := p.graph.values[k].(*list)
 			if !ok {
-				return nil, fmt.Errorf("vertex %d: a neighbour is not a number", v)
+				return fmt.Errorf("vertex %d has no list of neighbours", v)
 			}
-			if u < 0 || u >= int64(n) {
-				return nil, fmt.Errorf("vertex %d: neighbour %d is outside [0, %d)", v, u, n)
+			if neighbours.items != nil {
+				return fmt.Errorf("vertex %d: a neighbour is not a number", v)
 			}
-			edges = append(edges, graph.Edge{From: graph.NodeID(v), To: graph.NodeID(u)})
+			for _, u := range neighbours.numbers {
+				if u < 0 || u >= int64(n) {
+					return fmt.Errorf("vertex %d: neighbour %d is outside [0, %d)", v, u, n)
+				}
+				edge(graph.NodeID(v), graph.NodeID(u))
+			}
 		}
+		return nil
 	}
-	return edges, nil
 }

@@ -1,87 +1,115 @@
 package dataset
 
 import (
+	"errors"
 	"fmt"
-	"math"
+
+	"capgnn/internal/room"
 )
 
-// sparseRows is a csr with its arrays as numbers.
-type sparseRows struct {
-	indptr  []int64
-	indices []int32
-	data    []float32
-}
-
-// numbers decodes and checks a matrix; exact says whether its values were float32.
-func (m *csr) numbers() (r sparseRows, exact bool, err error) {
-	if r.indptr, err = m.indptr.ints(); err != nil {
-		return r, false, fmt.Errorf("indptr: %w", err)
+// rowPointers decodes and checks the row pointers, and the sizes of the other arrays.
+func (m *csr) rowPointers() ([]int64, error) {
+	for _, a := range []*ndarray{m.indptr, m.indices, m.data} {
+		if len(a.shape) != 1 {
+			return nil, errors.New("an array of the matrix has not one dimension")
+		}
 	}
-	wide, err := m.indices.ints()
+	if m.indptr.len() != m.rows+1 || m.data.len() != m.indices.len() {
+		return nil, fmt.Errorf("matrix of %d rows has %d row pointers, %d columns and %d values", m.rows, m.indptr.len(), m.indices.len(), m.data.len())
+	}
+	indptr := make([]int64, 0, m.rows+1)
+	err := m.indptr.eachInt(func(_ int, v int64) error { indptr = append(indptr, v); return nil })
 	if err != nil {
-		return r, false, fmt.Errorf("indices: %w", err)
+		return nil, fmt.Errorf("indptr: %w", err)
 	}
-	r.indices = make([]int32, len(wide))
-	for i, c := range wide {
-		r.indices[i] = int32(max(-1, min(c, math.MaxInt32)))
-	}
-	if r.data, exact, err = m.data.floats(); err != nil {
-		return r, false, fmt.Errorf("data: %w", err)
-	}
-	if len(r.indptr) != m.rows+1 || len(r.data) != len(r.indices) {
-		return r, false, fmt.Errorf("matrix of %d rows has %d row pointers, %d columns and %d values", m.rows, len(r.indptr), len(r.indices), len(r.data))
-	}
-	if _, _, err := checkCSR(r.indptr, r.indices, m.cols, "column"); err != nil {
-		return r, false, err
-	}
-	if i := firstNotFinite(r.data); i >= 0 {
-		return r, false, fmt.Errorf("value %d (column %d) is %g; features must be finite", i, r.indices[i], r.data[i])
-	}
-	return r, exact, nil
+	return indptr, checkIndptr(indptr, m.indices.len())
 }
 
-// features assembles the feature rows of all n vertices.
-func (p *planetoid) features(d *Dataset, n int) error {
-	parts := map[string]sparseRows{}
-	for _, f := range []struct {
-		what string
-		m    *csr
-	}{{"x", p.x}, {"allx", p.allx}, {"tx", p.tx}} {
-		rows, exact, err := f.m.numbers()
-		if err != nil {
-			return p.fault(f.what, err)
-		}
-		if !exact {
-			d.note("%s: values of type %s were converted to float32", f.what, f.m.data.typ.name)
-		}
-		parts[f.what] = rows
+// checkIndptr is the part of checkCSR about row pointers.
+func checkIndptr(indptr []int64, entries int) error {
+	if indptr[0] != 0 || indptr[len(indptr)-1] != int64(entries) {
+		return fmt.Errorf("row pointers run from %d to %d, want 0 to %d", indptr[0], indptr[len(indptr)-1], entries)
 	}
-	allx, tx := parts["allx"], parts["tx"]
-	testRow := make([]int, n) // 1 + row of tx
-	for i, v := range p.test {
-		testRow[v] = i + 1
+	for v := 1; v < len(indptr); v++ {
+		if indptr[v] < indptr[v-1] {
+			return fmt.Errorf("row pointer %d is %d, below the one before it (%d)", v, indptr[v], indptr[v-1])
+		}
+	}
+	return nil
+}
+
+// entries checks all entries and puts row r of the matrix into f from place begin(r) on.
+func (m *csr) entries(indptr []int64, f *Features, begin func(r int) int64) error {
+	row := 0
+	err := m.indices.eachInt(func(k int, c int64) error {
+		for int64(k) >= indptr[row+1] {
+			row++
+		}
+		if c < 0 || c >= int64(m.cols) {
+			return fmt.Errorf("row %d: column %d is outside [0, %d)", row, c, m.cols)
+		}
+		if begin != nil {
+			f.Indices[begin(row)+int64(k)-indptr[row]] = int32(c)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("indices: %w", err)
+	}
+	row = 0
+	err = m.data.eachFloat(func(k int, v float32) error {
+		for int64(k) >= indptr[row+1] {
+			row++
+		}
+		if !finite(v) {
+			return fmt.Errorf("value %d (row %d) is %g; features must be finite", k, row, v)
+		}
+		if begin != nil {
+			f.Data[begin(row)+int64(k)-indptr[row]] = v
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("data: %w", err)
+	}
+	return nil
+}
+
+// features assembles the feature rows of all n vertices. The arrays of x are only checked: they are the first rows of allx.
+func (p *planetoid) features(d *Dataset, n int) error {
+	var pointers [3][]int64
+	matrices := [3]*csr{p.x, p.allx, p.tx}
+	for i, what := range []string{"x", "allx", "tx"} {
+		var err error
+		if pointers[i], err = matrices[i].rowPointers(); err != nil {
+			return p.fault(what, err)
+		}
 	}
 	f := Features{Cols: p.allx.cols, Indptr: make([]int64, n+1)}
-	for v := range n {
-		from, row := allx, v
-		switch {
-		case v < p.allx.rows:
-		case testRow[v] > 0:
-			from, row = tx, testRow[v]-1
-		default:
-			f.Indptr[v+1] = f.Indptr[v]
-			continue
-		}
-		lo, hi := from.indptr[row], from.indptr[row+1]
-		f.Indices = append(f.Indices, from.indices[lo:hi]...)
-		f.Data = append(f.Data, from.data[lo:hi]...)
-		f.Indptr[v+1] = int64(len(f.Indices))
+	for r := range p.allx.rows {
+		f.Indptr[r+1] = pointers[1][r+1] - pointers[1][r]
 	}
-	if merged := f.sortRows(); merged > 0 {
-		d.note("features: %d repeated entries were added up", merged)
+	for r, v := range p.test {
+		f.Indptr[v+1] = pointers[2][r+1] - pointers[2][r]
+	}
+	for v := range n {
+		f.Indptr[v+1] += f.Indptr[v]
+	}
+	if err := room.For(8 * f.Indptr[n]); err != nil {
+		return p.fault("allx", err)
+	}
+	f.Indices, f.Data = make([]int32, f.Indptr[n]), make([]float32, f.Indptr[n])
+	places := [3]func(r int) int64{nil, func(r int) int64 { return f.Indptr[r] }, func(r int) int64 { return f.Indptr[p.test[r]] }}
+	for i, what := range []string{"x", "allx", "tx"} {
+		if err := matrices[i].entries(pointers[i], &f, places[i]); err != nil {
+			return p.fault(what, err)
+		}
+		if typ := matrices[i].data.typ.name; typ != "f4" {
+			d.note("%s: values of type %s were converted to float32", what, typ)
+		}
 	}
 	d.Features = f
-	return nil
+	return d.sortFeatures(false, func(err error) error { return p.fault("allx", err) })
 }
 
 // labels assembles labels and splits of all n vertices.
@@ -125,23 +153,20 @@ func countOf(s []int32, v int32) (n int) {
 
 // oneHot returns the class of every row: -1 if it is all zero.
 func oneHot(a *ndarray) ([]int32, error) {
-	values, err := a.ints()
-	if err != nil {
-		return nil, err
-	}
 	classes := a.shape[1]
 	out := make([]int32, a.shape[0])
 	for r := range out {
 		out[r] = -1
-		for c, v := range values[r*classes : (r+1)*classes] {
-			switch {
-			case v == 0:
-			case v == 1 && out[r] < 0:
-				out[r] = int32(c)
-			default:
-				return nil, fmt.Errorf("row %d is not one-hot", r)
-			}
-		}
 	}
-	return out, nil
+	err := a.eachInt(func(place int, v int64) error {
+		switch r := place / classes; {
+		case v == 0:
+		case v == 1 && out[r] < 0:
+			out[r] = int32(place % classes)
+		default:
+			return fmt.Errorf("row %d is not one-hot", r)
+		}
+		return nil
+	})
+	return out, err
 }

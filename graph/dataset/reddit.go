@@ -34,7 +34,7 @@ func redditName(base string) (string, bool) {
 // Source: Hamilton et al., Inductive Representation Learning on Large Graphs, 2017; dgl.data.RedditDataset.
 func loadReddit(dir, name string, opt Options) (*Dataset, error) {
 	d := &Dataset{Name: name, Format: formatReddit}
-	z, err := npy.OpenArchive(filepath.Join(dir, name+redditData))
+	z, err := opt.openArchive(filepath.Join(dir, name+redditData))
 	if err != nil {
 		return nil, err
 	}
@@ -57,12 +57,15 @@ func loadReddit(dir, name string, opt Options) (*Dataset, error) {
 	if err := d.readNodeTypes(kinds, n); err != nil {
 		return nil, err
 	}
-	a, stored, err := readScipy(d, filepath.Join(dir, name+redditGraph), n)
+	path := filepath.Join(dir, name+redditGraph)
+	a, counts, err := readScipy(d, path, opt, n)
 	if err != nil {
 		return nil, err
 	}
-	d.Graph = opt.fromMatrix(a)
-	d.noteEdges(stored, a)
+	if d.Graph, err = opt.fromMatrix(a); err != nil {
+		return nil, &FormatError{File: path, Offset: -1, Err: err}
+	}
+	d.noteEdges(counts)
 	if err := d.readNodeIDs(z, n); err != nil {
 		return nil, err
 	}

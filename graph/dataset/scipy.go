@@ -1,50 +1,50 @@
 package dataset
 
 import (
+	"errors"
 	"fmt"
+	"iter"
 	"math"
 
 	"capgnn/graph"
 	"capgnn/internal/npy"
 )
 
-// readScipy reads a SciPy sparse file, csr or coo, as rows sorted and without repeats, and returns how many entries it
-// stores. n is the number of vertices, -1 if unknown.
-func readScipy(d *Dataset, path string, n int) (a *graph.CSR, stored int, err error) {
-	z, err := npy.OpenArchive(path)
+// readScipy reads a SciPy sparse file, csr or coo, as rows sorted and without repeats, and counts its entries. n is the
+// number of vertices, -1 if unknown.
+func readScipy(d *Dataset, path string, opt Options, n int) (a *graph.CSR, counts edgeCounts, err error) {
+	z, err := opt.openArchive(path)
 	if err != nil {
-		return nil, 0, err
+		return nil, counts, err
 	}
 	defer z.Close()
 	kind, err := scipyKind(z)
 	if err != nil {
-		return nil, 0, err
+		return nil, counts, err
 	}
 	rows, cols, err := readShape(z, "shape")
 	if err != nil {
-		return nil, 0, err
+		return nil, counts, err
 	}
 	if rows != cols || rows == 0 || n >= 0 && rows != n {
 		want := "a square matrix of at least one vertex"
 		if n >= 0 {
 			want = fmt.Sprintf("%d × %d", n, n)
 		}
-		return nil, 0, memberFault(z, "shape", fmt.Errorf("is %d × %d, want %s", rows, cols, want))
+		return nil, counts, memberFault(z, "shape", fmt.Errorf("is %d × %d, want %s", rows, cols, want))
 	}
 	if kind == "coo" {
 		return readCOO(z, rows, n)
 	}
 	indptr, indices, _, err := readCSR(d, z, csrArrays{"indptr", "indices", "neighbour"}, rows, rows, true)
 	if err != nil {
-		return nil, 0, err
+		return nil, counts, err
 	}
 	if err := refuseWeights(z, "data", len(indices)); err != nil {
-		return nil, 0, err
+		return nil, counts, err
 	}
-	if a, err = normal(indptr, indices); err != nil {
-		return nil, 0, memberFault(z, "indices", err)
-	}
-	return a, len(indices), nil
+	a = sortRows(indptr, indices)
+	return a, edgeCounts{int64(len(indices)), a.Edges()}, nil
 }
 
 // scipyKind reads how a matrix is stored; a file that does not say so has the arrays of csr.
@@ -68,43 +68,83 @@ func scipyKind(z *npy.Archive) (string, error) {
 
 // readCOO reads the entries (row, col) of a matrix of rows × rows. n is the number of vertices, -1 if only the shape
 // tells; then it must be in proportion to the entries.
-func readCOO(z *npy.Archive, rows, n int) (a *graph.CSR, stored int, err error) {
-	var ends [2][]int32
-	for k, key := range []string{"row", "col"} {
-		want := -1
-		if k == 1 {
-			want = len(ends[0])
-		}
-		e, err := vector(z, key, want)
-		if err != nil {
-			return nil, 0, err
-		}
-		if ends[k], err = e.Int32(); err != nil {
-			return nil, 0, err
-		}
-		for i, v := range ends[k] {
-			if v < 0 || int(v) >= rows {
-				return nil, 0, e.Fault(i, fmt.Errorf("entry %d: vertex %d is outside [0, %d)", i, v, rows))
-			}
-		}
+func readCOO(z *npy.Archive, rows, n int) (a *graph.CSR, counts edgeCounts, err error) {
+	from, err := vector(z, "row", -1)
+	if err != nil {
+		return nil, counts, err
 	}
-	stored = len(ends[0])
-	if limit := min(maxVertices(stored), math.MaxInt32); n < 0 && int64(rows) > limit {
-		return nil, 0, memberFault(z, "shape", fmt.Errorf("is %d × %d for %d entries; at most %d are handled", rows, rows, stored, limit))
+	to, err := vector(z, "col", from.Len())
+	if err != nil {
+		return nil, counts, err
 	}
-	if err := refuseWeights(z, "data", stored); err != nil {
-		return nil, 0, err
+	if err := refuseWeights(z, "data", from.Len()); err != nil {
+		return nil, counts, err
+	}
+	vertices := func(c *rowCounts) (int, error) {
+		if limit := min(maxVertices(c.edges), math.MaxInt32); n < 0 && int64(rows) > limit {
+			return 0, memberFault(z, "shape", fmt.Errorf("is %d × %d for %d entries; at most %d are handled", rows, rows, c.edges, limit))
+		}
+		return rows, nil
 	}
 	// Row i of the matrix lists its columns: j is to i what a source is to its target.
-	a, err = inNeighbours(rows, func(edge func(from, to graph.NodeID)) {
-		for k, i := range ends[0] {
-			edge(ends[1][k], i)
-		}
-	})
-	if err != nil {
-		return nil, 0, memberFault(z, "row", err)
+	list := func(edge func(from, to graph.NodeID)) error {
+		return eachPair(from, to, rows, func(i, j graph.NodeID) { edge(j, i) })
 	}
-	return a, stored, nil
+	a, counts, err = inRows(list, false, vertices)
+	if _, placed := err.(*FormatError); err != nil && !placed {
+		err = memberFault(z, "row", err)
+	}
+	return a, counts, err
+}
+
+// eachPair calls pair with the elements of two arrays of vertices of equal length, which are read side by side.
+func eachPair(a, b *npy.Array, n int, pair func(x, y graph.NodeID)) error {
+	nextX, stopX := iter.Pull2(vertexPieces(a, n))
+	defer stopX()
+	nextY, stopY := iter.Pull2(vertexPieces(b, n))
+	defer stopY()
+	var x, y []int64
+	var err error
+	for more := true; ; {
+		if len(x) == 0 {
+			if x, err, more = nextX(); err != nil {
+				return err
+			}
+		}
+		if len(y) == 0 {
+			if y, err, _ = nextY(); err != nil || !more { // both end together, and say whether they end well
+				return err
+			}
+		}
+		k := min(len(x), len(y))
+		for i := range k {
+			pair(graph.NodeID(x[i]), graph.NodeID(y[i]))
+		}
+		x, y = x[k:], y[k:]
+	}
+}
+
+// errEnough ends the reading of an array of which no more is wanted.
+var errEnough = errors.New("enough")
+
+// vertexPieces lists an array of vertices in pieces; an error comes last.
+func vertexPieces(a *npy.Array, n int) iter.Seq2[[]int64, error] {
+	return func(yield func([]int64, error) bool) {
+		err := a.EachInt64(func(i int, piece []int64) error {
+			for k, v := range piece {
+				if v < 0 || v >= int64(n) {
+					return a.Fault(i+k, fmt.Errorf("entry %d: vertex %d is outside [0, %d)", i+k, v, n))
+				}
+			}
+			if !yield(piece, nil) {
+				return errEnough
+			}
+			return nil
+		})
+		if err != nil && err != errEnough {
+			yield(nil, err)
+		}
+	}
 }
 
 // refuseWeights accepts edge values only if all of them are 1.

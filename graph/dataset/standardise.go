@@ -14,31 +14,51 @@ const (
 	StandardizeTrain = "train"
 )
 
-// standardise standardises dense float32 features that were read. path stands for the data set in errors.
-func (d *Dataset) standardise(path string) error {
+// Scaling is what standardising does to each column: (x - Mean) / Deviation, or x - Mean where the deviation is 0.
+type Scaling struct{ Mean, Deviation []float64 }
+
+// check says what is wrong with a scaling for so many columns.
+func (s *Scaling) check(cols int) error {
+	if len(s.Mean) != cols || len(s.Deviation) != cols {
+		return fmt.Errorf("has %d columns, mean and deviation are of %d and %d", cols, len(s.Mean), len(s.Deviation))
+	}
+	for c := range cols {
+		if m, d := s.Mean[c], s.Deviation[c]; math.IsNaN(m) || math.IsInf(m, 0) || !(d >= 0) || math.IsInf(d, 0) {
+			return fmt.Errorf("column %d: mean %g and deviation %g cannot be used", c, m, d)
+		}
+	}
+	return nil
+}
+
+// standardise standardises dense float32 features that were read, where they lie; mapped ones were not mapped for this. path stands for the data set in errors.
+func (d *Dataset) standardise(path string, given *Scaling) error {
 	fault := func(err error) error { return &FormatError{File: path, Offset: -1, Err: err} }
 	switch {
 	case !d.Features.Present():
 		return fault(errors.New("has no features to standardise; use --standardize none"))
 	case d.Features.Sparse():
 		return fault(errors.New("has sparse features, which standardising would make dense; use --standardize none"))
-	case d.Train == nil:
+	case d.Train == nil && given == nil:
 		return fault(errors.New("has no train_mask, whose rows standardising needs; use --standardize none"))
 	}
 	all := func(visit func(i int, v []float32) error) error { return visit(0, d.Features.Dense) }
-	out, i, err := standardised(all, len(d.Features.Dense), d.Features.Cols, d.Train)
+	scaling, i, err := standardised(d.Features.Dense, all, d.Features.Cols, d.Train, given)
 	if err != nil && i >= 0 {
 		err = fmt.Errorf("row %d, column %d: %w", i/d.Features.Cols, i%d.Features.Cols, err)
 	}
 	if err != nil {
 		return fault(err)
 	}
-	d.Features.Dense = out
-	d.noteStandardised()
+	d.noteStandardised(scaling, given)
 	return nil
 }
 
-func (d *Dataset) noteStandardised() {
+func (d *Dataset) noteStandardised(used, given *Scaling) {
+	d.Scaling = used
+	if given != nil {
+		d.note("features: every column was standardised with the mean and deviation that were given")
+		return
+	}
 	d.note("features: every column was standardised with mean and deviation of the %d training rows (--standardize none keeps them as stored)",
 		countTrue(d.Train))
 }
@@ -46,34 +66,40 @@ func (d *Dataset) noteStandardised() {
 // stream calls visit with all values of a matrix, row by row, in pieces; i is the index of the first value of a piece.
 type stream[T float32 | float64] func(visit func(i int, v []T) error) error
 
-// standardised returns (x - mean) / deviation per column of n values as float32, computed in float64. Mean and deviation
-// are those of the rows in train, the deviation that of a population (divided by the number of rows). A column without
-// deviation is only centred. On an error, i is the element it is about, -1 if none. x is streamed three times.
-func standardised[T float32 | float64](x stream[T], n, cols int, train []bool) (out []float32, i int, err error) {
-	if countTrue(train) == 0 {
-		return nil, -1, errors.New("there are no training vertices to standardise with; use --standardize none")
-	}
-	bad := -1
-	mean, deviation, err := moments(x, cols, train, &bad)
-	if err != nil {
-		return nil, bad, err
-	}
-	for c, s := range deviation {
-		if math.IsInf(s, 0) || math.IsNaN(s) {
-			return nil, -1, fmt.Errorf("column %d: the values are too large to standardise; use --standardize none", c)
+// standardised puts (x - mean) / deviation per column into out as float32, computed in float64. Mean and deviation are those
+// of the rows in train, the deviation that of a population (divided by the number of rows), or those given. A column
+// without deviation is only centred. On an error, i is the element it is about, -1 if none. x is streamed three times, with
+// given once; out may lie where x does.
+func standardised[T float32 | float64](out []float32, x stream[T], cols int, train []bool, given *Scaling) (used *Scaling, i int, err error) {
+	if used = given; used == nil {
+		if countTrue(train) == 0 {
+			return nil, -1, errors.New("there are no training vertices to standardise with; use --standardize none")
+		}
+		bad := -1
+		used = &Scaling{}
+		if used.Mean, used.Deviation, err = moments(x, cols, train, &bad); err != nil {
+			return nil, bad, err
+		}
+		for c, s := range used.Deviation {
+			if math.IsInf(s, 0) || math.IsNaN(s) {
+				return nil, -1, fmt.Errorf("column %d: the values are too large to standardise; use --standardize none", c)
+			}
 		}
 	}
-	out = make([]float32, n)
+	if err := used.check(cols); err != nil {
+		return nil, -1, err
+	}
+	bad := -1
 	err = x(func(i int, values []T) error {
 		c := i % cols
 		for k, v := range values {
-			f := float64(v) - mean[c]
-			if deviation[c] > 0 {
-				f /= deviation[c]
+			f := float64(v) - used.Mean[c]
+			if used.Deviation[c] > 0 {
+				f /= used.Deviation[c]
 			}
 			if out[i+k] = float32(f); math.Abs(f) > math.MaxFloat32 || math.IsNaN(f) {
 				bad = i + k
-				return fmt.Errorf("value %g, standardised with mean %g and deviation %g, does not fit float32", float64(v), mean[c], deviation[c])
+				return fmt.Errorf("value %g, standardised with mean %g and deviation %g, does not fit float32", float64(v), used.Mean[c], used.Deviation[c])
 			}
 			if c++; c == cols {
 				c = 0
@@ -84,7 +110,7 @@ func standardised[T float32 | float64](x stream[T], n, cols int, train []bool) (
 	if err != nil {
 		return nil, bad, err
 	}
-	return out, -1, nil
+	return used, -1, nil
 }
 
 // moments returns mean and population deviation of every column over the rows in train, which are at least one. A value

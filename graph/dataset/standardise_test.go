@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"math"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -13,7 +14,7 @@ func TestStandardizeOtherFormats(t *testing.T) {
 	all := tiny(t)
 	dir := t.TempDir()
 	for _, d := range all {
-		if err := WriteStore(filepath.Join(dir, d.Name), d); err != nil {
+		if err := WriteStore(filepath.Join(dir, d.Name), d, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -41,7 +42,7 @@ func TestStandardizeOtherFormats(t *testing.T) {
 	}
 	noMask := *all[0]
 	noMask.Name, noMask.Train = "nomask", nil
-	if err := WriteStore(filepath.Join(dir, "nomask"), &noMask); err != nil {
+	if err := WriteStore(filepath.Join(dir, "nomask"), &noMask, nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Load(filepath.Join(dir, "nomask"), Options{Standardize: StandardizeTrain}); err == nil || !strings.Contains(err.Error(), "no train_mask") {
@@ -49,5 +50,24 @@ func TestStandardizeOtherFormats(t *testing.T) {
 	}
 	if _, err := Load(filepath.Join(dir, "dense"), Options{Standardize: "all"}); err == nil || !strings.Contains(err.Error(), `standardize "all"`) {
 		t.Errorf("got %v", err)
+	}
+	// Given ones are used in place of the training rows', and no train_mask is needed.
+	given := &Scaling{Mean: []float64{1, 2}, Deviation: []float64{2, 0}}
+	for _, name := range []string{"dense", "nomask"} {
+		d, err := Load(filepath.Join(dir, name), Options{Scaling: given})
+		if want := []float32{-0.5, -1, 0.5, 1, 1.5, 3, 2.5, 5, 3.5, 7}; err != nil || !slices.Equal(d.Features.Dense, want) || d.Scaling != given || !strings.Contains(strings.Join(d.Notes, "\n"), "that were given") {
+			t.Errorf("%s: got %v, %v, want %v", name, d, err, want)
+			continue
+		}
+		d.Close()
+	}
+	for want, s := range map[string]*Scaling{
+		"mean and deviation are of 1 and 2":        {Mean: []float64{1}, Deviation: []float64{1, 1}},
+		"column 1: mean 0 and deviation -1 cannot": {Mean: []float64{0, 0}, Deviation: []float64{1, -1}},
+		"column 0: mean NaN":                       {Mean: []float64{math.NaN(), 0}, Deviation: []float64{1, 1}},
+	} {
+		if _, err := Load(filepath.Join(dir, "dense"), Options{Scaling: s}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
 	}
 }

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"capgnn/graph"
 	"capgnn/internal/npy"
+	"capgnn/internal/room"
 )
 
 // loadStore maps a native store folder.
@@ -16,7 +18,7 @@ func loadStore(dir string, opt Options) (*Dataset, error) {
 	}
 	d := &Dataset{Name: m.Name, Format: "store"}
 	fault := func(err error) error { return &FormatError{File: filepath.Join(dir, metaFile), Offset: -1, Err: err} }
-	if err := d.readStore(folder(dir), m, fault, opt); err != nil {
+	if err := d.readStore(folder{dir, opt}, m, fault, opt); err != nil {
 		d.Close() // a failed unmap would hide what is wrong with the file
 		return nil, err
 	}
@@ -70,12 +72,9 @@ func (d *Dataset) readStore(src arrays, m meta, fault func(error) error, opt Opt
 	if m.Edges != nil && *m.Edges != int64(len(indices)) {
 		return fault(fmt.Errorf("%d edges are announced, indices.npy has %d", *m.Edges, len(indices)))
 	}
-	g, err := normal(indptr, indices)
-	if err != nil {
+	if err := d.takeRows(src, indptr, indices, opt); err != nil {
 		return fault(err)
 	}
-	d.Graph = opt.fromStore(g)
-	d.noteEdges(len(indices), g)
 	if err := d.readStoreFeatures(src, m, fault, n); err != nil {
 		return err
 	}
@@ -83,6 +82,41 @@ func (d *Dataset) readStore(src arrays, m meta, fault func(error) error, opt Opt
 		return err
 	}
 	return d.readStoreMasks(src, m, fault, n)
+}
+
+// takeRows makes the graph of rows of in-neighbours that were checked: in their own arrays, or in copies of mapped ones.
+func (d *Dataset) takeRows(src arrays, indptr []int64, indices []int32, opt Options) (err error) {
+	counts, g := edgeCounts{stored: int64(len(indices))}, (*graph.CSR)(nil)
+	_, mapped := src.(folder)
+	if mapped {
+		if err := room.For(4 * counts.stored); err != nil {
+			return err
+		}
+		if g, err = graph.Normalise(&graph.CSR{Indptr: indptr, Indices: indices, Cols: len(indptr) - 1}); err != nil {
+			return err
+		}
+	} else {
+		g = sortRows(indptr, indices)
+	}
+	counts.normal = g.Edges()
+	if opt.Edges == Reversed || opt.Edges == Symmetric && mapped {
+		if err := room.For(12*counts.normal + 16*int64(len(indptr))); err != nil {
+			return err
+		}
+	}
+	switch {
+	case opt.Edges == Reversed:
+		g = g.Transpose()
+	case opt.Edges == Symmetric && mapped:
+		g = g.Symmetrise()
+	case opt.Edges == Symmetric:
+		if g, err = symmetrised(g); err != nil {
+			return err
+		}
+	}
+	d.Graph = g
+	d.noteEdges(counts)
+	return nil
 }
 
 func (d *Dataset) readStoreFeatures(src arrays, m meta, fault func(error) error, n int) error {

@@ -50,7 +50,7 @@ func TestRoundTrip(t *testing.T) {
 	for _, d := range tiny(t) {
 		dir := t.TempDir()
 		store, again, archive := filepath.Join(dir, d.Name), filepath.Join(dir, "sub", d.Name), filepath.Join(dir, d.Name+".npz")
-		if err := errors.Join(WriteStore(store, d), WriteStore(again, d), WriteNPZ(archive, d)); err != nil {
+		if err := errors.Join(WriteStore(store, d, nil), WriteStore(again, d, nil), WriteNPZ(archive, d)); err != nil {
 			t.Fatal(err)
 		}
 		for path, format := range map[string]string{store: "store", archive: "npz", filepath.Join(store, "meta.json"): "store"} {
@@ -73,7 +73,7 @@ func TestRoundTrip(t *testing.T) {
 				t.Errorf("%s: %s: two runs differ (%v, %v)", d.Name, name, err1, err2)
 			}
 		}
-		if err := WriteStore(store, d); err == nil || !strings.Contains(err.Error(), "not empty") {
+		if err := WriteStore(store, d, nil); err == nil || !strings.Contains(err.Error(), "not empty") {
 			t.Errorf("%s: written over a store: %v", d.Name, err)
 		}
 		if hidden, _ := filepath.Glob(filepath.Join(dir, ".*")); len(hidden) > 0 {
@@ -101,7 +101,7 @@ func TestPublishedRoundTrip(t *testing.T) {
 			t.Fatal(err)
 		}
 		dir := t.TempDir()
-		if err := errors.Join(WriteStore(filepath.Join(dir, "s"), d), WriteNPZ(filepath.Join(dir, "a.npz"), d)); err != nil {
+		if err := errors.Join(WriteStore(filepath.Join(dir, "s"), d, nil), WriteNPZ(filepath.Join(dir, "a.npz"), d)); err != nil {
 			t.Fatal(err)
 		}
 		for _, base := range []string{"s", "a.npz"} {
@@ -119,7 +119,7 @@ func TestWriteRefusesInvalid(t *testing.T) {
 	d := tiny(t)[0]
 	d.Labels[1] = 4
 	dir := t.TempDir()
-	if err := WriteStore(filepath.Join(dir, "s"), d); err == nil || !strings.Contains(err.Error(), "label 4") {
+	if err := WriteStore(filepath.Join(dir, "s"), d, nil); err == nil || !strings.Contains(err.Error(), "label 4") {
 		t.Errorf("got %v", err)
 	}
 	if err := WriteNPZ(filepath.Join(dir, "s.npz"), d); err == nil {
@@ -252,7 +252,7 @@ func TestInconsistentStores(t *testing.T) {
 // TestStoreMeta: what meta.json says must agree with the arrays; what it does not say is taken from them.
 func TestStoreMeta(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "dense")
-	if err := WriteStore(dir, tiny(t)[0]); err != nil {
+	if err := WriteStore(dir, tiny(t)[0], nil); err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, metaFile)
@@ -307,7 +307,7 @@ func TestStoreMeta(t *testing.T) {
 func TestDamagedStores(t *testing.T) {
 	for _, d := range tiny(t)[:2] {
 		dir := filepath.Join(t.TempDir(), d.Name)
-		if err := WriteStore(dir, d); err != nil {
+		if err := WriteStore(dir, d, nil); err != nil {
 			t.Fatal(err)
 		}
 		for _, name := range fileNames(t, dir) {
@@ -367,7 +367,7 @@ func TestHostileHeadersDoNotAllocate(t *testing.T) {
 	if bytes.Equal(hostile, b.Bytes()) {
 		t.Fatal("the header was not changed")
 	}
-	if err := errors.Join(os.WriteFile(filepath.Join(dir, "indptr.npy"), hostile, 0o600), npy.WriteFile(filepath.Join(dir, "indices.npy"), nil, []int32{})); err != nil {
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "indptr.npy"), hostile, 0o600), writeArray(dir, npy.Entry{Key: "indices", Data: []int32{}}, nil)); err != nil {
 		t.Fatal(err)
 	}
 	var before, after runtime.MemStats

@@ -1,18 +1,21 @@
 package dataset
 
 import (
+	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
 	"capgnn/internal/npy"
 )
 
-// WriteStore writes d as a native store, a new folder dir. The folder appears under its name only when it is complete.
-// Equal data sets give equal bytes. dir must not exist yet, unless it is empty.
-func WriteStore(dir string, d *Dataset) (err error) {
+// WriteStore writes d as a native store, a new folder dir, and reports to watch, which may be nil. The folder appears under
+// its name only when it is complete; on an error nothing is left. Equal data sets give equal bytes. dir must not exist yet,
+// unless it is empty.
+func WriteStore(dir string, d *Dataset, watch Watch) (err error) {
 	if err := d.Validate(); err != nil {
 		return fmt.Errorf("write %s: %w", dir, err)
 	}
@@ -36,7 +39,7 @@ func WriteStore(dir string, d *Dataset) (err error) {
 		}
 	}()
 	for _, e := range d.entries() {
-		if err := npy.WriteFile(filepath.Join(tmp, e.Key+".npy"), e.Shape, e.Data); err != nil {
+		if err := writeArray(tmp, e, watch); err != nil {
 			return err
 		}
 	}
@@ -54,6 +57,43 @@ func WriteStore(dir string, d *Dataset) (err error) {
 		return err
 	}
 	return os.Rename(tmp, dir)
+}
+
+// writeArray writes an array of a store.
+func writeArray(dir string, e npy.Entry, watch Watch) error {
+	path := filepath.Join(dir, e.Key+".npy")
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	w := &watched{w: f, name: filepath.Base(path), total: e.Size(), watch: watch}
+	b := bufio.NewWriterSize(w, 1<<18)
+	if err = npy.Write(b, e.Shape, e.Data); err == nil {
+		err = b.Flush()
+	}
+	if err = errors.Join(err, f.Close()); err == nil && watch != nil {
+		err = watch(w.name, w.total, w.total)
+	}
+	return err
+}
+
+// watched reports to watch what is written.
+type watched struct {
+	w           io.Writer
+	name        string
+	total       int64
+	watch       Watch
+	done, asked int64 // bytes
+}
+
+func (w *watched) Write(p []byte) (int, error) {
+	n, err := w.w.Write(p)
+	w.done += int64(n)
+	if err == nil && w.watch != nil && w.done-w.asked >= watchBytes {
+		w.asked = w.done
+		err = w.watch(w.name, min(w.done, w.total), w.total)
+	}
+	return n, err
 }
 
 // WriteNPZ writes d as one .npz with the store's keys, deflated. The file appears only when it is complete. Equal data

@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"path/filepath"
 	"strconv"
 
 	"github.com/klauspost/compress/gzip"
@@ -28,9 +29,13 @@ const (
 // that begin with '#' are skipped. Offsets are those of the inflated text.
 type text struct {
 	file    string
+	from    io.ReaderAt
+	raw     *counted
 	r       io.Reader
 	limit   int64 // bytes of text that may come
 	size    int64 // bytes of the file
+	watch   Watch // nil: nobody wants to know
+	told    int64 // bytes of the file when watch was last called
 	buf     []byte
 	pos     int   // next byte of buf
 	end     int   // bytes in buf
@@ -42,8 +47,20 @@ type text struct {
 	tokLine int64
 }
 
-// openText hands the text file at path to parse.
-func openText(path string, parse func(t *text) error) error {
+// counted counts the bytes that were read.
+type counted struct {
+	r io.Reader
+	n int64
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// openText hands the text file at path to parse. What is read is reported to watch.
+func openText(path string, watch Watch, parse func(t *text) error) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
@@ -60,27 +77,46 @@ func openText(path string, parse func(t *text) error) error {
 	if err != nil {
 		return err
 	}
+	t.watch = watch
 	return parse(t)
 }
 
-// newText reads from r, which has size bytes; gzip is told by its first bytes.
-func newText(file string, r io.Reader, size int64) (*text, error) {
-	t := &text{file: file, r: r, limit: math.MaxInt64, size: size, line: 1}
-	raw := bufio.NewReaderSize(r, 1<<16)
+// newText reads the text of r, which has size bytes; gzip is told by its first bytes.
+func newText(file string, r io.ReaderAt, size int64) (*text, error) {
+	t := &text{file: file, from: r, size: size, buf: make([]byte, textBuffer)}
+	return t, t.restart()
+}
+
+// restart goes back to the first byte.
+func (t *text) restart() error {
+	t.limit, t.line, t.told = math.MaxInt64, 1, 0
+	t.pos, t.end, t.base, t.err = 0, 0, 0, nil
+	t.raw = &counted{r: io.NewSectionReader(t.from, 0, t.size)}
+	raw := bufio.NewReaderSize(t.raw, 1<<16)
 	t.r = raw
 	if head, _ := raw.Peek(2); bytes.Equal(head, []byte{0x1f, 0x8b}) {
 		z, err := gzip.NewReader(raw)
 		if err != nil {
-			return nil, &FormatError{File: file, Offset: 0, Err: fmt.Errorf("is not a complete gzip file: %w", textEnd(err))}
+			return &FormatError{File: t.file, Offset: 0, Err: fmt.Errorf("is not a complete gzip file: %w", textEnd(err))}
 		}
-		t.r, t.limit = z, freeText+textRatio*size
+		t.r, t.limit = z, freeText+textRatio*t.size
 	}
-	t.buf = make([]byte, textBuffer)
 	// Spreadsheets write a byte order mark.
 	if t.fill(); bytes.HasPrefix(t.buf[:t.end], []byte("\xef\xbb\xbf")) {
 		t.pos = 3
 	}
-	return t, nil
+	return nil
+}
+
+// extent reads to the end and returns how many lines and characters there are, line ends not counted, then goes back to the
+// first byte. What cannot be read is not counted; whoever reads it finds the fault.
+func (t *text) extent() (lines, chars int64, err error) {
+	for more := true; more; more = t.fill() {
+		n := int64(bytes.Count(t.buf[:t.end], []byte{'\n'}))
+		lines, chars = lines+n, chars+int64(t.end)-n
+		t.pos = t.end
+	}
+	return lines + 1, chars, t.restart()
 }
 
 // textEnd names the end of the file within compressed data.
@@ -103,12 +139,26 @@ func (t *text) fill() bool {
 		if t.base+int64(t.end) > t.limit {
 			t.end, t.err = 0, fmt.Errorf("%d bytes inflate to more than %d, which no data set does; unpack the file first", t.size, t.limit)
 		}
+		if t.err == nil || t.err == io.EOF {
+			t.tell()
+		}
 		if t.end > 0 || t.err != nil {
 			return t.end > 0
 		}
 	}
 	t.err = io.ErrNoProgress
 	return false
+}
+
+// tell reports to watch, whose error ends the reading.
+func (t *text) tell() {
+	if t.watch == nil || t.raw.n-t.told < watchBytes && t.err == nil {
+		return
+	}
+	t.told = t.raw.n
+	if err := t.watch(filepath.Base(t.file), t.raw.n, t.size); err != nil {
+		t.end, t.err = 0, err
+	}
 }
 
 func (t *text) at() int64 { return t.base + int64(t.pos) }

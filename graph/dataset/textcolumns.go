@@ -3,10 +3,20 @@ package dataset
 import (
 	"fmt"
 	"math"
+
+	"capgnn/internal/room"
 )
 
-// readTextFeatures reads a row of numbers per vertex; n -1: as many vertices as there are rows.
-func (d *Dataset) readTextFeatures(t *text, n int) (rows int, err error) {
+// readTextFeatures reads a row of numbers per vertex; n -1: as many vertices as there are rows. named says whether the first
+// line may hold names. The text is read twice: first to see how much there is.
+func (d *Dataset) readTextFeatures(t *text, named bool, n int) (rows int, err error) {
+	lines, chars, err := t.extent()
+	if err != nil {
+		return 0, err
+	}
+	if named {
+		t.header()
+	}
 	var values []float32
 	rows, cols, err := t.table(32, maxCols, func(row, col int, v float64) error {
 		if row == n || row == maxDim {
@@ -15,10 +25,18 @@ func (d *Dataset) readTextFeatures(t *text, n int) (rows int, err error) {
 		if math.IsNaN(v) {
 			return t.fault("row %d, column %d is NaN; features must be finite", row, col)
 		}
-		if row == 1 && col == 0 && n > 0 {
-			// The first row says how many there will be; the size of the file bounds what is believed of it.
-			room := min(int64(n)*int64(len(values)), 1<<20+2*t.size)
-			values = append(make([]float32, 0, max(room, int64(len(values)))), values...)
+		if row == 1 && col == 0 {
+			// The first row says how many values there will be in each line. A value has a character and one behind it,
+			// which may be the line's end.
+			rows := lines
+			if n >= 0 {
+				rows = min(rows, int64(n))
+			}
+			all := min(rows*int64(len(values)), (chars+lines)/2+1)
+			if err := room.For(4 * all); err != nil {
+				return t.fault("%d values: %w", all, err)
+			}
+			values = append(make([]float32, 0, max(all, int64(len(values)))), values...)
 		}
 		values = append(values, float32(v))
 		return nil
@@ -41,8 +59,15 @@ func wantVertices(n int) string {
 }
 
 // readTextLabels reads a line per vertex: one class, where -1 and nan mean unlabelled, or 0 and 1 for each of several
-// classes. n -1: as many vertices as there are lines.
-func (d *Dataset) readTextLabels(t *text, n int) (rows int, err error) {
+// classes. n -1: as many vertices as there are lines. named is that of readTextFeatures.
+func (d *Dataset) readTextLabels(t *text, named bool, n int) (rows int, err error) {
+	lines, chars, err := t.extent()
+	if err != nil {
+		return 0, err
+	}
+	if named {
+		t.header()
+	}
 	var first []float64 // the first row, until it is known whether it is alone in its line
 	var labels []int32
 	var targets []uint8
@@ -82,6 +107,12 @@ func (d *Dataset) readTextLabels(t *text, n int) (rows int, err error) {
 			return several(1, v)
 		case labels != nil:
 			return one(v)
+		case row == 1 && col == 0:
+			all := min(lines*int64(len(targets)), (chars+lines)/2+1)
+			if err := room.For(all); err != nil {
+				return t.fault("%d values: %w", all, err)
+			}
+			targets = append(make([]uint8, 0, max(all, int64(len(targets)))), targets...)
 		}
 		return several(col, v)
 	})

@@ -9,7 +9,10 @@ import (
 	"testing"
 )
 
-func TestWrite(t *testing.T) {
+func TestWrite(t *testing.T)   { testWrite(t, Write) }
+func TestReplace(t *testing.T) { testWrite(t, Replace) }
+
+func testWrite(t *testing.T, Write func(string, func(io.Writer) error) error) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a")
 	text := func(s string) func(io.Writer) error {

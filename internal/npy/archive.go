@@ -21,6 +21,7 @@ type Archive struct {
 	keys    []string
 	members map[string]*zip.File
 	close   func() error
+	watch   Watch
 }
 
 // OpenArchive opens a .npz file and reads its table of contents. Arrays of it are valid until Close.
@@ -110,8 +111,16 @@ func (z *Archive) Array(key string) (*Array, error) {
 		return nil, &FormatError{File: z.name, Offset: -1, Err: fmt.Errorf("holds no array %q; it has: %.300s", key, strings.Join(z.keys, " "))}
 	}
 	open := func() (io.ReadCloser, error) { return f.Open() }
-	return newArray(z.name, f.Name, int64(f.UncompressedSize64), int64(f.CompressedSize64), open)
+	a, err := newArray(z.name, f.Name, int64(f.UncompressedSize64), int64(f.CompressedSize64), open)
+	if err != nil {
+		return nil, err
+	}
+	a.watch = z.watch
+	return a, nil
 }
+
+// Watch makes the accessors of the arrays that are asked for from now on report to w.
+func (z *Archive) Watch(w Watch) { z.watch = w }
 
 // Close closes the file. Arrays of the archive cannot be read afterwards.
 func (z *Archive) Close() error { return z.close() }

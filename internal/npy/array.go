@@ -13,7 +13,15 @@ type Array struct {
 	file, member string
 	backed       int64 // bytes in the file that hold this array, compressed where it is
 	open         func() (io.ReadCloser, error)
+	watch        Watch
 }
+
+// Watch is told how many bytes of an array have been read, of how many, about every MiB and at its end. An error of it ends
+// the reading and is returned as it is. name is the array's file, or the name of the member.
+type Watch func(name string, done, total int64) error
+
+// Watch makes the accessors report to w.
+func (a *Array) Watch(w Watch) { a.watch = w }
 
 // Open reads the header of a .npy file. The file is opened again by each accessor.
 func Open(path string) (*Array, error) {
@@ -89,77 +97,4 @@ func (a *Array) position(i int) int {
 		i /= a.Shape[k]
 	}
 	return pos
-}
-
-const (
-	chunkBytes = 1 << 16
-	// firstBytes is allocated without asking, backedRatio times the compressed size beyond it; after that memory doubles
-	// as bytes really arrive. Deflated index arrays inflate 2 to 10 times.
-	firstBytes  = 4 << 20
-	backedRatio = 16
-)
-
-// elementFault is a fault at an element of a chunk.
-type elementFault struct {
-	index int
-	err   error
-}
-
-// read decodes all elements in file order, then reorders Fortran arrays.
-func read[T any](a *Array, dec func(dst []T, src []byte) *elementFault) ([]T, error) {
-	r, err := a.open()
-	if err != nil {
-		return nil, a.fault(-1, err)
-	}
-	defer r.Close()
-	if n, err := io.CopyN(io.Discard, r, a.DataOffset); err != nil {
-		return nil, a.fault(n, truncated(err))
-	}
-	n, size := a.Len(), a.DType.Size
-	out := make([]T, 0, min(int64(n), (firstBytes+backedRatio*a.backed)/int64(max(size, 1))))
-	per := max(1, chunkBytes/max(size, 1))
-	buf := make([]byte, min(n, per)*size)
-	for len(out) < n {
-		k := min(per, n-len(out))
-		at := a.DataOffset + int64(len(out))*int64(size)
-		if got, err := io.ReadFull(r, buf[:k*size]); err != nil {
-			return nil, a.fault(at+int64(got), truncated(err))
-		}
-		if len(out)+k > cap(out) {
-			out = append(make([]T, 0, min(n, 2*cap(out)+k)), out...)
-		}
-		out = out[:len(out)+k]
-		if f := dec(out[len(out)-k:], buf[:k*size]); f != nil {
-			return nil, a.fault(at+int64(f.index)*int64(size), f.err)
-		}
-	}
-	// The end must follow at once; an archive verifies the member's checksum here.
-	if got, err := io.ReadFull(r, make([]byte, 1)); err != io.EOF || got != 0 {
-		if err == nil {
-			err = errors.New("bytes after the array")
-		}
-		return nil, a.fault(a.DataOffset+a.Bytes(), err)
-	}
-	if a.Fortran && len(a.Shape) > 1 {
-		return reorder(a, out), nil
-	}
-	return out, nil
-}
-
-// reorder returns the elements of a Fortran-order array in C order.
-func reorder[T any](a *Array, src []T) []T {
-	out := make([]T, len(src))
-	if len(a.Shape) == 2 {
-		rows, cols := a.Shape[0], a.Shape[1]
-		for j := range cols {
-			for i := range rows {
-				out[i*cols+j] = src[j*rows+i]
-			}
-		}
-		return out
-	}
-	for i := range out {
-		out[i] = src[a.position(i)]
-	}
-	return out
 }

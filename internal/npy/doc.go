@@ -10,7 +10,8 @@
 // archive: only asking for their elements is an error.
 //
 // Trust. No length from a file is believed: an array of a .npy file must fill the file exactly; memory for a member of
-// an archive grows with the bytes that have really been inflated, beyond a first block bounded by its compressed size.
+// an archive is taken when its compressed size bears it out, or when it has been inflated once to see; and only if the system
+// gives it: a *room.Short inside a *FormatError says that it does not.
 // Checksums of members are verified. Every fault is a *FormatError with file, member and byte offset; nothing panics.
 //
 // Supported: versions 1 to 3; f4 f8, i1 i2 i4 i8, u1 u2 u4 u8, b1, S and U, little-endian; scalars; both orders. Members

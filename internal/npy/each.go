@@ -3,7 +3,6 @@ package npy
 import (
 	"encoding/binary"
 	"errors"
-	"io"
 	"math"
 )
 
@@ -55,39 +54,16 @@ func pieces[T any](a *Array, visit func(i int, v []T) error, at func(src []byte,
 	if at == nil {
 		return a.want(what)
 	}
-	r, err := a.open()
-	if err != nil {
-		return a.fault(-1, err)
-	}
-	defer r.Close()
-	if n, err := io.CopyN(io.Discard, r, a.DataOffset); err != nil {
-		return a.fault(n, truncated(err))
-	}
-	n, size := a.Len(), a.DType.Size
-	per := min(n, chunkBytes/size)
-	buf, out := make([]byte, per*size), make([]T, per)
-	for i := 0; i < n; i += per {
-		k := min(per, n-i)
-		begin := a.DataOffset + int64(i)*int64(size)
-		if got, err := io.ReadFull(r, buf[:k*size]); err != nil {
-			return a.fault(begin+int64(got), truncated(err))
-		}
+	size := a.DType.Size
+	out := make([]T, min(a.Len(), chunkBytes/size))
+	return a.stream(func(i int, src []byte) error {
+		k := len(src) / size
 		for j := range k {
 			var ok bool
-			if out[j], ok = at(buf, j); !ok {
-				return a.fault(begin+int64(j)*int64(size), errors.New("value is not one of the "+what+" that can be read"))
+			if out[j], ok = at(src, j); !ok {
+				return a.fault(a.DataOffset+int64(i+j)*int64(size), errors.New("value is not one of the "+what+" that can be read"))
 			}
 		}
-		if err := visit(i, out[:k]); err != nil {
-			return err
-		}
-	}
-	// The end must follow at once; an archive verifies the member's checksum here.
-	if got, err := io.ReadFull(r, make([]byte, 1)); err != io.EOF || got != 0 {
-		if err == nil {
-			err = errors.New("bytes after the array")
-		}
-		return a.fault(a.DataOffset+a.Bytes(), err)
-	}
-	return nil
+		return visit(i, out[:k])
+	})
 }

@@ -24,6 +24,23 @@ type Entry struct {
 	Data  any    // see Write
 }
 
+// Size returns the bytes of the .npy file of an entry that can be written, 0 for another.
+func (e *Entry) Size() int64 {
+	n, descr, _, err := encoder(e.Data)
+	if err != nil {
+		return 0
+	}
+	shape := e.Shape
+	if shape == nil {
+		shape = []int{n}
+	}
+	t, err := parseDescr(descr)
+	if err != nil {
+		return 0
+	}
+	return int64(len(appendHeader(nil, descr, shape))) + int64(n)*int64(t.Size)
+}
+
 // Archiving says how WriteArchive lays an archive out. The zero value stores the entries as they are, in the given order.
 type Archiving struct {
 	Deflate bool // compress members

@@ -1,0 +1,281 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"capgnn/graph"
+	"capgnn/pipeline"
+)
+
+// notedCache is a cache in a new folder that keeps anything; its notes are in the slice.
+func notedCache(t *testing.T, limit int64) (*cache, *[]string) {
+	var notes []string
+	return &cache{dir: t.TempDir(), limit: limit, note: func(format string, a ...any) { notes = append(notes, fmt.Sprintf(format, a...)) }}, &notes
+}
+
+// files returns the names in the cache's folder.
+func (c *cache) files(t *testing.T) []string {
+	t.Helper()
+	list, err := os.ReadDir(c.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range list {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+func TestCache(t *testing.T) {
+	c, notes := notedCache(t, 1<<20)
+	if c.Get("a") != nil {
+		t.Error("an empty cache has something")
+	}
+	p, want := pieces(1000, 64)
+	c.Put("a", "things", p)
+	if len(*notes) != 1 || !strings.Contains((*notes)[0], "things") {
+		t.Errorf("notes %q", *notes)
+	}
+	got := c.Get("a")
+	if got == nil {
+		t.Fatal("what was put is not there")
+	}
+	for name, raw := range want {
+		if !slices.Equal(got.Piece(name), raw) {
+			t.Errorf("%s has other bytes", name)
+		}
+	}
+	if got.Piece("none") != nil {
+		t.Error("there is a piece that was not put")
+	}
+	got.Close()
+	if c.Get("b") != nil {
+		t.Error("another key is found")
+	}
+	other := *c
+	other.program = "another build"
+	if other.Get("a") != nil {
+		t.Error("another program takes it")
+	}
+	path, _ := c.place("a")
+	if err := os.Truncate(path, 500); err != nil {
+		t.Fatal(err)
+	}
+	if *notes = nil; c.Get("a") != nil || len(*notes) != 1 || !strings.Contains((*notes)[0], path) {
+		t.Errorf("a damaged file is taken, or not noted: %q", *notes)
+	}
+	c.Put("a", "things", p)
+	if got = c.Get("a"); got == nil {
+		t.Fatal("a damaged file is not replaced")
+	}
+	got.Close()
+	c.least = 5000
+	c.Put("small", "things", p)
+	if c.Get("small") != nil {
+		t.Error("what is not worth it is kept")
+	}
+	c.Put("broken", "things", []pipeline.Piece{{Name: "x", Size: 9000, Write: func(io.Writer) error { return errors.New("lost") }}})
+	if names := c.files(t); len(names) != 1 {
+		t.Errorf("a failed write leaves %q", names)
+	}
+}
+
+// The limit is kept: what was used longest ago goes, and nothing that is larger than the limit is kept.
+func TestCacheLimit(t *testing.T) {
+	c, _ := notedCache(t, 10_000)
+	p, _ := pieces(3000)
+	put := func(key string, age time.Duration) {
+		c.Put(key, "things", p)
+		path, _ := c.place(key)
+		then := time.Now().Add(-age)
+		if err := os.Chtimes(path, then, then); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("a", 3*time.Hour)
+	put("b", 2*time.Hour)
+	put("c", time.Hour)
+	if got := c.Get("a"); got != nil { // now b is the oldest
+		got.Close()
+	}
+	stale := filepath.Join(c.dir, cachePrefix+"x.bin.tmp1")
+	if err := os.WriteFile(stale, make([]byte, 500), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	old := time.Now().Add(-2 * staleAfter)
+	if err := os.Chtimes(stale, old, old); err != nil {
+		t.Fatal(err)
+	}
+	alien := filepath.Join(c.dir, "plan-1.bin")
+	if err := os.WriteFile(alien, make([]byte, 50_000), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	put("d", 0)
+	for key, want := range map[string]bool{"a": true, "b": false, "c": true, "d": true} {
+		path, _ := c.place(key)
+		if exists(path) != want {
+			t.Errorf("%s is there: %t", key, !want)
+		}
+	}
+	if exists(stale) || !exists(alien) {
+		t.Errorf("left are %q", c.files(t))
+	}
+	big, _ := pieces(20_000)
+	c.Put("big", "things", big)
+	if path, _ := c.place("big"); exists(path) || len(c.files(t)) != 4 {
+		t.Errorf("what is larger than the limit is kept or costs others their place: %q", c.files(t))
+	}
+}
+
+func TestCacheLimitVariable(t *testing.T) {
+	k := &console{err: io.Discard}
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	for text, want := range map[string]int64{"": defaultCacheLimit, "0": 0, "3GiB": 3 << 30} {
+		t.Setenv(cacheLimit, text)
+		c, err := openCache(k)
+		if err != nil || (c == nil) != (want == 0) || c != nil && c.limit != want {
+			t.Errorf("%q: %+v, %v", text, c, err)
+		}
+	}
+	t.Setenv(cacheLimit, "plenty")
+	if _, err := openCache(k); exitCode(err) != 2 {
+		t.Errorf("plenty: %v", err)
+	}
+}
+
+// Sums are those of the content; they are computed again when a file changes in any way, and not remembered while it could
+// still change unseen.
+func TestRecall(t *testing.T) {
+	c, _ := notedCache(t, 1<<20)
+	dir := filepath.Join(t.TempDir(), "store")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "x.npy")
+	write := func(text string, age time.Duration) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		then := time.Now().Add(-age)
+		if err := os.Chtimes(file, then, then); err != nil {
+			t.Fatal(err)
+		}
+	}
+	problem := func(seed uint64) *pipeline.Problem {
+		g, err := graph.Random(50, 100, true, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &pipeline.Problem{Graph: g, Features: pipeline.Features{Cols: 1, Dense: make([]float32, 50)}}
+	}
+	a, b := sumsOf(problem(1)), sumsOf(problem(2))
+	if a.Graph == b.Graph || a.Features != b.Features || !a.sound() {
+		t.Fatalf("sums %v and %v of two graphs with equal features", a, b)
+	}
+	// The future lies after the change of the file, whose time no program can set back.
+	future := time.Now().Add(time.Hour)
+	check := func(what string, started time.Time, options string, p *pipeline.Problem, want sums) {
+		t.Helper()
+		if got := c.recall(dir, options, started, p); got != want {
+			t.Errorf("%s: other sums than wanted", what)
+		}
+	}
+	write("one", time.Hour)
+	check("changed a moment ago", time.Now(), "", problem(1), a)
+	if len(c.files(t)) != 0 {
+		t.Error("what may still change unseen is remembered")
+	}
+	check("first", future, "", problem(1), a)
+	check("remembered, whatever was read", future, "", problem(2), a)
+	check("other options", future, "reversed", problem(2), b)
+	write("two", time.Hour)
+	check("changed file", future, "", problem(2), b)
+	check("remembered again", future, "", problem(1), b)
+	if err := os.WriteFile(filepath.Join(dir, "y.npy"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	check("new file", future, "", problem(1), a)
+	for _, name := range c.files(t) {
+		if err := os.WriteFile(filepath.Join(c.dir, name), []byte("{"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check("damaged memory", future, "", problem(2), b)
+	if got := c.recall(filepath.Join(dir, "x.npy"), "", future, problem(1)); got != a {
+		t.Error("a file: other sums")
+	}
+	var none *cache
+	if got := none.recall(dir, "", future, problem(1)); got != a {
+		t.Error("without a cache: other sums")
+	}
+}
+
+// The second run finds what the first has prepared: it says nothing about keeping, and gives the same bits; so does a run
+// without a cache, and one that finds damage.
+func TestTrainPrepared(t *testing.T) {
+	s := newSandbox(t)
+	s.must("data", "synth", "products-like", "--scale", "0.01", "--out", "store")
+	for _, model := range []string{"gcn", "sage"} {
+		args := []string{"train", "--json", "--dataset", "store", "--model", model, "--hidden", "8", "--layers", "2", "--epochs", "2", "--devices", "cpu:0,cpu:1"}
+		var want string
+		for k, step := range []struct {
+			name string
+			env  string
+			kept bool
+		}{{"without", "CAPGNN_CACHE_LIMIT=0", false}, {"first", "", true}, {"second", "", false}, {"damaged", "", true}} {
+			if step.name == "damaged" {
+				s.damageCache()
+			}
+			cmd := s.command(args...)
+			cmd.Env = append(cmd.Env, step.env)
+			var stderr strings.Builder
+			cmd.Stderr = &stderr
+			out, err := cmd.Output()
+			if err != nil {
+				t.Fatalf("%s: %v\n%s", step.name, err, stderr.String())
+			}
+			r := readResultLine(t, string(out))
+			if k == 0 {
+				want = r.SHA256
+			}
+			if r.SHA256 != want {
+				t.Errorf("%s %s: weights %s, without a cache %s", model, step.name, r.SHA256, want)
+			}
+			if kept := strings.Contains(stderr.String(), "kept for later runs"); kept != step.kept {
+				t.Errorf("%s %s: kept something: %t\n%s", model, step.name, kept, stderr.String())
+			}
+			if r.TimeS.Start <= 0 {
+				t.Errorf("%s %s: started after %v s", model, step.name, r.TimeS.Start)
+			}
+		}
+	}
+}
+
+// damageCache flips a bit in the middle of every prepared file.
+func (s *sandbox) damageCache() {
+	s.t.Helper()
+	list, err := filepath.Glob(s.path("cache/capgnn/" + cachePrefix + "*"))
+	if err != nil || len(list) == 0 {
+		s.t.Fatalf("no prepared files: %v", err)
+	}
+	for _, path := range list {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		data[len(data)/2] ^= 4
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,446 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+
+	"capgnn/internal/npy"
+	"capgnn/internal/published"
+)
+
+// idle is what a process may take beside the data, in bytes: the program's own pages, stacks, buffers and what the
+// collector has not yet found to be garbage. A process that does nothing has about 10 MiB.
+const idle = 16 << 20
+
+// withinMemory imports src and holds the peak of the process to one and a half times the store.
+func withinMemory(t *testing.T, s *sandbox, src string, atLeast int64, flags ...string) {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("the peak of other systems' processes counts other things")
+	}
+	out := filepath.Join("stores", strings.ReplaceAll(filepath.Base(src), ".", "-")+strings.Join(flags, ""))
+	w := resultOf[written](t, s.must(append([]string{"data", "import", src, "--out", out, "--json", "--quiet"}, flags...)...))
+	if w.Bytes < atLeast {
+		t.Errorf("the store has %d bytes, too few to tell anything (want %d)", w.Bytes, atLeast)
+	}
+	if limit := w.Bytes*3/2 + idle; w.Peak > limit {
+		t.Errorf("%s %v: peak %s for a store of %s, want at most %s", src, flags, byteSize(w.Peak), byteSize(w.Bytes), byteSize(limit))
+	}
+	t.Logf("%s %v: peak %s, store %s, %.2f s", src, flags, byteSize(w.Peak), byteSize(w.Bytes), w.Seconds)
+}
+
+func TestImportMemoryOfPublishedSets(t *testing.T) {
+	s := newSandbox(t)
+	for _, name := range []string{
+		"amazon_photo", "citeseer_npz", "coauthor_cs", "coauthor_physics", "cora_ml", "cora_npz", "heterophilous/actor.npz", "heterophilous/chameleon_filtered.npz",
+		"heterophilous/minesweeper.npz", "heterophilous/squirrel_filtered.npz", "heterophilous/tolokers.npz", "planetoid_citeseer", "planetoid_cora", "ppi", "soc_epinions1", "web_notredame",
+	} {
+		withinMemory(t, s, published.Path(t, name), 0)
+	}
+	withinMemory(t, s, published.Path(t, "web_notredame"), 0, "--edges", "symmetric")
+	withinMemory(t, s, published.Path(t, "web_notredame"), 0, "--compact")
+}
+
+// wheel is a graph of n vertices and k·n pairs, each given once: v and v + 1 + 7j², j < k. Distances differ, so no pair
+// repeats.
+type wheel struct{ n, k int }
+
+func (w wheel) each(edge func(i, u, v int)) {
+	for v := range w.n {
+		for j := range w.k {
+			edge(v*w.k+j, v, (v+1+7*j*j)%w.n)
+		}
+	}
+}
+
+func (w wheel) text(out io.Writer, sep string, both bool) error {
+	b := bufio.NewWriter(out)
+	var line []byte
+	w.each(func(_, u, v int) {
+		line = append(strconv.AppendInt(line[:0], int64(u), 10), sep...)
+		line = append(strconv.AppendInt(line, int64(v), 10), '\n')
+		b.Write(line)
+		if both {
+			line = append(strconv.AppendInt(line[:0], int64(v), 10), sep...)
+			line = append(strconv.AppendInt(line, int64(u), 10), '\n')
+			b.Write(line)
+		}
+	})
+	return b.Flush()
+}
+
+// rows returns the arrays of a matrix with the pairs as entries.
+func (w wheel) rows() (indptr, indices []int32) {
+	indptr, indices = make([]int32, w.n+1), make([]int32, w.n*w.k)
+	w.each(func(i, u, v int) { indptr[u+1], indices[i] = int32(i+1), int32(v) })
+	return indptr, indices
+}
+
+// values returns n × cols numbers that compress as measured ones do.
+func values(n, cols int) []float64 {
+	x := make([]float64, n*cols)
+	for i := range x {
+		x[i] = math.Round(1e4*math.Sin(float64(i))) / 1e4
+	}
+	return x
+}
+
+func create(t *testing.T, path string, zip bool, write func(w io.Writer) error) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if !zip {
+		err = write(f)
+	} else {
+		z, zerr := gzip.NewWriterLevel(f, 9)
+		if err = zerr; err == nil {
+			err = errors.Join(write(z), z.Close())
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func archive(t *testing.T, path string, entries ...npy.Entry) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := npy.WriteArchiveFile(path, entries, npy.Archiving{Deflate: true}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Every format, large enough that a second copy of anything would show: 2 Mi pairs, or 24 MiB of features.
+func TestImportMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("writes 300 MB")
+	}
+	s := newSandbox(t)
+	big, small := wheel{1 << 18, 16}, wheel{1 << 16, 8}
+	const cols = 96
+	n := small.n
+	x, y := values(n, cols), make([]int64, n)
+	half := make([]bool, n)
+	for v := range n {
+		y[v], half[v] = int64(v%7), v < n/2
+	}
+	indptr, indices := small.rows()
+	ones := npy.Entry{Key: "data", Data: bytes.Repeat([]byte{1}, len(indices))}
+	dense := func(key string) npy.Entry { return npy.Entry{Key: key, Shape: []int{n, cols}, Data: x} }
+	const edgesOnly, withFeatures = 16 << 20, 24 << 20
+
+	t.Run("edge list", func(t *testing.T) {
+		create(t, s.path("once.txt"), false, func(w io.Writer) error { return big.text(w, "\t", false) })
+		create(t, s.path("both.txt.gz"), true, func(w io.Writer) error { return wheel{1 << 17, 16}.text(w, " ", true) })
+		withinMemory(t, s, "once.txt", edgesOnly)
+		withinMemory(t, s, "once.txt", edgesOnly, "--edges", "symmetric")
+		withinMemory(t, s, "once.txt", edgesOnly, "--compact", "--edges", "reversed")
+		withinMemory(t, s, "both.txt.gz", edgesOnly, "--edges", "symmetric")
+	})
+	t.Run("store archive", func(t *testing.T) {
+		archive(t, s.path("plain.npz"), npy.Entry{Key: "indptr", Data: indptr}, npy.Entry{Key: "indices", Data: indices}, dense("x"), npy.Entry{Key: "y", Data: y}, npy.Entry{Key: "train_mask", Data: half})
+		withinMemory(t, s, "plain.npz", withFeatures)
+		withinMemory(t, s, "plain.npz", withFeatures, "--standardize", "train", "--edges", "symmetric")
+		withinMemory(t, s, "stores/plain-npz", withFeatures, "--standardize", "train")
+	})
+	t.Run("zeros", func(t *testing.T) { // which inflate a thousand times
+		archive(t, s.path("zeros.npz"), npy.Entry{Key: "indptr", Data: indptr}, npy.Entry{Key: "indices", Data: indices}, npy.Entry{Key: "x", Shape: []int{n, cols}, Data: make([]float32, n*cols)})
+		withinMemory(t, s, "zeros.npz", withFeatures)
+	})
+	t.Run("gnn-benchmark", func(t *testing.T) {
+		ptr, col, val := make([]int32, n+1), make([]int32, 0, n*48), make([]float32, n*48)
+		for v := range n {
+			for j := range 48 {
+				col = append(col, int32((v+j)%1000+1000*(1-min(1, (v+j)%1000/950)))) // not ascending everywhere
+			}
+			ptr[v+1] = int32(len(col))
+		}
+		for i := range val {
+			val[i] = 1
+		}
+		archive(t, s.path("bench.npz"), npy.Entry{Key: "adj_indptr", Data: indptr}, npy.Entry{Key: "adj_indices", Data: indices}, npy.Entry{Key: "adj_shape", Data: []int64{int64(n), int64(n)}},
+			npy.Entry{Key: "attr_indptr", Data: ptr}, npy.Entry{Key: "attr_indices", Data: col}, npy.Entry{Key: "attr_data", Data: val}, npy.Entry{Key: "attr_shape", Data: []int64{int64(n), 3000}}, npy.Entry{Key: "labels", Data: y})
+		withinMemory(t, s, "bench.npz", withFeatures)
+	})
+	t.Run("heterophilous", func(t *testing.T) {
+		pairs, masks := make([]int64, 2*small.n*small.k), npy.Entry{Shape: []int{10, n}, Data: bytes.Repeat([]byte{1}, 10*n)}
+		small.each(func(i, u, v int) { pairs[2*i], pairs[2*i+1] = int64(u), int64(v) })
+		train := masks
+		train.Key = "train_masks"
+		archive(t, s.path("het.npz"), dense("node_features"), npy.Entry{Key: "node_labels", Data: y}, npy.Entry{Key: "edges", Shape: []int{len(pairs) / 2, 2}, Data: pairs}, train)
+		withinMemory(t, s, "het.npz", withFeatures)
+	})
+	t.Run("GraphSAINT", func(t *testing.T) {
+		shape, format := npy.Entry{Key: "shape", Data: []int64{int64(n), int64(n)}}, npy.Entry{Key: "format", Shape: []int{}, Data: []string{"csr"}}
+		archive(t, s.path("saint/adj_full.npz"), npy.Entry{Key: "indptr", Data: indptr}, npy.Entry{Key: "indices", Data: indices}, shape, format, ones)
+		create(t, s.path("saint/feats.npy"), false, func(w io.Writer) error { return npy.Write(w, []int{n, cols}, x) })
+		create(t, s.path("saint/role.json"), false, func(w io.Writer) error { _, err := io.WriteString(w, `{"tr": [0, 1, 2], "va": [3]}`); return err })
+		create(t, s.path("saint/class_map.json"), false, func(w io.Writer) error { _, err := io.WriteString(w, `{"0": 1, "5": 0}`); return err })
+		withinMemory(t, s, "saint", withFeatures)
+	})
+	t.Run("reddit", func(t *testing.T) {
+		from, types := make([]int64, len(indices)), make([]uint8, n)
+		small.each(func(i, u, _ int) { from[i] = int64(u) })
+		archive(t, s.path("red/reddit_graph.npz"), npy.Entry{Key: "row", Data: from}, npy.Entry{Key: "col", Data: indices}, ones,
+			npy.Entry{Key: "shape", Data: []int64{int64(n), int64(n)}}, npy.Entry{Key: "format", Shape: []int{}, Data: []string{"coo"}})
+		archive(t, s.path("red/reddit_data.npz"), dense("feature"), npy.Entry{Key: "label", Data: y}, npy.Entry{Key: "node_types", Data: types})
+		withinMemory(t, s, "red", withFeatures)
+	})
+	number := func(b []byte, v float64) []byte { return strconv.AppendFloat(b, v, 'g', 6, 64) }
+	table := func(w io.Writer, rows, cols int, cell func(b []byte, r, c int) []byte) error {
+		out := bufio.NewWriter(w)
+		var line []byte
+		for r := range rows {
+			line = line[:0]
+			for c := range cols {
+				line = append(cell(line, r, c), ',')
+			}
+			line[len(line)-1] = '\n'
+			out.Write(line)
+		}
+		return out.Flush()
+	}
+	t.Run("OGB", func(t *testing.T) {
+		count := func(v int) func(w io.Writer) error {
+			return func(w io.Writer) error { _, err := fmt.Fprintln(w, v); return err }
+		}
+		create(t, s.path("ogb/raw/num-node-list.csv.gz"), true, count(n))
+		create(t, s.path("ogb/raw/num-edge-list.csv.gz"), true, count(len(indices)))
+		create(t, s.path("ogb/raw/edge.csv.gz"), true, func(w io.Writer) error { return small.text(w, ",", false) })
+		create(t, s.path("ogb/raw/node-feat.csv.gz"), true, func(w io.Writer) error {
+			return table(w, n, cols, func(b []byte, r, c int) []byte { return strconv.AppendInt(b, int64((r*7+c)%2), 10) }) // inflates 100 times
+		})
+		withinMemory(t, s, "ogb", withFeatures)
+	})
+	t.Run("CSV", func(t *testing.T) {
+		create(t, s.path("csv/edges.csv"), false, func(w io.Writer) error { return small.text(w, ",", false) })
+		create(t, s.path("csv/features.csv"), false, func(w io.Writer) error {
+			return table(w, n, cols, func(b []byte, r, c int) []byte { return number(b, x[r*cols+c]) })
+		})
+		create(t, s.path("csv/labels.csv"), false, func(w io.Writer) error {
+			return table(w, n, 1, func(b []byte, r, _ int) []byte { return strconv.AppendInt(b, y[r], 10) })
+		})
+		withinMemory(t, s, "csv", withFeatures)
+	})
+	t.Run("Planetoid", func(t *testing.T) {
+		writePlanetoid(t, s, wheel{1 << 14, 4}, 250)
+		withinMemory(t, s, "plan", withFeatures)
+	})
+}
+
+// writePlanetoid writes the eight files of a data set with perRow features of each vertex, as float64: half of the vertices
+// in allx, the other half in tx.
+func writePlanetoid(t *testing.T, s *sandbox, g wheel, perRow int) {
+	t.Helper()
+	le := binary.LittleEndian
+	var p []byte
+	number := func(v int) { p = le.AppendUint32(append(p, 'J'), uint32(int32(v))) }
+	text := func(v string) { p = append(append(p, 'U', byte(len(v))), v...) }
+	array := func(typ string, raw []byte, shape ...int) {
+		p = append(p, "cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\x00\x85U\x01b\x87R(K\x01("...)
+		for _, d := range shape {
+			number(d)
+		}
+		p = append(p, "tcnumpy\ndtype\n"...)
+		text(typ)
+		p = append(p, "K\x00K\x01\x87R(K\x03U\x01<NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb\x89T"...)
+		p = append(append(le.AppendUint32(p, uint32(len(raw))), raw...), "tb"...)
+	}
+	file := func(what string) {
+		create(t, s.path("plan/ind.plan."+what), false, func(w io.Writer) error { _, err := w.Write(append(p, '.')); return err })
+		p = []byte("\x80\x02")
+	}
+	p = []byte("\x80\x02")
+	matrix := func(rows int) {
+		var indptr, indices, data []byte
+		for r := range rows + 1 {
+			indptr = le.AppendUint32(indptr, uint32(r*perRow))
+		}
+		for i := range rows * perRow {
+			indices = le.AppendUint32(indices, uint32(i%perRow*3))
+			data = le.AppendUint64(data, math.Float64bits(1))
+		}
+		p = append(p, "cscipy.sparse.csr\ncsr_matrix\n)\x81}("...)
+		text("_shape")
+		number(rows)
+		number(3 * perRow)
+		p = append(p, 0x86)
+		text("indptr")
+		array("i4", indptr, rows+1)
+		text("indices")
+		array("i4", indices, rows*perRow)
+		text("data")
+		array("f8", data, rows*perRow)
+		p = append(p, "ub"...)
+	}
+	labels := func(rows int) {
+		var raw []byte
+		for i := range 2 * rows {
+			raw = le.AppendUint32(raw, uint32(i%2))
+		}
+		array("i4", raw, rows, 2)
+	}
+	half := g.n / 2
+	for what, rows := range map[string]int{"x": 140, "allx": half, "tx": half} {
+		matrix(rows)
+		file(what)
+	}
+	for what, rows := range map[string]int{"y": 140, "ally": half, "ty": half} {
+		labels(rows)
+		file(what)
+	}
+	p = append(p, "ccollections\ndefaultdict\nc__builtin__\nlist\n\x85R("...)
+	g.each(func(i, u, v int) {
+		if i%g.k == 0 {
+			number(u)
+			p = append(p, "]("...)
+		}
+		number(v)
+		if i%g.k == g.k-1 {
+			p = append(p, 'e')
+		}
+	})
+	p = append(p, 'u')
+	file("graph")
+	p = p[:0]
+	for v := half; v < g.n; v++ {
+		p = append(strconv.AppendInt(p, int64(v), 10), '\n')
+	}
+	p = p[:len(p)-1]
+	create(t, s.path("plan/ind.plan.test.index"), false, func(w io.Writer) error { _, err := w.Write(p); return err })
+}
+
+// leftIn lists a folder.
+func leftIn(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range list {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// Ctrl-C while a long text is read: one line, exit code 130, nothing left.
+func TestImportInterrupted(t *testing.T) {
+	s := newSandbox(t)
+	create(t, s.path("edges.txt"), false, func(w io.Writer) error { return wheel{1 << 18, 12}.text(w, " ", false) }) // 40 MB
+	if err := os.Mkdir(s.path("out"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cmd := s.command("data", "import", "edges.txt", "--out", "out/store")
+	pipe, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(pipe)
+	var all []string
+	for lines.Scan() {
+		all = append(all, lines.Text())
+		if len(all) == 1 {
+			if err := cmd.Process.Signal(os.Interrupt); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	err = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
+		t.Fatalf("exit code %d (%v), want %d\n%s", code, err, exitInterrupted, strings.Join(all, "\n"))
+	}
+	if last := all[len(all)-1]; last != "capgnn: interrupted: nothing was written" {
+		t.Errorf("last line %q of %q", last, all)
+	}
+	if left := leftIn(t, s.path("out")); len(left) > 0 {
+		t.Errorf("left %q", left)
+	}
+}
+
+// A full disk, for which the system's limit of a file's size stands: one line, exit code 1, nothing left.
+func TestImportFullDisk(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no limits")
+	}
+	s := newSandbox(t)
+	create(t, s.path("edges.txt"), false, func(w io.Writer) error { return wheel{1 << 14, 8}.text(w, " ", false) })
+	if err := os.Mkdir(s.path("out"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	run := s.command("data", "import", "edges.txt", "--out", "out/store", "--quiet")
+	cmd := exec.Command("sh", append([]string{"-c", `ulimit -f 128 && exec "$0" "$@"`, program}, run.Args[1:]...)...)
+	cmd.Dir, cmd.Env = run.Dir, run.Env
+	out, err := cmd.CombinedOutput()
+	if code := cmd.ProcessState.ExitCode(); code != exitFailure {
+		t.Fatalf("exit code %d (%v), want %d: %s", code, err, exitFailure, out)
+	}
+	if line := string(out); !strings.HasPrefix(line, "capgnn: write out/store: ") || strings.Count(line, "\n") != 1 || !strings.Contains(line, "too large") {
+		t.Errorf("said %q", line)
+	}
+	if left := leftIn(t, s.path("out")); len(left) > 0 {
+		t.Errorf("left %q", left)
+	}
+}
+
+// Large files and arrays get a bar on a terminal and lines elsewhere, quiet ones nothing; a context that ends stops it.
+func TestDataWatch(t *testing.T) {
+	for _, c := range []struct {
+		terminal, quiet bool
+		want            []string
+	}{{true, false, []string{"read x.npy", "50 %"}}, {false, false, []string{"read x.npy 50/100  %  1.0 MiB of 2.0 MiB\n"}}, {false, true, nil}, {true, true, nil}} {
+		var out bytes.Buffer
+		w := &dataWatch{ctx: t.Context(), k: &console{err: &out, terminal: c.terminal, quiet: c.quiet}, verb: "read"}
+		for _, done := range []int64{0, 1 << 20, 2 << 20} {
+			if err := w.at("x.npy", done, 2<<20); err != nil {
+				t.Fatal(err)
+			}
+			w.bar.since = time.Now().Add(-time.Hour)
+		}
+		if err := w.at("y.npy", 100, 100); err != nil {
+			t.Fatal(err)
+		}
+		w.end()
+		got := out.String()
+		if len(c.want) == 0 && got != "" || strings.Contains(got, "y.npy") {
+			t.Errorf("%+v: printed %q", c, got)
+		}
+		for _, want := range c.want {
+			if !strings.Contains(strings.ReplaceAll(got, "50%", "50 %"), want) {
+				t.Errorf("%+v: %q lacks %q", c, got, want)
+			}
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	w := &dataWatch{ctx: ctx, k: &console{err: io.Discard, quiet: true}}
+	if err := w.at("x", 1, 2); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}

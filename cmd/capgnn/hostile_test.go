@@ -1,0 +1,468 @@
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/flate"
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zip"
+
+	"capgnn/internal/npy"
+)
+
+// addressSpace is the limit under which hostile files are read, in KiB. The runtime and its threads reserve up to 1.6 GiB.
+const addressSpace = 3 << 20
+
+// under returns the program with these arguments, to run under addressSpace.
+func (s *sandbox) under(args ...string) *exec.Cmd {
+	run := s.command(args...)
+	cmd := exec.Command("sh", append([]string{"-c", fmt.Sprintf(`ulimit -v %d && exec "$0" "$@"`, addressSpace), program}, args...)...)
+	cmd.Dir, cmd.Env = run.Dir, run.Env
+	return cmd
+}
+
+// limited runs the program under addressSpace and wants one line and exit code 2 or 3.
+func (s *sandbox) limited(want string, args ...string) {
+	s.t.Helper()
+	cmd := s.under(args...)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		s.t.Fatal(err)
+	}
+	code, line := cmd.ProcessState.ExitCode(), strings.TrimSuffix(errs.String(), "\n")
+	if code != exitUsage && code != exitDoesNotFit || !strings.HasPrefix(line, "capgnn: ") || strings.Contains(line, "\n") || out.Len() > 0 {
+		s.t.Errorf("capgnn %s: exit code %d, want 2 or 3 with one line\nstdout %.300q\nstderr %.600q", strings.Join(args, " "), code, out.String(), errs.String())
+		return
+	}
+	if !strings.Contains(line, want) {
+		s.t.Errorf("capgnn %s: %q does not say %q", strings.Join(args, " "), line, want)
+	}
+}
+
+// header is the head of a .npy file of any claim.
+func header(descr, shape string) []byte {
+	dict := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': %s, }", descr, shape)
+	dict += strings.Repeat(" ", 127-10-len(dict)%64) + "\n"
+	dict = dict[:len(dict)-(len(dict)+10)%64-1] + "\n"
+	return append(binary.LittleEndian.AppendUint16([]byte("\x93NUMPY\x01\x00"), uint16(len(dict))), dict...)
+}
+
+// hollow makes a file of size bytes that begins with head and holds nothing but zeros behind it, nor needs a disk for them.
+func (s *sandbox) hollow(name string, head []byte, size int64) {
+	s.t.Helper()
+	s.put(name, head)
+	if err := os.Truncate(s.path(name), size); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *sandbox) put(name string, b []byte) {
+	s.t.Helper()
+	create(s.t, s.path(name), false, func(w io.Writer) error { _, err := w.Write(b); return err })
+}
+
+// bomb is a deflated array of zeros, about a thousandth of its size.
+type bomb struct {
+	key   string
+	head  []byte
+	bytes int64 // of zeros
+}
+
+// write appends the bomb to an archive. A stream of zeros is one block, repeated: matches reach back no further than it.
+func (b bomb) write(t *testing.T, z *zip.Writer) {
+	t.Helper()
+	const block = 16 << 20
+	var packed bytes.Buffer
+	f, err := flate.NewWriter(&packed, 6)
+	if err != nil {
+		t.Fatal(err)
+	}
+	zeros := make([]byte, block)
+	flushed := func(p []byte) []byte {
+		packed.Reset()
+		if _, err := f.Write(p); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		return bytes.Clone(packed.Bytes())
+	}
+	parts := [][]byte{flushed(b.head)}
+	sum := crc32.ChecksumIEEE(b.head)
+	flushed(zeros)
+	whole := flushed(zeros)
+	for range b.bytes / block {
+		parts = append(parts, whole)
+		sum = crc32.Update(sum, crc32.IEEETable, zeros)
+	}
+	parts = append(parts, flushed(zeros[:b.bytes%block]))
+	sum = crc32.Update(sum, crc32.IEEETable, zeros[:b.bytes%block])
+	packed.Reset()
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	all := bytes.Join(append(parts, packed.Bytes()), nil)
+	w, err := z.CreateRaw(&zip.FileHeader{Name: b.key + ".npy", Method: zip.Deflate, CRC32: sum,
+		CompressedSize64: uint64(len(all)), UncompressedSize64: uint64(len(b.head)) + uint64(b.bytes)})
+	if err == nil {
+		_, err = w.Write(all)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// bombs writes an archive of bombs and plain arrays.
+func (s *sandbox) bombs(name string, list []bomb, plain ...npy.Entry) {
+	s.t.Helper()
+	create(s.t, s.path(name), false, func(w io.Writer) error {
+		z := zip.NewWriter(w)
+		for _, e := range plain {
+			m, err := z.Create(e.Key + ".npy")
+			if err == nil {
+				err = npy.Write(m, e.Shape, e.Data)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		for _, b := range list {
+			b.write(s.t, z)
+		}
+		return z.Close()
+	})
+}
+
+func entry(key string, data any, shape ...int) npy.Entry {
+	return npy.Entry{Key: key, Shape: shape, Data: data}
+}
+
+// Files that claim or inflate to more than there is, in every format: one line and exit code 2 or 3 under a limited address
+// space, where a program that believed them would end with the runtime's "out of memory".
+func TestHostileFiles(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("needs ulimit -v")
+	}
+	s := newSandbox(t)
+	ring, next := []int64{0, 1, 2}, []int32{1, 0}
+	const huge = 4 << 30
+	wide := func(n int64) string { return fmt.Sprintf("(2, %d)", n/8) }
+	store := func(name string, files map[string][]byte) {
+		for file, b := range map[string][]byte{"indptr.npy": nil, "indices.npy": nil} {
+			if b = files[file]; b == nil {
+				var buf bytes.Buffer
+				var err error
+				if file == "indptr.npy" {
+					err = npy.Write(&buf, nil, ring)
+				} else {
+					err = npy.Write(&buf, nil, next)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				b = buf.Bytes()
+			}
+			s.put(name+"/"+file, b)
+		}
+		for file, b := range files {
+			s.put(name+"/"+file, b)
+		}
+	}
+	for _, c := range []struct {
+		name, want string
+		make       func(name string)
+	}{
+		// native store
+		{"meta", "vertices", func(name string) {
+			store(name, map[string][]byte{"meta.json": []byte(`{"capgnn_store": 1, "vertices": 4000000000000000000}`)})
+		}},
+		{"longmeta", "longer than", func(name string) { store(name, nil); s.hollow(name+"/meta.json", []byte("{"), huge) }},
+		{"shape", "truncated", func(name string) {
+			store(name, map[string][]byte{"indptr.npy": header("<i8", "(1000000000000,)")})
+		}},
+		{"overflow", "too large", func(name string) {
+			store(name, map[string][]byte{"indptr.npy": header("<i8", "(4611686018427387904, 4)")})
+		}},
+		{"mapped", "x.npy", func(name string) { // 2 × 2^24 float32 fit; 1,000 rows do not
+			n, ptr := 1000, []int64(nil)
+			for v := range n + 1 {
+				ptr = append(ptr, int64(min(v, 2)))
+			}
+			var b bytes.Buffer
+			if err := npy.Write(&b, nil, ptr); err != nil {
+				t.Fatal(err)
+			}
+			h := header("<f4", "(1000, 16000000)")
+			store(name, map[string][]byte{"indptr.npy": b.Bytes()})
+			s.hollow(name+"/x.npy", h, int64(len(h))+1000*16000000*4)
+		}},
+		{"converted", "needs", func(name string) {
+			h := header("<f8", "(2, 16777216)")
+			hy := header("<i4", "(500000001,)")
+			store(name, nil)
+			s.hollow(name+"/x.npy", h, int64(len(h))+2*16777216*8)
+			s.hollow(name+"/indptr.npy", hy, int64(len(hy))+500000001*4)
+		}},
+		{"rowpointers", "row pointer", func(name string) {
+			var b bytes.Buffer
+			if err := npy.Write(&b, nil, []int64{0, 1 << 62, 2}); err != nil {
+				t.Fatal(err)
+			}
+			store(name, map[string][]byte{"indptr.npy": b.Bytes()})
+		}},
+		// .npz with the store's keys
+		{"x.npz", "x.npy", func(name string) {
+			s.bombs(name, []bomb{{"x", header("<f4", wide(2*huge)), 2 * huge}}, entry("indptr", ring), entry("indices", next))
+		}},
+		{"indptr.npz", "needs", func(name string) {
+			s.bombs(name, []bomb{{"indptr", header("<i8", "(300000000,)"), 2400000000}}, entry("indices", []int32{}))
+		}},
+		{"targets.npz", "needs", func(name string) {
+			s.bombs(name, []bomb{{"y", header("|u1", "(2, 1100000000)"), 2200000000}}, entry("indptr", ring), entry("indices", next))
+		}},
+		{"label.npz", "label", func(name string) {
+			s.bombs(name, nil, entry("indptr", ring), entry("indices", next), entry("x", []float32{1, 2}, 2, 1), entry("y", []int64{0, 1 << 40}))
+		}},
+		{"lie.npz", "deflate cannot", func(name string) {
+			s.bombs(name, []bomb{{"x", header("<f4", wide(huge)), 1 << 20}}, entry("indptr", ring), entry("indices", next))
+			b, err := os.ReadFile(s.path(name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			at := bytes.LastIndex(b, []byte("x.npy")) - 46 // the member's entry in the archive's directory
+			binary.LittleEndian.PutUint32(b[at+24:], 3<<30)
+			s.put(name, b)
+		}},
+		// gnn-benchmark
+		{"bench.npz", "row pointers", func(name string) {
+			s.bombs(name, nil, entry("adj_indptr", ring), entry("adj_indices", next), entry("adj_shape", []int64{2147483646, 2147483646}))
+		}},
+		{"benchbomb.npz", "needs", func(name string) {
+			s.bombs(name, []bomb{{"adj_indptr", header("<i4", "(536870912,)"), 4 * 536870912}}, entry("adj_indices", []int32{}), entry("adj_shape", []int64{536870911, 536870911}))
+		}},
+		{"attr.npz", "1 to 16777216 columns", func(name string) {
+			s.bombs(name, nil, entry("adj_indptr", ring), entry("adj_indices", next), entry("adj_shape", []int64{2, 2}),
+				entry("attr_indptr", ring), entry("attr_indices", next), entry("attr_data", []float32{1, 1}), entry("attr_shape", []int64{2, 2147483646}))
+		}},
+		// heterophilous graphs
+		{"het.npz", "node_features", func(name string) {
+			s.bombs(name, []bomb{{"node_features", header("<f4", "(1000000000, 1)"), 4000000000}}, entry("edges", []int64{0, 1}, 1, 2))
+		}},
+		{"hetlabels.npz", "node_labels", func(name string) {
+			s.bombs(name, []bomb{{"node_labels", header("|u1", "(4000000000,)"), 4000000000}}, entry("edges", []int64{0, 1}, 1, 2), entry("node_features", []float32{1, 2}, 2, 1))
+		}},
+		// GraphSAINT
+		{"saint", "needs", func(name string) {
+			s.bombs(name+"/adj_full.npz", []bomb{{"indptr", header("<i4", "(536870912,)"), 4 * 536870912}}, entry("indices", []int32{}), entry("shape", []int64{536870911, 536870911}))
+			for _, file := range []string{"feats.npy", "role.json", "class_map.json"} {
+				s.put(name+"/"+file, []byte("{}"))
+			}
+		}},
+		{"coo", "at most", func(name string) {
+			s.bombs(name+"/adj_full.npz", nil, entry("row", []int32{0}), entry("col", []int32{1}), entry("shape", []int64{2147483646, 2147483646}), entry("format", []string{"coo"}))
+			for _, file := range []string{"feats.npy", "role.json", "class_map.json"} {
+				s.put(name+"/"+file, []byte("{}"))
+			}
+		}},
+		{"classmap", "class_map.json", func(name string) {
+			saintOf(s, name, []byte("{"+strings.Repeat(" ", 10)), []byte(`{"tr": [0]}`))
+			s.hollow(name+"/class_map.json", []byte(`{"0": [`), 3*huge)
+		}},
+		{"roles", "role.json", func(name string) {
+			saintOf(s, name, []byte(`{"0": 1}`), []byte(`{"tr": [99999999999999999999999]}`))
+		}},
+		// Planetoid
+		{"ind.long.graph", "bytes wanted", func(name string) { planetoidOf(s, "long", []byte("\x80\x02T\xff\xff\xff\x7fabc")) }},
+		{"ind.marks.graph", "deep", func(name string) {
+			planetoidOf(s, "marks", append([]byte("\x80\x02"), bytes.Repeat([]byte("("), 50<<20)...))
+		}},
+		{"ind.stack.graph", "waiting", func(name string) {
+			planetoidOf(s, "stack", append([]byte("\x80\x02"), bytes.Repeat([]byte("]"), 1<<20)...))
+		}},
+		{"ind.lists.graph", "needs", func(name string) {
+			planetoidOf(s, "lists", append([]byte("\x80\x02]"), bytes.Repeat([]byte("("+strings.Repeat("]", 1000)+"e"), 50<<10)...))
+		}},
+		{"ind.call.graph", "os system", func(name string) {
+			planetoidOf(s, "call", []byte("\x80\x02cos\nsystem\nU\x09touch bad\x85R."))
+		}},
+		// text
+		{"id.txt", "too large", func(name string) { s.put(name, []byte("0 2147483640\n")) }},
+		{"digits.txt", "digits", func(name string) { s.put(name, []byte("0 99999999999999999999999999\n")) }},
+		{"bomb.txt.gz", "inflate", func(name string) {
+			create(t, s.path(name), true, func(w io.Writer) error { return repeat(w, "1 1\n", 64<<20) })
+		}},
+		{"csv", "inflate", func(name string) {
+			s.put(name+"/edges.csv", []byte("0,1\n"))
+			create(t, s.path(name+"/features.csv.gz"), true, func(w io.Writer) error { return repeat(w, "1,1\n", 64<<20) })
+		}},
+		{"columns", "more than", func(name string) {
+			s.put(name+"/edges.csv", []byte("0,1\n"))
+			create(t, s.path(name+"/features.csv"), false, func(w io.Writer) error { return repeat(w, "1,", 40<<20) })
+		}},
+		// OGB
+		{"ogb", "vertices", func(name string) {
+			ogbOf(s, name, "2147483645", "1", "0,1\n", "")
+		}},
+		{"ogbfeat", "node-feat", func(name string) { // a million rows of a million columns are announced by the first line
+			ogbOf(s, name, "1000000", "1", "0,1\n", strings.Repeat("1,", 999999)+"1\n1\n")
+		}},
+		// DGL's Reddit
+		{"reddit_data.npz", "label", func(name string) {
+			s.bombs(name, []bomb{{"label", header("|u1", "(2000000000,)"), 2000000000}, {"node_types", header("|u1", "(2000000000,)"), 2000000000}}, entry("feature", []float32{1}, 1, 1))
+			s.bombs("reddit_graph.npz", nil, entry("row", []int32{0}), entry("col", []int32{0}), entry("shape", []int64{1, 1}))
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inner := &sandbox{t, s.dir}
+			c.make(c.name)
+			inner.limited(c.want, "data", "info", "./"+c.name, "--quiet")
+			if c.name == "ind.lists.graph" {
+				return // import collects garbage more often, which takes long among millions of objects
+			}
+			inner.limited(c.want, "data", "import", "./"+c.name, "--out", "out-"+c.name, "--quiet")
+			if exists(s.path("out-" + c.name)) {
+				t.Error("a hostile file left a store")
+			}
+			if err := os.RemoveAll(s.path(c.name)); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	if exists(s.path("bad")) {
+		t.Error("a pickle was obeyed")
+	}
+}
+
+// repeat writes s until there are size bytes.
+func repeat(w io.Writer, s string, size int) error {
+	block := []byte(strings.Repeat(s, (1<<16)/len(s)))
+	for range size / len(block) {
+		if _, err := w.Write(block); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// saintOf writes a GraphSAINT folder of two vertices with these JSON files.
+func saintOf(s *sandbox, name string, classes, roles []byte) {
+	s.bombs(name+"/adj_full.npz", nil, entry("indptr", []int32{0, 1, 2}), entry("indices", []int32{1, 0}), entry("shape", []int64{2, 2}), entry("data", []uint8{1, 1}))
+	s.put(name+"/class_map.json", classes)
+	s.put(name+"/role.json", roles)
+	s.bombs(name+"/x.npz", nil)
+	create(s.t, s.path(name+"/feats.npy"), false, func(w io.Writer) error { return npy.Write(w, []int{2, 1}, []float32{0, 1}) })
+}
+
+// planetoidOf writes a Planetoid set whose files are all the same pickle.
+func planetoidOf(s *sandbox, name string, pickle []byte) {
+	for _, what := range []string{"x", "y", "tx", "ty", "allx", "ally", "graph"} {
+		s.put("ind."+name+"."+what, pickle)
+	}
+	s.put("ind."+name+".test.index", []byte("1\n"))
+}
+
+// ogbOf writes an OGB folder.
+func ogbOf(s *sandbox, name, vertices, count, edges, feat string) {
+	for file, text := range map[string]string{"num-node-list": vertices, "num-edge-list": count, "edge": edges, "node-feat": feat} {
+		if text == "" {
+			continue
+		}
+		create(s.t, s.path(filepath.Join(name, "raw", file+".csv.gz")), false, func(w io.Writer) error {
+			z := gzip.NewWriter(w)
+			_, err := io.WriteString(z, text)
+			return errors.Join(err, z.Close())
+		})
+	}
+}
+
+// The files of a run and those beside it, each replaced by something hostile.
+func TestHostileRunFiles(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("needs ulimit -v")
+	}
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	train := []string{"--dataset", "ok.npz", "--hidden", "8", "--epochs", "4", "--devices", "cpu:0,threads=1,cpu:1,threads=1", "--checkpoint-every", "2", "--run-dir", "run"}
+	want := s.train(train...).SHA256
+	const huge = 4 << 30
+	predict := []string{"predict", "--run", "run", "--quiet", "--json"}
+	tensor := func(size int64) []byte {
+		head := fmt.Sprintf(`{"convs.0.bias":{"dtype":"F32","shape":[%d],"data_offsets":[0,%d]}}`, size/4, size)
+		return append(binary.LittleEndian.AppendUint64(nil, uint64(len(head))), head...)
+	}
+	for _, c := range []struct {
+		name, want string
+		make       func()
+		args       []string
+	}{
+		{"weights of a huge header", "w.safetensors", func() { s.put("w.safetensors", binary.LittleEndian.AppendUint64(nil, 1<<62)) }, append(predict, "--weights", "w.safetensors")},
+		{"weights of a huge tensor", "w.safetensors", func() { h := tensor(huge); s.hollow("w.safetensors", h, int64(len(h))+huge) }, append(predict, "--weights", "w.safetensors")},
+		{"weights that wrap", "w.safetensors", func() {
+			head := `{"a":{"dtype":"F32","shape":[4611686018427387904,4],"data_offsets":[0,0]}}`
+			s.put("w.safetensors", append(binary.LittleEndian.AppendUint64(nil, uint64(len(head))), head...))
+		}, append(predict, "--weights", "w.safetensors")},
+		{"weights that are a bomb", "w.npz", func() { s.bombs("w.npz", []bomb{{"convs.0.bias", header("<f4", "(1000000000,)"), 4000000000}}) }, append(predict, "--weights", "w.npz")},
+		{"initial weights", "w.npz", func() { s.bombs("w.npz", []bomb{{"convs.0.bias", header("<f8", "(500000000,)"), 4000000000}}) },
+			[]string{"train", "--dataset", "ok.npz", "--hidden", "8", "--init", "w.npz", "--run-dir", "new", "--quiet", "--json"}},
+		{"config", "config", func() { s.hollow("c.yaml", []byte("epochs: 1\n"), huge) }, []string{"train", "--config", "c.yaml", "--quiet", "--json"}},
+		{"config of aliases", "c.yaml", func() {
+			var b strings.Builder
+			b.WriteString("a0: &a0 [x,x,x,x,x,x,x,x,x]\n")
+			for i := 1; i < 40; i++ {
+				fmt.Fprintf(&b, "a%d: &a%d [%s]\n", i, i, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d,", i-1), 9), ","))
+			}
+			s.put("c.yaml", []byte(b.String()))
+		}, []string{"train", "--config", "c.yaml", "--quiet", "--json"}},
+		{"config of depth", "c.yaml", func() { s.put("c.yaml", []byte("epochs: "+strings.Repeat("[", 500000))) }, []string{"train", "--config", "c.yaml", "--quiet", "--json"}},
+		{"profile", "p.json", func() { s.hollow("p.json", []byte("{"), huge) }, []string{"train", "--dataset", "ok.npz", "--profile", "p.json", "--run-dir", "new", "--quiet", "--json", "--devices", train[7]}},
+		{"profile of depth", "p.json", func() { s.put("p.json", []byte(strings.Repeat("[", 1<<20))) }, []string{"train", "--dataset", "ok.npz", "--profile", "p.json", "--run-dir", "new", "--quiet", "--json", "--devices", train[7]}},
+		{"result", "result.json", func() { s.hollow("run/result.json", []byte("{"), huge) }, append(predict, "--what", "labels")},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inner := &sandbox{t, s.dir}
+			c.make()
+			inner.limited(c.want, c.args...)
+		})
+	} // A plan or checkpoint that cannot be read is made again, from the beginning if need be, and gives the same weights.
+	for _, what := range []string{"plan.bin", "checkpoint/*"} {
+		list, err := filepath.Glob(s.path("run/" + what))
+		if err != nil || len(list) == 0 {
+			t.Fatal(list, err)
+		}
+		for _, path := range list {
+			if err := os.Truncate(path, huge); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.RemoveAll(s.path("run/result.json")); err != nil {
+			t.Fatal(err)
+		}
+		run := s.under("train", "--resume", "run", "--json")
+		var out, errs bytes.Buffer
+		run.Stdout, run.Stderr = &out, &errs
+		if err := run.Run(); err != nil {
+			t.Fatalf("%s: %v\n%s", what, err, errs.String())
+		}
+		if r := readResultLine(t, out.String()); r.SHA256 != want {
+			t.Errorf("%s: other weights: %s, want %s", what, r.SHA256, want)
+		}
+		if !strings.Contains(errs.String(), filepath.Base(list[0])) {
+			t.Errorf("%s: nobody was told: %s", what, errs.String())
+		}
+	}
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"capgnn/gnn"
+	"capgnn/internal/npy"
+)
+
+// FuzzResult reads any bytes as the result of a run: an error of one line, or something that prints and reads back alike.
+func FuzzResult(f *testing.F) {
+	f.Add([]byte(`{"dataset":"cora","model":"gcn","devices":["cpu:0"],"epochs":3,"final_loss":0.5,"train":0.25,"best_epoch":2,"metric":"accuracy","epoch_s":{"median":0.1},"bytes":{"d2h":5},"peak_bytes":{"host":7,"devices":[1,2]}}`))
+	f.Add([]byte(`{"final_loss":null,"peak_bytes":{"devices":[-1]},"train":-1e308}`))
+	root := f.TempDir()
+	f.Fuzz(func(t *testing.T, b []byte) {
+		d := runDir(filepath.Join(root, fmt.Sprint(os.Getpid())))
+		if err := os.MkdirAll(string(d), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(d.result(), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r, err := d.readResult()
+		if err != nil {
+			if exitCode(err) != exitUsage || strings.Contains(oneLine(err), "\n") || !strings.Contains(err.Error(), d.result()) {
+				t.Fatalf("exit code %d: %q", exitCode(err), err)
+			}
+			return
+		}
+		var out, again bytes.Buffer
+		if err := r.table(&out); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.print(&console{out: &again, json: true}); err != nil {
+			t.Fatal(err)
+		}
+		back, twice := new(runResult), bytes.Buffer{}
+		if err := json.Unmarshal(again.Bytes(), back); err != nil {
+			t.Fatalf("%v in %s", err, again.Bytes())
+		}
+		if err := back.print(&console{out: &twice, json: true}); err != nil || !bytes.Equal(again.Bytes(), twice.Bytes()) {
+			t.Fatalf("%v: %s is read as %s", err, again.Bytes(), twice.Bytes())
+		}
+	})
+}
+
+// FuzzMetrics: what is kept of a metrics file are whole lines of epochs before the given one.
+func FuzzMetrics(f *testing.F) {
+	f.Add([]byte("{\"epoch\":0}\n{\"epoch\":1,\"loss\":null}\n{\"epoch\":2"), 2)
+	f.Add([]byte("{\"epoch\":0}\nnull\n"), 5)
+	f.Fuzz(func(t *testing.T, b []byte, epoch int) {
+		n, err := lengthBefore(bytes.NewReader(b), epoch)
+		if err != nil || n < 0 || n > int64(len(b)) || n > 0 && b[n-1] != '\n' {
+			t.Fatalf("%d of %d bytes, %v", n, len(b), err)
+		}
+		for line := range bytes.Lines(b[:n]) {
+			var head map[string]any
+			if err := json.Unmarshal(line, &head); err != nil {
+				t.Fatalf("kept %q: %v", line, err)
+			}
+		}
+	})
+}
+
+// FuzzWeights reads any bytes as weights, of either kind: an error of one line that names the file, or finite numbers as
+// many as the shapes say.
+func FuzzWeights(f *testing.F) {
+	var b bytes.Buffer
+	if err := npy.WriteArchive(&b, []npy.Entry{{Key: "param/convs.0.bias", Data: []float32{1, 2}}, {Key: "logits", Data: []int64{3}}}, npy.Archiving{}); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b.Bytes(), true)
+	head := `{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}`
+	f.Add(append(append([]byte{byte(len(head)), 0, 0, 0, 0, 0, 0, 0}, head...), 0, 0, 128, 63), false)
+	root := f.TempDir()
+	f.Fuzz(func(t *testing.T, b []byte, archive bool) {
+		path := filepath.Join(root, fmt.Sprint(os.Getpid(), map[bool]string{true: ".npz", false: ".safetensors"}[archive]))
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		tensors, err := gnn.ReadTensors(path)
+		if err != nil {
+			if !strings.HasPrefix(err.Error(), path) || strings.Contains(oneLine(err), "\n") {
+				t.Fatalf("%q", err)
+			}
+			return
+		}
+		for name, x := range tensors {
+			n := 1
+			for _, d := range x.Shape {
+				n *= d
+			}
+			if n != len(x.Data) {
+				t.Fatalf("%q has shape %v and %d numbers", name, x.Shape, len(x.Data))
+			}
+		}
+	})
+}

@@ -1,0 +1,130 @@
+package graph
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Validate checks what those who use a cut rely on, for one that comes from a file: every vertex is inner once, all indices
+// lie in range, what is to be ordered is. PartOf is taken as given, LocalOf is filled in. That the two directions belong
+// together is not checked.
+func (c *Cut) Validate() error {
+	n := len(c.PartOf)
+	if len(c.InDegree) != n || len(c.OutDegree) != n {
+		return fmt.Errorf("%d and %d degrees for %d vertices", len(c.InDegree), len(c.OutDegree), n)
+	}
+	if err := c.number(); err != nil {
+		return err
+	}
+	for i, p := range c.Parts {
+		if err := p.validate(c.Layers); err != nil {
+			return fmt.Errorf("part %d: %w", i, err)
+		}
+		for _, b := range []*Block{&p.In, &p.Out} {
+			if err := c.validateBlock(b, i); err != nil {
+				return fmt.Errorf("part %d: %w", i, err)
+			}
+		}
+	}
+	return nil
+}
+
+// number fills LocalOf and checks that every vertex is inner once.
+func (c *Cut) number() error {
+	n := len(c.PartOf)
+	c.LocalOf = make([]int32, n)
+	left := n
+	for i, p := range c.Parts {
+		left -= len(p.Inner)
+		for l, v := range p.Inner {
+			if v < 0 || int(v) >= n || int(c.PartOf[v]) != i {
+				return fmt.Errorf("part %d holds vertex %d of %d, which is not its own", i, v, n)
+			}
+			c.LocalOf[v] = int32(l)
+		}
+		for l, v := range p.Inner {
+			if c.LocalOf[v] != int32(l) {
+				return fmt.Errorf("part %d holds vertex %d twice", i, v)
+			}
+		}
+	}
+	if left != 0 {
+		return fmt.Errorf("%d vertices too few", left)
+	}
+	return nil
+}
+
+func (p *Part) validate(layers int) error {
+	if len(p.Rows) != layers+1 {
+		return fmt.Errorf("%d levels for %d layers", len(p.Rows), layers)
+	}
+	most := len(p.Inner)
+	for _, r := range p.Rows {
+		if r < 0 || r > most {
+			return errors.New("rows per level do not descend")
+		}
+		most = r
+	}
+	at := 0
+	for _, r := range p.Central {
+		if r.Lo < at || r.Hi < r.Lo || r.Hi > len(p.Inner) {
+			return errors.New("central ranges do not ascend")
+		}
+		at = r.Hi
+	}
+	return nil
+}
+
+func (c *Cut) validateBlock(b *Block, i int) error {
+	rows := len(c.Parts[i].Inner)
+	if b.Inner == nil || len(b.Inner.Indptr) != rows+1 || b.Inner.Cols != rows {
+		return errors.New("the inner rows are not those of the part")
+	}
+	// One CSR may serve both directions and is checked once.
+	if p := c.Parts[i]; b == &p.In || b.Inner != p.In.Inner {
+		if err := b.Inner.Validate(); err != nil {
+			return err
+		}
+	}
+	if len(b.Owner) != len(c.Parts)+1 || b.Owner[0] != 0 || b.Owner[len(c.Parts)] != len(b.IDs) || !slices.IsSorted(b.Owner) {
+		return errors.New("owners of halo vertices do not ascend")
+	}
+	if len(b.Levels) != len(b.IDs) {
+		return fmt.Errorf("%d levels for %d halo vertices", len(b.Levels), len(b.IDs))
+	}
+	for q := range c.Parts {
+		for k := b.Owner[q]; k < b.Owner[q+1]; k++ {
+			u := b.IDs[k]
+			if u < 0 || int(u) >= len(c.PartOf) || int(c.PartOf[u]) != q || q == i {
+				return fmt.Errorf("halo vertex %d is not part %d's", u, q)
+			}
+			if k > b.Owner[q] && b.Levels[k] > b.Levels[k-1] {
+				return errors.New("levels of halo vertices do not descend")
+			}
+		}
+	}
+	return b.Halo.validate(rows, len(b.IDs))
+}
+
+func (h *HaloRows) validate(rows, halo int) error {
+	if len(h.Indptr) != len(h.List)+1 || h.Indptr[0] != 0 || h.Indptr[len(h.List)] != int64(len(h.Indices)) || !slices.IsSorted(h.Indptr) {
+		return errors.New("pointers of halo rows do not ascend")
+	}
+	for k, r := range h.List {
+		if r < 0 || int(r) >= rows || k > 0 && r <= h.List[k-1] {
+			return errors.New("halo rows do not ascend")
+		}
+	}
+	if k := FirstIndex(len(h.Indices), 1<<16, func(lo, hi int) int {
+		for k := lo; k < hi; k++ {
+			if uint32(h.Indices[k]) >= uint32(halo) {
+				return k
+			}
+		}
+		return -1
+	}); k >= 0 {
+		return fmt.Errorf("entry %d: %d is outside [0, %d)", k, h.Indices[k], halo)
+	}
+	return nil
+}

@@ -1,0 +1,239 @@
+package dataset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"capgnn/graph"
+	"capgnn/internal/npy"
+)
+
+// randomEdges draws edges with repeats and loops among n vertices; a third of them also in the other direction.
+func randomEdges(rng *rand.Rand, n, m int) []graph.Edge {
+	var all []graph.Edge
+	for len(all) < m {
+		e := graph.Edge{From: graph.NodeID(rng.IntN(n)), To: graph.NodeID(rng.IntN(n) * rng.IntN(2))}
+		if all = append(all, e); rng.IntN(3) == 0 {
+			all = append(all, graph.Edge{From: e.To, To: e.From})
+		}
+	}
+	return all
+}
+
+func listOf(all []graph.Edge) edges {
+	return func(edge func(from, to graph.NodeID)) error {
+		for _, e := range all {
+			edge(e.From, e.To)
+		}
+		return nil
+	}
+}
+
+// What is built in place equals what package graph builds beside, with and without room behind the arrays.
+func TestInRows(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, size := range [][2]int{{1, 0}, {1, 3}, {2, 1}, {7, 5}, {7, 100}, {300, 1000}, {70000, 3000}, {200000, 200}} {
+		n, all := size[0], randomEdges(rng, size[0], size[1])
+		want, err := graph.FromEdges(n, all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		vertices := func(c *rowCounts) (int, error) {
+			largest := graph.NodeID(-1)
+			for _, e := range all {
+				largest = max(largest, e.From, e.To)
+			}
+			if c.edges != int64(len(all)) || c.largest != largest {
+				t.Errorf("%d edges up to %d counted, want %d up to %d", c.edges, c.largest, len(all), largest)
+			}
+			return n, nil
+		}
+		got, counts, err := inRows(listOf(all), false, vertices)
+		if err != nil || !got.Equal(want) || counts != (edgeCounts{int64(len(all)), want.Edges()}) {
+			t.Errorf("%v: %v, %+v", size, err, counts)
+		}
+		for name, in := range map[string]*graph.CSR{
+			"tight": {Indptr: slices.Clone(want.Indptr), Indices: slices.Clip(slices.Clone(want.Indices)), Cols: n},
+			"loose": {Indptr: slices.Clone(want.Indptr), Indices: append(make([]int32, 0, 2*len(want.Indices)), want.Indices...), Cols: n},
+		} {
+			if g, err := symmetrised(in); err != nil || !g.Equal(want.Symmetrise()) {
+				t.Errorf("%v, %s: symmetrised to %v, %v", size, name, g, err)
+			}
+		}
+		if g, counts, err := inRows(listOf(all), true, vertices); err != nil || !g.Equal(want.Symmetrise()) || counts.normal != want.Edges() {
+			t.Errorf("%v: symmetric %v, %+v", size, err, counts)
+		}
+	}
+}
+
+// Edges that differ between the two readings are an error, whatever they are, and never a panic.
+func TestChangingEdges(t *testing.T) {
+	first := []graph.Edge{{From: 0, To: 1}, {From: 2, To: 2}, {From: 3, To: 0}}
+	for _, second := range [][]graph.Edge{
+		{}, first[:2], slices.Concat(first, first), {{From: 0, To: 1}, {From: 2, To: 3}, {From: 3, To: 0}}, {{From: 0, To: 1}, {From: 2, To: 2}, {From: 3, To: 9}},
+		{first[1], first[0], first[2]},
+	} {
+		calls := 0
+		list := func(edge func(from, to graph.NodeID)) error {
+			if calls++; calls == 1 {
+				return listOf(first)(edge)
+			}
+			return listOf(second)(edge)
+		}
+		if _, _, err := inRows(list, false, func(*rowCounts) (int, error) { return 4, nil }); err == nil || !strings.Contains(err.Error(), "changed") {
+			t.Errorf("%v: got %v", second, err)
+		}
+	}
+}
+
+func TestIDSet(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for name, draw := range map[string]func() int64{
+		"dense": func() int64 { return rng.Int64N(50000) }, "wide": func() int64 { return rng.Int64N(1e18) }, "one": func() int64 { return 7 },
+		"clusters": func() int64 { return rng.Int64N(3)*1e17 + rng.Int64N(70000) }, "zero": func() int64 { return 0 },
+	} {
+		var s idSet
+		var want []int64
+		for range 3*freshIDs + 5 {
+			id := draw()
+			if err := s.add(id); err != nil {
+				t.Fatal(err)
+			}
+			want = append(want, id)
+		}
+		if err := s.finish(); err != nil {
+			t.Fatal(err)
+		}
+		slices.Sort(want)
+		want = slices.Compact(want)
+		if !slices.Equal(s.sorted, want) {
+			t.Fatalf("%s: %d ids, want %d", name, len(s.sorted), len(want))
+		}
+		for i, id := range want {
+			if v, ok := s.place(id); !ok || int(v) != i {
+				t.Fatalf("%s: id %d is at %d, %v, want %d", name, id, v, ok, i)
+			}
+			for _, near := range []int64{id - 1, id + 1, -id - 1} {
+				_, there := slices.BinarySearch(want, near)
+				if _, ok := s.place(near); ok != there {
+					t.Fatalf("%s: id %d is there: %v, want %v", name, near, ok, there)
+				}
+			}
+		}
+	}
+}
+
+// Arrays of different types, whose pieces end at different places, are read side by side.
+func TestEachPair(t *testing.T) {
+	const n = 50000
+	narrow, wide := make([]int32, n), make([]int64, n)
+	for i := range n {
+		narrow[i], wide[i] = int32(i), int64(n-1-i)
+	}
+	path := npz(t, npy.Entry{Key: "a", Data: narrow}, npy.Entry{Key: "b", Data: wide}, npy.Entry{Key: "c", Data: append(slices.Clone(wide[1:]), -1)})
+	z, err := npy.OpenArchive(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer z.Close()
+	pair := func(x, y string) (int, error) {
+		a, err1 := z.Array(x)
+		b, err2 := z.Array(y)
+		if err := errors.Join(err1, err2); err != nil {
+			t.Fatal(err)
+		}
+		k := 0
+		return k, eachPair(a, b, n, func(u, v graph.NodeID) {
+			if x+y == "ab" && (int(u) != k || int(v) != n-1-k) || x+y == "ba" && (int(v) != k || int(u) != n-1-k) {
+				t.Fatalf("pair %d is %d, %d", k, u, v)
+			}
+			k++
+		})
+	}
+	for _, names := range []string{"ab", "ba", "aa"} {
+		if _, err := pair(names[:1], names[1:]); err != nil {
+			t.Error(names, err)
+		}
+	}
+	for _, names := range []string{"ac", "ca"} {
+		if _, err := pair(names[:1], names[1:]); err == nil || !strings.Contains(err.Error(), "vertex -1 is outside") {
+			t.Errorf("%s: got %v", names, err)
+		}
+	}
+}
+
+// Wherever writing a store is stopped, nothing is left of it; so with reading, whatever the format.
+func TestStopped(t *testing.T) {
+	for _, d := range tiny(t) {
+		for stop := 1; ; stop++ {
+			dir, calls := t.TempDir(), 0
+			err := WriteStore(filepath.Join(dir, "s"), d, func(name string, done, total int64) error {
+				if calls++; calls == stop {
+					return context.Canceled
+				}
+				if done > total || total == 0 || !strings.HasSuffix(name, ".npy") {
+					t.Errorf("%s: %d of %d", name, done, total)
+				}
+				return nil
+			})
+			if err == nil {
+				if calls < 2 || calls != stop-1 {
+					t.Errorf("%s: %d calls", d.Name, calls)
+				}
+				break
+			}
+			if left := fileNames(t, dir); !errors.Is(err, context.Canceled) || len(left) > 0 {
+				t.Errorf("%s, stopped at %d: %v, left %v", d.Name, stop, err, left)
+			}
+		}
+	}
+	saint := putSaint(t, toySaint(t), nil)
+	for _, path := range []string{put(t, toy()), npz(t, toyPairs()...), putFiles(t, toyOGB(t, nil)), saint} {
+		told := map[string]bool{}
+		if d, err := Load(path, Options{Watch: func(name string, done, total int64) error { told[name] = done == total; return nil }}); err != nil {
+			t.Fatal(err)
+		} else if d.Close(); len(told) < 2 {
+			t.Errorf("%s: told of %v", path, told)
+		}
+		for name, whole := range told {
+			if !whole {
+				t.Errorf("%s: %s was not told to its end", path, name)
+			}
+		}
+		if _, err := Load(path, Options{Watch: func(string, int64, int64) error { return context.Canceled }}); !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: got %v", path, err)
+		}
+	}
+}
+
+// extent counts what a second reading finds.
+func TestExtent(t *testing.T) {
+	for _, c := range []struct {
+		text         string
+		lines, chars int64
+	}{{"", 1, 0}, {"1,2\n3,4", 2, 6}, {"1\n\n2\n", 4, 2}, {strings.Repeat("12 3\n", 100000), 100001, 400000}} {
+		for _, b := range [][]byte{[]byte(c.text), zipped(t, c.text)} {
+			path := filepath.Join(t.TempDir(), "a.csv")
+			if err := os.WriteFile(path, b, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			err := openText(path, nil, func(x *text) error {
+				lines, chars, err := x.extent()
+				if err != nil || lines != c.lines || chars != c.chars || x.at() != 0 || x.line != 1 {
+					return fmt.Errorf("%.20q: %d lines, %d characters, at %d, %v", c.text, lines, chars, x.at(), err)
+				}
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}

@@ -1,0 +1,71 @@
+package graph
+
+import "slices"
+
+// Loops says what becomes of the edges v → v of a graph.
+type Loops int
+
+// The zero value leaves a graph as it is.
+const (
+	LoopsKept    Loops = iota // as they are
+	LoopsAdded                // one at every vertex
+	LoopsRemoved              // none
+)
+
+func (l Loops) String() string { return [...]string{"kept", "added", "removed"}[l] }
+
+// change returns by how much the number of edges of row v, which are given, grows: -1, 0 or 1.
+func (l Loops) change(v int, row []NodeID) int {
+	if l == LoopsKept {
+		return 0
+	}
+	_, has := slices.BinarySearch(row, NodeID(v))
+	switch {
+	case l == LoopsAdded && !has:
+		return 1
+	case l == LoopsRemoved && has:
+		return -1
+	}
+	return 0
+}
+
+// WithLoops returns the graph with the edge v → v added to every vertex that lacks it; g itself if none does.
+func (g *CSR) WithLoops() *CSR { return g.withLoops(LoopsAdded) }
+
+// WithoutLoops returns the graph without edges v → v; g itself if there are none.
+func (g *CSR) WithoutLoops() *CSR { return g.withLoops(LoopsRemoved) }
+
+func (g *CSR) withLoops(l Loops) *CSR {
+	n := g.Rows()
+	out := &CSR{Indptr: make([]int64, n+1), Cols: g.Cols}
+	changed := anyBlock(n, rowBlock, func(lo, hi int) bool {
+		return slices.ContainsFunc(out.Indptr[lo:hi], func(int64) bool { lo++; return l.change(lo-1, g.Row(lo-1)) != 0 })
+	})
+	if !changed {
+		return g
+	}
+	EachBlock(n, rowBlock, func(lo, hi int) {
+		for v := lo; v < hi; v++ {
+			out.Indptr[v+1] = int64(len(g.Row(v)) + l.change(v, g.Row(v)))
+		}
+	})
+	accumulate(out.Indptr)
+	out.Indices = make([]NodeID, out.Indptr[n])
+	EachBlock(n, rowBlock, func(lo, hi int) {
+		for v := lo; v < hi; v++ {
+			src, dst := g.Row(v), out.Indices[out.Indptr[v]:out.Indptr[v+1]]
+			k, has := slices.BinarySearch(src, NodeID(v))
+			copy(dst, src[:k])
+			switch {
+			case len(dst) > len(src):
+				dst[k] = NodeID(v)
+				copy(dst[k+1:], src[k:])
+			case len(dst) < len(src) && has:
+				copy(dst[k:], src[k+1:])
+			default:
+				copy(dst[k:], src[k:])
+			}
+		}
+	})
+	return out
+}

@@ -1,0 +1,175 @@
+package graph
+
+import (
+	"slices"
+	"sync/atomic"
+)
+
+// blockBuilder builds the blocks of a cut whose parts are ordered.
+type blockBuilder struct {
+	cut   *Cut
+	loops Loops
+	mark  []int32 // per vertex, 0 between two blocks; nil with one part
+}
+
+// build returns one direction of part i from the rows of a. share, if given, becomes Inner. The exchange level of a halo
+// vertex is its own, or the highest of the rows that read it.
+func (b *blockBuilder) build(a *CSR, i int, share *CSR, level []Level, ofReader bool) Block {
+	out := Block{Owner: make([]int, len(b.cut.Parts)+1), Levels: []Level{}, Inner: share}
+	if b.mark != nil {
+		b.findHalo(a, i, level, ofReader)
+		b.listHalo(&out, level, ofReader)
+	}
+	inner, halo := b.count(a, i)
+	if share == nil {
+		out.Inner = b.innerRows(a, i, inner)
+	}
+	out.Halo = b.haloRows(a, i, halo, out.Levels)
+	for _, u := range out.IDs {
+		b.mark[u] = 0
+	}
+	return out
+}
+
+// findHalo marks the vertices of other parts that rows of part i read: with 2 + the highest level of those rows, or with 1.
+func (b *blockBuilder) findHalo(a *CSR, i int, level []Level, ofReader bool) {
+	rows := b.cut.Parts[i].Inner
+	EachBlock(len(rows), rowBlock, func(lo, hi int) {
+		for _, v := range rows[lo:hi] {
+			m := int32(1)
+			if ofReader {
+				m = int32(level[v]) + 2
+			}
+			for _, u := range a.Row(int(v)) {
+				if int(b.cut.PartOf[u]) != i {
+					raise(&b.mark[u], m)
+				}
+			}
+		}
+	})
+}
+
+// raise sets *p to x if that is more.
+func raise(p *int32, x int32) {
+	for old := atomic.LoadInt32(p); old < x && !atomic.CompareAndSwapInt32(p, old, x); {
+		old = atomic.LoadInt32(p)
+	}
+}
+
+// listHalo fills IDs, Owner and Levels from the marks, which become indices into IDs, plus one.
+func (b *blockBuilder) listHalo(out *Block, level []Level, ofReader bool) {
+	exchange := func(u NodeID) Level {
+		if ofReader {
+			return Level(b.mark[u] - 2)
+		}
+		return level[u]
+	}
+	for q, owner := range b.cut.Parts {
+		lo := len(out.IDs)
+		for _, u := range owner.Inner {
+			if b.mark[u] > 0 {
+				out.IDs = append(out.IDs, u)
+			}
+		}
+		byLevel(out.IDs[lo:], exchange)
+		out.Owner[q+1] = len(out.IDs)
+	}
+	out.Levels = make([]Level, len(out.IDs))
+	for k, u := range out.IDs {
+		out.Levels[k] = exchange(u)
+		b.mark[u] = int32(k) + 1
+	}
+}
+
+// count returns row pointers: where the entries of every row of part i that come from the part begin, and the others.
+func (b *blockBuilder) count(a *CSR, i int) (inner, halo []int64) {
+	c := b.cut
+	rows := c.Parts[i].Inner
+	inner = make([]int64, len(rows)+1)
+	if b.mark != nil {
+		halo = make([]int64, len(rows)+1)
+	}
+	EachBlock(len(rows), rowBlock, func(lo, hi int) {
+		for r := lo; r < hi; r++ {
+			row := a.Row(int(rows[r]))
+			remote := 0
+			if halo != nil {
+				for _, u := range row {
+					if int(c.PartOf[u]) != i {
+						remote++
+					}
+				}
+				halo[r+1] = int64(remote)
+			}
+			inner[r+1] = int64(len(row) - remote + b.loops.change(int(rows[r]), row))
+		}
+	})
+	accumulate(inner)
+	accumulate(halo)
+	return inner, halo
+}
+
+// innerRows returns the part's own adjacency, in local numbering.
+func (b *blockBuilder) innerRows(a *CSR, i int, indptr []int64) *CSR {
+	c := b.cut
+	rows := c.Parts[i].Inner
+	g := &CSR{Indptr: indptr, Indices: make([]NodeID, indptr[len(rows)]), Cols: len(rows)}
+	EachBlock(len(rows), rowBlock, func(lo, hi int) {
+		for r := lo; r < hi; r++ {
+			dst, k, sorted := g.Row(r), 0, true
+			put := func(u NodeID) {
+				sorted = sorted && (k == 0 || dst[k-1] < u)
+				dst[k] = u
+				k++
+			}
+			v := rows[r]
+			loop := b.loops == LoopsAdded
+			for _, u := range a.Row(int(v)) {
+				if int(c.PartOf[u]) == i && (u != v || b.loops != LoopsRemoved) {
+					put(c.LocalOf[u])
+					loop = loop && u != v
+				}
+			}
+			if loop {
+				put(NodeID(r))
+			}
+			if !sorted {
+				slices.Sort(dst)
+			}
+		}
+	})
+	return g
+}
+
+// haloRows returns the entries that come from other parts; the marks are indices into the block's IDs, plus one.
+func (b *blockBuilder) haloRows(a *CSR, i int, indptr []int64, level []Level) HaloRows {
+	h := HaloRows{Indptr: []int64{0}}
+	rows := b.cut.Parts[i].Inner
+	if indptr == nil || indptr[len(rows)] == 0 {
+		return h
+	}
+	for r := range rows {
+		if indptr[r+1] > indptr[r] {
+			h.List = append(h.List, int32(r))
+			h.Indptr = append(h.Indptr, indptr[r+1])
+		}
+	}
+	h.Indices = make([]int32, indptr[len(rows)])
+	EachBlock(len(h.List), rowBlock, func(lo, hi int) {
+		var keys []uint64 // level, descending, and index, ascending
+		for k := lo; k < hi; k++ {
+			keys = keys[:0]
+			for _, u := range a.Row(int(rows[h.List[k]])) {
+				if int(b.cut.PartOf[u]) != i {
+					at := b.mark[u] - 1
+					keys = append(keys, uint64(127-int(level[at]))<<32|uint64(at))
+				}
+			}
+			slices.Sort(keys)
+			for e, key := range keys {
+				h.Indices[h.Indptr[k]+int64(e)] = int32(uint32(key))
+			}
+		}
+	})
+	return h
+}

@@ -1,0 +1,27 @@
+package room
+
+import "fmt"
+
+const (
+	// free bytes are granted without asking: any machine that runs this program has them.
+	free = 16 << 20
+	// beside is what the runtime takes with a large block: it maps memory in pieces of 64 MiB and keeps tables of them.
+	beside = 96 << 20
+)
+
+// Short is memory that is not to be had.
+type Short struct {
+	Bytes int64 // that were wanted
+}
+
+func (e *Short) Error() string {
+	return fmt.Sprintf("needs %.1f MiB of memory at once, which the system does not give", float64(e.Bytes)/(1<<20))
+}
+
+// For returns a *Short if the system would not give n bytes more.
+func For(n int64) error {
+	if n < free || probe(n+n/32+beside) {
+		return nil
+	}
+	return &Short{n}
+}

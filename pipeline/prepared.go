@@ -1,0 +1,117 @@
+package pipeline
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+
+	"capgnn/gpu"
+	"capgnn/hostmem"
+)
+
+// Prepared keeps what a run makes of its problem before the first epoch, for later runs: the cut, and the aggregated input
+// features of each part. An entry is found by a key that says everything its bytes depend on. Its methods are called by
+// several goroutines.
+type Prepared interface {
+	// Get lends the entry under key; nil: there is none. What it holds must be what was put, or there is none.
+	Get(key string) Kept
+	// Put keeps pieces under key if it can; that it could not is no fault of the run. what names the entry for people. The
+	// pieces are not used after it has returned.
+	Put(key, what string, pieces []Piece)
+}
+
+// Kept is an entry on loan.
+type Kept interface {
+	// Piece returns the bytes of a piece, aligned to 64, nil if there is none of that name. They are valid until Close and
+	// must not be changed.
+	Piece(name string) []byte
+	Close()
+}
+
+// Piece is a named run of bytes to be kept.
+type Piece struct {
+	Name  string
+	Size  int64
+	Write func(io.Writer) error // writes Size bytes
+}
+
+// pieceOf returns an array as a piece.
+func pieceOf[T hostmem.Numeric](name string, s []T) Piece {
+	raw := hostmem.Bytes(s)
+	return Piece{Name: name, Size: int64(len(raw)), Write: func(w io.Writer) error {
+		_, err := w.Write(raw)
+		return err
+	}}
+}
+
+// keyOf returns the key of what is made of these things.
+func keyOf(what string, things ...any) string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%s\n", what)
+	for _, x := range things {
+		switch x := x.(type) {
+		case []int32:
+			fmt.Fprintf(h, "%d numbers\n", len(x))
+			h.Write(hostmem.Bytes(x))
+		default:
+			fmt.Fprintf(h, "%v\n", x)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// aggregateKey identifies the aggregated features of a worker's part; "" if they are not kept. Their bits depend on the
+// order of the sums, so on the cut, and on the code that runs on the device.
+func (t *Trainer) aggregateKey(w *worker) string {
+	if t.o.Prepared == nil || t.layout.key == "" || t.p.FeaturesKey == "" {
+		return ""
+	}
+	info := w.dev.Info()
+	return keyOf("aggregate 1", t.layout.key, t.p.FeaturesKey, t.o.Model.Kind, t.o.Savings.NoFoldScale, t.o.Storage, w.index,
+		info.Kind, info.Model, info.Variant)
+}
+
+// aggregatePiece is the one piece of an entry of aggregated features.
+const aggregatePiece = "rows"
+
+// fetchAggregate uploads the aggregated features that an earlier run has kept to m and reports whether there were any.
+func (b *builder) fetchAggregate(m gpu.Matrix) bool {
+	if b.aggregateKey == "" {
+		return false
+	}
+	kept := b.prepared.Get(b.aggregateKey)
+	if kept == nil {
+		return false
+	}
+	defer kept.Close()
+	rows := kept.Piece(aggregatePiece)
+	if gpu.Bytes(len(rows)) != 4*gpu.Bytes(m.Rows)*gpu.Bytes(m.Cols) {
+		return false
+	}
+	b.ld.send(m.Buf, 0, rows)
+	b.ld.err = b.compute.Sync()
+	return true
+}
+
+// keepAggregate keeps the aggregated features m for later runs.
+func (b *builder) keepAggregate(m gpu.Matrix) {
+	if b.aggregateKey == "" {
+		return
+	}
+	size := 4 * gpu.Bytes(m.Rows) * gpu.Bytes(m.Cols)
+	b.prepared.Put(b.aggregateKey, fmt.Sprintf("aggregated features of part %d", b.index), []Piece{{aggregatePiece, int64(size), func(w io.Writer) error {
+		chunk := make([]byte, min(size, uploadBytes))
+		for at := gpu.Bytes(0); at < size; at += gpu.Bytes(len(chunk)) {
+			chunk = chunk[:min(gpu.Bytes(len(chunk)), size-at)]
+			b.compute.Download(chunk, m.Buf, at)
+			if err := b.compute.Sync(); err != nil {
+				return err // the queue keeps it, and the next Sync ends the run with it
+			}
+			if _, err := w.Write(chunk); err != nil {
+				return err
+			}
+		}
+		return nil
+	}}})
+}

@@ -1,0 +1,143 @@
+package pipeline
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"capgnn/graph"
+	"capgnn/hostmem"
+)
+
+// A kept cut has these pieces, in this machine's byte order, which is little-endian:
+//
+//	shape       int64: vertices, parts, layers, 1 if it is symmetric
+//	in, out     int32 per vertex: degrees; out only if the cut is not symmetric
+//
+// and for part p, with the prefix "p/", or "p/in/" and "p/out/" for the two directions:
+//
+//	inner       int32: original ids
+//	rows        int64: rows per level
+//	central     int64: ranges, two numbers each
+//	indptr, indices            int64, int32: the inner rows; none for the second direction of a symmetric cut
+//	list, halo-indptr, halo    int32, int64, int32: the halo rows
+//	ids, owner, levels         int32, int64, int8: the halo vertices
+//
+// PartOf is part of the key, LocalOf follows from inner.
+
+func cutPieces(c *graph.Cut) []Piece {
+	symmetric := int64(0)
+	if c.Symmetric {
+		symmetric = 1
+	}
+	out := []Piece{
+		pieceOf("shape", []int64{int64(len(c.PartOf)), int64(len(c.Parts)), int64(c.Layers), symmetric}),
+		pieceOf("in", c.InDegree),
+	}
+	if !c.Symmetric {
+		out = append(out, pieceOf("out", c.OutDegree))
+	}
+	for i, p := range c.Parts {
+		central := make([]int64, 0, 2*len(p.Central))
+		for _, r := range p.Central {
+			central = append(central, int64(r.Lo), int64(r.Hi))
+		}
+		name := func(s string) string { return fmt.Sprintf("%d/%s", i, s) }
+		out = append(out, pieceOf(name("inner"), p.Inner), pieceOf(name("rows"), wide(p.Rows)), pieceOf(name("central"), central))
+		out = append(out, blockPieces(name("in"), &p.In, true)...)
+		out = append(out, blockPieces(name("out"), &p.Out, !c.Symmetric)...)
+	}
+	return out
+}
+
+func blockPieces(prefix string, b *graph.Block, inner bool) []Piece {
+	out := []Piece{
+		pieceOf(prefix+"/list", b.Halo.List), pieceOf(prefix+"/halo-indptr", b.Halo.Indptr), pieceOf(prefix+"/halo", b.Halo.Indices),
+		pieceOf(prefix+"/ids", b.IDs), pieceOf(prefix+"/owner", wide(b.Owner)), pieceOf(prefix+"/levels", b.Levels),
+	}
+	if inner {
+		out = append(out, pieceOf(prefix+"/indptr", b.Inner.Indptr), pieceOf(prefix+"/indices", b.Inner.Indices))
+	}
+	return out
+}
+
+func wide(s []int) []int64 {
+	out := make([]int64, len(s))
+	for i, x := range s {
+		out[i] = int64(x)
+	}
+	return out
+}
+
+// cutReader reads pieces and keeps the first error.
+type cutReader struct {
+	kept Kept
+	err  error
+}
+
+// view returns a piece as numbers, in the entry's own memory.
+func view[T hostmem.Numeric](r *cutReader, size int, name string) []T {
+	raw := r.kept.Piece(name)
+	if len(raw)%size != 0 {
+		r.err = fmt.Errorf("piece %s: %d bytes are no whole number of elements", name, len(raw))
+		return nil
+	}
+	return hostmem.Of[T](raw)
+}
+
+func (r *cutReader) ints(name string) []int {
+	wide := view[int64](r, 8, name)
+	out := make([]int, len(wide))
+	for i, x := range wide {
+		if x < 0 || x > math.MaxInt {
+			r.err = fmt.Errorf("piece %s: %d is out of range", name, x)
+			return nil
+		}
+		out[i] = int(x)
+	}
+	return out
+}
+
+// cutOf returns a kept cut by part into this many parts for this many layers. Edges and degrees lie in the entry's memory.
+func cutOf(kept Kept, part []int32, parts, layers int) (*graph.Cut, error) {
+	r := &cutReader{kept: kept}
+	shape := r.ints("shape")
+	if r.err != nil || len(shape) != 4 || shape[0] != len(part) || shape[1] != parts || shape[2] != layers {
+		return nil, fmt.Errorf("shape %v, want %d vertices, %d parts, %d layers", shape, len(part), parts, layers)
+	}
+	c := &graph.Cut{PartOf: part, Layers: layers, Symmetric: shape[3] == 1, InDegree: view[int32](r, 4, "in")}
+	c.OutDegree = c.InDegree
+	if !c.Symmetric {
+		c.OutDegree = view[int32](r, 4, "out")
+	}
+	for i := range parts {
+		name := func(s string) string { return fmt.Sprintf("%d/%s", i, s) }
+		p := &graph.Part{Inner: slices.Clone(view[graph.NodeID](r, 4, name("inner"))), Rows: r.ints(name("rows"))}
+		central := r.ints(name("central"))
+		for k := 0; k+1 < len(central); k += 2 {
+			p.Central = append(p.Central, graph.Range{Lo: central[k], Hi: central[k+1]})
+		}
+		p.In = r.block(name("in"), len(p.Inner))
+		p.Out = r.block(name("out"), len(p.Inner))
+		if c.Symmetric {
+			p.Out.Inner = p.In.Inner
+		}
+		c.Parts = append(c.Parts, p)
+	}
+	if r.err != nil {
+		return nil, r.err
+	}
+	return c, c.Validate()
+}
+
+// block reads one direction of a part.
+func (r *cutReader) block(prefix string, rows int) graph.Block {
+	return graph.Block{
+		Inner: &graph.CSR{Indptr: view[int64](r, 8, prefix+"/indptr"), Indices: view[graph.NodeID](r, 4, prefix+"/indices"), Cols: rows},
+		Halo: graph.HaloRows{List: view[int32](r, 4, prefix+"/list"), Indptr: view[int64](r, 8, prefix+"/halo-indptr"),
+			Indices: view[int32](r, 4, prefix+"/halo")},
+		IDs:    slices.Clone(view[graph.NodeID](r, 4, prefix+"/ids")),
+		Owner:  r.ints(prefix + "/owner"),
+		Levels: slices.Clone(view[graph.Level](r, 1, prefix+"/levels")),
+	}
+}
