@@ -72,6 +72,12 @@ type Event interface {
 	Done() <-chan struct{}
 }
 
+// Streamer is implemented by buffers that can be laid out for how they are read.
+type Streamer interface {
+	// Streamed says of a buffer that was not written to yet that it is filled once and read in order, never here and there.
+	Streamed()
+}
+
 // PeerCopier is implemented by queues that can copy straight from another device's memory.
 type PeerCopier interface {
 	// CanCopyFrom reports whether this queue's device reaches the memory of src.

@@ -69,13 +69,23 @@ func (d *Device) scale(m dense, beta float32) {
 // spmm16: Y = A·X, Y in bf16: blocks of rows are made in float32 and then rounded.
 func (d *Device) spmm16(y either, a sparse, x either) {
 	rows, cols := y.size()
+	whole := spmmArgs{y: dense{nil, rows, cols, cols}, a: a, x: x.d32, x16: x.d16}
+	nothing := len(a.begin) == 0 || len(a.idx) == 0 || x.d32.v == nil && x.d16.v == nil
+	if !nothing {
+		whole.check()
+	}
 	step := max(1, grain/cols)
 	room, lists := d.own(&d.work.blocks, step*cols), grown(&d.work.list, d.pool.threads*step)
 	d.rows(rows, cols, func(worker, lo, hi int) {
-		draft := y.draft(lo, hi, room.of(worker))
-		part := a.rowRange(lo, hi, lists[worker*step:(worker+1)*step])
-		spmm(&d.serial, draft, part, x.d32, x.d16, nil, nil, false, nil)
-		y.store(lo, draft)
+		part := whole
+		part.y = y.draft(lo, hi, room.of(worker))
+		part.a = a.rowRange(lo, hi, lists[worker*step:(worker+1)*step])
+		if nothing || len(part.a.begin) == 0 {
+			zeroRows(part.y, 0, part.y.rows)
+		} else {
+			part.stored(0, len(part.a.begin))
+		}
+		y.store(lo, part.y)
 	})
 }
 

@@ -7,12 +7,11 @@ func toBF16(dst []uint16, src []float32) {
 	n := len(src)
 	dst = dst[:n]
 	switch {
-	case n == 0:
-		return
+	case active == generic || n < short:
 	case active == avx512:
 		bf512narrow(n, &dst[0], &src[0])
 		return
-	case active == avx2 && n >= 8:
+	default:
 		n &^= 7 // masks of 16-bit elements are AVX-512's
 		bf256narrow(n, &dst[0], &src[0])
 		dst, src = dst[n:], src[n:]
@@ -25,12 +24,11 @@ func fromBF16(dst []float32, src []uint16) {
 	n := len(src)
 	dst = dst[:n]
 	switch {
-	case n == 0:
-		return
+	case active == generic || n < short:
 	case active == avx512:
 		bf512widen(n, &dst[0], &src[0])
 		return
-	case active == avx2 && n >= 8:
+	default:
 		n &^= 7
 		bf256widen(n, &dst[0], &src[0])
 		dst, src = dst[n:], src[n:]

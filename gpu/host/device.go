@@ -60,7 +60,6 @@ type Device struct {
 	pool    *pool
 	scratch scratch
 	work    workspace
-	serial  pool          // one thread: for kernels inside a loop that is already shared out
 	debt    time.Duration // sleep that Slow still owes
 
 	mu     sync.Mutex
@@ -96,9 +95,8 @@ func Open(spec Spec) (*Device, error) {
 			Name: spec.Name, Kind: gpu.CPU, Model: model, UUID: uuid(model, spec), Variant: isa(),
 			Threads: spec.Threads, Budget: budget, Total: total,
 		},
-		link:   link{rate: spec.Link, latency: spec.Latency},
-		pool:   newPool(spec.Threads),
-		serial: pool{threads: 1},
+		link: link{rate: spec.Link, latency: spec.Latency},
+		pool: newPool(spec.Threads),
 	}
 	d.memory.init(spec.Name, budget, spec.Poison, &d.link)
 	return d, nil

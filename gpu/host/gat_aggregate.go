@@ -60,7 +60,7 @@ func (q *Queue) GATAggregate(a gpu.GATArgs) {
 	}
 	q.compute("GATAggregate", gpu.PhaseAggregation, func() {
 		entries := g.inner.a.between(g.lo, g.hi)
-		n, packed := q.dev.headsAtOnce(g.inner.a, entries, g.inner.t, heads, cols/heads)
+		n, packed := q.dev.headsAtOnce(g.inner.a, entries, g.inner.t, g.halo.t, heads, cols/heads)
 		for h := 0; h < heads; h += n {
 			p := g.heads(h, min(n, heads-h), cols/heads)
 			if packed {

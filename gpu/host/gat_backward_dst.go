@@ -27,7 +27,7 @@ func (q *Queue) GATBackwardDst(a gpu.GATGradDst) {
 		return
 	}
 	q.compute("GATBackwardDst", gpu.PhaseAggregation, func() {
-		n, packed := q.dev.headsAtOnce(g.inner.a, g.inner.a.entries, g.inner.t, heads, cols/heads)
+		n, packed := q.dev.headsAtOnce(g.inner.a, g.inner.a.entries, g.inner.t, g.halo.t, heads, cols/heads)
 		for h := 0; h < heads; h += n {
 			p := g.heads(h, min(n, heads-h), cols/heads)
 			if packed {

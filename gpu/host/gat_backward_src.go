@@ -52,7 +52,7 @@ func (q *Queue) GATBackwardSrc(a gpu.GATGradSrc) {
 		return
 	}
 	q.compute("GATBackwardSrc", gpu.PhaseAggregation, func() {
-		n, packed := q.dev.headsAtOnce(g.inner.a, g.inner.a.entries, g.inner.do, heads, cols/heads)
+		n, packed := q.dev.headsAtOnce(g.inner.a, g.inner.a.entries, g.inner.do, g.halo.do, heads, cols/heads)
 		for h := 0; h < heads; h += n {
 			p := g.heads(h, min(n, heads-h), cols/heads)
 			if packed {

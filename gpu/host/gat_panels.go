@@ -6,13 +6,14 @@ const gatReach = 24 << 20
 
 // headsAtOnce returns how many of an operation's heads, of c columns each, are computed together, and whether their rows are
 // to be packed first. In the case in which SpMM works in panels (spmm_panels.go), a panel holds the columns of a few heads, and
-// the numbers per head that belong to them. a's columns are rows of x; entries are those of a that the operation uses. Shapes and
-// indices decide.
-func (d *Device) headsAtOnce(a sparse, entries int64, x dense, heads, c int) (n int, packed bool) {
-	a.entries = entries
-	args := spmmArgs{y: x, a: a, x: x}
-	if heads > 1 && args.reaches(gatReach, &d.pool.spmm) {
-		return min(max(panelRow/(4*c), 1), gatHeads, heads), true
+// the numbers per head that belong to them. The columns of inner and halo are rows of x and y; entries are those of inner that
+// the operation uses. Shapes and indices decide.
+func (d *Device) headsAtOnce(inner sparse, entries int64, x, y dense, heads, c int) (n int, packed bool) {
+	n = min(max(panelRow/(4*c), 1), gatHeads, heads)
+	inner.entries = entries
+	args := spmmArgs{y: x, a: inner, x: x}
+	if n < heads && 4*(x.rows+y.rows)*roundUp(n*c, gatLanes) <= panelBytes && args.reaches(gatReach, &d.pool.spmm) {
+		return n, true
 	}
 	return min(gatHeads, heads), false
 }

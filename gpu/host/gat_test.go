@@ -145,7 +145,7 @@ func closeTo(got, want dense) error {
 	return nil
 }
 
-// TestAttentionPowers holds the exponentials of the kernels to the error that gen/gat.go states, over all of float32's
+// TestAttentionPowers holds the exponentials of the kernels to the error that gen/gat_math.go states, over all of float32's
 // normal results, and their logarithms to a unit in the last place.
 func TestAttentionPowers(t *testing.T) {
 	dev := open(t, Spec{Threads: 1, Memory: 1 << 20})

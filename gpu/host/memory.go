@@ -50,6 +50,9 @@ func (m *memory) alloc(n gpu.Bytes, name string) (*block, error) {
 // Size is the usable size in bytes.
 func (b *block) Size() gpu.Bytes { return gpu.Bytes(len(b.mem)) }
 
+// Streamed implements gpu.Streamer.
+func (b *block) Streamed() { b.block.Streamed() }
+
 // Free returns the block to its device.
 func (b *block) Free() {
 	b.block.Free()

@@ -1,8 +1,6 @@
 package main
 
-import (
-	"github.com/mmcloughlin/avo/operand"
-)
+import "github.com/mmcloughlin/avo/operand"
 
 // channelLoop is a loop over the columns of one head after the other.
 type channelLoop struct {
