@@ -8,8 +8,9 @@ import (
 )
 
 const (
-	// orderRows is the number of vertices that the first clusters should have at most: 1,024 rows of 256 float32 fill an L2
-	// cache of 1 MiB. A factor of 4 more or less changes the measured hit rates by a tenth.
+	// orderRows sets the first resolution: a cluster of orderRows vertices with a quarter of its edges inside is just dense
+	// enough. 256 rows of 1 KiB are a quarter of an L2 cache. 1,024 merges planted communities of 150 vertices (a seventh fewer
+	// hits), 64 takes them apart; on the stand-ins 256 to 1,024 differ by a few per cent, in both directions.
 	orderRows = 256
 	// orderCoarser is the factor between the resolutions of two levels, orderLast the resolution of the last: at 1 clusters
 	// have as many edges between them as chance has, so below it levels only put loosely bound clusters side by side.
@@ -26,7 +27,7 @@ const (
 //	w(v, C) - γ·s(v)·s(C)/S
 //
 // with w the edges between them, s the degrees and S their sum (modularity at resolution γ). γ begins where clusters fit an L2
-// cache and falls by a constant factor per level, so a few large clusters, the working set of an L3 cache, come last.
+// cache and falls by a constant factor per level, so that clusters of the size of an L3 cache and larger ones follow.
 // On the first level a vertex looks at a sample of orderSample neighbours, evenly spaced in its row; weights of further
 // levels are scaled by what was left out. Vertices move in a fixed number of batches per sweep: a batch decides in parallel
 // from the state before it, chunk by chunk, and then moves; so threads decide nothing. Top clusters lie by falling volume,

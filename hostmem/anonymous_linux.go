@@ -18,8 +18,19 @@ func mapAnonymous(n int) ([]byte, error) {
 	return mem, nil
 }
 
-// madvHugePage is MADV_HUGEPAGE of linux/mman.h, which package syscall lacks on some architectures.
-const madvHugePage = 14
+// smallPages takes the advice of mapAnonymous back.
+func smallPages(mem []byte) {
+	if len(mem) >= hugeFrom {
+		_ = syscall.Madvise(mem, madvNoHugePage)
+	}
+}
+
+// madvHugePage and madvNoHugePage are MADV_HUGEPAGE and MADV_NOHUGEPAGE of linux/mman.h, which package syscall lacks on some
+// architectures.
+const (
+	madvHugePage   = 14
+	madvNoHugePage = 15
+)
 
 // unmap gives memory of mapAnonymous back. It cannot fail for a range that was mapped as a whole.
 func unmap(mem []byte) { _ = syscall.Munmap(mem) }

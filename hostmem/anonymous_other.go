@@ -5,5 +5,8 @@ package hostmem
 // mapAnonymous returns n zero bytes of the Go heap.
 func mapAnonymous(n int) ([]byte, error) { return aligned(n), nil }
 
+// smallPages has no effect here.
+func smallPages([]byte) {}
+
 // unmap leaves the memory to the collector.
 func unmap([]byte) {}

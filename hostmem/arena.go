@@ -128,6 +128,15 @@ func aligned(n int) []byte {
 // Bytes returns the block's memory; nil after Free.
 func (b *Block) Bytes() []byte { return b.bytes }
 
+// Streamed says of a block that was not written to yet that it will be read in order. Such a block does without huge pages,
+// which spare address translation where reads jump about, but have to be put together first where memory is in pieces: that
+// took up to 2 s per GiB, small pages take 0.3 s.
+func (b *Block) Streamed() {
+	if b.mapped != nil && !b.arena.Poison {
+		smallPages(b.mapped)
+	}
+}
+
 // Name returns what the block is for.
 func (b *Block) Name() string { return b.name }
 

@@ -130,6 +130,7 @@ func (b *builder) precomputed(in *gnn.Input, eval0 gnn.LayerGraph) {
 	if b.ld.err != nil {
 		return
 	}
+	streamed(in.AX.Buf)
 	kept := b.fetchAggregate(in.AX)
 	if b.ld.err != nil || kept && !readsX {
 		return

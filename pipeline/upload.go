@@ -79,6 +79,14 @@ func (ld *loader) close() {
 	ld.bufs = nil
 }
 
+// streamed says of a new buffer that it is read in order, as indices are, and the rows of products; rows that neighbours
+// gather are not.
+func streamed(b gpu.Buffer) {
+	if s, ok := b.(gpu.Streamer); ok {
+		s.Streamed()
+	}
+}
+
 type slice[T gpu.Element] struct {
 	first *T
 	n     int
@@ -96,6 +104,7 @@ func upload[T gpu.Element](ld *loader, name string, s []T) gpu.Array[T] {
 		if b = ld.alloc(gpu.Bytes(len(raw)), name); b == nil {
 			return gpu.Array[T]{}
 		}
+		streamed(b)
 		ld.send(b, 0, raw)
 		ld.seen[key] = b
 	}

@@ -65,7 +65,7 @@ func TestInconsistentPlanetoid(t *testing.T) {
 		file, want string
 		b          []byte
 	}{
-		{"test.index", "ind.toy.test.index: byte 2: line 2 is not a vertex", []byte("6\nx\n5\n")},
+		{"test.index", "ind.toy.test.index: byte 2: line 2: found 'x', want a vertex number", []byte("6\nx\n5\n")},
 		{"test.index", "line 2: vertex 6 is outside [3, 7) or listed twice", []byte("6\n6\n5\n")},
 		{"test.index", "vertex 2 is outside [3, 7)", []byte("6\n2\n5\n")},
 		{"test.index", "ind.toy.tx: has 3 rows, want 2", []byte("6\n5\n")},
