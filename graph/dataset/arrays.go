@@ -61,7 +61,7 @@ func mapped[T hostmem.Numeric](d *Dataset, src arrays, key string, a *npy.Array,
 	if err != nil {
 		return nil, err
 	}
-	d.closers = append(d.closers, m.Close)
+	d.closers, d.resters = append(d.closers, m.Close), append(d.resters, m.Rest)
 	return m.Data, nil
 }
 

@@ -33,6 +33,7 @@ type Dataset struct {
 	Notes  []string // what a user should see, one line each: casts, changes to edges
 
 	closers []func() error
+	resters []func()
 }
 
 // Features are the input rows: dense, or CSR where Indptr is given.
@@ -61,6 +62,13 @@ func (d *Dataset) Close() error {
 	}
 	d.closers = nil
 	return errors.Join(all...)
+}
+
+// Rest takes mapped files out of the process's memory until they are read again.
+func (d *Dataset) Rest() {
+	for _, rest := range d.resters {
+		rest()
+	}
 }
 
 func (d *Dataset) note(format string, args ...any) {

@@ -5,8 +5,12 @@ import (
 	"math"
 	"slices"
 
+	"capgnn/graph"
 	"capgnn/internal/room"
 )
+
+// checkedBlock is how many elements a goroutine checks at a time: some 50 µs of work.
+const checkedBlock = 1 << 16
 
 // maxCols bounds the number of feature columns a file may state: a weight matrix has a row for each.
 const maxCols = 1 << 24
@@ -58,12 +62,14 @@ func finite(v float32) bool {
 
 // firstNotFinite returns the index of the first NaN or infinity, -1 if there is none.
 func firstNotFinite(s []float32) int {
-	for i, v := range s {
-		if !finite(v) {
-			return i
+	return graph.FirstIndex(len(s), checkedBlock, func(lo, hi int) int {
+		for i, v := range s[lo:hi] {
+			if !finite(v) {
+				return lo + i
+			}
 		}
-	}
-	return -1
+		return -1
+	})
 }
 
 // part says which array of a CSR a fault lies in.
@@ -91,11 +97,17 @@ func checkCSR(indptr []int64, indices []int32, cols int, what string) (part, int
 	if last := indptr[len(indptr)-1]; last != int64(len(indices)) {
 		return inIndptr, len(indptr) - 1, fmt.Errorf("the last row pointer is %d, but there are %d entries", last, len(indices))
 	}
-	for i, c := range indices {
-		if c < 0 || int(c) >= cols {
-			row, _ := slices.BinarySearch(indptr, int64(i)+1)
-			return inIndices, i, fmt.Errorf("row %d: %s %d is outside [0, %d)", row-1, what, c, cols)
+	i := graph.FirstIndex(len(indices), checkedBlock, func(lo, hi int) int {
+		for i, c := range indices[lo:hi] {
+			if c < 0 || int(c) >= cols {
+				return lo + i
+			}
 		}
+		return -1
+	})
+	if i >= 0 {
+		row, _ := slices.BinarySearch(indptr, int64(i)+1)
+		return inIndices, i, fmt.Errorf("row %d: %s %d is outside [0, %d)", row-1, what, indices[i], cols)
 	}
 	return inIndices, -1, nil
 }
