@@ -25,6 +25,9 @@ func smallPages(mem []byte) {
 	}
 }
 
+// restPages takes the pages of a mapped file out of the process. Advice only: without it they stay.
+func restPages(mem []byte) { _ = syscall.Madvise(mem, syscall.MADV_DONTNEED) }
+
 // madvHugePage and madvNoHugePage are MADV_HUGEPAGE and MADV_NOHUGEPAGE of linux/mman.h, which package syscall lacks on some
 // architectures.
 const (

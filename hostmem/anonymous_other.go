@@ -8,5 +8,8 @@ func mapAnonymous(n int) ([]byte, error) { return aligned(n), nil }
 // smallPages has no effect here.
 func smallPages([]byte) {}
 
+// restPages has no effect here.
+func restPages([]byte) {}
+
 // unmap leaves the memory to the collector.
 func unmap([]byte) {}

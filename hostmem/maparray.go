@@ -51,6 +51,14 @@ func Map[T Numeric](path string, offset int64, n int) (*MapArray[T], error) {
 	return &MapArray[T]{Data: Of[T](region[offset:end:end]), region: region}, nil
 }
 
+// Rest takes the array's pages out of the process: they count as its memory no more, and are mapped again, from the disk's
+// cache as long as they lie there, when Data is read again.
+func (m *MapArray[T]) Rest() {
+	if m.region != nil {
+		restPages(m.region)
+	}
+}
+
 // Close removes the mapping. Data must not be used afterwards, by anyone. Closing again does nothing.
 func (m *MapArray[T]) Close() error {
 	m.Data = nil

@@ -44,6 +44,7 @@ func loadData(ctx context.Context, k *console, cfg *trainConfig) (*learnable, er
 		return nil, err
 	}
 	s := c.recall(d.Source, fmt.Sprintf("edges=%s standardize=%s split=%s", cfg.Edges, cfg.Standardize, cfg.Split), started, p)
+	d.Rest() // a run that finds everything prepared does not read the graph again
 	p.GraphKey, p.FeaturesKey = s.Graph, s.Features
 	return &learnable{name: d.Name, problem: p, scaling: d.Scaling, sums: s, close: d.Close}, nil
 }

@@ -215,6 +215,7 @@ func (t *training) train(ctx context.Context) (*runResult, error) {
 	if err != nil {
 		return nil, t.abandon(err)
 	}
+	debug.FreeOSMemory() // what is left of the steps before
 	trainer, err := pipeline.New(ctx, t.data.problem, opt)
 	if err != nil {
 		return nil, t.abandon(t.beforeTraining(asUsage(t.explain(err))))
