@@ -4,7 +4,8 @@
 
 - adjacency as CSR with int32 indices (what MKL takes; int64 is converted in every product);
 - the adjoint product has its matrix at hand: for a symmetric pattern the same indices with other values, no transpose in an epoch;
-- transform before aggregating where that is cheaper; --cache-ax aggregates the features once, before the first epoch;
+- transform before aggregating where that is cheaper; --cache-ax aggregates dense features once, before the first
+  epoch (of sparse features the product is dense, and then four times slower);
 - sparse features stay CSR, with their transpose at hand;
 - --panel: A @ h in panels of that many columns, so that a panel's rows stay in the cache; 0 = in one product;
 - ReLU and dropout as one function with a mask of random bytes (torch.compile of the same was slower).
@@ -88,11 +89,10 @@ class Model:
         else:
             self.x, self.xt = torch.from_numpy(g.x), None
         self.ax = None
-        if o.cache_ax:
-            with torch.no_grad():
-                self.ax = product(self.a, self.x.to_dense() if self.xt is not None else self.x, o.panel)
+        if o.cache_ax and self.xt is None:
+            self.ax = product(self.a, self.x, o.panel)
             if o.model == "gcn":
-                self.x = self.xt = None
+                self.x = None
 
     def times(self, h, w):
         """Returns h wT; h None = the features."""
@@ -128,7 +128,7 @@ class Model:
 
 
 def options(p):
-    p.add_argument("--cache-ax", action="store_true", help="aggregate the features once, before the first epoch")
+    p.add_argument("--cache-ax", action="store_true", help="aggregate dense features once, before the first epoch")
     p.add_argument("--panel", type=int, default=0, metavar="COLUMNS")
     p.add_argument("--int64", action="store_true", help="int64 indices")
 
