@@ -7,7 +7,8 @@ import "unsafe"
 // 256 columns, ids at random, 32 MiB of L3: 1.2 to 1.3 times as fast, the copies included; with ids in order of communities
 // 0.93 times, so entries decide.
 const (
-	panelRow    = 256       // bytes of a row in a panel: four cache lines, which are fetched together
+	panelRow    = 256       // bytes of a row in a panel: four cache lines, which are fetched together; half of it where
+	panelCached = 24 << 20  // only that makes a panel fit a cache of this size, which leaves room for what streams by
 	panelBytes  = 64 << 20  // scratch for one panel at most
 	panelUses   = 32        // entries per row of x from which copying it costs little
 	panelWindow = 128 << 10 // entries that are looked at
@@ -55,8 +56,12 @@ func (s *spmmArgs) reaches(reach int, room *spmmRoom) bool {
 
 // inPanels is run, one panel of columns after the other; an element's bits are the same.
 func (s *spmmArgs) inPanels(p *pool, after func(worker, lo, hi int)) {
-	rows, most := s.a.cols, panelRow/s.size()
-	room := grown(&p.spmm.panel, rows*panelRow/4)
+	rows, wide := s.a.cols, panelRow
+	if rows*panelRow > panelCached && rows*panelRow/2 <= panelCached {
+		wide = panelRow / 2
+	}
+	most := wide / s.size()
+	room := grown(&p.spmm.panel, rows*wide/4)
 	for j := 0; j < s.y.cols; j += most {
 		n := min(most, s.y.cols-j)
 		part := *s
