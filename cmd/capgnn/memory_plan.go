@@ -11,6 +11,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/gpu/ledger"
 	"capgnn/pipeline"
@@ -161,4 +162,26 @@ func (d *deviceMemory) table(w io.Writer) error {
 		fmt.Fprintf(t, "  %s\t%s\t%s\n", strings.TrimSpace(name), size(b.Bytes), note)
 	}
 	return t.Flush()
+}
+
+// checkSize refuses what cannot fit before anything of that size is asked for.
+func (t *training) checkSize() error {
+	p := t.data.problem
+	parameters := gnn.FlatLen(t.cfg.model(p.Features.Cols, p.Classes, p.Targets != nil))
+	features := int64(0)
+	if p.Features.Sparse() && t.cfg.Savings.NoSparse {
+		features = int64(p.Vertices()) * int64(p.Features.Cols) / int64(t.parts)
+	}
+	for _, d := range t.devices {
+		budget := int64(d.Info().Budget)
+		if parameters > budget/8 { // weights and gradients, 4 bytes each
+			return &fitError{fmt.Errorf("the model has %d parameters, %s has %s", parameters, d.Info().Name, size(d.Info().Budget)),
+				"choose a smaller --hidden or fewer --layers"}
+		}
+		if features > budget/4 {
+			return &fitError{fmt.Errorf("the features as dense rows take %s, %s has %s", size(gpu.Bytes(4*features)), d.Info().Name, size(d.Info().Budget)),
+				"leave --no-sparse away"}
+		}
+	}
+	return nil
 }
