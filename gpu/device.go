@@ -78,6 +78,18 @@ type Streamer interface {
 	Streamed()
 }
 
+// Clock is a time that devices share and that is not the host's. Devices of one clock return equal values.
+type Clock interface {
+	// Now waits for everything that was enqueued on the clock's devices and returns the time at which it was done. No
+	// goroutine may be enqueuing.
+	Now() time.Duration
+}
+
+// Clocked is implemented by devices whose operations take the time of a Clock: their Usage is in it.
+type Clocked interface {
+	Clock() Clock
+}
+
 // PeerCopier is implemented by queues that can copy straight from another device's memory.
 type PeerCopier interface {
 	// CanCopyFrom reports whether this queue's device reaches the memory of src.

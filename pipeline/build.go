@@ -164,7 +164,7 @@ const uploadBytes = 4 << 20
 func (b *builder) denseRows(name string, ids []graph.NodeID) gpu.Matrix {
 	f := &b.p.Features
 	m := b.ld.matrix(name, len(ids), f.Cols)
-	if b.ld.accounts {
+	if b.ld.drops {
 		return m
 	}
 	if rows := f.lying(ids); rows != nil && b.ld.err == nil {

@@ -103,7 +103,7 @@ type EpochStats struct {
 	Loss    float64 // training loss before this epoch's update
 	Eval    bool    // metrics were taken after this epoch's update
 	Metrics Metrics
-	Train   time.Duration // wall time of the epoch without evaluation
+	Train   time.Duration // wall time of the epoch without evaluation; on the devices' clock if they share one
 	EvalT   time.Duration // wall time of the evaluation
 	Usage   gpu.Usage     // summed over devices, training only
 	// Reduce is the wall time of gradient reduction, optimiser step and weight broadcast.

@@ -96,7 +96,7 @@ func (t *Trainer) epoch(r *Result) error {
 // trainEpoch runs forward, backward and update on all parts.
 func (t *Trainer) trainEpoch(e *EpochStats) error {
 	before := t.usage()
-	start := time.Now()
+	start := t.now()
 	t.hub.epoch = e.Epoch
 	scale := 1 / float64(t.terms)
 	err := t.each(func(w *worker) error {
@@ -113,7 +113,7 @@ func (t *Trainer) trainEpoch(e *EpochStats) error {
 	if err != nil {
 		return err
 	}
-	reduce := time.Now()
+	reduce := t.now()
 	update(t.workers)
 	for _, w := range t.workers {
 		if err := w.sync(); err != nil {
@@ -121,7 +121,8 @@ func (t *Trainer) trainEpoch(e *EpochStats) error {
 		}
 		e.Loss += w.lossValue()
 	}
-	e.Reduce, e.Train = time.Since(reduce), time.Since(start)
+	end := t.now()
+	e.Reduce, e.Train = end-reduce, end-start
 	e.Usage = t.usage().Sub(before)
 	return nil
 }

@@ -14,8 +14,9 @@ type loader struct {
 	dev  gpu.Device
 	q    gpu.Queue
 	side gpu.Queue // carries half of what is large
-	// accounts says that the device only counts: rows need not be gathered for it.
-	accounts bool
+	// drops says that the device forgets what is uploaded: feature rows need not be gathered for it. accounts says that it
+	// does not even ask how many entries a product has.
+	drops, accounts bool
 	bufs     []gpu.Buffer
 	seen     map[any]gpu.Buffer
 	err      error // first failed allocation; later calls do nothing
@@ -23,7 +24,8 @@ type loader struct {
 
 func newLoader(dev gpu.Device, q, side gpu.Queue) *loader {
 	_, accounts := dev.(interface{ AccountsOnly() })
-	return &loader{dev: dev, q: q, side: side, accounts: accounts, seen: map[any]gpu.Buffer{}}
+	d, drops := dev.(interface{ DropsContent() bool })
+	return &loader{dev: dev, q: q, side: side, accounts: accounts, drops: accounts || drops && d.DropsContent(), seen: map[any]gpu.Buffer{}}
 }
 
 // send copies raw to b from byte off on: before anything that is enqueued on q later. raw must stay unchanged until q has

@@ -1,0 +1,163 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+
+	"capgnn/gpu"
+	"capgnn/gpu/host"
+	"capgnn/gpu/ledger"
+)
+
+// Config describes a device to simulate.
+type Config struct {
+	Name  string // as the user wrote it: "sim:rtx3090"
+	Model string // "" = Name; devices of one model count as equal
+	UUID  string // "" = made of Model
+	// Clock is the time that it shares with other devices.
+	Clock *Clock
+	// Rates is how fast it is.
+	Rates Rates
+	// Memory is the budget; 0 = no limit (with Arithmetic: what the host has free).
+	Memory gpu.Bytes
+	// Arithmetic makes operations compute, on the CPU: results are those of a CPU device, bit for bit. Without it nothing
+	// is computed or stored: only memory and time are accounted for.
+	Arithmetic bool
+	Threads    int // of the arithmetic; 0 = GOMAXPROCS
+	// Peer says that the device reads the memory of other devices of its clock; otherwise copies go through the host.
+	Peer bool
+	// Bus is what its link shares with others; nil = nothing.
+	Bus    *Bus
+	Faults Faults
+}
+
+func (c *Config) validate() error {
+	errs := []error{c.Faults.validate(), c.Rates.validate()}
+	if c.Clock == nil {
+		errs = append(errs, errors.New("no clock"))
+	}
+	if c.Memory < 0 {
+		errs = append(errs, fmt.Errorf("memory of %d bytes is negative", c.Memory))
+	}
+	if c.Bus != nil && !(c.Bus.BytesPerSec > 0) {
+		errs = append(errs, fmt.Errorf("bus %s: %g bytes/s is not a rate", c.Bus.Name, c.Bus.BytesPerSec))
+	}
+	return errors.Join(errs...)
+}
+
+// costs says what work takes, in seconds.
+type costs interface {
+	seconds(p *part) float64
+	// launch is what an operation takes beside its parts, hop what it takes to go on after a wait.
+	launch() float64
+	hop() float64
+	// transfer returns for how long a copy holds its engines, and what passes after that until it has arrived.
+	transfer(way route, n gpu.Bytes) (held, latency float64)
+}
+
+// Device is a simulated device. It implements gpu.Device and gpu.Clocked.
+type Device struct {
+	info   gpu.Info
+	inner  gpu.Device
+	clock  *Clock
+	costs  costs
+	counts bool // there is no arithmetic: bytes are counted here
+	peer   bool
+	bus    *Bus
+	faults Faults
+
+	// Engines: computations, and each direction of the link.
+	computes, to, from engine
+
+	queues []*Queue // guarded by clock.mu
+
+	mu                      sync.Mutex
+	allocations, operations int
+}
+
+var (
+	_ gpu.Device  = (*Device)(nil)
+	_ gpu.Clocked = (*Device)(nil)
+)
+
+// Open returns a simulated device. The error names what is wrong in c.
+func Open(c Config) (*Device, error) {
+	if err := c.validate(); err != nil {
+		return nil, fmt.Errorf("open %s: %w", c.Name, err)
+	}
+	if c.Model == "" {
+		c.Model = c.Name
+	}
+	if c.UUID == "" {
+		c.UUID = "sim-" + c.Model
+	}
+	d := &Device{clock: c.Clock, counts: !c.Arithmetic, peer: c.Peer, bus: c.Bus, faults: c.Faults}
+	d.costs = &c.Rates
+	d.info = gpu.Info{Name: c.Name, Kind: gpu.Sim, Model: c.Model, UUID: c.UUID, Variant: "simulated", Budget: c.Memory, Total: c.Memory}
+	if c.Arithmetic {
+		inner, err := host.Open(host.Spec{Name: c.Name, Threads: c.Threads, Memory: c.Memory})
+		if err != nil {
+			return nil, err
+		}
+		d.inner, d.info.Variant = inner, inner.Info().Variant
+		d.info.Budget = inner.Info().Budget
+	} else {
+		d.inner = ledger.New(d.info)
+	}
+	c.Clock.mu.Lock()
+	defer c.Clock.mu.Unlock()
+	c.Clock.devices = append(c.Clock.devices, d)
+	return d, nil
+}
+
+// Info describes the device.
+func (d *Device) Info() gpu.Info { return d.info }
+
+// Clock implements gpu.Clocked.
+func (d *Device) Clock() gpu.Clock { return d.clock }
+
+// DropsContent reports whether the device forgets what is uploaded and leaves alone what is downloaded to.
+func (d *Device) DropsContent() bool { return d.counts }
+
+// Alloc implements gpu.Device.
+func (d *Device) Alloc(n gpu.Bytes, name string) (gpu.Buffer, error) {
+	if err := d.deny(n, name); err != nil {
+		return nil, err
+	}
+	b, err := d.inner.Alloc(n, name)
+	if err == nil {
+		d.clock.mu.Lock()
+		d.clock.owners[b] = d
+		d.clock.mu.Unlock()
+	}
+	return b, err
+}
+
+// Memory returns the current use; safe from any goroutine.
+func (d *Device) Memory() gpu.Memory { return d.inner.Memory() }
+
+// NewQueue implements gpu.Device.
+func (d *Device) NewQueue(name string) gpu.Queue {
+	q := &Queue{dev: d, name: name, inner: d.inner.NewQueue(name)}
+	d.clock.mu.Lock()
+	defer d.clock.mu.Unlock()
+	d.queues = append(d.queues, q)
+	return q
+}
+
+// Close lets everything take place, waits for all queues and releases everything. The clock goes on without the device.
+func (d *Device) Close() error {
+	d.clock.mu.Lock()
+	d.clock.settle()
+	for i, other := range d.clock.devices {
+		if other == d {
+			d.clock.devices = append(d.clock.devices[:i:i], d.clock.devices[i+1:]...)
+			break
+		}
+	}
+	maps.DeleteFunc(d.clock.owners, func(_ gpu.Buffer, owner *Device) bool { return owner == d })
+	d.clock.mu.Unlock()
+	return d.inner.Close()
+}

@@ -1,0 +1,205 @@
+package sim
+
+import "capgnn/gpu"
+
+func row(v gpu.Vec) gpu.Matrix { return gpu.Matrix{Rows: 1, Cols: v.Len} }
+
+// Fill implements gpu.Ops.
+func (q *Queue) Fill(m gpu.Matrix, v float32) {
+	q.compute("Fill", gpu.PhaseOther, streams(m), func() { q.inner.Fill(m, v) })
+}
+
+// Copy implements gpu.Ops.
+func (q *Queue) Copy(dst, src gpu.Matrix) {
+	q.compute("Copy", gpu.PhaseOther, streams(dst, src), func() { q.inner.Copy(dst, src) })
+}
+
+// Transpose implements gpu.Ops.
+func (q *Queue) Transpose(dst, src gpu.Matrix) {
+	q.compute("Transpose", gpu.PhaseOther, streams(dst, src), func() { q.inner.Transpose(dst, src) })
+}
+
+// Axpby implements gpu.Ops.
+func (q *Queue) Axpby(dst gpu.Matrix, a float32, src gpu.Matrix, b float32) {
+	work := streams(dst, src)
+	if b != 0 {
+		work = streams(dst, dst, src)
+	}
+	q.compute("Axpby", gpu.PhaseReduce, work, func() { q.inner.Axpby(dst, a, src, b) })
+}
+
+// ScaleRows implements gpu.Ops.
+func (q *Queue) ScaleRows(dst, src gpu.Matrix, scale gpu.Vec) {
+	q.compute("ScaleRows", gpu.PhaseOther, streams(dst, src), func() { q.inner.ScaleRows(dst, src, scale) })
+}
+
+// AddScaled implements gpu.Ops.
+func (q *Queue) AddScaled(dst, src gpu.Matrix, s gpu.Vec) {
+	q.compute("AddScaled", gpu.PhaseOther, streams(dst, dst, src), func() { q.inner.AddScaled(dst, src, s) })
+}
+
+// ColSum implements gpu.Ops.
+func (q *Queue) ColSum(dst gpu.Vec, m gpu.Matrix, b float32) {
+	q.compute("ColSum", gpu.PhaseOther, streams(m), func() { q.inner.ColSum(dst, m, b) })
+}
+
+// Dot implements gpu.Ops.
+func (q *Queue) Dot(dst gpu.Vec, x, y gpu.Matrix, b float32) {
+	q.compute("Dot", gpu.PhaseOther, streams(x, y), func() { q.inner.Dot(dst, x, y, b) })
+}
+
+// Gather implements gpu.Ops.
+func (q *Queue) Gather(dst, src gpu.Matrix, rows gpu.Ints) {
+	read := src
+	read.Rows = dst.Rows
+	work := streams(dst, read)
+	q.compute("Gather", gpu.PhaseOther, work, func() { q.inner.Gather(dst, src, rows) })
+}
+
+// ScatterAdd implements gpu.Ops.
+func (q *Queue) ScatterAdd(dst, src gpu.Matrix, rows gpu.Ints) {
+	q.compute("ScatterAdd", gpu.PhaseOther, streams(src, src, src), func() { q.inner.ScatterAdd(dst, src, rows) })
+}
+
+// Gemm implements gpu.Ops.
+func (q *Queue) Gemm(a gpu.GemmArgs) {
+	c := size(a.C)
+	if a.Beta != 0 {
+		c *= 2
+	}
+	var p part
+	switch {
+	case a.TransA:
+		p = part{kernel: gemmTN, rows: a.A.Rows, in: a.A.Cols, out: a.B.Cols, bytes: size(a.A, a.B)}
+	case a.TransB:
+		p = product(gemmNT, a.A, a.C.Cols, c)
+	default:
+		p = product(gemmNN, a.A, a.C.Cols, c)
+	}
+	q.compute("Gemm", gpu.PhaseMM, []part{p}, func() { q.inner.Gemm(a) })
+}
+
+// Linear implements gpu.Ops.
+func (q *Queue) Linear(a gpu.LinearArgs) {
+	z := size(a.Z)
+	if a.Beta != 0 {
+		z *= 2
+	}
+	work := []part{product(gemmNT, a.X, a.Z.Cols, z)}
+	if !a.X2.Empty() {
+		work = append(work, product(gemmNT, a.X2, a.Z.Cols, 0)) // its sums are in the cache
+	}
+	work = append(work, follows(a.Then, a.Z)...)
+	q.compute("Linear", gpu.PhaseMM, work, func() { q.inner.Linear(a) })
+}
+
+// SpMM implements gpu.Ops.
+func (q *Queue) SpMM(y gpu.Matrix, a gpu.CSR, x gpu.Matrix, beta float32) {
+	q.compute("SpMM", gpu.PhaseMM, []part{gathers(gather, a, x, y, beta != 0)}, func() { q.inner.SpMM(y, a, x, beta) })
+}
+
+// Aggregate implements gpu.Ops.
+func (q *Queue) Aggregate(a gpu.AggregateArgs) {
+	work := []part{gathers(gather, a.A, a.X, a.Y, a.Accumulate)}
+	if a.Then != nil && a.Accumulate {
+		work[0].bytes += 2 * (size(a.Y) - size(a.Y.RowRange(0, a.A.Stored()))) // rows without entries are finished too
+	}
+	work = append(work, follows(a.Then, a.Y)...)
+	q.aggregate("Aggregate", work, a.A.Entries*int64(a.Y.Cols), func() { q.inner.Aggregate(a) })
+}
+
+// Epilogue implements gpu.Ops.
+func (q *Queue) Epilogue(e gpu.Epilogue) {
+	q.compute("Epilogue", gpu.PhaseOther, epilogueOf(e), func() { q.inner.Epilogue(e) })
+}
+
+// EpilogueBackward implements gpu.Ops.
+func (q *Queue) EpilogueBackward(e gpu.EpilogueGrad) {
+	work := []part{{kernel: epilogueBackward, rows: e.DH.Rows, out: e.DH.Cols, bytes: size(e.DH, e.X, e.DZ, e.H)}}
+	q.compute("EpilogueBackward", gpu.PhaseOther, work, func() { q.inner.EpilogueBackward(e) })
+}
+
+// GATScores implements gpu.Ops.
+func (q *Queue) GATScores(s, d, t gpu.Matrix, aSrc, aDst gpu.Vec) {
+	q.compute("GATScores", gpu.PhaseOther, streams(s, d, t), func() { q.inner.GATScores(s, d, t, aSrc, aDst) })
+}
+
+// GATAggregate implements gpu.Ops.
+func (q *Queue) GATAggregate(a gpu.GATArgs) {
+	work := []part{gathers(gatForward, a.Inner, a.T, a.O.RowRange(0, a.Hi-a.Lo), false)}
+	if !a.Halo.Empty() {
+		work = append(work, gathers(gatForward, a.Halo, a.THalo, a.O, true))
+	}
+	share := a.Inner.Entries + a.Halo.Entries
+	if a.Inner.Rows > 0 { // entries of the rows in between are not known here: as many as rows
+		f := float64(a.Hi-a.Lo) / float64(a.Inner.Rows)
+		for i := range work {
+			work[i].entries = int64(f * float64(work[i].entries))
+		}
+		share = int64(f * float64(share))
+	}
+	q.aggregate("GATAggregate", work, share*int64(a.O.Cols), func() { q.inner.GATAggregate(a) })
+}
+
+// GATBackwardDst implements gpu.Ops.
+func (q *Queue) GATBackwardDst(a gpu.GATGradDst) {
+	work := []part{gathers(gatByDst, a.Inner, a.T, a.DO, true)}
+	if !a.Halo.Empty() {
+		work = append(work, gathers(gatByDst, a.Halo, a.THalo, a.DO, true))
+	}
+	q.aggregate("GATBackwardDst", work, (a.Inner.Entries+a.Halo.Entries)*int64(a.DO.Cols), func() { q.inner.GATBackwardDst(a) })
+}
+
+// GATBackwardSrc implements gpu.Ops.
+func (q *Queue) GATBackwardSrc(a gpu.GATGradSrc) {
+	work := []part{gathers(gatBySrc, a.Inner, a.DO, a.DT, false)}
+	if !a.Halo.Empty() {
+		work = append(work, gathers(gatBySrc, a.Halo, a.DOHalo, a.DT, true))
+	}
+	q.aggregate("GATBackwardSrc", work, (a.Inner.Entries+a.Halo.Entries)*int64(a.DT.Cols), func() { q.inner.GATBackwardSrc(a) })
+}
+
+// GATScoresBackward implements gpu.Ops.
+func (q *Queue) GATScoresBackward(a gpu.GATScoresGrad) {
+	q.compute("GATScoresBackward", gpu.PhaseOther, streams(a.T, a.DT, a.DT, a.DS, a.DD), func() { q.inner.GATScoresBackward(a) })
+}
+
+// HeadMean implements gpu.Ops.
+func (q *Queue) HeadMean(dst, src gpu.Matrix, bias gpu.Vec) {
+	q.compute("HeadMean", gpu.PhaseOther, streams(dst, src), func() { q.inner.HeadMean(dst, src, bias) })
+}
+
+// HeadMeanBackward implements gpu.Ops.
+func (q *Queue) HeadMeanBackward(dst, src gpu.Matrix) {
+	q.compute("HeadMeanBackward", gpu.PhaseOther, streams(dst, src), func() { q.inner.HeadMeanBackward(dst, src) })
+}
+
+func lossOf(a gpu.LossArgs) []part {
+	return []part{{kernel: loss, rows: a.Logits.Rows, out: a.Logits.Cols, bytes: size(a.Logits, a.Grad)}}
+}
+
+// SoftmaxLoss implements gpu.Ops.
+func (q *Queue) SoftmaxLoss(a gpu.LossArgs) {
+	q.compute("SoftmaxLoss", gpu.PhaseOther, lossOf(a), func() { q.inner.SoftmaxLoss(a) })
+}
+
+// BCELoss implements gpu.Ops.
+func (q *Queue) BCELoss(a gpu.LossArgs) {
+	q.compute("BCELoss", gpu.PhaseOther, lossOf(a), func() { q.inner.BCELoss(a) })
+}
+
+// Adam implements gpu.Ops.
+func (q *Queue) Adam(a gpu.AdamArgs) {
+	p := row(a.Param)
+	bytes := size(p, p, row(a.Grad), p, p, p, p) // parameters and two moments are read and written
+	if !a.VMax.Empty() {
+		bytes += 2 * size(p)
+	}
+	q.compute("Adam", gpu.PhaseReduce, []part{{kernel: adam, rows: 1, out: a.Param.Len, bytes: bytes}}, func() { q.inner.Adam(a) })
+}
+
+// SGD implements gpu.Ops.
+func (q *Queue) SGD(param, grad gpu.Vec, lr, weightDecay float32) {
+	p := row(param)
+	q.compute("SGD", gpu.PhaseReduce, streams(p, p, p), func() { q.inner.SGD(param, grad, lr, weightDecay) })
+}

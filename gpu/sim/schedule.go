@@ -1,0 +1,206 @@
+package sim
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+)
+
+// schedule lets the pending operations of queues take place: the discrete events of a machine whose queues work in order,
+// whose engines do one thing at a time, and whose buses are shared.
+//
+// Method: at each event, every operation whose turn has come takes its engines if they are free, those first that have been
+// ready longest, then by device and queue. Copies under way get max-min fair shares of the buses they cross. Time goes on
+// to the next end. It depends on the operations and their order alone.
+type schedule struct {
+	clock  *Clock
+	queues []*Queue // devices in order, their queues in order
+	at     []int    // first operation of each queue that has not ended
+	t      float64  // seconds since the last settling
+	going  []*flow
+	order  []*node // as they began
+}
+
+// flow is an operation under way.
+type flow struct {
+	*node
+	queue int
+	left  float64 // seconds at full speed
+	speed float64 // share of full speed
+	held  bool    // in its first stage: engines are taken
+}
+
+// run returns the seconds that everything takes.
+func (s *schedule) run() float64 {
+	s.at = make([]int, len(s.queues))
+	for {
+		for s.begin() {
+		}
+		if len(s.going) == 0 {
+			break
+		}
+		s.advance()
+	}
+	for i, q := range s.queues {
+		if s.at[i] < len(q.pending) {
+			n := q.pending[s.at[i]]
+			panic(fmt.Sprintf("sim: %s: queue %s: %s waits for what never comes", q.dev.info.Name, q.name, n.op))
+		}
+	}
+	return s.t
+}
+
+// begin starts what can start and reports whether anything ended at once.
+func (s *schedule) begin() bool {
+	var heads []*flow
+	for i, q := range s.queues {
+		if s.at[i] == len(q.pending) {
+			continue
+		}
+		n := q.pending[s.at[i]]
+		if !n.seen {
+			n.seen, n.ready = true, s.t
+		}
+		if slices.ContainsFunc(s.going, func(f *flow) bool { return f.node == n }) || n.after != nil && !n.after.done {
+			continue
+		}
+		heads = append(heads, &flow{node: n, queue: i})
+	}
+	slices.SortStableFunc(heads, func(a, b *flow) int { return cmp.Compare(a.ready, b.ready) })
+	ended := false
+	for _, f := range heads {
+		if slices.ContainsFunc(f.uses, func(e *engine) bool { return e.busy }) {
+			continue
+		}
+		for _, e := range f.uses {
+			e.busy = true
+		}
+		f.start(s)
+		s.order = append(s.order, f.node)
+		if f.left > 0 {
+			s.going = append(s.going, f)
+			continue
+		}
+		if ended = s.stageDone(f) || ended; !f.done {
+			s.going = append(s.going, f)
+		}
+	}
+	return ended
+}
+
+// start sets what an operation has to do, now that its turn has come.
+func (f *flow) start(s *schedule) {
+	f.begun, f.held, f.left = s.t, true, f.work
+	switch {
+	case f.waits:
+		f.begun = f.ready
+		if s.t == f.ready { // it had happened before
+			f.left, f.tail = 0, 0
+		}
+	case f.link:
+		if d := f.q.dev; d.faults.slowLink(s.clock.now + seconds(s.t)) {
+			f.left *= d.faults.SlowBy
+		}
+	}
+}
+
+// stageDone frees the engines of an operation whose work is done, and ends it if nothing is to come. It reports the end.
+func (s *schedule) stageDone(f *flow) bool {
+	if f.held {
+		f.held = false
+		for _, e := range f.uses {
+			e.busy = false
+		}
+		if f.left = f.tail; f.left > 0 {
+			return false
+		}
+	}
+	f.node.end, f.node.done, f.node.after = s.t, true, nil
+	s.at[f.queue]++
+	return true
+}
+
+// advance goes on to the next time at which something ends.
+func (s *schedule) advance() {
+	s.share()
+	step := math.Inf(1)
+	for _, f := range s.going {
+		step = min(step, f.left/f.speed)
+	}
+	s.t += step
+	var still []*flow
+	for _, f := range s.going {
+		end := f.left / f.speed
+		f.left -= step * f.speed
+		// Rounding must not leave a remainder that takes no time.
+		if end > step && s.t+f.left/f.speed > s.t || !s.stageDone(f) {
+			still = append(still, f)
+		}
+	}
+	s.going = still
+}
+
+// share gives every copy its fair share of the buses that it crosses: the fullest bus first.
+func (s *schedule) share() {
+	open := map[*Bus][]*flow{}
+	room := map[*Bus]float64{}
+	var buses []*Bus // in the order of first use, so that the map's order decides nothing
+	for _, f := range s.going {
+		f.speed = 1
+		if !f.held || f.work == 0 {
+			continue
+		}
+		for _, b := range f.buses {
+			if _, ok := room[b]; !ok {
+				buses, room[b] = append(buses, b), b.BytesPerSec
+			}
+			open[b] = append(open[b], f)
+		}
+	}
+	for len(buses) > 0 {
+		tight, level := -1, 1.0 // in speeds: the bus on which all that are left go slowest
+		for i, b := range buses {
+			want := 0.0
+			for _, f := range open[b] {
+				want += f.demand()
+			}
+			if x := room[b] / want; x < level {
+				tight, level = i, x
+			}
+		}
+		if tight < 0 {
+			return
+		}
+		s.fill(buses[tight], open, room)
+		buses = slices.Delete(buses, tight, tight+1)
+		buses = slices.DeleteFunc(buses, func(b *Bus) bool { return len(open[b]) == 0 })
+	}
+}
+
+// fill shares a bus evenly among its copies, the slowest links first, and takes them off the other buses.
+func (s *schedule) fill(b *Bus, open map[*Bus][]*flow, room map[*Bus]float64) {
+	flows := slices.Clone(open[b])
+	slices.SortStableFunc(flows, func(x, y *flow) int { return cmp.Compare(x.demand(), y.demand()) })
+	for i, f := range flows {
+		rate := min(f.demand(), room[b]/float64(len(flows)-i))
+		f.speed = rate / f.demand()
+		for _, other := range f.buses {
+			room[other] -= rate
+			open[other] = slices.DeleteFunc(open[other], func(x *flow) bool { return x == f })
+		}
+	}
+}
+
+// demand returns the bytes per second of a copy that has its buses for itself.
+func (f *flow) demand() float64 { return float64(f.bytes) / f.work }
+
+// trace hands out what took place.
+func (s *schedule) trace(base time.Duration, f func(Span)) {
+	slices.SortStableFunc(s.order, func(a, b *node) int { return cmp.Compare(a.from(), b.from()) })
+	for _, n := range s.order {
+		f(Span{Device: n.q.dev.info.Name, Queue: n.q.name, Op: n.op, Phase: n.phase, Start: base + seconds(n.from()),
+			End: base + seconds(n.end), Bytes: n.bytes})
+	}
+}

@@ -1,0 +1,91 @@
+package sim
+
+import (
+	"fmt"
+
+	"capgnn/gpu"
+)
+
+// route is a way that a copy takes.
+type route uint8
+
+const (
+	toDevice route = iota
+	fromDevice
+	betweenDevices
+)
+
+// copies notes a copy of n bytes over the links of one device, or of two.
+func (q *Queue) copies(op string, way route, n gpu.Bytes, other *Device) {
+	if n == 0 {
+		return
+	}
+	d := q.dev
+	c := &node{q: q, op: op, phase: gpu.PhaseTransfer, link: true, bytes: n}
+	c.work, c.tail = d.costs.transfer(way, n)
+	switch way {
+	case toDevice:
+		c.uses = []*engine{&d.to}
+	case fromDevice:
+		c.uses = []*engine{&d.from}
+	default:
+		c.uses = []*engine{&other.from, &d.to}
+		if held, tail := other.costs.transfer(way, n); held > c.work || tail > c.tail {
+			c.work, c.tail = max(c.work, held), max(c.tail, tail)
+		}
+		if other.bus != nil && other.bus != d.bus {
+			c.buses = append(c.buses, other.bus)
+		}
+	}
+	if d.bus != nil {
+		c.buses = append(c.buses, d.bus)
+	}
+	d.clock.add(c)
+}
+
+// Upload implements gpu.Queue.
+func (q *Queue) Upload(dst gpu.Buffer, off gpu.Bytes, src []byte) {
+	if !q.admit("Upload") {
+		return
+	}
+	q.inner.Upload(dst, off, src)
+	q.count(gpu.Usage{H2D: gpu.Bytes(len(src))})
+	q.copies("Upload", toDevice, gpu.Bytes(len(src)), nil)
+}
+
+// Download implements gpu.Queue.
+func (q *Queue) Download(dst []byte, src gpu.Buffer, off gpu.Bytes) {
+	if !q.admit("Download") {
+		return
+	}
+	q.inner.Download(dst, src, off)
+	q.count(gpu.Usage{D2H: gpu.Bytes(len(dst))})
+	q.copies("Download", fromDevice, gpu.Bytes(len(dst)), nil)
+}
+
+// CanCopyFrom reports whether the device has peer access and src is on its clock. Both must compute, or neither.
+func (q *Queue) CanCopyFrom(src gpu.Device) bool {
+	d, ok := src.(*Device)
+	return ok && q.dev.peer && d.clock == q.dev.clock && d.counts == q.dev.counts
+}
+
+// CopyFrom implements gpu.PeerCopier. It occupies the links of both devices.
+func (q *Queue) CopyFrom(dst, src gpu.Matrix) {
+	if !q.admit("CopyFrom") {
+		return
+	}
+	q.inner.(gpu.PeerCopier).CopyFrom(dst, src)
+	n := size(src)
+	q.count(gpu.Usage{Peer: n})
+	q.copies("CopyFrom", betweenDevices, n, q.dev.ownerOf(src.Buf))
+}
+
+// ownerOf returns the device of a block.
+func (d *Device) ownerOf(b gpu.Buffer) *Device {
+	d.clock.mu.Lock()
+	defer d.clock.mu.Unlock()
+	if o := d.clock.owners[b]; o != nil {
+		return o
+	}
+	panic(fmt.Sprintf("%s: copy from a block of no simulated device", d.info.Name))
+}

@@ -1,0 +1,97 @@
+package sim
+
+import "capgnn/gpu"
+
+// kernel is a kind of work that has a rate of its own.
+type kernel uint8
+
+const (
+	stream     kernel = iota // reads and writes bytes in order
+	gemmNN                   // rows × in times in × out
+	gemmNT                   // the same, of a transposed weight
+	gemmTN                   // in × out, summed over rows
+	gather                   // entries × out columns, gathered rows summed up
+	gatForward               // the same with attention
+	gatByDst
+	gatBySrc
+	epilogue         // LayerNorm, ReLU, dropout of rows × out
+	epilogueBackward // and back
+	loss             // of rows × out
+	adam             // of out parameters
+	kernels
+)
+
+// part is a share of an operation's work, of one kernel. Operations are one part or several (a product with its epilogue).
+type part struct {
+	kernel  kernel
+	rows    int
+	in, out int
+	entries int64 // gather
+	cols    int   // gather: rows of the matrix that is gathered from
+	size    int   // gather: bytes of an element
+	index   gpu.Buffer
+	bytes   gpu.Bytes // read and written in order, without gathered rows and weights
+	fused   bool      // epilogue: the rows are in the cache already
+}
+
+// empty reports whether there is nothing to do.
+func (p *part) empty() bool {
+	switch p.kernel {
+	case gemmNN, gemmNT:
+		return p.rows == 0 || p.out == 0
+	case gemmTN:
+		return p.in == 0 || p.out == 0
+	}
+	return p.bytes == 0 && p.entries == 0
+}
+
+// size returns the size of matrices without gaps.
+func size(ms ...gpu.Matrix) (n gpu.Bytes) {
+	for _, m := range ms {
+		n += gpu.Bytes(m.Rows) * gpu.Bytes(m.Cols) * gpu.Bytes(m.Type.Size())
+	}
+	return n
+}
+
+// streams is an operation that reads or writes matrices in order.
+func streams(ms ...gpu.Matrix) []part { return []part{{kernel: stream, bytes: size(ms...)}} }
+
+// product is rows × in times in × out with the bytes of its operands; the weight's are left out.
+func product(k kernel, x gpu.Matrix, out int, z gpu.Bytes) part {
+	return part{kernel: k, rows: x.Rows, in: x.Cols, out: out, bytes: size(x) + z}
+}
+
+// gathers is the product of a sparse matrix and rows of x: into y, which is read too if it is added to.
+func gathers(k kernel, a gpu.CSR, x, y gpu.Matrix, add bool) part {
+	p := part{kernel: k, rows: a.Stored(), out: x.Cols, entries: a.Entries, cols: a.Cols, size: x.Type.Size(), index: a.Indices.Buf}
+	per := gpu.Bytes(4)
+	if !a.Val.Empty() {
+		per += 4
+	}
+	p.bytes = per * gpu.Bytes(a.Entries)
+	switch {
+	case !add:
+		p.bytes += size(y)
+	default:
+		y.Rows = a.Stored()
+		p.bytes += 2 * size(y)
+	}
+	return p
+}
+
+// follows is an epilogue behind a product; none if e is nil.
+func follows(e *gpu.Epilogue, z gpu.Matrix) []part {
+	if e == nil {
+		return nil
+	}
+	return []part{{kernel: epilogue, rows: z.Rows, out: z.Cols, bytes: size(e.H), fused: true}}
+}
+
+// epilogueOf is an epilogue on its own.
+func epilogueOf(e gpu.Epilogue) []part {
+	p := part{kernel: epilogue, rows: e.Z.Rows, out: e.Z.Cols, bytes: size(e.Z, e.H)}
+	if e.Norm {
+		p.bytes += size(e.Z) // written back
+	}
+	return []part{p}
+}
