@@ -26,6 +26,9 @@ type Options struct {
 	// Pinned returns page-locked host memory and its release; nil = none. Only GPUs use it.
 	Pinned func(gpu.Bytes) ([]byte, func(), error)
 	Driver string // GPU driver's version, stored
+	// Calibrate measures the operations of training over sizes too, alone and with all devices at once: some ten seconds
+	// for a CPU core, and what predictions of epochs are made of (package gpu/sim).
+	Calibrate bool
 	// Progress is called from the goroutine of Measure; nil = nobody asks. Steps are runs of operations.
 	Progress func(stage string, done, total int)
 	Now      func() time.Time // nil = time.Now; devices on a virtual clock bring theirs
@@ -101,6 +104,9 @@ func Measure(ctx context.Context, devices []gpu.Device, opt Options) (*Profile, 
 			q.From, q.To = i, j
 			p.Pairs = append(p.Pairs, *q)
 		}
+	}
+	if err := m.calibrate(ctx, devices, p); err != nil {
+		return nil, fmt.Errorf("profile: %w", err)
 	}
 	if err := p.validate(); err != nil {
 		return nil, fmt.Errorf("profile: %s", oneLine(err))

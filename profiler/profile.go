@@ -47,6 +47,9 @@ type DeviceProfile struct {
 	PageableD2H *Timing   `json:"pageable_d2h,omitempty"`
 	Link        Link      `json:"link"`
 	Peak        *Peak     `json:"peak,omitempty"` // published peak, known models only
+	// Calibration is Calibrate's, and Beside is Crowd's with all devices of the profile; empty: they were not asked for.
+	Calibration []OpTime           `json:"calibration,omitempty"`
+	Beside      map[string]float64 `json:"beside,omitempty"`
 }
 
 // Link is a PCIe link. All zero for CPUs and where nothing is known.
@@ -152,6 +155,9 @@ func (d *DeviceProfile) validate() error {
 		if err := t.timing.validate(); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", t.name, err))
 		}
+	}
+	if err := d.validateCalibration(); err != nil {
+		errs = append(errs, err)
 	}
 	if d.Peak != nil && !(d.Peak.FlopsPerSec > 0 && d.Peak.BytesPerSec > 0) {
 		errs = append(errs, errors.New("peak is not positive"))

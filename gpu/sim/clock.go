@@ -51,6 +51,7 @@ type node struct {
 	after *node   // what a Wait waits for; nil: it has happened
 	waits bool    // is a Wait
 	work  float64 // seconds for which the engines are held if nothing is shared
+	crowd float64 // how much longer work takes while all other devices of the host compute; 0: not at all
 	tail  float64 // seconds from then until the effect is there
 	uses  []*engine
 	buses []*Bus

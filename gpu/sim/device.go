@@ -18,8 +18,10 @@ type Config struct {
 	UUID  string // "" = made of Model
 	// Clock is the time that it shares with other devices.
 	Clock *Clock
-	// Rates is how fast it is.
+	// Rates is how fast it is, unless Table says so.
 	Rates Rates
+	// Table is what a device's operations were measured to take; nil: Rates counts.
+	Table *Table
 	// Memory is the budget; 0 = no limit (with Arithmetic: what the host has free).
 	Memory gpu.Bytes
 	// Arithmetic makes operations compute, on the CPU: results are those of a CPU device, bit for bit. Without it nothing
@@ -28,13 +30,18 @@ type Config struct {
 	Threads    int // of the arithmetic; 0 = GOMAXPROCS
 	// Peer says that the device reads the memory of other devices of its clock; otherwise copies go through the host.
 	Peer bool
+	// Host is what it shares caches and memory with other devices on; nil = nothing. See Table.Beside.
+	Host *Host
 	// Bus is what its link shares with others; nil = nothing.
 	Bus    *Bus
 	Faults Faults
 }
 
 func (c *Config) validate() error {
-	errs := []error{c.Faults.validate(), c.Rates.validate()}
+	errs := []error{c.Faults.validate()}
+	if c.Table == nil {
+		errs = append(errs, c.Rates.validate())
+	}
 	if c.Clock == nil {
 		errs = append(errs, errors.New("no clock"))
 	}
@@ -47,9 +54,14 @@ func (c *Config) validate() error {
 	return errors.Join(errs...)
 }
 
+// Host is a computer whose cores are several devices.
+type Host struct{ devices []*Device }
+
 // costs says what work takes, in seconds.
 type costs interface {
 	seconds(p *part) float64
+	// crowded returns how much longer it takes while all other devices of the host compute.
+	crowded(p *part) float64
 	// launch is what an operation takes beside its parts, hop what it takes to go on after a wait.
 	launch() float64
 	hop() float64
@@ -66,6 +78,7 @@ type Device struct {
 	counts bool // there is no arithmetic: bytes are counted here
 	peer   bool
 	bus    *Bus
+	host   *Host
 	faults Faults
 
 	// Engines: computations, and each direction of the link.
@@ -75,6 +88,7 @@ type Device struct {
 
 	mu                      sync.Mutex
 	allocations, operations int
+	samples                 map[gpu.Buffer]*sample // of what was uploaded; nil: costs do not depend on it
 }
 
 var (
@@ -93,8 +107,11 @@ func Open(c Config) (*Device, error) {
 	if c.UUID == "" {
 		c.UUID = "sim-" + c.Model
 	}
-	d := &Device{clock: c.Clock, counts: !c.Arithmetic, peer: c.Peer, bus: c.Bus, faults: c.Faults}
+	d := &Device{clock: c.Clock, counts: !c.Arithmetic, peer: c.Peer, bus: c.Bus, host: c.Host, faults: c.Faults}
 	d.costs = &c.Rates
+	if c.Table != nil {
+		d.costs, d.samples = c.Table, map[gpu.Buffer]*sample{}
+	}
 	d.info = gpu.Info{Name: c.Name, Kind: gpu.Sim, Model: c.Model, UUID: c.UUID, Variant: "simulated", Budget: c.Memory, Total: c.Memory}
 	if c.Arithmetic {
 		inner, err := host.Open(host.Spec{Name: c.Name, Threads: c.Threads, Memory: c.Memory})
@@ -109,6 +126,9 @@ func Open(c Config) (*Device, error) {
 	c.Clock.mu.Lock()
 	defer c.Clock.mu.Unlock()
 	c.Clock.devices = append(c.Clock.devices, d)
+	if c.Host != nil {
+		c.Host.devices = append(c.Host.devices, d)
+	}
 	return d, nil
 }
 

@@ -110,9 +110,13 @@ func (r *Rates) seconds(p *part) float64 {
 			work *= f
 		}
 		return max(work/r.GatherPerSec, bytes/r.BytesPerSec)
+	case fusedEpilogue:
+		bytes = float64(p.written)
 	}
 	return bytes / r.BytesPerSec
 }
+
+func (r *Rates) crowded(*part) float64 { return 1 }
 
 func (r *Rates) launch() float64 { return r.Launch }
 func (r *Rates) hop() float64    { return r.Hop }

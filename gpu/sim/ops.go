@@ -6,7 +6,7 @@ func row(v gpu.Vec) gpu.Matrix { return gpu.Matrix{Rows: 1, Cols: v.Len} }
 
 // Fill implements gpu.Ops.
 func (q *Queue) Fill(m gpu.Matrix, v float32) {
-	q.compute("Fill", gpu.PhaseOther, streams(m), func() { q.inner.Fill(m, v) })
+	q.compute("Fill", gpu.PhaseOther, passes(fills, m), func() { q.inner.Fill(m, v) })
 }
 
 // Copy implements gpu.Ops.
@@ -23,7 +23,7 @@ func (q *Queue) Transpose(dst, src gpu.Matrix) {
 func (q *Queue) Axpby(dst gpu.Matrix, a float32, src gpu.Matrix, b float32) {
 	work := streams(dst, src)
 	if b != 0 {
-		work = streams(dst, dst, src)
+		work = passes(axpby, dst, dst, src)
 	}
 	q.compute("Axpby", gpu.PhaseReduce, work, func() { q.inner.Axpby(dst, a, src, b) })
 }
@@ -40,7 +40,7 @@ func (q *Queue) AddScaled(dst, src gpu.Matrix, s gpu.Vec) {
 
 // ColSum implements gpu.Ops.
 func (q *Queue) ColSum(dst gpu.Vec, m gpu.Matrix, b float32) {
-	q.compute("ColSum", gpu.PhaseOther, streams(m), func() { q.inner.ColSum(dst, m, b) })
+	q.compute("ColSum", gpu.PhaseOther, passes(colSum, m), func() { q.inner.ColSum(dst, m, b) })
 }
 
 // Dot implements gpu.Ops.
@@ -52,7 +52,7 @@ func (q *Queue) Dot(dst gpu.Vec, x, y gpu.Matrix, b float32) {
 func (q *Queue) Gather(dst, src gpu.Matrix, rows gpu.Ints) {
 	read := src
 	read.Rows = dst.Rows
-	work := streams(dst, read)
+	work := passes(gatherRows, dst, read)
 	q.compute("Gather", gpu.PhaseOther, work, func() { q.inner.Gather(dst, src, rows) })
 }
 
@@ -101,9 +101,6 @@ func (q *Queue) SpMM(y gpu.Matrix, a gpu.CSR, x gpu.Matrix, beta float32) {
 // Aggregate implements gpu.Ops.
 func (q *Queue) Aggregate(a gpu.AggregateArgs) {
 	work := []part{gathers(gather, a.A, a.X, a.Y, a.Accumulate)}
-	if a.Then != nil && a.Accumulate {
-		work[0].bytes += 2 * (size(a.Y) - size(a.Y.RowRange(0, a.A.Stored()))) // rows without entries are finished too
-	}
 	work = append(work, follows(a.Then, a.Y)...)
 	q.aggregate("Aggregate", work, a.A.Entries*int64(a.Y.Cols), func() { q.inner.Aggregate(a) })
 }
@@ -115,7 +112,7 @@ func (q *Queue) Epilogue(e gpu.Epilogue) {
 
 // EpilogueBackward implements gpu.Ops.
 func (q *Queue) EpilogueBackward(e gpu.EpilogueGrad) {
-	work := []part{{kernel: epilogueBackward, rows: e.DH.Rows, out: e.DH.Cols, bytes: size(e.DH, e.X, e.DZ, e.H)}}
+	work := passes(epilogueBackward, e.DH, e.X, e.DZ, e.H)
 	q.compute("EpilogueBackward", gpu.PhaseOther, work, func() { q.inner.EpilogueBackward(e) })
 }
 
@@ -174,18 +171,14 @@ func (q *Queue) HeadMeanBackward(dst, src gpu.Matrix) {
 	q.compute("HeadMeanBackward", gpu.PhaseOther, streams(dst, src), func() { q.inner.HeadMeanBackward(dst, src) })
 }
 
-func lossOf(a gpu.LossArgs) []part {
-	return []part{{kernel: loss, rows: a.Logits.Rows, out: a.Logits.Cols, bytes: size(a.Logits, a.Grad)}}
-}
-
 // SoftmaxLoss implements gpu.Ops.
 func (q *Queue) SoftmaxLoss(a gpu.LossArgs) {
-	q.compute("SoftmaxLoss", gpu.PhaseOther, lossOf(a), func() { q.inner.SoftmaxLoss(a) })
+	q.compute("SoftmaxLoss", gpu.PhaseOther, passes(softmax, a.Logits, a.Grad), func() { q.inner.SoftmaxLoss(a) })
 }
 
 // BCELoss implements gpu.Ops.
 func (q *Queue) BCELoss(a gpu.LossArgs) {
-	q.compute("BCELoss", gpu.PhaseOther, lossOf(a), func() { q.inner.BCELoss(a) })
+	q.compute("BCELoss", gpu.PhaseOther, passes(bce, a.Logits, a.Grad), func() { q.inner.BCELoss(a) })
 }
 
 // Adam implements gpu.Ops.
@@ -195,7 +188,7 @@ func (q *Queue) Adam(a gpu.AdamArgs) {
 	if !a.VMax.Empty() {
 		bytes += 2 * size(p)
 	}
-	q.compute("Adam", gpu.PhaseReduce, []part{{kernel: adam, rows: 1, out: a.Param.Len, bytes: bytes}}, func() { q.inner.Adam(a) })
+	q.compute("Adam", gpu.PhaseReduce, []part{{kernel: adam, bytes: bytes}}, func() { q.inner.Adam(a) })
 }
 
 // SGD implements gpu.Ops.

@@ -45,13 +45,19 @@ func (q *Queue) compute(op string, phase gpu.Phase, work []part, run func()) {
 	n := &node{q: q, op: op, phase: phase, uses: []*engine{&q.dev.computes}}
 	for i := range work {
 		if p := &work[i]; !p.empty() {
-			n.work += q.dev.costs.seconds(p)
+			if q.dev.samples != nil && p.index != nil {
+				p.reuse = q.dev.reuseOf(p.index)
+			}
+			t := q.dev.costs.seconds(p)
+			n.work += t
+			n.crowd += t * q.dev.costs.crowded(p)
 			n.bytes += p.bytes
 		}
 	}
 	if n.work == 0 {
 		return
 	}
+	n.crowd /= n.work
 	n.work += q.dev.costs.launch()
 	q.dev.clock.add(n)
 }

@@ -148,7 +148,7 @@ func (s *schedule) share() {
 	room := map[*Bus]float64{}
 	var buses []*Bus // in the order of first use, so that the map's order decides nothing
 	for _, f := range s.going {
-		f.speed = 1
+		f.speed = f.beside()
 		if !f.held || f.work == 0 {
 			continue
 		}
@@ -177,6 +177,21 @@ func (s *schedule) share() {
 		buses = slices.Delete(buses, tight, tight+1)
 		buses = slices.DeleteFunc(buses, func(b *Bus) bool { return len(open[b]) == 0 })
 	}
+}
+
+// beside returns the speed of a computation beside those of other devices of the host.
+func (f *flow) beside() float64 {
+	h := f.q.dev.host
+	if h == nil || f.crowd <= 1 || !f.held || len(h.devices) < 2 {
+		return 1
+	}
+	busy := 0
+	for _, d := range h.devices {
+		if d != f.q.dev && d.computes.busy {
+			busy++
+		}
+	}
+	return 1 / (1 + (f.crowd-1)*float64(busy)/float64(len(h.devices)-1))
 }
 
 // fill shares a bus evenly among its copies, the slowest links first, and takes them off the other buses.

@@ -49,6 +49,7 @@ func (q *Queue) Upload(dst gpu.Buffer, off gpu.Bytes, src []byte) {
 		return
 	}
 	q.inner.Upload(dst, off, src)
+	q.dev.look(dst, off, src)
 	q.count(gpu.Usage{H2D: gpu.Bytes(len(src))})
 	q.copies("Upload", toDevice, gpu.Bytes(len(src)), nil)
 }

@@ -14,11 +14,16 @@ const (
 	gatForward               // the same with attention
 	gatByDst
 	gatBySrc
-	epilogue         // LayerNorm, ReLU, dropout of rows × out
-	epilogueBackward // and back
-	loss             // of rows × out
-	adam             // of out parameters
-	kernels
+	epilogue      // LayerNorm, ReLU, dropout
+	fusedEpilogue // of rows that are in the cache; bytes: what it would read and write if they were not
+	epilogueBackward
+	softmax
+	bce
+	adam
+	fills
+	axpby
+	colSum
+	gatherRows // copies rows at random
 )
 
 // part is a share of an operation's work, of one kernel. Operations are one part or several (a product with its epilogue).
@@ -30,8 +35,9 @@ type part struct {
 	cols    int   // gather: rows of the matrix that is gathered from
 	size    int   // gather: bytes of an element
 	index   gpu.Buffer
+	reuse   *reuse    // gather: how soon rows come again, nil: not known
 	bytes   gpu.Bytes // read and written in order, without gathered rows and weights
-	fused   bool      // epilogue: the rows are in the cache already
+	written gpu.Bytes // gather: of them, results
 }
 
 // empty reports whether there is nothing to do.
@@ -54,7 +60,10 @@ func size(ms ...gpu.Matrix) (n gpu.Bytes) {
 }
 
 // streams is an operation that reads or writes matrices in order.
-func streams(ms ...gpu.Matrix) []part { return []part{{kernel: stream, bytes: size(ms...)}} }
+func streams(ms ...gpu.Matrix) []part { return passes(stream, ms...) }
+
+// passes is streams for operations with rates of their own.
+func passes(k kernel, ms ...gpu.Matrix) []part { return []part{{kernel: k, bytes: size(ms...)}} }
 
 // product is rows × in times in × out with the bytes of its operands; the weight's are left out.
 func product(k kernel, x gpu.Matrix, out int, z gpu.Bytes) part {
@@ -69,13 +78,11 @@ func gathers(k kernel, a gpu.CSR, x, y gpu.Matrix, add bool) part {
 		per += 4
 	}
 	p.bytes = per * gpu.Bytes(a.Entries)
-	switch {
-	case !add:
-		p.bytes += size(y)
-	default:
+	if p.written = size(y); add {
 		y.Rows = a.Stored()
-		p.bytes += 2 * size(y)
+		p.written = 2 * size(y)
 	}
+	p.bytes += p.written
 	return p
 }
 
@@ -84,12 +91,12 @@ func follows(e *gpu.Epilogue, z gpu.Matrix) []part {
 	if e == nil {
 		return nil
 	}
-	return []part{{kernel: epilogue, rows: z.Rows, out: z.Cols, bytes: size(e.H), fused: true}}
+	return []part{{kernel: fusedEpilogue, bytes: 3 * size(z), written: size(e.H)}}
 }
 
 // epilogueOf is an epilogue on its own.
 func epilogueOf(e gpu.Epilogue) []part {
-	p := part{kernel: epilogue, rows: e.Z.Rows, out: e.Z.Cols, bytes: size(e.Z, e.H)}
+	p := part{kernel: epilogue, bytes: size(e.Z, e.H)}
 	if e.Norm {
 		p.bytes += size(e.Z) // written back
 	}

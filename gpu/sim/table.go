@@ -1,0 +1,234 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"capgnn/gpu"
+)
+
+// Sample is the measured time of one operation of one size: see profiler.OpTime, whose fields it has.
+type Sample struct {
+	Op                           string
+	Rows, In, Out, Cols, Entries int
+	Bytes                        int
+	Seconds                      float64
+}
+
+// Table says what operations take by what they were measured to take, near their size. It fits devices with caches, whose
+// rates depend on how much an operation touches, and how soon again.
+type Table struct {
+	start, wake float64          // seconds of a launch, of a hop
+	passes      map[kernel]curve // seconds per byte by bytes
+	products    map[kernel]*grid // dense
+	sums        []sums           // by width
+	copies      map[route]*copying
+	crowd       map[kernel]float64 // how much longer work takes while all other devices of the host compute
+}
+
+// copying is a way between host and device.
+type copying struct {
+	latency float64
+	held    curve // seconds beside it by bytes
+}
+
+// perElement is the bytes that an operation of a sample reads and writes per element, as the queue counts them.
+var perElement = map[string]struct {
+	kernel kernel
+	bytes  float64
+}{"copy": {stream, 8}, "fill": {fills, 4}, "axpby": {axpby, 12}, "colsum": {colSum, 4}, "gather": {gatherRows, 8}, "epilogue": {epilogue, 12},
+	"epilogue_back": {epilogueBackward, 16}, "softmax": {softmax, 8}, "bce": {bce, 8}, "adam": {adam, 28}}
+
+var (
+	perProduct = map[string]kernel{"nn": gemmNN, "nt": gemmNT, "tn": gemmTN}
+	perRoute   = map[string]route{"upload": toDevice, "download": fromDevice, "peer": betweenDevices}
+)
+
+// NewTable makes a table of measurements. The error says which are missing or impossible. Operations that are not in
+// samples (of GAT) take what others of their kind take.
+func NewTable(samples []Sample) (*Table, error) {
+	t := &Table{passes: map[kernel]curve{}, products: map[kernel]*grid{}, copies: map[route]*copying{}}
+	for i, s := range samples {
+		if !(s.Seconds > 0 && s.Seconds < 1e6) || min(s.Rows, s.In, s.Out, s.Cols, s.Entries, s.Bytes) < 0 {
+			return nil, fmt.Errorf("measurement %d, %s: sizes or %g s are impossible", i, s.Op, s.Seconds)
+		}
+		switch s.Op {
+		case "launch":
+			t.start = s.Seconds
+		case "hop":
+			t.wake = s.Seconds / 2 // there and back
+		}
+	}
+	for _, s := range samples {
+		t.add(s)
+	}
+	return t, t.finish()
+}
+
+// Beside returns a table for a device that computes beside others on the same host: ratios is how much longer operations take
+// while all of them do the same, by the names of samples.
+func (t *Table) Beside(ratios map[string]float64) (*Table, error) {
+	u := *t
+	u.crowd = map[kernel]float64{}
+	for op, r := range ratios {
+		if !(r >= 1 && r < 1e6) {
+			return nil, fmt.Errorf("%s takes %g times as long beside others: that is impossible", op, r)
+		}
+		if k, ok := perProduct[op]; ok {
+			u.crowd[k] = r
+		} else if p, ok := perElement[op]; ok {
+			u.crowd[p.kernel] = r
+		} else if op == "sum" {
+			for _, k := range []kernel{gather, gatForward, gatByDst, gatBySrc} {
+				u.crowd[k] = r
+			}
+		}
+	}
+	return &u, nil
+}
+
+// crowded implements costs. What was not measured is a pass over memory.
+func (t *Table) crowded(p *part) float64 {
+	k := p.kernel
+	if k == fusedEpilogue {
+		k = epilogue
+	}
+	for _, k := range []kernel{k, stream} {
+		if f, ok := t.crowd[k]; ok {
+			return f
+		}
+	}
+	return 1
+}
+
+// work is a sample's time without the launch; half of it at least, so that noise leaves something.
+func (t *Table) work(s Sample) float64 { return max(s.Seconds-t.start, s.Seconds/2) }
+
+func (t *Table) add(s Sample) {
+	if p, ok := perElement[s.Op]; ok {
+		bytes := p.bytes * float64(s.Rows) * float64(s.Out)
+		t.passes[p.kernel] = append(t.passes[p.kernel], point{bytes, t.work(s) / bytes})
+	}
+	if k, ok := perProduct[s.Op]; ok {
+		if t.products[k] == nil {
+			t.products[k] = &grid{}
+		}
+		t.products[k].add(s.In, s.Out, point{4 * float64(s.Rows) * float64(s.In+s.Out), t.work(s) / float64(s.Rows)})
+	}
+	if way, ok := perRoute[s.Op]; ok {
+		if t.copies[way] == nil {
+			t.copies[way] = &copying{}
+		}
+		c := t.copies[way]
+		c.held = append(c.held, point{float64(s.Bytes), s.Seconds})
+	}
+	if s.Op == "sum" {
+		t.addSum(s)
+	}
+}
+
+// finish sorts, and reports what is missing.
+func (t *Table) finish() error {
+	var errs []error
+	for _, op := range slices.Sorted(maps.Keys(perElement)) {
+		c := t.passes[perElement[op].kernel]
+		if c.sorted(); len(c) == 0 {
+			errs = append(errs, fmt.Errorf("no measurement of %s", op))
+		}
+	}
+	for _, op := range slices.Sorted(maps.Keys(perProduct)) {
+		if g := t.products[perProduct[op]]; g == nil || !g.finish() {
+			errs = append(errs, fmt.Errorf("no full grid of measurements of %s", op))
+		}
+	}
+	for _, op := range slices.Sorted(maps.Keys(perRoute)) {
+		c := t.copies[perRoute[op]]
+		if c == nil && op == "peer" {
+			continue
+		}
+		if c == nil || len(c.held) < 2 {
+			errs = append(errs, fmt.Errorf("less than two measurements of %s", op))
+			continue
+		}
+		c.held.sorted()
+		c.latency = c.held[0].y
+		for i := range c.held {
+			c.held[i].y = max(0, c.held[i].y-c.latency)
+		}
+	}
+	errs = append(errs, t.finishSums())
+	return errors.Join(errs...)
+}
+
+// seconds implements costs.
+func (t *Table) seconds(p *part) float64 {
+	switch p.kernel {
+	case gemmNN, gemmNT, gemmTN:
+		return float64(p.rows) * t.products[p.kernel].at(float64(p.in), float64(p.out), float64(p.bytes))
+	case gather, gatForward, gatByDst, gatBySrc:
+		return t.gather(p)
+	}
+	if p.kernel == fusedEpilogue { // arithmetic decides: it takes as long in the cache as out of it
+		return float64(p.bytes) * t.passes[epilogue][0].y
+	}
+	return float64(p.bytes) * t.passes[p.kernel].log(float64(p.bytes))
+}
+
+func (t *Table) launch() float64 { return t.start }
+func (t *Table) hop() float64    { return t.wake }
+
+// transfer implements costs.
+func (t *Table) transfer(way route, n gpu.Bytes) (held, latency float64) {
+	c := t.copies[way]
+	if c == nil { // no peer access: the device's half of it
+		c = t.copies[toDevice]
+	}
+	return max(0, c.held.line(float64(n))), c.latency
+}
+
+// grid is the seconds per row of products, by both widths and by the bytes of the operands.
+type grid struct {
+	in, out []float64 // ascending
+	cells   map[[2]float64]curve
+}
+
+func (g *grid) add(in, out int, p point) {
+	if g.cells == nil {
+		g.cells = map[[2]float64]curve{}
+	}
+	key := [2]float64{float64(in), float64(out)}
+	g.cells[key] = append(g.cells[key], p)
+}
+
+// finish reports whether every width was measured with every other.
+func (g *grid) finish() bool {
+	for key, c := range g.cells {
+		c.sorted()
+		g.in, g.out = append(g.in, key[0]), append(g.out, key[1])
+	}
+	slices.Sort(g.in)
+	slices.Sort(g.out)
+	g.in, g.out = slices.Compact(g.in), slices.Compact(g.out)
+	return len(g.in) > 1 && len(g.out) > 1 && len(g.cells) == len(g.in)*len(g.out)
+}
+
+// vector is the columns that products are made of: a cache line of float32.
+const vector = 16
+
+// at returns seconds per row, on straight lines over both widths, which is exact for costs of the form a + b·in + c·out +
+// d·in·out.
+func (g *grid) at(in, out, bytes float64) float64 {
+	in, out = max(in, g.in[0]), max(vector*math.Ceil(out/vector), g.out[0])
+	byIn := make(curve, len(g.in))
+	for i, x := range g.in {
+		byOut := make(curve, len(g.out))
+		for j, y := range g.out {
+			byOut[j] = point{y, g.cells[[2]float64{x, y}].log(bytes)}
+		}
+		byIn[i] = point{x, byOut.line(out)}
+	}
+	return byIn.line(in)
+}

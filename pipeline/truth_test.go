@@ -1,0 +1,218 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/gpu/host"
+	"capgnn/gpu/sim"
+	"capgnn/graph"
+	"capgnn/graph/dataset"
+	"capgnn/profiler"
+	"capgnn/rapa"
+)
+
+// openCPUs opens a CPU device for each spec.
+func openCPUs(tb testing.TB, specs []host.Spec) []gpu.Device {
+	tb.Helper()
+	var out []gpu.Device
+	for i, s := range specs {
+		s.Name = fmt.Sprintf("cpu:%d", i)
+		d, err := host.Open(s)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		tb.Cleanup(func() { d.Close() })
+		out = append(out, d)
+	}
+	return out
+}
+
+// tables calibrates CPU devices, alone and beside each other. Those with equal specs are measured once; kept, if not nil,
+// remembers them.
+func tables(tb testing.TB, specs []host.Spec, kept map[host.Spec][]sim.Sample) []*sim.Table {
+	tb.Helper()
+	devices := openCPUs(tb, specs)
+	beside, err := profiler.Crowd(context.Background(), devices)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var out []*sim.Table
+	for i, spec := range specs {
+		samples := kept[spec]
+		if samples == nil {
+			times, err := profiler.Calibrate(context.Background(), devices[i], nil)
+			if err != nil {
+				tb.Fatal(err)
+			}
+			for _, k := range times {
+				samples = append(samples, sim.Sample(k))
+			}
+			kept[spec] = samples
+		}
+		t, err := sim.NewTable(samples)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		if len(specs) > 1 {
+			if t, err = t.Beside(beside[i]); err != nil {
+				tb.Fatal(err)
+			}
+		}
+		out = append(out, t)
+	}
+	return out
+}
+
+// twins are simulations of devices with these tables, on one host.
+func twins(tb testing.TB, list []*sim.Table) []gpu.Device {
+	tb.Helper()
+	clock, shared := sim.NewClock(), &sim.Host{}
+	var out []gpu.Device
+	for i, t := range list {
+		d, err := sim.Open(sim.Config{Name: fmt.Sprintf("sim:%d", i), Clock: clock, Table: t, Peer: true, Host: shared})
+		if err != nil {
+			tb.Fatal(err)
+		}
+		tb.Cleanup(func() { d.Close() })
+		out = append(out, d)
+	}
+	return out
+}
+
+// epochSeconds returns the median time of n epochs behind two of warm-up.
+func epochSeconds(tb testing.TB, tr *Trainer, n int) float64 {
+	tb.Helper()
+	var s []float64
+	for range n + 2 {
+		e := EpochStats{Epoch: tr.state.Epochs}
+		if err := tr.trainEpoch(&e); err != nil {
+			tb.Fatal(err)
+		}
+		tr.state.Epochs++
+		s = append(s, e.Train.Seconds())
+	}
+	s = s[2:]
+	slices.Sort(s)
+	return s[len(s)/2]
+}
+
+// A prediction from a quick calibration comes near the measured epoch, on one device and on two unequal ones. The bound is
+// loose because tests run on busy machines: they have three tries, and BenchmarkTruth has the table of what is possible.
+func TestSimulationIsTrue(t *testing.T) {
+	const (
+		memory = 64 << 20 // keeps the calibration to small sizes, and so quick
+		factor = 1.7      // either way
+	)
+	g, class, err := graph.Blocks(6000, 8, 20, 0.8, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := g.Rows()
+	p := &Problem{Graph: g.WithLoops(), Classes: 8, Labels: class, Train: slices.Repeat([]bool{true}, n),
+		Features: Features{Cols: 100, Dense: slices.Repeat([]float32{0.5}, 100*n)}}
+	m := gnn.Config{Kind: gnn.GCN, Layers: 3, Hidden: 128, In: 100, Out: 8, Dropout: 0.5, Seed: 1}
+	kept := map[host.Spec][]sim.Sample{}
+	for _, specs := range [][]host.Spec{{{Threads: 1, Memory: memory}}, {{Threads: 1, Memory: memory}, {Threads: 1, Memory: memory, Slow: 3}}} {
+		part := make([]int32, n)
+		if len(specs) > 1 {
+			part = scatterParts(n, len(specs))
+		}
+		var ratios []float64
+		near := false
+		for range 3 {
+			tr := newTrainer(t, p, m, openCPUs(t, specs), part, nil)
+			s, err := Simulate(context.Background(), p, Options{Model: m, Optimizer: tr.o.Optimizer, Devices: twins(t, tables(t, specs, kept)), Part: part})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := s.Epoch.Seconds() / epochSeconds(t, tr, 9)
+			ratios = append(ratios, r)
+			if near = r < factor && r > 1/factor; near {
+				break
+			}
+			clear(kept)
+		}
+		t.Logf("%d devices: predicted over measured %.2f", len(specs), ratios)
+		if !near {
+			t.Errorf("%d devices: predicted over measured %.2f, want %.2f to %.2f", len(specs), ratios, 1/factor, factor)
+		}
+	}
+}
+
+// redditLike is a problem of the program's preset at 1/10.
+func redditLike(tb testing.TB, kind gnn.Kind) (*Problem, gnn.Config) {
+	tb.Helper()
+	preset, err := graph.FindPreset("reddit-like")
+	if err == nil {
+		preset, err = preset.Scaled(0.1)
+	}
+	if err != nil {
+		tb.Fatal(err)
+	}
+	s, err := preset.Make(context.Background(), 1, graph.Making{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	g := s.Graph
+	if kind == gnn.GCN {
+		g = g.WithLoops()
+	}
+	p := &Problem{Graph: g, Features: Features{Cols: s.Cols, Dense: s.Dense}, Labels: s.Labels, Classes: s.Classes}
+	if p.Train, p.Val, p.Test, err = dataset.Split(g.Rows(), nil, 1, preset.Split); err != nil {
+		tb.Fatal(err)
+	}
+	return p, gnn.Config{Kind: kind, Layers: 3, Hidden: 256, In: s.Cols, Out: s.Classes, Dropout: 0.5, Seed: 1}
+}
+
+// BenchmarkTruth is the table of docs/bench/simulation.md: predicted against measured epochs.
+func BenchmarkTruth(b *testing.B) {
+	const memory = 4 << 30
+	one := host.Spec{Threads: 1, Memory: memory}
+	slow, link1, link4 := one, one, one
+	slow.Slow, link1.Link, link4.Link = 3, 1<<30, 4<<30
+	kept := map[host.Spec][]sim.Sample{}
+	for _, setup := range []struct {
+		name   string
+		specs  []host.Spec
+		shares []float64
+	}{{"one", []host.Spec{one}, []float64{1}}, {"slow=3", []host.Spec{one, slow}, []float64{0.75, 0.25}},
+		{"link=1GiB", []host.Spec{link1, link1}, nil}, {"link=4GiB", []host.Spec{link4, link4}, nil}} {
+		var list []*sim.Table
+		for _, name := range []string{"amazon_photo", "ppi", "coauthor_physics", "reddit-like"} {
+			for _, kind := range []gnn.Kind{gnn.GCN, gnn.SAGE} {
+				b.Run(fmt.Sprintf("%s/%s/%s", setup.name, name, kind), func(b *testing.B) {
+					var p *Problem
+					var m gnn.Config
+					if name == "reddit-like" {
+						p, m = redditLike(b, kind)
+					} else {
+						p, m = publishedProblem(b, name, kind)
+					}
+					if list == nil {
+						list = tables(b, setup.specs, kept)
+					}
+					plan, err := rapa.Partition(context.Background(), p.Graph, p.Train,
+						rapa.Options{Method: rapa.Streaming, Parts: len(setup.specs), Targets: setup.shares, Seed: 1}, nil)
+					if err != nil {
+						b.Fatal(err)
+					}
+					tr := newTrainer(b, p, m, openCPUs(b, setup.specs), plan.Part, nil)
+					measured := epochSeconds(b, tr, max(3, b.N))
+					s, err := Simulate(context.Background(), p, Options{Model: m, Optimizer: tr.o.Optimizer, Devices: twins(b, list), Part: plan.Part})
+					if err != nil {
+						b.Fatal(err)
+					}
+					b.ReportMetric(1e3*measured, "measured-ms")
+					b.ReportMetric(1e3*s.Epoch.Seconds(), "predicted-ms")
+					b.ReportMetric(100*(s.Epoch.Seconds()/measured-1), "error-%")
+					b.ReportMetric(0, "ns/op")
+				})
+			}
+		}
+	}
+}

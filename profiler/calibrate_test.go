@@ -1,0 +1,92 @@
+package profiler_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"capgnn/gpu"
+	"capgnn/gpu/host"
+	"capgnn/profiler"
+)
+
+// A calibration measures every operation over sizes, leaves out what does not fit, frees everything and survives the file.
+func TestCalibrate(t *testing.T) {
+	var devices []gpu.Device
+	for range 2 {
+		d, err := host.Open(host.Spec{Threads: 1, Memory: 32 << 20, Link: 1 << 30})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.Close()
+		devices = append(devices, d)
+	}
+	p, err := profiler.Measure(context.Background(), devices[:1], profiler.Options{Quick: true, Calibrate: true, Sizes: []int{64}, Runs: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &p.Devices[0]
+	ops := map[string][]profiler.OpTime{}
+	for _, k := range d.Calibration {
+		ops[k.Op] = append(ops[k.Op], k)
+	}
+	for _, op := range []string{"copy", "fill", "axpby", "colsum", "gather", "nn", "nt", "tn", "sum", "epilogue", "epilogue_back",
+		"softmax", "bce", "adam", "upload", "download", "peer"} {
+		if len(ops[op]) < 2 {
+			t.Errorf("%s was measured %d times", op, len(ops[op]))
+		}
+	}
+	if len(ops["launch"]) != 1 || len(ops["hop"]) != 1 {
+		t.Errorf("launch %v, hop %v", ops["launch"], ops["hop"])
+	}
+	// A megabyte over a link of a GiB a second, both ways and between devices.
+	for _, op := range []string{"upload", "download", "peer"} {
+		for _, k := range ops[op] {
+			if least := float64(k.Bytes) / (1 << 30); k.Seconds < least {
+				t.Errorf("%s of %d bytes took %g s, the link %g", op, k.Bytes, k.Seconds, least)
+			}
+		}
+	}
+	if d.Beside != nil {
+		t.Errorf("one device beside others: %v", d.Beside)
+	}
+	if d.Beside = map[string]float64{}; len(devices) > 1 {
+		beside, err := profiler.Crowd(context.Background(), devices)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.Beside = beside[1]
+	}
+	if len(d.Beside) > 3 {
+		t.Errorf("what does not fit was measured: %v", d.Beside)
+	}
+	for _, op := range []string{"nn", "nt", "tn"} {
+		if d.Beside[op] < 1 {
+			t.Errorf("%s takes %g times as long beside others", op, d.Beside[op])
+		}
+	}
+	for i, dev := range devices {
+		if used := dev.Memory().Used; used != 0 {
+			t.Errorf("device %d: %d bytes stay allocated", i, used)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "profile.json")
+	if err := p.Write(path); err != nil {
+		t.Fatal(err)
+	}
+	q, err := profiler.Read(path)
+	if err != nil || !reflect.DeepEqual(q.Devices, p.Devices) {
+		t.Errorf("does not survive the file: %v", err)
+	}
+	d.Calibration[0].Seconds = -1
+	if err := p.Write(path); err == nil {
+		t.Error("an impossible calibration was written")
+	}
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := profiler.Calibrate(ended, devices[0], nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
