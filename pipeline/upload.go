@@ -17,9 +17,9 @@ type loader struct {
 	// drops says that the device forgets what is uploaded: feature rows need not be gathered for it. accounts says that it
 	// does not even ask how many entries a product has.
 	drops, accounts bool
-	bufs     []gpu.Buffer
-	seen     map[any]gpu.Buffer
-	err      error // first failed allocation; later calls do nothing
+	bufs            []gpu.Buffer
+	seen            map[any]gpu.Buffer
+	err             error // first failed allocation; later calls do nothing
 }
 
 func newLoader(dev gpu.Device, q, side gpu.Queue) *loader {

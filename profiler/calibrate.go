@@ -17,6 +17,7 @@ import (
 //	copy, fill, axpby, colsum  Rows × Out
 //	nn, nt, tn                 Rows × In times In × Out; tn is summed over rows
 //	sum                        Rows sums of Entries rows in all, of Out columns, gathered at random from Cols rows
+//	scaled                     the same with a factor for each row
 //	gather                     Rows rows of Out columns at random from Cols rows
 //	epilogue, epilogue_back    LayerNorm, ReLU and dropout of Rows × Out
 //	softmax, bce               loss and gradient of Rows × Out
@@ -40,14 +41,11 @@ func (d *DeviceProfile) validateCalibration() error {
 	if n := len(d.Calibration) + len(d.Beside); n > maxCalibration {
 		return fmt.Errorf("%d calibrated operations are more than %d", n, maxCalibration)
 	}
-	for i, k := range d.Calibration {
-		if k.Op == "" || len(k.Op) > 256 || min(k.Rows, k.In, k.Out, k.Cols, k.Entries, k.Bytes) < 0 || !(k.Seconds > 0 && k.Seconds <= maxSeconds) {
-			return fmt.Errorf("calibrated operation %d of %g s is impossible", i, k.Seconds)
-		}
-	}
-	for _, r := range d.Beside {
-		if !(r >= 1 && r <= maxSeconds) {
-			return fmt.Errorf("an operation takes %g times as long beside others: that is impossible", r)
+	for _, list := range [][]OpTime{d.Calibration, d.Beside} {
+		for i, k := range list {
+			if k.Op == "" || len(k.Op) > 256 || min(k.Rows, k.In, k.Out, k.Cols, k.Entries, k.Bytes) < 0 || !(k.Seconds > 0 && k.Seconds <= maxSeconds) {
+				return fmt.Errorf("calibrated operation %d of %g s is impossible", i, k.Seconds)
+			}
 		}
 	}
 	return nil

@@ -13,13 +13,14 @@ var (
 	gemmBytes    = []int{2 << 20, 12 << 20, 64 << 20}
 	gemmWidths   = []int{16, 64, 256, 768}
 	gatherBytes  = []int{256 << 10, 1 << 20, 4 << 20, 12 << 20, 24 << 20, 64 << 20, 256 << 20}
-	gatherWidths = []int{4, 16, 64, 256}
+	gatherWidths = []int{16, 64, 256}
 	copyBytes    = []int{4, 64 << 10, 1 << 20, 16 << 20}
 )
 
 const (
 	gatherEntries = 1 << 17 // gathered rows per case
 	gatherDegree  = 64      // of them per sum, so that sums cost little beside
+	scaledBytes   = 4 << 20 // of what scaled rows are gathered from; one of gatherBytes
 	calibrateRow  = 256     // columns of elementwise cases: DESIGN.md 3's hidden width
 )
 
@@ -54,6 +55,7 @@ func calibrationCases() []OpTime {
 		for _, b := range gatherBytes {
 			add(OpTime{Op: "sum", Rows: gatherEntries / gatherDegree, Entries: gatherEntries, Cols: b / (4 * out), Out: out})
 		}
+		add(OpTime{Op: "scaled", Rows: gatherEntries / gatherDegree, Entries: gatherEntries, Cols: scaledBytes / (4 * out), Out: out})
 		add(OpTime{Op: "sum", Rows: 512, Entries: 512, Cols: (256 << 10) / (4 * out), Out: out}) // what a sum costs
 	}
 	for _, b := range copyBytes {
@@ -83,7 +85,7 @@ func (c *calibration) prepare(k OpTime) func() {
 	switch k.Op {
 	case "nn", "nt", "tn":
 		return c.product(k)
-	case "sum":
+	case "sum", "scaled":
 		return c.sum(k)
 	case "hop", "upload", "download", "peer":
 		return c.crossing(k)
@@ -142,7 +144,11 @@ func (c *calibration) sum(k OpTime) func() {
 		return nil
 	}
 	a.Begin, a.End = p.Slice(0, k.Rows), p.Slice(1, k.Rows+1)
-	return func() { c.q.Aggregate(gpu.AggregateArgs{Y: y, A: a, X: x}) }
+	args := gpu.AggregateArgs{Y: y, A: a, X: x}
+	if k.Op == "scaled" {
+		args.ColScale = c.vec(k.Cols)
+	}
+	return func() { c.q.Aggregate(args) }
 }
 
 // randomRows returns n numbers below below.

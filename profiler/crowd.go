@@ -17,19 +17,20 @@ var crowdCases = []OpTime{
 	{Op: "nn", Rows: 6144, In: 256, Out: 256},
 	{Op: "nt", Rows: 6144, In: 256, Out: 256},
 	{Op: "tn", Rows: 6144, In: 256, Out: 256},
+	{Op: "sum", Rows: gatherEntries / gatherDegree, Entries: gatherEntries, Cols: 2 << 10, Out: calibrateRow},
+	{Op: "sum", Rows: gatherEntries / gatherDegree, Entries: gatherEntries, Cols: 8 << 10, Out: calibrateRow},
 	{Op: "sum", Rows: gatherEntries / gatherDegree, Entries: gatherEntries, Cols: 16 << 10, Out: calibrateRow},
+	{Op: "sum", Rows: gatherEntries / gatherDegree, Entries: gatherEntries, Cols: 48 << 10, Out: calibrateRow},
 	{Op: "epilogue", Rows: 16384, Out: calibrateRow},
 	{Op: "epilogue_back", Rows: 16384, Out: calibrateRow},
-	{Op: "copy", Rows: 16384, Out: calibrateRow},
+	{Op: "copy", Rows: 2048, Out: calibrateRow},
+	{Op: "copy", Rows: 32768, Out: calibrateRow},
 }
 
-// Crowd measures how much longer operations take on each device while all the others are running the same, by operation and
-// at least 1: devices made of one host's cores share its memory and caches. Cases that do not fit are left out.
-func Crowd(ctx context.Context, devices []gpu.Device) ([]map[string]float64, error) {
-	out := make([]map[string]float64, len(devices))
-	for i := range out {
-		out[i] = map[string]float64{}
-	}
+// Crowd measures what operations take on each device while all the others are running the same: devices made of one host's
+// cores share its memory and caches. Cases that do not fit are left out.
+func Crowd(ctx context.Context, devices []gpu.Device) ([][]OpTime, error) {
+	out := make([][]OpTime, len(devices))
 	for _, k := range crowdCases {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -37,12 +38,13 @@ func Crowd(ctx context.Context, devices []gpu.Device) ([]map[string]float64, err
 		if slices.ContainsFunc(devices, func(d gpu.Device) bool { return !fits(d, k) }) {
 			continue
 		}
-		ratios, err := crowd(devices, k)
+		seconds, err := crowd(devices, k)
 		if err != nil {
 			return nil, fmt.Errorf("measure %s on all devices at once: %w", k.Op, err)
 		}
-		for i, r := range ratios {
-			out[i][k.Op] = max(1, r)
+		for i, s := range seconds {
+			k.Seconds = s
+			out[i] = append(out[i], k)
 		}
 	}
 	return out, nil
@@ -68,8 +70,8 @@ func (m *meter) calibrate(ctx context.Context, devices []gpu.Device, p *Profile)
 	return err
 }
 
-// crowd returns, for every device, the time of one case beside the others over its time alone.
-func crowd(devices []gpu.Device, k OpTime) (ratios []float64, err error) {
+// crowd returns, for every device, the median seconds of one case beside the others.
+func crowd(devices []gpu.Device, k OpTime) (seconds []float64, err error) {
 	members := make([]*calibration, len(devices))
 	ops := make([]func(), len(devices))
 	for i, d := range devices {
@@ -79,21 +81,15 @@ func crowd(devices []gpu.Device, k OpTime) (ratios []float64, err error) {
 			return nil, err
 		}
 	}
-	alone := make([]float64, len(devices))
-	for i, m := range members {
-		if alone[i], err = m.rounds(ops[i]); err != nil {
-			return nil, err
-		}
-	}
 	var busy atomic.Int64 // devices that are still being timed
 	busy.Store(int64(len(devices)))
-	ratios, errs := make([]float64, len(devices)), make([]error, len(devices))
+	seconds, errs := make([]float64, len(devices)), make([]error, len(devices))
 	var wg sync.WaitGroup
 	for i, m := range members {
 		// Owned by this call, which waits for it; it ends when all devices have been timed.
 		wg.Go(func() {
-			beside, err := m.rounds(ops[i])
-			ratios[i] = beside / alone[i]
+			s, err := m.rounds(ops[i])
+			seconds[i] = s
 			busy.Add(-1)
 			for err == nil && busy.Load() > 0 {
 				_, err = m.round(ops[i], 1)
@@ -102,5 +98,5 @@ func crowd(devices []gpu.Device, k OpTime) (ratios []float64, err error) {
 		})
 	}
 	wg.Wait()
-	return ratios, errors.Join(errs...)
+	return seconds, errors.Join(errs...)
 }

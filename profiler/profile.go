@@ -48,8 +48,8 @@ type DeviceProfile struct {
 	Link        Link      `json:"link"`
 	Peak        *Peak     `json:"peak,omitempty"` // published peak, known models only
 	// Calibration is Calibrate's, and Beside is Crowd's with all devices of the profile; empty: they were not asked for.
-	Calibration []OpTime           `json:"calibration,omitempty"`
-	Beside      map[string]float64 `json:"beside,omitempty"`
+	Calibration []OpTime `json:"calibration,omitempty"`
+	Beside      []OpTime `json:"beside,omitempty"`
 }
 
 // Link is a PCIe link. All zero for CPUs and where nothing is known.

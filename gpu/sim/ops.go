@@ -101,6 +101,7 @@ func (q *Queue) SpMM(y gpu.Matrix, a gpu.CSR, x gpu.Matrix, beta float32) {
 // Aggregate implements gpu.Ops.
 func (q *Queue) Aggregate(a gpu.AggregateArgs) {
 	work := []part{gathers(gather, a.A, a.X, a.Y, a.Accumulate)}
+	work[0].scaled = work[0].scaled || !a.ColScale.Empty()
 	work = append(work, follows(a.Then, a.Y)...)
 	q.aggregate("Aggregate", work, a.A.Entries*int64(a.Y.Cols), func() { q.inner.Aggregate(a) })
 }

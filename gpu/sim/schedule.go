@@ -182,7 +182,7 @@ func (s *schedule) share() {
 // beside returns the speed of a computation beside those of other devices of the host.
 func (f *flow) beside() float64 {
 	h := f.q.dev.host
-	if h == nil || f.crowd <= 1 || !f.held || len(h.devices) < 2 {
+	if h == nil || f.crowd == 0 || !f.held || len(h.devices) < 2 {
 		return 1
 	}
 	busy := 0

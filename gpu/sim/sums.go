@@ -12,6 +12,9 @@ type sums struct {
 	entry curve   // seconds per entry by the bytes of the matrix that rows are gathered from at random
 	row   float64 // seconds per sum beside its entries
 	lone  []Sample
+	// scaled is how much longer entries take with a factor for each row that is gathered.
+	scaled  float64
+	factors *Sample // the measurement of it
 	// reach[i] is the seconds per entry whose row was used with at most entry[i].x bytes of others in between, and more than
 	// entry[i-1].x.
 	reach []float64
@@ -25,6 +28,10 @@ func (t *Table) addSum(s Sample) {
 	if i < 0 {
 		i = len(t.sums)
 		t.sums = append(t.sums, sums{width: float64(s.Out)})
+	}
+	if s.Op == "scaled" {
+		t.sums[i].factors = &s
+		return
 	}
 	if s.Rows > 0 && s.Entries <= few*s.Rows {
 		t.sums[i].lone = append(t.sums[i].lone, s)
@@ -48,6 +55,11 @@ func (t *Table) finishSums() error {
 		for _, l := range s.lone {
 			s.row = max(0, (t.work(l)-float64(l.Entries)*s.entry[0].y)/float64(l.Rows))
 		}
+		s.scaled = 1
+		if f := s.factors; f != nil {
+			plain := s.entry.log(4 * float64(f.Cols) * float64(f.Out))
+			s.scaled = max(1, t.work(*f)/float64(max(f.Entries, 1))/plain)
+		}
 		s.finish()
 	}
 	return nil
@@ -65,19 +77,22 @@ func (s *sums) finish() {
 	}
 }
 
-// seconds returns what entries × (one entry) + rows × (one sum) take for this width; farther is the share of uses
-// with more than some bytes of other rows in between.
-func (s *sums) seconds(entries, rows float64, farther func(bytes float64) float64) float64 {
+// seconds returns what the entries and sums of p take for this width; farther is the share of uses with more than some bytes
+// of other rows in between.
+func (s *sums) seconds(p *part, farther func(bytes float64) float64) float64 {
 	one, left := 0.0, 1.0
-	for i, p := range s.entry {
-		f := farther(p.x)
+	for i, at := range s.entry {
+		f := farther(at.x)
 		if i == len(s.entry)-1 {
 			f = 0 // no farther than what was measured
 		}
 		one += max(0, left-f) * s.reach[i]
 		left = min(left, f)
 	}
-	return entries*one + rows*s.row
+	if p.scaled {
+		one *= s.scaled
+	}
+	return float64(p.entries)*one + float64(p.rows)*s.row
 }
 
 // How devices of package gpu/host gather from matrices larger than their caches: a panel of so many bytes of each row at a
@@ -109,7 +124,7 @@ func (p *part) panel() int {
 // gather is the time of sums over gathered rows.
 func (t *Table) gather(p *part) float64 {
 	row, panel := p.out*p.size, p.panel()
-	s := t.gatherOf(p, float64(panel/p.size)) * float64(row) / float64(panel)
+	s := t.gatherOf(p, panel) * float64(row) / float64(panel)
 	if panel < row {
 		copied := 2 * float64(p.cols) * float64(row)
 		s += copied * t.passes[stream].log(copied)
@@ -120,19 +135,25 @@ func (t *Table) gather(p *part) float64 {
 	return s + float64(p.written)*t.passes[fills].log(float64(p.written))
 }
 
-// gatherOf is the time of sums over so many columns, without what is written.
-func (t *Table) gatherOf(p *part, out float64) float64 {
-	row := out * float64(p.size)
+// line is the bytes that memory moves at a time. Rows that were measured begin at one.
+const line = 64
+
+// gatherOf is the time of sums over so many bytes of each row, without what is written.
+func (t *Table) gatherOf(p *part, row int) float64 {
+	touched := float64((row + line - 1) / line * line)
+	if p.stride%line != 0 { // rows begin anywhere, at a multiple of an element
+		touched = float64(row + line - p.size)
+	}
 	farther := func(bytes float64) float64 {
 		if p.reuse == nil { // as if at random
-			return max(0, 1-bytes/(float64(p.cols)*row))
+			return max(0, 1-bytes/(float64(p.cols)*float64(row)))
 		}
-		return p.reuse.farther(bytes/row, float64(p.cols))
+		return p.reuse.farther(bytes/float64(row), float64(p.cols))
 	}
 	// Between measured widths on a straight line; outside, on that of the two nearest.
 	byWidth := make(curve, len(t.sums))
 	for i := range t.sums {
-		byWidth[i] = point{t.sums[i].width, t.sums[i].seconds(float64(p.entries), float64(p.rows), farther)}
+		byWidth[i] = point{4 * t.sums[i].width, t.sums[i].seconds(p, farther)}
 	}
-	return max(byWidth.line(out), byWidth[0].y/2)
+	return max(byWidth.line(max(touched, byWidth[0].x)), byWidth[0].y/2)
 }

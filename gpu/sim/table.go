@@ -26,7 +26,7 @@ type Table struct {
 	products    map[kernel]*grid // dense
 	sums        []sums           // by width
 	copies      map[route]*copying
-	crowd       map[kernel]float64 // how much longer work takes while all other devices of the host compute
+	crowd       map[kernel]curve // over bytes: how much longer work takes while all other devices of the host compute
 }
 
 // copying is a way between host and device.
@@ -52,8 +52,8 @@ var (
 func NewTable(samples []Sample) (*Table, error) {
 	t := &Table{passes: map[kernel]curve{}, products: map[kernel]*grid{}, copies: map[route]*copying{}}
 	for i, s := range samples {
-		if !(s.Seconds > 0 && s.Seconds < 1e6) || min(s.Rows, s.In, s.Out, s.Cols, s.Entries, s.Bytes) < 0 {
-			return nil, fmt.Errorf("measurement %d, %s: sizes or %g s are impossible", i, s.Op, s.Seconds)
+		if err := s.validate(); err != nil {
+			return nil, fmt.Errorf("measurement %d, %w", i, err)
 		}
 		switch s.Op {
 		case "launch":
@@ -68,40 +68,70 @@ func NewTable(samples []Sample) (*Table, error) {
 	return t, t.finish()
 }
 
-// Beside returns a table for a device that computes beside others on the same host: ratios is how much longer operations take
-// while all of them do the same, by the names of samples.
-func (t *Table) Beside(ratios map[string]float64) (*Table, error) {
+// Beside returns a table for a device that computes beside others on the same host: samples are what operations take while
+// all of them do the same. They are set against the table's own times, so it does not matter if the host was busy
+// with something else when these were measured.
+func (t *Table) Beside(samples []Sample) (*Table, error) {
 	u := *t
-	u.crowd = map[kernel]float64{}
-	for op, r := range ratios {
-		if !(r >= 1 && r < 1e6) {
-			return nil, fmt.Errorf("%s takes %g times as long beside others: that is impossible", op, r)
+	u.crowd = map[kernel]curve{}
+	for i, s := range samples {
+		if err := s.validate(); err != nil {
+			return nil, fmt.Errorf("measurement %d beside others: %w", i, err)
 		}
-		if k, ok := perProduct[op]; ok {
-			u.crowd[k] = r
-		} else if p, ok := perElement[op]; ok {
-			u.crowd[p.kernel] = r
-		} else if op == "sum" {
-			for _, k := range []kernel{gather, gatForward, gatByDst, gatBySrc} {
-				u.crowd[k] = r
-			}
+		p, ok := s.part()
+		if !ok {
+			continue
 		}
+		c := point{p.touched(), s.Seconds / (t.start + t.seconds(&p))}
+		u.crowd[p.kernel] = append(u.crowd[p.kernel], c)
+	}
+	for _, c := range u.crowd {
+		c.sorted()
 	}
 	return &u, nil
+}
+
+// part is what a sample has measured.
+func (s *Sample) part() (part, bool) {
+	if k, ok := perProduct[s.Op]; ok {
+		return part{kernel: k, rows: s.Rows, in: s.In, out: s.Out, bytes: 4 * gpu.Bytes(s.Rows) * gpu.Bytes(s.In+s.Out)}, true
+	}
+	if p, ok := perElement[s.Op]; ok {
+		return part{kernel: p.kernel, bytes: gpu.Bytes(p.bytes) * gpu.Bytes(s.Rows) * gpu.Bytes(s.Out)}, true
+	}
+	return part{kernel: gather, rows: s.Rows, out: s.Out, entries: int64(s.Entries), cols: s.Cols, size: 4, stride: 4 * s.Out}, s.Op == "sum"
+}
+
+// touched is the bytes by which what others do to the caches matters.
+func (p *part) touched() float64 {
+	if p.entries > 0 {
+		return float64(p.cols) * float64(p.out) * float64(p.size)
+	}
+	return float64(p.bytes)
 }
 
 // crowded implements costs. What was not measured is a pass over memory.
 func (t *Table) crowded(p *part) float64 {
 	k := p.kernel
-	if k == fusedEpilogue {
+	switch k {
+	case fusedEpilogue:
 		k = epilogue
+	case gatForward, gatByDst, gatBySrc:
+		k = gather
 	}
 	for _, k := range []kernel{k, stream} {
-		if f, ok := t.crowd[k]; ok {
-			return f
+		if c := t.crowd[k]; len(c) > 0 {
+			return c.log(p.touched())
 		}
 	}
 	return 1
+}
+
+func (s *Sample) validate() error {
+	if !(s.Seconds > 0 && s.Seconds < 1e6) || min(s.Rows, s.In, s.Out, s.Cols, s.Entries, s.Bytes) < 0 {
+		return fmt.Errorf("%s: sizes or %g s are impossible", s.Op, s.Seconds)
+	}
+	return nil
 }
 
 // work is a sample's time without the launch; half of it at least, so that noise leaves something.
@@ -125,7 +155,7 @@ func (t *Table) add(s Sample) {
 		c := t.copies[way]
 		c.held = append(c.held, point{float64(s.Bytes), s.Seconds})
 	}
-	if s.Op == "sum" {
+	if s.Op == "sum" || s.Op == "scaled" {
 		t.addSum(s)
 	}
 }

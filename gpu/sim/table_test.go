@@ -98,6 +98,35 @@ func TestTable(t *testing.T) {
 	near(t, "attention", table.seconds(&attended), attention[gatForward]*table.seconds(&summed), 1e-9)
 }
 
+// Beside others, what was measured there counts, against the table's own times.
+func TestBeside(t *testing.T) {
+	l := machine
+	table, err := NewTable(l.samples())
+	if err != nil {
+		t.Fatal(err)
+	}
+	slower, err := table.Beside([]Sample{
+		{Op: "nn", Rows: 4096, In: 256, Out: 256, Seconds: 1.25 * (l.launch + l.product(4096, 256, 256))},
+		{Op: "copy", Rows: 1 << 10, Out: 16, Seconds: 1.5 * (l.launch + 16*1024*8*l.byte)},
+		{Op: "copy", Rows: 1 << 20, Out: 16, Seconds: 2 * (l.launch + 16*(1<<20)*8*l.byte)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		p    part
+		want float64
+	}{
+		{part{kernel: gemmNN, rows: 100, in: 64, out: 64, bytes: 51200}, 1.25},
+		{part{kernel: stream, bytes: 16 * 1024 * 8}, 1.5},
+		{part{kernel: stream, bytes: 1 << 30}, 2},
+		{part{kernel: gemmTN, rows: 100, in: 64, out: 64, bytes: 16 * 32768 * 8}, 1.75}, // not measured
+	} {
+		near(t, "beside", slower.crowded(&c.p), c.want, 1e-6)
+		near(t, "alone", table.crowded(&c.p), 1, 0)
+	}
+}
+
 func TestTableErrors(t *testing.T) {
 	good := machine.samples()
 	without := func(op string) (out []Sample) {
@@ -127,8 +156,8 @@ func TestTableErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := table.Beside(map[string]float64{"nn": 0.5}); err == nil {
-		t.Error("faster beside others")
+	if _, err := table.Beside([]Sample{{Op: "nn"}}); err == nil {
+		t.Error("no time at all beside others")
 	}
 }
 

@@ -34,6 +34,8 @@ type part struct {
 	entries int64 // gather
 	cols    int   // gather: rows of the matrix that is gathered from
 	size    int   // gather: bytes of an element
+	stride  int   // gather: bytes from one row to the next
+	scaled  bool  // gather: rows are multiplied by factors of their own
 	index   gpu.Buffer
 	reuse   *reuse    // gather: how soon rows come again, nil: not known
 	bytes   gpu.Bytes // read and written in order, without gathered rows and weights
@@ -72,7 +74,8 @@ func product(k kernel, x gpu.Matrix, out int, z gpu.Bytes) part {
 
 // gathers is the product of a sparse matrix and rows of x: into y, which is read too if it is added to.
 func gathers(k kernel, a gpu.CSR, x, y gpu.Matrix, add bool) part {
-	p := part{kernel: k, rows: a.Stored(), out: x.Cols, entries: a.Entries, cols: a.Cols, size: x.Type.Size(), index: a.Indices.Buf}
+	p := part{kernel: k, rows: a.Stored(), out: x.Cols, entries: a.Entries, cols: a.Cols, size: x.Type.Size(),
+		stride: x.LD * x.Type.Size(), index: a.Indices.Buf, scaled: !a.Val.Empty()}
 	per := gpu.Bytes(4)
 	if !a.Val.Empty() {
 		per += 4
