@@ -7,11 +7,11 @@ import (
 )
 
 // Sizes of calibration. Footprints lie in the caches of one core, in one that cores share, and beyond both, on the machines
-// of today; widths are those of classes, of features and of hidden rows.
+// of today; widths are those of classes, of hidden rows and of features, whose rows begin anywhere in a cache line.
 var (
 	streamBytes  = []int{64 << 10, 512 << 10, 2 << 20, 8 << 20, 32 << 20, 128 << 20}
 	gemmBytes    = []int{2 << 20, 12 << 20, 64 << 20}
-	gemmWidths   = []int{16, 64, 256, 768}
+	gemmWidths   = []int{16, 64, 256, 602}
 	gatherBytes  = []int{256 << 10, 1 << 20, 4 << 20, 12 << 20, 24 << 20, 64 << 20, 256 << 20}
 	gatherWidths = []int{16, 64, 256}
 	copyBytes    = []int{4, 64 << 10, 1 << 20, 16 << 20}
