@@ -15,7 +15,11 @@ type Level = int8
 //
 // Layer ℓ computes the rows of S_{ℓ+1} from those of S_ℓ. A row always needs itself (root weights, self-loops).
 // Cost: one pass over the rows of S_1, on all processors. Source: saving 4 of DESIGN.md 3.
-func Needed(g *CSR, seeds []bool, layers int) []Level {
+func Needed(g *CSR, seeds []bool, layers int) []Level { return NeededPruned(g, seeds, layers, nil) }
+
+// NeededPruned is Needed where all layers but the first do without what p drops: S_{k-1} = S_k ∪ kept in-neighbours of S_k
+// for k > 1, and all in-neighbours for k = 1.
+func NeededPruned(g *CSR, seeds []bool, layers int, p *Pruning) []Level {
 	met := make([]atomic.Bool, g.Rows())
 	level := make([]Level, g.Rows())
 	var frontier []NodeID
@@ -27,16 +31,27 @@ func Needed(g *CSR, seeds []bool, layers int) []Level {
 		}
 	}
 	for k := layers; k >= 0; k-- {
+		if k == 1 && p != nil { // rows met before k was 1 have not shown the neighbours that are dropped
+			frontier = frontier[:0]
+			for v := range met {
+				if met[v].Load() {
+					frontier = append(frontier, NodeID(v))
+				}
+			}
+		}
 		var mu sync.Mutex
 		var next []NodeID
 		EachBlock(len(frontier), rowBlock, func(lo, hi int) {
 			var found []NodeID // by this block first
 			for _, v := range frontier[lo:hi] {
-				level[v] = Level(k)
+				level[v] = max(level[v], Level(k))
 				if k == 0 {
 					continue
 				}
 				for _, u := range g.Row(int(v)) {
+					if k > 1 && p != nil && p.Drops(u, v) {
+						continue
+					}
 					if !met[u].Load() && met[u].CompareAndSwap(false, true) {
 						found = append(found, u)
 					}

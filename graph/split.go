@@ -20,6 +20,12 @@ func Split(g *CSR, part []int32, parts int, level []Level, layers int, rank []in
 
 // SplitLoops is Split of g with its loops kept, added or removed, without a copy of g.
 func SplitLoops(g *CSR, loops Loops, part []int32, parts int, level []Level, layers int, rank []int32) (*Cut, error) {
+	return SplitPruned(g, loops, part, parts, level, layers, rank, nil)
+}
+
+// SplitPruned is SplitLoops for a cut that will be pruned by p, of the same part: it holds every edge, and rows that have no
+// remote neighbour once it is pruned come before the others of their level. Cut.Without prunes it.
+func SplitPruned(g *CSR, loops Loops, part []int32, parts int, level []Level, layers int, rank []int32, p *Pruning) (*Cut, error) {
 	n := g.Rows()
 	if g.Cols != n || len(part) != n || len(level) != n || rank != nil && len(rank) != n {
 		return nil, fmt.Errorf("split a %d×%d graph: %d part entries, %d levels, %d ranks", n, g.Cols, len(part), len(level), len(rank))
@@ -34,7 +40,13 @@ func SplitLoops(g *CSR, loops Loops, part []int32, parts int, level []Level, lay
 		t = g.Transpose()
 	}
 	c.degrees(g, t, loops)
-	touched := touchedParts(g, t, part, parts)
+	var touched [][]uint64
+	if parts > 1 && p != nil {
+		touched = append(touched, touchedParts(g, t, part, p))
+	}
+	if parts > 1 {
+		touched = append(touched, touchedParts(g, t, part, nil))
+	}
 	for _, inner := range members {
 		p := &Part{Inner: inner, Rows: make([]int, layers+1)}
 		p.order(level, touched)
@@ -127,22 +139,31 @@ func (c *Cut) degrees(g, t *CSR, loops Loops) {
 	}
 }
 
-// touchedParts returns the set of other parts that each vertex has an edge with, modulo 64; 0 for central vertices. It is
-// nil for one part.
-func touchedParts(g, t *CSR, part []int32, parts int) []uint64 {
-	if parts == 1 {
-		return nil
-	}
+// touchedParts returns the set of other parts that each vertex has an edge with that pruning leaves, modulo 64; 0 for central
+// vertices.
+func touchedParts(g, t *CSR, part []int32, p *Pruning) []uint64 {
 	graphs := []*CSR{g, t}
 	if g == t {
 		graphs = graphs[:1]
+	}
+	// gone reports whether the edges are dropped that row v of a shows an entry u for: two in a symmetric graph.
+	gone := func(a *CSR, v, u NodeID) bool {
+		switch {
+		case p == nil:
+			return false
+		case g == t:
+			return p.Drops(u, v) && p.Drops(v, u)
+		case a == g:
+			return p.Drops(u, v)
+		}
+		return p.Drops(v, u)
 	}
 	set := make([]uint64, len(part))
 	EachBlock(len(set), rowBlock, func(lo, hi int) {
 		for v := lo; v < hi; v++ {
 			for _, a := range graphs {
 				for _, u := range a.Row(v) {
-					if part[u] != part[v] {
+					if part[u] != part[v] && !gone(a, NodeID(v), u) {
 						set[v] |= 1 << (uint(part[u]) % 64)
 					}
 				}
@@ -152,8 +173,10 @@ func touchedParts(g, t *CSR, part []int32, parts int) []uint64 {
 	return set
 }
 
-// order sorts the inner vertices, which stand by rank, and fills Rows and Central.
-func (p *Part) order(level []Level, touched []uint64) {
+// order sorts the inner vertices, which stand by rank, and fills Rows and Central. touched are sets of other parts by
+// vertex, each holding those before it: what is central by the first comes first, among these what is so by the second. The
+// last says what is central; without any, all are.
+func (p *Part) order(level []Level, touched [][]uint64) {
 	byLevel(p.Inner, func(v NodeID) Level { return level[v] })
 	for k := range p.Rows {
 		p.Rows[k] = sort.Search(len(p.Inner), func(i int) bool { return int(level[p.Inner[i]]) < k })
@@ -162,8 +185,8 @@ func (p *Part) order(level []Level, touched []uint64) {
 		of := level[p.Inner[lo]]
 		hi := lo + sort.Search(len(p.Inner)-lo, func(i int) bool { return level[p.Inner[lo+i]] < of })
 		mid := hi
-		if touched != nil {
-			mid = lo + centralFirst(p.Inner[lo:hi], touched)
+		for _, set := range touched {
+			mid = lo + centralFirst(p.Inner[lo:mid], set)
 		}
 		if mid > lo {
 			p.Central = append(p.Central, Range{lo, mid})
