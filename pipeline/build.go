@@ -1,6 +1,8 @@
 package pipeline
 
 import (
+	"slices"
+
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/graph"
@@ -13,13 +15,24 @@ type builder struct {
 	p      *Problem
 	model  gnn.Config
 	plan   gnn.Plan
-	cut    *graph.Cut
-	scale  scaling
+	kept   *graph.Part // of the part, what Options.Dropped leaves: the part itself if that is all
+	scale  weighting
 	fold   bool // scales as vectors, not as edge values
 	sparse bool // features stay sparse on the device
 
+	picks map[picked][]float32
+	loops map[*graph.CSR][]float32
+
 	prepared     Prepared
 	aggregateKey string // of the part's aggregated features, "": they are not kept
+}
+
+// adjacency is a part as one or more layers see it, with the edge weights of both directions.
+type adjacency struct {
+	part     *graph.Part
+	scale    scaling
+	forward  scales
+	backward *scales // nil until a layer needs it
 }
 
 // scales are the edge weights of one block, as scale vectors or as edge values.
@@ -28,41 +41,88 @@ type scales struct {
 	inner, outer   []float32
 }
 
-func (b *builder) scales(name string, block *graph.Block, row, col []float32) scales {
-	rows, cols, halo := pick(row, b.part.Inner), pick(col, b.part.Inner), pick(col, block.IDs)
+// adjacency uploads the forward weights of a part.
+func (b *builder) adjacency(part *graph.Part, s scaling) *adjacency {
+	return &adjacency{part: part, scale: s, forward: b.scales("forward", &part.In, s.row, s.col, s.loop)}
+}
+
+func (b *builder) scales(name string, block *graph.Block, row, col, loop []float32) scales {
+	ids := b.part.Inner
+	rows, cols, halo, loops := b.pick(row, ids), b.pick(col, ids), b.pick(col, block.IDs), b.pick(loop, ids)
 	if b.fold {
 		return scales{row: upload(b.ld, name+" row scale", rows), col: upload(b.ld, name+" column scale", cols),
-			halo: upload(b.ld, name+" halo scale", halo)}
+			halo: upload(b.ld, name+" halo scale", halo), inner: b.loopValues(block.Inner, loops)}
 	}
 	if row == nil && col == nil {
 		return scales{}
 	}
-	return scales{inner: edgeValues(block.Inner, rows, cols), outer: haloValues(&block.Halo, rows, halo)}
+	return scales{inner: edgeValues(block.Inner, rows, cols, loops), outer: haloValues(&block.Halo, rows, halo)}
+}
+
+// picked says which values of which vertices have been picked.
+type picked struct {
+	values *float32
+	ids    *graph.NodeID
+}
+
+// pick is pick of the package, each result made once: so it is uploaded once.
+func (b *builder) pick(x []float32, ids []graph.NodeID) []float32 {
+	if x == nil || len(ids) == 0 {
+		return nil
+	}
+	key := picked{&x[0], &ids[0]}
+	if b.picks[key] == nil {
+		b.picks[key] = pick(x, ids)
+	}
+	return b.picks[key]
+}
+
+// loopValues returns the edge values of a CSR whose scales are folded: 1, or loop[r] where the entry is (r, r). nil if all
+// are 1. Directions that share a CSR share them.
+func (b *builder) loopValues(c *graph.CSR, loop []float32) []float32 {
+	if !slices.ContainsFunc(loop, func(x float32) bool { return x != 1 }) {
+		return nil
+	}
+	if b.loops[c] == nil {
+		b.loops[c] = edgeValues(c, nil, nil, loop)
+	}
+	return b.loops[c]
 }
 
 // graphs returns what every layer aggregates over, for training (needed rows, both directions) and for evaluation.
 func (b *builder) graphs() (train, eval []gnn.LayerGraph) {
-	part := b.part
-	fwd := b.forwardScales()
-	bwd := b.scales("backward", &part.Out, b.scale.col, b.scale.row)
-	all := len(part.Inner)
+	whole := b.adjacency(b.part, b.scale.whole)
+	kept := whole
+	if b.kept != b.part {
+		kept = b.adjacency(b.kept, b.scale.kept)
+	}
+	all := len(b.part.Inner)
 	for l := range b.model.Layers {
-		rows, src := part.Rows[l+1], part.Rows[l]
-		g := b.layer(&fwd, rows, src)
+		a := kept
+		if l == 0 {
+			a = whole
+		}
+		rows, src := b.part.Rows[l+1], b.part.Rows[l]
+		g := b.layer(a, rows, src)
 		if l > 0 || b.plan.Input != gnn.Precomputed { // nothing flows back to features whose aggregate is given
-			g.Backward = b.operand("backward", &part.Out, &bwd, src, rows, l+1)
+			g.Backward = b.back(a, src, rows, l+1)
 		}
 		if l == 0 && b.plan.Input == gnn.Replicated {
-			g.HaloBack = b.haloBack(rows, fwd.outer)
+			g.HaloBack = b.haloBack(rows, whole.forward.outer)
 		}
 		train = append(train, g)
-		eval = append(eval, b.layer(&fwd, all, all))
+		eval = append(eval, b.layer(whole, all, all))
 	}
 	return train, eval
 }
 
-func (b *builder) forwardScales() scales {
-	return b.scales("forward", &b.part.In, b.scale.row, b.scale.col)
+// back returns the operand of a backward pass.
+func (b *builder) back(a *adjacency, rows, cols, level int) gnn.Operand {
+	if a.backward == nil {
+		s := b.scales("backward", &a.part.Out, a.scale.col, a.scale.row, a.scale.loop)
+		a.backward = &s
+	}
+	return b.operand("backward", &a.part.Out, a.backward, rows, cols, level)
 }
 
 func (b *builder) operand(name string, block *graph.Block, s *scales, rows, cols, level int) gnn.Operand {
@@ -74,10 +134,10 @@ func (b *builder) operand(name string, block *graph.Block, s *scales, rows, cols
 }
 
 // layer returns what a layer that reads the first src rows and computes the first rows of them aggregates over, forward.
-func (b *builder) layer(fwd *scales, rows, src int) gnn.LayerGraph {
-	part := b.part
+func (b *builder) layer(a *adjacency, rows, src int) gnn.LayerGraph {
+	part := a.part
 	g := gnn.LayerGraph{Rows: rows, Src: src, HaloRows: len(part.In.IDs), BackRows: len(part.Out.IDs)}
-	g.Forward = b.operand("forward", &part.In, fwd, rows, len(part.Inner), -1)
+	g.Forward = b.operand("forward", &part.In, &a.forward, rows, len(part.Inner), -1)
 	g.Forward.Inner.Cols = src // all that the needed rows read
 	for _, r := range part.Central {
 		if r.Lo < rows {
@@ -92,8 +152,8 @@ func (b *builder) haloBack(rows int, outer []float32) gpu.CSR {
 	t := b.part.In.Transpose(rows)
 	var val []float32
 	if outer != nil {
-		r, c := pick(b.scale.col, b.part.In.IDs), pick(b.scale.row, b.part.Inner)
-		val = edgeValues(t, r, c)
+		r, c := pick(b.scale.whole.col, b.part.In.IDs), pick(b.scale.whole.row, b.part.Inner)
+		val = edgeValues(t, r, c, nil)
 	}
 	return b.ld.csr("replicated halo", t, t.Rows(), t.Cols, val)
 }

@@ -10,9 +10,10 @@ import (
 // Layout is a problem cut into parts. It may serve several trainers, one after the other: ledgers that say what a run would
 // take, then the run.
 type Layout struct {
-	cut  *graph.Cut
-	key  string // under which Options.Prepared keeps the cut, "": it does not
-	lent Kept   // where the cut's edges lie, nil: on the heap
+	cut  *graph.Cut // of the whole graph: for evaluation, and the first layer
+	kept *graph.Cut // what Options.Dropped leaves of it, for the other layers of training; cut itself if that is all
+	key  string     // under which Options.Prepared keeps the cut, "": it does not
+	lent Kept       // where the cut's edges lie, nil: on the heap
 }
 
 // Lay cuts a problem for a trainer with these options on this many devices, or takes the cut that an earlier run has kept.
@@ -35,24 +36,42 @@ func lay(p *Problem, o *Options, parts int) (*Layout, error) {
 			seeds[v] = p.trains(graph.NodeID(v))
 		}
 	}
-	l := &Layout{key: cutKey(p, o, parts, seeds)}
+	pruning, err := graph.NewPruning(o.Part, parts, o.Dropped)
+	if err != nil {
+		return nil, err
+	}
+	l := &Layout{key: cutKey(p, o, parts, seeds, pruning != nil)}
 	if l.fetch(o, parts) {
+		l.kept = l.cut.Without(pruning)
 		return l, nil
 	}
 	level := graph.AllNeeded(p.Vertices(), o.Model.Layers)
 	if seeds != nil {
-		level = graph.Needed(p.Graph, seeds, o.Model.Layers)
+		level = graph.NeededPruned(p.Graph, seeds, o.Model.Layers, pruning)
 	}
-	var err error
-	l.cut, err = graph.SplitLoops(p.Graph, p.Loops, o.Part, parts, level, o.Model.Layers, o.Rank)
-	if err == nil && l.key != "" {
+	l.cut, err = graph.SplitPruned(p.Graph, p.Loops, o.Part, parts, level, o.Model.Layers, o.Rank, pruning)
+	if err != nil {
+		return nil, err
+	}
+	if l.key != "" {
 		o.Prepared.Put(l.key, "partitioned graph", cutPieces(l.cut))
 	}
-	return l, err
+	l.kept = l.cut.Without(pruning)
+	return l, nil
 }
 
-// cutKey identifies a cut; "" if it is not kept. Levels follow from the seeds and the layers.
-func cutKey(p *Problem, o *Options, parts int, seeds []bool) string {
+// at returns the cut by which a layer of training exchanges and aggregates. The first layer is the whole graph's even where
+// it exchanges: no saving changes what is computed.
+func (l *Layout) at(layer int) *graph.Cut {
+	if layer == 0 {
+		return l.cut
+	}
+	return l.kept
+}
+
+// cutKey identifies a cut; "" if it is not kept. Levels follow from the seeds, the layers and what is dropped, and so does
+// the order of rows. Rescaling changes neither.
+func cutKey(p *Problem, o *Options, parts int, seeds []bool, pruned bool) string {
 	if o.Prepared == nil || p.GraphKey == "" || !hostmem.LittleEndian() {
 		return ""
 	}
@@ -62,7 +81,13 @@ func cutKey(p *Problem, o *Options, parts int, seeds []bool) string {
 			trained = append(trained, int32(v))
 		}
 	}
-	return keyOf("cut 1", p.GraphKey, p.Loops, o.Model.Layers, parts, o.Part, seeds == nil, trained, o.Rank)
+	things := []any{p.GraphKey, p.Loops, o.Model.Layers, parts, o.Part, seeds == nil, trained, o.Rank}
+	if pruned {
+		for _, ids := range o.Dropped {
+			things = append(things, ids)
+		}
+	}
+	return keyOf("cut 1", things...)
 }
 
 // fetch takes the cut that is kept and reports whether there is one.
@@ -86,13 +111,16 @@ func (l *Layout) fetch(o *Options, parts int) bool {
 
 // Release gives up the edges on the host; trainers keep what they need besides. No trainer may be made of it any more.
 func (l *Layout) Release() {
-	if l.cut != nil {
-		for _, p := range l.cut.Parts {
+	for _, c := range []*graph.Cut{l.cut, l.kept} {
+		if c == nil {
+			continue
+		}
+		for _, p := range c.Parts {
 			for _, b := range []*graph.Block{&p.In, &p.Out} {
 				b.Inner, b.Halo = nil, graph.HaloRows{}
 			}
 		}
-		l.cut.InDegree, l.cut.OutDegree = nil, nil
+		c.InDegree, c.OutDegree = nil, nil
 	}
 	if l.lent != nil {
 		l.lent.Close()

@@ -64,6 +64,13 @@ type Options struct {
 	// for rounding.
 	Rank    []int32
 	Savings Savings
+	// Dropped are the halo replicas that each part does without, by original id, ascending: the edges from them into the
+	// part are left out of every layer of training but the first, which keeps all (DESIGN.md 6). Evaluation is on the whole
+	// graph. nil or all empty: lossless.
+	Dropped [][]graph.NodeID
+	// NoRescale leaves what Dropped leaves of a sum over neighbours as it is. Otherwise a row with k of n in-edges left has
+	// it multiplied by n/k, forward and backward, loops not counted and not multiplied. GAT needs none of it.
+	NoRescale bool
 	// Storage is the element type of the rows that aggregations gather and parts exchange: see gnn.Plan.
 	Storage gpu.DType
 	// Prepared keeps what is made of the problem before the first epoch, for later runs; nil: nothing is kept. Results do
@@ -123,7 +130,7 @@ type Result struct {
 	Usage       gpu.Usage // training only
 	EvalTime    time.Duration
 	ReduceTime  time.Duration
-	HaloRows    int64 // Σ_i |H_i| of the training graph's first exchanging layer
+	HaloRows    int64 // Σ_i |H_i| of what training exchanges: without replicas that are dropped, which evaluation still reads
 	PeakHost    gpu.Bytes
 	PeakDevice  []gpu.Bytes
 	WeightsSHA  string       // hex SHA-256, see gnn.Weights.SHA256

@@ -123,7 +123,7 @@ func newPredictor(ctx context.Context, p *Problem, o PredictOptions) (*Trainer, 
 	var runCtx context.Context
 	runCtx, t.cancel = context.WithCancelCause(ctx)
 	t.hub = newHub(runCtx, len(t.cut.Parts), o.WaitDeadline)
-	err := t.place(func(w *worker, scale scaling) error { return t.buildEvaluation(w, scale, o.Layers) })
+	err := t.place(func(w *worker, scale weighting) error { return t.buildEvaluation(w, scale, o.Layers) })
 	if err := errors.Join(err, ctx.Err()); err != nil {
 		t.Close()
 		return nil, err
@@ -132,16 +132,15 @@ func newPredictor(ctx context.Context, p *Problem, o PredictOptions) (*Trainer, 
 }
 
 // buildEvaluation puts one part on its device for a forward pass through the first layers.
-func (t *Trainer) buildEvaluation(w *worker, scale scaling, layers int) error {
+func (t *Trainer) buildEvaluation(w *worker, scale weighting, layers int) error {
 	b := t.builder(w, scale)
-	fwd := b.forwardScales()
-	all := b.layer(&fwd, len(w.part.Inner), len(w.part.Inner))
+	all := b.layer(b.adjacency(w.part, scale.whole), len(w.part.Inner), len(w.part.Inner))
 	if w.ld.err != nil {
 		return w.ld.err
 	}
 	in := b.input(all, 0, 0) // no row is trained on, so sparse features need no transpose
 	if len(t.workers) > 1 {
-		routes := planRoutes(t.cut, w.index, t.o.Model, t.plan, false)
+		routes := planRoutes(t.layout, w.index, t.o.Model, t.plan, false)
 		routes = slices.DeleteFunc(routes, func(r routePlan) bool { return r.layer >= layers })
 		w.buildExchange(t.hub, t.o.Model, nil, routes)
 	}

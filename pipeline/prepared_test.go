@@ -123,6 +123,7 @@ func TestPreparedKeys(t *testing.T) {
 	for v := range rank {
 		rank[v] = int32(len(rank) - 1 - v)
 	}
+	dropped := dropReplicas(p.Graph, scatterParts(p.Vertices(), 2), 2, 0.5)
 	s := newShelf()
 	total := 0
 	for _, c := range []struct {
@@ -144,6 +145,10 @@ func TestPreparedKeys(t *testing.T) {
 		{"training vertices", 1, 2, func(p *Problem, o *Options) { p.Train = train }},
 		{"rank", 1, 2, func(p *Problem, o *Options) { o.Rank = rank }},
 		{"parts", 1, 2, func(p *Problem, o *Options) { o.Part = slices.Clone(o.Part); o.Part[0] ^= 1 }},
+		{"dropped", 1, 2, func(p *Problem, o *Options) { o.Dropped = dropped }},
+		{"dropped, not rescaled", 0, 0, func(p *Problem, o *Options) { o.Dropped, o.NoRescale = dropped, true }},
+		{"dropped elsewhere", 1, 2, func(p *Problem, o *Options) { o.Dropped = [][]graph.NodeID{nil, dropped[1]} }},
+		{"none dropped", 0, 0, func(p *Problem, o *Options) { o.Dropped = [][]graph.NodeID{nil, nil} }},
 		{"no key", 0, 0, func(p *Problem, o *Options) { p.GraphKey = "" }},
 		{"no features key", 0, 0, func(p *Problem, o *Options) { p.FeaturesKey = "" }},
 	} {
@@ -222,7 +227,11 @@ func FuzzKeptCut(f *testing.F) {
 	for v := range part {
 		part[v], seeds[v] = int32(v%2), v%3 == 0
 	}
-	c, err := graph.SplitLoops(g, graph.LoopsAdded, part, 2, graph.Needed(g, seeds, 2), 2, nil)
+	pruning, err := graph.NewPruning(part, 2, [][]graph.NodeID{{1, 5, 7, 39}, {0, 2, 8}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	c, err := graph.SplitPruned(g, graph.LoopsAdded, part, 2, graph.NeededPruned(g, seeds, 2, pruning), 2, nil, pruning)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -245,9 +254,10 @@ func FuzzKeptCut(f *testing.F) {
 			return
 		}
 		m := gnn.Config{Kind: gnn.GCN, Layers: 2, Hidden: 4, In: 3, Out: 2}
-		plan := gnn.Choose(m, shape(c, &Features{Cols: 3, Dense: make([]float32, 120)}, false, m), gnn.Choice{})
+		l := &Layout{cut: c, kept: c.Without(pruning)}
+		plan := gnn.Choose(m, l.shape(&Features{Cols: 3, Dense: make([]float32, 120)}, false, m), gnn.Choice{})
 		for i := range c.Parts {
-			planRoutes(c, i, m, plan, true)
+			planRoutes(l, i, m, plan, true)
 			c.Parts[i].In.Transpose(c.Parts[i].Rows[1])
 			rowEnds(c.Parts[i].Out.Inner, c.Parts[i].Rows[0], c.Parts[i].Rows[1])
 		}

@@ -124,26 +124,28 @@ func (f *Features) lying(ids []graph.NodeID) []float32 {
 	return f.Dense[int(ids[0])*f.Cols:][:len(ids)*f.Cols]
 }
 
-// shape sums up a cut for gnn.Choose.
-func shape(c *graph.Cut, f *Features, sparse bool, model gnn.Config) gnn.Shape {
+// shape sums up what training computes for gnn.Choose.
+func (l *Layout) shape(f *Features, sparse bool, model gnn.Config) gnn.Shape {
 	layers := model.Layers
 	s := gnn.Shape{Rows: make([]int64, layers+1), Edges: make([]int64, layers),
 		Halo: make([]int64, layers), BackHalo: make([]int64, layers), Sparse: sparse}
 	s.FeatureEntries = int64(len(f.Dense) + len(f.Data))
-	for _, p := range c.Parts {
+	for _, p := range l.cut.Parts {
 		for k, r := range p.Rows {
 			s.Rows[k] += int64(r)
 		}
-		for l := range layers {
-			rows := p.Rows[l+1]
-			s.Edges[l] += p.In.Inner.Indptr[rows]
+	}
+	for layer := range layers {
+		for _, p := range l.at(layer).Parts {
+			rows := p.Rows[layer+1]
+			s.Edges[layer] += p.In.Inner.Indptr[rows]
 			for k, r := range p.In.Halo.List {
 				if int(r) < rows {
-					s.Edges[l] += p.In.Halo.Indptr[k+1] - p.In.Halo.Indptr[k]
+					s.Edges[layer] += p.In.Halo.Indptr[k+1] - p.In.Halo.Indptr[k]
 				}
 			}
-			s.Halo[l] += int64(p.In.Exchanged(l))
-			s.BackHalo[l] += int64(p.Out.Exchanged(l))
+			s.Halo[layer] += int64(p.In.Exchanged(layer))
+			s.BackHalo[layer] += int64(p.Out.Exchanged(layer))
 		}
 	}
 	return s

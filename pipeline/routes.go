@@ -19,9 +19,9 @@ type routePlan struct {
 	rows           int
 }
 
-// planRoutes returns the exchanges of part i, in the order of an epoch. count gives the rows that an owner sends for a
-// block of a reader in a layer: all the levels that the layer needs in training, all rows in evaluation.
-func planRoutes(c *graph.Cut, i int, model gnn.Config, plan gnn.Plan, training bool) []routePlan {
+// planRoutes returns the exchanges of part i, in the order of an epoch: of training, which needs some levels in a layer and
+// does without dropped replicas, or of evaluation, which needs all rows.
+func planRoutes(lay *Layout, i int, model gnn.Config, plan gnn.Plan, training bool) []routePlan {
 	var out []routePlan
 	dirs := []gnn.Direction{gnn.Forward}
 	if training {
@@ -30,6 +30,10 @@ func planRoutes(c *graph.Cut, i int, model gnn.Config, plan gnn.Plan, training b
 	for _, dir := range dirs {
 		for l := range model.Layers {
 			if w := model.ExchangeWidth(plan, l, dir); w > 0 {
+				c := lay.cut
+				if training {
+					c = lay.at(l)
+				}
 				r := planRoute(c, i, leg{l, dir}, w, training)
 				r.dtype = model.GatherType(plan, l, dir)
 				out = append(out, r)
@@ -39,6 +43,7 @@ func planRoutes(c *graph.Cut, i int, model gnn.Config, plan gnn.Plan, training b
 	return out
 }
 
+// planRoute is one of them. count gives the rows that an owner sends for a block of a reader.
 func planRoute(c *graph.Cut, i int, l leg, width int, training bool) routePlan {
 	block := func(p int) *graph.Block {
 		if l.dir == gnn.Backward {

@@ -192,8 +192,8 @@ func (t *Trainer) finish(r *Result) error {
 	if r.BestWeights == nil {
 		r.BestWeights = r.Weights
 	}
-	for _, w := range t.workers {
-		r.HaloRows += int64(len(w.part.In.IDs))
+	for i, w := range t.workers {
+		r.HaloRows += int64(len(t.layout.kept.Parts[i].In.IDs))
 		r.PeakDevice = append(r.PeakDevice, w.dev.Memory().HighWater)
 	}
 	peak, err := hostmem.PeakRSS()

@@ -244,7 +244,7 @@ func testBytesEqualPlan(t *testing.T, kind gnn.Kind, storage gpu.DType) {
 	run(t, tr)
 	want := 2 * (parts - 1) * 4 * len(tr.weights.Flat)
 	for i := range parts {
-		for _, r := range planRoutes(tr.cut, i, m, tr.plan, true) {
+		for _, r := range planRoutes(tr.layout, i, m, tr.plan, true) {
 			want += storage.Size() * r.width * len(r.send)
 		}
 	}

@@ -1,15 +1,94 @@
 package pipeline
 
 import (
+	"iter"
 	"math"
+	"slices"
 
 	"capgnn/gnn"
 	"capgnn/graph"
 )
 
 // scaling is the weight of every edge of a model, as a product of a row and a column factor per vertex: entry (v, u)
-// weighs row[v]·col[u]. nil means all ones. Degrees are those of the whole graph (DESIGN.md 3).
-type scaling struct{ row, col []float32 }
+// weighs row[v]·col[u]; nil means all ones. Degrees are those of the whole graph (DESIGN.md 3).
+type scaling struct {
+	row, col []float32
+	loop     []float32 // what entry (v, v) weighs besides
+}
+
+// weighting is the scaling of the whole graph, and of what Options.Dropped leaves of it.
+type weighting struct{ whole, kept scaling }
+
+// weightingOf returns the edge weights of a model on a layout.
+func weightingOf(kind gnn.Kind, l *Layout, rescale bool) weighting {
+	s := scalingOf(kind, l.cut.InDegree, l.cut.OutDegree)
+	w := weighting{s, s}
+	if rescale && kind != gnn.GAT && l.kept != l.cut {
+		w.kept = s.rescaled(l)
+	}
+	return w
+}
+
+// rescaled returns s with row v times n/k, where the vertex has n in-edges in the whole graph and k are kept, loops not
+// counted: what is left of the sum over neighbours stands for all of it. The entry (v, v) keeps its weight. Rows without a
+// neighbour left have no such sum and stay as they are (DESIGN.md 6).
+func (s scaling) rescaled(l *Layout) scaling {
+	var row, loop []float32
+	for i, p := range l.cut.Parts {
+		for r, lost := range lostEdges(&p.In.Halo, &l.kept.Parts[i].In.Halo) {
+			v := p.Inner[r]
+			_, hasLoop := slices.BinarySearch(p.In.Inner.Row(int(r)), r)
+			n := l.cut.InDegree[v]
+			if hasLoop {
+				n--
+			}
+			if int64(n) == lost {
+				continue
+			}
+			if row == nil {
+				row = ones(len(l.cut.PartOf))
+				copy(row, s.row)
+			}
+			old := row[v]
+			row[v] = float32(float64(old) * float64(n) / float64(int64(n)-lost))
+			if hasLoop {
+				if loop == nil {
+					loop = ones(len(row))
+				}
+				loop[v] = float32(float64(old) / float64(row[v]))
+			}
+		}
+	}
+	if row == nil {
+		return s
+	}
+	return scaling{row, s.col, loop}
+}
+
+// lostEdges yields the rows that have fewer entries in kept than in whole, and how many fewer.
+func lostEdges(whole, kept *graph.HaloRows) iter.Seq2[int32, int64] {
+	return func(yield func(int32, int64) bool) {
+		at := 0
+		for k, r := range whole.List {
+			lost := whole.Indptr[k+1] - whole.Indptr[k]
+			if at < len(kept.List) && kept.List[at] == r {
+				lost -= kept.Indptr[at+1] - kept.Indptr[at]
+				at++
+			}
+			if lost > 0 && !yield(r, lost) {
+				return
+			}
+		}
+	}
+}
+
+func ones(n int) []float32 {
+	out := make([]float32, n)
+	for i := range out {
+		out[i] = 1
+	}
+	return out
+}
 
 // scalingOf returns the edge weights of kind on a graph of these degrees: GCN D_in^-1/2 and D_out^-1/2 (0 where the degree is
 // 0), GraphSAGE 1/in-degree, none for GIN and GAT.
@@ -55,12 +134,16 @@ func factor(x []float32, i int32) float32 {
 	return x[i]
 }
 
-// edgeValues returns row[r]·col[c] for every entry of c, where row and col are indexed like c's rows and columns.
-func edgeValues(c *graph.CSR, row, col []float32) []float32 {
+// edgeValues returns row[r]·col[c] for every entry of c, times loop[r] where it is (r, r). row, col and loop are indexed like
+// c's rows and columns.
+func edgeValues(c *graph.CSR, row, col, loop []float32) []float32 {
 	val := make([]float32, len(c.Indices))
 	for r := range c.Rows() {
 		for e := c.Indptr[r]; e < c.Indptr[r+1]; e++ {
 			val[e] = factor(row, int32(r)) * factor(col, c.Indices[e])
+			if c.Indices[e] == int32(r) {
+				val[e] *= factor(loop, int32(r))
+			}
 		}
 	}
 	return val

@@ -78,6 +78,9 @@ func (o *Options) validate(p *Problem) error {
 	if len(o.Part) != p.Vertices() {
 		bad("%d part entries for %d vertices", len(o.Part), p.Vertices())
 	}
+	if len(o.Dropped) > 0 && len(o.Dropped) != len(o.Devices) {
+		bad("dropped replicas of %d parts for %d devices", len(o.Dropped), len(o.Devices))
+	}
 	if o.Epochs < 0 || o.EvalEvery < 0 || o.Patience < 0 || o.CheckpointEvery < 0 {
 		bad("epochs, evaluation interval, patience and checkpoint interval must not be negative")
 	}
@@ -103,7 +106,7 @@ func (t *Trainer) planRun() error {
 		}
 	}
 	t.cut = t.layout.cut
-	s := shape(t.cut, &p.Features, p.Features.Sparse() && !o.Savings.NoSparse, o.Model)
+	s := t.layout.shape(&p.Features, p.Features.Sparse() && !o.Savings.NoSparse, o.Model)
 	t.plan = gnn.Choose(o.Model, s, gnn.Choice{NoPrecompute: o.Savings.NoPrecompute,
 		NoTransformFirst: o.Savings.NoTransformFirst, NoFuse: o.Savings.NoFuse, Storage: o.Storage})
 	o.Log.Info("planned", "input", t.plan.Input.String(), "layers", fmt.Sprintf("%+v", t.plan.Layers))
@@ -111,7 +114,7 @@ func (t *Trainer) planRun() error {
 }
 
 // place makes one worker per part; build uploads everything that does not change.
-func (t *Trainer) place(build func(*worker, scaling) error) error {
+func (t *Trainer) place(build func(*worker, weighting) error) error {
 	for i, dev := range t.o.Devices {
 		w := &worker{index: i, dev: dev, part: t.cut.Parts[i],
 			compute: dev.NewQueue("compute"), in: dev.NewQueue("in"), out: dev.NewQueue("out")}
@@ -119,7 +122,7 @@ func (t *Trainer) place(build func(*worker, scaling) error) error {
 		t.workers = append(t.workers, w)
 	}
 	connect(t.workers)
-	scale := scalingOf(t.o.Model.Kind, t.cut.InDegree, t.cut.OutDegree)
+	scale := weightingOf(t.o.Model.Kind, t.layout, !t.o.NoRescale)
 	if err := t.each(func(w *worker) error { return build(w, scale) }); err != nil {
 		return err
 	}
@@ -129,14 +132,15 @@ func (t *Trainer) place(build func(*worker, scaling) error) error {
 }
 
 // builder returns what puts one part on its device.
-func (t *Trainer) builder(w *worker, scale scaling) *builder {
-	return &builder{worker: w, p: t.p, model: t.o.Model, plan: t.plan, cut: t.cut, scale: scale, fold: !t.o.Savings.NoFoldScale,
+func (t *Trainer) builder(w *worker, scale weighting) *builder {
+	return &builder{worker: w, p: t.p, model: t.o.Model, plan: t.plan, kept: t.layout.kept.Parts[w.index], scale: scale, fold: !t.o.Savings.NoFoldScale,
+		picks: map[picked][]float32{}, loops: map[*graph.CSR][]float32{},
 		prepared: t.o.Prepared, aggregateKey: t.aggregateKey(w),
 		sparse: t.p.Features.Sparse() && !t.o.Savings.NoSparse && t.plan.Input != gnn.Precomputed}
 }
 
 // build puts one part on its device.
-func (t *Trainer) build(w *worker, scale scaling) error {
+func (t *Trainer) build(w *worker, scale weighting) error {
 	o, model := &t.o, t.o.Model
 	b := t.builder(w, scale)
 	train, eval := b.graphs()
@@ -146,7 +150,7 @@ func (t *Trainer) build(w *worker, scale scaling) error {
 	in := b.input(eval[0], w.part.Rows[0], w.part.Rows[1])
 	b.answers()
 	if len(t.workers) > 1 {
-		w.buildExchange(t.hub, model, planRoutes(t.cut, w.index, model, t.plan, true), planRoutes(t.cut, w.index, model, t.plan, false))
+		w.buildExchange(t.hub, model, planRoutes(t.layout, w.index, model, t.plan, true), planRoutes(t.layout, w.index, model, t.plan, false))
 	}
 	n := len(t.weights.Flat)
 	params := upload(w.ld, "weights", t.weights.Flat)

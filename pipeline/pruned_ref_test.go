@@ -1,0 +1,208 @@
+package pipeline
+
+import (
+	"fmt"
+	"math"
+
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/graph"
+	"capgnn/internal/ref"
+)
+
+// refModel is DESIGN.md 3 in float64 on one device: every layer aggregates over an adjacency of its own, given edge by edge,
+// and computes every row. Gradients are central differences.
+type refModel struct {
+	p   *Problem
+	m   gnn.Config
+	adj []ref.CSR // per layer
+	x   ref.Matrix
+}
+
+// effective returns A_eff of a layer from its definition: the edges that part does not drop, all in layer 0, with the model's
+// weights by degrees of the whole graph; those from other vertices times n/k if rescale.
+func effective(p *Problem, kind gnn.Kind, part []int32, dropped [][]graph.NodeID, rescale bool, layer int) ref.CSR {
+	drops := map[[2]int32]bool{}
+	for i, ids := range dropped {
+		for _, u := range ids {
+			drops[[2]int32{int32(i), u}] = layer > 0
+		}
+	}
+	g := p.Graph
+	in, out := g.InDegree(), g.Transpose().InDegree()
+	a := ref.CSR{Rows: g.Rows(), Cols: g.Rows()}
+	for v := range g.Rows() {
+		n, k := 0, 0
+		for _, u := range g.Row(v) {
+			if int(u) != v {
+				n++
+				if !drops[[2]int32{part[v], u}] {
+					k++
+				}
+			}
+		}
+		a.Begin = append(a.Begin, int64(len(a.Indices)))
+		for _, u := range g.Row(v) {
+			if drops[[2]int32{part[v], u}] {
+				continue
+			}
+			w := 1.0
+			switch kind {
+			case gnn.GCN:
+				w = 1 / math.Sqrt(float64(in[v])*float64(out[u]))
+			case gnn.SAGE:
+				w = 1 / float64(in[v])
+			}
+			if rescale && int(u) != v {
+				w *= float64(n) / float64(k)
+			}
+			a.Indices, a.Val = append(a.Indices, u), append(a.Val, w)
+		}
+		a.End = append(a.End, int64(len(a.Indices)))
+	}
+	return a
+}
+
+func newRefModel(p *Problem, m gnn.Config, part []int32, dropped [][]graph.NodeID, rescale bool) *refModel {
+	r := &refModel{p: p, m: m, x: ref.NewMatrix(p.Vertices(), p.Features.Cols)}
+	for v := range p.Vertices() {
+		row := make([]float32, p.Features.Cols)
+		p.Features.fill(row, graph.NodeID(v))
+		for j, x := range row {
+			r.x.Row(v)[j] = float64(x)
+		}
+	}
+	for l := range m.Layers {
+		r.adj = append(r.adj, effective(p, m.Kind, part, dropped, rescale, l))
+	}
+	return r
+}
+
+// sum returns A·h.
+func sum(a ref.CSR, h ref.Matrix) ref.Matrix {
+	y := ref.NewMatrix(a.Rows, h.Cols)
+	for v := range a.Rows {
+		row := y.Row(v)
+		for e := a.Begin[v]; e < a.End[v]; e++ {
+			for j, x := range h.Row(int(a.Indices[e])) {
+				row[j] += a.Val[e] * x
+			}
+		}
+	}
+	return y
+}
+
+// loss returns the training loss with dropout of an epoch; weight returns a tensor by name.
+func (r *refModel) loss(w *refWeights, epoch int) float64 {
+	h := r.x
+	for l := range r.m.Layers {
+		z := r.conv(w, l, h)
+		if l == r.m.Layers-1 {
+			return r.score(z)
+		}
+		e := ref.Epilogue{Norm: true, ReLU: true, Eps: 1e-5, P: r.m.Dropout,
+			Gamma: w.at("norms.%d.weight", l), Beta: w.at("norms.%d.bias", l)}
+		if e.P > 0 {
+			e.Keep = func(i, j int) bool {
+				words := gpu.Philox([4]uint32{uint32(j / 4), uint32(i), uint32(l), uint32(epoch)}, gpu.SeedKey(r.m.Seed))
+				return words[j%4] >= gpu.DropoutThreshold(e.P)
+			}
+		}
+		_, h, _ = e.Forward(z)
+	}
+	return 0
+}
+
+func (r *refModel) conv(w *refWeights, l int, h ref.Matrix) ref.Matrix {
+	in, out := r.m.Width(l)
+	mat := func(name string, rows, cols int) ref.Matrix {
+		return ref.Matrix{Rows: rows, Cols: cols, V: w.at(name, l)}
+	}
+	switch r.m.Kind {
+	case gnn.GCN:
+		return ref.Linear{X: sum(r.adj[l], h), W: mat("convs.%d.lin.weight", out, in), Bias: w.at("convs.%d.bias", l)}.Run()
+	case gnn.SAGE:
+		return ref.Linear{X: sum(r.adj[l], h), W: mat("convs.%d.lin_l.weight", out, in), Bias: w.at("convs.%d.lin_l.bias", l),
+			X2: h, W2: mat("convs.%d.lin_r.weight", out, in)}.Run()
+	case gnn.GIN:
+		s := ref.AddScaled(sum(r.adj[l], h), h, w.at("convs.%d.eps", l)[0])
+		y := ref.Linear{X: s, W: mat("convs.%d.nn.lins.0.weight", out, in), Bias: w.at("convs.%d.nn.lins.0.bias", l)}.Run()
+		for i, x := range y.V {
+			y.V[i] = max(x, 0)
+		}
+		return ref.Linear{X: y, W: mat("convs.%d.nn.lins.1.weight", out, out), Bias: w.at("convs.%d.nn.lins.1.bias", l)}.Run()
+	}
+	last, width := l == r.m.Layers-1, out
+	if last {
+		width *= r.m.Heads
+	}
+	t := ref.Linear{X: h, W: mat("convs.%d.lin.weight", width, in)}.Run()
+	a := ref.GAT{A: r.adj[l], T: t, S: ref.GATScores(t, w.at("convs.%d.att_src", l), r.m.Heads),
+		D: ref.GATScores(t, w.at("convs.%d.att_dst", l), r.m.Heads), Slope: 0.2}
+	o, _ := a.Forward()
+	if last {
+		return ref.HeadMean(o, out, w.at("convs.%d.bias", l))
+	}
+	return ref.AddBias(o, w.at("convs.%d.bias", l))
+}
+
+// score is the mean loss over the training vertices.
+func (r *refModel) score(logits ref.Matrix) float64 {
+	scale := 1 / float64(r.p.lossTerms())
+	if r.p.Targets != nil {
+		mask := make([]uint8, r.p.Vertices())
+		for v, train := range r.p.Train {
+			if train {
+				mask[v] = 1
+			}
+		}
+		loss, _ := ref.BCELoss(logits, r.p.Targets, mask, scale)
+		return loss
+	}
+	labels := make([]int32, r.p.Vertices())
+	for v := range labels {
+		labels[v] = -1
+		if r.p.Train[v] {
+			labels[v] = r.p.Labels[v]
+		}
+	}
+	loss, _ := ref.SoftmaxLoss(logits, labels, scale)
+	return loss
+}
+
+// refWeights are parameters in float64, in the layout of gnn.Weights.
+type refWeights struct {
+	layout *gnn.Weights
+	flat   []float64
+}
+
+func newRefWeights(w *gnn.Weights) *refWeights {
+	r := &refWeights{w, make([]float64, len(w.Flat))}
+	for i, x := range w.Flat {
+		r.flat[i] = float64(x)
+	}
+	return r
+}
+
+func (w *refWeights) at(name string, layer int) []float64 {
+	t := w.layout.Tensor(fmt.Sprintf(name, layer))
+	return w.flat[t.Off:][:len(t.Data)]
+}
+
+// gradient returns the derivative of the loss by every parameter, in the layout of the weights. With loss and weights of
+// about 1, the step leaves an error of some 1e-9 per element.
+func (r *refModel) gradient(w *refWeights, epoch int) []float64 {
+	const step = 1e-6
+	grad := make([]float64, len(w.flat))
+	for _, t := range w.layout.Tensors {
+		for i := t.Off; i < t.Off+len(t.Data); i++ {
+			x := w.flat[i]
+			w.flat[i] = x + step
+			up := r.loss(w, epoch)
+			w.flat[i] = x - step
+			grad[i] = (up - r.loss(w, epoch)) / (2 * step)
+			w.flat[i] = x
+		}
+	}
+	return grad
+}

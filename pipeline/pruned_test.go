@@ -1,0 +1,298 @@
+package pipeline
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/graph"
+)
+
+// dropReplicas returns a share of the halo replicas of every part.
+func dropReplicas(g *graph.CSR, part []int32, parts int, share float64) [][]graph.NodeID {
+	reads := make([]map[graph.NodeID]bool, parts)
+	for i := range reads {
+		reads[i] = map[graph.NodeID]bool{}
+	}
+	for v := range g.Rows() {
+		for _, u := range g.Row(v) {
+			if part[u] != part[v] {
+				reads[part[v]][u] = true
+			}
+		}
+	}
+	r := rand.New(rand.NewPCG(8, 15))
+	dropped := make([][]graph.NodeID, parts)
+	for i := range dropped {
+		for u := range graph.NodeID(g.Rows()) {
+			if reads[i][u] && r.Float64() < share {
+				dropped[i] = append(dropped[i], u)
+			}
+		}
+	}
+	return dropped
+}
+
+// smallTask is a problem whose gradients central differences can give: 5 % of 160 vertices train, and no weight of the model
+// starts at a round value.
+func smallTask(t *testing.T, kind gnn.Kind, directed, loops bool) (*Problem, gnn.Config, map[string][]float32) {
+	t.Helper()
+	const n, features, classes = 160, 6, 3
+	g, err := graph.Random(n, 3*n, directed, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g = g.WithoutLoops(); loops {
+		g = g.WithLoops()
+	}
+	r := rand.New(rand.NewPCG(21, 22))
+	p := &Problem{Graph: g, Classes: classes, Train: make([]bool, n), Features: Features{Cols: features}}
+	for v := range n {
+		p.Train[v] = v%20 == 7
+		for range features {
+			p.Features.Dense = append(p.Features.Dense, float32(r.NormFloat64()))
+		}
+		if directed {
+			for range classes {
+				p.Targets = append(p.Targets, uint8(r.IntN(2)))
+			}
+			continue
+		}
+		p.Labels = append(p.Labels, int32(r.IntN(classes)))
+	}
+	m := gnn.Config{Kind: kind, Layers: 3, Hidden: 8, In: features, Out: classes, Heads: 2, Dropout: 0.25, Multi: directed, Seed: 3}
+	w := gnn.NewWeights(m)
+	w.Init(m.Seed)
+	init := map[string][]float32{}
+	for _, x := range w.Tensors {
+		for i := range x.Data {
+			x.Data[i] += float32(0.1 * r.NormFloat64())
+		}
+		init[x.Name] = x.Data
+	}
+	return p, m, init
+}
+
+// prunedCases are the models on directed and undirected graphs, with and without self-loops, rescaled and not.
+func prunedCases(t *testing.T, f func(t *testing.T, kind gnn.Kind, directed, loops, rescale bool)) {
+	for _, kind := range gnn.Kinds {
+		for _, directed := range []bool{false, true} {
+			for _, loops := range []bool{false, true} {
+				for _, rescale := range []bool{true, false} {
+					if kind == gnn.GAT && !rescale {
+						continue // GAT needs none
+					}
+					t.Run(fmt.Sprintf("%s/directed=%t/loops=%t/rescale=%t", kind, directed, loops, rescale), func(t *testing.T) {
+						f(t, kind, directed, loops, rescale)
+					})
+				}
+			}
+		}
+	}
+}
+
+// Three parts that do without replicas compute the gradient of the loss on A_eff, whatever savings are on: every tensor
+// against central differences in float64, dropout on, within DESIGN.md 10. Gradients that cancel to nothing are compared with
+// the whole.
+func TestPrunedGradients(t *testing.T) {
+	prunedCases(t, func(t *testing.T, kind gnn.Kind, directed, loops, rescale bool) {
+		p, m, init := smallTask(t, kind, directed, loops)
+		const parts = 3
+		part := scatterParts(p.Vertices(), parts)
+		for _, share := range []float64{0.5, 1} {
+			dropped := dropReplicas(p.Graph, part, parts, share)
+			r := newRefModel(p, m, part, dropped, rescale)
+			w := newRefWeights(weightsOf(t, m, init))
+			want, wantLoss := r.gradient(w, 0), r.loss(w, 0)
+			all := norm(want)
+			variants := savingsOff()
+			variants["all"] = Savings{}
+			for name, s := range variants {
+				got, loss := gradients(t, newTrainer(t, p, m, cpus(t, parts), part, func(o *Options) {
+					o.Init, o.Dropped, o.NoRescale, o.Savings = init, dropped, !rescale, s
+				}))
+				if !(math.Abs(loss-wantLoss) <= 1e-5) {
+					t.Errorf("%g dropped, %s: loss %v, want %v", share, name, loss, wantLoss)
+				}
+				for _, x := range got.Tensors {
+					ref := want[x.Off:][:len(x.Data)]
+					if d := differs(x.Data, ref); !(d <= 2e-5*max(norm(ref), 1e-3*all)) {
+						t.Errorf("%g dropped, %s: gradient of %s differs by %.3g of %.3g", share, name, x.Name, d, norm(ref))
+					}
+				}
+			}
+		}
+	})
+}
+
+func norm(x []float64) float64 {
+	s := 0.0
+	for _, v := range x {
+		s += v * v
+	}
+	return math.Sqrt(s)
+}
+
+func differs(got []float32, want []float64) float64 {
+	s := 0.0
+	for i, v := range want {
+		s += (float64(got[i]) - v) * (float64(got[i]) - v)
+	}
+	return math.Sqrt(s)
+}
+
+// A pruned run goes the way of a reference that trains on A_eff in float64: losses and weights of four steps of gradient
+// descent, new dropout masks in each.
+func TestPrunedTraining(t *testing.T) {
+	const lr, epochs, parts = 0.2, 4, 3
+	for _, kind := range gnn.Kinds {
+		for _, directed := range []bool{false, true} {
+			p, m, init := smallTask(t, kind, directed, kind == gnn.GCN || kind == gnn.GAT)
+			part := scatterParts(p.Vertices(), parts)
+			dropped := dropReplicas(p.Graph, part, parts, 0.4)
+			var losses []float64
+			got := run(t, newTrainer(t, p, m, cpus(t, parts), part, func(o *Options) {
+				o.Optimizer, o.Epochs, o.Init, o.Dropped = gnn.Optimizer{Kind: gnn.SGD, LR: lr}, epochs, init, dropped
+				o.OnEpoch = func(e EpochStats) error { losses = append(losses, e.Loss); return nil }
+			}))
+			r, w := newRefModel(p, m, part, dropped, true), newRefWeights(weightsOf(t, m, init))
+			for e := range epochs {
+				if want := r.loss(w, e); !(math.Abs(losses[e]-want) <= 1e-5) {
+					t.Errorf("%s, directed %t: loss of epoch %d is %v, want %v", kind, directed, e, losses[e], want)
+				}
+				for i, g := range r.gradient(w, e) {
+					w.flat[i] -= lr * g
+				}
+			}
+			if d := differs(got.Weights.Flat, w.flat); !(d <= 2e-5*norm(w.flat)) {
+				t.Errorf("%s, directed %t: weights differ by %.3g of %.3g", kind, directed, d, norm(w.flat))
+			}
+		}
+	}
+}
+
+// With nothing dropped a run is the lossless one, bit for bit; what a part does not read anyway may be dropped too.
+func TestNothingDropped(t *testing.T) {
+	for _, kind := range gnn.Kinds {
+		p, m := task{share: 0.3, directed: true}.make(t, kind)
+		const parts = 3
+		part := scatterParts(p.Vertices(), parts)
+		var sha []string
+		var bytes []gpu.Bytes
+		strangers := make([][]graph.NodeID, parts)
+		for i, none := range dropReplicas(p.Graph, part, parts, 1) {
+			for u := range graph.NodeID(p.Vertices()) {
+				if _, read := slices.BinarySearch(none, u); !read && int(part[u]) != i {
+					strangers[i] = append(strangers[i], u)
+				}
+			}
+		}
+		for _, dropped := range [][][]graph.NodeID{nil, {}, {{}, {}, {}}, strangers} {
+			devices := cpus(t, parts)
+			r := run(t, newTrainer(t, p, m, devices, part, func(o *Options) { o.Epochs, o.EvalEvery, o.Dropped = 3, 1, dropped }))
+			sha, bytes = append(sha, r.WeightsSHA), append(bytes, r.Usage.Peer)
+			if r.HaloRows == 0 {
+				t.Error("no halo rows")
+			}
+		}
+		for i := range sha {
+			if sha[i] != sha[0] || bytes[i] != bytes[0] {
+				t.Errorf("%s: run %d has other weights or bytes than the lossless one", kind, i)
+			}
+		}
+	}
+}
+
+// Evaluation is on the whole graph: a pruned run's logits are those that are predicted with its weights, and how often it
+// evaluates changes no weight.
+func TestPrunedEvaluation(t *testing.T) {
+	const parts = 3
+	for _, kind := range gnn.Kinds {
+		p, m := task{share: 0.05}.make(t, kind)
+		part := scatterParts(p.Vertices(), parts)
+		var sha []string
+		for _, every := range []int{0, 1, 3} {
+			tr := newTrainer(t, p, m, cpus(t, parts), part, func(o *Options) {
+				o.Epochs, o.EvalEvery, o.Dropped = 7, every, dropReplicas(p.Graph, part, parts, 0.5)
+			})
+			r := run(t, tr)
+			sha = append(sha, r.WeightsSHA)
+			want := predicted(t, unlabelled(p), PredictOptions{Model: m, Weights: r.Weights, Devices: cpus(t, 2), Part: scatterParts(p.Vertices(), 2)})
+			if d, norm := distance(logitsOf(t, tr), want); !(d <= 1e-5*norm) {
+				t.Errorf("%s: evaluated logits differ from predicted ones by %.3g of %.3g", kind, d, norm)
+			}
+		}
+		if sha[0] != sha[1] || sha[0] != sha[2] {
+			t.Errorf("%s: weights depend on how often evaluation runs", kind)
+		}
+	}
+}
+
+// What an epoch moves is what training reads after pruning, counted here from the graph: for every layer but the first and
+// both directions, remote rows with a kept edge into a needed row, times the width.
+func TestPrunedBytes(t *testing.T) {
+	const parts = 4
+	for _, kind := range gnn.Kinds {
+		for _, directed := range []bool{false, true} {
+			p, m := task{share: 0.05, directed: directed}.make(t, kind)
+			part := scatterParts(p.Vertices(), parts)
+			last := gpu.Bytes(math.MaxInt64)
+			for _, share := range []float64{0, 0.5, 1} {
+				dropped := dropReplicas(p.Graph, part, parts, share)
+				var got gpu.Bytes
+				tr := newTrainer(t, p, m, cpus(t, parts), part, func(o *Options) {
+					o.Epochs, o.Dropped = 2, dropped
+					o.OnEpoch = func(e EpochStats) error { got = e.Usage.Peer; return nil }
+				})
+				r := run(t, tr)
+				want := 2 * (parts - 1) * 4 * len(tr.weights.Flat)
+				for l := 1; l < m.Layers; l++ {
+					forward, backward := readRows(p, part, dropped, m.Layers, l)
+					want += 4 * (forward*m.ExchangeWidth(tr.plan, l, gnn.Forward) + backward*m.ExchangeWidth(tr.plan, l, gnn.Backward))
+				}
+				if int(got) != want || got >= last {
+					t.Errorf("%s, directed %t, %g dropped: %d bytes per epoch, want %d, with less dropped %d", kind, directed, share, got, want, last)
+				}
+				if last = got; (r.HaloRows == 0) != (share == 1) {
+					t.Errorf("%s, directed %t, %g dropped: %d halo rows", kind, directed, share, r.HaloRows)
+				}
+			}
+		}
+	}
+}
+
+// readRows returns the number of (part, remote vertex) pairs whose rows a layer reads forward and backward, by definition.
+func readRows(p *Problem, part []int32, dropped [][]graph.NodeID, layers, layer int) (forward, backward int) {
+	drops := map[[2]int32]bool{}
+	for i, ids := range dropped {
+		for _, u := range ids {
+			drops[[2]int32{int32(i), u}] = true
+		}
+	}
+	needed := make([]bool, p.Vertices()) // as output of a layer, from the last one down
+	for v := range needed {
+		needed[v] = p.trains(graph.NodeID(v))
+	}
+	for l := layers - 1; l > layer; l-- {
+		below := slices.Clone(needed)
+		for v, yes := range needed {
+			for _, u := range p.Graph.Row(v) {
+				below[u] = below[u] || yes && !drops[[2]int32{part[v], u}]
+			}
+		}
+		needed = below
+	}
+	in, out := map[[2]int32]bool{}, map[[2]int32]bool{}
+	for v, yes := range needed {
+		for _, u := range p.Graph.Row(v) {
+			if yes && part[u] != part[v] && !drops[[2]int32{part[v], u}] {
+				in[[2]int32{part[v], u}], out[[2]int32{part[u], int32(v)}] = true, true
+			}
+		}
+	}
+	return len(in), len(out)
+}
