@@ -127,3 +127,64 @@ func benchSavings(b *testing.B, name string, kind gnn.Kind, s Savings) {
 	b.ReportMetric(float64(devices[0].Memory().HighWater+devices[1].Memory().HighWater)/(1<<20), "device-MiB")
 	b.ReportMetric(0, "ns/op")
 }
+
+// BenchmarkPruned is an epoch of three trainers in turn, each with four one-thread devices: one exchanges everything, one does
+// without half of the replicas, one of these does not rescale. It reports their medians and the ratios to the first.
+func BenchmarkPruned(b *testing.B) {
+	for _, name := range []string{"coauthor_physics", "ppi"} {
+		for _, kind := range gnn.Kinds {
+			b.Run(fmt.Sprintf("%s/%s", name, kind), func(b *testing.B) { benchPruned(b, name, kind) })
+		}
+	}
+}
+
+func benchPruned(b *testing.B, name string, kind gnn.Kind) {
+	const parts = 4
+	p, m := publishedProblem(b, name, kind)
+	plan, err := rapa.Partition(context.Background(), p.Graph, p.Train, rapa.Options{Method: "streaming", Parts: parts, Seed: 1}, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	runs := []struct {
+		name  string
+		share float64 // of the replicas dropped
+		tr    *Trainer
+		ms    []float64
+		last  EpochStats
+	}{{name: "whole"}, {name: "half", share: 0.5}, {name: "half-not-rescaled", share: 0.5}}
+	for i := range runs {
+		r := &runs[i]
+		var devices []gpu.Device
+		for range parts {
+			d, err := host.Open(host.Spec{Name: "cpu:0", Threads: 1})
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.Cleanup(func() { d.Close() })
+			devices = append(devices, d)
+		}
+		r.tr = newTrainer(b, p, m, devices, plan.Part, func(o *Options) {
+			o.Dropped, o.NoRescale = dropReplicas(p.Graph, plan.Part, parts, r.share), i == 2
+		})
+	}
+	for b.Loop() {
+		for i := range runs {
+			r := &runs[i]
+			r.last = EpochStats{Epoch: r.tr.state.Epochs}
+			if err := r.tr.trainEpoch(&r.last); err != nil {
+				b.Fatal(err)
+			}
+			r.tr.state.Epochs++
+			r.ms = append(r.ms, r.last.Train.Seconds()*1e3)
+		}
+	}
+	for i := range runs {
+		slices.Sort(runs[i].ms)
+		ms := runs[i].ms[len(runs[i].ms)/2]
+		gradients := 2 * 4 * len(runs[i].tr.weights.Flat) * (parts - 1)
+		b.ReportMetric(ms, runs[i].name+"-ms")
+		b.ReportMetric(ms/runs[0].ms[len(runs[0].ms)/2], runs[i].name+"/whole")
+		b.ReportMetric((float64(runs[i].last.Usage.Peer)-float64(gradients))/(1<<20), runs[i].name+"-halo-MiB")
+	}
+	b.ReportMetric(0, "ns/op")
+}

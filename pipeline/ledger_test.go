@@ -13,19 +13,26 @@ import (
 func TestLedgerEqualsRun(t *testing.T) {
 	for _, kind := range gnn.Kinds {
 		for _, parts := range []int{1, 3} {
-			for name, edit := range map[string]func(*Options){
-				"all savings":  func(*Options) {},
-				"none":         func(o *Options) { o.Savings = Savings{true, true, true, true, true, true, false} },
-				"exchanged":    func(o *Options) { o.Savings.NoPrecompute = true },
-				"amsgrad":      func(o *Options) { o.Optimizer.AMSGrad = true },
-				"never scored": func(o *Options) { o.EvalEvery = 0 },
+			for name, edit := range map[string]func(*Problem, *Options){
+				"all savings":  func(*Problem, *Options) {},
+				"none":         func(_ *Problem, o *Options) { o.Savings = Savings{true, true, true, true, true, true, false} },
+				"exchanged":    func(_ *Problem, o *Options) { o.Savings.NoPrecompute = true },
+				"amsgrad":      func(_ *Problem, o *Options) { o.Optimizer.AMSGrad = true },
+				"never scored": func(_ *Problem, o *Options) { o.EvalEvery = 0 },
+				"pruned":       func(p *Problem, o *Options) { o.Dropped = dropReplicas(p.Graph, o.Part, parts, 0.5) },
+				"not rescaled": func(p *Problem, o *Options) {
+					o.Dropped, o.NoRescale = dropReplicas(p.Graph, o.Part, parts, 0.5), true
+				},
+				"pruned, exchanged": func(p *Problem, o *Options) {
+					o.Dropped, o.Savings.NoPrecompute = dropReplicas(p.Graph, o.Part, parts, 0.5), true
+				},
 			} {
 				p, m := task{share: 0.3, sparse: kind == gnn.GIN, multi: parts == 3}.make(t, kind)
 				part := make([]int32, p.Vertices())
 				if parts > 1 {
 					part = scatterParts(p.Vertices(), parts)
 				}
-				edited := func(o *Options) { o.Epochs = 2; o.EvalEvery = 1; edit(o) }
+				edited := func(o *Options) { o.Epochs = 2; o.EvalEvery = 1; edit(p, o) }
 				var books []gpu.Device
 				for i := range parts {
 					books = append(books, ledger.New(gpu.Info{Name: fmt.Sprintf("cpu:%d", i)}))

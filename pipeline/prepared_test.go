@@ -70,15 +70,20 @@ func (k kept) Close()                   { k.close() }
 func TestPrepared(t *testing.T) {
 	for _, kind := range gnn.Kinds {
 		for _, k := range []task{{share: 0.3}, {share: 0.3, directed: true, multi: true}, {share: 0.3, sparse: true}} {
-			for _, parts := range []int{1, 3} {
-				t.Run(fmt.Sprintf("%s/%+v/%d", kind, k, parts), func(t *testing.T) {
+			for name, parts := range map[string]int{"1": 1, "3": 3, "3, pruned": 3} {
+				t.Run(fmt.Sprintf("%s/%+v/%s", kind, k, name), func(t *testing.T) {
 					p, m := k.make(t, kind)
+					part := scatterParts(p.Vertices(), parts)
+					var dropped [][]graph.NodeID
+					if name == "3, pruned" {
+						dropped = dropReplicas(p.Graph, part, parts, 0.5)
+					}
 					p.GraphKey, p.FeaturesKey = "graph", "features"
 					s := newShelf()
 					var want string
 					for round := range 3 {
-						tr := newTrainer(t, p, m, cpus(t, parts), scatterParts(p.Vertices(), parts), func(o *Options) {
-							o.Epochs = 3
+						tr := newTrainer(t, p, m, cpus(t, parts), part, func(o *Options) {
+							o.Epochs, o.Dropped = 3, dropped
 							if round > 0 {
 								o.Prepared = s
 							}

@@ -31,7 +31,9 @@ func run(t *testing.T, tr *Trainer) *Result {
 func TestRerunAnyThreads(t *testing.T) {
 	for _, kind := range gnn.Kinds {
 		p, m := task{share: 0.4, sparse: kind == gnn.SAGE}.make(t, kind)
-		var want string
+		part := scatterParts(p.Vertices(), 2)
+		dropped := dropReplicas(p.Graph, part, 2, 0.5)
+		var want, wantPruned string
 		for _, threads := range []int{1, 1, 2, 3} {
 			devices := make([]gpu.Device, 2)
 			for i := range devices {
@@ -42,11 +44,13 @@ func TestRerunAnyThreads(t *testing.T) {
 				t.Cleanup(func() { d.Close() })
 				devices[i] = d
 			}
-			got := run(t, newTrainer(t, p, m, devices, scatterParts(p.Vertices(), 2), func(o *Options) { o.Epochs = 6 })).WeightsSHA
+			got := run(t, newTrainer(t, p, m, devices, part, func(o *Options) { o.Epochs = 6 })).WeightsSHA
+			pruned := run(t, newTrainer(t, p, m, devices, part, func(o *Options) { o.Epochs, o.Dropped = 6, dropped })).WeightsSHA
 			if want == "" {
-				want = got
-			} else if got != want {
-				t.Errorf("%s: %d threads give other weights", kind, threads)
+				want, wantPruned = got, pruned
+			}
+			if got != want || pruned != wantPruned || got == pruned {
+				t.Errorf("%s: %d threads give other weights, or pruning does not", kind, threads)
 			}
 		}
 	}
@@ -72,19 +76,27 @@ var errStop = errors.New("stop")
 
 // A run that dies after any epoch and is resumed equals one that did not, bit for bit.
 func TestResume(t *testing.T) {
+	t.Run("whole", func(t *testing.T) { testResume(t, 0) })
+	t.Run("pruned", func(t *testing.T) { testResume(t, 0.5) })
+}
+
+// testResume is TestResume of runs in which parts do without a share of their replicas.
+func testResume(t *testing.T, pruned float64) {
 	for _, kind := range gnn.Kinds {
 		for _, opt := range []gnn.Optimizer{{Kind: gnn.Adam, LR: 0.01}, {Kind: gnn.AdamW, LR: 0.01, WeightDecay: 0.01, AMSGrad: true}, {Kind: gnn.SGD, LR: 0.1}} {
 			p, m := task{share: 0.3}.make(t, kind)
+			part := scatterParts(p.Vertices(), 2)
+			dropped := dropReplicas(p.Graph, part, 2, pruned)
 			devices := cpus(t, 2)
 			options := func(dir string, edit func(*Options)) func(*Options) {
 				return func(o *Options) {
 					o.Optimizer, o.Epochs, o.EvalEvery, o.CheckpointDir, o.CheckpointEvery, o.Identity = opt, 9, 2, dir, 3, "id"
+					o.Dropped = dropped
 					if edit != nil {
 						edit(o)
 					}
 				}
 			}
-			part := scatterParts(p.Vertices(), 2)
 			want := run(t, newTrainer(t, p, m, devices, part, options(t.TempDir(), nil)))
 			for _, dies := range []int{0, 3, 4, 7} {
 				dir := t.TempDir()
