@@ -1,7 +1,8 @@
 // Package rapa cuts graphs into parts for devices of different speed and memory (resource-aware partitioning).
 //
-// Its nouns: Options say what is wanted; Targets are shares of the work per part, from measured Rates; a Plan is the
-// partition with what it costs.
+// Its nouns: Options say what is wanted; Targets are shares of the work per part, from measured Rates; a PartCost is what
+// a part costs on one device, linear in its Counts (Lambda is the paper's); Rebalance moves vertices and Adjust prunes
+// replicas until the parts cost the same within their Memory; a Plan is the partition with all that was decided.
 //
 // # Contract
 //
@@ -11,11 +12,19 @@
 // vertices are kept within SoftBalance of their targets as well as the graph allows. Directed graphs are cut as if
 // undirected; loops count nowhere. ReadPlan takes any file and answers with a sound plan or an error.
 //
+// Lambda, Rebalance, Adjust and Assign work from numbers alone: a graph, the part of every vertex, a table of costs and
+// bytes. They are functions of their arguments too and change none of them. Costs may be in any unit. Rebalance loses
+// nothing; Adjust removes edges, counts them and stays within MaxPrune. What a part drops is a list of remote vertices
+// whose edges into the part's inner vertices are left out; their owners keep everything.
+//
 // # Source
 //
-// The paper partitions with METIS at equal sizes (§4.1) and then prunes (Algorithms 2 and 3). We differ: targets come
-// from the profile, edges and training vertices are balanced too, and the partitioner is a streaming one that is refined
-// and restreamed (Fennel, Fiduccia-Mattheyses); see the heads of stream.go and refine.go. Nothing is pruned here.
+// The paper partitions with METIS at equal sizes, gives parts to devices at random (§4.1, §4.3) and then prunes (Eq. 13–16,
+// Algorithms 2 and 3). The cost model is cost.go, the influence score influence.go, the algorithms adjust.go. We differ:
+// targets come from the profile, edges and training vertices are balanced too, inner vertices move before anything is
+// pruned (§6 asks for it, rebalance.go), parts go to the devices where the largest cost is least (assign.go), and pruning
+// is bounded. The partitioner is a streaming one that is refined and restreamed (Fennel, Fiduccia-Mattheyses); see the
+// heads of stream.go and refine.go.
 //
 // # Usage
 //
@@ -28,4 +37,12 @@
 //		err = rapa.WritePlan(path, plan)
 //	}
 //	part := plan.Part // part of every vertex
+//
+// Equal costs, first without loss, then by pruning up to a tenth of the cut edges:
+//
+//	costs, err := rapa.Lambda(rates, rapa.DefaultAlpha) // or seconds per row and edge, measured or simulated
+//	d := rapa.Both(g)
+//	moved, err := rapa.Rebalance(ctx, d, plan.Part, costs, rapa.RebalanceOptions{Memory: memory})
+//	pruned, err := rapa.Adjust(ctx, d, moved.Part, costs, rapa.AdjustOptions{MaxPrune: 0.1, Memory: memory})
+//	last := pruned.Trace[len(pruned.Trace)-1] // costs, deviation, what fits; pruned.Stop says why it ended
 package rapa

@@ -10,7 +10,7 @@ import (
 	"capgnn/graph"
 )
 
-// Plan is a partition with what it costs.
+// Plan is a partition, what is pruned of it, the devices it is for, and what all that costs.
 type Plan struct {
 	// Key identifies graph, training vertices and options: see Key. Hex SHA-256.
 	Key     string
@@ -18,7 +18,7 @@ type Plan struct {
 	Seed    uint64
 	Targets []float64 // share wanted per part
 	Part    []int32   // part of every vertex
-	Parts   []Stats   // by part; its length is the number of parts
+	Parts   []Stats   // by part, before pruning; its length is the number of parts
 
 	// EdgeCut is the number of unordered pairs {u, v}, joined in either direction, whose ends lie in different parts.
 	EdgeCut int64
@@ -28,6 +28,18 @@ type Plan struct {
 	// Balance is the largest load over target of any part, for vertices, edges and training vertices; 1 = as wanted,
 	// 0 where there is nothing to balance.
 	Balance Balance
+	// Devices names the devices that the plan was made for and DeviceOf gives that of every part; nil = made for none.
+	Devices  []string
+	DeviceOf []int
+	// Costs is the table by which parts were balanced, by part; nil = they were not.
+	Costs []PartCost
+	Moved int64 // vertices that Rebalance moved
+	// Dropped lists, per part, the halo vertices whose edges into the part are left out, ascending; nil = lossless.
+	Dropped [][]graph.NodeID
+	Score   PruneScore  // by which they were chosen; "" = none were
+	Trace   []Iteration // balancing and pruning, from the state before to the one of this plan; nil = neither was tried
+	Stop    Stop        // why it ended there; "" where Trace is nil
+	Lost    Lost        // what pruning cost; zero if nothing was tried
 	// Seconds is the time that Partition took. Not stored in plan files.
 	Seconds float64
 }

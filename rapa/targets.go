@@ -6,30 +6,22 @@ import (
 	"math"
 )
 
-// Rate is what a profile says of a device, as Targets needs it.
+// Rate is what a profile says of a device, as Targets and Lambda need it.
 type Rate struct {
 	// Class groups devices that count as equal, normally the model of the hardware: members of a class get the mean of
 	// their times, so noise between equal devices makes no difference. "" = a class of its own.
 	Class string
-	MM    float64 // seconds of the profile's dense product, > 0
-	SpMM  float64 // seconds of the profile's sparse product, > 0
+	MM    float64 // mean seconds of the profile's dense product, > 0
+	SpMM  float64 // mean seconds of the profile's sparse product, > 0
+	H2D   float64 // mean seconds of the profile's copy from host to device, > 0; Lambda alone needs it, and the next two
+	D2H   float64 // mean seconds of the copy back, > 0
+	IDT   float64 // mean seconds of the copy inside the device's memory, > 0
 	// MemoryBytes is what the device has for its part, fixed costs already taken off; 0 = not a limit.
 	MemoryBytes int64
 }
 
 // rateStep is the grid on which capabilities are rounded: a rate counts in whole powers of 1.05 below the best.
 const rateStep = 1.05
-
-// InfeasibleError says that a graph does not fit the devices together.
-type InfeasibleError struct {
-	NeedBytes int64 // what the parts need in sum
-	HaveBytes int64 // what the devices have in sum
-}
-
-func (e *InfeasibleError) Error() string {
-	return fmt.Sprintf("the parts need %d bytes and the devices have %d: add a device or memory, or make the model smaller",
-		e.NeedBytes, e.HaveBytes)
-}
 
 // Targets returns each device's share of the work.
 //
@@ -97,38 +89,54 @@ func Targets(rates []Rate, alpha float64, bytes int64) ([]float64, error) {
 
 // capabilities returns the rounded speed of each device, 1 for the best.
 func capabilities(rates []Rate, alpha float64) ([]float64, error) {
-	if len(rates) == 0 {
-		return nil, errors.New("no devices")
+	if err := checkRates(rates, alpha); err != nil {
+		return nil, err
 	}
-	if !(alpha >= 0 && alpha <= 1) {
-		return nil, fmt.Errorf("alpha %g is not in [0, 1]", alpha)
-	}
-	mm, spmm := make([]float64, len(rates)), make([]float64, len(rates))
+	mean := classMeans(rates)
 	mmMax, spmmMax := 0.0, 0.0
-	for i, r := range rates {
-		if !(r.MM > 0 && r.SpMM > 0) || math.IsInf(r.MM, 0) || math.IsInf(r.SpMM, 0) || r.MemoryBytes < 0 {
-			return nil, fmt.Errorf("device %d: times %g s and %g s, memory %d bytes: profile it again", i, r.MM, r.SpMM, r.MemoryBytes)
-		}
-		members := 0.0
-		for j, s := range rates {
-			if j == i || r.Class != "" && s.Class == r.Class {
-				mm[i] += s.MM
-				spmm[i] += s.SpMM
-				members++
-			}
-		}
-		mm[i] /= members
-		spmm[i] /= members
-		mmMax, spmmMax = max(mmMax, mm[i]), max(spmmMax, spmm[i])
+	for _, r := range mean {
+		mmMax, spmmMax = max(mmMax, r.MM), max(spmmMax, r.SpMM)
 	}
 	cost := make([]float64, len(rates))
 	least := math.Inf(1)
-	for i := range rates {
-		cost[i] = alpha*spmm[i]/spmmMax + (1-alpha)*mm[i]/mmMax
+	for i, r := range mean {
+		cost[i] = alpha*r.SpMM/spmmMax + (1-alpha)*r.MM/mmMax
 		least = min(least, cost[i])
 	}
 	for i, c := range cost {
 		cost[i] = math.Pow(rateStep, -math.Round(math.Log(c/least)/math.Log(rateStep)))
 	}
 	return cost, nil
+}
+
+func checkRates(rates []Rate, alpha float64) error {
+	if len(rates) == 0 {
+		return errors.New("no devices")
+	}
+	if !(alpha >= 0 && alpha <= 1) {
+		return fmt.Errorf("alpha %g is not in [0, 1]", alpha)
+	}
+	for i, r := range rates {
+		if !(r.MM > 0 && r.SpMM > 0) || math.IsInf(r.MM, 0) || math.IsInf(r.SpMM, 0) || r.MemoryBytes < 0 {
+			return fmt.Errorf("device %d: times %g s and %g s, memory %d bytes: profile it again", i, r.MM, r.SpMM, r.MemoryBytes)
+		}
+	}
+	return nil
+}
+
+// classMeans returns the rates with every time replaced by its mean over the devices of the same class.
+func classMeans(rates []Rate) []Rate {
+	mean := make([]Rate, len(rates))
+	for i, r := range rates {
+		m, members := Rate{Class: r.Class, MemoryBytes: r.MemoryBytes}, 0.0
+		for j, s := range rates {
+			if j == i || r.Class != "" && s.Class == r.Class {
+				m.MM, m.SpMM, m.H2D, m.D2H, m.IDT = m.MM+s.MM, m.SpMM+s.SpMM, m.H2D+s.H2D, m.D2H+s.D2H, m.IDT+s.IDT
+				members++
+			}
+		}
+		m.MM, m.SpMM, m.H2D, m.D2H, m.IDT = m.MM/members, m.SpMM/members, m.H2D/members, m.D2H/members, m.IDT/members
+		mean[i] = m
+	}
+	return mean
 }
