@@ -1,8 +1,9 @@
 // Package graph holds graphs and what partitioned training derives from them.
 //
 // Its nouns: a CSR is a graph (row v lists in-neighbours); a Part is one device's share of it, with local numbering,
-// halos and send lists, and a Cut all of them; Needed says which rows each layer must compute; Loops what becomes of
-// self-loops; an order (OrderCommunity, OrderRCM, OrderDegree) is a new number for every vertex.
+// halos and send lists, and a Cut all of them; Needed says which rows each layer must compute; a Pruning which halo vertices
+// parts do without; Loops what becomes of self-loops; an order (OrderCommunity, OrderRCM, OrderDegree) is a new number for
+// every vertex.
 //
 // Generators stand in for published data: Random, RMAT and Blocks draw plain graphs; a Preset makes a Synthetic, which is a
 // graph of nested Communities with features (Dense, Words), labels (Targets, FlipLabels) and the best score that can be

@@ -14,6 +14,10 @@
 // Evaluation runs between epochs, without dropout, over every row and with fresh full exchanges; it changes no training
 // bit (DESIGN.md 6).
 //
+// Parts may do without halo replicas (Options.Dropped): all layers of training but the first then run on what is left of the
+// graph, in both directions, with sums rescaled; the first layer and evaluation keep all of it. A device holds both, in one
+// numbering, so they share all but the halo rows.
+//
 // # Source
 //
 // DESIGN.md 7; the paper's §4.2. The synchronous exact exchange here is the paper's "none" baseline: one contiguous send
