@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 
 	"capgnn/graph"
 )
@@ -27,8 +29,9 @@ type Rebalanced struct {
 
 // How far a vertex may go, in the order in which it is tried.
 const (
-	nearby   = iota // to a part in which it has a neighbour
-	anywhere        // to any part
+	downhill    = iota // to a part with a neighbour that stays cheaper than the one it leaves
+	underloaded        // to a part with a neighbour that stays at or below the mean
+	anywhere           // to any part that stays cheaper than the one it leaves
 	reaches
 )
 
@@ -43,8 +46,9 @@ const (
 // edges of cut that they gain per unit of cost that their own rows and edges are. The best one moves to the part where it
 // gains most among those that stay cheaper than the one it leaves, and its neighbours are looked at again. When the part
 // has come down to the mean, or `patience` moves in a row have brought nothing, everything after the best state is undone.
-// The best state is the one that lacks least memory and then has the least largest cost plus deviation. A vertex moves
-// once per round. When rounds bring nothing more, vertices may also go to parts in which they have no neighbour.
+// The best state is the one that lacks least memory and then has the least largest cost (softMax) plus deviation. A vertex
+// moves once per round. When rounds bring nothing more, only parts that stay at or below the mean take vertices; when
+// these rounds bring nothing more either, parts in which a vertex has no neighbour take it too.
 //
 // Why: costs are linear in the counts, and a move changes counts by what the neighbours of one vertex say (placement), so
 // each state is judged exactly. Where cut edges are dear a single vertex costs its part more by leaving than by staying,
@@ -102,7 +106,7 @@ type transfer struct {
 // merit orders states; lower is better in the first field that differs.
 type merit struct {
 	lack int64   // bytes that devices lack, in sum
-	cost float64 // largest cost plus deviation
+	cost float64 // soft largest cost plus deviation
 }
 
 func (m merit) below(other merit, share float64) bool {
@@ -124,15 +128,32 @@ func newRebalancer(p *placement, costs []PartCost, opt RebalanceOptions) *rebala
 
 // price computes what the parts cost now and returns the merit of that.
 func (r *rebalancer) price() merit {
-	m, most := merit{}, 0.0
+	m := merit{}
 	for q, n := range r.counts {
 		r.cost[q] = r.costs[q].Of(n)
 		m.lack += r.opt.Memory.short(q, n)
-		most = max(most, r.cost[q])
 	}
 	mean, sigma := meanSigma(r.cost)
-	r.mean, m.cost = mean, most+sigma*mean
+	r.mean, m.cost = mean, softMax(r.cost)+sigma*mean
 	return m
+}
+
+// softMax returns the largest cost as the norm (Σ cost^64 / parts)^(1/64), within 64th roots of the number of parts.
+//
+// Why: while two parts cost the same, relieving one of them must count, though the largest cost stays.
+func softMax(cost []float64) float64 {
+	most, sum := slices.Max(cost), 0.0
+	if most == 0 {
+		return 0
+	}
+	for _, c := range cost {
+		x := c / most
+		for range 6 {
+			x *= x
+		}
+		sum += x
+	}
+	return most * math.Pow(sum/float64(len(cost)), 1./64)
 }
 
 // leastProgress is the share by which a round must lower the merit to be followed by one of its kind.
@@ -271,7 +292,7 @@ func (r *rebalancer) attempt(v graph.NodeID) bool {
 func (r *rebalancer) best(v graph.NodeID) (to int32, key float64) {
 	a, t := r.part[v], r.tiesOf(v)
 	tight := !r.fits(a)
-	limit := r.cost[a]
+	limit := r.limit(r.cost[a])
 	readers, read := r.readersOf(v), r.readOf(v)
 	to = -1
 	gain, alone := int64(0), t == ties{}
@@ -312,7 +333,15 @@ func (r *rebalancer) permitted(a, to int32) bool {
 	case !r.fits(a):
 		return m.short(int(a), after(a)) < m.short(int(a), r.counts[a])
 	}
-	return m.fits(int(a), after(a)) && r.costs[to].Of(after(to)) <= max(r.mean, r.costs[a].Of(after(a)))
+	return m.fits(int(a), after(a)) && r.costs[to].Of(after(to)) <= r.limit(r.costs[a].Of(after(a)))
+}
+
+// limit returns what a part that takes a vertex may cost, if the one that gives it costs giver.
+func (r *rebalancer) limit(giver float64) float64 {
+	if r.reach == underloaded {
+		return r.mean
+	}
+	return max(r.mean, giver)
 }
 
 // again brings the neighbours of v in part a, which v has left, up to date in the heap.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"runtime"
 	"slices"
@@ -84,7 +85,14 @@ func checkRebalanced(t *testing.T, where string, r *Rebalanced, d Directions, pa
 			t.Errorf("%s: part %d is empty", where, i)
 		}
 	}
-	if lackAfter > lackBefore || lackAfter == lackBefore && last.Max+last.Sigma*last.Mean > (first.Max+first.Sigma*first.Mean)*(1+1e-12) {
+	merit := func(it Iteration) float64 {
+		sum := 0.0
+		for _, p := range it.Parts {
+			sum += math.Pow(p.Cost/it.Max, 64)
+		}
+		return it.Max*math.Pow(sum/float64(len(it.Parts)), 1./64) + it.Sigma*it.Mean
+	}
+	if lackAfter > lackBefore || lackAfter == lackBefore && merit(last) > merit(first)*(1+1e-12) {
 		t.Errorf("%s: from %+v to %+v", where, first, last)
 	}
 	switch r.Stop {
