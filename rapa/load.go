@@ -15,15 +15,18 @@ const (
 	constraints
 )
 
+// quantityOf is what each of them is called.
+var quantityOf = [constraints]Quantity{ByVertices, ByEdges, ByTrain}
+
 // loads holds what every part carries and may carry.
 type loads struct {
-	weight []int32              // in-edges of each vertex
-	train  []bool               // nil: none
-	part   []int32              // part of each vertex, -1 = not placed yet
-	sum    [][constraints]int64 // per part
-	bound  [][constraints]int64 // per part
-	inv    [][constraints]float64
-	soft   float64 // wanted bound on edges and training vertices
+	weight []int32                // in-edges of each vertex
+	train  []bool                 // nil: none
+	part   []int32                // part of each vertex, -1 = not placed yet
+	sum    [][constraints]int64   // per part
+	bound  [][constraints]int64   // per part
+	inv    [][constraints]float64 // 1/target; 0 where there is nothing to balance
+	soft   float64                // wanted bound on edges and training vertices
 }
 
 // newLoads returns loads with nothing placed.
@@ -37,13 +40,16 @@ func newLoads(g *graph.CSR, train []bool, o Options) *loads {
 		inv: make([][constraints]float64, o.Parts), soft: o.SoftBalance,
 	}
 	var total [constraints]int64
-	for v := range n {
-		l.part[v] = -1
-		for _, u := range g.Row(v) {
-			if int(u) != v {
-				l.weight[v]++
+	graph.EachBlock(n, 4096, func(lo, hi int) {
+		for v := lo; v < hi; v++ {
+			l.part[v] = -1
+			l.weight[v] = int32(len(g.Row(v)))
+			if _, loop := slices.BinarySearch(g.Row(v), graph.NodeID(v)); loop {
+				l.weight[v]--
 			}
 		}
+	})
+	for v := range n {
 		for c, w := range l.of(v) {
 			total[c] += w
 		}
@@ -53,6 +59,10 @@ func newLoads(g *graph.CSR, train []bool, o Options) *loads {
 			factor := o.SoftBalance
 			if c == cVertices {
 				factor = o.Balance
+			}
+			if c != cVertices && !o.balances(quantityOf[c]) {
+				l.bound[p][c] = math.MaxInt64
+				continue
 			}
 			l.bound[p][c] = boundOf(factor, t, total[c])
 			if total[c] > 0 {

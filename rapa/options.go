@@ -1,9 +1,11 @@
 package rapa
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Method names a partitioner.
@@ -11,26 +13,62 @@ type Method string
 
 // The partitioners.
 const (
-	Streaming Method = "streaming" // greedy streaming in breadth-first order, restreamed, then refined
-	Random    Method = "random"    // vertices in random order, cut by targets
+	Multilevel Method = "multilevel" // coarsened, cut and refined on the way back: package multilevel
+	Streaming  Method = "streaming"  // greedy streaming in breadth-first order, restreamed, then refined
+	Random     Method = "random"     // vertices in random order, cut by targets
 )
 
 // Methods lists all partitioners, the default first.
-var Methods = []Method{Streaming, Random}
+var Methods = []Method{Multilevel, Streaming, Random}
+
+// Objective is what a partition shall have little of.
+type Objective string
+
+// The objectives.
+const (
+	Cut    Objective = "cut"    // pairs of neighbours in different parts
+	Volume Objective = "volume" // vertices sent to other parts, once per part; Multilevel only
+)
+
+// Objectives lists all objectives, the default first.
+var Objectives = []Objective{Cut, Volume}
+
+// Quantity is something that parts hold in proportion to their targets.
+type Quantity string
+
+// The quantities.
+const (
+	ByVertices Quantity = "vertices" // inner vertices: hard, within Balance
+	ByEdges    Quantity = "edges"    // their in-edges: soft, within SoftBalance
+	ByTrain    Quantity = "train"    // training vertices: soft, within SoftBalance
+	ByMemory   Quantity = "memory"   // what Options.Memory bounds: hard; Multilevel only
+)
+
+// Quantities lists all quantities.
+var Quantities = []Quantity{ByVertices, ByEdges, ByTrain, ByMemory}
 
 // Options says how to partition. The zero value of every field but Parts is a usable default.
 type Options struct {
-	Method Method // "" = Streaming
+	Method Method // "" = Multilevel
 	Parts  int    // number of parts, ≥ 1
 	// Targets is the share of the work that each part shall hold: positive, one per part, sum 1; nil = equal shares.
-	Targets []float64
+	Targets   []float64
+	Objective Objective // "" = Cut
+	// BalanceBy says what is balanced. Empty = vertices only, as METIS does. Streaming and Random bound vertices in any case.
+	BalanceBy []Quantity
 	// Balance bounds inner vertices: no part holds more than ⌈Balance·target·n⌉. At least 1; 0 = 1.03.
 	Balance float64
 	// SoftBalance is wanted as the same bound on edges and on training vertices. Moves never worsen a part beyond it, but
 	// a graph may not allow it (one hub can hold more edges than a part should). At least 1; 0 = 1.10.
 	SoftBalance float64
-	Seed        uint64
-	Passes      int // restreaming passes after the first; 0 = 8, negative = none
+	// Memory is what ByMemory bounds: part i on device i.
+	Memory Memory
+	Seed   uint64
+	// Effort is the number of partitions that Multilevel makes and combines; 0 = by size: 8 on small graphs, 1 on large ones.
+	Effort int
+	// Threads bounds the goroutines of Multilevel; 0 = GOMAXPROCS. It decides nothing and is not in Key.
+	Threads int
+	Passes  int // restreaming passes after the first; 0 = 8, negative = none
 	// Trials is how often Streaming runs with other settings before the best partition is taken; 0 = 8 on graphs of up to
 	// a million stored edges, fewer on larger ones, 1 from eight million on.
 	Trials int
@@ -45,12 +83,20 @@ const maxParts = 1 << 12
 func (o Options) resolve(n int, edges int64) (Options, error) {
 	var errs []error
 	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
-	if o.Method == "" {
-		o.Method = Streaming
-	}
-	if o.Method != Streaming && o.Method != Random {
+	o.Method, o.Objective = cmp.Or(o.Method, Methods[0]), cmp.Or(o.Objective, Cut)
+	if !slices.Contains(Methods, o.Method) {
 		bad("partitioner %q is not one of %v", o.Method, Methods)
 	}
+	if !slices.Contains(Objectives, o.Objective) {
+		bad("objective %q is not one of %v", o.Objective, Objectives)
+	}
+	if o.Objective == Volume && o.Method != Multilevel {
+		bad("objective %q: partitioner %q does not know it, %q does", o.Objective, o.Method, Multilevel)
+	}
+	if len(o.BalanceBy) == 0 {
+		o.BalanceBy = []Quantity{ByVertices}
+	}
+	errs = append(errs, o.checkQuantities()...)
 	switch {
 	case o.Parts < 1 || o.Parts > maxParts:
 		bad("%d parts are not in [1, %d]", o.Parts, maxParts)
@@ -85,6 +131,9 @@ func (o Options) resolve(n int, edges int64) (Options, error) {
 	case o.Passes > 1000:
 		bad("%d restreaming passes are more than 1000", o.Passes)
 	}
+	if o.Effort < 0 || o.Effort > 100 {
+		bad("effort %d is not in [0, 100]", o.Effort)
+	}
 	if o.Trials == 0 {
 		o.Trials = int(min(8, max(1, 8_000_000/max(edges, 1))))
 	}
@@ -93,6 +142,38 @@ func (o Options) resolve(n int, edges int64) (Options, error) {
 	}
 	return o, errors.Join(errs...)
 }
+
+// checkQuantities says what is wrong with what is to be balanced.
+func (o Options) checkQuantities() (errs []error) {
+	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
+	for i, q := range o.BalanceBy {
+		if !slices.Contains(Quantities, q) || slices.Contains(o.BalanceBy[:i], q) {
+			bad("balance by %q: give each of %v at most once", q, Quantities)
+		}
+	}
+	if !o.balances(ByMemory) {
+		return errs
+	}
+	if o.Method != Multilevel {
+		bad("balance by %q: partitioner %q does not know it, %q does", ByMemory, o.Method, Multilevel)
+	}
+	if o.Memory.Have == nil {
+		bad("balance by %q: the devices' memory is missing", ByMemory)
+	}
+	if err := o.Memory.validate(o.Parts); err != nil {
+		errs = append(errs, err)
+	}
+	if f := o.Memory.Footprint; max(f.PerInner, f.PerEdge, f.PerHalo) > maxFootprint {
+		bad("footprint %+v has more than %d bytes per row or edge", f, maxFootprint)
+	}
+	return errs
+}
+
+// balances reports whether q is among what is balanced.
+func (o Options) balances(q Quantity) bool { return slices.Contains(o.BalanceBy, q) }
+
+// maxFootprint bounds bytes per row or edge, so that sums over a graph fit 64 bits.
+const maxFootprint = 1 << 28
 
 // maxBalance bounds the balance factors; beyond it they mean "unbounded" anyway.
 const maxBalance = 1000

@@ -32,10 +32,16 @@ func Partition(ctx context.Context, g *graph.CSR, train []bool, opt Options, pro
 	if progress != nil {
 		report = progress
 	}
-	if o.Method == Random {
+	switch o.Method {
+	case Random:
 		placeRandom(l, o.Targets, o.Seed)
 		report(n, n)
-	} else if l, err = bestTrial(ctx, u, l, o, report); err != nil {
+	case Streaming:
+		l, err = bestTrial(ctx, u, l, o, report)
+	default:
+		err = cutMultilevel(ctx, g, u, l, o, report)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("partition: %w", err)
 	}
 	plan := measure(g, u, l, o)

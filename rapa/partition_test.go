@@ -161,13 +161,16 @@ func TestCommunities(t *testing.T) {
 	planted := float64(edgeCut(g, block))
 	cut := map[Method]float64{}
 	for _, method := range Methods {
-		p, err := Partition(t.Context(), g, nil, Options{Method: method, Parts: 4, Seed: 2}, nil)
+		p, err := Partition(t.Context(), g, nil, Options{Method: method, Parts: 4, Seed: 2, BalanceBy: []Quantity{ByVertices, ByEdges}}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		cut[method] = float64(p.EdgeCut)
 	}
-	t.Logf("planted cut %g, streaming %g, random %g", planted, cut[Streaming], cut[Random])
+	t.Logf("planted cut %g, multilevel %g, streaming %g, random %g", planted, cut[Multilevel], cut[Streaming], cut[Random])
+	if cut[Multilevel] > 1.02*planted {
+		t.Errorf("multilevel cuts %g pairs, more than 1.02 × the planted %g", cut[Multilevel], planted)
+	}
 	if cut[Streaming] > 1.3*planted {
 		t.Errorf("streaming cuts %g pairs, more than 1.3 × the planted %g", cut[Streaming], planted)
 	}
@@ -194,17 +197,20 @@ func TestBalances(t *testing.T) {
 		{"edges", []float64{0.4, 0.3, 0.2, 0.1}, nil, func(b Balance) float64 { return b.Edges }},
 		{"training vertices", []float64{0.25, 0.25, 0.25, 0.25}, train, func(b Balance) float64 { return b.Train }},
 	} {
-		var b [2]Balance
-		for i, soft := range []float64{1.10, maxBalance} {
-			p, err := Partition(t.Context(), g, tc.train, Options{Parts: 4, Targets: tc.targets, Seed: 2, SoftBalance: soft}, nil)
-			if err != nil {
-				t.Fatal(err)
+		for _, method := range []Method{Multilevel, Streaming} {
+			var b [2]Balance
+			for i, soft := range []float64{1.10, maxBalance} {
+				p, err := Partition(t.Context(), g, tc.train, Options{Method: method, Parts: 4, Targets: tc.targets, Seed: 2, SoftBalance: soft,
+					BalanceBy: []Quantity{ByVertices, ByEdges, ByTrain}}, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				b[i] = p.Balance
+				t.Logf("%s, %s, soft bound %g: %+v, cut %d", method, tc.name, soft, p.Balance, p.EdgeCut)
 			}
-			b[i] = p.Balance
-			t.Logf("%s, soft bound %g: %+v, cut %d", tc.name, soft, p.Balance, p.EdgeCut)
-		}
-		if got, free := tc.load(b[0]), tc.load(b[1]); got-1.10 > (free-1.10)/3 {
-			t.Errorf("balance of %s is %.3f, without soft bounds %.3f", tc.name, got, free)
+			if got, free := tc.load(b[0]), tc.load(b[1]); got-1.10 > (free-1.10)/3 {
+				t.Errorf("%s: balance of %s is %.3f, without soft bounds %.3f", method, tc.name, got, free)
+			}
 		}
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"hash"
 	"math"
+	"slices"
+	"sync/atomic"
 
 	"capgnn/graph"
 )
@@ -60,16 +62,20 @@ type Balance struct {
 
 // measure computes the plan of the partition in l. u is g symmetrised, without loops.
 func measure(g, u *graph.CSR, l *loads, o Options) *Plan {
-	p := &Plan{Method: o.Method, Seed: o.Seed, Targets: o.Targets, Part: l.part, Parts: make([]Stats, o.Parts)}
+	p := &Plan{Method: o.Method, Seed: o.Seed, Targets: o.Targets, Part: l.part, Parts: halos(g, l.part, o.Parts)}
 	for i := range p.Parts {
 		p.Parts[i].Inner, p.Parts[i].Edges, p.Parts[i].Train = l.sum[i][cVertices], l.sum[i][cEdges], l.sum[i][cTrain]
 	}
-	p.measureHalos(g)
-	p.EdgeCut, p.Volume = edgeCut(u, l.part), volume(u, l.part, o.Parts)
+	p.EdgeCut, p.Volume = borders(u, l.part, o.Parts)
 	worst := func(c int) float64 {
-		b := 0.0
+		total, b := int64(0), 0.0
 		for i := range l.sum {
-			b = max(b, float64(l.sum[i][c])*l.inv[i][c])
+			total += l.sum[i][c]
+		}
+		for i, t := range o.Targets {
+			if total > 0 {
+				b = max(b, float64(l.sum[i][c])/(t*float64(total)))
+			}
 		}
 		return b
 	}
@@ -77,52 +83,85 @@ func measure(g, u *graph.CSR, l *loads, o Options) *Plan {
 	return p
 }
 
-// measureHalos counts cut edges and halo rows per part: a walk over the out-edges of every vertex.
-func (p *Plan) measureHalos(g *graph.CSR) {
-	out := g.Transpose()
-	seen := make([]int, len(p.Parts)) // by part: the last vertex found in its halo, plus one
-	for v := range out.Rows() {
-		for _, w := range out.Row(v) {
-			q := p.Part[w]
-			if q == p.Part[v] {
-				continue
-			}
-			p.Parts[q].Cut++
-			if seen[q] != v+1 {
-				seen[q] = v + 1
-				p.Parts[q].Halo++
+// halos counts cut edges and halo rows per part: for each part, a walk over the rows of its vertices that marks what it has seen.
+func halos(g *graph.CSR, part []int32, parts int) []Stats {
+	start := make([]int, parts+1)
+	for _, p := range part {
+		start[p+1]++
+	}
+	for p := range parts {
+		start[p+1] += start[p]
+	}
+	inner, next := make([]graph.NodeID, len(part)), slices.Clone(start[:parts])
+	for v, p := range part {
+		inner[next[p]] = graph.NodeID(v)
+		next[p]++
+	}
+	stats := make([]Stats, parts)
+	graph.EachBlock(parts, 1, func(p, _ int) {
+		seen := make([]uint64, (len(part)+63)/64)
+		s := Stats{}
+		for _, v := range inner[start[p]:start[p+1]] {
+			for _, u := range g.Row(int(v)) {
+				if part[u] == int32(p) {
+					continue
+				}
+				s.Cut++
+				if bit := uint64(1) << (u & 63); seen[u>>6]&bit == 0 {
+					seen[u>>6] |= bit
+					s.Halo++
+				}
 			}
 		}
-	}
+		stats[p] = s
+	})
+	return stats
+}
+
+// borders returns the number of pairs of u, which is symmetric, whose ends lie in different parts, and Σ_v (number of other parts
+// in which v has a neighbour).
+func borders(u *graph.CSR, part []int32, parts int) (cut, volume int64) {
+	var cuts, volumes atomic.Int64
+	graph.EachBlock(u.Rows(), 4096, func(lo, hi int) {
+		cut, volume := int64(0), int64(0)
+		seen := make([]int, parts) // by part: the last vertex that has a neighbour there, plus one
+		for v := lo; v < hi; v++ {
+			for _, w := range u.Row(v) {
+				q := part[w]
+				if q == part[v] {
+					continue
+				}
+				cut++
+				if seen[q] != v+1 {
+					seen[q] = v + 1
+					volume++
+				}
+			}
+		}
+		cuts.Add(cut)
+		volumes.Add(volume)
+	})
+	return cuts.Load() / 2, volumes.Load()
 }
 
 // edgeCut returns the number of pairs of u, which is symmetric, whose ends lie in different parts.
 func edgeCut(u *graph.CSR, part []int32) int64 {
-	cut := int64(0)
-	for v := range u.Rows() {
-		for _, w := range u.Row(v) {
-			if part[w] != part[v] {
-				cut++
-			}
-		}
+	parts := int32(0)
+	for _, p := range part {
+		parts = max(parts, p+1)
 	}
-	return cut / 2
+	cut, _ := borders(u, part, int(parts))
+	return cut
 }
 
 // volume returns Σ_v (number of other parts in which v has a neighbour).
 func volume(u *graph.CSR, part []int32, parts int) int64 {
-	total := int64(0)
-	seen := make([]int, parts) // by part: the last vertex that has a neighbour there, plus one
-	for v := range u.Rows() {
-		for _, w := range u.Row(v) {
-			if q := part[w]; q != part[v] && seen[q] != v+1 {
-				seen[q] = v + 1
-				total++
-			}
-		}
-	}
-	return total
+	_, volume := borders(u, part, parts)
+	return volume
 }
+
+// keyVersion changes when a partitioner begins to give other partitions for the same options.
+const keyVersion = 2
 
 // Key returns the hex SHA-256 of everything that Partition's result depends on: the graph, the training vertices and the
 // options with defaults filled in. Options that Partition would refuse hash as they are.
@@ -132,10 +171,19 @@ func Key(g *graph.CSR, train []bool, opt Options) string {
 		o = opt
 	}
 	h := sha256.New()
-	hashInts(h, "capgnn plan", uint64(planVersion), uint64(o.Parts), o.Seed, math.Float64bits(o.Balance),
+	hashInts(h, "capgnn plan", keyVersion, uint64(planVersion), uint64(o.Parts), o.Seed, math.Float64bits(o.Balance),
 		math.Float64bits(o.SoftBalance), uint64(o.Passes), uint64(o.Trials), uint64(len(o.Targets)))
 	for _, t := range o.Targets {
 		hashInts(h, "", math.Float64bits(t))
+	}
+	for _, q := range o.BalanceBy {
+		hashInts(h, string(q))
+	}
+	f := o.Memory.Footprint
+	hashInts(h, string(o.Objective), uint64(o.Effort), uint64(f.Fixed), uint64(f.PerInner), uint64(f.PerHalo), uint64(f.PerEdge),
+		uint64(len(o.Memory.Have)))
+	for _, b := range o.Memory.Have {
+		hashInts(h, "", uint64(b))
 	}
 	hashInts(h, string(o.Method), uint64(g.Rows()), uint64(g.Cols), uint64(len(train)))
 	if o.Graph != "" {

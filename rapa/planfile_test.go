@@ -227,13 +227,17 @@ func TestKeyCoversInputs(t *testing.T) {
 		"soft":     Key(g, train, Options{Parts: 2, SoftBalance: 1.2}),
 		"passes":   Key(g, train, Options{Parts: 2, Passes: 3}),
 		"trials":   Key(g, train, Options{Parts: 2, Trials: 3}),
+		"volume":   Key(g, train, Options{Parts: 2, Objective: Volume}),
+		"edges":    Key(g, train, Options{Parts: 2, BalanceBy: []Quantity{ByVertices, ByEdges}}),
+		"effort":   Key(g, train, Options{Parts: 2, Effort: 3}),
+		"memory":   Key(g, train, Options{Parts: 2, BalanceBy: []Quantity{ByMemory}, Memory: Memory{Have: []int64{9, 9}}}),
 	} {
 		if twin, ok := keys[key]; ok {
 			t.Errorf("%s and %s have one key", name, twin)
 		}
 		keys[key] = name
 	}
-	full := Options{Method: Streaming, Parts: 2, Targets: []float64{0.5, 0.5}, Balance: 1.03, SoftBalance: 1.10, Passes: 8, Trials: 8}
+	full := Options{Method: Multilevel, Objective: Cut, BalanceBy: []Quantity{ByVertices}, Threads: 3, Parts: 2, Targets: []float64{0.5, 0.5}, Balance: 1.03, SoftBalance: 1.10, Passes: 8, Trials: 8}
 	if Key(g, train, full) != Key(g, train, base) {
 		t.Error("defaults written out change the key")
 	}

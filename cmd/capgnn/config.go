@@ -91,7 +91,7 @@ func (c *trainConfig) validate() error {
 	oneOf("edges", c.Edges, dataset.Auto, dataset.Symmetric, dataset.Directed, dataset.Reversed)
 	oneOf("standardize", c.Standardize, dataset.Auto, dataset.StandardizeNone, dataset.StandardizeTrain)
 	oneOf("self-loops", c.SelfLoops, "auto", "add", "keep", "remove")
-	oneOf("partitioner", c.Partitioner, string(rapa.Streaming), string(rapa.Random))
+	oneOf("partitioner", c.Partitioner, string(rapa.Multilevel), string(rapa.Streaming), string(rapa.Random))
 	oneOf("order", c.Order, orders...)
 	oneOf("storage", c.Storage, gpu.FP32.String(), gpu.BF16.String())
 	if c.storage() != gpu.FP32 && c.Model == string(gnn.GAT) {

@@ -38,7 +38,7 @@ var options = []option{
 	{name: "patience", usage: "stop after this many evaluations without a better validation score; 0 = never", field: func(c *trainConfig) any { return &c.Patience }},
 	{name: "devices", usage: "`LIST` such as cpu:0,cpu:1 or cpu:threads=1,mem=4GiB,cpu:threads=1,slow=3; auto = one with all cores", field: func(c *trainConfig) any { return &c.Devices }},
 	{name: "parts", usage: "number of parts, placed round-robin on the devices; 0 = one per device", field: func(c *trainConfig) any { return &c.Parts }},
-	{name: "partitioner", usage: "streaming or random", field: func(c *trainConfig) any { return &c.Partitioner }},
+	{name: "partitioner", usage: "multilevel, streaming or random", field: func(c *trainConfig) any { return &c.Partitioner }},
 	{name: "profile", usage: "profile `FILE` of the devices (default: the cached one, else a quick measurement)", field: func(c *trainConfig) any { return &c.Profile }},
 	{name: "order", usage: "order of the vertices in memory: none, community, rcm or degree; auto measures once whether community pays", field: func(c *trainConfig) any { return &c.Order }},
 	{name: "storage", usage: "element type of the rows that neighbours gather and devices exchange: fp32 or bf16; sums are fp32 either way", field: func(c *trainConfig) any { return &c.Storage }},

@@ -127,7 +127,8 @@ func (t *training) divide(ctx context.Context) error {
 	}
 	p := t.data.problem
 	t.plan, err = partition(ctx, t.k, p.Graph, p.Train,
-		rapa.Options{Method: rapa.Method(t.cfg.Partitioner), Parts: t.parts, Targets: targets, Seed: t.cfg.Seed, Graph: t.data.sums.Graph}, t.planFile)
+		rapa.Options{Method: rapa.Method(t.cfg.Partitioner), Parts: t.parts, Targets: targets, Seed: t.cfg.Seed, Graph: t.data.sums.Graph,
+			BalanceBy: []rapa.Quantity{rapa.ByVertices, rapa.ByEdges, rapa.ByTrain}}, t.planFile)
 	if err != nil {
 		return err
 	}

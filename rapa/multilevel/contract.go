@@ -1,0 +1,111 @@
+package multilevel
+
+// contractChunk is the number of coarse vertices whose rows one goroutine makes in turn.
+const contractChunk = 128
+
+// contract returns the graph of clusters.
+//
+// Returns: the level in which label[v], 0 to n-1, is the vertex of v; weights and sizes are summed, edges between two clusters
+// become one of their summed weight, edges inside one vanish. Rows are in order of first meeting.
+//
+// Method: vertices are sorted by cluster; each coarse row is summed in a table by coarse neighbour. Chunks of rows are
+// made in parallel and then laid side by side.
+func (c *crew) contract(g *level, label []int32, n int, tallies []*tally) *level {
+	start, member := group(label, n)
+	out := &level{n: n, ptr: make([]int64, n+1), size: make([]int32, n), weight: make([][]int32, len(g.weight))}
+	for i := range out.weight {
+		out.weight[i] = make([]int32, n)
+	}
+	chunks := (n + contractChunk - 1) / contractChunk
+	adj, edge := make([][]int32, chunks), make([][]int32, chunks)
+	c.each(n, contractChunk, func(worker, lo, hi int) {
+		m := merger{g: g, label: label, tally: tallies[worker]}
+		for a := lo; a < hi; a++ {
+			out.ptr[a+1] = int64(m.row(int32(a), member[start[a]:start[a+1]]))
+			for _, v := range member[start[a]:start[a+1]] {
+				out.size[a] += g.sizeOf(v)
+				for i := range out.weight {
+					out.weight[i][a] += int32(g.of(i, v))
+				}
+			}
+		}
+		adj[lo/contractChunk], edge[lo/contractChunk] = m.adj, m.edge
+	})
+	if c.err() != nil {
+		return nil
+	}
+	for a := range n {
+		out.ptr[a+1] += out.ptr[a]
+	}
+	out.adj, out.edge = make([]int32, out.ptr[n]), make([]int32, out.ptr[n])
+	c.each(chunks, 1, func(_, lo, _ int) {
+		at := out.ptr[lo*contractChunk]
+		copy(out.adj[at:], adj[lo])
+		copy(out.edge[at:], edge[lo])
+		adj[lo], edge[lo] = nil, nil
+	})
+	return out
+}
+
+// merger makes coarse rows.
+type merger struct {
+	g         *level
+	label     []int32
+	tally     *tally
+	adj, edge []int32 // rows made so far
+}
+
+// row appends the row of the cluster with these members and returns its length.
+func (m *merger) row(a int32, members []int32) int {
+	sum := m.tally.sum
+	first := len(m.adj)
+	for _, v := range members {
+		adj, edge := m.g.row(v)
+		if edge == nil {
+			for _, u := range adj {
+				b := m.label[u]
+				if sum[b] == 0 {
+					m.adj = append(m.adj, b)
+				}
+				sum[b]++
+			}
+			continue
+		}
+		for i, u := range adj {
+			b := m.label[u]
+			if sum[b] == 0 {
+				m.adj = append(m.adj, b)
+			}
+			sum[b] += edge[i]
+		}
+	}
+	// The cluster itself is among its neighbours: it goes.
+	kept := m.adj[:first]
+	for _, b := range m.adj[first:] {
+		if b != a {
+			kept = append(kept, b)
+			m.edge = append(m.edge, sum[b])
+		}
+		sum[b] = 0
+	}
+	m.adj = kept
+	return len(kept) - first
+}
+
+// group sorts vertices by label: those of label a are member[start[a]:start[a+1]], ascending.
+func group(label []int32, n int) (start, member []int32) {
+	start = make([]int32, n+1)
+	for _, a := range label {
+		start[a+1]++
+	}
+	for a := range n {
+		start[a+1] += start[a]
+	}
+	member = make([]int32, len(label))
+	next := append([]int32(nil), start[:n]...)
+	for v, a := range label {
+		member[next[a]] = int32(v)
+		next[a]++
+	}
+	return start, member
+}

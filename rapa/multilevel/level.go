@@ -1,0 +1,65 @@
+package multilevel
+
+import "capgnn/graph"
+
+// level is one graph of the hierarchy: symmetric, without loops. Level 0 is the caller's graph, its arrays shared.
+type level struct {
+	n      int
+	ptr    []int64 // row v is [ptr[v], ptr[v+1])
+	adj    []int32
+	edge   []int32   // weight of every entry: the pairs of input vertices that it stands for; nil: 1 each
+	weight [][]int32 // per constraint: weight of every vertex; nil: 1 each
+	size   []int32   // input vertices that a vertex stands for; nil: 1 each
+	coarse []int32   // vertex of the next level that holds each vertex; nil on the last level
+}
+
+func newLevel(u *graph.CSR, constraints []Constraint) *level {
+	g := &level{n: u.Rows(), ptr: u.Indptr, adj: u.Indices}
+	for _, c := range constraints {
+		g.weight = append(g.weight, c.Weight)
+	}
+	return g
+}
+
+// row returns the neighbours of v and their weights, nil where all are 1.
+func (g *level) row(v int32) (adj, edge []int32) {
+	lo, hi := g.ptr[v], g.ptr[v+1]
+	adj = g.adj[lo:hi]
+	if g.edge != nil {
+		edge = g.edge[lo:hi]
+	}
+	return adj, edge
+}
+
+func (g *level) degree(v int32) int { return int(g.ptr[v+1] - g.ptr[v]) }
+
+func (g *level) edges() int64 { return g.ptr[g.n] }
+
+// of returns the weight of v in constraint c.
+func (g *level) of(c int, v int32) int64 {
+	if w := g.weight[c]; w != nil {
+		return int64(w[v])
+	}
+	return 1
+}
+
+func (g *level) sizeOf(v int32) int32 {
+	if g.size != nil {
+		return g.size[v]
+	}
+	return 1
+}
+
+// total returns the sum of weights per constraint.
+func (g *level) total() []int64 {
+	sum := make([]int64, len(g.weight))
+	for c, w := range g.weight {
+		if w == nil {
+			sum[c] = int64(g.n)
+		}
+		for _, x := range w {
+			sum[c] += int64(x)
+		}
+	}
+	return sum
+}

@@ -1,0 +1,150 @@
+package multilevel
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+
+	"capgnn/graph"
+)
+
+// Objective is what a partition shall have little of.
+type Objective int
+
+// The objectives.
+const (
+	Cut    Objective = iota // pairs of neighbours in different parts
+	Volume                  // Σ over vertices of the other parts that hold a neighbour
+)
+
+// Constraint is one quantity that parts hold and that is bounded.
+type Constraint struct {
+	Weight []int32 // of every vertex, ≥ 0; nil: 1 each
+	Bound  []int64 // per part: the most that it may hold
+	// Hard bounds are kept; soft ones are kept as well as the graph allows, and moves never worsen what exceeds them.
+	Hard bool
+}
+
+// Options says how to partition.
+type Options struct {
+	Parts int // ≥ 1, at most the number of vertices
+	// Targets is the share of each part: positive, sum 1; nil = equal shares. Bounds decide what is allowed; targets are where
+	// the first partition aims.
+	Targets     []float64
+	Constraints []Constraint // at most maxConstraints; none: 1.03 times the target in vertices, hard
+	Objective   Objective
+	Seed        uint64
+	Threads     int // 0 = GOMAXPROCS; decides nothing
+	// Effort scales the attempts of which the best is kept: the number of whole partitions that are made and combined. 0 = by
+	// size: 8 up to a quarter of a million stored edges, 1 from two million on.
+	Effort int
+	// Progress, if given, is called now and then from the goroutine of Partition with the share of the work that is done.
+	Progress func(done, total int)
+}
+
+const (
+	maxConstraints = 8
+	maxParts       = 1 << 12
+	maxEffort      = 100
+	defaultBalance = 1.03
+)
+
+// resolve returns o with defaults filled in, checked against u. All problems are reported at once.
+func (o Options) resolve(u *graph.CSR) (Options, error) {
+	var errs []error
+	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
+	n := u.Rows()
+	if u.Cols != n {
+		bad("the graph has %d rows and %d columns, want a square one", n, u.Cols)
+	}
+	if o.Parts < 1 || o.Parts > maxParts || o.Parts > n {
+		return o, errors.Join(append(errs, fmt.Errorf("%d parts of %d vertices are not in [1, min(vertices, %d)]", o.Parts, n, maxParts))...)
+	}
+	if o.Targets == nil {
+		o.Targets = make([]float64, o.Parts)
+		for p := range o.Targets {
+			o.Targets[p] = 1 / float64(o.Parts)
+		}
+	}
+	sum := 0.0
+	for p, t := range o.Targets {
+		if !(t > 0 && t <= 1) {
+			bad("target %g of part %d is not in (0, 1]", t, p)
+		}
+		sum += t
+	}
+	if len(o.Targets) != o.Parts || math.Abs(sum-1) > 1e-6 {
+		bad("%d targets of sum %g for %d parts", len(o.Targets), sum, o.Parts)
+	}
+	if len(o.Constraints) == 0 && errs == nil {
+		o.Constraints = []Constraint{{Bound: vertexBounds(o.Targets, n), Hard: true}}
+	}
+	if len(o.Constraints) > maxConstraints {
+		bad("%d constraints are more than %d", len(o.Constraints), maxConstraints)
+	}
+	for i, c := range o.Constraints {
+		if err := c.check(n, o.Parts); err != nil {
+			bad("constraint %d: %w", i, err)
+		}
+	}
+	if o.Objective != Cut && o.Objective != Volume {
+		bad("objective %d is neither cut nor volume", o.Objective)
+	}
+	if o.Threads <= 0 {
+		o.Threads = runtime.GOMAXPROCS(0)
+	}
+	if o.Effort < 0 || o.Effort > maxEffort {
+		bad("effort %d is not in [0, %d]", o.Effort, maxEffort)
+	}
+	if o.Effort == 0 {
+		o.Effort = defaultEffort(u.Edges())
+	}
+	return o, errors.Join(errs...)
+}
+
+// defaultEffort returns the attempts for a graph of so many stored edges.
+func defaultEffort(edges int64) int {
+	return int(min(8, max(1, 2_000_000/max(edges, 1))))
+}
+
+// vertexBounds returns ⌈1.03·target·n⌉ per part; 1e-9 keeps an exact product from being rounded up.
+func vertexBounds(targets []float64, n int) []int64 {
+	b := make([]int64, len(targets))
+	for p, t := range targets {
+		b[p] = max(1, int64(math.Ceil(defaultBalance*t*float64(n)-1e-9)))
+	}
+	return b
+}
+
+func (c Constraint) check(n, parts int) error {
+	if c.Weight != nil && len(c.Weight) != n {
+		return fmt.Errorf("%d weights for %d vertices", len(c.Weight), n)
+	}
+	if len(c.Bound) != parts {
+		return fmt.Errorf("%d bounds for %d parts", len(c.Bound), parts)
+	}
+	total, room := int64(0), int64(0)
+	for v, w := range c.Weight {
+		if w < 0 {
+			return fmt.Errorf("weight %d of vertex %d is negative", w, v)
+		}
+		total += int64(w)
+	}
+	if c.Weight == nil {
+		total = int64(n)
+	}
+	if total > math.MaxInt32 {
+		return fmt.Errorf("weights sum to %d, want at most %d: scale them", total, math.MaxInt32)
+	}
+	for p, b := range c.Bound {
+		if b < 0 {
+			return fmt.Errorf("bound %d of part %d is negative", b, p)
+		}
+		room += min(b, math.MaxInt32)
+	}
+	if c.Hard && room < total {
+		return fmt.Errorf("the parts may hold %d in sum, the vertices weigh %d", room, total)
+	}
+	return nil
+}
