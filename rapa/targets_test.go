@@ -65,3 +65,60 @@ func TestTargetsErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestTargetsByCost works the shares out by hand for 100 vertices and 1000 edges.
+//
+// Device 0: 10 + 1 per vertex + 0.1 per edge, so 10 + 200·share; device 1: 100·share. Equal at 10 + 200x = 100(1-x): x = 0.3.
+// With 26 vertices' worth of bytes on device 0 it gets 0.26. With a fixed cost of 500 it gets one vertex: 500 + 2 ≥ 99.
+func TestTargetsByCost(t *testing.T) {
+	whole := Counts{Inner: 100, Edges: 1000}
+	slow, fast := PartCost{Fixed: 10, PerInner: 1, PerEdge: 0.1}, PartCost{PerEdge: 0.1}
+	foot := Footprint{Fixed: 7, PerInner: 10, PerEdge: 1}
+	for _, tc := range []struct {
+		name  string
+		costs []PartCost
+		m     Memory
+		want  []float64
+	}{
+		{"free", []PartCost{slow, fast}, Memory{}, []float64{0.3, 0.7}},
+		{"one", []PartCost{slow}, Memory{}, []float64{1}},
+		{"equal", []PartCost{fast, fast, fast, fast}, Memory{}, []float64{0.25, 0.25, 0.25, 0.25}},
+		{"memory", []PartCost{slow, fast}, Memory{foot, []int64{7 + 520, 0}}, []float64{0.26, 0.74}},
+		{"just full", []PartCost{slow, fast}, Memory{foot, []int64{7 + 520, 7 + 1480}}, []float64{0.26, 0.74}},
+		{"too slow", []PartCost{{Fixed: 500, PerInner: 1, PerEdge: 0.1}, fast}, Memory{}, []float64{0.01, 0.99}},
+	} {
+		got, err := TargetsByCost(tc.costs, whole, tc.m)
+		if err != nil {
+			t.Errorf("%s: %v", tc.name, err)
+			continue
+		}
+		for i := range tc.want {
+			if math.Abs(got[i]-tc.want[i]) > 1e-9 {
+				t.Errorf("%s: %v, want %v", tc.name, got, tc.want)
+				break
+			}
+		}
+		if err := checkTargets(got, len(got)); err != nil {
+			t.Errorf("%s: %v", tc.name, err)
+		}
+	}
+	for name, tc := range map[string]struct {
+		have       []int64
+		need, less int64
+	}{
+		"in sum":     {[]int64{7 + 520, 7 + 1000}, 2014, 1534},
+		"one vertex": {[]int64{8, 0}, 28, 8},
+	} {
+		var e *InfeasibleError
+		_, err := TargetsByCost([]PartCost{slow, fast}, whole, Memory{foot, tc.have})
+		if !errors.As(err, &e) || e.NeedBytes != tc.need || e.HaveBytes != tc.less || e.MoreBytes() != tc.need-tc.less {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := TargetsByCost([]PartCost{slow, fast}, Counts{Inner: 1}, Memory{}); err == nil {
+		t.Error("one vertex for two devices: accepted")
+	}
+	if _, err := TargetsByCost([]PartCost{{}}, whole, Memory{}); err == nil {
+		t.Error("free device: accepted")
+	}
+}
