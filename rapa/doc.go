@@ -1,8 +1,8 @@
 // Package rapa cuts graphs into parts for devices of different speed and memory (resource-aware partitioning).
 //
-// Its nouns: Options say what is wanted; Targets are shares of the work per part, from measured Rates or from costs; a PartCost is what
-// a part costs on one device, linear in its Counts (Lambda is the paper's); Rebalance moves vertices and Adjust prunes
-// replicas until the parts cost the same within their Memory; a Plan is the partition with all that was decided.
+// Its nouns: Options say what is wanted; Targets are shares of the work per part, from measured Rates or from costs; a
+// PartCost is what a part costs on one device, linear in its Counts (Lambda is the paper's); Rebalance moves vertices and
+// Adjust prunes replicas until the parts cost the same within their Memory; a Plan is the partition with all decisions.
 //
 // # Contract
 //
