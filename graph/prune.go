@@ -85,7 +85,7 @@ func (c *Cut) Without(p *Pruning) *Cut {
 	return &kept
 }
 
-// without returns b without the halo entries (row, halo index) that drops holds for.
+// without returns b without the halo entries (row, halo index) that drops holds for; b's own arrays if there are none.
 func (b *Block) without(drops func(row, h int32) bool) Block {
 	src := &b.Halo
 	count, used := make([]int64, len(src.List)), make([]int32, len(b.IDs))
@@ -99,6 +99,9 @@ func (b *Block) without(drops func(row, h int32) bool) Block {
 			}
 		}
 	})
+	if sum(count) == int64(len(src.Indices)) {
+		return *b
+	}
 	out := Block{Inner: b.Inner}
 	place := out.keepHalo(b, used)
 	out.Halo.Indptr = []int64{0}
@@ -124,6 +127,14 @@ func (b *Block) without(drops func(row, h int32) bool) Block {
 		}
 	})
 	return out
+}
+
+func sum(x []int64) int64 {
+	n := int64(0)
+	for _, k := range x {
+		n += k
+	}
+	return n
 }
 
 // keepHalo fills in the halo vertices of b that are used and returns their new indices by the old ones. Their order, and so

@@ -221,6 +221,35 @@ func TestPrunedAdjoint(t *testing.T) {
 	})
 }
 
+// Where nothing is dropped the halo rows of the whole cut serve.
+func TestWithoutShares(t *testing.T) {
+	g, err := Random(150, 400, true, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	part := make([]int32, 150)
+	for v := range part {
+		part[v] = int32(v % 3)
+	}
+	c, err := Split(g, part, 3, AllNeeded(150, 2), 2, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := &c.Parts[0].In
+	u := read.IDs[read.Owner[1]] // of part 1
+	p, err := NewPruning(part, 3, [][]NodeID{{u}, nil, nil})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := c.Without(p)
+	for i, q := range c.Parts {
+		same := func(a, b *Block) bool { return &a.Halo.Indices[0] == &b.Halo.Indices[0] && &a.IDs[0] == &b.IDs[0] }
+		if in, out := same(&q.In, &k.Parts[i].In), same(&q.Out, &k.Parts[i].Out); in == (i == 0) || out == (i == 1) {
+			t.Errorf("part %d: in-edges shared %t, out-edges shared %t", i, in, out)
+		}
+	}
+}
+
 func TestNewPruning(t *testing.T) {
 	part := []int32{0, 1, 0, 1, 2}
 	for _, none := range [][][]NodeID{nil, {}, {nil, {}, nil}} {

@@ -42,7 +42,7 @@ func (o *PredictOptions) Width() int {
 // emittedValues is how many predicted values cross to the host at a time: 4 MiB, which hides the latency of a copy.
 const emittedValues = 1 << 20
 
-// Predict runs the network over every vertex, without dropout and without labels, splits or gradients, and hands the rows
+// Predict runs the network over every vertex and every edge, whatever was dropped in training, without dropout and without labels, splits or gradients, and hands the rows
 // to emit: rows has Width columns, row i belongs to vertex ids[i]. Every vertex is emitted once, in the order of parts and
 // inside them of local numbers; both slices are only lent. emit runs on the caller's goroutine; its error ends the
 // prediction.

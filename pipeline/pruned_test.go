@@ -1,11 +1,13 @@
 package pipeline
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"capgnn/gnn"
 	"capgnn/gpu"
@@ -304,4 +306,25 @@ func readRows(p *Problem, part []int32, dropped [][]graph.NodeID, layers, layer 
 		}
 	}
 	return len(in), len(out)
+}
+
+// A pruned epoch takes less time than the whole one, rescaled or not, on simulated devices.
+func TestPrunedTakesLess(t *testing.T) {
+	const parts = 3
+	for _, kind := range gnn.Kinds {
+		p, m := task{share: 0.3}.make(t, kind)
+		part := scatterParts(p.Vertices(), parts)
+		epoch := func(share float64, noRescale bool) time.Duration {
+			s, err := Simulate(context.Background(), p, Options{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01},
+				Devices: simulated(t, parts, nil), Part: part, Dropped: dropReplicas(p.Graph, part, parts, share), NoRescale: noRescale})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return s.Epoch
+		}
+		whole, half, all := epoch(0, false), epoch(0.5, false), epoch(1, false)
+		if half >= whole || all >= half || epoch(0.5, true) > half {
+			t.Errorf("%s: %v, without half of the replicas %v, without any %v, not rescaled %v", kind, whole, half, all, epoch(0.5, true))
+		}
+	}
 }
