@@ -80,10 +80,35 @@ func (l *loads) wanted(o Options) []multilevel.Constraint {
 		}
 		out = append(out, x)
 	}
+	if o.balances(ByWork) {
+		out = append(out, l.work(o))
+	}
 	if len(out) == 0 { // only training vertices, and there are none
 		out = append(out, multilevel.Constraint{Bound: l.bounds(cVertices), Hard: true})
 	}
 	return out
+}
+
+// workTotal is what the work of all vertices adds up to, about: fine enough for the least of them, and it fits 31 bits.
+const workTotal = 1 << 30
+
+// work returns the constraint of ByWork, in units in which all vertices together have about workTotal.
+func (l *loads) work(o Options) multilevel.Constraint {
+	sum := 0.0
+	for _, w := range l.weight {
+		sum += o.Work.PerInner + o.Work.PerEdge*float64(w)
+	}
+	unit := sum / workTotal
+	x := multilevel.Constraint{Weight: make([]int32, len(l.weight)), Bound: make([]int64, o.Parts)}
+	total := int64(0)
+	for v, w := range l.weight {
+		x.Weight[v] = int32((o.Work.PerInner + o.Work.PerEdge*float64(w)) / unit)
+		total += int64(x.Weight[v])
+	}
+	for p, t := range o.Targets {
+		x.Bound[p] = boundOf(o.WorkBalance, t, total)
+	}
+	return x
 }
 
 // bounds returns the bound of every part in constraint c.

@@ -42,10 +42,11 @@ const (
 	ByEdges    Quantity = "edges"    // their in-edges: soft, within SoftBalance
 	ByTrain    Quantity = "train"    // training vertices: soft, within SoftBalance
 	ByMemory   Quantity = "memory"   // what Options.Memory bounds: hard; Multilevel only
+	ByWork     Quantity = "work"     // what Options.Work makes of vertices and in-edges: soft, within WorkBalance; Multilevel only
 )
 
 // Quantities lists all quantities.
-var Quantities = []Quantity{ByVertices, ByEdges, ByTrain, ByMemory}
+var Quantities = []Quantity{ByVertices, ByEdges, ByTrain, ByMemory, ByWork}
 
 // Options says how to partition. The zero value of every field but Parts is a usable default.
 type Options struct {
@@ -63,6 +64,10 @@ type Options struct {
 	SoftBalance float64
 	// Memory is what ByMemory bounds: part i on device i.
 	Memory Memory
+	// Work is what ByWork shares out: PerInner for each inner vertex and PerEdge for each of its in-edges, in any unit.
+	Work PartCost
+	// WorkBalance is wanted as the bound on work. At least 1; 0 = 1.01.
+	WorkBalance float64
 	Seed   uint64
 	// Effort is the number of partitions that Multilevel makes and combines; 0 = by size: 8 on small graphs, 1 on large ones.
 	Effort int
@@ -123,6 +128,10 @@ func (o Options) resolve(n int, edges int64) (Options, error) {
 	if !(o.SoftBalance >= 1 && o.SoftBalance <= maxBalance) {
 		bad("soft balance %g is not in [1, %d]", o.SoftBalance, maxBalance)
 	}
+	o.WorkBalance = orDefault(o.WorkBalance, 1.01)
+	if !(o.WorkBalance >= 1 && o.WorkBalance <= maxBalance) {
+		bad("balance of work %g is not in [1, %d]", o.WorkBalance, maxBalance)
+	}
 	switch {
 	case o.Passes == 0:
 		o.Passes = 8
@@ -149,6 +158,14 @@ func (o Options) checkQuantities() (errs []error) {
 	for i, q := range o.BalanceBy {
 		if !slices.Contains(Quantities, q) || slices.Contains(o.BalanceBy[:i], q) {
 			bad("balance by %q: give each of %v at most once", q, Quantities)
+		}
+	}
+	if o.balances(ByWork) {
+		if o.Method != Multilevel {
+			bad("balance by %q: partitioner %q does not know it, %q does", ByWork, o.Method, Multilevel)
+		}
+		if err := o.Work.validate(); err != nil {
+			bad("balance by %q: %w", ByWork, err)
 		}
 	}
 	if !o.balances(ByMemory) {

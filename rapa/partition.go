@@ -45,7 +45,7 @@ func Partition(ctx context.Context, g *graph.CSR, train []bool, opt Options, pro
 		return nil, fmt.Errorf("partition: %w", err)
 	}
 	plan := measure(g, u, l, o)
-	plan.Key = Key(g, train, opt)
+	plan.Key, plan.Graph = Key(g, train, opt), opt.Graph
 	plan.Seconds = time.Since(start).Seconds()
 	return plan, nil
 }

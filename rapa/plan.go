@@ -16,6 +16,7 @@ import (
 type Plan struct {
 	// Key identifies graph, training vertices and options: see Key. Hex SHA-256.
 	Key     string
+	Graph   string // Options.Graph of the graph
 	Method  Method
 	Seed    uint64
 	Targets []float64 // share wanted per part
@@ -185,6 +186,7 @@ func Key(g *graph.CSR, train []bool, opt Options) string {
 	for _, b := range o.Memory.Have {
 		hashInts(h, "", uint64(b))
 	}
+	hashInts(h, "work", math.Float64bits(o.Work.PerInner), math.Float64bits(o.Work.PerEdge), math.Float64bits(o.WorkBalance))
 	hashInts(h, string(o.Method), uint64(g.Rows()), uint64(g.Cols), uint64(len(train)))
 	if o.Graph != "" {
 		hashInts(h, "graph "+o.Graph)

@@ -44,6 +44,7 @@ func (e *FormatError) Error() string {
 // header is the JSON part of a plan file.
 type header struct {
 	Key          string      `json:"key"`
+	Graph        string      `json:"graph,omitempty"`
 	Method       Method      `json:"method"`
 	Seed         uint64      `json:"seed"`
 	Targets      []float64   `json:"targets"`
@@ -67,7 +68,7 @@ type header struct {
 // headerOf returns what p's header says, but for the dropped vertices.
 func headerOf(p *Plan) header {
 	return header{
-		Key: p.Key, Method: p.Method, Seed: p.Seed, Targets: p.Targets, Vertices: int64(len(p.Part)), Parts: p.Parts,
+		Key: p.Key, Graph: p.Graph, Method: p.Method, Seed: p.Seed, Targets: p.Targets, Vertices: int64(len(p.Part)), Parts: p.Parts,
 		EdgeCut: p.EdgeCut, Volume: p.Volume, Balance: p.Balance, Devices: p.Devices, DeviceOf: p.DeviceOf, Costs: p.Costs,
 		Moved: p.Moved, Score: p.Score, Trace: p.Trace, Stop: p.Stop, Lost: p.Lost,
 	}
@@ -77,7 +78,7 @@ func headerOf(p *Plan) header {
 func (h header) plan() *Plan {
 	h.Lost.PerPart, h.Lost.Replicas = orNil(h.Lost.PerPart), orNil(h.Lost.Replicas)
 	return &Plan{
-		Key: h.Key, Method: h.Method, Seed: h.Seed, Targets: h.Targets, Parts: h.Parts, EdgeCut: h.EdgeCut, Volume: h.Volume,
+		Key: h.Key, Graph: h.Graph, Method: h.Method, Seed: h.Seed, Targets: h.Targets, Parts: h.Parts, EdgeCut: h.EdgeCut, Volume: h.Volume,
 		Balance: h.Balance, Devices: orNil(h.Devices), DeviceOf: orNil(h.DeviceOf), Costs: orNil(h.Costs), Moved: h.Moved,
 		Score: h.Score, Trace: orNil(h.Trace), Stop: h.Stop, Lost: h.Lost,
 	}

@@ -28,7 +28,7 @@ func (p *Plan) Repartition(g *graph.CSR, train []bool, r *Rebalanced) error {
 		}
 	}
 	u := g.Symmetrise().WithoutLoops()
-	p.EdgeCut, p.Volume = edgeCut(u, p.Part), volume(u, p.Part, k)
+	p.EdgeCut, p.Volume = borders(u, p.Part, k)
 	p.Balance = Balance{
 		Vertices: p.fullest(func(s Stats) int64 { return s.Inner }),
 		Edges:    p.fullest(func(s Stats) int64 { return s.Edges }),

@@ -1,8 +1,10 @@
 package sim
 
 import (
+	"bytes"
 	"embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"strings"
@@ -41,14 +43,26 @@ func readCard(file string) (Card, error) {
 	if err != nil {
 		return Card{}, err
 	}
-	c := Card{Name: strings.TrimSuffix(strings.TrimPrefix(file, "cards/"), ".json")}
-	if err := json.Unmarshal(raw, &c); err != nil {
+	c, err := ParseCard(raw)
+	if err != nil {
 		return Card{}, fmt.Errorf("read %s: %w", file, err)
 	}
-	if err := c.validate(); err != nil {
-		return Card{}, fmt.Errorf("read %s: %w", file, err)
-	}
+	c.Name = strings.TrimSuffix(strings.TrimPrefix(file, "cards/"), ".json")
 	return c, nil
+}
+
+// ParseCard reads a card from the content of its file: a JSON object with the keys of Card. It has no name yet.
+func ParseCard(raw []byte) (Card, error) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	var c Card
+	if err := d.Decode(&c); err != nil {
+		return Card{}, fmt.Errorf("not a card: %w", err)
+	}
+	if c.Model == "" {
+		return Card{}, errors.New("not a card: it names no model")
+	}
+	return c, c.validate()
 }
 
 // FindCard returns the embedded card of that name, as in sim:NAME. The error lists those that there are.
