@@ -43,10 +43,21 @@ type trainConfig struct {
 	Devices     string // grammar of --devices
 	Parts       int    // 0 = one per device
 	Partitioner string
-	Profile     string // profile file; "" = the cached one or a quick measurement
-	Order       string // of the vertices inside a part: orders
-	Storage     string // element type of gathered and exchanged rows: fp32 or bf16
-	Targets     string // share of the work of each part, "" = decide from devices and profile; config file only
+	Objective   string  // of the multilevel partitioner: cut or volume
+	Balance     float64 // most inner vertices of a part over its share, ≥ 1
+	BalanceBy   string  // list of balanced quantities, "" = vertices,edges,train
+	Cost        string  // what parts are evened by: costAuto, costTime or costLambda
+	NoMove      bool    // inner vertices stay where the partitioner put them
+	MaxPrune    float64 // share of cut edges that may be pruned, 0 = lossless
+	PruneScore  string  // order in which replicas are pruned
+	NoRescale   bool    // a pruned vertex's remaining neighbours are not scaled up
+	Alpha       float64 // α of Eq. 14
+	Plan        string  // plan file to take the parts from, "" = make one
+	Profile     string  // profile file; "" = the cached one or a quick measurement
+	Order       string  // of the vertices inside a part: orders
+	Storage     string  // element type of gathered and exchanged rows: fp32 or bf16
+	PlanKey     string  // of the plan of the run that wrote the file; config file only
+	Targets     string  // share of the work of each part, "" = decide from devices and profile; config file only
 
 	CheckpointEvery int
 	Savings         pipeline.Savings
@@ -58,7 +69,7 @@ func defaultConfig() trainConfig {
 	return trainConfig{
 		Edges: dataset.Auto, Standardize: dataset.Auto, SelfLoops: "auto", Model: string(gnn.GCN), Layers: 3, Hidden: 256, Heads: 4, Dropout: 0.5,
 		Epochs: 200, LR: 0.01, Optimizer: string(gnn.Adam), Seed: 1, EvalEvery: 5,
-		Devices: "auto", Partitioner: string(rapa.Methods[0]), Order: orderAuto, Storage: gpu.FP32.String(), CheckpointEvery: 10,
+		Devices: "auto", Partitioner: string(rapa.Methods[0]), Objective: "cut", Balance: 1.03, Cost: costAuto, PruneScore: "influence", Alpha: 0.5, Order: orderAuto, Storage: gpu.FP32.String(), CheckpointEvery: 10,
 	}
 }
 
@@ -66,6 +77,8 @@ func defaultConfig() trainConfig {
 const (
 	maxEpochs = 10_000_000
 	maxParts  = 4096
+
+	maxBalance = 1000 // beyond it a factor means "unbounded" anyway
 )
 
 // validate reports everything that is wrong with c as far as it can be told without data and devices.
@@ -91,7 +104,19 @@ func (c *trainConfig) validate() error {
 	oneOf("edges", c.Edges, dataset.Auto, dataset.Symmetric, dataset.Directed, dataset.Reversed)
 	oneOf("standardize", c.Standardize, dataset.Auto, dataset.StandardizeNone, dataset.StandardizeTrain)
 	oneOf("self-loops", c.SelfLoops, "auto", "add", "keep", "remove")
-	oneOf("partitioner", c.Partitioner, string(rapa.Multilevel), string(rapa.Streaming), string(rapa.Random))
+	oneOf("partitioner", c.Partitioner, names(rapa.Methods)...)
+	oneOf("objective", c.Objective, names(rapa.Objectives)...)
+	oneOf("prune-score", c.PruneScore, names(rapa.PruneScores)...)
+	oneOf("cost", c.Cost, costAuto, costTime, costLambda)
+	if !(c.MaxPrune >= 0 && c.MaxPrune <= 1) {
+		bad("--max-prune %g is not in [0, 1]", c.MaxPrune)
+	}
+	if !(c.Alpha >= 0 && c.Alpha <= 1) {
+		bad("--alpha %g is not in [0, 1]", c.Alpha)
+	}
+	if !(c.Balance >= 1 && c.Balance <= maxBalance) {
+		bad("--balance %g is not in [1, %d]", c.Balance, maxBalance)
+	}
 	oneOf("order", c.Order, orders...)
 	oneOf("storage", c.Storage, gpu.FP32.String(), gpu.BF16.String())
 	if c.storage() != gpu.FP32 && c.Model == string(gnn.GAT) {
@@ -183,4 +208,13 @@ func formatFloats(values []float64) string {
 		items[i] = strconv.FormatFloat(v, 'g', -1, 64)
 	}
 	return strings.Join(items, ",")
+}
+
+// names returns choices as text.
+func names[T ~string](choices []T) []string {
+	out := make([]string, len(choices))
+	for i, c := range choices {
+		out[i] = string(c)
+	}
+	return out
 }

@@ -12,14 +12,15 @@ import (
 	"capgnn/gpu"
 )
 
-// deviceSpec is one CPU device of a --devices list.
+// deviceSpec is one device of a --devices list: a CPU device, or a simulated one where Card is given.
 type deviceSpec struct {
 	Text    string        // as the user wrote it
+	Card    string        // name of an embedded card or a card's file, "" for CPU devices
 	Label   string        // the N of cpu:N, "" if none was given; only a name
-	Threads int           // 0 until shareCores has run: an equal share of the cores
-	Memory  gpu.Bytes     // 0: the backend's default
-	Slow    float64       // ≥ 1: after each op sleeps (Slow-1) × its own time
-	Link    float64       // bytes/s of each direction of its link to the host; 0: as fast as memory
+	Threads int           // 0 until shareCores has run: an equal share of the cores; not used by simulated devices
+	Memory  gpu.Bytes     // 0: the backend's or the card's
+	Slow    float64       // ≥ 1: each operation takes Slow × its own time
+	Link    float64       // bytes/s of each direction of its link to the host; 0: as fast as memory, or the card's
 	Latency time.Duration // of every copy
 }
 
@@ -43,18 +44,17 @@ func parseDevices(list string) ([]deviceSpec, error) {
 		item = strings.TrimSpace(item)
 		kind, rest, named := strings.Cut(item, ":")
 		switch {
-		case named && kind == "cpu":
+		case named && (kind == "cpu" || kind == "sim"):
 			if len(specs) == maxDevices {
 				return nil, usagef("--devices: more than %d devices", maxDevices)
 			}
-			specs = append(specs, deviceSpec{Text: item, Slow: 1})
-			if err := specs[len(specs)-1].begin(rest); err != nil {
+			d := deviceSpec{Text: item, Slow: 1}
+			if err := d.begin(kind, rest); err != nil {
 				return nil, err
 			}
+			specs = append(specs, d)
 		case named && kind == "cuda":
 			return nil, usagef("--devices: %s: this build has no CUDA: name CPU devices such as cpu:0", item)
-		case named && kind == "sim":
-			return nil, usagef("--devices: %s: simulated devices are not available yet: name CPU devices such as cpu:0", item)
 		case len(specs) > 0 && strings.Contains(item, "="):
 			d := &specs[len(specs)-1]
 			d.Text += "," + item
@@ -65,14 +65,27 @@ func parseDevices(list string) ([]deviceSpec, error) {
 			return nil, usagef("--devices: %q is neither a device (cpu:0, cpu:threads=4) nor a key=value setting of the one before it", item)
 		}
 	}
+	for _, d := range specs {
+		if d.simulated() != specs[0].simulated() {
+			return nil, usagef("--devices: %s and %s: simulated devices have a clock of their own: name either those or real ones", specs[0].Text, d.Text)
+		}
+	}
 	return specs, nil
 }
+
+// simulated reports whether the device is one of gpu/sim.
+func (d deviceSpec) simulated() bool { return d.Card != "" }
 
 // isAuto reports whether a --devices value leaves the choice to the program.
 func isAuto(list string) bool { return list == "" || list == "auto" || list == "all" }
 
-// begin reads what follows cpu: in the item that begins a device: a number or a first setting.
-func (d *deviceSpec) begin(rest string) error {
+// begin reads what follows cpu: or sim: in the item that begins a device: a number or a first setting, or a card.
+func (d *deviceSpec) begin(kind, rest string) error {
+	if kind == "sim" {
+		d.Card = rest
+		_, err := d.card()
+		return err
+	}
 	if strings.Contains(rest, "=") {
 		return d.set(rest)
 	}
@@ -89,6 +102,9 @@ func (d *deviceSpec) set(item string) error {
 	var err error
 	switch key {
 	case "threads":
+		if d.simulated() {
+			return usagef("--devices: %s: a simulated device has no threads: there are mem, slow, link, latency", d.Text)
+		}
 		d.Threads, err = strconv.Atoi(value)
 		if err != nil || d.Threads < 1 || d.Threads > maxThreads {
 			err = fmt.Errorf("is not a number from 1 to %d", maxThreads)
@@ -131,7 +147,7 @@ func shareCores(specs []deviceSpec, cores int) {
 		}
 	}
 	for i := range specs {
-		if specs[i].Threads == 0 {
+		if specs[i].Threads == 0 && !specs[i].simulated() {
 			specs[i].Threads = max(1, cores/open)
 		}
 	}
@@ -140,11 +156,15 @@ func shareCores(specs []deviceSpec, cores int) {
 // String returns the spec with everything said, in the grammar of --devices.
 func (d deviceSpec) String() string {
 	var b strings.Builder
-	b.WriteString("cpu:")
-	if d.Label != "" {
-		b.WriteString(d.Label + ",")
+	if d.simulated() {
+		b.WriteString("sim:" + d.Card)
+	} else {
+		b.WriteString("cpu:")
+		if d.Label != "" {
+			b.WriteString(d.Label + ",")
+		}
+		fmt.Fprintf(&b, "threads=%d", d.Threads)
 	}
-	fmt.Fprintf(&b, "threads=%d", d.Threads)
 	if d.Memory > 0 {
 		b.WriteString(",mem=" + formatBytes(d.Memory))
 	}
@@ -181,7 +201,7 @@ func formatDevices(specs []deviceSpec) string {
 func alike(specs []deviceSpec) bool {
 	for _, d := range specs {
 		f := specs[0]
-		if d.Threads != f.Threads || d.Slow != f.Slow || d.Link != f.Link || d.Latency != f.Latency {
+		if d.Card != f.Card || d.Threads != f.Threads || d.Slow != f.Slow || d.Link != f.Link || d.Latency != f.Latency {
 			return false
 		}
 	}

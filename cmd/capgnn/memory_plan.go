@@ -25,6 +25,7 @@ type memoryPlan struct {
 	Order   string         `json:"order"`
 	Storage string         `json:"storage"`
 	Devices []deviceMemory `json:"devices"`
+	Subsets []subset       `json:"subsets"` // what some of the devices would take, the fastest first; null: not asked
 }
 
 // deviceMemory is one device of a memoryPlan. Amounts are in bytes.
@@ -140,7 +141,11 @@ func (m *memoryPlan) print(k *console) error {
 			return err
 		}
 	}
-	return nil
+	if m.Subsets == nil {
+		return nil
+	}
+	fmt.Fprintln(k.out)
+	return subsetTable(k.out, m.Subsets)
 }
 
 func (d *deviceMemory) table(w io.Writer) error {

@@ -11,6 +11,9 @@ import (
 // openDevices opens the devices in order. Those without mem= share equally what the host has free beside the budgets of the
 // others. On an error none stays open.
 func openDevices(specs []deviceSpec) ([]gpu.Device, error) {
+	if specs[0].simulated() {
+		return openSimulated(specs)
+	}
 	free, open := gpu.Bytes(0), 0
 	if f, _, err := hostmem.Free(); err == nil { // unknown: no limit
 		free = gpu.Bytes(f)

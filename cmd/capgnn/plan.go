@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"path/filepath"
 	"time"
@@ -13,18 +12,15 @@ import (
 	"capgnn/rapa"
 )
 
-// workAlpha weighs sparse against dense products in the speed of a device (α of Eq. 14).
-const workAlpha = 0.5
-
 // shares returns the share of the work of each part, part p lying on device p mod len(rows): in proportion to what the
 // devices can do (rapa.Targets; devices of one hardware count as equal). It is nil where all parts are equal.
-func shares(rows []profiler.DeviceProfile, parts int) ([]float64, error) {
+func shares(rows []profiler.DeviceProfile, parts int, alpha float64) ([]float64, error) {
 	used := min(len(rows), parts)
 	rates := make([]rapa.Rate, used)
 	for i, r := range rows[:used] {
 		rates[i] = rapa.Rate{Class: r.UUID, MM: r.MM.Median, SpMM: r.SpMM.Median}
 	}
-	ofDevice, err := rapa.Targets(rates, workAlpha, 0)
+	ofDevice, err := rapa.Targets(rates, alpha, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -41,24 +37,39 @@ func shares(rows []profiler.DeviceProfile, parts int) ([]float64, error) {
 	return share, nil
 }
 
-// partition returns the plan for opt: the one in file if it fits, else the cached one, else a new one, which is cached.
-func partition(ctx context.Context, k *console, g *graph.CSR, train []bool, opt rapa.Options, file string) (*rapa.Plan, error) {
-	key := rapa.Key(g, train, opt)
-	cached, err := planPath(key)
-	if err != nil {
-		k.note("plans are not cached: %v", err)
-	}
-	for _, path := range []string{file, cached} {
+// findPlan returns the plan of this key for a graph of so many vertices: the one in file if it fits, else the cached one;
+// nil if there is neither.
+func findPlan(k *console, key, file string, vertices int) *rapa.Plan {
+	for _, path := range []string{file, planPath(key)} {
 		if path == "" {
 			continue
 		}
 		plan, err := rapa.ReadPlan(path)
 		switch {
-		case err == nil && plan.Key == key && len(plan.Part) == g.Rows():
-			return plan, nil
+		case err == nil && plan.Key == key && len(plan.Part) == vertices:
+			return plan
 		case err != nil && !errors.Is(err, fs.ErrNotExist):
 			k.note("%v", err)
 		}
+	}
+	return nil
+}
+
+// cachePlan keeps a plan for later runs.
+func cachePlan(k *console, plan *rapa.Plan) {
+	path := planPath(plan.Key)
+	if path == "" {
+		return
+	}
+	if err := rapa.WritePlan(path, plan); err != nil {
+		k.note("the plan is not cached: %v", err)
+	}
+}
+
+// partition returns the plan for opt: the one in file if it fits, else the cached one, else a new one, which is cached.
+func partition(ctx context.Context, k *console, g *graph.CSR, train []bool, opt rapa.Options, file string) (*rapa.Plan, error) {
+	if plan := findPlan(k, rapa.Key(g, train, opt), file, g.Rows()); plan != nil {
+		return plan, nil
 	}
 	bar := k.begin("partition", 100, 2*time.Second)
 	plan, err := rapa.Partition(ctx, g, train, opt, func(done, total int) {
@@ -68,19 +79,15 @@ func partition(ctx context.Context, k *console, g *graph.CSR, train []bool, opt 
 	if err != nil {
 		return nil, asUsage(err)
 	}
-	if cached != "" {
-		if err := rapa.WritePlan(cached, plan); err != nil {
-			k.note("the plan is not cached: %v", err)
-		}
-	}
+	cachePlan(k, plan)
 	return plan, nil
 }
 
-// planPath returns where the plan with this key is cached.
-func planPath(key string) (string, error) {
+// planPath returns where the plan with this key is cached, "" if nowhere.
+func planPath(key string) string {
 	dir, err := cacheFolder()
 	if err != nil {
-		return "", fmt.Errorf("no cache folder: %w", err)
+		return ""
 	}
-	return filepath.Join(dir, "plan-"+key[:32]+".bin"), nil
+	return filepath.Join(dir, "plan-"+key[:32]+".bin")
 }

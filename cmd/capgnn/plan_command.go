@@ -10,8 +10,8 @@ import (
 func planCommand() *cli.Command {
 	return &cli.Command{
 		Name:        "plan",
-		Usage:       "say what memory a training run would take, without training",
-		Description: "Takes the flags of train and lists every buffer of every device with its size. Exit code 3: a device is too small.",
+		Usage:       "say what a training run would take, without training",
+		Description: "Takes the flags of train and lists every buffer of every device with its size; for several devices, and simulated ones, also what an epoch would take on each choice of them. Exit code 3: a device is too small.",
 		Flags:       optionFlags(),
 		Action:      planAction,
 	}
@@ -33,6 +33,11 @@ func planAction(c *cli.Context) error {
 	m, err := t.planMemory(ctx)
 	if err := errors.Join(err, closeDevices(t.devices)); err != nil {
 		return t.beforeTraining(err)
+	}
+	if len(t.specs) > 1 || t.specs[0].simulated() {
+		if m.Subsets, err = t.subsets(ctx); err != nil {
+			return t.beforeTraining(err)
+		}
 	}
 	return errors.Join(m.print(k), m.fit())
 }

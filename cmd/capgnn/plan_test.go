@@ -35,7 +35,7 @@ func TestShares(t *testing.T) {
 		{"first device only", []profiler.DeviceProfile{row("a", 9, 9), row("b", 1, 1)}, 1, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got, err := shares(tc.rows, tc.parts)
+			got, err := shares(tc.rows, tc.parts, rapa.DefaultAlpha)
 			if err != nil || len(got) != len(tc.want) {
 				t.Fatalf("got %v, %v, want %v", got, err, tc.want)
 			}
@@ -63,10 +63,7 @@ func TestPartitionIsCached(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path, err := planPath(first.Key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := planPath(first.Key)
 	changed, err := rapa.ReadPlan(path)
 	if err != nil {
 		t.Fatal(err)
@@ -99,12 +96,15 @@ func TestForget(t *testing.T) {
 	full := func() trainConfig { return unusual() }
 	for flag, changed := range map[string]func(*trainConfig){
 		"lr":          func(*trainConfig) {},
-		"dataset":     func(c *trainConfig) { c.DatasetPath, c.DataSHA256 = "", "" },
-		"seed":        func(c *trainConfig) { c.DataSHA256 = "" },
-		"parts":       func(c *trainConfig) { c.Targets = "" },
-		"profile":     func(c *trainConfig) { c.Targets = "" },
-		"devices":     func(c *trainConfig) { c.Targets, c.Parts = "", 0 },
-		"partitioner": func(*trainConfig) {},
+		"dataset":     func(c *trainConfig) { c.DatasetPath, c.DataSHA256, c.PlanKey = "", "", "" },
+		"seed":        func(c *trainConfig) { c.DataSHA256, c.PlanKey = "", "" },
+		"parts":       func(c *trainConfig) { c.Targets, c.PlanKey = "", "" },
+		"profile":     func(c *trainConfig) { c.Targets, c.PlanKey = "", "" },
+		"devices":     func(c *trainConfig) { c.Targets, c.Parts, c.PlanKey = "", 0, "" },
+		"partitioner": func(c *trainConfig) { c.PlanKey = "" },
+		"max-prune":   func(c *trainConfig) { c.PlanKey = "" },
+		"plan":        func(c *trainConfig) { c.PlanKey = "" },
+		"no-rescale":  func(*trainConfig) {},
 	} {
 		got, want := full(), full()
 		forget(&got, []string{flag})

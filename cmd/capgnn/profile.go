@@ -39,6 +39,9 @@ func profileAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if specs[0].simulated() {
+		return usagef("profile: %s is simulated: what it can do stands in its card, not in a measurement", specs[0])
+	}
 	shareCores(specs, cores())
 	p, err := measure(ctx, k, specs, c.Bool("quick"))
 	if err != nil {
@@ -81,39 +84,40 @@ func measure(ctx context.Context, k *console, specs []deviceSpec, quick bool) (p
 	return p, asUsage(err)
 }
 
-// measured returns what is known of each device: from the profile in file if that is not "", else from a cached profile of
-// these devices, else from a quick measurement, which is cached.
-func measured(ctx context.Context, k *console, specs []deviceSpec, file string) ([]profiler.DeviceProfile, error) {
+// measured returns a profile of these devices, in their order: the one in file if that is not "", else a cached one, else a
+// quick measurement, which is cached.
+func measured(ctx context.Context, k *console, specs []deviceSpec, file string) (*profiler.Profile, error) {
+	if specs[0].simulated() {
+		return cardProfile(specs)
+	}
 	devices, err := openDevices(specs)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := profiled(devices, file)
+	p, err := profiled(devices, file)
 	cached := ""
-	if err == nil && rows == nil {
-		rows, cached = cachedProfile(k, devices)
+	if err == nil && p == nil {
+		p, cached = cachedProfile(k, devices)
 	}
 	if err := errors.Join(err, closeDevices(devices)); err != nil {
 		return nil, err
 	}
-	if rows == nil {
+	if p == nil {
 		k.note("profile: none of these devices is cached: measuring them quickly (`capgnn profile` does it thoroughly)")
-		p, err := measure(ctx, k, specs, true)
-		if err != nil {
+		if p, err = measure(ctx, k, specs, true); err != nil {
 			return nil, err
 		}
-		rows = p.Devices
 		if cached != "" {
 			if err := p.Write(cached); err != nil {
 				k.note("the profile is not cached: %v", err)
 			}
 		}
 	}
-	return rows, nil
+	return p, nil
 }
 
-// profiled returns what the profile in file says of the devices; nil without a file.
-func profiled(devices []gpu.Device, file string) ([]profiler.DeviceProfile, error) {
+// profiled returns the profile in file, of these devices; nil without a file.
+func profiled(devices []gpu.Device, file string) (*profiler.Profile, error) {
 	if file == "" {
 		return nil, nil
 	}
@@ -121,16 +125,15 @@ func profiled(devices []gpu.Device, file string) ([]profiler.DeviceProfile, erro
 	if err != nil {
 		return nil, usagef("--profile %s: %w", file, err)
 	}
-	rows, err := p.Match(devices)
-	if err != nil {
+	if p.Devices, err = p.Match(devices); err != nil {
 		return nil, usagef("--profile %s: %w", file, err)
 	}
-	return rows, nil
+	return p, nil
 }
 
-// cachedProfile returns what a cached profile says of the devices, nil if there is none, and where one made for them is
-// to be cached, "" if nowhere. The last one made by `capgnn profile` goes first.
-func cachedProfile(k *console, devices []gpu.Device) (rows []profiler.DeviceProfile, own string) {
+// cachedProfile returns a cached profile of the devices, nil if there is none, and where one made for them is to be cached,
+// "" if nowhere. The last one made by `capgnn profile` goes first.
+func cachedProfile(k *console, devices []gpu.Device) (p *profiler.Profile, own string) {
 	latest, err := latestProfile()
 	if err != nil {
 		k.note("profiles are not cached: %v", err)
@@ -151,7 +154,8 @@ func cachedProfile(k *console, devices []gpu.Device) (rows []profiler.DeviceProf
 		}
 		if rows, err := p.Match(devices); err == nil {
 			k.note("profile: %s", path)
-			return rows, own
+			p.Devices = rows
+			return p, own
 		}
 	}
 	return nil, own

@@ -89,6 +89,9 @@ func forget(cfg *trainConfig, given []string) {
 	if changed("devices", "parts", "profile") {
 		cfg.Targets = ""
 	}
+	if changed(partitionOptions...) || changed("plan") {
+		cfg.PlanKey = ""
+	}
 	if changed("devices") && !changed("parts") {
 		cfg.Parts = 0
 	}
@@ -99,7 +102,7 @@ func forget(cfg *trainConfig, given []string) {
 
 // makeAbsolute turns the given file flags into absolute paths, so that config.yaml means the same anywhere.
 func (c *trainConfig) makeAbsolute(given []string) error {
-	for name, path := range map[string]*string{"init": &c.Init, "profile": &c.Profile} {
+	for name, path := range map[string]*string{"init": &c.Init, "profile": &c.Profile, "plan": &c.Plan} {
 		if *path == "" || !slices.Contains(given, name) {
 			continue
 		}

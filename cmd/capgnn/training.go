@@ -14,6 +14,7 @@ import (
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/pipeline"
+	"capgnn/profiler"
 	"capgnn/rapa"
 )
 
@@ -30,12 +31,16 @@ type training struct {
 	runPath  string // --run-dir, "" = a new folder below ./runs
 	planFile string // a plan that may fit, looked at before the cache; "" = none
 	resume   bool
+	// anonymous says that parts are for no devices in particular, cutting that a plan is wanted even of one part.
+	// bare that there is nothing to learn from.
+	anonymous, cutting, bare bool
 
 	data     *learnable // set beforehand by demo for a generated graph; else loaded
 	specs    []deviceSpec
 	parts    int
-	plan     *rapa.Plan // nil with one part
-	rank     []int32    // place of every vertex in the order of the parts' rows, nil = by number
+	profile  *profiler.Profile // of the devices, nil where nothing had to be known of them
+	plan     *rapa.Plan        // nil with one part
+	rank     []int32           // place of every vertex in the order of the parts' rows, nil = by number
 	arranged arrangement
 	devices  []gpu.Device
 	layout   *pipeline.Layout
@@ -119,55 +124,6 @@ func (t *training) chooseDevices(context.Context) error {
 	return nil
 }
 
-// divide settles which part each vertex belongs to.
-func (t *training) divide(ctx context.Context) error {
-	targets, err := t.targets(ctx)
-	if err != nil || t.parts == 1 {
-		return err
-	}
-	p := t.data.problem
-	t.plan, err = partition(ctx, t.k, p.Graph, p.Train,
-		rapa.Options{Method: rapa.Method(t.cfg.Partitioner), Parts: t.parts, Targets: targets, Seed: t.cfg.Seed, Graph: t.data.sums.Graph,
-			BalanceBy: []rapa.Quantity{rapa.ByVertices, rapa.ByEdges, rapa.ByTrain}}, t.planFile)
-	if err != nil {
-		return err
-	}
-	t.k.note("partition: %s, %d parts, %d edges cut, balance %.2f", t.plan.Method, t.parts, t.plan.EdgeCut, t.plan.Balance.Vertices)
-	return nil
-}
-
-// targets returns the share of each part, nil = equal. A share that came from a measurement is kept in the config.
-func (t *training) targets(ctx context.Context) ([]float64, error) {
-	switch {
-	case t.cfg.Targets == "equal":
-		return nil, nil
-	case t.cfg.Targets != "":
-		targets, err := parseFloats(t.cfg.Targets)
-		if err == nil && len(targets) != t.parts {
-			err = fmt.Errorf("%d shares for %d parts", len(targets), t.parts)
-		}
-		if err != nil {
-			return nil, usagef("config: targets: %w", err)
-		}
-		return targets, nil
-	}
-	var targets []float64
-	if t.cfg.Profile != "" || !alike(t.specs) {
-		rows, err := measured(ctx, t.k, t.specs, t.cfg.Profile)
-		if err != nil {
-			return nil, err
-		}
-		if targets, err = shares(rows, t.parts); err != nil {
-			return nil, asUsage(err)
-		}
-	}
-	t.cfg.Targets = "equal"
-	if targets != nil {
-		t.cfg.Targets = formatFloats(targets)
-	}
-	return targets, nil
-}
-
 // open opens the devices.
 func (t *training) open(context.Context) error {
 	devices, err := openDevices(t.specs)
@@ -226,7 +182,7 @@ func (t *training) problemOptions() pipeline.Options {
 		Part: make([]int32, p.Vertices()), Rank: t.rank, Savings: t.cfg.Savings, Storage: t.cfg.storage(),
 	}
 	if t.plan != nil {
-		opt.Part = t.plan.Part
+		opt.Part, opt.Dropped, opt.NoRescale = t.plan.Part, t.plan.Dropped, t.cfg.NoRescale
 	}
 	return opt
 }
@@ -299,7 +255,7 @@ func epochDetail(s pipeline.EpochStats, val *float64) string {
 // identity is the hash of everything that decides the bits of a run: data, settings and plan.
 func (t *training) identity() string {
 	cfg := t.cfg
-	cfg.Dataset, cfg.DatasetPath, cfg.CheckpointEvery, cfg.Profile = "", "", 0, ""
+	cfg.Dataset, cfg.DatasetPath, cfg.CheckpointEvery, cfg.Profile, cfg.Plan = "", "", 0, "", ""
 	h := sha256.New()
 	for _, o := range options {
 		fmt.Fprintf(h, "%s=%v\n", o.name, o.value(&cfg))

@@ -1,0 +1,395 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"gonum.org/v1/gonum/stat"
+
+	"capgnn/gpu"
+	"capgnn/graph"
+	"capgnn/profiler"
+	"capgnn/rapa"
+)
+
+// What parts are evened by.
+const (
+	costAuto   = "auto"   // costLambda with --max-prune, else costTime
+	costTime   = "time"   // the simulated time of an epoch
+	costLambda = "lambda" // Eq. 13
+)
+
+const (
+	// fitRounds and evenRounds bound how often the graph is cut anew and how often vertices move; what parts cost is exact
+	// where it was simulated.
+	fitRounds, evenRounds = 4, 6
+	// evenSpread ends it: the longest time of a device over the mean.
+	evenSpread = 1.01
+)
+
+// uneven reports whether parts of equal load would leave devices waiting, or some may be pruned.
+func (t *training) uneven() bool {
+	return !t.anonymous && t.parts > 1 && (!alike(t.specs) || t.cfg.MaxPrune > 0)
+}
+
+// lambda reports whether the paper's cost is what is evened.
+func (t *training) lambda() bool {
+	return t.bare || t.cfg.Cost == costLambda || t.cfg.Cost == costAuto && t.cfg.MaxPrune > 0
+}
+
+// fitted replaces t.plan by one whose parts fit the devices: a cached one, or a new one.
+func (t *training) fitted(ctx context.Context, profile *profiler.Profile, opt rapa.Options) error {
+	key, err := t.fittedKey(t.plan.Key, profile)
+	if err != nil {
+		return err
+	}
+	if known := findPlan(t.k, key, t.planFile, t.data.problem.Vertices()); known != nil {
+		t.plan = known
+		return nil
+	}
+	e := &evening{training: t, profile: profile, opt: opt, d: rapa.Both(t.data.problem.Graph), part: t.plan.Part, placed: t.plan.Part, start: time.Now()}
+	for _, step := range []func(context.Context) error{e.fit, e.assign, e.move, e.prune} {
+		if err := errors.Join(step(ctx), ctx.Err()); err != nil {
+			return err
+		}
+	}
+	if err := e.finish(key); err != nil {
+		return err
+	}
+	cachePlan(t.k, t.plan)
+	return nil
+}
+
+// evening is the state of training.even.
+type evening struct {
+	*training
+	start   time.Time
+	profile *profiler.Profile
+	opt     rapa.Options // of the partitioner
+	d       rapa.Directions
+	part    []int32
+	placed  []int32 // as the partitioner cut and assign has placed the parts
+	trace   []rapa.Iteration
+	stop    rapa.Stop
+	costs   []rapa.PartCost // by which parts were evened last
+	lost    *rapa.Adjustment
+}
+
+// rates returns what the cost model knows of the device of every part.
+func (t *training) rates(profile *profiler.Profile) []rapa.Rate {
+	rates := make([]rapa.Rate, t.parts)
+	for p := range rates {
+		r := profile.Devices[p%len(profile.Devices)]
+		rates[p] = rapa.Rate{Class: r.UUID, MM: r.MM.Median, SpMM: r.SpMM.Median, H2D: r.H2D.Median, D2H: r.D2H.Median, IDT: r.IDT.Median}
+	}
+	return rates
+}
+
+// view is what parts cost as they are.
+type view struct {
+	counts []rapa.Counts
+	memory rapa.Memory
+	score  float64 // time of an epoch, or the largest λ
+	sigma  float64 // population deviation of the parts' costs over their mean
+	cost   []float64
+}
+
+// iteration returns the view as an entry of a trace.
+func (v view) iteration() rapa.Iteration {
+	it := rapa.Iteration{Sigma: v.sigma, Mean: stat.Mean(v.cost, nil), Max: slices.Max(v.cost)}
+	for i, n := range v.counts {
+		have := v.memory.Have[i]
+		it.Parts = append(it.Parts, rapa.PartState{Counts: n, Cost: v.cost[i], Fits: have == 0 || v.memory.Footprint.Of(n) <= have})
+	}
+	return it
+}
+
+// state is a partition with how good it is.
+type state struct {
+	plan  *rapa.Plan // of the partitioner, nil where vertices have moved since
+	part  []int32
+	score float64
+	sigma float64
+	trace []rapa.Iteration // how it came about
+}
+
+const (
+	// evenSigma is the deviation of the parts' costs over their mean within which parts count as even (the paper's ε for λ is
+	// a third of that).
+	evenSigma = 0.03
+	// evenPrice is how much slower an even partition may be than the fastest one and be taken: what leaves devices idle is
+	// fast by the luck of its cut, and is off first where rates are.
+	evenPrice = 1.05
+)
+
+// pick returns the best state: the fastest even one, or, where that costs too much, the fastest.
+func pick(states []state) state {
+	fastest, even := states[0], -1
+	for i, s := range states {
+		if s.score < fastest.score {
+			fastest = s
+		}
+		if s.sigma <= evenSigma && (even < 0 || s.score < states[even].score) {
+			even = i
+		}
+	}
+	if even >= 0 && states[even].score <= evenPrice*fastest.score {
+		return states[even]
+	}
+	return fastest
+}
+
+// whole returns what all parts hold together.
+func (v view) whole() (sum rapa.Counts) {
+	for _, n := range v.counts {
+		sum = rapa.Counts{Inner: sum.Inner + n.Inner, Edges: sum.Edges + n.Edges, Outer: sum.Outer + n.Outer, Halo: sum.Halo + n.Halo, Sent: sum.Sent + n.Sent}
+	}
+	return sum
+}
+
+// look simulates an epoch with the parts as they are and sets the table of what parts cost on their devices.
+func (e *evening) look(ctx context.Context) (v view, err error) {
+	if v.counts, err = rapa.Count(e.d, e.part, e.parts); err != nil {
+		return v, err
+	}
+	v.memory = rapa.Memory{Have: make([]int64, e.parts)}
+	if e.bare {
+		return v, e.lookAtLambda(&v)
+	}
+	o, err := e.forecast(ctx, e.profile, e.part, nil)
+	if err != nil {
+		return v, err
+	}
+	v.memory = e.memory(o, v.counts)
+	e.costs, v.score, v.sigma, v.cost = o.costs(v.counts), o.EpochS, deviation(o.BusyS), o.BusyS
+	if e.lambda() {
+		err = e.lookAtLambda(&v)
+	}
+	return v, err
+}
+
+// lookAtLambda judges the parts by the paper's cost.
+func (e *evening) lookAtLambda(v *view) (err error) {
+	if e.costs, err = rapa.Lambda(e.rates(e.profile), e.cfg.Alpha); err != nil {
+		return err
+	}
+	v.cost = make([]float64, e.parts)
+	for i, c := range e.costs {
+		v.cost[i] = c.Of(v.counts[i])
+	}
+	v.score, v.sigma = slices.Max(v.cost), deviation(v.cost)
+	return nil
+}
+
+// deviation returns the population deviation of x over its mean.
+func deviation(x []float64) float64 {
+	mean, sd := stat.PopMeanStdDev(x, nil)
+	return sd / mean
+}
+
+// memory returns what parts may take on their devices, by what they take now: the most per inner vertex of all parts, beside
+// edges and halo rows.
+func (e *evening) memory(o *outlook, counts []rapa.Counts) rapa.Memory {
+	width := int64(e.cfg.Hidden) * int64(e.cfg.storage().Size())
+	m := rapa.Memory{Footprint: rapa.Footprint{PerEdge: 4, PerHalo: width}, Have: make([]int64, len(counts))}
+	for i, n := range counts {
+		rest := int64(o.peak[i]) - m.Footprint.PerEdge*n.Edges - m.Footprint.PerHalo*n.Halo
+		m.Footprint.PerInner = max(m.Footprint.PerInner, rest/max(1, n.Inner))
+		m.Have[i] = int64(e.budget(e.profile, i))
+	}
+	return m
+}
+
+// costs returns the outlook as a table of what a part's device computes for an inner vertex and for an edge: exact for the
+// parts that were simulated. Transfers count as fixed: which rows are exchanged depends on the layer, and moving a few vertices
+// changes little of it.
+func (o *outlook) costs(counts []rapa.Counts) []rapa.PartCost {
+	costs := make([]rapa.PartCost, len(counts))
+	for i, u := range o.parts {
+		costs[i] = rapa.PartCost{
+			Fixed:    u.Time[gpu.PhaseReduce].Seconds() + o.Open*transferSeconds(u),
+			PerInner: (u.Time[gpu.PhaseMM] + u.Time[gpu.PhaseOther]).Seconds() / float64(max(1, counts[i].Inner)),
+			PerEdge:  u.Time[gpu.PhaseAggregation].Seconds() / float64(max(1, counts[i].Edges)),
+		}
+	}
+	return costs
+}
+
+// fit cuts the graph anew, with shares and weights by what the parts cost the devices before, and keeps the best.
+func (e *evening) fit(ctx context.Context) error {
+	if e.cfg.NoMove || rapa.Method(e.cfg.Partitioner) != rapa.Multilevel {
+		return nil
+	}
+	var states []state
+	for round := 0; ; round++ {
+		v, err := e.look(ctx)
+		if err != nil {
+			return err
+		}
+		s := state{plan: e.training.plan, part: e.part, score: v.score, sigma: v.sigma, trace: []rapa.Iteration{v.iteration()}}
+		if round > 0 {
+			s.trace = append(states[0].trace[:1:1], s.trace...)
+		}
+		states = append(states, s)
+		if round == fitRounds {
+			break
+		}
+		if e.opt.Targets, err = rapa.TargetsByCost(e.costs, v.whole(), v.memory); err != nil {
+			return asUsage(err)
+		}
+		e.opt.BalanceBy, e.opt.Work, e.opt.Seed = []rapa.Quantity{rapa.ByWork}, work(e.costs), e.cfg.Seed+uint64(round)
+		plan, err := partition(ctx, e.k, e.data.problem.Graph, e.data.problem.Train, e.opt, "")
+		if err != nil {
+			return err
+		}
+		e.training.plan, e.part = plan, plan.Part
+	}
+	best := pick(states)
+	e.training.plan, e.part, e.placed, e.trace = best.plan, best.part, best.part, best.trace
+	return nil
+}
+
+// work returns what vertices and edges cost beside each other, on the mean of the devices, each of which counts as much.
+func work(costs []rapa.PartCost) rapa.PartCost {
+	var w rapa.PartCost
+	for _, c := range costs {
+		sum := c.PerInner + c.PerEdge
+		w.PerInner, w.PerEdge = w.PerInner+c.PerInner/sum, w.PerEdge+c.PerEdge/sum
+	}
+	return w
+}
+
+// assign gives parts to devices so that the most loaded one has least to do.
+func (e *evening) assign(ctx context.Context) error {
+	if e.parts != len(e.specs) {
+		return nil
+	}
+	v, err := e.look(ctx)
+	if err != nil {
+		return err
+	}
+	device, err := rapa.Assign(v.counts, e.costs, rapa.Footprint{}, nil)
+	if err != nil {
+		return err
+	}
+	part := make([]int32, len(e.part))
+	for u, p := range e.part {
+		part[u] = int32(device[p])
+	}
+	before := e.part
+	e.part = part
+	after, err := e.look(ctx)
+	if err != nil {
+		return err
+	}
+	if after.score >= v.score {
+		e.part = before
+		return nil
+	}
+	e.placed, e.trace = part, append(e.trace, after.iteration())
+	return nil
+}
+
+// move lets inner vertices change parts until all devices cost the same, or it brings nothing.
+func (e *evening) move(ctx context.Context) error {
+	if e.cfg.NoMove {
+		return nil
+	}
+	var states []state
+	for trace := e.trace; ; {
+		v, err := e.look(ctx)
+		if err != nil {
+			return err
+		}
+		states = append(states, state{part: e.part, score: v.score, sigma: v.sigma, trace: trace})
+		if best := pick(states); len(states) > evenRounds || best.score < v.score {
+			break // what was moved last brought nothing
+		}
+		r, err := rapa.Rebalance(ctx, e.d, e.part, e.costs, rapa.RebalanceOptions{Tolerance: evenSpread - 1, Memory: v.memory})
+		if err != nil {
+			return err
+		}
+		trace, e.stop, e.part = append(trace[:len(trace):len(trace)], r.Trace...), r.Stop, r.Part
+		if r.Moved == 0 {
+			break
+		}
+	}
+	best := pick(states)
+	e.part, e.trace = best.part, best.trace
+	return nil
+}
+
+// prune drops replicas within --max-prune.
+func (e *evening) prune(ctx context.Context) error {
+	if e.cfg.MaxPrune == 0 {
+		return nil
+	}
+	v, err := e.look(ctx)
+	if err != nil {
+		return err
+	}
+	e.lost, err = rapa.Adjust(ctx, e.d, e.part, e.costs, rapa.AdjustOptions{MaxPrune: e.cfg.MaxPrune, Score: rapa.PruneScore(e.cfg.PruneScore),
+		Seed: e.cfg.Seed, SelfLoops: e.data.problem.Loops == graph.LoopsAdded, Memory: v.memory})
+	if err == nil {
+		e.trace, e.stop = append(e.trace, e.lost.Trace...), e.lost.Stop
+	}
+	return err
+}
+
+// finish makes the plan of what came out.
+func (e *evening) finish(key string) error {
+	p := e.data.problem
+	plan := *e.plan
+	moved := int64(0)
+	for v, q := range e.placed {
+		if e.part[v] != q {
+			moved++
+		}
+	}
+	if err := plan.Repartition(p.Graph, p.Train, &rapa.Rebalanced{Part: e.part, Moved: moved}); err != nil {
+		return err
+	}
+	plan.Key, plan.Seconds, plan.Costs, plan.Trace = key, time.Since(e.start).Seconds()+e.plan.Seconds, e.costs, e.trace
+	if e.trace != nil {
+		plan.Stop = cmp.Or(e.stop, rapa.StopBalanced)
+	}
+	plan.Devices, plan.DeviceOf = nil, nil
+	for _, s := range e.specs {
+		plan.Devices = append(plan.Devices, s.String())
+	}
+	for i := range e.parts {
+		plan.DeviceOf = append(plan.DeviceOf, i%len(e.specs))
+	}
+	if e.lost != nil {
+		plan.Dropped, plan.Lost = e.lost.Dropped, e.lost.Lost
+		if plan.Dropped != nil {
+			plan.Score = rapa.PruneScore(e.cfg.PruneScore)
+		}
+	}
+	e.training.plan = &plan
+	return nil
+}
+
+// fittedKey is the key of the plan that even makes of the one with this key.
+func (t *training) fittedKey(base string, profile *profiler.Profile) (string, error) {
+	type row struct{ MM, SpMM, H2D, D2H, IDT float64 }
+	var rates []row
+	for _, r := range profile.Devices {
+		rates = append(rates, row{r.MM.Median, r.SpMM.Median, r.H2D.Median, r.D2H.Median, r.IDT.Median})
+	}
+	c := t.cfg
+	text, err := json.Marshal([]any{"capgnn fitted 1", base, formatDevices(t.specs), rates, t.parts, c.Model, c.Layers, c.Hidden, c.Heads, c.Storage,
+		c.Savings, c.Cost, c.NoMove, c.MaxPrune, c.PruneScore, c.Alpha, c.NoRescale})
+	if err != nil {
+		return "", fmt.Errorf("key of the plan: %w", err)
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:]), nil
+}

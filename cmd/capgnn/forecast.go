@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"capgnn/gpu"
+	"capgnn/graph"
+	"capgnn/pipeline"
+	"capgnn/profiler"
+)
+
+// outlook is what an epoch of a run would take on its devices, told by simulating one. Times are in seconds.
+type outlook struct {
+	EpochS  float64   `json:"epoch_s"`
+	BusyS   []float64 `json:"busy_s"`          // by part: what its device computes and transfers in an epoch, waiting and hidden transfers not counted
+	Spread  float64   `json:"spread"`          // largest of BusyS over their mean
+	Bytes   gpu.Bytes `json:"bytes"`           // moved between devices and host, and between devices, in an epoch
+	CommS   float64   `json:"communication_s"` // most that a device transfers in an epoch
+	Open    float64   `json:"open"`            // share of the transfers that computing does not hide
+	parts   []gpu.Usage
+	peak    []gpu.Bytes // of each part's device
+	perPart []gpu.Bytes // of Bytes
+}
+
+func (o *outlook) String() string {
+	return fmt.Sprintf("epoch %s, longest work of a device %.3f of the mean, %s moved in %s, %.0f %% of it hidden", duration(&o.EpochS), o.Spread,
+		size(o.Bytes), duration(&o.CommS), 100*(1-o.Open))
+}
+
+// forecast simulates an epoch of the run with these parts on the devices of a profile. Nothing is computed; memory is counted
+// without a limit.
+func (t *training) forecast(ctx context.Context, profile *profiler.Profile, part []int32, dropped [][]graph.NodeID) (*outlook, error) {
+	devices, err := openForecast(t.specs, profile)
+	if err != nil {
+		return nil, err
+	}
+	opt := t.problemOptions()
+	opt.Part, opt.Dropped = part, dropped
+	for p := range t.parts {
+		opt.Devices = append(opt.Devices, devices[p%len(devices)])
+	}
+	s, err := pipeline.Simulate(ctx, t.data.problem, opt)
+	if err := errors.Join(err, closeDevices(devices)); err != nil {
+		return nil, err
+	}
+	return newOutlook(s), nil
+}
+
+// newOutlook sums a simulation up. What of the transfers computing does not hide, in the whole epoch, counts as work of every
+// device in proportion to its transfers.
+func newOutlook(s *pipeline.Simulation) *outlook {
+	o := &outlook{EpochS: s.Epoch.Seconds(), parts: s.Parts, peak: s.Peak}
+	computes := 0.0
+	for i, u := range s.Parts {
+		computes, o.CommS = max(computes, s.Busy[i].Seconds()), max(o.CommS, transferSeconds(u))
+		moved := u.H2D + u.D2H + u.Peer
+		o.perPart = append(o.perPart, moved)
+		o.Bytes += moved
+	}
+	if o.CommS > 0 {
+		o.Open = min(1, max(0, (o.EpochS-computes)/o.CommS))
+	}
+	sum, most := 0.0, 0.0
+	for i, u := range s.Parts {
+		busy := s.Busy[i].Seconds() + o.Open*transferSeconds(u)
+		o.BusyS = append(o.BusyS, busy)
+		sum, most = sum+busy, max(most, busy)
+	}
+	if sum > 0 {
+		o.Spread = most * float64(len(o.BusyS)) / sum
+	}
+	return o
+}
+
+// transferSeconds returns for how long a device transfers: its link carries both directions at the same time, so the longer
+// one counts. They share their time as their bytes are shared.
+func transferSeconds(u gpu.Usage) float64 {
+	in, out := float64(u.H2D+u.Peer), float64(u.D2H)
+	if in+out == 0 {
+		return 0
+	}
+	return u.Time[gpu.PhaseTransfer].Seconds() * max(in, out) / (in + out)
+}

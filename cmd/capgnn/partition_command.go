@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/urfave/cli/v2"
+
+	"capgnn/rapa"
+)
+
+// partitionOptions are the options of train that decide how a graph is cut, and for what model.
+var partitionOptions = []string{"dataset", "edges", "standardize", "split", "self-loops", "model", "layers", "hidden", "heads", "seed", "devices",
+	"parts", "partitioner", "objective", "balance", "balance-by", "cost", "no-move", "max-prune", "prune-score", "alpha", "profile", "storage"}
+
+func partitionCommand() *cli.Command {
+	var flags []cli.Flag
+	for _, f := range optionFlags() {
+		if slices.Contains(partitionOptions, f.Names()[0]) {
+			flags = append(flags, f)
+		}
+	}
+	return &cli.Command{
+		Name:  "partition",
+		Usage: "cut a graph into parts for devices",
+		Description: "With --parts alone, parts hold equally many vertices (or what --balance-by names). With --devices, they are sized for these: " +
+			"by what a profile says they can do and what they can hold. `capgnn train --plan` takes the file of --out.",
+		Flags: append(flags,
+			&cli.StringFlag{Name: "out", Usage: "write the plan to `FILE`"},
+			&cli.StringFlag{Name: "plot", Usage: "draw vertices, edges and cost of the parts to `NAME`.png and NAME.svg"}),
+		Action: partitionAction,
+	}
+}
+
+func partitionAction(c *cli.Context) error {
+	k := newConsole(c)
+	ctx, stop := interruptible(c.Context, k, "now")
+	defer stop()
+	t, err := newTraining(c, k)
+	if err != nil {
+		return err
+	}
+	if !c.IsSet("devices") && !c.IsSet("profile") {
+		if !c.IsSet("parts") {
+			return usagef("partition: say into how many parts (--parts), or for what devices (--devices)")
+		}
+		t.anonymous = true
+		if t.cfg.BalanceBy == "" {
+			t.cfg.BalanceBy = string(rapa.ByVertices)
+		}
+	}
+	for _, step := range []func(context.Context) error{t.loadGraph, t.chooseDevices, t.divide} {
+		if err := errors.Join(step(ctx), ctx.Err()); err != nil {
+			return t.beforeTraining(err)
+		}
+	}
+	report, err := t.reportParts(ctx)
+	if err != nil {
+		return t.beforeTraining(err)
+	}
+	if err := t.keepPlan(report, c.String("out"), c.String("plot")); err != nil {
+		return err
+	}
+	return errors.Join(report.print(k), report.misfit())
+}

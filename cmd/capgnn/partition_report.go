@@ -1,0 +1,138 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"capgnn/gpu"
+	"capgnn/rapa"
+)
+
+// partitionReport is the object that `partition --json` prints as its last line. Times are in seconds; null = not known.
+type partitionReport struct {
+	Dataset     string           `json:"dataset"`
+	Partitioner string           `json:"partitioner"`
+	Objective   string           `json:"objective"`
+	Seed        uint64           `json:"seed"`
+	EdgeCut     int64            `json:"edge_cut"`  // unordered pairs whose ends lie in different parts
+	Volume      int64            `json:"volume"`    // Σ_v number of other parts in which v has a neighbour
+	HaloRows    int64            `json:"halo_rows"` // Σ_i |H_i|, pruned replicas not counted
+	Balance     rapa.Balance     `json:"balance"`
+	Parts       []partReport     `json:"parts"`
+	Seconds     float64          `json:"seconds"`    // of partitioning and adjusting
+	PeakBytes   gpu.Bytes        `json:"peak_bytes"` // of this process
+	Forecast    *outlook         `json:"forecast"`   // null without devices or without features and labels
+	Moved       int64            `json:"moved"`      // vertices that went to another part than the partitioner's
+	Pruned      *pruneReport     `json:"pruned"`     // null: nothing was asked to go
+	Trace       []rapa.Iteration `json:"trace"`      // how the parts were evened; null: they were not
+	Stop        string           `json:"stop"`       // why adjusting stopped, "" without
+	Plan        string           `json:"plan"`       // file of --out, "" without
+	Plots       []string         `json:"plots"`      // files of --plot
+}
+
+// partReport is one part of a partitionReport.
+type partReport struct {
+	Part   int    `json:"part"`
+	Device string `json:"device"` // "" without --devices
+	Inner  int64  `json:"inner"`  // vertices
+	Halo   int64  `json:"halo"`   // remote vertices that are read
+	Edges  int64  `json:"edges"`  // in-edges of inner vertices that are kept
+	Cut    int64  `json:"cut"`    // those of Edges that begin in another part
+	Train  int64  `json:"train"`  // training vertices
+	Lost   int64  `json:"lost"`   // pruned in-edges
+	// Lambda is the cost of Eq. 13; null without devices.
+	Lambda *float64 `json:"lambda"`
+	// EpochS is the forecast time in which the device works on an epoch, waits for others not counted.
+	EpochS *float64 `json:"epoch_s"`
+	// Bytes are moved to and from the device in an epoch; PeakBytes is what its buffers take, of Budget.
+	Bytes     *gpu.Bytes `json:"bytes"`
+	PeakBytes *gpu.Bytes `json:"peak_bytes"`
+	Budget    *gpu.Bytes `json:"budget"`
+}
+
+// pruneReport says what pruning cost.
+type pruneReport struct {
+	Edges int64   `json:"edges"` // in-edges left out
+	Share float64 `json:"share"` // of the cut in-edges
+	Rows  int64   `json:"rows"`  // halo rows left out
+}
+
+// print writes the report: one JSON line, or tables.
+func (r *partitionReport) print(k *console) error {
+	if k.json {
+		return json.NewEncoder(k.out).Encode(r)
+	}
+	return r.table(k.out)
+}
+
+func (r *partitionReport) table(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "part\tdevice\tinner\thalo\tedges\tcut\tpruned\tλ\tepoch\tbytes\tmemory\tof\t")
+	for _, p := range r.Parts {
+		fmt.Fprintf(t, "%d\t%s\t%d\t%d\t%d\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t\n", p.Part, dash(p.Device), p.Inner, p.Halo, p.Edges, p.Cut, p.Lost,
+			fixed(p.Lambda), duration(p.EpochS), amount(p.Bytes), amount(p.PeakBytes), amount(p.Budget))
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	s := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	row := func(name, format string, a ...any) { fmt.Fprintf(s, "%s\t"+format+"\n", append([]any{name}, a...)...) }
+	row("edge cut", "%d", r.EdgeCut)
+	row("volume", "%d rows", r.Volume)
+	row("halo rows", "%d", r.HaloRows)
+	row("balance", "%s", balanceText(r.Balance))
+	if f := r.Forecast; f != nil {
+		row("forecast", "%s", f)
+	}
+	if p := r.Pruned; p != nil {
+		row("pruned", "%d in-edges (%.1f %% of the cut), %d halo rows", p.Edges, 100*p.Share, p.Rows)
+	}
+	if r.Stop != "" {
+		row("evened", "%d vertices moved, %s after %d steps", r.Moved, r.Stop, len(r.Trace)-1)
+	}
+	row("time", "%.2f s, %s at most", r.Seconds, size(r.PeakBytes))
+	for _, f := range append(r.Plots, r.Plan) {
+		if f != "" {
+			row("written", "%s", f)
+		}
+	}
+	return s.Flush()
+}
+
+// balanceText says how far the fullest part is above its share, of what there is to share.
+func balanceText(b rapa.Balance) string {
+	var items []string
+	for _, q := range []struct {
+		name string
+		x    float64
+	}{{"vertices", b.Vertices}, {"edges", b.Edges}, {"training vertices", b.Train}} {
+		if q.x > 0 {
+			items = append(items, fmt.Sprintf("%s %.3f", q.name, q.x))
+		}
+	}
+	return strings.Join(items, "  ")
+}
+
+func dash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+func fixed(x *float64) string {
+	if x == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.4g", *x)
+}
+
+func amount(b *gpu.Bytes) string {
+	if b == nil {
+		return "-"
+	}
+	return size(*b)
+}

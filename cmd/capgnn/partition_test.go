@@ -1,0 +1,249 @@
+package main
+
+import (
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"image/png"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"capgnn/graph"
+	"capgnn/rapa"
+)
+
+// partition runs `partition --json --quiet` and returns the last line of its output, read.
+func (s *sandbox) partition(args ...string) *partitionReport {
+	s.t.Helper()
+	r := new(partitionReport)
+	out := s.must(append([]string{"partition", "--json", "--quiet"}, args...)...)
+	if err := json.Unmarshal([]byte(out), r); err != nil {
+		s.t.Fatalf("%v in %q", err, out)
+	}
+	return r
+}
+
+// What partition reports is what a walk over the graph counts; vertices alone are balanced unless something else is asked for.
+func TestPartitionCounts(t *testing.T) {
+	s := newSandbox(t)
+	data, err := generate(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, more := range [][]string{{}, {"--objective", "volume"}, {"--partitioner", "streaming"}, {"--partitioner", "random"},
+		{"--balance-by", "vertices,edges"}, {"--balance", "1.2"}} {
+		r := s.partition(append([]string{"--dataset", "generated", "--parts", "4", "--out", "p.plan"}, more...)...)
+		plan, err := rapa.ReadPlan(s.path("p.plan"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		cut, halo, edges := countParts(data.Graph, plan.Part, 4)
+		total := int64(0)
+		for i, p := range r.Parts {
+			total += p.Inner
+			if p.Halo != halo[i] || p.Edges != edges[i] || p.Lambda != nil || p.EpochS != nil {
+				t.Errorf("%v: part %+v, want %d halo rows and %d edges and no device", more, p, halo[i], edges[i])
+			}
+		}
+		if r.EdgeCut != cut || total != 4000 || len(r.Parts) != 4 || r.Forecast != nil || r.Plan != "p.plan" || r.Seconds <= 0 || r.PeakBytes == 0 {
+			t.Errorf("%v: cut %d of %d, %d vertices in %d parts, %+v", more, r.EdgeCut, cut, total, len(r.Parts), r)
+		}
+		bound := 1.03
+		if slices.Contains(more, "1.2") {
+			bound = 1.2
+		}
+		if r.Balance.Vertices > bound+1e-3 { // a bound is rounded up to a whole vertex
+			t.Errorf("%v: balance %+v", more, r.Balance)
+		}
+	}
+}
+
+// countParts counts cut pairs, and halo vertices and in-edges of every part, the simple way.
+func countParts(g *graph.CSR, part []int32, parts int) (cut int64, halo, edges []int64) {
+	halo, edges = make([]int64, parts), make([]int64, parts)
+	reads := map[[2]int32]bool{}
+	pairs := map[[2]int32]bool{}
+	for v := range g.Rows() {
+		for _, u := range g.Row(v) {
+			if int(u) == v {
+				continue
+			}
+			edges[part[v]]++
+			if part[u] != part[v] {
+				reads[[2]int32{part[v], u}] = true
+				pairs[[2]int32{min(u, int32(v)), max(u, int32(v))}] = true
+			}
+		}
+	}
+	for r := range reads {
+		halo[r[0]]++
+	}
+	return int64(len(pairs)), halo, edges
+}
+
+// Parts for unequal devices: all are about equally long at work, and train takes the plan as it is.
+func TestPartitionForDevices(t *testing.T) {
+	s := newSandbox(t)
+	devices := "sim:rtx3090,sim:gtx1660ti"
+	r := s.partition("--dataset", "generated", "--devices", devices, "--out", "p.plan", "--plot", "pictures/p")
+	if r.Forecast == nil || r.Forecast.Spread > 1.05 || r.Parts[0].Inner <= r.Parts[1].Inner || *r.Parts[0].PeakBytes == 0 || *r.Parts[0].Budget != 24<<30 {
+		t.Errorf("%+v, forecast %+v", r.Parts, r.Forecast)
+	}
+	picture(t, s.path("pictures/p"))
+	args := []string{"--dataset", "generated", "--epochs", "3", "--eval-every", "0", "--hidden", "16"}
+	first := s.train(append(args, "--devices", devices, "--plan", "p.plan", "--run-dir", "a")...)
+	again := s.train("--config", "a/config.yaml", "--run-dir", "b")
+	if first.SHA256 != again.SHA256 || first.HaloRows != again.HaloRows || first.Devices[1] != "sim:gtx1660ti" {
+		t.Errorf("again: %+v, first %+v", again, first)
+	}
+	// The same parts on real devices of the same number give the same bits: arithmetic is real.
+	if real := s.train(append(args, "--devices", "cpu:threads=1,cpu:threads=1", "--plan", "p.plan")...); real.SHA256 != first.SHA256 {
+		t.Errorf("weights %s on CPU devices, %s on simulated ones", real.SHA256, first.SHA256)
+	}
+	s.fails(exitUsage, []string{"p.plan", "2 parts"}, append([]string{"train", "--quiet", "--plan", "p.plan"}, args...)...)
+	newStore().write(s, "other.npz")
+	s.fails(exitUsage, []string{"p.plan", "another graph"}, "train", "--quiet", "--dataset", "other.npz", "--devices", devices, "--plan", "p.plan")
+	s.fails(exitUsage, []string{"junk"}, append([]string{"train", "--quiet", "--plan", "junk", "--devices", devices}, args...)...)
+}
+
+// picture checks that both pictures can be read.
+func picture(t *testing.T, base string) {
+	t.Helper()
+	f, err := os.Open(base + ".png")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if img, err := png.Decode(f); err != nil || img.Bounds().Dx() < 1000 {
+		t.Errorf("%s.png: %v", base, err)
+	}
+	raw, err := os.ReadFile(base + ".svg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for d := xml.NewDecoder(strings.NewReader(string(raw))); ; {
+		if _, err := d.Token(); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatalf("%s.svg: %v", base, err)
+		}
+	}
+}
+
+// Pruning keeps to its bound, says what went, and trains; the paper's cost ends even.
+func TestPartitionPrunes(t *testing.T) {
+	s := newSandbox(t)
+	devices := "sim:rtx3090,sim:rtx3090,sim:a40,sim:rtx3060"
+	all := s.partition("--dataset", "generated", "--devices", devices, "--max-prune", "1", "--no-move", "--balance", "1.5")
+	if all.Pruned == nil || all.Pruned.Edges == 0 || all.Stop != string(rapa.StopBalanced) || all.Trace[len(all.Trace)-1].Sigma >= 0.01 {
+		t.Errorf("pruned %+v, stopped %q, %+v", all.Pruned, all.Stop, all.Trace[len(all.Trace)-1])
+	}
+	some := s.partition("--dataset", "generated", "--devices", devices, "--max-prune", "0.02", "--no-move", "--balance", "1.5", "--out", "p.plan")
+	if some.Pruned.Share > 0.02 || some.Pruned.Edges == 0 || some.Stop != string(rapa.StopMaxPrune) {
+		t.Errorf("pruned %+v, stopped %q", some.Pruned, some.Stop)
+	}
+	lost, rows := int64(0), int64(0)
+	for _, p := range some.Parts {
+		lost += p.Lost
+		rows += p.Halo
+	}
+	if lost != some.Pruned.Edges || rows != some.HaloRows {
+		t.Errorf("parts lost %d edges and read %d rows, in all %+v and %d", lost, rows, some.Pruned, some.HaloRows)
+	}
+	args := []string{"--dataset", "generated", "--devices", devices, "--epochs", "2", "--hidden", "16", "--plan", "p.plan"}
+	one, other := s.train(append(args, "--eval-every", "1")...), s.train(append(args, "--eval-every", "0")...)
+	if one.SHA256 != other.SHA256 {
+		t.Error("evaluation changed a pruned run")
+	}
+	if plain := s.train(append(args, "--no-rescale")...); plain.SHA256 == one.SHA256 {
+		t.Error("rescaling changed nothing")
+	}
+}
+
+// What fits no device ends with exit code 3, need against have and a remedy, behind the report.
+func TestPartitionDoesNotFit(t *testing.T) {
+	s := newSandbox(t)
+	out, line, code := s.run("partition", "--quiet", "--dataset", "generated", "--devices", "sim:rtx3090,mem=1MiB,sim:rtx3090,mem=1MiB")
+	if code != exitDoesNotFit || strings.Count(line, "\n") != 1 || !strings.Contains(line, "has 1.0 MiB") || !strings.Contains(line, "add a device") {
+		t.Errorf("exit code %d, %q, %q", code, out, line)
+	}
+}
+
+// A graph with nothing to learn from is cut all the same; train refuses it.
+func TestPartitionBareGraph(t *testing.T) {
+	s := newSandbox(t)
+	st := newStore()
+	delete(st, "x")
+	delete(st, "y")
+	st.write(s, "bare.npz")
+	if r := s.partition("--dataset", "bare.npz", "--parts", "2"); r.EdgeCut != 0 || len(r.Parts) != 2 || r.Parts[0].Inner != 30 {
+		t.Errorf("two rings cut in two: %+v", r)
+	}
+	if r := s.partition("--dataset", "bare.npz", "--devices", "sim:rtx3090,sim:gtx1660ti"); r.Forecast != nil || r.Parts[0].Lambda == nil {
+		t.Errorf("without features: %+v", r)
+	}
+}
+
+func TestPartitionUsage(t *testing.T) {
+	s := newSandbox(t)
+	for _, tc := range []struct{ want, args string }{
+		{"--parts", "--dataset generated"},
+		{"--dataset", "--parts 2"},
+		{"4000", "--dataset generated --parts 4001"},
+		{"metis", "--dataset generated --parts 2 --partitioner metis"},
+		{"cut", "--dataset generated --parts 2 --objective cuts"},
+		{"volume", "--dataset generated --parts 2 --objective volume --partitioner random"},
+		{"colour", "--dataset generated --parts 2 --balance-by colour"},
+		{"balance", "--dataset generated --parts 2 --balance 0.5"},
+		{"max-prune", "--dataset generated --devices sim:a40,sim:a40 --max-prune 1.5"},
+		{"rtx9999", "--dataset generated --devices sim:rtx9999"},
+		{"clock", "--dataset generated --devices sim:a40,cpu:0"},
+		{"out", "--dataset generated --parts 2 --out ./nowhere/p.plan"},
+	} {
+		t.Run(tc.args, func(t *testing.T) {
+			inner := &sandbox{t, s.dir}
+			inner.fails(exitUsage, []string{tc.want}, append([]string{"partition", "--quiet"}, strings.Fields(tc.args)...)...)
+		})
+	}
+}
+
+// A card of one's own describes a device as an embedded one does.
+func TestCardFile(t *testing.T) {
+	s := newSandbox(t)
+	s.put("mine.json", []byte(`{"model": "mine", "source": "made up", "n": 1000, "mm_s": 0.01, "spmm_s": 0.02, "h2d_s": 0.001, "d2h_s": 0.001, "idt_s": 0.0001, "memory_bytes": 1073741824}`))
+	s.put("slow.json", []byte(`{"model": "mine", "n": 1000, "mm_s": -1}`))
+	s.put("junk.json", []byte(`[1]`))
+	r := s.partition("--dataset", "generated", "--devices", "sim:mine.json,sim:mine.json,slow=2")
+	if *r.Parts[0].Budget != 1<<30 || r.Parts[0].Inner <= r.Parts[1].Inner {
+		t.Errorf("%+v", r.Parts)
+	}
+	for name, want := range map[string]string{"slow.json": "mm", "junk.json": "card", "nowhere.json": "nowhere.json"} {
+		s.fails(exitUsage, []string{want}, "partition", "--quiet", "--dataset", "generated", "--devices", "sim:"+name)
+	}
+}
+
+// plan forecasts every choice of devices that differs, the fastest first.
+func TestPlanSubsets(t *testing.T) {
+	s := newSandbox(t)
+	var m memoryPlan
+	out := s.must("plan", "--json", "--quiet", "--dataset", "generated", "--devices", "sim:rtx3090,sim:rtx3090,sim:a40")
+	if err := json.Unmarshal([]byte(out), &m); err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for i, c := range m.Subsets {
+		seen[strings.Join(c.Devices, " ")] = true
+		if !c.Fits || c.EpochS <= 0 || c.Peak == 0 || i > 0 && c.EpochS < m.Subsets[i-1].EpochS {
+			t.Errorf("choice %d: %+v", i, c)
+		}
+		if len(c.Devices) == 1 && c.Devices[0] == "sim:rtx3090" && c.Speedup != 1 {
+			t.Errorf("the fastest device alone: %+v", c)
+		}
+	}
+	if len(seen) != 5 || len(m.Subsets) != 5 {
+		t.Errorf("choices %v", seen)
+	}
+}

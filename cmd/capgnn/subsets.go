@@ -1,0 +1,155 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"capgnn/gpu"
+	"capgnn/profiler"
+)
+
+// subset is some of the devices, and what a run on these alone would take. Times are in seconds.
+type subset struct {
+	Devices []string  `json:"devices"`
+	EpochS  float64   `json:"epoch_s"`
+	CommS   float64   `json:"communication_s"` // the most that a device transfers in an epoch
+	Bytes   gpu.Bytes `json:"bytes"`           // moved in an epoch
+	Peak    gpu.Bytes `json:"peak"`            // of the device that needs most of what it has
+	Budget  gpu.Bytes `json:"budget"`          // of that device
+	Fits    bool      `json:"fits"`
+	Speedup float64   `json:"speedup"` // over the fastest of the devices alone, whether it fits or not
+}
+
+// maxSubsets bounds how many subsets are simulated, each with parts of its own.
+const maxSubsets = 64
+
+// subsets forecasts the run on every choice of its devices, the fastest that fits first. Devices that are alike count as one
+// kind, of which a choice has so many.
+func (t *training) subsets(ctx context.Context) ([]subset, error) {
+	profile := t.profile
+	if profile == nil {
+		var err error
+		if profile, err = measured(ctx, t.k, t.specs, t.cfg.Profile); err != nil {
+			return nil, err
+		}
+	}
+	choices := chooseSome(t.specs)
+	if len(choices) > maxSubsets {
+		t.k.note("note: %d choices of devices: only the first %d are looked at", len(choices), maxSubsets)
+		choices = choices[:maxSubsets]
+	}
+	bar := t.k.begin("forecast", len(choices), 0)
+	defer bar.end()
+	var out []subset
+	alone := 0.0
+	for i, choice := range choices {
+		s, err := t.forecastOn(ctx, choice, profile)
+		if err != nil {
+			return nil, err
+		}
+		if len(choice) == 1 && (alone == 0 || s.EpochS < alone) {
+			alone = s.EpochS
+		}
+		out = append(out, s)
+		bar.at(i+1, strings.Join(s.Devices, " "))
+	}
+	for i := range out {
+		out[i].Speedup = alone / out[i].EpochS
+	}
+	slices.SortStableFunc(out, func(a, b subset) int {
+		if a.Fits != b.Fits {
+			return cmp.Compare(b2i(b.Fits), b2i(a.Fits))
+		}
+		return cmp.Compare(a.EpochS, b.EpochS)
+	})
+	return out, nil
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// chooseSome returns the indices of every choice of devices that differs from the others in what it has, smaller ones first.
+func chooseSome(specs []deviceSpec) [][]int {
+	kind := make([]int, len(specs)) // the first device that is like it
+	for i, d := range specs {
+		kind[i] = slices.IndexFunc(specs, func(e deviceSpec) bool { return alike([]deviceSpec{d, e}) && d.Memory == e.Memory })
+	}
+	choices := [][]int{{}}
+	for i := range specs {
+		for _, c := range choices {
+			// Of one kind, a choice takes the first ones: a device only after all earlier ones of its kind.
+			earlier, taken := 0, 0
+			for j := range i {
+				if kind[j] == kind[i] {
+					earlier++
+					if slices.Contains(c, j) {
+						taken++
+					}
+				}
+			}
+			if earlier == taken {
+				choices = append(choices, append(slices.Clone(c), i))
+			}
+		}
+	}
+	choices = choices[1:]
+	slices.SortStableFunc(choices, func(a, b []int) int { return cmp.Compare(len(a), len(b)) })
+	return choices
+}
+
+// forecastOn forecasts the run on some of its devices, with parts made for them.
+func (t *training) forecastOn(ctx context.Context, choice []int, profile *profiler.Profile) (subset, error) {
+	quiet := *t
+	quiet.k = &console{out: io.Discard, err: io.Discard, quiet: true}
+	quiet.cfg.Plan, quiet.cfg.PlanKey, quiet.cfg.Targets, quiet.planFile = "", "", "", ""
+	quiet.specs, quiet.parts, quiet.plan, quiet.cutting, quiet.layout = nil, len(choice), nil, true, nil
+	some := *profile
+	some.Devices = nil
+	for _, i := range choice {
+		quiet.specs = append(quiet.specs, t.specs[i])
+		some.Devices = append(some.Devices, profile.Devices[i])
+	}
+	quiet.profile = &some
+	if err := quiet.divide(ctx); err != nil {
+		return subset{}, err
+	}
+	o, err := quiet.forecast(ctx, &some, quiet.plan.Part, quiet.plan.Dropped)
+	if err != nil {
+		return subset{}, err
+	}
+	s := subset{EpochS: o.EpochS, CommS: o.CommS, Bytes: o.Bytes, Fits: true}
+	fullest := -1.0
+	for i, d := range quiet.specs {
+		s.Devices = append(s.Devices, d.String())
+		budget := quiet.budget(&some, i)
+		if share := float64(o.peak[i]) / float64(max(1, budget)); share > fullest {
+			fullest, s.Peak, s.Budget = share, o.peak[i], budget
+		}
+		s.Fits = s.Fits && o.peak[i] <= budget
+	}
+	return s, nil
+}
+
+// subsetTable prints what every choice of devices would take.
+func subsetTable(w io.Writer, choices []subset) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "devices\tepoch\tcommunication\tmoved\tmost memory\tspeed-up\t")
+	for _, s := range choices {
+		note := ""
+		if !s.Fits {
+			note = "does not fit"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s of %s\t%.2f\t%s\n", strings.Join(s.Devices, " "), duration(&s.EpochS), duration(&s.CommS), size(s.Bytes),
+			size(s.Peak), size(s.Budget), s.Speedup, note)
+	}
+	return t.Flush()
+}
