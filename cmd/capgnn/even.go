@@ -29,9 +29,9 @@ const (
 const (
 	// fitRounds and evenRounds bound how often the graph is cut anew and how often vertices move; what parts cost is exact
 	// where it was simulated.
-	fitRounds, evenRounds = 4, 6
-	// evenSpread ends it: the longest time of a device over the mean.
-	evenSpread = 1.01
+	fitRounds, evenRounds = 3, 6
+	// evenEnough ends it: the deviation of the parts' costs over their mean, the paper's ε.
+	evenEnough = 0.01
 )
 
 // uneven reports whether parts of equal load would leave devices waiting, or some may be pruned.
@@ -121,8 +121,7 @@ type state struct {
 }
 
 const (
-	// evenSigma is the deviation of the parts' costs over their mean within which parts count as even (the paper's ε for λ is
-	// a third of that).
+	// evenSigma is the deviation of the parts' costs over their mean within which parts count as even.
 	evenSigma = 0.03
 	// evenPrice is how much slower an even partition may be than the fastest one and be taken: what leaves devices idle is
 	// fast by the luck of its cut, and is off first where rates are.
@@ -238,7 +237,7 @@ func (e *evening) fit(ctx context.Context) error {
 			s.trace = append(states[0].trace[:1:1], s.trace...)
 		}
 		states = append(states, s)
-		if round == fitRounds {
+		if round == fitRounds || round > 0 && v.sigma < evenEnough {
 			break
 		}
 		if e.opt.Targets, err = rapa.TargetsByCost(e.costs, v.whole(), v.memory); err != nil {
@@ -312,7 +311,7 @@ func (e *evening) move(ctx context.Context) error {
 		if best := pick(states); len(states) > evenRounds || best.score < v.score {
 			break // what was moved last brought nothing
 		}
-		r, err := rapa.Rebalance(ctx, e.d, e.part, e.costs, rapa.RebalanceOptions{Tolerance: evenSpread - 1, Memory: v.memory})
+		r, err := rapa.Rebalance(ctx, e.d, e.part, e.costs, rapa.RebalanceOptions{Tolerance: evenEnough, Memory: v.memory})
 		if err != nil {
 			return err
 		}

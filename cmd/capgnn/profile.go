@@ -75,7 +75,7 @@ func measure(ctx context.Context, k *console, specs []deviceSpec, quick bool) (p
 	defer func() { err = errors.Join(err, closeDevices(devices)) }()
 	bar := k.begin("profile", 100, 2*time.Second)
 	defer bar.end()
-	p, err = profiler.Measure(ctx, devices, profiler.Options{Quick: quick, Progress: func(stage string, done, total int) {
+	p, err = profiler.Measure(ctx, devices, profiler.Options{Quick: quick, Calibrate: !quick, Progress: func(stage string, done, total int) {
 		bar.at(100*done/max(1, total), "%  "+stage)
 	}})
 	if errors.Is(err, context.Canceled) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -73,23 +74,55 @@ func openSimulated(specs []deviceSpec) ([]gpu.Device, error) {
 }
 
 // openForecast opens devices on one clock that compute nothing and have no end of memory, in place of those of a run, which
-// p describes.
+// p describes. CPU devices share a host.
 func openForecast(specs []deviceSpec, p *profiler.Profile) ([]gpu.Device, error) {
-	clock := sim.NewClock()
+	clock, shared := sim.NewClock(), new(sim.Host)
 	return openEach(len(specs), func(i int) (gpu.Device, error) {
 		c := sim.Config{Name: specs[i].name(), Model: p.Devices[i].Model, UUID: p.Devices[i].UUID, Clock: clock}
-		if card, err := specs[i].card(); specs[i].simulated() {
-			if err != nil {
-				return nil, err
-			}
-			c.Rates = specs[i].rates(&card)
-		} else {
-			r := &p.Devices[i]
-			m := sim.Measured{N: p.N, Entries: int64(p.Entries), MM: r.MM.Median, SpMM: r.SpMM.Median, H2D: r.H2D.Median, D2H: r.D2H.Median, IDT: r.IDT.Median}
-			c.Rates = m.Rates()
+		err := rate(&c, specs[i], p, i)
+		if err != nil {
+			return nil, err
+		}
+		if !specs[i].simulated() {
+			c.Host, c.Peer = shared, true // CPU devices read each other's memory
 		}
 		return sim.Open(c)
 	})
+}
+
+// rate says how fast device i of a profile is: by its card, its calibration, or else by what every profile holds.
+func rate(c *sim.Config, d deviceSpec, p *profiler.Profile, i int) error {
+	row := &p.Devices[i]
+	switch {
+	case d.simulated():
+		card, err := d.card()
+		if err != nil {
+			return err
+		}
+		c.Rates = d.rates(&card)
+	case row.Calibration != nil:
+		t, err := sim.NewTable(samplesOf(row.Calibration))
+		if err == nil && row.Beside != nil && len(p.Devices) > 1 {
+			t, err = t.Beside(samplesOf(row.Beside))
+		}
+		if err != nil {
+			return fmt.Errorf("profile: %s: %w: profile again", row.Name, err)
+		}
+		c.Table = t
+	default:
+		m := sim.Measured{N: p.N, Entries: int64(p.Entries), MM: row.MM.Median, SpMM: row.SpMM.Median, H2D: row.H2D.Median, D2H: row.D2H.Median, IDT: row.IDT.Median}
+		c.Rates = m.Rates()
+	}
+	return nil
+}
+
+// samplesOf returns a calibration in the words of package sim.
+func samplesOf(times []profiler.OpTime) []sim.Sample {
+	out := make([]sim.Sample, len(times))
+	for i, t := range times {
+		out[i] = sim.Sample(t)
+	}
+	return out
 }
 
 // openEach opens n devices. On an error none stays open.
