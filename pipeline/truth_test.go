@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -71,7 +72,7 @@ func tables(tb testing.TB, specs []host.Spec, kept map[host.Spec][]sim.Sample) [
 // twins are simulations of devices with these tables, on one host.
 func twins(tb testing.TB, list []*sim.Table) []gpu.Device {
 	tb.Helper()
-	clock, shared := sim.NewClock(), &sim.Host{}
+	clock, shared := sim.NewClock(), &sim.Host{Processors: runtime.GOMAXPROCS(0)}
 	var out []gpu.Device
 	for i, t := range list {
 		d, err := sim.Open(sim.Config{Name: fmt.Sprintf("sim:%d", i), Clock: clock, Table: t, Peer: true, Host: shared})

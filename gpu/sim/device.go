@@ -27,7 +27,8 @@ type Config struct {
 	// Arithmetic makes operations compute, on the CPU: results are those of a CPU device, bit for bit. Without it nothing
 	// is computed or stored: only memory and time are accounted for.
 	Arithmetic bool
-	Threads    int // of the arithmetic; 0 = GOMAXPROCS
+	// Threads is the number of those that compute: of the arithmetic, 0 = GOMAXPROCS, and of a device of Host, 0 = 1.
+	Threads int
 	// Peer says that the device reads the memory of other devices of its clock; otherwise copies go through the host.
 	Peer bool
 	// Host is what it shares caches and memory with other devices on; nil = nothing. See Table.Beside.
@@ -55,7 +56,27 @@ func (c *Config) validate() error {
 }
 
 // Host is a computer whose cores are several devices.
-type Host struct{ devices []*Device }
+type Host struct {
+	// Processors is GOMAXPROCS of the process that they compute in; 0 = more than enough. The goroutines of copies wait for
+	// one where computations take all of them.
+	Processors int
+
+	devices []*Device
+}
+
+// taken reports whether computations take all processors.
+func (h *Host) taken() bool {
+	if h == nil || h.Processors == 0 {
+		return false
+	}
+	n := 0
+	for _, d := range h.devices {
+		if d.computes.busy {
+			n += d.threads
+		}
+	}
+	return n >= h.Processors
+}
 
 // costs says what work takes, in seconds.
 type costs interface {
@@ -65,21 +86,24 @@ type costs interface {
 	// launch is what an operation takes beside its parts, hop what it takes to go on after a wait.
 	launch() float64
 	hop() float64
+	// sleeps reports whether a goroutine of the host sleeps while a copy is on its way.
+	sleeps() bool
 	// transfer returns for how long a copy holds its engines, and what passes after that until it has arrived.
 	transfer(way route, n gpu.Bytes) (held, latency float64)
 }
 
 // Device is a simulated device. It implements gpu.Device and gpu.Clocked.
 type Device struct {
-	info   gpu.Info
-	inner  gpu.Device
-	clock  *Clock
-	costs  costs
-	counts bool // there is no arithmetic: bytes are counted here
-	peer   bool
-	bus    *Bus
-	host   *Host
-	faults Faults
+	info    gpu.Info
+	inner   gpu.Device
+	clock   *Clock
+	costs   costs
+	counts  bool // there is no arithmetic: bytes are counted here
+	peer    bool
+	bus     *Bus
+	host    *Host
+	threads int
+	faults  Faults
 
 	// Engines: computations, and each direction of the link.
 	computes, to, from engine
@@ -107,7 +131,7 @@ func Open(c Config) (*Device, error) {
 	if c.UUID == "" {
 		c.UUID = "sim-" + c.Model
 	}
-	d := &Device{clock: c.Clock, counts: !c.Arithmetic, peer: c.Peer, bus: c.Bus, host: c.Host, faults: c.Faults}
+	d := &Device{clock: c.Clock, counts: !c.Arithmetic, peer: c.Peer, bus: c.Bus, host: c.Host, threads: max(1, c.Threads), faults: c.Faults}
 	d.costs = &c.Rates
 	if c.Table != nil {
 		d.costs, d.samples = c.Table, map[gpu.Buffer]*sample{}

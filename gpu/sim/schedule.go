@@ -30,13 +30,18 @@ type flow struct {
 	left  float64 // seconds at full speed
 	speed float64 // share of full speed
 	held  bool    // in its first stage: engines are taken
+	slept bool    // its goroutine has slept, and goes on when there is a processor for it
+	due   bool    // in its last stage: waits for that
 }
+
+// preempted is how long the Go scheduler lets a goroutine run when others are waiting (runtime, forcePreemptNS).
+const preempted = 10e-3
 
 // run returns the seconds that everything takes.
 func (s *schedule) run() float64 {
 	s.at = make([]int, len(s.queues))
 	for {
-		for s.begin() {
+		for s.begin() || s.wake() {
 		}
 		if len(s.going) == 0 {
 			break
@@ -96,10 +101,11 @@ func (f *flow) start(s *schedule) {
 	switch {
 	case f.waits:
 		f.begun = f.ready
-		if s.t == f.ready { // it had happened before
+		if f.slept = s.t > f.ready; !f.slept { // it had happened before
 			f.left, f.tail = 0, 0
 		}
 	case f.link:
+		f.slept = f.q.dev.costs.sleeps()
 		if d := f.q.dev; d.faults.slowLink(s.clock.now + seconds(s.t)) {
 			f.left *= d.faults.SlowBy
 		}
@@ -117,9 +123,22 @@ func (s *schedule) stageDone(f *flow) bool {
 			return false
 		}
 	}
+	if f.slept && !f.due && f.q.dev.host.taken() {
+		f.due, f.left = true, preempted
+		return false
+	}
 	f.node.end, f.node.done, f.node.after = s.t, true, nil
 	s.at[f.queue]++
 	return true
+}
+
+// wake ends what only waits for a processor, if there is one now, and reports whether anything ended.
+func (s *schedule) wake() bool {
+	n := len(s.going)
+	s.going = slices.DeleteFunc(s.going, func(f *flow) bool {
+		return f.due && !f.q.dev.host.taken() && s.stageDone(f)
+	})
+	return len(s.going) < n
 }
 
 // advance goes on to the next time at which something ends.

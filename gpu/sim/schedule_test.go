@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"testing"
 
 	"capgnn/gpu"
@@ -11,39 +12,61 @@ type flat struct{ *Rates }
 
 func (flat) seconds(p *part) float64 { return float64(p.bytes) * 1e-9 }
 func (flat) crowded(*part) float64   { return 2 }
+func (flat) sleeps() bool            { return true }
 
 // Devices of one host slow each other down while they compute at the same time, and only then.
 func TestHost(t *testing.T) {
-	clock, shared := NewClock(), &Host{}
-	ends := map[string][]int64{}
+	clock, queues, ends := flats(t, &Host{}, "a", "b", "c")
+	fill(queues["a"], 100) // 1.5 times as long while one of the two others computes, twice while both do
+	fill(queues["b"], 40)
+	queues["c"].Upload(nil, 0, make([]byte, 48))
+	fill(queues["c"], 40)
+	clock.Now()
+	// To 48, a and b go at 2/3 and have done 32. From there on all go at half: b ends at 64, a and c have done 40 and 8. Then
+	// a and c go at 2/3: c ends at 112, a has done 72 and ends at 140 alone.
+	compare(t, ends, map[string][]int64{"a": {140}, "b": {64}, "c": {48, 112}})
+}
+
+// Copies that were slept for go on when a processor is free, or the scheduler interrupts a computation: after 10 ms.
+func TestProcessors(t *testing.T) {
+	const ms = 1e6
+	clock, queues, ends := flats(t, &Host{Processors: 1}, "a", "b")
+	fill(queues["a"], 31*ms)
+	b := queues["b"]
+	b.Upload(nil, 0, make([]byte, 5*ms))
+	b.Upload(nil, 0, make([]byte, 4*ms))
+	b.Upload(nil, 0, make([]byte, 4*ms))
+	clock.Now()
+	// There at 5, goes on at 15; there at 19, goes on at 29; there at 33, when a has ended.
+	compare(t, ends, map[string][]int64{"a": {31 * ms}, "b": {15 * ms, 29 * ms, 33 * ms}})
+}
+
+func fill(q gpu.Queue, n int) { q.Fill(gpu.Matrix{Rows: 1, Cols: n / 4, LD: n / 4}, 0) }
+
+// flats opens devices with flat costs on one host, with a queue each, and notes when their operations end, in ns.
+func flats(t *testing.T, shared *Host, names ...string) (*Clock, map[string]gpu.Queue, map[string][]int64) {
+	t.Helper()
+	clock := NewClock()
+	ends, queues := map[string][]int64{}, map[string]gpu.Queue{}
 	clock.Trace = func(s Span) { ends[s.Device] = append(ends[s.Device], s.End.Nanoseconds()) }
-	queues := map[string]gpu.Queue{}
-	for _, name := range []string{"a", "b", "c"} {
+	for _, name := range names {
 		c := Config{Name: name, Clock: clock, Rates: Rates{FlopsPerSec: 1, GatherPerSec: 1, BytesPerSec: 1, H2D: 1e9, D2H: 1e9}, Host: shared}
 		d, err := Open(c)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer d.Close()
+		t.Cleanup(func() { d.Close() })
 		d.costs = flat{&c.Rates}
 		queues[name] = d.NewQueue("q")
 	}
-	fill := func(name string, n int) { queues[name].Fill(gpu.Matrix{Rows: 1, Cols: n / 4, LD: n / 4}, 0) }
-	fill("a", 100) // 1.5 times as long while one of the two others computes, twice while both do
-	fill("b", 40)
-	queues["c"].Upload(nil, 0, make([]byte, 48))
-	fill("c", 40)
-	clock.Now()
-	// To 48, a and b go at 2/3 and have done 32. From there on all go at half: b ends at 64, a and c have done 40 and 8. Then
-	// a and c go at 2/3: c ends at 112, a has done 72 and ends at 140 alone.
-	for name, want := range map[string][]int64{"a": {140}, "b": {64}, "c": {48, 112}} {
-		if len(ends[name]) != len(want) {
-			t.Fatalf("%s: ends %v, want %v", name, ends[name], want)
-		}
-		for i := range want {
-			if ends[name][i] != want[i] {
-				t.Errorf("%s: ends %v, want %v", name, ends[name], want)
-			}
+	return clock, queues, ends
+}
+
+func compare(t *testing.T, got, want map[string][]int64) {
+	t.Helper()
+	for name := range want {
+		if !slices.Equal(got[name], want[name]) {
+			t.Errorf("%s: ends %v, want %v", name, got[name], want[name])
 		}
 	}
 }
