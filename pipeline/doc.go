@@ -1,7 +1,8 @@
 // Package pipeline trains one model on several devices, exactly and repeatably.
 //
 // Its nouns: a Problem is what to learn; a Trainer runs it on one worker per part of the graph; an exchange moves halo
-// rows between workers, behind gnn.Halo; a Checkpoint is a run frozen between two epochs.
+// rows between workers, behind gnn.Halo; a Checkpoint is a run frozen between two epochs; a Simulation is what a run is
+// predicted to take.
 //
 // # Contract
 //

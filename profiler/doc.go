@@ -2,7 +2,8 @@
 // copies between devices.
 //
 // Its nouns: a Profile is the measurements of all devices of a run, with one matrix size for all of them; a DeviceProfile
-// and a Pair are its rows; a Timing is mean, deviation and median of one operation.
+// and a Pair are its rows; a Timing is mean, deviation and median of one operation; an OpTime is the time of one operation
+// of training at one size, of which a calibration holds some two hundred.
 //
 // # Contract
 //
