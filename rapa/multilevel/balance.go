@@ -6,69 +6,101 @@ import "math"
 //
 // Returns: nothing; the excess is not higher than before, and 0 where vertices are light enough. The cut may rise.
 //
-// Method: the vertices of overloaded parts wait in a queue by the cut they gain per weight they take along. The best goes to
-// the part that gains most of those where the excess falls.
+// Method: the vertices of overloaded parts are put into buckets by the cut they lose per weight they take along. They go, in
+// order of buckets, to the part that loses least of those where the excess falls; who loses more by then is put back. First
+// boundary vertices, then all.
+//
+// Source: Gilbert et al., "Jet", 2023 (buckets by loss).
 func (f *climber) rebalance(c *crew, s *state) {
-	if s.over() == 0 {
-		return
+	for _, inside := range []bool{false, true} {
+		if s.over() == 0 || c.err() != nil {
+			return
+		}
+		f.relieve(c, s, inside)
 	}
-	n := s.g.n
-	f.heap.fit(n)
-	scratch := make([]int32, s.k)
-	for v := range int32(n) {
-		if s.excess(s.part[v], v, 0) > 0 {
-			if to, key := f.way(s, v, scratch); to >= 0 {
-				f.heap.set(v, key)
+}
+
+// lossBuckets is enough for losses of 2^30 times the mean weight.
+const lossBuckets = 128
+
+// relieve is one pass of rebalance: with inside, over all vertices, else over those at a boundary.
+func (f *climber) relieve(c *crew, s *state, inside bool) {
+	heavy := make([]bool, s.k)
+	scale := 0.0
+	for p := range heavy {
+		heavy[p] = s.overloaded(int32(p))
+	}
+	for i, l := range s.load {
+		scale += float64(l) * s.lim.inv[i]
+	}
+	scale /= float64(s.g.n)
+	for b := range f.bucket {
+		f.bucket[b] = f.bucket[b][:0]
+	}
+	for v := range int32(s.g.n) {
+		if heavy[s.part[v]] && (inside || s.border[v] != 0) {
+			if to, b := s.way(v, scale); to >= 0 {
+				f.bucket[b] = append(f.bucket[b], v)
 			}
 		}
 	}
-	for pops := 1; f.heap.len() > 0; pops++ {
-		if pops&0xfff == 0 && (c.err() != nil) {
-			break
+	for b := range f.bucket {
+		for i := 0; i < len(f.bucket[b]); i++ {
+			if i&0xfff == 0xfff && c.err() != nil {
+				return
+			}
+			v := f.bucket[b][i]
+			if !s.overloaded(s.part[v]) {
+				continue
+			}
+			to, now := s.way(v, scale)
+			switch {
+			case to < 0:
+			case now > b:
+				f.bucket[now] = append(f.bucket[now], v)
+			default:
+				s.move(v, to)
+			}
 		}
-		v, hoped := f.heap.pop()
-		if s.excess(s.part[v], v, 0) == 0 {
-			continue
-		}
-		to, key := f.way(s, v, scratch)
-		if to < 0 {
-			continue
-		}
-		if key < hoped && f.heap.len() > 0 && key < f.heap.top() {
-			f.heap.set(v, key)
-			continue
-		}
-		s.move(v, to)
 	}
-	f.heap.clear()
 }
 
-// way returns where v should go to lower the excess, -1 = nowhere, and its key in the queue.
-func (f *climber) way(s *state, v int32, scratch []int32) (int32, int64) {
+// way returns where v should go to lower the excess, -1 = nowhere, and its bucket. scale is the relief by a vertex of mean
+// weight.
+func (s *state) way(v int32, scale float64) (to int32, bucket int) {
 	own := s.part[v]
 	if s.count[own] <= 1 {
 		return -1, 0
 	}
-	near := s.of(v, scratch)
-	to, best, bestFill := int32(-1), int32(0), 0.0
+	near := s.of(v, s.scratch[0])
+	leave := s.excess(own, v, 0) - s.excess(own, v, -1)
+	to = -1
+	best, relief := int32(0), 0.0
 	for p, w := range near {
 		if int32(p) == own || to >= 0 && w < best {
 			continue
 		}
-		if s.relief(v, int32(p)) <= 0 {
-			continue
+		r := leave
+		if !s.fits(v, int32(p)) {
+			r += s.excess(int32(p), v, 0) - s.excess(int32(p), v, 1)
 		}
-		if fill := s.fill(int32(p)); to < 0 || w > best || fill < bestFill {
-			to, best, bestFill = int32(p), w, fill
+		if r > 0 && (to < 0 || w > best || s.emptier(int32(p), to)) {
+			to, best, relief = int32(p), w, r
 		}
 	}
-	if to < 0 {
-		return -1, 0
+	if to < 0 || best > near[own] {
+		return to, 0
 	}
-	gain := float64(best - near[own])
-	weight := s.relief(v, to)
-	if gain > 0 {
-		return to, int64(gain * 1024)
+	loss := float64(near[own]-best) * scale / relief
+	return to, min(lossBuckets-1, 1+int(4*math.Log2(1+loss)))
+}
+
+// outside reports whether near has anything in a part other than own.
+func outside(near []int32, own int32) bool {
+	for p, w := range near {
+		if w != 0 && int32(p) != own {
+			return true
+		}
 	}
-	return to, int64(max(gain/weight*1e3, math.MinInt64/2))
+	return false
 }

@@ -1,8 +1,14 @@
 package multilevel
 
-import (
-	"math"
-	"slices"
+import "math"
+
+const (
+	// bisections is how often a graph is bisected before the best is taken.
+	bisections = 4
+	// bisectTo is the number of vertices down to which a graph is coarsened for that, doubled with every try.
+	bisectTo = 20
+	// growths is how often the coarsest graph is bisected.
+	growths = 16
 )
 
 // aim is what a first partition of a graph shall reach.
@@ -13,38 +19,54 @@ type aim struct {
 
 // initial returns a first partition of the coarsest level.
 //
-// Method: recursive bisection. A side takes half of the parts; it is grown from a random vertex, always by the vertex that is
-// joined most strongly, until it has its share, and then improved by climbing. The best of many trials is taken.
+// Method: recursive bisection. A side takes half of the parts. A graph is bisected by a multilevel scheme of its own, several
+// times, of which the best is taken: on its coarsest graph a side is grown from a random vertex, always by the vertex that
+// is joined most strongly, until it has its share, and climbing improves it there and on the way back.
 // A side's bound is its share of the graph times the slack that is left to it, spread evenly over the bisections to come.
 //
 // Source: Karypis and Kumar, "Multilevel k-way partitioning scheme for irregular graphs", 1998 (greedy growing); Schlag et al.,
 // "k-way hypergraph partitioning via n-level recursive bisection", 2016 (adaptive imbalance).
-func (c *crew) initial(g *level, a aim, trials int, f *climber, salt uint64, ts []*tally) []int32 {
+func (c *crew) initial(g *level, a aim, salt uint64) []int32 {
 	part := make([]int32, g.n)
 	all := make([]int32, g.n)
 	for v := range all {
 		all[v] = int32(v)
 	}
-	c.split(g, all, a, 0, len(a.targets), trials, f, salt, ts, part)
+	b := &bisector{crew: c, scratch: make([]bisectScratch, c.threads)}
+	b.split(g, all, a, 0, len(a.targets), salt, part)
 	return part
 }
 
+// bisector cuts graphs in two.
+type bisector struct {
+	*crew
+	scratch []bisectScratch // per worker
+}
+
+type bisectScratch struct {
+	climber climber
+	tallies []*tally
+}
+
 // split gives parts lo to hi-1 to the vertices of g, which are ids in part.
-func (c *crew) split(g *level, ids []int32, a aim, lo, hi, trials int, f *climber, salt uint64, ts []*tally, part []int32) {
-	if hi-lo == 1 || c.err() != nil {
+func (b *bisector) split(g *level, ids []int32, a aim, lo, hi int, salt uint64, part []int32) {
+	if hi-lo == 1 || b.err() != nil || g.n == 0 {
 		for _, v := range ids {
 			part[v] = int32(lo)
 		}
 		return
 	}
 	mid := (lo + hi + 1) / 2
-	side := c.bisect(g, a.halves(g, lo, mid, hi), trials, f, mix(salt+uint64(lo)*maxParts+uint64(hi)), ts)
+	side := b.bisect(g, a.halves(g, lo, mid, hi), mix(salt+uint64(lo)*maxParts+uint64(hi)))
+	if b.err() != nil {
+		return
+	}
 	for s, r := range [2][2]int{{lo, mid}, {mid, hi}} {
 		sub, kept := g.extract(side, int32(s))
 		for i, v := range kept {
 			kept[i] = ids[v]
 		}
-		c.split(sub, kept, a, r[0], r[1], trials, f, salt, ts, part)
+		b.split(sub, kept, a, r[0], r[1], salt, part)
 	}
 }
 
@@ -79,58 +101,78 @@ func (a aim) halves(g *level, lo, mid, hi int) aim {
 	return out
 }
 
-// bisect returns the side, 0 or 1, of every vertex: the best of several multilevel bisections.
-func (c *crew) bisect(g *level, a aim, trials int, f *climber, salt uint64, ts []*tally) []int32 {
-	var best []int32
-	bestOver, bestCut := 0.0, int64(0)
-	r := random{salt}
-	for range P.Bisections {
-		levels := c.coarsen(g, nil, P.BisectTo, 2, r.next(), ts)
-		part := c.smallest(levels[len(levels)-1], a, trials, f, r.next())
-		var s *state
-		for i := len(levels) - 1; i >= 0; i-- {
-			if i < len(levels)-1 {
-				fine := make([]int32, levels[i].n)
-				for v, x := range levels[i].coarse {
-					fine[v] = part[x]
-				}
-				part = fine
-			}
-			s = c.newState(levels[i], a.lim, part, true)
-			f.rebalance(c, s)
-			f.climb(c, s, 3, P.BisectSeeds, max(50, levels[i].n/20), r.next())
+// bisect returns the side, 0 or 1, of every vertex: the best of several tries, the first of equals.
+func (b *bisector) bisect(g *level, a aim, salt uint64) []int32 {
+	tries := make([]attempt, bisections)
+	b.each(len(tries), 1, func(worker, i, _ int) {
+		w := &b.scratch[worker]
+		if w.tallies == nil || len(w.tallies[0].sum) < g.n {
+			w.tallies = newTallies(1, g.n)
 		}
-		cut, over := c.cutOf(s), s.over()
-		if best == nil || over < bestOver || over == bestOver && cut < bestCut {
-			best, bestOver, bestCut = part, over, cut
-		}
-		if c.err() != nil {
-			break
+		g := *g // its coarse field is written
+		tries[i] = b.alone().bisectOnce(&g, a, bisectTo<<i, w, mix(salt+uint64(i)))
+	})
+	return bestOf(tries).part
+}
+
+// attempt is a partition and what it is worth.
+type attempt struct {
+	part []int32
+	over float64
+	cut  int64 // or volume
+}
+
+// bestOf returns the attempt of least excess, then of least cut, the first of equals.
+func bestOf(tries []attempt) attempt {
+	best := tries[0]
+	for _, t := range tries[1:] {
+		if t.part != nil && (t.over < best.over || t.over == best.over && t.cut < best.cut) {
+			best = t
 		}
 	}
 	return best
 }
 
-// smallest bisects the coarsest graph: the best of several trials.
-func (c *crew) smallest(g *level, a aim, trials int, f *climber, salt uint64) []int32 {
-	var best []int32
-	bestOver, bestCut := 0.0, int64(0)
+// bisectOnce is one try of bisect, by way of a graph of about `to` vertices.
+func (c *crew) bisectOnce(g *level, a aim, to int, w *bisectScratch, salt uint64) attempt {
 	r := random{salt}
-	for range trials {
-		part := make([]int32, g.n)
-		for v := range part {
-			part[v] = 1
-		}
-		s := c.newState(g, a.lim, part, true)
-		f.grow(s, a.targets[0], &r)
-		f.rebalance(c, s)
-		f.climb(c, s, 3, g.n, max(50, g.n/20), r.next())
-		cut, over := c.cutOf(s), s.over()
-		if best == nil || over < bestOver || over == bestOver && cut < bestCut {
-			best, bestOver, bestCut = part, over, cut
-		}
+	levels := c.coarsen(g, nil, to, 2, r.next(), w.tallies)
+	last := levels[len(levels)-1]
+	tries := make([]attempt, growths)
+	for i := range tries {
+		s := c.newState(last, a.lim, ones(last.n))
+		c.tabulate(s, nil, &w.climber.table)
+		w.climber.grow(s, a.targets[0], &r)
+		w.climber.rebalance(c, s)
+		w.climber.climb(c, s, forBisection(last.n, last.n), r.next())
+		tries[i] = attempt{s.part, s.over(), c.cutOf(s)}
+	}
+	best := bestOf(tries)
+	for i := len(levels) - 2; i >= 0; i-- {
+		s := c.newState(levels[i], a.lim, project(levels[i].coarse, best.part))
+		c.tabulate(s, nil, &w.climber.table)
+		w.climber.rebalance(c, s)
+		w.climber.climb(c, s, forBisection(levels[i].n, 20), r.next())
+		best = attempt{s.part, s.over(), c.cutOf(s)}
 	}
 	return best
+}
+
+func ones(n int) []int32 {
+	x := make([]int32, n)
+	for i := range x {
+		x[i] = 1
+	}
+	return x
+}
+
+// project returns the partition of a level of which coarse gives the vertices of the next, which has this partition.
+func project(coarse, part []int32) []int32 {
+	fine := make([]int32, len(coarse))
+	for v, a := range coarse {
+		fine[v] = part[a]
+	}
+	return fine
 }
 
 // grow moves vertices from side 1 to side 0 until that has its share.
@@ -218,6 +260,5 @@ func (g *level) extract(side []int32, want int32) (*level, []int32) {
 			}
 		}
 	}
-	_ = slices.Max[[]int]
 	return out, kept
 }

@@ -6,7 +6,26 @@ type climber struct {
 	locked []bool
 	log    []step
 	order  []int32
-	moved  []int32
+	table  []int32 // lent to one state at a time
+	bucket [lossBuckets][]int32
+}
+
+// effort says how long to climb.
+type effort struct {
+	rounds   int
+	seeds    int // boundary vertices from which a search starts
+	patience int // moves without a better cut after which it ends
+}
+
+// thorough is for small graphs, where the best of several partitions is wanted.
+var thorough = effort{rounds: 4, seeds: 10, patience: 100}
+
+// quick is one search from everywhere. On web-NotreDame its cut is within 1 % of thorough's, in a quarter of the time.
+func quick(n int) effort { return effort{rounds: 1, seeds: n, patience: 2000} }
+
+// forBisection is for graphs in which sides are only being found; seeds bounds the boundary vertices of one search.
+func forBisection(n, seeds int) effort {
+	return effort{rounds: 3, seeds: seeds, patience: max(50, n/20)}
 }
 
 type step struct{ v, from int32 }
@@ -15,7 +34,7 @@ type step struct{ v, from int32 }
 //
 // Returns: by how much the cut fell; never negative. Bounds are exceeded no more than before. s must have a table.
 //
-// Method: a search starts at seeds many boundary vertices, in random order. The best vertex moves to the permitted part that
+// Method: a search starts at a number of boundary vertices, in random order. The best vertex moves to the permitted part that
 // gains most, even at a loss, and is locked for the round; its neighbours join the search. When `patience` moves in a row have
 // brought no better cut, everything after the best is undone. A round ends when every boundary vertex has been a seed or
 // moved; rounds end when one gains little.
@@ -25,7 +44,7 @@ type step struct{ v, from int32 }
 //
 // Source: Fiduccia and Mattheyses, 1982; Sanders and Schulz, "Engineering multilevel graph partitioning algorithms", 2011
 // (localised searches).
-func (f *climber) climb(c *crew, s *state, rounds, seeds, patience int, salt uint64) int64 {
+func (f *climber) climb(c *crew, s *state, e effort, salt uint64) int64 {
 	n := s.g.n
 	f.heap.fit(n)
 	if len(f.locked) < n {
@@ -33,15 +52,20 @@ func (f *climber) climb(c *crew, s *state, rounds, seeds, patience int, salt uin
 	}
 	r := random{salt}
 	total := int64(0)
-	for range rounds {
+	for range e.rounds {
 		clear(f.locked[:n])
 		f.order = f.order[:0]
 		for v := range int32(n) {
+			if s.border[v] == 0 {
+				continue
+			}
 			if to, _ := s.best(v, s.near[int(v)*s.k:(int(v)+1)*s.k], false); to >= 0 {
 				f.order = append(f.order, v)
+			} else {
+				s.border[v] = 0
 			}
 		}
-		if seeds < len(f.order) {
+		if e.seeds < len(f.order) {
 			r.shuffle(f.order)
 		}
 		fell := int64(0)
@@ -49,13 +73,13 @@ func (f *climber) climb(c *crew, s *state, rounds, seeds, patience int, salt uin
 			if searches%64 == 0 && c.err() != nil {
 				return total
 			}
-			for taken := 0; at < len(f.order) && taken < seeds; at++ {
+			for taken := 0; at < len(f.order) && taken < e.seeds; at++ {
 				if v := f.order[at]; !f.locked[v] {
 					f.offer(s, v)
 					taken++
 				}
 			}
-			fell += f.search(c, s, patience)
+			fell += f.search(c, s, e.patience)
 		}
 		total += fell
 		if fell*1000 <= int64(len(f.order)) {

@@ -5,14 +5,14 @@ const contractChunk = 128
 
 // contract returns the graph of clusters.
 //
-// Returns: the level in which label[v], 0 to n-1, is the vertex of v; weights and sizes are summed, edges between two clusters
+// Returns: the level in which label[v], 0 to n-1, is the vertex of v; weights are summed, edges between two clusters
 // become one of their summed weight, edges inside one vanish. Rows are in order of first meeting.
 //
 // Method: vertices are sorted by cluster; each coarse row is summed in a table by coarse neighbour. Chunks of rows are
 // made in parallel and then laid side by side.
 func (c *crew) contract(g *level, label []int32, n int, tallies []*tally) *level {
 	start, member := group(label, n)
-	out := &level{n: n, ptr: make([]int64, n+1), size: make([]int32, n), weight: make([][]int32, len(g.weight))}
+	out := &level{n: n, ptr: make([]int64, n+1), weight: make([][]int32, len(g.weight))}
 	for i := range out.weight {
 		out.weight[i] = make([]int32, n)
 	}
@@ -23,7 +23,6 @@ func (c *crew) contract(g *level, label []int32, n int, tallies []*tally) *level
 		for a := lo; a < hi; a++ {
 			out.ptr[a+1] = int64(m.row(int32(a), member[start[a]:start[a+1]]))
 			for _, v := range member[start[a]:start[a+1]] {
-				out.size[a] += g.sizeOf(v)
 				for i := range out.weight {
 					out.weight[i][a] += int32(g.of(i, v))
 				}

@@ -9,7 +9,6 @@ type level struct {
 	adj    []int32
 	edge   []int32   // weight of every entry: the pairs of input vertices that it stands for; nil: 1 each
 	weight [][]int32 // per constraint: weight of every vertex; nil: 1 each
-	size   []int32   // input vertices that a vertex stands for; nil: 1 each
 	coarse []int32   // vertex of the next level that holds each vertex; nil on the last level
 }
 
@@ -31,6 +30,18 @@ func (g *level) row(v int32) (adj, edge []int32) {
 	return adj, edge
 }
 
+// strength returns the sum of the edge weights of v.
+func (g *level) strength(v int32) int32 {
+	if g.edge == nil {
+		return int32(g.degree(v))
+	}
+	sum := int32(0)
+	for _, w := range g.edge[g.ptr[v]:g.ptr[v+1]] {
+		sum += w
+	}
+	return sum
+}
+
 func (g *level) degree(v int32) int { return int(g.ptr[v+1] - g.ptr[v]) }
 
 func (g *level) edges() int64 { return g.ptr[g.n] }
@@ -39,13 +50,6 @@ func (g *level) edges() int64 { return g.ptr[g.n] }
 func (g *level) of(c int, v int32) int64 {
 	if w := g.weight[c]; w != nil {
 		return int64(w[v])
-	}
-	return 1
-}
-
-func (g *level) sizeOf(v int32) int32 {
-	if g.size != nil {
-		return g.size[v]
 	}
 	return 1
 }

@@ -98,14 +98,19 @@ func (o Options) resolve(u *graph.CSR) (Options, error) {
 		bad("effort %d is not in [0, %d]", o.Effort, maxEffort)
 	}
 	if o.Effort == 0 {
-		o.Effort = defaultEffort(u.Edges())
+		o.Effort = defaultEffort(u.Edges(), o.Objective)
 	}
 	return o, errors.Join(errs...)
 }
 
-// defaultEffort returns the attempts for a graph of so many stored edges.
-func defaultEffort(edges int64) int {
-	return int(min(8, max(1, 2_000_000/max(edges, 1))))
+// defaultEffort returns the attempts for a graph of so many stored edges. Volumes need two of them to be good, one from each kind of
+// edge weights.
+func defaultEffort(edges int64, objective Objective) int {
+	e := int(min(8, max(1, 2_000_000/max(edges, 1))))
+	if objective == Volume && edges <= 8_000_000 {
+		e = max(e, 2)
+	}
+	return e
 }
 
 // vertexBounds returns ⌈1.03·target·n⌉ per part; 1e-9 keeps an exact product from being rounded up.

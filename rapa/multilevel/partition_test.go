@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"capgnn/graph"
@@ -87,37 +88,43 @@ func check(part []int32, n, parts int, constraints []Constraint) error {
 func TestProperties(t *testing.T) {
 	for name, u := range shapes(t) {
 		n := u.Rows()
-		for _, targets := range [][]float64{{1}, {0.5, 0.5}, {0.6, 0.3, 0.1}, even(7), even(min(n, 40)), even(min(n, 300))} {
-			for _, objective := range []Objective{Cut, Volume} {
-				k := len(targets)
-				if k > n || n > 2000 && k > 40 {
-					continue
-				}
-				degree := u.InDegree()
-				all := []Constraint{{Bound: vertexBounds(targets, n), Hard: true},
-					{Weight: degree, Bound: shareBounds(targets, degree, 1.1)}}
-				for _, constraints := range [][]Constraint{all[:1], all} {
-					o := Options{Parts: k, Targets: targets, Constraints: constraints, Objective: objective, Seed: 3, Effort: 2}
-					var want []int32
-					for _, threads := range []int{1, 2, 5} {
-						o.Threads = threads
-						part, err := Partition(t.Context(), u, o)
-						if err == nil {
-							err = check(part, n, k, constraints)
-						}
-						if err == nil && want != nil && !slices.Equal(part, want) {
-							err = errors.New("not what one thread gave")
-						}
-						if err != nil {
-							t.Errorf("%s, %d parts, %d constraints, objective %d, %d threads: %v", name, k, len(constraints), objective, threads, err)
-						}
-						want = part
+		degree := u.InDegree()
+		for i, targets := range [][]float64{{1}, {0.5, 0.5}, {0.6, 0.3, 0.1}, even(7), even(min(n, 40)), even(min(n, 300))} {
+			k := len(targets)
+			if k > n || i == 5 && n > 1000 {
+				continue
+			}
+			constraints := []Constraint{{Bound: vertexBounds(targets, n), Hard: true}}
+			if i%2 == 0 {
+				constraints = append(constraints, Constraint{Weight: degree, Bound: shareBounds(targets, degree, 1.1)})
+			}
+			for _, objective := range objectives[:min(2, 1+40/k)] {
+				o := Options{Parts: k, Targets: targets, Constraints: constraints, Objective: objective, Seed: 3, Effort: 2}
+				var want []int32
+				for _, threads := range threadCounts[:min(3, 1+120/k)] {
+					o.Threads = threads
+					part, err := Partition(t.Context(), u, o)
+					if err == nil {
+						err = check(part, n, k, constraints)
 					}
+					if err == nil && want != nil && !slices.Equal(part, want) {
+						err = errors.New("not what one thread gave")
+					}
+					if err != nil {
+						t.Errorf("%s, %d parts, %d constraints, objective %d, %d threads: %v", name, k, len(constraints), objective, threads, err)
+					}
+					want = part
 				}
 			}
 		}
 	}
 }
+
+// objectives are tried in this order; many parts are only tried with the first.
+var objectives = []Objective{Cut, Volume}
+
+// threadCounts are tried in this order; many parts are tried with fewer of them, for time.
+var threadCounts = []int{1, 5, 2}
 
 func even(k int) []float64 {
 	t := make([]float64, k)
@@ -173,5 +180,131 @@ func TestCancel(t *testing.T) {
 	}})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("context that ends on the way gives %v after %d of %d", err, last, total)
+	}
+}
+
+// TestMemoryBounds has one unequal hard bound in weights that hubs make uneven, and one in vertices.
+func TestMemoryBounds(t *testing.T) {
+	u := must(t)(graph.RMAT(13, 8, 4))
+	n := u.Rows()
+	weight := u.InDegree()
+	total := int64(0)
+	for v := range weight {
+		weight[v] += 3
+		total += int64(weight[v])
+	}
+	constraints := []Constraint{
+		{Bound: vertexBounds([]float64{0.5, 0.25, 0.25}, n), Hard: true},
+		{Weight: weight, Bound: []int64{total * 40 / 100, total * 50 / 100, total * 20 / 100}, Hard: true},
+	}
+	part, err := Partition(t.Context(), u, Options{Parts: 3, Targets: []float64{0.5, 0.25, 0.25}, Constraints: constraints, Seed: 1})
+	if err == nil {
+		err = check(part, n, 3, constraints)
+	}
+	if err != nil {
+		t.Error(err)
+	}
+	constraints[1].Bound = []int64{total / 4, total / 4, total / 4}
+	if _, err := Partition(t.Context(), u, Options{Parts: 3, Constraints: constraints}); err == nil {
+		t.Error("bounds below the total are taken")
+	}
+	hub := &graph.CSR{Indptr: []int64{0, 0, 0, 0}, Cols: 3}
+	heavy := []Constraint{{Weight: []int32{9, 1, 1}, Bound: []int64{6, 6}, Hard: true}}
+	var bound *BoundError
+	if _, err := Partition(t.Context(), hub, Options{Parts: 2, Constraints: heavy}); !errors.As(err, &bound) {
+		t.Errorf("a vertex heavier than every bound gives %v", err)
+	}
+}
+
+// TestWithoutTable takes more parts than a table is made for.
+func TestWithoutTable(t *testing.T) {
+	g, _, err := graph.Blocks(20000, 300, 6, 0.9, 1)
+	u := must(t)(g, err)
+	o := Options{Parts: 300, Seed: 1}
+	part, err := Partition(t.Context(), u, o)
+	if err == nil {
+		err = check(part, u.Rows(), 300, []Constraint{{Bound: vertexBounds(even(300), u.Rows()), Hard: true}})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &crew{t.Context(), 2}
+	l := newLevel(u, nil)
+	if s := c.newState(l, newLimits(300, nil), part); int64(s.g.n)*300 <= max(tableFloor, l.edges()) {
+		t.Fatal("the graph is too small for this test")
+	}
+	if cut := c.cut(l, part); cut*4 > l.edges()/2 {
+		t.Errorf("cut %d of %d pairs", cut, l.edges()/2)
+	}
+	other, err := Partition(t.Context(), u, Options{Parts: 300, Seed: 1, Threads: 5})
+	if err != nil || !slices.Equal(part, other) {
+		t.Errorf("five threads give other parts, error %v", err)
+	}
+}
+
+// FuzzPartition makes small graphs, targets and bounds of any kind.
+func FuzzPartition(f *testing.F) {
+	f.Add([]byte{1, 2, 3, 4, 5, 6, 7, 8}, uint8(3), uint8(20), uint64(1))
+	f.Add([]byte("two hubs and a tail \x00\x01\x00\x02\x00\x03\x00\x04"), uint8(7), uint8(5), uint64(9))
+	f.Fuzz(func(t *testing.T, edges []byte, parts, vertices uint8, seed uint64) {
+		n := int(vertices) + 1
+		k := int(parts)%n + 1
+		var list []graph.Edge
+		for i := 0; i+1 < len(edges); i += 2 {
+			list = append(list, graph.Edge{From: int32(edges[i]) % int32(n), To: int32(edges[i+1]) % int32(n)})
+		}
+		u := must(t)(graph.FromEdges(n, list))
+		targets := even(k)
+		if seed%2 == 1 {
+			sum := 0.0
+			for p := range targets {
+				targets[p] = float64(1 + mix(seed+uint64(p))%9)
+				sum += targets[p]
+			}
+			for p := range targets {
+				targets[p] /= sum
+			}
+		}
+		constraints := []Constraint{{Bound: vertexBounds(targets, n), Hard: true}}
+		if seed%3 == 1 {
+			constraints = append(constraints, Constraint{Weight: u.InDegree(), Bound: shareBounds(targets, u.InDegree(), 1.1)})
+		}
+		o := Options{Parts: k, Targets: targets, Constraints: constraints, Seed: seed, Objective: Objective(seed / 7 % 2), Effort: 2, Threads: 1}
+		part, err := Partition(t.Context(), u, o)
+		if err == nil {
+			err = check(part, n, k, constraints)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Threads = 3
+		if again, err := Partition(t.Context(), u, o); err != nil || !slices.Equal(again, part) {
+			t.Fatalf("three threads: %v, error %v", again, err)
+		}
+	})
+}
+
+func TestOptionErrors(t *testing.T) {
+	u := must(t)(graph.Random(10, 20, false, 1))
+	bound := func(b ...int64) []Constraint { return []Constraint{{Bound: b, Hard: true}} }
+	for name, tc := range map[string]struct {
+		opt  Options
+		want string
+	}{
+		"no parts":        {Options{}, "0 parts"},
+		"more than n":     {Options{Parts: 11}, "11 parts of 10 vertices"},
+		"target count":    {Options{Parts: 2, Targets: []float64{1}}, "1 targets"},
+		"target zero":     {Options{Parts: 2, Targets: []float64{1, 0}}, "target 0 of part 1"},
+		"bounds":          {Options{Parts: 2, Constraints: bound(5)}, "1 bounds for 2 parts"},
+		"negative bound":  {Options{Parts: 2, Constraints: bound(-1, 20)}, "bound -1"},
+		"too little room": {Options{Parts: 2, Constraints: bound(4, 5)}, "the vertices weigh 10"},
+		"weights":         {Options{Parts: 1, Constraints: []Constraint{{Weight: []int32{1}, Bound: []int64{1}}}}, "1 weights for 10"},
+		"negative weight": {Options{Parts: 1, Constraints: []Constraint{{Weight: make([]int32, 10), Bound: []int64{1}}, {Weight: []int32{9: -1}, Bound: []int64{1}}}}, "weight -1 of vertex 9"},
+		"objective":       {Options{Parts: 2, Objective: 2}, "objective 2"},
+		"effort":          {Options{Parts: 2, Effort: -1}, "effort -1"},
+	} {
+		if _, err := Partition(t.Context(), u, tc.opt); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: error %v, want one that says %q", name, err, tc.want)
+		}
 	}
 }

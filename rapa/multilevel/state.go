@@ -42,12 +42,16 @@ type state struct {
 	part  []int32
 	load  []int64 // load[p·kinds+c]
 	count []int32 // vertices of every part
-	// near[v·k+p] is the weight of the edges from v into part p; nil where that table would be too large.
+	// near[v·k+p], the table, is the weight of the edges from v into part p; nil where it would be too large.
 	near []int32
+	// border is 0 for vertices that have no neighbour in another part; others may have one.
+	border []int32
+	// scratch holds, per worker, a row of the table where there is none.
+	scratch [][]int32
 }
 
-// newState takes over part, which may be changed from then on.
-func (c *crew) newState(g *level, lim *limits, part []int32, table bool) *state {
+// newState takes over part, which may be changed from then on. It has no table and no border: see tabulate.
+func (c *crew) newState(g *level, lim *limits, part []int32) *state {
 	s := &state{g: g, lim: lim, k: lim.parts, part: part, load: make([]int64, len(lim.bound)), count: make([]int32, lim.parts)}
 	for v, p := range part {
 		s.count[p]++
@@ -55,15 +59,57 @@ func (c *crew) newState(g *level, lim *limits, part []int32, table bool) *state 
 			s.load[int(p)*lim.kinds+i] += g.of(i, int32(v))
 		}
 	}
-	if table {
-		s.near = make([]int32, g.n*s.k)
-		c.each(g.n, 512, func(_, lo, hi int) {
-			for v := int32(lo); v < int32(hi); v++ {
-				s.scan(v, s.near[int(v)*s.k:(int(v)+1)*s.k])
-			}
-		})
-	}
 	return s
+}
+
+// tableFloor is the number of entries up to which a table is always made; beyond, it takes no more memory than the neighbours do.
+const tableFloor = 1 << 22
+
+// tabulate makes border and table in memory that is lent. known, if not empty, is the border of the next level, from which the
+// partition was taken: what was not at a border there is not here.
+func (c *crew) tabulate(s *state, known []int32, lent *[]int32) {
+	n, k := s.g.n, s.k
+	need := n
+	table := n*k <= tableFloor || int64(n)*int64(k) <= s.g.edges()
+	if table {
+		need += n * k
+	}
+	if len(*lent) < need {
+		*lent = make([]int32, need)
+	}
+	s.border = (*lent)[:n]
+	if table {
+		s.near = (*lent)[n:need]
+	}
+	s.scratch = make([][]int32, c.threads)
+	for i := range s.scratch {
+		s.scratch[i] = make([]int32, k)
+	}
+	c.each(n, 512, func(worker, lo, hi int) {
+		if table {
+			clear(s.near[lo*k : hi*k])
+		}
+		for v := int32(lo); v < int32(hi); v++ {
+			own := s.part[v]
+			s.border[v] = 0
+			if len(known) > 0 && known[s.g.coarse[v]] == 0 {
+				if table {
+					s.near[int(v)*k+int(own)] = s.g.strength(v)
+				}
+				continue
+			}
+			near := s.scratch[worker]
+			if table {
+				near = s.near[int(v)*k : (int(v)+1)*k]
+				s.scan(v, near)
+			} else {
+				near = s.of(v, near)
+			}
+			if outside(near, own) {
+				s.border[v] = 1
+			}
+		}
+	})
 }
 
 // scan adds to near the weight of the edges of v by part.
@@ -109,19 +155,25 @@ func (s *state) charge(v, to int32) {
 func (s *state) move(v, to int32) {
 	from := s.part[v]
 	s.charge(v, to)
-	if s.near == nil {
-		return
-	}
 	k := s.k
 	adj, edge := s.g.row(v)
+	s.border[v] = 1
+	if s.near == nil {
+		for _, u := range adj {
+			s.border[u] = 1
+		}
+		return
+	}
 	if edge == nil {
 		for _, u := range adj {
+			s.border[u] = 1
 			s.near[int(u)*k+int(from)]--
 			s.near[int(u)*k+int(to)]++
 		}
 		return
 	}
 	for i, u := range adj {
+		s.border[u] = 1
 		s.near[int(u)*k+int(from)] -= edge[i]
 		s.near[int(u)*k+int(to)] += edge[i]
 	}
@@ -139,6 +191,17 @@ func (s *state) excess(p int32, v int32, sign int64) float64 {
 		}
 	}
 	return e
+}
+
+// overloaded reports whether part p exceeds a bound.
+func (s *state) overloaded(p int32) bool {
+	m := s.lim.kinds
+	for i := int(p) * m; i < int(p+1)*m; i++ {
+		if s.load[i] > s.lim.bound[i] {
+			return true
+		}
+	}
+	return false
 }
 
 // relief returns by how much the excess of both parts falls if v goes to part `to`.
@@ -161,7 +224,14 @@ func (s *state) fits(v, to int32) bool {
 
 // allowed reports whether v may go to another part: its own keeps a vertex, and bounds are exceeded no more than before.
 func (s *state) allowed(v, to int32) bool {
-	return s.count[s.part[v]] > 1 && (s.fits(v, to) || s.relief(v, to) > 0 || s.lim.kinds > 1 && s.relief(v, to) >= 0 && s.fitsHard(v, to))
+	if s.count[s.part[v]] <= 1 {
+		return false
+	}
+	if s.fits(v, to) {
+		return true
+	}
+	r := s.relief(v, to)
+	return r > 0 || s.lim.kinds > 1 && r >= 0 && s.fitsHard(v, to)
 }
 
 func (s *state) fitsHard(v, to int32) bool {
@@ -217,15 +287,10 @@ func (s *state) populate() {
 	}
 }
 
-// fill returns how full part p is in its fullest constraint; 1 = at its bound.
-func (s *state) fill(p int32) float64 {
-	f := 0.0
-	m := s.lim.kinds
-	for c := range m {
-		i := int(p)*m + c
-		f = max(f, float64(s.load[i])/float64(max(1, s.lim.bound[i])))
-	}
-	return f
+// emptier reports whether part p is less full than part q, in the first constraint.
+func (s *state) emptier(p, q int32) bool {
+	i, j := int(p)*s.lim.kinds, int(q)*s.lim.kinds
+	return s.load[i]*s.lim.bound[j] < s.load[j]*s.lim.bound[i]
 }
 
 // best returns the part to which v gains most and the gain, given its row of the table; only parts with edges of v and, with
@@ -240,7 +305,7 @@ func (s *state) best(v int32, near []int32, permitted bool) (to, gain int32) {
 		if permitted && !s.allowed(v, int32(p)) {
 			continue
 		}
-		if w > gain || s.fill(int32(p)) < s.fill(to) {
+		if w > gain || s.emptier(int32(p), to) {
 			to, gain = int32(p), w
 		}
 	}

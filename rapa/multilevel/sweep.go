@@ -10,23 +10,29 @@ type sweeper struct {
 	best []int32
 }
 
-// sweepBlock is the number of vertices that one goroutine handles in turn.
-const sweepBlock = 256
+const (
+	// sweepBlock is the number of vertices that one goroutine handles in turn.
+	sweepBlock = 256
+	// sweepRounds bounds the rounds of a level, sweepPatience those in a row without a cut that is better by a thousandth.
+	sweepRounds, sweepPatience = 12, 4
+	// temper is Jet's on its finest level.
+	temper = 0.25
+)
 
 // sweep lowers the cut by moving many vertices at once.
 //
 // Returns: by how much the cut fell; never negative. The excess over bounds is not higher than before.
 //
 // Method: in a round, every vertex that did not move in the one before wants to go where it gains most, if it loses at most the
-// share `temper` of its edges inside its part; balance plays no role. Of two neighbours that want to move, the one of higher
+// share temper of its edges inside its part; balance plays no role. Of two neighbours that want to move, the one of higher
 // gain is taken as gone by the other, which moves only if it still does not lose. What is overloaded then is
-// rebalanced. The best partition of all rounds is kept; rounds end when `patience` have brought none better.
+// rebalanced. The best partition of all rounds is kept; rounds end when a few have brought none better.
 //
 // Why: rounds are passes over vertices, so threads share them and decide nothing; and moves at a loss in groups leave local minima.
 //
 // Source: Gilbert et al., "Jet: Multilevel graph partitioning on graphics processing units", 2023; Krause et al., "Deterministic
 // parallel high-quality hypergraph partitioning", 2025.
-func (w *sweeper) sweep(c *crew, s *state, f *climber, rounds, patience int, temper float64) int64 {
+func (w *sweeper) sweep(c *crew, s *state, f *climber) int64 {
 	n := s.g.n
 	if len(w.want) < n {
 		w.want, w.gain, w.went, w.best = make([]int32, n), make([]int32, n), make([]bool, n), make([]int32, n)
@@ -36,8 +42,8 @@ func (w *sweeper) sweep(c *crew, s *state, f *climber, rounds, patience int, tem
 	start := c.cutOf(s)
 	least, bestOver := start, s.over()
 	last := 0
-	for round := 1; round <= rounds && round-last <= patience && c.err() == nil; round++ {
-		if w.round(c, s, temper) == 0 {
+	for round := 1; round <= sweepRounds && round-last <= sweepPatience && c.err() == nil; round++ {
+		if w.round(c, s) == 0 {
 			break
 		}
 		f.rebalance(c, s)
@@ -55,12 +61,8 @@ func (w *sweeper) sweep(c *crew, s *state, f *climber, rounds, patience int, tem
 }
 
 // round moves vertices once and returns how many.
-func (w *sweeper) round(c *crew, s *state, temper float64) int64 {
+func (w *sweeper) round(c *crew, s *state) int64 {
 	n := s.g.n
-	scratch := make([][]int32, c.threads)
-	for i := range scratch {
-		scratch[i] = make([]int32, s.k)
-	}
 	c.each(n, sweepBlock, func(worker, lo, hi int) {
 		for v := int32(lo); v < int32(hi); v++ {
 			w.want[v] = -1
@@ -68,9 +70,14 @@ func (w *sweeper) round(c *crew, s *state, temper float64) int64 {
 				w.went[v] = false
 				continue
 			}
-			near := s.of(v, scratch[worker])
+			if s.border[v] == 0 {
+				continue
+			}
+			near := s.of(v, s.scratch[worker])
 			to, gain := s.best(v, near, false)
-			if to >= 0 && (gain >= 0 || float64(-gain) < temper*float64(near[s.part[v]])) {
+			if to < 0 {
+				s.border[v] = 0
+			} else if gain >= 0 || float64(-gain) < temper*float64(near[s.part[v]]) {
 				w.want[v], w.gain[v] = to, gain
 			}
 		}
@@ -132,9 +139,6 @@ func (w *sweeper) still(s *state, v int32) bool {
 
 // retable brings the table of s up to date after moves: from[v] is the part that v has left, -1 if it has not moved.
 func (c *crew) retable(s *state, from []int32) {
-	if s.near == nil {
-		return
-	}
 	k := s.k
 	c.each(s.g.n, sweepBlock, func(_, lo, hi int) {
 		for v := int32(lo); v < int32(hi); v++ {
@@ -148,6 +152,12 @@ func (c *crew) retable(s *state, from []int32) {
 				x := int32(1)
 				if edge != nil {
 					x = edge[i]
+				}
+				if atomic.LoadInt32(&s.border[u]) == 0 {
+					atomic.StoreInt32(&s.border[u], 1)
+				}
+				if s.near == nil {
+					continue
 				}
 				if c.threads == 1 {
 					s.near[int(u)*k+int(old)] -= x
@@ -174,7 +184,7 @@ func (c *crew) assume(s *state, part []int32) {
 	c.retable(s, from)
 }
 
-// cutOf returns the cut of s, from the table if there is one.
+// cutOf returns the cut of s, from its table if it has one.
 func (c *crew) cutOf(s *state) int64 {
 	if s.near == nil {
 		return c.cut(s.g, s.part)
@@ -184,6 +194,9 @@ func (c *crew) cutOf(s *state) int64 {
 	c.each(s.g.n, block, func(_, lo, hi int) {
 		sum := int64(0)
 		for v := lo; v < hi; v++ {
+			if s.border[v] == 0 {
+				continue
+			}
 			own := int(s.part[v])
 			for p, x := range s.near[v*s.k : (v+1)*s.k] {
 				if p != own {
