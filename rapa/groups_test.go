@@ -37,7 +37,7 @@ func TestGroups(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		scale float64
-	}{{"reddit-like", 0.03}, {"products-like", 0.02}} {
+	}{{"reddit-like", 0.02}, {"products-like", 0.008}} {
 		g := like(t, tc.name, tc.scale)
 		d := Both(g)
 		for k := 2; k <= 5; k++ {

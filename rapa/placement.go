@@ -32,6 +32,17 @@ func newPlacement(d Directions, part []int32, parts int) *placement {
 	return p
 }
 
+// clone returns a copy; the graph is shared.
+func (p *placement) clone() *placement {
+	c := *p
+	c.part, c.counts = slices.Clone(p.part), slices.Clone(p.counts)
+	c.readers = slices.Clone(p.readers)
+	if c.read = c.readers; !p.d.symmetric() {
+		c.read = slices.Clone(p.read)
+	}
+	return &c
+}
+
 func (p *placement) table(g *graph.CSR) []int32 {
 	t := make([]int32, len(p.part)*p.parts)
 	graph.EachBlock(len(p.part), spreadBlock, func(lo, hi int) {

@@ -27,13 +27,28 @@ type Rebalanced struct {
 	Stop   Stop
 }
 
-// How far a vertex may go, in the order in which it is tried.
+// reach says what may move where.
+type reach int
+
 const (
-	downhill    = iota // to a part with a neighbour that stays cheaper than the one it leaves
-	underloaded        // to a part with a neighbour that stays at or below the mean
-	anywhere           // to any part that stays cheaper than the one it leaves
-	reaches
+	together    reach = iota // communities as large as what a part has too much, to a part that stays at or below the mean
+	apart                    // the same, of up to a quarter of that
+	downhill                 // a vertex, to a part with a neighbour that stays cheaper than the one it leaves
+	underloaded              // a vertex, to a part with a neighbour that stays at or below the mean
+	anywhere                 // a vertex, to any part that stays cheaper than the one it leaves
 )
+
+// division returns by what the largest community that may move is less than what its part has too much.
+func (r reach) division() float64 {
+	if r == apart {
+		return 4
+	}
+	return 1
+}
+
+// itineraries are the orders in which reaches are tried. Neither is better on every partition: communities keep the cut low
+// and vertices balance finely.
+var itineraries = [][]reach{{together, apart, downhill, underloaded, anywhere}, {downhill, underloaded, together, apart, anywhere}}
 
 // Rebalance moves inner vertices between parts until the parts cost the same on their devices. Nothing is lost by that.
 //
@@ -44,11 +59,11 @@ const (
 //
 // Method: in a round every part above the mean is drained, the most expensive first. Its vertices wait in a heap by the
 // edges of cut that they gain per unit of cost that their own rows and edges are. The best one moves to the part where it
-// gains most among those that stay cheaper than the one it leaves, and its neighbours are looked at again. When the part
-// has come down to the mean, or `patience` moves in a row have brought nothing, everything after the best state is undone.
-// The best state is the one that lacks least memory and then has the least largest cost (softMax) plus deviation. A vertex
-// moves once per round. When rounds bring nothing more, only parts that stay at or below the mean take vertices; when
-// these rounds bring nothing more either, parts in which a vertex has no neighbour take it too.
+// gains most among those that may take it, and its neighbours are looked at again. When the part has come down to the mean,
+// or `patience` moves in a row have brought nothing, everything after the best state is undone. The best state is the one
+// that lacks least memory and then has the least largest cost (softMax) plus deviation. A vertex moves once per round.
+// Regions, which label propagation finds, are drained in a like way. What may move where (reach) is tried in two orders
+// (itineraries), both to the end; the better result is returned.
 //
 // Why: costs are linear in the counts, and a move changes counts by what the neighbours of one vertex say (placement), so
 // each state is judged exactly. Where cut edges are dear a single vertex costs its part more by leaving than by staying,
@@ -66,18 +81,36 @@ func Rebalance(ctx context.Context, d Directions, part []int32, costs []PartCost
 	if err := errors.Join(bad, validateCosts(costs), opt.Memory.validate(parts), d.check(part, parts)); err != nil {
 		return nil, fmt.Errorf("move vertices: %w", err)
 	}
-	r := newRebalancer(newPlacement(d, part, parts), costs, opt)
-	stop, err := r.run(ctx)
-	if err != nil {
+	start := newRebalancer(newPlacement(d, part, parts), costs, opt)
+	runs, faults := make([]*rebalancer, len(itineraries)), make([]error, len(itineraries))
+	if start.record(); start.balanced() {
+		start.stop = StopBalanced
+		return start.result(part), nil
+	}
+	graph.EachBlock(len(itineraries), 1, func(i, _ int) {
+		runs[i] = start.clone(itineraries[i])
+		faults[i] = runs[i].run(ctx)
+	})
+	if err := errors.Join(faults...); err != nil {
 		return nil, fmt.Errorf("move vertices: %w", err)
 	}
-	out := &Rebalanced{Part: r.part, Counts: r.counts, Trace: r.trace, Stop: stop}
-	for v, p := range part {
+	best := runs[0]
+	for _, r := range runs[1:] {
+		if r.price().below(best.price(), 0) {
+			best = r
+		}
+	}
+	return best.result(part), nil
+}
+
+func (r *rebalancer) result(before []int32) *Rebalanced {
+	out := &Rebalanced{Part: r.part, Counts: r.counts, Trace: r.trace, Stop: r.stop}
+	for v, p := range before {
 		if r.part[v] != p {
 			out.Moved++
 		}
 	}
-	return out, nil
+	return out
 }
 
 // rebalancer is the state of Rebalance.
@@ -87,7 +120,10 @@ type rebalancer struct {
 	opt     RebalanceOptions
 	cost    []float64 // by part
 	mean    float64   // of cost
-	reach   int
+	way     []reach   // what is tried in turn
+	at      int       // in way
+	lap     merit     // at the last beginning of way
+	stop    Stop
 	round   int32
 	movedIn []int32 // by vertex: the round in which it moved, 0 = none
 	heap    keyHeap
@@ -156,34 +192,65 @@ func softMax(cost []float64) float64 {
 	return most * math.Pow(sum/float64(len(cost)), 1./64)
 }
 
-// leastProgress is the share by which a round must lower the merit to be followed by one of its kind.
-const leastProgress = 1e-4
+// leastProgress is the share by which a round must lower the merit to be followed by one of its kind, leastLap that for a
+// whole itinerary.
+const leastProgress, leastLap = 1e-4, 1e-3
 
-func (r *rebalancer) run(ctx context.Context) (Stop, error) {
-	r.trace = record(r.trace, observe(r.counts, r.costs, r.opt.Memory))
-	for {
-		if now := r.trace[len(r.trace)-1]; r.balanced(now) {
-			return StopBalanced, nil
-		} else if r.reach == reaches && !now.fits() {
-			return StopMemory, nil
-		} else if r.reach == reaches {
-			return StopMoves, nil
-		}
-		before := r.price()
-		if err := r.pass(ctx); err != nil {
-			return "", err
-		}
-		if after := r.price(); after != before {
-			r.trace = record(r.trace, observe(r.counts, r.costs, r.opt.Memory))
-			if after.below(before, leastProgress) {
-				continue
-			}
-		}
-		r.reach++
-	}
+// clone returns a copy that goes another way; only the graph is shared.
+func (r *rebalancer) clone(way []reach) *rebalancer {
+	c := newRebalancer(r.placement.clone(), r.costs, r.opt)
+	c.way, c.lap, c.trace = way, r.price(), slices.Clone(r.trace)
+	return c
 }
 
-func (r *rebalancer) balanced(it Iteration) bool {
+// record appends the state to the trace.
+func (r *rebalancer) record() { r.trace = record(r.trace, observe(r.counts, r.costs, r.opt.Memory)) }
+
+// run makes rounds and sets stop, unless ctx ends.
+func (r *rebalancer) run(ctx context.Context) error {
+	for r.stop == "" {
+		switch {
+		case r.balanced():
+			r.stop = StopBalanced
+		case r.at < len(r.way):
+			if err := r.step(ctx); err != nil {
+				return err
+			}
+		case !r.trace[len(r.trace)-1].fits():
+			r.stop = StopMemory
+		default:
+			r.stop = StopMoves
+		}
+	}
+	return nil
+}
+
+// step is a round. One that brought something is followed by another of the same reach, else it is the next one's turn,
+// and after the last one the first one's if all together have brought something.
+func (r *rebalancer) step(ctx context.Context) error {
+	before := r.price()
+	if err := r.pass(ctx); err != nil {
+		return err
+	}
+	after := r.price()
+	if after != before {
+		r.record()
+	}
+	if after.below(before, leastProgress) {
+		return nil
+	}
+	if r.at++; r.at == len(r.way) && after.below(r.lap, leastLap) {
+		r.at, r.lap = 0, after
+	}
+	return nil
+}
+
+// reach returns what the round at hand may move where.
+func (r *rebalancer) reach() reach { return r.way[r.at] }
+
+// balanced reports whether the last state of the trace is within the tolerance and the memory.
+func (r *rebalancer) balanced() bool {
+	it := r.trace[len(r.trace)-1]
 	return it.Max <= (1+r.opt.Tolerance)*it.Mean && it.Sigma <= r.opt.Tolerance && it.fits()
 }
 
@@ -202,7 +269,11 @@ func (r *rebalancer) pass(ctx context.Context) error {
 			return nil
 		}
 		drained[worst] = true
-		if err := r.drain(ctx, worst); err != nil {
+		drain := r.drain
+		if r.reach() <= apart {
+			drain = r.drainRegions
+		}
+		if err := drain(ctx, worst); err != nil {
 			return err
 		}
 	}
@@ -218,146 +289,3 @@ func (r *rebalancer) fits(q int32) bool { return r.opt.Memory.fits(int(q), r.cou
 
 // over reports whether part q is to give vertices away.
 func (r *rebalancer) over(q int32) bool { return r.cost[q] > r.mean || !r.fits(q) }
-
-// drain moves vertices out of part a, and undoes what did not pay.
-func (r *rebalancer) drain(ctx context.Context, a int32) error {
-	r.fill(a)
-	defer r.heap.empty()
-	patience := max(100, int(r.counts[a].Inner/8))
-	best, kept := r.price(), 0
-	r.log = r.log[:0]
-	for pops := 0; r.heap.Len() > 0 && r.over(a) && r.counts[a].Inner > 1 && len(r.log)-kept < patience; pops++ {
-		if pops%spreadBlock == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if !r.attempt(r.heap.pop()) {
-			continue
-		}
-		if now := r.price(); now.below(best, 0) {
-			best, kept = now, len(r.log)
-		}
-	}
-	for i := len(r.log) - 1; i >= kept; i-- {
-		v, to := r.log[i].v, r.log[i].from
-		r.change(v, to, r.delta)
-		r.move(v, to, r.delta)
-	}
-	r.price()
-	return nil
-}
-
-// fill puts every vertex of part a that may move into the heap.
-func (r *rebalancer) fill(a int32) {
-	var ids []int32
-	for v, p := range r.part {
-		if p != a || r.movedIn[v] == r.round {
-			continue
-		}
-		if to, key := r.best(graph.NodeID(v)); to >= 0 {
-			r.heap.key[v] = key
-			ids = append(ids, int32(v))
-		}
-	}
-	r.heap.build(ids)
-}
-
-// attempt moves v, just popped, if some part may take it and it is still the best; it reports whether it moved.
-func (r *rebalancer) attempt(v graph.NodeID) bool {
-	defer clear(r.tried)
-	hoped, a := r.heap.key[v], r.part[v]
-	for {
-		to, key := r.best(v)
-		if to < 0 {
-			return false
-		}
-		if key > hoped && r.heap.Len() > 0 && key > r.heap.key[r.heap.top()] {
-			r.heap.set(v, key)
-			return false
-		}
-		r.change(v, to, r.delta)
-		if r.permitted(a, to) {
-			r.move(v, to, r.delta)
-			r.log = append(r.log, transfer{v, a})
-			r.movedIn[v] = r.round
-			clear(r.tried)
-			r.again(v, a)
-			return true
-		}
-		r.tried[to] = true
-	}
-}
-
-// best returns where v gains most of the parts that may take it, judged without the halo rows of v's neighbours, and its
-// key; -1 if none may. Ties go to the cheaper part, then to the lower index.
-func (r *rebalancer) best(v graph.NodeID) (to int32, key float64) {
-	a, t := r.part[v], r.tiesOf(v)
-	tight := !r.fits(a)
-	limit := r.limit(r.cost[a])
-	readers, read := r.readersOf(v), r.readOf(v)
-	to = -1
-	gain, alone := int64(0), t == ties{}
-	for q := range int32(r.parts) {
-		if q == a || r.tried[q] || readers[q]+read[q] == 0 && !alone && r.reach < anywhere {
-			continue
-		}
-		filled := r.counts[q].add(r.join(v, q, t))
-		if !r.opt.Memory.fits(int(q), filled) || !tight && r.costs[q].Of(filled) > limit {
-			continue
-		}
-		if g := r.gain(v, q); to < 0 || g > gain || g == gain && r.cost[q] < r.cost[to] {
-			to, gain = q, g
-		}
-	}
-	return to, -float64(gain) / r.weight(a, t)
-}
-
-// weight returns what v's own row and edges cost in part a, in bytes where that is what a lacks.
-func (r *rebalancer) weight(a int32, t ties) float64 {
-	if f := r.opt.Memory.Footprint; !r.fits(a) {
-		return float64(1 + f.PerInner + f.PerEdge*t.edges)
-	}
-	c := r.costs[a]
-	if w := c.PerInner + c.PerEdge*float64(t.edges); w > 0 {
-		return w
-	}
-	return 1
-}
-
-// permitted reports whether the move from part a to another that delta describes may be made.
-func (r *rebalancer) permitted(a, to int32) bool {
-	m := r.opt.Memory
-	after := func(q int32) Counts { return r.counts[q].add(r.delta[q]) }
-	switch {
-	case !m.fits(int(to), after(to)):
-		return false
-	case !r.fits(a):
-		return m.short(int(a), after(a)) < m.short(int(a), r.counts[a])
-	}
-	return m.fits(int(a), after(a)) && r.costs[to].Of(after(to)) <= r.limit(r.costs[a].Of(after(a)))
-}
-
-// limit returns what a part that takes a vertex may cost, if the one that gives it costs giver.
-func (r *rebalancer) limit(giver float64) float64 {
-	if r.reach == underloaded {
-		return r.mean
-	}
-	return max(r.mean, giver)
-}
-
-// again brings the neighbours of v in part a, which v has left, up to date in the heap.
-func (r *rebalancer) again(v graph.NodeID, a int32) {
-	sides := []*graph.CSR{r.d.In, r.d.Out}
-	if r.d.symmetric() {
-		sides = sides[:1]
-	}
-	for _, g := range sides {
-		for _, w := range g.Row(int(v)) {
-			if r.part[w] != a || r.movedIn[w] == r.round {
-				continue
-			}
-			if to, key := r.best(w); to >= 0 {
-				r.heap.set(w, key)
-			}
-		}
-	}
-}
