@@ -199,7 +199,7 @@ const leastProgress, leastLap = 1e-4, 1e-3
 // clone returns a copy that goes another way; only the graph is shared.
 func (r *rebalancer) clone(way []reach) *rebalancer {
 	c := newRebalancer(r.placement.clone(), r.costs, r.opt)
-	c.way, c.lap, c.trace = way, r.price(), slices.Clone(r.trace)
+	c.way, c.lap, c.trace = way, c.price(), slices.Clone(r.trace)
 	return c
 }
 
