@@ -49,6 +49,7 @@ type trainConfig struct {
 	Cost        string  // what parts are evened by: costAuto, costTime or costLambda
 	NoMove      bool    // inner vertices stay where the partitioner put them
 	MaxPrune    float64 // share of cut edges that may be pruned, 0 = lossless
+	Prune       float64 // share of each part's cut edges that is pruned whatever the devices, 0 = none
 	PruneScore  string  // order in which replicas are pruned
 	NoRescale   bool    // a pruned vertex's remaining neighbours are not scaled up
 	Alpha       float64 // α of Eq. 14
@@ -110,6 +111,12 @@ func (c *trainConfig) validate() error {
 	oneOf("cost", c.Cost, costAuto, costTime, costLambda)
 	if !(c.MaxPrune >= 0 && c.MaxPrune <= 1) {
 		bad("--max-prune %g is not in [0, 1]", c.MaxPrune)
+	}
+	if !(c.Prune >= 0 && c.Prune <= 1) {
+		bad("--prune %g is not in [0, 1]", c.Prune)
+	}
+	if c.Prune > 0 && c.MaxPrune > 0 {
+		bad("--prune and --max-prune: give one: --max-prune prunes only what evens the devices")
 	}
 	if !(c.Alpha >= 0 && c.Alpha <= 1) {
 		bad("--alpha %g is not in [0, 1]", c.Alpha)

@@ -14,6 +14,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"capgnn/graph/dataset"
+	"capgnn/profiler"
 )
 
 // The demo's settings: small enough for half a minute on two cores, large enough to learn something.
@@ -75,7 +76,7 @@ func demoProfile(ctx context.Context, k *console, list string) error {
 		return err
 	}
 	shareCores(specs, cores())
-	p, err := measure(ctx, k, specs, true)
+	p, err := measure(ctx, k, specs, profiler.Options{Quick: true})
 	if err != nil || k.quiet {
 		return err
 	}

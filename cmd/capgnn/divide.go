@@ -38,7 +38,7 @@ func (t *training) divide(ctx context.Context) error {
 		return err
 	}
 	t.plan, t.profile = plan, profile
-	if t.uneven() {
+	if t.changed() {
 		err = t.fitted(ctx, profile, opt)
 	}
 	if err == nil {

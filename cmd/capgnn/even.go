@@ -11,8 +11,6 @@ import (
 	"slices"
 	"time"
 
-	"gonum.org/v1/gonum/stat"
-
 	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/profiler"
@@ -39,6 +37,9 @@ func (t *training) uneven() bool {
 	return !t.anonymous && t.parts > 1 && (!alike(t.specs) || t.cfg.MaxPrune > 0)
 }
 
+// changed reports whether the partitioner's plan is not yet the one that is trained on.
+func (t *training) changed() bool { return t.uneven() || t.cfg.Prune > 0 }
+
 // lambda reports whether the paper's cost is what is evened.
 func (t *training) lambda() bool {
 	return t.bare || t.cfg.Cost == costLambda || t.cfg.Cost == costAuto && t.cfg.MaxPrune > 0
@@ -55,7 +56,11 @@ func (t *training) fitted(ctx context.Context, profile *profiler.Profile, opt ra
 		return nil
 	}
 	e := &evening{training: t, profile: profile, opt: opt, d: rapa.Both(t.data.problem.Graph), part: t.plan.Part, placed: t.plan.Part, start: time.Now()}
-	for _, step := range []func(context.Context) error{e.fit, e.assign, e.move, e.prune} {
+	steps := []func(context.Context) error{e.trim}
+	if t.uneven() {
+		steps = []func(context.Context) error{e.fit, e.assign, e.move, e.prune, e.trim}
+	}
+	for _, step := range steps {
 		if err := errors.Join(step(ctx), ctx.Err()); err != nil {
 			return err
 		}
@@ -92,67 +97,6 @@ func (t *training) rates(profile *profiler.Profile) []rapa.Rate {
 	return rates
 }
 
-// view is what parts cost as they are.
-type view struct {
-	counts []rapa.Counts
-	memory rapa.Memory
-	score  float64 // time of an epoch, or the largest λ
-	sigma  float64 // population deviation of the parts' costs over their mean
-	cost   []float64
-}
-
-// iteration returns the view as an entry of a trace.
-func (v view) iteration() rapa.Iteration {
-	it := rapa.Iteration{Sigma: v.sigma, Mean: stat.Mean(v.cost, nil), Max: slices.Max(v.cost)}
-	for i, n := range v.counts {
-		have := v.memory.Have[i]
-		it.Parts = append(it.Parts, rapa.PartState{Counts: n, Cost: v.cost[i], Fits: have == 0 || v.memory.Footprint.Of(n) <= have})
-	}
-	return it
-}
-
-// state is a partition with how good it is.
-type state struct {
-	plan  *rapa.Plan // of the partitioner, nil where vertices have moved since
-	part  []int32
-	score float64
-	sigma float64
-	trace []rapa.Iteration // how it came about
-}
-
-const (
-	// evenSigma is the deviation of the parts' costs over their mean within which parts count as even.
-	evenSigma = 0.03
-	// evenPrice is how much slower an even partition may be than the fastest one and be taken: what leaves devices idle is
-	// fast by the luck of its cut, and is off first where rates are.
-	evenPrice = 1.05
-)
-
-// pick returns the best state: the fastest even one, or, where that costs too much, the fastest.
-func pick(states []state) state {
-	fastest, even := states[0], -1
-	for i, s := range states {
-		if s.score < fastest.score {
-			fastest = s
-		}
-		if s.sigma <= evenSigma && (even < 0 || s.score < states[even].score) {
-			even = i
-		}
-	}
-	if even >= 0 && states[even].score <= evenPrice*fastest.score {
-		return states[even]
-	}
-	return fastest
-}
-
-// whole returns what all parts hold together.
-func (v view) whole() (sum rapa.Counts) {
-	for _, n := range v.counts {
-		sum = rapa.Counts{Inner: sum.Inner + n.Inner, Edges: sum.Edges + n.Edges, Outer: sum.Outer + n.Outer, Halo: sum.Halo + n.Halo, Sent: sum.Sent + n.Sent}
-	}
-	return sum
-}
-
 // look simulates an epoch with the parts as they are and sets the table of what parts cost on their devices.
 func (e *evening) look(ctx context.Context) (v view, err error) {
 	if v.counts, err = rapa.Count(e.d, e.part, e.parts); err != nil {
@@ -185,12 +129,6 @@ func (e *evening) lookAtLambda(v *view) (err error) {
 	}
 	v.score, v.sigma = slices.Max(v.cost), deviation(v.cost)
 	return nil
-}
-
-// deviation returns the population deviation of x over its mean.
-func deviation(x []float64) float64 {
-	mean, sd := stat.PopMeanStdDev(x, nil)
-	return sd / mean
 }
 
 // memory returns what parts may take on their devices, by what they take now: the most per inner vertex of all parts, beside
@@ -342,6 +280,16 @@ func (e *evening) prune(ctx context.Context) error {
 	return err
 }
 
+// trim drops the share of the cut edges that --prune says.
+func (e *evening) trim(ctx context.Context) (err error) {
+	if e.cfg.Prune == 0 {
+		return nil
+	}
+	e.lost, err = rapa.Trim(ctx, e.d, e.part, e.parts, rapa.TrimOptions{Share: e.cfg.Prune, Score: rapa.PruneScore(e.cfg.PruneScore), Seed: e.cfg.Seed,
+		SelfLoops: e.data.problem.Loops == graph.LoopsAdded})
+	return err
+}
+
 // finish makes the plan of what came out.
 func (e *evening) finish(key string) error {
 	p := e.data.problem
@@ -378,14 +326,13 @@ func (e *evening) finish(key string) error {
 
 // fittedKey is the key of the plan that even makes of the one with this key.
 func (t *training) fittedKey(base string, profile *profiler.Profile) (string, error) {
-	type row struct{ MM, SpMM, H2D, D2H, IDT float64 }
-	var rates []row
-	for _, r := range profile.Devices {
-		rates = append(rates, row{r.MM.Median, r.SpMM.Median, r.H2D.Median, r.D2H.Median, r.IDT.Median})
+	var rates []profiler.DeviceProfile
+	if profile != nil && t.uneven() {
+		rates = profile.Devices
 	}
 	c := t.cfg
 	text, err := json.Marshal([]any{"capgnn fitted 1", base, formatDevices(t.specs), rates, t.parts, c.Model, c.Layers, c.Hidden, c.Heads, c.Storage,
-		c.Savings, c.Cost, c.NoMove, c.MaxPrune, c.PruneScore, c.Alpha, c.NoRescale})
+		c.Savings, c.Cost, c.NoMove, c.MaxPrune, c.Prune, c.PruneScore, c.Alpha, c.NoRescale})
 	if err != nil {
 		return "", fmt.Errorf("key of the plan: %w", err)
 	}

@@ -45,6 +45,7 @@ var options = []option{
 	{name: "cost", usage: "what unequal devices are evened by: time (of a simulated epoch) or lambda (Eq. 13); auto = lambda with --max-prune, else time", field: func(c *trainConfig) any { return &c.Cost }},
 	{name: "no-move", usage: "leave inner vertices where the partitioner put them", field: func(c *trainConfig) any { return &c.NoMove }},
 	{name: "max-prune", usage: "largest share of the cut edges that may be left out of training to even the devices' load; 0 = none", field: func(c *trainConfig) any { return &c.MaxPrune }},
+	{name: "prune", usage: "share of each part's cut edges that is left out of training, so that less is exchanged", field: func(c *trainConfig) any { return &c.Prune }},
 	{name: "prune-score", usage: "which halo replicas go first: influence (Eq. 16), weight, degree or random", field: func(c *trainConfig) any { return &c.PruneScore }},
 	{name: "no-rescale", usage: "do not scale a pruned vertex's remaining neighbours up", field: func(c *trainConfig) any { return &c.NoRescale }},
 	{name: "alpha", usage: "weight of sparse against dense work in the cost model (Eq. 14)", field: func(c *trainConfig) any { return &c.Alpha }},

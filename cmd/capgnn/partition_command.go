@@ -12,7 +12,7 @@ import (
 
 // partitionOptions are the options of train that decide how a graph is cut, and for what model.
 var partitionOptions = []string{"dataset", "edges", "standardize", "split", "self-loops", "model", "layers", "hidden", "heads", "seed", "devices",
-	"parts", "partitioner", "objective", "balance", "balance-by", "cost", "no-move", "max-prune", "prune-score", "alpha", "profile", "storage"}
+	"parts", "partitioner", "objective", "balance", "balance-by", "cost", "no-move", "max-prune", "prune", "prune-score", "alpha", "profile", "storage"}
 
 func partitionCommand() *cli.Command {
 	var flags []cli.Flag

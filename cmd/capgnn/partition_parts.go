@@ -47,7 +47,7 @@ func (t *training) reportParts(ctx context.Context) (*partitionReport, error) {
 		r.HaloRows += q.Halo
 		r.Parts = append(r.Parts, q)
 	}
-	if t.cfg.MaxPrune > 0 {
+	if t.cfg.MaxPrune+t.cfg.Prune > 0 {
 		r.Pruned = &pruneReport{Edges: p.Lost.Edges, Share: p.Lost.Share}
 		for _, n := range p.Lost.Replicas {
 			r.Pruned.Rows += n

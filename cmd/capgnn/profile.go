@@ -43,7 +43,7 @@ func profileAction(c *cli.Context) error {
 		return usagef("profile: %s is simulated: what it can do stands in its card, not in a measurement", specs[0])
 	}
 	shareCores(specs, cores())
-	p, err := measure(ctx, k, specs, c.Bool("quick"))
+	p, err := measure(ctx, k, specs, profiler.Options{Quick: c.Bool("quick"), Calibrate: !c.Bool("quick")})
 	if err != nil {
 		return err
 	}
@@ -66,8 +66,8 @@ func profileAction(c *cli.Context) error {
 	return err
 }
 
-// measure opens the devices, profiles them and closes them again, so that nothing of it counts as the use of a run.
-func measure(ctx context.Context, k *console, specs []deviceSpec, quick bool) (p *profiler.Profile, err error) {
+// measure opens the devices, profiles them as opt says and closes them again, so that nothing of it counts as the use of a run.
+func measure(ctx context.Context, k *console, specs []deviceSpec, opt profiler.Options) (p *profiler.Profile, err error) {
 	devices, err := openDevices(specs)
 	if err != nil {
 		return nil, err
@@ -75,9 +75,8 @@ func measure(ctx context.Context, k *console, specs []deviceSpec, quick bool) (p
 	defer func() { err = errors.Join(err, closeDevices(devices)) }()
 	bar := k.begin("profile", 100, 2*time.Second)
 	defer bar.end()
-	p, err = profiler.Measure(ctx, devices, profiler.Options{Quick: quick, Calibrate: !quick, Progress: func(stage string, done, total int) {
-		bar.at(100*done/max(1, total), "%  "+stage)
-	}})
+	opt.Progress = func(stage string, done, total int) { bar.at(100*done/max(1, total), "%  "+stage) }
+	p, err = profiler.Measure(ctx, devices, opt)
 	if errors.Is(err, context.Canceled) {
 		return nil, &interruptedError{"while measuring: nothing was written"}
 	}
@@ -104,7 +103,7 @@ func measured(ctx context.Context, k *console, specs []deviceSpec, file string) 
 	}
 	if p == nil {
 		k.note("profile: none of these devices is cached: measuring them quickly (`capgnn profile` does it thoroughly)")
-		if p, err = measure(ctx, k, specs, true); err != nil {
+		if p, err = measure(ctx, k, specs, profiler.Options{Quick: true, Calibrate: true}); err != nil {
 			return nil, err
 		}
 		if cached != "" {

@@ -76,7 +76,7 @@ func openSimulated(specs []deviceSpec) ([]gpu.Device, error) {
 // openForecast opens devices on one clock that compute nothing and have no end of memory, in place of those of a run, which
 // p describes. CPU devices share a host.
 func openForecast(specs []deviceSpec, p *profiler.Profile) ([]gpu.Device, error) {
-	clock, shared := sim.NewClock(), new(sim.Host)
+	clock, shared := sim.NewClock(), &sim.Host{Processors: cores()}
 	return openEach(len(specs), func(i int) (gpu.Device, error) {
 		c := sim.Config{Name: specs[i].name(), Model: p.Devices[i].Model, UUID: p.Devices[i].UUID, Clock: clock}
 		err := rate(&c, specs[i], p, i)
@@ -84,7 +84,7 @@ func openForecast(specs []deviceSpec, p *profiler.Profile) ([]gpu.Device, error)
 			return nil, err
 		}
 		if !specs[i].simulated() {
-			c.Host, c.Peer = shared, true // CPU devices read each other's memory
+			c.Host, c.Threads, c.Peer = shared, p.Devices[i].Threads, true // CPU devices read each other's memory
 		}
 		return sim.Open(c)
 	})

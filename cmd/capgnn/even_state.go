@@ -1,0 +1,76 @@
+package main
+
+import (
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+
+	"capgnn/rapa"
+)
+
+// view is what parts cost as they are.
+type view struct {
+	counts []rapa.Counts
+	memory rapa.Memory
+	score  float64 // time of an epoch, or the largest λ
+	sigma  float64 // population deviation of the parts' costs over their mean
+	cost   []float64
+}
+
+// iteration returns the view as an entry of a trace.
+func (v view) iteration() rapa.Iteration {
+	it := rapa.Iteration{Sigma: v.sigma, Mean: stat.Mean(v.cost, nil), Max: slices.Max(v.cost)}
+	for i, n := range v.counts {
+		have := v.memory.Have[i]
+		it.Parts = append(it.Parts, rapa.PartState{Counts: n, Cost: v.cost[i], Fits: have == 0 || v.memory.Footprint.Of(n) <= have})
+	}
+	return it
+}
+
+// state is a partition with how good it is.
+type state struct {
+	plan  *rapa.Plan // of the partitioner, nil where vertices have moved since
+	part  []int32
+	score float64
+	sigma float64
+	trace []rapa.Iteration // how it came about
+}
+
+const (
+	// evenSigma is the deviation of the parts' costs over their mean within which parts count as even.
+	evenSigma = 0.03
+	// evenPrice is how much slower an even partition may be than the fastest one and be taken: what leaves devices idle is
+	// fast by the luck of its cut, and is off first where rates are.
+	evenPrice = 1.05
+)
+
+// pick returns the best state: the fastest even one, or, where that costs too much, the fastest.
+func pick(states []state) state {
+	fastest, even := states[0], -1
+	for i, s := range states {
+		if s.score < fastest.score {
+			fastest = s
+		}
+		if s.sigma <= evenSigma && (even < 0 || s.score < states[even].score) {
+			even = i
+		}
+	}
+	if even >= 0 && states[even].score <= evenPrice*fastest.score {
+		return states[even]
+	}
+	return fastest
+}
+
+// whole returns what all parts hold together.
+func (v view) whole() (sum rapa.Counts) {
+	for _, n := range v.counts {
+		sum = rapa.Counts{Inner: sum.Inner + n.Inner, Edges: sum.Edges + n.Edges, Outer: sum.Outer + n.Outer, Halo: sum.Halo + n.Halo, Sent: sum.Sent + n.Sent}
+	}
+	return sum
+}
+
+// deviation returns the population deviation of x over its mean.
+func deviation(x []float64) float64 {
+	mean, sd := stat.PopMeanStdDev(x, nil)
+	return sd / mean
+}

@@ -1,0 +1,47 @@
+package rapa
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// TrimOptions says what Trim drops.
+type TrimOptions struct {
+	Share     float64    // of each part's cut edges, in [0, 1]
+	Score     PruneScore // "" = the default
+	Seed      uint64     // of ByRandom
+	SelfLoops bool       // as in AdjustOptions
+}
+
+// Trim drops the replicas of lowest score of every part until about a share of its cut edges is gone, never more, whatever
+// the parts cost: less is exchanged in every epoch, and less is learned from. The last iteration of the trace says what is
+// left; costs in it are cut edges.
+//
+// Method: as Adjust, with a quota for each part in place of the mean; parts in order, so overlap ratios fall as in Adjust.
+func Trim(ctx context.Context, d Directions, part []int32, parts int, opt TrimOptions) (*Adjustment, error) {
+	costs := make([]PartCost, parts)
+	for i := range costs {
+		costs[i].PerOuter = 1
+	}
+	o, err := AdjustOptions{MaxPrune: opt.Share, Score: opt.Score, Seed: opt.Seed, SelfLoops: opt.SelfLoops}.resolve(parts)
+	counts, countErr := Count(d, part, parts)
+	if err := errors.Join(err, countErr); err != nil {
+		return nil, fmt.Errorf("trim parts: %w", err)
+	}
+	a := newAdjuster(counts, part, costs, o)
+	a.trace = record(a.trace, observe(a.counts, a.costs, o.Memory))
+	a.enlist(newScorer(d, part, parts, o).replicas())
+	for i := range parts {
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("trim parts: %w", err)
+		}
+		quota := int64(opt.Share * float64(a.counts[i].Outer))
+		for h := &a.waiting[i]; h.Len() > 0 && int64(a.replicas[h.top()].edges) <= quota; {
+			quota -= int64(a.replicas[h.top()].edges)
+			a.drop(h.pop())
+		}
+	}
+	a.trace = record(a.trace, observe(a.counts, a.costs, o.Memory))
+	return a.result(StopMaxPrune), nil
+}
