@@ -226,7 +226,7 @@ func (e *evening) assign(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if after.score >= v.score {
+	if (state{score: after.score, sigma: after.sigma}).price() >= (state{score: v.score, sigma: v.sigma}).price() {
 		e.part = before
 		return nil
 	}
@@ -246,7 +246,7 @@ func (e *evening) move(ctx context.Context) error {
 			return err
 		}
 		states = append(states, state{part: e.part, score: v.score, sigma: v.sigma, trace: trace})
-		if best := pick(states); len(states) > evenRounds || best.score < v.score {
+		if last := states[len(states)-1]; len(states) > evenRounds || pick(states).price() < last.price() {
 			break // what was moved last brought nothing
 		}
 		r, err := rapa.Rebalance(ctx, e.d, e.part, e.costs, rapa.RebalanceOptions{Tolerance: evenEnough, Memory: v.memory})

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"slices"
 
 	"gonum.org/v1/gonum/stat"
@@ -39,26 +40,17 @@ type state struct {
 const (
 	// evenSigma is the deviation of the parts' costs over their mean within which parts count as even.
 	evenSigma = 0.03
-	// evenPrice is how much slower an even partition may be than the fastest one and be taken: what leaves devices idle is
-	// fast by the luck of its cut, and is off first where rates are.
-	evenPrice = 1.05
+	// unevenPrice is what deviation beyond that counts for: 1 % of it as so many percent of time. A partition that leaves
+	// devices idle is fast by the luck of its cut, and is off first where rates are.
+	unevenPrice = 2
 )
 
-// pick returns the best state: the fastest even one, or, where that costs too much, the fastest.
+// price is what a state is judged by: its score, and more where it is uneven.
+func (s state) price() float64 { return s.score * (1 + unevenPrice*max(0, s.sigma-evenSigma)) }
+
+// pick returns the best state, the first of equal ones.
 func pick(states []state) state {
-	fastest, even := states[0], -1
-	for i, s := range states {
-		if s.score < fastest.score {
-			fastest = s
-		}
-		if s.sigma <= evenSigma && (even < 0 || s.score < states[even].score) {
-			even = i
-		}
-	}
-	if even >= 0 && states[even].score <= evenPrice*fastest.score {
-		return states[even]
-	}
-	return fastest
+	return slices.MinFunc(states, func(a, b state) int { return cmp.Compare(a.price(), b.price()) })
 }
 
 // whole returns what all parts hold together.
