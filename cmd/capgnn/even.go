@@ -32,9 +32,9 @@ const (
 	evenEnough = 0.01
 )
 
-// uneven reports whether parts of equal load would leave devices waiting, or some may be pruned.
+// uneven reports whether parts are made for what devices take: they differ, are known without measuring, or some may be pruned.
 func (t *training) uneven() bool {
-	return !t.anonymous && t.parts > 1 && (!alike(t.specs) || t.cfg.MaxPrune > 0)
+	return !t.anonymous && t.parts > 1 && (!alike(t.specs) || t.specs[0].simulated() || t.cfg.MaxPrune > 0)
 }
 
 // changed reports whether the partitioner's plan is not yet the one that is trained on.
