@@ -237,8 +237,8 @@ func (g *level) extract(side []int32, want int32) (*level, []int32) {
 			entries += int64(g.degree(v))
 		}
 	}
-	out := &level{n: len(kept), ptr: make([]int64, len(kept)+1), adj: make([]int32, 0, entries), edge: make([]int32, 0, entries),
-		weight: make([][]int32, len(g.weight))}
+	out := &level{n: len(kept), ptr: make([]int64, len(kept)+1), shift: whole, weight: make([][]int32, len(g.weight))}
+	rows, weights := make([]int32, 0, entries), make([]int32, 0, entries)
 	for i, v := range kept {
 		adj, edge := g.row(v)
 		for j, u := range adj {
@@ -247,11 +247,12 @@ func (g *level) extract(side []int32, want int32) (*level, []int32) {
 				if edge != nil {
 					x = edge[j]
 				}
-				out.adj, out.edge = append(out.adj, id[u]), append(out.edge, x)
+				rows, weights = append(rows, id[u]), append(weights, x)
 			}
 		}
-		out.ptr[i+1] = int64(len(out.adj))
+		out.ptr[i+1] = int64(len(rows))
 	}
+	out.adj, out.edge = [][]int32{rows}, [][]int32{weights}
 	for c, w := range g.weight {
 		if w != nil {
 			out.weight[c] = make([]int32, len(kept))

@@ -1,25 +1,30 @@
 package multilevel
 
-// contractChunk is the number of coarse vertices whose rows one goroutine makes in turn.
-const contractChunk = 128
+import "slices"
+
+// contractShift sets the number of coarse vertices whose rows one goroutine makes in turn: a piece of the level.
+const contractShift, contractChunk = 7, 1 << 7
 
 // contract returns the graph of clusters.
 //
 // Returns: the level in which label[v], 0 to n-1, is the vertex of v; weights are summed, edges between two clusters
 // become one of their summed weight, edges inside one vanish. Rows are in order of first meeting.
 //
-// Method: vertices are sorted by cluster; each coarse row is summed in a table by coarse neighbour. Chunks of rows are
-// made in parallel and then laid side by side.
+// Method: vertices are sorted by cluster; each coarse row is summed in a table by coarse neighbour. Pieces of the level are made
+// in parallel.
 func (c *crew) contract(g *level, label []int32, n int, tallies []*tally) *level {
 	start, member := group(label, n)
 	out := &level{n: n, ptr: make([]int64, n+1), weight: make([][]int32, len(g.weight))}
 	for i := range out.weight {
 		out.weight[i] = make([]int32, n)
 	}
-	chunks := (n + contractChunk - 1) / contractChunk
-	adj, edge := make([][]int32, chunks), make([][]int32, chunks)
+	pieces := (n + contractChunk - 1) / contractChunk
+	out.adj, out.edge, out.shift = make([][]int32, pieces), make([][]int32, pieces), contractShift
+	mergers := make([]merger, c.threads)
 	c.each(n, contractChunk, func(worker, lo, hi int) {
-		m := merger{g: g, label: label, tally: tallies[worker]}
+		m := &mergers[worker]
+		m.g, m.label, m.tally = g, label, tallies[worker]
+		m.adj, m.edge = m.adj[:0], m.edge[:0]
 		for a := lo; a < hi; a++ {
 			out.ptr[a+1] = int64(m.row(int32(a), member[start[a]:start[a+1]]))
 			for _, v := range member[start[a]:start[a+1]] {
@@ -28,7 +33,7 @@ func (c *crew) contract(g *level, label []int32, n int, tallies []*tally) *level
 				}
 			}
 		}
-		adj[lo/contractChunk], edge[lo/contractChunk] = m.adj, m.edge
+		out.adj[lo>>contractShift], out.edge[lo>>contractShift] = slices.Clone(m.adj), slices.Clone(m.edge)
 	})
 	if c.err() != nil {
 		return nil
@@ -36,22 +41,15 @@ func (c *crew) contract(g *level, label []int32, n int, tallies []*tally) *level
 	for a := range n {
 		out.ptr[a+1] += out.ptr[a]
 	}
-	out.adj, out.edge = make([]int32, out.ptr[n]), make([]int32, out.ptr[n])
-	c.each(chunks, 1, func(_, lo, _ int) {
-		at := out.ptr[lo*contractChunk]
-		copy(out.adj[at:], adj[lo])
-		copy(out.edge[at:], edge[lo])
-		adj[lo], edge[lo] = nil, nil
-	})
 	return out
 }
 
-// merger makes coarse rows.
+// merger makes coarse rows; it is the scratch of one goroutine.
 type merger struct {
 	g         *level
 	label     []int32
 	tally     *tally
-	adj, edge []int32 // rows made so far
+	adj, edge []int32 // rows of the piece made so far
 }
 
 // row appends the row of the cluster with these members and returns its length.

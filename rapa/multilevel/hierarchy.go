@@ -6,8 +6,9 @@ const (
 	coarsePerPart, coarseLeast = 60, 1000
 	// heaviest bounds a cluster, in units of the mean vertex of the coarsest level.
 	heaviest = 1.5
-	// shrink is the factor between two levels at most.
-	shrink = 4
+	// shrink is the factor between two levels at most, largeShrink on inputs of more than largeEdges stored edges, for memory: the
+	// second level of products-like has 28 M edges instead of 80 M.
+	shrink, largeShrink, largeEdges = 4, 8, 8_000_000
 	// climbEdges is the size of a level, in stored edges, up to which it is refined vertex by vertex: more takes one thread too long.
 	climbEdges = 3_000_000
 	// thoroughShare says which levels are refined thoroughly in any case: those of so small a share of the input's edges.
@@ -44,6 +45,14 @@ func (c *crew) coarsen(g *level, within []int32, target int, shrink float64, sal
 		levels = append(levels, g)
 	}
 	return levels
+}
+
+// shrink returns the factor between two levels.
+func (d *driver) shrink() float64 {
+	if d.edges > largeEdges {
+		return largeShrink
+	}
+	return shrink
 }
 
 // coarsest returns the number of vertices at which coarsening stops.

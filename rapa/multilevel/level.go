@@ -4,16 +4,22 @@ import "capgnn/graph"
 
 // level is one graph of the hierarchy: symmetric, without loops. Level 0 is the caller's graph, its arrays shared.
 type level struct {
-	n      int
-	ptr    []int64 // row v is [ptr[v], ptr[v+1])
-	adj    []int32
-	edge   []int32   // weight of every entry: the pairs of input vertices that it stands for; nil: 1 each
-	weight [][]int32 // per constraint: weight of every vertex; nil: 1 each
-	coarse []int32   // vertex of the next level that holds each vertex; nil on the last level
+	n   int
+	ptr []int64 // row v is entries ptr[v] to ptr[v+1]-1
+	// adj and edge hold the entries: neighbours, and the number of pairs of input vertices that they stand for; edge is nil where
+	// that is 1 each. Rows of 2^shift vertices lie in one slice: levels are made in such pieces, and joining them would take
+	// their memory twice.
+	adj, edge [][]int32
+	shift     uint
+	weight    [][]int32 // per constraint: weight of every vertex; nil: 1 each
+	coarse    []int32   // vertex of the next level that holds each vertex; nil on the last level
 }
 
+// whole is the shift of a level in one piece.
+const whole = 31
+
 func newLevel(u *graph.CSR, constraints []Constraint) *level {
-	g := &level{n: u.Rows(), ptr: u.Indptr, adj: u.Indices}
+	g := &level{n: u.Rows(), ptr: u.Indptr, adj: [][]int32{u.Indices}, shift: whole}
 	for _, c := range constraints {
 		g.weight = append(g.weight, c.Weight)
 	}
@@ -22,10 +28,12 @@ func newLevel(u *graph.CSR, constraints []Constraint) *level {
 
 // row returns the neighbours of v and their weights, nil where all are 1.
 func (g *level) row(v int32) (adj, edge []int32) {
-	lo, hi := g.ptr[v], g.ptr[v+1]
-	adj = g.adj[lo:hi]
+	piece := v >> g.shift
+	base := g.ptr[piece<<g.shift]
+	lo, hi := g.ptr[v]-base, g.ptr[v+1]-base
+	adj = g.adj[piece][lo:hi]
 	if g.edge != nil {
-		edge = g.edge[lo:hi]
+		edge = g.edge[piece][lo:hi]
 	}
 	return adj, edge
 }
@@ -36,7 +44,8 @@ func (g *level) strength(v int32) int32 {
 		return int32(g.degree(v))
 	}
 	sum := int32(0)
-	for _, w := range g.edge[g.ptr[v]:g.ptr[v+1]] {
+	_, edge := g.row(v)
+	for _, w := range edge {
 		sum += w
 	}
 	return sum

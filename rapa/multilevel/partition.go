@@ -112,7 +112,7 @@ func (d *driver) weighed(g *level, i int) *level {
 // attempt makes a partition from scratch.
 func (d *driver) attempt(g *level, salt uint64) attempt {
 	defer d.progress.next()
-	levels := d.coarsen(g, nil, coarsest(d.o.Parts), shrink, salt, d.tallies)
+	levels := d.coarsen(g, nil, coarsest(d.o.Parts), d.shrink(), salt, d.tallies)
 	if d.err() != nil {
 		return attempt{}
 	}
@@ -128,7 +128,7 @@ func (d *driver) combine(g *level, best, other []int32, salt uint64) attempt {
 	for v := range within {
 		within[v] = best[v]*int32(d.o.Parts) + other[v]
 	}
-	levels := d.coarsen(g, within, coarsest(d.o.Parts), shrink, salt, d.tallies)
+	levels := d.coarsen(g, within, coarsest(d.o.Parts), d.shrink(), salt, d.tallies)
 	if d.err() != nil {
 		return attempt{}
 	}

@@ -163,19 +163,21 @@ func (f *climber) searchVolume(c *crew, s *state, price []int64) int64 {
 	return best
 }
 
-// weighVolume returns g with every edge {u, v} of the weight 1/deg(u) + 1/deg(v), in units that keep sums within 31 bits.
+// weighVolume returns g, the input, with every edge {u, v} of the weight 1/deg(u) + 1/deg(v), in units that keep sums within 31 bits.
 //
 // Why: v is sent to a part once, however many neighbours it has there, so one of its edges stands for 1/deg(v) of that at most; with
 // these weights the cut of an edge-oblivious partition is its volume, and hubs, which are sent everywhere anyway, are cheap to cut off.
 func (c *crew) weighVolume(g *level) *level {
 	unit := float64(min(1<<12, (1<<30)/max(1, g.n)))
 	out := *g
-	out.edge = make([]int32, len(g.adj))
+	weights := make([]int32, g.edges())
+	out.edge = [][]int32{weights}
 	c.each(g.n, 512, func(_, lo, hi int) {
 		for v := int32(lo); v < int32(hi); v++ {
 			own := unit / float64(max(1, g.degree(v)))
-			for i := g.ptr[v]; i < g.ptr[v+1]; i++ {
-				out.edge[i] = max(1, int32(own+unit/float64(g.degree(g.adj[i]))))
+			adj, _ := g.row(v)
+			for i, u := range adj {
+				weights[g.ptr[v]+int64(i)] = max(1, int32(own+unit/float64(g.degree(u))))
 			}
 		}
 	})
