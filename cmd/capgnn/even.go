@@ -111,6 +111,9 @@ func (e *evening) look(ctx context.Context) (v view, err error) {
 		return v, err
 	}
 	v.memory = e.memory(o, v.counts)
+	for i, need := range o.peak {
+		v.lack += max(0, need-e.budget(e.profile, i))
+	}
 	e.costs, v.score, v.sigma, v.cost = o.costs(v.counts), o.EpochS, deviation(o.BusyS), o.BusyS
 	if e.lambda() {
 		err = e.lookAtLambda(&v)
@@ -131,6 +134,9 @@ func (e *evening) lookAtLambda(v *view) (err error) {
 	return nil
 }
 
+// memoryShare of a device's memory is given to its part by the footprint, which is linear and so not exact.
+const memoryShare = 0.97
+
 // memory returns what parts may take on their devices, by what they take now: the most per inner vertex of all parts, beside
 // edges and halo rows.
 func (e *evening) memory(o *outlook, counts []rapa.Counts) rapa.Memory {
@@ -139,7 +145,7 @@ func (e *evening) memory(o *outlook, counts []rapa.Counts) rapa.Memory {
 	for i, n := range counts {
 		rest := int64(o.peak[i]) - m.Footprint.PerEdge*n.Edges - m.Footprint.PerHalo*n.Halo
 		m.Footprint.PerInner = max(m.Footprint.PerInner, rest/max(1, n.Inner))
-		m.Have[i] = int64(e.budget(e.profile, i))
+		m.Have[i] = int64(memoryShare * float64(e.budget(e.profile, i)))
 	}
 	return m
 }
@@ -170,18 +176,22 @@ func (e *evening) fit(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		s := state{plan: e.training.plan, part: e.part, score: v.score, sigma: v.sigma, trace: []rapa.Iteration{v.iteration()}}
+		s := v.of(e.part)
+		s.plan, s.trace = e.training.plan, []rapa.Iteration{v.iteration()}
 		if round > 0 {
 			s.trace = append(states[0].trace[:1:1], s.trace...)
 		}
 		states = append(states, s)
-		if round == fitRounds || round > 0 && v.sigma < evenEnough {
+		if round == fitRounds || round > 0 && v.sigma < evenEnough && v.lack == 0 {
 			break
 		}
 		if e.opt.Targets, err = rapa.TargetsByCost(e.costs, v.whole(), v.memory); err != nil {
-			return asUsage(err)
+			return asFit(err)
 		}
 		e.opt.BalanceBy, e.opt.Work, e.opt.Seed = []rapa.Quantity{rapa.ByWork}, work(e.costs), e.cfg.Seed+uint64(round)
+		if v.tight() {
+			e.opt.BalanceBy, e.opt.Memory = append(e.opt.BalanceBy, rapa.ByMemory), v.memory
+		}
 		plan, err := partition(ctx, e.k, e.data.problem.Graph, e.data.problem.Train, e.opt, "")
 		if err != nil {
 			return err
@@ -226,7 +236,7 @@ func (e *evening) assign(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if (state{score: after.score, sigma: after.sigma}).price() >= (state{score: v.score, sigma: v.sigma}).price() {
+	if v.of(before).compare(after.of(part)) <= 0 {
 		e.part = before
 		return nil
 	}
@@ -245,8 +255,10 @@ func (e *evening) move(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		states = append(states, state{part: e.part, score: v.score, sigma: v.sigma, trace: trace})
-		if last := states[len(states)-1]; len(states) > evenRounds || pick(states).price() < last.price() {
+		last := v.of(e.part)
+		last.trace = trace
+		states = append(states, last)
+		if len(states) > evenRounds || pick(states).compare(last) < 0 {
 			break // what was moved last brought nothing
 		}
 		r, err := rapa.Rebalance(ctx, e.d, e.part, e.costs, rapa.RebalanceOptions{Tolerance: evenEnough, Memory: v.memory})

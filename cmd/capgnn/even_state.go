@@ -6,6 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"capgnn/gpu"
 	"capgnn/rapa"
 )
 
@@ -15,6 +16,7 @@ type view struct {
 	memory rapa.Memory
 	score  float64 // time of an epoch, or the largest λ
 	sigma  float64 // population deviation of the parts' costs over their mean
+	lack   gpu.Bytes
 	cost   []float64
 }
 
@@ -34,6 +36,7 @@ type state struct {
 	part  []int32
 	score float64
 	sigma float64
+	lack  gpu.Bytes        // that devices lack for it, in sum
 	trace []rapa.Iteration // how it came about
 }
 
@@ -48,9 +51,30 @@ const (
 // price is what a state is judged by: its score, and more where it is uneven.
 func (s state) price() float64 { return s.score * (1 + unevenPrice*max(0, s.sigma-evenSigma)) }
 
+// compare orders states, the better one first: by what does not fit, then by price.
+func (s state) compare(other state) int {
+	return cmp.Or(cmp.Compare(s.lack, other.lack), cmp.Compare(s.price(), other.price()))
+}
+
 // pick returns the best state, the first of equal ones.
-func pick(states []state) state {
-	return slices.MinFunc(states, func(a, b state) int { return cmp.Compare(a.price(), b.price()) })
+func pick(states []state) state { return slices.MinFunc(states, state.compare) }
+
+// tightShare is the share of a device's memory from which on the partitioner looks at it.
+const tightShare = 0.7
+
+// tight reports whether some part comes near the memory of its device.
+func (v view) tight() bool {
+	for i, n := range v.counts {
+		if have := v.memory.Have[i]; have > 0 && float64(v.memory.Footprint.Of(n)) > tightShare*float64(have) {
+			return true
+		}
+	}
+	return false
+}
+
+// of returns the state that is viewed.
+func (v view) of(part []int32) state {
+	return state{part: part, score: v.score, sigma: v.sigma, lack: v.lack}
 }
 
 // whole returns what all parts hold together.

@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"capgnn/gpu"
+	"capgnn/rapa"
 )
 
 // Exit codes (DESIGN.md 9).
@@ -46,6 +47,16 @@ type fitError struct {
 
 func (e *fitError) Error() string { return e.err.Error() + "; " + e.remedy }
 func (e *fitError) Unwrap() error { return e.err }
+
+// asFit marks parts that fit no devices, and all else as caused by the user's input.
+func asFit(err error) error {
+	var e *rapa.InfeasibleError
+	if !errors.As(err, &e) {
+		return asUsage(err)
+	}
+	return &fitError{fmt.Errorf("the parts need about %s and the devices can give %s", size(gpu.Bytes(e.NeedBytes)), size(gpu.Bytes(e.HaveBytes))),
+		fmt.Sprintf("add a device, give about %s more, or take a smaller --hidden or --storage bf16", size(gpu.Bytes(e.MoreBytes())))}
+}
 
 // interruptedError ends a run that a signal stopped: exit code 130.
 type interruptedError struct{ note string }

@@ -77,7 +77,7 @@ func partition(ctx context.Context, k *console, g *graph.CSR, train []bool, opt 
 	})
 	bar.end()
 	if err != nil {
-		return nil, asUsage(err)
+		return nil, asFit(err)
 	}
 	cachePlan(k, plan)
 	return plan, nil
