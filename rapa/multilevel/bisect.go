@@ -7,8 +7,8 @@ const (
 	bisections = 4
 	// bisectTo is the number of vertices down to which a graph is coarsened for that, doubled with every try.
 	bisectTo = 20
-	// growths is how often the coarsest graph is bisected.
-	growths = 16
+	// growths is how often the coarsest graph is bisected, fewGrowths where the whole partition is made only once.
+	growths, fewGrowths = 16, 8
 )
 
 // aim is what a first partition of a graph shall reach.
@@ -17,7 +17,7 @@ type aim struct {
 	lim     *limits
 }
 
-// initial returns a first partition of the coarsest level.
+// initial returns a first partition of the coarsest level; coarsest graphs of bisections are bisected `growths` times.
 //
 // Method: recursive bisection. A side takes half of the parts. A graph is bisected by a multilevel scheme of its own, several
 // times, of which the best is taken: on its coarsest graph a side is grown from a random vertex, always by the vertex that
@@ -26,13 +26,13 @@ type aim struct {
 //
 // Source: Karypis and Kumar, "Multilevel k-way partitioning scheme for irregular graphs", 1998 (greedy growing); Schlag et al.,
 // "k-way hypergraph partitioning via n-level recursive bisection", 2016 (adaptive imbalance).
-func (c *crew) initial(g *level, a aim, salt uint64) []int32 {
+func (c *crew) initial(g *level, a aim, growths int, salt uint64) []int32 {
 	part := make([]int32, g.n)
 	all := make([]int32, g.n)
 	for v := range all {
 		all[v] = int32(v)
 	}
-	b := &bisector{crew: c, scratch: make([]bisectScratch, c.threads)}
+	b := &bisector{crew: c, growths: growths, scratch: make([]bisectScratch, c.threads)}
 	b.split(g, all, a, 0, len(a.targets), salt, part)
 	return part
 }
@@ -40,6 +40,7 @@ func (c *crew) initial(g *level, a aim, salt uint64) []int32 {
 // bisector cuts graphs in two.
 type bisector struct {
 	*crew
+	growths int             // how often the coarsest graph is bisected
 	scratch []bisectScratch // per worker
 }
 
@@ -110,7 +111,7 @@ func (b *bisector) bisect(g *level, a aim, salt uint64) []int32 {
 			w.tallies = newTallies(1, g.n)
 		}
 		g := *g // its coarse field is written
-		tries[i] = b.alone().bisectOnce(&g, a, bisectTo<<i, w, mix(salt+uint64(i)))
+		tries[i] = b.alone().bisectOnce(&g, a, bisectTo<<i, b.growths, w, mix(salt+uint64(i)))
 	})
 	return bestOf(tries).part
 }
@@ -134,7 +135,7 @@ func bestOf(tries []attempt) attempt {
 }
 
 // bisectOnce is one try of bisect, by way of a graph of about `to` vertices.
-func (c *crew) bisectOnce(g *level, a aim, to int, w *bisectScratch, salt uint64) attempt {
+func (c *crew) bisectOnce(g *level, a aim, to, growths int, w *bisectScratch, salt uint64) attempt {
 	r := random{salt}
 	levels := c.coarsen(g, nil, to, 2, r.next(), w.tallies)
 	last := levels[len(levels)-1]

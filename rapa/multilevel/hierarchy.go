@@ -10,19 +10,20 @@ const (
 	// second level of products-like has 28 M edges instead of 80 M.
 	shrink, largeShrink, largeEdges = 4, 8, 8_000_000
 	// climbEdges is the size of a level, in stored edges, up to which it is refined vertex by vertex: more takes one thread too long.
-	climbEdges = 3_000_000
+	climbEdges = 2_000_000
 	// thoroughShare says which levels are refined thoroughly in any case: those of so small a share of the input's edges.
 	thoroughShare = 64
 )
 
-// coarsen returns g and coarser and coarser graphs, the last with about `target` vertices, or more where it does not shrink.
+// coarsen returns g and coarser and coarser graphs, the last with `target` vertices to half as many again, or more where it does not
+// shrink.
 func (c *crew) coarsen(g *level, within []int32, target int, shrink float64, salt uint64, tallies []*tally) []*level {
 	levels := []*level{g}
 	limit := g.total()
 	for i := range limit {
 		limit[i] = max(1, int64(heaviest*float64(limit[i])/float64(target)))
 	}
-	for g.n > target {
+	for g.n > target+target/2 {
 		least := max(target, int(float64(g.n)/shrink))
 		label, n := c.cluster(g, within, limit, least, mix(salt+uint64(len(levels))), tallies)
 		if c.err() != nil || n*20 > g.n*19 {

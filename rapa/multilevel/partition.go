@@ -117,7 +117,11 @@ func (d *driver) attempt(g *level, salt uint64) attempt {
 		return attempt{}
 	}
 	d.progress.at(0.3)
-	part := d.initial(levels[len(levels)-1], d.aim, mix(salt))
+	tries := growths
+	if d.o.Effort == 1 {
+		tries = fewGrowths
+	}
+	part := d.initial(levels[len(levels)-1], d.aim, tries, mix(salt))
 	return d.uncoarsen(levels, part, salt)
 }
 

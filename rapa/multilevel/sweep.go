@@ -14,7 +14,7 @@ const (
 	// sweepBlock is the number of vertices that one goroutine handles in turn.
 	sweepBlock = 256
 	// sweepRounds bounds the rounds of a level, sweepPatience those in a row without a cut that is better by a thousandth.
-	sweepRounds, sweepPatience = 12, 4
+	sweepRounds, sweepPatience = 6, 3
 	// temper is Jet's on its finest level.
 	temper = 0.25
 )
