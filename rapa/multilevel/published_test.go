@@ -89,6 +89,9 @@ func against(t *testing.T, u *graph.CSR, k int, objective Objective, other float
 
 // TestCutAgainstMETIS holds the cuts of the published graphs to those of METIS: at most 1.00 in the geometric mean, 1.05 in any.
 func TestCutAgainstMETIS(t *testing.T) {
+	if underRace {
+		t.Skip("takes minutes")
+	}
 	sum, count := 0.0, 0
 	for _, m := range metis {
 		u := load(t, m.path)
@@ -115,7 +118,7 @@ func TestCutAgainstMETIS(t *testing.T) {
 // TestVolumeAgainstMETIS holds volumes for 4 parts to those of METIS: at most 1.00 in the geometric mean. All of k = 2 to 16
 // are in docs/bench/partition.md.
 func TestVolumeAgainstMETIS(t *testing.T) {
-	if testing.Short() {
+	if testing.Short() || underRace {
 		t.Skip("takes a minute on a busy machine")
 	}
 	sum := 0.0
