@@ -7,8 +7,6 @@ type heap struct {
 	at   []int32 // by vertex: its place in item plus one; 0 = absent
 }
 
-func newHeap(n int) *heap { return &heap{key: make([]int64, n), at: make([]int32, n)} }
-
 // fit makes room for vertices 0 to n-1.
 func (h *heap) fit(n int) {
 	if len(h.at) < n {
