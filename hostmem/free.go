@@ -13,16 +13,19 @@ import (
 // Free returns the memory in bytes that this process may still use without swapping, and the memory it may use in all:
 // the machine's, or less where a control group (a container) sets a limit. Caches that the kernel can drop count as free.
 // On systems without such numbers the error is errors.ErrUnsupported.
-func Free() (free, total int64, err error) { return systemFree() }
+func Free() (free, total int64, err error) {
+	r, err := systemRoom()
+	return r.free, r.total, err
+}
 
 // PeakRSS returns the largest resident size this process has had, in bytes. Mapped files count as far as they were read.
 func PeakRSS() (int64, error) { return systemPeak() }
 
-// linuxFree reads /proc/meminfo and the limits of the process's control groups (version 1 and 2) under root.
-func linuxFree(root fs.FS) (free, total int64, err error) {
+// linuxRoom reads /proc/meminfo and the limits of the process's control groups (version 1 and 2) under root.
+func linuxRoom(root fs.FS) (room, error) {
 	info, err := fs.ReadFile(root, "proc/meminfo")
 	if err != nil {
-		return 0, 0, fmt.Errorf("read free memory: %w", err)
+		return room{}, fmt.Errorf("read free memory: %w", err)
 	}
 	total, okTotal := field(info, "MemTotal:")
 	free, okFree := field(info, "MemAvailable:")
@@ -32,11 +35,12 @@ func linuxFree(root fs.FS) (free, total int64, err error) {
 		free, okFree = idle+cached, ok
 	}
 	if !okTotal || !okFree {
-		return 0, 0, fmt.Errorf("read free memory: /proc/meminfo has no MemTotal or MemAvailable")
+		return room{}, fmt.Errorf("read free memory: /proc/meminfo has no MemTotal or MemAvailable")
 	}
+	r := room{free: free, total: total}
 	groups, err := fs.ReadFile(root, "proc/self/cgroup")
 	if err != nil {
-		return free, total, nil
+		return r, nil
 	}
 	for line := range strings.Lines(string(groups)) {
 		part := strings.SplitN(strings.TrimSpace(line), ":", 3)
@@ -45,12 +49,12 @@ func linuxFree(root fs.FS) (free, total int64, err error) {
 		}
 		switch {
 		case part[0] == "0" && part[1] == "":
-			free, total = groupLimits(root, "sys/fs/cgroup", part[2], groupV2, free, total)
+			r.lower(root, "sys/fs/cgroup", part[2], groupV2)
 		case hasController(part[1], "memory"):
-			free, total = groupLimits(root, "sys/fs/cgroup/memory", part[2], groupV1, free, total)
+			r.lower(root, "sys/fs/cgroup/memory", part[2], groupV1)
 		}
 	}
-	return free, total, nil
+	return r, nil
 }
 
 // groupFiles names the files of one version of control groups.
@@ -61,23 +65,25 @@ var (
 	groupV1 = groupFiles{"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"}
 )
 
-// groupLimits lowers free and total to what the group at dir and every group above it leave. Inside a container the path
-// may be the host's and absent; the mount itself is then the container's group.
-func groupLimits(root fs.FS, mount, dir string, names groupFiles, free, total int64) (int64, int64) {
+// lower lowers r to what the group at dir and every group above it leave. Inside a container the path may be the host's
+// and absent; the mount itself is then the container's group.
+func (r *room) lower(root fs.FS, mount, dir string, names groupFiles) {
 	for dir = path.Clean("/" + dir); ; dir = path.Dir(dir) {
 		at := path.Join(mount, dir)
 		limit, ok := number(root, path.Join(at, names.limit))
-		if ok && limit < total {
-			total = limit
+		if ok && limit < r.total {
+			r.total = limit
 		}
 		usage, okUsage := number(root, path.Join(at, names.usage))
 		if ok && okUsage && limit < math.MaxInt64 {
 			stat, _ := fs.ReadFile(root, path.Join(at, "memory.stat"))
 			cache, _ := field(stat, names.cache)
-			free = max(0, min(free, limit-max(0, usage-cache)))
+			if left := max(0, limit-max(0, usage-cache)); left < r.free {
+				r.free, r.group, r.groupLimit = left, "/"+path.Join(at, names.limit), limit
+			}
 		}
 		if dir == "/" {
-			return free, total
+			return
 		}
 	}
 }

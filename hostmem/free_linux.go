@@ -6,18 +6,18 @@ import (
 	"syscall"
 )
 
-// systemFree falls back to sysinfo(2) where /proc is not mounted.
-func systemFree() (free, total int64, err error) {
-	free, total, err = linuxFree(os.DirFS("/"))
+// systemRoom falls back to sysinfo(2) where /proc is not mounted.
+func systemRoom() (room, error) {
+	r, err := linuxRoom(os.DirFS("/"))
 	if err == nil {
-		return free, total, nil
+		return r, nil
 	}
 	var s syscall.Sysinfo_t
 	if serr := syscall.Sysinfo(&s); serr != nil {
-		return 0, 0, err
+		return room{}, err
 	}
 	unit := int64(s.Unit)
-	return int64(s.Freeram+s.Bufferram) * unit, int64(s.Totalram) * unit, nil
+	return room{free: int64(s.Freeram+s.Bufferram) * unit, total: int64(s.Totalram) * unit}, nil
 }
 
 // systemPeak reads VmHWM, or asks getrusage(2) where /proc is not mounted.

@@ -8,8 +8,8 @@ import (
 	"runtime"
 )
 
-func systemFree() (free, total int64, err error) {
-	return 0, 0, fmt.Errorf("read free memory on %s: %w", runtime.GOOS, errors.ErrUnsupported)
+func systemRoom() (room, error) {
+	return room{}, fmt.Errorf("read free memory on %s: %w", runtime.GOOS, errors.ErrUnsupported)
 }
 
 // systemPeak returns what the Go runtime has obtained from the system, which only grows; mapped files are not in it.

@@ -153,47 +153,48 @@ func TestArenaIsSafeForGoroutines(t *testing.T) {
 	}
 }
 
-func TestLinuxFree(t *testing.T) {
+func TestLinuxRoom(t *testing.T) {
 	const meminfo = "MemTotal:       1000 kB\nMemFree:         100 kB\nMemAvailable:    600 kB\nCached: 50 kB\n"
 	file := func(s string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(s)} }
 	cases := []struct {
 		name        string
 		fs          fstest.MapFS
 		free, total int64 // kB; free -1: an error
+		group       string
 	}{
-		{"plain", fstest.MapFS{"proc/meminfo": file(meminfo)}, 600, 1000},
-		{"old kernel", fstest.MapFS{"proc/meminfo": file("MemTotal: 1000 kB\nMemFree: 100 kB\nCached: 50 kB\n")}, 150, 1000},
+		{"plain", fstest.MapFS{"proc/meminfo": file(meminfo)}, 600, 1000, ""},
+		{"old kernel", fstest.MapFS{"proc/meminfo": file("MemTotal: 1000 kB\nMemFree: 100 kB\nCached: 50 kB\n")}, 150, 1000, ""},
 		{"v2, limit in the parent", fstest.MapFS{
 			"proc/meminfo": file(meminfo), "proc/self/cgroup": file("0::/a/b\n"),
 			"sys/fs/cgroup/a/b/memory.max": file("max\n"), "sys/fs/cgroup/a/b/memory.current": file("1024\n"),
 			"sys/fs/cgroup/a/memory.max": file("409600\n"), "sys/fs/cgroup/a/memory.current": file("204800\n"),
 			"sys/fs/cgroup/a/memory.stat": file("anon 5\ninactive_file 102400\n"),
-		}, 300, 400},
+		}, 300, 400, "/sys/fs/cgroup/a/memory.max"},
 		{"v2, container", fstest.MapFS{
 			"proc/meminfo": file(meminfo), "proc/self/cgroup": file("0::/\n"),
 			"sys/fs/cgroup/memory.max": file("409600\n"), "sys/fs/cgroup/memory.current": file("409600\n"),
-		}, 0, 400},
+		}, 0, 400, "/sys/fs/cgroup/memory.max"},
 		{"v1, the host's path", fstest.MapFS{
 			"proc/meminfo": file(meminfo), "proc/self/cgroup": file("5:cpu,memory:/docker/x\n0::/\n"),
 			"sys/fs/cgroup/memory/memory.limit_in_bytes": file("512000\n"), "sys/fs/cgroup/memory/memory.usage_in_bytes": file("102400\n"),
-		}, 400, 500},
+		}, 400, 500, "/sys/fs/cgroup/memory/memory.limit_in_bytes"},
 		{"v1, no limit", fstest.MapFS{
 			"proc/meminfo": file(meminfo), "proc/self/cgroup": file("5:memory:/\n"),
 			"sys/fs/cgroup/memory/memory.limit_in_bytes": file("9223372036854771712\n"), "sys/fs/cgroup/memory/memory.usage_in_bytes": file("102400\n"),
-		}, 600, 1000},
-		{"no meminfo", fstest.MapFS{}, -1, 0},
-		{"nonsense", fstest.MapFS{"proc/meminfo": file("MemTotal: -5 kB\nMemAvailable: x kB\n")}, -1, 0},
+		}, 600, 1000, ""},
+		{"no meminfo", fstest.MapFS{}, -1, 0, ""},
+		{"nonsense", fstest.MapFS{"proc/meminfo": file("MemTotal: -5 kB\nMemAvailable: x kB\n")}, -1, 0, ""},
 	}
 	for _, c := range cases {
-		free, total, err := linuxFree(c.fs)
+		r, err := linuxRoom(c.fs)
 		if c.free < 0 {
 			if err == nil {
 				t.Errorf("%s: no error", c.name)
 			}
 			continue
 		}
-		if err != nil || free != c.free<<10 || total != c.total<<10 {
-			t.Errorf("%s: got %d of %d kB, %v, want %d of %d", c.name, free>>10, total>>10, err, c.free, c.total)
+		if err != nil || r.free != c.free<<10 || r.total != c.total<<10 || r.group != c.group {
+			t.Errorf("%s: got %d of %d kB by %q, %v, want %d of %d by %q", c.name, r.free>>10, r.total>>10, r.group, err, c.free, c.total, c.group)
 		}
 	}
 }

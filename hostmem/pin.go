@@ -1,0 +1,126 @@
+package hostmem
+
+import (
+	"fmt"
+	"math"
+	"sync/atomic"
+
+	"github.com/edsrzf/mmap-go"
+)
+
+// Pinner keeps ranges of memory in place, so that a device can copy from and to them by itself. A driver implements it by
+// registering the range for all its contexts. Ranges are whole pages and do not overlap. It is safe for several goroutines.
+type Pinner interface {
+	// Register locks mem in memory until Unregister. After an error mem is as it was.
+	Register(mem []byte) error
+	// Unregister is called once, with the very slice that was registered, before its memory is unmapped.
+	Unregister(mem []byte) error
+}
+
+// LockOptions say how memory is page-locked. The zero value: by mlock, and not being allowed to is an error.
+type LockOptions struct {
+	// Pinner locks. nil: MLock.
+	Pinner Pinner
+	// Optional memory is used as it is where it cannot be locked; Unlocked then says why.
+	Optional bool
+	// Heap takes the memory from the Go heap and leaves it unlocked. It is for tests: the race detector follows no other
+	// memory.
+	Heap bool
+
+	room func() (room, error) // nil: systemRoom
+	maps []mapper             // nil: the noun's own; the first that works
+}
+
+// MLock is the Pinner of CPU machines: mlock(2), VirtualLock on Windows.
+type MLock struct {
+	limits func() lockLimits // nil: systemLocks
+}
+
+// lockLimits is how much memory this process may lock, in bytes.
+type lockLimits struct {
+	soft, hard int64 // math.MaxInt64: no limit; soft -1: unknown
+	locked     int64 // what is locked already
+}
+
+// Register implements Pinner. A limit that is too low is found before the system is asked; the error is a *Limit.
+func (m MLock) Register(mem []byte) error {
+	if len(mem) == 0 {
+		return nil
+	}
+	ask := m.limits
+	if ask == nil {
+		ask = systemLocks
+	}
+	l, need := ask(), int64(len(mem))
+	if l.soft >= 0 && need > l.soft-l.locked {
+		return l.explain(need, nil)
+	}
+	if err := mmap.MMap(mem).Lock(); err != nil {
+		return l.explain(need, err)
+	}
+	return nil
+}
+
+// Unregister implements Pinner.
+func (m MLock) Unregister(mem []byte) error {
+	if len(mem) == 0 {
+		return nil
+	}
+	return mmap.MMap(mem).Unlock()
+}
+
+// explain returns the *Limit of need bytes that could not be locked: found before asking, or answered with err.
+func (l lockLimits) explain(need int64, err error) *Limit {
+	e := &Limit{Locking: true, Need: need, Left: -1, Allowed: -1, What: "ulimit -l", Err: err}
+	want := need
+	if l.soft >= 0 {
+		e.Left, e.Allowed = max(0, l.soft-l.locked), l.soft
+		want += l.locked
+	}
+	switch {
+	case l.soft == math.MaxInt64: // not the limit's fault
+	case l.soft < 0 || want <= l.hard:
+		e.Raise = fmt.Sprintf("ulimit -l %d", (want+1023)>>10)
+	default:
+		e.Raise = fmt.Sprintf("sudo prlimit --pid $$ --memlock=%d:%d", want, want)
+	}
+	return e
+}
+
+// FailPin is a Pinner that refuses one registration: a fault hook for tests.
+type FailPin struct {
+	Pinner Pinner // nil: MLock
+	Nth    int64  // the registration that fails, counted from 1; 0 = none
+	Err    error  // what it returns
+
+	asked atomic.Int64
+	live  atomic.Int64
+}
+
+// Register implements Pinner.
+func (f *FailPin) Register(mem []byte) error {
+	if f.asked.Add(1) == f.Nth {
+		return f.Err
+	}
+	if err := f.pinner().Register(mem); err != nil {
+		return err
+	}
+	f.live.Add(1)
+	return nil
+}
+
+// Unregister implements Pinner.
+func (f *FailPin) Unregister(mem []byte) error {
+	f.live.Add(-1)
+	return f.pinner().Unregister(mem)
+}
+
+// Live returns the number of ranges that are registered.
+func (f *FailPin) Live() int { return int(f.live.Load()) }
+
+func (f *FailPin) pinner() Pinner {
+	if f.Pinner == nil {
+		return MLock{}
+	}
+	return f.Pinner
+}
