@@ -48,8 +48,11 @@ type room struct {
 	groupLimit  int64  // that group's limit
 }
 
-// checkRoom says with a *Limit that need bytes are not free. A system that does not tell how much is free lets all pass.
+// checkRoom says with a *Limit that need bytes are not free; ask nil: of this system. A system that does not tell how much is free lets all pass.
 func checkRoom(owner, name string, need int64, ask func() (room, error)) error {
+	if ask == nil {
+		ask = systemRoom
+	}
 	r, err := ask()
 	if err != nil || need <= r.free {
 		return nil

@@ -42,21 +42,31 @@ type lockLimits struct {
 	locked     int64 // what is locked already
 }
 
+// check returns the *Limit that forbids to lock n bytes more, nil if none is known.
+func (m MLock) check(n int64) (lockLimits, error) {
+	ask := m.limits
+	if ask == nil {
+		ask = systemLocks
+	}
+	l := ask()
+	if l.soft >= 0 && n > l.soft-l.locked {
+		return l, l.explain(n, nil)
+	}
+	return l, nil
+}
+
 // Register implements Pinner. A limit that is too low is found before the system is asked; the error is a *Limit.
 func (m MLock) Register(mem []byte) error {
 	if len(mem) == 0 {
 		return nil
 	}
-	ask := m.limits
-	if ask == nil {
-		ask = systemLocks
-	}
-	l, need := ask(), int64(len(mem))
-	if l.soft >= 0 && need > l.soft-l.locked {
-		return l.explain(need, nil)
+	n := int64(len(mem))
+	l, err := m.check(n)
+	if err != nil {
+		return err
 	}
 	if err := mmap.MMap(mem).Lock(); err != nil {
-		return l.explain(need, err)
+		return l.explain(n, err)
 	}
 	return nil
 }

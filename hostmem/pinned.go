@@ -27,40 +27,42 @@ func NewPinned(owner, name string, size int64, o LockOptions) (*Pinned, error) {
 	return newPinned(owner, name, size, o, pageMemory)
 }
 
-// newPinned takes the memory from the first of maps that has it.
+// newPinned takes the memory from the first of maps that has it. Limits that forbid it, or a lock that must be, come first.
 func newPinned(owner, name string, size int64, o LockOptions, maps ...mapper) (*Pinned, error) {
 	if size < 0 {
 		panic(fmt.Sprintf("hostmem: lock %q: negative size %d", name, size))
 	}
-	p := &Pinned{owner: owner, name: name}
-	if o.Heap {
-		maps, p.unlocked = []mapper{heapMemory}, errors.New("memory of the Go heap is not locked")
-	} else if o.maps != nil {
-		maps = o.maps
+	p := &Pinned{owner: owner, name: name, pinner: o.Pinner}
+	if p.pinner == nil {
+		p.pinner = MLock{}
 	}
-	if o.room == nil {
-		o.room = systemRoom
+	switch {
+	case o.Heap:
+		maps, p.pinner, p.unlocked = []mapper{heapMemory}, nil, errors.New("memory of the Go heap is not locked")
+	case o.maps != nil:
+		maps = o.maps
 	}
 	page := int64(os.Getpagesize())
 	whole := (min(size, maxBlock) + page - 1) / page * page
-	if size > maxBlock || whole > math.MaxInt {
-		return nil, &Limit{Owner: owner, Name: name, Need: size, Left: min(maxBlock, math.MaxInt), Allowed: min(maxBlock, math.MaxInt), What: "address space"}
+	if most := int64(min(maxBlock, math.MaxInt)); size > most || whole > most {
+		return nil, &Limit{Owner: owner, Name: name, Need: size, Left: most, Allowed: most, What: "address space"}
+	}
+	if whole == 0 {
+		p.bytes, p.pinner = []byte{}, nil
+		return p, nil
 	}
 	if err := checkRoom(owner, name, whole, o.room); err != nil {
 		return nil, err
 	}
-	if whole == 0 {
-		p.bytes = []byte{}
-		return p, nil
+	if err := p.mayLock(whole, o.Optional); err != nil {
+		return nil, err
 	}
 	if err := p.take(int(whole), maps); err != nil {
 		return nil, err
 	}
 	p.bytes = p.pages[:size:size]
-	if !o.Heap {
-		if err := p.lock(o); err != nil {
-			return nil, errors.Join(err, p.unmap())
-		}
+	if err := p.lock(o.Optional); err != nil {
+		return nil, errors.Join(err, p.unmap())
 	}
 	return p, nil
 }
@@ -79,27 +81,39 @@ func (p *Pinned) take(n int, maps []mapper) error {
 	return fmt.Errorf("%s: map %d bytes for %q: %w", p.owner, n, p.name, errors.Join(all...))
 }
 
-// lock registers the pages; where it may not, optional memory keeps the reason.
-func (p *Pinned) lock(o LockOptions) error {
-	pinner := o.Pinner
-	if pinner == nil {
-		pinner = MLock{}
-	}
-	err := pinner.Register(p.pages)
-	if err == nil {
-		p.pinner = pinner
+// mayLock finds out what it can about n bytes before they are taken.
+func (p *Pinned) mayLock(n int64, optional bool) error {
+	m, ok := p.pinner.(MLock)
+	if !ok {
 		return nil
 	}
+	_, err := m.check(n)
+	return p.refused(err, optional)
+}
+
+// lock registers the pages.
+func (p *Pinned) lock(optional bool) error {
+	if p.pinner == nil {
+		return nil
+	}
+	return p.refused(p.pinner.Register(p.pages), optional)
+}
+
+// refused returns err with its owner, nil if there is none. Optional memory keeps it as the reason for doing without a lock.
+func (p *Pinned) refused(err error, optional bool) error {
 	var limit *Limit
-	if errors.As(err, &limit) {
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &limit):
 		limit.Owner, limit.Name = p.owner, p.name
-	} else {
+	default:
 		err = fmt.Errorf("%s: lock %q: %w", p.owner, p.name, err)
 	}
-	if !o.Optional {
+	if !optional {
 		return err
 	}
-	p.unlocked = err
+	p.pinner, p.unlocked = nil, err
 	return nil
 }
 
