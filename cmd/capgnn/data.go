@@ -35,6 +35,11 @@ func loadData(ctx context.Context, k *console, cfg *trainConfig) (*learnable, er
 	if err != nil {
 		return nil, err
 	}
+	return learn(ctx, k, cfg, d, started)
+}
+
+// learn makes the problem of a data set that was read from started on.
+func learn(ctx context.Context, k *console, cfg *trainConfig, d *dataset.Dataset, started time.Time) (*learnable, error) {
 	p, err := newProblem(d, cfg)
 	if err != nil {
 		return nil, usagef("--dataset %s: %w", cfg.Dataset, err)

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/profiler"
@@ -114,7 +115,12 @@ func (e *evening) look(ctx context.Context) (v view, err error) {
 	for i, need := range o.peak {
 		v.lack += max(0, need-e.budget(e.profile, i))
 	}
-	e.costs, v.score, v.sigma, v.cost = o.costs(v.counts), o.EpochS, deviation(o.BusyS), o.BusyS
+	e.costs, v.score = o.costs(v.counts), o.EpochS
+	e.shared(e.costs)
+	for i, busy := range o.BusyS {
+		v.cost = append(v.cost, float64(e.neighbours(i))*busy)
+	}
+	v.sigma = deviation(v.cost)
 	if e.lambda() {
 		err = e.lookAtLambda(&v)
 	}
@@ -126,6 +132,7 @@ func (e *evening) lookAtLambda(v *view) (err error) {
 	if e.costs, err = rapa.Lambda(e.rates(e.profile), e.cfg.Alpha); err != nil {
 		return err
 	}
+	e.shared(e.costs)
 	v.cost = make([]float64, e.parts)
 	for i, c := range e.costs {
 		v.cost[i] = c.Of(v.counts[i])
@@ -141,9 +148,11 @@ const memoryShare = 0.97
 // edges and halo rows.
 func (e *evening) memory(o *outlook, counts []rapa.Counts) rapa.Memory {
 	width := int64(e.cfg.Hidden) * int64(e.cfg.storage().Size())
-	m := rapa.Memory{Footprint: rapa.Footprint{PerEdge: 4, PerHalo: width}, Have: make([]int64, len(counts))}
+	p := e.data.problem
+	weights := 4 * int64(gnn.FlatLen(e.cfg.model(p.Features.Cols, p.Classes, p.Targets != nil)))
+	m := rapa.Memory{Footprint: rapa.Footprint{Fixed: 2 * weights, PerEdge: 4, PerHalo: width}, Have: make([]int64, len(counts))} // and gradients
 	for i, n := range counts {
-		rest := int64(o.peak[i]) - m.Footprint.PerEdge*n.Edges - m.Footprint.PerHalo*n.Halo
+		rest := int64(o.peak[i]) - m.Footprint.Fixed - m.Footprint.PerEdge*n.Edges - m.Footprint.PerHalo*n.Halo
 		m.Footprint.PerInner = max(m.Footprint.PerInner, rest/max(1, n.Inner))
 		m.Have[i] = int64(memoryShare * float64(e.budget(e.profile, i)))
 	}
@@ -163,6 +172,20 @@ func (o *outlook) costs(counts []rapa.Counts) []rapa.PartCost {
 		}
 	}
 	return costs
+}
+
+// shared makes costs of parts count as often as there are parts on their device: those are even if each takes its share.
+func (t *training) shared(costs []rapa.PartCost) {
+	for i := range costs {
+		c, k := &costs[i], float64(t.neighbours(i))
+		c.Fixed, c.PerInner, c.PerEdge, c.PerOuter = k*c.Fixed, k*c.PerInner, k*c.PerEdge, k*c.PerOuter
+	}
+}
+
+// neighbours returns the number of parts on the device of part i, that one included.
+func (t *training) neighbours(i int) int {
+	d := len(t.specs)
+	return (t.parts - i%d + d - 1) / d
 }
 
 // fit cuts the graph anew, with shares and weights by what the parts cost the devices before, and keeps the best.
@@ -193,6 +216,10 @@ func (e *evening) fit(ctx context.Context) error {
 			e.opt.BalanceBy, e.opt.Memory = append(e.opt.BalanceBy, rapa.ByMemory), v.memory
 		}
 		plan, err := partition(ctx, e.k, e.data.problem.Graph, e.data.problem.Train, e.opt, "")
+		var misfit *fitError
+		if errors.As(err, &misfit) {
+			break // as parts of a cut; single vertices may still be moved out of them
+		}
 		if err != nil {
 			return err
 		}

@@ -54,7 +54,7 @@ func asFit(err error) error {
 	if !errors.As(err, &e) {
 		return asUsage(err)
 	}
-	return &fitError{fmt.Errorf("the parts need about %s and the devices can give %s", size(gpu.Bytes(e.NeedBytes)), size(gpu.Bytes(e.HaveBytes))),
+	return &fitError{fmt.Errorf("the parts need about %s and the devices can give %s beside what each must hold", size(gpu.Bytes(e.NeedBytes)), size(gpu.Bytes(e.HaveBytes))),
 		fmt.Sprintf("add a device, give about %s more, or take a smaller --hidden or --storage bf16", size(gpu.Bytes(e.MoreBytes())))}
 }
 

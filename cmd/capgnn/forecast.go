@@ -4,6 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
 
 	"capgnn/gpu"
 	"capgnn/graph"
@@ -15,7 +19,7 @@ import (
 type outlook struct {
 	EpochS  float64   `json:"epoch_s"`
 	BusyS   []float64 `json:"busy_s"`          // by part: what its device computes and transfers in an epoch, waiting and hidden transfers not counted
-	Spread  float64   `json:"spread"`          // largest of BusyS over their mean
+	Spread  float64   `json:"spread"`          // longest work of a device over the mean
 	Bytes   gpu.Bytes `json:"bytes"`           // moved between devices and host, and between devices, in an epoch
 	CommS   float64   `json:"communication_s"` // most that a device transfers in an epoch
 	Open    float64   `json:"open"`            // share of the transfers that computing does not hide
@@ -45,12 +49,12 @@ func (t *training) forecast(ctx context.Context, profile *profiler.Profile, part
 	if err := errors.Join(err, closeDevices(devices)); err != nil {
 		return nil, err
 	}
-	return newOutlook(s), nil
+	return newOutlook(s, len(devices)), nil
 }
 
 // newOutlook sums a simulation up. What of the transfers computing does not hide, in the whole epoch, counts as work of every
-// device in proportion to its transfers.
-func newOutlook(s *pipeline.Simulation) *outlook {
+// device in proportion to its transfers. Part p lies on device p mod devices.
+func newOutlook(s *pipeline.Simulation, devices int) *outlook {
 	o := &outlook{EpochS: s.Epoch.Seconds(), parts: s.Parts, peak: s.Peak}
 	computes := 0.0
 	for i, u := range s.Parts {
@@ -62,15 +66,13 @@ func newOutlook(s *pipeline.Simulation) *outlook {
 	if o.CommS > 0 {
 		o.Open = min(1, max(0, (o.EpochS-computes)/o.CommS))
 	}
-	sum, most := 0.0, 0.0
+	load := make([]float64, min(devices, len(s.Parts)))
 	for i, u := range s.Parts {
 		busy := s.Busy[i].Seconds() + o.Open*transferSeconds(u)
 		o.BusyS = append(o.BusyS, busy)
-		sum, most = sum+busy, max(most, busy)
+		load[i%len(load)] += busy
 	}
-	if sum > 0 {
-		o.Spread = most * float64(len(o.BusyS)) / sum
-	}
+	o.Spread = slices.Max(load) / max(stat.Mean(load, nil), math.SmallestNonzeroFloat64)
 	return o
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"capgnn/gpu"
 	"capgnn/hostmem"
@@ -14,13 +15,14 @@ import (
 
 // loadGraph reads the data set. One without features or labels will do: it is cut, and nothing is said about training.
 func (t *training) loadGraph(ctx context.Context) error {
+	started := time.Now()
 	d, err := readDataset(ctx, t.k, &t.cfg, nil)
 	if err != nil {
 		return asUsage(err)
 	}
 	if d.Features.Present() && (d.Labels != nil || d.Targets != nil) {
-		if err := d.Close(); err != nil {
-			return err
+		if t.data, err = learn(ctx, t.k, &t.cfg, d, started); err != nil {
+			return asUsage(err)
 		}
 		t.cutting = true
 		return t.load(ctx)

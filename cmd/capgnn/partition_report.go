@@ -70,10 +70,29 @@ func (r *partitionReport) print(k *console) error {
 
 func (r *partitionReport) table(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "part\tdevice\tinner\thalo\tedges\tcut\tpruned\tλ\tepoch\tbytes\tmemory\tof\t")
+	cells := []string{"part", "inner", "halo", "edges", "cut", "training"}
+	if r.Pruned != nil {
+		cells = append(cells, "pruned")
+	}
+	if r.Parts[0].Device != "" {
+		cells = append(cells, "device", "λ")
+	}
+	if r.Forecast != nil {
+		cells = append(cells, "epoch", "moved", "memory", "of")
+	}
+	fmt.Fprintln(t, strings.Join(cells, "\t")+"\t")
 	for _, p := range r.Parts {
-		fmt.Fprintf(t, "%d\t%s\t%d\t%d\t%d\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t\n", p.Part, dash(p.Device), p.Inner, p.Halo, p.Edges, p.Cut, p.Lost,
-			fixed(p.Lambda), duration(p.EpochS), amount(p.Bytes), amount(p.PeakBytes), amount(p.Budget))
+		fmt.Fprintf(t, "%d\t%d\t%d\t%d\t%d\t%d\t", p.Part, p.Inner, p.Halo, p.Edges, p.Cut, p.Train)
+		if r.Pruned != nil {
+			fmt.Fprintf(t, "%d\t", p.Lost)
+		}
+		if p.Device != "" {
+			fmt.Fprintf(t, "%s\t%.4g\t", p.Device, *p.Lambda)
+		}
+		if r.Forecast != nil {
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t", duration(p.EpochS), size(*p.Bytes), size(*p.PeakBytes), size(*p.Budget))
+		}
+		fmt.Fprintln(t)
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -114,25 +133,4 @@ func balanceText(b rapa.Balance) string {
 		}
 	}
 	return strings.Join(items, "  ")
-}
-
-func dash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
-}
-
-func fixed(x *float64) string {
-	if x == nil {
-		return "-"
-	}
-	return fmt.Sprintf("%.4g", *x)
-}
-
-func amount(b *gpu.Bytes) string {
-	if b == nil {
-		return "-"
-	}
-	return size(*b)
 }

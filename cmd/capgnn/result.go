@@ -19,7 +19,8 @@ import (
 type runResult struct {
 	Dataset   string       `json:"dataset"`
 	Model     string       `json:"model"`
-	Devices   []string     `json:"devices"` // specs with everything said, in the order of --devices
+	Devices   []string     `json:"devices"`   // specs with everything said, in the order of --devices
+	Simulated bool         `json:"simulated"` // times are of a clock of simulated devices
 	Parts     int          `json:"parts"`
 	Order     string       `json:"order"`
 	Storage   string       `json:"storage"`
@@ -76,6 +77,7 @@ func newResult(cfg *trainConfig, dataset string, devices []deviceSpec, parts int
 		PeakBytes: peakBytes{Host: r.PeakHost, Devices: r.PeakDevice[:min(len(devices), len(r.PeakDevice))]}, SHA256: r.WeightsSHA, RunDir: string(d),
 	}
 	for _, spec := range devices {
+		out.Simulated = spec.simulated()
 		out.Devices = append(out.Devices, spec.String())
 	}
 	if r.Epochs > 0 {
@@ -129,7 +131,11 @@ func (r *runResult) table(w io.Writer) error {
 	row("epochs", "%d%s", r.Epochs, best)
 	row("loss", "%.6g", float64(r.FinalLoss))
 	row(r.Metric, "train %s  val %s  test %s  (test at the end %s)", score(r.Train), score(r.Val), score(r.Test), score(r.TestLast))
-	row("epoch", "median %s  mean %s  min %s", duration(r.EpochS.Median), duration(r.EpochS.Mean), duration(r.EpochS.Min))
+	simulated := ""
+	if r.Simulated {
+		simulated = "simulated: "
+	}
+	row("epoch", simulated+"median %s  mean %s  min %s", duration(r.EpochS.Median), duration(r.EpochS.Mean), duration(r.EpochS.Min))
 	row("time", "start %.2f s  aggregation %.2f s  mm %.2f s  wait %.2f s  transfer %.2f s  reduce %.2f s  eval %.2f s  other %.2f s",
 		r.TimeS.Start, r.TimeS.Aggregation, r.TimeS.MM, r.TimeS.Wait, r.TimeS.Transfer, r.TimeS.Reduce, r.TimeS.Eval, r.TimeS.Other)
 	row("traffic", "%s down  %s up  %s peer  (%d halo rows)", size(r.Bytes.D2H), size(r.Bytes.H2D), size(r.Bytes.Peer), r.HaloRows)

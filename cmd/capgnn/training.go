@@ -106,7 +106,7 @@ func (t *training) chooseDevices(context.Context) error {
 		return err
 	}
 	shareCores(specs, cores())
-	if isAuto(t.cfg.Devices) {
+	if isAuto(t.cfg.Devices) && !t.anonymous {
 		t.k.note("devices: %s (this build knows CPU devices only; name several with --devices)", specs[0])
 	}
 	t.parts = t.cfg.Parts
