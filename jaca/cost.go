@@ -1,0 +1,88 @@
+package jaca
+
+// costs prices the rows of one exchange in seconds per byte and epoch, under period p (DESIGN.md 7). Per reader:
+//
+//	local and global: h2d/p + d2h/(p·R)        local only:  direct/p
+//	global only:      h2d   + d2h/(p·R)        neither:     direct
+//
+// direct = h2d + d2h, or peer where that is less. d2h is the owner's, h2d the reader's. All rows of an exchange have equal
+// bytes, so these do not matter here.
+type costs struct {
+	ix     *index
+	p      float64
+	links  *Links
+	direct [][]float64 // [owner][reader]
+	extra  [][]float64 // direct less h2d
+}
+
+func newCosts(ix *index, parts, period int, l *Links) *costs {
+	c := &costs{ix: ix, p: float64(period), links: l}
+	for o := range parts {
+		direct, extra := make([]float64, parts), make([]float64, parts)
+		for i := range parts {
+			if i != o {
+				_, direct[i], extra[i] = l.direct(o, i)
+			}
+		}
+		c.direct, c.extra = append(c.direct, direct), append(c.extra, extra)
+	}
+	return c
+}
+
+// globalSaving returns what a global slot for a row saves where local says which of its readers have a local slot.
+func (c *costs) globalSaving(row int, local func(part, halo int32) bool) float64 {
+	o := c.ix.owner[row]
+	whole, shared := 0.0, -c.links.d2h(int(o)) // whole per epoch; shared per period
+	for k := c.ix.at[row]; k < c.ix.at[row+1]; k++ {
+		if i := c.ix.part[k]; local(i, c.ix.halo[k]) {
+			shared += c.extra[o][i]
+		} else {
+			whole += c.extra[o][i]
+		}
+	}
+	return whole + shared/c.p
+}
+
+// pricedSaving returns what a global slot for a row saves where each reader has a local slot if that saves more than its price.
+func (c *costs) pricedSaving(row int, prices []float64) float64 {
+	o := c.ix.owner[row]
+	saving := -c.links.d2h(int(o)) / c.p
+	for k := c.ix.at[row]; k < c.ix.at[row+1]; k++ {
+		i := c.ix.part[k]
+		direct, h := c.direct[o][i], c.links.h2d(int(i))
+		saving += min(direct, direct/c.p+prices[i]) - min(h, h/c.p+prices[i])
+	}
+	return saving
+}
+
+// localSaving returns what a local slot in a reader saves for a row that has or has not a global one.
+func (c *costs) localSaving(row, reader int, global bool) float64 {
+	x := c.direct[c.ix.owner[row]][reader]
+	if global {
+		x = c.links.h2d(reader)
+	}
+	return x * (1 - 1/c.p)
+}
+
+// total returns the seconds per byte and epoch of a placement.
+func (c *costs) total(s *placement) float64 {
+	sum := 0.0
+	for r := range c.ix.ids {
+		o := c.ix.owner[r]
+		if s.global[r] {
+			sum += c.links.d2h(int(o)) / c.p
+		}
+		for k := c.ix.at[r]; k < c.ix.at[r+1]; k++ {
+			i := c.ix.part[k]
+			x := c.direct[o][i]
+			if s.global[r] {
+				x = c.links.h2d(int(i))
+			}
+			if s.local[i][c.ix.halo[k]] {
+				x /= c.p
+			}
+			sum += x
+		}
+	}
+	return sum
+}

@@ -1,0 +1,41 @@
+// Package jaca decides which halo rows are kept in device and host memory, when they are refreshed and which version a reader
+// uses (joint adaptive caching). It holds rules only: it moves nothing, and has no clock, no goroutine and no randomness but a
+// seed.
+//
+// Its nouns: an Exchange is what one layer moves in one direction, by reader; Capacities are the sizes of the caches
+// (Algorithm 1), from Memory and Sizes; a Plan has a Table per exchange that says which rows have local and global slots under
+// a Policy; a Schedule says when a refresh class is due and which version is used; a Replay runs a plan through epochs and
+// counts (Stats).
+//
+// # Contract
+//
+// Everything is a function of its arguments; equal arguments give equal plans on every machine. Ties go to the row with most
+// edges into the part, then to the lowest id. Nothing changes its arguments; a Table shares the id lists of the cut that its
+// exchanges come from. A Replay belongs to one goroutine.
+//
+// Slots are local to an exchange: each has its own tables of up to so many slots as the capacities say. So layers may have
+// periods of their own, and rows that a layer does not exchange take no slot in it. Local slots come first in a reader's
+// halo region, grouped by class, then by where the row comes from; the rows without one lie behind them, grouped by where
+// they come from. Place addresses both.
+//
+// Dynamic policies (fifo, lru, sieve) have no planned slots. NewCache gives their caches; a Replay drives them in the order of
+// reads and says what each read finds, and so does a plan of any policy.
+//
+// # Source
+//
+// Overlap ratio: Eq. 2 (overlap.go). Capacities: Algorithm 1 (capacity.go). Schedule, placement and counters: DESIGN.md 7. We
+// differ from the paper: R counts the readers of one exchange, so each direction has its own; layer 0 has no slot; a global
+// slot is two rows; which rows get slots follows from predicted transfer time, of which the paper's highest R is a special
+// case (policy paper).
+//
+// # Usage
+//
+//	exchanges := []jaca.Exchange{jaca.NewExchange(cut, 1, jaca.Forward, 4*256), jaca.NewExchange(cut, 1, jaca.Backward, 4*256)}
+//	caps, err := jaca.Capacity(exchanges, jaca.Memory{Device: free, Host: freeHost, Global: jaca.Percent(20)})
+//	s, err := jaca.NewSchedule(4, true, 0)
+//	plan, err := jaca.Build(exchanges, caps, jaca.Options{Policy: jaca.JACA, Links: links, Period: s.Period})
+//	r := &plan.Tables[0].Readers[part]
+//	lo, hi := r.ClassSlots(class)       // rows to renew in epochs in which class is due
+//	epoch := s.Version(class, t)        // that made what the reader uses in epoch t
+//	err = jaca.CheckAge(epoch, t, 4)
+package jaca

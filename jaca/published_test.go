@@ -1,0 +1,167 @@
+package jaca
+
+import (
+	"flag"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"capgnn/gpu"
+	"capgnn/graph"
+	"capgnn/graph/dataset"
+	"capgnn/internal/published"
+	"capgnn/rapa"
+)
+
+// tables asks for all that docs/bench/jaca.md shows; tests take one graph.
+var tables = flag.Bool("tables", false, "all graphs, numbers of parts and capacities")
+
+// publishedGraphs are the graphs of docs/bench/jaca.md.
+var publishedGraphs = []struct{ name, path string }{
+	{"ppi", "ppi"}, {"coauthor_physics", "coauthor_physics"}, {"tolokers", "heterophilous/tolokers.npz"},
+}
+
+// exchangesOf cuts a published graph and returns the exchanges of a GCN with 3 layers, hidden 256, which trains on the data
+// set's training vertices, or 70 % of all where it has no masks; and the degrees.
+func exchangesOf(t testing.TB, path string, parts int) ([]Exchange, [2][]int32) {
+	d, err := dataset.Load(published.Path(t, filepath.FromSlash(path)), dataset.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	g, train := d.Graph.WithoutLoops(), d.Train
+	if train == nil {
+		if train, _, _, err = dataset.Split(g.Rows(), d.Labels, 1, [3]float64{0.7, 0.2, 0.1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	plan, err := rapa.Partition(t.Context(), g, train, rapa.Options{Parts: parts, Seed: 1, Trials: 1}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const layers, hidden = 3, 256
+	cut, err := graph.Split(g, plan.Part, parts, graph.Needed(g, train, layers), layers, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []Exchange
+	width := func(l int) gpu.Bytes {
+		if l == layers-1 {
+			return gpu.Bytes(min(hidden, d.Classes))
+		}
+		return hidden
+	}
+	for l := 1; l < layers; l++ {
+		list = append(list, NewExchange(cut, l, Forward, 4*width(l)))
+	}
+	for l := layers - 1; l > 0; l-- {
+		list = append(list, NewExchange(cut, l, Backward, 4*width(l)))
+	}
+	return list, [2][]int32{cut.OutDegree, cut.InDegree}
+}
+
+// steady replays a period of epochs behind a warm-up and returns the mean epoch's statistics, and the plan.
+func steady(t testing.TB, x []Exchange, degree [2][]int32, policy Policy, local, global Size, sched Schedule) (Stats, *Plan) {
+	caps, err := Capacity(x, Memory{Local: local, Global: global})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := Build(x, caps, Options{Policy: policy, Period: sched.Period, Seed: 1, Degree: degree})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := NewReplay(plan, slices.Repeat([]Schedule{sched}, len(x)))
+	warm := 1
+	if !policy.Static() {
+		warm = sched.Period
+	}
+	r.Run(0, warm)
+	return r.Run(warm, warm+sched.Period), plan
+}
+
+// TestFig14 is the coverage of policy paper against low-overlap, both caches at 20 %: equal where every R is 1, as always with
+// 2 parts, and higher elsewhere.
+func TestFig14(t *testing.T) {
+	sched, _ := NewSchedule(4, false, 0)
+	for _, g := range publishedGraphs {
+		if !*tables && g.name != "tolokers" {
+			continue
+		}
+		line := fmt.Sprintf("| %s |", g.name)
+		for parts := 2; parts <= 8; parts++ {
+			if !*tables && parts > 3 {
+				continue
+			}
+			x, degree := exchangesOf(t, g.path, parts)
+			high, _ := steady(t, x, degree, Paper, Percent(20), Percent(20), sched)
+			low, _ := steady(t, x, degree, LowOverlap, Percent(20), Percent(20), sched)
+			h, l := high.Coverage(), low.Coverage()
+			line += fmt.Sprintf(" %.1f / %.1f |", 100*h, 100*l)
+			_, r := Overlap(&x[0])
+			if most := slices.Max(r); most == 1 && h != l || most > 1 && h <= l || parts == 2 && most > 1 {
+				t.Errorf("%s in %d parts, R up to %d: coverage %.4f of high overlap, %.4f of low", g.name, parts, most, h, l)
+			}
+		}
+		t.Log(line)
+	}
+}
+
+// TestFig15 is coverage and bytes of every policy against capacity at s = 4: jaca's coverage is not lower and its bytes not
+// higher than any other's.
+func TestFig15(t *testing.T) {
+	for _, g := range publishedGraphs {
+		for _, parts := range []int{2, 4, 8} {
+			if !*tables && (g.name != "tolokers" || parts != 4) {
+				continue
+			}
+			x, degree := exchangesOf(t, g.path, parts)
+			for _, pipeline := range []bool{false, true} {
+				sched, _ := NewSchedule(4, pipeline, 0)
+				compare(t, fmt.Sprintf("%s | %d", g.name, parts), x, degree, sched)
+			}
+		}
+	}
+}
+
+// compare tries the policies at every capacity, both caches and each alone.
+func compare(t *testing.T, name string, x []Exchange, degree [2][]int32, sched Schedule) {
+	for _, percent := range []float64{1, 5, 10, 20, 40, 70, 100} {
+		for _, caches := range []string{"both", "local", "global"} {
+			if caches != "both" && (sched.Lag == 1 || percent != 20) || !*tables && (percent == 1 || percent == 10 || percent == 40) {
+				continue
+			}
+			local, global := Percent(percent), Percent(percent)
+			if caches == "local" {
+				global = Rows(0)
+			} else if caches == "global" {
+				local = Rows(0)
+			}
+			var line strings.Builder
+			var jaca Stats
+			for _, policy := range Policies {
+				s, plan := steady(t, x, degree, policy, local, global, sched)
+				fmt.Fprintf(&line, " %.1f / %.1f |", 100*s.Coverage(), float64(s.Bytes.Total())/float64(sched.Period)/(1<<20))
+				if policy == JACA {
+					jaca = s
+					for e, tab := range plan.Tables {
+						if u := tab.Uneven(); u > 1 {
+							t.Errorf("%s, %g %%, exchange %d: classes differ by %d", name, percent, e, u)
+						}
+					}
+				}
+				if jaca.Covered < s.Covered || jaca.Bytes.Total() > s.Bytes.Total() {
+					t.Errorf("%s, %g %%, %s, lag %d: coverage %d and %d bytes, policy %s has %d and %d", name, percent, caches, sched.Lag,
+						jaca.Covered, jaca.Bytes.Total(), policy, s.Covered, s.Bytes.Total())
+				}
+				if s.AgeMax > 4 {
+					t.Errorf("%s: policy %s uses rows of age %d", name, policy, s.AgeMax)
+				}
+			}
+			if sched.Lag == 0 {
+				t.Logf("| %s | %s %g %% |%s", name, caches, percent, line.String())
+			}
+		}
+	}
+}
