@@ -1,10 +1,5 @@
 package jaca
 
-import (
-	"cmp"
-	"slices"
-)
-
 // placement says which rows of an exchange have slots.
 type placement struct {
 	global []bool   // by row
@@ -26,38 +21,54 @@ const maxRounds = 16
 //
 // Method: DESIGN.md 7: global slots go to the highest saving, local slots to the highest remaining saving given the global
 // ones. Then in turn the global slots are chosen anew given the local ones, which is exact, and the local slots given the
-// global ones, which is exact too, until nothing is gained. This starts from no local slots, from local slots chosen without
-// a global cache, and from Algorithm 1's placement; the cheapest result counts, ties to the first.
+// global ones, which is exact too, until nothing is gained. This is done from several starts: no local slots; local slots
+// chosen without a global cache; Algorithm 1's placement; global slots chosen one by one (slack.go); global slots chosen where
+// local ones have a price, which goes up and down with the demand. The cheapest result counts, ties to the first;
+// the search ends when the dual of the problem proves one optimal (dual.go).
 //
-// Why: the saving is submodular (a local and a global slot do part of each other's work), so the first step alone saves at
-// least half of what is possible (Fisher, Nemhauser and Wolsey 1978); choosing both at once is a matching of hypergraphs
-// and has no fast exact algorithm. TestPlacementOptimal says how near it comes.
+// Why: a local and a global slot do part of each other's work. So the saving is submodular, and the first step alone saves at
+// least half of what is possible (Fisher, Nemhauser and Wolsey 1978), but to choose both at once is a matching of
+// hypergraphs and has no fast exact algorithm. TestPlacementOptimal and TestPlacementGap say how near this comes.
 func place(x *Exchange, ix *index, c *costs, caps *Capacities) *placement {
 	starts := []*placement{newPlacement(x, ix), newPlacement(x, ix), rankBoth(x, ix, caps, byOverlap(ix))}
 	c.chooseLocal(x, caps, starts[1])
 	var best *placement
 	least := 0.0
-	try := func(s *placement) bool {
+	try := func(s *placement) (proven bool) {
 		cost := c.improve(x, caps, s)
 		if best != nil && cost >= least {
 			return false
 		}
 		best, least = s, cost
-		return true
+		return c.proven(x, caps, s, cost)
 	}
 	for _, s := range starts {
-		try(s)
-	}
-	for range maxRounds {
-		s := newPlacement(x, ix)
-		c.chooseGlobal(caps, s, c.prices(x, best))
-		c.chooseLocal(x, caps, s)
-		if !try(s) {
-			break
+		if try(s) {
+			return best
 		}
+	}
+	s := newPlacement(x, ix)
+	c.chooseBySlack(x, caps, s)
+	c.chooseLocal(x, caps, s)
+	if try(s) {
+		return best
+	}
+	price, step := c.prices(x, best), 1.0
+	for range priceRounds {
+		s := newPlacement(x, ix)
+		c.chooseGlobal(caps, s, price)
+		c.haggle(x, caps, s, price, step)
+		c.chooseLocal(x, caps, s)
+		if try(s) {
+			return best
+		}
+		step *= 0.8
 	}
 	return best
 }
+
+// priceRounds is how often prices of local slots change; their steps are 0.8^20 = 1 % of the first one then.
+const priceRounds = 20
 
 // prices returns what one local slot more would save in each part.
 func (c *costs) prices(x *Exchange, s *placement) []float64 {
@@ -70,6 +81,27 @@ func (c *costs) prices(x *Exchange, s *placement) []float64 {
 		})
 	}
 	return price
+}
+
+// haggle raises the price of local slots in parts where more rows would pay it than there are slots, given s.global, and
+// lowers it where fewer would: by a share of half the largest saving.
+func (c *costs) haggle(x *Exchange, caps *Capacities, s *placement, price []float64, share float64) {
+	for i := range x.Halos {
+		buyers, most := 0, 0.0
+		x.Halos[i].each(func(_, k int) {
+			r := c.ix.rowOf[i][k]
+			saving := c.localSaving(int(r), i, s.global[r])
+			most = max(most, saving)
+			if saving > price[i] {
+				buyers++
+			}
+		})
+		if buyers > caps.Local[i] {
+			price[i] += share * most / 2
+		} else {
+			price[i] = max(0, price[i]-share*most/2)
+		}
+	}
 }
 
 // improve chooses global and local slots in turn, from the global ones on, and returns the cost.
@@ -100,17 +132,18 @@ type candidate struct {
 	id      int32
 }
 
-// first orders candidates: highest saving; not covered yet (this decides at p = 1, where local slots save nothing); most
-// edges into the part; lowest id.
-func first(a, b candidate) int {
-	covered := 0
-	if a.covered != b.covered {
-		covered = 1
-		if b.covered {
-			covered = -1
-		}
+// before orders candidates: highest saving; not covered yet (this decides at p = 1, where local slots save nothing); most edges
+// into the part; lowest id. No two are equal.
+func (a *candidate) before(b *candidate) bool {
+	switch {
+	case a.saving != b.saving:
+		return a.saving > b.saving
+	case a.covered != b.covered:
+		return b.covered
+	case a.edges != b.edges:
+		return a.edges > b.edges
 	}
-	return cmp.Or(cmp.Compare(b.saving, a.saving), covered, cmp.Compare(b.edges, a.edges), cmp.Compare(a.id, b.id))
+	return a.id < b.id
 }
 
 // chooseGlobal gives global slots to the rows that save most: given s.local, or if prices are given where local slots can be had
@@ -157,11 +190,41 @@ func (c *costs) chooseLocal(x *Exchange, caps *Capacities, s *placement) {
 	}
 }
 
-// best returns the first n of the candidates.
+// best returns the first n of the candidates, in any order. Method: quickselect with the middle of three as pivot.
 func best(list []candidate, n int) []candidate {
-	if n < len(list) {
-		slices.SortFunc(list, first)
-		list = list[:n]
+	if n >= len(list) {
+		return list
 	}
-	return list
+	lo, hi := 0, len(list) // list[:lo] is among the best, list[hi:] is not
+	for lo < n && n < hi {
+		switch k := lo + partition(list[lo:hi]); {
+		case k < n:
+			lo = k + 1
+		default:
+			hi = k
+		}
+	}
+	return list[:n]
+}
+
+// partition moves a pivot to the place k that it returns, candidates before it in front and the others behind.
+func partition(list []candidate) (k int) {
+	last, mid := len(list)-1, len(list)/2
+	if list[mid].before(&list[0]) {
+		list[mid], list[0] = list[0], list[mid]
+	}
+	if list[last].before(&list[0]) {
+		list[last], list[0] = list[0], list[last]
+	}
+	if list[mid].before(&list[last]) {
+		list[mid], list[last] = list[last], list[mid]
+	}
+	for i := range last {
+		if list[i].before(&list[last]) {
+			list[i], list[k] = list[k], list[i]
+			k++
+		}
+	}
+	list[k], list[last] = list[last], list[k]
+	return k
 }

@@ -3,6 +3,7 @@ package jaca
 import (
 	"math"
 	"math/bits"
+	"slices"
 	"testing"
 
 	"capgnn/gpu"
@@ -126,7 +127,8 @@ func leastCost(x *Exchange, l *Links, caps *Capacities, p float64) float64 {
 }
 
 // TestPlacementOptimal compares placements with the best of all of tiny instances. What is proven must hold always: no less
-// than the optimum, and at least half of its saving where there is no peer access. How often the optimum is met is counted.
+// than the optimum, and at least half of its saving where there is no peer access. The optimum must be met in 99.9 % of the
+// instances, and 95 % of its saving in all.
 func TestPlacementOptimal(t *testing.T) {
 	d := &draw{seed: 1}
 	met, worst, total := 0, 1.0, 0
@@ -157,4 +159,88 @@ func TestPlacementOptimal(t *testing.T) {
 		}
 	}
 	t.Logf("optimal in %d of %d, worst share of the possible saving %.3f", met, total, worst)
+	if met < total*999/1000 || worst < 0.95 {
+		t.Errorf("optimal in %d of %d, worst share %.3f", met, total, worst)
+	}
+}
+
+// TestBest compares the selection with a full sort, ties included.
+func TestBest(t *testing.T) {
+	d := &draw{seed: 8}
+	for range 500 {
+		list := make([]candidate, d.below(40))
+		for k := range list {
+			list[k] = candidate{float64(d.below(3)), d.below(2) == 1, int64(d.below(3)), int32(k), int32(k)}
+		}
+		sorted := slices.Clone(list)
+		slices.SortFunc(sorted, func(a, b candidate) int {
+			if a.before(&b) {
+				return -1
+			}
+			return 1
+		})
+		n := d.below(45)
+		got := slices.Clone(best(list, n))
+		want := sorted[:min(n, len(sorted))]
+		for _, x := range want {
+			if !slices.Contains(got, x) || len(got) != len(want) {
+				t.Fatalf("best %d: %v, want %v", n, got, want)
+			}
+		}
+	}
+}
+
+// bestBound raises the bound by subgradient steps from the placement's prices.
+func bestBound(c *costs, caps *Capacities, local []float64, global float64) float64 {
+	best, step := math.Inf(-1), 0.3
+	for range 150 {
+		bound, want, wantGlobal := c.dual(caps, local, global)
+		best = max(best, bound)
+		n := float64(len(c.ix.ids))
+		for i := range local {
+			local[i] = max(0, local[i]+step*5*float64(want[i]-caps.Local[i])/n)
+		}
+		global = max(0, global+step*5*float64(wantGlobal-caps.Global)/n)
+		step *= 0.96
+	}
+	return best
+}
+
+// TestPlacementGap bounds how far the placement of a published graph is from the optimum, over capacities and links, by the
+// dual of the problem.
+func TestPlacementGap(t *testing.T) {
+	xs, _ := exchangesOf(t, "heterophilous/tolokers.npz", 4)
+	x := &xs[0]
+	ix := newIndex(x)
+	unequal := Links{H2D: []float64{1, 1.1, 2, 4}, D2H: []float64{1, 1.3, 2, 5}}
+	peers := unequal
+	peers.Peer = [][]float64{{0, 0.5, 0, 0}, {0.5, 0, 0, 0}, {0, 0, 0, 3}, {0, 0, 3, 0}}
+	worst := 0.0
+	for _, l := range []Links{{}, unequal, peers} {
+		for _, percent := range []float64{20, 45, 70} {
+			caps, err := Capacity(xs, Memory{Local: Percent(percent), Global: Percent(percent)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := newCosts(ix, 4, 5, &l)
+			s := place(x, ix, c, caps)
+			prices := c.prices(x, s)
+			var savings []float64
+			for r := range ix.ids {
+				savings = append(savings, max(0, c.pricedSaving(r, prices)))
+			}
+			slices.Sort(savings)
+			bound := math.Inf(-1)
+			for _, global := range []float64{0, savings[max(0, len(savings)-1-caps.Global)]} {
+				bound = max(bound, bestBound(c, caps, slices.Clone(prices), global), bestBound(c, caps, make([]float64, 4), global))
+			}
+			cost := c.total(s)
+			gap := (cost - bound) / c.total(newPlacement(x, ix))
+			t.Logf("links %v, %g %%: cost %.6g, at least %.6g: within %.2g %% of the time without caches", l, percent, cost, bound, 100*gap)
+			worst = max(worst, gap)
+		}
+	}
+	if worst > 0.005 {
+		t.Errorf("the placement may be %.2g %% off", 100*worst)
+	}
 }
