@@ -18,8 +18,9 @@
 // halo region, grouped by class, then by where the row comes from; the rows without one lie behind them, grouped by where
 // they come from. Place addresses both.
 //
-// Dynamic policies (fifo, lru, sieve) have no planned slots. NewCache gives their caches; a Replay drives them in the order of
-// reads and says what each read finds, and so does a plan of any policy.
+// Dynamic policies (fifo, lru, sieve) have no planned slots: their tables are those of policy none. A Replay drives their caches
+// (NewCache) in the order of reads and says what each read finds and moves, as it does for static plans. A row's class is
+// its number among the exchange's vertices, modulo p.
 //
 // # Source
 //

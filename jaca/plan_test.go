@@ -1,6 +1,7 @@
 package jaca
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -116,10 +117,43 @@ func checkReader(t *Table, part int, classOf map[graph.NodeID]int) error {
 			err = fmt.Errorf("row %d is in place %d, not among those from source %d", k, at, source)
 		}
 	})
+	for g := range len(r.LocalAt) - 1 {
+		err = errors.Join(err, checkOrder(r, r.Local[r.LocalAt[g]:r.LocalAt[g+1]], g%(parts+1) == parts))
+	}
+	for g := range parts + 1 {
+		err = errors.Join(err, checkOrder(r, r.Transient[r.TransientAt[g]:r.TransientAt[g+1]], g == parts))
+	}
 	if err == nil && slices.Contains(seen, false) {
 		err = fmt.Errorf("places are empty")
 	}
 	return err
+}
+
+// checkOrder wants the rows of one source to ascend in halo index, or in global slot.
+func checkOrder(r *Reader, list []int32, global bool) error {
+	for k := 1; k < len(list); k++ {
+		a, b := list[k-1], list[k]
+		if global && r.Global[a] >= r.Global[b] || !global && a >= b {
+			return fmt.Errorf("rows %d and %d stand in the wrong order", a, b)
+		}
+	}
+	return nil
+}
+
+// TestCoverageAtOnce: at p = 1 slots of two parts save nothing, and yet rows without one come first.
+func TestCoverageAtOnce(t *testing.T) {
+	x := Exchange{Layer: 1, RowBytes: 4, Halos: []Halo{
+		{Owner: []int{0, 0, 0}, Count: []int{0, 0}},
+		{IDs: ids(0, 1, 2, 3), Owner: []int{0, 4, 4}, Count: []int{4, 0}, Edges: []int32{3, 9, 1, 2}},
+	}}
+	plan, err := Build([]Exchange{x}, &Capacities{Global: 2, Local: []int{2, 2}}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &plan.Tables[0].Readers[1]
+	if !slices.Equal(plan.Tables[0].Global, ids(0, 1)) || !slices.Equal(r.Local, []int32{2, 3}) {
+		t.Errorf("global %v, local %v", plan.Tables[0].Global, r.Local)
+	}
 }
 
 // TestEven: one part's local slots without global ones are cut evenly, and so are parts that share all rows with the global

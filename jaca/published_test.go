@@ -165,3 +165,43 @@ func compare(t *testing.T, name string, x []Exchange, degree [2][]int32, sched S
 		}
 	}
 }
+
+// TestLargeCaches: with caches that hold everything a reader gets each row once a period, so that whole periods move at most
+// 1/p of what `none` moves, and at s = 0 a device sends each row that is read once, whoever reads it.
+func TestLargeCaches(t *testing.T) {
+	for _, g := range publishedGraphs {
+		for _, parts := range []int{4, 8} {
+			if !*tables && (g.name != "tolokers" || parts != 4) {
+				continue
+			}
+			x, degree := exchangesOf(t, g.path, parts)
+			var unique gpu.Bytes
+			for e := range x {
+				ids, _ := Overlap(&x[e])
+				unique += gpu.Bytes(len(ids)) * x[e].RowBytes
+			}
+			exact, _ := steady(t, x, degree, None, Size{}, Size{}, Schedule{Period: 1})
+			line := fmt.Sprintf("| %s | %d | %.1f |", g.name, parts, float64(exact.Bytes.D2H)/(1<<20))
+			for _, s := range []int{0, 1, 4, 8, 16} {
+				sched, err := NewSchedule(s, false, 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, _ := steady(t, x, degree, JACA, Size{}, Size{}, sched)
+				if s == 0 {
+					line += fmt.Sprintf(" %.1f |", float64(got.Bytes.D2H)/(1<<20))
+					if got.Bytes.D2H != unique || got.Bytes.H2D != exact.Bytes.H2D {
+						t.Errorf("%s in %d parts: %d bytes leave devices, unique rows have %d; %d arrive, %d without caches", g.name, parts,
+							got.Bytes.D2H, unique, got.Bytes.H2D, exact.Bytes.H2D)
+					}
+				}
+				share := float64(got.Bytes.Total()) / float64(sched.Period) / float64(exact.Bytes.Total())
+				line += fmt.Sprintf(" %.1f |", 100*share)
+				if share > 1/float64(sched.Period) {
+					t.Errorf("%s in %d parts, s = %d: %.4f of the bytes without caches", g.name, parts, s, share)
+				}
+			}
+			t.Log(line)
+		}
+	}
+}
