@@ -20,7 +20,7 @@ const (
 )
 
 // PruneScores lists all scores, the default first.
-var PruneScores = []PruneScore{ByInfluence, ByWeight, ByDegree, ByRandom}
+var PruneScores = []PruneScore{ByWeight, ByInfluence, ByDegree, ByRandom}
 
 // replica is a halo vertex of a part.
 type replica struct {

@@ -51,7 +51,7 @@ type trainConfig struct {
 	MaxPrune    float64 // share of cut edges that may be pruned, 0 = lossless
 	Prune       float64 // share of each part's cut edges that is pruned whatever the devices, 0 = none
 	PruneScore  string  // order in which replicas are pruned
-	NoRescale   bool    // a pruned vertex's remaining neighbours are not scaled up
+	Rescale     bool    // what pruning leaves of a sum over neighbours is scaled up
 	Alpha       float64 // α of Eq. 14
 	Plan        string  // plan file to take the parts from, "" = make one
 	Profile     string  // profile file; "" = the cached one or a quick measurement
@@ -70,7 +70,7 @@ func defaultConfig() trainConfig {
 	return trainConfig{
 		Edges: dataset.Auto, Standardize: dataset.Auto, SelfLoops: "auto", Model: string(gnn.GCN), Layers: 3, Hidden: 256, Heads: 4, Dropout: 0.5,
 		Epochs: 200, LR: 0.01, Optimizer: string(gnn.Adam), Seed: 1, EvalEvery: 5,
-		Devices: "auto", Partitioner: string(rapa.Methods[0]), Objective: "cut", Balance: 1.03, Cost: costAuto, PruneScore: "influence", Alpha: 0.5, Order: orderAuto, Storage: gpu.FP32.String(), CheckpointEvery: 10,
+		Devices: "auto", Partitioner: string(rapa.Methods[0]), Objective: "cut", Balance: 1.03, Cost: costAuto, PruneScore: string(rapa.PruneScores[0]), Alpha: 0.5, Order: orderAuto, Storage: gpu.FP32.String(), CheckpointEvery: 10,
 	}
 }
 

@@ -371,7 +371,7 @@ func (t *training) fittedKey(base string, profile *profiler.Profile) (string, er
 	}
 	c := t.cfg
 	text, err := json.Marshal([]any{"capgnn fitted 1", base, formatDevices(t.specs), rates, t.parts, c.Model, c.Layers, c.Hidden, c.Heads, c.Storage,
-		c.Savings, c.Cost, c.NoMove, c.MaxPrune, c.Prune, c.PruneScore, c.Alpha, c.NoRescale})
+		c.Savings, c.Cost, c.NoMove, c.MaxPrune, c.Prune, c.PruneScore, c.Alpha, c.Rescale})
 	if err != nil {
 		return "", fmt.Errorf("key of the plan: %w", err)
 	}

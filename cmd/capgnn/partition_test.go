@@ -159,7 +159,7 @@ func TestPartitionPrunes(t *testing.T) {
 	if one.SHA256 != other.SHA256 {
 		t.Error("evaluation changed a pruned run")
 	}
-	if plain := s.train(append(args, "--no-rescale")...); plain.SHA256 == one.SHA256 {
+	if plain := s.train(append(args, "--rescale")...); plain.SHA256 == one.SHA256 {
 		t.Error("rescaling changed nothing")
 	}
 }

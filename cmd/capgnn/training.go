@@ -182,7 +182,7 @@ func (t *training) problemOptions() pipeline.Options {
 		Part: make([]int32, p.Vertices()), Rank: t.rank, Savings: t.cfg.Savings, Storage: t.cfg.storage(),
 	}
 	if t.plan != nil {
-		opt.Part, opt.Dropped, opt.NoRescale = t.plan.Part, t.plan.Dropped, t.cfg.NoRescale
+		opt.Part, opt.Dropped, opt.NoRescale = t.plan.Part, t.plan.Dropped, !t.cfg.Rescale
 	}
 	return opt
 }
