@@ -22,6 +22,7 @@ type deviceSpec struct {
 	Slow    float64       // ≥ 1: each operation takes Slow × its own time
 	Link    float64       // bytes/s of each direction of its link to the host; 0: as fast as memory, or the card's
 	Latency time.Duration // of every copy
+	Bus     float64       // bytes/s that the links of all simulated devices which say the same share; 0: nothing
 }
 
 // Bounds of what a spec may ask for; they catch slips of the keyboard, the backend checks what the machine has.
@@ -103,7 +104,7 @@ func (d *deviceSpec) set(item string) error {
 	switch key {
 	case "threads":
 		if d.simulated() {
-			return usagef("--devices: %s: a simulated device has no threads: there are mem, slow, link, latency", d.Text)
+			return usagef("--devices: %s: a simulated device has no threads: there are mem, slow, link, latency, bus", d.Text)
 		}
 		d.Threads, err = strconv.Atoi(value)
 		if err != nil || d.Threads < 1 || d.Threads > maxThreads {
@@ -117,12 +118,12 @@ func (d *deviceSpec) set(item string) error {
 			err = fmt.Errorf("is not a factor from 1 to %g", maxSlow)
 		}
 	case "link":
-		var perSecond gpu.Bytes
-		amount, ok := strings.CutSuffix(value, "/s")
-		if perSecond, err = parseBytes(amount); !ok {
-			err = errors.New("is not a rate such as 1GiB/s")
+		d.Link, err = parseRate(value)
+	case "bus":
+		if !d.simulated() {
+			return usagef("--devices: %s: bus= is of simulated devices: give link= to each", d.Text)
 		}
-		d.Link = float64(perSecond)
+		d.Bus, err = parseRate(value)
 	case "latency":
 		d.Latency, err = time.ParseDuration(value)
 		if err != nil || d.Latency < 0 || d.Latency > maxLatency {
@@ -177,6 +178,9 @@ func (d deviceSpec) String() string {
 	if d.Latency > 0 {
 		b.WriteString(",latency=" + d.Latency.String())
 	}
+	if d.Bus > 0 {
+		b.WriteString(",bus=" + formatBytes(gpu.Bytes(d.Bus)) + "/s")
+	}
 	return b.String()
 }
 
@@ -201,7 +205,7 @@ func formatDevices(specs []deviceSpec) string {
 func alike(specs []deviceSpec) bool {
 	for _, d := range specs {
 		f := specs[0]
-		if d.Card != f.Card || d.Threads != f.Threads || d.Slow != f.Slow || d.Link != f.Link || d.Latency != f.Latency {
+		if d.Card != f.Card || d.Threads != f.Threads || d.Slow != f.Slow || d.Link != f.Link || d.Latency != f.Latency || d.Bus != f.Bus {
 			return false
 		}
 	}
@@ -232,6 +236,16 @@ func parseBytes(s string) (gpu.Bytes, error) {
 		return gpu.Bytes(math.Round(x)), nil
 	}
 	return 0, errors.New("is not an amount such as 8GiB or 500MB")
+}
+
+// parseRate reads an amount a second such as 1GiB/s.
+func parseRate(s string) (float64, error) {
+	amount, ok := strings.CutSuffix(s, "/s")
+	perSecond, err := parseBytes(amount)
+	if !ok || err != nil {
+		return 0, errors.New("is not a rate such as 1GiB/s")
+	}
+	return float64(perSecond), nil
 }
 
 // formatBytes returns b in the largest binary unit that divides it, so that parseBytes gives b back.

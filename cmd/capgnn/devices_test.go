@@ -24,8 +24,8 @@ func TestParseDevices(t *testing.T) {
 		{"same name twice", "cpu:0,cpu:0", 2, []deviceSpec{{Label: "0", Threads: 1, Slow: 1}, {Label: "0", Threads: 1, Slow: 1}}},
 		{"settings", "cpu:threads=4,mem=8GiB", 1, []deviceSpec{{Threads: 4, Slow: 1, Memory: 8 << 30}}},
 		{"settings behind a number", "cpu:1,threads=2,mem=1.5MB", 1, []deviceSpec{{Label: "1", Threads: 2, Slow: 1, Memory: 1500000}}},
-		{"simulated", "sim:rtx3090,sim:a40,mem=1GiB,slow=2,link=2GiB/s,latency=1ms", 2, []deviceSpec{
-			{Card: "rtx3090", Slow: 1}, {Card: "a40", Slow: 2, Memory: 1 << 30, Link: 2 << 30, Latency: time.Millisecond}}},
+		{"simulated", "sim:rtx3090,sim:a40,mem=1GiB,slow=2,link=2GiB/s,latency=1ms,bus=8GiB/s", 2, []deviceSpec{
+			{Card: "rtx3090", Slow: 1}, {Card: "a40", Slow: 2, Memory: 1 << 30, Link: 2 << 30, Latency: time.Millisecond, Bus: 8 << 30}}},
 		{"slow link", "cpu:threads=1,slow=3,link=1GiB/s,latency=20us,cpu:threads=1", 2, []deviceSpec{
 			{Threads: 1, Slow: 3, Link: 1 << 30, Latency: 20 * time.Microsecond}, {Threads: 1, Slow: 1}}},
 	} {
@@ -58,7 +58,7 @@ func TestParseDevices(t *testing.T) {
 
 func TestParseDevicesRefuses(t *testing.T) {
 	for _, list := range []string{
-		"cuda:0", "sim:", "sim:rtx9999", "sim:rtx3090,threads=2", "sim:rtx3090,cpu:0", "sim:/nowhere/card.json", "cpu:0,cuda:0", "cpu", "cpu:", "cpu:x", "cpu:-1", "gpu:0", "threads=2", ",", "cpu:0,",
+		"cuda:0", "sim:", "sim:rtx9999", "sim:rtx3090,threads=2", "sim:rtx3090,bus=2", "cpu:0,bus=1GiB/s", "sim:rtx3090,cpu:0", "sim:/nowhere/card.json", "cpu:0,cuda:0", "cpu", "cpu:", "cpu:x", "cpu:-1", "gpu:0", "threads=2", ",", "cpu:0,",
 		"cpu:threads=0", "cpu:threads=-1", "cpu:threads=x", "cpu:threads=1000000000", "cpu:mem=0", "cpu:mem=8", "cpu:mem=-8GiB",
 		"cpu:mem=1e99GiB", "cpu:mem=NaNGiB", "cpu:slow=0.5", "cpu:slow=NaN", "cpu:slow=Inf", "cpu:link=1GiB", "cpu:link=0B/s",
 		"cpu:latency=-1s", "cpu:latency=20", "cpu:latency=1h", "cpu:colour=red", "cpu:0,threads", "auto,cpu:0",

@@ -237,6 +237,22 @@ func TestCardFile(t *testing.T) {
 	}
 }
 
+// A device of a profile can be simulated, as often as one likes; links that share a bus are slower together.
+func TestSimulatedProfile(t *testing.T) {
+	s := newSandbox(t)
+	s.must("profile", "--quick", "--devices", "cpu:threads=1,cpu:threads=1,slow=2", "--out", "p.json", "--quiet")
+	r := s.partition("--dataset", "generated", "--devices", "sim:p.json,sim:p.json#1,sim:p.json#0")
+	if len(r.Parts) != 3 || r.Forecast == nil || r.Forecast.EpochS <= 0 {
+		t.Errorf("%+v", r)
+	}
+	s.fails(exitUsage, []string{"p.json", "#2"}, "partition", "--quiet", "--dataset", "generated", "--devices", "sim:p.json#2")
+	alone := s.partition("--dataset", "generated", "--devices", "sim:a40,sim:a40")
+	shared := s.partition("--dataset", "generated", "--devices", "sim:a40,bus=100MiB/s,sim:a40,bus=100MiB/s")
+	if shared.Forecast.EpochS <= 1.2*alone.Forecast.EpochS {
+		t.Errorf("an epoch takes %g s on a slow bus, %g s without", shared.Forecast.EpochS, alone.Forecast.EpochS)
+	}
+}
+
 // plan forecasts every choice of devices that differs, the fastest first.
 func TestPlanSubsets(t *testing.T) {
 	s := newSandbox(t)

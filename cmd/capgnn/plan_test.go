@@ -104,7 +104,7 @@ func TestForget(t *testing.T) {
 		"partitioner": func(c *trainConfig) { c.PlanKey = "" },
 		"max-prune":   func(c *trainConfig) { c.PlanKey = "" },
 		"plan":        func(c *trainConfig) { c.PlanKey = "" },
-		"rescale":      func(*trainConfig) {},
+		"rescale":     func(*trainConfig) {},
 	} {
 		got, want := full(), full()
 		forget(&got, []string{flag})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 
 	"capgnn/gpu"
@@ -15,19 +16,51 @@ import (
 // maxCardFile bounds a card's file, which has about 400 bytes.
 const maxCardFile = 64 << 10
 
-// card returns what a simulated device was measured to do: an embedded card, or one from a file whose name ends in .json.
+// card returns what a simulated device was measured to do: an embedded card, or, where the name ends in .json, a card's file
+// or device K of a profile (FILE#K, the first without #K).
 func (d deviceSpec) card() (sim.Card, error) {
-	var c sim.Card
-	var err error
-	if strings.HasSuffix(d.Card, ".json") {
-		c, err = readCardFile(d.Card)
-	} else {
+	c, _, err := d.measurements()
+	return c, err
+}
+
+// measurements returns the card, and the calibration where it is a device of a profile that has one.
+func (d deviceSpec) measurements() (c sim.Card, ops []profiler.OpTime, err error) {
+	path, number, numbered := strings.Cut(d.Card, "#")
+	switch {
+	case !strings.HasSuffix(path, ".json"):
 		c, err = sim.FindCard(d.Card)
+	case numbered:
+		c, ops, err = profiledCard(path, number)
+	default:
+		if c, ops, err = profiledCard(path, "0"); err != nil {
+			c, err = readCardFile(path)
+		}
 	}
 	if err != nil {
-		return c, usagef("--devices: %s: %w", d.Text, err)
+		return c, nil, usagef("--devices: %s: %w", d.Text, err)
 	}
-	return c, nil
+	return c, ops, nil
+}
+
+// profiledCard returns a device of a profile as a card.
+func profiledCard(path, number string) (sim.Card, []profiler.OpTime, error) {
+	p, err := profiler.Read(path)
+	if err != nil {
+		return sim.Card{}, nil, err
+	}
+	k, err := strconv.Atoi(number)
+	if err != nil || k < 0 || k >= len(p.Devices) {
+		return sim.Card{}, nil, fmt.Errorf("%s has devices #0 to #%d, not #%s", path, len(p.Devices)-1, number)
+	}
+	r := &p.Devices[k]
+	return sim.Card{Name: r.Name, Model: r.Model, Measured: measuredOf(p, k)}, r.Calibration, nil
+}
+
+// measuredOf returns what every profile holds of device k in the words of package sim.
+func measuredOf(p *profiler.Profile, k int) sim.Measured {
+	r := &p.Devices[k]
+	return sim.Measured{N: p.N, Entries: int64(p.Entries), MM: r.MM.Median, SpMM: r.SpMM.Median, H2D: r.H2D.Median, D2H: r.D2H.Median, IDT: r.IDT.Median,
+		Memory: r.FreeBytes}
 }
 
 func readCardFile(path string) (sim.Card, error) {
@@ -56,63 +89,86 @@ func (d deviceSpec) rates(c *sim.Card) sim.Rates {
 	return r
 }
 
+// pace says how fast a simulated device is: by its calibration if there is one and the spec says nothing otherwise.
+func (d deviceSpec) pace(c *sim.Config) (sim.Card, error) {
+	card, ops, err := d.measurements()
+	if err != nil {
+		return card, err
+	}
+	c.Rates = d.rates(&card)
+	if ops != nil && d.Slow == 1 && d.Link == 0 && d.Latency == 0 {
+		c.Table, err = sim.NewTable(samplesOf(ops))
+	}
+	return card, err
+}
+
+// buses are what the links of simulated devices share, by rate.
+type buses map[float64]*sim.Bus
+
+func (b buses) of(d deviceSpec) *sim.Bus {
+	if d.Bus == 0 {
+		return nil
+	}
+	if b[d.Bus] == nil {
+		b[d.Bus] = &sim.Bus{Name: formatBytes(gpu.Bytes(d.Bus)) + "/s", BytesPerSec: d.Bus}
+	}
+	return b[d.Bus]
+}
+
 // openSimulated opens simulated devices on one clock.
 func openSimulated(specs []deviceSpec) ([]gpu.Device, error) {
-	clock := sim.NewClock()
+	clock, shared := sim.NewClock(), buses{}
 	return openEach(len(specs), func(i int) (gpu.Device, error) {
 		s := specs[i]
-		card, err := s.card()
+		c := sim.Config{Name: s.name(), Clock: clock, Memory: s.Memory, Bus: shared.of(s), Arithmetic: true}
+		card, err := s.pace(&c)
 		if err != nil {
 			return nil, err
 		}
-		memory := s.Memory
-		if memory == 0 {
-			memory = card.Memory
+		c.Model = card.Model
+		if c.Memory == 0 {
+			c.Memory = card.Memory
 		}
-		return sim.Open(sim.Config{Name: s.name(), Model: card.Model, Clock: clock, Rates: s.rates(&card), Memory: memory, Arithmetic: true})
+		return sim.Open(c)
 	})
 }
 
 // openForecast opens devices on one clock that compute nothing and have no end of memory, in place of those of a run, which
 // p describes. CPU devices share a host.
 func openForecast(specs []deviceSpec, p *profiler.Profile) ([]gpu.Device, error) {
-	clock, shared := sim.NewClock(), &sim.Host{Processors: cores()}
+	clock, shared, host := sim.NewClock(), buses{}, &sim.Host{Processors: cores()}
 	return openEach(len(specs), func(i int) (gpu.Device, error) {
-		c := sim.Config{Name: specs[i].name(), Model: p.Devices[i].Model, UUID: p.Devices[i].UUID, Clock: clock}
-		err := rate(&c, specs[i], p, i)
-		if err != nil {
+		c := sim.Config{Name: specs[i].name(), Model: p.Devices[i].Model, UUID: p.Devices[i].UUID, Clock: clock, Bus: shared.of(specs[i])}
+		if specs[i].simulated() {
+			if _, err := specs[i].pace(&c); err != nil {
+				return nil, err
+			}
+			return sim.Open(c)
+		}
+		if err := rate(&c, p, i); err != nil {
 			return nil, err
 		}
-		if !specs[i].simulated() {
-			c.Host, c.Threads, c.Peer = shared, p.Devices[i].Threads, true // CPU devices read each other's memory
-		}
+		c.Host, c.Threads, c.Peer = host, p.Devices[i].Threads, true // CPU devices read each other's memory
 		return sim.Open(c)
 	})
 }
 
-// rate says how fast device i of a profile is: by its card, its calibration, or else by what every profile holds.
-func rate(c *sim.Config, d deviceSpec, p *profiler.Profile, i int) error {
+// rate says how fast device i of a profile is: by its calibration, or else by what every profile holds.
+func rate(c *sim.Config, p *profiler.Profile, i int) error {
 	row := &p.Devices[i]
-	switch {
-	case d.simulated():
-		card, err := d.card()
-		if err != nil {
-			return err
-		}
-		c.Rates = d.rates(&card)
-	case row.Calibration != nil:
-		t, err := sim.NewTable(samplesOf(row.Calibration))
-		if err == nil && row.Beside != nil && len(p.Devices) > 1 {
-			t, err = t.Beside(samplesOf(row.Beside))
-		}
-		if err != nil {
-			return fmt.Errorf("profile: %s: %w: profile again", row.Name, err)
-		}
-		c.Table = t
-	default:
-		m := sim.Measured{N: p.N, Entries: int64(p.Entries), MM: row.MM.Median, SpMM: row.SpMM.Median, H2D: row.H2D.Median, D2H: row.D2H.Median, IDT: row.IDT.Median}
+	if row.Calibration == nil {
+		m := measuredOf(p, i)
 		c.Rates = m.Rates()
+		return nil
 	}
+	t, err := sim.NewTable(samplesOf(row.Calibration))
+	if err == nil && row.Beside != nil && len(p.Devices) > 1 {
+		t, err = t.Beside(samplesOf(row.Beside))
+	}
+	if err != nil {
+		return fmt.Errorf("profile: %s: %w: profile again", row.Name, err)
+	}
+	c.Table = t
 	return nil
 }
 
