@@ -30,9 +30,13 @@ func (t *training) divide(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	balanceBy, err := t.balanceBy()
+	if err != nil {
+		return err
+	}
 	p := t.data.problem
 	opt := rapa.Options{Method: rapa.Method(t.cfg.Partitioner), Objective: rapa.Objective(t.cfg.Objective), Parts: t.parts, Targets: targets,
-		Seed: t.cfg.Seed, Graph: t.data.sums.Graph, Balance: t.cfg.Balance, BalanceBy: t.balanceBy()}
+		Seed: t.cfg.Seed, Graph: t.data.sums.Graph, Balance: t.cfg.Balance, BalanceBy: balanceBy}
 	plan, err := partition(ctx, t.k, p.Graph, p.Train, opt, t.planFile)
 	if err != nil {
 		return err
@@ -48,17 +52,23 @@ func (t *training) divide(ctx context.Context) error {
 	return err
 }
 
-// balanceBy returns what parts share out.
-func (t *training) balanceBy() []rapa.Quantity {
-	list := t.cfg.BalanceBy
-	if list == "" {
-		return []rapa.Quantity{rapa.ByVertices, rapa.ByEdges, rapa.ByTrain}
+// balanceBy returns what parts share out. Memory is looked at where it is tight, once it is known what parts take (fit).
+func (t *training) balanceBy() ([]rapa.Quantity, error) {
+	if t.cfg.BalanceBy == "" {
+		return []rapa.Quantity{rapa.ByVertices, rapa.ByEdges, rapa.ByTrain}, nil
 	}
 	var out []rapa.Quantity
-	for item := range strings.SplitSeq(list, ",") {
-		out = append(out, rapa.Quantity(strings.TrimSpace(item)))
+	for item := range strings.SplitSeq(t.cfg.BalanceBy, ",") {
+		switch q := rapa.Quantity(strings.TrimSpace(item)); {
+		case q == rapa.ByWork:
+			return nil, usagef("--balance-by %s: leave it away: work is what --devices balance by themselves", q)
+		case q != rapa.ByMemory:
+			out = append(out, q)
+		case t.anonymous:
+			return nil, usagef("--balance-by %s: say of which --devices", q)
+		}
 	}
-	return out
+	return out, nil
 }
 
 // planText sums a plan up in a line.

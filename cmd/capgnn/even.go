@@ -211,10 +211,14 @@ func (e *evening) fit(ctx context.Context) error {
 		if e.opt.Targets, err = rapa.TargetsByCost(e.costs, v.whole(), v.memory); err != nil {
 			return asFit(err)
 		}
-		e.opt.BalanceBy, e.opt.Work, e.opt.Seed = []rapa.Quantity{rapa.ByWork}, work(e.costs), e.cfg.Seed+uint64(round)
-		if v.tight() {
-			e.opt.BalanceBy, e.opt.Memory = append(e.opt.BalanceBy, rapa.ByMemory), v.memory
+		e.opt.Seed = e.cfg.Seed + uint64(round)
+		if e.cfg.BalanceBy == "" {
+			e.opt.BalanceBy, e.opt.Work = []rapa.Quantity{rapa.ByWork}, work(e.costs)
 		}
+		if v.tight() && !slices.Contains(e.opt.BalanceBy, rapa.ByMemory) {
+			e.opt.BalanceBy = append(e.opt.BalanceBy[:len(e.opt.BalanceBy):len(e.opt.BalanceBy)], rapa.ByMemory)
+		}
+		e.opt.Memory = v.memory
 		plan, err := partition(ctx, e.k, e.data.problem.Graph, e.data.problem.Train, e.opt, "")
 		var misfit *fitError
 		if errors.As(err, &misfit) {
@@ -271,9 +275,10 @@ func (e *evening) assign(ctx context.Context) error {
 	return nil
 }
 
-// move lets inner vertices change parts until all devices cost the same, or it brings nothing.
+// move lets inner vertices change parts until all devices cost the same, or it brings nothing. What --balance-by names stays
+// balanced as it is.
 func (e *evening) move(ctx context.Context) error {
-	if e.cfg.NoMove {
+	if e.cfg.NoMove || e.cfg.BalanceBy != "" {
 		return nil
 	}
 	var states []state

@@ -41,7 +41,7 @@ var options = []option{
 	{name: "partitioner", usage: "multilevel, streaming or random", field: func(c *trainConfig) any { return &c.Partitioner }},
 	{name: "objective", usage: "what multilevel makes small: cut (edges between parts) or volume (rows to be sent)", field: func(c *trainConfig) any { return &c.Objective }},
 	{name: "balance", usage: "largest number of inner vertices of a part over its share", field: func(c *trainConfig) any { return &c.Balance }},
-	{name: "balance-by", usage: "what parts share out: a `LIST` of vertices, edges, train and memory (default: vertices,edges,train)", field: func(c *trainConfig) any { return &c.BalanceBy }},
+	{name: "balance-by", usage: "what parts share out: a `LIST` of vertices, edges, train and memory (default: vertices,edges,train; for unequal devices what takes their time)", field: func(c *trainConfig) any { return &c.BalanceBy }},
 	{name: "cost", usage: "what unequal devices are evened by: time (of a simulated epoch) or lambda (Eq. 13); auto = lambda with --max-prune, else time", field: func(c *trainConfig) any { return &c.Cost }},
 	{name: "no-move", usage: "leave inner vertices where the partitioner put them", field: func(c *trainConfig) any { return &c.NoMove }},
 	{name: "max-prune", usage: "largest share of the cut edges that may be left out of training to even the devices' load; 0 = none", field: func(c *trainConfig) any { return &c.MaxPrune }},

@@ -94,6 +94,9 @@ func TestPartitionForDevices(t *testing.T) {
 		t.Errorf("%+v, forecast %+v", r.Parts, r.Forecast)
 	}
 	picture(t, s.path("pictures/p"))
+	if by := s.partition("--dataset", "generated", "--devices", devices, "--balance-by", "vertices,memory"); by.Balance.Vertices > 1.031 {
+		t.Errorf("balanced by vertices: %+v", by.Balance)
+	}
 	args := []string{"--dataset", "generated", "--epochs", "3", "--eval-every", "0", "--hidden", "16"}
 	first := s.train(append(args, "--devices", devices, "--plan", "p.plan", "--run-dir", "a")...)
 	again := s.train("--config", "a/config.yaml", "--run-dir", "b")
@@ -210,6 +213,8 @@ func TestPartitionUsage(t *testing.T) {
 		{"volume", "--dataset generated --parts 2 --objective volume --partitioner random"},
 		{"colour", "--dataset generated --parts 2 --balance-by colour"},
 		{"balance", "--dataset generated --parts 2 --balance 0.5"},
+		{"--devices", "--dataset generated --parts 2 --balance-by memory"},
+		{"work", "--dataset generated --parts 2 --balance-by work"},
 		{"max-prune", "--dataset generated --devices sim:a40,sim:a40 --max-prune 1.5"},
 		{"rtx9999", "--dataset generated --devices sim:rtx9999"},
 		{"clock", "--dataset generated --devices sim:a40,cpu:0"},
