@@ -282,13 +282,13 @@ func (e *evening) move(ctx context.Context) error {
 		return nil
 	}
 	var states []state
-	for trace := e.trace; ; {
+	for trace, stop := e.trace, e.stop; ; {
 		v, err := e.look(ctx)
 		if err != nil {
 			return err
 		}
 		last := v.of(e.part)
-		last.trace = trace
+		last.trace, last.stop = trace, stop
 		states = append(states, last)
 		if len(states) > evenRounds || pick(states).compare(last) < 0 {
 			break // what was moved last brought nothing
@@ -297,13 +297,13 @@ func (e *evening) move(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		trace, e.stop, e.part = append(trace[:len(trace):len(trace)], r.Trace...), r.Stop, r.Part
+		trace, stop, e.part = append(trace[:len(trace):len(trace)], r.Trace...), r.Stop, r.Part
 		if r.Moved == 0 {
 			break
 		}
 	}
 	best := pick(states)
-	e.part, e.trace = best.part, best.trace
+	e.part, e.trace, e.stop = best.part, best.trace, best.stop
 	return nil
 }
 
@@ -348,8 +348,11 @@ func (e *evening) finish(key string) error {
 		return err
 	}
 	plan.Key, plan.Seconds, plan.Costs, plan.Trace = key, time.Since(e.start).Seconds()+e.plan.Seconds, e.costs, e.trace
-	if e.trace != nil {
-		plan.Stop = cmp.Or(e.stop, rapa.StopBalanced)
+	if n := len(e.trace); n > 0 {
+		plan.Stop = cmp.Or(e.stop, rapa.StopMoves)
+		if e.stop == "" && e.trace[n-1].Sigma < evenEnough {
+			plan.Stop = rapa.StopBalanced
+		}
 	}
 	plan.Devices, plan.DeviceOf = nil, nil
 	for _, s := range e.specs {

@@ -38,6 +38,7 @@ type state struct {
 	sigma float64
 	lack  gpu.Bytes        // that devices lack for it, in sum
 	trace []rapa.Iteration // how it came about
+	stop  rapa.Stop        // why moving vertices ended there, "" before that
 }
 
 const (
