@@ -43,7 +43,7 @@ func plotTrace(base, cost string, trace []rapa.Iteration, names []string) ([]str
 	}
 	var plots []*plot.Plot
 	for i, panel := range panels {
-		p, err := tracePanel(panel.title, trace, names, panel.of, i == 0)
+		p, err := tracePanel(panel.title, trace, names, panel.of, i == len(panels)-1)
 		if err != nil {
 			return nil, err
 		}
@@ -74,6 +74,7 @@ func tracePanel(title string, trace []rapa.Iteration, names []string, of func(ra
 		return p, barsOf(p, trace[0], names, of)
 	}
 	p.X.Label.Text = "step"
+	p.X.Tick.Marker = plot.ConstantTicks(stepTicks(len(trace)))
 	for i, name := range names {
 		points := make(plotter.XYs, len(trace))
 		for s, step := range trace {
@@ -95,6 +96,15 @@ func tracePanel(title string, trace []rapa.Iteration, names []string, of func(ra
 	p.Y.Min = 0
 	p.Legend.XOffs, p.Legend.YOffs = -vg.Points(4), vg.Points(4)
 	return p, nil
+}
+
+// stepTicks returns marks at whole steps, about eight of them.
+func stepTicks(steps int) []plot.Tick {
+	var ticks []plot.Tick
+	for s := 0; s < steps; s += 1 + steps/9 {
+		ticks = append(ticks, plot.Tick{Value: float64(s), Label: fmt.Sprint(s)})
+	}
+	return ticks
 }
 
 // maxLegend bounds the names in a legend; with more parts they would cover the lines.
