@@ -4,10 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"os/exec"
 	"runtime"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -167,36 +164,5 @@ func TestBrokenWriterIsCaught(t *testing.T) {
 	wg.Wait()
 	if torn < 20 || good < 20 {
 		t.Errorf("%d reads were torn and %d were not: nothing was tested", torn, good)
-	}
-}
-
-// The race detector, which passes TestGenerationsNeverMix, does see a writer without a barrier.
-func TestRaceDetectorSeesABrokenWriter(t *testing.T) {
-	const role = "CAPGNN_HOSTMEM_RACE"
-	if !raceEnabled {
-		t.Skip("needs -race")
-	}
-	if os.Getenv(role) != "" {
-		b := blockOf(t, 4000, LockOptions{Heap: true})
-		refresh(t, b, 0)
-		var wg sync.WaitGroup
-		wg.Go(func() {
-			for epoch := 1; epoch < 2000; epoch++ {
-				refresh(t, b, epoch)
-			}
-		})
-		for range 2000 {
-			if epochs := b.Epochs(); len(epochs) > 0 {
-				_ = readAt(b, epochs[0]) // torn or not: the detector is asked
-			}
-		}
-		wg.Wait()
-		return
-	}
-	cmd := exec.Command(os.Args[0], "-test.run=^TestRaceDetectorSeesABrokenWriter$")
-	cmd.Env = append(os.Environ(), role+"=1")
-	out, err := cmd.CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "DATA RACE") || !strings.Contains(string(out), "TestRaceDetectorSeesABrokenWriter") {
-		t.Errorf("the child ended with %v and reported no race:\n%.2000s", err, out)
 	}
 }

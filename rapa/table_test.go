@@ -23,7 +23,6 @@ import (
 )
 
 var (
-	tableFlag = flag.Bool("table", false, "print the tables of docs/bench/partition.md; needs gpmetis in PATH")
 	tableSets = flag.String("sets", "", "stores to tabulate in place of the published graphs, separated by commas")
 	tableBy   = flag.String("objectives", "cut,volume", "objectives to tabulate")
 	tableFor  = flag.String("parts", "2,4,8,16", "numbers of parts to tabulate")
@@ -35,13 +34,10 @@ type outcome struct {
 	seconds     float64
 }
 
-// TestTable compares Multilevel with gpmetis, by medians over seeds 1 to 3, and shows Streaming and Random beside them (one seed).
+// BenchmarkTable prints the tables of docs/bench/partition.md; it needs gpmetis in PATH. It compares Multilevel with gpmetis, by medians over seeds 1 to 3, and shows Streaming and Random beside them (one seed).
 // Runs alternate, so that both see the same load. Times are from the graph in memory to the parts: gpmetis' own "Partitioning"
 // line, which is processor time of its one thread, and our wall time on all processors.
-func TestTable(t *testing.T) {
-	if !*tableFlag {
-		t.Skip("for docs/bench/partition.md: give -table")
-	}
+func BenchmarkTable(t *testing.B) {
 	sets := strings.Split(*tableSets, ",")
 	if *tableSets == "" {
 		sets = nil
@@ -63,7 +59,7 @@ func TestTable(t *testing.T) {
 }
 
 // tabulate prints the rows of one graph and returns the ratios.
-func tabulate(t *testing.T, set string, objective Objective) (ratios []float64) {
+func tabulate(t testing.TB, set string, objective Objective) (ratios []float64) {
 	d, err := dataset.Load(set, dataset.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -114,7 +110,7 @@ func tabulate(t *testing.T, set string, objective Objective) (ratios []float64) 
 	return ratios
 }
 
-func runOurs(t *testing.T, u *graph.CSR, k, seed int, objective Objective) outcome {
+func runOurs(t testing.TB, u *graph.CSR, k, seed int, objective Objective) outcome {
 	opt := multilevel.Options{Parts: k, Seed: uint64(seed)}
 	if objective == Volume {
 		opt.Objective = multilevel.Volume
@@ -134,7 +130,7 @@ var (
 	metisSeconds = regexp.MustCompile(`Partitioning:\s+([0-9.]+)`)
 )
 
-func runMETIS(t *testing.T, file string, k, seed int, objective Objective) (o outcome) {
+func runMETIS(t testing.TB, file string, k, seed int, objective Objective) (o outcome) {
 	kind := map[Objective]string{Cut: "cut", Volume: "vol"}[objective]
 	out, err := exec.CommandContext(t.Context(), "gpmetis", "-objtype="+kind, fmt.Sprintf("-seed=%d", seed), "-nooutput", file, strconv.Itoa(k)).Output()
 	if err != nil {
@@ -151,7 +147,7 @@ func runMETIS(t *testing.T, file string, k, seed int, objective Objective) (o ou
 }
 
 // writeMETIS writes u in METIS' text format: the numbers of vertices and edges, then each vertex's neighbours, from 1.
-func writeMETIS(t *testing.T, file string, u *graph.CSR) {
+func writeMETIS(t testing.TB, file string, u *graph.CSR) {
 	f, err := os.Create(file)
 	if err != nil {
 		t.Fatal(err)
