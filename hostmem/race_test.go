@@ -31,9 +31,9 @@ func TestRaceDetectorSeesABrokenWriter(t *testing.T) {
 		return
 	}
 	cmd := exec.Command(os.Args[0], "-test.run=^TestRaceDetectorSeesABrokenWriter$")
-	cmd.Env = append(os.Environ(), role+"=1")
+	cmd.Env = append(os.Environ(), role+"=1", "GORACE=halt_on_error=1")
 	out, err := cmd.CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "DATA RACE") || !strings.Contains(string(out), "TestRaceDetectorSeesABrokenWriter") {
+	if err == nil || !strings.Contains(string(out), "DATA RACE") {
 		t.Errorf("the child ended with %v and reported no race:\n%.2000s", err, out)
 	}
 }
