@@ -37,27 +37,6 @@ func (c PartCost) Of(n Counts) float64 {
 		c.PerHalo*float64(n.Halo) + c.PerSent*float64(n.Sent)
 }
 
-// Corrected returns the table scaled, device by device, so that it says what was measured: every entry of costs[i] times
-// seconds[i] over costs[i].Of(parts[i]).
-//
-// Why: what a row costs depends on the cut too (needed rows, launches, contention), so a table is true near the partition
-// that it was taken from. Correcting it by a simulation or a measurement and calling Rebalance again, a few times, finds
-// the partition that is balanced by that.
-func Corrected(costs []PartCost, parts []Counts, seconds []float64) ([]PartCost, error) {
-	if len(parts) != len(costs) || len(seconds) != len(costs) {
-		return nil, fmt.Errorf("correct costs: %d costs, %d parts, %d times", len(costs), len(parts), len(seconds))
-	}
-	out := make([]PartCost, len(costs))
-	for i, c := range costs {
-		f := seconds[i] / c.Of(parts[i])
-		if !(f > 0) || math.IsInf(f, 0) {
-			return nil, fmt.Errorf("correct costs: part %d took %g s and was to cost %g", i, seconds[i], c.Of(parts[i]))
-		}
-		out[i] = PartCost{c.Fixed * f, c.PerInner * f, c.PerEdge * f, c.PerOuter * f, c.PerHalo * f, c.PerSent * f}
-	}
-	return out, nil
-}
-
 // weakness orders devices from the weakest, which comes first in Algorithm 3: what an inner vertex with one edge costs.
 // On the table of Lambda this is α·spmm_i/spmm_max + (1-α)·mm_i/mm_max.
 func (c PartCost) weakness() float64 { return c.PerEdge + c.PerInner }

@@ -121,21 +121,6 @@ func TestMemoryCheck(t *testing.T) {
 	}
 }
 
-// TestCorrected: 2 + 3·4 = 14 was 28, so everything doubles.
-func TestCorrected(t *testing.T) {
-	costs := []PartCost{{Fixed: 2, PerInner: 3, PerEdge: 5, PerOuter: 7, PerHalo: 11, PerSent: 13}}
-	parts := []Counts{{Inner: 4}}
-	got, err := Corrected(costs, parts, []float64{28})
-	if want := (PartCost{4, 6, 10, 14, 22, 26}); err != nil || got[0] != want {
-		t.Errorf("%+v (%v), want %+v", got, err, want)
-	}
-	for name, seconds := range map[string][]float64{"none": {}, "zero": {0}, "negative": {-1}, "nan": {math.NaN()}, "endless": {math.Inf(1)}} {
-		if got, err := Corrected(costs, parts, seconds); err == nil {
-			t.Errorf("%s: accepted as %+v", name, got)
-		}
-	}
-}
-
 // TestTraceIsBounded: a long trace keeps its beginning and its end.
 func TestTraceIsBounded(t *testing.T) {
 	var trace []Iteration
