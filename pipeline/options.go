@@ -71,6 +71,8 @@ type Options struct {
 	// NoRescale leaves what Dropped leaves of a sum over neighbours as it is. Otherwise a row with k of n in-edges left has
 	// it multiplied by n/k, forward and backward, loops not counted and not multiplied. GAT needs none of it.
 	NoRescale bool
+	// Cache says which halo rows are kept, and how old they may get.
+	Cache Cache
 	// Storage is the element type of the rows that aggregations gather and parts exchange: see gnn.Plan.
 	Storage gpu.DType
 	// Prepared keeps what is made of the problem before the first epoch, for later runs; nil: nothing is kept. Results do

@@ -108,7 +108,7 @@ func (t *Trainer) trainEpoch(e *EpochStats) error {
 		if err := w.guard(func() { w.runTrain(e.Epoch, t.p, scale) }); err != nil {
 			return err
 		}
-		return w.sync()
+		return w.finish()
 	})
 	if err != nil {
 		return err
@@ -116,7 +116,7 @@ func (t *Trainer) trainEpoch(e *EpochStats) error {
 	reduce := t.now()
 	update(t.workers)
 	for _, w := range t.workers {
-		if err := w.sync(); err != nil {
+		if err := w.finish(); err != nil {
 			return err
 		}
 		e.Loss += w.lossValue()

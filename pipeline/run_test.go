@@ -15,6 +15,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/gpu/host"
 	"capgnn/hostmem"
+	"capgnn/jaca"
 	"capgnn/rapa"
 )
 
@@ -256,8 +257,9 @@ func testBytesEqualPlan(t *testing.T, kind gnn.Kind, storage gpu.DType) {
 	run(t, tr)
 	want := 2 * (parts - 1) * 4 * len(tr.weights.Flat)
 	for i := range parts {
-		for _, r := range planRoutes(tr.layout, i, m, tr.plan, true) {
-			want += storage.Size() * r.width * len(r.send)
+		for _, l := range exactTraffic(tr.layout, m, tr.plan, jaca.Schedule{Period: 1}) {
+			all, _ := l.sendRows(i)
+			want += storage.Size() * l.width * all
 		}
 	}
 	if int(got) != want {

@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"sync"
 	"time"
 
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/graph"
+	"capgnn/hostmem"
+	"capgnn/jaca"
 )
 
 // Trainer is a run: one worker per part, all buffers in place. Not safe for use by several goroutines.
@@ -26,6 +29,8 @@ type Trainer struct {
 	terms   int // of the loss
 	state   state
 	layout  *Layout
+	caches  *jaca.Plan      // nil: none
+	region  *hostmem.Region // the global cache, nil: none
 }
 
 // New validates everything, cuts the graph, plans the order of operations, and puts every part on its device. Errors of
@@ -53,8 +58,8 @@ func New(ctx context.Context, p *Problem, o Options) (*Trainer, error) {
 	}
 	runCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	t.cancel = cancel
-	t.hub = newHub(runCtx, len(t.cut.Parts), o.WaitDeadline)
-	if err := t.place(t.build); err != nil {
+	t.hub = &hub{ctx: runCtx, deadline: o.WaitDeadline}
+	if err := t.place(t.build, t.trafficOfTraining); err != nil {
 		t.Close()
 		return nil, err
 	}
@@ -113,12 +118,12 @@ func (t *Trainer) planRun() error {
 	return nil
 }
 
-// place makes one worker per part; build uploads everything that does not change.
-func (t *Trainer) place(build func(*worker, weighting) error) error {
+// place makes one worker per part; build uploads everything that does not change, then plan says what parts exchange.
+func (t *Trainer) place(build func(*worker, weighting) error, plan func() (training, evaluation []*traffic, err error)) error {
 	for i, dev := range t.o.Devices {
-		w := &worker{index: i, dev: dev, part: t.cut.Parts[i],
-			compute: dev.NewQueue("compute"), in: dev.NewQueue("in"), out: dev.NewQueue("out")}
-		w.ld = newLoader(dev, w.compute, w.in)
+		w := &worker{index: i, dev: dev, part: t.cut.Parts[i], localOf: t.cut.LocalOf, compute: dev.NewQueue("compute"),
+			local: dev.NewQueue("local"), ahead: dev.NewQueue("prefetch"), out: dev.NewQueue("out")}
+		w.ld = newLoader(dev, w.compute, w.local)
 		t.workers = append(t.workers, w)
 	}
 	connect(t.workers)
@@ -126,9 +131,41 @@ func (t *Trainer) place(build func(*worker, weighting) error) error {
 	if err := t.each(func(w *worker) error { return build(w, scale) }); err != nil {
 		return err
 	}
+	if len(t.workers) > 1 {
+		training, evaluation, err := plan()
+		if err != nil {
+			return err
+		}
+		if err := t.each(func(w *worker) error { return t.attach(w, scale, training, evaluation) }); err != nil {
+			return err
+		}
+	}
 	t.releaseLayout()
 	t.p = t.p.answers()
 	return nil
+}
+
+// trafficOfTraining plans what training and evaluation exchange.
+func (t *Trainer) trafficOfTraining() (training, evaluation []*traffic, err error) {
+	training, err = t.planTraffic()
+	return training, evaluationTraffic(t.layout, t.o.Model, t.plan, t.o.Model.Layers), err
+}
+
+// attach puts a worker's side of the exchanges on its device.
+func (t *Trainer) attach(w *worker, scale weighting, training, evaluation []*traffic) error {
+	a := &attachment{w: w, hub: t.hub, host: t.lock(), bound: t.o.Cache.Staleness}
+	train, eval := a.halos(training, evaluation, &w.stats)
+	w.trainHalo, w.evalHalo = train, eval
+	if t.caches != nil && w.ld.err == nil {
+		t.builder(w, scale).address(train, w.layers)
+	}
+	if w.ld.err != nil {
+		return w.ld.err
+	}
+	err := w.compute.Sync()
+	w.ld.seen = nil // host arrays may go
+	runtime.KeepAlive(a)
+	return err
 }
 
 // builder returns what puts one part on its device.
@@ -149,9 +186,7 @@ func (t *Trainer) build(w *worker, scale weighting) error {
 	}
 	in := b.input(eval[0], w.part.Rows[0], w.part.Rows[1])
 	b.answers()
-	if len(t.workers) > 1 {
-		w.buildExchange(t.hub, model, planRoutes(t.layout, w.index, model, t.plan, true), planRoutes(t.layout, w.index, model, t.plan, false))
-	}
+	w.layers = train
 	n := len(t.weights.Flat)
 	params := upload(w.ld, "weights", t.weights.Flat)
 	grads := gpu.Vec{Buf: w.ld.alloc(4*gpu.Bytes(n), "gradients"), Len: n}
@@ -168,11 +203,7 @@ func (t *Trainer) build(w *worker, scale weighting) error {
 	if err := w.ws.Alloc(w.dev); err != nil {
 		return err
 	}
-	if err := w.compute.Sync(); err != nil {
-		return err
-	}
-	w.ld.seen = nil // host arrays may go
-	return nil
+	return w.compute.Sync()
 }
 
 // each runs f for every worker, in a goroutine of its own, and waits for all. The first error stops the others' waits.
@@ -218,8 +249,15 @@ func (t *Trainer) Close() error {
 			w.ws.Free()
 		}
 		w.ld.close()
+		for _, p := range w.pinned {
+			p.Close()
+		}
 	}
 	t.workers = nil
+	if t.region != nil {
+		t.region.Close()
+		t.region = nil
+	}
 	t.releaseLayout()
 	return nil
 }
