@@ -40,7 +40,6 @@ type adaptive struct {
 	Layer   int `json:"layer"`
 	Period  int `json:"period"`  // 0 = synchronous
 	Start   int `json:"start"`   // of the schedule
-	Since   int `json:"since"`   // epoch from which on observations count: Start, or the last excess
 	Quiet   int `json:"quiet"`   // epoch from which on all was quiet
 	Longest int `json:"longest"` // epochs that an observation has spanned, at most those of the next period; shorter ones say less
 }
@@ -85,7 +84,7 @@ func (c *Controller) Observe(epoch, layer, epochs int, q90 float64) (changed boo
 	}
 	perEpoch, used := q90/float64(epochs), span(l.Period)
 	if drift := min(q90, perEpoch*float64(used)); !(drift <= c.eps) {
-		l.Since, l.Quiet = epoch, epoch
+		l.Quiet = epoch
 		return l.move(c.lower(l.Period, perEpoch), epoch+1)
 	}
 	next := c.above(l.Period)
@@ -93,7 +92,7 @@ func (c *Controller) Observe(epoch, layer, epochs int, q90 float64) (changed boo
 		return false
 	}
 	if epochs > l.Longest {
-		l.Longest, l.Quiet = epochs, max(l.Since, epoch-epochs)
+		l.Longest, l.Quiet = epochs, max(l.Start, epoch-epochs)
 	}
 	if drift := perEpoch * float64(next); !(drift <= riseMargin*c.eps) {
 		l.Quiet = epoch
@@ -110,7 +109,7 @@ func (l *adaptive) move(period, start int) bool {
 	if period == l.Period {
 		return false
 	}
-	*l = adaptive{Layer: l.Layer, Period: period, Start: start, Since: start, Quiet: start}
+	*l = adaptive{Layer: l.Layer, Period: period, Start: start, Quiet: start}
 	return true
 }
 
@@ -186,6 +185,6 @@ func (c *Controller) Schedule(layer int) Schedule {
 func (c *Controller) Restart(epoch int) {
 	for i := range c.layers {
 		l := &c.layers[i]
-		*l = adaptive{Layer: l.Layer, Period: l.Period, Start: epoch, Since: epoch, Quiet: epoch}
+		*l = adaptive{Layer: l.Layer, Period: l.Period, Start: epoch, Quiet: epoch}
 	}
 }

@@ -68,6 +68,7 @@ func TestControllerRises(t *testing.T) {
 		"loud once":                  {append(every(104, 108, 4, 0.04), append([]seen{{112, 4, 0.06}}, every(116, 140, 4, 0.04)...)...), 132},
 		"over two beats one":         {append([]seen{{104, 4, 0.07}}, every(108, 140, 8, 0.075)...), 120},
 		"one is no more asked after": {append([]seen{{108, 8, 0.07}, {112, 4, 0.075}}, every(116, 140, 8, 0.07)...), 120},
+		"from before the start":      {append([]seen{{102, 8, 0.07}}, every(104, 140, 8, 0.07)...), 120},
 		"of the epoch before":        {append([]seen{{99, 8, 9}}, every(104, 140, 4, 0.04)...), 120},
 	} {
 		c := atPeriod(t, 0.1, MaxStaleness, true, 4)
@@ -80,6 +81,26 @@ func TestControllerRises(t *testing.T) {
 		}
 		if rose != tc.want || rose > 0 && c.Schedule(1) != (Schedule{Period: 8, Lag: 1, Start: rose + 1}) {
 			t.Errorf("%s: rose in epoch %d, want %d; %+v", name, rose, tc.want, c.Schedule(1))
+		}
+	}
+}
+
+// TestControllerFloor: at the least period drift above EPS changes nothing, but 5 quiet epochs count from there.
+func TestControllerFloor(t *testing.T) {
+	for _, pipeline := range []bool{false, true} {
+		c := mustController(t, 0.1, 8, pipeline)
+		c.layers[0].Period = c.least()
+		for epoch := 1; epoch < 20; epoch++ {
+			q90 := 0.03
+			if epoch == 4 {
+				q90 = 0.2
+			}
+			if changed := c.Observe(epoch, 1, 1, q90); changed != (epoch == 9) {
+				t.Fatalf("pipeline %v, epoch %d: changed %v", pipeline, epoch, changed)
+			}
+			if epoch == 9 {
+				break
+			}
 		}
 	}
 }
@@ -180,7 +201,7 @@ func TestControllerRestoreRefused(t *testing.T) {
 	}
 	for _, bad := range []string{"", "{}", "null", "[]", change(`"eps":0.1`, `"eps":0.2`), change(`"max":8`, `"max":4`), change(`"pipeline":true`, `"pipeline":false`),
 		change(`"layer":1`, `"layer":2`), change(`"period":4`, `"period":3`), change(`"period":4`, `"period":16`), change(`"period":4`, `"period":-1`),
-		change(`"start":100`, `"start":-1`), change(`"since":100`, `"since":99`), change(`"quiet":100`, `"quiet":99`), change(`"longest":0`, `"longest":9`), change(`[{`, `[{},{`)} {
+		change(`"start":100`, `"start":-1`), change(`"quiet":100`, `"quiet":99`), change(`"longest":0`, `"longest":9`), change(`[{`, `[{},{`)} {
 		if err := c.Restore([]byte(bad)); err == nil {
 			t.Errorf("%s was taken", bad)
 		}

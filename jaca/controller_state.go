@@ -47,8 +47,8 @@ func (c *Controller) validate(l *adaptive) error {
 	if !slices.Contains(c.periods(), l.Period) {
 		return fmt.Errorf("period %d is not one of %v", l.Period, c.periods())
 	}
-	if l.Start < 0 || l.Since < l.Start || l.Quiet < l.Since || l.Longest < 0 || l.Longest > 2*span(l.Period) {
-		return fmt.Errorf("started in epoch %d, counted since %d, quiet since %d, over %d epochs", l.Start, l.Since, l.Quiet, l.Longest)
+	if l.Start < 0 || l.Quiet < l.Start || l.Longest < 0 || l.Longest > 2*span(l.Period) {
+		return fmt.Errorf("started in epoch %d, quiet since %d, over %d epochs", l.Start, l.Quiet, l.Longest)
 	}
 	return nil
 }

@@ -70,10 +70,10 @@ func (c *costs) arrival(row, reader int, global bool) float64 {
 	return c.direct[c.ix.owner[row]][reader]
 }
 
-// localRank returns what local slots are given by: the saving, which orders rows as arrival does, or arrival itself where nothing
-// is saved and waiting counts.
+// localRank returns what local slots are given by: the saving, or if waiting counts arrival, which orders rows in the same way but
+// at period 1, where nothing is saved.
 func (c *costs) localRank(row, reader int, global bool) float64 {
-	if c.resident && c.p == 1 {
+	if c.resident {
 		return c.arrival(row, reader, global)
 	}
 	return c.localSaving(row, reader, global)

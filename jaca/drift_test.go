@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"capgnn/gpu"
 	"capgnn/graph"
 )
 
@@ -77,6 +78,7 @@ func TestSample(t *testing.T) {
 	for k := range ids {
 		ids[k] = graph.NodeID(3*k + 1)
 	}
+	word := func(at int) uint32 { return gpu.Philox([4]uint32{uint32(ids[at])}, gpu.SeedKey(1))[0] }
 	for _, n := range []int{0, 1, 7, SampleRows, 4999, 5000, 6000} {
 		s := Sample(ids, n, 1)
 		want := min(n, len(ids))
@@ -86,6 +88,11 @@ func TestSample(t *testing.T) {
 		for k, at := range s {
 			if at < k*len(ids)/want || at >= (k+1)*len(ids)/want {
 				t.Fatalf("sample %d of %d is at %d", k, want, at)
+			}
+			for i := k * len(ids) / want; i < (k+1)*len(ids)/want; i++ {
+				if word(i) < word(at) {
+					t.Fatalf("sample %d of %d is at %d, the word of %d is less", k, want, at, i)
+				}
 			}
 		}
 		if other := Sample(ids, n, 2); n > 1 && n < 4000 && slices.Equal(s, other) {

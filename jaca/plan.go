@@ -15,9 +15,9 @@ type Options struct {
 	Period int    // refresh period p of all exchanges, 1 to MaxStaleness+1; 0 = 1
 	Seed   uint64 // for Random
 	// Resident is for JACA at period 1 with the pipeline, where local slots save no transfer but time: a row with one has a
-	// whole epoch to arrive, a row without one a layer. Then local slots go to the rows that take longest to arrive. Other
-	// periods and equal rates without peer access give that order anyway, and every policy but None fills all slots that it
-	// has rows for.
+	// whole epoch to arrive, a row without one a layer. Then local slots go to the rows that take longest to arrive. At other
+	// periods, and at equal rates without peer access, they do so anyway; and every static policy but None gives local slots
+	// as long as it has rows for them.
 	Resident bool
 	// Degree is the degree of every vertex in the whole graph by direction: out-degree forward, in-degree backward. For
 	// Degree only.
