@@ -1,6 +1,8 @@
 package pipeline
 
 import (
+	"time"
+
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/graph"
@@ -13,6 +15,7 @@ type worker struct {
 	part    *graph.Part
 	compute gpu.Queue // everything but copies between devices
 	in, out gpu.Queue // copies to and from this device
+	reduce  gpu.Queue // sums of gradients at part 0; at the others, gradients on their way to host memory
 	ld      *loader
 
 	peers   []bool // peers[o]: part o lives on this very device
@@ -22,10 +25,14 @@ type worker struct {
 
 	params, grads *gnn.Params
 	opt           optimizerState // part 0 only
-	ws            *gnn.Workspace
-	train, eval   *gnn.Pass
-	trainHalo     gnn.Halo // nil with one part
-	evalHalo      gnn.Halo
+	// gradStage and paramStage are host memory on the way from and to part 0, nil where devices reach each other.
+	gradStage, paramStage []byte
+	backward              gpu.Event     // the backward pass of the epoch under way is done
+	backwardAt            time.Duration // when that was on the host's clock
+	ws                    *gnn.Workspace
+	train, eval           *gnn.Pass
+	trainHalo             gnn.Halo // nil with one part
+	evalHalo              gnn.Halo
 
 	labels   gpu.Ints
 	targets  gpu.Array[uint8]
@@ -60,8 +67,8 @@ func connect(workers []*worker) {
 	}
 }
 
-// runTrain enqueues one training epoch up to the gradients.
-func (w *worker) runTrain(epoch int, p *Problem, scale float64) {
+// runTrain enqueues one training epoch up to the gradients. done is gnn.Pass.Backward's.
+func (w *worker) runTrain(epoch int, p *Problem, scale float64, done func(layer int)) {
 	q := w.compute
 	q.Fill(gpu.Matrix{Buf: w.grads.Flat.Buf, Rows: 1, Cols: w.grads.Flat.Len, LD: w.grads.Flat.Len}, 0)
 	logits := w.train.Forward(q, w.trainHalo, epoch)
@@ -72,7 +79,7 @@ func (w *worker) runTrain(epoch int, p *Problem, scale float64) {
 		q.SoftmaxLoss(args)
 	}
 	q.Download(w.lossHost, w.loss.Buf, 0)
-	w.train.Backward(q, w.trainHalo, epoch)
+	w.train.Backward(q, w.trainHalo, epoch, done)
 }
 
 // guard runs f and turns a waitFault into an error.
@@ -92,7 +99,7 @@ func (w *worker) guard(f func()) (err error) {
 
 // sync waits for all queues of the worker.
 func (w *worker) sync() error {
-	for _, q := range []gpu.Queue{w.compute, w.in, w.out} {
+	for _, q := range []gpu.Queue{w.compute, w.in, w.out, w.reduce} {
 		if err := q.Sync(); err != nil {
 			return err
 		}
@@ -101,11 +108,11 @@ func (w *worker) sync() error {
 }
 
 // usage sums up what the worker's queues have done. Waiting is that of the compute queue alone: what it costs the epoch; the
-// copy queues wait most of the time.
+// others wait most of the time.
 func (w *worker) usage() gpu.Usage {
 	u := w.compute.Usage()
 	waited := u.Time[gpu.PhaseWait]
-	u = u.Add(w.in.Usage()).Add(w.out.Usage())
+	u = u.Add(w.in.Usage()).Add(w.out.Usage()).Add(w.reduce.Usage())
 	u.Time[gpu.PhaseWait] = waited
 	return u
 }
