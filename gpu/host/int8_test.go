@@ -71,6 +71,46 @@ func TestInt8Rows(t *testing.T) {
 	})
 }
 
+// TestInt8Draws takes every draw that there is: an element is never a whole scale off, right on average, and exact where it is a
+// multiple of the scale.
+func TestInt8Draws(t *testing.T) {
+	words := make([]uint32, 1<<16)
+	for k := range words {
+		words[k] = uint32(k)<<16 | 0x5A5A
+	}
+	r := rand.New(rand.NewPCG(30, 31))
+	for range 60 {
+		scale := float32(math.Exp(20 * r.NormFloat64()))
+		s := float64(scale)
+		for _, v := range []float64{127 * s, -127 * s, 100 * s, -s, 127 * s * (2*r.Float64() - 1), 0.01 * s * r.NormFloat64(), s * (1 + 1e-6*r.Float64())} {
+			checkDraws(t, float32(v), scale, words)
+		}
+	}
+}
+
+// checkDraws quantises one value with every draw.
+func checkDraws(t *testing.T, v, scale float32, words []uint32) {
+	t.Helper()
+	x, q := make([]float32, len(words)), make([]byte, len(words))
+	for j := range x {
+		x[j] = v
+	}
+	quantise(q, x, words, scale)
+	y, sum := float64(v)/float64(scale), 0.0
+	for j, b := range q {
+		if d := float64(int8(b)) - y; !(math.Abs(d) < 1) {
+			t.Fatalf("%g became %d with draw %x", y, int8(b), words[j])
+		}
+		sum += float64(int8(b))
+	}
+	if d := sum/float64(len(q)) - y; !(math.Abs(d) <= 1.0/(1<<16)) {
+		t.Fatalf("%.9g is %.3g off on average", y, d)
+	}
+	if y == math.Round(y) && sum != y*float64(len(q)) {
+		t.Fatalf("%g, a multiple of the scale, became others", y)
+	}
+}
+
 // BenchmarkInt8 is packing and unpacking rows of 256 elements.
 func BenchmarkInt8(b *testing.B) {
 	defer func(l level) { active = l }(active)
