@@ -196,7 +196,14 @@ func (x *exec) unfused(s *stage, e gpu.Epilogue) {
 
 // Backward enqueues the gradient of every parameter, added to the grads of the pass. The gradient of the logits lies in
 // LossGrad and is used up. Forward must have run on q with the same epoch.
-func (p *Pass) Backward(q gpu.Queue, halo Halo, epoch int) {
+//
+// done, if not nil, is called once per layer, from the last to the first, when q has been given the last operation that
+// writes a gradient of the layer's tensors (Weights.Layers) or reads one of its parameters: those of its norm come with the
+// layer behind it, before its own.
+func (p *Pass) Backward(q gpu.Queue, halo Halo, epoch int, done func(layer int)) {
+	if done == nil {
+		done = func(int) {}
+	}
 	x := &exec{Pass: p, q: q, halo: halo, epoch: uint32(epoch)}
 	dz := p.LossGrad()
 	q.ColSum(x.grads.layers[len(p.stages)-1].bias, dz, 1)
@@ -205,10 +212,12 @@ func (p *Pass) Backward(q gpu.Queue, halo Halo, epoch int) {
 		s.conv.backward(x, dz, *s.dh)
 		next, h := x.epilogueBackward(l-1, *s.dh)
 		s.conv.weightGrad(x, h, dz)
+		done(l)
 		dz = next
 	}
 	p.stages[0].conv.backward(x, dz, gpu.Matrix{})
 	p.stages[0].conv.weightGrad(x, gpu.Matrix{}, dz)
+	done(0)
 }
 
 // epilogueBackward turns the gradient d of layer l's output into that of its convolution and makes the output again, in

@@ -115,7 +115,8 @@ type EpochStats struct {
 	Train   time.Duration // wall time of the epoch without evaluation; on the devices' clock if they share one
 	EvalT   time.Duration // wall time of the evaluation
 	Usage   gpu.Usage     // summed over devices, training only
-	// Reduce is the wall time of gradient reduction, optimiser step and weight broadcast.
+	// Reduce is the time that the update takes behind the last backward pass: what is left to reduce, the optimiser step and
+	// the weights' way to all parts.
 	Reduce time.Duration
 }
 

@@ -105,26 +105,46 @@ func (t *Trainer) trainEpoch(e *EpochStats) error {
 				return err
 			}
 		}
-		if err := w.guard(func() { w.runTrain(e.Epoch, t.p, scale) }); err != nil {
-			return err
-		}
-		return w.finish()
+		return t.trainPart(w, e.Epoch, scale)
 	})
 	if err != nil {
 		return err
 	}
-	reduce := t.now()
-	update(t.workers)
+	end := t.now()
+	e.Reduce, e.Train = end-t.backwardDone(), end-start
+	e.Usage = t.usage().Sub(before)
 	for _, w := range t.workers {
-		if err := w.finish(); err != nil {
-			return err
-		}
 		e.Loss += w.lossValue()
 	}
-	end := t.now()
-	e.Reduce, e.Train = end-reduce, end-start
-	e.Usage = t.usage().Sub(before)
 	return nil
+}
+
+// trainPart runs an epoch on one part, and waits for it.
+func (t *Trainer) trainPart(w *worker, epoch int, scale float64) error {
+	err := w.guard(func() {
+		w.runTrain(epoch, t.p, scale, func(layer int) { t.reduce.done(w, layer) })
+		w.backward = w.compute.Record()
+		t.reduce.finish(w)
+	})
+	if err != nil {
+		return err
+	}
+	<-w.backward.Done()
+	w.backwardAt = hostNow()
+	return w.finish()
+}
+
+// backwardDone returns when the last part had done its backward pass, in the time of now.
+func (t *Trainer) backwardDone() time.Duration {
+	last, clock := time.Duration(0), clockOf(t.o.Devices)
+	for _, w := range t.workers {
+		at := w.backwardAt
+		if clock != nil {
+			at = clock.At(w.backward)
+		}
+		last = max(last, at)
+	}
+	return last
 }
 
 // renew allocates the activations anew (saving 7 off).

@@ -25,6 +25,7 @@ type Trainer struct {
 	weights *gnn.Weights // layout, and the last weights on the host
 	workers []*worker
 	hub     *hub
+	reduce  *reduction
 	cancel  context.CancelCauseFunc
 	terms   int // of the loss
 	state   state
@@ -63,6 +64,7 @@ func New(ctx context.Context, p *Problem, o Options) (*Trainer, error) {
 		t.Close()
 		return nil, err
 	}
+	t.reduce = newReduction(t.hub, t.workers, t.weights.Layers())
 	t.state = newState()
 	if o.Resume {
 		if err := t.restore(); err != nil {
@@ -122,7 +124,7 @@ func (t *Trainer) planRun() error {
 func (t *Trainer) place(build func(*worker, weighting) error, plan func() (training, evaluation []*traffic, err error)) error {
 	for i, dev := range t.o.Devices {
 		w := &worker{index: i, dev: dev, part: t.cut.Parts[i], localOf: t.cut.LocalOf, compute: dev.NewQueue("compute"),
-			local: dev.NewQueue("local"), ahead: dev.NewQueue("prefetch"), out: dev.NewQueue("out")}
+			local: dev.NewQueue("local"), ahead: dev.NewQueue("prefetch"), out: dev.NewQueue("out"), reduce: dev.NewQueue("reduce")}
 		w.ld = newLoader(dev, w.compute, w.local)
 		t.workers = append(t.workers, w)
 	}
@@ -191,7 +193,7 @@ func (t *Trainer) build(w *worker, scale weighting) error {
 	params := upload(w.ld, "weights", t.weights.Flat)
 	grads := gpu.Vec{Buf: w.ld.alloc(4*gpu.Bytes(n), "gradients"), Len: n}
 	if w.index == 0 {
-		w.allocOptimizer(o.Optimizer, n)
+		w.allocOptimizer(o.Optimizer, n, stageLen(t.weights.Layers()))
 	}
 	if w.ld.err != nil {
 		return w.ld.err

@@ -1,6 +1,8 @@
 package pipeline
 
 import (
+	"time"
+
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/graph"
@@ -26,6 +28,7 @@ type worker struct {
 	local   gpu.Queue // halo rows to where they are kept, or used at once
 	ahead   gpu.Queue // halo rows that are used next (the prefetch queue)
 	out     gpu.Queue // rows to the host, the global cache among it
+	reduce  gpu.Queue // sums of gradients at part 0; at the others, gradients on their way to host memory
 	ld      *loader
 
 	peers   []bool // peers[o]: part o lives on this very device
@@ -35,13 +38,17 @@ type worker struct {
 
 	params, grads *gnn.Params
 	opt           optimizerState // part 0 only
-	ws            *gnn.Workspace
-	train, eval   *gnn.Pass
-	layers        []gnn.LayerGraph // what train aggregates over
-	trainHalo     epochHalo        // nil with one part
-	evalHalo      gnn.Halo         // the same
-	stats         jaca.Stats       // of trainHalo
-	pinned        []*hostmem.Pinned
+	// gradStage and paramStage are host memory on the way from and to part 0, nil where devices reach each other.
+	gradStage, paramStage []byte
+	backward              gpu.Event     // the backward pass of the epoch under way is done
+	backwardAt            time.Duration // when that was on the host's clock
+	ws                    *gnn.Workspace
+	train, eval           *gnn.Pass
+	layers                []gnn.LayerGraph // what train aggregates over
+	trainHalo             epochHalo        // nil with one part
+	evalHalo              gnn.Halo         // the same
+	stats                 jaca.Stats       // of trainHalo
+	pinned                []*hostmem.Pinned
 
 	labels   gpu.Ints
 	targets  gpu.Array[uint8]
@@ -76,8 +83,8 @@ func connect(workers []*worker) {
 	}
 }
 
-// runTrain enqueues one training epoch up to the gradients.
-func (w *worker) runTrain(epoch int, p *Problem, scale float64) {
+// runTrain enqueues one training epoch up to the gradients. done is gnn.Pass.Backward's.
+func (w *worker) runTrain(epoch int, p *Problem, scale float64, done func(layer int)) {
 	q := w.compute
 	q.Fill(gpu.Matrix{Buf: w.grads.Flat.Buf, Rows: 1, Cols: w.grads.Flat.Len, LD: w.grads.Flat.Len}, 0)
 	if w.trainHalo != nil {
@@ -91,7 +98,7 @@ func (w *worker) runTrain(epoch int, p *Problem, scale float64) {
 		q.SoftmaxLoss(args)
 	}
 	q.Download(w.lossHost, w.loss.Buf, 0)
-	w.train.Backward(q, w.trainHalo, epoch)
+	w.train.Backward(q, w.trainHalo, epoch, done)
 	if w.trainHalo != nil {
 		w.trainHalo.end(q)
 	}
@@ -113,7 +120,9 @@ func (w *worker) guard(f func()) (err error) {
 }
 
 // queues are all of the worker.
-func (w *worker) queues() []gpu.Queue { return []gpu.Queue{w.compute, w.local, w.ahead, w.out} }
+func (w *worker) queues() []gpu.Queue {
+	return []gpu.Queue{w.compute, w.local, w.ahead, w.out, w.reduce}
+}
 
 // sync waits for all queues of the worker.
 func (w *worker) sync() error {
@@ -141,7 +150,7 @@ func (w *worker) finish() error {
 }
 
 // usage sums up what the worker's queues have done. Waiting is that of the compute queue alone: what it costs the epoch; the
-// copy queues wait most of the time.
+// others wait most of the time.
 func (w *worker) usage() gpu.Usage {
 	u := w.compute.Usage()
 	waited := u.Time[gpu.PhaseWait]
