@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"errors"
 	"fmt"
 
 	"capgnn/gnn"
@@ -22,11 +23,15 @@ type Cache struct {
 	TopK                       int // halo rows that count per reader and owner (Algorithm 1); 0 = all
 	// Links are the transfer rates that policy jaca decides by; zero: all equal.
 	Links jaca.Links
-	// Staleness is the largest age of a halo row in use, in epochs.
-	Staleness int
+	// Staleness bounds the age of halo rows in use.
+	Staleness jaca.Staleness
 	// Pipeline uses rows from the epoch on that follows the one that made them, so that they move while others compute. It
 	// needs a staleness of 1 or more; at 0 transfers overlap inside the epoch alone.
 	Pipeline bool
+	// NoPeer lets rows pass through the host even where devices reach each other's memory.
+	NoPeer bool
+	// Bypass leaves caches alone for good once the mean hit rate of some epochs is below it; 0 = never.
+	Bypass float64
 	// Host says how memory is locked that rows pass through; MLock as far as the system allows if Pinner is nil.
 	Host hostmem.LockOptions
 	Seed uint64 // of policy random
@@ -38,6 +43,27 @@ func (c *Cache) policy() jaca.Policy {
 		return jaca.None
 	}
 	return c.Policy
+}
+
+// validate says what is wrong with the options.
+func (c *Cache) validate(parts int) error {
+	var errs []error
+	if _, err := jaca.ParsePolicy(string(c.policy())); err != nil {
+		errs = append(errs, err)
+	}
+	if s := c.Staleness; s.Bound < 0 || s.Bound > jaca.MaxStaleness || s.EPS < 0 || s.Auto() && s.Bound == 0 {
+		errs = append(errs, fmt.Errorf("staleness %v is not in [0, %d]", s, jaca.MaxStaleness))
+	}
+	if !c.policy().Static() && c.Pipeline && c.Staleness.Bound > 0 {
+		errs = append(errs, fmt.Errorf("policy %s decides while rows are read: it needs the pipeline off", c.Policy))
+	}
+	if c.ReserveDevice < 0 || c.ReserveHost < 0 || c.TopK < 0 || !(c.Bypass >= 0 && c.Bypass <= 1) {
+		errs = append(errs, fmt.Errorf("cache reserves %d and %d, top %d, bypass at %g", c.ReserveDevice, c.ReserveHost, c.TopK, c.Bypass))
+	}
+	if n := len(c.Links.H2D); n != 0 && n != parts {
+		errs = append(errs, fmt.Errorf("transfer rates of %d devices for %d", n, parts))
+	}
+	return errors.Join(errs...)
 }
 
 // trainingLegs returns the exchanges of a training epoch, in its order, without what moves.
@@ -94,7 +120,7 @@ func exactTraffic(lay *Layout, model gnn.Config, plan gnn.Plan, s jaca.Schedule)
 // schedule returns when rows are refreshed at first.
 func (t *Trainer) schedule() (jaca.Schedule, error) {
 	c := &t.o.Cache
-	return jaca.NewSchedule(c.Staleness, c.Pipeline, t.state.Epochs)
+	return jaca.NewSchedule(c.Staleness.Bound, c.Pipeline, t.state.Epochs)
 }
 
 // planTraffic decides what training exchanges, and takes the memory of the global cache.

@@ -10,6 +10,7 @@ import (
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/hostmem"
+	"capgnn/jaca"
 )
 
 // state is what a run counts besides weights; it goes into checkpoints.
@@ -76,6 +77,8 @@ func (t *Trainer) epoch(r *Result) error {
 	r.EpochTime = append(r.EpochTime, e.Train)
 	r.Usage = r.Usage.Add(e.Usage)
 	r.ReduceTime += e.Reduce
+	r.Halo.Add(e.Halo)
+	r.CheckCache += e.CheckCache
 	last := t.state.Epochs == t.o.Epochs
 	if last || t.o.EvalEvery > 0 && t.state.Epochs%t.o.EvalEvery == 0 {
 		if err := t.evaluateNow(&e, r); err != nil {
@@ -115,6 +118,9 @@ func (t *Trainer) trainEpoch(e *EpochStats) error {
 	e.Usage = t.usage().Sub(before)
 	for _, w := range t.workers {
 		e.Loss += w.lossValue()
+		e.Halo.Add(w.stats)
+		e.CheckCache += w.checking / time.Duration(len(t.workers))
+		w.stats, w.checking = jaca.Stats{}, 0
 	}
 	return nil
 }
@@ -204,6 +210,7 @@ func (t *Trainer) usage() gpu.Usage {
 func (t *Trainer) finish(r *Result) error {
 	s := &t.state
 	r.Epochs, r.FinalLoss, r.Best, r.Last, r.BestEpoch, r.Stopped = s.Epochs, s.Loss, s.Best, s.Last, s.BestEpoch, s.Stopped
+	r.Caches = t.caches
 	var err error
 	if r.Weights, err = t.hostWeights(); err != nil {
 		return err

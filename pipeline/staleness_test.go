@@ -142,7 +142,7 @@ func (c staleCase) cache(t *testing.T) Cache {
 		}
 		return v
 	}
-	return Cache{Policy: c.policy, Local: size(c.local), Global: size(c.global), Staleness: c.staleness, Pipeline: c.pipeline,
+	return Cache{Policy: c.policy, Local: size(c.local), Global: size(c.global), Staleness: jaca.Staleness{Bound: c.staleness}, Pipeline: c.pipeline,
 		Host: hostmem.LockOptions{Heap: true}}
 }
 

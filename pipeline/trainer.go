@@ -88,6 +88,7 @@ func (o *Options) validate(p *Problem) error {
 	if len(o.Dropped) > 0 && len(o.Dropped) != len(o.Devices) {
 		bad("dropped replicas of %d parts for %d devices", len(o.Dropped), len(o.Devices))
 	}
+	errs = append(errs, o.Cache.validate(len(o.Devices)))
 	if o.Epochs < 0 || o.EvalEvery < 0 || o.Patience < 0 || o.CheckpointEvery < 0 {
 		bad("epochs, evaluation interval, patience and checkpoint interval must not be negative")
 	}
@@ -128,7 +129,7 @@ func (t *Trainer) place(build func(*worker, weighting) error, plan func() (train
 		w.ld = newLoader(dev, w.compute, w.local)
 		t.workers = append(t.workers, w)
 	}
-	connect(t.workers)
+	connect(t.workers, t.o.Cache.NoPeer)
 	scale := weightingOf(t.o.Model.Kind, t.layout, !t.o.NoRescale)
 	if err := t.each(func(w *worker) error { return build(w, scale) }); err != nil {
 		return err
@@ -155,7 +156,7 @@ func (t *Trainer) trafficOfTraining() (training, evaluation []*traffic, err erro
 
 // attach puts a worker's side of the exchanges on its device.
 func (t *Trainer) attach(w *worker, scale weighting, training, evaluation []*traffic) error {
-	a := &attachment{w: w, hub: t.hub, host: t.lock(), bound: t.o.Cache.Staleness}
+	a := &attachment{w: w, hub: t.hub, host: t.lock(), bound: t.o.Cache.Staleness.Bound}
 	train, eval := a.halos(training, evaluation, &w.stats)
 	w.trainHalo, w.evalHalo = train, eval
 	if t.caches != nil && w.ld.err == nil {

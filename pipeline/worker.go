@@ -47,7 +47,8 @@ type worker struct {
 	layers                []gnn.LayerGraph // what train aggregates over
 	trainHalo             epochHalo        // nil with one part
 	evalHalo              gnn.Halo         // the same
-	stats                 jaca.Stats       // of trainHalo
+	stats                 jaca.Stats       // of trainHalo, in the epoch under way
+	checking              time.Duration    // the same: in which trainHalo looked schedules and versions up
 	pinned                []*hostmem.Pinned
 
 	labels   gpu.Ints
@@ -70,7 +71,7 @@ func (w *worker) staging(j, n int) []byte {
 }
 
 // connect finds out which devices reach each other.
-func connect(workers []*worker) {
+func connect(workers []*worker, noPeer bool) {
 	for _, w := range workers {
 		w.workers = workers
 		w.peers, w.reach = make([]bool, len(workers)), make([]bool, len(workers))
@@ -78,7 +79,7 @@ func connect(workers []*worker) {
 		for o, other := range workers {
 			w.peers[o] = other.dev == w.dev
 			p, ok := w.local.(gpu.PeerCopier)
-			w.reach[o] = w.peers[o] || ok && p.CanCopyFrom(other.dev)
+			w.reach[o] = w.peers[o] || !noPeer && ok && p.CanCopyFrom(other.dev)
 		}
 	}
 }
