@@ -122,6 +122,7 @@ func (t *Trainer) trainEpoch(e *EpochStats) error {
 		e.CheckCache += w.checking / time.Duration(len(t.workers))
 		w.stats, w.checking = jaca.Stats{}, 0
 	}
+	e.Drift = t.observe(e.Epoch)
 	return nil
 }
 
