@@ -72,6 +72,7 @@ func (w *worker) watch(x *exchange, seed uint64) {
 			rows = append(rows, w.localOf[ids[k]])
 		}
 		k := &watched{traffic: r.traffic, rows: upload(w.ld, "sample rows", rows), width: w.train.ProbeWidth(r.layer, r.dir)}
+		k.track.Gradients = r.dir == gnn.Backward
 		k.host = make([]float32, len(rows)*k.width)
 		size = max(size, len(k.host))
 		w.watcher.legs = append(w.watcher.legs, k)
