@@ -234,6 +234,11 @@ func (t *Trainer) checkpoint() error {
 	if t.o.CheckpointDir == "" {
 		return nil
 	}
+	for _, w := range t.workers { // rows may be under way to the next epoch
+		if err := w.sync(); err != nil {
+			return err
+		}
+	}
 	w := t.workers[0]
 	c := &Checkpoint{Identity: t.o.Identity, Epoch: t.state.Epochs, Step: w.opt.steps}
 	for _, part := range []struct {
@@ -248,6 +253,9 @@ func (t *Trainer) checkpoint() error {
 	if t.state.best != nil {
 		best := t.state.Best
 		c.BestWeights, c.Best = t.state.best.Flat, &best
+	}
+	if err := t.keepHalo(c); err != nil {
+		return err
 	}
 	var err error
 	if c.State, err = json.Marshal(t.state); err != nil {
@@ -298,5 +306,5 @@ func (t *Trainer) restore() error {
 		copy(t.state.best.Flat, c.BestWeights)
 	}
 	t.o.Log.Info("resumed", "epoch", t.state.Epochs)
-	return nil
+	return t.restoreHalo(c)
 }
