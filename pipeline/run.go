@@ -100,17 +100,7 @@ func (t *Trainer) epoch(r *Result) error {
 func (t *Trainer) trainEpoch(e *EpochStats) error {
 	before := t.usage()
 	start := t.now()
-	t.hub.epoch = e.Epoch
-	scale := 1 / float64(t.terms)
-	err := t.each(func(w *worker) error {
-		if t.o.Savings.NoReuse {
-			if err := w.renew(); err != nil {
-				return err
-			}
-		}
-		return t.trainPart(w, e.Epoch, scale)
-	})
-	if err != nil {
+	if err := t.runParts(e.Epoch); err != nil {
 		return err
 	}
 	end := t.now()
@@ -124,6 +114,20 @@ func (t *Trainer) trainEpoch(e *EpochStats) error {
 	}
 	e.Drift = t.observe(e.Epoch)
 	return nil
+}
+
+// runParts runs an epoch on all parts.
+func (t *Trainer) runParts(epoch int) error {
+	t.hub.epoch = epoch
+	scale := 1 / float64(t.terms)
+	return t.each(func(w *worker) error {
+		if t.o.Savings.NoReuse {
+			if err := w.renew(); err != nil {
+				return err
+			}
+		}
+		return t.trainPart(w, epoch, scale)
+	})
 }
 
 // trainPart runs an epoch on one part, and waits for it.
