@@ -79,6 +79,23 @@ func TestFaultyDevices(t *testing.T) {
 	}
 }
 
+// A device that is lost before the first epoch leaves nothing behind, and nothing to resume.
+func TestLostAtTheStart(t *testing.T) {
+	s := newSandbox(t)
+	t.Setenv("XDG_CACHE_HOME", s.path("cache"))
+	newStore().write(s, "ok.npz")
+	_, err := (&faultyRun{sandbox: s, wrap: func(d gpu.Device) gpu.Device {
+		return faulty.Wrap(d, faulty.Faults{Lost: faulty.Point{At: 3}})
+	}}).train("run")
+	s.ends(err, exitLost, []string{"cpu:1", "device lost"})
+	if strings.Contains(err.Error(), "--resume") {
+		t.Errorf("%v: there is nothing to resume", err)
+	}
+	if _, err := os.Stat(s.path("run")); !errors.Is(err, os.ErrNotExist) {
+		t.Error("a run folder is left")
+	}
+}
+
 // ends demands that a run has ended with this code and one line that contains all of want.
 func (s *sandbox) ends(err error, code int, want []string) {
 	s.t.Helper()

@@ -51,3 +51,12 @@ func closeDevices(devices []gpu.Device) error {
 	}
 	return errors.Join(errs...)
 }
+
+// closeAfter closes the devices of work that ended with err, and joins what went wrong. After a device was lost it closes
+// none: the process ends, and a device that does not answer would be waited for.
+func closeAfter(err error, devices []gpu.Device) error {
+	if exitCode(err) == exitLost {
+		return err
+	}
+	return errors.Join(err, closeDevices(devices))
+}

@@ -59,10 +59,7 @@ func (t *training) run(ctx context.Context) (*runResult, error) {
 		}
 	}
 	result, err := t.train(ctx)
-	if exitCode(err) == exitLost { // the process ends: who closed a device that does not answer would wait for it
-		return nil, err
-	}
-	return result, errors.Join(err, closeDevices(t.devices))
+	return result, closeAfter(err, t.devices)
 }
 
 // beforeTraining says of an interruption that nothing was lost by it.
@@ -319,7 +316,7 @@ func (t *training) explain(err error) error {
 	case errors.As(err, &oom):
 		used := oom.Need - oom.Have
 		return &fitError{err, fmt.Sprintf("give %s at least %s more memory (mem=), use more --parts, or a smaller --hidden", oom.Device, size(used))}
-	case exitCode(err) == exitLost:
+	case exitCode(err) == exitLost && t.dir.holdsRun():
 		return fmt.Errorf("%w: continue from the last checkpoint with `capgnn train --resume %s`", err, t.dir)
 	case errors.Is(err, pipeline.ErrNoCheckpoint):
 		return usagef("--resume %s: %w", t.dir, err)
