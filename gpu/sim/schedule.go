@@ -101,15 +101,23 @@ func (f *flow) start(s *schedule) {
 	switch {
 	case f.waits:
 		f.begun = f.ready
-		if f.slept = s.t > f.ready; !f.slept { // it had happened before
+		switch d := f.q.dev; {
+		case s.t == f.ready: // it had happened before
 			f.left, f.tail = 0, 0
+		default:
+			f.slept = !d.costs.emulated() || !s.copiesAfter(f)
 		}
 	case f.link:
-		f.slept = f.q.dev.costs.sleeps()
 		if d := f.q.dev; d.faults.slowLink(s.clock.now + seconds(s.t)) {
 			f.left *= d.faults.SlowBy
 		}
 	}
+}
+
+// copiesAfter reports whether a copy follows an operation on its queue.
+func (s *schedule) copiesAfter(f *flow) bool {
+	next := s.at[f.queue] + 1
+	return next < len(f.q.pending) && f.q.pending[next].link
 }
 
 // stageDone frees the engines of an operation whose work is done, and ends it if nothing is to come. It reports the end.
