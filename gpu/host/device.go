@@ -65,6 +65,7 @@ type Device struct {
 	scratch scratch
 	work    workspace
 	debt    time.Duration // sleep that Slow still owes
+	alarm   alarm         // for that
 
 	mu     sync.Mutex
 	queues []*Queue
@@ -157,12 +158,13 @@ func (d *Device) Close() error {
 	for _, q := range d.queues {
 		<-q.done
 	}
+	d.alarm.close()
 	d.pool.stop()
 	d.memory.release()
 	return nil
 }
 
-// sleepGrain is the least debt worth a sleep: timers overshoot by about this much.
+// sleepGrain is the least debt worth a sleep; what alarms are late is a small part of it.
 const sleepGrain = 200 * time.Microsecond
 
 // slowDown makes an operation that took t last Slow × t. Debts below sleepGrain are carried over, as is oversleeping.
@@ -175,6 +177,6 @@ func (d *Device) slowDown(t time.Duration) {
 		return
 	}
 	start := time.Now()
-	time.Sleep(d.debt)
+	d.alarm.sleep(d.debt)
 	d.debt -= time.Since(start)
 }

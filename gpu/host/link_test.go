@@ -210,3 +210,20 @@ func TestCopyBeginsWithItsEvent(t *testing.T) {
 		t.Errorf("the copy was ready %v after the work and %v after its event", ready.Sub(done), ready.Sub(due))
 	}
 }
+
+// No alarm is early, with a timer of the system or without one, or when its timer is gone.
+func TestAlarm(t *testing.T) {
+	gone := &alarm{}
+	gone.sleep(1)
+	gone.close()
+	for name, a := range map[string]*alarm{"timer": {}, "none": withoutTimer(), "gone": gone} {
+		for _, d := range []time.Duration{0, 1, 300 * time.Microsecond, 3 * time.Millisecond} {
+			start := time.Now()
+			a.sleep(d)
+			if took := time.Since(start); took < d {
+				t.Errorf("%s: slept %v of %v", name, took, d)
+			}
+		}
+		a.close()
+	}
+}
