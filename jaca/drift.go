@@ -32,20 +32,34 @@ func Sample(ids []graph.NodeID, n int, seed uint64) []int {
 
 // RowDrifts returns the relative drift of each row: ‖new−old‖/max(‖old‖, tiny) in L2, where tiny is the least normal float32.
 // A row of NaN or of infinity gives NaN or infinity.
-func RowDrifts(old, new []float32, cols int) []float64 {
+func RowDrifts(old, new []float32, cols int) []float64 { return rowDrifts(old, new, cols, false) }
+
+// GradientDrifts is RowDrifts of rows of which many are small and of no weight, as gradients are: rows below the root mean
+// square of ‖old‖ over the sample are taken relative to that, since what a reader's sum is off by does not depend on how
+// small the row was.
+func GradientDrifts(old, new []float32, cols int) []float64 { return rowDrifts(old, new, cols, true) }
+
+func rowDrifts(old, new []float32, cols int, typical bool) []float64 {
 	if cols < 1 || len(old) != len(new) || len(old)%cols != 0 {
 		panic("jaca: drift of rows of different shapes")
 	}
 	const tiny = 0x1p-126
-	drifts := make([]float64, len(old)/cols)
+	drifts, norms := make([]float64, len(old)/cols), make([]float64, len(old)/cols)
+	total := 0.0
 	for r := range drifts {
-		diff, norm := 0.0, 0.0
 		for c := r * cols; c < (r+1)*cols; c++ {
 			x, d := float64(old[c]), float64(new[c])-float64(old[c])
-			norm += x * x
-			diff += d * d
+			norms[r] += x * x
+			drifts[r] += d * d
 		}
-		drifts[r] = math.Sqrt(diff) / max(math.Sqrt(norm), tiny)
+		total += norms[r]
+	}
+	least := tiny
+	if typical {
+		least = max(least, math.Sqrt(total/float64(max(1, len(drifts)))))
+	}
+	for r := range drifts {
+		drifts[r] = math.Sqrt(drifts[r]) / max(math.Sqrt(norms[r]), least)
 	}
 	return drifts
 }

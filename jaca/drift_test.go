@@ -22,6 +22,10 @@ func TestDriftKnown(t *testing.T) {
 	if q90, q50 := Drift(old, now, 2); q90 != 0x1p126 || q50 != 1 {
 		t.Errorf("percentiles %g and %g", q90, q50)
 	}
+	root := math.Sqrt(6) // of 30/5: the typical row; only (3, 4) is larger
+	if got, want := GradientDrifts(old, now, 2), []float64{0, 0, 1 / root, 1 / root, 3 / root}; !slices.Equal(got, want) {
+		t.Errorf("drifts of gradients %v, want %v", got, want)
+	}
 	if n := Under(drifts, 1); n != 3 {
 		t.Errorf("%d drifts are at most 1", n)
 	}

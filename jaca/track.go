@@ -1,9 +1,11 @@
 package jaca
 
-// Track keeps the sample rows of one exchange and owner as they were at the last two refreshes, and measures drift since. Its
-// field is for checkpoints.
+// Track keeps the sample rows of one exchange and owner as they were at the last two refreshes, and measures drift since. Kept is
+// for checkpoints.
 type Track struct {
 	Kept [2][]float32 // rows of the last refresh and of the one before; nil = none yet
+	// Gradients says that drift is GradientDrifts, not RowDrifts.
+	Gradients bool
 }
 
 // Drifted is the relative drift of rows over some epochs.
@@ -31,13 +33,20 @@ func (k *Track) Take(epoch int, s Schedule, rows []float32, cols int) []Drifted 
 	}
 	var list []Drifted
 	if k.Kept[0] != nil {
-		list = append(list, Drifted{since, RowDrifts(k.Kept[0], rows, cols)})
+		list = append(list, Drifted{since, k.drifts(k.Kept[0], rows, cols)})
 	}
 	if ends && k.Kept[1] != nil {
-		list = append(list, Drifted{2 * s.Period, RowDrifts(k.Kept[1], rows, cols)})
+		list = append(list, Drifted{2 * s.Period, k.drifts(k.Kept[1], rows, cols)})
 	}
 	if ends {
 		k.Kept[0], k.Kept[1] = append(k.Kept[1][:0], rows...), k.Kept[0]
 	}
 	return list
+}
+
+func (k *Track) drifts(old, new []float32, cols int) []float64 {
+	if k.Gradients {
+		return GradientDrifts(old, new, cols)
+	}
+	return RowDrifts(old, new, cols)
 }

@@ -57,20 +57,22 @@ func (t *traffic) sendRows(part int) (all, usual int) {
 	return all, usual + n[0]
 }
 
-// usualRows is sendRows' second where the period may become shorter than the number of classes.
+// ownRows returns the most rows that a part sends for the next epoch.
 func (t *traffic) ownRows(part int) int {
 	all, usual := t.sendRows(part)
-	if t.schedule.Period < t.classes {
+	if t.adaptive {
 		return all
 	}
 	return usual
 }
 
 // exchangeNeed returns what exchanges take of a device's memory without local slots, at most.
-func exchangeNeed(legs []*traffic, part int, lag bool) gpu.Bytes {
+func exchangeNeed(legs []*traffic, part int) gpu.Bytes {
 	var send, own, halo, land gpu.Bytes
+	lag := false
 	for _, l := range legs {
 		all, _ := l.sendRows(part)
+		lag = lag || l.pipelined
 		wire := l.wireRow() * gpu.Bytes(all)
 		send = max(send, wire)
 		own += wire
@@ -107,7 +109,7 @@ func (a *attachment) halos(training, evaluation []*traffic, stats *jaca.Stats) (
 		r := a.relay(l, stats)
 		r.own = own[k]
 		train.relays, train.of[l.leg] = append(train.relays, r), r
-		if l.schedule.Lag > 0 && !l.keeps && l.readers[i].rows[1] > 0 {
+		if l.pipelined && !l.keeps && l.readers[i].rows[1] > 0 {
 			train.turns = append(train.turns, r)
 		}
 	}
@@ -174,7 +176,7 @@ func (a *attachment) outboxes(training, evaluation []*traffic) (shared *outbox, 
 	shared.send = a.w.ld.alloc(size, "halo send buffer")
 	a.stage(shared, staged)
 	for k, l := range training {
-		if l.schedule.Lag == 0 {
+		if !l.pipelined {
 			continue
 		}
 		own[k] = &outbox{w: a.w, number: 1, send: a.w.ld.alloc(l.wireRow()*gpu.Bytes(l.ownRows(i)), "halo send buffer")}

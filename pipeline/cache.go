@@ -112,47 +112,60 @@ func evaluationTraffic(lay *Layout, model gnn.Config, plan gnn.Plan, layers int)
 	return out
 }
 
-// exactTraffic returns the exchanges of a training epoch without caches.
-func exactTraffic(lay *Layout, model gnn.Config, plan gnn.Plan, s jaca.Schedule, as Encoding) []*traffic {
+// exactTraffic returns the exchanges of a training epoch without caches, by the schedule of their layers.
+func exactTraffic(lay *Layout, model gnn.Config, plan gnn.Plan, o *Cache, schedule func(layer int) jaca.Schedule) []*traffic {
 	var out []*traffic
-	for _, t := range trainingLegs(model, plan, as) {
-		t.schedule = s
+	for _, t := range trainingLegs(model, plan, o.HaloType) {
+		t.schedule = schedule(t.layer)
+		t.pipelined, t.adaptive = o.Pipeline && o.Staleness.Bound > 0, o.Staleness.Auto()
 		t.lanes = newLanes(len(lay.cut.Parts))
 		out = append(out, exact(t, lay.at(t.layer), func(b *graph.Block, owner int) int { return b.Count(owner, t.layer) }))
 	}
 	return out
 }
 
-// schedule returns when rows are refreshed at first.
-func (t *Trainer) schedule() (jaca.Schedule, error) {
+// schedules returns the schedule of every layer at first, and the largest period that one may get.
+func (t *Trainer) schedules() (of func(layer int) jaca.Schedule, largest int, err error) {
 	c := &t.o.Cache
-	return jaca.NewSchedule(c.Staleness.Bound, c.Pipeline, t.state.Epochs)
+	fixed, err := jaca.NewSchedule(c.Staleness.Bound, c.Pipeline, 0)
+	if err != nil || !c.Staleness.Auto() {
+		return func(int) jaca.Schedule { return fixed }, fixed.Period, err
+	}
+	if err := t.adapt(); err != nil {
+		return nil, 0, err
+	}
+	return func(layer int) jaca.Schedule {
+		if layer == 0 {
+			return jaca.Schedule{Period: 1}
+		}
+		return t.controller.Schedule(layer)
+	}, t.controller.Largest(), nil
 }
 
 // planTraffic decides what training exchanges, and takes the memory of the global cache.
 func (t *Trainer) planTraffic() ([]*traffic, error) {
 	o, model := &t.o, t.o.Model
-	s, err := t.schedule()
+	schedule, period, err := t.schedules()
 	if err != nil {
 		return nil, err
 	}
-	plain := exactTraffic(t.layout, model, t.plan, s, o.Cache.HaloType)
-	if o.Cache.policy() == jaca.None {
-		return plain, nil
+	legs := exactTraffic(t.layout, model, t.plan, &o.Cache, schedule)
+	if t.legs = legs; o.Cache.policy() == jaca.None {
+		return legs, nil
 	}
 	var exchanges []jaca.Exchange
-	for _, l := range plain {
+	for _, l := range legs {
 		if l.layer > 0 {
 			x := jaca.NewExchange(t.layout.at(l.layer), l.layer, jaca.Direction(l.dir), l.rowBytes(1))
 			x.WireBytes = l.wireRow()
 			exchanges = append(exchanges, x)
 		}
 	}
-	if t.caches, err = t.planCaches(exchanges, plain, s); err != nil {
+	if t.caches, err = t.planCaches(exchanges, legs, period); err != nil {
 		return nil, err
 	}
 	next := 0
-	for i, l := range plain {
+	for i, l := range legs {
 		if l.layer == 0 {
 			continue
 		}
@@ -161,25 +174,25 @@ func (t *Trainer) planTraffic() ([]*traffic, error) {
 		if table.Slots() > 0 {
 			bare := *l
 			bare.readers = nil
-			plain[i] = cached(bare, t.layout.at(l.layer), table)
+			legs[i] = cached(bare, t.layout.at(l.layer), table)
 		}
 	}
-	return plain, t.openRegion(plain)
+	return legs, t.openRegion(legs)
 }
 
 // planCaches gives rows their slots.
-func (t *Trainer) planCaches(exchanges []jaca.Exchange, plain []*traffic, s jaca.Schedule) (*jaca.Plan, error) {
+func (t *Trainer) planCaches(exchanges []jaca.Exchange, plain []*traffic, period int) (*jaca.Plan, error) {
 	c := &t.o.Cache
-	m := jaca.Memory{Device: t.freeForCaches(plain, s), DeviceReserve: c.ReserveDevice, HostReserve: c.ReserveHost, TopK: c.TopK,
+	m := jaca.Memory{Device: t.freeForCaches(plain), DeviceReserve: c.ReserveDevice, HostReserve: c.ReserveHost, TopK: c.TopK,
 		Local: c.Local, Global: c.Global}
-	if c.policy() == jaca.JACA && s.Period == 1 && s.Lag == 0 && c.Local == (jaca.Size{}) {
+	if c.policy() == jaca.JACA && c.Staleness.Bound == 0 && c.Local == (jaca.Size{}) {
 		m.Local = jaca.Rows(0) // every row moves in every epoch
 	}
 	caps, err := jaca.Capacity(exchanges, m)
 	if err != nil {
 		return nil, err
 	}
-	o := jaca.Options{Policy: c.policy(), Links: t.links(), Period: s.Period, Seed: c.Seed}
+	o := jaca.Options{Policy: c.policy(), Links: t.links(), Period: period, Seed: c.Seed}
 	if o.Policy == jaca.Degree {
 		o.Degree = [2][]int32{t.layout.cut.OutDegree, t.layout.cut.InDegree}
 	}
@@ -216,7 +229,7 @@ func (t *Trainer) links() jaca.Links {
 }
 
 // freeForCaches returns what each device has left for local slots besides what exchanges need in any case.
-func (t *Trainer) freeForCaches(plain []*traffic, s jaca.Schedule) []gpu.Bytes {
+func (t *Trainer) freeForCaches(plain []*traffic) []gpu.Bytes {
 	free := make([]gpu.Bytes, len(t.workers))
 	for i, w := range t.workers {
 		sharing := 0
@@ -226,7 +239,7 @@ func (t *Trainer) freeForCaches(plain []*traffic, s jaca.Schedule) []gpu.Bytes {
 			}
 		}
 		m := w.dev.Memory()
-		free[i] = max(0, (m.Budget-m.Used)/gpu.Bytes(sharing)-exchangeNeed(plain, i, s.Lag > 0)-remapNeed(t.layout, plain, i))
+		free[i] = max(0, (m.Budget-m.Used)/gpu.Bytes(sharing)-exchangeNeed(plain, i)-remapNeed(t.layout, plain, i))
 	}
 	return free
 }

@@ -178,7 +178,7 @@ func (a *attachment) landings(training []*traffic) {
 		}
 		i := a.w.index
 		size[0] = max(size[0], l.wireRow()*gpu.Bytes(l.largestArrival(i, false)))
-		if l.schedule.Lag > 0 {
+		if l.pipelined {
 			size[1] = max(size[1], l.wireRow()*gpu.Bytes(l.largestArrival(i, true)))
 		}
 	}

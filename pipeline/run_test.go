@@ -257,7 +257,7 @@ func testBytesEqualPlan(t *testing.T, kind gnn.Kind, storage gpu.DType) {
 	run(t, tr)
 	want := 2 * (parts - 1) * 4 * len(tr.weights.Flat)
 	for i := range parts {
-		for _, l := range exactTraffic(tr.layout, m, tr.plan, jaca.Schedule{Period: 1}, FP32) {
+		for _, l := range exactTraffic(tr.layout, m, tr.plan, &Cache{}, func(int) jaca.Schedule { return jaca.Schedule{Period: 1} }) {
 			all, _ := l.sendRows(i)
 			want += storage.Size() * l.width * all
 		}

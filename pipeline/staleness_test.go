@@ -122,6 +122,15 @@ func (a archive) owner(r *relay, k int) int {
 	panic("no owner")
 }
 
+// replaceByHistory puts the plain truth in place of a trainer's exchanges.
+func replaceByHistory(tr *Trainer) {
+	s := &history{rows: map[string][]byte{}}
+	s.cond = sync.NewCond(&s.mu)
+	for _, w := range tr.workers {
+		w.trainHalo = archive{w.trainHalo.(*exchange), s}
+	}
+}
+
 // staleCase is a way to keep rows.
 type staleCase struct {
 	policy        jaca.Policy
@@ -198,11 +207,7 @@ func TestStaleRowsAreThoseOfTheSchedule(t *testing.T) {
 					o.Epochs, o.Cache = epochs, c.cache(t)
 				})
 				if k == 1 {
-					s := &history{rows: map[string][]byte{}}
-					s.cond = sync.NewCond(&s.mu)
-					for _, w := range tr.workers {
-						w.trainHalo = archive{w.trainHalo.(*exchange), s}
-					}
+					replaceByHistory(tr)
 				}
 				hashes[k] = run(t, tr).WeightsSHA
 			}
@@ -239,6 +244,43 @@ func TestExactWhateverIsCached(t *testing.T) {
 				t.Errorf("%s, %v: weights differ from those without caches", kind, c)
 			}
 			tr.Close()
+		}
+	}
+}
+
+// Periods that follow drift change nothing but which version is used: the weights are those of the plain truth.
+func TestAdaptiveRowsAreThoseOfTheSchedule(t *testing.T) {
+	const parts, epochs = 3, 60
+	for n, kind := range gnn.Kinds {
+		for _, pipeline := range []bool{false, true} {
+			p, m := task{share: 0.2}.make(t, kind)
+			m.Dropout = 0
+			hashes, periods := [2]string{}, map[int]bool{}
+			for k := range hashes {
+				tr := newTrainer(t, p, m, cpus(t, parts), scatterParts(p.Vertices(), parts), func(o *Options) {
+					o.Epochs = epochs
+					o.Optimizer.LR = 0.001
+					o.Cache = staleCase{policy: jaca.Paper, local: "50%", global: "30%", pipeline: pipeline}.cache(t)
+					o.Cache.Staleness = jaca.Staleness{Bound: 8, EPS: 0.2}
+					o.OnEpoch = func(e EpochStats) error {
+						for _, d := range e.Drift {
+							periods[d.Period] = true
+						}
+						return nil
+					}
+				})
+				if k == 1 {
+					replaceByHistory(tr)
+				}
+				hashes[k] = run(t, tr).WeightsSHA
+			}
+			if hashes[0] != hashes[1] {
+				t.Errorf("%s, pipeline %t: weights differ from those with the rows that the schedule names", kind, pipeline)
+			}
+			if len(periods) < 2 && n == 0 {
+				t.Errorf("%s, pipeline %t: periods %v: nothing adapted", kind, pipeline, periods)
+			}
+			t.Log(kind, pipeline, periods)
 		}
 	}
 }

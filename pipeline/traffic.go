@@ -16,18 +16,21 @@ import (
 // that go straight from their owner to a local slot. The rows of class c with a global slot go through the global cache.
 type traffic struct {
 	leg
-	index    int // place among the exchanges of an epoch
-	width    int
-	dtype    gpu.DType // of the rows as they are made and read
-	coding   coding    // of the rows on their way
-	keeps    bool      // the backward pass reads the rows once more
-	until    int       // index of the exchange that begins when they have been read for the last time
-	classes  int
-	readers  []reader
-	global   [][][]graph.NodeID     // [class][owner]: rows that the owner puts into the global cache
-	blocks   [][]*hostmem.Versioned // the same: where they lie; nil: nothing there
-	schedule jaca.Schedule
-	lanes    lanes
+	index   int // place among the exchanges of an epoch
+	width   int
+	dtype   gpu.DType // of the rows as they are made and read
+	coding  coding    // of the rows on their way
+	keeps   bool      // the backward pass reads the rows once more
+	until   int       // index of the exchange that begins when they have been read for the last time
+	classes int
+	// pipelined says that schedule may get a lag, adaptive that its period may get shorter than the number of classes, of
+	// which it is a divisor.
+	pipelined, adaptive bool
+	readers             []reader
+	global              [][][]graph.NodeID     // [class][owner]: rows that the owner puts into the global cache
+	blocks              [][]*hostmem.Versioned // the same: where they lie; nil: nothing there
+	schedule            jaca.Schedule
+	lanes               lanes
 }
 
 // reader is one part's side of an exchange. Its halo matrix has the rows of the local slots first, then the transient ones.

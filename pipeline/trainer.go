@@ -30,8 +30,11 @@ type Trainer struct {
 	terms   int // of the loss
 	state   state
 	layout  *Layout
+	legs    []*traffic      // of training
 	caches  *jaca.Plan      // nil: none
 	region  *hostmem.Region // the global cache, nil: none
+	// controller sets the refresh periods by the drift of sample rows; nil: they are fixed.
+	controller *jaca.Controller
 }
 
 // New validates everything, cuts the graph, plans the order of operations, and puts every part on its device. Errors of
@@ -159,6 +162,9 @@ func (t *Trainer) attach(w *worker, scale weighting, training, evaluation []*tra
 	a := &attachment{w: w, hub: t.hub, host: t.lock(), bound: t.o.Cache.Staleness.Bound, seed: t.o.Model.Seed}
 	train, eval := a.halos(training, evaluation, &w.stats)
 	w.trainHalo, w.evalHalo = train, eval
+	if t.controller != nil {
+		w.watch(train, t.o.Model.Seed)
+	}
 	if t.caches != nil && w.ld.err == nil {
 		t.builder(w, scale).address(train, w.layers)
 	}

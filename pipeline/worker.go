@@ -47,6 +47,8 @@ type worker struct {
 	layers                []gnn.LayerGraph // what train aggregates over
 	trainHalo             epochHalo        // nil with one part
 	evalHalo              gnn.Halo         // the same
+	watcher               *watcher         // of drift; nil: nobody asks
+	epoch                 int              // under way
 	stats                 jaca.Stats       // of trainHalo, in the epoch under way
 	checking              time.Duration    // the same: in which trainHalo looked schedules and versions up
 	pinned                []*hostmem.Pinned
@@ -88,6 +90,7 @@ func connect(workers []*worker, noPeer bool) {
 // runTrain enqueues one training epoch up to the gradients. done is gnn.Pass.Backward's.
 func (w *worker) runTrain(epoch int, p *Problem, scale float64, done func(layer int)) {
 	q := w.compute
+	w.epoch = epoch
 	q.Fill(gpu.Matrix{Buf: w.grads.Flat.Buf, Rows: 1, Cols: w.grads.Flat.Len, LD: w.grads.Flat.Len}, 0)
 	if w.trainHalo != nil {
 		w.trainHalo.begin(q)

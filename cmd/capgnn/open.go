@@ -25,12 +25,16 @@ func openDevices(specs []deviceSpec) ([]gpu.Device, error) {
 		}
 	}
 	var devices []gpu.Device
+	shared := map[float64]*host.Bus{} // by rate
 	for _, s := range specs {
 		memory := s.Memory
 		if memory == 0 {
 			memory = free / gpu.Bytes(open)
 		}
-		d, err := host.Open(host.Spec{Name: s.name(), Threads: s.Threads, Memory: memory, Slow: s.Slow, Link: s.Link, Latency: s.Latency})
+		if s.Bus > 0 && shared[s.Bus] == nil {
+			shared[s.Bus] = host.NewBus(s.Bus)
+		}
+		d, err := host.Open(host.Spec{Name: s.name(), Threads: s.Threads, Memory: memory, Slow: s.Slow, Link: s.Link, Latency: s.Latency, Bus: shared[s.Bus]})
 		if err != nil {
 			return nil, usagef("--devices: %w", errors.Join(err, closeDevices(devices)))
 		}
@@ -46,4 +50,13 @@ func closeDevices(devices []gpu.Device) error {
 		errs = append(errs, d.Close())
 	}
 	return errors.Join(errs...)
+}
+
+// closeAfter closes the devices of work that ended with err, and joins what went wrong. After a device was lost it closes
+// none: the process ends, and a device that does not answer would be waited for.
+func closeAfter(err error, devices []gpu.Device) error {
+	if exitCode(err) == exitLost {
+		return err
+	}
+	return errors.Join(err, closeDevices(devices))
 }
