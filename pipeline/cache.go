@@ -153,14 +153,7 @@ func (t *Trainer) planTraffic() ([]*traffic, error) {
 	if t.legs = legs; o.Cache.policy() == jaca.None {
 		return legs, nil
 	}
-	var exchanges []jaca.Exchange
-	for _, l := range legs {
-		if l.layer > 0 {
-			x := jaca.NewExchange(t.layout.at(l.layer), l.layer, jaca.Direction(l.dir), l.rowBytes(1))
-			x.WireBytes = l.wireRow()
-			exchanges = append(exchanges, x)
-		}
-	}
+	exchanges := t.cacheExchanges(legs)
 	if t.caches, err = t.planCaches(exchanges, legs, period); err != nil {
 		return nil, err
 	}
@@ -178,6 +171,19 @@ func (t *Trainer) planTraffic() ([]*traffic, error) {
 		}
 	}
 	return legs, t.openRegion(legs)
+}
+
+// cacheExchanges returns the exchanges whose rows may have slots.
+func (t *Trainer) cacheExchanges(legs []*traffic) []jaca.Exchange {
+	var out []jaca.Exchange
+	for _, l := range legs {
+		if l.layer > 0 {
+			x := jaca.NewExchange(t.layout.at(l.layer), l.layer, jaca.Direction(l.dir), l.rowBytes(1))
+			x.WireBytes, x.Stays = l.wireRow(), l.keeps
+			out = append(out, x)
+		}
+	}
+	return out
 }
 
 // planCaches gives rows their slots.

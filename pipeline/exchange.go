@@ -67,7 +67,7 @@ func (x *exchange) passed(q gpu.Queue, next int) {
 		if read == nil {
 			read = q.Record()
 		}
-		if blocks := r.later(epoch); len(blocks) > 0 || r.keeps {
+		if blocks := r.later(epoch); len(blocks) > 0 {
 			x.w.local.Wait(read)
 			r.refresh(x.w.local, epoch, blocks)
 			r.arrived = append(r.arrived, x.w.local.Record())
