@@ -91,6 +91,11 @@ func (x *exchange) Begin(q gpu.Queue, layer int, dir gnn.Direction, rows gpu.Mat
 	}
 	x.passed(q, r.index)
 	epoch := x.clock()
+	if r.dynamic != nil {
+		r.sendAgenda(q, x.shared, rows, epoch)
+		x.packed = q.Record()
+		return
+	}
 	blocks := r.due(epoch)
 	box := r.own
 	if r.atOnce(epoch) {
@@ -107,6 +112,12 @@ func (x *exchange) Begin(q gpu.Queue, layer int, dir gnn.Direction, rows gpu.Mat
 func (x *exchange) Wait(q gpu.Queue, layer int, dir gnn.Direction) gpu.Matrix {
 	r := x.of[leg{layer, dir}]
 	epoch := x.clock()
+	if r.dynamic != nil {
+		x.w.local.Wait(x.packed)
+		halo := r.follow(x.w.local, epoch)
+		q.Wait(x.w.local.Record())
+		return halo
+	}
 	blocks := r.due(epoch)
 	if r.atOnce(epoch) {
 		x.w.local.Wait(x.packed)

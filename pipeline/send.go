@@ -15,6 +15,7 @@ type outbox struct {
 	send    gpu.Buffer
 	staging *hostmem.Pinned // nil: all readers reach the device
 	stages  [][]byte        // by reader
+	area    []byte          // with a dynamic policy: published rows
 	unread  []unread
 	drained gpu.Event // what goes to the host has left the send buffer; nil: nothing does
 }
@@ -23,6 +24,7 @@ type outbox struct {
 type unread struct {
 	reader int
 	staged bool
+	shared bool // it reads area
 	taken  <-chan gpu.Event
 }
 
@@ -30,9 +32,10 @@ type unread struct {
 func (b *outbox) confirm(h *hub, q gpu.Queue) {
 	for _, u := range b.unread {
 		copied := receive(h, u.taken, b.w.index, u.reader, "to take halo rows")
-		if u.staged {
+		if u.staged || u.shared {
 			b.w.out.Wait(copied)
-		} else {
+		}
+		if !u.staged {
 			q.Wait(copied)
 		}
 	}
@@ -140,7 +143,7 @@ func (r *relay) post(box *outbox, t *ticket, starts []int, reader int) {
 	l := r.lanes[r.w.index][reader]
 	l.mail <- *t
 	if direct {
-		box.unread = append(box.unread, unread{reader, staged, l.taken[box.number]})
+		box.unread = append(box.unread, unread{reader: reader, staged: staged, taken: l.taken[box.number]})
 	}
 }
 

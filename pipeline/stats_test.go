@@ -36,8 +36,8 @@ func replayOf(t *testing.T, tr *Trainer, lay *Layout) *jaca.Replay {
 // route, refresh, ages.
 func TestStatsEqualReplay(t *testing.T) {
 	const parts, epochs = 4, 11
-	cases := staleCases()
-	for n, c := range staleCases() {
+	cases := append(staleCases(), dynamicCases()...)
+	for n, c := range append(staleCases(), dynamicCases()...) {
 		if c.staleness == 1 {
 			c.staleness = 0
 			c.halo = Encoding(n / 3 % 3)
