@@ -106,7 +106,7 @@ func (r *relay) arrive(q gpu.Queue, owner int, t *ticket, blocks []int) {
 			continue
 		}
 		if !waited {
-			q.Wait(t.ready)
+			r.w.waitFor(q, t.ready, owner, r.leg, "halo rows")
 			waited = true
 		}
 		into := r.local
@@ -131,7 +131,7 @@ func (r *relay) arrive(q gpu.Queue, owner int, t *ticket, blocks []int) {
 		r.books[b-1][owner].note(e)
 		if p := r.mine.shared[b-1][owner]; len(p.rows) > 0 {
 			if !waited {
-				q.Wait(e.published)
+				r.w.waitFor(q, e.published, owner, r.leg, "cached halo rows")
 				waited = true
 			}
 			r.look(q, e, b-1, owner, r.local, p)
@@ -165,7 +165,7 @@ func (r *relay) pass(q gpu.Queue, epoch int) {
 			if err != nil {
 				panic(waitFault{&StaleError{Part: r.w.index, Owner: o, Exchange: r.leg.String(), Rows: fmt.Sprintf("of class %d", c), Err: err}})
 			}
-			q.Wait(e.published)
+			r.w.waitFor(q, e.published, o, r.leg, "cached halo rows")
 			r.look(q, e, c, o, r.transient, p)
 		}
 	}

@@ -21,6 +21,7 @@ type outbox struct {
 
 // unread is a reader that has not confirmed to have copied its rows.
 type unread struct {
+	leg    leg
 	reader int
 	staged bool
 	taken  <-chan gpu.Event
@@ -31,9 +32,9 @@ func (b *outbox) confirm(h *hub, q gpu.Queue) {
 	for _, u := range b.unread {
 		copied := receive(h, u.taken, b.w.index, u.reader, "to take halo rows")
 		if u.staged {
-			b.w.out.Wait(copied)
+			b.w.waitFor(b.w.out, copied, u.reader, u.leg, "to take halo rows")
 		} else {
-			q.Wait(copied)
+			b.w.waitFor(q, copied, u.reader, u.leg, "to take halo rows")
 		}
 	}
 	b.unread = b.unread[:0]
@@ -145,7 +146,7 @@ func (r *relay) post(box *outbox, t *ticket, starts []int, reader int) {
 	l := r.lanes[r.w.index][reader]
 	l.mail <- *t
 	if direct {
-		box.unread = append(box.unread, unread{reader, staged, l.taken[box.number]})
+		box.unread = append(box.unread, unread{r.leg, reader, staged, l.taken[box.number]})
 	}
 }
 
