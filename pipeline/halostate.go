@@ -92,7 +92,7 @@ func (r *relay) lasting() map[string]gpu.Matrix {
 		m["transient"] = r.transient
 	}
 	if r.own != nil && r.at[1] > 0 {
-		m["sent"] = r.packed(r.own, 0, r.at[1])
+		m["sent"] = r.wire(r.own.send, 0, r.at[1])
 	}
 	return m
 }

@@ -24,6 +24,9 @@ func TestStaleResume(t *testing.T) {
 		a.peers = a.pipeline
 		cases = append(cases, a)
 	}
+	for _, as := range []Encoding{BF16, Int8} {
+		cases = append(cases, staleCase{policy: jaca.JACA, local: "30%", global: "40%", staleness: 2, pipeline: true, peers: as == BF16, halo: as})
+	}
 	for n, c := range cases {
 		if testing.Short() && n%7 != 0 && c.staleness >= 0 {
 			continue

@@ -159,7 +159,7 @@ func (t *Trainer) trafficOfTraining() (training, evaluation []*traffic, err erro
 
 // attach puts a worker's side of the exchanges on its device.
 func (t *Trainer) attach(w *worker, scale weighting, training, evaluation []*traffic) error {
-	a := &attachment{w: w, hub: t.hub, host: t.lock(), bound: t.o.Cache.Staleness.Bound}
+	a := &attachment{w: w, hub: t.hub, host: t.lock(), bound: t.o.Cache.Staleness.Bound, seed: t.o.Model.Seed}
 	train, eval := a.halos(training, evaluation, &w.stats)
 	w.trainHalo, w.evalHalo = train, eval
 	if t.controller != nil {

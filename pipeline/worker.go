@@ -54,6 +54,7 @@ type worker struct {
 	stats                 jaca.Stats    // of trainHalo, in the epoch under way
 	checking              time.Duration // the same: in which trainHalo looked schedules and versions up
 	pinned                []*hostmem.Pinned
+	landing               [2]gpu.Buffer // where encoded rows arrive: on the local queue, on the prefetch queue
 
 	labels   gpu.Ints
 	targets  gpu.Array[uint8]
