@@ -245,7 +245,7 @@ func (a *attachment) place(train, eval *exchange) {
 	var halves [2]gpu.Bytes
 	turn := make([]int, len(train.relays))
 	for k, r := range train.relays {
-		turn[k] = max(0, slices.Index(train.turns, r)) % 2
+		turn[k] = (slices.Index(train.turns, r) + 1) % 2 // the first turn's is not the place that evaluation uses
 		if !r.holds() {
 			halves[turn[k]] = max(halves[turn[k]], r.transientBytes())
 		}

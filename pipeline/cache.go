@@ -191,7 +191,7 @@ func (t *Trainer) cacheExchanges(legs []*traffic) []jaca.Exchange {
 	for _, l := range legs {
 		if l.layer > 0 {
 			x := jaca.NewExchange(t.layout.at(l.layer), l.layer, jaca.Direction(l.dir), l.rowBytes(1))
-			x.WireBytes, x.Stays = l.wireRow(), l.keeps
+			x.WireBytes = l.wireRow()
 			out = append(out, x)
 		}
 	}

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"fmt"
+	"slices"
 
 	"capgnn/gnn"
 	"capgnn/gpu"
@@ -21,6 +22,7 @@ type exchange struct {
 	of     map[leg]*relay // the same
 	shared *outbox        // of rows that are used at once; nobody's between two exchanges
 	turns  []*relay       // those whose transient rows take turns in shared memory, with the pipeline; else empty
+	early  bool           // the rows of the first turn of the next epoch are on their way
 	packed gpu.Event      // the last send is packed, and what the halo matrix held before has been read
 	next   int            // the exchange whose turn it is
 	clock  func() int     // epoch
@@ -40,9 +42,12 @@ func (x *exchange) begin(q gpu.Queue) {
 			r.drop(x.w.ahead)
 		}
 	}
-	for _, r := range x.turns[:min(2, len(x.turns))] {
-		x.prefetch(r, epoch, read)
+	for m, r := range x.turns[:min(2, len(x.turns))] {
+		if m > 0 || !x.early {
+			x.prefetch(r, epoch, read)
+		}
 	}
+	x.early = false
 }
 
 // prefetch brings rows for a later exchange of the epoch, into memory that has been read for the last time.
@@ -61,7 +66,7 @@ func (x *exchange) passed(q gpu.Queue, next int) {
 	var read gpu.Event
 	epoch := x.clock()
 	for _, r := range x.relays {
-		if r.schedule.Lag == 0 || r.until != next {
+		if !r.pipelined || r.until != next {
 			continue
 		}
 		if read == nil {
@@ -72,11 +77,21 @@ func (x *exchange) passed(q gpu.Queue, next int) {
 			r.refresh(x.w.local, epoch, blocks)
 			r.arrived = append(r.arrived, x.w.local.Record())
 		}
-		for m, turn := range x.turns {
-			if turn == r && m+2 < len(x.turns) {
-				x.prefetch(x.turns[m+2], epoch, read)
-			}
-		}
+		x.follow(r, epoch, read)
+	}
+}
+
+// follow brings the rows that take the place of an exchange's transient ones, which have been read: those of the turn after the
+// next, or when there is none in this epoch, those of the first turn of the next epoch, whose place evaluation does not use.
+func (x *exchange) follow(r *relay, epoch int, read gpu.Event) {
+	m := slices.Index(x.turns, r)
+	switch {
+	case m < 0:
+	case m+2 < len(x.turns):
+		x.prefetch(x.turns[m+2], epoch, read)
+	case m%2 == 0:
+		x.prefetch(x.turns[0], epoch+1, read)
+		x.early = true
 	}
 }
 
@@ -114,13 +129,16 @@ func (x *exchange) Wait(q gpu.Queue, layer int, dir gnn.Direction) gpu.Matrix {
 	epoch := x.clock()
 	if r.dynamic != nil {
 		x.w.local.Wait(x.packed)
-		halo := r.follow(x.w.local, epoch)
+		halo := r.fetchAgenda(x.w.local, epoch)
 		q.Wait(x.w.local.Record())
 		return halo
 	}
 	blocks := r.due(epoch)
 	if r.atOnce(epoch) {
 		x.w.local.Wait(x.packed)
+		for _, e := range r.arrived { // brought ahead for a schedule that holds no more
+			x.w.local.Wait(e)
+		}
 		r.fetch(x.w.local, epoch, blocks)
 		r.arrived = append(r.arrived, x.w.local.Record())
 	}

@@ -54,7 +54,7 @@ func (r *relay) sendAgenda(q gpu.Queue, box *outbox, rows gpu.Matrix, epoch int)
 		}
 		l := r.lanes[r.w.index][j]
 		l.mail <- t
-		box.unread = append(box.unread, unread{reader: j, staged: staged, shared: shared, taken: l.taken[box.number]})
+		box.unread = append(box.unread, unread{leg: r.leg, reader: j, staged: staged, shared: shared, taken: l.taken[box.number]})
 	}
 }
 
@@ -66,7 +66,7 @@ func (r *relay) publishAgenda(box *outbox, ready gpu.Event, s *sending, epoch in
 	row := int(r.wireRow())
 	area = box.area[:row*s.published.n]
 	r.w.out.Wait(ready)
-	r.download(area, r.wire(box.send, s.published.first, s.published.n))
+	r.download(area, r.wire(box.send, s.published.first, s.published.n), nil)
 	published = r.w.out.Record()
 	box.drained = published
 	puts, slots := s.puts, r.dynamic.slots
@@ -81,13 +81,13 @@ func (r *relay) publishAgenda(box *outbox, ready gpu.Event, s *sending, epoch in
 	return area, published
 }
 
-// follow brings the rows that an epoch's agenda says, puts the halo matrix together and renews local slots.
-func (r *relay) follow(q gpu.Queue, epoch int) gpu.Matrix {
+// fetchAgenda brings the rows that an epoch's agenda says, puts the halo matrix together and renews local slots.
+func (r *relay) fetchAgenda(q gpu.Queue, epoch int) gpu.Matrix {
 	g := &r.dynamic.today.gets[r.w.index]
 	parts := len(r.readers)
 	for k := 1; k < parts; k++ {
 		if o := (r.w.index + k) % parts; g.direct[o].n > 0 || len(g.shared[o].rows) > 0 {
-			r.followOwner(q, g, o, epoch)
+			r.fetchFrom(q, g, o, epoch)
 		}
 	}
 	if p := g.cached; len(p.rows) > 0 {
@@ -102,23 +102,21 @@ func (r *relay) follow(q gpu.Queue, epoch int) gpu.Matrix {
 	return r.assembly.halo
 }
 
-// followOwner brings the rows of one owner.
-func (r *relay) followOwner(q gpu.Queue, g *getting, owner, epoch int) {
+// fetchFrom brings the rows of one owner.
+func (r *relay) fetchFrom(q gpu.Queue, g *getting, owner, epoch int) {
 	t := r.take(owner)
 	if t.epoch != epoch {
 		panic(waitFault{&StaleError{Part: r.w.index, Owner: owner, Exchange: r.leg.String(), Rows: "of an agenda",
 			Err: fmt.Errorf("epoch %d finds rows of epoch %d", epoch, t.epoch)}})
 	}
 	if d := g.direct[owner]; d.n > 0 {
-		q.Wait(t.ready)
-		var staged []byte
-		if t.staged != nil {
-			staged = t.staged[0]
+		if t.staged == nil {
+			r.w.waitFor(q, t.ready, owner, r.leg, "halo rows")
 		}
-		r.copyRows(q, r.transient.RowRange(d.first, d.first+d.n), t.rows[0], staged, owner)
+		r.bring(q, r.transient.RowRange(d.first, d.first+d.n), &t, 0, owner)
 	}
 	if p := g.shared[owner]; len(p.rows) > 0 {
-		q.Wait(t.published)
+		r.w.waitFor(q, t.published, owner, r.leg, "published halo rows")
 		r.fromHost(q, p, t.shared[0])
 	}
 	r.confirm(q, owner, &t)
@@ -127,9 +125,12 @@ func (r *relay) followOwner(q gpu.Queue, g *getting, owner, epoch int) {
 // fromHost copies rows of host memory to where they arrive.
 func (r *relay) fromHost(q gpu.Queue, p selection, mem []byte) {
 	dst := r.transient.RowRange(p.first, p.first+len(p.rows))
-	at := r.land(q, dst)
-	q.UploadRows(at, mem, p.rows)
-	r.landed(q, dst, at)
+	r.eachPiece(dst.Rows, func(lo, hi int) {
+		to := dst.RowRange(lo, hi)
+		at := r.land(q, to)
+		q.UploadRows(at, mem, p.rows[lo:hi])
+		r.landed(q, to, at)
+	})
 	r.stats.Bytes.H2D += gpu.Bytes(len(p.rows)) * r.wireRow()
 }
 

@@ -22,9 +22,10 @@ type ticket struct {
 	epoch  int // that made the rows
 	box    int // outbox that they wait in: 0 the one of rows that are used at once, 1 the exchange's own
 	blocks []int
-	ready  gpu.Event    // rows can be read
-	rows   []gpu.Matrix // by place in blocks: the reader's rows in the owner's send buffer
-	staged [][]byte     // the same on the host, where the reader cannot reach the owner's memory; else nil
+	ready  gpu.Event     // rows can be read
+	rows   []gpu.Matrix  // by place in blocks: the reader's rows in the owner's send buffer
+	staged [][]byte      // the same on the host, where the reader cannot reach the owner's memory; else nil
+	pieces [][]gpu.Event // the same: each piece of them is there
 
 	published gpu.Event // shared can be read
 	shared    [][]byte  // by place in blocks: what the owner has put into the global cache; nil: nothing
@@ -59,33 +60,4 @@ type hub struct {
 	ctx      context.Context // ends when any worker fails
 	deadline time.Duration
 	epoch    int
-}
-
-// waitFault ends a worker's epoch: another worker did not answer, or rows are not those that the schedule promises.
-type waitFault struct{ err error }
-
-// echoError is what a worker reports when another one ended the run.
-type echoError struct{ err error }
-
-func (e *echoError) Error() string { return e.err.Error() }
-func (e *echoError) Unwrap() error { return e.err }
-
-// receive takes one value from ch. It panics with waitFault when the run is over or the deadline has passed: who waits for
-// whom is in the error. The worker recovers it.
-func receive[T any](h *hub, ch <-chan T, waiter, owner int, what string) T {
-	select {
-	case v := <-ch:
-		return v
-	default:
-	}
-	timer := time.NewTimer(h.deadline)
-	defer timer.Stop()
-	select {
-	case v := <-ch:
-		return v
-	case <-h.ctx.Done():
-		panic(waitFault{&echoError{context.Cause(h.ctx)}})
-	case <-timer.C:
-		panic(waitFault{fmt.Errorf("epoch %d: part %d waited %v for part %d: %s", h.epoch, waiter, h.deadline, owner, what)})
-	}
 }

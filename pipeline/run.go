@@ -145,7 +145,9 @@ func (t *Trainer) trainPart(w *worker, epoch int, scale float64) error {
 	if err != nil {
 		return err
 	}
-	<-w.backward.Done()
+	if err := w.await(w.backward); err != nil {
+		return err
+	}
 	w.backwardAt = hostNow()
 	return w.finish()
 }

@@ -262,7 +262,7 @@ func TestAdaptiveRowsAreThoseOfTheSchedule(t *testing.T) {
 	for n, kind := range gnn.Kinds {
 		for _, pipeline := range []bool{false, true} {
 			p, m := task{share: 0.2}.make(t, kind)
-			m.Dropout = 0
+			m.Dropout, m.Layers = 0, 4
 			hashes, periods := [2]string{}, map[int]bool{}
 			for k := range hashes {
 				tr := newTrainer(t, p, m, cpus(t, parts), scatterParts(p.Vertices(), parts), func(o *Options) {
