@@ -174,6 +174,9 @@ func (t *Trainer) restoreHalo(c *Checkpoint) error {
 				l.schedule = t.controller.Schedule(l.layer)
 			}
 		}
+		if t.state.Bypass.Off {
+			t.leaveCaches(c.Epoch)
+		}
 		return nil
 	}
 	return err
