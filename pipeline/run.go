@@ -119,6 +119,11 @@ func (t *Trainer) trainEpoch(e *EpochStats) error {
 // runParts runs an epoch on all parts.
 func (t *Trainer) runParts(epoch int) error {
 	t.hub.epoch = epoch
+	if t.follower != nil {
+		if err := t.follower.plan(epoch); err != nil {
+			return err
+		}
+	}
 	scale := 1 / float64(t.terms)
 	return t.each(func(w *worker) error {
 		if t.o.Savings.NoReuse {
