@@ -378,8 +378,8 @@ func (t *training) fittedKey(base string, profile *profiler.Profile) (string, er
 		rates = profile.Devices
 	}
 	c := t.cfg
-	text, err := json.Marshal([]any{"capgnn fitted 1", base, formatDevices(t.specs), rates, t.parts, c.Model, c.Layers, c.Hidden, c.Heads, c.Storage,
-		c.Savings, c.Cost, c.NoMove, c.MaxPrune, c.Prune, c.PruneScore, c.Alpha, c.Rescale})
+	text, err := json.Marshal([]any{"capgnn fitted 2", base, formatDevices(t.specs), rates, t.parts, c.Model, c.Layers, c.Hidden, c.Heads, c.Storage,
+		c.Savings, c.Cost, c.NoMove, c.MaxPrune, c.Prune, c.PruneScore, c.Alpha, c.Rescale, valuesOf(&c, cacheOptions)})
 	if err != nil {
 		return "", fmt.Errorf("key of the plan: %w", err)
 	}
