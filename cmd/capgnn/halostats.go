@@ -1,12 +1,20 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"capgnn/gpu"
 	"capgnn/jaca"
+	"capgnn/pipeline"
 )
 
 // cacheCapacity is the sizes of the caches, in rows of an exchange.
@@ -19,6 +27,9 @@ type cacheCapacity struct {
 }
 
 func capacityOf(p *jaca.Plan) *cacheCapacity {
+	if p == nil {
+		return nil
+	}
 	c := &p.Capacities
 	return &cacheCapacity{Local: c.Local, Global: c.Global, LocalUnion: c.LocalUnion, GlobalUnion: c.GlobalUnion, SlotBytes: c.Slot}
 }
@@ -28,8 +39,122 @@ func (c *cacheCapacity) String() string {
 	for i, n := range c.Local {
 		local = append(local, fmt.Sprintf("%d of %d", n, c.LocalUnion[i]))
 	}
-	if slices.Max(c.Local) == 0 {
+	if len(local) == 0 || slices.Max(c.Local) == 0 {
 		local = []string{"none"}
 	}
 	return fmt.Sprintf("rows kept: on devices %s, on the host %d of %d", strings.Join(local, ", "), c.Global, c.GlobalUnion)
+}
+
+// cacheUse is what lookups of halo rows found, over all parts, exchanges and epochs of training.
+type cacheUse struct {
+	Policy     string         `json:"policy"`
+	Capacity   *cacheCapacity `json:"capacity,omitempty"` // of a result; not there without caches
+	Lookups    int64          `json:"lookups"`
+	Coverage   float64        `json:"coverage"` // share of the lookups whose row has a slot
+	LocalHits  int64          `json:"local_hits"`
+	GlobalHits int64          `json:"global_hits"`
+	Misses     int64          `json:"misses"`
+}
+
+func cacheUseOf(policy string, s jaca.Stats) cacheUse {
+	return cacheUse{Policy: policy, Lookups: s.Lookups, Coverage: s.Coverage(), LocalHits: s.LocalHits, GlobalHits: s.GlobalHits, Misses: s.Misses}
+}
+
+// staleUse is how old the rows were that training used, in epochs.
+type staleUse struct {
+	Bound   int            `json:"bound"`
+	AutoEPS *float64       `json:"auto_eps"` // null: the period is fixed
+	MaxSeen int            `json:"max_seen"`
+	Mean    float64        `json:"mean_seen"`
+	Period  map[string]int `json:"period,omitempty"` // epochs between two refreshes of a row by layer; 0: used in the epoch that makes them
+}
+
+func staleUseOf(bound jaca.Staleness, s jaca.Stats, period map[string]int) staleUse {
+	out := staleUse{Bound: bound.Bound, MaxSeen: s.AgeMax, Mean: s.MeanAge(), Period: period}
+	if bound.Auto() {
+		out.AutoEPS = &bound.EPS
+	}
+	return out
+}
+
+// haloBytes is what halo rows moved by route; of it, refresh renewed rows that had a slot.
+type haloBytes struct {
+	D2H  gpu.Bytes `json:"d2h"`
+	H2D  gpu.Bytes `json:"h2d"`
+	Peer gpu.Bytes `json:"peer"`
+}
+
+// measuredDrift is one measurement of how far a layer's rows have drifted.
+type measuredDrift struct {
+	Layer  int      `json:"layer"`
+	Epochs int      `json:"epochs"` // over which
+	Q90    *float64 `json:"q90"`    // 90th percentile of relative drift; null: not finite
+	Under  float64  `json:"under"`  // share of the sample rows that drifted by EPS at most
+	Period int      `json:"period"` // from the next epoch on
+}
+
+func driftsOf(all []pipeline.Drift) []measuredDrift {
+	var out []measuredDrift
+	for _, d := range all {
+		out = append(out, measuredDrift{Layer: d.Layer, Epochs: d.Epochs, Q90: finite(d.Q90), Under: float64(d.Under) / float64(max(1, d.Rows)), Period: d.Period})
+	}
+	return out
+}
+
+// driftPoint is a measurement in a result, where it stands under its layer.
+type driftPoint struct {
+	Epoch  int      `json:"epoch"`
+	Epochs int      `json:"epochs"`
+	Q90    *float64 `json:"q90"`
+	Under  float64  `json:"under"`
+}
+
+// maxDrifts bounds the measurements in a result, of about 120 bytes each; metrics.jsonl has all.
+const maxDrifts = 4096
+
+// readDrifts returns the newest measurements in metrics.jsonl by layer, and the period that each layer came to.
+func readDrifts(path string) (points map[string][]driftPoint, period map[string]int, err error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("read drift: %w", err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(f)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read drift %s: %w", path, err)
+	}
+	points, period = map[string][]driftPoint{}, map[string]int{}
+	for line := range bytes.Lines(data) {
+		var e struct {
+			Epoch  int             `json:"epoch"`
+			Drifts []measuredDrift `json:"drifts"`
+		}
+		if err := json.Unmarshal(line, &e); err != nil {
+			return nil, nil, fmt.Errorf("read drift %s: %w", path, err)
+		}
+		for _, d := range e.Drifts {
+			layer := strconv.Itoa(d.Layer)
+			points[layer], period[layer] = append(points[layer], driftPoint{e.Epoch, d.Epochs, d.Q90, d.Under}), d.Period
+		}
+	}
+	for layer, p := range points {
+		points[layer] = p[max(0, len(p)-maxDrifts/len(points)):]
+	}
+	return points, period, nil
+}
+
+// fixedPeriod returns the period that rows of every exchanging layer have from first to last.
+func fixedPeriod(caches *jaca.Plan, c *pipeline.Cache) map[string]int {
+	s, err := jaca.NewSchedule(c.Staleness.Bound, c.Pipeline, 0)
+	if caches == nil || err != nil {
+		return nil
+	}
+	out := map[string]int{}
+	for _, t := range caches.Tables {
+		out[strconv.Itoa(t.Layer)] = s.Period
+	}
+	return out
 }

@@ -95,11 +95,11 @@ func TestPartitionIsCached(t *testing.T) {
 func TestForget(t *testing.T) {
 	full := func() trainConfig { return unusual() }
 	for flag, changed := range map[string]func(*trainConfig){
-		"lr":          func(*trainConfig) {},
-		"dataset":     func(c *trainConfig) { c.DatasetPath, c.DataSHA256, c.PlanKey, c.CacheSlots = "", "", "", "" },
-		"seed":        func(c *trainConfig) { c.DataSHA256, c.PlanKey, c.CacheSlots = "", "", "" },
-		"parts":       func(c *trainConfig) { c.Targets, c.PlanKey, c.CacheSlots, c.CacheLinks = "", "", "", "" },
-		"profile":     func(c *trainConfig) { c.Targets, c.PlanKey, c.CacheSlots, c.CacheLinks = "", "", "", "" },
+		"lr":      func(*trainConfig) {},
+		"dataset": func(c *trainConfig) { c.DatasetPath, c.DataSHA256, c.PlanKey, c.CacheSlots = "", "", "", "" },
+		"seed":    func(c *trainConfig) { c.DataSHA256, c.PlanKey, c.CacheSlots = "", "", "" },
+		"parts":   func(c *trainConfig) { c.Targets, c.PlanKey, c.CacheSlots, c.CacheLinks = "", "", "", "" },
+		"profile": func(c *trainConfig) { c.Targets, c.PlanKey, c.CacheSlots, c.CacheLinks = "", "", "", "" },
 		"devices": func(c *trainConfig) {
 			c.Targets, c.Parts, c.PlanKey, c.CacheSlots, c.CacheLinks = "", 0, "", "", ""
 		},
