@@ -1,12 +1,13 @@
 package main
 
 import (
-	"bytes"
+	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -42,23 +43,31 @@ func (c *cacheCapacity) String() string {
 	if len(local) == 0 || slices.Max(c.Local) == 0 {
 		local = []string{"none"}
 	}
-	return fmt.Sprintf("rows kept: on devices %s, on the host %d of %d", strings.Join(local, ", "), c.Global, c.GlobalUnion)
+	return fmt.Sprintf("slots on devices %s, on the host %d of %d", strings.Join(local, ", "), c.Global, c.GlobalUnion)
 }
 
 // cacheUse is what lookups of halo rows found, over all parts, exchanges and epochs of training.
 type cacheUse struct {
-	Policy     string         `json:"policy"`
-	Capacity   *cacheCapacity `json:"capacity,omitempty"` // of a result; not there without caches
-	Lookups    int64          `json:"lookups"`
-	Coverage   float64        `json:"coverage"` // share of the lookups whose row has a slot
-	LocalHits  int64          `json:"local_hits"`
-	GlobalHits int64          `json:"global_hits"`
-	Misses     int64          `json:"misses"`
+	Policy     string  `json:"policy"`
+	Lookups    int64   `json:"lookups"`
+	Coverage   float64 `json:"coverage"`    // share of the lookups whose row has a slot
+	LocalHits  int64   `json:"local_hits"`  // nothing moved
+	GlobalHits int64   `json:"global_hits"` // read from the host's cache, without the owner sending in this epoch
+	Misses     int64   `json:"misses"`      // all else, refreshes included
+}
+
+// runCache is the cacheUse of a run with the sizes of its caches; null: there were none.
+type runCache struct {
+	cacheUse
+	Capacity *cacheCapacity `json:"capacity"`
 }
 
 func cacheUseOf(policy string, s jaca.Stats) cacheUse {
 	return cacheUse{Policy: policy, Lookups: s.Lookups, Coverage: s.Coverage(), LocalHits: s.LocalHits, GlobalHits: s.GlobalHits, Misses: s.Misses}
 }
+
+// share returns so many lookups in per cent of all.
+func (c *cacheUse) share(n int64) float64 { return 100 * float64(n) / float64(max(1, c.Lookups)) }
 
 // staleUse is how old the rows were that training used, in epochs.
 type staleUse struct {
@@ -66,7 +75,7 @@ type staleUse struct {
 	AutoEPS *float64       `json:"auto_eps"` // null: the period is fixed
 	MaxSeen int            `json:"max_seen"`
 	Mean    float64        `json:"mean_seen"`
-	Period  map[string]int `json:"period,omitempty"` // epochs between two refreshes of a row by layer; 0: used in the epoch that makes them
+	Period  map[string]int `json:"period"` // epochs between two refreshes of a row by layer; 0: used in the epoch that makes them
 }
 
 func staleUseOf(bound jaca.Staleness, s jaca.Stats, period map[string]int) staleUse {
@@ -77,7 +86,27 @@ func staleUseOf(bound jaca.Staleness, s jaca.Stats, period map[string]int) stale
 	return out
 }
 
-// haloBytes is what halo rows moved by route; of it, refresh renewed rows that had a slot.
+func (s *staleUse) String() string {
+	text := fmt.Sprintf("rows up to %d epochs old, mean %.2f, bound %d", s.MaxSeen, s.Mean, s.Bound)
+	if s.AutoEPS == nil {
+		return text
+	}
+	var periods []string
+	for _, layer := range slices.SortedFunc(maps.Keys(s.Period), byNumber) {
+		often := [...]string{"in every epoch and used at once", "in every epoch"}
+		every := fmt.Sprintf("every %d epochs", s.Period[layer])
+		if p := s.Period[layer]; p < len(often) {
+			every = often[p]
+		}
+		periods = append(periods, fmt.Sprintf("layer %s %s", layer, every))
+	}
+	return text + fmt.Sprintf(", drift %g; at the end refreshed: %s", *s.AutoEPS, strings.Join(periods, ", "))
+}
+
+// byNumber orders texts of numbers.
+func byNumber(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }
+
+// haloBytes is what halo rows moved by route.
 type haloBytes struct {
 	D2H  gpu.Bytes `json:"d2h"`
 	H2D  gpu.Bytes `json:"h2d"`
@@ -112,28 +141,18 @@ type driftPoint struct {
 // maxDrifts bounds the measurements in a result, of about 120 bytes each; metrics.jsonl has all.
 const maxDrifts = 4096
 
-// readDrifts returns the newest measurements in metrics.jsonl by layer, and the period that each layer came to.
-func readDrifts(path string) (points map[string][]driftPoint, period map[string]int, err error) {
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, nil
-	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("read drift: %w", err)
-	}
-	defer f.Close()
-	data, err := io.ReadAll(f)
-	if err != nil {
-		return nil, nil, fmt.Errorf("read drift %s: %w", path, err)
-	}
+// driftsIn returns the newest measurements in lines of metrics by layer, and the period that each layer came to.
+func driftsIn(lines io.Reader) (points map[string][]driftPoint, period map[string]int, err error) {
 	points, period = map[string][]driftPoint{}, map[string]int{}
-	for line := range bytes.Lines(data) {
+	for in := json.NewDecoder(lines); ; {
 		var e struct {
 			Epoch  int             `json:"epoch"`
 			Drifts []measuredDrift `json:"drifts"`
 		}
-		if err := json.Unmarshal(line, &e); err != nil {
-			return nil, nil, fmt.Errorf("read drift %s: %w", path, err)
+		if err := in.Decode(&e); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return nil, nil, err
 		}
 		for _, d := range e.Drifts {
 			layer := strconv.Itoa(d.Layer)
@@ -146,15 +165,30 @@ func readDrifts(path string) (points map[string][]driftPoint, period map[string]
 	return points, period, nil
 }
 
-// fixedPeriod returns the period that rows of every exchanging layer have from first to last.
-func fixedPeriod(caches *jaca.Plan, c *pipeline.Cache) map[string]int {
-	s, err := jaca.NewSchedule(c.Staleness.Bound, c.Pipeline, 0)
-	if caches == nil || err != nil {
+// readDrifts is driftsIn for a whole file.
+func readDrifts(path string) (points map[string][]driftPoint, period map[string]int, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read drift: %w", err)
+	}
+	defer f.Close()
+	if points, period, err = driftsIn(bufio.NewReader(f)); err != nil {
+		return nil, nil, fmt.Errorf("read drift in %s: %w", path, err)
+	}
+	return points, period, nil
+}
+
+// fixedPeriod returns the refresh period of every layer with slots; nil: it adapts.
+func (t *training) fixedPeriod(caches *jaca.Plan) map[string]int {
+	s, err := jaca.NewSchedule(t.cfg.staleness().Bound, t.cfg.pipelined(), 0)
+	if caches == nil || err != nil || t.cfg.staleness().Auto() {
 		return nil
 	}
 	out := map[string]int{}
-	for _, t := range caches.Tables {
-		out[strconv.Itoa(t.Layer)] = s.Period
+	for _, table := range caches.Tables {
+		if table.Slots() > 0 {
+			out[strconv.Itoa(table.Layer)] = s.Period
+		}
 	}
 	return out
 }

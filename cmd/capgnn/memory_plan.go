@@ -181,7 +181,7 @@ func (m *memoryPlan) print(k *console) error {
 		fmt.Fprintf(k.out, "host memory, page-locked: cache %s  rows on their way %s\n", size(h.Cache), size(h.Staging))
 	}
 	if c := m.Caches; c != nil {
-		fmt.Fprintln(k.out, c)
+		fmt.Fprintf(k.out, "cache: %s\n", c)
 	}
 	if m.Subsets == nil {
 		return nil

@@ -149,7 +149,7 @@ func (t *training) train(ctx context.Context) (_ *runResult, err error) {
 	}
 	bar := t.k.begin("train", t.cfg.Epochs, 0)
 	defer bar.end()
-	metrics := &metricsFile{path: t.dir.metrics()}
+	metrics := &metricsFile{path: t.dir.metrics(), parts: t.parts, policy: t.cfg.Cache, staleness: t.cfg.staleness()}
 	events := &eventFile{dir: t.dir, metric: metricName(t.data.problem)}
 	opt, err := t.options(bar, func(s pipeline.EpochStats) error { return errors.Join(metrics.append(s), events.append(s)) })
 	if err != nil {
@@ -165,6 +165,7 @@ func (t *training) train(ctx context.Context) (_ *runResult, err error) {
 			err = errors.Join(err, trainer.Close())
 		}
 	}()
+	metrics.period = t.fixedPeriod(trainer.Caches())
 	t.layout.Release()
 	if err := errors.Join(t.data.release(), t.writeSettings()); err != nil {
 		return nil, err
@@ -355,6 +356,11 @@ func (t *training) finish(r *pipeline.Result) (*runResult, error) {
 	}
 	result := newResult(&t.cfg, t.data.name, t.specs, t.parts, t.dir, r)
 	result.TimeS.Start = seconds(t.start)
+	if result.Staleness.Period = t.fixedPeriod(r.Caches); t.cfg.staleness().Auto() {
+		if result.Drift, result.Staleness.Period, err = readDrifts(t.dir.metrics()); err != nil {
+			return nil, err
+		}
+	}
 	result.Order, result.Storage, result.TimeS.Order = t.cfg.Order, t.cfg.Storage, t.arranged.Seconds
 	return result, t.dir.writeResult(result)
 }
