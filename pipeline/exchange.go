@@ -3,6 +3,7 @@ package pipeline
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"capgnn/gnn"
 	"capgnn/gpu"
@@ -153,8 +154,12 @@ func (x *exchange) Wait(q gpu.Queue, layer int, dir gnn.Direction) gpu.Matrix {
 		q.Wait(e)
 	}
 	r.arrived = r.arrived[:0]
+	start := time.Now()
 	r.check(epoch)
 	r.count(blocks)
+	if r.stats == &x.w.stats { // not in an evaluation
+		x.w.checking += time.Since(start)
+	}
 	return r.halo
 }
 
