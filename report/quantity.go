@@ -69,12 +69,12 @@ func (q quantity) text(x float64) string {
 	return number + "\u00a0" + u.name
 }
 
-// digits writes x with about four significant digits, and without an exponent where that is short.
+// digits writes x with about four significant digits, whole numbers as they are, and without an exponent where that is short.
 func digits(x float64) string {
 	abs := math.Abs(x)
 	switch {
-	case x == 0:
-		return "0"
+	case x == math.Trunc(x) && abs < 1e6:
+		return strconv.FormatFloat(x, 'f', 0, 64)
 	case abs >= 1e6 || abs < 1e-4:
 		return strconv.FormatFloat(x, 'g', 4, 64)
 	}

@@ -97,8 +97,11 @@ func (r *Run) cards() []card {
 			evals += r.Epochs[i].EvalS
 		}
 		beside := "and " + seconds.text(evals) + " of evaluation"
-		if r.Result != nil && r.Result.Simulated {
+		switch {
+		case r.Result != nil && r.Result.Simulated:
 			beside = "simulated, without evaluation"
+		case evals == 0:
+			beside = "nothing was evaluated"
 		}
 		cards = append(cards,
 			card{"training loss", plain.text(or(r.Epochs[n-1].Loss)), fmt.Sprintf("of epoch %d", r.Epochs[n-1].Epoch)},
