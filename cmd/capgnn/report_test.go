@@ -107,7 +107,7 @@ func TestReportOfARun(t *testing.T) {
 func TestReportedCommands(t *testing.T) {
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
-	first := s.train(small("--devices", "cpu:threads=1,cpu:threads=1,slow=2", "--run-dir", "a run", "--storage", "bf16", "--amsgrad")...)
+	first := s.train(small("--devices", "sim:rtx3090,sim:gtx1650", "--run-dir", "a run", "--storage", "bf16", "--amsgrad")...)
 	run, err := runDir(s.path("a run")).describe()
 	if err != nil {
 		t.Fatal(err)
