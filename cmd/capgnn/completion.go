@@ -84,15 +84,15 @@ func completionOf(app *cli.App) completion {
 		}
 		top := completed(cmd, cmd.Name)
 		out.Top = append(out.Top, top)
-		if len(cmd.Subcommands) == 0 {
-			out.Commands = append(out.Commands, top)
-			continue
-		}
 		group := commandGroup{Name: cmd.Name}
 		for _, sub := range cmd.Subcommands {
-			if sub.Name != "help" {
+			if sub.Name != "help" { // which the command that runs has
 				group.Commands = append(group.Commands, completed(sub, cmd.Name+" "+sub.Name))
 			}
+		}
+		if group.Commands == nil {
+			out.Commands = append(out.Commands, top)
+			continue
 		}
 		out.Groups = append(out.Groups, group)
 		out.Commands = append(out.Commands, group.Commands...)
