@@ -256,14 +256,3 @@ func TestDemo(t *testing.T) {
 		t.Errorf("test accuracy %v with %d parts", score(r.Test), r.Parts)
 	}
 }
-
-func TestVersion(t *testing.T) {
-	s := newSandbox(t)
-	var info buildInfo
-	if err := json.Unmarshal([]byte(s.must("version", "--json")), &info); err != nil || info.Go == "" || info.OS == "" {
-		t.Errorf("%+v, %v", info, err)
-	}
-	if text := s.must("version"); !strings.HasPrefix(text, "capgnn ") {
-		t.Errorf("got %q", text)
-	}
-}
