@@ -1,11 +1,13 @@
 package main
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"slices"
 	"testing"
 
+	"capgnn/graph/dataset"
 	"capgnn/internal/npy"
 )
 
@@ -68,4 +70,32 @@ func TestPredictScaling(t *testing.T) {
 		t.Error("a run without standardising keeps a mean")
 	}
 	s.predict("--run", "plain", "--dataset", "half.npz")
+}
+
+// Without a train_mask the rows that the split trains on standardise the features, those of this seed whatever was remembered.
+func TestStandardizeBySplit(t *testing.T) {
+	s := newSandbox(t)
+	bare, masked := newStore(), newStore()
+	for _, st := range []store{bare, masked} {
+		x := st["x"].Data.([]float32)
+		for i := range x {
+			x[i] += float32(i%7) * float32(i/6)
+		}
+	}
+	bare.write(s, "bare.npz")
+	for _, seed := range []uint64{1, 2} {
+		train, val, test, err := dataset.Split(60, slices.Concat(slices.Repeat([]int32{0}, 30), slices.Repeat([]int32{1}, 30)), seed, dataset.DefaultFractions)
+		if err != nil {
+			t.Fatal(err)
+		}
+		masked["train_mask"], masked["val_mask"], masked["test_mask"] = npy.Entry{Data: train}, npy.Entry{Data: val}, npy.Entry{Data: test}
+		name := masked.write(s, fmt.Sprintf("masked%d.npz", seed))
+		args := func(dataset string) []string {
+			return small("--dataset", dataset, "--standardize", "train", "--seed", fmt.Sprint(seed))
+		}
+		want := s.train(args(name)...)
+		if got := s.train(args("bare.npz")...); got.SHA256 != want.SHA256 || *got.Test != *want.Test {
+			t.Errorf("seed %d: weights are %s, with masks in the file %s", seed, got.SHA256, want.SHA256)
+		}
+	}
 }
