@@ -49,7 +49,7 @@ var columns = []column{
 	{"all epochs", func(r *Run, s *Result) string { return seconds.text(r.elapsed()) + simulated(s) }},
 	{"traffic an epoch", func(r *Run, _ *Result) string { return amount.text(r.meanBytes()) }},
 	{"halo rows", func(_ *Run, s *Result) string { return count.text(float64(s.HaloRows)) }},
-	{"coverage", func(_ *Run, s *Result) string { return share.text(s.Cache.number("coverage")) }},
+	{"coverage", func(_ *Run, s *Result) string { return share.text(positive(s.Cache.number("coverage"))) }},
 	{"device memory", func(_ *Run, s *Result) string {
 		if len(s.PeakBytes.Devices) == 0 {
 			return "-"

@@ -161,7 +161,22 @@ func (r *Run) refreshChart() *chart {
 	return d.draw(p)
 }
 
+// caches reports whether caches did anything: without them every lookup is a miss, which need not be drawn.
+func (r *Run) caches() bool {
+	return slices.ContainsFunc(r.Epochs, func(e Epoch) bool {
+		return e.Cache.number("coverage") > 0 || e.Cache.number("local_hits") > 0 || e.Cache.number("global_hits") > 0
+	})
+}
+
+// stale reports whether rows of earlier epochs were or might have been used.
+func (r *Run) stale() bool {
+	return slices.ContainsFunc(r.Epochs, func(e Epoch) bool { return e.Staleness.number("bound") > 0 || e.Staleness.number("max_seen") > 0 })
+}
+
 func (r *Run) lookupChart() *chart {
+	if !r.caches() {
+		return nil
+	}
 	series, colours := r.keyed(lookups, func(e *Epoch, key string) float64 { return e.Cache.number(key) })
 	d := overEpochs("lookups", "Where rows were found", count)
 	d.stacked, d.colours = true, colours
@@ -169,6 +184,9 @@ func (r *Run) lookupChart() *chart {
 }
 
 func (r *Run) coverageChart() *chart {
+	if !r.caches() {
+		return nil
+	}
 	hits := func(keys ...string) func(*Epoch) float64 {
 		return func(e *Epoch) float64 {
 			all, found := 0.0, 0.0
@@ -189,6 +207,9 @@ func (r *Run) coverageChart() *chart {
 }
 
 func (r *Run) stalenessChart() *chart {
+	if !r.stale() {
+		return nil
+	}
 	d := overEpochs("staleness", "Age of the rows that were used", plain)
 	d.zero, d.note = true, "in epochs"
 	d.colours = []int{7, 1, 0}

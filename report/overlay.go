@@ -1,6 +1,9 @@
 package report
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // overlaid is a quantity that is drawn for all runs over each other.
 type overlaid struct {
@@ -54,6 +57,9 @@ func overlay(runs []Run, names []string, o overlaid, at func(*Run) []float64) *c
 		}
 	}
 	d := o.drawing
+	if d.id == "coverage" && !slices.ContainsFunc(runs, func(r Run) bool { return r.caches() }) {
+		return nil
+	}
 	for i := range runs {
 		d.colours = append(d.colours, i%(2*colourCount))
 	}

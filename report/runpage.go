@@ -116,7 +116,7 @@ func (r *Run) cards() []card {
 		if s.Parts > 1 {
 			cards = append(cards, card{"halo rows", count.text(float64(s.HaloRows)), "read from other parts"})
 		}
-		if x := s.Cache.number("coverage"); !math.IsNaN(x) {
+		if x := s.Cache.number("coverage"); x > 0 {
 			cards = append(cards, card{"coverage", share.text(x), "lookups whose row has a slot"})
 		}
 	}
@@ -170,14 +170,14 @@ func (r *Run) facts() []fact {
 }
 
 func (r *Run) cacheFacts() []fact {
-	if r.Result == nil {
+	if r.Result == nil || !r.caches() {
 		return nil
 	}
 	return listed("", map[string]any(r.Result.Cache))
 }
 
 func (r *Run) stalenessFacts() []fact {
-	if r.Result == nil {
+	if r.Result == nil || !r.stale() {
 		return nil
 	}
 	return append(listed("", map[string]any(r.Result.Staleness)), listed("drift", map[string]any(r.Result.Drift))...)
