@@ -71,6 +71,9 @@ func TestPagesInABrowser(t *testing.T) {
 	}
 	for name, text := range map[string]string{"run": one.String(), "comparison": two.String()} {
 		for _, v := range []browser.View{{Width: 1280}, {Width: 400}, {Width: 1280, Dark: true}, {Width: 400, Dark: true}} {
+			if name == "comparison" && v.Dark == (v.Width == 400) {
+				continue // wide in the dark and narrow in the light will do
+			}
 			t.Run(fmt.Sprintf("%s %+v", name, v), func(t *testing.T) {
 				seen, p := lookAt(t, b, text, v)
 				for _, line := range seen.Console {

@@ -15,7 +15,7 @@ import (
 )
 
 // programs are the names under which Chromium is looked for.
-var programs = []string{"chromium", "chromium-browser", "google-chrome", "chrome"}
+var programs = []string{"chromium", "google-chrome", "chrome", "chromium-browser"}
 
 // patience bounds the loading of a page.
 const patience = 60 * time.Second
