@@ -118,7 +118,7 @@ func (r *Run) phaseBars() *bars {
 			labels, rows = append(labels, r.deviceOf(p)), append(rows, map[string]float64{})
 		}
 	} else if r.Result != nil && r.Result.Parts > 1 {
-		labels = []string{fmt.Sprintf("%d devices together", r.Result.Parts)}
+		labels = []string{fmt.Sprintf("%d parts together", r.Result.Parts)}
 	} else if r.Result != nil && len(r.Result.Devices) == 1 {
 		labels = r.Result.Devices
 	}

@@ -146,3 +146,42 @@ func TestEpochSeconds(t *testing.T) {
 		t.Error("no epochs give numbers")
 	}
 }
+
+// docs/formats/run.md names every key of the files that other programs read.
+func TestRunFolderIsDescribed(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/formats/run.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(doc), "## metrics.jsonl")
+	metrics, result, ok := strings.Cut(text, "## result.json")
+	if !ok {
+		t.Fatal("docs/formats/run.md has other headings")
+	}
+	for section, of := range map[string]reflect.Type{metrics: reflect.TypeFor[metricsLine](), result: reflect.TypeFor[runResult]()} {
+		for _, key := range jsonKeys(of) {
+			if !strings.Contains(section, "`"+key+"`") {
+				t.Errorf("docs/formats/run.md does not describe %s of %s", key, of)
+			}
+		}
+	}
+}
+
+// jsonKeys returns the keys of a struct in JSON, with those of embedded structs.
+func jsonKeys(of reflect.Type) []string {
+	if of.Kind() == reflect.Pointer {
+		of = of.Elem()
+	}
+	var keys []string
+	for i := range of.NumField() {
+		f := of.Field(i)
+		if f.Anonymous {
+			keys = append(keys, jsonKeys(f.Type)...)
+			continue
+		}
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
+			keys = append(keys, name)
+		}
+	}
+	return keys
+}
