@@ -22,7 +22,8 @@ type Epoch struct {
 	DeviceS map[string]float64   `json:"device_s"`
 	PartS   []map[string]float64 `json:"part_s"`
 	Bytes   map[string]float64   `json:"bytes"`
-	// What the caches did; nil: there are none.
+	// What the caches did; nil: there are none. Cache has coverage (a share) and the counts local_hits, global_hits and misses of
+	// the epoch; Staleness the ages bound, max_seen and mean_seen, and period, an object of numbers; Drift is an object of numbers.
 	Cache     object `json:"cache"`
 	Staleness object `json:"staleness"`
 	Drift     object `json:"drift"`
