@@ -210,6 +210,7 @@ func (a *attachment) stage(b *outbox, bytes []gpu.Bytes) {
 		total += n
 	}
 	b.stages = make([][]byte, len(bytes))
+	a.w.staged += total
 	mem := a.pinned("staging", total)
 	if mem == nil {
 		return

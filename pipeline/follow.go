@@ -116,7 +116,7 @@ func (r *relay) fetchFrom(q gpu.Queue, g *getting, owner, epoch int) {
 		r.bring(q, r.transient.RowRange(d.first, d.first+d.n), &t, 0, owner)
 	}
 	if p := g.shared[owner]; len(p.rows) > 0 {
-		r.w.waitFor(q, t.published, owner, r.leg, "published halo rows")
+		r.w.waitFor(q, t.published, owner, r.leg, "cached halo rows")
 		r.fromHost(q, p, t.shared[0])
 	}
 	r.confirm(q, owner, &t)

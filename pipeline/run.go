@@ -99,14 +99,18 @@ func (t *Trainer) epoch(r *Result) error {
 
 // trainEpoch runs forward, backward and update on all parts.
 func (t *Trainer) trainEpoch(e *EpochStats) error {
-	before := t.usage()
+	before := t.usages()
 	start := t.now()
 	if err := t.runParts(e.Epoch); err != nil {
 		return err
 	}
 	end := t.now()
 	e.Reduce, e.Train = end-t.backwardDone(), end-start
-	e.Usage = t.usage().Sub(before)
+	e.Parts = t.usages()
+	for i, u := range before {
+		e.Parts[i] = e.Parts[i].Sub(u)
+		e.Usage = e.Usage.Add(e.Parts[i])
+	}
 	for _, w := range t.workers {
 		e.Loss += w.lossValue()
 		e.Halo.Add(w.stats)
@@ -212,10 +216,11 @@ func (t *Trainer) hostWeights() (*gnn.Weights, error) {
 	return w, nil
 }
 
-func (t *Trainer) usage() gpu.Usage {
-	var u gpu.Usage
-	for _, w := range t.workers {
-		u = u.Add(w.usage())
+// usages returns what every worker has done so far.
+func (t *Trainer) usages() []gpu.Usage {
+	u := make([]gpu.Usage, len(t.workers))
+	for i, w := range t.workers {
+		u[i] = w.usage()
 	}
 	return u
 }
