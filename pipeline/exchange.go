@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"fmt"
+	"slices"
 
 	"capgnn/gnn"
 	"capgnn/gpu"
@@ -61,21 +62,20 @@ func (x *exchange) passed(q gpu.Queue, next int) {
 	var read gpu.Event
 	epoch := x.clock()
 	for _, r := range x.relays {
-		if r.schedule.Lag == 0 || r.until != next {
+		turn := slices.Index(x.turns, r)
+		if r.until != next || r.schedule.Lag == 0 && turn < 0 {
 			continue
 		}
 		if read == nil {
 			read = q.Record()
 		}
-		if blocks := r.later(epoch); len(blocks) > 0 || r.keeps {
+		if blocks := r.later(epoch); len(blocks) > 0 || r.keeps && r.schedule.Lag > 0 {
 			x.w.local.Wait(read)
 			r.refresh(x.w.local, epoch, blocks)
 			r.arrived = append(r.arrived, x.w.local.Record())
 		}
-		for m, turn := range x.turns {
-			if turn == r && m+2 < len(x.turns) {
-				x.prefetch(x.turns[m+2], epoch, read)
-			}
+		if turn >= 0 && turn+2 < len(x.turns) { // also behind rows used at once: with adaptive staleness layers differ
+			x.prefetch(x.turns[turn+2], epoch, read)
 		}
 	}
 }
