@@ -209,7 +209,7 @@ func TestBoundUnderAdversarialSchedules(t *testing.T) {
 			if want.err != nil {
 				t.Fatal(want.err)
 			}
-			if want.halo.AgeMax > s.bound() || s.staleness > 0 && want.halo.AgeMax < s.bound() && s.policy != jaca.None {
+			if want.halo.AgeMax > s.bound() || s.staleness > 0 && want.halo.AgeMax < s.bound() && want.halo.Covered > 0 {
 				t.Errorf("rows are up to %d epochs old, the bound is %d", want.halo.AgeMax, s.bound())
 			}
 			for n := range each {

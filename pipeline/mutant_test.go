@@ -36,7 +36,7 @@ func (m *mutant) wrap(devices []gpu.Device) []gpu.Device {
 // wait on.
 func (m *mutant) here() string {
 	var pcs [16]uintptr
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs[:])])
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(4, pcs[:])])
 	for {
 		f, more := frames.Next()
 		name := f.Function[strings.LastIndexByte(f.Function, '.')+1:]
@@ -109,11 +109,16 @@ func (q deafQueue) CanCopyFrom(src gpu.Device) bool {
 func (q deafQueue) CopyFrom(dst, src gpu.Matrix) { q.Queue.(gpu.PeerCopier).CopyFrom(dst, src) }
 
 // needless are waits that may be left out, with the reason.
-var needless = map[string]string{}
+var needless = map[string]string{
+	"fetch.go, drop: q.Wait(t.kept)": "the rows whose copy it protects come anew in that epoch, in the order of the same queue, before they are read; it keeps a copy and the next writer of its source apart",
+}
 
 // Every wait of a queue is needed: where it is left out, some schedule gives other bits or a fault. So the schedules are
 // adverse enough, and no wait is there for nothing.
 func TestEveryWaitIsNeeded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("tries some hundred schedules")
+	}
 	list := settings(64)
 	wants := make([]outcome, len(list))
 	sites := map[string][]int{} // settings that come there
@@ -134,7 +139,10 @@ func TestEveryWaitIsNeeded(t *testing.T) {
 	slices.Sort(names)
 	for _, site := range names {
 		t.Run(site, func(t *testing.T) {
-			const most = 240 // schedules
+			most := 64 // schedules
+			if needless[site] != "" {
+				most = 16
+			}
 			for n := range most {
 				k := sites[site][n%len(sites[site])]
 				s, got := list[k], outcome{}
