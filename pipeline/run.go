@@ -22,6 +22,7 @@ type state struct {
 	Last      Metrics
 	Waited    int // evaluations since the best one
 	Stopped   string
+	Bypass    jaca.Bypass
 	best      *gnn.Weights
 }
 
@@ -101,14 +102,18 @@ func (t *Trainer) epoch(r *Result) error {
 
 // trainEpoch runs forward, backward and update on all parts.
 func (t *Trainer) trainEpoch(e *EpochStats) error {
-	before := t.usage()
+	before := t.usages()
 	start := t.now()
 	if err := t.runParts(e.Epoch); err != nil {
 		return err
 	}
 	end := t.now()
 	e.Reduce, e.Train = end-t.backwardDone(), end-start
-	e.Usage = t.usage().Sub(before)
+	e.Parts = t.usages()
+	for i, u := range before {
+		e.Parts[i] = e.Parts[i].Sub(u)
+		e.Usage = e.Usage.Add(e.Parts[i])
+	}
 	for _, w := range t.workers {
 		e.Loss += w.lossValue()
 		e.Halo.Add(w.stats)
@@ -116,12 +121,18 @@ func (t *Trainer) trainEpoch(e *EpochStats) error {
 		w.stats, w.checking = jaca.Stats{}, 0
 	}
 	e.Drift = t.observe(e.Epoch)
+	t.judge(e)
 	return nil
 }
 
 // runParts runs an epoch on all parts.
 func (t *Trainer) runParts(epoch int) error {
 	t.hub.epoch = epoch
+	if t.follower != nil {
+		if err := t.follower.plan(epoch); err != nil {
+			return err
+		}
+	}
 	scale := 1 / float64(t.terms)
 	return t.each(func(w *worker) error {
 		if t.o.Savings.NoReuse {
@@ -208,10 +219,11 @@ func (t *Trainer) hostWeights() (*gnn.Weights, error) {
 	return w, nil
 }
 
-func (t *Trainer) usage() gpu.Usage {
-	var u gpu.Usage
-	for _, w := range t.workers {
-		u = u.Add(w.usage())
+// usages returns what every worker has done so far.
+func (t *Trainer) usages() []gpu.Usage {
+	u := make([]gpu.Usage, len(t.workers))
+	for i, w := range t.workers {
+		u[i] = w.usage()
 	}
 	return u
 }
@@ -317,6 +329,7 @@ func (t *Trainer) restore() error {
 		t.state.best = t.weights.Clone()
 		copy(t.state.best.Flat, c.BestWeights)
 	}
+	t.resumeBypass()
 	t.o.Log.Info("resumed", "epoch", t.state.Epochs)
 	return t.restoreHalo(c)
 }
