@@ -202,8 +202,11 @@ func (r *Run) coverageChart() *chart {
 	}
 	d := overEpochs("coverage", "Coverage and hits", share)
 	d.zero, d.note = true, "coverage: lookups whose row has a slot; hits: those that the owner did not have to send"
-	return d.draw(r.series("coverage", func(e *Epoch) float64 { return e.Cache.number("coverage") }),
-		r.series("hits", hits("local_hits", "global_hits")), r.series("hits in device memory", hits("local_hits")))
+	series := []points{r.series("coverage", func(e *Epoch) float64 { return e.Cache.number("coverage") }), r.series("hits", hits("local_hits", "global_hits"))}
+	if slices.ContainsFunc(r.Epochs, func(e Epoch) bool { return e.Cache.number("global_hits") > 0 }) {
+		series = append(series, r.series("hits in device memory", hits("local_hits")))
+	}
+	return d.draw(series...)
 }
 
 func (r *Run) stalenessChart() *chart {
