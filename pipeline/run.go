@@ -117,6 +117,7 @@ func (t *Trainer) trainEpoch(e *EpochStats) error {
 	for _, w := range t.workers {
 		e.Loss += w.lossValue()
 		e.Halo.Add(w.stats)
+		e.HaloParts, e.CheckParts = append(e.HaloParts, w.stats), append(e.CheckParts, w.checking)
 		e.CheckCache += w.checking / time.Duration(len(t.workers))
 		w.stats, w.checking = jaca.Stats{}, 0
 	}
