@@ -29,6 +29,25 @@ struct Sparse {
     }
     return -1;
   }
+
+  // The entries of stored row k are from(k) ≤ e < to(k); none for k = -1.
+  __device__ i64 from(i64 k) const { return k < 0 ? 0 : begin[k]; }
+  __device__ i64 to(i64 k) const { return k < 0 ? 0 : end[k]; }
+
+  // length returns the entries of matrix row r, by one thread alone.
+  __device__ i64 length(i64 r) const {
+    i64 lo = 0, hi = stored;
+    if (!list) return r < stored ? end[r] - begin[r] : 0;
+    while (lo < hi) {
+      const i64 mid = (lo + hi) / 2;
+      if (list[mid] < r) {
+        lo = mid + 1;
+      } else {
+        hi = mid;
+      }
+    }
+    return lo < stored && list[lo] == r ? end[lo] - begin[lo] : 0;
+  }
 };
 
 // Hubs goes through the stored rows k ≡ which mod of whose length is above CAPGNN_HUB, in order. All threads of a block walk
