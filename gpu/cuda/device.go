@@ -66,9 +66,6 @@ func (d *Driver) start(s Spec) (*device, error) {
 	if s.Ordinal < 0 || s.Ordinal >= n {
 		return nil, fmt.Errorf("%w: the driver shows GPUs 0 to %d", gpu.ErrNoDevice, n-1)
 	}
-	if s.Name == "" {
-		s.Name = fmt.Sprintf("cuda:%d", s.Ordinal)
-	}
 	dev := &device{
 		driver: d, ordinal: cu.Device(s.Ordinal), inbox: make(chan message, inboxDepth), stopped: make(chan struct{}),
 		functions: map[string]*function{}, blocks: map[*buffer]struct{}{}, peers: map[*device]bool{},
@@ -205,7 +202,6 @@ func (d *device) Close() error {
 	for _, q := range queues {
 		q.Sync() // a fault is the queue's, whoever cares has asked
 	}
-	d.driver.forget(d)
 	var err error
 	d.do(func() { err = d.release() })
 	d.inbox <- message{stop: true}
@@ -218,6 +214,7 @@ func (d *device) release() (err error) {
 	for _, q := range d.queues {
 		q.close()
 	}
+	d.driver.forget(d)
 	for b := range d.blocks {
 		cu.MemFree(b.ptr)
 	}

@@ -61,6 +61,9 @@ func (d *Driver) Version() int { return cu.Version() }
 
 // Open opens a GPU, or a share of it. The error is gpu.ErrNoDevice if there is no such GPU.
 func (d *Driver) Open(s Spec) (gpu.Device, error) {
+	if s.Name == "" {
+		s.Name = fmt.Sprintf("cuda:%d", s.Ordinal)
+	}
 	dev, err := d.start(s)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", s.Name, err)

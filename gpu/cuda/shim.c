@@ -34,26 +34,26 @@ CUresult capgnn_event_free(uintptr_t event) { return cuEventDestroy((CUevent)eve
 CUresult capgnn_event_record(uintptr_t event, uintptr_t stream) { return cuEventRecord((CUevent)event, (CUstream)stream); }
 CUresult capgnn_event_query(uintptr_t event) { return cuEventQuery((CUevent)event); }
 
-// capgnn_event_await may be called on any thread; it leaves the context current there.
-CUresult capgnn_event_await(uintptr_t context, uintptr_t event) {
-	CUresult r = cuCtxSetCurrent((CUcontext)context);
-	return r ? r : cuEventSynchronize((CUevent)event);
-}
+// INSIDE makes call with a context current, on any thread, and puts back what was.
+#define INSIDE(context, call)                                 \
+	CUcontext inside;                                            \
+	CUresult before = cuCtxPushCurrent((CUcontext)context);      \
+	if (before) return before;                                   \
+	CUresult result = call, after = cuCtxPopCurrent(&inside);    \
+	return result ? result : after;
+
+CUresult capgnn_event_await(uintptr_t context, uintptr_t event) { INSIDE(context, cuEventSynchronize((CUevent)event)) }
 
 CUresult capgnn_event_elapsed(float *ms, uintptr_t from, uintptr_t to) { return cuEventElapsedTime(ms, (CUevent)from, (CUevent)to); }
 
 CUresult capgnn_stream_wait(uintptr_t stream, uintptr_t event) { return cuStreamWaitEvent((CUstream)stream, (CUevent)event, 0); }
 
-// capgnn_register page-locks memory for all contexts. Any thread may call it.
+// capgnn_register page-locks memory for all contexts.
 CUresult capgnn_register(uintptr_t context, void *memory, size_t n) {
-	CUresult r = cuCtxSetCurrent((CUcontext)context);
-	return r ? r : cuMemHostRegister(memory, n, CU_MEMHOSTREGISTER_PORTABLE);
+	INSIDE(context, cuMemHostRegister(memory, n, CU_MEMHOSTREGISTER_PORTABLE))
 }
 
-CUresult capgnn_unregister(uintptr_t context, void *memory) {
-	CUresult r = cuCtxSetCurrent((CUcontext)context);
-	return r ? r : cuMemHostUnregister(memory);
-}
+CUresult capgnn_unregister(uintptr_t context, void *memory) { INSIDE(context, cuMemHostUnregister(memory)) }
 
 CUresult capgnn_release_primary(int device) { return cuDevicePrimaryCtxRelease(device); }
 

@@ -6,6 +6,7 @@
 #include "driver.h"
 
 thread_local Context* current = nullptr;
+static thread_local std::vector<Context*> below;  // of the stack whose top is current
 
 static double at(const std::vector<double>& v, int i) { return v[std::min<size_t>(i, v.size() - 1)]; }
 
@@ -162,6 +163,21 @@ API CUresult cuDevicePrimaryCtxRelease(CUdevice dev) {
 
 API CUresult cuCtxSetCurrent(CUcontext c) {
   current = (Context*)c;
+  return CUDA_SUCCESS;
+}
+
+API CUresult cuCtxPushCurrent(CUcontext c) {
+  if (!c) return CUDA_ERROR_INVALID_CONTEXT;
+  below.push_back(current);
+  current = (Context*)c;
+  return CUDA_SUCCESS;
+}
+
+API CUresult cuCtxPopCurrent(CUcontext* c) {
+  if (below.empty()) return CUDA_ERROR_INVALID_CONTEXT;
+  *c = (CUcontext)current;
+  current = below.back();
+  below.pop_back();
   return CUDA_SUCCESS;
 }
 
