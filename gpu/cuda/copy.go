@@ -1,0 +1,74 @@
+//go:build cuda
+
+package cuda
+
+import (
+	"unsafe"
+
+	"gorgonia.org/cu"
+
+	"capgnn/gpu"
+)
+
+// Upload copies src to dst from byte off on. Counted as H2D.
+func (q *queue) Upload(dst gpu.Buffer, off gpu.Bytes, src []byte) {
+	q.check("Upload").bytes("dst", dst, int(off), len(src), 1)
+	to := ptrOf(dst, int64(off))
+	if q.direct(src) {
+		q.enqueue(command{op: "Upload", phase: gpu.PhaseTransfer, timed: true, run: func() error { return q.toDevice(to, src) }})
+		return
+	}
+	pieces(len(src), func(i, lo, hi int) { q.enqueue(q.stageUpload(to+word(lo), src[lo:hi], i)) })
+}
+
+// Download copies len(dst) bytes of src from byte off on. Counted as D2H. Through staging, one piece is drained while the
+// next is on its way.
+func (q *queue) Download(dst []byte, src gpu.Buffer, off gpu.Bytes) {
+	q.check("Download").bytes("src", src, int(off), len(dst), 1)
+	from := ptrOf(src, int64(off))
+	if q.direct(dst) {
+		q.enqueue(command{op: "Download", phase: gpu.PhaseTransfer, timed: true, run: func() error { return q.toHost(dst, from) }})
+		return
+	}
+	var drain *command
+	pieces(len(dst), func(i, lo, hi int) {
+		q.enqueue(q.stageDownload(from+word(lo), hi-lo, i))
+		if drain != nil {
+			q.enqueue(*drain)
+		}
+		c := q.drain(dst[lo:hi], i)
+		drain = &c
+	})
+	if drain != nil {
+		q.enqueue(*drain)
+	}
+}
+
+// direct reports whether the device copies from and to mem by itself; nothing to copy is direct.
+func (q *queue) direct(mem []byte) bool { return len(mem) == 0 || q.dev.driver.pinned.hold(mem) }
+
+// toDevice hands a copy from page-locked memory to the driver and counts it.
+func (q *queue) toDevice(dst word, src []byte) error {
+	if len(src) == 0 {
+		return nil
+	}
+	err := cu.MemcpyHtoDAsync(cu.DevicePtr(dst), unsafe.Pointer(unsafe.SliceData(src)), int64(len(src)), q.stream)
+	if err != nil {
+		return named("cuMemcpyHtoDAsync", err)
+	}
+	q.count(gpu.Usage{H2D: gpu.Bytes(len(src))})
+	return nil
+}
+
+// toHost hands a copy to page-locked memory to the driver and counts it.
+func (q *queue) toHost(dst []byte, src word) error {
+	if len(dst) == 0 {
+		return nil
+	}
+	err := cu.MemcpyDtoHAsync(unsafe.Pointer(unsafe.SliceData(dst)), cu.DevicePtr(src), int64(len(dst)), q.stream)
+	if err != nil {
+		return named("cuMemcpyDtoHAsync", err)
+	}
+	q.count(gpu.Usage{D2H: gpu.Bytes(len(dst))})
+	return nil
+}
