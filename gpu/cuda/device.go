@@ -27,6 +27,8 @@ type device struct {
 	ordinal cu.Device
 	context cu.CUContext
 	ctx     contextHandle // the same
+	sms     int           // multiprocessors
+	l2      gpu.Bytes     // cache that they share
 	inbox   chan message
 	stopped chan struct{} // closed when the thread has ended
 
@@ -138,6 +140,12 @@ func (d *device) describe(s Spec) error {
 	if err != nil {
 		return err
 	}
+	d.sms = card.SMs
+	l2, err := d.ordinal.Attribute(cu.L2CacheSize)
+	if err != nil {
+		return named("cuDeviceGetAttribute", err)
+	}
+	d.l2 = gpu.Bytes(l2)
 	if err := d.loadModules(); err != nil {
 		return err
 	}
