@@ -52,6 +52,7 @@ func (q *queue) Aggregate(a gpu.AggregateArgs) {
 	}
 	q.begin("Aggregate", gpu.PhaseAggregation)
 	q.spmm(s)
+	q.counted(a.A.Entries * int64(a.Y.Cols))
 }
 
 // SpMM: Y = A·X + beta·Y.
@@ -100,7 +101,6 @@ func (q *queue) spmm(s sparse) {
 	if !fused {
 		q.epilogue(s.then, s.y)
 	}
-	q.counted(s.a.Entries * int64(s.y.Cols))
 }
 
 // csrWords are a matrix's begin, end, indices, list and number of stored rows.
