@@ -174,7 +174,7 @@ func (d *device) Info() gpu.Info { return d.info }
 
 // NewQueue returns an empty queue; it lives until the device is closed.
 func (d *device) NewQueue(name string) gpu.Queue {
-	q := &queue{dev: d, name: name, op: "launch", phase: gpu.PhaseOther}
+	q := &queue{dev: d, name: name, op: "launch", phase: gpu.PhaseOther, last: "Sync"}
 	var err error
 	d.do(func() { q.stream, err = cu.MakeStream(cu.NonBlocking) })
 	if err != nil {
