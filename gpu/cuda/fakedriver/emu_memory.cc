@@ -132,3 +132,5 @@ EMU_CHECK(16)
 extern "C" void __asan_loadN_noabort(uintptr_t a, size_t n) { check(a, n, false); }
 extern "C" void __asan_storeN_noabort(uintptr_t a, size_t n) { check(a, n, true); }
 extern "C" void __asan_handle_no_return() {}
+extern "C" void __asan_before_dynamic_init(const char*) {}
+extern "C" void __asan_after_dynamic_init() {}
