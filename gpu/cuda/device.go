@@ -18,6 +18,7 @@ type Spec struct {
 	Ordinal int       // the driver's number of the GPU, CUDA_VISIBLE_DEVICES considered
 	Memory  gpu.Bytes // budget; 0 = what is free at Open, less a reserve
 	Share   int       // devices that this GPU is opened as, which divide what is free; 0 = 1
+	TF32    bool      // products may round their operands to TF32
 }
 
 // device is a GPU, or a share of one. It implements gpu.Device.
@@ -27,6 +28,7 @@ type device struct {
 	ordinal cu.Device
 	context cu.CUContext
 	ctx     contextHandle // the same
+	tf32    bool
 	inbox   chan message
 	stopped chan struct{} // closed when the thread has ended
 
@@ -150,6 +152,7 @@ func (d *device) describe(s Spec) error {
 		budget = gpu.Bytes(free) / gpu.Bytes(max(1, s.Share))
 		budget -= budget / reserve
 	}
+	d.tf32 = s.TF32
 	d.info = gpu.Info{
 		Name: s.Name, Kind: gpu.CUDA, Model: card.Model, UUID: card.UUID, Variant: d.variant(card), Budget: budget, Total: gpu.Bytes(total),
 	}
@@ -162,7 +165,7 @@ func (d *device) variant(c Card) string {
 	v := fmt.Sprintf("sm_%d%d", c.Major, c.Minor)
 	if lib, err := d.driver.blasLibrary(); err == nil {
 		v += fmt.Sprintf(" cublas %s", lib.version())
-		if d.driver.options.TF32 {
+		if d.tf32 {
 			v += " tf32"
 		}
 	}
