@@ -56,12 +56,21 @@ type Queue interface {
 	Upload(dst Buffer, off Bytes, src []byte)
 	// Download copies len(dst) bytes of src from byte off on: device to host. Counted as D2H.
 	Download(dst []byte, src Buffer, off Bytes)
+	// UploadRows copies rows of host memory that need not lie together: dst[k] = row rows[k] of src, whose rows have the size
+	// of dst's. dst has no gaps between its rows. src and rows must stay unchanged until the copy has run. Counted as H2D.
+	UploadRows(dst Matrix, src []byte, rows []int32)
+	// Call runs f on the host when everything enqueued so far has run, and before anything enqueued later does. An error of f
+	// is a fault of the queue, with op as the operation; after a fault f is not run. f must be short and use no queue.
+	Call(op string, f func() error)
 	// Record returns an event that fires when everything enqueued so far has run.
 	Record() Event
 	// Wait delays everything enqueued later until ev has fired. ev may come from any device of the process.
 	Wait(ev Event)
 	// Sync blocks until everything enqueued has run and returns the queue's first fault, if any.
 	Sync() error
+	// Fault returns the first fault of what has run so far, nil if there is none. It waits for nothing; safe from any
+	// goroutine.
+	Fault() error
 	// Usage returns what the queue has done since it was made. Exact after Sync.
 	Usage() Usage
 }

@@ -57,6 +57,7 @@ type trainConfig struct {
 	Profile     string  // profile file; "" = the cached one or a quick measurement
 	Order       string  // of the vertices inside a part: orders
 	Storage     string  // element type of gathered and exchanged rows: fp32 or bf16
+	TF32        bool    // dense products on GPUs may round their operands to TF32
 	PlanKey     string  // of the plan of the run that wrote the file; config file only
 	Targets     string  // share of the work of each part, "" = decide from devices and profile; config file only
 

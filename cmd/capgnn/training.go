@@ -106,8 +106,12 @@ func (t *training) chooseDevices(context.Context) error {
 		return err
 	}
 	shareCores(specs, cores())
+	for i := range specs {
+		specs[i].TF32 = specs[i].GPU && t.cfg.TF32
+	}
 	if isAuto(t.cfg.Devices) && !t.anonymous {
-		t.k.note("devices: %s (this build knows CPU devices only; name several with --devices)", specs[0])
+		_, why := autoDevices()
+		t.k.note("devices: %s (%s)", formatDevices(specs), why)
 	}
 	t.parts = t.cfg.Parts
 	if t.parts == 0 {

@@ -112,7 +112,7 @@ func (q *queue) multiplier() (*blasHandle, error) {
 		return q.blas, nil
 	}
 	mode := C.int(mathDefault)
-	if q.dev.driver.options.TF32 {
+	if q.dev.tf32 {
 		mode = mathTF32
 	}
 	b := &blasHandle{}

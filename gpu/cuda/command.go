@@ -91,7 +91,11 @@ func (q *queue) execute(c *command) {
 	if c.timed {
 		q.clock.enter(q, c.phase)
 	}
-	q.last = c.op
+	if !c.order {
+		q.mu.Lock()
+		q.last = c.op
+		q.mu.Unlock()
+	}
 	if err := c.run(); err != nil {
 		q.fail(c.op, err)
 	}

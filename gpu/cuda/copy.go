@@ -3,6 +3,7 @@
 package cuda
 
 import (
+	"slices"
 	"unsafe"
 
 	"gorgonia.org/cu"
@@ -18,7 +19,41 @@ func (q *queue) Upload(dst gpu.Buffer, off gpu.Bytes, src []byte) {
 		q.enqueue(command{op: "Upload", phase: gpu.PhaseTransfer, timed: true, run: func() error { return q.toDevice(to, src) }})
 		return
 	}
-	pieces(len(src), func(i, lo, hi int) { q.enqueue(q.stageUpload(to+word(lo), src[lo:hi], i)) })
+	pieces(len(src), func(i, lo, hi int) {
+		q.enqueue(q.stageUpload("Upload", to+word(lo), hi-lo, func(half []byte) { copy(half, src[lo:hi]) }, i))
+	})
+}
+
+// UploadRows copies row rows[k] of src to row k of dst, through staging. Counted as H2D.
+func (q *queue) UploadRows(dst gpu.Matrix, src []byte, rows []int32) {
+	c := q.check("UploadRows")
+	if dst.Rows != len(rows) || dst.LD != dst.Cols {
+		c.fail("dst has %d rows %d elements apart, of %d elements: want %d without gaps", dst.Rows, dst.LD, dst.Cols, len(rows))
+	}
+	c.any("dst", dst)
+	if dst.Empty() {
+		return
+	}
+	row := dst.Type.Size() * dst.Cols
+	if top := len(src) / row; slices.ContainsFunc(rows, func(r int32) bool { return r < 0 || int(r) >= top }) {
+		c.fail("src has %d rows", top)
+	}
+	to := matPtr(dst)
+	if row > stagingHalf {
+		for k, r := range rows {
+			q.Upload(dst.Buf, gpu.Bytes(dst.Type.Size()*dst.Off+k*row), src[int(r)*row:][:row])
+		}
+		return
+	}
+	step := stagingHalf / row
+	for lo := 0; lo < len(rows); lo += step {
+		part := rows[lo:min(lo+step, len(rows))]
+		q.enqueue(q.stageUpload("UploadRows", to+word(lo*row), len(part)*row, func(half []byte) {
+			for k, r := range part {
+				copy(half[k*row:(k+1)*row], src[int(r)*row:])
+			}
+		}, lo/step%2))
+	}
 }
 
 // Download copies len(dst) bytes of src from byte off on. Counted as D2H. Through staging, one piece is drained while the

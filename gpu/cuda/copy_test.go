@@ -124,7 +124,9 @@ func TestPeers(t *testing.T) {
 			t.Errorf("%s from %s: %v, want %v", tc.dev.info.Name, a.info.Name, got, tc.can)
 		}
 		dst := alloc(t, tc.dev, 4000, "dst")
-		m := func(buf gpu.Buffer, ld int) gpu.Matrix { return gpu.Matrix{Buf: buf, Off: 3, Rows: 20, Cols: 7, LD: ld} }
+		m := func(buf gpu.Buffer, ld int) gpu.Matrix {
+			return gpu.Matrix{Buf: buf, Off: 3, Rows: 20, Cols: 7, LD: ld}
+		}
 		if !tc.can {
 			if msg := panicText(func() { q.CopyFrom(m(dst, 9), m(src, 11)) }); !strings.Contains(msg, "cuda:2 has no access to the memory of cuda:0") {
 				t.Errorf("copy without access: %q", msg)

@@ -18,6 +18,7 @@ type Spec struct {
 	Ordinal int       // the driver's number of the GPU, CUDA_VISIBLE_DEVICES considered
 	Memory  gpu.Bytes // budget; 0 = what is free at Open, less a reserve
 	Share   int       // devices that this GPU is opened as, which divide what is free; 0 = 1
+	TF32    bool      // products may round their operands to TF32
 }
 
 // device is a GPU, or a share of one. It implements gpu.Device.
@@ -29,6 +30,7 @@ type device struct {
 	ctx     contextHandle // the same
 	sms     int           // multiprocessors
 	l2      gpu.Bytes     // cache that they share
+	tf32    bool
 	inbox   chan message
 	stopped chan struct{} // closed when the thread has ended
 
@@ -158,6 +160,7 @@ func (d *device) describe(s Spec) error {
 		budget = gpu.Bytes(free) / gpu.Bytes(max(1, s.Share))
 		budget -= budget / reserve
 	}
+	d.tf32 = s.TF32
 	d.info = gpu.Info{
 		Name: s.Name, Kind: gpu.CUDA, Model: card.Model, UUID: card.UUID, Variant: d.variant(card), Budget: budget, Total: gpu.Bytes(total),
 	}
@@ -170,7 +173,7 @@ func (d *device) variant(c Card) string {
 	v := fmt.Sprintf("sm_%d%d", c.Major, c.Minor)
 	if lib, err := d.driver.blasLibrary(); err == nil {
 		v += fmt.Sprintf(" cublas %s", lib.version())
-		if d.driver.options.TF32 {
+		if d.tf32 {
 			v += " tf32"
 		}
 	}
@@ -182,7 +185,7 @@ func (d *device) Info() gpu.Info { return d.info }
 
 // NewQueue returns an empty queue; it lives until the device is closed.
 func (d *device) NewQueue(name string) gpu.Queue {
-	q := &queue{dev: d, name: name, op: "launch", phase: gpu.PhaseOther}
+	q := &queue{dev: d, name: name, op: "launch", phase: gpu.PhaseOther, last: "Sync"}
 	var err error
 	d.do(func() { q.stream, err = cu.MakeStream(cu.NonBlocking) })
 	if err != nil {

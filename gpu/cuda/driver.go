@@ -19,7 +19,6 @@ type Options struct {
 	NVML        string   // NVIDIA's management library; "" = libnvidia-ml.so.1
 	BLAS        string   // cuBLAS; "" = searched for, BLASOff = do without
 	BLASFolders []string // where cuBLAS is searched for beside the usual places
-	TF32        bool     // products may round their operands to TF32
 }
 
 // Driver is the loaded driver, and what its devices share. It is safe for use by several goroutines.

@@ -10,7 +10,7 @@ import (
 
 // event marks a point of a queue; it implements gpu.Event. Its driver event serves the queue again once it has fired.
 type event struct {
-	dev      *device
+	queue    *queue
 	recorded chan struct{} // closed by the device's thread when handle is recorded, or never will be
 
 	mu     sync.Mutex
@@ -25,7 +25,7 @@ type event struct {
 func (q *queue) Record() gpu.Event { return q.record() }
 
 func (q *queue) record() *event {
-	e := &event{dev: q.dev, recorded: make(chan struct{})}
+	e := &event{queue: q, recorded: make(chan struct{})}
 	q.enqueue(command{op: "Record", order: true, run: func() error {
 		defer close(e.recorded)
 		return q.mark(e)
@@ -87,7 +87,7 @@ func (e *event) fire() {
 	e.fired = true
 }
 
-// await blocks until the recorded event has fired, and returns the device's error if there was one.
+// await blocks until the recorded event has fired, and returns the device's error if there was one; it is the queue's fault.
 func (e *event) await() error {
 	e.mu.Lock()
 	if e.fired {
@@ -97,7 +97,10 @@ func (e *event) await() error {
 	h := e.handle
 	e.users++
 	e.mu.Unlock()
-	err := awaitEvent(e.dev.ctx, h)
+	err := awaitEvent(e.queue.dev.ctx, h)
+	if err != nil {
+		e.queue.failLate(err)
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.users--
@@ -121,7 +124,7 @@ func (e *event) Done() <-chan struct{} {
 		// Ends with the event; the device's Close waits for all of them by waiting for the queues.
 		go func() {
 			<-e.recorded
-			e.await() // an error is the queue's, at its Sync
+			e.await()
 		}()
 	}
 	return e.done

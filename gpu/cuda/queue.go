@@ -30,11 +30,11 @@ type queue struct {
 	inflight []*event // recorded, oldest first
 	staging  *staging
 	blas     *blasHandle
-	last     string // operation whose driver calls were made last
 
 	mu    sync.Mutex
 	usage gpu.Usage
 	fault error
+	last  string // operation whose driver calls were made last, other than events
 }
 
 var (
@@ -65,25 +65,27 @@ func (q *queue) count(u gpu.Usage) {
 	q.mu.Unlock()
 }
 
+// failLate keeps an error that the device gave when it was waited for: of what it was asked to do last, as far as we know.
+func (q *queue) failLate(err error) {
+	q.mu.Lock()
+	op := q.last
+	q.mu.Unlock()
+	q.fail(op, err)
+}
+
 // Sync blocks until everything enqueued has run and returns the queue's first fault, if any.
 func (q *queue) Sync() error {
 	e := q.record()
 	<-e.recorded
-	if err := e.await(); err != nil {
-		q.fail(q.lastOp(), err)
-	}
+	e.await()
+	return q.Fault()
+}
+
+// Fault returns the first fault of what has run so far, as far as the device was asked.
+func (q *queue) Fault() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.fault
-}
-
-// lastOp is what the device was asked to do last in this queue; the queue is idle.
-func (q *queue) lastOp() (op string) {
-	q.dev.do(func() { op = q.last })
-	if op == "" {
-		op = "Sync"
-	}
-	return op
 }
 
 // Usage returns what the queue has done since it was made. Exact after Sync.

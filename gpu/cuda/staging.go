@@ -58,7 +58,7 @@ func (h *half) await(d *device) func() {
 		return nil
 	}
 	ctx, used := d.ctx, h.used
-	return func() { awaitEvent(ctx, used) } // an error is the queue's, at its Sync
+	return func() { awaitEvent(ctx, used) } // an error shows at the queue's Sync
 }
 
 func (s *staging) close() {
@@ -80,12 +80,12 @@ func pieces(n int, f func(i, lo, hi int)) {
 	}
 }
 
-// stageUpload copies src into the half on another goroutine, when the device is done with what was there before, and then
-// lets the device fetch it.
-func (q *queue) stageUpload(dst word, src []byte, i int) command {
+// stageUpload lets fill write n bytes to the half on another goroutine, when the device is done with what was there before,
+// and then lets the device fetch them.
+func (q *queue) stageUpload(op string, dst word, n int, fill func(half []byte), i int) command {
 	var h *half
 	var err error
-	return command{op: "Upload", phase: gpu.PhaseTransfer, timed: true,
+	return command{op: op, phase: gpu.PhaseTransfer, timed: true,
 		wait: func() func() {
 			if h, err = q.stage(i); err != nil {
 				return nil
@@ -95,14 +95,14 @@ func (q *queue) stageUpload(dst word, src []byte, i int) command {
 				if free != nil {
 					free()
 				}
-				copy(h.bytes, src)
+				fill(h.bytes[:n])
 			}
 		},
 		run: func() error {
 			if err != nil {
 				return err
 			}
-			if err := q.toDevice(dst, h.bytes[:len(src)]); err != nil {
+			if err := q.toDevice(dst, h.bytes[:n]); err != nil {
 				return err
 			}
 			return h.release(q)

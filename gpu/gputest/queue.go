@@ -2,6 +2,7 @@ package gputest
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"math"
 	"testing"
@@ -66,6 +67,85 @@ func testEvents(b *bench) {
 		<-ev.Done() // stays fired
 		b.q.Wait(ev)
 		b.equal("m", b.get(m), all(500, 100, 1))
+	})
+}
+
+// testCalls: the host is called in the queue's order, and what it says stays as the queue's fault.
+func testCalls(b *bench) {
+	b.scene("order", func(b *bench) {
+		m := b.blank(300, 60, layouts[0])
+		host, seen := make([]byte, 4), []float32{}
+		for i := range 20 {
+			b.q.Fill(m, float32(i))
+			b.q.Download(host, m.Buf, 0)
+			b.q.Call("look", func() error {
+				seen = append(seen, math.Float32frombits(binary.NativeEndian.Uint32(host)))
+				return nil
+			})
+		}
+		b.sync()
+		for i, x := range seen {
+			if x != float32(i) {
+				b.Errorf("call %d saw %g", i, x)
+			}
+		}
+		b.equal("m", b.get(m), all(300, 60, 19))
+		if len(seen) != 20 || b.q.Fault() != nil {
+			b.Errorf("%d calls of 20, fault %v", len(seen), b.q.Fault())
+		}
+	})
+	b.scene("error", func(b *bench) {
+		m, wrong := b.put(all(4, 4, 1), layouts[0]), errors.New("wrong version")
+		b.sync()
+		q := b.dev.NewQueue("calls")
+		q.Call("check", func() error { return wrong })
+		q.Call("again", func() error { b.Error("called after a fault"); return nil })
+		q.Fill(m, 2)
+		var fault *gpu.Fault
+		if err := q.Sync(); !errors.As(err, &fault) || fault.Op != "check" || !errors.Is(err, wrong) {
+			b.Errorf("sync: %v", err)
+		}
+		if !errors.Is(q.Fault(), wrong) || b.q.Fault() != nil {
+			b.Errorf("fault %v of the queue, %v of another", q.Fault(), b.q.Fault())
+		}
+		b.equal("m", b.get(m), all(4, 4, 1))
+	})
+}
+
+// testUploadRows: rows that lie apart on the host arrive without gaps.
+func testUploadRows(b *bench) {
+	b.scene("rows", func(b *bench) {
+		const n, cols = 40, 24
+		x := b.normal(n, cols)
+		src := make([]byte, 4*n*cols)
+		for i, v := range x.V {
+			binary.NativeEndian.PutUint32(src[4*i:], math.Float32bits(float32(v)))
+		}
+		rows := []int32{3, 3, 39, 0, 17}
+		dst := b.put(all(len(rows)+2, cols, 7), layouts[0])
+		b.sync()
+		before := b.q.Usage()
+		b.q.UploadRows(dst.RowRange(1, 1+len(rows)), src, rows)
+		b.q.UploadRows(dst.RowRange(0, 0), nil, nil)
+		b.sync()
+		if got := b.q.Usage().Sub(before); got.H2D != 4*gpu.Bytes(len(rows)*cols) || got.Time[gpu.PhaseTransfer] <= 0 {
+			b.Errorf("counted %d bytes in %v", got.H2D, got.Time[gpu.PhaseTransfer])
+		}
+		b.equal("dst", b.get(dst), ref.Map(dst.Rows, cols, func(i, j int) float64 {
+			if i == 0 || i > len(rows) {
+				return 7
+			}
+			return x.At(int(rows[i-1]), j)
+		}))
+		for name, f := range map[string]func(){
+			"beyond": func() { b.q.UploadRows(dst.RowRange(0, 1), src, []int32{n}) },
+			"few":    func() { b.q.UploadRows(dst.RowRange(0, 2), src, []int32{0}) },
+			"gaps":   func() { b.q.UploadRows(dst.ColRange(0, 8), src, []int32{0, 1, 2, 3, 4, 5, 6}) },
+		} {
+			if !panics(f) {
+				b.Errorf("%s: a wrong shape does not panic", name)
+			}
+		}
 	})
 }
 

@@ -49,6 +49,8 @@ var suite = []struct {
 	{"SGD", testSGD},
 	{"Order", testOrder},
 	{"Events", testEvents},
+	{"Calls", testCalls},
+	{"UploadRows", testUploadRows},
 	{"Counters", testCounters},
 	{"Memory", testMemory},
 	{"Shapes", testShapes},

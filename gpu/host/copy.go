@@ -1,6 +1,7 @@
 package host
 
 import (
+	"slices"
 	"time"
 
 	"capgnn/gpu"
@@ -12,6 +13,31 @@ func (q *Queue) Upload(dst gpu.Buffer, off gpu.Bytes, src []byte) {
 	q.transfer("Upload", func() {
 		arrived := q.dev.link.book(toDevice, gpu.Bytes(len(src)), time.Now())
 		n := copy(mem, src)
+		q.count(gpu.Usage{H2D: gpu.Bytes(n)})
+		sleepUntil(arrived)
+	})
+}
+
+// UploadRows copies row rows[k] of src to row k of dst. Counted as H2D.
+func (q *Queue) UploadRows(dst gpu.Matrix, src []byte, rows []int32) {
+	c := q.check("UploadRows")
+	if dst.Rows != len(rows) || dst.LD != dst.Cols {
+		c.fail("dst has %d rows %d elements apart, of %d elements: want %d without gaps", dst.Rows, dst.LD, dst.Cols, len(rows))
+	}
+	if dst.Empty() {
+		return
+	}
+	row := dst.Type.Size() * dst.Cols
+	if top := len(src) / row; slices.ContainsFunc(rows, func(r int32) bool { return r < 0 || int(r) >= top }) {
+		c.fail("src has %d rows", top)
+	}
+	mem := c.bytes(&q.dev.memory, "dst", dst.Buf, dst.Type.Size()*dst.Off, row*dst.Rows, 1)
+	q.transfer("UploadRows", func() {
+		arrived := q.dev.link.book(toDevice, gpu.Bytes(len(mem)), time.Now())
+		n := 0
+		for _, r := range rows {
+			n += copy(mem[n:], src[int(r)*row:][:row])
+		}
 		q.count(gpu.Usage{H2D: gpu.Bytes(n)})
 		sleepUntil(arrived)
 	})

@@ -115,9 +115,26 @@ func (q *Queue) Wait(ev gpu.Event) {
 // Sync blocks until everything enqueued has run and returns the queue's first fault, if any.
 func (q *Queue) Sync() error {
 	<-q.Record().Done()
+	return q.Fault()
+}
+
+// Fault returns the first fault of what has run so far.
+func (q *Queue) Fault() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.fault
+}
+
+// callError is an error of a Call on its way through a panic.
+type callError struct{ err error }
+
+// Call runs f when everything enqueued so far has run.
+func (q *Queue) Call(op string, f func() error) {
+	q.tasks <- task{op: op, phase: gpu.PhaseOther, run: func() {
+		if err := f(); err != nil {
+			panic(callError{err})
+		}
+	}}
 }
 
 // Usage returns what the queue has done since it was made. Exact after Sync.
@@ -160,7 +177,11 @@ func located(v any) *opPanic {
 // guard runs f and turns its panic into an error.
 func guard(f func()) (err error) {
 	defer func() {
-		if v := recover(); v != nil {
+		switch v := recover().(type) {
+		case nil:
+		case callError:
+			err = v.err
+		default:
 			err = located(v)
 		}
 	}()

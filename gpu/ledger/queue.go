@@ -19,6 +19,9 @@ func (event) Done() <-chan struct{} { return fired }
 
 func (queue) Upload(gpu.Buffer, gpu.Bytes, []byte)   {}
 func (queue) Download([]byte, gpu.Buffer, gpu.Bytes) {}
+func (queue) UploadRows(gpu.Matrix, []byte, []int32) {}
+func (queue) Call(string, func() error)              {}
+func (queue) Fault() error                           { return nil }
 func (queue) Record() gpu.Event                      { return event{} }
 func (queue) Wait(gpu.Event)                         {}
 func (queue) Sync() error                            { return nil }

@@ -112,15 +112,27 @@ func (q *Queue) Wait(ev gpu.Event) {
 	q.dev.clock.add(n)
 }
 
-// Sync implements gpu.Queue. It waits for the arithmetic and takes no virtual time.
-func (q *Queue) Sync() error {
-	err := q.inner.Sync()
+// Call implements gpu.Queue. It takes no virtual time.
+func (q *Queue) Call(op string, f func() error) {
+	if !q.failed() {
+		q.inner.Call(op, f)
+	}
+}
+
+// Fault implements gpu.Queue.
+func (q *Queue) Fault() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.fault != nil {
 		return q.fault
 	}
-	return err
+	return q.inner.Fault()
+}
+
+// Sync implements gpu.Queue. It waits for the arithmetic and takes no virtual time.
+func (q *Queue) Sync() error {
+	q.inner.Sync() // its fault is the one that Fault returns, if none was injected before
+	return q.Fault()
 }
 
 // Usage implements gpu.Queue: times are virtual. The clock lets everything take place that was enqueued, on all devices.

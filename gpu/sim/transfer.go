@@ -54,6 +54,17 @@ func (q *Queue) Upload(dst gpu.Buffer, off gpu.Bytes, src []byte) {
 	q.copies("Upload", toDevice, gpu.Bytes(len(src)), nil)
 }
 
+// UploadRows implements gpu.Queue.
+func (q *Queue) UploadRows(dst gpu.Matrix, src []byte, rows []int32) {
+	if !q.admit("UploadRows") {
+		return
+	}
+	q.inner.UploadRows(dst, src, rows)
+	n := size(dst)
+	q.count(gpu.Usage{H2D: n})
+	q.copies("UploadRows", toDevice, n, nil)
+}
+
 // Download implements gpu.Queue.
 func (q *Queue) Download(dst []byte, src gpu.Buffer, off gpu.Bytes) {
 	if !q.admit("Download") {

@@ -1,8 +1,10 @@
-// The fake management library: what capgnn asks NVML about the fake GPUs. It has as many as the fake driver; UUIDs are equal.
+// The fake management library: what capgnn asks NVML about the fake GPUs. It has as many as the fake driver, or as FAKECUDA
+// says before that is loaded; UUIDs are equal.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { UNINITIALIZED = 1, INVALID_ARGUMENT = 2, NOT_FOUND = 6 };
 
@@ -14,7 +16,9 @@ static unsigned devices(void) {
 		void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
 		if (driver) device_count = (int (*)(int *))dlsym(driver, "cuDeviceGetCount");
 	}
-	return device_count && !device_count(&n) ? (unsigned)n : 1;
+	if (device_count && !device_count(&n)) return (unsigned)n;
+	const char *said = getenv("FAKECUDA"), *at = said ? strstr(said, "n=") : 0;
+	return at ? (unsigned)atoi(at + 2) : 1;
 }
 
 static unsigned index_of(void *device) { return (unsigned)(size_t)device - 1; }
