@@ -28,6 +28,8 @@ type device struct {
 	ordinal cu.Device
 	context cu.CUContext
 	ctx     contextHandle // the same
+	sms     int           // multiprocessors
+	l2      gpu.Bytes     // cache that they share
 	tf32    bool
 	inbox   chan message
 	stopped chan struct{} // closed when the thread has ended
@@ -140,6 +142,12 @@ func (d *device) describe(s Spec) error {
 	if err != nil {
 		return err
 	}
+	d.sms = card.SMs
+	l2, err := d.ordinal.Attribute(cu.L2CacheSize)
+	if err != nil {
+		return named("cuDeviceGetAttribute", err)
+	}
+	d.l2 = gpu.Bytes(l2)
 	if err := d.loadModules(); err != nil {
 		return err
 	}

@@ -1,7 +1,7 @@
 // Sums over rows and over whole matrices.
 //
 //   col_sum    part[b][j] = Σ_i m[i][j] over the rows of block b
-//   add_parts  dst[i][j] = Σ_b part[b][i][j] (b in order) + beta·dst[i][j]; with beta = 0, dst is not read
+//   add_parts  dst[i][j] = Σ_b part[b][i][j] + beta·dst[i][j]; with beta = 0, dst is not read
 //   dot        part[b] = Σ x[i][j]·y[i][j] over the pieces of block b, in float64
 //   sum64      dst[0] = scale·Σ_b part[b], in float64
 //   dot_end    dst[0] = Σ_b part[b] + beta·dst[0], rounded once; with beta = 0, dst is not read
@@ -55,16 +55,24 @@ extern "C" __global__ void capgnn_col_sum_b(i64 rows, int cols, const bf16* m, i
   col_sum(rows, cols, m, ld, part, step);
 }
 
-// stride is the distance from one part to the next.
+// Block t adds elements 32t to 32t + 31 of the parts: warp w every 8th part from w on, then the warps in order. stride is the
+// distance from one part to the next.
 extern "C" __global__ void capgnn_add_parts(i64 rows, i64 cols, float* dst, i64 ld, const float* part, i64 stride, int count,
                                             float beta) {
-  for (i64 e = thread_id(); e < rows * cols; e += thread_count()) {
-    float sum = 0.f;
-#pragma unroll 8
-    for (int b = 0; b < count; b++) sum += part[b * stride + e];
-    float* d = dst + e / cols * ld + e % cols;
-    *d = beta != 0.f ? fmaf(beta, *d, sum) : sum;
+  CAPGNN_SHARED(float, sums, CAPGNN_BLOCK);
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  const i64 e = (i64)blockIdx.x * 32 + lane;
+  float sum = 0.f;
+  if (e < rows * cols) {
+#pragma unroll 4
+    for (int b = warp; b < count; b += CAPGNN_WARPS) sum += part[b * stride + e];
   }
+  sums[threadIdx.x] = sum;
+  __syncthreads();
+  if (warp > 0 || e >= rows * cols) return;
+  for (int w = 1; w < CAPGNN_WARPS; w++) sum += sums[32 * w + lane];
+  float* d = dst + e / cols * ld + e % cols;
+  *d = beta != 0.f ? fmaf(beta, *d, sum) : sum;
 }
 
 #define DOT(name, X, Y) \

@@ -1,10 +1,12 @@
-// Elementwise operations and moves of whole rows: fill, copy, gather, scatter-add, axpby, scale_rows, add_scaled, transpose.
+// Elementwise operations and moves of whole rows: fill, copy, gather, scatter-add, axpby, scale_rows, scale_bias,
+// add_scaled, transpose.
 //
 //   fill        m[i][j] = v
 //   copy        dst[k][j] = src[rows ? rows[k] : k][j], converted
 //   axpby       dst[i][j] = a·src[i][j] + b·dst[i][j]; with b = 0, dst is not read
 //   scale_rows  dst[i][j] = scale[i]·src[i][j]
 //   add_scaled  dst[i][j] += (1 + s[0])·src[i][j]
+//   scale_bias  m[i][j] = scale[i]·m[i][j] + bias[j]; scale or bias may be null
 //   transpose   dst[j][i] = src[i][j]
 //   scatter_add for k in order: dst[rows[k]][j] += src[k][j]
 //
@@ -79,6 +81,20 @@ template <class S> struct AddScaled {
   }
 };
 
+struct ScaleBias {
+  float* m;
+  const float *scale, *bias;
+  i64 ld;
+  template <int V> __device__ void run(i64 i, i64 j) const {
+    float v[V];
+    Vector<V>::load(v, m + i * ld + j);
+    const float a = scale ? scale[i] : 1.f;
+#pragma unroll
+    for (int k = 0; k < V; k++) v[k] = bias ? fmaf(a, v[k], bias[j + k]) : a * v[k];
+    put<V>(m + i * ld + j, v);
+  }
+};
+
 template <class S, class D>
 CAPGNN_FN void move(i64 rows, i64 cols, D* dst, i64 ldd, const S* src, i64 lds, const int* list) {
   elementwise(rows, cols, aligned<4>(dst, ldd) && aligned<4>(src, lds), Move<S, D>{dst, src, list, ldd, lds});
@@ -112,6 +128,10 @@ extern "C" __global__ void capgnn_axpby(i64 rows, i64 cols, float* dst, i64 ldd,
 extern "C" __global__ void capgnn_scale_rows(i64 rows, i64 cols, float* dst, i64 ldd, const float* src, i64 lds,
                                              const float* scale) {
   elementwise(rows, cols, aligned<4>(dst, ldd) && aligned<4>(src, lds), ScaleRows{dst, src, scale, ldd, lds});
+}
+
+extern "C" __global__ void capgnn_scale_bias(i64 rows, i64 cols, float* m, i64 ld, const float* scale, const float* bias) {
+  elementwise(rows, cols, aligned<4>(m, ld), ScaleBias{m, scale, bias, ld});
 }
 
 extern "C" __global__ void capgnn_add_scaled(i64 rows, i64 cols, float* dst, i64 ldd, const float* src, i64 lds,
@@ -162,6 +182,7 @@ extern "C" __global__ void capgnn_scatter_add(i64 n, int cols, float* dst, i64 l
 CAPGNN_KERNEL(capgnn_fill)
 CAPGNN_KERNEL(capgnn_axpby)
 CAPGNN_KERNEL(capgnn_scale_rows)
+CAPGNN_KERNEL(capgnn_scale_bias)
 CAPGNN_KERNEL(capgnn_add_scaled)
 CAPGNN_KERNEL(capgnn_add_scaled_b)
 CAPGNN_KERNEL(capgnn_transpose)

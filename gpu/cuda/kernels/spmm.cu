@@ -250,7 +250,7 @@ template <class T, int G, int C, int V> CAPGNN_FN void product(const Product<T>&
 #define SPMM(name, T, G, C, V) \
   extern "C" __global__ void __launch_bounds__(CAPGNN_BLOCK, 3) name( \
       void* y, int ldy, const T* x, int ldx, int cols, int tile, int flags, const i64* begin, const i64* end, \
-      const int* indices, const float* val, const int* list, i64 stored, i64 units, int hubs, const float* row_scale, \
+      const int* indices, const int* list, i64 stored, const float* val, i64 units, int hubs, const float* row_scale, \
       const float* col_scale, const float* bias, float beta, EPILOGUE_PARAMS) { \
     const Product<T> p = {y, x, ldy, ldx, cols, tile, flags, {begin, end, indices, list, stored}, \
                           val, row_scale, col_scale, bias, beta, EPILOGUE_STRUCT}; \
