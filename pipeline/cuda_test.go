@@ -1,0 +1,164 @@
+//go:build cuda
+
+package pipeline
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/gpu/cuda"
+	"capgnn/gpu/cuda/fakedriver/fake"
+	"capgnn/gpu/host"
+	"capgnn/internal/golden"
+)
+
+// fakeDriver is the fake CUDA driver, built and loaded once.
+var fakeDriver = sync.OnceValues(func() (*cuda.Driver, error) {
+	libs, err := fake.Build()
+	if err != nil {
+		return nil, err
+	}
+	os.Setenv("FAKECUDA", "n=1") // what it is to be is said later
+	return cuda.Load(cuda.Options{Library: libs.Driver, NVML: libs.NVML, BLAS: cuda.BLASOff})
+})
+
+// gpus opens fake GPUs: config says what they are, names which of them the parts live on, cpu:N among them.
+func gpus(t testing.TB, config string, names ...string) (devices []gpu.Device, closeAll func()) {
+	t.Helper()
+	driver, err := fakeDriver()
+	if errors.Is(err, fake.ErrNoCompiler) {
+		t.Skip(err)
+	}
+	if err == nil {
+		err = fake.Configure(config)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	once := sync.OnceFunc(func() {
+		for _, d := range devices {
+			if err := d.Close(); err != nil {
+				t.Errorf("close %s: %v", d.Info().Name, err)
+			}
+		}
+	})
+	t.Cleanup(once)
+	for _, name := range names {
+		var d gpu.Device
+		var ordinal int
+		if _, cpu := fmt.Sscanf(name, "cuda:%d", &ordinal); cpu != nil {
+			d, err = host.Open(host.Spec{Name: name, Threads: 1, Memory: 64 << 20, Poison: true})
+		} else {
+			d, err = driver.Open(cuda.Spec{Name: name, Ordinal: ordinal, Memory: 16 << 20})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		devices = append(devices, d)
+	}
+	return devices, once
+}
+
+// someReach is a matrix of n GPUs of which neighbours of one pair reach each other, and others do not.
+func someReach(n int) string {
+	rows := make([]string, n)
+	for i := range n {
+		for j := range n {
+			rows[i] += map[bool]string{true: "1", false: "0"}[i != j && i/2 == j/2]
+		}
+	}
+	return strings.Join(rows, "/")
+}
+
+// numbered returns cuda:0 to cuda:n-1.
+func numbered(n int) (names []string) {
+	for i := range n {
+		names = append(names, fmt.Sprintf("cuda:%d", i))
+	}
+	return names
+}
+
+const cudaVertices = 210
+
+// Fake GPUs give what PyTorch gives, in any number.
+func TestCUDAGolden(t *testing.T) {
+	cases, err := golden.Load()
+	if err != nil {
+		t.Skip(err)
+	}
+	for _, c := range cases {
+		for _, n := range []int{1, 3} {
+			t.Run(fmt.Sprintf("%s/%d", c.Name, n), func(t *testing.T) {
+				devices, _ := gpus(t, fmt.Sprintf("n=%d;mem=32;p2p=%s", n, someReach(n)), numbered(n)...)
+				testGolden(t, &c, devices, Savings{})
+			})
+		}
+	}
+}
+
+// Fake GPUs, some of which reach each other, GPUs beside CPU devices, and one GPU twice give what CPU devices give on the
+// same parts (DESIGN.md 10).
+func TestCUDAPartsAgree(t *testing.T) {
+	lists := [][]string{numbered(1), numbered(2), numbered(4), numbered(7), {"cuda:0", "cpu:0", "cuda:1"}, {"cuda:0", "cuda:0", "cuda:1"}}
+	if testing.Short() {
+		lists = lists[2:3]
+	}
+	for _, kind := range gnn.Kinds {
+		t.Run(string(kind), func(t *testing.T) {
+			p, m := task{share: 0.4, vertices: cudaVertices, sparse: kind == gnn.SAGE, directed: kind == gnn.GIN}.make(t, kind)
+			one := cpus(t, 1)
+			base, at := traceOf(t, newTrainer(t, p, m, one, make([]int32, p.Vertices()), nil), nil)
+			var s spread
+			for i := range 5 {
+				rank := make([]int32, p.Vertices())
+				for v, r := range rand.New(rand.NewPCG(uint64(i), 9)).Perm(len(rank)) {
+					rank[v] = int32(r)
+				}
+				a, _ := traceOf(t, newTrainer(t, p, m, one, make([]int32, p.Vertices()), func(o *Options) { o.Rank = rank }), at)
+				s.widen(a, base)
+			}
+			for _, names := range lists {
+				part := scatterParts(p.Vertices(), len(names))
+				want, _ := traceOf(t, newTrainer(t, p, m, cpus(t, len(names)), part, nil), at)
+				devices, closeAll := gpus(t, "n=7;mem=32;p2p="+someReach(7), names...)
+				tr := newTrainer(t, p, m, devices, part, nil)
+				got, _ := traceOf(t, tr, at)
+				s.check(t, strings.Join(names, " "), got, want)
+				tr.Close()
+				closeAll()
+			}
+		})
+	}
+}
+
+// A schedule changes no bit, whatever the seed; nor does the order of the threads of a block.
+func TestCUDASeeds(t *testing.T) {
+	configs := []string{"", ";seed=1", ";seed=2;stretch=7", ";seed=3;stretch=200", ";seed=4;order=reverse", ";jitter=200;order=random:5"}
+	if testing.Short() {
+		configs = configs[:3]
+	}
+	for _, kind := range gnn.Kinds {
+		p, m := task{share: 0.4, vertices: 120}.make(t, kind)
+		want := ""
+		for _, c := range configs {
+			devices, closeAll := gpus(t, "n=4;mem=32;p2p="+someReach(4)+c, numbered(4)...)
+			tr := newTrainer(t, p, m, devices, scatterParts(p.Vertices(), 4), func(o *Options) { o.Epochs, o.EvalEvery = 3, 2 })
+			sha := run(t, tr).WeightsSHA
+			tr.Close()
+			closeAll()
+			if want == "" {
+				want = sha
+			}
+			if sha != want {
+				t.Errorf("%s: other weights with %q", kind, c)
+			}
+		}
+	}
+}
