@@ -119,11 +119,11 @@ func savingsOff() map[string]Savings {
 	}
 }
 
+// testGolden compares logits, loss, every gradient and five Adam steps of a case cut for these devices.
 func testGolden(t *testing.T, c *golden.Case, devices []gpu.Device, s Savings) {
 	p, model, init := goldenProblem(t, c)
-	parts := len(devices)
 	o := Options{Model: model, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Epochs: 5, Devices: devices,
-		Part: scatterParts(p.Vertices(), parts), Init: init, Savings: s}
+		Part: scatterParts(p.Vertices(), len(devices)), Init: init, Savings: s}
 	var losses []float64
 	o.OnEpoch = func(e EpochStats) error { losses = append(losses, e.Loss); return nil }
 	tr, err := New(context.Background(), p, o)

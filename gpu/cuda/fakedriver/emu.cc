@@ -105,6 +105,8 @@ void finish(Scheduler& s, Thread* t) {
   t->stack = nullptr;
   t->warp->exited |= 1u << t->lane;
   s.live--;
+  for (const Meeting& m : t->warp->meeting)
+    if (m.mask >> t->lane & 1) emu_fail("this lane has exited while others wait for it in a warp collective (mask %08x)", m.mask);
   if (s.waiting > 0) emu_fail("this thread ends while %u others wait in __syncthreads", s.waiting);
 }
 

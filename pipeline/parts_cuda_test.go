@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -16,18 +15,7 @@ import (
 	"capgnn/gpu/cuda"
 	"capgnn/gpu/cuda/fakedriver/fake"
 	"capgnn/gpu/host"
-	"capgnn/internal/golden"
 )
-
-// fakeDriver is the fake CUDA driver, built and loaded once.
-var fakeDriver = sync.OnceValues(func() (*cuda.Driver, error) {
-	libs, err := fake.Build()
-	if err != nil {
-		return nil, err
-	}
-	os.Setenv("FAKECUDA", "n=1") // what it is to be is said later
-	return cuda.Load(cuda.Options{Library: libs.Driver, NVML: libs.NVML, BLAS: cuda.BLASOff})
-})
 
 // gpus opens fake GPUs: config says what they are, names which of them the parts live on, cpu:N among them.
 func gpus(t testing.TB, config string, names ...string) (devices []gpu.Device, closeAll func()) {
@@ -87,25 +75,9 @@ func numbered(n int) (names []string) {
 
 const cudaVertices = 210
 
-// Fake GPUs give what PyTorch gives, in any number.
-func TestCUDAGolden(t *testing.T) {
-	cases, err := golden.Load()
-	if err != nil {
-		t.Skip(err)
-	}
-	for _, c := range cases {
-		for _, n := range []int{1, 3} {
-			t.Run(fmt.Sprintf("%s/%d", c.Name, n), func(t *testing.T) {
-				devices, _ := gpus(t, fmt.Sprintf("n=%d;mem=32;p2p=%s", n, someReach(n)), numbered(n)...)
-				testGolden(t, &c, devices, Savings{})
-			})
-		}
-	}
-}
-
 // Fake GPUs, some of which reach each other, GPUs beside CPU devices, and one GPU twice give what CPU devices give on the
 // same parts (DESIGN.md 10).
-func TestCUDAPartsAgree(t *testing.T) {
+func TestPartsAgreeCUDA(t *testing.T) {
 	gpu, mixed, twice := [][]string{numbered(1), numbered(2), numbered(4), numbered(7)}, []string{"cuda:0", "cpu:0", "cuda:1"}, []string{"cuda:0", "cuda:0", "cuda:1"}
 	lists := map[gnn.Kind][][]string{ // each list with two models, to save time
 		gnn.GCN: append(gpu, mixed, twice), gnn.SAGE: {gpu[3], mixed}, gnn.GIN: {gpu[0], gpu[2], twice}, gnn.GAT: {gpu[1], gpu[2]},
@@ -142,7 +114,7 @@ func TestCUDAPartsAgree(t *testing.T) {
 }
 
 // A schedule changes no bit, whatever the seed; nor does the order of the threads of a block.
-func TestCUDASeeds(t *testing.T) {
+func TestSchedulesCUDA(t *testing.T) {
 	configs := []string{"", ";seed=1", ";seed=2;stretch=7", ";seed=3;stretch=200", ";seed=4;order=reverse", ";jitter=200;order=random:5"}
 	if testing.Short() {
 		configs = configs[:3]

@@ -14,7 +14,7 @@ import (
 // A wait that the driver forgets, of a stream for an event or of the host for one, gives other weights under some schedule.
 // Many of the waits of a run say again what another wait says, and waiting in vain is no error: half of the first ones that
 // are tried must be found. All of them with 8 schedules each: 57 of 112 waits of streams.
-func TestCUDAForgottenWaits(t *testing.T) {
+func TestForgottenWaitsCUDA(t *testing.T) {
 	if testing.Short() {
 		t.Skip("many runs")
 	}
