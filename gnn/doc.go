@@ -25,5 +25,5 @@
 //	err := ws.Alloc(dev)
 //	logits := pass.Forward(q, halo, epoch)
 //	q.SoftmaxLoss(gpu.LossArgs{Logits: logits, Grad: pass.LossGrad(), Labels: labels, Scale: 1 / n, Loss: loss})
-//	pass.Backward(q, halo, epoch)
+//	pass.Backward(q, halo, epoch, nil)
 package gnn

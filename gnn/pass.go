@@ -19,6 +19,9 @@ type Pass struct {
 	params *Params
 	grads  *Params // nil: evaluation
 	stages []stage
+	// Probe, if given, is shown the rows behind each exchange of training as they are before dropout: forward, what LayerNorm
+	// makes of the layer before; backward, the gradient of the layer's output. It may enqueue operations that read rows.
+	Probe func(q gpu.Queue, layer int, dir Direction, rows gpu.Matrix)
 }
 
 // stage is one layer: its convolution and the buffers between it and the next.
@@ -161,9 +164,26 @@ func (p *Pass) Forward(q gpu.Queue, halo Halo, epoch int) gpu.Matrix {
 			s.conv.forward(x, h, *s.z, nil)
 			x.unfused(s, e)
 		}
+		x.probe(l+1, Forward, *s.z)
 		h = *s.h
 	}
 	return h
+}
+
+// probe shows rows to whoever asks.
+func (x *exec) probe(layer int, dir Direction, rows gpu.Matrix) {
+	if x.Probe != nil {
+		x.Probe(x.q, layer, dir, rows)
+	}
+}
+
+// ProbeWidth returns the columns of the rows that Probe is shown.
+func (p *Pass) ProbeWidth(layer int, dir Direction) int {
+	in, out := p.cfg.Width(layer)
+	if dir == Forward {
+		return in
+	}
+	return out
 }
 
 // epilogue returns LayerNorm → ReLU → dropout of layer l.
@@ -196,19 +216,30 @@ func (x *exec) unfused(s *stage, e gpu.Epilogue) {
 
 // Backward enqueues the gradient of every parameter, added to the grads of the pass. The gradient of the logits lies in
 // LossGrad and is used up. Forward must have run on q with the same epoch.
-func (p *Pass) Backward(q gpu.Queue, halo Halo, epoch int) {
+//
+// done, if not nil, is called once per layer, from the last to the first, when q has been given the last operation that
+// writes a gradient of the layer's tensors (Weights.Layers) or reads one of its parameters: those of its norm come with the
+// layer behind it, before its own.
+func (p *Pass) Backward(q gpu.Queue, halo Halo, epoch int, done func(layer int)) {
+	if done == nil {
+		done = func(int) {}
+	}
 	x := &exec{Pass: p, q: q, halo: halo, epoch: uint32(epoch)}
 	dz := p.LossGrad()
+	x.probe(len(p.stages)-1, Backward, dz)
 	q.ColSum(x.grads.layers[len(p.stages)-1].bias, dz, 1)
 	for l := len(p.stages) - 1; l > 0; l-- {
 		s := &p.stages[l]
 		s.conv.backward(x, dz, *s.dh)
+		x.probe(l-1, Backward, *s.dh)
 		next, h := x.epilogueBackward(l-1, *s.dh)
 		s.conv.weightGrad(x, h, dz)
+		done(l)
 		dz = next
 	}
 	p.stages[0].conv.backward(x, dz, gpu.Matrix{})
 	p.stages[0].conv.weightGrad(x, gpu.Matrix{}, dz)
+	done(0)
 }
 
 // epilogueBackward turns the gradient d of layer l's output into that of its convolution and makes the output again, in

@@ -19,6 +19,7 @@ type Tensor struct {
 	Shape []int  // [out, in] for matrices; [1] for eps
 	Data  []float32
 	Off   int // first element in Weights.Flat, a multiple of 16 (64 bytes)
+	Layer int // that it belongs to: of norms.l, layer l
 }
 
 // Weights is the parameters of a model on the host: tensors laid one after another in one flat array, so that a
@@ -63,8 +64,8 @@ func FlatLen(cfg Config) int64 {
 // layout lists the names and shapes of a model's tensors, as a PyTorch Geometric BasicGNN has them.
 func layout(cfg Config) []Tensor {
 	var ts []Tensor
-	add := func(name string, shape ...int) { ts = append(ts, Tensor{Name: name, Shape: shape}) }
 	for l := range cfg.Layers {
+		add := func(name string, shape ...int) { ts = append(ts, Tensor{Name: name, Shape: shape, Layer: l}) }
 		in, out := cfg.Width(l)
 		last := l == cfg.Layers-1
 		conv := fmt.Sprintf("convs.%d.", l)
@@ -134,6 +135,31 @@ func (w *Weights) alias() {
 		end := t.Off + product(t.Shape)
 		t.Data = w.Flat[t.Off:end:end]
 	}
+}
+
+// Range is elements Lo to Hi of Weights.Flat, Hi excluded.
+type Range struct{ Lo, Hi int }
+
+// Layers returns the elements of Flat that belong to each of the layers, as ascending ranges with what lies behind a tensor
+// as padding: together they are all of Flat.
+func (w *Weights) Layers() [][]Range {
+	var out [][]Range
+	for i, t := range w.Tensors {
+		end := len(w.Flat)
+		if i+1 < len(w.Tensors) {
+			end = w.Tensors[i+1].Off
+		}
+		for len(out) <= t.Layer {
+			out = append(out, nil)
+		}
+		ranges := out[t.Layer]
+		if n := len(ranges); n > 0 && ranges[n-1].Hi == t.Off {
+			ranges[n-1].Hi = end
+			continue
+		}
+		out[t.Layer] = append(ranges, Range{t.Off, end})
+	}
+	return out
 }
 
 // Tensor returns the tensor of that name, nil if there is none.

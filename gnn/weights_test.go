@@ -181,3 +181,54 @@ func TestSHA256(t *testing.T) {
 		}
 	}
 }
+
+// The ranges of the layers are disjoint, cover Flat, and hold the layer's tensors: those of a layer that lie together as one.
+func TestLayers(t *testing.T) {
+	for name, cfg := range layoutModels() {
+		w := NewWeights(cfg)
+		if layers := w.Layers(); len(layers) != cfg.Layers {
+			t.Errorf("%s: ranges of %d layers, want %d", name, len(layers), cfg.Layers)
+		}
+		checkLayers(t, name, w)
+		for l, ranges := range w.Layers() {
+			if len(ranges) != 1 {
+				t.Errorf("%s: the tensors of layer %d lie together, but in ranges %v", name, l, ranges)
+			}
+		}
+		for i := range w.Tensors { // any other assignment
+			w.Tensors[i].Layer = i % 3
+		}
+		checkLayers(t, name+", scattered", w)
+	}
+}
+
+func checkLayers(t *testing.T, name string, w *Weights) {
+	t.Helper()
+	owner := make([]int, len(w.Flat))
+	for i := range owner {
+		owner[i] = -1
+	}
+	for l, ranges := range w.Layers() {
+		for k, r := range ranges {
+			if r.Lo >= r.Hi || k > 0 && r.Lo <= ranges[k-1].Hi {
+				t.Errorf("%s: ranges %v of layer %d", name, ranges, l)
+			}
+			for i := r.Lo; i < r.Hi; i++ {
+				if owner[i] >= 0 {
+					t.Fatalf("%s: element %d belongs to layers %d and %d", name, i, owner[i], l)
+				}
+				owner[i] = l
+			}
+		}
+	}
+	if slices.Contains(owner, -1) {
+		t.Errorf("%s: an element belongs to no layer", name)
+	}
+	for _, x := range w.Tensors {
+		for i := range x.Data {
+			if owner[x.Off+i] != x.Layer {
+				t.Fatalf("%s: %s belongs to layer %d, its element %d to %d", name, x.Name, x.Layer, i, owner[x.Off+i])
+			}
+		}
+	}
+}

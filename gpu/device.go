@@ -92,6 +92,8 @@ type Clock interface {
 	// Now waits for everything that was enqueued on the clock's devices and returns the time at which it was done. No
 	// goroutine may be enqueuing.
 	Now() time.Duration
+	// At is Now for what an event of the clock's devices was recorded behind: 0 if that is nothing.
+	At(ev Event) time.Duration
 }
 
 // Clocked is implemented by devices whose operations take the time of a Clock: their Usage is in it.

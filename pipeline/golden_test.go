@@ -158,7 +158,7 @@ func gradients(t testing.TB, tr *Trainer) (*gnn.Weights, float64) {
 	epoch := tr.state.Epochs
 	scale := 1 / float64(tr.terms)
 	err := tr.each(func(w *worker) error {
-		if err := w.guard(func() { w.runTrain(epoch, tr.p, scale) }); err != nil {
+		if err := w.guard(func() { w.runTrain(epoch, tr.p, scale, nil) }); err != nil {
 			return err
 		}
 		return w.sync()
@@ -167,7 +167,7 @@ func gradients(t testing.TB, tr *Trainer) (*gnn.Weights, float64) {
 		t.Fatal(err)
 	}
 	loss := 0.0
-	reduce(tr.workers)
+	reduceWhole(tr.workers)
 	for _, w := range tr.workers {
 		loss += w.lossValue()
 	}

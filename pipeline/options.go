@@ -7,6 +7,7 @@ import (
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/graph"
+	"capgnn/jaca"
 )
 
 // Problem is what a run learns: a graph with features, labels and splits. All slices are read-only and indexed by
@@ -71,6 +72,8 @@ type Options struct {
 	// NoRescale leaves what Dropped leaves of a sum over neighbours as it is. Otherwise a row with k of n in-edges left has
 	// it multiplied by n/k, forward and backward, loops not counted and not multiplied. GAT needs none of it.
 	NoRescale bool
+	// Cache says which halo rows are kept, and how old they may get.
+	Cache Cache
 	// Storage is the element type of the rows that aggregations gather and parts exchange: see gnn.Plan.
 	Storage gpu.DType
 	// Prepared keeps what is made of the problem before the first epoch, for later runs; nil: nothing is kept. Results do
@@ -113,8 +116,25 @@ type EpochStats struct {
 	Train   time.Duration // wall time of the epoch without evaluation; on the devices' clock if they share one
 	EvalT   time.Duration // wall time of the evaluation
 	Usage   gpu.Usage     // summed over devices, training only
-	// Reduce is the wall time of gradient reduction, optimiser step and weight broadcast.
+	// Halo counts halo rows: lookups, hits, bytes by route and ages, over all parts and exchanges of training.
+	Halo jaca.Stats
+	// Drift is what adaptive staleness has measured after this epoch, by layer; nil: nothing was.
+	Drift []Drift
+	// CheckCache is the time in which workers look schedules and versions up, mean over parts.
+	CheckCache time.Duration
+	// Reduce is the time that the update takes behind the last backward pass: what is left to reduce, the optimiser step and
+	// the weights' way to all parts.
 	Reduce time.Duration
+}
+
+// Drift is how far a layer's rows have drifted between refreshes.
+type Drift struct {
+	Layer  int
+	Epochs int     // over which it was measured
+	Q90    float64 // 90th percentile of relative drift over sample rows, the larger of both directions
+	Period int     // refresh period from the next epoch on; 0: rows are used in the epoch that makes them
+	Rows   int     // samples
+	Under  int     // of these, at most EPS
 }
 
 // Result is the outcome of a run.
@@ -128,6 +148,9 @@ type Result struct {
 	Stopped     string  // "", "patience" or "interrupted"
 	EpochTime   []time.Duration
 	Usage       gpu.Usage // training only
+	Halo        jaca.Stats
+	Caches      *jaca.Plan // of training; nil: none
+	CheckCache  time.Duration
 	EvalTime    time.Duration
 	ReduceTime  time.Duration
 	HaloRows    int64 // Σ_i |H_i| of what training exchanges: without replicas that are dropped, which evaluation still reads

@@ -122,8 +122,11 @@ func newPredictor(ctx context.Context, p *Problem, o PredictOptions) (*Trainer, 
 	}
 	var runCtx context.Context
 	runCtx, t.cancel = context.WithCancelCause(ctx)
-	t.hub = newHub(runCtx, len(t.cut.Parts), o.WaitDeadline)
-	err := t.place(func(w *worker, scale weighting) error { return t.buildEvaluation(w, scale, o.Layers) })
+	t.hub = &hub{ctx: runCtx, deadline: o.WaitDeadline}
+	err := t.place(func(w *worker, scale weighting) error { return t.buildEvaluation(w, scale, o.Layers) },
+		func() (training, evaluation []*traffic, err error) {
+			return nil, evaluationTraffic(t.layout, o.Model, t.plan, o.Layers), nil
+		})
 	if err := errors.Join(err, ctx.Err()); err != nil {
 		t.Close()
 		return nil, err
@@ -139,11 +142,6 @@ func (t *Trainer) buildEvaluation(w *worker, scale weighting, layers int) error 
 		return w.ld.err
 	}
 	in := b.input(all, 0, 0) // no row is trained on, so sparse features need no transpose
-	if len(t.workers) > 1 {
-		routes := planRoutes(t.layout, w.index, t.o.Model, t.plan, false)
-		routes = slices.DeleteFunc(routes, func(r routePlan) bool { return r.layer >= layers })
-		w.buildExchange(t.hub, t.o.Model, nil, routes)
-	}
 	params := upload(w.ld, "weights", t.weights.Flat)
 	if w.ld.err != nil {
 		return w.ld.err
@@ -154,11 +152,7 @@ func (t *Trainer) buildEvaluation(w *worker, scale weighting, layers int) error 
 	if err := w.ws.Alloc(w.dev); err != nil {
 		return err
 	}
-	if err := w.compute.Sync(); err != nil {
-		return err
-	}
-	w.ld.seen = nil // host arrays may go
-	return nil
+	return w.compute.Sync()
 }
 
 // emit hands the rows of the worker's vertices to f, a chunk at a time.

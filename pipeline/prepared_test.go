@@ -12,6 +12,7 @@ import (
 	"capgnn/gnn"
 	"capgnn/graph"
 	"capgnn/hostmem"
+	"capgnn/jaca"
 )
 
 // shelf is a Prepared in memory.
@@ -261,8 +262,9 @@ func FuzzKeptCut(f *testing.F) {
 		m := gnn.Config{Kind: gnn.GCN, Layers: 2, Hidden: 4, In: 3, Out: 2}
 		l := &Layout{cut: c, kept: c.Without(pruning)}
 		plan := gnn.Choose(m, l.shape(&Features{Cols: 3, Dense: make([]float32, 120)}, false, m), gnn.Choice{})
+		exactTraffic(l, m, plan, &Cache{}, func(int) jaca.Schedule { return jaca.Schedule{Period: 1} })
+		evaluationTraffic(l, m, plan, m.Layers)
 		for i := range c.Parts {
-			planRoutes(l, i, m, plan, true)
 			c.Parts[i].In.Transpose(c.Parts[i].Rows[1])
 			rowEnds(c.Parts[i].Out.Inner, c.Parts[i].Rows[0], c.Parts[i].Rows[1])
 		}

@@ -10,6 +10,7 @@ import (
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/hostmem"
+	"capgnn/jaca"
 )
 
 // state is what a run counts besides weights; it goes into checkpoints.
@@ -76,6 +77,8 @@ func (t *Trainer) epoch(r *Result) error {
 	r.EpochTime = append(r.EpochTime, e.Train)
 	r.Usage = r.Usage.Add(e.Usage)
 	r.ReduceTime += e.Reduce
+	r.Halo.Add(e.Halo)
+	r.CheckCache += e.CheckCache
 	last := t.state.Epochs == t.o.Epochs
 	if last || t.o.EvalEvery > 0 && t.state.Epochs%t.o.EvalEvery == 0 {
 		if err := t.evaluateNow(&e, r); err != nil {
@@ -105,26 +108,50 @@ func (t *Trainer) trainEpoch(e *EpochStats) error {
 				return err
 			}
 		}
-		if err := w.guard(func() { w.runTrain(e.Epoch, t.p, scale) }); err != nil {
-			return err
-		}
-		return w.sync()
+		return t.trainPart(w, e.Epoch, scale)
 	})
 	if err != nil {
 		return err
 	}
-	reduce := t.now()
-	update(t.workers)
-	for _, w := range t.workers {
-		if err := w.sync(); err != nil {
-			return err
-		}
-		e.Loss += w.lossValue()
-	}
 	end := t.now()
-	e.Reduce, e.Train = end-reduce, end-start
+	e.Reduce, e.Train = end-t.backwardDone(), end-start
 	e.Usage = t.usage().Sub(before)
+	for _, w := range t.workers {
+		e.Loss += w.lossValue()
+		e.Halo.Add(w.stats)
+		e.CheckCache += w.checking / time.Duration(len(t.workers))
+		w.stats, w.checking = jaca.Stats{}, 0
+	}
+	e.Drift = t.observe(e.Epoch)
 	return nil
+}
+
+// trainPart runs an epoch on one part, and waits for it.
+func (t *Trainer) trainPart(w *worker, epoch int, scale float64) error {
+	err := w.guard(func() {
+		w.runTrain(epoch, t.p, scale, func(layer int) { t.reduce.done(w, layer) })
+		w.backward = w.compute.Record()
+		t.reduce.finish(w)
+	})
+	if err != nil {
+		return err
+	}
+	<-w.backward.Done()
+	w.backwardAt = hostNow()
+	return w.finish()
+}
+
+// backwardDone returns when the last part had done its backward pass, in the time of now.
+func (t *Trainer) backwardDone() time.Duration {
+	last, clock := time.Duration(0), clockOf(t.o.Devices)
+	for _, w := range t.workers {
+		at := w.backwardAt
+		if clock != nil {
+			at = clock.At(w.backward)
+		}
+		last = max(last, at)
+	}
+	return last
 }
 
 // renew allocates the activations anew (saving 7 off).
@@ -184,6 +211,7 @@ func (t *Trainer) usage() gpu.Usage {
 func (t *Trainer) finish(r *Result) error {
 	s := &t.state
 	r.Epochs, r.FinalLoss, r.Best, r.Last, r.BestEpoch, r.Stopped = s.Epochs, s.Loss, s.Best, s.Last, s.BestEpoch, s.Stopped
+	r.Caches = t.caches
 	var err error
 	if r.Weights, err = t.hostWeights(); err != nil {
 		return err

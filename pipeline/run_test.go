@@ -15,6 +15,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/gpu/host"
 	"capgnn/hostmem"
+	"capgnn/jaca"
 	"capgnn/rapa"
 )
 
@@ -256,8 +257,9 @@ func testBytesEqualPlan(t *testing.T, kind gnn.Kind, storage gpu.DType) {
 	run(t, tr)
 	want := 2 * (parts - 1) * 4 * len(tr.weights.Flat)
 	for i := range parts {
-		for _, r := range planRoutes(tr.layout, i, m, tr.plan, true) {
-			want += storage.Size() * r.width * len(r.send)
+		for _, l := range exactTraffic(tr.layout, m, tr.plan, &Cache{}, func(int) jaca.Schedule { return jaca.Schedule{Period: 1} }) {
+			all, _ := l.sendRows(i)
+			want += storage.Size() * l.width * all
 		}
 	}
 	if int(got) != want {
@@ -273,7 +275,7 @@ func TestDeadline(t *testing.T) {
 		if w.index == 1 {
 			return nil
 		}
-		return w.guard(func() { w.runTrain(0, p, 1) })
+		return w.guard(func() { w.runTrain(0, p, 1, nil) })
 	})
 	if err == nil || !strings.Contains(err.Error(), "part 0 waited") || !strings.Contains(err.Error(), "for part 1") {
 		t.Errorf("error %v does not say who waits for whom", err)

@@ -12,7 +12,7 @@ import (
 // Simulation is what a run is predicted to take.
 type Simulation struct {
 	Epoch  time.Duration // one training epoch behind the first
-	Reduce time.Duration // of it, gradient reduction, optimiser step and weight broadcast
+	Reduce time.Duration // of it, what the update takes behind the last backward pass
 	// Parts is what each part's device does in that epoch: its time by phase, its bytes by route.
 	Parts []gpu.Usage
 	// Busy is the time of Parts without waiting for others, transfers on queues of their own not counted.
@@ -36,9 +36,14 @@ func Simulate(ctx context.Context, p *Problem, o Options) (*Simulation, error) {
 	var e EpochStats
 	before := make([]gpu.Usage, len(t.workers))
 	computed := make([]gpu.Usage, len(t.workers))
+	computations := func(w *worker) gpu.Usage {
+		u := w.compute.Usage()
+		u.Time[gpu.PhaseReduce] += w.reduce.Usage().Time[gpu.PhaseReduce]
+		return u
+	}
 	for epoch := range 2 {
 		for i, w := range t.workers {
-			before[i], computed[i] = w.usage(), w.compute.Usage()
+			before[i], computed[i] = w.usage(), computations(w)
 		}
 		e = EpochStats{Epoch: epoch}
 		if err := errors.Join(ctx.Err(), t.trainEpoch(&e)); err != nil {
@@ -48,7 +53,7 @@ func Simulate(ctx context.Context, p *Problem, o Options) (*Simulation, error) {
 	s := &Simulation{Epoch: e.Train, Reduce: e.Reduce}
 	for i, w := range t.workers {
 		s.Parts = append(s.Parts, w.usage().Sub(before[i]))
-		c := w.compute.Usage().Sub(computed[i])
+		c := computations(w).Sub(computed[i])
 		busy := -c.Time[gpu.PhaseWait]
 		for _, d := range c.Time {
 			busy += d
@@ -80,5 +85,7 @@ func (t *Trainer) now() time.Duration {
 	if c := clockOf(t.o.Devices); c != nil {
 		return c.Now()
 	}
-	return time.Since(started)
+	return hostNow()
 }
+
+func hostNow() time.Duration { return time.Since(started) }

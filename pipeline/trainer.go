@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"sync"
 	"time"
 
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/graph"
+	"capgnn/hostmem"
+	"capgnn/jaca"
 )
 
 // Trainer is a run: one worker per part, all buffers in place. Not safe for use by several goroutines.
@@ -22,10 +25,16 @@ type Trainer struct {
 	weights *gnn.Weights // layout, and the last weights on the host
 	workers []*worker
 	hub     *hub
+	reduce  *reduction
 	cancel  context.CancelCauseFunc
 	terms   int // of the loss
 	state   state
 	layout  *Layout
+	legs    []*traffic      // of training
+	caches  *jaca.Plan      // nil: none
+	region  *hostmem.Region // the global cache, nil: none
+	// controller sets the refresh periods by the drift of sample rows; nil: they are fixed.
+	controller *jaca.Controller
 }
 
 // New validates everything, cuts the graph, plans the order of operations, and puts every part on its device. Errors of
@@ -53,11 +62,12 @@ func New(ctx context.Context, p *Problem, o Options) (*Trainer, error) {
 	}
 	runCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	t.cancel = cancel
-	t.hub = newHub(runCtx, len(t.cut.Parts), o.WaitDeadline)
-	if err := t.place(t.build); err != nil {
+	t.hub = &hub{ctx: runCtx, deadline: o.WaitDeadline}
+	if err := t.place(t.build, t.trafficOfTraining); err != nil {
 		t.Close()
 		return nil, err
 	}
+	t.reduce = newReduction(t.hub, t.workers, t.weights.Layers())
 	t.state = newState()
 	if o.Resume {
 		if err := t.restore(); err != nil {
@@ -81,6 +91,7 @@ func (o *Options) validate(p *Problem) error {
 	if len(o.Dropped) > 0 && len(o.Dropped) != len(o.Devices) {
 		bad("dropped replicas of %d parts for %d devices", len(o.Dropped), len(o.Devices))
 	}
+	errs = append(errs, o.Cache.validate(len(o.Devices)))
 	if o.Epochs < 0 || o.EvalEvery < 0 || o.Patience < 0 || o.CheckpointEvery < 0 {
 		bad("epochs, evaluation interval, patience and checkpoint interval must not be negative")
 	}
@@ -113,22 +124,57 @@ func (t *Trainer) planRun() error {
 	return nil
 }
 
-// place makes one worker per part; build uploads everything that does not change.
-func (t *Trainer) place(build func(*worker, weighting) error) error {
+// place makes one worker per part; build uploads everything that does not change, then plan says what parts exchange.
+func (t *Trainer) place(build func(*worker, weighting) error, plan func() (training, evaluation []*traffic, err error)) error {
 	for i, dev := range t.o.Devices {
-		w := &worker{index: i, dev: dev, part: t.cut.Parts[i],
-			compute: dev.NewQueue("compute"), in: dev.NewQueue("in"), out: dev.NewQueue("out")}
-		w.ld = newLoader(dev, w.compute, w.in)
+		w := &worker{index: i, dev: dev, part: t.cut.Parts[i], localOf: t.cut.LocalOf, compute: dev.NewQueue("compute"),
+			local: dev.NewQueue("local"), ahead: dev.NewQueue("prefetch"), out: dev.NewQueue("out"), reduce: dev.NewQueue("reduce")}
+		w.ld = newLoader(dev, w.compute, w.local)
 		t.workers = append(t.workers, w)
 	}
-	connect(t.workers)
+	connect(t.workers, t.o.Cache.NoPeer)
 	scale := weightingOf(t.o.Model.Kind, t.layout, !t.o.NoRescale)
 	if err := t.each(func(w *worker) error { return build(w, scale) }); err != nil {
 		return err
 	}
+	if len(t.workers) > 1 {
+		training, evaluation, err := plan()
+		if err != nil {
+			return err
+		}
+		if err := t.each(func(w *worker) error { return t.attach(w, scale, training, evaluation) }); err != nil {
+			return err
+		}
+	}
 	t.releaseLayout()
 	t.p = t.p.answers()
 	return nil
+}
+
+// trafficOfTraining plans what training and evaluation exchange.
+func (t *Trainer) trafficOfTraining() (training, evaluation []*traffic, err error) {
+	training, err = t.planTraffic()
+	return training, evaluationTraffic(t.layout, t.o.Model, t.plan, t.o.Model.Layers), err
+}
+
+// attach puts a worker's side of the exchanges on its device.
+func (t *Trainer) attach(w *worker, scale weighting, training, evaluation []*traffic) error {
+	a := &attachment{w: w, hub: t.hub, host: t.lock(), bound: t.o.Cache.Staleness.Bound}
+	train, eval := a.halos(training, evaluation, &w.stats)
+	w.trainHalo, w.evalHalo = train, eval
+	if t.controller != nil {
+		w.watch(train, t.o.Model.Seed)
+	}
+	if t.caches != nil && w.ld.err == nil {
+		t.builder(w, scale).address(train, w.layers)
+	}
+	if w.ld.err != nil {
+		return w.ld.err
+	}
+	err := w.compute.Sync()
+	w.ld.seen = nil // host arrays may go
+	runtime.KeepAlive(a)
+	return err
 }
 
 // builder returns what puts one part on its device.
@@ -149,14 +195,12 @@ func (t *Trainer) build(w *worker, scale weighting) error {
 	}
 	in := b.input(eval[0], w.part.Rows[0], w.part.Rows[1])
 	b.answers()
-	if len(t.workers) > 1 {
-		w.buildExchange(t.hub, model, planRoutes(t.layout, w.index, model, t.plan, true), planRoutes(t.layout, w.index, model, t.plan, false))
-	}
+	w.layers = train
 	n := len(t.weights.Flat)
 	params := upload(w.ld, "weights", t.weights.Flat)
 	grads := gpu.Vec{Buf: w.ld.alloc(4*gpu.Bytes(n), "gradients"), Len: n}
 	if w.index == 0 {
-		w.allocOptimizer(o.Optimizer, n)
+		w.allocOptimizer(o.Optimizer, n, stageLen(t.weights.Layers()))
 	}
 	if w.ld.err != nil {
 		return w.ld.err
@@ -168,11 +212,7 @@ func (t *Trainer) build(w *worker, scale weighting) error {
 	if err := w.ws.Alloc(w.dev); err != nil {
 		return err
 	}
-	if err := w.compute.Sync(); err != nil {
-		return err
-	}
-	w.ld.seen = nil // host arrays may go
-	return nil
+	return w.compute.Sync()
 }
 
 // each runs f for every worker, in a goroutine of its own, and waits for all. The first error stops the others' waits.
@@ -218,8 +258,15 @@ func (t *Trainer) Close() error {
 			w.ws.Free()
 		}
 		w.ld.close()
+		for _, p := range w.pinned {
+			p.Close()
+		}
 	}
 	t.workers = nil
+	if t.region != nil {
+		t.region.Close()
+		t.region = nil
+	}
 	t.releaseLayout()
 	return nil
 }

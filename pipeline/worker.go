@@ -1,31 +1,57 @@
 package pipeline
 
 import (
+	"time"
+
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/graph"
+	"capgnn/hostmem"
+	"capgnn/jaca"
 )
+
+// epochHalo is a halo that is told where epochs begin and end.
+type epochHalo interface {
+	gnn.Halo
+	begin(q gpu.Queue) // before the first exchange
+	end(q gpu.Queue)   // when the epoch has been enqueued
+	lags() bool        // rows are used in the epoch after the one that makes them
+}
 
 // worker is one part of the graph on one device.
 type worker struct {
 	index   int
 	dev     gpu.Device
 	part    *graph.Part
+	localOf []int32   // of every vertex: its row in the part that owns it
 	compute gpu.Queue // everything but copies between devices
-	in, out gpu.Queue // copies to and from this device
+	local   gpu.Queue // halo rows to where they are kept, or used at once
+	ahead   gpu.Queue // halo rows that are used next (the prefetch queue)
+	out     gpu.Queue // rows to the host, the global cache among it
+	reduce  gpu.Queue // sums of gradients at part 0; at the others, gradients on their way to host memory
 	ld      *loader
 
 	peers   []bool // peers[o]: part o lives on this very device
 	reach   []bool // reach[o]: this device can copy from the device of part o
 	workers []*worker
-	stages  [][]byte // host staging per reader, for devices without peer access
+	stages  [][]byte // host staging of gradients and weights per reader, for devices without peer access
 
 	params, grads *gnn.Params
 	opt           optimizerState // part 0 only
-	ws            *gnn.Workspace
-	train, eval   *gnn.Pass
-	trainHalo     gnn.Halo // nil with one part
-	evalHalo      gnn.Halo
+	// gradStage and paramStage are host memory on the way from and to part 0, nil where devices reach each other.
+	gradStage, paramStage []byte
+	backward              gpu.Event     // the backward pass of the epoch under way is done
+	backwardAt            time.Duration // when that was on the host's clock
+	ws                    *gnn.Workspace
+	train, eval           *gnn.Pass
+	layers                []gnn.LayerGraph // what train aggregates over
+	trainHalo             epochHalo        // nil with one part
+	evalHalo              gnn.Halo         // the same
+	watcher               *watcher         // of drift; nil: nobody asks
+	epoch                 int              // under way
+	stats                 jaca.Stats       // of trainHalo, in the epoch under way
+	checking              time.Duration    // the same: in which trainHalo looked schedules and versions up
+	pinned                []*hostmem.Pinned
 
 	labels   gpu.Ints
 	targets  gpu.Array[uint8]
@@ -47,23 +73,27 @@ func (w *worker) staging(j, n int) []byte {
 }
 
 // connect finds out which devices reach each other.
-func connect(workers []*worker) {
+func connect(workers []*worker, noPeer bool) {
 	for _, w := range workers {
 		w.workers = workers
 		w.peers, w.reach = make([]bool, len(workers)), make([]bool, len(workers))
 		w.stages = make([][]byte, len(workers))
 		for o, other := range workers {
 			w.peers[o] = other.dev == w.dev
-			p, ok := w.in.(gpu.PeerCopier)
-			w.reach[o] = w.peers[o] || ok && p.CanCopyFrom(other.dev)
+			p, ok := w.local.(gpu.PeerCopier)
+			w.reach[o] = w.peers[o] || !noPeer && ok && p.CanCopyFrom(other.dev)
 		}
 	}
 }
 
-// runTrain enqueues one training epoch up to the gradients.
-func (w *worker) runTrain(epoch int, p *Problem, scale float64) {
+// runTrain enqueues one training epoch up to the gradients. done is gnn.Pass.Backward's.
+func (w *worker) runTrain(epoch int, p *Problem, scale float64, done func(layer int)) {
 	q := w.compute
+	w.epoch = epoch
 	q.Fill(gpu.Matrix{Buf: w.grads.Flat.Buf, Rows: 1, Cols: w.grads.Flat.Len, LD: w.grads.Flat.Len}, 0)
+	if w.trainHalo != nil {
+		w.trainHalo.begin(q)
+	}
 	logits := w.train.Forward(q, w.trainHalo, epoch)
 	args := gpu.LossArgs{Logits: logits, Grad: w.train.LossGrad(), Labels: w.labels, Targets: w.targets, Mask: w.mask, Scale: scale, Loss: w.loss}
 	if p.Targets != nil {
@@ -72,7 +102,10 @@ func (w *worker) runTrain(epoch int, p *Problem, scale float64) {
 		q.SoftmaxLoss(args)
 	}
 	q.Download(w.lossHost, w.loss.Buf, 0)
-	w.train.Backward(q, w.trainHalo, epoch)
+	w.train.Backward(q, w.trainHalo, epoch, done)
+	if w.trainHalo != nil {
+		w.trainHalo.end(q)
+	}
 }
 
 // guard runs f and turns a waitFault into an error.
@@ -90,22 +123,44 @@ func (w *worker) guard(f func()) (err error) {
 	return nil
 }
 
+// queues are all of the worker.
+func (w *worker) queues() []gpu.Queue {
+	return []gpu.Queue{w.compute, w.local, w.ahead, w.out, w.reduce}
+}
+
 // sync waits for all queues of the worker.
 func (w *worker) sync() error {
-	for _, q := range []gpu.Queue{w.compute, w.in, w.out} {
-		if err := q.Sync(); err != nil {
-			return err
+	var first error
+	for _, q := range w.queues() {
+		if err := q.Sync(); err != nil && first == nil {
+			first = err
 		}
 	}
-	return nil
+	return first
+}
+
+// finish waits until the epoch has been computed. With the pipeline rows may be under way to the next one still.
+func (w *worker) finish() error {
+	if w.trainHalo == nil || !w.trainHalo.lags() {
+		return w.sync()
+	}
+	err := w.compute.Sync()
+	for _, q := range w.queues()[1:] {
+		if err == nil {
+			err = q.Fault()
+		}
+	}
+	return err
 }
 
 // usage sums up what the worker's queues have done. Waiting is that of the compute queue alone: what it costs the epoch; the
-// copy queues wait most of the time.
+// others wait most of the time.
 func (w *worker) usage() gpu.Usage {
 	u := w.compute.Usage()
 	waited := u.Time[gpu.PhaseWait]
-	u = u.Add(w.in.Usage()).Add(w.out.Usage())
+	for _, q := range w.queues()[1:] {
+		u = u.Add(q.Usage())
+	}
 	u.Time[gpu.PhaseWait] = waited
 	return u
 }

@@ -5,6 +5,7 @@ package cuda
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"gorgonia.org/cu"
@@ -73,15 +74,13 @@ func (d *Driver) Open(s Spec) (gpu.Device, error) {
 	return dev, nil
 }
 
-// forget takes a closed device off the list.
+// forget takes a device that is closed off the list. With the last one of a GPU its context ends.
 func (d *Driver) forget(dev *device) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for i, o := range d.open {
-		if o == dev {
-			d.open = append(d.open[:i], d.open[i+1:]...)
-			return
-		}
+	d.open = slices.DeleteFunc(d.open, func(o *device) bool { return o == dev })
+	if !slices.ContainsFunc(d.open, func(o *device) bool { return o.ctx == dev.ctx }) {
+		d.pinned.end(dev.ctx)
 	}
 }
 

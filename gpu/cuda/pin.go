@@ -17,12 +17,15 @@ type ranges struct {
 	list []extent
 }
 
-// extent is the addresses lo to hi, hi excluded.
-type extent struct{ lo, hi uintptr }
+// extent is the addresses lo to hi, hi excluded, and the context that they were registered in, with which they end.
+type extent struct {
+	lo, hi uintptr
+	ctx    contextHandle
+}
 
-func extentOf(mem []byte) extent {
+func extentOf(mem []byte, ctx contextHandle) extent {
 	lo := uintptr(unsafe.Pointer(unsafe.SliceData(mem)))
-	return extent{lo, lo + uintptr(len(mem))}
+	return extent{lo, lo + uintptr(len(mem)), ctx}
 }
 
 func (r *ranges) add(e extent) {
@@ -32,15 +35,30 @@ func (r *ranges) add(e extent) {
 	r.list = slices.Insert(r.list, i, e)
 }
 
-func (r *ranges) remove(e extent) {
+// remove takes the range that begins where mem does off the list and returns its context, 0 if it was not on it.
+func (r *ranges) remove(mem []byte) (ctx contextHandle) {
+	e := extentOf(mem, 0)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.list = slices.DeleteFunc(r.list, func(o extent) bool { return o == e })
+	r.list = slices.DeleteFunc(r.list, func(o extent) bool {
+		if o.lo == e.lo {
+			ctx = o.ctx
+		}
+		return o.lo == e.lo
+	})
+	return ctx
+}
+
+// end takes everything off the list that was registered in a context.
+func (r *ranges) end(ctx contextHandle) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.list = slices.DeleteFunc(r.list, func(o extent) bool { return o.ctx == ctx })
 }
 
 // hold reports whether one registered range holds all of mem.
 func (r *ranges) hold(mem []byte) bool {
-	e := extentOf(mem)
+	e := extentOf(mem, 0)
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	i, found := slices.BinarySearchFunc(r.list, e.lo, func(a extent, lo uintptr) int { return compare(a.lo, lo) })
@@ -79,18 +97,17 @@ func (p pinner) Register(mem []byte) error {
 	if err != nil {
 		return fmt.Errorf("page-lock %d bytes: %w", len(mem), err)
 	}
-	p.driver.pinned.add(extentOf(mem))
+	p.driver.pinned.add(extentOf(mem, ctx))
 	return nil
 }
 
-// Unregister implements hostmem.Pinner. Memory that outlives the last device was released with it.
+// Unregister implements hostmem.Pinner. What was registered ends with the GPU that it was registered on, at the latest.
 func (p pinner) Unregister(mem []byte) error {
 	if len(mem) == 0 {
 		return nil
 	}
-	p.driver.pinned.remove(extentOf(mem))
-	ctx, err := p.driver.context()
-	if err != nil {
+	ctx := p.driver.pinned.remove(mem)
+	if ctx == 0 {
 		return nil
 	}
 	return unregisterMemory(ctx, mem)

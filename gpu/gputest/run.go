@@ -23,6 +23,8 @@ var suite = []struct {
 	{"ElementwiseBF16", testElementwiseBF16},
 	{"Gather", testGather},
 	{"ScatterAdd", testScatterAdd},
+	{"PackInt8", testPackInt8},
+	{"PackMean", testPackMean},
 	{"Gemm", testGemm},
 	{"Linear", testLinear},
 	{"GemmBF16", testGemmBF16},

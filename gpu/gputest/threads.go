@@ -65,6 +65,10 @@ func (b *bench) program() map[string][]byte {
 	graph := b.csr(a)
 	b.q.Aggregate(gpu.AggregateArgs{Y: keep("Aggregate", b.blank(n, cols, l)), A: graph, X: x})
 	b.q.SpMM(keep("SpMMBF16", b.blankOf(n, cols, l, gpu.BF16)), graph, half, 0)
+	pack := gpu.PackArgs{Dst: keep("PackInt8", b.blank(n, gpu.Int8Words(cols), l)), Src: half, IDs: array(b, b.ints(n, n)),
+		Stream: gpu.Int8Stream(1, false)}
+	b.q.PackInt8(pack)
+	b.q.UnpackInt8(keep("UnpackInt8", b.blank(n, cols, l)), pack.Dst)
 	b.q.ScatterAdd(keep("ScatterAdd", b.put(b.normal(50, cols), l)), x, array(b, b.ints(n, 50)))
 
 	e, _ := b.settings(epilogueCase{true, true, 0.5}, n, cols)

@@ -46,3 +46,15 @@ func (r *normRow) forward(eps float32) float32 { return r.forwardGo(eps) }
 func (r *normRow) backward(rstd float32, dz, dgamma, dbeta, dbias, out []float32) {
 	r.backwardGo(rstd, dz, dgamma, dbeta, dbias, out)
 }
+
+func philoxDraw(dst []uint32, id, stream, epoch uint32, key [2]uint32) {
+	philoxDrawGo(dst, id, stream, epoch, key)
+}
+
+func topBits(src []float32) uint32 { return topBitsGo(src) }
+
+func quantise(dst []byte, src []float32, words []uint32, scale float32) {
+	quantiseGo(dst, src, words, scale)
+}
+
+func spread(dst []float32, src []byte, scale float32) { spreadGo(dst, src, scale) }

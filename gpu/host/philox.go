@@ -9,3 +9,16 @@ func dropoutKeep(dst []uint32, cols int, id, layer, epoch uint32, key [2]uint32,
 		dst[words-1] &= 1<<(cols%32) - 1
 	}
 }
+
+// philoxBlock is what philoxWords writes at a time.
+const philoxBlock = 64
+
+// philoxWords writes word j mod 4 of gpu.Philox({j/4, id, stream, epoch}, key) to dst[j]; len(dst) is a multiple of philoxBlock.
+func philoxWords(dst []uint32, id, stream, epoch uint32, key [2]uint32) {
+	if len(dst)%philoxBlock != 0 {
+		panic("host: part of a block of random words")
+	}
+	if len(dst) > 0 {
+		philoxDraw(dst, id, stream, epoch, key)
+	}
+}

@@ -17,3 +17,11 @@ func philoxKeepGo(dst []uint32, id, layer, epoch uint32, key [2]uint32, threshol
 		dst[i] = bits
 	}
 }
+
+// philoxDrawGo is philoxWords in Go.
+func philoxDrawGo(dst []uint32, id, stream, epoch uint32, key [2]uint32) {
+	for i := 0; i+4 <= len(dst); i += 4 {
+		words := gpu.Philox([4]uint32{uint32(i / 4), id, stream, epoch}, key)
+		copy(dst[i:], words[:])
+	}
+}

@@ -43,6 +43,18 @@ func (c *Clock) Now() time.Duration {
 	return c.now
 }
 
+// At implements gpu.Clock.
+func (c *Clock) At(ev gpu.Event) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := ev.(event).node
+	if n == nil {
+		return 0
+	}
+	c.settle()
+	return n.at
+}
+
 // node is an operation that has been enqueued and, until done, has not taken place.
 type node struct {
 	q     *Queue
@@ -60,6 +72,7 @@ type node struct {
 
 	ready, begun, end float64 // seconds since the last settling; ready: all before it is done
 	seen, done        bool
+	at                time.Duration // end on the clock
 }
 
 // engine is a piece of a device that does one thing at a time.
@@ -91,6 +104,7 @@ func (c *Clock) settle() {
 		s.trace(c.now, c.Trace)
 	}
 	for _, n := range s.order {
+		n.at = c.now + seconds(n.end)
 		n.q.usage.Time[n.phase] += seconds(n.end) - seconds(n.from())
 	}
 	for _, q := range s.queues {

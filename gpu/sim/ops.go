@@ -61,6 +61,17 @@ func (q *Queue) ScatterAdd(dst, src gpu.Matrix, rows gpu.Ints) {
 	q.compute("ScatterAdd", gpu.PhaseOther, streams(src, src, src), func() { q.inner.ScatterAdd(dst, src, rows) })
 }
 
+// PackInt8 implements gpu.Ops. Drawing takes most of it, as in an epilogue with dropout: it counts as one of as many elements.
+func (q *Queue) PackInt8(a gpu.PackArgs) {
+	z := gpu.Matrix{Rows: a.Dst.Rows, Cols: a.Src.Cols}
+	q.compute("PackInt8", gpu.PhaseOther, passes(epilogue, z, z, z), func() { q.inner.PackInt8(a) })
+}
+
+// UnpackInt8 implements gpu.Ops.
+func (q *Queue) UnpackInt8(dst, packed gpu.Matrix) {
+	q.compute("UnpackInt8", gpu.PhaseOther, streams(dst, packed), func() { q.inner.UnpackInt8(dst, packed) })
+}
+
 // Gemm implements gpu.Ops.
 func (q *Queue) Gemm(a gpu.GemmArgs) {
 	c := size(a.C)

@@ -3,6 +3,7 @@ package sim
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"capgnn/gpu"
 )
@@ -68,5 +69,26 @@ func compare(t *testing.T, got, want map[string][]int64) {
 		if !slices.Equal(got[name], want[name]) {
 			t.Errorf("%s: ends %v, want %v", name, got[name], want[name])
 		}
+	}
+}
+
+// An event's time is the end of what it was recorded behind, whatever came later and however often the clock was read.
+func TestEventTimes(t *testing.T) {
+	clock, queues, _ := flats(t, nil, "a", "b")
+	a, b := queues["a"], queues["b"]
+	nothing := a.Record()
+	fill(a, 40)
+	first := a.Record()
+	fill(a, 60)
+	b.Wait(first)
+	fill(b, 8)
+	waited := b.Record()
+	if got := []time.Duration{clock.At(nothing), clock.At(waited), clock.At(first), clock.Now()}; !slices.Equal(got, []time.Duration{0, 48, 40, 100}) {
+		t.Errorf("events at %v", got)
+	}
+	fill(a, 20)
+	later := a.Record()
+	if got := []time.Duration{clock.At(later), clock.At(first)}; !slices.Equal(got, []time.Duration{120, 40}) {
+		t.Errorf("events at %v when the clock has gone on", got)
 	}
 }

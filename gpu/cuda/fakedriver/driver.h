@@ -106,6 +106,11 @@ struct Function {
   unsigned shared = 48 << 10;
 };
 
+struct Pinned {
+  size_t size;
+  Context* context;  // with which it ends
+};
+
 struct State {
   std::mutex lock;
   std::condition_variable changed;
@@ -113,7 +118,7 @@ struct State {
   bool initialised = false;
   std::vector<Device> devices;
   std::vector<Stream*> streams;
-  std::map<uintptr_t, size_t> pinned;
+  std::map<uintptr_t, Pinned> pinned;
   std::string trouble;     // what a kernel did wrong, for cuGetErrorString
   unsigned waiting = 0;    // host threads blocked in the driver
   unsigned operations = 0;

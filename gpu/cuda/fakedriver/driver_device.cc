@@ -156,6 +156,7 @@ API CUresult cuDevicePrimaryCtxRelease(CUdevice dev) {
   d.blocks.clear();
   d.used = 0;
   d.primary = nullptr;
+  for (auto it = G.pinned.begin(); it != G.pinned.end();) it = it->second.context == c ? G.pinned.erase(it) : std::next(it);
   current = nullptr;
   delete c;
   return CUDA_SUCCESS;

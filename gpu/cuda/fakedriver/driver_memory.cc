@@ -67,7 +67,7 @@ EmuMemory look_up(uintptr_t address) {
     return m;
   }
   auto it = G.pinned.upper_bound(address);  // tables of constants are other memory of the host
-  if (it != G.pinned.begin() && address < (--it)->first + it->second) {
+  if (it != G.pinned.begin() && address < (--it)->first + it->second.size) {
     m.kind = EmuMemory::DEAD;
     snprintf(m.what, sizeof m.what, "page-locked memory of the host");
   }
@@ -121,14 +121,14 @@ API CUresult cuMemFree(CUdeviceptr p) {
 
 bool is_pinned(uintptr_t p, size_t n) {
   auto it = G.pinned.upper_bound(p);
-  return it != G.pinned.begin() && p + n <= (--it)->first + it->second;
+  return it != G.pinned.begin() && p + n <= (--it)->first + it->second.size;
 }
 
 API CUresult cuMemHostRegister(void* p, size_t n, unsigned) {
   Lock l(G.lock);
   if (!current) return CUDA_ERROR_INVALID_CONTEXT;
   if (G.config.refuse_pinning) return CUDA_ERROR_OUT_OF_MEMORY;
-  return G.pinned.emplace((uintptr_t)p, n).second ? CUDA_SUCCESS : CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+  return G.pinned.emplace((uintptr_t)p, Pinned{n, current}).second ? CUDA_SUCCESS : CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
 }
 
 API CUresult cuMemHostUnregister(void* p) {

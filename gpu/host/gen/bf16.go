@@ -11,14 +11,14 @@ func bf16Kernels(w *writer) {
 	})
 }
 
-// halves writes the loop over whole vectors and, with AVX-512, the rest. body gets the addresses of the current vectors: of
-// float32s at p, of bf16s at half their offset.
-func (r *rowPass) halves(p, half gp, body func(full, half mem, k mask)) {
+// beside writes the loop over whole vectors and, with AVX-512, the rest. body gets the addresses of the current vectors: of
+// float32s at p, and of elements at small whose size is 4/2^shift bytes.
+func (r *rowPass) beside(p, small gp, shift uint64, body func(full, small mem, k mask)) {
 	at := func() mem {
 		h := r.GP64()
 		r.MOVQ(r.j, h)
-		r.SHRQ(operand.Imm(1), h)
-		return mem{Base: half, Index: h, Scale: 1}
+		r.SHRQ(operand.Imm(shift), h)
+		return mem{Base: small, Index: h, Scale: 1}
 	}
 	r.columns("column", func(k mask) {
 		if k == nil || r.wide {
@@ -32,7 +32,7 @@ func narrowKernel(w *writer) {
 	r := startRowPass(w, mem{})
 	dst, src := w.arg("dst"), w.arg("src")
 	below, one, quiet := w.broadcastConst(0x7fff), w.broadcastConst(1), w.broadcastConst(0x400000)
-	r.halves(src, dst, func(from, to mem, k mask) {
+	r.beside(src, dst, 1, func(from, to mem, k mask) {
 		v, odd, t := w.vec(), w.vec(), w.vec()
 		w.load(from, k, v)
 		w.VPSRLD(operand.Imm(16), v, odd)
@@ -79,7 +79,7 @@ func widenKernel(w *writer) {
 	w.begin(w.name("bf", "widen"), "is fromBF16.", "func(n int, dst *float32, src *uint16)")
 	r := startRowPass(w, mem{})
 	dst, src := w.arg("dst"), w.arg("src")
-	r.halves(dst, src, func(to, from mem, k mask) {
+	r.beside(dst, src, 1, func(to, from mem, k mask) {
 		v := w.vec()
 		if k == nil {
 			w.VPMOVZXWD(from, v)

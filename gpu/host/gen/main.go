@@ -33,6 +33,7 @@ var families = []struct {
 	{"plain", plainKernels},
 	{"elementwise", elementwiseKernels},
 	{"bf16", bf16Kernels},
+	{"int8", int8Kernels},
 	{"loss", lossKernels},
 	{"transpose", transposeKernels},
 	{"limits", limitKernels},

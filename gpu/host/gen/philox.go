@@ -16,24 +16,39 @@ func philoxKernels(w *writer) {
 	evens := w.table("evens", func(i int) uint32 { return uint32(i * (1 - i%2)) })
 	// Of 16 bytes, 4i+c goes to 4c+i.
 	order := w.table("wordorder", func(i int) uint32 { return 0x0c080400 + 0x01010101*uint32(i%4) })
-	w.both(func() { philoxKeep(w, evens, order) })
+	w.both(func() {
+		philoxKernel(w, "keep", "writes the keep bits of 4·lanes·blocks elements from element 4·counter on.", evens, []string{"threshold"},
+			func(words [4]vec, constants []mem, dst gp) {
+				w.keepBits(words, constants[0], dst, order)
+				w.ADDQ(operand.Imm(uint64(w.lanes()/2)), dst)
+			})
+		philoxKernel(w, "words", "writes the words of lanes·blocks counters, four each, from counter on.", evens, nil,
+			func(words [4]vec, _ []mem, dst gp) {
+				w.storeWords(words, dst)
+				w.ADDQ(operand.U32(4*w.size()), dst)
+			})
+	})
 }
 
-func philoxKeep(w *writer, evens, order mem) {
-	w.begin(w.name("philox", "keep"),
-		"writes the keep bits of 4·lanes·blocks elements from element 4·counter on.",
-		"func(dst *uint32, blocks int, counter, id, layer, epoch, key0, key1, threshold uint32)")
+// philoxKernel writes a loop over blocks of counters. more are further parameters, which write gets as constants; it takes
+// word i of every counter of a block and moves dst on.
+func philoxKernel(w *writer, rest, doc string, evens mem, more []string, write func(words [4]vec, constants []mem, dst gp)) {
+	signature := "func(dst *uint32, blocks int, counter, id, layer, epoch, key0, key1"
+	for _, name := range more {
+		signature += ", " + name
+	}
+	w.begin(w.name("philox", rest), doc, signature+" uint32)")
 	dst, blocks := w.arg("dst"), w.arg("blocks")
 	step, one := w.broadcastConst(uint32(w.lanes())), w.broadcastConst(1)
 	m0, m1 := w.broadcastConst(philoxM0), w.broadcastConst(philoxM1)
 	keys := w.roundKeys()
-	constants := w.words("counter", "id", "layer", "epoch", "threshold")
+	constants := w.words(append([]string{"counter", "id", "layer", "epoch"}, more...)...)
 	first := w.vec()
 	w.VPBROADCASTD(constants[0], first)
 	w.VPADDD(evens, first, first)
 
 	block := func(n int) {
-		w.philoxBlocks(n, m0, m1, one, step, first, keys, constants, dst, order)
+		w.philoxBlocks(n, m0, m1, one, step, first, keys, constants, func(words [4]vec) { write(words, constants[4:], dst) })
 		w.SUBQ(operand.Imm(uint64(n)), blocks)
 	}
 	if w.wide { // registers for two blocks, whose rounds need not wait for each other
@@ -53,8 +68,8 @@ func philoxKeep(w *writer, evens, order mem) {
 	w.end()
 }
 
-// philoxBlocks writes the keep bits of n blocks.
-func (w *writer) philoxBlocks(n int, m0, m1, one, step, first vec, keys mem, constants []mem, dst gp, order mem) {
+// philoxBlocks hands the words of n blocks to write.
+func (w *writer) philoxBlocks(n int, m0, m1, one, step, first vec, keys mem, constants []mem, write func(words [4]vec)) {
 	var sets [][4]vec // even counters, odd counters, of one block after the other
 	for range n {
 		even := [4]vec{w.vec(), w.vec(), w.vec(), w.vec()}
@@ -87,8 +102,33 @@ func (w *writer) philoxBlocks(n int, m0, m1, one, step, first vec, keys mem, con
 		for i := range even {
 			w.interleave(odd[i], even[i])
 		}
-		w.keepBits(even, constants[4], dst, order)
-		w.ADDQ(operand.Imm(uint64(w.lanes()/2)), dst)
+		write(even)
+	}
+}
+
+// storeWords stores the words of every counter one after the other: 16 bytes per counter.
+func (w *writer) storeWords(words [4]vec, dst gp) {
+	pair := w.vecs(4) // words 0 and 1, 2 and 3, of the first two counters of each 16 bytes; then of the others
+	w.VPUNPCKLDQ(words[1], words[0], pair[0])
+	w.VPUNPCKLDQ(words[3], words[2], pair[1])
+	w.VPUNPCKHDQ(words[1], words[0], pair[2])
+	w.VPUNPCKHDQ(words[3], words[2], pair[3])
+	for i := range 4 {
+		v, low := w.vec(), 2*(i/2)
+		if i%2 == 0 {
+			w.VPUNPCKLQDQ(pair[low+1], pair[low], v)
+		} else {
+			w.VPUNPCKHQDQ(pair[low+1], pair[low], v)
+		}
+		w.VMOVUPS(v.AsX(), mem{Base: dst, Disp: 16 * i})
+		for k := 1; k < w.size()/16; k++ {
+			to := mem{Base: dst, Disp: 64*k + 16*i}
+			if w.wide {
+				w.VEXTRACTF32X4(operand.Imm(uint64(k)), v, to)
+			} else {
+				w.VEXTRACTF128(operand.Imm(uint64(k)), v, to)
+			}
+		}
 	}
 }
 

@@ -1,0 +1,40 @@
+package gpu
+
+// PackArgs quantises rows for a narrow link: 8 bits per element and a scale per row. For every row k of Dst, with i = Rows[k]
+// (k itself where Rows is empty), and x = Src[i], in float32 with every operation rounded by itself:
+//
+//	m     = max_j |x[j]|
+//	scale = m / 127;  0 if that is below 2⁻¹²⁶;  0x7FC00000 (NaN) if an x[j] is NaN or infinite
+//	u[j]  = (2·⌊w/2¹⁶⌋ + 1)·2⁻¹⁷,  w = word j mod 4 of Philox(counter (j/4, IDs[i], Stream, Epoch), key Seed)
+//	q[j]  = ⌊x[j]/scale + u[j]⌋, not below -127 and not above 127;  0 if scale is 0 or NaN
+//
+// A packed row is the scale as a float32, then q[0], q[1], … as one byte each (two's complement), then zeros up to a multiple
+// of four bytes: Int8Words(Src.Cols) words, little endian. Dst is an FP32 matrix of so many columns whose elements are these
+// words and no numbers: it may be copied (CopyFrom, Upload, Download) and unpacked, nothing else.
+//
+// Rounding is stochastic: u[j] is spread evenly over (0, 1), so what UnpackInt8 returns is x[j] on average over the epochs
+// (to 2⁻¹⁶ of the scale), and its error is below scale·(1 + 2⁻¹⁷) in every one of them; below 127·2⁻¹²⁶ where scale is 0.
+// (For |x[j]| < 2¹²⁷: beyond, 127·scale may round to infinity.) A row with a NaN or an infinity becomes NaN as a whole.
+// The words are equal on every backend.
+type PackArgs struct {
+	Dst    Matrix // rows × Int8Words(Src.Cols)
+	Src    Matrix // may be BF16
+	Rows   Ints   // of Src, in any order; empty: all of them
+	IDs    Ints   // original vertex id of every row of Src
+	Seed   uint64
+	Stream uint32 // Int8Stream: no other draw of the epoch has the same
+	Epoch  uint32
+}
+
+// Int8Words returns the columns of an FP32 matrix that holds packed rows of so many elements.
+func Int8Words(cols int) int { return 1 + (cols+3)/4 }
+
+// Int8Stream returns PackArgs.Stream for the rows that a layer exchanges in one direction or the other. Dropout's are the
+// numbers of layers, which are below 2³¹.
+func Int8Stream(layer int, backward bool) uint32 {
+	s := 1<<31 | uint32(layer)<<1
+	if backward {
+		s++
+	}
+	return s
+}

@@ -1,0 +1,191 @@
+package jaca
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// quietPeriods is after how many quiet periods a period rises (DESIGN.md 7).
+const quietPeriods = 5
+
+// riseMargin is the share of EPS under which the 90th percentile of drift over the next period must stay for a rise, so that 95 %
+// of rows and not just 90 % are under EPS: where drifts of rows are log-normal with deviation 0.6 or less, their 95th percentile
+// is at most 1.25 times the 90th.
+const riseMargin = 0.8
+
+// Controller sets the refresh period of each layer so that what readers use has drifted by EPS at most (auto:EPS[,MAX]).
+//
+// Periods are powers of two, the schedule's bound is at most MAX. With the pipeline there is one below 1: synchronous, where
+// rows are used in the epoch that made them, as they are at period 1 without the pipeline. So if rows drift by more than EPS
+// in one epoch, they are used without any age. Layers begin at 1 with the pipeline, at 2 without, where 1 saves nothing.
+//
+// Method: if drift over a period exceeds EPS the period falls at once, to the half, or as far as it must if drift grows with
+// time. It doubles after 5 periods in which drift over the doubled period was under riseMargin·EPS. That drift is measured if
+// the caller compares rows over two periods as well, which says most: the noise of dropout does not grow with time. If the
+// caller compares over one, the double counts. A change holds from the next epoch on, in which all rows of the layer are due
+// and used at once (Schedule.Start).
+//
+// A Controller is a function of what it observes, in order.
+type Controller struct {
+	eps      float64
+	max      int
+	pipeline bool
+	layers   []adaptive
+}
+
+// adaptive is the state of one layer.
+type adaptive struct {
+	Layer   int `json:"layer"`
+	Period  int `json:"period"`  // 0 = synchronous
+	Start   int `json:"start"`   // of the schedule
+	Quiet   int `json:"quiet"`   // epoch from which on all was quiet
+	Longest int `json:"longest"` // epochs that an observation has spanned, at most those of the next period; shorter ones say less
+}
+
+// NewController returns the controller of layers that start in epoch 0.
+func NewController(eps float64, max int, pipeline bool, layers []int) (*Controller, error) {
+	var errs []error
+	if !(eps > 0) || math.IsInf(eps, 0) {
+		errs = append(errs, fmt.Errorf("drift %g is not above 0", eps))
+	}
+	if max < 1 || max > MaxStaleness {
+		errs = append(errs, fmt.Errorf("staleness %d is not in [1, %d]", max, MaxStaleness))
+	}
+	c := &Controller{eps: eps, max: max, pipeline: pipeline}
+	for _, layer := range layers {
+		if slices.ContainsFunc(c.layers, func(l adaptive) bool { return l.Layer == layer }) {
+			errs = append(errs, fmt.Errorf("layer %d twice", layer))
+		}
+		l := adaptive{Layer: layer, Period: 2}
+		if pipeline {
+			l.Period = 1
+		}
+		c.layers = append(c.layers, l)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, fmt.Errorf("adaptive staleness: %w", err)
+	}
+	return c, nil
+}
+
+// Observe takes the 90th percentile of a layer's relative drift, the larger one of both directions, between an epoch and the one
+// some epochs before, and reports whether the layer's schedule has changed. That is wanted over each period, and over each two
+// if the caller can; other spans are of less use. Observations come in order of epochs, at least one per period. Those of
+// epochs before the schedule's Start are of another schedule and ignored.
+func (c *Controller) Observe(epoch, layer, epochs int, q90 float64) (changed bool) {
+	l := c.layer(layer)
+	if epochs < 1 {
+		panic(fmt.Sprintf("jaca: drift over %d epochs", epochs))
+	}
+	if epoch < l.Start {
+		return false
+	}
+	perEpoch, used := q90/float64(epochs), span(l.Period)
+	if drift := min(q90, perEpoch*float64(used)); !(drift <= c.eps) {
+		l.Quiet = epoch
+		return l.move(c.lower(l.Period, perEpoch), epoch+1)
+	}
+	next := c.above(l.Period)
+	if epochs < max(used, l.Longest) || epochs > next {
+		return false
+	}
+	if epochs > l.Longest {
+		l.Longest, l.Quiet = epochs, max(l.Start, epoch-epochs)
+	}
+	if drift := perEpoch * float64(next); !(drift <= riseMargin*c.eps) {
+		l.Quiet = epoch
+		return false
+	}
+	if epoch-l.Quiet < quietPeriods*used {
+		return false
+	}
+	return l.move(next, epoch+1)
+}
+
+// move sets a period and where its schedule starts, and reports whether it is another one.
+func (l *adaptive) move(period, start int) bool {
+	if period == l.Period {
+		return false
+	}
+	*l = adaptive{Layer: l.Layer, Period: period, Start: start, Quiet: start}
+	return true
+}
+
+// span is over how many epochs rows drift at a period.
+func span(period int) int { return max(1, period) }
+
+// least is the smallest period.
+func (c *Controller) least() int {
+	if c.pipeline {
+		return 0
+	}
+	return 1
+}
+
+// Largest is the largest period, the one to plan for: with slots for half of the rows of 4 parts of tolokers such a plan takes
+// up to 1.1 % longer at another period than a plan for that; one for period 1 takes up to 5.3 % longer.
+func (c *Controller) Largest() int {
+	p := c.periods()
+	return p[len(p)-1]
+}
+
+// periods lists the periods that a layer may have, ascending.
+func (c *Controller) periods() []int {
+	list := []int{c.least()}
+	for next := c.above(c.least()); next > 0; next = c.above(next) {
+		list = append(list, next)
+	}
+	return list
+}
+
+// above returns the next larger period, 0 if there is none.
+func (c *Controller) above(period int) int {
+	next := max(1, 2*period)
+	if s := c.schedule(next, 0); s.Bound() > c.max {
+		return 0
+	}
+	return next
+}
+
+// lower returns the largest period up to the half of one at which drift of so much per epoch stays under EPS, or the least.
+func (c *Controller) lower(period int, perEpoch float64) int {
+	p := period / 2
+	for p > c.least() && !(perEpoch*float64(span(p)) <= c.eps) {
+		p /= 2
+	}
+	return max(p, c.least())
+}
+
+func (c *Controller) layer(layer int) *adaptive {
+	for i := range c.layers {
+		if c.layers[i].Layer == layer {
+			return &c.layers[i]
+		}
+	}
+	panic(fmt.Sprintf("jaca: layer %d has no adaptive staleness", layer))
+}
+
+// schedule returns the schedule of a period.
+func (c *Controller) schedule(period, start int) Schedule {
+	s := Schedule{Period: span(period), Start: start}
+	if c.pipeline && period > 0 {
+		s.Lag = 1
+	}
+	return s
+}
+
+// Schedule returns a layer's schedule from now on. A synchronous layer has period 1 without lag.
+func (c *Controller) Schedule(layer int) Schedule {
+	l := c.layer(layer)
+	return c.schedule(l.Period, l.Start)
+}
+
+// Restart lets all schedules begin anew in an epoch, with the periods that they have.
+func (c *Controller) Restart(epoch int) {
+	for i := range c.layers {
+		l := &c.layers[i]
+		*l = adaptive{Layer: l.Layer, Period: l.Period, Start: epoch, Quiet: epoch}
+	}
+}

@@ -1,0 +1,172 @@
+package pipeline
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/graph"
+	"capgnn/hostmem"
+	"capgnn/jaca"
+)
+
+// watcher measures on one part how far the rows that it sends drift between refreshes: on a fixed sample of them, before
+// dropout.
+type watcher struct {
+	legs  []*watched
+	stage gpu.Buffer // sample rows on their way to the host
+	lists [][]int32  // that are being uploaded
+}
+
+// watched is one exchange.
+type watched struct {
+	*traffic
+	rows  gpu.Ints // of the part, that are sampled
+	width int
+	host  []float32 // as they were when they were looked at last
+	track jaca.Track
+}
+
+// adapt makes the controller of the layers that exchange.
+func (t *Trainer) adapt() (err error) {
+	var layers []int
+	for _, l := range trainingLegs(t.o.Model, t.plan) {
+		if l.layer > 0 && !slices.Contains(layers, l.layer) {
+			layers = append(layers, l.layer)
+		}
+	}
+	s := t.o.Cache.Staleness
+	t.controller, err = jaca.NewController(s.EPS, s.Bound, t.o.Cache.Pipeline, layers)
+	return err
+}
+
+// watch makes a worker sample the rows that it sends. All parts together sample at least jaca.SampleRows of each exchange, if
+// there are so many.
+func (w *worker) watch(x *exchange, seed uint64) {
+	n := (jaca.SampleRows + len(w.workers) - 1) / len(w.workers)
+	w.watcher = &watcher{}
+	var size int
+	for _, r := range x.relays {
+		if r.layer == 0 {
+			continue // features do not drift
+		}
+		sent := map[graph.NodeID]bool{}
+		for j := range r.readers {
+			for b := range r.readers[j].direct {
+				for _, v := range r.readers[j].vertices(b, w.index) {
+					sent[v] = true
+				}
+			}
+		}
+		for _, owners := range r.global {
+			for _, v := range owners[w.index] {
+				sent[v] = true
+			}
+		}
+		ids := slices.Sorted(maps.Keys(sent))
+		rows := make([]int32, 0, n)
+		for _, k := range jaca.Sample(ids, n, seed) {
+			rows = append(rows, w.localOf[ids[k]])
+		}
+		k := &watched{traffic: r.traffic, rows: upload(w.ld, "sample rows", rows), width: w.train.ProbeWidth(r.layer, r.dir)}
+		k.track.Gradients = r.dir == gnn.Backward
+		k.host = make([]float32, len(rows)*k.width)
+		size = max(size, len(k.host))
+		w.watcher.legs = append(w.watcher.legs, k)
+		w.watcher.lists = append(w.watcher.lists, rows)
+	}
+	w.watcher.stage = w.ld.alloc(4*gpu.Bytes(size), "sample rows")
+	w.train.Probe = w.watcher.look(w)
+}
+
+// look returns what the pass calls with the rows of each exchange before dropout: those of the sample go to the host when a
+// period ends.
+func (k *watcher) look(w *worker) func(q gpu.Queue, layer int, dir gnn.Direction, rows gpu.Matrix) {
+	return func(q gpu.Queue, layer int, dir gnn.Direction, rows gpu.Matrix) {
+		for _, l := range k.legs {
+			if l.leg != (leg{layer, dir}) || len(l.host) == 0 || !jaca.Refreshes(w.epoch, l.schedule) {
+				continue
+			}
+			if rows.Cols != l.width {
+				panic(fmt.Sprintf("pipeline: %v: %d columns to sample, planned %d", l.leg, rows.Cols, l.width))
+			}
+			q.Gather(gpu.Matrix{Buf: k.stage, Rows: l.rows.Len, Cols: l.width, LD: l.width}, rows, l.rows)
+			q.Download(hostmem.Bytes(l.host), k.stage, 0)
+		}
+	}
+}
+
+// observe lets the controller look at the drift of every layer after an epoch, and puts its schedules into force.
+//
+// Drift of rows of all parts is put together in part order; the 90th percentile of the direction that drifts more counts.
+func (t *Trainer) observe(epoch int) []Drift {
+	if t.controller == nil {
+		return nil
+	}
+	var out []Drift
+	var changed []int
+	for _, layer := range t.layersOf() {
+		for _, d := range t.drifts(epoch, layer) {
+			if t.controller.Observe(epoch, layer, d.Epochs, d.Q90) {
+				changed = append(changed, layer)
+			}
+			out = append(out, d)
+		}
+	}
+	for i := range out {
+		s := t.controller.Schedule(out[i].Layer)
+		if out[i].Period = s.Period; t.o.Cache.Pipeline && s.Lag == 0 {
+			out[i].Period = 0
+		}
+	}
+	for _, l := range t.legs { // rows of the layer are due at once in the next epoch
+		if slices.Contains(changed, l.layer) {
+			l.schedule = t.controller.Schedule(l.layer)
+		}
+	}
+	return out
+}
+
+// layersOf lists the layers that exchange, ascending.
+func (t *Trainer) layersOf() []int {
+	var layers []int
+	for _, l := range t.legs {
+		if l.layer > 0 && !slices.Contains(layers, l.layer) {
+			layers = append(layers, l.layer)
+		}
+	}
+	return layers
+}
+
+// drifts measures a layer's drift after an epoch in which its period ended, longest span last.
+func (t *Trainer) drifts(epoch, layer int) []Drift {
+	rows := map[leg]map[int][]float64{} // by exchange and span
+	for _, w := range t.workers {
+		for _, l := range w.watcher.legs {
+			if l.layer != layer || len(l.host) == 0 || !jaca.Refreshes(epoch, l.schedule) {
+				continue
+			}
+			if rows[l.leg] == nil {
+				rows[l.leg] = map[int][]float64{}
+			}
+			for _, d := range l.track.Take(epoch, l.schedule, l.host, l.width) {
+				rows[l.leg][d.Epochs] = append(rows[l.leg][d.Epochs], d.Rows...)
+			}
+		}
+	}
+	spans := map[int]Drift{}
+	for _, dir := range []gnn.Direction{gnn.Forward, gnn.Backward} {
+		for epochs, x := range rows[leg{layer, dir}] {
+			d := spans[epochs]
+			d.Layer, d.Epochs = layer, epochs
+			d.Q90 = max(d.Q90, jaca.Percentile(x, 90))
+			d.Rows += len(x)
+			d.Under += jaca.Under(x, t.o.Cache.Staleness.EPS)
+			spans[epochs] = d
+		}
+	}
+	return slices.SortedFunc(maps.Values(spans), func(a, b Drift) int { return cmp.Compare(a.Epochs, b.Epochs) })
+}

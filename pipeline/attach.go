@@ -1,0 +1,337 @@
+package pipeline
+
+import (
+	"slices"
+
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/graph"
+	"capgnn/hostmem"
+	"capgnn/jaca"
+)
+
+// attachment puts a worker's side of all exchanges on its device.
+//
+// Memory: one send buffer as large as the largest exchange whose rows are used at once, and with the pipeline one for each
+// exchange besides. One block of halo rows: the local slots of every exchange, then transient rows, which belong to one
+// exchange after the other: in one place, or in two by turns with the pipeline. Rows that the backward pass reads again have
+// a block of their own.
+type attachment struct {
+	w      *worker
+	hub    *hub
+	layers []gnn.LayerGraph // of training
+	host   hostmem.LockOptions
+	bound  int
+	lists  [][]int32 // that are being uploaded
+}
+
+// rowBytes is the size of n rows.
+func (t *traffic) rowBytes(n int) gpu.Bytes {
+	return gpu.Bytes(t.dtype.Size()) * gpu.Bytes(t.width) * gpu.Bytes(n)
+}
+
+// outgoing returns the rows that a part sends in every block, over all readers and into the global cache.
+func (t *traffic) outgoing(part int) []int {
+	n := make([]int, 1+t.classes)
+	for j := range t.readers {
+		for b := range n {
+			n[b] += t.readers[j].direct[b][part].n
+		}
+	}
+	for c := range t.global {
+		n[1+c] += len(t.global[c][part])
+	}
+	return n
+}
+
+// sendRows returns the most rows that a part sends at once, and the most that it sends in an epoch behind the first.
+func (t *traffic) sendRows(part int) (all, usual int) {
+	n := t.outgoing(part)
+	for b, k := range n {
+		all += k
+		if b > 0 {
+			usual = max(usual, k)
+		}
+	}
+	return all, usual + n[0]
+}
+
+// ownRows returns the most rows that a part sends for the next epoch.
+func (t *traffic) ownRows(part int) int {
+	all, usual := t.sendRows(part)
+	if t.adaptive {
+		return all
+	}
+	return usual
+}
+
+// exchangeNeed returns what exchanges take of a device's memory without local slots, at most.
+func exchangeNeed(legs []*traffic, part int) gpu.Bytes {
+	var send, own, halo gpu.Bytes
+	lag := false
+	for _, l := range legs {
+		all, _ := l.sendRows(part)
+		lag = lag || l.pipelined
+		send = max(send, l.rowBytes(all))
+		own += l.rowBytes(all)
+		if halo = max(halo, l.rowBytes(len(l.readers[part].ids)+1)); l.keeps {
+			own += l.rowBytes(len(l.readers[part].ids))
+		}
+	}
+	if lag {
+		return send + own + 2*halo
+	}
+	return send + halo
+}
+
+// remapNeed returns what the index arrays take that address slots, at most.
+func remapNeed(lay *Layout, legs []*traffic, part int) gpu.Bytes {
+	n := 0
+	for _, l := range legs {
+		b := l.block(lay.at(l.layer).Parts[part])
+		n += len(b.Halo.Indices) + 2*len(b.IDs)
+	}
+	return 4 * gpu.Bytes(n)
+}
+
+// halos returns the exchanges of training and evaluation of a worker, in place on its device.
+func (a *attachment) halos(training, evaluation []*traffic, stats *jaca.Stats) (train, eval *exchange) {
+	i := a.w.index
+	shared, own := a.outboxes(training, evaluation)
+	train = &exchange{w: a.w, hub: a.hub, of: map[leg]*relay{}, shared: shared, clock: func() int { return a.hub.epoch }}
+	eval = &exchange{w: a.w, hub: a.hub, of: map[leg]*relay{}, shared: shared, clock: func() int { return 0 }}
+	for k, l := range training {
+		r := a.relay(l, stats)
+		r.own = own[k]
+		train.relays, train.of[l.leg] = append(train.relays, r), r
+		if l.pipelined && !l.keeps && l.readers[i].rows[1] > 0 {
+			train.turns = append(train.turns, r)
+		}
+	}
+	for _, l := range evaluation {
+		r := a.relay(l, new(jaca.Stats))
+		eval.relays, eval.of[l.leg] = append(eval.relays, r), r
+	}
+	a.place(train, eval)
+	return train, eval
+}
+
+// relay returns a worker's side of one exchange, without its halo rows.
+func (a *attachment) relay(l *traffic, stats *jaca.Stats) *relay {
+	i := a.w.index
+	r := &relay{traffic: l, w: a.w, hub: a.hub, mine: &l.readers[i], stats: stats, bound: a.bound, at: []int{0}, spare: make([]*spare, len(l.readers)), last: make([]gpu.Event, l.classes)}
+	var list []int32
+	for b := range 1 + l.classes {
+		to := make([]int, len(l.readers))
+		add := func(ids []graph.NodeID) {
+			for _, v := range ids {
+				list = append(list, a.w.localOf[v])
+			}
+		}
+		for j := range l.readers {
+			ids := l.readers[j].vertices(b, i)
+			to[j] = len(ids)
+			add(ids)
+		}
+		if b > 0 && l.global != nil {
+			add(l.global[b-1][i])
+		}
+		r.to, r.at = append(r.to, to), append(r.at, len(list))
+		made := make([]int, len(l.readers))
+		for o := range made {
+			made[o] = -1
+		}
+		r.made = append(r.made, made)
+	}
+	for range l.classes {
+		r.books = append(r.books, make([]book, len(l.readers)))
+	}
+	a.lists = append(a.lists, list)
+	r.list = upload(a.w.ld, "halo send list", list)
+	return r
+}
+
+// outboxes returns the outbox of rows that are used at once, and that of every exchange whose rows are used later.
+func (a *attachment) outboxes(training, evaluation []*traffic) (shared *outbox, own []*outbox) {
+	shared, own = &outbox{w: a.w}, make([]*outbox, len(training))
+	i := a.w.index
+	var size gpu.Bytes
+	staged := make([]gpu.Bytes, len(a.w.workers))
+	for _, l := range append(slices.Clone(training), evaluation...) {
+		all, _ := l.sendRows(i)
+		size = max(size, l.rowBytes(all))
+		for j, n := range a.staged(l, l.every()) {
+			staged[j] = max(staged[j], n)
+		}
+	}
+	shared.send = a.w.ld.alloc(size, "halo send buffer")
+	a.stage(shared, staged)
+	for k, l := range training {
+		if !l.pipelined {
+			continue
+		}
+		own[k] = &outbox{w: a.w, number: 1, send: a.w.ld.alloc(l.rowBytes(l.ownRows(i)), "halo send buffer")}
+		a.stage(own[k], a.staged(l, l.every()))
+	}
+	return shared, own
+}
+
+// staged returns the bytes that pass through the host on their way to each reader.
+func (a *attachment) staged(l *traffic, blocks []int) []gpu.Bytes {
+	out := make([]gpu.Bytes, len(l.readers))
+	for j := range l.readers {
+		if j != a.w.index && !a.w.reachableFrom(j) {
+			out[j] = l.rowBytes(l.readers[j].takes(a.w.index, blocks))
+		}
+	}
+	return out
+}
+
+// stage takes the host memory of an outbox.
+func (a *attachment) stage(b *outbox, bytes []gpu.Bytes) {
+	var total gpu.Bytes
+	for _, n := range bytes {
+		total += n
+	}
+	b.stages = make([][]byte, len(bytes))
+	if total == 0 || a.w.ld.err != nil || a.w.ld.accounts {
+		return
+	}
+	if b.staging, a.w.ld.err = hostmem.NewPinned(a.w.dev.Info().Name, "staging", int64(total), a.host); a.w.ld.err != nil {
+		return
+	}
+	a.w.pinned = append(a.w.pinned, b.staging)
+	mem := b.staging.Bytes()
+	for j, n := range bytes {
+		b.stages[j], mem = mem[:n:n], mem[n:]
+	}
+}
+
+// place gives every exchange its halo matrix.
+func (a *attachment) place(train, eval *exchange) {
+	var local gpu.Bytes // of slots
+	bases := make([]gpu.Bytes, len(train.relays))
+	for k, r := range train.relays {
+		if !r.keeps {
+			bases[k] = local
+			local += (r.rowBytes(r.mine.rows[0]) + slotAlign - 1) / slotAlign * slotAlign
+		}
+	}
+	var halves [2]gpu.Bytes
+	turn := make([]int, len(train.relays))
+	for k, r := range train.relays {
+		turn[k] = max(0, slices.Index(train.turns, r)) % 2
+		if !r.keeps {
+			halves[turn[k]] = max(halves[turn[k]], r.transientBytes())
+		}
+	}
+	for _, r := range eval.relays {
+		halves[0] = max(halves[0], r.transientBytes())
+	}
+	at := [2]gpu.Bytes{local, local + (halves[0]+slotAlign-1)/slotAlign*slotAlign}
+	buf := a.w.ld.alloc(at[1]+halves[1], "halo rows")
+	for k, r := range train.relays {
+		if r.keeps {
+			rows := max(len(r.mine.ids), r.mine.total())
+			r.hold(a.w.ld.alloc(r.rowBytes(rows), "kept halo rows"), 0, r.rowBytes(r.mine.rows[0]))
+			r.halo.Rows = rows
+		} else {
+			r.hold(buf, bases[k], at[turn[k]])
+		}
+	}
+	for _, r := range eval.relays {
+		r.hold(buf, at[0], at[0])
+	}
+}
+
+// slotAlign is the alignment of the first row of an exchange, in bytes.
+const slotAlign = 64
+
+// transientBytes returns the room for transient rows. They begin a whole number of rows behind the local slots, so there is
+// one row to spare.
+func (r *relay) transientBytes() gpu.Bytes {
+	if n := r.mine.rows[1]; n > 0 {
+		return r.rowBytes(n + 1)
+	}
+	return 0
+}
+
+// hold sets the halo matrix: local slots from byte base on, transient rows from byte next on or a little behind.
+func (r *relay) hold(buf gpu.Buffer, base, next gpu.Bytes) {
+	n := r.mine.rows
+	row := r.rowBytes(1)
+	if n[0] == 0 {
+		base = next
+	}
+	first := int((next - base + row - 1) / row)
+	rows := n[0]
+	if n[1] > 0 {
+		rows = first + n[1]
+	}
+	r.halo = gpu.Matrix{Buf: buf, Off: int(base / gpu.Bytes(r.dtype.Size())), Rows: rows, Cols: r.width, LD: r.width, Type: r.dtype}
+	r.local = r.halo.RowRange(0, n[0])
+	if n[1] > 0 {
+		r.transient = r.halo.RowRange(first, rows)
+	}
+}
+
+// rowOf returns the row of the halo matrix of every halo index.
+func (r *relay) rowOf() []int32 {
+	out := slices.Clone(r.mine.place)
+	shift := int32(0)
+	if r.mine.rows[1] > 0 {
+		shift = int32((r.transient.Off-r.halo.Off)/r.width - r.mine.rows[0])
+	}
+	for k, p := range out {
+		switch {
+		case p < 0:
+			out[k] = 0 // nobody reads it
+		case int(p) >= r.mine.rows[0]:
+			out[k] = p + shift
+		}
+	}
+	return out
+}
+
+// address makes the operands of training read rows where they lie: entries keep their order, their columns become rows of the
+// halo matrix.
+func (b *builder) address(x *exchange, layers []gnn.LayerGraph) {
+	for _, r := range x.relays {
+		if r.mine.place == nil {
+			continue
+		}
+		op, scale, from := &layers[r.layer].Forward, b.scaleOf(r.layer).col, &b.kept.In
+		if r.dir == gnn.Backward {
+			op, scale, from = &layers[r.layer].Backward, b.scaleOf(r.layer).row, &b.kept.Out
+		}
+		if op.Halo.Entries == 0 {
+			continue
+		}
+		place := r.rowOf()
+		indices := make([]int32, len(from.Halo.Indices))
+		graph.EachBlock(len(indices), 1<<14, func(lo, hi int) {
+			for e := lo; e < hi; e++ {
+				indices[e] = place[from.Halo.Indices[e]]
+			}
+		})
+		op.Halo.Indices, op.Halo.Cols = upload(b.ld, "slots of halo entries", indices), r.halo.Rows
+		if op.HaloScale.Len > 0 {
+			picked := pick(scale, from.IDs)
+			scales := make([]float32, r.halo.Rows)
+			for k, p := range r.mine.place {
+				if p >= 0 {
+					scales[place[k]] = picked[k]
+				}
+			}
+			op.HaloScale = upload(b.ld, "halo scale of slots", scales)
+		}
+	}
+}
+
+// scaleOf returns the edge weights of a layer.
+func (b *builder) scaleOf(layer int) scaling {
+	if layer == 0 {
+		return b.scale.whole
+	}
+	return b.scale.kept
+}

@@ -1,0 +1,288 @@
+package pipeline
+
+import (
+	"errors"
+	"fmt"
+
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/graph"
+	"capgnn/hostmem"
+	"capgnn/jaca"
+)
+
+// Cache says which halo rows are kept in memory and how old they may get. The zero value keeps none: every row that is read
+// remotely moves in every epoch.
+type Cache struct {
+	// Policy gives slots to rows; "" = none.
+	Policy jaca.Policy
+	// Local and Global are the sizes of a device's cache and of the host's; zero = what memory leaves, up to all rows.
+	Local, Global jaca.Size
+	// ReserveDevice and ReserveHost is memory left alone.
+	ReserveDevice, ReserveHost gpu.Bytes
+	TopK                       int // halo rows that count per reader and owner (Algorithm 1); 0 = all
+	// Links are the transfer rates that policy jaca decides by; zero: all equal.
+	Links jaca.Links
+	// Staleness bounds the age of halo rows in use.
+	Staleness jaca.Staleness
+	// Pipeline uses rows from the epoch on that follows the one that made them, so that they move while others compute. It
+	// needs a staleness of 1 or more; at 0 transfers overlap inside the epoch alone.
+	Pipeline bool
+	// NoPeer lets rows pass through the host even where devices reach each other's memory.
+	NoPeer bool
+	// Bypass leaves caches alone for good once the mean hit rate of some epochs is below it; 0 = never.
+	Bypass float64
+	// Host says how memory is locked that rows pass through; MLock as far as the system allows if Pinner is nil.
+	Host hostmem.LockOptions
+	Seed uint64 // of policy random
+}
+
+// policy returns the policy that the options ask for.
+func (c *Cache) policy() jaca.Policy {
+	if c.Policy == "" {
+		return jaca.None
+	}
+	return c.Policy
+}
+
+// validate says what is wrong with the options.
+func (c *Cache) validate(parts int) error {
+	var errs []error
+	if _, err := jaca.ParsePolicy(string(c.policy())); err != nil {
+		errs = append(errs, err)
+	}
+	if s := c.Staleness; s.Bound < 0 || s.Bound > jaca.MaxStaleness || s.EPS < 0 || s.Auto() && s.Bound == 0 {
+		errs = append(errs, fmt.Errorf("staleness %v is not in [0, %d]", s, jaca.MaxStaleness))
+	}
+	if !c.policy().Static() && c.Pipeline && c.Staleness.Bound > 0 {
+		errs = append(errs, fmt.Errorf("policy %s decides while rows are read: it needs the pipeline off", c.Policy))
+	}
+	if c.ReserveDevice < 0 || c.ReserveHost < 0 || c.TopK < 0 || !(c.Bypass >= 0 && c.Bypass <= 1) {
+		errs = append(errs, fmt.Errorf("cache reserves %d and %d, top %d, bypass at %g", c.ReserveDevice, c.ReserveHost, c.TopK, c.Bypass))
+	}
+	if n := len(c.Links.H2D); n != 0 && n != parts {
+		errs = append(errs, fmt.Errorf("transfer rates of %d devices for %d", n, parts))
+	}
+	return errors.Join(errs...)
+}
+
+// trainingLegs returns the exchanges of a training epoch, in its order, without what moves.
+func trainingLegs(model gnn.Config, plan gnn.Plan) []traffic {
+	var legs []traffic
+	add := func(l int, dir gnn.Direction) {
+		if w := model.ExchangeWidth(plan, l, dir); w > 0 {
+			legs = append(legs, traffic{leg: leg{l, dir}, index: len(legs), width: w, dtype: model.GatherType(plan, l, dir),
+				keeps: model.KeepsHalo() && dir == gnn.Forward})
+		}
+	}
+	for l := range model.Layers {
+		add(l, gnn.Forward)
+	}
+	for l := model.Layers - 1; l >= 0; l-- {
+		add(l, gnn.Backward)
+	}
+	for i := range legs {
+		legs[i].until = i + 1
+		for j := range legs {
+			if legs[i].keeps && legs[j].leg == (leg{legs[i].layer, gnn.Backward}) {
+				legs[i].until = j
+			}
+		}
+	}
+	return legs
+}
+
+// evaluationTraffic returns the exchanges of an evaluation through the first layers, which need every row.
+func evaluationTraffic(lay *Layout, model gnn.Config, plan gnn.Plan, layers int) []*traffic {
+	var out []*traffic
+	for l := range layers {
+		if w := model.ExchangeWidth(plan, l, gnn.Forward); w > 0 {
+			t := traffic{leg: leg{l, gnn.Forward}, index: len(out), width: w, dtype: model.GatherType(plan, l, gnn.Forward)}
+			t.schedule.Period = 1
+			t.lanes = newLanes(len(lay.cut.Parts))
+			out = append(out, exact(t, lay.cut, func(b *graph.Block, owner int) int { return b.Owner[owner+1] - b.Owner[owner] }))
+		}
+	}
+	return out
+}
+
+// exactTraffic returns the exchanges of a training epoch without caches, by the schedule of their layers.
+func exactTraffic(lay *Layout, model gnn.Config, plan gnn.Plan, o *Cache, schedule func(layer int) jaca.Schedule) []*traffic {
+	var out []*traffic
+	for _, t := range trainingLegs(model, plan) {
+		t.schedule = schedule(t.layer)
+		t.pipelined, t.adaptive = o.Pipeline && o.Staleness.Bound > 0, o.Staleness.Auto()
+		t.lanes = newLanes(len(lay.cut.Parts))
+		out = append(out, exact(t, lay.at(t.layer), func(b *graph.Block, owner int) int { return b.Count(owner, t.layer) }))
+	}
+	return out
+}
+
+// schedules returns the schedule of every layer at first, and the largest period that one may get.
+func (t *Trainer) schedules() (of func(layer int) jaca.Schedule, largest int, err error) {
+	c := &t.o.Cache
+	fixed, err := jaca.NewSchedule(c.Staleness.Bound, c.Pipeline, 0)
+	if err != nil || !c.Staleness.Auto() {
+		return func(int) jaca.Schedule { return fixed }, fixed.Period, err
+	}
+	if err := t.adapt(); err != nil {
+		return nil, 0, err
+	}
+	return func(layer int) jaca.Schedule {
+		if layer == 0 {
+			return jaca.Schedule{Period: 1}
+		}
+		return t.controller.Schedule(layer)
+	}, t.controller.Largest(), nil
+}
+
+// planTraffic decides what training exchanges, and takes the memory of the global cache.
+func (t *Trainer) planTraffic() ([]*traffic, error) {
+	o, model := &t.o, t.o.Model
+	schedule, period, err := t.schedules()
+	if err != nil {
+		return nil, err
+	}
+	legs := exactTraffic(t.layout, model, t.plan, &o.Cache, schedule)
+	if t.legs = legs; o.Cache.policy() == jaca.None {
+		return legs, nil
+	}
+	var exchanges []jaca.Exchange
+	for _, l := range legs {
+		if l.layer > 0 {
+			exchanges = append(exchanges, jaca.NewExchange(t.layout.at(l.layer), l.layer, jaca.Direction(l.dir), l.wireRow()))
+		}
+	}
+	if t.caches, err = t.planCaches(exchanges, legs, period); err != nil {
+		return nil, err
+	}
+	next := 0
+	for i, l := range legs {
+		if l.layer == 0 {
+			continue
+		}
+		table := t.caches.Tables[next]
+		next++
+		if table.Slots() > 0 {
+			bare := *l
+			bare.readers = nil
+			legs[i] = cached(bare, t.layout.at(l.layer), table)
+		}
+	}
+	return legs, t.openRegion(legs)
+}
+
+// planCaches gives rows their slots.
+func (t *Trainer) planCaches(exchanges []jaca.Exchange, plain []*traffic, period int) (*jaca.Plan, error) {
+	c := &t.o.Cache
+	m := jaca.Memory{Device: t.freeForCaches(plain), DeviceReserve: c.ReserveDevice, HostReserve: c.ReserveHost, TopK: c.TopK,
+		Local: c.Local, Global: c.Global}
+	if c.policy() == jaca.JACA && c.Staleness.Bound == 0 && c.Local == (jaca.Size{}) {
+		m.Local = jaca.Rows(0) // every row moves in every epoch
+	}
+	caps, err := jaca.Capacity(exchanges, m)
+	if err != nil {
+		return nil, err
+	}
+	o := jaca.Options{Policy: c.policy(), Links: t.links(), Period: period, Seed: c.Seed}
+	if o.Policy == jaca.Degree {
+		o.Degree = [2][]int32{t.layout.cut.OutDegree, t.layout.cut.InDegree}
+	}
+	p, err := jaca.Build(exchanges, caps, o)
+	if err != nil {
+		return nil, err
+	}
+	t.o.Log.Info("caches planned", "policy", string(p.Policy), "local slots", fmt.Sprint(caps.Local), "global slots", caps.Global)
+	return p, nil
+}
+
+// links returns the rates of the options, with peer copies where devices reach each other: a copy crosses both links at once.
+func (t *Trainer) links() jaca.Links {
+	l := t.o.Cache.Links
+	if l.Peer != nil {
+		return l
+	}
+	rate := func(x []float64, i int) float64 {
+		if x == nil {
+			return 1
+		}
+		return x[i]
+	}
+	for o := range t.workers {
+		row := make([]float64, len(t.workers))
+		for i, w := range t.workers {
+			if i != o && w.reach[o] {
+				row[i] = max(rate(l.D2H, o), rate(l.H2D, i))
+			}
+		}
+		l.Peer = append(l.Peer, row)
+	}
+	return l
+}
+
+// freeForCaches returns what each device has left for local slots besides what exchanges need in any case.
+func (t *Trainer) freeForCaches(plain []*traffic) []gpu.Bytes {
+	free := make([]gpu.Bytes, len(t.workers))
+	for i, w := range t.workers {
+		sharing := 0
+		for _, same := range w.peers {
+			if same {
+				sharing++
+			}
+		}
+		m := w.dev.Memory()
+		free[i] = max(0, (m.Budget-m.Used)/gpu.Bytes(sharing)-exchangeNeed(plain, i)-remapNeed(t.layout, plain, i))
+	}
+	return free
+}
+
+// openRegion cuts the global cache into the blocks of the exchanges.
+func (t *Trainer) openRegion(legs []*traffic) error {
+	var total int64
+	each := func(f func(l *traffic, class, owner int, size int64) error) error {
+		for _, l := range legs {
+			for c := range l.global {
+				for o, ids := range l.global[c] {
+					if len(ids) == 0 {
+						continue
+					}
+					if err := f(l, c, o, int64(l.wireRow())*int64(len(ids))); err != nil {
+						return err
+					}
+				}
+			}
+		}
+		return nil
+	}
+	if err := each(func(_ *traffic, _, _ int, size int64) error { total += hostmem.BlockCost(size); return nil }); err != nil || total == 0 {
+		return err
+	}
+	r, err := hostmem.NewRegion("global cache", total, t.lock())
+	if err != nil {
+		return err
+	}
+	t.region = r
+	if why := r.Unlocked(); why != nil {
+		t.o.Log.Warn("the global cache is not page-locked", "why", why)
+	}
+	return each(func(l *traffic, class, owner int, size int64) error {
+		if l.blocks == nil {
+			l.blocks = make([][]*hostmem.Versioned, len(l.global))
+			for c := range l.blocks {
+				l.blocks[c] = make([]*hostmem.Versioned, len(l.global[c]))
+			}
+		}
+		b, err := r.Block(fmt.Sprintf("%v, class %d of part %d", l.leg, class, owner), size)
+		l.blocks[class][owner] = b
+		return err
+	})
+}
+
+// lock says how host memory is locked that rows pass through.
+func (t *Trainer) lock() hostmem.LockOptions {
+	l := t.o.Cache.Host
+	if l.Pinner == nil {
+		l.Optional = true
+	}
+	return l
+}

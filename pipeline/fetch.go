@@ -1,0 +1,194 @@
+package pipeline
+
+import (
+	"fmt"
+	"slices"
+
+	"capgnn/gpu"
+	"capgnn/hostmem"
+)
+
+// take receives the ticket of an exchange from an owner.
+func (r *relay) take(owner int) ticket {
+	return receive(r.hub, r.lanes[owner][r.w.index].mail, r.w.index, owner, fmt.Sprintf("halo rows of %v", r.leg))
+}
+
+// spare is a ticket of the last epoch, of which the rows without a slot are still to be copied.
+type spare struct {
+	ticket
+	kept gpu.Event // the others have been copied
+}
+
+// confirm tells an owner that what has been enqueued on q so far was all that the part copies of a ticket's rows.
+func (r *relay) confirm(q gpu.Queue, owner int, t *ticket) {
+	r.lanes[owner][r.w.index].taken[t.box] <- q.Record()
+}
+
+// eachOwner calls f for the owners of rows in some blocks, the next part first: so that not all readers begin with the same.
+func (r *relay) eachOwner(blocks []int, f func(owner int)) {
+	parts := len(r.readers)
+	for k := 1; k < parts; k++ {
+		if o := (r.w.index + k) % parts; r.mine.reads(o, blocks) {
+			f(o)
+		}
+	}
+}
+
+// fetch brings all rows that an epoch uses and makes in q's order: those that are due, and those that pass through.
+func (r *relay) fetch(q gpu.Queue, epoch int, blocks []int) {
+	r.eachOwner(blocks, func(o int) {
+		t := r.take(o)
+		r.arrive(q, o, &t, blocks)
+		if r.mine.takes(o, blocks) > 0 {
+			r.confirm(q, o, &t)
+		}
+	})
+	r.pass(q, epoch)
+}
+
+// refresh brings the rows of an epoch whose classes are due, for the epochs behind it. Rows without a slot come too where they
+// have memory of their own; otherwise their tickets are kept for prefetch.
+func (r *relay) refresh(q gpu.Queue, epoch int, blocks []int) {
+	now := blocks
+	if !r.keeps {
+		now = blocks[1:]
+	}
+	r.eachOwner(blocks, func(o int) {
+		t := r.take(o)
+		r.arrive(q, o, &t, now)
+		switch {
+		case !r.keeps && r.mine.direct[0][o].n > 0:
+			r.spare[o] = &spare{t, q.Record()}
+		case r.mine.takes(o, blocks) > 0:
+			r.confirm(q, o, &t)
+		}
+	})
+	if r.keeps {
+		r.pass(q, epoch+1)
+	}
+}
+
+// prefetch brings the rows without a local slot that an epoch uses: those that the one before has made, and others as the
+// global cache has them.
+func (r *relay) prefetch(q gpu.Queue, epoch int) {
+	for o, t := range r.spare {
+		if t != nil {
+			r.arrive(q, o, &t.ticket, t.blocks[:1])
+			q.Wait(t.kept)
+			r.confirm(q, o, &t.ticket)
+			r.spare[o] = nil
+		}
+	}
+	r.pass(q, epoch)
+}
+
+// drop gives back the rows that nobody will read, as a new schedule begins.
+func (r *relay) drop(q gpu.Queue) {
+	for o, t := range r.spare {
+		if t != nil {
+			q.Wait(t.kept)
+			r.confirm(q, o, &t.ticket)
+			r.spare[o] = nil
+		}
+	}
+}
+
+// arrive copies rows of an owner to where they belong. blocks are those of the ticket that are to be copied.
+func (r *relay) arrive(q gpu.Queue, owner int, t *ticket, blocks []int) {
+	waited := false
+	for k, b := range t.blocks {
+		s := r.mine.direct[b][owner]
+		if !slices.Contains(blocks, b) {
+			continue
+		}
+		r.made[b][owner] = t.epoch
+		if s.n == 0 {
+			continue
+		}
+		if !waited {
+			q.Wait(t.ready)
+			waited = true
+		}
+		into := r.local
+		if b == 0 {
+			into = r.transient
+		}
+		var staged []byte
+		if t.staged != nil {
+			staged = t.staged[k]
+		}
+		r.copyRows(q, into.RowRange(s.first, s.first+s.n), t.rows[k], staged, owner)
+		if b > 0 && t.epoch != r.schedule.Start {
+			r.stats.Bytes.Refresh += gpu.Bytes(s.n) * r.wireRow()
+		}
+	}
+	waited = false
+	for k, b := range t.blocks {
+		if b == 0 || !slices.Contains(blocks, b) || t.shared == nil || t.shared[k] == nil {
+			continue
+		}
+		e := entry{t.epoch, t.shared[k], t.published}
+		r.books[b-1][owner].note(e)
+		if p := r.mine.shared[b-1][owner]; len(p.rows) > 0 {
+			if !waited {
+				q.Wait(e.published)
+				waited = true
+			}
+			r.look(q, e, b-1, owner, r.local, p)
+			if t.epoch != r.schedule.Start {
+				r.stats.Bytes.Refresh += gpu.Bytes(len(p.rows)) * r.wireRow()
+			}
+		}
+	}
+}
+
+// copyRows brings rows straight from their owner: from the host where they are staged, else from the owner's memory.
+func (r *relay) copyRows(q gpu.Queue, dst, src gpu.Matrix, staged []byte, owner int) {
+	if staged != nil {
+		q.Upload(dst.Buf, gpu.Bytes(dst.Type.Size())*gpu.Bytes(dst.Off), staged)
+		r.stats.Bytes.H2D += gpu.Bytes(len(staged))
+		return
+	}
+	copyRows(q, dst, src, r.w.peers[owner])
+	r.stats.Bytes.Peer += gpu.Bytes(src.Rows) * r.wireRow()
+}
+
+// pass brings the transient rows that the global cache holds, in the versions that the epoch uses.
+func (r *relay) pass(q gpu.Queue, epoch int) {
+	for c := range r.mine.passing {
+		want := r.schedule.Version(c, epoch)
+		for o, p := range r.mine.passing[c] {
+			if len(p.rows) == 0 {
+				continue
+			}
+			e, err := r.books[c][o].of(want)
+			if err != nil {
+				panic(waitFault{&StaleError{Part: r.w.index, Owner: o, Exchange: r.leg.String(), Rows: fmt.Sprintf("of class %d", c), Err: err}})
+			}
+			q.Wait(e.published)
+			r.look(q, e, c, o, r.transient, p)
+		}
+	}
+}
+
+// look copies rows of the global cache. Their epoch is looked up before the first row is read and after the last.
+func (r *relay) look(q gpu.Queue, e entry, class, owner int, into gpu.Matrix, p selection) {
+	block := r.blocks[class][owner]
+	var reading hostmem.Reading
+	q.Call("find cached rows", func() (err error) {
+		reading, err = block.Read(e.epoch)
+		return err
+	})
+	q.UploadRows(into.RowRange(p.first, p.first+len(p.rows)), e.rows, p.rows)
+	q.Call("check cached rows", func() error { return reading.Check() })
+	r.stats.Bytes.H2D += gpu.Bytes(len(p.rows)) * r.wireRow()
+}
+
+// copyRows copies between devices, or within one where both parts live on it.
+func copyRows(q gpu.Queue, dst, src gpu.Matrix, same bool) {
+	if same {
+		q.Copy(dst, src)
+		return
+	}
+	q.(gpu.PeerCopier).CopyFrom(dst, src)
+}

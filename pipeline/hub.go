@@ -1,0 +1,91 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"capgnn/gnn"
+	"capgnn/gpu"
+)
+
+// leg names one exchange of an epoch.
+type leg struct {
+	layer int
+	dir   gnn.Direction
+}
+
+func (l leg) String() string { return fmt.Sprintf("layer %d %s", l.layer, l.dir) }
+
+// ticket tells a reader where an owner's rows of one exchange are and when they are ready.
+type ticket struct {
+	epoch  int // that made the rows
+	box    int // outbox that they wait in: 0 the one of rows that are used at once, 1 the exchange's own
+	blocks []int
+	ready  gpu.Event    // rows can be read
+	rows   []gpu.Matrix // by place in blocks: the reader's rows in the owner's send buffer
+	staged [][]byte     // the same on the host, where the reader cannot reach the owner's memory; else nil
+
+	published gpu.Event // shared can be read
+	shared    [][]byte  // by place in blocks: what the owner has put into the global cache; nil: nothing
+}
+
+// lane carries the tickets of one exchange from one owner to one reader, and back when the rows have been copied. It holds
+// what an epoch and the start of the next one put there, so nobody blocks who posts: an outbox is used again only when its
+// readers have confirmed.
+type lane struct {
+	mail  chan ticket
+	taken [2]chan gpu.Event // by outbox: fires when the reader has copied the rows
+}
+
+const laneDepth = 4
+
+// lanes are by owner and reader.
+type lanes [][]lane
+
+func newLanes(parts int) lanes {
+	l := make(lanes, parts)
+	for o := range l {
+		l[o] = make([]lane, parts)
+		for j := range l[o] {
+			l[o][j] = lane{make(chan ticket, laneDepth), [2]chan gpu.Event{make(chan gpu.Event, 1), make(chan gpu.Event, 1)}}
+		}
+	}
+	return l
+}
+
+// hub is what the workers of a run share to find each other.
+type hub struct {
+	ctx      context.Context // ends when any worker fails
+	deadline time.Duration
+	epoch    int
+}
+
+// waitFault ends a worker's epoch: another worker did not answer, or rows are not those that the schedule promises.
+type waitFault struct{ err error }
+
+// echoError is what a worker reports when another one ended the run.
+type echoError struct{ err error }
+
+func (e *echoError) Error() string { return e.err.Error() }
+func (e *echoError) Unwrap() error { return e.err }
+
+// receive takes one value from ch. It panics with waitFault when the run is over or the deadline has passed: who waits for
+// whom is in the error. The worker recovers it.
+func receive[T any](h *hub, ch <-chan T, waiter, owner int, what string) T {
+	select {
+	case v := <-ch:
+		return v
+	default:
+	}
+	timer := time.NewTimer(h.deadline)
+	defer timer.Stop()
+	select {
+	case v := <-ch:
+		return v
+	case <-h.ctx.Done():
+		panic(waitFault{&echoError{context.Cause(h.ctx)}})
+	case <-timer.C:
+		panic(waitFault{fmt.Errorf("epoch %d: part %d waited %v for part %d: %s", h.epoch, waiter, h.deadline, owner, what)})
+	}
+}

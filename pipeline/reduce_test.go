@@ -1,0 +1,289 @@
+package pipeline
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/gpu/sim"
+	"capgnn/hostmem"
+)
+
+// reduceWhole adds the gradients of all parts to part 0's, in part order, each as one vector, on part 0's compute queue. All
+// queues must have run their backward pass. It is what reduction's bits are compared with.
+func reduceWhole(workers []*worker) {
+	w0 := workers[0]
+	for _, w := range workers[1:] {
+		g, stage := row(w.grads.Flat), w0.opt.stage
+		for lo := 0; lo < g.Cols; lo += stage.Len {
+			hi := min(g.Cols, lo+stage.Len)
+			piece := row(stage.Slice(0, hi-lo))
+			moveWhole(w0, piece, w, g.ColRange(lo, hi))
+			w0.compute.Axpby(row(w0.grads.Flat).ColRange(lo, hi), 1, piece, 1)
+		}
+	}
+}
+
+// updateWhole is reduceWhole, the step, and the weights' way to all parts.
+func updateWhole(workers []*worker) {
+	reduceWhole(workers)
+	w0 := workers[0]
+	w0.opt.steps++
+	step(w0.compute, &w0.opt, w0.params.Flat, w0.grads.Flat)
+	updated := w0.compute.Record()
+	for _, w := range workers[1:] {
+		w.compute.Wait(updated)
+		moveWhole(w, row(w.params.Flat), w0, row(w0.params.Flat))
+	}
+}
+
+// moveWhole copies a row between devices on the reader's compute queue.
+func moveWhole(to *worker, dst gpu.Matrix, from *worker, src gpu.Matrix) {
+	if to.reach[from.index] {
+		copyRows(to.compute, dst, src, to.peers[from.index])
+		return
+	}
+	host := make([]byte, 4*src.Cols)
+	from.compute.Download(host, src.Buf, 4*gpu.Bytes(src.Off))
+	to.compute.Wait(from.compute.Record())
+	to.compute.Upload(dst.Buf, 4*gpu.Bytes(dst.Off), host)
+}
+
+// epochWhole is trainEpoch with the update behind the backward passes of all parts. It returns what the update took.
+func epochWhole(t testing.TB, tr *Trainer, epoch int) time.Duration {
+	t.Helper()
+	tr.hub.epoch = epoch
+	err := tr.each(func(w *worker) error {
+		if err := w.guard(func() { w.runTrain(epoch, tr.p, 1/float64(tr.terms), nil) }); err != nil {
+			return err
+		}
+		return w.sync()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := tr.now()
+	updateWhole(tr.workers)
+	for _, w := range tr.workers {
+		if err := w.sync(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return tr.now() - start
+}
+
+// shaAfter returns the weights' identity after some epochs.
+func shaAfter(t *testing.T, tr *Trainer, epochs int, epoch func(int)) string {
+	t.Helper()
+	for e := range epochs {
+		epoch(e)
+	}
+	var want string
+	for _, w := range tr.workers {
+		flat, err := w.download(w.params.Flat)
+		if err != nil {
+			t.Fatal(err)
+		}
+		weights := tr.weights.Clone()
+		copy(weights.Flat, flat)
+		sha := weights.SHA256()
+		if want == "" {
+			want = sha
+		}
+		if sha != want {
+			t.Fatalf("part %d has other weights than part 0", w.index)
+		}
+	}
+	return want
+}
+
+// Sums beside the backward pass give the bits of sums behind it, over peer routes, staged routes and shared devices, whatever
+// arrives first and in how many pieces a layer lies.
+func TestReductionBits(t *testing.T) {
+	const epochs = 4
+	shared := func(t testing.TB, n int) []gpu.Device {
+		two := cpus(t, 2)
+		out := make([]gpu.Device, n)
+		for i := range out {
+			out[i] = two[i/2%2]
+		}
+		return out
+	}
+	one := func(t testing.TB, n int) []gpu.Device {
+		out := islands(t, n)
+		out[n-1] = cpus(t, 1)[0] // reaches nobody, and nobody it, but by the host
+		return out
+	}
+	open := map[string]func(testing.TB, int) []gpu.Device{"peer": cpus, "staged": islands, "shared": shared, "mixed": one}
+	for _, kind := range gnn.Kinds {
+		for _, parts := range []int{1, 2, 3, 5} {
+			p, m := task{share: 0.3, directed: true, sparse: parts == 3}.make(t, kind)
+			part := scatterParts(p.Vertices(), parts)
+			want := newTrainer(t, p, m, cpus(t, parts), part, nil)
+			sha := shaAfter(t, want, epochs, func(e int) { epochWhole(t, want, e) })
+			for name, devices := range open {
+				for _, late := range []int{-1, 0, parts - 1} {
+					tr := newTrainer(t, p, m, devices(t, parts), part, nil)
+					if late == 0 {
+						tr.reduce.layers = halved(tr.reduce.layers)
+					}
+					got := shaAfter(t, tr, epochs, func(e int) { epochLate(t, tr, e, late) })
+					if got != sha {
+						t.Errorf("%s, %d parts, %s, part %d late: the bits differ from those of whole sums", kind, parts, name, late)
+					}
+				}
+			}
+		}
+	}
+}
+
+// halved cuts every range in two.
+func halved(layers [][]gnn.Range) [][]gnn.Range {
+	out := make([][]gnn.Range, len(layers))
+	for l, ranges := range layers {
+		for _, g := range ranges {
+			mid := (g.Lo + g.Hi) / 2
+			out[l] = append(out[l], gnn.Range{Lo: mid, Hi: g.Hi}, gnn.Range{Lo: g.Lo, Hi: mid})
+		}
+	}
+	return out
+}
+
+// epochLate is an epoch in which one part is late with each layer's gradients.
+func epochLate(t *testing.T, tr *Trainer, epoch, late int) {
+	t.Helper()
+	tr.hub.epoch = epoch
+	err := tr.each(func(w *worker) error {
+		err := w.guard(func() {
+			w.runTrain(epoch, tr.p, 1/float64(tr.terms), func(layer int) {
+				if w.index == late {
+					time.Sleep(2 * time.Millisecond)
+				}
+				tr.reduce.done(w, layer)
+			})
+			tr.reduce.finish(w)
+		})
+		if err != nil {
+			return err
+		}
+		return w.sync()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// When a layer is said to be done, its gradients are what they are after the whole pass, and the others are not yet all there.
+func TestLayersDone(t *testing.T) {
+	for _, kind := range gnn.Kinds {
+		for _, k := range []task{{share: 0.3}, {share: 0.3, sparse: true, multi: true}} {
+			for name, off := range savingsOff() {
+				p, m := k.make(t, kind)
+				tr := newTrainer(t, p, m, cpus(t, 2), scatterParts(p.Vertices(), 2), func(o *Options) { o.Savings = off })
+				layers := tr.weights.Layers()
+				seen := make([][][]float32, 2)
+				err := tr.each(func(w *worker) error {
+					err := w.guard(func() {
+						w.runTrain(0, p, 1/float64(tr.terms), func(layer int) {
+							if want := len(layers) - 1 - len(seen[w.index]); layer != want {
+								t.Errorf("%s: layer %d is done, want %d", kind, layer, want)
+							}
+							all := make([]float32, w.grads.Flat.Len)
+							w.compute.Download(hostmem.Bytes(all), w.grads.Flat.Buf, 0)
+							seen[w.index] = append(seen[w.index], all)
+						})
+					})
+					if err != nil {
+						return err
+					}
+					return w.sync()
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i, w := range tr.workers {
+					final, err := w.download(w.grads.Flat)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if len(seen[i]) != len(layers) || slices.Equal(seen[i][0], final) {
+						t.Fatalf("%s, %s: %d layers done of %d, or all with the first", kind, name, len(seen[i]), len(layers))
+					}
+					for k, then := range seen[i] {
+						l := len(layers) - 1 - k
+						for _, g := range layers[l] {
+							if !slices.Equal(then[g.Lo:g.Hi], final[g.Lo:g.Hi]) {
+								t.Errorf("%s, %s, part %d: gradients of layer %d change when they are done", kind, name, i, l)
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// On slow links the simulated epoch is shorter by what sums overlap with, and Reduce is what is left behind the backward pass.
+func TestReductionOverlaps(t *testing.T) {
+	for _, kind := range gnn.Kinds {
+		for _, peer := range []bool{false, true} {
+			const rate, parts = 1e9, 3
+			p, m := task{share: 0.3}.make(t, kind)
+			m.Hidden, m.Layers = 64, 4
+			part := scatterParts(p.Vertices(), parts)
+			trainer := func() *Trainer {
+				return newTrainer(t, p, m, simulated(t, parts, func(_ int, c *sim.Config) {
+					c.Peer, c.Rates.H2D, c.Rates.D2H = peer, rate, rate
+					c.Rates.FlopsPerSec, c.Rates.GatherPerSec = 2e11, 1e10
+				}), part, nil)
+			}
+			whole, beside := trainer(), trainer()
+			epochWhole(t, whole, 0)
+			from := whole.now()
+			behind := epochWhole(t, whole, 1)
+			want := whole.now() - from
+			var e EpochStats
+			for epoch := range 2 {
+				e = EpochStats{Epoch: epoch}
+				if err := beside.trainEpoch(&e); err != nil {
+					t.Fatal(err)
+				}
+			}
+			t.Logf("%s, peer %t: epoch %v, of it the update %v; with whole sums %v, %v", kind, peer, e.Train, e.Reduce, want, behind)
+			// All but the first layer's gradients can be on their way to part 0 beside the backward pass: half of that must be.
+			early := len(beside.weights.Flat) - beside.weights.Layers()[0][0].Hi
+			half := time.Duration((parts - 1) * 4 * float64(early) / rate * 1e9 / 2)
+			saved, less := want-e.Train, behind-e.Reduce
+			if saved < half || less < saved || e.Reduce <= 0 {
+				t.Errorf("%s, peer %t: the epoch is shorter by %v and the update behind it by %v, want %v", kind, peer, saved, less, half)
+			}
+		}
+	}
+}
+
+// Whoever does not hand over gradients or weights is named when the deadline has passed.
+func TestReductionDeadline(t *testing.T) {
+	p, m := task{share: 0.3}.make(t, gnn.GCN)
+	for silent, want := range map[int]string{1: "epoch 7: part 0 waited 50ms for part 1: gradients of layer 1", 0: "for part 0: new weights"} {
+		tr := newTrainer(t, p, m, cpus(t, 3), scatterParts(p.Vertices(), 3), func(o *Options) { o.WaitDeadline = 50 * time.Millisecond })
+		tr.hub.epoch = 7
+		err := tr.each(func(w *worker) error {
+			return w.guard(func() {
+				w.runTrain(7, p, 1, func(layer int) {
+					if w.index != silent || layer == 2 {
+						tr.reduce.done(w, layer)
+					}
+				})
+				if w.index != silent {
+					tr.reduce.finish(w)
+				}
+			})
+		})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("part %d is silent: error %v, want %q", silent, err, want)
+		}
+	}
+}

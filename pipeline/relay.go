@@ -1,0 +1,153 @@
+package pipeline
+
+import (
+	"fmt"
+	"slices"
+
+	"capgnn/gpu"
+	"capgnn/jaca"
+)
+
+// relay is one worker's part in one exchange.
+type relay struct {
+	*traffic
+	w     *worker
+	hub   *hub
+	mine  *reader
+	own   *outbox // where rows wait that are used in the next epoch; nil: nothing does
+	stats *jaca.Stats
+	bound int // on the age of rows, in epochs
+
+	// Sending: block b is rows list[at[b]:at[b+1]] of this part, readers in part order.
+	list gpu.Ints
+	at   []int
+	to   [][]int     // [block][reader]: rows
+	last []gpu.Event // by class: the part's block in the global cache has been published; nil: never
+
+	// Reading.
+	halo             gpu.Matrix // what aggregations read
+	local, transient gpu.Matrix // its local rows, and the others
+	landing          gpu.Buffer // where rows arrive that are to be decoded; nil: none are
+	made             [][]int    // [block][owner]: epoch that made the rows that came last; −1: none came yet
+	books            [][]book   // [class][owner]: what the owner put into the global cache
+	spare            []*spare   // by owner
+	arrived          []gpu.Event
+}
+
+// book remembers the two newest generations of a block of the global cache.
+type book [2]entry
+
+// entry is what an owner put into the global cache in an epoch.
+type entry struct {
+	epoch     int
+	rows      []byte
+	published gpu.Event
+}
+
+// note enters a new generation in place of the older one.
+func (b *book) note(e entry) {
+	b[1], b[0] = b[0], e
+}
+
+// of returns the generation of an epoch.
+func (b *book) of(epoch int) (entry, error) {
+	for _, e := range b {
+		if e.rows != nil && e.epoch == epoch {
+			return e, nil
+		}
+	}
+	return entry{}, fmt.Errorf("no rows of epoch %d in the global cache", epoch)
+}
+
+// sends returns the rows that the part sends in some blocks, over all readers.
+func (r *relay) sends(blocks []int) int {
+	n := 0
+	for _, b := range blocks {
+		n += r.at[b+1] - r.at[b]
+	}
+	return n
+}
+
+// every returns all blocks.
+func (t *traffic) every() []int {
+	all := make([]int, 1+t.classes)
+	for b := range all {
+		all[b] = b
+	}
+	return all
+}
+
+// wireRow returns the bytes of a row on its way.
+func (t *traffic) wireRow() gpu.Bytes { return gpu.Bytes(t.dtype.Size()) * gpu.Bytes(t.width) }
+
+// check panics with waitFault unless the rows of every class and owner are those that the schedule promises, none older than
+// the bound. It counts their ages.
+func (r *relay) check(epoch int) {
+	for b := range r.made {
+		for o, made := range r.made[b] {
+			n, want := r.mine.direct[b][o].n, r.schedule.Fresh(epoch)
+			if b > 0 {
+				n += len(r.mine.shared[b-1][o].rows)
+				want = r.schedule.Version(b-1, epoch)
+			}
+			r.use(n, epoch, made, want, b, o)
+		}
+	}
+	for c := range r.mine.passing {
+		want := r.schedule.Version(c, epoch) // they were read at that version, or not at all
+		for o, p := range r.mine.passing[c] {
+			r.use(len(p.rows), epoch, want, want, 1+c, o)
+		}
+	}
+}
+
+// use counts rows that an epoch uses.
+func (r *relay) use(rows, epoch, made, want, block, owner int) {
+	if rows == 0 {
+		return
+	}
+	err := jaca.CheckAge(made, epoch, r.bound)
+	if err == nil && made != want {
+		err = fmt.Errorf("epoch %d finds rows of epoch %d, the schedule promises %d", epoch, made, want)
+	}
+	if err != nil {
+		what := "without a slot"
+		if block > 0 {
+			what = fmt.Sprintf("of class %d", block-1)
+		}
+		panic(waitFault{&StaleError{Part: r.w.index, Owner: owner, Exchange: r.leg.String(), Rows: what, Err: err}})
+	}
+	r.stats.AgeSum += int64(rows) * int64(epoch-made)
+	r.stats.AgeMax = max(r.stats.AgeMax, epoch-made)
+}
+
+// count counts the lookups of an epoch.
+func (r *relay) count(blocks []int) {
+	s := r.stats
+	hits := int64(0)
+	s.Lookups += int64(r.mine.lookups)
+	for c, n := range r.mine.slots {
+		s.Covered += int64(n.local + n.passing)
+		if !slices.Contains(blocks, 1+c) {
+			s.LocalHits += int64(n.local)
+			s.GlobalHits += int64(n.passing)
+			hits += int64(n.local + n.passing)
+		}
+	}
+	s.Misses += int64(r.mine.lookups) - hits
+}
+
+// StaleError says that halo rows are not of the epoch that the schedule promises: the staleness bound cannot be vouched for.
+type StaleError struct {
+	Part     int    // that reads the rows
+	Owner    int    // part that makes them
+	Exchange string // such as "layer 1 forward"
+	Rows     string // such as "of class 3"
+	Err      error
+}
+
+func (e *StaleError) Error() string {
+	return fmt.Sprintf("part %d, %s, rows %s from part %d: %v", e.Part, e.Exchange, e.Rows, e.Owner, e.Err)
+}
+
+func (e *StaleError) Unwrap() error { return e.Err }

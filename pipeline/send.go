@@ -1,0 +1,173 @@
+package pipeline
+
+import (
+	"fmt"
+
+	"capgnn/gpu"
+	"capgnn/hostmem"
+)
+
+// outbox is where rows wait until their readers have copied them: on the device, and on the host for readers that cannot
+// reach it.
+type outbox struct {
+	w       *worker
+	number  int // as in ticket.box
+	send    gpu.Buffer
+	staging *hostmem.Pinned // nil: all readers reach the device
+	stages  [][]byte        // by reader
+	unread  []unread
+	drained gpu.Event // what goes to the host has left the send buffer; nil: nothing does
+}
+
+// unread is a reader that has not confirmed to have copied its rows.
+type unread struct {
+	reader int
+	staged bool
+	taken  <-chan gpu.Event
+}
+
+// confirm makes q wait until the send buffer can be written again, and copies to the host until their memory can be.
+func (b *outbox) confirm(h *hub, q gpu.Queue) {
+	for _, u := range b.unread {
+		copied := receive(h, u.taken, b.w.index, u.reader, "to take halo rows")
+		if u.staged {
+			b.w.out.Wait(copied)
+		} else {
+			q.Wait(copied)
+		}
+	}
+	b.unread = b.unread[:0]
+	if b.drained != nil {
+		q.Wait(b.drained)
+		b.drained = nil
+	}
+}
+
+// send packs blocks of rows into an outbox, puts into the global cache what belongs there, and tells the readers.
+func (r *relay) send(q gpu.Queue, box *outbox, rows gpu.Matrix, epoch int, blocks []int) {
+	box.confirm(r.hub, q)
+	starts := r.pack(q, box, rows, blocks)
+	ready := q.Record()
+	shared, published := r.publish(box, ready, starts, epoch, blocks)
+	for j := range r.readers {
+		if theirs := &r.readers[j]; j != r.w.index && theirs.reads(r.w.index, blocks) {
+			t := ticket{epoch: epoch, box: box.number, blocks: blocks, ready: ready, shared: shared, published: published}
+			r.post(box, &t, starts, j)
+		}
+	}
+}
+
+// pack gathers the rows of blocks into the send buffer and returns where each block begins, in rows.
+func (r *relay) pack(q gpu.Queue, box *outbox, rows gpu.Matrix, blocks []int) []int {
+	starts := make([]int, len(blocks))
+	at := 0
+	for k := 0; k < len(blocks); {
+		next := k + 1 // blocks that follow each other are gathered at once
+		for next < len(blocks) && blocks[next] == blocks[next-1]+1 {
+			next++
+		}
+		lo, hi := r.at[blocks[k]], r.at[blocks[next-1]+1]
+		for i := k; i < next; i++ {
+			starts[i] = at + r.at[blocks[i]] - lo
+		}
+		if hi > lo {
+			q.Gather(r.packed(box, at, hi-lo), rows, r.list.Slice(lo, hi))
+		}
+		at += hi - lo
+		k = next
+	}
+	return starts
+}
+
+// packed returns rows of the send buffer.
+func (r *relay) packed(box *outbox, first, n int) gpu.Matrix {
+	return gpu.Matrix{Buf: box.send, Off: first * r.width, Rows: n, Cols: r.width, LD: r.width, Type: r.dtype}
+}
+
+// download enqueues the copy of packed rows to the host.
+func (r *relay) download(dst []byte, m gpu.Matrix) {
+	r.w.out.Download(dst, m.Buf, gpu.Bytes(m.Type.Size())*gpu.Bytes(m.Off))
+	r.stats.Bytes.D2H += gpu.Bytes(len(dst))
+}
+
+// publish copies the rows of this part that are due in the global cache to their blocks, and marks them as readable.
+func (r *relay) publish(box *outbox, ready gpu.Event, starts []int, epoch int, blocks []int) (shared [][]byte, published gpu.Event) {
+	for k, b := range blocks {
+		if b == 0 || r.blocks == nil || r.blocks[b-1][r.w.index] == nil {
+			continue
+		}
+		block := r.blocks[b-1][r.w.index]
+		if last := r.last[b-1]; last != nil { // with the pipeline it may be under way still
+			receive(r.hub, last.Done(), r.w.index, r.w.index, "to publish rows of "+r.leg.String())
+		}
+		mem, err := block.Begin(epoch)
+		if err != nil {
+			panic(waitFault{err})
+		}
+		if shared == nil {
+			shared = make([][]byte, len(blocks))
+			r.w.out.Wait(ready)
+		}
+		shared[k] = mem
+		n := len(r.global[b-1][r.w.index])
+		r.download(mem, r.packed(box, starts[k]+r.at[b+1]-r.at[b]-n, n))
+		r.w.out.Call("publish cached rows", block.Publish)
+		if epoch != r.schedule.Start {
+			r.stats.Bytes.Refresh += gpu.Bytes(len(mem))
+		}
+	}
+	if shared != nil {
+		published = r.w.out.Record()
+		box.drained = published
+		for k, b := range blocks {
+			if shared[k] != nil {
+				r.last[b-1] = published
+			}
+		}
+	}
+	return shared, published
+}
+
+// post tells one reader where its rows are, on the host if it cannot reach the device.
+func (r *relay) post(box *outbox, t *ticket, starts []int, reader int) {
+	for k, b := range t.blocks {
+		first := starts[k]
+		for _, n := range r.to[b][:reader] {
+			first += n
+		}
+		t.rows = append(t.rows, r.packed(box, first, r.to[b][reader]))
+	}
+	direct := r.readers[reader].takes(r.w.index, t.blocks) > 0
+	staged := direct && !r.w.reachableFrom(reader)
+	if staged {
+		r.stage(box, t, reader)
+	}
+	l := r.lanes[r.w.index][reader]
+	l.mail <- *t
+	if direct {
+		box.unread = append(box.unread, unread{reader, staged, l.taken[box.number]})
+	}
+}
+
+// stage copies the rows of a ticket to host memory.
+func (r *relay) stage(box *outbox, t *ticket, reader int) {
+	r.w.out.Wait(t.ready)
+	mem := box.stages[reader]
+	t.staged = make([][]byte, len(t.blocks))
+	for k, m := range t.rows {
+		if m.Rows == 0 {
+			continue
+		}
+		n := int(r.wireRow()) * m.Rows
+		if n > len(mem) {
+			panic(fmt.Sprintf("pipeline: %v: %d bytes to stage for part %d, planned %d", r.leg, n, reader, len(mem)))
+		}
+		t.staged[k], mem = mem[:n], mem[n:]
+		r.download(t.staged[k], m)
+		if t.blocks[k] > 0 && t.epoch != r.schedule.Start {
+			r.stats.Bytes.Refresh += gpu.Bytes(n)
+		}
+	}
+	t.ready = r.w.out.Record()
+	box.drained = t.ready
+}

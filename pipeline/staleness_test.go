@@ -1,0 +1,273 @@
+package pipeline
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/hostmem"
+	"capgnn/jaca"
+)
+
+// archive is the slow and plain truth about stale rows: every row of every epoch is kept on the host, and a reader gets the
+// version that the schedule names. It stands in for an exchange, with its tables and its halo matrices.
+type archive struct {
+	*exchange
+	past *history
+}
+
+type history struct {
+	mu   sync.Mutex
+	cond *sync.Cond
+	rows map[string][]byte // by exchange, epoch and part
+}
+
+func (s *history) put(key string, rows []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rows[key] = rows
+	s.cond.Broadcast()
+}
+
+func (s *history) get(key string) []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.rows[key] == nil {
+		s.cond.Wait()
+	}
+	return s.rows[key]
+}
+
+func (a archive) begin(gpu.Queue) {}
+func (a archive) end(gpu.Queue)   {}
+func (a archive) lags() bool      { return false }
+
+func (a archive) key(l leg, epoch, part int) string { return fmt.Sprint(l, epoch, part) }
+
+func (a archive) Begin(q gpu.Queue, layer int, dir gnn.Direction, rows gpu.Matrix) {
+	host := make([]byte, rows.Rows*rows.Cols*rows.Type.Size()+1)
+	if rows.Rows > 0 {
+		if rows.LD != rows.Cols {
+			panic("rows with gaps")
+		}
+		q.Download(host[:len(host)-1], rows.Buf, gpu.Bytes(rows.Off*rows.Type.Size()))
+	}
+	if err := q.Sync(); err != nil {
+		panic(waitFault{err})
+	}
+	a.past.put(a.key(leg{layer, dir}, a.hub.epoch, a.w.index), host)
+}
+
+func (a archive) Wait(q gpu.Queue, layer int, dir gnn.Direction) gpu.Matrix {
+	r := a.of[leg{layer, dir}]
+	rows := r.rowOf()
+	size := int(r.rowBytes(1))
+	for k, v := range r.mine.ids {
+		row, epoch := k, r.schedule.Fresh(a.hub.epoch)
+		if r.mine.place != nil {
+			if r.mine.place[k] < 0 {
+				continue
+			}
+			row = int(rows[k])
+		}
+		if c := a.class(r, k); c >= 0 {
+			epoch = r.schedule.Version(c, a.hub.epoch)
+		}
+		owner := a.owner(r, k)
+		at := int(a.w.localOf[v]) * size
+		from := a.past.get(a.key(r.leg, epoch, owner))
+		if at+size > len(from) {
+			continue // not exchanged: the owner has no such row in this layer
+		}
+		q.Upload(r.halo.Buf, gpu.Bytes(r.halo.Off*r.dtype.Size()+row*size), from[at:at+size])
+	}
+	return r.halo
+}
+
+// class finds the refresh class of a halo row in the lists that rows travel by.
+func (a archive) class(r *relay, k int) int {
+	for c := range r.classes {
+		for o := range r.readers {
+			s, p, q := r.mine.direct[1+c][o], r.mine.shared[c][o], r.mine.passing[c][o]
+			for i := s.first; i < s.first+s.n; i++ {
+				if int(r.mine.local[i]) == k {
+					return c
+				}
+			}
+			for i := range p.rows {
+				if int(r.mine.local[p.first+i]) == k {
+					return c
+				}
+			}
+			for i := range q.rows {
+				if int(r.mine.transient[q.first+i]) == k {
+					return c
+				}
+			}
+		}
+	}
+	return -1
+}
+
+func (a archive) owner(r *relay, k int) int {
+	b := r.block(a.w.part)
+	for o := range len(b.Owner) - 1 {
+		if k < b.Owner[o+1] {
+			return o
+		}
+	}
+	panic("no owner")
+}
+
+// replaceByHistory puts the plain truth in place of a trainer's exchanges.
+func replaceByHistory(tr *Trainer) {
+	s := &history{rows: map[string][]byte{}}
+	s.cond = sync.NewCond(&s.mu)
+	for _, w := range tr.workers {
+		w.trainHalo = archive{w.trainHalo.(*exchange), s}
+	}
+}
+
+// staleCase is a way to keep rows.
+type staleCase struct {
+	policy        jaca.Policy
+	local, global string
+	staleness     int
+	pipeline      bool
+	peers         bool
+}
+
+func (c staleCase) String() string {
+	return fmt.Sprintf("%s/%s,%s/s=%d/pipeline=%t/peers=%t", c.policy, c.local, c.global, c.staleness, c.pipeline, c.peers)
+}
+
+func (c staleCase) cache(t *testing.T) Cache {
+	size := func(s string) jaca.Size {
+		v, err := jaca.ParseSize(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	return Cache{Policy: c.policy, Local: size(c.local), Global: size(c.global), Staleness: jaca.Staleness{Bound: c.staleness}, Pipeline: c.pipeline,
+		Host: hostmem.LockOptions{Heap: true}}
+}
+
+func (c staleCase) devices(t *testing.T, n int) []gpu.Device {
+	if c.peers {
+		return cpus(t, n)
+	}
+	return islands(t, n)
+}
+
+// staleCases are combinations that between them use every way of a row.
+func staleCases() []staleCase {
+	var out []staleCase
+	for _, policy := range []jaca.Policy{jaca.JACA, jaca.Paper, jaca.None, jaca.LowOverlap} {
+		for _, size := range [][2]string{{"auto", "auto"}, {"30%", "40%"}, {"0", "50%"}, {"50%", "0"}} {
+			if policy == jaca.None && size[0] != "auto" {
+				continue
+			}
+			for _, s := range []int{1, 2, 4} {
+				for _, pipeline := range []bool{false, true} {
+					for _, peers := range []bool{false, true} {
+						out = append(out, staleCase{policy, size[0], size[1], s, pipeline, peers})
+					}
+				}
+			}
+		}
+	}
+	return out
+}
+
+// Rows that are kept, cached on the host, sent ahead or sent at once: the weights are those of the plain truth, bit for bit.
+func TestStaleRowsAreThoseOfTheSchedule(t *testing.T) {
+	const parts, epochs = 3, 9
+	for n, c := range staleCases() {
+		kind := gnn.Kinds[(n+n/4+n/16)%len(gnn.Kinds)]
+		if testing.Short() && n%5 != 0 {
+			continue
+		}
+		t.Run(fmt.Sprintf("%s/%v", kind, c), func(t *testing.T) {
+			p, m := task{share: 0.2, directed: n%2 == 0}.make(t, kind)
+			hashes := [2]string{}
+			for k := range hashes {
+				tr := newTrainer(t, p, m, c.devices(t, parts), scatterParts(p.Vertices(), parts), func(o *Options) {
+					o.Epochs, o.Cache = epochs, c.cache(t)
+				})
+				if k == 1 {
+					replaceByHistory(tr)
+				}
+				hashes[k] = run(t, tr).WeightsSHA
+			}
+			if hashes[0] != hashes[1] {
+				t.Error("weights differ from those with the rows that the schedule names")
+			}
+		})
+	}
+}
+
+// At staleness 0 nothing depends on what is kept where.
+func TestExactWhateverIsCached(t *testing.T) {
+	const parts = 4
+	for n, kind := range gnn.Kinds {
+		p, m := task{share: 0.2, directed: n%2 == 0}.make(t, kind)
+		want := ""
+		for _, c := range append([]staleCase{{policy: jaca.None, local: "auto", global: "auto", peers: true}}, staleCases()...) {
+			if c.staleness > 1 {
+				continue
+			}
+			c.staleness = 0
+			tr := newTrainer(t, p, m, c.devices(t, parts), scatterParts(p.Vertices(), parts), func(o *Options) {
+				o.Epochs, o.Cache = 4, c.cache(t)
+			})
+			got := run(t, tr).WeightsSHA
+			if want == "" {
+				want = got
+			}
+			if got != want {
+				t.Errorf("%s, %v: weights differ from those without caches", kind, c)
+			}
+			tr.Close()
+		}
+	}
+}
+
+// Periods that follow drift change nothing but which version is used: the weights are those of the plain truth.
+func TestAdaptiveRowsAreThoseOfTheSchedule(t *testing.T) {
+	const parts, epochs = 3, 60
+	for n, kind := range gnn.Kinds {
+		for _, pipeline := range []bool{false, true} {
+			p, m := task{share: 0.2}.make(t, kind)
+			m.Dropout = 0
+			hashes, periods := [2]string{}, map[int]bool{}
+			for k := range hashes {
+				tr := newTrainer(t, p, m, cpus(t, parts), scatterParts(p.Vertices(), parts), func(o *Options) {
+					o.Epochs = epochs
+					o.Optimizer.LR = 0.001
+					o.Cache = staleCase{policy: jaca.Paper, local: "50%", global: "30%", pipeline: pipeline}.cache(t)
+					o.Cache.Staleness = jaca.Staleness{Bound: 8, EPS: 0.2}
+					o.OnEpoch = func(e EpochStats) error {
+						for _, d := range e.Drift {
+							periods[d.Period] = true
+						}
+						return nil
+					}
+				})
+				if k == 1 {
+					replaceByHistory(tr)
+				}
+				hashes[k] = run(t, tr).WeightsSHA
+			}
+			if hashes[0] != hashes[1] {
+				t.Errorf("%s, pipeline %t: weights differ from those with the rows that the schedule names", kind, pipeline)
+			}
+			if len(periods) < 2 && n == 0 {
+				t.Errorf("%s, pipeline %t: periods %v: nothing adapted", kind, pipeline, periods)
+			}
+			t.Log(kind, pipeline, periods)
+		}
+	}
+}

@@ -1,0 +1,214 @@
+package pipeline
+
+import (
+	"slices"
+
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/graph"
+	"capgnn/hostmem"
+	"capgnn/jaca"
+)
+
+// traffic is what one exchange moves between all parts: which rows lie where, and which move together.
+//
+// Rows travel in blocks: those of block 0 have no slot and move in every epoch; block 1+c holds the rows of refresh class c
+// that go straight from their owner to a local slot. The rows of class c with a global slot go through the global cache.
+type traffic struct {
+	leg
+	index   int // place among the exchanges of an epoch
+	width   int
+	dtype   gpu.DType // of the rows as they are made and read
+	keeps   bool      // the backward pass reads the rows once more
+	until   int       // index of the exchange that begins when they have been read for the last time
+	classes int
+	// pipelined says that schedule may get a lag, adaptive that its period may get shorter than the number of classes, of
+	// which it is a divisor.
+	pipelined, adaptive bool
+	readers             []reader
+	global              [][][]graph.NodeID     // [class][owner]: rows that the owner puts into the global cache
+	blocks              [][]*hostmem.Versioned // the same: where they lie; nil: nothing there
+	schedule            jaca.Schedule
+	lanes               lanes
+}
+
+// reader is one part's side of an exchange. Its halo matrix has the rows of the local slots first, then the transient ones.
+type reader struct {
+	ids              []graph.NodeID // by halo index
+	place            []int32        // by halo index: row of the halo matrix; nil: the halo index
+	local, transient []int32        // by row: halo index; nil: row k is halo index k
+	rows             [2]int         // number of local and transient rows
+	direct           [][]extent     // [block][owner]: rows that come straight from the owner; of block 0 transient ones
+	shared           [][]selection  // [class][owner]: local rows that come from the global cache when the class is due
+	passing          [][]selection  // the same: transient rows, which come in every epoch
+	slots            []slotted      // by class
+	lookups          int
+}
+
+// extent is n rows from the first one on.
+type extent struct{ first, n int }
+
+// selection is rows of a block of the global cache, in the order of the halo rows that they become, from the first one on.
+type selection struct {
+	first int
+	rows  []int32
+}
+
+// slotted counts the rows with a slot of one class: with a local one, and with a global one only.
+type slotted struct{ local, passing int }
+
+// exact returns the traffic of an exchange without caches. count gives the rows that an owner sends for a block of a reader.
+func exact(t traffic, c *graph.Cut, count func(b *graph.Block, owner int) int) *traffic {
+	parts := len(c.Parts)
+	for _, p := range c.Parts {
+		b := t.block(p)
+		r := reader{ids: b.IDs, rows: [2]int{0, len(b.IDs)}, direct: [][]extent{make([]extent, parts)}}
+		for o := range parts {
+			if n := count(b, o); n > 0 {
+				r.direct[0][o] = extent{b.Owner[o], n}
+				r.lookups += n
+			}
+		}
+		t.readers = append(t.readers, r)
+	}
+	return &t
+}
+
+// block returns the block of a part that the exchange is for.
+func (t *traffic) block(p *graph.Part) *graph.Block {
+	if t.dir == gnn.Backward {
+		return &p.Out
+	}
+	return &p.In
+}
+
+// cached returns the traffic of an exchange by a table of package jaca.
+func cached(t traffic, c *graph.Cut, table *jaca.Table) *traffic {
+	parts := len(c.Parts)
+	t.classes = table.Period
+	for class := range t.classes {
+		t.global = append(t.global, make([][]graph.NodeID, parts))
+		for o := range parts {
+			k := class*parts + o
+			t.global[class][o] = table.Global[table.GlobalAt[k]:table.GlobalAt[k+1]]
+		}
+	}
+	for i, p := range c.Parts {
+		t.readers = append(t.readers, t.reader(t.block(p), &table.Readers[i], table, parts))
+	}
+	return &t
+}
+
+// reader returns one part's side.
+func (t *traffic) reader(b *graph.Block, tr *jaca.Reader, table *jaca.Table, parts int) reader {
+	r := reader{ids: b.IDs, place: tr.Place, local: tr.Local, transient: tr.Transient, rows: [2]int{len(tr.Local), len(tr.Transient)},
+		lookups: len(tr.Local) + len(tr.Transient), slots: make([]slotted, t.classes)}
+	spans := func(at []int) []extent {
+		out := make([]extent, parts)
+		for o := range out {
+			out[o] = extent{at[o], at[o+1] - at[o]}
+		}
+		return out
+	}
+	r.direct = append(r.direct, spans(tr.TransientAt))
+	for class := range t.classes {
+		at := tr.LocalAt[class*(parts+1):]
+		r.direct = append(r.direct, spans(at))
+		r.shared = append(r.shared, t.picks(class, table, tr.Global, tr.Local, at[parts], at[parts+1]))
+		r.passing = append(r.passing, t.picks(class, table, tr.Global, tr.Transient, tr.TransientAt[parts], tr.TransientAt[parts+1]))
+		r.slots[class] = slotted{at[parts+1] - at[0], rowsOf(r.passing[class])}
+	}
+	return r
+}
+
+// picks returns, by owner, the rows of one class among the halo rows lo to hi of a list, which ascend in global slot.
+func (t *traffic) picks(class int, table *jaca.Table, slot, list []int32, lo, hi int) []selection {
+	parts := len(t.global[class])
+	out := make([]selection, parts)
+	for o := range parts {
+		k := class*parts + o
+		from, to := table.GlobalAt[k], table.GlobalAt[k+1]
+		p := selection{first: -1}
+		for row := lo; row < hi; row++ {
+			if s := int(slot[list[row]]); s >= from && s < to {
+				if p.first < 0 {
+					p.first = row
+				}
+				p.rows = append(p.rows, int32(s-from))
+			}
+		}
+		out[o] = p
+	}
+	return out
+}
+
+func rowsOf(picks []selection) int {
+	n := 0
+	for _, p := range picks {
+		n += len(p.rows)
+	}
+	return n
+}
+
+// total returns the rows of the halo matrix that some exchange fills.
+func (r *reader) total() int { return r.rows[0] + r.rows[1] }
+
+// vertices returns which rows an owner sends in a block.
+func (r *reader) vertices(block, owner int) []graph.NodeID {
+	s, list := r.direct[block][owner], r.local
+	if block == 0 {
+		list = r.transient
+	}
+	if list == nil {
+		return r.ids[s.first:][:s.n]
+	}
+	out := make([]graph.NodeID, s.n)
+	for k := range out {
+		out[k] = r.ids[list[s.first+k]]
+	}
+	return out
+}
+
+// reads reports whether some blocks of an owner have rows for the part, straight or through the global cache.
+func (r *reader) reads(owner int, blocks []int) bool {
+	return slices.ContainsFunc(blocks, func(b int) bool {
+		return r.direct[b][owner].n > 0 || b > 0 && len(r.shared[b-1][owner].rows)+len(r.passing[b-1][owner].rows) > 0
+	})
+}
+
+// takes returns how many rows of some blocks come to the part straight from an owner.
+func (r *reader) takes(owner int, blocks []int) int {
+	n := 0
+	for _, b := range blocks {
+		n += r.direct[b][owner].n
+	}
+	return n
+}
+
+// due returns the blocks that move in an epoch.
+func (t *traffic) due(epoch int) []int {
+	blocks := []int{0}
+	for c := range t.classes {
+		if t.schedule.Due(c, epoch) {
+			blocks = append(blocks, 1+c)
+		}
+	}
+	return blocks
+}
+
+// atOnce reports whether the rows of an epoch are used in that epoch.
+func (t *traffic) atOnce(epoch int) bool { return t.schedule.Lag == 0 || epoch == t.schedule.Start }
+
+// later returns the blocks of an epoch that are sent for the next one: those that are due; where these are used at once, the
+// rows without a slot, which are used again, unless they stay where they are.
+func (t *traffic) later(epoch int) []int {
+	switch {
+	case t.schedule.Lag == 0:
+		return nil
+	case epoch != t.schedule.Start:
+		return t.due(epoch)
+	case t.keeps:
+		return nil
+	}
+	return []int{0}
+}
