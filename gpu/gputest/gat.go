@@ -17,11 +17,14 @@ type gatCase struct {
 	att         ref.GAT // over inner columns, then halo columns
 }
 
+// gatGraphs orders the graphs of attention.
+var gatGraphs = []string{"no_rows", "nothing", "one", "random", "hub", "cut", "ends", "long"}
+
 // gatCases runs f for graphs × numbers of heads and columns of each.
-func (b *bench) gatCases(heads [][2]int, f func(b *bench, c gatCase, l layout)) {
+func (b *bench) gatCases(names []string, heads [][2]int, f func(b *bench, c gatCase, l layout)) {
 	graphs := b.graphs()
 	graphs["long"] = b.long(4, 3, 1)
-	for i, name := range []string{"no_rows", "nothing", "one", "random", "hub", "cut", "ends", "long"} {
+	for i, name := range names {
 		inner := graphs[name]
 		halo := b.random((inner.Rows+1)/3, 11, 5)
 		halo.Rows, halo.List = inner.Rows, every((inner.Rows+1)/3, 3, 0)
@@ -111,7 +114,7 @@ func rows(m ref.Matrix, lo, hi int) ref.Matrix {
 	return ref.Matrix{Rows: hi - lo, Cols: m.Cols, V: m.V[lo*m.Cols : hi*m.Cols]}
 }
 
-func testGATAggregate(b *bench) { b.gatCases(heads, (*bench).gatAggregate) }
+func testGATAggregate(b *bench) { b.gatCases(gatGraphs, heads, (*bench).gatAggregate) }
 
 func (b *bench) gatAggregate(c gatCase, l layout) {
 	b.Helper()
@@ -165,7 +168,7 @@ func (b *bench) someRows(o, lse, wantO, wantLSE ref.Matrix, c gatCase, bias []fl
 	b.near("LSE", lse, wantLSE, terms, func(i, j int) float64 { return 1 + math.Abs(wantLSE.At(i, j)) })
 }
 
-func testGATBackward(b *bench) { b.gatCases(heads, (*bench).gatBackward) }
+func testGATBackward(b *bench) { b.gatCases(gatGraphs, heads, (*bench).gatBackward) }
 
 func (b *bench) gatBackward(c gatCase, l layout) {
 	b.Helper()

@@ -83,8 +83,18 @@ func sparseThenVariants(b *bench) {
 // heads larger than a tile.
 var wideHeads = [][2]int{{40, 4}, {5, 16}, {2, 64}, {3, 128}, {2, 256}, {1, 300}, {2, 12}}
 
-func gatVariants(b *bench)         { b.gatCases(wideHeads, (*bench).gatAggregate) }
-func gatBackwardVariants(b *bench) { b.gatCases(wideHeads, (*bench).gatBackward) }
+// wideGraphs are a usual graph, and one whose rows are listed; the long rows of a third take time.
+var wideGraphs = []string{"random", "ends"}
+
+func gatVariants(b *bench) {
+	b.gatCases(wideGraphs, wideHeads, (*bench).gatAggregate)
+	b.gatCases([]string{"long"}, wideHeads[:3], (*bench).gatAggregate)
+}
+
+func gatBackwardVariants(b *bench) {
+	b.gatCases(wideGraphs, wideHeads, (*bench).gatBackward)
+	b.gatCases([]string{"long"}, wideHeads[:3], (*bench).gatBackward)
+}
 
 func epilogueVariants(b *bench) {
 	b.combinations(func(b *bench, c epilogueCase) {

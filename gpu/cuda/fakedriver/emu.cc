@@ -37,6 +37,16 @@ void release_block(Scheduler& s) {
     if (t.state == State::AT_BLOCK) t.state = State::READY;
 }
 
+// exchange gives the lanes that have met what they came for. t is one of them.
+void exchange(Thread* t, unsigned mask, Collective kind) {
+  Thread* lanes = t - t->lane;
+  uint64_t votes = 0;
+  for (unsigned i = 0; i < 32; i++)
+    if (mask >> i & 1 && lanes[i].give) votes |= uint64_t(1) << i;
+  for (unsigned i = 0; i < 32; i++)
+    if (mask >> i & 1) lanes[i].take = kind == Collective::SHUFFLE ? lanes[lanes[i].from].give : votes;
+}
+
 // arrive makes the current lane part of the meeting of this mask and kind, and waits until all its lanes are there.
 void arrive(unsigned mask, Collective kind) {
   Scheduler& s = emu_scheduler;
@@ -62,6 +72,7 @@ void arrive(unsigned mask, Collective kind) {
   w->meeting[at] = w->meeting[last];
   w->meeting[last] = {0, 0, Collective::NONE};
   if (kind == Collective::SYNC && mask == (w->exist & ~w->exited)) w->epoch++;
+  if (kind != Collective::SYNC) exchange(t, mask, kind);
   for (unsigned lane = 0; lane < 32; lane++) {
     if (!(mask >> lane & 1)) continue;
     Thread& other = *(t - t->lane + lane);
@@ -204,25 +215,19 @@ void emu_sync_warp(unsigned mask) { arrive(mask, Collective::SYNC); }
 
 uint64_t emu_shuffle(unsigned mask, uint64_t value, unsigned lane) {
   Thread* t = emu_scheduler.current;
-  Warp* w = t->warp;
-  if (lane > 31 || !(mask & w->exist & 1u << lane)) emu_fail("a shuffle reads lane %u, which its mask %08x leaves out", lane, mask);
-  w->slot[t->lane] = value;
+  if (lane > 31 || !(mask & t->warp->exist & 1u << lane))
+    emu_fail("a shuffle reads lane %u, which its mask %08x leaves out", lane, mask);
+  t->give = value;
+  t->from = lane;
   arrive(mask, Collective::SHUFFLE);
-  value = w->slot[lane];
-  arrive(mask, Collective::SHUFFLE);  // nobody gives the next value before all have read this one
-  return value;
+  return t->take;
 }
 
 unsigned emu_ballot(unsigned mask, bool vote) {
   Thread* t = emu_scheduler.current;
-  Warp* w = t->warp;
-  w->slot[t->lane] = vote;
+  t->give = vote;
   arrive(mask, Collective::BALLOT);
-  unsigned votes = 0;
-  for (unsigned i = 0; i < 32; i++)
-    if ((mask & w->exist) >> i & 1 && w->slot[i]) votes |= 1u << i;
-  arrive(mask, Collective::BALLOT);
-  return votes;
+  return unsigned(t->take);
 }
 
 EmuRegister::EmuRegister(EmuKernel* k) {

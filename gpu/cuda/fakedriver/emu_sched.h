@@ -19,7 +19,6 @@ struct Meeting {
 };
 
 struct Warp {
-  uint64_t slot[32];  // what each lane gives in a shuffle or ballot
   unsigned exist, exited;
   uint32_t epoch;  // __syncwarp calls of all its lanes so far
   Meeting meeting[32];
@@ -34,6 +33,8 @@ struct Thread {
   Warp* warp;
   State state;
   unsigned mask;  // of the meeting it waits in
+  uint64_t give, take;  // what it brings to a meeting, and what it has got there
+  unsigned from;        // the lane whose gift it wants
   void* sp;
   char* stack;
 };

@@ -125,19 +125,23 @@ func TestMutants(t *testing.T) {
 
 // breeder compiles kernels with bugs in them.
 type breeder struct {
-	work    string
-	kernels string   // folder of the sources
-	objects []string // emulator and runner
+	emulator string   // folder of its sources, a copy
+	kernels  string   // folder of the kernels' sources
+	objects  []string // emulator and runner
 }
 
 const flags = "-std=c++17 -O1 -fPIC -ffp-contract=off -fno-stack-protector"
 
 func newBreeder(t *testing.T) *breeder {
-	b := &breeder{work: t.TempDir(), kernels: filepath.Join("..", "..", "kernels")}
-	for _, f := range []string{"../emu.cc", "../emu_memory.cc", "../emu_shared.cc", "testdata/runner.cc"} {
-		o := filepath.Join(b.work, filepath.Base(f)+".o")
-		compile(t, append(strings.Fields(flags), "-I..", "-c", f, "-o", o)...)
-		b.objects = append(b.objects, o)
+	b := &breeder{emulator: filepath.Join(t.TempDir(), "fakedriver"), kernels: filepath.Join("..", "..", "kernels")}
+	// Copied by this process, so that go test knows what its result depends on.
+	if err := os.CopyFS(b.emulator, os.DirFS("..")); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range []string{"emu.cc", "emu_memory.cc", "emu_shared.cc", "fake/testdata/runner.cc"} {
+		f = filepath.Join(b.emulator, f)
+		compile(t, append(strings.Fields(flags), "-I", b.emulator, "-c", f, "-o", f+".o")...)
+		b.objects = append(b.objects, f+".o")
 	}
 	return b
 }
@@ -165,7 +169,7 @@ func (b *breeder) run(t *testing.T, family, changed string, m mutant) string {
 	if changed != "" {
 		b.mutate(t, filepath.Join(folder, changed), m)
 	}
-	if err := os.Symlink(mustAbs(t, ".."), filepath.Join(filepath.Dir(folder), "fakedriver")); err != nil {
+	if err := os.Symlink(b.emulator, filepath.Join(filepath.Dir(folder), "fakedriver")); err != nil {
 		t.Fatal(err)
 	}
 	program := filepath.Join(folder, "run")
@@ -205,13 +209,4 @@ func compile(t *testing.T, args ...string) {
 	if out, err := exec.Command("g++", args...).CombinedOutput(); err != nil {
 		t.Fatalf("g++ %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
-}
-
-func mustAbs(t *testing.T, path string) string {
-	t.Helper()
-	abs, err := filepath.Abs(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return abs
 }
