@@ -5,6 +5,7 @@ package pipeline
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -15,6 +16,8 @@ import (
 	"capgnn/gpu/cuda"
 	"capgnn/gpu/cuda/fakedriver/fake"
 	"capgnn/gpu/host"
+	"capgnn/hostmem"
+	"capgnn/jaca"
 )
 
 // gpus opens fake GPUs: config says what they are, names which of them the parts live on, cpu:N among them.
@@ -113,7 +116,8 @@ func TestPartsAgreeCUDA(t *testing.T) {
 	}
 }
 
-// A schedule changes no bit, whatever the seed; nor does the order of the threads of a block.
+// A schedule changes no bit, whatever the seed; nor does the order of the threads of a block. Rows that are exchanged every
+// epoch, and rows that are kept in caches and move beside the computing, through memory that the driver has page-locked.
 func TestSchedulesCUDA(t *testing.T) {
 	configs := []string{"", ";seed=1", ";seed=2;stretch=7", ";seed=3;stretch=200", ";seed=4;order=reverse", ";jitter=200;order=random:5"}
 	if testing.Short() {
@@ -121,18 +125,34 @@ func TestSchedulesCUDA(t *testing.T) {
 	}
 	for _, kind := range gnn.Kinds {
 		p, m := task{share: 0.4, vertices: 120}.make(t, kind)
-		want := ""
-		for _, c := range configs {
-			devices, closeAll := gpus(t, "n=4;mem=32;p2p="+someReach(4)+c, numbered(4)...)
-			tr := newTrainer(t, p, m, devices, scatterParts(p.Vertices(), 4), func(o *Options) { o.Epochs, o.EvalEvery = 3, 2 })
-			sha := run(t, tr).WeightsSHA
-			tr.Close()
-			closeAll()
-			if want == "" {
-				want = sha
-			}
-			if sha != want {
-				t.Errorf("%s: other weights with %q", kind, c)
+		part := scatterParts(p.Vertices(), 4)
+		for name, cache := range map[string]Cache{
+			"none":   {},
+			"cached": {Policy: jaca.JACA, Staleness: jaca.Staleness{Bound: 2}, Pipeline: true, NoPeer: true}, // who reaches whom decides what is kept
+		} {
+			edit := func(o *Options) { o.Epochs, o.EvalEvery, o.Cache = 4, 2, cache }
+			loss, want := run(t, newTrainer(t, p, m, cpus(t, 4), part, edit)).FinalLoss, ""
+			for _, c := range configs {
+				devices, closeAll := gpus(t, "n=4;mem=32;p2p="+someReach(4)+c, numbered(4)...)
+				driver, _ := fakeDriver() // it is there: devices are open
+				tr := newTrainer(t, p, m, devices, part, func(o *Options) {
+					edit(o)
+					o.Cache.Host = hostmem.LockOptions{Pinner: driver.Pinner()}
+				})
+				got := run(t, tr)
+				if err := tr.Close(); err != nil {
+					t.Error(err)
+				}
+				closeAll()
+				if want == "" {
+					want = got.WeightsSHA
+				}
+				if got.WeightsSHA != want {
+					t.Errorf("%s, %s: other weights with %q", kind, name, c)
+				}
+				if d := math.Abs(got.FinalLoss - loss); !(d <= 1e-4) {
+					t.Errorf("%s, %s: loss %v on GPUs, %v on CPU devices", kind, name, got.FinalLoss, loss)
+				}
 			}
 		}
 	}
