@@ -115,11 +115,14 @@ func (q *queue) EpilogueBackward(e gpu.EpilogueGrad) {
 		n /= 2
 	}
 	count := min(mostGradParts, int(blocks(rows, n*gradRows)))
-	part := q.workspace(count*3*cols*(n+1), 4)
-	var sums word
-	shared := n * perWarp
+	shared, spare := n*perWarp, 0 // bytes of sums, in shared memory or behind the parts
 	if shared > gradShared {
-		sums, shared = part+word(count*3*cols*4), 0
+		shared, spare = 0, n*perWarp
+	}
+	part := q.workspace(count*(perWarp+spare), 1)
+	var sums word
+	if spare > 0 {
+		sums = part + word(count*perWarp)
 	}
 	want := 0
 	if e.Norm || !e.DBias.Empty() {

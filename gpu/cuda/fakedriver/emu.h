@@ -5,7 +5,8 @@
 // on it shows a missing barrier.
 //
 // Found and reported with kernel, block and thread:
-//   - an access outside of live device memory, at byte granularity (emu_memory.cc; needs emu_set_memory)
+//   - an access outside of live device memory, at byte granularity (emu_memory.cc; needs emu_set_memory), and loads and
+//     stores of vectors at addresses that are not aligned for them
 //   - two threads that touch one word of shared memory, one of them writing, without a barrier between (emu_shared.cc)
 //   - __syncthreads that not all threads of a block reach, and threads that wait at different barriers
 //   - warp collectives that name an exited lane, leave out the caller, read from a lane outside of their mask, or meet
@@ -61,6 +62,13 @@ void* emu_static_shared(const void* site, size_t bytes);  // one block per site,
   static const char name##_site = 0; \
   T* const name = static_cast<T*>(emu_static_shared(&name##_site, (n) * sizeof(T)))
 #define CAPGNN_DYNAMIC_SHARED(T, name) T* const name = static_cast<T*>(emu_dynamic_shared())
+
+// CAPGNN_ALIGNED returns p, which must be a multiple of bytes: a GPU refuses other addresses of vectors.
+template <class T> static inline T* emu_aligned(T* p, size_t bytes) {
+  if (reinterpret_cast<uintptr_t>(p) % bytes) emu_fail("a vector of %zu bytes at %p is not aligned", bytes, (const void*)p);
+  return p;
+}
+#define CAPGNN_ALIGNED(p, bytes) emu_aligned(p, bytes)
 
 struct alignas(8) float2 { float x, y; };
 struct alignas(16) float4 { float x, y, z, w; };

@@ -5,12 +5,14 @@
 //   - no argument is larger than 8 bytes; a kernel has at most 32
 //   - no float atomics: a sum is cut by shape and added in a fixed order
 //   - shared memory is declared with CAPGNN_SHARED or CAPGNN_DYNAMIC_SHARED, blocks are one-dimensional
+//   - loads and stores of several elements go through CAPGNN_ALIGNED, where the emulator looks at the address
 //   - what is rounded in a certain way for the sake of equal bits says so with fmaf, __fmul_rn or __fadd_rn
 #pragma once
 #ifdef CAPGNN_EMU
 #include "../fakedriver/emu.h"
 #else
 #define CAPGNN_KERNEL(name)
+#define CAPGNN_ALIGNED(p, bytes) (p)
 #define CAPGNN_SHARED(T, name, n) __shared__ __align__(16) T name[n]
 #define CAPGNN_DYNAMIC_SHARED(T, name) \
   extern __shared__ __align__(16) unsigned char capgnn_dynamic_shared[]; \
@@ -48,7 +50,7 @@ CAPGNN_FN float load1(const bf16* p) { return widen(p->bits); }
 CAPGNN_FN void store1(float* p, float v) { *p = v; }
 CAPGNN_FN void store1(bf16* p, float v) { p->bits = narrow(v); }
 
-// loadv reads V consecutive elements with one load of 4·V or 2·V bytes, to which p is aligned. V = 1 needs no more than the
+// Vector<V>::load reads V consecutive elements with one load of 4·V or 2·V bytes, to which p is aligned. V = 1 needs no more than the
 // element's own alignment.
 template <int V> struct Vector;
 template <> struct Vector<1> {
@@ -57,18 +59,18 @@ template <> struct Vector<1> {
 };
 template <> struct Vector<4> {
   static __device__ __forceinline__ void load(float* v, const float* p) {
-    float4 q = *reinterpret_cast<const float4*>(p);
+    float4 q = *reinterpret_cast<const float4*>(CAPGNN_ALIGNED(p, sizeof(float4)));
     v[0] = q.x, v[1] = q.y, v[2] = q.z, v[3] = q.w;
   }
   static __device__ __forceinline__ void load(float* v, const bf16* p) {
-    uint2 q = *reinterpret_cast<const uint2*>(p);
+    uint2 q = *reinterpret_cast<const uint2*>(CAPGNN_ALIGNED(p, sizeof(uint2)));
     v[0] = widen(q.x), v[1] = __uint_as_float(q.x & 0xffff0000u);
     v[2] = widen(q.y), v[3] = __uint_as_float(q.y & 0xffff0000u);
   }
 };
 template <> struct Vector<8> {
   static __device__ __forceinline__ void load(float* v, const bf16* p) {
-    uint4 q = *reinterpret_cast<const uint4*>(p);
+    uint4 q = *reinterpret_cast<const uint4*>(CAPGNN_ALIGNED(p, sizeof(uint4)));
     const u32 w[4] = {q.x, q.y, q.z, q.w};
 #pragma unroll
     for (int i = 0; i < 4; i++) {
@@ -79,13 +81,18 @@ template <> struct Vector<8> {
 };
 
 // store4 writes four consecutive elements with one store, to whose size p is aligned.
-CAPGNN_FN void store4(float* p, const float* v) { *reinterpret_cast<float4*>(p) = make_float4(v[0], v[1], v[2], v[3]); }
+CAPGNN_FN void store4(float* p, const float* v) {
+  *reinterpret_cast<float4*>(CAPGNN_ALIGNED(p, sizeof(float4))) = make_float4(v[0], v[1], v[2], v[3]);
+}
 CAPGNN_FN void store4(bf16* p, const float* v) {
-  *reinterpret_cast<uint2*>(p) = make_uint2(narrow(v[0]) | (u32)narrow(v[1]) << 16, narrow(v[2]) | (u32)narrow(v[3]) << 16);
+  *reinterpret_cast<uint2*>(CAPGNN_ALIGNED(p, sizeof(uint2))) =
+      make_uint2(narrow(v[0]) | (u32)narrow(v[1]) << 16, narrow(v[2]) | (u32)narrow(v[3]) << 16);
 }
 
 // stream4 is store4 of what nobody reads soon: it leaves the cache first.
-CAPGNN_FN void stream4(float* p, const float* v) { __stcs(reinterpret_cast<float4*>(p), make_float4(v[0], v[1], v[2], v[3])); }
+CAPGNN_FN void stream4(float* p, const float* v) {
+  __stcs(reinterpret_cast<float4*>(CAPGNN_ALIGNED(p, sizeof(float4))), make_float4(v[0], v[1], v[2], v[3]));
+}
 CAPGNN_FN void stream4(bf16* p, const float* v) { store4(p, v); }
 
 // aligned reports whether every row of a matrix begins at a multiple of V elements.

@@ -65,7 +65,7 @@ template <int BX, int BK, bool ALONG_K> struct Panel {
 #pragma unroll
       for (int i = 0; i < 4; i++) to[(k() + i) * STRIDE + x()] = v[i];
     } else {
-      *reinterpret_cast<float4*>(to + k() * STRIDE + x()) = make_float4(v[0], v[1], v[2], v[3]);
+      store4(to + k() * STRIDE + x(), v);
     }
   }
 };

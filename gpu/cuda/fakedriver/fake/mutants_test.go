@@ -62,6 +62,11 @@ buffer rows 40
 ints rows 0 1
 launch capgnn_scatter_add 1 1 256 0 10 10 @dst 10 @src 10 @rows
 `
+	// Rows of 9 elements that begin 12 elements apart in one matrix and 9 in the other.
+	unaligned = `buffer a 480
+buffer b 480
+launch capgnn_move_ff 1 1 256 0 10 9 @a 12 @b 9 0
+`
 	attention = `buffer begin 8
 buffer end 8
 longs end 3000 0
@@ -94,6 +99,7 @@ var mutants = []mutant{
 	{"findings overwritten early", "rows.cuh", "__syncthreads();", "", 2, hubs, "no barrier between"},
 	{"gradient sums without barrier", "epilogue.cu", "__syncthreads();", "", 1, gradient, "no barrier between"},
 	{"scatter beyond the last column", "rows.cu", "j < cols; j += 32) y[j]", "j <= cols; j += 32) y[j]", 1, scatter, "4 bytes"},
+	{"vectors where rows are not aligned", "rows.cu", "aligned<4>(src, lds)", "true", 1, unaligned, "not aligned"},
 	{"warps' attention read early", "gat.cuh", "__syncthreads();", "", 2, attention, "no barrier between"},
 	{"warps' softmax overwritten early", "gat.cu", "__syncthreads();", "", 2, attention, "no barrier between"},
 }
@@ -149,7 +155,7 @@ func newBreeder(t *testing.T) *breeder {
 // family is the file of kernels that a mutant's script launches.
 func (b *breeder) family(m mutant) string {
 	for script, file := range map[string]string{
-		columnSums: "reduce.cu", transpose: "rows.cu", scatter: "rows.cu", product: "gemm.cu", softmax: "loss.cu", hubs: "spmm.cu",
+		columnSums: "reduce.cu", transpose: "rows.cu", scatter: "rows.cu", unaligned: "rows.cu", product: "gemm.cu", softmax: "loss.cu", hubs: "spmm.cu",
 		gradient: "epilogue.cu", attention: "gat.cu",
 	} {
 		if m.script == script {
