@@ -201,7 +201,7 @@ func (t *training) options(bar *progress, record func(pipeline.EpochStats) error
 	if c != nil {
 		opt.Prepared = c
 	}
-	opt.Layout = t.layout
+	opt.Layout, opt.Cache.Host = t.layout, lockFor(t.specs)
 	opt.CheckpointDir, opt.CheckpointEvery, opt.Resume = t.dir.checkpoints(), t.cfg.CheckpointEvery, t.resume
 	opt.Identity, opt.Log = t.identity(), slog.New(&noteHandler{k: t.k})
 	var val *float64 // of the last evaluation
