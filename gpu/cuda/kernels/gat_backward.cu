@@ -59,6 +59,26 @@ struct Dst {
   float slope;
 };
 
+// batches calls load(i, column) for up to AHEAD entries and then add(i) for each of them, in order. i is a constant in every
+// call, so what load fills may be an array in registers.
+template <int AHEAD, class L, class A> CAPGNN_FN void batches(const Edges& e, L load, A add) {
+  const int lane = threadIdx.x % 32;
+  for (i64 e0 = e.from; e0 < e.to; e0 += 32) {
+    const int n = e.to - e0 < 32 ? (int)(e.to - e0) : 32;
+    const int index = lane < n ? __ldcs(e.indices + e0 + lane) : 0;
+    for (int k = 0; k < n; k += AHEAD) {
+#pragma unroll
+      for (int i = 0; i < AHEAD; i++) {
+        const int column = __shfl_sync(CAPGNN_FULL, index, (k + i) & 31);
+        if (k + i < n) load(i, column);
+      }
+#pragma unroll
+      for (int i = 0; i < AHEAD; i++)
+        if (k + i < n) add(i);
+    }
+  }
+}
+
 // dst_wide does the row's heads of one tile.
 CAPGNN_FN void dst_wide(const Dst& p, const Wide& slice, i64 v, bool hub, float* shared) {
   float grad[2][4], dd[2] = {0.f, 0.f}, g[2], lse[2], d[2];
@@ -80,22 +100,26 @@ CAPGNN_FN void dst_wide(const Dst& p, const Wide& slice, i64 v, bool hub, float*
   const Edges inner = edges(p.inner, v, hub), halo = edges(p.halo, v, hub);
 #pragma unroll 1
   for (int side = 0; side < 2; side++) {
-    const Edges e = pick(side, inner, halo);
     const Rows r = pick(side, p.inner_rows, p.halo_rows);
-#pragma unroll 2
-    for (i64 k = e.from; k < e.to; k++) {
-      const i64 u = e.indices[k];
-      float t[2][4], s[2];
-      slice.load(t, r.wide + u * r.ld_wide);
+    float t[4][2][4], s[4][2];
+    batches<4>(
+        pick(side, inner, halo),
+        [&](int i, i64 u) {
+          slice.load(t[i], r.wide + u * r.ld_wide);
 #pragma unroll
-      for (int c = 0; c < 2; c++) s[c] = dot4(grad[c], t[c]);
-      head_sums(s, slice.channels);
+          for (int c = 0; c < 2; c++) s[i][c] = r.narrow[u * r.ld_narrow + head[c]];
+        },
+        [&](int i) {
+          float product[2];
 #pragma unroll
-      for (int c = 0; c < 2; c++) {
-        const Score score = {r.narrow[u * r.ld_narrow + head[c]] + d[c], lse[c], p.slope};
-        dd[c] = fmaf(score.alpha() * (s[c] - g[c]), score.slope_at(), dd[c]);
-      }
-    }
+          for (int c = 0; c < 2; c++) product[c] = dot4(grad[c], t[i][c]);
+          head_sums(product, slice.channels);
+#pragma unroll
+          for (int c = 0; c < 2; c++) {
+            const Score score = {s[i][c] + d[c], lse[c], p.slope};
+            dd[c] = fmaf(score.alpha() * (product[c] - g[c]), score.slope_at(), dd[c]);
+          }
+        });
   }
 #pragma unroll
   for (int c = 0; c < 2; c++) {
@@ -168,25 +192,33 @@ CAPGNN_FN void src_wide(const Src& p, const Wide& slice, i64 u, bool hub, float*
   const Edges inner = edges(p.inner, u, hub), halo = edges(p.halo, u, hub);
 #pragma unroll 1
   for (int side = 0; side < 2; side++) {
-    const Edges e = pick(side, inner, halo);
     const Targets r = pick(side, p.inner_rows, p.halo_rows);
-#pragma unroll 2
-    for (i64 k = e.from; k < e.to; k++) {
-      const i64 v = e.indices[k];
-      float grad[2][4], product[2];
-      slice.load(grad, r.d_o + v * r.ld_do);
+    float grad[3][2][4], d[3][2], lse[3][2], g[3][2];
+    batches<3>(
+        pick(side, inner, halo),
+        [&](int i, i64 v) {
+          slice.load(grad[i], r.d_o + v * r.ld_do);
 #pragma unroll
-      for (int c = 0; c < 2; c++) product[c] = dot4(grad[c], t[c]);
-      head_sums(product, slice.channels);
+          for (int c = 0; c < 2; c++) {
+            d[i][c] = r.d[v * r.ld_d + head[c]];
+            lse[i][c] = r.lse[v * r.ld_lse + head[c]];
+            g[i][c] = r.g[v * r.ld_g + head[c]];
+          }
+        },
+        [&](int i) {
+          float product[2];
 #pragma unroll
-      for (int c = 0; c < 2; c++) {
-        const Score score = {s[c] + r.d[v * r.ld_d + head[c]], r.lse[v * r.ld_lse + head[c]], p.slope};
-        const float alpha = score.alpha();
-        ds[c] = fmaf(alpha * (product[c] - r.g[v * r.ld_g + head[c]]), score.slope_at(), ds[c]);
+          for (int c = 0; c < 2; c++) product[c] = dot4(grad[i][c], t[c]);
+          head_sums(product, slice.channels);
 #pragma unroll
-        for (int i = 0; i < 4; i++) dt[c][i] = fmaf(alpha, grad[c][i], dt[c][i]);
-      }
-    }
+          for (int c = 0; c < 2; c++) {
+            const Score score = {s[c] + d[i][c], lse[i][c], p.slope};
+            const float alpha = score.alpha();
+            ds[c] = fmaf(alpha * (product[c] - g[i][c]), score.slope_at(), ds[c]);
+#pragma unroll
+            for (int k = 0; k < 4; k++) dt[c][k] = fmaf(alpha, grad[i][c][k], dt[c][k]);
+          }
+        });
   }
 #pragma unroll
   for (int c = 0; c < 2; c++) {

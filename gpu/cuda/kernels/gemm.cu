@@ -93,15 +93,17 @@ template <int BM, int BN, int TM, int TN, int BK, bool TRANS_A, bool TRANS_B> st
   __device__ void multiply(const float* a, const float* b) {
 #pragma unroll
     for (int k = 0; k < BK; k++) {
-      float x[TM], y[TN];
+      float x[TM], y[4];
 #pragma unroll
       for (int i = 0; i < TM; i += 4) Vector<4>::load(x + i, a + k * A::STRIDE + row(i));
 #pragma unroll
-      for (int j = 0; j < TN; j += 4) Vector<4>::load(y + j, b + k * B::STRIDE + column(j));
+      for (int j = 0; j < TN; j += 4) {
+        Vector<4>::load(y, b + k * B::STRIDE + column(j));
 #pragma unroll
-      for (int i = 0; i < TM; i++)
+        for (int i = 0; i < TM; i++)
 #pragma unroll
-        for (int j = 0; j < TN; j++) c[i][j] = fmaf(x[i], y[j], c[i][j]);
+          for (int n = 0; n < 4; n++) c[i][j + n] = fmaf(x[i], y[n], c[i][j + n]);
+      }
     }
   }
 

@@ -147,7 +147,7 @@ template <class T, int G, int C, int V> struct Tile {
       if (V == 1) {
         store1(row, x[0]);
       } else {
-        store4(row + i, x + i);
+        stream4(row + i, x + i);
       }
     }
   }
