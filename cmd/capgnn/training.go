@@ -101,7 +101,11 @@ func (t *training) load(ctx context.Context) error {
 
 // chooseDevices settles the devices and the number of parts.
 func (t *training) chooseDevices(context.Context) error {
-	specs, err := parseDevices(t.cfg.Devices)
+	list := t.cfg.Devices
+	if t.anonymous && isAuto(list) {
+		list = "cpu:0" // it stands for whatever there will be: no GPU is looked for
+	}
+	specs, err := parseDevices(list)
 	if err != nil {
 		return err
 	}
