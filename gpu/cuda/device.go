@@ -241,9 +241,7 @@ func (d *device) release() error {
 // close gives back what the queue holds of the driver. Nothing of it is in use.
 func (q *queue) close() {
 	for _, e := range q.inflight {
-		if h := e.release(); h != 0 {
-			freeEvent(h)
-		}
+		e.retire()
 	}
 	q.inflight = nil
 	q.clock.collect(q)
