@@ -26,8 +26,8 @@ type Halo interface {
 	// the caller may overwrite it later on q.
 	Begin(q gpu.Queue, layer int, dir Direction, rows gpu.Matrix)
 	// Wait makes q wait for the halo rows of the exchange and returns them, indexed as the operand's Halo columns. They
-	// stay valid for what is enqueued on q until the next Begin of the same direction; if the model keeps forward rows
-	// (Config.KeepsHalo), forward rows stay until the layer's backward exchange has begun.
+	// stay valid for what is enqueued on q before the next Begin; if the model keeps forward rows (Config.KeepsHalo), forward
+	// rows stay until the layer's backward exchange begins.
 	Wait(q gpu.Queue, layer int, dir Direction) gpu.Matrix
 }
 

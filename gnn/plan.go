@@ -145,7 +145,7 @@ func (c Config) ExchangeWidth(p Plan, layer int, dir Direction) int {
 	case c.Kind == GAT && dir == Forward:
 		return c.gatWidth(layer)
 	case c.Kind == GAT:
-		return c.gatWidth(layer) + 3*c.Heads
+		return c.gatWidth(layer) + c.ScoreColumns(dir)
 	case dir == Forward && lp.AggregateFirst:
 		return in
 	case dir == Forward:
@@ -157,6 +157,15 @@ func (c Config) ExchangeWidth(p Plan, layer int, dir Direction) int {
 	default:
 		return out
 	}
+}
+
+// ScoreColumns returns how many of the last columns of an exchanged row are scores: of GAT's backward rows the d, L and g of
+// every head.
+func (c Config) ScoreColumns(dir Direction) int {
+	if c.Kind == GAT && dir == Backward {
+		return 3 * c.Heads
+	}
+	return 0
 }
 
 // gatWidth returns the columns of all heads together: the last layer's heads are averaged, so each has Out columns.

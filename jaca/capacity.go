@@ -29,14 +29,17 @@ type Capacities struct {
 	Global      int   // slots
 	LocalUnion  []int // |H_i^k|
 	GlobalUnion int   // |∪_i H_i^k|
-	// Slot is the bytes of a row in all exchanges. A local slot takes as much, a global one twice as much.
-	Slot gpu.Bytes
+	// Slot is the bytes of a row in all exchanges: a local slot takes as much. Wire is the same of a row on its way; a global
+	// slot takes twice as much.
+	Slot, Wire gpu.Bytes
 }
 
 // Capacity is Algorithm 1:
 //
 //	H_i^k = ∪_{j≠i} the k halo vertices of i owned by j with highest R; slot = Σ over exchanges of width × element size
-//	local[i] = min(⌊(free_i − reserve)/slot⌋, |H_i^k|);  global = min(⌊(free_host − reserve)/(2·slot)⌋, |∪_i H_i^k|)
+//	local[i] = min(⌊(free_i − reserve)/slot⌋, |H_i^k|);  global = min(⌊(free_host − reserve)/(2·wire)⌋, |∪_i H_i^k|)
+//
+// where wire is slot in the form in which rows travel: the global cache holds them so
 //
 // Where exchanges read different rows the unions are the largest of any exchange. Sizes other than auto replace the formula,
 // up to the unions; one that memory cannot hold is a *TooLarge.
@@ -49,6 +52,7 @@ func Capacity(exchanges []Exchange, m Memory) (*Capacities, error) {
 	c := &Capacities{}
 	for e := range exchanges {
 		c.Slot += exchanges[e].RowBytes
+		c.Wire += exchanges[e].wire()
 		locals, global := unions(&exchanges[e], m.TopK)
 		if c.LocalUnion == nil {
 			c.LocalUnion = locals
@@ -77,9 +81,9 @@ func Capacity(exchanges []Exchange, m Memory) (*Capacities, error) {
 	}
 	fit := math.MaxInt
 	if m.Host != 0 {
-		fit = slotsIn(m.Host-m.HostReserve, generations*c.Slot)
+		fit = slotsIn(m.Host-m.HostReserve, generations*c.Wire)
 	}
-	c.Global = size("global cache", m.Global, c.GlobalUnion, generations*c.Slot, fit)
+	c.Global = size("global cache", m.Global, c.GlobalUnion, generations*c.Wire, fit)
 	return c, errors.Join(errs...)
 }
 

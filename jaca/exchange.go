@@ -29,8 +29,10 @@ func (d Direction) String() string {
 type Exchange struct {
 	Layer    int
 	Dir      Direction
-	RowBytes gpu.Bytes // width × element size
-	Halos    []Halo    // by reader
+	RowBytes gpu.Bytes // width × element size: what a local slot takes
+	// WireBytes is what a row takes on links and in the global cache, if it is encoded there; 0 = RowBytes.
+	WireBytes gpu.Bytes
+	Halos     []Halo // by reader
 }
 
 // Halo is what one part reads in one exchange. A row is known by its halo index, its place in IDs.
@@ -65,6 +67,14 @@ func NewExchange(c *graph.Cut, layer int, dir Direction, rowBytes gpu.Bytes) Exc
 		x.Halos = append(x.Halos, HaloOf(b, layer))
 	}
 	return x
+}
+
+// wire returns the bytes of a row on its way.
+func (x *Exchange) wire() gpu.Bytes {
+	if x.WireBytes > 0 {
+		return x.WireBytes
+	}
+	return x.RowBytes
 }
 
 // Rows returns the halo rows that are exchanged, over all parts: Σ|H_i|.
@@ -102,8 +112,8 @@ func (x *Exchange) validate() error {
 	if x.Layer < 1 {
 		bad("layer 0 never exchanges")
 	}
-	if x.RowBytes < 1 {
-		bad("rows of %d bytes", x.RowBytes)
+	if x.RowBytes < 1 || x.WireBytes < 0 {
+		bad("rows of %d bytes, of %d on their way", x.RowBytes, x.WireBytes)
 	}
 	for i := range x.Halos {
 		h := &x.Halos[i]

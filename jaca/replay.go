@@ -191,7 +191,7 @@ func (r *Replay) Run(from, to int) Stats {
 
 // count adds a lookup.
 func (s *Stats) count(l *Lookup, p *Plan, epoch int) {
-	b := p.Tables[l.Exchange].RowBytes
+	b := p.Tables[l.Exchange].wire()
 	s.Lookups++
 	if l.Covered {
 		s.Covered++

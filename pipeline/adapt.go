@@ -33,7 +33,7 @@ type watched struct {
 // adapt makes the controller of the layers that exchange.
 func (t *Trainer) adapt() (err error) {
 	var layers []int
-	for _, l := range trainingLegs(t.o.Model, t.plan) {
+	for _, l := range trainingLegs(t.o.Model, t.plan, t.o.Cache.HaloType) {
 		if l.layer > 0 && !slices.Contains(layers, l.layer) {
 			layers = append(layers, l.layer)
 		}

@@ -22,10 +22,11 @@ type attachment struct {
 	layers []gnn.LayerGraph // of training
 	host   hostmem.LockOptions
 	bound  int
+	seed   uint64    // of encodings that draw
 	lists  [][]int32 // that are being uploaded
 }
 
-// rowBytes is the size of n rows.
+// rowBytes is the size of n rows where they are kept.
 func (t *traffic) rowBytes(n int) gpu.Bytes {
 	return gpu.Bytes(t.dtype.Size()) * gpu.Bytes(t.width) * gpu.Bytes(n)
 }
@@ -67,21 +68,25 @@ func (t *traffic) ownRows(part int) int {
 
 // exchangeNeed returns what exchanges take of a device's memory without local slots, at most.
 func exchangeNeed(legs []*traffic, part int) gpu.Bytes {
-	var send, own, halo gpu.Bytes
+	var send, own, halo, land gpu.Bytes
 	lag := false
 	for _, l := range legs {
 		all, _ := l.sendRows(part)
 		lag = lag || l.pipelined
-		send = max(send, l.rowBytes(all))
-		own += l.rowBytes(all)
+		wire := l.wireRow() * gpu.Bytes(all)
+		send = max(send, wire)
+		own += wire
+		if l.coding.as != FP32 {
+			land = max(land, l.wireRow()*gpu.Bytes(len(l.readers[part].ids)))
+		}
 		if halo = max(halo, l.rowBytes(len(l.readers[part].ids)+1)); l.keeps {
 			own += l.rowBytes(len(l.readers[part].ids))
 		}
 	}
 	if lag {
-		return send + own + 2*halo
+		return send + own + 2*halo + 2*land
 	}
-	return send + halo
+	return send + halo + land
 }
 
 // remapNeed returns what the index arrays take that address slots, at most.
@@ -113,6 +118,7 @@ func (a *attachment) halos(training, evaluation []*traffic, stats *jaca.Stats) (
 		eval.relays, eval.of[l.leg] = append(eval.relays, r), r
 	}
 	a.place(train, eval)
+	a.landings(training)
 	return train, eval
 }
 
@@ -148,6 +154,9 @@ func (a *attachment) relay(l *traffic, stats *jaca.Stats) *relay {
 	}
 	a.lists = append(a.lists, list)
 	r.list = upload(a.w.ld, "halo send list", list)
+	if l.coding.as == Int8 {
+		r.vertices, r.seed = upload(a.w.ld, "vertex ids", a.w.part.Inner), a.seed
+	}
 	return r
 }
 
@@ -159,7 +168,7 @@ func (a *attachment) outboxes(training, evaluation []*traffic) (shared *outbox, 
 	staged := make([]gpu.Bytes, len(a.w.workers))
 	for _, l := range append(slices.Clone(training), evaluation...) {
 		all, _ := l.sendRows(i)
-		size = max(size, l.rowBytes(all))
+		size = max(size, l.wireRow()*gpu.Bytes(all))
 		for j, n := range a.staged(l, l.every()) {
 			staged[j] = max(staged[j], n)
 		}
@@ -170,7 +179,7 @@ func (a *attachment) outboxes(training, evaluation []*traffic) (shared *outbox, 
 		if !l.pipelined {
 			continue
 		}
-		own[k] = &outbox{w: a.w, number: 1, send: a.w.ld.alloc(l.rowBytes(l.ownRows(i)), "halo send buffer")}
+		own[k] = &outbox{w: a.w, number: 1, send: a.w.ld.alloc(l.wireRow()*gpu.Bytes(l.ownRows(i)), "halo send buffer")}
 		a.stage(own[k], a.staged(l, l.every()))
 	}
 	return shared, own
@@ -181,7 +190,7 @@ func (a *attachment) staged(l *traffic, blocks []int) []gpu.Bytes {
 	out := make([]gpu.Bytes, len(l.readers))
 	for j := range l.readers {
 		if j != a.w.index && !a.w.reachableFrom(j) {
-			out[j] = l.rowBytes(l.readers[j].takes(a.w.index, blocks))
+			out[j] = l.wireRow() * gpu.Bytes(l.readers[j].takes(a.w.index, blocks))
 		}
 	}
 	return out

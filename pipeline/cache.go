@@ -30,6 +30,8 @@ type Cache struct {
 	Pipeline bool
 	// NoPeer lets rows pass through the host even where devices reach each other's memory.
 	NoPeer bool
+	// HaloType is what halo rows of training look like on their way, and in the global cache. Evaluation reads them as stored.
+	HaloType Encoding
 	// Bypass leaves caches alone for good once the mean hit rate of some epochs is below it; 0 = never.
 	Bypass float64
 	// Host says how memory is locked that rows pass through; MLock as far as the system allows if Pinner is nil.
@@ -54,6 +56,9 @@ func (c *Cache) validate(parts int) error {
 	if s := c.Staleness; s.Bound < 0 || s.Bound > jaca.MaxStaleness || s.EPS < 0 || s.Auto() && s.Bound == 0 {
 		errs = append(errs, fmt.Errorf("staleness %v is not in [0, %d]", s, jaca.MaxStaleness))
 	}
+	if int(c.HaloType) >= len(encodingNames) {
+		errs = append(errs, fmt.Errorf("encoding %d of halo rows", c.HaloType))
+	}
 	if !c.policy().Static() && c.Pipeline && c.Staleness.Bound > 0 {
 		errs = append(errs, fmt.Errorf("policy %s decides while rows are read: it needs the pipeline off", c.Policy))
 	}
@@ -67,11 +72,12 @@ func (c *Cache) validate(parts int) error {
 }
 
 // trainingLegs returns the exchanges of a training epoch, in its order, without what moves.
-func trainingLegs(model gnn.Config, plan gnn.Plan) []traffic {
+func trainingLegs(model gnn.Config, plan gnn.Plan, as Encoding) []traffic {
 	var legs []traffic
 	add := func(l int, dir gnn.Direction) {
 		if w := model.ExchangeWidth(plan, l, dir); w > 0 {
-			legs = append(legs, traffic{leg: leg{l, dir}, index: len(legs), width: w, dtype: model.GatherType(plan, l, dir),
+			stored := model.GatherType(plan, l, dir)
+			legs = append(legs, traffic{leg: leg{l, dir}, index: len(legs), width: w, dtype: stored, coding: codingOf(as, stored, model.ScoreColumns(dir)),
 				keeps: model.KeepsHalo() && dir == gnn.Forward})
 		}
 	}
@@ -109,7 +115,7 @@ func evaluationTraffic(lay *Layout, model gnn.Config, plan gnn.Plan, layers int)
 // exactTraffic returns the exchanges of a training epoch without caches, by the schedule of their layers.
 func exactTraffic(lay *Layout, model gnn.Config, plan gnn.Plan, o *Cache, schedule func(layer int) jaca.Schedule) []*traffic {
 	var out []*traffic
-	for _, t := range trainingLegs(model, plan) {
+	for _, t := range trainingLegs(model, plan, o.HaloType) {
 		t.schedule = schedule(t.layer)
 		t.pipelined, t.adaptive = o.Pipeline && o.Staleness.Bound > 0, o.Staleness.Auto()
 		t.lanes = newLanes(len(lay.cut.Parts))
@@ -150,7 +156,9 @@ func (t *Trainer) planTraffic() ([]*traffic, error) {
 	var exchanges []jaca.Exchange
 	for _, l := range legs {
 		if l.layer > 0 {
-			exchanges = append(exchanges, jaca.NewExchange(t.layout.at(l.layer), l.layer, jaca.Direction(l.dir), l.wireRow()))
+			x := jaca.NewExchange(t.layout.at(l.layer), l.layer, jaca.Direction(l.dir), l.rowBytes(1))
+			x.WireBytes = l.wireRow()
+			exchanges = append(exchanges, x)
 		}
 	}
 	if t.caches, err = t.planCaches(exchanges, legs, period); err != nil {

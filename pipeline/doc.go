@@ -1,16 +1,19 @@
 // Package pipeline trains one model on several devices, exactly and repeatably.
 //
-// Its nouns: a Problem is what to learn; a Trainer runs it on one worker per part of the graph; an exchange moves halo
-// rows between workers, behind gnn.Halo; a Checkpoint is a run frozen between two epochs; a Simulation is what a run is
-// predicted to take.
+// Its nouns: a Problem is what to learn; a Trainer runs it on one worker per part of the graph; traffic is what an exchange
+// moves between all parts, a relay one worker's side of it, an outbox where rows wait for their readers; an exchange is all of
+// a worker's relays, behind gnn.Halo; a reduction adds gradients up; a Checkpoint is a run frozen between two epochs; a
+// Simulation is what a run is predicted to take.
 //
 // # Contract
 //
-// One goroutine per worker enqueues a whole epoch on its device's compute queue and returns; devices wait for each other
-// only through events. Every wait of one worker for another has a deadline and is left when any worker fails. Bytes are
-// counted by the copy routines of the devices. The order of every sum is fixed by the partition: gradients are added in
-// part order, updated at part 0, and broadcast. So a run is a function of its options, and a run that was killed and
-// resumed gives the same bits as one that was not.
+// One goroutine per worker enqueues a whole epoch on its device's queues and returns; devices wait for each other only
+// through events. Every wait of one worker for another has a deadline, tells who waits for whom, and is left when any worker
+// fails. Bytes are counted by the copy routines of the devices. The order of every sum is fixed by the partition: gradients
+// are added in part order while earlier layers are in their backward pass, updated at part 0, and broadcast. Which version of
+// a halo row a worker reads is a function of the epoch and of its refresh class (jaca.Schedule), never of what has arrived: it
+// waits for that version, and a version that is another one, or older than the bound, ends the run. So a run is a function of
+// its options, and a run that was killed and resumed gives the same bits as one that was not.
 //
 // Evaluation runs between epochs, without dropout, over every row and with fresh full exchanges; it changes no training
 // bit (DESIGN.md 6).
@@ -19,11 +22,18 @@
 // graph, in both directions, with sums rescaled; the first layer and evaluation keep all of it. A device holds both, in one
 // numbering, so they share all but the halo rows.
 //
+// # Queues
+//
+// A worker has five queues of its device: compute; local, which brings halo rows to where they are kept (from their owner, or
+// from the global cache); prefetch, which brings rows that have no slot just before they are used; out, which takes rows to
+// the host: into the global cache, or to memory from which a reader without peer access takes them; reduce. All are bounded
+// and in order. See exchange for what happens when.
+//
 // # Source
 //
-// DESIGN.md 7; the paper's §4.2. The synchronous exact exchange here is the paper's "none" baseline: one contiguous send
-// per (owner, reader, layer, direction), peer copies where devices reach each other, else through page-locked host
-// memory.
+// DESIGN.md 7; the paper's §4.2. Without caches at staleness 0 the exchange is the paper's "none" baseline: one contiguous
+// send per (owner, reader, layer, direction), peer copies where devices reach each other, else through page-locked host
+// memory. Decisions: docs/adr/0015.
 //
 // # Usage
 //

@@ -106,7 +106,7 @@ func (r *relay) arrive(q gpu.Queue, owner int, t *ticket, blocks []int) {
 			continue
 		}
 		if !waited {
-			q.Wait(t.ready)
+			r.w.waitFor(q, t.ready, owner, r.leg, "halo rows")
 			waited = true
 		}
 		into := r.local
@@ -131,7 +131,7 @@ func (r *relay) arrive(q gpu.Queue, owner int, t *ticket, blocks []int) {
 		r.books[b-1][owner].note(e)
 		if p := r.mine.shared[b-1][owner]; len(p.rows) > 0 {
 			if !waited {
-				q.Wait(e.published)
+				r.w.waitFor(q, e.published, owner, r.leg, "cached halo rows")
 				waited = true
 			}
 			r.look(q, e, b-1, owner, r.local, p)
@@ -144,13 +144,21 @@ func (r *relay) arrive(q gpu.Queue, owner int, t *ticket, blocks []int) {
 
 // copyRows brings rows straight from their owner: from the host where they are staged, else from the owner's memory.
 func (r *relay) copyRows(q gpu.Queue, dst, src gpu.Matrix, staged []byte, owner int) {
-	if staged != nil {
-		q.Upload(dst.Buf, gpu.Bytes(dst.Type.Size())*gpu.Bytes(dst.Off), staged)
-		r.stats.Bytes.H2D += gpu.Bytes(len(staged))
-		return
+	if staged == nil {
+		r.stats.Bytes.Peer += gpu.Bytes(src.Rows) * r.wireRow()
+		if r.w.peers[owner] { // one device
+			r.decode(q, dst, src)
+			return
+		}
 	}
-	copyRows(q, dst, src, r.w.peers[owner])
-	r.stats.Bytes.Peer += gpu.Bytes(src.Rows) * r.wireRow()
+	at := r.land(q, dst)
+	if staged != nil {
+		q.Upload(at.Buf, gpu.Bytes(at.Type.Size())*gpu.Bytes(at.Off), staged)
+		r.stats.Bytes.H2D += gpu.Bytes(len(staged))
+	} else {
+		copyRows(q, at, src, false)
+	}
+	r.landed(q, dst, at)
 }
 
 // pass brings the transient rows that the global cache holds, in the versions that the epoch uses.
@@ -165,7 +173,7 @@ func (r *relay) pass(q gpu.Queue, epoch int) {
 			if err != nil {
 				panic(waitFault{&StaleError{Part: r.w.index, Owner: o, Exchange: r.leg.String(), Rows: fmt.Sprintf("of class %d", c), Err: err}})
 			}
-			q.Wait(e.published)
+			r.w.waitFor(q, e.published, o, r.leg, "cached halo rows")
 			r.look(q, e, c, o, r.transient, p)
 		}
 	}
@@ -179,8 +187,11 @@ func (r *relay) look(q gpu.Queue, e entry, class, owner int, into gpu.Matrix, p 
 		reading, err = block.Read(e.epoch)
 		return err
 	})
-	q.UploadRows(into.RowRange(p.first, p.first+len(p.rows)), e.rows, p.rows)
+	dst := into.RowRange(p.first, p.first+len(p.rows))
+	at := r.land(q, dst)
+	q.UploadRows(at, e.rows, p.rows)
 	q.Call("check cached rows", func() error { return reading.Check() })
+	r.landed(q, dst, at)
 	r.stats.Bytes.H2D += gpu.Bytes(len(p.rows)) * r.wireRow()
 }
 

@@ -60,32 +60,3 @@ type hub struct {
 	deadline time.Duration
 	epoch    int
 }
-
-// waitFault ends a worker's epoch: another worker did not answer, or rows are not those that the schedule promises.
-type waitFault struct{ err error }
-
-// echoError is what a worker reports when another one ended the run.
-type echoError struct{ err error }
-
-func (e *echoError) Error() string { return e.err.Error() }
-func (e *echoError) Unwrap() error { return e.err }
-
-// receive takes one value from ch. It panics with waitFault when the run is over or the deadline has passed: who waits for
-// whom is in the error. The worker recovers it.
-func receive[T any](h *hub, ch <-chan T, waiter, owner int, what string) T {
-	select {
-	case v := <-ch:
-		return v
-	default:
-	}
-	timer := time.NewTimer(h.deadline)
-	defer timer.Stop()
-	select {
-	case v := <-ch:
-		return v
-	case <-h.ctx.Done():
-		panic(waitFault{&echoError{context.Cause(h.ctx)}})
-	case <-timer.C:
-		panic(waitFault{fmt.Errorf("epoch %d: part %d waited %v for part %d: %s", h.epoch, waiter, h.deadline, owner, what)})
-	}
-}

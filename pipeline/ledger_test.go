@@ -7,6 +7,8 @@ import (
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/gpu/ledger"
+	"capgnn/hostmem"
+	"capgnn/jaca"
 )
 
 // What a run would take, counted on ledgers, is what it takes: the high-water mark of every device, byte for byte.
@@ -22,6 +24,12 @@ func TestLedgerEqualsRun(t *testing.T) {
 				"pruned":       func(p *Problem, o *Options) { o.Dropped = dropReplicas(p.Graph, o.Part, parts, 0.5) },
 				"not rescaled": func(p *Problem, o *Options) {
 					o.Dropped, o.NoRescale = dropReplicas(p.Graph, o.Part, parts, 0.5), true
+				},
+				"bf16 halos": func(_ *Problem, o *Options) { o.Cache.HaloType = BF16 },
+				"int8 halos": func(_ *Problem, o *Options) { o.Cache.HaloType = Int8 },
+				"cached, int8 halos": func(_ *Problem, o *Options) {
+					o.Cache = Cache{Policy: jaca.JACA, Local: jaca.Percent(30), Global: jaca.Percent(40), Staleness: jaca.Staleness{Bound: 2}, Pipeline: true,
+						HaloType: Int8, Host: hostmem.LockOptions{Heap: true}}
 				},
 				"pruned, exchanged": func(p *Problem, o *Options) {
 					o.Dropped, o.Savings.NoPrecompute = dropReplicas(p.Graph, o.Part, parts, 0.5), true

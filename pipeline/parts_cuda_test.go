@@ -124,7 +124,7 @@ func TestSchedulesCUDA(t *testing.T) {
 		configs = configs[:3]
 	}
 	for _, kind := range gnn.Kinds {
-		p, m := task{share: 0.4, vertices: 120}.make(t, kind)
+		p, m := task{share: 0.4, vertices: 90}.make(t, kind)
 		part := scatterParts(p.Vertices(), 4)
 		for name, cache := range map[string]Cache{
 			"none":   {},

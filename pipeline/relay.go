@@ -19,15 +19,16 @@ type relay struct {
 	bound int // on the age of rows, in epochs
 
 	// Sending: block b is rows list[at[b]:at[b+1]] of this part, readers in part order.
-	list gpu.Ints
-	at   []int
-	to   [][]int     // [block][reader]: rows
-	last []gpu.Event // by class: the part's block in the global cache has been published; nil: never
+	list     gpu.Ints
+	at       []int
+	vertices gpu.Ints // original ids of this part's rows, and seed: for encode
+	seed     uint64
+	to       [][]int     // [block][reader]: rows
+	last     []gpu.Event // by class: the part's block in the global cache has been published; nil: never
 
 	// Reading.
 	halo             gpu.Matrix // what aggregations read
 	local, transient gpu.Matrix // its local rows, and the others
-	landing          gpu.Buffer // where rows arrive that are to be decoded; nil: none are
 	made             [][]int    // [block][owner]: epoch that made the rows that came last; −1: none came yet
 	books            [][]book   // [class][owner]: what the owner put into the global cache
 	spare            []*spare   // by owner
@@ -76,9 +77,6 @@ func (t *traffic) every() []int {
 	}
 	return all
 }
-
-// wireRow returns the bytes of a row on its way.
-func (t *traffic) wireRow() gpu.Bytes { return gpu.Bytes(t.dtype.Size()) * gpu.Bytes(t.width) }
 
 // check panics with waitFault unless the rows of every class and owner are those that the schedule promises, none older than
 // the bound. It counts their ages.

@@ -100,17 +100,7 @@ func (t *Trainer) epoch(r *Result) error {
 func (t *Trainer) trainEpoch(e *EpochStats) error {
 	before := t.usage()
 	start := t.now()
-	t.hub.epoch = e.Epoch
-	scale := 1 / float64(t.terms)
-	err := t.each(func(w *worker) error {
-		if t.o.Savings.NoReuse {
-			if err := w.renew(); err != nil {
-				return err
-			}
-		}
-		return t.trainPart(w, e.Epoch, scale)
-	})
-	if err != nil {
+	if err := t.runParts(e.Epoch); err != nil {
 		return err
 	}
 	end := t.now()
@@ -126,6 +116,20 @@ func (t *Trainer) trainEpoch(e *EpochStats) error {
 	return nil
 }
 
+// runParts runs an epoch on all parts.
+func (t *Trainer) runParts(epoch int) error {
+	t.hub.epoch = epoch
+	scale := 1 / float64(t.terms)
+	return t.each(func(w *worker) error {
+		if t.o.Savings.NoReuse {
+			if err := w.renew(); err != nil {
+				return err
+			}
+		}
+		return t.trainPart(w, epoch, scale)
+	})
+}
+
 // trainPart runs an epoch on one part, and waits for it.
 func (t *Trainer) trainPart(w *worker, epoch int, scale float64) error {
 	err := w.guard(func() {
@@ -136,7 +140,9 @@ func (t *Trainer) trainPart(w *worker, epoch int, scale float64) error {
 	if err != nil {
 		return err
 	}
-	<-w.backward.Done()
+	if err := w.await(w.backward); err != nil {
+		return err
+	}
 	w.backwardAt = hostNow()
 	return w.finish()
 }
@@ -234,6 +240,11 @@ func (t *Trainer) checkpoint() error {
 	if t.o.CheckpointDir == "" {
 		return nil
 	}
+	for _, w := range t.workers { // rows may be under way to the next epoch
+		if err := w.sync(); err != nil {
+			return err
+		}
+	}
 	w := t.workers[0]
 	c := &Checkpoint{Identity: t.o.Identity, Epoch: t.state.Epochs, Step: w.opt.steps}
 	for _, part := range []struct {
@@ -248,6 +259,9 @@ func (t *Trainer) checkpoint() error {
 	if t.state.best != nil {
 		best := t.state.Best
 		c.BestWeights, c.Best = t.state.best.Flat, &best
+	}
+	if err := t.keepHalo(c); err != nil {
+		return err
 	}
 	var err error
 	if c.State, err = json.Marshal(t.state); err != nil {
@@ -298,5 +312,5 @@ func (t *Trainer) restore() error {
 		copy(t.state.best.Flat, c.BestWeights)
 	}
 	t.o.Log.Info("resumed", "epoch", t.state.Epochs)
-	return nil
+	return t.restoreHalo(c)
 }

@@ -21,6 +21,7 @@ type outbox struct {
 
 // unread is a reader that has not confirmed to have copied its rows.
 type unread struct {
+	leg    leg
 	reader int
 	staged bool
 	taken  <-chan gpu.Event
@@ -31,9 +32,9 @@ func (b *outbox) confirm(h *hub, q gpu.Queue) {
 	for _, u := range b.unread {
 		copied := receive(h, u.taken, b.w.index, u.reader, "to take halo rows")
 		if u.staged {
-			b.w.out.Wait(copied)
+			b.w.waitFor(b.w.out, copied, u.reader, u.leg, "to take halo rows")
 		} else {
-			q.Wait(copied)
+			b.w.waitFor(q, copied, u.reader, u.leg, "to take halo rows")
 		}
 	}
 	b.unread = b.unread[:0]
@@ -46,7 +47,7 @@ func (b *outbox) confirm(h *hub, q gpu.Queue) {
 // send packs blocks of rows into an outbox, puts into the global cache what belongs there, and tells the readers.
 func (r *relay) send(q gpu.Queue, box *outbox, rows gpu.Matrix, epoch int, blocks []int) {
 	box.confirm(r.hub, q)
-	starts := r.pack(q, box, rows, blocks)
+	starts := r.pack(q, box, rows, epoch, blocks)
 	ready := q.Record()
 	shared, published := r.publish(box, ready, starts, epoch, blocks)
 	for j := range r.readers {
@@ -57,12 +58,12 @@ func (r *relay) send(q gpu.Queue, box *outbox, rows gpu.Matrix, epoch int, block
 	}
 }
 
-// pack gathers the rows of blocks into the send buffer and returns where each block begins, in rows.
-func (r *relay) pack(q gpu.Queue, box *outbox, rows gpu.Matrix, blocks []int) []int {
+// pack encodes the rows of blocks into the send buffer and returns where each block begins, in rows.
+func (r *relay) pack(q gpu.Queue, box *outbox, rows gpu.Matrix, epoch int, blocks []int) []int {
 	starts := make([]int, len(blocks))
 	at := 0
 	for k := 0; k < len(blocks); {
-		next := k + 1 // blocks that follow each other are gathered at once
+		next := k + 1 // blocks that follow each other are packed at once
 		for next < len(blocks) && blocks[next] == blocks[next-1]+1 {
 			next++
 		}
@@ -71,17 +72,12 @@ func (r *relay) pack(q gpu.Queue, box *outbox, rows gpu.Matrix, blocks []int) []
 			starts[i] = at + r.at[blocks[i]] - lo
 		}
 		if hi > lo {
-			q.Gather(r.packed(box, at, hi-lo), rows, r.list.Slice(lo, hi))
+			r.encode(q, r.wire(box.send, at, hi-lo), rows, r.list.Slice(lo, hi), epoch)
 		}
 		at += hi - lo
 		k = next
 	}
 	return starts
-}
-
-// packed returns rows of the send buffer.
-func (r *relay) packed(box *outbox, first, n int) gpu.Matrix {
-	return gpu.Matrix{Buf: box.send, Off: first * r.width, Rows: n, Cols: r.width, LD: r.width, Type: r.dtype}
 }
 
 // download enqueues the copy of packed rows to the host.
@@ -110,7 +106,7 @@ func (r *relay) publish(box *outbox, ready gpu.Event, starts []int, epoch int, b
 		}
 		shared[k] = mem
 		n := len(r.global[b-1][r.w.index])
-		r.download(mem, r.packed(box, starts[k]+r.at[b+1]-r.at[b]-n, n))
+		r.download(mem, r.wire(box.send, starts[k]+r.at[b+1]-r.at[b]-n, n))
 		r.w.out.Call("publish cached rows", block.Publish)
 		if epoch != r.schedule.Start {
 			r.stats.Bytes.Refresh += gpu.Bytes(len(mem))
@@ -135,7 +131,7 @@ func (r *relay) post(box *outbox, t *ticket, starts []int, reader int) {
 		for _, n := range r.to[b][:reader] {
 			first += n
 		}
-		t.rows = append(t.rows, r.packed(box, first, r.to[b][reader]))
+		t.rows = append(t.rows, r.wire(box.send, first, r.to[b][reader]))
 	}
 	direct := r.readers[reader].takes(r.w.index, t.blocks) > 0
 	staged := direct && !r.w.reachableFrom(reader)
@@ -145,7 +141,7 @@ func (r *relay) post(box *outbox, t *ticket, starts []int, reader int) {
 	l := r.lanes[r.w.index][reader]
 	l.mail <- *t
 	if direct {
-		box.unread = append(box.unread, unread{reader, staged, l.taken[box.number]})
+		box.unread = append(box.unread, unread{r.leg, reader, staged, l.taken[box.number]})
 	}
 }
 

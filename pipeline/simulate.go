@@ -33,27 +33,38 @@ func Simulate(ctx context.Context, p *Problem, o Options) (*Simulation, error) {
 		return nil, err
 	}
 	defer t.Close()
-	var e EpochStats
-	before := make([]gpu.Usage, len(t.workers))
-	computed := make([]gpu.Usage, len(t.workers))
-	computations := func(w *worker) gpu.Usage {
-		u := w.compute.Usage()
-		u.Time[gpu.PhaseReduce] += w.reduce.Usage().Time[gpu.PhaseReduce]
-		return u
-	}
-	for epoch := range 2 {
-		for i, w := range t.workers {
-			before[i], computed[i] = w.usage(), computations(w)
+	warm, measured := t.simulatedEpochs()
+	next := 0
+	epochs := func(n int) error {
+		for end := next + n; next < end; next++ {
+			if err := errors.Join(ctx.Err(), t.runParts(next)); err != nil {
+				return fmt.Errorf("simulate epoch %d: %w", next, err)
+			}
 		}
-		e = EpochStats{Epoch: epoch}
-		if err := errors.Join(ctx.Err(), t.trainEpoch(&e)); err != nil {
-			return nil, fmt.Errorf("simulate epoch %d: %w", epoch, err)
-		}
+		return nil
 	}
-	s := &Simulation{Epoch: e.Train, Reduce: e.Reduce}
+	if err := epochs(1); err != nil { // everything moves in it
+		return nil, err
+	}
+	before, computed := make([]gpu.Usage, len(t.workers)), make([]gpu.Usage, len(t.workers))
 	for i, w := range t.workers {
-		s.Parts = append(s.Parts, w.usage().Sub(before[i]))
-		c := computations(w).Sub(computed[i])
+		before[i], computed[i] = w.usage(), w.computations()
+	}
+	if err := epochs(warm); err != nil {
+		return nil, err
+	}
+	start := t.marks()
+	if err := epochs(measured); err != nil {
+		return nil, err
+	}
+	end := t.marks()
+	t.now()
+	n := time.Duration(measured)
+	measured += warm
+	s := &Simulation{Epoch: (t.latest(end) - t.latest(start)) / n, Reduce: t.latest(end) - t.backwardDone()}
+	for i, w := range t.workers {
+		s.Parts = append(s.Parts, perEpoch(w.usage().Sub(before[i]), measured))
+		c := perEpoch(w.computations().Sub(computed[i]), measured)
 		busy := -c.Time[gpu.PhaseWait]
 		for _, d := range c.Time {
 			busy += d
@@ -62,6 +73,58 @@ func Simulate(ctx context.Context, p *Problem, o Options) (*Simulation, error) {
 		s.Peak = append(s.Peak, w.dev.Memory().HighWater)
 	}
 	return s, nil
+}
+
+// simulatedEpochs returns how many epochs are run between the first one and those whose time counts, and how many of these:
+// whole periods. With the pipeline transfers go from one epoch into the next, so the clock must not be looked at before the
+// last one.
+func (t *Trainer) simulatedEpochs() (warm, measured int) {
+	period := 1
+	for _, l := range t.legs {
+		period = max(period, l.schedule.Period)
+	}
+	if !t.lags() {
+		return 0, period
+	}
+	return period, (8 + period - 1) / period * period
+}
+
+// lags reports whether rows are used in the epoch after the one that makes them.
+func (t *Trainer) lags() bool { return t.workers[0].trainHalo != nil && t.workers[0].trainHalo.lags() }
+
+// marks returns events that fire when each part has computed what it has been given.
+func (t *Trainer) marks() []gpu.Event {
+	var out []gpu.Event
+	for _, w := range t.workers {
+		out = append(out, w.compute.Record())
+	}
+	return out
+}
+
+// latest returns when the last of the events fired.
+func (t *Trainer) latest(events []gpu.Event) time.Duration {
+	last, clock := time.Duration(0), clockOf(t.o.Devices)
+	for _, e := range events {
+		last = max(last, clock.At(e))
+	}
+	return last
+}
+
+// computations is what the part's device has computed, transfers on queues of their own not counted.
+func (w *worker) computations() gpu.Usage {
+	u := w.compute.Usage()
+	u.Time[gpu.PhaseReduce] += w.reduce.Usage().Time[gpu.PhaseReduce]
+	return u
+}
+
+// perEpoch returns the mean of a usage over epochs.
+func perEpoch(u gpu.Usage, epochs int) gpu.Usage {
+	for p := range u.Time {
+		u.Time[p] /= time.Duration(epochs)
+	}
+	n := gpu.Bytes(epochs)
+	u.H2D, u.D2H, u.Peer, u.SpMM = u.H2D/n, u.D2H/n, u.Peer/n, u.SpMM/int64(epochs)
+	return u
 }
 
 // clockOf returns the clock that all devices share, nil if there is none.

@@ -57,6 +57,7 @@ func (a archive) Begin(q gpu.Queue, layer int, dir gnn.Direction, rows gpu.Matri
 	if err := q.Sync(); err != nil {
 		panic(waitFault{err})
 	}
+	a.of[leg{layer, dir}].blur(host, a.hub.epoch)
 	a.past.put(a.key(leg{layer, dir}, a.hub.epoch, a.w.index), host)
 }
 
@@ -137,10 +138,11 @@ type staleCase struct {
 	staleness     int
 	pipeline      bool
 	peers         bool
+	halo          Encoding
 }
 
 func (c staleCase) String() string {
-	return fmt.Sprintf("%s/%s,%s/s=%d/pipeline=%t/peers=%t", c.policy, c.local, c.global, c.staleness, c.pipeline, c.peers)
+	return fmt.Sprintf("%s/%s,%s/s=%d/pipeline=%t/peers=%t/%v", c.policy, c.local, c.global, c.staleness, c.pipeline, c.peers, c.halo)
 }
 
 func (c staleCase) cache(t *testing.T) Cache {
@@ -152,7 +154,7 @@ func (c staleCase) cache(t *testing.T) Cache {
 		return v
 	}
 	return Cache{Policy: c.policy, Local: size(c.local), Global: size(c.global), Staleness: jaca.Staleness{Bound: c.staleness}, Pipeline: c.pipeline,
-		Host: hostmem.LockOptions{Heap: true}}
+		HaloType: c.halo, Host: hostmem.LockOptions{Heap: true}}
 }
 
 func (c staleCase) devices(t *testing.T, n int) []gpu.Device {
@@ -173,7 +175,7 @@ func staleCases() []staleCase {
 			for _, s := range []int{1, 2, 4} {
 				for _, pipeline := range []bool{false, true} {
 					for _, peers := range []bool{false, true} {
-						out = append(out, staleCase{policy, size[0], size[1], s, pipeline, peers})
+						out = append(out, staleCase{policy, size[0], size[1], s, pipeline, peers, FP32})
 					}
 				}
 			}
@@ -185,7 +187,14 @@ func staleCases() []staleCase {
 // Rows that are kept, cached on the host, sent ahead or sent at once: the weights are those of the plain truth, bit for bit.
 func TestStaleRowsAreThoseOfTheSchedule(t *testing.T) {
 	const parts, epochs = 3, 9
+	cases := staleCases()
 	for n, c := range staleCases() {
+		if n%2 == 0 {
+			c.halo = []Encoding{BF16, Int8}[n/2%2]
+			cases = append(cases, c)
+		}
+	}
+	for n, c := range cases {
 		kind := gnn.Kinds[(n+n/4+n/16)%len(gnn.Kinds)]
 		if testing.Short() && n%5 != 0 {
 			continue
@@ -214,20 +223,24 @@ func TestExactWhateverIsCached(t *testing.T) {
 	const parts = 4
 	for n, kind := range gnn.Kinds {
 		p, m := task{share: 0.2, directed: n%2 == 0}.make(t, kind)
-		want := ""
-		for _, c := range append([]staleCase{{policy: jaca.None, local: "auto", global: "auto", peers: true}}, staleCases()...) {
+		want := map[Encoding]string{}
+		for k, c := range append([]staleCase{{policy: jaca.None, local: "auto", global: "auto", peers: true}}, staleCases()...) {
 			if c.staleness > 1 {
 				continue
 			}
 			c.staleness = 0
+			c.halo = Encoding((k + n) % 3)
 			tr := newTrainer(t, p, m, c.devices(t, parts), scatterParts(p.Vertices(), parts), func(o *Options) {
 				o.Epochs, o.Cache = 4, c.cache(t)
 			})
 			got := run(t, tr).WeightsSHA
-			if want == "" {
-				want = got
+			if want[c.halo] == "" {
+				c.policy, c.peers = jaca.None, !c.peers
+				want[c.halo] = run(t, newTrainer(t, p, m, c.devices(t, parts), scatterParts(p.Vertices(), parts), func(o *Options) {
+					o.Epochs, o.Cache = 4, c.cache(t)
+				})).WeightsSHA
 			}
-			if got != want {
+			if got != want[c.halo] {
 				t.Errorf("%s, %v: weights differ from those without caches", kind, c)
 			}
 			tr.Close()

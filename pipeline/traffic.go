@@ -19,6 +19,7 @@ type traffic struct {
 	index   int // place among the exchanges of an epoch
 	width   int
 	dtype   gpu.DType // of the rows as they are made and read
+	coding  coding    // of the rows on their way
 	keeps   bool      // the backward pass reads the rows once more
 	until   int       // index of the exchange that begins when they have been read for the last time
 	classes int

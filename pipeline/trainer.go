@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
-	"sync"
 	"time"
 
 	"capgnn/gnn"
@@ -35,6 +34,7 @@ type Trainer struct {
 	region  *hostmem.Region // the global cache, nil: none
 	// controller sets the refresh periods by the drift of sample rows; nil: they are fixed.
 	controller *jaca.Controller
+	stuck      bool // a device does not answer
 }
 
 // New validates everything, cuts the graph, plans the order of operations, and puts every part on its device. Errors of
@@ -127,7 +127,7 @@ func (t *Trainer) planRun() error {
 // place makes one worker per part; build uploads everything that does not change, then plan says what parts exchange.
 func (t *Trainer) place(build func(*worker, weighting) error, plan func() (training, evaluation []*traffic, err error)) error {
 	for i, dev := range t.o.Devices {
-		w := &worker{index: i, dev: dev, part: t.cut.Parts[i], localOf: t.cut.LocalOf, compute: dev.NewQueue("compute"),
+		w := &worker{index: i, hub: t.hub, dev: dev, part: t.cut.Parts[i], localOf: t.cut.LocalOf, compute: dev.NewQueue("compute"),
 			local: dev.NewQueue("local"), ahead: dev.NewQueue("prefetch"), out: dev.NewQueue("out"), reduce: dev.NewQueue("reduce")}
 		w.ld = newLoader(dev, w.compute, w.local)
 		t.workers = append(t.workers, w)
@@ -159,7 +159,7 @@ func (t *Trainer) trafficOfTraining() (training, evaluation []*traffic, err erro
 
 // attach puts a worker's side of the exchanges on its device.
 func (t *Trainer) attach(w *worker, scale weighting, training, evaluation []*traffic) error {
-	a := &attachment{w: w, hub: t.hub, host: t.lock(), bound: t.o.Cache.Staleness.Bound}
+	a := &attachment{w: w, hub: t.hub, host: t.lock(), bound: t.o.Cache.Staleness.Bound, seed: t.o.Model.Seed}
 	train, eval := a.halos(training, evaluation, &w.stats)
 	w.trainHalo, w.evalHalo = train, eval
 	if t.controller != nil {
@@ -215,45 +215,49 @@ func (t *Trainer) build(w *worker, scale weighting) error {
 	return w.compute.Sync()
 }
 
-// each runs f for every worker, in a goroutine of its own, and waits for all. The first error stops the others' waits.
+// each runs f for every worker, in a goroutine of its own, and waits for all. The first error stops the others' waits; who
+// does not come back some time after it is left behind, with its memory.
 func (t *Trainer) each(f func(w *worker) error) error {
-	errs := make([]error, len(t.workers))
-	var wg sync.WaitGroup
-	for i, w := range t.workers {
-		// Owned by this call, which waits for it; it ends at the latest when hub.ctx does.
-		wg.Go(func() {
-			if errs[i] = f(w); errs[i] != nil {
-				t.cancel(fmt.Errorf("part %d stopped: %w", i, errs[i]))
-			}
-		})
+	type outcome struct {
+		part int
+		err  error
 	}
-	wg.Wait()
+	outcomes := make(chan outcome, len(t.workers))
+	for i, w := range t.workers {
+		// Owned by this call, which waits for it; it ends at the latest when hub.ctx does, unless its device does not answer.
+		go func() { outcomes <- outcome{i, f(w)} }()
+	}
+	errs := make([]error, len(t.workers))
+	var patience <-chan time.Time
+	for range t.workers {
+		select {
+		case o := <-outcomes:
+			if errs[o.part] = o.err; o.err != nil {
+				t.cancel(fmt.Errorf("part %d stopped: %w", o.part, o.err))
+				if patience == nil {
+					patience = time.After(2 * t.hub.grace())
+				}
+			}
+		case <-patience:
+			t.stuck = true
+			return rootCause(errs)
+		}
+	}
 	return rootCause(errs)
 }
 
-// rootCause returns the first error that is not just the echo of another worker's.
-func rootCause(errs []error) error {
-	var first error
-	for _, err := range errs {
-		if err == nil {
-			continue
-		}
-		var echo *echoError
-		if !errors.As(err, &echo) {
-			return err
-		}
-		if first == nil {
-			first = err
-		}
-	}
-	return first
-}
-
-// Close releases all device memory and waits for all queues. Devices stay open.
+// Close waits for all queues and releases all memory. Devices stay open. What a device that does not answer may still write to
+// is not released.
 func (t *Trainer) Close() error {
 	t.cancel(errors.New("closed"))
 	for _, w := range t.workers {
-		w.sync() // a fault has been reported already; this waits for the queues
+		var echo *echoError
+		if t.stuck = t.stuck || errors.As(w.sync(), &echo); t.stuck { // another fault has been reported already
+			t.workers, t.region = nil, nil
+			return nil
+		}
+	}
+	for _, w := range t.workers {
 		if w.ws != nil {
 			w.ws.Free()
 		}

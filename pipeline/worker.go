@@ -47,11 +47,14 @@ type worker struct {
 	layers                []gnn.LayerGraph // what train aggregates over
 	trainHalo             epochHalo        // nil with one part
 	evalHalo              gnn.Halo         // the same
-	watcher               *watcher         // of drift; nil: nobody asks
-	epoch                 int              // under way
-	stats                 jaca.Stats       // of trainHalo, in the epoch under way
-	checking              time.Duration    // the same: in which trainHalo looked schedules and versions up
+	hub                   *hub
+	foreign               []foreign     // waits for other parts that may not be over
+	watcher               *watcher      // of drift; nil: nobody asks
+	epoch                 int           // under way
+	stats                 jaca.Stats    // of trainHalo, in the epoch under way
+	checking              time.Duration // the same: in which trainHalo looked schedules and versions up
 	pinned                []*hostmem.Pinned
+	landing               [2]gpu.Buffer // where encoded rows arrive: on the local queue, on the prefetch queue
 
 	labels   gpu.Ints
 	targets  gpu.Array[uint8]
@@ -129,22 +132,14 @@ func (w *worker) queues() []gpu.Queue {
 }
 
 // sync waits for all queues of the worker.
-func (w *worker) sync() error {
-	var first error
-	for _, q := range w.queues() {
-		if err := q.Sync(); err != nil && first == nil {
-			first = err
-		}
-	}
-	return first
-}
+func (w *worker) sync() error { return w.settle(w.queues()...) }
 
 // finish waits until the epoch has been computed. With the pipeline rows may be under way to the next one still.
 func (w *worker) finish() error {
 	if w.trainHalo == nil || !w.trainHalo.lags() {
 		return w.sync()
 	}
-	err := w.compute.Sync()
+	err := w.settle(w.compute)
 	for _, q := range w.queues()[1:] {
 		if err == nil {
 			err = q.Fault()

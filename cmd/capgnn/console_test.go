@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"strings"
 	"testing"
 	"time"
 
 	"capgnn/gpu"
+	"capgnn/pipeline"
 )
 
 func TestProgressWithoutATerminal(t *testing.T) {
@@ -75,6 +77,11 @@ func TestExitCodes(t *testing.T) {
 		{usagef("a: %w", oom), exitDoesNotFit},
 		{&fitError{errors.New("x"), "y"}, exitDoesNotFit},
 		{&gpu.Fault{Device: "cpu:0", Err: gpu.ErrDeviceLost}, exitLost},
+		{fmt.Errorf("epoch 3: %w", &gpu.Fault{Device: "cpu:0", Op: "Gemm", Err: errors.New("x")}), exitLost},
+		{&gpu.Fault{Device: "cpu:0", Err: oom}, exitDoesNotFit},
+		{fmt.Errorf("epoch 3: part 0 waited 5m0s for part 1: %w", gpu.ErrDeviceLost), exitLost},
+		{asUsage(gpu.ErrDeviceLost), exitLost},
+		{&pipeline.Diverged{Epoch: 3, Loss: math.NaN()}, exitFailure},
 		{fmt.Errorf("a: %w", context.Canceled), exitInterrupted},
 		{asUsage(context.Canceled), exitInterrupted},
 		{&interruptedError{"x"}, exitInterrupted},

@@ -25,7 +25,7 @@ type deviceSpec struct {
 	Slow    float64       // ≥ 1: each operation takes Slow × its own time
 	Link    float64       // bytes/s of each direction of its link to the host; 0: as fast as memory, or the card's
 	Latency time.Duration // of every copy
-	Bus     float64       // bytes/s that the links of all simulated devices which say the same share; 0: nothing
+	Bus     float64       // bytes/s of each direction that the links of all devices which say the same share; 0: nothing
 }
 
 // Bounds of what a spec may ask for; they catch slips of the keyboard, the backend checks what the machine has.
@@ -134,9 +134,6 @@ func (d *deviceSpec) set(item string) error {
 	case "link":
 		d.Link, err = parseRate(value)
 	case "bus":
-		if !d.simulated() {
-			return usagef("--devices: %s: bus= is of simulated devices: give link= to each", d.Text)
-		}
 		d.Bus, err = parseRate(value)
 	case "latency":
 		d.Latency, err = time.ParseDuration(value)
@@ -144,7 +141,7 @@ func (d *deviceSpec) set(item string) error {
 			err = fmt.Errorf("is not a duration from 0 to %s such as 20us", maxLatency)
 		}
 	default:
-		return usagef("--devices: %s: no setting %q: there are threads, mem, slow, link, latency", d.Text, key)
+		return usagef("--devices: %s: no setting %q: there are threads, mem, slow, link, latency, bus", d.Text, key)
 	}
 	if err != nil {
 		return usagef("--devices: %s: %s: %q %w", d.Text, key, value, err)

@@ -26,6 +26,8 @@ func TestParseDevices(t *testing.T) {
 		{"settings behind a number", "cpu:1,threads=2,mem=1.5MB", 1, []deviceSpec{{Label: "1", Threads: 2, Slow: 1, Memory: 1500000}}},
 		{"simulated", "sim:rtx3090,sim:a40,mem=1GiB,slow=2,link=2GiB/s,latency=1ms,bus=8GiB/s", 2, []deviceSpec{
 			{Card: "rtx3090", Slow: 1}, {Card: "a40", Slow: 2, Memory: 1 << 30, Link: 2 << 30, Latency: time.Millisecond, Bus: 8 << 30}}},
+		{"bus", "cpu:threads=1,link=2GiB/s,bus=1GiB/s,cpu:threads=1,bus=1GiB/s", 2, []deviceSpec{
+			{Threads: 1, Slow: 1, Link: 2 << 30, Bus: 1 << 30}, {Threads: 1, Slow: 1, Bus: 1 << 30}}},
 		{"slow link", "cpu:threads=1,slow=3,link=1GiB/s,latency=20us,cpu:threads=1", 2, []deviceSpec{
 			{Threads: 1, Slow: 3, Link: 1 << 30, Latency: 20 * time.Microsecond}, {Threads: 1, Slow: 1}}},
 	} {
@@ -58,7 +60,8 @@ func TestParseDevices(t *testing.T) {
 
 func TestParseDevicesRefuses(t *testing.T) {
 	for _, list := range []string{
-		"cuda:", "cuda:x", "cuda:-1", "cuda:0,slow=2", "cuda:0,threads=1", "cuda:mem=1GiB", "sim:rtx3090,cuda:0", "sim:", "sim:rtx9999", "sim:rtx3090,threads=2", "sim:rtx3090,bus=2", "cpu:0,bus=1GiB/s", "sim:rtx3090,cpu:0", "sim:/nowhere/card.json", "cpu", "cpu:", "cpu:x", "cpu:-1", "gpu:0", "threads=2", ",", "cpu:0,",
+		"cuda:", "cuda:x", "cuda:-1", "cuda:0,slow=2", "cuda:0,threads=1", "cuda:0,bus=1GiB/s", "cuda:mem=1GiB", "sim:rtx3090,cuda:0",
+		"sim:", "sim:rtx9999", "sim:rtx3090,threads=2", "sim:rtx3090,bus=2", "cpu:0,bus=1GiB", "cpu:0,bus=-1GiB/s", "sim:rtx3090,cpu:0", "sim:/nowhere/card.json", "cpu", "cpu:", "cpu:x", "cpu:-1", "gpu:0", "threads=2", ",", "cpu:0,",
 		"cpu:threads=0", "cpu:threads=-1", "cpu:threads=x", "cpu:threads=1000000000", "cpu:mem=0", "cpu:mem=8", "cpu:mem=-8GiB",
 		"cpu:mem=1e99GiB", "cpu:mem=NaNGiB", "cpu:slow=0.5", "cpu:slow=NaN", "cpu:slow=Inf", "cpu:link=1GiB", "cpu:link=0B/s",
 		"cpu:latency=-1s", "cpu:latency=20", "cpu:latency=1h", "cpu:colour=red", "cpu:0,threads", "auto,cpu:0",
@@ -86,7 +89,7 @@ func TestParseBytes(t *testing.T) {
 func TestAlike(t *testing.T) {
 	for list, want := range map[string]bool{
 		"cpu:0,cpu:1": true, "cpu:0,mem=1GiB,cpu:1": true, "cpu:threads=1,cpu:threads=2": false, "cpu:0,cpu:1,slow=2": false,
-		"cpu:0,cpu:1,link=1GiB/s": false, "cpu:0": true,
+		"cpu:0,cpu:1,link=1GiB/s": false, "cpu:0,cpu:1,bus=1GiB/s": false, "cpu:0": true,
 	} {
 		specs, err := parseDevices(list)
 		if err != nil {
@@ -95,6 +98,46 @@ func TestAlike(t *testing.T) {
 		shareCores(specs, 4)
 		if got := alike(specs); got != want {
 			t.Errorf("%s: alike is %v, want %v", list, got, want)
+		}
+	}
+}
+
+// CPU devices that name the same bus share it, with links of their own or without.
+func TestOpenBuses(t *testing.T) {
+	const n = 1 << 20
+	for list, want := range map[string]time.Duration{ // of a copy up to each device at the same time
+		"cpu:threads=1,bus=40MiB/s,cpu:threads=1,bus=40MiB/s":                       50 * time.Millisecond,
+		"cpu:threads=1,link=80MiB/s,bus=40MiB/s,cpu:threads=1,bus=40MiB/s,mem=4MiB": 50 * time.Millisecond,
+	} {
+		specs, err := parseDevices(list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		devices, err := openDevices(specs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var queues []gpu.Queue
+		start, host := time.Now(), make([]byte, n)
+		for _, d := range devices {
+			buf, err := d.Alloc(n, "block")
+			if err != nil {
+				t.Fatal(err)
+			}
+			q := d.NewQueue("up")
+			q.Upload(buf, 0, host)
+			queues = append(queues, q)
+		}
+		for _, q := range queues {
+			if err := q.Sync(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if took := time.Since(start); took < want {
+			t.Errorf("%s: took %v, less than %v", list, took, want)
+		}
+		if err := closeDevices(devices); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

@@ -18,7 +18,7 @@ const (
 	exitFailure     = 1
 	exitUsage       = 2   // wrong usage or input, also a device that is not there at the start
 	exitDoesNotFit  = 3   // memory
-	exitLost        = 4   // a device or peer was lost during a run
+	exitLost        = 4   // a device or peer was lost during a run: it failed, or did not answer in time
 	exitInterrupted = 130 // Ctrl-C or SIGTERM, after a checkpoint
 )
 
@@ -70,6 +70,7 @@ func exitCode(err error) int {
 		interrupted *interruptedError
 		fit         *fitError
 		oom         *gpu.OutOfMemory
+		fault       *gpu.Fault
 		coder       cli.ExitCoder // cli's own complaint, such as a help topic that does not exist
 	)
 	switch {
@@ -79,7 +80,7 @@ func exitCode(err error) int {
 		return exitInterrupted
 	case errors.As(err, &fit), errors.As(err, &oom):
 		return exitDoesNotFit
-	case errors.Is(err, gpu.ErrDeviceLost):
+	case errors.Is(err, gpu.ErrDeviceLost), errors.As(err, &fault):
 		return exitLost
 	case errors.As(err, &usage), errors.Is(err, gpu.ErrNoDevice), errors.As(err, &coder):
 		return exitUsage

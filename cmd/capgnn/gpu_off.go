@@ -4,6 +4,7 @@ package main
 
 import (
 	"capgnn/gpu"
+	"capgnn/hostmem"
 	"capgnn/profiler"
 )
 
@@ -32,3 +33,6 @@ func noteLinks(*profiler.Profile) {}
 func (d *diagnosis) examine() {
 	d.problem("this build has no CUDA, so it trains on CPU devices only", "build it with `make gpu`, which needs a C compiler and neither toolkit nor driver")
 }
+
+// lockFor says how host memory is locked that rows of these devices pass through: as the system does it.
+func lockFor([]deviceSpec) hostmem.LockOptions { return hostmem.LockOptions{} }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -121,4 +122,16 @@ func noteLinks(p *profiler.Profile) {
 			}
 		}
 	}
+}
+
+// lockFor says how host memory is locked that rows of these devices pass through: by the driver where a GPU is among them.
+func lockFor(specs []deviceSpec) hostmem.LockOptions {
+	if !slices.ContainsFunc(specs, func(s deviceSpec) bool { return s.GPU }) {
+		return hostmem.LockOptions{}
+	}
+	driver, err := gpus()
+	if err != nil {
+		return hostmem.LockOptions{}
+	}
+	return hostmem.LockOptions{Pinner: driver.Pinner(), Optional: true}
 }

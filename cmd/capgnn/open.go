@@ -27,6 +27,7 @@ func openDevices(specs []deviceSpec) ([]gpu.Device, error) {
 			open++
 		}
 	}
+	shared := map[float64]*host.Bus{} // by rate
 	return openEach(len(specs), func(i int) (gpu.Device, error) {
 		s := specs[i]
 		if s.GPU {
@@ -35,7 +36,10 @@ func openDevices(specs []deviceSpec) ([]gpu.Device, error) {
 		if s.Memory == 0 {
 			s.Memory = free / gpu.Bytes(open)
 		}
-		return host.Open(host.Spec{Name: s.name(), Threads: s.Threads, Memory: s.Memory, Slow: s.Slow, Link: s.Link, Latency: s.Latency})
+		if s.Bus > 0 && shared[s.Bus] == nil {
+			shared[s.Bus] = host.NewBus(s.Bus)
+		}
+		return host.Open(host.Spec{Name: s.name(), Threads: s.Threads, Memory: s.Memory, Slow: s.Slow, Link: s.Link, Latency: s.Latency, Bus: shared[s.Bus]})
 	})
 }
 
@@ -56,4 +60,13 @@ func closeDevices(devices []gpu.Device) error {
 		errs = append(errs, d.Close())
 	}
 	return errors.Join(errs...)
+}
+
+// closeAfter closes the devices of work that ended with err, and joins what went wrong. After a device was lost it closes
+// none: the process ends, and a device that does not answer would be waited for.
+func closeAfter(err error, devices []gpu.Device) error {
+	if exitCode(err) == exitLost {
+		return err
+	}
+	return errors.Join(err, closeDevices(devices))
 }

@@ -151,7 +151,7 @@ func (p *prediction) predict(ctx context.Context) (*predictResult, error) {
 	steps := []func(context.Context) error{p.loadInput, p.chooseDevices, p.divide, p.open}
 	for _, step := range steps {
 		if err := errors.Join(step(ctx), ctx.Err()); err != nil {
-			return nil, errors.Join(err, closeDevices(p.devices))
+			return nil, closeAfter(err, p.devices)
 		}
 	}
 	begin := time.Now()
@@ -165,7 +165,7 @@ func (p *prediction) predict(ctx context.Context) (*predictResult, error) {
 		r.Devices = append(r.Devices, p.specs[i].String())
 		r.PeakBytes = append(r.PeakBytes, d.Memory().HighWater)
 	}
-	if err := errors.Join(err, closeDevices(p.devices)); err != nil {
+	if err := closeAfter(err, p.devices); err != nil {
 		return nil, err
 	}
 	r.Vertices, r.Columns = t.rows, t.cols

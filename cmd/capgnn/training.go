@@ -59,7 +59,7 @@ func (t *training) run(ctx context.Context) (*runResult, error) {
 		}
 	}
 	result, err := t.train(ctx)
-	return result, errors.Join(err, closeDevices(t.devices))
+	return result, closeAfter(err, t.devices)
 }
 
 // beforeTraining says of an interruption that nothing was lost by it.
@@ -101,7 +101,11 @@ func (t *training) load(ctx context.Context) error {
 
 // chooseDevices settles the devices and the number of parts.
 func (t *training) chooseDevices(context.Context) error {
-	specs, err := parseDevices(t.cfg.Devices)
+	list := t.cfg.Devices
+	if t.anonymous && isAuto(list) {
+		list = "cpu:0" // it stands for whatever there will be: no GPU is looked for
+	}
+	specs, err := parseDevices(list)
 	if err != nil {
 		return err
 	}
@@ -139,9 +143,8 @@ func (t *training) open(context.Context) error {
 }
 
 // train runs the epochs and writes the run folder.
-func (t *training) train(ctx context.Context) (*runResult, error) {
+func (t *training) train(ctx context.Context) (_ *runResult, err error) {
 	if t.dir == "" {
-		var err error
 		if t.dir, t.madeDir, err = makeRunDir(t.runPath, t.data.name, t.cfg.Model, time.Now()); err != nil {
 			return nil, err
 		}
@@ -159,7 +162,11 @@ func (t *training) train(ctx context.Context) (*runResult, error) {
 	if err != nil {
 		return nil, t.abandon(t.beforeTraining(asUsage(t.explain(err))))
 	}
-	defer trainer.Close()
+	defer func() {
+		if exitCode(err) != exitLost {
+			err = errors.Join(err, trainer.Close())
+		}
+	}()
 	t.layout.Release()
 	if err := errors.Join(t.data.release(), t.writeSettings()); err != nil {
 		return nil, err
@@ -201,7 +208,7 @@ func (t *training) options(bar *progress, record func(pipeline.EpochStats) error
 	if c != nil {
 		opt.Prepared = c
 	}
-	opt.Layout = t.layout
+	opt.Layout, opt.Cache.Host = t.layout, lockFor(t.specs)
 	opt.CheckpointDir, opt.CheckpointEvery, opt.Resume = t.dir.checkpoints(), t.cfg.CheckpointEvery, t.resume
 	opt.Identity, opt.Log = t.identity(), slog.New(&noteHandler{k: t.k})
 	var val *float64 // of the last evaluation
@@ -317,7 +324,7 @@ func (t *training) explain(err error) error {
 	case errors.As(err, &oom):
 		used := oom.Need - oom.Have
 		return &fitError{err, fmt.Sprintf("give %s at least %s more memory (mem=), use more --parts, or a smaller --hidden", oom.Device, size(used))}
-	case errors.Is(err, gpu.ErrDeviceLost):
+	case exitCode(err) == exitLost && t.dir.holdsRun():
 		return fmt.Errorf("%w: continue from the last checkpoint with `capgnn train --resume %s`", err, t.dir)
 	case errors.Is(err, pipeline.ErrNoCheckpoint):
 		return usagef("--resume %s: %w", t.dir, err)

@@ -83,6 +83,56 @@ func TestPinnedCopies(t *testing.T) {
 	}
 }
 
+// Rows that lie apart arrive in their order, in long runs from page-locked memory and through staging.
+func TestUploadRows(t *testing.T) {
+	configure(t, "mem=64;seed=4")
+	d := open(t, Spec{})
+	const cols, n = 1000, 2500 // more than a half of the staging
+	mem, err := hostmem.NewPinned("cuda:0", "test", 4*cols*n, hostmem.LockOptions{Pinner: driver.Pinner()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	copy(mem.Bytes(), noise(4*cols*n, 1))
+	heap := bytes.Clone(mem.Bytes())
+	var apart, runs []int32
+	for i := range int32(n) {
+		apart, runs = append(apart, (i*7)%n), append(runs, (i+n/2)%n)
+	}
+	for _, tc := range []struct {
+		name   string
+		src    []byte
+		rows   []int32
+		staged bool
+	}{{"pinned, apart", mem.Bytes(), apart, true}, {"pinned, runs", mem.Bytes(), runs, false}, {"heap, runs", heap, runs, true}} {
+		q := d.NewQueue(tc.name).(*queue)
+		dst := gpu.Matrix{Buf: alloc(t, d, 4*cols*n, "dst"), Rows: n, Cols: cols, LD: cols}
+		q.UploadRows(dst, tc.src, tc.rows)
+		if err := q.Sync(); err != nil {
+			t.Fatal(err)
+		}
+		if staged := q.staging != nil; staged != tc.staged {
+			t.Errorf("%s: through staging: %v, want %v", tc.name, staged, tc.staged)
+		}
+		got := make([]byte, 4*cols*n)
+		q.Download(got, dst.Buf, 0)
+		if err := q.Sync(); err != nil {
+			t.Fatal(err)
+		}
+		for k, r := range tc.rows {
+			if !bytes.Equal(got[4*cols*k:][:4*cols], heap[4*cols*int(r):][:4*cols]) {
+				t.Fatalf("%s: row %d is not row %d", tc.name, k, r)
+			}
+		}
+		if u := q.Usage(); u.H2D != 4*cols*n {
+			t.Errorf("%s: %d bytes counted", tc.name, u.H2D)
+		}
+		dst.Buf.Free()
+	}
+	if err := mem.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // What is not registered may be used again as soon as an event behind the copy has fired.
 func TestDownloadFiresAfterHostHasIt(t *testing.T) {
 	configure(t, "mem=64;jitter=500")

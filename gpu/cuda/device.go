@@ -3,6 +3,7 @@
 package cuda
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"sync"
@@ -158,7 +159,7 @@ func (d *device) describe(s Spec) error {
 	budget := s.Memory
 	if budget == 0 {
 		budget = gpu.Bytes(free) / gpu.Bytes(max(1, s.Share))
-		budget -= budget / reserve
+		budget -= min(budget/reserveShare, mostReserve)
 	}
 	d.tf32 = s.TF32
 	d.info = gpu.Info{
@@ -220,8 +221,8 @@ func (d *device) Close() error {
 	return err
 }
 
-// release gives everything back, on the device's thread. The first error that is not the loss of the device counts.
-func (d *device) release() (err error) {
+// release gives everything back, on the device's thread. A lost device has nothing to give back.
+func (d *device) release() error {
 	for _, q := range d.queues {
 		q.close()
 	}
@@ -231,15 +232,16 @@ func (d *device) release() (err error) {
 	}
 	clear(d.blocks)
 	unloadModules(d.modules)
-	return releasePrimary(int(d.ordinal))
+	if err := releasePrimary(int(d.ordinal)); !errors.Is(err, gpu.ErrDeviceLost) {
+		return err
+	}
+	return nil
 }
 
 // close gives back what the queue holds of the driver. Nothing of it is in use.
 func (q *queue) close() {
 	for _, e := range q.inflight {
-		if h := e.release(); h != 0 {
-			freeEvent(h)
-		}
+		e.retire()
 	}
 	q.inflight = nil
 	q.clock.collect(q)

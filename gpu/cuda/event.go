@@ -79,6 +79,18 @@ func (e *event) release() eventHandle {
 	return h
 }
 
+// retire ends e, which has fired: its queue is idle. The driver event goes unless somebody is just coming back from waiting
+// for it; it then goes with the context.
+func (e *event) retire() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.fire()
+	if e.users == 0 && e.handle != 0 {
+		freeEvent(e.handle)
+	}
+	e.handle = 0
+}
+
 // fire closes done, once. e.mu is held.
 func (e *event) fire() {
 	if !e.fired && e.done != nil {

@@ -15,8 +15,9 @@ import (
 const (
 	// grain is what block sizes are rounded up to, in bytes: the driver's allocator works in multiples of it.
 	grain = 512
-	// reserve is the share of the free memory that the budget leaves to the driver and to scratch: 1/reserve.
-	reserve = 32
+	// The budget leaves 1/reserveShare of the free memory, at most mostReserve bytes, to the driver, to cuBLAS and to scratch.
+	reserveShare = 32
+	mostReserve  = gpu.Bytes(1) << 30
 )
 
 // account is what a device's blocks take.

@@ -10,11 +10,11 @@ import (
 // Upload copies src to dst from byte off on. Counted as H2D.
 func (q *Queue) Upload(dst gpu.Buffer, off gpu.Bytes, src []byte) {
 	mem := q.check("Upload").bytes(&q.dev.memory, "dst", dst, int(off), len(src), 1)
-	q.transfer("Upload", func() {
-		arrived := q.dev.link.book(toDevice, gpu.Bytes(len(src)), time.Now())
+	q.transfer("Upload", func(ready time.Time) time.Time {
+		arrived := q.dev.link.book(toDevice, gpu.Bytes(len(src)), ready)
 		n := copy(mem, src)
 		q.count(gpu.Usage{H2D: gpu.Bytes(n)})
-		sleepUntil(arrived)
+		return arrived
 	})
 }
 
@@ -32,25 +32,25 @@ func (q *Queue) UploadRows(dst gpu.Matrix, src []byte, rows []int32) {
 		c.fail("src has %d rows", top)
 	}
 	mem := c.bytes(&q.dev.memory, "dst", dst.Buf, dst.Type.Size()*dst.Off, row*dst.Rows, 1)
-	q.transfer("UploadRows", func() {
-		arrived := q.dev.link.book(toDevice, gpu.Bytes(len(mem)), time.Now())
+	q.transfer("UploadRows", func(ready time.Time) time.Time {
+		arrived := q.dev.link.book(toDevice, gpu.Bytes(len(mem)), ready)
 		n := 0
 		for _, r := range rows {
 			n += copy(mem[n:], src[int(r)*row:][:row])
 		}
 		q.count(gpu.Usage{H2D: gpu.Bytes(n)})
-		sleepUntil(arrived)
+		return arrived
 	})
 }
 
 // Download copies len(dst) bytes of src from byte off on. Counted as D2H.
 func (q *Queue) Download(dst []byte, src gpu.Buffer, off gpu.Bytes) {
 	mem := q.check("Download").bytes(&q.dev.memory, "src", src, int(off), len(dst), 1)
-	q.transfer("Download", func() {
-		arrived := q.dev.link.book(fromDevice, gpu.Bytes(len(dst)), time.Now())
+	q.transfer("Download", func(ready time.Time) time.Time {
+		arrived := q.dev.link.book(fromDevice, gpu.Bytes(len(dst)), ready)
 		n := copy(dst, mem)
 		q.count(gpu.Usage{D2H: gpu.Bytes(n)})
-		sleepUntil(arrived)
+		return arrived
 	})
 }
 
@@ -60,7 +60,8 @@ func (q *Queue) CanCopyFrom(src gpu.Device) bool {
 	return ok
 }
 
-// CopyFrom copies src, in the memory of another CPU device, to dst. It occupies the links of both. Counted as peer traffic.
+// CopyFrom copies src, in the memory of another CPU device, to dst. It occupies the links and buses of both. Counted as
+// peer traffic.
 func (q *Queue) CopyFrom(dst, src gpu.Matrix) {
 	c := q.check("CopyFrom")
 	if dst.Rows != src.Rows || dst.Cols != src.Cols || dst.Type != src.Type {
@@ -75,24 +76,16 @@ func (q *Queue) CopyFrom(dst, src gpu.Matrix) {
 	}
 	d, s := c.any(&q.dev.memory, "dst", dst), c.any(from.owner, "src", src)
 	row := gpu.Bytes(src.Cols * src.Type.Size())
-	q.transfer("CopyFrom", func() {
-		now, n := time.Now(), row*gpu.Bytes(src.Rows)
-		sent := from.owner.link.book(fromDevice, n, now)
-		arrived := q.dev.link.book(toDevice, n, now)
-		if sent.After(arrived) {
-			arrived = sent
-		}
+	q.transfer("CopyFrom", func(ready time.Time) time.Time {
+		n := row * gpu.Bytes(src.Rows)
+		sent := from.owner.link.book(fromDevice, n, ready)
+		arrived := q.dev.link.book(toDevice, n, ready)
 		var copied gpu.Bytes
 		for i := range src.Rows {
 			copyRow(d, i, s, i)
 			copied += row
 		}
 		q.count(gpu.Usage{Peer: copied})
-		sleepUntil(arrived)
+		return latest(sent, arrived)
 	})
-}
-
-// transfer enqueues a copy; it runs beside computations.
-func (q *Queue) transfer(op string, run func()) {
-	q.tasks <- task{op: op, phase: gpu.PhaseTransfer, run: run}
 }

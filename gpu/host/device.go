@@ -21,6 +21,7 @@ type Spec struct {
 	Slow    float64       // ≥ 1: each operation takes Slow × its own time; 0 = 1
 	Link    float64       // bytes per second of the link, per direction; 0 = as fast as memory
 	Latency time.Duration // added to every copy; 0 = none
+	Bus     *Bus          // what the link shares with those of other devices; nil = nothing
 	Poison  bool          // fresh memory holds NaN (indices: -1) instead of anything: for tests
 }
 
@@ -42,6 +43,9 @@ func (s Spec) validate() error {
 	if s.Latency < 0 {
 		bad("latency=%v is negative", s.Latency)
 	}
+	if r := s.Bus.rate(); s.Bus != nil && !(r >= 1 && r <= math.MaxFloat64) {
+		bad("bus=%g is not a bandwidth", r)
+	}
 	return errors.Join(errs...)
 }
 
@@ -61,6 +65,7 @@ type Device struct {
 	scratch scratch
 	work    workspace
 	debt    time.Duration // sleep that Slow still owes
+	alarm   alarm         // for that
 
 	mu     sync.Mutex
 	queues []*Queue
@@ -95,16 +100,20 @@ func Open(spec Spec) (*Device, error) {
 			Name: spec.Name, Kind: gpu.CPU, Model: model, UUID: uuid(model, spec), Variant: isa(),
 			Threads: spec.Threads, Budget: budget, Total: total,
 		},
-		link: link{rate: spec.Link, latency: spec.Latency},
 		pool: newPool(spec.Threads),
 	}
+	d.link.set(&spec)
 	d.memory.init(spec.Name, budget, spec.Poison, &d.link)
 	return d, nil
 }
 
 // uuid is stable over restarts: a device that would measure differently has another one.
 func uuid(model string, s Spec) string {
-	h := sha256.Sum256(fmt.Appendf(nil, "%s|%d|%g|%g|%d", model, s.Threads, s.Slow, s.Link, s.Latency))
+	text := fmt.Appendf(nil, "%s|%d|%g|%g|%d", model, s.Threads, s.Slow, s.Link, s.Latency)
+	if s.Bus != nil {
+		text = fmt.Appendf(text, "|%g", s.Bus.rate())
+	}
+	h := sha256.Sum256(text)
 	return "cpu-" + hex.EncodeToString(h[:8])
 }
 
@@ -149,12 +158,13 @@ func (d *Device) Close() error {
 	for _, q := range d.queues {
 		<-q.done
 	}
+	d.alarm.close()
 	d.pool.stop()
 	d.memory.release()
 	return nil
 }
 
-// sleepGrain is the least debt worth a sleep: timers overshoot by about this much.
+// sleepGrain is the least debt worth a sleep; what alarms are late is a small part of it.
 const sleepGrain = 200 * time.Microsecond
 
 // slowDown makes an operation that took t last Slow × t. Debts below sleepGrain are carried over, as is oversleeping.
@@ -167,6 +177,6 @@ func (d *Device) slowDown(t time.Duration) {
 		return
 	}
 	start := time.Now()
-	time.Sleep(d.debt)
+	d.alarm.sleep(d.debt)
 	d.debt -= time.Since(start)
 }

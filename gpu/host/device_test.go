@@ -119,56 +119,6 @@ func TestSlow(t *testing.T) {
 	}
 }
 
-func TestLink(t *testing.T) {
-	l := &link{rate: 1000, latency: 5 * time.Second}
-	t0 := time.Unix(1000, 0)
-	at := func(d direction, n gpu.Bytes, now time.Time) time.Duration { return l.book(d, n, now).Sub(t0) }
-	for _, c := range []struct {
-		what string
-		got  time.Duration
-		want time.Duration
-	}{
-		{"first", at(toDevice, 2000, t0), 7 * time.Second},
-		{"behind it", at(toDevice, 1000, t0), 8 * time.Second},
-		{"other direction", at(fromDevice, 1000, t0), 6 * time.Second},
-		{"after a pause", at(toDevice, 1000, t0.Add(10*time.Second)), 16 * time.Second},
-	} {
-		if c.got != c.want {
-			t.Errorf("%s: arrives after %v, want %v", c.what, c.got, c.want)
-		}
-	}
-}
-
-// TestLinkCopies: two devices behind slow links; a copy between them waits for both.
-func TestLinkCopies(t *testing.T) {
-	const n = 100 << 10
-	a := open(t, Spec{Name: "cpu:0", Memory: 1 << 20, Link: 10 << 20})
-	b := open(t, Spec{Name: "cpu:1", Memory: 1 << 20, Latency: 3 * time.Millisecond})
-	block := func(d *Device) gpu.Matrix {
-		buf, err := d.Alloc(n, "block")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return gpu.Matrix{Buf: buf, Rows: 1, Cols: n / 4, LD: n / 4}
-	}
-	src, dst := block(a), block(b)
-	up, across := a.NewQueue("up"), b.NewQueue("across")
-	up.Upload(src.Buf, 0, make([]byte, n))
-	if err := up.Sync(); err != nil {
-		t.Fatal(err)
-	}
-	across.(gpu.PeerCopier).CopyFrom(dst, src)
-	if err := across.Sync(); err != nil {
-		t.Fatal(err)
-	}
-	// 100 KiB at 10 MiB/s is 9.7 ms.
-	for name, q := range map[string]gpu.Queue{"up": up, "across": across} {
-		if d := q.Usage().Time[gpu.PhaseTransfer]; d < 9700*time.Microsecond {
-			t.Errorf("%s: 100 KiB over 10 MiB/s took %v", name, d)
-		}
-	}
-}
-
 // TestSharedThreads: operations of two queues of a device never compute at the same time; copies may.
 func TestSharedThreads(t *testing.T) {
 	dev := open(t, Spec{Threads: 2, Memory: 1 << 20})

@@ -14,11 +14,19 @@ import (
 const queueDepth = 256
 
 // Queue runs operations in order on its own goroutine. It implements gpu.Queue and gpu.PeerCopier.
+//
+// Copies over an emulated link take place in the link's time: one begins when it was enqueued, when the operation before it
+// was due, and when the events that it waits for were; not when the goroutine has woken up. So waking up late, which it does
+// while all processors compute, costs a link nothing that it could not make up for.
 type Queue struct {
 	dev   *Device
 	name  string
 	tasks chan task // closed by Device.Close
 	done  chan struct{}
+
+	// Of the queue's goroutine.
+	due   time.Time // when the last operation was done, or would have been
+	alarm alarm
 
 	mu    sync.Mutex
 	usage gpu.Usage
@@ -30,20 +38,28 @@ var (
 	_ gpu.PeerCopier = (*Queue)(nil)
 )
 
-// task is one enqueued operation.
+// task is one enqueued operation: one of run, copy, call, record and wait.
 type task struct {
-	op      string
-	phase   gpu.Phase
-	compute bool // runs on the device's threads
-	order   bool // event traffic: runs after a fault too, so that nobody hangs
-	run     func()
+	op    string
+	phase gpu.Phase
+	at    time.Time // when it was enqueued
+
+	run    func()                                // runs on the device's threads
+	copy   func(ready time.Time) (due time.Time) // runs beside them; returns ready where no link is emulated
+	call   func() error                          // of the host
+	record *event
+	wait   gpu.Event
 }
+
+// order reports whether the task is event traffic: it runs after a fault too, so that nobody hangs.
+func (t *task) order() bool { return t.record != nil || t.wait != nil }
 
 func newQueue(d *Device, name string) *Queue {
 	q := &Queue{dev: d, name: name, tasks: make(chan task, queueDepth), done: make(chan struct{})}
 	// Owned by the device: Close ends it and waits for it.
 	go func() {
 		defer close(q.done)
+		defer q.alarm.close()
 		for t := range q.tasks {
 			q.execute(t)
 		}
@@ -53,25 +69,34 @@ func newQueue(d *Device, name string) *Queue {
 
 // compute enqueues an operation that runs on the device's threads.
 func (q *Queue) compute(op string, phase gpu.Phase, run func()) {
-	q.tasks <- task{op: op, phase: phase, compute: true, run: run}
+	q.tasks <- task{op: op, phase: phase, at: time.Now(), run: run}
+}
+
+// transfer enqueues a copy; it runs beside computations.
+func (q *Queue) transfer(op string, copy func(ready time.Time) (due time.Time)) {
+	q.tasks <- task{op: op, phase: gpu.PhaseTransfer, at: time.Now(), copy: copy}
 }
 
 // execute runs one task and books its time. After a fault only event traffic runs.
 func (q *Queue) execute(t task) {
-	if !t.order && q.failed() {
+	if !t.order() && q.Fault() != nil {
 		return
 	}
-	if t.compute {
-		q.dev.compute.Lock()
-		defer q.dev.compute.Unlock()
+	q.due = latest(q.due, t.at)
+	var elapsed time.Duration
+	var err error
+	switch {
+	case t.run != nil:
+		elapsed, err = q.calculate(t.run)
+	case t.copy != nil:
+		elapsed, err = q.carry(t.copy)
+	case t.call != nil:
+		elapsed, err = q.report(t.call)
+	case t.record != nil:
+		t.record.fire(q.due)
+	default:
+		elapsed = q.await(t.wait)
 	}
-	start := time.Now()
-	err := guard(t.run)
-	if t.compute {
-		q.dev.slowDown(time.Since(start))
-	}
-	elapsed := time.Since(start)
-
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.usage.Time[t.phase] += elapsed
@@ -80,10 +105,56 @@ func (q *Queue) execute(t task) {
 	}
 }
 
-func (q *Queue) failed() bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.fault != nil
+// calculate runs an operation on the device's threads, which are its own until it is done.
+func (q *Queue) calculate(run func()) (elapsed time.Duration, err error) {
+	q.dev.compute.Lock()
+	defer q.dev.compute.Unlock()
+	start := time.Now()
+	err = guard(run)
+	q.dev.slowDown(time.Since(start))
+	q.due = time.Now()
+	return q.due.Sub(start), err
+}
+
+// carry runs a copy, and waits until it has arrived. It took as long as its link was busy with it, or as the copying, if
+// that is longer.
+func (q *Queue) carry(run func(ready time.Time) (due time.Time)) (elapsed time.Duration, err error) {
+	ready, start := q.due, time.Now()
+	due := ready
+	err = guard(func() { due = run(ready) })
+	if !due.After(ready) {
+		q.due = time.Now()
+		return q.due.Sub(start), err
+	}
+	q.due = latest(due, ready.Add(time.Since(start)))
+	if wait := time.Until(q.due); wait > 0 {
+		q.alarm.sleep(wait)
+	}
+	return time.Since(ready), err
+}
+
+// report calls the host, which takes its time also where the queue is behind its link's.
+func (q *Queue) report(f func() error) (elapsed time.Duration, err error) {
+	start := time.Now()
+	if broken := guard(func() { err = f() }); broken != nil {
+		err = broken
+	}
+	elapsed = time.Since(start)
+	q.due = q.due.Add(elapsed)
+	return elapsed, err
+}
+
+// await waits for an event.
+func (q *Queue) await(ev gpu.Event) (elapsed time.Duration) {
+	start := time.Now()
+	<-ev.Done()
+	now := time.Now()
+	if e, ok := ev.(*event); ok {
+		q.due = latest(q.due, e.due)
+	} else {
+		q.due = now
+	}
+	return now.Sub(start)
 }
 
 // count adds to the queue's usage.
@@ -93,23 +164,32 @@ func (q *Queue) count(u gpu.Usage) {
 	q.mu.Unlock()
 }
 
-// event is a gpu.Event; it fires by closing.
-type event chan struct{}
+// event is a gpu.Event.
+type event struct {
+	fired chan struct{} // closed when it has fired
+	due   time.Time     // when everything before it was done, or would have been; written before fired is closed
+}
 
-func (e event) Done() <-chan struct{} { return e }
+// fire lets those go on that wait.
+func (e *event) fire(due time.Time) {
+	e.due = due
+	close(e.fired)
+}
+
+// Done implements gpu.Event.
+func (e *event) Done() <-chan struct{} { return e.fired }
 
 // Record returns an event that fires when everything enqueued so far has run, or was passed over after a fault.
 func (q *Queue) Record() gpu.Event {
-	e := make(event)
-	q.tasks <- task{op: "Record", phase: gpu.PhaseOther, order: true, run: func() { close(e) }}
+	e := &event{fired: make(chan struct{})}
+	q.tasks <- task{op: "Record", phase: gpu.PhaseOther, at: time.Now(), record: e}
 	return e
 }
 
 // Wait delays everything enqueued later until ev has fired. It is kept after a fault: events of the queue then still
 // follow those it waited for.
 func (q *Queue) Wait(ev gpu.Event) {
-	done := ev.Done()
-	q.tasks <- task{op: "Wait", phase: gpu.PhaseWait, order: true, run: func() { <-done }}
+	q.tasks <- task{op: "Wait", phase: gpu.PhaseWait, at: time.Now(), wait: ev}
 }
 
 // Sync blocks until everything enqueued has run and returns the queue's first fault, if any.
@@ -125,16 +205,9 @@ func (q *Queue) Fault() error {
 	return q.fault
 }
 
-// callError is an error of a Call on its way through a panic.
-type callError struct{ err error }
-
 // Call runs f when everything enqueued so far has run.
 func (q *Queue) Call(op string, f func() error) {
-	q.tasks <- task{op: op, phase: gpu.PhaseOther, run: func() {
-		if err := f(); err != nil {
-			panic(callError{err})
-		}
-	}}
+	q.tasks <- task{op: op, phase: gpu.PhaseOther, at: time.Now(), call: f}
 }
 
 // Usage returns what the queue has done since it was made. Exact after Sync.
@@ -177,11 +250,7 @@ func located(v any) *opPanic {
 // guard runs f and turns its panic into an error.
 func guard(f func()) (err error) {
 	defer func() {
-		switch v := recover().(type) {
-		case nil:
-		case callError:
-			err = v.err
-		default:
+		if v := recover(); v != nil {
 			err = located(v)
 		}
 	}()

@@ -66,7 +66,7 @@ type node struct {
 	crowd float64 // how much longer work takes while all other devices of the host compute; 0: not at all
 	tail  float64 // seconds from then until the effect is there
 	uses  []*engine
-	buses []*Bus
+	lanes []lane
 	link  bool // is a copy over a link, which may get slow
 	bytes gpu.Bytes
 
@@ -78,11 +78,18 @@ type node struct {
 // engine is a piece of a device that does one thing at a time.
 type engine struct{ busy bool }
 
-// Bus is a way that the links of several devices share: copies under way at the same time share its rate fairly, no copy
-// being faster than its link. A copy between two devices crosses the bus of each, and once if that is the same.
+// Bus is a way that the links of several devices share, in each direction: copies under way at the same time share its rate
+// fairly, no copy being faster than its link. A copy between two devices crosses the bus of each, going out of the one and
+// into the other.
 type Bus struct {
 	Name        string
 	BytesPerSec float64
+}
+
+// lane is a side of a bus.
+type lane struct {
+	*Bus
+	side route // toDevice or fromDevice
 }
 
 // add notes an operation behind all others of its queue.

@@ -57,8 +57,9 @@ func (c *Config) validate() error {
 
 // Host is a computer whose cores are several devices.
 type Host struct {
-	// Processors is GOMAXPROCS of the process that they compute in; 0 = more than enough. The goroutines of copies wait for
-	// one where computations take all of them.
+	// Processors is GOMAXPROCS of the process that they compute in; 0 = more than enough. Goroutines that have waited for an
+	// event wait for a processor where computations take all of them. Copies over emulated links do not: they take place in
+	// the link's time (package host).
 	Processors int
 
 	devices []*Device
@@ -86,8 +87,8 @@ type costs interface {
 	// launch is what an operation takes beside its parts, hop what it takes to go on after a wait.
 	launch() float64
 	hop() float64
-	// sleeps reports whether a goroutine of the host sleeps while a copy is on its way.
-	sleeps() bool
+	// emulated reports whether copies take the time of an emulated link.
+	emulated() bool
 	// transfer returns for how long a copy holds its engines, and what passes after that until it has arrived.
 	transfer(way route, n gpu.Bytes) (held, latency float64)
 }

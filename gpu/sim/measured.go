@@ -120,7 +120,7 @@ func (r *Rates) crowded(*part) float64 { return 1 }
 
 func (r *Rates) launch() float64 { return r.Launch }
 func (r *Rates) hop() float64    { return r.Hop }
-func (r *Rates) sleeps() bool    { return false }
+func (r *Rates) emulated() bool  { return false }
 
 // transfer implements costs.
 func (r *Rates) transfer(way route, n gpu.Bytes) (held, latency float64) {

@@ -101,15 +101,23 @@ func (f *flow) start(s *schedule) {
 	switch {
 	case f.waits:
 		f.begun = f.ready
-		if f.slept = s.t > f.ready; !f.slept { // it had happened before
+		switch d := f.q.dev; {
+		case s.t == f.ready: // it had happened before
 			f.left, f.tail = 0, 0
+		default:
+			f.slept = !d.costs.emulated() || !s.copiesAfter(f)
 		}
 	case f.link:
-		f.slept = f.q.dev.costs.sleeps()
 		if d := f.q.dev; d.faults.slowLink(s.clock.now + seconds(s.t)) {
 			f.left *= d.faults.SlowBy
 		}
 	}
+}
+
+// copiesAfter reports whether a copy follows an operation on its queue.
+func (s *schedule) copiesAfter(f *flow) bool {
+	next := s.at[f.queue] + 1
+	return next < len(f.q.pending) && f.q.pending[next].link
 }
 
 // stageDone frees the engines of an operation whose work is done, and ends it if nothing is to come. It reports the end.
@@ -161,26 +169,26 @@ func (s *schedule) advance() {
 	s.going = still
 }
 
-// share gives every copy its fair share of the buses that it crosses: the fullest bus first.
+// share gives every copy its fair share of the buses that it crosses: the fullest side first.
 func (s *schedule) share() {
-	open := map[*Bus][]*flow{}
-	room := map[*Bus]float64{}
-	var buses []*Bus // in the order of first use, so that the map's order decides nothing
+	open := map[lane][]*flow{}
+	room := map[lane]float64{}
+	var lanes []lane // in the order of first use, so that the map's order decides nothing
 	for _, f := range s.going {
 		f.speed = f.beside()
 		if !f.held || f.work == 0 {
 			continue
 		}
-		for _, b := range f.buses {
+		for _, b := range f.lanes {
 			if _, ok := room[b]; !ok {
-				buses, room[b] = append(buses, b), b.BytesPerSec
+				lanes, room[b] = append(lanes, b), b.BytesPerSec
 			}
 			open[b] = append(open[b], f)
 		}
 	}
-	for len(buses) > 0 {
-		tight, level := -1, 1.0 // in speeds: the bus on which all that are left go slowest
-		for i, b := range buses {
+	for len(lanes) > 0 {
+		tight, level := -1, 1.0 // in speeds: the side on which all that are left go slowest
+		for i, b := range lanes {
 			want := 0.0
 			for _, f := range open[b] {
 				want += f.demand()
@@ -192,9 +200,9 @@ func (s *schedule) share() {
 		if tight < 0 {
 			return
 		}
-		s.fill(buses[tight], open, room)
-		buses = slices.Delete(buses, tight, tight+1)
-		buses = slices.DeleteFunc(buses, func(b *Bus) bool { return len(open[b]) == 0 })
+		s.fill(lanes[tight], open, room)
+		lanes = slices.Delete(lanes, tight, tight+1)
+		lanes = slices.DeleteFunc(lanes, func(b lane) bool { return len(open[b]) == 0 })
 	}
 }
 
@@ -213,14 +221,14 @@ func (f *flow) beside() float64 {
 	return 1 / (1 + (f.crowd-1)*float64(busy)/float64(len(h.devices)-1))
 }
 
-// fill shares a bus evenly among its copies, the slowest links first, and takes them off the other buses.
-func (s *schedule) fill(b *Bus, open map[*Bus][]*flow, room map[*Bus]float64) {
+// fill shares a side of a bus evenly among its copies, the slowest links first, and takes them off the others.
+func (s *schedule) fill(b lane, open map[lane][]*flow, room map[lane]float64) {
 	flows := slices.Clone(open[b])
 	slices.SortStableFunc(flows, func(x, y *flow) int { return cmp.Compare(x.demand(), y.demand()) })
 	for i, f := range flows {
 		rate := min(f.demand(), room[b]/float64(len(flows)-i))
 		f.speed = rate / f.demand()
-		for _, other := range f.buses {
+		for _, other := range f.lanes {
 			room[other] -= rate
 			open[other] = slices.DeleteFunc(open[other], func(x *flow) bool { return x == f })
 		}

@@ -13,7 +13,7 @@ type flat struct{ *Rates }
 
 func (flat) seconds(p *part) float64 { return float64(p.bytes) * 1e-9 }
 func (flat) crowded(*part) float64   { return 2 }
-func (flat) sleeps() bool            { return true }
+func (flat) emulated() bool          { return true }
 
 // Devices of one host slow each other down while they compute at the same time, and only then.
 func TestHost(t *testing.T) {
@@ -28,18 +28,25 @@ func TestHost(t *testing.T) {
 	compare(t, ends, map[string][]int64{"a": {140}, "b": {64}, "c": {48, 112}})
 }
 
-// Copies that were slept for go on when a processor is free, or the scheduler interrupts a computation: after 10 ms.
+// Who has waited goes on when a processor is free, or the scheduler interrupts a computation: after 10 ms. Copies over emulated
+// links need none.
 func TestProcessors(t *testing.T) {
 	const ms = 1e6
 	clock, queues, ends := flats(t, &Host{Processors: 1}, "a", "b")
-	fill(queues["a"], 31*ms)
-	b := queues["b"]
+	a, b := queues["a"], queues["b"]
+	side := b.(*Queue).dev.NewQueue("side")
+	a.Upload(nil, 0, make([]byte, 3*ms))
+	arrived := a.Record()
+	fill(a, 31*ms)
+	b.Wait(arrived)
 	b.Upload(nil, 0, make([]byte, 5*ms))
 	b.Upload(nil, 0, make([]byte, 4*ms))
-	b.Upload(nil, 0, make([]byte, 4*ms))
+	side.Wait(b.Record())
+	fill(side, 1*ms)
 	clock.Now()
-	// There at 5, goes on at 15; there at 19, goes on at 29; there at 33, when a has ended.
-	compare(t, ends, map[string][]int64{"a": {31 * ms}, "b": {15 * ms, 29 * ms, 33 * ms}})
+	// The event is there at 3, and the copies at 8 and 12, while a computes. What computes next goes on at 22, and takes twice
+	// as long beside a, as that does: a has lost 1 ms. (Waits come in the order of their beginnings.)
+	compare(t, ends, map[string][]int64{"a": {3 * ms, 35 * ms}, "b": {3 * ms, 22 * ms, 8 * ms, 12 * ms, 24 * ms}})
 }
 
 func fill(q gpu.Queue, n int) { q.Fill(gpu.Matrix{Rows: 1, Cols: n / 4, LD: n / 4}, 0) }

@@ -210,8 +210,8 @@ func (t *Table) seconds(p *part) float64 {
 func (t *Table) launch() float64 { return t.start }
 func (t *Table) hop() float64    { return t.wake }
 
-// sleeps implements costs: what takes much longer than a copy in memory is a link that is waited for.
-func (t *Table) sleeps() bool {
+// emulated implements costs: what takes much longer than a copy in memory is a link that is waited for.
+func (t *Table) emulated() bool {
 	c := t.copies[toDevice].held
 	most := c[len(c)-1]
 	return most.y > 2*2*most.x*t.passes[stream].log(2*most.x)

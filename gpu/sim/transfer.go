@@ -33,14 +33,18 @@ func (q *Queue) copies(op string, way route, n gpu.Bytes, other *Device) {
 		if held, tail := other.costs.transfer(way, n); held > c.work || tail > c.tail {
 			c.work, c.tail = max(c.work, held), max(c.tail, tail)
 		}
-		if other.bus != nil && other.bus != d.bus {
-			c.buses = append(c.buses, other.bus)
-		}
+		c.cross(other.bus, fromDevice)
+		way = toDevice
 	}
-	if d.bus != nil {
-		c.buses = append(c.buses, d.bus)
-	}
+	c.cross(d.bus, way)
 	d.clock.add(c)
+}
+
+// cross makes a copy go over a side of a bus, if there is one.
+func (n *node) cross(b *Bus, side route) {
+	if b != nil {
+		n.lanes = append(n.lanes, lane{b, side})
+	}
 }
 
 // Upload implements gpu.Queue.

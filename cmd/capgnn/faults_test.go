@@ -1,0 +1,161 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"capgnn/gpu"
+	"capgnn/gpu/faulty"
+)
+
+// faultyRun is a run in this process on two devices, of which the second may go wrong.
+type faultyRun struct {
+	*sandbox
+	wrap func(gpu.Device) gpu.Device // the second device; nil: nothing goes wrong
+	edit func(*trainConfig)          // nil: as usual
+}
+
+// train runs 12 epochs with a checkpoint after every third one into the folder name.
+func (f *faultyRun) train(name string) (*runResult, error) {
+	f.t.Helper()
+	t := &training{k: &console{out: new(bytes.Buffer), err: new(bytes.Buffer), quiet: true}, cfg: defaultConfig(), runPath: f.path(name)}
+	c := &t.cfg
+	c.Dataset, c.Devices, c.Hidden, c.Layers, c.Epochs, c.CheckpointEvery = f.path("ok.npz"), "cpu:0,threads=1,cpu:1,threads=1", 16, 2, 12, 3
+	if f.edit != nil {
+		f.edit(c)
+	}
+	ctx := context.Background()
+	for _, step := range []func(context.Context) error{t.load, t.chooseDevices, t.divide, t.arrange, t.open, t.preflight} {
+		if err := step(ctx); err != nil {
+			f.t.Fatal(err)
+		}
+	}
+	f.t.Cleanup(func() { closeDevices(t.devices) })
+	if f.wrap != nil {
+		t.devices[1] = f.wrap(t.devices[1])
+	}
+	return t.train(ctx)
+}
+
+// A device that goes wrong ends the run with one line and the exit code for that; the checkpoints stay good, and a resumed
+// run gives the bits of one where nothing went wrong.
+func TestFaultyDevices(t *testing.T) {
+	s := newSandbox(t)
+	t.Setenv("XDG_CACHE_HOME", s.path("cache"))
+	newStore().write(s, "ok.npz")
+	well, err := (&faultyRun{sandbox: s}).train("well")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name   string
+		faults faulty.Faults
+		code   int
+		want   []string
+	}{
+		{"lost", faulty.Faults{Lost: faulty.Point{Queue: "compute", Op: "Aggregate", At: 20}}, exitLost, []string{"cpu:1", "queue compute", "device lost", "train --resume"}},
+		{"broken", faulty.Faults{Broken: faulty.Point{Op: "Linear", At: 20}}, exitLost, []string{"cpu:1", "Linear", "train --resume"}},
+		{"NaN", faulty.Faults{Poison: faulty.Point{Op: "Linear", At: 20}}, exitFailure, []string{"epoch ", "loss is NaN", "cpu:1"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inner := &sandbox{t, s.dir}
+			r := &faultyRun{sandbox: inner, wrap: func(d gpu.Device) gpu.Device { return faulty.Wrap(d, c.faults) }}
+			_, err := r.train(c.name)
+			inner.ends(err, c.code, c.want)
+			if n := len(metricsOf(t, s.path(c.name))); n < 3 || n >= 12 {
+				t.Errorf("it ended after %d epochs, not in the middle", n)
+			}
+			resumed := readResultLine(t, inner.must("train", "--resume", c.name, "--json", "--quiet"))
+			if resumed.SHA256 != well.SHA256 || resumed.Epochs != 12 {
+				t.Errorf("resumed: %d epochs, weights %s, want those of a run without faults, %s", resumed.Epochs, resumed.SHA256, well.SHA256)
+			}
+		})
+	}
+}
+
+// A device that is lost before the first epoch leaves nothing behind, and nothing to resume.
+func TestLostAtTheStart(t *testing.T) {
+	s := newSandbox(t)
+	t.Setenv("XDG_CACHE_HOME", s.path("cache"))
+	newStore().write(s, "ok.npz")
+	_, err := (&faultyRun{sandbox: s, wrap: func(d gpu.Device) gpu.Device {
+		return faulty.Wrap(d, faulty.Faults{Lost: faulty.Point{At: 3}})
+	}}).train("run")
+	s.ends(err, exitLost, []string{"cpu:1", "device lost"})
+	if strings.Contains(err.Error(), "--resume") {
+		t.Errorf("%v: there is nothing to resume", err)
+	}
+	if _, err := os.Stat(s.path("run")); !errors.Is(err, os.ErrNotExist) {
+		t.Error("a run folder is left")
+	}
+}
+
+// ends demands that a run has ended with this code and one line that contains all of want.
+func (s *sandbox) ends(err error, code int, want []string) {
+	s.t.Helper()
+	if err == nil || exitCode(err) != code {
+		s.t.Fatalf("error %v, exit code %d, want %d", err, exitCode(err), code)
+	}
+	line := oneLine(err)
+	for _, w := range want {
+		if strings.Count(line, w) != 1 {
+			s.t.Errorf("%q does not say %q once", line, w)
+		}
+	}
+}
+
+// counting counts allocations.
+type counting struct {
+	gpu.Device
+	n atomic.Int32
+}
+
+func (c *counting) Alloc(n gpu.Bytes, name string) (gpu.Buffer, error) {
+	c.n.Add(1)
+	return c.Device.Alloc(n, name)
+}
+
+// A device whose memory is less than it said ends the run with what to do: at the start nothing is left behind, in the middle
+// of a run that allocates in every epoch the checkpoints are.
+func TestMemoryRunsOut(t *testing.T) {
+	s := newSandbox(t)
+	t.Setenv("XDG_CACHE_HOME", s.path("cache"))
+	newStore().write(s, "ok.npz")
+	every := func(c *trainConfig) { c.Savings.NoReuse = true }
+	var all *counting
+	well, err := (&faultyRun{sandbox: s, edit: every, wrap: func(d gpu.Device) gpu.Device {
+		all = &counting{Device: d}
+		return all
+	}}).train("well")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, at := range map[string]int{"first": 1, "middle": int(all.n.Load()) * 2 / 3} {
+		t.Run(name, func(t *testing.T) {
+			inner := &sandbox{t, s.dir}
+			_, err := (&faultyRun{sandbox: inner, edit: every, wrap: func(d gpu.Device) gpu.Device {
+				return faulty.Wrap(d, faulty.Faults{NoMemoryAt: at})
+			}}).train(name)
+			inner.ends(err, exitDoesNotFit, []string{"cpu:1: allocate", "--hidden"})
+			_, missing := os.Stat(s.path(name))
+			if name == "first" {
+				if !errors.Is(missing, os.ErrNotExist) {
+					t.Error("a run folder is left of a run that did not begin")
+				}
+				return
+			}
+			if list, err := filepath.Glob(s.path(name + "/checkpoint/*")); err != nil || len(list) == 0 {
+				t.Errorf("no checkpoint is left: %v", err)
+			}
+			if r := readResultLine(t, inner.must("train", "--resume", name, "--json", "--quiet")); r.SHA256 != well.SHA256 {
+				t.Error("resumed: other weights")
+			}
+		})
+	}
+}

@@ -1,0 +1,190 @@
+package pipeline
+
+import (
+	"fmt"
+
+	"capgnn/gnn"
+	"capgnn/gpu"
+)
+
+// Encoding is what halo rows of training look like on their way between parts. They are kept and read as they are made.
+type Encoding uint8
+
+// The encodings.
+const (
+	FP32 Encoding = iota // as stored: no conversion
+	BF16                 // rounded to nearest even; rows that are stored so travel as stored
+	Int8                 // a scale per row and stochastic rounding, see gpu.PackArgs
+)
+
+var encodingNames = [...]string{"fp32", "bf16", "int8"}
+
+func (e Encoding) String() string { return encodingNames[e] }
+
+// ParseEncoding returns the encoding of that name.
+func ParseEncoding(s string) (Encoding, error) {
+	for e, name := range encodingNames {
+		if s == name {
+			return Encoding(e), nil
+		}
+	}
+	return 0, fmt.Errorf("%q is not an encoding of halo rows, these are: %v", s, encodingNames)
+}
+
+// coding is the form of the rows of one exchange on their way: a number of 32-bit words each, in an FP32 matrix that is
+// copied and decoded, nothing else. First come the encoded elements, padded to whole words, then the last columns of the row
+// as float32.
+//
+// Why some columns are left alone: attention's backward rows end in d, L and g, of which α = exp(leaky(s+d) − L) is made.
+// They are large beside the gradients that share their row, and so would be its int8 scale; and an error of L is a relative one
+// of α.
+type coding struct {
+	as    Encoding // FP32: rows travel as stored, and nothing here applies
+	exact int      // last columns, that are not encoded
+}
+
+// codingOf returns how rows of a type travel.
+func codingOf(as Encoding, stored gpu.DType, exact int) coding {
+	if as == BF16 && stored == gpu.BF16 {
+		as = FP32
+	}
+	return coding{as, exact}
+}
+
+// words returns the size of the encoded elements of a row of so many columns, without those that are left alone.
+func (c coding) words(width int) int {
+	if n := width - c.exact; c.as == Int8 {
+		return gpu.Int8Words(n)
+	} else {
+		return (n + 1) / 2
+	}
+}
+
+// wireRow returns the bytes of a row on its way, and in the global cache. Where rows are kept they have rowBytes.
+func (t *traffic) wireRow() gpu.Bytes {
+	if t.coding.as == FP32 {
+		return t.rowBytes(1)
+	}
+	return 4 * gpu.Bytes(t.coding.words(t.width)+t.coding.exact)
+}
+
+// wire returns n rows on their way, from the first one on, that lie one behind the other in a buffer.
+func (t *traffic) wire(buf gpu.Buffer, first, n int) gpu.Matrix {
+	m := gpu.Matrix{Buf: buf, Rows: n, Cols: t.width, Type: t.dtype}
+	if t.coding.as != FP32 {
+		m.Cols, m.Type = int(t.wireRow())/4, gpu.FP32
+	}
+	m.LD, m.Off = m.Cols, first*m.Cols
+	return m
+}
+
+// encoded returns the encoded elements of rows on their way, and the columns behind them.
+func (t *traffic) encoded(m gpu.Matrix) (head, tail gpu.Matrix) {
+	n := t.coding.words(t.width)
+	head, tail = m.ColRange(0, n), m.ColRange(n, m.Cols)
+	if t.coding.as == BF16 {
+		head = gpu.Matrix{Buf: m.Buf, Off: 2 * m.Off, Rows: m.Rows, Cols: t.width - t.coding.exact, LD: 2 * m.LD, Type: gpu.BF16}
+	}
+	return head, tail
+}
+
+// encode enqueues dst = rows of this part's matrix, listed by list, on their way. A row's bytes depend on its vertex, the
+// exchange, the epoch and its elements only: so all readers get the same, whatever way it takes.
+func (r *relay) encode(q gpu.Queue, dst, rows gpu.Matrix, list gpu.Ints, epoch int) {
+	if r.coding.as == FP32 {
+		q.Gather(dst, rows, list)
+		return
+	}
+	head, tail := r.encoded(dst)
+	from := rows.ColRange(0, r.width-r.coding.exact)
+	if r.coding.as == Int8 {
+		q.PackInt8(gpu.PackArgs{Dst: head, Src: from, Rows: list, IDs: r.vertices.Slice(0, rows.Rows), Seed: r.seed,
+			Stream: gpu.Int8Stream(r.layer, r.dir == gnn.Backward), Epoch: uint32(epoch)})
+	} else {
+		q.Gather(head, from, list)
+	}
+	if !tail.Empty() {
+		q.Gather(tail, rows.ColRange(r.width-r.coding.exact, r.width), list)
+	}
+}
+
+// decode enqueues dst = rows that have arrived.
+func (t *traffic) decode(q gpu.Queue, dst, src gpu.Matrix) {
+	if t.coding.as == FP32 {
+		q.Copy(dst, src)
+		return
+	}
+	head, tail := t.encoded(src)
+	into := dst.ColRange(0, t.width-t.coding.exact)
+	if t.coding.as == Int8 {
+		q.UnpackInt8(into, head)
+	} else {
+		q.Copy(into, head)
+	}
+	if !tail.Empty() {
+		q.Copy(dst.ColRange(t.width-t.coding.exact, t.width), tail)
+	}
+}
+
+// land returns where n rows arrive on a queue that are to become dst: dst itself where they travel as stored, else memory of
+// the queue's own, to be decoded before the queue brings the next ones.
+func (r *relay) land(q gpu.Queue, dst gpu.Matrix) gpu.Matrix {
+	if r.coding.as == FP32 {
+		return dst
+	}
+	buf := r.w.landing[0]
+	if q == r.w.ahead {
+		buf = r.w.landing[1]
+	}
+	return r.wire(buf, 0, dst.Rows)
+}
+
+// landed enqueues the decoding of rows that have arrived at src.
+func (r *relay) landed(q gpu.Queue, dst, src gpu.Matrix) {
+	if r.coding.as != FP32 {
+		r.decode(q, dst, src)
+	}
+}
+
+// largestArrival returns the most rows of an exchange that come to a part in one piece; ahead counts those only that the
+// prefetch queue brings.
+func (t *traffic) largestArrival(part int, ahead bool) int {
+	n := 0
+	r := &t.readers[part]
+	for b := range r.direct {
+		for o := range r.direct[b] {
+			if b == 0 || !ahead {
+				n = max(n, r.direct[b][o].n)
+			}
+		}
+	}
+	for c := range r.shared {
+		for o := range r.shared[c] {
+			n = max(n, len(r.passing[c][o].rows))
+			if !ahead {
+				n = max(n, len(r.shared[c][o].rows))
+			}
+		}
+	}
+	return n
+}
+
+// landings takes the memory in which encoded rows arrive, one piece for each queue that brings any.
+func (a *attachment) landings(training []*traffic) {
+	var size [2]gpu.Bytes
+	for _, l := range training {
+		if l.coding.as == FP32 {
+			continue
+		}
+		i := a.w.index
+		size[0] = max(size[0], l.wireRow()*gpu.Bytes(l.largestArrival(i, false)))
+		if l.pipelined {
+			size[1] = max(size[1], l.wireRow()*gpu.Bytes(l.largestArrival(i, true)))
+		}
+	}
+	for k, n := range size {
+		if n > 0 {
+			a.w.landing[k] = a.w.ld.alloc(n, "arriving halo rows")
+		}
+	}
+}

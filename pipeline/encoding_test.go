@@ -1,0 +1,157 @@
+package pipeline
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"testing"
+
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/internal/ref"
+	"capgnn/jaca"
+)
+
+// blur makes of rows, in their stored type on the host, what readers see of them: by the definition of the encoding.
+func (r *relay) blur(host []byte, epoch int) {
+	if r.coding.as == FP32 {
+		return
+	}
+	n := r.width - r.coding.exact
+	x := make([]float64, n)
+	for i := range (len(host) - 1) / int(r.rowBytes(1)) {
+		row := host[i*int(r.rowBytes(1)):]
+		for j := range x {
+			x[j] = load(row, j, r.dtype)
+		}
+		if r.coding.as == Int8 {
+			x = ref.PackInt8(x, func(j int) uint32 {
+				return gpu.Philox([4]uint32{uint32(j / 4), uint32(r.w.part.Inner[i]), gpu.Int8Stream(r.layer, r.dir == gnn.Backward), uint32(epoch)},
+					gpu.SeedKey(r.seed))[j%4]
+			}).Unpack()
+		}
+		for j := range x {
+			if r.coding.as == BF16 {
+				x[j] = ref.BF16(x[j])
+			}
+			store(row, j, r.dtype, x[j])
+		}
+	}
+}
+
+func load(row []byte, j int, d gpu.DType) float64 {
+	if d == gpu.BF16 {
+		return float64(math.Float32frombits(uint32(binary.LittleEndian.Uint16(row[2*j:])) << 16))
+	}
+	return float64(math.Float32frombits(binary.LittleEndian.Uint32(row[4*j:])))
+}
+
+func store(row []byte, j int, d gpu.DType, x float64) {
+	if d == gpu.BF16 {
+		binary.LittleEndian.PutUint16(row[2*j:], uint16(math.Float32bits(float32(ref.BF16(x)))>>16))
+		return
+	}
+	binary.LittleEndian.PutUint32(row[4*j:], math.Float32bits(float32(x)))
+}
+
+func TestParseEncoding(t *testing.T) {
+	for _, e := range []Encoding{FP32, BF16, Int8} {
+		if got, err := ParseEncoding(e.String()); got != e || err != nil {
+			t.Errorf("%v is read as %v, %v", e, got, err)
+		}
+	}
+	if _, err := ParseEncoding("fp8"); err == nil {
+		t.Error("fp8 is accepted")
+	}
+}
+
+// encodedBytes is what an epoch of an exact run takes on the way between devices, by the widths of the model, which are even.
+func encodedBytes(tr *Trainer, m gnn.Config, storage gpu.DType, as Encoding) gpu.Bytes {
+	var sum gpu.Bytes
+	for _, l := range exactTraffic(tr.layout, m, tr.plan, &Cache{HaloType: as}, func(int) jaca.Schedule { return jaca.Schedule{Period: 1} }) {
+		row := l.width * l.dtype.Size()
+		scores := 0
+		if m.Kind == gnn.GAT && l.dir == gnn.Backward {
+			scores = 3 * m.Heads
+		}
+		switch {
+		case as == BF16 && l.dtype == gpu.FP32:
+			row = 2*(l.width-scores) + 4*scores
+		case as == Int8:
+			row = 4 + (l.width-scores+3)/4*4 + 4*scores
+		}
+		for i := range l.readers {
+			sum += gpu.Bytes(row * l.readers[i].lookups)
+		}
+	}
+	return sum
+}
+
+// Encoded rows take the bytes that they must, whatever their route; evaluation and gradients travel as ever.
+func TestEncodedBytes(t *testing.T) {
+	const parts = 3
+	for _, kind := range gnn.Kinds {
+		p, m := task{share: 0.3}.make(t, kind)
+		for _, storage := range []gpu.DType{gpu.FP32, gpu.BF16} {
+			if kind == gnn.GAT && storage != gpu.FP32 {
+				continue
+			}
+			for _, peers := range []bool{true, false} {
+				used := map[Encoding]gpu.Usage{}
+				for _, as := range []Encoding{FP32, BF16, Int8} {
+					name := fmt.Sprintf("%s, %v, %v, peers %t", kind, storage, as, peers)
+					c := staleCase{policy: jaca.None, local: "auto", global: "auto", peers: peers, halo: as}
+					var last EpochStats
+					tr := newTrainer(t, p, m, c.devices(t, parts), scatterParts(p.Vertices(), parts), func(o *Options) {
+						o.Epochs, o.EvalEvery, o.Cache, o.Storage = 3, 1, c.cache(t), storage
+						o.OnEpoch = func(e EpochStats) error { last = e; return nil }
+					})
+					run(t, tr)
+					want, got := encodedBytes(tr, m, storage, as), last.Halo.Bytes
+					if peers && got.Peer != want || !peers && (got.D2H != want || got.H2D != want) {
+						t.Errorf("%s: %+v, want %d", name, got, want)
+					}
+					used[as] = last.Usage
+					saved := encodedBytes(tr, m, storage, FP32) - want
+					if less := used[FP32].Peer - last.Usage.Peer; peers && less != saved {
+						t.Errorf("%s: devices copied %d bytes less, want %d", name, less, saved)
+					}
+					if less := used[FP32].D2H - last.Usage.D2H; !peers && less != saved {
+						t.Errorf("%s: devices sent %d bytes less, want %d", name, less, saved)
+					}
+				}
+			}
+		}
+	}
+}
+
+// Rows that are rounded on their way change what is learned by little: the loss is never further from that of fp32 rows than the
+// share of what it falls by that the roundings of three layers in both directions are of a row, of which int8's are the largest.
+func TestEncodedRowsLearn(t *testing.T) {
+	const parts = 3
+	for _, kind := range gnn.Kinds {
+		p, m := task{share: 0.5}.make(t, kind)
+		curve := func(as Encoding, s int) []float64 {
+			c := staleCase{policy: jaca.JACA, local: "auto", global: "auto", peers: true, halo: as, staleness: s, pipeline: true}
+			var loss []float64
+			run(t, newTrainer(t, p, m, c.devices(t, parts), scatterParts(p.Vertices(), parts), func(o *Options) {
+				o.Epochs, o.Cache = 40, c.cache(t)
+				o.OnEpoch = func(e EpochStats) error { loss = append(loss, e.Loss); return nil }
+			}))
+			return loss
+		}
+		for _, s := range []int{0, 2} {
+			base := curve(FP32, s)
+			for _, as := range []Encoding{BF16, Int8} {
+				got := curve(as, s)
+				d := 0.0
+				for e := range got {
+					d = max(d, math.Abs(got[e]-base[e]))
+				}
+				if fell := base[0] - base[39]; !(d > 0 && d <= 6.0/127*fell) {
+					t.Errorf("%s, s=%d, %v: the loss is off by up to %.2g, with fp32 rows it falls by %.2g", kind, s, as, d, fell)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,325 @@
+package pipeline
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+
+	"capgnn/gpu"
+	"capgnn/jaca"
+)
+
+// A checkpoint of a run that uses rows of earlier epochs has these sections besides:
+//
+//	halo/state          haloState as JSON
+//	halo/K/P/local      rows of exchange K in the local slots of part P, as they lie there
+//	halo/K/P/transient  the same of its other rows, where they stay until the next epoch
+//	halo/K/P/sent       rows that part P has packed for the next epoch, with the pipeline
+//	halo/K/P/C          the newest rows of class C that part P has put into the global cache
+//	halo/K/P/sample     float32: sample rows of the last refresh, then those of the one before, with adaptive staleness
+
+// haloState is what a checkpoint says about them.
+type haloState struct {
+	Legs       []legState
+	Controller json.RawMessage `json:",omitempty"`
+}
+
+// legState is one exchange.
+type legState struct {
+	Exchange string
+	Schedule jaca.Schedule
+	Made     [][][]int // [part][block][owner]
+	Cached   [][]int   // [class][owner]: epoch of the newest rows in the global cache, −1 = none
+}
+
+// ages reports whether rows of earlier epochs are used.
+func (t *Trainer) ages() bool { return len(t.workers) > 1 && t.o.Cache.Staleness.Bound > 0 }
+
+// keepHalo adds what the next epoch reads of earlier ones to a checkpoint. All transfers have ended.
+func (t *Trainer) keepHalo(c *Checkpoint) error {
+	if !t.ages() {
+		return nil
+	}
+	if c.Sections == nil {
+		c.Sections = map[string][]byte{}
+	}
+	var s haloState
+	for k, l := range t.legs {
+		state := legState{Exchange: l.leg.String(), Schedule: l.schedule}
+		for _, w := range t.workers {
+			r := w.relays()[k]
+			state.Made = append(state.Made, r.made)
+			if err := r.save(c.Sections); err != nil {
+				return err
+			}
+		}
+		for class := range l.classes {
+			epochs := make([]int, len(t.workers))
+			for o := range epochs {
+				epochs[o] = l.saveBlock(c.Sections, class, o)
+			}
+			state.Cached = append(state.Cached, epochs)
+		}
+		s.Legs = append(s.Legs, state)
+	}
+	var err error
+	if t.controller != nil {
+		for _, w := range t.workers {
+			w.watcher.save(c.Sections, w.index)
+		}
+		if s.Controller, err = json.Marshal(t.controller); err != nil {
+			return err
+		}
+	}
+	c.Sections["halo/state"], err = json.Marshal(s)
+	return err
+}
+
+// relays are the worker's sides of training's exchanges.
+func (w *worker) relays() []*relay { return w.trainHalo.(*exchange).relays }
+
+// section names a block of a checkpoint.
+func (t *traffic) section(part int, what any) string {
+	return fmt.Sprintf("halo/%d/%d/%v", t.index, part, what)
+}
+
+// lasting returns the matrices of a relay that the next epoch reads, by the name of their sections.
+func (r *relay) lasting() map[string]gpu.Matrix {
+	m := map[string]gpu.Matrix{"local": r.local}
+	if r.keeps && r.pipelined {
+		m["transient"] = r.transient
+	}
+	if r.own != nil && r.at[1] > 0 {
+		m["sent"] = r.wire(r.own.send, 0, r.at[1])
+	}
+	return m
+}
+
+// save downloads what a part holds of one exchange.
+func (r *relay) save(into map[string][]byte) error {
+	for what, m := range r.lasting() {
+		if m.Empty() {
+			continue
+		}
+		mem := make([]byte, bytesOf(m))
+		r.w.compute.Download(mem, m.Buf, gpu.Bytes(m.Off*m.Type.Size()))
+		into[r.section(r.w.index, what)] = mem
+	}
+	return r.w.compute.Sync()
+}
+
+// bytesOf is the size of a matrix without gaps.
+func bytesOf(m gpu.Matrix) int { return m.Rows * m.Cols * m.Type.Size() }
+
+// saveBlock copies the newest rows of a block of the global cache and returns their epoch, −1 if there are none.
+func (t *traffic) saveBlock(into map[string][]byte, class, owner int) int {
+	if t.blocks == nil || t.blocks[class][owner] == nil {
+		return -1
+	}
+	block := t.blocks[class][owner]
+	epochs := block.Epochs()
+	if len(epochs) == 0 {
+		return -1
+	}
+	epoch := epochs[len(epochs)-1]
+	reading, err := block.Read(epoch)
+	if err != nil {
+		return -1
+	}
+	into[t.section(owner, class)] = append([]byte(nil), reading.Rows()...)
+	return epoch
+}
+
+// save keeps the sample rows of a part.
+func (k *watcher) save(into map[string][]byte, part int) {
+	for _, l := range k.legs {
+		var raw []byte
+		for _, rows := range l.track.Kept {
+			for _, x := range rows {
+				raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(x))
+			}
+		}
+		if len(raw) > 0 {
+			into[l.section(part, "sample")] = raw
+		}
+	}
+}
+
+// errOtherHalo says that a checkpoint's halo rows are not of this plan.
+var errOtherHalo = errors.New("halo rows are of another plan")
+
+// restoreHalo puts the rows of earlier epochs back. Where a checkpoint has none, or those of another plan, all rows are due
+// once more in the next epoch: the run goes on, with other bits than without the stop.
+func (t *Trainer) restoreHalo(c *Checkpoint) error {
+	if !t.ages() {
+		return nil
+	}
+	err := t.takeHalo(c)
+	if errors.Is(err, errOtherHalo) {
+		t.o.Log.Warn("all halo rows are due once more", "epoch", c.Epoch, "why", err)
+		if t.controller != nil {
+			t.controller.Restart(c.Epoch)
+		}
+		for _, l := range t.legs {
+			if l.schedule.Start = c.Epoch; t.controller != nil && l.layer > 0 {
+				l.schedule = t.controller.Schedule(l.layer)
+			}
+		}
+		return nil
+	}
+	return err
+}
+
+// takeHalo checks a checkpoint's halo state against the plan, then takes it over.
+func (t *Trainer) takeHalo(c *Checkpoint) error {
+	var s haloState
+	raw, ok := c.Sections["halo/state"]
+	if !ok {
+		return fmt.Errorf("%w: the checkpoint has none", errOtherHalo)
+	}
+	if err := json.Unmarshal(raw, &s); err != nil {
+		return fmt.Errorf("%w: %w", errOtherHalo, err)
+	}
+	if err := t.checkHalo(&s, c.Sections); err != nil {
+		return err
+	}
+	if t.controller != nil {
+		if err := t.controller.Restore(s.Controller); err != nil {
+			return fmt.Errorf("%w: %w", errOtherHalo, err)
+		}
+		for _, w := range t.workers {
+			w.watcher.load(c.Sections, w.index)
+		}
+	}
+	for k, l := range t.legs {
+		l.schedule = s.Legs[k].Schedule
+		if err := t.loadLeg(k, &s.Legs[k], c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkHalo says whether a state is of this plan: exchanges, classes, and the size of everything.
+func (t *Trainer) checkHalo(s *haloState, sections map[string][]byte) error {
+	other := func(format string, a ...any) error {
+		return fmt.Errorf("%w: %w", errOtherHalo, fmt.Errorf(format, a...))
+	}
+	if len(s.Legs) != len(t.legs) || (t.controller != nil) != (len(s.Controller) > 0) {
+		return other("%d exchanges, not %d", len(s.Legs), len(t.legs))
+	}
+	for k, l := range t.legs {
+		g := &s.Legs[k]
+		if g.Exchange != l.leg.String() || len(g.Cached) != l.classes || len(g.Made) != len(t.workers) ||
+			g.Schedule.Period < 1 || g.Schedule.Lag != 0 && !l.pipelined || l.classes > 0 && l.classes%g.Schedule.Period != 0 {
+			return other("%s with %d classes, period %d", g.Exchange, len(g.Cached), g.Schedule.Period)
+		}
+		for i, w := range t.workers {
+			r := w.relays()[k]
+			if len(g.Made[i]) != len(r.made) {
+				return other("%s: %d blocks", g.Exchange, len(g.Made[i]))
+			}
+			for b := range r.made {
+				if len(g.Made[i][b]) != len(r.made[b]) {
+					return other("%s: blocks of %d parts", g.Exchange, len(g.Made[i][b]))
+				}
+			}
+			for what, m := range r.lasting() {
+				if got := len(sections[l.section(i, what)]); got != bytesOf(m) {
+					return other("%s of part %d: %s of %d bytes, not %d", g.Exchange, i, what, got, bytesOf(m))
+				}
+			}
+		}
+		for class := range l.classes {
+			if len(g.Cached[class]) != len(t.workers) {
+				return other("%s: class %d of %d parts", g.Exchange, class, len(g.Cached[class]))
+			}
+			for o, epoch := range g.Cached[class] {
+				size := 0
+				if l.blocks != nil && l.blocks[class][o] != nil {
+					size = l.blocks[class][o].Size()
+				}
+				if got := len(sections[l.section(o, class)]); epoch >= 0 && got != size || epoch < 0 && got != 0 {
+					return other("%s: class %d of part %d of %d bytes, not %d", g.Exchange, class, o, got, size)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// load takes the sample rows of a part over.
+func (k *watcher) load(from map[string][]byte, part int) {
+	for _, l := range k.legs {
+		raw, n := from[l.section(part, "sample")], len(l.host)
+		for i := 0; i < len(l.track.Kept) && n > 0 && len(raw) >= 4*n; i++ {
+			rows := make([]float32, n)
+			for j := range rows {
+				rows[j] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*j:]))
+			}
+			l.track.Kept[i], raw = rows, raw[4*n:]
+		}
+	}
+}
+
+// loadLeg puts the rows of one exchange back to where they lay, on all parts.
+func (t *Trainer) loadLeg(k int, s *legState, c *Checkpoint) error {
+	l := t.legs[k]
+	for i, w := range t.workers {
+		r := w.relays()[k]
+		r.made = s.Made[i]
+		for what, m := range r.lasting() {
+			if mem := c.Sections[l.section(i, what)]; len(mem) > 0 {
+				w.compute.Upload(m.Buf, gpu.Bytes(m.Off*m.Type.Size()), mem)
+			}
+		}
+		if err := w.compute.Sync(); err != nil {
+			return err
+		}
+	}
+	for class := range l.classes {
+		for o, epoch := range s.Cached[class] {
+			if err := t.loadBlock(k, class, o, epoch, c.Sections[l.section(o, class)]); err != nil {
+				return err
+			}
+		}
+	}
+	if l.schedule.Lag == 0 || l.keeps {
+		return nil
+	}
+	return t.each(func(w *worker) error { return w.guard(func() { w.relays()[k].resume(c.Epoch - 1) }) })
+}
+
+// loadBlock puts rows back into the global cache and tells all parts.
+func (t *Trainer) loadBlock(k, class, owner, epoch int, rows []byte) error {
+	if epoch < 0 {
+		return nil
+	}
+	block := t.legs[k].blocks[class][owner]
+	mem, err := block.Begin(epoch)
+	if err != nil {
+		return err
+	}
+	copy(mem, rows)
+	if err := block.Publish(); err != nil {
+		return err
+	}
+	for _, w := range t.workers {
+		w.relays()[k].books[class][owner].note(entry{epoch, mem, w.compute.Record()})
+	}
+	return nil
+}
+
+// resume sends the rows without a slot once more that an epoch has packed for the next one, and takes those of the others.
+func (r *relay) resume(epoch int) {
+	none := []int{0}
+	ready := r.w.compute.Record()
+	for j := range r.readers {
+		if j != r.w.index && r.readers[j].reads(r.w.index, none) {
+			r.post(r.own, &ticket{epoch: epoch, box: r.own.number, blocks: none, ready: ready}, []int{0}, j)
+		}
+	}
+	r.refresh(r.w.local, epoch, none)
+}
