@@ -44,6 +44,9 @@ func TestConformance(t *testing.T) {
 
 // TestVariants does so for every kernel that an operation can choose. The cache is small, so that products are cut into tiles.
 func TestVariants(t *testing.T) {
+	if testing.Short() {
+		t.Skip("minutes under -race")
+	}
 	for i, cache := range []gpu.Bytes{0, 8 << 10} {
 		t.Run(fmt.Sprintf("cache_%d", cache), func(t *testing.T) {
 			open := twoGPUs(t, driver, orders[i])
