@@ -22,12 +22,14 @@ type event struct {
 }
 
 // Record returns an event that fires when everything enqueued so far has run, or was passed over after a fault.
-func (q *queue) Record() gpu.Event { return q.record() }
+func (q *queue) Record() gpu.Event { return q.record(func() {}) }
 
-func (q *queue) record() *event {
+// record calls first on the device's thread before it records.
+func (q *queue) record(first func()) *event {
 	e := &event{queue: q, recorded: make(chan struct{})}
 	q.enqueue(command{op: "Record", order: true, run: func() error {
 		defer close(e.recorded)
+		first()
 		return q.mark(e)
 	}})
 	q.flush()

@@ -75,7 +75,7 @@ func (q *queue) failLate(err error) {
 
 // Sync blocks until everything enqueued has run and returns the queue's first fault, if any.
 func (q *queue) Sync() error {
-	e := q.record()
+	e := q.record(q.rest) // so that all times are there when e has fired
 	<-e.recorded
 	e.await()
 	return q.Fault()
