@@ -3,6 +3,7 @@ package pipeline
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"capgnn/gnn"
 	"capgnn/gpu"
@@ -18,6 +19,8 @@ type Cache struct {
 	Policy jaca.Policy
 	// Local and Global are the sizes of a device's cache and of the host's; zero = what memory leaves, up to all rows.
 	Local, Global jaca.Size
+	// Slots are capacities that were decided before: rows of each part's cache, then of the host's. nil: Local and Global decide.
+	Slots []int
 	// ReserveDevice and ReserveHost is memory left alone.
 	ReserveDevice, ReserveHost gpu.Bytes
 	TopK                       int // halo rows that count per reader and owner (Algorithm 1); 0 = all
@@ -59,11 +62,14 @@ func (c *Cache) validate(parts int) error {
 	if int(c.HaloType) >= len(encodingNames) {
 		errs = append(errs, fmt.Errorf("encoding %d of halo rows", c.HaloType))
 	}
-	if !c.policy().Static() && c.Pipeline && c.Staleness.Bound > 0 {
-		errs = append(errs, fmt.Errorf("policy %s decides while rows are read: it needs the pipeline off", c.Policy))
+	if !c.policy().Static() && c.Staleness.Bound > 0 && (c.Pipeline || c.Staleness.Auto()) {
+		errs = append(errs, fmt.Errorf("policy %s decides while rows are read: it needs the pipeline off and a fixed staleness", c.Policy))
 	}
 	if c.ReserveDevice < 0 || c.ReserveHost < 0 || c.TopK < 0 || !(c.Bypass >= 0 && c.Bypass <= 1) {
 		errs = append(errs, fmt.Errorf("cache reserves %d and %d, top %d, bypass at %g", c.ReserveDevice, c.ReserveHost, c.TopK, c.Bypass))
+	}
+	if n := len(c.Slots); n != 0 && n != parts+1 || n > 0 && slices.Min(c.Slots) < 0 {
+		errs = append(errs, fmt.Errorf("cache slots %v of %d parts and the host", c.Slots, parts))
 	}
 	if n := len(c.Links.H2D); n != 0 && n != parts {
 		errs = append(errs, fmt.Errorf("transfer rates of %d devices for %d", n, parts))
@@ -153,31 +159,49 @@ func (t *Trainer) planTraffic() ([]*traffic, error) {
 	if t.legs = legs; o.Cache.policy() == jaca.None {
 		return legs, nil
 	}
-	var exchanges []jaca.Exchange
-	for _, l := range legs {
-		if l.layer > 0 {
-			x := jaca.NewExchange(t.layout.at(l.layer), l.layer, jaca.Direction(l.dir), l.rowBytes(1))
-			x.WireBytes = l.wireRow()
-			exchanges = append(exchanges, x)
-		}
-	}
+	exchanges := t.cacheExchanges(legs)
 	if t.caches, err = t.planCaches(exchanges, legs, period); err != nil {
 		return nil, err
 	}
-	next := 0
+	t.giveSlots(legs)
+	return legs, t.openRegion(legs)
+}
+
+// giveSlots makes exchanges cached ones, by the tables of the plan.
+func (t *Trainer) giveSlots(legs []*traffic) {
+	static, next := t.o.Cache.policy().Static(), 0
 	for i, l := range legs {
 		if l.layer == 0 {
 			continue
 		}
 		table := t.caches.Tables[next]
 		next++
-		if table.Slots() > 0 {
+		switch {
+		case !static:
+			local, global := cacheSlots(table, &t.caches.Capacities)
+			legs[i] = dynamic(*l, local, global)
+		case table.Slots() > 0:
 			bare := *l
 			bare.readers = nil
 			legs[i] = cached(bare, t.layout.at(l.layer), table)
 		}
 	}
-	return legs, t.openRegion(legs)
+	if !static {
+		t.follower = newFollower(t)
+	}
+}
+
+// cacheExchanges returns the exchanges whose rows may have slots.
+func (t *Trainer) cacheExchanges(legs []*traffic) []jaca.Exchange {
+	var out []jaca.Exchange
+	for _, l := range legs {
+		if l.layer > 0 {
+			x := jaca.NewExchange(t.layout.at(l.layer), l.layer, jaca.Direction(l.dir), l.rowBytes(1))
+			x.WireBytes, x.Stays = l.wireRow(), l.keeps
+			out = append(out, x)
+		}
+	}
+	return out
 }
 
 // planCaches gives rows their slots.
@@ -188,9 +212,16 @@ func (t *Trainer) planCaches(exchanges []jaca.Exchange, plain []*traffic, period
 	if c.policy() == jaca.JACA && c.Staleness.Bound == 0 && c.Local == (jaca.Size{}) {
 		m.Local = jaca.Rows(0) // every row moves in every epoch
 	}
+	m.Host = t.freeOnHost()
+	if c.Slots != nil {
+		m = jaca.Memory{TopK: c.TopK}
+	}
 	caps, err := jaca.Capacity(exchanges, m)
 	if err != nil {
 		return nil, err
+	}
+	if n := len(caps.Local); n > 0 && c.Slots != nil {
+		caps.Local, caps.Global = slices.Clone(c.Slots[:n]), c.Slots[n]
 	}
 	o := jaca.Options{Policy: c.policy(), Links: t.links(), Period: period, Seed: c.Seed}
 	if o.Policy == jaca.Degree {
@@ -239,9 +270,39 @@ func (t *Trainer) freeForCaches(plain []*traffic) []gpu.Bytes {
 			}
 		}
 		m := w.dev.Memory()
-		free[i] = max(0, (m.Budget-m.Used)/gpu.Bytes(sharing)-exchangeNeed(plain, i)-remapNeed(t.layout, plain, i))
+		free[i] = max(0, (m.Budget-m.Used)/gpu.Bytes(sharing)-exchangeNeed(plain, i, !t.o.Cache.policy().Static())-remapNeed(t.layout, plain, i))
 	}
 	return free
+}
+
+// freeOnHost returns the memory that the global cache may take, at least 1; 0 = unknown. CPU devices that keep accounts only have
+// not taken theirs yet.
+func (t *Trainer) freeOnHost() gpu.Bytes {
+	left, _, err := hostmem.Free()
+	if err != nil {
+		return 0
+	}
+	free := gpu.Bytes(left)
+	for i, w := range t.workers {
+		if w.ld.accounts && w.dev.Info().Kind == gpu.CPU && slices.Index(w.peers, true) == i {
+			free -= w.dev.Memory().Used
+		}
+	}
+	return max(1, free)
+}
+
+// Caches says which halo rows have slots; nil: none.
+func (t *Trainer) Caches() *jaca.Plan { return t.caches }
+
+// HostMemory returns what exchanges take of the host's memory: the global cache, and the rows on their way.
+func (t *Trainer) HostMemory() (cache, staging gpu.Bytes) {
+	if t.region != nil {
+		cache = gpu.Bytes(t.region.Usage().Capacity)
+	}
+	for _, w := range t.workers {
+		staging += w.staged
+	}
+	return cache, staging
 }
 
 // openRegion cuts the global cache into the blocks of the exchanges.
@@ -262,8 +323,16 @@ func (t *Trainer) openRegion(legs []*traffic) error {
 		}
 		return nil
 	}
-	if err := each(func(_ *traffic, _, _ int, size int64) error { total += hostmem.BlockCost(size); return nil }); err != nil || total == 0 {
+	if err := each(func(_ *traffic, _, _ int, size int64) error { total += hostmem.BlockCost(size); return nil }); err != nil {
 		return err
+	}
+	for _, l := range legs {
+		if l.dynamic != nil {
+			total += hostmem.SlotsCost(len(l.dynamic.global), int64(l.wireRow()))
+		}
+	}
+	if total == 0 {
+		return nil
 	}
 	r, err := hostmem.NewRegion("global cache", total, t.lock())
 	if err != nil {
@@ -272,6 +341,13 @@ func (t *Trainer) openRegion(legs []*traffic) error {
 	t.region = r
 	if why := r.Unlocked(); why != nil {
 		t.o.Log.Warn("the global cache is not page-locked", "why", why)
+	}
+	for _, l := range legs {
+		if l.dynamic != nil {
+			if l.dynamic.slots, err = r.Slots(l.leg.String(), len(l.dynamic.global), int64(l.wireRow())); err != nil {
+				return err
+			}
+		}
 	}
 	return each(func(l *traffic, class, owner int, size int64) error {
 		if l.blocks == nil {

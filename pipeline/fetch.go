@@ -105,7 +105,7 @@ func (r *relay) arrive(q gpu.Queue, owner int, t *ticket, blocks []int) {
 		if s.n == 0 {
 			continue
 		}
-		if !waited {
+		if !waited && t.staged == nil {
 			r.w.waitFor(q, t.ready, owner, r.leg, "halo rows")
 			waited = true
 		}
@@ -113,11 +113,7 @@ func (r *relay) arrive(q gpu.Queue, owner int, t *ticket, blocks []int) {
 		if b == 0 {
 			into = r.transient
 		}
-		var staged []byte
-		if t.staged != nil {
-			staged = t.staged[k]
-		}
-		r.copyRows(q, into.RowRange(s.first, s.first+s.n), t.rows[k], staged, owner)
+		r.bring(q, into.RowRange(s.first, s.first+s.n), t, k, owner)
 		if b > 0 && t.epoch != r.schedule.Start {
 			r.stats.Bytes.Refresh += gpu.Bytes(s.n) * r.wireRow()
 		}
@@ -140,6 +136,20 @@ func (r *relay) arrive(q gpu.Queue, owner int, t *ticket, blocks []int) {
 			}
 		}
 	}
+}
+
+// bring copies the rows of one block of a ticket, in pieces.
+func (r *relay) bring(q gpu.Queue, dst gpu.Matrix, t *ticket, k, owner int) {
+	row, piece := int(r.wireRow()), 0
+	r.eachPiece(dst.Rows, func(lo, hi int) {
+		var staged []byte
+		if t.staged != nil {
+			staged = t.staged[k][lo*row : hi*row]
+			r.w.waitFor(q, t.pieces[k][piece], owner, r.leg, "halo rows")
+			piece++
+		}
+		r.copyRows(q, dst.RowRange(lo, hi), t.rows[k].RowRange(lo, hi), staged, owner)
+	})
 }
 
 // copyRows brings rows straight from their owner: from the host where they are staged, else from the owner's memory.
@@ -188,10 +198,13 @@ func (r *relay) look(q gpu.Queue, e entry, class, owner int, into gpu.Matrix, p 
 		return err
 	})
 	dst := into.RowRange(p.first, p.first+len(p.rows))
-	at := r.land(q, dst)
-	q.UploadRows(at, e.rows, p.rows)
+	r.eachPiece(dst.Rows, func(lo, hi int) {
+		to := dst.RowRange(lo, hi)
+		at := r.land(q, to)
+		q.UploadRows(at, e.rows, p.rows[lo:hi])
+		r.landed(q, to, at)
+	})
 	q.Call("check cached rows", func() error { return reading.Check() })
-	r.landed(q, dst, at)
 	r.stats.Bytes.H2D += gpu.Bytes(len(p.rows)) * r.wireRow()
 }
 

@@ -22,9 +22,10 @@ type ticket struct {
 	epoch  int // that made the rows
 	box    int // outbox that they wait in: 0 the one of rows that are used at once, 1 the exchange's own
 	blocks []int
-	ready  gpu.Event    // rows can be read
-	rows   []gpu.Matrix // by place in blocks: the reader's rows in the owner's send buffer
-	staged [][]byte     // the same on the host, where the reader cannot reach the owner's memory; else nil
+	ready  gpu.Event     // rows can be read
+	rows   []gpu.Matrix  // by place in blocks: the reader's rows in the owner's send buffer
+	staged [][]byte      // the same on the host, where the reader cannot reach the owner's memory; else nil
+	pieces [][]gpu.Event // the same: each piece of them is there
 
 	published gpu.Event // shared can be read
 	shared    [][]byte  // by place in blocks: what the owner has put into the global cache; nil: nothing

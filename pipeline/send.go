@@ -15,6 +15,7 @@ type outbox struct {
 	send    gpu.Buffer
 	staging *hostmem.Pinned // nil: all readers reach the device
 	stages  [][]byte        // by reader
+	area    []byte          // with a dynamic policy: published rows
 	unread  []unread
 	drained gpu.Event // what goes to the host has left the send buffer; nil: nothing does
 }
@@ -24,6 +25,7 @@ type unread struct {
 	leg    leg
 	reader int
 	staged bool
+	shared bool // it reads area
 	taken  <-chan gpu.Event
 }
 
@@ -31,9 +33,10 @@ type unread struct {
 func (b *outbox) confirm(h *hub, q gpu.Queue) {
 	for _, u := range b.unread {
 		copied := receive(h, u.taken, b.w.index, u.reader, "to take halo rows")
-		if u.staged {
+		if u.staged || u.shared {
 			b.w.waitFor(b.w.out, copied, u.reader, u.leg, "to take halo rows")
-		} else {
+		}
+		if !u.staged {
 			b.w.waitFor(q, copied, u.reader, u.leg, "to take halo rows")
 		}
 	}
@@ -80,9 +83,30 @@ func (r *relay) pack(q gpu.Queue, box *outbox, rows gpu.Matrix, epoch int, block
 	return starts
 }
 
-// download enqueues the copy of packed rows to the host.
-func (r *relay) download(dst []byte, m gpu.Matrix) {
-	r.w.out.Download(dst, m.Buf, gpu.Bytes(m.Type.Size())*gpu.Bytes(m.Off))
+// pieceBytes is how much a copy moves at most. Copies of several queues take turns on a link, so gradients and weights, for
+// which devices wait, get through beside halo rows, for which with the pipeline there is an epoch of time; and rows that
+// pass through the host leave it while others are on their way there. At 12 GB/s a piece takes 44 µs, a few times what
+// starting it does.
+const pieceBytes = 512 << 10
+
+// eachPiece calls f for rows lo to hi of n, a piece after the other.
+func (t *traffic) eachPiece(n int, f func(lo, hi int)) {
+	step := max(1, int(pieceBytes/t.wireRow()))
+	for lo := 0; lo < n; lo += step {
+		f(lo, min(n, lo+step))
+	}
+}
+
+// download enqueues the copy of packed rows to the host. piece, if not nil, is called behind each piece.
+func (r *relay) download(dst []byte, m gpu.Matrix, piece func()) {
+	row := int(r.wireRow())
+	r.eachPiece(m.Rows, func(lo, hi int) {
+		part := m.RowRange(lo, hi)
+		r.w.out.Download(dst[lo*row:hi*row], part.Buf, gpu.Bytes(part.Type.Size())*gpu.Bytes(part.Off))
+		if piece != nil {
+			piece()
+		}
+	})
 	r.stats.Bytes.D2H += gpu.Bytes(len(dst))
 }
 
@@ -106,7 +130,7 @@ func (r *relay) publish(box *outbox, ready gpu.Event, starts []int, epoch int, b
 		}
 		shared[k] = mem
 		n := len(r.global[b-1][r.w.index])
-		r.download(mem, r.wire(box.send, starts[k]+r.at[b+1]-r.at[b]-n, n))
+		r.download(mem, r.wire(box.send, starts[k]+r.at[b+1]-r.at[b]-n, n), nil)
 		r.w.out.Call("publish cached rows", block.Publish)
 		if epoch != r.schedule.Start {
 			r.stats.Bytes.Refresh += gpu.Bytes(len(mem))
@@ -141,7 +165,7 @@ func (r *relay) post(box *outbox, t *ticket, starts []int, reader int) {
 	l := r.lanes[r.w.index][reader]
 	l.mail <- *t
 	if direct {
-		box.unread = append(box.unread, unread{r.leg, reader, staged, l.taken[box.number]})
+		box.unread = append(box.unread, unread{leg: r.leg, reader: reader, staged: staged, taken: l.taken[box.number]})
 	}
 }
 
@@ -149,7 +173,7 @@ func (r *relay) post(box *outbox, t *ticket, starts []int, reader int) {
 func (r *relay) stage(box *outbox, t *ticket, reader int) {
 	r.w.out.Wait(t.ready)
 	mem := box.stages[reader]
-	t.staged = make([][]byte, len(t.blocks))
+	t.staged, t.pieces = make([][]byte, len(t.blocks)), make([][]gpu.Event, len(t.blocks))
 	for k, m := range t.rows {
 		if m.Rows == 0 {
 			continue
@@ -159,11 +183,10 @@ func (r *relay) stage(box *outbox, t *ticket, reader int) {
 			panic(fmt.Sprintf("pipeline: %v: %d bytes to stage for part %d, planned %d", r.leg, n, reader, len(mem)))
 		}
 		t.staged[k], mem = mem[:n], mem[n:]
-		r.download(t.staged[k], m)
+		r.download(t.staged[k], m, func() { t.pieces[k] = append(t.pieces[k], r.w.out.Record()) })
 		if t.blocks[k] > 0 && t.epoch != r.schedule.Start {
 			r.stats.Bytes.Refresh += gpu.Bytes(n)
 		}
 	}
-	t.ready = r.w.out.Record()
-	box.drained = t.ready
+	box.drained = r.w.out.Record()
 }

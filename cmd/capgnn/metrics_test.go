@@ -22,16 +22,16 @@ func TestMetricsLine(t *testing.T) {
 	half := 0.5
 	s := stats(3, float64(float32(1)/3))
 	s.Eval, s.Metrics = true, pipeline.Metrics{Train: &half}
-	data, err := json.Marshal(lineOf(s))
+	data, err := json.Marshal(new(metricsFile).line(s))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`{"epoch":3,"loss":0.333333343,`, `"train":0.5,"val":null,"test":null`, `"bytes":{"d2h":8,"h2d":16,"peer":32,"host":0}`, `"epoch_s":1,`} {
+	for _, want := range []string{`{"epoch":3,"loss":0.333333343,`, `"train":0.5,"val":null,"test":null`, `"bytes":{"d2h":8,"h2d":16,"peer":32,"host":0,"refresh":0}`, `"epoch_s":1,`} {
 		if !strings.Contains(string(data), want) {
 			t.Errorf("%s lacks %s", data, want)
 		}
 	}
-	data, err = json.Marshal(lineOf(stats(0, math.NaN())))
+	data, err = json.Marshal(new(metricsFile).line(stats(0, math.NaN())))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,12 +40,33 @@ func TestMetricsLine(t *testing.T) {
 	}
 }
 
+// Runs of several parts say how long each of them worked, and lines stay short.
+func TestMetricsOfParts(t *testing.T) {
+	for parts, want := range map[int]int{1: 0, 2: 2, maxPartsInMetrics: maxPartsInMetrics, maxPartsInMetrics + 1: 0} {
+		s := stats(0, 1)
+		for p := range parts {
+			u := gpu.Usage{}
+			u.Time[gpu.PhaseMM] = time.Duration(p+1) * time.Millisecond
+			s.Parts = append(s.Parts, u)
+		}
+		line := (&metricsFile{}).line(s)
+		if len(line.PartSeconds) != want {
+			t.Fatalf("%d parts: times of %d in the line, want %d", parts, len(line.PartSeconds), want)
+		}
+		for p, phases := range line.PartSeconds {
+			if got := float64(p+1) / 1000; phases.MM != got {
+				t.Errorf("part %d: %g s, want %g", p, phases.MM, got)
+			}
+		}
+	}
+}
+
 // A resumed run appends behind the checkpoint's epoch, whatever the stopped one left behind it.
 func TestMetricsResume(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "metrics.jsonl")
 	var want bytes.Buffer
 	for e := range 6 {
-		line, err := json.Marshal(lineOf(stats(e, float64(e))))
+		line, err := json.Marshal(new(metricsFile).line(stats(e, float64(e))))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -112,10 +112,19 @@ func (q *Queue) Wait(ev gpu.Event) {
 	q.dev.clock.add(n)
 }
 
-// Call implements gpu.Queue. It takes no virtual time.
+// Call implements gpu.Queue. It takes no virtual time. Without arithmetic all that was enqueued before is done.
 func (q *Queue) Call(op string, f func() error) {
-	if !q.failed() {
+	if q.failed() {
+		return
+	}
+	if !q.dev.counts {
 		q.inner.Call(op, f)
+		return
+	}
+	if err := f(); err != nil {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.fault = &gpu.Fault{Device: q.dev.info.Name, Queue: q.name, Op: op, Err: err}
 	}
 }
 

@@ -1,0 +1,100 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/gpu/host"
+	"capgnn/jaca"
+	"capgnn/rapa"
+)
+
+// linked returns two one-thread devices with emulated links.
+func linked(b *testing.B, rate float64) []gpu.Device {
+	b.Helper()
+	var out []gpu.Device
+	for i := range 2 {
+		d, err := host.Open(host.Spec{Name: fmt.Sprintf("cpu:%d", i), Threads: 1, Link: rate})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { d.Close() })
+		out = append(out, d)
+	}
+	return out
+}
+
+// phases is the mean of an epoch's times on the part that waits longest.
+type phases struct{ epoch, wait, transfer time.Duration }
+
+// epochs trains n epochs and returns their median time, with the mean wait and transfer time of a part.
+func epochs(b *testing.B, tr *Trainer, n int) phases {
+	b.Helper()
+	var all []time.Duration
+	var u gpu.Usage
+	for range n {
+		e := EpochStats{Epoch: tr.state.Epochs}
+		if err := tr.trainEpoch(&e); err != nil {
+			b.Fatal(err)
+		}
+		tr.state.Epochs++
+		all, u = append(all, e.Train), u.Add(e.Usage)
+	}
+	slices.Sort(all)
+	parts := time.Duration(n * len(tr.workers))
+	return phases{all[len(all)/2], u.Time[gpu.PhaseWait] / parts, u.Time[gpu.PhaseTransfer] / parts}
+}
+
+// BenchmarkOverlap is an epoch without and with the pipeline on two one-thread devices, in turn, every row moving in every
+// epoch. The links' rate is such that transfers take as long as all else. Without the pipeline a part of them is hidden
+// inside the epoch already, so what an ideal pipeline reaches is 2 against the sum of both, less against the epoch without.
+func BenchmarkOverlap(b *testing.B) {
+	for _, kind := range []gnn.Kind{gnn.GCN, gnn.SAGE, gnn.GAT} {
+		b.Run(string(kind), func(b *testing.B) {
+			p, m := publishedProblem(b, "heterophilous/tolokers.npz", kind)
+			plan, err := rapa.Partition(context.Background(), p.Graph, p.Train, rapa.Options{Method: "multilevel", Parts: 2, Seed: 1}, nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			set := func(rate float64, pipelined bool) *Trainer {
+				return newTrainer(b, p, m, linked(b, rate), plan.Part, func(o *Options) {
+					o.Epochs = 1 << 20
+					if pipelined {
+						o.Cache = Cache{Policy: jaca.JACA, Staleness: jaca.Staleness{Bound: 1}, Pipeline: true}
+					}
+				})
+			}
+			free := set(0, false)
+			epochs(b, free, 3)
+			compute := epochs(b, free, 9).epoch
+			var e EpochStats
+			if err := free.trainEpoch(&e); err != nil {
+				b.Fatal(err)
+			}
+			rate := float64(e.Usage.Peer) / 2 / compute.Seconds()
+			free.Close()
+			off, on := set(rate, false), set(rate, true)
+			epochs(b, off, 2)
+			epochs(b, on, 2)
+			for b.Loop() {
+				var ratios []float64
+				var x, y phases
+				for range 9 {
+					x, y = epochs(b, off, 3), epochs(b, on, 3)
+					ratios = append(ratios, float64(x.epoch)/float64(y.epoch))
+				}
+				slices.Sort(ratios)
+				b.Logf("rate %.2f GB/s; without links %v; off %v (wait %v, transfer %v), on %v (wait %v, transfer %v); ratios %.2f",
+					rate/1e9, compute, x.epoch, x.wait, x.transfer, y.epoch, y.wait, y.transfer, ratios)
+				b.ReportMetric(ratios[len(ratios)/2], "off/on")
+				b.ReportMetric(2*float64(compute)/float64(y.epoch), "sum/on")
+				b.ReportMetric(float64(y.wait)/float64(compute), "wait/transfer")
+			}
+		})
+	}
+}
