@@ -48,7 +48,7 @@ func (q *queue) Gather(dst, src gpu.Matrix, rows gpu.Ints) {
 	c.any("dst", dst)
 	c.any("src", src)
 	array(c, "rows", rows)
-	q.begin("Gather", gpu.PhaseOther)
+	q.begin("Gather", gpu.PhasePick)
 	q.move(dst, src, intsPtr(rows))
 }
 

@@ -20,7 +20,7 @@ func (q *queue) PackInt8(a gpu.PackArgs) {
 	if a.Dst.Rows == 0 {
 		return
 	}
-	q.begin("PackInt8", gpu.PhaseOther)
+	q.begin("PackInt8", gpu.PhasePick)
 	q.launch(typed("capgnn_pack_int8_", a.Src), rowWarps(a.Dst.Rows), blockSize, 0, i64(int64(a.Dst.Rows)), i32(a.Src.Cols),
 		matPtr(a.Dst), ld(a.Dst), matPtr(a.Src), ld(a.Src), intsPtr(a.Rows), intsPtr(a.IDs), u64(a.Seed), word(a.Stream)|word(a.Epoch)<<32)
 }
@@ -33,7 +33,7 @@ func (q *queue) UnpackInt8(dst, packed gpu.Matrix) {
 	if dst.Empty() {
 		return
 	}
-	q.begin("UnpackInt8", gpu.PhaseOther)
+	q.begin("UnpackInt8", gpu.PhasePick)
 	q.launch(typed("capgnn_unpack_int8_", dst), rowWarps(dst.Rows), blockSize, 0, i64(int64(dst.Rows)), i32(dst.Cols),
 		matPtr(dst), ld(dst), matPtr(packed), ld(packed))
 }
