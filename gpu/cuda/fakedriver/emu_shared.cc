@@ -50,8 +50,8 @@ void Scheduler::touch_shared(uintptr_t address, size_t bytes, bool write) {
     bool fresh = t.write_epoch == epoch && t.writer != me &&
                  (t.writer / 32 != warp || t.write_warp_epoch == warp_epoch);
     if (fresh)
-      emu_fail("%s of shared memory at byte %zu that thread %u of the block has written, with no barrier between", write ? "write" : "read",
-               from, t.writer);
+      emu_fail("%s of shared memory at byte %zu that thread %u of the block has written, with no barrier between",
+               write ? "write" : "read", from, t.writer);
     bool read_now = t.read_epoch == epoch;
     if (write) {
       bool unordered = read_now && (t.across || t.reader / 32 != warp ||

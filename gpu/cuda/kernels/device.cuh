@@ -50,8 +50,8 @@ CAPGNN_FN float load1(const bf16* p) { return widen(p->bits); }
 CAPGNN_FN void store1(float* p, float v) { *p = v; }
 CAPGNN_FN void store1(bf16* p, float v) { p->bits = narrow(v); }
 
-// Vector<V>::load reads V consecutive elements with one load of 4·V or 2·V bytes, to which p is aligned. V = 1 needs no more than the
-// element's own alignment.
+// Vector<V>::load reads V consecutive elements with one load of 4·V or 2·V bytes, to which p is aligned. V = 1 needs no more
+// than the element's own alignment.
 template <int V> struct Vector;
 template <> struct Vector<1> {
   static __device__ __forceinline__ void load(float* v, const float* p) { v[0] = load1(p); }

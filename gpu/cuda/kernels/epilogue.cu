@@ -124,7 +124,8 @@ CAPGNN_FN float2 means(const Backward& b, i64 i, int cols, const Mask& mask, u32
 
 }  // namespace
 
-// sums is null if they lie in dynamic shared memory, 3·cols floats for each warp of a block; otherwise as much for each warp of the grid.
+// sums is null if they lie in dynamic shared memory, 3·cols floats for each warp of a block; otherwise as much for each warp of
+// the grid.
 // want: part is wanted at all.
 extern "C" __global__ void capgnn_epilogue_backward(i64 rows, int cols, const float* dh, i64 lddh, const float* x, i64 ldx,
                                                     void* dz, i64 lddz, const float* rstd, float* h, float* part, float* sums,

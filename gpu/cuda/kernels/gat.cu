@@ -33,7 +33,8 @@ struct Softmax {
 
 // softmax makes the sums of a warp's edges: lane l holds those of the tile's head l mod lanes, the power of two that is at
 // least the number of heads.
-CAPGNN_FN Softmax softmax(const Edges& a, const Edges& b, const Rows& ra, const Rows& rb, float d, int head, bool valid, int lanes, float slope) {
+CAPGNN_FN Softmax softmax(const Edges& a, const Edges& b, const Rows& ra, const Rows& rb, float d, int head, bool valid,
+                          int lanes, float slope) {
   Softmax s = {-INFINITY, 0.f};
 #pragma unroll 1
   for (int side = 0; side < 2; side++) {

@@ -6,6 +6,6 @@ out=$(realpath "${1:-$(dirname "$0")}")
 cd "$(dirname "$0")"
 for f in *.cu; do
 	nvcc -std=c++17 -O3 -arch=compute_60 -Wno-deprecated-gpu-targets -ptx "$f" -o "$out/${f%.cu}.ptx"
-	# Names of what is private to a file hold a hash of its folder.
-	sed -i -E 's/(_INTERNAL_|_GLOBAL__N__)[0-9a-f]{8}_/\100000000_/g' "$out/${f%.cu}.ptx"
+	# Names that belong to one file carry a hash of the file's path.
+	sed -i 's/\(_INTERNAL_\|_GLOBAL__N__\)[0-9a-f]\{8\}_/\100000000_/g' "$out/${f%.cu}.ptx"
 done
