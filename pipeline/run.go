@@ -22,6 +22,7 @@ type state struct {
 	Last      Metrics
 	Waited    int // evaluations since the best one
 	Stopped   string
+	Bypass    jaca.Bypass
 	best      *gnn.Weights
 }
 
@@ -117,6 +118,7 @@ func (t *Trainer) trainEpoch(e *EpochStats) error {
 		w.stats, w.checking = jaca.Stats{}, 0
 	}
 	e.Drift = t.observe(e.Epoch)
+	t.judge(e)
 	return nil
 }
 
@@ -321,6 +323,7 @@ func (t *Trainer) restore() error {
 		t.state.best = t.weights.Clone()
 		copy(t.state.best.Flat, c.BestWeights)
 	}
+	t.resumeBypass()
 	t.o.Log.Info("resumed", "epoch", t.state.Epochs)
 	return t.restoreHalo(c)
 }
