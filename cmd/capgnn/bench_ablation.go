@@ -74,8 +74,8 @@ func planAblation(b *benchRun, datasets []string) ([]cell, func() bench.Section,
 	return cells, func() bench.Section { return b.showAblation(datasets, formatDevices(specs), epochs, at) }, nil
 }
 
-// evalEvery is how often runs of so many epochs are evaluated: about forty times.
-func evalEvery(epochs int) int { return max(1, epochs/40) }
+// evalEvery is how often runs of so many epochs are evaluated: about twenty times.
+func evalEvery(epochs int) int { return max(1, epochs/20) }
 
 // timed returns the line that has the times of a setting: simulated ones where its devices are.
 func (b *benchRun) timed(s setting) *bench.Line {
