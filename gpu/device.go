@@ -120,12 +120,13 @@ const (
 	PhaseTransfer                 // Upload, Download, CopyFrom
 	PhaseWait                     // blocked in Wait
 	PhaseReduce                   // Axpby and optimiser steps
+	PhasePick                     // Gather, PackInt8, UnpackInt8: rows that others read are put together, and taken apart
 	PhaseOther                    // everything else
 	PhaseCount
 )
 
 func (p Phase) String() string {
-	return [...]string{"aggregation", "mm", "transfer", "wait", "reduce", "other"}[p]
+	return [...]string{"aggregation", "mm", "transfer", "wait", "reduce", "pick", "other"}[p]
 }
 
 // Usage is what a queue has done: time per phase, bytes per route, and aggregation work.

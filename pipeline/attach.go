@@ -203,6 +203,7 @@ func (a *attachment) stage(b *outbox, bytes []gpu.Bytes) {
 		total += n
 	}
 	b.stages = make([][]byte, len(bytes))
+	a.w.staged += total
 	if total == 0 || a.w.ld.err != nil || a.w.ld.accounts {
 		return
 	}

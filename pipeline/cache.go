@@ -3,6 +3,7 @@ package pipeline
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"capgnn/gnn"
 	"capgnn/gpu"
@@ -18,6 +19,8 @@ type Cache struct {
 	Policy jaca.Policy
 	// Local and Global are the sizes of a device's cache and of the host's; zero = what memory leaves, up to all rows.
 	Local, Global jaca.Size
+	// Slots are capacities that were decided before: rows of each part's cache, then of the host's. nil: Local and Global decide.
+	Slots []int
 	// ReserveDevice and ReserveHost is memory left alone.
 	ReserveDevice, ReserveHost gpu.Bytes
 	TopK                       int // halo rows that count per reader and owner (Algorithm 1); 0 = all
@@ -64,6 +67,9 @@ func (c *Cache) validate(parts int) error {
 	}
 	if c.ReserveDevice < 0 || c.ReserveHost < 0 || c.TopK < 0 || !(c.Bypass >= 0 && c.Bypass <= 1) {
 		errs = append(errs, fmt.Errorf("cache reserves %d and %d, top %d, bypass at %g", c.ReserveDevice, c.ReserveHost, c.TopK, c.Bypass))
+	}
+	if n := len(c.Slots); n != 0 && n != parts+1 || n > 0 && slices.Min(c.Slots) < 0 {
+		errs = append(errs, fmt.Errorf("cache slots %v of %d parts and the host", c.Slots, parts))
 	}
 	if n := len(c.Links.H2D); n != 0 && n != parts {
 		errs = append(errs, fmt.Errorf("transfer rates of %d devices for %d", n, parts))
@@ -188,9 +194,16 @@ func (t *Trainer) planCaches(exchanges []jaca.Exchange, plain []*traffic, period
 	if c.policy() == jaca.JACA && c.Staleness.Bound == 0 && c.Local == (jaca.Size{}) {
 		m.Local = jaca.Rows(0) // every row moves in every epoch
 	}
+	m.Host = t.freeOnHost()
+	if c.Slots != nil {
+		m = jaca.Memory{TopK: c.TopK}
+	}
 	caps, err := jaca.Capacity(exchanges, m)
 	if err != nil {
 		return nil, err
+	}
+	if n := len(caps.Local); n > 0 && c.Slots != nil {
+		caps.Local, caps.Global = slices.Clone(c.Slots[:n]), c.Slots[n]
 	}
 	o := jaca.Options{Policy: c.policy(), Links: t.links(), Period: period, Seed: c.Seed}
 	if o.Policy == jaca.Degree {
@@ -242,6 +255,36 @@ func (t *Trainer) freeForCaches(plain []*traffic) []gpu.Bytes {
 		free[i] = max(0, (m.Budget-m.Used)/gpu.Bytes(sharing)-exchangeNeed(plain, i)-remapNeed(t.layout, plain, i))
 	}
 	return free
+}
+
+// freeOnHost returns the memory that the global cache may take, at least 1; 0 = unknown. CPU devices that keep accounts only have
+// not taken theirs yet.
+func (t *Trainer) freeOnHost() gpu.Bytes {
+	left, _, err := hostmem.Free()
+	if err != nil {
+		return 0
+	}
+	free := gpu.Bytes(left)
+	for i, w := range t.workers {
+		if w.ld.accounts && w.dev.Info().Kind == gpu.CPU && slices.Index(w.peers, true) == i {
+			free -= w.dev.Memory().Used
+		}
+	}
+	return max(1, free)
+}
+
+// Caches says which halo rows have slots; nil: none.
+func (t *Trainer) Caches() *jaca.Plan { return t.caches }
+
+// HostMemory returns what exchanges take of the host's memory: the global cache, and the rows on their way.
+func (t *Trainer) HostMemory() (cache, staging gpu.Bytes) {
+	if t.region != nil {
+		cache = gpu.Bytes(t.region.Usage().Capacity)
+	}
+	for _, w := range t.workers {
+		staging += w.staged
+	}
+	return cache, staging
 }
 
 // openRegion cuts the global cache into the blocks of the exchanges.

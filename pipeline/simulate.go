@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"capgnn/gpu"
+	"capgnn/jaca"
 )
 
 // Simulation is what a run is predicted to take.
@@ -18,6 +19,8 @@ type Simulation struct {
 	// Busy is the time of Parts without waiting for others, transfers on queues of their own not counted.
 	Busy []time.Duration
 	Peak []gpu.Bytes // high-water mark of each part's device
+	// Caches say which halo rows have slots; nil: none.
+	Caches *jaca.Plan
 }
 
 // Simulate predicts the epochs of a run on devices that share a clock (package gpu/sim): the trainer's own code enqueues two
@@ -61,7 +64,7 @@ func Simulate(ctx context.Context, p *Problem, o Options) (*Simulation, error) {
 	t.now()
 	n := time.Duration(measured)
 	measured += warm
-	s := &Simulation{Epoch: (t.latest(end) - t.latest(start)) / n, Reduce: t.latest(end) - t.backwardDone()}
+	s := &Simulation{Epoch: (t.latest(end) - t.latest(start)) / n, Reduce: t.latest(end) - t.backwardDone(), Caches: t.caches}
 	for i, w := range t.workers {
 		s.Parts = append(s.Parts, perEpoch(w.usage().Sub(before[i]), measured))
 		c := perEpoch(w.computations().Sub(computed[i]), measured)

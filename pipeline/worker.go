@@ -55,6 +55,7 @@ type worker struct {
 	checking              time.Duration // the same: in which trainHalo looked schedules and versions up
 	pinned                []*hostmem.Pinned
 	landing               [2]gpu.Buffer // where encoded rows arrive: on the local queue, on the prefetch queue
+	staged                gpu.Bytes     // of them, for rows on their way
 
 	labels   gpu.Ints
 	targets  gpu.Array[uint8]

@@ -10,6 +10,7 @@ import (
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/graph/dataset"
+	"capgnn/jaca"
 	"capgnn/pipeline"
 	"capgnn/rapa"
 )
@@ -57,6 +58,18 @@ type trainConfig struct {
 	Profile     string  // profile file; "" = the cached one or a quick measurement
 	Order       string  // of the vertices inside a part: orders
 	Storage     string  // element type of gathered and exchanged rows: fp32 or bf16
+	Cache       string  // policy by which halo rows get slots: jaca.Policies
+	GPUCache    string  // size of each device's cache: jaca.ParseSize
+	CPUCache    string  // of the host's
+	ReserveGPU  string  // memory of each device that caches leave alone
+	ReserveCPU  string  // of the host's
+	CacheTopK   int     // halo rows that count per reader and owner, 0 = all
+	CacheBypass float64 // hit rate under which caches are given up, 0 = never
+	Staleness   string  // jaca.ParseStaleness
+	Pipeline    string  // switchOn, switchOff or pipelineAuto
+	Peer        string  // whether devices copy straight from each other: switchOn or switchOff
+	CacheSlots  string  // capacities of the run that wrote the file: rows of each part's cache, then of the host's; config file only
+	CacheLinks  string  // transfer rates that slots were decided by: parseLinks; config file only
 	PlanKey     string  // of the plan of the run that wrote the file; config file only
 	Targets     string  // share of the work of each part, "" = decide from devices and profile; config file only
 
@@ -71,6 +84,8 @@ func defaultConfig() trainConfig {
 		Edges: dataset.Auto, Standardize: dataset.Auto, SelfLoops: "auto", Model: string(gnn.GCN), Layers: 3, Hidden: 256, Heads: 4, Dropout: 0.5,
 		Epochs: 200, LR: 0.01, Optimizer: string(gnn.Adam), Seed: 1, EvalEvery: 5,
 		Devices: "auto", Partitioner: string(rapa.Methods[0]), Objective: "cut", Balance: 1.03, Cost: costAuto, PruneScore: string(rapa.PruneScores[0]), Alpha: 0.5, Order: orderAuto, Storage: gpu.FP32.String(), CheckpointEvery: 10,
+		Cache: string(jaca.JACA), GPUCache: jaca.Size{}.String(), CPUCache: jaca.Size{}.String(), ReserveGPU: "0", ReserveCPU: "0",
+		Staleness: jaca.Staleness{}.String(), Pipeline: pipelineAuto, Peer: switchOn,
 	}
 }
 
@@ -129,6 +144,7 @@ func (c *trainConfig) validate() error {
 	if c.storage() != gpu.FP32 && c.Model == string(gnn.GAT) {
 		bad("--storage %s: gat computes on fp32 rows only; leave it away, or train gcn, sage or gin", c.Storage)
 	}
+	errs = append(errs, c.cacheErrors()...)
 	within("epochs", c.Epochs, 0, maxEpochs)
 	within("eval-every", c.EvalEvery, 0, maxEpochs)
 	within("patience", c.Patience, 0, maxEpochs)

@@ -22,6 +22,7 @@ func (t *training) divide(ctx context.Context) error {
 		t.k.note("partition: as recorded, %s", planText(t.plan))
 		return nil
 	}
+	t.cfg.CacheSlots = "" // are of the recorded parts
 	profile, err := t.knownDevices(ctx)
 	if err != nil {
 		return err

@@ -160,13 +160,13 @@ func (e *evening) memory(o *outlook, counts []rapa.Counts) rapa.Memory {
 }
 
 // costs returns the outlook as a table of what a part's device computes for an inner vertex and for an edge: exact for the
-// parts that were simulated. Transfers count as fixed: which rows are exchanged depends on the layer, and moving a few vertices
-// changes little of it.
+// parts that were simulated. Transfers, and putting rows together for them, count as fixed: which rows are exchanged depends on
+// the layer, and moving a few vertices changes little of it.
 func (o *outlook) costs(counts []rapa.Counts) []rapa.PartCost {
 	costs := make([]rapa.PartCost, len(counts))
 	for i, u := range o.parts {
 		costs[i] = rapa.PartCost{
-			Fixed:    u.Time[gpu.PhaseReduce].Seconds() + o.Open*transferSeconds(u),
+			Fixed:    (u.Time[gpu.PhaseReduce] + u.Time[gpu.PhasePick]).Seconds() + o.Open*transferSeconds(u),
 			PerInner: (u.Time[gpu.PhaseMM] + u.Time[gpu.PhaseOther]).Seconds() / float64(max(1, counts[i].Inner)),
 			PerEdge:  u.Time[gpu.PhaseAggregation].Seconds() / float64(max(1, counts[i].Edges)),
 		}
@@ -378,8 +378,8 @@ func (t *training) fittedKey(base string, profile *profiler.Profile) (string, er
 		rates = profile.Devices
 	}
 	c := t.cfg
-	text, err := json.Marshal([]any{"capgnn fitted 1", base, formatDevices(t.specs), rates, t.parts, c.Model, c.Layers, c.Hidden, c.Heads, c.Storage,
-		c.Savings, c.Cost, c.NoMove, c.MaxPrune, c.Prune, c.PruneScore, c.Alpha, c.Rescale})
+	text, err := json.Marshal([]any{"capgnn fitted 2", base, formatDevices(t.specs), rates, t.parts, c.Model, c.Layers, c.Hidden, c.Heads, c.Storage,
+		c.Savings, c.Cost, c.NoMove, c.MaxPrune, c.Prune, c.PruneScore, c.Alpha, c.Rescale, valuesOf(&c, cacheOptions)})
 	if err != nil {
 		return "", fmt.Errorf("key of the plan: %w", err)
 	}

@@ -31,7 +31,7 @@ func (f *faultyRun) train(name string) (*runResult, error) {
 		f.edit(c)
 	}
 	ctx := context.Background()
-	for _, step := range []func(context.Context) error{t.load, t.chooseDevices, t.divide, t.arrange, t.open, t.preflight} {
+	for _, step := range t.preparations() {
 		if err := step(ctx); err != nil {
 			f.t.Fatal(err)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"capgnn/gpu"
 	"capgnn/graph"
+	"capgnn/jaca"
 	"capgnn/pipeline"
 	"capgnn/profiler"
 )
@@ -33,23 +34,58 @@ func (o *outlook) String() string {
 		size(o.Bytes), duration(&o.CommS), 100*(1-o.Open))
 }
 
-// forecast simulates an epoch of the run with these parts on the devices of a profile. Nothing is computed; memory is counted
-// without a limit.
+// forecast simulates an epoch of the run with these parts on the devices of a profile. Nothing is computed. Caches that take
+// what memory leaves take that of the devices; where a run does not fit, memory is counted without a limit and without them.
 func (t *training) forecast(ctx context.Context, profile *profiler.Profile, part []int32, dropped [][]graph.NodeID) (*outlook, error) {
-	devices, err := openForecast(t.specs, profile)
+	opt := t.problemOptions()
+	opt.Part, opt.Dropped = part, dropped
+	if t.cfg.CacheLinks == "" {
+		text, err := t.links(profile)
+		if err == nil {
+			opt.Cache.Links, err = parseLinks(text, t.parts, len(t.specs))
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if opt.Cache.Local == (jaca.Size{}) && opt.Cache.Slots == nil {
+		o, err := t.simulate(ctx, profile, opt, true)
+		if oom := (*gpu.OutOfMemory)(nil); !errors.As(err, &oom) {
+			return o, err
+		}
+		opt.Cache.Local = jaca.Rows(0)
+	}
+	return t.simulate(ctx, profile, opt, false)
+}
+
+// simulate is forecast with the budgets of the devices, or without.
+func (t *training) simulate(ctx context.Context, profile *profiler.Profile, opt pipeline.Options, limited bool) (*outlook, error) {
+	var budgets []gpu.Bytes
+	if limited {
+		for i := range t.specs {
+			budgets = append(budgets, t.budget(profile, i))
+		}
+	}
+	devices, err := openForecast(t.specs, profile, budgets)
 	if err != nil {
 		return nil, err
 	}
-	opt := t.problemOptions()
-	opt.Part, opt.Dropped = part, dropped
 	for p := range t.parts {
 		opt.Devices = append(opt.Devices, devices[p%len(devices)])
 	}
 	s, err := pipeline.Simulate(ctx, t.data.problem, opt)
 	if err := errors.Join(err, closeDevices(devices)); err != nil {
-		return nil, err
+		return nil, asUsage(explainCache(err))
 	}
-	return newOutlook(s, len(devices)), nil
+	o := newOutlook(s, len(devices))
+	if limited && s.Caches != nil { // what a cache takes is free for all else
+		for i, n := range s.Caches.Capacities.Local {
+			for j := i % len(devices); j < t.parts; j += len(devices) {
+				o.peak[j] -= gpu.Bytes(n) * s.Caches.Capacities.Slot
+			}
+		}
+	}
+	return o, nil
 }
 
 // newOutlook sums a simulation up. What of the transfers computing does not hide, in the whole epoch, counts as work of every

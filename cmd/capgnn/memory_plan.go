@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -14,6 +15,7 @@ import (
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/gpu/ledger"
+	"capgnn/jaca"
 	"capgnn/pipeline"
 )
 
@@ -25,7 +27,15 @@ type memoryPlan struct {
 	Order   string         `json:"order"`
 	Storage string         `json:"storage"`
 	Devices []deviceMemory `json:"devices"`
+	Host    hostMemory     `json:"host"`
+	Caches  *cacheCapacity `json:"caches"`  // in rows; null: there are none
 	Subsets []subset       `json:"subsets"` // what some of the devices would take, the fastest first; null: not asked
+}
+
+// hostMemory is what exchanges take of the host's memory, page-locked where the system allows. Amounts are in bytes.
+type hostMemory struct {
+	Cache   gpu.Bytes `json:"cache"`
+	Staging gpu.Bytes `json:"staging"` // rows on their way between devices that do not reach each other
 }
 
 // deviceMemory is one device of a memoryPlan. Amounts are in bytes.
@@ -45,33 +55,59 @@ type plannedBlock struct {
 	Before bool      `json:"before"` // needed only before the first epoch
 }
 
-// planMemory puts the run on ledgers in place of its open devices.
+// planMemory puts the run on ledgers in place of its open devices, and settles the sizes of caches.
 func (t *training) planMemory(ctx context.Context) (*memoryPlan, error) {
-	var books []*ledger.Device
-	for _, d := range t.devices {
-		info := d.Info()
-		info.Budget = 0 // counts on, so that the whole need is known
-		books = append(books, ledger.New(info))
-	}
 	if err := t.lay(); err != nil {
 		return nil, asUsage(err)
 	}
 	opt := t.problemOptions()
+	m, caches, err := t.account(ctx, opt, true)
+	if oom := (*gpu.OutOfMemory)(nil); errors.As(err, &oom) {
+		// Then all that is needed counts, and caches are left nothing.
+		if opt.Cache.Local == (jaca.Size{}) {
+			opt.Cache.Local = jaca.Rows(0)
+		}
+		m, _, err = t.account(ctx, opt, false)
+	}
+	if err != nil {
+		return nil, asUsage(t.explain(err))
+	}
+	if caches != nil && t.cfg.CacheSlots == "" {
+		t.cfg.CacheSlots = formatSlots(&caches.Capacities)
+	}
+	return m, nil
+}
+
+// account puts the run on ledgers: with the budgets of the devices, or without an end.
+func (t *training) account(ctx context.Context, opt pipeline.Options, limited bool) (*memoryPlan, *jaca.Plan, error) {
+	var books []*ledger.Device
+	for _, d := range t.devices {
+		budget := gpu.Bytes(0)
+		if limited {
+			budget = d.Info().Budget
+		}
+		books = append(books, ledger.InPlaceOf(d, budget))
+	}
 	opt.Layout = t.layout
 	for p := range t.parts {
 		opt.Devices = append(opt.Devices, books[p%len(books)])
 	}
 	trainer, err := pipeline.New(ctx, t.data.problem, opt)
 	if err != nil {
-		return nil, asUsage(err)
+		return nil, nil, err
 	}
 	m := &memoryPlan{Dataset: t.data.name, Model: t.cfg.Model, Parts: t.parts, Order: t.cfg.Order, Storage: t.cfg.Storage}
+	m.Host.Cache, m.Host.Staging = trainer.HostMemory()
 	for i, b := range books {
 		d := deviceMemory{Device: t.specs[i].String(), Budget: t.devices[i].Info().Budget, Peak: b.Memory().HighWater, Buffers: blocksOf(b.Entries())}
 		d.Fits = d.Peak <= d.Budget
 		m.Devices = append(m.Devices, d)
 	}
-	return m, trainer.Close()
+	caches := trainer.Caches()
+	if caches != nil {
+		m.Caches = capacityOf(caches)
+	}
+	return m, caches, trainer.Close()
 }
 
 // lay cuts the graph, once for the plan and the run.
@@ -140,6 +176,12 @@ func (m *memoryPlan) print(k *console) error {
 		if err := d.table(k.out); err != nil {
 			return err
 		}
+	}
+	if h := m.Host; h.Cache+h.Staging > 0 {
+		fmt.Fprintf(k.out, "host memory, page-locked: cache %s  rows on their way %s\n", size(h.Cache), size(h.Staging))
+	}
+	if c := m.Caches; c != nil {
+		fmt.Fprintf(k.out, "cache: %s\n", c)
 	}
 	if m.Subsets == nil {
 		return nil

@@ -6,20 +6,26 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"strconv"
 	"time"
 
 	"capgnn/gpu"
+	"capgnn/jaca"
 	"capgnn/pipeline"
 )
 
 // metricsFile appends one line per epoch to metrics.jsonl. Every line is written at once, so that a run that is killed
 // leaves whole lines but for the last.
 type metricsFile struct {
-	path string
-	f    *os.File // nil before the first line
+	path      string
+	f         *os.File // nil before the first line
+	parts     int
+	policy    string
+	staleness jaca.Staleness
+	period    map[string]int // refresh period by layer, as it is known
 }
 
 // metricsLine is one line. Times are seconds, summed over devices where they come from queues.
@@ -31,8 +37,25 @@ type metricsLine struct {
 	EvalS         float64    `json:"eval_s"`
 	ReduceS       float64    `json:"reduce_s"`
 	DeviceSeconds phaseTimes `json:"device_s"`
-	Bytes         routeBytes `json:"bytes"`
+	Bytes         epochBytes `json:"bytes"`
 	SpMM          int64      `json:"spmm"` // stored entries × columns aggregated
+	*metricsHalo
+}
+
+// epochBytes is all traffic of an epoch, and what of it renewed cached rows.
+type epochBytes struct {
+	routeBytes
+	Refresh gpu.Bytes `json:"refresh"`
+}
+
+// metricsHalo is there where parts exchange rows.
+type metricsHalo struct {
+	Halo      haloBytes `json:"halo"`
+	Cache     cacheUse  `json:"cache"`
+	Staleness staleUse  `json:"staleness"`
+	// Drift is the 90th percentile over the shortest span by layer, Drifts is all that was measured after the epoch.
+	Drift  map[string]*float64 `json:"drift,omitempty"`
+	Drifts []measuredDrift     `json:"drifts,omitempty"`
 }
 
 // metricsScores is there in epochs that evaluated; null = the split is empty.
@@ -49,6 +72,8 @@ type phaseTimes struct {
 	Wait        float64 `json:"communication_wait"`
 	Transfer    float64 `json:"communication_transfer"`
 	Reduce      float64 `json:"reduce"`
+	Check       float64 `json:"check_cache"` // on the host: schedules and versions are looked up
+	Pick        float64 `json:"pick_cache"`  // rows that others read are put together
 	Other       float64 `json:"other"`
 }
 
@@ -56,7 +81,7 @@ func phaseTimesOf(u gpu.Usage) phaseTimes {
 	s := func(p gpu.Phase) float64 { return u.Time[p].Seconds() }
 	return phaseTimes{
 		Aggregation: s(gpu.PhaseAggregation), MM: s(gpu.PhaseMM), Wait: s(gpu.PhaseWait),
-		Transfer: s(gpu.PhaseTransfer), Reduce: s(gpu.PhaseReduce), Other: s(gpu.PhaseOther),
+		Transfer: s(gpu.PhaseTransfer), Reduce: s(gpu.PhaseReduce), Pick: s(gpu.PhasePick), Other: s(gpu.PhaseOther),
 	}
 }
 
@@ -71,16 +96,49 @@ type routeBytes struct {
 
 func routeBytesOf(u gpu.Usage) routeBytes { return routeBytes{D2H: u.D2H, H2D: u.H2D, Peer: u.Peer} }
 
-// lineOf returns the line of one epoch.
-func lineOf(s pipeline.EpochStats) metricsLine {
+// line returns the line of one epoch.
+func (m *metricsFile) line(s pipeline.EpochStats) metricsLine {
 	line := metricsLine{
 		Epoch: s.Epoch, Loss: lossValue(s.Loss), EpochS: seconds(s.Train), EvalS: seconds(s.EvalT), ReduceS: seconds(s.Reduce),
-		DeviceSeconds: phaseTimesOf(s.Usage), Bytes: routeBytesOf(s.Usage), SpMM: s.Usage.SpMM,
+		DeviceSeconds: phaseTimesOf(s.Usage), Bytes: epochBytes{routeBytesOf(s.Usage), s.Halo.Bytes.Refresh}, SpMM: s.Usage.SpMM,
+	}
+	line.DeviceSeconds.Check = float64(m.parts) * seconds(s.CheckCache)
+	if s.Halo.Lookups > 0 {
+		line.metricsHalo = m.halo(s)
 	}
 	if s.Eval {
 		line.metricsScores = &metricsScores{s.Metrics.Train, s.Metrics.Val, s.Metrics.Test}
 	}
 	return line
+}
+
+// halo returns what the line says of halo rows, and notes the periods that hold from then on.
+func (m *metricsFile) halo(s pipeline.EpochStats) *metricsHalo {
+	b := s.Halo.Bytes
+	h := &metricsHalo{Halo: haloBytes{D2H: b.D2H, H2D: b.H2D, Peer: b.Peer}, Cache: cacheUseOf(m.policy, s.Halo), Drifts: driftsOf(s.Drift)}
+	h.Staleness = staleUseOf(m.staleness, s.Halo, maps.Clone(m.period))
+	for _, d := range h.Drifts {
+		if h.Drift == nil {
+			h.Drift = map[string]*float64{}
+		}
+		layer := strconv.Itoa(d.Layer)
+		if h.Drift[layer] == nil { // shorter spans come first
+			h.Drift[layer] = d.Q90
+		}
+		if m.period == nil {
+			m.period = map[string]int{}
+		}
+		m.period[layer] = d.Period
+	}
+	return h
+}
+
+// finite returns a pointer to x, nil if it is no number.
+func finite(x float64) *float64 {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return nil
+	}
+	return &x
 }
 
 func seconds(d time.Duration) float64 { return d.Seconds() }
@@ -116,7 +174,7 @@ func (m *metricsFile) append(s pipeline.EpochStats) error {
 			return err
 		}
 	}
-	data, err := json.Marshal(lineOf(s))
+	data, err := json.Marshal(m.line(s))
 	if err != nil {
 		return fmt.Errorf("format metrics of epoch %d: %w", s.Epoch, err)
 	}
@@ -135,6 +193,9 @@ func (m *metricsFile) open(epoch int) error {
 	keep, err := lengthBefore(f, epoch)
 	if err == nil {
 		err = f.Truncate(keep)
+	}
+	if err == nil && m.staleness.Auto() {
+		_, m.period, err = driftsIn(bufio.NewReader(io.NewSectionReader(f, 0, keep)))
 	}
 	if err == nil {
 		_, err = f.Seek(keep, io.SeekStart)

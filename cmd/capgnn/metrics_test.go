@@ -22,16 +22,16 @@ func TestMetricsLine(t *testing.T) {
 	half := 0.5
 	s := stats(3, float64(float32(1)/3))
 	s.Eval, s.Metrics = true, pipeline.Metrics{Train: &half}
-	data, err := json.Marshal(lineOf(s))
+	data, err := json.Marshal(new(metricsFile).line(s))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`{"epoch":3,"loss":0.333333343,`, `"train":0.5,"val":null,"test":null`, `"bytes":{"d2h":8,"h2d":16,"peer":32,"host":0}`, `"epoch_s":1,`} {
+	for _, want := range []string{`{"epoch":3,"loss":0.333333343,`, `"train":0.5,"val":null,"test":null`, `"bytes":{"d2h":8,"h2d":16,"peer":32,"host":0,"refresh":0}`, `"epoch_s":1,`} {
 		if !strings.Contains(string(data), want) {
 			t.Errorf("%s lacks %s", data, want)
 		}
 	}
-	data, err = json.Marshal(lineOf(stats(0, math.NaN())))
+	data, err = json.Marshal(new(metricsFile).line(stats(0, math.NaN())))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func TestMetricsResume(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "metrics.jsonl")
 	var want bytes.Buffer
 	for e := range 6 {
-		line, err := json.Marshal(lineOf(stats(e, float64(e))))
+		line, err := json.Marshal(new(metricsFile).line(stats(e, float64(e))))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/urfave/cli/v2"
@@ -53,6 +54,18 @@ var options = []option{
 	{name: "profile", usage: "profile `FILE` of the devices (default: the cached one, else a quick measurement)", field: func(c *trainConfig) any { return &c.Profile }},
 	{name: "order", usage: "order of the vertices in memory: none, community, rcm or degree; auto measures once whether community pays", field: func(c *trainConfig) any { return &c.Order }},
 	{name: "storage", usage: "element type of the rows that neighbours gather and devices exchange: fp32 or bf16; sums are fp32 either way", field: func(c *trainConfig) any { return &c.Storage }},
+	{name: "cache", usage: "which rows of other parts are kept in memory: jaca, paper, fifo, lru, sieve, random, degree, low-overlap or none", field: func(c *trainConfig) any { return &c.Cache }},
+	{name: "gpu-cache", usage: "`SIZE` of each device's cache: rows (20000), a share of the rows that it could hold (20%), memory (2GiB), or auto = what memory leaves", field: func(c *trainConfig) any { return &c.GPUCache }},
+	{name: "cpu-cache", usage: "`SIZE` of the cache in host memory, as --gpu-cache", field: func(c *trainConfig) any { return &c.CPUCache }},
+	{name: "reserve-gpu", usage: "memory of each device that its cache leaves alone, such as 500MiB", field: func(c *trainConfig) any { return &c.ReserveGPU }},
+	{name: "reserve-cpu", usage: "host memory that the cache leaves alone", field: func(c *trainConfig) any { return &c.ReserveCPU }},
+	{name: "cache-topk", usage: "rows of each other part that count for the size of a part's caches, those that most parts read; 0 = all", field: func(c *trainConfig) any { return &c.CacheTopK }},
+	{name: "cache-bypass", usage: "give caches up when their mean hit rate is below this `SHARE`; 0 = never", field: func(c *trainConfig) any { return &c.CacheBypass }},
+	{name: "staleness", usage: "epochs that rows of other parts may be old: a number up to 16; auto:EPS or auto:EPS,MAX refreshes each layer's rows so often that they drift by EPS at most", field: func(c *trainConfig) any { return &c.Staleness }},
+	{name: "pipeline", usage: "use rows of other parts from the epoch on that follows the one that made them, where staleness allows: on or off; auto = on, but for fifo, lru and sieve", field: func(c *trainConfig) any { return &c.Pipeline }},
+	{name: "peer", usage: "copy between devices that reach each other's memory: on; off = through the host", field: func(c *trainConfig) any { return &c.Peer }},
+	{name: "cache-slots", field: func(c *trainConfig) any { return &c.CacheSlots }, fileOnly: true},
+	{name: "cache-links", field: func(c *trainConfig) any { return &c.CacheLinks }, fileOnly: true},
 	{name: "plan-key", field: func(c *trainConfig) any { return &c.PlanKey }, fileOnly: true},
 	{name: "targets", field: func(c *trainConfig) any { return &c.Targets }, fileOnly: true},
 	{name: "checkpoint-every", usage: "epochs between checkpoints; 0 = only when interrupted and at the end", field: func(c *trainConfig) any { return &c.CheckpointEvery }},
@@ -107,6 +120,17 @@ func (o option) value(c *trainConfig) any {
 		return *p
 	}
 	panic("capgnn: option " + o.name + " has a field of an unknown type")
+}
+
+// valuesOf returns the values of some options.
+func valuesOf(c *trainConfig, names []string) []any {
+	var out []any
+	for _, o := range options {
+		if slices.Contains(names, o.name) {
+			out = append(out, o.value(c))
+		}
+	}
+	return out
 }
 
 // optionFlags returns the flags of all options. The value is read through option.set, so flags and config.yaml have one

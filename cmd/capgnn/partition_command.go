@@ -11,8 +11,8 @@ import (
 )
 
 // partitionOptions are the options of train that decide how a graph is cut, and for what model.
-var partitionOptions = []string{"dataset", "edges", "standardize", "split", "self-loops", "model", "layers", "hidden", "heads", "seed", "devices",
-	"parts", "partitioner", "objective", "balance", "balance-by", "cost", "no-move", "max-prune", "prune", "prune-score", "alpha", "profile", "storage"}
+var partitionOptions = append([]string{"dataset", "edges", "standardize", "split", "self-loops", "model", "layers", "hidden", "heads", "seed", "devices",
+	"parts", "partitioner", "objective", "balance", "balance-by", "cost", "no-move", "max-prune", "prune", "prune-score", "alpha", "profile", "storage"}, cacheOptions...)
 
 func partitionCommand() *cli.Command {
 	var flags []cli.Flag

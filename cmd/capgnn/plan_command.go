@@ -25,7 +25,7 @@ func planAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, step := range []func(context.Context) error{t.load, t.chooseDevices, t.divide, t.arrange, t.open} {
+	for _, step := range []func(context.Context) error{t.load, t.chooseDevices, t.divide, t.settleCache, t.arrange, t.open} {
 		if err := errors.Join(step(ctx), ctx.Err()); err != nil {
 			return t.beforeTraining(err)
 		}

@@ -95,15 +95,19 @@ func TestPartitionIsCached(t *testing.T) {
 func TestForget(t *testing.T) {
 	full := func() trainConfig { return unusual() }
 	for flag, changed := range map[string]func(*trainConfig){
-		"lr":          func(*trainConfig) {},
-		"dataset":     func(c *trainConfig) { c.DatasetPath, c.DataSHA256, c.PlanKey = "", "", "" },
-		"seed":        func(c *trainConfig) { c.DataSHA256, c.PlanKey = "", "" },
-		"parts":       func(c *trainConfig) { c.Targets, c.PlanKey = "", "" },
-		"profile":     func(c *trainConfig) { c.Targets, c.PlanKey = "", "" },
-		"devices":     func(c *trainConfig) { c.Targets, c.Parts, c.PlanKey = "", 0, "" },
-		"partitioner": func(c *trainConfig) { c.PlanKey = "" },
-		"max-prune":   func(c *trainConfig) { c.PlanKey = "" },
-		"plan":        func(c *trainConfig) { c.PlanKey = "" },
+		"lr":      func(*trainConfig) {},
+		"dataset": func(c *trainConfig) { c.DatasetPath, c.DataSHA256, c.PlanKey, c.CacheSlots = "", "", "", "" },
+		"seed":    func(c *trainConfig) { c.DataSHA256, c.PlanKey, c.CacheSlots = "", "", "" },
+		"parts":   func(c *trainConfig) { c.Targets, c.PlanKey, c.CacheSlots, c.CacheLinks = "", "", "", "" },
+		"profile": func(c *trainConfig) { c.Targets, c.PlanKey, c.CacheSlots, c.CacheLinks = "", "", "", "" },
+		"devices": func(c *trainConfig) {
+			c.Targets, c.Parts, c.PlanKey, c.CacheSlots, c.CacheLinks = "", 0, "", "", ""
+		},
+		"partitioner": func(c *trainConfig) { c.PlanKey, c.CacheSlots = "", "" },
+		"max-prune":   func(c *trainConfig) { c.PlanKey, c.CacheSlots = "", "" },
+		"plan":        func(c *trainConfig) { c.PlanKey, c.CacheSlots = "", "" },
+		"staleness":   func(c *trainConfig) { c.PlanKey, c.CacheSlots = "", "" },
+		"no-sparse":   func(c *trainConfig) { c.CacheSlots = "" },
 		"rescale":     func(*trainConfig) {},
 	} {
 		got, want := full(), full()

@@ -35,11 +35,15 @@ type runResult struct {
 	Metric    string       `json:"metric"`
 	EpochS    epochSeconds `json:"epoch_s"`
 	TimeS     runSeconds   `json:"time_s"`
-	Bytes     routeBytes   `json:"bytes"`
-	HaloRows  int64        `json:"halo_rows"`
-	PeakBytes peakBytes    `json:"peak_bytes"`
-	SHA256    string       `json:"weights_sha256"`
-	RunDir    string       `json:"run_dir"`
+	Bytes     epochBytes   `json:"bytes"`
+	Cache     runCache     `json:"cache"`
+	Staleness staleUse     `json:"staleness"`
+	// Drift is what adaptive staleness has measured by layer, the newest; null: nothing.
+	Drift     map[string][]driftPoint `json:"drift"`
+	HaloRows  int64                   `json:"halo_rows"`
+	PeakBytes peakBytes               `json:"peak_bytes"`
+	SHA256    string                  `json:"weights_sha256"`
+	RunDir    string                  `json:"run_dir"`
 }
 
 // epochSeconds is the wall time of epochs without their evaluation.
@@ -59,6 +63,8 @@ type runSeconds struct {
 	Transfer    float64 `json:"communication_transfer"`
 	Reduce      float64 `json:"reduce"`
 	Eval        float64 `json:"eval"`
+	Check       float64 `json:"check_cache"` // on the host: schedules and versions are looked up
+	Pick        float64 `json:"pick_cache"`  // rows that others read are put together
 	Other       float64 `json:"other"`
 	Order       float64 `json:"order"` // finding and measuring the order of the vertices, once per data set
 }
@@ -73,7 +79,7 @@ func newResult(cfg *trainConfig, dataset string, devices []deviceSpec, parts int
 	out := &runResult{
 		Dataset: dataset, Model: cfg.Model, Parts: parts, Epochs: r.Epochs, Seed: cfg.Seed,
 		FinalLoss: lossValue(math.NaN()), Train: r.Best.Train, Val: r.Best.Val, Test: r.Best.Test, TestLast: r.Last.Test,
-		Metric: r.MetricName, EpochS: epochSecondsOf(r.EpochTime), Bytes: routeBytesOf(r.Usage), HaloRows: r.HaloRows,
+		Metric: r.MetricName, EpochS: epochSecondsOf(r.EpochTime), Bytes: epochBytes{routeBytesOf(r.Usage), r.Halo.Bytes.Refresh}, HaloRows: r.HaloRows,
 		PeakBytes: peakBytes{Host: r.PeakHost, Devices: r.PeakDevice[:min(len(devices), len(r.PeakDevice))]}, SHA256: r.WeightsSHA, RunDir: string(d),
 	}
 	for _, spec := range devices {
@@ -86,10 +92,12 @@ func newResult(cfg *trainConfig, dataset string, devices []deviceSpec, parts int
 	if r.BestEpoch >= 0 {
 		out.BestEpoch = &r.BestEpoch
 	}
+	out.Cache, out.Staleness = runCache{cacheUseOf(cfg.Cache, r.Halo), capacityOf(r.Caches)}, staleUseOf(cfg.staleness(), r.Halo, nil)
 	p, n := phaseTimesOf(r.Usage), float64(max(1, parts))
 	out.TimeS = runSeconds{
 		Aggregation: p.Aggregation / n, MM: p.MM / n, Wait: p.Wait / n, Transfer: p.Transfer / n,
-		Reduce: seconds(r.ReduceTime), Eval: seconds(r.EvalTime), Other: p.Other / n,
+		Reduce: seconds(r.ReduceTime), Eval: seconds(r.EvalTime), Check: seconds(r.CheckCache),
+		Pick: p.Pick / n, Other: p.Other / n,
 	}
 	return out
 }
@@ -136,9 +144,16 @@ func (r *runResult) table(w io.Writer) error {
 		simulated = "simulated: "
 	}
 	row("epoch", simulated+"median %s  mean %s  min %s", duration(r.EpochS.Median), duration(r.EpochS.Mean), duration(r.EpochS.Min))
-	row("time", "start %.2f s  aggregation %.2f s  mm %.2f s  wait %.2f s  transfer %.2f s  reduce %.2f s  eval %.2f s  other %.2f s",
-		r.TimeS.Start, r.TimeS.Aggregation, r.TimeS.MM, r.TimeS.Wait, r.TimeS.Transfer, r.TimeS.Reduce, r.TimeS.Eval, r.TimeS.Other)
+	row("time", "start %.2f s  aggregation %.2f s  mm %.2f s  wait %.2f s  transfer %.2f s  reduce %.2f s  pick %.2f s  eval %.2f s  other %.2f s",
+		r.TimeS.Start, r.TimeS.Aggregation, r.TimeS.MM, r.TimeS.Wait, r.TimeS.Transfer, r.TimeS.Reduce, r.TimeS.Pick, r.TimeS.Eval, r.TimeS.Other)
 	row("traffic", "%s down  %s up  %s peer  (%d halo rows)", size(r.Bytes.D2H), size(r.Bytes.H2D), size(r.Bytes.Peer), r.HaloRows)
+	if c := &r.Cache; c.Coverage > 0 {
+		row("cache", "%s: %.1f %% of reads have a slot, %.1f %% hit in device memory, %.1f %% in host memory (%s)", c.Policy, 100*c.Coverage,
+			c.share(c.LocalHits), c.share(c.GlobalHits), c.Capacity)
+	}
+	if s := &r.Staleness; s.MaxSeen > 0 {
+		row("staleness", "%s", s)
+	}
 	peaks := make([]string, len(r.PeakBytes.Devices))
 	for i, b := range r.PeakBytes.Devices {
 		peaks[i] = size(b)

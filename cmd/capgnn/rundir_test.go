@@ -72,7 +72,7 @@ func TestWriteFileLeavesNothingBehind(t *testing.T) {
 
 // resultKeys are the keys that other programs read.
 var resultKeys = []string{"dataset", "model", "devices", "simulated", "parts", "epochs", "seed", "final_loss", "train", "val", "test",
-	"test_last", "best_epoch", "metric", "epoch_s", "time_s", "bytes", "halo_rows", "peak_bytes", "weights_sha256", "run_dir", "order", "storage"}
+	"test_last", "best_epoch", "metric", "epoch_s", "time_s", "bytes", "halo_rows", "peak_bytes", "weights_sha256", "run_dir", "order", "storage", "cache", "staleness", "drift"}
 
 func TestResultKeys(t *testing.T) {
 	specs := []deviceSpec{{Label: "0", Threads: 1, Slow: 1}}
@@ -99,8 +99,9 @@ func TestResultKeys(t *testing.T) {
 		t.Errorf("keys %v, want %v", got, want)
 	}
 	for key, want := range map[string][]string{
-		"epoch_s": {"mean", "median", "min"}, "bytes": {"d2h", "h2d", "host", "peer"}, "peak_bytes": {"devices", "host"},
-		"time_s": {"aggregation", "communication_transfer", "communication_wait", "eval", "mm", "order", "other", "reduce", "start"},
+		"epoch_s": {"mean", "median", "min"}, "bytes": {"d2h", "h2d", "host", "peer", "refresh"}, "peak_bytes": {"devices", "host"},
+		"time_s": {"aggregation", "check_cache", "communication_transfer", "communication_wait", "eval", "mm", "order", "other", "pick_cache", "reduce", "start"},
+		"cache":  {"capacity", "coverage", "global_hits", "local_hits", "lookups", "misses", "policy"}, "staleness": {"auto_eps", "bound", "max_seen", "mean_seen", "period"},
 	} {
 		if got := keysOf(top[key].(map[string]any)); !slices.Equal(got, want) {
 			t.Errorf("%s: keys %v, want %v", key, got, want)

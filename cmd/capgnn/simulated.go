@@ -133,12 +133,15 @@ func openSimulated(specs []deviceSpec) ([]gpu.Device, error) {
 	})
 }
 
-// openForecast opens devices on one clock that compute nothing and have no end of memory, in place of those of a run, which
-// p describes. CPU devices share a host.
-func openForecast(specs []deviceSpec, p *profiler.Profile) ([]gpu.Device, error) {
+// openForecast opens devices on one clock that compute nothing, in place of those of a run, which p describes, with these
+// budgets; nil: there is no end of memory. CPU devices share a host.
+func openForecast(specs []deviceSpec, p *profiler.Profile, budgets []gpu.Bytes) ([]gpu.Device, error) {
 	clock, shared, host := sim.NewClock(), buses{}, &sim.Host{Processors: cores()}
 	return openEach(len(specs), func(i int) (gpu.Device, error) {
 		c := sim.Config{Name: specs[i].name(), Model: p.Devices[i].Model, UUID: p.Devices[i].UUID, Clock: clock, Bus: shared.of(specs[i])}
+		if budgets != nil {
+			c.Memory = budgets[i]
+		}
 		if specs[i].simulated() {
 			if _, err := specs[i].pace(&c); err != nil {
 				return nil, err

@@ -111,6 +111,7 @@ func (t *training) forecastOn(ctx context.Context, choice []int, profile *profil
 	quiet := *t
 	quiet.k = &console{out: io.Discard, err: io.Discard, quiet: true}
 	quiet.cfg.Plan, quiet.cfg.PlanKey, quiet.cfg.Targets, quiet.planFile = "", "", "", ""
+	quiet.cfg.CacheSlots, quiet.cfg.CacheLinks = "", ""
 	quiet.specs, quiet.parts, quiet.plan, quiet.cutting, quiet.layout = nil, len(choice), nil, true, nil
 	some := *profile
 	some.Devices = nil

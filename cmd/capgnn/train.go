@@ -87,7 +87,10 @@ func forget(cfg *trainConfig, given []string) {
 		cfg.DatasetPath = ""
 	}
 	if changed("devices", "parts", "profile") {
-		cfg.Targets = ""
+		cfg.Targets, cfg.CacheLinks = "", ""
+	}
+	if changed(partitionOptions...) || changed(savingOptions()...) || changed("plan") {
+		cfg.CacheSlots = ""
 	}
 	if changed(partitionOptions...) || changed("plan") {
 		cfg.PlanKey = ""
@@ -98,6 +101,17 @@ func forget(cfg *trainConfig, given []string) {
 	if changed("dataset", "edges", "split", "seed", "self-loops", "model") {
 		cfg.DataSHA256 = ""
 	}
+}
+
+// savingOptions are the options that change what is exchanged, and what memory is left.
+func savingOptions() []string {
+	var out []string
+	for _, o := range options {
+		if strings.HasPrefix(o.name, "no-") {
+			out = append(out, o.name)
+		}
+	}
+	return out
 }
 
 // makeAbsolute turns the given file flags into absolute paths, so that config.yaml means the same anywhere.

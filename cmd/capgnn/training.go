@@ -13,6 +13,8 @@ import (
 
 	"capgnn/gnn"
 	"capgnn/gpu"
+	"capgnn/hostmem"
+	"capgnn/jaca"
 	"capgnn/pipeline"
 	"capgnn/profiler"
 	"capgnn/rapa"
@@ -52,14 +54,18 @@ type training struct {
 
 // run trains. The steps before training change nothing but the cache.
 func (t *training) run(ctx context.Context) (*runResult, error) {
-	steps := []func(context.Context) error{t.load, t.chooseDevices, t.divide, t.arrange, t.open, t.preflight}
-	for _, step := range steps {
+	for _, step := range t.preparations() {
 		if err := errors.Join(step(ctx), ctx.Err()); err != nil {
 			return nil, t.beforeTraining(err)
 		}
 	}
 	result, err := t.train(ctx)
 	return result, closeAfter(err, t.devices)
+}
+
+// preparations are the steps of a run before it trains.
+func (t *training) preparations() []func(context.Context) error {
+	return []func(context.Context) error{t.load, t.chooseDevices, t.divide, t.settleCache, t.arrange, t.open, t.preflight}
 }
 
 // beforeTraining says of an interruption that nothing was lost by it.
@@ -143,7 +149,7 @@ func (t *training) train(ctx context.Context) (_ *runResult, err error) {
 	}
 	bar := t.k.begin("train", t.cfg.Epochs, 0)
 	defer bar.end()
-	metrics := &metricsFile{path: t.dir.metrics()}
+	metrics := &metricsFile{path: t.dir.metrics(), parts: t.parts, policy: t.cfg.Cache, staleness: t.cfg.staleness()}
 	events := &eventFile{dir: t.dir, metric: metricName(t.data.problem)}
 	opt, err := t.options(bar, func(s pipeline.EpochStats) error { return errors.Join(metrics.append(s), events.append(s)) })
 	if err != nil {
@@ -159,6 +165,7 @@ func (t *training) train(ctx context.Context) (_ *runResult, err error) {
 			err = errors.Join(err, trainer.Close())
 		}
 	}()
+	metrics.period = t.fixedPeriod(trainer.Caches())
 	t.layout.Release()
 	if err := errors.Join(t.data.release(), t.writeSettings()); err != nil {
 		return nil, err
@@ -182,8 +189,11 @@ func (t *training) problemOptions() pipeline.Options {
 	opt := pipeline.Options{
 		Model: t.cfg.model(p.Features.Cols, p.Classes, p.Targets != nil), Optimizer: t.cfg.optimizer(),
 		Epochs: t.cfg.Epochs, EvalEvery: t.cfg.EvalEvery, Patience: t.cfg.Patience,
-		Part: make([]int32, p.Vertices()), Rank: t.rank, Savings: t.cfg.Savings, Storage: t.cfg.storage(),
+		Part: make([]int32, p.Vertices()), Rank: t.rank, Savings: t.cfg.Savings, Storage: t.cfg.storage(), Cache: t.cfg.haloCache(),
 	}
+	// What does not read was refused by settleCache, or is not used any more.
+	opt.Cache.Slots, _ = parseSlots(t.cfg.CacheSlots, t.parts)
+	opt.Cache.Links, _ = parseLinks(t.cfg.CacheLinks, t.parts, len(t.specs))
 	if t.plan != nil {
 		opt.Part, opt.Dropped, opt.NoRescale = t.plan.Part, t.plan.Dropped, !t.cfg.Rescale
 	}
@@ -312,7 +322,11 @@ func (t *training) abandon(err error) error {
 // explain adds to an error of the trainer what the user can do about it.
 func (t *training) explain(err error) error {
 	var oom *gpu.OutOfMemory
+	var large *jaca.TooLarge
+	var limit *hostmem.Limit
 	switch {
+	case errors.As(err, &large), errors.As(err, &limit):
+		return explainCache(err)
 	case errors.As(err, &oom):
 		used := oom.Need - oom.Have
 		return &fitError{err, fmt.Sprintf("give %s at least %s more memory (mem=), use more --parts, or a smaller --hidden", oom.Device, size(used))}
@@ -342,6 +356,11 @@ func (t *training) finish(r *pipeline.Result) (*runResult, error) {
 	}
 	result := newResult(&t.cfg, t.data.name, t.specs, t.parts, t.dir, r)
 	result.TimeS.Start = seconds(t.start)
+	if result.Staleness.Period = t.fixedPeriod(r.Caches); t.cfg.staleness().Auto() {
+		if result.Drift, result.Staleness.Period, err = readDrifts(t.dir.metrics()); err != nil {
+			return nil, err
+		}
+	}
 	result.Order, result.Storage, result.TimeS.Order = t.cfg.Order, t.cfg.Storage, t.arranged.Seconds
 	return result, t.dir.writeResult(result)
 }

@@ -54,6 +54,7 @@ var suite = []struct {
 	{"Calls", testCalls},
 	{"UploadRows", testUploadRows},
 	{"Counters", testCounters},
+	{"Phases", testPhases},
 	{"Memory", testMemory},
 	{"Shapes", testShapes},
 }

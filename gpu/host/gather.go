@@ -13,7 +13,7 @@ func (q *Queue) Gather(dst, src gpu.Matrix, rows gpu.Ints) {
 	if dst.Empty() {
 		return
 	}
-	q.compute("Gather", gpu.PhaseOther, func() {
+	q.compute("Gather", gpu.PhasePick, func() {
 		q.dev.rows(dst.Rows, dst.Cols, func(_, lo, hi int) {
 			for k := lo; k < hi; k++ {
 				r := int(list[k])

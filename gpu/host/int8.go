@@ -21,7 +21,7 @@ func (q *Queue) PackInt8(a gpu.PackArgs) {
 	if d.rows == 0 {
 		return
 	}
-	q.compute("PackInt8", gpu.PhaseOther, func() {
+	q.compute("PackInt8", gpu.PhasePick, func() {
 		cols, key := a.Src.Cols, gpu.SeedKey(a.Seed)
 		n := roundUp(max(cols, 1), philoxBlock)
 		words, room := grown(&q.dev.work.bits, q.dev.pool.threads*n), q.dev.own(&q.dev.work.row, src.spare())
@@ -56,7 +56,7 @@ func (q *Queue) UnpackInt8(dst, packed gpu.Matrix) {
 	if dst.Empty() {
 		return
 	}
-	q.compute("UnpackInt8", gpu.PhaseOther, func() {
+	q.compute("UnpackInt8", gpu.PhasePick, func() {
 		room := q.dev.own(&q.dev.work.row, d.spare())
 		q.dev.rows(dst.Rows, dst.Cols, func(w, lo, hi int) {
 			for k := lo; k < hi; k++ {

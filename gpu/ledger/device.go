@@ -21,6 +21,8 @@ type Entry struct {
 // Device counts what it is asked for. It is safe for use by several goroutines.
 type Device struct {
 	info    gpu.Info
+	real    gpu.Device     // that the ledger stands for, nil: none
+	peers   gpu.PeerCopier // knows what real reaches, nil: nothing
 	mu      sync.Mutex
 	memory  gpu.Memory
 	entries []Entry
@@ -34,6 +36,17 @@ func New(info gpu.Info) *Device {
 	if info.Budget == 0 {
 		d.memory.Budget = math.MaxInt64
 	}
+	return d
+}
+
+// InPlaceOf returns an empty ledger that answers as an open device does, and reaches the ledgers of devices that it reaches.
+// budget is what may be allocated; 0 = no limit.
+func InPlaceOf(real gpu.Device, budget gpu.Bytes) *Device {
+	info := real.Info()
+	info.Budget = budget
+	d := New(info)
+	d.real = real
+	d.peers, _ = real.NewQueue("ledger").(gpu.PeerCopier)
 	return d
 }
 
@@ -73,7 +86,7 @@ func (d *Device) Alloc(n gpu.Bytes, name string) (gpu.Buffer, error) {
 }
 
 // NewQueue implements gpu.Device.
-func (d *Device) NewQueue(string) gpu.Queue { return queue{} }
+func (d *Device) NewQueue(name string) gpu.Queue { return &queue{dev: d, name: name} }
 
 // Close implements gpu.Device.
 func (d *Device) Close() error { return nil }

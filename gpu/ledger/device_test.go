@@ -7,6 +7,7 @@ import (
 
 	"capgnn/gpu"
 	"capgnn/gpu/ledger"
+	"capgnn/gpu/sim"
 )
 
 func TestAccounts(t *testing.T) {
@@ -55,5 +56,41 @@ func TestNoLimit(t *testing.T) {
 	}
 	if d.Close() != nil || !q.(gpu.PeerCopier).CanCopyFrom(d) {
 		t.Error("does not answer as a device")
+	}
+}
+
+// A ledger reaches what its device reaches, and makes calls.
+func TestInPlaceOf(t *testing.T) {
+	var real []gpu.Device
+	for _, c := range []*sim.Clock{sim.NewClock(), sim.NewClock()} {
+		for range 2 {
+			d, err := sim.Open(sim.Config{Name: "sim", Clock: c, Peer: true, Memory: 1 << 20, Rates: sim.Rates{FlopsPerSec: 1, GatherPerSec: 1, BytesPerSec: 1, H2D: 1, D2H: 1}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer d.Close()
+			real = append(real, d)
+		}
+	}
+	var books []*ledger.Device
+	for _, d := range real {
+		books = append(books, ledger.InPlaceOf(d, 640))
+	}
+	if got := books[0].Info(); got.Budget != 640 || got.Kind != gpu.Sim {
+		t.Errorf("answers as %+v", got)
+	}
+	q := books[0].NewQueue("q")
+	for i, want := range []bool{true, true, false, false} {
+		if got := q.(gpu.PeerCopier).CanCopyFrom(books[i]); got != want {
+			t.Errorf("reaches device %d: %t, its device: %t", i, got, want)
+		}
+	}
+	broken, calls := errors.New("broken"), 0
+	for _, err := range []error{nil, broken, nil} {
+		q.Call("count", func() error { calls++; return err })
+	}
+	var fault *gpu.Fault
+	if err := q.Sync(); calls != 2 || !errors.As(err, &fault) || fault.Op != "count" || !errors.Is(err, broken) {
+		t.Errorf("%d calls, then %v", calls, err)
 	}
 }

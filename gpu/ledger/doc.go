@@ -6,8 +6,9 @@
 //
 // Whoever puts a run on a ledger in place of a device learns what the run would take: the same code asks for the same blocks
 // in the same order, so the plan cannot differ from the run. Blocks have a size and no memory; what is uploaded is dropped,
-// what is downloaded is left as it was; Sync finds everything done. A request beyond the budget fails with
-// *gpu.OutOfMemory, as a device's does; a Device without a budget counts on.
+// what is downloaded is left as it was; Sync finds everything done. Calls are made. A request beyond the budget fails with
+// *gpu.OutOfMemory, as a device's does; a Device without a budget counts on. What a run asks for depends on which devices
+// reach each other: a ledger made by InPlaceOf answers as its device does, one made by New reaches all.
 //
 // # Source
 //

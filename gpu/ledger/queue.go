@@ -1,14 +1,45 @@
 package ledger
 
-import "capgnn/gpu"
+import (
+	"sync"
 
-// queue does nothing, at once.
-type queue struct{}
+	"capgnn/gpu"
+)
+
+// queue does nothing but calls, at once.
+type queue struct {
+	dev   *Device
+	name  string
+	mu    sync.Mutex
+	fault error // of the first call that failed
+}
 
 var (
-	_ gpu.Queue      = queue{}
-	_ gpu.PeerCopier = queue{}
+	_ gpu.Queue      = (*queue)(nil)
+	_ gpu.PeerCopier = (*queue)(nil)
 )
+
+// Call implements gpu.Queue: whoever enqueues runs f.
+func (q *queue) Call(op string, f func() error) {
+	if q.Fault() != nil {
+		return
+	}
+	if err := f(); err != nil {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.fault = &gpu.Fault{Device: q.dev.info.Name, Queue: q.name, Op: op, Err: err}
+	}
+}
+
+// Fault implements gpu.Queue.
+func (q *queue) Fault() error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.fault
+}
+
+// Sync implements gpu.Queue.
+func (q *queue) Sync() error { return q.Fault() }
 
 // event has always fired.
 type event struct{}
@@ -17,44 +48,50 @@ var fired = func() chan struct{} { c := make(chan struct{}); close(c); return c 
 
 func (event) Done() <-chan struct{} { return fired }
 
-func (queue) Upload(gpu.Buffer, gpu.Bytes, []byte)   {}
-func (queue) Download([]byte, gpu.Buffer, gpu.Bytes) {}
-func (queue) UploadRows(gpu.Matrix, []byte, []int32) {}
-func (queue) Call(string, func() error)              {}
-func (queue) Fault() error                           { return nil }
-func (queue) Record() gpu.Event                      { return event{} }
-func (queue) Wait(gpu.Event)                         {}
-func (queue) Sync() error                            { return nil }
-func (queue) Usage() gpu.Usage                       { return gpu.Usage{} }
-func (queue) CanCopyFrom(gpu.Device) bool            { return true }
-func (queue) CopyFrom(_, _ gpu.Matrix)               {}
+func (*queue) Upload(gpu.Buffer, gpu.Bytes, []byte)   {}
+func (*queue) Download([]byte, gpu.Buffer, gpu.Bytes) {}
+func (*queue) UploadRows(gpu.Matrix, []byte, []int32) {}
+func (*queue) Record() gpu.Event                      { return event{} }
+func (*queue) Wait(gpu.Event)                         {}
+func (*queue) Usage() gpu.Usage                       { return gpu.Usage{} }
+func (*queue) CopyFrom(_, _ gpu.Matrix)               {}
 
-func (queue) Fill(gpu.Matrix, float32)                                       {}
-func (queue) Copy(gpu.Matrix, gpu.Matrix)                                    {}
-func (queue) Transpose(gpu.Matrix, gpu.Matrix)                               {}
-func (queue) Axpby(gpu.Matrix, float32, gpu.Matrix, float32)                 {}
-func (queue) ScaleRows(gpu.Matrix, gpu.Matrix, gpu.Vec)                      {}
-func (queue) AddScaled(gpu.Matrix, gpu.Matrix, gpu.Vec)                      {}
-func (queue) ColSum(gpu.Vec, gpu.Matrix, float32)                            {}
-func (queue) Dot(gpu.Vec, gpu.Matrix, gpu.Matrix, float32)                   {}
-func (queue) Gather(gpu.Matrix, gpu.Matrix, gpu.Ints)                        {}
-func (queue) ScatterAdd(gpu.Matrix, gpu.Matrix, gpu.Ints)                    {}
-func (queue) PackInt8(gpu.PackArgs)                                          {}
-func (queue) UnpackInt8(gpu.Matrix, gpu.Matrix)                              {}
-func (queue) Gemm(gpu.GemmArgs)                                              {}
-func (queue) Linear(gpu.LinearArgs)                                          {}
-func (queue) SpMM(gpu.Matrix, gpu.CSR, gpu.Matrix, float32)                  {}
-func (queue) Aggregate(gpu.AggregateArgs)                                    {}
-func (queue) Epilogue(gpu.Epilogue)                                          {}
-func (queue) EpilogueBackward(gpu.EpilogueGrad)                              {}
-func (queue) GATScores(gpu.Matrix, gpu.Matrix, gpu.Matrix, gpu.Vec, gpu.Vec) {}
-func (queue) GATAggregate(gpu.GATArgs)                                       {}
-func (queue) GATBackwardDst(gpu.GATGradDst)                                  {}
-func (queue) GATBackwardSrc(gpu.GATGradSrc)                                  {}
-func (queue) GATScoresBackward(gpu.GATScoresGrad)                            {}
-func (queue) HeadMean(gpu.Matrix, gpu.Matrix, gpu.Vec)                       {}
-func (queue) HeadMeanBackward(gpu.Matrix, gpu.Matrix)                        {}
-func (queue) SoftmaxLoss(gpu.LossArgs)                                       {}
-func (queue) BCELoss(gpu.LossArgs)                                           {}
-func (queue) Adam(gpu.AdamArgs)                                              {}
-func (queue) SGD(gpu.Vec, gpu.Vec, float32, float32)                         {}
+// CanCopyFrom answers for the devices that both ledgers stand for; a ledger that stands for none reaches all.
+func (q *queue) CanCopyFrom(src gpu.Device) bool {
+	d := q.dev
+	if d.real == nil {
+		return true
+	}
+	s, ok := src.(*Device)
+	return ok && s.real != nil && d.peers != nil && d.peers.CanCopyFrom(s.real)
+}
+
+func (*queue) Fill(gpu.Matrix, float32)                                       {}
+func (*queue) Copy(gpu.Matrix, gpu.Matrix)                                    {}
+func (*queue) Transpose(gpu.Matrix, gpu.Matrix)                               {}
+func (*queue) Axpby(gpu.Matrix, float32, gpu.Matrix, float32)                 {}
+func (*queue) ScaleRows(gpu.Matrix, gpu.Matrix, gpu.Vec)                      {}
+func (*queue) AddScaled(gpu.Matrix, gpu.Matrix, gpu.Vec)                      {}
+func (*queue) ColSum(gpu.Vec, gpu.Matrix, float32)                            {}
+func (*queue) Dot(gpu.Vec, gpu.Matrix, gpu.Matrix, float32)                   {}
+func (*queue) Gather(gpu.Matrix, gpu.Matrix, gpu.Ints)                        {}
+func (*queue) ScatterAdd(gpu.Matrix, gpu.Matrix, gpu.Ints)                    {}
+func (*queue) PackInt8(gpu.PackArgs)                                          {}
+func (*queue) UnpackInt8(gpu.Matrix, gpu.Matrix)                              {}
+func (*queue) Gemm(gpu.GemmArgs)                                              {}
+func (*queue) Linear(gpu.LinearArgs)                                          {}
+func (*queue) SpMM(gpu.Matrix, gpu.CSR, gpu.Matrix, float32)                  {}
+func (*queue) Aggregate(gpu.AggregateArgs)                                    {}
+func (*queue) Epilogue(gpu.Epilogue)                                          {}
+func (*queue) EpilogueBackward(gpu.EpilogueGrad)                              {}
+func (*queue) GATScores(gpu.Matrix, gpu.Matrix, gpu.Matrix, gpu.Vec, gpu.Vec) {}
+func (*queue) GATAggregate(gpu.GATArgs)                                       {}
+func (*queue) GATBackwardDst(gpu.GATGradDst)                                  {}
+func (*queue) GATBackwardSrc(gpu.GATGradSrc)                                  {}
+func (*queue) GATScoresBackward(gpu.GATScoresGrad)                            {}
+func (*queue) HeadMean(gpu.Matrix, gpu.Matrix, gpu.Vec)                       {}
+func (*queue) HeadMeanBackward(gpu.Matrix, gpu.Matrix)                        {}
+func (*queue) SoftmaxLoss(gpu.LossArgs)                                       {}
+func (*queue) BCELoss(gpu.LossArgs)                                           {}
+func (*queue) Adam(gpu.AdamArgs)                                              {}
+func (*queue) SGD(gpu.Vec, gpu.Vec, float32, float32)                         {}

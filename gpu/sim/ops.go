@@ -53,7 +53,7 @@ func (q *Queue) Gather(dst, src gpu.Matrix, rows gpu.Ints) {
 	read := src
 	read.Rows = dst.Rows
 	work := passes(gatherRows, dst, read)
-	q.compute("Gather", gpu.PhaseOther, work, func() { q.inner.Gather(dst, src, rows) })
+	q.compute("Gather", gpu.PhasePick, work, func() { q.inner.Gather(dst, src, rows) })
 }
 
 // ScatterAdd implements gpu.Ops.
@@ -64,12 +64,12 @@ func (q *Queue) ScatterAdd(dst, src gpu.Matrix, rows gpu.Ints) {
 // PackInt8 implements gpu.Ops. Drawing takes most of it, as in an epilogue with dropout: it counts as one of as many elements.
 func (q *Queue) PackInt8(a gpu.PackArgs) {
 	z := gpu.Matrix{Rows: a.Dst.Rows, Cols: a.Src.Cols}
-	q.compute("PackInt8", gpu.PhaseOther, passes(epilogue, z, z, z), func() { q.inner.PackInt8(a) })
+	q.compute("PackInt8", gpu.PhasePick, passes(epilogue, z, z, z), func() { q.inner.PackInt8(a) })
 }
 
 // UnpackInt8 implements gpu.Ops.
 func (q *Queue) UnpackInt8(dst, packed gpu.Matrix) {
-	q.compute("UnpackInt8", gpu.PhaseOther, streams(dst, packed), func() { q.inner.UnpackInt8(dst, packed) })
+	q.compute("UnpackInt8", gpu.PhasePick, streams(dst, packed), func() { q.inner.UnpackInt8(dst, packed) })
 }
 
 // Gemm implements gpu.Ops.

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"capgnn/gpu"
+	"capgnn/hostmem"
+	"capgnn/jaca"
+	"capgnn/pipeline"
+)
+
+// Values of --pipeline and --peer.
+const (
+	switchOn     = "on"
+	switchOff    = "off"
+	pipelineAuto = "auto" // on where the policy allows it
+)
+
+// cacheOptions are the options of train that say which halo rows are kept, and how old they may get.
+var cacheOptions = []string{"cache", "gpu-cache", "cpu-cache", "reserve-gpu", "reserve-cpu", "cache-topk", "cache-bypass", "staleness", "pipeline", "peer"}
+
+// cacheErrors says what is wrong with the settings of caches, each on its own and beside each other.
+func (c *trainConfig) cacheErrors() []error {
+	var errs []error
+	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
+	policy, err := jaca.ParsePolicy(c.Cache)
+	if err != nil {
+		bad("--cache: %w", err)
+	}
+	for _, f := range [][2]string{{"gpu-cache", c.GPUCache}, {"cpu-cache", c.CPUCache}} {
+		flag, text := f[0], f[1]
+		if s, err := jaca.ParseSize(text); err != nil {
+			bad("--%s: %w", flag, err)
+		} else if policy == jaca.None && s != (jaca.Size{}) && s != jaca.Rows(0) {
+			bad("--%s %s: --cache none keeps no rows: leave one of them away", flag, text)
+		}
+	}
+	for _, f := range [][2]string{{"reserve-gpu", c.ReserveGPU}, {"reserve-cpu", c.ReserveCPU}} {
+		if _, err := parseReserve(f[1]); err != nil {
+			bad("--%s: %q %w", f[0], f[1], err)
+		}
+	}
+	if c.CacheTopK < 0 {
+		bad("--cache-topk %d is negative: 0 = all rows", c.CacheTopK)
+	}
+	if !(c.CacheBypass >= 0 && c.CacheBypass <= 1) {
+		bad("--cache-bypass %g is not in [0, 1]", c.CacheBypass)
+	}
+	stale, err := jaca.ParseStaleness(c.Staleness)
+	if err != nil {
+		bad("--staleness: %w", err)
+	}
+	switch c.Pipeline {
+	case switchOn:
+		if !policy.Static() && stale.Bound > 0 {
+			bad("--pipeline on with --staleness %s: --cache %s decides while rows are read: give --pipeline off, or one of the policies %v",
+				c.Staleness, c.Cache, staticPolicies())
+		}
+	case switchOff, pipelineAuto:
+	default:
+		bad("--pipeline %q is not one of on, off, auto", c.Pipeline)
+	}
+	if c.Peer != switchOn && c.Peer != switchOff {
+		bad("--peer %q is not one of on, off", c.Peer)
+	}
+	return errs
+}
+
+func staticPolicies() []jaca.Policy {
+	var out []jaca.Policy
+	for _, p := range jaca.Policies {
+		if p.Static() {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// parseReserve reads an amount of memory, or 0.
+func parseReserve(text string) (gpu.Bytes, error) {
+	if text == "0" {
+		return 0, nil
+	}
+	return parseBytes(text)
+}
+
+// pipelined reports whether rows are used from the epoch on that follows the one that made them, where they may be stale.
+func (c *trainConfig) pipelined() bool {
+	return c.Pipeline == switchOn || c.Pipeline == pipelineAuto && (jaca.Policy(c.Cache).Static() || c.staleness().Bound == 0)
+}
+
+// staleness returns how old rows may get. The settings are valid.
+func (c *trainConfig) staleness() jaca.Staleness {
+	s, _ := jaca.ParseStaleness(c.Staleness)
+	return s
+}
+
+// haloCache returns what valid settings say about keeping halo rows. Links are missing where they are not recorded.
+func (c *trainConfig) haloCache() pipeline.Cache {
+	out := pipeline.Cache{Policy: jaca.Policy(c.Cache), TopK: c.CacheTopK, Staleness: c.staleness(), Pipeline: c.pipelined(),
+		NoPeer: c.Peer == switchOff, Bypass: c.CacheBypass, Seed: c.Seed}
+	out.Local, _ = jaca.ParseSize(c.GPUCache)
+	out.Global, _ = jaca.ParseSize(c.CPUCache)
+	out.ReserveDevice, _ = parseReserve(c.ReserveGPU)
+	out.ReserveHost, _ = parseReserve(c.ReserveCPU)
+	return out
+}
+
+// parseSlots reads recorded capacities: rows of each part's cache, then of the host's.
+func parseSlots(text string, parts int) ([]int, error) {
+	if text == "" {
+		return nil, nil
+	}
+	items := strings.Split(text, ",")
+	if len(items) != parts+1 {
+		return nil, fmt.Errorf("%d numbers for the caches of %d parts and of the host", len(items), parts)
+	}
+	slots := make([]int, len(items))
+	for i, item := range items {
+		n, err := strconv.ParseUint(item, 10, 31)
+		if err != nil {
+			return nil, fmt.Errorf("%q is not a number of rows", item)
+		}
+		slots[i] = int(n)
+	}
+	return slots, nil
+}
+
+// formatSlots is the inverse of parseSlots.
+func formatSlots(c *jaca.Capacities) string {
+	var items []string
+	for _, n := range c.Local {
+		items = append(items, strconv.Itoa(n))
+	}
+	return strings.Join(append(items, strconv.Itoa(c.Global)), ",")
+}
+
+// explainCache says of a cache that does not fit what would.
+func explainCache(err error) error {
+	var limit *hostmem.Limit
+	if errors.As(err, &limit) {
+		return &fitError{err, fmt.Sprintf("give --cpu-cache %dB or less", max(0, limit.Left))}
+	}
+	var large *jaca.TooLarge
+	if !errors.As(err, &large) {
+		return err
+	}
+	flag, slot := "--gpu-cache", large.Slot
+	if large.Cache == globalCache {
+		flag = "--cpu-cache"
+	}
+	return &fitError{fmt.Errorf("%s: %d rows of %s are wanted, %d fit", large.Cache, large.Want, size(slot), large.Fit),
+		fmt.Sprintf("give %s %d, or %s more memory", flag, large.Fit, size(gpu.Bytes(large.Want-large.Fit)*slot))}
+}
+
+// globalCache is what package jaca calls the cache in host memory.
+const globalCache = "global cache"

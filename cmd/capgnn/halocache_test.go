@@ -1,0 +1,209 @@
+package main
+
+import (
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"capgnn/gpu"
+	"capgnn/hostmem"
+	"capgnn/jaca"
+	"capgnn/pipeline"
+	"capgnn/profiler"
+)
+
+func TestHaloCacheOfSettings(t *testing.T) {
+	plain := pipeline.Cache{Policy: jaca.JACA, Pipeline: true, Seed: 1}
+	for _, tc := range []struct {
+		name   string
+		change func(*trainConfig)
+		want   func(*pipeline.Cache)
+	}{
+		{"defaults", func(*trainConfig) {}, func(*pipeline.Cache) {}},
+		{"policy", func(c *trainConfig) { c.Cache = "low-overlap" }, func(c *pipeline.Cache) { c.Policy = jaca.LowOverlap }},
+		{"sizes", func(c *trainConfig) { c.GPUCache, c.CPUCache = "20%", "700" }, func(c *pipeline.Cache) { c.Local, c.Global = jaca.Percent(20), jaca.Rows(700) }},
+		{"reserves", func(c *trainConfig) { c.ReserveGPU, c.ReserveCPU = "1MiB", "2KiB" }, func(c *pipeline.Cache) { c.ReserveDevice, c.ReserveHost = 1<<20, 2<<10 }},
+		{"top and bypass", func(c *trainConfig) { c.CacheTopK, c.CacheBypass = 5, 0.25 }, func(c *pipeline.Cache) { c.TopK, c.Bypass = 5, 0.25 }},
+		{"staleness", func(c *trainConfig) { c.Staleness = "4" }, func(c *pipeline.Cache) { c.Staleness.Bound = 4 }},
+		{"adaptive", func(c *trainConfig) { c.Staleness = "auto:0.1,8" }, func(c *pipeline.Cache) { c.Staleness = jaca.Staleness{Bound: 8, EPS: 0.1} }},
+		{"pipeline off", func(c *trainConfig) { c.Pipeline = "off" }, func(c *pipeline.Cache) { c.Pipeline = false }},
+		{"fifo, exact", func(c *trainConfig) { c.Cache = "fifo" }, func(c *pipeline.Cache) { c.Policy = jaca.FIFO }},
+		{"fifo, stale", func(c *trainConfig) { c.Cache, c.Staleness = "fifo", "2" }, func(c *pipeline.Cache) {
+			c.Policy, c.Staleness.Bound, c.Pipeline = jaca.FIFO, 2, false
+		}},
+		{"no peers", func(c *trainConfig) { c.Peer = "off" }, func(c *pipeline.Cache) { c.NoPeer = true }},
+		{"seed", func(c *trainConfig) { c.Seed = 9 }, func(c *pipeline.Cache) { c.Seed = 9 }},
+	} {
+		cfg, want := defaultConfig(), plain
+		tc.change(&cfg)
+		tc.want(&want)
+		if errs := cfg.cacheErrors(); errs != nil {
+			t.Errorf("%s: %v", tc.name, errs)
+		}
+		if got := cfg.haloCache(); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: got %+v, want %+v", tc.name, got, want)
+		}
+	}
+}
+
+func TestSlotsRoundTrip(t *testing.T) {
+	text := formatSlots(&jaca.Capacities{Local: []int{7, 0, 12}, Global: 5})
+	if got, err := parseSlots(text, 3); err != nil || !slices.Equal(got, []int{7, 0, 12, 5}) {
+		t.Errorf("%q: got %v, %v", text, got, err)
+	}
+	if got, err := parseSlots("", 3); got != nil || err != nil {
+		t.Errorf("none: got %v, %v", got, err)
+	}
+	for _, bad := range []string{"1,2", "1,2,3,4,5", "1,2,3,-4", "1,2,3,x", "1,2,3,4.5", ",,,", "1,2,3,99999999999"} {
+		if got, err := parseSlots(bad, 3); err == nil {
+			t.Errorf("%q is accepted as %v", bad, got)
+		}
+	}
+}
+
+func TestLinksRoundTrip(t *testing.T) {
+	grid := func(x float64) float64 { return math.Pow(linkStep, math.Round(math.Log(x)/math.Log(linkStep))) }
+	text := formatLinks([]link{{1, 1.02}, {2, 4}})
+	got, err := parseLinks(text, 3, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := jaca.Links{H2D: []float64{1, grid(2), 1}, D2H: []float64{1, grid(4), 1}}
+	for i := range 3 {
+		if math.Abs(got.H2D[i]-want.H2D[i]) > 5e-4*want.H2D[i] || math.Abs(got.D2H[i]-want.D2H[i]) > 5e-4*want.D2H[i] { // of four digits
+			t.Errorf("%q: got %v, want %v", text, got, want)
+		}
+	}
+	if text := formatLinks([]link{{3, 3.01}, {3.05, 2.99}}); text != linksEqual {
+		t.Errorf("links within 5 %% of each other are %q", text)
+	}
+	for _, bad := range []string{"1:1", "1:1,2:2,3:3", "1:1,x:1", "1:1,0:1", "1:1,1", "1:1,NaN:1", "1:1,1:Inf"} {
+		if got, err := parseLinks(bad, 2, 2); err == nil {
+			t.Errorf("%q is accepted as %v", bad, got)
+		}
+	}
+}
+
+// What is known of the devices decides what their links count.
+func TestLinksOfDevices(t *testing.T) {
+	copies := func(uuid string, h2d, d2h float64) profiler.DeviceProfile {
+		once := func(s float64) profiler.Timing { return profiler.Timing{Mean: s, Median: s, Runs: 1} }
+		return profiler.DeviceProfile{UUID: uuid, MM: once(1), SpMM: once(1), IDT: once(1), H2D: once(h2d), D2H: once(d2h)}
+	}
+	p := &profiler.Profile{N: 1024, Entries: 1 << 16, Devices: []profiler.DeviceProfile{copies("a", 0.01, 0.01), copies("b", 0.04, 0.02), copies("b", 0.02, 0.02)}}
+	for list, want := range map[string]string{
+		"cpu:threads=1,cpu:threads=1":                         linksEqual, // without a profile
+		"cpu:threads=1,link=1GiB/s,cpu:threads=2,link=1GiB/s": linksEqual,
+		"cpu:0,link=2GiB/s,cpu:1,link=1GiB/s":                 "1:1,1.98:1.98",
+		"sim:rtx3090,sim:rtx3090,link=1GiB/s":                 "",
+	} {
+		specs, err := parseDevices(list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := (&training{specs: specs}).links(nil)
+		if err != nil || want != "" && got != want || want == "" && !strings.HasPrefix(got, "1:1,") && !strings.HasPrefix(got, "1:1.") {
+			t.Errorf("%s: got %q, %v, want %q", list, got, err, want)
+		}
+	}
+	specs, err := parseDevices("cpu:threads=1,cpu:threads=2,cpu:threads=2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Equal hardware counts as equal: 0.04 and 0.02 are 0.03 both, 3 times as long is 1.05^23.
+	if got, err := (&training{specs: specs}).links(p); err != nil || got != "1:1,3.072:1.98,3.072:1.98" {
+		t.Errorf("by a profile: %q, %v", got, err)
+	}
+}
+
+func TestCacheThatDoesNotFit(t *testing.T) {
+	for want, err := range map[string]error{
+		"give --cpu-cache 3, or 1.4 KiB more memory":           &jaca.TooLarge{Cache: globalCache, Want: 10, Fit: 3, Slot: 200},
+		"part 2: 10 rows of 200 B are wanted, 3 fit; give --g": &jaca.TooLarge{Cache: "local cache of part 2", Want: 10, Fit: 3, Slot: 200},
+		"give --cpu-cache 77B or less":                         &hostmem.Limit{Owner: globalCache, Name: "shared region", Need: 99, Left: 77},
+	} {
+		got := explainCache(err)
+		if exitCode(got) != exitDoesNotFit || !strings.Contains(got.Error(), want) {
+			t.Errorf("got %v with exit code %d, want %q", got, exitCode(got), want)
+		}
+	}
+	plain := &gpu.OutOfMemory{}
+	if explainCache(plain) != error(plain) {
+		t.Error("an error of something else is changed")
+	}
+}
+
+// cached are the flags of a run that keeps rows and reads old ones.
+func cached(more ...string) []string {
+	return append([]string{"--dataset", "ok.npz", "--hidden", "16", "--epochs", "12", "--layers", "3", "--devices", "cpu:0,cpu:1", "--partitioner", "random",
+		"--staleness", "3"}, more...)
+}
+
+// Sizes and links that a run has decided stand in its config.yaml and hold for who repeats or resumes it.
+func TestCachesAreRecorded(t *testing.T) {
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	var cfg trainConfig
+	read := func(dir string) {
+		t.Helper()
+		cfg = defaultConfig()
+		if err := readConfig(s.path(dir+"/config.yaml"), &cfg); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first := s.train(cached("--run-dir", "a", "--gpu-cache", "50%", "--cpu-cache", "30%")...)
+	read("a")
+	slots, err := parseSlots(cfg.CacheSlots, 2)
+	if err != nil || len(slots) != 3 || slots[0] == 0 || slots[2] == 0 || cfg.CacheLinks != linksEqual {
+		t.Fatalf("slots %q, links %q: %v", cfg.CacheSlots, cfg.CacheLinks, err)
+	}
+	if r := s.train("--config", "a/config.yaml"); r.SHA256 != first.SHA256 {
+		t.Error("the config file gives other weights")
+	}
+	if r := s.train("--config", "a/config.yaml", "--gpu-cache", "0", "--cpu-cache", "0", "--run-dir", "b"); r.SHA256 == first.SHA256 {
+		t.Error("without caches the weights are the same")
+	}
+	if read("b"); cfg.CacheSlots != "0,0,0" {
+		t.Errorf("slots of another size are %q", cfg.CacheSlots)
+	}
+	text, err := formatConfig(&cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, old := range map[string]string{"cache-slots": `cache-slots: 0,0,0`, "cache-links": `cache-links: equal`} {
+		bad := strings.Replace(string(text), old, want+": 1:1,x", 1)
+		if err := writeFile(s.path("bad.yaml"), []byte(bad)); err != nil {
+			t.Fatal(err)
+		}
+		s.fails(exitUsage, []string{want}, "train", "--quiet", "--config", "bad.yaml")
+	}
+}
+
+// At staleness 0 caches, the pipeline and the way that rows take change no bit.
+func TestCachesChangeNothingAtStalenessZero(t *testing.T) {
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	args := func(more ...string) []string {
+		return cached(append([]string{"--staleness", "0", "--parts", "3"}, more...)...)
+	}
+	want := s.train(args("--cache", "none")...).SHA256
+	for _, more := range [][]string{{}, {"--cache", "paper", "--gpu-cache", "20%"}, {"--cache", "lru"}, {"--pipeline", "off"}, {"--peer", "off"}, {"--peer", "off", "--cache", "random", "--cpu-cache", "5"}} {
+		if got := s.train(args(more...)...).SHA256; got != want {
+			t.Errorf("%v: weights %s, without caches %s", more, got, want)
+		}
+	}
+}
+
+func TestCacheOfADeviceThatIsTooSmall(t *testing.T) {
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	small := "cpu:0,mem=100KiB,cpu:1,mem=100KiB"
+	s.fails(exitDoesNotFit, []string{"local cache of part 0", "--gpu-cache"}, append([]string{"train", "--quiet"}, cached("--devices", small, "--reserve-gpu", "99KiB", "--gpu-cache", "100%")...)...)
+	s.train(cached("--devices", small, "--reserve-gpu", "99KiB", "--run-dir", "auto")...)
+	cfg := defaultConfig()
+	if err := readConfig(s.path("auto/config.yaml"), &cfg); err != nil || !strings.HasPrefix(cfg.CacheSlots, "0,0,") {
+		t.Errorf("slots %q, %v: want none on the devices, which leave no memory", cfg.CacheSlots, err)
+	}
+}
