@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 
 	"capgnn/internal/bench"
 	"capgnn/jaca"
@@ -86,13 +87,13 @@ func (b *benchRun) timed(s setting) *bench.Line {
 }
 
 func (b *benchRun) showAblation(datasets []string, devices string, epochs int, at func(string, variant, uint64) setting) bench.Section {
-	t := bench.Table{Columns: []string{"data set", "", "epoch ms", "of none", "communication ms", "open ms", "MiB / epoch", "of none", "validation %", "test %"},
-		Note: "communication is what the busiest device transfers in an epoch, open what of the epoch is neither computing nor hidden by it on the device that computes longest."}
-	times, moved, scores := bench.Panel{Title: "time of an epoch", Y: "ms"}, bench.Panel{Title: "moved in an epoch", Y: "of none"}, bench.Panel{Title: "test score", Y: "%"}
+	t := bench.Table{Columns: []string{"data set", "", "epoch ms", "of none", "communication ms", "open ms", "MiB / epoch", "halo MiB", "of none", "validation %", "test %"},
+		Note: "communication: transfers of the busiest device in an epoch; open: the epoch without the computations of the device that computes longest. MiB: on all links, gradients and weights included; halo MiB: halo rows alone, mean of the trained epochs behind the first."}
+	times, moved, scores := bench.Panel{Title: "time of an epoch", Y: "of none"}, bench.Panel{Title: "halo rows moved in an epoch, bytes", Y: "of none"}, bench.Panel{Title: "test score", Y: "%"}
 	of := make([]bench.Series, len(ablationVariants))
 	byBytes, byScore := make([]bench.Series, len(of)), make([]bench.Series, len(of))
 	for _, data := range datasets {
-		none := b.timed(at(data, ablationVariants[0], b.opt.Seeds[0]))
+		none, exact := b.timed(at(data, ablationVariants[0], b.opt.Seeds[0])), b.line(b.trained(at(data, ablationVariants[0], b.opt.Seeds[0])).id)
 		for i, v := range ablationVariants {
 			l := b.timed(at(data, v, b.opt.Seeds[0]))
 			var runs []*bench.Line
@@ -104,10 +105,10 @@ func (b *benchRun) showAblation(datasets []string, devices string, epochs int, a
 				note += " (does not fit)"
 			}
 			t.Add(shortDataset(data), note, milliseconds(l, "epoch_s"), ratio(l.Value("epoch_s"), none.Value("epoch_s")), milliseconds(l, "communication_s"), milliseconds(l, "exposed_s"),
-				mebibytes(l, "bytes"), ratio(l.Value("bytes"), none.Value("bytes")), meanOf(runs, "val"), meanOf(runs, "test"))
+				mebibytes(l, "bytes"), mebibytes(runs[0], "halo_bytes"), ratio(runs[0].Value("halo_bytes"), exact.Value("halo_bytes")), meanOf(runs, "val"), meanOf(runs, "test"))
 			of[i].Name, byBytes[i].Name, byScore[i].Name = v.name, v.name, v.name
-			of[i].Y = append(of[i].Y, 1e3*l.Value("epoch_s"))
-			byBytes[i].Y = append(byBytes[i].Y, l.Value("bytes")/max(1, none.Value("bytes")))
+			of[i].Y = append(of[i].Y, l.Value("epoch_s")/max(math.SmallestNonzeroFloat64, none.Value("epoch_s")))
+			byBytes[i].Y = append(byBytes[i].Y, runs[0].Value("halo_bytes")/max(1, exact.Value("halo_bytes")))
 			byScore[i].Y = append(byScore[i].Y, 100*runs[0].Value("test"))
 		}
 		times.Groups = append(times.Groups, shortDataset(data))

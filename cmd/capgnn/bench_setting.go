@@ -9,9 +9,6 @@ import (
 	"capgnn/gpu"
 	"capgnn/internal/bench"
 	"capgnn/jaca"
-	"capgnn/pipeline"
-	"capgnn/profiler"
-	"capgnn/rapa"
 )
 
 // How the parts of a setting are made.
@@ -62,7 +59,12 @@ func (s setting) id(kind string) bench.Cell {
 func (b *benchRun) prepare(ctx context.Context, s setting) (*training, error) {
 	t := &training{k: b.quietly(), cfg: defaultConfig()}
 	t.cfg.Dataset, t.cfg.Devices, t.cfg.Model, t.cfg.Seed = s.Dataset, s.Devices, cmp.Or(s.Model, "gcn"), s.Seed
-	t.cfg.Epochs, t.cfg.EvalEvery = s.Epochs, s.EvalEvery
+	t.cfg.Epochs, t.cfg.EvalEvery, t.cfg.Order = s.Epochs, s.EvalEvery, orderNone
+	t.cfg.Cache, t.cfg.GPUCache, t.cfg.CPUCache = cmp.Or(string(s.Policy), string(jaca.None)), cmp.Or(s.Local, "auto"), cmp.Or(s.Global, "auto")
+	t.cfg.Staleness, t.cfg.Pipeline = cmp.Or(s.Staleness, "0"), switchOff
+	if s.Pipeline {
+		t.cfg.Pipeline = switchOn
+	}
 	switch s.Parts {
 	case partsEqual:
 		t.anonymous = true
@@ -78,10 +80,12 @@ func (b *benchRun) prepare(ctx context.Context, s setting) (*training, error) {
 	if err := b.load(ctx, t); err != nil {
 		return nil, err
 	}
-	if err := t.chooseDevices(ctx); err != nil {
-		return nil, err
+	for _, step := range []func(context.Context) error{t.chooseDevices, t.divide, t.settleCache} {
+		if err := step(ctx); err != nil {
+			return nil, err
+		}
 	}
-	return t, t.divide(ctx)
+	return t, nil
 }
 
 // optionNamed returns the option of train with this name.
@@ -92,29 +96,6 @@ func optionNamed(name string) option {
 		}
 	}
 	panic("capgnn: no option " + name)
-}
-
-// cache returns what the setting keeps of halo rows, by the links of the devices that it is for.
-func (s setting) cache(profile *profiler.Profile, parts int) (c pipeline.Cache, err error) {
-	c.Policy, c.Pipeline, c.NoPeer = s.Policy, s.Pipeline, true
-	if c.Local, err = jaca.ParseSize(cmp.Or(s.Local, "auto")); err != nil {
-		return c, err
-	}
-	if c.Global, err = jaca.ParseSize(cmp.Or(s.Global, "auto")); err != nil {
-		return c, err
-	}
-	if c.Staleness, err = jaca.ParseStaleness(cmp.Or(s.Staleness, "0")); err != nil {
-		return c, err
-	}
-	c.Seed = s.Seed
-	if profile == nil {
-		return c, nil
-	}
-	for p := range parts { // seconds of one matrix: Links are relative
-		r := profile.Devices[p%len(profile.Devices)]
-		c.Links.H2D, c.Links.D2H = append(c.Links.H2D, r.H2D.Median), append(c.Links.D2H, r.D2H.Median)
-	}
-	return c, nil
 }
 
 // counted are the parts of a plan in numbers: what every kind of cell says about them.
@@ -141,27 +122,8 @@ func newLine() *bench.Line {
 	return &bench.Line{Values: map[string]float64{}, Series: map[string][]float64{}, Text: map[string]string{}}
 }
 
-// add names a value and keeps the bytes of all routes.
+// addBytes keeps the bytes of all routes.
 func addBytes(l *bench.Line, h2d, d2h, peer gpu.Bytes) {
 	l.Values["h2d_bytes"], l.Values["d2h_bytes"], l.Values["peer_bytes"] = float64(h2d), float64(d2h), float64(peer)
 	l.Values["bytes"] = float64(h2d + d2h + peer)
-}
-
-// lambda adds the paper's cost of the parts on their devices.
-func (t *training) lambdas(l *bench.Line, profile *profiler.Profile) error {
-	if t.plan == nil {
-		return nil
-	}
-	costs, err := rapa.Lambda(t.rates(profile), t.cfg.Alpha)
-	if err != nil {
-		return asUsage(err)
-	}
-	counts, err := rapa.Count(rapa.Both(t.data.problem.Graph), t.plan.Part, t.parts)
-	if err != nil {
-		return err
-	}
-	for i, n := range counts {
-		l.Series["lambda"] = append(l.Series["lambda"], costs[i].Of(n))
-	}
-	return nil
 }

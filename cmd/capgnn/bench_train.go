@@ -3,12 +3,14 @@ package main
 import (
 	"context"
 	"errors"
+	"strconv"
 	"time"
+
+	"gonum.org/v1/gonum/stat"
 
 	"capgnn/gpu"
 	"capgnn/internal/bench"
 	"capgnn/pipeline"
-	"capgnn/profiler"
 )
 
 // trained is the cell of a setting that is trained, on its devices, or where these are simulated on CPU devices.
@@ -19,8 +21,8 @@ func (b *benchRun) trained(s setting) cell {
 // train runs a setting: scores at the best validation epoch, times in seconds and bytes per epoch (medians and means of the
 // epochs behind the first), series by epoch.
 //
-// Where the devices are simulated, all parts lie on one CPU device with every core: the parts, the caches and what is computed
-// are the same, times are not meant.
+// Where the devices are simulated, CPU devices without access to each other's memory take their places: parts, caches, bytes
+// and what is computed are the same, times are not meant.
 func (b *benchRun) train(ctx context.Context, s setting) (*bench.Line, error) {
 	l := newLine()
 	t, err := b.prepare(ctx, s)
@@ -33,37 +35,36 @@ func (b *benchRun) train(ctx context.Context, s setting) (*bench.Line, error) {
 		return nil, err
 	}
 	specs := t.specs
-	var profile *profiler.Profile
 	if specs[0].simulated() {
-		if profile, err = cardProfile(specs); err != nil {
-			return nil, err
+		t.cfg.Peer = switchOff // simulated devices do not reach each other's memory
+		specs = make([]deviceSpec, len(t.specs))
+		for i := range specs {
+			specs[i] = deviceSpec{Label: strconv.Itoa(i), Slow: 1}
 		}
-		specs = []deviceSpec{{Text: "cpu:0", Label: "0", Slow: 1, Threads: cores()}}
+		shareCores(specs, cores())
 	}
 	devices, err := openDevices(specs)
 	if err != nil {
 		return nil, err
 	}
-	result, err := t.trainCached(ctx, devices, profile, s, l)
+	result, err := t.trainCached(ctx, devices, l)
 	if err := errors.Join(err, closeDevices(devices)); err != nil {
 		return nil, err
 	}
 	t.counted(l)
 	addResult(l, result)
+	if moved := l.Series["halo_bytes"]; len(moved) > 1 {
+		l.Values["halo_bytes"] = stat.Mean(moved[1:], nil)
+	}
 	return l, nil
 }
 
 // trainCached trains with the setting's caches and keeps the numbers of every epoch.
-func (t *training) trainCached(ctx context.Context, devices []gpu.Device, profile *profiler.Profile, s setting, l *bench.Line) (*pipeline.Result, error) {
+func (t *training) trainCached(ctx context.Context, devices []gpu.Device, l *bench.Line) (*pipeline.Result, error) {
 	opt := t.problemOptions()
 	for p := range t.parts {
 		opt.Devices = append(opt.Devices, devices[p%len(devices)])
 	}
-	var err error
-	if opt.Cache, err = s.cache(profile, t.parts); err != nil {
-		return nil, err
-	}
-	opt.Cache.NoPeer = profile != nil
 	var first gpu.Usage
 	opt.OnEpoch = func(e pipeline.EpochStats) error {
 		if e.Epoch == 0 {
@@ -136,6 +137,7 @@ func addResult(l *bench.Line, r *pipeline.Result) {
 	set("mm_s", per(r.Usage.Time[gpu.PhaseMM]))
 	set("wait_s", per(r.Usage.Time[gpu.PhaseWait]))
 	set("communication_s", per(r.Usage.Time[gpu.PhaseTransfer]+r.Usage.Time[gpu.PhaseWait]))
+	set("pick_s", per(r.Usage.Time[gpu.PhasePick]))
 	set("other_s", per(r.Usage.Time[gpu.PhaseOther]))
 	set("check_s", r.CheckCache.Seconds()/float64(max(1, r.Epochs)))
 	set("spmm_entries", float64(r.Usage.SpMM)/float64(max(1, r.Epochs)))

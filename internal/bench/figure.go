@@ -53,6 +53,7 @@ const (
 	panelWidth  = 9.5 * vg.Centimeter
 	panelHeight = 7.5 * vg.Centimeter
 	legendRow   = 0.6 * vg.Centimeter
+	barWidth    = 0.5 * vg.Centimeter
 	plotDPI     = 130
 )
 
@@ -65,12 +66,13 @@ func (f *Figure) write(base string) error {
 	across = max(1, min(across, len(f.Panels)))
 	names := f.names()
 	rows := (len(f.Panels) + across - 1) / across
-	perRow := max(1, int(panelWidth*vg.Length(across)/(5*vg.Centimeter)))
+	wide := f.wide()
+	perRow := max(1, int(wide*vg.Length(across)/(5*vg.Centimeter)))
 	legend := vg.Length((len(names)+perRow-1)/perRow) * legendRow
 	if len(names) < 2 {
 		legend = 0
 	}
-	width, height := panelWidth*vg.Length(across), panelHeight*vg.Length(rows)+legend
+	width, height := wide*vg.Length(across), panelHeight*vg.Length(rows)+legend
 	grid, err := f.grid(rows, across, names)
 	if err != nil {
 		return err
@@ -88,6 +90,15 @@ func (f *Figure) write(base string) error {
 		}
 	}
 	return nil
+}
+
+// wide is the width of a panel: more for many bars.
+func (f *Figure) wide() vg.Length {
+	width := panelWidth
+	for _, p := range f.Panels {
+		width = max(width, barWidth*vg.Length(len(p.Groups)*(len(p.Series)+1))+2*vg.Centimeter)
+	}
+	return width
 }
 
 // names returns the names of all series, in the order in which they first occur.
@@ -109,7 +120,7 @@ func (f *Figure) grid(rows, across int, names []string) ([][]*plot.Plot, error) 
 		grid[r] = make([]*plot.Plot, across)
 	}
 	for i := range f.Panels {
-		p, err := f.Panels[i].plot(names)
+		p, err := f.Panels[i].plot(names, f.wide())
 		if err != nil {
 			return nil, fmt.Errorf("panel %q: %w", f.Panels[i].Title, err)
 		}
@@ -118,12 +129,12 @@ func (f *Figure) grid(rows, across int, names []string) ([][]*plot.Plot, error) 
 	return grid, nil
 }
 
-func (p *Panel) plot(names []string) (*plot.Plot, error) {
+func (p *Panel) plot(names []string, wide vg.Length) (*plot.Plot, error) {
 	out := plot.New()
 	out.Title.Text, out.X.Label.Text, out.Y.Label.Text = p.Title, p.X, p.Y
 	out.Add(plotter.NewGrid())
 	if p.Groups != nil {
-		return out, p.bars(out, names)
+		return out, p.bars(out, names, wide)
 	}
 	return out, p.lines(out, names)
 }
@@ -175,9 +186,9 @@ func (p *Panel) visible(s Series) plotter.XYs {
 }
 
 // bars draws the series of a group beside each other.
-func (p *Panel) bars(out *plot.Plot, names []string) error {
+func (p *Panel) bars(out *plot.Plot, names []string, wide vg.Length) error {
 	n := len(p.Series)
-	width := 0.75 * panelWidth / vg.Length(max(1, len(p.Groups)*n+len(p.Groups)))
+	width := 0.75 * wide / vg.Length(max(1, len(p.Groups)*n+len(p.Groups)))
 	for i, s := range p.Series {
 		values := make(plotter.Values, len(p.Groups))
 		for g := range values {
@@ -198,7 +209,7 @@ func (p *Panel) bars(out *plot.Plot, names []string) error {
 	for _, g := range p.Groups {
 		longest = max(longest, len(g))
 	}
-	if longest*len(p.Groups) > 36 {
+	if float64(longest*len(p.Groups)) > 36*float64(wide/panelWidth) {
 		out.X.Tick.Label.Rotation, out.X.Tick.Label.XAlign, out.X.Tick.Label.YAlign = math.Pi/5, draw.XRight, draw.YTop
 	}
 	out.Y.Min = min(0, out.Y.Min)
