@@ -3,7 +3,9 @@ package main
 // experiments are those of capgnn bench, in the order of the paper.
 func experiments() []experiment {
 	return []experiment{
-		table1Experiment(), haloExperiment(), rapaExperiment(), ablationExperiment(), scalingExperiment(),
+		table1Experiment(), haloExperiment(), hitPriorityExperiment(), hitCapacityExperiment(), epochCapacityExperiment(), overheadExperiment(),
+		rapaExperiment(), heteroExperiment(), convergenceExperiment(), overallExperiment(), ablationExperiment(), savingsExperiment(), scalingExperiment(),
+		stalenessExperiment(),
 	}
 }
 

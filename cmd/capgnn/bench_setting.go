@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"capgnn/gpu"
 	"capgnn/internal/bench"
@@ -27,7 +28,7 @@ type setting struct {
 	Local, Global    string // sizes as jaca.ParseSize reads them, "" = auto
 	Staleness        string // as jaca.ParseStaleness reads it, "" = 0
 	Pipeline         bool
-	Off              string // the saving that is off, as the flag names it, "" = none
+	Off              string // savings that are off, a list of the flags' names
 	Seed             uint64
 	Epochs           int // of training
 	EvalEvery        int // of training
@@ -71,9 +72,8 @@ func (b *benchRun) prepare(ctx context.Context, s setting) (*training, error) {
 	case partsPruned:
 		t.cfg.MaxPrune, t.cfg.NoMove = 1, true
 	}
-	if s.Off != "" {
-		o := optionNamed(s.Off)
-		if err := o.set(&t.cfg, "true"); err != nil {
+	for name := range strings.FieldsFuncSeq(s.Off, func(r rune) bool { return r == ',' }) {
+		if err := optionNamed(name).set(&t.cfg, "true"); err != nil {
 			return nil, err
 		}
 	}
