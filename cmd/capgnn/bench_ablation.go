@@ -61,17 +61,18 @@ func planAblation(b *benchRun, datasets []string) ([]cell, func() bench.Section,
 		v.with(&s)
 		return s
 	}
-	var cells []cell
+	var cells, training []cell // what is quick goes first
 	for _, data := range datasets {
-		for _, seed := range b.opt.Seeds {
-			for _, v := range ablationVariants {
-				if specs[0].simulated() && seed == b.opt.Seeds[0] {
-					cells = append(cells, b.simulation(at(data, v, seed)))
-				}
-				cells = append(cells, b.trained(at(data, v, seed)))
+		for _, v := range ablationVariants {
+			if specs[0].simulated() {
+				cells = append(cells, b.simulation(at(data, v, b.opt.Seeds[0])))
+			}
+			for _, seed := range b.opt.Seeds {
+				training = append(training, b.trained(at(data, v, seed)))
 			}
 		}
 	}
+	cells = append(cells, training...)
 	return cells, func() bench.Section { return b.showAblation(datasets, formatDevices(specs), epochs, at) }, nil
 }
 

@@ -19,7 +19,7 @@ var scalingVariants = []variant{
 // scalingExperiment adds one device at a time, in the order of Table 4.
 func scalingExperiment() experiment {
 	return experiment{name: "scaling", usage: "time of an epoch while devices are added one at a time, x1 to x8 of Table 4",
-		full: []string{"reddit-like:0.5", "products-like:0.25"}, quick: []string{"reddit-like:0.02"}, plan: planScaling}
+		full: []string{"reddit-like:0.1", "products-like:0.1"}, quick: []string{"reddit-like:0.02"}, plan: planScaling}
 }
 
 func planScaling(b *benchRun, datasets []string) ([]cell, func() bench.Section, error) {

@@ -82,6 +82,7 @@ func shortDevices(list string) string {
 	var names []string
 	count := map[string]int{}
 	for _, s := range specs {
+		s.Label = ""
 		n := s.String()
 		if s.simulated() {
 			n = strings.TrimPrefix(n, "sim:")

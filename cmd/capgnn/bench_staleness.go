@@ -24,9 +24,9 @@ func planStaleness(b *benchRun, datasets []string) ([]cell, func() bench.Section
 	shareCores(specs, cores())
 	bounds := []string{"0", "1", "2", "4", "8", "16", "auto:0.02", "auto:0.05", "auto:0.1", "auto:0.2"}
 	if b.opt.Quick {
-		bounds = []string{"0", "1", "4", "16", "auto:0.1"}
+		bounds = []string{"0", "4", "auto:0.1"}
 	}
-	epochs := b.epochs(200, 16)
+	epochs := b.epochs(200, 10)
 	at := func(data, bound string, pipelined bool, seed uint64) setting {
 		return setting{Dataset: data, Devices: formatDevices(specs), Policy: jaca.JACA, Staleness: bound, Pipeline: pipelined, Seed: seed, Epochs: epochs, EvalEvery: evalEvery(epochs)}
 	}

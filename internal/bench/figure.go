@@ -53,6 +53,7 @@ const (
 	panelWidth  = 9.5 * vg.Centimeter
 	panelHeight = 7.5 * vg.Centimeter
 	legendRow   = 0.6 * vg.Centimeter
+	letterWidth = 0.19 * vg.Centimeter // of the legend, about
 	barWidth    = 0.5 * vg.Centimeter
 	plotDPI     = 130
 )
@@ -67,7 +68,11 @@ func (f *Figure) write(base string) error {
 	names := f.names()
 	rows := (len(f.Panels) + across - 1) / across
 	wide := f.wide()
-	perRow := max(1, int(wide*vg.Length(across)/(5*vg.Centimeter)))
+	longest := 0
+	for _, name := range names {
+		longest = max(longest, len(name))
+	}
+	perRow := max(1, int(wide*vg.Length(across)/(letterWidth*vg.Length(longest)+1.5*vg.Centimeter)))
 	legend := vg.Length((len(names)+perRow-1)/perRow) * legendRow
 	if len(names) < 2 {
 		legend = 0
