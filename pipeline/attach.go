@@ -66,9 +66,10 @@ func (t *traffic) ownRows(part int) int {
 	return usual
 }
 
-// exchangeNeed returns what exchanges take of a device's memory without local slots, at most.
-func exchangeNeed(legs []*traffic, part int) gpu.Bytes {
-	var send, own, halo, land gpu.Bytes
+// exchangeNeed returns what exchanges take of a device's memory without local slots, at most. With a dynamic policy halo rows lie
+// where they arrive and where they are put together.
+func exchangeNeed(legs []*traffic, part int, dynamic bool) gpu.Bytes {
+	var send, own, kept, halo, land gpu.Bytes
 	lag := false
 	for _, l := range legs {
 		all, _ := l.sendRows(part)
@@ -76,17 +77,22 @@ func exchangeNeed(legs []*traffic, part int) gpu.Bytes {
 		wire := l.wireRow() * gpu.Bytes(all)
 		send = max(send, wire)
 		own += wire
+		ids := len(l.readers[part].ids)
 		if l.coding.as != FP32 {
-			land = max(land, l.wireRow()*gpu.Bytes(len(l.readers[part].ids)))
+			land = max(land, l.wireRow()*gpu.Bytes(ids))
 		}
-		if halo = max(halo, l.rowBytes(len(l.readers[part].ids)+1)); l.keeps {
-			own += l.rowBytes(len(l.readers[part].ids))
+		if halo = max(halo, l.rowBytes(ids+1)); l.keeps {
+			kept += l.rowBytes(ids)
 		}
 	}
+	need := send + kept + halo + land
 	if lag {
-		return send + own + 2*halo + 2*land
+		need += own + halo + land
 	}
-	return send + halo + land
+	if dynamic {
+		need += halo
+	}
+	return need
 }
 
 // remapNeed returns what the index arrays take that address slots, at most.
@@ -118,6 +124,7 @@ func (a *attachment) halos(training, evaluation []*traffic, stats *jaca.Stats) (
 		eval.relays, eval.of[l.leg] = append(eval.relays, r), r
 	}
 	a.place(train, eval)
+	a.assemblies(train, shared)
 	a.landings(training)
 	return train, eval
 }
@@ -204,17 +211,26 @@ func (a *attachment) stage(b *outbox, bytes []gpu.Bytes) {
 	}
 	b.stages = make([][]byte, len(bytes))
 	a.w.staged += total
-	if total == 0 || a.w.ld.err != nil || a.w.ld.accounts {
+	mem := a.pinned("staging", total)
+	if mem == nil {
 		return
 	}
-	if b.staging, a.w.ld.err = hostmem.NewPinned(a.w.dev.Info().Name, "staging", int64(total), a.host); a.w.ld.err != nil {
-		return
-	}
-	a.w.pinned = append(a.w.pinned, b.staging)
-	mem := b.staging.Bytes()
 	for j, n := range bytes {
 		b.stages[j], mem = mem[:n:n], mem[n:]
 	}
+}
+
+// pinned returns host memory that rows pass through; nil if there is none to take, or an error is to be reported.
+func (a *attachment) pinned(name string, size gpu.Bytes) []byte {
+	if size == 0 || a.w.ld.err != nil || a.w.ld.accounts {
+		return nil
+	}
+	var p *hostmem.Pinned
+	if p, a.w.ld.err = hostmem.NewPinned(a.w.dev.Info().Name, name, int64(size), a.host); a.w.ld.err != nil {
+		return nil
+	}
+	a.w.pinned = append(a.w.pinned, p)
+	return p.Bytes()
 }
 
 // place gives every exchange its halo matrix.
@@ -222,7 +238,7 @@ func (a *attachment) place(train, eval *exchange) {
 	var local gpu.Bytes // of slots
 	bases := make([]gpu.Bytes, len(train.relays))
 	for k, r := range train.relays {
-		if !r.keeps {
+		if !r.holds() {
 			bases[k] = local
 			local += (r.rowBytes(r.mine.rows[0]) + slotAlign - 1) / slotAlign * slotAlign
 		}
@@ -231,7 +247,7 @@ func (a *attachment) place(train, eval *exchange) {
 	turn := make([]int, len(train.relays))
 	for k, r := range train.relays {
 		turn[k] = (slices.Index(train.turns, r) + 1) % 2 // the first turn's is not the place that evaluation uses
-		if !r.keeps {
+		if !r.holds() {
 			halves[turn[k]] = max(halves[turn[k]], r.transientBytes())
 		}
 	}
@@ -241,7 +257,7 @@ func (a *attachment) place(train, eval *exchange) {
 	at := [2]gpu.Bytes{local, local + (halves[0]+slotAlign-1)/slotAlign*slotAlign}
 	buf := a.w.ld.alloc(at[1]+halves[1], "halo rows")
 	for k, r := range train.relays {
-		if r.keeps {
+		if r.holds() {
 			rows := max(len(r.mine.ids), r.mine.total())
 			r.hold(a.w.ld.alloc(r.rowBytes(rows), "kept halo rows"), 0, r.rowBytes(r.mine.rows[0]))
 			r.halo.Rows = rows
@@ -253,6 +269,9 @@ func (a *attachment) place(train, eval *exchange) {
 		r.hold(buf, at[0], at[0])
 	}
 }
+
+// holds reports whether the halo matrix is memory of the exchange alone.
+func (r *relay) holds() bool { return r.keeps && r.dynamic == nil }
 
 // slotAlign is the alignment of the first row of an exchange, in bytes.
 const slotAlign = 64

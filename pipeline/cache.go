@@ -62,8 +62,8 @@ func (c *Cache) validate(parts int) error {
 	if int(c.HaloType) >= len(encodingNames) {
 		errs = append(errs, fmt.Errorf("encoding %d of halo rows", c.HaloType))
 	}
-	if !c.policy().Static() && c.Pipeline && c.Staleness.Bound > 0 {
-		errs = append(errs, fmt.Errorf("policy %s decides while rows are read: it needs the pipeline off", c.Policy))
+	if !c.policy().Static() && c.Staleness.Bound > 0 && (c.Pipeline || c.Staleness.Auto()) {
+		errs = append(errs, fmt.Errorf("policy %s decides while rows are read: it needs the pipeline off and a fixed staleness", c.Policy))
 	}
 	if c.ReserveDevice < 0 || c.ReserveHost < 0 || c.TopK < 0 || !(c.Bypass >= 0 && c.Bypass <= 1) {
 		errs = append(errs, fmt.Errorf("cache reserves %d and %d, top %d, bypass at %g", c.ReserveDevice, c.ReserveHost, c.TopK, c.Bypass))
@@ -159,31 +159,49 @@ func (t *Trainer) planTraffic() ([]*traffic, error) {
 	if t.legs = legs; o.Cache.policy() == jaca.None {
 		return legs, nil
 	}
-	var exchanges []jaca.Exchange
-	for _, l := range legs {
-		if l.layer > 0 {
-			x := jaca.NewExchange(t.layout.at(l.layer), l.layer, jaca.Direction(l.dir), l.rowBytes(1))
-			x.WireBytes = l.wireRow()
-			exchanges = append(exchanges, x)
-		}
-	}
+	exchanges := t.cacheExchanges(legs)
 	if t.caches, err = t.planCaches(exchanges, legs, period); err != nil {
 		return nil, err
 	}
-	next := 0
+	t.giveSlots(legs)
+	return legs, t.openRegion(legs)
+}
+
+// giveSlots makes exchanges cached ones, by the tables of the plan.
+func (t *Trainer) giveSlots(legs []*traffic) {
+	static, next := t.o.Cache.policy().Static(), 0
 	for i, l := range legs {
 		if l.layer == 0 {
 			continue
 		}
 		table := t.caches.Tables[next]
 		next++
-		if table.Slots() > 0 {
+		switch {
+		case !static:
+			local, global := cacheSlots(table, &t.caches.Capacities)
+			legs[i] = dynamic(*l, local, global)
+		case table.Slots() > 0:
 			bare := *l
 			bare.readers = nil
 			legs[i] = cached(bare, t.layout.at(l.layer), table)
 		}
 	}
-	return legs, t.openRegion(legs)
+	if !static {
+		t.follower = newFollower(t)
+	}
+}
+
+// cacheExchanges returns the exchanges whose rows may have slots.
+func (t *Trainer) cacheExchanges(legs []*traffic) []jaca.Exchange {
+	var out []jaca.Exchange
+	for _, l := range legs {
+		if l.layer > 0 {
+			x := jaca.NewExchange(t.layout.at(l.layer), l.layer, jaca.Direction(l.dir), l.rowBytes(1))
+			x.WireBytes, x.Stays = l.wireRow(), l.keeps
+			out = append(out, x)
+		}
+	}
+	return out
 }
 
 // planCaches gives rows their slots.
@@ -252,7 +270,7 @@ func (t *Trainer) freeForCaches(plain []*traffic) []gpu.Bytes {
 			}
 		}
 		m := w.dev.Memory()
-		free[i] = max(0, (m.Budget-m.Used)/gpu.Bytes(sharing)-exchangeNeed(plain, i)-remapNeed(t.layout, plain, i))
+		free[i] = max(0, (m.Budget-m.Used)/gpu.Bytes(sharing)-exchangeNeed(plain, i, !t.o.Cache.policy().Static())-remapNeed(t.layout, plain, i))
 	}
 	return free
 }
@@ -305,8 +323,16 @@ func (t *Trainer) openRegion(legs []*traffic) error {
 		}
 		return nil
 	}
-	if err := each(func(_ *traffic, _, _ int, size int64) error { total += hostmem.BlockCost(size); return nil }); err != nil || total == 0 {
+	if err := each(func(_ *traffic, _, _ int, size int64) error { total += hostmem.BlockCost(size); return nil }); err != nil {
 		return err
+	}
+	for _, l := range legs {
+		if l.dynamic != nil {
+			total += hostmem.SlotsCost(len(l.dynamic.global), int64(l.wireRow()))
+		}
+	}
+	if total == 0 {
+		return nil
 	}
 	r, err := hostmem.NewRegion("global cache", total, t.lock())
 	if err != nil {
@@ -315,6 +341,13 @@ func (t *Trainer) openRegion(legs []*traffic) error {
 	t.region = r
 	if why := r.Unlocked(); why != nil {
 		t.o.Log.Warn("the global cache is not page-locked", "why", why)
+	}
+	for _, l := range legs {
+		if l.dynamic != nil {
+			if l.dynamic.slots, err = r.Slots(l.leg.String(), len(l.dynamic.global), int64(l.wireRow())); err != nil {
+				return err
+			}
+		}
 	}
 	return each(func(l *traffic, class, owner int, size int64) error {
 		if l.blocks == nil {

@@ -151,6 +151,9 @@ func (r *relay) landed(q gpu.Queue, dst, src gpu.Matrix) {
 func (t *traffic) largestArrival(part int, ahead bool) int {
 	n := 0
 	r := &t.readers[part]
+	if t.dynamic != nil {
+		return r.lookups
+	}
 	for b := range r.direct {
 		for o := range r.direct[b] {
 			if b == 0 || !ahead {

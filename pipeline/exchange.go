@@ -3,9 +3,11 @@ package pipeline
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"capgnn/gnn"
 	"capgnn/gpu"
+	"capgnn/jaca"
 )
 
 // exchange is a worker's halo exchange over a set of legs, training's or evaluation's. It implements gnn.Halo.
@@ -16,16 +18,17 @@ import (
 // what lies there, and rows without a slot come just before they are used, on the prefetch queue, while the exchange before
 // computes. Which version a reader finds follows from the schedule; check makes sure of it.
 type exchange struct {
-	w      *worker
-	hub    *hub
-	relays []*relay       // in the order of an epoch
-	of     map[leg]*relay // the same
-	shared *outbox        // of rows that are used at once; nobody's between two exchanges
-	turns  []*relay       // those whose transient rows take turns in shared memory, with the pipeline; else empty
-	early  bool           // the rows of the first turn of the next epoch are on their way
-	packed gpu.Event      // the last send is packed, and what the halo matrix held before has been read
-	next   int            // the exchange whose turn it is
-	clock  func() int     // epoch
+	w        *worker
+	hub      *hub
+	relays   []*relay       // in the order of an epoch
+	of       map[leg]*relay // the same
+	shared   *outbox        // of rows that are used at once; nobody's between two exchanges
+	turns    []*relay       // those whose transient rows take turns in shared memory, with the pipeline; else empty
+	early    bool           // the rows of the first turn of the next epoch are on their way
+	upcoming jaca.Stats     // of these rows
+	packed   gpu.Event      // the last send is packed, and what the halo matrix held before has been read
+	next     int            // the exchange whose turn it is
+	clock    func() int     // epoch
 }
 
 var _ epochHalo = (*exchange)(nil)
@@ -48,6 +51,8 @@ func (x *exchange) begin(q gpu.Queue) {
 		}
 	}
 	x.early = false
+	x.w.stats.Add(x.upcoming)
+	x.upcoming = jaca.Stats{}
 }
 
 // prefetch brings rows for a later exchange of the epoch, into memory that has been read for the last time.
@@ -72,7 +77,7 @@ func (x *exchange) passed(q gpu.Queue, next int) {
 		if read == nil {
 			read = q.Record()
 		}
-		if blocks := r.later(epoch); len(blocks) > 0 || r.keeps && r.schedule.Lag > 0 {
+		if blocks := r.later(epoch); len(blocks) > 0 {
 			x.w.local.Wait(read)
 			r.refresh(x.w.local, epoch, blocks)
 			r.arrived = append(r.arrived, x.w.local.Record())
@@ -90,8 +95,11 @@ func (x *exchange) follow(r *relay, epoch int, read gpu.Event) {
 	case m+2 < len(x.turns):
 		x.prefetch(x.turns[m+2], epoch, read)
 	case m%2 == 0:
-		x.prefetch(x.turns[0], epoch+1, read)
-		x.early = true
+		first := x.turns[0]
+		counted := first.stats
+		first.stats = &x.upcoming // bytes belong to the epoch that uses the rows
+		x.prefetch(first, epoch+1, read)
+		first.stats, x.early = counted, true
 	}
 }
 
@@ -106,6 +114,11 @@ func (x *exchange) Begin(q gpu.Queue, layer int, dir gnn.Direction, rows gpu.Mat
 	}
 	x.passed(q, r.index)
 	epoch := x.clock()
+	if r.dynamic != nil {
+		r.sendAgenda(q, x.shared, rows, epoch)
+		x.packed = q.Record()
+		return
+	}
 	blocks := r.due(epoch)
 	box := r.own
 	if r.atOnce(epoch) {
@@ -122,6 +135,12 @@ func (x *exchange) Begin(q gpu.Queue, layer int, dir gnn.Direction, rows gpu.Mat
 func (x *exchange) Wait(q gpu.Queue, layer int, dir gnn.Direction) gpu.Matrix {
 	r := x.of[leg{layer, dir}]
 	epoch := x.clock()
+	if r.dynamic != nil {
+		x.w.local.Wait(x.packed)
+		halo := r.follow(x.w.local, epoch)
+		q.Wait(x.w.local.Record())
+		return halo
+	}
 	blocks := r.due(epoch)
 	if r.atOnce(epoch) {
 		x.w.local.Wait(x.packed)
@@ -135,8 +154,12 @@ func (x *exchange) Wait(q gpu.Queue, layer int, dir gnn.Direction) gpu.Matrix {
 		q.Wait(e)
 	}
 	r.arrived = r.arrived[:0]
+	start := time.Now()
 	r.check(epoch)
 	r.count(blocks)
+	if r.stats == &x.w.stats { // not in an evaluation
+		x.w.checking += time.Since(start)
+	}
 	return r.halo
 }
 

@@ -116,6 +116,7 @@ type EpochStats struct {
 	Train   time.Duration // wall time of the epoch without evaluation; on the devices' clock if they share one
 	EvalT   time.Duration // wall time of the evaluation
 	Usage   gpu.Usage     // summed over devices, training only
+	Parts   []gpu.Usage   // the same by part
 	// Halo counts halo rows: lookups, hits, bytes by route and ages, over all parts and exchanges of training.
 	Halo jaca.Stats
 	// Drift is what adaptive staleness has measured after this epoch, by layer; nil: nothing was.

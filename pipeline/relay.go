@@ -33,6 +33,7 @@ type relay struct {
 	books            [][]book   // [class][owner]: what the owner put into the global cache
 	spare            []*spare   // by owner
 	arrived          []gpu.Event
+	assembly         assembly // with a dynamic policy
 }
 
 // book remembers the two newest generations of a block of the global cache.

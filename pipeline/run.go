@@ -98,14 +98,18 @@ func (t *Trainer) epoch(r *Result) error {
 
 // trainEpoch runs forward, backward and update on all parts.
 func (t *Trainer) trainEpoch(e *EpochStats) error {
-	before := t.usage()
+	before := t.usages()
 	start := t.now()
 	if err := t.runParts(e.Epoch); err != nil {
 		return err
 	}
 	end := t.now()
 	e.Reduce, e.Train = end-t.backwardDone(), end-start
-	e.Usage = t.usage().Sub(before)
+	e.Parts = t.usages()
+	for i, u := range before {
+		e.Parts[i] = e.Parts[i].Sub(u)
+		e.Usage = e.Usage.Add(e.Parts[i])
+	}
 	for _, w := range t.workers {
 		e.Loss += w.lossValue()
 		e.Halo.Add(w.stats)
@@ -119,6 +123,11 @@ func (t *Trainer) trainEpoch(e *EpochStats) error {
 // runParts runs an epoch on all parts.
 func (t *Trainer) runParts(epoch int) error {
 	t.hub.epoch = epoch
+	if t.follower != nil {
+		if err := t.follower.plan(epoch); err != nil {
+			return err
+		}
+	}
 	scale := 1 / float64(t.terms)
 	return t.each(func(w *worker) error {
 		if t.o.Savings.NoReuse {
@@ -205,10 +214,11 @@ func (t *Trainer) hostWeights() (*gnn.Weights, error) {
 	return w, nil
 }
 
-func (t *Trainer) usage() gpu.Usage {
-	var u gpu.Usage
-	for _, w := range t.workers {
-		u = u.Add(w.usage())
+// usages returns what every worker has done so far.
+func (t *Trainer) usages() []gpu.Usage {
+	u := make([]gpu.Usage, len(t.workers))
+	for i, w := range t.workers {
+		u[i] = w.usage()
 	}
 	return u
 }

@@ -15,6 +15,7 @@ type outbox struct {
 	send    gpu.Buffer
 	staging *hostmem.Pinned // nil: all readers reach the device
 	stages  [][]byte        // by reader
+	area    []byte          // with a dynamic policy: published rows
 	unread  []unread
 	drained gpu.Event // what goes to the host has left the send buffer; nil: nothing does
 }
@@ -24,6 +25,7 @@ type unread struct {
 	leg    leg
 	reader int
 	staged bool
+	shared bool // it reads area
 	taken  <-chan gpu.Event
 }
 
@@ -31,9 +33,10 @@ type unread struct {
 func (b *outbox) confirm(h *hub, q gpu.Queue) {
 	for _, u := range b.unread {
 		copied := receive(h, u.taken, b.w.index, u.reader, "to take halo rows")
-		if u.staged {
+		if u.staged || u.shared {
 			b.w.waitFor(b.w.out, copied, u.reader, u.leg, "to take halo rows")
-		} else {
+		}
+		if !u.staged {
 			b.w.waitFor(q, copied, u.reader, u.leg, "to take halo rows")
 		}
 	}
@@ -162,7 +165,7 @@ func (r *relay) post(box *outbox, t *ticket, starts []int, reader int) {
 	l := r.lanes[r.w.index][reader]
 	l.mail <- *t
 	if direct {
-		box.unread = append(box.unread, unread{r.leg, reader, staged, l.taken[box.number]})
+		box.unread = append(box.unread, unread{leg: r.leg, reader: reader, staged: staged, taken: l.taken[box.number]})
 	}
 }
 

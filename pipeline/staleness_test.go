@@ -16,6 +16,8 @@ import (
 type archive struct {
 	*exchange
 	past *history
+	// version returns the epoch of a row that a dynamic policy names, of a part that has it as a halo row.
+	version func(r *relay, halo int) int
 }
 
 type history struct {
@@ -63,7 +65,10 @@ func (a archive) Begin(q gpu.Queue, layer int, dir gnn.Direction, rows gpu.Matri
 
 func (a archive) Wait(q gpu.Queue, layer int, dir gnn.Direction) gpu.Matrix {
 	r := a.of[leg{layer, dir}]
-	rows := r.rowOf()
+	halo, rows := r.halo, r.rowOf()
+	if r.dynamic != nil {
+		halo = r.assembly.halo
+	}
 	size := int(r.rowBytes(1))
 	for k, v := range r.mine.ids {
 		row, epoch := k, r.schedule.Fresh(a.hub.epoch)
@@ -73,7 +78,9 @@ func (a archive) Wait(q gpu.Queue, layer int, dir gnn.Direction) gpu.Matrix {
 			}
 			row = int(rows[k])
 		}
-		if c := a.class(r, k); c >= 0 {
+		if r.dynamic != nil {
+			epoch = a.version(r, k)
+		} else if c := a.class(r, k); c >= 0 {
 			epoch = r.schedule.Version(c, a.hub.epoch)
 		}
 		owner := a.owner(r, k)
@@ -82,9 +89,9 @@ func (a archive) Wait(q gpu.Queue, layer int, dir gnn.Direction) gpu.Matrix {
 		if at+size > len(from) {
 			continue // not exchanged: the owner has no such row in this layer
 		}
-		q.Upload(r.halo.Buf, gpu.Bytes(r.halo.Off*r.dtype.Size()+row*size), from[at:at+size])
+		q.Upload(halo.Buf, gpu.Bytes(halo.Off*r.dtype.Size()+row*size), from[at:at+size])
 	}
-	return r.halo
+	return halo
 }
 
 // class finds the refresh class of a halo row in the lists that rows travel by.
@@ -126,8 +133,9 @@ func (a archive) owner(r *relay, k int) int {
 func replaceByHistory(tr *Trainer) {
 	s := &history{rows: map[string][]byte{}}
 	s.cond = sync.NewCond(&s.mu)
+	version := versions(tr)
 	for _, w := range tr.workers {
-		w.trainHalo = archive{w.trainHalo.(*exchange), s}
+		w.trainHalo = archive{w.trainHalo.(*exchange), s, version}
 	}
 }
 
@@ -224,7 +232,7 @@ func TestExactWhateverIsCached(t *testing.T) {
 	for n, kind := range gnn.Kinds {
 		p, m := task{share: 0.2, directed: n%2 == 0}.make(t, kind)
 		want := map[Encoding]string{}
-		for k, c := range append([]staleCase{{policy: jaca.None, local: "auto", global: "auto", peers: true}}, staleCases()...) {
+		for k, c := range append(staleCases(), dynamicCases()...) {
 			if c.staleness > 1 {
 				continue
 			}

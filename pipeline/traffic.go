@@ -30,6 +30,7 @@ type traffic struct {
 	global              [][][]graph.NodeID     // [class][owner]: rows that the owner puts into the global cache
 	blocks              [][]*hostmem.Versioned // the same: where they lie; nil: nothing there
 	schedule            jaca.Schedule
+	dynamic             *following // the policy decides while rows are read; nil: slots stay with their rows
 	lanes               lanes
 }
 

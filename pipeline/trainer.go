@@ -34,7 +34,8 @@ type Trainer struct {
 	region  *hostmem.Region // the global cache, nil: none
 	// controller sets the refresh periods by the drift of sample rows; nil: they are fixed.
 	controller *jaca.Controller
-	stuck      bool // a device does not answer
+	stuck      bool      // a device does not answer
+	follower   *follower // of a dynamic policy's caches; nil: slots stay with their rows
 }
 
 // New validates everything, cuts the graph, plans the order of operations, and puts every part on its device. Errors of

@@ -32,12 +32,14 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 			}
 			return cli.ShowAppHelp(c)
 		},
-		Commands: []*cli.Command{demoCommand(), trainCommand(), partitionCommand(), planCommand(), predictCommand(), dataCommand(), profileCommand(), benchCommand(), versionCommand()},
+		Commands: []*cli.Command{demoCommand(), trainCommand(), partitionCommand(), planCommand(), predictCommand(), dataCommand(), profileCommand(), benchCommand(), reportCommand(), completionCommand(), versionCommand()},
 	}
 	for _, cmd := range app.Commands {
 		cmd.OnUsageError = usageProblem
 		cmd.Flags = append(cmd.Flags, outputFlags()...)
-		cmd.Action = withoutArguments(cmd.Name, cmd.Action)
+		if cmd.ArgsUsage == "" {
+			cmd.Action = withoutArguments(cmd.Name, cmd.Action)
+		}
 	}
 	return app
 }
@@ -59,7 +61,7 @@ func usageProblem(c *cli.Context, err error, isSubcommand bool) error {
 	return usagef("%w: see `%s`", err, help)
 }
 
-// withoutArguments refuses positional arguments, which no command takes and which would swallow the flags after them.
+// withoutArguments refuses positional arguments of a command that takes none, since they would swallow the flags after them.
 func withoutArguments(name string, action cli.ActionFunc) cli.ActionFunc {
 	return func(c *cli.Context) error {
 		if c.Args().Present() {

@@ -68,6 +68,7 @@ type trainConfig struct {
 	Staleness   string  // jaca.ParseStaleness
 	Pipeline    string  // switchOn, switchOff or pipelineAuto
 	Peer        string  // whether devices copy straight from each other: switchOn or switchOff
+	HaloType    string  // pipeline.ParseEncoding
 	CacheSlots  string  // capacities of the run that wrote the file: rows of each part's cache, then of the host's; config file only
 	CacheLinks  string  // transfer rates that slots were decided by: parseLinks; config file only
 	PlanKey     string  // of the plan of the run that wrote the file; config file only
@@ -85,7 +86,7 @@ func defaultConfig() trainConfig {
 		Epochs: 200, LR: 0.01, Optimizer: string(gnn.Adam), Seed: 1, EvalEvery: 5,
 		Devices: "auto", Partitioner: string(rapa.Methods[0]), Objective: "cut", Balance: 1.03, Cost: costAuto, PruneScore: string(rapa.PruneScores[0]), Alpha: 0.5, Order: orderAuto, Storage: gpu.FP32.String(), CheckpointEvery: 10,
 		Cache: string(jaca.JACA), GPUCache: jaca.Size{}.String(), CPUCache: jaca.Size{}.String(), ReserveGPU: "0", ReserveCPU: "0",
-		Staleness: jaca.Staleness{}.String(), Pipeline: pipelineAuto, Peer: switchOn,
+		Staleness: jaca.Staleness{}.String(), Pipeline: pipelineAuto, Peer: switchOn, HaloType: pipeline.FP32.String(),
 	}
 }
 

@@ -22,7 +22,7 @@ func unusual() trainConfig {
 		Savings: pipeline.Savings{NoPrecompute: true, NoTransformFirst: true, NoSparse: true, NoNeededRows: true,
 			NoFoldScale: true, NoFuse: true, NoReuse: true},
 		Cache: "lru", GPUCache: "20%", CPUCache: "2GiB", ReserveGPU: "1MiB", ReserveCPU: "2MiB", CacheTopK: 9, CacheBypass: 0.125,
-		Staleness: "auto:0.05,8", Pipeline: "off", Peer: "off", CacheSlots: "3,4,5", CacheLinks: "1:2,3:4",
+		Staleness: "auto:0.05,8", Pipeline: "off", Peer: "off", HaloType: "bf16", CacheSlots: "3,4,5", CacheLinks: "1:2,3:4",
 		DataSHA256: "1234567890123456789012345678901234567890123456789012345678901234",
 	}
 }

@@ -48,7 +48,11 @@ func learn(ctx context.Context, k *console, cfg *trainConfig, d *dataset.Dataset
 	if err := errors.Join(err, ctx.Err()); err != nil {
 		return nil, err
 	}
-	s := c.recall(d.Source, fmt.Sprintf("edges=%s standardize=%s split=%s", cfg.Edges, cfg.Standardize, cfg.Split), started, p)
+	reading := fmt.Sprintf("edges=%s standardize=%s split=%s", cfg.Edges, cfg.Standardize, cfg.Split)
+	if d.Scaling != nil && d.Train == nil {
+		reading += fmt.Sprintf(" seed=%d", cfg.Seed) // which chose the rows to standardise with
+	}
+	s := c.recall(d.Source, reading, started, p)
 	d.Rest() // a run that finds everything prepared does not read the graph again
 	p.GraphKey, p.FeaturesKey = s.Graph, s.Features
 	return &learnable{name: d.Name, problem: p, scaling: d.Scaling, sums: s, close: d.Close}, nil
@@ -72,7 +76,15 @@ func readDataset(ctx context.Context, k *console, cfg *trainConfig, scaling *dat
 	}
 	row, _ := splitNumber(cfg.Split)
 	watch := &dataWatch{ctx: ctx, k: k, verb: "read"}
-	d, err := dataset.Load(path, dataset.Options{Edges: cfg.Edges, Standardize: cfg.Standardize, Scaling: scaling, MaskRow: max(row, 0), Watch: watch.at})
+	d, err := dataset.Load(path, dataset.Options{Edges: cfg.Edges, Standardize: cfg.Standardize, Scaling: scaling, MaskRow: max(row, 0), Watch: watch.at,
+		Training: func(vertices int, labels []int32) ([]bool, error) {
+			fractions, _, err := parseSplit(cfg.Split)
+			if err != nil {
+				return nil, err
+			}
+			train, _, _, err := dataset.Split(vertices, labels, cfg.Seed, fractions)
+			return train, err
+		}})
 	watch.end()
 	if err != nil {
 		return nil, unreadable(fmt.Errorf("--dataset %s: %w", cfg.Dataset, err), "while the data set was read")

@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"path/filepath"
-	"strconv"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -86,60 +84,22 @@ func dataUsageProblem(words string) cli.OnUsageErrorFunc {
 	return func(_ *cli.Context, err error, _ bool) error { return usagef("%w: see `%s --help`", err, words) }
 }
 
-// onePositional calls action with the one positional argument of a command. Flags may stand before and behind it; the
-// parser of package flag stops at it, so those behind are set here.
+// onePositional calls action with the one positional argument of a command.
 func onePositional(what string, action func(c *cli.Context, argument string) error) cli.ActionFunc {
 	return func(c *cli.Context) error {
-		var found []string
-		rest := c.Args().Slice()
-		for len(rest) > 0 {
-			word := rest[0]
-			rest = rest[1:]
-			if len(word) < 2 || word[0] != '-' {
-				found = append(found, word)
-				continue
-			}
-			var err error
-			if rest, err = setFlag(c, word, rest); err != nil {
-				return err
-			}
+		words := "data " + c.Command.Name
+		found, err := positionals(c, words)
+		if err != nil {
+			return err
 		}
-		help := "capgnn data " + c.Command.Name + " --help"
 		if c.Bool("help") {
 			return cli.ShowSubcommandHelp(c)
 		}
 		if len(found) != 1 || found[0] == "" {
-			return usagef("data %s: give one %s, got %d: see `%s`", c.Command.Name, what, len(found), help)
+			return usagef("%s: give one %s, got %d: see `capgnn %s --help`", words, what, len(found), words)
 		}
 		return action(c, found[0])
 	}
-}
-
-// setFlag sets the flag that word names, from word itself or from the first of rest, and returns what is left of rest.
-func setFlag(c *cli.Context, word string, rest []string) ([]string, error) {
-	help := "see `capgnn data " + c.Command.Name + " --help`"
-	name, value, given := strings.Cut(strings.TrimPrefix(word[1:], "-"), "=")
-	for _, f := range c.Command.Flags {
-		for _, known := range f.Names() {
-			if known != name {
-				continue
-			}
-			_, isBool := f.(*cli.BoolFlag)
-			switch {
-			case isBool && !given:
-				value = "true"
-			case !given && len(rest) == 0:
-				return nil, usagef("flag needs an argument: -%s: %s", name, help)
-			case !given:
-				value, rest = rest[0], rest[1:]
-			}
-			if err := c.Set(name, value); err != nil {
-				return nil, usagef("invalid value %s for flag -%s: %w: %s", strconv.Quote(value), name, err, help)
-			}
-			return rest, nil
-		}
-	}
-	return nil, usagef("flag provided but not defined: -%s: %s", name, help)
 }
 
 // openDataset finds and reads a data set as readingFlags say, and shows its notes.

@@ -152,6 +152,7 @@ func demoSummary(w io.Writer, r *runResult, datasetPath, program string) error {
 	fmt.Fprintf(t, "%s\ttest %s  validation %s  (at the best validation epoch)\n", r.Metric, score(r.Test), score(r.Val))
 	fmt.Fprintf(t, "epoch time\t%s (median)\n", duration(r.EpochS.Median))
 	fmt.Fprintf(t, "run folder\t%s\n", r.RunDir)
+	fmt.Fprintf(t, "for a browser\t%s\n", runDir(r.RunDir).report())
 	fmt.Fprintf(t, "next\t%s train --dataset %s --model sage\n", program, next)
 	fmt.Fprintf(t, "\t%s train --help\n", program)
 	return t.Flush()

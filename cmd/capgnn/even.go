@@ -42,8 +42,11 @@ func (t *training) uneven() bool {
 func (t *training) changed() bool { return t.uneven() || t.cfg.Prune > 0 }
 
 // lambda reports whether the paper's cost is what is evened.
-func (t *training) lambda() bool {
-	return t.bare || t.cfg.Cost == costLambda || t.cfg.Cost == costAuto && t.cfg.MaxPrune > 0
+func (t *training) lambda() bool { return t.bare || t.cfg.byLambda() }
+
+// byLambda is lambda for a run that learns.
+func (c *trainConfig) byLambda() bool {
+	return c.Cost == costLambda || c.Cost == costAuto && c.MaxPrune > 0
 }
 
 // fitted replaces t.plan by one whose parts fit the devices: a cached one, or a new one.

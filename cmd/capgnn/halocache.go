@@ -20,7 +20,7 @@ const (
 )
 
 // cacheOptions are the options of train that say which halo rows are kept, and how old they may get.
-var cacheOptions = []string{"cache", "gpu-cache", "cpu-cache", "reserve-gpu", "reserve-cpu", "cache-topk", "cache-bypass", "staleness", "pipeline", "peer"}
+var cacheOptions = []string{"cache", "gpu-cache", "cpu-cache", "reserve-gpu", "reserve-cpu", "cache-topk", "cache-bypass", "staleness", "pipeline", "peer", "halo-dtype"}
 
 // cacheErrors says what is wrong with the settings of caches, each on its own and beside each other.
 func (c *trainConfig) cacheErrors() []error {
@@ -63,6 +63,9 @@ func (c *trainConfig) cacheErrors() []error {
 	default:
 		bad("--pipeline %q is not one of on, off, auto", c.Pipeline)
 	}
+	if _, err := pipeline.ParseEncoding(c.HaloType); err != nil {
+		bad("--halo-dtype: %w", err)
+	}
 	if c.Peer != switchOn && c.Peer != switchOff {
 		bad("--peer %q is not one of on, off", c.Peer)
 	}
@@ -104,6 +107,7 @@ func (c *trainConfig) haloCache() pipeline.Cache {
 		NoPeer: c.Peer == switchOff, Bypass: c.CacheBypass, Seed: c.Seed}
 	out.Local, _ = jaca.ParseSize(c.GPUCache)
 	out.Global, _ = jaca.ParseSize(c.CPUCache)
+	out.HaloType, _ = pipeline.ParseEncoding(c.HaloType)
 	out.ReserveDevice, _ = parseReserve(c.ReserveGPU)
 	out.ReserveHost, _ = parseReserve(c.ReserveCPU)
 	return out

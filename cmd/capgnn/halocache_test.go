@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -34,6 +36,7 @@ func TestHaloCacheOfSettings(t *testing.T) {
 			c.Policy, c.Staleness.Bound, c.Pipeline = jaca.FIFO, 2, false
 		}},
 		{"no peers", func(c *trainConfig) { c.Peer = "off" }, func(c *pipeline.Cache) { c.NoPeer = true }},
+		{"int8", func(c *trainConfig) { c.HaloType = "int8" }, func(c *pipeline.Cache) { c.HaloType = pipeline.Int8 }},
 		{"seed", func(c *trainConfig) { c.Seed = 9 }, func(c *pipeline.Cache) { c.Seed = 9 }},
 	} {
 		cfg, want := defaultConfig(), plain
@@ -205,5 +208,98 @@ func TestCacheOfADeviceThatIsTooSmall(t *testing.T) {
 	cfg := defaultConfig()
 	if err := readConfig(s.path("auto/config.yaml"), &cfg); err != nil || !strings.HasPrefix(cfg.CacheSlots, "0,0,") {
 		t.Errorf("slots %q, %v: want none on the devices, which leave no memory", cfg.CacheSlots, err)
+	}
+}
+
+// Where memory leaves less than all rows take, auto takes what is left, down to nothing, and the run fits.
+func TestAutoTakesWhatIsLeft(t *testing.T) {
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	fits, last := 0, 0
+	for kib := 40; kib <= 120; kib += 4 {
+		dir := fmt.Sprint("run", kib)
+		mem := fmt.Sprintf("cpu:0,threads=1,mem=%dKiB,cpu:1,threads=1,mem=%dKiB", kib, kib)
+		_, stderr, code := s.run(append([]string{"train", "--quiet", "--run-dir", dir}, cached("--devices", mem, "--epochs", "2")...)...)
+		if code == exitDoesNotFit && fits == 0 && strings.Contains(stderr, "the run needs") {
+			continue
+		}
+		if code != exitDone {
+			t.Fatalf("%d KiB: exit code %d: %s", kib, code, stderr)
+		}
+		cfg := defaultConfig()
+		if err := readConfig(s.path(dir+"/config.yaml"), &cfg); err != nil {
+			t.Fatal(err)
+		}
+		slots, err := parseSlots(cfg.CacheSlots, 2)
+		if err != nil || slots[0] < last {
+			t.Errorf("%d KiB: %d slots, with less memory %d: %v", kib, slots[0], last, err)
+		}
+		fits, last = fits+1, slots[0]
+	}
+	if fits < 5 || last == 0 {
+		t.Errorf("%d runs fit, the last with %d slots", fits, last)
+	}
+}
+
+// What a run tells of its caches agrees with itself, with its files, and with what a resumed run tells.
+func TestCacheStatistics(t *testing.T) {
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	r := s.train(cached("--run-dir", "a", "--cpu-cache", "0", "--gpu-cache", "50%")...)
+	c := r.Cache
+	if c.Policy != "jaca" || c.Lookups == 0 || c.LocalHits == 0 || c.LocalHits+c.GlobalHits+c.Misses != c.Lookups || !(c.Coverage > 0 && c.Coverage < 1) {
+		t.Errorf("cache %+v", c)
+	}
+	if k := c.Capacity; k == nil || k.Global != 0 || len(k.Local) != 2 || k.Local[0] != k.LocalUnion[0]/2 || k.SlotBytes == 0 {
+		t.Errorf("capacity %+v", k)
+	}
+	if a := r.Staleness; a.Bound != 3 || a.MaxSeen != 3 || !(a.Mean > 0 && a.Mean < 3) || a.AutoEPS != nil || !maps.Equal(a.Period, map[string]int{"1": 3, "2": 3}) {
+		t.Errorf("staleness %+v", a)
+	}
+	if r.Bytes.Refresh == 0 || r.TimeS.Pick == 0 || r.TimeS.Check == 0 || r.Drift != nil {
+		t.Errorf("bytes %+v, times %+v, drift %v", r.Bytes, r.TimeS, r.Drift)
+	}
+	lookups, refresh := 0.0, 0.0
+	for _, line := range metricsOf(t, s.path("a")) {
+		lookups += line["cache"].(map[string]any)["lookups"].(float64)
+		refresh += line["bytes"].(map[string]any)["refresh"].(float64)
+	}
+	if int64(lookups) != c.Lookups || gpu.Bytes(refresh) != r.Bytes.Refresh {
+		t.Errorf("metrics have %g lookups and %g bytes, the result %d and %d", lookups, refresh, c.Lookups, r.Bytes.Refresh)
+	}
+	if table := s.must("train", "--resume", "a", "--quiet"); !strings.Contains(table, "jaca: ") || !strings.Contains(table, "rows up to 3 epochs old") {
+		t.Errorf("the table says nothing of caches:\n%s", table)
+	}
+	exact := s.train(cached("--cache", "none", "--staleness", "0", "--run-dir", "b")...)
+	if exact.Cache.Lookups != c.Lookups || exact.Cache.Misses != c.Lookups || exact.Cache.Capacity != nil || exact.Staleness.MaxSeen != 0 {
+		t.Errorf("without caches: %+v, %+v", exact.Cache, exact.Staleness)
+	}
+	if table := s.must("train", "--resume", "b", "--quiet"); strings.Contains(table, "cache ") || strings.Contains(table, "staleness") {
+		t.Errorf("the table says something of caches:\n%s", table)
+	}
+}
+
+// Drift is kept over a stop: a resumed run tells all of it.
+func TestDriftIsTold(t *testing.T) {
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	args := cached("--staleness", "auto:0.5", "--epochs", "300", "--hidden", "32", "--checkpoint-every", "7")
+	whole := s.train(append(args, "--run-dir", "whole")...)
+	cmd := s.command(append([]string{"train", "--quiet", "--run-dir", "killed"}, args...)...)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waitForEpochs(t, cmd, s.path("killed"), 40)
+	cmd.Process.Kill()
+	cmd.Wait()
+	r := s.train("--resume", "killed")
+	if r.SHA256 != whole.SHA256 {
+		t.Errorf("resumed: weights %s, want %s", r.SHA256, whole.SHA256)
+	}
+	if !reflect.DeepEqual(r.Drift, whole.Drift) || len(r.Drift) != 2 || len(r.Drift["1"]) < 5 {
+		t.Errorf("drift of a resumed run %v, want %v", r.Drift, whole.Drift)
+	}
+	if a := whole.Staleness; a.AutoEPS == nil || *a.AutoEPS != 0.5 || len(a.Period) != 2 || !maps.Equal(a.Period, r.Staleness.Period) {
+		t.Errorf("staleness %+v, resumed %+v", a, r.Staleness)
 	}
 }

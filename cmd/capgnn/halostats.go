@@ -24,7 +24,7 @@ type cacheCapacity struct {
 	Global      int       `json:"global"`
 	LocalUnion  []int     `json:"union_local"` // rows that a part could keep
 	GlobalUnion int       `json:"union_global"`
-	SlotBytes   gpu.Bytes `json:"slot_bytes"` // of a row in all exchanges; in host memory it takes twice as much
+	SlotBytes   gpu.Bytes `json:"slot_bytes"` // of a row in all exchanges, on a device
 }
 
 func capacityOf(p *jaca.Plan) *cacheCapacity {

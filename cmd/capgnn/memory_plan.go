@@ -63,11 +63,7 @@ func (t *training) planMemory(ctx context.Context) (*memoryPlan, error) {
 	opt := t.problemOptions()
 	m, caches, err := t.account(ctx, opt, true)
 	if oom := (*gpu.OutOfMemory)(nil); errors.As(err, &oom) {
-		// Then all that is needed counts, and caches are left nothing.
-		if opt.Cache.Local == (jaca.Size{}) {
-			opt.Cache.Local = jaca.Rows(0)
-		}
-		m, _, err = t.account(ctx, opt, false)
+		m, caches, err = t.accountTight(ctx, opt, oom)
 	}
 	if err != nil {
 		return nil, asUsage(t.explain(err))
@@ -76,6 +72,30 @@ func (t *training) planMemory(ctx context.Context) (*memoryPlan, error) {
 		t.cfg.CacheSlots = formatSlots(&caches.Capacities)
 	}
 	return m, nil
+}
+
+// cacheTries is how often caches are made smaller until a run fits: each time by twice what was missing.
+const cacheTries = 6
+
+// accountTight puts a run on ledgers that did not fit the devices as it was. If it would without caches, these shrink;
+// otherwise all that is needed counts.
+func (t *training) accountTight(ctx context.Context, opt pipeline.Options, oom *gpu.OutOfMemory) (*memoryPlan, *jaca.Plan, error) {
+	bare := opt
+	if opt.Cache.Local == (jaca.Size{}) && opt.Cache.Slots == nil {
+		bare.Cache.Local = jaca.Rows(0)
+	}
+	m, caches, err := t.account(ctx, bare, false)
+	if err != nil || m.fit() != nil {
+		return m, nil, err
+	}
+	for range cacheTries {
+		opt.Cache.ReserveDevice += 2 * (oom.Need - oom.Have)
+		smaller, some, err := t.account(ctx, opt, true)
+		if !errors.As(err, &oom) {
+			return smaller, some, err
+		}
+	}
+	return m, caches, nil
 }
 
 // account puts the run on ledgers: with the budgets of the devices, or without an end.

@@ -37,8 +37,10 @@ type metricsLine struct {
 	EvalS         float64    `json:"eval_s"`
 	ReduceS       float64    `json:"reduce_s"`
 	DeviceSeconds phaseTimes `json:"device_s"`
-	Bytes         epochBytes `json:"bytes"`
-	SpMM          int64      `json:"spmm"` // stored entries × columns aggregated
+	// PartSeconds is DeviceSeconds by part; left out of runs with one part or more than maxPartsInMetrics.
+	PartSeconds []phaseTimes `json:"part_s,omitempty"`
+	Bytes       epochBytes   `json:"bytes"`
+	SpMM        int64        `json:"spmm"` // stored entries × columns aggregated
 	*metricsHalo
 }
 
@@ -57,6 +59,9 @@ type metricsHalo struct {
 	Drift  map[string]*float64 `json:"drift,omitempty"`
 	Drifts []measuredDrift     `json:"drifts,omitempty"`
 }
+
+// maxPartsInMetrics bounds a line of metrics to about ten times what it has without parts.
+const maxPartsInMetrics = 32
 
 // metricsScores is there in epochs that evaluated; null = the split is empty.
 type metricsScores struct {
@@ -108,6 +113,11 @@ func (m *metricsFile) line(s pipeline.EpochStats) metricsLine {
 	}
 	if s.Eval {
 		line.metricsScores = &metricsScores{s.Metrics.Train, s.Metrics.Val, s.Metrics.Test}
+	}
+	if n := len(s.Parts); n > 1 && n <= maxPartsInMetrics {
+		for _, u := range s.Parts {
+			line.PartSeconds = append(line.PartSeconds, phaseTimesOf(u))
+		}
 	}
 	return line
 }

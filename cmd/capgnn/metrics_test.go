@@ -40,6 +40,27 @@ func TestMetricsLine(t *testing.T) {
 	}
 }
 
+// Runs of several parts say how long each of them worked, and lines stay short.
+func TestMetricsOfParts(t *testing.T) {
+	for parts, want := range map[int]int{1: 0, 2: 2, maxPartsInMetrics: maxPartsInMetrics, maxPartsInMetrics + 1: 0} {
+		s := stats(0, 1)
+		for p := range parts {
+			u := gpu.Usage{}
+			u.Time[gpu.PhaseMM] = time.Duration(p+1) * time.Millisecond
+			s.Parts = append(s.Parts, u)
+		}
+		line := (&metricsFile{}).line(s)
+		if len(line.PartSeconds) != want {
+			t.Fatalf("%d parts: times of %d in the line, want %d", parts, len(line.PartSeconds), want)
+		}
+		for p, phases := range line.PartSeconds {
+			if got := float64(p+1) / 1000; phases.MM != got {
+				t.Errorf("part %d: %g s, want %g", p, phases.MM, got)
+			}
+		}
+	}
+}
+
 // A resumed run appends behind the checkpoint's epoch, whatever the stopped one left behind it.
 func TestMetricsResume(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "metrics.jsonl")

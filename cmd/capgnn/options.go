@@ -64,6 +64,7 @@ var options = []option{
 	{name: "staleness", usage: "epochs that rows of other parts may be old: a number up to 16; auto:EPS or auto:EPS,MAX refreshes each layer's rows so often that they drift by EPS at most", field: func(c *trainConfig) any { return &c.Staleness }},
 	{name: "pipeline", usage: "use rows of other parts from the epoch on that follows the one that made them, where staleness allows: on or off; auto = on, but for fifo, lru and sieve", field: func(c *trainConfig) any { return &c.Pipeline }},
 	{name: "peer", usage: "copy between devices that reach each other's memory: on; off = through the host", field: func(c *trainConfig) any { return &c.Peer }},
+	{name: "halo-dtype", usage: "what rows of other parts look like on their way and in the host's cache: fp32 (as stored), bf16, or int8 with a scale per row, rounded at random", field: func(c *trainConfig) any { return &c.HaloType }},
 	{name: "cache-slots", field: func(c *trainConfig) any { return &c.CacheSlots }, fileOnly: true},
 	{name: "cache-links", field: func(c *trainConfig) any { return &c.CacheLinks }, fileOnly: true},
 	{name: "plan-key", field: func(c *trainConfig) any { return &c.PlanKey }, fileOnly: true},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -44,6 +45,7 @@ type runResult struct {
 	PeakBytes peakBytes               `json:"peak_bytes"`
 	SHA256    string                  `json:"weights_sha256"`
 	RunDir    string                  `json:"run_dir"`
+	Build     buildInfo               `json:"build"` // of the program that trained
 }
 
 // epochSeconds is the wall time of epochs without their evaluation.
@@ -80,7 +82,7 @@ func newResult(cfg *trainConfig, dataset string, devices []deviceSpec, parts int
 		Dataset: dataset, Model: cfg.Model, Parts: parts, Epochs: r.Epochs, Seed: cfg.Seed,
 		FinalLoss: lossValue(math.NaN()), Train: r.Best.Train, Val: r.Best.Val, Test: r.Best.Test, TestLast: r.Last.Test,
 		Metric: r.MetricName, EpochS: epochSecondsOf(r.EpochTime), Bytes: epochBytes{routeBytesOf(r.Usage), r.Halo.Bytes.Refresh}, HaloRows: r.HaloRows,
-		PeakBytes: peakBytes{Host: r.PeakHost, Devices: r.PeakDevice[:min(len(devices), len(r.PeakDevice))]}, SHA256: r.WeightsSHA, RunDir: string(d),
+		PeakBytes: peakBytes{Host: r.PeakHost, Devices: r.PeakDevice[:min(len(devices), len(r.PeakDevice))]}, SHA256: r.WeightsSHA, RunDir: string(d), Build: readBuildInfo(),
 	}
 	for _, spec := range devices {
 		out.Simulated = spec.simulated()
@@ -160,7 +162,7 @@ func (r *runResult) table(w io.Writer) error {
 	}
 	row("memory", "host %s  devices %s", size(r.PeakBytes.Host), strings.Join(peaks, " "))
 	row("weights", "sha256 %s", r.SHA256)
-	row("run folder", "%s", r.RunDir)
+	row("run folder", "%s (%s in it is for a browser)", r.RunDir, filepath.Base(runDir(r.RunDir).report()))
 	return t.Flush()
 }
 

@@ -23,6 +23,7 @@ func (d runDir) best() string        { return filepath.Join(string(d), "model.sa
 func (d runDir) last() string        { return filepath.Join(string(d), "last.safetensors") }
 func (d runDir) checkpoints() string { return filepath.Join(string(d), "checkpoint") }
 func (d runDir) result() string      { return filepath.Join(string(d), "result.json") }
+func (d runDir) report() string      { return filepath.Join(string(d), "report.html") }
 func (d runDir) initial() string     { return filepath.Join(string(d), "init.safetensors") }
 func (d runDir) scaling() string     { return filepath.Join(string(d), "standardize.npz") }
 func (d runDir) plan() string        { return filepath.Join(string(d), "plan.bin") }

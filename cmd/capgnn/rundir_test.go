@@ -72,7 +72,7 @@ func TestWriteFileLeavesNothingBehind(t *testing.T) {
 
 // resultKeys are the keys that other programs read.
 var resultKeys = []string{"dataset", "model", "devices", "simulated", "parts", "epochs", "seed", "final_loss", "train", "val", "test",
-	"test_last", "best_epoch", "metric", "epoch_s", "time_s", "bytes", "halo_rows", "peak_bytes", "weights_sha256", "run_dir", "order", "storage", "cache", "staleness", "drift"}
+	"test_last", "best_epoch", "metric", "epoch_s", "time_s", "bytes", "halo_rows", "peak_bytes", "weights_sha256", "run_dir", "build", "order", "storage", "cache", "staleness", "drift"}
 
 func TestResultKeys(t *testing.T) {
 	specs := []deviceSpec{{Label: "0", Threads: 1, Slow: 1}}
@@ -146,4 +146,43 @@ func TestEpochSeconds(t *testing.T) {
 	if math.IsNaN(float64(lossValue(0))) || epochSecondsOf(nil) != (epochSeconds{}) {
 		t.Error("no epochs give numbers")
 	}
+}
+
+// docs/formats/run.md names every key of the files that other programs read.
+func TestRunFolderIsDescribed(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/formats/run.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(doc), "## metrics.jsonl")
+	metrics, result, ok := strings.Cut(text, "## result.json")
+	if !ok {
+		t.Fatal("docs/formats/run.md has other headings")
+	}
+	for section, of := range map[string]reflect.Type{metrics: reflect.TypeFor[metricsLine](), result: reflect.TypeFor[runResult]()} {
+		for _, key := range jsonKeys(of) {
+			if !strings.Contains(section, "`"+key+"`") {
+				t.Errorf("docs/formats/run.md does not describe %s of %s", key, of)
+			}
+		}
+	}
+}
+
+// jsonKeys returns the keys of a struct in JSON, with those of embedded structs.
+func jsonKeys(of reflect.Type) []string {
+	if of.Kind() == reflect.Pointer {
+		of = of.Elem()
+	}
+	var keys []string
+	for i := range of.NumField() {
+		f := of.Field(i)
+		if f.Anonymous {
+			keys = append(keys, jsonKeys(f.Type)...)
+			continue
+		}
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
+			keys = append(keys, name)
+		}
+	}
+	return keys
 }

@@ -1,11 +1,16 @@
 package main
 
 import (
+	"fmt"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
+	"capgnn/graph/dataset"
 	"capgnn/internal/npy"
 )
 
@@ -68,4 +73,49 @@ func TestPredictScaling(t *testing.T) {
 		t.Error("a run without standardising keeps a mean")
 	}
 	s.predict("--run", "plain", "--dataset", "half.npz")
+}
+
+// Without a train_mask the rows that the split trains on standardise the features, those of this seed whatever was remembered.
+func TestStandardizeBySplit(t *testing.T) {
+	s := newSandbox(t)
+	bare, masked := newStore(), newStore()
+	for _, st := range []store{bare, masked} {
+		x := st["x"].Data.([]float32)
+		for i := range x {
+			x[i] += float32(i%7) * float32(i/6)
+		}
+	}
+	if err := os.Mkdir(s.path("alone"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	bare.write(s, "alone/bare.npz")
+	time.Sleep(restful + 100*time.Millisecond) // files that are at rest are remembered
+	for _, seed := range []uint64{1, 2} {
+		train, val, test, err := dataset.Split(60, slices.Concat(slices.Repeat([]int32{0}, 30), slices.Repeat([]int32{1}, 30)), seed, dataset.DefaultFractions)
+		if err != nil {
+			t.Fatal(err)
+		}
+		masked["train_mask"], masked["val_mask"], masked["test_mask"] = npy.Entry{Data: train}, npy.Entry{Data: val}, npy.Entry{Data: test}
+		name := masked.write(s, fmt.Sprintf("masked%d.npz", seed))
+		args := func(dataset string) []string {
+			return small("--dataset", dataset, "--standardize", "train", "--seed", fmt.Sprint(seed))
+		}
+		want := s.train(args(name)...)
+		if got := s.train(args("alone/bare.npz")...); got.SHA256 != want.SHA256 || *got.Test != *want.Test {
+			t.Errorf("seed %d: weights are %s, with masks in the file %s", seed, got.SHA256, want.SHA256)
+		}
+	}
+	remembered, err := filepath.Glob(s.path("cache/capgnn/data-*.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sums := map[string]bool{}
+	for _, file := range remembered {
+		if m, err := readMemory(file); err == nil && strings.HasSuffix(m.Path, "bare.npz") {
+			sums[m.Sums.Features] = true
+		}
+	}
+	if len(sums) != 2 {
+		t.Errorf("%d sets of features are remembered, want one for each seed", len(sums))
+	}
 }

@@ -31,7 +31,7 @@ func TestTrainWritesARun(t *testing.T) {
 	if r.Dataset != "ok" || r.Model != "gcn" || r.Epochs != 12 || r.Parts != 2 || len(r.Devices) != 2 || r.RunDir != "run" || r.Metric != "accuracy" || r.Train == nil || r.Bytes.Peer+r.Bytes.D2H == 0 {
 		t.Errorf("result %+v", r)
 	}
-	want := []string{"checkpoint", "config.yaml", "events", "last.safetensors", "metrics.jsonl", "model.safetensors", "plan.bin", "result.json"}
+	want := []string{"checkpoint", "config.yaml", "events", "last.safetensors", "metrics.jsonl", "model.safetensors", "plan.bin", "report.html", "result.json"}
 	var got []string
 	entries, err := os.ReadDir(s.path("run"))
 	if err != nil {
@@ -254,16 +254,5 @@ func TestDemo(t *testing.T) {
 	// Chance is 1/7, and 5 % of the labels are wrong.
 	if r.Test == nil || *r.Test < 0.6 || *r.Test > 0.98 || r.Parts != 2 {
 		t.Errorf("test accuracy %v with %d parts", score(r.Test), r.Parts)
-	}
-}
-
-func TestVersion(t *testing.T) {
-	s := newSandbox(t)
-	var info buildInfo
-	if err := json.Unmarshal([]byte(s.must("version", "--json")), &info); err != nil || info.Go == "" || info.OS == "" {
-		t.Errorf("%+v, %v", info, err)
-	}
-	if text := s.must("version"); !strings.HasPrefix(text, "capgnn ") {
-		t.Errorf("got %q", text)
 	}
 }

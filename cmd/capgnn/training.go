@@ -178,6 +178,7 @@ func (t *training) train(ctx context.Context) (_ *runResult, err error) {
 		return nil, t.explain(err)
 	}
 	if result.Stopped == stoppedBySignal {
+		t.writeReport()
 		return nil, &interruptedError{fmt.Sprintf("after epoch %d of %d: continue with `capgnn train --resume %s`", result.Epochs, t.cfg.Epochs, t.dir)}
 	}
 	return t.finish(result)
@@ -362,5 +363,9 @@ func (t *training) finish(r *pipeline.Result) (*runResult, error) {
 		}
 	}
 	result.Order, result.Storage, result.TimeS.Order = t.cfg.Order, t.cfg.Storage, t.arranged.Seconds
-	return result, t.dir.writeResult(result)
+	if err := t.dir.writeResult(result); err != nil {
+		return nil, err
+	}
+	t.writeReport()
+	return result, nil
 }

@@ -77,6 +77,7 @@ func TestWrongUsage(t *testing.T) {
 		{"--pipeline", with("--pipeline", "maybe")},
 		{"--pipeline off", with("--pipeline", "on", "--cache", "fifo", "--staleness", "1")},
 		{"--peer", with("--peer", "yes")},
+		{"--halo-dtype", with("--halo-dtype", "fp8")},
 		{"CUDA", with("--devices", "cuda:0")},
 		{"rtx9999", with("--devices", "sim:rtx9999")},
 		{"simulated", []string{"profile", "--devices", "sim:rtx3090"}},

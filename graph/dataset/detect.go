@@ -47,7 +47,7 @@ func Load(path string, opt Options) (*Dataset, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if opt.standardises() && d.Format != formatSaint { // whose reader does it
-		if err = d.standardise(path, opt.Scaling); err != nil {
+		if err = d.standardise(path, opt); err != nil {
 			d.Close()
 			return nil, err
 		}

@@ -26,9 +26,11 @@ type Options struct {
 	Edges       string   // Auto, Symmetric, Directed or Reversed; "" = Auto
 	Standardize string   // Auto, StandardizeNone or StandardizeTrain; "" = Auto: train for GraphSAINT folders, none for others
 	Scaling     *Scaling // standardise with these, whatever Standardize says; nil: as it says
-	MaskRow     int      // heterophilous-graphs files: which of their splits, from 0; anywhere else it must be 0
-	Compact     bool     // edge lists without features and labels: number the ids that occur, ascending; elsewhere an error
-	Watch       Watch    // told how far reading has come; nil: nobody
+	// Training names the rows to standardise with where the files have no train_mask; nil: that is an error.
+	Training func(vertices int, labels []int32) (train []bool, err error)
+	MaskRow  int   // heterophilous-graphs files: which of their splits, from 0; anywhere else it must be 0
+	Compact  bool  // edge lists without features and labels: number the ids that occur, ascending; elsewhere an error
+	Watch    Watch // told how far reading has come; nil: nobody
 }
 
 // standardises reports whether features of a format that is not standardised by default are to be.

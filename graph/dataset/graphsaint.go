@@ -112,7 +112,7 @@ func (d *Dataset) readFeats(path string, opt Options, n int) error {
 		if err := d.readDense(nil, "feats", a, n); err != nil || raw {
 			return err
 		}
-		return d.standardise(path, opt.Scaling)
+		return d.standardise(path, opt)
 	}
 	if err := checkDense(a, n); err != nil {
 		return err
@@ -126,7 +126,7 @@ func (d *Dataset) readFeats(path string, opt Options, n int) error {
 		return a.Fault(i, err)
 	}
 	d.note("feats: values of type %v were converted to float32", a.DType)
-	d.noteStandardised(scaling, opt.Scaling)
+	d.noteStandardised(scaling, opt.Scaling, d.Train)
 	d.Features = Features{Cols: a.Shape[1], Dense: out}
 	return nil
 }

@@ -31,36 +31,43 @@ func (s *Scaling) check(cols int) error {
 }
 
 // standardise standardises dense float32 features that were read, where they lie; mapped ones were not mapped for this. path stands for the data set in errors.
-func (d *Dataset) standardise(path string, given *Scaling) error {
+func (d *Dataset) standardise(path string, opt Options) error {
+	given, train := opt.Scaling, d.Train
 	fault := func(err error) error { return &FormatError{File: path, Offset: -1, Err: err} }
 	switch {
 	case !d.Features.Present():
 		return fault(errors.New("has no features to standardise; use --standardize none"))
 	case d.Features.Sparse():
 		return fault(errors.New("has sparse features, which standardising would make dense; use --standardize none"))
-	case d.Train == nil && given == nil:
+	case train == nil && given == nil && opt.Training == nil:
 		return fault(errors.New("has no train_mask, whose rows standardising needs; use --standardize none"))
 	}
+	if train == nil && given == nil {
+		var err error
+		if train, err = opt.Training(d.Graph.Rows(), d.Labels); err != nil {
+			return fault(err)
+		}
+	}
 	all := func(visit func(i int, v []float32) error) error { return visit(0, d.Features.Dense) }
-	scaling, i, err := standardised(d.Features.Dense, all, d.Features.Cols, d.Train, given)
+	scaling, i, err := standardised(d.Features.Dense, all, d.Features.Cols, train, given)
 	if err != nil && i >= 0 {
 		err = fmt.Errorf("row %d, column %d: %w", i/d.Features.Cols, i%d.Features.Cols, err)
 	}
 	if err != nil {
 		return fault(err)
 	}
-	d.noteStandardised(scaling, given)
+	d.noteStandardised(scaling, given, train)
 	return nil
 }
 
-func (d *Dataset) noteStandardised(used, given *Scaling) {
+func (d *Dataset) noteStandardised(used, given *Scaling, train []bool) {
 	d.Scaling = used
 	if given != nil {
 		d.note("features: every column was standardised with the mean and deviation that were given")
 		return
 	}
 	d.note("features: every column was standardised with mean and deviation of the %d training rows (--standardize none keeps them as stored)",
-		countTrue(d.Train))
+		countTrue(train))
 }
 
 // stream calls visit with all values of a matrix, row by row, in pieces; i is the index of the first value of a piece.

@@ -48,6 +48,17 @@ func TestStandardizeOtherFormats(t *testing.T) {
 	if _, err := Load(filepath.Join(dir, "nomask"), Options{Standardize: StandardizeTrain}); err == nil || !strings.Contains(err.Error(), "no train_mask") {
 		t.Errorf("got %v", err)
 	}
+	// The rows of the caller take the mask's place: 2 3 and 6 7 have mean 4 and 5, deviation 2.
+	d, err = Load(filepath.Join(dir, "nomask"), Options{Standardize: StandardizeTrain, Training: func(n int, labels []int32) ([]bool, error) {
+		if n != 5 || len(labels) != 5 {
+			t.Errorf("%d vertices with %d labels", n, len(labels))
+		}
+		return []bool{false, true, false, true, false}, nil
+	}})
+	if want := []float32{-2, -2, -1, -1, 0, 0, 1, 1, 2, 2}; err != nil || !slices.Equal(d.Features.Dense, want) || d.Train != nil {
+		t.Fatalf("got %v, %v, want %v and no mask", d, err, want)
+	}
+	d.Close()
 	if _, err := Load(filepath.Join(dir, "dense"), Options{Standardize: "all"}); err == nil || !strings.Contains(err.Error(), `standardize "all"`) {
 		t.Errorf("got %v", err)
 	}

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"embed"
+	"slices"
+	"strings"
+	"text/template"
+
+	"github.com/urfave/cli/v2"
+
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/graph"
+	"capgnn/graph/dataset"
+	"capgnn/rapa"
+)
+
+//go:embed completion/*.tmpl
+var completionFiles embed.FS
+
+// shells are those that a completion can be had for.
+var shells = []string{"bash", "fish", "zsh"}
+
+func completionCommand() *cli.Command {
+	return &cli.Command{
+		Name: "completion", Usage: "print the completion script of a shell", ArgsUsage: "SHELL",
+		Description: "Shells: " + strings.Join(shells, ", ") + ". `source <(capgnn completion bash)` in ~/.bashrc, the same with zsh in ~/.zshrc, or `capgnn completion fish | source` in ~/.config/fish/config.fish.",
+		Action: func(c *cli.Context) error {
+			found, err := positionals(c, "completion")
+			if err != nil {
+				return err
+			}
+			if c.Bool("help") {
+				return cli.ShowSubcommandHelp(c)
+			}
+			if len(found) != 1 || !slices.Contains(shells, found[0]) {
+				return usagef("completion: give one shell: %s", strings.Join(shells, ", "))
+			}
+			return completionTemplates().ExecuteTemplate(c.App.Writer, found[0]+".tmpl", completionOf(c.App))
+		},
+	}
+}
+
+// completionTemplates returns the scripts as templates of a completion.
+func completionTemplates() *template.Template {
+	funcs := template.FuncMap{"quote": singleQuoted, "zshFlag": zshFlag, "join": func(words []string) string { return strings.Join(words, " ") }}
+	return template.Must(template.New("").Funcs(funcs).ParseFS(completionFiles, "completion/*.tmpl"))
+}
+
+// completion is what can be completed.
+type completion struct {
+	Top      []completedCommand // words behind the program
+	Groups   []commandGroup     // those of Top that take a second word
+	Commands []completedCommand // those that do something
+}
+
+type commandGroup struct {
+	Name     string
+	Commands []completedCommand
+}
+
+// completedCommand is a command with what may stand behind it.
+type completedCommand struct {
+	Words, Name, Usage string // Words: Name with the group's before it
+	Flags              []completedFlag
+	Args               string   // what its arguments are, "" = it takes none
+	Choices            []string // of its arguments; nil: any
+	Files              bool     // its arguments are files or folders
+}
+
+type completedFlag struct {
+	Name, Usage string
+	Value       bool     // it takes one
+	Choices     []string // nil: any
+	Files       bool     // the value is a file or folder
+}
+
+// completionOf returns what can be completed for the commands of the program.
+func completionOf(app *cli.App) completion {
+	var out completion
+	for _, cmd := range app.Commands {
+		if cmd.Name == "help" {
+			continue
+		}
+		top := completed(cmd, cmd.Name)
+		out.Top = append(out.Top, top)
+		group := commandGroup{Name: cmd.Name}
+		for _, sub := range cmd.Subcommands {
+			if sub.Name != "help" { // which the command that runs has
+				group.Commands = append(group.Commands, completed(sub, cmd.Name+" "+sub.Name))
+			}
+		}
+		if group.Commands == nil {
+			out.Commands = append(out.Commands, top)
+			continue
+		}
+		out.Groups = append(out.Groups, group)
+		out.Commands = append(out.Commands, group.Commands...)
+	}
+	return out
+}
+
+func completed(cmd *cli.Command, words string) completedCommand {
+	out := completedCommand{Words: words, Name: cmd.Name, Usage: cmd.Usage, Args: cmd.ArgsUsage}
+	switch words {
+	case "completion":
+		out.Choices = shells
+	case "data synth":
+		for _, p := range graph.Presets() {
+			out.Choices = append(out.Choices, p.Name)
+		}
+	case "data fetch":
+		for _, s := range knownSets {
+			out.Choices = append(out.Choices, s.Name)
+		}
+	default:
+		out.Files = out.Args != ""
+	}
+	choices := flagChoices()
+	for _, f := range cmd.Flags {
+		doc, name := f.(cli.DocGenerationFlag), f.Names()[0]
+		if name == "help" {
+			continue
+		}
+		_, rest, _ := strings.Cut(doc.GetUsage(), "`")
+		value, _, _ := strings.Cut(rest, "`")
+		out.Flags = append(out.Flags, completedFlag{
+			Name: name, Usage: strings.ReplaceAll(doc.GetUsage(), "`", ""), Value: doc.TakesValue(), Choices: choices[name],
+			Files: name == "dataset" || slices.Contains([]string{"FILE", "DIR", "RUN", "ROOT"}, value),
+		})
+	}
+	return out
+}
+
+// flagChoices returns the values of the flags that take one of a few.
+func flagChoices() map[string][]string {
+	return map[string][]string{
+		"edges":       {dataset.Auto, dataset.Symmetric, dataset.Directed, dataset.Reversed},
+		"standardize": {dataset.Auto, dataset.StandardizeNone, dataset.StandardizeTrain},
+		"self-loops":  {"auto", "add", "keep", "remove"},
+		"model":       {string(gnn.GCN), string(gnn.SAGE), string(gnn.GIN), string(gnn.GAT)},
+		"optimizer":   {string(gnn.Adam), string(gnn.AdamW), string(gnn.SGD)},
+		"partitioner": names(rapa.Methods),
+		"objective":   names(rapa.Objectives),
+		"prune-score": names(rapa.PruneScores),
+		"cost":        {costAuto, costTime, costLambda},
+		"order":       orders,
+		"storage":     {gpu.FP32.String(), gpu.BF16.String()},
+		"what":        {whatLogits, whatLabels, whatEmbeddings},
+		"devices":     {"auto", "all"},
+	}
+}
+
+// singleQuoted quotes for any of the shells.
+func singleQuoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+// zshFlag returns a flag as _arguments wants it.
+func zshFlag(f completedFlag) string {
+	escape := strings.NewReplacer(`\`, `\\`, "[", `\[`, "]", `\]`, ":", `\:`)
+	spec := "--" + f.Name + "[" + escape.Replace(f.Usage) + "]"
+	switch {
+	case f.Files:
+		spec += ":file:_files"
+	case f.Choices != nil:
+		spec += ":" + f.Name + ":(" + strings.Join(f.Choices, " ") + ")"
+	case f.Value:
+		spec += ": :"
+	}
+	return singleQuoted(spec)
+}

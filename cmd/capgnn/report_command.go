@@ -1,0 +1,94 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/urfave/cli/v2"
+
+	"capgnn/internal/atomicfile"
+	"capgnn/report"
+)
+
+// comparisonFile is what a comparison is called without --out.
+const comparisonFile = "comparison.html"
+
+// reportResult is the object that `report --json` prints.
+type reportResult struct {
+	Report string   `json:"report"` // the page that was written
+	Runs   []string `json:"runs"`
+}
+
+func reportCommand() *cli.Command {
+	return &cli.Command{
+		Name: "report", Usage: "draw a run as one web page, or compare several", ArgsUsage: "RUN...",
+		Description: "The page of one run is RUN/report.html, which `train` writes too; of several runs it is comparison.html, with their curves over each other. Pages need no network. Runs that are not finished are drawn as far as they are.",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "out", Usage: "write the page to `FILE`"},
+		},
+		Action: reportAction,
+	}
+}
+
+func reportAction(c *cli.Context) error {
+	folders, err := positionals(c, "report")
+	if err != nil {
+		return err
+	}
+	if c.Bool("help") {
+		return cli.ShowSubcommandHelp(c)
+	}
+	if len(folders) == 0 {
+		return usagef("report: name a run folder, or several: see `capgnn report --help`")
+	}
+	if c.IsSet("out") && c.String("out") == "" {
+		return usagef("--out is empty: name a file")
+	}
+	var runs []report.Run
+	for _, folder := range folders {
+		run, err := runDir(filepath.Clean(folder)).describe()
+		if err != nil {
+			return err
+		}
+		runs = append(runs, run)
+	}
+	out, draw := c.String("out"), func(w io.Writer) error { return report.WriteComparison(w, runs) }
+	if len(runs) == 1 {
+		draw = func(w io.Writer) error { return report.WriteRun(w, runs[0]) }
+	}
+	switch {
+	case out != "":
+	case len(runs) == 1:
+		out = runDir(runs[0].Name).report()
+	default:
+		out = comparisonFile
+	}
+	if err := atomicfile.Write(out, draw); err != nil {
+		return usagef("report: %w: choose a place with --out", err)
+	}
+	return printReport(newConsole(c), out, runs)
+}
+
+// printReport says what was written; of several runs also their table.
+func printReport(k *console, out string, runs []report.Run) error {
+	if k.json {
+		r := reportResult{Report: out}
+		for _, run := range runs {
+			r.Runs = append(r.Runs, run.Name)
+		}
+		return json.NewEncoder(k.out).Encode(r)
+	}
+	t := tabwriter.NewWriter(k.out, 0, 0, 2, ' ', 0)
+	if len(runs) > 1 {
+		heading, rows := report.Compare(runs)
+		for _, row := range append([][]string{heading}, rows...) {
+			fmt.Fprintln(t, strings.Join(row, "\t"))
+		}
+	}
+	fmt.Fprintf(t, "written\t%s\n", out)
+	return t.Flush()
+}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var shellBlock = regexp.MustCompile("(?s)\n```sh\n(.*?)```\n")
+
+// What the tutorial says to type works, in one folder, from the first block to the last.
+func TestTutorial(t *testing.T) {
+	if _, err := exec.LookPath("bash"); err != nil {
+		t.Skip("there is no bash on this machine")
+	}
+	text, err := os.ReadFile("../../docs/tutorial.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := shellBlock.FindAllStringSubmatch(string(text), -1)
+	if len(blocks) < 8 {
+		t.Fatalf("%d blocks of commands", len(blocks))
+	}
+	s := newSandbox(t)
+	printed := ""
+	for i, block := range blocks {
+		cmd := exec.Command("bash", "-e", "-c", block[1])
+		cmd.Dir, cmd.Env = s.dir, append(s.command().Env, "PATH="+filepath.Dir(program)+":"+os.Getenv("PATH"))
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("block %d: %v\n%s\n%s", i, err, block[1], out)
+		}
+		printed += string(out)
+	}
+	for _, want := range []string{"comparison.html", "edge homophily", "% are right", "id,club,vertex,label"} {
+		if !strings.Contains(printed, want) {
+			t.Errorf("nothing printed %q:\n%s", want, printed)
+		}
+	}
+	again, err := runDir(s.path("runs/again")).readResult()
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := runDir(s.path("runs/first")).readResult()
+	if err != nil || first.SHA256 != again.SHA256 {
+		t.Errorf("the repeated run has other weights: %v", err)
+	}
+	if first.Test == nil || *first.Test < 0.6 {
+		t.Errorf("test score %s: chance is a third", score(first.Test))
+	}
+	for _, file := range []string{"comparison.html", "runs/first/report.html", "store/meta.json"} {
+		if !exists(s.path(file)) {
+			t.Errorf("there is no %s", file)
+		}
+	}
+}

@@ -1,0 +1,201 @@
+package pipeline
+
+import (
+	"fmt"
+
+	"capgnn/gpu"
+	"capgnn/hostmem"
+	"capgnn/jaca"
+)
+
+// assembly is a worker's side of the caches of dynamic policies: halo rows lie in local slots and where they arrive, and are put
+// together in the order of halo indices, which is the order that local slots are renewed from.
+type assembly struct {
+	halo  gpu.Matrix // as aggregations read it
+	from  gpu.Ints   // by halo index: row of relay.halo
+	slots gpu.Ints   // by local slot: row of halo
+}
+
+// dynamic returns an exact exchange with empty caches of so many slots.
+func dynamic(t traffic, local []int, global int) *traffic {
+	t.dynamic = &following{global: make([]held, global), last: make([]int32, global)}
+	readers := t.readers
+	t.readers = nil
+	for i, r := range readers {
+		r.rows = [2]int{local[i], r.lookups}
+		t.readers = append(t.readers, r)
+		t.dynamic.local = append(t.dynamic.local, make([]held, local[i]))
+	}
+	return &t
+}
+
+// sendAgenda packs what an epoch's agenda says, publishes what goes over the host, and tells the readers.
+func (r *relay) sendAgenda(q gpu.Queue, box *outbox, rows gpu.Matrix, epoch int) {
+	a := r.dynamic.today
+	s := &a.sends[r.w.index]
+	box.confirm(r.hub, q)
+	if n := len(s.list); n > 0 {
+		q.Upload(r.list.Buf, 4*gpu.Bytes(r.list.Off), hostmem.Bytes(s.list))
+		r.encode(q, r.wire(box.send, 0, n), rows, r.list.Slice(0, n), epoch)
+	}
+	ready := q.Record()
+	area, published := r.publishAgenda(box, ready, s, epoch)
+	for j := range a.gets {
+		g := &a.gets[j]
+		direct, shared := s.to[j].n > 0, len(g.shared[r.w.index].rows) > 0
+		if !direct && !shared {
+			continue
+		}
+		t := ticket{epoch: epoch, box: box.number, blocks: []int{0}, ready: ready, published: published, shared: [][]byte{area},
+			rows: []gpu.Matrix{r.wire(box.send, s.to[j].first, s.to[j].n)}}
+		staged := direct && !r.w.reachableFrom(j)
+		if staged {
+			r.stage(box, &t, j)
+		}
+		l := r.lanes[r.w.index][j]
+		l.mail <- t
+		box.unread = append(box.unread, unread{leg: r.leg, reader: j, staged: staged, shared: shared, taken: l.taken[box.number]})
+	}
+}
+
+// publishAgenda copies published rows to the host, for readers of this epoch, and those that stay to their slots.
+func (r *relay) publishAgenda(box *outbox, ready gpu.Event, s *sending, epoch int) (area []byte, published gpu.Event) {
+	if s.published.n == 0 {
+		return nil, nil
+	}
+	row := int(r.wireRow())
+	area = box.area[:row*s.published.n]
+	r.w.out.Wait(ready)
+	r.download(area, r.wire(box.send, s.published.first, s.published.n), nil)
+	published = r.w.out.Record()
+	box.drained = published
+	puts, slots := s.puts, r.dynamic.slots
+	r.w.out.Call("keep cached rows", func() error {
+		for _, p := range puts {
+			if err := slots.Put(p.row, epoch, area[p.at*row:][:row]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return area, published
+}
+
+// follow brings the rows that an epoch's agenda says, puts the halo matrix together and renews local slots.
+func (r *relay) follow(q gpu.Queue, epoch int) gpu.Matrix {
+	g := &r.dynamic.today.gets[r.w.index]
+	parts := len(r.readers)
+	for k := 1; k < parts; k++ {
+		if o := (r.w.index + k) % parts; g.direct[o].n > 0 || len(g.shared[o].rows) > 0 {
+			r.followOwner(q, g, o, epoch)
+		}
+	}
+	if p := g.cached; len(p.rows) > 0 {
+		slots, made := r.dynamic.slots, g.made
+		check := func() error { return slots.Check(p.rows, made) }
+		q.Call("find cached rows", check)
+		r.fromHost(q, p, slots.Rows())
+		q.Call("check cached rows", check)
+	}
+	r.assemble(q, g)
+	r.stats.Add(g.stats)
+	return r.assembly.halo
+}
+
+// followOwner brings the rows of one owner.
+func (r *relay) followOwner(q gpu.Queue, g *getting, owner, epoch int) {
+	t := r.take(owner)
+	if t.epoch != epoch {
+		panic(waitFault{&StaleError{Part: r.w.index, Owner: owner, Exchange: r.leg.String(), Rows: "of an agenda",
+			Err: fmt.Errorf("epoch %d finds rows of epoch %d", epoch, t.epoch)}})
+	}
+	if d := g.direct[owner]; d.n > 0 {
+		if t.staged == nil {
+			r.w.waitFor(q, t.ready, owner, r.leg, "halo rows")
+		}
+		r.bring(q, r.transient.RowRange(d.first, d.first+d.n), &t, 0, owner)
+	}
+	if p := g.shared[owner]; len(p.rows) > 0 {
+		r.w.waitFor(q, t.published, owner, r.leg, "cached halo rows")
+		r.fromHost(q, p, t.shared[0])
+	}
+	r.confirm(q, owner, &t)
+}
+
+// fromHost copies rows of host memory to where they arrive.
+func (r *relay) fromHost(q gpu.Queue, p selection, mem []byte) {
+	dst := r.transient.RowRange(p.first, p.first+len(p.rows))
+	at := r.land(q, dst)
+	q.UploadRows(at, mem, p.rows)
+	r.landed(q, dst, at)
+	r.stats.Bytes.H2D += gpu.Bytes(len(p.rows)) * r.wireRow()
+}
+
+// assemble puts the halo matrix together, then local slots in the state that the policy has left them in.
+func (r *relay) assemble(q gpu.Queue, g *getting) {
+	a := &r.assembly
+	if r.mine.lookups == 0 {
+		return
+	}
+	first, slots := int32((r.transient.Off-r.halo.Off)/r.width), int32(r.mine.rows[0])
+	from := g.from
+	if first != slots {
+		from = make([]int32, len(g.from))
+		for k, x := range g.from {
+			if from[k] = x; x >= slots {
+				from[k] = x - slots + first
+			}
+		}
+	}
+	q.Upload(a.from.Buf, 0, hostmem.Bytes(from))
+	q.Gather(a.halo, r.halo, a.from.Slice(0, len(from)))
+	if n := len(g.renewed); n > 0 {
+		q.Upload(a.slots.Buf, 0, hostmem.Bytes(g.renewed))
+		q.Gather(r.local.RowRange(0, n), a.halo, a.slots.Slice(0, n))
+	}
+}
+
+// assemblies takes the memory in which halo matrices are put together: one for all exchanges but those whose rows are read again,
+// and the lists for it.
+func (a *attachment) assemblies(train *exchange, box *outbox) {
+	var halo, area gpu.Bytes
+	ids, slots := 0, 0
+	for _, r := range train.relays {
+		if r.dynamic == nil {
+			continue
+		}
+		if n := len(r.mine.ids); !r.keeps {
+			halo = max(halo, r.rowBytes(n))
+		}
+		ids, slots = max(ids, len(r.mine.ids)), max(slots, r.mine.rows[0])
+		area = max(area, r.wireRow()*gpu.Bytes(r.outgoing(a.w.index)[0]))
+	}
+	if ids == 0 && area == 0 {
+		return
+	}
+	ints := func(n int, name string) gpu.Ints {
+		return gpu.Ints{Buf: a.w.ld.alloc(4*gpu.Bytes(n), name), Len: n}
+	}
+	from, kept := ints(ids, "places of halo rows"), ints(slots, "rows of local slots")
+	shared := a.w.ld.alloc(halo, "halo rows put together")
+	for _, r := range train.relays {
+		if r.dynamic == nil {
+			continue
+		}
+		n, buf := len(r.mine.ids), shared
+		if r.keeps {
+			buf = a.w.ld.alloc(r.rowBytes(n), "kept halo rows")
+		}
+		r.assembly = assembly{gpu.Matrix{Buf: buf, Rows: n, Cols: r.width, LD: r.width, Type: r.dtype}, from, kept}
+	}
+	box.area = a.pinned("published halo rows", area)
+}
+
+// cacheSlots returns how many slots the caches of an exchange have: as the capacities say, and not more than rows.
+func cacheSlots(t *jaca.Table, c *jaca.Capacities) (local []int, global int) {
+	for i, n := range c.Local {
+		local = append(local, min(n, len(t.Halos[i].IDs)))
+	}
+	ids, _ := jaca.Overlap(&t.Exchange)
+	return local, min(c.Global, len(ids))
+}

@@ -1,0 +1,120 @@
+package report
+
+import (
+	"math"
+	"strconv"
+	"strings"
+)
+
+// axis maps values to places along one side of a chart.
+type axis struct {
+	lo, hi   float64 // values at the ends, lo < hi
+	from, to float64 // places of the ends
+	log      bool
+	Ticks    []tick
+}
+
+// tick is a mark on an axis.
+type tick struct {
+	At   float64
+	Text string
+}
+
+// at returns the place of a value.
+func (a axis) at(x float64) float64 {
+	lo, hi := a.lo, a.hi
+	if a.log {
+		x, lo, hi = math.Log10(x), math.Log10(lo), math.Log10(hi)
+	}
+	return a.from + (x-lo)/(hi-lo)*(a.to-a.from)
+}
+
+// maxTicks is more than an axis has.
+const maxTicks = 100
+
+// linearAxis returns an axis from lo to hi, widened to whole ticks where round says so, with about n ticks of q.
+func linearAxis(lo, hi float64, q quantity, n int, round bool) axis {
+	if !(hi > lo) {
+		pad := max(math.Abs(hi)/10, 1e-9)
+		if q == count {
+			pad = 1
+		}
+		lo, hi = lo-pad, hi+pad
+	}
+	u := q.unitFor(max(math.Abs(lo), math.Abs(hi)))
+	step, first, last := ticksOf(lo, hi, q, u, n, round)
+	if v := q.unitFor(last * step * u.size); round && v != u { // the top tick has the next unit
+		u = v
+		step, first, last = ticksOf(lo, hi, q, u, n, round)
+	}
+	if round {
+		lo, hi = first*step*u.size, last*step*u.size
+	}
+	a := axis{lo: lo, hi: hi}
+	if !(last-first <= maxTicks) {
+		return a // values so close together that their difference is lost
+	}
+	for i := range int(last-first) + 1 {
+		k := first + float64(i)
+		text := "0"
+		if k != 0 {
+			text = strings.TrimRight(strconv.FormatFloat(k*step, 'f', decimalsOf(step), 64)+"\u00a0"+u.name, "\u00a0")
+		}
+		a.Ticks = append(a.Ticks, tick{k * step * u.size, text})
+	}
+	return a
+}
+
+// ticksOf returns the distance of the ticks in the unit, and which multiples of it are the first and the last: those around lo and
+// hi, or, without round, between them.
+func ticksOf(lo, hi float64, q quantity, u unit, n int, round bool) (step, first, last float64) {
+	step = niceStep((hi-lo)/u.size, n)
+	if q == count {
+		step = max(step, 1/u.size)
+	}
+	lo, hi = lo/u.size/step, hi/u.size/step
+	if round {
+		return step, math.Floor(lo + 1e-9), math.Ceil(hi - 1e-9)
+	}
+	return step, math.Ceil(lo - 1e-9), math.Floor(hi + 1e-9)
+}
+
+// niceStep returns 1, 2 or 5 times a power of ten, such that span has about n steps.
+func niceStep(span float64, n int) float64 {
+	rough := span / float64(n)
+	power := math.Pow(10, math.Floor(math.Log10(rough)))
+	for _, f := range []float64{1, 2, 5} {
+		if rough <= f*power*1.0001 {
+			return f * power
+		}
+	}
+	return 10 * power
+}
+
+// decimalsOf returns how many digits behind the point a multiple of a nice step has.
+func decimalsOf(step float64) int {
+	return max(0, -int(math.Floor(math.Log10(step)+1e-9)))
+}
+
+// logAxis returns an axis of powers of ten around lo to hi, both positive. Where there are many, every other one has a mark.
+func logAxis(lo, hi float64) axis {
+	first, last := math.Floor(math.Log10(lo)+1e-9), math.Ceil(math.Log10(hi)-1e-9)
+	if last <= first {
+		last = first + 1
+	}
+	a := axis{lo: math.Pow(10, first), hi: math.Pow(10, last), log: true}
+	every := math.Ceil((last - first) / 6)
+	for k := first; k <= last; k += every {
+		a.Ticks = append(a.Ticks, tick{math.Pow(10, k), strconv.FormatFloat(math.Pow(10, k), 'g', -1, 64)})
+	}
+	return a
+}
+
+// place gives the axis its places and moves the ticks there.
+func (a axis) place(from, to float64) axis {
+	a.from, a.to = from, to
+	for i, t := range a.Ticks {
+		a.Ticks[i].At = a.at(t.At)
+	}
+	return a
+}

@@ -1,0 +1,136 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"html"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"capgnn/internal/browser"
+)
+
+// probe is a script that looks at the page from inside: it points at the middle of every chart and notes what it sees.
+const probe = `<script>(() => {
+  const shown = {};
+  for (const f of document.querySelectorAll("figure[data-chart]")) {
+    const svg = f.querySelector("svg"), box = svg.getBoundingClientRect();
+    svg.dispatchEvent(new PointerEvent("pointermove", {clientX: box.left + box.width * 0.6, clientY: box.top + 50}));
+    shown[f.id] = {at: f.querySelector(".at").textContent, values: [...f.querySelectorAll("output")].map((o) => o.textContent), width: box.width};
+    svg.dispatchEvent(new PointerEvent("pointerleave"));
+  }
+  const page = document.documentElement;
+  page.dataset.probe = JSON.stringify({shown, width: innerWidth, wide: page.scrollWidth, back: getComputedStyle(document.body).backgroundColor});
+})()</script></body>`
+
+type probed struct {
+	Shown map[string]struct {
+		At     string
+		Values []string
+		Width  float64
+	}
+	Width, Wide int
+	Back        string
+}
+
+var (
+	probePattern  = regexp.MustCompile(`data-probe="([^"]*)"`)
+	chartsPattern = regexp.MustCompile(`data-charts="([0-9]+)"`)
+)
+
+func lookAt(t *testing.T, b browser.Browser, text string, v browser.View) (browser.Seen, probed) {
+	t.Helper()
+	seen := b.Open(t, strings.Replace(text, "</body>", probe, 1), v)
+	m := probePattern.FindStringSubmatch(seen.DOM)
+	if m == nil {
+		t.Fatalf("the probe saw nothing; console: %v", seen.Console)
+	}
+	var p probed
+	if err := json.Unmarshal([]byte(html.UnescapeString(m[1])), &p); err != nil {
+		t.Fatal(err)
+	}
+	return seen, p
+}
+
+// In a browser, wide and narrow, light and dark: no word on the console, nothing wider than the window, every chart answers to the
+// pointer with numbers of the metrics.
+func TestPagesInABrowser(t *testing.T) {
+	b := browser.Find(t)
+	r := sampleRun(t, 41, true)
+	r.Name = "runs/" + strings.Repeat("a-very-long-name-", 8)
+	r.Result.Devices[0] = "cpu:0,threads=1,slow=3,link=1GiB/s,latency=20us,mem=8GiB"
+	var one, two bytes.Buffer
+	if err := WriteRun(&one, r); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteComparison(&two, []Run{r, sampleRun(t, 20, false)}); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"run": one.String(), "comparison": two.String()} {
+		for _, v := range []browser.View{{Width: 1280}, {Width: 400}, {Width: 1280, Dark: true}, {Width: 400, Dark: true}} {
+			if name == "comparison" && v.Dark == (v.Width == 400) {
+				continue // wide in the dark and narrow in the light will do
+			}
+			t.Run(fmt.Sprintf("%s %+v", name, v), func(t *testing.T) {
+				seen, p := lookAt(t, b, text, v)
+				for _, line := range seen.Console {
+					t.Errorf("console: %s", line)
+				}
+				if p.Width != v.Width || p.Wide > p.Width {
+					t.Errorf("the page is %d pixels wide in a window of %d", p.Wide, p.Width)
+				}
+				if dark := p.Back == "rgb(17, 22, 28)"; dark != v.Dark {
+					t.Errorf("the background is %s", p.Back)
+				}
+				charts := strings.Count(text, "<figure data-chart")
+				if m := chartsPattern.FindStringSubmatch(seen.DOM); m == nil || m[1] != strconv.Itoa(charts) || len(p.Shown) != charts {
+					t.Errorf("%v charts answer, %d were pointed at, want %d", m, len(p.Shown), charts)
+				}
+				// The pointer is at 0.6 × 420 of the chart's units, where x is 22.2 of 0 to 40: epoch 22.
+				e := r.Epochs[22]
+				if got, want := p.Shown["loss"], plain.text(*e.Loss); got.At != "epoch 22" || !sameNumber(got.Values[0], want) || got.Width < 250 {
+					t.Errorf("loss at %q is %v in a chart of %v pixels, want %s", got.At, got.Values, got.Width, want)
+				}
+				if got := p.Shown["bytes"]; name == "run" && (got.Values[0] != count.text(e.Bytes["d2h"]) && !sameNumber(got.Values[0], amount.text(e.Bytes["d2h"]))) {
+					t.Errorf("bytes are %v, want %s first", got.Values, amount.text(e.Bytes["d2h"]))
+				}
+			})
+		}
+	}
+}
+
+// sameNumber compares numbers as the page and the script write them: trailing zeros are no matter.
+func sameNumber(a, b string) bool {
+	x, unitA := splitNumber(a)
+	y, unitB := splitNumber(b)
+	return unitA == unitB && x == y
+}
+
+func splitNumber(s string) (float64, string) {
+	number, unit, _ := strings.Cut(s, "\u00a0")
+	x, err := strconv.ParseFloat(number, 64)
+	if err != nil {
+		return 0, "no number: " + s
+	}
+	return x, unit
+}
+
+// The console is heard: a page whose script fails, or that wants something from outside, says so there.
+func TestBrokenPagesAreNoticed(t *testing.T) {
+	b := browser.Find(t)
+	var out bytes.Buffer
+	if err := WriteRun(&out, sampleRun(t, 5, false)); err != nil {
+		t.Fatal(err)
+	}
+	for name, extra := range map[string]string{
+		"error":   `<script>throw new Error("broken")</script></body>`,
+		"network": `<img src="https://example.org/x.png"></body>`,
+	} {
+		if seen := b.Open(t, strings.Replace(out.String(), "</body>", extra, 1), browser.View{Width: 800}); len(seen.Console) == 0 {
+			t.Errorf("%s: nothing on the console", name)
+		}
+	}
+}

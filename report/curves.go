@@ -1,0 +1,275 @@
+package report
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+)
+
+// phases are the phases of device time in the order in which they are stacked.
+var phases = []kind{
+	{"aggregation", "aggregation", 0}, {"mm", "dense products", 2}, {"communication_transfer", "transfer", 1},
+	{"communication_wait", "waiting", 4}, {"check_cache", "checking the cache", 6}, {"pick_cache", "reading the cache", 3},
+	{"reduce", "reduction and update", 5}, {"other", "other", 7},
+}
+
+// routes are the ways that bytes take.
+var routes = []kind{
+	{"d2h", "device to host", 0}, {"h2d", "host to device", 1}, {"peer", "device to device", 2}, {"host", "host to host", 3},
+}
+
+// lookups are the outcomes of looking a row up.
+var lookups = []kind{{"local_hits", "in device memory", 2}, {"global_hits", "in host memory", 0}, {"misses", "missed", 4}}
+
+// series returns a number of every epoch.
+func (r *Run) series(name string, of func(*Epoch) float64) points {
+	p := points{Name: name}
+	for i := range r.Epochs {
+		p.add(float64(r.Epochs[i].Epoch), of(&r.Epochs[i]))
+	}
+	return p
+}
+
+// keyed returns a curve for each kind of which some epoch has a number that is not 0, with its colour.
+func (r *Run) keyed(kinds []kind, of func(e *Epoch, key string) float64) (series []points, colours []int) {
+	for _, k := range kinds {
+		p := r.series(k.name, func(e *Epoch) float64 { return of(e, k.key) })
+		if slices.ContainsFunc(p.Y, func(y float64) bool { return y != 0 }) {
+			series, colours = append(series, p), append(colours, k.colour)
+		}
+	}
+	return series, colours
+}
+
+// in returns the number under a key of a map, NaN where there is none.
+func in(m map[string]float64, key string) float64 {
+	if x, ok := m[key]; ok {
+		return x
+	}
+	return math.NaN()
+}
+
+// overEpochs is a drawing whose x is the epoch.
+func overEpochs(id, title string, q quantity) drawing {
+	return drawing{id: id, title: title, xName: "epoch", xKind: count, kind: q}
+}
+
+func (r *Run) lossChart() *chart {
+	d := overEpochs("loss", "Training loss", plain)
+	d.log, d.zero = true, true
+	d.note = "before each epoch's update"
+	return d.draw(r.series("loss", func(e *Epoch) float64 { return or(e.Loss) }))
+}
+
+func (r *Run) scoreChart() *chart {
+	d := overEpochs("score", "Scores: "+r.metric(), score)
+	series := []points{
+		r.series("training", func(e *Epoch) float64 { return or(e.Train) }),
+		r.series("validation", func(e *Epoch) float64 { return or(e.Val) }),
+		r.series("test", func(e *Epoch) float64 { return or(e.Test) }),
+	}
+	d.colours = []int{7, 1, 0}
+	c := d.draw(series...)
+	if c == nil || r.Result == nil || r.Result.BestEpoch == nil {
+		return c
+	}
+	best := float64(*r.Result.BestEpoch)
+	for i, p := range series {
+		if k := slices.Index(p.X, best); k >= 0 && i > 0 {
+			c.Marks = append(c.Marks, mark{c.X.at(best), c.Y.at(p.Y[k]), d.colours[i],
+				fmt.Sprintf("%s %s at epoch %d, the best in validation", p.Name, score.text(p.Y[k]), *r.Result.BestEpoch)})
+		}
+	}
+	if c.Marks != nil {
+		c.Note = fmt.Sprintf("dots: epoch %d, the best in validation", *r.Result.BestEpoch)
+	}
+	return c
+}
+
+func (r *Run) epochTimeChart() *chart {
+	d := overEpochs("epoch-time", "Time of an epoch", seconds)
+	d.zero, d.note = true, "without evaluation"
+	if r.Result != nil && r.Result.Simulated {
+		d.note += "; on the clock of the simulated devices"
+	}
+	return d.draw(r.series("epoch", func(e *Epoch) float64 { return e.EpochS }))
+}
+
+func (r *Run) phaseChart() *chart {
+	series, colours := r.keyed(phases, func(e *Epoch, key string) float64 { return in(e.DeviceS, key) })
+	d := overEpochs("phases", "Device time by phase", seconds)
+	d.stacked, d.colours, d.note = true, colours, "summed over the devices"
+	return d.draw(series...)
+}
+
+// phaseBars draws the mean time of an epoch on each device by phase.
+func (r *Run) phaseBars() *bars {
+	n := 0
+	for i := range r.Epochs {
+		n = max(n, len(r.Epochs[i].PartS))
+	}
+	labels, rows := []string{"device"}, []map[string]float64{{}}
+	times := func(e *Epoch) []map[string]float64 { return []map[string]float64{e.DeviceS} }
+	if n > 0 {
+		times = func(e *Epoch) []map[string]float64 { return e.PartS }
+		labels, rows = nil, nil
+		for p := range n {
+			labels, rows = append(labels, r.deviceOf(p)), append(rows, map[string]float64{})
+		}
+	} else if r.Result != nil && r.Result.Parts > 1 {
+		labels = []string{fmt.Sprintf("%d parts together", r.Result.Parts)}
+	} else if r.Result != nil && len(r.Result.Devices) == 1 {
+		labels = r.Result.Devices
+	}
+	counted := 0
+	for i := range r.Epochs {
+		parts := times(&r.Epochs[i])
+		if len(parts) != len(rows) {
+			continue
+		}
+		counted++
+		for p, part := range parts {
+			for key, x := range part {
+				rows[p][key] += x
+			}
+		}
+	}
+	for _, row := range rows {
+		for key := range row {
+			row[key] /= float64(counted)
+		}
+	}
+	return barsOf(bars{ID: "phase-bars", Title: "Mean time of an epoch by device and phase",
+		Note: "Copies run beside the rest, so the pieces of a bar may be more than the epoch."}, seconds, phases, labels, rows)
+}
+
+func (r *Run) bytesChart() *chart {
+	series, colours := r.keyed(routes, func(e *Epoch, key string) float64 { return in(e.Bytes, key) })
+	d := overEpochs("bytes", "Bytes moved by route", amount)
+	d.stacked, d.colours, d.note = true, colours, "as the copy routines counted them, gradients and weights included"
+	return d.draw(series...)
+}
+
+func (r *Run) refreshChart() *chart {
+	d := overEpochs("refresh", "Bytes that refreshed caches", amount)
+	d.zero, d.note = true, "part of the bytes moved"
+	p := r.series("refresh", func(e *Epoch) float64 { return in(e.Bytes, "refresh") })
+	if !slices.ContainsFunc(p.Y, func(y float64) bool { return y != 0 }) {
+		return nil
+	}
+	return d.draw(p)
+}
+
+// caches reports whether caches did anything: without them every lookup is a miss, which need not be drawn.
+func (r *Run) caches() bool {
+	return slices.ContainsFunc(r.Epochs, func(e Epoch) bool {
+		return e.Cache.number("coverage") > 0 || e.Cache.number("local_hits") > 0 || e.Cache.number("global_hits") > 0
+	})
+}
+
+// stale reports whether rows of earlier epochs were or might have been used.
+func (r *Run) stale() bool {
+	return slices.ContainsFunc(r.Epochs, func(e Epoch) bool { return e.Staleness.number("bound") > 0 || e.Staleness.number("max_seen") > 0 })
+}
+
+func (r *Run) lookupChart() *chart {
+	if !r.caches() {
+		return nil
+	}
+	series, colours := r.keyed(lookups, func(e *Epoch, key string) float64 { return e.Cache.number(key) })
+	d := overEpochs("lookups", "Where rows were found", count)
+	d.stacked, d.colours = true, colours
+	return d.draw(series...)
+}
+
+func (r *Run) coverageChart() *chart {
+	if !r.caches() {
+		return nil
+	}
+	hits := func(keys ...string) func(*Epoch) float64 {
+		return func(e *Epoch) float64 {
+			all, found := 0.0, 0.0
+			for _, k := range lookups {
+				x := e.Cache.number(k.key)
+				all += x
+				if slices.Contains(keys, k.key) {
+					found += x
+				}
+			}
+			return found / all // NaN without lookups
+		}
+	}
+	d := overEpochs("coverage", "Coverage and hits", share)
+	d.zero, d.note = true, "coverage: lookups whose row has a slot; hits: those that the owner did not have to send"
+	return d.draw(r.series("coverage", func(e *Epoch) float64 { return e.Cache.number("coverage") }),
+		r.series("hits", hits("local_hits", "global_hits")), r.series("hits in device memory", hits("local_hits")))
+}
+
+func (r *Run) stalenessChart() *chart {
+	if !r.stale() {
+		return nil
+	}
+	d := overEpochs("staleness", "Age of the rows that were used", plain)
+	d.zero, d.note = true, "in epochs"
+	d.colours = []int{7, 1, 0}
+	return d.draw(r.series("bound", func(e *Epoch) float64 { return e.Staleness.number("bound") }),
+		r.series("oldest", func(e *Epoch) float64 { return e.Staleness.number("max_seen") }),
+		r.series("mean", func(e *Epoch) float64 { return e.Staleness.number("mean_seen") }))
+}
+
+// branches returns a curve for every number inside an object of the epochs, called by its keys.
+func (r *Run) branches(of func(*Epoch) any) []points {
+	seen := map[string]bool{}
+	flat := make([]map[string]float64, len(r.Epochs))
+	for i := range r.Epochs {
+		flat[i] = map[string]float64{}
+		flatten("", of(&r.Epochs[i]), flat[i])
+		for key := range flat[i] {
+			seen[key] = true
+		}
+	}
+	var series []points
+	for _, key := range slices.Sorted(maps.Keys(seen)) {
+		p := points{Name: key}
+		for i := range r.Epochs {
+			p.add(float64(r.Epochs[i].Epoch), in(flat[i], key))
+		}
+		series = append(series, p)
+	}
+	return series
+}
+
+// flatten collects the numbers inside v by the path of their keys.
+func flatten(path string, v any, into map[string]float64) {
+	join := func(key string) string {
+		if path == "" {
+			return key
+		}
+		return path + " " + key
+	}
+	switch v := v.(type) {
+	case float64:
+		into[path] = v
+	case map[string]any:
+		for key, x := range v {
+			flatten(join(key), x, into)
+		}
+	case []any:
+		for i, x := range v {
+			flatten(join(fmt.Sprint(i)), x, into)
+		}
+	}
+}
+
+func (r *Run) periodChart() *chart {
+	d := overEpochs("period", "Refresh period", count)
+	d.zero, d.note = true, "epochs between two refreshes of a row"
+	return d.draw(r.branches(func(e *Epoch) any { return e.Staleness["period"] })...)
+}
+
+func (r *Run) driftChart() *chart {
+	d := overEpochs("drift", "Relative drift between refreshes", plain)
+	d.zero, d.log = true, true
+	return d.draw(r.branches(func(e *Epoch) any { return map[string]any(e.Drift) })...)
+}

@@ -1,0 +1,26 @@
+// Package report draws what a training run left behind as one page that opens anywhere: no network, no other file.
+//
+// Its nouns: a Run is what is known of one run; an Epoch is one line of its metrics; a Partition is how its graph was cut.
+//
+// # Contract
+//
+// It takes plain data and reads the two formats that it draws, metrics.jsonl and result.json, as far as it knows them: what
+// is not there is not drawn, and keys that it does not know are left alone, so pages of runs of older and newer versions can
+// be made. Nothing is opened here; writers and readers are the caller's. A page is a function of what it is given: no
+// clock, no random numbers, no order of a map. Every text that comes from a run is escaped, and the page forbids itself the
+// network by its content security policy.
+//
+// Numbers stand in the page as they stand in the files; what is drawn is computed from them here, in Go. The script only shows
+// the numbers under the pointer, so a page is whole without it.
+//
+// # Source
+//
+// The files are those of DESIGN.md 8; the quantities those of DESIGN.md 7.
+//
+// # Usage
+//
+//	run := report.Run{Name: "runs/cora-gcn", Settings: settings}
+//	run.Result, err = report.ReadResult(resultFile)
+//	run.Epochs, err = report.ReadEpochs(metricsFile)
+//	err = report.WriteRun(out, run)          // or WriteComparison(out, runs)
+package report

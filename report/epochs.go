@@ -1,0 +1,65 @@
+package report
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+)
+
+// Epoch is one line of metrics.jsonl, as far as it is drawn.
+type Epoch struct {
+	Epoch  int      `json:"epoch"`
+	Loss   *float64 `json:"loss"`
+	Train  *float64 `json:"train"` // scores are there where the epoch evaluated
+	Val    *float64 `json:"val"`
+	Test   *float64 `json:"test"`
+	EpochS float64  `json:"epoch_s"`
+	EvalS  float64  `json:"eval_s"`
+	// DeviceS is the time of the devices' queues by phase, PartS the same for each part.
+	DeviceS map[string]float64   `json:"device_s"`
+	PartS   []map[string]float64 `json:"part_s"`
+	Bytes   map[string]float64   `json:"bytes"`
+	// What the caches did; nil: there are none. Cache has coverage (a share) and the counts local_hits, global_hits and misses of
+	// the epoch; Staleness the ages bound, max_seen and mean_seen, and period, an object of numbers; Drift is an object of numbers.
+	Cache     object `json:"cache"`
+	Staleness object `json:"staleness"`
+	Drift     object `json:"drift"`
+}
+
+// maxLineBytes bounds a line of metrics.jsonl.
+const maxLineBytes = 1 << 20
+
+// ReadEpochs reads metrics.jsonl. A last line without an end, as a run that is under way or was killed leaves it, is left out.
+func ReadEpochs(r io.Reader) ([]Epoch, error) {
+	var epochs []Epoch
+	for in, n := bufio.NewReaderSize(r, maxLineBytes), 1; ; n++ {
+		line, err := in.ReadSlice('\n')
+		switch {
+		case errors.Is(err, io.EOF):
+			return epochs, nil
+		case errors.Is(err, bufio.ErrBufferFull):
+			return nil, fmt.Errorf("line %d: longer than %d bytes: not a line of metrics", n, maxLineBytes)
+		case err != nil:
+			return nil, err
+		}
+		var e Epoch
+		if err := json.Unmarshal(line, &e); err != nil {
+			return nil, fmt.Errorf("line %d: %w", n, err)
+		}
+		if len(epochs) > 0 && e.Epoch <= epochs[len(epochs)-1].Epoch {
+			return nil, fmt.Errorf("line %d: epoch %d behind epoch %d", n, e.Epoch, epochs[len(epochs)-1].Epoch)
+		}
+		epochs = append(epochs, e)
+	}
+}
+
+// or returns *x, NaN for nil.
+func or(x *float64) float64 {
+	if x == nil {
+		return math.NaN()
+	}
+	return *x
+}

@@ -1,0 +1,210 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+)
+
+// colourCount is the number of colours of curves; more curves repeat them dashed.
+const colourCount = 8
+
+// runPage is what the template "run" draws.
+type runPage struct {
+	Name, Subtitle     string
+	Badges             []string
+	Cards              []card
+	Sections           []section
+	Facts              []fact
+	Changed, Unchanged []Setting
+	Recorded           []Setting
+	Repeat             []Step
+}
+
+// WriteRun writes the page of one run.
+func WriteRun(w io.Writer, r Run) error {
+	p := runPage{Name: r.title(), Subtitle: r.subtitle(), Badges: r.badges(), Cards: r.cards(), Facts: r.facts(), Repeat: r.Repeat}
+	for _, s := range r.Settings {
+		switch {
+		case s.Recorded && s.Value != "":
+			p.Recorded = append(p.Recorded, s)
+		case s.Recorded:
+		case s.Value == s.Default:
+			p.Unchanged = append(p.Unchanged, s)
+		default:
+			p.Changed = append(p.Changed, s)
+		}
+	}
+	add := func(s section, ok bool) {
+		if ok {
+			p.Sections = append(p.Sections, s)
+		}
+	}
+	add(sectionOf("Learning", "", r.lossChart(), r.scoreChart()))
+	add(sectionOf("Time", "", r.phaseBars(), r.epochTimeChart(), r.phaseChart()))
+	add(sectionOf("Traffic and memory", "", r.bytesChart(), r.memoryBars(), r.refreshChart()))
+	add(sectionOf("Caches", "", r.coverageChart(), r.lookupChart(), r.cacheFacts()))
+	add(sectionOf("Staleness", "", r.stalenessChart(), r.periodChart(), r.driftChart(), r.stalenessFacts()))
+	add(r.partSection())
+	return writePage(w, "capgnn: "+r.title(), "run", p)
+}
+
+func (r *Run) subtitle() string {
+	if r.Result == nil {
+		return fmt.Sprintf("%s · %s · %s", r.setting("dataset"), r.setting("model"), r.devices())
+	}
+	parts := "1 part"
+	if r.Result.Parts != 1 {
+		parts = fmt.Sprintf("%d parts", r.Result.Parts)
+	}
+	return fmt.Sprintf("%s · %s · %s on %s", r.Result.Dataset, r.Result.Model, parts, r.devices())
+}
+
+func (r *Run) badges() []string {
+	var b []string
+	if r.Result == nil {
+		b = append(b, fmt.Sprintf("not finished: %d of %d epochs", len(r.Epochs), r.Planned))
+	}
+	if r.Result != nil && r.Result.Simulated {
+		b = append(b, "simulated time")
+	}
+	return b
+}
+
+// cards returns the numbers that stand out.
+func (r *Run) cards() []card {
+	var cards []card
+	if s := r.Result; s != nil {
+		note := "no validation"
+		if s.BestEpoch != nil {
+			note = fmt.Sprintf("at epoch %d, at the end %s", *s.BestEpoch, score.text(or(s.TestLast)))
+		}
+		if s.Test != nil {
+			cards = append(cards, card{"test " + r.metric(), score.text(*s.Test), note})
+		}
+		if s.Val != nil {
+			cards = append(cards, card{"validation " + r.metric(), score.text(*s.Val), "the best of the run"})
+		}
+	}
+	if n := len(r.Epochs); n > 0 {
+		times := r.series("", func(e *Epoch) float64 { return e.EpochS }).Y
+		total, evals := 0.0, 0.0
+		for i := range r.Epochs {
+			total += r.Epochs[i].EpochS
+			evals += r.Epochs[i].EvalS
+		}
+		beside := "and " + seconds.text(evals) + " of evaluation"
+		switch {
+		case r.Result != nil && r.Result.Simulated:
+			beside = "simulated, without evaluation"
+		case evals == 0:
+			beside = "nothing was evaluated"
+		}
+		cards = append(cards,
+			card{"training loss", plain.text(or(r.Epochs[n-1].Loss)), fmt.Sprintf("of epoch %d", r.Epochs[n-1].Epoch)},
+			card{"time of an epoch", seconds.text(median(times)), "median"},
+			card{"all epochs", seconds.text(total), beside},
+			card{"traffic", amount.text(r.meanBytes()), "a mean epoch"})
+	}
+	if s := r.Result; s != nil {
+		if len(s.PeakBytes.Devices) > 0 {
+			cards = append(cards, card{"device memory", amount.text(slices.Max(s.PeakBytes.Devices)), "the largest; host " + amount.text(s.PeakBytes.Host)})
+		}
+		if s.Parts > 1 {
+			cards = append(cards, card{"halo rows", count.text(float64(s.HaloRows)), "read from other parts"})
+		}
+		if x := s.Cache.number("coverage"); x > 0 {
+			cards = append(cards, card{"coverage", share.text(x), "lookups whose row has a slot"})
+		}
+	}
+	return cards
+}
+
+// meanBytes returns the bytes of all routes in a mean epoch.
+func (r *Run) meanBytes() float64 {
+	sum := 0.0
+	for i := range r.Epochs {
+		for _, k := range routes {
+			sum += r.Epochs[i].Bytes[k.key]
+		}
+	}
+	return sum / float64(len(r.Epochs))
+}
+
+// median returns the middle of x, the mean of the middle two; NaN where there is nothing.
+func median(x []float64) float64 {
+	if len(x) == 0 {
+		return math.NaN()
+	}
+	s := slices.Sorted(slices.Values(x))
+	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
+}
+
+// facts returns the small print of the run.
+func (r *Run) facts() []fact {
+	f := []fact{{"run folder", r.Name}}
+	s := r.Result
+	if s == nil {
+		return f
+	}
+	f = append(f, fact{"epochs", fmt.Sprint(s.Epochs)}, fact{"seed", fmt.Sprint(s.Seed)},
+		fact{"order of the vertices", s.Order}, fact{"rows stored as", s.Storage})
+	if x, ok := s.TimeS["start"]; ok {
+		f = append(f, fact{"before the first epoch", seconds.text(x)})
+	}
+	f = append(f, fact{"weights", "sha256 " + s.SHA256})
+	if b := s.Build; b.Go != "" {
+		commit := b.Commit
+		if commit == "" {
+			commit = "unknown"
+		}
+		if b.Modified {
+			commit += ", changed"
+		}
+		f = append(f, fact{"program", fmt.Sprintf("capgnn %s, commit %s, %s, %s/%s", b.Version, commit, b.Go, b.OS, b.Arch)})
+	}
+	return f
+}
+
+func (r *Run) cacheFacts() []fact {
+	if r.Result == nil || !r.caches() {
+		return nil
+	}
+	return listed("", map[string]any(r.Result.Cache))
+}
+
+func (r *Run) stalenessFacts() []fact {
+	if r.Result == nil || !r.stale() {
+		return nil
+	}
+	return append(listed("", map[string]any(r.Result.Staleness)), listed("drift", map[string]any(r.Result.Drift))...)
+}
+
+// listed returns everything inside v that is a text or a number, by the path of its keys.
+func listed(path string, v any) []fact {
+	switch v := v.(type) {
+	case string:
+		return []fact{{path, v}}
+	case float64:
+		if v == math.Trunc(v) {
+			return []fact{{path, count.text(v)}}
+		}
+		return []fact{{path, plain.text(v)}}
+	case map[string]any:
+		var f []fact
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			f = append(f, listed(strings.TrimSpace(path+" "+strings.ReplaceAll(key, "_", " ")), v[key])...)
+		}
+		return f
+	case []any:
+		var f []fact
+		for i, x := range v {
+			f = append(f, listed(fmt.Sprintf("%s %d", path, i), x)...)
+		}
+		return f
+	}
+	return nil
+}
