@@ -114,6 +114,8 @@ type benchRun struct {
 	journal *bench.Journal
 	loaded  *loadedData // the data set that was used last
 	noted   map[string]bool
+	// peersOnly says that nothing but peers is asked for, so that a missing --python is an error.
+	peersOnly bool
 }
 
 // cell is one result that an experiment wants.
@@ -139,7 +141,7 @@ func benchAction(c *cli.Context, name string, list []experiment) error {
 	if err := os.MkdirAll(o.Out, 0o755); err != nil {
 		return usagef("--out: %w", err)
 	}
-	b := &benchRun{k: k, opt: o, noted: map[string]bool{}}
+	b := &benchRun{k: k, opt: o, noted: map[string]bool{}, peersOnly: name == "peers"}
 	if b.journal, err = bench.Open(filepath.Join(o.Out, "cells.jsonl")); err != nil {
 		return usagef("--out: %w", err)
 	}

@@ -5,7 +5,7 @@ func experiments() []experiment {
 	return []experiment{
 		table1Experiment(), haloExperiment(), hitPriorityExperiment(), hitCapacityExperiment(), epochCapacityExperiment(), overheadExperiment(),
 		rapaExperiment(), heteroExperiment(), convergenceExperiment(), overallExperiment(), ablationExperiment(), savingsExperiment(), scalingExperiment(),
-		stalenessExperiment(),
+		stalenessExperiment(), peersExperiment(),
 	}
 }
 
