@@ -41,12 +41,7 @@ func benchCommand() *cli.Command {
 		cmd.Subcommands = append(cmd.Subcommands, benchSubcommand(e.name, e.usage, []experiment{e}))
 	}
 	cmd.Subcommands = append(cmd.Subcommands, benchSubcommand(benchAll, "all of these, and report.md and report.html of them", experiments()))
-	cmd.Action = func(c *cli.Context) error {
-		if c.Args().Present() {
-			return usagef("bench: no experiment %q: `capgnn bench` lists them", c.Args().First())
-		}
-		return cli.ShowSubcommandHelp(c)
-	}
+	cmd.Action = func(c *cli.Context) error { return cli.ShowSubcommandHelp(c) }
 	return cmd
 }
 
