@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strconv"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -53,7 +54,7 @@ const (
 	panelWidth  = 9.5 * vg.Centimeter
 	panelHeight = 7.5 * vg.Centimeter
 	legendRow   = 0.6 * vg.Centimeter
-	letterWidth = 0.19 * vg.Centimeter // of the legend, about
+	letterWidth = 0.22 * vg.Centimeter // of the legend, about
 	barWidth    = 0.5 * vg.Centimeter
 	plotDPI     = 130
 )
@@ -137,6 +138,7 @@ func (f *Figure) grid(rows, across int, names []string) ([][]*plot.Plot, error) 
 func (p *Panel) plot(names []string, wide vg.Length) (*plot.Plot, error) {
 	out := plot.New()
 	out.Title.Text, out.X.Label.Text, out.Y.Label.Text = p.Title, p.X, p.Y
+	out.X.Tick.Marker, out.Y.Tick.Marker = ticks{}, ticks{}
 	out.Add(plotter.NewGrid())
 	if p.Groups != nil {
 		return out, p.bars(out, names, wide)
@@ -175,6 +177,33 @@ func (p *Panel) lines(out *plot.Plot, names []string) error {
 		out.Y.Scale, out.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
 	}
 	return nil
+}
+
+// ticks are gonum's, labelled with as many decimals as tell them apart, and no more.
+type ticks struct{}
+
+// Ticks implements plot.Ticker.
+func (ticks) Ticks(lo, hi float64) []plot.Tick {
+	all := plot.DefaultTicks{}.Ticks(lo, hi)
+	var major []float64
+	for _, t := range all {
+		if !t.IsMinor() {
+			major = append(major, t.Value)
+		}
+	}
+	if len(major) < 2 {
+		return all
+	}
+	step, decimals := major[1]-major[0], 0
+	for x := step; decimals < 9 && math.Abs(x-math.Round(x)) > 1e-6*x; x *= 10 {
+		decimals++
+	}
+	for i, t := range all {
+		if !t.IsMinor() {
+			all[i].Label = strconv.FormatFloat(t.Value, 'f', decimals, 64)
+		}
+	}
+	return all
 }
 
 // visible returns the points that can be drawn.
