@@ -32,10 +32,7 @@ type Exchange struct {
 	RowBytes gpu.Bytes // width × element size: what a local slot takes
 	// WireBytes is what a row takes on links and in the global cache, if it is encoded there; 0 = RowBytes.
 	WireBytes gpu.Bytes
-	// Stays says that rows without a local slot have memory of their own at their readers, where they stay until the next ones
-	// come. Otherwise, with the pipeline, they leave their owner twice in the epoch Start: for that epoch and for the next one.
-	Stays bool
-	Halos []Halo // by reader
+	Halos     []Halo // by reader
 }
 
 // Halo is what one part reads in one exchange. A row is known by its halo index, its place in IDs.

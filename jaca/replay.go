@@ -29,7 +29,6 @@ type Lookup struct {
 	Version               int  // epoch of the rows that the reader uses
 	Refresh               bool // what moves to the reader renews a local slot
 	Renew                 bool // what the owner publishes renews a global slot
-	Again                 bool // the owner sends it once more, for the next epoch: see Exchange.Stays
 }
 
 // Route is how a row reaches its reader in an epoch.
@@ -123,7 +122,7 @@ func (r *Replay) read(e, part, owner int, halo int32, epoch int) Lookup {
 	l := Lookup{Exchange: e, Part: part, Owner: owner, Halo: halo, Global: -1, Version: s.Fresh(epoch)}
 	class := t.class(part, halo)
 	if class < 0 {
-		l.Local, l.Route, l.Again = -1, Direct, s.Lag > 0 && epoch == s.Start && !t.Stays
+		l.Local, l.Route = -1, Direct
 		return l
 	}
 	newest := Schedule{Period: s.Period, Start: s.Start}.Version(class, epoch) // that there is to be
@@ -217,9 +216,6 @@ func (s *Stats) count(l *Lookup, p *Plan, epoch int) {
 		} else {
 			s.Bytes.D2H += b
 			s.Bytes.H2D += b
-			if l.Again {
-				s.Bytes.D2H += b
-			}
 		}
 	}
 	if l.Renew {

@@ -62,25 +62,26 @@ type Bypass struct {
 	Threshold float64 // 0 = never
 	Window    int     // epochs, at least 1; a multiple of the period, so that each class is due equally often
 
-	rates []float64 // of the last Window epochs, a ring
-	seen  int       // epochs
-	off   bool
+	// Its state, for checkpoints.
+	Rates []float64 // of the last Window epochs, a ring
+	Seen  int       // epochs
+	Off   bool      // caches are bypassed
 }
 
 // Observe takes the hit rate of an epoch, in order, and reports whether caches are bypassed from the next one on.
 func (b *Bypass) Observe(rate float64) bool {
-	if b.rates == nil {
-		b.rates = make([]float64, max(1, b.Window))
+	if b.Rates == nil {
+		b.Rates = make([]float64, max(1, b.Window))
 	}
-	b.rates[b.seen%len(b.rates)] = rate
-	b.seen++
-	if b.seen < len(b.rates) {
-		return b.off
+	b.Rates[b.Seen%len(b.Rates)] = rate
+	b.Seen++
+	if b.Seen < len(b.Rates) {
+		return b.Off
 	}
 	sum := 0.0
-	for _, r := range b.rates {
+	for _, r := range b.Rates {
 		sum += r
 	}
-	b.off = b.off || sum/float64(len(b.rates)) < b.Threshold
-	return b.off
+	b.Off = b.Off || sum/float64(len(b.Rates)) < b.Threshold
+	return b.Off
 }

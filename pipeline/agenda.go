@@ -91,12 +91,14 @@ func (f *follower) plan(epoch int) error {
 func (f *follower) reach(epoch int) error {
 	if f.replay == nil {
 		var schedules []jaca.Schedule
+		plan := f.t.caches
 		for _, l := range f.legs {
 			schedules = append(schedules, l.schedule)
+			plan = plan.Renumber(l.layer, l.schedule.Period)
 			l.dynamic.clear()
 			f.next = l.schedule.Start
 		}
-		f.replay = jaca.NewReplay(f.t.caches, schedules)
+		f.replay = jaca.NewReplay(plan, schedules)
 	}
 	for f.next < epoch {
 		if err := f.step(); err != nil {

@@ -333,8 +333,7 @@ func (b *builder) address(x *exchange, layers []gnn.LayerGraph) {
 		if r.dir == gnn.Backward {
 			op, scale, from = &layers[r.layer].Backward, b.scaleOf(r.layer).row, &b.kept.Out
 		}
-		if op.Halo.Entries == 0 { // then no rows are exchanged
-			op.Halo.Cols, op.HaloScale = r.halo.Rows, gpu.Vec{}
+		if op.Halo.Entries == 0 && op.Halo.Cols == r.halo.Rows {
 			continue
 		}
 		place := r.rowOf()

@@ -35,7 +35,8 @@ type Cache struct {
 	NoPeer bool
 	// HaloType is what halo rows of training look like on their way, and in the global cache. Evaluation reads them as stored.
 	HaloType Encoding
-	// Bypass leaves caches alone for good once the mean hit rate of some epochs is below it; 0 = never.
+	// Bypass leaves caches alone for good once the mean hit rate of a period is below it: then all rows move in every epoch, where
+	// they did not before. 0 = never. Not with adaptive staleness, which sets periods itself.
 	Bypass float64
 	// Host says how memory is locked that rows pass through; MLock as far as the system allows if Pinner is nil.
 	Host hostmem.LockOptions
@@ -64,6 +65,9 @@ func (c *Cache) validate(parts int) error {
 	}
 	if !c.policy().Static() && c.Staleness.Bound > 0 && (c.Pipeline || c.Staleness.Auto()) {
 		errs = append(errs, fmt.Errorf("policy %s decides while rows are read: it needs the pipeline off and a fixed staleness", c.Policy))
+	}
+	if c.Bypass > 0 && c.Staleness.Auto() {
+		errs = append(errs, fmt.Errorf("bypass at %g needs a fixed staleness", c.Bypass))
 	}
 	if c.ReserveDevice < 0 || c.ReserveHost < 0 || c.TopK < 0 || !(c.Bypass >= 0 && c.Bypass <= 1) {
 		errs = append(errs, fmt.Errorf("cache reserves %d and %d, top %d, bypass at %g", c.ReserveDevice, c.ReserveHost, c.TopK, c.Bypass))
@@ -123,7 +127,7 @@ func exactTraffic(lay *Layout, model gnn.Config, plan gnn.Plan, o *Cache, schedu
 	var out []*traffic
 	for _, t := range trainingLegs(model, plan, o.HaloType) {
 		t.schedule = schedule(t.layer)
-		t.pipelined, t.adaptive = o.Pipeline && o.Staleness.Bound > 0, o.Staleness.Auto()
+		t.pipelined, t.adaptive = o.Pipeline && o.Staleness.Bound > 0, o.Staleness.Auto() || o.Bypass > 0
 		t.lanes = newLanes(len(lay.cut.Parts))
 		out = append(out, exact(t, lay.at(t.layer), func(b *graph.Block, owner int) int { return b.Count(owner, t.layer) }))
 	}
@@ -135,6 +139,7 @@ func (t *Trainer) schedules() (of func(layer int) jaca.Schedule, largest int, er
 	c := &t.o.Cache
 	fixed, err := jaca.NewSchedule(c.Staleness.Bound, c.Pipeline, 0)
 	if err != nil || !c.Staleness.Auto() {
+		t.fixed = fixed
 		return func(int) jaca.Schedule { return fixed }, fixed.Period, err
 	}
 	if err := t.adapt(); err != nil {
@@ -197,7 +202,7 @@ func (t *Trainer) cacheExchanges(legs []*traffic) []jaca.Exchange {
 	for _, l := range legs {
 		if l.layer > 0 {
 			x := jaca.NewExchange(t.layout.at(l.layer), l.layer, jaca.Direction(l.dir), l.rowBytes(1))
-			x.WireBytes, x.Stays = l.wireRow(), l.keeps
+			x.WireBytes = l.wireRow()
 			out = append(out, x)
 		}
 	}

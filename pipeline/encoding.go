@@ -146,7 +146,7 @@ func (r *relay) landed(q gpu.Queue, dst, src gpu.Matrix) {
 	}
 }
 
-// largestArrival returns the most rows of an exchange that come to a part in one piece; ahead counts those only that the
+// largestArrival returns the most rows of an exchange that come to a part at once; ahead counts those only that the
 // prefetch queue brings.
 func (t *traffic) largestArrival(part int, ahead bool) int {
 	n := 0
@@ -180,9 +180,9 @@ func (a *attachment) landings(training []*traffic) {
 			continue
 		}
 		i := a.w.index
-		size[0] = max(size[0], l.wireRow()*gpu.Bytes(l.largestArrival(i, false)))
+		size[0] = max(size[0], l.wireRow()*gpu.Bytes(min(l.pieceRows(), l.largestArrival(i, false))))
 		if l.pipelined {
-			size[1] = max(size[1], l.wireRow()*gpu.Bytes(l.largestArrival(i, true)))
+			size[1] = max(size[1], l.wireRow()*gpu.Bytes(min(l.pieceRows(), l.largestArrival(i, true))))
 		}
 	}
 	for k, n := range size {

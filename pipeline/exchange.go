@@ -137,7 +137,7 @@ func (x *exchange) Wait(q gpu.Queue, layer int, dir gnn.Direction) gpu.Matrix {
 	epoch := x.clock()
 	if r.dynamic != nil {
 		x.w.local.Wait(x.packed)
-		halo := r.follow(x.w.local, epoch)
+		halo := r.fetchAgenda(x.w.local, epoch)
 		q.Wait(x.w.local.Record())
 		return halo
 	}

@@ -81,13 +81,13 @@ func (r *relay) publishAgenda(box *outbox, ready gpu.Event, s *sending, epoch in
 	return area, published
 }
 
-// follow brings the rows that an epoch's agenda says, puts the halo matrix together and renews local slots.
-func (r *relay) follow(q gpu.Queue, epoch int) gpu.Matrix {
+// fetchAgenda brings the rows that an epoch's agenda says, puts the halo matrix together and renews local slots.
+func (r *relay) fetchAgenda(q gpu.Queue, epoch int) gpu.Matrix {
 	g := &r.dynamic.today.gets[r.w.index]
 	parts := len(r.readers)
 	for k := 1; k < parts; k++ {
 		if o := (r.w.index + k) % parts; g.direct[o].n > 0 || len(g.shared[o].rows) > 0 {
-			r.followOwner(q, g, o, epoch)
+			r.fetchFrom(q, g, o, epoch)
 		}
 	}
 	if p := g.cached; len(p.rows) > 0 {
@@ -102,8 +102,8 @@ func (r *relay) follow(q gpu.Queue, epoch int) gpu.Matrix {
 	return r.assembly.halo
 }
 
-// followOwner brings the rows of one owner.
-func (r *relay) followOwner(q gpu.Queue, g *getting, owner, epoch int) {
+// fetchFrom brings the rows of one owner.
+func (r *relay) fetchFrom(q gpu.Queue, g *getting, owner, epoch int) {
 	t := r.take(owner)
 	if t.epoch != epoch {
 		panic(waitFault{&StaleError{Part: r.w.index, Owner: owner, Exchange: r.leg.String(), Rows: "of an agenda",
@@ -125,9 +125,12 @@ func (r *relay) followOwner(q gpu.Queue, g *getting, owner, epoch int) {
 // fromHost copies rows of host memory to where they arrive.
 func (r *relay) fromHost(q gpu.Queue, p selection, mem []byte) {
 	dst := r.transient.RowRange(p.first, p.first+len(p.rows))
-	at := r.land(q, dst)
-	q.UploadRows(at, mem, p.rows)
-	r.landed(q, dst, at)
+	r.eachPiece(dst.Rows, func(lo, hi int) {
+		to := dst.RowRange(lo, hi)
+		at := r.land(q, to)
+		q.UploadRows(at, mem, p.rows[lo:hi])
+		r.landed(q, to, at)
+	})
 	r.stats.Bytes.H2D += gpu.Bytes(len(p.rows)) * r.wireRow()
 }
 

@@ -22,6 +22,7 @@ import (
 
 // haloState is what a checkpoint says about them.
 type haloState struct {
+	Plan       string // haloKey
 	Legs       []legState
 	Controller json.RawMessage `json:",omitempty"`
 }
@@ -45,7 +46,7 @@ func (t *Trainer) keepHalo(c *Checkpoint) error {
 	if c.Sections == nil {
 		c.Sections = map[string][]byte{}
 	}
-	var s haloState
+	s := haloState{Plan: t.haloKey()}
 	for k, l := range t.legs {
 		state := legState{Exchange: l.leg.String(), Schedule: l.schedule}
 		for _, w := range t.workers {
@@ -61,6 +62,9 @@ func (t *Trainer) keepHalo(c *Checkpoint) error {
 				epochs[o] = l.saveBlock(c.Sections, class, o)
 			}
 			state.Cached = append(state.Cached, epochs)
+		}
+		if l.dynamic != nil {
+			l.dynamic.save(c.Sections, l.section(0, "slots"), int(l.wireRow()))
 		}
 		s.Legs = append(s.Legs, state)
 	}
@@ -107,7 +111,13 @@ func (r *relay) save(into map[string][]byte) error {
 		r.w.compute.Download(mem, m.Buf, gpu.Bytes(m.Off*m.Type.Size()))
 		into[r.section(r.w.index, what)] = mem
 	}
-	return r.w.compute.Sync()
+	if err := r.w.compute.Sync(); err != nil || r.hub.epoch < r.schedule.Start {
+		return err
+	}
+	if r.keeps {
+		return nil // some of these rows are written in the next epoch first
+	}
+	return r.checkFinite(r.hub.epoch, r.local, into[r.section(r.w.index, "local")])
 }
 
 // bytesOf is the size of a matrix without gaps.
@@ -162,10 +172,16 @@ func (t *Trainer) restoreHalo(c *Checkpoint) error {
 		if t.controller != nil {
 			t.controller.Restart(c.Epoch)
 		}
+		if t.follower != nil {
+			t.follower.restart()
+		}
 		for _, l := range t.legs {
 			if l.schedule.Start = c.Epoch; t.controller != nil && l.layer > 0 {
 				l.schedule = t.controller.Schedule(l.layer)
 			}
+		}
+		if t.state.Bypass.Off {
+			t.leaveCaches(c.Epoch)
 		}
 		return nil
 	}
@@ -199,6 +215,9 @@ func (t *Trainer) takeHalo(c *Checkpoint) error {
 			return err
 		}
 	}
+	if t.follower != nil {
+		return t.follower.resume(c)
+	}
 	return nil
 }
 
@@ -206,6 +225,9 @@ func (t *Trainer) takeHalo(c *Checkpoint) error {
 func (t *Trainer) checkHalo(s *haloState, sections map[string][]byte) error {
 	other := func(format string, a ...any) error {
 		return fmt.Errorf("%w: %w", errOtherHalo, fmt.Errorf(format, a...))
+	}
+	if s.Plan != t.haloKey() {
+		return other("other rows have slots")
 	}
 	if len(s.Legs) != len(t.legs) || (t.controller != nil) != (len(s.Controller) > 0) {
 		return other("%d exchanges, not %d", len(s.Legs), len(t.legs))

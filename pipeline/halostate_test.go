@@ -24,6 +24,11 @@ func TestStaleResume(t *testing.T) {
 		a.peers = a.pipeline
 		cases = append(cases, a)
 	}
+	for k, c := range dynamicCases() {
+		if k%3 == 0 {
+			cases = append(cases, c)
+		}
+	}
 	for _, as := range []Encoding{BF16, Int8} {
 		cases = append(cases, staleCase{policy: jaca.JACA, local: "30%", global: "40%", staleness: 2, pipeline: true, peers: as == BF16, halo: as})
 	}

@@ -31,6 +31,10 @@ func TestLedgerEqualsRun(t *testing.T) {
 					o.Cache = Cache{Policy: jaca.JACA, Local: jaca.Percent(30), Global: jaca.Percent(40), Staleness: jaca.Staleness{Bound: 2}, Pipeline: true,
 						HaloType: Int8, Host: hostmem.LockOptions{Heap: true}}
 				},
+				"lru, bf16 halos": func(_ *Problem, o *Options) {
+					o.Cache = Cache{Policy: jaca.LRU, Local: jaca.Percent(30), Global: jaca.Percent(40), Staleness: jaca.Staleness{Bound: 2},
+						HaloType: BF16, Host: hostmem.LockOptions{Heap: true}}
+				},
 				"pruned, exchanged": func(p *Problem, o *Options) {
 					o.Dropped, o.Savings.NoPrecompute = dropReplicas(p.Graph, o.Part, parts, 0.5), true
 				},

@@ -54,6 +54,9 @@ func keyOf(what string, things ...any) string {
 		case []int32:
 			fmt.Fprintf(h, "%d numbers\n", len(x))
 			h.Write(hostmem.Bytes(x))
+		case []byte:
+			fmt.Fprintf(h, "%d bytes\n", len(x))
+			h.Write(x)
 		default:
 			fmt.Fprintf(h, "%v\n", x)
 		}

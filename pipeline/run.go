@@ -22,6 +22,7 @@ type state struct {
 	Last      Metrics
 	Waited    int // evaluations since the best one
 	Stopped   string
+	Bypass    jaca.Bypass
 	best      *gnn.Weights
 }
 
@@ -69,6 +70,9 @@ func (t *Trainer) epoch(r *Result) error {
 	if err == nil {
 		err = t.checkLoss(&e)
 	}
+	if late := new(lateError); errors.As(err, &late) { // it names the epoch
+		return err
+	}
 	if err != nil {
 		return fmt.Errorf("epoch %d: %w", e.Epoch, err)
 	}
@@ -113,10 +117,12 @@ func (t *Trainer) trainEpoch(e *EpochStats) error {
 	for _, w := range t.workers {
 		e.Loss += w.lossValue()
 		e.Halo.Add(w.stats)
+		e.HaloParts, e.CheckParts = append(e.HaloParts, w.stats), append(e.CheckParts, w.checking)
 		e.CheckCache += w.checking / time.Duration(len(t.workers))
 		w.stats, w.checking = jaca.Stats{}, 0
 	}
 	e.Drift = t.observe(e.Epoch)
+	t.judge(e)
 	return nil
 }
 
@@ -266,6 +272,9 @@ func (t *Trainer) checkpoint() error {
 			return err
 		}
 	}
+	if err := c.checkFinite(); err != nil {
+		return err
+	}
 	if t.state.best != nil {
 		best := t.state.Best
 		c.BestWeights, c.Best = t.state.best.Flat, &best
@@ -321,6 +330,7 @@ func (t *Trainer) restore() error {
 		t.state.best = t.weights.Clone()
 		copy(t.state.best.Flat, c.BestWeights)
 	}
+	t.resumeBypass()
 	t.o.Log.Info("resumed", "epoch", t.state.Epochs)
 	return t.restoreHalo(c)
 }

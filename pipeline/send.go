@@ -89,9 +89,12 @@ func (r *relay) pack(q gpu.Queue, box *outbox, rows gpu.Matrix, epoch int, block
 // starting it does.
 const pieceBytes = 512 << 10
 
+// pieceRows is the most rows of a piece.
+func (t *traffic) pieceRows() int { return max(1, int(pieceBytes/t.wireRow())) }
+
 // eachPiece calls f for rows lo to hi of n, a piece after the other.
 func (t *traffic) eachPiece(n int, f func(lo, hi int)) {
-	step := max(1, int(pieceBytes/t.wireRow()))
+	step := t.pieceRows()
 	for lo := 0; lo < n; lo += step {
 		f(lo, min(n, lo+step))
 	}

@@ -153,7 +153,7 @@ func (c staleCase) String() string {
 	return fmt.Sprintf("%s/%s,%s/s=%d/pipeline=%t/peers=%t/%v", c.policy, c.local, c.global, c.staleness, c.pipeline, c.peers, c.halo)
 }
 
-func (c staleCase) cache(t *testing.T) Cache {
+func (c staleCase) cache(t testing.TB) Cache {
 	size := func(s string) jaca.Size {
 		v, err := jaca.ParseSize(s)
 		if err != nil {
@@ -289,6 +289,39 @@ func TestAdaptiveRowsAreThoseOfTheSchedule(t *testing.T) {
 				t.Errorf("%s, pipeline %t: periods %v: nothing adapted", kind, pipeline, periods)
 			}
 			t.Log(kind, pipeline, periods)
+		}
+	}
+}
+
+// A part may read none of its halo rows in a layer in which others read some.
+func TestPartThatReadsNothing(t *testing.T) {
+	const parts = 3
+	for _, kind := range gnn.Kinds {
+		p, m := task{}.make(t, kind)
+		m.Layers = 2
+		alone, other := -1, -1 // vertices that train
+		part := scatterParts(p.Vertices(), parts)
+		for v := range p.Vertices() {
+			switch {
+			case p.Targets == nil && p.Labels[v] < 0:
+			case alone < 0:
+				alone, p.Train[v] = v, true
+				for _, u := range p.Graph.Row(v) {
+					part[u] = part[v]
+				}
+			case other < 0 && part[v] != part[alone]:
+				other, p.Train[v] = v, true
+			}
+		}
+		hashes := map[string]bool{}
+		for _, policy := range []jaca.Policy{jaca.None, jaca.JACA, jaca.Paper} {
+			for _, c := range []staleCase{{policy, "auto", "auto", 0, true, true, FP32}, {policy, "0", "auto", 0, true, false, FP32}, {policy, "auto", "0", 0, true, false, FP32}} {
+				tr := newTrainer(t, p, m, c.devices(t, parts), part, func(o *Options) { o.Epochs, o.Cache = 3, c.cache(t) })
+				hashes[run(t, tr).WeightsSHA] = true
+			}
+		}
+		if len(hashes) != 1 {
+			t.Errorf("%v: %d different weights", kind, len(hashes))
 		}
 	}
 }

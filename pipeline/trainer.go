@@ -31,6 +31,7 @@ type Trainer struct {
 	layout  *Layout
 	legs    []*traffic      // of training
 	caches  *jaca.Plan      // nil: none
+	fixed   jaca.Schedule   // of all layers at first, if their periods do not adapt
 	region  *hostmem.Region // the global cache, nil: none
 	// controller sets the refresh periods by the drift of sample rows; nil: they are fixed.
 	controller *jaca.Controller
@@ -70,6 +71,7 @@ func New(ctx context.Context, p *Problem, o Options) (*Trainer, error) {
 	}
 	t.reduce = newReduction(t.hub, t.workers, t.weights.Layers())
 	t.state = newState()
+	t.state.Bypass = t.newBypass()
 	if o.Resume {
 		if err := t.restore(); err != nil {
 			t.Close()

@@ -187,7 +187,7 @@ func (b *benchRun) one(ctx context.Context, e experiment) (*bench.Section, error
 	if err != nil || len(cells) == 0 {
 		return nil, err
 	}
-	bar := b.k.begin("bench "+e.name, len(cells), 2*time.Second)
+	bar := b.k.begin("bench "+e.name, int64(len(cells)), "cells", 2*time.Second)
 	defer bar.end()
 	for i, c := range cells {
 		if err := ctx.Err(); err != nil {
@@ -204,7 +204,7 @@ func (b *benchRun) one(ctx context.Context, e experiment) (*bench.Section, error
 				return nil, err
 			}
 		}
-		bar.at(i+1, c.id["dataset"])
+		bar.at(int64(i+1), c.id["dataset"])
 	}
 	bar.end()
 	s := show()
