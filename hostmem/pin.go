@@ -42,6 +42,13 @@ type lockLimits struct {
 	locked     int64 // what is locked already
 }
 
+// Locks returns how much memory this process may lock, now and if it asks, and what it has locked, in bytes. math.MaxInt64:
+// no limit; -1: unknown.
+func Locks() (soft, hard, locked int64) {
+	l := systemLocks()
+	return l.soft, l.hard, l.locked
+}
+
 // check returns the *Limit that forbids to lock n bytes more, nil if none is known.
 func (m MLock) check(n int64) (lockLimits, error) {
 	ask := m.limits

@@ -16,6 +16,7 @@ import (
 type task struct {
 	directed, multi, sparse bool
 	share                   float64 // of vertices that train
+	vertices                int     // 0 = taskVertices
 }
 
 const (
@@ -27,7 +28,10 @@ const (
 // make builds the task for a model: random graph, smooth random features, labels that depend on both.
 func (k task) make(t testing.TB, kind gnn.Kind) (*Problem, gnn.Config) {
 	t.Helper()
-	g, err := graph.Random(taskVertices, 5*taskVertices, k.directed, 11)
+	if k.vertices == 0 {
+		k.vertices = taskVertices
+	}
+	g, err := graph.Random(k.vertices, 5*k.vertices, k.directed, 11)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -96,10 +96,10 @@ func TestGolden(t *testing.T) {
 	}
 	for _, c := range cases {
 		for _, parts := range []int{1, 2, 3, 5} {
-			t.Run(fmt.Sprintf("%s/%d", c.Name, parts), func(t *testing.T) { testGolden(t, &c, parts, Savings{}) })
+			t.Run(fmt.Sprintf("%s/%d", c.Name, parts), func(t *testing.T) { testGolden(t, &c, cpus(t, parts), Savings{}) })
 		}
 		for name, s := range savingsOff() {
-			t.Run(fmt.Sprintf("%s/3/%s", c.Name, name), func(t *testing.T) { testGolden(t, &c, 3, s) })
+			t.Run(fmt.Sprintf("%s/3/%s", c.Name, name), func(t *testing.T) { testGolden(t, &c, cpus(t, 3), s) })
 		}
 	}
 }
@@ -119,10 +119,11 @@ func savingsOff() map[string]Savings {
 	}
 }
 
-func testGolden(t *testing.T, c *golden.Case, parts int, s Savings) {
+// testGolden compares logits, loss, every gradient and five Adam steps of a case cut for these devices.
+func testGolden(t *testing.T, c *golden.Case, devices []gpu.Device, s Savings) {
 	p, model, init := goldenProblem(t, c)
-	o := Options{Model: model, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Epochs: 5, Devices: cpus(t, parts),
-		Part: scatterParts(p.Vertices(), parts), Init: init, Savings: s}
+	o := Options{Model: model, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Epochs: 5, Devices: devices,
+		Part: scatterParts(p.Vertices(), len(devices)), Init: init, Savings: s}
 	var losses []float64
 	o.OnEpoch = func(e EpochStats) error { losses = append(losses, e.Loss); return nil }
 	tr, err := New(context.Background(), p, o)

@@ -70,6 +70,9 @@ func (t *Trainer) epoch(r *Result) error {
 	if err == nil {
 		err = t.checkLoss(&e)
 	}
+	if late := new(lateError); errors.As(err, &late) { // it names the epoch
+		return err
+	}
 	if err != nil {
 		return fmt.Errorf("epoch %d: %w", e.Epoch, err)
 	}
@@ -268,6 +271,9 @@ func (t *Trainer) checkpoint() error {
 		if *part.dst, err = w.download(part.src); err != nil {
 			return err
 		}
+	}
+	if err := c.checkFinite(); err != nil {
+		return err
 	}
 	if t.state.best != nil {
 		best := t.state.Best

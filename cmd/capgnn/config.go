@@ -58,6 +58,7 @@ type trainConfig struct {
 	Profile     string  // profile file; "" = the cached one or a quick measurement
 	Order       string  // of the vertices inside a part: orders
 	Storage     string  // element type of gathered and exchanged rows: fp32 or bf16
+	TF32        bool    // dense products on GPUs may round their operands to TF32
 	Cache       string  // policy by which halo rows get slots: jaca.Policies
 	GPUCache    string  // size of each device's cache: jaca.ParseSize
 	CPUCache    string  // of the host's

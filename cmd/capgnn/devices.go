@@ -12,10 +12,13 @@ import (
 	"capgnn/gpu"
 )
 
-// deviceSpec is one device of a --devices list: a CPU device, or a simulated one where Card is given.
+// deviceSpec is one device of a --devices list: a CPU device, an NVIDIA GPU where GPU is set, or a simulated one where Card
+// is given.
 type deviceSpec struct {
 	Text    string        // as the user wrote it
 	Card    string        // name of an embedded card or a card's file, "" for CPU devices
+	GPU     bool          // Label is its number
+	TF32    bool          // of a GPU: products may round their operands
 	Label   string        // the N of cpu:N, "" if none was given; only a name
 	Threads int           // 0 until shareCores has run: an equal share of the cores; not used by simulated devices
 	Memory  gpu.Bytes     // 0: the backend's or the card's
@@ -35,17 +38,20 @@ const (
 )
 
 // parseDevices reads a list of the grammar of DESIGN.md 4: an item that starts with cpu:, cuda: or sim: begins a device,
-// key=value items after it belong to it. auto (also "" and all) is one CPU device with all cores.
+// key=value items after it belong to it. auto (also "" and all) is every GPU, or one CPU device with all cores.
 func parseDevices(list string) ([]deviceSpec, error) {
 	if isAuto(list) {
-		return []deviceSpec{{Text: "cpu:0", Label: "0", Slow: 1}}, nil
+		specs, _ := autoDevices()
+		return specs, nil
 	}
 	var specs []deviceSpec
 	for item := range strings.SplitSeq(list, ",") {
 		item = strings.TrimSpace(item)
 		kind, rest, named := strings.Cut(item, ":")
 		switch {
-		case named && (kind == "cpu" || kind == "sim"):
+		case named && kind == "cuda" && !builtWithCUDA:
+			return nil, usagef("--devices: %s: this build has no CUDA (`make gpu` builds it): name CPU devices such as cpu:0", item)
+		case named && (kind == "cpu" || kind == "cuda" || kind == "sim"):
 			if len(specs) == maxDevices {
 				return nil, usagef("--devices: more than %d devices", maxDevices)
 			}
@@ -54,8 +60,6 @@ func parseDevices(list string) ([]deviceSpec, error) {
 				return nil, err
 			}
 			specs = append(specs, d)
-		case named && kind == "cuda":
-			return nil, usagef("--devices: %s: this build has no CUDA: name CPU devices such as cpu:0", item)
 		case len(specs) > 0 && strings.Contains(item, "="):
 			d := &specs[len(specs)-1]
 			d.Text += "," + item
@@ -63,7 +67,7 @@ func parseDevices(list string) ([]deviceSpec, error) {
 				return nil, err
 			}
 		default:
-			return nil, usagef("--devices: %q is neither a device (cpu:0, cpu:threads=4) nor a key=value setting of the one before it", item)
+			return nil, usagef("--devices: %q is neither a device (cpu:0, cpu:threads=4, cuda:0) nor a key=value setting of the one before it", item)
 		}
 	}
 	for _, d := range specs {
@@ -77,20 +81,27 @@ func parseDevices(list string) ([]deviceSpec, error) {
 // simulated reports whether the device is one of gpu/sim.
 func (d deviceSpec) simulated() bool { return d.Card != "" }
 
+// computesOnCores reports whether the device is a share of the processor cores.
+func (d deviceSpec) computesOnCores() bool { return !d.GPU && !d.simulated() }
+
 // isAuto reports whether a --devices value leaves the choice to the program.
 func isAuto(list string) bool { return list == "" || list == "auto" || list == "all" }
 
-// begin reads what follows cpu: or sim: in the item that begins a device: a number or a first setting, or a card.
+// begin reads what follows cpu:, cuda: or sim: in the item that begins a device: a number or a first setting, or a card.
 func (d *deviceSpec) begin(kind, rest string) error {
 	if kind == "sim" {
 		d.Card = rest
 		_, err := d.card()
 		return err
 	}
-	if strings.Contains(rest, "=") {
+	d.GPU = kind == "cuda"
+	if strings.Contains(rest, "=") && !d.GPU {
 		return d.set(rest)
 	}
 	if _, err := strconv.ParseUint(rest, 10, 31); err != nil {
+		if d.GPU {
+			return usagef("--devices: %s: %q is not the number of a GPU: write cuda:0", d.Text, rest)
+		}
 		return usagef("--devices: %s: %q is neither a number nor a setting: write cpu:0 or cpu:threads=4", d.Text, rest)
 	}
 	d.Label = rest
@@ -100,6 +111,9 @@ func (d *deviceSpec) begin(kind, rest string) error {
 // set applies one key=value item.
 func (d *deviceSpec) set(item string) error {
 	key, value, _ := strings.Cut(item, "=")
+	if d.GPU && key != "mem" {
+		return usagef("--devices: %s: no setting %q: a GPU has mem", d.Text, key)
+	}
 	var err error
 	switch key {
 	case "threads":
@@ -140,12 +154,12 @@ func shareCores(specs []deviceSpec, cores int) {
 	open := 0
 	for _, d := range specs {
 		cores -= d.Threads
-		if d.Threads == 0 {
+		if d.Threads == 0 && d.computesOnCores() {
 			open++
 		}
 	}
 	for i := range specs {
-		if specs[i].Threads == 0 && !specs[i].simulated() {
+		if specs[i].Threads == 0 && specs[i].computesOnCores() {
 			specs[i].Threads = max(1, cores/open)
 		}
 	}
@@ -154,9 +168,12 @@ func shareCores(specs []deviceSpec, cores int) {
 // String returns the spec with everything said, in the grammar of --devices.
 func (d deviceSpec) String() string {
 	var b strings.Builder
-	if d.simulated() {
+	switch {
+	case d.simulated():
 		b.WriteString("sim:" + d.Card)
-	} else {
+	case d.GPU:
+		b.WriteString("cuda:" + d.Label)
+	default:
 		b.WriteString("cpu:")
 		if d.Label != "" {
 			b.WriteString(d.Label + ",")
@@ -181,9 +198,12 @@ func (d deviceSpec) String() string {
 	return b.String()
 }
 
-// name is what errors and tables call the device: cpu:N as given, else everything that was said about it.
+// name is what errors and tables call the device: cpu:N or cuda:N as given, else everything that was said about it.
 func (d deviceSpec) name() string {
-	if d.Label != "" {
+	switch {
+	case d.GPU:
+		return "cuda:" + d.Label
+	case d.Label != "":
 		return "cpu:" + d.Label
 	}
 	return d.String()
@@ -202,6 +222,9 @@ func formatDevices(specs []deviceSpec) string {
 func alike(specs []deviceSpec) bool {
 	for _, d := range specs {
 		f := specs[0]
+		if d.GPU != f.GPU || d.GPU && d.Label != f.Label && !sameModel(d.Label, f.Label) {
+			return false
+		}
 		if d.Card != f.Card || d.Threads != f.Threads || d.Slow != f.Slow || d.Link != f.Link || d.Latency != f.Latency || d.Bus != f.Bus {
 			return false
 		}

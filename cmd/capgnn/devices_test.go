@@ -60,7 +60,8 @@ func TestParseDevices(t *testing.T) {
 
 func TestParseDevicesRefuses(t *testing.T) {
 	for _, list := range []string{
-		"cuda:0", "sim:", "sim:rtx9999", "sim:rtx3090,threads=2", "sim:rtx3090,bus=2", "cpu:0,bus=1GiB", "cpu:0,bus=-1GiB/s", "sim:rtx3090,cpu:0", "sim:/nowhere/card.json", "cpu:0,cuda:0", "cpu", "cpu:", "cpu:x", "cpu:-1", "gpu:0", "threads=2", ",", "cpu:0,",
+		"cuda:", "cuda:x", "cuda:-1", "cuda:0,slow=2", "cuda:0,threads=1", "cuda:0,bus=1GiB/s", "cuda:mem=1GiB", "sim:rtx3090,cuda:0",
+		"sim:", "sim:rtx9999", "sim:rtx3090,threads=2", "sim:rtx3090,bus=2", "cpu:0,bus=1GiB", "cpu:0,bus=-1GiB/s", "sim:rtx3090,cpu:0", "sim:/nowhere/card.json", "cpu", "cpu:", "cpu:x", "cpu:-1", "gpu:0", "threads=2", ",", "cpu:0,",
 		"cpu:threads=0", "cpu:threads=-1", "cpu:threads=x", "cpu:threads=1000000000", "cpu:mem=0", "cpu:mem=8", "cpu:mem=-8GiB",
 		"cpu:mem=1e99GiB", "cpu:mem=NaNGiB", "cpu:slow=0.5", "cpu:slow=NaN", "cpu:slow=Inf", "cpu:link=1GiB", "cpu:link=0B/s",
 		"cpu:latency=-1s", "cpu:latency=20", "cpu:latency=1h", "cpu:colour=red", "cpu:0,threads", "auto,cpu:0",

@@ -8,8 +8,8 @@ import (
 	"capgnn/hostmem"
 )
 
-// openDevices opens the devices in order. Those without mem= share equally what the host has free beside the budgets of the
-// others. On an error none stays open.
+// openDevices opens the devices in order. CPU devices without mem= share equally what the host has free beside the budgets of
+// the others, and so do those of one GPU. On an error none stays open.
 func openDevices(specs []deviceSpec) ([]gpu.Device, error) {
 	if specs[0].simulated() {
 		return openSimulated(specs)
@@ -19,28 +19,38 @@ func openDevices(specs []deviceSpec) ([]gpu.Device, error) {
 		free = gpu.Bytes(f)
 	}
 	for _, s := range specs {
+		if s.GPU {
+			continue
+		}
 		free -= min(free, s.Memory)
 		if s.Memory == 0 {
 			open++
 		}
 	}
-	var devices []gpu.Device
 	shared := map[float64]*host.Bus{} // by rate
-	for _, s := range specs {
-		memory := s.Memory
-		if memory == 0 {
-			memory = free / gpu.Bytes(open)
+	return openEach(len(specs), func(i int) (gpu.Device, error) {
+		s := specs[i]
+		if s.GPU {
+			return openGPU(s, sharers(specs, s))
+		}
+		if s.Memory == 0 {
+			s.Memory = free / gpu.Bytes(open)
 		}
 		if s.Bus > 0 && shared[s.Bus] == nil {
 			shared[s.Bus] = host.NewBus(s.Bus)
 		}
-		d, err := host.Open(host.Spec{Name: s.name(), Threads: s.Threads, Memory: memory, Slow: s.Slow, Link: s.Link, Latency: s.Latency, Bus: shared[s.Bus]})
-		if err != nil {
-			return nil, usagef("--devices: %w", errors.Join(err, closeDevices(devices)))
+		return host.Open(host.Spec{Name: s.name(), Threads: s.Threads, Memory: s.Memory, Slow: s.Slow, Link: s.Link, Latency: s.Latency, Bus: shared[s.Bus]})
+	})
+}
+
+// sharers is how many of the specs are the GPU of s and take what is free.
+func sharers(specs []deviceSpec, s deviceSpec) (n int) {
+	for _, o := range specs {
+		if o.GPU && o.Label == s.Label && o.Memory == 0 {
+			n++
 		}
-		devices = append(devices, d)
 	}
-	return devices, nil
+	return n
 }
 
 // closeDevices closes all of them and joins what went wrong.

@@ -22,7 +22,11 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	program = filepath.Join(dir, "capgnn")
-	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+	tags := ""
+	if builtWithCUDA {
+		tags = "cuda"
+	}
+	if out, err := exec.Command("go", "build", "-tags", tags, "-o", program, ".").CombinedOutput(); err != nil {
 		os.RemoveAll(dir)
 		panic("build the program under test: " + err.Error() + "\n" + string(out))
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -150,6 +151,10 @@ func openForecast(specs []deviceSpec, p *profiler.Profile, budgets []gpu.Bytes) 
 		}
 		if err := rate(&c, p, i); err != nil {
 			return nil, err
+		}
+		if specs[i].GPU {
+			c.Peer = !slices.ContainsFunc(p.Pairs, func(q profiler.Pair) bool { return !q.Peer })
+			return sim.Open(c)
 		}
 		c.Host, c.Threads, c.Peer = host, p.Devices[i].Threads, true // CPU devices read each other's memory
 		return sim.Open(c)

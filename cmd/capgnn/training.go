@@ -107,13 +107,21 @@ func (t *training) load(ctx context.Context) error {
 
 // chooseDevices settles the devices and the number of parts.
 func (t *training) chooseDevices(context.Context) error {
-	specs, err := parseDevices(t.cfg.Devices)
+	list := t.cfg.Devices
+	if t.anonymous && isAuto(list) {
+		list = "cpu:0" // it stands for whatever there will be: no GPU is looked for
+	}
+	specs, err := parseDevices(list)
 	if err != nil {
 		return err
 	}
 	shareCores(specs, cores())
+	for i := range specs {
+		specs[i].TF32 = specs[i].GPU && t.cfg.TF32
+	}
 	if isAuto(t.cfg.Devices) && !t.anonymous {
-		t.k.note("devices: %s (this build knows CPU devices only; name several with --devices)", specs[0])
+		_, why := autoDevices()
+		t.k.note("devices: %s (%s)", formatDevices(specs), why)
 	}
 	t.parts = t.cfg.Parts
 	if t.parts == 0 {
@@ -211,7 +219,7 @@ func (t *training) options(bar *progress, record func(pipeline.EpochStats) error
 	if c != nil {
 		opt.Prepared = c
 	}
-	opt.Layout = t.layout
+	opt.Layout, opt.Cache.Host = t.layout, lockFor(t.specs)
 	opt.CheckpointDir, opt.CheckpointEvery, opt.Resume = t.dir.checkpoints(), t.cfg.CheckpointEvery, t.resume
 	opt.Identity, opt.Log = t.identity(), slog.New(&noteHandler{k: t.k})
 	var val *float64 // of the last evaluation

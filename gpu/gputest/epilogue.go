@@ -52,27 +52,30 @@ func (b *bench) settings(c epilogueCase, rows, cols int) (gpu.Epilogue, ref.Epil
 
 func testEpilogue(b *bench) {
 	b.combinations(func(b *bench, c epilogueCase) {
-		b.dense(func(b *bench, s shape, l layout) {
-			z := b.grid(s.rows, s.cols)
-			e, r := b.settings(c, s.rows, s.cols)
-			e.Z, e.H = b.put(z, l), b.blank(s.rows, s.cols, l)
-			if c.norm && s.rows > 0 && s.cols > 0 && s.cols != 31 { // 31: without Rstd, as in evaluation
-				e.Rstd = b.vec(make([]float64, s.rows))
-			}
-			b.q.Epilogue(e)
-			b.epilogue(e, r, z, 0)
-			e.Z, e.H = b.put(z, l), b.blankOf(s.rows, s.cols, l, gpu.BF16)
-			b.q.Epilogue(e)
-			b.epilogue(e, r, z, 0)
-			if !c.norm {
-				e.Z = b.put(z, l)
-				e.H = e.Z
-				b.q.Epilogue(e)
-				_, h, _ := r.Forward(z)
-				b.near("H in place", b.get(e.H), h, 1, func(i, j int) float64 { return math.Abs(h.At(i, j)) })
-			}
-		})
+		b.dense(func(b *bench, s shape, l layout) { b.epilogueForward(c, s, l) })
 	})
+}
+
+func (b *bench) epilogueForward(c epilogueCase, s shape, l layout) {
+	b.Helper()
+	z := b.grid(s.rows, s.cols)
+	e, r := b.settings(c, s.rows, s.cols)
+	e.Z, e.H = b.put(z, l), b.blank(s.rows, s.cols, l)
+	if c.norm && s.rows > 0 && s.cols > 0 && s.cols != 31 { // 31: without Rstd, as in evaluation
+		e.Rstd = b.vec(make([]float64, s.rows))
+	}
+	b.q.Epilogue(e)
+	b.epilogue(e, r, z, 0)
+	e.Z, e.H = b.put(z, l), b.blankOf(s.rows, s.cols, l, gpu.BF16)
+	b.q.Epilogue(e)
+	b.epilogue(e, r, z, 0)
+	if !c.norm {
+		e.Z = b.put(z, l)
+		e.H = e.Z
+		b.q.Epilogue(e)
+		_, h, _ := r.Forward(z)
+		b.near("H in place", b.get(e.H), h, 1, func(i, j int) float64 { return math.Abs(h.At(i, j)) })
+	}
 }
 
 // epilogue compares the results of e on z, the sum of k terms each of the size of the row's largest element.
@@ -104,20 +107,20 @@ func (b *bench) epilogue(e gpu.Epilogue, r ref.Epilogue, z ref.Matrix, k int) {
 
 // then runs a fused operation whose matrix product is z with every epilogue behind it, H in both element types. The sum of
 // the product has the tolerance of k terms of the row's size: the operation's own case bounds it tighter.
-func (b *bench) then(z ref.Matrix, run func(dst gpu.Matrix, then *gpu.Epilogue)) {
+func (b *bench) then(z ref.Matrix, k int, l layout, run func(dst gpu.Matrix, then *gpu.Epilogue)) {
 	b.Helper()
 	for i, c := range append(epilogues, epilogues...) {
 		e, r := b.settings(c, z.Rows, z.Cols)
-		dst := b.blank(z.Rows, z.Cols, layouts[1])
-		e.H = b.blankOf(z.Rows, z.Cols, layouts[1], types[i/len(epilogues)])
+		dst := b.blank(z.Rows, z.Cols, l)
+		e.H = b.blankOf(z.Rows, z.Cols, l, types[i/len(epilogues)])
 		if c.norm {
 			e.Rstd = b.vec(make([]float64, z.Rows))
 		}
 		run(dst, &e)
 		e.Z = dst
-		b.epilogue(e, r, z, 30)
+		b.epilogue(e, r, z, k)
 		if !c.norm {
-			b.near("Z", b.get(dst), z, 30, func(i, j int) float64 { return largest(z.Row(i)) })
+			b.near("Z", b.get(dst), z, k, func(i, j int) float64 { return largest(z.Row(i)) })
 		}
 	}
 }

@@ -17,11 +17,14 @@ type gatCase struct {
 	att         ref.GAT // over inner columns, then halo columns
 }
 
-// gatCases runs f for graphs × heads.
-func (b *bench) gatCases(f func(b *bench, c gatCase, l layout)) {
+// gatGraphs orders the graphs of attention.
+var gatGraphs = []string{"no_rows", "nothing", "one", "random", "hub", "cut", "ends", "long"}
+
+// gatCases runs f for graphs × numbers of heads and columns of each.
+func (b *bench) gatCases(names []string, heads [][2]int, f func(b *bench, c gatCase, l layout)) {
 	graphs := b.graphs()
 	graphs["long"] = b.long(4, 3, 1)
-	for i, name := range []string{"no_rows", "nothing", "one", "random", "hub", "cut", "ends", "long"} {
+	for i, name := range names {
 		inner := graphs[name]
 		halo := b.random((inner.Rows+1)/3, 11, 5)
 		halo.Rows, halo.List = inner.Rows, every((inner.Rows+1)/3, 3, 0)
@@ -111,33 +114,34 @@ func rows(m ref.Matrix, lo, hi int) ref.Matrix {
 	return ref.Matrix{Rows: hi - lo, Cols: m.Cols, V: m.V[lo*m.Cols : hi*m.Cols]}
 }
 
-func testGATAggregate(b *bench) {
-	b.gatCases(func(b *bench, c gatCase, l layout) {
-		g, n, split := c.att, c.inner.Rows, c.inner.Cols
-		heads, cols := g.S.Cols, g.T.Cols
-		bias := b.normal(1, cols).V
-		a := gpu.GATArgs{
-			O: b.blank(n, cols, l), LSE: b.blank(n, heads, l), Inner: b.csr(c.inner), Halo: b.csr(c.halo),
-			T: b.put(rows(g.T, 0, split), l), S: b.put(rows(g.S, 0, split), l),
-			THalo: b.put(rows(g.T, split, g.T.Rows), l), SHalo: b.put(rows(g.S, split, g.T.Rows), l),
-			D: b.put(g.D, l), Bias: b.vec(bias), Slope: gatSlope, Lo: n / 3, Hi: n - n/3,
+func testGATAggregate(b *bench) { b.gatCases(gatGraphs, heads, (*bench).gatAggregate) }
+
+func (b *bench) gatAggregate(c gatCase, l layout) {
+	b.Helper()
+	g, n, split := c.att, c.inner.Rows, c.inner.Cols
+	heads, cols := g.S.Cols, g.T.Cols
+	bias := b.normal(1, cols).V
+	a := gpu.GATArgs{
+		O: b.blank(n, cols, l), LSE: b.blank(n, heads, l), Inner: b.csr(c.inner), Halo: b.csr(c.halo),
+		T: b.put(rows(g.T, 0, split), l), S: b.put(rows(g.S, 0, split), l),
+		THalo: b.put(rows(g.T, split, g.T.Rows), l), SHalo: b.put(rows(g.S, split, g.T.Rows), l),
+		D: b.put(g.D, l), Bias: b.vec(bias), Slope: gatSlope, Lo: n / 3, Hi: n - n/3,
+	}
+	o, lse := g.Forward()
+	for i := range n {
+		if i < a.Lo || i >= a.Hi {
+			o.Row(i)[0], lse.Row(i)[0] = math.NaN(), math.NaN()
 		}
-		o, lse := g.Forward()
-		for i := range n {
-			if i < a.Lo || i >= a.Hi {
-				o.Row(i)[0], lse.Row(i)[0] = math.NaN(), math.NaN()
-			}
-		}
-		b.q.GATAggregate(a)
-		b.someRows(b.get(a.O), b.get(a.LSE), ref.AddBias(o, bias), lse, c, bias)
-		for _, part := range [][2]int{{0, a.Lo}, {a.Hi, n}} {
-			rest := a
-			rest.Lo, rest.Hi = part[0], part[1]
-			b.q.GATAggregate(rest)
-		}
-		o, lse = g.Forward()
-		b.someRows(b.get(a.O), b.get(a.LSE), ref.AddBias(o, bias), lse, c, bias)
-	})
+	}
+	b.q.GATAggregate(a)
+	b.someRows(b.get(a.O), b.get(a.LSE), ref.AddBias(o, bias), lse, c, bias)
+	for _, part := range [][2]int{{0, a.Lo}, {a.Hi, n}} {
+		rest := a
+		rest.Lo, rest.Hi = part[0], part[1]
+		b.q.GATAggregate(rest)
+	}
+	o, lse = g.Forward()
+	b.someRows(b.get(a.O), b.get(a.LSE), ref.AddBias(o, bias), lse, c, bias)
 }
 
 // someRows compares O and LSE; rows whose first wanted element is NaN must be NaN throughout.
@@ -164,19 +168,20 @@ func (b *bench) someRows(o, lse, wantO, wantLSE ref.Matrix, c gatCase, bias []fl
 	b.near("LSE", lse, wantLSE, terms, func(i, j int) float64 { return 1 + math.Abs(wantLSE.At(i, j)) })
 }
 
-func testGATBackward(b *bench) {
-	b.gatCases(func(b *bench, c gatCase, l layout) {
-		o, lse := c.att.Forward()
-		bias := b.normal(1, o.Cols).V
-		// The device reads O and LSE as float32; the reference takes the same numbers.
-		given := float32s(ref.AddBias(o, bias))
-		o = ref.AddBias(given, ref.Axpby(ref.Matrix{}, -1, ref.Matrix{Rows: 1, Cols: o.Cols, V: bias}, 0).V)
-		lse = float32s(lse)
-		do := b.normal(o.Rows, o.Cols)
-		want, size := c.att.Backward(do, o, lse), c.gradSizes(do, o, lse)
-		b.gatBackwardDst(c, do, given, lse, bias, want, size, l)
-		b.gatBackwardSrc(c, do, lse, want, size, l)
-	})
+func testGATBackward(b *bench) { b.gatCases(gatGraphs, heads, (*bench).gatBackward) }
+
+func (b *bench) gatBackward(c gatCase, l layout) {
+	b.Helper()
+	o, lse := c.att.Forward()
+	bias := b.normal(1, o.Cols).V
+	// The device reads O and LSE as float32; the reference takes the same numbers.
+	given := float32s(ref.AddBias(o, bias))
+	o = ref.AddBias(given, ref.Axpby(ref.Matrix{}, -1, ref.Matrix{Rows: 1, Cols: o.Cols, V: bias}, 0).V)
+	lse = float32s(lse)
+	do := b.normal(o.Rows, o.Cols)
+	want, size := c.att.Backward(do, o, lse), c.gradSizes(do, o, lse)
+	b.gatBackwardDst(c, do, given, lse, bias, want, size, l)
+	b.gatBackwardSrc(c, do, lse, want, size, l)
 }
 
 // gradSizes adds the absolute values of the terms of the gradient. An α = exp(e - LSE) has the absolute error of its

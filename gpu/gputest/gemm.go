@@ -57,7 +57,7 @@ func testLinear(b *bench) {
 		const rows, cols, k = 70, 41, 20
 		x, w, bias := b.normal(rows, k), b.normal(cols, k), b.normal(1, cols).V
 		z := ref.Linear{X: x, W: w, Bias: bias}.Run()
-		b.then(z, func(dst gpu.Matrix, then *gpu.Epilogue) {
+		b.then(z, 30, layouts[1], func(dst gpu.Matrix, then *gpu.Epilogue) {
 			b.q.Linear(gpu.LinearArgs{Z: dst, X: b.put(x, layouts[1]), W: b.put(w, layouts[1]), Bias: b.vec(bias), Then: then})
 		})
 	})

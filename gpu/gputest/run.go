@@ -69,6 +69,16 @@ func Run(t *testing.T, open func(t *testing.T) gpu.Device) {
 	t.Run("Peer", func(t *testing.T) { testPeer(newBench(t, open(t)), newBench(t, open(t))) })
 }
 
+// RunProducts is the part of Run about dense products, for backends that leave these to a library if there is one.
+func RunProducts(t *testing.T, open func(t *testing.T) gpu.Device) {
+	for _, test := range suite {
+		switch test.name {
+		case "Gemm", "Linear", "GemmBF16", "LinearBF16":
+			t.Run(test.name, func(t *testing.T) { test.run(newBench(t, open(t))) })
+		}
+	}
+}
+
 // shape is the size of a dense operand.
 type shape struct{ rows, cols int }
 

@@ -159,12 +159,16 @@ func (b *bench) aggregate(a ref.CSR, dev gpu.CSR, x ref.Matrix, src gpu.Matrix, 
 }
 
 func testAggregateThen(b *bench) {
-	b.scene("then", func(b *bench) {
-		a := b.random(70, 40, 8)
-		x, bias := b.normal(40, 41), b.normal(1, 41).V
-		z := ref.Aggregate{A: a, X: x, Bias: bias}.Run()
-		b.then(z, func(dst gpu.Matrix, then *gpu.Epilogue) {
-			b.q.Aggregate(gpu.AggregateArgs{Y: dst, A: b.csr(a), X: b.put(x, layouts[1]), Bias: b.vec(bias), Then: then})
-		})
+	b.scene("then", func(b *bench) { b.aggregateThen(b.random(70, 40, 8), 41, gpu.FP32, layouts[1]) })
+}
+
+// aggregateThen runs a fused product with every epilogue. Its terms are positive, so their sum is as large as they are.
+func (b *bench) aggregateThen(a ref.CSR, width int, t gpu.DType, l layout) {
+	b.Helper()
+	x, bias := abs(b.normal(a.Cols, width)), absVec(b.normal(1, width).V)
+	dev, src := b.csr(a), b.stored(x, l, t)
+	z := ref.Aggregate{A: a, X: x, Bias: bias}.Run()
+	b.then(z, longest(a)+2, l, func(dst gpu.Matrix, then *gpu.Epilogue) {
+		b.q.Aggregate(gpu.AggregateArgs{Y: dst, A: dev, X: src, Bias: b.vec(bias), Then: then})
 	})
 }

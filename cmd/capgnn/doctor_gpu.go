@@ -1,0 +1,135 @@
+//go:build cuda
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"capgnn/gpu/cuda"
+)
+
+// The oldest driver and GPU that the kernels are compiled for.
+const (
+	oldestCUDA       = 11080 // CUDA 11.8
+	oldestCapability = 60    // sm_60
+)
+
+// examine looks at the driver, every GPU and cuBLAS.
+func (d *diagnosis) examine() {
+	cards, version, nvml := cuda.Examine(gpuOptions())
+	d.Driver = version
+	for _, h := range cards {
+		d.GPUs = append(d.GPUs, gpuReport{Model: h.Model, UUID: h.UUID, Total: h.Total, Free: h.Free, Generation: h.Generation, Width: h.Width,
+			MaxGeneration: h.MaxGeneration, MaxWidth: h.MaxWidth, Temperature: h.TemperatureCelsius, Power: h.PowerWatts, Reaches: []string{}})
+	}
+	driver, err := gpus()
+	if err != nil {
+		d.problem(oneLine(err), noDriverMend(len(cards)))
+		return
+	}
+	if nvml != nil {
+		d.problem(fmt.Sprintf("temperature, PCIe link and free memory are not known: %s", oneLine(nvml)),
+			"install libnvidia-ml.so.1, which comes with the driver, or name it with "+nvmlVariable)
+	}
+	d.examineDriver(driver)
+	d.examineCards()
+	if path, version, err := driver.BLAS(); err != nil {
+		d.problem(fmt.Sprintf("no cuBLAS, so dense products use capgnn's own kernels: %s", oneLine(err)),
+			"install cuBLAS (it comes with the CUDA toolkit), or name the library with "+blasVariable)
+	} else {
+		d.BLAS = &blasReport{path, version}
+	}
+}
+
+// noDriverMend says what helps where no GPU can be used although there may be n.
+func noDriverMend(n int) string {
+	if v, set := os.LookupEnv("CUDA_VISIBLE_DEVICES"); set {
+		return fmt.Sprintf("CUDA_VISIBLE_DEVICES is %q: unset it, or name GPUs that exist", v)
+	}
+	if n > 0 {
+		return fmt.Sprintf("the kernel driver knows %d GPUs: in a container, start it with the GPUs and the driver's libcuda.so.1", n)
+	}
+	return "install NVIDIA's driver, and see that nvidia-smi lists the GPU; without one train on CPU devices (cpu:0)"
+}
+
+// examineDriver fills in what CUDA says of the GPUs that it shows.
+func (d *diagnosis) examineDriver(driver *cuda.Driver) {
+	v := driver.Version()
+	d.Supports = fmt.Sprintf("%d.%d", v/1000, v%1000/10)
+	if v < oldestCUDA {
+		d.problem(fmt.Sprintf("the driver supports CUDA %s", d.Supports), "update it to one for CUDA 11.8 or newer: release 520 or newer")
+	}
+	cards, err := driver.Cards()
+	if err != nil {
+		d.problem(oneLine(err), "see what nvidia-smi says of the GPU; restart the machine if it has fallen off the bus")
+		return
+	}
+	for i, c := range cards {
+		k := slices.IndexFunc(d.GPUs, func(g gpuReport) bool { return g.UUID == c.UUID })
+		if k < 0 {
+			k = len(d.GPUs)
+			d.GPUs = append(d.GPUs, gpuReport{Model: c.Model, UUID: c.UUID, Total: c.Total, Free: -1, Reaches: []string{}})
+		}
+		g := &d.GPUs[k]
+		g.Device, g.Capability = fmt.Sprintf("cuda:%d", i), fmt.Sprintf("%d.%d", c.Major, c.Minor)
+		for j, can := range c.Peers {
+			if can {
+				g.Reaches = append(g.Reaches, fmt.Sprintf("cuda:%d", j))
+			}
+		}
+		if 10*c.Major+c.Minor < oldestCapability {
+			d.problem(fmt.Sprintf("%s has compute capability %s, capgnn's kernels need %d.%d", g.Device, g.Capability, oldestCapability/10, oldestCapability%10),
+				"leave it out of --devices")
+			continue
+		}
+		d.tryToOpen(driver, g.Device, i)
+	}
+}
+
+// tryToOpen loads the kernels on a GPU and takes a little memory.
+func (d *diagnosis) tryToOpen(driver *cuda.Driver, name string, ordinal int) {
+	dev, err := driver.Open(cuda.Spec{Name: name, Ordinal: ordinal})
+	if err == nil {
+		if _, err = dev.Alloc(1<<20, "doctor"); err == nil {
+			err = dev.NewQueue("doctor").Sync()
+		}
+		if closed := dev.Close(); err == nil {
+			err = closed
+		}
+	}
+	if err != nil {
+		d.problem(fmt.Sprintf("%s cannot be used: %s", name, oneLine(err)), "see with nvidia-smi whether other processes hold its memory or have it to themselves")
+	}
+}
+
+// examineCards looks for what slows GPUs down.
+func (d *diagnosis) examineCards() {
+	var hidden, apart []string
+	for i := range d.GPUs {
+		g := &d.GPUs[i]
+		if g.Device == "" {
+			hidden = append(hidden, g.Model)
+			continue
+		}
+		if g.Width > 0 && g.Width < g.MaxWidth {
+			d.problem(fmt.Sprintf("%s has %d of %d PCIe lanes", g.Device, g.Width, g.MaxWidth), "put it into a slot with all lanes, or give it less to exchange")
+		}
+		if g.Free >= 0 && g.Free < g.Total/2 {
+			d.problem(fmt.Sprintf("%s has %s of %s free", g.Device, size(g.Free), size(g.Total)), "nvidia-smi lists the processes that hold its memory")
+		}
+		for j := range i {
+			if o := d.GPUs[j].Device; o != "" && !(slices.Contains(g.Reaches, o) && slices.Contains(d.GPUs[j].Reaches, g.Device)) {
+				apart = append(apart, o+" and "+g.Device)
+			}
+		}
+	}
+	if len(hidden) > 0 {
+		d.problem(fmt.Sprintf("CUDA does not show %s to this process", strings.Join(hidden, ", ")), "unset CUDA_VISIBLE_DEVICES, or name them in it")
+	}
+	if len(apart) > 0 {
+		d.problem("no direct copies between "+strings.Join(apart, ", "), "rows go through page-locked host memory; put the cards below one PCIe root, or join them by NVLink, if that matters")
+	}
+}

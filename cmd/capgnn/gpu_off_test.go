@@ -1,0 +1,18 @@
+//go:build !cuda
+
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// A build without CUDA refuses GPUs in one line that says how to get one that does not.
+func TestNoCUDA(t *testing.T) {
+	for _, list := range []string{"cuda:0", "cpu:0,cuda:0"} {
+		_, err := parseDevices(list)
+		if exitCode(err) != exitUsage || !strings.Contains(err.Error(), "cuda:0: this build has no CUDA (`make gpu` builds it)") {
+			t.Errorf("%s: %v", list, err)
+		}
+	}
+}

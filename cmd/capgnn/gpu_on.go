@@ -1,0 +1,137 @@
+//go:build cuda
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+
+	"capgnn/gpu"
+	"capgnn/gpu/cuda"
+	"capgnn/hostmem"
+	"capgnn/profiler"
+)
+
+// builtWithCUDA: this build opens GPUs where a driver is there.
+const builtWithCUDA = true
+
+// Environment variables that name libraries in place of those that the system has. CAPGNN_CUBLAS=none does without.
+const (
+	driverVariable = "CAPGNN_CUDA"
+	nvmlVariable   = "CAPGNN_NVML"
+	blasVariable   = "CAPGNN_CUBLAS"
+)
+
+// gpuOptions is what the environment says of the libraries.
+func gpuOptions() cuda.Options {
+	o := cuda.Options{Library: os.Getenv(driverVariable), NVML: os.Getenv(nvmlVariable), BLAS: os.Getenv(blasVariable)}
+	for _, name := range []string{"CUDA_HOME", "CUDA_PATH"} {
+		if folder := os.Getenv(name); folder != "" {
+			o.BLASFolders = append(o.BLASFolders, filepath.Join(folder, "lib64"))
+		}
+	}
+	return o
+}
+
+// gpus loads the driver when somebody asks for a GPU, once.
+var gpus = sync.OnceValues(func() (*cuda.Driver, error) { return cuda.Load(gpuOptions()) })
+
+// autoDevices is what --devices auto stands for, and why: every GPU, or one CPU device where there is none.
+func autoDevices() ([]deviceSpec, string) {
+	cpu := []deviceSpec{{Text: "cpu:0", Label: "0", Slow: 1}}
+	driver, err := gpus()
+	if err != nil {
+		return cpu, oneLine(err) + "; see `capgnn doctor`"
+	}
+	n, err := driver.Count()
+	if err != nil {
+		return cpu, oneLine(err) + "; see `capgnn doctor`"
+	}
+	specs := make([]deviceSpec, min(n, maxDevices))
+	for i := range specs {
+		label := strconv.Itoa(i)
+		specs[i] = deviceSpec{Text: "cuda:" + label, GPU: true, Label: label, Slow: 1}
+	}
+	return specs, "every GPU; choose with --devices"
+}
+
+// openGPU opens a GPU that share specs divide among them.
+func openGPU(s deviceSpec, share int) (gpu.Device, error) {
+	driver, err := gpus()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w; see `capgnn doctor`", s.name(), err)
+	}
+	ordinal, err := strconv.Atoi(s.Label)
+	if err != nil {
+		return nil, err
+	}
+	return driver.Open(cuda.Spec{Name: s.name(), Ordinal: ordinal, Memory: s.Memory, Share: share, TF32: s.TF32})
+}
+
+// sameModel reports whether two GPUs, by number, are of one model.
+func sameModel(a, b string) bool {
+	driver, err := gpus()
+	if err != nil {
+		return false
+	}
+	cards, err := driver.Cards()
+	if err != nil {
+		return false
+	}
+	model := func(label string) string {
+		if i, err := strconv.Atoi(label); err == nil && i < len(cards) {
+			return cards[i].Model
+		}
+		return label
+	}
+	return model(a) == model(b)
+}
+
+// preparePinned lets GPUs be measured with memory that the driver has page-locked.
+func preparePinned(opt *profiler.Options) {
+	driver, err := gpus()
+	if err != nil {
+		return
+	}
+	opt.Pinned = func(n gpu.Bytes) ([]byte, func(), error) {
+		p, err := hostmem.NewPinned("profile", "operand", int64(n), hostmem.LockOptions{Pinner: driver.Pinner()})
+		if err != nil {
+			return nil, nil, err
+		}
+		return p.Bytes(), func() { p.Close() }, nil
+	}
+	if _, version, err := cuda.Examine(gpuOptions()); err == nil {
+		opt.Driver = version
+	}
+}
+
+// noteLinks adds the PCIe links of the GPUs to a profile, as the management library has them.
+func noteLinks(p *profiler.Profile) {
+	cards, _, err := cuda.Examine(gpuOptions())
+	if err != nil {
+		return
+	}
+	for i := range p.Devices {
+		for _, c := range cards {
+			if c.UUID == p.Devices[i].UUID {
+				p.Devices[i].Link = profiler.Link{Generation: c.Generation, Width: c.Width, MaxGeneration: c.MaxGeneration, MaxWidth: c.MaxWidth}
+			}
+		}
+	}
+}
+
+// lockFor says how host memory is locked that rows of these devices pass through: by the driver where a GPU is among them.
+func lockFor(specs []deviceSpec) hostmem.LockOptions {
+	if !slices.ContainsFunc(specs, func(s deviceSpec) bool { return s.GPU }) {
+		return hostmem.LockOptions{}
+	}
+	driver, err := gpus()
+	if err != nil {
+		return hostmem.LockOptions{}
+	}
+	return hostmem.LockOptions{Pinner: driver.Pinner(), Optional: true}
+}

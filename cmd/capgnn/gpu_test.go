@@ -1,0 +1,120 @@
+//go:build cuda
+
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"capgnn/gpu"
+	"capgnn/gpu/cuda/fakedriver/fake"
+	"capgnn/profiler"
+)
+
+// fakeGPUs lets the program of the sandbox see fake GPUs, of which config says what they are.
+func fakeGPUs(t *testing.T, config string) *sandbox {
+	t.Helper()
+	libs, err := fake.Build()
+	if errors.Is(err, fake.ErrNoCompiler) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(driverVariable, libs.Driver)
+	t.Setenv(nvmlVariable, libs.NVML)
+	t.Setenv(blasVariable, libs.BLAS)
+	t.Setenv("FAKECUDA", config)
+	return newSandbox(t)
+}
+
+func TestDoctorWithGPUs(t *testing.T) {
+	s := fakeGPUs(t, "n=3;mem=64;p2p=010/100/000;cc=80,50,70")
+	var d diagnosis
+	if err := json.Unmarshal([]byte(s.must("doctor", "--json")), &d); err != nil {
+		t.Fatal(err)
+	}
+	if len(d.GPUs) != 3 || d.GPUs[0].Device != "cuda:0" || d.GPUs[0].Capability != "8.0" || strings.Join(d.GPUs[1].Reaches, " ") != "cuda:0" {
+		t.Errorf("GPUs: %+v", d.GPUs)
+	}
+	if d.BLAS == nil || d.BLAS.Version != "13.0.0" || d.Supports != "13.0" || d.Driver != "580.00" {
+		t.Errorf("libraries: %+v, CUDA %q, driver %q", d.BLAS, d.Supports, d.Driver)
+	}
+	all := ""
+	for _, p := range d.Problems {
+		all += p.What + "\n"
+	}
+	for _, want := range []string{"cuda:1 has compute capability 5.0", "cuda:1 has 4 of 16 PCIe lanes", "no direct copies between cuda:0 and cuda:2, cuda:1 and cuda:2"} {
+		if !strings.Contains(all, want) {
+			t.Errorf("doctor does not say %q:\n%s", want, all)
+		}
+	}
+}
+
+func TestDoctorWithoutDriver(t *testing.T) {
+	s := fakeGPUs(t, "n=0")
+	text := s.must("doctor")
+	if !strings.Contains(text, "no CUDA-capable device") && !strings.Contains(text, "cuInit answers 100") {
+		t.Errorf("doctor does not say that there is no GPU:\n%s", text)
+	}
+	s.fails(exitUsage, []string{"cuda:0", "no such device"}, "profile", "--devices", "cuda:0")
+	t.Setenv(driverVariable, "/nowhere/libcuda.so.1")
+	newSandbox(t).fails(exitUsage, []string{"/nowhere/libcuda.so.1", "doctor"}, "profile", "--devices", "cuda:0")
+}
+
+// Training on GPUs: alone, as two, one of them twice, and beside a CPU device; repeated, resumed, and on a CPU device.
+func TestTrainOnGPUs(t *testing.T) {
+	s := fakeGPUs(t, "n=2;mem=64;p2p=01/10")
+	newStore().write(s, "ok.npz")
+	train := func(devices string, more ...string) *runResult {
+		return s.train(append([]string{"--dataset", "ok.npz", "--epochs", "3", "--hidden", "16", "--devices", devices}, more...)...)
+	}
+	cpu := train("cpu:0")
+	const mixed = "cuda:0,cpu:threads=1"
+	s.must("profile", "--quick", "--quiet", "--devices", mixed, "--out", s.path("profile.json"))
+	for _, devices := range []string{"cuda:0", "cuda:0,cuda:1", "cuda:1,cuda:1,mem=8MiB", mixed} {
+		more := []string{"--run-dir", s.path("run-" + devices)}
+		if devices == mixed {
+			more = append(more, "--profile", s.path("profile.json")) // measuring operations takes minutes on a fake GPU
+		}
+		r := train(devices, more...)
+		if strings.Join(r.Devices, ",") != devices {
+			t.Errorf("%s: trained on %v", devices, r.Devices)
+		}
+		if d := math.Abs(float64(r.FinalLoss - cpu.FinalLoss)); !(d <= 1e-4) {
+			t.Errorf("%s: loss %g, on a CPU device %g", devices, r.FinalLoss, cpu.FinalLoss)
+		}
+		again := s.train("--config", s.path("run-"+devices+"/config.yaml"), "--run-dir", s.path("again-"+devices))
+		if again.SHA256 != r.SHA256 {
+			t.Errorf("%s: repeated with other weights", devices)
+		}
+	}
+	if auto := train("auto"); strings.Join(auto.Devices, ",") != "cuda:0,cuda:1" {
+		t.Errorf("auto trains on %v", auto.Devices)
+	}
+	s.fails(exitUsage, []string{"cuda:2", "GPUs 0 to 1"}, "train", "--quiet", "--dataset", "ok.npz", "--devices", "cuda:2")
+	s.fails(exitDoesNotFit, []string{"cuda:0"}, "train", "--quiet", "--dataset", "ok.npz", "--devices", "cuda:0,mem=4KiB")
+}
+
+// A GPU that is lost during a run ends it with the code for that.
+func TestLostGPU(t *testing.T) {
+	s := fakeGPUs(t, "n=2;mem=64;lost=1:400")
+	newStore().write(s, "ok.npz")
+	s.fails(exitLost, []string{"cuda:1", "fell off the bus"}, "train", "--quiet", "--dataset", "ok.npz", "--epochs", "50", "--hidden", "16", "--devices", "cuda:0,cuda:1")
+}
+
+// The profile of a GPU says what the driver and the management library know.
+func TestProfileOfGPU(t *testing.T) {
+	s := fakeGPUs(t, "n=1;mem=256")
+	var p profiler.Profile
+	if err := json.Unmarshal([]byte(s.must("profile", "--quick", "--json", "--quiet", "--devices", "cuda:0")), &p); err != nil {
+		t.Fatal(err)
+	}
+	d := &p.Devices[0]
+	if d.Kind != gpu.CUDA || !d.Pinned || d.Link.Width != 16 || d.Link.MaxGeneration != 4 || p.Driver != "580.00" || !strings.Contains(d.Variant, "sm_70 cublas 13.0.0") {
+		t.Errorf("profile: %+v, driver %q", *d, p.Driver)
+	}
+}

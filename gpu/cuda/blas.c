@@ -1,0 +1,58 @@
+//go:build cuda
+
+// cuBLAS, loaded while the program runs: the few calls that package cuda makes.
+#define _GNU_SOURCE
+#include "blas.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+
+typedef struct {
+	int (*create)(void **);
+	int (*destroy)(void *);
+	int (*set_stream)(void *, void *);
+	int (*set_math)(void *, int);
+	int (*version)(void *, int *);
+	int (*sgemm)(void *, int, int, int, int, int, const float *, const float *, int, const float *, int, const float *, float *, int);
+	int (*property)(int, int *);
+} calls;
+
+static calls blas;
+
+// capgnn_blas_open loads a library; why receives the reason if it returns other than 0. It is called once at most with success.
+int capgnn_blas_open(const char *library, char *why, size_t size) {
+	void *so = dlopen(library, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+	if (!so) return snprintf(why, size, "%s", dlerror()), 1;
+	struct { const char *name; void **call; } wanted[] = {
+		{"cublasCreate_v2", (void **)&blas.create}, {"cublasDestroy_v2", (void **)&blas.destroy},
+		{"cublasSetStream_v2", (void **)&blas.set_stream}, {"cublasSetMathMode", (void **)&blas.set_math},
+		{"cublasGetProperty", (void **)&blas.property}, {"cublasSgemm_v2", (void **)&blas.sgemm},
+	};
+	for (unsigned i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+		*wanted[i].call = dlsym(so, wanted[i].name);
+		if (!*wanted[i].call) return snprintf(why, size, "%s: it has no %s", library, wanted[i].name), 1;
+	}
+	return 0;
+}
+
+int capgnn_blas_property(int which, int *value) { return blas.property(which, value); }
+
+// capgnn_blas_create makes a handle for a stream of the current context.
+int capgnn_blas_create(uintptr_t *handle, uintptr_t stream, int math) {
+	void *h = 0;
+	int r = blas.create(&h);
+	if (r) return r;
+	if ((r = blas.set_stream(h, (void *)stream)) || (r = blas.set_math(h, math))) {
+		blas.destroy(h);
+		return r;
+	}
+	*handle = (uintptr_t)h;
+	return 0;
+}
+
+int capgnn_blas_destroy(uintptr_t handle) { return blas.destroy((void *)handle); }
+
+int capgnn_blas_sgemm(uintptr_t handle, int ta, int tb, int m, int n, int k, uint64_t a, int lda, uint64_t b, int ldb, float beta, uint64_t c, int ldc) {
+	float one = 1;
+	return blas.sgemm((void *)handle, ta, tb, m, n, k, &one, (const float *)a, lda, (const float *)b, ldb, &beta, (float *)c, ldc);
+}

@@ -1,0 +1,95 @@
+//go:build cuda
+
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"gorgonia.org/cu"
+
+	"capgnn/gpu"
+	"capgnn/gpu/cuda/cudalink"
+)
+
+// Options say which libraries to load. The zero value: those that the system has.
+type Options struct {
+	Library     string   // the driver, a path or a name for the dynamic loader; "" = libcuda.so.1
+	NVML        string   // NVIDIA's management library; "" = libnvidia-ml.so.1
+	BLAS        string   // cuBLAS; "" = searched for, BLASOff = do without
+	BLASFolders []string // where cuBLAS is searched for beside the usual places
+}
+
+// Driver is the loaded driver, and what its devices share. It is safe for use by several goroutines.
+type Driver struct {
+	options Options
+	pinned  ranges
+
+	blasOnce sync.Once
+	blas     *blasLibrary
+	blasErr  error
+
+	mu   sync.Mutex
+	open []*device
+}
+
+// Load loads the driver. The error, one line, is gpu.ErrNoDevice and says why there is none.
+func Load(o Options) (*Driver, error) {
+	if err := cudalink.Open(o.Library); err != nil {
+		return nil, fmt.Errorf("%w: %w", gpu.ErrNoDevice, err)
+	}
+	n, err := cu.NumDevices()
+	if err := named("cuDeviceGetCount", err); err != nil {
+		return nil, fmt.Errorf("%w: %w", gpu.ErrNoDevice, err)
+	}
+	if n == 0 {
+		return nil, fmt.Errorf("%w: the driver shows no GPU to this process", gpu.ErrNoDevice)
+	}
+	return &Driver{options: o}, nil
+}
+
+// Count is the number of GPUs that the driver shows to this process.
+func (d *Driver) Count() (int, error) {
+	n, err := cu.NumDevices()
+	return n, named("cuDeviceGetCount", err)
+}
+
+// Version is the CUDA version that the driver supports: 12040 for 12.4.
+func (d *Driver) Version() int { return cu.Version() }
+
+// Open opens a GPU, or a share of it. The error is gpu.ErrNoDevice if there is no such GPU.
+func (d *Driver) Open(s Spec) (gpu.Device, error) {
+	if s.Name == "" {
+		s.Name = fmt.Sprintf("cuda:%d", s.Ordinal)
+	}
+	dev, err := d.start(s)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", s.Name, err)
+	}
+	d.mu.Lock()
+	d.open = append(d.open, dev)
+	d.mu.Unlock()
+	return dev, nil
+}
+
+// forget takes a device that is closed off the list. With the last one of a GPU its context ends.
+func (d *Driver) forget(dev *device) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.open = slices.DeleteFunc(d.open, func(o *device) bool { return o == dev })
+	if !slices.ContainsFunc(d.open, func(o *device) bool { return o.ctx == dev.ctx }) {
+		d.pinned.end(dev.ctx)
+	}
+}
+
+// context returns the context of some open device.
+func (d *Driver) context() (contextHandle, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.open) == 0 {
+		return 0, errors.New("no GPU is open")
+	}
+	return d.open[0].ctx, nil
+}

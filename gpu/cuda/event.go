@@ -1,0 +1,175 @@
+//go:build cuda
+
+package cuda
+
+import (
+	"sync"
+
+	"capgnn/gpu"
+)
+
+// event marks a point of a queue; it implements gpu.Event. Its driver event serves the queue again once it has fired.
+type event struct {
+	queue    *queue
+	recorded chan struct{} // closed by the device's thread when handle is recorded, or never will be
+
+	mu     sync.Mutex
+	handle eventHandle // 0: not recorded, or used by another event since this one fired
+	fired  bool
+	err    error // what the driver said instead of firing
+	users  int   // goroutines that wait for handle
+	done   chan struct{}
+}
+
+// Record returns an event that fires when everything enqueued so far has run, or was passed over after a fault.
+func (q *queue) Record() gpu.Event { return q.record(func() {}) }
+
+// record calls first on the device's thread before it records.
+func (q *queue) record(first func()) *event {
+	e := &event{queue: q, recorded: make(chan struct{})}
+	q.enqueue(command{op: "Record", order: true, run: func() error {
+		defer close(e.recorded)
+		first()
+		return q.mark(e)
+	}})
+	q.flush()
+	return e
+}
+
+// mark records e. An event that cannot be recorded counts as fired: the queue has a fault, and nobody may hang on it.
+func (q *queue) mark(e *event) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	handle, err := q.idleEvent()
+	if err == nil {
+		err = recordEvent(handle, q.stream)
+	}
+	if err != nil {
+		e.err = err
+		e.fire()
+		return err
+	}
+	e.handle = handle
+	q.inflight = append(q.inflight, e)
+	return nil
+}
+
+// spareEvents is how many recorded events a queue leaves alone before it looks whether the oldest has fired.
+const spareEvents = 8
+
+// idleEvent returns a driver event that nobody waits for: that of the queue's oldest event if it has fired, else a new one.
+func (q *queue) idleEvent() (eventHandle, error) {
+	if len(q.inflight) > spareEvents {
+		if h := q.inflight[0].release(); h != 0 {
+			q.inflight = q.inflight[1:]
+			return h, nil
+		}
+	}
+	return newEvent(false)
+}
+
+// release gives the driver event away if e has fired and nobody is waiting in the driver for it.
+func (e *event) release() eventHandle {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.users > 0 || !e.fired && !eventFired(e.handle) {
+		return 0
+	}
+	e.fire()
+	h := e.handle
+	e.handle = 0
+	return h
+}
+
+// retire ends e, which has fired: its queue is idle. The driver event goes unless somebody is just coming back from waiting
+// for it; it then goes with the context.
+func (e *event) retire() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.fire()
+	if e.users == 0 && e.handle != 0 {
+		freeEvent(e.handle)
+	}
+	e.handle = 0
+}
+
+// fire closes done, once. e.mu is held.
+func (e *event) fire() {
+	if !e.fired && e.done != nil {
+		close(e.done)
+	}
+	e.fired = true
+}
+
+// await blocks until the recorded event has fired, and returns the device's error if there was one; it is the queue's fault.
+func (e *event) await() error {
+	e.mu.Lock()
+	if e.fired {
+		defer e.mu.Unlock()
+		return e.err
+	}
+	h := e.handle
+	e.users++
+	e.mu.Unlock()
+	err := awaitEvent(e.queue.dev.ctx, h)
+	if err != nil {
+		e.queue.failLate(err)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.users--
+	if e.err == nil {
+		e.err = err
+	}
+	e.fire()
+	return e.err
+}
+
+// Done is closed when the event has fired.
+func (e *event) Done() <-chan struct{} {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.done == nil {
+		e.done = make(chan struct{})
+		if e.fired {
+			close(e.done)
+			return e.done
+		}
+		// Ends with the event; the device's Close waits for all of them by waiting for the queues.
+		go func() {
+			<-e.recorded
+			e.await()
+		}()
+	}
+	return e.done
+}
+
+// Wait delays everything enqueued later until ev has fired.
+func (q *queue) Wait(ev gpu.Event) {
+	e, ok := ev.(*event)
+	if !ok {
+		done := ev.Done()
+		q.enqueue(command{op: "Wait", phase: gpu.PhaseWait, order: true, wait: until(done)})
+		return
+	}
+	q.enqueue(command{op: "Wait", phase: gpu.PhaseWait, order: true, timed: true, wait: until(e.recorded), run: func() error {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if e.fired {
+			return nil
+		}
+		return waitEvent(q.stream, e.handle)
+	}})
+}
+
+// until is a command's wait for a channel to close.
+func until(closed <-chan struct{}) func() func() {
+	return func() func() {
+		select {
+		case <-closed:
+			return nil
+		default:
+			return func() { <-closed }
+		}
+	}
+}

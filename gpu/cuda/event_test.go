@@ -1,0 +1,113 @@
+//go:build cuda
+
+package cuda
+
+import (
+	"testing"
+	"time"
+
+	"capgnn/gpu"
+)
+
+// foreign is an event of a device that is no GPU.
+type foreign chan struct{}
+
+func (f foreign) Done() <-chan struct{} { return f }
+
+// soon fails the test if a channel does not close within seconds.
+func soon(t *testing.T, what string, c <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-c:
+	case <-time.After(20 * time.Second):
+		t.Fatalf("%s: nothing after 20 s", what)
+	}
+}
+
+// A queue that waits for the host is parked; other queues of the device go on, and so do those that wait for them.
+func TestParkedQueue(t *testing.T) {
+	configure(t, "n=2;mem=16;seed=3")
+	a, b := open(t, Spec{Ordinal: 0}), open(t, Spec{Ordinal: 1})
+	parked, free, other := a.NewQueue("parked"), a.NewQueue("free"), b.NewQueue("other")
+	host := make(foreign)
+	x := alloc(t, a, 4000, "x")
+	m := gpu.Matrix{Buf: x, Rows: 1, Cols: 1000, LD: 1000}
+	parked.Wait(host)
+	parked.Fill(m, 2)
+	late := parked.Record()
+	free.Fill(m, 1)
+	other.Wait(free.Record())
+	soon(t, "an event behind a queue that goes on", other.Record().Done())
+	select {
+	case <-late.Done():
+		t.Fatal("a parked queue's event fired")
+	default:
+	}
+	other.Wait(late) // not recorded yet: parks the other device's queue
+	behind := other.Record()
+	time.Sleep(time.Millisecond)
+	close(host)
+	soon(t, "an event behind a parked queue", behind.Done())
+	got := make([]byte, 4)
+	parked.Download(got, x, 0)
+	if err := parked.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	if got[3] != 0x40 { // 2.0
+		t.Errorf("% x is not 2", got)
+	}
+	if w := parked.Usage().Time[gpu.PhaseWait]; w < time.Millisecond {
+		t.Errorf("waited %v for the host, at least 1 ms", w)
+	}
+}
+
+// Driver events serve again; events that have fired stay so, also when their device is gone.
+func TestEventsServeAgain(t *testing.T) {
+	configure(t, "n=2;mem=16")
+	a, b := open(t, Spec{Ordinal: 0}), open(t, Spec{Ordinal: 1})
+	q := a.NewQueue("q").(*queue)
+	var events []gpu.Event
+	for i := range 500 {
+		events = append(events, q.Record())
+		if i%50 == 0 {
+			if err := q.Sync(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := q.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	for range spareEvents + 1 {
+		q.Record()
+	}
+	q.Sync()
+	a.do(func() {
+		if n := len(q.inflight); n > 200 {
+			t.Errorf("%d driver events for 500 of which never more than 51 were open", n)
+		}
+	})
+	for i := len(events) - 1; i >= 0; i-- {
+		soon(t, "an event that has fired", events[i].Done())
+	}
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	other := b.NewQueue("other")
+	for _, e := range events {
+		other.Wait(e)
+	}
+	if err := other.Sync(); err != nil {
+		t.Errorf("waiting for events of a closed device: %v", err)
+	}
+}
+
+// A Call runs between what is before and behind it, and its panic is a fault.
+func TestCallPanics(t *testing.T) {
+	configure(t, "mem=16")
+	q := open(t, Spec{}).NewQueue("q")
+	q.Call("check", func() error { panic("no good") })
+	if err := q.Sync(); err == nil || err.Error() != "cuda:0: queue q: check: panic: no good" {
+		t.Errorf("sync: %v", err)
+	}
+}

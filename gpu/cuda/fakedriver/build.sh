@@ -1,0 +1,22 @@
+#!/bin/sh
+# build.sh OUT.so: the fake driver with the kernels of ../kernels in it; libcublas.so and libnvidia-ml.so go beside it.
+set -eu
+out=$(realpath -m "$1")
+cd "$(dirname "$0")"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+flags="-std=c++17 -O2 -g -fPIC -Wall -ffp-contract=off -fno-stack-protector -I. -I../header -I../kernels"
+# Every access of a kernel is checked by the emulator.
+checks="-fsanitize=kernel-address --param asan-instrumentation-with-call-threshold=0 --param asan-stack=0 --param asan-globals=0"
+for f in driver*.cc emu*.cc; do
+	echo "$flags -c $f -o $work/${f%.cc}.o"
+done >"$work/list"
+for f in ../kernels/*.cu; do
+	[ -e "$f" ] || continue
+	echo "$flags $checks -DCAPGNN_EMU -x c++ -c $f -o $work/k_$(basename "$f" .cu).o"
+done >>"$work/list"
+xargs -P "$(nproc)" -L 1 g++ <"$work/list"
+g++ -shared -o "$out" -Wl,-soname,libcuda.so.1 "$work"/*.o -static-libstdc++ -static-libgcc -lpthread
+beside=$(dirname "$out")
+gcc -O2 -g -fPIC -Wall -ffp-contract=off -shared cublas.c -o "$beside/libcublas.so" -ldl
+gcc -O2 -g -fPIC -Wall -shared nvml.c -o "$beside/libnvidia-ml.so" -ldl

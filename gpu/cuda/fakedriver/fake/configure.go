@@ -1,0 +1,56 @@
+//go:build cuda
+
+package fake
+
+/*
+#cgo LDFLAGS: -ldl
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdlib.h>
+
+// call looks a symbol up in the driver that is loaded; 0 if there is none, or another.
+static void *call(const char *name) {
+	void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+	return driver ? dlsym(driver, name) : 0;
+}
+
+static int configure(const char *text) {
+	int (*f)(const char *) = (int (*)(const char *))call("fakecuda_configure");
+	return f ? f(text) : -1;
+}
+
+static long count(const char *what) {
+	long (*f)(const char *) = (long (*)(const char *))call("fakecuda_count");
+	return f ? f(what) : -1;
+}
+*/
+import "C"
+
+import (
+	"fmt"
+	"unsafe"
+)
+
+// Configure makes the loaded driver another one; driver_config.cc has the grammar.
+func Configure(text string) error {
+	c := C.CString(text)
+	defer C.free(unsafe.Pointer(c))
+	switch r := C.configure(c); r {
+	case 0:
+		return nil
+	case 1:
+		return fmt.Errorf("fake driver: %q is no configuration", text)
+	case 2:
+		return fmt.Errorf("fake driver: configure %q while a device is open", text)
+	default:
+		return fmt.Errorf("fake driver: not loaded")
+	}
+}
+
+// Count returns what the driver has seen since it was configured: "launches", "waits" of streams, "syncs" of the host, and
+// the ranges that are "pinned".
+func Count(what string) int {
+	c := C.CString(what)
+	defer C.free(unsafe.Pointer(c))
+	return int(C.count(c))
+}

@@ -1,0 +1,184 @@
+// LayerNorm, ReLU and dropout on their own, a warp per row, and the gradient through them.
+//
+//   epilogue: mu = Σ_j z[j]/n;  var = Σ_j (z[j]-mu)²/n;  rstd = 1/√(var + eps);  z[j] = (z[j]-mu)·rstd     (norm)
+//             h[j] = dropout(relu(gamma[j]·z[j] + beta[j])), each part if its flag is set
+//
+//   epilogue_backward, with x = the normalised row (or z, or h) and y before the ReLU recomputed from it:
+//             g = keep ? dh[j]·scale : 0;  g = y > 0 ? g : 0
+//             dgamma[j] += g·x;  dbeta[j] += g;  g' = g·gamma[j]
+//             g = rstd·(g' - Σ g'/n - x·Σ g'x/n)                                                          (norm)
+//             dz[j] = g;  dbias[j] += g;  h[j] = what the epilogue wrote                                  (if h is given)
+//
+// Warp w of n gets rows w, w + n, …. A lane owns the same columns of every row, so sums over rows need no exchange: they lie
+// in shared memory, one set per warp, and are added over the warps of a block in order. part[block] holds dgamma, dbeta and
+// dbias, which add_parts adds over the blocks; the host chooses the grid by shape.
+#include "epilogue.cuh"
+
+extern "C" __global__ void capgnn_epilogue(i64 rows, int cols, float* z, i64 ldz, EPILOGUE_PARAMS) {
+  const Epilogue e = EPILOGUE_STRUCT;
+  const bool four = aligned<4>(z, ldz), four_h = e.four();
+  for (i64 i = thread_id() / 32; i < rows; i += thread_count() / 32) {
+    float* row = z + i * ldz;
+    float mu = 0.f, rstd = 1.f;
+    if (e.norm()) {
+      float sum = 0.f;
+      row_columns(cols, [&](int j, int n) {
+        float v[4];
+        load_four(v, row + j, n, four);
+        sum += (v[0] + v[1]) + (v[2] + v[3]);
+      });
+      mu = warp_sum(sum) / cols;
+      float squares = 0.f;
+      row_columns(cols, [&](int j, int n) {
+        float v[4];
+        load_four(v, row + j, n, four);
+#pragma unroll
+        for (int k = 0; k < 4; k++)
+          if (k < n) squares = fmaf(v[k] - mu, v[k] - mu, squares);
+      });
+      rstd = 1.f / sqrtf(warp_sum(squares) / cols + e.eps);
+      if (e.rstd && threadIdx.x % 32 == 0) e.rstd[i] = rstd;
+    }
+    const u32 id = e.drop() ? (u32)e.ids[i] : 0;
+    row_columns(cols, [&](int j, int n) {
+      float v[4], y[4];
+      load_four(v, row + j, n, four);
+      const u32 kept = e.drop() ? e.keep4(j / 4, id) : 15;
+#pragma unroll
+      for (int k = 0; k < 4; k++) {
+        if (e.norm()) v[k] = (v[k] - mu) * rstd;
+        y[k] = k < n ? e.output(j + k, v[k], kept >> k & 1) : 0.f;
+      }
+      if (e.norm()) store_some(row + j, v, n, four);
+      if (e.flags & EPILOGUE_HALF) {
+        store_some(static_cast<bf16*>(e.h) + i * e.ldh + j, y, n, four_h);
+      } else {
+        store_some(static_cast<float*>(e.h) + i * e.ldh + j, y, n, four_h);
+      }
+    });
+  }
+}
+
+namespace {
+
+// Backward is the gradient's operands; Epilogue.h is what the forward pass wrote, null if it is not wanted, and
+// EPILOGUE_HALF is of dz.
+struct Backward {
+  const float *dh, *x;  // x may be null where nothing needs it
+  i64 lddh, ldx;
+  bool four_dh, four_x;
+  Epilogue e;
+
+  // gradient makes g and x of columns j to j + n of row i. kept are the bits of keep4.
+  __device__ void gradient(float* g, float* x_, i64 i, int j, int n, u32 kept) const {
+    load_four(g, dh + i * lddh + j, n, four_dh);
+    if (x) {
+      load_four(x_, x + i * ldx + j, n, four_x);
+    } else {
+      x_[0] = x_[1] = x_[2] = x_[3] = 0.f;
+    }
+#pragma unroll
+    for (int k = 0; k < 4; k++) {
+      if (k >= n) continue;
+      if (e.drop()) g[k] = kept >> k & 1 ? g[k] * e.scale : 0.f;
+      if ((e.flags & EPILOGUE_RELU) && !(e.activation(j + k, x_[k]) > 0.f)) g[k] = 0.f;
+    }
+  }
+};
+
+// Mask holds a lane's dropout bits of a row, 4 for each of its groups of columns; rows of more than 1024 columns do not fit,
+// and their bits are made again where they are needed.
+struct Mask {
+  u32 bits;
+  bool fits;
+  __device__ u32 get(const Epilogue& e, int j, u32 id) const {
+    if (!e.drop()) return 15;
+    return fits ? bits >> (j / 128 * 4) & 15 : e.keep4(j / 4, id);
+  }
+};
+
+CAPGNN_FN Mask draw(const Epilogue& e, int cols, u32 id) {
+  Mask m = {0, cols <= 1024};
+  if (e.drop() && m.fits) row_columns(cols, [&](int j, int) { m.bits |= e.keep4(j / 4, id) << (j / 128 * 4); });
+  return m;
+}
+
+// means returns Σ g'/n and Σ g'x/n of row i.
+CAPGNN_FN float2 means(const Backward& b, i64 i, int cols, const Mask& mask, u32 id) {
+  float2 s = {0.f, 0.f};
+  row_columns(cols, [&](int j, int n) {
+    float g[4], x[4];
+    b.gradient(g, x, i, j, n, mask.get(b.e, j, id));
+#pragma unroll
+    for (int k = 0; k < 4; k++) {
+      if (k >= n) continue;
+      const float scaled = g[k] * b.e.gamma[j + k];
+      s.x += scaled;
+      s.y = fmaf(scaled, x[k], s.y);
+    }
+  });
+  s.x = warp_sum(s.x) / cols;
+  s.y = warp_sum(s.y) / cols;
+  return s;
+}
+
+}  // namespace
+
+// sums is null if they lie in dynamic shared memory, 3·cols floats for each warp of a block; otherwise as much for each warp of
+// the grid.
+// want: part is wanted at all.
+extern "C" __global__ void capgnn_epilogue_backward(i64 rows, int cols, const float* dh, i64 lddh, const float* x, i64 ldx,
+                                                    void* dz, i64 lddz, const float* rstd, float* h, float* part, float* sums,
+                                                    int want, int e_flags, i64 e_ldh, const float* e_gamma,
+                                                    const float* e_beta, const int* e_ids, u32 e_threshold, float e_scale,
+                                                    u64 e_key, u64 e_when) {
+  CAPGNN_DYNAMIC_SHARED(float, shared);
+  const Epilogue e = {e_flags, h, e_ldh, e_gamma, e_beta, nullptr, 0.f, e_ids, e_threshold, e_scale, e_key, e_when};
+  const Backward b = {dh, x, lddh, ldx, aligned<4>(dh, lddh), x && aligned<4>(x, ldx), e};
+  const bool half = e.flags & EPILOGUE_HALF, four_h = aligned<4>(h, e_ldh);
+  const bool four_dz = half ? aligned<4>(static_cast<bf16*>(dz), lddz) : aligned<4>(static_cast<float*>(dz), lddz);
+  const int warp = threadIdx.x / 32, warps = blockDim.x / 32;
+  float* own = sums ? sums + thread_id() / 32 * 3 * cols : shared + warp * 3 * cols;
+  row_columns(cols, [&](int j, int n) {
+    for (int k = j; k < j + n; k++) own[k] = own[cols + k] = own[2 * cols + k] = 0.f;
+  });
+  for (i64 i = thread_id() / 32; i < rows; i += thread_count() / 32) {
+    const u32 id = e.drop() ? (u32)e.ids[i] : 0;
+    const Mask mask = draw(e, cols, id);
+    const float2 m = e.norm() ? means(b, i, cols, mask, id) : float2{0.f, 0.f};
+    const float r = e.norm() ? rstd[i] : 1.f;
+    row_columns(cols, [&](int j, int n) {
+      float g[4], v[4], out[4] = {0.f, 0.f, 0.f, 0.f};
+      const u32 kept = mask.get(e, j, id);
+      b.gradient(g, v, i, j, n, kept);
+#pragma unroll
+      for (int k = 0; k < 4; k++) {
+        if (k >= n) continue;
+        if (h) out[k] = e.output(j + k, v[k], kept >> k & 1);
+        if (e.norm()) {
+          own[j + k] = fmaf(g[k], v[k], own[j + k]);
+          own[cols + j + k] += g[k];
+          g[k] = r * (g[k] * e.gamma[j + k] - m.x - v[k] * m.y);
+        }
+        own[2 * cols + j + k] += g[k];
+      }
+      if (h) store_some(h + i * e_ldh + j, out, n, four_h);
+      if (half) {
+        store_some(static_cast<bf16*>(dz) + i * lddz + j, g, n, four_dz);
+      } else {
+        store_some(static_cast<float*>(dz) + i * lddz + j, g, n, four_dz);
+      }
+    });
+  }
+  if (!want) return;
+  __syncthreads();
+  const float* first = sums ? sums + (i64)blockIdx.x * warps * 3 * cols : shared;
+  for (int j = threadIdx.x; j < 3 * cols; j += blockDim.x) {
+    float sum = first[j];
+    for (int w = 1; w < warps; w++) sum += first[w * 3 * cols + j];
+    part[(i64)blockIdx.x * 3 * cols + j] = sum;
+  }
+}
+
+CAPGNN_KERNEL(capgnn_epilogue)
+CAPGNN_KERNEL(capgnn_epilogue_backward)

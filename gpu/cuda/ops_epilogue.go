@@ -1,0 +1,161 @@
+//go:build cuda
+
+package cuda
+
+import "capgnn/gpu"
+
+// Flags of an epilogue; kernels/epilogue.cuh has the same.
+const (
+	epilogueNorm = 1 << iota
+	epilogueReLU
+	epilogueDrop
+	epilogueHalf
+	epilogueOn
+)
+
+// dropoutWords are the arguments that say what is dropped: ids, threshold, scale, key, layer and epoch.
+func dropoutWords(d gpu.Dropout) []word {
+	if d.P == 0 {
+		return []word{0, 0, f32(1), 0, 0}
+	}
+	return []word{
+		intsPtr(d.IDs), word(gpu.DropoutThreshold(d.P)), f32(float32(1 / (1 - d.P))), u64(d.Seed), word(d.Layer) | word(d.Epoch)<<32,
+	}
+}
+
+// dropout checks the settings for rows of a matrix.
+func (c checker) dropout(d gpu.Dropout, rows int) {
+	if d.P == 0 {
+		return
+	}
+	if !(d.P > 0 && d.P < 1) {
+		c.fail("dropout of %g is outside [0, 1)", d.P)
+	}
+	if d.IDs.Len != rows {
+		c.fail("dropout has %d ids for %d rows", d.IDs.Len, rows)
+	}
+	array(c, "Dropout.IDs", d.IDs)
+}
+
+// then checks the epilogue of an operation on z; e may be nil.
+func (c checker) then(e *gpu.Epilogue, z gpu.Matrix) {
+	if e == nil {
+		return
+	}
+	c.mat("Z", z)
+	c.anyShaped("H", e.H, z.Rows, z.Cols)
+	c.dropout(e.Dropout, z.Rows)
+	if e.Norm {
+		c.vec("Gamma", e.Gamma, z.Cols)
+		c.vec("Beta", e.Beta, z.Cols)
+		c.optional("Rstd", e.Rstd, z.Rows)
+	}
+}
+
+// flags returns the bits that a kernel takes.
+func flags(norm, relu bool, d gpu.Dropout, half bool) int {
+	f := 0
+	for i, on := range []bool{norm, relu, d.P > 0, half} {
+		if on {
+			f |= 1 << i
+		}
+	}
+	return f
+}
+
+// epilogueWords are the arguments of EPILOGUE_PARAMS; all off for nil.
+func epilogueWords(e *gpu.Epilogue) []word {
+	if e == nil {
+		return make([]word, 12)
+	}
+	f := flags(e.Norm, e.ReLU, e.Dropout, e.H.Type == gpu.BF16) | epilogueOn
+	w := []word{i32(f), matPtr(e.H), ld(e.H), 0, 0, 0, f32(e.Eps)}
+	if e.Norm {
+		w[3], w[4], w[5] = vecPtr(e.Gamma), vecPtr(e.Beta), vecPtr(e.Rstd)
+	}
+	return append(w, dropoutWords(e.Dropout)...)
+}
+
+// Epilogue: H = epilogue(Z).
+func (q *queue) Epilogue(e gpu.Epilogue) {
+	q.check("Epilogue").then(&e, e.Z)
+	q.begin("Epilogue", gpu.PhaseOther)
+	q.epilogue(&e, e.Z)
+}
+
+// epilogue launches e on z; nothing for nil.
+func (q *queue) epilogue(e *gpu.Epilogue, z gpu.Matrix) {
+	if e == nil || z.Empty() {
+		return
+	}
+	args := append([]word{i64(int64(z.Rows)), i32(z.Cols), matPtr(z), ld(z)}, epilogueWords(e)...)
+	q.launch("capgnn_epilogue", rowWarps(z.Rows), blockSize, 0, args...)
+}
+
+// Limits of EpilogueBackward: blocks, each with its own partial sums; rows that a warp has at least; bytes of shared memory
+// for the sums of a block's warps.
+const (
+	mostGradParts = 1024
+	gradRows      = 4
+	gradShared    = 48 << 10
+)
+
+// EpilogueBackward: gradient through an Epilogue.
+func (q *queue) EpilogueBackward(e gpu.EpilogueGrad) {
+	c := q.check("EpilogueBackward")
+	rows, cols := e.DH.Rows, e.DH.Cols
+	c.epilogueGrad(e, rows, cols)
+	if e.DH.Empty() {
+		return
+	}
+	q.begin("EpilogueBackward", gpu.PhaseOther)
+	perWarp := 3 * cols * 4 // bytes of sums
+	n := warps
+	for n > 1 && n*perWarp > gradShared {
+		n /= 2
+	}
+	count := min(mostGradParts, int(blocks(rows, n*gradRows)))
+	shared, spare := n*perWarp, 0 // bytes of sums, in shared memory or behind the parts
+	if shared > gradShared {
+		shared, spare = 0, n*perWarp
+	}
+	part := q.workspace(count*(perWarp+spare), 1)
+	var sums word
+	if spare > 0 {
+		sums = part + word(count*perWarp)
+	}
+	want := 0
+	if e.Norm || !e.DBias.Empty() {
+		want = 1
+	}
+	q.launch("capgnn_epilogue_backward", dim{uint32(count), 1}, uint32(32*n), uint32(shared), append([]word{
+		i64(int64(rows)), i32(cols), matPtr(e.DH), ld(e.DH), matPtr(e.X), ld(e.X), matPtr(e.DZ), ld(e.DZ), vecPtr(e.Rstd),
+		matPtr(e.H), part, sums, i32(want), i32(flags(e.Norm, e.ReLU, e.Dropout, e.DZ.Type == gpu.BF16)), ld(e.H),
+		vecPtr(e.Gamma), vecPtr(e.Beta)}, dropoutWords(e.Dropout)...)...)
+	for i, v := range []gpu.Vec{e.DGamma, e.DBeta, e.DBias} {
+		if !v.Empty() && (e.Norm || i == 2) {
+			q.addParts(vecPtr(v), cols, 1, cols, part+word(i*cols*4), 3*cols, count, 1)
+		}
+	}
+}
+
+// epilogueGrad checks the arguments. X that nothing needs is not looked at.
+func (c checker) epilogueGrad(e gpu.EpilogueGrad, rows, cols int) {
+	c.mat("DH", e.DH)
+	c.anyShaped("DZ", e.DZ, rows, cols)
+	c.dropout(e.Dropout, rows)
+	c.optional("DBias", e.DBias, cols)
+	if e.Norm || e.ReLU || !e.H.Empty() {
+		c.shaped("X", e.X, rows, cols)
+	}
+	if e.Norm {
+		c.vec("Gamma", e.Gamma, cols)
+		c.vec("Beta", e.Beta, cols)
+		c.vec("Rstd", e.Rstd, rows)
+		c.vec("DGamma", e.DGamma, cols)
+		c.vec("DBeta", e.DBeta, cols)
+	}
+	if !e.H.Empty() {
+		c.shaped("H", e.H, rows, cols)
+	}
+}

@@ -1,0 +1,180 @@
+//go:build cuda
+
+package cuda
+
+import "capgnn/gpu"
+
+// Flags of a product; kernels/gemm.cu has the same.
+const (
+	gemmHalfA = 1 << iota
+	gemmHalfB
+	gemmHalfC
+	gemmHalfA2
+)
+
+// Choices of the tiled product, by shape alone.
+const (
+	smallTile   = 64
+	largeTile   = 128
+	enoughTiles = 256 // blocks that keep a GPU busy: with fewer large tiles, small ones are taken, or k is cut
+	splitDepth  = 256 // rows that a piece of k has at least
+)
+
+// product is C = rowScale·op(A)·op(B) + A2·B2ᵀ + beta·C + bias; the second pair only where op(B) = Bᵀ.
+type product struct {
+	c, a, b, a2, b2 gpu.Matrix
+	transA, transB  bool
+	m, n, k         int
+	rowScale, bias  gpu.Vec
+	beta            float32
+}
+
+// Gemm: C = op(A)·op(B) + Beta·C.
+func (q *queue) Gemm(g gpu.GemmArgs) {
+	c := q.check("Gemm")
+	if g.TransA && g.TransB {
+		c.fail("both operands transposed")
+	}
+	k, n := g.B.Rows, g.B.Cols
+	if g.TransB {
+		k, n = n, k
+	}
+	rows, inner := g.A.Rows, g.A.Cols
+	if g.TransA {
+		rows, inner = inner, rows
+	}
+	if inner != k || g.C.Rows != rows || g.C.Cols != n {
+		c.fail("C is %d×%d, op(A) %d×%d, op(B) %d×%d", g.C.Rows, g.C.Cols, rows, inner, k, n)
+	}
+	c.any("A", g.A)
+	if g.TransA {
+		c.mat("C", g.C)
+		c.any("B", g.B)
+	} else {
+		c.output("C", g.C, g.Beta)
+		c.mat("B", g.B)
+	}
+	q.begin("Gemm", gpu.PhaseMM)
+	q.multiply(product{c: g.C, a: g.A, b: g.B, transA: g.TransA, transB: g.TransB, m: rows, n: n, k: k, beta: g.Beta})
+}
+
+// Linear: Z = X·Wᵀ + X2·W2ᵀ + Beta·Z + Bias, then the epilogue.
+func (q *queue) Linear(a gpu.LinearArgs) {
+	c := q.check("Linear")
+	if a.X.Rows != a.Z.Rows {
+		c.fail("X has %d rows, Z %d", a.X.Rows, a.Z.Rows)
+	}
+	c.output("Z", a.Z, a.Beta)
+	c.any("X", a.X)
+	c.shaped("W", a.W, a.Z.Cols, a.X.Cols)
+	c.optional("RowScale", a.RowScale, a.Z.Rows)
+	c.optional("Bias", a.Bias, a.Z.Cols)
+	c.then(a.Then, a.Z)
+	p := product{c: a.Z, a: a.X, b: a.W, transB: true, m: a.Z.Rows, n: a.Z.Cols, k: a.X.Cols, rowScale: a.RowScale, bias: a.Bias, beta: a.Beta}
+	if !a.X2.Empty() {
+		if a.X2.Rows != a.Z.Rows {
+			c.fail("X2 has %d rows, Z %d", a.X2.Rows, a.Z.Rows)
+		}
+		c.any("X2", a.X2)
+		c.shaped("W2", a.W2, a.Z.Cols, a.X2.Cols)
+		p.a2, p.b2 = a.X2, a.W2
+	}
+	q.begin("Linear", gpu.PhaseMM)
+	q.multiply(p)
+	q.epilogue(a.Then, a.Z)
+}
+
+// multiply enqueues the product: by cuBLAS where it is there and can, else by the tiled kernel.
+func (q *queue) multiply(p product) {
+	if p.m == 0 || p.n == 0 || q.byBLAS(p) {
+		return
+	}
+	q.tiled(p)
+}
+
+// byBLAS reports whether cuBLAS does the product: of float32 operands, and the row scale only where nothing is added before
+// it. What cuBLAS does not do follows in a pass of its own.
+func (q *queue) byBLAS(p product) bool {
+	if p.k == 0 || p.beta != 0 && !p.rowScale.Empty() {
+		return false
+	}
+	for _, m := range []gpu.Matrix{p.a, p.b, p.c, p.a2, p.b2} {
+		if m.Type != gpu.FP32 {
+			return false
+		}
+	}
+	operand := func(m gpu.Matrix) dense { return dense{matPtr(m), max(m.LD, m.Cols)} }
+	if !q.sgemm(p.transA, p.transB, p.m, p.n, p.k, operand(p.a), operand(p.b), p.beta, operand(p.c)) {
+		return false
+	}
+	bias := p.bias
+	if !p.rowScale.Empty() && !p.a2.Empty() {
+		q.scaleBias(p.c, p.rowScale, bias)
+		p.rowScale, bias = gpu.Vec{}, gpu.Vec{}
+	}
+	if !p.a2.Empty() {
+		q.sgemm(false, true, p.m, p.n, p.a2.Cols, operand(p.a2), operand(p.b2), 1, operand(p.c))
+	}
+	q.scaleBias(p.c, p.rowScale, bias)
+	return true
+}
+
+// scaleBias enqueues m[i][j] = scale[i]·m[i][j] + bias[j]; nothing if both are empty.
+func (q *queue) scaleBias(m gpu.Matrix, scale, bias gpu.Vec) {
+	if scale.Empty() && bias.Empty() {
+		return
+	}
+	rows, cols := shapeWords(m)
+	q.launch("capgnn_scale_bias", rowPieces(m.Rows, m.Cols), blockSize, 0, rows, cols, matPtr(m), ld(m), vecPtr(scale), vecPtr(bias))
+}
+
+// tiled enqueues the product by a kernel of ours.
+func (q *queue) tiled(p product) {
+	name, tile := "nn", int64(smallTile)
+	if p.transA {
+		name = "tn"
+	} else if p.transB {
+		name = "nt"
+	}
+	tiles := func(size int64) int64 { return int64(blocks(p.m, int(size))) * int64(blocks(p.n, int(size))) }
+	if p.n > smallTile && (p.transA || tiles(largeTile) >= enoughTiles) && min(p.m, p.n) >= largeTile {
+		tile = largeTile
+	}
+	name = "capgnn_gemm_" + name
+	if tile == largeTile {
+		name += "128"
+	} else {
+		name += "64"
+	}
+	if p.transA {
+		q.splitTiled(name, p, tiles(tile))
+		return
+	}
+	q.launch(name, dim{uint32(tiles(tile)), 1}, blockSize, 0, p.words(matPtr(p.c), p.c.LD, p.beta, 0)...)
+}
+
+// splitTiled cuts k, the number of vertices, so that there are enough blocks; the pieces are added in order.
+func (q *queue) splitTiled(name string, p product, tiles int64) {
+	pieces := min(max(1, 2*enoughTiles/int(tiles)), int(blocks(p.k, splitDepth)))
+	if pieces <= 1 {
+		q.launch(name, dim{uint32(tiles), 1}, blockSize, 0, p.words(matPtr(p.c), p.c.LD, p.beta, 0)...)
+		return
+	}
+	step := int(blocks(p.k, pieces))
+	pieces = int(blocks(p.k, step))
+	part := q.workspace(pieces*p.m*p.n, 4)
+	q.launch(name, dim{uint32(tiles), uint32(pieces)}, blockSize, 0, p.words(part, p.n, 0, step)...)
+	q.addParts(matPtr(p.c), p.c.LD, p.m, p.n, part, p.m*p.n, pieces, p.beta)
+}
+
+// words are the arguments of a tiled product into c.
+func (p product) words(c word, ldc int, beta float32, split int) []word {
+	f := 0
+	for i, m := range []gpu.Matrix{p.a, p.b, p.c, p.a2} {
+		if m.Type == gpu.BF16 {
+			f |= []int{gemmHalfA, gemmHalfB, gemmHalfC, gemmHalfA2}[i]
+		}
+	}
+	return []word{c, i32(ldc), i32(p.m), i32(p.n), i32(p.k), matPtr(p.a), i32(p.a.LD), matPtr(p.b), i32(p.b.LD), i32(p.a2.Cols),
+		matPtr(p.a2), i32(p.a2.LD), matPtr(p.b2), i32(p.b2.LD), vecPtr(p.rowScale), vecPtr(p.bias), f32(beta), i32(f), i32(split)}
+}

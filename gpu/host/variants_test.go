@@ -1,0 +1,18 @@
+package host
+
+import (
+	"testing"
+
+	"capgnn/gpu"
+	"capgnn/gpu/gputest"
+)
+
+func TestVariants(t *testing.T) {
+	gputest.RunVariants(t, func(t *testing.T) gpu.Device {
+		dev, err := Open(Spec{Name: "cpu:0", Threads: 2, Memory: 256 << 20, Poison: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return dev
+	})
+}

@@ -1,0 +1,159 @@
+//go:build cuda
+
+package pipeline
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/gpu/cuda"
+	"capgnn/gpu/cuda/fakedriver/fake"
+	"capgnn/gpu/host"
+	"capgnn/hostmem"
+	"capgnn/jaca"
+)
+
+// gpus opens fake GPUs: config says what they are, names which of them the parts live on, cpu:N among them.
+func gpus(t testing.TB, config string, names ...string) (devices []gpu.Device, closeAll func()) {
+	t.Helper()
+	driver, err := fakeDriver()
+	if errors.Is(err, fake.ErrNoCompiler) {
+		t.Skip(err)
+	}
+	if err == nil {
+		err = fake.Configure(config)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	once := sync.OnceFunc(func() {
+		for _, d := range devices {
+			if err := d.Close(); err != nil {
+				t.Errorf("close %s: %v", d.Info().Name, err)
+			}
+		}
+	})
+	t.Cleanup(once)
+	for _, name := range names {
+		var d gpu.Device
+		var ordinal int
+		if _, cpu := fmt.Sscanf(name, "cuda:%d", &ordinal); cpu != nil {
+			d, err = host.Open(host.Spec{Name: name, Threads: 1, Memory: 64 << 20, Poison: true})
+		} else {
+			d, err = driver.Open(cuda.Spec{Name: name, Ordinal: ordinal, Memory: 16 << 20})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		devices = append(devices, d)
+	}
+	return devices, once
+}
+
+// someReach is a matrix of n GPUs of which neighbours of one pair reach each other, and others do not.
+func someReach(n int) string {
+	rows := make([]string, n)
+	for i := range n {
+		for j := range n {
+			rows[i] += map[bool]string{true: "1", false: "0"}[i != j && i/2 == j/2]
+		}
+	}
+	return strings.Join(rows, "/")
+}
+
+// numbered returns cuda:0 to cuda:n-1.
+func numbered(n int) (names []string) {
+	for i := range n {
+		names = append(names, fmt.Sprintf("cuda:%d", i))
+	}
+	return names
+}
+
+const cudaVertices = 210
+
+// Fake GPUs, some of which reach each other, GPUs beside CPU devices, and one GPU twice give what CPU devices give on the
+// same parts (DESIGN.md 10).
+func TestPartsAgreeCUDA(t *testing.T) {
+	gpu, mixed, twice := [][]string{numbered(1), numbered(2), numbered(4), numbered(7)}, []string{"cuda:0", "cpu:0", "cuda:1"}, []string{"cuda:0", "cuda:0", "cuda:1"}
+	lists := map[gnn.Kind][][]string{ // each list with two models, to save time
+		gnn.GCN: append(gpu, mixed, twice), gnn.SAGE: {gpu[3], mixed}, gnn.GIN: {gpu[0], gpu[2], twice}, gnn.GAT: {gpu[1], gpu[2]},
+	}
+	for _, kind := range gnn.Kinds {
+		if testing.Short() && kind != gnn.GCN {
+			continue
+		}
+		t.Run(string(kind), func(t *testing.T) {
+			p, m := task{share: 0.4, vertices: cudaVertices, sparse: kind == gnn.SAGE, directed: kind == gnn.GIN}.make(t, kind)
+			one := cpus(t, 1)
+			base, at := traceOf(t, newTrainer(t, p, m, one, make([]int32, p.Vertices()), nil), nil)
+			var s spread
+			for i := range 5 {
+				rank := make([]int32, p.Vertices())
+				for v, r := range rand.New(rand.NewPCG(uint64(i), 9)).Perm(len(rank)) {
+					rank[v] = int32(r)
+				}
+				a, _ := traceOf(t, newTrainer(t, p, m, one, make([]int32, p.Vertices()), func(o *Options) { o.Rank = rank }), at)
+				s.widen(a, base)
+			}
+			for _, names := range lists[kind] {
+				part := scatterParts(p.Vertices(), len(names))
+				want, _ := traceOf(t, newTrainer(t, p, m, cpus(t, len(names)), part, nil), at)
+				devices, closeAll := gpus(t, "n=7;mem=32;p2p="+someReach(7), names...)
+				tr := newTrainer(t, p, m, devices, part, nil)
+				got, _ := traceOf(t, tr, at)
+				s.check(t, strings.Join(names, " "), got, want)
+				tr.Close()
+				closeAll()
+			}
+		})
+	}
+}
+
+// A schedule changes no bit, whatever the seed; nor does the order of the threads of a block. Rows that are exchanged every
+// epoch, and rows that are kept in caches and move beside the computing, through memory that the driver has page-locked.
+func TestSchedulesCUDA(t *testing.T) {
+	configs := []string{"", ";seed=1", ";seed=2;stretch=7", ";seed=3;stretch=200", ";seed=4;order=reverse", ";jitter=200;order=random:5"}
+	if testing.Short() {
+		configs = configs[:3]
+	}
+	for _, kind := range gnn.Kinds {
+		p, m := task{share: 0.4, vertices: 90}.make(t, kind)
+		part := scatterParts(p.Vertices(), 4)
+		for name, cache := range map[string]Cache{
+			"none":   {},
+			"cached": {Policy: jaca.JACA, Staleness: jaca.Staleness{Bound: 2}, Pipeline: true, NoPeer: true}, // who reaches whom decides what is kept
+		} {
+			edit := func(o *Options) { o.Epochs, o.EvalEvery, o.Cache = 4, 2, cache }
+			loss, want := run(t, newTrainer(t, p, m, cpus(t, 4), part, edit)).FinalLoss, ""
+			for _, c := range configs {
+				devices, closeAll := gpus(t, "n=4;mem=32;p2p="+someReach(4)+c, numbered(4)...)
+				driver, _ := fakeDriver() // it is there: devices are open
+				tr := newTrainer(t, p, m, devices, part, func(o *Options) {
+					edit(o)
+					o.Cache.Host = hostmem.LockOptions{Pinner: driver.Pinner()}
+				})
+				got := run(t, tr)
+				if err := tr.Close(); err != nil {
+					t.Error(err)
+				}
+				closeAll()
+				if want == "" {
+					want = got.WeightsSHA
+				}
+				if got.WeightsSHA != want {
+					t.Errorf("%s, %s: other weights with %q", kind, name, c)
+				}
+				if d := math.Abs(got.FinalLoss - loss); !(d <= 1e-4) {
+					t.Errorf("%s, %s: loss %v on GPUs, %v on CPU devices", kind, name, got.FinalLoss, loss)
+				}
+			}
+		}
+	}
+}
