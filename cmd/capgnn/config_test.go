@@ -18,7 +18,7 @@ func unusual() trainConfig {
 		WeightDecay: 5e-4, AMSGrad: true, Seed: 1<<64 - 1, EvalEvery: 1, Patience: 3, Devices: "cpu:0,threads=1,cpu:threads=2",
 		Parts: 5, Partitioner: "random", Profile: "p.json", Targets: "0.1,0.9", CheckpointEvery: 4,
 		Objective: "volume", Balance: 1.5, BalanceBy: "edges", Cost: "time", NoMove: true, MaxPrune: 0.25, Prune: 0.5, PruneScore: "degree", Rescale: true,
-		Alpha: 0.35, Plan: "p.plan", PlanKey: "abc",
+		Alpha: 0.35, Plan: "p.plan", PlanKey: "abc", TF32: true,
 		Savings: pipeline.Savings{NoPrecompute: true, NoTransformFirst: true, NoSparse: true, NoNeededRows: true,
 			NoFoldScale: true, NoFuse: true, NoReuse: true},
 		Cache: "lru", GPUCache: "20%", CPUCache: "2GiB", ReserveGPU: "1MiB", ReserveCPU: "2MiB", CacheTopK: 9, CacheBypass: 0.125,

@@ -139,7 +139,8 @@ func (b *fetchBar) at(done, total int64) {
 	}
 	if now.Sub(b.shown) >= 5*between {
 		b.shown = now
-		b.k.note("%s: %s", b.title, pace(unitBytes, done, 0, done-b.first, now.Sub(b.start)))
+		where, rest := pace(unitBytes, done, 0, done-b.first, now.Sub(b.start))
+		b.k.note("%s: %s", b.title, sentence(where, ", ", rest))
 	}
 }
 

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -31,11 +30,12 @@ type progress struct {
 	since time.Time     // of the start, the last line or the last picture
 	now   func() time.Time
 
-	// What was done at the first call of at, and when: rates count from there on, as a phase may go on where another run ended.
-	first int64
-	start time.Time
-	bar   *progressbar.ProgressBar // nil without a terminal
-	table []string                 // above the bar
+	// first is what was done at the first call of at, at start: rates count from there on, as a phase may go on where another
+	// run ended.
+	first, last int64 // last: at the last call
+	start       time.Time
+	bar         *progressbar.ProgressBar // nil without a terminal
+	table       []string                 // above the bar
 }
 
 const (
@@ -66,13 +66,9 @@ func (k *console) begin(title string, total int64, unit string, pause time.Durat
 // newBar returns a bar that is drawn into a string.
 func (k *console) newBar(total int64) *progressbar.ProgressBar {
 	columns, _ := k.size()
-	theme := progressbar.Theme{Saucer: "=", SaucerHead: ">", SaucerPadding: " ", BarStart: "[", BarEnd: "]"}
-	if k.colour {
-		theme.Saucer, theme.SaucerHead = "[green]=[reset]", "[green]>[reset]"
-	}
 	bar := progressbar.NewOptions64(total, progressbar.OptionSetWriter(io.Discard), progressbar.OptionSetWidth(min(barColumns, columns/4)),
-		progressbar.OptionSetElapsedTime(false), progressbar.OptionSetPredictTime(false), progressbar.OptionEnableColorCodes(k.colour),
-		progressbar.OptionSetTheme(theme))
+		progressbar.OptionSetElapsedTime(false), progressbar.OptionSetPredictTime(false), progressbar.OptionEnableColorCodes(false),
+		progressbar.OptionSetTheme(progressbar.Theme{Saucer: "=", SaucerHead: ">", SaucerPadding: " ", BarStart: "[", BarEnd: "]"}))
 	_ = bar.RenderBlank() // into a string: nothing can go wrong
 	return bar
 }
@@ -83,19 +79,21 @@ func (p *progress) at(done int64, detail string) {
 		return
 	}
 	now := p.now()
-	if p.start.IsZero() || done < p.first {
-		p.first, p.start = done, now
+	if p.start.IsZero() || done < p.last {
+		p.again(done, now)
 	}
+	p.last = done
 	part := done * lines / p.total
 	switch wait := now.Sub(p.since); {
 	case p.bar == nil && (part <= p.shown || wait < p.pause), p.bar != nil && done < p.total && wait < redraw:
 		return
 	}
 	p.shown, p.since = part, now
-	text := pace(p.unit, done, p.total, done-p.first, now.Sub(p.start))
-	if detail != "" {
-		text += "  " + detail
+	where, rest := pace(p.unit, done, p.total, done-p.first, now.Sub(p.start))
+	if p.bar != nil && p.unit == unitShare {
+		where = "" // stands beside the bar
 	}
+	text := sentence(sentence(where, ", ", rest), "  ", detail)
 	if p.bar == nil {
 		p.k.note("%s %s", p.title, text)
 		return
@@ -106,22 +104,39 @@ func (p *progress) at(done int64, detail string) {
 	p.draw(text)
 }
 
+// again begins to count: where a phase begins, and where it turns out to have another part.
+func (p *progress) again(done int64, now time.Time) {
+	p.first, p.start, p.shown = done, now, min(p.shown, done*lines/p.total)
+	if p.bar != nil {
+		p.bar = p.k.newBar(p.total)
+	}
+}
+
+// sentence joins two texts, of which either may be empty.
+func sentence(a, between, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + between + b
+}
+
 // draw shows the table and the bar with a text behind it. k.mu is held.
 func (p *progress) draw(text string) {
 	columns, rows := p.k.size()
 	title, bar := cut(p.title, columns/3), strings.TrimRight(strings.TrimLeft(p.bar.String(), "\r"), " ")
-	plain := utf8.RuneCountInString(colourCodes.ReplaceAllString(bar, ""))
+	text = cut(text, columns-utf8.RuneCountInString(bar)-utf8.RuneCountInString(title)-3)
+	if open := strings.Index(bar, "["); p.k.colour && open >= 0 {
+		full := open + 1 + len(bar[open+1:]) - len(strings.TrimLeft(bar[open+1:], "=>"))
+		bar = bar[:open+1] + "\x1b[32m" + bar[open+1:full] + "\x1b[0m" + bar[full:]
+	}
 	var picture []string
 	for i, line := range p.table {
 		if i < rows-2 {
 			picture = append(picture, cut(line, columns-1))
 		}
 	}
-	p.k.picture(append(picture, title+" "+bar+" "+cut(text, columns-plain-utf8.RuneCountInString(title)-3)))
+	p.k.picture(append(picture, title+" "+bar+" "+text))
 }
-
-// colourCodes are the sequences that colour a text.
-var colourCodes = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
 // end removes the bar.
 func (p *progress) end() {
@@ -135,31 +150,25 @@ func (p *progress) end() {
 
 // pace says how much of a total is done, and, from what was gained in a time, at what rate and how long the rest will take. Of a
 // download the total may not be known: then it is 0.
-func pace(unit string, done, total, gained int64, took time.Duration) string {
-	amount, rate := func(x float64) string { return fmt.Sprintf("%.4g", x) }, 0.0
-	text := fmt.Sprintf("%d/%d", done, total)
+func pace(unit string, done, total, gained int64, took time.Duration) (where, rest string) {
+	rate := float64(gained) / took.Seconds()
+	speed := fmt.Sprintf("%.3g %s/s", rate, unit)
 	switch unit {
 	case unitShare:
-		text = fmt.Sprintf("%.0f %%", 100*float64(done)/float64(max(1, total)))
+		where, speed = fmt.Sprintf("%.0f %%", 100*float64(done)/float64(max(1, total))), ""
 	case unitBytes:
-		amount = func(x float64) string { return byteSize(int64(x)) }
-		if text = amount(float64(done)); total > 0 {
-			text += " of " + amount(float64(total))
+		where, speed = byteSize(done), byteSize(int64(rate))+"/s"
+		if total > 0 {
+			where += " of " + byteSize(total)
 		}
+	default:
+		where = fmt.Sprintf("%d/%d", done, total)
 	}
 	if took < settled || gained <= 0 {
-		return text
-	}
-	rate = float64(gained) / took.Seconds()
-	switch unit {
-	case unitShare:
-	case unitBytes:
-		text += fmt.Sprintf(", %s/s", amount(rate))
-	default:
-		text += fmt.Sprintf(", %.3g %s/s", rate, unit)
+		return where, ""
 	}
 	if left := float64(total-done) / rate; total > 0 && done < total && left < 1e6 {
-		text += fmt.Sprintf(", %v left", time.Duration(left*float64(time.Second)).Round(time.Second))
+		return where, sentence(speed, ", ", fmt.Sprintf("%v left", time.Duration(left*float64(time.Second)).Round(time.Second)))
 	}
-	return text
+	return where, speed
 }

@@ -49,7 +49,11 @@ func TestProgressOfAResumedPhase(t *testing.T) {
 	p.at(61, "loss 1")
 	now = now.Add(10 * time.Second)
 	p.at(81, "loss 0.5")
-	if got, want := out.String(), "train 61/100  loss 1\ntrain 81/100, 2 epochs/s, 10s left  loss 0.5\n"; got != want {
+	p.at(41, "once more")
+	now = now.Add(10 * time.Second)
+	p.at(51, "")
+	want := "train 61/100  loss 1\ntrain 81/100, 2 epochs/s, 10s left  loss 0.5\ntrain 51/100, 1 epochs/s, 49s left\n"
+	if got := out.String(); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
@@ -70,8 +74,36 @@ func TestPace(t *testing.T) {
 		{"epochs", 200, 200, 150, time.Minute, "200/200, 2.5 epochs/s"},
 		{"epochs", 1, 200, 1, settled - 1, "1/200"},
 	} {
-		if got := pace(c.unit, c.done, c.total, c.gained, c.took); got != c.want {
+		where, rest := pace(c.unit, c.done, c.total, c.gained, c.took)
+		if got := sentence(where, ", ", rest); got != c.want {
 			t.Errorf("got %q, want %q", got, c.want)
 		}
+	}
+}
+
+// A bar goes back where a phase turns out to have another part, and a share stands in it once.
+func TestBarGoesBack(t *testing.T) {
+	var out bytes.Buffer
+	k := &console{out: &out, err: &out, terminal: true}
+	p := k.begin("profile", 1000, unitShare, 0)
+	now := stopped()
+	p.now = func() time.Time { return now }
+	for _, done := range []int64{500, 1000, 250} {
+		now = now.Add(time.Second)
+		p.since = now.Add(-time.Minute)
+		p.at(done, "stage")
+	}
+	words := func(text string) string { return strings.Join(strings.Fields(text), " ") }
+	if got, want := words(k.live[0]), words("profile 25% [====>               ] stage"); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	k.colour = true
+	p.draw("stage")
+	if got := k.live[0]; !strings.Contains(got, "[\x1b[32m====>\x1b[0m ") {
+		t.Errorf("got %q", got)
+	}
+	p.end()
+	if len(k.live) != 0 || !strings.HasSuffix(out.String(), "\x1b[J") {
+		t.Errorf("left %q", k.live)
 	}
 }
