@@ -59,11 +59,37 @@ func (w *worker) finite(m gpu.Matrix) (bool, error) {
 		if err := w.compute.Sync(); err != nil {
 			return false, err
 		}
-		for _, x := range part {
-			if x-x != 0 { // NaN and ±Inf
-				return false, nil
-			}
+		if !allFinite(part) {
+			return false, nil
 		}
 	}
 	return true, nil
+}
+
+// checkFinite returns an error if weights or moments of a checkpoint are no numbers: nobody could go on from it.
+func (c *Checkpoint) checkFinite() error {
+	for _, x := range [][]float32{c.Weights, c.M, c.V, c.VMax} {
+		if !allFinite(x) {
+			return fmt.Errorf("epoch %d: weights are not finite behind its update: no checkpoint is written: try a lower learning rate", c.Epoch-1)
+		}
+	}
+	return nil
+}
+
+// checkFinite is the same of halo rows that have been downloaded from m. Encoded rows are not looked at.
+func (r *relay) checkFinite(epoch int, m gpu.Matrix, mem []byte) error {
+	if m.Type != gpu.FP32 || allFinite(hostmem.Of[float32](mem)) {
+		return nil
+	}
+	return fmt.Errorf("epoch %d: halo rows of %v at part %d are not finite: no checkpoint is written: try a lower learning rate", epoch, r.leg, r.w.index)
+}
+
+// allFinite reports whether there is neither NaN nor infinity.
+func allFinite(x []float32) bool {
+	for _, v := range x {
+		if v-v != 0 {
+			return false
+		}
+	}
+	return true
 }

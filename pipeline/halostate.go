@@ -111,7 +111,13 @@ func (r *relay) save(into map[string][]byte) error {
 		r.w.compute.Download(mem, m.Buf, gpu.Bytes(m.Off*m.Type.Size()))
 		into[r.section(r.w.index, what)] = mem
 	}
-	return r.w.compute.Sync()
+	if err := r.w.compute.Sync(); err != nil || r.hub.epoch < r.schedule.Start {
+		return err
+	}
+	if r.keeps {
+		return nil // some of these rows are written in the next epoch first
+	}
+	return r.checkFinite(r.hub.epoch, r.local, into[r.section(r.w.index, "local")])
 }
 
 // bytesOf is the size of a matrix without gaps.

@@ -118,11 +118,13 @@ type EpochStats struct {
 	Usage   gpu.Usage     // summed over devices, training only
 	Parts   []gpu.Usage   // the same by part
 	// Halo counts halo rows: lookups, hits, bytes by route and ages, over all parts and exchanges of training.
-	Halo jaca.Stats
+	Halo      jaca.Stats
+	HaloParts []jaca.Stats // the same by part
 	// Drift is what adaptive staleness has measured after this epoch, by layer; nil: nothing was.
 	Drift []Drift
 	// CheckCache is the time in which workers look schedules and versions up, mean over parts.
 	CheckCache time.Duration
+	CheckParts []time.Duration // the same by part
 	// Reduce is the time that the update takes behind the last backward pass: what is left to reduce, the optimiser step and
 	// the weights' way to all parts.
 	Reduce time.Duration

@@ -70,6 +70,9 @@ func (t *Trainer) epoch(r *Result) error {
 	if err == nil {
 		err = t.checkLoss(&e)
 	}
+	if late := new(lateError); errors.As(err, &late) { // it names the epoch
+		return err
+	}
 	if err != nil {
 		return fmt.Errorf("epoch %d: %w", e.Epoch, err)
 	}
@@ -114,6 +117,7 @@ func (t *Trainer) trainEpoch(e *EpochStats) error {
 	for _, w := range t.workers {
 		e.Loss += w.lossValue()
 		e.Halo.Add(w.stats)
+		e.HaloParts, e.CheckParts = append(e.HaloParts, w.stats), append(e.CheckParts, w.checking)
 		e.CheckCache += w.checking / time.Duration(len(t.workers))
 		w.stats, w.checking = jaca.Stats{}, 0
 	}
@@ -267,6 +271,9 @@ func (t *Trainer) checkpoint() error {
 		if *part.dst, err = w.download(part.src); err != nil {
 			return err
 		}
+	}
+	if err := c.checkFinite(); err != nil {
+		return err
 	}
 	if t.state.best != nil {
 		best := t.state.Best

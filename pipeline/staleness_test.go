@@ -153,7 +153,7 @@ func (c staleCase) String() string {
 	return fmt.Sprintf("%s/%s,%s/s=%d/pipeline=%t/peers=%t/%v", c.policy, c.local, c.global, c.staleness, c.pipeline, c.peers, c.halo)
 }
 
-func (c staleCase) cache(t *testing.T) Cache {
+func (c staleCase) cache(t testing.TB) Cache {
 	size := func(s string) jaca.Size {
 		v, err := jaca.ParseSize(s)
 		if err != nil {

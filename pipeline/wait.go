@@ -44,8 +44,22 @@ func receive[T any](h *hub, ch <-chan T, waiter, owner int, what string) T {
 
 // late is the error of a part that has waited too long.
 func (h *hub) late(waiter int, what string) error {
-	return fmt.Errorf("epoch %d: part %d waited %v for %s: %w", h.epoch, waiter, h.deadline, what, gpu.ErrDeviceLost)
+	return &lateError{epoch: h.epoch, waiter: waiter, deadline: h.deadline, what: what}
 }
+
+// lateError says who waits for whom. It is a gpu.ErrDeviceLost.
+type lateError struct {
+	epoch    int // that was enqueued last
+	waiter   int
+	deadline time.Duration
+	what     string
+}
+
+func (e *lateError) Error() string {
+	return fmt.Sprintf("epoch %d: part %d waited %v for %s: %v", e.epoch, e.waiter, e.deadline, e.what, gpu.ErrDeviceLost)
+}
+
+func (e *lateError) Unwrap() error { return gpu.ErrDeviceLost }
 
 // foreign is a wait of a queue for an event of another part.
 type foreign struct {

@@ -10,7 +10,7 @@ import (
 // phases are the phases of device time in the order in which they are stacked.
 var phases = []kind{
 	{"aggregation", "aggregation", 0}, {"mm", "dense products", 2}, {"communication_transfer", "transfer", 1},
-	{"communication_wait", "waiting", 4}, {"check_cache", "checking the cache", 6}, {"pick_cache", "reading the cache", 3},
+	{"communication_wait", "waiting", 4}, {"check_cache", "checking the cache", 6}, {"pick_cache", "packing rows", 3},
 	{"reduce", "reduction and update", 5}, {"other", "other", 7},
 }
 
@@ -202,8 +202,11 @@ func (r *Run) coverageChart() *chart {
 	}
 	d := overEpochs("coverage", "Coverage and hits", share)
 	d.zero, d.note = true, "coverage: lookups whose row has a slot; hits: those that the owner did not have to send"
-	return d.draw(r.series("coverage", func(e *Epoch) float64 { return e.Cache.number("coverage") }),
-		r.series("hits", hits("local_hits", "global_hits")), r.series("hits in device memory", hits("local_hits")))
+	series := []points{r.series("coverage", func(e *Epoch) float64 { return e.Cache.number("coverage") }), r.series("hits", hits("local_hits", "global_hits"))}
+	if slices.ContainsFunc(r.Epochs, func(e Epoch) bool { return e.Cache.number("global_hits") > 0 }) {
+		series = append(series, r.series("hits in device memory", hits("local_hits")))
+	}
+	return d.draw(series...)
 }
 
 func (r *Run) stalenessChart() *chart {
@@ -265,11 +268,30 @@ func flatten(path string, v any, into map[string]float64) {
 func (r *Run) periodChart() *chart {
 	d := overEpochs("period", "Refresh period", count)
 	d.zero, d.note = true, "epochs between two refreshes of a row"
-	return d.draw(r.branches(func(e *Epoch) any { return e.Staleness["period"] })...)
+	return d.draw(ofLayers(r.branches(func(e *Epoch) any { return e.Staleness["period"] }))...)
 }
 
 func (r *Run) driftChart() *chart {
 	d := overEpochs("drift", "Relative drift between refreshes", plain)
-	d.zero, d.log = true, true
-	return d.draw(r.branches(func(e *Epoch) any { return map[string]any(e.Drift) })...)
+	d.zero, d.log, d.note = true, true, "90th percentile of sampled rows, where it was measured"
+	series := ofLayers(r.branches(func(e *Epoch) any { return map[string]any(e.Drift) }))
+	if len(series) == 0 {
+		return nil
+	}
+	allowed := r.series("allowed", func(e *Epoch) float64 { return e.Staleness.number("auto_eps") })
+	if slices.ContainsFunc(allowed.Y, func(y float64) bool { return y > 0 }) {
+		for i := range series {
+			d.colours = append(d.colours, i%colourCount)
+		}
+		series, d.colours = append(series, allowed), append(d.colours, colourCount-1)
+	}
+	return d.draw(series...)
+}
+
+// ofLayers names curves whose keys are numbers of layers.
+func ofLayers(series []points) []points {
+	for i := range series {
+		series[i].Name = "layer " + series[i].Name
+	}
+	return series
 }

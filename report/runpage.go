@@ -3,10 +3,8 @@ package report
 import (
 	"fmt"
 	"io"
-	"maps"
 	"math"
 	"slices"
-	"strings"
 )
 
 // colourCount is the number of colours of curves; more curves repeat them dashed.
@@ -117,7 +115,11 @@ func (r *Run) cards() []card {
 			cards = append(cards, card{"halo rows", count.text(float64(s.HaloRows)), "read from other parts"})
 		}
 		if x := s.Cache.number("coverage"); x > 0 {
-			cards = append(cards, card{"coverage", share.text(x), "lookups whose row has a slot"})
+			note := "lookups whose row has a slot"
+			if hits := s.hits("local_hits", "global_hits"); hits >= 0 {
+				note = share.text(hits) + " of the lookups were hits"
+			}
+			cards = append(cards, card{"coverage", share.text(x), note})
 		}
 	}
 	return cards
@@ -167,44 +169,4 @@ func (r *Run) facts() []fact {
 		f = append(f, fact{"program", fmt.Sprintf("capgnn %s, commit %s, %s, %s/%s", b.Version, commit, b.Go, b.OS, b.Arch)})
 	}
 	return f
-}
-
-func (r *Run) cacheFacts() []fact {
-	if r.Result == nil || !r.caches() {
-		return nil
-	}
-	return listed("", map[string]any(r.Result.Cache))
-}
-
-func (r *Run) stalenessFacts() []fact {
-	if r.Result == nil || !r.stale() {
-		return nil
-	}
-	return append(listed("", map[string]any(r.Result.Staleness)), listed("drift", map[string]any(r.Result.Drift))...)
-}
-
-// listed returns everything inside v that is a text or a number, by the path of its keys.
-func listed(path string, v any) []fact {
-	switch v := v.(type) {
-	case string:
-		return []fact{{path, v}}
-	case float64:
-		if v == math.Trunc(v) {
-			return []fact{{path, count.text(v)}}
-		}
-		return []fact{{path, plain.text(v)}}
-	case map[string]any:
-		var f []fact
-		for _, key := range slices.Sorted(maps.Keys(v)) {
-			f = append(f, listed(strings.TrimSpace(path+" "+strings.ReplaceAll(key, "_", " ")), v[key])...)
-		}
-		return f
-	case []any:
-		var f []fact
-		for i, x := range v {
-			f = append(f, listed(fmt.Sprintf("%s %d", path, i), x)...)
-		}
-		return f
-	}
-	return nil
 }

@@ -26,9 +26,10 @@ func sampleMetrics(t testing.TB, epochs int, caches bool) string {
 			line["train"], line["val"], line["test"] = 0.5+float64(e)/1e5, 0.25, nil
 		}
 		if caches {
-			line["cache"] = map[string]any{"policy": "jaca", "coverage": 0.75, "local_hits": 300 + e, "global_hits": 100, "misses": 200}
-			line["staleness"] = map[string]any{"bound": 4, "max_seen": e % 5, "mean_seen": 1.5, "period": map[string]any{"1": map[string]any{"forward": 4, "backward": 2}}}
-			line["drift"] = map[string]any{"1 forward": 0.01 * wave}
+			line["cache"] = map[string]any{"policy": "jaca", "lookups": 600 + e, "coverage": 0.75, "local_hits": 300 + e, "global_hits": 100, "misses": 200}
+			line["staleness"] = map[string]any{"bound": 4, "auto_eps": 0.05, "max_seen": e % 5, "mean_seen": 1.5, "period": map[string]any{"1": 4, "2": 2}}
+			line["drift"] = map[string]any{"1": 0.01 * wave}
+			line["drifts"] = []any{map[string]any{"layer": 1, "epochs": 4, "q90": 0.01 * wave, "under": 0.5, "period": 4}}
 			line["bytes"].(map[string]any)["refresh"] = 512
 			line["device_s"].(map[string]any)["check_cache"] = 0.0001
 		}
@@ -51,7 +52,9 @@ func sampleRun(t testing.TB, epochs int, caches bool) Run {
 	t.Helper()
 	more := ""
 	if caches {
-		more = `,"cache":{"policy":"jaca","capacity":{"local":[10,20],"global":30},"coverage":0.75},"staleness":{"bound":4,"max_seen":4},"drift":{"1 forward":0.01}`
+		more = `,"cache":{"policy":"jaca","lookups":800,"coverage":0.75,"local_hits":400,"global_hits":100,"misses":300,
+"capacity":{"local":[10,20],"global":30,"union_local":[40,50],"union_global":60,"slot_bytes":2048}},
+"staleness":{"bound":4,"auto_eps":0.05,"max_seen":4,"mean_seen":1.5,"period":{"1":4,"2":0}},"drift":{"1":[{"epoch":3,"epochs":4,"q90":0.01,"under":0.5}]}`
 	}
 	result, err := ReadResult(strings.NewReader(fmt.Sprintf(sampleResult, epochs, more)))
 	if err != nil {

@@ -5,9 +5,7 @@ import (
 	"io"
 	"os"
 	"sync"
-	"time"
 
-	"github.com/schollz/progressbar/v3"
 	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
 )
@@ -17,11 +15,11 @@ type console struct {
 	out, err io.Writer
 	json     bool // the result is one JSON object
 	quiet    bool // no progress, no notes
-	terminal bool // err is a terminal: progress bars in place of lines
+	terminal bool // err is a terminal: a live picture in place of lines
 	colour   bool
 
-	mu  sync.Mutex // held while anything is written to err: signals and workers' logs come from other goroutines
-	bar *progressbar.ProgressBar
+	mu   sync.Mutex // held while anything is written to err: signals and workers' logs come from other goroutines
+	live []string   // the lines at the bottom of the terminal, which the next picture replaces; none holds a line break
 }
 
 func newConsole(c *cli.Context) *console {
@@ -33,87 +31,73 @@ func newConsole(c *cli.Context) *console {
 	return k
 }
 
-// note prints one line about what is going on, unless --quiet.
+// note prints one line about what is going on, above what is live, unless --quiet.
 func (k *console) note(format string, a ...any) {
 	if k.quiet {
 		return
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.bar != nil {
-		// A bar that cannot be drawn or cleared is no reason to stop the work it shows.
-		_ = k.bar.Clear()
-	}
+	live := k.live
+	k.picture(nil)
 	fmt.Fprintf(k.err, format+"\n", a...)
+	k.picture(live)
 }
 
-// progress shows how far one phase has come: a bar on a terminal, else about twenty lines. A phase belongs to the
-// goroutine that started it.
-type progress struct {
-	k     *console
-	title string
-	total int
-	pause time.Duration // between lines, where there is no terminal
-	shown int           // the last twentieth that was printed
-	since time.Time     // of the start or the last line
-}
-
-// lines is the largest number of lines a phase prints where there is no terminal.
-const lines = 20
-
-// redraw is the shortest time between two pictures of a bar.
-const redraw = 50 * time.Millisecond
-
-// begin starts a phase of total steps. Without a terminal, lines are at least pause apart: phases that are over before
-// that need none.
-func (k *console) begin(title string, total int, pause time.Duration) *progress {
-	p := &progress{k: k, title: title, total: max(1, total), pause: pause, since: time.Now()}
-	if k.terminal && !k.quiet {
-		opts := []progressbar.Option{
-			progressbar.OptionSetWriter(k.err), progressbar.OptionShowCount(), progressbar.OptionSetPredictTime(true),
-			progressbar.OptionSetWidth(24), progressbar.OptionClearOnFinish(), progressbar.OptionEnableColorCodes(k.colour),
-			progressbar.OptionSetRenderBlankState(true),
-		}
-		if k.colour {
-			opts = append(opts, progressbar.OptionSetTheme(progressbar.Theme{
-				Saucer: "[green]=[reset]", SaucerHead: "[green]>[reset]", SaucerPadding: " ", BarStart: "[", BarEnd: "]"}))
-		}
-		k.mu.Lock()
-		k.bar = progressbar.NewOptions(p.total, opts...)
-		k.bar.Describe(title)
-		k.mu.Unlock()
-	}
-	return p
-}
-
-// at says that done steps are behind us; detail is shown beside the bar.
-func (p *progress) at(done int, detail string) {
-	if p.k.quiet {
+// picture replaces the live lines of a terminal in one write. k.mu is held. A terminal that takes no more is no reason to stop
+// the work that it shows, so errors are left.
+func (k *console) picture(lines []string) {
+	if len(k.live) == 0 && len(lines) == 0 {
 		return
 	}
-	if p.k.terminal {
-		p.k.mu.Lock()
-		defer p.k.mu.Unlock()
-		if p.k.bar != nil && (done >= p.total || time.Since(p.since) >= redraw) {
-			p.since = time.Now()
-			p.k.bar.Describe(p.title + "  " + detail)
-			_ = p.k.bar.Set(min(done, p.total))
+	text := "\r"
+	if n := len(k.live); n > 1 {
+		text = fmt.Sprintf("\r\x1b[%dA", n-1)
+	}
+	for i, line := range lines {
+		if i > 0 {
+			text += "\r\n"
 		}
-		return
+		text += line + "\x1b[K"
 	}
-	if part := done * lines / p.total; part > p.shown && time.Since(p.since) >= p.pause {
-		p.shown, p.since = part, time.Now()
-		p.k.note("%s %d/%d  %s", p.title, done, p.total, detail)
+	if len(lines) < len(k.live) {
+		if len(lines) > 0 {
+			text += "\r\n"
+		}
+		text += "\x1b[J"
+		if len(lines) > 0 {
+			text += "\x1b[1A"
+		}
 	}
+	fmt.Fprint(k.err, text)
+	k.live = lines
 }
 
-// end removes the bar.
-func (p *progress) end() {
-	p.k.mu.Lock()
-	defer p.k.mu.Unlock()
-	if p.k.bar != nil {
-		_ = p.k.bar.Exit()
-		_ = p.k.bar.Clear()
-		p.k.bar = nil
+// Size of a terminal that does not tell its own, in characters.
+const (
+	usualColumns = 80
+	usualRows    = 24
+)
+
+// size returns the columns and rows of the terminal.
+func (k *console) size() (columns, rows int) {
+	if f, ok := k.err.(*os.File); ok {
+		columns, rows, _ = term.GetSize(int(f.Fd()))
 	}
+	if columns <= 0 || rows <= 0 {
+		return usualColumns, usualRows
+	}
+	return columns, rows
+}
+
+// cut shortens a line to so many characters.
+func cut(line string, columns int) string {
+	r := []rune(line)
+	if len(r) <= columns {
+		return line
+	}
+	if columns < 1 {
+		return ""
+	}
+	return string(r[:columns-1]) + "…"
 }

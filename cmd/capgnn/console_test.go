@@ -7,59 +7,11 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
-	"strings"
 	"testing"
-	"time"
 
 	"capgnn/gpu"
 	"capgnn/pipeline"
 )
-
-func TestProgressWithoutATerminal(t *testing.T) {
-	var out bytes.Buffer
-	k := &console{out: &out, err: &out}
-	p := k.begin("work", 200, 0)
-	for i := range 200 {
-		p.at(i+1, "x")
-	}
-	p.end()
-	all := strings.Split(strings.TrimSpace(out.String()), "\n")
-	if len(all) != lines || all[0] != "work 10/200  x" || all[lines-1] != "work 200/200  x" {
-		t.Errorf("%d lines, want %d: %q", len(all), lines, all)
-	}
-	out.Reset()
-	p = k.begin("short", 10, time.Hour)
-	p.at(10, "")
-	p.end()
-	if out.Len() > 0 {
-		t.Errorf("a short phase printed %q", out.String())
-	}
-	k.quiet = true
-	k.note("note")
-	k.begin("work", 1, 0).at(1, "")
-	if out.Len() > 0 {
-		t.Errorf("--quiet printed %q", out.String())
-	}
-}
-
-func TestProgressOnATerminal(t *testing.T) {
-	var out bytes.Buffer
-	k := &console{out: &out, err: &out, terminal: true}
-	p := k.begin("work", 3, 0)
-	for i := range 3 {
-		p.at(i+1, "detail")
-		k.note("a note")
-		time.Sleep(redraw)
-	}
-	p.end()
-	text := out.String()
-	if !strings.Contains(text, "work") || strings.Count(text, "\ra note\n") != 3 {
-		t.Errorf("bar and notes are missing in %q", text)
-	}
-	if strings.Contains(text, "\x1b[32m") {
-		t.Errorf("colours in %q although they are off", text)
-	}
-}
 
 func TestExitCodes(t *testing.T) {
 	oom := &gpu.OutOfMemory{Device: "cpu:0"}

@@ -60,7 +60,7 @@ func dataFetchAction(c *cli.Context, name string) error {
 	ctx, stop := interruptible(c.Context, k, "as soon as possible")
 	defer stop()
 	start := time.Now()
-	bar := &fetchBar{k: k, title: "download " + name, start: start}
+	bar := &fetchBar{k: k, title: "download " + name}
 	defer bar.end()
 	_, err = dataset.Fetch(ctx, set.Name, root, dataset.FetchOptions{
 		BaseURL: c.String("url"), Proxy: http.ProxyFromEnvironment, Retries: fetchRetries,
@@ -119,30 +119,28 @@ func fetchTarget(c *cli.Context, name string) (dataset.Published, string, error)
 type fetchBar struct {
 	k     *console
 	title string
-	start time.Time
 	bar   *progress
 	first int64     // bytes that were there at the start
-	begun bool      // first is known
+	start time.Time // of the download; zero before it
 	shown time.Time // of the last line, where the size is not known
 }
 
 func (b *fetchBar) at(done, total int64) {
-	now := time.Now()
-	if !b.begun || done < b.first {
-		b.first, b.begun, b.start, b.shown = done, true, now, now
-	}
-	pace := fetchPace(done, total, done-b.first, now.Sub(b.start))
-	if total <= 0 {
-		if now.Sub(b.shown) >= 5*between {
-			b.shown = now
-			b.k.note("%s: %s", b.title, pace)
+	if total > 0 {
+		if b.bar == nil {
+			b.bar = b.k.begin(b.title, total, unitBytes, between)
 		}
+		b.bar.at(done, "")
 		return
 	}
-	if b.bar == nil {
-		b.bar = b.k.begin(b.title, 100, between)
+	now := time.Now()
+	if b.start.IsZero() || done < b.first {
+		b.first, b.start, b.shown = done, now, now
 	}
-	b.bar.at(int(100*float64(done)/float64(total)), "%  "+pace)
+	if now.Sub(b.shown) >= 5*between {
+		b.shown = now
+		b.k.note("%s: %s", b.title, pace(unitBytes, done, 0, done-b.first, now.Sub(b.start)))
+	}
 }
 
 func (b *fetchBar) end() {
@@ -150,21 +148,4 @@ func (b *fetchBar) end() {
 		b.bar.end()
 		b.bar = nil
 	}
-}
-
-// fetchPace says how much is there, how fast gained bytes came in a time, and how long the rest will take at that rate.
-func fetchPace(done, total, gained int64, took time.Duration) string {
-	text := byteSize(done)
-	if total > 0 {
-		text += " of " + byteSize(total)
-	}
-	if took < 100*time.Millisecond || gained <= 0 {
-		return text
-	}
-	rate := float64(gained) / took.Seconds()
-	text += fmt.Sprintf(", %s/s", byteSize(int64(rate)))
-	if left := float64(total-done) / rate; total > 0 && done < total && left < 1e6 {
-		text += fmt.Sprintf(", %v left", time.Duration(left*float64(time.Second)).Round(time.Second))
-	}
-	return text
 }

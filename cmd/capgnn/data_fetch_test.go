@@ -150,20 +150,3 @@ func TestDataFetchRefuses(t *testing.T) {
 		t.Errorf("left %v, %v", left, err)
 	}
 }
-
-func TestFetchPace(t *testing.T) {
-	for _, c := range []struct {
-		done, total, gained int64
-		took                time.Duration
-		want                string
-	}{
-		{512, 2048, 0, time.Second, "512 B of 2.0 KiB"},
-		{3 << 20, 5 << 20, 1 << 20, 2 * time.Second, "3.0 MiB of 5.0 MiB, 512.0 KiB/s, 4s left"},
-		{1 << 20, 0, 1 << 20, time.Second, "1.0 MiB, 1.0 MiB/s"},
-		{1 << 30, 4 << 30, 1 << 20, time.Second, "1.0 GiB of 4.0 GiB, 1.0 MiB/s, 51m12s left"},
-	} {
-		if got := fetchPace(c.done, c.total, c.gained, c.took); got != c.want {
-			t.Errorf("got %q, want %q", got, c.want)
-		}
-	}
-}

@@ -71,9 +71,9 @@ func synthesise(ctx context.Context, k *console, p graph.Preset, seed uint64) (*
 			if bar != nil {
 				bar.end()
 			}
-			shown, bar = stage, k.begin(stage, total, between)
+			shown, bar = stage, k.begin(stage, int64(total), "blocks", between)
 		}
-		bar.at(done, "blocks")
+		bar.at(int64(done), "")
 	}})
 	if err != nil {
 		return nil, 0, err

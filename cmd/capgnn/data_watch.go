@@ -32,9 +32,9 @@ func (w *dataWatch) at(name string, done, total int64) error {
 	w.done = done
 	if total >= watchFrom {
 		if w.bar == nil {
-			w.bar = w.k.begin(w.verb+" "+name, 100, between)
+			w.bar = w.k.begin(w.verb+" "+name, total, unitBytes, between)
 		}
-		w.bar.at(int(100*float64(done)/float64(total)), "%  "+byteSize(done)+" of "+byteSize(total))
+		w.bar.at(done, "")
 	}
 	return w.ctx.Err()
 }

@@ -120,11 +120,9 @@ func findCora(ctx context.Context, k *console) (string, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, demoPatient)
 	defer cancel()
-	bar := k.begin("download Cora", 100, time.Second)
+	bar := &fetchBar{k: k, title: "download Cora"}
 	defer bar.end()
-	path, err := dataset.Fetch(ctx, "planetoid_cora", roots[0], dataset.FetchOptions{
-		Progress: func(done, total int64) { bar.at(int(100*done/max(1, total)), "%") },
-	})
+	path, err := dataset.Fetch(ctx, "planetoid_cora", roots[0], dataset.FetchOptions{Progress: bar.at})
 	if err == nil {
 		bar.end()
 		k.note("data: Cora, downloaded to %s", path)

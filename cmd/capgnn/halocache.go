@@ -53,6 +53,12 @@ func (c *trainConfig) cacheErrors() []error {
 	if err != nil {
 		bad("--staleness: %w", err)
 	}
+	if stale.Auto() && !policy.Static() {
+		bad("--staleness %s: --cache %s decides while rows are read: give a number of epochs, or one of the policies %v", c.Staleness, c.Cache, staticPolicies())
+	}
+	if stale.Auto() && c.CacheBypass > 0 {
+		bad("--cache-bypass %g with --staleness %s, which sets periods itself: leave one of them away", c.CacheBypass, c.Staleness)
+	}
 	switch c.Pipeline {
 	case switchOn:
 		if !policy.Static() && stale.Bound > 0 {

@@ -22,7 +22,6 @@ import (
 type metricsFile struct {
 	path      string
 	f         *os.File // nil before the first line
-	parts     int
 	policy    string
 	staleness jaca.Staleness
 	period    map[string]int // refresh period by layer, as it is known
@@ -107,7 +106,9 @@ func (m *metricsFile) line(s pipeline.EpochStats) metricsLine {
 		Epoch: s.Epoch, Loss: lossValue(s.Loss), EpochS: seconds(s.Train), EvalS: seconds(s.EvalT), ReduceS: seconds(s.Reduce),
 		DeviceSeconds: phaseTimesOf(s.Usage), Bytes: epochBytes{routeBytesOf(s.Usage), s.Halo.Bytes.Refresh}, SpMM: s.Usage.SpMM,
 	}
-	line.DeviceSeconds.Check = float64(m.parts) * seconds(s.CheckCache)
+	for _, t := range s.CheckParts {
+		line.DeviceSeconds.Check += seconds(t)
+	}
 	if s.Halo.Lookups > 0 {
 		line.metricsHalo = m.halo(s)
 	}
@@ -115,8 +116,12 @@ func (m *metricsFile) line(s pipeline.EpochStats) metricsLine {
 		line.metricsScores = &metricsScores{s.Metrics.Train, s.Metrics.Val, s.Metrics.Test}
 	}
 	if n := len(s.Parts); n > 1 && n <= maxPartsInMetrics {
-		for _, u := range s.Parts {
-			line.PartSeconds = append(line.PartSeconds, phaseTimesOf(u))
+		for p, u := range s.Parts {
+			times := phaseTimesOf(u)
+			if p < len(s.CheckParts) {
+				times.Check = seconds(s.CheckParts[p])
+			}
+			line.PartSeconds = append(line.PartSeconds, times)
 		}
 	}
 	return line

@@ -141,7 +141,7 @@ func (t *training) ranks(ctx context.Context, order string) ([]int32, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		t.k.note("%v: it is made again", err)
 	}
-	bar := t.k.begin("order", 1, 2*time.Second)
+	bar := t.k.begin("order", 1, unitShare, 2*time.Second)
 	defer bar.end()
 	switch order {
 	case orderCommunity:

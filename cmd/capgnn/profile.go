@@ -73,10 +73,10 @@ func measure(ctx context.Context, k *console, specs []deviceSpec, opt profiler.O
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, closeDevices(devices)) }()
-	bar := k.begin("profile", 100, 2*time.Second)
+	bar := k.begin("profile", progressSteps, unitShare, 2*time.Second)
 	defer bar.end()
 	preparePinned(&opt)
-	opt.Progress = func(stage string, done, total int) { bar.at(100*done/max(1, total), "%  "+stage) }
+	opt.Progress = func(stage string, done, total int) { bar.at(progressSteps*int64(done)/int64(max(1, total)), stage) }
 	p, err = profiler.Measure(ctx, devices, opt)
 	if errors.Is(err, context.Canceled) {
 		return nil, &interruptedError{"while measuring: nothing was written"}

@@ -42,7 +42,8 @@ func numbersIn(t *testing.T, s *sandbox, run string, keys ...string) []float64 {
 	for _, line := range metricsOf(t, s.path(run)) {
 		var v any = line
 		for _, key := range keys {
-			v = v.(map[string]any)[key]
+			in, _ := v.(map[string]any)
+			v = in[key]
 		}
 		if x, ok := v.(float64); ok {
 			out = append(out, x)
@@ -100,6 +101,44 @@ func TestReportOfARun(t *testing.T) {
 	}
 	if again, err := os.ReadFile(s.path("run/report.html")); err != nil || string(again) != page {
 		t.Errorf("report draws another page than train did: %v", err)
+	}
+}
+
+// The page of a run with caches whose periods follow drift holds what its metrics say of them, also in a dark and narrow browser.
+func TestReportOfCaches(t *testing.T) {
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	s.train("--dataset", "ok.npz", "--hidden", "16", "--epochs", "40", "--devices", "cpu:0,cpu:1,cpu:2", "--staleness", "auto:0.8,4", "--run-dir", "run")
+	data, err := os.ReadFile(s.path("run/report.html"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(data)
+	charts := curvesIn(t, page)
+	for _, tc := range []struct {
+		chart, curve string
+		keys         []string
+	}{
+		{"coverage", "coverage", []string{"cache", "coverage"}}, {"lookups", "in device memory", []string{"cache", "local_hits"}},
+		{"lookups", "missed", []string{"cache", "misses"}}, {"refresh", "refresh", []string{"bytes", "refresh"}},
+		{"staleness", "bound", []string{"staleness", "bound"}}, {"staleness", "oldest", []string{"staleness", "max_seen"}},
+		{"staleness", "mean", []string{"staleness", "mean_seen"}}, {"period", "layer 1", []string{"staleness", "period", "1"}},
+		{"drift", "allowed", []string{"staleness", "auto_eps"}}, {"drift", "layer 2", []string{"drift", "2"}},
+		{"phases", "checking the cache", []string{"device_s", "check_cache"}},
+	} {
+		want := numbersIn(t, s, "run", tc.keys...)
+		if got := charts[tc.chart][tc.curve]; len(want) == 0 || !slices.Equal(got, want) {
+			t.Errorf("%s, %s: %v, want %v", tc.chart, tc.curve, got, want)
+		}
+	}
+	for _, want := range []string{"slots in device memory", "allowed drift", "at the end refreshed"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	seen := browser.Find(t).Open(t, page, browser.View{Width: 400, Dark: true})
+	if len(seen.Console) > 0 || !strings.Contains(seen.DOM, `data-charts="11"`) {
+		t.Errorf("console %q, page %.300s", seen.Console, seen.DOM)
 	}
 }
 

@@ -43,7 +43,7 @@ func (t *training) subsets(ctx context.Context) ([]subset, error) {
 		t.k.note("note: %d choices of devices: only the first %d are looked at", len(choices), maxSubsets)
 		choices = choices[:maxSubsets]
 	}
-	bar := t.k.begin("forecast", len(choices), 0)
+	bar := t.k.begin("forecast", int64(len(choices)), "choices", 0)
 	defer bar.end()
 	var out []subset
 	alone := 0.0
@@ -56,7 +56,7 @@ func (t *training) subsets(ctx context.Context) ([]subset, error) {
 			alone = s.EpochS
 		}
 		out = append(out, s)
-		bar.at(i+1, strings.Join(s.Devices, " "))
+		bar.at(int64(i+1), strings.Join(s.Devices, " "))
 	}
 	for i := range out {
 		out[i].Speedup = alone / out[i].EpochS

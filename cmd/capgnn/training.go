@@ -155,9 +155,9 @@ func (t *training) train(ctx context.Context) (_ *runResult, err error) {
 			return nil, err
 		}
 	}
-	bar := t.k.begin("train", t.cfg.Epochs, 0)
+	bar := t.k.begin("train", int64(t.cfg.Epochs), "epochs", 0)
 	defer bar.end()
-	metrics := &metricsFile{path: t.dir.metrics(), parts: t.parts, policy: t.cfg.Cache, staleness: t.cfg.staleness()}
+	metrics := &metricsFile{path: t.dir.metrics(), policy: t.cfg.Cache, staleness: t.cfg.staleness()}
 	events := &eventFile{dir: t.dir, metric: metricName(t.data.problem)}
 	opt, err := t.options(bar, func(s pipeline.EpochStats) error { return errors.Join(metrics.append(s), events.append(s)) })
 	if err != nil {
@@ -223,11 +223,14 @@ func (t *training) options(bar *progress, record func(pipeline.EpochStats) error
 	opt.CheckpointDir, opt.CheckpointEvery, opt.Resume = t.dir.checkpoints(), t.cfg.CheckpointEvery, t.resume
 	opt.Identity, opt.Log = t.identity(), slog.New(&noteHandler{k: t.k})
 	var val *float64 // of the last evaluation
+	board := newBoard(t.k, t.specs, t.devices)
 	opt.OnEpoch = func(s pipeline.EpochStats) error {
 		if s.Eval {
 			val = s.Metrics.Val
 		}
-		bar.at(s.Epoch+1, epochDetail(s, val))
+		board.add(s)
+		bar.table = board.lines(time.Now())
+		bar.at(int64(s.Epoch+1), epochDetail(s, val))
 		return record(s)
 	}
 	opt.OnBest = func(epoch int, w *gnn.Weights) error {

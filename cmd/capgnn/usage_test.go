@@ -73,6 +73,8 @@ func TestWrongUsage(t *testing.T) {
 		{"--reserve-cpu", with("--reserve-cpu", "20%")},
 		{"--cache-topk", with("--cache-topk", "-1")},
 		{"--cache-bypass", with("--cache-bypass", "1.5")},
+		{"--cache-bypass", with("--cache-bypass", "0.5", "--staleness", "auto:0.1")},
+		{"--cache lru", with("--cache", "lru", "--staleness", "auto:0.1")},
 		{"--staleness", with("--staleness", "17")},
 		{"--staleness", with("--staleness", "auto:0")},
 		{"--pipeline", with("--pipeline", "maybe")},

@@ -35,6 +35,7 @@ type Point struct {
 // Delays are pauses at random places: before operations and records a queue stands still, or the caller does.
 type Delays struct {
 	Seed  uint64
+	Queue string        // that pauses; "" = any
 	Most  time.Duration // pauses last from 0 to Most; 0 = there are none
 	Share float64       // of the operations and records that a pause comes before; 0 = 1
 }

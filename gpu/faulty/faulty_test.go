@@ -234,6 +234,9 @@ func TestPeer(t *testing.T) {
 	if !ok || !p.CanCopyFrom(b) || !p.CanCopyFrom(plain) {
 		t.Error("peer copies were lost")
 	}
+	if !p.CanCopyFrom(faulty.Wrap(b, faulty.Faults{})) {
+		t.Error("peer copies from a device that is wrapped twice were lost")
+	}
 	if _, ok := faulty.Wrap(island{plain}, faulty.Faults{}).NewQueue("q").(gpu.PeerCopier); ok {
 		t.Error("peer copies that the wrapped device does not have")
 	}
@@ -257,5 +260,8 @@ func TestDelays(t *testing.T) {
 	// overlap: at least the longer of two sums has passed.
 	if got := took(faulty.Delays{Seed: 7, Most: 4 * time.Millisecond}); got < 10*time.Millisecond {
 		t.Errorf("20 pauses of 2 ms on the average took %v", got)
+	}
+	if got := took(faulty.Delays{Seed: 7, Queue: "another", Most: time.Hour}); got > time.Minute {
+		t.Errorf("pauses of another queue took %v", got)
 	}
 }

@@ -76,7 +76,7 @@ func (q *queue) own() error {
 // delay pauses here or in the queue, if the draw says so.
 func (q *queue) delay() {
 	d := &q.dev.delays
-	if d.Most == 0 || d.Share != 0 && q.rng.Float64() >= d.Share {
+	if d.Most == 0 || d.Queue != "" && d.Queue != q.name || d.Share != 0 && q.rng.Float64() >= d.Share {
 		return
 	}
 	pause := time.Duration(q.rng.Int64N(int64(d.Most) + 1))
@@ -146,7 +146,7 @@ func (q *queue) Download(dst []byte, src gpu.Buffer, off gpu.Bytes) {
 
 // CanCopyFrom implements gpu.PeerCopier.
 func (q *peerQueue) CanCopyFrom(src gpu.Device) bool {
-	if d, ok := src.(*Device); ok {
+	for d, ok := src.(*Device); ok; d, ok = src.(*Device) { // it may be wrapped more than once
 		src = d.inner
 	}
 	return q.peer.CanCopyFrom(src)

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"fmt"
+	"math"
+
+	"capgnn/internal/bench"
+	"capgnn/jaca"
+)
+
+// boundedStaleness is how old cached rows may get in experiments that do not vary it, in epochs.
+const boundedStaleness = "4"
+
+// variant is a column of an ablation: what is switched on.
+type variant struct {
+	name string
+	with func(*setting)
+}
+
+func withJACA(s *setting)     { s.Policy, s.Staleness = jaca.JACA, boundedStaleness }
+func withEqual(s *setting)    { s.Parts = partsEqual }
+func withFitted(s *setting)   { s.Parts = partsFitted }
+func withPipeline(s *setting) { s.Pipeline = true }
+
+// all returns what does several things.
+func (v variant) and(more ...func(*setting)) variant {
+	first := v.with
+	v.with = func(s *setting) {
+		first(s)
+		for _, f := range more {
+			f(s)
+		}
+	}
+	return v
+}
+
+// ablationVariants are those of Table 8, in its order.
+var ablationVariants = []variant{
+	{"none", withEqual},
+	variant{"+JACA", withEqual}.and(withJACA),
+	{"+RAPA", withFitted},
+	variant{"+JACA +RAPA", withFitted}.and(withJACA),
+	variant{"+JACA +RAPA +pipeline", withFitted}.and(withJACA, withPipeline),
+}
+
+// ablationExperiment is Table 8.
+func ablationExperiment() experiment {
+	return experiment{name: "ablation", usage: "Table 8: time, communication and accuracy with JACA, RAPA and the pipeline switched on",
+		full: sevenGraphs, quick: quickGraphs, plan: planAblation}
+}
+
+func planAblation(b *benchRun, datasets []string) ([]cell, func() bench.Section, error) {
+	specs, err := b.deviceList(fours)
+	if err != nil {
+		return nil, nil, err
+	}
+	shareCores(specs, cores())
+	epochs := b.epochs(200, 10)
+	at := func(data string, v variant, seed uint64) setting {
+		s := setting{Dataset: data, Devices: formatDevices(specs), Seed: seed, Epochs: epochs, EvalEvery: evalEvery(epochs)}
+		v.with(&s)
+		return s
+	}
+	var cells, training []cell // what is quick goes first
+	for _, data := range datasets {
+		for _, v := range ablationVariants {
+			if specs[0].simulated() {
+				cells = append(cells, b.simulation(at(data, v, b.opt.Seeds[0])))
+			}
+			for _, seed := range b.opt.Seeds {
+				training = append(training, b.trained(at(data, v, seed)))
+			}
+		}
+	}
+	cells = append(cells, training...)
+	return cells, func() bench.Section { return b.showAblation(datasets, formatDevices(specs), epochs, at) }, nil
+}
+
+// evalEvery is how often runs of so many epochs are evaluated: about twenty times.
+func evalEvery(epochs int) int { return max(1, epochs/20) }
+
+// timed returns the line that has the times of a setting: simulated ones where its devices are.
+func (b *benchRun) timed(s setting) *bench.Line {
+	if l := b.line(b.simulation(s).id); l != nil {
+		return l
+	}
+	return b.line(b.trained(s).id)
+}
+
+func (b *benchRun) showAblation(datasets []string, devices string, epochs int, at func(string, variant, uint64) setting) bench.Section {
+	t := bench.Table{Columns: []string{"data set", "", "epoch ms", "of none", "communication ms", "open ms", "MiB / epoch", "halo MiB", "of none", "validation %", "test %"},
+		Note: "communication: transfers of the busiest device in an epoch; open: the epoch without the computations of the device that computes longest. MiB: on all links, gradients and weights included; halo MiB: halo rows alone, mean of the trained epochs behind the first."}
+	times, moved, scores := bench.Panel{Title: "time of an epoch", Y: "of none"}, bench.Panel{Title: "halo rows moved in an epoch, bytes", Y: "of none"}, bench.Panel{Title: "test score", Y: "%"}
+	of := make([]bench.Series, len(ablationVariants))
+	byBytes, byScore := make([]bench.Series, len(of)), make([]bench.Series, len(of))
+	for _, data := range datasets {
+		none, exact := b.timed(at(data, ablationVariants[0], b.opt.Seeds[0])), b.line(b.trained(at(data, ablationVariants[0], b.opt.Seeds[0])).id)
+		for i, v := range ablationVariants {
+			l := b.timed(at(data, v, b.opt.Seeds[0]))
+			var runs []*bench.Line
+			for _, seed := range b.opt.Seeds {
+				runs = append(runs, b.line(b.trained(at(data, v, seed)).id))
+			}
+			note := v.name
+			if l.Text["misfit"] != "" {
+				note += " (does not fit)"
+			}
+			t.Add(shortDataset(data), note, milliseconds(l, "epoch_s"), ratio(l.Value("epoch_s"), none.Value("epoch_s")), milliseconds(l, "communication_s"), milliseconds(l, "exposed_s"),
+				mebibytes(l, "bytes"), mebibytes(runs[0], "halo_bytes"), ratio(runs[0].Value("halo_bytes"), exact.Value("halo_bytes")), meanOf(runs, "val"), meanOf(runs, "test"))
+			of[i].Name, byBytes[i].Name, byScore[i].Name = v.name, v.name, v.name
+			of[i].Y = append(of[i].Y, l.Value("epoch_s")/max(math.SmallestNonzeroFloat64, none.Value("epoch_s")))
+			byBytes[i].Y = append(byBytes[i].Y, runs[0].Value("halo_bytes")/max(1, exact.Value("halo_bytes")))
+			byScore[i].Y = append(byScore[i].Y, 100*runs[0].Value("test"))
+		}
+		times.Groups = append(times.Groups, shortDataset(data))
+	}
+	moved.Groups, scores.Groups = times.Groups, times.Groups
+	times.Series, moved.Series, scores.Series = of, byBytes, byScore
+	return bench.Section{Title: "Table 8: what JACA, RAPA and the pipeline bring", Tables: []bench.Table{t},
+		Text: []string{
+			fmt.Sprintf("GCN, 3 layers, hidden 256, on %s. none: parts of equal inner vertices, edges and training vertices, every halo row in every epoch. JACA: caches of the size that memory leaves, rows at most %s epochs old. RAPA: parts fitted to the devices, lossless. pipeline: rows are used from the next epoch on. Scores are those at the best validation epoch of %d, over %d seeds.",
+				shortDevices(devices), boundedStaleness, epochs, len(b.opt.Seeds)),
+			simulatedText},
+		Figures: []bench.Figure{{Title: "Table 8", Panels: []bench.Panel{times, moved, scores}, Across: 1}}}
+}

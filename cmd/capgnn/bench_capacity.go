@@ -1,0 +1,157 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"capgnn/internal/bench"
+	"capgnn/jaca"
+)
+
+// epochCapacityExperiment is Fig. 16 to 18.
+func epochCapacityExperiment() experiment {
+	return experiment{name: "epoch-capacity", usage: "Fig. 16-18: time of an epoch by size of the caches, both, one fixed, 2 to 4 parts",
+		full: []string{"reddit-like:0.1", "products-like:0.1"}, quick: []string{"reddit-like:0.02"}, plan: planEpochCapacity}
+}
+
+// sweep varies the sizes of caches.
+type sweep struct {
+	name          string
+	local, global func(share float64) string
+}
+
+func planEpochCapacity(b *benchRun, datasets []string) ([]cell, func() bench.Section, error) {
+	list, err := b.groupsOf(2, 4)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := onlySimulated(list, "epoch-capacity"); err != nil {
+		return nil, nil, err
+	}
+	shares := []float64{0, 5, 10, 20, 40, 60, 80, 100}
+	if b.opt.Quick {
+		shares = []float64{0, 20, 60, 100}
+	}
+	all := func(float64) string { return percentSize(100) }
+	sweeps := []sweep{{"both", percentSize, percentSize}, {"global, local at 100 %", all, percentSize}, {"local, global at 100 %", percentSize, all}}
+	at := func(data string, g group, w sweep, share float64) setting {
+		return setting{Dataset: data, Devices: g.devices, Parts: partsEqual, Policy: jaca.JACA, Local: w.local(share), Global: w.global(share), Staleness: boundedStaleness, Seed: b.opt.Seeds[0]}
+	}
+	var cells []cell
+	seen := map[string]bool{}
+	for _, data := range datasets {
+		for _, g := range list {
+			for _, w := range sweeps {
+				for _, share := range shares {
+					if c := b.simulation(at(data, g, w, share)); !seen[c.id.Key()] {
+						seen[c.id.Key()] = true
+						cells = append(cells, c)
+					}
+				}
+			}
+		}
+	}
+	return cells, func() bench.Section {
+		s := bench.Section{Title: "Fig. 16-18: time of an epoch by size of the caches", Text: []string{"GCN, rows at most " + boundedStaleness + " epochs old, no pipeline, equal parts. Sizes are shares of the rows that a cache could hold. communication: transfers of the busiest device; picking: putting rows together for it.", simulatedText}}
+		table := bench.Table{Columns: []string{"data set", "group", "varied", "size", "epoch ms", "communication ms", "open ms", "picking ms", "aggregation ms", "MiB / epoch"}}
+		for _, data := range datasets {
+			f := bench.Figure{Title: "Fig. 16-18: " + shortDataset(data), Across: 3}
+			for _, w := range sweeps {
+				for _, g := range list {
+					panel := bench.Panel{Title: g.name + ", " + w.name, X: "size, %", Y: "ms", FromZero: true}
+					names := [][2]string{{"epoch_s", "epoch"}, {"communication_s", "communication"}, {"exposed_s", "open"}, {"aggregation_s", "aggregation"}, {"pick_s", "picking"}}
+					series := make([]bench.Series, len(names))
+					for _, share := range shares {
+						l := b.line(b.simulation(at(data, g, w, share)).id)
+						for i, n := range names {
+							series[i].Name, series[i].X = n[1], shares
+							series[i].Y = append(series[i].Y, 1e3*l.Value(n[0]))
+						}
+						table.Add(shortDataset(data), g.name, w.name, percentSize(share), milliseconds(l, "epoch_s"), milliseconds(l, "communication_s"), milliseconds(l, "exposed_s"), milliseconds(l, "pick_s"), milliseconds(l, "aggregation_s"), mebibytes(l, "bytes"))
+					}
+					panel.Series = series
+					f.Panels = append(f.Panels, panel)
+				}
+			}
+			s.Figures = append(s.Figures, f)
+		}
+		s.Tables = []bench.Table{table}
+		return s
+	}, nil
+}
+
+// onlySimulated refuses real devices for an experiment that simulates.
+func onlySimulated(list []group, name string) error {
+	for _, g := range list {
+		if !strings.HasPrefix(g.devices, "sim:") {
+			return usagef("bench %s simulates: give simulated --devices (sim:rtx3090), or none", name)
+		}
+	}
+	return nil
+}
+
+// overheadExperiment is Fig. 19.
+func overheadExperiment() experiment {
+	return experiment{name: "overhead", usage: "Fig. 19: what the caches cost and bring by their size, on CPU devices with emulated links",
+		full: []string{"coauthor_physics", "reddit-like:0.1"}, quick: []string{"reddit-like:0.02"}, plan: planOverhead}
+}
+
+func planOverhead(b *benchRun, datasets []string) ([]cell, func() bench.Section, error) {
+	lists := []string{"cpu:0,threads=1,link=1GiB/s,cpu:1,threads=1,link=1GiB/s", "cpu:0,threads=1,link=8GiB/s,cpu:1,threads=1,link=8GiB/s"}
+	if b.opt.Devices != "" {
+		specs, err := parseDevices(b.opt.Devices)
+		if err != nil {
+			return nil, nil, err
+		}
+		if specs[0].simulated() {
+			return nil, nil, usagef("bench overhead measures: give real --devices, or none")
+		}
+		shareCores(specs, cores())
+		lists = []string{formatDevices(specs)}
+	}
+	shares := []float64{5, 20, 40, 60, 80, 100}
+	if b.opt.Quick {
+		shares = []float64{20, 100}
+	}
+	epochs := b.epochs(30, 8)
+	base := func(data, devices string) setting {
+		return setting{Dataset: data, Devices: devices, Parts: partsEqual, Seed: b.opt.Seeds[0], Epochs: epochs}
+	}
+	at := func(data, devices string, share float64) setting {
+		s := base(data, devices)
+		s.Policy, s.Staleness, s.Local, s.Global = jaca.JACA, boundedStaleness, percentSize(share), percentSize(share)
+		return s
+	}
+	var cells []cell
+	for _, data := range datasets {
+		for _, devices := range lists {
+			cells = append(cells, b.trained(base(data, devices)))
+			for _, share := range shares {
+				cells = append(cells, b.trained(at(data, devices, share)))
+			}
+		}
+	}
+	return cells, func() bench.Section {
+		s := bench.Section{Title: "Fig. 19: what the caches cost and bring", Text: []string{fmt.Sprintf("Measured: GCN on CPU devices, medians of %d epochs, rows at most %s epochs old, no pipeline. check: looking up schedules and versions, and pick: putting rows together, means over the devices. overhead is (check + pick) / epoch, as in the paper; the run without caches picks rows as well, so added is what they cost beyond it. benefit is (epoch without − epoch with) / (check + pick).", epochs, boundedStaleness)}}
+		table := bench.Table{Columns: []string{"data set", "devices", "size", "epoch ms", "without ms", "check µs", "pick ms", "overhead %", "added %", "benefit"}}
+		over, benefit := bench.Panel{Title: "overhead", X: "size of both caches, %", Y: "% of the epoch", FromZero: true}, bench.Panel{Title: "benefit over overhead", X: "size of both caches, %", Y: "times"}
+		for _, data := range datasets {
+			for _, devices := range lists {
+				without := b.line(b.trained(base(data, devices)).id)
+				name := shortDataset(data) + ", " + shortDevices(devices)
+				o, g := bench.Series{Name: name, X: shares}, bench.Series{Name: name, X: shares}
+				for _, share := range shares {
+					l := b.line(b.trained(at(data, devices, share)).id)
+					cost, own, whole := l.Value("check_s")+l.Value("pick_s"), without.Value("check_s")+without.Value("pick_s"), l.Value("epoch_s")
+					gain := (without.Value("epoch_s") - whole) / max(1e-12, cost)
+					table.Add(shortDataset(data), shortDevices(devices), percentSize(share), milliseconds(l, "epoch_s"), milliseconds(without, "epoch_s"), fmt.Sprintf("%.1f", 1e6*l.Value("check_s")), milliseconds(l, "pick_s"),
+						percent(cost/whole), percent((cost-own)/whole), fmt.Sprintf("%.1f", gain))
+					o.Y, g.Y = append(o.Y, 100*cost/whole), append(g.Y, gain)
+				}
+				over.Series, benefit.Series = append(over.Series, o), append(benefit.Series, g)
+			}
+		}
+		s.Tables, s.Figures = []bench.Table{table}, []bench.Figure{{Title: "Fig. 19", Panels: []bench.Panel{over, benefit}, Across: 2}}
+		return s
+	}, nil
+}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"capgnn/graph"
+	"capgnn/graph/dataset"
+)
+
+// loadedData is a data set made ready, kept from one cell to the next.
+type loadedData struct {
+	key  string
+	data *learnable
+	path string
+}
+
+// datasets returns the data sets of an experiment: of --datasets, which must be there, or its own, as far as they are.
+func (b *benchRun) datasets(e experiment) ([]string, error) {
+	if b.opt.Datasets != nil {
+		for _, name := range b.opt.Datasets {
+			if _, _, err := b.standIn(name); err != nil {
+				return nil, err
+			}
+		}
+		return b.opt.Datasets, nil
+	}
+	list := e.full
+	if b.opt.Quick {
+		list = e.quick
+	}
+	var found []string
+	for _, name := range list {
+		if _, preset, _ := b.standIn(name); preset == nil {
+			if _, err := dataset.Resolve(name, dataRoots()); err != nil {
+				if !b.noted[name] {
+					b.k.note("note: without %s, which is not there: `capgnn data fetch %s` gets it", name, name)
+				}
+				b.noted[name] = true
+				continue
+			}
+		}
+		found = append(found, name)
+	}
+	return found, nil
+}
+
+// standIn returns the preset and the scale that PRESET:SCALE or PRESET names; nil: it names none.
+func (b *benchRun) standIn(item string) (scale string, p *graph.Preset, err error) {
+	name, text, scaled := strings.Cut(item, ":")
+	preset, err := graph.FindPreset(name)
+	if err != nil {
+		if scaled {
+			return "", nil, usagef("--datasets %s: %w", item, err)
+		}
+		if _, err := dataset.Resolve(item, dataRoots()); err != nil {
+			return "", nil, usagef("--datasets %s: %w", item, err)
+		}
+		return "", nil, nil
+	}
+	if !scaled {
+		text = "1"
+	}
+	factor, err := strconv.ParseFloat(text, 64)
+	if err == nil {
+		preset, err = preset.Scaled(factor)
+	}
+	if err != nil {
+		return "", nil, usagef("--datasets %s: %w", item, err)
+	}
+	return text, &preset, nil
+}
+
+// standInSeed makes stand-ins the same for all.
+const standInSeed = 1
+
+// path returns where a data set lies. A stand-in is generated once and kept in the cache folder.
+func (b *benchRun) path(ctx context.Context, item string) (string, error) {
+	scale, preset, err := b.standIn(item)
+	if err != nil || preset == nil {
+		return "", err
+	}
+	cache, err := cacheFolder()
+	if err != nil {
+		return "", usagef("--datasets %s: there is no cache folder to generate it in: set XDG_CACHE_HOME", item)
+	}
+	path := filepath.Join(cache, "stand-ins", fmt.Sprintf("%s-%s-%d", preset.Name, scale, standInSeed))
+	if exists(filepath.Join(path, "meta.json")) {
+		return path, nil
+	}
+	k := &console{out: b.k.out, err: b.k.err, quiet: true}
+	b.k.note("generating %s", item)
+	d, _, err := synthesise(ctx, k, *preset, standInSeed)
+	if err != nil {
+		return "", err
+	}
+	watch := &dataWatch{ctx: ctx, k: k, verb: "write"}
+	err = dataset.WriteStore(path, d, watch.at)
+	watch.end()
+	return path, asUsageIfPath(err)
+}
+
+// load makes a data set ready for a training, which is then checked. The last one is kept.
+func (b *benchRun) load(ctx context.Context, t *training) error {
+	key := fmt.Sprintf("%s %d %v", t.cfg.Dataset, t.cfg.Seed, loopsOf(t.cfg.SelfLoops, t.cfg.Model))
+	if b.loaded != nil && b.loaded.key == key {
+		t.data, t.cfg.DatasetPath = b.loaded.data, b.loaded.path
+		return t.load(ctx)
+	}
+	if err := b.forget(); err != nil {
+		return err
+	}
+	path, err := b.path(ctx, t.cfg.Dataset)
+	if err != nil {
+		return err
+	}
+	t.cfg.DatasetPath = path
+	if err := t.load(ctx); err != nil {
+		return err
+	}
+	b.loaded = &loadedData{key, t.data, t.cfg.DatasetPath}
+	return nil
+}
+
+// forget gives the memory of the data set back that was used last.
+func (b *benchRun) forget() error {
+	if b.loaded == nil {
+		return nil
+	}
+	err := b.loaded.data.release()
+	b.loaded = nil
+	return err
+}

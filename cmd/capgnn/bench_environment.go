@@ -1,0 +1,116 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"capgnn/hostmem"
+	"capgnn/internal/atomicfile"
+)
+
+// environment says where the results of a folder come from: every invocation that wrote into it, equal ones once.
+type environment struct {
+	Runs []environmentRun `json:"runs"`
+}
+
+// environmentRun is one invocation.
+type environmentRun struct {
+	Command  []string  `json:"command"`
+	Program  buildInfo `json:"program"`
+	CPU      string    `json:"cpu"`
+	Cores    int       `json:"cores"`        // that the program may use
+	Memory   int64     `json:"memory_bytes"` // of the machine, 0 = unknown
+	GPUs     []string  `json:"gpus"`
+	Driver   string    `json:"driver"` // of the GPUs, "" = none
+	Kernel   string    `json:"kernel"`
+	Devices  string    `json:"devices"`  // of --devices, "" = those of the experiment
+	Datasets []string  `json:"datasets"` // of --datasets
+	Seeds    []uint64  `json:"seeds"`
+	Epochs   int       `json:"epochs"` // of --epochs, 0 = those of the experiment
+	Quick    bool      `json:"quick"`
+}
+
+// writeEnvironment adds this invocation to environment.json.
+func (b *benchRun) writeEnvironment() error {
+	path := filepath.Join(b.opt.Out, "environment.json")
+	var e environment
+	if err := readJSON(path, &e); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return usagef("%s: %w: move it away", path, err)
+	}
+	run := environmentRun{
+		Command: append([]string{"capgnn"}, os.Args[1:]...), Program: readBuildInfo(), CPU: processor(), Cores: cores(), GPUs: []string{}, Kernel: firstLine("/proc/sys/kernel/osrelease"),
+		Driver: driverVersion(), Devices: b.opt.Devices, Datasets: b.opt.Datasets, Seeds: b.opt.Seeds, Epochs: b.opt.Epochs, Quick: b.opt.Quick,
+	}
+	if _, total, err := hostmem.Free(); err == nil {
+		run.Memory = int64(total)
+	}
+	run.GPUs = append(run.GPUs, graphicsCards()...)
+	text, err := json.Marshal(run)
+	if err != nil {
+		return err
+	}
+	for _, r := range e.Runs {
+		if known, err := json.Marshal(r); err == nil && string(known) == string(text) {
+			return nil
+		}
+	}
+	e.Runs = append(e.Runs, run)
+	return atomicfile.Write(path, func(w io.Writer) error {
+		enc := json.NewEncoder(w)
+		enc.SetIndent("", "  ")
+		return enc.Encode(e)
+	})
+}
+
+// processor returns the name of the CPU, as far as the system tells it.
+func processor() string {
+	data, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		return runtime.GOARCH
+	}
+	for line := range strings.Lines(string(data)) {
+		if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == "model name" {
+			return strings.TrimSpace(value)
+		}
+	}
+	return runtime.GOARCH
+}
+
+// graphicsCards returns the models of the NVIDIA GPUs that the kernel's driver knows.
+func graphicsCards() []string {
+	files, err := filepath.Glob("/proc/driver/nvidia/gpus/*/information")
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, path := range files {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			continue
+		}
+		for line := range strings.Lines(string(data)) {
+			if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == "Model" {
+				out = append(out, strings.TrimSpace(value))
+			}
+		}
+	}
+	return out
+}
+
+// driverVersion returns the version of the NVIDIA driver, "" without one.
+func driverVersion() string { return firstLine("/sys/module/nvidia/version") }
+
+func firstLine(path string) string {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	line, _, _ := strings.Cut(string(data), "\n")
+	return line
+}

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"capgnn/internal/bench"
+)
+
+// overallExperiment has the layout of Table 7.
+func overallExperiment() experiment {
+	return experiment{name: "overall", usage: "Table 7: epoch, communication and score on x2 to x8, without and with everything",
+		full: sevenGraphs, quick: []string{"reddit-like:0.02"}, plan: planOverall}
+}
+
+func planOverall(b *benchRun, datasets []string) ([]cell, func() bench.Section, error) {
+	list, err := b.groupsOf(2, 8)
+	if err != nil {
+		return nil, nil, err
+	}
+	models, variants := []string{"gcn", "sage"}, []variant{ablationVariants[0], ablationVariants[len(ablationVariants)-1]}
+	variants[0].name, variants[1].name = "vanilla", "capgnn"
+	if b.opt.Quick {
+		list = []group{list[0], list[len(list)-1]}
+	}
+	epochs := b.epochs(200, 6)
+	at := func(data, model string, g group, v variant, seed uint64) setting {
+		s := setting{Dataset: data, Model: model, Devices: g.devices, Seed: seed, Epochs: epochs, EvalEvery: evalEvery(epochs)}
+		v.with(&s)
+		return s
+	}
+	var cells []cell
+	for _, data := range datasets {
+		for _, model := range models {
+			for _, g := range list {
+				for _, v := range variants {
+					if strings.HasPrefix(g.devices, "sim:") {
+						cells = append(cells, b.simulation(at(data, model, g, v, b.opt.Seeds[0])))
+					}
+					for _, seed := range b.opt.Seeds {
+						cells = append(cells, b.trained(at(data, model, g, v, seed)))
+					}
+				}
+			}
+		}
+	}
+	return cells, func() bench.Section {
+		s := bench.Section{Title: "Table 7: overall", Text: []string{
+			fmt.Sprintf("Seconds of 200 epochs, as in the paper; a cell is epoch / communication / validation score in %%, at the best epoch of %d. communication: transfers of the busiest device. vanilla: equal parts, every halo row in every epoch; capgnn: parts fitted to the devices, lossless, rows at most %s epochs old, pipeline. Graphs are stand-ins for the paper's and not of their size: compare columns and rows of this table, not with the paper's.", epochs, boundedStaleness),
+			simulatedText}}
+		for _, model := range models {
+			t := bench.Table{Title: model, Columns: []string{"data set", ""}}
+			for _, g := range list {
+				t.Columns = append(t.Columns, g.name)
+			}
+			f := bench.Figure{Title: "Seconds of 200 epochs, " + model}
+			for _, data := range datasets {
+				panel := bench.Panel{Title: shortDataset(data), Y: "s"}
+				for _, v := range variants {
+					row, series := []string{shortDataset(data), v.name}, bench.Series{Name: v.name}
+					for _, g := range list {
+						l := b.timed(at(data, model, g, v, b.opt.Seeds[0]))
+						var runs []*bench.Line
+						for _, seed := range b.opt.Seeds {
+							runs = append(runs, b.line(b.trained(at(data, model, g, v, seed)).id))
+						}
+						text := fmt.Sprintf("%.2f / %.2f / %s", 200*l.Value("epoch_s"), 200*l.Value("communication_s"), meanOf(runs, "val"))
+						if l.Text["misfit"] != "" {
+							text = "does not fit"
+						}
+						row, series.Y = append(row, text), append(series.Y, 200*l.Value("epoch_s"))
+					}
+					t.Add(row...)
+					panel.Series = append(panel.Series, series)
+				}
+				for _, g := range list {
+					panel.Groups = append(panel.Groups, g.name)
+				}
+				f.Panels = append(f.Panels, panel)
+			}
+			s.Tables, s.Figures = append(s.Tables, t), append(s.Figures, f)
+		}
+		return s
+	}, nil
+}

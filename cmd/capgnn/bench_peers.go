@@ -1,0 +1,222 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"capgnn/docs"
+	"capgnn/graph/dataset"
+	"capgnn/internal/bench"
+)
+
+// peersExperiment times other programs beside this one.
+func peersExperiment() experiment {
+	return experiment{name: "peers", usage: "epochs of torch, torch_geometric and dgl beside this program's, with the Python of --python",
+		full: []string{"coauthor_physics", "reddit-like:0.1"}, quick: []string{"flickr-like:0.05"}, plan: planPeers}
+}
+
+// peers are the baselines: a script each, below docs/bench/peers, and what it needs beside torch.
+var peers = []struct{ name, script, module string }{
+	{"torch", "torch_epoch.py", ""}, {"torch_geometric", "pyg_epoch.py", "torch_geometric"}, {"dgl", "dgl_epoch.py", "dgl"},
+}
+
+const (
+	ours       = "capgnn"
+	peerWarmUp = 2 // epochs that no median counts
+)
+
+func planPeers(b *benchRun, datasets []string) ([]cell, func() bench.Section, error) {
+	if b.opt.Python == "" {
+		if b.peersOnly {
+			return nil, nil, usagef("bench peers: give --python, an interpreter that has torch")
+		}
+		b.k.note("note: without peers: --python names an interpreter that has torch")
+		return nil, nil, nil
+	}
+	there, err := installedPeers(b.opt.Python)
+	if err != nil {
+		return nil, nil, err
+	}
+	rounds, epochs, models := 5, b.epochs(12, 5)+peerWarmUp, []string{"gcn", "sage"}
+	if b.opt.Quick {
+		rounds, models = 2, models[:1]
+	}
+	names := append([]string{ours}, there...)
+	id := func(data, model, peer string, round int) bench.Cell {
+		return bench.Cell{"kind": "peer", "dataset": data, "model": model, "peer": peer, "round": strconv.Itoa(round), "epochs": strconv.Itoa(epochs), "threads": strconv.Itoa(cores()), "python": b.opt.Python}
+	}
+	var cells []cell
+	for _, data := range datasets {
+		for _, model := range models {
+			for round := range rounds {
+				for _, peer := range names {
+					cells = append(cells, cell{id(data, model, peer, round), func(ctx context.Context) (*bench.Line, error) {
+						if peer == ours {
+							return b.ourEpochs(ctx, data, model, epochs)
+						}
+						return b.peerEpochs(ctx, data, model, peer, epochs)
+					}})
+				}
+			}
+		}
+	}
+	return cells, func() bench.Section { return b.showPeers(datasets, models, there, rounds, id) }, nil
+}
+
+// installedPeers returns the baselines that an interpreter can run.
+func installedPeers(python string) ([]string, error) {
+	var out []string
+	for _, p := range peers {
+		modules := "numpy, scipy.sparse, torch"
+		if p.module != "" {
+			modules += ", " + p.module
+		}
+		text, err := exec.Command(python, "-c", "import "+modules).CombinedOutput()
+		if err != nil && p.module == "" {
+			return nil, usagef("--python %s: it cannot `import %s`: %s", python, modules, lastLine(text, err))
+		}
+		if err == nil {
+			out = append(out, p.name)
+		}
+	}
+	return out, nil
+}
+
+// lastLine returns the last line that a program has written, or what else went wrong.
+func lastLine(text []byte, err error) string {
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	if last := strings.TrimSpace(lines[len(lines)-1]); last != "" {
+		return last
+	}
+	return err.Error()
+}
+
+// ourEpochs trains with this program on one CPU device with all cores.
+func (b *benchRun) ourEpochs(ctx context.Context, data, model string, epochs int) (*bench.Line, error) {
+	l, err := b.train(ctx, setting{Dataset: data, Model: model, Devices: fmt.Sprintf("cpu:0,threads=%d", cores()), Seed: b.opt.Seeds[0], Epochs: epochs})
+	if err != nil {
+		return nil, err
+	}
+	l.Values["epoch_s"] = medianOf(l.Series["epoch_s"][peerWarmUp:])
+	return l, nil
+}
+
+// peerEpochs runs a script on the same graph.
+func (b *benchRun) peerEpochs(ctx context.Context, data, model, peer string, epochs int) (*bench.Line, error) {
+	store, err := b.store(ctx, data)
+	if err != nil {
+		return nil, err
+	}
+	folder, err := os.MkdirTemp("", "capgnn-peers-*")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(folder)
+	if err := os.CopyFS(folder, docs.Scripts); err != nil {
+		return nil, fmt.Errorf("unpack scripts: %w", err)
+	}
+	script := peers[slices.IndexFunc(peers, func(p struct{ name, script, module string }) bool { return p.name == peer })].script
+	cmd := exec.CommandContext(ctx, b.opt.Python, filepath.Join(folder, "bench", "peers", script), "--dataset", store, "--model", model,
+		"--epochs", strconv.Itoa(epochs), "--warm-up", strconv.Itoa(peerWarmUp), "--threads", strconv.Itoa(cores()), "--seed", strconv.FormatUint(b.opt.Seeds[0], 10))
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("%s on %s: %s", peer, data, lastLine(errs.Bytes(), err))
+	}
+	var result struct {
+		Versions map[string]string `json:"versions"`
+		EpochS   []float64         `json:"epoch_s"`
+		Losses   []float64         `json:"losses"`
+	}
+	if err := json.Unmarshal([]byte(lastLine(out.Bytes(), errors.New("it printed nothing"))), &result); err != nil || len(result.EpochS) != epochs {
+		return nil, fmt.Errorf("%s on %s: its last line is no result of %d epochs", peer, data, epochs)
+	}
+	l := newLine()
+	l.Series["epoch_s"], l.Series["loss"], l.Text = result.EpochS, result.Losses, result.Versions
+	l.Values["epoch_s"] = medianOf(result.EpochS[peerWarmUp:])
+	return l, nil
+}
+
+// store returns a native store of a data set: where it lies, if it is one, or a copy in the cache folder.
+func (b *benchRun) store(ctx context.Context, item string) (string, error) {
+	path, err := b.path(ctx, item)
+	if err == nil && path == "" {
+		path, err = dataset.Resolve(item, dataRoots())
+	}
+	if err != nil {
+		return "", asUsage(err)
+	}
+	if path, err = filepath.Abs(path); err != nil || exists(filepath.Join(path, "meta.json")) {
+		return path, err
+	}
+	cache, err := cacheFolder()
+	if err != nil {
+		return "", usagef("--datasets %s: there is no cache folder to convert it in: set XDG_CACHE_HOME", item)
+	}
+	copied := filepath.Join(cache, "stand-ins", "store-"+shortDataset(item))
+	if _, err := os.Stat(copied); !errors.Is(err, fs.ErrNotExist) {
+		return copied, err
+	}
+	d, err := dataset.Load(path, dataset.Options{})
+	if err != nil {
+		return "", asUsage(err)
+	}
+	return copied, errors.Join(dataset.WriteStore(copied, d, nil), d.Close())
+}
+
+func medianOf(x []float64) float64 {
+	x = slices.Sorted(slices.Values(x))
+	if len(x) == 0 {
+		return 0
+	}
+	return (x[(len(x)-1)/2] + x[len(x)/2]) / 2
+}
+
+func (b *benchRun) showPeers(datasets, models, there []string, rounds int, id func(string, string, string, int) bench.Cell) bench.Section {
+	s := bench.Section{Title: "Peers: the same model on the same graph", Text: []string{fmt.Sprintf(
+		"One process each, %d threads, the native store; 3 layers, hidden 256, dropout 0.5, Adam; an epoch is forward, loss, backward and update. Programs take turns, %d rounds; ratios are those of one round: median, and least to largest. Scripts: docs/bench/peers.", cores(), rounds)}}
+	t := bench.Table{Columns: []string{"data set", "model", "peer", "its epoch ms", "capgnn ms", "times as long", "from", "to", "versions"}}
+	panel := bench.Panel{Title: "median epoch", Y: "times as long as capgnn"}
+	series := map[string]*bench.Series{}
+	for _, data := range datasets {
+		for _, model := range models {
+			panel.Groups = append(panel.Groups, shortDataset(data)+", "+model)
+			for _, peer := range there {
+				var its, own, ratios []float64
+				for round := range rounds {
+					its = append(its, b.line(id(data, model, peer, round)).Value("epoch_s"))
+					own = append(own, b.line(id(data, model, ours, round)).Value("epoch_s"))
+					ratios = append(ratios, its[round]/own[round])
+				}
+				m := medianOf(ratios)
+				versions := b.line(id(data, model, peer, 0)).Text
+				var text []string
+				for _, name := range []string{"python", "torch", "torch_geometric", "dgl"} {
+					if v := versions[name]; v != "" {
+						text = append(text, name+" "+v)
+					}
+				}
+				t.Add(shortDataset(data), model, peer, fmt.Sprintf("%.2f", 1e3*medianOf(its)), fmt.Sprintf("%.2f", 1e3*medianOf(own)), fmt.Sprintf("%.2f", m), fmt.Sprintf("%.2f", slices.Min(ratios)), fmt.Sprintf("%.2f", slices.Max(ratios)), strings.Join(text, ", "))
+				if series[peer] == nil {
+					series[peer] = &bench.Series{Name: peer}
+				}
+				series[peer].Y = append(series[peer].Y, m)
+			}
+		}
+	}
+	for _, peer := range there {
+		panel.Series = append(panel.Series, *series[peer])
+	}
+	s.Tables, s.Figures = []bench.Table{t}, []bench.Figure{{Title: "Time of an epoch over capgnn's", Panels: []bench.Panel{panel}}}
+	return s
+}

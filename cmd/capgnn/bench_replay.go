@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"capgnn/internal/bench"
+	"capgnn/jaca"
+	"capgnn/pipeline"
+)
+
+// kindReplay is a cell in which the caches of a plan are run through epochs without moving anything.
+const kindReplay = "replay"
+
+// alikeDevices are as many simulated devices as parts are wanted, where nothing depends on what they are.
+func alikeDevices(parts int) string {
+	return strings.TrimSuffix(strings.Repeat("sim:rtx3090,", parts), ",")
+}
+
+// replayed is the cell of a setting's caches.
+func (b *benchRun) replayed(s setting) cell {
+	s.Epochs, s.EvalEvery = 0, 0
+	return cell{s.id(kindReplay), func(ctx context.Context) (*bench.Line, error) { return b.replay(ctx, s) }}
+}
+
+// replay counts lookups and bytes of one whole period, per epoch, behind a warm-up: one epoch, or a period for policies that
+// decide while rows are read.
+func (b *benchRun) replay(ctx context.Context, s setting) (*bench.Line, error) {
+	t, err := b.prepare(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	profile, err := cardProfile(t.specs)
+	if err != nil {
+		return nil, err
+	}
+	devices, err := openForecast(t.specs, profile, nil)
+	if err != nil {
+		return nil, err
+	}
+	opt := t.problemOptions()
+	for p := range t.parts {
+		opt.Devices = append(opt.Devices, devices[p%len(devices)])
+	}
+	trainer, err := pipeline.New(ctx, t.data.problem, opt)
+	if err != nil {
+		return nil, errors.Join(err, closeDevices(devices))
+	}
+	plan := trainer.Caches()
+	if err := errors.Join(trainer.Close(), closeDevices(devices)); err != nil {
+		return nil, err
+	}
+	schedule, err := jaca.NewSchedule(t.cfg.staleness().Bound, t.cfg.pipelined(), 0)
+	if err != nil {
+		return nil, err
+	}
+	l := newLine()
+	r := jaca.NewReplay(plan, slices.Repeat([]jaca.Schedule{schedule}, len(plan.Tables)))
+	warm := 1
+	if !plan.Policy.Static() {
+		warm = schedule.Period
+	}
+	r.Run(0, warm)
+	stats := r.Run(warm, warm+schedule.Period)
+	n := float64(schedule.Period)
+	l.Values["coverage"], l.Values["hit_rate"], l.Values["mean_age"] = stats.Coverage(), stats.HitRate(), stats.MeanAge()
+	l.Values["halo_bytes"], l.Values["lookups"] = float64(stats.Bytes.Total())/n, float64(stats.Lookups)/n
+	l.Values["union_global"], l.Values["slot_bytes"] = float64(plan.Capacities.GlobalUnion), float64(plan.Capacities.Slot)
+	return l, nil
+}
+
+// percentSize writes a share of the rows that a cache could hold.
+func percentSize(p float64) string { return fmt.Sprintf("%g%%", p) }

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"capgnn/gpu"
+	"capgnn/internal/bench"
+	"capgnn/jaca"
+)
+
+// How the parts of a setting are made.
+const (
+	partsEqual  = "equal"  // of equal inner vertices, edges and training vertices, whatever the devices
+	partsFitted = "fitted" // for the devices, lossless: what train does by itself
+	partsPruned = "pruned" // the paper's RAPA: λ is evened by pruning replicas alone
+)
+
+// setting is one run that an experiment simulates or trains: what differs from the defaults of train.
+type setting struct {
+	Dataset, Devices string
+	Model            string // "" = gcn
+	Parts            string // "" = partsFitted
+	Policy           jaca.Policy
+	Local, Global    string // sizes as jaca.ParseSize reads them, "" = auto
+	Staleness        string // as jaca.ParseStaleness reads it, "" = 0
+	Pipeline         bool
+	Off              string // savings that are off, a list of the flags' names
+	Seed             uint64
+	Epochs           int // of training
+	EvalEvery        int // of training
+}
+
+// id names the cell that kind measures of the setting.
+func (s setting) id(kind string) bench.Cell {
+	c := bench.Cell{"kind": kind, "dataset": s.Dataset, "devices": s.Devices, "model": cmp.Or(s.Model, "gcn"), "parts": cmp.Or(s.Parts, partsFitted),
+		"seed": strconv.FormatUint(s.Seed, 10)}
+	if s.Policy != "" && s.Policy != jaca.None {
+		c["cache"] = fmt.Sprintf("%s local=%s global=%s", s.Policy, cmp.Or(s.Local, "auto"), cmp.Or(s.Global, "auto"))
+	}
+	if s.Staleness != "" && s.Staleness != "0" {
+		c["staleness"] = s.Staleness
+	}
+	if s.Pipeline {
+		c["pipeline"] = "on"
+	}
+	if s.Off != "" {
+		c["off"] = s.Off
+	}
+	if kind == kindTrain {
+		c["epochs"], c["eval-every"] = strconv.Itoa(s.Epochs), strconv.Itoa(s.EvalEvery)
+	}
+	return c
+}
+
+// prepare loads the data set and makes the parts; a part that does not fit its device is a *fitError.
+func (b *benchRun) prepare(ctx context.Context, s setting) (*training, error) {
+	t := &training{k: b.quietly(), cfg: defaultConfig()}
+	t.cfg.Dataset, t.cfg.Devices, t.cfg.Model, t.cfg.Seed = s.Dataset, s.Devices, cmp.Or(s.Model, "gcn"), s.Seed
+	t.cfg.Epochs, t.cfg.EvalEvery, t.cfg.Order = s.Epochs, s.EvalEvery, orderNone
+	t.cfg.Cache, t.cfg.GPUCache, t.cfg.CPUCache = cmp.Or(string(s.Policy), string(jaca.None)), cmp.Or(s.Local, "auto"), cmp.Or(s.Global, "auto")
+	t.cfg.Staleness, t.cfg.Pipeline = cmp.Or(s.Staleness, "0"), switchOff
+	if s.Pipeline {
+		t.cfg.Pipeline = switchOn
+	}
+	switch s.Parts {
+	case partsEqual:
+		t.anonymous = true
+	case partsPruned:
+		t.cfg.MaxPrune, t.cfg.NoMove = 1, true
+	}
+	for name := range strings.FieldsFuncSeq(s.Off, func(r rune) bool { return r == ',' }) {
+		if err := optionNamed(name).set(&t.cfg, "true"); err != nil {
+			return nil, err
+		}
+	}
+	if err := b.load(ctx, t); err != nil {
+		return nil, err
+	}
+	for _, step := range []func(context.Context) error{t.chooseDevices, t.divide, t.settleCache} {
+		if err := step(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+// optionNamed returns the option of train with this name.
+func optionNamed(name string) option {
+	for _, o := range options {
+		if o.name == name {
+			return o
+		}
+	}
+	panic("capgnn: no option " + name)
+}
+
+// counted are the parts of a plan in numbers: what every kind of cell says about them.
+func (t *training) counted(l *bench.Line) {
+	p := t.plan
+	if p == nil {
+		l.Values["vertices"], l.Values["edges"] = float64(t.data.problem.Vertices()), float64(t.data.problem.Graph.Edges())
+		return
+	}
+	for i, s := range p.Parts {
+		lost, rows := int64(0), int64(0)
+		if p.Dropped != nil {
+			lost, rows = p.Lost.PerPart[i], p.Lost.Replicas[i]
+		}
+		for name, x := range map[string]int64{"vertices": s.Inner, "edges": s.Edges - lost, "halo_rows": s.Halo - rows, "cut": s.Cut - lost} {
+			l.Values[name] += float64(x)
+			l.Series[name] = append(l.Series[name], float64(x))
+		}
+	}
+	l.Values["lost_share"] = p.Lost.Share
+}
+
+func newLine() *bench.Line {
+	return &bench.Line{Values: map[string]float64{}, Series: map[string][]float64{}, Text: map[string]string{}}
+}
+
+// addBytes keeps the bytes of all routes.
+func addBytes(l *bench.Line, h2d, d2h, peer gpu.Bytes) {
+	l.Values["h2d_bytes"], l.Values["d2h_bytes"], l.Values["peer_bytes"] = float64(h2d), float64(d2h), float64(peer)
+	l.Values["bytes"] = float64(h2d + d2h + peer)
+}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"gonum.org/v1/gonum/stat"
+
+	"capgnn/internal/bench"
+)
+
+// Ways to write numbers in tables; "" stands for what is not there.
+
+// milliseconds writes a value in seconds.
+func milliseconds(l *bench.Line, name string) string {
+	if !l.Has(name) {
+		return ""
+	}
+	return fmt.Sprintf("%.2f", 1e3*l.Value(name))
+}
+
+// mebibytes writes a value in bytes.
+func mebibytes(l *bench.Line, name string) string {
+	if !l.Has(name) {
+		return ""
+	}
+	return fmt.Sprintf("%.2f", l.Value(name)/(1<<20))
+}
+
+// percent writes a share.
+func percent(x float64) string { return fmt.Sprintf("%.1f", 100*x) }
+
+// percentOf writes a value that is a share.
+func percentOf(l *bench.Line, name string) string {
+	if !l.Has(name) {
+		return ""
+	}
+	return percent(l.Value(name))
+}
+
+// meanOf writes mean and, of several, sample deviation of a share over lines, in percent.
+func meanOf(lines []*bench.Line, name string) string {
+	var x []float64
+	for _, l := range lines {
+		if l.Has(name) {
+			x = append(x, 100*l.Value(name))
+		}
+	}
+	switch len(x) {
+	case 0:
+		return ""
+	case 1:
+		return fmt.Sprintf("%.2f", x[0])
+	}
+	m, d := stat.MeanStdDev(x, nil)
+	return fmt.Sprintf("%.2f ± %.2f", m, d)
+}
+
+// ratio writes how many times a is of b.
+func ratio(a, b float64) string {
+	if b == 0 || math.IsNaN(a/b) {
+		return ""
+	}
+	return fmt.Sprintf("%.2f", a/b)
+}
+
+// shortDataset is what tables call a data set.
+func shortDataset(name string) string {
+	if i := strings.LastIndexAny(name, `/\`); i >= 0 {
+		name = name[i+1:]
+	}
+	return strings.TrimSuffix(name, ".npz")
+}
+
+// shortDevices writes a list of devices in words: 2 rtx3090 + a40.
+func shortDevices(list string) string {
+	specs, err := parseDevices(list)
+	if err != nil {
+		return list
+	}
+	var names []string
+	count := map[string]int{}
+	for _, s := range specs {
+		s.Label = ""
+		n := s.String()
+		if s.simulated() {
+			n = strings.TrimPrefix(n, "sim:")
+		}
+		if count[n]++; count[n] == 1 {
+			names = append(names, n)
+		}
+	}
+	for i, n := range names {
+		if count[n] > 1 {
+			names[i] = fmt.Sprintf("%d %s", count[n], n)
+		}
+	}
+	return strings.Join(names, " + ")
+}
+
+// scaled returns x times a factor.
+func scaled(x []float64, by float64) []float64 {
+	out := make([]float64, len(x))
+	for i := range x {
+		out[i] = by * x[i]
+	}
+	return out
+}
+
+// simulatedText says where simulated times come from.
+const simulatedText = "Times are simulated: the trainer's own code enqueues its epochs on devices that compute nothing and take the time that the card's measured rates say (docs/bench/simulation.md). An epoch is a steady one, behind the first; with caches, the mean over whole periods."

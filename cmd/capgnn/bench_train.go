@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"gonum.org/v1/gonum/stat"
+
+	"capgnn/gpu"
+	"capgnn/internal/bench"
+	"capgnn/pipeline"
+)
+
+// trained is the cell of a setting that is trained, on its devices, or where these are simulated on CPU devices.
+func (b *benchRun) trained(s setting) cell {
+	return cell{s.id(kindTrain), func(ctx context.Context) (*bench.Line, error) { return b.train(ctx, s) }}
+}
+
+// train runs a setting: scores at the best validation epoch, times in seconds and bytes per epoch (medians and means of the
+// epochs behind the first), series by epoch.
+//
+// Where the devices are simulated, CPU devices without access to each other's memory take their places: parts, caches, bytes
+// and what is computed are the same, times are not meant.
+func (b *benchRun) train(ctx context.Context, s setting) (*bench.Line, error) {
+	l := newLine()
+	t, err := b.prepare(ctx, s)
+	var misfit *fitError
+	if errors.As(err, &misfit) {
+		l.Text["misfit"] = oneLine(err)
+		return l, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	specs := t.specs
+	if specs[0].simulated() {
+		t.cfg.Peer = switchOff // simulated devices do not reach each other's memory
+		specs = make([]deviceSpec, len(t.specs))
+		for i := range specs {
+			specs[i] = deviceSpec{Label: strconv.Itoa(i), Slow: 1}
+		}
+		shareCores(specs, cores())
+	}
+	devices, err := openDevices(specs)
+	if err != nil {
+		return nil, err
+	}
+	result, err := t.trainCached(ctx, devices, l)
+	if err := errors.Join(err, closeDevices(devices)); err != nil {
+		return nil, err
+	}
+	t.counted(l)
+	addResult(l, result)
+	if moved := l.Series["halo_bytes"]; len(moved) > 1 {
+		l.Values["halo_bytes"] = stat.Mean(moved[1:], nil)
+	}
+	return l, nil
+}
+
+// trainCached trains with the setting's caches and keeps the numbers of every epoch.
+func (t *training) trainCached(ctx context.Context, devices []gpu.Device, l *bench.Line) (*pipeline.Result, error) {
+	opt := t.problemOptions()
+	for p := range t.parts {
+		opt.Devices = append(opt.Devices, devices[p%len(devices)])
+	}
+	var first gpu.Usage
+	opt.OnEpoch = func(e pipeline.EpochStats) error {
+		if e.Epoch == 0 {
+			first = e.Usage
+		}
+		addEpoch(l, e)
+		return nil
+	}
+	trainer, err := pipeline.New(ctx, t.data.problem, opt)
+	if err != nil {
+		return nil, asUsage(t.explain(err))
+	}
+	result, err := trainer.Run(ctx)
+	if err := errors.Join(err, trainer.Close()); err != nil {
+		return nil, t.explain(err)
+	}
+	if result.Stopped == stoppedBySignal {
+		return nil, context.Canceled
+	}
+	if n := result.Epochs - 1; n > 0 {
+		u := result.Usage.Sub(first)
+		addBytes(l, u.H2D/gpu.Bytes(n), u.D2H/gpu.Bytes(n), u.Peer/gpu.Bytes(n))
+	}
+	return result, nil
+}
+
+// addEpoch keeps an epoch.
+func addEpoch(l *bench.Line, e pipeline.EpochStats) {
+	add := func(name string, x float64) { l.Series[name] = append(l.Series[name], x) }
+	add("loss", e.Loss)
+	add("epoch_s", e.Train.Seconds())
+	h := e.Halo.Bytes
+	add("halo_bytes", float64(h.Total()))
+	add("age", e.Halo.MeanAge())
+	for _, d := range e.Drift {
+		if d.Layer == 1 {
+			add("period", float64(d.Period))
+			add("drift", d.Q90)
+		}
+	}
+	if e.Eval {
+		add("eval_epoch", float64(e.Epoch+1))
+		if e.Metrics.Val != nil {
+			add("val", *e.Metrics.Val)
+		}
+		if e.Metrics.Test != nil {
+			add("test", *e.Metrics.Test)
+		}
+	}
+}
+
+// addResult keeps what a run comes to.
+func addResult(l *bench.Line, r *pipeline.Result) {
+	set := func(name string, x float64) { l.Values[name] = x }
+	for name, x := range map[string]*float64{"train": r.Best.Train, "val": r.Best.Val, "test": r.Best.Test} {
+		if x != nil {
+			set(name, *x)
+		}
+	}
+	l.Text["metric"] = r.MetricName
+	set("epochs", float64(r.Epochs))
+	set("final_loss", r.FinalLoss)
+	set("best_epoch", float64(r.BestEpoch+1))
+	if len(r.EpochTime) > 1 {
+		set("epoch_s", *epochSecondsOf(r.EpochTime[1:]).Median)
+	}
+	n := float64(max(1, r.Epochs)) * float64(max(1, len(r.PeakDevice)))
+	per := func(d time.Duration) float64 { return d.Seconds() / n }
+	set("aggregation_s", per(r.Usage.Time[gpu.PhaseAggregation]))
+	set("mm_s", per(r.Usage.Time[gpu.PhaseMM]))
+	set("wait_s", per(r.Usage.Time[gpu.PhaseWait]))
+	set("communication_s", per(r.Usage.Time[gpu.PhaseTransfer]+r.Usage.Time[gpu.PhaseWait]))
+	set("pick_s", per(r.Usage.Time[gpu.PhasePick]))
+	set("other_s", per(r.Usage.Time[gpu.PhaseOther]))
+	set("check_s", r.CheckCache.Seconds()/float64(max(1, r.Epochs)))
+	set("spmm_entries", float64(r.Usage.SpMM)/float64(max(1, r.Epochs)))
+	peak := gpu.Bytes(0)
+	for _, p := range r.PeakDevice {
+		peak += p
+	}
+	set("peak_bytes", float64(peak))
+	set("coverage", r.Halo.Coverage())
+	set("hit_rate", r.Halo.HitRate())
+	set("mean_age", r.Halo.MeanAge())
+	set("max_age", float64(r.Halo.AgeMax))
+}

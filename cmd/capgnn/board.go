@@ -1,0 +1,115 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"capgnn/gpu"
+	"capgnn/jaca"
+	"capgnn/pipeline"
+)
+
+// board is the live table of the devices of a run: what each did in the epochs since the last picture. Part p lies on device
+// p mod devices.
+type board struct {
+	k       *console
+	specs   []deviceSpec
+	devices []gpu.Device
+	rows    []boardRow
+	epochs  int
+	took    time.Duration // of these epochs
+	drawn   time.Time     // when text was made
+	text    []string
+}
+
+// boardRow is what a device did, summed over its parts and some epochs.
+type boardRow struct {
+	parts int
+	usage gpu.Usage
+	halo  jaca.Stats
+}
+
+// boardPause is the shortest time between two tables: digits that change faster cannot be read.
+const boardPause = 500 * time.Millisecond
+
+// newBoard returns a table without an epoch.
+func newBoard(k *console, specs []deviceSpec, devices []gpu.Device) *board {
+	return &board{k: k, specs: specs, devices: devices, rows: make([]boardRow, len(devices))}
+}
+
+// add counts an epoch.
+func (b *board) add(s pipeline.EpochStats) {
+	b.epochs++
+	b.took += s.Train
+	for i := range b.rows {
+		b.rows[i].parts = 0
+	}
+	for p, u := range s.Parts {
+		r := &b.rows[p%len(b.rows)]
+		r.parts++
+		r.usage = r.usage.Add(u)
+		if p < len(s.HaloParts) {
+			r.halo.Add(s.HaloParts[p])
+		}
+	}
+}
+
+// lines returns the table, which is a new one if the last was made long enough ago. Without a terminal there is none.
+func (b *board) lines(now time.Time) []string {
+	if !b.k.terminal || b.k.quiet || b.epochs == 0 || now.Sub(b.drawn) < boardPause {
+		return b.text
+	}
+	var out strings.Builder
+	t := tabwriter.NewWriter(&out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "busy\twaiting\tcopies\tmemory\thits\t  device")
+	for i := range b.rows {
+		r := &b.rows[i]
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t  %s\n", b.share(r, busyTime(r.usage)), b.share(r, r.usage.Time[gpu.PhaseWait]),
+			b.rate(r.usage), b.memory(i), r.hits(), b.specs[i])
+		*r = boardRow{}
+	}
+	_ = t.Flush() // into a string
+	b.text, b.drawn, b.epochs, b.took = strings.Split(strings.TrimRight(out.String(), "\n"), "\n"), now, 0, 0
+	return b.text
+}
+
+// busyTime is what computing took.
+func busyTime(u gpu.Usage) time.Duration {
+	return u.Time[gpu.PhaseAggregation] + u.Time[gpu.PhaseMM] + u.Time[gpu.PhaseReduce] + u.Time[gpu.PhasePick] + u.Time[gpu.PhaseOther]
+}
+
+// share returns a time as a share of the epochs, mean over the device's parts.
+func (b *board) share(r *boardRow, x time.Duration) string {
+	whole := float64(b.took) * float64(r.parts)
+	if whole == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.0f %%", 100*float64(x)/whole)
+}
+
+// rate returns the bytes that the device's queues copied, per second of the epochs.
+func (b *board) rate(u gpu.Usage) string {
+	if b.took == 0 {
+		return "-"
+	}
+	return size(gpu.Bytes(float64(u.D2H+u.H2D+u.Peer)/b.took.Seconds())) + "/s"
+}
+
+// memory returns what is in use on a device, and of how much.
+func (b *board) memory(device int) string {
+	text := size(b.devices[device].Memory().Used)
+	if budget := b.devices[device].Info().Budget; budget > 0 {
+		text += " of " + size(budget)
+	}
+	return text
+}
+
+// hits returns the share of lookups that found a row in a cache.
+func (r *boardRow) hits() string {
+	if r.halo.Lookups == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.0f %%", 100*r.halo.HitRate())
+}

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A clock that stands makes no rates.
+func stopped() time.Time { return time.Unix(1, 0) }
+
+func TestProgressWithoutATerminal(t *testing.T) {
+	var out bytes.Buffer
+	k := &console{out: &out, err: &out}
+	p := k.begin("work", 200, "blocks", 0)
+	p.now = stopped
+	p.since = stopped()
+	for i := range int64(200) {
+		p.at(i+1, "x")
+	}
+	p.end()
+	all := strings.Split(strings.TrimSpace(out.String()), "\n")
+	if len(all) != lines || all[0] != "work 10/200  x" || all[lines-1] != "work 200/200  x" {
+		t.Errorf("%d lines, want %d: %q", len(all), lines, all)
+	}
+	out.Reset()
+	p = k.begin("short", 10, "blocks", time.Hour)
+	p.at(10, "")
+	p.end()
+	if out.Len() > 0 {
+		t.Errorf("a short phase printed %q", out.String())
+	}
+	k.quiet = true
+	k.note("note")
+	k.begin("work", 1, unitShare, 0).at(1, "")
+	if out.Len() > 0 {
+		t.Errorf("--quiet printed %q", out.String())
+	}
+}
+
+// A phase that begins in the middle, such as a resumed run, counts its rate from there.
+func TestProgressOfAResumedPhase(t *testing.T) {
+	var out bytes.Buffer
+	k := &console{out: &out, err: &out}
+	p := k.begin("train", 100, "epochs", 0)
+	now := stopped()
+	p.now, p.since = func() time.Time { return now }, now
+	p.at(61, "loss 1")
+	now = now.Add(10 * time.Second)
+	p.at(81, "loss 0.5")
+	if got, want := out.String(), "train 61/100  loss 1\ntrain 81/100, 2 epochs/s, 10s left  loss 0.5\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestPace(t *testing.T) {
+	for _, c := range []struct {
+		unit                string
+		done, total, gained int64
+		took                time.Duration
+		want                string
+	}{
+		{unitBytes, 512, 2048, 0, time.Second, "512 B of 2.0 KiB"},
+		{unitBytes, 3 << 20, 5 << 20, 1 << 20, 2 * time.Second, "3.0 MiB of 5.0 MiB, 512.0 KiB/s, 4s left"},
+		{unitBytes, 1 << 20, 0, 1 << 20, time.Second, "1.0 MiB, 1.0 MiB/s"},
+		{unitBytes, 1 << 30, 4 << 30, 1 << 20, time.Second, "1.0 GiB of 4.0 GiB, 1.0 MiB/s, 51m12s left"},
+		{unitShare, 250, 1000, 250, time.Minute, "25 %, 3m0s left"},
+		{unitShare, 0, 0, 0, time.Minute, "0 %"},
+		{"epochs", 200, 200, 150, time.Minute, "200/200, 2.5 epochs/s"},
+		{"epochs", 1, 200, 1, settled - 1, "1/200"},
+	} {
+		if got := pace(c.unit, c.done, c.total, c.gained, c.took); got != c.want {
+			t.Errorf("got %q, want %q", got, c.want)
+		}
+	}
+}

@@ -1,0 +1,14 @@
+// Package docs holds those of the documents that the program carries along: the scripts of its baselines and the reader of its
+// stores, as they lie in this folder.
+//
+// Contract: read-only files; paths are those below docs/.
+//
+//	script, err := docs.Scripts.ReadFile("bench/peers/torch_epoch.py")
+package docs
+
+import "embed"
+
+// Scripts are the Python programs that `capgnn bench peers` runs. They find each other by their places below one folder.
+//
+//go:embed bench/peers/common.py bench/peers/torch_epoch.py bench/peers/pyg_epoch.py bench/peers/dgl_epoch.py python/read_store.py
+var Scripts embed.FS

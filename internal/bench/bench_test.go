@@ -1,0 +1,174 @@
+package bench
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func line(name string, x float64) *Line {
+	return &Line{Cell: Cell{"name": name}, Values: map[string]float64{"x": x}, Series: map[string][]float64{"s": {1, x}}}
+}
+
+// What was appended is found again; half a last line, as a killed writer leaves it, is gone, and appending goes on behind the rest.
+func TestJournalAfterAKill(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "cells.jsonl")
+	j, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range []string{"a", "b", "a"} {
+		if err := j.Append(line(name, float64(i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for cut := range whole {
+		if err := os.WriteFile(path, whole[:cut], 0o644); err != nil {
+			t.Fatal(err)
+		}
+		j, err := Open(path)
+		if err != nil {
+			t.Fatalf("cut at %d: %v", cut, err)
+		}
+		lines := strings.Count(string(whole[:cut]), "\n")
+		for i, want := range []struct {
+			name string
+			from int
+			x    float64
+		}{{"a", 1, 0}, {"b", 2, 1}} {
+			l := j.Find(Cell{"name": want.name})
+			if (l != nil) != (lines >= want.from) || l != nil && l.Value("x") != want.x {
+				t.Fatalf("cut at %d: cell %d is %v", cut, i, l)
+			}
+		}
+		if err := j.Append(line("c", 7)); err != nil {
+			t.Fatal(err)
+		}
+		if err := j.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if j, err = Open(path); err != nil || j.Find(Cell{"name": "c"}).Value("x") != 7 {
+			t.Fatalf("cut at %d: what was appended behind is lost: %v", cut, err)
+		}
+		if err := j.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	j, err = Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+}
+
+// The later line of a cell counts.
+func TestJournalTwice(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "cells.jsonl")
+	for x := range 2 {
+		j, err := Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := j.Append(line("a", float64(x))); err != nil {
+			t.Fatal(err)
+		}
+		if got := j.Find(Cell{"name": "a"}).Value("x"); got != float64(x) {
+			t.Errorf("found %g, want %d", got, x)
+		}
+		j.Close()
+	}
+	j, err := Open(path)
+	if err != nil || j.Find(Cell{"name": "a"}).Value("x") != 1 {
+		t.Errorf("after opening: %v, %v", j, err)
+	}
+	j.Close()
+}
+
+// A damaged line in the middle is an error that says where.
+func TestJournalDamaged(t *testing.T) {
+	for _, text := range []string{"junk\n", "{}\n", "[1]\n", `{"cell":{"a":1}}` + "\n", "\n"} {
+		path := filepath.Join(t.TempDir(), "cells.jsonl")
+		if err := os.WriteFile(path, []byte(`{"cell":{"a":"b"},"seconds":1}`+"\n"+text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open(path); err == nil || !strings.Contains(err.Error(), "line 2") {
+			t.Errorf("%q: error %v", text, err)
+		}
+	}
+}
+
+func sample() Section {
+	lines := Panel{Title: "lines", X: "x", Y: "y", LogY: true, Series: []Series{{"one", []float64{1, 2, 3}, []float64{1, 10, 100}}, {"two", []float64{1, 2}, []float64{0, 5}}}}
+	bars := Panel{Title: "bars", Groups: []string{"a", "b"}, Series: []Series{{Name: "one", Y: []float64{1, 2}}, {Name: "three", Y: []float64{3}}}}
+	return Section{Name: "sample", Title: "A sample", Text: []string{"words"},
+		Tables:  []Table{{Title: "t", Columns: []string{"name", "x"}, Rows: [][]string{{"a|b", "1"}, {"c", ""}}, Note: "note"}},
+		Figures: []Figure{{Title: "f", Panels: []Panel{lines, bars, {Title: "empty", Series: []Series{{Name: "none"}}}}, Across: 2}}}
+}
+
+// The same section gives the same files, to the byte, and the report holds all of it.
+func TestSectionFiles(t *testing.T) {
+	var first map[string]string
+	for range 2 {
+		dir := t.TempDir()
+		s := sample()
+		if err := s.Write(dir); err != nil {
+			t.Fatal(err)
+		}
+		if err := WriteReport(dir, "all", []Section{s}); err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]string{}
+		for _, name := range []string{"sample.md", "sample.csv", "sample-1.png", "sample-1.svg", "report.md", "report.html"} {
+			data, err := os.ReadFile(filepath.Join(dir, name))
+			if err != nil || len(data) == 0 {
+				t.Fatalf("%s: %d bytes, %v", name, len(data), err)
+			}
+			got[name] = string(data)
+		}
+		if first == nil {
+			first = got
+		}
+		for name := range got {
+			if got[name] != first[name] {
+				t.Errorf("%s differs from run to run", name)
+			}
+		}
+	}
+	for name, want := range map[string]string{"sample.md": "| a\\|b | 1 |", "sample.csv": "t,a|b,1", "report.md": "# all", "report.html": "<svg"} {
+		if !strings.Contains(first[name], want) {
+			t.Errorf("%s lacks %q", name, want)
+		}
+	}
+	for _, bad := range []string{"http-equiv", "src=\"", "<link"} {
+		if strings.Contains(first["report.html"], bad) {
+			t.Errorf("report.html refers to other files: %q", bad)
+		}
+	}
+}
+
+// Remove deletes the figures that a section has no more.
+func TestSectionRemove(t *testing.T) {
+	dir := t.TempDir()
+	s := sample()
+	s.Figures = append(s.Figures, s.Figures[0])
+	if err := s.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	s.Figures = s.Figures[:1]
+	if err := s.Remove(dir); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{"sample-1.png": true, "sample-2.png": false, "sample-2.svg": false} {
+		if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != want {
+			t.Errorf("%s: there %t, want %t", name, err == nil, want)
+		}
+	}
+}

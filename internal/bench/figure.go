@@ -1,0 +1,276 @@
+package bench
+
+import (
+	"fmt"
+	"image/color"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgsvg"
+
+	"capgnn/internal/atomicfile"
+)
+
+// Figure is panels in rows of up to Across; the legend stands below all of them, once for each name.
+type Figure struct {
+	Title  string
+	Panels []Panel
+	Across int // panels beside each other; 0 = up to four
+}
+
+// Panel is one diagram: lines over numbers, or bars over groups where Groups is given.
+type Panel struct {
+	Title, X, Y string
+	Series      []Series
+	Groups      []string // then Series[i].Y[g] is the bar of series i in group g
+	LogX, LogY  bool
+	Points      bool // no lines between the points
+	FromZero    bool // the y axis begins at 0, as it always does with bars
+}
+
+// Series is the points of one name. Points that are NaN are left out.
+type Series struct {
+	Name string
+	X, Y []float64
+}
+
+// colours are told apart by most people with colour blindness (Okabe and Ito).
+var colours = []color.RGBA{
+	{0, 114, 178, 255}, {230, 159, 0, 255}, {0, 158, 115, 255}, {204, 121, 167, 255}, {213, 94, 0, 255}, {86, 180, 233, 255}, {0, 0, 0, 255},
+	{128, 128, 128, 255}, {170, 130, 60, 255},
+}
+
+var shapes = []draw.GlyphDrawer{draw.CircleGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.PlusGlyph{}, draw.CrossGlyph{}, draw.RingGlyph{}, draw.PyramidGlyph{}}
+
+// Size of a panel and of a row of the legend.
+const (
+	panelWidth  = 9.5 * vg.Centimeter
+	panelHeight = 7.5 * vg.Centimeter
+	legendRow   = 0.6 * vg.Centimeter
+	letterWidth = 0.22 * vg.Centimeter // of the legend, about
+	barWidth    = 0.5 * vg.Centimeter
+	plotDPI     = 130
+)
+
+// write draws the figure to base.png and base.svg.
+func (f *Figure) write(base string) error {
+	across := f.Across
+	if across == 0 {
+		across = 4
+	}
+	across = max(1, min(across, len(f.Panels)))
+	names := f.names()
+	rows := (len(f.Panels) + across - 1) / across
+	wide := f.wide()
+	longest := 0
+	for _, name := range names {
+		longest = max(longest, len(name))
+	}
+	perRow := max(1, int(wide*vg.Length(across)/(letterWidth*vg.Length(longest)+1.5*vg.Centimeter)))
+	legend := vg.Length((len(names)+perRow-1)/perRow) * legendRow
+	if len(names) < 2 {
+		legend = 0
+	}
+	width, height := wide*vg.Length(across), panelHeight*vg.Length(rows)+legend
+	grid, err := f.grid(rows, across, names)
+	if err != nil {
+		return err
+	}
+	png := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(plotDPI), vgimg.UseBackgroundColor(color.White))}
+	svg := vgsvg.New(width, height)
+	for end, c := range map[string]vg.CanvasWriterTo{".png": png, ".svg": svg} {
+		all := draw.New(c)
+		drawGrid(draw.Crop(all, 0, 0, legend, 0), grid)
+		if legend > 0 {
+			drawLegend(draw.Crop(all, vg.Centimeter, 0, 0, -(height-legend)), names, perRow)
+		}
+		if err := atomicfile.Write(base+end, func(w io.Writer) error { _, err := c.WriteTo(w); return err }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wide is the width of a panel: more for many bars.
+func (f *Figure) wide() vg.Length {
+	width := panelWidth
+	for _, p := range f.Panels {
+		width = max(width, barWidth*vg.Length(len(p.Groups)*(len(p.Series)+1))+2*vg.Centimeter)
+	}
+	return width
+}
+
+// names returns the names of all series, in the order in which they first occur.
+func (f *Figure) names() []string {
+	var names []string
+	for _, p := range f.Panels {
+		for _, s := range p.Series {
+			if !slices.Contains(names, s.Name) {
+				names = append(names, s.Name)
+			}
+		}
+	}
+	return names
+}
+
+func (f *Figure) grid(rows, across int, names []string) ([][]*plot.Plot, error) {
+	grid := make([][]*plot.Plot, rows)
+	for r := range grid {
+		grid[r] = make([]*plot.Plot, across)
+	}
+	for i := range f.Panels {
+		p, err := f.Panels[i].plot(names, f.wide())
+		if err != nil {
+			return nil, fmt.Errorf("panel %q: %w", f.Panels[i].Title, err)
+		}
+		grid[i/across][i%across] = p
+	}
+	return grid, nil
+}
+
+func (p *Panel) plot(names []string, wide vg.Length) (*plot.Plot, error) {
+	out := plot.New()
+	out.Title.Text, out.X.Label.Text, out.Y.Label.Text = p.Title, p.X, p.Y
+	out.X.Tick.Marker, out.Y.Tick.Marker = ticks{}, ticks{}
+	out.Add(plotter.NewGrid())
+	if p.Groups != nil {
+		return out, p.bars(out, names, wide)
+	}
+	return out, p.lines(out, names)
+}
+
+// lines draws every series with the colour and mark of its name.
+func (p *Panel) lines(out *plot.Plot, names []string) error {
+	for _, s := range p.Series {
+		points := p.visible(s)
+		if len(points) == 0 {
+			continue
+		}
+		line, marks, err := plotter.NewLinePoints(points)
+		if err != nil {
+			return err
+		}
+		n := slices.Index(names, s.Name)
+		line.Color, line.Width = colours[n%len(colours)], vg.Points(1.5)
+		marks.Color, marks.Shape, marks.Radius = line.Color, shapes[n%len(shapes)], vg.Points(2.5)
+		if !p.Points {
+			out.Add(line)
+		}
+		if p.Points || len(points) <= 40 {
+			out.Add(marks)
+		}
+	}
+	if p.FromZero && !p.LogY {
+		out.Y.Min = 0
+	}
+	if p.LogX && out.X.Min > 0 && out.X.Max > out.X.Min {
+		out.X.Scale, out.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+	}
+	if p.LogY && out.Y.Min > 0 && out.Y.Max > out.Y.Min {
+		out.Y.Scale, out.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+	}
+	return nil
+}
+
+// ticks are gonum's, labelled with as many decimals as tell them apart, and no more.
+type ticks struct{}
+
+// Ticks implements plot.Ticker.
+func (ticks) Ticks(lo, hi float64) []plot.Tick {
+	all := plot.DefaultTicks{}.Ticks(lo, hi)
+	var major []float64
+	for _, t := range all {
+		if !t.IsMinor() {
+			major = append(major, t.Value)
+		}
+	}
+	if len(major) < 2 {
+		return all
+	}
+	step, decimals := major[1]-major[0], 0
+	for x := step; decimals < 9 && math.Abs(x-math.Round(x)) > 1e-6*x; x *= 10 {
+		decimals++
+	}
+	for i, t := range all {
+		if !t.IsMinor() {
+			all[i].Label = strconv.FormatFloat(t.Value, 'f', decimals, 64)
+		}
+	}
+	return all
+}
+
+// visible returns the points that can be drawn.
+func (p *Panel) visible(s Series) plotter.XYs {
+	var out plotter.XYs
+	for i := range min(len(s.X), len(s.Y)) {
+		x, y := s.X[i], s.Y[i]
+		if math.IsNaN(x+y) || math.IsInf(x+y, 0) || p.LogX && x <= 0 || p.LogY && y <= 0 {
+			continue
+		}
+		out = append(out, plotter.XY{X: x, Y: y})
+	}
+	return out
+}
+
+// bars draws the series of a group beside each other.
+func (p *Panel) bars(out *plot.Plot, names []string, wide vg.Length) error {
+	n := len(p.Series)
+	width := 0.75 * wide / vg.Length(max(1, len(p.Groups)*n+len(p.Groups)))
+	for i, s := range p.Series {
+		values := make(plotter.Values, len(p.Groups))
+		for g := range values {
+			if g < len(s.Y) && !math.IsNaN(s.Y[g]) {
+				values[g] = s.Y[g]
+			}
+		}
+		bars, err := plotter.NewBarChart(values, width)
+		if err != nil {
+			return err
+		}
+		bars.Color, bars.LineStyle.Width = colours[slices.Index(names, s.Name)%len(colours)], 0
+		bars.Offset = width * (vg.Length(i) - vg.Length(n-1)/2)
+		out.Add(bars)
+	}
+	out.NominalX(p.Groups...)
+	longest := 0
+	for _, g := range p.Groups {
+		longest = max(longest, len(g))
+	}
+	if float64(longest*len(p.Groups)) > 36*float64(wide/panelWidth) {
+		out.X.Tick.Label.Rotation, out.X.Tick.Label.XAlign, out.X.Tick.Label.YAlign = math.Pi/5, draw.XRight, draw.YTop
+	}
+	out.Y.Min = min(0, out.Y.Min)
+	return nil
+}
+
+func drawGrid(c draw.Canvas, grid [][]*plot.Plot) {
+	pad := 3 * vg.Millimeter
+	tiles := draw.Tiles{Rows: len(grid), Cols: len(grid[0]), PadX: 2 * pad, PadY: 2 * pad, PadTop: pad, PadBottom: pad, PadLeft: pad, PadRight: 2 * pad}
+	for r, row := range plot.Align(grid, tiles, c) {
+		for i, canvas := range row {
+			if grid[r][i] != nil {
+				grid[r][i].Draw(canvas)
+			}
+		}
+	}
+}
+
+// drawLegend writes all names below each other in columns.
+func drawLegend(c draw.Canvas, names []string, perRow int) {
+	style := plot.New().Legend.TextStyle
+	style.YAlign = draw.YCenter
+	step := (c.Max.X - c.Min.X) / vg.Length(perRow)
+	for i, name := range names {
+		at := vg.Point{X: c.Min.X + step*vg.Length(i%perRow), Y: c.Max.Y - legendRow*(vg.Length(i/perRow)+0.5)}
+		glyph := draw.GlyphStyle{Color: colours[i%len(colours)], Radius: vg.Points(4), Shape: draw.BoxGlyph{}}
+		c.DrawGlyph(glyph, vg.Point{X: at.X + vg.Points(5), Y: at.Y})
+		c.FillText(style, vg.Point{X: at.X + vg.Points(14), Y: at.Y}, name)
+	}
+}

@@ -1,0 +1,228 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/gpu/faulty"
+	"capgnn/gpu/host"
+	"capgnn/gpu/sim"
+	"capgnn/graph"
+	"capgnn/hostmem"
+	"capgnn/jaca"
+)
+
+// Adversarial schedules. Runs take place in a bubble of package synctest: a pause ends when nothing else can go on, so a
+// queue that pauses before every operation is as late as it can be, whatever the machine does meanwhile, and waiting costs
+// no time.
+
+// setting is a run that schedules are tried on.
+type setting struct {
+	staleCase
+	kind  gnn.Kind
+	parts int
+	sim   bool // simulated devices with arithmetic, instead of CPU devices
+}
+
+const settingEpochs = 9
+
+func (s setting) String() string {
+	devices := "host"
+	if s.sim {
+		devices = "sim"
+	}
+	return fmt.Sprintf("%s/%v/%d parts/%s", s.kind, s.staleCase, s.parts, devices)
+}
+
+// settings returns n of them. Each 16 in a row have every bound (−1: adaptive) with the pipeline on and off, peer and staged;
+// the rest is drawn.
+func settings(n int) []setting {
+	r := rand.New(rand.NewPCG(6, 0))
+	policies := []jaca.Policy{jaca.JACA, jaca.JACA, jaca.Paper, jaca.LowOverlap, jaca.Random, jaca.Degree, jaca.None}
+	sizes := [][2]string{{"auto", "auto"}, {"30%", "40%"}, {"0", "50%"}, {"50%", "0"}, {"60%", "100%"}}
+	var out []setting
+	for k := range n {
+		size := sizes[r.IntN(len(sizes))]
+		s := setting{kind: gnn.Kinds[r.IntN(len(gnn.Kinds))], parts: 2 + r.IntN(3), sim: r.IntN(2) == 0}
+		s.staleCase = staleCase{policy: policies[r.IntN(len(policies))], local: size[0], global: size[1],
+			staleness: []int{1, 2, 4, -1}[k/4%4], pipeline: k%2 == 1, peers: k/2%2 == 1, halo: Encoding(r.IntN(3))}
+		out = append(out, s)
+	}
+	return out
+}
+
+// problem is small: what counts is the order of operations.
+func (s setting) problem(t testing.TB) (*Problem, gnn.Config) {
+	t.Helper()
+	const n = 90
+	g, err := graph.Random(n, 3*n, s.parts == 3, 11)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g = g.WithoutLoops()
+	if s.kind == gnn.GCN || s.kind == gnn.GAT {
+		g = g.WithLoops()
+	}
+	r := rand.New(rand.NewPCG(3, 4))
+	p := &Problem{Graph: g, Classes: 3, Features: Features{Cols: 8, Dense: make([]float32, 8*n)}}
+	for i := range p.Features.Dense {
+		p.Features.Dense[i] = float32(r.NormFloat64())
+	}
+	for range n {
+		p.Train, p.Labels = append(p.Train, r.IntN(3) > 0), append(p.Labels, int32(r.IntN(3)))
+	}
+	return p, gnn.Config{Kind: s.kind, Layers: 3, Hidden: 8, In: 8, Out: 3, Heads: 2, Dropout: 0.3, Seed: 5}
+}
+
+// devices opens one device per part. Fresh memory of CPU devices is NaN.
+func (s setting) devices(t testing.TB) []gpu.Device {
+	t.Helper()
+	clock := sim.NewClock()
+	var out []gpu.Device
+	for i := range s.parts {
+		var d gpu.Device
+		var err error
+		if s.sim {
+			c, e := sim.FindCard([]string{"rtx3090", "gtx1650"}[i%2])
+			if e != nil {
+				t.Fatal(e)
+			}
+			d, err = sim.Open(sim.Config{Name: fmt.Sprintf("sim:%d", i), Model: c.Model, Clock: clock, Rates: c.Rates(), Memory: 8 << 20,
+				Threads: 1, Arithmetic: true, Peer: s.peers})
+		} else {
+			d, err = host.Open(host.Spec{Name: fmt.Sprintf("cpu:%d", i), Threads: 1, Memory: 8 << 20, Poison: true})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+// options are those of the run.
+func (s setting) options(t testing.TB, o *Options) {
+	o.Epochs, o.WaitDeadline = settingEpochs, 1000*time.Hour
+	c := s.staleCase
+	c.staleness = max(0, c.staleness)
+	o.Cache = c.cache(t)
+	o.Cache.NoPeer = !s.peers
+	if s.staleness < 0 {
+		o.Epochs, o.Optimizer.LR = settingEpochs+7, 0.001
+		o.Cache.Staleness = jaca.Staleness{Bound: 8, EPS: 1.2}
+	}
+	o.Cache.Host = hostmem.LockOptions{Heap: true}
+}
+
+// bound is the age that no row may exceed.
+func (s setting) bound() int {
+	if s.staleness < 0 {
+		return 8
+	}
+	return s.staleness
+}
+
+// outcome is what a run ends with.
+type outcome struct {
+	weights string
+	loss    float64
+	halo    jaca.Stats
+	err     error
+}
+
+// run trains on devices that wrap returns for those of the setting, and closes them.
+func (s setting) run(t testing.TB, p *Problem, m gnn.Config, wrap func([]gpu.Device) []gpu.Device, edit func(*Trainer)) (out outcome) {
+	t.Helper()
+	devices := s.devices(t)
+	if wrap != nil {
+		devices = wrap(devices)
+	}
+	defer func() {
+		for _, d := range devices {
+			if err := d.Close(); err != nil && out.err == nil {
+				out.err = err
+			}
+		}
+	}()
+	o := Options{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Devices: devices, Part: scatterParts(p.Vertices(), s.parts)}
+	s.options(t, &o)
+	tr, err := New(context.Background(), p, o)
+	if err != nil {
+		return outcome{err: err}
+	}
+	defer func() { out.err = errors.Join(out.err, tr.Close()) }()
+	if edit != nil {
+		edit(tr)
+	}
+	r, err := tr.Run(context.Background())
+	if err != nil {
+		return outcome{err: err}
+	}
+	return outcome{weights: r.WeightsSHA, loss: r.FinalLoss, halo: r.Halo}
+}
+
+// adversary makes queues late, by its seed: each pauses for up to 1 ms before some operations, and one to three of all
+// queues for up to a second before every one. The latter are PCT's threads of low priority (Burckhardt et al., ASPLOS 2010):
+// what does not wait for them goes ahead.
+type adversary uint64
+
+// queueNames are those of a worker.
+var queueNames = []string{"compute", "local", "prefetch", "out", "reduce"}
+
+// strongDelays is the number of queues that an adversary delays strongly, at most.
+const strongDelays = 3
+
+func (a adversary) wrap(devices []gpu.Device) []gpu.Device {
+	r := rand.New(rand.NewPCG(uint64(a), 1))
+	var out []gpu.Device
+	share := []float64{0.02, 0.2, 0.5}[r.IntN(3)]
+	for _, d := range devices {
+		out = append(out, faulty.Wrap(d, faulty.Faults{Delays: faulty.Delays{Seed: uint64(a), Most: time.Millisecond, Share: share}}))
+	}
+	for k := range 1 + r.IntN(strongDelays) {
+		late := r.IntN(len(out))
+		queue := queueNames[r.IntN(len(queueNames))]
+		out[late] = faulty.Wrap(out[late], faulty.Faults{Delays: faulty.Delays{Seed: uint64(a) + uint64(k), Queue: queue, Most: time.Second}})
+	}
+	return out
+}
+
+// No row is ever older than the bound, and none is of another epoch than the schedule says, whichever queue is late: the run
+// has the bits and the counts of one in which none is.
+func TestBoundUnderAdversarialSchedules(t *testing.T) {
+	list, each := settings(112), 9
+	if testing.Short() {
+		list, each = list[:16], 2
+	}
+	schedules := 0
+	for k, s := range list {
+		t.Run(s.String(), func(t *testing.T) {
+			p, m := s.problem(t)
+			want := s.run(t, p, m, nil, nil)
+			if want.err != nil {
+				t.Fatal(want.err)
+			}
+			if want.halo.AgeMax > s.bound() || s.staleness > 0 && want.halo.AgeMax < s.bound() && want.halo.Covered > 0 {
+				t.Errorf("rows are up to %d epochs old, the bound is %d", want.halo.AgeMax, s.bound())
+			}
+			for n := range each {
+				a := adversary(k*each + n)
+				synctest.Test(t, func(t *testing.T) {
+					got := s.run(t, p, m, a.wrap, nil)
+					if got != want {
+						t.Errorf("schedule %d: %+v, undelayed %+v", a, got, want)
+					}
+				})
+				schedules++
+			}
+		})
+	}
+	t.Logf("%d adversarial schedules of %d settings", schedules, len(list))
+}

@@ -1,0 +1,170 @@
+package pipeline
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"capgnn/gpu"
+)
+
+// mutant is a set of devices whose queues leave out the waits of one line of this package.
+type mutant struct {
+	site string // "": none
+
+	mu    sync.Mutex
+	seen  map[string]bool // lines that wait
+	lines map[string][]string
+}
+
+// wrap returns the devices as the mutant has them.
+func (m *mutant) wrap(devices []gpu.Device) []gpu.Device {
+	var out []gpu.Device
+	for _, d := range devices {
+		out = append(out, &deafDevice{d, m})
+	}
+	return out
+}
+
+// here returns the line of this package that makes a queue wait: file, function and text, without the places that pass a
+// wait on.
+func (m *mutant) here() string {
+	var pcs [16]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(4, pcs[:])])
+	for {
+		f, more := frames.Next()
+		name := f.Function[strings.LastIndexByte(f.Function, '.')+1:]
+		if name != "waitFor" || !more {
+			return fmt.Sprintf("%s, %s: %s", filepath.Base(f.File), name, m.line(f.File, f.Line))
+		}
+	}
+}
+
+// line returns a line of a source file.
+func (m *mutant) line(file string, n int) string {
+	if m.lines[file] == nil {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			panic(err)
+		}
+		m.lines[file] = strings.Split(string(text), "\n")
+	}
+	return strings.TrimSpace(m.lines[file][n-1])
+}
+
+// deaf reports whether the wait that is being enqueued is to be left out.
+func (m *mutant) deaf() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	at := m.here()
+	m.seen[at] = true
+	return at == m.site
+}
+
+func newMutant(site string) *mutant {
+	return &mutant{site: site, seen: map[string]bool{}, lines: map[string][]string{}}
+}
+
+// deafDevice is a device of a mutant.
+type deafDevice struct {
+	gpu.Device
+	m *mutant
+}
+
+func (d *deafDevice) Clock() gpu.Clock {
+	if c, ok := d.Device.(gpu.Clocked); ok {
+		return c.Clock()
+	}
+	return nil
+}
+
+func (d *deafDevice) NewQueue(name string) gpu.Queue { return deafQueue{d.Device.NewQueue(name), d.m} }
+
+// deafQueue is one of its queues. It implements gpu.PeerCopier.
+type deafQueue struct {
+	gpu.Queue
+	m *mutant
+}
+
+func (q deafQueue) Wait(ev gpu.Event) {
+	if !q.m.deaf() {
+		q.Queue.Wait(ev)
+	}
+}
+
+func (q deafQueue) CanCopyFrom(src gpu.Device) bool {
+	if d, ok := src.(*deafDevice); ok {
+		src = d.Device
+	}
+	p, ok := q.Queue.(gpu.PeerCopier)
+	return ok && p.CanCopyFrom(src)
+}
+
+func (q deafQueue) CopyFrom(dst, src gpu.Matrix) { q.Queue.(gpu.PeerCopier).CopyFrom(dst, src) }
+
+// needless are waits that may be left out, with the reason.
+var needless = map[string]string{
+	"fetch.go, drop: q.Wait(t.kept)": "the rows whose copy it protects come anew in that epoch, in the order of the same queue, before they are read; it keeps a copy and the next writer of its source apart",
+}
+
+// Every wait of a queue is needed: where it is left out, some schedule gives other bits or a fault. So the schedules are
+// adverse enough, and no wait is there for nothing.
+func TestEveryWaitIsNeeded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("tries some hundred schedules")
+	}
+	list := settings(64)
+	wants := make([]outcome, len(list))
+	sites := map[string][]int{} // settings that come there
+	for k, s := range list {
+		p, m := s.problem(t)
+		none := newMutant("")
+		if wants[k] = s.run(t, p, m, none.wrap, nil); wants[k].err != nil {
+			t.Fatal(wants[k].err)
+		}
+		for site := range none.seen {
+			sites[site] = append(sites[site], k)
+		}
+	}
+	names := make([]string, 0, len(sites))
+	for site := range sites {
+		names = append(names, site)
+	}
+	slices.Sort(names)
+	for _, site := range names {
+		t.Run(site, func(t *testing.T) {
+			most := 64 // schedules
+			if needless[site] != "" {
+				most = 16
+			}
+			for n := range most {
+				k := sites[site][n%len(sites[site])]
+				s, got := list[k], outcome{}
+				p, m := s.problem(t)
+				synctest.Test(t, func(t *testing.T) {
+					got = s.run(t, p, m, func(d []gpu.Device) []gpu.Device { return newMutant(site).wrap(adversary(n).wrap(d)) }, nil)
+				})
+				if got != wants[k] {
+					what := "other bits"
+					if got.err != nil {
+						what = got.err.Error()
+					}
+					t.Logf("found by schedule %d: %v: %s", n+1, s, what)
+					if needless[site] != "" {
+						t.Errorf("is needed, though %s", needless[site])
+					}
+					return
+				}
+			}
+			if needless[site] == "" {
+				t.Errorf("no schedule of %d finds that it is left out", most)
+			}
+		})
+	}
+}

@@ -1,0 +1,113 @@
+package report
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+)
+
+// hits returns the share of lookups with these outcomes; NaN without lookups.
+func (s *Result) hits(outcomes ...string) float64 {
+	found := 0.0
+	for _, key := range outcomes {
+		found += s.Cache.number(key)
+	}
+	return found / s.Cache.number("lookups")
+}
+
+// cacheFacts returns what a finished run says of its caches, also of some that found nothing.
+func (r *Run) cacheFacts() []fact {
+	s := r.Result
+	if s == nil || !r.caches() && !r.stale() {
+		return nil
+	}
+	var f []fact
+	if policy, ok := s.Cache["policy"].(string); ok {
+		f = append(f, fact{"policy", policy})
+	}
+	capacity, _ := s.Cache["capacity"].(map[string]any)
+	c := object(capacity)
+	local, _ := c["local"].([]any)
+	f = append(f, slotFacts("slots in device memory", local, c["union_local"])...)
+	f = append(f, slotFacts("slots in host memory", []any{c["global"]}, []any{c["union_global"]})...)
+	if x := c.number("slot_bytes"); x > 0 {
+		f = append(f, fact{"a slot on a device", amount.text(x) + " for all exchanges"})
+	}
+	if n := s.Cache.number("lookups"); n > 0 {
+		f = append(f, fact{"lookups", fmt.Sprintf("%s: %s found in device memory, %s in host memory, %s missed", count.text(n),
+			share.text(s.hits("local_hits")), share.text(s.hits("global_hits")), share.text(s.hits("misses")))})
+	}
+	return f
+}
+
+// shownSlots is the largest number of caches whose sizes are listed one by one.
+const shownSlots = 8
+
+// slotFacts says how many slots caches have, beside the rows that there are to keep, if they are known.
+func slotFacts(name string, slots []any, of any) []fact {
+	rows, _ := of.([]any)
+	var all []string
+	sum, total := 0.0, 0.0
+	for i, x := range slots {
+		n, ok := x.(float64)
+		if !ok {
+			return nil
+		}
+		text := count.text(n)
+		sum += n
+		if i < len(rows) {
+			if m, ok := rows[i].(float64); ok {
+				text += " of " + count.text(m)
+				total += m
+			}
+		}
+		all = append(all, text)
+	}
+	switch {
+	case len(all) == 0:
+		return nil
+	case len(all) > shownSlots:
+		return []fact{{name, fmt.Sprintf("%s of %s rows on %d devices", count.text(sum), count.text(total), len(all))}}
+	}
+	return []fact{{name, strings.Join(all, ", ") + " rows"}}
+}
+
+// stalenessFacts returns what a finished run says of the age of rows. Drift is drawn, not listed.
+func (r *Run) stalenessFacts() []fact {
+	if r.Result == nil || !r.stale() {
+		return nil
+	}
+	s := r.Result.Staleness
+	var f []fact
+	for _, k := range []struct{ key, name, unit string }{
+		{"bound", "allowed age", " epochs"}, {"max_seen", "oldest row used", " epochs"}, {"mean_seen", "mean age", " epochs"}, {"auto_eps", "allowed drift", ""},
+	} {
+		if x := s.number(k.key); !math.IsNaN(x) {
+			text := plain.text(x)
+			if x == math.Trunc(x) {
+				text = count.text(x)
+			}
+			f = append(f, fact{k.name, text + k.unit})
+		}
+	}
+	periods, _ := s["period"].(map[string]any)
+	for _, layer := range slices.Sorted(maps.Keys(periods)) {
+		if p, ok := periods[layer].(float64); ok {
+			f = append(f, fact{"layer " + layer, "at the end " + refreshed(p)})
+		}
+	}
+	return f
+}
+
+// refreshed says what a refresh period means.
+func refreshed(period float64) string {
+	switch period {
+	case 0:
+		return "refreshed in every epoch and used at once"
+	case 1:
+		return "refreshed in every epoch"
+	}
+	return fmt.Sprintf("refreshed every %s epochs", count.text(period))
+}
