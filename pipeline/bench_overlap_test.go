@@ -10,6 +10,7 @@ import (
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/gpu/host"
+	"capgnn/gpu/sim"
 	"capgnn/jaca"
 	"capgnn/rapa"
 )
@@ -96,5 +97,60 @@ func BenchmarkOverlap(b *testing.B) {
 				b.ReportMetric(float64(y.wait)/float64(compute), "wait/transfer")
 			}
 		})
+	}
+}
+
+// BenchmarkOverlapSimulated is the same on two simulated RTX 3090 whose links have such a rate, without noise; with rows that
+// pass through the host too, where the link of a part carries them twice.
+func BenchmarkOverlapSimulated(b *testing.B) {
+	for _, kind := range gnn.Kinds {
+		for _, peer := range []bool{true, false} {
+			b.Run(fmt.Sprintf("%s/peer=%t", kind, peer), func(b *testing.B) {
+				p, m := publishedProblem(b, "heterophilous/tolokers.npz", kind)
+				plan, err := rapa.Partition(context.Background(), p.Graph, p.Train, rapa.Options{Method: "multilevel", Parts: 2, Seed: 1}, nil)
+				if err != nil {
+					b.Fatal(err)
+				}
+				epoch := func(rate float64, c Cache) *Simulation {
+					clock := sim.NewClock()
+					o := Options{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Part: plan.Part, Cache: c}
+					for i := range 2 {
+						card, err := sim.FindCard("rtx3090")
+						if err != nil {
+							b.Fatal(err)
+						}
+						r := card.Rates()
+						r.H2D, r.D2H, r.Peer = rate, rate, rate
+						d, err := sim.Open(sim.Config{Name: fmt.Sprint("sim:", i), Clock: clock, Rates: r, Peer: peer})
+						if err != nil {
+							b.Fatal(err)
+						}
+						defer d.Close()
+						o.Devices = append(o.Devices, d)
+					}
+					s, err := Simulate(context.Background(), p, o)
+					if err != nil {
+						b.Fatal(err)
+					}
+					return s
+				}
+				for b.Loop() {
+					free := epoch(1e15, Cache{})
+					var most gpu.Bytes // on a direction of a link
+					for _, u := range free.Parts {
+						most = max(most, u.Peer, u.H2D, u.D2H)
+					}
+					rate := float64(most) / free.Epoch.Seconds()
+					off := epoch(rate, Cache{})
+					on := epoch(rate, Cache{Policy: jaca.JACA, Staleness: jaca.Staleness{Bound: 1}, Pipeline: true})
+					b.ReportMetric(free.Epoch.Seconds()*1e3, "compute-ms")
+					b.ReportMetric(off.Epoch.Seconds()*1e3, "off-ms")
+					b.ReportMetric(on.Epoch.Seconds()*1e3, "on-ms")
+					b.ReportMetric(2*free.Epoch.Seconds()/on.Epoch.Seconds(), "sum/on")
+					slowest := slices.Index(on.Busy, slices.Max(on.Busy))
+					b.ReportMetric(float64(on.Parts[slowest].Time[gpu.PhaseWait])/float64(free.Epoch), "wait/transfer")
+				}
+			})
+		}
 	}
 }
