@@ -111,11 +111,10 @@ func (r *relay) save(into map[string][]byte) error {
 		r.w.compute.Download(mem, m.Buf, gpu.Bytes(m.Off*m.Type.Size()))
 		into[r.section(r.w.index, what)] = mem
 	}
-	if err := r.w.compute.Sync(); err != nil || r.hub.epoch < r.schedule.Start {
+	err := r.w.compute.Sync()
+	// Rows that attention keeps may be written in the next epoch first, slots of dynamic policies may have had no row yet.
+	if err != nil || r.hub.epoch < r.schedule.Start || r.keeps || r.dynamic != nil {
 		return err
-	}
-	if r.keeps {
-		return nil // some of these rows are written in the next epoch first
 	}
 	return r.checkFinite(r.hub.epoch, r.local, into[r.section(r.w.index, "local")])
 }

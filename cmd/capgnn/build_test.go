@@ -43,7 +43,7 @@ func TestReproducibleBuild(t *testing.T) {
 	}
 }
 
-// copySources copies what the program is built of: sources, assembly and embedded files, without tests' data and history.
+// copySources copies what the program is built of: sources, assembly and embedded files (some lie in docs), without tests' data and history.
 func copySources(t *testing.T, from, to string) {
 	t.Helper()
 	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
@@ -55,7 +55,7 @@ func copySources(t *testing.T, from, to string) {
 			return err
 		}
 		if d.IsDir() {
-			if name := d.Name(); rel != "." && (strings.HasPrefix(name, ".") || name == "testdata" || name == "docs" || name == "runs") {
+			if name := d.Name(); rel != "." && (strings.HasPrefix(name, ".") || name == "testdata" || name == "runs") {
 				return filepath.SkipDir
 			}
 			return os.MkdirAll(filepath.Join(to, rel), 0o755)

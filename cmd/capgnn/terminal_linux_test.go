@@ -181,7 +181,7 @@ func TestTrainOnATerminal(t *testing.T) {
 		s := newSandbox(t)
 		tty := openTerminal(t, 100, 30)
 		cmd := s.command("train", "--dataset", newStore().write(s, "ring.npz"), "--devices", "cpu:threads=1,mem=64MiB,cpu:threads=1,mem=64MiB,cpu:threads=1,mem=64MiB",
-			"--hidden", "8", "--epochs", "1500", "--eval-every", "500", "--staleness", "2", "--checkpoint-every", "0", "--json")
+			"--hidden", "8", "--epochs", "8000", "--eval-every", "2000", "--staleness", "2", "--checkpoint-every", "0", "--json")
 		cmd.Env = append(cmd.Env, "TERM=xterm", "NO_COLOR=", c.env)
 		cmd.Stderr = tty.File
 		if err := cmd.Run(); err != nil {
@@ -192,7 +192,7 @@ func TestTrainOnATerminal(t *testing.T) {
 			t.Errorf("%s: colours: %v", c.env, got)
 		}
 		if !c.table {
-			if strings.Contains(text, "\x1b") || !strings.Contains(text, "train 1500/1500") {
+			if strings.Contains(text, "\x1b") || !strings.Contains(text, "train 8000/8000") {
 				t.Errorf("%s: want lines, got %q", c.env, text)
 			}
 			continue
