@@ -1,8 +1,8 @@
-// Package hostmem is host memory with an owner: arenas, page-locked memory, staging and shared regions, memory-mapped
+// Package hostmem is host memory with an owner: arenas, page-locked memory, shared regions, memory-mapped
 // arrays, byte views of numbers, and how much memory there is.
 //
 // Its nouns: an Arena hands out Blocks, counts them and enforces a capacity; Pinned is page-locked memory, a Pinner locks
-// it; a Staging is a device's double buffer to the host; a Region is shared memory of fixed capacity, cut into Versioned
+// it; a Region is shared memory of fixed capacity, cut into Versioned
 // blocks that are read while they are refreshed; a MapArray is a numeric array in a read-only mapped file. Bytes and Of view
 // one slice as another.
 //
@@ -15,14 +15,14 @@
 // files by renaming, do not rewrite them. Reading a Block's bytes after Free is a bug, but a harmless one: the garbage
 // collector frees the memory when the last slice is gone.
 //
-// A slice of page-locked memory (Pinned.Bytes, Half.Bytes, what Versioned.Begin and Reading.Rows return) ends with the
-// Close of its Pinned, Staging or Region, like a mapped array's. Every method called after Close returns an error that is
+// A slice of page-locked memory (Pinned.Bytes, what Versioned.Begin and Reading.Rows return) ends with the
+// Close of its Pinned or Region, like a mapped array's. Every method called after Close returns an error that is
 // os.ErrClosed, or nil bytes; so does a second Close. The memory of a process that dies goes back to the system: shared
 // regions have no name that could stay.
 //
-// Ownership. An Arena belongs to one owner (a device, the trainer), named in its errors; so do Pinned, Staging and Region.
-// Arena, Staging and Region are safe for use by several goroutines; a MapArray is read-only, so it is too. A half of a
-// staging belongs to whoever took it until Release. A Versioned block has one writer, and any number of readers.
+// Ownership. An Arena belongs to one owner (a device, the trainer), named in its errors; so do Pinned and Region.
+// Arena and Region are safe for use by several goroutines; a MapArray is read-only, so it is too. A Versioned block has one
+// writer, and any number of readers.
 //
 // Versions. The writer calls Begin(epoch), fills the rows, calls Publish; a reader calls Read(epoch), uses the rows, calls
 // Check, and uses nothing of them if that is a *VersionFault. Refresh k writes generation k mod 2. The caller's barrier
@@ -34,10 +34,10 @@
 // before memory is taken; a *Limit says the need, what is left and the command that raises it. With LockOptions.Optional
 // memory that cannot be locked is used as it is, and Unlocked says why.
 // Locking needs the pages at once, which the first use of unlocked memory needs too: per GiB of one Zen 5 core 0.47 s, 0.44
-// without a lock, for Pinned and Staging; 0.96 s, 0.78 without, for a Region (medians of 7; go test -bench Lock).
+// without a lock, for Pinned; 0.96 s, 0.78 without, for a Region (medians of 7; go test -bench Lock).
 //
-// Alignment. Blocks begin at multiples of 64 bytes (a cache line, and one AVX-512 register), page-locked memory and the
-// halves of a staging at a page. A mapped array must lie at a multiple of its element size in its file.
+// Alignment. Blocks begin at multiples of 64 bytes (a cache line, and one AVX-512 register), page-locked memory at a
+// page. A mapped array must lie at a multiple of its element size in its file.
 //
 // Blocking. Nothing waits, except for the disk when a mapped page is read for the first time.
 //

@@ -166,3 +166,20 @@ func TestBrokenWriterIsCaught(t *testing.T) {
 		t.Errorf("%d reads were torn and %d were not: nothing was tested", torn, good)
 	}
 }
+
+// fill writes rows that belong to an epoch and to their places.
+func fill(rows []float32, epoch int) {
+	for i := range rows {
+		rows[i] = float32(epoch<<8 + i&255)
+	}
+}
+
+// differs returns the first element that does not belong to epoch, −1: none.
+func differs(rows []float32, epoch int) int {
+	for i, x := range rows {
+		if x != float32(epoch<<8+i&255) {
+			return i
+		}
+	}
+	return -1
+}

@@ -116,8 +116,8 @@ func underSmallLimit(t *testing.T) {
 	if err := errors.Join(region.Close(), first.Close()); err != nil {
 		t.Fatal(err)
 	}
-	again, err := NewStaging("cpu:0", 32<<10, LockOptions{})
-	if err != nil || lockedKB(t, again.mem.Bytes()) != "64 kB" {
+	again, err := NewPinned("cpu:0", "z", 64<<10, LockOptions{})
+	if err != nil || lockedKB(t, again.Bytes()) != "64 kB" {
 		t.Fatalf("what was closed is still locked: %v", err)
 	}
 	if err := again.Close(); err != nil {
