@@ -268,7 +268,7 @@ func TestReductionOverlaps(t *testing.T) {
 func TestReductionDeadline(t *testing.T) {
 	p, m := task{share: 0.3}.make(t, gnn.GCN)
 	for silent, want := range map[int]string{1: "epoch 7: part 0 waited 50ms for part 1: gradients of layer 1", 0: "for part 0: new weights"} {
-		tr := newTrainer(t, p, m, cpus(t, 3), scatterParts(p.Vertices(), 3), func(o *Options) { o.WaitDeadline = 50 * time.Millisecond })
+		tr := newTrainer(t, p, m, cpus(t, 2), scatterParts(p.Vertices(), 2), func(o *Options) { o.WaitDeadline = 50 * time.Millisecond })
 		tr.hub.epoch = 7
 		err := tr.each(func(w *worker) error {
 			return w.guard(func() {

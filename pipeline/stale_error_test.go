@@ -1,3 +1,7 @@
+//go:build !race
+
+// What these tests break on purpose is synchronisation, which the race detector would find.
+
 package pipeline
 
 import (
