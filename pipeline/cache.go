@@ -217,6 +217,9 @@ func (t *Trainer) planCaches(exchanges []jaca.Exchange, plain []*traffic, period
 	if c.policy() == jaca.JACA && c.Staleness.Bound == 0 && c.Local == (jaca.Size{}) {
 		m.Local = jaca.Rows(0) // every row moves in every epoch
 	}
+	if c.policy() == jaca.JACA && c.Staleness.Bound == 0 && c.Global == (jaca.Size{}) {
+		m.Global = jaca.Rows(sharedRows(exchanges)) // others are copied to the host once in any case
+	}
 	m.Host = t.freeOnHost()
 	if c.Slots != nil {
 		m = jaca.Memory{TopK: c.TopK}
@@ -238,6 +241,22 @@ func (t *Trainer) planCaches(exchanges []jaca.Exchange, plain []*traffic, period
 	}
 	t.o.Log.Info("caches planned", "policy", string(p.Policy), "local slots", fmt.Sprint(caps.Local), "global slots", caps.Global)
 	return p, nil
+}
+
+// sharedRows returns the number of rows that several parts read, the most of any exchange.
+func sharedRows(exchanges []jaca.Exchange) int {
+	most := 0
+	for i := range exchanges {
+		n := 0
+		_, readers := jaca.Overlap(&exchanges[i])
+		for _, r := range readers {
+			if r > 1 {
+				n++
+			}
+		}
+		most = max(most, n)
+	}
+	return most
 }
 
 // links returns the rates of the options, with peer copies where devices reach each other: a copy crosses both links at once.
