@@ -16,7 +16,7 @@ import (
 // are tried must be found. All of them with 8 schedules each: 57 of 112 waits of streams.
 func TestForgottenWaitsCUDA(t *testing.T) {
 	if testing.Short() {
-		t.Skip("many runs")
+		t.Skip("many training runs on the fake driver: minutes")
 	}
 	p, m := task{share: 0.4, vertices: 60}.make(t, gnn.SAGE)
 	m.Hidden, m.Layers = 8, 2

@@ -255,7 +255,7 @@ func TestImportInterrupted(t *testing.T) {
 // A full disk, for which the system's limit of a file's size stands: one line, exit code 1, nothing left.
 func TestImportFullDisk(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("no limits")
+		t.Skip("this system limits no file size, which stands for a full disk")
 	}
 	s := newSandbox(t)
 	create(t, s.path("edges.txt"), false, func(w io.Writer) error { return wheel{1 << 14, 8}.text(w, " ", false) })
