@@ -39,8 +39,10 @@ func newLinear(p *Pass, l, out int, ws *Workspace, keepT bool) linear {
 	}
 	if n.lp.AggregateFirst {
 		name := "g"
-		if n.lp.BackwardIn && p.training() {
+		if n.lp.KeepAggregate && p.training() {
 			name = fmt.Sprintf("s%d", l)
+		}
+		if n.lp.BackwardIn && p.training() {
 			n.ds = ws.typed("g", g.Rows, in, p.cfg.GatherType(p.plan, l, Backward))
 		}
 		n.s = ws.matrix(name, g.Rows, in)
@@ -144,6 +146,11 @@ func (n *linear) precomputed(x *exec) bool { return n.l == 0 && x.plan.Input == 
 func (n *linear) backward(x *exec, w, dw, dz, dh gpu.Matrix) {
 	if n.keepsAggregate(x) {
 		x.q.Gemm(gpu.GemmArgs{C: dw, A: dz, B: n.aggregated(x), TransA: true, Beta: 1})
+	}
+	if n.precomputed(x) {
+		return
+	}
+	if n.lp.BackwardIn {
 		if dh.Rows > 0 {
 			x.q.Gemm(gpu.GemmArgs{C: *n.ds, A: dz, B: w})
 			n.scatterIn(x, *n.ds, dh)
@@ -164,7 +171,7 @@ func (n *linear) weightGrad(x *exec, h, dw gpu.Matrix) {
 }
 
 // keepsAggregate reports whether the backward pass finds A·H as the forward pass used it.
-func (n *linear) keepsAggregate(x *exec) bool { return n.precomputed(x) || n.lp.BackwardIn }
+func (n *linear) keepsAggregate(x *exec) bool { return n.precomputed(x) || n.lp.KeepAggregate }
 
 // replicatedGrad returns gHalo, empty where nothing is replicated.
 func (n *linear) replicatedGrad() gpu.Matrix {

@@ -21,10 +21,16 @@ func (m InputMode) String() string { return [...]string{"precomputed", "replicat
 type LayerPlan struct {
 	// AggregateFirst: Z = (A·H)·Wᵀ, exchanging H; otherwise Z = A·(H·Wᵀ), exchanging the product.
 	AggregateFirst bool
-	// BackwardIn: dH = Aᵀ·(dZ·W), exchanging dZ·W; otherwise dH = (Aᵀ·dZ)·W, exchanging dZ. Needs AggregateFirst, whose
-	// product A·H is kept for the weight gradient.
+	// KeepAggregate: A·H is kept for dW = dZᵀ·(A·H); otherwise dW = (Aᵀ·dZ)ᵀ·H. Needs AggregateFirst.
+	KeepAggregate bool
+	// BackwardIn: dH = Aᵀ·(dZ·W), exchanging dZ·W; otherwise dH = (Aᵀ·dZ)·W, exchanging dZ. Needs KeepAggregate.
 	BackwardIn bool
+	// Fresh: rows of other parts are those of the epoch that uses them, whatever staleness is allowed.
+	Fresh bool
 }
+
+// Ages reports whether a layer may use rows of other parts that an earlier epoch made. Features never change.
+func (p Plan) Ages(layer int) bool { return layer > 0 && !p.Layers[layer].Fresh }
 
 // Plan is every decision about the order of a model's operations. All devices of a run share one plan.
 type Plan struct {
@@ -59,7 +65,9 @@ type Choice struct {
 	NoPrecompute     bool
 	NoTransformFirst bool
 	NoFuse           bool
-	Storage          gpu.DType
+	// Stale says that rows of other parts may be of earlier epochs.
+	Stale   bool
+	Storage gpu.DType
 }
 
 // Relative costs of a multiply-add in a dense product, of one gathered element of a sparse product, and of one exchanged
@@ -71,19 +79,24 @@ const (
 	costMoved    = 100.0
 )
 
-// Choose picks the cheaper order for every layer and direction, over the needed rows (savings 1 and 2).
+// Choose picks the cheaper order for every layer and direction, over the needed rows (savings 1 and 2); with stale rows, an
+// order in which they are made and used by the same weights (docs/adr/0020).
 // Pure: the same configuration and shape give the same plan.
 func Choose(c Config, s Shape, ch Choice) Plan {
 	p := Plan{Layers: make([]LayerPlan, c.Layers), Fused: !ch.NoFuse, Storage: ch.Storage}
 	for l := range p.Layers {
 		p.Layers[l] = chooseLayer(c, s, l, ch)
+		if ch.Stale && l > 0 && !ch.NoTransformFirst && c.staysFresh(l) {
+			p.Layers[l] = chooseLayer(c, s, l, Choice{})
+			p.Layers[l].Fresh = true
+		}
 	}
 	p.Input = chooseInput(c, s, ch)
 	switch {
 	case c.Kind == GAT || p.Input == Replicated || p.Input == Exchanged && s.Sparse:
 		p.Layers[0] = LayerPlan{}
 	case p.Input == Precomputed:
-		p.Layers[0] = LayerPlan{AggregateFirst: true, BackwardIn: true}
+		p.Layers[0] = aggregateIn
 	}
 	return p
 }
@@ -113,7 +126,7 @@ func chooseLayer(c Config, s Shape, l int, ch Choice) LayerPlan {
 		return LayerPlan{}
 	}
 	if ch.NoTransformFirst {
-		return LayerPlan{AggregateFirst: true, BackwardIn: true}
+		return aggregateIn
 	}
 	in, out := c.Width(l)
 	src, rows := float64(s.Rows[l]), float64(s.Rows[l+1])
@@ -123,15 +136,37 @@ func chooseLayer(c Config, s Shape, l int, ch Choice) LayerPlan {
 	}
 	transformOut := gemm*src + spread(out, s.Halo[l]) + 2*gemm*src + spread(out, s.BackHalo[l])
 	aggregateOut := gemm*rows + spread(in, s.Halo[l]) + 2*gemm*src + spread(out, s.BackHalo[l])
-	aggregateIn := gemm*rows + spread(in, s.Halo[l]) + 2*gemm*rows + spread(in, s.BackHalo[l])
+	aggregateBoth := gemm*rows + spread(in, s.Halo[l]) + 2*gemm*rows + spread(in, s.BackHalo[l])
+	if ch.Stale {
+		if c.Kind != GIN && out <= in {
+			return LayerPlan{AggregateFirst: true, KeepAggregate: true}
+		}
+		return aggregateIn
+	}
 	best, plan := transformOut, LayerPlan{}
 	if c.Kind != GIN && aggregateOut < best {
 		best, plan = aggregateOut, LayerPlan{AggregateFirst: true}
 	}
-	if aggregateIn < best {
-		plan = LayerPlan{AggregateFirst: true, BackwardIn: true}
+	if aggregateBoth < best {
+		plan = aggregateIn
 	}
 	return plan
+}
+
+// aggregateIn is the order that transforms last in both directions.
+var aggregateIn = LayerPlan{AggregateFirst: true, KeepAggregate: true, BackwardIn: true}
+
+// freshShare is the largest share of the rows exchanged otherwise that a layer's output may be to be exchanged in every epoch.
+const freshShare = 0.25
+
+// staysFresh reports whether the output of layer l is so narrow that moving it in every epoch is no more than a part of what
+// moving its input now and then would be.
+func (c Config) staysFresh(l int) bool {
+	in, out := c.Width(l)
+	if c.Kind == GAT {
+		out = c.gatWidth(l)
+	}
+	return 2*float64(out) <= freshShare*float64(in+out)
 }
 
 // ExchangeWidth returns the columns of one exchange under plan p, 0 if the layer does not exchange in that direction.

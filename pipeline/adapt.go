@@ -34,7 +34,7 @@ type watched struct {
 func (t *Trainer) adapt() (err error) {
 	var layers []int
 	for _, l := range trainingLegs(t.o.Model, t.plan, t.o.Cache.HaloType) {
-		if l.layer > 0 && !slices.Contains(layers, l.layer) {
+		if l.ages && !slices.Contains(layers, l.layer) {
 			layers = append(layers, l.layer)
 		}
 	}
@@ -50,7 +50,7 @@ func (w *worker) watch(x *exchange, seed uint64) {
 	w.watcher = &watcher{}
 	var size int
 	for _, r := range x.relays {
-		if r.layer == 0 {
+		if !r.ages {
 			continue // features do not drift
 		}
 		sent := map[graph.NodeID]bool{}
@@ -134,7 +134,7 @@ func (t *Trainer) observe(epoch int) []Drift {
 func (t *Trainer) layersOf() []int {
 	var layers []int
 	for _, l := range t.legs {
-		if l.layer > 0 && !slices.Contains(layers, l.layer) {
+		if l.ages && !slices.Contains(layers, l.layer) {
 			layers = append(layers, l.layer)
 		}
 	}

@@ -44,7 +44,7 @@ func (t *Trainer) resumeBypass() {
 // several parts and still copied to the host once. With the pipeline they are due and used at once in that epoch.
 func (t *Trainer) leaveCaches(epoch int) {
 	for _, l := range t.legs {
-		if l.layer > 0 {
+		if l.ages {
 			l.schedule = jaca.Schedule{Period: 1, Lag: l.schedule.Lag, Start: epoch}
 		}
 	}

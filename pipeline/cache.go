@@ -88,7 +88,7 @@ func trainingLegs(model gnn.Config, plan gnn.Plan, as Encoding) []traffic {
 		if w := model.ExchangeWidth(plan, l, dir); w > 0 {
 			stored := model.GatherType(plan, l, dir)
 			legs = append(legs, traffic{leg: leg{l, dir}, index: len(legs), width: w, dtype: stored, coding: codingOf(as, stored, model.ScoreColumns(dir)),
-				keeps: model.KeepsHalo() && dir == gnn.Forward})
+				keeps: model.KeepsHalo() && dir == gnn.Forward, ages: plan.Ages(l)})
 		}
 	}
 	for l := range model.Layers {
@@ -140,13 +140,18 @@ func (t *Trainer) schedules() (of func(layer int) jaca.Schedule, largest int, er
 	fixed, err := jaca.NewSchedule(c.Staleness.Bound, c.Pipeline, 0)
 	if err != nil || !c.Staleness.Auto() {
 		t.fixed = fixed
-		return func(int) jaca.Schedule { return fixed }, fixed.Period, err
+		return func(layer int) jaca.Schedule {
+			if layer > 0 && !t.plan.Ages(layer) { // features do not change: they may come an epoch later
+				return jaca.Schedule{Period: 1}
+			}
+			return fixed
+		}, fixed.Period, err
 	}
 	if err := t.adapt(); err != nil {
 		return nil, 0, err
 	}
 	return func(layer int) jaca.Schedule {
-		if layer == 0 {
+		if !t.plan.Ages(layer) {
 			return jaca.Schedule{Period: 1}
 		}
 		return t.controller.Schedule(layer)
@@ -176,7 +181,7 @@ func (t *Trainer) planTraffic() ([]*traffic, error) {
 func (t *Trainer) giveSlots(legs []*traffic) {
 	static, next := t.o.Cache.policy().Static(), 0
 	for i, l := range legs {
-		if l.layer == 0 {
+		if !l.ages {
 			continue
 		}
 		table := t.caches.Tables[next]
@@ -200,7 +205,7 @@ func (t *Trainer) giveSlots(legs []*traffic) {
 func (t *Trainer) cacheExchanges(legs []*traffic) []jaca.Exchange {
 	var out []jaca.Exchange
 	for _, l := range legs {
-		if l.layer > 0 {
+		if l.ages {
 			x := jaca.NewExchange(t.layout.at(l.layer), l.layer, jaca.Direction(l.dir), l.rowBytes(1))
 			x.WireBytes = l.wireRow()
 			out = append(out, x)

@@ -125,8 +125,9 @@ func TestEncodedBytes(t *testing.T) {
 	}
 }
 
-// Rows that are rounded on their way change what is learned by little: the loss is never further from that of fp32 rows than the
-// share of what it falls by that the roundings of three layers in both directions are of a row, of which int8's are the largest.
+// Rows that are rounded on their way change what is learned by little: over the epochs the loss is no further from that of fp32
+// rows, in the mean, than half the share of what it falls by that the roundings of three layers in both directions are of a row,
+// of which int8's are the largest. In a single epoch it may be: with stale rows the curves are rough.
 func TestEncodedRowsLearn(t *testing.T) {
 	const parts = 3
 	for _, kind := range gnn.Kinds {
@@ -146,10 +147,10 @@ func TestEncodedRowsLearn(t *testing.T) {
 				got := curve(as, s)
 				d := 0.0
 				for e := range got {
-					d = max(d, math.Abs(got[e]-base[e]))
+					d += math.Abs(got[e]-base[e]) / float64(len(got))
 				}
-				if fell := base[0] - base[39]; !(d > 0 && d <= 6.0/127*fell) {
-					t.Errorf("%s, s=%d, %v: the loss is off by up to %.2g, with fp32 rows it falls by %.2g", kind, s, as, d, fell)
+				if fell := base[0] - base[39]; !(d > 0 && d <= 3.0/127*fell) {
+					t.Errorf("%s, s=%d, %v: the loss is off by %.2g in the mean, with fp32 rows it falls by %.2g", kind, s, as, d, fell)
 				}
 			}
 		}

@@ -65,7 +65,7 @@ func (x midEpoch) undisturbed(t *testing.T, p *Problem, m gnn.Config, dir string
 	devices := x.devices(t)
 	defer closeAll(devices)
 	o := x.options(t, devices, p, m, dir)
-	o.Resume = true
+	o.Resume, o.WaitDeadline = true, time.Minute // nobody is to blame on a busy machine
 	tr, err := New(context.Background(), p, o)
 	if err != nil {
 		t.Fatal(err)

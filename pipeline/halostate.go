@@ -175,7 +175,7 @@ func (t *Trainer) restoreHalo(c *Checkpoint) error {
 			t.follower.restart()
 		}
 		for _, l := range t.legs {
-			if l.schedule.Start = c.Epoch; t.controller != nil && l.layer > 0 {
+			if l.schedule.Start = c.Epoch; t.controller != nil && l.ages {
 				l.schedule = t.controller.Schedule(l.layer)
 			}
 		}

@@ -21,6 +21,7 @@ type traffic struct {
 	dtype   gpu.DType // of the rows as they are made and read
 	coding  coding    // of the rows on their way
 	keeps   bool      // the backward pass reads the rows once more
+	ages    bool      // rows may have a slot, and be of an earlier epoch
 	until   int       // index of the exchange that begins when they have been read for the last time
 	classes int
 	// pipelined says that schedule may get a lag, adaptive that its period may get shorter than the number of classes, of
