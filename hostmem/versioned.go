@@ -14,6 +14,7 @@ import (
 // Method: two generations; refresh k writes generation k mod 2, so the rows of refresh k−1 stay. The stamp of a generation
 // names the epoch of its rows. The writer marks it before the first row and publishes, by one atomic store, after the last;
 // a reader loads it before and checks it after. No reader and no writer ever waits.
+// A reader may follow the writer: it then knows by other means (events) which rows are there, and has its check once all are.
 // Why it is enough: workers are never more than one epoch apart (the barrier of the gradient reduction), so whoever reads
 // refresh k−2 is done before refresh k begins. The stamps find out if that is broken; they do not make it right.
 // Source: DESIGN.md 7, Memory; the paper's optimistic lock (§4.2).
@@ -114,15 +115,28 @@ func (b *Versioned) Read(epoch int) (Reading, error) {
 	return Reading{}, b.fault(epoch, false)
 }
 
+// Follow is Read for a reader who may begin while the rows are being written. Rows may not be there yet, and Check fails until
+// they have been published.
+func (b *Versioned) Follow(epoch int) (Reading, error) {
+	for i := range b.gens {
+		if epoch >= 0 && b.gens[i].stamp.Load()|1 == written(epoch)|1 {
+			return Reading{b, i, epoch}, nil
+		}
+	}
+	return Reading{}, b.fault(epoch, false)
+}
+
 // Rows returns the rows, to be read only, until Check.
 func (r Reading) Rows() []byte { return r.block.gens[r.gen].rows }
 
-// Check is called when the last row was read. A *VersionFault says that the writer came in between: what was read is void.
+// Check is called when the last row was read. A *VersionFault says that the writer came in between, or that a reader who
+// followed it was ahead: what was read is void.
 func (r Reading) Check() error {
-	if r.block.gens[r.gen].stamp.Load() == written(r.epoch) {
+	s := r.block.gens[r.gen].stamp.Load()
+	if s == written(r.epoch) {
 		return nil
 	}
-	return r.block.fault(r.epoch, true)
+	return r.block.fault(r.epoch, s != written(r.epoch)|1)
 }
 
 // Epochs returns what can be read, in ascending order: at most two epochs.

@@ -141,6 +141,50 @@ func TestOverwrittenWhileRead(t *testing.T) {
 	}
 }
 
+// A reader that follows the writer has its check when all rows are there, not before, and not once the next writer has begun.
+func TestFollow(t *testing.T) {
+	b := blockOf(t, 4, LockOptions{Optional: true})
+	if _, err := b.Follow(5); err == nil {
+		t.Error("follows a writer that has not begun")
+	}
+	mem, err := b.Begin(5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := b.Follow(5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fill(Of[float32](mem), 5)
+	if i := differs(Of[float32](r.Rows()), 5); i >= 0 {
+		t.Errorf("element %d is of another epoch", i)
+	}
+	var early *VersionFault
+	if err := r.Check(); !errors.As(err, &early) || early.Torn || !strings.Contains(err.Error(), "epoch 5 is not there (generation 0: epoch 5, being written") {
+		t.Errorf("checked before it was published: %v", err)
+	}
+	if err := b.Publish(); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Check(); err != nil {
+		t.Error(err)
+	}
+	if again, err := b.Follow(5); err != nil || again != r {
+		t.Errorf("published rows: %v, %v", again, err)
+	}
+	refresh(t, b, 6)
+	if _, err := b.Begin(7); err != nil {
+		t.Fatal(err)
+	}
+	var torn *VersionFault
+	if err := r.Check(); !errors.As(err, &torn) || !torn.Torn {
+		t.Errorf("checked after the next writer has begun: %v", err)
+	}
+	if _, err := b.Follow(5); err == nil {
+		t.Error("follows a writer of another epoch")
+	}
+}
+
 func TestWriterOrder(t *testing.T) {
 	b := blockOf(t, 4, LockOptions{Optional: true})
 	begin := func(epoch int) error { _, err := b.Begin(epoch); return err }

@@ -118,18 +118,13 @@ func (r *relay) arrive(q gpu.Queue, owner int, t *ticket, blocks []int) {
 			r.stats.Bytes.Refresh += gpu.Bytes(s.n) * r.wireRow()
 		}
 	}
-	waited = false
 	for k, b := range t.blocks {
-		if b == 0 || !slices.Contains(blocks, b) || t.shared == nil || t.shared[k] == nil {
+		if b == 0 || !slices.Contains(blocks, b) || t.shared == nil || t.shared[k].rows == nil {
 			continue
 		}
-		e := entry{t.epoch, t.shared[k], t.published}
+		e := t.shared[k]
 		r.books[b-1][owner].note(e)
 		if p := r.mine.shared[b-1][owner]; len(p.rows) > 0 {
-			if !waited {
-				r.w.waitFor(q, e.published, owner, r.leg, "cached halo rows")
-				waited = true
-			}
 			r.look(q, e, b-1, owner, r.local, p)
 			if t.epoch != r.schedule.Start {
 				r.stats.Bytes.Refresh += gpu.Bytes(len(p.rows)) * r.wireRow()
@@ -183,27 +178,32 @@ func (r *relay) pass(q gpu.Queue, epoch int) {
 			if err != nil {
 				panic(waitFault{&StaleError{Part: r.w.index, Owner: o, Exchange: r.leg.String(), Rows: fmt.Sprintf("of class %d", c), Err: err}})
 			}
-			r.w.waitFor(q, e.published, o, r.leg, "cached halo rows")
 			r.look(q, e, c, o, r.transient, p)
 		}
 	}
 }
 
-// look copies rows of the global cache. Their epoch is looked up before the first row is read and after the last.
+// look copies rows of the global cache, each piece once the pieces that it is made of are there. Their epoch is looked up before
+// the first row is read and after the last.
 func (r *relay) look(q gpu.Queue, e entry, class, owner int, into gpu.Matrix, p selection) {
 	block := r.blocks[class][owner]
 	var reading hostmem.Reading
 	q.Call("find cached rows", func() (err error) {
-		reading, err = block.Read(e.epoch)
+		reading, err = block.Follow(e.epoch)
 		return err
 	})
-	dst := into.RowRange(p.first, p.first+len(p.rows))
+	dst, there := into.RowRange(p.first, p.first+len(p.rows)), 0
 	r.eachPiece(dst.Rows, func(lo, hi int) {
+		if n := int(p.rows[hi-1])/r.pieceRows() + 1; e.pieces != nil && n > there { // rows ascend, pieces come in order
+			r.w.waitFor(q, e.pieces[n-1], owner, r.leg, "cached halo rows")
+			there = n
+		}
 		to := dst.RowRange(lo, hi)
 		at := r.land(q, to)
 		q.UploadRows(at, e.rows, p.rows[lo:hi])
 		r.landed(q, to, at)
 	})
+	r.w.waitFor(q, e.published, owner, r.leg, "cached halo rows")
 	q.Call("check cached rows", func() error { return reading.Check() })
 	r.stats.Bytes.H2D += gpu.Bytes(len(p.rows)) * r.wireRow()
 }

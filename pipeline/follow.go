@@ -46,7 +46,7 @@ func (r *relay) sendAgenda(q gpu.Queue, box *outbox, rows gpu.Matrix, epoch int)
 		if !direct && !shared {
 			continue
 		}
-		t := ticket{epoch: epoch, box: box.number, blocks: []int{0}, ready: ready, published: published, shared: [][]byte{area},
+		t := ticket{epoch: epoch, box: box.number, blocks: []int{0}, ready: ready, shared: []entry{{epoch: epoch, rows: area, published: published}},
 			rows: []gpu.Matrix{r.wire(box.send, s.to[j].first, s.to[j].n)}}
 		staged := direct && !r.w.reachableFrom(j)
 		if staged {
@@ -116,8 +116,8 @@ func (r *relay) fetchFrom(q gpu.Queue, g *getting, owner, epoch int) {
 		r.bring(q, r.transient.RowRange(d.first, d.first+d.n), &t, 0, owner)
 	}
 	if p := g.shared[owner]; len(p.rows) > 0 {
-		r.w.waitFor(q, t.published, owner, r.leg, "cached halo rows")
-		r.fromHost(q, p, t.shared[0])
+		r.w.waitFor(q, t.shared[0].published, owner, r.leg, "cached halo rows")
+		r.fromHost(q, p, t.shared[0].rows)
 	}
 	r.confirm(q, owner, &t)
 }

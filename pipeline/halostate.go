@@ -328,7 +328,7 @@ func (t *Trainer) loadBlock(k, class, owner, epoch int, rows []byte) error {
 		return err
 	}
 	for _, w := range t.workers {
-		w.relays()[k].books[class][owner].note(entry{epoch, mem, w.compute.Record()})
+		w.relays()[k].books[class][owner].note(entry{epoch: epoch, rows: mem, published: w.compute.Record()})
 	}
 	return nil
 }

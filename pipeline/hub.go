@@ -27,8 +27,7 @@ type ticket struct {
 	staged [][]byte      // the same on the host, where the reader cannot reach the owner's memory; else nil
 	pieces [][]gpu.Event // the same: each piece of them is there
 
-	published gpu.Event // shared can be read
-	shared    [][]byte  // by place in blocks: what the owner has put into the global cache; nil: nothing
+	shared []entry // by place in blocks: what the owner puts into the global cache; nil: nothing
 }
 
 // lane carries the tickets of one exchange from one owner to one reader, and back when the rows have been copied. It holds

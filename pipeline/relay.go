@@ -42,8 +42,9 @@ type book [2]entry
 // entry is what an owner put into the global cache in an epoch.
 type entry struct {
 	epoch     int
-	rows      []byte
-	published gpu.Event
+	rows      []byte      // nil: nothing
+	pieces    []gpu.Event // each piece of them is there; nil: all are
+	published gpu.Event   // they can be checked: all are there
 }
 
 // note enters a new generation in place of the older one.

@@ -52,10 +52,10 @@ func (r *relay) send(q gpu.Queue, box *outbox, rows gpu.Matrix, epoch int, block
 	box.confirm(r.hub, q)
 	starts := r.pack(q, box, rows, epoch, blocks)
 	ready := q.Record()
-	shared, published := r.publish(box, ready, starts, epoch, blocks)
+	shared := r.publish(box, ready, starts, epoch, blocks)
 	for j := range r.readers {
 		if theirs := &r.readers[j]; j != r.w.index && theirs.reads(r.w.index, blocks) {
-			t := ticket{epoch: epoch, box: box.number, blocks: blocks, ready: ready, shared: shared, published: published}
+			t := ticket{epoch: epoch, box: box.number, blocks: blocks, ready: ready, shared: shared}
 			r.post(box, &t, starts, j)
 		}
 	}
@@ -114,7 +114,7 @@ func (r *relay) download(dst []byte, m gpu.Matrix, piece func()) {
 }
 
 // publish copies the rows of this part that are due in the global cache to their blocks, and marks them as readable.
-func (r *relay) publish(box *outbox, ready gpu.Event, starts []int, epoch int, blocks []int) (shared [][]byte, published gpu.Event) {
+func (r *relay) publish(box *outbox, ready gpu.Event, starts []int, epoch int, blocks []int) (shared []entry) {
 	for k, b := range blocks {
 		if b == 0 || r.blocks == nil || r.blocks[b-1][r.w.index] == nil {
 			continue
@@ -128,27 +128,28 @@ func (r *relay) publish(box *outbox, ready gpu.Event, starts []int, epoch int, b
 			panic(waitFault{err})
 		}
 		if shared == nil {
-			shared = make([][]byte, len(blocks))
+			shared = make([]entry, len(blocks))
 			r.w.out.Wait(ready)
 		}
-		shared[k] = mem
+		e := &shared[k]
+		e.epoch, e.rows = epoch, mem
 		n := len(r.global[b-1][r.w.index])
-		r.download(mem, r.wire(box.send, starts[k]+r.at[b+1]-r.at[b]-n, n), nil)
+		r.download(mem, r.wire(box.send, starts[k]+r.at[b+1]-r.at[b]-n, n), func() { e.pieces = append(e.pieces, r.w.out.Record()) })
 		r.w.out.Call("publish cached rows", block.Publish)
 		if epoch != r.schedule.Start {
 			r.stats.Bytes.Refresh += gpu.Bytes(len(mem))
 		}
 	}
 	if shared != nil {
-		published = r.w.out.Record()
+		published := r.w.out.Record()
 		box.drained = published
 		for k, b := range blocks {
-			if shared[k] != nil {
-				r.last[b-1] = published
+			if shared[k].rows != nil {
+				shared[k].published, r.last[b-1] = published, published
 			}
 		}
 	}
-	return shared, published
+	return shared
 }
 
 // post tells one reader where its rows are, on the host if it cannot reach the device.
