@@ -28,7 +28,8 @@ type setting struct {
 	staleCase
 	kind  gnn.Kind
 	parts int
-	sim   bool // simulated devices with arithmetic, instead of CPU devices
+	sim   bool      // simulated devices with arithmetic, instead of CPU devices
+	piece gpu.Bytes // of copies
 }
 
 const settingEpochs = 9
@@ -53,6 +54,9 @@ func settings(n int) []setting {
 		s := setting{kind: gnn.Kinds[r.IntN(len(gnn.Kinds))], parts: 2 + r.IntN(3), sim: r.IntN(2) == 0}
 		s.staleCase = staleCase{policy: policies[r.IntN(len(policies))], local: size[0], global: size[1],
 			staleness: []int{1, 2, 4, -1}[k/4%4], pipeline: k%2 == 1, peers: k/2%2 == 1, halo: Encoding(r.IntN(3))}
+		if k/16%2 == 1 {
+			s.piece = 100 // some rows
+		}
 		out = append(out, s)
 	}
 	return out
@@ -113,7 +117,7 @@ func (s setting) options(t testing.TB, o *Options) {
 	c := s.staleCase
 	c.staleness = max(0, c.staleness)
 	o.Cache = c.cache(t)
-	o.Cache.NoPeer = !s.peers
+	o.Cache.NoPeer, o.Cache.piece = !s.peers, s.piece
 	if s.staleness < 0 {
 		o.Epochs, o.Optimizer.LR = settingEpochs+7, 0.001
 		o.Cache.Staleness = jaca.Staleness{Bound: 8, EPS: 1.2}

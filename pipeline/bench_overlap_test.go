@@ -30,25 +30,26 @@ func linked(b *testing.B, rate float64) []gpu.Device {
 	return out
 }
 
-// phases is the mean of an epoch's times on the part that waits longest.
-type phases struct{ epoch, wait, transfer time.Duration }
+// phases is an epoch's time, and the mean of what a part spends in some phases.
+type phases struct{ epoch, wait, transfer, pick, check time.Duration }
 
-// epochs trains n epochs and returns their median time, with the mean wait and transfer time of a part.
+// epochs trains n epochs and returns their median time, with the mean times of a part.
 func epochs(b *testing.B, tr *Trainer, n int) phases {
 	b.Helper()
 	var all []time.Duration
 	var u gpu.Usage
+	var check time.Duration
 	for range n {
 		e := EpochStats{Epoch: tr.state.Epochs}
 		if err := tr.trainEpoch(&e); err != nil {
 			b.Fatal(err)
 		}
 		tr.state.Epochs++
-		all, u = append(all, e.Train), u.Add(e.Usage)
+		all, u, check = append(all, e.Train), u.Add(e.Usage), check+e.CheckCache
 	}
 	slices.Sort(all)
 	parts := time.Duration(n * len(tr.workers))
-	return phases{all[len(all)/2], u.Time[gpu.PhaseWait] / parts, u.Time[gpu.PhaseTransfer] / parts}
+	return phases{all[len(all)/2], u.Time[gpu.PhaseWait] / parts, u.Time[gpu.PhaseTransfer] / parts, u.Time[gpu.PhasePick] / parts, check / time.Duration(n)}
 }
 
 // BenchmarkOverlap is an epoch without and with the pipeline on two one-thread devices, in turn, every row moving in every

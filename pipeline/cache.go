@@ -41,6 +41,8 @@ type Cache struct {
 	// Host says how memory is locked that rows pass through; MLock as far as the system allows if Pinner is nil.
 	Host hostmem.LockOptions
 	Seed uint64 // of policy random
+
+	piece gpu.Bytes // that a copy moves at most; 0 = pieceBytes. Tests have few rows, and many pieces
 }
 
 // policy returns the policy that the options ask for.
@@ -126,7 +128,7 @@ func evaluationTraffic(lay *Layout, model gnn.Config, plan gnn.Plan, layers int)
 func exactTraffic(lay *Layout, model gnn.Config, plan gnn.Plan, o *Cache, schedule func(layer int) jaca.Schedule) []*traffic {
 	var out []*traffic
 	for _, t := range trainingLegs(model, plan, o.HaloType) {
-		t.schedule = schedule(t.layer)
+		t.schedule, t.piece = schedule(t.layer), o.piece
 		t.pipelined, t.adaptive = o.Pipeline && o.Staleness.Bound > 0, o.Staleness.Auto() || o.Bypass > 0
 		t.lanes = newLanes(len(lay.cut.Parts))
 		out = append(out, exact(t, lay.at(t.layer), func(b *graph.Block, owner int) int { return b.Count(owner, t.layer) }))

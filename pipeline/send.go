@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"fmt"
 
 	"capgnn/gpu"
@@ -90,7 +91,7 @@ func (r *relay) pack(q gpu.Queue, box *outbox, rows gpu.Matrix, epoch int, block
 const pieceBytes = 512 << 10
 
 // pieceRows is the most rows of a piece.
-func (t *traffic) pieceRows() int { return max(1, int(pieceBytes/t.wireRow())) }
+func (t *traffic) pieceRows() int { return max(1, int(cmp.Or(t.piece, pieceBytes)/t.wireRow())) }
 
 // eachPiece calls f for rows lo to hi of n, a piece after the other.
 func (t *traffic) eachPiece(n int, f func(lo, hi int)) {

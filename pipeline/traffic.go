@@ -24,6 +24,7 @@ type traffic struct {
 	ages    bool      // rows may have a slot, and be of an earlier epoch
 	until   int       // index of the exchange that begins when they have been read for the last time
 	classes int
+	piece   gpu.Bytes // that a copy moves at most; 0 = pieceBytes
 	// pipelined says that schedule may get a lag, adaptive that its period may get shorter than the number of classes, of
 	// which it is a divisor.
 	pipelined, adaptive bool
