@@ -46,7 +46,7 @@ func (t *Trainer) adapt() (err error) {
 // watch makes a worker sample the rows that it sends. All parts together sample at least jaca.SampleRows of each exchange, if
 // there are so many.
 func (w *worker) watch(x *exchange, seed uint64) {
-	n := (jaca.SampleRows + len(w.workers) - 1) / len(w.workers)
+	n := sampleRows(len(w.workers))
 	w.watcher = &watcher{}
 	var size int
 	for _, r := range x.relays {

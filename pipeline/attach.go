@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"slices"
 
 	"capgnn/gnn"
@@ -64,45 +65,6 @@ func (t *traffic) ownRows(part int) int {
 		return all
 	}
 	return usual
-}
-
-// exchangeNeed returns what exchanges take of a device's memory without local slots, at most. With a dynamic policy halo rows lie
-// where they arrive and where they are put together.
-func exchangeNeed(legs []*traffic, part int, dynamic bool) gpu.Bytes {
-	var send, own, kept, halo, land gpu.Bytes
-	lag := false
-	for _, l := range legs {
-		all, _ := l.sendRows(part)
-		lag = lag || l.pipelined
-		wire := l.wireRow() * gpu.Bytes(all)
-		send = max(send, wire)
-		own += wire
-		ids := len(l.readers[part].ids)
-		if l.coding.as != FP32 {
-			land = max(land, l.wireRow()*gpu.Bytes(ids))
-		}
-		if halo = max(halo, l.rowBytes(ids+1)); l.keeps {
-			kept += l.rowBytes(ids)
-		}
-	}
-	need := send + kept + halo + land
-	if lag {
-		need += own + halo + land
-	}
-	if dynamic {
-		need += halo
-	}
-	return need
-}
-
-// remapNeed returns what the index arrays take that address slots, at most.
-func remapNeed(lay *Layout, legs []*traffic, part int) gpu.Bytes {
-	n := 0
-	for _, l := range legs {
-		b := l.block(lay.at(l.layer).Parts[part])
-		n += len(b.Halo.Indices) + 2*len(b.IDs)
-	}
-	return 4 * gpu.Bytes(n)
 }
 
 // halos returns the exchanges of training and evaluation of a worker, in place on its device.
@@ -237,8 +199,8 @@ func (a *attachment) pinned(name string, size gpu.Bytes) []byte {
 func (a *attachment) place(train, eval *exchange) {
 	var local gpu.Bytes // of slots
 	bases := make([]gpu.Bytes, len(train.relays))
-	for k, r := range train.relays {
-		if !r.holds() {
+	for _, k := range widestFirst(train.relays) {
+		if r := train.relays[k]; !r.holds() {
 			bases[k] = local
 			local += (r.rowBytes(r.mine.rows[0]) + slotAlign - 1) / slotAlign * slotAlign
 		}
@@ -268,6 +230,17 @@ func (a *attachment) place(train, eval *exchange) {
 	for _, r := range eval.relays {
 		r.hold(buf, at[0], at[0])
 	}
+}
+
+// widestFirst returns the places of relays by falling size of a row. A halo matrix spans what lies between its local slots and
+// its transient rows, and so do scales that go with its rows: of narrow rows that would be many.
+func widestFirst(relays []*relay) []int {
+	order := make([]int, len(relays))
+	for k := range order {
+		order[k] = k
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(relays[b].rowBytes(1), relays[a].rowBytes(1)) })
+	return order
 }
 
 // holds reports whether the halo matrix is memory of the exchange alone.

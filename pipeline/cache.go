@@ -290,22 +290,6 @@ func (t *Trainer) links() jaca.Links {
 	return l
 }
 
-// freeForCaches returns what each device has left for local slots besides what exchanges need in any case.
-func (t *Trainer) freeForCaches(plain []*traffic) []gpu.Bytes {
-	free := make([]gpu.Bytes, len(t.workers))
-	for i, w := range t.workers {
-		sharing := 0
-		for _, same := range w.peers {
-			if same {
-				sharing++
-			}
-		}
-		m := w.dev.Memory()
-		free[i] = max(0, (m.Budget-m.Used)/gpu.Bytes(sharing)-exchangeNeed(plain, i, !t.o.Cache.policy().Static())-remapNeed(t.layout, plain, i))
-	}
-	return free
-}
-
 // freeOnHost returns the memory that the global cache may take, at least 1; 0 = unknown. CPU devices that keep accounts only have
 // not taken theirs yet.
 func (t *Trainer) freeOnHost() gpu.Bytes {

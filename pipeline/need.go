@@ -1,0 +1,130 @@
+package pipeline
+
+import (
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/jaca"
+)
+
+// What exchanges take of a device's memory besides local slots, at most: known before rows have slots, so that caches can take
+// what is left.
+
+// freeForCaches returns what each device has left for local slots. plain are the exchanges of training without caches.
+func (t *Trainer) freeForCaches(plain []*traffic) []gpu.Bytes {
+	free := make([]gpu.Bytes, len(t.workers))
+	evaluation := evaluationTraffic(t.layout, t.o.Model, t.plan, t.o.Model.Layers)
+	for i, w := range t.workers {
+		sharing := 0
+		for _, same := range w.peers {
+			if same {
+				sharing++
+			}
+		}
+		need := exchangeNeed(plain, evaluation, i, !t.o.Cache.policy().Static()) + remapNeed(t.layout, plain, i) + t.sampleNeed(w, plain)
+		if !t.o.Savings.NoFoldScale && t.o.Model.Kind != gnn.GAT {
+			need += scaleNeed(plain, i)
+		}
+		m := w.dev.Memory()
+		free[i] = max(0, (m.Budget-m.Used)/gpu.Bytes(sharing)-need)
+	}
+	return free
+}
+
+// exchangeNeed returns what exchanges take without local slots: send buffers and lists, halo rows, and where they arrive. With a
+// dynamic policy halo rows lie where they arrive and where they are put together.
+func exchangeNeed(training, evaluation []*traffic, part int, dynamic bool) gpu.Bytes {
+	var send, own, kept, halo, land, lists gpu.Bytes
+	lag := false
+	for _, l := range training {
+		all, _ := l.sendRows(part)
+		lag = lag || l.pipelined
+		wire := l.wireRow() * gpu.Bytes(all)
+		send = max(send, wire)
+		own += wire
+		ids := len(l.readers[part].ids)
+		lists += listNeed(l, all) + 4*gpu.Bytes(2*ids) // in the order of a dynamic policy
+		if l.coding.as != FP32 {
+			land = max(land, l.wireRow()*gpu.Bytes(ids))
+		}
+		if halo = max(halo, l.rowBytes(ids+1)); l.keeps {
+			kept += l.rowBytes(ids)
+		}
+	}
+	for _, l := range evaluation {
+		all, _ := l.sendRows(part)
+		send, halo = max(send, l.rowBytes(all)), max(halo, l.rowBytes(len(l.readers[part].ids)+1))
+		lists += listNeed(l, all)
+	}
+	need := send + kept + halo + land + lists + blockNeed*gpu.Bytes(len(training)+len(evaluation)+1)
+	if lag {
+		need += own + halo + land
+	}
+	if dynamic {
+		need += halo
+	}
+	return need
+}
+
+// blockNeed is what the ends of an exchange's blocks take, of which there are ten or less: devices round their sizes up, and slots
+// are aligned.
+const blockNeed = 16 * slotAlign
+
+// listNeed returns what the list of the rows that a part sends takes, and of their vertices where these are drawn by.
+func listNeed(l *traffic, rows int) gpu.Bytes {
+	n := 4 * gpu.Bytes(rows)
+	if l.coding.as == Int8 {
+		for i := range l.readers {
+			n += 4 * gpu.Bytes(len(l.readers[i].ids))
+		}
+	}
+	return n
+}
+
+// remapNeed returns what the index arrays take that address slots.
+func remapNeed(lay *Layout, legs []*traffic, part int) gpu.Bytes {
+	n := 0
+	for _, l := range legs {
+		n += len(l.block(lay.at(l.layer).Parts[part]).Halo.Indices)
+	}
+	return 4 * gpu.Bytes(n)
+}
+
+// scaleNeed returns what scales of halo rows take. They span, in rows of the exchange, its local slots and those of exchanges
+// with narrower rows, which follow, then transient rows, its own or with the pipeline also those of the other turn.
+func scaleNeed(legs []*traffic, part int) gpu.Bytes {
+	var need, halo gpu.Bytes
+	for _, l := range legs {
+		halo = max(halo, l.rowBytes(len(l.readers[part].ids)+1))
+	}
+	for _, l := range legs {
+		if l.layer == 0 {
+			continue
+		}
+		span := l.rowBytes(len(l.readers[part].ids) + 2)
+		if l.pipelined {
+			span += halo
+		}
+		for _, o := range legs {
+			if o != l && o.rowBytes(1) <= l.rowBytes(1) {
+				span += o.rowBytes(len(o.readers[part].ids)) + slotAlign
+			}
+		}
+		need += 4 * (span/l.rowBytes(1) + 1)
+	}
+	return need
+}
+
+// sampleNeed returns what samples of adaptive staleness take.
+func (t *Trainer) sampleNeed(w *worker, legs []*traffic) gpu.Bytes {
+	if t.controller == nil {
+		return 0
+	}
+	rows, width := sampleRows(len(t.workers)), 0
+	for _, l := range legs {
+		width = max(width, w.train.ProbeWidth(l.layer, l.dir))
+	}
+	return 4*gpu.Bytes(rows)*gpu.Bytes(width) + gpu.Bytes(len(legs)+1)*(4*gpu.Bytes(rows)+slotAlign)
+}
+
+// sampleRows returns how many rows of an exchange each part samples.
+func sampleRows(parts int) int { return (jaca.SampleRows + parts - 1) / parts }
