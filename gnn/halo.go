@@ -46,10 +46,10 @@ type Operand struct {
 // them.
 type LayerGraph struct {
 	Rows, Src int
-	// HaloRows and BackRows are the number of rows of the halo matrices of the two directions.
-	HaloRows, BackRows int
-	Forward            Operand // Rows × Src, Rows × HaloRows
-	Backward           Operand // Src × Rows, Src × BackRows; unused in evaluation
+	// HaloRows is the number of rows of the forward halo matrix.
+	HaloRows int
+	Forward  Operand // Rows × Src, Rows × HaloRows
+	Backward Operand // Src × Rows, Src × halo rows; unused in evaluation
 	// HaloBack is the transpose of Forward.Halo (HaloRows × Rows), for a replicated first layer.
 	HaloBack gpu.CSR
 	// Central lists the rows without halo columns, as ascending ranges below Rows.

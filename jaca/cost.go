@@ -8,12 +8,11 @@ package jaca
 // direct = h2d + d2h, or peer where that is less. d2h is the owner's, h2d the reader's. All rows of an exchange have equal
 // bytes, so these do not matter here.
 type costs struct {
-	ix       *index
-	p        float64
-	links    *Links
-	resident bool        // Options.Resident
-	direct   [][]float64 // [owner][reader]
-	extra    [][]float64 // direct less h2d
+	ix     *index
+	p      float64
+	links  *Links
+	direct [][]float64 // [owner][reader]
+	extra  [][]float64 // direct less h2d
 }
 
 func newCosts(ix *index, parts, period int, l *Links) *costs {
@@ -68,15 +67,6 @@ func (c *costs) arrival(row, reader int, global bool) float64 {
 		return c.links.h2d(reader)
 	}
 	return c.direct[c.ix.owner[row]][reader]
-}
-
-// localRank returns what local slots are given by: the saving, or if waiting counts arrival, which orders rows in the same way but
-// at period 1, where nothing is saved.
-func (c *costs) localRank(row, reader int, global bool) float64 {
-	if c.resident {
-		return c.arrival(row, reader, global)
-	}
-	return c.localSaving(row, reader, global)
 }
 
 // total returns the seconds per byte and epoch of a placement.

@@ -5,13 +5,13 @@
 // Its nouns: an Exchange is what one layer moves in one direction, by reader; Capacities are the sizes of the caches
 // (Algorithm 1), from Memory and Sizes; a Plan has a Table per exchange that says which rows have local and global slots under
 // a Policy; a Schedule says when a refresh class is due and which version is used; a Replay runs a plan through epochs and
-// counts (Stats). A Controller sets the periods of layers by drift, which a Track measures; Ages count what was used.
+// counts (Stats). A Controller sets the periods of layers by drift, which a Track measures.
 //
 // # Contract
 //
 // Everything is a function of its arguments; equal arguments give equal plans on every machine. Ties go to the row with most
 // edges into the part, then to the lowest id. Nothing changes its arguments; a Table shares the id lists of the cut that its
-// exchanges come from. A Replay, a Controller, a Track and Ages have state: each belongs to one goroutine.
+// exchanges come from. A Replay, a Controller and a Track have state: each belongs to one goroutine.
 //
 // Slots are local to an exchange: each has its own tables of up to so many slots as the capacities say. So layers may have
 // periods of their own, and rows that a layer does not exchange take no slot in it. Local slots come first in a reader's
@@ -38,7 +38,7 @@
 //	r := &plan.Tables[0].Readers[part]
 //	lo, hi := r.ClassSlots(class)       // rows to renew in epochs in which class is due
 //	epoch := s.Version(class, t)        // that made what the reader uses in epoch t
-//	err = ages.Use(hi-lo, epoch, t, 4)
+//	err = jaca.CheckAge(epoch, t, 4)
 //
 // With adaptive staleness a layer's schedule comes from the controller, and tables follow it (here of one
 // direction; else the larger percentile counts):

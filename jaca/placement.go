@@ -181,7 +181,7 @@ func (c *costs) chooseLocal(x *Exchange, caps *Capacities, s *placement) {
 		h.each(func(_, k int) {
 			r := c.ix.rowOf[i][k]
 			g := s.global[r]
-			list = append(list, candidate{c.localRank(int(r), i, g), g, int64(h.Edges[k]), int32(k), int32(h.IDs[k])})
+			list = append(list, candidate{c.localSaving(int(r), i, g), g, int64(h.Edges[k]), int32(k), int32(h.IDs[k])})
 		})
 		clear(s.local[i])
 		for _, y := range best(list, caps.Local[i]) {

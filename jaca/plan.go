@@ -14,11 +14,6 @@ type Options struct {
 	Links  Links  // for JACA; zero = equal rates, no peer access
 	Period int    // refresh period p of all exchanges, 1 to MaxStaleness+1; 0 = 1
 	Seed   uint64 // for Random
-	// Resident is for JACA at period 1 with the pipeline, where local slots save no transfer but time: a row with one has a
-	// whole epoch to arrive, a row without one a layer. Then local slots go to the rows that take longest to arrive. At other
-	// periods, and at equal rates without peer access, they do so anyway; and every static policy but None gives local slots
-	// as long as it has rows for them.
-	Resident bool
 	// Degree is the degree of every vertex in the whole graph by direction: out-degree forward, in-degree backward. For
 	// Degree only.
 	Degree [2][]int32
@@ -119,19 +114,13 @@ func newTables(x *Exchange, caps *Capacities, o *Options) *Table {
 	t := &Table{Exchange: *x, ix: newIndex(x), policy: o.Policy}
 	switch {
 	case o.Policy == JACA:
-		t.slots = place(x, t.ix, o.costs(t.ix, len(x.Halos)), caps)
+		t.slots = place(x, t.ix, newCosts(t.ix, len(x.Halos), o.Period, &o.Links), caps)
 	case o.Policy == None || !o.Policy.Static():
 		t.slots = newPlacement(x, t.ix)
 	default:
 		t.slots = rankBoth(x, t.ix, caps, rankOf(o, x, t.ix))
 	}
 	return t.Renumber(o.Period)
-}
-
-func (o *Options) costs(ix *index, parts int) *costs {
-	c := newCosts(ix, parts, o.Period, &o.Links)
-	c.resident = o.Resident
-	return c
 }
 
 // Renumber returns a plan in which the tables of a layer, of both directions, are renumbered for another period; it shares all

@@ -136,7 +136,7 @@ func (b *builder) operand(name string, block *graph.Block, s *scales, rows, cols
 // layer returns what a layer that reads the first src rows and computes the first rows of them aggregates over, forward.
 func (b *builder) layer(a *adjacency, rows, src int) gnn.LayerGraph {
 	part := a.part
-	g := gnn.LayerGraph{Rows: rows, Src: src, HaloRows: len(part.In.IDs), BackRows: len(part.Out.IDs)}
+	g := gnn.LayerGraph{Rows: rows, Src: src, HaloRows: len(part.In.IDs)}
 	g.Forward = b.operand("forward", &part.In, &a.forward, rows, len(part.Inner), -1)
 	g.Forward.Inner.Cols = src // all that the needed rows read
 	for _, r := range part.Central {
