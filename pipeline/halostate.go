@@ -15,7 +15,8 @@ import (
 //
 //	halo/state          haloState as JSON
 //	halo/K/P/local      rows of exchange K in the local slots of part P, as they lie there
-//	halo/K/P/transient  the same of its other rows, where they stay until the next epoch
+//	halo/K/P/transient  the same of its other rows, where they stay until the next epoch; where no row has a slot, /transient O of
+//	                    those of owner O: rows that are not exchanged lie between them
 //	halo/K/P/sent       rows that part P has packed for the next epoch, with the pipeline
 //	halo/K/P/C          the newest rows of class C that part P has put into the global cache
 //	halo/K/P/sample     float32: sample rows of the last refresh, then those of the one before, with adaptive staleness
@@ -92,8 +93,14 @@ func (t *traffic) section(part int, what any) string {
 // lasting returns the matrices of a relay that the next epoch reads, by the name of their sections.
 func (r *relay) lasting() map[string]gpu.Matrix {
 	m := map[string]gpu.Matrix{"local": r.local}
-	if r.keeps && r.pipelined {
+	switch {
+	case !r.keeps || !r.pipelined:
+	case r.mine.place != nil:
 		m["transient"] = r.transient
+	default:
+		for o, e := range r.mine.direct[0] {
+			m[fmt.Sprint("transient ", o)] = r.transient.RowRange(e.first, e.first+e.n)
+		}
 	}
 	if r.own != nil && r.at[1] > 0 {
 		m["sent"] = r.wire(r.own.send, 0, r.at[1])
@@ -112,11 +119,15 @@ func (r *relay) save(into map[string][]byte) error {
 		into[r.section(r.w.index, what)] = mem
 	}
 	err := r.w.compute.Sync()
-	// Rows that attention keeps may be written in the next epoch first, slots of dynamic policies may have had no row yet.
-	if err != nil || r.hub.epoch < r.schedule.Start || r.keeps || r.dynamic != nil {
+	if err != nil || r.hub.epoch < r.schedule.Start || r.dynamic != nil { // slots of dynamic policies may have had no row yet
 		return err
 	}
-	return r.checkFinite(r.hub.epoch, r.local, into[r.section(r.w.index, "local")])
+	for what, m := range r.lasting() {
+		if what != "sent" && err == nil { // sent ones may be encoded
+			err = r.checkFinite(r.hub.epoch, m, into[r.section(r.w.index, what)])
+		}
+	}
+	return err
 }
 
 // bytesOf is the size of a matrix without gaps.
