@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"sync/atomic"
+	"syscall"
 )
 
 // Pinned is page-locked memory in pages of its own: the system does not move it and a device's copy engine reaches it.
@@ -77,6 +78,9 @@ func (p *Pinned) take(n int, maps []mapper) error {
 			return nil
 		}
 		all = append(all, fmt.Errorf("%s: %w", m.kind, err))
+		if errors.Is(err, syscall.ENOMEM) {
+			break // memory of another kind takes as much room
+		}
 	}
 	return fmt.Errorf("%s: map %d bytes for %q: %w", p.owner, n, p.name, errors.Join(all...))
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"capgnn/gpu"
 	"capgnn/hostmem"
@@ -153,6 +154,9 @@ func explainCache(err error) error {
 	var limit *hostmem.Limit
 	if errors.As(err, &limit) {
 		return &fitError{err, fmt.Sprintf("give --cpu-cache %dB or less", max(0, limit.Left))}
+	}
+	if errors.Is(err, syscall.ENOMEM) {
+		return &fitError{err, "give this process more address space (ulimit -v), or take a smaller --cpu-cache"}
 	}
 	var large *jaca.TooLarge
 	if !errors.As(err, &large) {

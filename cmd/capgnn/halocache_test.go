@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"capgnn/gpu"
@@ -123,9 +124,10 @@ func TestLinksOfDevices(t *testing.T) {
 
 func TestCacheThatDoesNotFit(t *testing.T) {
 	for want, err := range map[string]error{
-		"give --cpu-cache 3, or 1.4 KiB more memory":           &jaca.TooLarge{Cache: globalCache, Want: 10, Fit: 3, Slot: 200},
-		"part 2: 10 rows of 200 B are wanted, 3 fit; give --g": &jaca.TooLarge{Cache: "local cache of part 2", Want: 10, Fit: 3, Slot: 200},
-		"give --cpu-cache 77B or less":                         &hostmem.Limit{Owner: globalCache, Name: "shared region", Need: 99, Left: 77},
+		"give --cpu-cache 3, or 1.4 KiB more memory":                                                                           &jaca.TooLarge{Cache: globalCache, Want: 10, Fit: 3, Slot: 200},
+		"part 2: 10 rows of 200 B are wanted, 3 fit; give --g":                                                                 &jaca.TooLarge{Cache: "local cache of part 2", Want: 10, Fit: 3, Slot: 200},
+		"map 9 bytes: cannot allocate memory; give this process more address space (ulimit -v), or take a smaller --cpu-cache": fmt.Errorf("map 9 bytes: %w", syscall.ENOMEM),
+		"give --cpu-cache 77B or less":                                                                                         &hostmem.Limit{Owner: globalCache, Name: "shared region", Need: 99, Left: 77},
 	} {
 		got := explainCache(err)
 		if exitCode(got) != exitDoesNotFit || !strings.Contains(got.Error(), want) {

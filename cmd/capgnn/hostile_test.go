@@ -25,9 +25,12 @@ import (
 const addressSpace = 3 << 20
 
 // under returns the program with these arguments, to run under addressSpace.
-func (s *sandbox) under(args ...string) *exec.Cmd {
+func (s *sandbox) under(args ...string) *exec.Cmd { return s.limitedTo("v", addressSpace, args...) }
+
+// limitedTo returns the program with these arguments, to run under a limit of the shell: ulimit -WHAT KIB.
+func (s *sandbox) limitedTo(what string, kib int, args ...string) *exec.Cmd {
 	run := s.command(args...)
-	cmd := exec.Command("sh", append([]string{"-c", fmt.Sprintf(`ulimit -v %d && exec "$0" "$@"`, addressSpace), program}, args...)...)
+	cmd := exec.Command("sh", append([]string{"-c", fmt.Sprintf(`ulimit -%s %d && exec "$0" "$@"`, what, kib), program}, args...)...)
 	cmd.Dir, cmd.Env = run.Dir, run.Env
 	return cmd
 }

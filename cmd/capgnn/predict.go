@@ -197,7 +197,7 @@ func (p *prediction) compute(ctx context.Context) (*table, error) {
 	})
 	var oom *gpu.OutOfMemory
 	if errors.As(err, &oom) {
-		return nil, &fitError{err, fmt.Sprintf("give %s at least %s more memory (mem=), or name more --devices", oom.Device, size(oom.Need-oom.Have))}
+		return nil, &fitError{err, moreMemory(oom) + ", or name more --devices"}
 	}
 	if err == nil && t == nil {
 		err = errors.New("the data set has no vertex")

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"runtime/debug"
+	"syscall"
 	"time"
 
 	"capgnn/gnn"
@@ -331,17 +332,24 @@ func (t *training) abandon(err error) error {
 	return err
 }
 
+// moreMemory says what a device that ran out of memory lacks: its budget, or memory of the system that its budget counts on.
+func moreMemory(e *gpu.OutOfMemory) string {
+	if e.Have >= e.Need {
+		return "give this process more memory (ulimit -v, container, machine)"
+	}
+	return fmt.Sprintf("give %s at least %s more memory (mem=)", e.Device, size(e.Need-e.Have))
+}
+
 // explain adds to an error of the trainer what the user can do about it.
 func (t *training) explain(err error) error {
 	var oom *gpu.OutOfMemory
 	var large *jaca.TooLarge
 	var limit *hostmem.Limit
 	switch {
-	case errors.As(err, &large), errors.As(err, &limit):
+	case errors.As(err, &large), errors.As(err, &limit), errors.Is(err, syscall.ENOMEM):
 		return explainCache(err)
 	case errors.As(err, &oom):
-		used := oom.Need - oom.Have
-		return &fitError{err, fmt.Sprintf("give %s at least %s more memory (mem=), use more --parts, or a smaller --hidden", oom.Device, size(used))}
+		return &fitError{err, moreMemory(oom) + ", use more --parts, or a smaller --hidden"}
 	case exitCode(err) == exitLost && t.dir.holdsRun():
 		return fmt.Errorf("%w: continue from the last checkpoint with `capgnn train --resume %s`", err, t.dir)
 	case errors.Is(err, pipeline.ErrNoCheckpoint):
