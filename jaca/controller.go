@@ -15,6 +15,9 @@ const quietPeriods = 5
 // is at most 1.25 times the 90th.
 const riseMargin = 0.8
 
+// mostPause is how many epochs a layer is not looked at, at most, that drifts by far too much at the least period.
+const mostPause = 32
+
 // Controller sets the refresh period of each layer so that what readers use has drifted by EPS at most (auto:EPS[,MAX]).
 //
 // Periods are powers of two, the schedule's bound is at most MAX. With the pipeline there is one below 1: synchronous, where
@@ -24,7 +27,8 @@ const riseMargin = 0.8
 // Method: if drift over a period exceeds EPS the period falls at once, to the half, or as far as it must if drift grows with
 // time. It doubles after 5 periods in which drift over the doubled period was under riseMargin·EPS. That drift is measured if
 // the caller compares rows over two periods as well, which says most: the noise of dropout does not grow with time. If the
-// caller compares over one, the double counts. A change holds from the next epoch on, in which all rows of the layer are due
+// caller compares over one, the double counts. At the least period, where drift above EPS changes nothing, rows are looked at
+// now and then only (Looks): above 2·EPS in two of 3, 5, 9, … epochs, so that samples do not cost what staleness would save. A change holds from the next epoch on, in which all rows of the layer are due
 // and used at once (Schedule.Start).
 //
 // A Controller is a function of what it observes, in order.
@@ -42,6 +46,8 @@ type adaptive struct {
 	Start   int `json:"start"`   // of the schedule
 	Quiet   int `json:"quiet"`   // epoch from which on all was quiet
 	Longest int `json:"longest"` // epochs that an observation has spanned, at most those of the next period; shorter ones say less
+	Pause   int `json:"pause"`   // between two looks at the rows; 0 = none
+	Next    int `json:"next"`    // epoch of the next look after a pause; the one behind it is looked at too
 }
 
 // NewController returns the controller of layers that start in epoch 0.
@@ -85,8 +91,10 @@ func (c *Controller) Observe(epoch, layer, epochs int, q90 float64) (changed boo
 	perEpoch, used := q90/float64(epochs), span(l.Period)
 	if drift := min(q90, perEpoch*float64(used)); !(drift <= c.eps) {
 		l.Quiet = epoch
+		l.pause(epoch, drift <= 2*c.eps)
 		return l.move(c.lower(l.Period, perEpoch), epoch+1)
 	}
+	l.Pause, l.Next = 0, 0
 	next := c.above(l.Period)
 	if epochs < max(used, l.Longest) || epochs > next {
 		return false
@@ -111,6 +119,24 @@ func (l *adaptive) move(period, start int) bool {
 	}
 	*l = adaptive{Layer: l.Layer, Period: period, Start: start, Quiet: start}
 	return true
+}
+
+// pause lets a layer alone for some epochs, few if it is near to where it could rise. It is void if the period falls.
+func (l *adaptive) pause(epoch int, near bool) {
+	if l.Pause = min(max(2, 2*l.Pause), mostPause); near {
+		l.Pause = 2
+	}
+	l.Next = epoch + l.Pause
+}
+
+// Looks reports whether a layer's rows are to be looked at in an epoch, and whether they then cannot be compared with what was
+// seen before: some epochs have been left out.
+func (c *Controller) Looks(layer, epoch int) (looks, anew bool) {
+	l := c.layer(layer)
+	if !Refreshes(epoch, c.schedule(l.Period, l.Start)) || l.Pause > 0 && epoch < l.Next {
+		return false, false
+	}
+	return true, l.Pause > 0 && epoch == l.Next
 }
 
 // span is over how many epochs rows drift at a period.

@@ -151,11 +151,46 @@ func TestControllerLayers(t *testing.T) {
 	}
 }
 
+// TestControllerPauses: rows that drift by far too much at the least period are looked at in two epochs in a row, ever more rarely;
+// once they are quiet in every epoch, and the period rises after the fifth.
+func TestControllerPauses(t *testing.T) {
+	for _, pipeline := range []bool{false, true} {
+		c := mustController(t, 0.1, 8, pipeline)
+		c.layers[0].Period = c.least()
+		var looked []int
+		seen, rose := -2, 0
+		for epoch := 1; epoch < 300 && rose == 0; epoch++ {
+			looks, anew := c.Looks(1, epoch)
+			if !looks {
+				continue
+			}
+			looked = append(looked, epoch)
+			if anew == (seen == epoch-1) && epoch > 1 {
+				t.Fatalf("pipeline %v, epoch %d: anew %v, looked at in epoch %d", pipeline, epoch, anew, seen)
+			}
+			if seen = epoch; anew {
+				continue
+			}
+			q90 := 0.3
+			if epoch > 150 {
+				q90 = 0.03
+			}
+			if c.Observe(epoch, 1, 1, q90) {
+				rose = epoch
+			}
+		}
+		want := []int{1, 3, 4, 8, 9, 17, 18, 34, 35, 67, 68, 100, 101, 133, 134, 166, 167, 168, 169, 170, 171}
+		if !reflect.DeepEqual(looked, want) || rose != 171 {
+			t.Errorf("pipeline %v: looked at in %v, rose in %d, want %v", pipeline, looked, rose, want)
+		}
+	}
+}
+
 // TestControllerState stops a run in each epoch and goes on with a controller that was restored from JSON.
 func TestControllerState(t *testing.T) {
-	p := processes()["waves"]
-	all := p.run(120)
-	for _, pipeline := range []bool{false, true} {
+	for k := range 4 {
+		p, pipeline := processes()[[]string{"waves", "bursts"}[k/2]], k%2 == 1
+		all := p.run(120)
 		want := simulate(t, mustController(t, 0.05, 8, pipeline), all, whole)
 		c, got := mustController(t, 0.05, 8, pipeline), outcome{}
 		var track Track
@@ -176,6 +211,11 @@ func TestControllerState(t *testing.T) {
 				t.Fatal(err)
 			}
 			got.periods = append(got.periods, periodOf(c))
+			if looks, anew := c.Looks(1, epoch); !looks && c.layers[0].Pause > 0 {
+				continue
+			} else if anew {
+				track.Forget()
+			}
 			for _, d := range track.Take(epoch, c.Schedule(1), rows, simCols) {
 				c.Observe(epoch, 1, d.Epochs, Percentile(d.Rows, 90))
 			}
@@ -201,7 +241,7 @@ func TestControllerRestoreRefused(t *testing.T) {
 	}
 	for _, bad := range []string{"", "{}", "null", "[]", change(`"eps":0.1`, `"eps":0.2`), change(`"max":8`, `"max":4`), change(`"pipeline":true`, `"pipeline":false`),
 		change(`"layer":1`, `"layer":2`), change(`"period":4`, `"period":3`), change(`"period":4`, `"period":16`), change(`"period":4`, `"period":-1`),
-		change(`"start":100`, `"start":-1`), change(`"quiet":100`, `"quiet":99`), change(`"longest":0`, `"longest":9`), change(`[{`, `[{},{`)} {
+		change(`"start":100`, `"start":-1`), change(`"quiet":100`, `"quiet":99`), change(`"longest":0`, `"longest":9`), change(`"pause":0`, `"pause":2`), change(`"next":0`, `"next":101`), change(`[{`, `[{},{`)} {
 		if err := c.Restore([]byte(bad)); err == nil {
 			t.Errorf("%s was taken", bad)
 		}

@@ -50,5 +50,8 @@ func (c *Controller) validate(l *adaptive) error {
 	if l.Start < 0 || l.Quiet < l.Start || l.Longest < 0 || l.Longest > 2*span(l.Period) {
 		return fmt.Errorf("started in epoch %d, quiet since %d, over %d epochs", l.Start, l.Quiet, l.Longest)
 	}
+	if l.Pause < 0 || l.Pause > mostPause || l.Pause > 0 && l.Next < l.Start || l.Pause == 0 && l.Next != 0 || l.Pause > 0 && l.Period != c.least() {
+		return fmt.Errorf("looked at in epoch %d, after %d", l.Next, l.Pause)
+	}
 	return nil
 }

@@ -97,8 +97,12 @@ func simulate(t *testing.T, c *Controller, all [][]float32, how measuring) (o ou
 		}
 		o.periods = append(o.periods, periodOf(c))
 		o.use(t, c, s, epoch, all)
-		if how == sparse && !Refreshes(epoch, s) {
+		looks, anew := c.Looks(1, epoch)
+		if how == sparse && !looks || how != sparse && c.layers[0].Pause > 0 && !looks {
 			continue
+		}
+		if anew {
+			track.Forget()
 		}
 		changed := false
 		for _, d := range track.Take(epoch, s, rows, simCols) {

@@ -17,6 +17,9 @@ type Drifted struct {
 // Refreshes reports whether a period of a schedule ends in an epoch, or it starts: Take must not miss these epochs.
 func Refreshes(epoch int, s Schedule) bool { return epoch >= s.Start && (epoch-s.Start)%s.Period == 0 }
 
+// Forget drops what was kept: epochs have been left out since.
+func (k *Track) Forget() { k.Kept = [2][]float32{} }
+
 // Take returns the drift of the sample rows of an epoch, as the Controller wants it: at the end of a period since the last refresh
 // and since the one before, within a period since the last one, at Start none. At the end of a period and at Start it keeps a
 // copy of the rows. Calls within periods may be left out; they show a sudden drift at once.
@@ -25,7 +28,7 @@ func (k *Track) Take(epoch int, s Schedule, rows []float32, cols int) []Drifted 
 		return nil
 	}
 	if epoch == s.Start {
-		k.Kept = [2][]float32{}
+		k.Forget()
 	}
 	since, ends := (epoch-s.Start)%s.Period, Refreshes(epoch, s)
 	if ends {

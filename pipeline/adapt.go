@@ -17,8 +17,9 @@ import (
 // dropout.
 type watcher struct {
 	legs  []*watched
-	stage gpu.Buffer // sample rows on their way to the host
-	lists [][]int32  // that are being uploaded
+	looks func(layer, epoch int) (looks, anew bool) // of the controller
+	stage gpu.Buffer                                // sample rows on their way to the host
+	lists [][]int32                                 // that are being uploaded
 }
 
 // watched is one exchange.
@@ -45,9 +46,9 @@ func (t *Trainer) adapt() (err error) {
 
 // watch makes a worker sample the rows that it sends. All parts together sample at least jaca.SampleRows of each exchange, if
 // there are so many.
-func (w *worker) watch(x *exchange, seed uint64) {
+func (w *worker) watch(x *exchange, c *jaca.Controller, seed uint64) {
 	n := sampleRows(len(w.workers))
-	w.watcher = &watcher{}
+	w.watcher = &watcher{looks: c.Looks}
 	var size int
 	for _, r := range x.relays {
 		if !r.ages {
@@ -83,11 +84,14 @@ func (w *worker) watch(x *exchange, seed uint64) {
 }
 
 // look returns what the pass calls with the rows of each exchange before dropout: those of the sample go to the host when a
-// period ends.
+// period ends, and the controller wants to see them.
 func (k *watcher) look(w *worker) func(q gpu.Queue, layer int, dir gnn.Direction, rows gpu.Matrix) {
 	return func(q gpu.Queue, layer int, dir gnn.Direction, rows gpu.Matrix) {
 		for _, l := range k.legs {
-			if l.leg != (leg{layer, dir}) || len(l.host) == 0 || !jaca.Refreshes(w.epoch, l.schedule) {
+			if l.leg != (leg{layer, dir}) || len(l.host) == 0 {
+				continue
+			}
+			if looks, _ := k.looks(layer, w.epoch); !looks {
 				continue
 			}
 			if rows.Cols != l.width {
@@ -143,11 +147,18 @@ func (t *Trainer) layersOf() []int {
 
 // drifts measures a layer's drift after an epoch in which its period ended, longest span last.
 func (t *Trainer) drifts(epoch, layer int) []Drift {
+	looks, anew := t.controller.Looks(layer, epoch)
+	if !looks {
+		return nil
+	}
 	rows := map[leg]map[int][]float64{} // by exchange and span
 	for _, w := range t.workers {
 		for _, l := range w.watcher.legs {
-			if l.layer != layer || len(l.host) == 0 || !jaca.Refreshes(epoch, l.schedule) {
+			if l.layer != layer || len(l.host) == 0 {
 				continue
+			}
+			if anew {
+				l.track.Forget()
 			}
 			if rows[l.leg] == nil {
 				rows[l.leg] = map[int][]float64{}

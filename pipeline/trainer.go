@@ -166,7 +166,7 @@ func (t *Trainer) attach(w *worker, scale weighting, training, evaluation []*tra
 	train, eval := a.halos(training, evaluation, &w.stats)
 	w.trainHalo, w.evalHalo = train, eval
 	if t.controller != nil {
-		w.watch(train, t.o.Model.Seed)
+		w.watch(train, t.controller, t.o.Model.Seed)
 	}
 	if t.caches != nil && w.ld.err == nil {
 		t.builder(w, scale).address(train, w.layers)
