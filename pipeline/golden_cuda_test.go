@@ -14,7 +14,7 @@ import (
 	"capgnn/internal/golden"
 )
 
-// fakeDriver is the fake CUDA driver, built and loaded at the first call.
+// fakeDriver is the fake CUDA driver, built and loaded at the first call; with CAPGNN_CUDA_DRIVER=real that of the machine.
 var fakeDriver = sync.OnceValues(func() (*cuda.Driver, error) {
 	libs, err := fake.Build()
 	if err != nil {
@@ -39,7 +39,7 @@ func fakeGPUs(t *testing.T, n, cpu int) []gpu.Device {
 	}
 	var out []gpu.Device
 	for i := range n {
-		d, err := driver.Open(cuda.Spec{Ordinal: i})
+		d, err := driver.Open(gpuSpec(driver, fmt.Sprintf("cuda:%d", i), i, 64<<20))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,6 +47,14 @@ func fakeGPUs(t *testing.T, n, cpu int) []gpu.Device {
 		out = append(out, d)
 	}
 	return append(out, cpus(t, cpu)...)
+}
+
+// gpuSpec names the GPU that stands for number i: itself on the fake driver, on a machine with fewer one that serves as several.
+func gpuSpec(driver *cuda.Driver, name string, i int, memory gpu.Bytes) cuda.Spec {
+	if n, err := driver.Count(); err == nil && fake.Real() {
+		i %= n
+	}
+	return cuda.Spec{Name: name, Ordinal: i, Memory: memory}
 }
 
 // chain is the peer matrix of n GPUs that reach their neighbours only.

@@ -13,7 +13,6 @@ import (
 
 	"capgnn/gnn"
 	"capgnn/gpu"
-	"capgnn/gpu/cuda"
 	"capgnn/gpu/cuda/fakedriver/fake"
 	"capgnn/gpu/host"
 	"capgnn/hostmem"
@@ -47,7 +46,7 @@ func gpus(t testing.TB, config string, names ...string) (devices []gpu.Device, c
 		if _, cpu := fmt.Sscanf(name, "cuda:%d", &ordinal); cpu != nil {
 			d, err = host.Open(host.Spec{Name: name, Threads: 1, Memory: 64 << 20, Poison: true})
 		} else {
-			d, err = driver.Open(cuda.Spec{Name: name, Ordinal: ordinal, Memory: 16 << 20})
+			d, err = driver.Open(gpuSpec(driver, name, ordinal, 16<<20))
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -18,6 +18,9 @@ func TestForgottenWaitsCUDA(t *testing.T) {
 	if testing.Short() {
 		t.Skip("many training runs on the fake driver: minutes")
 	}
+	if fake.Real() {
+		t.Skipf("%v: waits that are forgotten on request", fake.ErrReal)
+	}
 	p, m := task{share: 0.4, vertices: 60}.make(t, gnn.SAGE)
 	m.Hidden, m.Layers = 8, 2
 	train := func(config string) (string, int) {

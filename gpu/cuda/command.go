@@ -26,6 +26,7 @@ const batchSize = 64
 
 // enqueue adds c to the batch.
 func (q *queue) enqueue(c command) {
+	q.newest = nil
 	q.batch = append(q.batch, c)
 	if len(q.batch) >= batchSize {
 		q.flush()

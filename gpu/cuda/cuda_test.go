@@ -12,7 +12,7 @@ import (
 	"capgnn/gpu/cuda/fakedriver/fake"
 )
 
-// driver is the fake one; nil where it cannot be built.
+// driver is the fake one, or with CAPGNN_CUDA_DRIVER=real that of the machine; nil where the fake one cannot be built.
 var driver *Driver
 
 func TestMain(m *testing.M) {
@@ -31,18 +31,47 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// configure makes the driver another one for the rest of the test.
+// configure makes the driver another one for the rest of the test. On a real driver a test is skipped that wants what only the
+// fake one does.
 func configure(t testing.TB, text string) {
 	t.Helper()
-	if err := fake.Configure(text); err != nil {
+	if err := fake.Configure(text); errors.Is(err, fake.ErrReal) {
+		t.Skip(err)
+	} else if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// onlyFake skips a test on a real driver.
+func onlyFake(t testing.TB, why string) {
+	t.Helper()
+	if fake.Real() {
+		t.Skipf("%v: %s", fake.ErrReal, why)
+	}
+}
+
+// there is the GPU that stands for that of a spec: itself on the fake driver, which has as many as a test wants. On a machine
+// with fewer one serves as several, under the names of all.
+func there(t testing.TB, d *Driver, s Spec) Spec {
+	t.Helper()
+	if !fake.Real() {
+		return s
+	}
+	n, err := d.Count()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Name == "" {
+		s.Name = fmt.Sprintf("cuda:%d", s.Ordinal)
+	}
+	s.Ordinal %= n
+	return s
 }
 
 // open opens a GPU; the test closes it.
 func open(t testing.TB, s Spec) *device {
 	t.Helper()
-	dev, err := driver.Open(s)
+	dev, err := driver.Open(there(t, driver, s))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"gorgonia.org/cu"
 
@@ -41,6 +42,7 @@ type device struct {
 	blocks    map[*buffer]struct{} // not freed yet
 
 	memory account
+	lost   atomic.Bool // a queue has heard from the driver that the GPU is gone
 
 	mu     sync.Mutex
 	queues []*queue

@@ -10,7 +10,7 @@
 // goroutines that wait for an event, or copy host memory in and out of staging, call the driver.
 //
 // Queues gather commands and hand them to that goroutine in batches: at Record, Sync, Usage, and when a batch is full. So an
-// epoch costs a few hops between threads. A command that must wait for the host (another device's event that is not recorded
+// epoch costs a few hops between threads; a queue that has had nothing to do since its last event costs none. A command that must wait for the host (another device's event that is not recorded
 // yet, a CPU device's event, a half of the staging that is still being read) parks its queue; the others go on.
 //
 // Host memory that the Driver's Pinner has registered is copied from and to directly; other memory through page-locked staging

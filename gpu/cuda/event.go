@@ -12,6 +12,7 @@ import (
 type event struct {
 	queue    *queue
 	recorded chan struct{} // closed by the device's thread when handle is recorded, or never will be
+	rested   bool          // once recorded: when the event has fired, so have all timing events of what was before it
 
 	mu     sync.Mutex
 	handle eventHandle // 0: not recorded, or used by another event since this one fired
@@ -21,18 +22,28 @@ type event struct {
 	done   chan struct{}
 }
 
-// Record returns an event that fires when everything enqueued so far has run, or was passed over after a fault.
-func (q *queue) Record() gpu.Event { return q.record(func() {}) }
+// Record returns an event that fires when everything enqueued so far has run, or was passed over after a fault: the last one again
+// if nothing was enqueued since.
+func (q *queue) Record() gpu.Event {
+	if e := q.idle(); e != nil {
+		return e
+	}
+	return q.record(false)
+}
 
-// record calls first on the device's thread before it records.
-func (q *queue) record(first func()) *event {
+// record records an event, after a rest of the queue's clock if it is to, or if nothing more has been handed over.
+func (q *queue) record(rest bool) *event {
 	e := &event{queue: q, recorded: make(chan struct{})}
 	q.enqueue(command{op: "Record", order: true, run: func() error {
 		defer close(e.recorded)
-		first()
+		if rest || len(q.backlog) == 1 {
+			q.rest()
+		}
+		e.rested = !q.clock.running
 		return q.mark(e)
 	}})
 	q.flush()
+	q.newest = e
 	return e
 }
 
@@ -91,6 +102,13 @@ func (e *event) retire() {
 		freeEvent(e.handle)
 	}
 	e.handle = 0
+}
+
+// hasFired reports whether somebody has seen e fire.
+func (e *event) hasFired() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.fired
 }
 
 // fire closes done, once. e.mu is held.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"capgnn/gpu"
+	"capgnn/gpu/cuda/fakedriver/fake"
 )
 
 // foreign is an event of a device that is no GPU.
@@ -66,9 +67,14 @@ func TestEventsServeAgain(t *testing.T) {
 	configure(t, "n=2;mem=16")
 	a, b := open(t, Spec{Ordinal: 0}), open(t, Spec{Ordinal: 1})
 	q := a.NewQueue("q").(*queue)
+	m := gpu.Matrix{Buf: alloc(t, a, 4, "x"), Rows: 1, Cols: 1, LD: 1}
+	record := func() gpu.Event { // nothing between two of them would make them one
+		q.Fill(m, 1)
+		return q.Record()
+	}
 	var events []gpu.Event
 	for i := range 500 {
-		events = append(events, q.Record())
+		events = append(events, record())
 		if i%50 == 0 {
 			if err := q.Sync(); err != nil {
 				t.Fatal(err)
@@ -79,7 +85,7 @@ func TestEventsServeAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range spareEvents + 1 {
-		q.Record()
+		record()
 	}
 	q.Sync()
 	a.do(func() {
@@ -99,6 +105,43 @@ func TestEventsServeAgain(t *testing.T) {
 	}
 	if err := other.Sync(); err != nil {
 		t.Errorf("waiting for events of a closed device: %v", err)
+	}
+}
+
+// A queue that has nothing to do is not waited for: it hands out its last event again, and asks the driver nothing.
+func TestIdleQueue(t *testing.T) {
+	configure(t, "mem=16;seed=1")
+	d := open(t, Spec{})
+	q := d.NewQueue("q")
+	m := gpu.Matrix{Buf: alloc(t, d, 4000, "x"), Rows: 1, Cols: 1000, LD: 1000}
+	q.Fill(m, 1)
+	first := q.Record()
+	if q.Record() != first {
+		t.Error("nothing was enqueued, and yet there is another event")
+	}
+	if err := q.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	before, syncs := q.Usage(), fake.Count("syncs")
+	if err := q.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	soon(t, "an event of an idle queue", q.Record().Done())
+	if n := fake.Count("syncs"); n != syncs {
+		t.Errorf("the host waits %d times for an idle queue", n-syncs)
+	}
+	if before.Time[gpu.PhaseOther] == 0 || q.Usage() != before {
+		t.Errorf("usage %+v, then %+v", before, q.Usage())
+	}
+	q.Fill(m, 2)
+	if q.Record() == first {
+		t.Error("an event of before serves for what was enqueued since")
+	}
+	if err := q.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	if u := q.Usage(); u.Time[gpu.PhaseOther] <= before.Time[gpu.PhaseOther] {
+		t.Errorf("the time of new work is not counted: %+v after %+v", u, before)
 	}
 }
 

@@ -78,7 +78,7 @@ func (q *queue) SpMM(y gpu.Matrix, a gpu.CSR, x gpu.Matrix, beta float32) {
 func (q *queue) spmm(s sparse) {
 	vector := s.vectors()
 	width, tile := s.tiles(vector, q.dev.l2)
-	fused := s.then != nil && vector && tile >= s.y.Cols
+	fused := s.then != nil && vector && tile >= s.y.Cols && s.y.Cols%s.loaded() == 0
 	f, units := 0, s.a.Stored()
 	if s.byRow() {
 		f, units = spmmByRow, s.a.Rows
@@ -117,11 +117,17 @@ func (s *sparse) byRow() bool {
 	return listed && !(s.beta == 1 && s.bias.Empty() && s.then == nil)
 }
 
-// vectors reports whether all rows are aligned for loads of 16 bytes.
+// loaded is the number of elements that a load of 16 bytes reads.
+func (s *sparse) loaded() int { return 16 / s.x.Type.Size() }
+
+// vectors reports whether all rows are aligned for loads of 16 bytes, and the last load of the last row stays in its block.
 func (s *sparse) vectors() bool {
-	columns := 16 / s.x.Type.Size()
-	ok := s.y.Cols%columns == 0 && aligned(s.x, 16) && aligned(s.y, 4*s.y.Type.Size())
-	return ok && (s.then == nil || aligned(s.then.H, 4*s.then.H.Type.Size()))
+	if s.a.Cols == 0 || !aligned(s.x, 16) || !aligned(s.y, 4*s.y.Type.Size()) || s.then != nil && !aligned(s.then.H, 4*s.then.H.Type.Size()) {
+		return false
+	}
+	row := (s.y.Cols + s.loaded() - 1) / s.loaded() * s.loaded()
+	end := s.x.Off + (s.a.Cols-1)*s.x.LD + row
+	return row == s.y.Cols || row <= s.x.LD && gpu.Bytes(end*s.x.Type.Size()) <= s.x.Buf.Size()
 }
 
 // widths are the columns that the kernels of a type hold, rising.

@@ -20,7 +20,7 @@ func twoGPUs(t *testing.T, d *Driver, order string) func(t *testing.T) *device {
 	next := 0
 	return func(t *testing.T) *device {
 		t.Helper()
-		dev, err := d.Open(Spec{Ordinal: next % 2})
+		dev, err := d.Open(there(t, d, Spec{Ordinal: next % 2, Memory: 192 << 20}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -74,7 +74,9 @@ func TestConformanceBLAS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := d.BLAS(); err != nil {
+	if _, _, err := d.BLAS(); err != nil && fake.Real() {
+		t.Skip("no cuBLAS on this machine: ", err)
+	} else if err != nil {
 		t.Fatal(err)
 	}
 	open := twoGPUs(t, d, "forward")

@@ -3,6 +3,7 @@
 package cuda
 
 import (
+	"errors"
 	"sync"
 
 	"gorgonia.org/cu"
@@ -20,6 +21,8 @@ type queue struct {
 	op      string
 	phase   gpu.Phase
 	scratch *buffer
+	newest  *event // behind everything enqueued; nil: something was enqueued since
+	tallied *event // at which all times had been added up
 
 	// Of the device's thread.
 	backlog  []command
@@ -53,6 +56,9 @@ func (q *queue) failed() bool {
 func (q *queue) fail(op string, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if errors.Is(err, gpu.ErrDeviceLost) {
+		q.dev.lost.Store(true)
+	}
 	if q.fault == nil {
 		q.fault = &gpu.Fault{Device: q.dev.info.Name, Queue: q.name, Op: op, Err: err}
 	}
@@ -75,10 +81,25 @@ func (q *queue) failLate(err error) {
 
 // Sync blocks until everything enqueued has run and returns the queue's first fault, if any.
 func (q *queue) Sync() error {
-	e := q.record(q.rest) // so that all times are there when e has fired
-	<-e.recorded
+	e := q.idle()
+	if e != nil {
+		<-e.recorded
+	}
+	if e == nil || !e.rested {
+		e = q.record(true)
+		<-e.recorded
+	}
 	e.await()
 	return q.Fault()
+}
+
+// idle returns the event behind which nothing was enqueued; nil if something was, or if the device is lost: then whoever asks
+// shall hear of it.
+func (q *queue) idle() *event {
+	if q.dev.lost.Load() {
+		return nil
+	}
+	return q.newest
 }
 
 // Fault returns the first fault of what has run so far, as far as the device was asked.
@@ -90,8 +111,14 @@ func (q *queue) Fault() error {
 
 // Usage returns what the queue has done since it was made. Exact after Sync.
 func (q *queue) Usage() gpu.Usage {
-	q.flush()
-	q.dev.do(func() { q.clock.collect(q) })
+	if e := q.idle(); e == nil || e != q.tallied {
+		q.flush()
+		all := e != nil && e.hasFired() && e.rested
+		q.dev.do(func() { q.clock.collect(q) })
+		if all {
+			q.tallied = e
+		}
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.usage

@@ -44,21 +44,33 @@ func sparseVariants(b *bench) {
 			if name != "reused" && i%2 == 0 {
 				continue
 			}
-			b.scene(fmt.Sprintf("%s_%d", name, width), func(b *bench) { b.sparseVariant(graphs[name], width) })
+			b.scene(fmt.Sprintf("%s_%d", name, width), func(b *bench) { b.sparseVariant(graphs[name], width, layouts[0]) })
+		}
+	}
+	for _, s := range gapWidths {
+		for _, name := range []string{"reused", "listed"} {
+			b.scene(fmt.Sprintf("%s_%dof%d", name, s[0], s[1]), func(b *bench) {
+				b.sparseVariant(graphs[name], s[0], layout{8, s[1] - s[0]})
+			})
 		}
 	}
 }
 
-// sparseVariant runs a product of both element types, plain and with everything, and into bf16.
-func (b *bench) sparseVariant(a ref.CSR, width int) {
+// gapWidths are columns that no vector divides, and strides: rows that are aligned because of the gap between them.
+var gapWidths = [][2]int{{1, 8}, {7, 8}, {29, 32}, {41, 44}, {41, 48}, {47, 48}, {131, 136}, {300, 304}}
+
+// sparseVariant runs a product of both element types, plain and with everything, and into bf16. In the gaps between X's rows
+// lie numbers: those of Y would not show what is made of NaN.
+func (b *bench) sparseVariant(a ref.CSR, width int, l layout) {
 	dev := b.csr(a)
 	for _, t := range types {
-		x := b.normal(a.Cols, width)
-		src := b.stored(x, layouts[0], t)
+		wide := b.normal(a.Cols, width+l.pad)
+		src := b.stored(wide, layout{l.off, 0}, t).ColRange(0, width)
+		x := ref.Map(a.Cols, width, wide.At)
 		for _, mode := range []int{0, 2, 7} {
-			b.aggregate(a, dev, x, src, mode, layouts[0])
+			b.aggregate(a, dev, x, src, mode, l)
 		}
-		dst := b.blankOf(a.Rows, width, layouts[0], gpu.BF16)
+		dst := b.blankOf(a.Rows, width, l, gpu.BF16)
 		b.q.SpMM(dst, dev, src, 0)
 		size := ref.Aggregate{A: absCSR(a), X: abs(x)}.Run()
 		b.nearStored("Y", dst, ref.Aggregate{A: a, X: x}.Run(), longest(a)+1, size.At)
@@ -76,6 +88,7 @@ func sparseThenVariants(b *bench) {
 	listed := b.random(8, 15, 5)
 	listed.Rows, listed.List = 20, every(8, 2, 3)
 	b.scene("listed", func(b *bench) { b.aggregateThen(listed, 32, gpu.FP32, layouts[0]) })
+	b.scene("29of32", func(b *bench) { b.aggregateThen(b.random(20, 15, 6), 29, gpu.FP32, layout{8, 3}) })
 	b.scene("reused", func(b *bench) { b.aggregateThen(b.reused(), 64, gpu.FP32, layouts[0]) })
 }
 

@@ -38,6 +38,7 @@ def arguments(description):
     p.add_argument("--epochs", type=int, default=7, help="epochs, warm-up included")
     p.add_argument("--warm-up", type=int, default=2, help="first epochs that the median leaves out")
     p.add_argument("--threads", type=int, default=2)
+    p.add_argument("--device", default="cpu", help="cpu, or a GPU as torch names it: cuda:0")
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--order", help="order of the vertices in memory: rcm, or an .npy file with old ids in the new order (order.py)")
     p.add_argument("--init", help="start from the weights in this .safetensors file")
@@ -159,6 +160,7 @@ def start(parser):
     torch.set_num_threads(o.threads)
     torch.manual_seed(o.seed)
     g = Graph(o.dataset, o.model == "gcn", o.seed, o.order)
+    g.train, g.y = g.train.to(o.device), g.y.to(o.device)
     w = first_weights(o, g)
     if o.save_init:
         from safetensors.torch import save_file
@@ -191,8 +193,13 @@ def forget_peak():
 
 
 def train(o, g, peer, forward, parameters, **versions):
-    """Trains o.epochs epochs of forward() -> logits, timing each, and prints the line of JSON that compare.py reads."""
+    """Trains o.epochs epochs of forward() -> logits, timing each, and prints the line of JSON that compare.py reads. loss.item()
+    waits for a GPU. device_peak_bytes: the most that torch has taken of the GPU for tensors since the program started."""
     optimizer = torch.optim.Adam(parameters, lr=RATE, fused=FUSED)
+    on_gpu = o.device.startswith("cuda")
+    if on_gpu:
+        torch.cuda.synchronize()
+        versions |= {"device": torch.cuda.get_device_name(o.device), "cuda": torch.version.cuda}
     load_peak = memory()
     forget_peak()
     seconds, cpu, losses = [], [], []
@@ -203,6 +210,8 @@ def train(o, g, peer, forward, parameters, **versions):
         loss.backward()
         optimizer.step()
         losses.append(loss.item())
+        if on_gpu:
+            torch.cuda.synchronize()  # the step too
         seconds.append(time.perf_counter() - begin)
         cpu.append(time.process_time() - used)
     peak = memory()
@@ -210,5 +219,5 @@ def train(o, g, peer, forward, parameters, **versions):
         "peer": peer, "versions": {"python": platform.python_version(), "torch": torch.__version__, **versions},
         "threads": torch.get_num_threads(), "dataset": os.path.basename(os.path.normpath(o.dataset)), "model": o.model,
         "epoch_s": seconds, "cpu_s": cpu, "median_s": float(np.median(seconds[o.warm_up:])) if len(seconds) > o.warm_up else None,
-        "losses": losses, "peak_bytes": {"run": max(peak[0], load_peak[0]), "epochs": peak[0], "epochs_anonymous": peak[1]},
+        "losses": losses, "device_peak_bytes": torch.cuda.max_memory_allocated(o.device) if on_gpu else None, "peak_bytes": {"run": max(peak[0], load_peak[0]), "epochs": peak[0], "epochs_anonymous": peak[1]},
     }))

@@ -23,18 +23,17 @@ def adjacency(g, o):
     if o.adj == "csr":
         if values is None:
             values = np.ones(g.a.nnz, np.float32) if o.mean else np.repeat(1 / g.degree(), np.diff(g.a.indptr))
-        return {"edge_index": common.as_csr(g.a, values, torch.int64 if o.int64 else torch.int32)}
+        return {"edge_index": common.as_csr(g.a, values, torch.int64 if o.int64 else torch.int32).to(o.device)}
     ptr, source = torch.from_numpy(g.a.indptr).long(), torch.from_numpy(g.a.indices).long()
     if o.adj == "sparse_tensor":
         from torch_sparse import SparseTensor
 
         a = SparseTensor(rowptr=ptr, col=source, value=None if values is None else torch.from_numpy(values),
                          sparse_sizes=(g.n, g.n), is_sorted=True, trust_data=True)
-        a.fill_cache_()
-        return {"edge_index": a}
+        return {"edge_index": a.to(o.device).fill_cache_()}
     target = torch.repeat_interleave(torch.arange(g.n), ptr.diff())
-    e = torch.stack([source, target])
-    weight = {} if values is None else {"edge_weight": torch.from_numpy(values)}
+    e = torch.stack([source, target]).to(o.device)
+    weight = {} if values is None else {"edge_weight": torch.from_numpy(values).to(o.device)}
     if o.adj == "edge_index":
         e = torch_geometric.EdgeIndex(e, sparse_size=(g.n, g.n), sort_order="col", is_undirected=g.symmetric).fill_cache_()
     return {"edge_index": e, **weight}
@@ -53,10 +52,12 @@ def main():
         kind = dict(model=GraphSAGE, aggr="sum" if o.adj == "csr" and not o.mean else "mean")
     m = kind.pop("model")(g.width, o.hidden, o.layers, g.classes, dropout=o.dropout, norm=torch.nn.LayerNorm(o.hidden), **kind)
     m.load_state_dict(w)
+    m.to(o.device)
     if sp.issparse(g.x):
         x = torch.from_numpy(g.x.toarray()) if o.dense else common.as_csr(g.x, g.x.data)
     else:
         x = torch.from_numpy(g.x)
+    x = x.to(o.device)
     args = adjacency(g, o)
     g.a = g.x = None
     parameters = list(m.parameters())

@@ -1,4 +1,4 @@
-"""Epoch time of a full-batch GNN in plain PyTorch, with what helps PyTorch on a CPU.
+"""Epoch time of a full-batch GNN in plain PyTorch, with what helps PyTorch on a CPU; --device runs the same on a GPU.
 
     python torch_epoch.py --dataset STORE --model gcn|sage [--cache-ax] [--panel COLUMNS] ...
 
@@ -65,7 +65,7 @@ class ReluDropout(torch.autograd.Function):
     def forward(ctx, z, p):
         keep = z > 0
         if p > 0:
-            words = torch.randint(-2**63, 2**63 - 1, ((z.numel() + 7) // 8,))
+            words = torch.randint(-2**63, 2**63 - 1, ((z.numel() + 7) // 8,), device=z.device)
             keep &= (words.view(torch.uint8)[:z.numel()] >= round(256 * p)).view(z.shape)
         ctx.save_for_backward(keep)
         ctx.scale = 1 / (1 - p)
@@ -79,15 +79,19 @@ class ReluDropout(torch.autograd.Function):
 class Model:
     def __init__(self, o, g, w):
         self.o = o
-        self.w = {name: torch.nn.Parameter(t) for name, t in w.items()}
+        self.w = {name: torch.nn.Parameter(t.to(o.device)) for name, t in w.items()}
         index = torch.int64 if o.int64 else torch.int32
         self.a, self.at = adjacency(g, o.model, index)
+        if o.device != "cpu":
+            one = self.a is self.at
+            self.a = self.a.to(o.device)
+            self.at = self.a if one else self.at.to(o.device)
         g.a = None
         if sp.issparse(g.x):
             xt = g.x.T.tocsr()
-            self.x, self.xt = common.as_csr(g.x, g.x.data, index), common.as_csr(xt, xt.data, index)
+            self.x, self.xt = common.as_csr(g.x, g.x.data, index).to(o.device), common.as_csr(xt, xt.data, index).to(o.device)
         else:
-            self.x, self.xt = torch.from_numpy(g.x), None
+            self.x, self.xt = torch.from_numpy(g.x).to(o.device), None
         self.ax = None
         if o.cache_ax and self.xt is None:
             self.ax = product(self.a, self.x, o.panel)

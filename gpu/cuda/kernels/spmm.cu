@@ -11,8 +11,9 @@
 // after another.
 //
 // Memory: 4 bytes of index and C·V·G elements of x per entry and tile, gathered with loads of 16 bytes a lane (V = 4 floats
-// or 8 bf16) where rows are aligned so, of one element otherwise (V = 1; the epilogue is then not fused). Up to 8 such loads
-// are under way per lane.
+// or 8 bf16) where rows are aligned so, of one element otherwise (V = 1; the epilogue is then not fused). The last load of a row
+// may reach beyond its columns, into the gap before the next row: what it finds there is never stored. Up to 8 loads are under
+// way per lane.
 #include "epilogue.cuh"
 #include "rows.cuh"
 
@@ -127,6 +128,7 @@ template <class T, int G, int C, int V> struct Tile {
 #pragma unroll
       for (int i = 0; i < V; i++) {
         const int j = column(c) + i;
+        if (V > 1 && j >= limit) break;
         float y = scale * v[c][i];
         if (p.beta != 0.f) y = fmaf(p.beta, static_cast<const float*>(p.y)[r * p.ldy + j], y);
         v[c][i] = p.bias ? y + p.bias[j] : y;
@@ -139,15 +141,19 @@ template <class T, int G, int C, int V> struct Tile {
     }
   }
 
-  // store writes V elements; the first G lanes hold what the others hold too.
-  template <class D> __device__ void store(D* row, const float* x) const {
+  // store writes V elements, or the first n if those are fewer; the first G lanes hold what the others hold too.
+  template <class D> __device__ void store(D* row, const float* x, int n) const {
     if (threadIdx.x % 32 >= G) return;
 #pragma unroll
     for (int i = 0; i < V; i += 4) {
       if (V == 1) {
         store1(row, x[0]);
-      } else {
+      } else if (i + 4 <= n) {
         stream4(row + i, x + i);
+      } else {
+#pragma unroll
+        for (int k = i; k < i + 4; k++)
+          if (k < n) store1(row + k, x[k]);
       }
     }
   }
@@ -157,9 +163,9 @@ template <class T, int G, int C, int V> struct Tile {
     for (int c = 0; c < C; c++) {
       if (!inside(c)) continue;
       if (p.flags & SPMM_HALF_Y) {
-        store(static_cast<bf16*>(p.y) + r * p.ldy + column(c), v[c]);
+        store(static_cast<bf16*>(p.y) + r * p.ldy + column(c), v[c], limit - column(c));
       } else {
-        store(static_cast<float*>(p.y) + r * p.ldy + column(c), v[c]);
+        store(static_cast<float*>(p.y) + r * p.ldy + column(c), v[c], limit - column(c));
       }
     }
   }

@@ -14,7 +14,7 @@ import (
 	"slices"
 )
 
-// Libraries are what Build has made, as paths.
+// Libraries are what Build has made, as paths; "" = the system's.
 type Libraries struct{ Driver, BLAS, NVML string }
 
 // ErrNoCompiler: g++ or gcc is missing.
@@ -23,8 +23,11 @@ var ErrNoCompiler = errors.New("the fake driver needs gcc and g++")
 // sources are the files that the libraries are made of, seen from this package's folder.
 var sources = []string{"../*.cc", "../*.c", "../*.h", "../build.sh", "../../header/*.h", "../../kernels/*.cu", "../../kernels/*.cuh"}
 
-// Build compiles the libraries, or finds them compiled.
+// Build compiles the libraries, or finds them compiled. Where the tests run on a real driver it returns that one's.
 func Build() (Libraries, error) {
+	if Real() {
+		return realLibraries(), nil
+	}
 	for _, compiler := range []string{"gcc", "g++"} {
 		if _, err := exec.LookPath(compiler); err != nil {
 			return Libraries{}, fmt.Errorf("%w: %w", ErrNoCompiler, err)

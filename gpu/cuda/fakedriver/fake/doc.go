@@ -7,6 +7,9 @@
 // Build compiles with g++ into a folder of the system's temporary one, named after a hash of the sources, and finds it there the
 // next time. Configure needs the driver to be loaded and no device to be open. A process has one fake driver.
 //
+// With CAPGNN_CUDA_DRIVER=real the same tests run on the driver and the GPUs of the machine: Build names those libraries,
+// Configure lets them be and answers ErrReal where a test wants what no hardware does, and such a test is skipped.
+//
 // # Source
 //
 // Ours. A green run on it is no proof for hardware: it knows neither time nor memory order.
