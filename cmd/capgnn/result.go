@@ -133,7 +133,7 @@ func (r *runResult) table(w io.Writer) error {
 	row := func(name, format string, a ...any) { fmt.Fprintf(t, "%s\t"+format+"\n", append([]any{name}, a...)...) }
 	row("dataset", "%s", r.Dataset)
 	row("model", "%s", r.Model)
-	row("devices", "%s (%d parts)", strings.Join(r.Devices, " "), r.Parts)
+	row("devices", "%s (%s)", strings.Join(r.Devices, " "), counted(r.Parts, "part"))
 	best := ""
 	if r.BestEpoch != nil {
 		best = fmt.Sprintf(", best %d", *r.BestEpoch)
