@@ -117,7 +117,9 @@ func unpackScripts() (peerScripts, error) {
 	return peerScripts{folder}, nil
 }
 
-func (s peerScripts) path(p baseline) string { return filepath.Join(s.folder, "bench", "peers", p.script) }
+func (s peerScripts) path(p baseline) string {
+	return filepath.Join(s.folder, "bench", "peers", p.script)
+}
 
 // peerEnvironment is that of a baseline: freed memory stays with the process, so that later epochs have no page faults.
 func peerEnvironment() []string {

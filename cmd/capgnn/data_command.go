@@ -26,6 +26,7 @@ func dataCommand() *cli.Command {
 				Action:      withoutArguments("data list", dataListAction),
 			},
 			dataFetchCommand(),
+			dataTablesCommand(),
 			{
 				Name: "import", Usage: "convert a data set to the native store", ArgsUsage: "SRC", Flags: append(readingFlags(), outFlag()),
 				Description: "The store is a folder of NumPy arrays, memory-mapped when it is used.",
