@@ -157,6 +157,7 @@ func benchAction(c *cli.Context, name string, list []experiment) error {
 
 // all runs the experiments and writes what they show.
 func (b *benchRun) all(ctx context.Context, list []experiment) ([]bench.Section, error) {
+	b.noteLoad()
 	if err := b.writeEnvironment(); err != nil {
 		return nil, err
 	}

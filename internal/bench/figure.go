@@ -63,8 +63,9 @@ const (
 // write draws the figure to base.png and base.svg.
 func (f *Figure) write(base string) error {
 	across := f.Across
-	if across == 0 {
-		across = 4
+	if across == 0 { // as few rows as four panels beside each other need, as full as they can be
+		needed := max(1, (len(f.Panels)+3)/4)
+		across = (len(f.Panels) + needed - 1) / needed
 	}
 	across = max(1, min(across, len(f.Panels)))
 	names := f.names()
