@@ -209,12 +209,46 @@ func TestNothingDropped(t *testing.T) {
 			if r.HaloRows == 0 {
 				t.Error("no halo rows")
 			}
+			checkPairs(t, r, p.Graph, part)
 		}
 		for i := range sha {
 			if sha[i] != sha[0] || bytes[i] != bytes[0] {
 				t.Errorf("%s: run %d has other weights or bytes than the lossless one", kind, i)
 			}
 		}
+	}
+}
+
+// checkPairs compares the halo rows by pair of parts with their sum, and with what the edges of the graph let a part read at most.
+func checkPairs(t *testing.T, r *Result, g *graph.CSR, part []int32) {
+	t.Helper()
+	type read struct {
+		by int32
+		of graph.NodeID
+	}
+	seen, most := map[read]bool{}, make([][]int64, len(r.HaloPairs))
+	for i := range most {
+		most[i] = make([]int64, len(r.HaloPairs))
+	}
+	for v := range g.Rows() {
+		for _, u := range g.Indices[g.Indptr[v]:g.Indptr[v+1]] {
+			if k := (read{part[v], u}); part[u] != part[v] && !seen[k] {
+				seen[k] = true
+				most[part[v]][part[u]]++
+			}
+		}
+	}
+	sum := int64(0)
+	for i, row := range r.HaloPairs {
+		for j, rows := range row {
+			sum += rows
+			if rows > most[i][j] {
+				t.Errorf("part %d reads %d rows of part %d, whose edges allow %d", i, rows, j, most[i][j])
+			}
+		}
+	}
+	if sum != r.HaloRows || len(r.HaloPairs) == 0 {
+		t.Errorf("pairs %v add up to %d, want %d", r.HaloPairs, sum, r.HaloRows)
 	}
 }
 

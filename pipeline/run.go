@@ -9,6 +9,7 @@ import (
 
 	"capgnn/gnn"
 	"capgnn/gpu"
+	"capgnn/graph"
 	"capgnn/hostmem"
 	"capgnn/jaca"
 )
@@ -243,12 +244,23 @@ func (t *Trainer) finish(r *Result) error {
 		r.BestWeights = r.Weights
 	}
 	for i, w := range t.workers {
-		r.HaloRows += int64(len(t.layout.kept.Parts[i].In.IDs))
+		in := &t.layout.kept.Parts[i].In
+		r.HaloRows += int64(len(in.IDs))
+		r.HaloPairs = append(r.HaloPairs, rowsByOwner(in))
 		r.PeakDevice = append(r.PeakDevice, w.dev.Memory().HighWater)
 	}
 	peak, err := hostmem.PeakRSS()
 	r.PeakHost = gpu.Bytes(peak)
 	return err
+}
+
+// rowsByOwner returns how many halo vertices of a block each part owns.
+func rowsByOwner(b *graph.Block) []int64 {
+	rows := make([]int64, max(0, len(b.Owner)-1))
+	for j := range rows {
+		rows[j] = int64(b.Owner[j+1] - b.Owner[j])
+	}
+	return rows
 }
 
 // checkpoint writes the run's state, if it is to be written anywhere.

@@ -25,11 +25,15 @@ type section struct {
 	Title, Text string
 	Charts      []*chart
 	Bars        []*bars
+	Matrices    []*matrix
 	Facts       []fact
 }
 
 // Pairs reports whether the pictures look better two in a row than three.
-func (s section) Pairs() bool { n := len(s.Charts) + len(s.Bars); return n < 3 || n == 4 }
+func (s section) Pairs() bool {
+	n := len(s.Charts) + len(s.Bars) + len(s.Matrices)
+	return n < 3 || n == 4
+}
 
 // fact is a name and what it is.
 type fact struct {
@@ -54,11 +58,15 @@ func sectionOf(title, text string, pictures ...any) (s section, ok bool) {
 			if p != nil {
 				s.Bars = append(s.Bars, p)
 			}
+		case *matrix:
+			if p != nil {
+				s.Matrices = append(s.Matrices, p)
+			}
 		case []fact:
 			s.Facts = append(s.Facts, p...)
 		}
 	}
-	return s, len(s.Charts)+len(s.Bars)+len(s.Facts) > 0
+	return s, len(s.Charts)+len(s.Bars)+len(s.Matrices)+len(s.Facts) > 0
 }
 
 // writePage writes a whole page around the template called body.

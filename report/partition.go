@@ -41,7 +41,7 @@ func (r *Run) partSection() (section, bool) {
 		barsOf(bars{ID: "part-vertices", Title: "Vertices"}, count, []kind{{"inner", "inner", 0}, {"halo", "halo: rows of other parts that are read", 1}}, labels, vertices),
 		barsOf(bars{ID: "part-edges", Title: "In-edges"}, count, []kind{{"within", "from the same part", 2}, {"cut", "from other parts", 4}}, labels, edges),
 		barsOf(bars{ID: "part-training", Title: "Training vertices"}, count, []kind{{"train", "training vertices", 6}}, labels, training),
-		p.traceChart())
+		r.pairMatrix(), p.traceChart())
 }
 
 // traceChart draws the cost of the parts over the steps of evening them; of many parts the largest and the mean.

@@ -76,6 +76,7 @@ type Result struct {
 	TimeS     map[string]float64 `json:"time_s"`
 	Bytes     map[string]float64 `json:"bytes"`
 	HaloRows  int64              `json:"halo_rows"`
+	HaloPairs [][]float64        `json:"halo_pairs"`
 	PeakBytes struct {
 		Host    float64   `json:"host"`
 		Devices []float64 `json:"devices"`

@@ -44,7 +44,7 @@ func sampleMetrics(t testing.TB, epochs int, caches bool) string {
 
 const sampleResult = `{"dataset":"cora","model":"gcn","devices":["cpu:0,threads=1","cpu:1,threads=1"],"parts":2,"epochs":%d,"seed":1,"final_loss":0.1,
 "train":0.9,"val":0.25,"test":0.2421,"test_last":0.24,"best_epoch":8,"metric":"accuracy","epoch_s":{"median":0.01,"mean":0.01,"min":0.009},
-"time_s":{"start":0.5},"bytes":{"peer":1048576},"halo_rows":254,"peak_bytes":{"host":1048576,"devices":[2097152,1048576]},"weights_sha256":"ab12",
+"time_s":{"start":0.5},"bytes":{"peer":1048576},"halo_rows":254,"halo_pairs":[[0,100],[154,0]],"peak_bytes":{"host":1048576,"devices":[2097152,1048576]},"weights_sha256":"ab12",
 "build":{"version":"v1","commit":"c0ffee","go":"go1.26","os":"linux","arch":"amd64"}%s}`
 
 // sampleRun returns a run of two parts.

@@ -61,6 +61,16 @@ func usageProblem(c *cli.Context, err error, isSubcommand bool) error {
 	return usagef("%w: see `%s`", err, help)
 }
 
+// overSubcommands is the action of a command that does nothing by itself: it lists its subcommands.
+func overSubcommands(name string) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		if c.Args().Present() {
+			return usagef("no command %q: `capgnn %s --help` lists them", name+" "+c.Args().First(), name)
+		}
+		return cli.ShowSubcommandHelp(c)
+	}
+}
+
 // withoutArguments refuses positional arguments of a command that takes none, since they would swallow the flags after them.
 func withoutArguments(name string, action cli.ActionFunc) cli.ActionFunc {
 	return func(c *cli.Context) error {

@@ -35,13 +35,13 @@ type benchOptions struct {
 func benchCommand() *cli.Command {
 	cmd := &cli.Command{
 		Name:  "bench",
-		Usage: "repeat the experiments of the paper",
+		Usage: "repeat the experiments of the paper", ArgsUsage: "EXPERIMENT",
+		Action: overSubcommands("bench"),
 	}
 	for _, e := range experiments() {
 		cmd.Subcommands = append(cmd.Subcommands, benchSubcommand(e.name, e.usage, []experiment{e}))
 	}
 	cmd.Subcommands = append(cmd.Subcommands, benchSubcommand(benchAll, "all of these, and report.md and report.html of them", experiments()))
-	cmd.Action = func(c *cli.Context) error { return cli.ShowSubcommandHelp(c) }
 	return cmd
 }
 
@@ -157,6 +157,7 @@ func benchAction(c *cli.Context, name string, list []experiment) error {
 
 // all runs the experiments and writes what they show.
 func (b *benchRun) all(ctx context.Context, list []experiment) ([]bench.Section, error) {
+	b.noteLoad()
 	if err := b.writeEnvironment(); err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 
 	"capgnn/hostmem"
@@ -66,6 +67,14 @@ func (b *benchRun) writeEnvironment() error {
 		enc.SetIndent("", "  ")
 		return enc.Encode(e)
 	})
+}
+
+// noteLoad says if this machine does other work: times that are measured meanwhile say little. Other systems tell no load.
+func (b *benchRun) noteLoad() {
+	text, _, _ := strings.Cut(firstLine("/proc/loadavg"), " ")
+	if load, err := strconv.ParseFloat(text, 64); err == nil && load > float64(cores())/2 {
+		b.k.note("note: the machine is busy (a load of %s on %d cores): times measured now say little, ratios of programs that take turns somewhat more; what is simulated or counted does not change", text, cores())
+	}
 }
 
 // processor returns the name of the CPU, as far as the system tells it.

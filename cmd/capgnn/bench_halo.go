@@ -115,7 +115,7 @@ func (b *benchRun) showHalo(datasets []string, methods []rapa.Method, numbers []
 		hist := bench.Panel{Title: shortDataset(data), X: "R", Y: "vertices", LogY: true}
 		for _, m := range methods {
 			for hops := 1; hops <= 2; hops++ {
-				name := fmt.Sprintf("%s, %d hop", m, hops)
+				name := fmt.Sprintf("%s, %s", m, counted(hops, "hop"))
 				share, shared, cut := bench.Series{Name: name}, bench.Series{Name: name}, bench.Series{Name: name}
 				for _, n := range numbers {
 					l := b.line(id(data, m, n, hops))

@@ -92,7 +92,7 @@ func tracePanels(l *bench.Line, g group, mode string) []bench.Panel {
 	specs, _ := parseDevices(g.devices)
 	var out []bench.Panel
 	for _, q := range [][2]string{{"vertices", "vertices, halo included"}, {"edges", "edges"}, {"cost", cost}} {
-		p := bench.Panel{Title: g.name + ": " + q[1], X: "step", FromZero: true}
+		p := bench.Panel{Title: g.name + ": " + q[1], X: "step", FromZero: true, Counts: true}
 		for i, d := range specs {
 			y := l.Series[fmt.Sprintf("%s-%d", q[0], i)]
 			x := make([]float64, len(y))

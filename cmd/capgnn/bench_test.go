@@ -149,7 +149,7 @@ func TestBenchWrongUsage(t *testing.T) {
 		want string
 		args []string
 	}{
-		{"unexpected argument", []string{"bench", "nothing"}},
+		{`no command "bench nothing"`, []string{"bench", "nothing"}},
 		{"--datasets", []string{"bench", "halo", "--datasets", "nowhere"}},
 		{"--datasets", []string{"bench", "halo", "--datasets", data + ","}},
 		{"scale", []string{"bench", "halo", "--datasets", "reddit-like:-1"}},

@@ -12,7 +12,8 @@ import (
 func dataCommand() *cli.Command {
 	cmd := &cli.Command{
 		Name:  "data",
-		Usage: "list, inspect, convert and generate data sets",
+		Usage: "list, inspect, convert and generate data sets", ArgsUsage: "COMMAND",
+		Action: overSubcommands("data"),
 		Subcommands: []*cli.Command{
 			{
 				Name: "info", Usage: "say what a data set holds", ArgsUsage: "DATASET", Flags: readingFlags(),
@@ -25,6 +26,7 @@ func dataCommand() *cli.Command {
 				Action:      withoutArguments("data list", dataListAction),
 			},
 			dataFetchCommand(),
+			dataTablesCommand(),
 			{
 				Name: "import", Usage: "convert a data set to the native store", ArgsUsage: "SRC", Flags: append(readingFlags(), outFlag()),
 				Description: "The store is a folder of NumPy arrays, memory-mapped when it is used.",
@@ -47,7 +49,6 @@ func dataCommand() *cli.Command {
 		sub.OnUsageError = dataUsageProblem("capgnn data " + sub.Name)
 		sub.Action = inheriting(sub.Action)
 	}
-	cmd.Action = func(c *cli.Context) error { return cli.ShowSubcommandHelp(c) }
 	return cmd
 }
 

@@ -132,6 +132,18 @@ func TestDataImport(t *testing.T) {
 	if len(list.Found) != 1 || list.Found[0] != (foundSet{"mine", s.path("data/capgnn/mine"), "store", w.Bytes}) || len(list.Known) == 0 {
 		t.Errorf("list %+v", list.Found)
 	}
+	if err := os.Mkdir(s.path("data/capgnn/several"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	st.write(s, "data/capgnn/several/one.npz")
+	st.write(s, "data/capgnn/several/two.npz")
+	list = resultOf[dataList](t, s.must("data", "list", "--json"))
+	if len(list.Found) != 3 || list.Found[1].Name != "one" || list.Found[2].Path != s.path("data/capgnn/several/two.npz") {
+		t.Errorf("a folder of several: %+v", list.Found)
+	}
+	if got := resultOf[dataInfo](t, s.must("data", "info", "two", "--json")); got.Vertices != before.Vertices {
+		t.Errorf("by name: %+v", got)
+	}
 	if table := s.must("data", "list", "--quiet"); !strings.Contains(table, "mine") || !strings.Contains(table, "ogbn_products") || !strings.Contains(table, "reddit-like") {
 		t.Errorf("list: %s", table)
 	}
@@ -258,6 +270,11 @@ func TestDataWrongUsage(t *testing.T) {
 		{"json", []string{"data", "info", "ok.npz", "--json=maybe"}},
 		{"no features", []string{"data", "info", "rmat", "--standardize", "train"}},
 		{"unexpected argument", []string{"data", "list", "all"}},
+		{"--nodes", []string{"data", "tables", "--out", "new"}},
+		{"--missing", []string{"data", "tables", "--nodes", "file", "--links", "file", "--missing", "inf", "--out", "new"}},
+		{"--out", []string{"data", "tables", "--nodes", "file", "--links", "file"}},
+		{"file: has no line", []string{"data", "tables", "--nodes", "file", "--links", "file", "--out", "new"}},
+		{"unexpected argument", []string{"data", "tables", "file"}},
 		{"--out", []string{"data", "import", "ok.npz"}},
 		{"--out", []string{"data", "import", "ok.npz", "--out", "file", "--quiet"}},
 		{"SRC", []string{"data", "import", "--out", "new"}},
@@ -293,13 +310,13 @@ func TestSniff(t *testing.T) {
 		formats[f.Name] = f.Format
 	}
 	for name, want := range map[string]string{
-		"cora_npz": "gnn-benchmark", "planetoid_cora": "planetoid", "ppi": "graphsaint", "heterophilous": "heterophilous", "web_notredame": "edge list", "README.md": "",
+		"cora_npz": "gnn-benchmark", "planetoid_cora": "planetoid", "ppi": "graphsaint", "tolokers": "heterophilous", "web_notredame": "edge list", "README.md": "",
 	} {
 		if formats[name] != want {
 			t.Errorf("%s: format %q, want %q", name, formats[name], want)
 		}
 	}
-	if got := sniff(filepath.Join(root, "cora_npz", "cora.npz"), false); got != "gnn-benchmark" {
+	if got := sniffFile(filepath.Join(root, "cora_npz", "cora.npz")); got != "gnn-benchmark" {
 		t.Errorf("cora.npz: %q", got)
 	}
 }

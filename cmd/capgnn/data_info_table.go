@@ -90,6 +90,14 @@ func splitSize(n *int, vertices int) string {
 	return fmt.Sprintf("%s (%.3g %%)", grouped(int64(*n)), 100*float64(*n)/float64(vertices))
 }
 
+// counted is n and what is counted, as one or several.
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
 // grouped writes n with commas between groups of three digits.
 func grouped(n int64) string {
 	s := fmt.Sprint(n)

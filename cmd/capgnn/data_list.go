@@ -7,14 +7,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/urfave/cli/v2"
 
 	"capgnn/graph"
-	"capgnn/internal/npy"
 )
 
 // foundSet is a data set in one of the folders that are searched by name.
@@ -95,86 +93,19 @@ func findSets(root string) ([]foundSet, error) {
 		if err != nil || strings.HasPrefix(e.Name(), ".") {
 			continue // a link to nothing, or the temporary folder of a store that is being written
 		}
-		if format := sniff(path, info.IsDir()); format != "" {
-			size := info.Size()
-			if info.IsDir() {
-				size = treeBytes(path)
+		if !info.IsDir() {
+			if format := sniffFile(path); format != "" {
+				out = append(out, foundSet{setName(path), path, format, info.Size()})
 			}
-			out = append(out, foundSet{strings.TrimSuffix(e.Name(), ".npz"), path, format, size})
+			continue
 		}
+		out = append(out, sniffFolder(path)...)
 	}
 	return out, nil
 }
 
-// sniff guesses the format of a file or folder from names; "" if it looks like no data set.
-func sniff(path string, isDir bool) string {
-	if !isDir {
-		return sniffFile(path)
-	}
-	list, err := os.ReadDir(path)
-	if err != nil {
-		return ""
-	}
-	var names []string
-	for _, e := range list {
-		names = append(names, e.Name())
-	}
-	has := func(pattern string) bool {
-		return slices.ContainsFunc(names, func(n string) bool { ok, err := filepath.Match(pattern, n); return ok && err == nil })
-	}
-	switch {
-	case has("indptr.npy"):
-		return "store"
-	case has("ind.*.graph"):
-		return "planetoid"
-	case has("adj_full.npz"), has("role.json"):
-		return "graphsaint"
-	case has("reddit*_data.npz"):
-		return "DGL npz pair"
-	case has("raw") && has("split"):
-		return "OGB"
-	case has("edges.csv"), has("edges.csv.gz"):
-		return "CSV"
-	}
-	var formats []string
-	for _, n := range names {
-		if f := sniffFile(filepath.Join(path, n)); f != "" {
-			formats = append(formats, f)
-		}
-	}
-	slices.Sort(formats)
-	if formats = slices.Compact(formats); len(formats) == 1 {
-		return formats[0]
-	}
-	return ""
-}
-
-// sniffFile guesses the format of a file: of an .npz by the names of its arrays.
-func sniffFile(path string) string {
-	base := filepath.Base(path)
-	for _, end := range []string{".txt.gz", ".csv.gz", ".tsv.gz", ".csv", ".tsv", ".el", ".el.gz"} {
-		if strings.HasSuffix(base, end) {
-			return "edge list"
-		}
-	}
-	if !strings.HasSuffix(base, ".npz") {
-		return ""
-	}
-	z, err := npy.OpenArchive(path)
-	if err != nil {
-		return ""
-	}
-	defer z.Close()
-	switch {
-	case z.Has("adj_indptr"):
-		return "gnn-benchmark"
-	case z.Has("node_features") && z.Has("edges"):
-		return "heterophilous"
-	case z.Has("indptr") && z.Has("indices") && !z.Has("format"):
-		return "npz"
-	}
-	return ""
-}
+// setName is the name of the data set at path.
+func setName(path string) string { return strings.TrimSuffix(filepath.Base(path), ".npz") }
 
 // treeBytes adds up the files of a folder and of those below it. What cannot be read counts nothing: the size is a help
 // to the reader and decides nothing.

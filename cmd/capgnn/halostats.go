@@ -87,7 +87,7 @@ func staleUseOf(bound jaca.Staleness, s jaca.Stats, period map[string]int) stale
 }
 
 func (s *staleUse) String() string {
-	text := fmt.Sprintf("rows up to %d epochs old, mean %.2f, bound %d", s.MaxSeen, s.Mean, s.Bound)
+	text := fmt.Sprintf("rows up to %s old, mean %.2f, bound %d", counted(s.MaxSeen, "epoch"), s.Mean, s.Bound)
 	if s.AutoEPS == nil {
 		return text
 	}

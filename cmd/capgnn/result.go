@@ -42,6 +42,7 @@ type runResult struct {
 	// Drift is what adaptive staleness has measured by layer, the newest; null: nothing.
 	Drift     map[string][]driftPoint `json:"drift"`
 	HaloRows  int64                   `json:"halo_rows"`
+	HaloPairs [][]int64               `json:"halo_pairs"` // [i][j]: rows of part j that part i reads; null above maxPairParts parts
 	PeakBytes peakBytes               `json:"peak_bytes"`
 	SHA256    string                  `json:"weights_sha256"`
 	RunDir    string                  `json:"run_dir"`
@@ -76,6 +77,9 @@ type peakBytes struct {
 	Devices []gpu.Bytes `json:"devices"`
 }
 
+// maxPairParts bounds the parts of which every pair is written down.
+const maxPairParts = 64
+
 // newResult describes a finished run.
 func newResult(cfg *trainConfig, dataset string, devices []deviceSpec, parts int, d runDir, r *pipeline.Result) *runResult {
 	out := &runResult{
@@ -87,6 +91,9 @@ func newResult(cfg *trainConfig, dataset string, devices []deviceSpec, parts int
 	for _, spec := range devices {
 		out.Simulated = spec.simulated()
 		out.Devices = append(out.Devices, spec.String())
+	}
+	if len(r.HaloPairs) <= maxPairParts {
+		out.HaloPairs = r.HaloPairs
 	}
 	if r.Epochs > 0 {
 		out.FinalLoss = lossValue(r.FinalLoss)
@@ -133,7 +140,7 @@ func (r *runResult) table(w io.Writer) error {
 	row := func(name, format string, a ...any) { fmt.Fprintf(t, "%s\t"+format+"\n", append([]any{name}, a...)...) }
 	row("dataset", "%s", r.Dataset)
 	row("model", "%s", r.Model)
-	row("devices", "%s (%d parts)", strings.Join(r.Devices, " "), r.Parts)
+	row("devices", "%s (%s)", strings.Join(r.Devices, " "), counted(r.Parts, "part"))
 	best := ""
 	if r.BestEpoch != nil {
 		best = fmt.Sprintf(", best %d", *r.BestEpoch)

@@ -54,7 +54,7 @@ func (p *prediction) useScaling() error {
 	if s != nil || !p.other {
 		return nil
 	}
-	if p.cfg.Standardize == dataset.StandardizeTrain || p.cfg.Standardize == dataset.Auto && sniff(p.cfg.DatasetPath, true) == "graphsaint" {
+	if p.cfg.Standardize == dataset.StandardizeTrain || p.cfg.Standardize == dataset.Auto && looksLike(p.cfg.DatasetPath, "graphsaint") {
 		return usagef("--run %s standardised its features, but does not hold mean and deviation, as runs of older versions do not: train it again to predict another data set", p.run)
 	}
 	p.cfg.Standardize = dataset.StandardizeNone

@@ -35,7 +35,7 @@ func TestTutorial(t *testing.T) {
 		}
 		printed += string(out)
 	}
-	for _, want := range []string{"comparison.html", "edge homophily", "% are right", "id,club,vertex,label"} {
+	for _, want := range []string{"comparison.html", "edge homophily", "% are right", "id,vertex,label", "p1000,0,0"} {
 		if !strings.Contains(printed, want) {
 			t.Errorf("nothing printed %q:\n%s", want, printed)
 		}

@@ -109,7 +109,11 @@ func TestResolve(t *testing.T) {
 		t.Fatal(err)
 	}
 	roots := []string{"", a, b}
-	for name, want := range map[string]string{"cora": filepath.Join(b, "cora"), "toy": filepath.Join(b, "toy.npz"), a: a} {
+	several := filepath.Join(a, "several")
+	if err := errors.Join(os.Mkdir(several, 0o700), os.WriteFile(filepath.Join(several, "toy.npz"), nil, 0o600), os.WriteFile(filepath.Join(several, "one.npz"), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"cora": filepath.Join(b, "cora"), "toy": filepath.Join(b, "toy.npz"), "one": filepath.Join(several, "one.npz"), a: a} {
 		if got, err := Resolve(name, roots); err != nil || got != want {
 			t.Errorf("%s: got %q, %v, want %q", name, got, err, want)
 		}

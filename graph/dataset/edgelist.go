@@ -29,7 +29,7 @@ func (l *edgeText) each(edge func(from, to int64) error) error {
 	for t.next() {
 		var ends [2]int64
 		for k := range ends {
-			id, err := t.id("a vertex id")
+			id, err := t.id("a vertex id (a number from 0 on; names become numbers with data tables)")
 			if err != nil {
 				return err
 			}

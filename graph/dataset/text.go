@@ -316,7 +316,7 @@ func (t *text) number(bits int) (float64, error) {
 	case bytes.EqualFold(tok, []byte("nan")):
 		return math.NaN(), nil
 	case !plain:
-		return 0, t.fault("found %q, want a number", tok)
+		return 0, t.fault("found %q, want a number; names become numbers with data tables, fields stand between commas, tabs or blanks", tok)
 	case n == 1 && tok[0]-'0' <= 9: // bags of words and multi-label rows are mostly this
 		return float64(tok[0] - '0'), nil
 	}
@@ -325,7 +325,7 @@ func (t *text) number(bits int) (float64, error) {
 		return 0, t.fault("value %s does not fit float%d", tok, bits)
 	}
 	if err != nil {
-		return 0, t.fault("found %q, want a number", tok)
+		return 0, t.fault("found %q, want a number; names must become numbers, and fields stand between commas, tabs or blanks", tok)
 	}
 	return v, nil
 }

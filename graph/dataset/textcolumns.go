@@ -87,7 +87,7 @@ func (d *Dataset) readTextLabels(t *text, named bool, n int) (rows int, err erro
 	}
 	several := func(col int, y float64) error {
 		if y != 0 && y != 1 {
-			return t.fault("class %d: %g is neither 0 nor 1", col, y)
+			return t.fault("class %d: %g is neither 0 nor 1, which labels of several columns are; for one class per vertex keep one column, without ids", col, y)
 		}
 		targets = append(targets, uint8(y))
 		return nil
@@ -120,7 +120,7 @@ func (d *Dataset) readTextLabels(t *text, named bool, n int) (rows int, err erro
 		return 0, err
 	}
 	if rows == 0 || n >= 0 && rows != n {
-		return 0, t.whole("has %d lines of labels, want %s", rows, wantVertices(n))
+		return 0, t.whole("has %d lines of labels, want %s; empty lines do not count, -1 stands for no label", rows, wantVertices(n))
 	}
 	if limit := maxClasses(rows); int64(largest) >= limit {
 		return 0, t.whole("line %d: label %d is outside [-1, %d)", line, largest, limit)

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -169,6 +170,32 @@ func TestSectionRemove(t *testing.T) {
 	for name, want := range map[string]bool{"sample-1.png": true, "sample-2.png": false, "sample-2.svg": false} {
 		if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != want {
 			t.Errorf("%s: there %t, want %t", name, err == nil, want)
+		}
+	}
+}
+
+// An axis that counts has no halves, also where there is nothing but the beginning, and no value touches the frame.
+func TestCountedAxis(t *testing.T) {
+	for _, last := range []float64{0, 1, 2, 7} {
+		p := Panel{Counts: true, FromZero: true, Series: []Series{{Name: "a", X: []float64{0, last}, Y: []float64{3, 3}}}}
+		drawn, err := p.plot([]string{"a"}, panelWidth)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if drawn.X.Min != 0 || drawn.X.Max != max(1, last) || drawn.Y.Min != 0 || drawn.Y.Max <= 3 {
+			t.Errorf("last %g: axes %g to %g, %g to %g", last, drawn.X.Min, drawn.X.Max, drawn.Y.Min, drawn.Y.Max)
+		}
+		labels := 0
+		for _, tick := range drawn.X.Tick.Marker.Ticks(drawn.X.Min, drawn.X.Max) {
+			if tick.Value != math.Trunc(tick.Value) {
+				t.Errorf("last %g: a tick at %g", last, tick.Value)
+			}
+			if !tick.IsMinor() {
+				labels++
+			}
+		}
+		if labels < 2 {
+			t.Errorf("last %g: %d labels", last, labels)
 		}
 	}
 }

@@ -33,6 +33,7 @@ type Panel struct {
 	LogX, LogY  bool
 	Points      bool // no lines between the points
 	FromZero    bool // the y axis begins at 0, as it always does with bars
+	Counts      bool // x counts from 0: it begins there and is labelled at whole numbers
 }
 
 // Series is the points of one name. Points that are NaN are left out.
@@ -62,8 +63,9 @@ const (
 // write draws the figure to base.png and base.svg.
 func (f *Figure) write(base string) error {
 	across := f.Across
-	if across == 0 {
-		across = 4
+	if across == 0 { // as few rows as four panels beside each other need, as full as they can be
+		needed := max(1, (len(f.Panels)+3)/4)
+		across = (len(f.Panels) + needed - 1) / needed
 	}
 	across = max(1, min(across, len(f.Panels)))
 	names := f.names()
@@ -168,7 +170,10 @@ func (p *Panel) lines(out *plot.Plot, names []string) error {
 		}
 	}
 	if p.FromZero && !p.LogY {
-		out.Y.Min = 0
+		out.Y.Min, out.Y.Max = 0, headroom(out.Y.Max)
+	}
+	if p.Counts {
+		out.X.Min, out.X.Max, out.X.Tick.Marker = 0, max(1, out.X.Max), ticks{whole: true}
 	}
 	if p.LogX && out.X.Min > 0 && out.X.Max > out.X.Min {
 		out.X.Scale, out.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
@@ -180,11 +185,16 @@ func (p *Panel) lines(out *plot.Plot, names []string) error {
 }
 
 // ticks are gonum's, labelled with as many decimals as tell them apart, and no more.
-type ticks struct{}
+type ticks struct {
+	whole bool // only at whole numbers
+}
 
 // Ticks implements plot.Ticker.
-func (ticks) Ticks(lo, hi float64) []plot.Tick {
+func (t ticks) Ticks(lo, hi float64) []plot.Tick {
 	all := plot.DefaultTicks{}.Ticks(lo, hi)
+	if t.whole {
+		all = slices.DeleteFunc(all, func(t plot.Tick) bool { return t.Value != math.Round(t.Value) })
+	}
 	var major []float64
 	for _, t := range all {
 		if !t.IsMinor() {
@@ -204,6 +214,14 @@ func (ticks) Ticks(lo, hi float64) []plot.Tick {
 		}
 	}
 	return all
+}
+
+// headroom is the end of an axis whose largest value shall not touch it.
+func headroom(largest float64) float64 {
+	if largest <= 0 {
+		return largest
+	}
+	return 1.05 * largest
 }
 
 // visible returns the points that can be drawn.
@@ -244,9 +262,9 @@ func (p *Panel) bars(out *plot.Plot, names []string, wide vg.Length) error {
 		longest = max(longest, len(g))
 	}
 	if float64(longest*len(p.Groups)) > 36*float64(wide/panelWidth) {
-		out.X.Tick.Label.Rotation, out.X.Tick.Label.XAlign, out.X.Tick.Label.YAlign = math.Pi/5, draw.XRight, draw.YTop
+		out.X.Tick.Label.Rotation, out.X.Tick.Label.XAlign, out.X.Tick.Label.YAlign = math.Pi/4, draw.XRight, draw.YTop
 	}
-	out.Y.Min = min(0, out.Y.Min)
+	out.Y.Min, out.Y.Max = min(0, out.Y.Min), headroom(out.Y.Max)
 	return nil
 }
 

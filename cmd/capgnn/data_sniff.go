@@ -1,0 +1,105 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"capgnn/internal/npy"
+)
+
+// sniffFolder guesses by names which data sets a folder holds: it is one, or has several .npz which are, or none.
+func sniffFolder(dir string) []foundSet {
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	var names, formats []string
+	for _, e := range list {
+		names = append(names, e.Name())
+	}
+	if format := sniffNames(names); format != "" {
+		return []foundSet{{setName(dir), dir, format, treeBytes(dir)}}
+	}
+	var archives []foundSet
+	for _, n := range names {
+		path := filepath.Join(dir, n)
+		info, err := os.Stat(path)
+		if err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		format := sniffFile(path)
+		if format != "" {
+			formats = append(formats, format)
+		}
+		if format != "" && format != edgeListFile {
+			archives = append(archives, foundSet{setName(path), path, format, info.Size()})
+		}
+	}
+	slices.Sort(formats)
+	switch formats = slices.Compact(formats); {
+	case len(archives) > 1:
+		return archives
+	case len(formats) == 1:
+		return []foundSet{{setName(dir), dir, formats[0], treeBytes(dir)}}
+	}
+	return nil
+}
+
+// looksLike reports whether a folder is one data set of this format, by names.
+func looksLike(dir, format string) bool {
+	found := sniffFolder(dir)
+	return len(found) == 1 && found[0].Format == format
+}
+
+// sniffNames guesses the format of a folder from the names in it; "" if they say nothing.
+func sniffNames(names []string) string {
+	has := func(pattern string) bool {
+		return slices.ContainsFunc(names, func(n string) bool { ok, err := filepath.Match(pattern, n); return ok && err == nil })
+	}
+	switch {
+	case has("indptr.npy"):
+		return "store"
+	case has("ind.*.graph"):
+		return "planetoid"
+	case has("adj_full.npz"), has("role.json"):
+		return "graphsaint"
+	case has("reddit*_data.npz"):
+		return "DGL npz pair"
+	case has("raw") && has("split"):
+		return "OGB"
+	case has("edges.csv"), has("edges.csv.gz"):
+		return "CSV"
+	}
+	return ""
+}
+
+const edgeListFile = "edge list"
+
+// sniffFile guesses the format of a file: of an .npz by the names of its arrays; "" if it looks like no data set.
+func sniffFile(path string) string {
+	base := filepath.Base(path)
+	for _, end := range []string{".txt.gz", ".csv.gz", ".tsv.gz", ".csv", ".tsv", ".el", ".el.gz"} {
+		if strings.HasSuffix(base, end) {
+			return edgeListFile
+		}
+	}
+	if !strings.HasSuffix(base, ".npz") {
+		return ""
+	}
+	z, err := npy.OpenArchive(path)
+	if err != nil {
+		return ""
+	}
+	defer z.Close()
+	switch {
+	case z.Has("adj_indptr"):
+		return "gnn-benchmark"
+	case z.Has("node_features") && z.Has("edges"):
+		return "heterophilous"
+	case z.Has("indptr") && z.Has("indices") && !z.Has("format"):
+		return "npz"
+	}
+	return ""
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/urfave/cli/v2"
+
+	"capgnn/graph/dataset"
+)
+
+func dataTablesCommand() *cli.Command {
+	return &cli.Command{
+		Name: "tables", Usage: "make a CSV folder of two tables with names in them, which the other commands read",
+		Description: "One line per vertex and one per edge, behind a line of names; fields between commas, semicolons or tabs. Ids and classes may be any text: they become numbers, and DIR/ids.csv and DIR/classes.csv keep the names.",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "nodes", Usage: "`FILE` with a line per vertex: id, features, label"},
+			&cli.StringFlag{Name: "links", Usage: "`FILE` with a line per edge: in its first two columns the ids of its ends, from and to"},
+			&cli.StringFlag{Name: "id", Usage: "`COLUMN` of --nodes with the ids (default: the first)"},
+			&cli.StringFlag{Name: "label", Usage: "`COLUMN` of --nodes with the classes; empty where unknown (default: none)"},
+			&cli.StringFlag{Name: "drop", Usage: "`COLUMNS` of --nodes that are no features, such as name,city"},
+			&cli.StringFlag{Name: "missing", Usage: "`NUMBER` that stands for empty fields of features (default: they are an error)"},
+			&cli.BoolFlag{Name: "skip-unknown", Usage: "leave out edges with an id that --nodes lacks, in place of ending with an error"},
+			&cli.StringFlag{Name: "out", Usage: "new folder `DIR`"},
+		},
+		Action: withoutArguments("data tables", dataTablesAction),
+	}
+}
+
+func dataTablesAction(c *cli.Context) error {
+	k := newConsole(c)
+	t := dataset.Tables{Nodes: c.String("nodes"), Edges: c.String("links"), ID: c.String("id"), Label: c.String("label"), SkipUnknown: c.Bool("skip-unknown")}
+	if t.Nodes == "" || t.Edges == "" {
+		return usagef("data tables: give both --nodes and --links")
+	}
+	if list := c.String("drop"); list != "" {
+		t.Drop = strings.Split(list, ",")
+	}
+	if text := c.String("missing"); text != "" {
+		x, err := strconv.ParseFloat(text, 32)
+		if err != nil || x-x != 0 {
+			return usagef("--missing: %q is not a number", text)
+		}
+		t.Missing = &x
+	}
+	out, err := freeFolder(c)
+	if err != nil {
+		return err
+	}
+	ctx, stop := interruptible(c.Context, k, "as soon as possible")
+	defer stop()
+	watch := &dataWatch{ctx: ctx, k: k, verb: "read"}
+	t.Watch = watch.at
+	written, err := writeTables(&t, out)
+	watch.end()
+	if err != nil {
+		return unreadable(err, "nothing was written")
+	}
+	if k.json {
+		return json.NewEncoder(k.out).Encode(written)
+	}
+	return tablesSummary(c, out, written)
+}
+
+// writeTables makes the folder out, whole or not at all.
+func writeTables(t *dataset.Tables, out string) (*dataset.TablesWritten, error) {
+	parent := filepath.Dir(filepath.Clean(out))
+	if err := os.MkdirAll(parent, 0o755); err != nil {
+		return nil, err
+	}
+	temp, err := os.MkdirTemp(parent, ".capgnn-tables-*")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(temp)
+	written, err := t.WriteCSV(temp)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(temp, 0o755); err != nil {
+		return nil, err
+	}
+	if err := os.Remove(out); err != nil && !os.IsNotExist(err) { // an empty folder
+		return nil, err
+	}
+	return written, os.Rename(temp, out)
+}
+
+func tablesSummary(c *cli.Context, out string, w *dataset.TablesWritten) error {
+	k := newConsole(c)
+	t := tabwriter.NewWriter(k.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "vertices\t%s\n", grouped(int64(w.Vertices)))
+	fmt.Fprintf(t, "edges\t%s", grouped(w.Edges))
+	if w.Skipped > 0 {
+		fmt.Fprintf(t, "  (%s left out: an unknown id)", grouped(w.Skipped))
+	}
+	fmt.Fprintf(t, "\nfeatures\t%s", namesOf(w.Features))
+	if w.Filled > 0 {
+		fmt.Fprintf(t, "  (%s empty fields filled)", grouped(w.Filled))
+	}
+	fmt.Fprintf(t, "\nclasses\t%s", namesOf(w.Classes))
+	if w.Unlabelled > 0 {
+		fmt.Fprintf(t, "  (%s vertices without)", grouped(int64(w.Unlabelled)))
+	}
+	fmt.Fprintf(t, "\nwritten\t%s\n", out)
+	return t.Flush()
+}
+
+// namesOf lists names, of many the number and the first ones.
+func namesOf(names []string) string {
+	const shown = 8
+	text := fmt.Sprintf("%d: %s", len(names), strings.Join(names[:min(shown, len(names))], ", "))
+	switch {
+	case len(names) == 0:
+		return "none"
+	case len(names) > shown:
+		return text + ", …"
+	}
+	return text
+}

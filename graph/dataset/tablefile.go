@@ -1,0 +1,142 @@
+package dataset
+
+import (
+	"bufio"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// maxRecord bounds the bytes of one line of a table.
+const maxRecord = 1 << 24
+
+// tableIn reads a table line by line.
+type tableIn struct {
+	name   string
+	file   *os.File
+	csv    *csv.Reader
+	source *recordReader
+}
+
+func openTable(path string, watch Watch) (*tableIn, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(fmt.Errorf("%s: is not a file", path), err, f.Close())
+	}
+	source := &recordReader{f: f, left: maxRecord, size: info.Size(), watch: watch}
+	r := bufio.NewReader(source)
+	if mark, _ := r.Peek(3); string(mark) == "\xef\xbb\xbf" {
+		if _, err := r.Discard(3); err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+	}
+	in := &tableIn{path, f, csv.NewReader(r), source}
+	in.csv.FieldsPerRecord, in.csv.ReuseRecord, in.csv.TrimLeadingSpace, in.csv.Comma = -1, true, true, comma(r)
+	return in, nil
+}
+
+// comma returns what stands between the fields of the first line.
+func comma(r *bufio.Reader) rune {
+	start, _ := r.Peek(r.Size())
+	line, _, _ := strings.Cut(string(start), "\n")
+	best := ','
+	for _, c := range ";\t" {
+		if strings.Count(line, string(c)) > strings.Count(line, string(best)) {
+			best = c
+		}
+	}
+	return best
+}
+
+// next returns the next line, without blanks around its fields. What it returns is good until the next call.
+func (in *tableIn) next() ([]string, error) {
+	in.source.left = maxRecord
+	record, err := in.csv.Read()
+	if err == io.EOF {
+		return nil, io.EOF
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", in.name, err)
+	}
+	for i, field := range record {
+		record[i] = strings.TrimSpace(field)
+	}
+	return record, nil
+}
+
+// fault is an error in the line that was read last.
+func (in *tableIn) fault(format string, args ...any) error {
+	line, _ := in.csv.FieldPos(0)
+	return fmt.Errorf("%s: line %d: %w", in.name, line, fmt.Errorf(format, args...))
+}
+
+func (in *tableIn) close() { in.file.Close() }
+
+// recordReader ends the reading of a line that takes too many bytes.
+type recordReader struct {
+	f     *os.File
+	left  int // bytes that the line may still take
+	size  int64
+	read  int64
+	told  int64
+	watch Watch
+}
+
+func (r *recordReader) Read(p []byte) (int, error) {
+	if r.left <= 0 {
+		return 0, fmt.Errorf("a line has more than %d bytes; is a quotation mark missing?", maxRecord)
+	}
+	n, err := r.f.Read(p)
+	r.left, r.read = r.left-n, r.read+int64(n)
+	if r.watch != nil && (r.read-r.told >= watchBytes || err != nil) {
+		r.told = r.read
+		if stop := r.watch(filepath.Base(r.f.Name()), r.read, r.size); stop != nil {
+			return 0, stop
+		}
+	}
+	return n, err
+}
+
+// tableOut writes a table.
+type tableOut struct {
+	file *os.File
+	buf  *bufio.Writer
+	csv  *csv.Writer
+}
+
+// createTable begins a file with the names of its columns, such that the readers of text see that it is names.
+func createTable(dir, name string, head ...string) (*tableOut, error) {
+	head = slices.Clone(head)
+	for i, h := range head {
+		h = strings.Join(strings.Fields(h), " ")
+		if i == 0 && (h == "" || !asciiLetter(h[0]) || strings.HasPrefix(strings.ToLower(h), "nan")) {
+			h = "_" + h
+		}
+		head[i] = h
+	}
+	f, err := os.Create(filepath.Join(dir, name))
+	if err != nil {
+		return nil, err
+	}
+	buf := bufio.NewWriterSize(f, 1<<16)
+	out := &tableOut{f, buf, csv.NewWriter(buf)}
+	return out, out.line(head...)
+}
+
+func asciiLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
+
+func (out *tableOut) line(fields ...string) error { return out.csv.Write(fields) }
+
+func (out *tableOut) close() error {
+	out.csv.Flush()
+	return errors.Join(out.csv.Error(), out.buf.Flush(), out.file.Close())
+}

@@ -1,0 +1,40 @@
+package report
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestAxes(t *testing.T) {
+	for _, tc := range []struct {
+		lo, hi float64
+		q      quantity
+		want   string // texts of the ticks
+	}{
+		{0, 0.00098, seconds, "0|0.5 ms|1.0 ms"},
+		{0, 3.5, plain, "0|1|2|3|4"},
+		{0, 59, count, "0|20|40|60"},
+		{0, 1, count, "0|1"},
+		{0, 1 << 20, amount, "0|0.5 MiB|1.0 MiB"},
+		{0, 1, share, "0|50 %|100 %"},
+		{0.61, 0.83, score, "0.6|0.7|0.8|0.9"},
+	} {
+		a := linearAxis(tc.lo, tc.hi, tc.q, 4, true)
+		var texts []string
+		for _, k := range a.Ticks {
+			texts = append(texts, strings.ReplaceAll(k.Text, "\u00a0", " "))
+		}
+		if got := strings.Join(texts, "|"); got != tc.want {
+			t.Errorf("axis from %v to %v has %s, want %s", tc.lo, tc.hi, got, tc.want)
+		}
+	}
+	for _, x := range [][2]float64{{1, 1}, {0, 0}, {-5, 5}, {1e18, 1e18 + 256}, {-largest, largest}, {1 / largest, 2 / largest}, {-3, -1}} {
+		a := linearAxis(x[0], x[1], plain, 4, true).place(0, 100)
+		if !(a.lo < a.hi) || len(a.Ticks) > maxTicks || a.at(x[0]) < -1e-6 || a.at(x[1]) > 100+1e-6 {
+			t.Errorf("axis of %v: from %v to %v with %d ticks", x, a.lo, a.hi, len(a.Ticks))
+		}
+	}
+	if a := logAxis(1e-25, 1e25).place(0, 100); len(a.Ticks) > 8 || a.at(1) < 49 || a.at(1) > 51 {
+		t.Errorf("logarithmic axis with %d ticks, 1 at %v", len(a.Ticks), a.at(1))
+	}
+}

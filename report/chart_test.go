@@ -1,0 +1,116 @@
+package report
+
+import (
+	"bytes"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"testing"
+)
+
+// Numbers in the page are those of metrics.jsonl to the last bit, and lines run through them.
+func TestNumbersAreThoseOfTheMetrics(t *testing.T) {
+	r := sampleRun(t, 40, true)
+	p := pageOf(t, r)
+	for id, of := range map[string]func(e Epoch) []float64{
+		"loss":       func(e Epoch) []float64 { return []float64{*e.Loss} },
+		"epoch-time": func(e Epoch) []float64 { return []float64{e.EpochS} },
+		"bytes":      func(e Epoch) []float64 { return []float64{e.Bytes["d2h"], e.Bytes["h2d"], e.Bytes["peer"]} },
+		"refresh":    func(e Epoch) []float64 { return []float64{e.Bytes["refresh"]} },
+		"lookups": func(e Epoch) []float64 {
+			return []float64{e.Cache.number("local_hits"), e.Cache.number("global_hits"), e.Cache.number("misses")}
+		},
+		"coverage": func(e Epoch) []float64 {
+			local, all := e.Cache.number("local_hits"), e.Cache.number("local_hits")+300
+			return []float64{0.75, (local + 100) / all, local / all}
+		},
+		"staleness": func(e Epoch) []float64 { return []float64{4, e.Staleness.number("max_seen"), 1.5} },
+		"period":    func(Epoch) []float64 { return []float64{4, 2} },
+		"drift":     func(e Epoch) []float64 { return []float64{e.Drift.number("1"), 0.05} },
+	} {
+		d := p.chart(t, id)
+		for k, s := range d.Series {
+			if len(s.X) != len(r.Epochs) {
+				t.Errorf("%s, %s: %d points, want %d", id, s.Name, len(s.X), len(r.Epochs))
+				continue
+			}
+			for i, e := range r.Epochs {
+				want := of(e)
+				if len(want) != len(d.Series) || s.X[i] != float64(e.Epoch) || s.Y[i] != want[k] {
+					t.Fatalf("%s, %s: (%v, %v) at place %d, want (%d, %v)", id, s.Name, s.X[i], s.Y[i], i, e.Epoch, want)
+				}
+			}
+		}
+		checkPaths(t, id, d, p.figures[id].paths)
+	}
+	if s := p.chart(t, "score").Series; len(s) != 2 || !slices.Equal(s[1].X, []float64{2, 5, 8, 11, 14, 17, 20, 23, 26, 29, 32, 35, 38}) || s[1].Y[0] != 0.25 {
+		t.Errorf("scores %v: want those of the epochs that evaluated, and none of the empty split", s)
+	}
+}
+
+var pointPattern = regexp.MustCompile(`[ML](-?[0-9.]+) (-?[0-9.]+)`)
+
+// checkPaths reads the lines of a chart back through its axes.
+func checkPaths(t *testing.T, id string, d chartData, paths []string) {
+	t.Helper()
+	if len(paths) != len(d.Series) {
+		t.Fatalf("%s: %d lines of %d series", id, len(paths), len(d.Series))
+	}
+	base := make([]float64, len(d.Series[0].X))
+	y := axis{lo: d.YLo, hi: d.YHi, from: d.YFrom, to: d.YTo, log: d.Log}
+	for k, s := range d.Series {
+		at := pointPattern.FindAllStringSubmatch(paths[k], -1)
+		if len(at) < len(s.X) {
+			t.Fatalf("%s, %s: %d points in the line, %d in the series", id, s.Name, len(at), len(s.X))
+		}
+		for i := range s.X {
+			px, _ := strconv.ParseFloat(at[i][1], 64)
+			py, _ := strconv.ParseFloat(at[i][2], 64)
+			v := s.Y[i]
+			if d.Stacked {
+				base[i] += v
+				v = base[i]
+			}
+			x := d.Lo + (px-d.From)/(d.To-d.From)*(d.Hi-d.Lo)
+			if math.Abs(x-s.X[i]) > 0.01/(d.To-d.From)*(d.Hi-d.Lo) || math.Abs(py-y.at(v)) > 0.01 {
+				t.Fatalf("%s, %s: point %d is drawn at (%v, %v), want x %v and %v", id, s.Name, i, px, py, s.X[i], y.at(v))
+			}
+			if py < marginTop-0.01 || py > chartHeight-marginBelow+0.01 {
+				t.Fatalf("%s, %s: point %d lies outside the picture, at %v", id, s.Name, i, py)
+			}
+		}
+	}
+}
+
+// Of many epochs some are drawn: real ones, with every peak.
+func TestManyEpochs(t *testing.T) {
+	const n = 20_000
+	p := points{}
+	for i := range n {
+		y := 1.0
+		if i == 12_345 {
+			y = 9
+		}
+		p.add(float64(i), y)
+	}
+	thin := p.thin()
+	if len(thin.X) > maxPoints || thin.X[0] != 0 || thin.X[len(thin.X)-1] != n-1 || !slices.Contains(thin.Y, 9) || !slices.IsSorted(thin.X) {
+		t.Errorf("%d points from %v to %v, largest %v", len(thin.X), thin.X[0], thin.X[len(thin.X)-1], slices.Max(thin.Y))
+	}
+	m, sum := p.means(), 0.0
+	for i := range m.Y {
+		sum += m.Y[i]
+	}
+	if len(m.X) != maxPoints || math.Abs(sum/maxPoints-(n+8)/float64(n)) > 1e-4 {
+		t.Errorf("%d means of mean %v, want %v", len(m.X), sum/maxPoints, (n+8)/float64(n))
+	}
+	big := sampleRun(t, 3000, true)
+	var b bytes.Buffer
+	if err := WriteRun(&b, big); err != nil {
+		t.Fatal(err)
+	}
+	if b.Len() > 1<<20 {
+		t.Errorf("the page of 3,000 epochs has %d bytes", b.Len())
+	}
+}

@@ -1,0 +1,82 @@
+package report
+
+import "fmt"
+
+// matrix is a picture of a number for each pair of parts: the more, the darker.
+type matrix struct {
+	ID, Title, Note string
+	Cells           []cell
+	Heads           []head
+	Height          float64 // of the picture, which is chartWidth wide
+	Data            [][]float64
+}
+
+// cell is one pair.
+type cell struct {
+	X, Y, Size, Opacity float64
+	Text, Inside        string // what it says under the pointer, and in the picture where there is room
+}
+
+// head is the number of a part, above its column or before its row.
+type head struct {
+	X, Y float64
+	Text string
+}
+
+// Of a matrix in its picture: where the cells begin, and the largest one.
+const (
+	matrixLeft, matrixTop = 60.0, 40.0
+	matrixCell            = 42.0
+	matrixTextParts       = 8  // numbers are written into the cells of up to so many parts
+	matrixHeadParts       = 20 // and parts are numbered up to so many
+)
+
+// matrixOf draws rows[i][j]; nil where they are no matrix of two parts or more, or nothing but zeros.
+func matrixOf(m matrix, q quantity, rows [][]float64) *matrix {
+	n, most := len(rows), 0.0
+	for _, row := range rows {
+		if len(row) != n {
+			return nil
+		}
+		for _, x := range row {
+			if !(x >= 0 && x <= largest) {
+				return nil
+			}
+			most = max(most, x)
+		}
+	}
+	if n < 2 || n > maxPartBars || most == 0 {
+		return nil
+	}
+	size := min(matrixCell, (chartWidth-matrixLeft-marginRight)/float64(n))
+	for i, row := range rows {
+		middle := (float64(i) + 0.5) * size
+		if n <= matrixHeadParts {
+			m.Heads = append(m.Heads, head{matrixLeft + middle, matrixTop - 6, fmt.Sprint(i)}, head{matrixLeft - 12, matrixTop + middle + 4, fmt.Sprint(i)})
+		}
+		for j, x := range row {
+			c := cell{X: matrixLeft + float64(j)*size, Y: matrixTop + float64(i)*size, Size: size, Opacity: 0.65 * x / most,
+				Text: fmt.Sprintf("part %d reads %s of part %d", i, q.text(x), j)}
+			if n <= matrixTextParts && i != j {
+				c.Inside = q.text(x)
+			}
+			m.Cells = append(m.Cells, c)
+		}
+	}
+	m.Height, m.Data = matrixTop+float64(n)*size+6, rows
+	return &m
+}
+
+// Middle is where a text in the cell stands.
+func (c cell) Middle() float64 { return c.X + c.Size/2 }
+
+// Base is the line of a text in the cell.
+func (c cell) Base() float64 { return c.Y + c.Size/2 + 4 }
+
+// pairMatrix draws the rows that parts read of each other.
+func (r *Run) pairMatrix() *matrix {
+	if r.Result == nil {
+		return nil
+	}
+	return matrixOf(matrix{ID: "part-pairs", Title: "Halo rows from part to part", Note: "row: the part that reads; column: the part that owns them"}, count, r.Result.HaloPairs)
+}

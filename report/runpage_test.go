@@ -1,0 +1,33 @@
+package report
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// What is in the files is drawn, what is not leaves no empty picture.
+func TestWhatIsDrawn(t *testing.T) {
+	always := []string{"bytes", "epoch-time", "loss", "memory", "part-edges", "part-pairs", "part-training", "part-vertices", "phase-bars", "phases", "score", "trace"}
+	if got := ids(pageOf(t, sampleRun(t, 12, false))); !slices.Equal(got, always) {
+		t.Errorf("without caches %v are drawn, want %v", got, always)
+	}
+	want := append(slices.Clone(always), "coverage", "drift", "lookups", "period", "refresh", "staleness")
+	slices.Sort(want)
+	if got := ids(pageOf(t, sampleRun(t, 12, true))); !slices.Equal(got, want) {
+		t.Errorf("with caches %v are drawn, want %v", got, want)
+	}
+	idle := sampleRun(t, 12, false) // caches that hold nothing, as a policy "none" reports them
+	idle.Result.Cache, idle.Result.Staleness = object{"policy": "none", "coverage": 0.0}, object{"bound": 0.0, "max_seen": 0.0}
+	for i := range idle.Epochs {
+		idle.Epochs[i].Cache = object{"coverage": 0.0, "local_hits": 0.0, "global_hits": 0.0, "misses": 40.0}
+		idle.Epochs[i].Staleness = object{"bound": 0.0, "max_seen": 0.0, "mean_seen": 0.0}
+	}
+	if p := pageOf(t, idle); !slices.Equal(ids(p), always) || strings.Contains(p.text, "Caches") || strings.Contains(p.text, "Staleness") {
+		t.Errorf("with caches that hold nothing %v are drawn, want %v", ids(p), always)
+	}
+	bare := pageOf(t, Run{Name: "runs/x", Planned: 9})
+	if got := ids(bare); len(got) != 0 || !strings.Contains(bare.text, "0 of 9 epochs") {
+		t.Errorf("a run without an epoch draws %v", got)
+	}
+}
