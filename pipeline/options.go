@@ -156,7 +156,7 @@ type Result struct {
 	CheckCache  time.Duration
 	EvalTime    time.Duration
 	ReduceTime  time.Duration
-	HaloRows    int64 // Σ_i |H_i| of what training exchanges: without replicas that are dropped, which evaluation still reads
+	HaloRows    int64     // Σ_i |H_i| of what training exchanges: without replicas that are dropped, which evaluation still reads
 	HaloPairs   [][]int64 // the same from part to part: [i][j] are the rows of part j that part i reads
 	PeakHost    gpu.Bytes
 	PeakDevice  []gpu.Bytes
