@@ -16,7 +16,7 @@ func (t *Trainer) newBypass() jaca.Bypass {
 // which all rows are due does not count: nothing can be hit in it. Where all rows move in every epoch anyway there is nothing to decide.
 func (t *Trainer) judge(e *EpochStats) {
 	b := &t.state.Bypass
-	if t.caches == nil || b.Threshold == 0 || b.Off || t.fixed.Period == 1 || t.cold(e.Epoch) {
+	if t.caches == nil || b.Threshold == 0 || b.Off || e.Epoch < t.o.Cache.ExactEpochs || t.fixed.Period == 1 || t.cold(e.Epoch) {
 		return
 	}
 	if b.Observe(e.Halo.HitRate()) {

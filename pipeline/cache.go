@@ -28,6 +28,9 @@ type Cache struct {
 	Links jaca.Links
 	// Staleness bounds the age of halo rows in use.
 	Staleness jaca.Staleness
+	// ExactEpochs is how many epochs at first use rows of their own epoch, as weights move most then. Adaptive staleness finds that
+	// out itself.
+	ExactEpochs int
 	// Pipeline uses rows from the epoch on that follows the one that made them, so that they move while others compute. It
 	// needs a staleness of 1 or more; at 0 transfers overlap inside the epoch alone.
 	Pipeline bool
@@ -67,6 +70,9 @@ func (c *Cache) validate(parts int) error {
 	}
 	if !c.policy().Static() && c.Staleness.Bound > 0 && (c.Pipeline || c.Staleness.Auto()) {
 		errs = append(errs, fmt.Errorf("policy %s decides while rows are read: it needs the pipeline off and a fixed staleness", c.Policy))
+	}
+	if c.ExactEpochs < 0 || c.ExactEpochs > 0 && (c.Staleness.Auto() || !c.policy().Static()) {
+		errs = append(errs, fmt.Errorf("%d exact epochs need a fixed staleness, and a policy that keeps its rows", c.ExactEpochs))
 	}
 	if c.Bypass > 0 && c.Staleness.Auto() {
 		errs = append(errs, fmt.Errorf("bypass at %g needs a fixed staleness", c.Bypass))
@@ -146,7 +152,7 @@ func (t *Trainer) schedules() (of func(layer int) jaca.Schedule, largest int, er
 			if layer > 0 && !t.plan.Ages(layer) { // features do not change: they may come an epoch later
 				return jaca.Schedule{Period: 1}
 			}
-			return fixed
+			return t.schedule(0)
 		}, fixed.Period, err
 	}
 	if err := t.adapt(); err != nil {
@@ -158,6 +164,28 @@ func (t *Trainer) schedules() (of func(layer int) jaca.Schedule, largest int, er
 		}
 		return t.controller.Schedule(layer)
 	}, t.controller.Largest(), nil
+}
+
+// schedule returns the schedule of layers that age, at a fixed staleness, from an epoch on in which everything is due.
+func (t *Trainer) schedule(start int) jaca.Schedule {
+	if start < t.o.Cache.ExactEpochs {
+		return jaca.Schedule{Period: 1, Start: start}
+	}
+	s := t.fixed
+	s.Start = start
+	return s
+}
+
+// beginAging lets rows age from an epoch on, if it is the one behind the exact ones.
+func (t *Trainer) beginAging(epoch int) {
+	if epoch != t.o.Cache.ExactEpochs {
+		return
+	}
+	for _, l := range t.legs {
+		if l.ages {
+			l.schedule = t.schedule(epoch)
+		}
+	}
 }
 
 // planTraffic decides what training exchanges, and takes the memory of the global cache.

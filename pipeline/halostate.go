@@ -186,8 +186,11 @@ func (t *Trainer) restoreHalo(c *Checkpoint) error {
 			t.follower.restart()
 		}
 		for _, l := range t.legs {
-			if l.schedule.Start = c.Epoch; t.controller != nil && l.ages {
+			switch l.schedule.Start = c.Epoch; {
+			case l.ages && t.controller != nil:
 				l.schedule = t.controller.Schedule(l.layer)
+			case l.ages:
+				l.schedule = t.schedule(c.Epoch)
 			}
 		}
 		if t.state.Bypass.Off {

@@ -46,6 +46,9 @@ func TestStaleResume(t *testing.T) {
 					if c.staleness < 0 {
 						o.Cache.Staleness = jaca.Staleness{Bound: 8, EPS: 1.2}
 					}
+					if c.staleness > 0 && c.policy.Static() && n%3 == 1 {
+						o.Cache.ExactEpochs = 2
+					}
 					edit(o)
 				}
 			}
@@ -92,6 +95,7 @@ func TestStaleResumeOnAnotherPlan(t *testing.T) {
 	for name, edit := range map[string]func(*Options){
 		"policy":   func(o *Options) { o.Cache.Policy, o.Cache.Local = jaca.Paper, jaca.Percent(30) },
 		"pipeline": func(o *Options) { o.Cache.Pipeline = true },
+		"aging":    func(o *Options) { o.Cache.Pipeline, o.Cache.ExactEpochs = true, 7 },
 		"auto":     func(o *Options) { o.Cache.Staleness.EPS = 0.5 },
 		"parts":    func(o *Options) { o.Part[0] = (o.Part[0] + 1) % parts },
 	} {

@@ -67,6 +67,7 @@ type trainConfig struct {
 	CacheTopK   int     // halo rows that count per reader and owner, 0 = all
 	CacheBypass float64 // hit rate under which caches are given up, 0 = never
 	Staleness   string  // jaca.ParseStaleness
+	ExactEpochs string  // auto or a number
 	Pipeline    string  // switchOn, switchOff or pipelineAuto
 	Peer        string  // whether devices copy straight from each other: switchOn or switchOff
 	HaloType    string  // pipeline.ParseEncoding
@@ -87,7 +88,7 @@ func defaultConfig() trainConfig {
 		Epochs: 200, LR: 0.01, Optimizer: string(gnn.Adam), Seed: 1, EvalEvery: 5,
 		Devices: "auto", Partitioner: string(rapa.Methods[0]), Objective: "cut", Balance: 1.03, Cost: costAuto, PruneScore: string(rapa.PruneScores[0]), Alpha: 0.5, Order: orderAuto, Storage: gpu.FP32.String(), CheckpointEvery: 10,
 		Cache: string(jaca.JACA), GPUCache: jaca.Size{}.String(), CPUCache: jaca.Size{}.String(), ReserveGPU: "0", ReserveCPU: "0",
-		Staleness: jaca.Staleness{}.String(), Pipeline: pipelineAuto, Peer: switchOn, HaloType: pipeline.FP32.String(),
+		Staleness: jaca.Staleness{}.String(), ExactEpochs: exactAuto, Pipeline: pipelineAuto, Peer: switchOn, HaloType: pipeline.FP32.String(),
 	}
 }
 

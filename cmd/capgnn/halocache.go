@@ -18,10 +18,11 @@ const (
 	switchOn     = "on"
 	switchOff    = "off"
 	pipelineAuto = "auto" // on where the policy allows it
+	exactAuto    = "auto" // of --exact-epochs: a tenth
 )
 
 // cacheOptions are the options of train that say which halo rows are kept, and how old they may get.
-var cacheOptions = []string{"cache", "gpu-cache", "cpu-cache", "reserve-gpu", "reserve-cpu", "cache-topk", "cache-bypass", "staleness", "pipeline", "peer", "halo-dtype"}
+var cacheOptions = []string{"cache", "gpu-cache", "cpu-cache", "reserve-gpu", "reserve-cpu", "cache-topk", "cache-bypass", "staleness", "exact-epochs", "pipeline", "peer", "halo-dtype"}
 
 // cacheErrors says what is wrong with the settings of caches, each on its own and beside each other.
 func (c *trainConfig) cacheErrors() []error {
@@ -59,6 +60,11 @@ func (c *trainConfig) cacheErrors() []error {
 	}
 	if stale.Auto() && c.CacheBypass > 0 {
 		bad("--cache-bypass %g with --staleness %s, which sets periods itself: leave one of them away", c.CacheBypass, c.Staleness)
+	}
+	if n, err := parseExactEpochs(c.ExactEpochs); err != nil {
+		bad("--exact-epochs: %w", err)
+	} else if n > 0 && (stale.Auto() || !policy.Static()) {
+		bad("--exact-epochs %d with --staleness %s and --cache %s: leave --exact-epochs away", n, c.Staleness, c.Cache)
 	}
 	switch c.Pipeline {
 	case switchOn:
@@ -108,9 +114,34 @@ func (c *trainConfig) staleness() jaca.Staleness {
 	return s
 }
 
+// parseExactEpochs reads a number of epochs; auto is -1.
+func parseExactEpochs(text string) (int, error) {
+	if text == exactAuto {
+		return -1, nil
+	}
+	n, err := strconv.ParseUint(text, 10, 31)
+	if err != nil {
+		return 0, fmt.Errorf("%q is neither auto nor a number of epochs", text)
+	}
+	return int(n), nil
+}
+
+// exactEpochs returns how many epochs at first use rows of their own epoch. The settings are valid.
+func (c *trainConfig) exactEpochs() int {
+	s := c.staleness()
+	if s.Bound == 0 || s.Auto() || !jaca.Policy(c.Cache).Static() {
+		return 0
+	}
+	n, _ := parseExactEpochs(c.ExactEpochs)
+	if n < 0 {
+		n = c.Epochs / 10
+	}
+	return n
+}
+
 // haloCache returns what valid settings say about keeping halo rows. Links are missing where they are not recorded.
 func (c *trainConfig) haloCache() pipeline.Cache {
-	out := pipeline.Cache{Policy: jaca.Policy(c.Cache), TopK: c.CacheTopK, Staleness: c.staleness(), Pipeline: c.pipelined(),
+	out := pipeline.Cache{Policy: jaca.Policy(c.Cache), TopK: c.CacheTopK, Staleness: c.staleness(), ExactEpochs: c.exactEpochs(), Pipeline: c.pipelined(),
 		NoPeer: c.Peer == switchOff, Bypass: c.CacheBypass, Seed: c.Seed}
 	out.Local, _ = jaca.ParseSize(c.GPUCache)
 	out.Global, _ = jaca.ParseSize(c.CPUCache)

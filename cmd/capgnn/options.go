@@ -63,6 +63,7 @@ var options = []option{
 	{name: "cache-topk", usage: "rows of each other part that count for the size of a part's caches, those that most parts read; 0 = all", field: func(c *trainConfig) any { return &c.CacheTopK }},
 	{name: "cache-bypass", usage: "give caches up when their mean hit rate is below this `SHARE`; 0 = never", field: func(c *trainConfig) any { return &c.CacheBypass }},
 	{name: "staleness", usage: "epochs that rows of other parts may be old: a number up to 16; auto:EPS or auto:EPS,MAX refreshes each layer's rows so often that they drift by EPS at most", field: func(c *trainConfig) any { return &c.Staleness }},
+	{name: "exact-epochs", usage: "epochs at first in which rows of other parts are not old, as weights move most then; auto = a tenth of --epochs, none with fifo, lru, sieve and adaptive staleness", field: func(c *trainConfig) any { return &c.ExactEpochs }},
 	{name: "pipeline", usage: "use rows of other parts from the epoch on that follows the one that made them, where staleness allows: on or off; auto = on, but for fifo, lru and sieve", field: func(c *trainConfig) any { return &c.Pipeline }},
 	{name: "peer", usage: "copy between devices that reach each other's memory: on; off = through the host", field: func(c *trainConfig) any { return &c.Peer }},
 	{name: "halo-dtype", usage: "what rows of other parts look like on their way and in the host's cache: fp32 (as stored), bf16, or int8 with a scale per row, rounded at random", field: func(c *trainConfig) any { return &c.HaloType }},
