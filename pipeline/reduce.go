@@ -5,6 +5,7 @@ import (
 
 	"capgnn/gnn"
 	"capgnn/gpu"
+	"capgnn/hostmem"
 )
 
 // reduction adds up the gradients of all parts at part 0, takes one optimiser step there, and gives every part the new
@@ -55,6 +56,26 @@ func newReduction(h *hub, workers []*worker, layers [][]gnn.Range) *reduction {
 		}
 	}
 	return r
+}
+
+// lockHost has the driver page-lock the memory that every epoch copies the loss, gradients and weights through: a GPU's queue is
+// parked while it copies to other memory. Without a driver, or where it refuses, the memory stays what it is.
+func (t *Trainer) lockHost() {
+	o := t.lock()
+	if o.Pinner == nil {
+		return
+	}
+	for _, w := range t.workers {
+		for _, mem := range []*[]byte{&w.lossHost, &w.gradStage, &w.paramStage} {
+			if len(*mem) == 0 {
+				continue
+			}
+			if p, err := hostmem.NewPinned(w.dev.Info().Name, "loss, gradients and weights", int64(len(*mem)), o); err == nil {
+				w.pinned = append(w.pinned, p)
+				*mem = p.Bytes()
+			}
+		}
+	}
 }
 
 // stageLen returns the elements of the largest piece that is added at a time.

@@ -70,6 +70,7 @@ func New(ctx context.Context, p *Problem, o Options) (*Trainer, error) {
 		return nil, err
 	}
 	t.reduce = newReduction(t.hub, t.workers, t.weights.Layers())
+	t.lockHost()
 	t.state = newState()
 	t.state.Bypass = t.newBypass()
 	if o.Resume {
