@@ -142,7 +142,7 @@ func TestCacheThatDoesNotFit(t *testing.T) {
 
 // cached are the flags of a run that keeps rows and reads old ones.
 func cached(more ...string) []string {
-	return append([]string{"--dataset", "ok.npz", "--hidden", "16", "--epochs", "12", "--layers", "3", "--devices", "cpu:0,cpu:1", "--partitioner", "random",
+	return append([]string{"--dataset", "ok.npz", "--hidden", "16", "--epochs", "12", "--layers", "4", "--devices", "cpu:0,cpu:1", "--partitioner", "random",
 		"--staleness", "3"}, more...)
 }
 

@@ -108,7 +108,7 @@ func TestReportOfARun(t *testing.T) {
 func TestReportOfCaches(t *testing.T) {
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
-	s.train("--dataset", "ok.npz", "--hidden", "16", "--epochs", "40", "--devices", "cpu:0,cpu:1,cpu:2", "--staleness", "auto:0.8,4", "--run-dir", "run")
+	s.train("--dataset", "ok.npz", "--layers", "4", "--hidden", "16", "--epochs", "40", "--devices", "cpu:0,cpu:1,cpu:2", "--staleness", "auto:20,4", "--run-dir", "run")
 	data, err := os.ReadFile(s.path("run/report.html"))
 	if err != nil {
 		t.Fatal(err)
