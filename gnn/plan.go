@@ -65,8 +65,8 @@ type Choice struct {
 	NoPrecompute     bool
 	NoTransformFirst bool
 	NoFuse           bool
-	// Stale says that rows of other parts may be of earlier epochs.
-	Stale   bool
+	// Period is after how many epochs rows of other parts are renewed, where they may be of earlier ones; 0 = they may not.
+	Period  int
 	Storage gpu.DType
 }
 
@@ -86,7 +86,7 @@ func Choose(c Config, s Shape, ch Choice) Plan {
 	p := Plan{Layers: make([]LayerPlan, c.Layers), Fused: !ch.NoFuse, Storage: ch.Storage}
 	for l := range p.Layers {
 		p.Layers[l] = chooseLayer(c, s, l, ch)
-		if ch.Stale && l > 0 && !ch.NoTransformFirst && c.staysFresh(l) {
+		if ch.Period > 0 && l > 0 && !ch.NoTransformFirst && c.staysFresh(l, ch.Period) {
 			p.Layers[l] = chooseLayer(c, s, l, Choice{})
 			p.Layers[l].Fresh = true
 		}
@@ -137,7 +137,7 @@ func chooseLayer(c Config, s Shape, l int, ch Choice) LayerPlan {
 	transformOut := gemm*src + spread(out, s.Halo[l]) + 2*gemm*src + spread(out, s.BackHalo[l])
 	aggregateOut := gemm*rows + spread(in, s.Halo[l]) + 2*gemm*src + spread(out, s.BackHalo[l])
 	aggregateBoth := gemm*rows + spread(in, s.Halo[l]) + 2*gemm*rows + spread(in, s.BackHalo[l])
-	if ch.Stale {
+	if ch.Period > 0 {
 		if c.Kind != GIN && out <= in {
 			return LayerPlan{AggregateFirst: true, KeepAggregate: true}
 		}
@@ -156,17 +156,15 @@ func chooseLayer(c Config, s Shape, l int, ch Choice) LayerPlan {
 // aggregateIn is the order that transforms last in both directions.
 var aggregateIn = LayerPlan{AggregateFirst: true, KeepAggregate: true, BackwardIn: true}
 
-// freshShare is the largest share of the rows exchanged otherwise that a layer's output may be to be exchanged in every epoch.
-const freshShare = 0.25
-
-// staysFresh reports whether the output of layer l is so narrow that moving it in every epoch is no more than a part of what
-// moving its input now and then would be.
-func (c Config) staysFresh(l int) bool {
+// staysFresh reports whether the output of layer l is so narrow that moving it in every epoch is at most 4/3 of what moving input
+// forward and output back every period-th epoch would be. Short periods count as four: they are to hide transfers, not to save
+// them, and what moves in its own epoch is not hidden.
+func (c Config) staysFresh(l, period int) bool {
 	in, out := c.Width(l)
 	if c.Kind == GAT {
 		out = c.gatWidth(l)
 	}
-	return 2*float64(out) <= freshShare*float64(in+out)
+	return 3*max(4, period)*2*out <= 4*(in+out)
 }
 
 // ExchangeWidth returns the columns of one exchange under plan p, 0 if the layer does not exchange in that direction.

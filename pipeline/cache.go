@@ -56,6 +56,18 @@ func (c *Cache) policy() jaca.Policy {
 	return c.Policy
 }
 
+// period returns after how many epochs rows are renewed, 0 if they are of the epoch that uses them; 1 where that adapts.
+func (c *Cache) period() int {
+	s, err := jaca.NewSchedule(c.Staleness.Bound, c.Pipeline, 0)
+	switch {
+	case err != nil || c.Staleness.Bound == 0:
+		return 0
+	case c.Staleness.Auto():
+		return 1
+	}
+	return s.Period
+}
+
 // validate says what is wrong with the options.
 func (c *Cache) validate(parts int) error {
 	var errs []error

@@ -123,7 +123,7 @@ func (t *Trainer) planRun() error {
 	t.cut = t.layout.cut
 	s := t.layout.shape(&p.Features, p.Features.Sparse() && !o.Savings.NoSparse, o.Model)
 	t.plan = gnn.Choose(o.Model, s, gnn.Choice{NoPrecompute: o.Savings.NoPrecompute,
-		NoTransformFirst: o.Savings.NoTransformFirst, NoFuse: o.Savings.NoFuse, Stale: o.Cache.Staleness.Bound > 0, Storage: o.Storage})
+		NoTransformFirst: o.Savings.NoTransformFirst, NoFuse: o.Savings.NoFuse, Period: o.Cache.period(), Storage: o.Storage})
 	o.Log.Info("planned", "input", t.plan.Input.String(), "layers", fmt.Sprintf("%+v", t.plan.Layers))
 	return nil
 }
