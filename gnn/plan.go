@@ -1,6 +1,10 @@
 package gnn
 
-import "capgnn/gpu"
+import (
+	"slices"
+
+	"capgnn/gpu"
+)
 
 // InputMode says how layer 0 gets the features of remote in-neighbours (saving 1 of DESIGN.md 3).
 type InputMode uint8
@@ -40,6 +44,11 @@ type Plan struct {
 	// Storage is the element type of the rows that aggregations gather and parts exchange. Sums, weights and what LayerNorm
 	// keeps are FP32 all the same. GAT gathers FP32 whatever this is.
 	Storage gpu.DType
+}
+
+// Mixed reports whether some layers use rows of other parts that have aged, and others never do.
+func (p Plan) Mixed() bool {
+	return slices.ContainsFunc(p.Layers, func(l LayerPlan) bool { return l.Fresh })
 }
 
 // GatherType returns the element type of what layer l's aggregation reads, and parts exchange, in one direction under plan

@@ -95,6 +95,7 @@ func (a *attachment) halos(training, evaluation []*traffic, stats *jaca.Stats) (
 func (a *attachment) relay(l *traffic, stats *jaca.Stats) *relay {
 	i := a.w.index
 	r := &relay{traffic: l, w: a.w, hub: a.hub, mine: &l.readers[i], stats: stats, bound: a.bound, at: []int{0}, spare: make([]*spare, len(l.readers)), last: make([]gpu.Event, l.classes)}
+	r.soon = l.pipelined && !l.ages && l.coding.as == FP32 && a.w.soon[0] != nil
 	var list []int32
 	for b := range 1 + l.classes {
 		to := make([]int, len(l.readers))

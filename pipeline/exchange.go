@@ -143,12 +143,12 @@ func (x *exchange) Wait(q gpu.Queue, layer int, dir gnn.Direction) gpu.Matrix {
 	}
 	blocks := r.due(epoch)
 	if r.atOnce(epoch) {
-		x.w.local.Wait(x.packed)
+		r.in().Wait(x.packed)
 		for _, e := range r.arrived { // brought ahead for a schedule that holds no more
-			x.w.local.Wait(e)
+			r.in().Wait(e)
 		}
-		r.fetch(x.w.local, epoch, blocks)
-		r.arrived = append(r.arrived, x.w.local.Record())
+		r.fetch(r.in(), epoch, blocks)
+		r.arrived = append(r.arrived, r.in().Record())
 	}
 	for _, e := range r.arrived {
 		q.Wait(e)

@@ -33,7 +33,7 @@ func dynamic(t traffic, local []int, global int) *traffic {
 func (r *relay) sendAgenda(q gpu.Queue, box *outbox, rows gpu.Matrix, epoch int) {
 	a := r.dynamic.today
 	s := &a.sends[r.w.index]
-	box.confirm(r.hub, q)
+	box.confirm(r.hub, q, r.out())
 	if n := len(s.list); n > 0 {
 		q.Upload(r.list.Buf, 4*gpu.Bytes(r.list.Off), hostmem.Bytes(s.list))
 		r.encode(q, r.wire(box.send, 0, n), rows, r.list.Slice(0, n), epoch)
@@ -65,12 +65,12 @@ func (r *relay) publishAgenda(box *outbox, ready gpu.Event, s *sending, epoch in
 	}
 	row := int(r.wireRow())
 	area = box.area[:row*s.published.n]
-	r.w.out.Wait(ready)
+	r.out().Wait(ready)
 	r.download(area, r.wire(box.send, s.published.first, s.published.n), nil)
-	published = r.w.out.Record()
+	published = r.out().Record()
 	box.drained = published
 	puts, slots := s.puts, r.dynamic.slots
-	r.w.out.Call("keep cached rows", func() error {
+	r.out().Call("keep cached rows", func() error {
 		for _, p := range puts {
 			if err := slots.Put(p.row, epoch, area[p.at*row:][:row]); err != nil {
 				return err

@@ -15,6 +15,7 @@ type relay struct {
 	hub   *hub
 	mine  *reader
 	own   *outbox // where rows wait that are used in the next epoch; nil: nothing does
+	soon  bool    // its rows never age where others' do: they take queues of their own
 	stats *jaca.Stats
 	bound int // on the age of rows, in epochs
 
@@ -34,6 +35,22 @@ type relay struct {
 	spare            []*spare   // by owner
 	arrived          []gpu.Event
 	assembly         assembly // with a dynamic policy
+}
+
+// in is the queue that brings rows that are used at once.
+func (r *relay) in() gpu.Queue {
+	if r.soon {
+		return r.w.soon[0]
+	}
+	return r.w.local
+}
+
+// out is the queue that takes rows to the host.
+func (r *relay) out() gpu.Queue {
+	if r.soon {
+		return r.w.soon[1]
+	}
+	return r.w.out
 }
 
 // book remembers the two newest generations of a block of the global cache.

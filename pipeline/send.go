@@ -30,12 +30,12 @@ type unread struct {
 	taken  <-chan gpu.Event
 }
 
-// confirm makes q wait until the send buffer can be written again, and copies to the host until their memory can be.
-func (b *outbox) confirm(h *hub, q gpu.Queue) {
+// confirm makes q wait until the send buffer can be written again, and copies to the host on queue out until their memory can be.
+func (b *outbox) confirm(h *hub, q, out gpu.Queue) {
 	for _, u := range b.unread {
 		copied := receive(h, u.taken, b.w.index, u.reader, "to take halo rows")
 		if u.staged || u.shared {
-			b.w.waitFor(b.w.out, copied, u.reader, u.leg, "to take halo rows")
+			b.w.waitFor(out, copied, u.reader, u.leg, "to take halo rows")
 		}
 		if !u.staged {
 			b.w.waitFor(q, copied, u.reader, u.leg, "to take halo rows")
@@ -50,7 +50,7 @@ func (b *outbox) confirm(h *hub, q gpu.Queue) {
 
 // send packs blocks of rows into an outbox, puts into the global cache what belongs there, and tells the readers.
 func (r *relay) send(q gpu.Queue, box *outbox, rows gpu.Matrix, epoch int, blocks []int) {
-	box.confirm(r.hub, q)
+	box.confirm(r.hub, q, r.out())
 	starts := r.pack(q, box, rows, epoch, blocks)
 	ready := q.Record()
 	shared := r.publish(box, ready, starts, epoch, blocks)
@@ -90,8 +90,15 @@ func (r *relay) pack(q gpu.Queue, box *outbox, rows gpu.Matrix, epoch int, block
 // starting it does.
 const pieceBytes = 512 << 10
 
-// pieceRows is the most rows of a piece.
-func (t *traffic) pieceRows() int { return max(1, int(cmp.Or(t.piece, pieceBytes)/t.wireRow())) }
+// pieceRows is the most rows of a piece. With the pipeline pieces are a quarter: every exchange's rows are under way at once, and
+// what a device waits for stands behind a piece of each.
+func (t *traffic) pieceRows() int {
+	size := gpu.Bytes(pieceBytes)
+	if t.pipelined {
+		size /= 4
+	}
+	return max(1, int(cmp.Or(t.piece, size)/t.wireRow()))
+}
 
 // eachPiece calls f for rows lo to hi of n, a piece after the other.
 func (t *traffic) eachPiece(n int, f func(lo, hi int)) {
@@ -106,7 +113,7 @@ func (r *relay) download(dst []byte, m gpu.Matrix, piece func()) {
 	row := int(r.wireRow())
 	r.eachPiece(m.Rows, func(lo, hi int) {
 		part := m.RowRange(lo, hi)
-		r.w.out.Download(dst[lo*row:hi*row], part.Buf, gpu.Bytes(part.Type.Size())*gpu.Bytes(part.Off))
+		r.out().Download(dst[lo*row:hi*row], part.Buf, gpu.Bytes(part.Type.Size())*gpu.Bytes(part.Off))
 		if piece != nil {
 			piece()
 		}
@@ -130,19 +137,19 @@ func (r *relay) publish(box *outbox, ready gpu.Event, starts []int, epoch int, b
 		}
 		if shared == nil {
 			shared = make([]entry, len(blocks))
-			r.w.out.Wait(ready)
+			r.out().Wait(ready)
 		}
 		e := &shared[k]
 		e.epoch, e.rows = epoch, mem
 		n := len(r.global[b-1][r.w.index])
-		r.download(mem, r.wire(box.send, starts[k]+r.at[b+1]-r.at[b]-n, n), func() { e.pieces = append(e.pieces, r.w.out.Record()) })
-		r.w.out.Call("publish cached rows", block.Publish)
+		r.download(mem, r.wire(box.send, starts[k]+r.at[b+1]-r.at[b]-n, n), func() { e.pieces = append(e.pieces, r.out().Record()) })
+		r.out().Call("publish cached rows", block.Publish)
 		if epoch != r.schedule.Start {
 			r.stats.Bytes.Refresh += gpu.Bytes(len(mem))
 		}
 	}
 	if shared != nil {
-		published := r.w.out.Record()
+		published := r.out().Record()
 		box.drained = published
 		for k, b := range blocks {
 			if shared[k].rows != nil {
@@ -176,7 +183,7 @@ func (r *relay) post(box *outbox, t *ticket, starts []int, reader int) {
 
 // stage copies the rows of a ticket to host memory.
 func (r *relay) stage(box *outbox, t *ticket, reader int) {
-	r.w.out.Wait(t.ready)
+	r.out().Wait(t.ready)
 	mem := box.stages[reader]
 	t.staged, t.pieces = make([][]byte, len(t.blocks)), make([][]gpu.Event, len(t.blocks))
 	for k, m := range t.rows {
@@ -188,10 +195,10 @@ func (r *relay) stage(box *outbox, t *ticket, reader int) {
 			panic(fmt.Sprintf("pipeline: %v: %d bytes to stage for part %d, planned %d", r.leg, n, reader, len(mem)))
 		}
 		t.staged[k], mem = mem[:n], mem[n:]
-		r.download(t.staged[k], m, func() { t.pieces[k] = append(t.pieces[k], r.w.out.Record()) })
+		r.download(t.staged[k], m, func() { t.pieces[k] = append(t.pieces[k], r.out().Record()) })
 		if t.blocks[k] > 0 && t.epoch != r.schedule.Start {
 			r.stats.Bytes.Refresh += gpu.Bytes(n)
 		}
 	}
-	box.drained = r.w.out.Record()
+	box.drained = r.out().Record()
 }

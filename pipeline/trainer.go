@@ -133,6 +133,9 @@ func (t *Trainer) place(build func(*worker, weighting) error, plan func() (train
 	for i, dev := range t.o.Devices {
 		w := &worker{index: i, hub: t.hub, dev: dev, part: t.cut.Parts[i], localOf: t.cut.LocalOf, compute: dev.NewQueue("compute"),
 			local: dev.NewQueue("local"), ahead: dev.NewQueue("prefetch"), out: dev.NewQueue("out"), reduce: dev.NewQueue("reduce")}
+		if t.o.Cache.Pipeline && t.plan.Mixed() {
+			w.soon = [2]gpu.Queue{dev.NewQueue("soon"), dev.NewQueue("soon out")}
+		}
 		w.ld = newLoader(dev, w.compute, w.local)
 		t.workers = append(t.workers, w)
 	}

@@ -29,7 +29,9 @@ type worker struct {
 	ahead   gpu.Queue // halo rows that are used next (the prefetch queue)
 	out     gpu.Queue // rows to the host, the global cache among it
 	reduce  gpu.Queue // sums of gradients at part 0; at the others, gradients on their way to host memory
-	ld      *loader
+	// soon is local and out for layers whose rows never age, beside others' that have an epoch of time; nil where all rows are alike.
+	soon [2]gpu.Queue
+	ld   *loader
 
 	peers   []bool // peers[o]: part o lives on this very device
 	reach   []bool // reach[o]: this device can copy from the device of part o
@@ -129,7 +131,11 @@ func (w *worker) guard(f func()) (err error) {
 
 // queues are all of the worker.
 func (w *worker) queues() []gpu.Queue {
-	return []gpu.Queue{w.compute, w.local, w.ahead, w.out, w.reduce}
+	all := []gpu.Queue{w.compute, w.local, w.ahead, w.out, w.reduce}
+	if w.soon[0] != nil {
+		all = append(all, w.soon[:]...)
+	}
+	return all
 }
 
 // sync waits for all queues of the worker.
