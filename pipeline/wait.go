@@ -171,7 +171,7 @@ func rank(err error) int {
 		fault   *gpu.Fault
 	)
 	switch {
-	case errors.As(err, &echo):
+	case errors.As(err, &echo), errors.Is(err, context.Canceled) && !errors.As(err, &fault): // others stopped it
 		return 3
 	case errors.As(err, &version):
 		return 2
