@@ -176,10 +176,10 @@ func (p *Panel) lines(out *plot.Plot, names []string) error {
 		out.X.Min, out.X.Max, out.X.Tick.Marker = 0, max(1, out.X.Max), ticks{whole: true}
 	}
 	if p.LogX && out.X.Min > 0 && out.X.Max > out.X.Min {
-		out.X.Scale, out.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+		out.X.Scale, out.X.Tick.Marker = plot.LogScale{}, logTicks{}
 	}
 	if p.LogY && out.Y.Min > 0 && out.Y.Max > out.Y.Min {
-		out.Y.Scale, out.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+		out.Y.Scale, out.Y.Tick.Marker = plot.LogScale{}, logTicks{}
 	}
 	return nil
 }
