@@ -138,6 +138,12 @@ func chooseLayer(c Config, s Shape, l int, ch Choice) LayerPlan {
 		return aggregateIn
 	}
 	in, out := c.Width(l)
+	if ch.Period > 0 {
+		if l > 0 && c.Kind != GIN && out <= in {
+			return LayerPlan{AggregateFirst: true, KeepAggregate: true}
+		}
+		return aggregateIn
+	}
 	src, rows := float64(s.Rows[l]), float64(s.Rows[l+1])
 	gemm := costMAC * float64(in) * float64(out)
 	spread := func(width int, halo int64) float64 {
@@ -146,12 +152,6 @@ func chooseLayer(c Config, s Shape, l int, ch Choice) LayerPlan {
 	transformOut := gemm*src + spread(out, s.Halo[l]) + 2*gemm*src + spread(out, s.BackHalo[l])
 	aggregateOut := gemm*rows + spread(in, s.Halo[l]) + 2*gemm*src + spread(out, s.BackHalo[l])
 	aggregateBoth := gemm*rows + spread(in, s.Halo[l]) + 2*gemm*rows + spread(in, s.BackHalo[l])
-	if ch.Period > 0 {
-		if c.Kind != GIN && out <= in {
-			return LayerPlan{AggregateFirst: true, KeepAggregate: true}
-		}
-		return aggregateIn
-	}
 	best, plan := transformOut, LayerPlan{}
 	if c.Kind != GIN && aggregateOut < best {
 		best, plan = aggregateOut, LayerPlan{AggregateFirst: true}
