@@ -1,8 +1,8 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -71,8 +71,8 @@ func (b *benchRun) showScaling(datasets []string, list []group, at func(string, 
 					l = one
 				}
 				lines[i] = append(lines[i], l)
-				series.X, series.Y = append(series.X, float64(n+1)), append(series.Y, 1e3*l.Value("epoch_s"))
-				why.Add(shortDataset(data), v.name, g.name, milliseconds(l, "epoch_s"), milliseconds(l, "compute_s"), milliseconds(l, "communication_s"), milliseconds(l, "exposed_s"), mebibytes(l, "bytes"), fmt.Sprintf("%.3f", l.Value("spread")))
+				series.X, series.Y = append(series.X, float64(n+1)), append(series.Y, 1e3*epochOf(l))
+				why.Add(shortDataset(data), v.name, g.name, milliseconds(l, "epoch_s"), milliseconds(l, "compute_s"), milliseconds(l, "communication_s"), milliseconds(l, "exposed_s"), mebibytes(l, "bytes"), spreadOf(l))
 			}
 			panel.Series = append(panel.Series, series)
 			best.Add(append([]string{shortDataset(data), v.name}, bestGroup(lines[i], list)...)...)
@@ -91,15 +91,31 @@ func (b *benchRun) showScaling(datasets []string, list []group, at func(string, 
 	return s
 }
 
+// epochOf returns the time of an epoch; NaN where the parts do not fit the devices.
+func epochOf(l *bench.Line) float64 {
+	if !l.Has("epoch_s") {
+		return math.NaN()
+	}
+	return l.Value("epoch_s")
+}
+
+// spreadOf returns the longest work of a device over the mean; where the parts do not fit, that.
+func spreadOf(l *bench.Line) string {
+	if !l.Has("spread") {
+		return "does not fit"
+	}
+	return fmt.Sprintf("%.3f", l.Value("spread"))
+}
+
 // bestGroup says up to which group the time falls, which one is best, and what the next ones have more of.
 func bestGroup(lines []*bench.Line, list []group) []string {
 	falls := 0
-	for falls+1 < len(lines) && lines[falls+1].Value("epoch_s") < lines[falls].Value("epoch_s") {
+	for falls+1 < len(lines) && epochOf(lines[falls+1]) < epochOf(lines[falls]) {
 		falls++
 	}
 	least := 0
 	for i, l := range lines {
-		if cmp.Compare(l.Value("epoch_s"), lines[least].Value("epoch_s")) < 0 {
+		if epochOf(l) < epochOf(lines[least]) {
 			least = i
 		}
 	}
