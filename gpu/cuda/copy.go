@@ -80,6 +80,7 @@ func (q *queue) UploadRows(dst gpu.Matrix, src []byte, rows []int32) {
 		}
 		return
 	}
+	q.Call("UploadRows", func() error { return nil }) // the host reads src: what the queue waits for must have come
 	step := stagingHalf / row
 	for lo := 0; lo < len(rows); lo += step {
 		part := rows[lo:min(lo+step, len(rows))]
