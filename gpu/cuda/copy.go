@@ -19,6 +19,7 @@ func (q *queue) Upload(dst gpu.Buffer, off gpu.Bytes, src []byte) {
 		q.enqueue(command{op: "Upload", phase: gpu.PhaseTransfer, timed: true, run: func() error { return q.toDevice(to, src) }})
 		return
 	}
+	q.Call("Upload", func() error { return nil }) // the host reads src: what the queue waits for must have come
 	pieces(len(src), func(i, lo, hi int) {
 		q.enqueue(q.stageUpload("Upload", to+word(lo), hi-lo, func(half []byte) { copy(half, src[lo:hi]) }, i))
 	})
