@@ -59,4 +59,3 @@ func (t *Trainer) beginAging(epoch int) {
 		}
 	}
 }
-
