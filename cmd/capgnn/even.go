@@ -11,7 +11,6 @@ import (
 	"slices"
 	"time"
 
-	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/profiler"
@@ -142,40 +141,6 @@ func (e *evening) lookAtLambda(v *view) (err error) {
 	}
 	v.score, v.sigma = slices.Max(v.cost), deviation(v.cost)
 	return nil
-}
-
-// memoryShare of a device's memory is given to its part by the footprint, which is linear and so not exact.
-const memoryShare = 0.97
-
-// memory returns what parts may take on their devices, by what they take now.
-func (e *evening) memory(o *outlook, counts []rapa.Counts) rapa.Memory {
-	width := int64(e.cfg.Hidden) * int64(e.cfg.storage().Size())
-	p := e.data.problem
-	weights := 4 * int64(gnn.FlatLen(e.cfg.model(p.Features.Cols, p.Classes, p.Targets != nil)))
-	m := rapa.Memory{Have: make([]int64, len(counts))}
-	m.Footprint = footprint(rapa.Footprint{Fixed: 2 * weights, PerEdge: 4, PerHalo: width}, counts, o.peak) // and gradients
-	for i := range counts {
-		m.Have[i] = int64(memoryShare * float64(e.budget(e.profile, i)))
-	}
-	return m
-}
-
-// footprint adds to what is known of it what parts take besides: per inner vertex what the largest part does, and fixed what
-// any part takes beyond that. A part of few vertices takes next to nothing for them.
-func footprint(known rapa.Footprint, counts []rapa.Counts, peak []gpu.Bytes) rapa.Footprint {
-	most := 0
-	for i, n := range counts {
-		if n.Inner > counts[most].Inner {
-			most = i
-		}
-	}
-	rest := func(i int) int64 { return max(0, int64(peak[i])-known.Of(counts[i])) }
-	out := known
-	out.PerInner += rest(most) / max(1, counts[most].Inner)
-	for i, n := range counts {
-		out.Fixed = max(out.Fixed, known.Fixed+rest(i)-(out.PerInner-known.PerInner)*n.Inner)
-	}
-	return out
 }
 
 // costs returns the outlook as a table of what a part's device computes for an inner vertex and for an edge: exact for the
