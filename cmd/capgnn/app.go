@@ -41,6 +41,7 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 			cmd.Action = withoutArguments(cmd.Name, cmd.Action)
 		}
 	}
+	writeHelp(app, stdout)
 	return app
 }
 

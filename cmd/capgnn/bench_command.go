@@ -47,7 +47,7 @@ func benchCommand() *cli.Command {
 
 func benchSubcommand(name, usage string, list []experiment) *cli.Command {
 	sub := &cli.Command{
-		Name: name, Usage: usage,
+		Name: name, Usage: usage, UsageText: "capgnn bench " + name + " --quick --out bench/" + name,
 		Description: "Writes tables (.csv, .md), figures (.png, .svg), environment.json and cells.jsonl, one line for each result, into one folder. The same command goes on where an interrupted one was. " +
 			"Times of simulated devices (sim:) are simulated; scores come from training on CPU devices, on the same parts.",
 		Flags: append(benchFlags(), outputFlags()...),
@@ -67,7 +67,7 @@ func benchFlags() []cli.Flag {
 		&cli.StringFlag{Name: "datasets", Usage: "`LIST` of data sets: as for train, or PRESET:SCALE for a stand-in that is generated (reddit-like:0.1)", DefaultText: "those of the experiment"},
 		&cli.StringFlag{Name: "devices", Usage: "`LIST` as for train; experiments over groups of devices take its first two, three, …", DefaultText: "those of the experiment, simulated"},
 		&cli.StringFlag{Name: "seeds", Usage: "`LIST` of seeds of splits, weights and parts, such as 1,2,3", DefaultText: "1"},
-		&cli.IntFlag{Name: "epochs", Usage: "epochs of runs that train", DefaultText: "those of the experiment"},
+		&cli.IntFlag{Name: "epochs", Usage: "number `N` of epochs of runs that train", DefaultText: "those of the experiment"},
 		&cli.BoolFlag{Name: "quick", Usage: "small graphs and few epochs: to see that it works, not to compare"},
 		&cli.StringFlag{Name: "out", Usage: "`DIR` for the results", DefaultText: "bench/EXPERIMENT"},
 	}

@@ -52,20 +52,12 @@ func commandDoc(b *strings.Builder, cmd *cli.Command, title string) {
 	if len(cmd.Subcommands) > 0 {
 		return
 	}
-	b.WriteString("\n| flag | meaning | default |\n|---|---|---|\n")
-	for _, f := range cmd.Flags {
-		doc := f.(cli.DocGenerationFlag)
-		name, usage := "--"+f.Names()[0], doc.GetUsage()
-		if before, rest, ok := strings.Cut(usage, "`"); ok {
-			value, after, _ := strings.Cut(rest, "`")
-			name, usage = name+" "+value, before+value+after
-		} else if doc.TakesValue() {
-			name += " …"
+	fmt.Fprintf(b, "\n```sh\n%s\n```\n", cmd.UsageText)
+	for _, g := range flagGroups(cmd.Flags) {
+		fmt.Fprintf(b, "\n%s:\n\n| flag | meaning | default |\n|---|---|---|\n", g.name)
+		for _, f := range g.flags {
+			_, usage := flagValue(f)
+			fmt.Fprintf(b, "| `%s` | %s | %s |\n", flagWords(f), usage, flagDefault(f))
 		}
-		text := ""
-		if doc.TakesValue() {
-			text = doc.GetDefaultText()
-		}
-		fmt.Fprintf(b, "| `%s` | %s | %s |\n", name, usage, strings.Trim(text, `"`))
 	}
 }

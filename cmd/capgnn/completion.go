@@ -23,7 +23,7 @@ var shells = []string{"bash", "fish", "zsh"}
 
 func completionCommand() *cli.Command {
 	return &cli.Command{
-		Name: "completion", Usage: "print the completion script of a shell", ArgsUsage: "SHELL",
+		Name: "completion", UsageText: "source <(capgnn completion bash)", Usage: "print the completion script of a shell", ArgsUsage: "SHELL",
 		Description: "Shells: " + strings.Join(shells, ", ") + ". `source <(capgnn completion bash)` in ~/.bashrc, the same with zsh in ~/.zshrc, or `capgnn completion fish | source` in ~/.config/fish/config.fish.",
 		Action: func(c *cli.Context) error {
 			found, err := positionals(c, "completion")

@@ -16,28 +16,28 @@ func dataCommand() *cli.Command {
 		Action: overSubcommands("data"),
 		Subcommands: []*cli.Command{
 			{
-				Name: "info", Usage: "say what a data set holds", ArgsUsage: "DATASET", Flags: readingFlags(),
+				Name: "info", Usage: "say what a data set holds", UsageText: "capgnn data info cora", ArgsUsage: "DATASET", Flags: readingFlags(),
 				Description: "Counts, degrees, symmetry, features, classes, splits and edge homophily of a NAME, a store folder, an .npz or a raw file or folder.",
 				Action:      onePositional("DATASET", dataInfoAction),
 			},
 			{
-				Name: "list", Usage: "list the data sets that are there, and published ones with their sources",
+				Name: "list", UsageText: "capgnn data list", Usage: "list the data sets that are there, and published ones with their sources",
 				Description: "Looks into the folders of $CAPGNN_DATA, else into $XDG_DATA_HOME/capgnn.",
 				Action:      withoutArguments("data list", dataListAction),
 			},
 			dataFetchCommand(),
 			dataTablesCommand(),
 			{
-				Name: "import", Usage: "convert a data set to the native store", ArgsUsage: "SRC", Flags: append(readingFlags(), outFlag()),
+				Name: "import", Usage: "convert a data set to the native store", UsageText: "capgnn data import cora.npz --out cora-store", ArgsUsage: "SRC", Flags: append(readingFlags(), outFlag()),
 				Description: "The store is a folder of NumPy arrays, memory-mapped when it is used.",
 				Action:      onePositional("SRC", dataImportAction),
 			},
 			{
-				Name: "synth", Usage: "generate a stand-in for a published data set", ArgsUsage: "PRESET",
+				Name: "synth", UsageText: "capgnn data synth reddit-like --scale 0.05 --out reddit", Usage: "generate a stand-in for a published data set", ArgsUsage: "PRESET",
 				Flags: []cli.Flag{
 					outFlag(),
 					&cli.Float64Flag{Name: "scale", Value: 1, Usage: "`SHARE` of the published data set's vertices and edges; the mean degree stays where it can"},
-					&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "equal seeds give equal files, whatever the machine"},
+					&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`SEED`: equal ones give equal files, whatever the machine"},
 				},
 				Description: "Presets: " + presetNames() + ". Files are described in docs/formats/synth.md.",
 				Action:      onePositional("PRESET", dataSynthAction),
@@ -54,8 +54,8 @@ func dataCommand() *cli.Command {
 
 func readingFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "edges", Value: dataset.Auto, Usage: "read edges as symmetric, directed or reversed; auto = as the format says"},
-		&cli.StringFlag{Name: "standardize", Value: dataset.Auto, Usage: "centre and scale feature columns by the training rows: train or none; auto = train for GraphSAINT folders"},
+		&cli.StringFlag{Name: "edges", Value: dataset.Auto, Usage: "read edges as `KIND`: symmetric, directed or reversed; auto = as the format says"},
+		&cli.StringFlag{Name: "standardize", Value: dataset.Auto, Usage: "`HOW` feature columns are centred and scaled: train (by the training rows) or none; auto = train for GraphSAINT folders"},
 		&cli.IntFlag{Name: "split", Usage: "the `NUMBER` of a split, from 0, for heterophilous-graphs files, which hold several"},
 		&cli.BoolFlag{Name: "compact", Usage: "number the vertices that occur in an edge list, in place of its largest id + 1"},
 	}

@@ -31,7 +31,7 @@ func dataFetchCommand() *cli.Command {
 		}
 	}
 	return &cli.Command{
-		Name: "fetch", Usage: "download a published data set, or say how to get it", ArgsUsage: "NAME",
+		Name: "fetch", UsageText: "capgnn data fetch planetoid_cora", Usage: "download a published data set, or say how to get it", ArgsUsage: "NAME",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "out", Usage: "folder `ROOT` in which the new folder NAME is made (default: the first of $CAPGNN_DATA, else $XDG_DATA_HOME/capgnn)"},
 			&cli.StringFlag{Name: "url", Usage: "take the files from `BASE`, a mirror of the published folder: its http or https address"},

@@ -16,7 +16,7 @@ import (
 
 func dataTablesCommand() *cli.Command {
 	return &cli.Command{
-		Name: "tables", Usage: "make a CSV folder of two tables with names in them, which the other commands read",
+		Name: "tables", UsageText: "capgnn data tables --nodes people.csv --links friends.csv --label city --out people", Usage: "make a CSV folder of two tables with names in them, which the other commands read",
 		Description: "One line per vertex and one per edge, behind a line of names; fields between commas, semicolons or tabs. Ids and classes may be any text: they become numbers, and DIR/ids.csv and DIR/classes.csv keep the names.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "nodes", Usage: "`FILE` with a line per vertex: id, features, label"},

@@ -27,6 +27,7 @@ const (
 func demoCommand() *cli.Command {
 	return &cli.Command{
 		Name:        "demo",
+		UsageText:   "capgnn demo",
 		Usage:       "measure two CPU devices, cut a small graph in two, train on both, show what came out",
 		Description: "Takes Cora if it is found or can be downloaded within a few seconds, else a generated graph.",
 		Flags: []cli.Flag{

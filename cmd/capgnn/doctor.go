@@ -16,7 +16,7 @@ import (
 func doctorCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "doctor",
-		Usage: "say what this machine has to train on, what is wrong with it, and how to mend that",
+		Usage: "say what this machine has to train on, what is wrong with it, and how to mend that", UsageText: "capgnn doctor",
 		Description: "It ends with 0 whenever it could report. A build with CUDA looks at the libraries that CAPGNN_CUDA (the driver), CAPGNN_NVML and " +
 			"CAPGNN_CUBLAS name, else at those of the system; CAPGNN_CUBLAS=none does without cuBLAS.",
 		Action: func(c *cli.Context) error {

@@ -23,7 +23,7 @@ func partitionCommand() *cli.Command {
 	}
 	return &cli.Command{
 		Name:  "partition",
-		Usage: "cut a graph into parts for devices",
+		Usage: "cut a graph into parts for devices", UsageText: "capgnn partition --dataset coauthor_physics --parts 4 --out physics.plan",
 		Description: "With --parts alone, parts hold equally many vertices (or what --balance-by names). With --devices, they are sized for these: " +
 			"by what a profile says they can do and what they can hold. `capgnn train --plan` takes the file of --out.",
 		Flags: append(flags,

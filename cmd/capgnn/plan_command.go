@@ -9,8 +9,8 @@ import (
 
 func planCommand() *cli.Command {
 	return &cli.Command{
-		Name:        "plan",
-		Usage:       "say what a training run would take, without training",
+		Name:  "plan",
+		Usage: "say what a training run would take, without training", UsageText: "capgnn plan --dataset coauthor_physics --devices cpu:threads=1,cpu:threads=1,slow=3",
 		Description: "Takes the flags of train and lists every buffer of every device with its size; for several devices, and simulated ones, also what an epoch would take on each choice of them. Exit code 3: a device is too small.",
 		Flags:       optionFlags(),
 		Action:      planAction,

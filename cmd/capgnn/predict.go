@@ -30,14 +30,14 @@ const (
 func predictCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "predict",
-		Usage: "write logits, labels or hidden embeddings of every vertex with the weights of a run",
+		Usage: "write logits, labels or hidden embeddings of every vertex with the weights of a run", UsageText: "capgnn predict --run runs/first --what labels --out labels.csv",
 		Description: "Row i is vertex i of the data set, whatever the devices. The run's --edges and --self-loops apply, and features are standardised as the run's were, with its mean and deviation; labels and splits are not needed. " +
 			"Logits and embeddings are float32, labels int64 class numbers or, for multi-label data, a uint8 matrix of 0 and 1. Embeddings are what hidden layer L hands on, behind LayerNorm and ReLU; layers count from 0 as in the names of the weights.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "run", Usage: "the run folder `RUN`"},
 			&cli.StringFlag{Name: "dataset", Usage: "another data set of the same features and classes: a `NAME`, folder or file (default: the run's)"},
 			&cli.StringFlag{Name: "weights", Value: "best", Usage: "best (model.safetensors), last (last.safetensors) or a `FILE` (.safetensors, .npz)"},
-			&cli.StringFlag{Name: "what", Value: whatLogits, Usage: "logits, labels or embeddings"},
+			&cli.StringFlag{Name: "what", Value: whatLogits, Usage: "`WHAT` to write: logits, labels or embeddings"},
 			&cli.IntFlag{Name: "layer", Usage: "hidden layer `L` of the embeddings, from 0 (default: the last one)", DefaultText: " "},
 			&cli.StringFlag{Name: "out", Usage: "the `FILE` to write, .npy or .csv (default: WHAT.npy, for another data set WHAT-NAME.npy, in the run folder)"},
 			&cli.StringFlag{Name: "devices", Usage: "`LIST` as for train; one part each", DefaultText: "auto"},

@@ -19,8 +19,8 @@ import (
 
 func profileCommand() *cli.Command {
 	return &cli.Command{
-		Name:        "profile",
-		Usage:       "measure what devices can do",
+		Name:  "profile",
+		Usage: "measure what devices can do", UsageText: "capgnn profile --devices cpu:threads=1,cpu:threads=1,slow=3",
 		Description: "Dense and sparse products, copies to, from, inside and between devices. The profile is kept in the cache, where train finds it.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "devices", Usage: "`LIST` as for train", DefaultText: "auto"},

@@ -11,13 +11,13 @@ import (
 
 func trainCommand() *cli.Command {
 	flags := append(optionFlags(),
-		&cli.StringFlag{Name: "run-dir", Usage: "write the run into `DIR` itself (default: runs/DATASET-MODEL-TIME)"},
-		&cli.StringFlag{Name: "resume", Usage: "continue the run in folder `RUN`, or print its result if it is finished"},
-		&cli.StringFlag{Name: "config", Usage: "take all settings from `FILE`, a run's config.yaml; flags beside it override it"},
+		&cli.StringFlag{Name: "run-dir", Category: groupRun, Usage: "write the run into `DIR` itself (default: runs/DATASET-MODEL-TIME)"},
+		&cli.StringFlag{Name: "resume", Category: groupRun, Usage: "continue the run in folder `RUN`, or print its result if it is finished"},
+		&cli.StringFlag{Name: "config", Category: groupRun, Usage: "take all settings from `FILE`, a run's config.yaml; flags beside it override it"},
 	)
 	return &cli.Command{
-		Name:        "train",
-		Usage:       "train a model on a data set",
+		Name:  "train",
+		Usage: "train a model on a data set", UsageText: "capgnn train --dataset cora --model sage --layers 2 --devices cpu:0,cpu:1",
 		Description: "Writes a run folder: config.yaml, metrics.jsonl, TensorBoard events, model.safetensors (best validation epoch), last.safetensors, checkpoint/, result.json.",
 		Flags:       flags,
 		Action:      trainAction,

@@ -24,7 +24,7 @@ type buildInfo struct {
 func versionCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "version",
-		Usage: "say which build this is",
+		Usage: "say which build this is", UsageText: "capgnn version",
 		Action: func(c *cli.Context) error {
 			info := readBuildInfo()
 			if c.Bool("json") {

@@ -1,0 +1,229 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/urfave/cli/v2"
+	"golang.org/x/term"
+)
+
+// Columns of help: those of the terminal between these two, and helpColumns where there is none.
+const (
+	leastHelpColumns = 40
+	helpColumns      = 80
+	mostHelpColumns  = 110
+	// narrowHelp is up to where a meaning stands below its flag instead of beside it.
+	narrowHelp = 60
+	// helpIndent is where a meaning stands below its flag, or behind one that is too long.
+	helpIndent = 6
+	// helpNames is the most that the names of flags take beside their meanings.
+	helpNames = 26
+)
+
+// writeHelp gives the program and its commands the texts that --help prints, wrapped for where they are printed: what a
+// command does, one example (its UsageText), its flags in the groups of their Category.
+func writeHelp(app *cli.App, out io.Writer) {
+	h := helpText{columns: helpColumns}
+	if f, ok := out.(*os.File); ok {
+		if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 {
+			h.columns = max(leastHelpColumns, min(columns, mostHelpColumns))
+		}
+	}
+	app.CustomAppHelpTemplate = h.app(app)
+	for _, cmd := range app.Commands {
+		cmd.CustomHelpTemplate = h.command(cmd, app.Name+" "+cmd.Name)
+		for _, sub := range cmd.Subcommands {
+			sub.CustomHelpTemplate = h.command(sub, app.Name+" "+cmd.Name+" "+sub.Name)
+		}
+	}
+}
+
+// helpText is a text of lines of at most so many columns, as far as words allow.
+type helpText struct{ columns int }
+
+func (h helpText) app(app *cli.App) string {
+	var b strings.Builder
+	h.paragraph(&b, app.Name+": "+app.Usage)
+	h.commands(&b, app.Commands)
+	b.WriteString("\n")
+	h.paragraph(&b, "`"+app.Name+" COMMAND --help` says more of each.")
+	return b.String()
+}
+
+func (h helpText) command(cmd *cli.Command, words string) string {
+	var b strings.Builder
+	h.paragraph(&b, words+": "+cmd.Usage)
+	if cmd.Description != "" {
+		b.WriteString("\n")
+		h.paragraph(&b, cmd.Description)
+	}
+	fmt.Fprintf(&b, "\nUsage\n  %s\n", usageLine(cmd, words))
+	if cmd.UsageText != "" {
+		fmt.Fprintf(&b, "\nExample\n  %s\n", strings.ReplaceAll(cmd.UsageText, "\n", "\n  "))
+	}
+	if len(cmd.Subcommands) > 0 {
+		h.commands(&b, cmd.Subcommands)
+		b.WriteString("\n")
+		h.paragraph(&b, "`"+words+" COMMAND --help` says more of each.")
+		return b.String()
+	}
+	groups := flagGroups(cmd.Flags)
+	names := 0
+	for _, g := range groups {
+		for _, f := range g.flags {
+			names = max(names, min(helpNames, len(flagWords(f))))
+		}
+	}
+	for _, g := range groups {
+		fmt.Fprintf(&b, "\n%s\n", g.name)
+		for _, f := range g.flags {
+			h.entry(&b, flagWords(f), flagMeaning(f), names)
+		}
+	}
+	return b.String()
+}
+
+// usageLine is how a command is called.
+func usageLine(cmd *cli.Command, words string) string {
+	switch {
+	case len(cmd.Subcommands) > 0:
+		return words + " COMMAND [FLAGS]"
+	case cmd.ArgsUsage != "":
+		return words + " " + cmd.ArgsUsage + " [FLAGS]"
+	}
+	return words + " [FLAGS]"
+}
+
+func (h helpText) commands(b *strings.Builder, commands []*cli.Command) {
+	names := 0
+	for _, cmd := range commands {
+		names = max(names, len(commandWords(cmd)))
+	}
+	b.WriteString("\nCommands\n")
+	for _, cmd := range commands {
+		h.entry(b, commandWords(cmd), cmd.Usage, names)
+	}
+}
+
+func commandWords(cmd *cli.Command) string { return strings.TrimSpace(cmd.Name + " " + cmd.ArgsUsage) }
+
+// flagGroup is the flags of one category.
+type flagGroup struct {
+	name  string
+	flags []cli.Flag
+}
+
+// flagGroups returns the flags by category, in the order in which categories first occur, those without one and what every
+// command has last.
+func flagGroups(flags []cli.Flag) []flagGroup {
+	var groups []flagGroup
+	rest := flagGroup{name: "Flags"}
+	at := map[string]int{}
+	for _, f := range flags {
+		name := ""
+		if c, ok := f.(cli.CategorizableFlag); ok {
+			name = c.GetCategory()
+		}
+		if name == "" {
+			rest.flags = append(rest.flags, f)
+			continue
+		}
+		i, ok := at[name]
+		if !ok {
+			i = len(groups)
+			at[name] = i
+			groups = append(groups, flagGroup{name: name})
+		}
+		groups[i].flags = append(groups[i].flags, f)
+	}
+	if len(groups) > 0 {
+		rest.name = "Output and help"
+	}
+	if len(rest.flags) > 0 {
+		groups = append(groups, rest)
+	}
+	return groups
+}
+
+// flagWords is a flag with the word for its value.
+func flagWords(f cli.Flag) string {
+	word, _ := flagValue(f)
+	return strings.TrimSpace("--" + f.Names()[0] + " " + word)
+}
+
+// flagValue returns the word for a flag's value, which its usage has between backquotes, "" where it takes none, and the
+// usage without backquotes.
+func flagValue(f cli.Flag) (word, usage string) {
+	doc := f.(cli.DocGenerationFlag)
+	usage = doc.GetUsage()
+	if before, rest, ok := strings.Cut(usage, "`"); ok && doc.TakesValue() {
+		value, after, _ := strings.Cut(rest, "`")
+		return value, before + value + after
+	}
+	return "", usage
+}
+
+// flagDefault returns the default of a flag as text, "" where it has none or is a switch.
+func flagDefault(f cli.Flag) string {
+	doc := f.(cli.DocGenerationFlag)
+	if !doc.TakesValue() {
+		return ""
+	}
+	return strings.TrimSpace(strings.Trim(doc.GetDefaultText(), `"`))
+}
+
+// flagMeaning is what a flag means, with its default.
+func flagMeaning(f cli.Flag) string {
+	_, usage := flagValue(f)
+	if d := flagDefault(f); d != "" {
+		usage += " (default: " + d + ")"
+	}
+	return usage
+}
+
+// entry writes a name, and what it means beside it, or below where there is no room.
+func (h helpText) entry(b *strings.Builder, name, meaning string, names int) {
+	indent := names + 4
+	if h.columns < narrowHelp {
+		indent = helpIndent
+	}
+	head := "  " + name
+	if utf8.RuneCountInString(head)+2 > indent {
+		fmt.Fprintln(b, head)
+		head = ""
+	}
+	for i, line := range wrapped(meaning, h.columns-indent) {
+		if i > 0 {
+			head = ""
+		}
+		fmt.Fprintf(b, "%-*s%s\n", indent, head, line)
+	}
+}
+
+func (h helpText) paragraph(b *strings.Builder, text string) {
+	for _, line := range wrapped(text, h.columns) {
+		fmt.Fprintln(b, line)
+	}
+}
+
+// wrapped cuts a text between words into lines of at most so many columns; a longer word has a line of its own.
+func wrapped(text string, columns int) []string {
+	var lines []string
+	line := ""
+	for word := range strings.FieldsSeq(text) {
+		switch {
+		case line == "":
+			line = word
+		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) <= columns:
+			line += " " + word
+		default:
+			lines = append(lines, line)
+			line = word
+		}
+	}
+	return append(lines, line)
+}
