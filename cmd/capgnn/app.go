@@ -26,9 +26,14 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 		HideVersion:    true,
 		ExitErrHandler: func(*cli.Context, error) {},
 		OnUsageError:   usageProblem,
+		Flags:          []cli.Flag{versionFlag()},
+		Before:         versionAlone,
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
-				return usagef("no command %q: `capgnn help` lists the commands", c.Args().First())
+				return usagef("no command %s: `capgnn help` lists the commands", quoted(c.Args().First(), commandNames("", c.App.Commands)))
+			}
+			if c.Bool("version") {
+				return printVersion(c)
 			}
 			return cli.ShowAppHelp(c)
 		},
@@ -55,18 +60,17 @@ func outputFlags() []cli.Flag {
 
 // usageProblem turns a flag that does not parse into one line and exit code 2.
 func usageProblem(c *cli.Context, err error, isSubcommand bool) error {
-	help := "capgnn help"
 	if isSubcommand && c.Command != nil {
-		help = "capgnn " + c.Command.Name + " --help"
+		return flagProblem(err, c.Command.Flags, "capgnn "+c.Command.Name+" --help")
 	}
-	return usagef("%w: see `%s`", err, help)
+	return flagProblem(err, c.App.Flags, "capgnn help")
 }
 
 // overSubcommands is the action of a command that does nothing by itself: it lists its subcommands.
 func overSubcommands(name string) cli.ActionFunc {
 	return func(c *cli.Context) error {
 		if c.Args().Present() {
-			return usagef("no command %q: `capgnn %s --help` lists them", name+" "+c.Args().First(), name)
+			return usagef("no command %s: `capgnn %s --help` lists them", quoted(name+" "+c.Args().First(), commandNames(name+" ", c.Command.Subcommands)), name)
 		}
 		return cli.ShowSubcommandHelp(c)
 	}

@@ -51,8 +51,8 @@ func benchSubcommand(name, usage string, list []experiment) *cli.Command {
 		Description: "Writes tables (.csv, .md), figures (.png, .svg), environment.json and cells.jsonl, one line for each result, into one folder. The same command goes on where an interrupted one was. " +
 			"Times of simulated devices (sim:) are simulated; scores come from training on CPU devices, on the same parts.",
 		Flags: append(benchFlags(), outputFlags()...),
-		OnUsageError: func(_ *cli.Context, err error, _ bool) error {
-			return usagef("%w: see `capgnn bench %s --help`", err, name)
+		OnUsageError: func(c *cli.Context, err error, _ bool) error {
+			return flagProblem(err, c.Command.Flags, "capgnn bench "+name+" --help")
 		},
 	}
 	if name == "peers" || name == benchAll {
@@ -95,7 +95,7 @@ func readBenchOptions(c *cli.Context, name string) (benchOptions, error) {
 		}
 	}
 	if c.IsSet("devices") {
-		if _, err := parseDevices(o.Devices); err != nil {
+		if err := checkDevices(o.Devices); err != nil {
 			return o, err
 		}
 	}

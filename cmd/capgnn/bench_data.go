@@ -35,7 +35,7 @@ func (b *benchRun) datasets(e experiment) ([]string, error) {
 	var found []string
 	for _, name := range list {
 		if _, preset, _ := b.standIn(name); preset == nil {
-			if _, err := dataset.Resolve(name, dataRoots()); err != nil {
+			if _, _, err := dataset.Resolve(name, dataRoots()); err != nil {
 				if !b.noted[name] {
 					b.k.note("note: without %s, which is not there: `capgnn data fetch %s` gets it", name, name)
 				}
@@ -56,7 +56,7 @@ func (b *benchRun) standIn(item string) (scale string, p *graph.Preset, err erro
 		if scaled {
 			return "", nil, usagef("--datasets %s: %w", item, err)
 		}
-		if _, err := dataset.Resolve(item, dataRoots()); err != nil {
+		if _, err := findDataset(b.k, item); err != nil {
 			return "", nil, usagef("--datasets %s: %w", item, err)
 		}
 		return "", nil, nil

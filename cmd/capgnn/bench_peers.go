@@ -184,7 +184,7 @@ func (b *benchRun) peerEpochs(ctx context.Context, data, model, peer string, epo
 func (b *benchRun) store(ctx context.Context, item string) (string, error) {
 	path, err := b.path(ctx, item)
 	if err == nil && path == "" {
-		path, err = dataset.Resolve(item, dataRoots())
+		path, err = findDataset(b.k, item)
 	}
 	if err != nil {
 		return "", asUsage(err)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -104,13 +105,12 @@ const (
 func (c *trainConfig) validate() error {
 	var errs []error
 	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
-	oneOf := func(flag, value string, choices ...string) {
-		for _, choice := range choices {
-			if value == choice {
-				return
-			}
+	oneOf := func(flag, value string, choices ...string) bool {
+		if slices.Contains(choices, value) {
+			return true
 		}
-		bad("--%s %q is not one of %s", flag, value, strings.Join(choices, ", "))
+		bad("--%s %s is not one of %s", flag, quoted(value, choices), strings.Join(choices, ", "))
+		return false
 	}
 	within := func(flag string, value, lo, hi int) {
 		if value < lo || value > hi {
@@ -122,6 +122,13 @@ func (c *trainConfig) validate() error {
 	}
 	oneOf("edges", c.Edges, dataset.Auto, dataset.Symmetric, dataset.Directed, dataset.Reversed)
 	oneOf("standardize", c.Standardize, dataset.Auto, dataset.StandardizeNone, dataset.StandardizeTrain)
+	model, optimizer := c.model(1, 1, false), c.optimizer()
+	if !oneOf("model", c.Model, flagChoices()["model"]...) {
+		model.Kind = gnn.GCN // the rest is looked at all the same
+	}
+	if !oneOf("optimizer", c.Optimizer, flagChoices()["optimizer"]...) {
+		optimizer.Kind = gnn.Adam
+	}
 	oneOf("self-loops", c.SelfLoops, "auto", "add", "keep", "remove")
 	oneOf("partitioner", c.Partitioner, names(rapa.Methods)...)
 	oneOf("objective", c.Objective, names(rapa.Objectives)...)
@@ -160,9 +167,9 @@ func (c *trainConfig) validate() error {
 		_, _, err := parseSplit(c.Split)
 		errs = append(errs, err)
 	}
-	errs = append(errs, c.model(1, 1, false).Validate(), c.optimizer().Validate())
+	errs = append(errs, model.Validate(), optimizer.Validate())
 	if err := errors.Join(errs...); err != nil {
-		return usagef("train: %w", err)
+		return usagef("%w", err)
 	}
 	return nil
 }

@@ -72,7 +72,7 @@ func parseConfig(data []byte, cfg *trainConfig) error {
 	}
 	if len(entries) > 0 {
 		unknown := slices.Sorted(maps.Keys(entries))
-		return fmt.Errorf("no option %q: the keys are the names of the flags of `capgnn train --help`", unknown[0])
+		return fmt.Errorf("no option %s: the keys are the names of the flags of `capgnn train --help`", quoted(unknown[0], optionNames()))
 	}
 	return nil
 }

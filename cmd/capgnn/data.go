@@ -66,7 +66,7 @@ func readDataset(ctx context.Context, k *console, cfg *trainConfig, scaling *dat
 		return generate(cfg.Seed)
 	}
 	if path == "" {
-		found, err := dataset.Resolve(cfg.Dataset, dataRoots())
+		found, err := findDataset(k, cfg.Dataset)
 		if err != nil {
 			return nil, usagef("--dataset %s: %w", cfg.Dataset, err)
 		}

@@ -82,7 +82,9 @@ func inheriting(action cli.ActionFunc) cli.ActionFunc {
 
 // dataUsageProblem is usageProblem for a command of two words.
 func dataUsageProblem(words string) cli.OnUsageErrorFunc {
-	return func(_ *cli.Context, err error, _ bool) error { return usagef("%w: see `%s --help`", err, words) }
+	return func(c *cli.Context, err error, _ bool) error {
+		return flagProblem(err, c.Command.Flags, words+" --help")
+	}
 }
 
 // onePositional calls action with the one positional argument of a command.
@@ -105,9 +107,9 @@ func onePositional(what string, action func(c *cli.Context, argument string) err
 
 // openDataset finds and reads a data set as readingFlags say, and shows its notes.
 func openDataset(ctx context.Context, c *cli.Context, k *console, name string) (*dataset.Dataset, error) {
-	path, err := dataset.Resolve(name, dataRoots())
+	path, err := findDataset(k, name)
 	if err != nil {
-		return nil, usagef("%w", err)
+		return nil, err
 	}
 	watch := &dataWatch{ctx: ctx, k: k, verb: "read"}
 	d, err := dataset.Load(path, dataset.Options{

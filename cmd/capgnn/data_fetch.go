@@ -56,6 +56,7 @@ func dataFetchAction(c *cli.Context, name string) error {
 	if err != nil {
 		return err
 	}
+	name = set.Name // which an alias is no more
 	path := filepath.Join(root, name)
 	ctx, stop := interruptible(c.Context, k, "as soon as possible")
 	defer stop()
@@ -87,7 +88,11 @@ func dataFetchAction(c *cli.Context, name string) error {
 func fetchTarget(c *cli.Context, name string) (dataset.Published, string, error) {
 	set, err := dataset.FindKnown(name)
 	if err != nil {
-		return set, "", usagef("data fetch: %w", err)
+		var names []string
+		for _, s := range knownSets {
+			names = append(append(names, s.Name), s.Aliases()...)
+		}
+		return set, "", usagef("data fetch: no published data set %s: `capgnn data list` lists them", quoted(name, names))
 	}
 	root := c.String("out")
 	if root == "" {
@@ -100,7 +105,7 @@ func fetchTarget(c *cli.Context, name string) (dataset.Published, string, error)
 	if info, err := os.Stat(root); err == nil && !info.IsDir() {
 		return set, "", usagef("data fetch %s: --out %s is no folder", name, root)
 	}
-	path := filepath.Join(root, name)
+	path := filepath.Join(root, set.Name)
 	if _, err := os.Lstat(path); err == nil {
 		return set, "", usagef("data fetch %s: %s is there already; remove it or give another --out", name, path)
 	}

@@ -69,9 +69,9 @@ func dataListAction(c *cli.Context) error {
 	if len(list.Found) == 0 {
 		fmt.Fprintf(t, "none in %s\n", strings.Join(list.Roots, ", "))
 	}
-	fmt.Fprintf(t, "\nPUBLISHED\tvertices\tdirected edges\tfeatures\tclasses\tformat\tsource\n")
+	fmt.Fprintf(t, "\nPUBLISHED\talso\tvertices\tdirected edges\tfeatures\tclasses\tformat\tsource\n")
 	for _, s := range list.Known {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%s\t%s\n", s.Name, grouped(int64(s.Vertices)), grouped(s.Edges), s.Features, s.Classes, s.Format, s.Source)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\n", s.Name, strings.Join(s.Aliases(), " "), grouped(int64(s.Vertices)), grouped(s.Edges), s.Features, s.Classes, s.Format, s.Source)
 	}
 	fmt.Fprintf(t, "\nGENERATED\tvertices\tdirected edges\tin the manner of\n")
 	for _, p := range list.Presets {

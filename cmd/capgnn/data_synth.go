@@ -31,7 +31,7 @@ func dataSynthAction(c *cli.Context, name string) error {
 	k := newConsole(c)
 	preset, err := graph.FindPreset(name)
 	if err != nil {
-		return usagef("data synth: %w", err)
+		return usagef("data synth: no preset %s; there are %s", quoted(name, strings.Split(presetNames(), ", ")), presetNames())
 	}
 	if preset, err = preset.Scaled(c.Float64("scale")); err != nil {
 		return usagef("--scale: %w", err)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -42,7 +41,7 @@ func demoAction(c *cli.Context) error {
 	k := newConsole(c)
 	ctx, stop := interruptible(c.Context, k, "after this epoch")
 	defer stop()
-	t := &training{k: k, cfg: defaultConfig(), runPath: c.String("run-dir")}
+	t := &training{k: k, command: c.Command.Name, cfg: defaultConfig(), runPath: c.String("run-dir")}
 	t.cfg.Devices, t.cfg.Epochs = demoDevices, demoEpochs
 	if t.runPath != "" {
 		if err := runDir(t.runPath).free(); err != nil {
@@ -108,13 +107,9 @@ func demoData(ctx context.Context, k *console, cfg *trainConfig, generated bool)
 // findCora returns where Cora lies, after downloading it if need be.
 func findCora(ctx context.Context, k *console) (string, error) {
 	roots := dataRoots()
-	for _, root := range roots {
-		for _, name := range []string{"cora", "cora.npz", "planetoid_cora", "cora_npz"} {
-			if path := filepath.Join(root, name); exists(path) {
-				k.note("data: Cora from %s", path)
-				return path, nil
-			}
-		}
+	if path, _, err := dataset.Resolve("cora", roots); err == nil {
+		k.note("data: Cora from %s", path)
+		return path, nil
 	}
 	if len(roots) == 0 {
 		return "", errors.New("there is no folder for data: set CAPGNN_DATA")

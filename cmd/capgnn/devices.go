@@ -78,6 +78,22 @@ func parseDevices(list string) ([]deviceSpec, error) {
 	return specs, nil
 }
 
+// checkDevices reports what is wrong with a --devices list before anything else is done: its grammar, and GPUs that are not there.
+func checkDevices(list string) error {
+	specs, err := parseDevices(list)
+	if err != nil || isAuto(list) {
+		return err
+	}
+	for _, d := range specs {
+		if d.GPU {
+			if err := findGPU(d); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // simulated reports whether the device is one of gpu/sim.
 func (d deviceSpec) simulated() bool { return d.Card != "" }
 

@@ -21,6 +21,12 @@ func openGPU(s deviceSpec, _ int) (gpu.Device, error) {
 	return nil, usagef("--devices: %s: this build has no CUDA", s.name())
 }
 
+// findGPU is not reached either.
+func findGPU(s deviceSpec) error {
+	_, err := openGPU(s, 1)
+	return err
+}
+
 func sameModel(a, b string) bool { return a == b }
 
 // preparePinned has nothing to add: only GPUs are measured with page-locked memory.

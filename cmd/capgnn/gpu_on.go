@@ -72,6 +72,22 @@ func openGPU(s deviceSpec, share int) (gpu.Device, error) {
 	return driver.Open(cuda.Spec{Name: s.name(), Ordinal: ordinal, Memory: s.Memory, Share: share, TF32: s.TF32})
 }
 
+// findGPU reports a GPU that is not there, without opening it.
+func findGPU(s deviceSpec) error {
+	driver, err := gpus()
+	if err != nil {
+		return fmt.Errorf("%s: %w; see `capgnn doctor`", s.name(), err)
+	}
+	n, err := driver.Count()
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.name(), err)
+	}
+	if ordinal, err := strconv.Atoi(s.Label); err != nil || ordinal >= n {
+		return fmt.Errorf("%s: %w: the driver shows GPUs 0 to %d", s.name(), gpu.ErrNoDevice, n-1)
+	}
+	return nil
+}
+
 // sameModel reports whether two GPUs, by number, are of one model.
 func sameModel(a, b string) bool {
 	driver, err := gpus()

@@ -30,7 +30,7 @@ func (c *trainConfig) cacheErrors() []error {
 	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
 	policy, err := jaca.ParsePolicy(c.Cache)
 	if err != nil {
-		bad("--cache: %w", err)
+		bad("--cache: %s is not a cache policy, these are: %v", quoted(c.Cache, names(jaca.Policies)), jaca.Policies)
 	}
 	for _, f := range [][2]string{{"gpu-cache", c.GPUCache}, {"cpu-cache", c.CPUCache}} {
 		flag, text := f[0], f[1]

@@ -179,9 +179,18 @@ func applyFlags(c *cli.Context, cfg *trainConfig) ([]string, error) {
 			continue
 		}
 		if err := o.set(cfg, fmt.Sprint(c.Value(o.name))); err != nil {
-			return nil, usagef("train: --%w", err)
+			return nil, usagef("%s: --%w", c.Command.Name, err)
 		}
 		given = append(given, o.name)
 	}
 	return given, nil
+}
+
+// optionNames lists the options by name.
+func optionNames() []string {
+	var out []string
+	for _, o := range options {
+		out = append(out, o.name)
+	}
+	return out
 }

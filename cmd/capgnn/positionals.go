@@ -51,5 +51,5 @@ func setFlag(c *cli.Context, words, word string, rest []string) ([]string, error
 			return rest, nil
 		}
 	}
-	return nil, usagef("flag provided but not defined: -%s: %s", name, help)
+	return nil, noFlag(name, c.Command.Flags, "capgnn "+words+" --help")
 }

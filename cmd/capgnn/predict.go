@@ -112,6 +112,9 @@ func newPrediction(c *cli.Context, k *console) (*prediction, error) {
 	}
 	// What decided the speed and the memory of training decides nothing here.
 	p.cfg.Devices, p.cfg.Parts, p.cfg.Targets, p.cfg.Profile, p.cfg.Savings = c.String("devices"), 0, "", "", pipeline.Savings{}
+	if err := checkDevices(p.cfg.Devices); err != nil {
+		return nil, err
+	}
 	p.other = c.IsSet("dataset") && c.String("dataset") != p.cfg.Dataset
 	if err := p.useScaling(); err != nil {
 		return nil, err
@@ -141,7 +144,7 @@ func (p *prediction) chooseRows(c *cli.Context) error {
 			return usagef("--layer %d: the hidden layers of %s are 0 to %d", p.layer, p.run, hidden-1)
 		}
 	default:
-		return usagef("--what %q is not one of %s, %s, %s", p.what, whatLogits, whatLabels, whatEmbeddings)
+		return usagef("--what %s is not one of %s, %s, %s", quoted(p.what, flagChoices()["what"]), whatLogits, whatLabels, whatEmbeddings)
 	}
 	return nil
 }

@@ -52,7 +52,7 @@ func trainAction(c *cli.Context) error {
 
 // newTraining reads the settings of a new run: defaults, then --config, then flags.
 func newTraining(c *cli.Context, k *console) (*training, error) {
-	t := &training{k: k, cfg: defaultConfig(), runPath: c.String("run-dir")}
+	t := &training{k: k, command: c.Command.Name, cfg: defaultConfig(), runPath: c.String("run-dir")}
 	if path := c.String("config"); c.IsSet("config") {
 		if err := readConfig(path, &t.cfg); err != nil {
 			return nil, err
@@ -75,7 +75,15 @@ func newTraining(c *cli.Context, k *console) (*training, error) {
 			return nil, err
 		}
 	}
-	return t, t.cfg.validate()
+	return t, t.check()
+}
+
+// check reports what is wrong with the settings as far as it can be told without data: also a device that is not there.
+func (t *training) check() error {
+	if err := t.cfg.validate(); err != nil {
+		return t.usage(err)
+	}
+	return checkDevices(t.cfg.Devices)
 }
 
 // forget drops what a config file recorded about choices that flags beside it have changed.
@@ -143,14 +151,14 @@ func resumedTraining(c *cli.Context, k *console) (*training, error) {
 		}
 		return nil, usagef("--resume %s: no run there: the folder has no config.yaml", d)
 	}
-	t := &training{k: k, cfg: defaultConfig(), dir: d, planFile: d.plan(), resume: true}
+	t := &training{k: k, command: c.Command.Name, cfg: defaultConfig(), dir: d, planFile: d.plan(), resume: true}
 	if err := readConfig(d.config(), &t.cfg); err != nil {
 		return nil, err
 	}
 	if err := refuseChanges(c, d, t.cfg); err != nil {
 		return nil, err
 	}
-	return t, t.cfg.validate()
+	return t, t.check()
 }
 
 // refuseChanges reports flags beside --resume whose values differ from the run's.

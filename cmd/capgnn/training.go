@@ -30,6 +30,7 @@ const (
 // training is one run on its way: what is set at the start, and what each step adds.
 type training struct {
 	k        *console
+	command  string // that the user called, for errors; "" inside another one
 	cfg      trainConfig
 	runPath  string // --run-dir, "" = a new folder below ./runs
 	planFile string // a plan that may fit, looked at before the cache; "" = none
@@ -91,7 +92,7 @@ func (t *training) load(ctx context.Context) error {
 		return usagef("--dataset %s: %w", t.cfg.Dataset, err)
 	}
 	if err := t.cfg.model(p.Features.Cols, p.Classes, p.Targets != nil).Validate(); err != nil {
-		return usagef("train: %w", err)
+		return t.usage(err)
 	}
 	identity := identify(p, t.data.sums)
 	switch was := t.cfg.DataSHA256; {
@@ -104,6 +105,14 @@ func (t *training) load(ctx context.Context) error {
 	t.cfg.DataSHA256 = identity
 	t.k.note("%s: %d vertices, %d edges, %d features, %d classes", t.data.name, p.Vertices(), p.Graph.Edges(), p.Features.Cols, p.Classes)
 	return nil
+}
+
+// usage marks an error as caused by the user's input to the command.
+func (t *training) usage(err error) error {
+	if t.command == "" {
+		return asUsage(err)
+	}
+	return usagef("%s: %w", t.command, err)
 }
 
 // chooseDevices settles the devices and the number of parts.

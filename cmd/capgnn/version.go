@@ -25,23 +25,37 @@ func versionCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "version",
 		Usage: "say which build this is", UsageText: "capgnn version",
-		Action: func(c *cli.Context) error {
-			info := readBuildInfo()
-			if c.Bool("json") {
-				return json.NewEncoder(c.App.Writer).Encode(info)
-			}
-			commit := info.Commit
-			if commit == "" {
-				commit = "unknown"
-			}
-			if info.Modified {
-				commit += "+"
-			}
-			_, err := fmt.Fprintf(c.App.Writer, "capgnn %s commit %s %s %s/%s\n",
-				info.Version, commit, info.Go, info.OS, info.Arch)
-			return err
-		},
+		Action: printVersion,
 	}
+}
+
+// versionFlag is the flag that does what the command does, as people expect of any program.
+func versionFlag() cli.Flag {
+	return &cli.BoolFlag{Name: "version", Aliases: []string{"v"}, Usage: "say which build this is, as the command version"}
+}
+
+// versionAlone refuses a command behind --version, which would run it.
+func versionAlone(c *cli.Context) error {
+	if c.Bool("version") && c.Args().Present() {
+		return usagef("--version stands alone: leave it or `%s` away", c.Args().First())
+	}
+	return nil
+}
+
+func printVersion(c *cli.Context) error {
+	info := readBuildInfo()
+	if c.Bool("json") {
+		return json.NewEncoder(c.App.Writer).Encode(info)
+	}
+	commit := info.Commit
+	if commit == "" {
+		commit = "unknown"
+	}
+	if info.Modified {
+		commit += "+"
+	}
+	_, err := fmt.Fprintf(c.App.Writer, "capgnn %s commit %s %s %s/%s\n", info.Version, commit, info.Go, info.OS, info.Arch)
+	return err
 }
 
 func readBuildInfo() buildInfo {

@@ -114,16 +114,16 @@ func TestResolve(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{"cora": filepath.Join(b, "cora"), "toy": filepath.Join(b, "toy.npz"), "one": filepath.Join(several, "one.npz"), a: a} {
-		if got, err := Resolve(name, roots); err != nil || got != want {
+		if got, note, err := Resolve(name, roots); err != nil || got != want || note != "" {
 			t.Errorf("%s: got %q, %v, want %q", name, got, err, want)
 		}
 	}
-	_, err := Resolve("pubmed", roots)
+	_, _, err := Resolve("pubmed", roots)
 	if err == nil || !strings.Contains(err.Error(), filepath.Join(a, "pubmed")) || !strings.Contains(err.Error(), filepath.Join(b, "pubmed")) {
 		t.Errorf("got %v, want both places", err)
 	}
 	for _, name := range []string{"", "..", "x/cora"} {
-		if got, err := Resolve(name, roots); err == nil && name != ".." {
+		if got, _, err := Resolve(name, roots); err == nil && name != ".." {
 			t.Errorf("%q was found at %q", name, got)
 		}
 	}

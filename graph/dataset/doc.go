@@ -46,7 +46,7 @@
 //
 // # Usage
 //
-//	path, err := dataset.Resolve("coauthor_physics", roots)
+//	path, _, err := dataset.Resolve("coauthor_physics", roots)
 //	if err != nil {
 //		return err
 //	}

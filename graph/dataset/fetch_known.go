@@ -96,7 +96,8 @@ func KnownSets() []Published {
 	}
 }
 
-// FindKnown returns the published set of this name. The error lists the names.
+// FindKnown returns the published set of this name, or the first one that the name stands for (Aliased). The error lists the
+// names.
 func FindKnown(name string) (Published, error) {
 	var names []string
 	for _, p := range KnownSets() {
@@ -104,6 +105,9 @@ func FindKnown(name string) (Published, error) {
 			return p, nil
 		}
 		names = append(names, p.Name)
+	}
+	if meant := Aliased(name); meant != nil {
+		return meant[0], nil
 	}
 	return Published{}, fmt.Errorf("data set %q is not known; known are %s", name, strings.Join(names, ", "))
 }

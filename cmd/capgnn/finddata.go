@@ -1,0 +1,53 @@
+package main
+
+import (
+	"errors"
+	"strings"
+
+	"capgnn/graph/dataset"
+)
+
+// findDataset returns the path of a data set by its name or path, as dataset.Resolve does, and says which one was taken where
+// several may be meant. The error of one that is not there says what to do.
+func findDataset(k *console, name string) (string, error) {
+	path, note, err := dataset.Resolve(name, dataRoots())
+	if note != "" {
+		k.note("note: %s", note)
+	}
+	if err == nil {
+		return path, nil
+	}
+	var missing *dataset.NotFound
+	if !errors.As(err, &missing) {
+		return "", usagef("%w", err)
+	}
+	if known := dataset.Aliased(name); known != nil {
+		if known[0].Fetchable() {
+			return "", usagef("%w: `capgnn data fetch %s` downloads it, `capgnn data list` shows what is there", err, known[0].Name)
+		}
+		return "", usagef("%w: `capgnn data fetch %s` says how to get it, `capgnn data list` shows what is there", err, known[0].Name)
+	}
+	return "", usagef("data set %s was not found; `capgnn data list` shows what is there, `capgnn data fetch NAME` downloads %s; looked at: %s",
+		quoted(name, datasetNames()), fetchNames, strings.Join(missing.Looked, ", "))
+}
+
+// fetchNames are short names of data sets that can be downloaded.
+const fetchNames = "cora, citeseer, pubmed, photo, computers, cs, physics, ogbn-arxiv and more"
+
+// datasetNames lists the names by which data sets are found: those that are there, then published ones and their aliases.
+func datasetNames() []string {
+	var out []string
+	for _, root := range dataRoots() {
+		found, err := findSets(root)
+		if err != nil {
+			continue // what cannot be read has no names to suggest
+		}
+		for _, f := range found {
+			out = append(out, f.Name)
+		}
+	}
+	for _, p := range knownSets {
+		out = append(append(out, p.Name), p.Aliases()...)
+	}
+	return out
+}

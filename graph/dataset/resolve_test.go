@@ -1,0 +1,100 @@
+package dataset
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// rootWith makes a root with these folders and files; files end in .npz.
+func rootWith(t *testing.T, names ...string) string {
+	t.Helper()
+	root := t.TempDir()
+	for _, name := range names {
+		path := filepath.Join(root, filepath.FromSlash(name))
+		dir := path
+		if strings.HasSuffix(name, ".npz") {
+			dir = filepath.Dir(path)
+		}
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if dir != path {
+			if err := os.WriteFile(path, nil, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return root
+}
+
+// Names that PyTorch Geometric, DGL, OGB and papers use find the published set that is there, in any case of letters.
+func TestResolveAliases(t *testing.T) {
+	root := rootWith(t, "planetoid_cora", "citeseer_npz/citeseer.npz", "planetoid_pubmed", "amazon_photo/amazon_photo.npz", "amazon_computers.npz",
+		"coauthor_cs", "coauthor_physics", "ogbn_arxiv", "heterophilous/tolokers.npz", "heterophilous/actor.npz", "corafull", "cora_ml", "reddit", ".hidden", "ppi.part")
+	for want, names := range map[string][]string{
+		"planetoid_cora":             {"cora", "Cora", "CORA", "CoraGraphDataset", "planetoid-cora", "Planetoid_Cora"},
+		"citeseer_npz":               {"citeseer", "CiteSeer", "CiteseerGraphDataset"},
+		"planetoid_pubmed":           {"pubmed", "PubMed"},
+		"amazon_photo":               {"photo", "Photo", "AmazonCoBuyPhotoDataset", "amazon-photo"},
+		"amazon_computers.npz":       {"computers", "AmazonCoBuyComputerDataset"},
+		"coauthor_cs":                {"cs", "CS", "CoauthorCSDataset", "coauthor-cs"},
+		"coauthor_physics":           {"physics", "Physics", "CoauthorPhysicsDataset"},
+		"ogbn_arxiv":                 {"ogbn-arxiv", "ogbn_arxiv", "OGBN-Arxiv", "arxiv"},
+		"heterophilous/tolokers.npz": {"tolokers", "Tolokers", "TolokersDataset"},
+		"heterophilous/actor.npz":    {"Actor", "film"},
+		"corafull":                   {"CoraFull", "cora_full", "CoraFullDataset"},
+		"cora_ml":                    {"Cora_ML", "cora-ml"},
+		"reddit":                     {"Reddit", "RedditDataset"},
+	} {
+		for _, name := range names {
+			path, note, err := Resolve(name, []string{"", root})
+			if err != nil || path != filepath.Join(root, filepath.FromSlash(want)) || note != "" {
+				t.Errorf("%s: got %q, note %q, %v, want %s", name, path, note, err, want)
+			}
+		}
+	}
+	for _, name := range []string{"ppi", "hidden", "yelp", "cora.", "x/cora"} {
+		if path, _, err := Resolve(name, []string{root}); err == nil && name != "cora." {
+			t.Errorf("%s was found at %s", name, path)
+		}
+	}
+}
+
+// Where several sets are there that a name may stand for, the one with the published split is taken, and a line says so.
+func TestResolveAmbiguous(t *testing.T) {
+	root := rootWith(t, "cora_npz/cora.npz", "planetoid_cora", "more/cora.npz")
+	path, note, err := Resolve("Cora", []string{root})
+	if err != nil || filepath.Base(path) != "planetoid_cora" || !strings.Contains(note, "planetoid_cora; cora_npz, cora may also be meant") {
+		t.Errorf("got %q, %q, %v", path, note, err)
+	}
+	own := rootWith(t, "cora")
+	if path, note, err := Resolve("cora", []string{root, own}); err != nil || path != filepath.Join(own, "cora") || note != "" {
+		t.Errorf("a folder of just this name: got %q, %q, %v", path, note, err)
+	}
+}
+
+// Every alias leads to published sets, is written as nameKey leaves it, and is no name of another set.
+func TestAliasTable(t *testing.T) {
+	known := map[string]string{}
+	for _, p := range KnownSets() {
+		if other, twice := known[nameKey(p.Name)]; twice {
+			t.Errorf("%s and %s are one name", p.Name, other)
+		}
+		known[nameKey(p.Name)] = p.Name
+	}
+	for _, a := range aliases {
+		if nameKey(a.alias) != a.alias || known[a.alias] != "" || len(Aliased(a.alias)) != len(a.sets) {
+			t.Errorf("alias %q of %v", a.alias, a.sets)
+		}
+	}
+	for name, want := range map[string]string{"cora": "planetoid_cora", "OGBN-Products": "ogbn_products", "yelp": "yelp"} {
+		if p, err := FindKnown(name); err != nil || p.Name != want {
+			t.Errorf("%s: got %s, %v, want %s", name, p.Name, err, want)
+		}
+	}
+	if p, _ := FindKnown("photo"); len(p.Aliases()) != 2 || p.Aliases()[0] != "photo" {
+		t.Errorf("aliases of %s: %v", p.Name, p.Aliases())
+	}
+}
