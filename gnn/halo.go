@@ -64,6 +64,7 @@ type Features struct {
 	Dense   gpu.Matrix
 	Sparse  gpu.CSR
 	SparseT gpu.CSR // columns: the rows that training reads; unused in evaluation
+	Before  []int64 // entries of Sparse before each row, and at last all of them; on the host
 }
 
 func (f Features) sparse() bool { return f.Sparse.Cols > 0 }
@@ -74,6 +75,7 @@ func (f Features) head(n int) Features {
 		f.Sparse.Rows = n
 		f.Sparse.Begin = f.Sparse.Begin.Slice(0, n)
 		f.Sparse.End = f.Sparse.End.Slice(0, n)
+		f.Sparse.Entries = f.Before[n]
 		return f
 	}
 	f.Dense = f.Dense.RowRange(0, n)

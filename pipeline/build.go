@@ -266,6 +266,7 @@ func (b *builder) sparseRows(name string, ids []graph.NodeID, src int) gnn.Featu
 	return gnn.Features{
 		Sparse:  b.ld.csr(name, rows, len(ids), rows.Cols, val),
 		SparseT: b.ld.csr(name+" transposed", t, t.Rows(), t.Cols, tval),
+		Before:  rows.Indptr,
 	}
 }
 

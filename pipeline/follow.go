@@ -173,9 +173,6 @@ func (a *attachment) assemblies(train *exchange, box *outbox) {
 		ids, slots = max(ids, len(r.mine.ids)), max(slots, r.mine.rows[0])
 		area = max(area, r.wireRow()*gpu.Bytes(r.outgoing(a.w.index)[0]))
 	}
-	if ids == 0 && area == 0 {
-		return
-	}
 	ints := func(n int, name string) gpu.Ints {
 		return gpu.Ints{Buf: a.w.ld.alloc(4*gpu.Bytes(n), name), Len: n}
 	}
