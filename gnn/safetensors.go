@@ -18,12 +18,6 @@ import (
 	"capgnn/internal/room"
 )
 
-// HostTensor is an array that was read from a file: Data has the product of Shape elements, row-major, as float32.
-type HostTensor struct {
-	Shape []int // empty: a scalar
-	Data  []float32
-}
-
 // FormatError says that a weights file is malformed, and where.
 type FormatError struct {
 	File   string
@@ -104,7 +98,7 @@ func safetensorsHeader(w *Weights, metadata map[string]string) ([]byte, error) {
 // ReadSafetensors returns the tensors of a safetensors file, F64, F16 and BF16 converted to float32 (F64 rounded to
 // nearest). What the format forbids is a *FormatError: tensors that overlap, leave gaps or do not end with the file, sizes
 // that contradict shapes, names given twice. Memory use is bounded by twice the file's size.
-func ReadSafetensors(path string) (map[string]HostTensor, error) {
+func ReadSafetensors(path string) (StateDict, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -121,7 +115,7 @@ func ReadSafetensors(path string) (map[string]HostTensor, error) {
 }
 
 // readSafetensors reads a file of size bytes from r; path is for errors only.
-func readSafetensors(r io.Reader, size int64, path string) (map[string]HostTensor, error) {
+func readSafetensors(r io.Reader, size int64, path string) (StateDict, error) {
 	bad := func(off int64, format string, a ...any) error {
 		return &FormatError{path, off, fmt.Sprintf(format, a...)}
 	}
@@ -148,16 +142,16 @@ func readSafetensors(r io.Reader, size int64, path string) (map[string]HostTenso
 	if err := room.For(2 * (size - base)); err != nil { // half-precision numbers double
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	out := make(map[string]HostTensor, len(entries))
+	out := make(StateDict, len(entries))
 	for _, e := range entries {
-		t := HostTensor{Shape: make([]int, len(e.Shape))}
-		for i, d := range e.Shape {
-			t.Shape[i] = int(d)
-		}
-		if t.Data, err = readFloats(r, e.DType, int64(e.Offsets[1]-e.Offsets[0])); err != nil {
+		data, err := readFloats(r, e.DType, int64(e.Offsets[1]-e.Offsets[0]))
+		if err != nil {
 			return nil, bad(base+int64(e.Offsets[0]), "read tensor %q: %v", e.name, err)
 		}
-		out[e.name] = t
+		if len(data) == 0 {
+			return nil, bad(base+int64(e.Offsets[0]), "tensor %q has shape %v, so no element: remove it from the file", e.name, e.Shape)
+		}
+		out[e.name] = newDense(e.Shape, data)
 	}
 	return out, nil
 }

@@ -4,10 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"iter"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -177,63 +174,6 @@ func (w *Weights) Clone() *Weights {
 	c := &Weights{Tensors: slices.Clone(w.Tensors), Flat: slices.Clone(w.Flat)}
 	c.alias()
 	return c
-}
-
-// Load copies values by name, row-major. Every tensor must be there with its number of elements and nothing else may be;
-// otherwise w is unchanged and the error lists every problem.
-func (w *Weights) Load(values map[string][]float32) error {
-	err := w.check(maps.Keys(values), func(t *Tensor) (bool, string) {
-		v, ok := values[t.Name]
-		if ok && len(v) != len(t.Data) {
-			return true, fmt.Sprintf("has %d elements, want %d", len(v), len(t.Data))
-		}
-		return ok, ""
-	})
-	if err != nil {
-		return err
-	}
-	for i := range w.Tensors {
-		copy(w.Tensors[i].Data, values[w.Tensors[i].Name])
-	}
-	return nil
-}
-
-// LoadTensors is Load that also compares shapes, so that a transposed matrix is an error. A tensor of one element may
-// have any shape with one element: eps is [] in PyTorch and [1] here.
-func (w *Weights) LoadTensors(values map[string]HostTensor) error {
-	err := w.check(maps.Keys(values), func(t *Tensor) (bool, string) {
-		v, ok := values[t.Name]
-		if ok && !(len(t.Data) == 1 && len(v.Data) == 1) && !slices.Equal(v.Shape, t.Shape) {
-			return true, fmt.Sprintf("has shape %v, want %v", v.Shape, t.Shape)
-		}
-		return ok, ""
-	})
-	if err != nil {
-		return err
-	}
-	return w.Load(flatten(values))
-}
-
-// check joins the problems of a set of named values: absent tensors and what look says of the others in the order of
-// w.Tensors, then unknown names in name order.
-func (w *Weights) check(names iter.Seq[string], look func(*Tensor) (found bool, problem string)) error {
-	var errs []error
-	for i := range w.Tensors {
-		t := &w.Tensors[i]
-		found, problem := look(t)
-		switch {
-		case !found:
-			errs = append(errs, fmt.Errorf("tensor %q is missing", t.Name))
-		case problem != "":
-			errs = append(errs, fmt.Errorf("tensor %q %s", t.Name, problem))
-		}
-	}
-	for _, name := range slices.Sorted(names) {
-		if w.Tensor(name) == nil {
-			errs = append(errs, fmt.Errorf("tensor %q is not part of the model", name))
-		}
-	}
-	return errors.Join(errs...)
 }
 
 // byName returns the tensors in name order (bytewise).

@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 	"sort"
-	"strings"
 	"testing"
 )
 
@@ -100,57 +99,6 @@ func TestClone(t *testing.T) {
 	c.Tensor("convs.1.bias").Data[0]++
 	if w.SHA256() != sum || c.SHA256() == sum {
 		t.Error("the clone shares memory with the original")
-	}
-}
-
-func TestLoad(t *testing.T) {
-	cfg := layoutModels()["gin"]
-	src, dst := NewWeights(cfg), NewWeights(cfg)
-	src.Init(5)
-	values := map[string][]float32{}
-	for _, x := range src.Tensors {
-		values[x.Name] = x.Data
-	}
-	if err := dst.Load(values); err != nil {
-		t.Fatal(err)
-	}
-	if dst.SHA256() != src.SHA256() || !slices.Equal(dst.Flat, src.Flat) {
-		t.Error("loaded weights differ")
-	}
-
-	before := dst.SHA256()
-	delete(values, "convs.1.eps")
-	values["convs.2.eps"] = []float32{1, 2}
-	values["convs.0.lin.weight"] = nil
-	values["a"] = nil
-	err := dst.Load(values)
-	want := `tensor "convs.1.eps" is missing
-tensor "convs.2.eps" has 2 elements, want 1
-tensor "a" is not part of the model
-tensor "convs.0.lin.weight" is not part of the model`
-	if err == nil || err.Error() != want {
-		t.Errorf("got %v\nwant %s", err, want)
-	}
-	if dst.SHA256() != before {
-		t.Error("a refused load changed the weights")
-	}
-}
-
-func TestLoadTensorsComparesShapes(t *testing.T) {
-	w := NewWeights(layoutModels()["gin"])
-	w.Init(2)
-	values := map[string]HostTensor{}
-	for _, x := range w.Tensors {
-		values[x.Name] = HostTensor{x.Shape, x.Data}
-	}
-	values["convs.0.eps"] = HostTensor{nil, []float32{0.5}}
-	if err := w.Clone().LoadTensors(values); err != nil {
-		t.Errorf("eps as a scalar: %v", err)
-	}
-	x := w.Tensor("convs.0.nn.lins.0.weight")
-	values[x.Name] = HostTensor{[]int{x.Shape[1], x.Shape[0]}, x.Data}
-	if err := w.Clone().LoadTensors(values); err == nil || !strings.Contains(err.Error(), "[5 17], want [17 5]") {
-		t.Errorf("a transposed matrix: %v", err)
 	}
 }
 

@@ -11,11 +11,11 @@ import (
 	"capgnn/internal/npy"
 )
 
-// ReadTensors returns the tensors of a weights file by state_dict name, with their shapes, for Weights.LoadTensors. The
+// ReadStateDict returns the tensors of a weights file by state_dict name, with their shapes, for Weights.LoadStateDict. The
 // file is .safetensors, or .npz with float arrays under plain names or under "param/NAME"; where any name begins with
 // "param/" the others are not read. Every number must be finite.
-func ReadTensors(path string) (map[string]HostTensor, error) {
-	var ts map[string]HostTensor
+func ReadStateDict(path string) (StateDict, error) {
+	var ts StateDict
 	var err error
 	switch ext := strings.ToLower(filepath.Ext(path)); ext {
 	case ".safetensors":
@@ -29,7 +29,11 @@ func ReadTensors(path string) (map[string]HostTensor, error) {
 		return nil, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(ts)) {
-		for i, v := range ts[name].Data {
+		values, err := Values(ts[name])
+		if err != nil {
+			return nil, fmt.Errorf("%s: tensor %q: %w", path, name, err)
+		}
+		for i, v := range values {
 			if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
 				return nil, fmt.Errorf("%s: tensor %q: element %d is %g in float32, must be finite", path, name, i, v)
 			}
@@ -42,7 +46,7 @@ func ReadTensors(path string) (map[string]HostTensor, error) {
 const paramPrefix = "param/"
 
 // readArchive returns the float arrays of an .npz file; under paramPrefix alone where there are such.
-func readArchive(path string) (map[string]HostTensor, error) {
+func readArchive(path string) (StateDict, error) {
 	z, err := npy.OpenArchive(path)
 	if err != nil {
 		return nil, err
@@ -52,7 +56,7 @@ func readArchive(path string) (map[string]HostTensor, error) {
 	if slices.ContainsFunc(z.Keys(), func(key string) bool { return strings.HasPrefix(key, paramPrefix) }) {
 		prefix = paramPrefix
 	}
-	out := map[string]HostTensor{}
+	out := StateDict{}
 	for _, key := range z.Keys() {
 		name, ok := strings.CutPrefix(key, prefix)
 		if !ok {
@@ -69,16 +73,10 @@ func readArchive(path string) (map[string]HostTensor, error) {
 		if err != nil {
 			return nil, err
 		}
-		out[name] = HostTensor{Shape: slices.Clone(a.Shape), Data: data}
+		if len(data) == 0 {
+			return nil, a.Fault(-1, fmt.Errorf("has shape %v, so no element: remove it from the file", a.Shape))
+		}
+		out[name] = newDense(a.Shape, data)
 	}
 	return out, nil
-}
-
-// flatten drops the shapes.
-func flatten(ts map[string]HostTensor) map[string][]float32 {
-	out := make(map[string][]float32, len(ts))
-	for name, t := range ts {
-		out[name] = t.Data
-	}
-	return out
 }

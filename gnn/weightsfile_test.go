@@ -47,16 +47,16 @@ func TestLayoutIsGolden(t *testing.T) {
 	}
 }
 
-// TestReadTensorsGolden: a golden file is a weights file, and so is its safetensors copy and one with plain names.
-func TestReadTensorsGolden(t *testing.T) {
+// TestReadStateDictGolden: a golden file is a weights file, and so is its safetensors copy and one with plain names.
+func TestReadStateDictGolden(t *testing.T) {
 	for _, c := range weightsCases(t) {
 		cfg := weightsConfig(&c)
 		w := NewWeights(cfg)
-		values, err := ReadTensors(filepath.Join("..", "testdata", "golden", c.Name+".npz"))
+		values, err := ReadStateDict(filepath.Join("..", "testdata", "golden", c.Name+".npz"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := w.LoadTensors(values); err != nil {
+		if err := w.LoadStateDict(values); err != nil {
 			t.Fatalf("%s: %v", c.Name, err)
 		}
 		for _, p := range c.Params {
@@ -80,19 +80,19 @@ func TestReadTensorsGolden(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, path := range []string{plain, st} {
-			ts, err := ReadTensors(path)
+			ts, err := ReadStateDict(path)
 			if err != nil {
 				t.Fatal(err)
 			}
 			again := NewWeights(cfg)
-			if err := again.LoadTensors(ts); err != nil || again.SHA256() != w.SHA256() {
+			if err := again.LoadStateDict(ts); err != nil || again.SHA256() != w.SHA256() {
 				t.Errorf("%s from %s: %v, or other weights", c.Name, filepath.Ext(path), err)
 			}
 		}
 	}
 }
 
-func TestReadTensorsRefuses(t *testing.T) {
+func TestReadStateDictRefuses(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name string, data any) string {
 		path := filepath.Join(dir, name)
@@ -109,16 +109,17 @@ func TestReadTensorsRefuses(t *testing.T) {
 		{"NaN", write("nan.npz", []float32{1, quietNaN}), `tensor "w": element 1 is NaN`},
 		{"too large for float32", write("large.npz", []float64{math.MaxFloat64}), "does not fit float32"},
 		{"integers", write("int.npz", []int64{1}), "weights are float32 or float64"},
+		{"no element", write("empty.npz", []float32{}), "no element"},
 		{"other kind of file", text, "read from .npz or .safetensors"},
 		{"absent", filepath.Join(dir, "none.npz"), "none.npz"},
 		{"a folder", dir + "/../" + filepath.Base(dir) + "/.safetensors", "safetensors"},
 	}
 	for _, c := range cases {
-		if _, err := ReadTensors(c.path); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := ReadStateDict(c.path); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", c.name, err, c.want)
 		}
 	}
-	if ts, err := ReadTensors(write("good.npz", []float64{1, 2})); err != nil || len(ts) != 1 || len(ts["w"].Data) != 2 {
+	if ts, err := ReadStateDict(write("good.npz", []float64{1, 2})); err != nil || len(ts) != 1 || len(valuesIn(t, ts, "w")) != 2 {
 		t.Errorf("got %v, %v, want the tensor w alone", ts, err)
 	}
 }

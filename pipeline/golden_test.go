@@ -11,6 +11,8 @@ import (
 	"capgnn/gpu/host"
 	"capgnn/graph"
 	"capgnn/internal/golden"
+
+	"gorgonia.org/tensor"
 )
 
 // cpus opens n one-thread CPU devices whose fresh memory is NaN: a row that is read without having been written or copied
@@ -38,7 +40,7 @@ func scatterParts(n, parts int) []int32 {
 	return part
 }
 
-func goldenProblem(t *testing.T, c *golden.Case) (*Problem, gnn.Config, map[string][]float32) {
+func goldenProblem(t *testing.T, c *golden.Case) (*Problem, gnn.Config, gnn.StateDict) {
 	t.Helper()
 	g := &graph.CSR{Indptr: c.Indptr, Indices: c.Indices, Cols: c.Vertices}
 	g, err := graph.Normalise(g)
@@ -51,9 +53,9 @@ func goldenProblem(t *testing.T, c *golden.Case) (*Problem, gnn.Config, map[stri
 	d := c.Dims()
 	p := &Problem{Graph: g, Features: Features{Cols: d.In, Dense: float32s(c.X.Data)}, Labels: c.Labels, Targets: c.Targets,
 		Classes: d.Out, Train: c.TrainMask}
-	init := map[string][]float32{}
+	init := gnn.StateDict{}
 	for _, w := range c.Params {
-		init[w.Name] = float32s(w.Data)
+		init[w.Name] = tensor.New(tensor.WithShape(w.Shape...), tensor.WithBacking(float32s(w.Data)))
 	}
 	return p, gnn.Config{Kind: gnn.Kind(c.Kind), Layers: d.Layers, Hidden: d.Hidden, In: d.In, Out: d.Out, Heads: d.Heads,
 		Multi: c.Multi()}, init

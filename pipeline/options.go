@@ -82,7 +82,7 @@ type Options struct {
 	// Layout is Lay's of the problem and of these options, devices apart; nil: New makes one of its own.
 	Layout *Layout
 
-	Init map[string][]float32 // weights to start from, by name; nil: drawn from Model.Seed
+	Init gnn.StateDict // weights to start from; nil: drawn from Model.Seed
 
 	// CheckpointDir is where checkpoints go; empty: none are written.
 	CheckpointDir   string

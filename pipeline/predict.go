@@ -8,13 +8,15 @@ import (
 	"slices"
 	"time"
 
+	"gorgonia.org/tensor"
+
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/hostmem"
 )
 
-// PredictOptions configures Predict.
+// PredictOptions configures Predict and PredictRows.
 type PredictOptions struct {
 	Model   gnn.Config
 	Weights *gnn.Weights // of Model; read-only
@@ -31,8 +33,8 @@ type PredictOptions struct {
 	Log          *slog.Logger // nil: discard
 }
 
-// Width returns the columns of the rows that Predict emits.
-func (o *PredictOptions) Width() int {
+// width returns the columns of the predicted rows.
+func (o *PredictOptions) width() int {
 	if o.Layers == 0 {
 		return o.Model.Out
 	}
@@ -42,16 +44,35 @@ func (o *PredictOptions) Width() int {
 // emittedValues is how many predicted values cross to the host at a time: 4 MiB, which hides the latency of a copy.
 const emittedValues = 1 << 20
 
-// Predict runs the network over every vertex and every edge, whatever was dropped in training, without dropout and without labels, splits or gradients, and hands the rows
-// to emit: rows has Width columns, row i belongs to vertex ids[i]. Every vertex is emitted once, in the order of parts and
-// inside them of local numbers; both slices are only lent. emit runs on the caller's goroutine; its error ends the
-// prediction.
+// Predict runs the network over every vertex and every edge, whatever was dropped in training, without dropout and without
+// labels, splits or gradients. It returns float32 rows by vertex id, [vertices, outputs] or [vertices, hidden] as o.Layers says.
 //
 // Memory: devices hold the graph, the features and the activations of one layer, whatever the number of layers; the
-// host holds one chunk of rows besides the problem. ctx is checked between placing, the pass, and every chunk.
+// host holds the result besides the problem. ctx is checked between placing, the pass, and every chunk of rows.
 //
 // Errors of input are plain; a part that does not fit its device is a *gpu.OutOfMemory.
-func Predict(ctx context.Context, p *Problem, o PredictOptions, emit func(ids []graph.NodeID, rows []float32) error) error {
+func Predict(ctx context.Context, p *Problem, o PredictOptions) (*tensor.Dense, error) {
+	var rows []float32 // asked for when the devices have had their memory, which is more
+	width := o.width()
+	err := PredictRows(ctx, p, o, func(ids []graph.NodeID, chunk []float32) error {
+		if rows == nil {
+			rows = make([]float32, p.Vertices()*width)
+		}
+		for i, v := range ids {
+			copy(rows[int(v)*width:], chunk[i*width:][:width])
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return tensor.New(tensor.WithShape(p.Vertices(), width), tensor.WithBacking(rows)), nil
+}
+
+// PredictRows is Predict that hands rows to emit in place of keeping them: row i of a chunk belongs to vertex ids[i]. Every
+// vertex is emitted once, in the order of parts and inside them of local numbers; both slices are only lent. emit runs on the
+// caller's goroutine; its error ends the prediction.
+func PredictRows(ctx context.Context, p *Problem, o PredictOptions, emit func(ids []graph.NodeID, rows []float32) error) error {
 	if err := o.validate(p); err != nil {
 		return err
 	}
@@ -82,6 +103,9 @@ func Predict(ctx context.Context, p *Problem, o PredictOptions, emit func(ids []
 func (o *PredictOptions) validate(p *Problem) error {
 	errs := []error{p.validateInput(), o.Model.Validate()}
 	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
+	if p.Vertices() == 0 {
+		bad("the graph has no vertex")
+	}
 	if len(o.Devices) == 0 {
 		bad("no device")
 	}

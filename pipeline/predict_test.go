@@ -17,10 +17,23 @@ import (
 // predicted returns the rows of Predict by vertex id, and checks that every vertex came once.
 func predicted(t testing.TB, p *Problem, o PredictOptions) []float32 {
 	t.Helper()
-	out, seen := make([]float32, p.Vertices()*o.Width()), make([]int, p.Vertices())
-	err := Predict(context.Background(), p, o, func(ids []graph.NodeID, rows []float32) error {
+	rows, err := Predict(context.Background(), p, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []int{p.Vertices(), o.width()}; !slices.Equal([]int(rows.Shape()), want) {
+		t.Fatalf("predicted rows have shape %v, want %v", rows.Shape(), want)
+	}
+	out, err := gnn.Values(rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := make([]int, p.Vertices())
+	err = PredictRows(context.Background(), p, o, func(ids []graph.NodeID, chunk []float32) error {
 		for i, v := range ids {
-			copy(out[int(v)*o.Width():], rows[i*o.Width():][:o.Width()])
+			if !slices.Equal(chunk[i*o.width():][:o.width()], out[int(v)*o.width():][:o.width()]) {
+				t.Fatalf("vertex %d has another row in chunks than in the whole", v)
+			}
 			seen[v]++
 		}
 		return nil
@@ -41,12 +54,12 @@ func unlabelled(p *Problem) *Problem {
 	return &Problem{Graph: p.Graph, Features: p.Features, Classes: p.Classes}
 }
 
-func weightsOf(t testing.TB, m gnn.Config, init map[string][]float32) *gnn.Weights {
+func weightsOf(t testing.TB, m gnn.Config, init gnn.StateDict) *gnn.Weights {
 	t.Helper()
 	w := gnn.NewWeights(m)
 	w.Init(m.Seed)
 	if init != nil {
-		if err := w.Load(init); err != nil {
+		if err := w.LoadStateDict(init); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -156,19 +169,25 @@ func TestPredictRefuses(t *testing.T) {
 	} {
 		o := good
 		change(&o)
-		err := Predict(context.Background(), p, o, nil)
+		_, err := Predict(context.Background(), p, o)
 		if err == nil || !strings.Contains(err.Error(), strings.TrimSpace(name)) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
+	empty := &Problem{Graph: &graph.CSR{Indptr: []int64{0}}, Features: Features{Cols: m.In}, Classes: m.Out}
+	none := good
+	none.Part = nil
+	if _, err := Predict(context.Background(), empty, none); err == nil || !strings.Contains(err.Error(), "no vertex") {
+		t.Errorf("an empty graph: error %v", err)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	stop := errors.New("stop")
-	err := Predict(ctx, p, good, func([]graph.NodeID, []float32) error { return stop })
+	err := PredictRows(ctx, p, good, func([]graph.NodeID, []float32) error { return stop })
 	if !errors.Is(err, stop) {
 		t.Errorf("error %v, want that of emit", err)
 	}
 	cancel()
-	if err := Predict(ctx, p, good, nil); !errors.Is(err, context.Canceled) {
+	if _, err := Predict(ctx, p, good); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want that of ctx", err)
 	}
 	for _, d := range good.Devices {

@@ -41,7 +41,7 @@ func dropReplicas(g *graph.CSR, part []int32, parts int, share float64) [][]grap
 
 // smallTask is a problem whose gradients central differences can give: 5 % of 160 vertices train, and no weight of the model
 // starts at a round value.
-func smallTask(t *testing.T, kind gnn.Kind, directed, loops bool) (*Problem, gnn.Config, map[string][]float32) {
+func smallTask(t *testing.T, kind gnn.Kind, directed, loops bool) (*Problem, gnn.Config, gnn.StateDict) {
 	t.Helper()
 	const n, features, classes = 160, 6, 3
 	g, err := graph.Random(n, 3*n, directed, 4)
@@ -69,14 +69,12 @@ func smallTask(t *testing.T, kind gnn.Kind, directed, loops bool) (*Problem, gnn
 	m := gnn.Config{Kind: kind, Layers: 3, Hidden: 8, In: features, Out: classes, Heads: 2, Dropout: 0.25, Multi: directed, Seed: 3}
 	w := gnn.NewWeights(m)
 	w.Init(m.Seed)
-	init := map[string][]float32{}
 	for _, x := range w.Tensors {
 		for i := range x.Data {
 			x.Data[i] += float32(0.1 * r.NormFloat64())
 		}
-		init[x.Name] = x.Data
 	}
-	return p, m, init
+	return p, m, w.StateDict()
 }
 
 // prunedCases are the models on directed and undirected graphs, with and without self-loops, rescaled and not.

@@ -55,7 +55,7 @@ func New(ctx context.Context, p *Problem, o Options) (*Trainer, error) {
 	t := &Trainer{p: p, o: o, weights: gnn.NewWeights(o.Model), terms: p.lossTerms()}
 	t.weights.Init(o.Model.Seed)
 	if o.Init != nil {
-		if err := t.weights.Load(o.Init); err != nil {
+		if err := t.weights.LoadStateDict(o.Init); err != nil {
 			return nil, fmt.Errorf("load initial weights: %w", err)
 		}
 	}

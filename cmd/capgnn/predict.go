@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/urfave/cli/v2"
+	"gorgonia.org/tensor"
 
 	"capgnn/gnn"
 	"capgnn/gpu"
@@ -175,14 +176,6 @@ func (p *prediction) predict(ctx context.Context) (*predictResult, error) {
 	return r, t.write(r.Out)
 }
 
-// columns returns the width of the rows that the network gives.
-func (p *prediction) columns() int {
-	if p.what == whatEmbeddings {
-		return p.model.Hidden
-	}
-	return p.model.Out
-}
-
 // compute returns the predicted rows. Their memory is asked for when the devices have had theirs, which is more.
 func (p *prediction) compute(ctx context.Context) (*table, error) {
 	var t *table
@@ -191,19 +184,24 @@ func (p *prediction) compute(ctx context.Context) (*table, error) {
 	if p.plan != nil {
 		opt.Part = p.plan.Part
 	}
-	err := pipeline.Predict(ctx, p.data.problem, opt, func(ids []graph.NodeID, rows []float32) error {
-		if t == nil {
-			t = newTable(p.what, p.data.problem.Vertices(), p.columns(), p.multi)
+	var err error
+	if p.what == whatLabels {
+		err = pipeline.PredictRows(ctx, p.data.problem, opt, func(ids []graph.NodeID, logits []float32) error {
+			if t == nil {
+				t = newLabels(p.data.problem.Vertices(), p.model.Out, p.multi)
+			}
+			t.put(ids, logits)
+			return nil
+		})
+	} else {
+		var rows *tensor.Dense
+		if rows, err = pipeline.Predict(ctx, p.data.problem, opt); err == nil {
+			t, err = newRows(p.what, rows)
 		}
-		t.put(ids, rows)
-		return nil
-	})
+	}
 	var oom *gpu.OutOfMemory
 	if errors.As(err, &oom) {
 		return nil, &fitError{err, moreMemory(oom) + ", or name more --devices"}
-	}
-	if err == nil && t == nil {
-		err = errors.New("the data set has no vertex")
 	}
 	return t, asUsage(err)
 }

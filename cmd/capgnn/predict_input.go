@@ -12,7 +12,7 @@ import (
 
 // loadInput reads weights and data and checks that they fit each other.
 func (p *prediction) loadInput(ctx context.Context) error {
-	tensors, err := gnn.ReadTensors(p.weights)
+	tensors, err := gnn.ReadStateDict(p.weights)
 	if err != nil {
 		return usagef("--weights: %w", err)
 	}
@@ -20,7 +20,7 @@ func (p *prediction) loadInput(ctx context.Context) error {
 		return usagef("--weights %s: %w", p.weights, err)
 	}
 	p.values = gnn.NewWeights(p.model)
-	if err := p.values.LoadTensors(tensors); err != nil {
+	if err := p.values.LoadStateDict(tensors); err != nil {
 		return usagef("--weights %s: %w", p.weights, err)
 	}
 	d, err := readDataset(ctx, p.k, &p.cfg, p.scaling)
@@ -40,7 +40,7 @@ func (p *prediction) loadInput(ctx context.Context) error {
 }
 
 // modelOf returns the network of a run; its input and output widths are those of the weights.
-func modelOf(cfg *trainConfig, tensors map[string]gnn.HostTensor) (gnn.Config, error) {
+func modelOf(cfg *trainConfig, tensors gnn.StateDict) (gnn.Config, error) {
 	m := cfg.model(0, 0, false)
 	weight, bias := "convs.0.lin.weight", fmt.Sprintf("convs.%d.bias", m.Layers-1)
 	switch m.Kind {
@@ -50,13 +50,13 @@ func modelOf(cfg *trainConfig, tensors map[string]gnn.HostTensor) (gnn.Config, e
 		weight, bias = "convs.0.nn.lins.0.weight", fmt.Sprintf("convs.%d.nn.lins.1.bias", m.Layers-1)
 	}
 	w, b := tensors[weight], tensors[bias]
-	if len(w.Shape) != 2 || len(b.Shape) != 1 {
+	if w == nil || b == nil || w.Dims() != 2 || b.Dims() != 1 {
 		return m, fmt.Errorf("no matrix %s and vector %s: these are not weights of a %s with %d layers, as the run has it", weight, bias, m.Kind, m.Layers)
 	}
-	m.In, m.Out = w.Shape[1], b.Shape[0]
+	m.In, m.Out = w.Shape()[1], b.Shape()[0]
 	elements := int64(0)
 	for _, t := range tensors {
-		elements += int64(len(t.Data))
+		elements += int64(t.Shape().TotalSize())
 	}
 	// Nothing is allocated by the config's widths alone. What padding adds is far below 1024 elements per tensor.
 	if need := gnn.FlatLen(m); need > elements+1024*int64(len(tensors)) {

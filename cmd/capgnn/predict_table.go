@@ -8,6 +8,9 @@ import (
 	"strconv"
 	"strings"
 
+	"gorgonia.org/tensor"
+
+	"capgnn/gnn"
 	"capgnn/graph"
 	"capgnn/internal/atomicfile"
 	"capgnn/internal/npy"
@@ -16,43 +19,46 @@ import (
 // table is predicted rows by vertex: one of float, class and flags. Host memory holds it once.
 type table struct {
 	rows, cols int
-	width      int       // columns of the rows that the network gives
+	width      int       // of labels: the columns of logits
 	column     string    // of the header, with its number behind it if there are several
 	float      []float32 // rows × cols: logits, embeddings
 	class      []int64   // rows: one label per vertex
 	flags      []uint8   // rows × cols: 0 or 1, several labels per vertex
 }
 
-func newTable(what string, rows, width int, multi bool) *table {
-	t := &table{rows: rows, cols: width, width: width}
-	switch {
-	case what == whatLabels && multi:
-		t.column, t.flags = "label_", make([]uint8, rows*width)
-	case what == whatLabels:
-		t.column, t.cols, t.class = "label", 1, make([]int64, rows)
-	case what == whatEmbeddings:
-		t.column, t.float = "h_", make([]float32, rows*width)
-	default:
-		t.column, t.float = "logit_", make([]float32, rows*width)
+// newRows returns a table of logits or embeddings, [vertices, width], which it keeps.
+func newRows(what string, rows *tensor.Dense) (*table, error) {
+	values, err := gnn.Values(rows)
+	if err != nil {
+		return nil, err
 	}
-	return t
+	t := &table{rows: rows.Shape()[0], cols: rows.Shape()[1], column: "logit_", float: values}
+	if what == whatEmbeddings {
+		t.column = "h_"
+	}
+	return t, nil
 }
 
-// put stores what the network gives for some vertices.
-func (t *table) put(ids []graph.NodeID, rows []float32) {
+// newLabels returns a table for the labels of vertices with that many classes.
+func newLabels(rows, classes int, multi bool) *table {
+	if multi {
+		return &table{rows: rows, cols: classes, width: classes, column: "label_", flags: make([]uint8, rows*classes)}
+	}
+	return &table{rows: rows, cols: 1, width: classes, column: "label", class: make([]int64, rows)}
+}
+
+// put stores the labels of some vertices, by their logits.
+func (t *table) put(ids []graph.NodeID, logits []float32) {
 	for i, v := range ids {
-		row := rows[i*t.width:][:t.width]
-		switch {
-		case t.float != nil:
-			copy(t.float[int(v)*t.cols:], row)
-		case t.flags != nil:
-			for c, z := range row {
-				if z > 0 {
-					t.flags[int(v)*t.cols+c] = 1
-				}
-			}
-		default:
+		row := logits[i*t.width:][:t.width]
+		if t.flags == nil {
 			t.class[v] = largest(row)
+			continue
+		}
+		for c, z := range row {
+			if z > 0 {
+				t.flags[int(v)*t.cols+c] = 1
+			}
 		}
 	}
 }

@@ -84,7 +84,7 @@ func FuzzWeights(f *testing.F) {
 		if err := os.WriteFile(path, b, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		tensors, err := gnn.ReadTensors(path)
+		tensors, err := gnn.ReadStateDict(path)
 		if err != nil {
 			if !strings.HasPrefix(err.Error(), path) || strings.Contains(oneLine(err), "\n") {
 				t.Fatalf("%q", err)
@@ -92,12 +92,9 @@ func FuzzWeights(f *testing.F) {
 			return
 		}
 		for name, x := range tensors {
-			n := 1
-			for _, d := range x.Shape {
-				n *= d
-			}
-			if n != len(x.Data) {
-				t.Fatalf("%q has shape %v and %d numbers", name, x.Shape, len(x.Data))
+			values, err := gnn.Values(x)
+			if err != nil || x.Shape().TotalSize() != len(values) {
+				t.Fatalf("%q has shape %v and %d numbers: %v", name, x.Shape(), len(values), err)
 			}
 		}
 	})

@@ -60,12 +60,12 @@ func TestTrainWritesARun(t *testing.T) {
 	if lines[11]["loss"] != float64(r.FinalLoss) {
 		t.Errorf("final loss %v, last line %v", r.FinalLoss, lines[11]["loss"])
 	}
-	tensors, err := gnn.ReadTensors(s.path("run/last.safetensors"))
+	tensors, err := gnn.ReadStateDict(s.path("run/last.safetensors"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := gnn.NewWeights(gnn.Config{Kind: gnn.GCN, Layers: 2, Hidden: 16, In: 6, Out: 2})
-	if err := w.LoadTensors(tensors); err != nil {
+	if err := w.LoadStateDict(tensors); err != nil {
 		t.Fatal(err)
 	}
 	if w.SHA256() != r.SHA256 {

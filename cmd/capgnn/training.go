@@ -260,21 +260,18 @@ func (t *training) options(bar *progress, record func(pipeline.EpochStats) error
 	if err != nil {
 		return opt, usagef("--init %s: %w", path, err)
 	}
-	opt.Init = make(map[string][]float32, len(t.initial.Tensors))
-	for _, tensor := range t.initial.Tensors {
-		opt.Init[tensor.Name] = tensor.Data
-	}
+	opt.Init = t.initial.StateDict()
 	return opt, nil
 }
 
 // readInitial reads the weights to start from.
 func readInitial(path string, model gnn.Config) (*gnn.Weights, error) {
-	tensors, err := gnn.ReadTensors(path)
+	tensors, err := gnn.ReadStateDict(path)
 	if err != nil {
 		return nil, err
 	}
 	w := gnn.NewWeights(model)
-	return w, w.LoadTensors(tensors)
+	return w, w.LoadStateDict(tensors)
 }
 
 // epochDetail is what the progress bar says about an epoch and the last evaluation.
