@@ -1,9 +1,9 @@
 package profiler
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"capgnn/gpu"
@@ -56,31 +56,71 @@ const (
 	calibrationRound  = 2 * time.Millisecond // a round lasts so long at least: what a Sync takes is lost in it
 )
 
-// Calibrate measures what the operations of training take on one device, over the sizes that decide: in caches and out of
-// them, narrow and wide. It takes some seconds on a CPU and frees everything. Cases that do not fit are left out.
-func Calibrate(ctx context.Context, dev gpu.Device, progress func(stage string, done, total int)) ([]OpTime, error) {
-	c := newCalibration(dev)
-	cases := calibrationCases()
-	var times []OpTime
-	for i, k := range cases {
-		if progress != nil {
-			progress("calibrate "+dev.Info().Name+" "+k.Op, i, len(cases))
+// operationTasks measure what the operations of training take, over the sizes that decide: in caches and out of them, narrow
+// and wide. Cases that do not fit are left out. Devices take turns, so that what else the host does falls on all of them.
+func (m *meter) operationTasks() []task {
+	if !m.Calibrate {
+		return nil
+	}
+	var tasks []task
+	for r := range ranks {
+		if r == rare && len(m.devices) > 1 {
+			tasks = append(tasks, m.crowdTasks()...)
 		}
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		if !fits(dev, k) {
-			continue
-		}
-		var err error
-		if k.Seconds, err = c.time(k); err != nil {
-			return nil, fmt.Errorf("calibrate %s: %s: %w", dev.Info().Name, k.Op, err)
-		}
-		if k.Seconds > 0 {
-			times = append(times, k)
+		for _, k := range calibrationCases(r) {
+			for i, dev := range m.devices {
+				if m.source(i, k.crosses()).device == i && fits(dev, k) {
+					tasks = append(tasks, m.operationTask(i, k, r == basic))
+				}
+			}
 		}
 	}
-	return times, nil
+	return tasks
+}
+
+func (m *meter) operationTask(i int, k OpTime, needed bool) task {
+	dev, p := m.devices[i], m.paces[i]
+	once, ready := p.once(k), p.ready(k.bytes())
+	round := max(once, calibrationRound.Seconds())
+	return task{what: k.key(dev), stage: dev.Info().Name + " " + k.Op, needed: needed,
+		cost: ready + 2*once + calibrationRounds*round, least: ready + 2*once + fewest*round,
+		measure: func(ctx context.Context, patience time.Duration) ([]Timing, error) {
+			if err := m.release(); err != nil {
+				return nil, err
+			}
+			t, err := m.calibration(i).time(ctx, k, patience)
+			if err != nil || t.Runs == 0 {
+				return nil, err
+			}
+			return []Timing{t}, nil
+		}}
+}
+
+// key is the case of a device in the notes.
+func (k *OpTime) key(dev gpu.Device) string {
+	return fmt.Sprintf("%s %d %d %d %d %d %d %s", k.Op, k.Rows, k.In, k.Out, k.Cols, k.Entries, k.Bytes, dev.Info().UUID)
+}
+
+// fillOperations fills in what the operations take on device i.
+func (m *meter) fillOperations(d *DeviceProfile, i int) {
+	for r := range ranks {
+		for _, k := range calibrationCases(r) {
+			from := m.source(i, k.crosses())
+			if t := m.Notes.get(k.key(m.devices[from.device])); t != nil {
+				k.Seconds = t[0].times(from.factor).Median
+				d.Calibration = append(d.Calibration, k)
+			}
+		}
+	}
+	if len(m.devices) < 2 {
+		return
+	}
+	for _, k := range crowdCases {
+		if t := m.Notes.get(m.crowdKey(k)); t != nil {
+			k.Seconds = t[i].Median
+			d.Beside = append(d.Beside, k)
+		}
+	}
 }
 
 // fits reports whether a case takes at most half of what is free.
@@ -92,27 +132,29 @@ func fits(dev gpu.Device, k OpTime) bool {
 // calibration is the operands of one case at a time.
 type calibration struct {
 	dev     gpu.Device
+	now     func() time.Time
 	q, side gpu.Queue
 	bufs    []gpu.Buffer
 	err     error
 }
 
-func newCalibration(dev gpu.Device) *calibration {
-	return &calibration{dev: dev, q: dev.NewQueue("calibrate"), side: dev.NewQueue("calibrate in")}
+// calibration returns that of device i, whose queues live as long as the device.
+func (m *meter) calibration(i int) *calibration {
+	if m.calibrations[i] == nil {
+		dev := m.devices[i]
+		m.calibrations[i] = &calibration{dev: dev, now: m.Now, q: dev.NewQueue("calibrate"), side: dev.NewQueue("calibrate in")}
+	}
+	return m.calibrations[i]
 }
 
-// time returns the median seconds of one case, 0 if the device cannot run it.
-func (c *calibration) time(k OpTime) (s float64, err error) {
-	defer func() {
-		if freed := c.free(); err == nil {
-			err = freed
-		}
-	}()
+// time returns the timing of one case, without runs if the device cannot run it.
+func (c *calibration) time(ctx context.Context, k OpTime, patience time.Duration) (t Timing, err error) {
+	defer func() { err = cmp.Or(err, c.free()) }()
 	op, err := c.ready(k)
 	if err != nil || op == nil {
-		return 0, err
+		return t, err
 	}
-	return c.rounds(op)
+	return c.rounds(ctx, op, patience)
 }
 
 // ready makes the operands of a case and waits for them.
@@ -124,35 +166,41 @@ func (c *calibration) ready(k OpTime) (op func(), err error) {
 	return op, c.err
 }
 
-// rounds returns the median seconds of op.
-func (c *calibration) rounds(op func()) (float64, error) {
-	if _, err := c.round(op, 1); err != nil { // touches the memory
-		return 0, err
-	}
-	once, err := c.round(op, 1)
-	if err != nil {
-		return 0, err
+// rounds returns the timing of op.
+func (c *calibration) rounds(ctx context.Context, op func(), patience time.Duration) (Timing, error) {
+	begin := c.now()
+	once, err := c.round(op, 1) // touches the memory
+	if err == nil && once < calibrationRound {
+		once, err = c.round(op, 1)
 	}
 	reps := 1 + int(calibrationRound/max(once, time.Microsecond))
 	var times []float64
-	for range calibrationRounds {
-		t, err := c.round(op, reps)
-		if err != nil {
-			return 0, err
+	for err == nil && len(times) < calibrationRounds {
+		if err = ctx.Err(); err != nil {
+			break
 		}
-		times = append(times, t.Seconds()/float64(reps))
+		var t time.Duration
+		if t, err = c.round(op, reps); err != nil {
+			break
+		}
+		times = append(times, max(t, 1).Seconds()/float64(reps))
+		if enough(times, c.now().Sub(begin), patience) {
+			break
+		}
 	}
-	slices.Sort(times)
-	return times[len(times)/2], nil
+	if err != nil {
+		return Timing{}, err
+	}
+	return summary(times), nil
 }
 
 func (c *calibration) round(op func(), reps int) (time.Duration, error) {
-	start := time.Now()
+	start := c.now()
 	for range reps {
 		op()
 	}
 	err := c.q.Sync()
-	return time.Since(start), err
+	return c.now().Sub(start), err
 }
 
 // free waits for the queues and returns the memory to the device.

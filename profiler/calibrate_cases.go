@@ -6,64 +6,99 @@ import (
 	"capgnn/gpu"
 )
 
+// rank says when a case is measured: first what no table of operations does without, then what makes it right for most sizes,
+// then what is left, in which costs change little on most machines.
+type rank int
+
+const (
+	basic rank = iota
+	usual
+	rare
+	ranks
+)
+
+// sized is a size of a case.
+type sized struct {
+	bytes int
+	rank  rank
+}
+
 // Sizes of calibration. Footprints lie in the caches of one core, in one that cores share, and beyond both, on the machines
 // of today; widths are those of classes, of hidden rows and of features, whose rows begin anywhere in a cache line.
 var (
-	streamBytes  = []int{64 << 10, 512 << 10, 2 << 20, 8 << 20, 32 << 20, 128 << 20}
-	gemmBytes    = []int{2 << 20, 12 << 20, 64 << 20}
+	streamSizes  = []sized{{64 << 10, rare}, {512 << 10, usual}, {2 << 20, basic}, {8 << 20, usual}, {32 << 20, usual}, {128 << 20, rare}}
+	gemmSizes    = []sized{{2 << 20, basic}, {12 << 20, usual}, {64 << 20, rare}}
 	gemmWidths   = []int{16, 64, 256, 602}
-	gatherBytes  = []int{256 << 10, 1 << 20, 4 << 20, 12 << 20, 24 << 20, 64 << 20, 256 << 20}
+	gatherSizes  = []sized{{256 << 10, usual}, {1 << 20, basic}, {4 << 20, usual}, {12 << 20, basic}, {24 << 20, usual}, {64 << 20, usual}, {256 << 20, rare}}
 	gatherWidths = []int{16, 64, 256}
-	copyBytes    = []int{4, 64 << 10, 1 << 20, 16 << 20}
+	copySizes    = []sized{{4, basic}, {64 << 10, basic}, {1 << 20, usual}, {16 << 20, usual}}
 )
 
 const (
 	gatherEntries = 1 << 17 // gathered rows per case
 	gatherDegree  = 64      // of them per sum, so that sums cost little beside
 	scaledBytes   = 4 << 20 // of what scaled rows are gathered from; one of gatherBytes
-	calibrateRow  = 256     // columns of elementwise cases: DESIGN.md 3's hidden width
+	calibrateRow  = 256     // columns of elementwise cases: the usual hidden width
+
+	calibrateLogits = 32 // columns of losses
 )
 
-// calibrationCases lists what is measured, without times.
-func calibrationCases() []OpTime {
-	cases := []OpTime{{Op: "launch", Rows: 1, Out: 1}, {Op: "hop"}}
-	add := func(k OpTime) { cases = append(cases, k) }
-	for _, b := range streamBytes {
-		for _, s := range []struct {
-			op     string
-			arrays int
-		}{{"copy", 2}, {"fill", 1}, {"axpby", 2}, {"colsum", 1}, {"epilogue", 2}, {"epilogue_back", 2}, {"softmax", 1}, {"bce", 1}} {
-			out := calibrateRow
-			if s.op == "softmax" || s.op == "bce" {
-				out = 32
-			}
-			add(OpTime{Op: s.op, Rows: b / (4 * out * s.arrays), Out: out})
+// calibrationCases lists what is measured of a rank, without times.
+func calibrationCases(wanted rank) []OpTime {
+	var cases []OpTime
+	add := func(r rank, k OpTime) {
+		if r == wanted {
+			cases = append(cases, k)
 		}
-		add(OpTime{Op: "adam", Rows: 1, Out: b / 16})
-		add(OpTime{Op: "gather", Rows: b / (8 * calibrateRow), Cols: b / (8 * calibrateRow), Out: calibrateRow})
+	}
+	add(basic, OpTime{Op: "launch", Rows: 1, Out: 1})
+	add(basic, OpTime{Op: "hop"})
+	for _, s := range streamSizes {
+		for _, k := range passes(s.bytes) {
+			add(s.rank, k)
+		}
 	}
 	for _, in := range gemmWidths {
 		for _, out := range gemmWidths {
-			for _, b := range gemmBytes {
+			for _, s := range gemmSizes {
 				for _, op := range []string{"nn", "nt", "tn"} {
-					add(OpTime{Op: op, Rows: b / (4 * (in + out)), In: in, Out: out})
+					add(s.rank, OpTime{Op: op, Rows: s.bytes / (4 * (in + out)), In: in, Out: out})
 				}
 			}
 		}
 	}
 	for _, out := range gatherWidths {
-		for _, b := range gatherBytes {
-			add(OpTime{Op: "sum", Rows: gatherEntries / gatherDegree, Entries: gatherEntries, Cols: b / (4 * out), Out: out})
+		for _, s := range gatherSizes {
+			add(s.rank, OpTime{Op: "sum", Rows: gatherEntries / gatherDegree, Entries: gatherEntries, Cols: s.bytes / (4 * out), Out: out})
 		}
-		add(OpTime{Op: "scaled", Rows: gatherEntries / gatherDegree, Entries: gatherEntries, Cols: scaledBytes / (4 * out), Out: out})
-		add(OpTime{Op: "sum", Rows: 512, Entries: 512, Cols: (256 << 10) / (4 * out), Out: out}) // what a sum costs
+		add(usual, OpTime{Op: "scaled", Rows: gatherEntries / gatherDegree, Entries: gatherEntries, Cols: scaledBytes / (4 * out), Out: out})
+		add(basic, OpTime{Op: "sum", Rows: 512, Entries: 512, Cols: (256 << 10) / (4 * out), Out: out}) // what a sum costs
 	}
-	for _, b := range copyBytes {
+	for _, s := range copySizes {
 		for _, op := range []string{"upload", "download", "peer"} {
-			add(OpTime{Op: op, Bytes: b})
+			add(s.rank, OpTime{Op: op, Bytes: s.bytes})
 		}
 	}
 	return cases
+}
+
+// passes lists the operations that go over matrices of so many bytes in all.
+func passes(bytes int) []OpTime {
+	cases := []OpTime{{Op: "adam", Rows: 1, Out: bytes / 16}, {Op: "gather", Rows: bytes / (8 * calibrateRow), Cols: bytes / (8 * calibrateRow), Out: calibrateRow}}
+	for _, s := range []struct {
+		op     string
+		arrays int
+		out    int
+	}{{"copy", 2, calibrateRow}, {"fill", 1, calibrateRow}, {"axpby", 2, calibrateRow}, {"colsum", 1, calibrateRow},
+		{"epilogue", 2, calibrateRow}, {"epilogue_back", 2, calibrateRow}, {"softmax", 1, calibrateLogits}, {"bce", 1, calibrateLogits}} {
+		cases = append(cases, OpTime{Op: s.op, Rows: bytes / (4 * s.out * s.arrays), Out: s.out})
+	}
+	return cases
+}
+
+// crosses reports whether what an operation takes is the device's own: its link's and its queues', not its kind's.
+func (k *OpTime) crosses() bool {
+	return k.Op == "launch" || k.Op == "hop" || k.Bytes > 0
 }
 
 // bytes bounds what a case takes of the device.

@@ -23,11 +23,15 @@ func TestCalibrate(t *testing.T) {
 		defer d.Close()
 		devices = append(devices, d)
 	}
-	p, err := profiler.Measure(context.Background(), devices[:1], profiler.Options{Quick: true, Calibrate: true, Sizes: []int{64}, Runs: 1})
+	opt := profiler.Options{Quick: true, Calibrate: true, Sizes: []int{64}, Runs: 1}
+	p, err := profiler.Measure(context.Background(), devices, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
 	d := &p.Devices[0]
+	if !reflect.DeepEqual(p.Devices[1].Calibration, d.Calibration) {
+		t.Error("two devices that are the same were measured twice")
+	}
 	ops := map[string][]profiler.OpTime{}
 	for _, k := range d.Calibration {
 		ops[k.Op] = append(ops[k.Op], k)
@@ -49,14 +53,6 @@ func TestCalibrate(t *testing.T) {
 			}
 		}
 	}
-	if d.Beside != nil {
-		t.Errorf("one device beside others: %v", d.Beside)
-	}
-	beside, err := profiler.Crowd(context.Background(), devices)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d.Beside = beside[1]
 	seen := map[string]bool{}
 	for _, k := range d.Beside {
 		seen[k.Op] = true
@@ -88,7 +84,7 @@ func TestCalibrate(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := profiler.Calibrate(ended, devices[0], nil); !errors.Is(err, context.Canceled) {
+	if _, err := profiler.Measure(ended, devices, opt); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }

@@ -1,12 +1,12 @@
 package profiler
 
 import (
+	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"capgnn/gpu"
 )
@@ -27,76 +27,66 @@ var crowdCases = []OpTime{
 	{Op: "copy", Rows: 32768, Out: calibrateRow},
 }
 
-// Crowd measures what operations take on each device while all the others are running the same: devices made of one host's
-// cores share its memory and caches. Cases that do not fit are left out.
-func Crowd(ctx context.Context, devices []gpu.Device) ([][]OpTime, error) {
-	out := make([][]OpTime, len(devices))
+// crowdTasks measure what operations take on each device while all the others are running the same: devices made of one
+// host's cores share its memory and caches. Cases that do not fit are left out.
+func (m *meter) crowdTasks() []task {
+	var tasks []task
 	for _, k := range crowdCases {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		if slices.ContainsFunc(devices, func(d gpu.Device) bool { return !fits(d, k) }) {
+		if slices.ContainsFunc(m.devices, func(d gpu.Device) bool { return !fits(d, k) }) {
 			continue
 		}
-		seconds, err := crowd(devices, k)
-		if err != nil {
-			return nil, fmt.Errorf("measure %s on all devices at once: %w", k.Op, err)
+		once, ready := 0.0, 0.0
+		for i := range m.devices {
+			p := m.paces[i]
+			once, ready = max(once, p.once(k)), ready+p.ready(k.bytes())
 		}
-		for i, s := range seconds {
-			k.Seconds = s
-			out[i] = append(out[i], k)
-		}
+		tasks = append(tasks, task{what: m.crowdKey(k), stage: k.Op + " on all devices at once", cost: ready + (2+calibrationRounds)*once, least: ready + (2+fewest)*once,
+			measure: func(ctx context.Context, patience time.Duration) ([]Timing, error) {
+				if err := m.release(); err != nil {
+					return nil, err
+				}
+				return m.crowd(ctx, k, patience)
+			}})
 	}
-	return out, nil
+	return tasks
 }
 
-// calibrate fills in what Options.Calibrate asks for.
-func (m *meter) calibrate(ctx context.Context, devices []gpu.Device, p *Profile) (err error) {
-	if !m.Calibrate {
-		return nil
+// crowdKey is a case of all devices in the notes.
+func (m *meter) crowdKey(k OpTime) string {
+	key := "beside"
+	for _, d := range m.devices {
+		key += " " + k.key(d)
 	}
-	for i, dev := range devices {
-		if p.Devices[i].Calibration, err = Calibrate(ctx, dev, m.Progress); err != nil {
-			return err
-		}
-	}
-	if len(devices) < 2 {
-		return nil
-	}
-	beside, err := Crowd(ctx, devices)
-	for i := range beside {
-		p.Devices[i].Beside = beside[i]
-	}
-	return err
+	return key
 }
 
-// crowd returns, for every device, the median seconds of one case beside the others.
-func crowd(devices []gpu.Device, k OpTime) (seconds []float64, err error) {
-	members := make([]*calibration, len(devices))
-	ops := make([]func(), len(devices))
-	for i, d := range devices {
-		members[i] = newCalibration(d)
-		defer func() { err = errors.Join(err, members[i].free()) }()
+// crowd returns, for every device, the timing of one case beside the others.
+func (m *meter) crowd(ctx context.Context, k OpTime, patience time.Duration) (timings []Timing, err error) {
+	members := make([]*calibration, len(m.devices))
+	ops := make([]func(), len(m.devices))
+	for i := range m.devices {
+		members[i] = m.calibration(i)
+		defer func() { err = cmp.Or(err, members[i].free()) }()
 		if ops[i], err = members[i].ready(k); err != nil {
 			return nil, err
 		}
 	}
 	var busy atomic.Int64 // devices that are still being timed
-	busy.Store(int64(len(devices)))
-	seconds, errs := make([]float64, len(devices)), make([]error, len(devices))
+	busy.Store(int64(len(members)))
+	timings, errs := make([]Timing, len(members)), make([]error, len(members))
 	var wg sync.WaitGroup
-	for i, m := range members {
+	for i, c := range members {
 		// Owned by this call, which waits for it; it ends when all devices have been timed.
 		wg.Go(func() {
-			s, err := m.rounds(ops[i])
-			seconds[i] = s
+			t, err := c.rounds(ctx, ops[i], patience)
+			timings[i] = t
 			busy.Add(-1)
 			for err == nil && busy.Load() > 0 {
-				_, err = m.round(ops[i], 1)
+				_, err = c.round(ops[i], 1)
 			}
 			errs[i] = err
 		})
 	}
 	wg.Wait()
-	return seconds, errors.Join(errs...)
+	return timings, cmp.Or(errs...)
 }

@@ -1,6 +1,7 @@
 package profiler
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -10,27 +11,31 @@ import (
 
 	"capgnn/gpu"
 	"capgnn/hostmem"
-
-	"gonum.org/v1/gonum/stat"
 )
 
 // Options says how to measure. The zero value is the measurement of PAPER.md.
 type Options struct {
-	Quick   bool // small matrices and few runs: a few seconds for two devices
-	Runs    int  // timed runs of every operation; 0 = 50, quick 5
-	Warmups int  // runs before them; 0 = 5, quick 1
+	Quick bool // small matrices and few runs
+	// Budget is the time for each device: measurements end early where they say enough, what is left out then is what profiles
+	// can do without, and devices of one kind are measured once. 0 = all of it, on every device, as long as it takes.
+	Budget  time.Duration
+	Runs    int // timed runs of every operation; 0 = 50, quick 5
+	Warmups int // runs before them; 0 = 5, quick 1
 	// Sizes are the candidates for n, descending; nil = 16384, 11585, 8192, 4096, 2048, 1024, 512; quick 4096 … 256.
 	Sizes []int
-	// MMLimit is the longest dense product that a size may take on any device; 0 = 2 s, quick 0.1 s.
+	// MMLimit is the longest that a dense product, or the copy of one operand, may take on any device; 0 = 2 s, quick 0.1 s.
 	MMLimit time.Duration
 	// Pinned returns page-locked host memory and its release; nil = none. Only GPUs use it.
 	Pinned func(gpu.Bytes) ([]byte, func(), error)
 	Driver string // GPU driver's version, stored
-	// Calibrate measures the operations of training over sizes too, alone and with all devices at once: some ten seconds
-	// for a CPU core, and what predictions of epochs are made of (package gpu/sim).
+	// Calibrate measures the operations of training over sizes too, alone and with all devices at once: what predictions of
+	// epochs are made of (package gpu/sim).
 	Calibrate bool
-	// Progress is called from the goroutine of Measure; nil = nobody asks. Steps are runs of operations.
-	Progress func(stage string, done, total int)
+	// Notes keep what is measured, and have what was measured of these devices with these options before; nil = nothing.
+	Notes *Notes
+	// Progress is called from the goroutine of Measure, with the share of the time that is behind it, which does not fall; nil =
+	// nobody asks.
+	Progress func(stage string, done float64)
 	Now      func() time.Time // nil = time.Now; devices on a virtual clock bring theirs
 }
 
@@ -59,7 +64,7 @@ func (o Options) resolve() Options {
 		}
 	}
 	if o.Progress == nil {
-		o.Progress = func(string, int, int) {}
+		o.Progress = func(string, float64) {}
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -69,97 +74,43 @@ func (o Options) resolve() Options {
 
 // Measure profiles devices, one after another, and every ordered pair of them. Devices stay open; their memory is as it
 // was before. Errors name the device.
-func Measure(ctx context.Context, devices []gpu.Device, opt Options) (*Profile, error) {
+func Measure(ctx context.Context, devices []gpu.Device, opt Options) (p *Profile, err error) {
 	if len(devices) < 1 || len(devices) > maxDevices {
 		return nil, fmt.Errorf("profile: %d devices are not in [1, %d]", len(devices), maxDevices)
 	}
-	m := &meter{Options: opt.resolve()}
+	m := newMeter(devices, opt.resolve())
+	defer func() { err = cmp.Or(err, m.release()) }()
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown"
 	}
-	p := &Profile{Version: Version, Host: host, Driver: opt.Driver, Time: m.Now().UTC(), Quick: opt.Quick}
-	if p.N, err = m.chooseSize(ctx, devices); err != nil {
+	p = &Profile{Version: Version, Host: host, Driver: opt.Driver, Time: m.Now().UTC(), Quick: opt.Quick}
+	for _, dev := range devices {
+		p.Devices = append(p.Devices, describe(dev))
+	}
+	if p.N, err = m.chooseSize(ctx); err != nil {
 		return nil, fmt.Errorf("profile: %w", err)
 	}
 	p.Entries = entries(p.N)
-	m.plan(devices)
-	m.values = randomValues(p.N * p.N)
-	for _, dev := range devices {
-		d, err := m.device(ctx, dev, p.N)
-		if err != nil {
-			return nil, fmt.Errorf("profile %s: %w", dev.Info().Name, err)
-		}
-		p.Devices = append(p.Devices, *d)
+	if err := m.run(ctx, slices.Concat(m.tableTasks(p.N), m.pairTasks(p.N), m.operationTasks())); err != nil {
+		return nil, err
 	}
-	for i, from := range devices {
-		for j, to := range devices {
-			if i == j {
-				continue
-			}
-			q, err := m.pair(ctx, from, to, p.N)
-			if err != nil {
-				return nil, fmt.Errorf("profile %s to %s: %w", from.Info().Name, to.Info().Name, err)
-			}
-			q.From, q.To = i, j
-			p.Pairs = append(p.Pairs, *q)
-		}
-	}
-	if err := m.calibrate(ctx, devices, p); err != nil {
-		return nil, fmt.Errorf("profile: %w", err)
-	}
+	m.fill(p)
 	if err := p.validate(); err != nil {
 		return nil, fmt.Errorf("profile: %s", oneLine(err))
 	}
 	return p, nil
 }
 
-// meter runs and times operations.
-type meter struct {
-	Options
-	values      []float32 // one dense operand in host memory
-	done, total int
-}
-
-// plan counts the steps of the whole measurement.
-func (m *meter) plan(devices []gpu.Device) {
-	ops := len(devices) * (len(devices) - 1)
-	for _, dev := range devices {
-		ops += 5
-		if m.pinned(dev) {
-			ops += 2
+// fill puts what was measured into the profile.
+func (m *meter) fill(p *Profile) {
+	for i := range p.Devices {
+		m.fillTable(&p.Devices[i], i, p.N)
+		if m.Calibrate {
+			m.fillOperations(&p.Devices[i], i)
 		}
 	}
-	m.total = ops * (m.Warmups + m.Runs)
-}
-
-// pinned reports whether copies of dev are measured with page-locked memory too.
-func (m *meter) pinned(dev gpu.Device) bool { return m.Pinned != nil && dev.Info().Kind == gpu.CUDA }
-
-// time runs op, which returns when its work is done, and returns its times.
-func (m *meter) time(ctx context.Context, stage string, op func() error) (Timing, error) {
-	seconds := make([]float64, 0, m.Runs)
-	for i := range m.Warmups + m.Runs {
-		if err := ctx.Err(); err != nil {
-			return Timing{}, err
-		}
-		start := m.Now()
-		if err := op(); err != nil {
-			return Timing{}, err
-		}
-		if t := m.Now().Sub(start); i >= m.Warmups {
-			seconds = append(seconds, max(t, 1).Seconds()) // a clock's tick at least
-		}
-		m.done++
-		m.Progress(stage, m.done, m.total)
-	}
-	mean, std := stat.MeanStdDev(seconds, nil)
-	if len(seconds) == 1 {
-		std = 0
-	}
-	slices.Sort(seconds)
-	median := (seconds[(len(seconds)-1)/2] + seconds[len(seconds)/2]) / 2
-	return Timing{Mean: mean, Std: std, Median: median, Runs: len(seconds)}, nil
+	m.fillPairs(p)
 }
 
 // probeSlack is how far above the limit a size may be predicted and still be tried: small products run below a device's
@@ -167,12 +118,12 @@ func (m *meter) time(ctx context.Context, stage string, op func() error) (Timing
 const probeSlack = 4
 
 // chooseSize returns the largest candidate whose operands fit in half the free memory of every device (and one of them in
-// half of the host's) and whose dense product takes less than MMLimit on every device; the smallest that fits if none
-// is that fast. It climbs from small sizes, so that a slow device is not tied up by a large one.
-func (m *meter) chooseSize(ctx context.Context, devices []gpu.Device) (int, error) {
+// half of the host's) and whose dense product, and whose copy to the device, takes less than MMLimit on every device; the
+// smallest that fits if none is that fast. It climbs from small sizes, so that a slow device is not tied up by a large one.
+func (m *meter) chooseSize(ctx context.Context) (int, error) {
 	hostFree, _, hostErr := hostmem.Free()
 	fits := func(n int) error {
-		for _, dev := range devices {
+		for _, dev := range m.devices {
 			mem := dev.Memory()
 			if need, free := operandBytes(n), mem.Budget-mem.Used; need > free/2 {
 				return fmt.Errorf("%s: matrices of n = %d need %d bytes, more than half of the %d that are free: give it more memory",
@@ -186,7 +137,7 @@ func (m *meter) chooseSize(ctx context.Context, devices []gpu.Device) (int, erro
 	}
 	sizes := slices.Clone(m.Sizes)
 	slices.Sort(sizes)
-	best, slowest := 0, time.Duration(0)
+	best, slowest, limit := 0, 0.0, m.MMLimit.Seconds()
 	for _, n := range sizes {
 		if n < 1 || n > 1<<17 {
 			return 0, fmt.Errorf("size %d is not in [1, 131072]", n)
@@ -198,47 +149,69 @@ func (m *meter) chooseSize(ctx context.Context, devices []gpu.Device) (int, erro
 			break
 		}
 		growth := math.Pow(float64(n)/float64(max(best, 1)), 3)
-		if best > 0 && float64(slowest)*growth > probeSlack*float64(m.MMLimit) {
+		if best > 0 && slowest*growth > probeSlack*limit {
 			break
 		}
-		t, err := m.probe(ctx, devices, n)
+		t, err := m.probe(ctx, n)
 		if err != nil {
 			return 0, err
 		}
-		if best > 0 && t >= m.MMLimit {
+		if best > 0 && t >= limit {
 			break
 		}
 		best, slowest = n, t
-		if t >= m.MMLimit {
+		if t >= limit {
 			break
 		}
 	}
 	return best, nil
 }
 
-// probe returns the longest time of one dense product of size n on any device, after one warm-up each.
-func (m *meter) probe(ctx context.Context, devices []gpu.Device, n int) (time.Duration, error) {
-	var longest time.Duration
-	for _, dev := range devices {
-		m.Progress(fmt.Sprintf("size %d on %s", n, dev.Info().Name), 0, 0)
-		o := &operands{dev: dev, n: n}
-		err := o.dense()
-		for run := 0; err == nil && run < 2; run++ {
-			if err = ctx.Err(); err != nil {
-				break
-			}
-			start := m.Now()
-			err = o.mm()
-			if t := m.Now().Sub(start); run == 1 {
-				longest = max(longest, t)
-			}
-		}
-		if freed := o.free(); err == nil {
-			err = freed
-		}
+// probe returns the longest seconds of a dense product of size n, or of a copy of one operand, on any device, after one
+// warm-up each, and says of every device how fast it is.
+func (m *meter) probe(ctx context.Context, n int) (longest float64, err error) {
+	for i, dev := range m.devices {
+		m.Progress(fmt.Sprintf("size %d on %s", n, dev.Info().Name), m.shown)
+		from, across := m.compute[i], m.crossing[i]
+		product, err := m.tried(ctx, "product", n, from.device, func(o *operands, _ []float32) error { return o.mm() })
 		if err != nil {
-			return 0, fmt.Errorf("%s: %w", dev.Info().Name, err)
+			return 0, err
 		}
+		upload, err := m.tried(ctx, "upload", n, across.device, func(o *operands, host []float32) error { return o.h2d(hostmem.Bytes(host))() })
+		if err != nil {
+			return 0, err
+		}
+		product *= from.factor
+		m.paces[i] = newPace(n, product, upload)
+		longest = max(longest, product, upload)
 	}
 	return longest, nil
+}
+
+// tried returns the seconds of the second of two runs of op on operands of size n.
+func (m *meter) tried(ctx context.Context, name string, n, device int, op func(o *operands, host []float32) error) (float64, error) {
+	dev := m.devices[device]
+	timings, err := m.once(fmt.Sprintf("try %s %d %s", name, n, dev.Info().UUID), func() (_ []Timing, err error) {
+		o, host := &operands{dev: dev, n: n}, make([]float32, n*n)
+		defer func() { err = cmp.Or(err, o.free()) }()
+		if err := o.dense(); err != nil {
+			return nil, err
+		}
+		var t time.Duration
+		for range 2 {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			start := m.Now()
+			if err := op(o, host); err != nil {
+				return nil, err
+			}
+			t = m.Now().Sub(start)
+		}
+		return []Timing{summary([]float64{max(t, 1).Seconds()})}, nil
+	})
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", dev.Info().Name, err)
+	}
+	return timings[0].Median, nil
 }

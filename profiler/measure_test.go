@@ -21,9 +21,14 @@ func TestMeasureFake(t *testing.T) {
 	fast.peer, slow.peer = true, true
 	lone := newFake("cpu:2", c, 1e12)
 	fast.link = Link{Generation: 4, Width: 16, MaxGeneration: 4, MaxWidth: 16}
-	last, steps := 0, 0
+	last := 0.0
 	opt := Options{Sizes: []int{2048, 1024, 512}, MMLimit: 100 * time.Millisecond, Runs: 6, Warmups: 2, Now: c.read,
-		Progress: func(stage string, done, total int) { last, steps = done, total }}
+		Progress: func(stage string, done float64) {
+			if done < last || done > 1 {
+				t.Errorf("%s: progress %g after %g", stage, done, last)
+			}
+			last = done
+		}}
 	p, err := Measure(t.Context(), []gpu.Device{fast, slow, lone}, opt)
 	if err != nil {
 		t.Fatal(err)
@@ -83,8 +88,8 @@ func TestMeasureFake(t *testing.T) {
 			t.Errorf("pair %d → %d: peer %v, %g s, want %v, %g s", q.From, q.To, q.Peer, q.Copy.Median, peer, want)
 		}
 	}
-	if want := (3*5 + 6) * 8; last != want || steps != want {
-		t.Errorf("progress ended at %d of %d, want %d", last, steps, want)
+	if last != 1 {
+		t.Errorf("progress ended at %g", last)
 	}
 	if table := p.Table(); !strings.Contains(table, "cpu:2") || !strings.Contains(table, "peer") || !strings.Contains(table, "PCIe 4.0 × 16") {
 		t.Errorf("table lacks rows:\n%s", table)
@@ -111,8 +116,7 @@ func TestChooseSize(t *testing.T) {
 		c := &clock{}
 		dev := newFake("cpu:0", c, tc.flops)
 		dev.info.Budget = tc.budget
-		m := &meter{Options: Options{Now: c.read}.resolve()}
-		got, err := m.chooseSize(t.Context(), []gpu.Device{dev})
+		got, err := newMeter([]gpu.Device{dev}, Options{Now: c.read}.resolve()).chooseSize(t.Context())
 		if got != tc.want || (err != nil) != (tc.want == 0) {
 			t.Errorf("%s: n = %d, error %v, want %d", tc.name, got, err, tc.want)
 		}
@@ -150,13 +154,13 @@ func TestMeasureErrors(t *testing.T) {
 	dev := newFake("cpu:0", c, 1e12)
 	ctx, cancel := context.WithCancel(t.Context())
 	runs := 0
-	_, err := Measure(ctx, []gpu.Device{dev}, Options{Sizes: []int{64}, Now: c.read, Progress: func(_ string, done, _ int) {
-		if runs = done; done == 3 {
+	_, err := Measure(ctx, []gpu.Device{dev}, Options{Sizes: []int{64}, Now: c.read, Progress: func(string, float64) {
+		if runs++; runs == 5 {
 			cancel()
 		}
 	}})
-	if !errors.Is(err, context.Canceled) || runs != 3 || dev.used != 0 {
-		t.Errorf("cancelled after run 3: error %v, %d runs, %d bytes left", err, runs, dev.used)
+	if !errors.Is(err, context.Canceled) || runs != 5 || dev.used != 0 {
+		t.Errorf("cancelled at call 5: error %v, %d calls, %d bytes left", err, runs, dev.used)
 	}
 }
 
@@ -168,8 +172,8 @@ func TestPinned(t *testing.T) {
 	opt := Options{Sizes: []int{256}, Now: c.read, Runs: 2, Warmups: 1, Pinned: func(n gpu.Bytes) ([]byte, func(), error) {
 		return make([]byte, n), func() { released++ }, nil
 	}}
-	last, total := 0, 0
-	opt.Progress = func(_ string, d, n int) { last, total = d, n }
+	last := 0.0
+	opt.Progress = func(_ string, done float64) { last = done }
 	p, err := Measure(t.Context(), []gpu.Device{dev, newFake("cpu:0", c, 1e12)}, opt)
 	if err != nil {
 		t.Fatal(err)
@@ -180,8 +184,8 @@ func TestPinned(t *testing.T) {
 	if d := p.Devices[1]; d.Pinned || d.PageableH2D != nil || d.Peak != nil {
 		t.Errorf("cpu: %+v", d)
 	}
-	if released != 1 || last != total {
-		t.Errorf("released %d times, progress %d of %d", released, last, total)
+	if released != 2 || last != 1 {
+		t.Errorf("released %d times, progress %g", released, last)
 	}
 	if table := p.Table(); !strings.Contains(table, "pageable") {
 		t.Errorf("table has no pageable rates:\n%s", table)

@@ -21,10 +21,12 @@ func profileCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "profile",
 		Usage: "measure what devices can do", UsageText: "capgnn profile --devices cpu:threads=1,cpu:threads=1,slow=3",
-		Description: "Dense and sparse products, copies to, from, inside and between devices. The profile is kept in the cache, where train finds it.",
+		Description: "Dense and sparse products, copies to, from, inside and between devices, and the operations of training: 6 s for each device. " +
+			"The profile is kept in the cache, where train finds it; one that was interrupted goes on where it ended.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "devices", Usage: "`LIST` as for train", DefaultText: "auto"},
-			&cli.BoolFlag{Name: "quick", Usage: "small matrices and few runs: a few seconds"},
+			&cli.BoolFlag{Name: "full", Usage: "every size and 50 runs of matrices as large as they can be (Table 1 of the paper): minutes"},
+			&cli.BoolFlag{Name: "quick", Usage: "small matrices and few runs, no operations of training: a few seconds"},
 			&cli.StringFlag{Name: "out", Usage: "write the profile to `FILE` too"},
 		},
 		Action: profileAction,
@@ -42,16 +44,20 @@ func profileAction(c *cli.Context) error {
 	if specs[0].simulated() {
 		return usagef("profile: %s is simulated: what it can do stands in its card, not in a measurement", specs[0])
 	}
-	shareCores(specs, cores())
-	p, err := measure(ctx, k, specs, profiler.Options{Quick: c.Bool("quick"), Calibrate: !c.Bool("quick")})
+	opt, err := profileOptions(c)
 	if err != nil {
 		return err
 	}
-	if path, err := latestProfile(); err != nil {
+	shareCores(specs, cores())
+	path, err := latestProfile()
+	if err != nil {
 		k.note("the profile is not cached: %v", err)
-	} else if err := p.Write(path); err != nil {
-		k.note("the profile is not cached: %v", err)
-	} else {
+	}
+	p, err := measureInto(ctx, k, specs, opt, path)
+	if err != nil {
+		return err
+	}
+	if path != "" {
 		k.note("profile: %s", path)
 	}
 	if out := c.String("out"); out != "" {
@@ -66,6 +72,77 @@ func profileAction(c *cli.Context) error {
 	return err
 }
 
+// measureTime is how long a device is measured where nothing else is asked for.
+const measureTime = 6 * time.Second
+
+// brief says how devices are measured where nothing else is asked for: what a run is divided by, and its epochs are predicted by.
+func brief() profiler.Options {
+	return profiler.Options{Quick: true, Calibrate: true, Budget: measureTime}
+}
+
+// profileOptions returns how `capgnn profile` measures.
+func profileOptions(c *cli.Context) (profiler.Options, error) {
+	switch full, quick := c.Bool("full"), c.Bool("quick"); {
+	case full && quick:
+		return profiler.Options{}, usagef("profile: --full and --quick: give one of them")
+	case full:
+		return profiler.Options{Calibrate: true}, nil
+	case quick:
+		return profiler.Options{Quick: true}, nil
+	}
+	return brief(), nil
+}
+
+// measureInto measures the devices as opt says and writes the profile to path; "" = nowhere. What is measured is kept as it is
+// made, so that a measurement that was interrupted goes on where it ended.
+func measureInto(ctx context.Context, k *console, specs []deviceSpec, opt profiler.Options, path string) (*profiler.Profile, error) {
+	if path == "" {
+		return measure(ctx, k, specs, opt)
+	}
+	notes, err := openNotes(specs, opt, filepath.Dir(path))
+	if err != nil {
+		return nil, err
+	}
+	if n := notes.Len(); n > 0 {
+		k.note("profile: going on with %d measurements of a start that was interrupted", n)
+	}
+	opt.Notes = notes
+	p, err := measure(ctx, k, specs, opt)
+	if closed := notes.Close(); closed != nil {
+		k.note("the measurements are not kept: %v", closed)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := p.Write(path); err != nil {
+		k.note("the profile is not cached: %v", err)
+		return p, nil
+	}
+	return p, notes.Remove()
+}
+
+// openNotes opens what was measured of these devices in this way and is not yet a profile.
+func openNotes(specs []deviceSpec, opt profiler.Options, folder string) (*profiler.Notes, error) {
+	devices, err := openDevices(specs)
+	if err != nil {
+		return nil, err
+	}
+	name := fmt.Sprintf("measuring-%s-%t-%t-%v.jsonl", sumOf(devices), opt.Quick, opt.Calibrate, opt.Budget)
+	if err := closeDevices(devices); err != nil {
+		return nil, err
+	}
+	return profiler.OpenNotes(filepath.Join(folder, name))
+}
+
+// sumOf identifies a list of devices.
+func sumOf(devices []gpu.Device) string {
+	h := sha256.New()
+	for _, d := range devices {
+		fmt.Fprintln(h, d.Info().UUID)
+	}
+	return hex.EncodeToString(h.Sum(nil))[:32]
+}
+
 // measure opens the devices, profiles them as opt says and closes them again, so that nothing of it counts as the use of a run.
 func measure(ctx context.Context, k *console, specs []deviceSpec, opt profiler.Options) (p *profiler.Profile, err error) {
 	devices, err := openDevices(specs)
@@ -76,10 +153,14 @@ func measure(ctx context.Context, k *console, specs []deviceSpec, opt profiler.O
 	bar := k.begin("profile", progressSteps, unitShare, 2*time.Second)
 	defer bar.end()
 	preparePinned(&opt)
-	opt.Progress = func(stage string, done, total int) { bar.at(progressSteps*int64(done)/int64(max(1, total)), stage) }
+	opt.Progress = func(stage string, done float64) { bar.at(int64(progressSteps*done), stage) }
 	p, err = profiler.Measure(ctx, devices, opt)
 	if errors.Is(err, context.Canceled) {
-		return nil, &interruptedError{"while measuring: nothing was written"}
+		kept := "nothing was written"
+		if opt.Notes != nil {
+			kept = "the next start goes on from there"
+		}
+		return nil, &interruptedError{"while measuring: " + kept}
 	}
 	if err == nil {
 		noteLinks(p)
@@ -88,7 +169,7 @@ func measure(ctx context.Context, k *console, specs []deviceSpec, opt profiler.O
 }
 
 // measured returns a profile of these devices, in their order: the one in file if that is not "", else a cached one, else a
-// quick measurement, which is cached.
+// brief measurement, which is cached.
 func measured(ctx context.Context, k *console, specs []deviceSpec, file string) (*profiler.Profile, error) {
 	if specs[0].simulated() {
 		return cardProfile(specs)
@@ -106,15 +187,8 @@ func measured(ctx context.Context, k *console, specs []deviceSpec, file string) 
 		return nil, err
 	}
 	if p == nil {
-		k.note("profile: none of these devices is cached: measuring them quickly (`capgnn profile` does it thoroughly)")
-		if p, err = measure(ctx, k, specs, profiler.Options{Quick: true, Calibrate: true}); err != nil {
-			return nil, err
-		}
-		if cached != "" {
-			if err := p.Write(cached); err != nil {
-				k.note("the profile is not cached: %v", err)
-			}
-		}
+		k.note("profile: none of these devices is cached: measuring them (`capgnn profile --full` does it thoroughly)")
+		return measureInto(ctx, k, specs, brief(), cached)
 	}
 	return p, nil
 }
@@ -142,11 +216,7 @@ func cachedProfile(k *console, devices []gpu.Device) (p *profiler.Profile, own s
 		k.note("profiles are not cached: %v", err)
 		return nil, ""
 	}
-	h := sha256.New()
-	for _, d := range devices {
-		fmt.Fprintln(h, d.Info().UUID)
-	}
-	own = filepath.Join(filepath.Dir(latest), "profile-"+hex.EncodeToString(h.Sum(nil))[:32]+".json")
+	own = filepath.Join(filepath.Dir(latest), "profile-"+sumOf(devices)+".json")
 	for _, path := range []string{latest, own} {
 		p, err := profiler.Read(path)
 		if err != nil {

@@ -117,6 +117,9 @@ func uuid(model string, s Spec) string {
 	return "cpu-" + hex.EncodeToString(h[:8])
 }
 
+// Slowdown returns Slow of its Spec.
+func (d *Device) Slowdown() float64 { return d.spec.Slow }
+
 // Info describes the device.
 func (d *Device) Info() gpu.Info { return d.info }
 
