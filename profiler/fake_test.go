@@ -3,17 +3,29 @@ package profiler
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"capgnn/gpu"
 )
 
 // clock is a virtual clock that fake devices move.
-type clock struct{ now time.Time }
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
 
-func (c *clock) read() time.Time { return c.now }
+func (c *clock) read() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
 
-func (c *clock) pass(seconds float64) { c.now = c.now.Add(time.Duration(seconds * 1e9)) }
+func (c *clock) pass(seconds float64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(time.Duration(seconds * 1e9))
+}
 
 // fake is a device whose operations take a chosen time and do nothing else.
 type fake struct {
@@ -22,7 +34,8 @@ type fake struct {
 	flops float64 // per second
 	bytes float64 // per second, of links; memory is ten times as fast
 	peer  bool
-	fail  string // operation that faults
+	slow  float64 // that it says of itself; 0 = 1
+	fail  string  // operation that faults
 
 	used, high gpu.Bytes
 	ops        []string
@@ -41,7 +54,13 @@ func (d *fake) Memory() gpu.Memory {
 	return gpu.Memory{Used: d.used, HighWater: d.high, Budget: d.info.Budget}
 }
 func (d *fake) Close() error { return nil }
-func (d *fake) Link() Link   { return d.link }
+func (d *fake) Slowdown() float64 {
+	if d.slow == 0 {
+		return 1
+	}
+	return d.slow
+}
+func (d *fake) Link() Link { return d.link }
 
 func (d *fake) Alloc(n gpu.Bytes, name string) (gpu.Buffer, error) {
 	if d.used+n > d.info.Budget {
@@ -77,8 +96,24 @@ func (q *fakeQueue) run(op string, seconds float64) {
 	q.dev.clock.pass(seconds)
 }
 
-func (q *fakeQueue) Sync() error              { return q.fault }
-func (q *fakeQueue) Fill(gpu.Matrix, float32) { q.run("Fill", 0) }
+// stream passes over a matrix.
+func (q *fakeQueue) stream(op string, m gpu.Matrix) {
+	q.run(op, 16*float64(m.Rows)*float64(m.Cols)/(q.dev.flops/intensity))
+}
+
+func (q *fakeQueue) Sync() error                                            { return q.fault }
+func (q *fakeQueue) Record() gpu.Event                                      { return nil }
+func (q *fakeQueue) Wait(gpu.Event)                                         { q.run("Wait", 1e-6) }
+func (q *fakeQueue) Linear(a gpu.LinearArgs)                                { q.Gemm(gpu.GemmArgs{C: a.Z, A: a.X, B: a.W}) }
+func (q *fakeQueue) ColSum(_ gpu.Vec, m gpu.Matrix, _ float32)              { q.stream("ColSum", m) }
+func (q *fakeQueue) Axpby(m gpu.Matrix, _ float32, _ gpu.Matrix, _ float32) { q.stream("Axpby", m) }
+func (q *fakeQueue) Gather(m, _ gpu.Matrix, _ gpu.Ints)                     { q.stream("Gather", m) }
+func (q *fakeQueue) Epilogue(a gpu.Epilogue)                                { q.stream("Epilogue", a.Z) }
+func (q *fakeQueue) EpilogueBackward(a gpu.EpilogueGrad)                    { q.stream("EpilogueBackward", a.X) }
+func (q *fakeQueue) SoftmaxLoss(a gpu.LossArgs)                             { q.stream("SoftmaxLoss", a.Logits) }
+func (q *fakeQueue) BCELoss(a gpu.LossArgs)                                 { q.stream("BCELoss", a.Logits) }
+func (q *fakeQueue) Adam(a gpu.AdamArgs)                                    { q.stream("Adam", gpu.Matrix{Rows: 1, Cols: a.Param.Len}) }
+func (q *fakeQueue) Fill(gpu.Matrix, float32)                               { q.run("Fill", 0) }
 func (q *fakeQueue) Copy(dst, src gpu.Matrix) {
 	q.run("Copy", 4*float64(src.Rows)*float64(src.Cols)/q.dev.bytes/10)
 }

@@ -27,7 +27,7 @@ type source struct {
 
 // computing returns the source of every device for what it computes. Devices are of one kind if they are the same one; in
 // brief, also if they are of one model and differ in slowdown at most. The least slowed of a kind is measured, of equal ones
-// the one with most memory.
+// the first with most memory.
 func computing(devices []gpu.Device, brief bool) []source {
 	kind := make([]string, len(devices))
 	for i, d := range devices {
@@ -39,9 +39,9 @@ func computing(devices []gpu.Device, brief bool) []source {
 	}
 	out := make([]source, len(devices))
 	for i := range devices {
-		best := i
+		best := -1
 		for j := range devices {
-			if kind[j] == kind[i] && apter(devices[j], devices[best]) {
+			if kind[j] == kind[i] && (best < 0 || apter(devices[j], devices[best])) {
 				best = j
 			}
 		}

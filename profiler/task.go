@@ -22,8 +22,9 @@ type task struct {
 }
 
 const (
-	// fewest runs are timed before patience ends: one that somebody else's work came between is not their median.
-	fewest = 3
+	// fewest runs are timed before patience ends: one that somebody else's work came between is not their median. Of runs that
+	// are long, in seconds, one will do, in which such work counts as little as it does in an epoch.
+	fewest, long = 3, 0.05
 	// narrow is the standard error of the mean, over the mean, at which more runs say nothing new.
 	narrow = 0.015
 	// patient is how many times its share of the time that is left a task may take.
@@ -155,8 +156,12 @@ func (m *meter) time(ctx context.Context, patience time.Duration, op func() erro
 
 // enough reports whether runs that took so long end early: where patience is limited, and used up or not needed any more.
 func enough(seconds []float64, took, patience time.Duration) bool {
-	if patience == 0 || len(seconds) < fewest {
+	if patience == 0 {
 		return false
+	}
+	last := len(seconds) - 1
+	if len(seconds) < fewest {
+		return took > patience && seconds[last] > long
 	}
 	mean, std := stat.MeanStdDev(seconds, nil)
 	return took > patience || stat.StdErr(std, float64(len(seconds))) <= narrow*mean
