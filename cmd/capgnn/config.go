@@ -56,7 +56,7 @@ type trainConfig struct {
 	Rescale     bool    // what pruning leaves of a sum over neighbours is scaled up
 	Alpha       float64 // α of Eq. 14
 	Plan        string  // plan file to take the parts from, "" = make one
-	Profile     string  // profile file; "" = the cached one or a quick measurement
+	Profile     string  // profile file; "" = the cached one or a brief measurement
 	Order       string  // of the vertices inside a part: orders
 	Storage     string  // element type of gathered and exchanged rows: fp32 or bf16
 	TF32        bool    // dense products on GPUs may round their operands to TF32

@@ -65,7 +65,7 @@ var options = []option{
 	{name: "rescale", group: groupUnequal, usage: "scale what pruning leaves of a sum over neighbours up", field: func(c *trainConfig) any { return &c.Rescale }},
 	{name: "alpha", group: groupUnequal, usage: "`WEIGHT` of sparse against dense work in the cost model (Eq. 14)", field: func(c *trainConfig) any { return &c.Alpha }},
 	{name: "plan", group: groupParts, usage: "take the parts from `FILE`, made by `capgnn partition --out`", field: func(c *trainConfig) any { return &c.Plan }},
-	{name: "profile", group: groupUnequal, usage: "profile `FILE` of the devices (default: the cached one, else a quick measurement)", field: func(c *trainConfig) any { return &c.Profile }},
+	{name: "profile", group: groupUnequal, usage: "profile `FILE` of the devices (default: the cached one, else a brief measurement)", field: func(c *trainConfig) any { return &c.Profile }},
 	{name: "order", group: groupMemory, usage: "`ORDER` of the vertices in memory: none, community, rcm or degree; auto measures once whether community pays", field: func(c *trainConfig) any { return &c.Order }},
 	{name: "storage", group: groupMemory, usage: "element `TYPE` of the rows that neighbours gather and devices exchange: fp32 or bf16; sums are fp32 either way", field: func(c *trainConfig) any { return &c.Storage }},
 	{name: "tf32", group: groupMemory, usage: "let dense products on GPUs round their operands to 10 bits of mantissa, where cuBLAS and the GPU can", field: func(c *trainConfig) any { return &c.TF32 }},
