@@ -137,6 +137,7 @@ func flagChoices() map[string][]string {
 	return map[string][]string{
 		"edges":       {dataset.Auto, dataset.Symmetric, dataset.Directed, dataset.Reversed},
 		"standardize": {dataset.Auto, dataset.StandardizeNone, dataset.StandardizeTrain},
+		"features":    {dataset.FeaturesStored, dataset.FeaturesDegree, dataset.FeaturesOneHot, dataset.FeaturesRandom + ":64"},
 		"self-loops":  {"auto", "add", "keep", "remove"},
 		"model":       {string(gnn.GCN), string(gnn.SAGE), string(gnn.GIN), string(gnn.GAT)},
 		"optimizer":   {string(gnn.Adam), string(gnn.AdamW), string(gnn.SGD)},

@@ -23,6 +23,7 @@ type trainConfig struct {
 	DatasetPath string // where it was found; "" before that
 	Edges       string // direction of the file's edges; auto = the format's own default
 	Standardize string // features by the training rows; auto = the format's own default
+	Features    string // dataset.Options.Features
 	Split       string // train,val,test fractions, or the number of a split; "" = the data set's masks, or 0.7,0.2,0.1
 	SelfLoops   string
 
@@ -85,7 +86,7 @@ type trainConfig struct {
 // defaultConfig returns the defaults of DESIGN.md 3.
 func defaultConfig() trainConfig {
 	return trainConfig{
-		Edges: dataset.Auto, Standardize: dataset.Auto, SelfLoops: "auto", Model: string(gnn.GCN), Layers: 3, Hidden: 256, Heads: 4, Dropout: 0.5,
+		Edges: dataset.Auto, Standardize: dataset.Auto, Features: dataset.FeaturesStored, SelfLoops: "auto", Model: string(gnn.GCN), Layers: 3, Hidden: 256, Heads: 4, Dropout: 0.5,
 		Epochs: 200, LR: 0.01, Optimizer: string(gnn.Adam), Seed: 1, EvalEvery: 5,
 		Devices: "auto", Partitioner: string(rapa.Methods[0]), Objective: "cut", Balance: 1.03, Cost: costAuto, PruneScore: string(rapa.PruneScores[0]), Alpha: 0.5, Order: orderAuto, Storage: gpu.FP32.String(), CheckpointEvery: 10,
 		Cache: string(jaca.JACA), GPUCache: jaca.Size{}.String(), CPUCache: jaca.Size{}.String(), ReserveGPU: "0", ReserveCPU: "0",
@@ -163,6 +164,11 @@ func (c *trainConfig) validate() error {
 	if c.Patience > 0 && c.EvalEvery == 0 {
 		bad("--patience counts evaluations, but --eval-every 0 evaluates only at the end")
 	}
+	if err := dataset.CheckFeatures(c.Features); err != nil {
+		bad("--%w", err)
+	} else if c.makesFeatures() && c.Standardize == dataset.StandardizeTrain {
+		bad("--features %s with --standardize train: features that are made need none: leave one of them away", c.Features)
+	}
 	if _, numbered := splitNumber(c.Split); !numbered {
 		_, _, err := parseSplit(c.Split)
 		errs = append(errs, err)
@@ -173,6 +179,9 @@ func (c *trainConfig) validate() error {
 	}
 	return nil
 }
+
+// makesFeatures reports whether features are made of the graph, in place of those of the data set.
+func (c *trainConfig) makesFeatures() bool { return c.Features != dataset.FeaturesStored }
 
 // model returns the network for data of this many features and classes.
 func (c *trainConfig) model(features, classes int, multi bool) gnn.Config {

@@ -49,6 +49,9 @@ func learn(ctx context.Context, k *console, cfg *trainConfig, d *dataset.Dataset
 		return nil, err
 	}
 	reading := fmt.Sprintf("edges=%s standardize=%s split=%s", cfg.Edges, cfg.Standardize, cfg.Split)
+	if cfg.makesFeatures() {
+		reading += fmt.Sprintf(" features=%s seed=%d", cfg.Features, cfg.Seed)
+	}
 	if d.Scaling != nil && d.Train == nil {
 		reading += fmt.Sprintf(" seed=%d", cfg.Seed) // which chose the rows to standardise with
 	}
@@ -63,7 +66,11 @@ func learn(ctx context.Context, k *console, cfg *trainConfig, d *dataset.Dataset
 func readDataset(ctx context.Context, k *console, cfg *trainConfig, scaling *dataset.Scaling) (*dataset.Dataset, error) {
 	path := cfg.DatasetPath
 	if path == "" && cfg.Dataset == generatedName {
-		return generate(cfg.Seed)
+		d, err := generate(cfg.Seed)
+		if err == nil && cfg.makesFeatures() {
+			err = d.MakeFeatures(cfg.Features, cfg.Seed)
+		}
+		return d, err
 	}
 	if path == "" {
 		found, err := findDataset(k, cfg.Dataset)
@@ -76,7 +83,7 @@ func readDataset(ctx context.Context, k *console, cfg *trainConfig, scaling *dat
 	}
 	row, _ := splitNumber(cfg.Split)
 	watch := &dataWatch{ctx: ctx, k: k, verb: "read"}
-	d, err := dataset.Load(path, dataset.Options{Edges: cfg.Edges, Standardize: cfg.Standardize, Scaling: scaling, MaskRow: max(row, 0), Watch: watch.at,
+	d, err := dataset.Load(path, dataset.Options{Edges: cfg.Edges, Standardize: cfg.Standardize, Scaling: scaling, Features: cfg.Features, Seed: cfg.Seed, MaskRow: max(row, 0), Watch: watch.at,
 		Training: func(vertices int, labels []int32) ([]bool, error) {
 			fractions, _, err := parseSplit(cfg.Split)
 			if err != nil {
@@ -99,7 +106,7 @@ func readDataset(ctx context.Context, k *console, cfg *trainConfig, scaling *dat
 // newProblem splits the vertices and settles the self-loops.
 func newProblem(d *dataset.Dataset, cfg *trainConfig) (*pipeline.Problem, error) {
 	if !d.Features.Present() {
-		return nil, usagef("the data set has no features (x): nothing can be learned from it")
+		return nil, usagef("the data set has no features (x): add them, or make them of the graph: --features degree, onehot or random:64")
 	}
 	if d.Labels == nil && d.Targets == nil {
 		return nil, usagef("the data set has no labels (y): nothing can be learned from it")

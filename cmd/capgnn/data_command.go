@@ -56,6 +56,8 @@ func readingFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "edges", Value: dataset.Auto, Usage: "read edges as `KIND`: symmetric, directed or reversed; auto = as the format says"},
 		&cli.StringFlag{Name: "standardize", Value: dataset.Auto, Usage: "`HOW` feature columns are centred and scaled: train (by the training rows) or none; auto = train for GraphSAINT folders"},
+		&cli.StringFlag{Name: "features", Value: dataset.FeaturesStored, Usage: featuresUsage},
+		&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`SEED` of --features random:WIDTH"},
 		&cli.IntFlag{Name: "split", Usage: "the `NUMBER` of a split, from 0, for heterophilous-graphs files, which hold several"},
 		&cli.BoolFlag{Name: "compact", Usage: "number the vertices that occur in an edge list, in place of its largest id + 1"},
 	}
@@ -113,7 +115,7 @@ func openDataset(ctx context.Context, c *cli.Context, k *console, name string) (
 	}
 	watch := &dataWatch{ctx: ctx, k: k, verb: "read"}
 	d, err := dataset.Load(path, dataset.Options{
-		Edges: c.String("edges"), Standardize: c.String("standardize"), MaskRow: c.Int("split"), Compact: c.Bool("compact"), Watch: watch.at,
+		Edges: c.String("edges"), Standardize: c.String("standardize"), Features: c.String("features"), Seed: c.Uint64("seed"), MaskRow: c.Int("split"), Compact: c.Bool("compact"), Watch: watch.at,
 	})
 	watch.end()
 	if err != nil {

@@ -29,12 +29,15 @@ const (
 	groupRun      = "Run folder"
 )
 
+const featuresUsage = "`WHAT` vertices begin with: stored (features of the data set), or made of the graph: degree (one column for each in-degree), onehot (one for each vertex) or random:WIDTH, by --seed"
+
 // options lists every setting in the order of config.yaml.
 var options = []option{
 	{name: "dataset", group: groupData, usage: "data set: a `NAME`, a store folder, an .npz or raw file or folder", field: func(c *trainConfig) any { return &c.Dataset }},
 	{name: "dataset-path", field: func(c *trainConfig) any { return &c.DatasetPath }, fileOnly: true},
 	{name: "edges", group: groupData, usage: "read edges as `KIND`: symmetric, directed or reversed; auto = as the format says", field: func(c *trainConfig) any { return &c.Edges }},
 	{name: "standardize", group: groupData, usage: "`HOW` feature columns are centred and scaled: train (by the training rows) or none; auto = train for GraphSAINT folders", field: func(c *trainConfig) any { return &c.Standardize }},
+	{name: "features", group: groupData, usage: featuresUsage, field: func(c *trainConfig) any { return &c.Features }},
 	{name: "split", group: groupData, usage: "fractions `TRAIN,VAL,TEST` for data without a train_mask (default: 0.7,0.2,0.1), or the number of a split for heterophilous-graphs files (default: 0)", field: func(c *trainConfig) any { return &c.Split }},
 	{name: "self-loops", group: groupData, usage: "`HOW` edges from a vertex to itself are treated: auto, add, keep or remove; auto removes them and adds one per vertex for gcn and gat", field: func(c *trainConfig) any { return &c.SelfLoops }},
 	{name: "model", group: groupModel, usage: "`MODEL`: gcn, sage, gin or gat", field: func(c *trainConfig) any { return &c.Model }},

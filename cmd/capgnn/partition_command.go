@@ -11,7 +11,7 @@ import (
 )
 
 // partitionOptions are the options of train that decide how a graph is cut, and for what model.
-var partitionOptions = append([]string{"dataset", "edges", "standardize", "split", "self-loops", "model", "layers", "hidden", "heads", "seed", "devices",
+var partitionOptions = append([]string{"dataset", "edges", "standardize", "features", "split", "self-loops", "model", "layers", "hidden", "heads", "seed", "devices",
 	"parts", "partitioner", "objective", "balance", "balance-by", "cost", "no-move", "max-prune", "prune", "prune-score", "alpha", "profile", "storage"}, cacheOptions...)
 
 func partitionCommand() *cli.Command {

@@ -30,6 +30,9 @@ func (p *prediction) loadInput(ctx context.Context) error {
 	if err := p.fits(d); err != nil {
 		return usagef("--dataset %s: %w", p.cfg.Dataset, err)
 	}
+	if p.other && p.cfg.makesFeatures() && p.cfg.Features != dataset.FeaturesDegree {
+		p.k.note("note: the run has --features %s, which tell vertices apart by number: vertex v is taken for vertex v of the run's graph", p.cfg.Features)
+	}
 	p.data = &learnable{name: d.Name, problem: &pipeline.Problem{
 		Graph: d.Graph, Loops: loopsOf(p.cfg.SelfLoops, p.cfg.Model),
 		Features: pipeline.Features{Cols: d.Features.Cols, Dense: d.Features.Dense, Indptr: d.Features.Indptr, Indices: d.Features.Indices, Data: d.Features.Data},
@@ -69,6 +72,9 @@ func modelOf(cfg *trainConfig, tensors gnn.StateDict) (gnn.Config, error) {
 func (p *prediction) fits(d *dataset.Dataset) error {
 	if !d.Features.Present() {
 		return errors.New("the data set has no features (x): nothing can be predicted from it")
+	}
+	if p.cfg.Features == dataset.FeaturesOneHot && d.Features.Cols != p.model.In {
+		return fmt.Errorf("it has %d vertices, the graph of %s has %d: with --features onehot, which the run has, vertices must be the same ones", d.Features.Cols, p.run, p.model.In)
 	}
 	if d.Features.Cols != p.model.In {
 		return fmt.Errorf("the data set has %d features, the model of %s reads %d", d.Features.Cols, p.run, p.model.In)

@@ -46,6 +46,9 @@ func (d runDir) readScaling() (*dataset.Scaling, error) {
 // useScaling settles how the features of the data set that is predicted are standardised: with what the run's were, never
 // with the rows of another data set.
 func (p *prediction) useScaling() error {
+	if p.cfg.makesFeatures() {
+		return nil
+	}
 	s, err := p.run.readScaling()
 	if err != nil {
 		return err

@@ -106,7 +106,7 @@ func forget(cfg *trainConfig, given []string) {
 	if changed("devices") && !changed("parts") {
 		cfg.Parts = 0
 	}
-	if changed("dataset", "edges", "split", "seed", "self-loops", "model") {
+	if changed("dataset", "edges", "features", "split", "seed", "self-loops", "model") {
 		cfg.DataSHA256 = ""
 	}
 }

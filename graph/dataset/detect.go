@@ -26,6 +26,9 @@ func Load(path string, opt Options) (*Dataset, error) {
 	if err := opt.validate(); err != nil {
 		return nil, err
 	}
+	if opt.makes() {
+		opt.Standardize = StandardizeNone
+	}
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
@@ -46,17 +49,28 @@ func Load(path string, opt Options) (*Dataset, error) {
 		d.Close()
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if opt.standardises() && d.Format != formatSaint { // whose reader does it
-		if err = d.standardise(path, opt); err != nil {
-			d.Close()
-			return nil, err
-		}
+	if err := d.settleFeatures(path, opt); err != nil {
+		d.Close()
+		return nil, err
 	}
 	d.Source = path
 	if d.Name == "" {
 		d.Name = baseName(path)
 	}
 	return d, nil
+}
+
+// settleFeatures standardises the features, or makes others in their place, as opt says.
+func (d *Dataset) settleFeatures(path string, opt Options) error {
+	switch {
+	case opt.makes():
+		if err := d.MakeFeatures(opt.Features, opt.Seed); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+	case opt.standardises() && d.Format != formatSaint: // whose reader does it
+		return d.standardise(path, opt)
+	}
+	return nil
 }
 
 // suits refuses options that mean nothing for the format that was found.

@@ -26,6 +26,8 @@ type Options struct {
 	Edges       string   // Auto, Symmetric, Directed or Reversed; "" = Auto
 	Standardize string   // Auto, StandardizeNone or StandardizeTrain; "" = Auto: train for GraphSAINT folders, none for others
 	Scaling     *Scaling // standardise with these, whatever Standardize says; nil: as it says
+	Features    string   // FeaturesStored, FeaturesDegree, FeaturesOneHot or FeaturesRandom:WIDTH; "" = FeaturesStored
+	Seed        uint64   // of FeaturesRandom
 	// Training names the rows to standardise with where the files have no train_mask; nil: that is an error.
 	Training func(vertices int, labels []int32) (train []bool, err error)
 	MaskRow  int   // heterophilous-graphs files: which of their splits, from 0; anywhere else it must be 0
@@ -66,6 +68,12 @@ func (o Options) validate() error {
 	case "", Auto, Symmetric, Directed, Reversed:
 	default:
 		return fmt.Errorf("edges %q: want %s, %s, %s or %s", o.Edges, Auto, Symmetric, Directed, Reversed)
+	}
+	if err := CheckFeatures(o.Features); err != nil {
+		return err
+	}
+	if o.makes() && (o.Standardize == StandardizeTrain || o.Scaling != nil) {
+		return fmt.Errorf("standardize: features that are made (%s) need none: leave one of them away", o.Features)
 	}
 	if o.MaskRow < 0 {
 		return fmt.Errorf("split %d: splits are numbered from 0", o.MaskRow)
