@@ -113,6 +113,7 @@ type EpochStats struct {
 	Loss    float64 // training loss before this epoch's update
 	Eval    bool    // metrics were taken after this epoch's update
 	Metrics Metrics
+	ValLoss *float64      // with Eval: loss of the validation vertices after the update, without dropout; nil: there are none, or it is not finite
 	Train   time.Duration // wall time of the epoch without evaluation; on the devices' clock if they share one
 	EvalT   time.Duration // wall time of the evaluation
 	Usage   gpu.Usage     // summed over devices, training only

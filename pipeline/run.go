@@ -186,11 +186,11 @@ func (w *worker) renew() error {
 // evaluateNow scores the current weights and keeps them if they are the best.
 func (t *Trainer) evaluateNow(e *EpochStats, r *Result) error {
 	start := time.Now()
-	m, err := t.evaluate()
+	m, loss, err := t.evaluate()
 	if err != nil {
 		return err
 	}
-	e.Eval, e.Metrics, e.EvalT = true, m, time.Since(start)
+	e.Eval, e.Metrics, e.ValLoss, e.EvalT = true, m, loss, time.Since(start)
 	r.EvalTime += e.EvalT
 	s := &t.state
 	s.Last = m

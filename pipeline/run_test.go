@@ -338,3 +338,36 @@ func TestOutOfMemory(t *testing.T) {
 		t.Errorf("%d bytes still allocated", used)
 	}
 }
+
+// The validation loss of an epoch is the training loss of the next one, where the same vertices train and nothing is dropped.
+func TestValidationLoss(t *testing.T) {
+	for _, multi := range []bool{false, true} {
+		p, m := task{share: 0.3, multi: multi, vertices: 300}.make(t, gnn.SAGE)
+		m.Dropout, p.Val = 0, p.Train
+		var last *float64
+		tr := newTrainer(t, p, m, cpus(t, 2), scatterParts(p.Vertices(), 2), func(o *Options) {
+			o.Epochs, o.EvalEvery = 5, 1
+			o.OnEpoch = func(e EpochStats) error {
+				if last != nil && math.Abs(*last-e.Loss) > 1e-5*e.Loss { // other sums of float32
+					t.Errorf("many labels %v: loss %v in epoch %d, %v of validation before", multi, e.Loss, e.Epoch, *last)
+				}
+				if last = e.ValLoss; last == nil {
+					t.Errorf("many labels %v: no validation loss in epoch %d", multi, e.Epoch)
+				}
+				return nil
+			}
+		})
+		run(t, tr)
+		p.Val = make([]bool, p.Vertices())
+		tr = newTrainer(t, p, m, cpus(t, 1), scatterParts(p.Vertices(), 1), func(o *Options) {
+			o.Epochs = 1
+			o.OnEpoch = func(e EpochStats) error {
+				if e.ValLoss != nil {
+					t.Errorf("a loss of no vertices: %v", *e.ValLoss)
+				}
+				return nil
+			}
+		})
+		run(t, tr)
+	}
+}

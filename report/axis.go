@@ -4,6 +4,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"capgnn/internal/number"
 )
 
 // axis maps values to places along one side of a chart.
@@ -41,14 +43,14 @@ func linearAxis(lo, hi float64, q quantity, n int, round bool) axis {
 		}
 		lo, hi = lo-pad, hi+pad
 	}
-	u := q.unitFor(max(math.Abs(lo), math.Abs(hi)))
+	u := unitFor(q, max(math.Abs(lo), math.Abs(hi)))
 	step, first, last := ticksOf(lo, hi, q, u, n, round)
-	if v := q.unitFor(last * step * u.size); round && v != u { // the top tick has the next unit
+	if v := unitFor(q, last*step*u.Size); round && v != u { // the top tick has the next unit
 		u = v
 		step, first, last = ticksOf(lo, hi, q, u, n, round)
 	}
 	if round {
-		lo, hi = first*step*u.size, last*step*u.size
+		lo, hi = first*step*u.Size, last*step*u.Size
 	}
 	a := axis{lo: lo, hi: hi}
 	if !(last-first <= maxTicks) {
@@ -58,21 +60,21 @@ func linearAxis(lo, hi float64, q quantity, n int, round bool) axis {
 		k := first + float64(i)
 		text := "0"
 		if k != 0 {
-			text = strings.TrimRight(strconv.FormatFloat(k*step, 'f', decimalsOf(step), 64)+"\u00a0"+u.name, "\u00a0")
+			text = strings.TrimRight(strconv.FormatFloat(k*step, 'f', decimalsOf(step), 64)+"\u00a0"+u.Name, "\u00a0")
 		}
-		a.Ticks = append(a.Ticks, tick{k * step * u.size, text})
+		a.Ticks = append(a.Ticks, tick{k * step * u.Size, text})
 	}
 	return a
 }
 
 // ticksOf returns the distance of the ticks in the unit, and which multiples of it are the first and the last: those around lo and
 // hi, or, without round, between them.
-func ticksOf(lo, hi float64, q quantity, u unit, n int, round bool) (step, first, last float64) {
-	step = niceStep((hi-lo)/u.size, n)
+func ticksOf(lo, hi float64, q quantity, u number.Unit, n int, round bool) (step, first, last float64) {
+	step = niceStep((hi-lo)/u.Size, n)
 	if q == count {
-		step = max(step, 1/u.size)
+		step = max(step, 1/u.Size)
 	}
-	lo, hi = lo/u.size/step, hi/u.size/step
+	lo, hi = lo/u.Size/step, hi/u.Size/step
 	if round {
 		return step, math.Floor(lo + 1e-9), math.Ceil(hi - 1e-9)
 	}

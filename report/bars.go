@@ -56,10 +56,10 @@ func barsOf(b bars, q quantity, kinds []kind, labels []string, rows []map[string
 		for _, k := range kinds {
 			if x := row[k.key]; x > 0 && x <= largest {
 				sum += x
-				out.Segments = append(out.Segments, segment{k.name, q.text(x), k.colour, 100 * x / longest})
+				out.Segments = append(out.Segments, segment{k.name, written(q, x), k.colour, 100 * x / longest})
 			}
 		}
-		out.Text = q.text(sum)
+		out.Text = written(q, sum)
 		if len(out.Segments) == 2 && len(kinds) == 2 {
 			out.Text = out.Segments[0].Text + " + " + out.Segments[1].Text
 		}

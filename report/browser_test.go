@@ -91,31 +91,15 @@ func TestPagesInABrowser(t *testing.T) {
 				}
 				// The pointer is at 0.6 × 420 of the chart's units, where x is 22.2 of 0 to 40: epoch 22.
 				e := r.Epochs[22]
-				if got, want := p.Shown["loss"], plain.text(*e.Loss); got.At != "epoch 22" || !sameNumber(got.Values[0], want) || got.Width < 250 {
+				if got, want := p.Shown["loss"], written(plain, *e.Loss); got.At != "epoch 22" || got.Values[0] != want || got.Width < 250 {
 					t.Errorf("loss at %q is %v in a chart of %v pixels, want %s", got.At, got.Values, got.Width, want)
 				}
-				if got := p.Shown["bytes"]; name == "run" && (got.Values[0] != count.text(e.Bytes["d2h"]) && !sameNumber(got.Values[0], amount.text(e.Bytes["d2h"]))) {
-					t.Errorf("bytes are %v, want %s first", got.Values, amount.text(e.Bytes["d2h"]))
+				if got := p.Shown["bytes"]; name == "run" && (got.Values[0] != written(amount, e.Bytes["d2h"])) {
+					t.Errorf("bytes are %v, want %s first", got.Values, written(amount, e.Bytes["d2h"]))
 				}
 			})
 		}
 	}
-}
-
-// sameNumber compares numbers as the page and the script write them: trailing zeros are no matter.
-func sameNumber(a, b string) bool {
-	x, unitA := splitNumber(a)
-	y, unitB := splitNumber(b)
-	return unitA == unitB && x == y
-}
-
-func splitNumber(s string) (float64, string) {
-	number, unit, _ := strings.Cut(s, "\u00a0")
-	x, err := strconv.ParseFloat(number, 64)
-	if err != nil {
-		return 0, "no number: " + s
-	}
-	return x, unit
 }
 
 // The console is heard: a page whose script fails, or that wants something from outside, says so there.

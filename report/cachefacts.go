@@ -33,11 +33,11 @@ func (r *Run) cacheFacts() []fact {
 	f = append(f, slotFacts("slots in device memory", local, c["union_local"])...)
 	f = append(f, slotFacts("slots in host memory", []any{c["global"]}, []any{c["union_global"]})...)
 	if x := c.number("slot_bytes"); x > 0 {
-		f = append(f, fact{"a slot on a device", amount.text(x) + " for all exchanges"})
+		f = append(f, fact{"a slot on a device", written(amount, x) + " for all exchanges"})
 	}
 	if n := s.Cache.number("lookups"); n > 0 {
-		f = append(f, fact{"lookups", fmt.Sprintf("%s: %s found in device memory, %s in host memory, %s missed", count.text(n),
-			share.text(s.hits("local_hits")), share.text(s.hits("global_hits")), share.text(s.hits("misses")))})
+		f = append(f, fact{"lookups", fmt.Sprintf("%s: %s found in device memory, %s in host memory, %s missed", written(count, n),
+			written(share, s.hits("local_hits")), written(share, s.hits("global_hits")), written(share, s.hits("misses")))})
 	}
 	return f
 }
@@ -55,11 +55,11 @@ func slotFacts(name string, slots []any, of any) []fact {
 		if !ok {
 			return nil
 		}
-		text := count.text(n)
+		text := written(count, n)
 		sum += n
 		if i < len(rows) {
 			if m, ok := rows[i].(float64); ok {
-				text += " of " + count.text(m)
+				text += " of " + written(count, m)
 				total += m
 			}
 		}
@@ -69,7 +69,7 @@ func slotFacts(name string, slots []any, of any) []fact {
 	case len(all) == 0:
 		return nil
 	case len(all) > shownSlots:
-		return []fact{{name, fmt.Sprintf("%s of %s rows on %d devices", count.text(sum), count.text(total), len(all))}}
+		return []fact{{name, fmt.Sprintf("%s of %s rows on %d devices", written(count, sum), written(count, total), len(all))}}
 	}
 	return []fact{{name, strings.Join(all, ", ") + " rows"}}
 }
@@ -85,9 +85,9 @@ func (r *Run) stalenessFacts() []fact {
 		{"bound", "allowed age", " epochs"}, {"max_seen", "oldest row used", " epochs"}, {"mean_seen", "mean age", " epochs"}, {"auto_eps", "allowed drift", ""},
 	} {
 		if x := s.number(k.key); !math.IsNaN(x) {
-			text := plain.text(x)
+			text := written(plain, x)
 			if x == math.Trunc(x) {
-				text = count.text(x)
+				text = written(count, x)
 			}
 			f = append(f, fact{k.name, text + k.unit})
 		}
@@ -109,5 +109,5 @@ func refreshed(period float64) string {
 	case 1:
 		return "refreshed in every epoch"
 	}
-	return fmt.Sprintf("refreshed every %s epochs", count.text(period))
+	return fmt.Sprintf("refreshed every %s epochs", written(count, period))
 }

@@ -9,7 +9,7 @@ import (
 func TestCacheFacts(t *testing.T) {
 	r := sampleRun(t, 12, true)
 	want := []fact{{"policy", "jaca"}, {"slots in device memory", "10 of 40, 20 of 50 rows"}, {"slots in host memory", "30 of 60 rows"},
-		{"a slot on a device", "2\u00a0KiB for all exchanges"}, {"lookups", "800: 50\u00a0% found in device memory, 12.50\u00a0% in host memory, 37.50\u00a0% missed"}}
+		{"a slot on a device", "2.0\u00a0KiB for all exchanges"}, {"lookups", "800: 50.0\u00a0% found in device memory, 12.5\u00a0% in host memory, 37.5\u00a0% missed"}}
 	if got := r.cacheFacts(); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -168,7 +168,7 @@ func (d drawing) draw(series ...points) *chart {
 		if d.summary != nil {
 			x = d.summary(p)
 		}
-		line.Text = d.kind.text(x)
+		line.Text = written(d.kind, x)
 		c.Curves = append(c.Curves, line)
 	}
 	c.Data = chartData{Lo: c.X.lo, Hi: c.X.hi, From: c.X.from, To: c.X.to, XName: d.xName, XKind: d.xKind, Kind: d.kind,

@@ -1,20 +1,46 @@
 // Shows the numbers under the pointer in the legend of each chart. What is drawn is there without it.
 "use strict";
 (() => {
-  const units = {
+  // text writes a number as package number does, with spaces at which no line is broken.
+  const steps = {
     seconds: [[1e-6, "µs"], [1e-3, "ms"], [1, "s"]],
     bytes: [[1, "B"], [1024, "KiB"], [1024 ** 2, "MiB"], [1024 ** 3, "GiB"], [1024 ** 4, "TiB"]],
-    share: [[0.01, "%"]],
   };
-  const text = (kind, x) => {
-    if (kind === "count") return Math.round(x).toLocaleString("en").replaceAll(",", "\u202f");
-    if (kind === "score") return x.toFixed(4);
-    let [size, name] = (units[kind] || [[1, ""]])[0];
-    for (const u of units[kind] || []) if (Math.abs(x) >= u[0]) [size, name] = u;
-    const y = x / size, short = Math.abs(y) < 1e6 && (Math.abs(y) >= 1e-4 || y === 0);
-    const digits = short ? Number(y.toPrecision(4)).toString() : y.toExponential(3);
-    return name ? digits + "\u00a0" + name : digits;
+  const digits = (x, n) => {
+    const abs = Math.abs(x);
+    if (x === 0) return "0";
+    if (abs >= 1e6 || abs < 1e-4) {
+      const [m, e] = x.toExponential(n - 1).split("e");
+      return Number(m) + "e" + e[0] + e.slice(1).padStart(2, "0");
+    }
+    return x.toFixed(Math.max(0, n - 1 - Math.floor(Math.log10(Number(abs.toExponential(n - 1))))));
   };
+  const long = (s) => {
+    const h = Math.floor(s / 3600), m = Math.floor(s / 60) % 60;
+    return (h ? h + "h" : "") + m + "m" + s % 60 + "s";
+  };
+  const unit = (kind, x) => steps[kind].find(([size]) => Math.abs(x) / size < 999.5) || steps[kind].at(-1);
+  const kinds = {
+    count: (x) => Math.round(x).toString().replace(/\B(?=(\d{3})+$)/g, ","),
+    score: (x) => x.toFixed(4),
+    ratio: (x) => digits(x, 3),
+    share: (x) => {
+      let decimals = 1;
+      for (let limit = 0.095; decimals < 4 && x !== 0 && Math.abs(100 * x) < limit; limit /= 10) decimals++;
+      return (100 * x).toFixed(decimals) + " %";
+    },
+    bytes: (x) => {
+      const [size, name] = unit("bytes", x);
+      return (x / size).toFixed(size > 1 && Math.abs(x / size) < 99.95 ? 1 : 0) + " " + name;
+    },
+    seconds: (x) => {
+      if (Math.abs(x) >= 119.5) return (x < 0 ? "-" : "") + long(Math.round(Math.abs(x)));
+      if (x === 0) return "0 s";
+      const [size, name] = unit("seconds", x);
+      return digits(x / size, 3) + " " + name;
+    },
+  };
+  const text = (kind, x) => (kinds[kind] || ((x) => digits(x, 4)))(x).replaceAll(" ", "\u00a0");
   const nearest = (xs, x) => {
     let best = 0;
     for (let i = 1; i < xs.length; i++) if (Math.abs(xs[i] - x) < Math.abs(xs[best] - x)) best = i;

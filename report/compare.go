@@ -30,10 +30,10 @@ var columns = []column{
 	{"data set", func(r *Run, s *Result) string { return first(s.Dataset, r.setting("dataset")) }},
 	{"model", func(r *Run, s *Result) string { return first(s.Model, r.setting("model")) }},
 	{"devices", func(r *Run, _ *Result) string { return r.devices() }},
-	{"parts", func(_ *Run, s *Result) string { return count.text(positive(float64(s.Parts))) }},
+	{"parts", func(_ *Run, s *Result) string { return written(count, positive(float64(s.Parts))) }},
 	{"epochs", func(r *Run, _ *Result) string { return r.progress() }},
-	{"validation", func(_ *Run, s *Result) string { return score.text(or(s.Val)) }},
-	{"test", func(_ *Run, s *Result) string { return score.text(or(s.Test)) }},
+	{"validation", func(_ *Run, s *Result) string { return written(score, or(s.Val)) }},
+	{"test", func(_ *Run, s *Result) string { return written(score, or(s.Test)) }},
 	{"best epoch", func(_ *Run, s *Result) string {
 		if s.BestEpoch == nil {
 			return "-"
@@ -41,20 +41,20 @@ var columns = []column{
 		return fmt.Sprint(*s.BestEpoch)
 	}},
 	{"loss", func(r *Run, _ *Result) string {
-		return plain.text(r.series("", func(e *Epoch) float64 { return or(e.Loss) }).last())
+		return written(plain, r.series("", func(e *Epoch) float64 { return or(e.Loss) }).last())
 	}},
 	{"epoch", func(r *Run, s *Result) string {
-		return seconds.text(median(r.series("", func(e *Epoch) float64 { return e.EpochS }).Y)) + simulated(s)
+		return written(seconds, median(r.series("", func(e *Epoch) float64 { return e.EpochS }).Y)) + simulated(s)
 	}},
-	{"all epochs", func(r *Run, s *Result) string { return seconds.text(r.elapsed()) + simulated(s) }},
-	{"traffic an epoch", func(r *Run, _ *Result) string { return amount.text(r.meanBytes()) }},
-	{"halo rows", func(_ *Run, s *Result) string { return count.text(float64(s.HaloRows)) }},
-	{"coverage", func(_ *Run, s *Result) string { return share.text(positive(s.Cache.number("coverage"))) }},
+	{"all epochs", func(r *Run, s *Result) string { return written(seconds, r.elapsed()) + simulated(s) }},
+	{"traffic an epoch", func(r *Run, _ *Result) string { return written(amount, r.meanBytes()) }},
+	{"halo rows", func(_ *Run, s *Result) string { return written(count, float64(s.HaloRows)) }},
+	{"coverage", func(_ *Run, s *Result) string { return written(share, positive(s.Cache.number("coverage"))) }},
 	{"device memory", func(_ *Run, s *Result) string {
 		if len(s.PeakBytes.Devices) == 0 {
 			return "-"
 		}
-		return amount.text(slices.Max(s.PeakBytes.Devices))
+		return written(amount, slices.Max(s.PeakBytes.Devices))
 	}},
 }
 

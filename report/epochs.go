@@ -11,13 +11,15 @@ import (
 
 // Epoch is one line of metrics.jsonl, as far as it is drawn.
 type Epoch struct {
-	Epoch  int      `json:"epoch"`
-	Loss   *float64 `json:"loss"`
-	Train  *float64 `json:"train"` // scores are there where the epoch evaluated
-	Val    *float64 `json:"val"`
-	Test   *float64 `json:"test"`
-	EpochS float64  `json:"epoch_s"`
-	EvalS  float64  `json:"eval_s"`
+	Epoch int      `json:"epoch"`
+	Loss  *float64 `json:"loss"`
+	Train *float64 `json:"train"` // scores are there where the epoch evaluated
+	Val   *float64 `json:"val"`
+	Test  *float64 `json:"test"`
+	// ValLoss is the loss of the validation vertices; runs of older versions do not have it.
+	ValLoss *float64 `json:"val_loss"`
+	EpochS  float64  `json:"epoch_s"`
+	EvalS   float64  `json:"eval_s"`
 	// DeviceS is the time of the devices' queues by phase, PartS the same for each part.
 	DeviceS map[string]float64   `json:"device_s"`
 	PartS   []map[string]float64 `json:"part_s"`

@@ -56,9 +56,9 @@ func matrixOf(m matrix, q quantity, rows [][]float64) *matrix {
 		}
 		for j, x := range row {
 			c := cell{X: matrixLeft + float64(j)*size, Y: matrixTop + float64(i)*size, Size: size, Opacity: 0.65 * x / most,
-				Text: fmt.Sprintf("part %d reads %s of part %d", i, q.text(x), j)}
+				Text: fmt.Sprintf("part %d reads %s of part %d", i, written(q, x), j)}
 			if n <= matrixTextParts && i != j {
-				c.Inside = q.text(x)
+				c.Inside = written(q, x)
 			}
 			m.Cells = append(m.Cells, c)
 		}

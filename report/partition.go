@@ -15,12 +15,12 @@ func (r *Run) partSection() (section, bool) {
 		return section{}, false
 	}
 	shown := p.Parts[:min(len(p.Parts), maxPartBars)]
-	text := fmt.Sprintf("%s pairs of neighbours lie in different parts.", count.text(float64(p.EdgeCut)))
+	text := fmt.Sprintf("%s pairs of neighbours lie in different parts.", written(count, float64(p.EdgeCut)))
 	if p.Moved > 0 {
-		text += fmt.Sprintf(" %s vertices changed parts so that the devices work equally long (%s).", count.text(float64(p.Moved)), p.Stop)
+		text += fmt.Sprintf(" %s vertices changed parts so that the devices work equally long (%s).", written(count, float64(p.Moved)), p.Stop)
 	}
 	if p.Pruned > 0 {
-		text += fmt.Sprintf(" %s in-edges are left out of training.", count.text(float64(p.Pruned)))
+		text += fmt.Sprintf(" %s in-edges are left out of training.", written(count, float64(p.Pruned)))
 	}
 	if len(shown) < len(p.Parts) {
 		text += fmt.Sprintf(" The first %d of %d parts are drawn.", len(shown), len(p.Parts))

@@ -78,13 +78,13 @@ func (r *Run) cards() []card {
 	if s := r.Result; s != nil {
 		note := "no validation"
 		if s.BestEpoch != nil {
-			note = fmt.Sprintf("at epoch %d, at the end %s", *s.BestEpoch, score.text(or(s.TestLast)))
+			note = fmt.Sprintf("at epoch %d, at the end %s", *s.BestEpoch, written(score, or(s.TestLast)))
 		}
 		if s.Test != nil {
-			cards = append(cards, card{"test " + r.metric(), score.text(*s.Test), note})
+			cards = append(cards, card{"test " + r.metric(), written(score, *s.Test), note})
 		}
 		if s.Val != nil {
-			cards = append(cards, card{"validation " + r.metric(), score.text(*s.Val), "the best of the run"})
+			cards = append(cards, card{"validation " + r.metric(), written(score, *s.Val), "the best of the run"})
 		}
 	}
 	if n := len(r.Epochs); n > 0 {
@@ -94,7 +94,7 @@ func (r *Run) cards() []card {
 			total += r.Epochs[i].EpochS
 			evals += r.Epochs[i].EvalS
 		}
-		beside := "and " + seconds.text(evals) + " of evaluation"
+		beside := "and " + written(seconds, evals) + " of evaluation"
 		switch {
 		case r.Result != nil && r.Result.Simulated:
 			beside = "simulated, without evaluation"
@@ -102,24 +102,24 @@ func (r *Run) cards() []card {
 			beside = "nothing was evaluated"
 		}
 		cards = append(cards,
-			card{"training loss", plain.text(or(r.Epochs[n-1].Loss)), fmt.Sprintf("of epoch %d", r.Epochs[n-1].Epoch)},
-			card{"time of an epoch", seconds.text(median(times)), "median"},
-			card{"all epochs", seconds.text(total), beside},
-			card{"traffic", amount.text(r.meanBytes()), "a mean epoch"})
+			card{"training loss", written(plain, or(r.Epochs[n-1].Loss)), fmt.Sprintf("of epoch %d", r.Epochs[n-1].Epoch)},
+			card{"time of an epoch", written(seconds, median(times)), "median"},
+			card{"all epochs", written(seconds, total), beside},
+			card{"traffic", written(amount, r.meanBytes()), "a mean epoch"})
 	}
 	if s := r.Result; s != nil {
 		if len(s.PeakBytes.Devices) > 0 {
-			cards = append(cards, card{"device memory", amount.text(slices.Max(s.PeakBytes.Devices)), "the largest; host " + amount.text(s.PeakBytes.Host)})
+			cards = append(cards, card{"device memory", written(amount, slices.Max(s.PeakBytes.Devices)), "the largest; host " + written(amount, s.PeakBytes.Host)})
 		}
 		if s.Parts > 1 {
-			cards = append(cards, card{"halo rows", count.text(float64(s.HaloRows)), "read from other parts"})
+			cards = append(cards, card{"halo rows", written(count, float64(s.HaloRows)), "read from other parts"})
 		}
 		if x := s.Cache.number("coverage"); x > 0 {
 			note := "lookups whose row has a slot"
 			if hits := s.hits("local_hits", "global_hits"); hits >= 0 {
-				note = share.text(hits) + " of the lookups were hits"
+				note = written(share, hits) + " of the lookups were hits"
 			}
-			cards = append(cards, card{"coverage", share.text(x), note})
+			cards = append(cards, card{"coverage", written(share, x), note})
 		}
 	}
 	return cards
@@ -155,7 +155,7 @@ func (r *Run) facts() []fact {
 	f = append(f, fact{"epochs", fmt.Sprint(s.Epochs)}, fact{"seed", fmt.Sprint(s.Seed)},
 		fact{"order of the vertices", s.Order}, fact{"rows stored as", s.Storage})
 	if x, ok := s.TimeS["start"]; ok {
-		f = append(f, fact{"before the first epoch", seconds.text(x)})
+		f = append(f, fact{"before the first epoch", written(seconds, x)})
 	}
 	f = append(f, fact{"weights", "sha256 " + s.SHA256})
 	if b := s.Build; b.Go != "" {

@@ -24,6 +24,7 @@ func sampleMetrics(t testing.TB, epochs int, caches bool) string {
 		}
 		if e%3 == 2 {
 			line["train"], line["val"], line["test"] = 0.5+float64(e)/1e5, 0.25, nil
+			line["val_loss"] = 2.2 * math.Exp(-float64(e)/9)
 		}
 		if caches {
 			line["cache"] = map[string]any{"policy": "jaca", "lookups": 600 + e, "coverage": 0.75, "local_hits": 300 + e, "global_hits": 100, "misses": 200}

@@ -86,7 +86,7 @@ func (b *board) share(r *boardRow, x time.Duration) string {
 	if whole == 0 {
 		return "-"
 	}
-	return fmt.Sprintf("%.0f %%", 100*float64(x)/whole)
+	return percentage(float64(x) / whole)
 }
 
 // rate returns the bytes that the device's queues copied, per second of the epochs.
@@ -111,5 +111,5 @@ func (r *boardRow) hits() string {
 	if r.halo.Lookups == 0 {
 		return "-"
 	}
-	return fmt.Sprintf("%.0f %%", 100*r.halo.HitRate())
+	return percentage(r.halo.HitRate())
 }

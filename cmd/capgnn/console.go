@@ -44,6 +44,12 @@ func (k *console) note(format string, a ...any) {
 	k.picture(live)
 }
 
+// leave removes what is live from the terminal, for good: the process ends, and a prompt takes its place.
+func (k *console) leave() {
+	k.mu.Lock() // and keeps it: nothing is drawn any more
+	k.picture(nil)
+}
+
 // picture replaces the live lines of a terminal in one write. k.mu is held. A terminal that takes no more is no reason to stop
 // the work that it shows, so errors are left.
 func (k *console) picture(lines []string) {

@@ -80,7 +80,7 @@ func dataFetchAction(c *cli.Context, name string) error {
 	if k.json {
 		return json.NewEncoder(k.out).Encode(f)
 	}
-	_, err = fmt.Fprintf(k.out, "%s: %s in %.1f s\n", f.Path, byteSize(f.Bytes), f.Seconds)
+	_, err = fmt.Fprintf(k.out, "%s: %s in %s\n", f.Path, size(f.Bytes), duration(&f.Seconds))
 	return err
 }
 

@@ -67,9 +67,9 @@ func withinMemory(t *testing.T, s *sandbox, src string, atLeast int64, flags ...
 		t.Fatal(err)
 	}
 	if limit := w.Bytes*3/2 + small + scatter; w.Peak > limit {
-		t.Errorf("%s %v: peak %s for a store of %s, want at most %s", src, flags, byteSize(w.Peak), byteSize(w.Bytes), byteSize(limit))
+		t.Errorf("%s %v: peak %s for a store of %s, want at most %s", src, flags, size(w.Peak), size(w.Bytes), size(limit))
 	}
-	t.Logf("%s %v: peak %s, store %s, %.2f s", src, flags, byteSize(w.Peak), byteSize(w.Bytes), w.Seconds)
+	t.Logf("%s %v: peak %s, store %s, %.2f s", src, flags, size(w.Peak), size(w.Bytes), w.Seconds)
 }
 
 func TestImportMemoryOfPublishedSets(t *testing.T) {

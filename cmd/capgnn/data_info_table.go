@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
+
+	"capgnn/internal/number"
 )
 
 // print writes the table of `data info`.
@@ -30,7 +32,7 @@ func (i *dataInfo) print(w io.Writer) error {
 		if f.Sparse {
 			kind = "sparse"
 		}
-		fmt.Fprintf(t, "features\t%s columns, %s; %s values other than 0 (%.3g %%)\n", grouped(int64(f.Columns)), kind, grouped(f.Nonzeros), 100*f.Density)
+		fmt.Fprintf(t, "features\t%s columns, %s; %s values other than 0 (%s)\n", grouped(int64(f.Columns)), kind, grouped(f.Nonzeros), percentage(f.Density))
 	}
 	i.Labels.print(t)
 	fmt.Fprintf(t, "splits\ttraining %s  validation %s  test %s\n", splitSize(i.Splits.Train, i.Vertices), splitSize(i.Splits.Val, i.Vertices), splitSize(i.Splits.Test, i.Vertices))
@@ -42,13 +44,13 @@ func (i *dataInfo) print(w io.Writer) error {
 		if i.Labels.Multi {
 			what = "mean Jaccard index of the classes of an edge's ends"
 		}
-		fmt.Fprintf(t, "edge homophily\t%.3f  (%s)\n", *i.Homophily, what)
+		fmt.Fprintf(t, "edge homophily\t%s  (%s)\n", number.Score.Text(*i.Homophily), what)
 	}
 	return t.Flush()
 }
 
 func (d degrees) print(t io.Writer, title string) {
-	fmt.Fprintf(t, "%s\tmin %d  median %d  mean %.2f  p90 %d  p99 %d  max %d\n", title, d.Min, d.Median, d.Mean, d.P90, d.P99, d.Max)
+	fmt.Fprintf(t, "%s\tmin %s  median %s  mean %s  p90 %s  p99 %s  max %s\n", title, grouped(d.Min), grouped(d.Median), number.Ratio.Text(d.Mean), grouped(d.P90), grouped(d.P99), grouped(d.Max))
 	largest := 1
 	for _, n := range d.Log2 {
 		largest = max(largest, n)
@@ -85,24 +87,7 @@ func (l *labelInfo) print(t io.Writer) {
 
 func splitSize(n *int, vertices int) string {
 	if n == nil {
-		return "–"
+		return number.Missing
 	}
-	return fmt.Sprintf("%s (%.3g %%)", grouped(int64(*n)), 100*float64(*n)/float64(vertices))
-}
-
-// counted is n and what is counted, as one or several.
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
-// grouped writes n with commas between groups of three digits.
-func grouped(n int64) string {
-	s := fmt.Sprint(n)
-	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
+	return fmt.Sprintf("%s (%s)", grouped(int64(*n)), percentage(float64(*n)/float64(vertices)))
 }

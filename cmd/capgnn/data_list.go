@@ -64,7 +64,7 @@ func dataListAction(c *cli.Context) error {
 	t := tabwriter.NewWriter(k.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "FOUND\tformat\tsize\tpath\n")
 	for _, f := range list.Found {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", f.Name, f.Format, byteSize(f.Bytes), f.Path)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", f.Name, f.Format, size(f.Bytes), f.Path)
 	}
 	if len(list.Found) == 0 {
 		fmt.Fprintf(t, "none in %s\n", strings.Join(list.Roots, ", "))

@@ -51,7 +51,7 @@ func dataSynthAction(c *cli.Context, name string) error {
 		return fmt.Errorf("data synth %s: %w", name, err)
 	}
 	if d.Labels != nil || d.Targets != nil {
-		k.note("no model can be expected to score more than %.3f on it", ceiling)
+		k.note("no model can be expected to score more than %s on it", score(&ceiling))
 	}
 	return writeStore(ctx, k, out, d, start)
 }
@@ -139,8 +139,8 @@ func writeStore(ctx context.Context, k *console, out string, d *dataset.Dataset,
 	if k.json {
 		return json.NewEncoder(k.out).Encode(w)
 	}
-	_, err = fmt.Fprintf(k.out, "%s: %s vertices, %s directed edges, %s features, %d classes; %s in %.1f s\n", w.Path,
-		grouped(int64(w.Vertices)), grouped(w.Edges), grouped(int64(w.Features)), w.Classes, byteSize(w.Bytes), w.Seconds)
+	_, err = fmt.Fprintf(k.out, "%s: %s vertices, %s directed edges, %s features, %d classes; %s in %s\n", w.Path,
+		grouped(int64(w.Vertices)), grouped(w.Edges), grouped(int64(w.Features)), w.Classes, size(w.Bytes), duration(&w.Seconds))
 	return err
 }
 
@@ -150,17 +150,4 @@ func asUsageIfPath(err error) error {
 		return asUsage(err)
 	}
 	return err
-}
-
-// byteSize writes a number of bytes with a binary unit.
-func byteSize(n int64) string {
-	x, unit := float64(n), 0
-	for x >= 1024 && unit < 4 {
-		x /= 1024
-		unit++
-	}
-	if unit == 0 {
-		return fmt.Sprintf("%d B", n)
-	}
-	return fmt.Sprintf("%.1f %s", x, []string{"", "KiB", "MiB", "GiB", "TiB"}[unit])
 }

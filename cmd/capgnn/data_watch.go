@@ -58,7 +58,7 @@ func unreadable(err error, stopped string) error {
 	case errors.Is(err, syscall.ENOMEM): // of a file that is mapped
 		return &fitError{err, "give this process more address space (ulimit -v) or take a smaller data set"}
 	case errors.As(err, &short):
-		return &fitError{err, fmt.Sprintf("give this process %s more (ulimit -v, container, machine) or take a smaller data set", byteSize(short.Bytes))}
+		return &fitError{err, fmt.Sprintf("give this process %s more (ulimit -v, container, machine) or take a smaller data set", size(short.Bytes))}
 	}
 	return asUsage(err)
 }

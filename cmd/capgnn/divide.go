@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"capgnn/internal/number"
 	"capgnn/profiler"
 	"capgnn/rapa"
 )
@@ -74,12 +75,12 @@ func (t *training) balanceBy() ([]rapa.Quantity, error) {
 
 // planText sums a plan up in a line.
 func planText(p *rapa.Plan) string {
-	text := fmt.Sprintf("%s, %d parts, %d edges cut, balance %.2f", p.Method, len(p.Parts), p.EdgeCut, p.Balance.Vertices)
+	text := fmt.Sprintf("%s, %s, %s edges cut, balance %s", p.Method, counted(len(p.Parts), "part"), grouped(p.EdgeCut), number.Plain.Text(p.Balance.Vertices))
 	if p.Moved > 0 {
-		text += fmt.Sprintf(", %d vertices moved to even the devices", p.Moved)
+		text += fmt.Sprintf(", %s vertices moved to even the devices", grouped(p.Moved))
 	}
 	if p.Lost.Edges > 0 {
-		text += fmt.Sprintf(", %.1f %% of the cut edges pruned", 100*p.Lost.Share)
+		text += fmt.Sprintf(", %s of the cut edges pruned", percentage(p.Lost.Share))
 	}
 	if p.Stop != "" {
 		text += fmt.Sprintf(" (%s)", p.Stop)

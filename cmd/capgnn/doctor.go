@@ -151,7 +151,7 @@ func (d *diagnosis) gpuTable(b *strings.Builder) {
 	fmt.Fprintln(w, "device\tmodel\tcapability\tmemory free\tPCIe now\tat most\t°C\tW\treaches")
 	for _, g := range d.GPUs {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s of %s\t%s\t%s\t%s\t%s\t%s\n", orDash(g.Device), g.Model, orDash(g.Capability), limit(int64(g.Free)), limit(int64(g.Total)),
-			pcie(g.Generation, g.Width), pcie(g.MaxGeneration, g.MaxWidth), number(g.Temperature), number(g.Power), orDash(strings.Join(g.Reaches, " ")))
+			pcie(g.Generation, g.Width), pcie(g.MaxGeneration, g.MaxWidth), known(g.Temperature), known(g.Power), orDash(strings.Join(g.Reaches, " ")))
 	}
 	w.Flush()
 }
@@ -163,8 +163,8 @@ func pcie(generation, width int) string {
 	return fmt.Sprintf("gen %d x%d", generation, width)
 }
 
-// number returns n, or a dash where it is not known.
-func number(n int) string {
+// known returns n, or a dash where it is not known.
+func known(n int) string {
 	if n == 0 {
 		return "-"
 	}

@@ -11,6 +11,7 @@ import (
 
 	"capgnn/gpu"
 	"capgnn/graph"
+	"capgnn/internal/number"
 	"capgnn/jaca"
 	"capgnn/pipeline"
 	"capgnn/profiler"
@@ -30,8 +31,8 @@ type outlook struct {
 }
 
 func (o *outlook) String() string {
-	return fmt.Sprintf("epoch %s, longest work of a device %.3f of the mean, %s moved in %s, %.0f %% of it hidden", duration(&o.EpochS), o.Spread,
-		size(o.Bytes), duration(&o.CommS), 100*(1-o.Open))
+	return fmt.Sprintf("epoch %s, longest work of a device %s of the mean, %s moved in %s, %s of it hidden", duration(&o.EpochS), number.Plain.Text(o.Spread),
+		size(o.Bytes), duration(&o.CommS), percentage(1-o.Open))
 }
 
 // forecast simulates an epoch of the run with these parts on the devices of a profile. Nothing is computed. Caches that take

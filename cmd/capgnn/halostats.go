@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"capgnn/gpu"
+	"capgnn/internal/number"
 	"capgnn/jaca"
 	"capgnn/pipeline"
 )
@@ -66,8 +67,8 @@ func cacheUseOf(policy string, s jaca.Stats) cacheUse {
 	return cacheUse{Policy: policy, Lookups: s.Lookups, Coverage: s.Coverage(), LocalHits: s.LocalHits, GlobalHits: s.GlobalHits, Misses: s.Misses}
 }
 
-// share returns so many lookups in per cent of all.
-func (c *cacheUse) share(n int64) float64 { return 100 * float64(n) / float64(max(1, c.Lookups)) }
+// share returns so many lookups as a share of all.
+func (c *cacheUse) share(n int64) float64 { return float64(n) / float64(max(1, c.Lookups)) }
 
 // staleUse is how old the rows were that training used, in epochs.
 type staleUse struct {
@@ -87,7 +88,7 @@ func staleUseOf(bound jaca.Staleness, s jaca.Stats, period map[string]int) stale
 }
 
 func (s *staleUse) String() string {
-	text := fmt.Sprintf("rows up to %s old, mean %.2f, bound %d", counted(s.MaxSeen, "epoch"), s.Mean, s.Bound)
+	text := fmt.Sprintf("rows up to %s old, mean %s, bound %d", counted(s.MaxSeen, "epoch"), number.Ratio.Text(s.Mean), s.Bound)
 	if s.AutoEPS == nil {
 		return text
 	}

@@ -24,6 +24,7 @@ func interruptible(ctx context.Context, k *console, when string) (_ context.Cont
 			case <-signals:
 			}
 			if n == 2 {
+				k.leave()
 				os.Exit(exitInterrupted)
 			}
 			k.note("stopping %s; once more to stop at once", when)

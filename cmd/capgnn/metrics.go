@@ -64,9 +64,10 @@ const maxPartsInMetrics = 32
 
 // metricsScores is there in epochs that evaluated; null = the split is empty.
 type metricsScores struct {
-	Train *float64 `json:"train"`
-	Val   *float64 `json:"val"`
-	Test  *float64 `json:"test"`
+	Train   *float64   `json:"train"`
+	Val     *float64   `json:"val"`
+	Test    *float64   `json:"test"`
+	ValLoss *lossValue `json:"val_loss"` // after the update; null also where it is not finite
 }
 
 // phaseTimes is the time of the devices' queues by phase, in seconds.
@@ -113,7 +114,7 @@ func (m *metricsFile) line(s pipeline.EpochStats) metricsLine {
 		line.metricsHalo = m.halo(s)
 	}
 	if s.Eval {
-		line.metricsScores = &metricsScores{s.Metrics.Train, s.Metrics.Val, s.Metrics.Test}
+		line.metricsScores = &metricsScores{s.Metrics.Train, s.Metrics.Val, s.Metrics.Test, (*lossValue)(s.ValLoss)}
 	}
 	if n := len(s.Parts); n > 1 && n <= maxPartsInMetrics {
 		for p, u := range s.Parts {

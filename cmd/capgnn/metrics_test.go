@@ -22,11 +22,12 @@ func TestMetricsLine(t *testing.T) {
 	half := 0.5
 	s := stats(3, float64(float32(1)/3))
 	s.Eval, s.Metrics = true, pipeline.Metrics{Train: &half}
+	s.ValLoss = &half
 	data, err := json.Marshal(new(metricsFile).line(s))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`{"epoch":3,"loss":0.333333343,`, `"train":0.5,"val":null,"test":null`, `"bytes":{"d2h":8,"h2d":16,"peer":32,"host":0,"refresh":0}`, `"epoch_s":1,`} {
+	for _, want := range []string{`{"epoch":3,"loss":0.333333343,`, `"train":0.5,"val":null,"test":null,"val_loss":0.5`, `"bytes":{"d2h":8,"h2d":16,"peer":32,"host":0,"refresh":0}`, `"epoch_s":1,`} {
 		if !strings.Contains(string(data), want) {
 			t.Errorf("%s lacks %s", data, want)
 		}

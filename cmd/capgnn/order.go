@@ -15,6 +15,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/internal/npy"
+	"capgnn/internal/number"
 	"capgnn/profiler"
 )
 
@@ -70,9 +71,9 @@ func (t *training) arrange(ctx context.Context) error {
 	}
 	gain := ""
 	if a.Speedup > 0 {
-		gain = fmt.Sprintf(", %.2f times as fast on a sample", a.Speedup)
+		gain = fmt.Sprintf(", %s times as fast on a sample", number.Ratio.Text(a.Speedup))
 	}
-	t.k.note("order: %s%s, found in %.1f s", a.Order, gain, t.arranged.Seconds)
+	t.k.note("order: %s%s, found in %s", a.Order, gain, duration(&t.arranged.Seconds))
 	return nil
 }
 

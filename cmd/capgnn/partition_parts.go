@@ -30,7 +30,7 @@ func (t *training) loadGraph(ctx context.Context) error {
 	p := &pipeline.Problem{Graph: d.Graph, Loops: loopsOf(t.cfg.SelfLoops, t.cfg.Model), Train: d.Train}
 	t.cutting, t.bare = true, true
 	t.data = &learnable{name: d.Name, problem: p, sums: sumsOf(p), close: d.Close}
-	t.k.note("%s: %d vertices, %d edges, nothing to learn from: times and memory of training cannot be told", d.Name, p.Vertices(), p.Graph.Edges())
+	t.k.note("%s: %s vertices, %s edges, nothing to learn from: times and memory of training cannot be told", d.Name, grouped(p.Vertices()), grouped(p.Graph.Edges()))
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 
 	"capgnn/gpu"
+	"capgnn/internal/number"
 	"capgnn/rapa"
 )
 
@@ -82,12 +83,12 @@ func (r *partitionReport) table(w io.Writer) error {
 	}
 	fmt.Fprintln(t, strings.Join(cells, "\t")+"\t")
 	for _, p := range r.Parts {
-		fmt.Fprintf(t, "%d\t%d\t%d\t%d\t%d\t%d\t", p.Part, p.Inner, p.Halo, p.Edges, p.Cut, p.Train)
+		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\t", p.Part, grouped(p.Inner), grouped(p.Halo), grouped(p.Edges), grouped(p.Cut), grouped(p.Train))
 		if r.Pruned != nil {
-			fmt.Fprintf(t, "%d\t", p.Lost)
+			fmt.Fprintf(t, "%s\t", grouped(p.Lost))
 		}
 		if p.Device != "" {
-			fmt.Fprintf(t, "%s\t%.4g\t", p.Device, *p.Lambda)
+			fmt.Fprintf(t, "%s\t%s\t", p.Device, number.Plain.Or(p.Lambda))
 		}
 		if r.Forecast != nil {
 			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t", duration(p.EpochS), size(*p.Bytes), size(*p.PeakBytes), size(*p.Budget))
@@ -99,20 +100,20 @@ func (r *partitionReport) table(w io.Writer) error {
 	}
 	s := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	row := func(name, format string, a ...any) { fmt.Fprintf(s, "%s\t"+format+"\n", append([]any{name}, a...)...) }
-	row("edge cut", "%d", r.EdgeCut)
-	row("volume", "%d rows", r.Volume)
-	row("halo rows", "%d", r.HaloRows)
+	row("edge cut", "%s", grouped(r.EdgeCut))
+	row("volume", "%s rows", grouped(r.Volume))
+	row("halo rows", "%s", grouped(r.HaloRows))
 	row("balance", "%s", balanceText(r.Balance))
 	if f := r.Forecast; f != nil {
 		row("forecast", "%s", f)
 	}
 	if p := r.Pruned; p != nil {
-		row("pruned", "%d in-edges (%.1f %% of the cut), %d halo rows", p.Edges, 100*p.Share, p.Rows)
+		row("pruned", "%s in-edges (%s of the cut), %s halo rows", grouped(p.Edges), percentage(p.Share), grouped(p.Rows))
 	}
 	if r.Stop != "" {
-		row("evened", "%d vertices moved, %s after %d steps", r.Moved, r.Stop, len(r.Trace)-1)
+		row("evened", "%s vertices moved, %s after %d steps", grouped(r.Moved), r.Stop, len(r.Trace)-1)
 	}
-	row("time", "%.2f s, %s at most", r.Seconds, size(r.PeakBytes))
+	row("time", "%s, %s at most", duration(&r.Seconds), size(r.PeakBytes))
 	for _, f := range append(r.Plots, r.Plan) {
 		if f != "" {
 			row("written", "%s", f)
@@ -129,7 +130,7 @@ func balanceText(b rapa.Balance) string {
 		x    float64
 	}{{"vertices", b.Vertices}, {"edges", b.Edges}, {"training vertices", b.Train}} {
 		if q.x > 0 {
-			items = append(items, fmt.Sprintf("%s %.3f", q.name, q.x))
+			items = append(items, q.name+" "+number.Plain.Text(q.x))
 		}
 	}
 	return strings.Join(items, "  ")

@@ -38,7 +38,7 @@ func (p *prediction) loadInput(ctx context.Context) error {
 		Features: pipeline.Features{Cols: d.Features.Cols, Dense: d.Features.Dense, Indptr: d.Features.Indptr, Indices: d.Features.Indices, Data: d.Features.Data},
 		Classes:  p.model.Out,
 	}}
-	p.k.note("%s: %d vertices, %d edges, %d features", d.Name, d.Graph.Rows(), p.data.problem.Graph.Edges(), d.Features.Cols)
+	p.k.note("%s: %s vertices, %s edges, %s features", d.Name, grouped(d.Graph.Rows()), grouped(p.data.problem.Graph.Edges()), grouped(d.Features.Cols))
 	return nil
 }
 

@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/schollz/progressbar/v3"
+
+	"capgnn/internal/number"
 )
 
 // Units of progress; any other is the plural of what is counted.
@@ -58,7 +60,7 @@ func (k *console) begin(title string, total int64, unit string, pause time.Durat
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		p.bar = k.newBar(p.total)
-		p.draw("")
+		p.draw("", "", "")
 	}
 	return p
 }
@@ -93,15 +95,14 @@ func (p *progress) at(done int64, detail string) {
 	if p.bar != nil && p.unit == unitShare {
 		where = "" // stands beside the bar
 	}
-	text := sentence(sentence(where, ", ", rest), "  ", detail)
 	if p.bar == nil {
-		p.k.note("%s %s", p.title, text)
+		p.k.note("%s %s", p.title, sentence(sentence(where, ", ", rest), "  ", detail))
 		return
 	}
 	p.k.mu.Lock()
 	defer p.k.mu.Unlock()
 	_ = p.bar.Set64(min(done, p.total))
-	p.draw(text)
+	p.draw(where, rest, detail)
 }
 
 // again begins to count: where a phase begins, and where it turns out to have another part.
@@ -120,11 +121,36 @@ func sentence(a, between, b string) string {
 	return a + between + b
 }
 
-// draw shows the table and the bar with a text behind it. k.mu is held.
-func (p *progress) draw(text string) {
+// spare is how many columns at the right stay empty: the terminal writes ^C there, which must not begin another line.
+const spare = 3
+
+// draw shows the table, and below it the bar with how far the phase is, how long the rest will take, and what is to be said
+// of it. Where a line is too narrow for all of them, the bar becomes short, then the rate goes, then the bar, then how far
+// it is: what stands at the end, such as a loss, goes last. k.mu is held.
+func (p *progress) draw(where, rest, detail string) {
 	columns, rows := p.k.size()
-	title, bar := cut(p.title, columns/3), strings.TrimRight(strings.TrimLeft(p.bar.String(), "\r"), " ")
-	text = cut(text, columns-utf8.RuneCountInString(bar)-utf8.RuneCountInString(title)-3)
+	columns -= spare
+	title, bar := cut(p.title, columns/3), strings.TrimSpace(p.bar.String())
+	_, left, timed := strings.Cut(rest, ", ") // behind the rate, if there is one
+	if !timed {
+		left = rest
+	}
+	share, _, _ := strings.Cut(bar, " [")
+	var text string
+	for _, try := range []struct{ bar, text string }{
+		{bar, sentence(sentence(where, ", ", rest), "  ", detail)},
+		{shorter(bar), sentence(sentence(where, ", ", rest), "  ", detail)},
+		{shorter(bar), sentence(sentence(where, ", ", left), "  ", detail)},
+		{share, sentence(sentence(where, ", ", left), "  ", detail)},
+		{share, sentence(left, "  ", detail)},
+		{share, detail},
+	} {
+		bar, text = try.bar, try.text
+		if utf8.RuneCountInString(title)+utf8.RuneCountInString(bar)+utf8.RuneCountInString(text)+2 <= columns {
+			break
+		}
+	}
+	text = cut(text, columns-utf8.RuneCountInString(bar)-utf8.RuneCountInString(title)-2)
 	if open := strings.Index(bar, "["); p.k.colour && open >= 0 {
 		full := open + 1 + len(bar[open+1:]) - len(strings.TrimLeft(bar[open+1:], "=>"))
 		bar = bar[:open+1] + "\x1b[32m" + bar[open+1:full] + "\x1b[0m" + bar[full:]
@@ -132,10 +158,24 @@ func (p *progress) draw(text string) {
 	var picture []string
 	for i, line := range p.table {
 		if i < rows-2 {
-			picture = append(picture, cut(line, columns-1))
+			picture = append(picture, cut(line, columns))
 		}
 	}
 	p.k.picture(append(picture, title+" "+bar+" "+text))
+}
+
+// shortBar is the width of a bar where there is little room.
+const shortBar = 8
+
+// shorter returns a bar of shortBar columns that is as full, rounded down.
+func shorter(bar string) string {
+	share, inside, found := strings.Cut(bar, "[")
+	inside, _, closed := strings.Cut(inside, "]")
+	if !found || !closed || len(inside) <= shortBar {
+		return bar
+	}
+	full := len(inside) - len(strings.TrimLeft(inside, "=>"))
+	return share + "[" + strings.Repeat("=", full*shortBar/len(inside)) + strings.Repeat(" ", shortBar-full*shortBar/len(inside)) + "]"
 }
 
 // end removes the bar.
@@ -152,14 +192,14 @@ func (p *progress) end() {
 // download the total may not be known: then it is 0.
 func pace(unit string, done, total, gained int64, took time.Duration) (where, rest string) {
 	rate := float64(gained) / took.Seconds()
-	speed := fmt.Sprintf("%.3g %s/s", rate, unit)
+	speed := number.Rate(rate, unit)
 	switch unit {
 	case unitShare:
-		where, speed = fmt.Sprintf("%.0f %%", 100*float64(done)/float64(max(1, total))), ""
+		where, speed = percentage(float64(done)/float64(max(1, total))), ""
 	case unitBytes:
-		where, speed = byteSize(done), byteSize(int64(rate))+"/s"
+		where, speed = size(done), size(int64(rate))+"/s"
 		if total > 0 {
-			where += " of " + byteSize(total)
+			where += " of " + size(total)
 		}
 	default:
 		where = fmt.Sprintf("%d/%d", done, total)
@@ -168,7 +208,7 @@ func pace(unit string, done, total, gained int64, took time.Duration) (where, re
 		return where, ""
 	}
 	if left := float64(total-done) / rate; total > 0 && done < total && left < 1e6 {
-		return where, sentence(speed, ", ", fmt.Sprintf("%v left", time.Duration(left*float64(time.Second)).Round(time.Second)))
+		return where, sentence(speed, ", ", number.Coarse(time.Duration(left*float64(time.Second)))+" left")
 	}
 	return where, speed
 }

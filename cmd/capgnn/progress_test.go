@@ -52,7 +52,7 @@ func TestProgressOfAResumedPhase(t *testing.T) {
 	p.at(41, "once more")
 	now = now.Add(10 * time.Second)
 	p.at(51, "")
-	want := "train 61/100  loss 1\ntrain 81/100, 2 epochs/s, 10s left  loss 0.5\ntrain 51/100, 1 epochs/s, 49s left\n"
+	want := "train 61/100  loss 1\ntrain 81/100, 2.00 epochs/s, 10 s left  loss 0.5\ntrain 51/100, 1.00 epochs/s, 49 s left\n"
 	if got := out.String(); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -66,12 +66,12 @@ func TestPace(t *testing.T) {
 		want                string
 	}{
 		{unitBytes, 512, 2048, 0, time.Second, "512 B of 2.0 KiB"},
-		{unitBytes, 3 << 20, 5 << 20, 1 << 20, 2 * time.Second, "3.0 MiB of 5.0 MiB, 512.0 KiB/s, 4s left"},
+		{unitBytes, 3 << 20, 5 << 20, 1 << 20, 2 * time.Second, "3.0 MiB of 5.0 MiB, 512 KiB/s, 4 s left"},
 		{unitBytes, 1 << 20, 0, 1 << 20, time.Second, "1.0 MiB, 1.0 MiB/s"},
 		{unitBytes, 1 << 30, 4 << 30, 1 << 20, time.Second, "1.0 GiB of 4.0 GiB, 1.0 MiB/s, 51m12s left"},
-		{unitShare, 250, 1000, 250, time.Minute, "25 %, 3m0s left"},
-		{unitShare, 0, 0, 0, time.Minute, "0 %"},
-		{"epochs", 200, 200, 150, time.Minute, "200/200, 2.5 epochs/s"},
+		{unitShare, 250, 1000, 250, time.Minute, "25.0 %, 3m0s left"},
+		{unitShare, 0, 0, 0, time.Minute, "0.0 %"},
+		{"epochs", 200, 200, 150, time.Minute, "200/200, 2.50 epochs/s"},
 		{"epochs", 1, 200, 1, settled - 1, "1/200"},
 	} {
 		where, rest := pace(c.unit, c.done, c.total, c.gained, c.took)
@@ -98,7 +98,7 @@ func TestBarGoesBack(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	k.colour = true
-	p.draw("stage")
+	p.draw("", "", "stage")
 	if got := k.live[0]; !strings.Contains(got, "[\x1b[32m====>\x1b[0m ") {
 		t.Errorf("got %q", got)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"capgnn/gpu"
+	"capgnn/internal/number"
 	"capgnn/pipeline"
 )
 
@@ -146,19 +147,34 @@ func (r *runResult) table(w io.Writer) error {
 		best = fmt.Sprintf(", best %d", *r.BestEpoch)
 	}
 	row("epochs", "%d%s", r.Epochs, best)
-	row("loss", "%.6g", float64(r.FinalLoss))
+	row("loss", "%s", number.Plain.Text(float64(r.FinalLoss)))
 	row(r.Metric, "train %s  val %s  test %s  (test at the end %s)", score(r.Train), score(r.Val), score(r.Test), score(r.TestLast))
 	simulated := ""
 	if r.Simulated {
 		simulated = "simulated: "
 	}
 	row("epoch", simulated+"median %s  mean %s  min %s", duration(r.EpochS.Median), duration(r.EpochS.Mean), duration(r.EpochS.Min))
-	row("time", "start %.2f s  aggregation %.2f s  mm %.2f s  wait %.2f s  transfer %.2f s  reduce %.2f s  pick %.2f s  eval %.2f s  other %.2f s",
-		r.TimeS.Start, r.TimeS.Aggregation, r.TimeS.MM, r.TimeS.Wait, r.TimeS.Transfer, r.TimeS.Reduce, r.TimeS.Pick, r.TimeS.Eval, r.TimeS.Other)
-	row("traffic", "%s down  %s up  %s peer  (%d halo rows)", size(r.Bytes.D2H), size(r.Bytes.H2D), size(r.Bytes.Peer), r.HaloRows)
+	var times []string
+	for _, x := range []struct {
+		name    string
+		seconds float64
+	}{{"start", r.TimeS.Start}, {"aggregation", r.TimeS.Aggregation}, {"dense products", r.TimeS.MM}, {"waiting", r.TimeS.Wait}, {"transfer", r.TimeS.Transfer},
+		{"reduction", r.TimeS.Reduce}, {"packing rows", r.TimeS.Pick}, {"evaluation", r.TimeS.Eval}, {"other", r.TimeS.Other}} {
+		if x.seconds > 0 {
+			times = append(times, x.name+" "+duration(&x.seconds))
+		}
+	}
+	for i, line := range slices.Collect(slices.Chunk(times, 3)) { // as many as 80 columns hold
+		name := "time"
+		if i > 0 {
+			name = ""
+		}
+		row(name, "%s", strings.Join(line, "  "))
+	}
+	row("traffic", "%s down  %s up  %s peer  (%s halo rows)", size(r.Bytes.D2H), size(r.Bytes.H2D), size(r.Bytes.Peer), grouped(r.HaloRows))
 	if c := &r.Cache; c.Coverage > 0 {
-		row("cache", "%s: %.1f %% of reads have a slot, %.1f %% hit in device memory, %.1f %% in host memory (%s)", c.Policy, 100*c.Coverage,
-			c.share(c.LocalHits), c.share(c.GlobalHits), c.Capacity)
+		row("cache", "%s: %s of reads have a slot, %s hit in device memory, %s in host memory (%s)", c.Policy, percentage(c.Coverage),
+			percentage(c.share(c.LocalHits)), percentage(c.share(c.GlobalHits)), c.Capacity)
 	}
 	if s := &r.Staleness; s.MaxSeen > 0 {
 		row("staleness", "%s", s)
@@ -171,40 +187,4 @@ func (r *runResult) table(w io.Writer) error {
 	row("weights", "sha256 %s", r.SHA256)
 	row("run folder", "%s (%s in it is for a browser)", r.RunDir, filepath.Base(runDir(r.RunDir).report()))
 	return t.Flush()
-}
-
-// score prints a metric, - where there is none.
-func score(x *float64) string {
-	if x == nil {
-		return "-"
-	}
-	return fmt.Sprintf("%.4f", *x)
-}
-
-// duration prints seconds with three digits, - where there is none.
-func duration(s *float64) string {
-	if s == nil {
-		return "-"
-	}
-	switch {
-	case *s >= 1:
-		return fmt.Sprintf("%.3g s", *s)
-	case *s >= 1e-3:
-		return fmt.Sprintf("%.3g ms", *s*1e3)
-	default:
-		return fmt.Sprintf("%.3g µs", *s*1e6)
-	}
-}
-
-// size prints an amount of bytes in a binary unit.
-func size(b gpu.Bytes) string {
-	x, unit := float64(b), 0
-	for x >= 1000 && unit < 4 {
-		x, unit = x/1024, unit+1
-	}
-	decimals := 0
-	if unit > 0 && x < 100 {
-		decimals = 1
-	}
-	return fmt.Sprintf("%.*f %s", decimals, x, [...]string{"B", "KiB", "MiB", "GiB", "TiB"}[unit])
 }

@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 
 	"capgnn/gpu"
+	"capgnn/internal/number"
 	"capgnn/profiler"
 )
 
@@ -149,8 +150,8 @@ func subsetTable(w io.Writer, choices []subset) error {
 		if !s.Fits {
 			note = "does not fit"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s of %s\t%.2f\t%s\n", strings.Join(s.Devices, " "), duration(&s.EpochS), duration(&s.CommS), size(s.Bytes),
-			size(s.Peak), size(s.Budget), s.Speedup, note)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s of %s\t%s\t%s\n", strings.Join(s.Devices, " "), duration(&s.EpochS), duration(&s.CommS), size(s.Bytes),
+			size(s.Peak), size(s.Budget), number.Ratio.Text(s.Speedup), note)
 	}
 	return t.Flush()
 }

@@ -48,6 +48,9 @@ func (f *eventFile) append(s pipeline.EpochStats) error {
 				values = append(values, tfevents.Scalar{Tag: f.metric + "/" + split.name, Value: *split.value})
 			}
 		}
+		if s.ValLoss != nil {
+			values = append(values, tfevents.Scalar{Tag: "val_loss", Value: *s.ValLoss})
+		}
 	}
 	if err := f.w.Scalars(now, int64(s.Epoch), values); err != nil {
 		return fmt.Errorf("write events: %w", err)

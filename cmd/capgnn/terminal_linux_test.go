@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 )
@@ -146,7 +147,7 @@ func TestConsoleOnATerminal(t *testing.T) {
 			p.table = append(p.table, fmt.Sprintf("row %d %s", row, strings.Repeat("x", int(i)*3)))
 		}
 		now = now.Add(time.Second)
-		p.at(i+1, "a detail that goes on and on and on and on")
+		p.at(i+1, strings.Repeat("on and ", int(i%8)))
 		if i%10 == 0 {
 			k.note("note %d", i)
 		}
@@ -204,13 +205,82 @@ func TestTrainOnATerminal(t *testing.T) {
 			}
 		}}
 		v.show(t, text)
-		for _, want := range []string{"waiting", "hits", "epochs/s", "left", "loss", " of 64.0 MiB", "50 %", "cpu:threads=1", "\ntrain "} {
+		for _, want := range []string{"waiting", "hits", "epochs/s", "left", "loss", " of 64.0 MiB", "50.0 %", "cpu:threads=1", "\ntrain "} {
 			if !strings.Contains(table, want) {
 				t.Errorf("%s: the table does not show %q:\n%s", c.env, want, table)
 			}
 		}
 		if left := strings.Join(v.lines, "\n"); strings.Contains(left, "busy") || strings.Contains(left, "[=") || !strings.Contains(left, "60 vertices") {
 			t.Errorf("%s: left on the screen:\n%s", c.env, left)
+		}
+	}
+}
+
+// However narrow the terminal, the loss and the score stay, no line reaches its end, and what goes, goes in the order of its use.
+func TestBarAtEveryWidth(t *testing.T) {
+	const detail = "loss 0.1234  val 0.8123  81.0 ms"
+	for columns, want := range map[int][]string{
+		200: {"train 37% [=======", "74/200, 12.3 epochs/s, 10 s left", detail},
+		80:  {"train 37% ", "74/200, 10 s left", detail},
+		60:  {"train 37% ", "10 s left", detail},
+		45:  {"train 37%", "loss 0.1234  val 0.8123"},
+		36:  {"train 37%", "loss 0.1234"},
+	} {
+		tty := openTerminal(t, columns, 12)
+		k := &console{out: io.Discard, err: tty.File, terminal: true}
+		p := k.begin("train", 200, "epochs", 0)
+		_ = p.bar.Set64(74)
+		p.draw("74/200", "12.3 epochs/s, 10 s left", detail)
+		line := k.live[len(k.live)-1]
+		for _, part := range want {
+			if !strings.Contains(line, part) {
+				t.Errorf("%d columns: %q does not say %q", columns, line, part)
+			}
+		}
+		if n := utf8.RuneCountInString(line); n > columns-2 {
+			t.Errorf("%d columns: a line of %d leaves no room for ^C", columns, n)
+		}
+		p.end()
+		tty.finish(t)
+	}
+	if got := shorter(" 50% [============            ]"); got != " 50% [====    ]" {
+		t.Errorf("half a bar is %q", got)
+	}
+}
+
+// The second Ctrl-C ends train at once, and nothing of its picture stays: the prompt has a line of its own.
+func TestInterruptLeavesACleanScreen(t *testing.T) {
+	for _, twice := range []bool{false, true} {
+		s := newSandbox(t)
+		tty := openTerminal(t, 80, 24)
+		cmd := s.command("train", "--dataset", newStore().write(s, "ring.npz"), "--devices", "cpu:threads=1,cpu:threads=1", "--hidden", "64", "--epochs", "1000000", "--eval-every", "0", "--json")
+		cmd.Env = append(cmd.Env, "TERM=xterm", "NO_COLOR=1")
+		cmd.Stderr = tty.File
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		for deadline := time.Now().Add(time.Minute); !exists(s.path("runs")) && time.Now().Before(deadline); {
+			time.Sleep(20 * time.Millisecond)
+		}
+		time.Sleep(time.Second) // behind the first picture of an epoch
+		for n := range 2 {
+			if n == 1 && !twice {
+				break
+			}
+			fmt.Fprint(tty.File, "^C") // as the terminal writes it
+			if err := cmd.Process.Signal(os.Interrupt); err != nil {
+				break // the first was enough
+			}
+		}
+		_ = cmd.Wait() // an error says the exit code, too
+		if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
+			t.Errorf("twice %v: exit code %d", twice, code)
+		}
+		v := screen{columns: 300} // but for the error, which may be longer than a line
+		v.show(t, tty.finish(t))
+		left := strings.Join(v.lines, "\n")
+		if strings.Contains(left, "epochs/s") || strings.Contains(left, "busy") || strings.Contains(left, "[=") || v.col != 0 || !strings.Contains(left, "stopping after this epoch") {
+			t.Errorf("twice %v: the cursor is in column %d of\n%s", twice, v.col, left)
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/hostmem"
+	"capgnn/internal/number"
 	"capgnn/jaca"
 	"capgnn/pipeline"
 	"capgnn/profiler"
@@ -103,7 +104,7 @@ func (t *training) load(ctx context.Context) error {
 		t.k.note("note: data set %s differs from the one the config file was written for", t.data.name)
 	}
 	t.cfg.DataSHA256 = identity
-	t.k.note("%s: %d vertices, %d edges, %d features, %d classes", t.data.name, p.Vertices(), p.Graph.Edges(), p.Features.Cols, p.Classes)
+	t.k.note("%s: %s vertices, %s edges, %s features, %d classes", t.data.name, grouped(p.Vertices()), grouped(p.Graph.Edges()), grouped(p.Features.Cols), p.Classes)
 	return nil
 }
 
@@ -276,9 +277,9 @@ func readInitial(path string, model gnn.Config) (*gnn.Weights, error) {
 
 // epochDetail is what the progress bar says about an epoch and the last evaluation.
 func epochDetail(s pipeline.EpochStats, val *float64) string {
-	text := fmt.Sprintf("loss %.4f", s.Loss)
+	text := "loss " + number.Plain.Text(s.Loss)
 	if val != nil {
-		text += fmt.Sprintf("  val %.4f", *val)
+		text += "  val " + score(val)
 	}
 	wall := seconds(s.Train)
 	return text + "  " + duration(&wall)
