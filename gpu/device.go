@@ -71,7 +71,9 @@ type Queue interface {
 	// Fault returns the first fault of what has run so far, nil if there is none. It waits for nothing; safe from any
 	// goroutine.
 	Fault() error
-	// Usage returns what the queue has done since it was made. Exact after Sync.
+	// Usage returns what the queue has done since it was made: time of what has run, bytes of all copies that were enqueued, so
+	// that they are the same in every run wherever they are asked for. What a fault keeps from running is taken out again.
+	// Exact after Sync.
 	Usage() Usage
 }
 

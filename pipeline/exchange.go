@@ -7,7 +7,6 @@ import (
 
 	"capgnn/gnn"
 	"capgnn/gpu"
-	"capgnn/jaca"
 )
 
 // exchange is a worker's halo exchange over a set of legs, training's or evaluation's. It implements gnn.Halo.
@@ -18,17 +17,16 @@ import (
 // what lies there, and rows without a slot come just before they are used, on the prefetch queue, while the exchange before
 // computes. Which version a reader finds follows from the schedule; check makes sure of it.
 type exchange struct {
-	w        *worker
-	hub      *hub
-	relays   []*relay       // in the order of an epoch
-	of       map[leg]*relay // the same
-	shared   *outbox        // of rows that are used at once; nobody's between two exchanges
-	turns    []*relay       // those whose transient rows take turns in shared memory, with the pipeline; else empty
-	early    bool           // the rows of the first turn of the next epoch are on their way
-	upcoming jaca.Stats     // of these rows
-	packed   gpu.Event      // the last send is packed, and what the halo matrix held before has been read
-	next     int            // the exchange whose turn it is
-	clock    func() int     // epoch
+	w      *worker
+	hub    *hub
+	relays []*relay       // in the order of an epoch
+	of     map[leg]*relay // the same
+	shared *outbox        // of rows that are used at once; nobody's between two exchanges
+	turns  []*relay       // those whose transient rows take turns in shared memory, with the pipeline; else empty
+	early  bool           // the rows of the first turn of the next epoch are on their way
+	packed gpu.Event      // the last send is packed, and what the halo matrix held before has been read
+	next   int            // the exchange whose turn it is
+	clock  func() int     // epoch
 }
 
 var _ epochHalo = (*exchange)(nil)
@@ -51,8 +49,6 @@ func (x *exchange) begin(q gpu.Queue) {
 		}
 	}
 	x.early = false
-	x.w.stats.Add(x.upcoming)
-	x.upcoming = jaca.Stats{}
 }
 
 // prefetch brings rows for a later exchange of the epoch, into memory that has been read for the last time.
@@ -95,12 +91,14 @@ func (x *exchange) follow(r *relay, epoch int, read gpu.Event) {
 	case m+2 < len(x.turns):
 		x.prefetch(x.turns[m+2], epoch, read)
 	case m%2 == 0:
-		first := x.turns[0]
-		counted := first.stats
-		first.stats = &x.upcoming // bytes belong to the epoch that uses the rows
-		x.prefetch(first, epoch+1, read)
-		first.stats, x.early = counted, true
+		x.ahead(epoch+1, read)
 	}
+}
+
+// ahead brings the rows of the first turn before their epoch has begun. Their bytes are of the epoch that moves them.
+func (x *exchange) ahead(epoch int, read gpu.Event) {
+	x.prefetch(x.turns[0], epoch, read)
+	x.early = true
 }
 
 // end implements epochHalo.

@@ -171,12 +171,16 @@ func (k *watcher) save(into map[string][]byte, part int) {
 var errOtherHalo = errors.New("halo rows are of another plan")
 
 // restoreHalo puts the rows of earlier epochs back. Where a checkpoint has none, or those of another plan, all rows are due
-// once more in the next epoch: the run goes on, with other bits than without the stop.
+// once more in the next epoch: the run goes on, with other bits than without the stop. What moves for it is not counted: the epochs
+// before have.
 func (t *Trainer) restoreHalo(c *Checkpoint) error {
 	if !t.ages() {
 		return nil
 	}
 	err := t.takeHalo(c)
+	for _, w := range t.workers {
+		w.stats = jaca.Stats{}
+	}
 	if errors.Is(err, errOtherHalo) {
 		t.o.Log.Warn("all halo rows are due once more", "epoch", c.Epoch, "why", err)
 		if t.controller != nil {
@@ -231,7 +235,7 @@ func (t *Trainer) takeHalo(c *Checkpoint) error {
 	if t.follower != nil {
 		return t.follower.resume(c)
 	}
-	return nil
+	return t.each(func(w *worker) error { return w.guard(func() { w.trainHalo.(*exchange).resume(c.Epoch) }) })
 }
 
 // checkHalo says whether a state is of this plan: exchanges, classes, and the size of everything.
@@ -345,6 +349,13 @@ func (t *Trainer) loadBlock(k, class, owner, epoch int, rows []byte) error {
 		w.relays()[k].books[class][owner].note(entry{epoch: epoch, rows: mem, published: w.compute.Record()})
 	}
 	return nil
+}
+
+// resume brings what is on its way when an epoch begins.
+func (x *exchange) resume(epoch int) {
+	if len(x.turns) > 0 {
+		x.ahead(epoch, x.w.compute.Record())
+	}
 }
 
 // resume sends the rows without a slot once more that an epoch has packed for the next one, and takes those of the others.

@@ -141,24 +141,37 @@ type Drift struct {
 	Under  int     // of these, at most EPS
 }
 
+// Totals is the sum over all epochs of a run, those before a resumption among them.
+type Totals struct {
+	Usage      gpu.Usage // training only
+	Halo       jaca.Stats
+	CheckCache time.Duration
+	EvalTime   time.Duration
+	ReduceTime time.Duration
+}
+
+// add adds an epoch's training.
+func (t *Totals) add(e *EpochStats) {
+	t.Usage = t.Usage.Add(e.Usage)
+	t.Halo.Add(e.Halo)
+	t.CheckCache += e.CheckCache
+	t.ReduceTime += e.Reduce
+}
+
 // Result is the outcome of a run.
 type Result struct {
-	Epochs      int // epochs done in all, resumed ones included
-	FinalLoss   float64
-	Best        Metrics // at BestEpoch
-	Last        Metrics // at the last evaluation
-	BestEpoch   int     // epoch of the best validation metric (the last one without validation), -1: never evaluated
-	MetricName  string  // "accuracy" or "micro-f1"
-	Stopped     string  // "", "patience" or "interrupted"
-	EpochTime   []time.Duration
-	Usage       gpu.Usage // training only
-	Halo        jaca.Stats
+	Epochs     int // epochs done in all, resumed ones included
+	FinalLoss  float64
+	Best       Metrics         // at BestEpoch
+	Last       Metrics         // at the last evaluation
+	BestEpoch  int             // epoch of the best validation metric (the last one without validation), -1: never evaluated
+	MetricName string          // "accuracy" or "micro-f1"
+	Stopped    string          // "", "patience" or "interrupted"
+	EpochTime  []time.Duration // of the epochs since the run was resumed, if it was
+	Totals
 	Caches      *jaca.Plan // of training; nil: none
-	CheckCache  time.Duration
-	EvalTime    time.Duration
-	ReduceTime  time.Duration
-	HaloRows    int64     // Σ_i |H_i| of what training exchanges: without replicas that are dropped, which evaluation still reads
-	HaloPairs   [][]int64 // the same from part to part: [i][j] are the rows of part j that part i reads
+	HaloRows    int64      // Σ_i |H_i| of what training exchanges: without replicas that are dropped, which evaluation still reads
+	HaloPairs   [][]int64  // the same from part to part: [i][j] are the rows of part j that part i reads
 	PeakHost    gpu.Bytes
 	PeakDevice  []gpu.Bytes
 	WeightsSHA  string       // hex SHA-256, see gnn.Weights.SHA256

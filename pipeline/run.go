@@ -24,6 +24,7 @@ type state struct {
 	Waited    int // evaluations since the best one
 	Stopped   string
 	Bypass    jaca.Bypass
+	Totals    Totals
 	best      *gnn.Weights
 }
 
@@ -47,7 +48,7 @@ func (t *Trainer) Run(ctx context.Context) (*Result, error) {
 		}
 	}
 	if t.state.BestEpoch < 0 && t.state.Stopped != "interrupted" {
-		if err := t.evaluateNow(&EpochStats{Epoch: t.state.Epochs - 1}, r); err != nil {
+		if err := t.evaluateNow(&EpochStats{Epoch: t.state.Epochs - 1}); err != nil {
 			return nil, err
 		}
 	}
@@ -80,13 +81,10 @@ func (t *Trainer) epoch(r *Result) error {
 	t.state.Epochs++
 	t.state.Loss = e.Loss
 	r.EpochTime = append(r.EpochTime, e.Train)
-	r.Usage = r.Usage.Add(e.Usage)
-	r.ReduceTime += e.Reduce
-	r.Halo.Add(e.Halo)
-	r.CheckCache += e.CheckCache
+	t.state.Totals.add(&e)
 	last := t.state.Epochs == t.o.Epochs
 	if last || t.o.EvalEvery > 0 && t.state.Epochs%t.o.EvalEvery == 0 {
-		if err := t.evaluateNow(&e, r); err != nil {
+		if err := t.evaluateNow(&e); err != nil {
 			return fmt.Errorf("evaluate after epoch %d: %w", e.Epoch, err)
 		}
 	}
@@ -184,15 +182,15 @@ func (w *worker) renew() error {
 }
 
 // evaluateNow scores the current weights and keeps them if they are the best.
-func (t *Trainer) evaluateNow(e *EpochStats, r *Result) error {
+func (t *Trainer) evaluateNow(e *EpochStats) error {
 	start := time.Now()
 	m, loss, err := t.evaluate()
 	if err != nil {
 		return err
 	}
 	e.Eval, e.Metrics, e.ValLoss, e.EvalT = true, m, loss, time.Since(start)
-	r.EvalTime += e.EvalT
 	s := &t.state
+	s.Totals.EvalTime += e.EvalT
 	s.Last = m
 	if better := m.Val == nil || s.Best.Val == nil || *m.Val > *s.Best.Val; !better {
 		s.Waited++
@@ -235,7 +233,7 @@ func (t *Trainer) usages() []gpu.Usage {
 func (t *Trainer) finish(r *Result) error {
 	s := &t.state
 	r.Epochs, r.FinalLoss, r.Best, r.Last, r.BestEpoch, r.Stopped = s.Epochs, s.Loss, s.Best, s.Last, s.BestEpoch, s.Stopped
-	r.Caches = t.caches
+	r.Totals, r.Caches = s.Totals, t.caches
 	var err error
 	if r.Weights, err = t.hostWeights(); err != nil {
 		return err

@@ -12,8 +12,9 @@ import (
 type command struct {
 	op    string
 	phase gpu.Phase
-	order bool // event traffic: runs after a fault too, so that nobody hangs
-	timed bool // the device works on it; its time counts in phase
+	order bool      // event traffic: runs after a fault too, so that nobody hangs
+	timed bool      // the device works on it; its time counts in phase
+	moves gpu.Usage // of a copy: its bytes
 	// wait, if given, returns what must end before run, nil if nothing must: it is called on the device's thread, what it
 	// returns on another goroutine while the queue is parked.
 	wait func() func()
@@ -24,8 +25,12 @@ type command struct {
 // batchSize is the number of commands after which a queue hands them over without being asked.
 const batchSize = 64
 
-// enqueue adds c to the batch.
+// enqueue adds c to the batch and counts its bytes, unless a fault keeps it from running.
 func (q *queue) enqueue(c command) {
+	if !c.order && q.failed() {
+		return
+	}
+	q.count(c.moves)
 	q.newest = nil
 	q.batch = append(q.batch, c)
 	if len(q.batch) >= batchSize {
@@ -52,6 +57,8 @@ func (q *queue) drive() {
 				return
 			}
 			q.execute(c)
+		} else {
+			q.count(gpu.Usage{}.Sub(c.moves))
 		}
 		q.waited = false
 		*c = command{}
@@ -98,6 +105,7 @@ func (q *queue) execute(c *command) {
 		q.mu.Unlock()
 	}
 	if err := c.run(); err != nil {
+		q.count(gpu.Usage{}.Sub(c.moves))
 		q.fail(c.op, err)
 	}
 }

@@ -16,7 +16,8 @@ func (q *queue) Upload(dst gpu.Buffer, off gpu.Bytes, src []byte) {
 	q.check("Upload").bytes("dst", dst, int(off), len(src), 1)
 	to := ptrOf(dst, int64(off))
 	if q.direct(src) {
-		q.enqueue(command{op: "Upload", phase: gpu.PhaseTransfer, timed: true, run: func() error { return q.toDevice(to, src) }})
+		q.enqueue(command{op: "Upload", phase: gpu.PhaseTransfer, timed: true, moves: gpu.Usage{H2D: gpu.Bytes(len(src))},
+			run: func() error { return q.toDevice(to, src) }})
 		return
 	}
 	q.Call("Upload", func() error { return nil }) // the host reads src: what the queue waits for must have come
@@ -72,7 +73,8 @@ func (q *queue) UploadRows(dst gpu.Matrix, src []byte, rows []int32) {
 	}
 	to := matPtr(dst)
 	if runs := runsOf(rows); q.direct(src) && len(rows)*row >= len(runs)*worthCopying {
-		q.enqueue(command{op: "UploadRows", phase: gpu.PhaseTransfer, timed: true, run: func() error { return q.copyRuns(to, src, runs, row) }})
+		q.enqueue(command{op: "UploadRows", phase: gpu.PhaseTransfer, timed: true, moves: gpu.Usage{H2D: gpu.Bytes(len(rows) * row)},
+			run: func() error { return q.copyRuns(to, src, runs, row) }})
 		return
 	}
 	if row > stagingHalf {
@@ -99,7 +101,8 @@ func (q *queue) Download(dst []byte, src gpu.Buffer, off gpu.Bytes) {
 	q.check("Download").bytes("src", src, int(off), len(dst), 1)
 	from := ptrOf(src, int64(off))
 	if q.direct(dst) {
-		q.enqueue(command{op: "Download", phase: gpu.PhaseTransfer, timed: true, run: func() error { return q.toHost(dst, from) }})
+		q.enqueue(command{op: "Download", phase: gpu.PhaseTransfer, timed: true, moves: gpu.Usage{D2H: gpu.Bytes(len(dst))},
+			run: func() error { return q.toHost(dst, from) }})
 		return
 	}
 	var drain *command
@@ -119,28 +122,20 @@ func (q *queue) Download(dst []byte, src gpu.Buffer, off gpu.Bytes) {
 // direct reports whether the device copies from and to mem by itself; nothing to copy is direct.
 func (q *queue) direct(mem []byte) bool { return len(mem) == 0 || q.dev.driver.pinned.hold(mem) }
 
-// toDevice hands a copy from page-locked memory to the driver and counts it.
+// toDevice hands a copy from page-locked memory to the driver.
 func (q *queue) toDevice(dst word, src []byte) error {
 	if len(src) == 0 {
 		return nil
 	}
 	err := cu.MemcpyHtoDAsync(cu.DevicePtr(dst), unsafe.Pointer(unsafe.SliceData(src)), int64(len(src)), q.stream)
-	if err != nil {
-		return named("cuMemcpyHtoDAsync", err)
-	}
-	q.count(gpu.Usage{H2D: gpu.Bytes(len(src))})
-	return nil
+	return named("cuMemcpyHtoDAsync", err)
 }
 
-// toHost hands a copy to page-locked memory to the driver and counts it.
+// toHost hands a copy to page-locked memory to the driver.
 func (q *queue) toHost(dst []byte, src word) error {
 	if len(dst) == 0 {
 		return nil
 	}
 	err := cu.MemcpyDtoHAsync(unsafe.Pointer(unsafe.SliceData(dst)), cu.DevicePtr(src), int64(len(dst)), q.stream)
-	if err != nil {
-		return named("cuMemcpyDtoHAsync", err)
-	}
-	q.count(gpu.Usage{D2H: gpu.Bytes(len(dst))})
-	return nil
+	return named("cuMemcpyDtoHAsync", err)
 }

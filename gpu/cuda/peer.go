@@ -64,13 +64,8 @@ func (q *queue) CopyFrom(dst, src gpu.Matrix) {
 	size := dst.Type.Size()
 	to := area{ptr: matPtr(dst), context: q.dev.ctx, pitch: dst.LD * size}
 	source := area{ptr: matPtr(src), context: from.dev.ctx, pitch: src.LD * size}
-	q.enqueue(command{op: "CopyFrom", phase: gpu.PhaseTransfer, timed: true, run: func() error {
-		if err := q.copyPeer(to, source, dst.Cols*size, dst.Rows); err != nil {
-			return err
-		}
-		q.count(gpu.Usage{Peer: gpu.Bytes(dst.Rows * dst.Cols * size)})
-		return nil
-	}})
+	q.enqueue(command{op: "CopyFrom", phase: gpu.PhaseTransfer, timed: true, moves: gpu.Usage{Peer: gpu.Bytes(dst.Rows * dst.Cols * size)},
+		run: func() error { return q.copyPeer(to, source, dst.Cols*size, dst.Rows) }})
 }
 
 // copyPeer copies rows of width bytes, in one piece if there is nothing between them.

@@ -85,7 +85,7 @@ func pieces(n int, f func(i, lo, hi int)) {
 func (q *queue) stageUpload(op string, dst word, n int, fill func(half []byte), i int) command {
 	var h *half
 	var err error
-	return command{op: op, phase: gpu.PhaseTransfer, timed: true,
+	return command{op: op, phase: gpu.PhaseTransfer, timed: true, moves: gpu.Usage{H2D: gpu.Bytes(n)},
 		wait: func() func() {
 			if h, err = q.stage(i); err != nil {
 				return nil
@@ -111,7 +111,7 @@ func (q *queue) stageUpload(op string, dst word, n int, fill func(half []byte), 
 
 // stageDownload lets the device write src to the half. A download before it has been drained by then.
 func (q *queue) stageDownload(src word, n, i int) command {
-	return command{op: "Download", phase: gpu.PhaseTransfer, timed: true, run: func() error {
+	return command{op: "Download", phase: gpu.PhaseTransfer, timed: true, moves: gpu.Usage{D2H: gpu.Bytes(n)}, run: func() error {
 		h, err := q.stage(i)
 		if err != nil {
 			return err

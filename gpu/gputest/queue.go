@@ -178,6 +178,22 @@ func testCounters(b *bench) {
 		b.get(y)
 		b.changed(x.Buf, func(e int) bool { return e >= 2 && e < 26 }, 4)
 	})
+	b.scene("bytes of what is enqueued", func(b *bench) {
+		const copies = 100
+		x, raw := b.blank(1<<10, 64, layouts[0]), make([]byte, 1<<18)
+		b.sync()
+		before := b.q.Usage()
+		for range copies {
+			b.q.Download(raw, x.Buf, 0)
+		}
+		if got := b.q.Usage().Sub(before).D2H; got != copies*gpu.Bytes(len(raw)) {
+			b.Errorf("%d bytes are counted before they have moved, want %d", got, copies*len(raw))
+		}
+		b.sync()
+		if got := b.q.Usage().Sub(before).D2H; got != copies*gpu.Bytes(len(raw)) {
+			b.Errorf("%d bytes are counted, want %d", got, copies*len(raw))
+		}
+	})
 }
 
 // testMemory: the budget holds, is given back, and running out of it is an error that says what was wanted.

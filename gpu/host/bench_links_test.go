@@ -125,13 +125,13 @@ func (p *lateCopies) copyAcross(i int, ready *event, begin, end *float64, relay 
 	dst, src := p.to[i].Buf.(*block).mem, p.from[1-i].Buf.(*block).mem
 	passed := make(chan struct{})
 	enqueue := func() *event {
-		q.transfer("CopyFrom", func(r time.Time) time.Time {
+		q.transfer("CopyFrom", gpu.Usage{}, func(r time.Time) time.Time {
 			*begin = 1e6 * time.Since(ready.due).Seconds()
 			n := gpu.Bytes(copy(dst, src))
 			return latest(other.link.book(fromDevice, n, r), p.devices[i].link.book(toDevice, n, r))
 		})
 		arrived := q.Record().(*event)
-		q.transfer("look", func(r time.Time) time.Time {
+		q.transfer("look", gpu.Usage{}, func(r time.Time) time.Time {
 			*end = 1e6 * time.Since(arrived.due).Seconds()
 			return r
 		})

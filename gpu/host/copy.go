@@ -10,10 +10,9 @@ import (
 // Upload copies src to dst from byte off on. Counted as H2D.
 func (q *Queue) Upload(dst gpu.Buffer, off gpu.Bytes, src []byte) {
 	mem := q.check("Upload").bytes(&q.dev.memory, "dst", dst, int(off), len(src), 1)
-	q.transfer("Upload", func(ready time.Time) time.Time {
+	q.transfer("Upload", gpu.Usage{H2D: gpu.Bytes(len(src))}, func(ready time.Time) time.Time {
 		arrived := q.dev.link.book(toDevice, gpu.Bytes(len(src)), ready)
-		n := copy(mem, src)
-		q.count(gpu.Usage{H2D: gpu.Bytes(n)})
+		copy(mem, src)
 		return arrived
 	})
 }
@@ -32,13 +31,11 @@ func (q *Queue) UploadRows(dst gpu.Matrix, src []byte, rows []int32) {
 		c.fail("src has %d rows", top)
 	}
 	mem := c.bytes(&q.dev.memory, "dst", dst.Buf, dst.Type.Size()*dst.Off, row*dst.Rows, 1)
-	q.transfer("UploadRows", func(ready time.Time) time.Time {
+	q.transfer("UploadRows", gpu.Usage{H2D: gpu.Bytes(len(mem))}, func(ready time.Time) time.Time {
 		arrived := q.dev.link.book(toDevice, gpu.Bytes(len(mem)), ready)
-		n := 0
-		for _, r := range rows {
-			n += copy(mem[n:], src[int(r)*row:][:row])
+		for k, r := range rows {
+			copy(mem[k*row:][:row], src[int(r)*row:])
 		}
-		q.count(gpu.Usage{H2D: gpu.Bytes(n)})
 		return arrived
 	})
 }
@@ -46,10 +43,9 @@ func (q *Queue) UploadRows(dst gpu.Matrix, src []byte, rows []int32) {
 // Download copies len(dst) bytes of src from byte off on. Counted as D2H.
 func (q *Queue) Download(dst []byte, src gpu.Buffer, off gpu.Bytes) {
 	mem := q.check("Download").bytes(&q.dev.memory, "src", src, int(off), len(dst), 1)
-	q.transfer("Download", func(ready time.Time) time.Time {
+	q.transfer("Download", gpu.Usage{D2H: gpu.Bytes(len(dst))}, func(ready time.Time) time.Time {
 		arrived := q.dev.link.book(fromDevice, gpu.Bytes(len(dst)), ready)
-		n := copy(dst, mem)
-		q.count(gpu.Usage{D2H: gpu.Bytes(n)})
+		copy(dst, mem)
 		return arrived
 	})
 }
@@ -75,17 +71,13 @@ func (q *Queue) CopyFrom(dst, src gpu.Matrix) {
 		c.fail("src has no buffer of a CPU device")
 	}
 	d, s := c.any(&q.dev.memory, "dst", dst), c.any(from.owner, "src", src)
-	row := gpu.Bytes(src.Cols * src.Type.Size())
-	q.transfer("CopyFrom", func(ready time.Time) time.Time {
-		n := row * gpu.Bytes(src.Rows)
+	n := gpu.Bytes(src.Rows * src.Cols * src.Type.Size())
+	q.transfer("CopyFrom", gpu.Usage{Peer: n}, func(ready time.Time) time.Time {
 		sent := from.owner.link.book(fromDevice, n, ready)
 		arrived := q.dev.link.book(toDevice, n, ready)
-		var copied gpu.Bytes
 		for i := range src.Rows {
 			copyRow(d, i, s, i)
-			copied += row
 		}
-		q.count(gpu.Usage{Peer: copied})
 		return latest(sent, arrived)
 	})
 }

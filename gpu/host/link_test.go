@@ -198,7 +198,7 @@ func TestCopyBeginsWithItsEvent(t *testing.T) {
 	compute.compute("work", gpu.PhaseMM, func() { time.Sleep(time.Millisecond); done = time.Now() })
 	worked := compute.Record()
 	copies.Wait(worked)
-	copies.transfer("copy", func(r time.Time) time.Time {
+	copies.transfer("copy", gpu.Usage{}, func(r time.Time) time.Time {
 		ready = r
 		return r
 	})

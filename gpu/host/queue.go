@@ -43,6 +43,7 @@ type task struct {
 	op    string
 	phase gpu.Phase
 	at    time.Time // when it was enqueued
+	moves gpu.Usage // of a copy: its bytes, counted already
 
 	run    func()                                // runs on the device's threads
 	copy   func(ready time.Time) (due time.Time) // runs beside them; returns ready where no link is emulated
@@ -72,14 +73,19 @@ func (q *Queue) compute(op string, phase gpu.Phase, run func()) {
 	q.tasks <- task{op: op, phase: phase, at: time.Now(), run: run}
 }
 
-// transfer enqueues a copy; it runs beside computations.
-func (q *Queue) transfer(op string, copy func(ready time.Time) (due time.Time)) {
-	q.tasks <- task{op: op, phase: gpu.PhaseTransfer, at: time.Now(), copy: copy}
+// transfer enqueues a copy and counts its bytes; it runs beside computations. After a fault it would not run.
+func (q *Queue) transfer(op string, moves gpu.Usage, copy func(ready time.Time) (due time.Time)) {
+	if q.Fault() != nil {
+		return
+	}
+	q.count(moves)
+	q.tasks <- task{op: op, phase: gpu.PhaseTransfer, at: time.Now(), moves: moves, copy: copy}
 }
 
-// execute runs one task and books its time. After a fault only event traffic runs.
+// execute runs one task and books its time. After a fault only event traffic runs; copies that do not run do not count.
 func (q *Queue) execute(t task) {
 	if !t.order() && q.Fault() != nil {
+		q.count(gpu.Usage{}.Sub(t.moves))
 		return
 	}
 	q.due = latest(q.due, t.at)
@@ -100,6 +106,9 @@ func (q *Queue) execute(t task) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.usage.Time[t.phase] += elapsed
+	if err != nil {
+		q.usage = q.usage.Sub(t.moves)
+	}
 	if err != nil && q.fault == nil {
 		q.fault = &gpu.Fault{Device: q.dev.info.Name, Queue: q.name, Op: t.op, Err: err}
 	}
