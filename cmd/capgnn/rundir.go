@@ -27,27 +27,25 @@ func (d runDir) report() string      { return filepath.Join(string(d), "report.h
 func (d runDir) initial() string     { return filepath.Join(string(d), "init.safetensors") }
 func (d runDir) scaling() string     { return filepath.Join(string(d), "standardize.npz") }
 func (d runDir) plan() string        { return filepath.Join(string(d), "plan.bin") }
+func (d runDir) lock() string        { return filepath.Join(string(d), "lock") }
 
 // holdsRun reports whether the folder already holds a run.
 func (d runDir) holdsRun() bool { return exists(d.config()) }
 
-// makeRunDir makes the folder of a new run: path itself, or, where that is "", ./runs/DATASET-MODEL-TIME with a number
-// behind it until the name is new. made says that the folder was not there before.
-func makeRunDir(path, dataset, model string, now time.Time) (d runDir, made bool, err error) {
-	if path != "" {
-		return makeNamedRunDir(path)
-	}
+// makeRunDir makes the folder of a new run where none was named: ./runs/DATASET-MODEL-TIME with a number behind it until the
+// name is new.
+func makeRunDir(dataset, model string, now time.Time) (runDir, error) {
 	base := filepath.Join("runs", fmt.Sprintf("%s-%s-%s", fileName(dataset), model, now.Format("20060102-150405")))
 	if err := os.MkdirAll("runs", 0o755); err != nil {
-		return "", false, usagef("make run folder: %w: choose a place with --run-dir", err)
+		return "", usagef("make run folder: %w: choose a place with --run-dir", err)
 	}
 	for k, name := 2, base; ; k, name = k+1, fmt.Sprintf("%s-%d", base, k) {
 		err := os.Mkdir(name, 0o755)
 		switch {
 		case err == nil:
-			return runDir(name), true, nil
+			return runDir(name), nil
 		case !errors.Is(err, fs.ErrExist):
-			return "", false, usagef("make run folder: %w: choose a place with --run-dir", err)
+			return "", usagef("make run folder: %w: choose a place with --run-dir", err)
 		}
 	}
 }
@@ -62,25 +60,6 @@ func fileName(name string) string {
 		return '_'
 	}, name)
 	return strings.TrimLeft(safe[:min(len(safe), 80)], ".")
-}
-
-func makeNamedRunDir(path string) (d runDir, made bool, err error) {
-	d = runDir(path)
-	if err := d.free(); err != nil {
-		return "", false, err
-	}
-	made = !exists(path)
-	if err := os.MkdirAll(path, 0o755); err != nil {
-		return "", false, usagef("--run-dir %s: %w", path, err)
-	}
-	// Finding out now that nothing can be written here costs nothing; finding out at the first checkpoint costs epochs.
-	probe, err := os.CreateTemp(path, ".probe-*")
-	if err != nil {
-		return "", false, usagef("--run-dir %s: %w", path, err)
-	}
-	probe.Close()
-	os.Remove(probe.Name())
-	return d, made, nil
 }
 
 // free refuses a folder that already holds a run.

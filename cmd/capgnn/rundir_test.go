@@ -20,36 +20,15 @@ func TestMakeRunDir(t *testing.T) {
 	now := time.Date(2026, 1, 2, 15, 4, 5, 0, time.UTC)
 	var got []string
 	for range 3 {
-		d, made, err := makeRunDir("", "cora", "gcn", now)
-		if err != nil || !made {
-			t.Fatal(made, err)
+		d, err := makeRunDir("cora", "gcn", now)
+		if err != nil {
+			t.Fatal(err)
 		}
 		got = append(got, string(d))
 	}
 	want := []string{"runs/cora-gcn-20260102-150405", "runs/cora-gcn-20260102-150405-2", "runs/cora-gcn-20260102-150405-3"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
-	}
-	d, made, err := makeRunDir("a/b", "", "", now)
-	if err != nil || !made {
-		t.Fatal(made, err)
-	}
-	if _, made, err = makeRunDir("a/b", "", "", now); err != nil || made {
-		t.Errorf("an empty folder: made %v, error %v, want it used as it is", made, err)
-	}
-	if err := writeFile(d.config(), nil); err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := makeRunDir("a/b", "", "", now); exitCode(err) != exitUsage || !strings.Contains(err.Error(), "--resume a/b") {
-		t.Errorf("a folder that holds a run: error %v, want a usage error that names --resume", err)
-	}
-	if err := os.WriteFile("file", nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range []string{"file", "file/below"} {
-		if _, _, err := makeRunDir(path, "", "", now); exitCode(err) != exitUsage {
-			t.Errorf("%s: error %v, want a usage error", path, err)
-		}
 	}
 }
 

@@ -36,18 +36,26 @@ func trainAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	var result *runResult
-	if t.resume {
-		if result, err = t.dir.readResult(); err != nil {
-			return err
-		}
+	result, err := t.finished()
+	if result == nil && err == nil {
+		result, err = t.run(ctx)
 	}
-	if result != nil {
-		k.note("%s is finished; this is its result", t.dir)
-	} else if result, err = t.run(ctx); err != nil {
+	if err != nil {
 		return err
 	}
 	return result.print(k)
+}
+
+// finished returns the result of a run that is to be resumed and has ended; nil if there is something to do.
+func (t *training) finished() (*runResult, error) {
+	if !t.resume {
+		return nil, nil
+	}
+	result, err := t.dir.readResult()
+	if result != nil {
+		t.k.note("%s is finished; this is its result", t.dir)
+	}
+	return result, err
 }
 
 // newTraining reads the settings of a new run: defaults, then --config, then flags.

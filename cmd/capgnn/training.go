@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"runtime/debug"
 	"syscall"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/hostmem"
+	"capgnn/internal/lockfile"
 	"capgnn/internal/number"
 	"capgnn/jaca"
 	"capgnn/pipeline"
@@ -50,13 +50,21 @@ type training struct {
 	devices  []gpu.Device
 	layout   *pipeline.Layout
 	dir      runDir // set beforehand when resuming
-	madeDir  bool
+	madeDir  bool   // by this run
+	lock     *lockfile.Lock
 	initial  *gnn.Weights  // of --init, nil without
 	start    time.Duration // from the start of the program to the first epoch
 }
 
 // run trains. The steps before training change nothing but the cache.
 func (t *training) run(ctx context.Context) (*runResult, error) {
+	defer t.let()
+	if err := t.hold(); err != nil {
+		return nil, err
+	}
+	if result, err := t.finished(); result != nil || err != nil { // another process has just ended it
+		return result, err
+	}
 	for _, step := range t.preparations() {
 		if err := errors.Join(step(ctx), ctx.Err()); err != nil {
 			return nil, t.beforeTraining(err)
@@ -162,7 +170,7 @@ func (t *training) open(context.Context) error {
 // train runs the epochs and writes the run folder.
 func (t *training) train(ctx context.Context) (_ *runResult, err error) {
 	if t.dir == "" {
-		if t.dir, t.madeDir, err = makeRunDir(t.runPath, t.data.name, t.cfg.Model, time.Now()); err != nil {
+		if err := t.holdNew(); err != nil {
 			return nil, err
 		}
 	}
@@ -172,12 +180,12 @@ func (t *training) train(ctx context.Context) (_ *runResult, err error) {
 	events := &eventFile{dir: t.dir, metric: metricName(t.data.problem)}
 	opt, err := t.options(bar, func(s pipeline.EpochStats) error { return errors.Join(metrics.append(s), events.append(s)) })
 	if err != nil {
-		return nil, t.abandon(err)
+		return nil, err
 	}
 	debug.FreeOSMemory() // what is left of the steps before
 	trainer, err := pipeline.New(ctx, t.data.problem, opt)
 	if err != nil {
-		return nil, t.abandon(t.beforeTraining(asUsage(t.explain(err))))
+		return nil, t.beforeTraining(asUsage(t.explain(err)))
 	}
 	defer func() {
 		if exitCode(err) != exitLost {
@@ -328,15 +336,6 @@ func (t *training) writeSettings() error {
 		return err
 	}
 	return writeFile(t.dir.config(), data)
-}
-
-// abandon removes a run folder in which nothing was written yet, and returns err.
-func (t *training) abandon(err error) error {
-	if t.madeDir {
-		// Not empty or not there: then it stays as it is; what went wrong is err.
-		_ = os.Remove(string(t.dir))
-	}
-	return err
 }
 
 // moreMemory says what a device that ran out of memory lacks: its budget, or memory of the system that its budget counts on.

@@ -73,15 +73,17 @@ func fetchSet(ctx context.Context, set Published, root string, opt FetchOptions)
 		return "", err
 	}
 	unlock, err := lockFolder(part)
-	if err != nil {
-		return "", err
+	if err == nil {
+		defer func() {
+			tidy(part, err)
+			unlock()
+		}()
 	}
-	defer func() {
-		tidy(part, err)
-		unlock()
-	}()
 	if _, err := os.Lstat(path); err == nil {
 		return path, nil // another process was faster
+	}
+	if err != nil {
+		return "", err
 	}
 	done, err := complete(ctx, set, part, opt)
 	if err != nil {

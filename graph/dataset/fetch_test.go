@@ -341,7 +341,7 @@ func TestFetchLocked(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := newMirror(t, noise(100))
-	if _, err := fetchSet(t.Context(), testSet(m.body, m), root, FetchOptions{}); err == nil || !strings.Contains(err.Error(), "another process") {
+	if _, err := fetchSet(t.Context(), testSet(m.body, m), root, FetchOptions{}); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("process %d on", os.Getpid())) {
 		t.Errorf("got %v", err)
 	}
 	unlock()

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"time"
+
+	"capgnn/internal/lockfile"
+)
+
+// hold makes the folder of a run, if it is named and not there, and keeps other processes from writing to it until let is
+// called. Doing so before anything else costs nothing; finding out later that it cannot be written to costs all that was done.
+func (t *training) hold() error {
+	if t.resume {
+		return t.lockDir("--resume")
+	}
+	if t.runPath == "" {
+		return nil
+	}
+	t.dir, t.madeDir = runDir(t.runPath), !exists(t.runPath)
+	if err := t.lockDir("--run-dir"); err != nil {
+		return err
+	}
+	return t.dir.free()
+}
+
+// holdNew makes the folder of a run for which none was named.
+func (t *training) holdNew() (err error) {
+	if t.dir, err = makeRunDir(t.data.name, t.cfg.Model, time.Now()); err != nil {
+		return err
+	}
+	t.madeDir = true
+	return t.lockDir("run folder")
+}
+
+// lockDir locks the run's folder. flag is what has named it.
+func (t *training) lockDir(flag string) (err error) {
+	for try := 0; ; try++ {
+		if t.madeDir {
+			if err := os.MkdirAll(string(t.dir), 0o755); err != nil {
+				return usagef("%s %s: %w", flag, t.dir, err)
+			}
+		}
+		t.lock, err = lockfile.Take(t.dir.lock())
+		if try == 2 || !errors.Is(err, fs.ErrNotExist) { // who gives up removes the folder that it has made
+			break
+		}
+	}
+	var held *lockfile.Held
+	switch {
+	case errors.As(err, &held):
+		return usagef("%s %s: in use by %v: wait until it has ended, or end it", flag, t.dir, held.By)
+	case errors.Is(err, lockfile.ErrUnsupported):
+		t.k.note("note: %s: %v: keep other processes away from it yourself", t.dir, err)
+		return nil
+	case err != nil:
+		return usagef("%s %s: %w", flag, t.dir, err)
+	}
+	return nil
+}
+
+// let gives the run's folder free, and removes it if the run has made it and written nothing.
+func (t *training) let() {
+	t.lock.Release()
+	if t.madeDir && !t.dir.holdsRun() {
+		// Not empty or not there: then it stays as it is.
+		_ = os.Remove(string(t.dir))
+	}
+}

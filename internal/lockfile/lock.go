@@ -1,0 +1,73 @@
+package lockfile
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+)
+
+// ErrUnsupported says that the file system or the operating system has no locks.
+var ErrUnsupported = errors.New("there are no file locks here")
+
+// Held says that another process holds a lock.
+type Held struct {
+	Path string
+	By   Holder
+}
+
+func (e *Held) Error() string { return fmt.Sprintf("lock %s: held by %v", e.Path, e.By) }
+
+// Lock is a lock that this process holds.
+type Lock struct{ f *os.File }
+
+// patience is how long Take waits: a holder has the lock a moment before it has written its name, and the system needs a while to
+// take the lock from a process that was killed.
+const patience = time.Second
+
+// Take locks the file path, made as needed. Where another process holds it for longer than a second the error is a *Held.
+func Take(path string) (*Lock, error) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+		if err != nil {
+			return nil, err
+		}
+		free, err := tryLock(f)
+		if free && stillAt(path, f) { // else its holder has removed it since
+			if err = write(f); err == nil {
+				return &Lock{f}, nil
+			}
+		}
+		by := read(f)
+		f.Close()
+		switch {
+		case errors.Is(err, ErrUnsupported):
+			_ = os.Remove(path) // nobody holds it, so it means nothing
+			return nil, err
+		case err != nil:
+			return nil, err
+		case !free && time.Now().After(deadline):
+			return nil, &Held{path, by}
+		}
+	}
+}
+
+// stillAt reports whether f is what path names.
+func stillAt(path string, f *os.File) bool {
+	mine, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	there, err := os.Stat(path)
+	return err == nil && os.SameFile(mine, there)
+}
+
+// Release gives the lock up and removes its file. A nil lock is none.
+func (l *Lock) Release() {
+	if l == nil || l.f == nil {
+		return
+	}
+	_ = os.Remove(l.f.Name()) // what stays is no obstacle
+	l.f.Close()
+	l.f = nil
+}
