@@ -1,6 +1,61 @@
 package pipeline
 
-import "capgnn/jaca"
+import (
+	"slices"
+
+	"capgnn/jaca"
+)
+
+// settleAging makes a run in which no row of another part can be of an earlier epoch one of staleness 0, so that it has its order of
+// operations, its bits and its speed (docs/adr/0020).
+func (t *Trainer) settleAging() error {
+	ages, err := t.mayAge()
+	if err == nil && !ages && t.o.Cache.Staleness.Bound > 0 {
+		t.o.Cache.Staleness, t.o.Cache.ExactEpochs = jaca.Staleness{}, 0
+		t.chooseOrder()
+	}
+	return err
+}
+
+// mayAge reports whether rows of other parts may be of an earlier epoch: the staleness allows it, not all epochs are exact, a layer
+// that ages reads such rows, and they are used an epoch later or have slots, if memory leaves room.
+func (t *Trainer) mayAge() (bool, error) {
+	c := &t.o.Cache
+	if c.Staleness.Bound == 0 || t.o.exactThroughout() || !t.exchanges() {
+		return false, nil
+	}
+	if c.Pipeline || c.policy() == jaca.None {
+		return c.Pipeline, nil
+	}
+	p, err := t.buildCaches(t.cacheExchanges(), jaca.Memory{}, c.Staleness.Bound+1)
+	return err == nil && t.givesSlots(p), err
+}
+
+// exactThroughout reports whether all epochs of a run are exact ones.
+func (o *Options) exactThroughout() bool {
+	return o.Cache.ExactEpochs > 0 && o.Cache.ExactEpochs >= o.Epochs
+}
+
+// exchanges reports whether a layer whose rows may have slots reads rows of other parts, forward or backward.
+func (t *Trainer) exchanges() bool {
+	for l := range t.plan.Layers {
+		if t.plan.Ages(l) && t.shape.Halo[l]+t.shape.BackHalo[l] > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// givesSlots reports whether some row has a slot by a plan, or may get one while rows are read.
+func (t *Trainer) givesSlots(p *jaca.Plan) bool {
+	return slices.ContainsFunc(p.Tables, func(table *jaca.Table) bool {
+		if p.Policy.Static() {
+			return table.Slots() > 0
+		}
+		local, global := cacheSlots(table, &p.Capacities)
+		return global > 0 || slices.Max(local) > 0
+	})
+}
 
 // period returns after how many epochs rows are renewed, 0 if they are of the epoch that uses them; 1 where that adapts.
 func (c *Cache) period() int {

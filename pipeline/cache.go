@@ -150,11 +150,10 @@ func (t *Trainer) planTraffic() ([]*traffic, error) {
 		return nil, err
 	}
 	legs := exactTraffic(t.layout, model, t.plan, &o.Cache, schedule)
-	if t.legs = legs; o.Cache.policy() == jaca.None {
+	if t.legs = legs; o.Cache.policy() == jaca.None || !t.exchanges() {
 		return legs, nil
 	}
-	exchanges := t.cacheExchanges(legs)
-	if t.caches, err = t.planCaches(exchanges, legs, period); err != nil {
+	if t.caches, err = t.planCaches(legs, period); err != nil {
 		return nil, err
 	}
 	t.giveSlots(legs)
@@ -186,9 +185,9 @@ func (t *Trainer) giveSlots(legs []*traffic) {
 }
 
 // cacheExchanges returns the exchanges whose rows may have slots.
-func (t *Trainer) cacheExchanges(legs []*traffic) []jaca.Exchange {
+func (t *Trainer) cacheExchanges() []jaca.Exchange {
 	var out []jaca.Exchange
-	for _, l := range legs {
+	for _, l := range trainingLegs(t.o.Model, t.plan, t.o.Cache.HaloType) {
 		if l.ages {
 			x := jaca.NewExchange(t.layout.at(l.layer), l.layer, jaca.Direction(l.dir), l.rowBytes(1))
 			x.WireBytes = l.wireRow()
@@ -198,38 +197,45 @@ func (t *Trainer) cacheExchanges(legs []*traffic) []jaca.Exchange {
 	return out
 }
 
-// planCaches gives rows their slots.
-func (t *Trainer) planCaches(exchanges []jaca.Exchange, plain []*traffic, period int) (*jaca.Plan, error) {
+// planCaches gives rows their slots, as many as memory leaves room for. plain are the exchanges of training without caches.
+func (t *Trainer) planCaches(plain []*traffic, period int) (*jaca.Plan, error) {
 	c := &t.o.Cache
-	m := jaca.Memory{Device: t.freeForCaches(plain), DeviceReserve: c.ReserveDevice, HostReserve: c.ReserveHost, TopK: c.TopK,
-		Local: c.Local, Global: c.Global}
-	if c.policy() == jaca.JACA && c.Staleness.Bound == 0 && c.Local == (jaca.Size{}) {
-		m.Local = jaca.Rows(0) // every row moves in every epoch
+	p, err := t.buildCaches(t.cacheExchanges(), jaca.Memory{Device: t.freeForCaches(plain), DeviceReserve: c.ReserveDevice,
+		Host: t.freeOnHost(), HostReserve: c.ReserveHost}, period)
+	if err == nil {
+		t.o.Log.Info("caches planned", "policy", string(p.Policy), "local slots", fmt.Sprint(p.Capacities.Local), "global slots", p.Capacities.Global)
 	}
-	if c.policy() == jaca.JACA && c.Staleness.Bound == 0 && c.Global == (jaca.Size{}) {
-		m.Global = jaca.Rows(sharedRows(exchanges)) // others are copied to the host once in any case
+	return p, err
+}
+
+// buildCaches gives rows of exchanges slots: as many as recorded, else by the options and memory, which counts as endless where it is
+// zero.
+func (t *Trainer) buildCaches(exchanges []jaca.Exchange, m jaca.Memory, period int) (*jaca.Plan, error) {
+	c := &t.o.Cache
+	if m.Local, m.Global = c.Local, c.Global; c.policy() == jaca.JACA && c.Staleness.Bound == 0 {
+		if c.Local == (jaca.Size{}) {
+			m.Local = jaca.Rows(0) // every row moves in every epoch
+		}
+		if c.Global == (jaca.Size{}) {
+			m.Global = jaca.Rows(sharedRows(exchanges)) // others are copied to the host once in any case
+		}
 	}
-	m.Host = t.freeOnHost()
 	if c.Slots != nil {
-		m = jaca.Memory{TopK: c.TopK}
+		m = jaca.Memory{}
 	}
+	m.TopK = c.TopK
 	caps, err := jaca.Capacity(exchanges, m)
 	if err != nil {
 		return nil, err
 	}
-	if n := len(caps.Local); n > 0 && c.Slots != nil {
+	if n := len(caps.Local); c.Slots != nil {
 		caps.Local, caps.Global = slices.Clone(c.Slots[:n]), c.Slots[n]
 	}
 	o := jaca.Options{Policy: c.policy(), Links: t.links(), Period: period, Seed: c.Seed}
 	if o.Policy == jaca.Degree {
 		o.Degree = [2][]int32{t.layout.cut.OutDegree, t.layout.cut.InDegree}
 	}
-	p, err := jaca.Build(exchanges, caps, o)
-	if err != nil {
-		return nil, err
-	}
-	t.o.Log.Info("caches planned", "policy", string(p.Policy), "local slots", fmt.Sprint(caps.Local), "global slots", caps.Global)
-	return p, nil
+	return jaca.Build(exchanges, caps, o)
 }
 
 // sharedRows returns the number of rows that several parts read, the most of any exchange.

@@ -31,7 +31,9 @@ func Simulate(ctx context.Context, p *Problem, o Options) (*Simulation, error) {
 		return nil, errors.New("simulate: the devices share no clock")
 	}
 	o.Prepared, o.Init, o.CheckpointDir, o.Resume = nil, nil, "", false
-	o.Cache.ExactEpochs = 0 // those behind them count
+	if !o.exactThroughout() {
+		o.Cache.ExactEpochs = 0 // those behind them count
+	}
 	t, err := New(ctx, p, o)
 	if err != nil {
 		return nil, err

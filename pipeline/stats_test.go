@@ -16,7 +16,7 @@ func replayOf(t *testing.T, tr *Trainer, lay *Layout) *jaca.Replay {
 	if plan == nil {
 		u := *tr
 		u.layout = lay
-		exchanges := u.cacheExchanges(tr.legs)
+		exchanges := u.cacheExchanges()
 		var err error
 		plan, err = jaca.Build(exchanges, &jaca.Capacities{Local: make([]int, len(tr.workers))}, jaca.Options{Policy: jaca.None, Links: tr.links(), Period: tr.legs[0].schedule.Period})
 		if err != nil {

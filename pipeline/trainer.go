@@ -20,6 +20,7 @@ type Trainer struct {
 	p       *Problem
 	o       Options
 	cut     *graph.Cut
+	shape   gnn.Shape
 	plan    gnn.Plan
 	weights *gnn.Weights // layout, and the last weights on the host
 	workers []*worker
@@ -65,6 +66,11 @@ func New(ctx context.Context, p *Problem, o Options) (*Trainer, error) {
 	runCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	t.cancel = cancel
 	t.hub = &hub{ctx: runCtx, deadline: o.WaitDeadline}
+	t.hire()
+	if err := t.settleAging(); err != nil {
+		t.Close()
+		return nil, err
+	}
 	if err := t.place(t.build, t.trafficOfTraining); err != nil {
 		t.Close()
 		return nil, err
@@ -111,7 +117,7 @@ func (o *Options) validate(p *Problem) error {
 	return errors.Join(errs...)
 }
 
-// planRun cuts the graph and decides the order of operations.
+// planRun cuts the graph and decides the order of operations; where nothing ages, settleAging decides it anew.
 func (t *Trainer) planRun() error {
 	o, p := &t.o, t.p
 	if t.layout = o.Layout; t.layout == nil {
@@ -121,25 +127,37 @@ func (t *Trainer) planRun() error {
 		}
 	}
 	t.cut = t.layout.cut
-	s := t.layout.shape(&p.Features, p.Features.Sparse() && !o.Savings.NoSparse, o.Model)
-	t.plan = gnn.Choose(o.Model, s, gnn.Choice{NoPrecompute: o.Savings.NoPrecompute,
-		NoTransformFirst: o.Savings.NoTransformFirst, NoFuse: o.Savings.NoFuse, Period: o.Cache.period(), Storage: o.Storage})
-	o.Log.Info("planned", "input", t.plan.Input.String(), "layers", fmt.Sprintf("%+v", t.plan.Layers))
+	t.shape = t.layout.shape(&p.Features, p.Features.Sparse() && !o.Savings.NoSparse, o.Model)
+	t.chooseOrder()
 	return nil
 }
 
-// place makes one worker per part; build uploads everything that does not change, then plan says what parts exchange.
-func (t *Trainer) place(build func(*worker, weighting) error, plan func() (training, evaluation []*traffic, err error)) error {
+// chooseOrder decides the order of operations.
+func (t *Trainer) chooseOrder() {
+	o := &t.o
+	t.plan = gnn.Choose(o.Model, t.shape, gnn.Choice{NoPrecompute: o.Savings.NoPrecompute,
+		NoTransformFirst: o.Savings.NoTransformFirst, NoFuse: o.Savings.NoFuse, Period: o.Cache.period(), Storage: o.Storage})
+	o.Log.Info("planned", "input", t.plan.Input.String(), "layers", fmt.Sprintf("%+v", t.plan.Layers))
+}
+
+// hire makes one worker per part.
+func (t *Trainer) hire() {
 	for i, dev := range t.o.Devices {
 		w := &worker{index: i, hub: t.hub, dev: dev, part: t.cut.Parts[i], localOf: t.cut.LocalOf, compute: dev.NewQueue("compute"),
 			local: dev.NewQueue("local"), ahead: dev.NewQueue("prefetch"), out: dev.NewQueue("out"), reduce: dev.NewQueue("reduce")}
-		if t.o.Cache.Pipeline && t.plan.Mixed() {
-			w.soon = [2]gpu.Queue{dev.NewQueue("soon"), dev.NewQueue("soon out")}
-		}
 		w.ld = newLoader(dev, w.compute, w.local)
 		t.workers = append(t.workers, w)
 	}
 	connect(t.workers, t.o.Cache.NoPeer)
+}
+
+// place puts the parts on their devices: build uploads everything that does not change, then plan says what parts exchange.
+func (t *Trainer) place(build func(*worker, weighting) error, plan func() (training, evaluation []*traffic, err error)) error {
+	if t.o.Cache.Pipeline && t.plan.Mixed() {
+		for _, w := range t.workers {
+			w.soon = [2]gpu.Queue{w.dev.NewQueue("soon"), w.dev.NewQueue("soon out")}
+		}
+	}
 	scale := weightingOf(t.o.Model.Kind, t.layout, !t.o.NoRescale)
 	if err := t.each(func(w *worker) error { return build(w, scale) }); err != nil {
 		return err
