@@ -1,8 +1,11 @@
 package pipeline
 
 import (
+	"context"
+	"errors"
 	"slices"
 
+	"capgnn/gpu"
 	"capgnn/jaca"
 )
 
@@ -30,6 +33,32 @@ func (t *Trainer) mayAge() (bool, error) {
 	p, err := t.buildCaches(t.cacheExchanges(), jaca.Memory{}, c.Staleness.Bound+1)
 	return err == nil && t.givesSlots(p), err
 }
+
+// errNoSlots says that rows were to age in slots, and memory leaves room for none.
+var errNoSlots = errors.New("no row has a slot")
+
+// crowded reports whether placing a run ended with err because memory leaves no room for rows that age: none for a slot, or none for
+// what the order of stale rows takes besides.
+func (t *Trainer) crowded(err error) bool {
+	c := &t.o.Cache
+	asked := c.Slots != nil || c.Local != (jaca.Size{})
+	var oom *gpu.OutOfMemory
+	return errors.Is(err, errNoSlots) || t.Ages() && !c.Pipeline && !asked && t.caches == nil && errors.As(err, &oom)
+}
+
+// newExact is New for a run for whose slots there is no memory: without slots, so that nothing ages.
+func newExact(ctx context.Context, p *Problem, o Options) (*Trainer, error) {
+	o.Cache.Slots = make([]int, len(o.Devices)+1)
+	t, err := New(ctx, p, o)
+	if err == nil {
+		t.replaced = true
+	}
+	return t, err
+}
+
+// Replaced reports whether New placed the run twice, the second time in another order of operations: devices' high-water marks are those
+// of both.
+func (t *Trainer) Replaced() bool { return t.replaced }
 
 // exactThroughout reports whether all epochs of a run are exact ones.
 func (o *Options) exactThroughout() bool {

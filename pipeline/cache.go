@@ -156,6 +156,9 @@ func (t *Trainer) planTraffic() ([]*traffic, error) {
 	if t.caches, err = t.planCaches(legs, period); err != nil {
 		return nil, err
 	}
+	if t.Ages() && !o.Cache.Pipeline && !t.givesSlots(t.caches) {
+		return nil, errNoSlots
+	}
 	t.giveSlots(legs)
 	return legs, t.openRegion(legs)
 }

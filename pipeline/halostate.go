@@ -36,12 +36,12 @@ type legState struct {
 	Cached   [][]int   // [class][owner]: epoch of the newest rows in the global cache, −1 = none
 }
 
-// ages reports whether rows of earlier epochs are used.
-func (t *Trainer) ages() bool { return len(t.workers) > 1 && t.o.Cache.Staleness.Bound > 0 }
+// Ages reports whether training may use rows of other parts that an earlier epoch made.
+func (t *Trainer) Ages() bool { return t.o.Cache.Staleness.Bound > 0 }
 
 // keepHalo adds what the next epoch reads of earlier ones to a checkpoint. All transfers have ended.
 func (t *Trainer) keepHalo(c *Checkpoint) error {
-	if !t.ages() {
+	if !t.Ages() {
 		return nil
 	}
 	if c.Sections == nil {
@@ -174,7 +174,7 @@ var errOtherHalo = errors.New("halo rows are of another plan")
 // once more in the next epoch: the run goes on, with other bits than without the stop. What moves for it is not counted: the epochs
 // before have.
 func (t *Trainer) restoreHalo(c *Checkpoint) error {
-	if !t.ages() {
+	if !t.Ages() {
 		return nil
 	}
 	err := t.takeHalo(c)

@@ -125,3 +125,29 @@ func TestNothingAges(t *testing.T) {
 		})
 	}
 }
+
+// Where memory leaves room for no slot, and all epochs are exact ones, nothing ages either.
+func TestNothingAgesWithoutRoom(t *testing.T) {
+	for _, policy := range []jaca.Policy{jaca.JACA, jaca.Degree, jaca.LRU} {
+		k := youngCase{kind: gnn.SAGE, layers: 3, hidden: 16, parts: 3}
+		want := k.run(t, Cache{}).WeightsSHA
+		c := Cache{Policy: policy, Staleness: jaca.Staleness{Bound: 4}}
+		if k.run(t, c).WeightsSHA == want {
+			t.Errorf("%s: with slots the weights are those of staleness 0", policy)
+		}
+		full := c
+		full.ReserveDevice, full.ReserveHost = 1<<50, 1<<50
+		if k.run(t, full).WeightsSHA != want {
+			t.Errorf("%s: without room for a slot the weights are not those of staleness 0", policy)
+		}
+		if !policy.Static() {
+			continue
+		}
+		for _, pipeline := range []bool{false, true} {
+			c.ExactEpochs, c.Pipeline = 7, pipeline
+			if k.run(t, c).WeightsSHA != want {
+				t.Errorf("%s, pipeline %t: exact epochs give other weights than staleness 0", policy, pipeline)
+			}
+		}
+	}
+}

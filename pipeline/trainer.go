@@ -38,6 +38,7 @@ type Trainer struct {
 	controller *jaca.Controller
 	stuck      bool      // a device does not answer
 	follower   *follower // of a dynamic policy's caches; nil: slots stay with their rows
+	replaced   bool      // newExact made it
 }
 
 // New validates everything, cuts the graph, plans the order of operations, and puts every part on its device. Errors of
@@ -73,6 +74,9 @@ func New(ctx context.Context, p *Problem, o Options) (*Trainer, error) {
 	}
 	if err := t.place(t.build, t.trafficOfTraining); err != nil {
 		t.Close()
+		if t.crowded(err) {
+			return newExact(ctx, p, o)
+		}
 		return nil, err
 	}
 	t.reduce = newReduction(t.hub, t.workers, t.weights.Layers())

@@ -181,14 +181,13 @@ func readDrifts(path string) (points map[string][]driftPoint, period map[string]
 
 // fixedPeriod returns the refresh period of every layer with slots; nil: it adapts.
 func (t *training) fixedPeriod(caches *jaca.Plan) map[string]int {
-	s, err := jaca.NewSchedule(t.cfg.staleness().Bound, t.cfg.pipelined(), 0)
-	if caches == nil || err != nil || t.cfg.staleness().Auto() {
+	if caches == nil || t.cfg.staleness().Auto() {
 		return nil
 	}
 	out := map[string]int{}
 	for _, table := range caches.Tables {
 		if table.Slots() > 0 {
-			out[strconv.Itoa(table.Layer)] = s.Period
+			out[strconv.Itoa(table.Layer)] = table.Period
 		}
 	}
 	return out

@@ -30,6 +30,9 @@ type memoryPlan struct {
 	Host    hostMemory     `json:"host"`
 	Caches  *cacheCapacity `json:"caches"`  // in rows; null: there are none
 	Subsets []subset       `json:"subsets"` // what some of the devices would take, the fastest first; null: not asked
+	ages    bool           // rows of other parts may be of an earlier epoch
+
+	replaced bool // the ledgers hold what pipeline.Trainer.Replaced says
 }
 
 // hostMemory is what exchanges take of the host's memory, page-locked where the system allows. Amounts are in bytes.
@@ -60,18 +63,30 @@ func (t *training) planMemory(ctx context.Context) (*memoryPlan, error) {
 	if err := t.lay(); err != nil {
 		return nil, asUsage(err)
 	}
+	m, err := t.settleSlots(ctx)
+	if err == nil && m.replaced {
+		m, err = t.settleSlots(ctx) // memory leaves room for no row that ages, which is known now: the run is placed once
+	}
+	if err != nil {
+		return nil, asUsage(t.explain(err))
+	}
+	if t.cfg.staleness().Bound > 0 && !m.ages {
+		t.k.note("note: --staleness %s changes nothing here: no row of another part can be of an earlier epoch", t.cfg.Staleness)
+	}
+	return m, nil
+}
+
+// settleSlots puts the run on ledgers, and keeps the sizes of caches that it finds.
+func (t *training) settleSlots(ctx context.Context) (*memoryPlan, error) {
 	opt := t.problemOptions()
 	m, caches, err := t.account(ctx, opt, true)
 	if oom := (*gpu.OutOfMemory)(nil); errors.As(err, &oom) {
 		m, caches, err = t.accountTight(ctx, opt, oom)
 	}
-	if err != nil {
-		return nil, asUsage(t.explain(err))
-	}
-	if caches != nil && t.cfg.CacheSlots == "" {
+	if err == nil && caches != nil && t.cfg.CacheSlots == "" {
 		t.cfg.CacheSlots = formatSlots(&caches.Capacities)
 	}
-	return m, nil
+	return m, err
 }
 
 // cacheTries is how often caches are made smaller until a run fits: each time by twice what was missing.
@@ -116,7 +131,7 @@ func (t *training) account(ctx context.Context, opt pipeline.Options, limited bo
 	if err != nil {
 		return nil, nil, err
 	}
-	m := &memoryPlan{Dataset: t.data.name, Model: t.cfg.Model, Parts: t.parts, Order: t.cfg.Order, Storage: t.cfg.Storage}
+	m := &memoryPlan{Dataset: t.data.name, Model: t.cfg.Model, Parts: t.parts, Order: t.cfg.Order, Storage: t.cfg.Storage, ages: trainer.Ages(), replaced: trainer.Replaced()}
 	m.Host.Cache, m.Host.Staging = trainer.HostMemory()
 	for i, b := range books {
 		d := deviceMemory{Device: t.specs[i].String(), Budget: t.devices[i].Info().Budget, Peak: b.Memory().HighWater, Buffers: blocksOf(b.Entries())}

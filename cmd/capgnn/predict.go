@@ -18,6 +18,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/graph/dataset"
+	"capgnn/jaca"
 	"capgnn/pipeline"
 )
 
@@ -93,6 +94,7 @@ func newPrediction(c *cli.Context, k *console) (*prediction, error) {
 	if err := readConfig(p.run.config(), &p.cfg); err != nil {
 		return nil, err
 	}
+	p.cfg.Staleness = jaca.Staleness{}.String() // decides nothing here, nor may it: gat was once trained on old rows
 	if err := p.cfg.validate(); err != nil {
 		return nil, usagef("--run %s: %w", p.run, err)
 	}
