@@ -26,7 +26,7 @@ type Cache struct {
 	TopK                       int // halo rows that count per reader and owner (Algorithm 1); 0 = all
 	// Links are the transfer rates that policy jaca decides by; zero: all equal.
 	Links jaca.Links
-	// Staleness bounds the age of halo rows in use.
+	// Staleness bounds the age of halo rows in use. Where none can be of an earlier epoch, the run is that of staleness 0.
 	Staleness jaca.Staleness
 	// ExactEpochs is how many epochs at first use rows of their own epoch, as weights move most then. Adaptive staleness finds that
 	// out itself.

@@ -24,14 +24,30 @@ func TestTutorial(t *testing.T) {
 	if len(blocks) < 8 {
 		t.Fatalf("%d blocks of commands", len(blocks))
 	}
+	for _, layers := range []string{"", "2", "1"} { // "": as it stands
+		if layers != "" && os.Getenv("CAPGNN_LONG") == "" {
+			continue
+		}
+		t.Run("layers "+layers, func(t *testing.T) { followTutorial(t, blocks, layers) })
+	}
+}
+
+var takesLayers = regexp.MustCompile(`capgnn (train|plan) --dataset`)
+
+// followTutorial types the blocks, with so many layers.
+func followTutorial(t *testing.T, blocks [][]string, layers string) {
 	s := newSandbox(t)
 	printed := ""
 	for i, block := range blocks {
-		cmd := exec.Command("bash", "-e", "-c", block[1])
+		script := block[1]
+		if layers != "" {
+			script = takesLayers.ReplaceAllString(script, "capgnn $1 --layers "+layers+" --dataset")
+		}
+		cmd := exec.Command("bash", "-e", "-c", script)
 		cmd.Dir, cmd.Env = s.dir, append(s.command().Env, "PATH="+filepath.Dir(program)+":"+os.Getenv("PATH"))
 		out, err := cmd.CombinedOutput()
 		if err != nil {
-			t.Fatalf("block %d: %v\n%s\n%s", i, err, block[1], out)
+			t.Fatalf("block %d: %v\n%s\n%s", i, err, script, out)
 		}
 		printed += string(out)
 	}

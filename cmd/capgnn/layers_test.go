@@ -1,0 +1,167 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"capgnn/gnn"
+)
+
+// readmeCommand finds the commands of README.md that train, cut a graph or say what training takes.
+var readmeCommand = regexp.MustCompile(`(?m)^\./capgnn ((?:train|plan|partition) --dataset [^|#\n]*)`)
+
+// What README says to type works with one layer and with two, as it stands and with any model on one to four parts: gat refuses old rows.
+func TestReadmeCommandsWithFewLayers(t *testing.T) {
+	text, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := readmeCommand.FindAllStringSubmatch(string(text), -1)
+	if len(lines) < 12 {
+		t.Fatalf("%d commands", len(lines))
+	}
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	n := 0
+	try := func(line string, more ...string) {
+		args := strings.Fields(line)
+		args[slices.Index(args, "--dataset")+1] = "ok.npz"
+		args = append(append(args, "--hidden", "16", "--quiet"), more...)
+		if args[0] == "train" {
+			args = append(args, "--epochs", "5")
+		}
+		if slices.Contains(args, "--staleness") && slices.Contains(more, "gat") {
+			s.fails(exitUsage, []string{"gat", "--staleness"}, args...)
+		} else {
+			s.must(args...)
+		}
+	}
+	for _, layers := range []string{"1", "2"} {
+		for _, line := range lines {
+			try(line[1], "--layers", layers)
+			if strings.Contains(line[1], "--plan") || strings.Contains(line[1], "--parts") || strings.Contains(line[1], "--out") {
+				continue // of parts of its own
+			}
+			for _, model := range names(gnn.Kinds) {
+				for _, parts := range []string{"1", "2", "3", "4"} {
+					if n++; os.Getenv("CAPGNN_LONG") != "" || n%23 == 0 {
+						try(line[1], "--layers", layers, "--model", model, "--parts", parts)
+					}
+				}
+			}
+		}
+	}
+}
+
+// A staleness that lets no row age changes no bit, and says so; such runs go on where they were stopped, and predict.
+func TestStalenessWithoutOldRows(t *testing.T) {
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	flags := func(more ...string) []string {
+		return append([]string{"--dataset", "ok.npz", "--hidden", "32", "--epochs", "12", "--checkpoint-every", "4", "--devices", "cpu:0,cpu:1", "--partitioner", "random"}, more...)
+	}
+	for name, more := range map[string][]string{
+		"one part":        {"--parts", "1"},
+		"one layer":       {"--layers", "1", "--parts", "3"},
+		"fresh layer":     {"--layers", "2", "--model", "sage"},
+		"no edge cut":     {"--partitioner", "multilevel"},
+		"no slots":        {"--pipeline", "off", "--gpu-cache", "0", "--cpu-cache", "0"},
+		"no room":         {"--pipeline", "off", "--reserve-gpu", "1TiB", "--reserve-cpu", "1TiB", "--peer", "off"},
+		"always exact":    {"--exact-epochs", "12"},
+		"lru, one layer":  {"--layers", "1", "--cache", "lru"},
+		"auto, one layer": {"--layers", "1", "--staleness", "auto:0.1"},
+	} {
+		dir := strings.ReplaceAll(name, " ", "-")
+		want := s.train(flags(append([]string{"--staleness", "0", "--exact-epochs", "auto", "--reserve-cpu", "0"}, more[:len(more):len(more)]...)...)...)
+		if slices.Contains(more, "--staleness") {
+			want = s.train(flags(append(more[:len(more):len(more)], "--staleness", "0")...)...)
+		}
+		_, stderr, code := s.run(append([]string{"train", "--run-dir", dir}, flags(append([]string{"--staleness", "4"}, more...)...)...)...)
+		if code != 0 || !strings.Contains(stderr, "changes nothing here") {
+			t.Errorf("%s: exit code %d, %s", name, code, stderr)
+			continue
+		}
+		got, err := runDir(s.path(dir)).readResult()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.SHA256 != want.SHA256 || got.Staleness.MaxSeen != 0 {
+			t.Errorf("%s: weights %s with rows of age %d, at staleness 0 %s", name, got.SHA256, got.Staleness.MaxSeen, want.SHA256)
+		}
+		s.must("predict", "--run", dir, "--what", "labels", "--quiet")
+		for _, file := range []string{"result.json", "checkpoint/epoch-00000012.ckpt"} {
+			if err := os.Remove(filepath.Join(s.path(dir), file)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if r := s.train("--resume", dir); r.SHA256 != want.SHA256 {
+			t.Errorf("%s: resumed: weights %s, want %s", name, r.SHA256, want.SHA256)
+		}
+	}
+	if _, stderr, _ := s.run(append([]string{"train"}, flags("--staleness", "4", "--layers", "4")...)...); strings.Contains(stderr, "changes nothing") {
+		t.Errorf("rows may be old: %s", stderr)
+	}
+}
+
+// What a device takes alone, and speed-ups are over, does not depend on a staleness that it has no use for.
+func TestPlanComparesWithExactDevices(t *testing.T) {
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	alone := func(staleness string) map[string]float64 {
+		var m memoryPlan
+		if err := json.Unmarshal([]byte(s.must("plan", "--json", "--quiet", "--dataset", "ok.npz", "--hidden", "64", "--devices", "sim:rtx3090,sim:gtx1650", "--staleness", staleness)), &m); err != nil {
+			t.Fatal(err)
+		}
+		out := map[string]float64{}
+		for _, x := range m.Subsets {
+			if len(x.Devices) == 1 {
+				out[x.Devices[0]] = x.EpochS
+			}
+		}
+		return out
+	}
+	want, got := alone("0"), alone("4")
+	if len(want) != 2 {
+		t.Fatalf("alone: %v", want)
+	}
+	for device, epoch := range want {
+		if got[device] != epoch {
+			t.Errorf("%s alone takes %g s with --staleness 4, %g s with 0", device, got[device], epoch)
+		}
+	}
+}
+
+// gat takes no rows of earlier epochs, which is found before data are read. What an older version trained so still predicts.
+func TestGATRefusesStaleness(t *testing.T) {
+	s := newSandbox(t)
+	for _, command := range []string{"train", "plan", "partition"} {
+		for _, staleness := range []string{"1", "16", "auto:0.1", "auto:0.3,4"} {
+			s.fails(exitUsage, []string{"--staleness " + staleness, "gat"}, command, "--dataset", "nowhere.npz", "--model", "gat", "--devices", "cpu:0,cpu:1", "--staleness", staleness)
+		}
+	}
+	newStore().write(s, "ok.npz")
+	s.train(small("--run-dir", "a", "--model", "gat", "--staleness", "0", "--devices", "cpu:0,cpu:1")...)
+	config := s.path("a/config.yaml")
+	text, err := os.ReadFile(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := strings.Replace(string(text), "\nstaleness: \"0\"\n", "\nstaleness: \"2\"\n", 1)
+	if old == string(text) {
+		t.Fatalf("no staleness in\n%s", text)
+	}
+	if err := writeFile(config, []byte(old)); err != nil {
+		t.Fatal(err)
+	}
+	s.must("predict", "--run", "a", "--quiet")
+	s.fails(exitUsage, []string{"gat"}, "train", "--quiet", "--config", "a/config.yaml")
+	if err := os.Remove(s.path("a/result.json")); err != nil {
+		t.Fatal(err)
+	}
+	s.fails(exitUsage, []string{"gat"}, "train", "--quiet", "--resume", "a")
+}
