@@ -51,7 +51,7 @@ func TestCutValidate(t *testing.T) {
 		for v := range part {
 			part[v], seeds[v] = int32(v%3), v%2 == 0
 		}
-		c, err := Split(g, part, 3, Needed(g, seeds, 3), 3, nil)
+		c, err := Split(g, LoopsKept, part, 3, Needed(g, seeds, 3, nil), 3, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

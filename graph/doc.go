@@ -17,5 +17,5 @@
 //
 //	g, err := graph.FromEdges(n, edges)
 //	g = g.WithoutLoops().WithLoops()
-//	cut, err := graph.Split(g, part, 4, graph.Needed(g, train, layers), layers, nil)
+//	cut, err := graph.Split(g, graph.LoopsAdded, part, 4, graph.Needed(g, train, layers, nil), layers, nil, nil)
 package graph

@@ -131,7 +131,7 @@ func TestSymmetricNotices(t *testing.T) {
 	}
 	g = g.Symmetrise()
 	threads(t, func(t *testing.T) {
-		if !g.Symmetric() || !g.Symmetric() || !g.WithLoops().Symmetric() {
+		if !g.Symmetric() || !g.WithLoops().Symmetric() {
 			t.Fatal("a symmetric graph is not")
 		}
 		for gone := range g.Indices {

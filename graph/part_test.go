@@ -24,8 +24,8 @@ func splitCases(t *testing.T, f func(t *testing.T, c *Cut, g *CSR, level []Level
 					for v, k := range r.Perm(150) {
 						part[v], seeds[v], rank[v] = int32(r.IntN(parts)), r.Float64() < share, int32(k)
 					}
-					level := Needed(g, seeds, 3)
-					c, err := Split(g, part, parts, level, 3, rank)
+					level := Needed(g, seeds, 3, nil)
+					c, err := Split(g, LoopsKept, part, parts, level, 3, rank, nil)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -94,7 +94,7 @@ func TestNeeded(t *testing.T) {
 	}
 	seeds := make([]bool, 60)
 	seeds[4], seeds[17] = true, true
-	got := Needed(g, seeds, 3)
+	got := Needed(g, seeds, 3, nil)
 	s := map[int]bool{4: true, 17: true}
 	want := make([]Level, 60)
 	for v := range want {

@@ -51,8 +51,8 @@ func pruneCases(t *testing.T, f func(t *testing.T, c *pruned)) {
 						if err != nil {
 							t.Fatal(err)
 						}
-						c.level = NeededPruned(c.g, c.seeds, 3, p)
-						if c.whole, err = SplitPruned(c.g, LoopsKept, c.part, parts, c.level, 3, rank, p); err != nil {
+						c.level = Needed(c.g, c.seeds, 3, p)
+						if c.whole, err = Split(c.g, LoopsKept, c.part, parts, c.level, 3, rank, p); err != nil {
 							t.Fatal(err)
 						}
 						c.kept = c.whole.Without(p)
@@ -150,7 +150,7 @@ func checkCentral(t *testing.T, p *Part, i int) {
 	}
 }
 
-// NeededPruned against its definition.
+// Needed of a pruned graph against its definition.
 func TestNeededPruned(t *testing.T) {
 	pruneCases(t, func(t *testing.T, c *pruned) {
 		const layers = 3
@@ -231,7 +231,7 @@ func TestWithoutShares(t *testing.T) {
 	for v := range part {
 		part[v] = int32(v % 3)
 	}
-	c, err := Split(g, part, 3, AllNeeded(150, 2), 2, nil)
+	c, err := Split(g, LoopsKept, part, 3, AllNeeded(150, 2), 2, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

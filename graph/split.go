@@ -14,18 +14,11 @@ import (
 // Method: the rows, and where g is not symmetric those of its transpose, in blocks on all processors; halos found with a
 // vertex-indexed table. Cost O(edges · log(degree) + vertices); beside the result, memory for a few numbers per vertex and,
 // where g is not symmetric, its transpose. Source: §2.2 of the paper; H' and levels are ours (DESIGN.md 2, 3).
-func Split(g *CSR, part []int32, parts int, level []Level, layers int, rank []int32) (*Cut, error) {
-	return SplitLoops(g, LoopsKept, part, parts, level, layers, rank)
-}
-
-// SplitLoops is Split of g with its loops kept, added or removed, without a copy of g.
-func SplitLoops(g *CSR, loops Loops, part []int32, parts int, level []Level, layers int, rank []int32) (*Cut, error) {
-	return SplitPruned(g, loops, part, parts, level, layers, rank, nil)
-}
-
-// SplitPruned is SplitLoops for a cut that will be pruned by p, of the same part: it holds every edge, and rows that have no
-// remote neighbour once it is pruned come before the others of their level. Cut.Without prunes it.
-func SplitPruned(g *CSR, loops Loops, part []int32, parts int, level []Level, layers int, rank []int32, p *Pruning) (*Cut, error) {
+//
+// loops says what becomes of g's loops, without a copy of g. p, if not nil, is of the same part and what the cut will be pruned
+// by: the cut holds every edge, and rows that have no remote neighbour once it is pruned come before the others of their level.
+// Cut.Without prunes it.
+func Split(g *CSR, loops Loops, part []int32, parts int, level []Level, layers int, rank []int32, p *Pruning) (*Cut, error) {
 	n := g.Rows()
 	if g.Cols != n || len(part) != n || len(level) != n || rank != nil && len(rank) != n {
 		return nil, fmt.Errorf("split a %d×%d graph: %d part entries, %d levels, %d ranks", n, g.Cols, len(part), len(level), len(rank))

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Split equals slowSplit, its definition in one goroutine, in every number, on graphs of several blocks; and SplitLoops is
+// Split equals slowSplit, its definition in one goroutine, in every number, on graphs of several blocks; and with loops it is
 // Split of the graph with those loops.
 func TestSplitSlow(t *testing.T) {
 	const n = 3*rowBlock + 77
@@ -41,13 +41,13 @@ func TestSplitSlow(t *testing.T) {
 					if !ranked {
 						rank = nil
 					}
-					level := Needed(g, seeds, 3)
+					level := Needed(g, seeds, 3, nil)
 					for _, loops := range []Loops{LoopsKept, LoopsAdded, LoopsRemoved} {
 						want, err := slowSplit(g.withLoops(loops), part, parts, level, 3, rank)
 						if err != nil {
 							t.Fatal(err)
 						}
-						got, err := SplitLoops(g, loops, part, parts, level, 3, rank)
+						got, err := Split(g, loops, part, parts, level, 3, rank, nil)
 						if err != nil {
 							t.Fatal(err)
 						}

@@ -11,7 +11,7 @@ import (
 
 // mapper gets memory from one place.
 type mapper struct {
-	kind string // what Region.Backing says
+	kind string // what the memory is: "memfd", "temporary file" or "Go heap"; "" of an empty region
 	// open returns n zero bytes, n > 0 and a multiple of the page size, and what gives them back.
 	open func(n int) (mem []byte, unmap func() error, err error)
 }

@@ -3,7 +3,6 @@ package hostmem
 import (
 	"fmt"
 	"math"
-	"sync/atomic"
 
 	"github.com/edsrzf/mmap-go"
 )
@@ -102,42 +101,4 @@ func (l lockLimits) explain(need int64, err error) *Limit {
 		e.Raise = fmt.Sprintf("sudo prlimit --pid $$ --memlock=%d:%d", want, want)
 	}
 	return e
-}
-
-// FailPin is a Pinner that refuses one registration: a fault hook for tests.
-type FailPin struct {
-	Pinner Pinner // nil: MLock
-	Nth    int64  // the registration that fails, counted from 1; 0 = none
-	Err    error  // what it returns
-
-	asked atomic.Int64
-	live  atomic.Int64
-}
-
-// Register implements Pinner.
-func (f *FailPin) Register(mem []byte) error {
-	if f.asked.Add(1) == f.Nth {
-		return f.Err
-	}
-	if err := f.pinner().Register(mem); err != nil {
-		return err
-	}
-	f.live.Add(1)
-	return nil
-}
-
-// Unregister implements Pinner.
-func (f *FailPin) Unregister(mem []byte) error {
-	f.live.Add(-1)
-	return f.pinner().Unregister(mem)
-}
-
-// Live returns the number of ranges that are registered.
-func (f *FailPin) Live() int { return int(f.live.Load()) }
-
-func (f *FailPin) pinner() Pinner {
-	if f.Pinner == nil {
-		return MLock{}
-	}
-	return f.Pinner
 }

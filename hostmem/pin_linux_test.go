@@ -169,7 +169,7 @@ func left(t *testing.T) (l leftovers) {
 
 // What the kernel counts as locked follows Register and Unregister, while the memory stays mapped.
 func TestMLock(t *testing.T) {
-	p, err := NewPinned("cpu:0", "x", 32<<10, LockOptions{Optional: true, Pinner: &FailPin{Nth: 1, Err: refuse}})
+	p, err := NewPinned("cpu:0", "x", 32<<10, LockOptions{Optional: true, Pinner: &FailPin{Nth: 1, Err: errRefuse}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,8 +13,8 @@ func roomOf(free int64) func() (room, error) {
 	return func() (room, error) { return room{free: free, total: 4 * free}, nil }
 }
 
-// refuse is what a driver may answer.
-var refuse = errors.New("driver: out of resources")
+// errRefuse is what a driver may answer.
+var errRefuse = errors.New("driver: out of resources")
 
 func TestLimits(t *testing.T) {
 	page := int64(os.Getpagesize())
@@ -51,7 +51,7 @@ func TestLimits(t *testing.T) {
 	for _, c := range cases {
 		c.o.maps = []mapper{{"watched", func(n int) ([]byte, func() error, error) {
 			t.Errorf("%s: %d bytes were taken before the limit was looked at", c.name, n)
-			return nil, nil, refuse
+			return nil, nil, errRefuse
 		}}}
 		p, err := NewPinned("cpu:0", "x", c.size, c.o)
 		var got *Limit
@@ -73,7 +73,7 @@ func TestLimits(t *testing.T) {
 }
 
 func TestPinned(t *testing.T) {
-	hook := &FailPin{Nth: 2, Err: refuse}
+	hook := &FailPin{Nth: 2, Err: errRefuse}
 	p, err := NewPinned("cpu:0", "x", 5000, LockOptions{Pinner: hook})
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +87,7 @@ func TestPinned(t *testing.T) {
 		}
 		p.Bytes()[i] = 1
 	}
-	if _, err := NewPinned("cpu:0", "y", 5000, LockOptions{Pinner: hook}); !errors.Is(err, refuse) || !strings.Contains(err.Error(), `cpu:0: lock "y"`) {
+	if _, err := NewPinned("cpu:0", "y", 5000, LockOptions{Pinner: hook}); !errors.Is(err, errRefuse) || !strings.Contains(err.Error(), `cpu:0: lock "y"`) {
 		t.Errorf("second registration: %v", err)
 	}
 	empty, err := NewPinned("cpu:0", "z", 0, LockOptions{Pinner: hook})
@@ -104,14 +104,14 @@ func TestPinned(t *testing.T) {
 
 func TestOptionalLock(t *testing.T) {
 	none := MLock{limits: func() lockLimits { return lockLimits{} }}
-	for _, pinner := range []Pinner{&FailPin{Nth: 1, Err: refuse}, none} {
+	for _, pinner := range []Pinner{&FailPin{Nth: 1, Err: errRefuse}, none} {
 		p, err := NewPinned("cuda:0", "x", 100, LockOptions{Optional: true, Pinner: pinner})
 		if err != nil {
 			t.Fatal(err)
 		}
 		p.Bytes()[99] = 1
 		var limit *Limit
-		if why := p.Unlocked(); !errors.Is(why, refuse) && !(errors.As(why, &limit) && limit.Owner == "cuda:0") {
+		if why := p.Unlocked(); !errors.Is(why, errRefuse) && !(errors.As(why, &limit) && limit.Owner == "cuda:0") {
 			t.Errorf("unlocked: %v, want the driver's answer or the limit", why)
 		}
 		if err := p.Close(); err != nil {
@@ -121,7 +121,7 @@ func TestOptionalLock(t *testing.T) {
 }
 
 func TestHeap(t *testing.T) {
-	hook := &FailPin{Nth: 1, Err: refuse}
+	hook := &FailPin{Nth: 1, Err: errRefuse}
 	p, err := NewPinned("cpu:0", "x", 100, LockOptions{Heap: true, Pinner: hook})
 	if err != nil || p.Unlocked() == nil || hook.Live() != 0 {
 		t.Fatalf("got %v, unlocked %v, %d registered", err, p.Unlocked(), hook.Live())
@@ -137,7 +137,7 @@ func TestUnregisterFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Close(); !errors.Is(err, refuse) || p.Bytes() != nil {
+	if err := p.Close(); !errors.Is(err, errRefuse) || p.Bytes() != nil {
 		t.Errorf("close: %v", err)
 	}
 }
@@ -146,4 +146,4 @@ func TestUnregisterFails(t *testing.T) {
 type clinging struct{}
 
 func (clinging) Register([]byte) error   { return nil }
-func (clinging) Unregister([]byte) error { return refuse }
+func (clinging) Unregister([]byte) error { return errRefuse }

@@ -60,9 +60,6 @@ func (r *Region) Usage() Usage {
 	return Usage{Used: r.used, HighWater: r.used, Capacity: int64(len(r.mem.bytes))}
 }
 
-// Backing says what the memory is: "memfd", "temporary file" or "Go heap"; "" of an empty region.
-func (r *Region) Backing() string { return r.mem.kind }
-
 // Unlocked returns nil if the region is page-locked, else the reason why it is not.
 func (r *Region) Unlocked() error { return r.mem.Unlocked() }
 

@@ -9,7 +9,7 @@ import (
 )
 
 // broken is a place without memory.
-var broken = mapper{"memfd", func(int) ([]byte, func() error, error) { return nil, nil, refuse }}
+var broken = mapper{"memfd", func(int) ([]byte, func() error, error) { return nil, nil, errRefuse }}
 
 func TestRegion(t *testing.T) {
 	for _, c := range []struct {
@@ -27,8 +27,8 @@ func TestRegion(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if c.backing != "" && r.Backing() != c.backing {
-				t.Errorf("backing %q, want %q", r.Backing(), c.backing)
+			if c.backing != "" && r.mem.kind != c.backing {
+				t.Errorf("backing %q, want %q", r.mem.kind, c.backing)
 			}
 			useRegion(t, r)
 			if err := r.Close(); err != nil || hook.Live() != 0 {
@@ -85,7 +85,7 @@ func useRegion(t *testing.T, r *Region) {
 
 func TestRegionWithoutMemory(t *testing.T) {
 	_, err := NewRegion("global cache", 1000, LockOptions{maps: []mapper{broken, broken}})
-	if !errors.Is(err, refuse) || !strings.Contains(err.Error(), "memfd") {
+	if !errors.Is(err, errRefuse) || !strings.Contains(err.Error(), "memfd") {
 		t.Errorf("got %v, want the system's answers", err)
 	}
 	// A lock that is refused gives the mapping back.
@@ -93,8 +93,8 @@ func TestRegionWithoutMemory(t *testing.T) {
 	watched := mapper{"memfd", func(n int) ([]byte, func() error, error) {
 		return aligned(n), func() error { released = true; return nil }, nil
 	}}
-	_, err = NewRegion("global cache", 1000, LockOptions{maps: []mapper{watched}, Pinner: &FailPin{Nth: 1, Err: refuse}})
-	if !errors.Is(err, refuse) || !released {
+	_, err = NewRegion("global cache", 1000, LockOptions{maps: []mapper{watched}, Pinner: &FailPin{Nth: 1, Err: errRefuse}})
+	if !errors.Is(err, errRefuse) || !released {
 		t.Errorf("got %v, memory released: %t", err, released)
 	}
 	r, err := NewRegion("global cache", 0, LockOptions{})

@@ -78,12 +78,6 @@ func Percentile(x []float64, p int) float64 {
 	return sorted[(len(sorted)*p+99)/100-1]
 }
 
-// Drift returns the 90th and the 50th percentile of the relative drift of rows: see RowDrifts and Percentile.
-func Drift(old, new []float32, cols int) (q90, q50 float64) {
-	drifts := RowDrifts(old, new, cols)
-	return Percentile(drifts, 90), Percentile(drifts, 50)
-}
-
 // Under returns how many of the drifts are at most eps.
 func Under(drifts []float64, eps float64) int {
 	n := 0

@@ -19,7 +19,7 @@ func TestDriftKnown(t *testing.T) {
 	if !slices.Equal(drifts, want) {
 		t.Errorf("drifts %v, want %v", drifts, want)
 	}
-	if q90, q50 := Drift(old, now, 2); q90 != 0x1p126 || q50 != 1 {
+	if q90, q50 := drift(old, now, 2); q90 != 0x1p126 || q50 != 1 {
 		t.Errorf("percentiles %g and %g", q90, q50)
 	}
 	root := math.Sqrt(6) // of 30/5: the typical row; only (3, 4) is larger
@@ -29,12 +29,12 @@ func TestDriftKnown(t *testing.T) {
 	if n := Under(drifts, 1); n != 3 {
 		t.Errorf("%d drifts are at most 1", n)
 	}
-	if q90, q50 := Drift(nil, nil, 2); q90 != 0 || q50 != 0 {
+	if q90, q50 := drift(nil, nil, 2); q90 != 0 || q50 != 0 {
 		t.Errorf("drift of no rows: %g, %g", q90, q50)
 	}
 	for _, bad := range []float32{float32(math.NaN()), float32(math.Inf(1))} {
 		now[7] = bad
-		q90, q50 := Drift(old, now, 2)
+		q90, q50 := drift(old, now, 2)
 		if n := Under(RowDrifts(old, now, 2), 1); math.IsNaN(float64(bad)) && !(math.IsNaN(q90) && math.IsNaN(q50)) || math.IsInf(float64(bad), 0) && !math.IsInf(q90, 1) || n != 2 {
 			t.Errorf("a row of %g: percentiles %g and %g, %d rows under 1", bad, q90, q50, n)
 		}
@@ -147,4 +147,10 @@ func TestTrack(t *testing.T) {
 			}
 		}
 	}
+}
+
+// drift returns the 90th and the 50th percentile of the relative drift of rows: see RowDrifts and Percentile.
+func drift(old, new []float32, cols int) (q90, q50 float64) {
+	drifts := RowDrifts(old, new, cols)
+	return Percentile(drifts, 90), Percentile(drifts, 50)
 }

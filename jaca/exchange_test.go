@@ -20,7 +20,7 @@ func four(t *testing.T) (forward, backward Exchange) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cut, err := graph.Split(g, []int32{0, 0, 1, 2}, 3, graph.AllNeeded(4, 2), 2, nil)
+	cut, err := graph.Split(g, graph.LoopsKept, []int32{0, 0, 1, 2}, 3, graph.AllNeeded(4, 2), 2, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestNeededRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cut, err := graph.Split(g, []int32{0, 1, 2}, 3, graph.Needed(g, []bool{true, false, false}, 2), 2, nil)
+	cut, err := graph.Split(g, graph.LoopsKept, []int32{0, 1, 2}, 3, graph.Needed(g, []bool{true, false, false}, 2, nil), 2, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

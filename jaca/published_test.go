@@ -42,7 +42,7 @@ func exchangesOf(t testing.TB, path string, parts int) ([]Exchange, [2][]int32) 
 		t.Fatal(err)
 	}
 	const layers, hidden = 3, 256
-	cut, err := graph.Split(g, plan.Part, parts, graph.Needed(g, train, layers), layers, nil)
+	cut, err := graph.Split(g, graph.LoopsKept, plan.Part, parts, graph.Needed(g, train, layers, nil), layers, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

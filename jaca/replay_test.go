@@ -252,8 +252,10 @@ func TestBypass(t *testing.T) {
 		}
 	}
 	never := Bypass{}
-	if never.Observe(0) || never.Observe(0) {
-		t.Error("bypassed without a threshold")
+	for range 2 {
+		if never.Observe(0) {
+			t.Error("bypassed without a threshold")
+		}
 	}
 }
 

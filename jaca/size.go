@@ -69,10 +69,13 @@ func ParseSize(s string) (Size, error) {
 	if bad {
 		return Size{}, fmt.Errorf("%q is not a cache size: give rows (20000), a share (20%%), memory (2GiB) or auto", s)
 	}
-	if unit == sizeBytes {
-		x = math.Floor(x * scale)
+	switch unit {
+	case sizeBytes:
+		return Size{sizeBytes, math.Floor(x * scale)}, nil
+	case sizePercent:
+		return Percent(x), nil
 	}
-	return Size{unit, x}, nil
+	return Size{sizeRows, x}, nil
 }
 
 // String returns a text that ParseSize reads as the same size.

@@ -18,13 +18,12 @@ import (
 // exchange after the other: in one place, or in two by turns with the pipeline. Rows that the backward pass reads again have
 // a block of their own.
 type attachment struct {
-	w      *worker
-	hub    *hub
-	layers []gnn.LayerGraph // of training
-	host   hostmem.LockOptions
-	bound  int
-	seed   uint64    // of encodings that draw
-	lists  [][]int32 // that are being uploaded
+	w     *worker
+	hub   *hub
+	host  hostmem.LockOptions
+	bound int
+	seed  uint64    // of encodings that draw
+	lists [][]int32 // that are being uploaded
 }
 
 // rowBytes is the size of n rows where they are kept.

@@ -47,9 +47,9 @@ func lay(p *Problem, o *Options, parts int) (*Layout, error) {
 	}
 	level := graph.AllNeeded(p.Vertices(), o.Model.Layers)
 	if seeds != nil {
-		level = graph.NeededPruned(p.Graph, seeds, o.Model.Layers, pruning)
+		level = graph.Needed(p.Graph, seeds, o.Model.Layers, pruning)
 	}
-	l.cut, err = graph.SplitPruned(p.Graph, p.Loops, o.Part, parts, level, o.Model.Layers, o.Rank, pruning)
+	l.cut, err = graph.Split(p.Graph, p.Loops, o.Part, parts, level, o.Model.Layers, o.Rank, pruning)
 	if err != nil {
 		return nil, err
 	}

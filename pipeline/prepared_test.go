@@ -237,7 +237,7 @@ func FuzzKeptCut(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	c, err := graph.SplitPruned(g, graph.LoopsAdded, part, 2, graph.NeededPruned(g, seeds, 2, pruning), 2, nil, pruning)
+	c, err := graph.Split(g, graph.LoopsAdded, part, 2, graph.Needed(g, seeds, 2, pruning), 2, nil, pruning)
 	if err != nil {
 		f.Fatal(err)
 	}

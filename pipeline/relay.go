@@ -79,15 +79,6 @@ func (b *book) of(epoch int) (entry, error) {
 	return entry{}, fmt.Errorf("no rows of epoch %d in the global cache", epoch)
 }
 
-// sends returns the rows that the part sends in some blocks, over all readers.
-func (r *relay) sends(blocks []int) int {
-	n := 0
-	for _, b := range blocks {
-		n += r.at[b+1] - r.at[b]
-	}
-	return n
-}
-
 // every returns all blocks.
 func (t *traffic) every() []int {
 	all := make([]int, 1+t.classes)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"capgnn/gpu"
-	"capgnn/hostmem"
 )
 
 // outbox is where rows wait until their readers have copied them: on the device, and on the host for readers that cannot
@@ -14,9 +13,8 @@ type outbox struct {
 	w       *worker
 	number  int // as in ticket.box
 	send    gpu.Buffer
-	staging *hostmem.Pinned // nil: all readers reach the device
-	stages  [][]byte        // by reader
-	area    []byte          // with a dynamic policy: published rows
+	stages  [][]byte // by reader
+	area    []byte   // with a dynamic policy: published rows
 	unread  []unread
 	drained gpu.Event // what goes to the host has left the send buffer; nil: nothing does
 }

@@ -36,7 +36,6 @@ type worker struct {
 	peers   []bool // peers[o]: part o lives on this very device
 	reach   []bool // reach[o]: this device can copy from the device of part o
 	workers []*worker
-	stages  [][]byte // host staging of gradients and weights per reader, for devices without peer access
 
 	params, grads *gnn.Params
 	opt           optimizerState // part 0 only
@@ -70,20 +69,11 @@ type worker struct {
 // reachableFrom reports whether part j's device can copy from this worker's device.
 func (w *worker) reachableFrom(j int) bool { return w.workers[j].reach[w.index] }
 
-// staging returns n bytes of host memory for rows sent to part j.
-func (w *worker) staging(j, n int) []byte {
-	if len(w.stages[j]) < n {
-		w.stages[j] = make([]byte, n)
-	}
-	return w.stages[j][:n]
-}
-
 // connect finds out which devices reach each other.
 func connect(workers []*worker, noPeer bool) {
 	for _, w := range workers {
 		w.workers = workers
 		w.peers, w.reach = make([]bool, len(workers)), make([]bool, len(workers))
-		w.stages = make([][]byte, len(workers))
 		for o, other := range workers {
 			w.peers[o] = other.dev == w.dev
 			p, ok := w.local.(gpu.PeerCopier)

@@ -80,7 +80,7 @@ func TestGroups(t *testing.T) {
 // fits compares the last counts of an adjustment with the graph cut without what it drops: halo = remote in-neighbours
 // less the dropped ones, and every vertex is inner once.
 func fits(g *graph.CSR, part []int32, parts int, a *Adjustment) error {
-	cut, err := graph.Split(g, part, parts, graph.AllNeeded(g.Rows(), 2), 2, nil)
+	cut, err := graph.Split(g, graph.LoopsKept, part, parts, graph.AllNeeded(g.Rows(), 2), 2, nil, nil)
 	if err != nil {
 		return err
 	}

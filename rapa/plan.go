@@ -155,12 +155,6 @@ func edgeCut(u *graph.CSR, part []int32) int64 {
 	return cut
 }
 
-// volume returns Σ_v (number of other parts in which v has a neighbour).
-func volume(u *graph.CSR, part []int32, parts int) int64 {
-	_, volume := borders(u, part, parts)
-	return volume
-}
-
 // keyVersion changes when a partitioner begins to give other partitions for the same options.
 const keyVersion = 2
 

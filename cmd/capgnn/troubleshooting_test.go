@@ -4,8 +4,8 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io/fs"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -42,10 +42,20 @@ func TestTroubleshooting(t *testing.T) {
 // from.
 func refusalLines(t *testing.T) []string {
 	t.Helper()
-	sources := func(info fs.FileInfo) bool { return !strings.HasSuffix(info.Name(), "_test.go") }
-	packages, err := parser.ParseDir(token.NewFileSet(), ".", sources, 0)
+	names, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)
+	}
+	var files []*ast.File
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, file)
 	}
 	var lines []string
 	add := func(e ast.Expr) {
@@ -58,8 +68,8 @@ func refusalLines(t *testing.T) []string {
 			return true
 		})
 	}
-	for _, p := range packages {
-		ast.Inspect(p, func(n ast.Node) bool {
+	for _, file := range files {
+		ast.Inspect(file, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.CallExpr:
 				if f, ok := n.Fun.(*ast.Ident); ok {

@@ -22,7 +22,6 @@ type gatOperands struct {
 	src     gatGradSrc
 	scores  gatScoresGrad
 	mean    dense
-	grads   [2][]float32 // of the score vectors
 }
 
 func newGatOperands(t *testing.T, r *rand.Rand, heads, channels int) *gatOperands {

@@ -96,23 +96,6 @@ func (w *watched) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// WriteNPZ writes d as one .npz with the store's keys, deflated. The file appears only when it is complete. Equal data
-// sets give equal bytes.
-func WriteNPZ(path string, d *Dataset) error {
-	if err := d.Validate(); err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	entries := d.entries()
-	if d.Features.Sparse() {
-		shape := []int64{int64(d.Graph.Rows()), int64(d.Features.Cols)}
-		entries = append(entries, npy.Entry{Key: "x_shape", Data: shape})
-	}
-	if d.Labels != nil {
-		entries = append(entries, npy.Entry{Key: "classes", Shape: []int{}, Data: []int64{int64(d.Classes)}})
-	}
-	return npy.WriteArchiveFile(path, entries, npy.Archiving{Deflate: true})
-}
-
 // entries lists the arrays of a store.
 func (d *Dataset) entries() []npy.Entry {
 	n := d.Graph.Rows()

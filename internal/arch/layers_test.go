@@ -18,10 +18,18 @@ import (
 	"testing"
 )
 
-const module = "capgnn"
-
 // root is the module's folder, seen from this package's.
 const root = "../.."
+
+// module is the path that go.mod gives the module.
+var module = func() string {
+	text, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	if err != nil {
+		panic(err)
+	}
+	line, _, _ := strings.Cut(string(text), "\n")
+	return strings.TrimPrefix(line, "module ")
+}()
 
 // table is docs/layers.txt.
 type table struct {

@@ -36,12 +36,6 @@ func Open(path string) (*Array, error) {
 	return newArray(path, "", info.Size(), info.Size(), open)
 }
 
-// Read reads the header of the .npy array that fills r, of size bytes. name stands for the file in errors.
-func Read(r io.ReaderAt, size int64, name string) (*Array, error) {
-	open := func() (io.ReadCloser, error) { return io.NopCloser(io.NewSectionReader(r, 0, size)), nil }
-	return newArray(name, "", size, size, open)
-}
-
 // newArray reads the header of an array of size bytes (header included), of which backed bytes really stand in the file.
 func newArray(file, member string, size, backed int64, open func() (io.ReadCloser, error)) (*Array, error) {
 	a := &Array{file: file, member: member, backed: backed, open: open}

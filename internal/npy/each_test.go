@@ -17,7 +17,7 @@ func opened(t *testing.T, shape []int, data any) *Array {
 	if err := Write(&b, shape, data); err != nil {
 		t.Fatal(err)
 	}
-	a, err := Read(bytes.NewReader(b.Bytes()), int64(b.Len()), "a.npy")
+	a, err := readAt(bytes.NewReader(b.Bytes()), int64(b.Len()), "a.npy")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestEachFortran(t *testing.T) {
 		t.Fatal(err)
 	}
 	raw := bytes.Replace(b.Bytes(), []byte("False,"), []byte("True, "), 1)
-	a, err := Read(bytes.NewReader(raw), int64(len(raw)), "a.npy")
+	a, err := readAt(bytes.NewReader(raw), int64(len(raw)), "a.npy")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func TestEachDamaged(t *testing.T) {
 	}
 	raw := bytes.Clone(b.Bytes())
 	raw[len(raw)-1] = 7
-	a, err := Read(bytes.NewReader(raw), int64(len(raw)), "a.npy")
+	a, err := readAt(bytes.NewReader(raw), int64(len(raw)), "a.npy")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestEachDamaged(t *testing.T) {
 	if err := a.EachFloat64(func(int, []float64) error { return nil }); !errors.As(err, &f) || f.Offset != int64(len(raw)-1) {
 		t.Errorf("got %v", err)
 	}
-	if a, err = Read(shrinking{bytes.NewReader(b.Bytes()), int64(b.Len() - 1)}, int64(b.Len()), "a.npy"); err != nil {
+	if a, err = readAt(shrinking{bytes.NewReader(b.Bytes()), int64(b.Len() - 1)}, int64(b.Len()), "a.npy"); err != nil {
 		t.Fatal(err)
 	}
 	if err := a.EachInt64(func(int, []int64) error { return nil }); !errors.As(err, &f) || !strings.Contains(err.Error(), "truncated") {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -23,7 +24,13 @@ func raw(version byte, header string, data ...byte) []byte {
 	return append(append(b, header...), data...)
 }
 
-func parse(b []byte) (*Array, error) { return Read(bytes.NewReader(b), int64(len(b)), "t.npy") }
+// readAt reads the header of the .npy array that fills r, of size bytes. name stands for the file in errors.
+func readAt(r io.ReaderAt, size int64, name string) (*Array, error) {
+	open := func() (io.ReadCloser, error) { return io.NopCloser(io.NewSectionReader(r, 0, size)), nil }
+	return newArray(name, "", size, size, open)
+}
+
+func parse(b []byte) (*Array, error) { return readAt(bytes.NewReader(b), int64(len(b)), "t.npy") }
 
 func TestRoundTrip(t *testing.T) {
 	long := make([]float32, 3*chunkBytes/4+1)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/klauspost/compress/flate"
@@ -113,7 +114,7 @@ func WriteArchive(w io.Writer, entries []Entry, how Archiving) error {
 			return fmt.Errorf("write an archive: array %q occurs twice", e.Key)
 		}
 		seen[e.Key] = true
-		h := &zip.FileHeader{Name: e.Key + ".npy", Method: zip.Store, ModifiedDate: 1<<5 | 1}
+		h := &zip.FileHeader{Name: e.Key + ".npy", Method: zip.Store, Modified: time.Date(1980, time.January, 1, 0, 0, 0, 0, time.UTC)}
 		if how.Deflate {
 			h.Method = zip.Deflate
 		}
