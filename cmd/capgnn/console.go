@@ -17,6 +17,7 @@ type console struct {
 	quiet    bool // no progress, no notes
 	terminal bool // err is a terminal: a live picture in place of lines
 	colour   bool
+	approach *approach // to the first epoch, while one is under way
 
 	mu   sync.Mutex // held while anything is written to err: signals and workers' logs come from other goroutines
 	live []string   // the lines at the bottom of the terminal, which the next picture replaces; none holds a line break

@@ -181,6 +181,7 @@ func blocksOf(entries []ledger.Entry) []plannedBlock {
 
 // preflight refuses a run that does not fit before anything large is asked for.
 func (t *training) preflight(ctx context.Context) error {
+	t.k.enter(checking)
 	m, err := t.planMemory(ctx)
 	if err != nil {
 		return err

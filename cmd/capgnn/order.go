@@ -51,6 +51,7 @@ type arrangement struct {
 // arrange settles the order of the vertices: --order, or for auto what was measured once. It sets t.rank and t.arranged, and
 // records the choice in the config.
 func (t *training) arrange(ctx context.Context) error {
+	t.k.enter(ordering)
 	start := time.Now()
 	a := arrangement{Order: t.cfg.Order}
 	var err error

@@ -50,12 +50,15 @@ func partitionAction(c *cli.Context) error {
 			t.cfg.BalanceBy = string(rapa.ByVertices)
 		}
 	}
+	t.setOut("prepare")
+	defer t.k.arrive()
 	for _, step := range []func(context.Context) error{t.loadGraph, t.chooseDevices, t.divide} {
 		if err := errors.Join(step(ctx), ctx.Err()); err != nil {
 			return t.beforeTraining(err)
 		}
 	}
 	report, err := t.reportParts(ctx)
+	t.k.arrive()
 	if err != nil {
 		return t.beforeTraining(err)
 	}

@@ -71,6 +71,7 @@ func partition(ctx context.Context, k *console, g *graph.CSR, train []bool, opt 
 	if plan := findPlan(k, rapa.Key(g, train, opt), file, g.Rows()); plan != nil {
 		return plan, nil
 	}
+	k.enter(cutting)
 	bar := k.begin("partition", progressSteps, unitShare, 2*time.Second)
 	plan, err := rapa.Partition(ctx, g, train, opt, func(done, total int) {
 		bar.at(progressSteps*int64(done)/int64(max(1, total)), "")

@@ -25,12 +25,16 @@ func planAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	t.setOut("prepare")
+	defer t.k.arrive()
 	for _, step := range []func(context.Context) error{t.load, t.chooseDevices, t.divide, t.settleCache, t.arrange, t.open} {
 		if err := errors.Join(step(ctx), ctx.Err()); err != nil {
 			return t.beforeTraining(err)
 		}
 	}
+	t.k.enter(checking)
 	m, err := t.planMemory(ctx)
+	t.k.arrive()
 	if err := errors.Join(err, closeDevices(t.devices)); err != nil {
 		return t.beforeTraining(err)
 	}

@@ -150,6 +150,8 @@ func measure(ctx context.Context, k *console, specs []deviceSpec, opt profiler.O
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, closeDevices(devices)) }()
+	k.enter(measuring)
+	k.expect(measuring, opt.Budget*time.Duration(len(specs)), 1)
 	bar := k.begin("profile", progressSteps, unitShare, 2*time.Second)
 	defer bar.end()
 	preparePinned(&opt)

@@ -38,6 +38,9 @@ type progress struct {
 	start       time.Time
 	bar         *progressbar.ProgressBar // nil without a terminal
 	table       []string                 // above the bar
+
+	approach *approach            // that this phase is a round of; nil: it has a bar of its own
+	left     func() time.Duration // how long the rest will take; nil: as what was done has taken
 }
 
 const (
@@ -54,6 +57,9 @@ const (
 // begin starts a phase of total steps of a unit. Without a terminal, lines are at least pause apart: phases that are over before
 // that need none.
 func (k *console) begin(title string, total int64, unit string, pause time.Duration) *progress {
+	if k.approach != nil {
+		return k.approach.phase(title, total)
+	}
 	p := &progress{k: k, title: title, total: max(1, total), unit: unit, pause: pause, now: time.Now}
 	p.since = p.now()
 	if k.terminal && !k.quiet {
@@ -80,6 +86,10 @@ func (p *progress) at(done int64, detail string) {
 	if p.k.quiet {
 		return
 	}
+	if p.approach != nil {
+		p.approach.within(min(1, float64(done)/float64(p.total)), sentence(p.title, " ", detail))
+		return
+	}
 	now := p.now()
 	if p.start.IsZero() || done < p.last {
 		p.again(done, now)
@@ -92,6 +102,9 @@ func (p *progress) at(done int64, detail string) {
 	}
 	p.shown, p.since = part, now
 	where, rest := pace(p.unit, done, p.total, done-p.first, now.Sub(p.start))
+	if p.left != nil {
+		rest = leftText(p.left())
+	}
 	if p.bar != nil && p.unit == unitShare {
 		where = "" // stands beside the bar
 	}
@@ -180,6 +193,11 @@ func shorter(bar string) string {
 
 // end removes the bar.
 func (p *progress) end() {
+	if p.approach != nil {
+		p.approach.passed()
+		p.approach = nil
+		return
+	}
 	p.k.mu.Lock()
 	defer p.k.mu.Unlock()
 	if p.bar != nil {

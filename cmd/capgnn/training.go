@@ -54,6 +54,7 @@ type training struct {
 	lock     *lockfile.Lock
 	initial  *gnn.Weights  // of --init, nil without
 	start    time.Duration // from the start of the program to the first epoch
+	bar      *progress     // of the epochs
 }
 
 // run trains. The steps before training change nothing but the cache.
@@ -65,6 +66,8 @@ func (t *training) run(ctx context.Context) (*runResult, error) {
 	if result, err := t.finished(); result != nil || err != nil { // another process has just ended it
 		return result, err
 	}
+	t.setOut("prepare")
+	defer t.k.arrive()
 	for _, step := range t.preparations() {
 		if err := errors.Join(step(ctx), ctx.Err()); err != nil {
 			return nil, t.beforeTraining(err)
@@ -154,6 +157,7 @@ func (t *training) chooseDevices(context.Context) error {
 		return usagef("--parts %d: the graph has %d vertices: use at most that many parts", t.parts, n)
 	}
 	t.specs, t.cfg.Devices, t.cfg.Parts = specs, formatDevices(specs), t.parts
+	t.foresee()
 	return nil
 }
 
@@ -174,11 +178,10 @@ func (t *training) train(ctx context.Context) (_ *runResult, err error) {
 			return nil, err
 		}
 	}
-	bar := t.k.begin("train", int64(t.cfg.Epochs), "epochs", 0)
-	defer bar.end()
+	t.k.enter(placing)
 	metrics := &metricsFile{path: t.dir.metrics(), policy: t.cfg.Cache, staleness: t.cfg.staleness()}
 	events := &eventFile{dir: t.dir, metric: metricName(t.data.problem)}
-	opt, err := t.options(bar, func(s pipeline.EpochStats) error { return errors.Join(metrics.append(s), events.append(s)) })
+	opt, err := t.options(func(s pipeline.EpochStats) error { return errors.Join(metrics.append(s), events.append(s)) })
 	if err != nil {
 		return nil, err
 	}
@@ -199,8 +202,10 @@ func (t *training) train(ctx context.Context) (_ *runResult, err error) {
 	}
 	debug.FreeOSMemory() // what is left of placing the graph goes back before the activations take its place
 	t.start = time.Since(began)
+	t.k.arrive()
+	t.bar = t.k.begin("train", int64(t.cfg.Epochs), "epochs", 0)
 	result, err := trainer.Run(ctx)
-	bar.end()
+	t.bar.end()
 	if err := errors.Join(err, metrics.close(), events.close()); err != nil {
 		return nil, t.explain(err)
 	}
@@ -229,7 +234,7 @@ func (t *training) problemOptions() pipeline.Options {
 }
 
 // options returns what the trainer needs; record keeps the numbers of every epoch.
-func (t *training) options(bar *progress, record func(pipeline.EpochStats) error) (pipeline.Options, error) {
+func (t *training) options(record func(pipeline.EpochStats) error) (pipeline.Options, error) {
 	opt := t.problemOptions()
 	c, err := openCache(t.k)
 	if err != nil {
@@ -248,8 +253,8 @@ func (t *training) options(bar *progress, record func(pipeline.EpochStats) error
 			val = s.Metrics.Val
 		}
 		board.add(s)
-		bar.table = board.lines(time.Now())
-		bar.at(int64(s.Epoch+1), epochDetail(s, val))
+		t.bar.table = board.lines(time.Now())
+		t.bar.at(int64(s.Epoch+1), epochDetail(s, val))
 		return record(s)
 	}
 	opt.OnBest = func(epoch int, w *gnn.Weights) error {

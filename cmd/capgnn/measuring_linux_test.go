@@ -1,0 +1,68 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// profile that is killed or stopped in its middle is gone on with by the next command that measures these devices: at most
+// what was under way is measured again.
+func TestProfileGoesOn(t *testing.T) {
+	s := newSandbox(t)
+	list := "cpu:threads=1,mem=64MiB,cpu:threads=1,mem=64MiB,slow=2"
+	kept := func() int {
+		files, err := filepath.Glob(filepath.Join(s.path("cache"), "capgnn", "measuring-*"))
+		if err != nil || len(files) > 1 {
+			t.Fatalf("kept measurements: %v, %v", files, err)
+		}
+		if len(files) == 0 {
+			return 0
+		}
+		text, err := os.ReadFile(files[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return bytes.Count(text, []byte("\n"))
+	}
+	before := 0
+	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
+		cmd := s.command("profile", "--devices", list)
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		for deadline := time.Now().Add(time.Minute); kept() < before+20; time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("%d measurements in a minute", kept())
+			}
+		}
+		if err := cmd.Process.Signal(signal); err != nil {
+			t.Fatal(err)
+		}
+		err := cmd.Wait()
+		var exit *exec.ExitError
+		if signal == syscall.SIGTERM && (!errors.As(err, &exit) || exit.ExitCode() != exitInterrupted || !strings.Contains(stderr.String(), "while measuring: the next start goes on from there")) {
+			t.Errorf("stopped: %v: %s", err, stderr.String())
+		}
+		if before > 0 && !strings.Contains(stderr.String(), "going on with "+strconv.Itoa(before)+" measurements") {
+			t.Errorf("%d measurements were kept, but: %s", before, stderr.String())
+		}
+		before = kept()
+	}
+	_, stderr, _ := s.run("profile", "--devices", list)
+	if !strings.Contains(stderr, "going on with "+strconv.Itoa(before)+" measurements") {
+		t.Errorf("%d measurements were kept, but: %s", before, stderr)
+	}
+	if kept() != 0 || !exists(filepath.Join(s.path("cache"), "capgnn", "profile.json")) {
+		t.Errorf("%d measurements stay beside the profile", kept())
+	}
+}
