@@ -82,7 +82,7 @@ func (m *meter) operationTask(i int, k OpTime, needed bool) task {
 	dev, p := m.devices[i], m.paces[i]
 	once, ready := p.once(k), p.ready(k.bytes())
 	round := max(once, calibrationRound.Seconds())
-	return task{what: k.key(dev), stage: dev.Info().Name + " " + k.Op, needed: needed,
+	return task{what: k.key(dev), stage: k.Op + " on " + dev.Info().Name, needed: needed,
 		cost: ready + 2*once + calibrationRounds*round, least: ready + 2*once + fewest*round,
 		measure: func(ctx context.Context, patience time.Duration) ([]Timing, error) {
 			if err := m.release(); err != nil {

@@ -75,7 +75,7 @@ func (m *meter) tableTasks(n int) []task {
 			}
 			seconds := r.seconds(m.paces[i], n)
 			tasks = append(tasks, task{
-				what: m.tableKey(r, i, n), stage: dev.Info().Name + " " + r.name, needed: true, cost: float64(m.Warmups+m.Runs) * seconds,
+				what: m.tableKey(r, i, n), stage: r.name + " on " + dev.Info().Name, needed: true, cost: float64(m.Warmups+m.Runs) * seconds,
 				measure: func(ctx context.Context, patience time.Duration) ([]Timing, error) {
 					return m.row(ctx, patience, dev, n, r)
 				},

@@ -1,8 +1,9 @@
 package main
 
 import (
-	"fmt"
 	"time"
+
+	"capgnn/internal/number"
 )
 
 // stage is a part of what a command does before its first epoch.
@@ -32,6 +33,9 @@ type approach struct {
 	done   float64       // share of the approach that was shown last
 	left   time.Duration // that was shown last
 }
+
+// detailColumns is how much is said of what is under way: the time left stands beside it on a line of 80 columns.
+const detailColumns = 34
 
 // setOut begins the bar of a command. Until it arrives, phases that begin move that one.
 func (k *console) setOut(title string, expected [stages]time.Duration) {
@@ -107,7 +111,7 @@ func (a *approach) show(rest time.Duration, detail string) {
 	a.left = min(a.left, left)
 	took := a.bar.now().Sub(a.begun)
 	a.done = max(a.done, took.Seconds()/max(took+left, 1).Seconds())
-	a.bar.at(int64(progressSteps*a.done), detail)
+	a.bar.at(int64(progressSteps*a.done), cut(detail, detailColumns))
 }
 
 func sum(durations []time.Duration) (total time.Duration) {
@@ -122,7 +126,7 @@ func leftText(d time.Duration) string {
 	if d < time.Second/2 {
 		return ""
 	}
-	return fmt.Sprintf("%v left", d.Round(time.Second))
+	return number.Coarse(d) + " left"
 }
 
 // What a run does before its first epoch takes about so long on a core; how long in truth depends on the graph and on what else

@@ -62,7 +62,7 @@ func TestApproach(t *testing.T) {
 		if n := strings.Count(text, "\n"); n > lines || n < 5 || strings.Count(text, "prepare ") != n {
 			t.Errorf("%s: %d lines:\n%s", c.name, n, text)
 		}
-		if c.name == "as expected" && !strings.Contains(text, "prepare 50 %, 11s left  phase detail\n") {
+		if c.name == "as expected" && !strings.Contains(text, "prepare 50.4 %, 11 s left  phase detail\n") {
 			t.Errorf("half of 23 seconds:\n%s", text)
 		}
 		p := k.begin("train", 10, "epochs", 0)

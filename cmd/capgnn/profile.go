@@ -155,7 +155,7 @@ func measure(ctx context.Context, k *console, specs []deviceSpec, opt profiler.O
 	bar := k.begin("profile", progressSteps, unitShare, 2*time.Second)
 	defer bar.end()
 	preparePinned(&opt)
-	opt.Progress = func(stage string, done float64) { bar.at(int64(progressSteps*done), stage) }
+	opt.Progress = func(stage string, done float64) { bar.at(int64(progressSteps*done), cut(stage, detailColumns)) }
 	p, err = profiler.Measure(ctx, devices, opt)
 	if errors.Is(err, context.Canceled) {
 		kept := "nothing was written"
