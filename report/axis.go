@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -18,8 +19,8 @@ type axis struct {
 
 // tick is a mark on an axis.
 type tick struct {
-	At   float64
-	Text string
+	At   float64 `json:"at"`
+	Text string  `json:"text"`
 }
 
 // at returns the place of a value.
@@ -98,18 +99,48 @@ func decimalsOf(step float64) int {
 	return max(0, -int(math.Floor(math.Log10(step)+1e-9)))
 }
 
-// logAxis returns an axis of powers of ten around lo to hi, both positive. Where there are many, every other one has a mark.
+// logAxis returns a logarithmic axis around lo to hi, both positive: from and to 1, 2 or 5 times a power of ten, all of which are
+// marked within two powers of ten; of more, powers have a mark, of many every other one.
 func logAxis(lo, hi float64) axis {
-	first, last := math.Floor(math.Log10(lo)+1e-9), math.Ceil(math.Log10(hi)-1e-9)
-	if last <= first {
-		last = first + 1
+	if first, last := logStep(lo, math.Floor), logStep(hi, math.Ceil); last-first <= 6 {
+		if last == first {
+			last++
+		}
+		a := axis{lo: ofLogStep(first), hi: ofLogStep(last), log: true}
+		for k := first; k <= last; k++ {
+			a.Ticks = append(a.Ticks, tick{ofLogStep(k), strconv.FormatFloat(ofLogStep(k), 'g', -1, 64)})
+		}
+		return a
 	}
+	first, last := math.Floor(math.Log10(lo)+1e-9), math.Ceil(math.Log10(hi)-1e-9)
 	a := axis{lo: math.Pow(10, first), hi: math.Pow(10, last), log: true}
 	every := math.Ceil((last - first) / 6)
 	for k := first; k <= last; k += every {
 		a.Ticks = append(a.Ticks, tick{math.Pow(10, k), strconv.FormatFloat(math.Pow(10, k), 'g', -1, 64)})
 	}
 	return a
+}
+
+// logStep returns where x stands among the numbers 1, 2 and 5 times a power of ten, 0 being 1: rounded as round does.
+func logStep(x float64, round func(float64) float64) int {
+	power := math.Floor(math.Log10(x) + 1e-9)
+	rest := x / math.Pow(10, power)
+	place := 0.0
+	for i, f := range []float64{1, 2, 5, 10} {
+		if rest >= f*(1-1e-9) {
+			if place = float64(i); rest > f*(1+1e-9) {
+				place += 0.5
+			}
+		}
+	}
+	return 3*int(power) + int(round(place))
+}
+
+// ofLogStep is the number of a step of logStep.
+func ofLogStep(step int) float64 {
+	power := int(math.Floor(float64(step) / 3))
+	x, _ := strconv.ParseFloat(fmt.Sprintf("%de%d", []int{1, 2, 5}[step-3*power], power), 64)
+	return x
 }
 
 // place gives the axis its places and moves the ticks there.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -17,13 +18,26 @@ import (
 const probe = `<script>(() => {
   const shown = {};
   for (const f of document.querySelectorAll("figure[data-chart]")) {
+    if (f.classList.contains("flat")) {
+      shown[f.id] = {at: f.querySelector(".at").textContent, values: [], width: f.getBoundingClientRect().width};
+      continue;
+    }
     const svg = f.querySelector("svg"), box = svg.getBoundingClientRect();
     svg.dispatchEvent(new PointerEvent("pointermove", {clientX: box.left + box.width * 0.6, clientY: box.top + 50}));
     shown[f.id] = {at: f.querySelector(".at").textContent, values: [...f.querySelectorAll("output")].map((o) => o.textContent), width: box.width};
     svg.dispatchEvent(new PointerEvent("pointerleave"));
   }
-  const page = document.documentElement;
-  page.dataset.probe = JSON.stringify({shown, width: innerWidth, wide: page.scrollWidth, back: getComputedStyle(document.body).backgroundColor});
+  const page = document.documentElement, tables = [...document.querySelectorAll(".scroll")].map((t) => t.scrollWidth - t.clientWidth);
+  const loss = document.querySelector("#loss"), paths = () => [...loss.querySelectorAll("path.curve")].map((p) => p.getAttribute("d"));
+  const drawn = paths(), log = loss.querySelector(".log"), smooth = loss.querySelector(".smooth");
+  log.click();
+  const other = paths(), ticks = [...loss.querySelectorAll(".ticks text")].map((t) => t.textContent);
+  log.click();
+  const back = paths();
+  smooth.value = 90;
+  smooth.dispatchEvent(new Event("input"));
+  const soft = paths();
+  page.dataset.probe = JSON.stringify({shown, width: innerWidth, wide: page.scrollWidth, cut: Math.max(0, ...tables), drawn, other, ticks, again: back, soft, back: getComputedStyle(document.body).backgroundColor});
 })()</script></body>`
 
 type probed struct {
@@ -33,7 +47,10 @@ type probed struct {
 		Width  float64
 	}
 	Width, Wide int
-	Back        string
+	Cut         int // pixels of tables that are not seen without scrolling
+	// The curves of the loss: as the page comes, on the other scale with its ticks, on the first again, and smoothed.
+	Drawn, Other, Ticks, Again, Soft []string
+	Back                             string
 }
 
 var (
@@ -82,6 +99,10 @@ func TestPagesInABrowser(t *testing.T) {
 				if p.Width != v.Width || p.Wide > p.Width {
 					t.Errorf("the page is %d pixels wide in a window of %d", p.Wide, p.Width)
 				}
+				if v.Width == 1280 && p.Cut > 0 {
+					t.Errorf("%d pixels of a table are cut off", p.Cut)
+				}
+				checkTools(t, p)
 				if dark := p.Back == "rgb(17, 22, 28)"; dark != v.Dark {
 					t.Errorf("the background is %s", p.Back)
 				}
@@ -99,6 +120,20 @@ func TestPagesInABrowser(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// checkTools holds the switches of the loss to what they are to do.
+func checkTools(t *testing.T, p probed) {
+	t.Helper()
+	if !slices.Equal(p.Drawn, p.Again) || len(p.Other) != len(p.Drawn) || slices.Equal(p.Other, p.Drawn) {
+		t.Errorf("the other scale: %.80q, the first %.80q, and again %.80q", p.Other, p.Drawn, p.Again)
+	}
+	if len(p.Ticks) < 2 || strings.Contains(strings.Join(p.Other, ""), "NaN") {
+		t.Errorf("ticks of the other scale: %v", p.Ticks)
+	}
+	if len(p.Soft) != 2*len(p.Drawn) || p.Soft[0] != p.Drawn[0] || p.Soft[1] == p.Drawn[0] || strings.Contains(strings.Join(p.Soft, ""), "NaN") {
+		t.Errorf("smoothed: %d curves, %.80q", len(p.Soft), p.Soft)
 	}
 }
 

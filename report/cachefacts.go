@@ -18,14 +18,14 @@ func (s *Result) hits(outcomes ...string) float64 {
 }
 
 // cacheFacts returns what a finished run says of its caches, also of some that found nothing.
-func (r *Run) cacheFacts() []fact {
+func (r *Run) cacheFacts() []Fact {
 	s := r.Result
 	if s == nil || !r.caches() && !r.stale() {
 		return nil
 	}
-	var f []fact
+	var f []Fact
 	if policy, ok := s.Cache["policy"].(string); ok {
-		f = append(f, fact{"policy", policy})
+		f = append(f, Fact{"policy", policy})
 	}
 	capacity, _ := s.Cache["capacity"].(map[string]any)
 	c := object(capacity)
@@ -33,10 +33,10 @@ func (r *Run) cacheFacts() []fact {
 	f = append(f, slotFacts("slots in device memory", local, c["union_local"])...)
 	f = append(f, slotFacts("slots in host memory", []any{c["global"]}, []any{c["union_global"]})...)
 	if x := c.number("slot_bytes"); x > 0 {
-		f = append(f, fact{"a slot on a device", written(amount, x) + " for all exchanges"})
+		f = append(f, Fact{"a slot on a device", written(amount, x) + " for all exchanges"})
 	}
 	if n := s.Cache.number("lookups"); n > 0 {
-		f = append(f, fact{"lookups", fmt.Sprintf("%s: %s found in device memory, %s in host memory, %s missed", written(count, n),
+		f = append(f, Fact{"lookups", fmt.Sprintf("%s: %s found in device memory, %s in host memory, %s missed", written(count, n),
 			written(share, s.hits("local_hits")), written(share, s.hits("global_hits")), written(share, s.hits("misses")))})
 	}
 	return f
@@ -46,7 +46,7 @@ func (r *Run) cacheFacts() []fact {
 const shownSlots = 8
 
 // slotFacts says how many slots caches have, beside the rows that there are to keep, if they are known.
-func slotFacts(name string, slots []any, of any) []fact {
+func slotFacts(name string, slots []any, of any) []Fact {
 	rows, _ := of.([]any)
 	var all []string
 	sum, total := 0.0, 0.0
@@ -69,18 +69,18 @@ func slotFacts(name string, slots []any, of any) []fact {
 	case len(all) == 0:
 		return nil
 	case len(all) > shownSlots:
-		return []fact{{name, fmt.Sprintf("%s of %s rows on %d devices", written(count, sum), written(count, total), len(all))}}
+		return []Fact{{name, fmt.Sprintf("%s of %s rows on %d devices", written(count, sum), written(count, total), len(all))}}
 	}
-	return []fact{{name, strings.Join(all, ", ") + " rows"}}
+	return []Fact{{name, strings.Join(all, ", ") + " rows"}}
 }
 
 // stalenessFacts returns what a finished run says of the age of rows. Drift is drawn, not listed.
-func (r *Run) stalenessFacts() []fact {
+func (r *Run) stalenessFacts() []Fact {
 	if r.Result == nil || !r.stale() {
 		return nil
 	}
 	s := r.Result.Staleness
-	var f []fact
+	var f []Fact
 	for _, k := range []struct{ key, name, unit string }{
 		{"bound", "allowed age", " epochs"}, {"max_seen", "oldest row used", " epochs"}, {"mean_seen", "mean age", " epochs"}, {"auto_eps", "allowed drift", ""},
 	} {
@@ -89,13 +89,13 @@ func (r *Run) stalenessFacts() []fact {
 			if x == math.Trunc(x) {
 				text = written(count, x)
 			}
-			f = append(f, fact{k.name, text + k.unit})
+			f = append(f, Fact{k.name, text + k.unit})
 		}
 	}
 	periods, _ := s["period"].(map[string]any)
 	for _, layer := range slices.Sorted(maps.Keys(periods)) {
 		if p, ok := periods[layer].(float64); ok {
-			f = append(f, fact{"layer " + layer, "at the end " + refreshed(p)})
+			f = append(f, Fact{"layer " + layer, "at the end " + refreshed(p)})
 		}
 	}
 	return f

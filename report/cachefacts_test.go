@@ -8,18 +8,18 @@ import (
 // What caches did in a finished run stands in words; measurements of drift are drawn alone.
 func TestCacheFacts(t *testing.T) {
 	r := sampleRun(t, 12, true)
-	want := []fact{{"policy", "jaca"}, {"slots in device memory", "10 of 40, 20 of 50 rows"}, {"slots in host memory", "30 of 60 rows"},
+	want := []Fact{{"policy", "jaca"}, {"slots in device memory", "10 of 40, 20 of 50 rows"}, {"slots in host memory", "30 of 60 rows"},
 		{"a slot on a device", "2.0\u00a0KiB for all exchanges"}, {"lookups", "800: 50.0\u00a0% found in device memory, 12.5\u00a0% in host memory, 37.5\u00a0% missed"}}
 	if got := r.cacheFacts(); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	want = []fact{{"allowed age", "4 epochs"}, {"oldest row used", "4 epochs"}, {"mean age", "1.500 epochs"}, {"allowed drift", "0.05000"},
+	want = []Fact{{"allowed age", "4 epochs"}, {"oldest row used", "4 epochs"}, {"mean age", "1.500 epochs"}, {"allowed drift", "0.05000"},
 		{"layer 1", "at the end refreshed every 4 epochs"}, {"layer 2", "at the end refreshed in every epoch and used at once"}}
 	if got := r.stalenessFacts(); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	r.Result.Cache = object{"capacity": map[string]any{"local": slices.Repeat([]any{5.0}, 9), "union_local": slices.Repeat([]any{7.0}, 9), "global": "?"}}
-	want = []fact{{"slots in device memory", "45 of 63 rows on 9 devices"}}
+	want = []Fact{{"slots in device memory", "45 of 63 rows on 9 devices"}}
 	if got := r.cacheFacts(); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}

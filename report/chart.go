@@ -26,6 +26,8 @@ type chart struct {
 	X, Y            axis
 	Curves          []curve
 	Marks           []mark
+	Flat            bool // every curve has one value, which the legend says: there is nothing to draw
+	Smooth          bool // the page offers to smooth the curves
 	Data            chartData
 }
 
@@ -61,7 +63,17 @@ type chartData struct {
 	YTo     float64  `json:"yto"`
 	Log     bool     `json:"log"`
 	Stacked bool     `json:"stacked"`
+	Ticks   []tick   `json:"ticks"` // of the vertical axis
+	Other   *scale   `json:"other"` // that the page offers in place of the one drawn; null: none
 	Series  []points `json:"series"`
+}
+
+// scale is a vertical axis as the script wants it.
+type scale struct {
+	Lo    float64 `json:"lo"`
+	Hi    float64 `json:"hi"`
+	Log   bool    `json:"log"`
+	Ticks []tick  `json:"ticks"`
 }
 
 // points are the numbers of one curve. Y is NaN where there is none.
@@ -127,6 +139,7 @@ type drawing struct {
 	zero            bool                 // the axis begins at 0
 	log             bool                 // a logarithmic axis where the numbers span more than two powers of ten
 	stacked         bool                 // areas upon each other
+	smooth          bool                 // the page offers to smooth, and the other scale where all numbers are above 0
 	summary         func(points) float64 // number of the legend; nil: the last one
 	colours         []int                // of the series; nil: in order
 }
@@ -155,7 +168,12 @@ func (d drawing) draw(series ...points) *chart {
 		kept = merge(kept)
 	}
 	c := &chart{ID: d.id, Title: d.title, Note: d.note, XName: d.xName}
-	c.X, c.Y = d.axes(kept)
+	var other *scale
+	c.X, c.Y, other = d.axes(kept)
+	c.Flat, c.Smooth = flat(kept), d.smooth
+	if c.Flat {
+		c.Note = flatNote(c.Note, kept)
+	}
 	base := make([]float64, len(kept[0].X))
 	for i, p := range kept {
 		line := curve{Name: p.Name, Colour: colours[i] % colourCount, Dash: colours[i] >= colourCount, Area: d.stacked}
@@ -172,12 +190,36 @@ func (d drawing) draw(series ...points) *chart {
 		c.Curves = append(c.Curves, line)
 	}
 	c.Data = chartData{Lo: c.X.lo, Hi: c.X.hi, From: c.X.from, To: c.X.to, XName: d.xName, XKind: d.xKind, Kind: d.kind,
-		YLo: c.Y.lo, YHi: c.Y.hi, YFrom: c.Y.from, YTo: c.Y.to, Log: c.Y.log, Stacked: d.stacked, Series: kept}
+		YLo: c.Y.lo, YHi: c.Y.hi, YFrom: c.Y.from, YTo: c.Y.to, Log: c.Y.log, Stacked: d.stacked, Ticks: c.Y.Ticks, Other: other, Series: kept}
 	return c
 }
 
-// axes returns the axes that hold all series.
-func (d drawing) axes(series []points) (x, y axis) {
+// flat reports whether no series changes.
+func flat(series []points) bool {
+	for _, p := range series {
+		for _, y := range p.Y {
+			if math.Abs(y-p.Y[0]) > 1e-9*math.Abs(p.Y[0]) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// flatNote says when the numbers of a flat chart hold.
+func flatNote(note string, series []points) string {
+	when := "the same all the time"
+	if len(series[0].X) == 1 {
+		when = "one value"
+	}
+	if note == "" {
+		return when
+	}
+	return when + "; " + note
+}
+
+// axes returns the axes that hold all series, and the other scale that the page offers.
+func (d drawing) axes(series []points) (x, y axis, other *scale) {
 	xlo, xhi := math.Inf(1), math.Inf(-1)
 	ylo, yhi := math.Inf(1), math.Inf(-1)
 	sums := map[float64]float64{}
@@ -195,13 +237,22 @@ func (d drawing) axes(series []points) (x, y axis) {
 	x = linearAxis(xlo, xhi, d.xKind, 6, false)
 	switch {
 	case d.log && ylo > 1/largest && yhi/ylo > 100:
-		y = logAxis(ylo, yhi)
+		y, other = logAxis(ylo, yhi), offered(linearAxis(0, yhi, d.kind, 4, true))
 	case d.zero || d.stacked:
 		y = linearAxis(min(0, ylo), max(yhi, 1e-9), d.kind, 4, true)
 	default:
 		y = linearAxis(ylo, yhi, d.kind, 4, true)
 	}
-	return x.place(marginLeft, chartWidth-marginRight), y.place(chartHeight-marginBelow, marginTop)
+	if d.smooth && !y.log && ylo > 1/largest && d.kind != score {
+		other = offered(logAxis(ylo, yhi))
+	}
+	return x.place(marginLeft, chartWidth-marginRight), y.place(chartHeight-marginBelow, marginTop), other
+}
+
+// offered returns an axis as the page offers it.
+func offered(a axis) *scale {
+	a = a.place(chartHeight-marginBelow, marginTop)
+	return &scale{Lo: a.lo, Hi: a.hi, Log: a.log, Ticks: a.Ticks}
 }
 
 // path returns the line through the points; a single point is a dot.

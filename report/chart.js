@@ -1,4 +1,5 @@
-// Shows the numbers under the pointer in the legend of each chart. What is drawn is there without it.
+// Shows the numbers under the pointer in the legend of each chart, smooths curves and changes their scale. What is drawn is there
+// without it.
 "use strict";
 (() => {
   // text writes a number as package number does, with spaces at which no line is broken.
@@ -46,9 +47,43 @@
     for (let i = 1; i < xs.length; i++) if (Math.abs(xs[i] - x) < Math.abs(xs[best] - x)) best = i;
     return best;
   };
+  // Redraws the curves of a chart on one of its two scales, smoothed; beneath them stand the numbers themselves, faint.
+  const redraw = (figure, data, other, smooth) => {
+    const scale = other ? data.other : { lo: data.ylo, hi: data.yhi, log: data.log, ticks: data.ticks };
+    const map = scale.log ? Math.log10 : (y) => y;
+    const y = (v) => (data.yfrom + (map(v) - map(scale.lo)) / (map(scale.hi) - map(scale.lo)) * (data.yto - data.yfrom)).toFixed(2);
+    const x = (v) => (data.from + (v - data.lo) / (data.hi - data.lo) * (data.to - data.from)).toFixed(2);
+    const line = (xs, ys) => xs.map((v, i) => (i ? "L" : "M") + x(v) + " " + y(ys[i])).join("") + (xs.length === 1 ? "h.01" : "");
+    const means = (ys) => { // exponential, with the beginning put right
+      let sum = 0, weight = 0;
+      return ys.map((v) => (sum = smooth * sum + (1 - smooth) * v) / (weight = smooth * weight + 1 - smooth));
+    };
+    const make = (name, attributes, words) => {
+      const e = document.createElementNS(figure.querySelector("svg").namespaceURI, name);
+      for (const key in attributes) e.setAttribute(key, attributes[key]);
+      if (words) e.textContent = words;
+      return e;
+    };
+    figure.querySelector(".ticks").replaceChildren(...scale.ticks.flatMap((t) => [
+      make("line", { class: "grid-line", x1: data.from, x2: data.to, y1: t.at, y2: t.at }),
+      make("text", { x: data.from - 6, y: t.at, dy: 4, "text-anchor": "end" }, t.text)]));
+    figure.querySelectorAll(".faint").forEach((e) => e.remove());
+    figure.querySelectorAll("path.curve").forEach((path, i) => {
+      const s = data.series[i];
+      if (smooth > 0) {
+        const raw = path.cloneNode();
+        raw.classList.add("faint");
+        raw.setAttribute("d", line(s.x, s.y));
+        path.before(raw);
+      }
+      path.setAttribute("d", line(s.x, smooth > 0 ? means(s.y) : s.y));
+    });
+  };
   let wired = 0;
   for (const figure of document.querySelectorAll("figure[data-chart]")) {
     const data = JSON.parse(figure.querySelector("script").textContent);
+    wired++;
+    if (figure.classList.contains("flat")) continue;
     const svg = figure.querySelector("svg"), cursor = figure.querySelector(".cursor");
     const at = figure.querySelector(".at"), outputs = [...figure.querySelectorAll("output")];
     const before = outputs.map((o) => o.textContent), rest = at.textContent;
@@ -62,7 +97,10 @@
       cursor.setAttribute("x2", px);
       figure.classList.add("on");
       at.textContent = data.xname + " " + text(data.xkind, shown);
-      data.series.forEach((s, i) => { outputs[i].textContent = text(data.kind, s.y[nearest(s.x, shown)]); });
+      data.series.forEach((s, i) => { 
+        const k = nearest(s.x, shown), there = s.x[k] === shown ? "" : " (" + text(data.xkind, s.x[k]) + ")";
+        outputs[i].textContent = text(data.kind, s.y[k]) + there;
+      });
     };
     svg.addEventListener("pointermove", show);
     svg.addEventListener("pointerdown", show);
@@ -71,7 +109,11 @@
       at.textContent = rest;
       outputs.forEach((o, i) => { o.textContent = before[i]; });
     });
-    wired++;
+    const log = figure.querySelector(".log"), range = figure.querySelector(".smooth");
+    const again = () => redraw(figure, data, log !== null && log.checked !== data.log, range.value / 100);
+    if (log) log.addEventListener("change", again);
+    if (range) range.addEventListener("input", again);
   }
+  document.documentElement.classList.add("js");
   document.documentElement.dataset.charts = String(wired);
 })();

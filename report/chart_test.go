@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -14,7 +15,12 @@ func TestNumbersAreThoseOfTheMetrics(t *testing.T) {
 	r := sampleRun(t, 40, true)
 	p := pageOf(t, r)
 	for id, of := range map[string]func(e Epoch) []float64{
-		"loss":       func(e Epoch) []float64 { return []float64{*e.Loss} },
+		"loss": func(e Epoch) []float64 {
+			if e.ValLoss == nil {
+				return []float64{*e.Loss}
+			}
+			return []float64{*e.Loss, *e.ValLoss}
+		},
 		"epoch-time": func(e Epoch) []float64 { return []float64{e.EpochS} },
 		"bytes":      func(e Epoch) []float64 { return []float64{e.Bytes["d2h"], e.Bytes["h2d"], e.Bytes["peer"]} },
 		"refresh":    func(e Epoch) []float64 { return []float64{e.Bytes["refresh"]} },
@@ -31,18 +37,28 @@ func TestNumbersAreThoseOfTheMetrics(t *testing.T) {
 	} {
 		d := p.chart(t, id)
 		for k, s := range d.Series {
+			if s.Name == "validation" {
+				if e := r.Epochs[5]; len(s.X) != 13 || s.X[1] != 5 || s.Y[1] != of(e)[k] {
+					t.Errorf("%s, %s: %d points, the second is (%v, %v)", id, s.Name, len(s.X), s.X[1], s.Y[1])
+				}
+				continue
+			}
 			if len(s.X) != len(r.Epochs) {
 				t.Errorf("%s, %s: %d points, want %d", id, s.Name, len(s.X), len(r.Epochs))
 				continue
 			}
 			for i, e := range r.Epochs {
 				want := of(e)
-				if len(want) != len(d.Series) || s.X[i] != float64(e.Epoch) || s.Y[i] != want[k] {
+				if len(want) <= k || s.X[i] != float64(e.Epoch) || s.Y[i] != want[k] {
 					t.Fatalf("%s, %s: (%v, %v) at place %d, want (%d, %v)", id, s.Name, s.X[i], s.Y[i], i, e.Epoch, want)
 				}
 			}
 		}
-		checkPaths(t, id, d, p.figures[id].paths)
+		if flat := id == "refresh" || id == "period"; flat != p.figures[id].flat {
+			t.Errorf("%s: flat is %v", id, !flat)
+		} else if !flat {
+			checkPaths(t, id, d, p.figures[id].paths)
+		}
 	}
 	if s := p.chart(t, "score").Series; len(s) != 2 || !slices.Equal(s[1].X, []float64{2, 5, 8, 11, 14, 17, 20, 23, 26, 29, 32, 35, 38}) || s[1].Y[0] != 0.25 {
 		t.Errorf("scores %v: want those of the epochs that evaluated, and none of the empty split", s)
@@ -112,5 +128,41 @@ func TestManyEpochs(t *testing.T) {
 	}
 	if b.Len() > 1<<20 {
 		t.Errorf("the page of 3,000 epochs has %d bytes", b.Len())
+	}
+}
+
+// What does not change takes a line, and one epoch is no curve.
+func TestFlatCharts(t *testing.T) {
+	p := pageOf(t, sampleRun(t, 30, true))
+	for id, want := range map[string]string{"refresh": "512\u00a0B", "period": "layer 2 <output>2</output>"} {
+		f := p.figures[id]
+		if !f.flat || strings.Contains(f.text, "<svg") || !strings.Contains(f.text, want) || !strings.Contains(f.text, "the same all the time") {
+			t.Errorf("%s: %s", id, f.text)
+		}
+	}
+	if p.figures["loss"].flat || p.figures["staleness"].flat {
+		t.Error("a chart in which something changes is flat")
+	}
+	for id, f := range pageOf(t, sampleRun(t, 1, true)).figures {
+		if f.kind == "data-chart" && id != "trace" && !f.flat {
+			t.Errorf("%s of a single epoch is drawn", id)
+		}
+	}
+}
+
+// A logarithmic axis begins and ends near its numbers.
+func TestLogAxis(t *testing.T) {
+	for _, c := range []struct {
+		lo, hi float64
+		want   string
+	}{{0.31, 1.9, "0.2 0.5 1 2"}, {1, 1, "1 2"}, {0.011, 99, "0.01 0.1 1 10 100"}, {2, 50, "2 5 10 20 50"}, {1e-7, 1, "1e-07 1e-05 0.001 0.1"}} {
+		var texts []string
+		a := logAxis(c.lo, c.hi).place(0, 100)
+		for _, k := range a.Ticks {
+			texts = append(texts, k.Text)
+		}
+		if got := strings.Join(texts, " "); got != c.want || a.at(c.lo) < -1e-9 || a.at(c.hi) > 100+1e-9 {
+			t.Errorf("from %v to %v: %s, at %v to %v, want %s", c.lo, c.hi, got, a.at(c.lo), a.at(c.hi), c.want)
+		}
 	}
 }

@@ -7,11 +7,14 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"capgnn/internal/number"
 )
 
 // comparison is what the template "comparison" draws.
 type comparison struct {
 	Title, Subtitle, Note string
+	Common                []Fact
 	Columns               []string
 	Rows                  [][]string
 	Sections              []section
@@ -90,24 +93,27 @@ func (r *Run) progress() string {
 	return fmt.Sprint(r.Result.Epochs)
 }
 
-// Compare returns the table of runs: a heading, and a row for each. Columns in which no run has anything are left out.
-func Compare(runs []Run) (heading []string, rows [][]string) {
+// Compare returns what all runs have in common, and the table of what they have not: a heading, and a row for each. Columns in
+// which no run has anything are left out.
+func Compare(runs []Run) (common []Fact, heading []string, rows [][]string) {
 	heading = []string{"run"}
 	names := distinctNames(runs)
 	for i := range runs {
 		rows = append(rows, []string{names[i]})
 	}
 	for _, c := range columns {
-		cells, some := make([]string, len(runs)), false
+		cells := make([]string, len(runs))
 		for i := range runs {
 			s := runs[i].Result
 			if s == nil {
 				s = &Result{}
 			}
 			cells[i] = c.of(&runs[i], s)
-			some = some || cells[i] != "-"
 		}
-		if !some {
+		if len(slices.Compact(slices.Clone(cells))) == 1 && len(runs) > 1 {
+			if cells[0] != number.Missing {
+				common = append(common, Fact{c.name, cells[0]})
+			}
 			continue
 		}
 		heading = append(heading, c.name)
@@ -115,7 +121,7 @@ func Compare(runs []Run) (heading []string, rows [][]string) {
 			rows[i] = append(rows[i], cells[i])
 		}
 	}
-	return heading, rows
+	return common, heading, rows
 }
 
 // WriteComparison writes the page of several runs.
@@ -125,7 +131,7 @@ func WriteComparison(w io.Writer, runs []Run) error {
 	}
 	names := distinctNames(runs)
 	c := comparison{Title: fmt.Sprintf("%d runs", len(runs)), Subtitle: strings.Join(names, " · "), Names: names}
-	c.Columns, c.Rows = Compare(runs)
+	c.Common, c.Columns, c.Rows = Compare(runs)
 	sim := 0
 	for i := range runs {
 		if runs[i].Result != nil && runs[i].Result.Simulated {
@@ -133,15 +139,17 @@ func WriteComparison(w io.Writer, runs []Run) error {
 		}
 	}
 	if sim > 0 && sim < len(runs) {
-		c.Note = "Simulated times are of another clock than measured ones: compare either with its like."
+		c.Note = "Simulated times are of another clock than measured ones: compare either with its like, as the pictures do."
 	}
 	add := func(s section, ok bool) {
 		if ok {
 			c.Sections = append(c.Sections, s)
 		}
 	}
-	add(sectionOf("Learning", "", overlay(runs, names, lossOverlay, nil), overlay(runs, names, valOverlay, nil), overlay(runs, names, valOverTime, (*Run).secondsAt)))
-	add(sectionOf("Time and traffic", "", phasesOfRuns(runs, names), overlay(runs, names, timeOverlay, nil), overlay(runs, names, bytesOverlay, nil), overlay(runs, names, coverageOverlay, nil)))
+	learning := []any{overlay(runs, names, lossOverlay, nil), overlay(runs, names, valLossOverlay, nil), overlay(runs, names, valOverlay, nil)}
+	add(sectionOf("Learning", "", append(learning, overTime(runs, names, valOverTime, (*Run).secondsAt)...)...))
+	times := append(phasesOfRuns(runs, names), overTime(runs, names, timeOverlay, nil)...)
+	add(sectionOf("Time and traffic", "", append(times, overlay(runs, names, bytesOverlay, nil), overlay(runs, names, coverageOverlay, nil))...))
 	c.Differing = differing(runs)
 	return writePage(w, "capgnn: "+c.Title, "comparison", c)
 }

@@ -56,14 +56,19 @@ func overEpochs(id, title string, q quantity) drawing {
 }
 
 func (r *Run) lossChart() *chart {
-	d := overEpochs("loss", "Training loss", plain)
-	d.log, d.zero = true, true
-	d.note = "before each epoch's update"
-	return d.draw(r.series("loss", func(e *Epoch) float64 { return or(e.Loss) }))
+	d := overEpochs("loss", "Loss", plain)
+	d.log, d.zero, d.smooth = true, true, true
+	d.colours, d.note = []int{0, 1}, "training: before each epoch's update"
+	validation := r.series("validation", func(e *Epoch) float64 { return or(e.ValLoss) })
+	if len(validation.X) > 0 {
+		d.note += "; validation: after it, without dropout"
+	}
+	return d.draw(r.series("training", func(e *Epoch) float64 { return or(e.Loss) }), validation)
 }
 
 func (r *Run) scoreChart() *chart {
 	d := overEpochs("score", "Scores: "+r.metric(), score)
+	d.smooth = true
 	series := []points{
 		r.series("training", func(e *Epoch) float64 { return or(e.Train) }),
 		r.series("validation", func(e *Epoch) float64 { return or(e.Val) }),
@@ -71,7 +76,7 @@ func (r *Run) scoreChart() *chart {
 	}
 	d.colours = []int{7, 1, 0}
 	c := d.draw(series...)
-	if c == nil || r.Result == nil || r.Result.BestEpoch == nil {
+	if c == nil || c.Flat || r.Result == nil || r.Result.BestEpoch == nil {
 		return c
 	}
 	best := float64(*r.Result.BestEpoch)
@@ -89,7 +94,7 @@ func (r *Run) scoreChart() *chart {
 
 func (r *Run) epochTimeChart() *chart {
 	d := overEpochs("epoch-time", "Time of an epoch", seconds)
-	d.zero, d.note = true, "without evaluation"
+	d.zero, d.smooth, d.note = true, true, "without evaluation"
 	if r.Result != nil && r.Result.Simulated {
 		d.note += "; on the clock of the simulated devices"
 	}

@@ -10,8 +10,8 @@
 // clock, no random numbers, no order of a map. Every text that comes from a run is escaped, and the page forbids itself the
 // network by its content security policy.
 //
-// Numbers stand in the page as they stand in the files; what is drawn is computed from them here, in Go. The script only shows
-// the numbers under the pointer, so a page is whole without it.
+// Numbers stand in the page as they stand in the files; what is drawn is computed from them here, in Go. The script shows
+// the numbers under the pointer, smooths and changes scales; a page is whole without it.
 //
 // # Source
 //

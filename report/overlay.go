@@ -12,13 +12,15 @@ type overlaid struct {
 }
 
 var (
-	lossOverlay = overlaid{drawing{id: "loss", title: "Training loss", xName: "epoch", xKind: count, kind: plain, zero: true, log: true},
+	lossOverlay = overlaid{drawing{id: "loss", title: "Training loss", xName: "epoch", xKind: count, kind: plain, zero: true, log: true, smooth: true},
 		func(e *Epoch) float64 { return or(e.Loss) }}
-	valOverlay = overlaid{drawing{id: "validation", title: "Validation score", xName: "epoch", xKind: count, kind: score},
+	valLossOverlay = overlaid{drawing{id: "validation-loss", title: "Validation loss", xName: "epoch", xKind: count, kind: plain, zero: true, log: true, smooth: true},
+		func(e *Epoch) float64 { return or(e.ValLoss) }}
+	valOverlay = overlaid{drawing{id: "validation", title: "Validation score", xName: "epoch", xKind: count, kind: score, smooth: true},
 		func(e *Epoch) float64 { return or(e.Val) }}
 	valOverTime = overlaid{drawing{id: "validation-time", title: "Validation score over training time", xName: "training time", xKind: seconds, kind: score},
 		func(e *Epoch) float64 { return or(e.Val) }}
-	timeOverlay = overlaid{drawing{id: "epoch-time", title: "Time of an epoch", xName: "epoch", xKind: count, kind: seconds, zero: true,
+	timeOverlay = overlaid{drawing{id: "epoch-time", title: "Time of an epoch", xName: "epoch", xKind: count, kind: seconds, zero: true, smooth: true,
 		note: "legend: median"}, func(e *Epoch) float64 { return e.EpochS }}
 	bytesOverlay = overlaid{drawing{id: "bytes", title: "Bytes moved", xName: "epoch", xKind: count, kind: amount, zero: true,
 		note: "legend: median"}, (*Epoch).bytes}
@@ -36,6 +38,58 @@ func (e *Epoch) bytes() float64 {
 		sum += e.Bytes[k.key]
 	}
 	return sum
+}
+
+// clocks returns the runs whose times are of one clock, with their colours: those that were measured, and those that were
+// simulated, which no axis may hold together. Where there is one kind, it needs no name.
+func clocks(runs []Run) []clock {
+	all := []clock{{name: "measured"}, {name: "simulated"}}
+	for i := range runs {
+		c := &all[0]
+		if runs[i].Result != nil && runs[i].Result.Simulated {
+			c = &all[1]
+		}
+		c.of = append(c.of, i)
+	}
+	all = slices.DeleteFunc(all, func(c clock) bool { return len(c.of) == 0 })
+	if len(all) == 1 {
+		all[0].name = ""
+	}
+	return all
+}
+
+// clock is some runs, by their places among all.
+type clock struct {
+	name string
+	of   []int
+}
+
+// on returns what is drawn of the runs of one clock: the others have no numbers, so that runs keep their colours.
+func (c clock) on(runs []Run) []Run {
+	some := make([]Run, len(runs))
+	for _, i := range c.of {
+		some[i] = runs[i]
+	}
+	return some
+}
+
+// named adds the clock to the identity and the title of a picture.
+func (c clock) named(id, title string) (string, string) {
+	if c.name == "" {
+		return id, title
+	}
+	return id + "-" + c.name, title + ", " + c.name
+}
+
+// overTime is overlay of a quantity that has to do with time, once for each clock.
+func overTime(runs []Run, names []string, o overlaid, at func(*Run) []float64) []any {
+	var out []any
+	for _, c := range clocks(runs) {
+		some := o
+		some.id, some.title = c.named(o.id, o.title)
+		out = append(out, overlay(c.on(runs), names, some, at))
+	}
+	return out
 }
 
 // overlay draws one quantity of all runs; at gives the x of every epoch, nil: its number.
@@ -82,21 +136,33 @@ func (r *Run) secondsAt() []float64 {
 // elapsed returns the training time of all epochs, NaN where there are none.
 func (r *Run) elapsed() float64 { return points{Y: r.secondsAt()}.last() }
 
-// phasesOfRuns draws the time of a mean epoch by phase, as a mean over the parts.
-func phasesOfRuns(runs []Run, names []string) *bars {
-	rows := make([]map[string]float64, len(runs))
-	for i := range runs {
-		rows[i] = map[string]float64{}
-		parts := 1.0
-		if s := runs[i].Result; s != nil {
-			parts = max(1, float64(s.Parts))
+// phasesOfRuns draws the time of a mean epoch by phase, as a mean over the parts, for each clock.
+func phasesOfRuns(runs []Run, names []string) []any {
+	var out []any
+	for _, c := range clocks(runs) {
+		var rows []map[string]float64
+		var labels []string
+		for _, i := range c.of {
+			rows, labels = append(rows, runs[i].meanPhases()), append(labels, names[i])
 		}
-		for k := range runs[i].Epochs {
-			for _, phase := range phases {
-				rows[i][phase.key] += runs[i].Epochs[k].DeviceS[phase.key] / parts / float64(len(runs[i].Epochs))
-			}
+		b := bars{Note: "Copies run beside the rest, so the pieces of a bar may be more than the epoch."}
+		b.ID, b.Title = c.named("phase-bars", "Mean time of an epoch on a mean device, by phase")
+		out = append(out, barsOf(b, seconds, phases, labels, rows))
+	}
+	return out
+}
+
+// meanPhases returns the time of a mean epoch by phase, as a mean over the parts.
+func (r *Run) meanPhases() map[string]float64 {
+	parts := 1.0
+	if r.Result != nil {
+		parts = max(1, float64(r.Result.Parts))
+	}
+	row := map[string]float64{}
+	for k := range r.Epochs {
+		for _, phase := range phases {
+			row[phase.key] += r.Epochs[k].DeviceS[phase.key] / parts / float64(len(r.Epochs))
 		}
 	}
-	return barsOf(bars{ID: "phase-bars", Title: "Mean time of an epoch on a mean device, by phase",
-		Note: "Copies run beside the rest, so the pieces of a bar may be more than the epoch."}, seconds, phases, names, rows)
+	return row
 }

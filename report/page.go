@@ -24,9 +24,10 @@ var (
 type section struct {
 	Title, Text string
 	Charts      []*chart
+	Flats       []*chart // in which nothing changes
 	Bars        []*bars
 	Matrices    []*matrix
-	Facts       []fact
+	Facts       []Fact
 }
 
 // Pairs reports whether the pictures look better two in a row than three.
@@ -35,8 +36,8 @@ func (s section) Pairs() bool {
 	return n < 3 || n == 4
 }
 
-// fact is a name and what it is.
-type fact struct {
+// Fact is a name and what it is.
+type Fact struct {
 	Name, Text string
 }
 
@@ -51,7 +52,11 @@ func sectionOf(title, text string, pictures ...any) (s section, ok bool) {
 	for _, p := range pictures {
 		switch p := p.(type) {
 		case *chart:
-			if p != nil {
+			switch {
+			case p == nil:
+			case p.Flat:
+				s.Flats = append(s.Flats, p)
+			default:
 				s.Charts = append(s.Charts, p)
 			}
 		case *bars:
@@ -62,11 +67,11 @@ func sectionOf(title, text string, pictures ...any) (s section, ok bool) {
 			if p != nil {
 				s.Matrices = append(s.Matrices, p)
 			}
-		case []fact:
+		case []Fact:
 			s.Facts = append(s.Facts, p...)
 		}
 	}
-	return s, len(s.Charts)+len(s.Bars)+len(s.Matrices)+len(s.Facts) > 0
+	return s, len(s.Charts)+len(s.Flats)+len(s.Bars)+len(s.Matrices)+len(s.Facts) > 0
 }
 
 // writePage writes a whole page around the template called body.

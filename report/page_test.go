@@ -17,6 +17,7 @@ type page struct {
 
 type figure struct {
 	kind  string // data-chart, data-bars or data-matrix
+	flat  bool   // a chart without curves: nothing changes
 	text  string
 	data  json.RawMessage
 	paths []string
@@ -32,7 +33,7 @@ func takeApart(t *testing.T, text string) page {
 	t.Helper()
 	p := page{text, map[string]figure{}}
 	for _, m := range figurePattern.FindAllStringSubmatch(text, -1) {
-		f := figure{kind: m[1], text: m[0]}
+		f := figure{kind: m[1], text: m[0], flat: strings.Contains(m[0], `class="flat"`)}
 		data := dataPattern.FindStringSubmatch(m[0])
 		if data == nil {
 			t.Fatalf("picture %s has no data", m[2])

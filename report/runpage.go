@@ -16,7 +16,7 @@ type runPage struct {
 	Badges             []string
 	Cards              []card
 	Sections           []section
-	Facts              []fact
+	Facts              []Fact
 	Changed, Unchanged []Setting
 	Recorded           []Setting
 	Repeat             []Step
@@ -146,18 +146,18 @@ func median(x []float64) float64 {
 }
 
 // facts returns the small print of the run.
-func (r *Run) facts() []fact {
-	f := []fact{{"run folder", r.Name}}
+func (r *Run) facts() []Fact {
+	f := []Fact{{"run folder", r.Name}}
 	s := r.Result
 	if s == nil {
 		return f
 	}
-	f = append(f, fact{"epochs", fmt.Sprint(s.Epochs)}, fact{"seed", fmt.Sprint(s.Seed)},
-		fact{"order of the vertices", s.Order}, fact{"rows stored as", s.Storage})
+	f = append(f, Fact{"epochs", fmt.Sprint(s.Epochs)}, Fact{"seed", fmt.Sprint(s.Seed)},
+		Fact{"order of the vertices", s.Order}, Fact{"rows stored as", s.Storage})
 	if x, ok := s.TimeS["start"]; ok {
-		f = append(f, fact{"before the first epoch", written(seconds, x)})
+		f = append(f, Fact{"before the first epoch", written(seconds, x)})
 	}
-	f = append(f, fact{"weights", "sha256 " + s.SHA256})
+	f = append(f, Fact{"weights", "sha256 " + s.SHA256})
 	if b := s.Build; b.Go != "" {
 		commit := b.Commit
 		if commit == "" {
@@ -166,7 +166,7 @@ func (r *Run) facts() []fact {
 		if b.Modified {
 			commit += ", changed"
 		}
-		f = append(f, fact{"program", fmt.Sprintf("capgnn %s, commit %s, %s, %s/%s", b.Version, commit, b.Go, b.OS, b.Arch)})
+		f = append(f, Fact{"program", fmt.Sprintf("capgnn %s, commit %s, %s, %s/%s", b.Version, commit, b.Go, b.OS, b.Arch)})
 	}
 	return f
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/urfave/cli/v2"
@@ -84,9 +83,16 @@ func printReport(k *console, out string, runs []report.Run) error {
 	}
 	t := tabwriter.NewWriter(k.out, 0, 0, 2, ' ', 0)
 	if len(runs) > 1 {
-		heading, rows := report.Compare(runs)
-		for _, row := range append([][]string{heading}, rows...) {
-			fmt.Fprintln(t, strings.Join(row, "\t"))
+		common, heading, rows := report.Compare(runs)
+		for i, name := range heading { // runs beside each other: a terminal holds some, but not what is said of one in a line
+			fmt.Fprint(t, name)
+			for _, row := range rows {
+				fmt.Fprint(t, "\t", row[i])
+			}
+			fmt.Fprintln(t)
+		}
+		for _, f := range common {
+			fmt.Fprintf(t, "%s\t%s in all\n", f.Name, f.Text)
 		}
 	}
 	fmt.Fprintf(t, "written\t%s\n", out)

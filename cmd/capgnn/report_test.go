@@ -69,7 +69,7 @@ func TestReportOfARun(t *testing.T) {
 			chart, curve string
 			keys         []string
 		}{
-			{"loss", "loss", []string{"loss"}}, {"score", "validation", []string{"val"}}, {"score", "test", []string{"test"}},
+			{"loss", "training", []string{"loss"}}, {"loss", "validation", []string{"val_loss"}}, {"score", "validation", []string{"val"}}, {"score", "test", []string{"test"}},
 			{"epoch-time", "epoch", []string{"epoch_s"}}, {"phases", "dense products", []string{"device_s", "mm"}}, {"bytes", "device to device", []string{"bytes", "peer"}},
 		} {
 			want := numbersIn(t, s, "run", tc.keys...)
