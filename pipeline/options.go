@@ -1,8 +1,11 @@
 package pipeline
 
 import (
+	"fmt"
 	"log/slog"
 	"time"
+
+	"gorgonia.org/tensor"
 
 	"capgnn/gnn"
 	"capgnn/gpu"
@@ -34,6 +37,19 @@ type Features struct {
 	Indptr  []int64   // len vertices+1
 	Indices []int32   // columns, ascending in a row
 	Data    []float32 // values
+}
+
+// DenseFeatures returns the rows of x, float32 [vertices, columns], as features. They share memory with x where its elements lie
+// row by row.
+func DenseFeatures(x *tensor.Dense) (Features, error) {
+	if x.Dims() != 2 {
+		return Features{}, fmt.Errorf("features: shape %v, want [vertices, columns]", []int(x.Shape()))
+	}
+	rows, err := gnn.Values(x)
+	if err != nil {
+		return Features{}, fmt.Errorf("features: %w", err)
+	}
+	return Features{Cols: x.Shape()[1], Dense: rows}, nil
 }
 
 // Sparse reports whether the features are stored as CSR.
