@@ -9,12 +9,12 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
 	"unicode/utf8"
 
 	"capgnn/internal/atomicfile"
 
+	"capgnn/internal/regular"
 	"capgnn/internal/room"
 )
 
@@ -99,7 +99,7 @@ func safetensorsHeader(w *Weights, metadata map[string]string) ([]byte, error) {
 // nearest). What the format forbids is a *FormatError: tensors that overlap, leave gaps or do not end with the file, sizes
 // that contradict shapes, names given twice. Memory use is bounded by twice the file's size.
 func ReadSafetensors(path string) (StateDict, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -107,9 +107,6 @@ func ReadSafetensors(path string) (StateDict, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: is not a regular file", path)
 	}
 	return readSafetensors(bufio.NewReaderSize(f, 1<<16), info.Size(), path)
 }

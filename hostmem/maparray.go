@@ -3,10 +3,11 @@ package hostmem
 import (
 	"errors"
 	"fmt"
-	"os"
 	"unsafe"
 
 	"github.com/edsrzf/mmap-go"
+
+	"capgnn/internal/regular"
 )
 
 // MapArray is an array in a mapped file.
@@ -18,7 +19,7 @@ type MapArray[T Numeric] struct {
 // Map maps n elements of a file, beginning at byte offset, in this machine's byte order. The file may be longer. It is an
 // error if the file is too short or offset is not a multiple of the element size. Nothing is read yet.
 func Map[T Numeric](path string, offset int64, n int) (*MapArray[T], error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -29,8 +30,6 @@ func Map[T Numeric](path string, offset int64, n int) (*MapArray[T], error) {
 	}
 	size := int64(unsafe.Sizeof(*new(T)))
 	switch {
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("map %s: is not a file", path)
 	case offset < 0 || n < 0:
 		return nil, fmt.Errorf("map %s: %d elements at byte %d: negative", path, n, offset)
 	case offset%size != 0:

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"capgnn/internal/atomicfile"
+	"capgnn/internal/regular"
 )
 
 // Checkpoint is everything that a run needs to go on as if it had not stopped. The float arrays have the layout of
@@ -111,7 +112,7 @@ func LoadLatest(dir string) (ckpt *Checkpoint, skipped []error, err error) {
 
 // readCheckpoint reads the file of a checkpoint after so many epochs.
 func readCheckpoint(path string, epoch int) (*Checkpoint, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -119,9 +120,6 @@ func readCheckpoint(path string, epoch int) (*Checkpoint, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: is not a regular file", path)
 	}
 	c, err := decodeCheckpoint(f, info.Size(), path)
 	if err != nil {

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"capgnn/internal/atomicfile"
+	"capgnn/internal/regular"
 )
 
 // maxFile bounds a profile file: maxDevices² pairs of 200 bytes.
@@ -42,7 +42,7 @@ func (p *Profile) Write(path string) error {
 
 // Read reads a profile file. A file that is not a sound profile gives a *FormatError.
 func Read(path string) (*Profile, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("read profile: %w", err)
 	}

@@ -8,10 +8,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 
 	"capgnn/graph"
 	"capgnn/internal/atomicfile"
+	"capgnn/internal/regular"
 )
 
 // A plan file is, in this order (numbers little-endian):
@@ -142,7 +142,7 @@ func appendAscending(b []byte, ids []graph.NodeID) []byte {
 // ReadPlan reads a plan file. A file that is not a sound plan gives a *FormatError; memory in use stays within a small
 // multiple of the file's size. Whether the plan belongs to a graph is for the caller to see by Key.
 func ReadPlan(path string) (*Plan, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("read plan: %w", err)
 	}

@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/goccy/go-yaml"
+
+	"capgnn/internal/regular"
 )
 
 const (
@@ -25,7 +26,7 @@ const (
 // readConfig applies a config file on top of cfg: a mapping from option names to plain values. Keys that are missing or
 // null keep what cfg has.
 func readConfig(path string, cfg *trainConfig) error {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return usagef("read config: %w", err)
 	}

@@ -3,8 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -12,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"capgnn/graph/dataset"
+	"capgnn/internal/atomicfile"
 )
 
 func dataTablesCommand() *cli.Command {
@@ -68,27 +67,12 @@ func dataTablesAction(c *cli.Context) error {
 }
 
 // writeTables makes the folder out, whole or not at all.
-func writeTables(t *dataset.Tables, out string) (*dataset.TablesWritten, error) {
-	parent := filepath.Dir(filepath.Clean(out))
-	if err := os.MkdirAll(parent, 0o755); err != nil {
-		return nil, err
-	}
-	temp, err := os.MkdirTemp(parent, ".capgnn-tables-*")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(temp)
-	written, err := t.WriteCSV(temp)
-	if err != nil {
-		return nil, err
-	}
-	if err := os.Chmod(temp, 0o755); err != nil {
-		return nil, err
-	}
-	if err := os.Remove(out); err != nil && !os.IsNotExist(err) { // an empty folder
-		return nil, err
-	}
-	return written, os.Rename(temp, out)
+func writeTables(t *dataset.Tables, out string) (written *dataset.TablesWritten, err error) {
+	err = atomicfile.Folder(out, func(dir string) error {
+		written, err = t.WriteCSV(dir)
+		return err
+	})
+	return written, err
 }
 
 func tablesSummary(c *cli.Context, out string, w *dataset.TablesWritten) error {

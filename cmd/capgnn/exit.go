@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"capgnn/gpu"
+	"capgnn/internal/regular"
 	"capgnn/rapa"
 )
 
@@ -71,6 +72,7 @@ func exitCode(err error) int {
 		fit         *fitError
 		oom         *gpu.OutOfMemory
 		fault       *gpu.Fault
+		special     *regular.NotRegular
 		coder       cli.ExitCoder // cli's own complaint, such as a help topic that does not exist
 	)
 	switch {
@@ -82,7 +84,7 @@ func exitCode(err error) int {
 		return exitDoesNotFit
 	case errors.Is(err, gpu.ErrDeviceLost), errors.As(err, &fault):
 		return exitLost
-	case errors.As(err, &usage), errors.Is(err, gpu.ErrNoDevice), errors.As(err, &coder):
+	case errors.As(err, &usage), errors.As(err, &special), errors.Is(err, gpu.ErrNoDevice), errors.As(err, &coder):
 		return exitUsage
 	default:
 		return exitFailure

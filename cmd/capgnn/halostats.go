@@ -8,13 +8,13 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 
 	"capgnn/gpu"
 	"capgnn/internal/number"
+	"capgnn/internal/regular"
 	"capgnn/jaca"
 	"capgnn/pipeline"
 )
@@ -168,7 +168,7 @@ func driftsIn(lines io.Reader) (points map[string][]driftPoint, period map[strin
 
 // readDrifts is driftsIn for a whole file.
 func readDrifts(path string) (points map[string][]driftPoint, period map[string]int, err error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read drift: %w", err)
 	}

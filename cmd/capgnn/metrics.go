@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"capgnn/gpu"
+	"capgnn/internal/regular"
 	"capgnn/jaca"
 	"capgnn/pipeline"
 )
@@ -202,7 +203,7 @@ func (m *metricsFile) append(s pipeline.EpochStats) error {
 
 // open opens the file behind its last line before epoch.
 func (m *metricsFile) open(epoch int) error {
-	f, err := os.OpenFile(m.path, os.O_RDWR|os.O_CREATE, 0o644)
+	f, err := regular.OpenFile(m.path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return fmt.Errorf("write metrics: %w", err)
 	}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"capgnn/graph"
 	"capgnn/internal/npy"
 	"capgnn/internal/number"
+	"capgnn/internal/regular"
 	"capgnn/profiler"
 )
 
@@ -230,7 +230,7 @@ func (t *training) cachePath(name string) string {
 
 // readJSON reads a small cached file; any error means that it is made again.
 func readJSON(path string, to any) error {
-	data, err := os.ReadFile(path)
+	data, err := regular.ReadFile(path, maxMemoryFile)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"capgnn/internal/regular"
 	"capgnn/pipeline"
 )
 
@@ -120,14 +121,7 @@ func (c *cache) recall(path, options string, started time.Time, p *pipeline.Prob
 const maxMemoryFile = 1 << 20
 
 func readMemory(file string) (*memory, error) {
-	info, err := os.Stat(file)
-	if err != nil {
-		return nil, err
-	}
-	if info.Size() > maxMemoryFile {
-		return nil, fmt.Errorf("%s: %d bytes are no memory of a data set", file, info.Size())
-	}
-	data, err := os.ReadFile(file)
+	data, err := regular.ReadFile(file, maxMemoryFile)
 	if err != nil {
 		return nil, err
 	}

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"strings"
 
 	"capgnn/internal/atomicfile"
+	"capgnn/internal/regular"
 	"capgnn/rapa"
 	"capgnn/report"
 )
@@ -50,7 +50,7 @@ func (d runDir) describe() (report.Run, error) {
 
 // readPart reads a file of a run; one that is not there is left out.
 func readPart(path string, read func(io.Reader) error) error {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

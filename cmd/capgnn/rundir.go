@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"capgnn/internal/atomicfile"
+	"capgnn/internal/regular"
 )
 
 // runDir is a run folder (DESIGN.md 8). config.yaml is its mark: a folder that has one holds a run.
@@ -84,7 +85,7 @@ const maxResultBytes = 1 << 20
 
 // readResult returns the result of a finished run, nil if the run is not finished.
 func (d runDir) readResult() (*runResult, error) {
-	f, err := os.Open(d.result())
+	f, err := regular.Open(d.result())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -4,13 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 
 	"capgnn/gpu"
 	"capgnn/gpu/sim"
+	"capgnn/internal/regular"
 	"capgnn/profiler"
 )
 
@@ -65,7 +65,7 @@ func measuredOf(p *profiler.Profile, k int) sim.Measured {
 }
 
 func readCardFile(path string) (sim.Card, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return sim.Card{}, err
 	}

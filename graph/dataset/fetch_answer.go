@@ -10,9 +10,10 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"strconv"
 	"strings"
+
+	"capgnn/internal/regular"
 )
 
 // accept reads the head of an answer: after how many bytes its body goes on, which is 0 where it is the whole file, and -1
@@ -88,7 +89,7 @@ func passing(err error) error {
 
 // checkFile compares a file with what is known of it.
 func checkFile(path, from string, want remoteFile) error {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"capgnn/internal/atomicfile"
+	"capgnn/internal/regular"
 )
 
 // transfer downloads the files of one folder of a server into part/download, with notes on each beside it.
@@ -251,7 +252,7 @@ func (t *transfer) resumable(f remoteFile, from string) (int64, state) {
 
 // readState reads the file of a state, which has 1 KiB.
 func readState(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}

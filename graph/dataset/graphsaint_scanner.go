@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"capgnn/internal/regular"
 )
 
 // scanner reads the JSON of GraphSAINT folders from a stream, byte by byte: objects, arrays, whole numbers and plain
@@ -27,18 +29,15 @@ func newScanner(file string, r io.Reader) *scanner {
 
 // scanFile opens path and hands it to scan with its size in bytes. What is read is reported to watch.
 func scanFile(path string, watch Watch, scan func(s *scanner, size int64) error) error {
-	info, err := os.Stat(path)
-	if err != nil {
-		return err
-	}
-	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%s: is not a file", path)
-	}
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
 	r := &watchedReader{f: f, name: filepath.Base(path), total: info.Size(), watch: watch}
 	return scan(newScanner(path, r), info.Size())
 }

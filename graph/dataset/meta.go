@@ -8,6 +8,8 @@ import (
 	"math"
 	"os"
 	"strings"
+
+	"capgnn/internal/regular"
 )
 
 const (
@@ -33,7 +35,7 @@ type meta struct {
 
 // readMeta reads meta.json; without the file everything is unknown.
 func readMeta(path string) (meta, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return meta{}, nil
 	}

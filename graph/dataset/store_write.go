@@ -9,13 +9,14 @@ import (
 	"os"
 	"path/filepath"
 
+	"capgnn/internal/atomicfile"
 	"capgnn/internal/npy"
 )
 
 // WriteStore writes d as a native store, a new folder dir, and reports to watch, which may be nil. The folder appears under
 // its name only when it is complete; on an error nothing is left. Equal data sets give equal bytes. dir must not exist yet,
 // unless it is empty.
-func WriteStore(dir string, d *Dataset, watch Watch) (err error) {
+func WriteStore(dir string, d *Dataset, watch Watch) error {
 	if err := d.Validate(); err != nil {
 		return fmt.Errorf("write %s: %w", dir, err)
 	}
@@ -24,39 +25,18 @@ func WriteStore(dir string, d *Dataset, watch Watch) (err error) {
 	} else if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	dir = filepath.Clean(dir)
-	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
-		return err
-	}
-	tmp, err := os.MkdirTemp(filepath.Dir(dir), "."+filepath.Base(dir)+".*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			os.RemoveAll(tmp)
-			err = fmt.Errorf("write %s: %w", dir, err)
+	return atomicfile.Folder(dir, func(tmp string) error {
+		for _, e := range d.entries() {
+			if err := writeArray(tmp, e, watch); err != nil {
+				return err
+			}
 		}
-	}()
-	for _, e := range d.entries() {
-		if err := writeArray(tmp, e, watch); err != nil {
+		text, err := json.MarshalIndent(metaOf(d), "", "  ")
+		if err != nil {
 			return err
 		}
-	}
-	text, err := json.MarshalIndent(metaOf(d), "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(tmp, metaFile), append(text, '\n'), 0o644); err != nil {
-		return err
-	}
-	if err := os.Chmod(tmp, 0o755); err != nil {
-		return err
-	}
-	if err := syncAll(tmp); err != nil {
-		return err
-	}
-	return os.Rename(tmp, dir)
+		return os.WriteFile(filepath.Join(tmp, metaFile), append(text, '\n'), 0o644)
+	})
 }
 
 // writeArray writes an array of a store.
@@ -125,22 +105,4 @@ func (d *Dataset) entries() []npy.Entry {
 		out = append(out, npy.Entry{Key: "ids", Data: d.IDs})
 	}
 	return out
-}
-
-// syncAll writes the files of a folder to the disk, so that renaming it publishes complete files even if power fails.
-func syncAll(dir string) error {
-	list, err := os.ReadDir(dir)
-	if err != nil {
-		return err
-	}
-	for _, e := range list {
-		f, err := os.Open(filepath.Join(dir, e.Name()))
-		if err != nil {
-			return err
-		}
-		if err := errors.Join(f.Sync(), f.Close()); err != nil {
-			return err
-		}
-	}
-	return nil
 }

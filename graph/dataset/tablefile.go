@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"capgnn/internal/regular"
 )
 
 // maxRecord bounds the bytes of one line of a table.
@@ -24,13 +26,13 @@ type tableIn struct {
 }
 
 func openTable(path string, watch Watch) (*tableIn, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return nil, errors.Join(fmt.Errorf("%s: is not a file", path), err, f.Close())
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
 	}
 	source := &recordReader{f: f, left: maxRecord, size: info.Size(), watch: watch}
 	r := bufio.NewReader(source)

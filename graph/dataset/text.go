@@ -7,11 +7,12 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"strconv"
 
 	"github.com/klauspost/compress/gzip"
+
+	"capgnn/internal/regular"
 )
 
 const (
@@ -61,7 +62,7 @@ func (c *counted) Read(p []byte) (int, error) {
 
 // openText hands the text file at path to parse. What is read is reported to watch.
 func openText(path string, watch Watch, parse func(t *text) error) error {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return err
 	}
@@ -69,9 +70,6 @@ func openText(path string, watch Watch, parse func(t *text) error) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err
-	}
-	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%s: is not a file", path)
 	}
 	t, err := newText(path, f, info.Size())
 	if err != nil {

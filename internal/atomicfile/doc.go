@@ -1,9 +1,15 @@
-// Package atomicfile writes files that appear whole or not at all.
+// Package atomicfile writes files and folders that appear whole or not at all.
+//
+// Its one noun is Special, the error of a name that leads to a device, a FIFO, a socket or a folder: these are never replaced.
+// Standard output and standard error, by whatever name (/dev/stdout, /proc/self/fd/1, a link to either), are written to.
 //
 // Contract: after Write returns nil, the new content is on disk under path, and survives a crash; after an error or a
-// crash, path holds what it held before. A crash may leave a temporary file beside path, named BASE.tmpNUMBER;
-// the next Write of path removes it once it is a minute old. Readers
-// never see a half-written file, and several writers of one path do not mix. Replace is Write without waiting for the disk.
+// crash, path holds what it held before. Readers never see a half-written file, and several writers of one path do not mix.
+// Replace is Write without waiting for the disk, Folder is Write for a folder of files.
+//
+// What a killed writer leaves beside path is named NAME.tmp-HOST-NUMBER, that of a folder .NAME.tmp-HOST-NUMBER. A living writer
+// holds a lock on it, which ends with the process, so that neither a number used again nor another container misleads. Sweep
+// removes what nobody holds; every write begins with it. Locks of other hosts may not be seen: what they left goes after a day.
 //
 //	err := atomicfile.Write("run/result.json", func(w io.Writer) error {
 //		return json.NewEncoder(w).Encode(result)

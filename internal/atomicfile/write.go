@@ -9,47 +9,86 @@ import (
 	"path/filepath"
 )
 
-// suffix stands between the name of a file and the number of a temporary one.
-const suffix = ".tmp"
-
 // Write makes the file path (mode 0644) of what write writes: into a file beside it, synced, renamed, the folder synced.
 // The error names path.
 func Write(path string, write func(io.Writer) error) error {
-	if err := replace(path, write, true); err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
+	return named(path, replace(path, write, true))
+}
+
+// Replace is Write without waiting for the disk: other processes see the whole file or none, but a failure of power may leave
+// a damaged one. For files that carry a checksum and can be made again.
+func Replace(path string, write func(io.Writer) error) error {
+	return named(path, replace(path, write, false))
+}
+
+func named(path string, err error) error {
+	if err == nil {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("write %s: %w", path, err)
 }
 
 // replace makes the file; durable: it outlives a failure of power.
 func replace(path string, write func(io.Writer) error, durable bool) error {
-	removeLeftovers(path)
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+suffix+"*")
+	stream, err := target(path)
 	if err != nil {
 		return err
 	}
-	hold(f)
-	buf := bufio.NewWriterSize(f, 1<<16)
-	if err = write(buf); err == nil {
-		err = buf.Flush()
+	if stream != nil {
+		return buffered(stream, write)
 	}
+	Sweep(filepath.Dir(path))
+	name, held, err := hold(func() (string, error) {
+		f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+mark()+"*")
+		if err != nil {
+			return "", err
+		}
+		return f.Name(), f.Close()
+	})
+	if err != nil {
+		return err
+	}
+	defer held.Close() // not before the file has its name
+	if err := fill(name, write, durable); err != nil {
+		os.Remove(name)
+		return err
+	}
+	if err := os.Rename(name, path); err != nil {
+		os.Remove(name)
+		return err
+	}
+	if !durable {
+		return nil
+	}
+	return syncFolder(filepath.Dir(path))
+}
+
+// fill writes the content of a temporary file.
+func fill(name string, write func(io.Writer) error, durable bool) error {
+	f, err := os.OpenFile(name, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	err = buffered(f, write)
 	if err == nil {
 		err = f.Chmod(0o644)
 	}
 	if err == nil && durable {
 		err = f.Sync()
 	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		os.Remove(f.Name())
+	return errors.Join(err, f.Close())
+}
+
+func buffered(w io.Writer, write func(io.Writer) error) error {
+	buf := bufio.NewWriterSize(w, 1<<16)
+	if err := write(buf); err != nil {
 		return err
 	}
-	if !durable {
-		return nil
-	}
-	dir, err := os.Open(filepath.Dir(path))
+	return buf.Flush()
+}
+
+func syncFolder(path string) error {
+	dir, err := os.Open(path)
 	if err != nil {
 		return err
 	}

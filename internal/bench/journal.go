@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"capgnn/internal/regular"
 )
 
 // maxLine bounds a line; the longest that experiments write, the trace of an adjustment, has some hundred kilobytes.
@@ -23,7 +25,7 @@ type Journal struct {
 // Open reads the journal at path, or begins one. What a killed writer left of a last line is cut off; any other line that
 // does not read is an error, which names it.
 func Open(path string) (*Journal, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	f, err := regular.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("open journal: %w", err)
 	}

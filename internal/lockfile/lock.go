@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"time"
+
+	"capgnn/internal/regular"
 )
 
 // ErrUnsupported says that the file system or the operating system has no locks.
@@ -28,7 +30,7 @@ const patience = time.Second
 // Take locks the file path, made as needed. Where another process holds it for longer than a second the error is a *Held.
 func Take(path string) (*Lock, error) {
 	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
-		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+		f, err := regular.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 		if err != nil {
 			return nil, err
 		}

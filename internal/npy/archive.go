@@ -4,12 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/klauspost/compress/zip"
+
+	"capgnn/internal/regular"
 )
 
 // maxRatio is how far deflate can compress: 258 bytes in two bits, and some for block headers.
@@ -26,14 +27,11 @@ type Archive struct {
 
 // OpenArchive opens a .npz file and reads its table of contents. Arrays of it are valid until Close.
 func OpenArchive(path string) (*Archive, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s: is not a file", path)
-	}
 	var z *Archive
 	if err == nil {
 		z, err = ReadArchive(f, info.Size(), path)

@@ -4,7 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
+
+	"capgnn/internal/regular"
 )
 
 // Array is a header and where its elements lie. Its accessors read the file each time they are called.
@@ -25,14 +26,15 @@ func (a *Array) Watch(w Watch) { a.watch = w }
 
 // Open reads the header of a .npy file. The file is opened again by each accessor.
 func Open(path string) (*Array, error) {
-	info, err := os.Stat(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: is not a file", path)
+	info, err := f.Stat()
+	if err := errors.Join(err, f.Close()); err != nil {
+		return nil, err
 	}
-	open := func() (io.ReadCloser, error) { return os.Open(path) }
+	open := func() (io.ReadCloser, error) { return regular.Open(path) }
 	return newArray(path, "", info.Size(), info.Size(), open)
 }
 

@@ -1,12 +1,10 @@
 package npy
 
 import (
-	"bufio"
 	"encoding/binary"
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -79,25 +77,9 @@ func Write(w io.Writer, shape []int, data any) error {
 	return nil
 }
 
-// WriteFile writes one array to a file, as Write. On an error no file is left.
+// WriteFile writes one array to a file, as Write. The file appears under its name only when it is complete.
 func WriteFile(path string, shape []int, data any) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	b := bufio.NewWriterSize(f, 1<<18)
-	err = Write(b, shape, data)
-	if err == nil {
-		err = b.Flush()
-	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
-		os.Remove(path)
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	return nil
+	return atomicfile.Write(path, func(w io.Writer) error { return Write(w, shape, data) })
 }
 
 // WriteArchive writes an .npz. Equal arguments give equal bytes: members bear the date 1980-01-01.

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// endsWithin runs a command, which is to end within so long, and returns what it printed and its exit code.
+func (s *sandbox) endsWithin(within time.Duration, cmd *exec.Cmd) (stdout, stderr string, code int) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), within)
+	defer cancel()
+	bounded := exec.CommandContext(ctx, cmd.Args[0], cmd.Args[1:]...)
+	bounded.Path, bounded.Dir, bounded.Env, bounded.ExtraFiles = cmd.Path, cmd.Dir, cmd.Env, cmd.ExtraFiles
+	var out, errs bytes.Buffer
+	bounded.Stdout, bounded.Stderr = &out, &errs
+	err := bounded.Run()
+	var exit *exec.ExitError
+	if ctx.Err() != nil {
+		s.t.Fatalf("%s: has not ended after %v\n%s", strings.Join(cmd.Args, " "), within, errs.String())
+	} else if err != nil && !errors.As(err, &exit) {
+		s.t.Fatal(err)
+	}
+	return out.String(), errs.String(), bounded.ProcessState.ExitCode()
+}
+
+// fifo puts a FIFO that nobody writes into in the place of a file, until the test ends.
+func (s *sandbox) fifo(name string) {
+	s.t.Helper()
+	path := s.path(name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := os.Rename(path, path+"-aside"); err != nil && !os.IsNotExist(err) {
+		s.t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(path, 0o644); err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() {
+		os.Remove(path)
+		_ = os.Rename(path+"-aside", path) // where there was a file
+	})
+}
+
+// tinyRun are the settings of a run that takes no time.
+func tinyRun(more ...string) []string {
+	return append([]string{"train", "--dataset", "ok.npz", "--hidden", "4", "--epochs", "2", "--devices", "cpu:0,threads=1", "--quiet", "--json"}, more...)
+}
+
+// A FIFO in place of any file that is read is refused: nothing waits for its writer.
+func TestReadersRefuseFIFOs(t *testing.T) {
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	s.must(tinyRun("--run-dir", "run")...)
+	s.put("edges/edges.csv", []byte("0,1\n1,2\n"))
+	s.must("data", "import", "--quiet", "--out", "store", "ok.npz")
+	list := s.path("list.txt")
+	create := func(name string) { s.put(name, []byte("0 1\n1 2\n")) }
+	create("list.txt")
+	for _, what := range []string{"x", "y", "tx", "ty", "allx", "ally", "graph", "test.index"} {
+		s.put("toy/ind.toy."+what, []byte("1\n"))
+	}
+	saintOf(s, "saint", []byte(`{"0":0,"1":1}`), []byte(`{"tr":[0],"va":[1],"te":[]}`))
+	info := func(name string) []string { return []string{"data", "info", "--quiet", name} }
+	two := []string{"--parts", "2", "--devices", "cpu:0,threads=1,cpu:1,threads=1"}
+	for _, c := range []struct {
+		fifo string
+		args []string
+	}{
+		{"c.yaml", tinyRun("--config", "c.yaml")},
+		{"p.json", append(tinyRun("--profile", "p.json"), two...)},
+		{"plan.bin", append(tinyRun("--plan", "plan.bin"), two...)},
+		{"w.npz", tinyRun("--init", "w.npz")},
+		{"w.safetensors", tinyRun("--init", "w.safetensors")},
+		{"w.safetensors", []string{"predict", "--run", "run", "--quiet", "--weights", "w.safetensors"}},
+		{"card.json", []string{"plan", "--dataset", "ok.npz", "--quiet", "--devices", "sim:" + s.path("card.json")}},
+		{"fifo.npz", info("fifo.npz")},
+		{"fifo.txt", info("fifo.txt")},
+		{"fifo.csv", info("fifo.csv")},
+		{"fifo.txt.gz", info("fifo.txt.gz")},
+		{"folder/edges.csv", info("folder")},
+		{"edges/features.csv", info("edges")},
+		{"edges/labels.csv", info("edges")},
+		{"store/meta.json", info("store")},
+		{"store/indptr.npy", info("store")},
+		{"store/x.npy", info("store")},
+		{"toy/ind.toy.x", info("toy")},
+		{"toy/ind.toy.test.index", info("toy")},
+		{"saint/class_map.json", info("saint")},
+		{"saint/role.json", info("saint")},
+		{"nodes.csv", []string{"data", "tables", "--quiet", "--nodes", "nodes.csv", "--links", list, "--out", "made"}},
+		{"links.csv", []string{"data", "tables", "--quiet", "--nodes", list, "--links", "links.csv", "--out", "made"}},
+		{"run/result.json", []string{"report", "run", "--quiet"}},
+		{"run/metrics.jsonl", []string{"report", "run", "--quiet"}},
+		{"run/model.safetensors", []string{"predict", "--run", "run", "--quiet"}},
+		{"run/config.yaml", []string{"train", "--resume", "run", "--quiet"}},
+	} {
+		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
+			inner := &sandbox{t, s.dir}
+			inner.fifo(c.fifo)
+			stdout, stderr, code := inner.endsWithin(10*time.Second, inner.command(c.args...))
+			if line := strings.TrimSuffix(stderr, "\n"); code != exitUsage || !strings.HasPrefix(line, "capgnn: ") || strings.Contains(line, "\n") || stdout != "" || !strings.Contains(line, filepath.Base(c.fifo)) {
+				t.Errorf("exit code %d, want 2 with one line that names %s\n%q\n%q", code, c.fifo, stdout, stderr)
+			}
+		})
+	}
+}

@@ -1,0 +1,59 @@
+package atomicfile
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+)
+
+// Folder makes the folder path (mode 0755) of the files that write puts into the folder it is given: a new one beside path,
+// whose files are synced before it is renamed. path must not be there, or be an empty folder. The error names path.
+func Folder(path string, write func(dir string) error) error {
+	path = filepath.Clean(path)
+	return named(path, makeFolder(path, write))
+}
+
+func makeFolder(path string, write func(dir string) error) error {
+	parent := filepath.Dir(path)
+	if err := os.MkdirAll(parent, 0o755); err != nil {
+		return err
+	}
+	Sweep(parent)
+	name, held, err := hold(func() (string, error) { return os.MkdirTemp(parent, "."+filepath.Base(path)+mark()+"*") })
+	if err != nil {
+		return err
+	}
+	defer held.Close()
+	err = write(name)
+	if err == nil {
+		err = os.Chmod(name, 0o755)
+	}
+	if err == nil {
+		err = syncAll(name)
+	}
+	if err == nil {
+		err = os.Rename(name, path)
+	}
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(name))
+	}
+	return syncFolder(parent)
+}
+
+// syncAll writes the files of a folder to the disk, so that renaming it publishes complete files even if power fails.
+func syncAll(dir string) error {
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range list {
+		f, err := os.Open(filepath.Join(dir, e.Name()))
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(f.Sync(), f.Close()); err != nil {
+			return err
+		}
+	}
+	return syncFolder(dir)
+}

@@ -1,0 +1,88 @@
+package regular
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+)
+
+// NotRegular says what a path leads to in place of a file.
+type NotRegular struct {
+	Path string
+	Kind string // with its article, such as "a FIFO"
+}
+
+func (e *NotRegular) Error() string {
+	return fmt.Sprintf("%s: is not a file but %s: give a regular file", e.Path, e.Kind)
+}
+
+// Open opens a regular file to read it, as os.Open does.
+func Open(path string) (*os.File, error) { return OpenFile(path, os.O_RDONLY, 0) }
+
+// OpenFile is os.OpenFile for regular files; with os.O_CREATE a file that is not there is made.
+func OpenFile(path string, flag int, perm fs.FileMode) (*os.File, error) {
+	info, err := os.Stat(path)
+	if err == nil {
+		err = check(path, info) // before it is opened: a device may act on that
+	} else if errors.Is(err, fs.ErrNotExist) {
+		err = nil // opening says it, or makes the file
+	}
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(path, flag|withoutWaiting, perm)
+	if err != nil {
+		return nil, err
+	}
+	if info, err = f.Stat(); err == nil {
+		err = check(path, info) // of what was opened, whatever lay there before
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// ReadFile returns the whole content of a regular file of at most limit bytes.
+func ReadFile(path string, limit int64) ([]byte, error) {
+	f, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(data)) > limit {
+		return nil, fmt.Errorf("%s: is larger than %d bytes", path, limit)
+	}
+	return data, nil
+}
+
+func check(path string, info fs.FileInfo) error {
+	if info.Mode().IsRegular() {
+		return nil
+	}
+	return &NotRegular{Path: path, Kind: Kind(info.Mode())}
+}
+
+// Kind names what a mode is of, with its article.
+func Kind(m fs.FileMode) string {
+	switch {
+	case m.IsRegular():
+		return "a file"
+	case m.IsDir():
+		return "a folder"
+	case m&fs.ModeNamedPipe != 0:
+		return "a FIFO or pipe"
+	case m&fs.ModeSocket != 0:
+		return "a socket"
+	case m&fs.ModeDevice != 0:
+		return "a device"
+	}
+	return "no regular file"
+}
