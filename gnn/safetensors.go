@@ -13,7 +13,6 @@ import (
 	"unicode/utf8"
 
 	"capgnn/internal/atomicfile"
-
 	"capgnn/internal/regular"
 	"capgnn/internal/room"
 )

@@ -1,19 +1,49 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 
 	"github.com/urfave/cli/v2"
 )
 
 // run executes one command line and returns the exit code. args[0] is the program's name.
 func run(args []string, stdout, stderr io.Writer) int {
-	err := newApp(stdout, stderr).Run(args)
+	out := &output{to: stdout}
+	err := newApp(out, stderr).Run(args)
+	if out.err != nil && (err == nil || errors.Is(err, out.err)) {
+		err = fmt.Errorf("write to standard output: %w: what was to be printed is lost", cause(out.err))
+	}
 	if err != nil {
-		fmt.Fprintf(stderr, "capgnn: %s\n", oneLine(err))
+		fmt.Fprintln(stderr, errorLine(err))
 	}
 	return exitCode(err)
+}
+
+// output is standard output: it keeps its first error, for those who print without looking.
+type output struct {
+	to  io.Writer
+	err error
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	if o.err != nil {
+		return 0, o.err
+	}
+	n, err := o.to.Write(p)
+	o.err = err
+	return n, err
+}
+
+// cause is the reason in an error of the system, without the call and the name.
+func cause(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
 }
 
 // newApp returns the program: its commands, with every error handed back to run instead of being printed on the way.

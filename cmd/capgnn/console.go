@@ -8,6 +8,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
+
+	"capgnn/internal/atomicfile"
 )
 
 // console is where a command prints: results on out, progress and notes on err.
@@ -32,6 +34,13 @@ func newConsole(c *cli.Context) *console {
 	return k
 }
 
+// beside leaves standard output to the file path where that is it: what the command says goes to standard error.
+func (k *console) beside(path string) {
+	if atomicfile.IsStream(path) {
+		k.out = k.err
+	}
+}
+
 // note prints one line about what is going on, above what is live, unless --quiet.
 func (k *console) note(format string, a ...any) {
 	if k.quiet {
@@ -41,7 +50,7 @@ func (k *console) note(format string, a ...any) {
 	defer k.mu.Unlock()
 	live := k.live
 	k.picture(nil)
-	fmt.Fprintf(k.err, format+"\n", a...)
+	fmt.Fprintln(k.err, escaped(fmt.Sprintf(format, a...)))
 	k.picture(live)
 }
 

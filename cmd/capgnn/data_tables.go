@@ -68,10 +68,14 @@ func dataTablesAction(c *cli.Context) error {
 
 // writeTables makes the folder out, whole or not at all.
 func writeTables(t *dataset.Tables, out string) (written *dataset.TablesWritten, err error) {
+	var unread error // of the tables, which name themselves
 	err = atomicfile.Folder(out, func(dir string) error {
-		written, err = t.WriteCSV(dir)
-		return err
+		written, unread = t.WriteCSV(dir)
+		return unread
 	})
+	if unread != nil {
+		return nil, unread
+	}
 	return written, err
 }
 

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"capgnn/gpu"
+	"capgnn/internal/atomicfile"
 	"capgnn/internal/regular"
 	"capgnn/rapa"
 )
@@ -72,7 +72,8 @@ func exitCode(err error) int {
 		fit         *fitError
 		oom         *gpu.OutOfMemory
 		fault       *gpu.Fault
-		special     *regular.NotRegular
+		unreadable  *regular.NotRegular
+		unwritable  *atomicfile.Special
 		coder       cli.ExitCoder // cli's own complaint, such as a help topic that does not exist
 	)
 	switch {
@@ -84,20 +85,9 @@ func exitCode(err error) int {
 		return exitDoesNotFit
 	case errors.Is(err, gpu.ErrDeviceLost), errors.As(err, &fault):
 		return exitLost
-	case errors.As(err, &usage), errors.As(err, &special), errors.Is(err, gpu.ErrNoDevice), errors.As(err, &coder):
+	case errors.As(err, &usage), errors.As(err, &unreadable), errors.As(err, &unwritable), errors.Is(err, gpu.ErrNoDevice), errors.As(err, &coder):
 		return exitUsage
 	default:
 		return exitFailure
 	}
-}
-
-// oneLine returns the text of err without line breaks: the lines of joined errors are separated by semicolons.
-func oneLine(err error) string {
-	var parts []string
-	for line := range strings.Lines(err.Error()) {
-		if line = strings.TrimSpace(line); line != "" {
-			parts = append(parts, line)
-		}
-	}
-	return strings.Join(parts, "; ")
 }

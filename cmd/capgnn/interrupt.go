@@ -7,6 +7,10 @@ import (
 	"syscall"
 )
 
+// outliveReaders makes writing into a pipe that nobody reads any more an error of that write; else the system ends the process,
+// and with it a training whose notes nobody reads. Programs that this one starts are not touched.
+func outliveReaders() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
+
 // interruptible returns a context that ends at the first Ctrl-C or SIGTERM, so that what is under way can be finished; the
 // second one ends the process at once with exit code 130. when says when it stops, such as "after this epoch". The caller
 // calls stop when it is done.

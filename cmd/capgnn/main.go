@@ -9,5 +9,6 @@ import (
 var began = time.Now()
 
 func main() {
+	outliveReaders()
 	os.Exit(run(os.Args, os.Stdout, os.Stderr))
 }

@@ -41,6 +41,10 @@ func partitionAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := checkOut("out", c.String("out")); err != nil {
+		return err
+	}
+	k.beside(c.String("out"))
 	if !c.IsSet("devices") && !c.IsSet("profile") {
 		if !c.IsSet("parts") {
 			return usagef("partition: say into how many parts (--parts), or for what devices (--devices)")

@@ -18,6 +18,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/graph/dataset"
+	"capgnn/internal/atomicfile"
 	"capgnn/jaca"
 	"capgnn/pipeline"
 )
@@ -107,12 +108,16 @@ func newPrediction(c *cli.Context, k *console) (*prediction, error) {
 	if err := p.chooseRows(c); err != nil {
 		return nil, err
 	}
-	if ext := strings.ToLower(filepath.Ext(p.out)); c.IsSet("out") && ext != ".npy" && ext != ".csv" {
+	if ext := strings.ToLower(filepath.Ext(p.out)); c.IsSet("out") && ext != ".npy" && ext != ".csv" && !atomicfile.IsStream(p.out) {
 		return nil, usagef("--out %s: end the name in .npy or .csv", p.out)
 	}
 	if info, err := os.Stat(filepath.Dir(p.out)); c.IsSet("out") && (err != nil || !info.IsDir()) {
 		return nil, usagef("--out %s: there is no folder %s: make it first", p.out, filepath.Dir(p.out))
 	}
+	if err := checkOut("out", p.out); err != nil {
+		return nil, err
+	}
+	k.beside(p.out)
 	// What decided the speed and the memory of training decides nothing here.
 	p.cfg.Devices, p.cfg.Parts, p.cfg.Targets, p.cfg.Profile, p.cfg.Savings = c.String("devices"), 0, "", "", pipeline.Savings{}
 	if err := checkDevices(p.cfg.Devices); err != nil {

@@ -75,10 +75,10 @@ func largest(row []float32) int64 {
 	return int64(best)
 }
 
-// write writes the table as its name says: .csv with a header, else .npy.
+// write writes the table as its name says: .npy, else .csv, with a header.
 func (t *table) write(path string) error {
 	return atomicfile.Write(path, func(w io.Writer) error {
-		if strings.EqualFold(filepath.Ext(path), ".csv") {
+		if !strings.EqualFold(filepath.Ext(path), ".npy") {
 			return t.csv(w)
 		}
 		shape := []int{t.rows, t.cols}

@@ -44,6 +44,10 @@ func profileAction(c *cli.Context) error {
 	if specs[0].simulated() {
 		return usagef("profile: %s is simulated: what it can do stands in its card, not in a measurement", specs[0])
 	}
+	if err := checkOut("out", c.String("out")); err != nil {
+		return err
+	}
+	k.beside(c.String("out"))
 	opt, err := profileOptions(c)
 	if err != nil {
 		return err

@@ -47,6 +47,11 @@ func reportAction(c *cli.Context) error {
 	if c.IsSet("out") && c.String("out") == "" {
 		return usagef("--out is empty: name a file")
 	}
+	k := newConsole(c)
+	if err := checkOut("out", c.String("out")); err != nil {
+		return err
+	}
+	k.beside(c.String("out"))
 	var runs []report.Run
 	for _, folder := range folders {
 		run, err := runDir(filepath.Clean(folder)).describe()
@@ -69,7 +74,7 @@ func reportAction(c *cli.Context) error {
 	if err := atomicfile.Write(out, draw); err != nil {
 		return usagef("report: %w: choose a place with --out", err)
 	}
-	return printReport(newConsole(c), out, runs)
+	return printReport(k, out, runs)
 }
 
 // printReport says what was written; of several runs also their table.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"capgnn/internal/atomicfile"
 	"capgnn/internal/lockfile"
 )
 
@@ -34,7 +35,7 @@ func (t *training) holdNew() (err error) {
 	return t.lockDir("run folder")
 }
 
-// lockDir locks the run's folder. flag is what has named it.
+// lockDir locks the run's folder and removes from it what killed writers have left. flag is what has named it.
 func (t *training) lockDir(flag string) (err error) {
 	for try := 0; ; try++ {
 		if t.madeDir {
@@ -57,6 +58,8 @@ func (t *training) lockDir(flag string) (err error) {
 	case err != nil:
 		return usagef("%s %s: %w", flag, t.dir, err)
 	}
+	atomicfile.Sweep(string(t.dir))
+	atomicfile.Sweep(t.dir.checkpoints())
 	return nil
 }
 

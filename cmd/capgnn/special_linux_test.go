@@ -114,3 +114,126 @@ func TestReadersRefuseFIFOs(t *testing.T) {
 		})
 	}
 }
+
+// A name that leads to a FIFO, a device, a socket or a folder is not replaced by what a command writes, and no work begins.
+func TestOutRefusesSpecialFiles(t *testing.T) {
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	s.must(tinyRun("--run-dir", "run")...)
+	s.fifo("fifo")
+	s.fifo("fifo.npy")
+	if err := os.Symlink("/dev/null", s.path("null.npy")); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mknod(s.path("node"), syscall.S_IFCHR|0o600, 1<<8|3); err != nil {
+		t.Logf("no device node can be made here (%v): FIFOs alone", err)
+		s.fifo("node")
+	}
+	parts := []string{"partition", "--dataset", "ok.npz", "--parts", "2", "--quiet"}
+	kind := func(name string) os.FileMode {
+		info, err := os.Stat(s.path(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Mode()
+	}
+	for _, c := range []struct {
+		file string
+		args []string
+	}{
+		{"fifo", append(parts, "--out", "fifo")},
+		{"node", append(parts, "--out", "node")},
+		{"run", append(parts, "--out", "run")},
+		{"fifo", []string{"profile", "--devices", "cpu:0,threads=1", "--quiet", "--out", "fifo"}},
+		{"node", []string{"report", "run", "--quiet", "--out", "node"}},
+		{"fifo.npy", []string{"predict", "--run", "run", "--quiet", "--out", "fifo.npy"}},
+		{"null.npy", []string{"predict", "--run", "run", "--quiet", "--out", "null.npy"}},
+		{"node", tinyRun("--run-dir", "node")},
+		{"fifo", tinyRun("--run-dir", "fifo")},
+		{"node", []string{"data", "synth", "reddit-like", "--scale", "0.001", "--quiet", "--out", "node"}},
+		{"fifo", []string{"data", "import", "--quiet", "--out", "fifo", "ok.npz"}},
+		{"node", []string{"bench", "halo", "--quick", "--quiet", "--out", "node"}},
+		{"fifo", []string{"data", "fetch", "cora_ml", "--quiet", "--out", "fifo"}},
+	} {
+		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
+			inner := &sandbox{t, s.dir}
+			before := kind(c.file)
+			stdout, stderr, code := inner.endsWithin(10*time.Second, inner.command(c.args...))
+			if line := strings.TrimSuffix(stderr, "\n"); code != exitUsage || !strings.HasPrefix(line, "capgnn: ") || strings.Contains(line, "\n") || stdout != "" || !strings.Contains(line, c.file) {
+				t.Errorf("exit code %d, want 2 with one line that names %s\n%q\n%q", code, c.file, stdout, stderr)
+			}
+			if after := kind(c.file); after != before {
+				t.Errorf("%s was %v, is %v", c.file, before, after)
+			}
+		})
+	}
+	for _, args := range [][]string{
+		append(parts, "--out", "/dev/stdout"),
+		{"report", "run", "--quiet", "--out", "/dev/stdout"},
+		{"predict", "--run", "run", "--quiet", "--out", "/proc/self/fd/1"},
+	} {
+		out, err := os.Create(s.path("stdout"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := s.command(args...)
+		cmd.Stdout = out
+		err = cmd.Run()
+		out.Close()
+		b, rerr := os.ReadFile(s.path("stdout"))
+		if err != nil || rerr != nil || len(b) < 100 || bytes.Contains(b, []byte("written")) {
+			t.Errorf("capgnn %s: %v, %v, wrote %.100q", strings.Join(args, " "), err, rerr, b)
+		}
+	}
+}
+
+// What a killed run or import has left goes at the next start there, and nothing else.
+func TestLeftoversGoAtTheNextStart(t *testing.T) {
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	s.must(tinyRun("--run-dir", "run")...)
+	killed := s.command("data", "synth", "reddit-like", "--scale", "0.05", "--quiet", "--out", "set")
+	if err := killed.Start(); err != nil {
+		t.Fatal(err)
+	}
+	pattern := s.path(".set.tmp-*")
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		if list, err := filepath.Glob(pattern); err != nil || len(list) == 1 {
+			break
+		} else if time.Now().After(deadline) {
+			t.Fatal("the import has not begun to write after 20 s")
+		}
+	}
+	living := func(want int) {
+		t.Helper()
+		s.must("data", "import", "--quiet", "--out", "other", "ok.npz")
+		os.RemoveAll(s.path("other"))
+		if list, err := filepath.Glob(pattern); err != nil || len(list) != want {
+			t.Errorf("left are %q, %v, want %d", list, err, want)
+		}
+	}
+	living(1)
+	if err := killed.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = killed.Wait()
+	list, err := filepath.Glob(pattern)
+	if err != nil || len(list) != 1 {
+		t.Fatalf("%q, %v", list, err)
+	}
+	tag := strings.TrimPrefix(filepath.Base(list[0]), ".set") // .tmp-HOST-NUMBER
+	living(0)
+	for _, name := range []string{"run/model.safetensors", "run/checkpoint/epoch-00000001.ckpt"} {
+		s.put(name+tag, []byte("half"))
+	}
+	s.put("run/notes.tmp1", []byte("somebody's"))
+	s.must("train", "--resume", "run", "--quiet")
+	for _, name := range []string{"run/*" + tag, "run/checkpoint/*" + tag} {
+		if list, err := filepath.Glob(s.path(name)); err != nil || len(list) > 0 {
+			t.Errorf("left are %q, %v", list, err)
+		}
+	}
+	if !exists(s.path("run/notes.tmp1")) {
+		t.Error("a file that is not ours was removed")
+	}
+}

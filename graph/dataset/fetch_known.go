@@ -130,7 +130,7 @@ func saintSet(name string, vertices int, edges int64, features, classes int) Pub
 	return Published{
 		Name: name, Vertices: vertices, Edges: edges, Features: features, Classes: classes, Format: "graphsaint",
 		Source:  "https://github.com/GraphSAINT/GraphSAINT (links to its data in the README, by hand)",
-		byHand:  "the folder " + name + " of " + saintURL + " (linked from https://github.com/GraphSAINT/GraphSAINT)",
+		byHand:  "the folder " + name + " of " + saintURL,
 		members: saintFiles,
 	}
 }

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+const (
+	// errorPrefix begins the line of an error.
+	errorPrefix = "capgnn: "
+	// maxErrorLine is how long that line may be, in characters: as much as anybody reads.
+	maxErrorLine = 300
+	// maxWord is how much of a long word, such as a path, is left at least.
+	maxWord = 60
+)
+
+// errorLine is the one line that is printed of an error.
+func errorLine(err error) string {
+	return errorPrefix + shortened(oneLine(err), maxErrorLine-len(errorPrefix))
+}
+
+// oneLine returns the text of err without line breaks: joined errors are separated by semicolons, and what a file name, a flag
+// or a file brought that is not for printing is escaped.
+func oneLine(err error) string { return escaped(strings.TrimSpace(flat(err))) }
+
+// flat returns the text of err with semicolons in place of the line breaks between joined errors, but not of those in texts.
+func flat(err error) string {
+	var causes []error
+	switch e := err.(type) {
+	case interface{ Unwrap() error }:
+		causes = []error{e.Unwrap()}
+	case interface{ Unwrap() []error }:
+		causes = e.Unwrap()
+	}
+	causes = slices.DeleteFunc(slices.Clone(causes), func(c error) bool { return c == nil || c.Error() == "" })
+	text := err.Error()
+	var raw, parts []string
+	for _, c := range causes {
+		raw, parts = append(raw, c.Error()), append(parts, flat(c))
+	}
+	if len(raw) > 0 && strings.Join(raw, "\n") == text {
+		return strings.Join(parts, "; ")
+	}
+	for i := range raw {
+		text = strings.Replace(text, raw[i], parts[i], 1)
+	}
+	return text
+}
+
+// escaped returns the text with a Go escape for every character that is not for printing: control characters, such as those
+// that move a terminal's cursor, marks of writing direction, and bytes that are no UTF-8.
+func escaped(text string) string {
+	var b strings.Builder
+	for i, r := range text {
+		switch {
+		case r == utf8.RuneError && !strings.HasPrefix(text[i:], string(utf8.RuneError)):
+			fmt.Fprintf(&b, "\\x%02x", text[i])
+		case unicode.IsPrint(r):
+			b.WriteRune(r)
+		default:
+			q := strconv.QuoteRune(r)
+			b.WriteString(q[1 : len(q)-1])
+		}
+	}
+	return b.String()
+}
+
+// shortened returns the text with at most so many characters: long words but addresses are cut in their middle, the longest first,
+// then the middle of the text, since what to do stands at its end.
+func shortened(text string, most int) string {
+	words := strings.Split(text, " ")
+	for surplus := utf8.RuneCountInString(text) - most; surplus > 0; surplus = utf8.RuneCountInString(strings.Join(words, " ")) - most {
+		longest, n := 0, 0
+		for i, w := range words {
+			if k := utf8.RuneCountInString(w); k > n && !strings.Contains(w, "://") {
+				longest, n = i, k
+			}
+		}
+		if n <= maxWord {
+			return middleCut(strings.Join(words, " "), most)
+		}
+		words[longest] = middleCut(words[longest], max(maxWord, n-surplus))
+	}
+	return strings.Join(words, " ")
+}
+
+// middleCut returns the text with at most so many characters: a third of them from its beginning.
+func middleCut(text string, most int) string {
+	r := []rune(text)
+	if len(r) <= most {
+		return text
+	}
+	head := most / 3
+	return string(r[:head]) + "…" + string(r[len(r)-(most-head-1):])
+}

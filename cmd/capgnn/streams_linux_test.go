@@ -1,0 +1,71 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// readerGone returns the writing end of a pipe that nobody reads.
+func readerGone(t *testing.T) *os.File {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	t.Cleanup(func() { w.Close() })
+	return w
+}
+
+// Notes that nobody reads do not end a training; results that cannot be printed are a failure, which is said.
+func TestClosedStreams(t *testing.T) {
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	args := []string{"train", "--dataset", "ok.npz", "--hidden", "4", "--epochs", "20", "--devices", "cpu:0,threads=1"}
+	finished := func(run string, err error, code int, cmd *exec.Cmd) {
+		t.Helper()
+		if got := cmd.ProcessState.ExitCode(); got != code || !exists(s.path(run+"/result.json")) {
+			t.Errorf("%s: %v, exit code %d, want %d; a result is there: %t", run, err, got, code, exists(s.path(run+"/result.json")))
+		}
+	}
+	gone := s.command(append(args, "--run-dir", "gone")...)
+	gone.Stderr = readerGone(t)
+	finished("gone", gone.Run(), 0, gone)
+	closed := exec.Command("sh", append([]string{"-c", `exec "$0" "$@" 2>&-`, program}, append(args, "--run-dir", "closed")...)...)
+	closed.Dir, closed.Env = gone.Dir, gone.Env
+	finished("closed", closed.Run(), 0, closed)
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer full.Close()
+	for name, out := range map[string]*os.File{"a pipe that nobody reads": readerGone(t), "a full disk": full} {
+		var errs bytes.Buffer
+		cmd := s.command("data", "list", "--quiet")
+		cmd.Stdout, cmd.Stderr = out, &errs
+		err := cmd.Run()
+		if cmd.ProcessState.ExitCode() != exitFailure || !strings.HasPrefix(errs.String(), "capgnn: write to standard output: ") || strings.Count(errs.String(), "\n") != 1 {
+			t.Errorf("%s: %v, %q", name, err, errs.String())
+		}
+	}
+	lost := s.command(append(args, "--quiet", "--run-dir", "lost")...)
+	lost.Stdout = readerGone(t)
+	finished("lost", lost.Run(), exitFailure, lost)
+}
+
+// A control character in a name moves no cursor, and a long name leaves room for what to do.
+func TestHostileNames(t *testing.T) {
+	s := newSandbox(t)
+	for _, name := range []string{"a\x1b[2Jb\nc\u202e\x7f.npz", strings.Repeat("long/", 900) + ".npz", "\xff\xfe.npz"} {
+		for _, args := range [][]string{{"train", "--dataset", name}, {"data", "info", name}, {"train", "--config", name}, {"predict", "--run", name}, {"report", name},
+			{"train", "--dataset", "x", "--devices", name}, {name}, {"train", "--" + name}, {"data", "fetch", name}, {"train", "--resume", name}} {
+			_, stderr, code := s.run(args...)
+			line := strings.TrimSuffix(stderr, "\n")
+			if code != exitUsage || !strings.HasPrefix(line, "capgnn: ") || line != escaped(line) || len([]rune(line)) > maxErrorLine {
+				t.Errorf("capgnn %.60q: exit code %d, %d characters: %q", args, code, len([]rune(line)), stderr)
+			}
+		}
+	}
+}
