@@ -192,17 +192,20 @@ func TestLeftoversGoAtTheNextStart(t *testing.T) {
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
 	s.must(tinyRun("--run-dir", "run")...)
-	killed := s.command("data", "synth", "reddit-like", "--scale", "0.05", "--quiet", "--out", "set")
+	killed := s.command("data", "synth", "reddit-like", "--scale", "0.1", "--quiet", "--out", "set")
 	if err := killed.Start(); err != nil {
 		t.Fatal(err)
 	}
 	pattern := s.path(".set.tmp-*")
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
 		if list, err := filepath.Glob(pattern); err != nil || len(list) == 1 {
 			break
 		} else if time.Now().After(deadline) {
 			t.Fatal("the import has not begun to write after 20 s")
 		}
+	}
+	if err := killed.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
 	}
 	living := func(want int) {
 		t.Helper()
