@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+
+	"capgnn/internal/regular"
 )
 
 // Notes keep measurements as they are made, so that a measurement which is interrupted goes on where it ended: a file with a
@@ -29,7 +31,7 @@ type entry struct {
 
 // OpenNotes reads the notes at path, if there are any, and goes on with them.
 func OpenNotes(path string) (*Notes, error) {
-	old, err := os.ReadFile(path)
+	old, err := regular.ReadFile(path, maxFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("read measurements: %w", err)
 	}
@@ -40,7 +42,7 @@ func OpenNotes(path string) (*Notes, error) {
 			n.add(e)
 		}
 	}
-	if n.file, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644); err != nil {
+	if n.file, err = regular.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644); err != nil {
 		return nil, fmt.Errorf("keep measurements: %w", err)
 	}
 	if len(old) > 0 && old[len(old)-1] != '\n' {

@@ -229,6 +229,9 @@ func TestLeftoversGoAtTheNextStart(t *testing.T) {
 	for _, name := range []string{"run/model.safetensors", "run/checkpoint/epoch-00000001.ckpt"} {
 		s.put(name+tag, []byte("half"))
 	}
+	if err := os.Remove(s.path("run/result.json")); err != nil { // it was killed before its end
+		t.Fatal(err)
+	}
 	s.put("run/notes.tmp1", []byte("somebody's"))
 	s.must("train", "--resume", "run", "--quiet")
 	for _, name := range []string{"run/*" + tag, "run/checkpoint/*" + tag} {
