@@ -86,7 +86,7 @@ func (c *gin) backward(x *exec, dz, dh gpu.Matrix) {
 	}
 	x.q.Gemm(gpu.GemmArgs{C: gr.w, A: du, B: *sum, TransA: true, Beta: 1})
 	x.q.Gemm(gpu.GemmArgs{C: *c.ds, A: du, B: pr.w})
-	if dh.Rows > 0 {
+	if c.l > 0 {
 		c.scatterIn(x, *c.ds, dh)
 		x.q.AddScaled(dh.RowRange(0, rows), *c.ds, pr.eps)
 	}

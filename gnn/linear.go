@@ -142,7 +142,8 @@ func (n *linear) aggregated(x *exec) gpu.Matrix {
 // precomputed reports whether A·H of this layer was made before the first epoch.
 func (n *linear) precomputed(x *exec) bool { return n.l == 0 && x.plan.Input == Precomputed }
 
-// backward is the gradient of Z = A·H·Wᵀ in the order of the plan: dh, if it is not empty, and dw where that takes A·H.
+// backward is the gradient of Z = A·H·Wᵀ in the order of the plan: dh, but in the first layer, and dw where that takes A·H. A
+// part whose dh has no row exchanges like the others.
 func (n *linear) backward(x *exec, w, dw, dz, dh gpu.Matrix) {
 	if n.keepsAggregate(x) {
 		x.q.Gemm(gpu.GemmArgs{C: dw, A: dz, B: n.aggregated(x), TransA: true, Beta: 1})
@@ -151,7 +152,7 @@ func (n *linear) backward(x *exec, w, dw, dz, dh gpu.Matrix) {
 		return
 	}
 	if n.lp.BackwardIn {
-		if dh.Rows > 0 {
+		if n.l > 0 {
 			x.q.Gemm(gpu.GemmArgs{C: *n.ds, A: dz, B: w})
 			n.scatterIn(x, *n.ds, dh)
 		}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"capgnn/gnn"
 	"capgnn/gpu"
@@ -116,7 +117,7 @@ func anyRunOf(k int) *anyRun {
 	d.m.Hidden = d.m.Heads * (1 + d.IntN(5))
 	d.parts, d.devices, d.staged = 1+d.IntN(n+3), 1+d.IntN(3), d.IntN(2) == 0
 	d.o = Options{Model: d.m, Optimizer: gnn.Optimizer{Kind: one(d, gnn.Adam, gnn.AdamW, gnn.SGD), LR: 0.01}, Epochs: d.IntN(6), EvalEvery: d.IntN(3),
-		Part: d.drawParts(n), Savings: d.drawSavings(), NoRescale: d.IntN(2) == 0}
+		Part: d.drawParts(n), Savings: d.drawSavings(), NoRescale: d.IntN(2) == 0, WaitDeadline: time.Minute}
 	if d.IntN(4) == 0 {
 		d.o.Dropped = dropReplicas(d.p.Graph, d.o.Part, d.parts, one(d, 0.3, 1))
 	}
@@ -265,6 +266,7 @@ func TestAnyRun(t *testing.T) {
 		t.Run(fmt.Sprint(k), func(t *testing.T) {
 			d := anyRunOf(k)
 			devices := d.open(t)
+			t.Log(d)
 			got := run(t, d.trainer(t, devices, nil))
 			if d.o.Cache.Staleness.Bound == 0 {
 				d.checkCaches(t, devices, got.WeightsSHA)
