@@ -87,19 +87,19 @@ func (c *Cut) validateBlock(b *Block, i int) error {
 			return err
 		}
 	}
-	if len(b.Owner) != len(c.Parts)+1 || b.Owner[0] != 0 || b.Owner[len(c.Parts)] != len(b.IDs) || !slices.IsSorted(b.Owner) {
+	if !b.Owners.Valid(len(b.IDs), len(c.Parts)) {
 		return errors.New("owners of halo vertices do not ascend")
 	}
 	if len(b.Levels) != len(b.IDs) {
 		return fmt.Errorf("%d levels for %d halo vertices", len(b.Levels), len(b.IDs))
 	}
-	for q := range c.Parts {
-		for k := b.Owner[q]; k < b.Owner[q+1]; k++ {
+	for at, q := range b.Owners.Parts {
+		for k := b.Owners.At[at]; k < b.Owners.At[at+1]; k++ {
 			u := b.IDs[k]
-			if u < 0 || int(u) >= len(c.PartOf) || int(c.PartOf[u]) != q || q == i {
+			if u < 0 || int(u) >= len(c.PartOf) || c.PartOf[u] != q || int(q) == i {
 				return fmt.Errorf("halo vertex %d is not part %d's", u, q)
 			}
-			if k > b.Owner[q] && b.Levels[k] > b.Levels[k-1] {
+			if k > b.Owners.At[at] && b.Levels[k] > b.Levels[k-1] {
 				return errors.New("levels of halo vertices do not descend")
 			}
 		}

@@ -39,9 +39,8 @@ type Block struct {
 	Halo  HaloRows
 	// IDs are the halo vertices, grouped by owner; within an owner by level, highest first, then by the owner's local
 	// index. The level is that of the exchange: see Levels.
-	IDs []NodeID
-	// Owner[p] to Owner[p+1] is the range of IDs owned by part p.
-	Owner []int
+	IDs    []NodeID
+	Owners Owners // of IDs
 	// Levels[k] per halo vertex: layer ℓ exchanges it if its level is ≥ ℓ+1. In: the highest level of a local row that
 	// reads it. Out: its own level.
 	Levels []Level
@@ -55,17 +54,17 @@ type HaloRows struct {
 	Indices []int32 // index into Block.IDs
 }
 
-// Count returns how many of owner's halo vertices layer ℓ exchanges: they are the first ones of its range.
-func (b *Block) Count(owner, layer int) int {
-	r := b.Levels[b.Owner[owner]:b.Owner[owner+1]]
+// Count returns how many halo vertices of the k-th owner layer ℓ exchanges: they are the first ones of its range.
+func (b *Block) Count(k, layer int) int {
+	r := b.Levels[b.Owners.At[k]:b.Owners.At[k+1]]
 	return sort.Search(len(r), func(i int) bool { return int(r[i]) < layer+1 })
 }
 
 // Exchanged returns the number of halo rows that layer ℓ exchanges, over all owners.
 func (b *Block) Exchanged(layer int) int {
 	n := 0
-	for p := range len(b.Owner) - 1 {
-		n += b.Count(p, layer)
+	for k := range b.Owners.Parts {
+		n += b.Count(k, layer)
 	}
 	return n
 }

@@ -70,7 +70,7 @@ func TestSplitNumbering(t *testing.T) {
 					t.Fatalf("part %d: %d is no halo vertex, or twice", i, u)
 				}
 				delete(want, u)
-				if o := int(c.PartOf[u]); k < p.In.Owner[o] || k >= p.In.Owner[o+1] {
+				if lo, hi := p.In.Owners.Of(int(c.PartOf[u])); k < lo || k >= hi {
 					t.Fatalf("part %d: halo %d lies outside its owner's range", i, k)
 				}
 			}
@@ -155,9 +155,9 @@ func (b *Block) dot(c *Cut, p *Part, l, rows, cols int, in, out []float64) float
 	for i := range halo {
 		halo[i] = math.NaN()
 	}
-	for o := range c.Parts {
+	for o, at := range b.Owners.At[:len(b.Owners.Parts)] {
 		for k := range b.Count(o, l) {
-			halo[b.Owner[o]+k] = in[b.IDs[b.Owner[o]+k]]
+			halo[at+k] = in[b.IDs[at+k]]
 		}
 	}
 	sum := 0.0

@@ -141,15 +141,15 @@ func sum(x []int64) int64 {
 // that of the entries of a row, stays.
 func (out *Block) keepHalo(b *Block, used []int32) (place []int32) {
 	place = make([]int32, len(b.IDs))
-	out.Owner, out.Levels = make([]int, len(b.Owner)), []Level{}
-	for q := range len(b.Owner) - 1 {
-		for h := b.Owner[q]; h < b.Owner[q+1]; h++ {
+	out.Owners, out.Levels = Owners{At: []int{0}}, []Level{}
+	for k, q := range b.Owners.Parts {
+		for h := b.Owners.At[k]; h < b.Owners.At[k+1]; h++ {
 			if used[h] != 0 {
 				place[h] = int32(len(out.IDs))
 				out.IDs, out.Levels = append(out.IDs, b.IDs[h]), append(out.Levels, b.Levels[h])
 			}
 		}
-		out.Owner[q+1] = len(out.IDs)
+		out.Owners.Append(int(q), len(out.IDs))
 	}
 	return place
 }

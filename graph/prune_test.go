@@ -236,7 +236,7 @@ func TestWithoutShares(t *testing.T) {
 		t.Fatal(err)
 	}
 	read := &c.Parts[0].In
-	u := read.IDs[read.Owner[1]] // of part 1
+	u := read.IDs[0] // of part 1
 	p, err := NewPruning(part, 3, [][]NodeID{{u}, nil, nil})
 	if err != nil {
 		t.Fatal(err)

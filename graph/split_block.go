@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"slices"
 	"sync/atomic"
 )
@@ -15,10 +16,10 @@ type blockBuilder struct {
 // build returns one direction of part i from the rows of a. share, if given, becomes Inner. The exchange level of a halo
 // vertex is its own, or the highest of the rows that read it.
 func (b *blockBuilder) build(a *CSR, i int, share *CSR, level []Level, ofReader bool) Block {
-	out := Block{Owner: make([]int, len(b.cut.Parts)+1), Levels: []Level{}, Inner: share}
+	out := Block{Owners: Owners{At: []int{0}}, Levels: []Level{}, Inner: share}
 	if b.mark != nil {
 		b.findHalo(a, i, level, ofReader)
-		b.listHalo(&out, level, ofReader)
+		b.listHalo(&out, a, i, level, ofReader)
 	}
 	inner, halo := b.count(a, i)
 	if share == nil {
@@ -56,29 +57,45 @@ func raise(p *int32, x int32) {
 	}
 }
 
-// listHalo fills IDs, Owner and Levels from the marks, which become indices into IDs, plus one.
-func (b *blockBuilder) listHalo(out *Block, level []Level, ofReader bool) {
+// listHalo fills IDs, Owners and Levels from the marks, which become indices into IDs, plus one.
+func (b *blockBuilder) listHalo(out *Block, a *CSR, i int, level []Level, ofReader bool) {
 	exchange := func(u NodeID) Level {
 		if ofReader {
 			return Level(b.mark[u] - 2)
 		}
 		return level[u]
 	}
-	for q, owner := range b.cut.Parts {
-		lo := len(out.IDs)
-		for _, u := range owner.Inner {
-			if b.mark[u] > 0 {
-				out.IDs = append(out.IDs, u)
-			}
+	out.IDs = b.marked(a, i)
+	slices.SortFunc(out.IDs, func(u, v NodeID) int {
+		return cmp.Or(cmp.Compare(b.cut.PartOf[u], b.cut.PartOf[v]), cmp.Compare(exchange(v), exchange(u)), cmp.Compare(b.cut.LocalOf[u], b.cut.LocalOf[v]))
+	})
+	for k, u := range out.IDs {
+		if k+1 == len(out.IDs) || b.cut.PartOf[out.IDs[k+1]] != b.cut.PartOf[u] {
+			out.Owners.Append(int(b.cut.PartOf[u]), k+1)
 		}
-		byLevel(out.IDs[lo:], exchange)
-		out.Owner[q+1] = len(out.IDs)
 	}
 	out.Levels = make([]Level, len(out.IDs))
 	for k, u := range out.IDs {
 		out.Levels[k] = exchange(u)
 		b.mark[u] = int32(k) + 1
 	}
+}
+
+// marked returns the marked vertices, each once, in any order.
+func (b *blockBuilder) marked(a *CSR, i int) []NodeID {
+	var all []NodeID
+	for _, v := range b.cut.Parts[i].Inner {
+		for _, u := range a.Row(int(v)) {
+			if m := b.mark[u]; m > 0 {
+				all = append(all, u)
+				b.mark[u] = -m
+			}
+		}
+	}
+	for _, u := range all {
+		b.mark[u] = -b.mark[u]
+	}
+	return all
 }
 
 // count returns row pointers: where the entries of every row of part i that come from the part begin, and the others.

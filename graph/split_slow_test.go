@@ -86,7 +86,8 @@ func sameCut(t *testing.T, got, want *Cut) {
 			same("halo row pointers", b.Halo.Indptr, c.Halo.Indptr)
 			same("halo indices", b.Halo.Indices, c.Halo.Indices)
 			same("halo vertices", b.IDs, c.IDs)
-			same("owners", b.Owner, c.Owner)
+			same("owners", b.Owners.Parts, c.Owners.Parts)
+			same("owners' vertices", b.Owners.At, c.Owners.At)
 			same("halo levels", b.Levels, c.Levels)
 		}
 		if got.Symmetric && p.In.Inner != p.Out.Inner {
@@ -210,17 +211,22 @@ func slowBlock(c *Cut, a *CSR, i int, share *CSR, table []int32, level []Level) 
 			}
 		}
 	}
-	b := Block{IDs: ids, Owner: make([]int, len(c.Parts)+1), Levels: make([]Level, len(ids))}
+	b := Block{IDs: ids, Owners: Owners{At: []int{0}}, Levels: make([]Level, len(ids))}
 	slices.SortFunc(ids, func(x, y NodeID) int {
 		return cmp.Or(cmp.Compare(c.PartOf[x], c.PartOf[y]), cmp.Compare(level[y], level[x]), cmp.Compare(c.LocalOf[x], c.LocalOf[y]))
 	})
 	for k, u := range ids {
 		table[u] = int32(k)
 		b.Levels[k] = level[u]
-		b.Owner[c.PartOf[u]+1]++
 	}
 	for q := range c.Parts {
-		b.Owner[q+1] += b.Owner[q]
+		n := 0
+		for _, u := range ids {
+			if int(c.PartOf[u]) <= q {
+				n++
+			}
+		}
+		b.Owners.Append(q, n)
 	}
 	b.Inner = share
 	if share == nil {

@@ -120,7 +120,7 @@ func unions(x *Exchange, k int) (locals []int, global int) {
 	for i := range x.Halos {
 		h := &x.Halos[i]
 		for p, n := range h.Count {
-			rows := slices.Clone(ix.rowOf[i][h.Owner[p]:][:n])
+			rows := slices.Clone(ix.rowOf[i][h.Owners.At[p]:][:n])
 			if k > 0 && k < n {
 				halo := func(row int32) int32 { return h.Edges[ix.haloIn(row, i)] }
 				slices.SortFunc(rows, func(a, b int32) int {

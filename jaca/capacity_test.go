@@ -51,9 +51,9 @@ func TestCapacity(t *testing.T) {
 // part 1 reads rows 0 and 1, so R(1) = 2 and that is what both keep of part 0.
 func TestTopK(t *testing.T) {
 	x := Exchange{Layer: 1, RowBytes: 4, Halos: []Halo{
-		{Owner: []int{0, 0, 0, 0}, Count: []int{0, 0, 0}},
-		{IDs: ids(0, 1), Owner: []int{0, 2, 2, 2}, Count: []int{2, 0, 0}, Edges: []int32{1, 1}},
-		{IDs: ids(1, 2, 3), Owner: []int{0, 2, 3, 3}, Count: []int{2, 1, 0}, Edges: []int32{1, 9, 1}},
+		{},
+		{IDs: ids(0, 1), Owners: owners(0, 2), Count: []int{2}, Edges: []int32{1, 1}},
+		{IDs: ids(1, 2, 3), Owners: owners(0, 2, 3), Count: []int{2, 1}, Edges: []int32{1, 9, 1}},
 	}}
 	for _, tc := range []struct {
 		k      int

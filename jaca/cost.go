@@ -8,25 +8,24 @@ package jaca
 // direct = h2d + d2h, or peer where that is less. d2h is the owner's, h2d the reader's. All rows of an exchange have equal
 // bytes, so these do not matter here.
 type costs struct {
-	ix     *index
-	p      float64
-	links  *Links
-	direct [][]float64 // [owner][reader]
-	extra  [][]float64 // direct less h2d
+	ix    *index
+	p     float64
+	links *Links
 }
 
-func newCosts(ix *index, parts, period int, l *Links) *costs {
-	c := &costs{ix: ix, p: float64(period), links: l}
-	for o := range parts {
-		direct, extra := make([]float64, parts), make([]float64, parts)
-		for i := range parts {
-			if i != o {
-				_, direct[i], extra[i] = l.direct(o, i)
-			}
-		}
-		c.direct, c.extra = append(c.direct, direct), append(c.extra, extra)
-	}
-	return c
+func newCosts(ix *index, period int, l *Links) *costs {
+	return &costs{ix: ix, p: float64(period), links: l}
+}
+
+// direct returns what a byte takes straight from its owner to a reader, extra that less h2d.
+func (c *costs) direct(owner, reader int32) float64 {
+	_, seconds, _ := c.links.direct(int(owner), int(reader))
+	return seconds
+}
+
+func (c *costs) extra(owner, reader int32) float64 {
+	_, _, extra := c.links.direct(int(owner), int(reader))
+	return extra
 }
 
 // globalSaving returns what a global slot for a row saves where local says which of its readers have a local slot.
@@ -35,9 +34,9 @@ func (c *costs) globalSaving(row int, local func(part, halo int32) bool) float64
 	whole, shared := 0.0, -c.links.d2h(int(o)) // whole per epoch; shared per period
 	for k := c.ix.at[row]; k < c.ix.at[row+1]; k++ {
 		if i := c.ix.part[k]; local(i, c.ix.halo[k]) {
-			shared += c.extra[o][i]
+			shared += c.extra(o, i)
 		} else {
-			whole += c.extra[o][i]
+			whole += c.extra(o, i)
 		}
 	}
 	return whole + shared/c.p
@@ -49,7 +48,7 @@ func (c *costs) pricedSaving(row int, prices []float64) float64 {
 	saving := -c.links.d2h(int(o)) / c.p
 	for k := c.ix.at[row]; k < c.ix.at[row+1]; k++ {
 		i := c.ix.part[k]
-		direct, h := c.direct[o][i], c.links.h2d(int(i))
+		direct, h := c.direct(o, i), c.links.h2d(int(i))
 		saving += min(direct, direct/c.p+prices[i]) - min(h, h/c.p+prices[i])
 	}
 	return saving
@@ -66,7 +65,7 @@ func (c *costs) arrival(row, reader int, global bool) float64 {
 	if global {
 		return c.links.h2d(reader)
 	}
-	return c.direct[c.ix.owner[row]][reader]
+	return c.direct(c.ix.owner[row], int32(reader))
 }
 
 // total returns the seconds per byte and epoch of a placement.
@@ -79,7 +78,7 @@ func (c *costs) total(s *placement) float64 {
 		}
 		for k := c.ix.at[r]; k < c.ix.at[r+1]; k++ {
 			i := c.ix.part[k]
-			x := c.direct[o][i]
+			x := c.direct(o, i)
 			if s.global[r] {
 				x = c.links.h2d(int(i))
 			}

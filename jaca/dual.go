@@ -17,7 +17,7 @@ func (c *costs) dual(caps *Capacities, local []float64, global float64) (bound f
 		without, with := 0.0, global+c.links.d2h(int(o))/c.p
 		for k := c.ix.at[r]; k < c.ix.at[r+1]; k++ {
 			i := c.ix.part[k]
-			direct, h := c.direct[o][i], c.links.h2d(int(i))
+			direct, h := c.direct(o, i), c.links.h2d(int(i))
 			without += min(direct, direct/c.p+local[i])
 			with += min(h, h/c.p+local[i])
 		}
@@ -27,7 +27,7 @@ func (c *costs) dual(caps *Capacities, local []float64, global float64) (bound f
 		}
 		for k := c.ix.at[r]; k < c.ix.at[r+1]; k++ {
 			i := c.ix.part[k]
-			x := c.direct[o][i]
+			x := c.direct(o, i)
 			if with < without {
 				x = c.links.h2d(int(i))
 			}

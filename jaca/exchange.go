@@ -37,18 +37,18 @@ type Exchange struct {
 
 // Halo is what one part reads in one exchange. A row is known by its halo index, its place in IDs.
 type Halo struct {
-	IDs   []graph.NodeID // grouped by owner, as graph.Block has them
-	Owner []int          // part p owns IDs[Owner[p]:Owner[p+1]]
-	Count []int          // of those the first Count[p] are exchanged
-	Edges []int32        // edges into the part, by halo index
+	IDs    []graph.NodeID // grouped by owner, as graph.Block has them
+	Owners graph.Owners   // of IDs
+	Count  []int          // of those of the k-th owner the first Count[k] are exchanged
+	Edges  []int32        // edges into the part, by halo index
 }
 
-// HaloOf returns the halo rows that a layer exchanges for a block: of Part.In forward, of Part.Out backward. IDs and Owner
+// HaloOf returns the halo rows that a layer exchanges for a block: of Part.In forward, of Part.Out backward. IDs and Owners
 // are the block's own.
 func HaloOf(b *graph.Block, layer int) Halo {
-	h := Halo{IDs: b.IDs, Owner: b.Owner, Count: make([]int, len(b.Owner)-1), Edges: make([]int32, len(b.IDs))}
-	for p := range h.Count {
-		h.Count[p] = b.Count(p, layer)
+	h := Halo{IDs: b.IDs, Owners: b.Owners, Count: make([]int, len(b.Owners.Parts)), Edges: make([]int32, len(b.IDs))}
+	for k := range h.Count {
+		h.Count[k] = b.Count(k, layer)
 	}
 	for _, x := range b.Halo.Indices {
 		h.Edges[x]++
@@ -94,11 +94,12 @@ func (h *Halo) rows() int {
 	return n
 }
 
-// each calls f for every exchanged row, by owner and halo index: the order in which the part reads them.
+// each calls f for every exchanged row, by owner and halo index: the order in which the part reads them. owner is its place among
+// the owners.
 func (h *Halo) each(f func(owner, halo int)) {
-	for p, n := range h.Count {
-		for x := h.Owner[p]; x < h.Owner[p]+n; x++ {
-			f(p, x)
+	for k, n := range h.Count {
+		for x := h.Owners.At[k]; x < h.Owners.At[k]+n; x++ {
+			f(k, x)
 		}
 	}
 }
@@ -117,13 +118,13 @@ func (x *Exchange) validate() error {
 	}
 	for i := range x.Halos {
 		h := &x.Halos[i]
-		if len(h.Owner) != len(x.Halos)+1 || len(h.Count) != len(x.Halos) || len(h.Edges) != len(h.IDs) || h.Owner[len(x.Halos)] != len(h.IDs) {
-			bad("part %d: %d owner offsets, %d counts, %d ids, %d edge counts", i, len(h.Owner), len(h.Count), len(h.IDs), len(h.Edges))
+		if !h.Owners.Valid(len(h.IDs), len(x.Halos)) || len(h.Count) != len(h.Owners.Parts) || len(h.Edges) != len(h.IDs) {
+			bad("part %d: %d owners, %d offsets, %d counts, %d ids, %d edge counts", i, len(h.Owners.Parts), len(h.Owners.At), len(h.Count), len(h.IDs), len(h.Edges))
 			continue
 		}
-		for p, n := range h.Count {
-			if h.Owner[p] > h.Owner[p+1] || n < 0 || n > h.Owner[p+1]-h.Owner[p] || p == i && n > 0 {
-				bad("part %d reads %d rows of part %d, which has offsets %d to %d", i, n, p, h.Owner[p], h.Owner[p+1])
+		for k, n := range h.Count {
+			if lo, hi := h.Owners.At[k], h.Owners.At[k+1]; n < 0 || n > hi-lo || int(h.Owners.Parts[k]) == i && n > 0 {
+				bad("part %d reads %d rows of part %d, which has offsets %d to %d", i, n, h.Owners.Parts[k], lo, hi)
 			}
 		}
 	}

@@ -92,10 +92,10 @@ func TestExchangeRefused(t *testing.T) {
 	for name, spoil := range map[string]func(*Exchange){
 		"layer 0":         func(x *Exchange) { x.Layer = 0 },
 		"no bytes":        func(x *Exchange) { x.RowBytes = 0 },
-		"too many rows":   func(x *Exchange) { x.Halos[0].Count[1] = 2 },
-		"own rows":        func(x *Exchange) { x.Halos[0].Count[0] = 1 },
+		"too many rows":   func(x *Exchange) { x.Halos[0].Count[0] = 99 },
+		"own rows":        func(x *Exchange) { x.Halos[0].Owners.Parts[0] = 0 },
 		"missing edges":   func(x *Exchange) { x.Halos[1].Edges = nil },
-		"missing offsets": func(x *Exchange) { x.Halos[1].Owner = x.Halos[1].Owner[:2] },
+		"missing offsets": func(x *Exchange) { x.Halos[1].Owners.At = x.Halos[1].Owners.At[:1] },
 	} {
 		x, _ := four(t)
 		spoil(&x)
@@ -106,3 +106,12 @@ func TestExchangeRefused(t *testing.T) {
 }
 
 func ids(v ...graph.NodeID) []graph.NodeID { return v }
+
+// owners are part 0 for the entries from the first to the second, part 1 for those from there to the third, and so on.
+func owners(at ...int) graph.Owners {
+	var o graph.Owners
+	for p, end := range at[1:] {
+		o.Append(p, end)
+	}
+	return o
+}

@@ -4,12 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Links are the seconds that a byte takes between host and devices. The zero Links have equal rates and no peer access.
 type Links struct {
 	H2D, D2H []float64   // by part; nil = 1
 	Peer     [][]float64 // [owner][reader]; 0 = no peer access; nil = none at all
+	// On is the device of each part, and then Peer is by device: of many parts those on one device have equal links. nil: each part
+	// has a device of its own.
+	On []int32
 }
 
 func (l *Links) validate(parts int) error {
@@ -27,6 +31,12 @@ func (l *Links) validate(parts int) error {
 		for i, x := range rates {
 			rate(fmt.Sprintf("%s of part %d", name, i), x, false)
 		}
+	}
+	if l.On != nil {
+		if len(l.On) != parts || slices.ContainsFunc(l.On, func(d int32) bool { return d < 0 || int(d) >= len(l.Peer) }) {
+			return errors.Join(append(errs, fmt.Errorf("links: %d parts on %d devices, there are %d parts", len(l.On), len(l.Peer), parts))...)
+		}
+		parts = len(l.Peer)
 	}
 	if l.Peer != nil && len(l.Peer) != parts {
 		errs = append(errs, fmt.Errorf("links: %d rows of peer rates for %d parts", len(l.Peer), parts))
@@ -56,12 +66,20 @@ func (l *Links) d2h(owner int) float64 {
 	return l.D2H[owner]
 }
 
+// on returns a part's place in Peer.
+func (l *Links) on(part int) int {
+	if l.On == nil {
+		return part
+	}
+	return int(l.On[part])
+}
+
 // direct says how a row goes from its owner to a reader without the global cache: by peer copy where that is faster. extra is
 // what it takes longer than reading the row from the global cache.
 func (l *Links) direct(owner, reader int) (peer bool, seconds, extra float64) {
 	h, d := l.h2d(reader), l.d2h(owner)
 	if l.Peer != nil {
-		if x := l.Peer[owner][reader]; x > 0 && x < h+d {
+		if x := l.Peer[l.on(owner)][l.on(reader)]; x > 0 && x < h+d {
 			return true, x, x - h
 		}
 	}

@@ -60,7 +60,7 @@ func newIndex(x *Exchange) *index {
 		of := slices.Repeat([]int32{-1}, len(h.IDs))
 		h.each(func(owner, k int) {
 			r := row[h.IDs[k]]
-			of[k], ix.owner[r] = r, int32(owner)
+			of[k], ix.owner[r] = r, h.Owners.Parts[owner]
 			ix.edges[r] += int64(h.Edges[k])
 			ix.part[next[r]], ix.halo[next[r]] = int32(i), int32(k)
 			next[r]++

@@ -31,16 +31,17 @@ func tiny(d *draw, parts, rows int) Exchange {
 	for i := range x.Halos {
 		h := &x.Halos[i]
 		for o := range parts {
-			h.Owner = append(h.Owner, len(h.IDs))
+			lo := len(h.IDs)
 			for v, r := range all {
 				if r.owner == o && r.readers>>i&1 == 1 {
 					h.IDs = append(h.IDs, graph.NodeID(v))
 					h.Edges = append(h.Edges, int32(1+d.below(4)))
 				}
 			}
-			h.Count = append(h.Count, len(h.IDs)-h.Owner[o])
+			if h.Owners.Append(o, len(h.IDs)); len(h.IDs) > lo {
+				h.Count = append(h.Count, len(h.IDs)-lo)
+			}
 		}
-		h.Owner = append(h.Owner, len(h.IDs))
 	}
 	return x
 }
@@ -83,7 +84,7 @@ func leastCost(x *Exchange, l *Links, caps *Capacities, p float64) float64 {
 	for i := range x.Halos {
 		x.Halos[i].each(func(o, k int) {
 			row := at[x.Halos[i].IDs[k]]
-			owner[row] = o
+			owner[row] = int(x.Halos[i].Owners.Parts[o])
 			rows[i] = append(rows[i], row)
 		})
 	}
@@ -142,7 +143,7 @@ func TestPlacementOptimal(t *testing.T) {
 		}
 		p := 1 + d.below(5)
 		ix := newIndex(&x)
-		c := newCosts(ix, parts, p, &l)
+		c := newCosts(ix, p, &l)
 		nothing, got, want := c.total(newPlacement(&x, ix)), c.total(place(&x, ix, c, caps)), leastCost(&x, &l, caps, float64(p))
 		const eps = 1e-9
 		if got < want-eps {
@@ -222,7 +223,7 @@ func TestPlacementGap(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			c := newCosts(ix, 4, 5, &l)
+			c := newCosts(ix, 5, &l)
 			s := place(x, ix, c, caps)
 			prices := c.prices(x, s)
 			var savings []float64

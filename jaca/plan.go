@@ -94,11 +94,11 @@ type Table struct {
 	policy Policy
 }
 
-// Reader is one part's side of an exchange. Sources are the owners, 0 to parts−1, for rows that come straight from them, and
-// after these the global cache.
+// Reader is one part's side of an exchange. Sources are the owners of its halo, by their place in Halo.Owners, for rows that come
+// straight from them, and after these the global cache.
 type Reader struct {
 	// Local is the halo index of every local slot. Slots are grouped by class, then source, then ascend in halo index or global
-	// slot: those of class c from source g are LocalAt[c·(parts+1)+g] to LocalAt[c·(parts+1)+g+1].
+	// slot: those of class c from source g are LocalAt[c·(owners+1)+g] to LocalAt[c·(owners+1)+g+1].
 	Local   []int32
 	LocalAt []int
 	// Transient are the rows without a local slot, which lie behind the local slots and arrive in every epoch, in the same way:
@@ -114,7 +114,7 @@ func newTables(x *Exchange, caps *Capacities, o *Options) *Table {
 	t := &Table{Exchange: *x, ix: newIndex(x), policy: o.Policy}
 	switch {
 	case o.Policy == JACA:
-		t.slots = place(x, t.ix, newCosts(t.ix, len(x.Halos), o.Period, &o.Links), caps)
+		t.slots = place(x, t.ix, newCosts(t.ix, o.Period, &o.Links), caps)
 	case o.Policy == None || !o.Policy.Static():
 		t.slots = newPlacement(x, t.ix)
 	default:

@@ -85,13 +85,15 @@ func checkTable(p *Plan, t *Table) error {
 // checkReader looks every exchanged row up in the tables of a part.
 func checkReader(t *Table, part int, classOf map[graph.NodeID]int) error {
 	r, h, parts := &t.Readers[part], &t.Halos[part], len(t.Halos)
+	owners := len(h.Count)
 	seen := make([]bool, h.rows())
 	var err error
-	h.each(func(owner, k int) {
+	h.each(func(at, k int) {
+		owner := int(h.Owners.Parts[at])
 		c, isGlobal := classOf[h.IDs[k]]
-		source, at := owner, int(r.Place[k])
+		source, at := at, int(r.Place[k])
 		if isGlobal {
-			source = parts
+			source = owners
 			if s := r.Global[k]; t.Global[s] != h.IDs[k] || int(s) < t.GlobalAt[c*parts+owner] || int(s) >= t.GlobalAt[c*parts+owner+1] {
 				err = fmt.Errorf("row %d has global slot %d of class %d, owner %d", k, s, c, owner)
 			}
@@ -111,17 +113,17 @@ func checkReader(t *Table, part int, classOf map[graph.NodeID]int) error {
 			err = fmt.Errorf("row %d, local %v, has class %d", k, local, class)
 		case local && r.Local[at] != int32(k), !local && r.Transient[at-len(r.Local)] != int32(k):
 			err = fmt.Errorf("row %d lies in the place of another", k)
-		case local && (at < r.LocalAt[class*(parts+1)+source] || at >= r.LocalAt[class*(parts+1)+source+1]):
+		case local && (at < r.LocalAt[class*(owners+1)+source] || at >= r.LocalAt[class*(owners+1)+source+1]):
 			err = fmt.Errorf("row %d is in slot %d, not among class %d from source %d", k, at, class, source)
 		case !local && (at-len(r.Local) < r.TransientAt[source] || at-len(r.Local) >= r.TransientAt[source+1]):
 			err = fmt.Errorf("row %d is in place %d, not among those from source %d", k, at, source)
 		}
 	})
 	for g := range len(r.LocalAt) - 1 {
-		err = errors.Join(err, checkOrder(r, r.Local[r.LocalAt[g]:r.LocalAt[g+1]], g%(parts+1) == parts))
+		err = errors.Join(err, checkOrder(r, r.Local[r.LocalAt[g]:r.LocalAt[g+1]], g%(owners+1) == owners))
 	}
-	for g := range parts + 1 {
-		err = errors.Join(err, checkOrder(r, r.Transient[r.TransientAt[g]:r.TransientAt[g+1]], g == parts))
+	for g := range owners + 1 {
+		err = errors.Join(err, checkOrder(r, r.Transient[r.TransientAt[g]:r.TransientAt[g+1]], g == owners))
 	}
 	if err == nil && slices.Contains(seen, false) {
 		err = fmt.Errorf("places are empty")
@@ -143,8 +145,8 @@ func checkOrder(r *Reader, list []int32, global bool) error {
 // TestCoverageAtOnce: at p = 1 slots of two parts save nothing, and yet rows without one come first.
 func TestCoverageAtOnce(t *testing.T) {
 	x := Exchange{Layer: 1, RowBytes: 4, Halos: []Halo{
-		{Owner: []int{0, 0, 0}, Count: []int{0, 0}},
-		{IDs: ids(0, 1, 2, 3), Owner: []int{0, 4, 4}, Count: []int{4, 0}, Edges: []int32{3, 9, 1, 2}},
+		{},
+		{IDs: ids(0, 1, 2, 3), Owners: owners(0, 4), Count: []int{4}, Edges: []int32{3, 9, 1, 2}},
 	}}
 	plan, err := Build([]Exchange{x}, &Capacities{Global: 2, Local: []int{2, 2}}, Options{})
 	if err != nil {

@@ -38,8 +38,8 @@ func TestStaticPolicies(t *testing.T) {
 // 400 times on average, with a deviation of √(2000·0.2·0.8) = 18; 5 of these are allowed.
 func TestRandom(t *testing.T) {
 	x := Exchange{Layer: 1, RowBytes: 4, Halos: []Halo{
-		{Owner: []int{0, 0, 0}, Count: []int{0, 0}},
-		{IDs: ids(0, 1, 2, 3, 4), Owner: []int{0, 5, 5}, Count: []int{5, 0}, Edges: make([]int32, 5)},
+		{},
+		{IDs: ids(0, 1, 2, 3, 4), Owners: owners(0, 5), Count: []int{5}, Edges: make([]int32, 5)},
 	}}
 	const seeds = 2000
 	global, local, both := make([]int, 5), make([]int, 5), 0

@@ -8,13 +8,13 @@ import (
 // numberLocal makes the tables of one reader.
 func (t *Table) numberLocal(part int, class *classed, slotOf []int32) Reader {
 	h, rowOf := &t.Halos[part], t.ix.rowOf[part]
-	parts := len(t.Halos)
+	owners := len(h.Count)
 	n := len(h.IDs)
 	r := Reader{Place: newLinks(n), Global: newLinks(n), Class: class.halo[part],
-		LocalAt: make([]int, t.Period*(parts+1)+1), TransientAt: make([]int, parts+2)}
+		LocalAt: make([]int, t.Period*(owners+1)+1), TransientAt: make([]int, owners+2)}
 	source := func(owner, k int) int {
 		if r.Global[k] >= 0 {
-			return parts
+			return owners
 		}
 		return owner
 	}
@@ -22,7 +22,7 @@ func (t *Table) numberLocal(part int, class *classed, slotOf []int32) Reader {
 	h.each(func(owner, k int) {
 		r.Global[k] = slotOf[rowOf[k]]
 		if g := source(owner, k); local[k] {
-			r.LocalAt[int(r.Class[k])*(parts+1)+g+1]++
+			r.LocalAt[int(r.Class[k])*(owners+1)+g+1]++
 		} else {
 			r.TransientAt[g+1]++
 		}
@@ -33,7 +33,7 @@ func (t *Table) numberLocal(part int, class *classed, slotOf []int32) Reader {
 	h.each(func(owner, k int) {
 		list, next, g := r.Transient, nextTransient, source(owner, k)
 		if local[k] {
-			list, next, g = r.Local, nextLocal, int(r.Class[k])*(parts+1)+g
+			list, next, g = r.Local, nextLocal, int(r.Class[k])*(owners+1)+g
 		}
 		list[next[g]] = int32(k)
 		next[g]++
@@ -42,10 +42,10 @@ func (t *Table) numberLocal(part int, class *classed, slotOf []int32) Reader {
 		slices.SortFunc(list, func(a, b int32) int { return cmp.Compare(r.Global[a], r.Global[b]) })
 	}
 	for c := range t.Period {
-		k := c*(parts+1) + parts
+		k := c*(owners+1) + owners
 		byGlobal(r.Local[r.LocalAt[k]:r.LocalAt[k+1]])
 	}
-	byGlobal(r.Transient[r.TransientAt[parts]:])
+	byGlobal(r.Transient[r.TransientAt[owners]:])
 	for s, k := range r.Local {
 		r.Place[k] = int32(s)
 	}

@@ -112,7 +112,7 @@ func (t *Table) class(part int, halo int32) int {
 func (r *Replay) Exchange(e, epoch int, visit func(Lookup)) {
 	t := r.plan.Tables[e]
 	for i := range t.Halos {
-		t.Halos[i].each(func(owner, k int) { visit(r.read(e, i, owner, int32(k), epoch)) })
+		t.Halos[i].each(func(owner, k int) { visit(r.read(e, i, int(t.Halos[i].Owners.Parts[owner]), int32(k), epoch)) })
 	}
 }
 

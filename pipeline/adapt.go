@@ -55,9 +55,10 @@ func (w *worker) watch(x *exchange, c *jaca.Controller, seed uint64) {
 			continue // features do not drift
 		}
 		sent := map[graph.NodeID]bool{}
-		for j := range r.readers {
-			for b := range r.readers[j].direct {
-				for _, v := range r.readers[j].vertices(b, w.index) {
+		for _, s := range r.senders[w.index] {
+			theirs := &r.readers[s.reader]
+			for b := range theirs.direct {
+				for _, v := range theirs.vertices(b, s.at) {
 					sent[v] = true
 				}
 			}

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"fmt"
+	"slices"
 
 	"capgnn/hostmem"
 	"capgnn/jaca"
@@ -45,7 +46,7 @@ type agenda struct {
 // sending is what a part packs: rows that go straight to each reader, then those that it publishes on the host.
 type sending struct {
 	list      []int32  // rows of the part
-	to        []extent // by reader: of list
+	to        []extent // by the place in traffic.senders: of list
 	published extent   // of list
 	puts      []put
 }
@@ -56,7 +57,7 @@ type put struct {
 	row int32 // of hostmem.Slots
 }
 
-// getting is where a part's halo rows come from. They arrive by owner: straight, then published ones; at last those that the
+// getting is where a part's halo rows come from. By owner is by the place in reader.owners. They arrive by owner: straight, then published ones; at last those that the
 // global cache holds of earlier epochs.
 type getting struct {
 	direct  []extent    // by owner: of the arrivals
@@ -137,7 +138,7 @@ type booking struct {
 	t         *Trainer
 	l         *traffic
 	epoch     int
-	direct    [][][]int32       // [reader][owner]: halo indices
+	direct    [][][]int32       // [reader][place of the owner]: halo indices
 	shared    [][][]publication // the same
 	cached    [][]publication   // [reader]: at = row of hostmem.Slots
 	made      [][]int           // the same: epochs
@@ -163,7 +164,8 @@ func newBooking(t *Trainer, l *traffic, epoch int) *booking {
 	b := &booking{t: t, l: l, epoch: epoch, published: make([][]int32, parts), where: map[int32]holding{},
 		cached: make([][]publication, parts), made: make([][]int, parts), renewed: make([]bool, parts)}
 	for i := range parts {
-		b.direct, b.shared = append(b.direct, make([][]int32, parts)), append(b.shared, make([][]publication, parts))
+		owners := len(l.readers[i].owners)
+		b.direct, b.shared = append(b.direct, make([][]int32, owners)), append(b.shared, make([][]publication, owners))
 		b.gets = append(b.gets, getting{from: make([]int32, len(l.readers[i].ids))})
 	}
 	return b
@@ -188,15 +190,23 @@ func (b *booking) look(l jaca.Lookup) {
 		b.published[l.Owner] = append(b.published[l.Owner], b.t.cut.LocalOf[b.l.readers[l.Part].ids[l.Halo]])
 		fallthrough
 	case jaca.Followed:
-		b.shared[l.Part][l.Owner] = append(b.shared[l.Part][l.Owner], publication{l.Halo, b.where[l.Global].at})
+		at := b.place(&l)
+		b.shared[l.Part][at] = append(b.shared[l.Part][at], publication{l.Halo, b.where[l.Global].at})
 	case jaca.Direct:
-		b.direct[l.Part][l.Owner] = append(b.direct[l.Part][l.Owner], l.Halo)
+		at := b.place(&l)
+		b.direct[l.Part][at] = append(b.direct[l.Part][at], l.Halo)
 	}
 	if l.Local >= 0 && l.Route != jaca.Stays {
 		d.local[l.Part][l.Local] = held{l.Halo, made}
 		b.renewed[l.Part] = true
 	}
 	b.count(&l, made)
+}
+
+// place returns the place of a lookup's owner among those of its reader.
+func (b *booking) place(l *jaca.Lookup) int {
+	at, _ := slices.BinarySearch(b.l.readers[l.Part].owners, int32(l.Owner))
+	return at
 }
 
 // count counts a lookup whose row is of epoch made. Rows of another epoch than the rules name, or older than the bound, end the
@@ -248,10 +258,10 @@ func (b *booking) close() *agenda {
 	}
 	for o := range b.published {
 		s := sending{}
-		for j := range b.gets {
+		for _, to := range b.l.senders[o] {
 			first := len(s.list)
-			for _, k := range b.direct[j][o] {
-				s.list = append(s.list, b.t.cut.LocalOf[b.l.readers[j].ids[k]])
+			for _, k := range b.direct[to.reader][to.at] {
+				s.list = append(s.list, b.t.cut.LocalOf[b.l.readers[to.reader].ids[k]])
 			}
 			s.to = append(s.to, extent{first, len(s.list) - first})
 		}

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"capgnn/gnn"
@@ -34,9 +35,9 @@ func (t *traffic) rowBytes(n int) gpu.Bytes {
 // outgoing returns the rows that a part sends in every block, over all readers and into the global cache.
 func (t *traffic) outgoing(part int) []int {
 	n := make([]int, 1+t.classes)
-	for j := range t.readers {
+	for _, to := range t.senders[part] {
 		for b := range n {
-			n[b] += t.readers[j].direct[b][part].n
+			n[b] += t.readers[to.reader].direct[b][to.at].n
 		}
 	}
 	for c := range t.global {
@@ -93,33 +94,36 @@ func (a *attachment) halos(training, evaluation []*traffic, stats *jaca.Stats) (
 // relay returns a worker's side of one exchange, without its halo rows.
 func (a *attachment) relay(l *traffic, stats *jaca.Stats) *relay {
 	i := a.w.index
-	r := &relay{traffic: l, w: a.w, hub: a.hub, mine: &l.readers[i], stats: stats, bound: a.bound, at: []int{0}, spare: make([]*spare, len(l.readers)), last: make([]gpu.Event, l.classes)}
+	r := &relay{traffic: l, w: a.w, hub: a.hub, mine: &l.readers[i], stats: stats, bound: a.bound, at: []int{0}, spare: make([]*spare, len(l.readers[i].owners)), last: make([]gpu.Event, l.classes)}
 	r.soon = l.pipelined && !l.ages && l.coding.as == FP32 && a.w.soon[0] != nil
 	var list []int32
 	for b := range 1 + l.classes {
-		to := make([]int, len(l.readers))
+		to := make([]int, 0, len(l.senders[i])+1)
 		add := func(ids []graph.NodeID) {
 			for _, v := range ids {
 				list = append(list, a.w.localOf[v])
 			}
 		}
-		for j := range l.readers {
-			ids := l.readers[j].vertices(b, i)
-			to[j] = len(ids)
-			add(ids)
+		for _, s := range l.senders[i] {
+			to = append(to, len(list))
+			add(l.readers[s.reader].vertices(b, s.at))
 		}
+		to = append(to, len(list))
 		if b > 0 && l.global != nil {
 			add(l.global[b-1][i])
 		}
 		r.to, r.at = append(r.to, to), append(r.at, len(list))
-		made := make([]int, len(l.readers))
+		made := make([]int, len(r.mine.owners))
 		for o := range made {
 			made[o] = -1
 		}
 		r.made = append(r.made, made)
 	}
 	for range l.classes {
-		r.books = append(r.books, make([]book, len(l.readers)))
+		r.books = append(r.books, make([]book, len(r.mine.owners)))
+	}
+	if !a.w.ld.accounts {
+		r.mine.lanes = newLanes(len(r.mine.owners))
 	}
 	a.lists = append(a.lists, list)
 	r.list = upload(a.w.ld, "halo send list", list)
@@ -134,7 +138,7 @@ func (a *attachment) outboxes(training, evaluation []*traffic) (shared *outbox, 
 	shared, own = &outbox{w: a.w}, make([]*outbox, len(training))
 	i := a.w.index
 	var size gpu.Bytes
-	staged := make([]gpu.Bytes, len(a.w.workers))
+	staged := map[int]gpu.Bytes{}
 	for _, l := range append(slices.Clone(training), evaluation...) {
 		all, _ := l.sendRows(i)
 		size = max(size, l.wireRow()*gpu.Bytes(all))
@@ -154,30 +158,31 @@ func (a *attachment) outboxes(training, evaluation []*traffic) (shared *outbox, 
 	return shared, own
 }
 
-// staged returns the bytes that pass through the host on their way to each reader.
-func (a *attachment) staged(l *traffic, blocks []int) []gpu.Bytes {
-	out := make([]gpu.Bytes, len(l.readers))
-	for j := range l.readers {
-		if j != a.w.index && !a.w.reachableFrom(j) {
-			out[j] = l.wireRow() * gpu.Bytes(l.readers[j].takes(a.w.index, blocks))
+// staged returns the bytes that pass through the host on their way to each reader that does not reach the device.
+func (a *attachment) staged(l *traffic, blocks []int) map[int]gpu.Bytes {
+	out := map[int]gpu.Bytes{}
+	for _, s := range l.senders[a.w.index] {
+		if !a.w.reachableFrom(s.reader) {
+			out[s.reader] = l.wireRow() * gpu.Bytes(l.readers[s.reader].takes(s.at, blocks))
 		}
 	}
 	return out
 }
 
 // stage takes the host memory of an outbox.
-func (a *attachment) stage(b *outbox, bytes []gpu.Bytes) {
+func (a *attachment) stage(b *outbox, bytes map[int]gpu.Bytes) {
 	var total gpu.Bytes
 	for _, n := range bytes {
 		total += n
 	}
-	b.stages = make([][]byte, len(bytes))
+	b.stages = make(map[int][]byte, len(bytes))
 	a.w.staged += total
 	mem := a.pinned("staging", total)
 	if mem == nil {
 		return
 	}
-	for j, n := range bytes {
+	for _, j := range slices.Sorted(maps.Keys(bytes)) {
+		n := bytes[j]
 		b.stages[j], mem = mem[:n:n], mem[n:]
 	}
 }

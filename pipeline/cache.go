@@ -123,8 +123,7 @@ func evaluationTraffic(lay *Layout, model gnn.Config, plan gnn.Plan, layers int)
 		if w := model.ExchangeWidth(plan, l, gnn.Forward); w > 0 {
 			t := traffic{leg: leg{l, gnn.Forward}, index: len(out), width: w, dtype: model.GatherType(plan, l, gnn.Forward)}
 			t.schedule.Period = 1
-			t.lanes = newLanes(len(lay.cut.Parts))
-			out = append(out, exact(t, lay.cut, func(b *graph.Block, owner int) int { return b.Owner[owner+1] - b.Owner[owner] }))
+			out = append(out, exact(t, lay.cut, func(b *graph.Block, k int) int { return b.Owners.At[k+1] - b.Owners.At[k] }))
 		}
 	}
 	return out
@@ -136,8 +135,7 @@ func exactTraffic(lay *Layout, model gnn.Config, plan gnn.Plan, o *Cache, schedu
 	for _, t := range trainingLegs(model, plan, o.HaloType) {
 		t.schedule, t.piece = schedule(t.layer), o.piece
 		t.pipelined, t.adaptive = o.Pipeline && o.Staleness.Bound > 0, o.Staleness.Auto() || o.Bypass > 0
-		t.lanes = newLanes(len(lay.cut.Parts))
-		out = append(out, exact(t, lay.at(t.layer), func(b *graph.Block, owner int) int { return b.Count(owner, t.layer) }))
+		out = append(out, exact(t, lay.at(t.layer), func(b *graph.Block, k int) int { return b.Count(k, t.layer) }))
 	}
 	return out
 }
@@ -269,11 +267,24 @@ func (t *Trainer) links() jaca.Links {
 		}
 		return x[i]
 	}
-	for o := range t.workers {
-		row := make([]float64, len(t.workers))
-		for i, w := range t.workers {
-			if i != o && w.reach[o] {
-				row[i] = max(rate(l.D2H, o), rate(l.H2D, i))
+	type kind struct { // of parts with equal links
+		dev      gpu.Device
+		h2d, d2h float64
+	}
+	of, first := map[kind]int32{}, []int{} // the first part of each
+	for i, w := range t.workers {
+		k := kind{w.dev, rate(l.H2D, i), rate(l.D2H, i)}
+		if _, ok := of[k]; !ok {
+			of[k] = int32(len(first))
+			first = append(first, i)
+		}
+		l.On = append(l.On, of[k])
+	}
+	for _, o := range first {
+		row := make([]float64, len(first))
+		for k, i := range first {
+			if t.workers[i].reach[o] {
+				row[k] = max(rate(l.D2H, o), rate(l.H2D, i))
 			}
 		}
 		l.Peer = append(l.Peer, row)

@@ -8,9 +8,9 @@ import (
 	"capgnn/hostmem"
 )
 
-// take receives the ticket of an exchange from an owner.
-func (r *relay) take(owner int) ticket {
-	return receive(r.hub, r.lanes[owner][r.w.index].mail, r.w.index, owner, fmt.Sprintf("halo rows of %v", r.leg))
+// take receives the ticket of an exchange from the owner at a place.
+func (r *relay) take(at int) ticket {
+	return receive(r.hub, r.mine.lanes[at].mail, r.w.index, int(r.mine.owners[at]), fmt.Sprintf("halo rows of %v", r.leg))
 }
 
 // spare is a ticket of the last epoch, of which the rows without a slot are still to be copied.
@@ -20,23 +20,25 @@ type spare struct {
 }
 
 // confirm tells an owner that what has been enqueued on q so far was all that the part copies of a ticket's rows.
-func (r *relay) confirm(q gpu.Queue, owner int, t *ticket) {
-	r.lanes[owner][r.w.index].taken[t.box] <- q.Record()
+func (r *relay) confirm(q gpu.Queue, at int, t *ticket) {
+	r.mine.lanes[at].taken[t.box] <- q.Record()
 }
 
-// eachOwner calls f for the owners of rows in some blocks, the next part first: so that not all readers begin with the same.
-func (r *relay) eachOwner(blocks []int, f func(owner int)) {
-	parts := len(r.readers)
-	for k := 1; k < parts; k++ {
-		if o := (r.w.index + k) % parts; r.mine.reads(o, blocks) {
-			f(o)
-		}
+// eachOwner calls f for the places of all owners, the next part first: so that not all readers begin with the same.
+func (r *relay) eachOwner(f func(at int)) {
+	n := len(r.mine.owners)
+	next, _ := slices.BinarySearch(r.mine.owners, int32(r.w.index))
+	for k := range n {
+		f((next + k) % n)
 	}
 }
 
 // fetch brings all rows that an epoch uses and makes in q's order: those that are due, and those that pass through.
 func (r *relay) fetch(q gpu.Queue, epoch int, blocks []int) {
-	r.eachOwner(blocks, func(o int) {
+	r.eachOwner(func(o int) {
+		if !r.mine.reads(o, blocks) {
+			return
+		}
 		t := r.take(o)
 		r.arrive(q, o, &t, blocks)
 		if r.mine.takes(o, blocks) > 0 {
@@ -53,7 +55,10 @@ func (r *relay) refresh(q gpu.Queue, epoch int, blocks []int) {
 	if !r.keeps {
 		now = blocks[1:]
 	}
-	r.eachOwner(blocks, func(o int) {
+	r.eachOwner(func(o int) {
+		if !r.mine.reads(o, blocks) {
+			return
+		}
 		t := r.take(o)
 		r.arrive(q, o, &t, now)
 		switch {
@@ -93,15 +98,15 @@ func (r *relay) drop(q gpu.Queue) {
 	}
 }
 
-// arrive copies rows of an owner to where they belong. blocks are those of the ticket that are to be copied.
-func (r *relay) arrive(q gpu.Queue, owner int, t *ticket, blocks []int) {
-	waited := false
+// arrive copies rows of the owner at a place to where they belong. blocks are those of the ticket that are to be copied.
+func (r *relay) arrive(q gpu.Queue, at int, t *ticket, blocks []int) {
+	waited, owner := false, int(r.mine.owners[at])
 	for k, b := range t.blocks {
-		s := r.mine.direct[b][owner]
+		s := r.mine.direct[b][at]
 		if !slices.Contains(blocks, b) {
 			continue
 		}
-		r.made[b][owner] = t.epoch
+		r.made[b][at] = t.epoch
 		if s.n == 0 {
 			continue
 		}
@@ -123,8 +128,8 @@ func (r *relay) arrive(q gpu.Queue, owner int, t *ticket, blocks []int) {
 			continue
 		}
 		e := t.shared[k]
-		r.books[b-1][owner].note(e)
-		if p := r.mine.shared[b-1][owner]; len(p.rows) > 0 {
+		r.books[b-1][at].note(e)
+		if p := r.mine.shared[b-1][at]; len(p.rows) > 0 {
 			r.look(q, e, b-1, owner, r.local, p)
 			if t.epoch != r.schedule.Start {
 				r.stats.Bytes.Refresh += gpu.Bytes(len(p.rows)) * r.wireRow()
@@ -170,11 +175,12 @@ func (r *relay) copyRows(q gpu.Queue, dst, src gpu.Matrix, staged []byte, owner 
 func (r *relay) pass(q gpu.Queue, epoch int) {
 	for c := range r.mine.passing {
 		want := r.schedule.Version(c, epoch)
-		for o, p := range r.mine.passing[c] {
+		for at, p := range r.mine.passing[c] {
 			if len(p.rows) == 0 {
 				continue
 			}
-			e, err := r.books[c][o].of(want)
+			o := int(r.mine.owners[at])
+			e, err := r.books[c][at].of(want)
 			if err != nil {
 				panic(waitFault{&StaleError{Part: r.w.index, Owner: o, Exchange: r.leg.String(), Rows: fmt.Sprintf("of class %d", c), Err: err}})
 			}

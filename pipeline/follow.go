@@ -40,19 +40,19 @@ func (r *relay) sendAgenda(q gpu.Queue, box *outbox, rows gpu.Matrix, epoch int)
 	}
 	ready := q.Record()
 	area, published := r.publishAgenda(box, ready, s, epoch)
-	for j := range a.gets {
-		g := &a.gets[j]
-		direct, shared := s.to[j].n > 0, len(g.shared[r.w.index].rows) > 0
+	for n, reads := range r.senders[r.w.index] {
+		j := reads.reader
+		direct, shared := s.to[n].n > 0, len(a.gets[j].shared[reads.at].rows) > 0
 		if !direct && !shared {
 			continue
 		}
 		t := ticket{epoch: epoch, box: box.number, blocks: []int{0}, ready: ready, shared: []entry{{epoch: epoch, rows: area, published: published}},
-			rows: []gpu.Matrix{r.wire(box.send, s.to[j].first, s.to[j].n)}}
+			rows: []gpu.Matrix{r.wire(box.send, s.to[n].first, s.to[n].n)}}
 		staged := direct && !r.w.reachableFrom(j)
 		if staged {
 			r.stage(box, &t, j)
 		}
-		l := r.lanes[r.w.index][j]
+		l := r.readers[j].lanes[reads.at]
 		l.mail <- t
 		box.unread = append(box.unread, unread{leg: r.leg, reader: j, staged: staged, shared: shared, taken: l.taken[box.number]})
 	}
@@ -84,12 +84,11 @@ func (r *relay) publishAgenda(box *outbox, ready gpu.Event, s *sending, epoch in
 // fetchAgenda brings the rows that an epoch's agenda says, puts the halo matrix together and renews local slots.
 func (r *relay) fetchAgenda(q gpu.Queue, epoch int) gpu.Matrix {
 	g := &r.dynamic.today.gets[r.w.index]
-	parts := len(r.readers)
-	for k := 1; k < parts; k++ {
-		if o := (r.w.index + k) % parts; g.direct[o].n > 0 || len(g.shared[o].rows) > 0 {
-			r.fetchFrom(q, g, o, epoch)
+	r.eachOwner(func(at int) {
+		if g.direct[at].n > 0 || len(g.shared[at].rows) > 0 {
+			r.fetchFrom(q, g, at, epoch)
 		}
-	}
+	})
 	if p := g.cached; len(p.rows) > 0 {
 		slots, made := r.dynamic.slots, g.made
 		check := func() error { return slots.Check(p.rows, made) }
@@ -102,24 +101,24 @@ func (r *relay) fetchAgenda(q gpu.Queue, epoch int) gpu.Matrix {
 	return r.assembly.halo
 }
 
-// fetchFrom brings the rows of one owner.
-func (r *relay) fetchFrom(q gpu.Queue, g *getting, owner, epoch int) {
-	t := r.take(owner)
+// fetchFrom brings the rows of the owner at a place.
+func (r *relay) fetchFrom(q gpu.Queue, g *getting, at, epoch int) {
+	t, owner := r.take(at), int(r.mine.owners[at])
 	if t.epoch != epoch {
 		panic(waitFault{&StaleError{Part: r.w.index, Owner: owner, Exchange: r.leg.String(), Rows: "of an agenda",
 			Err: fmt.Errorf("epoch %d finds rows of epoch %d", epoch, t.epoch)}})
 	}
-	if d := g.direct[owner]; d.n > 0 {
+	if d := g.direct[at]; d.n > 0 {
 		if t.staged == nil {
 			r.w.waitFor(q, t.ready, owner, r.leg, "halo rows")
 		}
 		r.bring(q, r.transient.RowRange(d.first, d.first+d.n), &t, 0, owner)
 	}
-	if p := g.shared[owner]; len(p.rows) > 0 {
+	if p := g.shared[at]; len(p.rows) > 0 {
 		r.w.waitFor(q, t.shared[0].published, owner, r.leg, "cached halo rows")
 		r.fromHost(q, p, t.shared[0].rows)
 	}
-	r.confirm(q, owner, &t)
+	r.confirm(q, at, &t)
 }
 
 // fromHost copies rows of host memory to where they arrive.

@@ -99,7 +99,7 @@ func (r *relay) lasting() map[string]gpu.Matrix {
 		m["transient"] = r.transient
 	default:
 		for o, e := range r.mine.direct[0] {
-			m[fmt.Sprint("transient ", o)] = r.transient.RowRange(e.first, e.first+e.n)
+			m[fmt.Sprint("transient ", r.mine.owners[o])] = r.transient.RowRange(e.first, e.first+e.n)
 		}
 	}
 	if r.own != nil && r.at[1] > 0 {
@@ -345,8 +345,9 @@ func (t *Trainer) loadBlock(k, class, owner, epoch int, rows []byte) error {
 	if err := block.Publish(); err != nil {
 		return err
 	}
-	for _, w := range t.workers {
-		w.relays()[k].books[class][owner].note(entry{epoch: epoch, rows: mem, published: w.compute.Record()})
+	for _, s := range t.legs[k].senders[owner] {
+		w := t.workers[s.reader]
+		w.relays()[k].books[class][s.at].note(entry{epoch: epoch, rows: mem, published: w.compute.Record()})
 	}
 	return nil
 }
@@ -362,9 +363,9 @@ func (x *exchange) resume(epoch int) {
 func (r *relay) resume(epoch int) {
 	none := []int{0}
 	ready := r.w.compute.Record()
-	for j := range r.readers {
-		if j != r.w.index && r.readers[j].reads(r.w.index, none) {
-			r.post(r.own, &ticket{epoch: epoch, box: r.own.number, blocks: none, ready: ready}, []int{0}, j)
+	for n, s := range r.senders[r.w.index] {
+		if r.readers[s.reader].reads(s.at, none) {
+			r.post(r.own, &ticket{epoch: epoch, box: r.own.number, blocks: none, ready: ready}, []int{0}, n)
 		}
 	}
 	r.refresh(r.w.local, epoch, none)

@@ -40,16 +40,11 @@ type lane struct {
 
 const laneDepth = 4
 
-// lanes are by owner and reader.
-type lanes [][]lane
-
-func newLanes(parts int) lanes {
-	l := make(lanes, parts)
-	for o := range l {
-		l[o] = make([]lane, parts)
-		for j := range l[o] {
-			l[o][j] = lane{make(chan ticket, laneDepth), [2]chan gpu.Event{make(chan gpu.Event, 1), make(chan gpu.Event, 1)}}
-		}
+// newLanes returns the lanes of so many owners to one reader.
+func newLanes(owners int) []lane {
+	l := make([]lane, owners)
+	for k := range l {
+		l[k] = lane{make(chan ticket, laneDepth), [2]chan gpu.Event{make(chan gpu.Event, 1), make(chan gpu.Event, 1)}}
 	}
 	return l
 }

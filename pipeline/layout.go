@@ -87,7 +87,7 @@ func cutKey(p *Problem, o *Options, parts int, seeds []bool, pruned bool) string
 			things = append(things, ids)
 		}
 	}
-	return keyOf("cut 1", things...)
+	return keyOf("cut 2", things...)
 }
 
 // fetch takes the cut that is kept and reports whether there is one.

@@ -187,7 +187,7 @@ type Result struct {
 	Totals
 	Caches      *jaca.Plan // of training; nil: none
 	HaloRows    int64      // Σ_i |H_i| of what training exchanges: without replicas that are dropped, which evaluation still reads
-	HaloPairs   [][]int64  // the same from part to part: [i][j] are the rows of part j that part i reads
+	HaloPairs   [][]int64  // the same from part to part: [i][j] are the rows of part j that part i reads; nil beyond MaxPairParts
 	PeakHost    gpu.Bytes
 	PeakDevice  []gpu.Bytes
 	WeightsSHA  string       // hex SHA-256, see gnn.Weights.SHA256

@@ -21,7 +21,7 @@ import (
 //	central     int64: ranges, two numbers each
 //	indptr, indices            int64, int32: the inner rows; none for the second direction of a symmetric cut
 //	list, halo-indptr, halo    int32, int64, int32: the halo rows
-//	ids, owner, levels         int32, int64, int8: the halo vertices
+//	ids, owners, owner, levels int32, int32, int64, int8: the halo vertices, who owns them, and from which one on
 //
 // PartOf is part of the key, LocalOf follows from inner.
 
@@ -53,7 +53,7 @@ func cutPieces(c *graph.Cut) []Piece {
 func blockPieces(prefix string, b *graph.Block, inner bool) []Piece {
 	out := []Piece{
 		pieceOf(prefix+"/list", b.Halo.List), pieceOf(prefix+"/halo-indptr", b.Halo.Indptr), pieceOf(prefix+"/halo", b.Halo.Indices),
-		pieceOf(prefix+"/ids", b.IDs), pieceOf(prefix+"/owner", wide(b.Owner)), pieceOf(prefix+"/levels", b.Levels),
+		pieceOf(prefix+"/ids", b.IDs), pieceOf(prefix+"/owners", b.Owners.Parts), pieceOf(prefix+"/owner", wide(b.Owners.At)), pieceOf(prefix+"/levels", b.Levels),
 	}
 	if inner {
 		out = append(out, pieceOf(prefix+"/indptr", b.Inner.Indptr), pieceOf(prefix+"/indices", b.Inner.Indices))
@@ -137,7 +137,7 @@ func (r *cutReader) block(prefix string, rows int) graph.Block {
 		Halo: graph.HaloRows{List: view[int32](r, 4, prefix+"/list"), Indptr: view[int64](r, 8, prefix+"/halo-indptr"),
 			Indices: view[int32](r, 4, prefix+"/halo")},
 		IDs:    slices.Clone(view[graph.NodeID](r, 4, prefix+"/ids")),
-		Owner:  r.ints(prefix + "/owner"),
+		Owners: graph.Owners{Parts: slices.Clone(view[int32](r, 4, prefix+"/owners")), At: r.ints(prefix + "/owner")},
 		Levels: slices.Clone(view[graph.Level](r, 1, prefix+"/levels")),
 	}
 }

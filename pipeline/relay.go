@@ -19,12 +19,13 @@ type relay struct {
 	stats *jaca.Stats
 	bound int // on the age of rows, in epochs
 
-	// Sending: block b is rows list[at[b]:at[b+1]] of this part, readers in part order.
+	// Sending: block b is rows list[at[b]:at[b+1]] of this part, readers in part order, then those for the global cache: what is by
+	// reader is by the place in traffic.senders, what is by owner by that in reader.owners.
 	list     gpu.Ints
 	at       []int
 	vertices gpu.Ints // original ids of this part's rows, and seed: for encode
 	seed     uint64
-	to       [][]int     // [block][reader]: rows
+	to       [][]int     // [block][reader]: where its rows begin in list, and at last where those of all readers end
 	last     []gpu.Event // by class: the part's block in the global cache has been published; nil: never
 
 	// Reading.
@@ -98,13 +99,13 @@ func (r *relay) check(epoch int) {
 				n += len(r.mine.shared[b-1][o].rows)
 				want = r.schedule.Version(b-1, epoch)
 			}
-			r.use(n, epoch, made, want, b, o)
+			r.use(n, epoch, made, want, b, int(r.mine.owners[o]))
 		}
 	}
 	for c := range r.mine.passing {
 		want := r.schedule.Version(c, epoch) // they were read at that version, or not at all
 		for o, p := range r.mine.passing[c] {
-			r.use(len(p.rows), epoch, want, want, 1+c, o)
+			r.use(len(p.rows), epoch, want, want, 1+c, int(r.mine.owners[o]))
 		}
 	}
 }

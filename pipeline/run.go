@@ -245,7 +245,9 @@ func (t *Trainer) finish(r *Result) error {
 	for i, w := range t.workers {
 		in := &t.layout.kept.Parts[i].In
 		r.HaloRows += int64(len(in.IDs))
-		r.HaloPairs = append(r.HaloPairs, rowsByOwner(in))
+		if len(t.workers) <= MaxPairParts {
+			r.HaloPairs = append(r.HaloPairs, rowsByOwner(in, len(t.workers)))
+		}
 		r.PeakDevice = append(r.PeakDevice, w.dev.Memory().HighWater)
 	}
 	peak, err := hostmem.PeakRSS()
@@ -253,11 +255,14 @@ func (t *Trainer) finish(r *Result) error {
 	return err
 }
 
+// MaxPairParts bounds the parts of which a result has every pair.
+const MaxPairParts = 64
+
 // rowsByOwner returns how many halo vertices of a block each part owns.
-func rowsByOwner(b *graph.Block) []int64 {
-	rows := make([]int64, max(0, len(b.Owner)-1))
-	for j := range rows {
-		rows[j] = int64(b.Owner[j+1] - b.Owner[j])
+func rowsByOwner(b *graph.Block, parts int) []int64 {
+	rows := make([]int64, parts)
+	for k, o := range b.Owners.Parts {
+		rows[o] = int64(b.Owners.At[k+1] - b.Owners.At[k])
 	}
 	return rows
 }

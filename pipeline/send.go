@@ -13,8 +13,8 @@ type outbox struct {
 	w       *worker
 	number  int // as in ticket.box
 	send    gpu.Buffer
-	stages  [][]byte // by reader
-	area    []byte   // with a dynamic policy: published rows
+	stages  map[int][]byte // by reader
+	area    []byte         // with a dynamic policy: published rows
 	unread  []unread
 	drained gpu.Event // what goes to the host has left the send buffer; nil: nothing does
 }
@@ -52,10 +52,10 @@ func (r *relay) send(q gpu.Queue, box *outbox, rows gpu.Matrix, epoch int, block
 	starts := r.pack(q, box, rows, epoch, blocks)
 	ready := q.Record()
 	shared := r.publish(box, ready, starts, epoch, blocks)
-	for j := range r.readers {
-		if theirs := &r.readers[j]; j != r.w.index && theirs.reads(r.w.index, blocks) {
+	for n, s := range r.senders[r.w.index] {
+		if r.readers[s.reader].reads(s.at, blocks) {
 			t := ticket{epoch: epoch, box: box.number, blocks: blocks, ready: ready, shared: shared}
-			r.post(box, &t, starts, j)
+			r.post(box, &t, starts, n)
 		}
 	}
 }
@@ -158,24 +158,23 @@ func (r *relay) publish(box *outbox, ready gpu.Event, starts []int, epoch int, b
 	return shared
 }
 
-// post tells one reader where its rows are, on the host if it cannot reach the device.
-func (r *relay) post(box *outbox, t *ticket, starts []int, reader int) {
+// post tells the n-th reader where its rows are, on the host if it cannot reach the device.
+func (r *relay) post(box *outbox, t *ticket, starts []int, n int) {
 	for k, b := range t.blocks {
-		first := starts[k]
-		for _, n := range r.to[b][:reader] {
-			first += n
-		}
-		t.rows = append(t.rows, r.wire(box.send, first, r.to[b][reader]))
+		to := r.to[b]
+		t.rows = append(t.rows, r.wire(box.send, starts[k]+to[n]-r.at[b], to[n+1]-to[n]))
 	}
-	direct := r.readers[reader].takes(r.w.index, t.blocks) > 0
-	staged := direct && !r.w.reachableFrom(reader)
+	s := r.senders[r.w.index][n]
+	theirs := &r.readers[s.reader]
+	direct := theirs.takes(s.at, t.blocks) > 0
+	staged := direct && !r.w.reachableFrom(s.reader)
 	if staged {
-		r.stage(box, t, reader)
+		r.stage(box, t, s.reader)
 	}
-	l := r.lanes[r.w.index][reader]
+	l := theirs.lanes[s.at]
 	l.mail <- *t
 	if direct {
-		box.unread = append(box.unread, unread{leg: r.leg, reader: reader, staged: staged, taken: l.taken[box.number]})
+		box.unread = append(box.unread, unread{leg: r.leg, reader: s.reader, staged: staged, taken: l.taken[box.number]})
 	}
 }
 

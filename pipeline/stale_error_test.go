@@ -21,12 +21,13 @@ import (
 // tamper lets edit change the tickets that an owner sends to a reader in one exchange, on their way.
 func tamper(t *testing.T, tr *Trainer, k, owner, reader int, edit func(*ticket)) {
 	r := tr.workers[owner].relays()[k]
-	theirs := r.lanes[owner][reader].mail
 	own := *r.traffic
-	own.lanes = slices.Clone(r.lanes)
-	own.lanes[owner] = slices.Clone(r.lanes[owner])
-	mail := make(chan ticket, laneDepth)
-	own.lanes[owner][reader].mail = mail
+	own.readers = slices.Clone(r.readers)
+	into := &own.readers[reader]
+	into.lanes = slices.Clone(into.lanes)
+	at := slices.Index(into.owners, int32(owner))
+	theirs, mail := into.lanes[at].mail, make(chan ticket, laneDepth)
+	into.lanes[at].mail = mail
 	r.traffic = &own
 	// Owned by the test: ends when the channel is closed behind the run.
 	go func() {
@@ -76,7 +77,7 @@ func places(tr *Trainer) map[string]broken {
 			r := &l.readers[i]
 			for b := range r.direct {
 				for o := range r.direct[b] {
-					at := broken{leg: k, owner: o, reader: i, block: b}
+					at := broken{leg: k, owner: int(r.owners[o]), reader: i, block: b}
 					switch {
 					case b == 0 && r.direct[b][o].n > 0:
 						put("no slot", at)

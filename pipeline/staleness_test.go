@@ -97,7 +97,7 @@ func (a archive) Wait(q gpu.Queue, layer int, dir gnn.Direction) gpu.Matrix {
 // class finds the refresh class of a halo row in the lists that rows travel by.
 func (a archive) class(r *relay, k int) int {
 	for c := range r.classes {
-		for o := range r.readers {
+		for o := range r.mine.owners {
 			s, p, q := r.mine.direct[1+c][o], r.mine.shared[c][o], r.mine.passing[c][o]
 			for i := s.first; i < s.first+s.n; i++ {
 				if int(r.mine.local[i]) == k {
@@ -121,9 +121,9 @@ func (a archive) class(r *relay, k int) int {
 
 func (a archive) owner(r *relay, k int) int {
 	b := r.block(a.w.part)
-	for o := range len(b.Owner) - 1 {
-		if k < b.Owner[o+1] {
-			return o
+	for o, owner := range b.Owners.Parts {
+		if k < b.Owners.At[o+1] {
+			return int(owner)
 		}
 	}
 	panic("no owner")

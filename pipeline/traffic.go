@@ -33,11 +33,17 @@ type traffic struct {
 	blocks              [][]*hostmem.Versioned // the same: where they lie; nil: nothing there
 	schedule            jaca.Schedule
 	dynamic             *following // the policy decides while rows are read; nil: slots stay with their rows
-	lanes               lanes
+	senders             [][]target // by owner: who reads its rows
 }
 
-// reader is one part's side of an exchange. Its halo matrix has the rows of the local slots first, then the transient ones.
+// target is a reader of an owner's rows, and the owner's place among the reader's owners.
+type target struct{ reader, at int }
+
+// reader is one part's side of an exchange. Its halo matrix has the rows of the local slots first, then the transient ones. What is
+// by owner is by the place in owners: of many parts a reader touches few.
 type reader struct {
+	owners           []int32        // parts that own its halo vertices, ascending
+	lanes            []lane         // by owner; nil on a device that keeps accounts only
 	ids              []graph.NodeID // by halo index
 	place            []int32        // by halo index: row of the halo matrix; nil: the halo index
 	local, transient []int32        // by row: halo index; nil: row k is halo index k
@@ -61,21 +67,31 @@ type selection struct {
 // slotted counts the rows with a slot of one class: with a local one, and with a global one only.
 type slotted struct{ local, passing int }
 
-// exact returns the traffic of an exchange without caches. count gives the rows that an owner sends for a block of a reader.
-func exact(t traffic, c *graph.Cut, count func(b *graph.Block, owner int) int) *traffic {
-	parts := len(c.Parts)
+// exact returns the traffic of an exchange without caches. count gives the rows that the k-th owner sends for a block of a reader.
+func exact(t traffic, c *graph.Cut, count func(b *graph.Block, k int) int) *traffic {
 	for _, p := range c.Parts {
 		b := t.block(p)
-		r := reader{ids: b.IDs, rows: [2]int{0, len(b.IDs)}, direct: [][]extent{make([]extent, parts)}}
-		for o := range parts {
-			if n := count(b, o); n > 0 {
-				r.direct[0][o] = extent{b.Owner[o], n}
+		r := reader{owners: b.Owners.Parts, ids: b.IDs, rows: [2]int{0, len(b.IDs)}, direct: [][]extent{make([]extent, len(b.Owners.Parts))}}
+		for k := range r.owners {
+			if n := count(b, k); n > 0 {
+				r.direct[0][k] = extent{b.Owners.At[k], n}
 				r.lookups += n
 			}
 		}
 		t.readers = append(t.readers, r)
 	}
+	t.link()
 	return &t
+}
+
+// link fills in senders.
+func (t *traffic) link() {
+	t.senders = make([][]target, len(t.readers))
+	for j := range t.readers {
+		for k, o := range t.readers[j].owners {
+			t.senders[o] = append(t.senders[o], target{j, k})
+		}
+	}
 }
 
 // block returns the block of a part that the exchange is for.
@@ -98,50 +114,59 @@ func cached(t traffic, c *graph.Cut, table *jaca.Table) *traffic {
 		}
 	}
 	for i, p := range c.Parts {
-		t.readers = append(t.readers, t.reader(t.block(p), &table.Readers[i], table, parts))
+		t.readers = append(t.readers, t.reader(t.block(p), &table.Readers[i], table))
 	}
+	t.link()
 	return &t
 }
 
 // reader returns one part's side.
-func (t *traffic) reader(b *graph.Block, tr *jaca.Reader, table *jaca.Table, parts int) reader {
-	r := reader{ids: b.IDs, place: tr.Place, local: tr.Local, transient: tr.Transient, rows: [2]int{len(tr.Local), len(tr.Transient)},
+func (t *traffic) reader(b *graph.Block, tr *jaca.Reader, table *jaca.Table) reader {
+	n := len(b.Owners.Parts)
+	r := reader{owners: b.Owners.Parts, ids: b.IDs, place: tr.Place, local: tr.Local, transient: tr.Transient, rows: [2]int{len(tr.Local), len(tr.Transient)},
 		lookups: len(tr.Local) + len(tr.Transient), slots: make([]slotted, t.classes)}
 	spans := func(at []int) []extent {
-		out := make([]extent, parts)
-		for o := range out {
-			out[o] = extent{at[o], at[o+1] - at[o]}
+		out := make([]extent, n)
+		for k := range out {
+			out[k] = extent{at[k], at[k+1] - at[k]}
 		}
 		return out
 	}
 	r.direct = append(r.direct, spans(tr.TransientAt))
 	for class := range t.classes {
-		at := tr.LocalAt[class*(parts+1):]
+		at := tr.LocalAt[class*(n+1):]
 		r.direct = append(r.direct, spans(at))
-		r.shared = append(r.shared, t.picks(class, table, tr.Global, tr.Local, at[parts], at[parts+1]))
-		r.passing = append(r.passing, t.picks(class, table, tr.Global, tr.Transient, tr.TransientAt[parts], tr.TransientAt[parts+1]))
-		r.slots[class] = slotted{at[parts+1] - at[0], rowsOf(r.passing[class])}
+		r.shared = append(r.shared, picks(r.owners, class, table, tr.Global, tr.Local[:at[n+1]], at[n]))
+		r.passing = append(r.passing, picks(r.owners, class, table, tr.Global, tr.Transient, tr.TransientAt[n]))
+		r.slots[class] = slotted{at[n+1] - at[0], rowsOf(r.passing[class])}
 	}
 	return r
 }
 
-// picks returns, by owner, the rows of one class among the halo rows lo to hi of a list, which ascend in global slot.
-func (t *traffic) picks(class int, table *jaca.Table, slot, list []int32, lo, hi int) []selection {
-	parts := len(t.global[class])
-	out := make([]selection, parts)
-	for o := range parts {
-		k := class*parts + o
-		from, to := table.GlobalAt[k], table.GlobalAt[k+1]
-		p := selection{first: -1}
-		for row := lo; row < hi; row++ {
-			if s := int(slot[list[row]]); s >= from && s < to {
-				if p.first < 0 {
-					p.first = row
-				}
-				p.rows = append(p.rows, int32(s-from))
-			}
+// picks returns, by owner, the rows of one class among the halo rows of a list from lo on, which ascend in global slot, and so in
+// class and owner.
+func picks(owners []int32, class int, table *jaca.Table, slot, list []int32, lo int) []selection {
+	first := table.GlobalAt[class*len(table.Halos):] // of the class, by part
+	out := make([]selection, len(owners))
+	for k := range out {
+		out[k].first = -1
+	}
+	k := 0
+	for row := lo; row < len(list); row++ {
+		s := int(slot[list[row]])
+		if s < first[0] {
+			continue
 		}
-		out[o] = p
+		for k < len(owners) && s >= first[owners[k]+1] {
+			k++
+		}
+		if k == len(owners) {
+			break
+		}
+		if out[k].first < 0 {
+			out[k].first = row
+		}
+		out[k].rows = append(out[k].rows, int32(s-first[owners[k]]))
 	}
 	return out
 }

@@ -43,7 +43,7 @@ type runResult struct {
 	// Drift is what adaptive staleness has measured by layer, the newest; null: nothing.
 	Drift     map[string][]driftPoint `json:"drift"`
 	HaloRows  int64                   `json:"halo_rows"`
-	HaloPairs [][]int64               `json:"halo_pairs"` // [i][j]: rows of part j that part i reads; null above maxPairParts parts
+	HaloPairs [][]int64               `json:"halo_pairs"` // [i][j]: rows of part j that part i reads; null beyond pipeline.MaxPairParts parts
 	PeakBytes peakBytes               `json:"peak_bytes"`
 	SHA256    string                  `json:"weights_sha256"`
 	RunDir    string                  `json:"run_dir"`
@@ -78,23 +78,17 @@ type peakBytes struct {
 	Devices []gpu.Bytes `json:"devices"`
 }
 
-// maxPairParts bounds the parts of which every pair is written down.
-const maxPairParts = 64
-
 // newResult describes a finished run.
 func newResult(cfg *trainConfig, dataset string, devices []deviceSpec, parts int, d runDir, r *pipeline.Result) *runResult {
 	out := &runResult{
 		Dataset: dataset, Model: cfg.Model, Parts: parts, Epochs: r.Epochs, Seed: cfg.Seed,
 		FinalLoss: lossValue(math.NaN()), Train: r.Best.Train, Val: r.Best.Val, Test: r.Best.Test, TestLast: r.Last.Test,
-		Metric: r.MetricName, EpochS: epochSecondsOf(r.EpochTime), Bytes: epochBytes{routeBytesOf(r.Usage), r.Halo.Bytes.Refresh}, HaloRows: r.HaloRows,
+		Metric: r.MetricName, EpochS: epochSecondsOf(r.EpochTime), Bytes: epochBytes{routeBytesOf(r.Usage), r.Halo.Bytes.Refresh}, HaloRows: r.HaloRows, HaloPairs: r.HaloPairs,
 		PeakBytes: peakBytes{Host: r.PeakHost, Devices: r.PeakDevice[:min(len(devices), len(r.PeakDevice))]}, SHA256: r.WeightsSHA, RunDir: string(d), Build: readBuildInfo(),
 	}
 	for _, spec := range devices {
 		out.Simulated = spec.simulated()
 		out.Devices = append(out.Devices, spec.String())
-	}
-	if len(r.HaloPairs) <= maxPairParts {
-		out.HaloPairs = r.HaloPairs
 	}
 	if r.Epochs > 0 {
 		out.FinalLoss = lossValue(r.FinalLoss)
