@@ -193,8 +193,10 @@ func TestNotes(t *testing.T) {
 	if n.get("f") == nil || n.Close() == nil {
 		t.Error("what cannot be written is lost, or nobody says so")
 	}
-	if err := n.Remove(); err != nil {
-		t.Error(err)
+	for range 2 { // the second as another process would
+		if err := n.Remove(); err != nil {
+			t.Error(err)
+		}
 	}
 	if _, err := OpenNotes(filepath.Join(path, "below")); err == nil || strings.Contains(fmt.Sprint(err), "\n") {
 		t.Errorf("notes without a folder: %v", err)

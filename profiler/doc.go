@@ -3,14 +3,15 @@
 //
 // Its nouns: a Profile is the measurements of all devices of a run, with one matrix size for all of them; a DeviceProfile
 // and a Pair are its rows; a Timing is mean, deviation and median of one operation; an OpTime is the time of one operation
-// of training at one size, of which a calibration holds some two hundred.
+// of training at one size, of which a calibration holds some two hundred; Notes are measurements that are not yet a profile.
 //
 // # Contract
 //
-// Measure runs in the caller's goroutine, one device and one operation at a time: devices that share cores or links do not
-// disturb each other. It allocates on each device only while measuring it, and frees everything. It looks at its context
-// before every timed run. Measurements are the only thing here that is not repeatable; everything else is a pure function.
-// Read takes any file and answers with a sound profile or a *FormatError.
+// Measure runs in the caller's goroutine, one device and one operation at a time, but for operations beside others: devices that
+// share cores or links do not disturb each other. It allocates on each device only while measuring it, and frees everything. It
+// looks at its context before every timed run. Options.Budget ends it when it has measured enough (docs/adr/0021); Notes keep what
+// is measured over interruptions. Measurements are the only thing here that is not repeatable; everything else is a pure
+// function. Read takes any file and answers with a sound profile or a *FormatError.
 //
 // # Source
 //

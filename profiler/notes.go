@@ -64,12 +64,12 @@ func (n *Notes) Close() error {
 	return err
 }
 
-// Remove removes the file: its measurements are part of a profile now.
+// Remove removes the file: its measurements are part of a profile now. Another process may have removed it.
 func (n *Notes) Remove() error {
-	if n.path == "" {
-		return nil
+	if err := os.Remove(n.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove measurements: %w", err)
 	}
-	return os.Remove(n.path)
+	return nil
 }
 
 func (e *entry) sound() bool {

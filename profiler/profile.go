@@ -47,7 +47,8 @@ type DeviceProfile struct {
 	PageableD2H *Timing   `json:"pageable_d2h,omitempty"`
 	Link        Link      `json:"link"`
 	Peak        *Peak     `json:"peak,omitempty"` // published peak, known models only
-	// Calibration is Calibrate's, and Beside is Crowd's with all devices of the profile; empty: they were not asked for.
+	// Calibration is operations of training alone, Beside the same while all devices of the profile run them; empty: they were
+	// not asked for.
 	Calibration []OpTime `json:"calibration,omitempty"`
 	Beside      []OpTime `json:"beside,omitempty"`
 }

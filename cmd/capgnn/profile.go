@@ -105,24 +105,27 @@ func measureInto(ctx context.Context, k *console, specs []deviceSpec, opt profil
 	}
 	notes, err := openNotes(specs, opt, filepath.Dir(path))
 	if err != nil {
-		return nil, err
+		k.note("the profile is not cached: %v", err)
+		return measure(ctx, k, specs, opt)
 	}
 	if n := notes.Len(); n > 0 {
 		k.note("profile: going on with %d measurements of a start that was interrupted", n)
 	}
 	opt.Notes = notes
 	p, err := measure(ctx, k, specs, opt)
-	if closed := notes.Close(); closed != nil {
-		k.note("the measurements are not kept: %v", closed)
+	if err := notes.Close(); err != nil {
+		k.note("what is measured is not kept: %v", err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err := p.Write(path); err != nil {
-		k.note("the profile is not cached: %v", err)
-		return p, nil
+	if err = p.Write(path); err == nil {
+		err = notes.Remove()
 	}
-	return p, notes.Remove()
+	if err != nil {
+		k.note("the profile is not cached: %v", err)
+	}
+	return p, nil
 }
 
 // openNotes opens what was measured of these devices in this way and is not yet a profile.
