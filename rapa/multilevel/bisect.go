@@ -1,14 +1,17 @@
 package multilevel
 
-import "math"
+import (
+	"cmp"
+	"math"
+)
 
 const (
 	// bisections is how often a graph is bisected before the best is taken.
 	bisections = 4
 	// bisectTo is the number of vertices down to which a graph is coarsened for that, doubled with every try.
 	bisectTo = 20
-	// growths is how often the coarsest graph is bisected, fewGrowths where the whole partition is made only once.
-	growths, fewGrowths = 16, 8
+	// growths is how often the coarsest graph is bisected.
+	growths = 8
 )
 
 // aim is what a first partition of a graph shall reach.
@@ -20,19 +23,19 @@ type aim struct {
 // initial returns a first partition of the coarsest level; coarsest graphs of bisections are bisected `growths` times.
 //
 // Method: recursive bisection. A side takes half of the parts. A graph is bisected by a multilevel scheme of its own, several
-// times, of which the best is taken: on its coarsest graph a side is grown from a random vertex, always by the vertex that
-// is joined most strongly, until it has its share, and climbing improves it there and on the way back.
+// times, of which the best is taken: on its coarsest graph sides are begun in several ways (grow.go), and roaming and climbing improve
+// them there and on the way back.
 // A side's bound is its share of the graph times the slack that is left to it, spread evenly over the bisections to come.
 //
 // Source: Karypis and Kumar, "Multilevel k-way partitioning scheme for irregular graphs", 1998 (greedy growing); Schlag et al.,
 // "k-way hypergraph partitioning via n-level recursive bisection", 2016 (adaptive imbalance).
-func (c *crew) initial(g *level, a aim, growths int, salt uint64) []int32 {
+func (c *crew) initial(g *level, a aim, salt uint64) []int32 {
 	part := make([]int32, g.n)
 	all := make([]int32, g.n)
 	for v := range all {
 		all[v] = int32(v)
 	}
-	b := &bisector{crew: c, growths: growths, scratch: make([]bisectScratch, c.threads)}
+	b := &bisector{crew: c, scratch: make([]bisectScratch, c.threads)}
 	b.split(g, all, a, 0, len(a.targets), salt, part)
 	return part
 }
@@ -40,7 +43,6 @@ func (c *crew) initial(g *level, a aim, growths int, salt uint64) []int32 {
 // bisector cuts graphs in two.
 type bisector struct {
 	*crew
-	growths int             // how often the coarsest graph is bisected
 	scratch []bisectScratch // per worker
 }
 
@@ -111,7 +113,7 @@ func (b *bisector) bisect(g *level, a aim, salt uint64) []int32 {
 			w.tallies = newTallies(1, g.n)
 		}
 		g := *g // its coarse field is written
-		tries[i] = b.alone().bisectOnce(&g, a, bisectTo<<i, b.growths, w, mix(salt+uint64(i)))
+		tries[i] = b.alone().bisectOnce(&g, a, bisectTo<<i, w, mix(salt+uint64(i)))
 	})
 	return bestOf(tries).part
 }
@@ -127,25 +129,32 @@ type attempt struct {
 func bestOf(tries []attempt) attempt {
 	best := tries[0]
 	for _, t := range tries[1:] {
-		if t.part != nil && (t.over < best.over || t.over == best.over && t.cut < best.cut) {
+		if t.part != nil && t.compare(best) < 0 {
 			best = t
 		}
 	}
 	return best
 }
 
+// compare orders attempts by excess, then by cut.
+func (t attempt) compare(other attempt) int {
+	return cmp.Or(cmp.Compare(t.over, other.over), cmp.Compare(t.cut, other.cut))
+}
+
 // bisectOnce is one try of bisect, by way of a graph of about `to` vertices.
-func (c *crew) bisectOnce(g *level, a aim, to, growths int, w *bisectScratch, salt uint64) attempt {
+func (c *crew) bisectOnce(g *level, a aim, to int, w *bisectScratch, salt uint64) attempt {
 	r := random{salt}
 	levels := c.coarsen(g, nil, to, 2, r.next(), w.tallies)
 	last := levels[len(levels)-1]
+	components := last.components()
 	tries := make([]attempt, growths)
 	for i := range tries {
 		s := c.newState(last, a.lim, ones(last.n))
 		c.tabulate(s, nil, &w.climber.table)
-		w.climber.grow(s, a.targets[0], &r)
+		w.climber.begin(s, components, a.targets[0], i, &r)
 		w.climber.rebalance(c, s)
 		w.climber.climb(c, s, forBisection(last.n, last.n), r.next())
+		w.climber.roam(c, s, r.next())
 		tries[i] = attempt{s.part, s.over(), c.cutOf(s)}
 	}
 	best := bestOf(tries)
@@ -153,6 +162,7 @@ func (c *crew) bisectOnce(g *level, a aim, to, growths int, w *bisectScratch, sa
 		s := c.newState(levels[i], a.lim, project(levels[i].coarse, best.part))
 		c.tabulate(s, nil, &w.climber.table)
 		w.climber.rebalance(c, s)
+		w.climber.roam(c, s, r.next())
 		w.climber.climb(c, s, forBisection(levels[i].n, 20), r.next())
 		best = attempt{s.part, s.over(), c.cutOf(s)}
 	}
@@ -174,56 +184,6 @@ func project(coarse, part []int32) []int32 {
 		fine[v] = part[a]
 	}
 	return fine
-}
-
-// grow moves vertices from side 1 to side 0 until that has its share.
-func (f *climber) grow(s *state, share float64, r *random) {
-	n := s.g.n
-	f.heap.fit(n)
-	total := s.g.total()
-	order := make([]int32, n)
-	for v := range order {
-		order[v] = int32(v)
-	}
-	r.shuffle(order)
-	full := func() bool {
-		fill, kinds := 0.0, 0
-		for c, t := range total {
-			if t > 0 {
-				fill += float64(s.load[c]) / float64(t)
-				kinds++
-			}
-		}
-		return kinds == 0 || fill >= share*float64(kinds)
-	}
-	next := 0
-	for !full() {
-		if f.heap.len() == 0 {
-			for next < n && s.part[order[next]] == 0 {
-				next++
-			}
-			if next == n {
-				break
-			}
-			f.heap.set(order[next], 0)
-			next++
-		}
-		v, _ := f.heap.pop()
-		if s.count[1] <= 1 {
-			break
-		}
-		if !s.fits(v, 0) {
-			continue
-		}
-		s.move(v, 0)
-		adj, _ := s.g.row(v)
-		for _, u := range adj {
-			if s.part[u] == 1 {
-				f.heap.set(u, int64(s.near[2*u])-int64(s.near[2*u+1]))
-			}
-		}
-	}
-	f.heap.clear()
 }
 
 // extract returns the graph of the vertices on this side and their ids in g.

@@ -6,6 +6,8 @@ type climber struct {
 	locked []bool
 	log    []step
 	order  []int32
+	kept   []int32 // best partition of roam
+	prices prices
 	table  []int32 // lent to one state at a time
 	bucket [lossBuckets][]int32
 }
@@ -30,6 +32,14 @@ func forBisection(n, seeds int) effort {
 
 type step struct{ v, from int32 }
 
+// fit makes room for vertices 0 to n-1.
+func (f *climber) fit(n int) {
+	f.heap.fit(n)
+	if len(f.locked) < n {
+		f.locked, f.kept = make([]bool, n), make([]int32, n)
+	}
+}
+
 // climb lowers the cut by moving single vertices between parts (k-way Fiduccia-Mattheyses).
 //
 // Returns: by how much the cut fell; never negative. Bounds are exceeded no more than before. s must have a table.
@@ -46,10 +56,7 @@ type step struct{ v, from int32 }
 // (localised searches).
 func (f *climber) climb(c *crew, s *state, e effort, salt uint64) int64 {
 	n := s.g.n
-	f.heap.fit(n)
-	if len(f.locked) < n {
-		f.locked = make([]bool, n)
-	}
+	f.fit(n)
 	r := random{salt}
 	total := int64(0)
 	for range e.rounds {

@@ -60,57 +60,61 @@ func (d *driver) shrink() float64 {
 func coarsest(parts int) int { return max(coarsePerPart*parts, coarseLeast) }
 
 // uncoarsen refines part from the last of levels to the first.
-func (d *driver) uncoarsen(levels []*level, part []int32, salt uint64) attempt {
+func (l *lane) uncoarsen(levels []*level, part []int32, salt uint64) attempt {
+	d := l.d
 	var s *state
 	for i := len(levels) - 1; i >= 0; i-- {
 		g, coarser := levels[i], s
 		if coarser != nil {
 			part = project(g.coarse, coarser.part)
 		}
-		s = d.newState(g, d.aim.lim, part)
-		d.tabulate(s, d.border, &d.climber.table)
+		s = l.newState(g, d.aim.lim, part)
+		l.tabulate(s, l.border, &l.climber.table)
 		g.coarse = nil
 		if coarser != nil {
 			levels[i+1] = nil
 		}
-		d.progress.at(0.4 + 0.6/float64(int(1)<<(i+1)))
-		d.refine(s, i, mix(salt+uint64(i)))
-		if d.err() != nil {
+		d.progress.at(0.4+0.6/float64(int(1)<<(i+1)), l.first)
+		l.refine(s, i, mix(salt+uint64(i)))
+		if l.err() != nil {
 			return attempt{}
 		}
-		d.border = append(d.border[:0], s.border...)
+		l.border = append(l.border[:0], s.border...)
 	}
-	d.border = d.border[:0]
-	return attempt{s.part, s.over(), d.cost(s)}
+	l.border = l.border[:0]
+	return attempt{s.part, s.over(), l.cost(s)}
 }
 
 // cost returns what the objective asks to be little of.
-func (d *driver) cost(s *state) int64 {
-	if d.o.Objective == Volume {
-		return d.volume(s)
+func (l *lane) cost(s *state) int64 {
+	if l.d.o.Objective == Volume {
+		return l.volume(s)
 	}
-	return d.cutOf(s)
+	return l.cutOf(s)
 }
 
 // refine improves s, a partition of level number `at`.
-func (d *driver) refine(s *state, at int, salt uint64) {
+func (l *lane) refine(s *state, at int, salt uint64) {
 	if at == 0 {
 		s.populate()
 	}
-	f := &d.climber
-	f.rebalance(d.crew, s)
-	d.sweeper.sweep(d.crew, s, f)
+	d, f := l.d, &l.climber
+	f.rebalance(l.crew, s)
+	l.sweeper.sweep(l.crew, s, f)
 	if s.near == nil {
 		return
 	}
+	if small := d.edges <= laneEdges || s.g.edges()*thoroughShare <= d.edges; small && s.g.edges() <= climbEdges {
+		f.roam(l.crew, s, mix(salt))
+	}
 	if s.g.edges() <= climbEdges {
 		if d.o.Effort > 1 || s.g.edges()*thoroughShare <= d.edges {
-			f.climb(d.crew, s, thorough, salt)
+			f.climb(l.crew, s, thorough, salt)
 		} else {
-			f.climb(d.crew, s, quick(s.g.n), salt)
+			f.climb(l.crew, s, quick(s.g.n), salt)
 		}
 	}
 	if d.o.Objective == Volume && at == 0 {
-		f.climbVolume(d.crew, s)
+		f.climbVolume(l.crew, s)
 	}
 }

@@ -14,15 +14,15 @@ func Partition(ctx context.Context, u *graph.CSR, opt Options) ([]int32, error) 
 	if err != nil {
 		return nil, fmt.Errorf("multilevel: %w", err)
 	}
-	c := &crew{ctx, o.Threads}
-	d := &driver{crew: c, o: o, edges: u.Edges(), aim: aim{targets: o.Targets, lim: newLimits(o.Parts, o.Constraints)}}
+	d := &driver{crew: &crew{ctx, o.Threads}, o: o, edges: u.Edges(), aim: aim{targets: o.Targets, lim: newLimits(o.Parts, o.Constraints)}}
 	d.progress = progress{tell: o.Progress, runs: 2*o.Effort - 1}
 	if o.Effort > 1 {
 		d.progress.runs += cycles
 	}
 	g := newLevel(u, o.Constraints)
-	part := d.run(g)
-	if err := c.err(); err != nil {
+	d.open(g.n)
+	part := d.evolve(g)
+	if err := d.err(); err != nil {
 		return nil, err
 	}
 	if err := d.newState(g, d.aim.lim, part).violation(); err != nil {
@@ -42,104 +42,148 @@ func (e *BoundError) Error() string {
 	return fmt.Sprintf("part %d holds %d of constraint %d, more than its bound %d", e.Part, e.Load, e.Constraint, e.Bound)
 }
 
-// cycles is the number of times that the best of several partitions is combined with itself.
-const cycles = 2
-
-// driver holds what all levels share.
+// driver holds what all attempts share.
 type driver struct {
 	*crew
 	o        Options
 	aim      aim
 	edges    int64 // stored edges of the input
-	climber  climber
-	sweeper  sweeper
-	tallies  []*tally
+	lanes    []*lane
 	progress progress
-	border   []int32 // that of the last level refined
-	// forVolume is the input with edges weighed for the volume, once it was needed.
-	forVolume *level
 }
 
-// run makes Effort partitions and combines them.
+// lane makes one partition at a time. It holds the scratch for that.
+type lane struct {
+	*crew
+	d       *driver
+	first   bool // its goroutine is that of Partition
+	climber climber
+	sweeper sweeper
+	tallies []*tally
+	border  []int32 // that of the last level refined
+}
+
+// laneEdges is the size of an input, in stored edges, up to which attempts are made side by side, each by one thread: that scales
+// better than threads that share an attempt, and takes memory for each.
+const laneEdges = 4_000_000
+
+// open makes the lanes for a graph of n vertices.
+func (d *driver) open(n int) {
+	if d.o.Effort == 1 || d.threads == 1 || d.edges > laneEdges {
+		d.lanes = []*lane{{crew: d.crew, d: d, first: true, tallies: newTallies(d.threads, n)}}
+		return
+	}
+	for i := range min(d.threads, d.o.Effort) {
+		d.lanes = append(d.lanes, &lane{crew: d.alone(), d: d, first: i == 0, tallies: newTallies(1, n)})
+	}
+}
+
+// every calls work for 0 to n-1, each once and on a lane that nobody else uses then, and collects what it returns.
+func (d *driver) every(n int, work func(l *lane, i int) attempt) []attempt {
+	out := make([]attempt, n)
+	if len(d.lanes) == 1 {
+		for i := range out {
+			out[i] = work(d.lanes[0], i)
+		}
+		return out
+	}
+	side := &crew{d.ctx, len(d.lanes)}
+	side.each(n, 1, func(worker, i, _ int) { out[i] = work(d.lanes[worker], i) })
+	return out
+}
+
+// cycles is the number of times that the best of several partitions is combined with itself.
+const cycles = 1
+
+// evolve makes Effort partitions and combines them.
 //
-// Method: every further partition is combined with the best so far: the graph is coarsened without joining vertices that one
-// of the two tells apart, so that both are partitions of the coarsest graph; the better one is refined from there up. At the
-// end the best is combined with itself. What does not become better by that is dropped. For the volume, every other partition
+// Method: partitions are combined two by two until one is left: the graph is coarsened without joining vertices that one of
+// the two tells apart, so that both are partitions of the coarsest graph; the better one is refined from there up. At the
+// end the last is combined with itself. What does not become better by that is dropped. For the volume, every other partition
 // begins with edges weighed by weighVolume.
 //
+// Why: one attempt in ten or so ends far from the others. Of two partitions the coarsening keeps what both agree on, and what they
+// do not becomes small enough to be moved as a whole.
+//
 // Source: Sanders and Schulz, "Distributed evolutionary graph partitioning", 2012.
-func (d *driver) run(g *level) []int32 {
-	d.tallies = newTallies(d.threads, g.n)
-	best := d.attempt(d.weighed(g, 0), d.o.Seed)
-	keep := func(a attempt) {
-		if d.err() == nil {
-			best = bestOf([]attempt{best, a})
-		}
+func (d *driver) evolve(g *level) []int32 {
+	weighed := d.weighed(g)
+	pool := d.every(d.o.Effort, func(l *lane, i int) attempt {
+		return l.attempt(weighed(i), mix(d.o.Seed+uint64(i)))
+	})
+	for round := uint64(1); len(pool) > 1 && d.err() == nil; round++ {
+		slices.SortStableFunc(pool, attempt.compare)
+		half := len(pool) / 2
+		// The best meets the worst, so that of an odd number the one in the middle waits.
+		children := d.every(half, func(l *lane, i int) attempt {
+			a, b := pool[i], pool[len(pool)-1-i]
+			return bestOf([]attempt{a, l.combine(weighed(i), a.part, b.part, mix(d.o.Seed^round<<32^uint64(i)*977))})
+		})
+		pool = append(children, pool[half:len(pool)-half]...)
 	}
-	for i := 1; i < d.o.Effort && d.err() == nil; i++ {
-		other := d.attempt(d.weighed(g, i), mix(d.o.Seed+uint64(i)))
-		if d.err() != nil {
-			break
-		}
-		first := bestOf([]attempt{best, other})
-		if &first.part[0] == &other.part[0] {
-			best, other = other, best
-		}
-		keep(d.combine(d.weighed(g, i), best.part, other.part, mix(d.o.Seed+uint64(i)*977)))
-	}
+	best := pool[0]
 	if d.o.Effort > 1 {
 		for i := range cycles {
 			if d.err() != nil {
 				break
 			}
-			keep(d.combine(d.weighed(g, i), best.part, best.part, mix(d.o.Seed^uint64(i)*7919)))
+			again := d.every(1, func(l *lane, _ int) attempt {
+				return l.combine(weighed(i), best.part, best.part, mix(d.o.Seed^uint64(i+1)*7919))
+			})
+			best = bestOf([]attempt{best, again[0]})
 		}
 	}
 	return best.part
 }
 
-// weighed returns g, for attempt i of the objective Volume with edges weighed for it if i is odd.
-func (d *driver) weighed(g *level, i int) *level {
-	if d.o.Objective != Volume || i%2 == 0 {
-		return g
+// weighed returns what gives the graph of attempt i: g itself, for the objective Volume with edges weighed for it if i is odd. Each is
+// a copy, as attempts write to it.
+func (d *driver) weighed(g *level) func(i int) *level {
+	forVolume := g
+	if d.o.Objective == Volume && d.o.Effort > 1 {
+		forVolume = d.weighVolume(g)
 	}
-	if d.forVolume == nil {
-		d.forVolume = d.weighVolume(g)
+	return func(i int) *level {
+		own := *g
+		if i%2 == 1 {
+			own = *forVolume
+		}
+		return &own
 	}
-	return d.forVolume
 }
 
 // attempt makes a partition from scratch.
-func (d *driver) attempt(g *level, salt uint64) attempt {
-	defer d.progress.next()
-	levels := d.coarsen(g, nil, coarsest(d.o.Parts), d.shrink(), salt, d.tallies)
-	if d.err() != nil {
+func (l *lane) attempt(g *level, salt uint64) attempt {
+	d := l.d
+	defer d.progress.next(l.first)
+	levels := l.coarsen(g, nil, coarsest(d.o.Parts), d.shrink(), salt, l.tallies)
+	if l.err() != nil {
 		return attempt{}
 	}
-	d.progress.at(0.3)
-	tries := growths
-	if d.o.Effort == 1 {
-		tries = fewGrowths
-	}
-	part := d.initial(levels[len(levels)-1], d.aim, tries, mix(salt))
-	return d.uncoarsen(levels, part, salt)
+	d.progress.at(0.3, l.first)
+	part := l.initial(levels[len(levels)-1], d.aim, mix(salt))
+	return l.uncoarsen(levels, part, salt)
 }
 
 // combine refines best again, from a coarsening that keeps apart what best or other keeps apart.
-func (d *driver) combine(g *level, best, other []int32, salt uint64) attempt {
-	defer d.progress.next()
+func (l *lane) combine(g *level, best, other []int32, salt uint64) attempt {
+	d := l.d
+	defer d.progress.next(l.first)
+	if l.err() != nil {
+		return attempt{}
+	}
 	within := make([]int32, g.n)
 	for v := range within {
 		within[v] = best[v]*int32(d.o.Parts) + other[v]
 	}
-	levels := d.coarsen(g, within, coarsest(d.o.Parts), d.shrink(), salt, d.tallies)
-	if d.err() != nil {
+	levels := l.coarsen(g, within, coarsest(d.o.Parts), d.shrink(), salt, l.tallies)
+	if l.err() != nil {
 		return attempt{}
 	}
 	part := best
-	for i, l := range levels[:len(levels)-1] {
+	for i, f := range levels[:len(levels)-1] {
 		coarse := make([]int32, levels[i+1].n)
-		for v, a := range l.coarse {
+		for v, a := range f.coarse {
 			coarse[a] = part[v]
 		}
 		part = coarse
@@ -147,5 +191,5 @@ func (d *driver) combine(g *level, best, other []int32, salt uint64) attempt {
 	if len(levels) == 1 {
 		part = slices.Clone(best)
 	}
-	return d.uncoarsen(levels, part, salt)
+	return l.uncoarsen(levels, part, salt)
 }

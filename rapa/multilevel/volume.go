@@ -89,10 +89,7 @@ func volumeKey(volume, cut int64) int64 { return volume<<24 + max(-1<<23, min(1<
 // of few neighbours; others are looked at again when their turn comes.
 func (f *climber) climbVolume(c *crew, s *state) int64 {
 	n := s.g.n
-	f.heap.fit(n)
-	if len(f.locked) < n {
-		f.locked = make([]bool, n)
-	}
+	f.fit(n)
 	price := make([]int64, s.k)
 	total := int64(0)
 	for range volumeRounds {
