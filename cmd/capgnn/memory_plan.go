@@ -3,14 +3,10 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"slices"
-	"strings"
-	"text/tabwriter"
 
 	"capgnn/gnn"
 	"capgnn/gpu"
@@ -201,50 +197,6 @@ func (m *memoryPlan) fit() error {
 			fmt.Sprintf("give it %s more (mem=), use more --parts on more devices, a smaller --hidden, or --storage bf16", size(d.Peak-d.Budget))}
 	}
 	return nil
-}
-
-// print writes the plan: one JSON line, or a table for each device.
-func (m *memoryPlan) print(k *console) error {
-	if k.json {
-		return json.NewEncoder(k.out).Encode(m)
-	}
-	for _, d := range m.Devices {
-		if err := d.table(k.out); err != nil {
-			return err
-		}
-	}
-	if h := m.Host; h.Cache+h.Staging > 0 {
-		fmt.Fprintf(k.out, "host memory, page-locked: cache %s  rows on their way %s\n", size(h.Cache), size(h.Staging))
-	}
-	if c := m.Caches; c != nil {
-		fmt.Fprintf(k.out, "cache: %s\n", c)
-	}
-	if m.Subsets == nil {
-		return nil
-	}
-	fmt.Fprintln(k.out)
-	return subsetTable(k.out, m.Subsets)
-}
-
-func (d *deviceMemory) table(w io.Writer) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	verdict := "fits"
-	if !d.Fits {
-		verdict = "does not fit"
-	}
-	fmt.Fprintf(t, "%s\t%s of %s: %s\t\n", d.Device, size(d.Peak), size(d.Budget), verdict)
-	for _, b := range d.Buffers {
-		name := b.Name
-		if b.Blocks > 1 {
-			name += fmt.Sprintf(" (%d blocks)", b.Blocks)
-		}
-		note := ""
-		if b.Before {
-			note = "until the first epoch"
-		}
-		fmt.Fprintf(t, "  %s\t%s\t%s\n", strings.TrimSpace(name), size(b.Bytes), note)
-	}
-	return t.Flush()
 }
 
 // checkSize refuses what cannot fit before anything of that size is asked for.

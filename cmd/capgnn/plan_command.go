@@ -11,8 +11,8 @@ func planCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "plan",
 		Usage: "say what a training run would take, without training", UsageText: "capgnn plan --dataset coauthor_physics --devices cpu:threads=1,cpu:threads=1,slow=3",
-		Description: "Takes the flags of train and lists every buffer of every device with its size; for several devices, and simulated ones, also what an epoch would take on each choice of them. Exit code 3: a device is too small.",
-		Flags:       optionFlags(),
+		Description: "Takes the flags of train and says whether the run fits, how long an epoch would take, which of the devices are best and what memory it needs. Exit code 3: a device is too small.",
+		Flags:       append(optionFlags(), &cli.BoolFlag{Name: "buffers", Usage: "list every buffer of every device with its size, too"}),
 		Action:      planAction,
 	}
 }
@@ -38,10 +38,10 @@ func planAction(c *cli.Context) error {
 	if err := errors.Join(err, closeDevices(t.devices)); err != nil {
 		return t.beforeTraining(err)
 	}
-	if len(t.specs) > 1 || t.specs[0].simulated() {
+	if len(t.specs) > 1 || t.specs[0].simulated() || t.cfg.Profile != "" {
 		if m.Subsets, err = t.subsets(ctx); err != nil {
 			return t.beforeTraining(err)
 		}
 	}
-	return errors.Join(m.print(k), m.fit())
+	return errors.Join(m.print(k, c.Bool("buffers")), m.fit())
 }

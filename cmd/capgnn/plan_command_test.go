@@ -37,7 +37,7 @@ func TestPlanDoesNotFit(t *testing.T) {
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
 	args := small("--devices", "cpu:threads=1,mem=8KiB")
-	stdout, stderr, code := s.run(append([]string{"plan"}, args...)...)
+	stdout, stderr, code := s.run(append([]string{"plan", "--buffers"}, args...)...)
 	if code != exitDoesNotFit || !strings.Contains(stdout, "does not fit") || !strings.Contains(stdout, "aggregated features") {
 		t.Errorf("plan: exit code %d, %s%s", code, stdout, stderr)
 	}
@@ -49,5 +49,38 @@ func TestPlanDoesNotFit(t *testing.T) {
 	}
 	if exists(s.path("runs")) {
 		t.Error("train has left a run folder")
+	}
+}
+
+// plan answers first: whether it fits, how long an epoch takes, which choice is best and how much faster it is; buffers come only when
+// asked for.
+func TestPlanAnswersFirst(t *testing.T) {
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	args := append([]string{"plan", "--quiet"}, small("--devices", "sim:rtx3090,sim:a40")...)
+	text := s.must(args...)
+	lines := strings.Split(text, "\n")
+	for i, want := range []string{"fits ", "epoch ", "best choice ", "memory "} {
+		if i >= len(lines) || !strings.HasPrefix(lines[i], want) {
+			t.Fatalf("line %d does not begin with %q:\n%s", i+1, want, text)
+		}
+	}
+	if !strings.Contains(lines[0], "yes") || !strings.Contains(lines[1], "predicted") || !strings.Contains(lines[2], "times as fast") || !strings.Contains(text, "speed-up") {
+		t.Errorf("answers:\n%s", text)
+	}
+	for _, line := range lines {
+		if len([]rune(line)) > 80 {
+			t.Errorf("a line of %d characters: %s", len([]rune(line)), line)
+		}
+	}
+	const buffer = "aggregated features"
+	if strings.Contains(text, buffer) {
+		t.Errorf("buffers stand there without --buffers:\n%s", text)
+	}
+	if more := s.must(append(args, "--buffers")...); !strings.HasPrefix(more, text) || !strings.Contains(more, buffer) {
+		t.Errorf("with --buffers:\n%s", more)
+	}
+	if one := s.must(append([]string{"plan", "--quiet"}, small("--devices", "cpu:threads=1")...)...); !strings.Contains(one, "not predicted") || strings.Contains(one, "speed-up") {
+		t.Errorf("one device:\n%s", one)
 	}
 }

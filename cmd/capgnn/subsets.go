@@ -144,13 +144,13 @@ func (t *training) forecastOn(ctx context.Context, choice []int, profile *profil
 // subsetTable prints what every choice of devices would take.
 func subsetTable(w io.Writer, choices []subset) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "devices\tepoch\tcommunication\tmoved\tmost memory\tspeed-up\t")
+	fmt.Fprintln(t, "devices\tepoch\ttransfers\tmoved\tmost memory\tspeed-up\t")
 	for _, s := range choices {
 		note := ""
 		if !s.Fits {
 			note = "does not fit"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s of %s\t%s\t%s\n", strings.Join(s.Devices, " "), duration(&s.EpochS), duration(&s.CommS), size(s.Bytes),
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s of %s\t%s\t%s\n", shortDevices(strings.Join(s.Devices, ",")), duration(&s.EpochS), duration(&s.CommS), size(s.Bytes),
 			size(s.Peak), size(s.Budget), number.Ratio.Text(s.Speedup), note)
 	}
 	return t.Flush()
