@@ -15,22 +15,47 @@ import (
 	"capgnn/internal/regular"
 )
 
-// Checkpoint is everything that a run needs to go on as if it had not stopped. The float arrays have the layout of
-// gnn.Weights.Flat. An empty array and nil are the same thing: absent.
+// Checkpoint is everything that a run needs to go on as if it had not stopped. Its large parts stay where they are, on devices,
+// in the global cache or in the file, until they are written or read, a piece at a time.
 type Checkpoint struct {
 	Identity string // Options.Identity of the run
 	Epoch    int    // epochs done
 	Step     int    // optimiser steps done
 
-	Weights     []float32
-	M, V, VMax  []float32 // optimiser moments; absent where the rule has none
-	BestWeights []float32 // weights at the best evaluation so far; absent before the first
-	Best        *Metrics  // scores of BestWeights; nil before the first evaluation
+	// Arrays of float32 in the layout of gnn.Weights.Flat; nil or empty: absent.
+	Weights     Section
+	M, V, VMax  Section // optimiser moments; absent where the rule has none
+	BestWeights Section // weights at the best evaluation so far; absent before the first
 
+	Best *Metrics // scores of BestWeights; nil before the first evaluation
 	// State is the trainer's counters, in an encoding of the trainer's choice.
 	State []byte
 	// Sections are further named blocks (halo buffers, controllers).
-	Sections map[string][]byte
+	Sections map[string]Section
+
+	file io.Closer // that the sections read; nil: none
+}
+
+// Section is the content of a block of a checkpoint: so many bytes, which are read once and in order.
+type Section interface {
+	io.Reader
+	Size() int64 // bytes, from the first one on
+}
+
+// sizeOf is the size of a section that may be absent.
+func sizeOf(s Section) int64 {
+	if s == nil {
+		return 0
+	}
+	return s.Size()
+}
+
+// Close closes the file that a loaded checkpoint reads.
+func (c *Checkpoint) Close() error {
+	if c.file == nil {
+		return nil
+	}
+	return c.file.Close()
 }
 
 // ErrNoCheckpoint is returned by LoadLatest where no valid checkpoint was found.
@@ -90,7 +115,7 @@ func Save(dir string, ckpt *Checkpoint, keep int) error {
 	return removePartial(dir)
 }
 
-// LoadLatest returns the newest checkpoint in dir that is whole. skipped tells for each newer one why it was passed over.
+// LoadLatest returns the newest checkpoint in dir that is whole, open. skipped tells for each newer one why it was passed over.
 // Where none is left the error wraps ErrNoCheckpoint.
 func LoadLatest(dir string) (ckpt *Checkpoint, skipped []error, err error) {
 	epochs, err := checkpointEpochs(dir)
@@ -110,13 +135,17 @@ func LoadLatest(dir string) (ckpt *Checkpoint, skipped []error, err error) {
 	return nil, nil, fmt.Errorf("%s: %w", dir, ErrNoCheckpoint)
 }
 
-// readCheckpoint reads the file of a checkpoint after so many epochs.
-func readCheckpoint(path string, epoch int) (*Checkpoint, error) {
+// readCheckpoint opens the file of a checkpoint after so many epochs, and checks all of it.
+func readCheckpoint(path string, epoch int) (_ *Checkpoint, err error) {
 	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	defer func() {
+		if err != nil {
+			f.Close()
+		}
+	}()
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
@@ -128,6 +157,7 @@ func readCheckpoint(path string, epoch int) (*Checkpoint, error) {
 	if c.Epoch != epoch {
 		return nil, &CheckpointError{path, 0, fmt.Sprintf("holds epoch %d", c.Epoch)}
 	}
+	c.file = f
 	return c, nil
 }
 

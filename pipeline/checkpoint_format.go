@@ -26,7 +26,7 @@ import (
 //
 //	identity      the identity's bytes
 //	counters      int64 epoch, int64 step
-//	weights, m, v, vmax, best_weights    float32 each; all but weights optional, of the length of weights
+//	weights, m, v, vmax, best_weights    float32 each, as they lie in memory; all but weights optional, of the length of weights
 //	best          Metrics as JSON, optional
 //	state         opaque, optional
 //	x/NAME        Checkpoint.Sections, in name order
@@ -36,35 +36,30 @@ const (
 	checkpointHeader    = len(checkpointMagic) + 4 + 4
 	checkpointExtra     = "x/"
 	checkpointNameLimit = 255
-	checkpointChunk     = 1 << 15 // bytes that a conversion to or from float32 holds
+	checkpointPiece     = 1 << 20 // bytes that are on their way at once
 )
 
-// section is one block of a checkpoint: bytes or numbers.
+// section is one block of a checkpoint.
 type section struct {
-	name   string
-	bytes  []byte
-	floats []float32
+	name    string
+	content Section // nil: none
 }
-
-func (s section) size() int64 { return int64(len(s.bytes)) + 4*int64(len(s.floats)) }
 
 // sections lists the blocks of a checkpoint in file order.
 func (c *Checkpoint) sections() ([]section, error) {
 	counters := binary.LittleEndian.AppendUint64(nil, uint64(c.Epoch))
 	counters = binary.LittleEndian.AppendUint64(counters, uint64(c.Step))
 	ss := []section{
-		{name: "identity", bytes: []byte(c.Identity)},
-		{name: "counters", bytes: counters},
-		{name: "weights", floats: c.Weights},
+		{"identity", strings.NewReader(c.Identity)},
+		{"counters", bytes.NewReader(counters)},
+		{"weights", c.Weights},
 	}
-	for _, s := range []section{
-		{name: "m", floats: c.M}, {name: "v", floats: c.V}, {name: "vmax", floats: c.VMax},
-		{name: "best_weights", floats: c.BestWeights},
-	} {
-		if len(s.floats) != 0 && len(s.floats) != len(c.Weights) {
-			return nil, fmt.Errorf("checkpoint section %s has %d elements, weights %d", s.name, len(s.floats), len(c.Weights))
-		}
-		if len(s.floats) != 0 {
+	for _, s := range []section{{"m", c.M}, {"v", c.V}, {"vmax", c.VMax}, {"best_weights", c.BestWeights}} {
+		switch n := sizeOf(s.content); {
+		case n == 0:
+		case n != sizeOf(c.Weights):
+			return nil, fmt.Errorf("checkpoint section %s has %d bytes, weights %d", s.name, n, sizeOf(c.Weights))
+		default:
 			ss = append(ss, s)
 		}
 	}
@@ -73,21 +68,21 @@ func (c *Checkpoint) sections() ([]section, error) {
 		if err != nil {
 			return nil, fmt.Errorf("checkpoint section best: %w", err)
 		}
-		ss = append(ss, section{name: "best", bytes: b})
+		ss = append(ss, section{"best", bytes.NewReader(b)})
 	}
 	if len(c.State) != 0 {
-		ss = append(ss, section{name: "state", bytes: c.State})
+		ss = append(ss, section{"state", bytes.NewReader(c.State)})
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Sections)) {
 		if len(name) > checkpointNameLimit-len(checkpointExtra) {
 			return nil, fmt.Errorf("checkpoint section name of %d bytes", len(name))
 		}
-		ss = append(ss, section{name: checkpointExtra + name, bytes: c.Sections[name]})
+		ss = append(ss, section{checkpointExtra + name, c.Sections[name]})
 	}
 	return ss, nil
 }
 
-// encodeCheckpoint writes c in the format above. Equal checkpoints give equal bytes.
+// encodeCheckpoint writes c in the format above, a piece at a time. Equal checkpoints give equal bytes.
 func encodeCheckpoint(w io.Writer, c *Checkpoint) error {
 	if c.Epoch < 0 || c.Step < 0 {
 		return fmt.Errorf("checkpoint of epoch %d, step %d", c.Epoch, c.Step)
@@ -104,18 +99,23 @@ func encodeCheckpoint(w io.Writer, c *Checkpoint) error {
 	if _, err := both.Write(head); err != nil {
 		return err
 	}
+	piece := make([]byte, checkpointPiece)
 	for _, s := range ss {
 		head = binary.LittleEndian.AppendUint16(head[:0], uint16(len(s.name)))
 		head = append(head, s.name...)
-		head = binary.LittleEndian.AppendUint64(head, uint64(s.size()))
+		head = binary.LittleEndian.AppendUint64(head, uint64(sizeOf(s.content)))
 		if _, err := both.Write(head); err != nil {
 			return err
 		}
-		if _, err := both.Write(s.bytes); err != nil {
-			return err
+		if sizeOf(s.content) == 0 {
+			continue
 		}
-		if err := putFloats(both, s.floats); err != nil {
-			return err
+		n, err := io.CopyBuffer(both, s.content, piece)
+		if err == nil && n != s.content.Size() {
+			err = fmt.Errorf("%d bytes, not %d", n, s.content.Size())
+		}
+		if err != nil {
+			return fmt.Errorf("checkpoint section %s: %w", s.name, err)
 		}
 	}
 	if _, err := buf.Write(sum.Sum(nil)); err != nil {
@@ -124,29 +124,14 @@ func encodeCheckpoint(w io.Writer, c *Checkpoint) error {
 	return buf.Flush()
 }
 
-// putFloats writes x as float32 little endian.
-func putFloats(w io.Writer, x []float32) error {
-	buf := make([]byte, 0, min(4*len(x), checkpointChunk))
-	for part := range slices.Chunk(x, checkpointChunk/4) {
-		buf = buf[:0]
-		for _, v := range part {
-			buf = binary.LittleEndian.AppendUint32(buf, math.Float32bits(v))
-		}
-		if _, err := w.Write(buf); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // span is where a section's content lies in a file.
 type span struct {
 	name      string
 	off, size int64
 }
 
-// decodeCheckpoint reads a file of size bytes; name is for errors only. It walks the section heads, checks the sum, and
-// only then takes the content, so it allocates no more than the file holds.
+// decodeCheckpoint reads a file of size bytes; name is for errors only. It walks the section heads and checks the sum. Large
+// sections stay in the file, whose sections read it when they are read.
 func decodeCheckpoint(r io.ReaderAt, size int64, name string) (*Checkpoint, error) {
 	bad := func(off int64, format string, a ...any) error {
 		return &CheckpointError{name, off, fmt.Sprintf(format, a...)}
@@ -231,24 +216,31 @@ func walkCheckpoint(r io.ReaderAt, size int64, bad func(int64, string, ...any) e
 	return spans, nil
 }
 
-// take reads one section into c.
-func (c *Checkpoint) take(r io.ReaderAt, s span) (err error) {
-	floats := map[string]*[]float32{
-		"weights": &c.Weights, "m": &c.M, "v": &c.V, "vmax": &c.VMax, "best_weights": &c.BestWeights,
+// take puts one section into c: small ones are read.
+func (c *Checkpoint) take(r io.ReaderAt, s span) error {
+	content := io.NewSectionReader(r, s.off, s.size)
+	arrays := map[string]*Section{"weights": &c.Weights, "m": &c.M, "v": &c.V, "vmax": &c.VMax, "best_weights": &c.BestWeights}
+	if to := arrays[s.name]; to != nil {
+		if *to = content; s.size%4 != 0 {
+			return fmt.Errorf("%d bytes are not a number of float32", s.size)
+		}
+		return nil
 	}
-	if to := floats[s.name]; to != nil {
-		*to, err = getFloats(r, s)
-		return err
+	if extra, isExtra := strings.CutPrefix(s.name, checkpointExtra); isExtra {
+		if c.Sections == nil {
+			c.Sections = map[string]Section{}
+		}
+		c.Sections[extra] = content
+		return nil
 	}
 	data := make([]byte, s.size)
 	if err := readFullAt(r, data, s.off); err != nil {
 		return err
 	}
-	extra, isExtra := strings.CutPrefix(s.name, checkpointExtra)
-	switch {
-	case s.name == "identity":
+	switch s.name {
+	case "identity":
 		c.Identity = string(data)
-	case s.name == "counters":
+	case "counters":
 		if len(data) != 16 {
 			return fmt.Errorf("%d bytes, want 16", len(data))
 		}
@@ -257,16 +249,11 @@ func (c *Checkpoint) take(r io.ReaderAt, s span) (err error) {
 			return fmt.Errorf("epoch %d, step %d", int64(epoch), int64(step))
 		}
 		c.Epoch, c.Step = int(epoch), int(step)
-	case s.name == "best":
+	case "best":
 		c.Best = &Metrics{}
 		return json.Unmarshal(data, c.Best)
-	case s.name == "state":
+	case "state":
 		c.State = data
-	case isExtra:
-		if c.Sections == nil {
-			c.Sections = map[string][]byte{}
-		}
-		c.Sections[extra] = data
 	default:
 		return fmt.Errorf("is unknown")
 	}
@@ -280,32 +267,12 @@ func (c *Checkpoint) check(spans []span, bad func(int64, string, ...any) error) 
 			return bad(0, "section %q is missing", need)
 		}
 	}
-	for _, x := range [][]float32{c.M, c.V, c.VMax, c.BestWeights} {
-		if len(x) != 0 && len(x) != len(c.Weights) {
-			return bad(0, "an array of %d elements beside %d weights", len(x), len(c.Weights))
+	for _, x := range []Section{c.M, c.V, c.VMax, c.BestWeights} {
+		if n := sizeOf(x); n != 0 && n != sizeOf(c.Weights) {
+			return bad(0, "an array of %d elements beside %d weights", n/4, sizeOf(c.Weights)/4)
 		}
 	}
 	return nil
-}
-
-// getFloats reads a section as float32.
-func getFloats(r io.ReaderAt, s span) ([]float32, error) {
-	if s.size%4 != 0 {
-		return nil, fmt.Errorf("%d bytes are not a number of float32", s.size)
-	}
-	out := make([]float32, 0, s.size/4)
-	buf := make([]byte, min(s.size, checkpointChunk))
-	for done := int64(0); done < s.size; {
-		b := buf[:min(s.size-done, checkpointChunk)]
-		if err := readFullAt(r, b, s.off+done); err != nil {
-			return nil, err
-		}
-		for i := 0; i < len(b); i += 4 {
-			out = append(out, math.Float32frombits(binary.LittleEndian.Uint32(b[i:])))
-		}
-		done += int64(len(b))
-	}
-	return out, nil
 }
 
 // readFullAt fills b from byte off on; a file that ends early is an error.

@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -13,51 +15,66 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"capgnn/hostmem"
 )
 
 // sampleCheckpoint has every section; floats include NaN with a payload, infinities and minus zero.
-func sampleCheckpoint(epoch int) *Checkpoint {
-	fill := func(seed uint32) []float32 {
-		x := make([]float32, 20_011) // more than one conversion chunk
+func sampleCheckpoint(epoch int) *Checkpoint { return checkpointOf(epoch, 20_011) }
+
+// checkpointOf is the same with n weights.
+func checkpointOf(epoch, n int) *Checkpoint {
+	fill := func(seed uint32) Section {
+		x := make([]float32, 20_011)
 		for i := range x {
 			seed = seed*1664525 + 1013904223
 			x[i] = math.Float32frombits(seed)
 		}
 		x[3] = float32(math.Copysign(0, -1))
-		return x
+		return bytes.NewReader(hostmem.Bytes(x[:n]))
 	}
 	val, train := 0.1+0.2, 1.0/3
 	return &Checkpoint{
 		Identity: "sha256:\x00\xff", Epoch: epoch, Step: 3 * epoch,
 		Weights: fill(1), M: fill(2), V: fill(3), VMax: fill(4), BestWeights: fill(5),
-		Best:     &Metrics{Train: &train, Val: &val},
-		State:    []byte(`{"patience":3}`),
-		Sections: map[string][]byte{"halo/1": {1, 2, 3}, "halo/0": {}, "": {9}},
+		Best:  &Metrics{Train: &train, Val: &val},
+		State: []byte(`{"patience":3}`),
+		Sections: map[string]Section{"halo/1": bytes.NewReader([]byte{1, 2, 3}), "halo/0": bytes.NewReader(nil),
+			"": bytes.NewReader([]byte{9})},
 	}
 }
 
+// contentOf reads a section that can be read again.
+func contentOf(s Section) []byte {
+	if s == nil {
+		return nil
+	}
+	all, err := io.ReadAll(s)
+	if _, serr := s.(io.Seeker).Seek(0, io.SeekStart); err != nil || serr != nil {
+		panic(errors.Join(err, serr))
+	}
+	return all
+}
+
+// arraysOf lists the arrays of a checkpoint.
+func arraysOf(c *Checkpoint) []Section { return []Section{c.Weights, c.M, c.V, c.VMax, c.BestWeights} }
+
 // equalCheckpoints compares bit for bit; empty and nil are the same.
 func equalCheckpoints(a, b *Checkpoint) bool {
-	bits := func(x []float32) []uint32 {
-		out := make([]uint32, len(x))
-		for i, v := range x {
-			out[i] = math.Float32bits(v)
+	for i, x := range arraysOf(a) {
+		if !bytes.Equal(contentOf(x), contentOf(arraysOf(b)[i])) {
+			return false
 		}
-		return out
-	}
-	floats := func(c *Checkpoint) [][]uint32 {
-		return [][]uint32{bits(c.Weights), bits(c.M), bits(c.V), bits(c.VMax), bits(c.BestWeights)}
 	}
 	if len(a.Sections) != len(b.Sections) {
 		return false
 	}
 	for name, x := range a.Sections {
-		if y, ok := b.Sections[name]; !ok || !bytes.Equal(x, y) {
+		if y, ok := b.Sections[name]; !ok || !bytes.Equal(contentOf(x), contentOf(y)) {
 			return false
 		}
 	}
-	return a.Identity == b.Identity && a.Epoch == b.Epoch && a.Step == b.Step && bytes.Equal(a.State, b.State) &&
-		reflect.DeepEqual(a.Best, b.Best) && reflect.DeepEqual(floats(a), floats(b))
+	return a.Identity == b.Identity && a.Epoch == b.Epoch && a.Step == b.Step && bytes.Equal(a.State, b.State) && reflect.DeepEqual(a.Best, b.Best)
 }
 
 func encodedCheckpoint(t testing.TB, c *Checkpoint) []byte {
@@ -66,8 +83,16 @@ func encodedCheckpoint(t testing.TB, c *Checkpoint) []byte {
 	if err := encodeCheckpoint(&b, c); err != nil {
 		t.Fatal(err)
 	}
+	for _, s := range append(arraysOf(c), slices.Collect(maps.Values(c.Sections))...) {
+		if s != nil {
+			_, _ = s.(io.Seeker).Seek(0, io.SeekStart) // in memory
+		}
+	}
 	return b.Bytes()
 }
+
+// floatsOf returns numbers as a section that can be read again.
+func floatsOf(x ...float32) Section { return bytes.NewReader(hostmem.Bytes(x)) }
 
 func decodedCheckpoint(b []byte) (*Checkpoint, error) {
 	return decodeCheckpoint(bytes.NewReader(b), int64(len(b)), "f.ckpt")
@@ -75,7 +100,7 @@ func decodedCheckpoint(b []byte) (*Checkpoint, error) {
 
 func TestCheckpointRoundTrip(t *testing.T) {
 	full := sampleCheckpoint(7)
-	bare := &Checkpoint{Weights: []float32{1}}
+	bare := &Checkpoint{Weights: floatsOf(1)}
 	noWeights := &Checkpoint{Identity: "x"}
 	for name, c := range map[string]*Checkpoint{"full": full, "bare": bare, "no weights": noWeights} {
 		b := encodedCheckpoint(t, c)
@@ -93,13 +118,23 @@ func TestCheckpointRoundTrip(t *testing.T) {
 	}
 }
 
+// The format stays what it was: files of earlier versions of the program are read, and theirs by them.
+func TestCheckpointFormatStays(t *testing.T) {
+	const want = "79595881be44b089c0fbe1d235b9a1da59ca254ec8d26625e1a295a178726c4c"
+	if got := fmt.Sprintf("%x", sha256.Sum256(encodedCheckpoint(t, sampleCheckpoint(7)))); got != want {
+		t.Errorf("a file of the same content has the hash %s, want %s", got, want)
+	}
+}
+
 func TestSaveRefuses(t *testing.T) {
 	dir := t.TempDir()
 	for name, c := range map[string]*Checkpoint{
-		"moments of another length": {Weights: []float32{1, 2}, M: []float32{1}},
+		"moments of another length": {Weights: floatsOf(1, 2), M: floatsOf(1)},
 		"negative epoch":            {Epoch: -1},
 		"NaN metric":                {Best: &Metrics{Val: new(math.NaN())}},
-		"long name":                 {Sections: map[string][]byte{strings.Repeat("n", 254): nil}},
+		"long name":                 {Sections: map[string]Section{strings.Repeat("n", 254): nil}},
+		"short section":             {Sections: map[string]Section{"s": several{strings.NewReader("abc"), 4}}},
+		"long section":              {Sections: map[string]Section{"s": several{strings.NewReader("abc"), 2}}},
 	} {
 		if err := Save(dir, c, 1); err == nil {
 			t.Errorf("%s: was saved", name)
@@ -140,10 +175,7 @@ func TestCheckpointTruncated(t *testing.T) {
 
 // TestCheckpointFlipped changes one bit of every byte of a small file, and appends bytes.
 func TestCheckpointFlipped(t *testing.T) {
-	small := sampleCheckpoint(7)
-	for _, x := range []*[]float32{&small.Weights, &small.M, &small.V, &small.VMax, &small.BestWeights} {
-		*x = (*x)[:3]
-	}
+	small := checkpointOf(7, 3)
 	b := encodedCheckpoint(t, small)
 	for i := range b {
 		c := slices.Clone(b)
@@ -249,6 +281,7 @@ func TestSaveKeepsTheNewest(t *testing.T) {
 	if err != nil || len(skipped) != 0 || !equalCheckpoints(c, sampleCheckpoint(80)) {
 		t.Errorf("latest is not epoch 80: %v, skipped %v", err, skipped)
 	}
+	c.Close()
 }
 
 // TestLoadLatestAfterAKill plays what a SIGKILL can leave: a partial file beside whole ones; and what a failing disk can:
@@ -271,6 +304,7 @@ func TestLoadLatestAfterAKill(t *testing.T) {
 		if err != nil || !equalCheckpoints(c, sampleCheckpoint(epoch)) {
 			t.Fatalf("did not load epoch %d: %v", epoch, err)
 		}
+		c.Close()
 		if len(skipped) != len(damaged) {
 			t.Fatalf("skipped %v, want %v", skipped, damaged)
 		}
@@ -314,13 +348,10 @@ func TestLoadLatestAfterAKill(t *testing.T) {
 }
 
 func FuzzDecodeCheckpoint(f *testing.F) {
-	small := sampleCheckpoint(7)
-	for _, x := range []*[]float32{&small.Weights, &small.M, &small.V, &small.VMax, &small.BestWeights} {
-		*x = (*x)[:2]
-	}
+	small := checkpointOf(7, 2)
 	whole := encodedCheckpoint(f, small)
 	f.Add(whole[:len(whole)-sha256.Size])
-	bare := encodedCheckpoint(f, &Checkpoint{Weights: []float32{1}})
+	bare := encodedCheckpoint(f, &Checkpoint{Weights: floatsOf(1)})
 	f.Add(bare[:len(bare)-sha256.Size])
 	f.Fuzz(func(t *testing.T, b []byte) {
 		c, err := decodedCheckpoint(signedCheckpoint(b))

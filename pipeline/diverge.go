@@ -66,22 +66,27 @@ func (w *worker) finite(m gpu.Matrix) (bool, error) {
 	return true, nil
 }
 
-// checkFinite returns an error if weights or moments of a checkpoint are no numbers: nobody could go on from it.
-func (c *Checkpoint) checkFinite() error {
-	for _, x := range [][]float32{c.Weights, c.M, c.V, c.VMax} {
-		if !allFinite(x) {
-			return fmt.Errorf("epoch %d: weights are not finite behind its update: no checkpoint is written: try a lower learning rate", c.Epoch-1)
-		}
-	}
-	return nil
+// notFinite says that what a checkpoint is to hold is no number: nobody could go on from it.
+type notFinite struct{ what string }
+
+func (e *notFinite) Error() string {
+	return e.what + " are not finite: no checkpoint is written: try a lower learning rate"
 }
 
-// checkFinite is the same of halo rows that have been downloaded from m. Encoded rows are not looked at.
-func (r *relay) checkFinite(epoch int, m gpu.Matrix, mem []byte) error {
-	if m.Type != gpu.FP32 || allFinite(hostmem.Of[float32](mem)) {
+// finiteWeights checks some weights or moments of a checkpoint.
+func (t *Trainer) finiteWeights(part []byte) error {
+	if allFinite(hostmem.Of[float32](part)) {
 		return nil
 	}
-	return fmt.Errorf("epoch %d: halo rows of %v at part %d are not finite: no checkpoint is written: try a lower learning rate", epoch, r.leg, r.w.index)
+	return &notFinite{fmt.Sprintf("epoch %d: weights behind its update", t.state.Epochs-1)}
+}
+
+// finiteRows checks halo rows of an exchange.
+func (r *relay) finiteRows(part []byte) error {
+	if allFinite(hostmem.Of[float32](part)) {
+		return nil
+	}
+	return &notFinite{fmt.Sprintf("epoch %d: halo rows of %v at part %d", r.hub.epoch, r.leg, r.w.index)}
 }
 
 // allFinite reports whether there is neither NaN nor infinity.

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"fmt"
+	"io"
 
 	"capgnn/hostmem"
 )
@@ -13,51 +14,94 @@ import (
 // What lies in which slot follows from a replay of the epochs that are done.
 
 // save adds the newest rows of the global cache of an exchange to a checkpoint.
-func (d *following) save(into map[string][]byte, name string, row int) {
-	if d.slots == nil {
-		return
-	}
-	var out []byte
-	for s, h := range d.global {
-		if h.made >= 0 {
-			out = append(out, d.slots.Rows()[(2*s+int(d.last[s]))*row:][:row]...)
-		}
-	}
-	if len(out) > 0 {
-		into[name] = out
+func (d *following) save(into map[string]Section, name string, row int) {
+	if used := d.used(); d.slots != nil && used > 0 {
+		into[name] = &slotRows{d: d, row: row, size: int64(used * row)}
 	}
 }
 
-// load puts them back, into caches that have been replayed.
-func (d *following) load(rows []byte, row int) error {
-	used := 0
+// used returns how many slots of the global cache hold a row.
+func (d *following) used() int {
+	n := 0
 	for _, h := range d.global {
 		if h.made >= 0 {
-			used++
+			n++
 		}
 	}
-	if len(rows) != used*row {
-		return fmt.Errorf("%w: %d bytes in %d slots", errOtherHalo, len(rows), used)
+	return n
+}
+
+// slotRows is the rows of a global cache as a section of a checkpoint, by slot.
+type slotRows struct {
+	d    *following
+	row  int // bytes
+	size int64
+	slot int    // the next one
+	rest []byte // of the row before it
+}
+
+// Size implements Section.
+func (s *slotRows) Size() int64 { return s.size }
+
+// Read implements io.Reader.
+func (s *slotRows) Read(p []byte) (n int, err error) {
+	for n < len(p) {
+		if len(s.rest) == 0 && !s.next() {
+			return n, io.EOF
+		}
+		k := copy(p[n:], s.rest)
+		s.rest, n = s.rest[k:], n+k
 	}
+	return n, nil
+}
+
+// next goes to the next slot that holds a row.
+func (s *slotRows) next() bool {
+	for ; s.slot < len(s.d.global); s.slot++ {
+		if s.d.global[s.slot].made >= 0 {
+			s.rest = s.d.slots.Rows()[(2*s.slot+int(s.d.last[s.slot]))*s.row:][:s.row]
+			s.slot++
+			return true
+		}
+	}
+	return false
+}
+
+// load puts them back, into caches that have been replayed, by way of piece.
+func (d *following) load(rows Section, row int, piece []byte) error {
+	if used := d.used(); sizeOf(rows) != int64(used*row) {
+		return fmt.Errorf("%w: %d bytes in %d slots", errOtherHalo, sizeOf(rows), used)
+	}
+	if row > len(piece) {
+		piece = make([]byte, row)
+	}
+	left, part := sizeOf(rows), []byte(nil)
 	for s, h := range d.global {
 		if h.made < 0 {
 			continue
 		}
-		if err := d.slots.Put(2*int32(s)+d.last[s], h.made, rows[:row]); err != nil {
+		if len(part) == 0 {
+			part = piece[:min(left, int64(len(piece)/row*row))]
+			if _, err := io.ReadFull(rows, part); err != nil {
+				return err
+			}
+			left -= int64(len(part))
+		}
+		if err := d.slots.Put(2*int32(s)+d.last[s], h.made, part[:row]); err != nil {
 			return err
 		}
-		rows = rows[row:]
+		part = part[row:]
 	}
 	return nil
 }
 
 // resume puts the caches of all exchanges into the state behind the epochs that a checkpoint has seen.
-func (f *follower) resume(c *Checkpoint) error {
+func (f *follower) resume(c *Checkpoint, piece []byte) error {
 	if err := f.reach(c.Epoch); err != nil {
 		return err
 	}
 	for _, l := range f.legs {
-		if err := l.dynamic.load(c.Sections[l.section(0, "slots")], int(l.wireRow())); err != nil {
+		if err := l.dynamic.load(c.Sections[l.section(0, "slots")], int(l.wireRow()), piece); err != nil {
 			return err
 		}
 	}

@@ -1,13 +1,14 @@
 package pipeline
 
 import (
-	"encoding/binary"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
+	"io"
 
 	"capgnn/gpu"
+	"capgnn/hostmem"
 	"capgnn/jaca"
 )
 
@@ -45,7 +46,7 @@ func (t *Trainer) keepHalo(c *Checkpoint) error {
 		return nil
 	}
 	if c.Sections == nil {
-		c.Sections = map[string][]byte{}
+		c.Sections = map[string]Section{}
 	}
 	s := haloState{Plan: t.haloKey()}
 	for k, l := range t.legs {
@@ -53,9 +54,7 @@ func (t *Trainer) keepHalo(c *Checkpoint) error {
 		for _, w := range t.workers {
 			r := w.relays()[k]
 			state.Made = append(state.Made, r.made)
-			if err := r.save(c.Sections); err != nil {
-				return err
-			}
+			r.save(c.Sections)
 		}
 		for class := range l.classes {
 			epochs := make([]int, len(t.workers))
@@ -78,7 +77,8 @@ func (t *Trainer) keepHalo(c *Checkpoint) error {
 			return err
 		}
 	}
-	c.Sections["halo/state"], err = json.Marshal(s)
+	raw, err := json.Marshal(s)
+	c.Sections["halo/state"] = bytes.NewReader(raw)
 	return err
 }
 
@@ -108,33 +108,30 @@ func (r *relay) lasting() map[string]gpu.Matrix {
 	return m
 }
 
-// save downloads what a part holds of one exchange.
-func (r *relay) save(into map[string][]byte) error {
+// save adds what a part holds of one exchange.
+func (r *relay) save(into map[string]Section) {
+	// Slots of dynamic policies may have had no row yet, and sent rows may be encoded.
+	known := r.hub.epoch >= r.schedule.Start && r.dynamic == nil
 	for what, m := range r.lasting() {
 		if m.Empty() {
 			continue
 		}
-		mem := make([]byte, bytesOf(m))
-		r.w.compute.Download(mem, m.Buf, gpu.Bytes(m.Off*m.Type.Size()))
-		into[r.section(r.w.index, what)] = mem
-	}
-	err := r.w.compute.Sync()
-	if err != nil || r.hub.epoch < r.schedule.Start || r.dynamic != nil { // slots of dynamic policies may have had no row yet
-		return err
-	}
-	for what, m := range r.lasting() {
-		if what != "sent" && err == nil { // sent ones may be encoded
-			err = r.checkFinite(r.hub.epoch, m, into[r.section(r.w.index, what)])
+		var check func([]byte) error
+		if known && what != "sent" && m.Type == gpu.FP32 {
+			check = r.finiteRows
 		}
+		into[r.section(r.w.index, what)] = newResident(r.w, m.Buf, startOf(m), gpu.Bytes(bytesOf(m)), check)
 	}
-	return err
 }
+
+// startOf is where a matrix begins in its buffer.
+func startOf(m gpu.Matrix) gpu.Bytes { return gpu.Bytes(m.Off * m.Type.Size()) }
 
 // bytesOf is the size of a matrix without gaps.
 func bytesOf(m gpu.Matrix) int { return m.Rows * m.Cols * m.Type.Size() }
 
-// saveBlock copies the newest rows of a block of the global cache and returns their epoch, −1 if there are none.
-func (t *traffic) saveBlock(into map[string][]byte, class, owner int) int {
+// saveBlock adds the newest rows of a block of the global cache and returns their epoch, −1 if there are none.
+func (t *traffic) saveBlock(into map[string]Section, class, owner int) int {
 	if t.blocks == nil || t.blocks[class][owner] == nil {
 		return -1
 	}
@@ -148,21 +145,15 @@ func (t *traffic) saveBlock(into map[string][]byte, class, owner int) int {
 	if err != nil {
 		return -1
 	}
-	into[t.section(owner, class)] = append([]byte(nil), reading.Rows()...)
+	into[t.section(owner, class)] = bytes.NewReader(reading.Rows())
 	return epoch
 }
 
 // save keeps the sample rows of a part.
-func (k *watcher) save(into map[string][]byte, part int) {
+func (k *watcher) save(into map[string]Section, part int) {
 	for _, l := range k.legs {
-		var raw []byte
-		for _, rows := range l.track.Kept {
-			for _, x := range rows {
-				raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(x))
-			}
-		}
-		if len(raw) > 0 {
-			into[l.section(part, "sample")] = raw
+		if rows := floats(l.track.Kept[:]...); rows != nil {
+			into[l.section(part, "sample")] = rows
 		}
 	}
 }
@@ -173,11 +164,11 @@ var errOtherHalo = errors.New("halo rows are of another plan")
 // restoreHalo puts the rows of earlier epochs back. Where a checkpoint has none, or those of another plan, all rows are due
 // once more in the next epoch: the run goes on, with other bits than without the stop. What moves for it is not counted: the epochs
 // before have.
-func (t *Trainer) restoreHalo(c *Checkpoint) error {
+func (t *Trainer) restoreHalo(c *Checkpoint, piece []byte) error {
 	if !t.Ages() {
 		return nil
 	}
-	err := t.takeHalo(c)
+	err := t.takeHalo(c, piece)
 	for _, w := range t.workers {
 		w.stats = jaca.Stats{}
 	}
@@ -205,14 +196,14 @@ func (t *Trainer) restoreHalo(c *Checkpoint) error {
 	return err
 }
 
-// takeHalo checks a checkpoint's halo state against the plan, then takes it over.
-func (t *Trainer) takeHalo(c *Checkpoint) error {
+// takeHalo checks a checkpoint's halo state against the plan, then takes it over, by way of piece.
+func (t *Trainer) takeHalo(c *Checkpoint, piece []byte) error {
 	var s haloState
 	raw, ok := c.Sections["halo/state"]
 	if !ok {
 		return fmt.Errorf("%w: the checkpoint has none", errOtherHalo)
 	}
-	if err := json.Unmarshal(raw, &s); err != nil {
+	if err := json.NewDecoder(raw).Decode(&s); err != nil {
 		return fmt.Errorf("%w: %w", errOtherHalo, err)
 	}
 	if err := t.checkHalo(&s, c.Sections); err != nil {
@@ -223,23 +214,25 @@ func (t *Trainer) takeHalo(c *Checkpoint) error {
 			return fmt.Errorf("%w: %w", errOtherHalo, err)
 		}
 		for _, w := range t.workers {
-			w.watcher.load(c.Sections, w.index)
+			if err := w.watcher.load(c.Sections, w.index); err != nil {
+				return err
+			}
 		}
 	}
 	for k, l := range t.legs {
 		l.schedule = s.Legs[k].Schedule
-		if err := t.loadLeg(k, &s.Legs[k], c); err != nil {
+		if err := t.loadLeg(k, &s.Legs[k], c, piece); err != nil {
 			return err
 		}
 	}
 	if t.follower != nil {
-		return t.follower.resume(c)
+		return t.follower.resume(c, piece)
 	}
 	return t.each(func(w *worker) error { return w.guard(func() { w.trainHalo.(*exchange).resume(c.Epoch) }) })
 }
 
 // checkHalo says whether a state is of this plan: exchanges, classes, and the size of everything.
-func (t *Trainer) checkHalo(s *haloState, sections map[string][]byte) error {
+func (t *Trainer) checkHalo(s *haloState, sections map[string]Section) error {
 	other := func(format string, a ...any) error {
 		return fmt.Errorf("%w: %w", errOtherHalo, fmt.Errorf(format, a...))
 	}
@@ -266,7 +259,7 @@ func (t *Trainer) checkHalo(s *haloState, sections map[string][]byte) error {
 				}
 			}
 			for what, m := range r.lasting() {
-				if got := len(sections[l.section(i, what)]); got != bytesOf(m) {
+				if got := sizeOf(sections[l.section(i, what)]); got != int64(bytesOf(m)) {
 					return other("%s of part %d: %s of %d bytes, not %d", g.Exchange, i, what, got, bytesOf(m))
 				}
 			}
@@ -280,7 +273,7 @@ func (t *Trainer) checkHalo(s *haloState, sections map[string][]byte) error {
 				if l.blocks != nil && l.blocks[class][o] != nil {
 					size = l.blocks[class][o].Size()
 				}
-				if got := len(sections[l.section(o, class)]); epoch >= 0 && got != size || epoch < 0 && got != 0 {
+				if got := sizeOf(sections[l.section(o, class)]); epoch >= 0 && got != int64(size) || epoch < 0 && got != 0 {
 					return other("%s: class %d of part %d of %d bytes, not %d", g.Exchange, class, o, got, size)
 				}
 			}
@@ -290,32 +283,30 @@ func (t *Trainer) checkHalo(s *haloState, sections map[string][]byte) error {
 }
 
 // load takes the sample rows of a part over.
-func (k *watcher) load(from map[string][]byte, part int) {
+func (k *watcher) load(from map[string]Section, part int) error {
 	for _, l := range k.legs {
 		raw, n := from[l.section(part, "sample")], len(l.host)
-		for i := 0; i < len(l.track.Kept) && n > 0 && len(raw) >= 4*n; i++ {
+		for i := 0; i < len(l.track.Kept) && n > 0 && sizeOf(raw) >= 4*int64(n)*int64(i+1); i++ {
 			rows := make([]float32, n)
-			for j := range rows {
-				rows[j] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*j:]))
+			if _, err := io.ReadFull(raw, hostmem.Bytes(rows)); err != nil {
+				return err
 			}
-			l.track.Kept[i], raw = rows, raw[4*n:]
+			l.track.Kept[i] = rows
 		}
 	}
+	return nil
 }
 
 // loadLeg puts the rows of one exchange back to where they lay, on all parts.
-func (t *Trainer) loadLeg(k int, s *legState, c *Checkpoint) error {
+func (t *Trainer) loadLeg(k int, s *legState, c *Checkpoint, piece []byte) error {
 	l := t.legs[k]
 	for i, w := range t.workers {
 		r := w.relays()[k]
 		r.made = s.Made[i]
 		for what, m := range r.lasting() {
-			if mem := c.Sections[l.section(i, what)]; len(mem) > 0 {
-				w.compute.Upload(m.Buf, gpu.Bytes(m.Off*m.Type.Size()), mem)
+			if err := unload(c.Sections[l.section(i, what)], piece, place{w, m.Buf, startOf(m)}); err != nil {
+				return err
 			}
-		}
-		if err := w.compute.Sync(); err != nil {
-			return err
 		}
 	}
 	for class := range l.classes {
@@ -332,7 +323,7 @@ func (t *Trainer) loadLeg(k int, s *legState, c *Checkpoint) error {
 }
 
 // loadBlock puts rows back into the global cache and tells all parts.
-func (t *Trainer) loadBlock(k, class, owner, epoch int, rows []byte) error {
+func (t *Trainer) loadBlock(k, class, owner, epoch int, rows Section) error {
 	if epoch < 0 {
 		return nil
 	}
@@ -341,7 +332,9 @@ func (t *Trainer) loadBlock(k, class, owner, epoch int, rows []byte) error {
 	if err != nil {
 		return err
 	}
-	copy(mem, rows)
+	if _, err := io.ReadFull(rows, mem); err != nil {
+		return err
+	}
 	if err := block.Publish(); err != nil {
 		return err
 	}

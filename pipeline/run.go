@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"capgnn/gnn"
@@ -277,23 +278,12 @@ func (t *Trainer) checkpoint() error {
 			return err
 		}
 	}
-	w := t.workers[0]
-	c := &Checkpoint{Identity: t.o.Identity, Epoch: t.state.Epochs, Step: w.opt.steps}
-	for _, part := range []struct {
-		dst *[]float32
-		src gpu.Vec
-	}{{&c.Weights, w.params.Flat}, {&c.M, w.opt.m}, {&c.V, w.opt.v}, {&c.VMax, w.opt.vmax}} {
-		var err error
-		if *part.dst, err = w.download(part.src); err != nil {
-			return err
-		}
-	}
-	if err := c.checkFinite(); err != nil {
-		return err
-	}
+	w, finite := t.workers[0], t.finiteWeights
+	c := &Checkpoint{Identity: t.o.Identity, Epoch: t.state.Epochs, Step: w.opt.steps, Weights: w.vector(w.params.Flat, finite),
+		M: w.vector(w.opt.m, finite), V: w.vector(w.opt.v, finite), VMax: w.vector(w.opt.vmax, finite)}
 	if t.state.best != nil {
 		best := t.state.Best
-		c.BestWeights, c.Best = t.state.best.Flat, &best
+		c.BestWeights, c.Best = floats(t.state.best.Flat), &best
 	}
 	if err := t.keepHalo(c); err != nil {
 		return err
@@ -302,7 +292,11 @@ func (t *Trainer) checkpoint() error {
 	if c.State, err = json.Marshal(t.state); err != nil {
 		return err
 	}
-	return Save(t.o.CheckpointDir, c, t.o.CheckpointKeep)
+	err = Save(t.o.CheckpointDir, c, t.o.CheckpointKeep)
+	if bad := new(notFinite); errors.As(err, &bad) {
+		return bad
+	}
+	return err
 }
 
 // restore continues from the newest valid checkpoint; without any, the run starts from the beginning.
@@ -318,35 +312,46 @@ func (t *Trainer) restore() error {
 	if err != nil {
 		return err
 	}
+	defer c.Close()
 	if c.Identity != t.o.Identity {
 		return fmt.Errorf("resume: %s holds a run of other data or options", t.o.CheckpointDir)
 	}
 	w0 := t.workers[0]
-	if len(c.Weights) != len(t.weights.Flat) || len(c.M) != w0.opt.m.Len || len(c.V) != w0.opt.v.Len || len(c.VMax) != w0.opt.vmax.Len {
+	fits := func(s Section, elements int) bool { return sizeOf(s) == 4*int64(elements) }
+	if !fits(c.Weights, len(t.weights.Flat)) || !fits(c.M, w0.opt.m.Len) || !fits(c.V, w0.opt.v.Len) || !fits(c.VMax, w0.opt.vmax.Len) {
 		return fmt.Errorf("resume: %s holds a model or optimiser of another size", t.o.CheckpointDir)
 	}
 	if err := json.Unmarshal(c.State, &t.state); err != nil {
 		return fmt.Errorf("resume: read the state of %s: %w", t.o.CheckpointDir, err)
 	}
 	w0.opt.steps = c.Step
-	for _, part := range []struct {
-		dst gpu.Vec
-		src []float32
-	}{{w0.opt.m, c.M}, {w0.opt.v, c.V}, {w0.opt.vmax, c.VMax}} {
-		if err := w0.uploadTo(part.dst, part.src); err != nil {
-			return err
-		}
-	}
-	for _, w := range t.workers {
-		if err := w.uploadTo(w.params.Flat, c.Weights); err != nil {
-			return err
-		}
-	}
-	if len(c.BestWeights) == len(t.weights.Flat) {
-		t.state.best = t.weights.Clone()
-		copy(t.state.best.Flat, c.BestWeights)
+	piece := make([]byte, checkpointPiece)
+	if err := t.takeWeights(c, piece); err != nil {
+		return fmt.Errorf("resume: read %s: %w", t.o.CheckpointDir, err)
 	}
 	t.resumeBypass()
 	t.o.Log.Info("resumed", "epoch", t.state.Epochs)
-	return t.restoreHalo(c)
+	return t.restoreHalo(c, piece)
+}
+
+// takeWeights puts weights and moments where they belong, by way of piece.
+func (t *Trainer) takeWeights(c *Checkpoint, piece []byte) error {
+	w0, all := t.workers[0], []place(nil)
+	for _, w := range t.workers {
+		all = append(all, w.placeOf(w.params.Flat))
+	}
+	err := unload(c.Weights, piece, all...)
+	for _, part := range []struct {
+		dst gpu.Vec
+		src Section
+	}{{w0.opt.m, c.M}, {w0.opt.v, c.V}, {w0.opt.vmax, c.VMax}} {
+		if err == nil {
+			err = unload(part.src, piece, w0.placeOf(part.dst))
+		}
+	}
+	if err == nil && sizeOf(c.BestWeights) > 0 { // as many as weights
+		t.state.best = t.weights.Clone()
+		_, err = io.ReadFull(c.BestWeights, hostmem.Bytes(t.state.best.Flat))
+	}
+	return err
 }
