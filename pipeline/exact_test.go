@@ -10,6 +10,7 @@ import (
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/graph"
+	"capgnn/hostmem"
 )
 
 // task is a small random problem for exactness tests.
@@ -91,6 +92,15 @@ func newTrainer(t testing.TB, p *Problem, m gnn.Config, devices []gpu.Device, pa
 	}
 	t.Cleanup(func() { tr.Close() })
 	return tr
+}
+
+// uploadTo writes host values to a device vector; the queue is synchronised.
+func (w *worker) uploadTo(v gpu.Vec, host []float32) error {
+	if v.Len == 0 {
+		return nil
+	}
+	w.compute.Upload(v.Buf, 4*gpu.Bytes(v.Off), hostmem.Bytes(host))
+	return w.compute.Sync()
 }
 
 // trace is what two runs are compared by: gradients at given weights, and the free-running loss.

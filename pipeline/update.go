@@ -64,15 +64,6 @@ func (w *worker) download(v gpu.Vec) ([]float32, error) {
 	return host, w.compute.Sync()
 }
 
-// uploadTo writes host values to a device vector; the queue is synchronised.
-func (w *worker) uploadTo(v gpu.Vec, host []float32) error {
-	if v.Len == 0 {
-		return nil
-	}
-	w.compute.Upload(v.Buf, 4*gpu.Bytes(v.Off), hostmem.Bytes(host))
-	return w.compute.Sync()
-}
-
 // lossValue returns the loss that the last epoch downloaded.
 func (w *worker) lossValue() float64 {
 	return math.Float64frombits(binary.NativeEndian.Uint64(w.lossHost))
