@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"capgnn/gnn"
@@ -103,8 +104,32 @@ func readDataset(ctx context.Context, k *console, cfg *trainConfig, scaling *dat
 	return d, nil
 }
 
+// overlooked refuses data that lack what is wanted (dataset.LooksFeatures, …) where a file of their folder, which was not read,
+// seems to hold it: training would do without, or make it up.
+func overlooked(d *dataset.Dataset, wanted ...string) error {
+	lacks := map[string]bool{
+		dataset.LooksFeatures: !d.Features.Present(), dataset.LooksLabels: d.Labels == nil && d.Targets == nil, dataset.LooksSplit: d.Train == nil,
+	}
+	instead := map[string]string{
+		dataset.LooksFeatures: "; or make features of the graph: --features degree", dataset.LooksSplit: "; or draw a split: --split 0.7,0.2,0.1",
+	}
+	for _, u := range d.Unread {
+		if lacks[u.Looks] && slices.Contains(wanted, u.Looks) {
+			return usagef("%s was not read, though its name says %s: %s", u.Name, u.Looks, d.Wanted(u.Looks)+instead[u.Looks])
+		}
+	}
+	return nil
+}
+
 // newProblem splits the vertices and settles the self-loops.
 func newProblem(d *dataset.Dataset, cfg *trainConfig) (*pipeline.Problem, error) {
+	wanted := []string{dataset.LooksFeatures, dataset.LooksLabels}
+	if cfg.Split == "" {
+		wanted = append(wanted, dataset.LooksSplit)
+	}
+	if err := overlooked(d, wanted...); err != nil {
+		return nil, err
+	}
 	if !d.Features.Present() {
 		return nil, usagef("the data set has no features (x): add them, or make them of the graph: --features degree, onehot or random:64")
 	}

@@ -27,7 +27,15 @@ type dataInfo struct {
 	Labels    *labelInfo   `json:"labels"`     // null: none
 	Splits    splitInfo    `json:"splits"`
 	Homophily *float64     `json:"edge_homophily"` // null: no labels, or no edge between labelled vertices
+	Files     []string     `json:"files"`          // of its folder that were read; null: it is no folder
+	Unread    []unread     `json:"unread"`
 	Notes     []string     `json:"notes"`
+}
+
+// unread is a file that was not read, and what would be read in its place.
+type unread struct {
+	dataset.Unread
+	Wanted string `json:"wanted"`
 }
 
 // degrees is the distribution of degrees over the vertices. Percentiles are nearest ranks.
@@ -84,10 +92,14 @@ func describe(d *dataset.Dataset) *dataInfo {
 	g := d.Graph
 	info := &dataInfo{
 		Name: d.Name, Path: d.Source, Format: d.Format, Vertices: g.Rows(), Edges: g.Edges(), Notes: d.Notes,
+		Files: d.Files, Unread: []unread{},
 		Splits: splitInfo{Train: inMask(d.Train), Val: inMask(d.Val), Test: inMask(d.Test), Stored: d.Splits},
 	}
 	if info.Notes == nil {
 		info.Notes = []string{}
+	}
+	for _, u := range d.Unread {
+		info.Unread = append(info.Unread, unread{u, d.Wanted(u.Looks)})
 	}
 	in, out := g.InDegree(), g.OutDegree()
 	for v := range g.Rows() {

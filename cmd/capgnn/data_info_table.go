@@ -6,6 +6,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"capgnn/graph/dataset"
 	"capgnn/internal/number"
 )
 
@@ -14,6 +15,12 @@ func (i *dataInfo) print(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "data set\t%s\n", i.Name)
 	fmt.Fprintf(t, "path\t%s  (%s)\n", i.Path, i.Format)
+	if i.Files != nil {
+		fmt.Fprintf(t, "files read\t%s\n", strings.Join(i.Files, ", "))
+	}
+	for _, u := range i.Unread {
+		fmt.Fprintf(t, "not read\t%s\n", u)
+	}
 	fmt.Fprintf(t, "vertices\t%s  (%s isolated)\n", grouped(int64(i.Vertices)), grouped(int64(i.Isolated)))
 	symmetric := "symmetric"
 	if !i.Symmetric {
@@ -47,6 +54,14 @@ func (i *dataInfo) print(w io.Writer) error {
 		fmt.Fprintf(t, "edge homophily\t%s  (%s)\n", number.Score.Text(*i.Homophily), what)
 	}
 	return t.Flush()
+}
+
+// String says what would be read in place of the file.
+func (u unread) String() string {
+	if u.Looks == dataset.LooksData {
+		return u.Name
+	}
+	return fmt.Sprintf("%s, by its name %s: %s", u.Name, u.Looks, u.Wanted)
 }
 
 func (d degrees) print(t io.Writer, title string) {

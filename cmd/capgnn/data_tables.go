@@ -23,6 +23,9 @@ func dataTablesCommand() *cli.Command {
 			&cli.StringFlag{Name: "id", Usage: "`COLUMN` of --nodes with the ids (default: the first)"},
 			&cli.StringFlag{Name: "label", Usage: "`COLUMN` of --nodes with the classes; empty where unknown (default: none)"},
 			&cli.StringFlag{Name: "drop", Usage: "`COLUMNS` of --nodes that are no features, such as name,city"},
+			&cli.StringFlag{Name: "categorical", Usage: "`COLUMNS` of --nodes that are names: each name becomes a feature, 1 where it stands"},
+			&cli.StringFlag{Name: "lists", Usage: "`COLUMNS` of --nodes whose fields are lists of features, NAME or NAME:VALUE, between blanks, commas, semicolons or bars"},
+			&cli.StringFlag{Name: "features", Usage: "JSON `FILE` of lists of features by number, {\"ID\": [3, 17], …}, beside those of --nodes"},
 			&cli.StringFlag{Name: "missing", Usage: "`NUMBER` that stands for empty fields of features (default: they are an error)"},
 			&cli.BoolFlag{Name: "skip-unknown", Usage: "leave out edges with an id that --nodes lacks, in place of ending with an error"},
 			&cli.StringFlag{Name: "out", Usage: "new folder `DIR`"},
@@ -33,12 +36,14 @@ func dataTablesCommand() *cli.Command {
 
 func dataTablesAction(c *cli.Context) error {
 	k := newConsole(c)
-	t := dataset.Tables{Nodes: c.String("nodes"), Edges: c.String("links"), ID: c.String("id"), Label: c.String("label"), SkipUnknown: c.Bool("skip-unknown")}
+	t := dataset.Tables{Nodes: c.String("nodes"), Edges: c.String("links"), ID: c.String("id"), Label: c.String("label"), Features: c.String("features"), SkipUnknown: c.Bool("skip-unknown")}
 	if t.Nodes == "" || t.Edges == "" {
 		return usagef("data tables: give both --nodes and --links")
 	}
-	if list := c.String("drop"); list != "" {
-		t.Drop = strings.Split(list, ",")
+	for flag, into := range map[string]*[]string{"drop": &t.Drop, "categorical": &t.Categorical, "lists": &t.Lists} {
+		if list := c.String(flag); list != "" {
+			*into = strings.Split(list, ",")
+		}
 	}
 	if text := c.String("missing"); text != "" {
 		x, err := strconv.ParseFloat(text, 32)
@@ -59,6 +64,9 @@ func dataTablesAction(c *cli.Context) error {
 	watch.end()
 	if err != nil {
 		return unreadable(err, "nothing was written")
+	}
+	for _, name := range written.IDLike {
+		k.note("note: column %q holds something else in every line, as ids do: leave it out with --drop if it is one", name)
 	}
 	if k.json {
 		return json.NewEncoder(k.out).Encode(written)
@@ -85,9 +93,12 @@ func tablesSummary(c *cli.Context, out string, w *dataset.TablesWritten) error {
 	fmt.Fprintf(t, "vertices\t%s\n", grouped(int64(w.Vertices)))
 	fmt.Fprintf(t, "edges\t%s", grouped(w.Edges))
 	if w.Skipped > 0 {
-		fmt.Fprintf(t, "  (%s left out: an unknown id)", grouped(w.Skipped))
+		fmt.Fprintf(t, "  (%s left out, or lists of features: an unknown id)", grouped(w.Skipped))
 	}
 	fmt.Fprintf(t, "\nfeatures\t%s", namesOf(w.Features))
+	if w.Sparse {
+		fmt.Fprintf(t, "  (sparse)")
+	}
 	if w.Filled > 0 {
 		fmt.Fprintf(t, "  (%s empty fields filled)", grouped(w.Filled))
 	}

@@ -70,6 +70,9 @@ func modelOf(cfg *trainConfig, tensors gnn.StateDict) (gnn.Config, error) {
 
 // fits checks the data set against the model and settles whether vertices have several labels.
 func (p *prediction) fits(d *dataset.Dataset) error {
+	if err := overlooked(d, dataset.LooksFeatures); err != nil {
+		return err
+	}
 	if !d.Features.Present() {
 		return errors.New("the data set has no features (x): nothing can be predicted from it")
 	}

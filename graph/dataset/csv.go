@@ -27,8 +27,8 @@ func findFile(dir, stem string, ends ...string) (string, error) {
 	return found, nil
 }
 
-// loadCSV reads a folder of an edge list edges.csv and, each optional, features, labels and the masks train, val and test,
-// as NAME.npy, NAME.csv or NAME.csv.gz. Text files may begin with a line of names and must not have a column of row
+// loadCSV reads a folder of an edge list edges.csv and, each optional, features, labels and the masks train, val (or valid) and
+// test, as NAME.npy, NAME.csv or NAME.csv.gz; sparse features also as features.npz of SciPy or features.json of lists. Text files may begin with a line of names and must not have a column of row
 // numbers. A mask is one 0 or 1 per vertex, or the list of its vertices: see vertexMask. Features and labels tell how many
 // vertices there are; without them the largest id does. Edges are directed unless Options.Edges says otherwise.
 func loadCSV(dir string, opt Options) (*Dataset, error) {
@@ -64,49 +64,92 @@ func loadCSV(dir string, opt Options) (*Dataset, error) {
 	return d, d.readMasks(dir, opt)
 }
 
+// Endings of the files of a CSV folder, beside its edges. Lists of features stand for vertices by number, so that labels, if
+// there are any, say how many there are.
+var (
+	listEnds    = []string{".json", ".json.gz"}
+	columnEnds  = append([]string{".npy"}, textEnds...)
+	featureEnds = append(append([]string{".npz"}, columnEnds...), listEnds...)
+)
+
 // readColumns reads features and labels, and returns the number of vertices, -1 if there is neither.
 func (d *Dataset) readColumns(dir string, opt Options) (n int, err error) {
+	features, err := findFile(dir, "features", featureEnds...)
+	if err != nil {
+		return 0, err
+	}
+	labels, err := findFile(dir, "labels", columnEnds...)
+	if err != nil {
+		return 0, err
+	}
+	list := suffix(listEnds...)(features)
 	n = -1
-	for _, c := range []struct {
-		stem string
-		text func(t *text, named bool, n int) (int, error)
-		npy  func(a *npy.Array, n int) error
-	}{
-		{"features", d.readTextFeatures, func(a *npy.Array, n int) error { return d.readDense(nil, "features", a, n) }},
-		{"labels", d.readTextLabels, d.readLabelColumns},
-	} {
-		path, err := findFile(dir, c.stem, append([]string{".npy"}, textEnds...)...)
-		if err != nil {
-			return 0, err
-		}
-		if path == "" {
-			continue
-		}
-		if filepath.Ext(path) != ".npy" {
-			err := openText(path, opt.Watch, func(t *text) (err error) {
-				n, err = c.text(t, true, n)
-				return err
-			})
-			if err != nil {
-				return 0, err
-			}
-			continue
-		}
-		a, err := opt.openArray(path)
-		if err != nil {
-			return 0, err
-		}
-		if n < 0 {
-			if len(a.Shape) == 0 || a.Shape[0] < 1 || a.Shape[0] > maxDim {
-				return 0, a.Fault(-1, fmt.Errorf("has shape %v, want a row per vertex", a.Shape))
-			}
-			n = a.Shape[0]
-		}
-		if err := c.npy(a, n); err != nil {
+	if !list {
+		if n, err = d.readFeatureFile(features, opt, n); err != nil {
 			return 0, err
 		}
 	}
-	return n, nil
+	if n, err = readColumn(labels, opt, n, d.readTextLabels, d.readLabelColumns); err != nil || !list {
+		return n, err
+	}
+	return d.readLists(features, opt, n)
+}
+
+// readFeatureFile reads features that stand in the order of the vertices, "" none, and returns the number of rows.
+func (d *Dataset) readFeatureFile(path string, opt Options, n int) (rows int, err error) {
+	if filepath.Ext(path) == ".npz" {
+		return d.readSparseFile(path, opt)
+	}
+	return readColumn(path, opt, n, d.readTextFeatures, func(a *npy.Array, n int) error { return d.readDense(nil, "features", a, n) })
+}
+
+// readSparseFile reads features as scipy.sparse.save_npz writes a CSR matrix, a row for each vertex.
+func (d *Dataset) readSparseFile(path string, opt Options) (rows int, err error) {
+	z, err := opt.openArchive(path)
+	if err != nil {
+		return 0, err
+	}
+	defer z.Close()
+	kind, err := scipyKind(z)
+	if err != nil {
+		return 0, err
+	}
+	if kind != "csr" || !z.Has("indptr") || !z.Has("shape") {
+		return 0, fmt.Errorf("%s: is no CSR matrix of SciPy: write it with scipy.sparse.save_npz of a csr_matrix", path)
+	}
+	rows, cols, err := readShape(z, "shape")
+	if err != nil {
+		return 0, err
+	}
+	if rows == 0 || cols == 0 || cols > maxCols {
+		return 0, memberFault(z, "shape", fmt.Errorf("is %d × %d, want a row for each vertex and 1 to %d columns", rows, cols, maxCols))
+	}
+	return rows, readSparse(d, z, csrArrays{"indptr", "indices", "column"}, "data", rows, cols)
+}
+
+// readColumn reads a file with a row for each of n vertices, -1: as many as there are rows, and returns how many these are.
+func readColumn(path string, opt Options, n int, fromText func(t *text, named bool, n int) (int, error), fromArray func(a *npy.Array, n int) error) (rows int, err error) {
+	if path == "" {
+		return n, nil
+	}
+	if filepath.Ext(path) != ".npy" {
+		err := openText(path, opt.Watch, func(t *text) (err error) {
+			rows, err = fromText(t, true, n)
+			return err
+		})
+		return rows, err
+	}
+	a, err := opt.openArray(path)
+	if err != nil {
+		return 0, err
+	}
+	if n < 0 {
+		if len(a.Shape) == 0 || a.Shape[0] < 1 || a.Shape[0] > maxDim {
+			return 0, a.Fault(-1, fmt.Errorf("has shape %v, want a row per vertex", a.Shape))
+		}
+		n = a.Shape[0]
+	}
+	return n, fromArray(a, n)
 }
 
 // readLabelColumns reads one class per vertex, or a row of 0 and 1 per vertex.
@@ -123,7 +166,10 @@ func (d *Dataset) readLabelColumns(a *npy.Array, n int) error {
 func (d *Dataset) readMasks(dir string, opt Options) error {
 	n := d.Graph.Rows()
 	for i, stem := range []string{"train", "val", "test"} {
-		path, err := findFile(dir, stem, append([]string{".npy"}, textEnds...)...)
+		path, err := findFile(dir, stem, columnEnds...)
+		if path == "" && err == nil && stem == "val" {
+			path, err = findFile(dir, "valid", columnEnds...)
+		}
 		if err != nil {
 			return err
 		}

@@ -32,6 +32,9 @@ type Dataset struct {
 	Format string   // "store", "npz", "gnn-benchmark", "planetoid", "graphsaint", "heterophilous", "ogb", "dgl-reddit", "csv" or "edge-list"
 	Notes  []string // what a user should see, one line each: casts, changes to edges
 
+	Files  []string // of its folder that were read, by name; nil if it is no folder
+	Unread []Unread // other files there
+
 	closers []func() error
 	resters []func()
 }

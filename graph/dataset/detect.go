@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,6 +13,8 @@ import (
 
 // Values of Dataset.Format that are used in more than one place.
 const (
+	formatStore         = "store"
+	formatPlanetoid     = "planetoid"
 	formatHeterophilous = "heterophilous"
 	formatOGB           = "ogb"
 	formatReddit        = "dgl-reddit"
@@ -49,7 +52,7 @@ func Load(path string, opt Options) (*Dataset, error) {
 		d.Close()
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if err := d.settleFeatures(path, opt); err != nil {
+	if err := errors.Join(d.listBeside(path, info), d.settleFeatures(path, opt)); err != nil {
 		d.Close()
 		return nil, err
 	}
@@ -262,7 +265,7 @@ func loadEdgeFolder(dir string, names, edges []string, opt Options) (*Dataset, e
 		d, err := loadEdgeList(filepath.Join(dir, edges[0]), opt)
 		return named(d, dir), err
 	default:
-		return nil, fmt.Errorf("%s: holds several text files (%.200s); give one edge list, or name it edges.csv", dir, strings.Join(edges, " "))
+		return nil, fmt.Errorf("%s: holds several text files (%.200s); give one edge list, or name it edges.csv; of tables of vertices and edges `capgnn data tables` makes a data set", dir, strings.Join(edges, " "))
 	}
 	return nil, fmt.Errorf("%s: no data set was found in this folder; %s", dir, readable)
 }

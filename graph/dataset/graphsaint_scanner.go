@@ -39,7 +39,11 @@ func scanFile(path string, watch Watch, scan func(s *scanner, size int64) error)
 		return err
 	}
 	r := &watchedReader{f: f, name: filepath.Base(path), total: info.Size(), watch: watch}
-	return scan(newScanner(path, r), info.Size())
+	text, err := unpacked(path, r, info.Size())
+	if err != nil {
+		return err
+	}
+	return scan(newScanner(path, text), info.Size())
 }
 
 // watchedReader reports to watch what is read.
@@ -72,7 +76,7 @@ func (s *scanner) advance() {
 	if s.c, err = s.r.ReadByte(); err != nil {
 		s.c, s.end = 0, true
 		if err != io.EOF {
-			s.err = err
+			s.err = textEnd(err)
 		}
 	}
 }

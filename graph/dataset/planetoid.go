@@ -37,7 +37,7 @@ func loadPlanetoid(dir, name string, opt Options) (*Dataset, error) {
 	if err := p.read(); err != nil {
 		return nil, err
 	}
-	d := &Dataset{Name: name, Format: "planetoid"}
+	d := &Dataset{Name: name, Format: formatPlanetoid}
 	n := len(p.graph.keys)
 	if n == 0 {
 		return nil, p.fault("graph", fmt.Errorf("has no vertices"))

@@ -16,7 +16,7 @@ func loadStore(dir string, opt Options) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Dataset{Name: m.Name, Format: "store"}
+	d := &Dataset{Name: m.Name, Format: formatStore}
 	fault := func(err error) error { return &FormatError{File: filepath.Join(dir, metaFile), Offset: -1, Err: err} }
 	if err := d.readStore(folder{dir, opt}, m, fault, opt); err != nil {
 		d.Close() // a failed unmap would hide what is wrong with the file

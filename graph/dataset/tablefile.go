@@ -34,7 +34,11 @@ func openTable(path string, watch Watch) (*tableIn, error) {
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	source := &recordReader{f: f, left: maxRecord, size: info.Size(), watch: watch}
+	text, err := unpacked(path, &watchedReader{f: f, name: filepath.Base(path), total: info.Size(), watch: watch}, info.Size())
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	source := &recordReader{r: text, left: maxRecord}
 	r := bufio.NewReader(source)
 	if mark, _ := r.Peek(3); string(mark) == "\xef\xbb\xbf" {
 		if _, err := r.Discard(3); err != nil {
@@ -67,7 +71,7 @@ func (in *tableIn) next() ([]string, error) {
 		return nil, io.EOF
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", in.name, err)
+		return nil, fmt.Errorf("%s: %w", in.name, textEnd(err))
 	}
 	for i, field := range record {
 		record[i] = strings.TrimSpace(field)
@@ -77,34 +81,29 @@ func (in *tableIn) next() ([]string, error) {
 
 // fault is an error in the line that was read last.
 func (in *tableIn) fault(format string, args ...any) error {
+	return fmt.Errorf("%s: line %d: %w", in.name, in.lineNumber(), fmt.Errorf(format, args...))
+}
+
+// lineNumber is where the line that was read last begins, from 1.
+func (in *tableIn) lineNumber() int {
 	line, _ := in.csv.FieldPos(0)
-	return fmt.Errorf("%s: line %d: %w", in.name, line, fmt.Errorf(format, args...))
+	return line
 }
 
 func (in *tableIn) close() { in.file.Close() }
 
 // recordReader ends the reading of a line that takes too many bytes.
 type recordReader struct {
-	f     *os.File
-	left  int // bytes that the line may still take
-	size  int64
-	read  int64
-	told  int64
-	watch Watch
+	r    io.Reader
+	left int // bytes that the line may still take
 }
 
 func (r *recordReader) Read(p []byte) (int, error) {
 	if r.left <= 0 {
 		return 0, fmt.Errorf("a line has more than %d bytes; is a quotation mark missing?", maxRecord)
 	}
-	n, err := r.f.Read(p)
-	r.left, r.read = r.left-n, r.read+int64(n)
-	if r.watch != nil && (r.read-r.told >= watchBytes || err != nil) {
-		r.told = r.read
-		if stop := r.watch(filepath.Base(r.f.Name()), r.read, r.size); stop != nil {
-			return 0, stop
-		}
-	}
+	n, err := r.r.Read(p)
+	r.left -= n
 	return n, err
 }
 

@@ -4,12 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 )
 
 // Tables are two tables with names in them, as databases and spreadsheets write them: one line per vertex, one per edge.
@@ -20,6 +17,11 @@ type Tables struct {
 	ID    string // column of Nodes with the ids; "" = the first
 	Label string // column with the classes, by any name; empty fields are unlabelled; "" = no labels
 	Drop  []string
+	// Categorical are columns of names: each name becomes a feature, 1 where it stands. Lists are columns whose fields hold
+	// several, NAME or NAME:VALUE, between blanks, commas, semicolons or bars.
+	Categorical, Lists []string
+	// Features is a JSON file {"ID": [FEATURE, …], …} of features by number beside those of Nodes; "" = none.
+	Features string
 	// Missing stands for an empty field of a feature; nil: one is an error.
 	Missing *float64
 	// SkipUnknown leaves out edges with an id that Nodes does not have; else one is an error.
@@ -35,174 +37,22 @@ type TablesWritten struct {
 	Classes    []string `json:"classes"`
 	Unlabelled int      `json:"unlabelled"`
 	Filled     int64    `json:"filled"`  // empty fields for which Missing stands
-	Skipped    int64    `json:"skipped"` // edges with an unknown id
+	Skipped    int64    `json:"skipped"` // edges and lists of features with an unknown id
+	Sparse     bool     `json:"sparse"`  // features are features.npz, and their names columns.csv
+	IDLike     []string `json:"id_like"` // columns of features that hold something else in every line, as ids do
 }
 
 // WriteCSV writes the tables as a CSV folder that Load reads: edges.csv, features.csv and labels.csv with numbers in place of
-// names, and ids.csv and classes.csv, whose line i behind the first is the name of vertex or class i. Vertices have the order
+// names, and ids.csv and classes.csv, whose line i behind the first is the name of vertex or class i. More than denseColumns
+// features that are not all columns of numbers are written as a SciPy matrix, features.npz, and their names as columns.csv. Vertices have the order
 // of their lines, classes that of their names. dir must be there and empty.
 func (t *Tables) WriteCSV(dir string) (*TablesWritten, error) {
-	w := &TablesWritten{Features: []string{}, Classes: []string{}}
+	w := &TablesWritten{Features: []string{}, Classes: []string{}, IDLike: []string{}}
 	number, err := t.writeNodes(dir, w)
 	if err != nil {
 		return nil, err
 	}
 	return w, t.writeEdges(dir, w, number)
-}
-
-// writeNodes returns the vertex of each id.
-func (t *Tables) writeNodes(dir string, w *TablesWritten) (map[string]int32, error) {
-	in, err := openTable(t.Nodes, t.Watch)
-	if err != nil {
-		return nil, err
-	}
-	defer in.close()
-	head, err := in.next()
-	if err == io.EOF {
-		return nil, fmt.Errorf("%s: is empty, want a line that names the columns", t.Nodes)
-	}
-	if err != nil {
-		return nil, err
-	}
-	columns, err := t.columns(slices.Clone(head))
-	if err != nil {
-		return nil, err
-	}
-	var features, ids *tableOut
-	features, err = createTable(dir, "features.csv", columns.names...)
-	if err != nil {
-		return nil, err
-	}
-	ids, err = createTable(dir, "ids.csv", columns.head[columns.id])
-	if err != nil {
-		return nil, errors.Join(err, features.close())
-	}
-	w.Features = append(w.Features, columns.names...)
-	number, classes, err := t.copyNodes(in, columns, features, ids, w)
-	if err = errors.Join(err, features.close(), ids.close()); err != nil {
-		return nil, err
-	}
-	if w.Vertices = len(number); w.Vertices == 0 {
-		return nil, fmt.Errorf("%s: has no line behind its first", t.Nodes)
-	}
-	if len(columns.names) == 0 {
-		if err := os.Remove(filepath.Join(dir, "features.csv")); err != nil {
-			return nil, err
-		}
-	}
-	if columns.label < 0 {
-		return number, nil
-	}
-	return number, t.writeLabels(dir, columns.head[columns.label], classes, w)
-}
-
-// tableColumns says what the columns of Nodes are.
-type tableColumns struct {
-	head      []string
-	id, label int // label -1: none
-	features  []int
-	names     []string // of features
-}
-
-func (t *Tables) columns(head []string) (*tableColumns, error) {
-	c := &tableColumns{head: head, label: -1}
-	find := func(name string) (int, error) {
-		i := slices.Index(head, name)
-		if i < 0 {
-			return 0, fmt.Errorf("%s: has no column %q; it has %s", t.Nodes, name, strings.Join(head, ", "))
-		}
-		return i, nil
-	}
-	var err error
-	if t.ID != "" {
-		if c.id, err = find(t.ID); err != nil {
-			return nil, err
-		}
-	}
-	if t.Label != "" {
-		if c.label, err = find(t.Label); err != nil {
-			return nil, err
-		}
-	}
-	dropped := map[int]bool{}
-	for _, name := range t.Drop {
-		i, err := find(name)
-		if err != nil {
-			return nil, err
-		}
-		dropped[i] = true
-	}
-	for i, name := range head {
-		if i != c.id && i != c.label && !dropped[i] {
-			c.features, c.names = append(c.features, i), append(c.names, name)
-		}
-	}
-	return c, nil
-}
-
-// copyNodes writes features and ids, and returns the vertex of each id and the class of each vertex by name.
-func (t *Tables) copyNodes(in *tableIn, c *tableColumns, features, ids *tableOut, w *TablesWritten) (map[string]int32, []string, error) {
-	number, names := map[string]int32{}, map[string]string{}
-	var classes []string
-	row := make([]string, len(c.features))
-	for {
-		record, err := in.next()
-		if err == io.EOF {
-			return number, classes, nil
-		}
-		if err != nil {
-			return nil, nil, err
-		}
-		if len(record) != len(c.head) {
-			return nil, nil, in.fault("%d fields, the first line has %d", len(record), len(c.head))
-		}
-		id := record[c.id]
-		if id == "" {
-			return nil, nil, in.fault("the id (column %q) is empty", c.head[c.id])
-		}
-		if _, twice := number[id]; twice {
-			return nil, nil, in.fault("the id %.40q is there twice", id)
-		}
-		if len(number) == maxDim {
-			return nil, nil, in.fault("there are more than %d vertices", maxDim)
-		}
-		number[strings.Clone(id)] = int32(len(number))
-		for k, i := range c.features {
-			if row[k], err = t.feature(record[i], c.head[i], in, w); err != nil {
-				return nil, nil, err
-			}
-		}
-		if c.label >= 0 {
-			name, known := names[record[c.label]]
-			if !known {
-				name = strings.Clone(record[c.label])
-				names[name] = name
-			}
-			classes = append(classes, name)
-		}
-		if err := errors.Join(features.line(row...), ids.line(id)); err != nil {
-			return nil, nil, err
-		}
-	}
-}
-
-// feature returns a field of a feature as it is written.
-func (t *Tables) feature(field, column string, in *tableIn, w *TablesWritten) (string, error) {
-	if field == "" {
-		if t.Missing == nil {
-			return "", in.fault("column %q is empty: say what stands for it (--missing 0), or leave the column out (--drop %s)", column, column)
-		}
-		w.Filled++
-		return strconv.FormatFloat(*t.Missing, 'g', -1, 32), nil
-	}
-	x, err := strconv.ParseFloat(field, 32)
-	if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
-		return "", in.fault("column %q holds %.40q, which is no number: make numbers of it, leave the column out (--drop %s), or name it if it is the label (--label %s)", column, field, column, column)
-	}
-	if strings.Trim(field, "0123456789+-.eE") != "" {
-		return strconv.FormatFloat(x, 'g', -1, 32), nil // as number reads it
-	}
-	return field, nil
 }
 
 // writeLabels numbers the classes by name.

@@ -1,7 +1,6 @@
 package dataset
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -10,17 +9,11 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"github.com/klauspost/compress/gzip"
-
 	"capgnn/internal/regular"
 )
 
 const (
 	textBuffer = 1 << 18 // bytes
-	// freeText bytes of text may come out of any gzip file, and textRatio times its size beyond that. Edge lists and
-	// features of published data sets inflate 2 to 10 times; a file of one repeated line inflates 1,000 times.
-	freeText  = 16 << 20
-	textRatio = 256
 	// maxToken bounds the characters of a number.
 	maxToken = 64
 )
@@ -33,7 +26,6 @@ type text struct {
 	from    io.ReaderAt
 	raw     *counted
 	r       io.Reader
-	limit   int64 // bytes of text that may come
 	size    int64 // bytes of the file
 	watch   Watch // nil: nobody wants to know
 	told    int64 // bytes of the file when watch was last called
@@ -86,18 +78,12 @@ func newText(file string, r io.ReaderAt, size int64) (*text, error) {
 }
 
 // restart goes back to the first byte.
-func (t *text) restart() error {
-	t.limit, t.line, t.told = math.MaxInt64, 1, 0
+func (t *text) restart() (err error) {
+	t.line, t.told = 1, 0
 	t.pos, t.end, t.base, t.err = 0, 0, 0, nil
 	t.raw = &counted{r: io.NewSectionReader(t.from, 0, t.size)}
-	raw := bufio.NewReaderSize(t.raw, 1<<16)
-	t.r = raw
-	if head, _ := raw.Peek(2); bytes.Equal(head, []byte{0x1f, 0x8b}) {
-		z, err := gzip.NewReader(raw)
-		if err != nil {
-			return &FormatError{File: t.file, Offset: 0, Err: fmt.Errorf("is not a complete gzip file: %w", textEnd(err))}
-		}
-		t.r, t.limit = z, freeText+textRatio*t.size
+	if t.r, err = unpacked(t.file, t.raw, t.size); err != nil {
+		return err
 	}
 	// Spreadsheets write a byte order mark.
 	if t.fill(); bytes.HasPrefix(t.buf[:t.end], []byte("\xef\xbb\xbf")) {
@@ -117,14 +103,6 @@ func (t *text) extent() (lines, chars int64, err error) {
 	return lines + 1, chars, t.restart()
 }
 
-// textEnd names the end of the file within compressed data.
-func textEnd(err error) error {
-	if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
-		return errors.New("the file ends here: truncated")
-	}
-	return err
-}
-
 // fill reads more text, once all of buf has been used.
 func (t *text) fill() bool {
 	if t.err != nil {
@@ -134,9 +112,6 @@ func (t *text) fill() bool {
 	t.pos, t.end = 0, 0
 	for range 100 {
 		t.end, t.err = t.r.Read(t.buf)
-		if t.base+int64(t.end) > t.limit {
-			t.end, t.err = 0, fmt.Errorf("%d bytes inflate to more than %d, which no data set does; unpack the file first", t.size, t.limit)
-		}
 		if t.err == nil || t.err == io.EOF {
 			t.tell()
 		}

@@ -1,0 +1,168 @@
+package dataset
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"capgnn/internal/room"
+)
+
+// featureLists says which features vertices have, as the JSON of SNAP's MUSAE sets does: {"VERTEX": [ID, ID, …], …}.
+type featureLists struct {
+	vertex []int32 // of each list, none twice
+	end    []int64 // of each list in ids
+	ids    []int32
+	cols   int // largest id + 1
+}
+
+// maxName bounds the bytes of a vertex's name in JSON.
+const maxName = 1 << 12
+
+// lists reads an object of lists of features. number returns the vertex of a key, -1 for one that is left out.
+func (s *scanner) lists(number func(key string) (int32, error)) (*featureLists, error) {
+	l := &featureLists{}
+	seen := map[int32]bool{}
+	if err := s.want('{'); err != nil {
+		return nil, err
+	}
+	for k := 0; ; k++ {
+		more, err := s.next(k, '}')
+		if err != nil {
+			return nil, err
+		}
+		if !more {
+			return l, s.finish()
+		}
+		key, at, err := s.name()
+		if err != nil {
+			return nil, err
+		}
+		v, err := number(key)
+		if err != nil {
+			return nil, s.fault(at, "%w", err)
+		}
+		if v >= 0 && seen[v] {
+			return nil, s.fault(at, "%.40q has two lists", key)
+		}
+		before := len(l.ids)
+		if err := s.list(l); err != nil {
+			return nil, err
+		}
+		if v < 0 {
+			l.ids = l.ids[:before]
+			continue
+		}
+		seen[v] = true
+		l.vertex, l.end = append(l.vertex, v), append(l.end, int64(len(l.ids)))
+	}
+}
+
+// list reads one list of feature ids.
+func (s *scanner) list(l *featureLists) error {
+	if err := s.want('['); err != nil {
+		return err
+	}
+	for k := 0; ; k++ {
+		more, err := s.next(k, ']')
+		if err != nil || !more {
+			return err
+		}
+		id, at, err := s.whole()
+		if err != nil {
+			return err
+		}
+		if id < 0 || id >= maxCols {
+			return s.fault(at, "feature %d is outside [0, %d)", id, maxCols)
+		}
+		l.ids, l.cols = append(l.ids, int32(id)), max(l.cols, int(id)+1)
+	}
+}
+
+// name reads a key of any text, with the colon after it.
+func (s *scanner) name() (name string, at int64, err error) {
+	if err := s.want('"'); err != nil {
+		return "", s.at, err
+	}
+	at = s.at
+	raw, escaped := []byte{'"'}, false
+	for ; escaped || s.c != '"'; s.advance() {
+		if s.end || s.c < ' ' || len(raw) > maxName {
+			return "", at, s.unexpected(fmt.Sprintf("a key of at most %d bytes", maxName))
+		}
+		escaped = s.c == '\\' && !escaped
+		raw = append(raw, s.c)
+	}
+	s.advance()
+	if err := json.Unmarshal(append(raw, '"'), &name); err != nil {
+		return "", at, s.fault(at, "found a key that is no JSON text: %w", err)
+	}
+	return name, at, s.want(':')
+}
+
+// features makes rows of n vertices with a 1 for each feature in the vertex's list, however often it is there; vertices
+// without a list have none. Every vertex of l is one of the n.
+func (l *featureLists) features(n int) (Features, error) {
+	if err := room.For(8*int64(n+1) + 8*int64(len(l.ids))); err != nil {
+		return Features{}, err
+	}
+	f := Features{Cols: l.cols, Indptr: make([]int64, n+1), Indices: make([]int32, len(l.ids)), Data: make([]float32, len(l.ids))}
+	begin := int64(0)
+	for k, v := range l.vertex {
+		f.Indptr[v+1], begin = l.end[k]-begin, l.end[k]
+	}
+	for v := range n {
+		f.Indptr[v+1] += f.Indptr[v]
+	}
+	begin = 0
+	for k, v := range l.vertex {
+		copy(f.Indices[f.Indptr[v]:f.Indptr[v+1]], l.ids[begin:l.end[k]])
+		begin = l.end[k]
+	}
+	_, err := f.sortRows(false)
+	for i := range f.Data {
+		f.Data[i] = 1
+	}
+	return f, err
+}
+
+// readLists reads features.json of a CSV folder, whose keys are vertex numbers; n -1: as many vertices as the largest says.
+func (d *Dataset) readLists(path string, opt Options, n int) (rows int, err error) {
+	err = scanFile(path, opt.Watch, func(s *scanner, _ int64) error {
+		largest := int64(-1)
+		l, err := s.lists(func(key string) (int32, error) {
+			v, err := strconv.ParseInt(key, 10, 32)
+			if err != nil || v < 0 || v >= maxDim || n >= 0 && v >= int64(n) {
+				return 0, fmt.Errorf("%.40q is no vertex, want %s: names become numbers with data tables", key, vertexRange(n))
+			}
+			largest = max(largest, v)
+			return int32(v), nil
+		})
+		if err != nil {
+			return err
+		}
+		whole := func(err error) error { return &FormatError{File: path, Offset: -1, Err: err} }
+		if rows = n; n < 0 {
+			rows = int(largest) + 1
+		}
+		if rows == 0 || l.cols == 0 {
+			return whole(fmt.Errorf("lists no feature of any vertex"))
+		}
+		if limit := maxVertices(int64(len(l.ids) + len(l.vertex))); int64(rows) > limit {
+			return whole(fmt.Errorf("vertex %d is too large for %d lists", largest, len(l.vertex)))
+		}
+		if d.Features, err = l.features(rows); err != nil {
+			return whole(err)
+		}
+		return nil
+	})
+	return rows, err
+}
+
+// vertexRange says which numbers are vertices.
+func vertexRange(n int) string {
+	if n < 0 {
+		return "a number from 0"
+	}
+	return fmt.Sprintf("a number from 0 to %d", n-1)
+}
