@@ -60,9 +60,9 @@ func newExact(ctx context.Context, p *Problem, o Options) (*Trainer, error) {
 // of both.
 func (t *Trainer) Replaced() bool { return t.replaced }
 
-// exactThroughout reports whether all epochs of a run are exact ones.
+// exactThroughout reports whether all epochs of a run use rows of their own: the exact ones and the first behind them do.
 func (o *Options) exactThroughout() bool {
-	return o.Cache.ExactEpochs > 0 && o.Cache.ExactEpochs >= o.Epochs
+	return o.Epochs > 0 && o.Epochs <= o.Cache.ExactEpochs+1
 }
 
 // exchanges reports whether a layer whose rows may have slots reads rows of other parts, forward or backward.

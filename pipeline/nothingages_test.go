@@ -144,9 +144,11 @@ func TestNothingAgesWithoutRoom(t *testing.T) {
 			continue
 		}
 		for _, pipeline := range []bool{false, true} {
-			c.ExactEpochs, c.Pipeline = 7, pipeline
-			if k.run(t, c).WeightsSHA != want {
-				t.Errorf("%s, pipeline %t: exact epochs give other weights than staleness 0", policy, pipeline)
+			for exact, same := range map[int]bool{5: false, 6: true, 7: true} { // of 7 epochs: the one behind them uses rows of its own
+				c.ExactEpochs, c.Pipeline = exact, pipeline
+				if r := k.run(t, c); (r.WeightsSHA == want) != same || (r.Halo.AgeMax == 0) != same {
+					t.Errorf("%s, pipeline %t, %d exact epochs: rows up to %d epochs old, weights of staleness 0: %t", policy, pipeline, exact, r.Halo.AgeMax, r.WeightsSHA == want)
+				}
 			}
 		}
 	}

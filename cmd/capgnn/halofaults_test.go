@@ -115,7 +115,7 @@ func TestCacheBeyondAddressSpace(t *testing.T) {
 	}
 	s := newSandbox(t)
 	s.must("data", "synth", "flickr-like", "--scale", "0.2", "--out", "g", "--quiet")
-	args := []string{"--dataset", "g", "--hidden", "512", "--layers", "3", "--epochs", "1", "--eval-every", "0", "--devices", "cpu:0,threads=1,cpu:1,threads=1",
+	args := []string{"--dataset", "g", "--hidden", "512", "--layers", "3", "--epochs", "2", "--eval-every", "0", "--devices", "cpu:0,threads=1,cpu:1,threads=1",
 		"--partitioner", "random", "--staleness", "3", "--peer", "off", "--cpu-cache", "100%"}
 	refused := 0
 	for _, kib := range []int{1800 << 10, 2000 << 10, 2200 << 10} {
