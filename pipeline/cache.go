@@ -213,13 +213,9 @@ func (t *Trainer) planCaches(plain []*traffic, period int) (*jaca.Plan, error) {
 // zero.
 func (t *Trainer) buildCaches(exchanges []jaca.Exchange, m jaca.Memory, period int) (*jaca.Plan, error) {
 	c := &t.o.Cache
-	if m.Local, m.Global = c.Local, c.Global; c.policy() == jaca.JACA && c.Staleness.Bound == 0 {
-		if c.Local == (jaca.Size{}) {
-			m.Local = jaca.Rows(0) // every row moves in every epoch
-		}
-		if c.Global == (jaca.Size{}) {
-			m.Global = jaca.Rows(sharedRows(exchanges)) // others are copied to the host once in any case
-		}
+	fresh := c.policy() == jaca.JACA && c.Staleness.Bound == 0 // every row moves in every epoch
+	if m.Local, m.Global = c.Local, c.Global; fresh && c.Local == (jaca.Size{}) {
+		m.Local = jaca.Rows(0)
 	}
 	if c.Slots != nil {
 		m = jaca.Memory{}
@@ -229,8 +225,11 @@ func (t *Trainer) buildCaches(exchanges []jaca.Exchange, m jaca.Memory, period i
 	if err != nil {
 		return nil, err
 	}
-	if n := len(caps.Local); c.Slots != nil {
+	switch n := len(caps.Local); {
+	case c.Slots != nil:
 		caps.Local, caps.Global = slices.Clone(c.Slots[:n]), c.Slots[n]
+	case fresh && c.Global == (jaca.Size{}):
+		caps.Global = min(caps.Global, sharedRows(exchanges)) // others are copied to the host once in any case
 	}
 	o := jaca.Options{Policy: c.policy(), Links: t.links(), Period: period, Seed: c.Seed}
 	if o.Policy == jaca.Degree {

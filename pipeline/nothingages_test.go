@@ -140,6 +140,10 @@ func TestNothingAgesWithoutRoom(t *testing.T) {
 		if k.run(t, full).WeightsSHA != want {
 			t.Errorf("%s: without room for a slot the weights are not those of staleness 0", policy)
 		}
+		full.Staleness.Bound = 0
+		if k.run(t, full).WeightsSHA != want {
+			t.Errorf("%s: without room for a slot the weights are others", policy)
+		}
 		if !policy.Static() {
 			continue
 		}
