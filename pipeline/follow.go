@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"fmt"
+	"slices"
 
 	"capgnn/gpu"
 	"capgnn/hostmem"
@@ -160,6 +161,9 @@ func (r *relay) assemble(q gpu.Queue, g *getting) {
 // assemblies takes the memory in which halo matrices are put together: one for all exchanges but those whose rows are read again,
 // and the lists for it.
 func (a *attachment) assemblies(train *exchange, box *outbox) {
+	if !slices.ContainsFunc(train.relays, func(r *relay) bool { return r.dynamic != nil }) {
+		return
+	}
 	var halo, area gpu.Bytes
 	ids, slots := 0, 0
 	for _, r := range train.relays {

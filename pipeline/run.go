@@ -68,7 +68,7 @@ func (t *Trainer) Run(ctx context.Context) (*Result, error) {
 
 // epoch runs one epoch with everything that belongs to it.
 func (t *Trainer) epoch(r *Result) error {
-	e := EpochStats{Epoch: t.state.Epochs}
+	e, start := EpochStats{Epoch: t.state.Epochs}, time.Now()
 	err := t.trainEpoch(&e)
 	if err == nil {
 		err = t.checkLoss(&e)
@@ -94,10 +94,20 @@ func (t *Trainer) epoch(r *Result) error {
 			return err
 		}
 	}
-	if t.o.CheckpointEvery > 0 && t.state.Epochs%t.o.CheckpointEvery == 0 && !last {
+	planned := t.o.CheckpointEvery > 0 && t.state.Epochs%t.o.CheckpointEvery == 0
+	if !last && (planned || t.overdue(time.Since(start))) {
 		return t.checkpoint()
 	}
 	return nil
+}
+
+// slowEpoch is how long an epoch may take before a checkpoint follows it: who interrupts a run does not wait for the end of a
+// slower one, and should not lose more than that epoch.
+const slowEpoch = time.Second
+
+// overdue reports whether a checkpoint is to follow an epoch that took so long. Checkpoints take a tenth of the time at most.
+func (t *Trainer) overdue(epoch time.Duration) bool {
+	return epoch > slowEpoch && time.Since(t.saved.at) >= 10*t.saved.took
 }
 
 // trainEpoch runs forward, backward and update on all parts.
@@ -273,6 +283,8 @@ func (t *Trainer) checkpoint() error {
 	if t.o.CheckpointDir == "" {
 		return nil
 	}
+	start := time.Now()
+	defer func() { t.saved.at, t.saved.took = time.Now(), time.Since(start) }()
 	for _, w := range t.workers { // rows may be under way to the next epoch
 		if err := w.sync(); err != nil {
 			return err

@@ -29,11 +29,15 @@ type Trainer struct {
 	cancel  context.CancelCauseFunc
 	terms   int // of the loss
 	state   state
-	layout  *Layout
-	legs    []*traffic      // of training
-	caches  *jaca.Plan      // nil: none
-	fixed   jaca.Schedule   // of all layers at first, if their periods do not adapt
-	region  *hostmem.Region // the global cache, nil: none
+	saved   struct { // the last checkpoint
+		at   time.Time
+		took time.Duration
+	}
+	layout *Layout
+	legs   []*traffic      // of training
+	caches *jaca.Plan      // nil: none
+	fixed  jaca.Schedule   // of all layers at first, if their periods do not adapt
+	region *hostmem.Region // the global cache, nil: none
 	// controller sets the refresh periods by the drift of sample rows; nil: they are fixed.
 	controller *jaca.Controller
 	stuck      bool      // a device does not answer

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
 
 	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
@@ -20,6 +21,8 @@ type console struct {
 	terminal bool // err is a terminal: a live picture in place of lines
 	colour   bool
 	approach *approach // to the first epoch, while one is under way
+
+	stands atomic.Pointer[string] // what an interruption in the middle of something leaves; nil: nothing
 
 	mu   sync.Mutex // held while anything is written to err: signals and workers' logs come from other goroutines
 	live []string   // the lines at the bottom of the terminal, which the next picture replaces; none holds a line break
@@ -52,6 +55,16 @@ func (k *console) note(format string, a ...any) {
 	k.picture(nil)
 	fmt.Fprintln(k.err, escaped(fmt.Sprintf(format, a...)))
 	k.picture(live)
+}
+
+// stand says what an interruption leaves from now on that does not wait for what is under way, and how to go on.
+func (k *console) stand(text string) { k.stands.Store(&text) }
+
+func (k *console) standing() string {
+	if text := k.stands.Load(); text != nil {
+		return *text
+	}
+	return "nothing was written"
 }
 
 // leave removes what is live from the terminal, for good: the process ends, and a prompt takes its place.

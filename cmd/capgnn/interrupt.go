@@ -2,41 +2,79 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/signal"
+	"sync/atomic"
 	"syscall"
+	"time"
+
+	"capgnn/internal/atomicfile"
 )
+
+// grace is how long what is under way may take to finish after a signal. What takes longer is left: from the signal to the end
+// of the process it is 2 s at most.
+const grace = 1500 * time.Millisecond
+
+// attended counts the commands of this process that handle signals themselves. It is of the process, as signals are.
+var attended atomic.Int32
+
+// obeySignals ends the process with exit code 130 at Ctrl-C or SIGTERM, unless a command takes care of that.
+func obeySignals() {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() { // lives as long as the process
+		for range signals {
+			if attended.Load() == 0 {
+				stopAtOnce()
+			}
+		}
+	}()
+}
+
+// stopAtOnce ends the process and leaves no half-written file behind.
+func stopAtOnce() {
+	atomicfile.Abandon()
+	os.Exit(exitInterrupted)
+}
 
 // outliveReaders makes writing into a pipe that nobody reads any more an error of that write; else the system ends the process,
 // and with it a training whose notes nobody reads. Programs that this one starts are not touched.
 func outliveReaders() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 
 // interruptible returns a context that ends at the first Ctrl-C or SIGTERM, so that what is under way can be finished; the
-// second one ends the process at once with exit code 130. when says when it stops, such as "after this epoch". The caller
-// calls stop when it is done.
+// second one ends the process at once with exit code 130, and so does the first if that takes longer than grace. when says when
+// it stops, such as "after this epoch". The caller calls stop when it is done.
 func interruptible(ctx context.Context, k *console, when string) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	attended.Add(1)
 	done := make(chan struct{})
 	// Owned by the caller: stop ends it and waits for nothing, as it holds nothing.
 	go func() {
-		for n := 1; ; n++ {
-			select {
-			case <-done:
-				return
-			case <-signals:
-			}
-			if n == 2 {
-				k.leave()
-				os.Exit(exitInterrupted)
-			}
-			k.note("stopping %s; once more to stop at once", when)
-			cancel()
+		select {
+		case <-done:
+			return
+		case <-signals:
 		}
+		late := time.After(grace)
+		cancel()
+		k.note("stopping %s; once more to stop at once", when)
+		select {
+		case <-done:
+			return
+		case <-signals:
+			k.leave()
+		case <-late:
+			k.leave()
+			fmt.Fprintln(k.err, errorLine(&interruptedError{k.standing()}))
+		}
+		stopAtOnce()
 	}()
 	return ctx, func() {
 		signal.Stop(signals)
+		attended.Add(-1)
 		close(done)
 		cancel()
 	}

@@ -10,5 +10,6 @@ var began = time.Now()
 
 func main() {
 	outliveReaders()
+	obeySignals()
 	os.Exit(run(os.Args, os.Stdout, os.Stderr))
 }

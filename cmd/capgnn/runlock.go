@@ -58,14 +58,20 @@ func (t *training) lockDir(flag string) (err error) {
 	case err != nil:
 		return usagef("%s %s: %w", flag, t.dir, err)
 	}
+	if t.madeDir { // and goes with this process until it holds a run
+		_, t.settled, err = atomicfile.Unfinished(func() (string, error) { return string(t.dir), nil })
+	}
 	atomicfile.Sweep(string(t.dir))
 	atomicfile.Sweep(t.dir.checkpoints())
-	return nil
+	return err
 }
 
 // let gives the run's folder free, and removes it if the run has made it and written nothing.
 func (t *training) let() {
 	t.lock.Release()
+	if t.settled != nil {
+		t.settled()
+	}
 	if t.madeDir && !t.dir.holdsRun() {
 		// Not empty or not there: then it stays as it is.
 		_ = os.Remove(string(t.dir))

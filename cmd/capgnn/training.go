@@ -52,6 +52,7 @@ type training struct {
 	dir      runDir // set beforehand when resuming
 	madeDir  bool   // by this run
 	lock     *lockfile.Lock
+	settled  func()        // the folder that this run has made holds it now; nil: it has made none
 	initial  *gnn.Weights  // of --init, nil without
 	start    time.Duration // from the start of the program to the first epoch
 	bar      *progress     // of the epochs
@@ -200,6 +201,10 @@ func (t *training) train(ctx context.Context) (_ *runResult, err error) {
 	if err := errors.Join(t.data.release(), t.writeSettings()); err != nil {
 		return nil, err
 	}
+	if t.settled != nil {
+		t.settled()
+	}
+	t.k.stand(fmt.Sprintf("in the middle of an epoch: continue from the last checkpoint with `capgnn train --resume %s`", t.dir))
 	debug.FreeOSMemory() // what is left of placing the graph goes back before the activations take its place
 	t.start = time.Since(began)
 	t.k.arrive()

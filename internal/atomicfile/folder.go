@@ -19,10 +19,15 @@ func makeFolder(path string, write func(dir string) error) error {
 		return err
 	}
 	Sweep(parent)
-	name, held, err := hold(func() (string, error) { return os.MkdirTemp(parent, "."+filepath.Base(path)+mark()+"*") })
+	finished := func() {}
+	name, held, err := hold(func() (name string, err error) {
+		name, finished, err = Unfinished(func() (string, error) { return os.MkdirTemp(parent, "."+filepath.Base(path)+mark()+"*") })
+		return name, err
+	})
 	if err != nil {
 		return err
 	}
+	defer finished()
 	defer held.Close()
 	err = write(name)
 	if err == nil {

@@ -38,16 +38,21 @@ func replace(path string, write func(io.Writer) error, durable bool) error {
 		return buffered(stream, write)
 	}
 	Sweep(filepath.Dir(path))
-	name, held, err := hold(func() (string, error) {
-		f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+mark()+"*")
-		if err != nil {
-			return "", err
-		}
-		return f.Name(), f.Close()
+	finished := func() {}
+	name, held, err := hold(func() (name string, err error) {
+		name, finished, err = Unfinished(func() (string, error) {
+			f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+mark()+"*")
+			if err != nil {
+				return "", err
+			}
+			return f.Name(), f.Close()
+		})
+		return name, err
 	})
 	if err != nil {
 		return err
 	}
+	defer finished()
 	defer held.Close() // not before the file has its name
 	if err := fill(name, write, durable); err != nil {
 		os.Remove(name)
