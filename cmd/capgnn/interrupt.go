@@ -14,7 +14,7 @@ import (
 
 // grace is how long what is under way may take to finish after a signal. What takes longer is left: from the signal to the end
 // of the process it is 2 s at most.
-const grace = 1500 * time.Millisecond
+const grace = time.Second
 
 // attended counts the commands of this process that handle signals themselves. It is of the process, as signals are.
 var attended atomic.Int32

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// halfWritten matches names that writers remove or replace when they are done.
+var halfWritten = regexp.MustCompile(`\.tmp-|\.capgnn-|\.probe-`)
+
+// A signal at any moment of any command: within two seconds the process has ended with code 130, or had done its work before, and
+// nothing half-written is left. On a loaded machine a process takes longer to end, by so much as an empty one takes to run.
+func TestSignals(t *testing.T) {
+	moments := 1
+	if os.Getenv("CAPGNN_LONG") == "1" {
+		moments = 8
+	}
+	s := newSandbox(t)
+	s.must("data", "synth", "flickr-like", "--scale", "0.03", "--out", "graph", "--quiet")
+	s.must("train", "--dataset", "graph", "--epochs", "2", "--run-dir", "done", "--quiet")
+	r := rand.New(rand.NewPCG(15, 5))
+	commands := map[string][]string{
+		"train":     {"train", "--dataset", "graph", "--epochs", "100000", "--parts", "16", "--staleness", "2", "--checkpoint-every", "3"},
+		"slow":      {"train", "--dataset", "graph", "--epochs", "100000", "--parts", "600", "--hidden", "16"},
+		"demo":      {"demo"},
+		"partition": {"partition", "--dataset", "graph", "--parts", "700"},
+		"plan":      {"plan", "--dataset", "graph", "--parts", "700"},
+		"import":    {"data", "import", "graph", "--out", "copy"},
+		"synth":     {"data", "synth", "flickr-like", "--scale", "0.3", "--out", "other"},
+		"info":      {"data", "info", "graph"},
+		"predict":   {"predict", "--run", "done", "--out", "labels.npy"},
+		"profile":   {"profile", "--devices", "cpu:0,cpu:1", "--full"},
+		"bench":     {"bench", "halo", "--quick", "--out", "figures"},
+	}
+	for _, name := range slices.Sorted(maps.Keys(commands)) {
+		for k := range moments {
+			sig := []os.Signal{os.Interrupt, syscall.SIGTERM}[r.IntN(2)]
+			after := 20*time.Millisecond + time.Duration(r.ExpFloat64()*float64(time.Second))
+			t.Run(fmt.Sprintf("%s/%d", name, k), func(t *testing.T) { s.signalled(t, sig, after, commands[name]) })
+		}
+	}
+}
+
+// signalled runs a command, sends it a signal, and looks at what is left.
+func (s *sandbox) signalled(t *testing.T, sig os.Signal, after time.Duration, args []string) {
+	start := time.Now()
+	s.must("version")
+	limit := 2*time.Second + 20*time.Since(start)
+	for _, name := range []string{"copy", "other", "figures", "labels.npy", "cache"} {
+		if err := os.RemoveAll(s.path(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := s.command(args...)
+	var text strings.Builder
+	cmd.Stderr = &text
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(after)
+	sent := time.Now()
+	if err := cmd.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		t.Fatal(err)
+	}
+	dead := time.AfterFunc(time.Minute, func() { cmd.Process.Kill() })
+	defer dead.Stop()
+	_ = cmd.Wait() // its exit code says what there is to say
+	took, code := time.Since(sent), cmd.ProcessState.ExitCode()
+	t.Logf("%v after %v: code %d after %v, limit %v", sig, after, code, took, limit)
+	early := code == -1 && after < 500*time.Millisecond // before main the system's own rule holds
+	if code != exitInterrupted && code != exitDone && !early || took > limit {
+		t.Errorf("%v after %v: exit code %d after %v, limit %v\n%s", sig, after, code, took, limit, text.String())
+	}
+	s.checkNothingHalf(t)
+}
+
+// checkNothingHalf looks for what a process has not finished.
+func (s *sandbox) checkNothingHalf(t *testing.T) {
+	err := filepath.WalkDir(s.dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && halfWritten.MatchString(d.Name()) {
+			t.Errorf("%s is left", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	runs, err := os.ReadDir(s.path("runs"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+	for _, r := range runs {
+		if d := runDir(filepath.Join(s.path("runs"), r.Name())); !d.holdsRun() {
+			t.Errorf("%s holds no run", d)
+		}
+	}
+}
