@@ -7,25 +7,26 @@ import "strings"
 var aliases = []struct {
 	alias string
 	sets  []string
+	class bool // what nameKey leaves of a library's class, which is no name to type
 }{
-	{"cora", []string{"planetoid_cora", "cora_npz"}},
-	{"citeseer", []string{"planetoid_citeseer", "citeseer_npz"}},
-	{"pubmed", []string{"planetoid_pubmed"}},
-	{"citationfullcora", []string{"corafull"}},
-	{"citationfullcoraml", []string{"cora_ml"}},
-	{"photo", []string{"amazon_photo"}},
-	{"amazoncobuyphoto", []string{"amazon_photo"}},
-	{"computers", []string{"amazon_computers"}},
-	{"computer", []string{"amazon_computers"}},
-	{"amazoncobuycomputer", []string{"amazon_computers"}},
-	{"cs", []string{"coauthor_cs"}},
-	{"physics", []string{"coauthor_physics"}},
-	{"film", []string{"actor"}},
-	{"amazonproducts", []string{"amazon"}},
-	{"arxiv", []string{"ogbn_arxiv"}},
-	{"products", []string{"ogbn_products"}},
-	{"notredame", []string{"web_notredame"}},
-	{"epinions", []string{"soc_epinions1"}},
+	{"cora", []string{"planetoid_cora", "cora_npz"}, false},
+	{"citeseer", []string{"planetoid_citeseer", "citeseer_npz"}, false},
+	{"pubmed", []string{"planetoid_pubmed"}, false},
+	{"citationfullcora", []string{"corafull"}, true},
+	{"citationfullcoraml", []string{"cora_ml"}, true},
+	{"photo", []string{"amazon_photo"}, false},
+	{"amazoncobuyphoto", []string{"amazon_photo"}, true},
+	{"computers", []string{"amazon_computers"}, false},
+	{"computer", []string{"amazon_computers"}, false},
+	{"amazoncobuycomputer", []string{"amazon_computers"}, true},
+	{"cs", []string{"coauthor_cs"}, false},
+	{"physics", []string{"coauthor_physics"}, false},
+	{"film", []string{"actor"}, false},
+	{"amazonproducts", []string{"amazon"}, true},
+	{"arxiv", []string{"ogbn_arxiv"}, false},
+	{"products", []string{"ogbn_products"}, false},
+	{"notredame", []string{"web_notredame"}, false},
+	{"epinions", []string{"soc_epinions1"}, false},
 }
 
 // nameKey is what of a name tells data sets apart: letters and digits, in lower case, without the endings of DGL's classes.
@@ -66,12 +67,12 @@ func Aliased(name string) []Published {
 	return out
 }
 
-// Aliases returns the short names of a published set, as they are usually written; most have none.
+// Aliases returns the short names of a published set; most have none.
 func (p Published) Aliases() []string {
 	var out []string
 	for _, a := range aliases {
 		for _, set := range a.sets {
-			if set == p.Name {
+			if set == p.Name && !a.class {
 				out = append(out, a.alias)
 			}
 		}

@@ -2,7 +2,8 @@
 //
 // Its nouns: a Dataset is all of it in memory; a Features is dense or sparse input rows, a Scaling what they were
 // standardised with; Options says how to read, and a Watch how far that has come; a FormatError says which file is wrong and
-// where; a Published is a data set that Fetch knows where to get.
+// where; a Published is a data set that Fetch knows where to get; Tables, of which WriteCSV makes a data set, have names in
+// place of numbers.
 //
 // # Contract
 //
@@ -21,7 +22,13 @@
 // as NAME.npy, NAME.csv or NAME.csv.gz: features one row per vertex; labels one class per line (-1 or nan: none), or a row
 // of 0 and 1 for several classes; train, val and test one 0 or 1 per vertex, or a list of different vertices. A list as
 // long as there are vertices, all of it 0 or 1, is taken as the former, which can be wrong for two vertices only. Text is
-// separated by commas, tabs or blanks and may begin with a line of names, but has no column of row numbers.
+// separated by commas, tabs or blanks and may begin with a line of names, but has no column of row numbers. Sparse features
+// are a SciPy matrix, features.npz, or lists by vertex, features.json.
+//
+// Names. Resolve finds published sets by the names that PyTorch Geometric, DGL and OGB give them (Aliased).
+//
+// Files that are not read. Dataset.Files and Unread list what of a folder was read and what not, with what it looks like by
+// its name, so that nobody trains without features that are there under another name.
 //
 // Memory. Load takes what the data set takes, and little beside: edges are read twice and built, sorted and made symmetric
 // where they lie; text is measured before it is read; arrays of an archive are inflated into place. WriteStore takes 8 bytes
@@ -33,7 +40,8 @@
 // Direction. Graph lists in-neighbours. Files that hold a matrix A with A[i][j] = edge i → j are transposed, or made
 // symmetric, as Options.Edges says; loops stay as stored. Edge lists and CSV folders are directed by default, with a note.
 //
-// Features. Values become float32. Options.Standardize centres and scales every column by mean and deviation of the
+// Features. Options.Features makes features of the graph, in place of those of the files or where there are none. Values
+// become float32. Options.Standardize centres and scales every column by mean and deviation of the
 // training rows, by default only for GraphSAINT folders, as in their publication, or by Options.Scaling. Stores are written
 // as standardised.
 //

@@ -94,7 +94,7 @@ func TestAliasTable(t *testing.T) {
 			t.Errorf("%s: got %s, %v, want %s", name, p.Name, err, want)
 		}
 	}
-	if p, _ := FindKnown("photo"); len(p.Aliases()) != 2 || p.Aliases()[0] != "photo" {
+	if p, _ := FindKnown("photo"); len(p.Aliases()) != 1 || p.Aliases()[0] != "photo" {
 		t.Errorf("aliases of %s: %v", p.Name, p.Aliases())
 	}
 }

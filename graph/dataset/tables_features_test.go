@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/klauspost/compress/gzip"
+
+	"capgnn/internal/npy"
 )
 
 // gzipped returns text as a gzip file.
@@ -278,4 +280,33 @@ func TestUnread(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Sparse features of a CSV folder of any content are an error of one line that names the file, or a data set.
+func FuzzCSVSparse(f *testing.F) {
+	f.Add([]byte(`{"2": [4], "0": [1, 0, 1]}`), []byte("0\n1\n1\n"), []byte{0, 1, 2, 2}, []byte{0, 4}, uint8(3), uint8(5))
+	f.Add([]byte(gzipped(f, `{"0": []}`)), []byte{}, []byte{0, 200}, []byte{}, uint8(1), uint8(0))
+	f.Add([]byte{}, []byte("-1\n"), []byte{0, 3}, []byte{2, 2, 1}, uint8(1), uint8(3))
+	f.Fuzz(func(t *testing.T, lists, labels, indptr, columns []byte, rows, cols uint8) {
+		files := map[string]string{"edges.csv": "from,to\n0,1\n"}
+		if len(labels) > 0 {
+			files["labels.csv"] = string(labels)
+		}
+		if len(lists) > 0 {
+			files["features.json"] = string(lists)
+		}
+		dir := writeAll(t, files)
+		if len(lists) == 0 {
+			if err := npy.WriteArchiveFile(filepath.Join(dir, "features.npz"), []npy.Entry{
+				{Key: "indptr", Data: bytewise(indptr)}, {Key: "indices", Data: bytewise(columns)}, {Key: "format", Shape: []int{}, Data: []string{"csr"}},
+				{Key: "shape", Data: []int64{int64(rows), int64(cols)}}, {Key: "data", Data: bytewise(columns)},
+			}, npy.Archiving{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		d, err := Load(dir, Options{})
+		if accepted(t, dir, d, err) && (!d.Features.Sparse() || len(d.Unread) != 0) {
+			t.Errorf("features %+v, not read %v", d.Features, d.Unread)
+		}
+	})
 }
