@@ -64,7 +64,7 @@ func (m *meter) operationTasks() []task {
 	}
 	var tasks []task
 	for r := range ranks {
-		if r == rare && len(m.devices) > 1 {
+		if r == usual && len(m.devices) > 1 {
 			tasks = append(tasks, m.crowdTasks()...)
 		}
 		for _, k := range calibrationCases(r) {

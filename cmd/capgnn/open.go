@@ -39,7 +39,7 @@ func openDevices(specs []deviceSpec) ([]gpu.Device, error) {
 		if s.Bus > 0 && shared[s.Bus] == nil {
 			shared[s.Bus] = host.NewBus(s.Bus)
 		}
-		return host.Open(host.Spec{Name: s.name(), Threads: s.Threads, Memory: s.Memory, Slow: s.Slow, Link: s.Link, Latency: s.Latency, Bus: shared[s.Bus]})
+		return host.Open(host.Spec{Name: specs[i].name(), Threads: s.Threads, Memory: s.Memory, Slow: s.Slow, Link: s.Link, Latency: s.Latency, Bus: shared[s.Bus]})
 	})
 }
 
