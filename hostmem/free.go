@@ -57,6 +57,13 @@ func linuxRoom(root fs.FS) (room, error) {
 	return r, nil
 }
 
+// within lowers r to what a limit of the address space leaves, of which used bytes are taken.
+func (r *room) within(limit, used int64) {
+	if left := max(0, limit-used); left < r.free {
+		r.free, r.total, r.group, r.space = left, limit, "", true
+	}
+}
+
 // groupFiles names the files of one version of control groups.
 type groupFiles struct{ limit, usage, cache string }
 

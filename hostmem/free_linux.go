@@ -2,6 +2,7 @@ package hostmem
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"syscall"
 )
@@ -10,6 +11,10 @@ import (
 func systemRoom() (room, error) {
 	r, err := linuxRoom(os.DirFS("/"))
 	if err == nil {
+		var space syscall.Rlimit
+		if syscall.Getrlimit(syscall.RLIMIT_AS, &space) == nil && space.Cur < math.MaxInt64 {
+			r.within(int64(space.Cur), addressSpaceInUse())
+		}
 		return r, nil
 	}
 	var s syscall.Sysinfo_t
@@ -18,6 +23,16 @@ func systemRoom() (room, error) {
 	}
 	unit := int64(s.Unit)
 	return room{free: int64(s.Freeram+s.Bufferram) * unit, total: int64(s.Totalram) * unit}, nil
+}
+
+// addressSpaceInUse returns VmSize in bytes, 0 if it is not known.
+func addressSpaceInUse() int64 {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0
+	}
+	used, _ := field(status, "VmSize:")
+	return used
 }
 
 // systemPeak reads VmHWM, or asks getrusage(2) where /proc is not mounted.

@@ -46,6 +46,7 @@ type room struct {
 	free, total int64
 	group       string // limit file of the control group that leaves least; "" = the machine itself does
 	groupLimit  int64  // that group's limit
+	space       bool   // the limit of the process's address space leaves least; it is total
 }
 
 // checkRoom says with a *Limit that need bytes are not free; ask nil: of this system. A system that does not tell how much is free lets all pass.
@@ -58,7 +59,10 @@ func checkRoom(owner, name string, need int64, ask func() (room, error)) error {
 		return nil
 	}
 	e := &Limit{Owner: owner, Name: name, Need: need, Left: r.free, Allowed: r.total, What: "this machine's memory"}
-	if r.group != "" {
+	switch {
+	case r.space:
+		e.What, e.Raise = "ulimit -v", fmt.Sprintf("ulimit -v %d", (r.total+need-r.free+1023)>>10)
+	case r.group != "":
 		e.What, e.Allowed = r.group, r.groupLimit
 		e.Raise = fmt.Sprintf("echo %d > %s", r.groupLimit+need-r.free, r.group)
 	}

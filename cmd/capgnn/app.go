@@ -12,7 +12,10 @@ import (
 // run executes one command line and returns the exit code. args[0] is the program's name.
 func run(args []string, stdout, stderr io.Writer) int {
 	out := &output{to: stdout}
-	err := newApp(out, stderr).Run(args)
+	err := checkLimits()
+	if err == nil {
+		err = withinLimits(newApp(out, stderr).Run(args))
+	}
 	if out.err != nil && (err == nil || errors.Is(err, out.err)) {
 		err = fmt.Errorf("write to standard output: %w: what was to be printed is lost", cause(out.err))
 	}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+	"unicode/utf8"
 
 	"capgnn/gnn"
 	"capgnn/graph"
@@ -81,6 +82,9 @@ func readDataset(ctx context.Context, k *console, cfg *trainConfig, scaling *dat
 		if path, err = filepath.Abs(found); err != nil {
 			return nil, usagef("--dataset %s: %w", cfg.Dataset, err)
 		}
+	}
+	if !utf8.ValidString(path) {
+		return nil, usagef("--dataset %q: is not UTF-8, as the files of a run are: rename it", path)
 	}
 	row, _ := splitNumber(cfg.Split)
 	watch := &dataWatch{ctx: ctx, k: k, verb: "read"}

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
 
@@ -93,6 +95,9 @@ func freeFolder(c *cli.Context) (string, error) {
 	out := c.String("out")
 	if out == "" {
 		return "", usagef("data %s: --out is missing: name a new folder", c.Command.Name)
+	}
+	if !utf8.ValidString(filepath.Base(out)) {
+		return "", usagef("--out %q: is not UTF-8, as names of data sets are: choose another", out)
 	}
 	list, err := os.ReadDir(out)
 	switch {

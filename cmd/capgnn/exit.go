@@ -70,6 +70,7 @@ func exitCode(err error) int {
 		usage       *usageError
 		interrupted *interruptedError
 		fit         *fitError
+		disk        *diskError
 		oom         *gpu.OutOfMemory
 		fault       *gpu.Fault
 		unreadable  *regular.NotRegular
@@ -81,6 +82,8 @@ func exitCode(err error) int {
 		return exitDone
 	case errors.As(err, &interrupted), errors.Is(err, context.Canceled):
 		return exitInterrupted
+	case errors.As(err, &disk):
+		return exitFailure
 	case errors.As(err, &fit), errors.As(err, &oom):
 		return exitDoesNotFit
 	case errors.Is(err, gpu.ErrDeviceLost), errors.As(err, &fault):

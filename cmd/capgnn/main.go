@@ -9,7 +9,7 @@ import (
 var began = time.Now()
 
 func main() {
-	outliveReaders()
+	outliveWrites()
 	obeySignals()
 	os.Exit(run(os.Args, os.Stdout, os.Stderr))
 }

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
 )
@@ -90,6 +92,11 @@ func newTraining(c *cli.Context, k *console) (*training, error) {
 func (t *training) check() error {
 	if err := t.cfg.validate(); err != nil {
 		return t.usage(err)
+	}
+	for _, o := range options {
+		if text := fmt.Sprint(o.value(&t.cfg)); !utf8.ValidString(text) {
+			return usagef("--%s %q: is not UTF-8, as the files of a run are: rename it", o.name, text)
+		}
 	}
 	return checkDevices(t.cfg.Devices)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -21,9 +22,14 @@ func Replace(path string, write func(io.Writer) error) error {
 	return named(path, replace(path, write, false))
 }
 
+// named returns err with the name of what was to be written, and not that of the temporary file.
 func named(path string, err error) error {
 	if err == nil {
 		return nil
+	}
+	var p *fs.PathError
+	if errors.As(err, &p) && err.Error() == p.Error() && (ours.MatchString(p.Path) || ours.MatchString(filepath.Dir(p.Path))) {
+		err = p.Err
 	}
 	return fmt.Errorf("write %s: %w", path, err)
 }

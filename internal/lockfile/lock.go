@@ -39,6 +39,7 @@ func Take(path string) (*Lock, error) {
 			if err = write(f); err == nil {
 				return &Lock{f}, nil
 			}
+			_ = os.Remove(path) // on a full disk, say: nobody holds it
 		}
 		by := read(f)
 		f.Close()

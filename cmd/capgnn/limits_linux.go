@@ -1,0 +1,23 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+)
+
+// writeSignals are sent to a process that writes what cannot be written.
+var writeSignals = []os.Signal{syscall.SIGPIPE, syscall.SIGXFSZ}
+
+// checkLimits refuses to begin under limits of the system that no command fits into.
+func checkLimits() error {
+	var space, files syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_AS, &space); err == nil && space.Cur < leastAddressSpace {
+		return &fitError{fmt.Errorf("this process may use %.0f MiB of address space and needs %d", float64(space.Cur)/(1<<20), leastAddressSpace>>20),
+			"raise the limit (ulimit -v)"}
+	}
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err == nil && files.Cur < leastOpenFiles {
+		return &fitError{fmt.Errorf("this process may open %d files at once and needs %d", files.Cur, leastOpenFiles), "raise the limit (ulimit -n)"}
+	}
+	return nil
+}

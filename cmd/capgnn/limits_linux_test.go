@@ -1,0 +1,92 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// oneLineOf runs a command under a limit of the shell and wants one line with this text and this exit code.
+func (s *sandbox) oneLineOf(code int, want, what string, limit int, args ...string) {
+	s.t.Helper()
+	stdout, stderr, got := s.endsWithin(60*time.Second, s.limitedTo(what, limit, args...))
+	line := strings.TrimSuffix(stderr, "\n")
+	if got != code || strings.Contains(line, "\n") || !strings.HasPrefix(line, "capgnn: ") || !strings.Contains(line, want) || stdout != "" {
+		s.t.Errorf("ulimit -%s %d, capgnn %s: exit code %d, want %d with one line that says %q\n%.300q\n%.600q", what, limit, strings.Join(args, " "), got, code, want, stdout, stderr)
+	}
+}
+
+// Limits of the system end with one line that says what to raise, and exit code 3.
+func TestSystemLimits(t *testing.T) {
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	for _, files := range []int{9, 12, 31} {
+		s.oneLineOf(exitDoesNotFit, "ulimit -n", "n", files, tinyRun("--run-dir", "run")...)
+	}
+	s.oneLineOf(exitDoesNotFit, "ulimit -v", "v", 1400<<10, tinyRun("--run-dir", "run")...)
+	s.oneLineOf(exitDoesNotFit, "choose a smaller --hidden", "v", 3<<20, tinyRun("--run-dir", "run", "--hidden", "1000000")...)
+	if stdout, stderr, code := s.endsWithin(60*time.Second, s.limitedTo("n", leastOpenFiles, tinyRun("--run-dir", "run")...)); code != 0 {
+		t.Errorf("%d open files: exit code %d\n%s%s", leastOpenFiles, code, stdout, stderr)
+	}
+}
+
+// A disk that is full is a failure, exit code 1, whatever was to be written, and leaves no half of it.
+func TestFullDisk(t *testing.T) {
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	s.must(tinyRun("--run-dir", "run")...)
+	disk := s.path("disk")
+	if err := os.Mkdir(disk, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	where, limit := "", 0
+	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=16k"); err == nil {
+		t.Cleanup(func() { _ = syscall.Unmount(disk, syscall.MNT_DETACH) })
+		if err := os.WriteFile(filepath.Join(disk, "full"), make([]byte, 16<<10), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		where, limit = "free some space", 1<<20
+	} else {
+		t.Logf("no file system can be mounted here (%v): the size of files is limited in its place", err)
+		where, limit = "ulimit -f", 1
+	}
+	for _, args := range [][]string{
+		tinyRun("--run-dir", "disk/run", "--hidden", "64"),
+		{"partition", "--dataset", "ok.npz", "--parts", "2", "--quiet", "--json", "--out", "disk/plan"},
+		{"report", "run", "--quiet", "--out", "disk/page"},
+		{"predict", "--run", "run", "--quiet", "--out", "disk/x.csv", "--what", "logits"},
+		{"data", "import", "--quiet", "--out", "disk/store", "ok.npz"},
+		{"data", "synth", "reddit-like", "--scale", "0.001", "--quiet", "--out", "disk/synth"},
+	} {
+		s.oneLineOf(exitFailure, where, "f", limit, args...)
+		if list, err := filepath.Glob(filepath.Join(disk, "*.tmp-*")); err != nil || len(list) > 0 {
+			t.Errorf("capgnn %s: left are %q, %v", args[0], list, err)
+		}
+		for _, name := range []string{"plan", "page", "x.csv", "store", "synth"} {
+			if exists(filepath.Join(disk, name)) {
+				t.Errorf("capgnn %s: half of %s is there", args[0], name)
+			}
+		}
+		os.RemoveAll(filepath.Join(disk, "run"))
+	}
+}
+
+// Names that a run's files cannot hold are refused before anything is read.
+func TestNamesAreUTF8(t *testing.T) {
+	s := newSandbox(t)
+	newStore().write(s, "co\xffra.npz")
+	newStore().write(s, "ok.npz")
+	s.put("w\xff.npz", nil)
+	for _, args := range [][]string{
+		{"train", "--dataset", "co\xffra.npz", "--run-dir", "run"}, tinyRun("--run-dir", "run", "--init", "w\xff.npz"),
+		{"data", "import", "ok.npz", "--out", "o\xff"},
+	} {
+		s.fails(exitUsage, []string{"is not UTF-8", `\xff`}, args...)
+		if exists(s.path("run")) {
+			t.Errorf("capgnn %q has begun a run", args)
+		}
+	}
+}
