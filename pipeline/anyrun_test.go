@@ -245,9 +245,6 @@ func (d *anyRun) trainer(t *testing.T, devices []gpu.Device, edit func(*Options)
 		edit(&o)
 	}
 	tr, err := New(context.Background(), d.p, o)
-	if err != nil && strings.Contains(err.Error(), "links: ") {
-		t.SkipNow()
-	}
 	if err != nil {
 		t.Fatalf("%v\n%v", err, d)
 	}
