@@ -124,10 +124,14 @@ func completed(cmd *cli.Command, words string) completedCommand {
 		}
 		_, rest, _ := strings.Cut(doc.GetUsage(), "`")
 		value, _, _ := strings.Cut(rest, "`")
-		out.Flags = append(out.Flags, completedFlag{
+		flag := completedFlag{
 			Name: name, Usage: strings.ReplaceAll(doc.GetUsage(), "`", ""), Value: doc.TakesValue(), Choices: choices[name],
 			Files: name == "dataset" || slices.Contains([]string{"FILE", "DIR", "RUN", "ROOT"}, value),
-		})
+		}
+		if flag.Files {
+			flag.Choices = nil // data tables has a file of --features
+		}
+		out.Flags = append(out.Flags, flag)
 	}
 	return out
 }

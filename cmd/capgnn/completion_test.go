@@ -135,3 +135,14 @@ func TestOfferedChoices(t *testing.T) {
 		}
 	}
 }
+
+// A flag whose value is a file offers files, also where another command has choices for a flag of that name.
+func TestFilesAreNoChoices(t *testing.T) {
+	for _, cmd := range completionOf(newApp(io.Discard, io.Discard)).Commands {
+		for _, f := range cmd.Flags {
+			if f.Files && f.Choices != nil {
+				t.Errorf("%s --%s offers %v, and files", cmd.Words, f.Name, f.Choices)
+			}
+		}
+	}
+}
