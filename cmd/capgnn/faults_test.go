@@ -31,6 +31,10 @@ func (f *faultyRun) train(name string) (*runResult, error) {
 		f.edit(c)
 	}
 	ctx := context.Background()
+	if err := t.hold(); err != nil {
+		f.t.Fatal(err)
+	}
+	defer t.let()
 	for _, step := range t.preparations() {
 		if err := step(ctx); err != nil {
 			f.t.Fatal(err)
