@@ -66,7 +66,7 @@ func fetchSet(ctx context.Context, set Published, root string, opt FetchOptions)
 	part := path + ".part"
 	defer func() {
 		if err != nil {
-			path, err = "", fmt.Errorf("fetch %s: %w", set.Name, explain(err, part))
+			path, err = "", fmt.Errorf("fetch %s: %w", set.Name, explain(err, set, path))
 		}
 	}()
 	if err := os.MkdirAll(part, 0o755); err != nil {
@@ -151,10 +151,21 @@ func tidy(part string, err error) {
 	}
 }
 
-// explain says what to do about a full disk.
-func explain(err error, part string) error {
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return fmt.Errorf("%w; free some space and fetch it again to go on, or remove %s", err, part)
+// explain says what to do about an error that ended the download of a set to path.
+func explain(err error, set Published, path string) error {
+	var (
+		status *statusError
+		broken *brokenError
+	)
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return fmt.Errorf("%w; free some space and fetch it again to go on, or remove %s.part", err, path)
+	case errors.Is(err, errNotPublished):
+		return fmt.Errorf("%w; name another mirror with --url, or see what has changed: %s", err, set.Source)
+	case errors.Is(err, errWebPage), errors.As(err, &status):
+		return fmt.Errorf("%w; if it has moved, name its new folder with --url; it is from %s", err, set.Source)
+	case errors.As(err, &broken):
+		return fmt.Errorf("%w; fetch it again later to go on, or name a mirror with --url", err)
 	}
 	return err
 }

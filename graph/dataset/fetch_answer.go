@@ -20,7 +20,7 @@ import (
 // where the bytes that are there are to be thrown away and asked for again; and what the server says of the file.
 func accept(resp *http.Response, have int64, old state, from string) (int64, state, error) {
 	if kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";"); resp.StatusCode < 300 && strings.TrimSpace(kind) == "text/html" {
-		return 0, state{}, fmt.Errorf("%s: a web page came in place of the file", from)
+		return 0, state{}, fmt.Errorf("%s: %w", from, errWebPage)
 	}
 	now := state{URL: from, ETag: resp.Header.Get("ETag"), Modified: resp.Header.Get("Last-Modified")}
 	switch resp.StatusCode {
@@ -48,8 +48,16 @@ func accept(resp *http.Response, have int64, old state, from string) (int64, sta
 		http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return 0, now, &brokenError{fmt.Errorf("%s: %s", from, resp.Status)}
 	}
-	return 0, now, fmt.Errorf("%s: %s", from, resp.Status)
+	return 0, now, &statusError{from, resp.Status}
 }
+
+// errWebPage is a page for people, such as one that asks to log in.
+var errWebPage = errors.New("a web page came in place of the file")
+
+// statusError is an answer that the server will give again, such as that the file is not there.
+type statusError struct{ from, status string }
+
+func (e *statusError) Error() string { return e.from + ": " + e.status }
 
 // contentRange reads "bytes FIRST-LAST/WHOLE", where WHOLE may be * (0 here).
 func contentRange(text string) (first, whole int64, ok bool) {

@@ -194,6 +194,56 @@ func TestFetchRefuses(t *testing.T) {
 	}
 }
 
+// Whatever goes wrong, the line ends with what to do.
+func TestFetchSaysWhatToDo(t *testing.T) {
+	content := noise(testBytes)
+	const again, mirrored, moved = "fetch it again later to go on, or name a mirror with --url", "name another mirror with --url", "name its new folder with --url"
+	page := func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "<!DOCTYPE html><title>Sorry</title>") }
+	status := func(code int) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) { http.Error(w, "no", code) }
+	}
+	for name, c := range map[string]struct {
+		answer http.HandlerFunc // nil: that of a mirror
+		spoil  func(m *mirror)
+		fault  string
+		want   string
+	}{
+		"a web page":      {answer: page, fault: "a web page", want: moved},
+		"gone":            {answer: status(410), fault: "410 Gone", want: moved},
+		"not there":       {answer: status(404), fault: "404 Not Found", want: moved},
+		"wants a login":   {answer: status(401), fault: "401", want: moved},
+		"broken for long": {answer: status(502), fault: "502", want: again},
+		"moved to nowhere": {answer: func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/gone" {
+				http.NotFound(w, r)
+				return
+			}
+			http.Redirect(w, r, "/gone", http.StatusMovedPermanently)
+		}, fault: "404", want: moved},
+		"another size":      {spoil: func(m *mirror) { m.body = content[:99] }, fault: "99 bytes, want 300000", want: mirrored},
+		"another content":   {spoil: func(m *mirror) { m.body = noise(testBytes); m.body[9] ^= 1 }, fault: "SHA-256", want: mirrored},
+		"stalls every time": {spoil: func(m *mirror) { m.cuts = []int64{-1000, -1000, -1000, -1000, -1000} }, fault: "nothing came for", want: again},
+		"cut every time":    {spoil: func(m *mirror) { m.cuts = []int64{1000, 1000, 1000, 1000, 1000} }, fault: "after", want: again},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newMirror(t, content)
+			if c.answer != nil {
+				server := httptest.NewServer(c.answer)
+				defer server.Close()
+				m = &mirror{Server: server}
+			} else {
+				c.spoil(m)
+			}
+			opt := quick
+			opt.Stall = 100 * time.Millisecond
+			_, err := fetchSet(t.Context(), testSet(content, m), t.TempDir(), opt)
+			if err == nil || !strings.Contains(err.Error(), c.fault) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("got %v, want %q and %q", err, c.fault, c.want)
+			}
+		})
+	}
+}
+
 // Answers that no honest server gives.
 func TestFetchOddAnswers(t *testing.T) {
 	content := noise(testBytes)
