@@ -37,7 +37,7 @@ type Options struct {
 	Seed        uint64
 	Threads     int // 0 = GOMAXPROCS; decides nothing
 	// Effort scales the attempts of which the best is kept: the number of whole partitions that are made and combined. 0 = by
-	// size: 4 up to a quarter of a million stored edges, 1 from half a million on.
+	// size: 8 up to 80,000 stored edges, 4 up to half a million, 1 from a million on.
 	Effort int
 	// Progress, if given, is called now and then from the goroutine of Partition with the share of the work that is done.
 	Progress func(done, total int)
@@ -106,7 +106,10 @@ func (o Options) resolve(u *graph.CSR) (Options, error) {
 // defaultEffort returns the attempts for a graph of so many stored edges. Volumes need two of them to be good, one from each kind of
 // edge weights.
 func defaultEffort(edges int64, objective Objective) int {
-	e := int(min(4, max(1, 1_000_000/max(edges, 1))))
+	e := int(min(4, max(1, 2_000_000/max(edges, 1))))
+	if edges <= 80_000 {
+		e = 8
+	}
 	if objective == Volume && edges <= 8_000_000 {
 		e = max(e, 2)
 	}

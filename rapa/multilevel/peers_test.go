@@ -1,0 +1,86 @@
+package multilevel
+
+import (
+	"bufio"
+	"fmt"
+	"math"
+	"os"
+	"strings"
+	"testing"
+)
+
+// peer is what others cut a published graph to.
+type peer struct {
+	graph            string
+	parts            int
+	metis, mtkahypar float64 // 0: not known
+}
+
+// peers reads testdata/peers.tsv: medians over seeds 1 to 10 of the cuts of gpmetis 5.1.0 and of Mt-KaHyPar 1.7 (default preset, two
+// threads), made by docs/bench/peers/cuts.py.
+func peers(t *testing.T) (all []peer) {
+	f, err := os.Open("testdata/peers.tsv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		var p peer
+		if _, err := fmt.Sscan(lines.Text(), &p.graph, &p.parts, &p.metis, &p.mtkahypar); err != nil {
+			t.Fatalf("%s: %v", lines.Text(), err)
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+// TestPeers holds cuts of published graphs to those of METIS and Mt-KaHyPar: none above 1.05 times METIS' or 1.10 times
+// Mt-KaHyPar's, and in the geometric mean not above Mt-KaHyPar's. Without CAPGNN_LONG=1 it takes five graphs and one seed.
+func TestPeers(t *testing.T) {
+	if underRace || testing.Short() {
+		t.Skip("takes half a minute")
+	}
+	long := os.Getenv("CAPGNN_LONG") == "1"
+	quick := map[string]bool{"cora_npz 2": true, "amazon_photo 2": true, "ppi 4": true, "tolokers 4": true, "minesweeper 8": true}
+	logs, count := 0.0, 0
+	for _, p := range peers(t) {
+		name := fmt.Sprint(p.graph, " ", p.parts)
+		seeds := []uint64{4}
+		if long {
+			seeds = []uint64{1, 4}
+		} else if !quick[name] {
+			continue
+		}
+		path := []string{p.graph}
+		if strings.Contains("tolokers minesweeper squirrel_filtered chameleon_filtered actor", p.graph) {
+			path = []string{"heterophilous", p.graph + ".npz"}
+		}
+		u := load(t, path)
+		for _, seed := range seeds {
+			part, err := Partition(t.Context(), u, Options{Parts: p.parts, Seed: seed})
+			if err == nil {
+				err = check(part, u.Rows(), p.parts, []Constraint{{Bound: vertexBounds(even(p.parts), u.Rows()), Hard: true}})
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			cut := float64(cutSlow(u, part))
+			if cut > 1.05*p.metis {
+				t.Errorf("%s parts, seed %d: cut %.0f, METIS %.0f", name, seed, cut, p.metis)
+			}
+			if p.mtkahypar == 0 {
+				continue
+			}
+			if cut > 1.10*p.mtkahypar {
+				t.Errorf("%s parts, seed %d: cut %.0f, Mt-KaHyPar %.0f", name, seed, cut, p.mtkahypar)
+			}
+			logs += math.Log(cut / p.mtkahypar)
+			count++
+		}
+	}
+	mean := math.Exp(logs / float64(count))
+	t.Logf("geometric mean over Mt-KaHyPar's cuts: %.3f", mean)
+	if mean > 1 {
+		t.Errorf("geometric mean %.3f times the cuts of Mt-KaHyPar", mean)
+	}
+}
