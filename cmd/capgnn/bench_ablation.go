@@ -90,7 +90,7 @@ func (b *benchRun) timed(s setting) *bench.Line {
 func (b *benchRun) showAblation(datasets []string, devices string, epochs int, at func(string, variant, uint64) setting) bench.Section {
 	t := bench.Table{Columns: []string{"data set", "", "epoch ms", "of none", "communication ms", "open ms", "MiB / epoch", "halo MiB", "of none", "validation %", "test %"},
 		Note: "communication: transfers of the busiest device in an epoch; open: the epoch without the computations of the device that computes longest. MiB: on all links, gradients and weights included; halo MiB: halo rows alone, mean of the trained epochs behind the first."}
-	times, moved, scores := bench.Panel{Title: "time of an epoch", Y: "of none"}, bench.Panel{Title: "halo rows moved in an epoch, bytes", Y: "of none"}, bench.Panel{Title: "test score", Y: "%"}
+	times, moved, scores := bench.Panel{Title: "time of an epoch", Y: "ratio to none"}, bench.Panel{Title: "halo rows moved in an epoch, bytes", Y: "ratio to none"}, bench.Panel{Title: "test score", Y: "score, %"}
 	of := make([]bench.Series, len(ablationVariants))
 	byBytes, byScore := make([]bench.Series, len(of)), make([]bench.Series, len(of))
 	for _, data := range datasets {

@@ -58,7 +58,7 @@ func planEpochCapacity(b *benchRun, datasets []string) ([]cell, func() bench.Sec
 			f := bench.Figure{Title: "Fig. 16-18: " + shortDataset(data), Across: 3}
 			for _, w := range sweeps {
 				for _, g := range list {
-					panel := bench.Panel{Title: g.name + ", " + w.name, X: "size, %", Y: "ms", FromZero: true}
+					panel := bench.Panel{Title: g.name + ", " + w.name, X: "size of the cache, % of the rows", Y: "epoch, ms", FromZero: true}
 					names := [][2]string{{"epoch_s", "epoch"}, {"communication_s", "communication"}, {"exposed_s", "open"}, {"aggregation_s", "aggregation"}, {"pick_s", "picking"}}
 					series := make([]bench.Series, len(names))
 					for _, share := range shares {
@@ -134,7 +134,7 @@ func planOverhead(b *benchRun, datasets []string) ([]cell, func() bench.Section,
 	return cells, func() bench.Section {
 		s := bench.Section{Title: "Fig. 19: what the caches cost and bring", Text: []string{fmt.Sprintf("Measured: GCN on CPU devices, medians of %d epochs, rows at most %s epochs old, no pipeline. check: looking up schedules and versions, and pick: putting rows together, means over the devices. overhead is (check + pick) / epoch, as in the paper; the run without caches picks rows as well, so added is what they cost beyond it. benefit is (epoch without − epoch with) / (check + pick).", epochs, boundedStaleness)}}
 		table := bench.Table{Columns: []string{"data set", "devices", "size", "epoch ms", "without ms", "check µs", "pick ms", "overhead %", "added %", "benefit"}}
-		over, benefit := bench.Panel{Title: "overhead", X: "size of both caches, %", Y: "% of the epoch", FromZero: true}, bench.Panel{Title: "benefit over overhead", X: "size of both caches, %", Y: "times"}
+		over, benefit := bench.Panel{Title: "overhead", X: "size of both caches, % of the rows", Y: "overhead, % of the epoch", FromZero: true}, bench.Panel{Title: "benefit over overhead", X: "size of both caches, % of the rows", Y: "benefit / overhead, times"}
 		for _, data := range datasets {
 			for _, devices := range lists {
 				without := b.line(b.trained(base(data, devices)).id)

@@ -48,7 +48,7 @@ func benchCommand() *cli.Command {
 func benchSubcommand(name, usage string, list []experiment) *cli.Command {
 	sub := &cli.Command{
 		Name: name, Usage: usage, UsageText: "capgnn bench " + name + " --quick --out bench/" + name,
-		Description: "Writes tables (.csv, .md), figures (.png, .svg), environment.json and cells.jsonl, one line for each result, into one folder. The same command goes on where an interrupted one was. " +
+		Description: "Writes a page (.html), tables (.csv, .md), figures (.png, .svg), environment.json and cells.jsonl, one line for each result, into one folder. The same command goes on where an interrupted one was. " +
 			"Times of simulated devices (sim:) are simulated; scores come from training on CPU devices, on the same parts.",
 		Flags: append(benchFlags(), outputFlags()...),
 		OnUsageError: func(c *cli.Context, err error, _ bool) error {
@@ -109,6 +109,7 @@ type benchRun struct {
 	journal *bench.Journal
 	loaded  *loadedData // the data set that was used last
 	noted   map[string]bool
+	about   []bench.Fact // where the results come from
 	// peersOnly says that nothing but peers is asked for, so that a missing --python is an error.
 	peersOnly bool
 }
@@ -145,7 +146,7 @@ func benchAction(c *cli.Context, name string, list []experiment) error {
 	k.stand("results so far lie in " + o.Out + ": the same command goes on")
 	sections, err := b.all(ctx, list)
 	if err == nil && name == benchAll {
-		err = bench.WriteReport(o.Out, "capgnn bench all", sections)
+		err = bench.WriteReport(o.Out, "capgnn bench all", b.about, sections)
 	}
 	if err := errors.Join(err, b.forget(), b.journal.Close()); err != nil {
 		if ctx.Err() != nil {
@@ -171,7 +172,7 @@ func (b *benchRun) all(ctx context.Context, list []experiment) ([]bench.Section,
 		if s == nil {
 			continue
 		}
-		if err := errors.Join(s.Write(b.opt.Out), s.Remove(b.opt.Out)); err != nil {
+		if err := errors.Join(s.Write(b.opt.Out), s.Remove(b.opt.Out), s.WritePage(b.opt.Out, b.about)); err != nil {
 			return nil, err
 		}
 		sections = append(sections, *s)

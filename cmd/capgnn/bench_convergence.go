@@ -54,7 +54,7 @@ func planConvergence(b *benchRun, datasets []string) ([]cell, func() bench.Secti
 			for _, model := range models {
 				for _, g := range list {
 					title := fmt.Sprintf("%s, %s, %s", shortDataset(data), model, g.name)
-					pe, pt := bench.Panel{Title: title, X: "epoch", Y: "validation, %"}, bench.Panel{Title: title, X: "seconds", Y: "validation, %"}
+					pe, pt := bench.Panel{Title: title, X: "epoch", Y: "validation, %"}, bench.Panel{Title: title, X: "time, s", Y: "validation, %"}
 					first := b.line(b.trained(at(data, model, g, convergenceVariants[0])).id)
 					goal, base := first.Value("val")-0.005, 0.0
 					for i, v := range convergenceVariants {

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -13,6 +14,7 @@ import (
 
 	"capgnn/hostmem"
 	"capgnn/internal/atomicfile"
+	"capgnn/internal/bench"
 )
 
 // environment says where the results of a folder come from: every invocation that wrote into it, equal ones once.
@@ -52,6 +54,7 @@ func (b *benchRun) writeEnvironment() error {
 		run.Memory = int64(total)
 	}
 	run.GPUs = append(run.GPUs, graphicsCards()...)
+	b.about = run.facts()
 	text, err := json.Marshal(run)
 	if err != nil {
 		return err
@@ -67,6 +70,26 @@ func (b *benchRun) writeEnvironment() error {
 		enc.SetIndent("", "  ")
 		return enc.Encode(e)
 	})
+}
+
+// facts are what a page says of the invocation: the command and the machine.
+func (r *environmentRun) facts() []bench.Fact {
+	words := make([]string, len(r.Command))
+	for i, w := range r.Command {
+		words[i] = shellWord(w)
+	}
+	out := []bench.Fact{{Name: "command", Text: strings.Join(words, " ")}, {Name: "program", Text: r.Program.String()},
+		{Name: "processor", Text: fmt.Sprintf("%s, %s used", r.CPU, counted(r.Cores, "core"))}}
+	if r.Memory > 0 {
+		out = append(out, bench.Fact{Name: "memory", Text: size(r.Memory)})
+	}
+	for _, g := range r.GPUs {
+		out = append(out, bench.Fact{Name: "GPU", Text: g + ", driver " + r.Driver})
+	}
+	if r.Kernel != "" {
+		out = append(out, bench.Fact{Name: "system", Text: runtime.GOOS + " " + r.Kernel})
+	}
+	return out
 }
 
 // noteLoad says if this machine does other work: times that are measured meanwhile say little. Other systems tell no load.

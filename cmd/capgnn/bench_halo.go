@@ -109,10 +109,10 @@ func (b *benchRun) showHalo(datasets []string, methods []rapa.Method, numbers []
 	ratios, cuts, histogram, overlap := bench.Figure{Title: "Fig. 4: halo rows over inner vertices"}, bench.Figure{Title: "Fig. 5: edge cut and halo rows, 1 hop"},
 		bench.Figure{Title: fmt.Sprintf("Vertices by overlap ratio, %d parts, 1 hop", numbers[len(numbers)-1])}, bench.Figure{Title: "Fig. 6: halo vertices that several parts share"}
 	for _, data := range datasets {
-		four := bench.Panel{Title: shortDataset(data), X: "parts", Y: "halo / inner", FromZero: true}
+		four := bench.Panel{Title: shortDataset(data), X: "parts", Y: "halo / inner rows, ratio", FromZero: true}
 		five := bench.Panel{Title: shortDataset(data), X: "edges cut", Y: "halo rows", FromZero: true}
 		six := bench.Panel{Title: shortDataset(data), X: "parts", Y: "shared halo vertices", FromZero: true}
-		hist := bench.Panel{Title: shortDataset(data), X: "R", Y: "vertices", LogY: true}
+		hist := bench.Panel{Title: shortDataset(data), X: "overlap ratio R, parts", Y: "vertices", LogY: true}
 		for _, m := range methods {
 			for hops := 1; hops <= 2; hops++ {
 				name := fmt.Sprintf("%s, %s", m, counted(hops, "hop"))

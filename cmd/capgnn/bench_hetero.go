@@ -57,7 +57,7 @@ func planHetero(b *benchRun, datasets []string) ([]cell, func() bench.Section, e
 			return fmt.Sprintf("%.2f to %.2f", 1e3*slices.Min(x), 1e3*slices.Max(x))
 		}
 		for _, data := range datasets {
-			panels := []bench.Panel{{Title: "epoch", Y: "ms"}, {Title: "communication of the busiest device", Y: "ms"}, {Title: "aggregation of the busiest device", Y: "ms"}}
+			panels := []bench.Panel{{Title: "epoch", Y: "time, ms"}, {Title: "communication of the busiest device", Y: "time, ms"}, {Title: "aggregation of the busiest device", Y: "time, ms"}}
 			for i, name := range []string{"epoch_s", "communication_s", "aggregation_s"} {
 				for _, v := range variants {
 					series := bench.Series{Name: v.name}

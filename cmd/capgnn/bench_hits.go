@@ -90,7 +90,7 @@ func planHitCapacity(b *benchRun, datasets []string) ([]cell, func() bench.Secti
 		for _, data := range datasets {
 			for _, parts := range numbers {
 				title := fmt.Sprintf("%s, %d parts", shortDataset(data), parts)
-				c, m := bench.Panel{Title: title, X: "size of both caches, %", Y: "coverage, %", FromZero: true}, bench.Panel{Title: title, X: "size of both caches, %", Y: "MiB per epoch", FromZero: true}
+				c, m := bench.Panel{Title: title, X: "size of both caches, % of the rows", Y: "coverage, %", FromZero: true}, bench.Panel{Title: title, X: "size of both caches, % of the rows", Y: "traffic, MiB per epoch", FromZero: true}
 				rows, bytes := make([][]string, len(shares)), make([][]string, len(shares))
 				for i, share := range shares {
 					rows[i] = []string{shortDataset(data), fmt.Sprint(parts), percentSize(share)}

@@ -55,7 +55,7 @@ func planOverall(b *benchRun, datasets []string) ([]cell, func() bench.Section, 
 			}
 			f := bench.Figure{Title: "Seconds of 200 epochs, " + model}
 			for _, data := range datasets {
-				panel := bench.Panel{Title: shortDataset(data), Y: "s"}
+				panel := bench.Panel{Title: shortDataset(data), Y: "time of 200 epochs, s"}
 				for _, v := range variants {
 					row, series := []string{shortDataset(data), v.name}, bench.Series{Name: v.name}
 					for _, g := range list {

@@ -219,7 +219,7 @@ func (b *benchRun) showPeers(datasets, models, there []string, rounds int, id fu
 	s := bench.Section{Title: "Peers: the same model on the same graph", Text: []string{fmt.Sprintf(
 		"One process each, %d threads, the native store; 3 layers, hidden 256, dropout 0.5, Adam; an epoch is forward, loss, backward and update. Programs take turns, %d rounds; ratios are those of one round: median, and least to largest. On a machine that does other work compare ratios, not times. torch and dgl-products (our loop over DGL's product) take products in panels of 32 columns; no program has MKL told which kernels to take. Scripts: docs/bench/peers.", cores(), rounds)}}
 	t := bench.Table{Columns: []string{"data set", "model", "peer", "its epoch ms", "capgnn ms", "times as long", "from", "to", "versions"}}
-	panel := bench.Panel{Title: "median epoch", Y: "times as long as capgnn"}
+	panel := bench.Panel{Title: "median epoch", Y: "time, ratio to capgnn"}
 	series := map[string]*bench.Series{}
 	for _, data := range datasets {
 		for _, model := range models {

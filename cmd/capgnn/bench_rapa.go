@@ -85,14 +85,14 @@ func (b *benchRun) showRapa(datasets []string, list []group, modes []string, id 
 
 // tracePanels draws vertices, edges and cost of the parts of a group.
 func tracePanels(l *bench.Line, g group, mode string) []bench.Panel {
-	cost := "seconds of an epoch"
+	cost, unit := "seconds of an epoch", "time, s"
 	if mode == partsPruned {
-		cost = "λ"
+		cost, unit = "λ", "cost λ"
 	}
 	specs, _ := parseDevices(g.devices)
 	var out []bench.Panel
-	for _, q := range [][2]string{{"vertices", "vertices, halo included"}, {"edges", "edges"}, {"cost", cost}} {
-		p := bench.Panel{Title: g.name + ": " + q[1], X: "step", FromZero: true, Counts: true}
+	for _, q := range [][3]string{{"vertices", "vertices, halo included", "vertices"}, {"edges", "edges", "edges"}, {"cost", cost, unit}} {
+		p := bench.Panel{Title: g.name + ": " + q[1], X: "step", Y: q[2], FromZero: true, Counts: true}
 		for i, d := range specs {
 			y := l.Series[fmt.Sprintf("%s-%d", q[0], i)]
 			x := make([]float64, len(y))

@@ -62,7 +62,7 @@ func (b *benchRun) showScaling(datasets []string, list []group, at func(string, 
 	for _, data := range datasets {
 		one := b.line(b.simulation(at(data, list[0], scalingVariants[0])).id)
 		lines := make([][]*bench.Line, len(scalingVariants))
-		panel := bench.Panel{Title: shortDataset(data), X: "devices", Y: "ms", FromZero: true, Counts: true}
+		panel := bench.Panel{Title: shortDataset(data), X: "devices", Y: "epoch, ms", FromZero: true, Counts: true}
 		for i, v := range scalingVariants {
 			series := bench.Series{Name: v.name}
 			for n, g := range list {

@@ -95,7 +95,7 @@ func (b *benchRun) showTable1(cells []cell) bench.Section {
 	}
 	return bench.Section{Title: "Table 1: what devices can do", Tables: []bench.Table{t},
 		Figures: []bench.Figure{{Title: "Rates of dense products and of copies to the device", Panels: []bench.Panel{
-			{Title: "dense product", Y: "TFLOP/s", Groups: groups, Series: []bench.Series{{Name: "MM", Y: mm}}},
-			{Title: "host to device", Y: "GB/s", Groups: groups, Series: []bench.Series{{Name: "H2D", Y: h2d}}},
+			{Title: "dense product", Y: "rate, TFLOP/s", Groups: groups, Series: []bench.Series{{Name: "MM", Y: mm}}},
+			{Title: "host to device", Y: "rate, GB/s", Groups: groups, Series: []bench.Series{{Name: "H2D", Y: h2d}}},
 		}}}}
 }

@@ -122,6 +122,10 @@ func TestBenchEverything(t *testing.T) {
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("experiments %s, want %s", got, want)
 	}
+	if one, err := os.ReadFile(s.path("all/halo.html")); err != nil || strings.Count(string(one), "<section") != 1 || !strings.Contains(string(one), "<svg") ||
+		!strings.Contains(string(one), "capgnn bench all --") || !strings.Contains(string(one), ">processor<") {
+		t.Errorf("halo.html lacks its figures, the command or the machine: %v", err)
+	}
 	page, err := os.ReadFile(s.path("all/report.html"))
 	if err != nil || strings.Count(string(page), "<section") != len(names) {
 		t.Errorf("report.html: %d sections, want %d: %v", strings.Count(string(page), "<section"), len(names), err)

@@ -47,15 +47,20 @@ func printVersion(c *cli.Context) error {
 	if c.Bool("json") {
 		return json.NewEncoder(c.App.Writer).Encode(info)
 	}
-	commit := info.Commit
+	_, err := fmt.Fprintln(c.App.Writer, info)
+	return err
+}
+
+// String is the build in a line.
+func (b buildInfo) String() string {
+	commit := b.Commit
 	if commit == "" {
 		commit = "unknown"
 	}
-	if info.Modified {
+	if b.Modified {
 		commit += "+"
 	}
-	_, err := fmt.Fprintf(c.App.Writer, "capgnn %s commit %s %s %s/%s\n", info.Version, commit, info.Go, info.OS, info.Arch)
-	return err
+	return fmt.Sprintf("capgnn %s commit %s %s %s/%s", b.Version, commit, b.Go, b.OS, b.Arch)
 }
 
 func readBuildInfo() buildInfo {

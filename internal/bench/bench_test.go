@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -108,26 +109,27 @@ func TestJournalDamaged(t *testing.T) {
 
 func sample() Section {
 	lines := Panel{Title: "lines", X: "x", Y: "y", LogY: true, Series: []Series{{"one", []float64{1, 2, 3}, []float64{1, 10, 100}}, {"two", []float64{1, 2}, []float64{0, 5}}}}
-	bars := Panel{Title: "bars", Groups: []string{"a", "b"}, Series: []Series{{Name: "one", Y: []float64{1, 2}}, {Name: "three", Y: []float64{3}}}}
+	bars := Panel{Title: "bars", Y: "y", Groups: []string{"a", "b"}, Series: []Series{{Name: "one", Y: []float64{1, 2}}, {Name: "three", Y: []float64{3}}}}
 	return Section{Name: "sample", Title: "A sample", Text: []string{"words"},
 		Tables:  []Table{{Title: "t", Columns: []string{"name", "x"}, Rows: [][]string{{"a|b", "1"}, {"c", ""}}, Note: "note"}},
-		Figures: []Figure{{Title: "f", Panels: []Panel{lines, bars, {Title: "empty", Series: []Series{{Name: "none"}}}}, Across: 2}}}
+		Figures: []Figure{{Title: "f", Panels: []Panel{lines, bars, {Title: "empty", X: "x", Y: "y", Series: []Series{{Name: "none"}}}}, Across: 2}}}
 }
 
 // The same section gives the same files, to the byte, and the report holds all of it.
 func TestSectionFiles(t *testing.T) {
 	var first map[string]string
+	about := []Fact{{"command", "capgnn bench <sample>"}}
 	for range 2 {
 		dir := t.TempDir()
 		s := sample()
 		if err := s.Write(dir); err != nil {
 			t.Fatal(err)
 		}
-		if err := WriteReport(dir, "all", []Section{s}); err != nil {
+		if err := errors.Join(s.WritePage(dir, about), WriteReport(dir, "all", about, []Section{s})); err != nil {
 			t.Fatal(err)
 		}
 		got := map[string]string{}
-		for _, name := range []string{"sample.md", "sample.csv", "sample-1.png", "sample-1.svg", "report.md", "report.html"} {
+		for _, name := range []string{"sample.md", "sample.csv", "sample-1.png", "sample-1.svg", "report.md", "report.html", "sample.html"} {
 			data, err := os.ReadFile(filepath.Join(dir, name))
 			if err != nil || len(data) == 0 {
 				t.Fatalf("%s: %d bytes, %v", name, len(data), err)
@@ -143,7 +145,7 @@ func TestSectionFiles(t *testing.T) {
 			}
 		}
 	}
-	for name, want := range map[string]string{"sample.md": "| a\\|b | 1 |", "sample.csv": "t,a|b,1", "report.md": "# all", "report.html": "<svg"} {
+	for name, want := range map[string]string{"sample.md": "| a\\|b | 1 |", "sample.csv": "t,a|b,1", "report.md": "# all", "report.html": "<svg", "sample.html": "capgnn bench &lt;sample&gt;"} {
 		if !strings.Contains(first[name], want) {
 			t.Errorf("%s lacks %q", name, want)
 		}
@@ -177,7 +179,7 @@ func TestSectionRemove(t *testing.T) {
 // An axis that counts has no halves, also where there is nothing but the beginning, and no value touches the frame.
 func TestCountedAxis(t *testing.T) {
 	for _, last := range []float64{0, 1, 2, 7} {
-		p := Panel{Counts: true, FromZero: true, Series: []Series{{Name: "a", X: []float64{0, last}, Y: []float64{3, 3}}}}
+		p := Panel{X: "x", Y: "y", Counts: true, FromZero: true, Series: []Series{{Name: "a", X: []float64{0, last}, Y: []float64{3, 3}}}}
 		drawn, err := p.plot([]string{"a"}, panelWidth)
 		if err != nil {
 			t.Fatal(err)
@@ -196,6 +198,29 @@ func TestCountedAxis(t *testing.T) {
 		}
 		if labels < 2 {
 			t.Errorf("last %g: %d labels", last, labels)
+		}
+	}
+}
+
+// The legend's entry of a line is that line: equal lines of two names are told apart by dash and mark, and an axis without a name is
+// refused.
+func TestLinesAreToldApart(t *testing.T) {
+	for i := range 12 {
+		for j := range i {
+			a, b := lineOf(i), lineOf(j)
+			if a.Color == b.Color && markOf(i).Shape == markOf(j).Shape || len(a.Dashes) == len(b.Dashes) && a.Width == b.Width && i < 5 {
+				t.Errorf("names %d and %d look alike", i, j)
+			}
+		}
+	}
+	for i := 1; i < 5; i++ {
+		if lineOf(i).Dashes == nil || lineOf(i).Width >= lineOf(i-1).Width {
+			t.Errorf("line %d hides what lies below it", i)
+		}
+	}
+	for _, p := range []Panel{{X: "x"}, {Y: "y"}, {Groups: []string{"a"}}} {
+		if _, err := p.plot(nil, panelWidth); err == nil {
+			t.Errorf("a panel of %q over %q is drawn", p.Y, p.X)
 		}
 	}
 }

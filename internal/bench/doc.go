@@ -17,5 +17,6 @@
 //	}
 //	s := bench.Section{Name: "halo", Title: "Halo rows", Tables: []bench.Table{t}, Figures: []bench.Figure{f}}
 //	err = s.Write("out")
-//	err = bench.WriteReport("out", "capgnn bench all", []bench.Section{s})
+//	err = s.WritePage("out", []bench.Fact{{"command", "capgnn bench halo"}})
+//	err = bench.WriteReport("out", "capgnn bench all", nil, []bench.Section{s})
 package bench

@@ -1,8 +1,8 @@
 package bench
 
 import (
+	"errors"
 	"fmt"
-	"image/color"
 	"io"
 	"math"
 	"slices"
@@ -42,14 +42,6 @@ type Series struct {
 	X, Y []float64
 }
 
-// colours are told apart by most people with colour blindness (Okabe and Ito).
-var colours = []color.RGBA{
-	{0, 114, 178, 255}, {230, 159, 0, 255}, {0, 158, 115, 255}, {204, 121, 167, 255}, {213, 94, 0, 255}, {86, 180, 233, 255}, {0, 0, 0, 255},
-	{128, 128, 128, 255}, {170, 130, 60, 255},
-}
-
-var shapes = []draw.GlyphDrawer{draw.CircleGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.PlusGlyph{}, draw.CrossGlyph{}, draw.RingGlyph{}, draw.PyramidGlyph{}}
-
 // Size of a panel and of a row of the legend.
 const (
 	panelWidth  = 9.5 * vg.Centimeter
@@ -75,7 +67,7 @@ func (f *Figure) write(base string) error {
 	for _, name := range names {
 		longest = max(longest, len(name))
 	}
-	perRow := max(1, int(wide*vg.Length(across)/(letterWidth*vg.Length(longest)+1.5*vg.Centimeter)))
+	perRow := max(1, int(wide*vg.Length(across)/(letterWidth*vg.Length(longest)+2*vg.Centimeter)))
 	legend := vg.Length((len(names)+perRow-1)/perRow) * legendRow
 	if len(names) < 2 {
 		legend = 0
@@ -85,13 +77,13 @@ func (f *Figure) write(base string) error {
 	if err != nil {
 		return err
 	}
-	png := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(plotDPI), vgimg.UseBackgroundColor(color.White))}
+	png := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(plotDPI), vgimg.UseBackgroundColor(panelColour))}
 	svg := vgsvg.New(width, height)
 	for end, c := range map[string]vg.CanvasWriterTo{".png": png, ".svg": svg} {
 		all := draw.New(c)
 		drawGrid(draw.Crop(all, 0, 0, legend, 0), grid)
 		if legend > 0 {
-			drawLegend(draw.Crop(all, vg.Centimeter, 0, 0, -(height-legend)), names, perRow)
+			drawLegend(draw.Crop(all, vg.Centimeter, 0, 0, -(height-legend)), names, perRow, f.Panels[0].Groups != nil)
 		}
 		if err := atomicfile.Write(base+end, func(w io.Writer) error { _, err := c.WriteTo(w); return err }); err != nil {
 			return err
@@ -138,10 +130,13 @@ func (f *Figure) grid(rows, across int, names []string) ([][]*plot.Plot, error) 
 }
 
 func (p *Panel) plot(names []string, wide vg.Length) (*plot.Plot, error) {
+	if p.Y == "" || p.X == "" && p.Groups == nil {
+		return nil, errors.New("an axis does not say what it shows, and in which unit")
+	}
 	out := plot.New()
 	out.Title.Text, out.X.Label.Text, out.Y.Label.Text = p.Title, p.X, p.Y
 	out.X.Tick.Marker, out.Y.Tick.Marker = ticks{}, ticks{}
-	out.Add(plotter.NewGrid())
+	dress(out)
 	if p.Groups != nil {
 		return out, p.bars(out, names, wide)
 	}
@@ -160,8 +155,7 @@ func (p *Panel) lines(out *plot.Plot, names []string) error {
 			return err
 		}
 		n := slices.Index(names, s.Name)
-		line.Color, line.Width = colours[n%len(colours)], vg.Points(1.5)
-		marks.Color, marks.Shape, marks.Radius = line.Color, shapes[n%len(shapes)], vg.Points(2.5)
+		line.LineStyle, marks.GlyphStyle = lineOf(n), markOf(n)
 		if !p.Points {
 			out.Add(line)
 		}
@@ -277,18 +271,5 @@ func drawGrid(c draw.Canvas, grid [][]*plot.Plot) {
 				grid[r][i].Draw(canvas)
 			}
 		}
-	}
-}
-
-// drawLegend writes all names below each other in columns.
-func drawLegend(c draw.Canvas, names []string, perRow int) {
-	style := plot.New().Legend.TextStyle
-	style.YAlign = draw.YCenter
-	step := (c.Max.X - c.Min.X) / vg.Length(perRow)
-	for i, name := range names {
-		at := vg.Point{X: c.Min.X + step*vg.Length(i%perRow), Y: c.Max.Y - legendRow*(vg.Length(i/perRow)+0.5)}
-		glyph := draw.GlyphStyle{Color: colours[i%len(colours)], Radius: vg.Points(4), Shape: draw.BoxGlyph{}}
-		c.DrawGlyph(glyph, vg.Point{X: at.X + vg.Points(5), Y: at.Y})
-		c.FillText(style, vg.Point{X: at.X + vg.Points(14), Y: at.Y}, name)
 	}
 }
