@@ -68,6 +68,7 @@ type Result struct {
 	TestLast  *float64 `json:"test_last"`
 	BestEpoch *int     `json:"best_epoch"`
 	Metric    string   `json:"metric"`
+	Classes   []string `json:"class_names"`
 	EpochS    struct {
 		Median *float64 `json:"median"`
 		Mean   *float64 `json:"mean"`

@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strings"
 )
 
 // colourCount is the number of colours of curves; more curves repeat them dashed.
@@ -154,6 +155,9 @@ func (r *Run) facts() []Fact {
 	}
 	f = append(f, Fact{"epochs", fmt.Sprint(s.Epochs)}, Fact{"seed", fmt.Sprint(s.Seed)},
 		Fact{"order of the vertices", s.Order}, Fact{"rows stored as", s.Storage})
+	if len(s.Classes) > 0 {
+		f = append(f, Fact{"classes", strings.Join(s.Classes, ", ")})
+	}
 	if x, ok := s.TimeS["start"]; ok {
 		f = append(f, Fact{"before the first epoch", written(seconds, x)})
 	}

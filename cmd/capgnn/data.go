@@ -19,9 +19,11 @@ import (
 type learnable struct {
 	name    string
 	problem *pipeline.Problem
-	scaling *dataset.Scaling // of the features; nil: they are as stored
-	sums    sums             // of graph and features
-	close   func() error     // gives their memory back
+	// classNames are what the classes are called; nil: only their numbers are known.
+	classNames []string
+	scaling    *dataset.Scaling // of the features; nil: they are as stored
+	sums       sums             // of graph and features
+	close      func() error     // gives their memory back
 }
 
 // release gives graph and features back, which must not be used any more.
@@ -60,7 +62,7 @@ func learn(ctx context.Context, k *console, cfg *trainConfig, d *dataset.Dataset
 	s := c.recall(d.Source, reading, started, p)
 	d.Rest() // a run that finds everything prepared does not read the graph again
 	p.GraphKey, p.FeaturesKey = s.Graph, s.Features
-	return &learnable{name: d.Name, problem: p, scaling: d.Scaling, sums: s, close: d.Close}, nil
+	return &learnable{name: d.Name, classNames: d.ClassNames, problem: p, scaling: d.Scaling, sums: s, close: d.Close}, nil
 }
 
 // readDataset finds and reads the data set of cfg, which then says where it lies. What is worth knowing is noted. scaling is

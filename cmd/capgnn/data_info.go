@@ -57,10 +57,11 @@ type featureInfo struct {
 }
 
 type labelInfo struct {
-	Classes    int   `json:"classes"`
-	Multi      bool  `json:"multi_label"`
-	Sizes      []int `json:"sizes"`      // vertices of each class, class 0 first
-	Unlabelled int   `json:"unlabelled"` // multi-label: vertices with no class at all
+	Classes    int      `json:"classes"`
+	Multi      bool     `json:"multi_label"`
+	Names      []string `json:"names"`      // of the classes; null: only their numbers are known
+	Sizes      []int    `json:"sizes"`      // vertices of each class, class 0 first
+	Unlabelled int      `json:"unlabelled"` // multi-label: vertices with no class at all
 }
 
 // splitInfo holds the vertices of each split; null: the data has no such mask.
@@ -172,7 +173,7 @@ func describeLabels(d *dataset.Dataset) *labelInfo {
 	if d.Labels == nil && d.Targets == nil {
 		return nil
 	}
-	info := &labelInfo{Classes: d.Classes, Multi: d.MultiLabel(), Sizes: make([]int, d.Classes)}
+	info := &labelInfo{Classes: d.Classes, Multi: d.MultiLabel(), Names: d.ClassNames, Sizes: make([]int, d.Classes)}
 	for _, y := range d.Labels {
 		if y < 0 {
 			info.Unlabelled++

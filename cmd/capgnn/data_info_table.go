@@ -80,6 +80,9 @@ func (d degrees) print(t io.Writer, title string) {
 	}
 }
 
+// shownClasses is the largest number of classes that stand in lines of their own.
+const shownClasses = 40
+
 func (l *labelInfo) print(t io.Writer) {
 	if l == nil {
 		fmt.Fprintf(t, "classes\tnone\n")
@@ -90,6 +93,12 @@ func (l *labelInfo) print(t io.Writer) {
 		kind = "several per vertex"
 	}
 	fmt.Fprintf(t, "classes\t%d, %s; %s vertices without\n", l.Classes, kind, grouped(int64(l.Unlabelled)))
+	if l.Names != nil && len(l.Sizes) <= shownClasses {
+		for c, n := range l.Sizes {
+			fmt.Fprintf(t, "  %s\t%s\n", l.Names[c], grouped(n))
+		}
+		return
+	}
 	const perLine = 12
 	for c := 0; c < len(l.Sizes); c += perLine {
 		title := ""

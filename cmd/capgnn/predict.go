@@ -196,6 +196,7 @@ func (p *prediction) compute(ctx context.Context) (*table, error) {
 		err = pipeline.PredictRows(ctx, p.data.problem, opt, func(ids []graph.NodeID, logits []float32) error {
 			if t == nil {
 				t = newLabels(p.data.problem.Vertices(), p.model.Out, p.multi)
+				t.names = p.data.classNames
 			}
 			t.put(ids, logits)
 			return nil

@@ -33,7 +33,7 @@ func (p *prediction) loadInput(ctx context.Context) error {
 	if p.other && p.cfg.makesFeatures() && p.cfg.Features != dataset.FeaturesDegree {
 		p.k.note("note: the run has --features %s, which tell vertices apart by number: vertex v is taken for vertex v of the run's graph", p.cfg.Features)
 	}
-	p.data = &learnable{name: d.Name, problem: &pipeline.Problem{
+	p.data = &learnable{name: d.Name, classNames: d.ClassNames, problem: &pipeline.Problem{
 		Graph: d.Graph, Loops: loopsOf(p.cfg.SelfLoops, p.cfg.Model),
 		Features: pipeline.Features{Cols: d.Features.Cols, Dense: d.Features.Dense, Indptr: d.Features.Indptr, Indices: d.Features.Indices, Data: d.Features.Data},
 		Classes:  p.model.Out,

@@ -24,6 +24,7 @@ type table struct {
 	float      []float32 // rows × cols: logits, embeddings
 	class      []int64   // rows: one label per vertex
 	flags      []uint8   // rows × cols: 0 or 1, several labels per vertex
+	names      []string  // of the classes, which .csv files have beside their numbers; nil: not known
 }
 
 // newRows returns a table of logits or embeddings, [vertices, width], which it keeps.
@@ -102,6 +103,9 @@ func (t *table) csv(out io.Writer) error {
 			w.WriteString(strconv.Itoa(c))
 		}
 	}
+	if t.class != nil && t.names != nil {
+		w.WriteString(",class")
+	}
 	w.WriteByte('\n')
 	var line []byte
 	for v := range t.rows {
@@ -115,6 +119,9 @@ func (t *table) csv(out io.Writer) error {
 				line = append(line, '0'+t.flags[v*t.cols+c])
 			default:
 				line = strconv.AppendInt(line, t.class[v], 10)
+				if t.names != nil {
+					line = append(append(line, ','), csvField(t.className(v))...)
+				}
 			}
 		}
 		if _, err := w.Write(append(line, '\n')); err != nil {
@@ -122,4 +129,20 @@ func (t *table) csv(out io.Writer) error {
 		}
 	}
 	return w.Flush()
+}
+
+// className returns the name of a vertex's class, "" where no class was told.
+func (t *table) className(v int) string {
+	if c := t.class[v]; c >= 0 && int(c) < len(t.names) {
+		return t.names[c]
+	}
+	return ""
+}
+
+// csvField quotes a text where a field needs it.
+func csvField(s string) string {
+	if !strings.ContainsAny(s, ",\"\r\n") && strings.TrimSpace(s) == s {
+		return s
+	}
+	return `"` + strings.ReplaceAll(s, `"`, `""`) + `"`
 }

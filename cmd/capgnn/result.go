@@ -35,6 +35,7 @@ type runResult struct {
 	TestLast  *float64     `json:"test_last"`
 	BestEpoch *int         `json:"best_epoch"` // from 0 on
 	Metric    string       `json:"metric"`
+	Classes   []string     `json:"class_names"` // null: only their numbers are known
 	EpochS    epochSeconds `json:"epoch_s"`
 	TimeS     runSeconds   `json:"time_s"`
 	Bytes     epochBytes   `json:"bytes"`
@@ -135,6 +136,9 @@ func (r *runResult) table(w io.Writer) error {
 	row := func(name, format string, a ...any) { fmt.Fprintf(t, "%s\t"+format+"\n", append([]any{name}, a...)...) }
 	row("dataset", "%s", r.Dataset)
 	row("model", "%s", r.Model)
+	if r.Classes != nil {
+		row("classes", "%s", namesOf(r.Classes))
+	}
 	row("devices", "%s (%s)", strings.Join(r.Devices, " "), counted(r.Parts, "part"))
 	best := ""
 	if r.BestEpoch != nil {

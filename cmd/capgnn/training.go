@@ -391,7 +391,7 @@ func (t *training) finish(r *pipeline.Result) (*runResult, error) {
 		t.k.note("stopped after %d epochs: %d evaluations without a better validation score", r.Epochs, t.cfg.Patience)
 	}
 	result := newResult(&t.cfg, t.data.name, t.specs, t.parts, t.dir, r)
-	result.TimeS.Start = seconds(t.start)
+	result.TimeS.Start, result.Classes = seconds(t.start), t.data.classNames
 	if result.Staleness.Period = t.fixedPeriod(r.Caches); t.cfg.staleness().Auto() {
 		if result.Drift, result.Staleness.Period, err = readDrifts(t.dir.metrics()); err != nil {
 			return nil, err

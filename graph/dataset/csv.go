@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -61,7 +62,7 @@ func loadCSV(dir string, opt Options) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	return d, d.readMasks(dir, opt)
+	return d, errors.Join(d.readMasks(dir, opt), d.readClassNames(dir))
 }
 
 // Endings of the files of a CSV folder, beside its edges. Lists of features stand for vertices by number, so that labels, if

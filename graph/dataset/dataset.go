@@ -20,11 +20,13 @@ type Dataset struct {
 	Labels   []int32    // class per vertex, -1 = unlabelled; nil: none, or multi-label
 	Targets  []uint8    // vertices × Classes, 0 or 1; nil: none, or one class per vertex
 	Classes  int        // 0: no labels
-	Train    []bool     // nil: absent
-	Val      []bool     // nil: absent
-	Test     []bool     // nil: absent
-	IDs      []int64    // original id per vertex; nil: the vertex number
-	Splits   int        // numbered splits in the file, of which Options.MaskRow chose one; 0: they are not numbered
+	// ClassNames is what the classes are called; nil: only their numbers are known.
+	ClassNames []string
+	Train      []bool  // nil: absent
+	Val        []bool  // nil: absent
+	Test       []bool  // nil: absent
+	IDs        []int64 // original id per vertex; nil: the vertex number
+	Splits     int     // numbered splits in the file, of which Options.MaskRow chose one; 0: they are not numbered
 
 	Scaling *Scaling // what the features were standardised with; nil: they are as stored
 

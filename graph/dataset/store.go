@@ -22,7 +22,7 @@ func loadStore(dir string, opt Options) (*Dataset, error) {
 		d.Close() // a failed unmap would hide what is wrong with the file
 		return nil, err
 	}
-	return d, nil
+	return d, d.readClassNames(dir)
 }
 
 // loadStoreArchive reads an .npz with the store's keys. Two keys more stand for what meta.json says: x_shape (rows and

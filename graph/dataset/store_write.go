@@ -31,6 +31,9 @@ func WriteStore(dir string, d *Dataset, watch Watch) error {
 				return err
 			}
 		}
+		if err := d.writeClassNames(tmp); err != nil {
+			return err
+		}
 		text, err := json.MarshalIndent(metaOf(d), "", "  ")
 		if err != nil {
 			return err

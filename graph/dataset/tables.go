@@ -60,7 +60,7 @@ func (t *Tables) writeLabels(dir, column string, classes []string, w *TablesWrit
 	w.Classes = slices.Compact(slices.Sorted(slices.Values(classes)))
 	w.Classes = slices.DeleteFunc(w.Classes, func(name string) bool { return name == "" })
 	number := map[string]int{"": -1}
-	named, err := createTable(dir, "classes.csv", column)
+	named, err := createTable(dir, classesFile, column)
 	if err != nil {
 		return err
 	}
