@@ -53,11 +53,19 @@ func (b *benchRun) replay(ctx context.Context, s setting) (*bench.Line, error) {
 	if err := errors.Join(trainer.Close(), closeDevices(devices)); err != nil {
 		return nil, err
 	}
-	schedule, err := jaca.NewSchedule(t.cfg.staleness().Bound, t.cfg.pipelined(), 0)
+	bound, pipelined := t.cfg.staleness().Bound, t.cfg.pipelined()
+	if !trainer.Ages() { // the caches are those of exact epochs
+		bound, pipelined = 0, false
+	}
+	schedule, err := jaca.NewSchedule(bound, pipelined, 0)
 	if err != nil {
 		return nil, err
 	}
 	l := newLine()
+	if plan == nil { // caches too small for a row: nothing is looked up
+		l.Values["coverage"], l.Values["hit_rate"], l.Values["mean_age"] = 0, 0, 0
+		return l, nil
+	}
 	r := jaca.NewReplay(plan, slices.Repeat([]jaca.Schedule{schedule}, len(plan.Tables)))
 	warm := 1
 	if !plan.Policy.Static() {

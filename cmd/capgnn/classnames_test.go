@@ -25,7 +25,7 @@ func TestClassNamesAreShown(t *testing.T) {
 	s.must("data", "tables", "--quiet", "--nodes", "nodes.csv", "--links", "links.csv", "--label", "team", "--out", "teams")
 	s.must("data", "import", "teams", "--quiet", "--out", "store")
 	for _, data := range []string{"teams", "store"} {
-		if text := s.must("data", "info", data, "--quiet"); !strings.Contains(text, "  blue, dark  30\n") {
+		if text := strings.Join(strings.Fields(s.must("data", "info", data, "--quiet")), " "); !strings.Contains(text, "blue, dark 30 red 30") {
 			t.Errorf("%s: info says\n%s", data, text)
 		}
 		table := s.must("train", "--quiet", "--dataset", data, "--hidden", "4", "--epochs", "2", "--devices", "cpu:threads=1", "--run-dir", data+"-run")
