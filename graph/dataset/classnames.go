@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"unicode"
+
+	"capgnn/internal/regular"
 )
 
 // classesFile holds the names of the classes: a line of a name for the column, then that of class 0, 1, ….
@@ -33,7 +35,7 @@ func (d *Dataset) readClassNames(dir string) error {
 		d.Notes = append(d.Notes, fmt.Sprintf("%s has %d bytes: too large for names of classes, left alone", path, info.Size()))
 		return nil
 	}
-	data, err := os.ReadFile(path)
+	data, err := regular.ReadFile(path, maxClassesFile)
 	if err != nil {
 		return err
 	}

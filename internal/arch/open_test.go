@@ -18,7 +18,7 @@ var opensItself = map[string]string{
 	"internal/atomicfile/folder.go":    "opens what was made below a folder of its own",
 	"internal/atomicfile/hold_unix.go": "opens what bears a name of its own",
 	"internal/tfevents/writer.go":      "makes a new file",
-	"internal/bench/report.go":         "reads what it has just written",
+	"internal/bench/page.go":           "reads what it has just written",
 	"graph/dataset/fetch.go":           "writes below a folder that it has locked",
 	"graph/dataset/fetch_unpack.go":    "reads an archive that was checked before",
 	"cmd/capgnn/bench_environment.go":  "reads files of the system",
