@@ -1,0 +1,55 @@
+package dataset
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write docs/formats/fetch.md anew")
+
+// fetchDoc lists every file that data fetch downloads, with what it must be.
+func fetchDoc() string {
+	var b strings.Builder
+	b.WriteString("# What `data fetch` downloads\n\n" +
+		"Written by `go test ./graph/dataset -run TestFetchDoc -update` from graph/dataset/fetch_known.go. A file is\n" +
+		"refused unless its size and its SHA-256, or git's id of it where the publishers' commit is all that is known, are these. Where neither is, the size is bounded, and the archive's own checksums are looked at.\n\n" +
+		"| data set | address | bytes | SHA-256, or git id |\n|---|---|---|---|\n")
+	for _, p := range KnownSets() {
+		for _, f := range p.files {
+			size, sum := fmt.Sprint(f.bytes), "`"+f.sha256+"`"
+			if f.bytes == 0 {
+				size = fmt.Sprintf("at most %d", f.limit)
+			}
+			switch {
+			case f.sha256 == "" && f.blob == "":
+				sum = "not known"
+			case f.sha256 == "":
+				sum = "git `" + f.blob + "`"
+			}
+			fmt.Fprintf(&b, "| %s | %s/%s | %s | %s |\n", p.Name, p.base, f.name, size, sum)
+		}
+	}
+	b.WriteString("\n| data set | source |\n|---|---|\n")
+	for _, p := range KnownSets() {
+		fmt.Fprintf(&b, "| %s | %s |\n", p.Name, p.Source)
+	}
+	return b.String()
+}
+
+// The list in the documents is that of the program.
+func TestFetchDoc(t *testing.T) {
+	const path = "../../docs/formats/fetch.md"
+	want := fetchDoc()
+	if *update {
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(path)
+	if err != nil || string(got) != want {
+		t.Errorf("%s is not what the tables say (%v): run this test with -update", path, err)
+	}
+}
