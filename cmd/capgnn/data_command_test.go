@@ -117,7 +117,7 @@ func TestDataImport(t *testing.T) {
 	if after.Name != "mine" || after.Format != "store" || *after.Splits.Train != 30 {
 		t.Errorf("%+v", after)
 	}
-	before.Name, before.Path, before.Format = after.Name, after.Path, after.Format
+	before.Name, before.Path, before.Format, before.Files = after.Name, after.Path, after.Format, after.Files
 	a, err1 := json.Marshal(before)
 	b, err2 := json.Marshal(after)
 	if err := errors.Join(err1, err2); err != nil || !bytes.Equal(a, b) {

@@ -89,11 +89,11 @@ func dataFetchAction(c *cli.Context, name string) error {
 func fetchTarget(c *cli.Context, name string) (dataset.Published, string, error) {
 	set, err := dataset.FindKnown(name)
 	if err != nil {
-		var names []string
+		var names, all []string
 		for _, s := range knownSets {
-			names = append(append(names, s.Name), s.Aliases()...)
+			names, all = append(append(names, s.Name), s.Aliases()...), append(all, s.Name)
 		}
-		return set, "", usagef("data fetch: no published data set %s: `capgnn data list` lists them", quoted(name, names))
+		return set, "", usagef("data fetch: no published data set %s: `capgnn data list` shows %s", quoted(name, names), strings.Join(all, ", "))
 	}
 	root := c.String("out")
 	if root == "" {
