@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"strings"
 	"text/tabwriter"
+
+	"capgnn/internal/number"
 )
 
-// Table returns the profile as text: a row per device with medians and deviations, then rates, then pairs.
+// Table returns the profile as text of 80 columns: devices with their rates, then times by number of device, then pairs.
 func (p *Profile) Table() string {
 	var b strings.Builder
 	kind := "profile"
@@ -15,12 +17,16 @@ func (p *Profile) Table() string {
 	}
 	fmt.Fprintf(&b, "%s of %s, %s, n = %d, median ± deviation of %d runs\n", kind, p.Host, p.Time.Format("2006-01-02 15:04"),
 		p.N, p.Devices[0].MM.Runs)
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "device\tMM ms\tSpMM ms\tH2D ms\tD2H ms\tIDT ms\tGFLOP/s\tH2D GB/s\tfree GiB\tmodel")
 	for i := range p.Devices {
 		d := &p.Devices[i]
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%.1f\t%.2f\t%.1f\t%s\n", d.Name, d.MM.cell(), d.SpMM.cell(), d.H2D.cell(),
-			d.D2H.cell(), d.IDT.cell(), p.FlopsPerSec(d)/1e9, p.CopyBytesPerSec(d.H2D)/1e9, float64(d.FreeBytes)/(1<<30), d.Model)
+		fmt.Fprintf(&b, "%d  %s: %s\n   %s free, %.1f GFLOP/s, %s/s to the device\n", i+1, d.Name, d.Model,
+			number.Bytes.Text(float64(d.FreeBytes)), p.FlopsPerSec(d)/1e9, number.Bytes.Text(p.CopyBytesPerSec(d.H2D)))
+	}
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "ms\tMM\tSpMM\tH2D\tD2H\tIDT")
+	for i := range p.Devices {
+		d := &p.Devices[i]
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\n", i+1, d.MM.cell(), d.SpMM.cell(), d.H2D.cell(), d.D2H.cell(), d.IDT.cell())
 	}
 	w.Flush()
 	for i := range p.Devices {
@@ -34,14 +40,14 @@ func (p *Profile) Table() string {
 		}
 	}
 	if len(p.Pairs) > 0 {
-		fmt.Fprintln(w, "from\tto\troute\tms\tGB/s")
+		fmt.Fprintln(w, "from\tto\troute\tms\trate")
 		for _, q := range p.Pairs {
 			route := "host"
 			if q.Peer {
 				route = "peer"
 			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%.2f\n", p.Devices[q.From].Name, p.Devices[q.To].Name, route, q.Copy.cell(),
-				p.CopyBytesPerSec(q.Copy)/1e9)
+			fmt.Fprintf(w, "%d\t%d\t%s\t%s\t%s/s\n", q.From+1, q.To+1, route, q.Copy.cell(),
+				number.Bytes.Text(p.CopyBytesPerSec(q.Copy)))
 		}
 		w.Flush()
 	}
@@ -51,4 +57,12 @@ func (p *Profile) Table() string {
 	return b.String()
 }
 
-func (t Timing) cell() string { return fmt.Sprintf("%.3f ± %.3f", 1e3*t.Median, 1e3*t.Std) }
+// cell is the time in milliseconds, to a microsecond where it is short.
+func (t Timing) cell() string {
+	ms, deviation := 1e3*t.Median, 1e3*t.Std
+	decimals := 3
+	for x := ms; x >= 10 && decimals > 0; x /= 10 {
+		decimals--
+	}
+	return fmt.Sprintf("%.*f ± %.*f", decimals, ms, decimals, deviation)
+}
