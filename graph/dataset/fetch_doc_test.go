@@ -14,9 +14,10 @@ var update = flag.Bool("update", false, "write docs/formats/fetch.md anew")
 func fetchDoc() string {
 	var b strings.Builder
 	b.WriteString("# What `data fetch` downloads\n\n" +
-		"Written by `go test ./graph/dataset -run TestFetchDoc -update` from graph/dataset/fetch_known.go. A file is\n" +
-		"refused unless its size and its SHA-256, or git's id of it where the publishers' commit is all that is known, are these. Where neither is, the size is bounded, and the archive's own checksums are looked at.\n\n" +
-		"| data set | address | bytes | SHA-256, or git id |\n|---|---|---|---|\n")
+		"Written by `go test ./graph/dataset -run TestFetchDoc -update` from graph/dataset/fetch_known.go. A downloaded file\n" +
+		"is refused if its size or its SHA-256 differs from this table. Where only the publishers' git commit is known, the\n" +
+		"git blob id is compared instead. Where no checksum is known, the size is bounded and the archive's own checksums are verified.\n\n" +
+		"| data set | address | bytes | SHA-256, or git blob id |\n|---|---|---|---|\n")
 	for _, p := range KnownSets() {
 		for _, f := range p.files {
 			size, sum := fmt.Sprint(f.bytes), "`"+f.sha256+"`"
