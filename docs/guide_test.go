@@ -31,9 +31,12 @@ func TestGoGuide(t *testing.T) {
 	if err := dataset.WriteStore(store, words(t), nil); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command("go", "run", source, store).CombinedOutput() // in this folder, so of this module
+	cmd := exec.Command("go", "run", source, store) // in this folder, so of this module
+	var errs strings.Builder
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
+		t.Fatalf("%v\n%s", err, &errs)
 	}
 	want := regexp.MustCompile(`^test accuracy (0\.[6-9]\d\d|1\.000)\nlayer 0 maps \(64, 40\)\nclasses of the first vertices: \[\d \d \d \d \d\]\n$`)
 	if !want.Match(out) {

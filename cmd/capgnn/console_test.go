@@ -42,7 +42,11 @@ func TestExitCodes(t *testing.T) {
 			t.Errorf("%v: exit code %d, want %d", tc.err, got, tc.want)
 		}
 	}
-	if got, want := oneLine(errors.Join(errors.New("a\nb "), errors.New("\nc"))), "a; b; c"; got != want {
+	same := errors.New("x")
+	if got := oneLine(errors.Join(fmt.Errorf("a: %w", same), fmt.Errorf("a: %w", same))); got != "a: x" {
+		t.Errorf("one cause of two errors is said as %q", got)
+	}
+	if got, want := oneLine(errors.Join(errors.New("a\nb "), errors.New("\nc"))), `a\nb ; \nc`; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -43,7 +43,7 @@ func flat(err error) string {
 		raw, parts = append(raw, c.Error()), append(parts, flat(c))
 	}
 	if len(raw) > 0 && strings.Join(raw, "\n") == text {
-		return strings.Join(parts, "; ")
+		return strings.Join(slices.Compact(parts), "; ") // one cause may have ended two things
 	}
 	for i := range raw {
 		text = strings.Replace(text, raw[i], parts[i], 1)

@@ -27,8 +27,8 @@ func findDataset(k *console, name string) (string, error) {
 		}
 		return "", usagef("%w: `capgnn data fetch %s` says how to get it, `capgnn data list` shows what is there", err, known[0].Name)
 	}
-	return "", usagef("data set %s was not found; `capgnn data list` shows what is there, `capgnn data fetch NAME` downloads %s; looked at: %s",
-		quoted(name, datasetNames()), fetchNames, strings.Join(missing.Looked, ", "))
+	return "", usagef("data set %s was not found (looked at: %s); `capgnn data list` shows what is there, `capgnn data fetch NAME` downloads %s",
+		quoted(name, datasetNames()), strings.Join(missing.Looked, ", "), fetchNames)
 }
 
 // fetchNames are short names of data sets that can be downloaded.

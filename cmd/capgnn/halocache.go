@@ -202,7 +202,7 @@ func explainCache(err error) error {
 		flag = "--cpu-cache"
 	}
 	return &fitError{fmt.Errorf("%s: %d rows of %s are wanted, %d fit", large.Cache, large.Want, size(slot), large.Fit),
-		fmt.Sprintf("give %s %d, or %s more memory", flag, large.Fit, size(gpu.Bytes(large.Want-large.Fit)*slot))}
+		fmt.Sprintf("give %s %d, or %s more memory (ulimit -v, container, machine)", flag, large.Fit, size(gpu.Bytes(large.Want-large.Fit)*slot))}
 }
 
 // globalCache is what package jaca calls the cache in host memory.

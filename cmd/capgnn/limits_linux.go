@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"syscall"
+
+	"capgnn/gpu"
 )
 
 // writeSignals are sent to a process that writes what cannot be written.
@@ -13,7 +15,7 @@ var writeSignals = []os.Signal{syscall.SIGPIPE, syscall.SIGXFSZ}
 func checkLimits() error {
 	var space, files syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_AS, &space); err == nil && space.Cur < leastAddressSpace {
-		return &fitError{fmt.Errorf("this process may use %.0f MiB of address space and needs %d", float64(space.Cur)/(1<<20), leastAddressSpace>>20),
+		return &fitError{fmt.Errorf("this process may use %s of address space and needs %s", size(gpu.Bytes(space.Cur)), size(gpu.Bytes(leastAddressSpace))),
 			"raise the limit (ulimit -v)"}
 	}
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err == nil && files.Cur < leastOpenFiles {

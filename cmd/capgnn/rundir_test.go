@@ -51,7 +51,7 @@ func TestWriteFileLeavesNothingBehind(t *testing.T) {
 
 // resultKeys are the keys that other programs read.
 var resultKeys = []string{"dataset", "model", "devices", "simulated", "parts", "epochs", "seed", "final_loss", "train", "val", "test",
-	"test_last", "best_epoch", "metric", "epoch_s", "time_s", "bytes", "halo_rows", "halo_pairs", "peak_bytes", "weights_sha256", "run_dir", "build", "order", "storage", "cache", "staleness", "drift"}
+	"test_last", "best_epoch", "metric", "epoch_s", "time_s", "bytes", "halo_rows", "halo_pairs", "peak_bytes", "weights_sha256", "run_dir", "build", "order", "storage", "cache", "staleness", "drift", "class_names"}
 
 func TestResultKeys(t *testing.T) {
 	specs := []deviceSpec{{Label: "0", Threads: 1, Slow: 1}}
