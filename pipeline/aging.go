@@ -37,9 +37,9 @@ func (t *Trainer) mayAge() (bool, error) {
 // errNoSlots says that rows were to age in slots, and memory leaves room for none.
 var errNoSlots = errors.New("no row has a slot")
 
-// crowded reports whether placing a run ended with err because memory leaves no room for rows that age: none for a slot, or none for
+// lacksMemoryToAge reports whether placing a run ended with err because memory leaves no room for rows that age: none for a slot, or none for
 // what the order of stale rows takes besides.
-func (t *Trainer) crowded(err error) bool {
+func (t *Trainer) lacksMemoryToAge(err error) bool {
 	c := &t.o.Cache
 	asked := c.Slots != nil || c.Local != (jaca.Size{})
 	var oom *gpu.OutOfMemory

@@ -8,9 +8,9 @@ import (
 	"capgnn/hostmem"
 )
 
-// resident is memory of a device as a section of a checkpoint: each read downloads the next bytes. Nothing else of the device may be
+// deviceSection is memory of a device as a section of a checkpoint: each read downloads the next bytes. Nothing else of the device may be
 // at work.
-type resident struct {
+type deviceSection struct {
 	w     *worker
 	buf   gpu.Buffer
 	at    gpu.Bytes // of the next byte
@@ -19,15 +19,15 @@ type resident struct {
 	check func(part []byte) error // nil: whatever it holds is written
 }
 
-func newResident(w *worker, buf gpu.Buffer, at, size gpu.Bytes, check func([]byte) error) *resident {
-	return &resident{w: w, buf: buf, at: at, left: size, size: size, check: check}
+func newDeviceSection(w *worker, buf gpu.Buffer, at, size gpu.Bytes, check func([]byte) error) *deviceSection {
+	return &deviceSection{w: w, buf: buf, at: at, left: size, size: size, check: check}
 }
 
 // Size implements Section.
-func (s *resident) Size() int64 { return int64(s.size) }
+func (s *deviceSection) Size() int64 { return int64(s.size) }
 
 // Read implements io.Reader.
-func (s *resident) Read(p []byte) (int, error) {
+func (s *deviceSection) Read(p []byte) (int, error) {
 	if s.left == 0 {
 		return 0, io.EOF
 	}
@@ -48,7 +48,7 @@ func (w *worker) vector(v gpu.Vec, check func([]byte) error) Section {
 	if v.Len == 0 {
 		return nil
 	}
-	return newResident(w, v.Buf, 4*gpu.Bytes(v.Off), 4*gpu.Bytes(v.Len), check)
+	return newDeviceSection(w, v.Buf, 4*gpu.Bytes(v.Off), 4*gpu.Bytes(v.Len), check)
 }
 
 // place is where the bytes of a section go on a device.
@@ -61,8 +61,8 @@ type place struct {
 // placeOf is where a vector lies.
 func (w *worker) placeOf(v gpu.Vec) place { return place{w, v.Buf, 4 * gpu.Bytes(v.Off)} }
 
-// unload uploads a section to some places, a piece at a time, which is the memory that it takes.
-func unload(s Section, piece []byte, to ...place) error {
+// uploadSection uploads a section to one or more places, a piece at a time, so it takes the memory of one piece.
+func uploadSection(s Section, piece []byte, to ...place) error {
 	for done := gpu.Bytes(0); int64(done) < sizeOf(s); {
 		part := piece[:min(int64(len(piece)), s.Size()-int64(done))]
 		if _, err := io.ReadFull(s, part); err != nil {
@@ -79,14 +79,14 @@ func unload(s Section, piece []byte, to ...place) error {
 	return nil
 }
 
-// several is memory in pieces as one section.
-type several struct {
+// joined presents several pieces of memory as one section.
+type joined struct {
 	io.Reader
 	size int64
 }
 
 // Size implements Section.
-func (s several) Size() int64 { return s.size }
+func (s joined) Size() int64 { return s.size }
 
 // floats returns arrays of the host, one behind the other, as a section; nil if they are empty.
 func floats(arrays ...[]float32) Section {
@@ -99,5 +99,5 @@ func floats(arrays ...[]float32) Section {
 	if size == 0 {
 		return nil
 	}
-	return several{io.MultiReader(all...), size}
+	return joined{io.MultiReader(all...), size}
 }

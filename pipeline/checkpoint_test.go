@@ -133,8 +133,8 @@ func TestSaveRefuses(t *testing.T) {
 		"negative epoch":            {Epoch: -1},
 		"NaN metric":                {Best: &Metrics{Val: new(math.NaN())}},
 		"long name":                 {Sections: map[string]Section{strings.Repeat("n", 254): nil}},
-		"short section":             {Sections: map[string]Section{"s": several{strings.NewReader("abc"), 4}}},
-		"long section":              {Sections: map[string]Section{"s": several{strings.NewReader("abc"), 2}}},
+		"short section":             {Sections: map[string]Section{"s": joined{strings.NewReader("abc"), 4}}},
+		"long section":              {Sections: map[string]Section{"s": joined{strings.NewReader("abc"), 2}}},
 	} {
 		if err := Save(dir, c, 1); err == nil {
 			t.Errorf("%s: was saved", name)

@@ -120,7 +120,7 @@ func (r *relay) save(into map[string]Section) {
 		if known && what != "sent" && m.Type == gpu.FP32 {
 			check = r.finiteRows
 		}
-		into[r.section(r.w.index, what)] = newResident(r.w, m.Buf, startOf(m), gpu.Bytes(bytesOf(m)), check)
+		into[r.section(r.w.index, what)] = newDeviceSection(r.w, m.Buf, startOf(m), gpu.Bytes(bytesOf(m)), check)
 	}
 }
 
@@ -304,7 +304,7 @@ func (t *Trainer) loadLeg(k int, s *legState, c *Checkpoint, piece []byte) error
 		r := w.relays()[k]
 		r.made = s.Made[i]
 		for what, m := range r.lasting() {
-			if err := unload(c.Sections[l.section(i, what)], piece, place{w, m.Buf, startOf(m)}); err != nil {
+			if err := uploadSection(c.Sections[l.section(i, what)], piece, place{w, m.Buf, startOf(m)}); err != nil {
 				return err
 			}
 		}

@@ -147,7 +147,7 @@ func newPredictor(ctx context.Context, p *Problem, o PredictOptions) (*Trainer, 
 	var runCtx context.Context
 	runCtx, t.cancel = context.WithCancelCause(ctx)
 	t.hub = &hub{ctx: runCtx, deadline: o.WaitDeadline}
-	t.hire()
+	t.newWorkers()
 	err := t.place(func(w *worker, scale weighting) error { return t.buildEvaluation(w, scale, o.Layers) },
 		func() (training, evaluation []*traffic, err error) {
 			return nil, evaluationTraffic(t.layout, o.Model, t.plan, o.Layers), nil

@@ -352,13 +352,13 @@ func (t *Trainer) takeWeights(c *Checkpoint, piece []byte) error {
 	for _, w := range t.workers {
 		all = append(all, w.placeOf(w.params.Flat))
 	}
-	err := unload(c.Weights, piece, all...)
+	err := uploadSection(c.Weights, piece, all...)
 	for _, part := range []struct {
 		dst gpu.Vec
 		src Section
 	}{{w0.opt.m, c.M}, {w0.opt.v, c.V}, {w0.opt.vmax, c.VMax}} {
 		if err == nil {
-			err = unload(part.src, piece, w0.placeOf(part.dst))
+			err = uploadSection(part.src, piece, w0.placeOf(part.dst))
 		}
 	}
 	if err == nil && sizeOf(c.BestWeights) > 0 { // as many as weights

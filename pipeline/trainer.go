@@ -71,14 +71,14 @@ func New(ctx context.Context, p *Problem, o Options) (*Trainer, error) {
 	runCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	t.cancel = cancel
 	t.hub = &hub{ctx: runCtx, deadline: o.WaitDeadline}
-	t.hire()
+	t.newWorkers()
 	if err := t.settleAging(); err != nil {
 		t.Close()
 		return nil, err
 	}
 	if err := t.place(t.build, t.trafficOfTraining); err != nil {
 		t.Close()
-		if t.crowded(err) {
+		if t.lacksMemoryToAge(err) {
 			return newExact(ctx, p, o)
 		}
 		return nil, err
@@ -148,8 +148,8 @@ func (t *Trainer) chooseOrder() {
 	o.Log.Info("planned", "input", t.plan.Input.String(), "layers", fmt.Sprintf("%+v", t.plan.Layers))
 }
 
-// hire makes one worker per part.
-func (t *Trainer) hire() {
+// newWorkers makes one worker per part.
+func (t *Trainer) newWorkers() {
 	for i, dev := range t.o.Devices {
 		w := &worker{index: i, hub: t.hub, dev: dev, part: t.cut.Parts[i], localOf: t.cut.LocalOf, compute: dev.NewQueue("compute"),
 			local: dev.NewQueue("local"), ahead: dev.NewQueue("prefetch"), out: dev.NewQueue("out"), reduce: dev.NewQueue("reduce")}

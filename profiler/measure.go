@@ -173,11 +173,11 @@ func (m *meter) probe(ctx context.Context, n int) (longest float64, err error) {
 	for i, dev := range m.devices {
 		m.Progress(fmt.Sprintf("size %d on %s", n, dev.Info().Name), m.shown)
 		from, across := m.compute[i], m.crossing[i]
-		product, err := m.tried(ctx, "product", n, from.device, func(o *operands, _ []float32) error { return o.mm() })
+		product, err := m.secondRun(ctx, "product", n, from.device, func(o *operands, _ []float32) error { return o.mm() })
 		if err != nil {
 			return 0, err
 		}
-		upload, err := m.tried(ctx, "upload", n, across.device, func(o *operands, host []float32) error { return o.h2d(hostmem.Bytes(host))() })
+		upload, err := m.secondRun(ctx, "upload", n, across.device, func(o *operands, host []float32) error { return o.h2d(hostmem.Bytes(host))() })
 		if err != nil {
 			return 0, err
 		}
@@ -188,8 +188,8 @@ func (m *meter) probe(ctx context.Context, n int) (longest float64, err error) {
 	return longest, nil
 }
 
-// tried returns the seconds of the second of two runs of op on operands of size n.
-func (m *meter) tried(ctx context.Context, name string, n, device int, op func(o *operands, host []float32) error) (float64, error) {
+// secondRun returns the seconds of the second of two runs of op on operands of size n.
+func (m *meter) secondRun(ctx context.Context, name string, n, device int, op func(o *operands, host []float32) error) (float64, error) {
 	dev := m.devices[device]
 	timings, err := m.once(fmt.Sprintf("try %s %d %s", name, n, dev.Info().UUID), func() (_ []Timing, err error) {
 		o, host := &operands{dev: dev, n: n}, make([]float32, n*n)

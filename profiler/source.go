@@ -41,7 +41,7 @@ func computing(devices []gpu.Device, brief bool) []source {
 	for i := range devices {
 		best := -1
 		for j := range devices {
-			if kind[j] == kind[i] && (best < 0 || apter(devices[j], devices[best])) {
+			if kind[j] == kind[i] && (best < 0 || preferred(devices[j], devices[best])) {
 				best = j
 			}
 		}
@@ -50,8 +50,8 @@ func computing(devices []gpu.Device, brief bool) []source {
 	return out
 }
 
-// apter reports whether a is measured rather than b, which is of the same kind.
-func apter(a, b gpu.Device) bool {
+// preferred reports whether a is measured rather than b, which is of the same kind.
+func preferred(a, b gpu.Device) bool {
 	if x, y := slowdown(a), slowdown(b); x != y {
 		return x < y
 	}

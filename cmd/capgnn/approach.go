@@ -37,16 +37,16 @@ type approach struct {
 // detailColumns is how much is said of what is under way: the time left stands beside it on a line of 80 columns.
 const detailColumns = 34
 
-// setOut begins the bar of a command. Until it arrives, phases that begin move that one.
-func (k *console) setOut(title string, expected [stages]time.Duration) {
+// beginStages begins the bar of a command. Until it arrives, phases that begin move that one.
+func (k *console) beginStages(title string, expected [stages]time.Duration) {
 	a := &approach{bar: k.begin(title, progressSteps, unitShare, between), open: expected, at: stages}
 	a.begun, a.since, a.left = a.bar.now(), a.bar.now(), sum(expected[:])
 	a.bar.left = func() time.Duration { return a.left }
 	k.approach = a
 }
 
-// arrive ends the bar, if there is one.
-func (k *console) arrive() {
+// endStages ends the bar, if there is one.
+func (k *console) endStages() {
 	if k.approach != nil {
 		k.approach.bar.end()
 		k.approach = nil
@@ -140,18 +140,18 @@ const (
 	placeTime = 500 * time.Nanosecond
 )
 
-// setOut begins the bar of a run.
-func (t *training) setOut(title string) {
+// beginStages begins the bar of a run.
+func (t *training) beginStages(title string) {
 	expected := [stages]time.Duration{reading: readTime, cutting: stageTime, checking: stageTime, placing: stageTime}
 	if specs, err := parseDevices(t.cfg.Devices); err == nil && t.cfg.Profile == "" && !isAuto(t.cfg.Devices) && !alike(specs) && !specs[0].simulated() {
 		expected[measuring] = measureTime * time.Duration(len(specs))
 	}
-	t.k.setOut(title, expected)
+	t.k.beginStages(title, expected)
 	t.k.enter(reading)
 }
 
-// foresee says what the stages will take, once it is known how large the graph is.
-func (t *training) foresee() {
+// estimateStages says what the stages will take, once it is known how large the graph is.
+func (t *training) estimateStages() {
 	edges := time.Duration(t.data.problem.Graph.Edges())
 	rounds := 0
 	if t.parts > 1 {

@@ -22,7 +22,7 @@ func TestApproach(t *testing.T) {
 		var out bytes.Buffer
 		k := &console{out: &out, err: &out}
 		now := stopped()
-		k.setOut("prepare", c.expected)
+		k.beginStages("prepare", c.expected)
 		a := k.approach
 		a.bar.now, a.bar.pause, a.bar.since, a.begun, a.since = func() time.Time { return now }, 0, now, now, now
 		share, left, seen := -1.0, time.Duration(1<<62), 0
@@ -54,7 +54,7 @@ func TestApproach(t *testing.T) {
 				p.end()
 			}
 		}
-		k.arrive()
+		k.endStages()
 		if k.approach != nil || share < 0.85 {
 			t.Errorf("%s: arrived at %.2f", c.name, share)
 		}

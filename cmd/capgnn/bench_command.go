@@ -143,7 +143,7 @@ func benchAction(c *cli.Context, name string, list []experiment) error {
 	}
 	ctx, stop := interruptible(c.Context, k, "as soon as possible")
 	defer stop()
-	k.stand("results so far lie in " + o.Out + ": the same command goes on")
+	k.onInterrupt("results so far lie in " + o.Out + ": the same command goes on")
 	sections, err := b.all(ctx, list)
 	if err == nil && name == benchAll {
 		err = bench.WriteReport(o.Out, "capgnn bench all", b.about, sections)

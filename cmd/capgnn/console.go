@@ -22,7 +22,7 @@ type console struct {
 	colour   bool
 	approach *approach // to the first epoch, while one is under way
 
-	stands atomic.Pointer[string] // what an interruption in the middle of something leaves; nil: nothing
+	interruption atomic.Pointer[string] // what an interruption in the middle of something leaves; nil: nothing
 
 	mu   sync.Mutex // held while anything is written to err: signals and workers' logs come from other goroutines
 	live []string   // the lines at the bottom of the terminal, which the next picture replaces; none holds a line break
@@ -37,8 +37,8 @@ func newConsole(c *cli.Context) *console {
 	return k
 }
 
-// beside leaves standard output to the file path where that is it: what the command says goes to standard error.
-func (k *console) beside(path string) {
+// keepStdoutFor sends what the command prints to standard error if path is standard output, so that the file written there stays whole.
+func (k *console) keepStdoutFor(path string) {
 	if atomicfile.IsStream(path) {
 		k.out = k.err
 	}
@@ -57,11 +57,11 @@ func (k *console) note(format string, a ...any) {
 	k.picture(live)
 }
 
-// stand says what an interruption leaves from now on that does not wait for what is under way, and how to go on.
-func (k *console) stand(text string) { k.stands.Store(&text) }
+// onInterrupt sets the text that an interruption in the middle of a step prints from now on: what is left, and how to go on.
+func (k *console) onInterrupt(text string) { k.interruption.Store(&text) }
 
-func (k *console) standing() string {
-	if text := k.stands.Load(); text != nil {
+func (k *console) interruptText() string {
+	if text := k.interruption.Load(); text != nil {
 		return *text
 	}
 	return "nothing was written"

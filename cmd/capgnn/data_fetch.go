@@ -60,7 +60,7 @@ func dataFetchAction(c *cli.Context, name string) error {
 	path := filepath.Join(root, name)
 	ctx, stop := interruptible(c.Context, k, "as soon as possible")
 	defer stop()
-	k.stand("what was downloaded stays in " + path + ".part; fetch it again to go on")
+	k.onInterrupt("what was downloaded stays in " + path + ".part; fetch it again to go on")
 	start := time.Now()
 	bar := &fetchBar{k: k, title: "download " + name}
 	defer bar.end()

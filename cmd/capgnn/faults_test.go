@@ -31,10 +31,10 @@ func (f *faultyRun) train(name string) (*runResult, error) {
 		f.edit(c)
 	}
 	ctx := context.Background()
-	if err := t.hold(); err != nil {
+	if err := t.lockRunDir(); err != nil {
 		f.t.Fatal(err)
 	}
-	defer t.let()
+	defer t.unlockRunDir()
 	for _, step := range t.preparations() {
 		if err := step(ctx); err != nil {
 			f.t.Fatal(err)

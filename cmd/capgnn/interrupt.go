@@ -38,10 +38,10 @@ func stopAtOnce() {
 	os.Exit(exitInterrupted)
 }
 
-// outliveWrites makes writing into a pipe that nobody reads any more, and beyond the largest size of a file, an error of that
+// writeSignalsToErrors makes writing into a pipe that nobody reads any more, and beyond the largest size of a file, an error of that
 // write; else the system ends the process, and with it a training whose notes nobody reads. Programs that this one starts
 // are not touched.
-func outliveWrites() { signal.Notify(make(chan os.Signal, 1), writeSignals...) }
+func writeSignalsToErrors() { signal.Notify(make(chan os.Signal, 1), writeSignals...) }
 
 // interruptible returns a context that ends at the first Ctrl-C or SIGTERM, so that what is under way can be finished; the
 // second one ends the process at once with exit code 130, and so does the first if that takes longer than grace. when says when
@@ -69,7 +69,7 @@ func interruptible(ctx context.Context, k *console, when string) (_ context.Cont
 			k.leave()
 		case <-late:
 			k.leave()
-			fmt.Fprintln(k.err, errorLine(&interruptedError{k.standing()}))
+			fmt.Fprintln(k.err, errorLine(&interruptedError{k.interruptText()}))
 		}
 		stopAtOnce()
 	}()

@@ -9,7 +9,7 @@ import (
 var began = time.Now()
 
 func main() {
-	outliveWrites()
+	writeSignalsToErrors()
 	obeySignals()
 	os.Exit(run(os.Args, os.Stdout, os.Stderr))
 }

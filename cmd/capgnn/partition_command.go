@@ -44,7 +44,7 @@ func partitionAction(c *cli.Context) error {
 	if err := checkOut("out", c.String("out")); err != nil {
 		return err
 	}
-	k.beside(c.String("out"))
+	k.keepStdoutFor(c.String("out"))
 	if !c.IsSet("devices") && !c.IsSet("profile") {
 		if !c.IsSet("parts") {
 			return usagef("partition: say into how many parts (--parts), or for what devices (--devices)")
@@ -54,15 +54,15 @@ func partitionAction(c *cli.Context) error {
 			t.cfg.BalanceBy = string(rapa.ByVertices)
 		}
 	}
-	t.setOut("prepare")
-	defer t.k.arrive()
+	t.beginStages("prepare")
+	defer t.k.endStages()
 	for _, step := range []func(context.Context) error{t.loadGraph, t.chooseDevices, t.divide} {
 		if err := errors.Join(step(ctx), ctx.Err()); err != nil {
 			return t.beforeTraining(err)
 		}
 	}
 	report, err := t.reportParts(ctx)
-	t.k.arrive()
+	t.k.endStages()
 	if err != nil {
 		return t.beforeTraining(err)
 	}

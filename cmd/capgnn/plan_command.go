@@ -25,8 +25,8 @@ func planAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	t.setOut("prepare")
-	defer t.k.arrive()
+	t.beginStages("prepare")
+	defer t.k.endStages()
 	for _, step := range []func(context.Context) error{t.load, t.chooseDevices, t.divide, t.settleCache, t.arrange, t.open} {
 		if err := errors.Join(step(ctx), ctx.Err()); err != nil {
 			return t.beforeTraining(err)
@@ -34,7 +34,7 @@ func planAction(c *cli.Context) error {
 	}
 	t.k.enter(checking)
 	m, err := t.planMemory(ctx)
-	t.k.arrive()
+	t.k.endStages()
 	if err := errors.Join(err, closeDevices(t.devices)); err != nil {
 		return t.beforeTraining(err)
 	}

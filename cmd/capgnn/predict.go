@@ -117,7 +117,7 @@ func newPrediction(c *cli.Context, k *console) (*prediction, error) {
 	if err := checkOut("out", p.out); err != nil {
 		return nil, err
 	}
-	k.beside(p.out)
+	k.keepStdoutFor(p.out)
 	// What decided the speed and the memory of training decides nothing here.
 	p.cfg.Devices, p.cfg.Parts, p.cfg.Targets, p.cfg.Profile, p.cfg.Savings = c.String("devices"), 0, "", "", pipeline.Savings{}
 	if err := checkDevices(p.cfg.Devices); err != nil {

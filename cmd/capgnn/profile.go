@@ -47,7 +47,7 @@ func profileAction(c *cli.Context) error {
 	if err := checkOut("out", c.String("out")); err != nil {
 		return err
 	}
-	k.beside(c.String("out"))
+	k.keepStdoutFor(c.String("out"))
 	opt, err := profileOptions(c)
 	if err != nil {
 		return err

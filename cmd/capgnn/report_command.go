@@ -51,7 +51,7 @@ func reportAction(c *cli.Context) error {
 	if err := checkOut("out", c.String("out")); err != nil {
 		return err
 	}
-	k.beside(c.String("out"))
+	k.keepStdoutFor(c.String("out"))
 	var runs []report.Run
 	for _, folder := range folders {
 		run, err := runDir(filepath.Clean(folder)).describe()

@@ -10,9 +10,9 @@ import (
 	"capgnn/internal/lockfile"
 )
 
-// hold makes the folder of a run, if it is named and not there, and keeps other processes from writing to it until let is
-// called. Doing so before anything else costs nothing; finding out later that it cannot be written to costs all that was done.
-func (t *training) hold() error {
+// lockRunDir makes the folder of a run, if it is named and not there, and keeps other processes from writing to it until
+// unlockRunDir is called. It comes first, so that a folder that cannot be written to costs no work.
+func (t *training) lockRunDir() error {
 	if t.resume {
 		return t.lockDir("--resume")
 	}
@@ -26,8 +26,8 @@ func (t *training) hold() error {
 	return t.dir.free()
 }
 
-// holdNew makes the folder of a run for which none was named.
-func (t *training) holdNew() (err error) {
+// lockNewRunDir makes the folder of a run for which none was named.
+func (t *training) lockNewRunDir() (err error) {
 	if t.dir, err = makeRunDir(t.data.name, t.cfg.Model, time.Now()); err != nil {
 		return err
 	}
@@ -35,7 +35,7 @@ func (t *training) holdNew() (err error) {
 	return t.lockDir("run folder")
 }
 
-// lockDir locks the run's folder and removes from it what killed writers have left. flag is what has named it.
+// lockDir locks the run's folder and removes the unfinished files of killed writers from it. flag is the flag that named the folder.
 func (t *training) lockDir(flag string) (err error) {
 	for try := 0; ; try++ {
 		if t.madeDir {
@@ -44,7 +44,7 @@ func (t *training) lockDir(flag string) (err error) {
 			}
 		}
 		t.lock, err = lockfile.Take(t.dir.lock())
-		if try == 2 || !errors.Is(err, fs.ErrNotExist) { // who gives up removes the folder that it has made
+		if try == 2 || !errors.Is(err, fs.ErrNotExist) { // a process that fails removes the folder that it has made
 			break
 		}
 	}
@@ -58,7 +58,7 @@ func (t *training) lockDir(flag string) (err error) {
 	case err != nil:
 		return usagef("%s %s: %w", flag, t.dir, err)
 	}
-	if t.madeDir { // and goes with this process until it holds a run
+	if t.madeDir { // removed when this process ends before it holds a run
 		_, t.settled, err = atomicfile.Unfinished(func() (string, error) { return string(t.dir), nil })
 	}
 	atomicfile.Sweep(string(t.dir))
@@ -66,8 +66,8 @@ func (t *training) lockDir(flag string) (err error) {
 	return err
 }
 
-// let gives the run's folder free, and removes it if the run has made it and written nothing.
-func (t *training) let() {
+// unlockRunDir unlocks the run's folder, and removes it if this process has made it and written no run into it.
+func (t *training) unlockRunDir() {
 	t.lock.Release()
 	if t.settled != nil {
 		t.settled()

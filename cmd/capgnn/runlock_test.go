@@ -20,28 +20,28 @@ import (
 func TestHold(t *testing.T) {
 	t.Chdir(t.TempDir())
 	first, second := &training{runPath: "a/b"}, &training{runPath: "a/b"}
-	if err := first.hold(); err != nil || !first.madeDir {
+	if err := first.lockRunDir(); err != nil || !first.madeDir {
 		t.Fatal(first.madeDir, err)
 	}
-	if err := second.hold(); exitCode(err) != exitUsage || !strings.Contains(err.Error(), fmt.Sprintf("--run-dir a/b: in use by process %d on ", os.Getpid())) {
+	if err := second.lockRunDir(); exitCode(err) != exitUsage || !strings.Contains(err.Error(), fmt.Sprintf("--run-dir a/b: in use by process %d on ", os.Getpid())) {
 		t.Errorf("second: %v", err)
 	}
-	second.let()
-	first.let()
+	second.unlockRunDir()
+	first.unlockRunDir()
 	if exists("a/b") {
 		t.Error("an empty folder stays")
 	}
-	if err := second.hold(); err != nil || !second.madeDir {
+	if err := second.lockRunDir(); err != nil || !second.madeDir {
 		t.Fatal(second.madeDir, err)
 	}
 	if err := writeFile(second.dir.config(), nil); err != nil {
 		t.Fatal(err)
 	}
-	second.let()
-	if err := first.hold(); exitCode(err) != exitUsage || !strings.Contains(err.Error(), "--resume a/b") {
+	second.unlockRunDir()
+	if err := first.lockRunDir(); exitCode(err) != exitUsage || !strings.Contains(err.Error(), "--resume a/b") {
 		t.Errorf("a folder that holds a run: error %v, want a usage error that names --resume", err)
 	}
-	first.let()
+	first.unlockRunDir()
 	if list, err := os.ReadDir("a/b"); err != nil || len(list) != 1 {
 		t.Errorf("%v, %v, want config.yaml alone", list, err)
 	}
@@ -49,7 +49,7 @@ func TestHold(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{"file", "file/below"} {
-		if err := (&training{runPath: path}).hold(); exitCode(err) != exitUsage {
+		if err := (&training{runPath: path}).lockRunDir(); exitCode(err) != exitUsage {
 			t.Errorf("%s: error %v, want a usage error", path, err)
 		}
 	}

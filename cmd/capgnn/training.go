@@ -60,15 +60,15 @@ type training struct {
 
 // run trains. The steps before training change nothing but the cache.
 func (t *training) run(ctx context.Context) (*runResult, error) {
-	defer t.let()
-	if err := t.hold(); err != nil {
+	defer t.unlockRunDir()
+	if err := t.lockRunDir(); err != nil {
 		return nil, err
 	}
 	if result, err := t.finished(); result != nil || err != nil { // another process has just ended it
 		return result, err
 	}
-	t.setOut("prepare")
-	defer t.k.arrive()
+	t.beginStages("prepare")
+	defer t.k.endStages()
 	for _, step := range t.preparations() {
 		if err := errors.Join(step(ctx), ctx.Err()); err != nil {
 			return nil, t.beforeTraining(err)
@@ -158,7 +158,7 @@ func (t *training) chooseDevices(context.Context) error {
 		return usagef("--parts %d: the graph has %d vertices: use at most that many parts", t.parts, n)
 	}
 	t.specs, t.cfg.Devices, t.cfg.Parts = specs, formatDevices(specs), t.parts
-	t.foresee()
+	t.estimateStages()
 	return nil
 }
 
@@ -175,7 +175,7 @@ func (t *training) open(context.Context) error {
 // train runs the epochs and writes the run folder.
 func (t *training) train(ctx context.Context) (_ *runResult, err error) {
 	if t.dir == "" {
-		if err := t.holdNew(); err != nil {
+		if err := t.lockNewRunDir(); err != nil {
 			return nil, err
 		}
 	}
@@ -204,10 +204,10 @@ func (t *training) train(ctx context.Context) (_ *runResult, err error) {
 	if t.settled != nil {
 		t.settled()
 	}
-	t.k.stand(fmt.Sprintf("in the middle of an epoch: continue from the last checkpoint with `capgnn train --resume %s`", t.dir))
+	t.k.onInterrupt(fmt.Sprintf("in the middle of an epoch: continue from the last checkpoint with `capgnn train --resume %s`", t.dir))
 	debug.FreeOSMemory() // what is left of placing the graph goes back before the activations take its place
 	t.start = time.Since(began)
-	t.k.arrive()
+	t.k.endStages()
 	t.bar = t.k.begin("train", int64(t.cfg.Epochs), "epochs", 0)
 	result, err := trainer.Run(ctx)
 	t.bar.end()

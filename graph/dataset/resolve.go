@@ -59,24 +59,24 @@ func Resolve(name string, roots []string) (path, note string, err error) {
 	return found[0].path, fmt.Sprintf("%s is taken as %s; %s may also be meant: then name it so", name, found[0].name, strings.Join(others, ", ")), nil
 }
 
-// lies is a data set that is there.
-type lies struct{ name, path string }
+// location is where a data set was found.
+type location struct{ name, path string }
 
 // standsFor returns the data sets of the roots that a name may stand for, the likeliest first, none twice: those in the roots
 // go before those in their folders, and the name itself before what it is an alias of.
-func standsFor(name string, roots []string) []lies {
+func standsFor(name string, roots []string) []location {
 	keys := []string{nameKey(name)}
 	for _, p := range Aliased(name) {
 		if key := nameKey(p.Name); !slices.Contains(keys, key) {
 			keys = append(keys, key)
 		}
 	}
-	var out []lies
+	var out []location
 	top, below := entries(roots)
-	for _, level := range [][]lies{top, below} {
+	for _, level := range [][]location{top, below} {
 		for _, key := range keys {
 			for _, l := range level {
-				taken := slices.ContainsFunc(out, func(o lies) bool { return nameKey(o.name) == key || filepath.Dir(l.path) == o.path })
+				taken := slices.ContainsFunc(out, func(o location) bool { return nameKey(o.name) == key || filepath.Dir(l.path) == o.path })
 				if nameKey(l.name) == key && !taken {
 					out = append(out, l)
 				}
@@ -87,7 +87,7 @@ func standsFor(name string, roots []string) []lies {
 }
 
 // entries lists what lies in the roots, and the .npz files in their folders, each in the order of roots and names.
-func entries(roots []string) (top, below []lies) {
+func entries(roots []string) (top, below []location) {
 	for _, root := range roots {
 		list, err := os.ReadDir(root)
 		if err != nil {
@@ -102,10 +102,10 @@ func entries(roots []string) (top, below []lies) {
 			switch {
 			case err != nil:
 			case info.IsDir():
-				top = append(top, lies{e.Name(), path})
+				top = append(top, location{e.Name(), path})
 				below = append(below, archivesIn(path)...)
 			case strings.HasSuffix(e.Name(), ".npz"):
-				top = append(top, lies{baseName(path), path})
+				top = append(top, location{baseName(path), path})
 			}
 		}
 	}
@@ -113,19 +113,19 @@ func entries(roots []string) (top, below []lies) {
 }
 
 // archivesIn lists the .npz files of a folder.
-func archivesIn(folder string) []lies {
+func archivesIn(folder string) []location {
 	list, err := os.ReadDir(folder)
 	if err != nil {
 		return nil
 	}
-	var out []lies
+	var out []location
 	for _, e := range list {
 		path := filepath.Join(folder, e.Name())
 		if !strings.HasSuffix(e.Name(), ".npz") {
 			continue
 		}
 		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
-			out = append(out, lies{baseName(path), path})
+			out = append(out, location{baseName(path), path})
 		}
 	}
 	return out

@@ -23,7 +23,7 @@ type aim struct {
 // initial returns a first partition of the coarsest level; coarsest graphs of bisections are bisected `growths` times.
 //
 // Method: recursive bisection. A side takes half of the parts. A graph is bisected by a multilevel scheme of its own, several
-// times, of which the best is taken: on its coarsest graph sides are begun in several ways (grow.go), and roaming and climbing improve
+// times, of which the best is taken: on its coarsest graph sides are begun in several ways (grow.go), and search past bounds and within them improve
 // them there and on the way back.
 // A side's bound is its share of the graph times the slack that is left to it, spread evenly over the bisections to come.
 //
@@ -154,7 +154,7 @@ func (c *crew) bisectOnce(g *level, a aim, to int, w *bisectScratch, salt uint64
 		w.climber.begin(s, components, a.targets[0], i, &r)
 		w.climber.rebalance(c, s)
 		w.climber.climb(c, s, forBisection(last.n, last.n), r.next())
-		w.climber.roam(c, s, r.next())
+		w.climber.searchPastBounds(c, s, r.next())
 		tries[i] = attempt{s.part, s.over(), c.cutOf(s)}
 	}
 	best := bestOf(tries)
@@ -162,7 +162,7 @@ func (c *crew) bisectOnce(g *level, a aim, to int, w *bisectScratch, salt uint64
 		s := c.newState(levels[i], a.lim, project(levels[i].coarse, best.part))
 		c.tabulate(s, nil, &w.climber.table)
 		w.climber.rebalance(c, s)
-		w.climber.roam(c, s, r.next())
+		w.climber.searchPastBounds(c, s, r.next())
 		w.climber.climb(c, s, forBisection(levels[i].n, 20), r.next())
 		best = attempt{s.part, s.over(), c.cutOf(s)}
 	}

@@ -6,7 +6,7 @@ type climber struct {
 	locked []bool
 	log    []step
 	order  []int32
-	kept   []int32 // best partition of roam
+	kept   []int32 // best partition of searchPastBounds
 	prices prices
 	table  []int32 // lent to one state at a time
 	bucket [lossBuckets][]int32

@@ -105,7 +105,7 @@ func (l *lane) refine(s *state, at int, salt uint64) {
 		return
 	}
 	if small := d.edges <= laneEdges || s.g.edges()*thoroughShare <= d.edges; small && s.g.edges() <= climbEdges {
-		f.roam(l.crew, s, mix(salt))
+		f.searchPastBounds(l.crew, s, mix(salt))
 	}
 	if s.g.edges() <= climbEdges {
 		if d.o.Effort > 1 || s.g.edges()*thoroughShare <= d.edges {

@@ -1,16 +1,16 @@
 package multilevel
 
 const (
-	// roamRounds are the rounds of roam, all of them: those at low prices may bring nothing where later ones do. Ending after two without
+	// pastBoundsRounds are the rounds of searchPastBounds, all of them: those at low prices may bring nothing where later ones do. Ending after two without
 	// gain, 16 parts of tolokers cost 11 % more.
-	roamRounds = 5
+	pastBoundsRounds = 5
 	// cheapest is the factor of the prices in the first round; it rises to 1 in the last.
 	cheapest = 0.2
-	// roamSeeds are the boundary vertices from which a search starts, roamLoss the moves without gain after which it ends.
-	roamSeeds, roamLoss = 25, 100
+	// pastBoundsSeeds are the boundary vertices from which a search starts, pastBoundsLoss the moves without gain after which it ends.
+	pastBoundsSeeds, pastBoundsLoss = 25, 100
 )
 
-// roam lowers the cut by moves that may exceed bounds.
+// searchPastBounds lowers the cut by moves that may exceed bounds.
 //
 // Returns: by how much the cut fell; never negative. The excess over bounds is not higher than before. s must have a table.
 //
@@ -23,16 +23,16 @@ const (
 //
 // Source: Maas, Gottesbüren and Seemaier, "Parallel unconstrained local search for partitioning irregular graphs", 2024.
 // There only prices of going to a part count, not what leaving one saves.
-func (f *climber) roam(c *crew, s *state, salt uint64) int64 {
+func (f *climber) searchPastBounds(c *crew, s *state, salt uint64) int64 {
 	n := s.g.n
 	f.fit(n)
 	r := random{salt}
 	start := c.cutOf(s)
 	least, leastOver := start, s.over()
 	copy(f.kept, s.part)
-	for round := 0; round < roamRounds && c.err() == nil; round++ {
-		f.prices.appraise(s, cheapest+(1-cheapest)*float64(round)/(roamRounds-1))
-		f.roamOnce(c, s, &r)
+	for round := 0; round < pastBoundsRounds && c.err() == nil; round++ {
+		f.prices.appraise(s, cheapest+(1-cheapest)*float64(round)/(pastBoundsRounds-1))
+		f.roundPastBounds(c, s, &r)
 		f.rebalance(c, s)
 		if cut, over := c.cutOf(s), s.over(); over < leastOver || over == leastOver && cut < least {
 			least, leastOver = cut, over
@@ -43,8 +43,8 @@ func (f *climber) roam(c *crew, s *state, salt uint64) int64 {
 	return start - least
 }
 
-// roamOnce starts searches until every boundary vertex has been a seed or moved.
-func (f *climber) roamOnce(c *crew, s *state, r *random) {
+// roundPastBounds starts searches until every boundary vertex has been a seed or moved.
+func (f *climber) roundPastBounds(c *crew, s *state, r *random) {
 	clear(f.locked[:s.g.n])
 	f.order = f.order[:0]
 	for v := range int32(s.g.n) {
@@ -57,7 +57,7 @@ func (f *climber) roamOnce(c *crew, s *state, r *random) {
 		if searches%64 == 0 && c.err() != nil {
 			return
 		}
-		for taken := 0; at < len(f.order) && taken < roamSeeds; at++ {
+		for taken := 0; at < len(f.order) && taken < pastBoundsSeeds; at++ {
 			if v := f.order[at]; !f.locked[v] {
 				f.offerPriced(s, v)
 				taken++
@@ -80,7 +80,7 @@ func (f *climber) searchPriced(c *crew, s *state) {
 	var fell, best int64
 	kept := 0
 	f.log = f.log[:0]
-	for pops := 1; f.heap.len() > 0 && len(f.log)-kept < roamLoss; pops++ {
+	for pops := 1; f.heap.len() > 0 && len(f.log)-kept < pastBoundsLoss; pops++ {
 		if pops&0xfff == 0 && c.err() != nil {
 			break
 		}
