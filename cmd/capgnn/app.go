@@ -17,7 +17,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		err = withinLimits(newApp(out, stderr).Run(args))
 	}
 	if out.err != nil && (err == nil || errors.Is(err, out.err)) {
-		err = fmt.Errorf("write to standard output: %w: what was to be printed is lost", cause(out.err))
+		err = fmt.Errorf("write to standard output: %w: the output is incomplete", cause(out.err))
 	}
 	if err != nil {
 		fmt.Fprintln(stderr, errorLine(err))

@@ -167,7 +167,7 @@ func (c *trainConfig) validate() error {
 	if err := dataset.CheckFeatures(c.Features); err != nil {
 		bad("--%w", err)
 	} else if c.makesFeatures() && c.Standardize == dataset.StandardizeTrain {
-		bad("--features %s with --standardize train: features that are made need none: leave one of them away", c.Features)
+		bad("--features %s with --standardize train: features made from the graph are not standardised: leave one of them away", c.Features)
 	}
 	if _, numbered := splitNumber(c.Split); !numbered {
 		_, _, err := parseSplit(c.Split)

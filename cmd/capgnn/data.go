@@ -86,7 +86,7 @@ func readDataset(ctx context.Context, k *console, cfg *trainConfig, scaling *dat
 		}
 	}
 	if !utf8.ValidString(path) {
-		return nil, usagef("--dataset %q: is not UTF-8, as the files of a run are: rename it", path)
+		return nil, usagef("--dataset %q: is not UTF-8, which the files of a run need: rename it", path)
 	}
 	row, _ := splitNumber(cfg.Split)
 	watch := &dataWatch{ctx: ctx, k: k, verb: "read"}
@@ -121,7 +121,7 @@ func overlooked(d *dataset.Dataset, wanted ...string) error {
 	}
 	for _, u := range d.Unread {
 		if lacks[u.Looks] && slices.Contains(wanted, u.Looks) {
-			return usagef("%s was not read, though its name says %s: %s", u.Name, u.Looks, d.Wanted(u.Looks)+instead[u.Looks])
+			return usagef("%s was not read, though its name looks like %s: %s", u.Name, u.Looks, d.Wanted(u.Looks)+instead[u.Looks])
 		}
 	}
 	return nil

@@ -37,7 +37,7 @@ func dataCommand() *cli.Command {
 				Flags: []cli.Flag{
 					outFlag(),
 					&cli.Float64Flag{Name: "scale", Value: 1, Usage: "`SHARE` of the published data set's vertices and edges; the mean degree stays where it can"},
-					&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`SEED`: equal ones give equal files, whatever the machine"},
+					&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`SEED`: the same seed gives the same files on every machine"},
 				},
 				Description: "Presets: " + presetNames() + ". Files are described in docs/formats/synth.md.",
 				Action:      onePositional("PRESET", dataSynthAction),

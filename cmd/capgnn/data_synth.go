@@ -97,7 +97,7 @@ func freeFolder(c *cli.Context) (string, error) {
 		return "", usagef("data %s: --out is missing: name a new folder", c.Command.Name)
 	}
 	if !utf8.ValidString(filepath.Base(out)) {
-		return "", usagef("--out %q: is not UTF-8, as names of data sets are: choose another", out)
+		return "", usagef("--out %q: is not UTF-8, which names of data sets need: choose another", out)
 	}
 	list, err := os.ReadDir(out)
 	switch {

@@ -25,7 +25,7 @@ func dataTablesCommand() *cli.Command {
 			&cli.StringFlag{Name: "drop", Usage: "`COLUMNS` of --nodes that are no features, such as name,city"},
 			&cli.StringFlag{Name: "categorical", Usage: "`COLUMNS` of --nodes that are names: each name becomes a feature, 1 where it stands"},
 			&cli.StringFlag{Name: "lists", Usage: "`COLUMNS` of --nodes whose fields are lists of features, NAME or NAME:VALUE, between blanks, commas, semicolons or bars"},
-			&cli.StringFlag{Name: "features", Usage: "JSON `FILE` of lists of features by number, {\"ID\": [3, 17], …}, beside those of --nodes"},
+			&cli.StringFlag{Name: "features", Usage: "JSON `FILE` with a list of feature numbers for each id, {\"ID\": [3, 17], …}; these features are added to those of --nodes"},
 			&cli.StringFlag{Name: "missing", Usage: "`NUMBER` that stands for empty fields of features (default: they are an error)"},
 			&cli.BoolFlag{Name: "skip-unknown", Usage: "leave out edges with an id that --nodes lacks, in place of ending with an error"},
 			&cli.StringFlag{Name: "out", Usage: "new folder `DIR`"},
@@ -66,7 +66,7 @@ func dataTablesAction(c *cli.Context) error {
 		return unreadable(err, "nothing was written")
 	}
 	for _, name := range written.IDLike {
-		k.note("note: column %q holds something else in every line, as ids do: leave it out with --drop if it is one", name)
+		k.note("note: column %q has a different value in every line, as ids have: if it is an id, leave it out with --drop", name)
 	}
 	if k.json {
 		return json.NewEncoder(k.out).Encode(written)

@@ -57,7 +57,7 @@ func (c *trainConfig) cacheErrors() []error {
 		bad("--staleness: %w", err)
 	}
 	if stale.Bound > 0 && c.Model == string(gnn.GAT) { // docs/adr/0020
-		bad("--staleness %s: gat learns nothing from rows of earlier epochs: leave --staleness away, or train gcn, sage or gin", c.Staleness)
+		bad("--staleness %s: gat does not learn from rows of earlier epochs: leave --staleness away, or train gcn, sage or gin", c.Staleness)
 	}
 	if stale.Auto() && !policy.Static() {
 		bad("--staleness %s: --cache %s decides while rows are read: give a number of epochs, or one of the policies %v", c.Staleness, c.Cache, staticPolicies())

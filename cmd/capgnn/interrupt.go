@@ -61,7 +61,7 @@ func interruptible(ctx context.Context, k *console, when string) (_ context.Cont
 		}
 		late := time.After(grace)
 		cancel()
-		k.note("stopping %s; once more to stop at once", when)
+		k.note("stopping %s; interrupt again to stop at once", when)
 		select {
 		case <-done:
 			return

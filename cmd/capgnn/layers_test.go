@@ -82,7 +82,7 @@ func TestStalenessWithoutOldRows(t *testing.T) {
 			want = s.train(flags(append(more[:len(more):len(more)], "--staleness", "0")...)...)
 		}
 		_, stderr, code := s.run(append([]string{"train", "--run-dir", dir}, flags(append([]string{"--staleness", "4"}, more...)...)...)...)
-		if code != 0 || !strings.Contains(stderr, "changes nothing here") {
+		if code != 0 || !strings.Contains(stderr, "has no effect here") {
 			t.Errorf("%s: exit code %d, %s", name, code, stderr)
 			continue
 		}

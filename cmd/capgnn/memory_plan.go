@@ -67,7 +67,7 @@ func (t *training) planMemory(ctx context.Context) (*memoryPlan, error) {
 		return nil, asUsage(t.explain(err))
 	}
 	if t.cfg.staleness().Bound > 0 && !m.ages {
-		t.k.note("note: --staleness %s changes nothing here: no row of another part can be of an earlier epoch", t.cfg.Staleness)
+		t.k.note("note: --staleness %s has no effect here: no row of another part can be from an earlier epoch", t.cfg.Staleness)
 	}
 	return m, nil
 }

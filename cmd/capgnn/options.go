@@ -25,11 +25,11 @@ const (
 	groupUnequal  = "Unequal devices, and edges left out"
 	groupMemory   = "Memory and arithmetic"
 	groupExchange = "Rows of other parts"
-	groupSavings  = "What is spared, to measure what it saves"
+	groupSavings  = "Savings that can be switched off"
 	groupRun      = "Run folder"
 )
 
-const featuresUsage = "`WHAT` vertices begin with: stored (features of the data set), or made of the graph: degree (one column for each in-degree), onehot (one for each vertex) or random:WIDTH, by --seed"
+const featuresUsage = "`WHAT` features vertices have: stored (those of the data set), or made from the graph: degree (one column for each in-degree), onehot (one for each vertex) or random:WIDTH, by --seed"
 
 // options lists every setting in the order of config.yaml.
 var options = []option{
@@ -60,7 +60,7 @@ var options = []option{
 	{name: "objective", group: groupParts, usage: "`WHAT` multilevel makes small: cut (edges between parts) or volume (rows to be sent)", field: func(c *trainConfig) any { return &c.Objective }},
 	{name: "balance", group: groupParts, usage: "largest `RATIO` of a part's inner vertices to its share", field: func(c *trainConfig) any { return &c.Balance }},
 	{name: "balance-by", group: groupParts, usage: "what parts share out: a `LIST` of vertices, edges, train and memory (default: vertices,edges,train; for unequal devices what takes their time)", field: func(c *trainConfig) any { return &c.BalanceBy }},
-	{name: "cost", group: groupUnequal, usage: "`WHAT` unequal devices are evened by: time (of a simulated epoch) or lambda (Eq. 13); auto = lambda with --max-prune, else time", field: func(c *trainConfig) any { return &c.Cost }},
+	{name: "cost", group: groupUnequal, usage: "`WHAT` is balanced between unequal devices: time (of a simulated epoch) or lambda (Eq. 13); auto = lambda with --max-prune, else time", field: func(c *trainConfig) any { return &c.Cost }},
 	{name: "no-move", group: groupUnequal, usage: "leave inner vertices where the partitioner put them", field: func(c *trainConfig) any { return &c.NoMove }},
 	{name: "max-prune", group: groupUnequal, usage: "largest `SHARE` of the cut edges that may be left out of training to even the devices' load; 0 = none", field: func(c *trainConfig) any { return &c.MaxPrune }},
 	{name: "prune", group: groupUnequal, usage: "`SHARE` of each part's cut edges that is left out of training, so that less is exchanged", field: func(c *trainConfig) any { return &c.Prune }},
@@ -79,9 +79,9 @@ var options = []option{
 	{name: "reserve-cpu", group: groupExchange, usage: "host memory (`SIZE`) that the cache leaves alone", field: func(c *trainConfig) any { return &c.ReserveCPU }},
 	{name: "cache-topk", group: groupExchange, usage: "the `N` rows of each other part that count for the size of a part's caches, those that most parts read; 0 = all", field: func(c *trainConfig) any { return &c.CacheTopK }},
 	{name: "cache-bypass", group: groupExchange, usage: "give caches up when their mean hit rate is below this `SHARE`; 0 = never", field: func(c *trainConfig) any { return &c.CacheBypass }},
-	{name: "staleness", group: groupExchange, usage: "`EPOCHS` that rows of other parts may be old: a number up to 16; auto:EPS or auto:EPS,MAX refreshes each layer's rows so often that they drift by EPS at most; gat takes 0 alone", field: func(c *trainConfig) any { return &c.Staleness }},
-	{name: "exact-epochs", group: groupExchange, usage: "number `N` of epochs at first in which rows of other parts are not old, as weights move most then; auto = a tenth of --epochs, none with fifo, lru, sieve and adaptive staleness", field: func(c *trainConfig) any { return &c.ExactEpochs }},
-	{name: "pipeline", group: groupExchange, usage: "`WHEN` rows of other parts are used from the epoch on that follows the one that made them, where staleness allows: on or off; auto = on, but for fifo, lru and sieve", field: func(c *trainConfig) any { return &c.Pipeline }},
+	{name: "staleness", group: groupExchange, usage: "largest age of rows of other parts in `EPOCHS`: a number up to 16; auto:EPS or auto:EPS,MAX refreshes each layer's rows so often that they drift by EPS at most; gat allows only 0", field: func(c *trainConfig) any { return &c.Staleness }},
+	{name: "exact-epochs", group: groupExchange, usage: "number `N` of first epochs that use only fresh rows of other parts, as weights change most then; auto = a tenth of --epochs, none with fifo, lru, sieve and adaptive staleness", field: func(c *trainConfig) any { return &c.ExactEpochs }},
+	{name: "pipeline", group: groupExchange, usage: "`WHEN` rows of other parts are used one epoch after they were made, so that they travel during computation; needs --staleness: on or off; auto = on, except with fifo, lru and sieve", field: func(c *trainConfig) any { return &c.Pipeline }},
 	{name: "peer", group: groupExchange, usage: "copy between devices that reach each other's memory (`WAY`): on; off = through the host", field: func(c *trainConfig) any { return &c.Peer }},
 	{name: "halo-dtype", group: groupExchange, usage: "element `TYPE` of rows of other parts on their way and in the host's cache: fp32 (as stored), bf16, or int8 with a scale per row, rounded at random", field: func(c *trainConfig) any { return &c.HaloType }},
 	{name: "cache-slots", field: func(c *trainConfig) any { return &c.CacheSlots }, fileOnly: true},

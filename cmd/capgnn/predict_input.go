@@ -31,7 +31,7 @@ func (p *prediction) loadInput(ctx context.Context) error {
 		return usagef("--dataset %s: %w", p.cfg.Dataset, err)
 	}
 	if p.other && p.cfg.makesFeatures() && p.cfg.Features != dataset.FeaturesDegree {
-		p.k.note("note: the run has --features %s, which tell vertices apart by number: vertex v is taken for vertex v of the run's graph", p.cfg.Features)
+		p.k.note("note: the run has --features %s, which match vertices by number: vertex v is taken as vertex v of the run's graph", p.cfg.Features)
 	}
 	p.data = &learnable{name: d.Name, classNames: d.ClassNames, problem: &pipeline.Problem{
 		Graph: d.Graph, Loops: loopsOf(p.cfg.SelfLoops, p.cfg.Model),
@@ -77,7 +77,7 @@ func (p *prediction) fits(d *dataset.Dataset) error {
 		return errors.New("the data set has no features (x): nothing can be predicted from it")
 	}
 	if p.cfg.Features == dataset.FeaturesOneHot && d.Features.Cols != p.model.In {
-		return fmt.Errorf("it has %d vertices, the graph of %s has %d: with --features onehot, which the run has, vertices must be the same ones", d.Features.Cols, p.run, p.model.In)
+		return fmt.Errorf("it has %d vertices, the graph of %s has %d: the run's --features onehot needs the same vertices; train with --features degree to predict other graphs", d.Features.Cols, p.run, p.model.In)
 	}
 	if d.Features.Cols != p.model.In {
 		return fmt.Errorf("the data set has %d features, the model of %s reads %d", d.Features.Cols, p.run, p.model.In)

@@ -22,7 +22,7 @@ func profileCommand() *cli.Command {
 		Name:  "profile",
 		Usage: "measure what devices can do", UsageText: "capgnn profile --devices cpu:threads=1,cpu:threads=1,slow=3",
 		Description: "Dense and sparse products, copies to, from, inside and between devices, and the operations of training: 6 s for each device. " +
-			"The profile is kept in the cache, where train finds it; one that was interrupted goes on where it ended.",
+			"The profile is kept in the cache, where train finds it; an interrupted measurement continues where it stopped.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "devices", Usage: "`LIST` as for train", DefaultText: "auto"},
 			&cli.BoolFlag{Name: "full", Usage: "every size and 50 runs of matrices as large as they can be (Table 1 of the paper): minutes"},
@@ -109,12 +109,12 @@ func measureInto(ctx context.Context, k *console, specs []deviceSpec, opt profil
 		return measure(ctx, k, specs, opt)
 	}
 	if n := notes.Len(); n > 0 {
-		k.note("profile: going on with %d measurements of a start that was interrupted", n)
+		k.note("profile: going on with %d measurements of an interrupted start", n)
 	}
 	opt.Notes = notes
 	p, err := measure(ctx, k, specs, opt)
 	if err := notes.Close(); err != nil {
-		k.note("what is measured is not kept: %v", err)
+		k.note("measurements are not saved, an interruption loses them: %v", err)
 	}
 	if err != nil {
 		return nil, err
@@ -196,7 +196,7 @@ func measured(ctx context.Context, k *console, specs []deviceSpec, file string) 
 		return nil, err
 	}
 	if p == nil {
-		k.note("profile: none of these devices is cached: measuring them (`capgnn profile --full` does it thoroughly)")
+		k.note("profile: no profile of these devices is in the cache: measuring them (`capgnn profile --full` measures all sizes)")
 		return measureInto(ctx, k, specs, brief(), cached)
 	}
 	return p, nil

@@ -53,7 +53,7 @@ func (t *training) lockDir(flag string) (err error) {
 	case errors.As(err, &held):
 		return usagef("%s %s: in use by %v: wait until it has ended, or end it", flag, t.dir, held.By)
 	case errors.Is(err, lockfile.ErrUnsupported):
-		t.k.note("note: %s: %v: keep other processes away from it yourself", t.dir, err)
+		t.k.note("note: %s: %v: make sure that no other process uses this folder", t.dir, err)
 		return nil
 	case err != nil:
 		return usagef("%s %s: %w", flag, t.dir, err)

@@ -95,7 +95,7 @@ func (t *training) check() error {
 	}
 	for _, o := range options {
 		if text := fmt.Sprint(o.value(&t.cfg)); !utf8.ValidString(text) {
-			return usagef("--%s %q: is not UTF-8, as the files of a run are: rename it", o.name, text)
+			return usagef("--%s %q: is not UTF-8, which the files of a run need: rename it", o.name, text)
 		}
 	}
 	return checkDevices(t.cfg.Devices)

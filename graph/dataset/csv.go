@@ -116,7 +116,7 @@ func (d *Dataset) readSparseFile(path string, opt Options) (rows int, err error)
 		return 0, err
 	}
 	if kind != "csr" || !z.Has("indptr") || !z.Has("shape") {
-		return 0, fmt.Errorf("%s: is no CSR matrix of SciPy: write it with scipy.sparse.save_npz of a csr_matrix", path)
+		return 0, fmt.Errorf("%s: is not a SciPy CSR matrix: write it with scipy.sparse.save_npz of a csr_matrix", path)
 	}
 	rows, cols, err := readShape(z, "shape")
 	if err != nil {

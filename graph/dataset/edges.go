@@ -73,7 +73,7 @@ func (o Options) validate() error {
 		return err
 	}
 	if o.makes() && (o.Standardize == StandardizeTrain || o.Scaling != nil) {
-		return fmt.Errorf("standardize: features that are made (%s) need none: leave one of them away", o.Features)
+		return fmt.Errorf("standardize: features made from the graph (%s) are not standardised: leave one of them away", o.Features)
 	}
 	if o.MaskRow < 0 {
 		return fmt.Errorf("split %d: splits are numbered from 0", o.MaskRow)

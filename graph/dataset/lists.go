@@ -133,7 +133,7 @@ func (d *Dataset) readLists(path string, opt Options, n int) (rows int, err erro
 		l, err := s.lists(func(key string) (int32, error) {
 			v, err := strconv.ParseInt(key, 10, 32)
 			if err != nil || v < 0 || v >= maxDim || n >= 0 && v >= int64(n) {
-				return 0, fmt.Errorf("%.40q is no vertex, want %s: names become numbers with data tables", key, vertexRange(n))
+				return 0, fmt.Errorf("%.40q is not a vertex, want %s: `capgnn data tables` turns names into numbers", key, vertexRange(n))
 			}
 			largest = max(largest, v)
 			return int32(v), nil
@@ -146,7 +146,7 @@ func (d *Dataset) readLists(path string, opt Options, n int) (rows int, err erro
 			rows = int(largest) + 1
 		}
 		if rows == 0 || l.cols == 0 {
-			return whole(fmt.Errorf("lists no feature of any vertex"))
+			return whole(fmt.Errorf("lists no features"))
 		}
 		if limit := maxVertices(int64(len(l.ids) + len(l.vertex))); int64(rows) > limit {
 			return whole(fmt.Errorf("vertex %d is too large for %d lists", largest, len(l.vertex)))

@@ -73,7 +73,7 @@ func (d *Dataset) MakeFeatures(text string, seed uint64) error {
 		d.Features, err = oneColumn(n, degreeColumns, func(v int) int32 { return degreeColumn(loopless(d.Graph, v)) })
 	case FeaturesOneHot:
 		if n > maxCols {
-			return fmt.Errorf("has %d vertices; one-hot features are for at most %d: make them of the degree or at random", n, maxCols)
+			return fmt.Errorf("has %d vertices; one-hot features are for at most %d: take degree or random:WIDTH", n, maxCols)
 		}
 		d.Features, err = oneColumn(n, n, func(v int) int32 { return int32(v) })
 	case FeaturesRandom:

@@ -129,7 +129,7 @@ func (t *Tables) copyEdges(in *tableIn, out *tableOut, w *TablesWritten, number 
 		}
 		if unknown != "" || record[0] == "" || record[1] == "" {
 			if !t.SkipUnknown {
-				return in.fault("%.40q is no id of %s: mend it, or leave such edges out (--skip-unknown)", unknown, filepath.Base(t.Nodes))
+				return in.fault("%.40q is not an id in %s: correct it, or skip such edges with --skip-unknown", unknown, filepath.Base(t.Nodes))
 			}
 			w.Skipped++
 			continue

@@ -196,7 +196,7 @@ func (s *mixedSink) finish(number map[string]int32, w *TablesWritten) ([]string,
 		return nil, err
 	}
 	if i := firstNotFinite(s.f.Data); i >= 0 {
-		return nil, fmt.Errorf("%s: a value of %s that is there several times in a field adds up to %g", s.t.Nodes, names[s.f.Indices[i]], s.f.Data[i])
+		return nil, fmt.Errorf("%s: the values of %s in one field add up to %g; features must be finite", s.t.Nodes, names[s.f.Indices[i]], s.f.Data[i])
 	}
 	if w.Sparse = s.f.Cols > denseColumns; w.Sparse {
 		return names, s.writeSparse(names)
@@ -218,7 +218,7 @@ func (t *Tables) readFeatures(number map[string]int32, w *TablesWritten) (f Feat
 				w.Skipped++
 				return -1, nil
 			}
-			return 0, fmt.Errorf("%.40q is no id of %s: mend it, or leave such lists out (--skip-unknown)", key, filepath.Base(t.Nodes))
+			return 0, fmt.Errorf("%.40q is not an id in %s: correct it, or skip such lists with --skip-unknown", key, filepath.Base(t.Nodes))
 		})
 		if err == nil {
 			f, err = l.features(len(number))

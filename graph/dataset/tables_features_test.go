@@ -146,7 +146,7 @@ func TestTablesFeatureFaults(t *testing.T) {
 	nodes, edges := "id,x,team\na,1,red\nb,2,\n", "from,to\na,b\n"
 	lists := filepath.Join(t.TempDir(), "features.json")
 	for _, tc := range []struct{ json, want string }{
-		{`{"a": [1], "z": [2]}`, `"z" is no id of nodes.csv: mend it, or leave such lists out (--skip-unknown)`},
+		{`{"a": [1], "z": [2]}`, `"z" is not an id in nodes.csv: correct it, or skip such lists with --skip-unknown`},
 		{`{"a": [1], "a": [2]}`, `"a" has two lists`},
 		{`{"a": [-1]}`, "feature -1 is outside [0, 16777216)"},
 		{`{"a": [16777216]}`, "is outside [0, 16777216)"},
@@ -226,10 +226,10 @@ func TestCSVSparseFeatures(t *testing.T) {
 		"lists":      {files: map[string]string{"features.json": `{"2": [4], "0": [1, 0, 1]}`}, rows: 3},
 		"labels say": {files: map[string]string{"features.json": `{"0": [4]}`, "labels.csv": "y\n0\n1\n1\n0\n"}, rows: 4},
 		"packed":     {files: map[string]string{"features.json.gz": gzipped(t, `{"2": [4], "0": [1]}`)}, rows: 3},
-		"too large":  {files: map[string]string{"features.json": `{"4": [4]}`, "labels.csv": "0\n1\n1\n"}, want: `"4" is no vertex, want a number from 0 to 2`},
-		"names":      {files: map[string]string{"features.json": `{"a": [4]}`}, want: "names become numbers with data tables"},
+		"too large":  {files: map[string]string{"features.json": `{"4": [4]}`, "labels.csv": "0\n1\n1\n"}, want: `"4" is not a vertex, want a number from 0 to 2`},
+		"names":      {files: map[string]string{"features.json": `{"a": [4]}`}, want: "turns names into numbers"},
 		"gaps":       {files: map[string]string{"features.json": `{"2000000000": [4]}`}, want: "too large for 1 lists"},
-		"nothing":    {files: map[string]string{"features.json": `{"0": []}`}, want: "no feature of any vertex"},
+		"nothing":    {files: map[string]string{"features.json": `{"0": []}`}, want: "lists no features"},
 		"both":       {files: map[string]string{"features.json": `{"0": [1]}`, "features.csv": "1\n2\n3\n"}, want: "there are both"},
 		"no matrix":  {files: map[string]string{"features.npz": "PK"}, want: "features.npz"},
 	} {

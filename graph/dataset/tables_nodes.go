@@ -121,7 +121,7 @@ func (t *Tables) writeNodes(dir string, w *TablesWritten) (map[string]int32, err
 		return nil, errors.Join(err, sink.abandon())
 	}
 	if w.Vertices = len(nodes.number); w.Vertices == 0 {
-		return nil, errors.Join(fmt.Errorf("%s: has no line behind its first", t.Nodes), sink.abandon())
+		return nil, errors.Join(fmt.Errorf("%s: has no lines after the line of column names", t.Nodes), sink.abandon())
 	}
 	if w.Features, err = sink.finish(nodes.number, w); err != nil {
 		return nil, err

@@ -73,10 +73,10 @@ func TestTablesFaults(t *testing.T) {
 		change             func(*Tables)
 	}{
 		{nodes: "", edges: edges, want: "is empty"},
-		{nodes: "id,x,team\n", edges: edges, want: "no line behind its first"},
+		{nodes: "id,x,team\n", edges: edges, want: "no lines after the line of column names"},
 		{nodes: nodes, edges: "", want: "names no two columns"},
 		{nodes: nodes, edges: "a,b\n", want: "its first line is an edge"},
-		{nodes: nodes, edges: edges + "a,c\n", want: `line 3: "c" is no id of nodes.csv: mend it, or leave such edges out (--skip-unknown)`},
+		{nodes: nodes, edges: edges + "a,c\n", want: `line 3: "c" is not an id in nodes.csv: correct it, or skip such edges with --skip-unknown`},
 		{nodes: nodes, edges: edges + "a\n", want: "line 3: 1 fields"},
 		{nodes: nodes + "a,1,\n", edges: edges, want: `line 4: the id "a" is there twice`},
 		{nodes: nodes + ",1,\n", edges: edges, want: "line 4: the id (column \"id\") is empty"},
