@@ -81,7 +81,7 @@ func TestMadeFeaturesElsewhere(t *testing.T) {
 	}
 	for run, want := range map[string]bool{"deg": false, "one": true, "ran": true} {
 		_, stderr, code := s.run("predict", "--run", run, "--dataset", "twin.npz")
-		if code != 0 || strings.Contains(stderr, "vertex v is taken for vertex v") != want {
+		if code != 0 || strings.Contains(stderr, "vertex v is taken as vertex v") != want {
 			t.Errorf("%s: exit code %d, %q", run, code, stderr)
 		}
 	}
