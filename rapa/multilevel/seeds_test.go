@@ -76,6 +76,38 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
+// TestGrid cuts a grid, in which every vertex has its eight neighbours, into 8 parts. Halves of halves of halves are 2 by 4 rectangles,
+// between which lie four lines; cells that do not meet in fours cost less.
+func TestGrid(t *testing.T) {
+	if underRace {
+		t.Skip("takes half a minute")
+	}
+	const side = 40
+	var edges []graph.Edge
+	for x := range side {
+		for y := range side {
+			for _, d := range [][2]int{{1, 0}, {0, 1}, {1, 1}, {1, -1}} {
+				if a, b := x+d[0], y+d[1]; a < side && b >= 0 && b < side {
+					edges = append(edges, graph.Edge{From: int32(x*side + y), To: int32(a*side + b)})
+				}
+			}
+		}
+	}
+	u := must(t)(graph.FromEdges(side*side, edges)).Symmetrise()
+	rectangles := 4 * (3*side - 2)
+	for seed := range uint64(2) {
+		part, err := Partition(t.Context(), u, Options{Parts: 8, Seed: seed + 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		cut := int(cutSlow(u, part))
+		t.Logf("seed %d: cut %d, rectangles %d", seed+1, cut, rectangles)
+		if 100*cut > 98*rectangles {
+			t.Errorf("seed %d: cut %d, rectangles have %d", seed+1, cut, rectangles)
+		}
+	}
+}
+
 var (
 	seedSets   = flag.String("sets", "", "graphs for BenchmarkSeeds, separated by commas")
 	seedParts  = flag.String("parts", "2,4,8,16", "numbers of parts for BenchmarkSeeds")
