@@ -41,7 +41,7 @@ func (m *mutant) here() string {
 		f, more := frames.Next()
 		name := f.Function[strings.LastIndexByte(f.Function, '.')+1:]
 		if name != "waitFor" || !more {
-			return fmt.Sprintf("%s, %s: %s", filepath.Base(f.File), name, m.line(f.File, f.Line))
+			return fmt.Sprintf("%s, %s: %s", filepath.Base(f.File), name, m.line(filepath.Base(f.File), f.Line))
 		}
 	}
 }
