@@ -25,7 +25,6 @@ type exchange struct {
 	turns  []*relay       // those whose transient rows take turns in shared memory, with the pipeline; else empty
 	early  bool           // the rows of the first turn of the next epoch are on their way
 	packed gpu.Event      // the last send is packed, and what the halo matrix held before has been read
-	next   int            // the exchange whose turn it is
 	clock  func() int     // epoch
 }
 
@@ -33,7 +32,6 @@ var _ epochHalo = (*exchange)(nil)
 
 // begin implements epochHalo: the pipeline brings the rows that its first exchanges read.
 func (x *exchange) begin(q gpu.Queue) {
-	x.next = 0
 	if len(x.turns) == 0 {
 		return
 	}
