@@ -117,6 +117,9 @@ func number(root fs.FS, name string) (int64, bool) {
 // field finds "key value" or "key value kB" at the start of a line and returns the value in bytes.
 func field(text []byte, key string) (int64, bool) {
 	for line := range strings.Lines(string(text)) {
+		if !strings.HasPrefix(line, key) {
+			continue
+		}
 		f := strings.Fields(line)
 		if len(f) < 2 || f[0] != key {
 			continue

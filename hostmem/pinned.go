@@ -52,8 +52,10 @@ func newPinned(owner, name string, size int64, o LockOptions, maps ...mapper) (*
 		p.bytes, p.pinner = []byte{}, nil
 		return p, nil
 	}
-	if err := checkRoom(owner, name, whole, o.room); err != nil {
-		return nil, err
+	if !o.Heap || o.room != nil {
+		if err := checkRoom(owner, name, whole, o.room); err != nil {
+			return nil, err
+		}
 	}
 	if err := p.mayLock(whole, o.Optional); err != nil {
 		return nil, err

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -255,11 +254,14 @@ func (d *anyRun) trainer(t *testing.T, devices []gpu.Device, edit func(*Options)
 // Any options on any graph, in as many parts as there are vertices and more: a run ends without an error, and what must not
 // depend on caches or on parts does not.
 func TestAnyRun(t *testing.T) {
-	draws := 150
-	if os.Getenv("CAPGNN_LONG") == "1" {
-		draws = 2000
+	first, draws := 0, 100
+	if testing.Short() {
+		draws = 50
+	} else if long() { // 2000 by turns
+		draws = 400
+		first = draws * turn(t, 5)
 	}
-	for k := range draws {
+	for k := first; k < first+draws; k++ {
 		t.Run(fmt.Sprint(k), func(t *testing.T) {
 			d := anyRunOf(k)
 			devices := d.open(t)

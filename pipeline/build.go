@@ -240,7 +240,7 @@ func (b *builder) denseRows(name string, ids []graph.NodeID) gpu.Matrix {
 		hi := min(len(ids), lo+step)
 		c := &chunks[k%2]
 		if c.rows == nil {
-			c.rows = make([]float32, step*f.Cols)
+			c.rows = make([]float32, min(step, len(ids))*f.Cols)
 		} else {
 			<-c.sent.Done()
 		}

@@ -3,11 +3,9 @@ package pipeline
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"testing"
 
-	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/jaca"
 )
@@ -55,20 +53,22 @@ func counterCases() []staleCase {
 }
 
 // Equal runs count equal bytes, lookups, hits and ages, epoch by epoch and part by part: two that are rerun, one that checkpoints
-// and evaluates, and one that was stopped after any epoch and resumed. CAPGNN_LONG=1 stops all cases after all epochs.
+// and evaluates, and one that was stopped after any epoch and resumed. CAPGNN_LONG=1 stops all cases after any epoch,
+// by turns.
 func TestCountersOfEqualRuns(t *testing.T) {
 	const parts, epochs = 3, 12
-	long := os.Getenv("CAPGNN_LONG") == "1" && !testing.Short()
-	for n, c := range counterCases() {
-		overlaps := c.pipeline && c.staleness != 0
-		stops := []int{1 + n%3, 5 + n%4}
-		switch {
-		case long:
-			stops = []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}
-		case n%5 != 0 && (testing.Short() || !overlaps):
+	cases := counterCases()
+	taken := takes(t, 1, staleValues(cases))
+	for n, c := range cases {
+		if !taken[n] {
 			continue
 		}
-		kind := gnn.Kinds[(n+n/3)%len(gnn.Kinds)]
+		stops := []int{1 + n%3, 5 + n%4}
+		if long() && !testing.Short() {
+			k := n + turn(t, 4)
+			stops = []int{1 + k%4, 5 + k%4, 9 + k%3}
+		}
+		kind := kindOf(n)
 		t.Run(fmt.Sprintf("%s/%v", kind, c), func(t *testing.T) {
 			p, m := task{share: 0.2, directed: n%2 == 0}.make(t, kind)
 			part, devices := scatterParts(p.Vertices(), parts), c.devices(t, parts)

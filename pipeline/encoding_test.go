@@ -131,7 +131,7 @@ func TestEncodedBytes(t *testing.T) {
 func TestEncodedRowsLearn(t *testing.T) {
 	const parts = 3
 	for _, kind := range gnn.Kinds {
-		p, m := task{share: 0.5}.make(t, kind)
+		p, m := task{share: 0.5, vertices: manyVertices}.make(t, kind)
 		curve := func(as Encoding, s int) []float64 {
 			c := staleCase{policy: jaca.JACA, local: "auto", global: "auto", peers: true, halo: as, staleness: s, pipeline: true}
 			var loss []float64

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"sync"
 	"testing"
 
 	"capgnn/gnn"
@@ -21,7 +22,8 @@ type task struct {
 }
 
 const (
-	taskVertices = 1500
+	taskVertices = 400  // in three parts, rows of every kind and class come to every part
+	manyVertices = 1500 // where rounding errors are averaged, or an epoch is long enough to overlap
 	taskFeatures = 20
 	taskClasses  = 6
 )
@@ -187,20 +189,42 @@ func lossDistance(a, b trace) float64 {
 	return d
 }
 
-// check applies DESIGN.md 10: gradients within 2e-5 relative or twice the spread, the loss curve within 1e-4 or twice the
-// spread.
-func (s *spread) check(t *testing.T, name string, got, base trace) {
+// renumberings returns the spread of five.
+func renumberings(t *testing.T, p *Problem, m gnn.Config, one []gpu.Device, base trace, at [][]float32) *spread {
+	s := new(spread)
+	for i := range 5 {
+		rank := make([]int32, p.Vertices())
+		for v, r := range rand.New(rand.NewPCG(uint64(i), 9)).Perm(len(rank)) {
+			rank[v] = int32(r)
+		}
+		a, _ := traceOf(t, newTrainer(t, p, m, one, make([]int32, p.Vertices()), func(o *Options) { o.Rank = rank }), at)
+		s.widen(a, base)
+	}
+	t.Logf("five renumberings: loss curve differs by up to %.3g", s.loss)
+	return s
+}
+
+// checkTrace applies DESIGN.md 10: gradients within 2e-5 relative or twice the spread, the loss curve within 1e-4 or twice the
+// spread, which is asked for only where it decides.
+func checkTrace(t *testing.T, name string, got, base trace, of func() *spread) {
 	t.Helper()
 	for i := range base.grads {
 		for k, x := range base.grads[i].Tensors {
 			d, norm := distance(got.grads[i].Tensors[k].Data, x.Data)
-			if tol := max(2e-5*norm, 2*s.grad[i][x.Name]); !(d <= tol) {
+			if d <= 2e-5*norm {
+				continue
+			}
+			if tol := max(2e-5*norm, 2*of().grad[i][x.Name]); !(d <= tol) {
 				t.Errorf("%s: epoch %d: gradient of %s differs by %.3g, tolerance %.3g (norm %.3g)", name, traceEpochs[i], x.Name, d, tol, norm)
 			}
 		}
 	}
-	if d := lossDistance(got, base); !(d <= max(1e-4, 2*s.loss)) {
-		t.Errorf("%s: loss curve differs by %.3g, tolerance %.3g", name, d, max(1e-4, 2*s.loss))
+	d := lossDistance(got, base)
+	if d <= 1e-4 {
+		return
+	}
+	if tol := max(1e-4, 2*of().loss); !(d <= tol) {
+		t.Errorf("%s: loss curve differs by %.3g, tolerance %.3g", name, d, tol)
 	}
 }
 
@@ -224,26 +248,17 @@ func TestPartsAgree(t *testing.T) {
 				p, m := k.make(t, kind)
 				one := cpus(t, 1)
 				base, at := traceOf(t, newTrainer(t, p, m, one, make([]int32, p.Vertices()), nil), nil)
-				var s spread
-				for i := range 5 {
-					rank := make([]int32, p.Vertices())
-					for v, r := range rand.New(rand.NewPCG(uint64(i), 9)).Perm(len(rank)) {
-						rank[v] = int32(r)
-					}
-					a, _ := traceOf(t, newTrainer(t, p, m, one, make([]int32, p.Vertices()), func(o *Options) { o.Rank = rank }), at)
-					s.widen(a, base)
-				}
-				t.Logf("five renumberings: loss curve differs by up to %.3g", s.loss)
+				renumbered := sync.OnceValue(func() *spread { return renumberings(t, p, m, one, base, at) })
 				for _, parts := range counts {
 					a, _ := traceOf(t, newTrainer(t, p, m, cpus(t, parts), scatterParts(p.Vertices(), parts), nil), at)
-					s.check(t, fmt.Sprintf("%d parts", parts), a, base)
+					checkTrace(t, fmt.Sprintf("%d parts", parts), a, base, renumbered)
 				}
 				for name, off := range savingsOff() {
 					if testing.Short() && name != "none" {
 						continue
 					}
 					a, _ := traceOf(t, newTrainer(t, p, m, cpus(t, 3), scatterParts(p.Vertices(), 3), func(o *Options) { o.Savings = off }), at)
-					s.check(t, "3 parts, "+name, a, base)
+					checkTrace(t, "3 parts, "+name, a, base, renumbered)
 				}
 			})
 		}

@@ -11,14 +11,14 @@ import (
 
 // Finite differences of the loss along random directions of every weight tensor, across 3 parts with 5 % training vertices,
 // dropout on. The central difference errs by the ReLU kinks between its two points, which grow with the step h, and by the
-// rounding of the loss, about 3e-9/h (float32 logits, a few hundred of them averaged in float64); so each direction is tried
+// rounding of the loss, about 3e-9/h (float32 logits, a few hundred of them averaged in float64: 1500 vertices); so each direction is tried
 // at several h, none below 1e-4, and the best must agree to 1 % of the derivative's scale, ‖g‖·‖d‖/√size, plus the rounding
 // at the smallest h, 3e-5·‖d‖.
 func TestFiniteDifferences(t *testing.T) {
 	for _, kind := range gnn.Kinds {
 		for name, k := range map[string]task{
-			"directed":   {directed: true, share: 0.05},
-			"undirected": {share: 0.05, multi: true, sparse: true},
+			"directed":   {directed: true, share: 0.05, vertices: manyVertices},
+			"undirected": {share: 0.05, multi: true, sparse: true, vertices: manyVertices},
 		} {
 			if testing.Short() && k.directed {
 				continue

@@ -3,7 +3,6 @@ package pipeline
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"testing"
 
 	"capgnn/gnn"
@@ -103,7 +102,7 @@ func (k youngCase) run(t *testing.T, c Cache) *Result {
 func TestNothingAges(t *testing.T) {
 	exact := map[youngCase]string{}
 	every := 53 // case; neither number divides a number of choices
-	if os.Getenv("CAPGNN_LONG") == "1" {
+	if long() {
 		every = 5
 	}
 	for i, k := range youngCases() {

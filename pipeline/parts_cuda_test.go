@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"strings"
 	"sync"
 	"testing"
@@ -92,22 +91,14 @@ func TestPartsAgreeCUDA(t *testing.T) {
 			p, m := task{share: 0.4, vertices: cudaVertices, sparse: kind == gnn.SAGE, directed: kind == gnn.GIN}.make(t, kind)
 			one := cpus(t, 1)
 			base, at := traceOf(t, newTrainer(t, p, m, one, make([]int32, p.Vertices()), nil), nil)
-			var s spread
-			for i := range 5 {
-				rank := make([]int32, p.Vertices())
-				for v, r := range rand.New(rand.NewPCG(uint64(i), 9)).Perm(len(rank)) {
-					rank[v] = int32(r)
-				}
-				a, _ := traceOf(t, newTrainer(t, p, m, one, make([]int32, p.Vertices()), func(o *Options) { o.Rank = rank }), at)
-				s.widen(a, base)
-			}
+			renumbered := sync.OnceValue(func() *spread { return renumberings(t, p, m, one, base, at) })
 			for _, names := range lists[kind] {
 				part := scatterParts(p.Vertices(), len(names))
 				want, _ := traceOf(t, newTrainer(t, p, m, cpus(t, len(names)), part, nil), at)
 				devices, closeAll := gpus(t, "n=7;mem=32;p2p="+someReach(7), names...)
 				tr := newTrainer(t, p, m, devices, part, nil)
 				got, _ := traceOf(t, tr, at)
-				s.check(t, strings.Join(names, " "), got, want)
+				checkTrace(t, strings.Join(names, " "), got, want, renumbered)
 				tr.Close()
 				closeAll()
 			}

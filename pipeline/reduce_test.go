@@ -231,7 +231,7 @@ func TestReductionOverlaps(t *testing.T) {
 	for _, kind := range gnn.Kinds {
 		for _, peer := range []bool{false, true} {
 			const rate, parts = 1e9, 3
-			p, m := task{share: 0.3}.make(t, kind)
+			p, m := task{share: 0.3, vertices: manyVertices}.make(t, kind)
 			m.Hidden, m.Layers = 64, 4
 			part := scatterParts(p.Vertices(), parts)
 			trainer := func() *Trainer {

@@ -73,7 +73,7 @@ func TestPartsShareADevice(t *testing.T) {
 func TestOddShapes(t *testing.T) {
 	for _, kind := range gnn.Kinds {
 		for _, c := range []struct{ layers, hidden, heads int }{{1, 16, 3}, {2, 33, 3}, {5, 7, 1}, {3, 65, 5}} {
-			for _, k := range []task{{share: 0.2, directed: true}, {share: 0.2, sparse: true, multi: true}} {
+			for _, k := range []task{{share: 0.2, directed: true, vertices: manyVertices}, {share: 0.2, sparse: true, multi: true, vertices: manyVertices}} {
 				t.Run(fmt.Sprintf("%s/%d×%d/sparse=%t", kind, c.layers, c.hidden, k.sparse), func(t *testing.T) {
 					p, m := k.make(t, kind)
 					m.Layers, m.Hidden, m.Heads = c.layers, c.hidden, c.heads

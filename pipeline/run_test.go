@@ -186,7 +186,7 @@ func TestDamagedCheckpoint(t *testing.T) {
 // Parts without a training vertex, without any needed row or without any vertex at all take part like the others.
 func TestEmptyParts(t *testing.T) {
 	for _, kind := range gnn.Kinds {
-		for _, k := range []task{{share: 0.002, directed: true}, {share: 0.002, sparse: true, multi: true}} {
+		for _, k := range []task{{share: 0.002, directed: true, vertices: manyVertices}, {share: 0.002, sparse: true, multi: true, vertices: manyVertices}} {
 			p, m := k.make(t, kind)
 			part := scatterParts(p.Vertices(), 5)
 			for v := range part {

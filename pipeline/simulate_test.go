@@ -94,7 +94,7 @@ func TestSimulateEqualsRun(t *testing.T) {
 
 // What goes wrong on a device ends the run with the error of that device, as on a real one.
 func TestSimulatedFaults(t *testing.T) {
-	p, m := task{share: 0.3}.make(t, gnn.GCN)
+	p, m := task{share: 0.3, vertices: manyVertices}.make(t, gnn.GCN)
 	part := scatterParts(p.Vertices(), 3)
 	o := newTrainer(t, p, m, cpus(t, 3), part, nil).o
 	try := func(f sim.Faults) (*Simulation, error) {
