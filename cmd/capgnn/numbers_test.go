@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,12 +15,8 @@ var numberVerb = regexp.MustCompile(`%[+-]?[0-9]*\.[0-9*]+[efg]|%[dfg] ?%%`)
 // Numbers are written by package number, so that all tables agree. Tables of experiments are also CSV files: their columns have one
 // unit, which their headings name.
 func TestOneNumberFormat(t *testing.T) {
-	files, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range files {
-		if strings.HasSuffix(path, "_test.go") || strings.HasPrefix(path, "bench_") || path == "halolinks.go" /* for config.yaml */ {
+	for _, path := range sources(t) {
+		if strings.HasPrefix(filepath.Base(path), "bench_") || filepath.Base(path) == "halolinks.go" /* for config.yaml */ {
 			continue
 		}
 		source, err := os.ReadFile(path)
@@ -33,4 +30,20 @@ func TestOneNumberFormat(t *testing.T) {
 			}
 		}
 	}
+}
+
+// sources lists the files that the program's own code is in, here and in the folders below.
+func sources(t *testing.T) []string {
+	t.Helper()
+	var files []string
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") {
+			files = append(files, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
 }

@@ -5,7 +5,6 @@ import (
 	"go/parser"
 	"go/token"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -14,8 +13,8 @@ import (
 	"unicode"
 )
 
-// refusals are the functions and types through which this package ends a command, with the place of the text among the arguments or
-// fields.
+// refusals are the functions and types through which the program ends a command, with the place of the text among the arguments or
+// fields. Where another package has them, their names begin with a capital letter.
 var refusals = map[string]int{"usagef": 0, "bad": 0, "interruptedError": 0, "fitError": 1}
 
 var verb = regexp.MustCompile(`%[-+# 0]*[0-9]*(\.[0-9]+)?[a-zA-Z]`)
@@ -38,19 +37,28 @@ func TestTroubleshooting(t *testing.T) {
 	}
 }
 
-// refusalLines returns the texts of errors in the sources of this package, without those that only say where another error comes
+// refusalName returns which of refusals is called or made by this name, "" for none.
+func refusalName(e ast.Expr) string {
+	if s, ok := e.(*ast.SelectorExpr); ok {
+		e = s.Sel
+	}
+	id, ok := e.(*ast.Ident)
+	if !ok {
+		return ""
+	}
+	name := strings.ToLower(id.Name[:1]) + id.Name[1:]
+	if _, is := refusals[name]; !is {
+		return ""
+	}
+	return name
+}
+
+// refusalLines returns the texts of errors in the sources of the program, without those that only say where another error comes
 // from.
 func refusalLines(t *testing.T) []string {
 	t.Helper()
-	names, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var files []*ast.File
-	for _, name := range names {
-		if strings.HasSuffix(name, "_test.go") {
-			continue
-		}
+	for _, name := range sources(t) {
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
 		if err != nil {
 			t.Fatal(err)
@@ -72,17 +80,13 @@ func refusalLines(t *testing.T) []string {
 		ast.Inspect(file, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.CallExpr:
-				if f, ok := n.Fun.(*ast.Ident); ok {
-					if k, is := refusals[f.Name]; is && k < len(n.Args) && f.Name != "fitError" {
-						add(n.Args[k])
-					}
+				if f := refusalName(n.Fun); f != "" && f != "fitError" && refusals[f] < len(n.Args) {
+					add(n.Args[refusals[f]])
 				}
 			case *ast.CompositeLit:
-				if f, ok := n.Type.(*ast.Ident); ok {
-					if _, is := refusals[f.Name]; is {
-						for _, e := range n.Elts {
-							add(e)
-						}
+				if refusalName(n.Type) != "" {
+					for _, e := range n.Elts {
+						add(e)
 					}
 				}
 			}
