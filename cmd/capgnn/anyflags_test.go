@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/internal/npy"
 )
 
@@ -106,9 +107,9 @@ func TestAnyFlags(t *testing.T) {
 			code := run(d.args, &out, &errs)
 			line := strings.TrimSuffix(errs.String(), "\n")
 			switch {
-			case d.wrong == "" && code != exitDone:
+			case d.wrong == "" && code != term.ExitDone:
 				t.Errorf("exit code %d: %s\n%v", code, line, d.args)
-			case d.wrong != "" && (code != exitUsage || !strings.HasPrefix(line, "capgnn: ") || strings.Contains(line, "\n")):
+			case d.wrong != "" && (code != term.ExitUsage || !strings.HasPrefix(line, "capgnn: ") || strings.Contains(line, "\n")):
 				t.Errorf("%s: exit code %d, %q\n%v", d.wrong, code, line, d.args)
 			}
 		})

@@ -5,24 +5,27 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"strings"
 
 	"github.com/urfave/cli/v2"
+
+	"capgnn/cmd/capgnn/internal/term"
 )
 
 // run executes one command line and returns the exit code. args[0] is the program's name.
 func run(args []string, stdout, stderr io.Writer) int {
 	out := &output{to: stdout}
-	err := checkLimits()
+	err := term.CheckLimits()
 	if err == nil {
-		err = withinLimits(newApp(out, stderr).Run(args))
+		err = term.WithinLimits(newApp(out, stderr).Run(args))
 	}
 	if out.err != nil && (err == nil || errors.Is(err, out.err)) {
 		err = fmt.Errorf("write to standard output: %w: the output is incomplete", cause(out.err))
 	}
 	if err != nil {
-		fmt.Fprintln(stderr, errorLine(err))
+		fmt.Fprintln(stderr, term.ErrorLine(err))
 	}
-	return exitCode(err)
+	return term.ExitCode(err)
 }
 
 // output is standard output: it keeps its first error, for those who print without looking.
@@ -63,7 +66,7 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 		Before:         versionAlone,
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
-				return usagef("no command %s: `capgnn help` lists the commands", quoted(c.Args().First(), commandNames("", c.App.Commands)))
+				return term.Usagef("no command %s: `capgnn help` lists the commands", term.Quoted(c.Args().First(), commandNames("", c.App.Commands)))
 			}
 			if c.Bool("version") {
 				return printVersion(c)
@@ -103,7 +106,7 @@ func usageProblem(c *cli.Context, err error, isSubcommand bool) error {
 func overSubcommands(name string) cli.ActionFunc {
 	return func(c *cli.Context) error {
 		if c.Args().Present() {
-			return usagef("no command %s: `capgnn %s --help` lists them", quoted(name+" "+c.Args().First(), commandNames(name+" ", c.Command.Subcommands)), name)
+			return term.Usagef("no command %s: `capgnn %s --help` lists them", term.Quoted(name+" "+c.Args().First(), commandNames(name+" ", c.Command.Subcommands)), name)
 		}
 		return cli.ShowSubcommandHelp(c)
 	}
@@ -113,9 +116,48 @@ func overSubcommands(name string) cli.ActionFunc {
 func withoutArguments(name string, action cli.ActionFunc) cli.ActionFunc {
 	return func(c *cli.Context) error {
 		if c.Args().Present() {
-			return usagef("%s: unexpected argument %q: every setting is a flag, see `capgnn %s --help`",
+			return term.Usagef("%s: unexpected argument %q: every setting is a flag, see `capgnn %s --help`",
 				name, c.Args().First(), name)
 		}
 		return action(c)
 	}
+}
+
+// commandNames lists commands by name, with the group's before it.
+func commandNames(group string, commands []*cli.Command) []string {
+	var out []string
+	for _, cmd := range commands {
+		out = append(out, group+cmd.Name)
+	}
+	return out
+}
+
+// flagNames lists flags, aliases of one letter left out.
+func flagNames(flags []cli.Flag) []string {
+	var out []string
+	for _, f := range flags {
+		for _, name := range f.Names() {
+			if len(name) > 1 {
+				out = append(out, name)
+			}
+		}
+	}
+	return out
+}
+
+// flagProblem is the error of flags that did not parse, in one line: of one that is not there with that which may have been
+// meant. help is the command that lists the flags.
+func flagProblem(err error, flags []cli.Flag, help string) error {
+	if name, unknown := strings.CutPrefix(err.Error(), "flag provided but not defined: -"); unknown {
+		return noFlag(name, flags, help)
+	}
+	return term.Usagef("%w: see `%s`", err, help)
+}
+
+// noFlag is the error of a flag that is not there.
+func noFlag(name string, flags []cli.Flag, help string) error {
+	if meant := term.Nearest(name, flagNames(flags)); meant != "" {
+		return term.Usagef("flag provided but not defined: -%s (did you mean --%s?): see `%s`", name, meant, help)
+	}
+	return term.Usagef("flag provided but not defined: -%s: see `%s`", name, help)
 }

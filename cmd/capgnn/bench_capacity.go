@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/internal/bench"
 	"capgnn/jaca"
 )
@@ -84,7 +85,7 @@ func planEpochCapacity(b *benchRun, datasets []string) ([]cell, func() bench.Sec
 func onlySimulated(list []group, name string) error {
 	for _, g := range list {
 		if !strings.HasPrefix(g.devices, "sim:") {
-			return usagef("bench %s simulates: give simulated --devices (sim:rtx3090), or none", name)
+			return term.Usagef("bench %s simulates: give simulated --devices (sim:rtx3090), or none", name)
 		}
 	}
 	return nil
@@ -104,7 +105,7 @@ func planOverhead(b *benchRun, datasets []string) ([]cell, func() bench.Section,
 			return nil, nil, err
 		}
 		if specs[0].simulated() {
-			return nil, nil, usagef("bench overhead measures: give real --devices, or none")
+			return nil, nil, term.Usagef("bench overhead measures: give real --devices, or none")
 		}
 		shareCores(specs, cores())
 		lists = []string{formatDevices(specs)}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/internal/bench"
 )
 
@@ -77,11 +78,11 @@ func readBenchOptions(c *cli.Context, name string) (benchOptions, error) {
 	o := benchOptions{Devices: c.String("devices"), Epochs: c.Int("epochs"), Quick: c.Bool("quick"), Out: c.String("out"), Python: c.String("python"), Seeds: []uint64{1}}
 	o.Out = cmp.Or(o.Out, filepath.Join("bench", name))
 	if c.IsSet("epochs") && (o.Epochs < 1 || o.Epochs > maxEpochs) {
-		return o, usagef("--epochs %d is not in [1, %d]", o.Epochs, maxEpochs)
+		return o, term.Usagef("--epochs %d is not in [1, %d]", o.Epochs, maxEpochs)
 	}
 	if c.IsSet("datasets") {
 		if o.Datasets = strings.Split(c.String("datasets"), ","); slices.Contains(o.Datasets, "") {
-			return o, usagef("--datasets %q: a name is empty", c.String("datasets"))
+			return o, term.Usagef("--datasets %q: a name is empty", c.String("datasets"))
 		}
 	}
 	if c.IsSet("seeds") {
@@ -89,7 +90,7 @@ func readBenchOptions(c *cli.Context, name string) (benchOptions, error) {
 		for item := range strings.SplitSeq(c.String("seeds"), ",") {
 			seed, err := strconv.ParseUint(strings.TrimSpace(item), 10, 64)
 			if err != nil || slices.Contains(o.Seeds, seed) {
-				return o, usagef("--seeds %q: %q is not a number or stands there twice", c.String("seeds"), item)
+				return o, term.Usagef("--seeds %q: %q is not a number or stands there twice", c.String("seeds"), item)
 			}
 			o.Seeds = append(o.Seeds, seed)
 		}
@@ -104,7 +105,7 @@ func readBenchOptions(c *cli.Context, name string) (benchOptions, error) {
 
 // benchRun is a run of experiments that write into one folder.
 type benchRun struct {
-	k       *console
+	k       *term.Console
 	opt     benchOptions
 	journal *bench.Journal
 	loaded  *loadedData // the data set that was used last
@@ -129,28 +130,28 @@ type experiment struct {
 }
 
 func benchAction(c *cli.Context, name string, list []experiment) error {
-	k := newConsole(c)
+	k := term.NewConsole(c)
 	o, err := readBenchOptions(c, name)
 	if err != nil {
 		return err
 	}
 	if err := os.MkdirAll(o.Out, 0o755); err != nil {
-		return usagef("--out: %w", err)
+		return term.Usagef("--out: %w", err)
 	}
 	b := &benchRun{k: k, opt: o, noted: map[string]bool{}, peersOnly: name == "peers"}
 	if b.journal, err = bench.Open(filepath.Join(o.Out, "cells.jsonl")); err != nil {
-		return usagef("--out: %w", err)
+		return term.Usagef("--out: %w", err)
 	}
-	ctx, stop := interruptible(c.Context, k, "as soon as possible")
+	ctx, stop := term.Interruptible(c.Context, k, "as soon as possible")
 	defer stop()
-	k.onInterrupt("results so far lie in " + o.Out + ": the same command goes on")
+	k.OnInterrupt("results so far lie in " + o.Out + ": the same command goes on")
 	sections, err := b.all(ctx, list)
 	if err == nil && name == benchAll {
 		err = bench.WriteReport(o.Out, "capgnn bench all", b.about, sections)
 	}
 	if err := errors.Join(err, b.forget(), b.journal.Close()); err != nil {
 		if ctx.Err() != nil {
-			return &interruptedError{"results so far lie in " + o.Out + ": the same command goes on"}
+			return &term.InterruptedError{Note: "results so far lie in " + o.Out + ": the same command goes on"}
 		}
 		return err
 	}
@@ -190,8 +191,8 @@ func (b *benchRun) one(ctx context.Context, e experiment) (*bench.Section, error
 	if err != nil || len(cells) == 0 {
 		return nil, err
 	}
-	bar := b.k.begin("bench "+e.name, int64(len(cells)), "cells", 2*time.Second)
-	defer bar.end()
+	bar := b.k.Begin("bench "+e.name, int64(len(cells)), "cells", 2*time.Second)
+	defer bar.End()
 	for i, c := range cells {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -207,9 +208,9 @@ func (b *benchRun) one(ctx context.Context, e experiment) (*bench.Section, error
 				return nil, err
 			}
 		}
-		bar.at(int64(i+1), c.id["dataset"])
+		bar.At(int64(i+1), c.id["dataset"])
 	}
-	bar.end()
+	bar.End()
 	s := show()
 	s.Name = e.name
 	return &s, nil
@@ -219,7 +220,9 @@ func (b *benchRun) one(ctx context.Context, e experiment) (*bench.Section, error
 func (b *benchRun) line(id bench.Cell) *bench.Line { return b.journal.Find(id) }
 
 // quietly is a console for what runs inside a cell.
-func (b *benchRun) quietly() *console { return &console{out: b.k.err, err: b.k.err, quiet: true} }
+func (b *benchRun) quietly() *term.Console {
+	return &term.Console{Out: b.k.Err, Err: b.k.Err, Quiet: true}
+}
 
 // print says where the results are: a JSON object, or the tables.
 func (b *benchRun) print(sections []bench.Section) error {
@@ -228,7 +231,7 @@ func (b *benchRun) print(sections []bench.Section) error {
 		Title      string        `json:"title"`
 		Tables     []bench.Table `json:"tables"`
 	}
-	if b.k.json {
+	if b.k.JSON {
 		out := struct {
 			Out     string  `json:"out"`
 			Results []shown `json:"results"`
@@ -236,14 +239,14 @@ func (b *benchRun) print(sections []bench.Section) error {
 		for _, s := range sections {
 			out.Results = append(out.Results, shown{s.Name, s.Title, s.Tables})
 		}
-		return json.NewEncoder(b.k.out).Encode(out)
+		return json.NewEncoder(b.k.Out).Encode(out)
 	}
 	for _, s := range sections {
-		if err := s.Print(b.k.out); err != nil {
+		if err := s.Print(b.k.Out); err != nil {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(b.k.out, "results: %s\n", b.opt.Out)
+	_, err := fmt.Fprintf(b.k.Out, "results: %s\n", b.opt.Out)
 	return err
 }
 
@@ -284,7 +287,7 @@ func (b *benchRun) groupsOf(lo, hi int) ([]group, error) {
 		out = append(out, group{"x" + strconv.Itoa(n), formatDevices(specs[:n])})
 	}
 	if out == nil {
-		return nil, usagef("--devices names %d devices: give at least %d", len(specs), lo)
+		return nil, term.Usagef("--devices names %d devices: give at least %d", len(specs), lo)
 	}
 	return out, nil
 }

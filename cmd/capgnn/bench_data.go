@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/graph"
 	"capgnn/graph/dataset"
 )
@@ -37,7 +38,7 @@ func (b *benchRun) datasets(e experiment) ([]string, error) {
 		if _, preset, _ := b.standIn(name); preset == nil {
 			if _, _, err := dataset.Resolve(name, dataRoots()); err != nil {
 				if !b.noted[name] {
-					b.k.note("note: without %s, which is not there: `capgnn data fetch %s` gets it", name, name)
+					b.k.Note("note: without %s, which is not there: `capgnn data fetch %s` gets it", name, name)
 				}
 				b.noted[name] = true
 				continue
@@ -54,10 +55,10 @@ func (b *benchRun) standIn(item string) (scale string, p *graph.Preset, err erro
 	preset, err := graph.FindPreset(name)
 	if err != nil {
 		if scaled {
-			return "", nil, usagef("--datasets %s: %w", item, err)
+			return "", nil, term.Usagef("--datasets %s: %w", item, err)
 		}
 		if _, err := findDataset(b.k, item); err != nil {
-			return "", nil, usagef("--datasets %s: %w", item, err)
+			return "", nil, term.Usagef("--datasets %s: %w", item, err)
 		}
 		return "", nil, nil
 	}
@@ -69,7 +70,7 @@ func (b *benchRun) standIn(item string) (scale string, p *graph.Preset, err erro
 		preset, err = preset.Scaled(factor)
 	}
 	if err != nil {
-		return "", nil, usagef("--datasets %s: %w", item, err)
+		return "", nil, term.Usagef("--datasets %s: %w", item, err)
 	}
 	return text, &preset, nil
 }
@@ -85,21 +86,21 @@ func (b *benchRun) path(ctx context.Context, item string) (string, error) {
 	}
 	cache, err := cacheFolder()
 	if err != nil {
-		return "", usagef("--datasets %s: there is no cache folder to generate it in: set XDG_CACHE_HOME", item)
+		return "", term.Usagef("--datasets %s: there is no cache folder to generate it in: set XDG_CACHE_HOME", item)
 	}
 	path := filepath.Join(cache, "stand-ins", fmt.Sprintf("%s-%s-%d", preset.Name, scale, standInSeed))
-	if exists(filepath.Join(path, "meta.json")) {
+	if term.Exists(filepath.Join(path, "meta.json")) {
 		return path, nil
 	}
-	k := &console{out: b.k.out, err: b.k.err, quiet: true}
-	b.k.note("generating %s", item)
+	k := &term.Console{Out: b.k.Out, Err: b.k.Err, Quiet: true}
+	b.k.Note("generating %s", item)
 	d, _, err := synthesise(ctx, k, *preset, standInSeed)
 	if err != nil {
 		return "", err
 	}
-	watch := &dataWatch{ctx: ctx, k: k, verb: "write"}
-	err = dataset.WriteStore(path, d, watch.at)
-	watch.end()
+	watch := &term.DataWatch{Ctx: ctx, Console: k, Verb: "write"}
+	err = dataset.WriteStore(path, d, watch.At)
+	watch.End()
 	return path, asUsageIfPath(err)
 }
 

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/hostmem"
 	"capgnn/internal/atomicfile"
 	"capgnn/internal/bench"
@@ -24,19 +25,19 @@ type environment struct {
 
 // environmentRun is one invocation.
 type environmentRun struct {
-	Command  []string  `json:"command"`
-	Program  buildInfo `json:"program"`
-	CPU      string    `json:"cpu"`
-	Cores    int       `json:"cores"`        // that the program may use
-	Memory   int64     `json:"memory_bytes"` // of the machine, 0 = unknown
-	GPUs     []string  `json:"gpus"`
-	Driver   string    `json:"driver"` // of the GPUs, "" = none
-	Kernel   string    `json:"kernel"`
-	Devices  string    `json:"devices"`  // of --devices, "" = those of the experiment
-	Datasets []string  `json:"datasets"` // of --datasets
-	Seeds    []uint64  `json:"seeds"`
-	Epochs   int       `json:"epochs"` // of --epochs, 0 = those of the experiment
-	Quick    bool      `json:"quick"`
+	Command  []string       `json:"command"`
+	Program  term.BuildInfo `json:"program"`
+	CPU      string         `json:"cpu"`
+	Cores    int            `json:"cores"`        // that the program may use
+	Memory   int64          `json:"memory_bytes"` // of the machine, 0 = unknown
+	GPUs     []string       `json:"gpus"`
+	Driver   string         `json:"driver"` // of the GPUs, "" = none
+	Kernel   string         `json:"kernel"`
+	Devices  string         `json:"devices"`  // of --devices, "" = those of the experiment
+	Datasets []string       `json:"datasets"` // of --datasets
+	Seeds    []uint64       `json:"seeds"`
+	Epochs   int            `json:"epochs"` // of --epochs, 0 = those of the experiment
+	Quick    bool           `json:"quick"`
 }
 
 // writeEnvironment adds this invocation to environment.json.
@@ -44,10 +45,10 @@ func (b *benchRun) writeEnvironment() error {
 	path := filepath.Join(b.opt.Out, "environment.json")
 	var e environment
 	if err := readJSON(path, &e); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return usagef("%s: %w: move it away", path, err)
+		return term.Usagef("%s: %w: move it away", path, err)
 	}
 	run := environmentRun{
-		Command: append([]string{"capgnn"}, os.Args[1:]...), Program: readBuildInfo(), CPU: processor(), Cores: cores(), GPUs: []string{}, Kernel: firstLine("/proc/sys/kernel/osrelease"),
+		Command: append([]string{"capgnn"}, os.Args[1:]...), Program: term.ReadBuildInfo(), CPU: processor(), Cores: cores(), GPUs: []string{}, Kernel: firstLine("/proc/sys/kernel/osrelease"),
 		Driver: driverVersion(), Devices: b.opt.Devices, Datasets: b.opt.Datasets, Seeds: b.opt.Seeds, Epochs: b.opt.Epochs, Quick: b.opt.Quick,
 	}
 	if _, total, err := hostmem.Free(); err == nil {
@@ -79,9 +80,9 @@ func (r *environmentRun) facts() []bench.Fact {
 		words[i] = shellWord(w)
 	}
 	out := []bench.Fact{{Name: "command", Text: strings.Join(words, " ")}, {Name: "program", Text: r.Program.String()},
-		{Name: "processor", Text: fmt.Sprintf("%s, %s used", r.CPU, counted(r.Cores, "core"))}}
+		{Name: "processor", Text: fmt.Sprintf("%s, %s used", r.CPU, term.Counted(r.Cores, "core"))}}
 	if r.Memory > 0 {
-		out = append(out, bench.Fact{Name: "memory", Text: size(r.Memory)})
+		out = append(out, bench.Fact{Name: "memory", Text: term.Size(r.Memory)})
 	}
 	for _, g := range r.GPUs {
 		out = append(out, bench.Fact{Name: "GPU", Text: g + ", driver " + r.Driver})
@@ -96,7 +97,7 @@ func (r *environmentRun) facts() []bench.Fact {
 func (b *benchRun) noteLoad() {
 	text, _, _ := strings.Cut(firstLine("/proc/loadavg"), " ")
 	if load, err := strconv.ParseFloat(text, 64); err == nil && load > float64(cores())/2 {
-		b.k.note("note: the machine is busy (a load of %s on %d cores): times measured now say little, ratios of programs that take turns somewhat more; what is simulated or counted does not change", text, cores())
+		b.k.Note("note: the machine is busy (a load of %s on %d cores): times measured now say little, ratios of programs that take turns somewhat more; what is simulated or counted does not change", text, cores())
 	}
 }
 

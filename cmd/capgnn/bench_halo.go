@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/graph"
 	"capgnn/internal/bench"
 	"capgnn/rapa"
@@ -50,7 +51,7 @@ func (b *benchRun) haloLine(ctx context.Context, data string, method rapa.Method
 	}
 	g := t.data.problem.Graph
 	if parts > g.Rows() {
-		return nil, usagef("--datasets %s: %d vertices for %d parts", data, g.Rows(), parts)
+		return nil, term.Usagef("--datasets %s: %d vertices for %d parts", data, g.Rows(), parts)
 	}
 	plan, err := partition(ctx, t.k, g, nil, rapa.Options{Method: method, Parts: parts, Seed: seed, Graph: t.data.sums.Graph, Trials: 1}, "")
 	if err != nil {
@@ -115,7 +116,7 @@ func (b *benchRun) showHalo(datasets []string, methods []rapa.Method, numbers []
 		hist := bench.Panel{Title: shortDataset(data), X: "overlap ratio R, parts", Y: "vertices", LogY: true}
 		for _, m := range methods {
 			for hops := 1; hops <= 2; hops++ {
-				name := fmt.Sprintf("%s, %s", m, counted(hops, "hop"))
+				name := fmt.Sprintf("%s, %s", m, term.Counted(hops, "hop"))
 				share, shared, cut := bench.Series{Name: name}, bench.Series{Name: name}, bench.Series{Name: name}
 				for _, n := range numbers {
 					l := b.line(id(data, m, n, hops))

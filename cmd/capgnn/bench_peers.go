@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/docs"
 	"capgnn/graph/dataset"
 	"capgnn/internal/bench"
@@ -45,9 +46,9 @@ const (
 func planPeers(b *benchRun, datasets []string) ([]cell, func() bench.Section, error) {
 	if b.opt.Python == "" {
 		if b.peersOnly {
-			return nil, nil, usagef("bench peers: give --python, an interpreter that has torch")
+			return nil, nil, term.Usagef("bench peers: give --python, an interpreter that has torch")
 		}
-		b.k.note("note: without peers: --python names an interpreter that has torch")
+		b.k.Note("note: without peers: --python names an interpreter that has torch")
 		return nil, nil, nil
 	}
 	there, err := b.installedPeers()
@@ -95,9 +96,9 @@ func (b *benchRun) installedPeers() ([]string, error) {
 		case err == nil:
 			out = append(out, p.name)
 		case i == 0:
-			return nil, usagef("--python %s: it cannot run torch: %s", b.opt.Python, lastLine(text, err))
+			return nil, term.Usagef("--python %s: it cannot run torch: %s", b.opt.Python, lastLine(text, err))
 		default:
-			b.k.note("note: peers: without %s: %s", p.name, lastLine(text, err))
+			b.k.Note("note: peers: without %s: %s", p.name, lastLine(text, err))
 		}
 	}
 	return out, nil
@@ -187,14 +188,14 @@ func (b *benchRun) store(ctx context.Context, item string) (string, error) {
 		path, err = findDataset(b.k, item)
 	}
 	if err != nil {
-		return "", asUsage(err)
+		return "", term.AsUsage(err)
 	}
-	if path, err = filepath.Abs(path); err != nil || exists(filepath.Join(path, "meta.json")) {
+	if path, err = filepath.Abs(path); err != nil || term.Exists(filepath.Join(path, "meta.json")) {
 		return path, err
 	}
 	cache, err := cacheFolder()
 	if err != nil {
-		return "", usagef("--datasets %s: there is no cache folder to convert it in: set XDG_CACHE_HOME", item)
+		return "", term.Usagef("--datasets %s: there is no cache folder to convert it in: set XDG_CACHE_HOME", item)
 	}
 	copied := filepath.Join(cache, "stand-ins", "store-"+shortDataset(item))
 	if _, err := os.Stat(copied); !errors.Is(err, fs.ErrNotExist) {
@@ -202,7 +203,7 @@ func (b *benchRun) store(ctx context.Context, item string) (string, error) {
 	}
 	d, err := dataset.Load(path, dataset.Options{})
 	if err != nil {
-		return "", asUsage(err)
+		return "", term.AsUsage(err)
 	}
 	return copied, errors.Join(dataset.WriteStore(copied, d, nil), d.Close())
 }

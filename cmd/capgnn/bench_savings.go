@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/internal/bench"
 )
 
@@ -22,7 +23,7 @@ func planSavings(b *benchRun, datasets []string) ([]cell, func() bench.Section, 
 		return nil, nil, err
 	}
 	if specs[0].simulated() {
-		return nil, nil, usagef("bench savings measures: give real --devices, or none")
+		return nil, nil, term.Usagef("bench savings measures: give real --devices, or none")
 	}
 	shareCores(specs, cores())
 	models, epochs := []string{"gcn", "sage"}, b.epochs(12, 4)

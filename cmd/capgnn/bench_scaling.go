@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/internal/bench"
 )
 
@@ -28,7 +29,7 @@ func planScaling(b *benchRun, datasets []string) ([]cell, func() bench.Section, 
 		return nil, nil, err
 	}
 	if specs, _ := b.deviceList(groups); !specs[0].simulated() {
-		return nil, nil, usagef("bench scaling simulates: give simulated --devices (sim:rtx3090)")
+		return nil, nil, term.Usagef("bench scaling simulates: give simulated --devices (sim:rtx3090)")
 	}
 	at := func(data string, g group, v variant) setting {
 		s := setting{Dataset: data, Devices: g.devices, Seed: b.opt.Seeds[0]}

@@ -56,7 +56,7 @@ func (s setting) id(kind string) bench.Cell {
 	return c
 }
 
-// prepare loads the data set and makes the parts; a part that does not fit its device is a *fitError.
+// prepare loads the data set and makes the parts; a part that does not fit its device is a *FitError.
 func (b *benchRun) prepare(ctx context.Context, s setting) (*training, error) {
 	t := &training{k: b.quietly(), cfg: defaultConfig()}
 	t.cfg.Dataset, t.cfg.Devices, t.cfg.Model, t.cfg.Seed = s.Dataset, s.Devices, cmp.Or(s.Model, "gcn"), s.Seed

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/internal/bench"
@@ -27,9 +28,9 @@ func (b *benchRun) simulation(s setting) cell {
 func (b *benchRun) simulate(ctx context.Context, s setting) (*bench.Line, error) {
 	l := newLine()
 	t, err := b.prepare(ctx, s)
-	var misfit *fitError
+	var misfit *term.FitError
 	if errors.As(err, &misfit) {
-		l.Text["misfit"] = oneLine(err)
+		l.Text["misfit"] = term.OneLine(err)
 		return l, nil
 	}
 	if err != nil {
@@ -57,7 +58,7 @@ func (b *benchRun) simulate(ctx context.Context, s setting) (*bench.Line, error)
 			l.Series[name] = append(l.Series[name], x)
 		}
 		if need, have := o.peak[i], t.budget(profile, i); need > have && l.Text["misfit"] == "" {
-			l.Text["misfit"] = "part " + strconv.Itoa(i) + " needs " + size(need) + ", " + t.specs[i%len(t.specs)].String() + " has " + size(have)
+			l.Text["misfit"] = "part " + strconv.Itoa(i) + " needs " + term.Size(need) + ", " + t.specs[i%len(t.specs)].String() + " has " + term.Size(have)
 		}
 		h2d, d2h, peer = h2d+u.H2D, d2h+u.D2H, peer+u.Peer
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/internal/bench"
 )
 
@@ -171,6 +172,6 @@ func TestBenchWrongUsage(t *testing.T) {
 		{"line 1", []string{"bench", "halo", "--datasets", data, "--out", "bad"}},
 		{"unexpected argument", []string{"bench", "halo", "please"}},
 	} {
-		s.fails(exitUsage, []string{tc.want}, append(tc.args, "--quiet")...)
+		s.fails(term.ExitUsage, []string{tc.want}, append(tc.args, "--quiet")...)
 	}
 }

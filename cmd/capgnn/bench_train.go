@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/internal/bench"
 	"capgnn/pipeline"
@@ -26,9 +27,9 @@ func (b *benchRun) trained(s setting) cell {
 func (b *benchRun) train(ctx context.Context, s setting) (*bench.Line, error) {
 	l := newLine()
 	t, err := b.prepare(ctx, s)
-	var misfit *fitError
+	var misfit *term.FitError
 	if errors.As(err, &misfit) {
-		l.Text["misfit"] = oneLine(err)
+		l.Text["misfit"] = term.OneLine(err)
 		return l, nil
 	}
 	if err != nil {
@@ -75,7 +76,7 @@ func (t *training) trainCached(ctx context.Context, devices []gpu.Device, l *ben
 	}
 	trainer, err := pipeline.New(ctx, t.data.problem, opt)
 	if err != nil {
-		return nil, asUsage(t.explain(err))
+		return nil, term.AsUsage(t.explain(err))
 	}
 	result, err := trainer.Run(ctx)
 	if err := errors.Join(err, trainer.Close()); err != nil {

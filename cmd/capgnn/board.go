@@ -6,6 +6,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/jaca"
 	"capgnn/pipeline"
@@ -14,7 +15,7 @@ import (
 // board is the live table of the devices of a run: what each did in the epochs since the last picture. Part p lies on device
 // p mod devices.
 type board struct {
-	k       *console
+	k       *term.Console
 	specs   []deviceSpec
 	devices []gpu.Device
 	rows    []boardRow
@@ -35,7 +36,7 @@ type boardRow struct {
 const boardPause = 500 * time.Millisecond
 
 // newBoard returns a table without an epoch.
-func newBoard(k *console, specs []deviceSpec, devices []gpu.Device) *board {
+func newBoard(k *term.Console, specs []deviceSpec, devices []gpu.Device) *board {
 	return &board{k: k, specs: specs, devices: devices, rows: make([]boardRow, len(devices))}
 }
 
@@ -58,7 +59,7 @@ func (b *board) add(s pipeline.EpochStats) {
 
 // lines returns the table, which is a new one if the last was made long enough ago. Without a terminal there is none.
 func (b *board) lines(now time.Time) []string {
-	if !b.k.terminal || b.k.quiet || b.epochs == 0 || now.Sub(b.drawn) < boardPause {
+	if !b.k.Terminal || b.k.Quiet || b.epochs == 0 || now.Sub(b.drawn) < boardPause {
 		return b.text
 	}
 	var out strings.Builder
@@ -86,7 +87,7 @@ func (b *board) share(r *boardRow, x time.Duration) string {
 	if whole == 0 {
 		return "-"
 	}
-	return percentage(float64(x) / whole)
+	return term.Percentage(float64(x) / whole)
 }
 
 // rate returns the bytes that the device's queues copied, per second of the epochs.
@@ -94,14 +95,14 @@ func (b *board) rate(u gpu.Usage) string {
 	if b.took == 0 {
 		return "-"
 	}
-	return size(gpu.Bytes(float64(u.D2H+u.H2D+u.Peer)/b.took.Seconds())) + "/s"
+	return term.Size(gpu.Bytes(float64(u.D2H+u.H2D+u.Peer)/b.took.Seconds())) + "/s"
 }
 
 // memory returns what is in use on a device, and of how much.
 func (b *board) memory(device int) string {
-	text := size(b.devices[device].Memory().Used)
+	text := term.Size(b.devices[device].Memory().Used)
 	if budget := b.devices[device].Info().Budget; budget > 0 {
-		text += " of " + size(budget)
+		text += " of " + term.Size(budget)
 	}
 	return text
 }
@@ -111,5 +112,5 @@ func (r *boardRow) hits() string {
 	if r.halo.Lookups == 0 {
 		return "-"
 	}
-	return percentage(r.halo.HitRate())
+	return term.Percentage(r.halo.HitRate())
 }

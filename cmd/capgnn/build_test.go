@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"capgnn/cmd/capgnn/internal/term"
 )
 
 // The program is the same to the byte wherever its sources lie.
@@ -77,7 +79,7 @@ func copySources(t *testing.T, from, to string) {
 // version says what the build says of itself, and a run's result says which program trained.
 func TestVersion(t *testing.T) {
 	s := newSandbox(t)
-	var info buildInfo
+	var info term.BuildInfo
 	if err := json.Unmarshal([]byte(s.must("version", "--json")), &info); err != nil {
 		t.Fatal(err)
 	}

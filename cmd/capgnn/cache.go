@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/hostmem"
 	"capgnn/internal/atomicfile"
@@ -49,7 +50,7 @@ type cache struct {
 var _ pipeline.Prepared = (*cache)(nil)
 
 // openCache returns the cache; nil if there is no folder for it, or no room is given to it.
-func openCache(k *console) (*cache, error) {
+func openCache(k *term.Console) (*cache, error) {
 	limit := int64(defaultCacheLimit)
 	switch text := os.Getenv(cacheLimit); text {
 	case "":
@@ -58,7 +59,7 @@ func openCache(k *console) (*cache, error) {
 	default:
 		amount, err := parseBytes(text)
 		if err != nil {
-			return nil, usagef("%s: %q %w, and not 0", cacheLimit, text, err)
+			return nil, term.Usagef("%s: %q %w, and not 0", cacheLimit, text, err)
 		}
 		limit = int64(amount)
 	}
@@ -66,7 +67,7 @@ func openCache(k *console) (*cache, error) {
 	if err != nil || !hostmem.LittleEndian() {
 		return nil, nil
 	}
-	return &cache{dir: dir, program: fmt.Sprintf("%+v", readBuildInfo()), limit: limit, least: leastCached, note: k.note}, nil
+	return &cache{dir: dir, program: fmt.Sprintf("%+v", term.ReadBuildInfo()), limit: limit, least: leastCached, note: k.Note}, nil
 }
 
 // place returns the file of an entry, and its key with the program in it.
@@ -156,4 +157,4 @@ func (c *cache) makeRoom(path string, size int64) error {
 	return nil
 }
 
-func gigabytes(n int64) string { return size(gpu.Bytes(n)) }
+func gigabytes(n int64) string { return term.Size(gpu.Bytes(n)) }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/graph"
 	"capgnn/pipeline"
 )
@@ -122,22 +123,22 @@ func TestCacheLimit(t *testing.T) {
 	put("d", 0)
 	for key, want := range map[string]bool{"a": true, "b": false, "c": true, "d": true} {
 		path, _ := c.place(key)
-		if exists(path) != want {
+		if term.Exists(path) != want {
 			t.Errorf("%s is there: %t", key, !want)
 		}
 	}
-	if exists(stale) || !exists(alien) {
+	if term.Exists(stale) || !term.Exists(alien) {
 		t.Errorf("left are %q", c.files(t))
 	}
 	big, _ := pieces(20_000)
 	c.Put("big", "things", big)
-	if path, _ := c.place("big"); exists(path) || len(c.files(t)) != 4 {
+	if path, _ := c.place("big"); term.Exists(path) || len(c.files(t)) != 4 {
 		t.Errorf("what is larger than the limit is kept or costs others their place: %q", c.files(t))
 	}
 }
 
 func TestCacheLimitVariable(t *testing.T) {
-	k := &console{err: io.Discard}
+	k := &term.Console{Err: io.Discard}
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	for text, want := range map[string]int64{"": defaultCacheLimit, "0": 0, "3GiB": 3 << 30} {
 		t.Setenv(cacheLimit, text)
@@ -147,7 +148,7 @@ func TestCacheLimitVariable(t *testing.T) {
 		}
 	}
 	t.Setenv(cacheLimit, "plenty")
-	if _, err := openCache(k); exitCode(err) != 2 {
+	if _, err := openCache(k); term.ExitCode(err) != 2 {
 		t.Errorf("plenty: %v", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/graph"
@@ -34,7 +35,7 @@ func completionCommand() *cli.Command {
 				return cli.ShowSubcommandHelp(c)
 			}
 			if len(found) != 1 || !slices.Contains(shells, found[0]) {
-				return usagef("completion: give one shell: %s", strings.Join(shells, ", "))
+				return term.Usagef("completion: give one shell: %s", strings.Join(shells, ", "))
 			}
 			return completionTemplates().ExecuteTemplate(c.App.Writer, found[0]+".tmpl", completionOf(c.App))
 		},

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"capgnn/cmd/capgnn/internal/term"
 )
 
 // completedBy returns how each shell is asked for completions of the words of a command line, the last of them as far as it is typed.
@@ -80,8 +82,8 @@ func TestCompletions(t *testing.T) {
 			}
 		})
 	}
-	s.fails(exitUsage, []string{"bash"}, "completion")
-	s.fails(exitUsage, []string{"bash"}, "completion", "tcsh")
+	s.fails(term.ExitUsage, []string{"bash"}, "completion")
+	s.fails(term.ExitUsage, []string{"bash"}, "completion", "tcsh")
 }
 
 // complete returns what a shell offers, in order, without what does not begin as typed.

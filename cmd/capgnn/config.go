@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/graph/dataset"
@@ -110,7 +111,7 @@ func (c *trainConfig) validate() error {
 		if slices.Contains(choices, value) {
 			return true
 		}
-		bad("--%s %s is not one of %s", flag, quoted(value, choices), strings.Join(choices, ", "))
+		bad("--%s %s is not one of %s", flag, term.Quoted(value, choices), strings.Join(choices, ", "))
 		return false
 	}
 	within := func(flag string, value, lo, hi int) {
@@ -175,7 +176,7 @@ func (c *trainConfig) validate() error {
 	}
 	errs = append(errs, model.Validate(), optimizer.Validate())
 	if err := errors.Join(errs...); err != nil {
-		return usagef("%w", err)
+		return term.Usagef("%w", err)
 	}
 	return nil
 }

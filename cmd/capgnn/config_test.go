@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/graph/dataset"
 	"capgnn/pipeline"
 )
@@ -72,7 +73,7 @@ func TestConfigFileRefuses(t *testing.T) {
 		err := parseConfig([]byte(text), &cfg)
 		if err == nil {
 			t.Errorf("%q is accepted as %+v", text, cfg)
-		} else if strings.Contains(oneLine(err), "\n") {
+		} else if strings.Contains(term.OneLine(err), "\n") {
 			t.Errorf("%q: error of several lines: %v", text, err)
 		}
 	}
@@ -84,7 +85,7 @@ func TestReadConfigBoundsItsSize(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg := defaultConfig()
-	if err := readConfig(path, &cfg); exitCode(err) != exitUsage {
+	if err := readConfig(path, &cfg); term.ExitCode(err) != term.ExitUsage {
 		t.Errorf("error %v, want a usage error", err)
 	}
 }
@@ -140,7 +141,7 @@ func TestValidate(t *testing.T) {
 		c := ok
 		change(&c)
 		err := c.validate()
-		if exitCode(err) != exitUsage || !strings.Contains(err.Error(), want) {
+		if term.ExitCode(err) != term.ExitUsage || !strings.Contains(err.Error(), want) {
 			t.Errorf("want a usage error with %q, got %v", want, err)
 		}
 	}

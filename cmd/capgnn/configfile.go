@@ -12,6 +12,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/internal/regular"
 )
 
@@ -28,18 +29,18 @@ const (
 func readConfig(path string, cfg *trainConfig) error {
 	f, err := regular.Open(path)
 	if err != nil {
-		return usagef("read config: %w", err)
+		return term.Usagef("read config: %w", err)
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxConfigBytes+1))
 	switch {
 	case err != nil:
-		return usagef("read config: %w", err)
+		return term.Usagef("read config: %w", err)
 	case len(data) > maxConfigBytes:
-		return usagef("read config %s: larger than %d bytes: not a config file", path, maxConfigBytes)
+		return term.Usagef("read config %s: larger than %d bytes: not a config file", path, maxConfigBytes)
 	}
 	if err := parseConfig(data, cfg); err != nil {
-		return usagef("read config %s: %w", path, err)
+		return term.Usagef("read config %s: %w", path, err)
 	}
 	return nil
 }
@@ -73,7 +74,7 @@ func parseConfig(data []byte, cfg *trainConfig) error {
 	}
 	if len(entries) > 0 {
 		unknown := slices.Sorted(maps.Keys(entries))
-		return fmt.Errorf("no option %s: the keys are the names of the flags of `capgnn train --help`", quoted(unknown[0], optionNames()))
+		return fmt.Errorf("no option %s: the keys are the names of the flags of `capgnn train --help`", term.Quoted(unknown[0], optionNames()))
 	}
 	return nil
 }

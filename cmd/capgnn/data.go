@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gnn"
 	"capgnn/graph"
 	"capgnn/graph/dataset"
@@ -33,7 +34,7 @@ func (l *learnable) release() error {
 }
 
 // loadData reads the data set of cfg and makes the problem of it.
-func loadData(ctx context.Context, k *console, cfg *trainConfig) (*learnable, error) {
+func loadData(ctx context.Context, k *term.Console, cfg *trainConfig) (*learnable, error) {
 	started := time.Now()
 	d, err := readDataset(ctx, k, cfg, nil)
 	if err != nil {
@@ -43,10 +44,10 @@ func loadData(ctx context.Context, k *console, cfg *trainConfig) (*learnable, er
 }
 
 // learn makes the problem of a data set that was read from started on.
-func learn(ctx context.Context, k *console, cfg *trainConfig, d *dataset.Dataset, started time.Time) (*learnable, error) {
+func learn(ctx context.Context, k *term.Console, cfg *trainConfig, d *dataset.Dataset, started time.Time) (*learnable, error) {
 	p, err := newProblem(d, cfg)
 	if err != nil {
-		return nil, usagef("--dataset %s: %w", cfg.Dataset, err)
+		return nil, term.Usagef("--dataset %s: %w", cfg.Dataset, err)
 	}
 	c, err := openCache(k)
 	if err := errors.Join(err, ctx.Err()); err != nil {
@@ -67,7 +68,7 @@ func learn(ctx context.Context, k *console, cfg *trainConfig, d *dataset.Dataset
 
 // readDataset finds and reads the data set of cfg, which then says where it lies. What is worth knowing is noted. scaling is
 // what to standardise the features with, nil: as cfg says.
-func readDataset(ctx context.Context, k *console, cfg *trainConfig, scaling *dataset.Scaling) (*dataset.Dataset, error) {
+func readDataset(ctx context.Context, k *term.Console, cfg *trainConfig, scaling *dataset.Scaling) (*dataset.Dataset, error) {
 	path := cfg.DatasetPath
 	if path == "" && cfg.Dataset == generatedName {
 		d, err := generate(cfg.Seed)
@@ -79,18 +80,18 @@ func readDataset(ctx context.Context, k *console, cfg *trainConfig, scaling *dat
 	if path == "" {
 		found, err := findDataset(k, cfg.Dataset)
 		if err != nil {
-			return nil, usagef("--dataset %s: %w", cfg.Dataset, err)
+			return nil, term.Usagef("--dataset %s: %w", cfg.Dataset, err)
 		}
 		if path, err = filepath.Abs(found); err != nil {
-			return nil, usagef("--dataset %s: %w", cfg.Dataset, err)
+			return nil, term.Usagef("--dataset %s: %w", cfg.Dataset, err)
 		}
 	}
 	if !utf8.ValidString(path) {
-		return nil, usagef("--dataset %q: is not UTF-8, which the files of a run need: rename it", path)
+		return nil, term.Usagef("--dataset %q: is not UTF-8, which the files of a run need: rename it", path)
 	}
 	row, _ := splitNumber(cfg.Split)
-	watch := &dataWatch{ctx: ctx, k: k, verb: "read"}
-	d, err := dataset.Load(path, dataset.Options{Edges: cfg.Edges, Standardize: cfg.Standardize, Scaling: scaling, Features: cfg.Features, Seed: cfg.Seed, MaskRow: max(row, 0), Watch: watch.at,
+	watch := &term.DataWatch{Ctx: ctx, Console: k, Verb: "read"}
+	d, err := dataset.Load(path, dataset.Options{Edges: cfg.Edges, Standardize: cfg.Standardize, Scaling: scaling, Features: cfg.Features, Seed: cfg.Seed, MaskRow: max(row, 0), Watch: watch.At,
 		Training: func(vertices int, labels []int32) ([]bool, error) {
 			fractions, _, err := parseSplit(cfg.Split)
 			if err != nil {
@@ -99,13 +100,13 @@ func readDataset(ctx context.Context, k *console, cfg *trainConfig, scaling *dat
 			train, _, _, err := dataset.Split(vertices, labels, cfg.Seed, fractions)
 			return train, err
 		}})
-	watch.end()
+	watch.End()
 	if err != nil {
-		return nil, unreadable(fmt.Errorf("--dataset %s: %w", cfg.Dataset, err), "while the data set was read")
+		return nil, term.Unreadable(fmt.Errorf("--dataset %s: %w", cfg.Dataset, err), "while the data set was read")
 	}
 	cfg.DatasetPath = path
 	for _, note := range d.Notes {
-		k.note("note: %s", note)
+		k.Note("note: %s", note)
 	}
 	return d, nil
 }
@@ -121,7 +122,7 @@ func overlooked(d *dataset.Dataset, wanted ...string) error {
 	}
 	for _, u := range d.Unread {
 		if lacks[u.Looks] && slices.Contains(wanted, u.Looks) {
-			return usagef("%s was not read, though its name looks like %s: %s", u.Name, u.Looks, d.Wanted(u.Looks)+instead[u.Looks])
+			return term.Usagef("%s was not read, though its name looks like %s: %s", u.Name, u.Looks, d.Wanted(u.Looks)+instead[u.Looks])
 		}
 	}
 	return nil
@@ -137,10 +138,10 @@ func newProblem(d *dataset.Dataset, cfg *trainConfig) (*pipeline.Problem, error)
 		return nil, err
 	}
 	if !d.Features.Present() {
-		return nil, usagef("the data set has no features (x): add them, or make them of the graph: --features degree, onehot or random:64")
+		return nil, term.Usagef("the data set has no features (x): add them, or make them of the graph: --features degree, onehot or random:64")
 	}
 	if d.Labels == nil && d.Targets == nil {
-		return nil, usagef("the data set has no labels (y): nothing can be learned from it")
+		return nil, term.Usagef("the data set has no labels (y): nothing can be learned from it")
 	}
 	p := &pipeline.Problem{
 		Graph: d.Graph, Loops: loopsOf(cfg.SelfLoops, cfg.Model),
@@ -150,7 +151,7 @@ func newProblem(d *dataset.Dataset, cfg *trainConfig) (*pipeline.Problem, error)
 	}
 	if _, numbered := splitNumber(cfg.Split); numbered {
 		if d.Splits == 0 {
-			return nil, usagef("the data set has no numbered splits: leave --split %s away", cfg.Split)
+			return nil, term.Usagef("the data set has no numbered splits: leave --split %s away", cfg.Split)
 		}
 		return p, nil
 	}
@@ -160,7 +161,7 @@ func newProblem(d *dataset.Dataset, cfg *trainConfig) (*pipeline.Problem, error)
 	}
 	if d.Train != nil {
 		if given {
-			return nil, usagef("the data set has a train_mask: leave --split away")
+			return nil, term.Usagef("the data set has a train_mask: leave --split away")
 		}
 		return p, nil
 	}

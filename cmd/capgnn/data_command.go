@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/graph/dataset"
 )
 
@@ -101,28 +102,28 @@ func onePositional(what string, action func(c *cli.Context, argument string) err
 			return cli.ShowSubcommandHelp(c)
 		}
 		if len(found) != 1 || found[0] == "" {
-			return usagef("%s: give one %s, got %d: see `capgnn %s --help`", words, what, len(found), words)
+			return term.Usagef("%s: give one %s, got %d: see `capgnn %s --help`", words, what, len(found), words)
 		}
 		return action(c, found[0])
 	}
 }
 
 // openDataset finds and reads a data set as readingFlags say, and shows its notes.
-func openDataset(ctx context.Context, c *cli.Context, k *console, name string) (*dataset.Dataset, error) {
+func openDataset(ctx context.Context, c *cli.Context, k *term.Console, name string) (*dataset.Dataset, error) {
 	path, err := findDataset(k, name)
 	if err != nil {
 		return nil, err
 	}
-	watch := &dataWatch{ctx: ctx, k: k, verb: "read"}
+	watch := &term.DataWatch{Ctx: ctx, Console: k, Verb: "read"}
 	d, err := dataset.Load(path, dataset.Options{
-		Edges: c.String("edges"), Standardize: c.String("standardize"), Features: c.String("features"), Seed: c.Uint64("seed"), MaskRow: c.Int("split"), Compact: c.Bool("compact"), Watch: watch.at,
+		Edges: c.String("edges"), Standardize: c.String("standardize"), Features: c.String("features"), Seed: c.Uint64("seed"), MaskRow: c.Int("split"), Compact: c.Bool("compact"), Watch: watch.At,
 	})
-	watch.end()
+	watch.End()
 	if err != nil {
-		return nil, unreadable(err, "nothing was written")
+		return nil, term.Unreadable(err, "nothing was written")
 	}
 	for _, note := range d.Notes {
-		k.note("note: %s", note)
+		k.Note("note: %s", note)
 	}
 	if abs, err := filepath.Abs(path); err == nil {
 		d.Source = abs

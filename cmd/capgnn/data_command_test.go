@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/graph"
 	"capgnn/graph/dataset"
 	"capgnn/internal/npy"
@@ -123,7 +124,7 @@ func TestDataImport(t *testing.T) {
 	if err := errors.Join(err1, err2); err != nil || !bytes.Equal(a, b) {
 		t.Errorf("%v\n%s\n%s", err, a, b)
 	}
-	s.fails(exitUsage, []string{"--out", "mine", "not empty"}, "data", "import", "ok.npz", "--out", "data/capgnn/mine", "--quiet")
+	s.fails(term.ExitUsage, []string{"--out", "mine", "not empty"}, "data", "import", "ok.npz", "--out", "data/capgnn/mine", "--quiet")
 	_, stderr, code := s.run("data", "import", "ok.npz", "--standardize", "train", "--out", "other")
 	if code != 0 || !strings.Contains(stderr, "standardised") || !strings.Contains(stderr, "read ") {
 		t.Errorf("exit code %d, %q", code, stderr)
@@ -189,9 +190,9 @@ func TestDataReadingFlags(t *testing.T) {
 		t.Errorf("split 1 has training %v and test %v", d.Train, d.Test)
 	}
 	for _, split := range []string{"2", "-1", "x"} {
-		s.fails(exitUsage, []string{"split"}, "data", "info", "splits.npz", "--quiet", "--split="+split)
+		s.fails(term.ExitUsage, []string{"split"}, "data", "info", "splits.npz", "--quiet", "--split="+split)
 	}
-	s.fails(exitUsage, []string{"--compact"}, "data", "info", "one", "--quiet", "--compact")
+	s.fails(term.ExitUsage, []string{"--compact"}, "data", "info", "one", "--quiet", "--compact")
 }
 
 // Equal seeds give equal files; every preset makes a store that is read back with the sizes it promised.
@@ -290,10 +291,10 @@ func TestDataWrongUsage(t *testing.T) {
 			if slices.Contains(tc.args, "rmat") {
 				inner.must("data", "synth", "rmat", "--scale", "0.0001", "--out", "rmat", "--quiet")
 			}
-			inner.fails(exitUsage, []string{tc.want}, tc.args...)
+			inner.fails(term.ExitUsage, []string{tc.want}, tc.args...)
 		})
 	}
-	if exists(s.path("new")) {
+	if term.Exists(s.path("new")) {
 		t.Error("wrong usage left a folder")
 	}
 }

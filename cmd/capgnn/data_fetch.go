@@ -14,6 +14,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/graph/dataset"
 )
 
@@ -51,37 +52,37 @@ type fetched struct {
 }
 
 func dataFetchAction(c *cli.Context, name string) error {
-	k := newConsole(c)
+	k := term.NewConsole(c)
 	set, root, err := fetchTarget(c, name)
 	if err != nil {
 		return err
 	}
 	name = set.Name // which an alias is no more
 	path := filepath.Join(root, name)
-	ctx, stop := interruptible(c.Context, k, "as soon as possible")
+	ctx, stop := term.Interruptible(c.Context, k, "as soon as possible")
 	defer stop()
-	k.onInterrupt("what was downloaded stays in " + path + ".part; fetch it again to go on")
+	k.OnInterrupt("what was downloaded stays in " + path + ".part; fetch it again to go on")
 	start := time.Now()
 	bar := &fetchBar{k: k, title: "download " + name}
 	defer bar.end()
 	_, err = dataset.Fetch(ctx, set.Name, root, dataset.FetchOptions{
 		BaseURL: c.String("url"), Proxy: http.ProxyFromEnvironment, Retries: fetchRetries,
-		Progress: bar.at, Note: func(text string) { k.note("%s", text) },
+		Progress: bar.at, Note: func(text string) { k.Note("%s", text) },
 	})
 	bar.end()
 	switch {
-	case errors.Is(err, context.Canceled) && exists(path+".part"):
-		return &interruptedError{"what was downloaded stays in " + path + ".part; fetch it again to go on"}
+	case errors.Is(err, context.Canceled) && term.Exists(path+".part"):
+		return &term.InterruptedError{Note: "what was downloaded stays in " + path + ".part; fetch it again to go on"}
 	case errors.Is(err, context.Canceled):
-		return &interruptedError{"nothing was downloaded"}
+		return &term.InterruptedError{Note: "nothing was downloaded"}
 	case err != nil:
 		return asUsageIfPath(fmt.Errorf("data %w", err))
 	}
 	f := fetched{Name: name, Path: path, Bytes: treeBytes(path), Seconds: time.Since(start).Seconds()}
-	if k.json {
-		return json.NewEncoder(k.out).Encode(f)
+	if k.JSON {
+		return json.NewEncoder(k.Out).Encode(f)
 	}
-	_, err = fmt.Fprintf(k.out, "%s: %s in %s\n", f.Path, size(f.Bytes), duration(&f.Seconds))
+	_, err = fmt.Fprintf(k.Out, "%s: %s in %s\n", f.Path, term.Size(f.Bytes), term.Duration(&f.Seconds))
 	return err
 }
 
@@ -93,29 +94,29 @@ func fetchTarget(c *cli.Context, name string) (dataset.Published, string, error)
 		for _, s := range knownSets {
 			names, all = append(append(names, s.Name), s.Aliases()...), append(all, s.Name)
 		}
-		return set, "", usagef("data fetch: no published data set %s: `capgnn data list` shows %s", quoted(name, names), strings.Join(all, ", "))
+		return set, "", term.Usagef("data fetch: no published data set %s: `capgnn data list` shows %s", term.Quoted(name, names), strings.Join(all, ", "))
 	}
 	root := c.String("out")
 	if root == "" {
 		roots := dataRoots()
 		if len(roots) == 0 || roots[0] == "" {
-			return set, "", usagef("data fetch %s: there is no folder for data: give --out or set CAPGNN_DATA", name)
+			return set, "", term.Usagef("data fetch %s: there is no folder for data: give --out or set CAPGNN_DATA", name)
 		}
 		root = roots[0]
 	}
 	if info, err := os.Stat(root); err == nil && !info.IsDir() {
-		return set, "", usagef("data fetch %s: --out %s is no folder", name, root)
+		return set, "", term.Usagef("data fetch %s: --out %s is no folder", name, root)
 	}
 	path := filepath.Join(root, set.Name)
 	if _, err := os.Lstat(path); err == nil {
-		return set, "", usagef("data fetch %s: %s is there already; remove it or give another --out", name, path)
+		return set, "", term.Usagef("data fetch %s: %s is there already; remove it or give another --out", name, path)
 	}
 	if !set.Fetchable() {
-		return set, "", usagef("data fetch %s: its publishers offer it by hand only: %s", name, set.ByHand(root))
+		return set, "", term.Usagef("data fetch %s: its publishers offer it by hand only: %s", name, set.ByHand(root))
 	}
 	if base := c.String("url"); c.IsSet("url") {
 		if u, err := url.Parse(base); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-			return set, "", usagef("--url %.200q: want an address such as https://host/folder", base)
+			return set, "", term.Usagef("--url %.200q: want an address such as https://host/folder", base)
 		}
 	}
 	return set, root, nil
@@ -123,9 +124,9 @@ func fetchTarget(c *cli.Context, name string) (dataset.Published, string, error)
 
 // fetchBar shows how far a download has come, how fast it is and how long it will take.
 type fetchBar struct {
-	k     *console
+	k     *term.Console
 	title string
-	bar   *progress
+	bar   *term.Progress
 	first int64     // bytes that were there at the start
 	start time.Time // of the download; zero before it
 	shown time.Time // of the last line, where the size is not known
@@ -134,25 +135,25 @@ type fetchBar struct {
 func (b *fetchBar) at(done, total int64) {
 	if total > 0 {
 		if b.bar == nil {
-			b.bar = b.k.begin(b.title, total, unitBytes, between)
+			b.bar = b.k.Begin(b.title, total, term.UnitBytes, term.LinePause)
 		}
-		b.bar.at(done, "")
+		b.bar.At(done, "")
 		return
 	}
 	now := time.Now()
 	if b.start.IsZero() || done < b.first {
 		b.first, b.start, b.shown = done, now, now
 	}
-	if now.Sub(b.shown) >= 5*between {
+	if now.Sub(b.shown) >= 5*term.LinePause {
 		b.shown = now
-		where, rest := pace(unitBytes, done, 0, done-b.first, now.Sub(b.start))
-		b.k.note("%s: %s", b.title, sentence(where, ", ", rest))
+		where, rest := term.Pace(term.UnitBytes, done, 0, done-b.first, now.Sub(b.start))
+		b.k.Note("%s: %s", b.title, term.Sentence(where, ", ", rest))
 	}
 }
 
 func (b *fetchBar) end() {
 	if b.bar != nil {
-		b.bar.end()
+		b.bar.End()
 		b.bar = nil
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/internal/published"
 )
 
@@ -90,10 +91,10 @@ func TestDataFetch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != exitInterrupted || !strings.Contains(string(text), "planetoid_cora.part; fetch it again") {
+	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != term.ExitInterrupted || !strings.Contains(string(text), "planetoid_cora.part; fetch it again") {
 		t.Errorf("%v: %s", err, text)
 	}
-	if exists(s.path("sets/planetoid_cora")) {
+	if term.Exists(s.path("sets/planetoid_cora")) {
 		t.Error("an incomplete data set was placed")
 	}
 	if list := resultOf[dataList](t, s.listing("sets")); len(list.Found) != 0 {
@@ -110,7 +111,7 @@ func TestDataFetch(t *testing.T) {
 	if i := resultOf[dataInfo](t, s.must("data", "info", "sets/planetoid_cora", "--json", "--quiet")); i.Vertices != 2708 || i.Edges != 10556 {
 		t.Errorf("%+v", i)
 	}
-	s.fails(exitUsage, []string{"is there already"}, "data", "fetch", "planetoid_cora", "--out", "sets", "--url", m.URL+"/data", "--quiet")
+	s.fails(term.ExitUsage, []string{"is there already"}, "data", "fetch", "planetoid_cora", "--out", "sets", "--url", m.URL+"/data", "--quiet")
 	if asked := m.set(""); asked != "" {
 		t.Errorf("asked for %s", asked)
 	}
@@ -136,12 +137,12 @@ func TestDataFetchRefuses(t *testing.T) {
 		want []string
 		args []string
 	}{
-		{exitUsage, []string{"nonsense", "planetoid_cora", "ogbn_products"}, []string{"nonsense"}},
-		{exitUsage, []string{"by hand", "drive.google.com", "adj_full.npz", filepath.Join("data", "capgnn", "yelp")}, []string{"yelp"}},
-		{exitUsage, []string{"--url", "https://"}, []string{"corafull", "--url", "ftp://host/x"}},
-		{exitUsage, []string{"give one NAME"}, nil},
-		{exitUsage, []string{"ok.npz"}, []string{"planetoid_cora", "--out", "ok.npz", "--url", m.URL + "/data"}},
-		{exitFailure, []string{"404", "ind.cora.allx"}, []string{"planetoid_cora", "--url", m.URL + "/elsewhere"}},
+		{term.ExitUsage, []string{"nonsense", "planetoid_cora", "ogbn_products"}, []string{"nonsense"}},
+		{term.ExitUsage, []string{"by hand", "drive.google.com", "adj_full.npz", filepath.Join("data", "capgnn", "yelp")}, []string{"yelp"}},
+		{term.ExitUsage, []string{"--url", "https://"}, []string{"corafull", "--url", "ftp://host/x"}},
+		{term.ExitUsage, []string{"give one NAME"}, nil},
+		{term.ExitUsage, []string{"ok.npz"}, []string{"planetoid_cora", "--out", "ok.npz", "--url", m.URL + "/data"}},
+		{term.ExitFailure, []string{"404", "ind.cora.allx"}, []string{"planetoid_cora", "--url", m.URL + "/elsewhere"}},
 	} {
 		newStore().write(s, "ok.npz")
 		s.fails(c.code, c.want, append([]string{"data", "fetch", "--quiet"}, c.args...)...)

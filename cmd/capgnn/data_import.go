@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/urfave/cli/v2"
+
+	"capgnn/cmd/capgnn/internal/term"
 )
 
 // importGC is the garbage that may lie beside the data while it is read, in percent. The arrays of a data set hold no
@@ -14,16 +16,16 @@ import (
 const importGC = 10
 
 func dataImportAction(c *cli.Context, name string) (err error) {
-	k := newConsole(c)
+	k := term.NewConsole(c)
 	out, err := freeFolder(c)
 	if err != nil {
 		return err
 	}
-	ctx, stop := interruptible(c.Context, k, "as soon as possible")
+	ctx, stop := term.Interruptible(c.Context, k, "as soon as possible")
 	defer stop()
 	defer debug.SetGCPercent(debug.SetGCPercent(importGC))
 	start := time.Now()
-	k.note("reading %s", name)
+	k.Note("reading %s", name)
 	d, err := openDataset(ctx, c, k, name)
 	if err != nil {
 		return err
@@ -34,6 +36,6 @@ func dataImportAction(c *cli.Context, name string) (err error) {
 		}
 	}()
 	d.Name = filepath.Base(filepath.Clean(out))
-	k.note("read %s (%s) as %s vertices and %s directed edges", d.Source, d.Format, grouped(int64(d.Graph.Rows())), grouped(d.Graph.Edges()))
+	k.Note("read %s (%s) as %s vertices and %s directed edges", d.Source, d.Format, term.Grouped(int64(d.Graph.Rows())), term.Grouped(d.Graph.Edges()))
 	return writeStore(ctx, k, out, d, start)
 }

@@ -3,9 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -16,8 +14,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/internal/npy"
 	"capgnn/internal/published"
 )
@@ -67,9 +65,9 @@ func withinMemory(t *testing.T, s *sandbox, src string, atLeast int64, flags ...
 		t.Fatal(err)
 	}
 	if limit := w.Bytes*3/2 + small + scatter; w.Peak > limit {
-		t.Errorf("%s %v: peak %s for a store of %s, want at most %s", src, flags, size(w.Peak), size(w.Bytes), size(limit))
+		t.Errorf("%s %v: peak %s for a store of %s, want at most %s", src, flags, term.Size(w.Peak), term.Size(w.Bytes), term.Size(limit))
 	}
-	t.Logf("%s %v: peak %s, store %s, %.2f s", src, flags, size(w.Peak), size(w.Bytes), w.Seconds)
+	t.Logf("%s %v: peak %s, store %s, %.2f s", src, flags, term.Size(w.Peak), term.Size(w.Bytes), w.Seconds)
 }
 
 func TestImportMemoryOfPublishedSets(t *testing.T) {
@@ -241,8 +239,8 @@ func TestImportInterrupted(t *testing.T) {
 		}
 	}
 	err = cmd.Wait()
-	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
-		t.Fatalf("exit code %d (%v), want %d\n%s", code, err, exitInterrupted, strings.Join(all, "\n"))
+	if code := cmd.ProcessState.ExitCode(); code != term.ExitInterrupted {
+		t.Fatalf("exit code %d (%v), want %d\n%s", code, err, term.ExitInterrupted, strings.Join(all, "\n"))
 	}
 	if last := all[len(all)-1]; last != "capgnn: interrupted: nothing was written" {
 		t.Errorf("last line %q of %q", last, all)
@@ -266,49 +264,13 @@ func TestImportFullDisk(t *testing.T) {
 	cmd := exec.Command("sh", append([]string{"-c", `ulimit -f 128 && exec "$0" "$@"`, program}, run.Args[1:]...)...)
 	cmd.Dir, cmd.Env = run.Dir, run.Env
 	out, err := cmd.CombinedOutput()
-	if code := cmd.ProcessState.ExitCode(); code != exitFailure {
-		t.Fatalf("exit code %d (%v), want %d: %s", code, err, exitFailure, out)
+	if code := cmd.ProcessState.ExitCode(); code != term.ExitFailure {
+		t.Fatalf("exit code %d (%v), want %d: %s", code, err, term.ExitFailure, out)
 	}
 	if line := string(out); !strings.HasPrefix(line, "capgnn: write out/store: ") || strings.Count(line, "\n") != 1 || !strings.Contains(line, "too large") {
 		t.Errorf("said %q", line)
 	}
 	if left := leftIn(t, s.path("out")); len(left) > 0 {
 		t.Errorf("left %q", left)
-	}
-}
-
-// Large files and arrays get a bar on a terminal and lines elsewhere, quiet ones nothing; a context that ends stops it.
-func TestDataWatch(t *testing.T) {
-	for _, c := range []struct {
-		terminal, quiet bool
-		want            []string
-	}{{true, false, []string{"read x.npy", "50 %"}}, {false, false, []string{"read x.npy 1.0 MiB of 2.0 MiB\n"}}, {false, true, nil}, {true, true, nil}} {
-		var out bytes.Buffer
-		w := &dataWatch{ctx: t.Context(), k: &console{err: &out, terminal: c.terminal, quiet: c.quiet}, verb: "read"}
-		for _, done := range []int64{0, 1 << 20, 2 << 20} {
-			if err := w.at("x.npy", done, 2<<20); err != nil {
-				t.Fatal(err)
-			}
-			w.bar.since = time.Now().Add(-time.Hour)
-		}
-		if err := w.at("y.npy", 100, 100); err != nil {
-			t.Fatal(err)
-		}
-		w.end()
-		got := out.String()
-		if len(c.want) == 0 && got != "" || strings.Contains(got, "y.npy") {
-			t.Errorf("%+v: printed %q", c, got)
-		}
-		for _, want := range c.want {
-			if !strings.Contains(strings.ReplaceAll(got, "50%", "50 %"), want) {
-				t.Errorf("%+v: %q lacks %q", c, got, want)
-			}
-		}
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	w := &dataWatch{ctx: ctx, k: &console{err: io.Discard, quiet: true}}
-	if err := w.at("x", 1, 2); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
 	}
 }

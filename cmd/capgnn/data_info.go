@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/graph"
 	"capgnn/graph/dataset"
 )
@@ -73,7 +74,7 @@ type splitInfo struct {
 }
 
 func dataInfoAction(c *cli.Context, name string) error {
-	k := newConsole(c)
+	k := term.NewConsole(c)
 	d, err := openDataset(c.Context, c, k, name)
 	if err != nil {
 		return err
@@ -82,10 +83,10 @@ func dataInfoAction(c *cli.Context, name string) error {
 	if err := d.Close(); err != nil {
 		return err
 	}
-	if k.json {
-		return json.NewEncoder(k.out).Encode(info)
+	if k.JSON {
+		return json.NewEncoder(k.Out).Encode(info)
 	}
-	return info.print(k.out)
+	return info.print(k.Out)
 }
 
 // describe measures a data set. Cost: a few passes over its edges and features.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/graph/dataset"
 	"capgnn/internal/number"
 )
@@ -21,12 +22,12 @@ func (i *dataInfo) print(w io.Writer) error {
 	for _, u := range i.Unread {
 		fmt.Fprintf(t, "not read\t%s\n", u)
 	}
-	fmt.Fprintf(t, "vertices\t%s  (%s isolated)\n", grouped(int64(i.Vertices)), grouped(int64(i.Isolated)))
+	fmt.Fprintf(t, "vertices\t%s  (%s isolated)\n", term.Grouped(int64(i.Vertices)), term.Grouped(int64(i.Isolated)))
 	symmetric := "symmetric"
 	if !i.Symmetric {
 		symmetric = "not symmetric"
 	}
-	fmt.Fprintf(t, "edges\t%s directed, %s of them loops; %s\n", grouped(i.Edges), grouped(i.Loops), symmetric)
+	fmt.Fprintf(t, "edges\t%s directed, %s of them loops; %s\n", term.Grouped(i.Edges), term.Grouped(i.Loops), symmetric)
 	i.InDegree.print(t, "in-degree")
 	if !i.Symmetric {
 		i.OutDegree.print(t, "out-degree")
@@ -39,7 +40,7 @@ func (i *dataInfo) print(w io.Writer) error {
 		if f.Sparse {
 			kind = "sparse"
 		}
-		fmt.Fprintf(t, "features\t%s columns, %s; %s values other than 0 (%s)\n", grouped(int64(f.Columns)), kind, grouped(f.Nonzeros), percentage(f.Density))
+		fmt.Fprintf(t, "features\t%s columns, %s; %s values other than 0 (%s)\n", term.Grouped(int64(f.Columns)), kind, term.Grouped(f.Nonzeros), term.Percentage(f.Density))
 	}
 	i.Labels.print(t)
 	fmt.Fprintf(t, "splits\ttraining %s  validation %s  test %s\n", splitSize(i.Splits.Train, i.Vertices), splitSize(i.Splits.Val, i.Vertices), splitSize(i.Splits.Test, i.Vertices))
@@ -65,7 +66,7 @@ func (u unread) String() string {
 }
 
 func (d degrees) print(t io.Writer, title string) {
-	fmt.Fprintf(t, "%s\tmin %s  median %s  mean %s  p90 %s  p99 %s  max %s\n", title, grouped(d.Min), grouped(d.Median), number.Ratio.Text(d.Mean), grouped(d.P90), grouped(d.P99), grouped(d.Max))
+	fmt.Fprintf(t, "%s\tmin %s  median %s  mean %s  p90 %s  p99 %s  max %s\n", title, term.Grouped(d.Min), term.Grouped(d.Median), number.Ratio.Text(d.Mean), term.Grouped(d.P90), term.Grouped(d.P99), term.Grouped(d.Max))
 	largest := 1
 	for _, n := range d.Log2 {
 		largest = max(largest, n)
@@ -76,7 +77,7 @@ func (d degrees) print(t io.Writer, title string) {
 		if from == to || b == 0 {
 			label = fmt.Sprint(from)
 		}
-		fmt.Fprintf(t, "  %s\t%s %s\n", label, strings.Repeat("#", (n*40+largest-1)/largest), grouped(int64(n)))
+		fmt.Fprintf(t, "  %s\t%s %s\n", label, strings.Repeat("#", (n*40+largest-1)/largest), term.Grouped(int64(n)))
 	}
 }
 
@@ -92,10 +93,10 @@ func (l *labelInfo) print(t io.Writer) {
 	if l.Multi {
 		kind = "several per vertex"
 	}
-	fmt.Fprintf(t, "classes\t%d, %s; %s vertices without\n", l.Classes, kind, grouped(int64(l.Unlabelled)))
+	fmt.Fprintf(t, "classes\t%d, %s; %s vertices without\n", l.Classes, kind, term.Grouped(int64(l.Unlabelled)))
 	if l.Names != nil && len(l.Sizes) <= shownClasses {
 		for c, n := range l.Sizes {
-			fmt.Fprintf(t, "  %s\t%s\n", l.Names[c], grouped(n))
+			fmt.Fprintf(t, "  %s\t%s\n", l.Names[c], term.Grouped(n))
 		}
 		return
 	}
@@ -113,5 +114,5 @@ func splitSize(n *int, vertices int) string {
 	if n == nil {
 		return number.Missing
 	}
-	return fmt.Sprintf("%s (%s)", grouped(int64(*n)), percentage(float64(*n)/float64(vertices)))
+	return fmt.Sprintf("%s (%s)", term.Grouped(int64(*n)), term.Percentage(float64(*n)/float64(vertices)))
 }

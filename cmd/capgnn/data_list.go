@@ -12,6 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/graph"
 )
 
@@ -39,7 +40,7 @@ type presetLine struct {
 }
 
 func dataListAction(c *cli.Context) error {
-	k := newConsole(c)
+	k := term.NewConsole(c)
 	list := dataList{Roots: dataRoots(), Found: []foundSet{}, Known: knownSets}
 	if list.Roots == nil {
 		list.Roots = []string{}
@@ -50,32 +51,32 @@ func dataListAction(c *cli.Context) error {
 	for _, root := range list.Roots {
 		found, err := findSets(root)
 		if errors.Is(err, fs.ErrNotExist) {
-			k.note("%s is not there yet", root)
+			k.Note("%s is not there yet", root)
 			continue
 		}
 		if err != nil {
-			return usagef("data list: %w", err)
+			return term.Usagef("data list: %w", err)
 		}
 		list.Found = append(list.Found, found...)
 	}
-	if k.json {
-		return json.NewEncoder(k.out).Encode(list)
+	if k.JSON {
+		return json.NewEncoder(k.Out).Encode(list)
 	}
-	t := tabwriter.NewWriter(k.out, 0, 0, 2, ' ', 0)
+	t := tabwriter.NewWriter(k.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "FOUND\tformat\tsize\tpath\n")
 	for _, f := range list.Found {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", f.Name, f.Format, size(f.Bytes), f.Path)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", f.Name, f.Format, term.Size(f.Bytes), f.Path)
 	}
 	if len(list.Found) == 0 {
 		fmt.Fprintf(t, "none in %s\n", strings.Join(list.Roots, ", "))
 	}
 	fmt.Fprintf(t, "\nPUBLISHED\talso\tvertices\tdirected edges\tfeatures\tclasses\tformat\tsource\n")
 	for _, s := range list.Known {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\n", s.Name, strings.Join(s.Aliases(), " "), grouped(int64(s.Vertices)), grouped(s.Edges), s.Features, s.Classes, s.Format, s.Source)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\n", s.Name, strings.Join(s.Aliases(), " "), term.Grouped(int64(s.Vertices)), term.Grouped(s.Edges), s.Features, s.Classes, s.Format, s.Source)
 	}
 	fmt.Fprintf(t, "\nGENERATED\tvertices\tdirected edges\tin the manner of\n")
 	for _, p := range list.Presets {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", p.Name, grouped(int64(p.Vertices)), grouped(p.Edges), p.Like)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", p.Name, term.Grouped(int64(p.Vertices)), term.Grouped(p.Edges), p.Like)
 	}
 	return t.Flush()
 }

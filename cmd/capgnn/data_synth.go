@@ -13,13 +13,11 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/graph"
 	"capgnn/graph/dataset"
 	"capgnn/hostmem"
 )
-
-// between is the shortest time between two lines of progress where there is no terminal.
-const between = 2 * time.Second
 
 func presetNames() string {
 	var names []string
@@ -30,52 +28,52 @@ func presetNames() string {
 }
 
 func dataSynthAction(c *cli.Context, name string) error {
-	k := newConsole(c)
+	k := term.NewConsole(c)
 	preset, err := graph.FindPreset(name)
 	if err != nil {
-		return usagef("data synth: no preset %s; there are %s", quoted(name, strings.Split(presetNames(), ", ")), presetNames())
+		return term.Usagef("data synth: no preset %s; there are %s", term.Quoted(name, strings.Split(presetNames(), ", ")), presetNames())
 	}
 	if preset, err = preset.Scaled(c.Float64("scale")); err != nil {
-		return usagef("--scale: %w", err)
+		return term.Usagef("--scale: %w", err)
 	}
 	out, err := freeFolder(c)
 	if err != nil {
 		return err
 	}
-	ctx, stop := interruptible(c.Context, k, "as soon as possible")
+	ctx, stop := term.Interruptible(c.Context, k, "as soon as possible")
 	defer stop()
 	start := time.Now()
 	d, ceiling, err := synthesise(ctx, k, preset, c.Uint64("seed"))
 	if errors.Is(err, context.Canceled) {
-		return &interruptedError{"nothing was written"}
+		return &term.InterruptedError{Note: "nothing was written"}
 	}
 	if err != nil {
 		return fmt.Errorf("data synth %s: %w", name, err)
 	}
 	if d.Labels != nil || d.Targets != nil {
-		k.note("no model can be expected to score more than %s on it", score(&ceiling))
+		k.Note("no model can be expected to score more than %s on it", term.Score(&ceiling))
 	}
 	return writeStore(ctx, k, out, d, start)
 }
 
 // synthesise makes the data set of a preset, and says what a perfect model would score.
-func synthesise(ctx context.Context, k *console, p graph.Preset, seed uint64) (*dataset.Dataset, float64, error) {
-	var bar *progress
+func synthesise(ctx context.Context, k *term.Console, p graph.Preset, seed uint64) (*dataset.Dataset, float64, error) {
+	var bar *term.Progress
 	shown := ""
 	defer func() {
 		if bar != nil {
-			bar.end()
+			bar.End()
 		}
 	}()
-	k.note("%s: %s vertices, %s directed edges, in the manner of %s", p.Name, grouped(int64(p.Vertices)), grouped(2*p.Pairs), p.Like)
+	k.Note("%s: %s vertices, %s directed edges, in the manner of %s", p.Name, term.Grouped(int64(p.Vertices)), term.Grouped(2*p.Pairs), p.Like)
 	s, err := p.Make(ctx, seed, graph.Making{Progress: func(stage string, done, total int) {
 		if stage != shown {
 			if bar != nil {
-				bar.end()
+				bar.End()
 			}
-			shown, bar = stage, k.begin(stage, int64(total), "blocks", between)
+			shown, bar = stage, k.Begin(stage, int64(total), "blocks", term.LinePause)
 		}
-		bar.at(int64(done), "")
+		bar.At(int64(done), "")
 	}})
 	if err != nil {
 		return nil, 0, err
@@ -94,17 +92,17 @@ func synthesise(ctx context.Context, k *console, p graph.Preset, seed uint64) (*
 func freeFolder(c *cli.Context) (string, error) {
 	out := c.String("out")
 	if out == "" {
-		return "", usagef("data %s: --out is missing: name a new folder", c.Command.Name)
+		return "", term.Usagef("data %s: --out is missing: name a new folder", c.Command.Name)
 	}
 	if !utf8.ValidString(filepath.Base(out)) {
-		return "", usagef("--out %q: is not UTF-8, which names of data sets need: choose another", out)
+		return "", term.Usagef("--out %q: is not UTF-8, which names of data sets need: choose another", out)
 	}
 	list, err := os.ReadDir(out)
 	switch {
 	case err == nil && len(list) > 0:
-		return "", usagef("--out %s: the folder exists and is not empty; remove it or choose another", out)
+		return "", term.Usagef("--out %s: the folder exists and is not empty; remove it or choose another", out)
 	case err != nil && !errors.Is(err, os.ErrNotExist):
-		return "", usagef("--out: %w", err)
+		return "", term.Usagef("--out: %w", err)
 	}
 	return out, nil
 }
@@ -123,13 +121,13 @@ type written struct {
 }
 
 // writeStore writes d to the new folder out and says what was written.
-func writeStore(ctx context.Context, k *console, out string, d *dataset.Dataset, start time.Time) error {
-	k.note("writing %s", out)
-	watch := &dataWatch{ctx: ctx, k: k, verb: "write"}
-	err := dataset.WriteStore(out, d, watch.at)
-	watch.end()
+func writeStore(ctx context.Context, k *term.Console, out string, d *dataset.Dataset, start time.Time) error {
+	k.Note("writing %s", out)
+	watch := &term.DataWatch{Ctx: ctx, Console: k, Verb: "write"}
+	err := dataset.WriteStore(out, d, watch.At)
+	watch.End()
 	if errors.Is(err, context.Canceled) {
-		return &interruptedError{"nothing was written"}
+		return &term.InterruptedError{Note: "nothing was written"}
 	}
 	if err != nil {
 		return asUsageIfPath(err)
@@ -141,18 +139,18 @@ func writeStore(ctx context.Context, k *console, out string, d *dataset.Dataset,
 	if w.Peak, err = hostmem.PeakRSS(); err != nil {
 		return err
 	}
-	if k.json {
-		return json.NewEncoder(k.out).Encode(w)
+	if k.JSON {
+		return json.NewEncoder(k.Out).Encode(w)
 	}
-	_, err = fmt.Fprintf(k.out, "%s: %s vertices, %s directed edges, %s features, %d classes; %s in %s\n", w.Path,
-		grouped(int64(w.Vertices)), grouped(w.Edges), grouped(int64(w.Features)), w.Classes, size(w.Bytes), duration(&w.Seconds))
+	_, err = fmt.Fprintf(k.Out, "%s: %s vertices, %s directed edges, %s features, %d classes; %s in %s\n", w.Path,
+		term.Grouped(int64(w.Vertices)), term.Grouped(w.Edges), term.Grouped(int64(w.Features)), w.Classes, term.Size(w.Bytes), term.Duration(&w.Seconds))
 	return err
 }
 
 // asUsageIfPath marks an error about where to write as the user's; a full disk is none.
 func asUsageIfPath(err error) error {
 	if errors.Is(err, os.ErrPermission) || errors.Is(err, os.ErrExist) || errors.Is(err, os.ErrNotExist) {
-		return asUsage(err)
+		return term.AsUsage(err)
 	}
 	return err
 }

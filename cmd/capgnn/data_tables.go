@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/graph/dataset"
 	"capgnn/internal/atomicfile"
 )
@@ -35,10 +36,10 @@ func dataTablesCommand() *cli.Command {
 }
 
 func dataTablesAction(c *cli.Context) error {
-	k := newConsole(c)
+	k := term.NewConsole(c)
 	t := dataset.Tables{Nodes: c.String("nodes"), Edges: c.String("links"), ID: c.String("id"), Label: c.String("label"), Features: c.String("features"), SkipUnknown: c.Bool("skip-unknown")}
 	if t.Nodes == "" || t.Edges == "" {
-		return usagef("data tables: give both --nodes and --links")
+		return term.Usagef("data tables: give both --nodes and --links")
 	}
 	for flag, into := range map[string]*[]string{"drop": &t.Drop, "categorical": &t.Categorical, "lists": &t.Lists} {
 		if list := c.String(flag); list != "" {
@@ -48,7 +49,7 @@ func dataTablesAction(c *cli.Context) error {
 	if text := c.String("missing"); text != "" {
 		x, err := strconv.ParseFloat(text, 32)
 		if err != nil || x-x != 0 {
-			return usagef("--missing: %q is not a number", text)
+			return term.Usagef("--missing: %q is not a number", text)
 		}
 		t.Missing = &x
 	}
@@ -56,20 +57,20 @@ func dataTablesAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := interruptible(c.Context, k, "as soon as possible")
+	ctx, stop := term.Interruptible(c.Context, k, "as soon as possible")
 	defer stop()
-	watch := &dataWatch{ctx: ctx, k: k, verb: "read"}
-	t.Watch = watch.at
+	watch := &term.DataWatch{Ctx: ctx, Console: k, Verb: "read"}
+	t.Watch = watch.At
 	written, err := writeTables(&t, out)
-	watch.end()
+	watch.End()
 	if err != nil {
-		return unreadable(err, "nothing was written")
+		return term.Unreadable(err, "nothing was written")
 	}
 	for _, name := range written.IDLike {
-		k.note("note: column %q has a different value in every line, as ids have: if it is an id, leave it out with --drop", name)
+		k.Note("note: column %q has a different value in every line, as ids have: if it is an id, leave it out with --drop", name)
 	}
-	if k.json {
-		return json.NewEncoder(k.out).Encode(written)
+	if k.JSON {
+		return json.NewEncoder(k.Out).Encode(written)
 	}
 	return tablesSummary(c, out, written)
 }
@@ -88,23 +89,23 @@ func writeTables(t *dataset.Tables, out string) (written *dataset.TablesWritten,
 }
 
 func tablesSummary(c *cli.Context, out string, w *dataset.TablesWritten) error {
-	k := newConsole(c)
-	t := tabwriter.NewWriter(k.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "vertices\t%s\n", grouped(int64(w.Vertices)))
-	fmt.Fprintf(t, "edges\t%s", grouped(w.Edges))
+	k := term.NewConsole(c)
+	t := tabwriter.NewWriter(k.Out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "vertices\t%s\n", term.Grouped(int64(w.Vertices)))
+	fmt.Fprintf(t, "edges\t%s", term.Grouped(w.Edges))
 	if w.Skipped > 0 {
-		fmt.Fprintf(t, "  (%s left out, or lists of features: an unknown id)", grouped(w.Skipped))
+		fmt.Fprintf(t, "  (%s left out, or lists of features: an unknown id)", term.Grouped(w.Skipped))
 	}
 	fmt.Fprintf(t, "\nfeatures\t%s", namesOf(w.Features))
 	if w.Sparse {
 		fmt.Fprintf(t, "  (sparse)")
 	}
 	if w.Filled > 0 {
-		fmt.Fprintf(t, "  (%s empty fields filled)", grouped(w.Filled))
+		fmt.Fprintf(t, "  (%s empty fields filled)", term.Grouped(w.Filled))
 	}
 	fmt.Fprintf(t, "\nclasses\t%s", namesOf(w.Classes))
 	if w.Unlabelled > 0 {
-		fmt.Fprintf(t, "  (%s vertices without)", grouped(int64(w.Unlabelled)))
+		fmt.Fprintf(t, "  (%s vertices without)", term.Grouped(int64(w.Unlabelled)))
 	}
 	fmt.Fprintf(t, "\nwritten\t%s\n", out)
 	return t.Flush()

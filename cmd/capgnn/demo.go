@@ -12,6 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/graph/dataset"
 	"capgnn/profiler"
 )
@@ -38,8 +39,8 @@ func demoCommand() *cli.Command {
 }
 
 func demoAction(c *cli.Context) error {
-	k := newConsole(c)
-	ctx, stop := interruptible(c.Context, k, "after this epoch")
+	k := term.NewConsole(c)
+	ctx, stop := term.Interruptible(c.Context, k, "after this epoch")
 	defer stop()
 	t := &training{k: k, command: c.Command.Name, cfg: defaultConfig(), runPath: c.String("run-dir")}
 	t.cfg.Devices, t.cfg.Epochs = demoDevices, demoEpochs
@@ -63,29 +64,29 @@ func demoAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if k.json {
+	if k.JSON {
 		return result.print(k)
 	}
-	return demoSummary(k.out, result, t.cfg.DatasetPath, invocation())
+	return demoSummary(k.Out, result, t.cfg.DatasetPath, invocation())
 }
 
 // demoProfile measures the devices and shows the table.
-func demoProfile(ctx context.Context, k *console, list string) error {
+func demoProfile(ctx context.Context, k *term.Console, list string) error {
 	specs, err := parseDevices(list)
 	if err != nil {
 		return err
 	}
 	shareCores(specs, cores())
 	p, err := measure(ctx, k, specs, profiler.Options{Quick: true})
-	if err != nil || k.quiet {
+	if err != nil || k.Quiet {
 		return err
 	}
-	k.note("%s", strings.TrimSuffix(p.Table(), "\n"))
+	k.Note("%s", strings.TrimSuffix(p.Table(), "\n"))
 	return nil
 }
 
 // demoData returns Cora, or a generated graph where it cannot be had.
-func demoData(ctx context.Context, k *console, cfg *trainConfig, generated bool) (*learnable, error) {
+func demoData(ctx context.Context, k *term.Console, cfg *trainConfig, generated bool) (*learnable, error) {
 	if !generated {
 		path, err := findCora(ctx, k)
 		if err == nil {
@@ -98,17 +99,17 @@ func demoData(ctx context.Context, k *console, cfg *trainConfig, generated bool)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		k.note("data: no Cora, so a generated graph takes its place (%s)", oneLine(err))
+		k.Note("data: no Cora, so a generated graph takes its place (%s)", term.OneLine(err))
 	}
 	cfg.Dataset, cfg.DatasetPath = generatedName, ""
 	return loadData(ctx, k, cfg)
 }
 
 // findCora returns where Cora lies, after downloading it if need be.
-func findCora(ctx context.Context, k *console) (string, error) {
+func findCora(ctx context.Context, k *term.Console) (string, error) {
 	roots := dataRoots()
 	if path, _, err := dataset.Resolve("cora", roots); err == nil {
-		k.note("data: Cora from %s", path)
+		k.Note("data: Cora from %s", path)
 		return path, nil
 	}
 	if len(roots) == 0 {
@@ -121,7 +122,7 @@ func findCora(ctx context.Context, k *console) (string, error) {
 	path, err := dataset.Fetch(ctx, "planetoid_cora", roots[0], dataset.FetchOptions{Progress: bar.at})
 	if err == nil {
 		bar.end()
-		k.note("data: Cora, downloaded to %s", path)
+		k.Note("data: Cora, downloaded to %s", path)
 	}
 	return path, err
 }
@@ -143,8 +144,8 @@ func demoSummary(w io.Writer, r *runResult, datasetPath, program string) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "data\t%s\n", r.Dataset)
 	fmt.Fprintf(t, "trained\t%s on %d devices (%s), %d epochs\n", r.Model, len(r.Devices), strings.Join(r.Devices, " "), r.Epochs)
-	fmt.Fprintf(t, "%s\ttest %s  validation %s  (at the best validation epoch)\n", r.Metric, score(r.Test), score(r.Val))
-	fmt.Fprintf(t, "epoch time\t%s (median)\n", duration(r.EpochS.Median))
+	fmt.Fprintf(t, "%s\ttest %s  validation %s  (at the best validation epoch)\n", r.Metric, term.Score(r.Test), term.Score(r.Val))
+	fmt.Fprintf(t, "epoch time\t%s (median)\n", term.Duration(r.EpochS.Median))
 	fmt.Fprintf(t, "run folder\t%s\n", r.RunDir)
 	fmt.Fprintf(t, "for a browser\t%s\n", runDir(r.RunDir).report())
 	fmt.Fprintf(t, "next\t%s train --dataset %s --model sage\n", program, next)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 )
 
@@ -50,10 +51,10 @@ func parseDevices(list string) ([]deviceSpec, error) {
 		kind, rest, named := strings.Cut(item, ":")
 		switch {
 		case named && kind == "cuda" && !builtWithCUDA:
-			return nil, usagef("--devices: %s: this build has no CUDA (`make gpu` builds it): name CPU devices such as cpu:0", item)
+			return nil, term.Usagef("--devices: %s: this build has no CUDA (`make gpu` builds it): name CPU devices such as cpu:0", item)
 		case named && (kind == "cpu" || kind == "cuda" || kind == "sim"):
 			if len(specs) == maxDevices {
-				return nil, usagef("--devices: more than %d devices", maxDevices)
+				return nil, term.Usagef("--devices: more than %d devices", maxDevices)
 			}
 			d := deviceSpec{Text: item, Slow: 1}
 			if err := d.begin(kind, rest); err != nil {
@@ -67,12 +68,12 @@ func parseDevices(list string) ([]deviceSpec, error) {
 				return nil, err
 			}
 		default:
-			return nil, usagef("--devices: %q is neither a device (cpu:0, cpu:threads=4, cuda:0) nor a key=value setting of the one before it", item)
+			return nil, term.Usagef("--devices: %q is neither a device (cpu:0, cpu:threads=4, cuda:0) nor a key=value setting of the one before it", item)
 		}
 	}
 	for _, d := range specs {
 		if d.simulated() != specs[0].simulated() {
-			return nil, usagef("--devices: %s and %s: simulated devices have a clock of their own: name either those or real ones", specs[0].Text, d.Text)
+			return nil, term.Usagef("--devices: %s and %s: simulated devices have a clock of their own: name either those or real ones", specs[0].Text, d.Text)
 		}
 	}
 	return specs, nil
@@ -116,9 +117,9 @@ func (d *deviceSpec) begin(kind, rest string) error {
 	}
 	if _, err := strconv.ParseUint(rest, 10, 31); err != nil {
 		if d.GPU {
-			return usagef("--devices: %s: %q is not the number of a GPU: write cuda:0", d.Text, rest)
+			return term.Usagef("--devices: %s: %q is not the number of a GPU: write cuda:0", d.Text, rest)
 		}
-		return usagef("--devices: %s: %q is neither a number nor a setting: write cpu:0 or cpu:threads=4", d.Text, rest)
+		return term.Usagef("--devices: %s: %q is neither a number nor a setting: write cpu:0 or cpu:threads=4", d.Text, rest)
 	}
 	d.Label = rest
 	return nil
@@ -128,13 +129,13 @@ func (d *deviceSpec) begin(kind, rest string) error {
 func (d *deviceSpec) set(item string) error {
 	key, value, _ := strings.Cut(item, "=")
 	if d.GPU && key != "mem" {
-		return usagef("--devices: %s: no setting %q: a GPU has mem", d.Text, key)
+		return term.Usagef("--devices: %s: no setting %q: a GPU has mem", d.Text, key)
 	}
 	var err error
 	switch key {
 	case "threads":
 		if d.simulated() {
-			return usagef("--devices: %s: a simulated device has no threads: there are mem, slow, link, latency, bus", d.Text)
+			return term.Usagef("--devices: %s: a simulated device has no threads: there are mem, slow, link, latency, bus", d.Text)
 		}
 		d.Threads, err = strconv.Atoi(value)
 		if err != nil || d.Threads < 1 || d.Threads > maxThreads {
@@ -157,10 +158,10 @@ func (d *deviceSpec) set(item string) error {
 			err = fmt.Errorf("is not a duration from 0 to %s such as 20us", maxLatency)
 		}
 	default:
-		return usagef("--devices: %s: no setting %q: there are threads, mem, slow, link, latency, bus", d.Text, key)
+		return term.Usagef("--devices: %s: no setting %q: there are threads, mem, slow, link, latency, bus", d.Text, key)
 	}
 	if err != nil {
-		return usagef("--devices: %s: %s: %q %w", d.Text, key, value, err)
+		return term.Usagef("--devices: %s: %s: %q %w", d.Text, key, value, err)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 )
 
@@ -68,7 +69,7 @@ func TestParseDevicesRefuses(t *testing.T) {
 		strings.Repeat("cpu:0,", 64) + "cpu:0",
 	} {
 		_, err := parseDevices(list)
-		if exitCode(err) != exitUsage {
+		if term.ExitCode(err) != term.ExitUsage {
 			t.Errorf("%q: error %v, want a usage error", list, err)
 		}
 	}

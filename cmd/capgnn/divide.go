@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/internal/number"
 	"capgnn/profiler"
 	"capgnn/rapa"
@@ -20,7 +21,7 @@ func (t *training) divide(ctx context.Context) error {
 		return nil
 	}
 	if t.recorded() {
-		t.k.note("partition: as recorded, %s", planText(t.plan))
+		t.k.Note("partition: as recorded, %s", planText(t.plan))
 		return nil
 	}
 	t.cfg.CacheSlots = "" // are of the recorded parts
@@ -49,7 +50,7 @@ func (t *training) divide(ctx context.Context) error {
 	}
 	if err == nil {
 		t.cfg.PlanKey = t.plan.Key
-		t.k.note("partition: %s", planText(t.plan))
+		t.k.Note("partition: %s", planText(t.plan))
 	}
 	return err
 }
@@ -63,11 +64,11 @@ func (t *training) balanceBy() ([]rapa.Quantity, error) {
 	for item := range strings.SplitSeq(t.cfg.BalanceBy, ",") {
 		switch q := rapa.Quantity(strings.TrimSpace(item)); {
 		case q == rapa.ByWork:
-			return nil, usagef("--balance-by %s: leave it away: work is what --devices balance by themselves", q)
+			return nil, term.Usagef("--balance-by %s: leave it away: work is what --devices balance by themselves", q)
 		case q != rapa.ByMemory:
 			out = append(out, q)
 		case t.anonymous:
-			return nil, usagef("--balance-by %s: say of which --devices", q)
+			return nil, term.Usagef("--balance-by %s: say of which --devices", q)
 		}
 	}
 	return out, nil
@@ -75,12 +76,12 @@ func (t *training) balanceBy() ([]rapa.Quantity, error) {
 
 // planText sums a plan up in a line.
 func planText(p *rapa.Plan) string {
-	text := fmt.Sprintf("%s, %s, %s edges cut, balance %s", p.Method, counted(len(p.Parts), "part"), grouped(p.EdgeCut), number.Plain.Text(p.Balance.Vertices))
+	text := fmt.Sprintf("%s, %s, %s edges cut, balance %s", p.Method, term.Counted(len(p.Parts), "part"), term.Grouped(p.EdgeCut), number.Plain.Text(p.Balance.Vertices))
 	if p.Moved > 0 {
-		text += fmt.Sprintf(", %s vertices moved to even the devices", grouped(p.Moved))
+		text += fmt.Sprintf(", %s vertices moved to even the devices", term.Grouped(p.Moved))
 	}
 	if p.Lost.Edges > 0 {
-		text += fmt.Sprintf(", %s of the cut edges pruned", percentage(p.Lost.Share))
+		text += fmt.Sprintf(", %s of the cut edges pruned", term.Percentage(p.Lost.Share))
 	}
 	if p.Stop != "" {
 		text += fmt.Sprintf(" (%s)", p.Stop)
@@ -92,22 +93,22 @@ func planText(p *rapa.Plan) string {
 func (t *training) usePlan() error {
 	plan, err := rapa.ReadPlan(t.cfg.Plan)
 	if err != nil {
-		return usagef("--plan %s: %w", t.cfg.Plan, err)
+		return term.Usagef("--plan %s: %w", t.cfg.Plan, err)
 	}
 	if g := t.data.sums.Graph; plan.Graph != g || len(plan.Part) != t.data.problem.Vertices() {
-		return usagef("--plan %s: the plan is of another graph (%d vertices): make one with `capgnn partition --dataset %s --out FILE`",
+		return term.Usagef("--plan %s: the plan is of another graph (%d vertices): make one with `capgnn partition --dataset %s --out FILE`",
 			t.cfg.Plan, len(plan.Part), t.cfg.Dataset)
 	}
 	if len(plan.Parts) != t.parts {
-		return usagef("--plan %s: the plan has %d parts: give as many --devices, or --parts %d", t.cfg.Plan, len(plan.Parts), len(plan.Parts))
+		return term.Usagef("--plan %s: the plan has %d parts: give as many --devices, or --parts %d", t.cfg.Plan, len(plan.Parts), len(plan.Parts))
 	}
 	if t.cfg.PlanKey != "" && t.cfg.PlanKey != plan.Key {
-		return usagef("--plan %s: the file holds another plan than when the run was made", t.cfg.Plan)
+		return term.Usagef("--plan %s: the file holds another plan than when the run was made", t.cfg.Plan)
 	}
 	t.plan, t.cfg.PlanKey = plan, plan.Key
-	t.k.note("partition: %s: %s", t.cfg.Plan, planText(plan))
+	t.k.Note("partition: %s: %s", t.cfg.Plan, planText(plan))
 	if len(plan.Devices) > 0 && formatDevices(t.specs) != strings.Join(plan.Devices, ",") {
-		t.k.note("note: the plan was made for %s", strings.Join(plan.Devices, ","))
+		t.k.Note("note: the plan was made for %s", strings.Join(plan.Devices, ","))
 	}
 	return nil
 }
@@ -118,7 +119,7 @@ func (t *training) recorded() bool {
 		return false
 	}
 	if t.plan = findPlan(t.k, t.cfg.PlanKey, t.planFile, t.data.problem.Vertices()); t.plan == nil {
-		t.k.note("note: the plan that the config file names is not there any more: a new one is made")
+		t.k.Note("note: the plan that the config file names is not there any more: a new one is made")
 	}
 	return t.plan != nil
 }
@@ -145,7 +146,7 @@ func (t *training) targets(profile *profiler.Profile) ([]float64, error) {
 			err = fmt.Errorf("%d shares for %d parts", len(targets), t.parts)
 		}
 		if err != nil {
-			return nil, usagef("config: targets: %w", err)
+			return nil, term.Usagef("config: targets: %w", err)
 		}
 		return targets, nil
 	}
@@ -153,7 +154,7 @@ func (t *training) targets(profile *profiler.Profile) ([]float64, error) {
 	if profile != nil {
 		var err error
 		if targets, err = shares(profile.Devices, t.parts, t.cfg.Alpha); err != nil {
-			return nil, asUsage(err)
+			return nil, term.AsUsage(err)
 		}
 	}
 	t.cfg.Targets = "equal"

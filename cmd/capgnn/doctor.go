@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/hostmem"
 )
@@ -32,17 +33,17 @@ func doctorCommand() *cli.Command {
 
 // diagnosis is what doctor reports. Bytes are -1 where nothing is known, and math.MaxInt64 where there is no limit.
 type diagnosis struct {
-	Build    buildInfo   `json:"build"`
-	CUDA     bool        `json:"cuda"` // this build can use GPUs
-	Cores    int         `json:"cores"`
-	Total    gpu.Bytes   `json:"memory_total"`
-	Free     gpu.Bytes   `json:"memory_free"`
-	Lock     lockReport  `json:"page_lock"`
-	Driver   string      `json:"driver,omitempty"`       // version of the kernel driver
-	Supports string      `json:"cuda_version,omitempty"` // that the driver supports
-	BLAS     *blasReport `json:"cublas,omitempty"`
-	GPUs     []gpuReport `json:"gpus"`
-	Problems []problem   `json:"problems"`
+	Build    term.BuildInfo `json:"build"`
+	CUDA     bool           `json:"cuda"` // this build can use GPUs
+	Cores    int            `json:"cores"`
+	Total    gpu.Bytes      `json:"memory_total"`
+	Free     gpu.Bytes      `json:"memory_free"`
+	Lock     lockReport     `json:"page_lock"`
+	Driver   string         `json:"driver,omitempty"`       // version of the kernel driver
+	Supports string         `json:"cuda_version,omitempty"` // that the driver supports
+	BLAS     *blasReport    `json:"cublas,omitempty"`
+	GPUs     []gpuReport    `json:"gpus"`
+	Problems []problem      `json:"problems"`
 }
 
 // lockReport is how much memory this process may page-lock by itself; what the GPU driver locks does not count.
@@ -86,13 +87,13 @@ func (d *diagnosis) problem(what, mend string) {
 
 // examineMachine looks at everything.
 func examineMachine() *diagnosis {
-	d := &diagnosis{Build: readBuildInfo(), CUDA: builtWithCUDA, Cores: cores(), Free: -1, Total: -1, GPUs: []gpuReport{}, Problems: []problem{}}
+	d := &diagnosis{Build: term.ReadBuildInfo(), CUDA: builtWithCUDA, Cores: cores(), Free: -1, Total: -1, GPUs: []gpuReport{}, Problems: []problem{}}
 	if free, total, err := hostmem.Free(); err == nil {
 		d.Free, d.Total = gpu.Bytes(free), gpu.Bytes(total)
 	}
 	d.Lock.Soft, d.Lock.Hard, d.Lock.Locked = hostmem.Locks()
 	if few := int64(1) << 30; d.Lock.Soft >= 0 && d.Lock.Soft < few {
-		d.problem(fmt.Sprintf("CPU devices may page-lock only %s", size(gpu.Bytes(d.Lock.Soft))),
+		d.problem(fmt.Sprintf("CPU devices may page-lock only %s", term.Size(gpu.Bytes(d.Lock.Soft))),
 			"raise it with `ulimit -l unlimited`, or `memlock` in /etc/security/limits.conf; what cannot be locked is used as it is")
 	}
 	d.examine()
@@ -107,7 +108,7 @@ func limit(n int64) string {
 	case math.MaxInt64:
 		return "unlimited"
 	}
-	return size(gpu.Bytes(n))
+	return term.Size(gpu.Bytes(n))
 }
 
 // String is the report as a person reads it.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu/cuda"
 )
 
@@ -27,17 +28,17 @@ func (d *diagnosis) examine() {
 	}
 	driver, err := gpus()
 	if err != nil {
-		d.problem(oneLine(err), noDriverMend(len(cards)))
+		d.problem(term.OneLine(err), noDriverMend(len(cards)))
 		return
 	}
 	if nvml != nil {
-		d.problem(fmt.Sprintf("temperature, PCIe link and free memory are not known: %s", oneLine(nvml)),
+		d.problem(fmt.Sprintf("temperature, PCIe link and free memory are not known: %s", term.OneLine(nvml)),
 			"install libnvidia-ml.so.1, which comes with the driver, or name it with "+nvmlVariable)
 	}
 	d.examineDriver(driver)
 	d.examineCards()
 	if path, version, err := driver.BLAS(); err != nil {
-		d.problem(fmt.Sprintf("no cuBLAS, so dense products use capgnn's own kernels: %s", oneLine(err)),
+		d.problem(fmt.Sprintf("no cuBLAS, so dense products use capgnn's own kernels: %s", term.OneLine(err)),
 			"install cuBLAS (it comes with the CUDA toolkit), or name the library with "+blasVariable)
 	} else {
 		d.BLAS = &blasReport{path, version}
@@ -64,7 +65,7 @@ func (d *diagnosis) examineDriver(driver *cuda.Driver) {
 	}
 	cards, err := driver.Cards()
 	if err != nil {
-		d.problem(oneLine(err), "see what nvidia-smi says of the GPU; restart the machine if it has fallen off the bus")
+		d.problem(term.OneLine(err), "see what nvidia-smi says of the GPU; restart the machine if it has fallen off the bus")
 		return
 	}
 	for i, c := range cards {
@@ -101,7 +102,7 @@ func (d *diagnosis) tryToOpen(driver *cuda.Driver, name string, ordinal int) {
 		}
 	}
 	if err != nil {
-		d.problem(fmt.Sprintf("%s cannot be used: %s", name, oneLine(err)), "see with nvidia-smi whether other processes hold its memory or have it to themselves")
+		d.problem(fmt.Sprintf("%s cannot be used: %s", name, term.OneLine(err)), "see with nvidia-smi whether other processes hold its memory or have it to themselves")
 	}
 }
 
@@ -118,7 +119,7 @@ func (d *diagnosis) examineCards() {
 			d.problem(fmt.Sprintf("%s has %d of %d PCIe lanes", g.Device, g.Width, g.MaxWidth), "put it into a slot with all lanes, or give it less to exchange")
 		}
 		if g.Free >= 0 && g.Free < g.Total/2 {
-			d.problem(fmt.Sprintf("%s has %s of %s free", g.Device, size(g.Free), size(g.Total)), "nvidia-smi lists the processes that hold its memory")
+			d.problem(fmt.Sprintf("%s has %s of %s free", g.Device, term.Size(g.Free), term.Size(g.Total)), "nvidia-smi lists the processes that hold its memory")
 		}
 		for j := range i {
 			if o := d.GPUs[j].Device; o != "" && !(slices.Contains(g.Reaches, o) && slices.Contains(d.GPUs[j].Reaches, g.Device)) {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/profiler"
@@ -204,7 +205,7 @@ func (e *evening) fit(ctx context.Context) error {
 		}
 		e.opt.Memory = v.memory
 		plan, err := partition(ctx, e.k, e.data.problem.Graph, e.data.problem.Train, e.opt, "")
-		var misfit *fitError
+		var misfit *term.FitError
 		if errors.As(err, &misfit) {
 			break // as parts of a cut; single vertices may still be moved out of them
 		}

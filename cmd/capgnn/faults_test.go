@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/gpu/faulty"
 )
@@ -24,7 +25,7 @@ type faultyRun struct {
 // train runs 12 epochs with a checkpoint after every third one into the folder name.
 func (f *faultyRun) train(name string) (*runResult, error) {
 	f.t.Helper()
-	t := &training{k: &console{out: new(bytes.Buffer), err: new(bytes.Buffer), quiet: true}, cfg: defaultConfig(), runPath: f.path(name)}
+	t := &training{k: &term.Console{Out: new(bytes.Buffer), Err: new(bytes.Buffer), Quiet: true}, cfg: defaultConfig(), runPath: f.path(name)}
 	c := &t.cfg
 	c.Dataset, c.Devices, c.Hidden, c.Layers, c.Epochs, c.CheckpointEvery = f.path("ok.npz"), "cpu:0,threads=1,cpu:1,threads=1", 16, 2, 12, 3
 	if f.edit != nil {
@@ -63,9 +64,9 @@ func TestFaultyDevices(t *testing.T) {
 		code   int
 		want   []string
 	}{
-		{"lost", faulty.Faults{Lost: faulty.Point{Queue: "compute", Op: "Aggregate", At: 20}}, exitLost, []string{"cpu:1", "queue compute", "device lost", "train --resume"}},
-		{"broken", faulty.Faults{Broken: faulty.Point{Op: "Linear", At: 20}}, exitLost, []string{"cpu:1", "Linear", "train --resume"}},
-		{"NaN", faulty.Faults{Poison: faulty.Point{Op: "Linear", At: 20}}, exitFailure, []string{"epoch ", "loss is NaN", "cpu:1"}},
+		{"lost", faulty.Faults{Lost: faulty.Point{Queue: "compute", Op: "Aggregate", At: 20}}, term.ExitLost, []string{"cpu:1", "queue compute", "device lost", "train --resume"}},
+		{"broken", faulty.Faults{Broken: faulty.Point{Op: "Linear", At: 20}}, term.ExitLost, []string{"cpu:1", "Linear", "train --resume"}},
+		{"NaN", faulty.Faults{Poison: faulty.Point{Op: "Linear", At: 20}}, term.ExitFailure, []string{"epoch ", "loss is NaN", "cpu:1"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			inner := &sandbox{t, s.dir}
@@ -91,7 +92,7 @@ func TestLostAtTheStart(t *testing.T) {
 	_, err := (&faultyRun{sandbox: s, wrap: func(d gpu.Device) gpu.Device {
 		return faulty.Wrap(d, faulty.Faults{Lost: faulty.Point{At: 3}})
 	}}).train("run")
-	s.ends(err, exitLost, []string{"cpu:1", "device lost"})
+	s.ends(err, term.ExitLost, []string{"cpu:1", "device lost"})
 	if strings.Contains(err.Error(), "--resume") {
 		t.Errorf("%v: there is nothing to resume", err)
 	}
@@ -103,10 +104,10 @@ func TestLostAtTheStart(t *testing.T) {
 // ends demands that a run has ended with this code and one line that contains all of want.
 func (s *sandbox) ends(err error, code int, want []string) {
 	s.t.Helper()
-	if err == nil || exitCode(err) != code {
-		s.t.Fatalf("error %v, exit code %d, want %d", err, exitCode(err), code)
+	if err == nil || term.ExitCode(err) != code {
+		s.t.Fatalf("error %v, exit code %d, want %d", err, term.ExitCode(err), code)
 	}
-	line := oneLine(err)
+	line := term.OneLine(err)
 	for _, w := range want {
 		if strings.Count(line, w) != 1 {
 			s.t.Errorf("%q does not say %q once", line, w)
@@ -146,7 +147,7 @@ func TestMemoryRunsOut(t *testing.T) {
 			_, err := (&faultyRun{sandbox: inner, edit: every, wrap: func(d gpu.Device) gpu.Device {
 				return faulty.Wrap(d, faulty.Faults{NoMemoryAt: at})
 			}}).train(name)
-			inner.ends(err, exitDoesNotFit, []string{"cpu:1: allocate", "--hidden"})
+			inner.ends(err, term.ExitDoesNotFit, []string{"cpu:1: allocate", "--hidden"})
 			_, missing := os.Stat(s.path(name))
 			if name == "first" {
 				if !errors.Is(missing, os.ErrNotExist) {

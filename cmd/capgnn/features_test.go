@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"capgnn/cmd/capgnn/internal/term"
 )
 
 // logits predicts with a run on 60 vertices of two classes.
@@ -26,7 +28,7 @@ func bare(s *sandbox, name string) string {
 func TestMadeFeatures(t *testing.T) {
 	s := newSandbox(t)
 	bare(s, "bare.npz")
-	s.fails(exitUsage, []string{"no features", "--features degree, onehot or random:64"}, "train", "--dataset", "bare.npz", "--quiet")
+	s.fails(term.ExitUsage, []string{"no features", "--features degree, onehot or random:64"}, "train", "--dataset", "bare.npz", "--quiet")
 	for i, features := range []string{"degree", "onehot", "random:5"} {
 		dir := "run" + string(rune('a'+i))
 		first := s.train("--dataset", "bare.npz", "--features", features, "--epochs", "3", "--hidden", "4", "--run-dir", dir)
@@ -51,8 +53,8 @@ func TestMadeFeatures(t *testing.T) {
 	if r := s.train("--dataset", "ok.npz", "--features", "onehot", "--epochs", "1", "--hidden", "4"); r.Dataset != "ok" {
 		t.Errorf("%+v", r)
 	}
-	s.fails(exitUsage, []string{"--features degree", "--standardize train"}, "train", "--dataset", "ok.npz", "--features", "degree", "--standardize", "train")
-	s.fails(exitUsage, []string{"random:64", "random:WIDTH"}, "train", "--dataset", "ok.npz", "--features", "random")
+	s.fails(term.ExitUsage, []string{"--features degree", "--standardize train"}, "train", "--dataset", "ok.npz", "--features", "degree", "--standardize", "train")
+	s.fails(term.ExitUsage, []string{"random:64", "random:WIDTH"}, "train", "--dataset", "ok.npz", "--features", "random")
 	s.must("plan", "--dataset", "bare.npz", "--features", "degree", "--hidden", "4")
 	s.must("partition", "--dataset", "bare.npz", "--features", "random:4", "--parts", "2")
 	s.must("data", "import", "bare.npz", "--features", "random:4", "--seed", "2", "--out", "with")
@@ -75,7 +77,7 @@ func TestMadeFeaturesElsewhere(t *testing.T) {
 	for _, features := range []string{"degree", "onehot", "random:5"} {
 		s.train("--dataset", "bare.npz", "--features", features, "--epochs", "1", "--hidden", "4", "--run-dir", features[:3])
 	}
-	s.fails(exitUsage, []string{"61 vertices", "has 60", "onehot"}, "predict", "--run", "one", "--dataset", "more.npz", "--quiet")
+	s.fails(term.ExitUsage, []string{"61 vertices", "has 60", "onehot"}, "predict", "--run", "one", "--dataset", "more.npz", "--quiet")
 	for _, run := range []string{"deg", "ran"} {
 		s.must("predict", "--run", run, "--dataset", "more.npz", "--quiet")
 	}

@@ -4,31 +4,32 @@ import (
 	"errors"
 	"strings"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/graph/dataset"
 )
 
 // findDataset returns the path of a data set by its name or path, as dataset.Resolve does, and says which one was taken where
 // several may be meant. The error of one that is not there says what to do.
-func findDataset(k *console, name string) (string, error) {
+func findDataset(k *term.Console, name string) (string, error) {
 	path, note, err := dataset.Resolve(name, dataRoots())
 	if note != "" {
-		k.note("note: %s", note)
+		k.Note("note: %s", note)
 	}
 	if err == nil {
 		return path, nil
 	}
 	var missing *dataset.NotFound
 	if !errors.As(err, &missing) {
-		return "", usagef("%w", err)
+		return "", term.Usagef("%w", err)
 	}
 	if known := dataset.Aliased(name); known != nil {
 		if known[0].Fetchable() {
-			return "", usagef("%w: `capgnn data fetch %s` downloads it, `capgnn data list` shows what is there", err, known[0].Name)
+			return "", term.Usagef("%w: `capgnn data fetch %s` downloads it, `capgnn data list` shows what is there", err, known[0].Name)
 		}
-		return "", usagef("%w: `capgnn data fetch %s` says how to get it, `capgnn data list` shows what is there", err, known[0].Name)
+		return "", term.Usagef("%w: `capgnn data fetch %s` says how to get it, `capgnn data list` shows what is there", err, known[0].Name)
 	}
-	return "", usagef("data set %s was not found (looked at: %s); `capgnn data list` shows what is there, `capgnn data fetch NAME` downloads %s",
-		quoted(name, datasetNames()), strings.Join(missing.Looked, ", "), fetchNames)
+	return "", term.Usagef("data set %s was not found (looked at: %s); `capgnn data list` shows what is there, `capgnn data fetch NAME` downloads %s",
+		term.Quoted(name, datasetNames()), strings.Join(missing.Looked, ", "), fetchNames)
 }
 
 // fetchNames are short names of data sets that can be downloaded.

@@ -3,8 +3,6 @@ package main
 import (
 	"os"
 	"path/filepath"
-
-	"capgnn/internal/atomicfile"
 )
 
 // dataRoots returns the folders in which data sets are looked up by name: those of $CAPGNN_DATA, else
@@ -41,22 +39,4 @@ func xdgFolder(variable string, below ...string) string {
 		return ""
 	}
 	return filepath.Join(append([]string{home}, below...)...)
-}
-
-// checkOut refuses the name of a file, given by a flag, that nothing can be written to, before the work begins whose result it is
-// to hold. "" is no name.
-func checkOut(flag, path string) error {
-	if path == "" {
-		return nil
-	}
-	if err := atomicfile.Check(path); err != nil {
-		return usagef("--%s: %w", flag, err)
-	}
-	return nil
-}
-
-// exists reports whether there is something at path.
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/internal/number"
@@ -31,8 +32,8 @@ type outlook struct {
 }
 
 func (o *outlook) String() string {
-	return fmt.Sprintf("epoch %s, longest work of a device %s of the mean, %s moved in %s, %s of it hidden", duration(&o.EpochS), number.Plain.Text(o.Spread),
-		size(o.Bytes), duration(&o.CommS), percentage(1-o.Open))
+	return fmt.Sprintf("epoch %s, longest work of a device %s of the mean, %s moved in %s, %s of it hidden", term.Duration(&o.EpochS), number.Plain.Text(o.Spread),
+		term.Size(o.Bytes), term.Duration(&o.CommS), term.Percentage(1-o.Open))
 }
 
 // forecast simulates an epoch of the run with these parts on the devices of a profile. Nothing is computed. Caches that take
@@ -76,7 +77,7 @@ func (t *training) simulate(ctx context.Context, profile *profiler.Profile, opt 
 	}
 	s, err := pipeline.Simulate(ctx, t.data.problem, opt)
 	if err := errors.Join(err, closeDevices(devices)); err != nil {
-		return nil, asUsage(explainCache(err))
+		return nil, term.AsUsage(explainCache(err))
 	}
 	o := newOutlook(s, len(devices))
 	if limited && s.Caches != nil { // what a cache takes is free for all else

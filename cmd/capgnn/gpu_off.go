@@ -3,6 +3,7 @@
 package main
 
 import (
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/hostmem"
 	"capgnn/profiler"
@@ -18,7 +19,7 @@ func autoDevices() ([]deviceSpec, string) {
 
 // openGPU is not reached: parseDevices refuses GPUs.
 func openGPU(s deviceSpec, _ int) (gpu.Device, error) {
-	return nil, usagef("--devices: %s: this build has no CUDA", s.name())
+	return nil, term.Usagef("--devices: %s: this build has no CUDA", s.name())
 }
 
 // findGPU is not reached either.

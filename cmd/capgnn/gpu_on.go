@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"sync"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/gpu/cuda"
 	"capgnn/hostmem"
@@ -45,11 +46,11 @@ func autoDevices() ([]deviceSpec, string) {
 	cpu := []deviceSpec{{Text: "cpu:0", Label: "0", Slow: 1}}
 	driver, err := gpus()
 	if err != nil {
-		return cpu, oneLine(err) + "; see `capgnn doctor`"
+		return cpu, term.OneLine(err) + "; see `capgnn doctor`"
 	}
 	n, err := driver.Count()
 	if err != nil {
-		return cpu, oneLine(err) + "; see `capgnn doctor`"
+		return cpu, term.OneLine(err) + "; see `capgnn doctor`"
 	}
 	specs := make([]deviceSpec, min(n, maxDevices))
 	for i := range specs {

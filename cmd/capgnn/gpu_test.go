@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/gpu/cuda/fakedriver/fake"
 	"capgnn/profiler"
@@ -60,9 +61,9 @@ func TestDoctorWithoutDriver(t *testing.T) {
 	if !strings.Contains(text, "no CUDA-capable device") && !strings.Contains(text, "cuInit answers 100") {
 		t.Errorf("doctor does not say that there is no GPU:\n%s", text)
 	}
-	s.fails(exitUsage, []string{"cuda:0", "no such device"}, "profile", "--devices", "cuda:0")
+	s.fails(term.ExitUsage, []string{"cuda:0", "no such device"}, "profile", "--devices", "cuda:0")
 	t.Setenv(driverVariable, "/nowhere/libcuda.so.1")
-	newSandbox(t).fails(exitUsage, []string{"/nowhere/libcuda.so.1", "doctor"}, "profile", "--devices", "cuda:0")
+	newSandbox(t).fails(term.ExitUsage, []string{"/nowhere/libcuda.so.1", "doctor"}, "profile", "--devices", "cuda:0")
 }
 
 // Training on GPUs: alone, as two, one of them twice, and beside a CPU device; repeated, resumed, and on a CPU device.
@@ -95,15 +96,15 @@ func TestTrainOnGPUs(t *testing.T) {
 	if auto := train("auto"); strings.Join(auto.Devices, ",") != "cuda:0,cuda:1" {
 		t.Errorf("auto trains on %v", auto.Devices)
 	}
-	s.fails(exitUsage, []string{"cuda:2", "GPUs 0 to 1"}, "train", "--quiet", "--dataset", "ok.npz", "--devices", "cuda:2")
-	s.fails(exitDoesNotFit, []string{"cuda:0"}, "train", "--quiet", "--dataset", "ok.npz", "--devices", "cuda:0,mem=4KiB")
+	s.fails(term.ExitUsage, []string{"cuda:2", "GPUs 0 to 1"}, "train", "--quiet", "--dataset", "ok.npz", "--devices", "cuda:2")
+	s.fails(term.ExitDoesNotFit, []string{"cuda:0"}, "train", "--quiet", "--dataset", "ok.npz", "--devices", "cuda:0,mem=4KiB")
 }
 
 // A GPU that is lost during a run ends it with the code for that.
 func TestLostGPU(t *testing.T) {
 	s := fakeGPUs(t, "n=2;mem=64;lost=1:400")
 	newStore().write(s, "ok.npz")
-	s.fails(exitLost, []string{"cuda:1", "fell off the bus"}, "train", "--quiet", "--dataset", "ok.npz", "--epochs", "50", "--hidden", "16", "--devices", "cuda:0,cuda:1")
+	s.fails(term.ExitLost, []string{"cuda:1", "fell off the bus"}, "train", "--quiet", "--dataset", "ok.npz", "--epochs", "50", "--hidden", "16", "--devices", "cuda:0,cuda:1")
 }
 
 // The profile of a GPU says what the driver and the management library know.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/hostmem"
@@ -31,7 +32,7 @@ func (c *trainConfig) cacheErrors() []error {
 	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
 	policy, err := jaca.ParsePolicy(c.Cache)
 	if err != nil {
-		bad("--cache: %s is not a cache policy, these are: %v", quoted(c.Cache, names(jaca.Policies)), jaca.Policies)
+		bad("--cache: %s is not a cache policy, these are: %v", term.Quoted(c.Cache, names(jaca.Policies)), jaca.Policies)
 	}
 	for _, f := range [][2]string{{"gpu-cache", c.GPUCache}, {"cpu-cache", c.CPUCache}} {
 		flag, text := f[0], f[1]
@@ -188,10 +189,10 @@ func formatSlots(c *jaca.Capacities) string {
 func explainCache(err error) error {
 	var limit *hostmem.Limit
 	if errors.As(err, &limit) {
-		return &fitError{err, fmt.Sprintf("give --cpu-cache %dB or less", max(0, limit.Left))}
+		return &term.FitError{Err: err, Remedy: fmt.Sprintf("give --cpu-cache %dB or less", max(0, limit.Left))}
 	}
 	if errors.Is(err, syscall.ENOMEM) {
-		return &fitError{err, "give this process more address space (ulimit -v), or take a smaller --cpu-cache"}
+		return &term.FitError{Err: err, Remedy: "give this process more address space (ulimit -v), or take a smaller --cpu-cache"}
 	}
 	var large *jaca.TooLarge
 	if !errors.As(err, &large) {
@@ -201,8 +202,8 @@ func explainCache(err error) error {
 	if large.Cache == globalCache {
 		flag = "--cpu-cache"
 	}
-	return &fitError{fmt.Errorf("%s: %d rows of %s are wanted, %d fit", large.Cache, large.Want, size(slot), large.Fit),
-		fmt.Sprintf("give %s %d, or %s more memory (ulimit -v, container, machine)", flag, large.Fit, size(gpu.Bytes(large.Want-large.Fit)*slot))}
+	return &term.FitError{Err: fmt.Errorf("%s: %d rows of %s are wanted, %d fit", large.Cache, large.Want, term.Size(slot), large.Fit),
+		Remedy: fmt.Sprintf("give %s %d, or %s more memory (ulimit -v, container, machine)", flag, large.Fit, term.Size(gpu.Bytes(large.Want-large.Fit)*slot))}
 }
 
 // globalCache is what package jaca calls the cache in host memory.

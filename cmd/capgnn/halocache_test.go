@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/hostmem"
 	"capgnn/jaca"
@@ -132,8 +133,8 @@ func TestCacheThatDoesNotFit(t *testing.T) {
 		"give --cpu-cache 77B or less":                                                                                         &hostmem.Limit{Owner: globalCache, Name: "shared region", Need: 99, Left: 77},
 	} {
 		got := explainCache(err)
-		if exitCode(got) != exitDoesNotFit || !strings.Contains(got.Error(), want) {
-			t.Errorf("got %v with exit code %d, want %q", got, exitCode(got), want)
+		if term.ExitCode(got) != term.ExitDoesNotFit || !strings.Contains(got.Error(), want) {
+			t.Errorf("got %v with exit code %d, want %q", got, term.ExitCode(got), want)
 		}
 	}
 	plain := &gpu.OutOfMemory{}
@@ -181,10 +182,10 @@ func TestCachesAreRecorded(t *testing.T) {
 	}
 	for want, old := range map[string]string{"cache-slots": `cache-slots: 0,0,0`, "cache-links": `cache-links: equal`} {
 		bad := strings.Replace(string(text), old, want+": 1:1,x", 1)
-		if err := writeFile(s.path("bad.yaml"), []byte(bad)); err != nil {
+		if err := term.WriteFile(s.path("bad.yaml"), []byte(bad)); err != nil {
 			t.Fatal(err)
 		}
-		s.fails(exitUsage, []string{want}, "train", "--quiet", "--config", "bad.yaml")
+		s.fails(term.ExitUsage, []string{want}, "train", "--quiet", "--config", "bad.yaml")
 	}
 }
 
@@ -207,7 +208,7 @@ func TestCacheOfADeviceThatIsTooSmall(t *testing.T) {
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
 	small := "cpu:0,mem=100KiB,cpu:1,mem=100KiB"
-	s.fails(exitDoesNotFit, []string{"local cache of part 0", "--gpu-cache"}, append([]string{"train", "--quiet"}, cached("--devices", small, "--reserve-gpu", "99KiB", "--gpu-cache", "100%")...)...)
+	s.fails(term.ExitDoesNotFit, []string{"local cache of part 0", "--gpu-cache"}, append([]string{"train", "--quiet"}, cached("--devices", small, "--reserve-gpu", "99KiB", "--gpu-cache", "100%")...)...)
 	s.train(cached("--devices", small, "--reserve-gpu", "99KiB", "--run-dir", "auto")...)
 	cfg := defaultConfig()
 	if err := readConfig(s.path("auto/config.yaml"), &cfg); err != nil || !strings.HasPrefix(cfg.CacheSlots, "0,0,") {
@@ -224,10 +225,10 @@ func TestAutoTakesWhatIsLeft(t *testing.T) {
 		dir := fmt.Sprint("run", kib)
 		mem := fmt.Sprintf("cpu:0,threads=1,mem=%dKiB,cpu:1,threads=1,mem=%dKiB", kib, kib)
 		_, stderr, code := s.run(append([]string{"train", "--quiet", "--run-dir", dir}, cached("--devices", mem, "--epochs", "2")...)...)
-		if code == exitDoesNotFit && fits == 0 && strings.Contains(stderr, "the run needs") {
+		if code == term.ExitDoesNotFit && fits == 0 && strings.Contains(stderr, "the run needs") {
 			continue
 		}
-		if code != exitDone {
+		if code != term.ExitDone {
 			t.Fatalf("%d KiB: exit code %d: %s", kib, code, stderr)
 		}
 		cfg := defaultConfig()

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/gpu/faulty"
 )
@@ -49,7 +50,7 @@ func TestDeviceFailsWithRowsUnderWay(t *testing.T) {
 					}}
 					_, err := r.train(dir)
 					bad.Release()
-					inner.ends(err, exitLost, want)
+					inner.ends(err, term.ExitLost, want)
 				})
 				if n := len(metricsOf(t, s.path(dir))); n < 3 || n >= 12 {
 					t.Errorf("it ended after %d epochs, not in the middle", n)
@@ -130,7 +131,7 @@ func TestCacheBeyondAddressSpace(t *testing.T) {
 			continue
 		}
 		refused++
-		if code := cmd.ProcessState.ExitCode(); code != exitDoesNotFit || strings.Contains(line, "\n") || !strings.Contains(line, "ulimit -v") {
+		if code := cmd.ProcessState.ExitCode(); code != term.ExitDoesNotFit || strings.Contains(line, "\n") || !strings.Contains(line, "ulimit -v") {
 			t.Errorf("%d KiB: exit code %d, %.500q", kib, code, line)
 		}
 		if _, err := os.Stat(s.path("run")); !errors.Is(err, os.ErrNotExist) {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/jaca"
 	"capgnn/profiler"
 )
@@ -24,16 +25,16 @@ type link struct{ h2d, d2h float64 }
 // settleCache settles what caches are decided by and what the settings leave open, and checks what a config file recorded.
 func (t *training) settleCache(ctx context.Context) error {
 	if _, err := parseSlots(t.cfg.CacheSlots, t.parts); err != nil {
-		return usagef("config: cache-slots: %w", err)
+		return term.Usagef("config: cache-slots: %w", err)
 	}
 	if _, err := parseLinks(t.cfg.CacheLinks, t.parts, len(t.specs)); err != nil {
-		return usagef("config: cache-links: %w", err)
+		return term.Usagef("config: cache-links: %w", err)
 	}
 	if t.parts == 1 {
 		return nil
 	}
 	if t.cfg.Pipeline == pipelineAuto && !t.cfg.pipelined() {
-		t.k.note("note: pipeline off: --cache %s decides while rows are read", t.cfg.Cache)
+		t.k.Note("note: pipeline off: --cache %s decides while rows are read", t.cfg.Cache)
 	}
 	if t.cfg.CacheLinks != "" || jaca.Policy(t.cfg.Cache) != jaca.JACA {
 		return nil

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/internal/number"
 	"capgnn/internal/regular"
@@ -88,7 +89,7 @@ func staleUseOf(bound jaca.Staleness, s jaca.Stats, period map[string]int) stale
 }
 
 func (s *staleUse) String() string {
-	text := fmt.Sprintf("rows up to %s old, mean %s, bound %d", counted(s.MaxSeen, "epoch"), number.Ratio.Text(s.Mean), s.Bound)
+	text := fmt.Sprintf("rows up to %s old, mean %s, bound %d", term.Counted(s.MaxSeen, "epoch"), number.Ratio.Text(s.Mean), s.Bound)
 	if s.AutoEPS == nil {
 		return text
 	}

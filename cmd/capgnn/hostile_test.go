@@ -18,6 +18,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zip"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/internal/npy"
 )
 
@@ -47,7 +48,7 @@ func (s *sandbox) limited(want string, args ...string) {
 		s.t.Fatal(err)
 	}
 	code, line := cmd.ProcessState.ExitCode(), strings.TrimSuffix(errs.String(), "\n")
-	if code != exitUsage && code != exitDoesNotFit || !strings.HasPrefix(line, "capgnn: ") || strings.Contains(line, "\n") || out.Len() > 0 {
+	if code != term.ExitUsage && code != term.ExitDoesNotFit || !strings.HasPrefix(line, "capgnn: ") || strings.Contains(line, "\n") || out.Len() > 0 {
 		s.t.Errorf("capgnn %s: exit code %d, want 2 or 3 with one line\nstdout %.300q\nstderr %.600q", strings.Join(args, " "), code, out.String(), errs.String())
 		return
 	}
@@ -338,7 +339,7 @@ func TestHostileFiles(t *testing.T) {
 				return // import collects garbage more often, which takes long among millions of objects
 			}
 			inner.limited(c.want, "data", "import", "./"+c.name, "--out", "out-"+c.name, "--quiet")
-			if exists(s.path("out-" + c.name)) {
+			if term.Exists(s.path("out-" + c.name)) {
 				t.Error("a hostile file left a store")
 			}
 			if err := os.RemoveAll(s.path(c.name)); err != nil {
@@ -346,7 +347,7 @@ func TestHostileFiles(t *testing.T) {
 			}
 		})
 	}
-	if exists(s.path("bad")) {
+	if term.Exists(s.path("bad")) {
 		t.Error("a pickle was obeyed")
 	}
 }

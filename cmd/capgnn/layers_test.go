@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gnn"
 )
 
@@ -36,7 +37,7 @@ func TestReadmeCommandsWithFewLayers(t *testing.T) {
 			args = append(args, "--epochs", "5")
 		}
 		if slices.Contains(args, "--staleness") && slices.Contains(more, "gat") {
-			s.fails(exitUsage, []string{"gat", "--staleness"}, args...)
+			s.fails(term.ExitUsage, []string{"gat", "--staleness"}, args...)
 		} else {
 			s.must(args...)
 		}
@@ -141,7 +142,7 @@ func TestGATRefusesStaleness(t *testing.T) {
 	s := newSandbox(t)
 	for _, command := range []string{"train", "plan", "partition"} {
 		for _, staleness := range []string{"1", "16", "auto:0.1", "auto:0.3,4"} {
-			s.fails(exitUsage, []string{"--staleness " + staleness, "gat"}, command, "--dataset", "nowhere.npz", "--model", "gat", "--devices", "cpu:0,cpu:1", "--staleness", staleness)
+			s.fails(term.ExitUsage, []string{"--staleness " + staleness, "gat"}, command, "--dataset", "nowhere.npz", "--model", "gat", "--devices", "cpu:0,cpu:1", "--staleness", staleness)
 		}
 	}
 	newStore().write(s, "ok.npz")
@@ -155,13 +156,13 @@ func TestGATRefusesStaleness(t *testing.T) {
 	if old == string(text) {
 		t.Fatalf("no staleness in\n%s", text)
 	}
-	if err := writeFile(config, []byte(old)); err != nil {
+	if err := term.WriteFile(config, []byte(old)); err != nil {
 		t.Fatal(err)
 	}
 	s.must("predict", "--run", "a", "--quiet")
-	s.fails(exitUsage, []string{"gat"}, "train", "--quiet", "--config", "a/config.yaml")
+	s.fails(term.ExitUsage, []string{"gat"}, "train", "--quiet", "--config", "a/config.yaml")
 	if err := os.Remove(s.path("a/result.json")); err != nil {
 		t.Fatal(err)
 	}
-	s.fails(exitUsage, []string{"gat"}, "train", "--quiet", "--resume", "a")
+	s.fails(term.ExitUsage, []string{"gat"}, "train", "--quiet", "--resume", "a")
 }

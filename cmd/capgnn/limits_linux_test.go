@@ -7,6 +7,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"capgnn/cmd/capgnn/internal/term"
 )
 
 // oneLineOf runs a command under a limit of the shell and wants one line with this text and this exit code.
@@ -24,12 +26,12 @@ func TestSystemLimits(t *testing.T) {
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
 	for _, files := range []int{9, 12, 31} {
-		s.oneLineOf(exitDoesNotFit, "ulimit -n", "n", files, tinyRun("--run-dir", "run")...)
+		s.oneLineOf(term.ExitDoesNotFit, "ulimit -n", "n", files, tinyRun("--run-dir", "run")...)
 	}
-	s.oneLineOf(exitDoesNotFit, "ulimit -v", "v", 1400<<10, tinyRun("--run-dir", "run")...)
-	s.oneLineOf(exitDoesNotFit, "choose a smaller --hidden", "v", 3<<20, tinyRun("--run-dir", "run", "--hidden", "1000000")...)
-	if stdout, stderr, code := s.endsWithin(60*time.Second, s.limitedTo("n", leastOpenFiles, tinyRun("--run-dir", "run")...)); code != 0 {
-		t.Errorf("%d open files: exit code %d\n%s%s", leastOpenFiles, code, stdout, stderr)
+	s.oneLineOf(term.ExitDoesNotFit, "ulimit -v", "v", 1400<<10, tinyRun("--run-dir", "run")...)
+	s.oneLineOf(term.ExitDoesNotFit, "choose a smaller --hidden", "v", 3<<20, tinyRun("--run-dir", "run", "--hidden", "1000000")...)
+	if stdout, stderr, code := s.endsWithin(60*time.Second, s.limitedTo("n", term.LeastOpenFiles, tinyRun("--run-dir", "run")...)); code != 0 {
+		t.Errorf("%d open files: exit code %d\n%s%s", term.LeastOpenFiles, code, stdout, stderr)
 	}
 }
 
@@ -61,12 +63,12 @@ func TestFullDisk(t *testing.T) {
 		{"data", "import", "--quiet", "--out", "disk/store", "ok.npz"},
 		{"data", "synth", "reddit-like", "--scale", "0.001", "--quiet", "--out", "disk/synth"},
 	} {
-		s.oneLineOf(exitFailure, where, "f", limit, args...)
+		s.oneLineOf(term.ExitFailure, where, "f", limit, args...)
 		if list, err := filepath.Glob(filepath.Join(disk, "*.tmp-*")); err != nil || len(list) > 0 {
 			t.Errorf("capgnn %s: left are %q, %v", args[0], list, err)
 		}
 		for _, name := range []string{"plan", "page", "x.csv", "store", "synth"} {
-			if exists(filepath.Join(disk, name)) {
+			if term.Exists(filepath.Join(disk, name)) {
 				t.Errorf("capgnn %s: half of %s is there", args[0], name)
 			}
 		}
@@ -84,8 +86,8 @@ func TestNamesAreUTF8(t *testing.T) {
 		{"train", "--dataset", "co\xffra.npz", "--run-dir", "run"}, tinyRun("--run-dir", "run", "--init", "w\xff.npz"),
 		{"data", "import", "ok.npz", "--out", "o\xff"},
 	} {
-		s.fails(exitUsage, []string{"is not UTF-8", `\xff`}, args...)
-		if exists(s.path("run")) {
+		s.fails(term.ExitUsage, []string{"is not UTF-8", `\xff`}, args...)
+		if term.Exists(s.path("run")) {
 			t.Errorf("capgnn %q has begun a run", args)
 		}
 	}

@@ -3,13 +3,15 @@ package main
 import (
 	"os"
 	"time"
+
+	"capgnn/cmd/capgnn/internal/term"
 )
 
 // began is when the program started.
 var began = time.Now()
 
 func main() {
-	writeSignalsToErrors()
-	obeySignals()
+	term.WriteSignalsToErrors()
+	term.ObeySignals()
 	os.Exit(run(os.Args, os.Stdout, os.Stderr))
 }

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"capgnn/cmd/capgnn/internal/term"
 )
 
 // profile that is killed or stopped in its middle is gone on with by the next command that measures these devices: at most
@@ -50,7 +52,7 @@ func TestProfileGoesOn(t *testing.T) {
 		}
 		err := cmd.Wait()
 		var exit *exec.ExitError
-		if signal == syscall.SIGTERM && (!errors.As(err, &exit) || exit.ExitCode() != exitInterrupted || !strings.Contains(stderr.String(), "while measuring: the next start goes on from there")) {
+		if signal == syscall.SIGTERM && (!errors.As(err, &exit) || exit.ExitCode() != term.ExitInterrupted || !strings.Contains(stderr.String(), "while measuring: the next start goes on from there")) {
 			t.Errorf("stopped: %v: %s", err, stderr.String())
 		}
 		if before > 0 && !strings.Contains(stderr.String(), "going on with "+strconv.Itoa(before)+" measurements") {
@@ -62,7 +64,7 @@ func TestProfileGoesOn(t *testing.T) {
 	if !strings.Contains(stderr, "going on with "+strconv.Itoa(before)+" measurements") {
 		t.Errorf("%d measurements were kept, but: %s", before, stderr)
 	}
-	if kept() != 0 || !exists(filepath.Join(s.path("cache"), "capgnn", "profile.json")) {
+	if kept() != 0 || !term.Exists(filepath.Join(s.path("cache"), "capgnn", "profile.json")) {
 		t.Errorf("%d measurements stay beside the profile", kept())
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"slices"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/gpu/ledger"
@@ -57,17 +58,17 @@ type plannedBlock struct {
 // planMemory puts the run on ledgers in place of its open devices, and settles the sizes of caches.
 func (t *training) planMemory(ctx context.Context) (*memoryPlan, error) {
 	if err := t.lay(); err != nil {
-		return nil, asUsage(err)
+		return nil, term.AsUsage(err)
 	}
 	m, err := t.settleSlots(ctx)
 	if err == nil && m.replaced {
 		m, err = t.settleSlots(ctx) // memory leaves room for no row that ages, which is known now: the run is placed once
 	}
 	if err != nil {
-		return nil, asUsage(t.explain(err))
+		return nil, term.AsUsage(t.explain(err))
 	}
 	if t.cfg.staleness().Bound > 0 && !m.ages {
-		t.k.note("note: --staleness %s has no effect here: no row of another part can be from an earlier epoch", t.cfg.Staleness)
+		t.k.Note("note: --staleness %s has no effect here: no row of another part can be from an earlier epoch", t.cfg.Staleness)
 	}
 	return m, nil
 }
@@ -148,7 +149,7 @@ func (t *training) lay() error {
 		return err
 	}
 	opt := t.problemOptions()
-	opt.Log = slog.New(&noteHandler{k: t.k})
+	opt.Log = slog.New(&term.NoteHandler{Console: t.k})
 	if c != nil {
 		opt.Prepared = c
 	}
@@ -177,7 +178,7 @@ func blocksOf(entries []ledger.Entry) []plannedBlock {
 
 // preflight refuses a run that does not fit before anything large is asked for.
 func (t *training) preflight(ctx context.Context) error {
-	t.k.enter(checking)
+	t.k.Enter(term.Checking)
 	m, err := t.planMemory(ctx)
 	if err != nil {
 		return err
@@ -185,16 +186,16 @@ func (t *training) preflight(ctx context.Context) error {
 	return m.fit()
 }
 
-// fit returns a *fitError if a device is too small, naming what takes most.
+// fit returns a *FitError if a device is too small, naming what takes most.
 func (m *memoryPlan) fit() error {
 	for _, d := range m.Devices {
 		if d.Fits {
 			continue
 		}
 		largest := d.Buffers[0]
-		return &fitError{fmt.Errorf("%s: the run needs %s, the device has %s; %q alone takes %s", d.Device, size(d.Peak), size(d.Budget),
-			largest.Name, size(largest.Bytes)),
-			fmt.Sprintf("give it %s more (mem=), use more --parts on more devices, a smaller --hidden, or --storage bf16", size(d.Peak-d.Budget))}
+		return &term.FitError{Err: fmt.Errorf("%s: the run needs %s, the device has %s; %q alone takes %s", d.Device, term.Size(d.Peak), term.Size(d.Budget),
+			largest.Name, term.Size(largest.Bytes)),
+			Remedy: fmt.Sprintf("give it %s more (mem=), use more --parts on more devices, a smaller --hidden, or --storage bf16", term.Size(d.Peak-d.Budget))}
 	}
 	return nil
 }
@@ -210,12 +211,12 @@ func (t *training) checkSize() error {
 	for _, d := range t.devices {
 		budget := int64(d.Info().Budget)
 		if parameters > budget/8 { // weights and gradients, 4 bytes each
-			return &fitError{fmt.Errorf("the model has %d parameters, %s has %s", parameters, d.Info().Name, size(d.Info().Budget)),
-				"choose a smaller --hidden or fewer --layers"}
+			return &term.FitError{Err: fmt.Errorf("the model has %d parameters, %s has %s", parameters, d.Info().Name, term.Size(d.Info().Budget)),
+				Remedy: "choose a smaller --hidden or fewer --layers"}
 		}
 		if features > budget/4 {
-			return &fitError{fmt.Errorf("the features as dense rows take %s, %s has %s", size(gpu.Bytes(4*features)), d.Info().Name, size(d.Info().Budget)),
-				"leave --no-sparse away"}
+			return &term.FitError{Err: fmt.Errorf("the features as dense rows take %s, %s has %s", term.Size(gpu.Bytes(4*features)), d.Info().Name, term.Size(d.Info().Budget)),
+				Remedy: "leave --no-sparse away"}
 		}
 	}
 	return nil

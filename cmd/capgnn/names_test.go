@@ -6,24 +6,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-)
 
-func TestNearest(t *testing.T) {
-	commands := []string{"demo", "train", "partition", "plan", "predict", "data", "profile", "report"}
-	for word, want := range map[string]string{
-		"trian": "train", "Train": "train", "trainn": "train", "rtain": "train", "part": "partition", "plann": "plan", "pred": "predict",
-		"reprot": "report", "x": "", "": "", "zzzzzz": "", "dat": "data", strings.Repeat("train", 100): "", "\xff\xfe": "",
-	} {
-		if got := nearest(word, commands); got != want {
-			t.Errorf("%.20q: got %q, want %q", word, got, want)
-		}
-	}
-	for pair, want := range map[[2]string]int{{"", ""}: 0, {"ab", ""}: 2, {"", "abc"}: 3, {"kitten", "sitting"}: 3, {"ab", "ba"}: 1, {"abcd", "acbd"}: 1, {"ca", "abc"}: 3} {
-		if got := editDistance(pair[0], pair[1]); got != want {
-			t.Errorf("%q to %q: got %d, want %d", pair[0], pair[1], got, want)
-		}
-	}
-}
+	"capgnn/cmd/capgnn/internal/term"
+)
 
 // A word that is almost right is answered with the right one, whatever it was to be.
 func TestDidYouMean(t *testing.T) {
@@ -57,7 +42,7 @@ func TestDidYouMean(t *testing.T) {
 		{"tolokers", []string{"plan", "--dataset", "tolkers"}},
 	} {
 		meant := "did you mean " + tc.meant + "?"
-		s.fails(exitUsage, []string{meant}, append(tc.args, "--quiet")...)
+		s.fails(term.ExitUsage, []string{meant}, append(tc.args, "--quiet")...)
 	}
 	if _, stderr, _ := s.run("train", "--nonsense"); strings.Contains(stderr, "did you mean") || strings.Count(stderr, "nonsense") != 1 {
 		t.Errorf("got %q", stderr)
@@ -76,7 +61,7 @@ func TestUnknownDataset(t *testing.T) {
 	} {
 		for _, args := range [][]string{{"train", "--dataset", name}, {"plan", "--dataset", name}, {"partition", "--parts", "2", "--dataset", name},
 			{"data", "info", name}, {"data", "import", name, "--out", "x"}, {"bench", "rapa", "--datasets", name}} {
-			s.fails(exitUsage, append(want, name), append(args, "--quiet")...)
+			s.fails(term.ExitUsage, append(want, name), append(args, "--quiet")...)
 		}
 	}
 }
@@ -109,8 +94,8 @@ func TestVersionFlag(t *testing.T) {
 			t.Errorf("%s prints %q, want %q", flag, got, want)
 		}
 	}
-	s.fails(exitUsage, []string{"--version", "train"}, "--version", "train", "--dataset", "x")
-	var info buildInfo
+	s.fails(term.ExitUsage, []string{"--version", "train"}, "--version", "train", "--dataset", "x")
+	var info term.BuildInfo
 	if err := json.Unmarshal([]byte(s.must("version", "--json")), &info); err != nil {
 		t.Error(err)
 	}
@@ -135,7 +120,7 @@ func TestErrorsNameTheirCommand(t *testing.T) {
 		{"predict: ", []string{"predict"}},
 	} {
 		_, stderr, code := s.run(append(tc.args, "--quiet")...)
-		if code != exitUsage || !strings.HasPrefix(stderr, "capgnn: "+tc.begins) {
+		if code != term.ExitUsage || !strings.HasPrefix(stderr, "capgnn: "+tc.begins) {
 			t.Errorf("%v: exit code %d, %q, want it to begin with %q", tc.args, code, stderr, tc.begins)
 		}
 	}
@@ -169,7 +154,7 @@ func TestDevicesBeforeData(t *testing.T) {
 			{"bench", "rapa", "--datasets", "ok.npz"}, {"profile"},
 		} {
 			_, stderr, code := s.run(append(args, "--quiet", "--devices", list)...)
-			if code != exitUsage || strings.Contains(stderr, "ok.npz") || strings.Count(stderr, "\n") != 1 {
+			if code != term.ExitUsage || strings.Contains(stderr, "ok.npz") || strings.Count(stderr, "\n") != 1 {
 				t.Errorf("%s --devices %s: exit code %d, %q", args[0], list, code, stderr)
 			}
 		}

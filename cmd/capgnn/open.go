@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/gpu/host"
 	"capgnn/hostmem"
@@ -65,7 +66,7 @@ func closeDevices(devices []gpu.Device) error {
 // closeAfter closes the devices of work that ended with err, and joins what went wrong. After a device was lost it closes
 // none: the process ends, and a device that does not answer would be waited for.
 func closeAfter(err error, devices []gpu.Device) error {
-	if exitCode(err) == exitLost {
+	if term.ExitCode(err) == term.ExitLost {
 		return err
 	}
 	return errors.Join(err, closeDevices(devices))

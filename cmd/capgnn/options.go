@@ -6,6 +6,8 @@ import (
 	"strconv"
 
 	"github.com/urfave/cli/v2"
+
+	"capgnn/cmd/capgnn/internal/term"
 )
 
 // option is one setting of a training run: a flag and a key of config.yaml with the same name and the same syntax.
@@ -182,7 +184,7 @@ func applyFlags(c *cli.Context, cfg *trainConfig) ([]string, error) {
 			continue
 		}
 		if err := o.set(cfg, fmt.Sprint(c.Value(o.name))); err != nil {
-			return nil, usagef("%s: --%w", c.Command.Name, err)
+			return nil, term.Usagef("%s: --%w", c.Command.Name, err)
 		}
 		given = append(given, o.name)
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/internal/npy"
@@ -51,7 +52,7 @@ type arrangement struct {
 // arrange settles the order of the vertices: --order, or for auto what was measured once. It sets t.rank and t.arranged, and
 // records the choice in the config.
 func (t *training) arrange(ctx context.Context) error {
-	t.k.enter(ordering)
+	t.k.Enter(term.Ordering)
 	start := time.Now()
 	a := arrangement{Order: t.cfg.Order}
 	var err error
@@ -74,7 +75,7 @@ func (t *training) arrange(ctx context.Context) error {
 	if a.Speedup > 0 {
 		gain = fmt.Sprintf(", %s times as fast on a sample", number.Ratio.Text(a.Speedup))
 	}
-	t.k.note("order: %s%s, found in %s", a.Order, gain, duration(&t.arranged.Seconds))
+	t.k.Note("order: %s%s, found in %s", a.Order, gain, term.Duration(&t.arranged.Seconds))
 	return nil
 }
 
@@ -124,8 +125,8 @@ func (t *training) measureOrder(ctx context.Context, dev gpu.Device) (arrangemen
 	a.Seconds = time.Since(start).Seconds()
 	if path != "" {
 		data, err := json.Marshal(a)
-		if err = errors.Join(err, writeFile(path, data)); err != nil {
-			t.k.note("the order is not cached: %v", err)
+		if err = errors.Join(err, term.WriteFile(path, data)); err != nil {
+			t.k.Note("the order is not cached: %v", err)
 		}
 	}
 	return a, nil
@@ -141,10 +142,10 @@ func (t *training) ranks(ctx context.Context, order string) ([]int32, error) {
 		return rank, nil
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
-		t.k.note("%v: it is made again", err)
+		t.k.Note("%v: it is made again", err)
 	}
-	bar := t.k.begin("order", 1, unitShare, 2*time.Second)
-	defer bar.end()
+	bar := t.k.Begin("order", 1, term.UnitShare, 2*time.Second)
+	defer bar.End()
 	switch order {
 	case orderCommunity:
 		rank, err = graph.OrderCommunity(ctx, g, cores())
@@ -158,7 +159,7 @@ func (t *training) ranks(ctx context.Context, order string) ([]int32, error) {
 	}
 	if path != "" {
 		if err := npy.WriteFile(path, []int{len(rank)}, rank); err != nil {
-			t.k.note("the order is not cached: %v", err)
+			t.k.Note("the order is not cached: %v", err)
 		}
 	}
 	return rank, nil
@@ -166,7 +167,7 @@ func (t *training) ranks(ctx context.Context, order string) ([]int32, error) {
 
 // readRanks reads a cached order of n vertices and checks that it is one. fs.ErrNotExist: there is none.
 func readRanks(path string, n int) ([]int32, error) {
-	if path == "" || !exists(path) {
+	if path == "" || !term.Exists(path) {
 		return nil, fs.ErrNotExist
 	}
 	a, err := npy.Open(path)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/graph"
 	"capgnn/hostmem"
 	"capgnn/pipeline"
@@ -51,7 +52,7 @@ func TestRanksAreCached(t *testing.T) {
 		t.Fatal(err)
 	}
 	var log bytes.Buffer
-	tr := &training{k: &console{out: &log, err: &log}, data: &learnable{problem: &pipeline.Problem{Graph: g}}, cfg: defaultConfig()}
+	tr := &training{k: &term.Console{Out: &log, Err: &log}, data: &learnable{problem: &pipeline.Problem{Graph: g}}, cfg: defaultConfig()}
 	first, err := tr.ranks(context.Background(), orderDegree)
 	if err != nil {
 		t.Fatal(err)

@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"capgnn/cmd/capgnn/internal/term"
 )
 
 // writeFiles puts files into the sandbox.
@@ -42,17 +44,17 @@ func TestFolderPartlyUnderstood(t *testing.T) {
 			t.Errorf("data info lacks %q:\n%s", want, info)
 		}
 	}
-	s.fails(exitUsage, []string{"target.csv was not read, though its name looks like labels", "data tables"}, "train", "--dataset", "pages", "--quiet")
+	s.fails(term.ExitUsage, []string{"target.csv was not read, though its name looks like labels", "data tables"}, "train", "--dataset", "pages", "--quiet")
 	if _, stderr, code := s.run("partition", "--dataset", "pages", "--parts", "2"); code != 0 || !strings.Contains(stderr, "note: read: edges.csv, features.json; not read: target.csv (labels?)") {
 		t.Errorf("partition: exit code %d, %q", code, stderr)
 	}
 	labels := strings.Repeat("0\n", 20) + strings.Repeat("1\n", 20)
 	few := []string{"--epochs", "1", "--hidden", "4", "--quiet"}
 	s.writeFiles("feats", map[string]string{"edges.csv": museFiles()["edges.csv"], "feats.json": "{}", "labels.csv": labels})
-	s.fails(exitUsage, []string{"feats.json was not read, though its name looks like features", "features.csv", "--features degree"}, append([]string{"train", "--dataset", "feats"}, few...)...)
+	s.fails(term.ExitUsage, []string{"feats.json was not read, though its name looks like features", "features.csv", "--features degree"}, append([]string{"train", "--dataset", "feats"}, few...)...)
 	s.must(append([]string{"train", "--dataset", "feats", "--features", "degree", "--run-dir", "run"}, few...)...)
 	s.writeFiles("split", map[string]string{"edges.csv": museFiles()["edges.csv"], "features.csv": labels, "labels.csv": labels, "train_idx.csv": "1\n"})
-	s.fails(exitUsage, []string{"train_idx.csv was not read, though its name looks like split", "train, val and test", "--split 0.7,0.2,0.1"}, append([]string{"train", "--dataset", "split"}, few...)...)
+	s.fails(term.ExitUsage, []string{"train_idx.csv was not read, though its name looks like split", "train, val and test", "--split 0.7,0.2,0.1"}, append([]string{"train", "--dataset", "split"}, few...)...)
 	s.must(append([]string{"train", "--dataset", "split", "--split", "0.6,0.2,0.2"}, few...)...)
 }
 
@@ -61,7 +63,7 @@ func TestTablesOfPages(t *testing.T) {
 	s := newSandbox(t)
 	s.writeFiles("pages", museFiles())
 	tables := []string{"data", "tables", "--nodes", "pages/target.csv", "--links", "pages/edges.csv", "--features", "pages/features.json", "--label", "page_type"}
-	s.fails(exitUsage, []string{`column "page_name" holds "Page 0, the best"`, "--drop page_name"}, append(tables, "--out", "out", "--quiet")...)
+	s.fails(term.ExitUsage, []string{`column "page_name" holds "Page 0, the best"`, "--drop page_name"}, append(tables, "--out", "out", "--quiet")...)
 	stdout, stderr, code := s.run(append(tables, "--drop", "page_name", "--out", "out")...)
 	if code != 0 || !strings.Contains(stderr, `note: column "facebook_id" has a different value in every line`) || !strings.Contains(stdout, "sparse") {
 		t.Errorf("exit code %d, %q, %q", code, stdout, stderr)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/rapa"
 )
 
@@ -34,20 +35,20 @@ func partitionCommand() *cli.Command {
 }
 
 func partitionAction(c *cli.Context) error {
-	k := newConsole(c)
-	ctx, stop := interruptible(c.Context, k, "now")
+	k := term.NewConsole(c)
+	ctx, stop := term.Interruptible(c.Context, k, "now")
 	defer stop()
 	t, err := newTraining(c, k)
 	if err != nil {
 		return err
 	}
-	if err := checkOut("out", c.String("out")); err != nil {
+	if err := term.CheckOut("out", c.String("out")); err != nil {
 		return err
 	}
-	k.keepStdoutFor(c.String("out"))
+	k.KeepStdoutFor(c.String("out"))
 	if !c.IsSet("devices") && !c.IsSet("profile") {
 		if !c.IsSet("parts") {
-			return usagef("partition: say into how many parts (--parts), or for what devices (--devices)")
+			return term.Usagef("partition: say into how many parts (--parts), or for what devices (--devices)")
 		}
 		t.anonymous = true
 		if t.cfg.BalanceBy == "" {
@@ -55,14 +56,14 @@ func partitionAction(c *cli.Context) error {
 		}
 	}
 	t.beginStages("prepare")
-	defer t.k.endStages()
+	defer t.k.EndStages()
 	for _, step := range []func(context.Context) error{t.loadGraph, t.chooseDevices, t.divide} {
 		if err := errors.Join(step(ctx), ctx.Err()); err != nil {
 			return t.beforeTraining(err)
 		}
 	}
 	report, err := t.reportParts(ctx)
-	t.k.endStages()
+	t.k.EndStages()
 	if err != nil {
 		return t.beforeTraining(err)
 	}

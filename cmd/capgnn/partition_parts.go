@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/hostmem"
 	"capgnn/pipeline"
@@ -18,11 +19,11 @@ func (t *training) loadGraph(ctx context.Context) error {
 	started := time.Now()
 	d, err := readDataset(ctx, t.k, &t.cfg, nil)
 	if err != nil {
-		return asUsage(err)
+		return term.AsUsage(err)
 	}
 	if d.Features.Present() && (d.Labels != nil || d.Targets != nil) {
 		if t.data, err = learn(ctx, t.k, &t.cfg, d, started); err != nil {
-			return asUsage(err)
+			return term.AsUsage(err)
 		}
 		t.cutting = true
 		return t.load(ctx)
@@ -30,12 +31,12 @@ func (t *training) loadGraph(ctx context.Context) error {
 	p := &pipeline.Problem{Graph: d.Graph, Loops: loopsOf(t.cfg.SelfLoops, t.cfg.Model), Train: d.Train}
 	t.cutting, t.bare = true, true
 	t.data = &learnable{name: d.Name, problem: p, sums: sumsOf(p), close: d.Close}
-	t.k.note("%s: %s vertices, %s edges, nothing to learn from: times and memory of training cannot be told", d.Name, grouped(p.Vertices()), grouped(p.Graph.Edges()))
+	t.k.Note("%s: %s vertices, %s edges, nothing to learn from: times and memory of training cannot be told", d.Name, term.Grouped(p.Vertices()), term.Grouped(p.Graph.Edges()))
 	return nil
 }
 
 // reportParts says what the parts are and, for devices, what an epoch takes on them. A part that does not fit its device
-// is a *fitError.
+// is a *FitError.
 func (t *training) reportParts(ctx context.Context) (*partitionReport, error) {
 	p := t.plan
 	r := &partitionReport{Dataset: t.data.name, Partitioner: string(p.Method), Objective: t.cfg.Objective, Seed: p.Seed, EdgeCut: p.EdgeCut,
@@ -74,7 +75,7 @@ func (t *training) reportDevices(ctx context.Context, r *partitionReport) error 
 	}
 	lambda, err := rapa.Lambda(t.rates(t.profile), t.cfg.Alpha)
 	if err != nil {
-		return asUsage(err)
+		return term.AsUsage(err)
 	}
 	for i := range r.Parts {
 		q := &r.Parts[i]
@@ -106,27 +107,27 @@ func (t *training) budget(profile *profiler.Profile, i int) gpu.Bytes {
 	return profile.Devices[d].FreeBytes
 }
 
-// misfit returns a *fitError that names every part which does not fit its device, nil if all fit.
+// misfit returns a *FitError that names every part which does not fit its device, nil if all fit.
 func (r *partitionReport) misfit() error {
 	var errs []error
 	missing := gpu.Bytes(0)
 	for _, p := range r.Parts {
 		if p.PeakBytes != nil && *p.PeakBytes > *p.Budget {
-			errs = append(errs, fmt.Errorf("part %d needs %s, %s has %s", p.Part, size(*p.PeakBytes), p.Device, size(*p.Budget)))
+			errs = append(errs, fmt.Errorf("part %d needs %s, %s has %s", p.Part, term.Size(*p.PeakBytes), p.Device, term.Size(*p.Budget)))
 			missing = max(missing, *p.PeakBytes-*p.Budget)
 		}
 	}
 	if errs == nil {
 		return nil
 	}
-	return &fitError{errors.Join(errs...), fmt.Sprintf("add a device, give %s more, or take a smaller --hidden or --storage bf16", size(missing))}
+	return &term.FitError{Err: errors.Join(errs...), Remedy: fmt.Sprintf("add a device, give %s more, or take a smaller --hidden or --storage bf16", term.Size(missing))}
 }
 
 // keepPlan writes the plan and the picture where they are wanted.
 func (t *training) keepPlan(r *partitionReport, out, picture string) error {
 	if out != "" {
 		if err := rapa.WritePlan(out, t.plan); err != nil {
-			return usagef("--out: %w", err)
+			return term.Usagef("--out: %w", err)
 		}
 		r.Plan = out
 	}

@@ -14,6 +14,7 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgsvg"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/internal/atomicfile"
 	"capgnn/rapa"
 )
@@ -55,10 +56,10 @@ func plotTrace(base, cost string, trace []rapa.Iteration, names []string) ([]str
 	for i, c := range []vg.CanvasWriterTo{png, svg} {
 		drawPanels(draw.New(c), plots)
 		if err := os.MkdirAll(filepath.Dir(base), 0o755); err != nil {
-			return nil, usagef("--plot: %w", err)
+			return nil, term.Usagef("--plot: %w", err)
 		}
 		if err := atomicfile.Write(files[i], func(w io.Writer) error { _, err := c.WriteTo(w); return err }); err != nil {
-			return nil, usagef("--plot: %w", err)
+			return nil, term.Usagef("--plot: %w", err)
 		}
 	}
 	return files, nil

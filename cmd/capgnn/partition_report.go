@@ -7,6 +7,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/internal/number"
 	"capgnn/rapa"
@@ -62,11 +63,11 @@ type pruneReport struct {
 }
 
 // print writes the report: one JSON line, or tables.
-func (r *partitionReport) print(k *console) error {
-	if k.json {
-		return json.NewEncoder(k.out).Encode(r)
+func (r *partitionReport) print(k *term.Console) error {
+	if k.JSON {
+		return json.NewEncoder(k.Out).Encode(r)
 	}
-	return r.table(k.out)
+	return r.table(k.Out)
 }
 
 func (r *partitionReport) table(w io.Writer) error {
@@ -83,15 +84,15 @@ func (r *partitionReport) table(w io.Writer) error {
 	}
 	fmt.Fprintln(t, strings.Join(cells, "\t")+"\t")
 	for _, p := range r.Parts {
-		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\t", p.Part, grouped(p.Inner), grouped(p.Halo), grouped(p.Edges), grouped(p.Cut), grouped(p.Train))
+		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\t", p.Part, term.Grouped(p.Inner), term.Grouped(p.Halo), term.Grouped(p.Edges), term.Grouped(p.Cut), term.Grouped(p.Train))
 		if r.Pruned != nil {
-			fmt.Fprintf(t, "%s\t", grouped(p.Lost))
+			fmt.Fprintf(t, "%s\t", term.Grouped(p.Lost))
 		}
 		if p.Device != "" {
 			fmt.Fprintf(t, "%s\t%s\t", p.Device, number.Plain.Or(p.Lambda))
 		}
 		if r.Forecast != nil {
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t", duration(p.EpochS), size(*p.Bytes), size(*p.PeakBytes), size(*p.Budget))
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t", term.Duration(p.EpochS), term.Size(*p.Bytes), term.Size(*p.PeakBytes), term.Size(*p.Budget))
 		}
 		fmt.Fprintln(t)
 	}
@@ -100,20 +101,20 @@ func (r *partitionReport) table(w io.Writer) error {
 	}
 	s := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	row := func(name, format string, a ...any) { fmt.Fprintf(s, "%s\t"+format+"\n", append([]any{name}, a...)...) }
-	row("edge cut", "%s", grouped(r.EdgeCut))
-	row("volume", "%s rows", grouped(r.Volume))
-	row("halo rows", "%s", grouped(r.HaloRows))
+	row("edge cut", "%s", term.Grouped(r.EdgeCut))
+	row("volume", "%s rows", term.Grouped(r.Volume))
+	row("halo rows", "%s", term.Grouped(r.HaloRows))
 	row("balance", "%s", balanceText(r.Balance))
 	if f := r.Forecast; f != nil {
 		row("forecast", "%s", f)
 	}
 	if p := r.Pruned; p != nil {
-		row("pruned", "%s in-edges (%s of the cut), %s halo rows", grouped(p.Edges), percentage(p.Share), grouped(p.Rows))
+		row("pruned", "%s in-edges (%s of the cut), %s halo rows", term.Grouped(p.Edges), term.Percentage(p.Share), term.Grouped(p.Rows))
 	}
 	if r.Stop != "" {
-		row("evened", "%s vertices moved, %s after %d steps", grouped(r.Moved), r.Stop, len(r.Trace)-1)
+		row("evened", "%s vertices moved, %s after %d steps", term.Grouped(r.Moved), r.Stop, len(r.Trace)-1)
 	}
-	row("time", "%s, %s at most", duration(&r.Seconds), size(r.PeakBytes))
+	row("time", "%s, %s at most", term.Duration(&r.Seconds), term.Size(r.PeakBytes))
 	for _, f := range append(r.Plots, r.Plan) {
 		if f != "" {
 			row("written", "%s", f)

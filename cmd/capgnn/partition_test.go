@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/graph"
 	"capgnn/rapa"
 )
@@ -107,10 +108,10 @@ func TestPartitionForDevices(t *testing.T) {
 	if real := s.train(append(args, "--devices", "cpu:threads=1,cpu:threads=1", "--plan", "p.plan")...); real.SHA256 != first.SHA256 {
 		t.Errorf("weights %s on CPU devices, %s on simulated ones", real.SHA256, first.SHA256)
 	}
-	s.fails(exitUsage, []string{"p.plan", "2 parts"}, append([]string{"train", "--quiet", "--plan", "p.plan"}, args...)...)
+	s.fails(term.ExitUsage, []string{"p.plan", "2 parts"}, append([]string{"train", "--quiet", "--plan", "p.plan"}, args...)...)
 	newStore().write(s, "other.npz")
-	s.fails(exitUsage, []string{"p.plan", "another graph"}, "train", "--quiet", "--dataset", "other.npz", "--devices", devices, "--plan", "p.plan")
-	s.fails(exitUsage, []string{"junk"}, append([]string{"train", "--quiet", "--plan", "junk", "--devices", devices}, args...)...)
+	s.fails(term.ExitUsage, []string{"p.plan", "another graph"}, "train", "--quiet", "--dataset", "other.npz", "--devices", devices, "--plan", "p.plan")
+	s.fails(term.ExitUsage, []string{"junk"}, append([]string{"train", "--quiet", "--plan", "junk", "--devices", devices}, args...)...)
 }
 
 // picture checks that both pictures can be read.
@@ -172,11 +173,11 @@ func TestPartitionPrunes(t *testing.T) {
 func TestPartitionMemory(t *testing.T) {
 	s := newSandbox(t)
 	_, line, code := s.run("partition", "--quiet", "--dataset", "generated", "--devices", "sim:rtx3090,mem=1MiB,sim:rtx3090,mem=1MiB")
-	if code != exitDoesNotFit || strings.Count(line, "\n") != 1 || !strings.Contains(line, "can give") || !strings.Contains(line, "add a device") {
+	if code != term.ExitDoesNotFit || strings.Count(line, "\n") != 1 || !strings.Contains(line, "can give") || !strings.Contains(line, "add a device") {
 		t.Errorf("exit code %d, %q", code, line)
 	}
 	alone := *s.partition("--dataset", "generated", "--devices", "sim:rtx3090").Parts[0].PeakBytes
-	if _, line, code := s.run("partition", "--quiet", "--dataset", "generated", "--devices", fmt.Sprintf("sim:rtx3090,mem=%dB", alone-1)); code != exitDoesNotFit || strings.Count(line, "\n") != 1 {
+	if _, line, code := s.run("partition", "--quiet", "--dataset", "generated", "--devices", fmt.Sprintf("sim:rtx3090,mem=%dB", alone-1)); code != term.ExitDoesNotFit || strings.Count(line, "\n") != 1 {
 		t.Errorf("one device: exit code %d, %q", code, line)
 	}
 	r := s.partition("--dataset", "generated", "--devices", fmt.Sprintf("sim:rtx3090,mem=%dB,sim:gtx1660ti", alone*2/5))
@@ -222,7 +223,7 @@ func TestPartitionUsage(t *testing.T) {
 	} {
 		t.Run(tc.args, func(t *testing.T) {
 			inner := &sandbox{t, s.dir}
-			inner.fails(exitUsage, []string{tc.want}, append([]string{"partition", "--quiet"}, strings.Fields(tc.args)...)...)
+			inner.fails(term.ExitUsage, []string{tc.want}, append([]string{"partition", "--quiet"}, strings.Fields(tc.args)...)...)
 		})
 	}
 }
@@ -238,7 +239,7 @@ func TestCardFile(t *testing.T) {
 		t.Errorf("%+v", r.Parts)
 	}
 	for name, want := range map[string]string{"slow.json": "mm", "junk.json": "card", "nowhere.json": "nowhere.json"} {
-		s.fails(exitUsage, []string{want}, "partition", "--quiet", "--dataset", "generated", "--devices", "sim:"+name)
+		s.fails(term.ExitUsage, []string{want}, "partition", "--quiet", "--dataset", "generated", "--devices", "sim:"+name)
 	}
 }
 
@@ -250,7 +251,7 @@ func TestSimulatedProfile(t *testing.T) {
 	if len(r.Parts) != 3 || r.Forecast == nil || r.Forecast.EpochS <= 0 {
 		t.Errorf("%+v", r)
 	}
-	s.fails(exitUsage, []string{"p.json", "#2"}, "partition", "--quiet", "--dataset", "generated", "--devices", "sim:p.json#2")
+	s.fails(term.ExitUsage, []string{"p.json", "#2"}, "partition", "--quiet", "--dataset", "generated", "--devices", "sim:p.json#2")
 	alone := s.partition("--dataset", "generated", "--devices", "sim:a40,sim:a40")
 	shared := s.partition("--dataset", "generated", "--devices", "sim:a40,bus=100MiB/s,sim:a40,bus=100MiB/s")
 	if shared.Forecast.EpochS <= 1.2*alone.Forecast.EpochS {

@@ -3,10 +3,13 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path/filepath"
 	"time"
 
+	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/profiler"
 	"capgnn/rapa"
@@ -39,7 +42,7 @@ func shares(rows []profiler.DeviceProfile, parts int, alpha float64) ([]float64,
 
 // findPlan returns the plan of this key for a graph of so many vertices: the one in file if it fits, else the cached one;
 // nil if there is neither.
-func findPlan(k *console, key, file string, vertices int) *rapa.Plan {
+func findPlan(k *term.Console, key, file string, vertices int) *rapa.Plan {
 	for _, path := range []string{file, planPath(key)} {
 		if path == "" {
 			continue
@@ -49,34 +52,34 @@ func findPlan(k *console, key, file string, vertices int) *rapa.Plan {
 		case err == nil && plan.Key == key && len(plan.Part) == vertices:
 			return plan
 		case err != nil && !errors.Is(err, fs.ErrNotExist):
-			k.note("%v", err)
+			k.Note("%v", err)
 		}
 	}
 	return nil
 }
 
 // cachePlan keeps a plan for later runs.
-func cachePlan(k *console, plan *rapa.Plan) {
+func cachePlan(k *term.Console, plan *rapa.Plan) {
 	path := planPath(plan.Key)
 	if path == "" {
 		return
 	}
 	if err := rapa.WritePlan(path, plan); err != nil {
-		k.note("the plan is not cached: %v", err)
+		k.Note("the plan is not cached: %v", err)
 	}
 }
 
 // partition returns the plan for opt: the one in file if it fits, else the cached one, else a new one, which is cached.
-func partition(ctx context.Context, k *console, g *graph.CSR, train []bool, opt rapa.Options, file string) (*rapa.Plan, error) {
+func partition(ctx context.Context, k *term.Console, g *graph.CSR, train []bool, opt rapa.Options, file string) (*rapa.Plan, error) {
 	if plan := findPlan(k, rapa.Key(g, train, opt), file, g.Rows()); plan != nil {
 		return plan, nil
 	}
-	k.enter(cutting)
-	bar := k.begin("partition", progressSteps, unitShare, 2*time.Second)
+	k.Enter(term.Cutting)
+	bar := k.Begin("partition", term.ProgressSteps, term.UnitShare, 2*time.Second)
 	plan, err := rapa.Partition(ctx, g, train, opt, func(done, total int) {
-		bar.at(progressSteps*int64(done)/int64(max(1, total)), "")
+		bar.At(term.ProgressSteps*int64(done)/int64(max(1, total)), "")
 	})
-	bar.end()
+	bar.End()
 	if err != nil {
 		return nil, asFit(err)
 	}
@@ -91,4 +94,14 @@ func planPath(key string) string {
 		return ""
 	}
 	return filepath.Join(dir, "plan-"+key[:32]+".bin")
+}
+
+// asFit marks parts that fit no devices, and all else as caused by the user's input.
+func asFit(err error) error {
+	var e *rapa.InfeasibleError
+	if !errors.As(err, &e) {
+		return term.AsUsage(err)
+	}
+	return &term.FitError{Err: fmt.Errorf("the parts need about %s and the devices can give %s beside what each must hold", term.Size(gpu.Bytes(e.NeedBytes)), term.Size(gpu.Bytes(e.HaveBytes))),
+		Remedy: fmt.Sprintf("add a device, give about %s more, or take a smaller --hidden or --storage bf16", term.Size(gpu.Bytes(e.MoreBytes())))}
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 
 	"github.com/urfave/cli/v2"
+
+	"capgnn/cmd/capgnn/internal/term"
 )
 
 func planCommand() *cli.Command {
@@ -18,23 +20,23 @@ func planCommand() *cli.Command {
 }
 
 func planAction(c *cli.Context) error {
-	k := newConsole(c)
-	ctx, stop := interruptible(c.Context, k, "now")
+	k := term.NewConsole(c)
+	ctx, stop := term.Interruptible(c.Context, k, "now")
 	defer stop()
 	t, err := newTraining(c, k)
 	if err != nil {
 		return err
 	}
 	t.beginStages("prepare")
-	defer t.k.endStages()
+	defer t.k.EndStages()
 	for _, step := range []func(context.Context) error{t.load, t.chooseDevices, t.divide, t.settleCache, t.arrange, t.open} {
 		if err := errors.Join(step(ctx), ctx.Err()); err != nil {
 			return t.beforeTraining(err)
 		}
 	}
-	t.k.enter(checking)
+	t.k.Enter(term.Checking)
 	m, err := t.planMemory(ctx)
-	t.k.endStages()
+	t.k.EndStages()
 	if err := errors.Join(err, closeDevices(t.devices)); err != nil {
 		return t.beforeTraining(err)
 	}

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"capgnn/cmd/capgnn/internal/term"
 )
 
 // What plan says a run takes is what the run takes, on every device.
@@ -38,16 +40,16 @@ func TestPlanDoesNotFit(t *testing.T) {
 	newStore().write(s, "ok.npz")
 	args := small("--devices", "cpu:threads=1,mem=8KiB")
 	stdout, stderr, code := s.run(append([]string{"plan", "--buffers"}, args...)...)
-	if code != exitDoesNotFit || !strings.Contains(stdout, "does not fit") || !strings.Contains(stdout, "aggregated features") {
+	if code != term.ExitDoesNotFit || !strings.Contains(stdout, "does not fit") || !strings.Contains(stdout, "aggregated features") {
 		t.Errorf("plan: exit code %d, %s%s", code, stdout, stderr)
 	}
 	for _, command := range []string{"plan", "train"} {
 		_, stderr, code := s.run(append([]string{command, "--quiet"}, args...)...)
-		if code != exitDoesNotFit || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, "the device has 8.0 KiB") {
+		if code != term.ExitDoesNotFit || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, "the device has 8.0 KiB") {
 			t.Errorf("%s: exit code %d, %q", command, code, stderr)
 		}
 	}
-	if exists(s.path("runs")) {
+	if term.Exists(s.path("runs")) {
 		t.Error("train has left a run folder")
 	}
 }

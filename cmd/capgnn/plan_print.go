@@ -7,21 +7,22 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/internal/number"
 )
 
 // print writes the plan: one JSON line, or the answers, what each choice of devices would take, and with buffers what lies in their
 // memory.
-func (m *memoryPlan) print(k *console, buffers bool) error {
-	if k.json {
-		return json.NewEncoder(k.out).Encode(m)
+func (m *memoryPlan) print(k *term.Console, buffers bool) error {
+	if k.JSON {
+		return json.NewEncoder(k.Out).Encode(m)
 	}
-	if err := m.answers(k.out); err != nil {
+	if err := m.answers(k.Out); err != nil {
 		return err
 	}
 	if len(m.Subsets) > 1 {
-		fmt.Fprintln(k.out)
-		if err := subsetTable(k.out, m.Subsets); err != nil {
+		fmt.Fprintln(k.Out)
+		if err := subsetTable(k.Out, m.Subsets); err != nil {
 			return err
 		}
 	}
@@ -29,8 +30,8 @@ func (m *memoryPlan) print(k *console, buffers bool) error {
 		return nil
 	}
 	for _, d := range m.Devices {
-		fmt.Fprintln(k.out)
-		if err := d.table(k.out); err != nil {
+		fmt.Fprintln(k.Out)
+		if err := d.table(k.Out); err != nil {
 			return err
 		}
 	}
@@ -45,7 +46,7 @@ func (m *memoryPlan) answers(w io.Writer) error {
 	var lacking []string
 	for _, d := range m.Devices {
 		if !d.Fits {
-			lacking = append(lacking, fmt.Sprintf("%s lacks %s", d.Device, size(d.Peak-d.Budget)))
+			lacking = append(lacking, fmt.Sprintf("%s lacks %s", d.Device, term.Size(d.Peak-d.Budget)))
 		}
 	}
 	if lacking != nil {
@@ -54,14 +55,14 @@ func (m *memoryPlan) answers(w io.Writer) error {
 	fmt.Fprintf(t, "fits\t%s\n", verdict)
 	switch all := m.whole(); {
 	case all != nil:
-		fmt.Fprintf(t, "epoch\t%s predicted, %s of transfers in it, %s moved\n", duration(&all.EpochS), duration(&all.CommS), size(all.Bytes))
+		fmt.Fprintf(t, "epoch\t%s predicted, %s of transfers in it, %s moved\n", term.Duration(&all.EpochS), term.Duration(&all.CommS), term.Size(all.Bytes))
 	default:
 		fmt.Fprintln(t, "epoch\tnot predicted for one device that is not measured: name its profile with --profile")
 	}
 	if len(m.Subsets) > 1 {
 		best, text := m.Subsets[0], "none of them fits"
 		if best.Fits {
-			text = fmt.Sprintf("%s: %s, %s times as fast as the fastest device alone", shortDevices(strings.Join(best.Devices, ",")), duration(&best.EpochS), number.Ratio.Text(best.Speedup))
+			text = fmt.Sprintf("%s: %s, %s times as fast as the fastest device alone", shortDevices(strings.Join(best.Devices, ",")), term.Duration(&best.EpochS), number.Ratio.Text(best.Speedup))
 		}
 		fmt.Fprintf(t, "best choice\t%s\n", text)
 	}
@@ -70,10 +71,10 @@ func (m *memoryPlan) answers(w io.Writer) error {
 		if i == 0 {
 			name = "memory"
 		}
-		fmt.Fprintf(t, "%s\t%s: %s of %s\n", name, d.Device, size(d.Peak), size(d.Budget))
+		fmt.Fprintf(t, "%s\t%s: %s of %s\n", name, d.Device, term.Size(d.Peak), term.Size(d.Budget))
 	}
 	if h := m.Host; h.Cache+h.Staging > 0 {
-		fmt.Fprintf(t, "host memory\tcache %s, rows on their way %s, page-locked\n", size(h.Cache), size(h.Staging))
+		fmt.Fprintf(t, "host memory\tcache %s, rows on their way %s, page-locked\n", term.Size(h.Cache), term.Size(h.Staging))
 	}
 	if c := m.Caches; c != nil {
 		fmt.Fprintf(t, "cache\t%s\n", c)
@@ -94,17 +95,17 @@ func (m *memoryPlan) whole() *subset {
 // table writes what lies in the memory of the device.
 func (d *deviceMemory) table(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "%s\t%s of %s\t\n", d.Device, size(d.Peak), size(d.Budget))
+	fmt.Fprintf(t, "%s\t%s of %s\t\n", d.Device, term.Size(d.Peak), term.Size(d.Budget))
 	for _, b := range d.Buffers {
 		name := b.Name
 		if b.Blocks > 1 {
-			name += fmt.Sprintf(" (%s)", counted(b.Blocks, "block"))
+			name += fmt.Sprintf(" (%s)", term.Counted(b.Blocks, "block"))
 		}
 		note := ""
 		if b.Before {
 			note = "until the first epoch"
 		}
-		fmt.Fprintf(t, "  %s\t%s\t%s\n", strings.TrimSpace(name), size(b.Bytes), note)
+		fmt.Fprintf(t, "  %s\t%s\t%s\n", strings.TrimSpace(name), term.Size(b.Bytes), note)
 	}
 	return t.Flush()
 }

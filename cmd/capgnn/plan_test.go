@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/graph"
 	"capgnn/profiler"
 	"capgnn/rapa"
@@ -58,7 +59,7 @@ func TestPartitionIsCached(t *testing.T) {
 	}
 	opt := rapa.Options{Parts: 3, Seed: 1}
 	var log bytes.Buffer
-	k := &console{out: &log, err: &log}
+	k := &term.Console{Out: &log, Err: &log}
 	first, err := partition(context.Background(), k, g, nil, opt, "")
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +88,7 @@ func TestPartitionIsCached(t *testing.T) {
 	if err != nil || len(other.Parts) != 2 {
 		t.Errorf("%v: a plan of another number of parts was used", err)
 	}
-	if _, err := partition(context.Background(), k, g, nil, rapa.Options{Parts: 301}, ""); exitCode(err) != exitUsage {
+	if _, err := partition(context.Background(), k, g, nil, rapa.Options{Parts: 301}, ""); term.ExitCode(err) != term.ExitUsage {
 		t.Errorf("more parts than vertices: %v, want a usage error", err)
 	}
 }

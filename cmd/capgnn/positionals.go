@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
+
+	"capgnn/cmd/capgnn/internal/term"
 )
 
 // positionals returns the positional arguments of a command, which is called words. Flags may stand before, between and
@@ -41,12 +43,12 @@ func setFlag(c *cli.Context, words, word string, rest []string) ([]string, error
 			case isBool && !given:
 				value = "true"
 			case !given && len(rest) == 0:
-				return nil, usagef("flag needs an argument: -%s: %s", name, help)
+				return nil, term.Usagef("flag needs an argument: -%s: %s", name, help)
 			case !given:
 				value, rest = rest[0], rest[1:]
 			}
 			if err := c.Set(name, value); err != nil {
-				return nil, usagef("invalid value %s for flag -%s: %w: %s", strconv.Quote(value), name, err, help)
+				return nil, term.Usagef("invalid value %s for flag -%s: %w: %s", strconv.Quote(value), name, err, help)
 			}
 			return rest, nil
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"gorgonia.org/tensor"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/graph"
@@ -65,8 +66,8 @@ type prediction struct {
 }
 
 func predictAction(c *cli.Context) error {
-	k := newConsole(c)
-	ctx, stop := interruptible(c.Context, k, "as soon as possible")
+	k := term.NewConsole(c)
+	ctx, stop := term.Interruptible(c.Context, k, "as soon as possible")
 	defer stop()
 	p, err := newPrediction(c, k)
 	if err != nil {
@@ -74,7 +75,7 @@ func predictAction(c *cli.Context) error {
 	}
 	r, err := p.predict(ctx)
 	if errors.Is(err, context.Canceled) {
-		return &interruptedError{"nothing was written"}
+		return &term.InterruptedError{Note: "nothing was written"}
 	}
 	if err != nil {
 		return err
@@ -83,21 +84,21 @@ func predictAction(c *cli.Context) error {
 }
 
 // newPrediction checks the flags and reads the settings of the run.
-func newPrediction(c *cli.Context, k *console) (*prediction, error) {
+func newPrediction(c *cli.Context, k *term.Console) (*prediction, error) {
 	p := &prediction{run: runDir(filepath.Clean(c.String("run"))), what: c.String("what"), layer: -1, out: c.String("out"),
 		training: &training{k: k, cfg: defaultConfig()}}
 	if c.String("run") == "" {
-		return nil, usagef("predict: --run is missing: name a run folder")
+		return nil, term.Usagef("predict: --run is missing: name a run folder")
 	}
 	if !p.run.holdsRun() {
-		return nil, usagef("--run %s: no run there: the folder has no config.yaml", p.run)
+		return nil, term.Usagef("--run %s: no run there: the folder has no config.yaml", p.run)
 	}
 	if err := readConfig(p.run.config(), &p.cfg); err != nil {
 		return nil, err
 	}
 	p.cfg.Staleness = jaca.Staleness{}.String() // decides nothing here, nor may it: gat was once trained on old rows
 	if err := p.cfg.validate(); err != nil {
-		return nil, usagef("--run %s: %w", p.run, err)
+		return nil, term.Usagef("--run %s: %w", p.run, err)
 	}
 	switch p.weights = c.String("weights"); p.weights {
 	case "best":
@@ -109,15 +110,15 @@ func newPrediction(c *cli.Context, k *console) (*prediction, error) {
 		return nil, err
 	}
 	if ext := strings.ToLower(filepath.Ext(p.out)); c.IsSet("out") && ext != ".npy" && ext != ".csv" && !atomicfile.IsStream(p.out) {
-		return nil, usagef("--out %s: end the name in .npy or .csv", p.out)
+		return nil, term.Usagef("--out %s: end the name in .npy or .csv", p.out)
 	}
 	if info, err := os.Stat(filepath.Dir(p.out)); c.IsSet("out") && (err != nil || !info.IsDir()) {
-		return nil, usagef("--out %s: there is no folder %s: make it first", p.out, filepath.Dir(p.out))
+		return nil, term.Usagef("--out %s: there is no folder %s: make it first", p.out, filepath.Dir(p.out))
 	}
-	if err := checkOut("out", p.out); err != nil {
+	if err := term.CheckOut("out", p.out); err != nil {
 		return nil, err
 	}
-	k.keepStdoutFor(p.out)
+	k.KeepStdoutFor(p.out)
 	// What decided the speed and the memory of training decides nothing here.
 	p.cfg.Devices, p.cfg.Parts, p.cfg.Targets, p.cfg.Profile, p.cfg.Savings = c.String("devices"), 0, "", "", pipeline.Savings{}
 	if err := checkDevices(p.cfg.Devices); err != nil {
@@ -138,21 +139,21 @@ func (p *prediction) chooseRows(c *cli.Context) error {
 	switch p.what {
 	case whatLogits, whatLabels:
 		if c.IsSet("layer") {
-			return usagef("--layer chooses embeddings: add --what embeddings or leave it away")
+			return term.Usagef("--layer chooses embeddings: add --what embeddings or leave it away")
 		}
 	case whatEmbeddings:
 		hidden := p.cfg.Layers - 1
 		if hidden == 0 {
-			return usagef("--what embeddings: the model of %s has one layer, so no hidden one: use --what logits", p.run)
+			return term.Usagef("--what embeddings: the model of %s has one layer, so no hidden one: use --what logits", p.run)
 		}
 		if p.layer = hidden - 1; c.IsSet("layer") {
 			p.layer = c.Int("layer")
 		}
 		if p.layer < 0 || p.layer >= hidden {
-			return usagef("--layer %d: the hidden layers of %s are 0 to %d", p.layer, p.run, hidden-1)
+			return term.Usagef("--layer %d: the hidden layers of %s are 0 to %d", p.layer, p.run, hidden-1)
 		}
 	default:
-		return usagef("--what %s is not one of %s, %s, %s", quoted(p.what, flagChoices()["what"]), whatLogits, whatLabels, whatEmbeddings)
+		return term.Usagef("--what %s is not one of %s, %s, %s", term.Quoted(p.what, flagChoices()["what"]), whatLogits, whatLabels, whatEmbeddings)
 	}
 	return nil
 }
@@ -209,9 +210,9 @@ func (p *prediction) compute(ctx context.Context) (*table, error) {
 	}
 	var oom *gpu.OutOfMemory
 	if errors.As(err, &oom) {
-		return nil, &fitError{err, moreMemory(oom) + ", or name more --devices"}
+		return nil, &term.FitError{Err: err, Remedy: moreMemory(oom) + ", or name more --devices"}
 	}
-	return t, asUsage(err)
+	return t, term.AsUsage(err)
 }
 
 // outFile returns the file to write.
@@ -241,15 +242,15 @@ type predictResult struct {
 	PeakBytes []gpu.Bytes `json:"peak_bytes"` // per device
 }
 
-func (r *predictResult) print(k *console) error {
-	if k.json {
-		return json.NewEncoder(k.out).Encode(r)
+func (r *predictResult) print(k *term.Console) error {
+	if k.JSON {
+		return json.NewEncoder(k.Out).Encode(r)
 	}
-	t := tabwriter.NewWriter(k.out, 0, 0, 2, ' ', 0)
+	t := tabwriter.NewWriter(k.Out, 0, 0, 2, ' ', 0)
 	what := r.What
 	if r.Layer != nil {
 		what = fmt.Sprintf("%s of hidden layer %d", what, *r.Layer)
 	}
-	fmt.Fprintf(t, "dataset\t%s\nweights\t%s\n%s\t%d × %d in %s\nfile\t%s\n", r.Dataset, r.Weights, what, r.Vertices, r.Columns, duration(&r.Seconds), r.Out)
+	fmt.Fprintf(t, "dataset\t%s\nweights\t%s\n%s\t%d × %d in %s\nfile\t%s\n", r.Dataset, r.Weights, what, r.Vertices, r.Columns, term.Duration(&r.Seconds), r.Out)
 	return t.Flush()
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gnn"
 	"capgnn/graph/dataset"
 	"capgnn/pipeline"
@@ -14,31 +15,31 @@ import (
 func (p *prediction) loadInput(ctx context.Context) error {
 	tensors, err := gnn.ReadStateDict(p.weights)
 	if err != nil {
-		return usagef("--weights: %w", err)
+		return term.Usagef("--weights: %w", err)
 	}
 	if p.model, err = modelOf(&p.cfg, tensors); err != nil {
-		return usagef("--weights %s: %w", p.weights, err)
+		return term.Usagef("--weights %s: %w", p.weights, err)
 	}
 	p.values = gnn.NewWeights(p.model)
 	if err := p.values.LoadStateDict(tensors); err != nil {
-		return usagef("--weights %s: %w", p.weights, err)
+		return term.Usagef("--weights %s: %w", p.weights, err)
 	}
 	d, err := readDataset(ctx, p.k, &p.cfg, p.scaling)
 	if err != nil {
 		return err
 	}
 	if err := p.fits(d); err != nil {
-		return usagef("--dataset %s: %w", p.cfg.Dataset, err)
+		return term.Usagef("--dataset %s: %w", p.cfg.Dataset, err)
 	}
 	if p.other && p.cfg.makesFeatures() && p.cfg.Features != dataset.FeaturesDegree {
-		p.k.note("note: the run has --features %s, which match vertices by number: vertex v is taken as vertex v of the run's graph", p.cfg.Features)
+		p.k.Note("note: the run has --features %s, which match vertices by number: vertex v is taken as vertex v of the run's graph", p.cfg.Features)
 	}
 	p.data = &learnable{name: d.Name, classNames: d.ClassNames, problem: &pipeline.Problem{
 		Graph: d.Graph, Loops: loopsOf(p.cfg.SelfLoops, p.cfg.Model),
 		Features: pipeline.Features{Cols: d.Features.Cols, Dense: d.Features.Dense, Indptr: d.Features.Indptr, Indices: d.Features.Indices, Data: d.Features.Data},
 		Classes:  p.model.Out,
 	}}
-	p.k.note("%s: %s vertices, %s edges, %s features", d.Name, grouped(d.Graph.Rows()), grouped(p.data.problem.Graph.Edges()), grouped(d.Features.Cols))
+	p.k.Note("%s: %s vertices, %s edges, %s features", d.Name, term.Grouped(d.Graph.Rows()), term.Grouped(p.data.problem.Graph.Edges()), term.Grouped(d.Features.Cols))
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/internal/npy"
 )
 
@@ -155,12 +156,12 @@ func TestPredictOtherData(t *testing.T) {
 	several["y"] = npy.Entry{Shape: []int{60, 2}, Data: make([]uint8, 120)}
 	several.write(s, "several.npz")
 	for name, want := range map[string]string{"narrow.npz": "5 features", "classes.npz": "3 classes", "several.npz": "label", "nowhere": "nowhere"} {
-		s.fails(exitUsage, []string{"--dataset " + name, want}, "predict", "--quiet", "--run", "run", "--dataset", name)
+		s.fails(term.ExitUsage, []string{"--dataset " + name, want}, "predict", "--quiet", "--run", "run", "--dataset", name)
 	}
 	if err := os.Remove(s.path("run/result.json")); err != nil {
 		t.Fatal(err)
 	}
-	s.fails(exitUsage, []string{"--resume run"}, "predict", "--quiet", "--run", "run", "--dataset", "half.npz", "--what", "labels")
+	s.fails(term.ExitUsage, []string{"--resume run"}, "predict", "--quiet", "--run", "run", "--dataset", "half.npz", "--what", "labels")
 }
 
 // Several labels per vertex become a matrix of 0 and 1: where the logit is positive.
@@ -235,11 +236,11 @@ func TestPredictWrongUsage(t *testing.T) {
 	} {
 		t.Run(strings.Join(tc.args, " "), func(t *testing.T) {
 			inner := &sandbox{t, s.dir}
-			inner.fails(exitUsage, []string{tc.want}, append([]string{"predict", "--quiet"}, tc.args...)...)
+			inner.fails(term.ExitUsage, []string{tc.want}, append([]string{"predict", "--quiet"}, tc.args...)...)
 		})
 	}
-	s.fails(exitDoesNotFit, []string{"cpu:0", "mem="}, "predict", "--quiet", "--run", "run", "--devices", "cpu:0,mem=10KiB")
-	if exists(s.path("run/logits.npy")) {
+	s.fails(term.ExitDoesNotFit, []string{"cpu:0", "mem="}, "predict", "--quiet", "--run", "run", "--devices", "cpu:0,mem=10KiB")
+	if term.Exists(s.path("run/logits.npy")) {
 		t.Error("a prediction that went wrong left its file")
 	}
 }

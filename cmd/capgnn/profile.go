@@ -13,6 +13,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/profiler"
 )
@@ -34,20 +35,20 @@ func profileCommand() *cli.Command {
 }
 
 func profileAction(c *cli.Context) error {
-	k := newConsole(c)
-	ctx, stop := interruptible(c.Context, k, "after this measurement")
+	k := term.NewConsole(c)
+	ctx, stop := term.Interruptible(c.Context, k, "after this measurement")
 	defer stop()
 	specs, err := parseDevices(c.String("devices"))
 	if err != nil {
 		return err
 	}
 	if specs[0].simulated() {
-		return usagef("profile: %s is simulated: what it can do stands in its card, not in a measurement", specs[0])
+		return term.Usagef("profile: %s is simulated: what it can do stands in its card, not in a measurement", specs[0])
 	}
-	if err := checkOut("out", c.String("out")); err != nil {
+	if err := term.CheckOut("out", c.String("out")); err != nil {
 		return err
 	}
-	k.keepStdoutFor(c.String("out"))
+	k.KeepStdoutFor(c.String("out"))
 	opt, err := profileOptions(c)
 	if err != nil {
 		return err
@@ -55,24 +56,24 @@ func profileAction(c *cli.Context) error {
 	shareCores(specs, cores())
 	path, err := latestProfile()
 	if err != nil {
-		k.note("the profile is not cached: %v", err)
+		k.Note("the profile is not cached: %v", err)
 	}
 	p, err := measureInto(ctx, k, specs, opt, path)
 	if err != nil {
 		return err
 	}
 	if path != "" {
-		k.note("profile: %s", path)
+		k.Note("profile: %s", path)
 	}
 	if out := c.String("out"); out != "" {
 		if err := p.Write(out); err != nil {
-			return usagef("--out: %w", err)
+			return term.Usagef("--out: %w", err)
 		}
 	}
-	if k.json {
-		return json.NewEncoder(k.out).Encode(p)
+	if k.JSON {
+		return json.NewEncoder(k.Out).Encode(p)
 	}
-	_, err = fmt.Fprint(k.out, p.Table())
+	_, err = fmt.Fprint(k.Out, p.Table())
 	return err
 }
 
@@ -88,7 +89,7 @@ func brief() profiler.Options {
 func profileOptions(c *cli.Context) (profiler.Options, error) {
 	switch full, quick := c.Bool("full"), c.Bool("quick"); {
 	case full && quick:
-		return profiler.Options{}, usagef("profile: --full and --quick: give one of them")
+		return profiler.Options{}, term.Usagef("profile: --full and --quick: give one of them")
 	case full:
 		return profiler.Options{Calibrate: true}, nil
 	case quick:
@@ -99,22 +100,22 @@ func profileOptions(c *cli.Context) (profiler.Options, error) {
 
 // measureInto measures the devices as opt says and writes the profile to path; "" = nowhere. What is measured is kept as it is
 // made, so that a measurement that was interrupted goes on where it ended.
-func measureInto(ctx context.Context, k *console, specs []deviceSpec, opt profiler.Options, path string) (*profiler.Profile, error) {
+func measureInto(ctx context.Context, k *term.Console, specs []deviceSpec, opt profiler.Options, path string) (*profiler.Profile, error) {
 	if path == "" {
 		return measure(ctx, k, specs, opt)
 	}
 	notes, err := openNotes(specs, opt, filepath.Dir(path))
 	if err != nil {
-		k.note("the profile is not cached: %v", err)
+		k.Note("the profile is not cached: %v", err)
 		return measure(ctx, k, specs, opt)
 	}
 	if n := notes.Len(); n > 0 {
-		k.note("profile: going on with %d measurements of an interrupted start", n)
+		k.Note("profile: going on with %d measurements of an interrupted start", n)
 	}
 	opt.Notes = notes
 	p, err := measure(ctx, k, specs, opt)
 	if err := notes.Close(); err != nil {
-		k.note("measurements are not saved, an interruption loses them: %v", err)
+		k.Note("measurements are not saved, an interruption loses them: %v", err)
 	}
 	if err != nil {
 		return nil, err
@@ -123,7 +124,7 @@ func measureInto(ctx context.Context, k *console, specs []deviceSpec, opt profil
 		err = notes.Remove()
 	}
 	if err != nil {
-		k.note("the profile is not cached: %v", err)
+		k.Note("the profile is not cached: %v", err)
 	}
 	return p, nil
 }
@@ -151,35 +152,37 @@ func sumOf(devices []gpu.Device) string {
 }
 
 // measure opens the devices, profiles them as opt says and closes them again, so that nothing of it counts as the use of a run.
-func measure(ctx context.Context, k *console, specs []deviceSpec, opt profiler.Options) (p *profiler.Profile, err error) {
+func measure(ctx context.Context, k *term.Console, specs []deviceSpec, opt profiler.Options) (p *profiler.Profile, err error) {
 	devices, err := openDevices(specs)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, closeDevices(devices)) }()
-	k.enter(measuring)
-	k.expect(measuring, opt.Budget*time.Duration(len(specs)), 1)
-	bar := k.begin("profile", progressSteps, unitShare, 2*time.Second)
-	defer bar.end()
+	k.Enter(term.Measuring)
+	k.Expect(term.Measuring, opt.Budget*time.Duration(len(specs)), 1)
+	bar := k.Begin("profile", term.ProgressSteps, term.UnitShare, 2*time.Second)
+	defer bar.End()
 	preparePinned(&opt)
-	opt.Progress = func(stage string, done float64) { bar.at(int64(progressSteps*done), cut(stage, detailColumns)) }
+	opt.Progress = func(stage string, done float64) {
+		bar.At(int64(term.ProgressSteps*done), term.Cut(stage, term.DetailColumns))
+	}
 	p, err = profiler.Measure(ctx, devices, opt)
 	if errors.Is(err, context.Canceled) {
 		kept := "nothing was written"
 		if opt.Notes != nil {
 			kept = "the next start goes on from there"
 		}
-		return nil, &interruptedError{"while measuring: " + kept}
+		return nil, &term.InterruptedError{Note: "while measuring: " + kept}
 	}
 	if err == nil {
 		noteLinks(p)
 	}
-	return p, asUsage(err)
+	return p, term.AsUsage(err)
 }
 
 // measured returns a profile of these devices, in their order: the one in file if that is not "", else a cached one, else a
 // brief measurement, which is cached.
-func measured(ctx context.Context, k *console, specs []deviceSpec, file string) (*profiler.Profile, error) {
+func measured(ctx context.Context, k *term.Console, specs []deviceSpec, file string) (*profiler.Profile, error) {
 	if specs[0].simulated() {
 		return cardProfile(specs)
 	}
@@ -196,7 +199,7 @@ func measured(ctx context.Context, k *console, specs []deviceSpec, file string) 
 		return nil, err
 	}
 	if p == nil {
-		k.note("profile: no profile of these devices is in the cache: measuring them (`capgnn profile --full` measures all sizes)")
+		k.Note("profile: no profile of these devices is in the cache: measuring them (`capgnn profile --full` measures all sizes)")
 		return measureInto(ctx, k, specs, brief(), cached)
 	}
 	return p, nil
@@ -209,20 +212,20 @@ func profiled(devices []gpu.Device, file string) (*profiler.Profile, error) {
 	}
 	p, err := profiler.Read(file)
 	if err != nil {
-		return nil, usagef("--profile %s: %w", file, err)
+		return nil, term.Usagef("--profile %s: %w", file, err)
 	}
 	if p.Devices, err = p.Match(devices); err != nil {
-		return nil, usagef("--profile %s: %w", file, err)
+		return nil, term.Usagef("--profile %s: %w", file, err)
 	}
 	return p, nil
 }
 
 // cachedProfile returns a cached profile of the devices, nil if there is none, and where one made for them is to be cached,
 // "" if nowhere. The last one made by `capgnn profile` goes first.
-func cachedProfile(k *console, devices []gpu.Device) (p *profiler.Profile, own string) {
+func cachedProfile(k *term.Console, devices []gpu.Device) (p *profiler.Profile, own string) {
 	latest, err := latestProfile()
 	if err != nil {
-		k.note("profiles are not cached: %v", err)
+		k.Note("profiles are not cached: %v", err)
 		return nil, ""
 	}
 	own = filepath.Join(filepath.Dir(latest), "profile-"+sumOf(devices)+".json")
@@ -230,12 +233,12 @@ func cachedProfile(k *console, devices []gpu.Device) (p *profiler.Profile, own s
 		p, err := profiler.Read(path)
 		if err != nil {
 			if !errors.Is(err, fs.ErrNotExist) {
-				k.note("%v", err)
+				k.Note("%v", err)
 			}
 			continue
 		}
 		if rows, err := p.Match(devices); err == nil {
-			k.note("profile: %s", path)
+			k.Note("profile: %s", path)
 			p.Devices = rows
 			return p, own
 		}

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/internal/regular"
 	"capgnn/pipeline"
 )
@@ -109,7 +110,7 @@ func (c *cache) recall(path, options string, started time.Time, p *pipeline.Prob
 	}
 	data, err := json.Marshal(m)
 	if err == nil {
-		err = writeFile(file, append(data, '\n'))
+		err = term.WriteFile(file, append(data, '\n'))
 	}
 	if err != nil {
 		c.note("note: the identity of the data set is not remembered: %v", err)

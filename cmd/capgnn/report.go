@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"strings"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/internal/atomicfile"
 	"capgnn/internal/regular"
 	"capgnn/rapa"
@@ -20,14 +21,14 @@ func (t *training) writeReport() {
 		err = atomicfile.Write(t.dir.report(), func(w io.Writer) error { return report.WriteRun(w, run) })
 	}
 	if err != nil {
-		t.k.note("note: no report: %s", oneLine(err))
+		t.k.Note("note: no report: %s", term.OneLine(err))
 	}
 }
 
 // describe returns what the folder says of its run.
 func (d runDir) describe() (report.Run, error) {
 	if !d.holdsRun() {
-		return report.Run{}, usagef("report: %s holds no run: it has no config.yaml", d)
+		return report.Run{}, term.Usagef("report: %s holds no run: it has no config.yaml", d)
 	}
 	cfg := defaultConfig()
 	if err := readConfig(d.config(), &cfg); err != nil {
@@ -38,11 +39,11 @@ func (d runDir) describe() (report.Run, error) {
 		readPart(d.result(), func(r io.Reader) (err error) { run.Result, err = report.ReadResult(r); return err }),
 		readPart(d.metrics(), func(r io.Reader) (err error) { run.Epochs, err = report.ReadEpochs(r); return err }),
 	)
-	if err == nil && exists(d.plan()) {
+	if err == nil && term.Exists(d.plan()) {
 		run.Partition, err = d.partition(&cfg)
 	}
 	if err != nil {
-		return report.Run{}, usagef("report: %w", err)
+		return report.Run{}, term.Usagef("report: %w", err)
 	}
 	run.Repeat = d.steps(&cfg, run.Result != nil)
 	return run, nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/internal/atomicfile"
 	"capgnn/report"
 )
@@ -42,16 +43,16 @@ func reportAction(c *cli.Context) error {
 		return cli.ShowSubcommandHelp(c)
 	}
 	if len(folders) == 0 {
-		return usagef("report: name a run folder, or several: see `capgnn report --help`")
+		return term.Usagef("report: name a run folder, or several: see `capgnn report --help`")
 	}
 	if c.IsSet("out") && c.String("out") == "" {
-		return usagef("--out is empty: name a file")
+		return term.Usagef("--out is empty: name a file")
 	}
-	k := newConsole(c)
-	if err := checkOut("out", c.String("out")); err != nil {
+	k := term.NewConsole(c)
+	if err := term.CheckOut("out", c.String("out")); err != nil {
 		return err
 	}
-	k.keepStdoutFor(c.String("out"))
+	k.KeepStdoutFor(c.String("out"))
 	var runs []report.Run
 	for _, folder := range folders {
 		run, err := runDir(filepath.Clean(folder)).describe()
@@ -72,21 +73,21 @@ func reportAction(c *cli.Context) error {
 		out = comparisonFile
 	}
 	if err := atomicfile.Write(out, draw); err != nil {
-		return usagef("report: %w: choose a place with --out", err)
+		return term.Usagef("report: %w: choose a place with --out", err)
 	}
 	return printReport(k, out, runs)
 }
 
 // printReport says what was written; of several runs also their table.
-func printReport(k *console, out string, runs []report.Run) error {
-	if k.json {
+func printReport(k *term.Console, out string, runs []report.Run) error {
+	if k.JSON {
 		r := reportResult{Report: out}
 		for _, run := range runs {
 			r.Runs = append(r.Runs, run.Name)
 		}
-		return json.NewEncoder(k.out).Encode(r)
+		return json.NewEncoder(k.Out).Encode(r)
 	}
-	t := tabwriter.NewWriter(k.out, 0, 0, 2, ' ', 0)
+	t := tabwriter.NewWriter(k.Out, 0, 0, 2, ' ', 0)
 	if len(runs) > 1 {
 		common, heading, rows := report.Compare(runs)
 		for i, name := range heading { // runs beside each other: a terminal holds some, but not what is said of one in a line

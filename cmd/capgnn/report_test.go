@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/internal/browser"
 )
 
@@ -204,19 +205,19 @@ func TestReportOfUnfinishedAndSeveralRuns(t *testing.T) {
 		}
 	}
 	s.must("report", "a", "b")
-	if !exists(s.path("comparison.html")) {
+	if !term.Exists(s.path("comparison.html")) {
 		t.Error("no comparison.html")
 	}
-	s.fails(exitUsage, []string{"name a run folder"}, "report")
-	s.fails(exitUsage, []string{"nowhere", "config.yaml"}, "report", "nowhere")
-	s.fails(exitUsage, []string{"--out"}, "report", "a", "--out", "nowhere/x.html")
-	s.fails(exitUsage, []string{"--out"}, "report", "a", "--out", "")
-	s.fails(exitUsage, []string{"-nonsense", "capgnn report --help"}, "report", "a", "--nonsense")
+	s.fails(term.ExitUsage, []string{"name a run folder"}, "report")
+	s.fails(term.ExitUsage, []string{"nowhere", "config.yaml"}, "report", "nowhere")
+	s.fails(term.ExitUsage, []string{"--out"}, "report", "a", "--out", "nowhere/x.html")
+	s.fails(term.ExitUsage, []string{"--out"}, "report", "a", "--out", "")
+	s.fails(term.ExitUsage, []string{"-nonsense", "capgnn report --help"}, "report", "a", "--nonsense")
 	for name, content := range map[string]string{"metrics.jsonl": "{\n", "result.json": "[]", "plan.bin": "CAPGPLAN"} {
 		if err := os.WriteFile(s.path("b/"+name), []byte(content), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		s.fails(exitUsage, []string{"b/" + name}, "report", "b")
+		s.fails(term.ExitUsage, []string{"b/" + name}, "report", "b")
 		if err := os.Remove(s.path("b/" + name)); err != nil {
 			t.Fatal(err)
 		}

@@ -11,6 +11,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/internal/number"
 	"capgnn/pipeline"
@@ -48,7 +49,7 @@ type runResult struct {
 	PeakBytes peakBytes               `json:"peak_bytes"`
 	SHA256    string                  `json:"weights_sha256"`
 	RunDir    string                  `json:"run_dir"`
-	Build     buildInfo               `json:"build"` // of the program that trained
+	Build     term.BuildInfo          `json:"build"` // of the program that trained
 }
 
 // epochSeconds is the wall time of epochs without their evaluation.
@@ -85,7 +86,7 @@ func newResult(cfg *trainConfig, dataset string, devices []deviceSpec, parts int
 		Dataset: dataset, Model: cfg.Model, Parts: parts, Epochs: r.Epochs, Seed: cfg.Seed,
 		FinalLoss: lossValue(math.NaN()), Train: r.Best.Train, Val: r.Best.Val, Test: r.Best.Test, TestLast: r.Last.Test,
 		Metric: r.MetricName, EpochS: epochSecondsOf(r.EpochTime), Bytes: epochBytes{routeBytesOf(r.Usage), r.Halo.Bytes.Refresh}, HaloRows: r.HaloRows, HaloPairs: r.HaloPairs,
-		PeakBytes: peakBytes{Host: r.PeakHost, Devices: r.PeakDevice[:min(len(devices), len(r.PeakDevice))]}, SHA256: r.WeightsSHA, RunDir: string(d), Build: readBuildInfo(),
+		PeakBytes: peakBytes{Host: r.PeakHost, Devices: r.PeakDevice[:min(len(devices), len(r.PeakDevice))]}, SHA256: r.WeightsSHA, RunDir: string(d), Build: term.ReadBuildInfo(),
 	}
 	for _, spec := range devices {
 		out.Simulated = spec.simulated()
@@ -124,11 +125,11 @@ func epochSecondsOf(times []time.Duration) epochSeconds {
 }
 
 // print writes the result: one JSON line, or a small table.
-func (r *runResult) print(k *console) error {
-	if k.json {
-		return json.NewEncoder(k.out).Encode(r)
+func (r *runResult) print(k *term.Console) error {
+	if k.JSON {
+		return json.NewEncoder(k.Out).Encode(r)
 	}
-	return r.table(k.out)
+	return r.table(k.Out)
 }
 
 func (r *runResult) table(w io.Writer) error {
@@ -139,19 +140,19 @@ func (r *runResult) table(w io.Writer) error {
 	if r.Classes != nil {
 		row("classes", "%s", namesOf(r.Classes))
 	}
-	row("devices", "%s (%s)", strings.Join(r.Devices, " "), counted(r.Parts, "part"))
+	row("devices", "%s (%s)", strings.Join(r.Devices, " "), term.Counted(r.Parts, "part"))
 	best := ""
 	if r.BestEpoch != nil {
 		best = fmt.Sprintf(", best %d", *r.BestEpoch)
 	}
 	row("epochs", "%d%s", r.Epochs, best)
 	row("loss", "%s", number.Plain.Text(float64(r.FinalLoss)))
-	row(r.Metric, "train %s  val %s  test %s  (test at the end %s)", score(r.Train), score(r.Val), score(r.Test), score(r.TestLast))
+	row(r.Metric, "train %s  val %s  test %s  (test at the end %s)", term.Score(r.Train), term.Score(r.Val), term.Score(r.Test), term.Score(r.TestLast))
 	simulated := ""
 	if r.Simulated {
 		simulated = "simulated: "
 	}
-	row("epoch", simulated+"median %s  mean %s  min %s", duration(r.EpochS.Median), duration(r.EpochS.Mean), duration(r.EpochS.Min))
+	row("epoch", simulated+"median %s  mean %s  min %s", term.Duration(r.EpochS.Median), term.Duration(r.EpochS.Mean), term.Duration(r.EpochS.Min))
 	var times []string
 	for _, x := range []struct {
 		name    string
@@ -159,7 +160,7 @@ func (r *runResult) table(w io.Writer) error {
 	}{{"start", r.TimeS.Start}, {"aggregation", r.TimeS.Aggregation}, {"dense products", r.TimeS.MM}, {"waiting", r.TimeS.Wait}, {"transfer", r.TimeS.Transfer},
 		{"reduction", r.TimeS.Reduce}, {"packing rows", r.TimeS.Pick}, {"evaluation", r.TimeS.Eval}, {"other", r.TimeS.Other}} {
 		if x.seconds > 0 {
-			times = append(times, x.name+" "+duration(&x.seconds))
+			times = append(times, x.name+" "+term.Duration(&x.seconds))
 		}
 	}
 	for i, line := range slices.Collect(slices.Chunk(times, 3)) { // as many as 80 columns hold
@@ -169,19 +170,19 @@ func (r *runResult) table(w io.Writer) error {
 		}
 		row(name, "%s", strings.Join(line, "  "))
 	}
-	row("traffic", "%s down  %s up  %s peer  (%s halo rows)", size(r.Bytes.D2H), size(r.Bytes.H2D), size(r.Bytes.Peer), grouped(r.HaloRows))
+	row("traffic", "%s down  %s up  %s peer  (%s halo rows)", term.Size(r.Bytes.D2H), term.Size(r.Bytes.H2D), term.Size(r.Bytes.Peer), term.Grouped(r.HaloRows))
 	if c := &r.Cache; c.Coverage > 0 {
-		row("cache", "%s: %s of reads have a slot, %s hit in device memory, %s in host memory (%s)", c.Policy, percentage(c.Coverage),
-			percentage(c.share(c.LocalHits)), percentage(c.share(c.GlobalHits)), c.Capacity)
+		row("cache", "%s: %s of reads have a slot, %s hit in device memory, %s in host memory (%s)", c.Policy, term.Percentage(c.Coverage),
+			term.Percentage(c.share(c.LocalHits)), term.Percentage(c.share(c.GlobalHits)), c.Capacity)
 	}
 	if s := &r.Staleness; s.MaxSeen > 0 {
 		row("staleness", "%s", s)
 	}
 	peaks := make([]string, len(r.PeakBytes.Devices))
 	for i, b := range r.PeakBytes.Devices {
-		peaks[i] = size(b)
+		peaks[i] = term.Size(b)
 	}
-	row("memory", "host %s  devices %s", size(r.PeakBytes.Host), strings.Join(peaks, " "))
+	row("memory", "host %s  devices %s", term.Size(r.PeakBytes.Host), strings.Join(peaks, " "))
 	row("weights", "sha256 %s", r.SHA256)
 	row("run folder", "%s (%s in it is for a browser)", r.RunDir, filepath.Base(runDir(r.RunDir).report()))
 	return t.Flush()

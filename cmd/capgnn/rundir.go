@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"capgnn/internal/atomicfile"
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/internal/regular"
 )
 
@@ -31,14 +31,14 @@ func (d runDir) plan() string        { return filepath.Join(string(d), "plan.bin
 func (d runDir) lock() string        { return filepath.Join(string(d), "lock") }
 
 // holdsRun reports whether the folder already holds a run.
-func (d runDir) holdsRun() bool { return exists(d.config()) }
+func (d runDir) holdsRun() bool { return term.Exists(d.config()) }
 
 // makeRunDir makes the folder of a new run where none was named: ./runs/DATASET-MODEL-TIME with a number behind it until the
 // name is new.
 func makeRunDir(dataset, model string, now time.Time) (runDir, error) {
 	base := filepath.Join("runs", fmt.Sprintf("%s-%s-%s", fileName(dataset), model, now.Format("20060102-150405")))
 	if err := os.MkdirAll("runs", 0o755); err != nil {
-		return "", usagef("make run folder: %w: choose a place with --run-dir", err)
+		return "", term.Usagef("make run folder: %w: choose a place with --run-dir", err)
 	}
 	for k, name := 2, base; ; k, name = k+1, fmt.Sprintf("%s-%d", base, k) {
 		err := os.Mkdir(name, 0o755)
@@ -46,7 +46,7 @@ func makeRunDir(dataset, model string, now time.Time) (runDir, error) {
 		case err == nil:
 			return runDir(name), nil
 		case !errors.Is(err, fs.ErrExist):
-			return "", usagef("make run folder: %w: choose a place with --run-dir", err)
+			return "", term.Usagef("make run folder: %w: choose a place with --run-dir", err)
 		}
 	}
 }
@@ -66,7 +66,7 @@ func fileName(name string) string {
 // free refuses a folder that already holds a run.
 func (d runDir) free() error {
 	if d.holdsRun() {
-		return usagef("--run-dir %s already holds a run: continue it with --resume %s or choose another folder", d, d)
+		return term.Usagef("--run-dir %s already holds a run: continue it with --resume %s or choose another folder", d, d)
 	}
 	return nil
 }
@@ -77,7 +77,7 @@ func (d runDir) writeResult(r *runResult) error {
 	if err != nil {
 		return fmt.Errorf("format result: %w", err)
 	}
-	return writeFile(d.result(), append(data, '\n'))
+	return term.WriteFile(d.result(), append(data, '\n'))
 }
 
 // maxResultBytes bounds result.json, which has 2 KiB and about 100 bytes for each device.
@@ -90,27 +90,19 @@ func (d runDir) readResult() (*runResult, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, usagef("read result: %w", err)
+		return nil, term.Usagef("read result: %w", err)
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxResultBytes+1))
 	switch {
 	case err != nil:
-		return nil, usagef("read result: %w", err)
+		return nil, term.Usagef("read result: %w", err)
 	case len(data) > maxResultBytes:
-		return nil, usagef("read result %s: larger than %d bytes: not a result", d.result(), maxResultBytes)
+		return nil, term.Usagef("read result %s: larger than %d bytes: not a result", d.result(), maxResultBytes)
 	}
 	r := new(runResult)
 	if err := json.Unmarshal(data, r); err != nil {
-		return nil, usagef("read result %s: %w: remove it to train the last epochs again", d.result(), err)
+		return nil, term.Usagef("read result %s: %w: remove it to train the last epochs again", d.result(), err)
 	}
 	return r, nil
-}
-
-// writeFile writes a small file, whole or not at all.
-func writeFile(path string, data []byte) error {
-	return atomicfile.Write(path, func(w io.Writer) error {
-		_, err := w.Write(data)
-		return err
-	})
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/pipeline"
 )
@@ -36,7 +37,7 @@ func TestWriteFileLeavesNothingBehind(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "x")
 	for _, text := range []string{"one", "two"} {
-		if err := writeFile(path, []byte(text)); err != nil {
+		if err := term.WriteFile(path, []byte(text)); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := os.ReadFile(path); err != nil || string(got) != text {
@@ -109,10 +110,10 @@ func TestResultReadsBack(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v, want %+v", got, err, want)
 	}
-	if err := writeFile(d.result(), []byte(`{"dataset":`)); err != nil {
+	if err := term.WriteFile(d.result(), []byte(`{"dataset":`)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.readResult(); exitCode(err) != exitUsage {
+	if _, err := d.readResult(); term.ExitCode(err) != term.ExitUsage {
 		t.Errorf("half a result: error %v, want a usage error", err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gnn"
 	"capgnn/internal/npy"
 )
@@ -28,8 +29,8 @@ func FuzzResult(f *testing.F) {
 		}
 		r, err := d.readResult()
 		if err != nil {
-			if exitCode(err) != exitUsage || strings.Contains(oneLine(err), "\n") || !strings.Contains(err.Error(), d.result()) {
-				t.Fatalf("exit code %d: %q", exitCode(err), err)
+			if term.ExitCode(err) != term.ExitUsage || strings.Contains(term.OneLine(err), "\n") || !strings.Contains(err.Error(), d.result()) {
+				t.Fatalf("exit code %d: %q", term.ExitCode(err), err)
 			}
 			return
 		}
@@ -37,14 +38,14 @@ func FuzzResult(f *testing.F) {
 		if err := r.table(&out); err != nil {
 			t.Fatal(err)
 		}
-		if err := r.print(&console{out: &again, json: true}); err != nil {
+		if err := r.print(&term.Console{Out: &again, JSON: true}); err != nil {
 			t.Fatal(err)
 		}
 		back, twice := new(runResult), bytes.Buffer{}
 		if err := json.Unmarshal(again.Bytes(), back); err != nil {
 			t.Fatalf("%v in %s", err, again.Bytes())
 		}
-		if err := back.print(&console{out: &twice, json: true}); err != nil || !bytes.Equal(again.Bytes(), twice.Bytes()) {
+		if err := back.print(&term.Console{Out: &twice, JSON: true}); err != nil || !bytes.Equal(again.Bytes(), twice.Bytes()) {
 			t.Fatalf("%v: %s is read as %s", err, again.Bytes(), twice.Bytes())
 		}
 	})
@@ -86,7 +87,7 @@ func FuzzWeights(f *testing.F) {
 		}
 		tensors, err := gnn.ReadStateDict(path)
 		if err != nil {
-			if !strings.HasPrefix(err.Error(), path) || strings.Contains(oneLine(err), "\n") {
+			if !strings.HasPrefix(err.Error(), path) || strings.Contains(term.OneLine(err), "\n") {
 				t.Fatalf("%q", err)
 			}
 			return

@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/internal/atomicfile"
 	"capgnn/internal/lockfile"
 )
@@ -19,7 +20,7 @@ func (t *training) lockRunDir() error {
 	if t.runPath == "" {
 		return nil
 	}
-	t.dir, t.madeDir = runDir(t.runPath), !exists(t.runPath)
+	t.dir, t.madeDir = runDir(t.runPath), !term.Exists(t.runPath)
 	if err := t.lockDir("--run-dir"); err != nil {
 		return err
 	}
@@ -40,7 +41,7 @@ func (t *training) lockDir(flag string) (err error) {
 	for try := 0; ; try++ {
 		if t.madeDir {
 			if err := os.MkdirAll(string(t.dir), 0o755); err != nil {
-				return usagef("%s %s: %w", flag, t.dir, err)
+				return term.Usagef("%s %s: %w", flag, t.dir, err)
 			}
 		}
 		t.lock, err = lockfile.Take(t.dir.lock())
@@ -51,12 +52,12 @@ func (t *training) lockDir(flag string) (err error) {
 	var held *lockfile.Held
 	switch {
 	case errors.As(err, &held):
-		return usagef("%s %s: in use by %v: wait until it has ended, or end it", flag, t.dir, held.By)
+		return term.Usagef("%s %s: in use by %v: wait until it has ended, or end it", flag, t.dir, held.By)
 	case errors.Is(err, lockfile.ErrUnsupported):
-		t.k.note("note: %s: %v: make sure that no other process uses this folder", t.dir, err)
+		t.k.Note("note: %s: %v: make sure that no other process uses this folder", t.dir, err)
 		return nil
 	case err != nil:
-		return usagef("%s %s: %w", flag, t.dir, err)
+		return term.Usagef("%s %s: %w", flag, t.dir, err)
 	}
 	if t.madeDir { // removed when this process ends before it holds a run
 		_, t.settled, err = atomicfile.Unfinished(func() (string, error) { return string(t.dir), nil })

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"capgnn/cmd/capgnn/internal/term"
 )
 
 // A run folder that is named is made and kept from others, and goes again if nothing was written.
@@ -23,22 +25,22 @@ func TestHold(t *testing.T) {
 	if err := first.lockRunDir(); err != nil || !first.madeDir {
 		t.Fatal(first.madeDir, err)
 	}
-	if err := second.lockRunDir(); exitCode(err) != exitUsage || !strings.Contains(err.Error(), fmt.Sprintf("--run-dir a/b: in use by process %d on ", os.Getpid())) {
+	if err := second.lockRunDir(); term.ExitCode(err) != term.ExitUsage || !strings.Contains(err.Error(), fmt.Sprintf("--run-dir a/b: in use by process %d on ", os.Getpid())) {
 		t.Errorf("second: %v", err)
 	}
 	second.unlockRunDir()
 	first.unlockRunDir()
-	if exists("a/b") {
+	if term.Exists("a/b") {
 		t.Error("an empty folder stays")
 	}
 	if err := second.lockRunDir(); err != nil || !second.madeDir {
 		t.Fatal(second.madeDir, err)
 	}
-	if err := writeFile(second.dir.config(), nil); err != nil {
+	if err := term.WriteFile(second.dir.config(), nil); err != nil {
 		t.Fatal(err)
 	}
 	second.unlockRunDir()
-	if err := first.lockRunDir(); exitCode(err) != exitUsage || !strings.Contains(err.Error(), "--resume a/b") {
+	if err := first.lockRunDir(); term.ExitCode(err) != term.ExitUsage || !strings.Contains(err.Error(), "--resume a/b") {
 		t.Errorf("a folder that holds a run: error %v, want a usage error that names --resume", err)
 	}
 	first.unlockRunDir()
@@ -49,7 +51,7 @@ func TestHold(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{"file", "file/below"} {
-		if err := (&training{runPath: path}).lockRunDir(); exitCode(err) != exitUsage {
+		if err := (&training{runPath: path}).lockRunDir(); term.ExitCode(err) != term.ExitUsage {
 			t.Errorf("%s: error %v, want a usage error", path, err)
 		}
 	}
@@ -82,9 +84,9 @@ func (p *started) code() int {
 func (p *started) refused(t *testing.T, holder *started) {
 	t.Helper()
 	code, said := p.code(), p.stderr.String()
-	if code != exitUsage || !strings.Contains(said, fmt.Sprintf("in use by process %d on ", holder.Process.Pid)) && !strings.Contains(said, "already holds a run") ||
+	if code != term.ExitUsage || !strings.Contains(said, fmt.Sprintf("in use by process %d on ", holder.Process.Pid)) && !strings.Contains(said, "already holds a run") ||
 		strings.Count(said, "\n") != 1 || len(said) > 300 {
-		t.Errorf("exit code %d, %q, want %d and process %d", code, said, exitUsage, holder.Process.Pid)
+		t.Errorf("exit code %d, %q, want %d and process %d", code, said, term.ExitUsage, holder.Process.Pid)
 	}
 }
 
@@ -123,7 +125,7 @@ func TestRaceForRunDir(t *testing.T) {
 			t.Fatalf("round %d: none trains: %s%s", round, &both[0].stderr, &both[1].stderr)
 		}
 		both[1-winner].refused(t, both[winner])
-		if d := runDir(s.path(name)); wholeMetrics(t, d) != 4 || exists(d.lock()) {
+		if d := runDir(s.path(name)); wholeMetrics(t, d) != 4 || term.Exists(d.lock()) {
 			t.Errorf("round %d: not four epochs, or the lock stays", round)
 		}
 	}
@@ -163,7 +165,7 @@ func TestResumeOfARunThatRuns(t *testing.T) {
 		t.Helper()
 		var before int64
 		for deadline, n := time.Now().Add(time.Minute), 0; n < 3; time.Sleep(5 * time.Millisecond) {
-			if info, err := os.Stat(d.metrics()); err == nil && info.Size() > before && exists(d.best()) {
+			if info, err := os.Stat(d.metrics()); err == nil && info.Size() > before && term.Exists(d.best()) {
 				before, n = info.Size(), n+1
 			}
 			if time.Now().After(deadline) {
@@ -173,8 +175,8 @@ func TestResumeOfARunThatRuns(t *testing.T) {
 	}
 	p := s.start("train", "--quiet", "--dataset", data, "--devices", "cpu:0", "--epochs", "1000000", "--eval-every", "1", "--checkpoint-every", "50", "--run-dir", "run")
 	grows()
-	s.fails(exitUsage, []string{fmt.Sprintf("--resume run: in use by process %d on ", p.Process.Pid), "train --quiet --dataset", "since 20"}, "train", "--resume", "run")
-	s.fails(exitUsage, []string{"--run-dir run already holds a run"}, "train", "--dataset", data, "--run-dir", "run")
+	s.fails(term.ExitUsage, []string{fmt.Sprintf("--resume run: in use by process %d on ", p.Process.Pid), "train --quiet --dataset", "since 20"}, "train", "--resume", "run")
+	s.fails(term.ExitUsage, []string{"--run-dir run already holds a run"}, "train", "--dataset", data, "--run-dir", "run")
 	s.must("report", "--quiet", "run")
 	s.must("predict", "--quiet", "--run", "run", "--out", "p.csv")
 	for range 2 {
@@ -194,7 +196,7 @@ func TestResumeOfARunThatRuns(t *testing.T) {
 			t.Fatal(err)
 		}
 		<-ended
-		if code := p.ProcessState.ExitCode(); code != exitInterrupted || wholeMetrics(t, d) == 0 || exists(d.lock()) {
+		if code := p.ProcessState.ExitCode(); code != term.ExitInterrupted || wholeMetrics(t, d) == 0 || term.Exists(d.lock()) {
 			t.Errorf("exit code %d: %s", code, &p.stderr)
 		}
 	}

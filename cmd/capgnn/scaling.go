@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/graph/dataset"
 	"capgnn/internal/npy"
 )
@@ -24,7 +25,7 @@ func (d runDir) readScaling() (*dataset.Scaling, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, usagef("%w", err)
+		return nil, term.Usagef("%w", err)
 	}
 	defer z.Close()
 	s := new(dataset.Scaling)
@@ -37,7 +38,7 @@ func (d runDir) readScaling() (*dataset.Scaling, error) {
 			*into, err = a.Float64()
 		}
 		if err != nil {
-			return nil, usagef("%w", err)
+			return nil, term.Usagef("%w", err)
 		}
 	}
 	return s, nil
@@ -58,7 +59,7 @@ func (p *prediction) useScaling() error {
 		return nil
 	}
 	if p.cfg.Standardize == dataset.StandardizeTrain || p.cfg.Standardize == dataset.Auto && looksLike(p.cfg.DatasetPath, "graphsaint") {
-		return usagef("--run %s standardised its features, but does not hold mean and deviation, as runs of older versions do not: train it again to predict another data set", p.run)
+		return term.Usagef("--run %s standardised its features, but does not hold mean and deviation, as runs of older versions do not: train it again to predict another data set", p.run)
 	}
 	p.cfg.Standardize = dataset.StandardizeNone
 	return nil

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/graph/dataset"
 	"capgnn/internal/npy"
 )
@@ -55,21 +56,21 @@ func TestPredictScaling(t *testing.T) {
 	narrow := newStore()
 	narrow["x"] = npy.Entry{Shape: []int{60, 5}, Data: make([]float32, 300)}
 	narrow.write(s, "narrow.npz")
-	s.fails(exitUsage, []string{"narrow.npz", "5", "6"}, "predict", "--quiet", "--run", "run", "--dataset", "narrow.npz")
+	s.fails(term.ExitUsage, []string{"narrow.npz", "5", "6"}, "predict", "--quiet", "--run", "run", "--dataset", "narrow.npz")
 	if err := os.WriteFile(s.path("run/standardize.npz"), []byte("PK"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	s.fails(exitUsage, []string{"standardize.npz"}, "predict", "--quiet", "--run", "run", "--dataset", "half.npz")
+	s.fails(term.ExitUsage, []string{"standardize.npz"}, "predict", "--quiet", "--run", "run", "--dataset", "half.npz")
 	// A run of an older version has no such file: its own data set is enough for that one.
 	if err := os.Remove(s.path("run/standardize.npz")); err != nil {
 		t.Fatal(err)
 	}
-	s.fails(exitUsage, []string{"--run run", "mean and deviation", "train it again"}, "predict", "--quiet", "--run", "run", "--dataset", "half.npz")
+	s.fails(term.ExitUsage, []string{"--run run", "mean and deviation", "train it again"}, "predict", "--quiet", "--run", "run", "--dataset", "half.npz")
 	s.predict("--run", "run", "--out", "old.npy")
 	same(s.floats("old.npy", 60, 2))
 	// A run that did not standardise has none and needs none.
 	s.train(small("--run-dir", "plain", "--dataset", "whole.npz")...)
-	if exists(s.path("plain/standardize.npz")) {
+	if term.Exists(s.path("plain/standardize.npz")) {
 		t.Error("a run without standardising keeps a mean")
 	}
 	s.predict("--run", "plain", "--dataset", "half.npz")

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"capgnn/cmd/capgnn/internal/term"
 )
 
 // halfWritten matches names that writers remove or replace when they are done.
@@ -79,7 +81,7 @@ func (s *sandbox) signalled(t *testing.T, sig os.Signal, after time.Duration, ar
 	took, code := time.Since(sent), cmd.ProcessState.ExitCode()
 	t.Logf("%v after %v: code %d after %v, limit %v", sig, after, code, took, limit)
 	early := code == -1 && after < 500*time.Millisecond // before main the system's own rule holds
-	if code != exitInterrupted && code != exitDone && !early || took > limit {
+	if code != term.ExitInterrupted && code != term.ExitDone && !early || took > limit {
 		t.Errorf("%v after %v: exit code %d after %v, limit %v\n%s", sig, after, code, took, limit, text.String())
 	}
 	s.checkNothingHalf(t)

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/gpu/sim"
 	"capgnn/internal/regular"
@@ -38,7 +39,7 @@ func (d deviceSpec) measurements() (c sim.Card, ops []profiler.OpTime, err error
 		}
 	}
 	if err != nil {
-		return c, nil, usagef("--devices: %s: %w", d.Text, err)
+		return c, nil, term.Usagef("--devices: %s: %w", d.Text, err)
 	}
 	return c, ops, nil
 }
@@ -195,7 +196,7 @@ func openEach(n int, open func(i int) (gpu.Device, error)) ([]gpu.Device, error)
 	for i := range n {
 		d, err := open(i)
 		if err != nil {
-			return nil, usagef("--devices: %w", errors.Join(err, closeDevices(devices)))
+			return nil, term.Usagef("--devices: %w", errors.Join(err, closeDevices(devices)))
 		}
 		devices = append(devices, d)
 	}

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"capgnn/cmd/capgnn/internal/term"
 )
 
 // endsWithin runs a command, which is to end within so long, and returns what it printed and its exit code.
@@ -108,7 +110,7 @@ func TestReadersRefuseFIFOs(t *testing.T) {
 			inner := &sandbox{t, s.dir}
 			inner.fifo(c.fifo)
 			stdout, stderr, code := inner.endsWithin(10*time.Second, inner.command(c.args...))
-			if line := strings.TrimSuffix(stderr, "\n"); code != exitUsage || !strings.HasPrefix(line, "capgnn: ") || strings.Contains(line, "\n") || stdout != "" || !strings.Contains(line, filepath.Base(c.fifo)) {
+			if line := strings.TrimSuffix(stderr, "\n"); code != term.ExitUsage || !strings.HasPrefix(line, "capgnn: ") || strings.Contains(line, "\n") || stdout != "" || !strings.Contains(line, filepath.Base(c.fifo)) {
 				t.Errorf("exit code %d, want 2 with one line that names %s\n%q\n%q", code, c.fifo, stdout, stderr)
 			}
 		})
@@ -159,7 +161,7 @@ func TestOutRefusesSpecialFiles(t *testing.T) {
 			inner := &sandbox{t, s.dir}
 			before := kind(c.file)
 			stdout, stderr, code := inner.endsWithin(10*time.Second, inner.command(c.args...))
-			if line := strings.TrimSuffix(stderr, "\n"); code != exitUsage || !strings.HasPrefix(line, "capgnn: ") || strings.Contains(line, "\n") || stdout != "" || !strings.Contains(line, c.file) {
+			if line := strings.TrimSuffix(stderr, "\n"); code != term.ExitUsage || !strings.HasPrefix(line, "capgnn: ") || strings.Contains(line, "\n") || stdout != "" || !strings.Contains(line, c.file) {
 				t.Errorf("exit code %d, want 2 with one line that names %s\n%q\n%q", code, c.file, stdout, stderr)
 			}
 			if after := kind(c.file); after != before {
@@ -239,7 +241,7 @@ func TestLeftoversGoAtTheNextStart(t *testing.T) {
 			t.Errorf("left are %q, %v", list, err)
 		}
 	}
-	if !exists(s.path("run/notes.tmp1")) {
+	if !term.Exists(s.path("run/notes.tmp1")) {
 		t.Error("a file that is not ours was removed")
 	}
 }

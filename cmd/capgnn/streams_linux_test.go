@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"capgnn/cmd/capgnn/internal/term"
 )
 
 // readerGone returns the writing end of a pipe that nobody reads.
@@ -26,8 +28,8 @@ func TestClosedStreams(t *testing.T) {
 	args := []string{"train", "--dataset", "ok.npz", "--hidden", "4", "--epochs", "20", "--devices", "cpu:0,threads=1"}
 	finished := func(run string, err error, code int, cmd *exec.Cmd) {
 		t.Helper()
-		if got := cmd.ProcessState.ExitCode(); got != code || !exists(s.path(run+"/result.json")) {
-			t.Errorf("%s: %v, exit code %d, want %d; a result is there: %t", run, err, got, code, exists(s.path(run+"/result.json")))
+		if got := cmd.ProcessState.ExitCode(); got != code || !term.Exists(s.path(run+"/result.json")) {
+			t.Errorf("%s: %v, exit code %d, want %d; a result is there: %t", run, err, got, code, term.Exists(s.path(run+"/result.json")))
 		}
 	}
 	gone := s.command(append(args, "--run-dir", "gone")...)
@@ -46,13 +48,13 @@ func TestClosedStreams(t *testing.T) {
 		cmd := s.command("data", "list", "--quiet")
 		cmd.Stdout, cmd.Stderr = out, &errs
 		err := cmd.Run()
-		if cmd.ProcessState.ExitCode() != exitFailure || !strings.HasPrefix(errs.String(), "capgnn: write to standard output: ") || strings.Count(errs.String(), "\n") != 1 {
+		if cmd.ProcessState.ExitCode() != term.ExitFailure || !strings.HasPrefix(errs.String(), "capgnn: write to standard output: ") || strings.Count(errs.String(), "\n") != 1 {
 			t.Errorf("%s: %v, %q", name, err, errs.String())
 		}
 	}
 	lost := s.command(append(args, "--quiet", "--run-dir", "lost")...)
 	lost.Stdout = readerGone(t)
-	finished("lost", lost.Run(), exitFailure, lost)
+	finished("lost", lost.Run(), term.ExitFailure, lost)
 }
 
 // A control character in a name moves no cursor, and a long name leaves room for what to do.
@@ -63,7 +65,7 @@ func TestHostileNames(t *testing.T) {
 			{"train", "--dataset", "x", "--devices", name}, {name}, {"train", "--" + name}, {"data", "fetch", name}, {"train", "--resume", name}} {
 			_, stderr, code := s.run(args...)
 			line := strings.TrimSuffix(stderr, "\n")
-			if code != exitUsage || !strings.HasPrefix(line, "capgnn: ") || line != escaped(line) || len([]rune(line)) > maxErrorLine {
+			if code != term.ExitUsage || !strings.HasPrefix(line, "capgnn: ") || line != term.Escaped(line) || len([]rune(line)) > term.MaxErrorLine {
 				t.Errorf("capgnn %.60q: exit code %d, %d characters: %q", args, code, len([]rune(line)), stderr)
 			}
 		}

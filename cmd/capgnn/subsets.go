@@ -9,6 +9,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/internal/number"
 	"capgnn/profiler"
@@ -41,11 +42,11 @@ func (t *training) subsets(ctx context.Context) ([]subset, error) {
 	}
 	choices := chooseSome(t.specs)
 	if len(choices) > maxSubsets {
-		t.k.note("note: %d choices of devices: only the first %d are looked at", len(choices), maxSubsets)
+		t.k.Note("note: %d choices of devices: only the first %d are looked at", len(choices), maxSubsets)
 		choices = choices[:maxSubsets]
 	}
-	bar := t.k.begin("forecast", int64(len(choices)), "choices", 0)
-	defer bar.end()
+	bar := t.k.Begin("forecast", int64(len(choices)), "choices", 0)
+	defer bar.End()
 	var out []subset
 	alone := 0.0
 	for i, choice := range choices {
@@ -57,7 +58,7 @@ func (t *training) subsets(ctx context.Context) ([]subset, error) {
 			alone = s.EpochS
 		}
 		out = append(out, s)
-		bar.at(int64(i+1), strings.Join(s.Devices, " "))
+		bar.At(int64(i+1), strings.Join(s.Devices, " "))
 	}
 	for i := range out {
 		out[i].Speedup = alone / out[i].EpochS
@@ -110,7 +111,7 @@ func chooseSome(specs []deviceSpec) [][]int {
 // forecastOn forecasts the run on some of its devices, with parts made for them.
 func (t *training) forecastOn(ctx context.Context, choice []int, profile *profiler.Profile) (subset, error) {
 	quiet := *t
-	quiet.k = &console{out: io.Discard, err: io.Discard, quiet: true}
+	quiet.k = &term.Console{Out: io.Discard, Err: io.Discard, Quiet: true}
 	quiet.cfg.Plan, quiet.cfg.PlanKey, quiet.cfg.Targets, quiet.planFile = "", "", "", ""
 	quiet.cfg.CacheSlots, quiet.cfg.CacheLinks = "", ""
 	quiet.specs, quiet.parts, quiet.plan, quiet.cutting, quiet.layout = nil, len(choice), nil, true, nil
@@ -150,8 +151,8 @@ func subsetTable(w io.Writer, choices []subset) error {
 		if !s.Fits {
 			note = "does not fit"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s of %s\t%s\t%s\n", shortDevices(strings.Join(s.Devices, ",")), duration(&s.EpochS), duration(&s.CommS), size(s.Bytes),
-			size(s.Peak), size(s.Budget), number.Ratio.Text(s.Speedup), note)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s of %s\t%s\t%s\n", shortDevices(strings.Join(s.Devices, ",")), term.Duration(&s.EpochS), term.Duration(&s.CommS), term.Size(s.Bytes),
+			term.Size(s.Peak), term.Size(s.Budget), number.Ratio.Text(s.Speedup), note)
 	}
 	return t.Flush()
 }

@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
+
+	"capgnn/cmd/capgnn/internal/term"
 )
 
 func trainCommand() *cli.Command {
@@ -27,8 +29,8 @@ func trainCommand() *cli.Command {
 }
 
 func trainAction(c *cli.Context) error {
-	k := newConsole(c)
-	ctx, stop := interruptible(c.Context, k, "after this epoch")
+	k := term.NewConsole(c)
+	ctx, stop := term.Interruptible(c.Context, k, "after this epoch")
 	defer stop()
 	begin := newTraining
 	if c.IsSet("resume") {
@@ -55,13 +57,13 @@ func (t *training) finished() (*runResult, error) {
 	}
 	result, err := t.dir.readResult()
 	if result != nil {
-		t.k.note("%s is finished; this is its result", t.dir)
+		t.k.Note("%s is finished; this is its result", t.dir)
 	}
 	return result, err
 }
 
 // newTraining reads the settings of a new run: defaults, then --config, then flags.
-func newTraining(c *cli.Context, k *console) (*training, error) {
+func newTraining(c *cli.Context, k *term.Console) (*training, error) {
 	t := &training{k: k, command: c.Command.Name, cfg: defaultConfig(), runPath: c.String("run-dir")}
 	if path := c.String("config"); c.IsSet("config") {
 		if err := readConfig(path, &t.cfg); err != nil {
@@ -79,7 +81,7 @@ func newTraining(c *cli.Context, k *console) (*training, error) {
 	}
 	if c.IsSet("run-dir") {
 		if t.runPath == "" {
-			return nil, usagef("--run-dir is empty: name a folder")
+			return nil, term.Usagef("--run-dir is empty: name a folder")
 		}
 		if err := runDir(t.runPath).free(); err != nil {
 			return nil, err
@@ -95,7 +97,7 @@ func (t *training) check() error {
 	}
 	for _, o := range options {
 		if text := fmt.Sprint(o.value(&t.cfg)); !utf8.ValidString(text) {
-			return usagef("--%s %q: is not UTF-8, which the files of a run need: rename it", o.name, text)
+			return term.Usagef("--%s %q: is not UTF-8, which the files of a run need: rename it", o.name, text)
 		}
 	}
 	return checkDevices(t.cfg.Devices)
@@ -145,7 +147,7 @@ func (c *trainConfig) makeAbsolute(given []string) error {
 		}
 		abs, err := filepath.Abs(*path)
 		if err != nil {
-			return usagef("--%s %s: %w", name, *path, err)
+			return term.Usagef("--%s %s: %w", name, *path, err)
 		}
 		*path = abs
 	}
@@ -153,18 +155,18 @@ func (c *trainConfig) makeAbsolute(given []string) error {
 }
 
 // resumedTraining reads the settings of the run in the folder given with --resume. Flags may repeat them, not change them.
-func resumedTraining(c *cli.Context, k *console) (*training, error) {
+func resumedTraining(c *cli.Context, k *term.Console) (*training, error) {
 	d := runDir(filepath.Clean(c.String("resume")))
 	for _, name := range []string{"config", "run-dir"} {
 		if c.IsSet(name) {
-			return nil, usagef("--resume %s takes everything from the run: leave --%s away", d, name)
+			return nil, term.Usagef("--resume %s takes everything from the run: leave --%s away", d, name)
 		}
 	}
 	if !d.holdsRun() {
 		if _, err := os.Stat(string(d)); err != nil {
-			return nil, usagef("--resume: %w", err)
+			return nil, term.Usagef("--resume: %w", err)
 		}
-		return nil, usagef("--resume %s: no run there: the folder has no config.yaml", d)
+		return nil, term.Usagef("--resume %s: no run there: the folder has no config.yaml", d)
 	}
 	t := &training{k: k, command: c.Command.Name, cfg: defaultConfig(), dir: d, planFile: d.plan(), resume: true}
 	if err := readConfig(d.config(), &t.cfg); err != nil {
@@ -196,7 +198,7 @@ func refuseChanges(c *cli.Context, d runDir, was trainConfig) error {
 		}
 	}
 	if len(changed) > 0 {
-		return usagef("--resume %s continues the run as it was: leave %s away, or start a new run with --config %s",
+		return term.Usagef("--resume %s continues the run as it was: leave %s away, or start a new run with --config %s",
 			d, strings.Join(changed, " "), d.config())
 	}
 	return nil

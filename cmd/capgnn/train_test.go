@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gnn"
 )
 
@@ -139,8 +140,8 @@ func TestResumeOfAFinishedRunPrintsItsResult(t *testing.T) {
 	if table := s.must("train", "--resume", "run", "--quiet"); !strings.Contains(table, "accuracy") {
 		t.Errorf("table lacks the accuracy: %s", table)
 	}
-	s.fails(exitUsage, []string{"--run-dir run", "--resume run"}, append([]string{"train", "--quiet"}, args...)...)
-	s.fails(exitUsage, []string{"--epochs", "--seed"}, "train", "--quiet", "--resume", "run", "--epochs", "13", "--seed", "4", "--hidden", "16")
+	s.fails(term.ExitUsage, []string{"--run-dir run", "--resume run"}, append([]string{"train", "--quiet"}, args...)...)
+	s.fails(term.ExitUsage, []string{"--epochs", "--seed"}, "train", "--quiet", "--resume", "run", "--epochs", "13", "--seed", "4", "--hidden", "16")
 }
 
 // A run that is killed and resumed gives the same bits as one that was left alone.
@@ -219,13 +220,13 @@ func (s *sandbox) interrupted(sig os.Signal, dir string, settings []string) bool
 	cmd.Wait()
 	line := strings.TrimSuffix(stderr.String(), "\n")
 	code := cmd.ProcessState.ExitCode()
-	if code == exitDone && line == "" {
+	if code == term.ExitDone && line == "" {
 		if err := os.RemoveAll(s.path(dir)); err != nil {
 			s.t.Fatal(err)
 		}
 		return false
 	}
-	if code != exitInterrupted || strings.Contains(line, "\n") || !strings.Contains(line, "--resume "+dir) {
+	if code != term.ExitInterrupted || strings.Contains(line, "\n") || !strings.Contains(line, "--resume "+dir) {
 		s.t.Fatalf("%v: exit code %d, %q", sig, code, line)
 	}
 	return true
@@ -240,14 +241,14 @@ func TestInitialWeights(t *testing.T) {
 	if before.SHA256 != a.SHA256 {
 		t.Errorf("weights after 0 epochs are %s, want those of --init, %s", before.SHA256, a.SHA256)
 	}
-	s.fails(exitUsage, []string{"--init", "shape"}, append([]string{"train", "--quiet"}, small("--init", "a/last.safetensors", "--hidden", "8")...)...)
+	s.fails(term.ExitUsage, []string{"--init", "shape"}, append([]string{"train", "--quiet"}, small("--init", "a/last.safetensors", "--hidden", "8")...)...)
 }
 
 // Metrics are written to a file alone, and what is wrong is said once. TestFullDisk fills a disk.
 func TestUnwritableMetrics(t *testing.T) {
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
-	if !exists("/dev/full") {
+	if !term.Exists("/dev/full") {
 		t.Skip("there is no /dev/full on this system")
 	}
 	if err := os.Mkdir(s.path("run"), 0o755); err != nil {
@@ -258,8 +259,8 @@ func TestUnwritableMetrics(t *testing.T) {
 	}
 	train := append([]string{"train", "--quiet", "--run-dir", "run"}, small()...)
 	_, line, code := s.run(train...)
-	if code != exitUsage || strings.Count(line, "give a regular file") != 1 || strings.Count(line, "\n") != 1 {
-		t.Errorf("exit code %d, %q, want %d and the advice once", code, line, exitUsage)
+	if code != term.ExitUsage || strings.Count(line, "give a regular file") != 1 || strings.Count(line, "\n") != 1 {
+		t.Errorf("exit code %d, %q, want %d and the advice once", code, line, term.ExitUsage)
 	}
 }
 
@@ -277,6 +278,6 @@ func TestDemo(t *testing.T) {
 	r := readResultLine(t, s.must("demo", "--generated", "--json", "--quiet"))
 	// Chance is 1/7, and 5 % of the labels are wrong.
 	if r.Test == nil || *r.Test < 0.6 || *r.Test > 0.98 || r.Parts != 2 {
-		t.Errorf("test accuracy %v with %d parts", score(r.Test), r.Parts)
+		t.Errorf("test accuracy %v with %d parts", term.Score(r.Test), r.Parts)
 	}
 }

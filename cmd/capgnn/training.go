@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/hostmem"
@@ -30,7 +31,7 @@ const (
 
 // training is one run on its way: what is set at the start, and what each step adds.
 type training struct {
-	k        *console
+	k        *term.Console
 	command  string // that the user called, for errors; "" inside another one
 	cfg      trainConfig
 	runPath  string // --run-dir, "" = a new folder below ./runs
@@ -52,10 +53,10 @@ type training struct {
 	dir      runDir // set beforehand when resuming
 	madeDir  bool   // by this run
 	lock     *lockfile.Lock
-	settled  func()        // the folder that this run has made holds it now; nil: it has made none
-	initial  *gnn.Weights  // of --init, nil without
-	start    time.Duration // from the start of the program to the first epoch
-	bar      *progress     // of the epochs
+	settled  func()         // the folder that this run has made holds it now; nil: it has made none
+	initial  *gnn.Weights   // of --init, nil without
+	start    time.Duration  // from the start of the program to the first epoch
+	bar      *term.Progress // of the epochs
 }
 
 // run trains. The steps before training change nothing but the cache.
@@ -68,7 +69,7 @@ func (t *training) run(ctx context.Context) (*runResult, error) {
 		return result, err
 	}
 	t.beginStages("prepare")
-	defer t.k.endStages()
+	defer t.k.EndStages()
 	for _, step := range t.preparations() {
 		if err := errors.Join(step(ctx), ctx.Err()); err != nil {
 			return nil, t.beforeTraining(err)
@@ -86,7 +87,7 @@ func (t *training) preparations() []func(context.Context) error {
 // beforeTraining says of an interruption that nothing was lost by it.
 func (t *training) beforeTraining(err error) error {
 	if errors.Is(err, context.Canceled) {
-		return &interruptedError{"before the first epoch: nothing was written"}
+		return &term.InterruptedError{Note: "before the first epoch: nothing was written"}
 	}
 	return err
 }
@@ -96,13 +97,13 @@ func (t *training) load(ctx context.Context) error {
 	if t.data == nil {
 		data, err := loadData(ctx, t.k, &t.cfg)
 		if err != nil {
-			return asUsage(err)
+			return term.AsUsage(err)
 		}
 		t.data = data
 	}
 	p := t.data.problem
 	if err := p.Validate(); err != nil {
-		return usagef("--dataset %s: %w", t.cfg.Dataset, err)
+		return term.Usagef("--dataset %s: %w", t.cfg.Dataset, err)
 	}
 	if err := t.cfg.model(p.Features.Cols, p.Classes, p.Targets != nil).Validate(); err != nil {
 		return t.usage(err)
@@ -111,21 +112,21 @@ func (t *training) load(ctx context.Context) error {
 	switch was := t.cfg.DataSHA256; {
 	case was == "" || was == identity:
 	case t.resume:
-		return usagef("--resume %s: data set %s is not what the run was trained on: restore it, or start a new run", t.dir, t.data.name)
+		return term.Usagef("--resume %s: data set %s is not what the run was trained on: restore it, or start a new run", t.dir, t.data.name)
 	default:
-		t.k.note("note: data set %s differs from the one the config file was written for", t.data.name)
+		t.k.Note("note: data set %s differs from the one the config file was written for", t.data.name)
 	}
 	t.cfg.DataSHA256 = identity
-	t.k.note("%s: %s vertices, %s edges, %s features, %d classes", t.data.name, grouped(p.Vertices()), grouped(p.Graph.Edges()), grouped(p.Features.Cols), p.Classes)
+	t.k.Note("%s: %s vertices, %s edges, %s features, %d classes", t.data.name, term.Grouped(p.Vertices()), term.Grouped(p.Graph.Edges()), term.Grouped(p.Features.Cols), p.Classes)
 	return nil
 }
 
 // usage marks an error as caused by the user's input to the command.
 func (t *training) usage(err error) error {
 	if t.command == "" {
-		return asUsage(err)
+		return term.AsUsage(err)
 	}
-	return usagef("%s: %w", t.command, err)
+	return term.Usagef("%s: %w", t.command, err)
 }
 
 // chooseDevices settles the devices and the number of parts.
@@ -144,18 +145,18 @@ func (t *training) chooseDevices(context.Context) error {
 	}
 	if isAuto(t.cfg.Devices) && !t.anonymous {
 		_, why := autoDevices()
-		t.k.note("devices: %s (%s)", formatDevices(specs), why)
+		t.k.Note("devices: %s (%s)", formatDevices(specs), why)
 	}
 	t.parts = t.cfg.Parts
 	if t.parts == 0 {
 		t.parts = len(specs)
 	}
 	if t.parts < len(specs) {
-		t.k.note("note: %d parts use the first %d of %d devices", t.parts, t.parts, len(specs))
+		t.k.Note("note: %d parts use the first %d of %d devices", t.parts, t.parts, len(specs))
 		specs = specs[:t.parts]
 	}
 	if n := t.data.problem.Vertices(); t.parts > n {
-		return usagef("--parts %d: the graph has %d vertices: use at most that many parts", t.parts, n)
+		return term.Usagef("--parts %d: the graph has %d vertices: use at most that many parts", t.parts, n)
 	}
 	t.specs, t.cfg.Devices, t.cfg.Parts = specs, formatDevices(specs), t.parts
 	t.estimateStages()
@@ -179,7 +180,7 @@ func (t *training) train(ctx context.Context) (_ *runResult, err error) {
 			return nil, err
 		}
 	}
-	t.k.enter(placing)
+	t.k.Enter(term.Placing)
 	metrics := &metricsFile{path: t.dir.metrics(), policy: t.cfg.Cache, staleness: t.cfg.staleness()}
 	events := &eventFile{dir: t.dir, metric: metricName(t.data.problem)}
 	opt, err := t.options(func(s pipeline.EpochStats) error { return errors.Join(metrics.append(s), events.append(s)) })
@@ -189,10 +190,10 @@ func (t *training) train(ctx context.Context) (_ *runResult, err error) {
 	debug.FreeOSMemory() // what is left of the steps before
 	trainer, err := pipeline.New(ctx, t.data.problem, opt)
 	if err != nil {
-		return nil, t.beforeTraining(asUsage(t.explain(err)))
+		return nil, t.beforeTraining(term.AsUsage(t.explain(err)))
 	}
 	defer func() {
-		if exitCode(err) != exitLost {
+		if term.ExitCode(err) != term.ExitLost {
 			err = errors.Join(err, trainer.Close())
 		}
 	}()
@@ -204,19 +205,19 @@ func (t *training) train(ctx context.Context) (_ *runResult, err error) {
 	if t.settled != nil {
 		t.settled()
 	}
-	t.k.onInterrupt(fmt.Sprintf("in the middle of an epoch: continue from the last checkpoint with `capgnn train --resume %s`", t.dir))
+	t.k.OnInterrupt(fmt.Sprintf("in the middle of an epoch: continue from the last checkpoint with `capgnn train --resume %s`", t.dir))
 	debug.FreeOSMemory() // what is left of placing the graph goes back before the activations take its place
 	t.start = time.Since(began)
-	t.k.endStages()
-	t.bar = t.k.begin("train", int64(t.cfg.Epochs), "epochs", 0)
+	t.k.EndStages()
+	t.bar = t.k.Begin("train", int64(t.cfg.Epochs), "epochs", 0)
 	result, err := trainer.Run(ctx)
-	t.bar.end()
+	t.bar.End()
 	if err := errors.Join(err, metrics.close(), events.close()); err != nil {
 		return nil, t.explain(err)
 	}
 	if result.Stopped == stoppedBySignal {
 		t.writeReport()
-		return nil, &interruptedError{fmt.Sprintf("after epoch %d of %d: continue with `capgnn train --resume %s`", result.Epochs, t.cfg.Epochs, t.dir)}
+		return nil, &term.InterruptedError{Note: fmt.Sprintf("after epoch %d of %d: continue with `capgnn train --resume %s`", result.Epochs, t.cfg.Epochs, t.dir)}
 	}
 	return t.finish(result)
 }
@@ -250,7 +251,7 @@ func (t *training) options(record func(pipeline.EpochStats) error) (pipeline.Opt
 	}
 	opt.Layout, opt.Cache.Host = t.layout, lockFor(t.specs)
 	opt.CheckpointDir, opt.CheckpointEvery, opt.Resume = t.dir.checkpoints(), t.cfg.CheckpointEvery, t.resume
-	opt.Identity, opt.Log = t.identity(), slog.New(&noteHandler{k: t.k})
+	opt.Identity, opt.Log = t.identity(), slog.New(&term.NoteHandler{Console: t.k})
 	var val *float64 // of the last evaluation
 	board := newBoard(t.k, t.specs, t.devices)
 	opt.OnEpoch = func(s pipeline.EpochStats) error {
@@ -258,8 +259,8 @@ func (t *training) options(record func(pipeline.EpochStats) error) (pipeline.Opt
 			val = s.Metrics.Val
 		}
 		board.add(s)
-		t.bar.table = board.lines(time.Now())
-		t.bar.at(int64(s.Epoch+1), epochDetail(s, val))
+		t.bar.Table = board.lines(time.Now())
+		t.bar.At(int64(s.Epoch+1), epochDetail(s, val))
 		return record(s)
 	}
 	opt.OnBest = func(epoch int, w *gnn.Weights) error {
@@ -277,7 +278,7 @@ func (t *training) options(record func(pipeline.EpochStats) error) (pipeline.Opt
 	}
 	t.initial, err = readInitial(path, opt.Model)
 	if err != nil {
-		return opt, usagef("--init %s: %w", path, err)
+		return opt, term.Usagef("--init %s: %w", path, err)
 	}
 	opt.Init = t.initial.StateDict()
 	return opt, nil
@@ -297,10 +298,10 @@ func readInitial(path string, model gnn.Config) (*gnn.Weights, error) {
 func epochDetail(s pipeline.EpochStats, val *float64) string {
 	text := "loss " + number.Plain.Text(s.Loss)
 	if val != nil {
-		text += "  val " + score(val)
+		text += "  val " + term.Score(val)
 	}
 	wall := seconds(s.Train)
-	return text + "  " + duration(&wall)
+	return text + "  " + term.Duration(&wall)
 }
 
 // identity is the hash of everything that decides the bits of a run: data, settings and plan.
@@ -345,7 +346,7 @@ func (t *training) writeSettings() error {
 	if err != nil {
 		return err
 	}
-	return writeFile(t.dir.config(), data)
+	return term.WriteFile(t.dir.config(), data)
 }
 
 // moreMemory says what a device that ran out of memory lacks: its budget, or memory of the system that its budget counts on.
@@ -353,7 +354,7 @@ func moreMemory(e *gpu.OutOfMemory) string {
 	if e.Have >= e.Need {
 		return "give this process more memory (ulimit -v, container, machine)"
 	}
-	return fmt.Sprintf("give %s at least %s more memory (mem=)", e.Device, size(e.Need-e.Have))
+	return fmt.Sprintf("give %s at least %s more memory (mem=)", e.Device, term.Size(e.Need-e.Have))
 }
 
 // explain adds to an error of the trainer what the user can do about it.
@@ -365,11 +366,11 @@ func (t *training) explain(err error) error {
 	case errors.As(err, &large), errors.As(err, &limit), errors.Is(err, syscall.ENOMEM):
 		return explainCache(err)
 	case errors.As(err, &oom):
-		return &fitError{err, moreMemory(oom) + ", use more --parts, or a smaller --hidden"}
-	case exitCode(err) == exitLost && t.dir.holdsRun():
+		return &term.FitError{Err: err, Remedy: moreMemory(oom) + ", use more --parts, or a smaller --hidden"}
+	case term.ExitCode(err) == term.ExitLost && t.dir.holdsRun():
 		return fmt.Errorf("%w: continue from the last checkpoint with `capgnn train --resume %s`", err, t.dir)
 	case errors.Is(err, pipeline.ErrNoCheckpoint):
-		return usagef("--resume %s: %w", t.dir, err)
+		return term.Usagef("--resume %s: %w", t.dir, err)
 	}
 	return err
 }
@@ -388,7 +389,7 @@ func (t *training) finish(r *pipeline.Result) (*runResult, error) {
 		return nil, err
 	}
 	if r.Stopped == stoppedByPatience {
-		t.k.note("stopped after %d epochs: %d evaluations without a better validation score", r.Epochs, t.cfg.Patience)
+		t.k.Note("stopped after %d epochs: %d evaluations without a better validation score", r.Epochs, t.cfg.Patience)
 	}
 	result := newResult(&t.cfg, t.data.name, t.specs, t.parts, t.dir, r)
 	result.TimeS.Start, result.Classes = seconds(t.start), t.data.classNames

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"capgnn/cmd/capgnn/internal/term"
 )
 
 var shellBlock = regexp.MustCompile("(?s)\n```sh\n(.*?)```\n")
@@ -65,10 +67,10 @@ func followTutorial(t *testing.T, blocks [][]string, layers string) {
 		t.Errorf("the repeated run has other weights: %v", err)
 	}
 	if first.Test == nil || *first.Test < 0.6 {
-		t.Errorf("test score %s: chance is a third", score(first.Test))
+		t.Errorf("test score %s: chance is a third", term.Score(first.Test))
 	}
 	for _, file := range []string{"comparison.html", "runs/first/report.html", "store/meta.json"} {
-		if !exists(s.path(file)) {
+		if !term.Exists(s.path(file)) {
 			t.Errorf("there is no %s", file)
 		}
 	}

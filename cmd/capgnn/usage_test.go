@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/internal/npy"
 )
 
@@ -106,7 +107,7 @@ func TestWrongUsage(t *testing.T) {
 			if args[0] == "train" {
 				args = slices.Insert(slices.Clone(args), 1, "--quiet")
 			}
-			inner.fails(exitUsage, []string{tc.want}, args...)
+			inner.fails(term.ExitUsage, []string{tc.want}, args...)
 		})
 	}
 	if entries, err := os.ReadDir(s.path("runs")); err == nil && len(entries) > 0 {
@@ -138,7 +139,7 @@ func TestBadData(t *testing.T) {
 			st := newStore()
 			change(st)
 			st.write(s, "bad.npz")
-			s.fails(exitUsage, []string{"bad.npz"}, "train", "--dataset", "bad.npz", "--quiet")
+			s.fails(term.ExitUsage, []string{"bad.npz"}, "train", "--dataset", "bad.npz", "--quiet")
 		})
 	}
 }
@@ -155,17 +156,17 @@ func TestTruncatedData(t *testing.T) {
 		if err := os.WriteFile(s.path("cut.npz"), whole[:len(whole)*k/12], 0o644); err != nil {
 			t.Fatal(err)
 		}
-		s.fails(exitUsage, []string{"cut.npz"}, "train", "--dataset", "cut.npz", "--quiet")
+		s.fails(term.ExitUsage, []string{"cut.npz"}, "train", "--dataset", "cut.npz", "--quiet")
 	}
 }
 
 func TestDoesNotFit(t *testing.T) {
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
-	s.fails(exitDoesNotFit, []string{"cpu:0", "--hidden"}, "train", "--quiet", "--dataset", "ok.npz", "--devices", "cpu:0,mem=20KiB", "--run-dir", "run")
-	s.fails(exitDoesNotFit, []string{"--hidden"}, "train", "--quiet", "--dataset", "ok.npz", "--hidden", "1000000")
-	s.fails(exitDoesNotFit, []string{"cpu:0", "mem="}, "train", "--quiet", "--dataset", "ok.npz", "--hidden", "8", "--devices", "cpu:0,mem=10KiB", "--run-dir", "run")
-	if exists(s.path("run")) {
+	s.fails(term.ExitDoesNotFit, []string{"cpu:0", "--hidden"}, "train", "--quiet", "--dataset", "ok.npz", "--devices", "cpu:0,mem=20KiB", "--run-dir", "run")
+	s.fails(term.ExitDoesNotFit, []string{"--hidden"}, "train", "--quiet", "--dataset", "ok.npz", "--hidden", "1000000")
+	s.fails(term.ExitDoesNotFit, []string{"cpu:0", "mem="}, "train", "--quiet", "--dataset", "ok.npz", "--hidden", "8", "--devices", "cpu:0,mem=10KiB", "--run-dir", "run")
+	if term.Exists(s.path("run")) {
 		t.Error("a run that did not fit left its folder")
 	}
 }

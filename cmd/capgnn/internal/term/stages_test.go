@@ -1,4 +1,4 @@
-package main
+package term
 
 import (
 	"bytes"
@@ -11,18 +11,18 @@ import (
 func TestApproach(t *testing.T) {
 	for _, c := range []struct {
 		name     string
-		real     [stages]time.Duration
-		expected [stages]time.Duration
+		real     [Stages]time.Duration
+		expected [Stages]time.Duration
 	}{
-		{"as expected", [stages]time.Duration{2e9, 12e9, 4e9, 1e9, 1e9, 3e9}, [stages]time.Duration{2e9, 12e9, 4e9, 1e9, 1e9, 3e9}},
-		{"slower", [stages]time.Duration{9e9, 20e9, 30e9, 5e9, 5e9, 9e9}, [stages]time.Duration{2e9, 12e9, 1e9, 1e9, 1e9, 1e9}},
-		{"faster", [stages]time.Duration{1e8, 3e9, 1e8, 1e8, 1e8, 1e8}, [stages]time.Duration{2e9, 12e9, 4e9, 1e9, 1e9, 3e9}},
-		{"skipped", [stages]time.Duration{1e9, 0, 0, 0, 0, 2e9}, [stages]time.Duration{2e9, 12e9, 4e9, 1e9, 1e9, 3e9}},
+		{"as expected", [Stages]time.Duration{2e9, 12e9, 4e9, 1e9, 1e9, 3e9}, [Stages]time.Duration{2e9, 12e9, 4e9, 1e9, 1e9, 3e9}},
+		{"slower", [Stages]time.Duration{9e9, 20e9, 30e9, 5e9, 5e9, 9e9}, [Stages]time.Duration{2e9, 12e9, 1e9, 1e9, 1e9, 1e9}},
+		{"faster", [Stages]time.Duration{1e8, 3e9, 1e8, 1e8, 1e8, 1e8}, [Stages]time.Duration{2e9, 12e9, 4e9, 1e9, 1e9, 3e9}},
+		{"skipped", [Stages]time.Duration{1e9, 0, 0, 0, 0, 2e9}, [Stages]time.Duration{2e9, 12e9, 4e9, 1e9, 1e9, 3e9}},
 	} {
 		var out bytes.Buffer
-		k := &console{out: &out, err: &out}
+		k := &Console{Out: &out, Err: &out}
 		now := stopped()
-		k.beginStages("prepare", c.expected)
+		k.BeginStages("prepare", c.expected)
 		a := k.approach
 		a.bar.now, a.bar.pause, a.bar.since, a.begun, a.since = func() time.Time { return now }, 0, now, now, now
 		share, left, seen := -1.0, time.Duration(1<<62), 0
@@ -33,28 +33,28 @@ func TestApproach(t *testing.T) {
 			share, left = a.done, a.left
 			seen++
 		}
-		for s := reading; s < stages; s++ {
+		for s := Reading; s < Stages; s++ {
 			if c.real[s] == 0 {
 				continue
 			}
-			k.enter(s)
+			k.Enter(s)
 			look()
 			rounds := 1
-			if s == cutting {
+			if s == Cutting {
 				rounds = 4
-				k.expect(s, c.expected[s], 3) // one more than was expected
+				k.Expect(s, c.expected[s], 3) // one more than was expected
 			}
 			for range rounds {
-				p := k.begin("phase", 50, "blocks", 0)
+				p := k.Begin("phase", 50, "blocks", 0)
 				for i := range int64(50) {
 					now = now.Add(c.real[s] / time.Duration(50*rounds))
-					p.at(i+1, "detail")
+					p.At(i+1, "detail")
 					look()
 				}
-				p.end()
+				p.End()
 			}
 		}
-		k.endStages()
+		k.EndStages()
 		if k.approach != nil || share < 0.85 {
 			t.Errorf("%s: arrived at %.2f", c.name, share)
 		}
@@ -65,8 +65,8 @@ func TestApproach(t *testing.T) {
 		if c.name == "as expected" && !strings.Contains(text, "prepare 50.4 %, 11 s left  phase detail\n") {
 			t.Errorf("half of 23 seconds:\n%s", text)
 		}
-		p := k.begin("train", 10, "epochs", 0)
-		p.at(5, "")
+		p := k.Begin("train", 10, "epochs", 0)
+		p.At(5, "")
 		if !strings.Contains(out.String(), "train 5/10") {
 			t.Error("what follows has no bar of its own")
 		}

@@ -1,4 +1,4 @@
-package main
+package term
 
 import (
 	"fmt"
@@ -12,20 +12,20 @@ import (
 const (
 	// errorPrefix begins the line of an error.
 	errorPrefix = "capgnn: "
-	// maxErrorLine is how long that line may be, in characters: as much as anybody reads.
-	maxErrorLine = 300
+	// MaxErrorLine is how long that line may be, in characters: as much as anybody reads.
+	MaxErrorLine = 300
 	// maxWord is how much of a long word, such as a path, is left at least.
 	maxWord = 60
 )
 
-// errorLine is the one line that is printed of an error.
-func errorLine(err error) string {
-	return errorPrefix + shortened(oneLine(err), maxErrorLine-len(errorPrefix))
+// ErrorLine is the one line that is printed of an error.
+func ErrorLine(err error) string {
+	return errorPrefix + shortened(OneLine(err), MaxErrorLine-len(errorPrefix))
 }
 
-// oneLine returns the text of err without line breaks: joined errors are separated by semicolons, and what a file name, a flag
+// OneLine returns the text of err without line breaks: joined errors are separated by semicolons, and what a file name, a flag
 // or a file brought that is not for printing is escaped.
-func oneLine(err error) string { return escaped(strings.TrimSpace(flat(err))) }
+func OneLine(err error) string { return Escaped(strings.TrimSpace(flat(err))) }
 
 // flat returns the text of err with semicolons in place of the line breaks between joined errors, but not of those in texts.
 func flat(err error) string {
@@ -51,9 +51,9 @@ func flat(err error) string {
 	return text
 }
 
-// escaped returns the text with a Go escape for every character that is not for printing: control characters, such as those
+// Escaped returns the text with a Go escape for every character that is not for printing: control characters, such as those
 // that move a terminal's cursor, marks of writing direction, and bytes that are no UTF-8.
-func escaped(text string) string {
+func Escaped(text string) string {
 	var b strings.Builder
 	for i, r := range text {
 		switch {

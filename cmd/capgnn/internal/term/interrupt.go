@@ -1,4 +1,4 @@
-package main
+package term
 
 import (
 	"context"
@@ -19,8 +19,8 @@ const grace = time.Second
 // attended counts the commands of this process that handle signals themselves. It is of the process, as signals are.
 var attended atomic.Int32
 
-// obeySignals ends the process with exit code 130 at Ctrl-C or SIGTERM, unless a command takes care of that.
-func obeySignals() {
+// ObeySignals ends the process with exit code 130 at Ctrl-C or SIGTERM, unless a command takes care of that.
+func ObeySignals() {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() { // lives as long as the process
@@ -35,18 +35,18 @@ func obeySignals() {
 // stopAtOnce ends the process and leaves no half-written file behind.
 func stopAtOnce() {
 	atomicfile.Abandon()
-	os.Exit(exitInterrupted)
+	os.Exit(ExitInterrupted)
 }
 
-// writeSignalsToErrors makes writing into a pipe that nobody reads any more, and beyond the largest size of a file, an error of that
+// WriteSignalsToErrors makes writing into a pipe that nobody reads any more, and beyond the largest size of a file, an error of that
 // write; else the system ends the process, and with it a training whose notes nobody reads. Programs that this one starts
 // are not touched.
-func writeSignalsToErrors() { signal.Notify(make(chan os.Signal, 1), writeSignals...) }
+func WriteSignalsToErrors() { signal.Notify(make(chan os.Signal, 1), writeSignals...) }
 
-// interruptible returns a context that ends at the first Ctrl-C or SIGTERM, so that what is under way can be finished; the
+// Interruptible returns a context that ends at the first Ctrl-C or SIGTERM, so that what is under way can be finished; the
 // second one ends the process at once with exit code 130, and so does the first if that takes longer than grace. when says when
 // it stops, such as "after this epoch". The caller calls stop when it is done.
-func interruptible(ctx context.Context, k *console, when string) (_ context.Context, stop func()) {
+func Interruptible(ctx context.Context, k *Console, when string) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -61,7 +61,7 @@ func interruptible(ctx context.Context, k *console, when string) (_ context.Cont
 		}
 		late := time.After(grace)
 		cancel()
-		k.note("stopping %s; interrupt again to stop at once", when)
+		k.Note("stopping %s; interrupt again to stop at once", when)
 		select {
 		case <-done:
 			return
@@ -69,7 +69,7 @@ func interruptible(ctx context.Context, k *console, when string) (_ context.Cont
 			k.leave()
 		case <-late:
 			k.leave()
-			fmt.Fprintln(k.err, errorLine(&interruptedError{k.interruptText()}))
+			fmt.Fprintln(k.Err, ErrorLine(&InterruptedError{k.interruptText()}))
 		}
 		stopAtOnce()
 	}()

@@ -1,4 +1,4 @@
-package main
+package term
 
 import (
 	"errors"
@@ -22,7 +22,7 @@ func TestErrorLine(t *testing.T) {
 		{errors.New("名前 ü … \ufffd"), "capgnn: 名前 ü … \ufffd"},
 		{errors.Join(fmt.Errorf("in %q", "a\nb"), errors.Join(errors.New("c\nd"), errors.New("e"))), `capgnn: in "a\nb"; c\nd; e`},
 	} {
-		if got := errorLine(c.err); got != c.want {
+		if got := ErrorLine(c.err); got != c.want {
 			t.Errorf("%q gives\n%q, want\n%q", c.err, got, c.want)
 		}
 	}
@@ -34,8 +34,8 @@ func TestErrorLine(t *testing.T) {
 		strings.Repeat("\x1b", 400) + " is damaged: fetch it again",
 		strings.Repeat("ü", 300) + ": fetch it again",
 	} {
-		line := errorLine(errors.New(text))
-		if n := utf8.RuneCountInString(line); n > maxErrorLine || n < maxErrorLine/2 || !strings.HasSuffix(line, "fetch it again") || !strings.HasPrefix(line, "capgnn: ") {
+		line := ErrorLine(errors.New(text))
+		if n := utf8.RuneCountInString(line); n > MaxErrorLine || n < MaxErrorLine/2 || !strings.HasSuffix(line, "fetch it again") || !strings.HasPrefix(line, "capgnn: ") {
 			t.Errorf("%d characters: %s", n, line)
 		}
 	}

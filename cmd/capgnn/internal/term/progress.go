@@ -1,4 +1,4 @@
-package main
+package term
 
 import (
 	"fmt"
@@ -14,16 +14,16 @@ import (
 
 // Units of progress; any other is the plural of what is counted.
 const (
-	unitShare = "%" // of a total that means nothing to the reader
-	unitBytes = "B"
-	// progressSteps is the total of phases that are a share.
-	progressSteps = 1000
+	UnitShare = "%" // of a total that means nothing to the reader
+	UnitBytes = "B"
+	// ProgressSteps is the total of phases that are a share.
+	ProgressSteps = 1000
 )
 
-// progress shows how far one phase has come, at what rate, and how long the rest will take: a bar on a terminal, else about
+// Progress shows how far one phase has come, at what rate, and how long the rest will take: a bar on a terminal, else about
 // twenty lines. A phase belongs to the goroutine that started it.
-type progress struct {
-	k     *console
+type Progress struct {
+	k     *Console
 	title string
 	total int64
 	unit  string
@@ -37,7 +37,7 @@ type progress struct {
 	first, last int64 // last: at the last call
 	start       time.Time
 	bar         *progressbar.ProgressBar // nil without a terminal
-	table       []string                 // above the bar
+	Table       []string                 // above the bar
 
 	approach *approach            // that this phase is a round of; nil: it has a bar of its own
 	left     func() time.Duration // how long the rest will take; nil: as what was done has taken
@@ -54,15 +54,15 @@ const (
 	barColumns = 24
 )
 
-// begin starts a phase of total steps of a unit. Without a terminal, lines are at least pause apart: phases that are over before
+// Begin starts a phase of total steps of a unit. Without a terminal, lines are at least pause apart: phases that are over before
 // that need none.
-func (k *console) begin(title string, total int64, unit string, pause time.Duration) *progress {
+func (k *Console) Begin(title string, total int64, unit string, pause time.Duration) *Progress {
 	if k.approach != nil {
 		return k.approach.phase(title, total)
 	}
-	p := &progress{k: k, title: title, total: max(1, total), unit: unit, pause: pause, now: time.Now}
+	p := &Progress{k: k, title: title, total: max(1, total), unit: unit, pause: pause, now: time.Now}
 	p.since = p.now()
-	if k.terminal && !k.quiet {
+	if k.Terminal && !k.Quiet {
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		p.bar = k.newBar(p.total)
@@ -72,7 +72,7 @@ func (k *console) begin(title string, total int64, unit string, pause time.Durat
 }
 
 // newBar returns a bar that is drawn into a string.
-func (k *console) newBar(total int64) *progressbar.ProgressBar {
+func (k *Console) newBar(total int64) *progressbar.ProgressBar {
 	columns, _ := k.size()
 	bar := progressbar.NewOptions64(total, progressbar.OptionSetWriter(io.Discard), progressbar.OptionSetWidth(min(barColumns, columns/4)),
 		progressbar.OptionSetElapsedTime(false), progressbar.OptionSetPredictTime(false), progressbar.OptionEnableColorCodes(false),
@@ -81,13 +81,13 @@ func (k *console) newBar(total int64) *progressbar.ProgressBar {
 	return bar
 }
 
-// at says that done steps are behind us; detail stands beside them.
-func (p *progress) at(done int64, detail string) {
-	if p.k.quiet {
+// At says that done steps are behind us; detail stands beside them.
+func (p *Progress) At(done int64, detail string) {
+	if p.k.Quiet {
 		return
 	}
 	if p.approach != nil {
-		p.approach.within(min(1, float64(done)/float64(p.total)), sentence(p.title, " ", detail))
+		p.approach.within(min(1, float64(done)/float64(p.total)), Sentence(p.title, " ", detail))
 		return
 	}
 	now := p.now()
@@ -101,15 +101,15 @@ func (p *progress) at(done int64, detail string) {
 		return
 	}
 	p.shown, p.since = part, now
-	where, rest := pace(p.unit, done, p.total, done-p.first, now.Sub(p.start))
+	where, rest := Pace(p.unit, done, p.total, done-p.first, now.Sub(p.start))
 	if p.left != nil {
 		rest = leftText(p.left())
 	}
-	if p.bar != nil && p.unit == unitShare {
+	if p.bar != nil && p.unit == UnitShare {
 		where = "" // stands beside the bar
 	}
 	if p.bar == nil {
-		p.k.note("%s %s", p.title, sentence(sentence(where, ", ", rest), "  ", detail))
+		p.k.Note("%s %s", p.title, Sentence(Sentence(where, ", ", rest), "  ", detail))
 		return
 	}
 	p.k.mu.Lock()
@@ -119,15 +119,15 @@ func (p *progress) at(done int64, detail string) {
 }
 
 // again begins to count: where a phase begins, and where it turns out to have another part.
-func (p *progress) again(done int64, now time.Time) {
+func (p *Progress) again(done int64, now time.Time) {
 	p.first, p.start, p.shown = done, now, min(p.shown, done*lines/p.total)
 	if p.bar != nil {
 		p.bar = p.k.newBar(p.total)
 	}
 }
 
-// sentence joins two texts, of which either may be empty.
-func sentence(a, between, b string) string {
+// Sentence joins two texts, of which either may be empty.
+func Sentence(a, between, b string) string {
 	if a == "" || b == "" {
 		return a + b
 	}
@@ -140,10 +140,10 @@ const spare = 3
 // draw shows the table, and below it the bar with how far the phase is, how long the rest will take, and what is to be said
 // of it. Where a line is too narrow for all of them, the bar becomes short, then the rate goes, then the bar, then how far
 // it is: what stands at the end, such as a loss, goes last. k.mu is held.
-func (p *progress) draw(where, rest, detail string) {
+func (p *Progress) draw(where, rest, detail string) {
 	columns, rows := p.k.size()
 	columns -= spare
-	title, bar := cut(p.title, columns/3), strings.TrimSpace(p.bar.String())
+	title, bar := Cut(p.title, columns/3), strings.TrimSpace(p.bar.String())
 	_, left, timed := strings.Cut(rest, ", ") // behind the rate, if there is one
 	if !timed {
 		left = rest
@@ -151,11 +151,11 @@ func (p *progress) draw(where, rest, detail string) {
 	share, _, _ := strings.Cut(bar, " [")
 	var text string
 	for _, try := range []struct{ bar, text string }{
-		{bar, sentence(sentence(where, ", ", rest), "  ", detail)},
-		{shorter(bar), sentence(sentence(where, ", ", rest), "  ", detail)},
-		{shorter(bar), sentence(sentence(where, ", ", left), "  ", detail)},
-		{share, sentence(sentence(where, ", ", left), "  ", detail)},
-		{share, sentence(left, "  ", detail)},
+		{bar, Sentence(Sentence(where, ", ", rest), "  ", detail)},
+		{shorter(bar), Sentence(Sentence(where, ", ", rest), "  ", detail)},
+		{shorter(bar), Sentence(Sentence(where, ", ", left), "  ", detail)},
+		{share, Sentence(Sentence(where, ", ", left), "  ", detail)},
+		{share, Sentence(left, "  ", detail)},
 		{share, detail},
 	} {
 		bar, text = try.bar, try.text
@@ -163,15 +163,15 @@ func (p *progress) draw(where, rest, detail string) {
 			break
 		}
 	}
-	text = cut(text, columns-utf8.RuneCountInString(bar)-utf8.RuneCountInString(title)-2)
+	text = Cut(text, columns-utf8.RuneCountInString(bar)-utf8.RuneCountInString(title)-2)
 	if open := strings.Index(bar, "["); p.k.colour && open >= 0 {
 		full := open + 1 + len(bar[open+1:]) - len(strings.TrimLeft(bar[open+1:], "=>"))
 		bar = bar[:open+1] + "\x1b[32m" + bar[open+1:full] + "\x1b[0m" + bar[full:]
 	}
 	var picture []string
-	for i, line := range p.table {
+	for i, line := range p.Table {
 		if i < rows-2 {
-			picture = append(picture, cut(line, columns))
+			picture = append(picture, Cut(line, columns))
 		}
 	}
 	p.k.picture(append(picture, title+" "+bar+" "+text))
@@ -191,8 +191,8 @@ func shorter(bar string) string {
 	return share + "[" + strings.Repeat("=", full*shortBar/len(inside)) + strings.Repeat(" ", shortBar-full*shortBar/len(inside)) + "]"
 }
 
-// end removes the bar.
-func (p *progress) end() {
+// End removes the bar.
+func (p *Progress) End() {
 	if p.approach != nil {
 		p.approach.passed()
 		p.approach = nil
@@ -206,18 +206,18 @@ func (p *progress) end() {
 	}
 }
 
-// pace says how much of a total is done, and, from what was gained in a time, at what rate and how long the rest will take. Of a
+// Pace says how much of a total is done, and, from what was gained in a time, at what rate and how long the rest will take. Of a
 // download the total may not be known: then it is 0.
-func pace(unit string, done, total, gained int64, took time.Duration) (where, rest string) {
+func Pace(unit string, done, total, gained int64, took time.Duration) (where, rest string) {
 	rate := float64(gained) / took.Seconds()
 	speed := number.Rate(rate, unit)
 	switch unit {
-	case unitShare:
-		where, speed = percentage(float64(done)/float64(max(1, total))), ""
-	case unitBytes:
-		where, speed = size(done), size(int64(rate))+"/s"
+	case UnitShare:
+		where, speed = Percentage(float64(done)/float64(max(1, total))), ""
+	case UnitBytes:
+		where, speed = Size(done), Size(int64(rate))+"/s"
 		if total > 0 {
-			where += " of " + size(total)
+			where += " of " + Size(total)
 		}
 	default:
 		where = fmt.Sprintf("%d/%d", done, total)
@@ -226,7 +226,10 @@ func pace(unit string, done, total, gained int64, took time.Duration) (where, re
 		return where, ""
 	}
 	if left := float64(total-done) / rate; total > 0 && done < total && left < 1e6 {
-		return where, sentence(speed, ", ", number.Coarse(time.Duration(left*float64(time.Second)))+" left")
+		return where, Sentence(speed, ", ", number.Coarse(time.Duration(left*float64(time.Second)))+" left")
 	}
 	return where, speed
 }
+
+// LinePause is the shortest time between two lines of progress where there is no terminal.
+const LinePause = 2 * time.Second

@@ -1,4 +1,4 @@
-package main
+package term
 
 import (
 	"errors"
@@ -10,7 +10,7 @@ import (
 // no program can catch.
 const (
 	leastAddressSpace = 3 << 29 // bytes: the runtime and its threads reserve up to 1.6 GiB, not all at once
-	leastOpenFiles    = 32
+	LeastOpenFiles    = 32
 )
 
 // limits are the answers of the system that mean one of its limits, and what to do.
@@ -27,10 +27,10 @@ var limits = []struct {
 	{syscall.EFBIG, true, "let it write larger files (ulimit -f)"},
 }
 
-// withinLimits returns err, or, where a limit of the system has caused it, an error that says what to do and has its exit code: a
+// WithinLimits returns err, or, where a limit of the system has caused it, an error that says what to do and has its exit code: a
 // full disk is a failure, whatever was to be written; too little memory or too few open files is a run that does not fit.
-func withinLimits(err error) error {
-	if code := exitCode(err); code != exitFailure && code != exitUsage {
+func WithinLimits(err error) error {
+	if code := ExitCode(err); code != ExitFailure && code != ExitUsage {
 		return err
 	}
 	for _, l := range limits {
@@ -41,7 +41,7 @@ func withinLimits(err error) error {
 		case l.disk:
 			return &diskError{err, "; " + l.remedy}
 		default:
-			return &fitError{err, l.remedy}
+			return &FitError{err, l.remedy}
 		}
 	}
 	return err

@@ -1,4 +1,4 @@
-package main
+package term
 
 import (
 	"fmt"
@@ -13,12 +13,12 @@ import (
 	"capgnn/internal/atomicfile"
 )
 
-// console is where a command prints: results on out, progress and notes on err.
-type console struct {
-	out, err io.Writer
-	json     bool // the result is one JSON object
-	quiet    bool // no progress, no notes
-	terminal bool // err is a terminal: a live picture in place of lines
+// Console is where a command prints: results on Out, progress and notes on Err.
+type Console struct {
+	Out, Err io.Writer
+	JSON     bool // the result is one JSON object
+	Quiet    bool // no progress, no notes
+	Terminal bool // Err is a terminal: a live picture in place of lines
 	colour   bool
 	approach *approach // to the first epoch, while one is under way
 
@@ -28,39 +28,40 @@ type console struct {
 	live []string   // the lines at the bottom of the terminal, which the next picture replaces; none holds a line break
 }
 
-func newConsole(c *cli.Context) *console {
-	k := &console{out: c.App.Writer, err: c.App.ErrWriter, json: c.Bool("json"), quiet: c.Bool("quiet")}
-	if f, ok := k.err.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		k.terminal = os.Getenv("TERM") != "dumb"
-		k.colour = k.terminal && os.Getenv("NO_COLOR") == ""
+// NewConsole returns the console of a command, as its flags --json and --quiet say.
+func NewConsole(c *cli.Context) *Console {
+	k := &Console{Out: c.App.Writer, Err: c.App.ErrWriter, JSON: c.Bool("json"), Quiet: c.Bool("quiet")}
+	if f, ok := k.Err.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		k.Terminal = os.Getenv("TERM") != "dumb"
+		k.colour = k.Terminal && os.Getenv("NO_COLOR") == ""
 	}
 	return k
 }
 
-// keepStdoutFor sends what the command prints to standard error if path is standard output, so that the file written there stays whole.
-func (k *console) keepStdoutFor(path string) {
+// KeepStdoutFor sends what the command prints to standard error if path is standard output, so that the file written there stays whole.
+func (k *Console) KeepStdoutFor(path string) {
 	if atomicfile.IsStream(path) {
-		k.out = k.err
+		k.Out = k.Err
 	}
 }
 
-// note prints one line about what is going on, above what is live, unless --quiet.
-func (k *console) note(format string, a ...any) {
-	if k.quiet {
+// Note prints one line about what is going on, above what is live, unless --quiet.
+func (k *Console) Note(format string, a ...any) {
+	if k.Quiet {
 		return
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	live := k.live
 	k.picture(nil)
-	fmt.Fprintln(k.err, escaped(fmt.Sprintf(format, a...)))
+	fmt.Fprintln(k.Err, Escaped(fmt.Sprintf(format, a...)))
 	k.picture(live)
 }
 
-// onInterrupt sets the text that an interruption in the middle of a step prints from now on: what is left, and how to go on.
-func (k *console) onInterrupt(text string) { k.interruption.Store(&text) }
+// OnInterrupt sets the text that an interruption in the middle of a step prints from now on: what is left, and how to go on.
+func (k *Console) OnInterrupt(text string) { k.interruption.Store(&text) }
 
-func (k *console) interruptText() string {
+func (k *Console) interruptText() string {
 	if text := k.interruption.Load(); text != nil {
 		return *text
 	}
@@ -68,14 +69,14 @@ func (k *console) interruptText() string {
 }
 
 // leave removes what is live from the terminal, for good: the process ends, and a prompt takes its place.
-func (k *console) leave() {
+func (k *Console) leave() {
 	k.mu.Lock() // and keeps it: nothing is drawn any more
 	k.picture(nil)
 }
 
 // picture replaces the live lines of a terminal in one write. k.mu is held. A terminal that takes no more is no reason to stop
 // the work that it shows, so errors are left.
-func (k *console) picture(lines []string) {
+func (k *Console) picture(lines []string) {
 	if len(k.live) == 0 && len(lines) == 0 {
 		return
 	}
@@ -98,7 +99,7 @@ func (k *console) picture(lines []string) {
 			text += "\x1b[1A"
 		}
 	}
-	fmt.Fprint(k.err, text)
+	fmt.Fprint(k.Err, text)
 	k.live = lines
 }
 
@@ -109,8 +110,8 @@ const (
 )
 
 // size returns the columns and rows of the terminal.
-func (k *console) size() (columns, rows int) {
-	if f, ok := k.err.(*os.File); ok {
+func (k *Console) size() (columns, rows int) {
+	if f, ok := k.Err.(*os.File); ok {
 		columns, rows, _ = term.GetSize(int(f.Fd()))
 	}
 	if columns <= 0 || rows <= 0 {
@@ -119,8 +120,8 @@ func (k *console) size() (columns, rows int) {
 	return columns, rows
 }
 
-// cut shortens a line to so many characters.
-func cut(line string, columns int) string {
+// Cut shortens a line to so many characters.
+func Cut(line string, columns int) string {
 	r := []rune(line)
 	if len(r) <= columns {
 		return line

@@ -1,0 +1,56 @@
+package term
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+)
+
+// BuildInfo says which program this is.
+type BuildInfo struct {
+	Version  string `json:"version"`  // module version, "(devel)" for a build from a working tree
+	Commit   string `json:"commit"`   // "" where the build does not know it
+	Modified bool   `json:"modified"` // the working tree differed from the commit
+	Go       string `json:"go"`
+	OS       string `json:"os"`
+	Arch     string `json:"arch"`
+	Cgo      bool   `json:"cgo"`
+	Tags     string `json:"tags"` // build tags
+}
+
+// String is the build in a line.
+func (b BuildInfo) String() string {
+	commit := b.Commit
+	if commit == "" {
+		commit = "unknown"
+	}
+	if b.Modified {
+		commit += "+"
+	}
+	return fmt.Sprintf("capgnn %s commit %s %s %s/%s", b.Version, commit, b.Go, b.OS, b.Arch)
+}
+
+// ReadBuildInfo returns what the Go tools have written into this program.
+func ReadBuildInfo() BuildInfo {
+	info := BuildInfo{Version: "(devel)", Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
+	build, ok := debug.ReadBuildInfo()
+	if !ok {
+		return info
+	}
+	if build.Main.Version != "" {
+		info.Version = build.Main.Version
+	}
+	for _, s := range build.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			info.Commit = s.Value
+		case "vcs.modified":
+			info.Modified = s.Value == "true"
+		case "CGO_ENABLED":
+			info.Cgo = s.Value == "1"
+		case "-tags":
+			info.Tags = s.Value
+		}
+	}
+	return info
+}
