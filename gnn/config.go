@@ -105,10 +105,10 @@ func (o Optimizer) Validate() error {
 		errs = append(errs, fmt.Errorf("optimizer %q is not one of adam, adamw, sgd", o.Kind))
 	}
 	if !(o.LR > 0) || o.LR > 1e6 {
-		errs = append(errs, fmt.Errorf("learning rate %g is not positive and finite", o.LR))
+		errs = append(errs, fmt.Errorf("learning rate %g is not in (0, 1e6]", o.LR))
 	}
 	if !(o.WeightDecay >= 0) || o.WeightDecay > 1e6 {
-		errs = append(errs, fmt.Errorf("weight decay %g is negative or not finite", o.WeightDecay))
+		errs = append(errs, fmt.Errorf("weight decay %g is not in [0, 1e6]", o.WeightDecay))
 	}
 	if o.AMSGrad && o.Kind == SGD {
 		errs = append(errs, errors.New("amsgrad needs adam or adamw"))
