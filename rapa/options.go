@@ -69,7 +69,8 @@ type Options struct {
 	// WorkBalance is wanted as the bound on work. At least 1; 0 = 1.01.
 	WorkBalance float64
 	Seed        uint64
-	// Effort is the number of partitions that Multilevel makes and combines; 0 = by size: 4 on small graphs, 1 on large ones.
+	// Effort is the number of partitions that Multilevel makes and combines; 0 = by size: from 8 on small graphs in up to 16 parts to 1
+	// on large ones and on small ones in many parts (multilevel.Options has the numbers).
 	Effort int
 	// Threads bounds the goroutines of Multilevel; 0 = GOMAXPROCS. It decides nothing and is not in Key.
 	Threads int

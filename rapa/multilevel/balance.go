@@ -76,16 +76,26 @@ func (s *state) way(v int32, scale float64) (to int32, bucket int) {
 	leave := s.excess(own, v, 0) - s.excess(own, v, -1)
 	to = -1
 	best, relief := int32(0), 0.0
-	for p, w := range near {
-		if int32(p) == own || to >= 0 && w < best {
-			continue
+	consider := func(p int32) {
+		w := near[p]
+		if p == own || p == to || to >= 0 && (w < best || w == best && !s.sooner(p, to)) {
+			return
 		}
 		r := leave
-		if !s.fits(v, int32(p)) {
-			r += s.excess(int32(p), v, 0) - s.excess(int32(p), v, 1)
+		if !s.fits(v, p) {
+			r += s.excess(p, v, 0) - s.excess(p, v, 1)
 		}
-		if r > 0 && (to < 0 || w > best || s.emptier(int32(p), to)) {
-			to, best, relief = int32(p), w, r
+		if r > 0 {
+			to, best, relief = p, w, r
+		}
+	}
+	adj, count := s.around(v)
+	for i := range count {
+		consider(s.at(adj, i))
+	}
+	if to < 0 && count < s.k {
+		for p := range int32(s.k) {
+			consider(p)
 		}
 	}
 	if to < 0 || best > near[own] {
@@ -93,14 +103,4 @@ func (s *state) way(v int32, scale float64) (to int32, bucket int) {
 	}
 	loss := float64(near[own]-best) * scale / relief
 	return to, min(lossBuckets-1, 1+int(4*math.Log2(1+loss)))
-}
-
-// outside reports whether near has anything in a part other than own.
-func outside(near []int32, own int32) bool {
-	for p, w := range near {
-		if w != 0 && int32(p) != own {
-			return true
-		}
-	}
-	return false
 }

@@ -1,6 +1,7 @@
 package multilevel
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -20,8 +21,11 @@ func Partition(ctx context.Context, u *graph.CSR, opt Options) ([]int32, error) 
 		d.progress.runs += cycles
 	}
 	g := newLevel(u, o.Constraints)
-	d.open(g.n)
-	part := d.evolve(g)
+	part := d.singles(g)
+	if part == nil {
+		d.open(g.n)
+		part = d.evolve(g)
+	}
 	if err := d.err(); err != nil {
 		return nil, err
 	}
@@ -50,6 +54,36 @@ type driver struct {
 	edges    int64 // stored edges of the input
 	lanes    []*lane
 	progress progress
+}
+
+// singles returns the partition of g, the input, in which every part is one vertex, heavier ones in parts of larger targets; nil if there
+// are fewer parts than vertices, or a hard bound is not kept.
+func (d *driver) singles(g *level) []int32 {
+	if d.o.Parts < g.n {
+		return nil
+	}
+	share := make([]float64, g.n) // sums the shares of a vertex in all constraints
+	for c, total := range g.total() {
+		for v := range share {
+			share[v] += float64(g.of(c, int32(v))) / float64(max(total, 1))
+		}
+	}
+	heaviest := func(x []float64) []int {
+		order := make([]int, len(x))
+		for i := range order {
+			order[i] = i
+		}
+		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(x[b], x[a]) })
+		return order
+	}
+	part, parts := make([]int32, g.n), heaviest(d.aim.targets)
+	for i, v := range heaviest(share) {
+		part[v] = int32(parts[i])
+	}
+	if d.newState(g, d.aim.lim, part).violation() != nil {
+		return nil
+	}
+	return part
 }
 
 // lane makes one partition at a time. It holds the scratch for that.

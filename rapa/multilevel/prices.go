@@ -62,17 +62,17 @@ func (x *prices) appraise(s *state, factor float64) {
 func (x *prices) count(s *state, v int32) {
 	own := int(s.part[v])
 	near := s.near[int(v)*s.k : (int(v)+1)*s.k]
-	other, sum := int32(0), near[own]
+	other := int32(0)
 	if s.border[v] != 0 {
-		for p, w := range near {
-			if p != own {
-				sum += w
-				other = max(other, w)
+		if float64(near[own]) < inner*float64(s.g.strength(v)) {
+			return
+		}
+		adj, count := s.around(v)
+		for i := range count {
+			if p := int(s.at(adj, i)); p != own {
+				other = max(other, near[p])
 			}
 		}
-	}
-	if float64(near[own]) < inner*float64(sum) {
-		return
 	}
 	for c := range x.kinds {
 		if w := s.g.of(c, v); w > 0 {
@@ -129,7 +129,7 @@ func (x *prices) leave(s *state, v int32) float64 {
 }
 
 // best returns the part to which v should go and by how much the cut and the prices fall then; -1 = there is none. Only parts with
-// edges of v count. Ties go to the emptier part.
+// edges of v count. Ties go to the sooner part.
 func (x *prices) best(s *state, v int32) (to int32, gain int64) {
 	own := s.part[v]
 	if s.count[own] <= 1 {
@@ -138,13 +138,16 @@ func (x *prices) best(s *state, v int32) (to int32, gain int64) {
 	near := s.near[int(v)*s.k : (int(v)+1)*s.k]
 	to = -1
 	most := 0.0
-	for p, w := range near {
-		if w == 0 || int32(p) == own || to >= 0 && float64(w) < most {
+	adj, count := s.around(v)
+	for i := range count {
+		p := s.at(adj, i)
+		w := near[p]
+		if w == 0 || p == own || p == to || to >= 0 && float64(w) < most {
 			continue
 		}
-		worth := float64(w) - x.enter(s, v, int32(p))
-		if to < 0 || worth > most || worth == most && s.emptier(int32(p), to) {
-			to, most = int32(p), worth
+		worth := float64(w) - x.enter(s, v, p)
+		if to < 0 || worth > most || worth == most && s.sooner(p, to) {
+			to, most = p, worth
 		}
 	}
 	if to < 0 {

@@ -113,6 +113,7 @@ var (
 	seedParts  = flag.String("parts", "2,4,8,16", "numbers of parts for BenchmarkSeeds")
 	seedRange  = flag.String("seeds", "1-10", "first and last seed of BenchmarkSeeds")
 	seedVolume = flag.Bool("volume", false, "volumes in place of cuts in BenchmarkSeeds")
+	seedEffort = flag.Int("effort", 0, "effort of BenchmarkSeeds")
 	seedDump   = flag.String("dump", "", "folder to which BenchmarkSeeds writes METIS files instead")
 )
 
@@ -142,7 +143,7 @@ func BenchmarkSeeds(b *testing.B) {
 				b.Fatal(err)
 			}
 			for seed := first; seed <= last; seed++ {
-				printSeed(b, name, u, Options{Parts: k, Seed: uint64(seed), Threads: 2})
+				printSeed(b, name, u, Options{Parts: k, Seed: uint64(seed), Threads: 2, Effort: *seedEffort})
 			}
 		}
 		d.Close()

@@ -105,7 +105,7 @@ func (c *crew) tabulate(s *state, known []int32, lent *[]int32) {
 			} else {
 				near = s.of(v, near)
 			}
-			if outside(near, own) {
+			if near[own] != s.g.strength(v) {
 				s.border[v] = 1
 			}
 		}
@@ -293,20 +293,43 @@ func (s *state) emptier(p, q int32) bool {
 	return s.load[i]*s.lim.bound[j] < s.load[j]*s.lim.bound[i]
 }
 
+// sooner reports whether part p is preferred to part q where both are worth the same: it is emptier, or as full and of lower number.
+func (s *state) sooner(p, q int32) bool {
+	return s.emptier(p, q) || p < q && !s.emptier(q, p)
+}
+
+// around says how to go through the parts with edges of v: they are s.at(adj, i) for i from 0 to count-1, among others or repeated. With
+// many parts these are the parts of its neighbours, so that a look at v takes no longer the more parts there are.
+func (s *state) around(v int32) (adj []int32, count int) {
+	if s.g.degree(v) >= s.k {
+		return nil, s.k
+	}
+	adj, _ = s.g.row(v)
+	return adj, len(adj)
+}
+
+// at returns part i of those that around goes through.
+func (s *state) at(adj []int32, i int) int32 {
+	if adj == nil {
+		return int32(i)
+	}
+	return s.part[adj[i]]
+}
+
 // best returns the part to which v gains most and the gain, given its row of the table; only parts with edges of v and, with
-// permitted, that may take it. -1 = none. Ties go to the emptier part.
+// permitted, that may take it. -1 = none. Ties go to the sooner part.
 func (s *state) best(v int32, near []int32, permitted bool) (to, gain int32) {
 	own := s.part[v]
 	to = -1
-	for p, w := range near {
-		if w == 0 || w < gain || int32(p) == own {
+	adj, count := s.around(v)
+	for i := range count {
+		p := s.at(adj, i)
+		w := near[p]
+		if w == 0 || w < gain || p == own || p == to || w == gain && !s.sooner(p, to) {
 			continue
 		}
-		if permitted && !s.allowed(v, int32(p)) {
-			continue
-		}
-		if w > gain || s.emptier(int32(p), to) {
-			to, gain = int32(p), w
+		if !permitted || s.allowed(v, p) {
+			to, gain = p, w
 		}
 	}
 	return to, gain - near[own]

@@ -197,12 +197,7 @@ func (c *crew) cutOf(s *state) int64 {
 			if s.border[v] == 0 {
 				continue
 			}
-			own := int(s.part[v])
-			for p, x := range s.near[v*s.k : (v+1)*s.k] {
-				if p != own {
-					sum += int64(x)
-				}
-			}
+			sum += int64(s.g.strength(int32(v)) - s.near[v*s.k+int(s.part[v])])
 		}
 		sums[lo/block] = sum
 	})

@@ -42,7 +42,7 @@ func (c *crew) volume(s *state) int64 {
 func (s *state) volumeGain(v int32, price []int64, permitted bool) (to int32, volume, cut int64) {
 	own, k := s.part[v], s.k
 	near := s.near[int(v)*k : (int(v)+1)*k]
-	if !outside(near, own) {
+	if near[own] == s.g.strength(v) {
 		return -1, 0, 0
 	}
 	clear(price)
