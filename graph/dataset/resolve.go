@@ -19,7 +19,8 @@ func (e *NotFound) Error() string {
 	return fmt.Sprintf("data set %q was not found; looked at: %s", e.Name, strings.Join(e.Looked, ", "))
 }
 
-// Resolve turns a data set's name into a path: name itself if there is such a file or folder, else NAME or NAME.npz in the
+// Resolve turns a data set's name into a path: name itself if there is such a file or folder (but an empty folder and the folder of a
+// training run come last), else NAME or NAME.npz in the
 // first root that has it, else a published set that the name stands for (Aliased), or any data set whose name differs only in
 // case, hyphens and underscores. The last two are looked for in the roots, and as .npz in their folders, which may hold several.
 // Names with a path separator are only looked for as they are. Empty roots are skipped. note says which set was taken where
@@ -29,10 +30,15 @@ func Resolve(name string, roots []string) (path, note string, err error) {
 		return "", "", errors.New("no data set is named")
 	}
 	looked := []string{name}
-	if _, err := os.Stat(name); err == nil {
+	_, err = os.Stat(name)
+	there := err == nil
+	if there && !holdsNoData(name) {
 		return name, "", nil
 	}
 	if strings.ContainsAny(name, `/\`) || name == "." || name == ".." {
+		if there {
+			return name, "", nil // its reader says what is missing
+		}
 		return "", "", &NotFound{name, looked}
 	}
 	roots = slices.DeleteFunc(slices.Clone(roots), func(root string) bool { return root == "" })
@@ -46,10 +52,12 @@ func Resolve(name string, roots []string) (path, note string, err error) {
 		looked = append(looked, filepath.Join(root, name))
 	}
 	found := standsFor(name, roots)
-	switch len(found) {
-	case 0:
+	switch {
+	case len(found) == 0 && there:
+		return name, "", nil
+	case len(found) == 0:
 		return "", "", &NotFound{name, looked}
-	case 1:
+	case len(found) == 1:
 		return found[0].path, "", nil
 	}
 	others := make([]string, len(found)-1)
@@ -57,6 +65,20 @@ func Resolve(name string, roots []string) (path, note string, err error) {
 		others[i] = f.name
 	}
 	return found[0].path, fmt.Sprintf("%s is taken as %s; %s may also be meant: then name it so", name, found[0].name, strings.Join(others, ", ")), nil
+}
+
+// holdsNoData reports whether path is a folder that is empty, but for hidden files, or that a training run has written: `--run-dir cora`
+// makes one that is named like the data set.
+func holdsNoData(path string) bool {
+	list, err := os.ReadDir(path)
+	if err != nil {
+		return false
+	}
+	list = slices.DeleteFunc(list, func(e os.DirEntry) bool { return strings.HasPrefix(e.Name(), ".") })
+	has := func(name string) bool {
+		return slices.ContainsFunc(list, func(e os.DirEntry) bool { return e.Name() == name })
+	}
+	return len(list) == 0 || has("config.yaml") && has("metrics.jsonl")
 }
 
 // location is where a data set was found.

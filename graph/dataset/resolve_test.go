@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -96,5 +97,37 @@ func TestAliasTable(t *testing.T) {
 	}
 	if p, _ := FindKnown("photo"); len(p.Aliases()) != 1 || p.Aliases()[0] != "photo" {
 		t.Errorf("aliases of %s: %v", p.Name, p.Aliases())
+	}
+}
+
+// A folder in the working directory that is named like a data set, but is empty or holds a run, does not stand for it; where nothing
+// else does, it is what its reader has to speak of.
+func TestResolvePassesRunFolders(t *testing.T) {
+	t.Chdir(t.TempDir())
+	root := t.TempDir()
+	want := filepath.Join(root, "cora")
+	for _, files := range [][]string{{".lock"}, {"config.yaml", "metrics.jsonl"}} {
+		if err := errors.Join(os.RemoveAll("cora"), os.MkdirAll("cora", 0o755), os.MkdirAll(want, 0o755)); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range files {
+			if err := os.WriteFile(filepath.Join("cora", name), nil, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, _, err := Resolve("cora", []string{root}); err != nil || got != want {
+			t.Errorf("%v: %q, %v, want %q", files, got, err, want)
+		}
+		for _, name := range []string{"cora", "./cora"} {
+			if got, _, err := Resolve(name, nil); err != nil || got != name {
+				t.Errorf("%v: %q, %v, want %q", files, got, err, name)
+			}
+		}
+		if err := os.WriteFile(filepath.Join("cora", "edges.csv"), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if got, _, err := Resolve("cora", []string{root}); len(files) == 1 && (err != nil || got != "cora") {
+			t.Errorf("a folder with data: %q, %v", got, err)
+		}
 	}
 }
