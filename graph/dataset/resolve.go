@@ -67,14 +67,14 @@ func Resolve(name string, roots []string) (path, note string, err error) {
 	return found[0].path, fmt.Sprintf("%s is taken as %s; %s may also be meant: then name it so", name, found[0].name, strings.Join(others, ", ")), nil
 }
 
-// holdsNoData reports whether path is a folder that is empty, but for hidden files, or that a training run has written: `--run-dir cora`
-// makes one that is named like the data set.
+// holdsNoData reports whether path is a folder that a training run has made (`--run-dir cora` gives it the data set's name) or that is
+// empty: hidden files and the lock of a run that has not written yet do not count.
 func holdsNoData(path string) bool {
 	list, err := os.ReadDir(path)
 	if err != nil {
 		return false
 	}
-	list = slices.DeleteFunc(list, func(e os.DirEntry) bool { return strings.HasPrefix(e.Name(), ".") })
+	list = slices.DeleteFunc(list, func(e os.DirEntry) bool { return e.Name() == "lock" || strings.HasPrefix(e.Name(), ".") })
 	has := func(name string) bool {
 		return slices.ContainsFunc(list, func(e os.DirEntry) bool { return e.Name() == name })
 	}
