@@ -36,7 +36,7 @@ func (b *benchRun) datasets(e experiment) ([]string, error) {
 	var found []string
 	for _, name := range list {
 		if _, preset, _ := b.standIn(name); preset == nil {
-			if _, _, err := dataset.Resolve(name, dataRoots()); err != nil {
+			if _, _, err := dataset.Resolve(name, term.DataRoots()); err != nil {
 				if !b.noted[name] {
 					b.k.Note("note: without %s, which is not there: `capgnn data fetch %s` gets it", name, name)
 				}
@@ -84,7 +84,7 @@ func (b *benchRun) path(ctx context.Context, item string) (string, error) {
 	if err != nil || preset == nil {
 		return "", err
 	}
-	cache, err := cacheFolder()
+	cache, err := term.CacheFolder()
 	if err != nil {
 		return "", term.Usagef("--datasets %s: there is no cache folder to generate it in: set XDG_CACHE_HOME", item)
 	}

@@ -193,7 +193,7 @@ func (b *benchRun) store(ctx context.Context, item string) (string, error) {
 	if path, err = filepath.Abs(path); err != nil || term.Exists(filepath.Join(path, "meta.json")) {
 		return path, err
 	}
-	cache, err := cacheFolder()
+	cache, err := term.CacheFolder()
 	if err != nil {
 		return "", term.Usagef("--datasets %s: there is no cache folder to convert it in: set XDG_CACHE_HOME", item)
 	}

@@ -63,7 +63,7 @@ func openCache(k *term.Console) (*cache, error) {
 		}
 		limit = int64(amount)
 	}
-	dir, err := cacheFolder()
+	dir, err := term.CacheFolder()
 	if err != nil || !hostmem.LittleEndian() {
 		return nil, nil
 	}

@@ -98,7 +98,7 @@ func fetchTarget(c *cli.Context, name string) (dataset.Published, string, error)
 	}
 	root := c.String("out")
 	if root == "" {
-		roots := dataRoots()
+		roots := term.DataRoots()
 		if len(roots) == 0 || roots[0] == "" {
 			return set, "", term.Usagef("data fetch %s: there is no folder for data: give --out or set CAPGNN_DATA", name)
 		}

@@ -41,7 +41,7 @@ type presetLine struct {
 
 func dataListAction(c *cli.Context) error {
 	k := term.NewConsole(c)
-	list := dataList{Roots: dataRoots(), Found: []foundSet{}, Known: knownSets}
+	list := dataList{Roots: term.DataRoots(), Found: []foundSet{}, Known: knownSets}
 	if list.Roots == nil {
 		list.Roots = []string{}
 	}

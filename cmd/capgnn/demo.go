@@ -107,7 +107,7 @@ func demoData(ctx context.Context, k *term.Console, cfg *trainConfig, generated 
 
 // findCora returns where Cora lies, after downloading it if need be.
 func findCora(ctx context.Context, k *term.Console) (string, error) {
-	roots := dataRoots()
+	roots := term.DataRoots()
 	if path, _, err := dataset.Resolve("cora", roots); err == nil {
 		k.Note("data: Cora from %s", path)
 		return path, nil

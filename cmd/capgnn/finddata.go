@@ -11,7 +11,7 @@ import (
 // findDataset returns the path of a data set by its name or path, as dataset.Resolve does, and says which one was taken where
 // several may be meant. The error of one that is not there says what to do.
 func findDataset(k *term.Console, name string) (string, error) {
-	path, note, err := dataset.Resolve(name, dataRoots())
+	path, note, err := dataset.Resolve(name, term.DataRoots())
 	if note != "" {
 		k.Note("note: %s", note)
 	}
@@ -38,7 +38,7 @@ const fetchNames = "cora, citeseer, pubmed, photo, computers, cs, physics, ogbn-
 // datasetNames lists the names by which data sets are found: those that are there, then published ones and their aliases.
 func datasetNames() []string {
 	var out []string
-	for _, root := range dataRoots() {
+	for _, root := range term.DataRoots() {
 		found, err := findSets(root)
 		if err != nil {
 			continue // what cannot be read has no names to suggest

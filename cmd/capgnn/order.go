@@ -222,7 +222,7 @@ func place(rank []int32, v graph.NodeID) int32 {
 
 // cachePath returns where a cached file lies, "" if nothing can be cached.
 func (t *training) cachePath(name string) string {
-	dir, err := cacheFolder()
+	dir, err := term.CacheFolder()
 	if err != nil {
 		return ""
 	}

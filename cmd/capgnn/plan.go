@@ -89,7 +89,7 @@ func partition(ctx context.Context, k *term.Console, g *graph.CSR, train []bool,
 
 // planPath returns where the plan with this key is cached, "" if nowhere.
 func planPath(key string) string {
-	dir, err := cacheFolder()
+	dir, err := term.CacheFolder()
 	if err != nil {
 		return ""
 	}

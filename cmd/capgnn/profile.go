@@ -248,7 +248,7 @@ func cachedProfile(k *term.Console, devices []gpu.Device) (p *profiler.Profile, 
 
 // latestProfile returns where `capgnn profile` leaves its result.
 func latestProfile() (string, error) {
-	dir, err := cacheFolder()
+	dir, err := term.CacheFolder()
 	if err != nil {
 		return "", fmt.Errorf("no cache folder: %w", err)
 	}

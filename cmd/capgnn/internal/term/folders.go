@@ -1,13 +1,13 @@
-package main
+package term
 
 import (
 	"os"
 	"path/filepath"
 )
 
-// dataRoots returns the folders in which data sets are looked up by name: those of $CAPGNN_DATA, else
+// DataRoots returns the folders in which data sets are looked up by name: those of $CAPGNN_DATA, else
 // $XDG_DATA_HOME/capgnn, which is ~/.local/share/capgnn where that is not set.
-func dataRoots() []string {
+func DataRoots() []string {
 	if list := os.Getenv("CAPGNN_DATA"); list != "" {
 		return filepath.SplitList(list)
 	}
@@ -17,9 +17,9 @@ func dataRoots() []string {
 	return nil
 }
 
-// cacheFolder returns $XDG_CACHE_HOME/capgnn (~/.cache/capgnn where that is not set), made if it is not there. Profiles
+// CacheFolder returns $XDG_CACHE_HOME/capgnn (~/.cache/capgnn where that is not set), made if it is not there. Profiles
 // and partition plans live in it; all of them can be made again. "" and an error: there is no place to cache anything.
-func cacheFolder() (string, error) {
+func CacheFolder() (string, error) {
 	base := xdgFolder("XDG_CACHE_HOME", ".cache")
 	if base == "" {
 		return "", os.ErrNotExist
