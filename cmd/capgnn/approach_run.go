@@ -3,6 +3,7 @@ package main
 import (
 	"time"
 
+	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/term"
 )
 
@@ -20,8 +21,8 @@ const (
 // BeginStages begins the bar of a run.
 func (t *training) beginStages(title string) {
 	expected := [term.Stages]time.Duration{term.Reading: readTime, term.Cutting: stageTime, term.Checking: stageTime, term.Placing: stageTime}
-	if specs, err := parseDevices(t.cfg.Devices); err == nil && t.cfg.Profile == "" && !isAuto(t.cfg.Devices) && !alike(specs) && !specs[0].simulated() {
-		expected[term.Measuring] = measureTime * time.Duration(len(specs))
+	if specs, err := devices.Parse(t.cfg.Devices); err == nil && t.cfg.Profile == "" && !devices.IsAuto(t.cfg.Devices) && !devices.Alike(specs) && !specs[0].Simulated() {
+		expected[term.Measuring] = devices.MeasureTime * time.Duration(len(specs))
 	}
 	t.k.BeginStages(title, expected)
 	t.k.Enter(term.Reading)

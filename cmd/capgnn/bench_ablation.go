@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/internal/bench"
 	"capgnn/jaca"
 )
@@ -54,17 +55,17 @@ func planAblation(b *benchRun, datasets []string) ([]cell, func() bench.Section,
 	if err != nil {
 		return nil, nil, err
 	}
-	shareCores(specs, cores())
+	devices.ShareCores(specs, devices.Cores())
 	epochs := b.epochs(200, 10)
 	at := func(data string, v variant, seed uint64) setting {
-		s := setting{Dataset: data, Devices: formatDevices(specs), Seed: seed, Epochs: epochs, EvalEvery: evalEvery(epochs)}
+		s := setting{Dataset: data, Devices: devices.Format(specs), Seed: seed, Epochs: epochs, EvalEvery: evalEvery(epochs)}
 		v.with(&s)
 		return s
 	}
 	var cells, training []cell // what is quick goes first
 	for _, data := range datasets {
 		for _, v := range ablationVariants {
-			if specs[0].simulated() {
+			if specs[0].Simulated() {
 				cells = append(cells, b.simulation(at(data, v, b.opt.Seeds[0])))
 			}
 			for _, seed := range b.opt.Seeds {
@@ -73,7 +74,7 @@ func planAblation(b *benchRun, datasets []string) ([]cell, func() bench.Section,
 		}
 	}
 	cells = append(cells, training...)
-	return cells, func() bench.Section { return b.showAblation(datasets, formatDevices(specs), epochs, at) }, nil
+	return cells, func() bench.Section { return b.showAblation(datasets, devices.Format(specs), epochs, at) }, nil
 }
 
 // evalEvery is how often runs of so many epochs are evaluated: about twenty times.

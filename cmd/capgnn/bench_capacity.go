@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/internal/bench"
 	"capgnn/jaca"
@@ -100,15 +101,15 @@ func overheadExperiment() experiment {
 func planOverhead(b *benchRun, datasets []string) ([]cell, func() bench.Section, error) {
 	lists := []string{"cpu:0,threads=1,link=1GiB/s,cpu:1,threads=1,link=1GiB/s", "cpu:0,threads=1,link=8GiB/s,cpu:1,threads=1,link=8GiB/s"}
 	if b.opt.Devices != "" {
-		specs, err := parseDevices(b.opt.Devices)
+		specs, err := devices.Parse(b.opt.Devices)
 		if err != nil {
 			return nil, nil, err
 		}
-		if specs[0].simulated() {
+		if specs[0].Simulated() {
 			return nil, nil, term.Usagef("bench overhead measures: give real --devices, or none")
 		}
-		shareCores(specs, cores())
-		lists = []string{formatDevices(specs)}
+		devices.ShareCores(specs, devices.Cores())
+		lists = []string{devices.Format(specs)}
 	}
 	shares := []float64{5, 20, 40, 60, 80, 100}
 	if b.opt.Quick {

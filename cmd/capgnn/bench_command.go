@@ -15,6 +15,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/internal/bench"
 )
@@ -96,7 +97,7 @@ func readBenchOptions(c *cli.Context, name string) (benchOptions, error) {
 		}
 	}
 	if c.IsSet("devices") {
-		if err := checkDevices(o.Devices); err != nil {
+		if err := devices.Check(o.Devices); err != nil {
 			return o, err
 		}
 	}
@@ -268,8 +269,8 @@ const (
 )
 
 // deviceList returns the devices of the experiment, or those of --devices.
-func (b *benchRun) deviceList(standard string) ([]deviceSpec, error) {
-	return parseDevices(cmp.Or(b.opt.Devices, standard))
+func (b *benchRun) deviceList(standard string) ([]devices.Spec, error) {
+	return devices.Parse(cmp.Or(b.opt.Devices, standard))
 }
 
 // group is the first devices of a list: x2 has two.
@@ -281,10 +282,10 @@ func (b *benchRun) groupsOf(lo, hi int) ([]group, error) {
 	if err != nil {
 		return nil, err
 	}
-	shareCores(specs, cores())
+	devices.ShareCores(specs, devices.Cores())
 	var out []group
 	for n := lo; n <= min(hi, len(specs)); n++ {
-		out = append(out, group{"x" + strconv.Itoa(n), formatDevices(specs[:n])})
+		out = append(out, group{"x" + strconv.Itoa(n), devices.Format(specs[:n])})
 	}
 	if out == nil {
 		return nil, term.Usagef("--devices names %d devices: give at least %d", len(specs), lo)

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/hostmem"
 	"capgnn/internal/atomicfile"
@@ -48,7 +49,7 @@ func (b *benchRun) writeEnvironment() error {
 		return term.Usagef("%s: %w: move it away", path, err)
 	}
 	run := environmentRun{
-		Command: append([]string{"capgnn"}, os.Args[1:]...), Program: term.ReadBuildInfo(), CPU: processor(), Cores: cores(), GPUs: []string{}, Kernel: firstLine("/proc/sys/kernel/osrelease"),
+		Command: append([]string{"capgnn"}, os.Args[1:]...), Program: term.ReadBuildInfo(), CPU: processor(), Cores: devices.Cores(), GPUs: []string{}, Kernel: firstLine("/proc/sys/kernel/osrelease"),
 		Driver: driverVersion(), Devices: b.opt.Devices, Datasets: b.opt.Datasets, Seeds: b.opt.Seeds, Epochs: b.opt.Epochs, Quick: b.opt.Quick,
 	}
 	if _, total, err := hostmem.Free(); err == nil {
@@ -96,8 +97,8 @@ func (r *environmentRun) facts() []bench.Fact {
 // noteLoad says if this machine does other work: times that are measured meanwhile say little. Other systems tell no load.
 func (b *benchRun) noteLoad() {
 	text, _, _ := strings.Cut(firstLine("/proc/loadavg"), " ")
-	if load, err := strconv.ParseFloat(text, 64); err == nil && load > float64(cores())/2 {
-		b.k.Note("note: the machine is busy (a load of %s on %d cores): times measured now say little, ratios of programs that take turns somewhat more; what is simulated or counted does not change", text, cores())
+	if load, err := strconv.ParseFloat(text, 64); err == nil && load > float64(devices.Cores())/2 {
+		b.k.Note("note: the machine is busy (a load of %s on %d cores): times measured now say little, ratios of programs that take turns somewhat more; what is simulated or counted does not change", text, devices.Cores())
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/internal/bench"
 )
 
@@ -23,11 +24,11 @@ var heteroGroups = []group{
 func planHetero(b *benchRun, datasets []string) ([]cell, func() bench.Section, error) {
 	list := heteroGroups
 	if b.opt.Devices != "" {
-		specs, err := parseDevices(b.opt.Devices)
+		specs, err := devices.Parse(b.opt.Devices)
 		if err != nil {
 			return nil, nil, err
 		}
-		list = []group{{shortDevices(b.opt.Devices), formatDevices(specs)}}
+		list = []group{{shortDevices(b.opt.Devices), devices.Format(specs)}}
 	}
 	if err := onlySimulated(list, "hetero"); err != nil {
 		return nil, nil, err

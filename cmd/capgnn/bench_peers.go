@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 
+	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/docs"
 	"capgnn/graph/dataset"
@@ -61,7 +62,7 @@ func planPeers(b *benchRun, datasets []string) ([]cell, func() bench.Section, er
 	}
 	names := append([]string{ours}, there...)
 	id := func(data, model, peer string, round int) bench.Cell {
-		return bench.Cell{"kind": "peer", "dataset": data, "model": model, "peer": peer, "round": strconv.Itoa(round), "epochs": strconv.Itoa(epochs), "threads": strconv.Itoa(cores()), "python": b.opt.Python}
+		return bench.Cell{"kind": "peer", "dataset": data, "model": model, "peer": peer, "round": strconv.Itoa(round), "epochs": strconv.Itoa(epochs), "threads": strconv.Itoa(devices.Cores()), "python": b.opt.Python}
 	}
 	var cells []cell
 	for _, data := range datasets {
@@ -124,7 +125,7 @@ func (s peerScripts) path(p baseline) string {
 
 // peerEnvironment is that of a baseline: freed memory stays with the process, so that later epochs have no page faults.
 func peerEnvironment() []string {
-	return append(os.Environ(), fmt.Sprintf("OMP_NUM_THREADS=%d", cores()), fmt.Sprintf("MKL_NUM_THREADS=%d", cores()),
+	return append(os.Environ(), fmt.Sprintf("OMP_NUM_THREADS=%d", devices.Cores()), fmt.Sprintf("MKL_NUM_THREADS=%d", devices.Cores()),
 		"MALLOC_TRIM_THRESHOLD_=68719476736", "MALLOC_MMAP_THRESHOLD_=4294967296", "MALLOC_TOP_PAD_=67108864")
 }
 
@@ -139,7 +140,7 @@ func lastLine(text []byte, err error) string {
 
 // ourEpochs trains with this program on one CPU device with all cores.
 func (b *benchRun) ourEpochs(ctx context.Context, data, model string, epochs int) (*bench.Line, error) {
-	l, err := b.train(ctx, setting{Dataset: data, Model: model, Devices: fmt.Sprintf("cpu:0,threads=%d", cores()), Seed: b.opt.Seeds[0], Epochs: epochs})
+	l, err := b.train(ctx, setting{Dataset: data, Model: model, Devices: fmt.Sprintf("cpu:0,threads=%d", devices.Cores()), Seed: b.opt.Seeds[0], Epochs: epochs})
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +161,7 @@ func (b *benchRun) peerEpochs(ctx context.Context, data, model, peer string, epo
 	defer os.RemoveAll(scripts.folder)
 	p := baselines[slices.IndexFunc(baselines, func(p baseline) bool { return p.name == peer })]
 	cmd := exec.CommandContext(ctx, b.opt.Python, append([]string{scripts.path(p), "--dataset", store, "--model", model, "--epochs", strconv.Itoa(epochs),
-		"--warm-up", strconv.Itoa(peerWarmUp), "--threads", strconv.Itoa(cores()), "--seed", strconv.FormatUint(b.opt.Seeds[0], 10)}, p.args...)...)
+		"--warm-up", strconv.Itoa(peerWarmUp), "--threads", strconv.Itoa(devices.Cores()), "--seed", strconv.FormatUint(b.opt.Seeds[0], 10)}, p.args...)...)
 	cmd.Env = peerEnvironment()
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
@@ -218,7 +219,7 @@ func medianOf(x []float64) float64 {
 
 func (b *benchRun) showPeers(datasets, models, there []string, rounds int, id func(string, string, string, int) bench.Cell) bench.Section {
 	s := bench.Section{Title: "Peers: the same model on the same graph", Text: []string{fmt.Sprintf(
-		"One process each, %d threads, the native store; 3 layers, hidden 256, dropout 0.5, Adam; an epoch is forward, loss, backward and update. Programs take turns, %d rounds; ratios are those of one round: median, and least to largest. On a machine that does other work compare ratios, not times. torch and dgl-products (our loop over DGL's product) take products in panels of 32 columns; no program has MKL told which kernels to take. Scripts: docs/bench/peers.", cores(), rounds)}}
+		"One process each, %d threads, the native store; 3 layers, hidden 256, dropout 0.5, Adam; an epoch is forward, loss, backward and update. Programs take turns, %d rounds; ratios are those of one round: median, and least to largest. On a machine that does other work compare ratios, not times. torch and dgl-products (our loop over DGL's product) take products in panels of 32 columns; no program has MKL told which kernels to take. Scripts: docs/bench/peers.", devices.Cores(), rounds)}}
 	t := bench.Table{Columns: []string{"data set", "model", "peer", "its epoch ms", "capgnn ms", "times as long", "from", "to", "versions"}}
 	panel := bench.Panel{Title: "median epoch", Y: "time, ratio to capgnn"}
 	series := map[string]*bench.Series{}

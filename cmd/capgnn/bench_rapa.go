@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/internal/bench"
 )
 
@@ -89,7 +90,7 @@ func tracePanels(l *bench.Line, g group, mode string) []bench.Panel {
 	if mode == partsPruned {
 		cost, unit = "λ", "cost λ"
 	}
-	specs, _ := parseDevices(g.devices)
+	specs, _ := devices.Parse(g.devices)
 	var out []bench.Panel
 	for _, q := range [][3]string{{"vertices", "vertices, halo included", "vertices"}, {"edges", "edges", "edges"}, {"cost", cost, unit}} {
 		p := bench.Panel{Title: g.name + ": " + q[1], X: "step", Y: q[2], FromZero: true, Counts: true}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/internal/bench"
 	"capgnn/jaca"
 	"capgnn/pipeline"
@@ -33,24 +34,24 @@ func (b *benchRun) replay(ctx context.Context, s setting) (*bench.Line, error) {
 	if err != nil {
 		return nil, err
 	}
-	profile, err := cardProfile(t.specs)
+	profile, err := devices.CardProfile(t.specs)
 	if err != nil {
 		return nil, err
 	}
-	devices, err := openForecast(t.specs, profile, nil)
+	opened, err := devices.OpenForecast(t.specs, profile, nil)
 	if err != nil {
 		return nil, err
 	}
 	opt := t.problemOptions()
 	for p := range t.parts {
-		opt.Devices = append(opt.Devices, devices[p%len(devices)])
+		opt.Devices = append(opt.Devices, opened[p%len(opened)])
 	}
 	trainer, err := pipeline.New(ctx, t.data.problem, opt)
 	if err != nil {
-		return nil, errors.Join(err, closeDevices(devices))
+		return nil, errors.Join(err, devices.CloseAll(opened))
 	}
 	plan := trainer.Caches()
-	if err := errors.Join(trainer.Close(), closeDevices(devices)); err != nil {
+	if err := errors.Join(trainer.Close(), devices.CloseAll(opened)); err != nil {
 		return nil, err
 	}
 	bound, pipelined := t.cfg.staleness().Bound, t.cfg.pipelined()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/internal/bench"
 )
@@ -22,17 +23,17 @@ func planSavings(b *benchRun, datasets []string) ([]cell, func() bench.Section, 
 	if err != nil {
 		return nil, nil, err
 	}
-	if specs[0].simulated() {
+	if specs[0].Simulated() {
 		return nil, nil, term.Usagef("bench savings measures: give real --devices, or none")
 	}
-	shareCores(specs, cores())
+	devices.ShareCores(specs, devices.Cores())
 	models, epochs := []string{"gcn", "sage"}, b.epochs(12, 4)
 	if b.opt.Quick {
 		models = models[:1]
 	}
 	all := append(append([]string{""}, savingFlags...), strings.Join(savingFlags, ","))
 	at := func(data, model, off string) setting {
-		return setting{Dataset: data, Model: model, Devices: formatDevices(specs), Parts: partsEqual, Off: off, Seed: b.opt.Seeds[0], Epochs: epochs}
+		return setting{Dataset: data, Model: model, Devices: devices.Format(specs), Parts: partsEqual, Off: off, Seed: b.opt.Seeds[0], Epochs: epochs}
 	}
 	var cells []cell
 	for _, data := range datasets {
@@ -43,7 +44,7 @@ func planSavings(b *benchRun, datasets []string) ([]cell, func() bench.Section, 
 		}
 	}
 	return cells, func() bench.Section {
-		s := bench.Section{Title: "What each saving gives", Text: []string{fmt.Sprintf("Measured: median of %d epochs on %s, equal parts, every halo row in every epoch. Each line has one of the savings of the design off, the last one all. entries × width is what sparse products of the adjacency gather per epoch.", epochs, shortDevices(formatDevices(specs)))}}
+		s := bench.Section{Title: "What each saving gives", Text: []string{fmt.Sprintf("Measured: median of %d epochs on %s, equal parts, every halo row in every epoch. Each line has one of the savings of the design off, the last one all. entries × width is what sparse products of the adjacency gather per epoch.", epochs, shortDevices(devices.Format(specs)))}}
 		f := bench.Figure{Title: "Time of an epoch with a saving off"}
 		panel := bench.Panel{Title: "time of an epoch", Y: "time, ratio to all savings", LogY: false}
 		for _, off := range all {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/internal/bench"
 )
@@ -28,7 +29,7 @@ func planScaling(b *benchRun, datasets []string) ([]cell, func() bench.Section, 
 	if err != nil {
 		return nil, nil, err
 	}
-	if specs, _ := b.deviceList(groups); !specs[0].simulated() {
+	if specs, _ := b.deviceList(groups); !specs[0].Simulated() {
 		return nil, nil, term.Usagef("bench scaling simulates: give simulated --devices (sim:rtx3090)")
 	}
 	at := func(data string, g group, v variant) setting {
@@ -79,7 +80,7 @@ func (b *benchRun) showScaling(datasets []string, list []group, at func(string, 
 			best.Add(append([]string{shortDataset(data), v.name}, bestGroup(lines[i], list)...)...)
 		}
 		for n, g := range list {
-			specs, _ := parseDevices(g.devices)
+			specs, _ := devices.Parse(g.devices)
 			row := []string{shortDataset(data), g.name, shortDevices(specs[len(specs)-1].String())}
 			for i := range scalingVariants {
 				row = append(row, milliseconds(lines[i][n], "epoch_s"), ratio(one.Value("epoch_s"), lines[i][n].Value("epoch_s")))

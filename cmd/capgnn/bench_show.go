@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/internal/bench"
 )
 
@@ -75,7 +76,7 @@ func shortDataset(name string) string {
 
 // shortDevices writes a list of devices in words: 2 rtx3090 + a40.
 func shortDevices(list string) string {
-	specs, err := parseDevices(list)
+	specs, err := devices.Parse(list)
 	if err != nil {
 		return list
 	}
@@ -84,7 +85,7 @@ func shortDevices(list string) string {
 	for _, s := range specs {
 		s.Label = ""
 		n := s.String()
-		if s.simulated() {
+		if s.Simulated() {
 			n = strings.TrimPrefix(n, "sim:")
 		}
 		if count[n]++; count[n] == 1 {

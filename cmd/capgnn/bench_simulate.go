@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/graph"
@@ -36,7 +37,7 @@ func (b *benchRun) simulate(ctx context.Context, s setting) (*bench.Line, error)
 	if err != nil {
 		return nil, err
 	}
-	profile, err := measured(ctx, t.k, t.specs, "")
+	profile, err := devices.Profile(ctx, t.k, t.specs, "")
 	if err != nil {
 		return nil, err
 	}

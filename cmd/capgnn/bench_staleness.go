@@ -6,6 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/internal/bench"
 	"capgnn/jaca"
 )
@@ -21,14 +22,14 @@ func planStaleness(b *benchRun, datasets []string) ([]cell, func() bench.Section
 	if err != nil {
 		return nil, nil, err
 	}
-	shareCores(specs, cores())
+	devices.ShareCores(specs, devices.Cores())
 	bounds := []string{"0", "1", "2", "4", "8", "16", "auto:0.02", "auto:0.05", "auto:0.1", "auto:0.2"}
 	if b.opt.Quick {
 		bounds = []string{"0", "4", "auto:0.1"}
 	}
 	epochs := b.epochs(200, 10)
 	at := func(data, bound string, pipelined bool, seed uint64) setting {
-		return setting{Dataset: data, Devices: formatDevices(specs), Policy: jaca.JACA, Staleness: bound, Pipeline: pipelined, Seed: seed, Epochs: epochs, EvalEvery: evalEvery(epochs)}
+		return setting{Dataset: data, Devices: devices.Format(specs), Policy: jaca.JACA, Staleness: bound, Pipeline: pipelined, Seed: seed, Epochs: epochs, EvalEvery: evalEvery(epochs)}
 	}
 	switches := []bool{false, true}
 	var cells []cell
@@ -44,7 +45,7 @@ func planStaleness(b *benchRun, datasets []string) ([]cell, func() bench.Section
 		}
 	}
 	each(func(data, bound string, pipelined bool) {
-		if specs[0].simulated() && !strings.HasPrefix(bound, "auto") {
+		if specs[0].Simulated() && !strings.HasPrefix(bound, "auto") {
 			cells = append(cells, b.simulation(at(data, bound, pipelined, b.opt.Seeds[0])))
 		}
 		for _, seed := range b.opt.Seeds {
@@ -53,7 +54,7 @@ func planStaleness(b *benchRun, datasets []string) ([]cell, func() bench.Section
 	})
 	return cells, func() bench.Section {
 		s := bench.Section{Title: "Staleness: score against bytes", Text: []string{
-			fmt.Sprintf("GCN on %s, parts fitted, caches as large as all halo rows. auto:EPS refreshes a layer's rows so often that they drift by EPS at most, up to 16 epochs. Scores are at the best validation epoch of %d; the difference is to staleness 0 with the same seed: mean ± standard error. MiB: halo rows per epoch, mean of all behind the first. Epochs with auto are not simulated, as their periods follow from the data.", shortDevices(formatDevices(specs)), epochs),
+			fmt.Sprintf("GCN on %s, parts fitted, caches as large as all halo rows. auto:EPS refreshes a layer's rows so often that they drift by EPS at most, up to 16 epochs. Scores are at the best validation epoch of %d; the difference is to staleness 0 with the same seed: mean ± standard error. MiB: halo rows per epoch, mean of all behind the first. Epochs with auto are not simulated, as their periods follow from the data.", shortDevices(devices.Format(specs)), epochs),
 			simulatedText}}
 		table := bench.Table{Columns: []string{"data set", "staleness", "pipeline", "halo MiB / epoch", "of 0", "mean age", "test %", "difference, points", "epoch ms"}}
 		f := bench.Figure{Title: "Score against bytes of halo rows"}
@@ -71,7 +72,7 @@ func planStaleness(b *benchRun, datasets []string) ([]cell, func() bench.Section
 			epoch := ""
 			if sim := b.line(b.simulation(at(data, bound, pipelined, b.opt.Seeds[0])).id); sim != nil {
 				epoch = milliseconds(sim, "epoch_s")
-			} else if !specs[0].simulated() {
+			} else if !specs[0].Simulated() {
 				epoch = milliseconds(l, "epoch_s")
 			}
 			table.Add(shortDataset(data), bound, onOff(pipelined), mebibytes(l, "halo_bytes"), ratio(l.Value("halo_bytes"), exact[0].Value("halo_bytes")), fmt.Sprintf("%.2f", l.Value("mean_age")), meanOf(runs, "test"), difference(runs, exact, "test"), epoch)

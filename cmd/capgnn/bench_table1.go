@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/internal/bench"
 	"capgnn/profiler"
 )
@@ -29,8 +30,8 @@ func planTable1(b *benchRun, _ []string) ([]cell, func() bench.Section, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	shareCores(specs, cores())
-	cards, err := parseDevices("sim:rtx3090,sim:a40,sim:rtx3060,sim:rtx2060,sim:gtx1660ti,sim:gtx1650")
+	devices.ShareCores(specs, devices.Cores())
+	cards, err := devices.Parse("sim:rtx3090,sim:a40,sim:rtx3060,sim:rtx2060,sim:gtx1660ti,sim:gtx1650")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -46,20 +47,20 @@ func planTable1(b *benchRun, _ []string) ([]cell, func() bench.Section, error) {
 }
 
 // profileLine measures one device, or reads its card.
-func (b *benchRun) profileLine(ctx context.Context, d deviceSpec) (*bench.Line, error) {
+func (b *benchRun) profileLine(ctx context.Context, d devices.Spec) (*bench.Line, error) {
 	l := newLine()
 	row, err := profiler.DeviceProfile{}, error(nil)
-	if d.simulated() {
-		card, err := d.card()
+	if d.Simulated() {
+		card, err := d.SimCard()
 		if err != nil {
 			return nil, err
 		}
 		l.Values["n"] = float64(card.N)
-		if row, err = d.row(); err != nil {
+		if row, err = d.ProfileRow(); err != nil {
 			return nil, err
 		}
 	} else {
-		p, err := measure(ctx, b.quietly(), []deviceSpec{d}, profiler.Options{Quick: b.opt.Quick})
+		p, err := devices.Measure(ctx, b.quietly(), []devices.Spec{d}, profiler.Options{Quick: b.opt.Quick})
 		if err != nil {
 			return nil, err
 		}

@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/internal/bench"
@@ -36,20 +37,20 @@ func (b *benchRun) train(ctx context.Context, s setting) (*bench.Line, error) {
 		return nil, err
 	}
 	specs := t.specs
-	if specs[0].simulated() {
+	if specs[0].Simulated() {
 		t.cfg.Peer = switchOff // simulated devices do not reach each other's memory
-		specs = make([]deviceSpec, len(t.specs))
+		specs = make([]devices.Spec, len(t.specs))
 		for i := range specs {
-			specs[i] = deviceSpec{Label: strconv.Itoa(i), Slow: 1}
+			specs[i] = devices.Spec{Label: strconv.Itoa(i), Slow: 1}
 		}
-		shareCores(specs, cores())
+		devices.ShareCores(specs, devices.Cores())
 	}
-	devices, err := openDevices(specs)
+	opened, err := devices.Open(specs)
 	if err != nil {
 		return nil, err
 	}
-	result, err := t.trainCached(ctx, devices, l)
-	if err := errors.Join(err, closeDevices(devices)); err != nil {
+	result, err := t.trainCached(ctx, opened, l)
+	if err := errors.Join(err, devices.CloseAll(opened)); err != nil {
 		return nil, err
 	}
 	t.counted(l)

@@ -6,6 +6,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/jaca"
@@ -16,7 +17,7 @@ import (
 // p mod devices.
 type board struct {
 	k       *term.Console
-	specs   []deviceSpec
+	specs   []devices.Spec
 	devices []gpu.Device
 	rows    []boardRow
 	epochs  int
@@ -36,7 +37,7 @@ type boardRow struct {
 const boardPause = 500 * time.Millisecond
 
 // newBoard returns a table without an epoch.
-func newBoard(k *term.Console, specs []deviceSpec, devices []gpu.Device) *board {
+func newBoard(k *term.Console, specs []devices.Spec, devices []gpu.Device) *board {
 	return &board{k: k, specs: specs, devices: devices, rows: make([]boardRow, len(devices))}
 }
 

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/hostmem"
@@ -57,7 +58,7 @@ func openCache(k *term.Console) (*cache, error) {
 	case "0":
 		return nil, nil
 	default:
-		amount, err := parseBytes(text)
+		amount, err := devices.ParseBytes(text)
 		if err != nil {
 			return nil, term.Usagef("%s: %q %w, and not 0", cacheLimit, text, err)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/graph/dataset"
 	"capgnn/profiler"
@@ -72,12 +73,12 @@ func demoAction(c *cli.Context) error {
 
 // demoProfile measures the devices and shows the table.
 func demoProfile(ctx context.Context, k *term.Console, list string) error {
-	specs, err := parseDevices(list)
+	specs, err := devices.Parse(list)
 	if err != nil {
 		return err
 	}
-	shareCores(specs, cores())
-	p, err := measure(ctx, k, specs, profiler.Options{Quick: true})
+	devices.ShareCores(specs, devices.Cores())
+	p, err := devices.Measure(ctx, k, specs, profiler.Options{Quick: true})
 	if err != nil || k.Quiet {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/internal/number"
 	"capgnn/profiler"
@@ -107,7 +108,7 @@ func (t *training) usePlan() error {
 	}
 	t.plan, t.cfg.PlanKey = plan, plan.Key
 	t.k.Note("partition: %s: %s", t.cfg.Plan, planText(plan))
-	if len(plan.Devices) > 0 && formatDevices(t.specs) != strings.Join(plan.Devices, ",") {
+	if len(plan.Devices) > 0 && devices.Format(t.specs) != strings.Join(plan.Devices, ",") {
 		t.k.Note("note: the plan was made for %s", strings.Join(plan.Devices, ","))
 	}
 	return nil
@@ -132,7 +133,7 @@ func (t *training) knownDevices(ctx context.Context) (*profiler.Profile, error) 
 	if t.anonymous || t.cfg.Profile == "" && !t.uneven() {
 		return nil, nil
 	}
-	return measured(ctx, t.k, t.specs, t.cfg.Profile)
+	return devices.Profile(ctx, t.k, t.specs, t.cfg.Profile)
 }
 
 // targets returns the share of each part, nil = equal. A share that came from a measurement is kept in the config.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/hostmem"
@@ -87,7 +88,7 @@ func (d *diagnosis) problem(what, mend string) {
 
 // examineMachine looks at everything.
 func examineMachine() *diagnosis {
-	d := &diagnosis{Build: term.ReadBuildInfo(), CUDA: builtWithCUDA, Cores: cores(), Free: -1, Total: -1, GPUs: []gpuReport{}, Problems: []problem{}}
+	d := &diagnosis{Build: term.ReadBuildInfo(), CUDA: devices.BuiltWithCUDA, Cores: devices.Cores(), Free: -1, Total: -1, GPUs: []gpuReport{}, Problems: []problem{}}
 	if free, total, err := hostmem.Free(); err == nil {
 		d.Free, d.Total = gpu.Bytes(free), gpu.Bytes(total)
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu/cuda"
 )
@@ -20,26 +21,26 @@ const (
 
 // examine looks at the driver, every GPU and cuBLAS.
 func (d *diagnosis) examine() {
-	cards, version, nvml := cuda.Examine(gpuOptions())
+	cards, version, nvml := cuda.Examine(devices.GPUOptions())
 	d.Driver = version
 	for _, h := range cards {
 		d.GPUs = append(d.GPUs, gpuReport{Model: h.Model, UUID: h.UUID, Total: h.Total, Free: h.Free, Generation: h.Generation, Width: h.Width,
 			MaxGeneration: h.MaxGeneration, MaxWidth: h.MaxWidth, Temperature: h.TemperatureCelsius, Power: h.PowerWatts, Reaches: []string{}})
 	}
-	driver, err := gpus()
+	driver, err := devices.GPUs()
 	if err != nil {
 		d.problem(term.OneLine(err), noDriverMend(len(cards)))
 		return
 	}
 	if nvml != nil {
 		d.problem(fmt.Sprintf("temperature, PCIe link and free memory are not known: %s", term.OneLine(nvml)),
-			"install libnvidia-ml.so.1, which comes with the driver, or name it with "+nvmlVariable)
+			"install libnvidia-ml.so.1, which comes with the driver, or name it with "+devices.NVMLVariable)
 	}
 	d.examineDriver(driver)
 	d.examineCards()
 	if path, version, err := driver.BLAS(); err != nil {
 		d.problem(fmt.Sprintf("no cuBLAS, so dense products use capgnn's own kernels: %s", term.OneLine(err)),
-			"install cuBLAS (it comes with the CUDA toolkit), or name the library with "+blasVariable)
+			"install cuBLAS (it comes with the CUDA toolkit), or name the library with "+devices.BLASVariable)
 	} else {
 		d.BLAS = &blasReport{path, version}
 	}

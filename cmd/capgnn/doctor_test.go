@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"capgnn/cmd/capgnn/internal/devices"
 )
 
 // doctor reports with and without GPUs, for people and as JSON, and ends with 0.
@@ -19,7 +21,7 @@ func TestDoctor(t *testing.T) {
 	if err := json.Unmarshal([]byte(s.must("doctor", "--json")), &d); err != nil {
 		t.Fatal(err)
 	}
-	if d.CUDA != builtWithCUDA || d.Cores < 1 || d.Total < d.Free || d.GPUs == nil {
+	if d.CUDA != devices.BuiltWithCUDA || d.Cores < 1 || d.Total < d.Free || d.GPUs == nil {
 		t.Errorf("doctor says %+v", d)
 	}
 	if len(d.GPUs) == 0 && len(d.Problems) == 0 {

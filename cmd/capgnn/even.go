@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/graph"
@@ -35,7 +36,7 @@ const (
 
 // uneven reports whether parts are made for what devices take: they differ, are known without measuring, or some may be pruned.
 func (t *training) uneven() bool {
-	return !t.anonymous && t.parts > 1 && (!alike(t.specs) || t.specs[0].simulated() || t.cfg.MaxPrune > 0)
+	return !t.anonymous && t.parts > 1 && (!devices.Alike(t.specs) || t.specs[0].Simulated() || t.cfg.MaxPrune > 0)
 }
 
 // changed reports whether the partitioner's plan is not yet the one that is trained on.
@@ -363,7 +364,7 @@ func (t *training) fittedKey(base string, profile *profiler.Profile) (string, er
 		rates = profile.Devices
 	}
 	c := t.cfg
-	text, err := json.Marshal([]any{"capgnn fitted 2", base, formatDevices(t.specs), rates, t.parts, c.Model, c.Layers, c.Hidden, c.Heads, c.Storage,
+	text, err := json.Marshal([]any{"capgnn fitted 2", base, devices.Format(t.specs), rates, t.parts, c.Model, c.Layers, c.Hidden, c.Heads, c.Storage,
 		c.Savings, c.Cost, c.NoMove, c.MaxPrune, c.Prune, c.PruneScore, c.Alpha, c.Rescale, valuesOf(&c, cacheOptions)})
 	if err != nil {
 		return "", fmt.Errorf("key of the plan: %w", err)

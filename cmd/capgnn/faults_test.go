@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/gpu/faulty"
@@ -41,7 +42,7 @@ func (f *faultyRun) train(name string) (*runResult, error) {
 			f.t.Fatal(err)
 		}
 	}
-	f.t.Cleanup(func() { closeDevices(t.devices) })
+	f.t.Cleanup(func() { devices.CloseAll(t.devices) })
 	if f.wrap != nil {
 		t.devices[1] = f.wrap(t.devices[1])
 	}

@@ -9,6 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/graph"
@@ -68,21 +69,21 @@ func (t *training) simulate(ctx context.Context, profile *profiler.Profile, opt 
 			budgets = append(budgets, t.budget(profile, i))
 		}
 	}
-	devices, err := openForecast(t.specs, profile, budgets)
+	opened, err := devices.OpenForecast(t.specs, profile, budgets)
 	if err != nil {
 		return nil, err
 	}
 	for p := range t.parts {
-		opt.Devices = append(opt.Devices, devices[p%len(devices)])
+		opt.Devices = append(opt.Devices, opened[p%len(opened)])
 	}
 	s, err := pipeline.Simulate(ctx, t.data.problem, opt)
-	if err := errors.Join(err, closeDevices(devices)); err != nil {
+	if err := errors.Join(err, devices.CloseAll(opened)); err != nil {
 		return nil, term.AsUsage(explainCache(err))
 	}
-	o := newOutlook(s, len(devices))
+	o := newOutlook(s, len(opened))
 	if limited && s.Caches != nil { // what a cache takes is free for all else
 		for i, n := range s.Caches.Capacities.Local {
-			for j := i % len(devices); j < t.parts; j += len(devices) {
+			for j := i % len(opened); j < t.parts; j += len(opened) {
 				o.peak[j] -= gpu.Bytes(n) * s.Caches.Capacities.Slot
 			}
 		}

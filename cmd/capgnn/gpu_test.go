@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/gpu/cuda/fakedriver/fake"
@@ -25,9 +26,9 @@ func fakeGPUs(t *testing.T, config string) *sandbox {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv(driverVariable, libs.Driver)
-	t.Setenv(nvmlVariable, libs.NVML)
-	t.Setenv(blasVariable, libs.BLAS)
+	t.Setenv(devices.DriverVariable, libs.Driver)
+	t.Setenv(devices.NVMLVariable, libs.NVML)
+	t.Setenv(devices.BLASVariable, libs.BLAS)
 	t.Setenv("FAKECUDA", config)
 	return newSandbox(t)
 }
@@ -62,7 +63,7 @@ func TestDoctorWithoutDriver(t *testing.T) {
 		t.Errorf("doctor does not say that there is no GPU:\n%s", text)
 	}
 	s.fails(term.ExitUsage, []string{"cuda:0", "no such device"}, "profile", "--devices", "cuda:0")
-	t.Setenv(driverVariable, "/nowhere/libcuda.so.1")
+	t.Setenv(devices.DriverVariable, "/nowhere/libcuda.so.1")
 	newSandbox(t).fails(term.ExitUsage, []string{"/nowhere/libcuda.so.1", "doctor"}, "profile", "--devices", "cuda:0")
 }
 

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/hostmem"
@@ -106,7 +107,7 @@ func TestLinksOfDevices(t *testing.T) {
 		"cpu:0,link=2GiB/s,cpu:1,link=1GiB/s":                 "1:1,1.98:1.98",
 		"sim:rtx3090,sim:rtx3090,link=1GiB/s":                 "",
 	} {
-		specs, err := parseDevices(list)
+		specs, err := devices.Parse(list)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,7 +116,7 @@ func TestLinksOfDevices(t *testing.T) {
 			t.Errorf("%s: got %q, %v, want %q", list, got, err, want)
 		}
 	}
-	specs, err := parseDevices("cpu:threads=1,cpu:threads=2,cpu:threads=2")
+	specs, err := devices.Parse("cpu:threads=1,cpu:threads=2,cpu:threads=2")
 	if err != nil {
 		t.Fatal(err)
 	}

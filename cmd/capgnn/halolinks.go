@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/jaca"
 	"capgnn/profiler"
@@ -41,7 +42,7 @@ func (t *training) settleCache(ctx context.Context) error {
 	}
 	profile, err := t.profile, error(nil)
 	if profile == nil && !t.linksKnown() {
-		if profile, err = measured(ctx, t.k, t.specs, t.cfg.Profile); err != nil {
+		if profile, err = devices.Profile(ctx, t.k, t.specs, t.cfg.Profile); err != nil {
 			return err
 		}
 	}
@@ -51,11 +52,11 @@ func (t *training) settleCache(ctx context.Context) error {
 
 // linksKnown reports whether the devices' links need no measurement: they are alike, simulated, or said.
 func (t *training) linksKnown() bool {
-	if alike(t.specs) {
+	if devices.Alike(t.specs) {
 		return true
 	}
 	for _, d := range t.specs {
-		if !d.simulated() && d.Link == 0 {
+		if !d.Simulated() && d.Link == 0 {
 			return false
 		}
 	}
@@ -68,12 +69,12 @@ func (t *training) links(profile *profiler.Profile) (string, error) {
 	var all []link
 	for i, d := range t.specs {
 		switch {
-		case d.simulated():
-			c, err := d.card()
+		case d.Simulated():
+			c, err := d.SimCard()
 			if err != nil {
 				return "", err
 			}
-			r := d.rates(&c)
+			r := d.Rates(&c)
 			all = append(all, link{1 / r.H2D, 1 / r.D2H})
 		case d.Link > 0:
 			all = append(all, link{1 / d.Link, 1 / d.Link})
@@ -92,7 +93,7 @@ func profiledLink(p *profiler.Profile, i int) link {
 	n := 0.0
 	for k := range p.Devices {
 		if p.Devices[k].UUID == p.Devices[i].UUID {
-			m := measuredOf(p, k)
+			m := devices.MeasuredOf(p, k)
 			r := m.Rates()
 			sum.h2d, sum.d2h, n = sum.h2d+1/r.H2D, sum.d2h+1/r.D2H, n+1
 		}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/graph"
@@ -87,12 +88,12 @@ func (t *training) chooseOrder(ctx context.Context) (arrangement, error) {
 	if bytes := int64(p.Vertices()) * int64(t.cfg.Hidden) * int64(t.cfg.storage().Size()); bytes <= cachedRows {
 		return none, nil
 	}
-	devices, err := openDevices(t.specs[:1])
+	opened, err := devices.Open(t.specs[:1])
 	if err != nil {
 		return none, err
 	}
-	a, err := t.measureOrder(ctx, devices[0])
-	return a, errors.Join(err, closeDevices(devices))
+	a, err := t.measureOrder(ctx, opened[0])
+	return a, errors.Join(err, devices.CloseAll(opened))
 }
 
 func (t *training) measureOrder(ctx context.Context, dev gpu.Device) (arrangement, error) {
@@ -148,7 +149,7 @@ func (t *training) ranks(ctx context.Context, order string) ([]int32, error) {
 	defer bar.End()
 	switch order {
 	case orderCommunity:
-		rank, err = graph.OrderCommunity(ctx, g, cores())
+		rank, err = graph.OrderCommunity(ctx, g, devices.Cores())
 	case orderRCM:
 		rank, err = graph.OrderRCM(ctx, g)
 	default:

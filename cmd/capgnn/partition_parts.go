@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/hostmem"
@@ -69,7 +70,7 @@ func (t *training) reportParts(ctx context.Context) (*partitionReport, error) {
 func (t *training) reportDevices(ctx context.Context, r *partitionReport) error {
 	if t.profile == nil {
 		var err error
-		if t.profile, err = measured(ctx, t.k, t.specs, t.cfg.Profile); err != nil {
+		if t.profile, err = devices.Profile(ctx, t.k, t.specs, t.cfg.Profile); err != nil {
 			return err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/term"
 )
 
@@ -37,10 +38,10 @@ func planAction(c *cli.Context) error {
 	t.k.Enter(term.Checking)
 	m, err := t.planMemory(ctx)
 	t.k.EndStages()
-	if err := errors.Join(err, closeDevices(t.devices)); err != nil {
+	if err := errors.Join(err, devices.CloseAll(t.devices)); err != nil {
 		return t.beforeTraining(err)
 	}
-	if len(t.specs) > 1 || t.specs[0].simulated() || t.cfg.Profile != "" {
+	if len(t.specs) > 1 || t.specs[0].Simulated() || t.cfg.Profile != "" {
 		if m.Subsets, err = t.subsets(ctx); err != nil {
 			return t.beforeTraining(err)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"gorgonia.org/tensor"
 
+	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gnn"
 	"capgnn/gpu"
@@ -121,7 +122,7 @@ func newPrediction(c *cli.Context, k *term.Console) (*prediction, error) {
 	k.KeepStdoutFor(p.out)
 	// What decided the speed and the memory of training decides nothing here.
 	p.cfg.Devices, p.cfg.Parts, p.cfg.Targets, p.cfg.Profile, p.cfg.Savings = c.String("devices"), 0, "", "", pipeline.Savings{}
-	if err := checkDevices(p.cfg.Devices); err != nil {
+	if err := devices.Check(p.cfg.Devices); err != nil {
 		return nil, err
 	}
 	p.other = c.IsSet("dataset") && c.String("dataset") != p.cfg.Dataset
@@ -163,7 +164,7 @@ func (p *prediction) predict(ctx context.Context) (*predictResult, error) {
 	steps := []func(context.Context) error{p.loadInput, p.chooseDevices, p.divide, p.open}
 	for _, step := range steps {
 		if err := errors.Join(step(ctx), ctx.Err()); err != nil {
-			return nil, closeAfter(err, p.devices)
+			return nil, devices.CloseAfter(err, p.devices)
 		}
 	}
 	begin := time.Now()
@@ -177,7 +178,7 @@ func (p *prediction) predict(ctx context.Context) (*predictResult, error) {
 		r.Devices = append(r.Devices, p.specs[i].String())
 		r.PeakBytes = append(r.PeakBytes, d.Memory().HighWater)
 	}
-	if err := closeAfter(err, p.devices); err != nil {
+	if err := devices.CloseAfter(err, p.devices); err != nil {
 		return nil, err
 	}
 	r.Vertices, r.Columns = t.rows, t.cols

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/internal/npy"
 )
 
@@ -23,7 +24,7 @@ func TestMain(m *testing.M) {
 	}
 	program = filepath.Join(dir, "capgnn")
 	tags := ""
-	if builtWithCUDA {
+	if devices.BuiltWithCUDA {
 		tags = "cuda"
 	}
 	if out, err := exec.Command("go", "build", "-tags", tags, "-o", program, ".").CombinedOutput(); err != nil {

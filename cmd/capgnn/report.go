@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"strings"
 
+	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/internal/atomicfile"
 	"capgnn/internal/regular"
@@ -81,7 +82,7 @@ func (d runDir) partition(cfg *trainConfig) (*report.Partition, error) {
 	if err != nil {
 		return nil, err
 	}
-	specs, err := parseDevices(cfg.Devices)
+	specs, err := devices.Parse(cfg.Devices)
 	if err != nil {
 		return nil, err
 	}

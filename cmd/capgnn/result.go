@@ -11,6 +11,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/internal/number"
@@ -81,7 +82,7 @@ type peakBytes struct {
 }
 
 // newResult describes a finished run.
-func newResult(cfg *trainConfig, dataset string, devices []deviceSpec, parts int, d runDir, r *pipeline.Result) *runResult {
+func newResult(cfg *trainConfig, dataset string, devices []devices.Spec, parts int, d runDir, r *pipeline.Result) *runResult {
 	out := &runResult{
 		Dataset: dataset, Model: cfg.Model, Parts: parts, Epochs: r.Epochs, Seed: cfg.Seed,
 		FinalLoss: lossValue(math.NaN()), Train: r.Best.Train, Val: r.Best.Val, Test: r.Best.Test, TestLast: r.Last.Test,
@@ -89,7 +90,7 @@ func newResult(cfg *trainConfig, dataset string, devices []deviceSpec, parts int
 		PeakBytes: peakBytes{Host: r.PeakHost, Devices: r.PeakDevice[:min(len(devices), len(r.PeakDevice))]}, SHA256: r.WeightsSHA, RunDir: string(d), Build: term.ReadBuildInfo(),
 	}
 	for _, spec := range devices {
-		out.Simulated = spec.simulated()
+		out.Simulated = spec.Simulated()
 		out.Devices = append(out.Devices, spec.String())
 	}
 	if r.Epochs > 0 {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/pipeline"
@@ -55,7 +56,7 @@ var resultKeys = []string{"dataset", "model", "devices", "simulated", "parts", "
 	"test_last", "best_epoch", "metric", "epoch_s", "time_s", "bytes", "halo_rows", "halo_pairs", "peak_bytes", "weights_sha256", "run_dir", "build", "order", "storage", "cache", "staleness", "drift", "class_names"}
 
 func TestResultKeys(t *testing.T) {
-	specs := []deviceSpec{{Label: "0", Threads: 1, Slow: 1}}
+	specs := []devices.Spec{{Label: "0", Threads: 1, Slow: 1}}
 	cfg := defaultConfig()
 	r := newResult(&cfg, "cora", specs, 1, "runs/x", &pipeline.Result{BestEpoch: -1, PeakDevice: []gpu.Bytes{1}})
 	data, err := json.Marshal(r)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/internal/number"
@@ -36,7 +37,7 @@ func (t *training) subsets(ctx context.Context) ([]subset, error) {
 	profile := t.profile
 	if profile == nil {
 		var err error
-		if profile, err = measured(ctx, t.k, t.specs, t.cfg.Profile); err != nil {
+		if profile, err = devices.Profile(ctx, t.k, t.specs, t.cfg.Profile); err != nil {
 			return nil, err
 		}
 	}
@@ -80,10 +81,10 @@ func b2i(b bool) int {
 }
 
 // chooseSome returns the indices of every choice of devices that differs from the others in what it has, smaller ones first.
-func chooseSome(specs []deviceSpec) [][]int {
+func chooseSome(specs []devices.Spec) [][]int {
 	kind := make([]int, len(specs)) // the first device that is like it
 	for i, d := range specs {
-		kind[i] = slices.IndexFunc(specs, func(e deviceSpec) bool { return alike([]deviceSpec{d, e}) && d.Memory == e.Memory })
+		kind[i] = slices.IndexFunc(specs, func(e devices.Spec) bool { return devices.Alike([]devices.Spec{d, e}) && d.Memory == e.Memory })
 	}
 	choices := [][]int{{}}
 	for i := range specs {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/term"
 )
 
@@ -100,7 +101,7 @@ func (t *training) check() error {
 			return term.Usagef("--%s %q: is not UTF-8, which the files of a run need: rename it", o.name, text)
 		}
 	}
-	return checkDevices(t.cfg.Devices)
+	return devices.Check(t.cfg.Devices)
 }
 
 // forget drops what a config file recorded about choices that flags beside it have changed.
@@ -206,11 +207,11 @@ func refuseChanges(c *cli.Context, d runDir, was trainConfig) error {
 
 // sameDevices reports whether a list given by the user means the devices that a run has recorded.
 func sameDevices(given, recorded string) bool {
-	specs, err := parseDevices(given)
+	specs, err := devices.Parse(given)
 	if err != nil {
 		return false
 	}
-	was, err := parseDevices(recorded)
+	was, err := devices.Parse(recorded)
 	if err != nil || len(was) != len(specs) {
 		return false
 	}
@@ -219,5 +220,5 @@ func sameDevices(given, recorded string) bool {
 			specs[i].Threads = was[i].Threads
 		}
 	}
-	return formatDevices(specs) == formatDevices(was)
+	return devices.Format(specs) == devices.Format(was)
 }

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gnn"
 	"capgnn/gpu"
@@ -42,7 +43,7 @@ type training struct {
 	anonymous, cutting, bare bool
 
 	data     *learnable // set beforehand by demo for a generated graph; else loaded
-	specs    []deviceSpec
+	specs    []devices.Spec
 	parts    int
 	profile  *profiler.Profile // of the devices, nil where nothing had to be known of them
 	plan     *rapa.Plan        // nil with one part
@@ -76,7 +77,7 @@ func (t *training) run(ctx context.Context) (*runResult, error) {
 		}
 	}
 	result, err := t.train(ctx)
-	return result, closeAfter(err, t.devices)
+	return result, devices.CloseAfter(err, t.devices)
 }
 
 // preparations are the steps of a run before it trains.
@@ -132,20 +133,20 @@ func (t *training) usage(err error) error {
 // chooseDevices settles the devices and the number of parts.
 func (t *training) chooseDevices(context.Context) error {
 	list := t.cfg.Devices
-	if t.anonymous && isAuto(list) {
+	if t.anonymous && devices.IsAuto(list) {
 		list = "cpu:0" // it stands for whatever there will be: no GPU is looked for
 	}
-	specs, err := parseDevices(list)
+	specs, err := devices.Parse(list)
 	if err != nil {
 		return err
 	}
-	shareCores(specs, cores())
+	devices.ShareCores(specs, devices.Cores())
 	for i := range specs {
 		specs[i].TF32 = specs[i].GPU && t.cfg.TF32
 	}
-	if isAuto(t.cfg.Devices) && !t.anonymous {
-		_, why := autoDevices()
-		t.k.Note("devices: %s (%s)", formatDevices(specs), why)
+	if devices.IsAuto(t.cfg.Devices) && !t.anonymous {
+		_, why := devices.Auto()
+		t.k.Note("devices: %s (%s)", devices.Format(specs), why)
 	}
 	t.parts = t.cfg.Parts
 	if t.parts == 0 {
@@ -158,14 +159,14 @@ func (t *training) chooseDevices(context.Context) error {
 	if n := t.data.problem.Vertices(); t.parts > n {
 		return term.Usagef("--parts %d: the graph has %d vertices: use at most that many parts", t.parts, n)
 	}
-	t.specs, t.cfg.Devices, t.cfg.Parts = specs, formatDevices(specs), t.parts
+	t.specs, t.cfg.Devices, t.cfg.Parts = specs, devices.Format(specs), t.parts
 	t.estimateStages()
 	return nil
 }
 
 // open opens the devices.
 func (t *training) open(context.Context) error {
-	devices, err := openDevices(t.specs)
+	devices, err := devices.Open(t.specs)
 	t.devices = devices
 	if err != nil {
 		return err
@@ -249,7 +250,7 @@ func (t *training) options(record func(pipeline.EpochStats) error) (pipeline.Opt
 	if c != nil {
 		opt.Prepared = c
 	}
-	opt.Layout, opt.Cache.Host = t.layout, lockFor(t.specs)
+	opt.Layout, opt.Cache.Host = t.layout, devices.LockFor(t.specs)
 	opt.CheckpointDir, opt.CheckpointEvery, opt.Resume = t.dir.checkpoints(), t.cfg.CheckpointEvery, t.resume
 	opt.Identity, opt.Log = t.identity(), slog.New(&term.NoteHandler{Console: t.k})
 	var val *float64 // of the last evaluation

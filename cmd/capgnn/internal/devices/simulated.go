@@ -1,4 +1,4 @@
-package main
+package devices
 
 import (
 	"errors"
@@ -18,15 +18,15 @@ import (
 // maxCardFile bounds a card's file, which has about 400 bytes.
 const maxCardFile = 64 << 10
 
-// card returns what a simulated device was measured to do: an embedded card, or, where the name ends in .json, a card's file
+// SimCard returns what a simulated device was measured to do: an embedded card, or, where the name ends in .json, a card's file
 // or device K of a profile (FILE#K, the first without #K).
-func (d deviceSpec) card() (sim.Card, error) {
+func (d Spec) SimCard() (sim.Card, error) {
 	c, _, err := d.measurements()
 	return c, err
 }
 
 // measurements returns the card, and the calibration where it is a device of a profile that has one.
-func (d deviceSpec) measurements() (c sim.Card, ops []profiler.OpTime, err error) {
+func (d Spec) measurements() (c sim.Card, ops []profiler.OpTime, err error) {
 	path, number, numbered := strings.Cut(d.Card, "#")
 	switch {
 	case !strings.HasSuffix(path, ".json"):
@@ -55,11 +55,11 @@ func profiledCard(path, number string) (sim.Card, []profiler.OpTime, error) {
 		return sim.Card{}, nil, fmt.Errorf("%s has devices #0 to #%d, not #%s", path, len(p.Devices)-1, number)
 	}
 	r := &p.Devices[k]
-	return sim.Card{Name: r.Name, Model: r.Model, Measured: measuredOf(p, k)}, r.Calibration, nil
+	return sim.Card{Name: r.Name, Model: r.Model, Measured: MeasuredOf(p, k)}, r.Calibration, nil
 }
 
-// measuredOf returns what every profile holds of device k in the words of package sim.
-func measuredOf(p *profiler.Profile, k int) sim.Measured {
+// MeasuredOf returns what every profile holds of device k in the words of package sim.
+func MeasuredOf(p *profiler.Profile, k int) sim.Measured {
 	r := &p.Devices[k]
 	return sim.Measured{N: p.N, Entries: int64(p.Entries), MM: r.MM.Median, SpMM: r.SpMM.Median, H2D: r.H2D.Median, D2H: r.D2H.Median, IDT: r.IDT.Median,
 		Memory: r.FreeBytes}
@@ -78,8 +78,8 @@ func readCardFile(path string) (sim.Card, error) {
 	return sim.ParseCard(data)
 }
 
-// rates returns the card's rates with what the spec says otherwise.
-func (d deviceSpec) rates(c *sim.Card) sim.Rates {
+// Rates returns the card's rates with what the spec says otherwise.
+func (d Spec) Rates(c *sim.Card) sim.Rates {
 	r := c.Rates()
 	r.FlopsPerSec, r.GatherPerSec, r.BytesPerSec = r.FlopsPerSec/d.Slow, r.GatherPerSec/d.Slow, r.BytesPerSec/d.Slow
 	if d.Link > 0 {
@@ -92,12 +92,12 @@ func (d deviceSpec) rates(c *sim.Card) sim.Rates {
 }
 
 // pace says how fast a simulated device is: by its calibration if there is one and the spec says nothing otherwise.
-func (d deviceSpec) pace(c *sim.Config) (sim.Card, error) {
+func (d Spec) pace(c *sim.Config) (sim.Card, error) {
 	card, ops, err := d.measurements()
 	if err != nil {
 		return card, err
 	}
-	c.Rates = d.rates(&card)
+	c.Rates = d.Rates(&card)
 	if ops != nil && d.Slow == 1 && d.Link == 0 && d.Latency == 0 {
 		c.Table, err = sim.NewTable(samplesOf(ops))
 	}
@@ -107,7 +107,7 @@ func (d deviceSpec) pace(c *sim.Config) (sim.Card, error) {
 // buses are what the links of simulated devices share, by rate.
 type buses map[float64]*sim.Bus
 
-func (b buses) of(d deviceSpec) *sim.Bus {
+func (b buses) of(d Spec) *sim.Bus {
 	if d.Bus == 0 {
 		return nil
 	}
@@ -118,7 +118,7 @@ func (b buses) of(d deviceSpec) *sim.Bus {
 }
 
 // openSimulated opens simulated devices on one clock.
-func openSimulated(specs []deviceSpec) ([]gpu.Device, error) {
+func openSimulated(specs []Spec) ([]gpu.Device, error) {
 	clock, shared := sim.NewClock(), buses{}
 	return openEach(len(specs), func(i int) (gpu.Device, error) {
 		s := specs[i]
@@ -135,16 +135,16 @@ func openSimulated(specs []deviceSpec) ([]gpu.Device, error) {
 	})
 }
 
-// openForecast opens devices on one clock that compute nothing, in place of those of a run, which p describes, with these
+// OpenForecast opens devices on one clock that compute nothing, in place of those of a run, which p describes, with these
 // budgets; nil: there is no end of memory. CPU devices share a host.
-func openForecast(specs []deviceSpec, p *profiler.Profile, budgets []gpu.Bytes) ([]gpu.Device, error) {
-	clock, shared, host := sim.NewClock(), buses{}, &sim.Host{Processors: cores()}
+func OpenForecast(specs []Spec, p *profiler.Profile, budgets []gpu.Bytes) ([]gpu.Device, error) {
+	clock, shared, host := sim.NewClock(), buses{}, &sim.Host{Processors: Cores()}
 	return openEach(len(specs), func(i int) (gpu.Device, error) {
 		c := sim.Config{Name: specs[i].name(), Model: p.Devices[i].Model, UUID: p.Devices[i].UUID, Clock: clock, Bus: shared.of(specs[i])}
 		if budgets != nil {
 			c.Memory = budgets[i]
 		}
-		if specs[i].simulated() {
+		if specs[i].Simulated() {
 			if _, err := specs[i].pace(&c); err != nil {
 				return nil, err
 			}
@@ -166,7 +166,7 @@ func openForecast(specs []deviceSpec, p *profiler.Profile, budgets []gpu.Bytes) 
 func rate(c *sim.Config, p *profiler.Profile, i int) error {
 	row := &p.Devices[i]
 	if row.Calibration == nil {
-		m := measuredOf(p, i)
+		m := MeasuredOf(p, i)
 		c.Rates = m.Rates()
 		return nil
 	}
@@ -196,16 +196,16 @@ func openEach(n int, open func(i int) (gpu.Device, error)) ([]gpu.Device, error)
 	for i := range n {
 		d, err := open(i)
 		if err != nil {
-			return nil, term.Usagef("--devices: %w", errors.Join(err, closeDevices(devices)))
+			return nil, term.Usagef("--devices: %w", errors.Join(err, CloseAll(devices)))
 		}
 		devices = append(devices, d)
 	}
 	return devices, nil
 }
 
-// row returns the row that a profile would have of a simulated device.
-func (d deviceSpec) row() (profiler.DeviceProfile, error) {
-	c, err := d.card()
+// ProfileRow returns the row that a profile would have of a simulated device.
+func (d Spec) ProfileRow() (profiler.DeviceProfile, error) {
+	c, err := d.SimCard()
 	if err != nil {
 		return profiler.DeviceProfile{}, err
 	}
@@ -222,11 +222,11 @@ func (d deviceSpec) row() (profiler.DeviceProfile, error) {
 	return p, nil
 }
 
-// cardProfile returns the profile that simulated devices would have.
-func cardProfile(specs []deviceSpec) (*profiler.Profile, error) {
+// CardProfile returns the profile that simulated devices would have.
+func CardProfile(specs []Spec) (*profiler.Profile, error) {
 	p := new(profiler.Profile)
 	for _, d := range specs {
-		row, err := d.row()
+		row, err := d.ProfileRow()
 		if err != nil {
 			return nil, err
 		}

@@ -1,6 +1,6 @@
 //go:build cuda
 
-package main
+package devices
 
 import (
 	"fmt"
@@ -17,19 +17,19 @@ import (
 	"capgnn/profiler"
 )
 
-// builtWithCUDA: this build opens GPUs where a driver is there.
-const builtWithCUDA = true
+// BuiltWithCUDA: this build opens GPUs where a driver is there.
+const BuiltWithCUDA = true
 
 // Environment variables that name libraries in place of those that the system has. CAPGNN_CUBLAS=none does without.
 const (
-	driverVariable = "CAPGNN_CUDA"
-	nvmlVariable   = "CAPGNN_NVML"
-	blasVariable   = "CAPGNN_CUBLAS"
+	DriverVariable = "CAPGNN_CUDA"
+	NVMLVariable   = "CAPGNN_NVML"
+	BLASVariable   = "CAPGNN_CUBLAS"
 )
 
-// gpuOptions is what the environment says of the libraries.
-func gpuOptions() cuda.Options {
-	o := cuda.Options{Library: os.Getenv(driverVariable), NVML: os.Getenv(nvmlVariable), BLAS: os.Getenv(blasVariable)}
+// GPUOptions is what the environment says of the libraries.
+func GPUOptions() cuda.Options {
+	o := cuda.Options{Library: os.Getenv(DriverVariable), NVML: os.Getenv(NVMLVariable), BLAS: os.Getenv(BLASVariable)}
 	for _, name := range []string{"CUDA_HOME", "CUDA_PATH"} {
 		if folder := os.Getenv(name); folder != "" {
 			o.BLASFolders = append(o.BLASFolders, filepath.Join(folder, "lib64"))
@@ -38,13 +38,13 @@ func gpuOptions() cuda.Options {
 	return o
 }
 
-// gpus loads the driver when somebody asks for a GPU, once.
-var gpus = sync.OnceValues(func() (*cuda.Driver, error) { return cuda.Load(gpuOptions()) })
+// GPUs loads the driver when somebody asks for a GPU, once.
+var GPUs = sync.OnceValues(func() (*cuda.Driver, error) { return cuda.Load(GPUOptions()) })
 
-// autoDevices is what --devices auto stands for, and why: every GPU, or one CPU device where there is none.
-func autoDevices() ([]deviceSpec, string) {
-	cpu := []deviceSpec{{Text: "cpu:0", Label: "0", Slow: 1}}
-	driver, err := gpus()
+// Auto is what --devices auto stands for, and why: every GPU, or one CPU device where there is none.
+func Auto() ([]Spec, string) {
+	cpu := []Spec{{Text: "cpu:0", Label: "0", Slow: 1}}
+	driver, err := GPUs()
 	if err != nil {
 		return cpu, term.OneLine(err) + "; see `capgnn doctor`"
 	}
@@ -52,17 +52,17 @@ func autoDevices() ([]deviceSpec, string) {
 	if err != nil {
 		return cpu, term.OneLine(err) + "; see `capgnn doctor`"
 	}
-	specs := make([]deviceSpec, min(n, maxDevices))
+	specs := make([]Spec, min(n, maxDevices))
 	for i := range specs {
 		label := strconv.Itoa(i)
-		specs[i] = deviceSpec{Text: "cuda:" + label, GPU: true, Label: label, Slow: 1}
+		specs[i] = Spec{Text: "cuda:" + label, GPU: true, Label: label, Slow: 1}
 	}
 	return specs, "every GPU; choose with --devices"
 }
 
 // openGPU opens a GPU that share specs divide among them.
-func openGPU(s deviceSpec, share int) (gpu.Device, error) {
-	driver, err := gpus()
+func openGPU(s Spec, share int) (gpu.Device, error) {
+	driver, err := GPUs()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w; see `capgnn doctor`", s.name(), err)
 	}
@@ -74,8 +74,8 @@ func openGPU(s deviceSpec, share int) (gpu.Device, error) {
 }
 
 // findGPU reports a GPU that is not there, without opening it.
-func findGPU(s deviceSpec) error {
-	driver, err := gpus()
+func findGPU(s Spec) error {
+	driver, err := GPUs()
 	if err != nil {
 		return fmt.Errorf("%s: %w; see `capgnn doctor`", s.name(), err)
 	}
@@ -91,7 +91,7 @@ func findGPU(s deviceSpec) error {
 
 // sameModel reports whether two GPUs, by number, are of one model.
 func sameModel(a, b string) bool {
-	driver, err := gpus()
+	driver, err := GPUs()
 	if err != nil {
 		return false
 	}
@@ -110,7 +110,7 @@ func sameModel(a, b string) bool {
 
 // preparePinned lets GPUs be measured with memory that the driver has page-locked.
 func preparePinned(opt *profiler.Options) {
-	driver, err := gpus()
+	driver, err := GPUs()
 	if err != nil {
 		return
 	}
@@ -121,14 +121,14 @@ func preparePinned(opt *profiler.Options) {
 		}
 		return p.Bytes(), func() { p.Close() }, nil
 	}
-	if _, version, err := cuda.Examine(gpuOptions()); err == nil {
+	if _, version, err := cuda.Examine(GPUOptions()); err == nil {
 		opt.Driver = version
 	}
 }
 
 // noteLinks adds the PCIe links of the GPUs to a profile, as the management library has them.
 func noteLinks(p *profiler.Profile) {
-	cards, _, err := cuda.Examine(gpuOptions())
+	cards, _, err := cuda.Examine(GPUOptions())
 	if err != nil {
 		return
 	}
@@ -141,12 +141,12 @@ func noteLinks(p *profiler.Profile) {
 	}
 }
 
-// lockFor says how host memory is locked that rows of these devices pass through: by the driver where a GPU is among them.
-func lockFor(specs []deviceSpec) hostmem.LockOptions {
-	if !slices.ContainsFunc(specs, func(s deviceSpec) bool { return s.GPU }) {
+// LockFor says how host memory is locked that rows of these devices pass through: by the driver where a GPU is among them.
+func LockFor(specs []Spec) hostmem.LockOptions {
+	if !slices.ContainsFunc(specs, func(s Spec) bool { return s.GPU }) {
 		return hostmem.LockOptions{}
 	}
-	driver, err := gpus()
+	driver, err := GPUs()
 	if err != nil {
 		return hostmem.LockOptions{}
 	}

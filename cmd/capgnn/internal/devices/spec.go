@@ -1,4 +1,4 @@
-package main
+package devices
 
 import (
 	"errors"
@@ -13,15 +13,15 @@ import (
 	"capgnn/gpu"
 )
 
-// deviceSpec is one device of a --devices list: a CPU device, an NVIDIA GPU where GPU is set, or a simulated one where Card
+// Spec is one device of a --devices list: a CPU device, an NVIDIA GPU where GPU is set, or a simulated one where Card
 // is given.
-type deviceSpec struct {
+type Spec struct {
 	Text    string        // as the user wrote it
 	Card    string        // name of an embedded card or a card's file, "" for CPU devices
 	GPU     bool          // Label is its number
 	TF32    bool          // of a GPU: products may round their operands
 	Label   string        // the N of cpu:N, "" if none was given; only a name
-	Threads int           // 0 until shareCores has run: an equal share of the cores; not used by simulated devices
+	Threads int           // 0 until ShareCores has run: an equal share of the cores; not used by simulated devices
 	Memory  gpu.Bytes     // 0: the backend's or the card's
 	Slow    float64       // ≥ 1: each operation takes Slow × its own time
 	Link    float64       // bytes/s of each direction of its link to the host; 0: as fast as memory, or the card's
@@ -38,25 +38,25 @@ const (
 	maxMemory  = gpu.Bytes(1) << 50
 )
 
-// parseDevices reads a list of the grammar of DESIGN.md 4: an item that starts with cpu:, cuda: or sim: begins a device,
+// Parse reads a list of devices: an item that starts with cpu:, cuda: or sim: begins a device,
 // key=value items after it belong to it. auto (also "" and all) is every GPU, or one CPU device with all cores.
-func parseDevices(list string) ([]deviceSpec, error) {
-	if isAuto(list) {
-		specs, _ := autoDevices()
+func Parse(list string) ([]Spec, error) {
+	if IsAuto(list) {
+		specs, _ := Auto()
 		return specs, nil
 	}
-	var specs []deviceSpec
+	var specs []Spec
 	for item := range strings.SplitSeq(list, ",") {
 		item = strings.TrimSpace(item)
 		kind, rest, named := strings.Cut(item, ":")
 		switch {
-		case named && kind == "cuda" && !builtWithCUDA:
+		case named && kind == "cuda" && !BuiltWithCUDA:
 			return nil, term.Usagef("--devices: %s: this build has no CUDA (`make gpu` builds it): name CPU devices such as cpu:0", item)
 		case named && (kind == "cpu" || kind == "cuda" || kind == "sim"):
 			if len(specs) == maxDevices {
 				return nil, term.Usagef("--devices: more than %d devices", maxDevices)
 			}
-			d := deviceSpec{Text: item, Slow: 1}
+			d := Spec{Text: item, Slow: 1}
 			if err := d.begin(kind, rest); err != nil {
 				return nil, err
 			}
@@ -72,17 +72,17 @@ func parseDevices(list string) ([]deviceSpec, error) {
 		}
 	}
 	for _, d := range specs {
-		if d.simulated() != specs[0].simulated() {
+		if d.Simulated() != specs[0].Simulated() {
 			return nil, term.Usagef("--devices: %s and %s: simulated devices have a clock of their own: name either those or real ones", specs[0].Text, d.Text)
 		}
 	}
 	return specs, nil
 }
 
-// checkDevices reports what is wrong with a --devices list before anything else is done: its grammar, and GPUs that are not there.
-func checkDevices(list string) error {
-	specs, err := parseDevices(list)
-	if err != nil || isAuto(list) {
+// Check reports what is wrong with a --devices list before anything else is done: its grammar, and GPUs that are not there.
+func Check(list string) error {
+	specs, err := Parse(list)
+	if err != nil || IsAuto(list) {
 		return err
 	}
 	for _, d := range specs {
@@ -95,20 +95,20 @@ func checkDevices(list string) error {
 	return nil
 }
 
-// simulated reports whether the device is one of gpu/sim.
-func (d deviceSpec) simulated() bool { return d.Card != "" }
+// Simulated reports whether the device is one of gpu/sim.
+func (d Spec) Simulated() bool { return d.Card != "" }
 
 // computesOnCores reports whether the device is a share of the processor cores.
-func (d deviceSpec) computesOnCores() bool { return !d.GPU && !d.simulated() }
+func (d Spec) computesOnCores() bool { return !d.GPU && !d.Simulated() }
 
-// isAuto reports whether a --devices value leaves the choice to the program.
-func isAuto(list string) bool { return list == "" || list == "auto" || list == "all" }
+// IsAuto reports whether a --devices value leaves the choice to the program.
+func IsAuto(list string) bool { return list == "" || list == "auto" || list == "all" }
 
 // begin reads what follows cpu:, cuda: or sim: in the item that begins a device: a number or a first setting, or a card.
-func (d *deviceSpec) begin(kind, rest string) error {
+func (d *Spec) begin(kind, rest string) error {
 	if kind == "sim" {
 		d.Card = rest
-		_, err := d.card()
+		_, err := d.SimCard()
 		return err
 	}
 	d.GPU = kind == "cuda"
@@ -126,7 +126,7 @@ func (d *deviceSpec) begin(kind, rest string) error {
 }
 
 // set applies one key=value item.
-func (d *deviceSpec) set(item string) error {
+func (d *Spec) set(item string) error {
 	key, value, _ := strings.Cut(item, "=")
 	if d.GPU && key != "mem" {
 		return term.Usagef("--devices: %s: no setting %q: a GPU has mem", d.Text, key)
@@ -134,7 +134,7 @@ func (d *deviceSpec) set(item string) error {
 	var err error
 	switch key {
 	case "threads":
-		if d.simulated() {
+		if d.Simulated() {
 			return term.Usagef("--devices: %s: a simulated device has no threads: there are mem, slow, link, latency, bus", d.Text)
 		}
 		d.Threads, err = strconv.Atoi(value)
@@ -142,7 +142,7 @@ func (d *deviceSpec) set(item string) error {
 			err = fmt.Errorf("is not a number from 1 to %d", maxThreads)
 		}
 	case "mem":
-		d.Memory, err = parseBytes(value)
+		d.Memory, err = ParseBytes(value)
 	case "slow":
 		d.Slow, err = strconv.ParseFloat(value, 64)
 		if err != nil || !(d.Slow >= 1 && d.Slow <= maxSlow) {
@@ -166,8 +166,8 @@ func (d *deviceSpec) set(item string) error {
 	return nil
 }
 
-// shareCores gives every device without threads= an equal share of the cores that the others leave, at least one.
-func shareCores(specs []deviceSpec, cores int) {
+// ShareCores gives every device without threads= an equal share of the cores that the others leave, at least one.
+func ShareCores(specs []Spec, cores int) {
 	open := 0
 	for _, d := range specs {
 		cores -= d.Threads
@@ -183,10 +183,10 @@ func shareCores(specs []deviceSpec, cores int) {
 }
 
 // String returns the spec with everything said, in the grammar of --devices.
-func (d deviceSpec) String() string {
+func (d Spec) String() string {
 	var b strings.Builder
 	switch {
-	case d.simulated():
+	case d.Simulated():
 		b.WriteString("sim:" + d.Card)
 	case d.GPU:
 		b.WriteString("cuda:" + d.Label)
@@ -216,7 +216,7 @@ func (d deviceSpec) String() string {
 }
 
 // name is what errors and tables call the device: cpu:N or cuda:N as given, else everything that was said about it.
-func (d deviceSpec) name() string {
+func (d Spec) name() string {
 	switch {
 	case d.GPU:
 		return "cuda:" + d.Label
@@ -226,8 +226,8 @@ func (d deviceSpec) name() string {
 	return d.String()
 }
 
-// formatDevices returns the list in the grammar of --devices.
-func formatDevices(specs []deviceSpec) string {
+// Format returns the list in the grammar of --devices.
+func Format(specs []Spec) string {
 	items := make([]string, len(specs))
 	for i, d := range specs {
 		items[i] = d.String()
@@ -235,8 +235,8 @@ func formatDevices(specs []deviceSpec) string {
 	return strings.Join(items, ",")
 }
 
-// alike reports whether all devices would be equally fast, so that no measurement is needed to divide the work.
-func alike(specs []deviceSpec) bool {
+// Alike reports whether all devices would be equally fast, so that no measurement is needed to divide the work.
+func Alike(specs []Spec) bool {
 	for _, d := range specs {
 		f := specs[0]
 		if d.GPU != f.GPU || d.GPU && d.Label != f.Label && !sameModel(d.Label, f.Label) {
@@ -258,8 +258,8 @@ var byteUnits = []struct {
 	{"TB", 1e12}, {"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}, {"B", 1},
 }
 
-// parseBytes reads an amount such as 8GiB, 1.5GB or 4096B.
-func parseBytes(s string) (gpu.Bytes, error) {
+// ParseBytes reads an amount such as 8GiB, 1.5GB or 4096B.
+func ParseBytes(s string) (gpu.Bytes, error) {
 	for _, u := range byteUnits {
 		digits, ok := strings.CutSuffix(s, u.suffix)
 		if !ok {
@@ -278,14 +278,14 @@ func parseBytes(s string) (gpu.Bytes, error) {
 // parseRate reads an amount a second such as 1GiB/s.
 func parseRate(s string) (float64, error) {
 	amount, ok := strings.CutSuffix(s, "/s")
-	perSecond, err := parseBytes(amount)
+	perSecond, err := ParseBytes(amount)
 	if !ok || err != nil {
 		return 0, errors.New("is not a rate such as 1GiB/s")
 	}
 	return float64(perSecond), nil
 }
 
-// formatBytes returns b in the largest binary unit that divides it, so that parseBytes gives b back.
+// formatBytes returns b in the largest binary unit that divides it, so that ParseBytes gives b back.
 func formatBytes(b gpu.Bytes) string {
 	for _, u := range byteUnits[:4] {
 		if b%u.size == 0 && b > 0 {
@@ -295,5 +295,5 @@ func formatBytes(b gpu.Bytes) string {
 	return fmt.Sprintf("%dB", b)
 }
 
-// cores is the number of processor cores that CPU devices share.
-func cores() int { return runtime.GOMAXPROCS(0) }
+// Cores is the number of processor cores that CPU devices share.
+func Cores() int { return runtime.GOMAXPROCS(0) }

@@ -1,4 +1,4 @@
-package main
+package devices
 
 import (
 	"slices"
@@ -14,35 +14,35 @@ func TestParseDevices(t *testing.T) {
 	for _, tc := range []struct {
 		name, list string
 		cores      int
-		want       []deviceSpec // without Text
+		want       []Spec // without Text
 	}{
-		{"default", "auto", 6, []deviceSpec{{Label: "0", Threads: 6, Slow: 1}}},
-		{"all", "all", 2, []deviceSpec{{Label: "0", Threads: 2, Slow: 1}}},
-		{"number", "cpu:7", 4, []deviceSpec{{Label: "7", Threads: 4, Slow: 1}}},
-		{"share", "cpu:0,cpu:1", 5, []deviceSpec{{Label: "0", Threads: 2, Slow: 1}, {Label: "1", Threads: 2, Slow: 1}}},
-		{"share what is left", "cpu:threads=3,cpu:0", 4, []deviceSpec{{Threads: 3, Slow: 1}, {Label: "0", Threads: 1, Slow: 1}}},
-		{"more devices than cores", "cpu:0,cpu:1,cpu:2", 2, []deviceSpec{{Label: "0", Threads: 1, Slow: 1}, {Label: "1", Threads: 1, Slow: 1}, {Label: "2", Threads: 1, Slow: 1}}},
-		{"same name twice", "cpu:0,cpu:0", 2, []deviceSpec{{Label: "0", Threads: 1, Slow: 1}, {Label: "0", Threads: 1, Slow: 1}}},
-		{"settings", "cpu:threads=4,mem=8GiB", 1, []deviceSpec{{Threads: 4, Slow: 1, Memory: 8 << 30}}},
-		{"settings behind a number", "cpu:1,threads=2,mem=1.5MB", 1, []deviceSpec{{Label: "1", Threads: 2, Slow: 1, Memory: 1500000}}},
-		{"simulated", "sim:rtx3090,sim:a40,mem=1GiB,slow=2,link=2GiB/s,latency=1ms,bus=8GiB/s", 2, []deviceSpec{
+		{"default", "auto", 6, []Spec{{Label: "0", Threads: 6, Slow: 1}}},
+		{"all", "all", 2, []Spec{{Label: "0", Threads: 2, Slow: 1}}},
+		{"number", "cpu:7", 4, []Spec{{Label: "7", Threads: 4, Slow: 1}}},
+		{"share", "cpu:0,cpu:1", 5, []Spec{{Label: "0", Threads: 2, Slow: 1}, {Label: "1", Threads: 2, Slow: 1}}},
+		{"share what is left", "cpu:threads=3,cpu:0", 4, []Spec{{Threads: 3, Slow: 1}, {Label: "0", Threads: 1, Slow: 1}}},
+		{"more devices than cores", "cpu:0,cpu:1,cpu:2", 2, []Spec{{Label: "0", Threads: 1, Slow: 1}, {Label: "1", Threads: 1, Slow: 1}, {Label: "2", Threads: 1, Slow: 1}}},
+		{"same name twice", "cpu:0,cpu:0", 2, []Spec{{Label: "0", Threads: 1, Slow: 1}, {Label: "0", Threads: 1, Slow: 1}}},
+		{"settings", "cpu:threads=4,mem=8GiB", 1, []Spec{{Threads: 4, Slow: 1, Memory: 8 << 30}}},
+		{"settings behind a number", "cpu:1,threads=2,mem=1.5MB", 1, []Spec{{Label: "1", Threads: 2, Slow: 1, Memory: 1500000}}},
+		{"simulated", "sim:rtx3090,sim:a40,mem=1GiB,slow=2,link=2GiB/s,latency=1ms,bus=8GiB/s", 2, []Spec{
 			{Card: "rtx3090", Slow: 1}, {Card: "a40", Slow: 2, Memory: 1 << 30, Link: 2 << 30, Latency: time.Millisecond, Bus: 8 << 30}}},
-		{"bus", "cpu:threads=1,link=2GiB/s,bus=1GiB/s,cpu:threads=1,bus=1GiB/s", 2, []deviceSpec{
+		{"bus", "cpu:threads=1,link=2GiB/s,bus=1GiB/s,cpu:threads=1,bus=1GiB/s", 2, []Spec{
 			{Threads: 1, Slow: 1, Link: 2 << 30, Bus: 1 << 30}, {Threads: 1, Slow: 1, Bus: 1 << 30}}},
-		{"slow link", "cpu:threads=1,slow=3,link=1GiB/s,latency=20us,cpu:threads=1", 2, []deviceSpec{
+		{"slow link", "cpu:threads=1,slow=3,link=1GiB/s,latency=20us,cpu:threads=1", 2, []Spec{
 			{Threads: 1, Slow: 3, Link: 1 << 30, Latency: 20 * time.Microsecond}, {Threads: 1, Slow: 1}}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got, err := parseDevices(tc.list)
+			got, err := Parse(tc.list)
 			if err != nil {
 				t.Fatal(err)
 			}
-			shareCores(got, tc.cores)
-			again, err := parseDevices(formatDevices(got))
+			ShareCores(got, tc.cores)
+			again, err := Parse(Format(got))
 			if err != nil {
-				t.Fatalf("reading %q back: %v", formatDevices(got), err)
+				t.Fatalf("reading %q back: %v", Format(got), err)
 			}
-			shareCores(again, 99)
+			ShareCores(again, 99)
 			for i := range got {
 				got[i].Text = ""
 			}
@@ -53,7 +53,7 @@ func TestParseDevices(t *testing.T) {
 				t.Errorf("got %+v, want %+v", got, tc.want)
 			}
 			if !slices.Equal(again, tc.want) {
-				t.Errorf("%q read back gives %+v, want %+v", formatDevices(got), again, tc.want)
+				t.Errorf("%q read back gives %+v, want %+v", Format(got), again, tc.want)
 			}
 		})
 	}
@@ -68,7 +68,7 @@ func TestParseDevicesRefuses(t *testing.T) {
 		"cpu:latency=-1s", "cpu:latency=20", "cpu:latency=1h", "cpu:colour=red", "cpu:0,threads", "auto,cpu:0",
 		strings.Repeat("cpu:0,", 64) + "cpu:0",
 	} {
-		_, err := parseDevices(list)
+		_, err := Parse(list)
 		if term.ExitCode(err) != term.ExitUsage {
 			t.Errorf("%q: error %v, want a usage error", list, err)
 		}
@@ -77,11 +77,11 @@ func TestParseDevicesRefuses(t *testing.T) {
 
 func TestParseBytes(t *testing.T) {
 	for text, want := range map[string]gpu.Bytes{"1B": 1, "4096B": 4096, "2KiB": 2048, "0.5MiB": 1 << 19, "3kB": 3000, "1TB": 1e12} {
-		got, err := parseBytes(text)
+		got, err := ParseBytes(text)
 		if err != nil || got != want {
 			t.Errorf("%s: got %d, %v, want %d", text, got, err, want)
 		}
-		if back, err := parseBytes(formatBytes(got)); err != nil || back != got {
+		if back, err := ParseBytes(formatBytes(got)); err != nil || back != got {
 			t.Errorf("%s: written as %s and read as %d, %v", text, formatBytes(got), back, err)
 		}
 	}
@@ -92,12 +92,12 @@ func TestAlike(t *testing.T) {
 		"cpu:0,cpu:1": true, "cpu:0,mem=1GiB,cpu:1": true, "cpu:threads=1,cpu:threads=2": false, "cpu:0,cpu:1,slow=2": false,
 		"cpu:0,cpu:1,link=1GiB/s": false, "cpu:0,cpu:1,bus=1GiB/s": false, "cpu:0": true,
 	} {
-		specs, err := parseDevices(list)
+		specs, err := Parse(list)
 		if err != nil {
 			t.Fatal(err)
 		}
-		shareCores(specs, 4)
-		if got := alike(specs); got != want {
+		ShareCores(specs, 4)
+		if got := Alike(specs); got != want {
 			t.Errorf("%s: alike is %v, want %v", list, got, want)
 		}
 	}
@@ -110,11 +110,11 @@ func TestOpenBuses(t *testing.T) {
 		"cpu:threads=1,bus=40MiB/s,cpu:threads=1,bus=40MiB/s":                       50 * time.Millisecond,
 		"cpu:threads=1,link=80MiB/s,bus=40MiB/s,cpu:threads=1,bus=40MiB/s,mem=4MiB": 50 * time.Millisecond,
 	} {
-		specs, err := parseDevices(list)
+		specs, err := Parse(list)
 		if err != nil {
 			t.Fatal(err)
 		}
-		devices, err := openDevices(specs)
+		devices, err := Open(specs)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -137,7 +137,7 @@ func TestOpenBuses(t *testing.T) {
 		if took := time.Since(start); took < want {
 			t.Errorf("%s: took %v, less than %v", list, took, want)
 		}
-		if err := closeDevices(devices); err != nil {
+		if err := CloseAll(devices); err != nil {
 			t.Fatal(err)
 		}
 	}

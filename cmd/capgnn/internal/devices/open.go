@@ -1,4 +1,4 @@
-package main
+package devices
 
 import (
 	"errors"
@@ -9,10 +9,10 @@ import (
 	"capgnn/hostmem"
 )
 
-// openDevices opens the devices in order. CPU devices without mem= share equally what the host has free beside the budgets of
+// Open opens the devices in order. CPU devices without mem= share equally what the host has free beside the budgets of
 // the others, and so do those of one GPU. On an error none stays open.
-func openDevices(specs []deviceSpec) ([]gpu.Device, error) {
-	if specs[0].simulated() {
+func Open(specs []Spec) ([]gpu.Device, error) {
+	if specs[0].Simulated() {
 		return openSimulated(specs)
 	}
 	free, open := gpu.Bytes(0), 0
@@ -45,7 +45,7 @@ func openDevices(specs []deviceSpec) ([]gpu.Device, error) {
 }
 
 // sharers is how many of the specs are the GPU of s and take what is free.
-func sharers(specs []deviceSpec, s deviceSpec) (n int) {
+func sharers(specs []Spec, s Spec) (n int) {
 	for _, o := range specs {
 		if o.GPU && o.Label == s.Label && o.Memory == 0 {
 			n++
@@ -54,8 +54,8 @@ func sharers(specs []deviceSpec, s deviceSpec) (n int) {
 	return n
 }
 
-// closeDevices closes all of them and joins what went wrong.
-func closeDevices(devices []gpu.Device) error {
+// CloseAll closes all of them and joins what went wrong.
+func CloseAll(devices []gpu.Device) error {
 	var errs []error
 	for _, d := range devices {
 		errs = append(errs, d.Close())
@@ -63,11 +63,11 @@ func closeDevices(devices []gpu.Device) error {
 	return errors.Join(errs...)
 }
 
-// closeAfter closes the devices of work that ended with err, and joins what went wrong. After a device was lost it closes
+// CloseAfter closes the devices of work that ended with err, and joins what went wrong. After a device was lost it closes
 // none: the process ends, and a device that does not answer would be waited for.
-func closeAfter(err error, devices []gpu.Device) error {
+func CloseAfter(err error, devices []gpu.Device) error {
 	if term.ExitCode(err) == term.ExitLost {
 		return err
 	}
-	return errors.Join(err, closeDevices(devices))
+	return errors.Join(err, CloseAll(devices))
 }

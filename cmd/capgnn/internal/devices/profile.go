@@ -1,0 +1,181 @@
+package devices
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"time"
+
+	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/gpu"
+	"capgnn/profiler"
+)
+
+// MeasureTime is how long a device is measured where nothing else is asked for.
+const MeasureTime = 6 * time.Second
+
+// Brief says how devices are measured where nothing else is asked for: what a run is divided by, and its epochs are predicted by.
+func Brief() profiler.Options {
+	return profiler.Options{Quick: true, Calibrate: true, Budget: MeasureTime}
+}
+
+// MeasureInto measures the devices as opt says and writes the profile to path; "" = nowhere. What is measured is kept as it is
+// made, so that a measurement that was interrupted goes on where it ended.
+func MeasureInto(ctx context.Context, k *term.Console, specs []Spec, opt profiler.Options, path string) (*profiler.Profile, error) {
+	if path == "" {
+		return Measure(ctx, k, specs, opt)
+	}
+	notes, err := openNotes(specs, opt, filepath.Dir(path))
+	if err != nil {
+		k.Note("the profile is not cached: %v", err)
+		return Measure(ctx, k, specs, opt)
+	}
+	if n := notes.Len(); n > 0 {
+		k.Note("profile: going on with %d measurements of an interrupted start", n)
+	}
+	opt.Notes = notes
+	p, err := Measure(ctx, k, specs, opt)
+	if err := notes.Close(); err != nil {
+		k.Note("measurements are not saved, an interruption loses them: %v", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err = p.Write(path); err == nil {
+		err = notes.Remove()
+	}
+	if err != nil {
+		k.Note("the profile is not cached: %v", err)
+	}
+	return p, nil
+}
+
+// openNotes opens what was measured of these devices in this way and is not yet a profile.
+func openNotes(specs []Spec, opt profiler.Options, folder string) (*profiler.Notes, error) {
+	devices, err := Open(specs)
+	if err != nil {
+		return nil, err
+	}
+	name := fmt.Sprintf("measuring-%s-%t-%t-%v.jsonl", sumOf(devices), opt.Quick, opt.Calibrate, opt.Budget)
+	if err := CloseAll(devices); err != nil {
+		return nil, err
+	}
+	return profiler.OpenNotes(filepath.Join(folder, name))
+}
+
+// sumOf identifies a list of devices.
+func sumOf(devices []gpu.Device) string {
+	h := sha256.New()
+	for _, d := range devices {
+		fmt.Fprintln(h, d.Info().UUID)
+	}
+	return hex.EncodeToString(h.Sum(nil))[:32]
+}
+
+// Measure opens the devices, profiles them as opt says and closes them again, so that nothing of it counts as the use of a run.
+func Measure(ctx context.Context, k *term.Console, specs []Spec, opt profiler.Options) (p *profiler.Profile, err error) {
+	devices, err := Open(specs)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, CloseAll(devices)) }()
+	k.Enter(term.Measuring)
+	k.Expect(term.Measuring, opt.Budget*time.Duration(len(specs)), 1)
+	bar := k.Begin("profile", term.ProgressSteps, term.UnitShare, 2*time.Second)
+	defer bar.End()
+	preparePinned(&opt)
+	opt.Progress = func(stage string, done float64) {
+		bar.At(int64(term.ProgressSteps*done), term.Cut(stage, term.DetailColumns))
+	}
+	p, err = profiler.Measure(ctx, devices, opt)
+	if errors.Is(err, context.Canceled) {
+		kept := "nothing was written"
+		if opt.Notes != nil {
+			kept = "the next start goes on from there"
+		}
+		return nil, &term.InterruptedError{Note: "while measuring: " + kept}
+	}
+	if err == nil {
+		noteLinks(p)
+	}
+	return p, term.AsUsage(err)
+}
+
+// Profile returns a profile of these devices, in their order: the one in file if that is not "", else a cached one, else a
+// brief measurement, which is cached.
+func Profile(ctx context.Context, k *term.Console, specs []Spec, file string) (*profiler.Profile, error) {
+	if specs[0].Simulated() {
+		return CardProfile(specs)
+	}
+	devices, err := Open(specs)
+	if err != nil {
+		return nil, err
+	}
+	p, err := profiled(devices, file)
+	cached := ""
+	if err == nil && p == nil {
+		p, cached = cachedProfile(k, devices)
+	}
+	if err := errors.Join(err, CloseAll(devices)); err != nil {
+		return nil, err
+	}
+	if p == nil {
+		k.Note("profile: no profile of these devices is in the cache: measuring them (`capgnn profile --full` measures all sizes)")
+		return MeasureInto(ctx, k, specs, Brief(), cached)
+	}
+	return p, nil
+}
+
+// profiled returns the profile in file, of these devices; nil without a file.
+func profiled(devices []gpu.Device, file string) (*profiler.Profile, error) {
+	if file == "" {
+		return nil, nil
+	}
+	p, err := profiler.Read(file)
+	if err != nil {
+		return nil, term.Usagef("--profile %s: %w", file, err)
+	}
+	if p.Devices, err = p.Match(devices); err != nil {
+		return nil, term.Usagef("--profile %s: %w", file, err)
+	}
+	return p, nil
+}
+
+// cachedProfile returns a cached profile of the devices, nil if there is none, and where one made for them is to be cached,
+// "" if nowhere. The last one made by `capgnn profile` goes first.
+func cachedProfile(k *term.Console, devices []gpu.Device) (p *profiler.Profile, own string) {
+	latest, err := LatestProfile()
+	if err != nil {
+		k.Note("profiles are not cached: %v", err)
+		return nil, ""
+	}
+	own = filepath.Join(filepath.Dir(latest), "profile-"+sumOf(devices)+".json")
+	for _, path := range []string{latest, own} {
+		p, err := profiler.Read(path)
+		if err != nil {
+			if !errors.Is(err, fs.ErrNotExist) {
+				k.Note("%v", err)
+			}
+			continue
+		}
+		if rows, err := p.Match(devices); err == nil {
+			k.Note("profile: %s", path)
+			p.Devices = rows
+			return p, own
+		}
+	}
+	return nil, own
+}
+
+// LatestProfile returns where `capgnn profile` leaves its result.
+func LatestProfile() (string, error) {
+	dir, err := term.CacheFolder()
+	if err != nil {
+		return "", fmt.Errorf("no cache folder: %w", err)
+	}
+	return filepath.Join(dir, "profile.json"), nil
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/urfave/cli/v2"
+
+	"capgnn/cmd/capgnn/internal/devices"
+	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/profiler"
+)
+
+func profileCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "profile",
+		Usage: "measure what devices can do", UsageText: "capgnn profile --devices cpu:threads=1,cpu:threads=1,slow=3",
+		Description: "Dense and sparse products, copies to, from, inside and between devices, and the operations of training: 6 s for each device. " +
+			"The profile is kept in the cache, where train finds it; an interrupted measurement continues where it stopped.",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "devices", Usage: "`LIST` as for train", DefaultText: "auto"},
+			&cli.BoolFlag{Name: "full", Usage: "every size and 50 runs of matrices as large as they can be (Table 1 of the paper): minutes"},
+			&cli.BoolFlag{Name: "quick", Usage: "small matrices and few runs, no operations of training: a few seconds"},
+			&cli.StringFlag{Name: "out", Usage: "write the profile to `FILE` too"},
+		},
+		Action: profileAction,
+	}
+}
+
+func profileAction(c *cli.Context) error {
+	k := term.NewConsole(c)
+	ctx, stop := term.Interruptible(c.Context, k, "after this measurement")
+	defer stop()
+	specs, err := devices.Parse(c.String("devices"))
+	if err != nil {
+		return err
+	}
+	if specs[0].Simulated() {
+		return term.Usagef("profile: %s is simulated: what it can do stands in its card, not in a measurement", specs[0])
+	}
+	if err := term.CheckOut("out", c.String("out")); err != nil {
+		return err
+	}
+	k.KeepStdoutFor(c.String("out"))
+	opt, err := profileOptions(c)
+	if err != nil {
+		return err
+	}
+	devices.ShareCores(specs, devices.Cores())
+	path, err := devices.LatestProfile()
+	if err != nil {
+		k.Note("the profile is not cached: %v", err)
+	}
+	p, err := devices.MeasureInto(ctx, k, specs, opt, path)
+	if err != nil {
+		return err
+	}
+	if path != "" {
+		k.Note("profile: %s", path)
+	}
+	if out := c.String("out"); out != "" {
+		if err := p.Write(out); err != nil {
+			return term.Usagef("--out: %w", err)
+		}
+	}
+	if k.JSON {
+		return json.NewEncoder(k.Out).Encode(p)
+	}
+	_, err = fmt.Fprint(k.Out, p.Table())
+	return err
+}
+
+// profileOptions returns how `capgnn profile` measures.
+func profileOptions(c *cli.Context) (profiler.Options, error) {
+	switch full, quick := c.Bool("full"), c.Bool("quick"); {
+	case full && quick:
+		return profiler.Options{}, term.Usagef("profile: --full and --quick: give one of them")
+	case full:
+		return profiler.Options{Calibrate: true}, nil
+	case quick:
+		return profiler.Options{Quick: true}, nil
+	}
+	return devices.Brief(), nil
+}
