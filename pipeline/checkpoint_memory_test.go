@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"testing"
 
 	"capgnn/gnn"
@@ -40,10 +41,10 @@ func TestCheckpointTakesNoMemory(t *testing.T) {
 			}
 			size := int64(0)
 			files, err := filepath.Glob(filepath.Join(dir, "*"+checkpointSuffix))
-			if err != nil || len(files) != 1 {
+			if err != nil || len(files) == 0 { // where an epoch takes long, there is one of each
 				t.Fatal(files, err)
 			}
-			if info, err := os.Stat(files[0]); err == nil {
+			if info, err := os.Stat(slices.Max(files)); err == nil {
 				size = info.Size()
 			}
 			if size < 3*bound {

@@ -3,8 +3,10 @@ package pipeline
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 
@@ -237,28 +239,42 @@ func TestPartsAgree(t *testing.T) {
 		"sparse-multilabel": {sparse: true, multi: true, share: 0.3},
 		"sparse-directed":   {sparse: true, directed: true, share: 0.3},
 	}
-	counts := []int{2, 3, 4, 8}
-	if testing.Short() { // under -race
-		tasks = map[string]task{"sparse-directed": tasks["sparse-directed"]}
-		counts = []int{3}
+	type variant struct {
+		parts int
+		off   string // of savingsOff, "": nothing
 	}
+	variants := []variant{{2, ""}, {3, ""}, {4, ""}, {8, ""}}
+	for _, name := range slices.Sorted(maps.Keys(savingsOff())) {
+		variants = append(variants, variant{3, name})
+	}
+	names := slices.Sorted(maps.Keys(tasks))
+	var values [][]any
 	for _, kind := range gnn.Kinds {
-		for name, k := range tasks {
+		for _, name := range names {
+			for _, v := range variants {
+				values = append(values, []any{kind, name, v})
+			}
+		}
+	}
+	taken := takes(t, 2, values)
+	for i, kind := range gnn.Kinds {
+		for j, name := range names {
+			taken := taken[(i*len(names)+j)*len(variants):][:len(variants)]
+			if !slices.Contains(taken, true) {
+				continue
+			}
 			t.Run(fmt.Sprintf("%s/%s", kind, name), func(t *testing.T) {
-				p, m := k.make(t, kind)
+				p, m := tasks[name].make(t, kind)
 				one := cpus(t, 1)
 				base, at := traceOf(t, newTrainer(t, p, m, one, make([]int32, p.Vertices()), nil), nil)
 				renumbered := sync.OnceValue(func() *spread { return renumberings(t, p, m, one, base, at) })
-				for _, parts := range counts {
-					a, _ := traceOf(t, newTrainer(t, p, m, cpus(t, parts), scatterParts(p.Vertices(), parts), nil), at)
-					checkTrace(t, fmt.Sprintf("%d parts", parts), a, base, renumbered)
-				}
-				for name, off := range savingsOff() {
-					if testing.Short() && name != "none" {
+				for n, v := range variants {
+					if !taken[n] {
 						continue
 					}
-					a, _ := traceOf(t, newTrainer(t, p, m, cpus(t, 3), scatterParts(p.Vertices(), 3), func(o *Options) { o.Savings = off }), at)
-					checkTrace(t, "3 parts, "+name, a, base, renumbered)
+					tr := newTrainer(t, p, m, cpus(t, v.parts), scatterParts(p.Vertices(), v.parts), func(o *Options) { o.Savings = savingsOff()[v.off] })
+					a, _ := traceOf(t, tr, at)
+					checkTrace(t, fmt.Sprintf("%d parts, off: %q", v.parts, v.off), a, base, renumbered)
 				}
 			})
 		}

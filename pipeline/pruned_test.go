@@ -39,11 +39,11 @@ func dropReplicas(g *graph.CSR, part []int32, parts int, share float64) [][]grap
 	return dropped
 }
 
-// smallTask is a problem whose gradients central differences can give: 5 % of 160 vertices train, and no weight of the model
+// smallTask is a problem whose gradients central differences can give: 5 % of 100 vertices train, and no weight of the model
 // starts at a round value.
 func smallTask(t *testing.T, kind gnn.Kind, directed, loops bool) (*Problem, gnn.Config, gnn.StateDict) {
 	t.Helper()
-	const n, features, classes = 160, 6, 3
+	const n, features, classes = 100, 6, 3
 	g, err := graph.Random(n, 3*n, directed, 4)
 	if err != nil {
 		t.Fatal(err)
