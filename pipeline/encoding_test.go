@@ -130,7 +130,11 @@ func TestEncodedBytes(t *testing.T) {
 // of which int8's are the largest. In a single epoch it may be: with stale rows the curves are rough.
 func TestEncodedRowsLearn(t *testing.T) {
 	const parts = 3
-	for _, kind := range gnn.Kinds {
+	kinds := gnn.Kinds
+	if testing.Short() {
+		kinds = kinds[:1]
+	}
+	for _, kind := range kinds {
 		p, m := task{share: 0.5, vertices: manyVertices}.make(t, kind)
 		curve := func(as Encoding, s int) []float64 {
 			c := staleCase{policy: jaca.JACA, local: "auto", global: "auto", peers: true, halo: as, staleness: s, pipeline: true}

@@ -3,6 +3,7 @@ package faulty_test
 import (
 	"errors"
 	"math"
+	"os"
 	"testing"
 	"time"
 
@@ -36,9 +37,11 @@ func TestConformance(t *testing.T) {
 	if testing.Short() { // the others have no goroutines of their own
 		return
 	}
-	t.Run("well", func(t *testing.T) {
-		gputest.Run(t, func(t *testing.T) gpu.Device { return cpu(t, faulty.Faults{}) })
-	})
+	if os.Getenv("CAPGNN_LONG") == "1" { // "late" is on time in most operations
+		t.Run("well", func(t *testing.T) {
+			gputest.Run(t, func(t *testing.T) gpu.Device { return cpu(t, faulty.Faults{}) })
+		})
+	}
 	t.Run("simulated", func(t *testing.T) {
 		card, err := sim.FindCard("rtx3090")
 		if err != nil {

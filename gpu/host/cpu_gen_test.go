@@ -1,3 +1,7 @@
+//go:build !race && !noasm
+
+// What the generator writes is the same for all builds, so one tells.
+
 package host
 
 import (

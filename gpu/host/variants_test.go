@@ -8,6 +8,9 @@ import (
 )
 
 func TestVariants(t *testing.T) {
+	if underRace {
+		t.Skip("tells kernels apart, which share nothing that TestConformance does not")
+	}
 	gputest.RunVariants(t, func(t *testing.T) gpu.Device {
 		dev, err := Open(Spec{Name: "cpu:0", Threads: 2, Memory: 256 << 20, Poison: true})
 		if err != nil {

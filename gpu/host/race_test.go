@@ -1,0 +1,6 @@
+//go:build race
+
+package host
+
+// underRace says that the race detector is on.
+const underRace = true
