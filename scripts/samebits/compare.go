@@ -65,7 +65,7 @@ func (d *comparison) compare(c testCase, was, is facts) {
 	names := maps.Clone(was)
 	maps.Copy(names, is)
 	found := 0
-	for _, name := range slices.Sorted(maps.Keys(names)) {
+	for _, name := range slices.Backward(slices.Sorted(maps.Keys(names))) { // what was printed and the run before files of caches
 		d.facts++
 		full := c.name + ": " + name
 		before, had := was[name]
