@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+
+	"capgnn/internal/regular"
 )
 
 // function is one of a package's, without tests.
@@ -49,7 +51,7 @@ func main() {
 		if ext != ".go" && ext != ".md" {
 			return nil
 		}
-		text, err := os.ReadFile(path)
+		text, err := regular.ReadFile(path, 1<<30)
 		if err != nil {
 			return err
 		}

@@ -4,10 +4,11 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
+
+	"capgnn/internal/regular"
 )
 
 // rule names facts that may differ, as `CASE: FACT`; * is any text.
@@ -32,7 +33,7 @@ func readRules(file string) ([]rule, error) {
 	if file == "" {
 		return nil, nil
 	}
-	text, err := os.ReadFile(file)
+	text, err := regular.ReadFile(file, 1<<30)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"capgnn/internal/regular"
 )
 
 // facts are what came of a case, by name: the output and exit code of its commands, the files in its folder.
@@ -89,7 +91,7 @@ func (f facts) addFiles(folder string) error {
 		if err != nil || e.IsDir() {
 			return err
 		}
-		data, err := os.ReadFile(path)
+		data, err := regular.ReadFile(path, 1<<30)
 		if err != nil {
 			return err
 		}

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"capgnn/internal/regular"
 )
 
 func main() {
@@ -107,7 +109,7 @@ var commandHeading = regexp.MustCompile(`(?m)^## capgnn ([a-z0-9 -]+[a-z0-9])`)
 
 // commandNames returns the commands that the document describes, and the program itself.
 func commandNames(file string) ([]string, error) {
-	text, err := os.ReadFile(file)
+	text, err := regular.ReadFile(file, 1<<30)
 	if err != nil {
 		return nil, err
 	}
