@@ -92,15 +92,15 @@ var leftOut = []rule{
 	{pattern: "*device_s.*", real: true},
 	{pattern: "*part_s.*", real: true},
 	{pattern: "*time_s.*", real: true},
-	{pattern: "*.html", real: true},
 	{pattern: "*check_cache"}, // on the host, whatever the devices
 	{pattern: "*eval_s"},      // same
 	{pattern: "*time_s.eval"}, // same
 	{pattern: "*time_s.start"},
 	{pattern: "* seconds"},
 	{pattern: "*.seconds"},
-	{pattern: "* peak_bytes.host"}, // resident memory of the process
-	{pattern: "* peak_bytes"},      // same
-	{pattern: "*.tfevents"},        // holds times
-	{pattern: "*/checkpoint/*"},    // same; what comes of a resumed run is compared
+	{pattern: "* peak_bytes.host"},                      // resident memory of the process
+	{pattern: "* peak_bytes"},                           // same
+	{pattern: "*/report.html"}, {pattern: "*page.html"}, // axes reach as far as times do, check_cache too
+	{pattern: "*.tfevents"},     // holds times
+	{pattern: "*/checkpoint/*"}, // same; what comes of a resumed run is compared
 }
