@@ -98,9 +98,9 @@ var leftOut = []rule{
 	{pattern: "*time_s.start"},
 	{pattern: "* seconds"},
 	{pattern: "*.seconds"},
-	{pattern: "* peak_bytes.host"},                      // resident memory of the process
-	{pattern: "* peak_bytes"},                           // same
-	{pattern: "*/report.html"}, {pattern: "*page.html"}, // axes reach as far as times do, check_cache too
-	{pattern: "*.tfevents"},     // holds times
-	{pattern: "*/checkpoint/*"}, // same; what comes of a resumed run is compared
+	{pattern: "* peak_bytes.host"}, // resident memory of the process
+	{pattern: "* peak_bytes"},      // same
+	{pattern: "*/report.html"},     // axes reach as far as times do, check_cache too
+	{pattern: "*.tfevents"},        // holds times
+	{pattern: "*/checkpoint/*"},    // same; what comes of a resumed run is compared
 }
