@@ -23,9 +23,29 @@ var publishedGraphs = []struct{ name, path string }{
 	{"ppi", "ppi"}, {"coauthor_physics", "coauthor_physics"}, {"tolokers", "heterophilous/tolokers.npz"},
 }
 
-// exchangesOf cuts a published graph and returns the exchanges of a GCN with 3 layers, hidden 256, which trains on the data
-// set's training vertices, or 70 % of all where it has no masks; and the degrees.
+// cutGraph is a published graph that was cut.
+type cutGraph struct {
+	exchanges []Exchange
+	degree    [2][]int32
+}
+
+// cutGraphs are those of this run, by name: tests read the same ones.
+var cutGraphs = map[string]cutGraph{}
+
+// exchangesOf is cutPublished, done once.
 func exchangesOf(t testing.TB, path string, parts int) ([]Exchange, [2][]int32) {
+	name := fmt.Sprint(parts, " ", path)
+	g, ok := cutGraphs[name]
+	if !ok {
+		g.exchanges, g.degree = cutPublished(t, path, parts)
+		cutGraphs[name] = g
+	}
+	return g.exchanges, g.degree
+}
+
+// cutPublished cuts a published graph and returns the exchanges of a GCN with 3 layers, hidden 256, which trains on the data
+// set's training vertices, or 70 % of all where it has no masks; and the degrees.
+func cutPublished(t testing.TB, path string, parts int) ([]Exchange, [2][]int32) {
 	d, err := dataset.Load(published.Path(t, filepath.FromSlash(path)), dataset.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -79,10 +79,11 @@ func TestBypass(t *testing.T) {
 			if testing.Short() {
 				last = period
 			}
-			for stop := period - 1; stop <= last; stop++ {
+			// resumed returns the weights of a run that was stopped.
+			resumed := func(threshold float64, stop int) string {
 				dir := t.TempDir()
 				ctx, cancel := context.WithCancel(context.Background())
-				tr := trainer(min(1, mean*1.01), func(o *Options) {
+				tr := trainer(threshold, func(o *Options) {
 					o.CheckpointDir = dir
 					o.OnEpoch = func(e EpochStats) error {
 						if e.Epoch == stop-1 {
@@ -94,9 +95,15 @@ func TestBypass(t *testing.T) {
 				if _, err := tr.Run(ctx); err != nil {
 					t.Fatal(err)
 				}
-				if got := run(t, trainer(min(1, mean*1.01), func(o *Options) { o.CheckpointDir, o.Resume = dir, true })).WeightsSHA; got != want {
+				return run(t, trainer(threshold, func(o *Options) { o.CheckpointDir, o.Resume = dir, true })).WeightsSHA
+			}
+			for stop := period - 1; stop <= last; stop++ {
+				if resumed(min(1, mean*1.01), stop) != want {
 					t.Errorf("stopped after %d epochs: the resumed run has other weights", stop)
 				}
+			}
+			if c.policy.Static() && resumed(mean*0.99, period) != plain {
+				t.Error("bypassed above the threshold where the hits before a stop count")
 			}
 		})
 	}
