@@ -14,7 +14,6 @@ import (
 	"strings"
 	"time"
 
-	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/hostmem"
@@ -58,7 +57,7 @@ func openCache(k *term.Console) (*cache, error) {
 	case "0":
 		return nil, nil
 	default:
-		amount, err := devices.ParseBytes(text)
+		amount, err := term.ParseBytes(text)
 		if err != nil {
 			return nil, term.Usagef("%s: %q %w, and not 0", cacheLimit, text, err)
 		}

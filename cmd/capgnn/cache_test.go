@@ -265,7 +265,7 @@ func TestTrainPrepared(t *testing.T) {
 // damageCache flips a bit in the middle of every prepared file.
 func (s *sandbox) damageCache() {
 	s.t.Helper()
-	list, err := filepath.Glob(s.path("cache/capgnn/" + cachePrefix + "*"))
+	list, err := filepath.Glob(s.path("cache/capgnn/prepared-*"))
 	if err != nil || len(list) == 0 {
 		s.t.Fatalf("no prepared files: %v", err)
 	}

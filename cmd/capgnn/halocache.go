@@ -7,7 +7,6 @@ import (
 	"strings"
 	"syscall"
 
-	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gnn"
 	"capgnn/gpu"
@@ -106,7 +105,7 @@ func parseReserve(text string) (gpu.Bytes, error) {
 	if text == "0" {
 		return 0, nil
 	}
-	return devices.ParseBytes(text)
+	return term.ParseBytes(text)
 }
 
 // pipelined reports whether rows are used from the epoch on that follows the one that made them, where they may be stale.

@@ -90,7 +90,7 @@ func TestStandardizeBySplit(t *testing.T) {
 		t.Fatal(err)
 	}
 	bare.write(s, "alone/bare.npz")
-	time.Sleep(restful + 100*time.Millisecond) // files that are at rest are remembered
+	time.Sleep(2100 * time.Millisecond) // files that have been left alone for 2 s are remembered
 	for _, seed := range []uint64{1, 2} {
 		train, val, test, err := dataset.Split(60, slices.Concat(slices.Repeat([]int32{0}, 30), slices.Repeat([]int32{1}, 30)), seed, dataset.DefaultFractions)
 		if err != nil {
@@ -112,7 +112,11 @@ func TestStandardizeBySplit(t *testing.T) {
 	}
 	sums := map[string]bool{}
 	for _, file := range remembered {
-		if m, err := readMemory(file); err == nil && strings.HasSuffix(m.Path, "bare.npz") {
+		var m struct {
+			Path string
+			Sums struct{ Features string }
+		}
+		if err := readJSON(file, &m); err == nil && strings.HasSuffix(m.Path, "bare.npz") {
 			sums[m.Sums.Features] = true
 		}
 	}

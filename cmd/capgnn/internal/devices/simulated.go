@@ -112,7 +112,7 @@ func (b buses) of(d Spec) *sim.Bus {
 		return nil
 	}
 	if b[d.Bus] == nil {
-		b[d.Bus] = &sim.Bus{Name: formatBytes(gpu.Bytes(d.Bus)) + "/s", BytesPerSec: d.Bus}
+		b[d.Bus] = &sim.Bus{Name: term.FormatBytes(gpu.Bytes(d.Bus)) + "/s", BytesPerSec: d.Bus}
 	}
 	return b[d.Bus]
 }

@@ -3,7 +3,6 @@ package devices
 import (
 	"errors"
 	"fmt"
-	"math"
 	"runtime"
 	"strconv"
 	"strings"
@@ -35,7 +34,6 @@ const (
 	maxThreads = 1024
 	maxSlow    = 1e6
 	maxLatency = time.Minute
-	maxMemory  = gpu.Bytes(1) << 50
 )
 
 // Parse reads a list of devices: an item that starts with cpu:, cuda: or sim: begins a device,
@@ -142,7 +140,7 @@ func (d *Spec) set(item string) error {
 			err = fmt.Errorf("is not a number from 1 to %d", maxThreads)
 		}
 	case "mem":
-		d.Memory, err = ParseBytes(value)
+		d.Memory, err = term.ParseBytes(value)
 	case "slow":
 		d.Slow, err = strconv.ParseFloat(value, 64)
 		if err != nil || !(d.Slow >= 1 && d.Slow <= maxSlow) {
@@ -198,19 +196,19 @@ func (d Spec) String() string {
 		fmt.Fprintf(&b, "threads=%d", d.Threads)
 	}
 	if d.Memory > 0 {
-		b.WriteString(",mem=" + formatBytes(d.Memory))
+		b.WriteString(",mem=" + term.FormatBytes(d.Memory))
 	}
 	if d.Slow != 1 {
 		b.WriteString(",slow=" + strconv.FormatFloat(d.Slow, 'g', -1, 64))
 	}
 	if d.Link > 0 {
-		b.WriteString(",link=" + formatBytes(gpu.Bytes(d.Link)) + "/s")
+		b.WriteString(",link=" + term.FormatBytes(gpu.Bytes(d.Link)) + "/s")
 	}
 	if d.Latency > 0 {
 		b.WriteString(",latency=" + d.Latency.String())
 	}
 	if d.Bus > 0 {
-		b.WriteString(",bus=" + formatBytes(gpu.Bytes(d.Bus)) + "/s")
+		b.WriteString(",bus=" + term.FormatBytes(gpu.Bytes(d.Bus)) + "/s")
 	}
 	return b.String()
 }
@@ -249,50 +247,14 @@ func Alike(specs []Spec) bool {
 	return true
 }
 
-// byteUnits are the accepted suffixes of an amount of memory, longest first.
-var byteUnits = []struct {
-	suffix string
-	size   gpu.Bytes
-}{
-	{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10},
-	{"TB", 1e12}, {"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}, {"B", 1},
-}
-
-// ParseBytes reads an amount such as 8GiB, 1.5GB or 4096B.
-func ParseBytes(s string) (gpu.Bytes, error) {
-	for _, u := range byteUnits {
-		digits, ok := strings.CutSuffix(s, u.suffix)
-		if !ok {
-			continue
-		}
-		x, err := strconv.ParseFloat(digits, 64)
-		x *= float64(u.size)
-		if err != nil || !(x >= 1 && x <= float64(maxMemory)) {
-			break
-		}
-		return gpu.Bytes(math.Round(x)), nil
-	}
-	return 0, errors.New("is not an amount such as 8GiB or 500MB")
-}
-
 // parseRate reads an amount a second such as 1GiB/s.
 func parseRate(s string) (float64, error) {
 	amount, ok := strings.CutSuffix(s, "/s")
-	perSecond, err := ParseBytes(amount)
+	perSecond, err := term.ParseBytes(amount)
 	if !ok || err != nil {
 		return 0, errors.New("is not a rate such as 1GiB/s")
 	}
 	return float64(perSecond), nil
-}
-
-// formatBytes returns b in the largest binary unit that divides it, so that ParseBytes gives b back.
-func formatBytes(b gpu.Bytes) string {
-	for _, u := range byteUnits[:4] {
-		if b%u.size == 0 && b > 0 {
-			return fmt.Sprintf("%d%s", b/u.size, u.suffix)
-		}
-	}
-	return fmt.Sprintf("%dB", b)
 }
 
 // Cores is the number of processor cores that CPU devices share.

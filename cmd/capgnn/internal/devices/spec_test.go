@@ -75,18 +75,6 @@ func TestParseDevicesRefuses(t *testing.T) {
 	}
 }
 
-func TestParseBytes(t *testing.T) {
-	for text, want := range map[string]gpu.Bytes{"1B": 1, "4096B": 4096, "2KiB": 2048, "0.5MiB": 1 << 19, "3kB": 3000, "1TB": 1e12} {
-		got, err := ParseBytes(text)
-		if err != nil || got != want {
-			t.Errorf("%s: got %d, %v, want %d", text, got, err, want)
-		}
-		if back, err := ParseBytes(formatBytes(got)); err != nil || back != got {
-			t.Errorf("%s: written as %s and read as %d, %v", text, formatBytes(got), back, err)
-		}
-	}
-}
-
 func TestAlike(t *testing.T) {
 	for list, want := range map[string]bool{
 		"cpu:0,cpu:1": true, "cpu:0,mem=1GiB,cpu:1": true, "cpu:threads=1,cpu:threads=2": false, "cpu:0,cpu:1,slow=2": false,
