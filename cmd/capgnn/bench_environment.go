@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"capgnn/cmd/capgnn/internal/devices"
+	"capgnn/cmd/capgnn/internal/diskcache"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/hostmem"
 	"capgnn/internal/atomicfile"
@@ -45,7 +46,7 @@ type environmentRun struct {
 func (b *benchRun) writeEnvironment() error {
 	path := filepath.Join(b.opt.Out, "environment.json")
 	var e environment
-	if err := readJSON(path, &e); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := diskcache.ReadJSON(path, &e); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return term.Usagef("%s: %w: move it away", path, err)
 	}
 	run := environmentRun{

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"capgnn/cmd/capgnn/internal/diskcache"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/internal/bench"
 )
@@ -132,7 +133,7 @@ func TestBenchEverything(t *testing.T) {
 		t.Errorf("report.html: %d sections, want %d: %v", strings.Count(string(page), "<section"), len(names), err)
 	}
 	var e environment
-	if err := readJSON(s.path("all/environment.json"), &e); err != nil || len(e.Runs) != 1 || e.Runs[0].Cores < 1 || e.Runs[0].Epochs != 6 {
+	if err := diskcache.ReadJSON(s.path("all/environment.json"), &e); err != nil || len(e.Runs) != 1 || e.Runs[0].Cores < 1 || e.Runs[0].Epochs != 6 {
 		t.Errorf("environment.json: %+v, %v", e, err)
 	}
 }

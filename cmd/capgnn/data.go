@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"capgnn/cmd/capgnn/internal/diskcache"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gnn"
 	"capgnn/graph"
@@ -23,7 +24,7 @@ type learnable struct {
 	// classNames are what the classes are called; nil: only their numbers are known.
 	classNames []string
 	scaling    *dataset.Scaling // of the features; nil: they are as stored
-	sums       sums             // of graph and features
+	sums       diskcache.Sums   // of graph and features
 	close      func() error     // gives their memory back
 }
 
@@ -49,7 +50,7 @@ func learn(ctx context.Context, k *term.Console, cfg *trainConfig, d *dataset.Da
 	if err != nil {
 		return nil, term.Usagef("--dataset %s: %w", cfg.Dataset, err)
 	}
-	c, err := openCache(k)
+	c, err := diskcache.Open(k)
 	if err := errors.Join(err, ctx.Err()); err != nil {
 		return nil, err
 	}
@@ -60,7 +61,7 @@ func learn(ctx context.Context, k *term.Console, cfg *trainConfig, d *dataset.Da
 	if d.Scaling != nil && d.Train == nil {
 		reading += fmt.Sprintf(" seed=%d", cfg.Seed) // which chose the rows to standardise with
 	}
-	s := c.recall(d.Source, reading, started, p)
+	s := c.Recall(d.Source, reading, started, p)
 	d.Rest() // a run that finds everything prepared does not read the graph again
 	p.GraphKey, p.FeaturesKey = s.Graph, s.Features
 	return &learnable{name: d.Name, classNames: d.ClassNames, problem: p, scaling: d.Scaling, sums: s, close: d.Close}, nil

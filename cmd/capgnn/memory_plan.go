@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"slices"
 
+	"capgnn/cmd/capgnn/internal/diskcache"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gnn"
 	"capgnn/gpu"
@@ -144,7 +145,7 @@ func (t *training) account(ctx context.Context, opt pipeline.Options, limited bo
 
 // lay cuts the graph, once for the plan and the run.
 func (t *training) lay() error {
-	c, err := openCache(t.k)
+	c, err := diskcache.Open(t.k)
 	if err != nil || t.layout != nil {
 		return err
 	}

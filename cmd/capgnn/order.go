@@ -12,12 +12,12 @@ import (
 	"time"
 
 	"capgnn/cmd/capgnn/internal/devices"
+	"capgnn/cmd/capgnn/internal/diskcache"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/internal/npy"
 	"capgnn/internal/number"
-	"capgnn/internal/regular"
 	"capgnn/profiler"
 )
 
@@ -103,7 +103,7 @@ func (t *training) measureOrder(ctx context.Context, dev gpu.Device) (arrangemen
 		info.Threads, t.cfg.Hidden, t.cfg.Storage))
 	path := t.cachePath(fmt.Sprintf("order-%x.json", key[:16]))
 	var a arrangement
-	if readJSON(path, &a) == nil && (a.Order == orderNone || a.Order == orderCommunity) {
+	if diskcache.ReadJSON(path, &a) == nil && (a.Order == orderNone || a.Order == orderCommunity) {
 		return a, nil
 	}
 	rank, err := t.ranks(ctx, orderCommunity)
@@ -228,13 +228,4 @@ func (t *training) cachePath(name string) string {
 		return ""
 	}
 	return filepath.Join(dir, name)
-}
-
-// readJSON reads a small cached file; any error means that it is made again.
-func readJSON(path string, to any) error {
-	data, err := regular.ReadFile(path, maxMemoryFile)
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(data, to)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"capgnn/cmd/capgnn/internal/devices"
+	"capgnn/cmd/capgnn/internal/diskcache"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/hostmem"
@@ -31,7 +32,7 @@ func (t *training) loadGraph(ctx context.Context) error {
 	}
 	p := &pipeline.Problem{Graph: d.Graph, Loops: loopsOf(t.cfg.SelfLoops, t.cfg.Model), Train: d.Train}
 	t.cutting, t.bare = true, true
-	t.data = &learnable{name: d.Name, problem: p, sums: sumsOf(p), close: d.Close}
+	t.data = &learnable{name: d.Name, problem: p, sums: diskcache.SumsOf(p), close: d.Close}
 	t.k.Note("%s: %s vertices, %s edges, nothing to learn from: times and memory of training cannot be told", d.Name, term.Grouped(p.Vertices()), term.Grouped(p.Graph.Edges()))
 	return nil
 }

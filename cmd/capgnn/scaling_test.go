@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"capgnn/cmd/capgnn/internal/diskcache"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/graph/dataset"
 	"capgnn/internal/npy"
@@ -116,7 +117,7 @@ func TestStandardizeBySplit(t *testing.T) {
 			Path string
 			Sums struct{ Features string }
 		}
-		if err := readJSON(file, &m); err == nil && strings.HasSuffix(m.Path, "bare.npz") {
+		if err := diskcache.ReadJSON(file, &m); err == nil && strings.HasSuffix(m.Path, "bare.npz") {
 			sums[m.Sums.Features] = true
 		}
 	}

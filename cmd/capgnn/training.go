@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"capgnn/cmd/capgnn/internal/devices"
+	"capgnn/cmd/capgnn/internal/diskcache"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gnn"
 	"capgnn/gpu"
@@ -109,7 +110,7 @@ func (t *training) load(ctx context.Context) error {
 	if err := t.cfg.model(p.Features.Cols, p.Classes, p.Targets != nil).Validate(); err != nil {
 		return t.usage(err)
 	}
-	identity := identify(p, t.data.sums)
+	identity := diskcache.Identify(p, t.data.sums)
 	switch was := t.cfg.DataSHA256; {
 	case was == "" || was == identity:
 	case t.resume:
@@ -243,7 +244,7 @@ func (t *training) problemOptions() pipeline.Options {
 // options returns what the trainer needs; record keeps the numbers of every epoch.
 func (t *training) options(record func(pipeline.EpochStats) error) (pipeline.Options, error) {
 	opt := t.problemOptions()
-	c, err := openCache(t.k)
+	c, err := diskcache.Open(t.k)
 	if err != nil {
 		return opt, err
 	}

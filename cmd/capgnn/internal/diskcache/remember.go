@@ -1,4 +1,4 @@
-package main
+package diskcache
 
 import (
 	"crypto/sha256"
@@ -85,17 +85,17 @@ type memory struct {
 	Path    string      `json:"path"`
 	Options string      `json:"options"` // that decide what is read from the files
 	Files   []fileStamp `json:"files"`
-	Sums    sums        `json:"sums"`
+	Sums    Sums        `json:"sums"`
 }
 
 // memoryVersion is raised when what is read from files, or how sums are computed, changes.
 const memoryVersion = 1
 
-// recall returns the sums of the problem that was read with these options from path, beginning at started: those that were
+// Recall returns the sums of the problem that was read with these options from path, beginning at started: those that were
 // computed before, if the files are still the same, else new ones, which are remembered.
-func (c *cache) recall(path, options string, started time.Time, p *pipeline.Problem) sums {
+func (c *Cache) Recall(path, options string, started time.Time, p *pipeline.Problem) Sums {
 	if c == nil || path == "" {
-		return sumsOf(p)
+		return SumsOf(p)
 	}
 	m := memory{Version: memoryVersion, Path: path, Options: options, Files: stamps(path, started)}
 	name := sha256.Sum256(fmt.Appendf(nil, "%s\n%s", path, options))
@@ -104,7 +104,7 @@ func (c *cache) recall(path, options string, started time.Time, p *pipeline.Prob
 		len(m.Files) > 0 && slices.Equal(was.Files, m.Files) && was.Sums.sound() {
 		return was.Sums
 	}
-	m.Sums = sumsOf(p)
+	m.Sums = SumsOf(p)
 	if len(m.Files) == 0 || !slices.Equal(m.Files, stamps(path, started)) {
 		return m.Sums // a later change could not be told
 	}
@@ -131,11 +131,20 @@ func readMemory(file string) (*memory, error) {
 }
 
 // sound reports whether both sums are hex SHA-256.
-func (s sums) sound() bool {
+func (s Sums) sound() bool {
 	for _, text := range []string{s.Graph, s.Features} {
 		if raw, err := hex.DecodeString(text); err != nil || len(raw) != sha256.Size {
 			return false
 		}
 	}
 	return true
+}
+
+// ReadJSON reads a small cached file; any error means that it is made again.
+func ReadJSON(path string, to any) error {
+	data, err := regular.ReadFile(path, maxMemoryFile)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(data, to)
 }

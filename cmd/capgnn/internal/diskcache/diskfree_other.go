@@ -1,6 +1,6 @@
 //go:build !linux && !darwin
 
-package main
+package diskcache
 
 // diskFree cannot tell.
 func diskFree(string) (free int64, ok bool) { return 0, false }

@@ -1,4 +1,4 @@
-package main
+package diskcache
 
 import (
 	"crypto/sha256"
@@ -12,15 +12,15 @@ import (
 	"capgnn/pipeline"
 )
 
-// sums are the hex SHA-256 of what is large in a data set: the graph, loops as they were read, and the features. Equal arrays
+// Sums are the hex SHA-256 of what is large in a data set: the graph, loops as they were read, and the features. Equal arrays
 // have equal sums, whatever file they came from.
-type sums struct {
+type Sums struct {
 	Graph    string `json:"graph"`
 	Features string `json:"features"`
 }
 
-// sumsOf computes the sums of a problem.
-func sumsOf(p *pipeline.Problem) sums {
+// SumsOf computes the sums of a problem.
+func SumsOf(p *pipeline.Problem) Sums {
 	f := &p.Features
 	g, x := sha256.New(), sha256.New()
 	fmt.Fprintf(g, "capgnn graph 2 vertices=%d\n", p.Vertices())
@@ -31,12 +31,12 @@ func sumsOf(p *pipeline.Problem) sums {
 	hashArray(x, "x_indptr", f.Indptr)
 	hashArray(x, "x_indices", f.Indices)
 	hashArray(x, "x_data", f.Data)
-	return sums{Graph: hex.EncodeToString(g.Sum(nil)), Features: hex.EncodeToString(x.Sum(nil))}
+	return Sums{Graph: hex.EncodeToString(g.Sum(nil)), Features: hex.EncodeToString(x.Sum(nil))}
 }
 
-// identify returns the hex SHA-256 of a problem with these sums: graph, features, labels and splits. Equal problems train
+// Identify returns the hex SHA-256 of a problem with these sums: graph, features, labels and splits. Equal problems train
 // alike, whatever file they came from.
-func identify(p *pipeline.Problem, s sums) string {
+func Identify(p *pipeline.Problem, s Sums) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "capgnn problem 2 graph=%s loops=%v features=%s classes=%d\n", s.Graph, p.Loops, s.Features, p.Classes)
 	hashArray(h, "y", p.Labels)

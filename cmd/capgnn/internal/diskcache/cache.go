@@ -1,4 +1,4 @@
-package main
+package diskcache
 
 import (
 	"cmp"
@@ -37,9 +37,9 @@ const (
 	cachePrefix, cacheSuffix = "prepared-", ".bin"
 )
 
-// cache keeps what runs prepare, in files of its folder; the one that was used longest ago goes first when the limit is
+// Cache keeps what runs prepare, in files of its folder; the one that was used longest ago goes first when the limit is
 // reached. It implements pipeline.Prepared. What cannot be read or kept is noted, and made again.
-type cache struct {
+type Cache struct {
 	dir     string
 	program string // that prepares: another one may sum in another order
 	limit   int64  // bytes of all files
@@ -47,10 +47,10 @@ type cache struct {
 	note    func(format string, a ...any)
 }
 
-var _ pipeline.Prepared = (*cache)(nil)
+var _ pipeline.Prepared = (*Cache)(nil)
 
-// openCache returns the cache; nil if there is no folder for it, or no room is given to it.
-func openCache(k *term.Console) (*cache, error) {
+// Open returns the cache; nil if there is no folder for it, or no room is given to it.
+func Open(k *term.Console) (*Cache, error) {
 	limit := int64(defaultCacheLimit)
 	switch text := os.Getenv(cacheLimit); text {
 	case "":
@@ -67,18 +67,18 @@ func openCache(k *term.Console) (*cache, error) {
 	if err != nil || !hostmem.LittleEndian() {
 		return nil, nil
 	}
-	return &cache{dir: dir, program: fmt.Sprintf("%+v", term.ReadBuildInfo()), limit: limit, least: leastCached, note: k.Note}, nil
+	return &Cache{dir: dir, program: fmt.Sprintf("%+v", term.ReadBuildInfo()), limit: limit, least: leastCached, note: k.Note}, nil
 }
 
 // place returns the file of an entry, and its key with the program in it.
-func (c *cache) place(key string) (path, full string) {
+func (c *Cache) place(key string) (path, full string) {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s", c.program, key))
 	full = hex.EncodeToString(sum[:])
 	return filepath.Join(c.dir, cachePrefix+full[:32]+cacheSuffix), full
 }
 
 // Get implements pipeline.Prepared.
-func (c *cache) Get(key string) pipeline.Kept {
+func (c *Cache) Get(key string) pipeline.Kept {
 	path, key := c.place(key)
 	info, err := os.Stat(path)
 	if err != nil {
@@ -96,7 +96,7 @@ func (c *cache) Get(key string) pipeline.Kept {
 }
 
 // Put implements pipeline.Prepared.
-func (c *cache) Put(key, what string, pieces []pipeline.Piece) {
+func (c *Cache) Put(key, what string, pieces []pipeline.Piece) {
 	size := cacheSize(pieces)
 	if size < c.least || size > c.limit {
 		return
@@ -116,7 +116,7 @@ func (c *cache) Put(key, what string, pieces []pipeline.Piece) {
 
 // makeRoom removes old files until size bytes more stay within the limit, and checks that the disk has room for them. path
 // is to be replaced.
-func (c *cache) makeRoom(path string, size int64) error {
+func (c *Cache) makeRoom(path string, size int64) error {
 	list, err := os.ReadDir(c.dir)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package main
+package diskcache
 
 import (
 	"errors"
@@ -17,13 +17,13 @@ import (
 )
 
 // notedCache is a cache in a new folder that keeps anything; its notes are in the slice.
-func notedCache(t *testing.T, limit int64) (*cache, *[]string) {
+func notedCache(t *testing.T, limit int64) (*Cache, *[]string) {
 	var notes []string
-	return &cache{dir: t.TempDir(), limit: limit, note: func(format string, a ...any) { notes = append(notes, fmt.Sprintf(format, a...)) }}, &notes
+	return &Cache{dir: t.TempDir(), limit: limit, note: func(format string, a ...any) { notes = append(notes, fmt.Sprintf(format, a...)) }}, &notes
 }
 
 // files returns the names in the cache's folder.
-func (c *cache) files(t *testing.T) []string {
+func (c *Cache) files(t *testing.T) []string {
 	t.Helper()
 	list, err := os.ReadDir(c.dir)
 	if err != nil {
@@ -142,13 +142,13 @@ func TestCacheLimitVariable(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	for text, want := range map[string]int64{"": defaultCacheLimit, "0": 0, "3GiB": 3 << 30} {
 		t.Setenv(cacheLimit, text)
-		c, err := openCache(k)
+		c, err := Open(k)
 		if err != nil || (c == nil) != (want == 0) || c != nil && c.limit != want {
 			t.Errorf("%q: %+v, %v", text, c, err)
 		}
 	}
 	t.Setenv(cacheLimit, "plenty")
-	if _, err := openCache(k); term.ExitCode(err) != 2 {
+	if _, err := Open(k); term.ExitCode(err) != 2 {
 		t.Errorf("plenty: %v", err)
 	}
 }
@@ -179,15 +179,15 @@ func TestRecall(t *testing.T) {
 		}
 		return &pipeline.Problem{Graph: g, Features: pipeline.Features{Cols: 1, Dense: make([]float32, 50)}}
 	}
-	a, b := sumsOf(problem(1)), sumsOf(problem(2))
+	a, b := SumsOf(problem(1)), SumsOf(problem(2))
 	if a.Graph == b.Graph || a.Features != b.Features || !a.sound() {
 		t.Fatalf("sums %v and %v of two graphs with equal features", a, b)
 	}
 	// The future lies after the change of the file, whose time no program can set back.
 	future := time.Now().Add(time.Hour)
-	check := func(what string, started time.Time, options string, p *pipeline.Problem, want sums) {
+	check := func(what string, started time.Time, options string, p *pipeline.Problem, want Sums) {
 		t.Helper()
-		if got := c.recall(dir, options, started, p); got != want {
+		if got := c.Recall(dir, options, started, p); got != want {
 			t.Errorf("%s: other sums than wanted", what)
 		}
 	}
@@ -212,71 +212,11 @@ func TestRecall(t *testing.T) {
 		}
 	}
 	check("damaged memory", future, "", problem(2), b)
-	if got := c.recall(filepath.Join(dir, "x.npy"), "", future, problem(1)); got != a {
+	if got := c.Recall(filepath.Join(dir, "x.npy"), "", future, problem(1)); got != a {
 		t.Error("a file: other sums")
 	}
-	var none *cache
-	if got := none.recall(dir, "", future, problem(1)); got != a {
+	var none *Cache
+	if got := none.Recall(dir, "", future, problem(1)); got != a {
 		t.Error("without a cache: other sums")
-	}
-}
-
-// The second run finds what the first has prepared: it says nothing about keeping, and gives the same bits; so does a run
-// without a cache, and one that finds damage.
-func TestTrainPrepared(t *testing.T) {
-	s := newSandbox(t)
-	s.must("data", "synth", "products-like", "--scale", "0.01", "--out", "store")
-	for _, model := range []string{"gcn", "sage"} {
-		args := []string{"train", "--json", "--dataset", "store", "--model", model, "--hidden", "8", "--layers", "2", "--epochs", "2", "--devices", "cpu:0,cpu:1"}
-		var want string
-		for k, step := range []struct {
-			name string
-			env  string
-			kept bool
-		}{{"without", "CAPGNN_CACHE_LIMIT=0", false}, {"first", "", true}, {"second", "", false}, {"damaged", "", true}} {
-			if step.name == "damaged" {
-				s.damageCache()
-			}
-			cmd := s.command(args...)
-			cmd.Env = append(cmd.Env, step.env)
-			var stderr strings.Builder
-			cmd.Stderr = &stderr
-			out, err := cmd.Output()
-			if err != nil {
-				t.Fatalf("%s: %v\n%s", step.name, err, stderr.String())
-			}
-			r := readResultLine(t, string(out))
-			if k == 0 {
-				want = r.SHA256
-			}
-			if r.SHA256 != want {
-				t.Errorf("%s %s: weights %s, without a cache %s", model, step.name, r.SHA256, want)
-			}
-			if kept := strings.Contains(stderr.String(), "kept for later runs"); kept != step.kept {
-				t.Errorf("%s %s: kept something: %t\n%s", model, step.name, kept, stderr.String())
-			}
-			if r.TimeS.Start <= 0 {
-				t.Errorf("%s %s: started after %v s", model, step.name, r.TimeS.Start)
-			}
-		}
-	}
-}
-
-// damageCache flips a bit in the middle of every prepared file.
-func (s *sandbox) damageCache() {
-	s.t.Helper()
-	list, err := filepath.Glob(s.path("cache/capgnn/prepared-*"))
-	if err != nil || len(list) == 0 {
-		s.t.Fatalf("no prepared files: %v", err)
-	}
-	for _, path := range list {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		data[len(data)/2] ^= 4
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			s.t.Fatal(err)
-		}
 	}
 }

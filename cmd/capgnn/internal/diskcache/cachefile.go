@@ -1,4 +1,4 @@
-package main
+package diskcache
 
 import (
 	"encoding/binary"
