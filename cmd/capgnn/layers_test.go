@@ -13,16 +13,23 @@ import (
 	"capgnn/gnn"
 )
 
-// readmeCommand finds the commands of README.md that train, cut a graph or say what training takes.
+// readmeCommand finds the commands of README.md and of the guide that train, cut a graph or say what training takes.
 var readmeCommand = regexp.MustCompile(`(?m)^\./capgnn ((?:train|plan|partition) --dataset [^|#\n]*)`)
 
-// What README says to type works with one layer and with two, as it stands and with any model on one to four parts: gat refuses old rows.
+// What README and the guide say to type works with one layer and with two, as it stands and with any model on one to four parts: gat refuses old rows.
 func TestReadmeCommandsWithFewLayers(t *testing.T) {
-	text, err := os.ReadFile("../../README.md")
+	files, err := filepath.Glob("../../docs/guide/*.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines := readmeCommand.FindAllStringSubmatch(string(text), -1)
+	var lines [][]string
+	for _, file := range append(files, "../../README.md") {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines = append(lines, readmeCommand.FindAllStringSubmatch(string(text), -1)...)
+	}
 	if len(lines) < 12 {
 		t.Fatalf("%d commands", len(lines))
 	}
