@@ -8,7 +8,7 @@ import (
 // Kind is a model family.
 type Kind string
 
-// The four models (DESIGN.md 3).
+// The four models (docs/mathematics.md).
 const (
 	GCN  Kind = "gcn"
 	SAGE Kind = "sage"

@@ -15,7 +15,7 @@
 //
 // # Source
 //
-// DESIGN.md 3. The paper trains GCN and GraphSAGE as its PyTorch code does (§2.1); the savings, GIN, GAT across parts and
+// docs/mathematics.md. The paper trains GCN and GraphSAGE as its PyTorch code does (§2.1); the savings, GIN, GAT across parts and
 // exact needed rows are ours.
 //
 // # Usage

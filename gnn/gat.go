@@ -6,11 +6,11 @@ import (
 	"capgnn/gpu"
 )
 
-// gatSlope is LeakyReLU's negative slope (DESIGN.md 3).
+// gatSlope is LeakyReLU's negative slope (docs/mathematics.md).
 const gatSlope = 0.2
 
 // gat is graph attention (Veličković et al., ICLR 2018): per head Z_v = Σ_u α_uv T_u + b, T = H·Wᵀ, α a softmax over
-// in-edges. Heads are concatenated; the last layer averages them. The formulas across parts are in DESIGN.md 3.
+// in-edges. Heads are concatenated; the last layer averages them. The formulas across parts are in docs/mathematics.md.
 type gat struct {
 	linear            // t = T is kept
 	width, heads int  // columns of all heads together, heads

@@ -9,7 +9,7 @@ import (
 	"capgnn/gpu"
 )
 
-// Init draws the initial weights of a run (DESIGN.md 3), from the names and shapes of the tensors alone:
+// Init draws the initial weights of a run (docs/mathematics.md), from the names and shapes of the tensors alone:
 //
 //	convs.L.lin.weight              GCN, GAT: uniform in ±sqrt(6 / (rows + columns))   (Glorot)
 //	convs.L.att_src, att_dst        GAT: the same over the last two dimensions, heads and width of a head

@@ -10,7 +10,7 @@ import (
 	"capgnn/gpu"
 )
 
-// TestInitRules: every tensor of every model has the distribution that DESIGN.md 3 says.
+// TestInitRules: every tensor of every model has the distribution that docs/mathematics.md says.
 func TestInitRules(t *testing.T) {
 	for _, kind := range Kinds {
 		cfg := Config{Kind: kind, Layers: 3, Hidden: 240, In: 100, Out: 60, Heads: 4}

@@ -6,7 +6,7 @@ import (
 	"capgnn/gpu"
 )
 
-// normEps is LayerNorm's epsilon, PyTorch's default (DESIGN.md 3).
+// normEps is LayerNorm's epsilon, PyTorch's default (docs/mathematics.md).
 const normEps = 1e-5
 
 // Pass is one way through the network on one device: for training (forward and backward over the needed rows) or for

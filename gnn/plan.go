@@ -6,7 +6,7 @@ import (
 	"capgnn/gpu"
 )
 
-// InputMode says how layer 0 gets the features of remote in-neighbours (saving 1 of DESIGN.md 3).
+// InputMode says how layer 0 gets the features of remote in-neighbours (saving 1 of docs/mathematics.md).
 type InputMode uint8
 
 // Input modes.
@@ -21,7 +21,7 @@ const (
 
 func (m InputMode) String() string { return [...]string{"precomputed", "replicated", "exchanged"}[m] }
 
-// LayerPlan is the order of operations of one layer (saving 2 of DESIGN.md 3).
+// LayerPlan is the order of operations of one layer (saving 2 of docs/mathematics.md).
 type LayerPlan struct {
 	// AggregateFirst: Z = (A·H)·Wᵀ, exchanging H; otherwise Z = A·(H·Wᵀ), exchanging the product.
 	AggregateFirst bool

@@ -187,7 +187,7 @@ func (w *Weights) byName() []*Tensor {
 }
 
 // SHA256 returns the identity of the weights in hex: SHA-256 over the tensors in name order, of each its name, its shape
-// as int64 little endian and its elements as float32 little endian, without separators (DESIGN.md 8).
+// as int64 little endian and its elements as float32 little endian, without separators (docs/formats/run.md).
 func (w *Weights) SHA256() string {
 	h := sha256.New()
 	for _, t := range w.byName() {

@@ -102,7 +102,7 @@ func TestClone(t *testing.T) {
 	}
 }
 
-// TestSHA256 computes the sum of DESIGN.md 8 the slow way.
+// TestSHA256 computes the sum of docs/formats/run.md the slow way.
 func TestSHA256(t *testing.T) {
 	for name, cfg := range layoutModels() {
 		w := NewWeights(cfg)

@@ -9,7 +9,7 @@ import (
 // Kind names a backend.
 type Kind string
 
-// The backends of DESIGN.md 4.
+// The backends.
 const (
 	CPU  Kind = "cpu"
 	CUDA Kind = "cuda"

@@ -20,14 +20,14 @@
 // Wrong shapes or dtypes come from our own code and panic before anything is queued.
 //
 // Determinism. Every operation is a function of its operands alone: not of the number of threads, not of timing.
-// Reductions are cut into blocks by shape and partial sums are added in block order (DESIGN.md 10).
+// Reductions are cut into blocks by shape and partial sums are added in block order (docs/determinism.md).
 //
 // The doc comment of each operation is the loop it equals; package internal/ref is those loops in float64 and package
 // gpu/gputest holds every backend to them.
 //
 // # Source
 //
-// DESIGN.md 4. The paper leaves the device layer to PyTorch; fused operations and the explicit memory budget are ours.
+// The paper leaves the device layer to PyTorch; fused operations and the explicit memory budget are ours.
 //
 // # Usage
 //

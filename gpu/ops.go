@@ -1,6 +1,6 @@
 package gpu
 
-// Ops is the closed list of operations that every backend implements (DESIGN.md 4). Operations are added by a decision
+// Ops is the closed list of operations that every backend implements. Operations are added by a decision
 // record with conformance cases.
 //
 // Notation in the loops: i is a row, j a column; sums run in float32 with any blocking that depends on shapes only, unless
@@ -193,7 +193,7 @@ type EpilogueGrad struct {
 	DBias         Vec
 }
 
-// GATArgs is attention over in-edges (DESIGN.md 3). For every row v in Lo ≤ v < Hi and head h, over the entries of row v
+// GATArgs is attention over in-edges (docs/mathematics.md). For every row v in Lo ≤ v < Hi and head h, over the entries of row v
 // in Inner (columns u index T, S) and then in Halo (columns u index THalo, SHalo):
 //
 //	e_uv = leaky(S[u][h] + D[v][h]),  leaky(x) = x > 0 ? x : Slope·x

@@ -2,7 +2,7 @@ package gpu
 
 // Philox returns the four words of Philox4x32-10 for a counter and a key (Salmon et al., SC 2011, Random123).
 // It is the only source of randomness of a run: weights and dropout are functions of (seed, counter), so they do not
-// depend on partition, device or thread (DESIGN.md 3). Backends may compute it in vectors; the words are the same.
+// depend on partition, device or thread (docs/mathematics.md). Backends may compute it in vectors; the words are the same.
 func Philox(c [4]uint32, k [2]uint32) [4]uint32 {
 	const (
 		m0, m1 = 0xD2511F53, 0xCD9E8D57

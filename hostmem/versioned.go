@@ -17,7 +17,7 @@ import (
 // A reader may follow the writer: it then knows by other means (events) which rows are there, and has its check once all are.
 // Why it is enough: workers are never more than one epoch apart (the barrier of the gradient reduction), so whoever reads
 // refresh k−2 is done before refresh k begins. The stamps find out if that is broken; they do not make it right.
-// Source: DESIGN.md 7, Memory; the paper's optimistic lock (§4.2).
+// Source: docs/caching.md; the paper's optimistic lock (§4.2).
 type Versioned struct {
 	owner, name string
 	gens        [2]generation

@@ -10,7 +10,7 @@ import (
 	"capgnn/gpu"
 )
 
-// generations is how many versions of a row the global cache holds: one being written, one being read (DESIGN.md 7).
+// generations is how many versions of a row the global cache holds: one being written, one being read (docs/caching.md).
 const generations = 2
 
 // Memory says what may be used for caches.

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// quietPeriods is after how many quiet periods a period rises (DESIGN.md 7).
+// quietPeriods is after how many quiet periods a period rises (docs/caching.md).
 const quietPeriods = 5
 
 // riseMargin is the share of EPS under which the 90th percentile of drift over the next period must stay for a rise, so that 95 %

@@ -1,6 +1,6 @@
 package jaca
 
-// costs prices the rows of one exchange in seconds per byte and epoch, under period p (DESIGN.md 7). Per reader:
+// costs prices the rows of one exchange in seconds per byte and epoch, under period p (docs/caching.md). Per reader:
 //
 //	local and global: h2d/p + d2h/(p·R)        local only:  direct/p
 //	global only:      h2d   + d2h/(p·R)        neither:     direct

@@ -24,7 +24,7 @@
 //
 // # Source
 //
-// Overlap ratio: Eq. 2 (overlap.go). Capacities: Algorithm 1 (capacity.go). Schedule, placement and counters: DESIGN.md 7. We
+// Overlap ratio: Eq. 2 (overlap.go). Capacities: Algorithm 1 (capacity.go). Schedule, placement and counters: docs/caching.md. We
 // differ from the paper: R counts the readers of one exchange, so each direction has its own; layer 0 has no slot; a global
 // slot is two rows; which rows get slots follows from predicted transfer time, of which the paper's highest R is a special
 // case (policy paper).

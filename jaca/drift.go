@@ -9,7 +9,7 @@ import (
 )
 
 // SampleRows is how many boundary rows of a layer and direction drift is measured on at least, if there are so many
-// (DESIGN.md 7).
+// (docs/caching.md).
 const SampleRows = 1024
 
 // Sample returns the places of n of the ids, ascending, or of all if there are no more: the list is cut into n even runs, and of

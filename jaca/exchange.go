@@ -25,7 +25,7 @@ func (d Direction) String() string {
 }
 
 // Exchange is what one layer moves in one direction in every epoch without caches: Halos[i] is what part i reads. Layer 0
-// never exchanges (DESIGN.md 3), so it has none.
+// never exchanges (docs/mathematics.md), so it has none.
 type Exchange struct {
 	Layer    int
 	Dir      Direction

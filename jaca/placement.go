@@ -19,7 +19,7 @@ const maxRounds = 16
 
 // place returns the placement of policy jaca: least predicted transfer time per epoch under the capacities.
 //
-// Method: DESIGN.md 7: global slots go to the highest saving, local slots to the highest remaining saving given the global
+// Method (docs/caching.md): global slots go to the highest saving, local slots to the highest remaining saving given the global
 // ones. Then in turn the global slots are chosen anew given the local ones, which is exact, and the local slots given the
 // global ones, which is exact too, until nothing is gained. This is done from several starts: no local slots; local slots
 // chosen without a global cache; Algorithm 1's placement; global slots chosen one by one (slack.go); global slots chosen where

@@ -71,7 +71,7 @@ func randomLinks(d *draw, parts int) Links {
 }
 
 // leastCost tries every placement: all sets of global rows, and for each all sets of local rows of each part, which do not
-// depend on one another. It prices them row by row with the table of DESIGN.md 7.
+// depend on one another. It prices them row by row with the table of docs/caching.md.
 func leastCost(x *Exchange, l *Links, caps *Capacities, p float64) float64 {
 	ids, r := Overlap(x)
 	n := len(ids)

@@ -135,7 +135,7 @@ func (m *mover) move(l Lookup, epoch int) {
 }
 
 // TestReplay runs every policy, bound and both pipelines over 60 epochs, moves epochs as rows, and looks that no version is
-// older than s. For static policies the counters are those of DESIGN.md 7, row by row, and the seconds of a whole period are
+// older than s. For static policies the counters are those of docs/caching.md, row by row, and the seconds of a whole period are
 // what the plan predicts.
 func TestReplay(t *testing.T) {
 	d := &draw{seed: 7}

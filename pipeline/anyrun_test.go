@@ -286,7 +286,7 @@ func (d *anyRun) checkCaches(t *testing.T, devices []gpu.Device, got string) {
 	}
 }
 
-// checkParts compares the gradients of the first epoch with those of one part: within the tolerance of DESIGN.md 10, or twice what
+// checkParts compares the gradients of the first epoch with those of one part: within the tolerance of docs/determinism.md, or twice what
 // renumberings of one part make of them (units of ReLU that are nearly zero).
 func (d *anyRun) checkParts(t *testing.T, devices []gpu.Device) {
 	if d.o.Dropped != nil || d.o.Storage != gpu.FP32 || d.o.Cache.HaloType != FP32 {

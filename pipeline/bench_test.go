@@ -67,7 +67,7 @@ func BenchmarkEpoch(b *testing.B) {
 	}
 }
 
-// BenchmarkSavings is a training epoch on two one-thread devices with all savings of DESIGN.md 3, with each of them
+// BenchmarkSavings is a training epoch on two one-thread devices with all exact optimisations of docs/mathematics.md, with each of them
 // switched off alone, and with none: docs/bench/savings.md.
 func BenchmarkSavings(b *testing.B) {
 	off := []struct {

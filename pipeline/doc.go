@@ -16,7 +16,7 @@
 // its options, and a run that was killed and resumed gives the same bits as one that was not.
 //
 // Evaluation runs between epochs, without dropout, over every row and with fresh full exchanges; it changes no training
-// bit (DESIGN.md 6).
+// bit.
 //
 // Parts may do without halo replicas (Options.Dropped): all layers of training but the first then run on what is left of the
 // graph, in both directions, with sums rescaled; the first layer and evaluation keep all of it. A device holds both, in one
@@ -31,7 +31,7 @@
 //
 // # Source
 //
-// DESIGN.md 7; the paper's §4.2. Without caches at staleness 0 the exchange is the paper's "none" baseline: one contiguous
+// docs/caching.md; the paper's §4.2. Without caches at staleness 0 the exchange is the paper's "none" baseline: one contiguous
 // send per (owner, reader, layer, direction), peer copies where devices reach each other, else through page-locked host
 // memory. Decisions: docs/adr/0015.
 //

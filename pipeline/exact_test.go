@@ -206,7 +206,7 @@ func renumberings(t *testing.T, p *Problem, m gnn.Config, one []gpu.Device, base
 	return s
 }
 
-// checkTrace applies DESIGN.md 10: gradients within 2e-5 relative or twice the spread, the loss curve within 1e-4 or twice the
+// checkTrace applies docs/determinism.md: gradients within 2e-5 relative or twice the spread, the loss curve within 1e-4 or twice the
 // spread, which is asked for only where it decides.
 func checkTrace(t *testing.T, name string, got, base trace, of func() *spread) {
 	t.Helper()
@@ -230,7 +230,7 @@ func checkTrace(t *testing.T, name string, got, base trace, of func() *spread) {
 	}
 }
 
-// Any number of parts gives what one part gives, dropout on (DESIGN.md 10).
+// Any number of parts gives what one part gives, dropout on (docs/determinism.md).
 func TestPartsAgree(t *testing.T) {
 	tasks := map[string]task{
 		"undirected":        {share: 0.5},

@@ -69,7 +69,7 @@ func float32s(x []float64) []float32 {
 	return out
 }
 
-// near checks DESIGN.md 3's tolerance: ‖got − want‖₂ ≤ 1e-4·‖want‖₂ + 1e-7·√size.
+// near checks the tolerance of docs/mathematics.md: ‖got − want‖₂ ≤ 1e-4·‖want‖₂ + 1e-7·√size.
 func near(t *testing.T, name string, got []float32, want []float64) {
 	t.Helper()
 	if len(got) != len(want) {

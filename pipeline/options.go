@@ -55,7 +55,7 @@ func DenseFeatures(x *tensor.Dense) (Features, error) {
 // Sparse reports whether the features are stored as CSR.
 func (f *Features) Sparse() bool { return f.Indptr != nil }
 
-// Savings switches off what DESIGN.md 3 saves; the zero value saves everything. Results agree within DESIGN.md 10
+// Savings switches off exact optimisations (docs/mathematics.md); the zero value leaves all on. Results agree within docs/determinism.md
 // whatever is set; only time and bytes change.
 type Savings struct {
 	NoPrecompute     bool // 1: layer 0 exchanges halos and aggregates every epoch
@@ -82,7 +82,7 @@ type Options struct {
 	Rank    []int32
 	Savings Savings
 	// Dropped are the halo replicas that each part does without, by original id, ascending: the edges from them into the
-	// part are left out of every layer of training but the first, which keeps all (DESIGN.md 6). Evaluation is on the whole
+	// part are left out of every layer of training but the first, which keeps all (docs/adr/0009). Evaluation is on the whole
 	// graph. nil or all empty: lossless.
 	Dropped [][]graph.NodeID
 	// NoRescale leaves what Dropped leaves of a sum over neighbours as it is. Otherwise a row with k of n in-edges left has

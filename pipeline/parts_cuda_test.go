@@ -77,7 +77,7 @@ func numbered(n int) (names []string) {
 const cudaVertices = 210
 
 // Fake GPUs, some of which reach each other, GPUs beside CPU devices, and one GPU twice give what CPU devices give on the
-// same parts (DESIGN.md 10).
+// same parts (docs/determinism.md).
 func TestPartsAgreeCUDA(t *testing.T) {
 	gpu, mixed, twice := [][]string{numbered(1), numbered(2), numbered(4), numbered(7)}, []string{"cuda:0", "cpu:0", "cuda:1"}, []string{"cuda:0", "cuda:0", "cuda:1"}
 	lists := map[gnn.Kind][][]string{ // each list with two models, to save time

@@ -10,7 +10,7 @@ import (
 	"capgnn/internal/ref"
 )
 
-// refModel is DESIGN.md 3 in float64 on one device: every layer aggregates over an adjacency of its own, given edge by edge,
+// refModel is docs/mathematics.md in float64 on one device: every layer aggregates over an adjacency of its own, given edge by edge,
 // and computes every row. Gradients are central differences.
 type refModel struct {
 	p   *Problem

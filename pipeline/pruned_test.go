@@ -104,7 +104,7 @@ func prunedCases(t *testing.T, f func(t *testing.T, kind gnn.Kind, directed, loo
 }
 
 // Three parts that do without replicas compute the gradient of the loss on A_eff, whatever savings are on: every tensor
-// against central differences in float64, dropout on, within DESIGN.md 10. Gradients that cancel to nothing are compared with
+// against central differences in float64, dropout on, within docs/determinism.md. Gradients that cancel to nothing are compared with
 // the whole.
 func TestPrunedGradients(t *testing.T) {
 	prunedCases(t, func(t *testing.T, kind gnn.Kind, directed, loops, rescale bool) {

@@ -19,7 +19,7 @@ import (
 // Each element is summed in part order, whatever arrives first: the bits are those of adding whole gradients one after
 // another when every part is done.
 //
-// Source: DESIGN.md 7. Sums per layer beside the backward pass are PyTorch DDP's (Li et al., VLDB 2020), its order of sums is
+// Source: docs/caching.md. Sums per layer beside the backward pass are PyTorch DDP's (Li et al., VLDB 2020), its order of sums is
 // not.
 type reduction struct {
 	hub     *hub

@@ -82,7 +82,7 @@ func TestOddShapes(t *testing.T) {
 						tr := newTrainer(t, p, m, cpus(t, 3), scatterParts(p.Vertices(), 3), func(o *Options) { o.Savings, o.Epochs = off, 2 })
 						got, gotLoss := gradients(t, tr)
 						for i, x := range want.Tensors {
-							// 2e-5 relative (DESIGN.md 10); gradients that cancel to nothing are compared with the whole.
+							// 2e-5 relative (docs/determinism.md); gradients that cancel to nothing are compared with the whole.
 							_, all := distance(want.Flat, want.Flat)
 							if d, norm := distance(got.Tensors[i].Data, x.Data); !(d <= 2e-5*max(norm, 1e-3*all)) {
 								t.Errorf("%+v: gradient of %s differs by %.3g of %.3g", off, x.Name, d, norm)

@@ -10,7 +10,7 @@ import (
 )
 
 // scaling is the weight of every edge of a model, as a product of a row and a column factor per vertex: entry (v, u)
-// weighs row[v]·col[u]; nil means all ones. Degrees are those of the whole graph (DESIGN.md 3).
+// weighs row[v]·col[u]; nil means all ones. Degrees are those of the whole graph (docs/mathematics.md).
 type scaling struct {
 	row, col []float32
 	loop     []float32 // what entry (v, v) weighs besides
@@ -31,7 +31,7 @@ func weightingOf(kind gnn.Kind, l *Layout, rescale bool) weighting {
 
 // rescaled returns s with row v times n/k, where the vertex has n in-edges in the whole graph and k are kept, loops not
 // counted: what is left of the sum over neighbours stands for all of it. The entry (v, v) keeps its weight. Rows without a
-// neighbour left have no such sum and stay as they are (DESIGN.md 6).
+// neighbour left have no such sum and stay as they are (docs/mathematics.md).
 func (s scaling) rescaled(l *Layout) scaling {
 	var row, loop []float32
 	for i, p := range l.cut.Parts {

@@ -16,7 +16,7 @@
 // # Source
 //
 // Paper §3.4, Table 1. We differ: five warm-ups, a sync after each run, the median beside the mean, a matrix size chosen to
-// fit (DESIGN.md 5), sizes below 2048 for CPUs, page-locked memory for GPUs with pageable beside it, pairs of devices, and
+// fit, sizes below 2048 for CPUs, page-locked memory for GPUs with pageable beside it, pairs of devices, and
 // rates above a card's published peak are reported (those of the paper's Table 1 are, for the size it states).
 //
 // # Usage

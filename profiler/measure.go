@@ -13,7 +13,7 @@ import (
 	"capgnn/hostmem"
 )
 
-// Options says how to measure. The zero value is the measurement of PAPER.md.
+// Options says how to measure. The zero value is the measurement of the paper (§3.4).
 type Options struct {
 	Quick bool // small matrices and few runs
 	// Budget is the time for each device: measurements end early where they say enough, what is left out then is what profiles

@@ -196,8 +196,8 @@ func TestPinned(t *testing.T) {
 	}
 }
 
-// TestPaperTable puts Table 1 of the paper, as ../shared/REFERENCE.md gives it, through the plausibility check: at the
-// size the paper states several cards exceed their makers' figures, at its other size none does.
+// TestPaperTable puts Table 1 of the paper through the plausibility check: at the size the paper states several cards exceed
+// their makers' figures, at its other size none does.
 func TestPaperTable(t *testing.T) {
 	cards := []struct {
 		model   string

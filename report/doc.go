@@ -15,7 +15,7 @@
 //
 // # Source
 //
-// The files are those of DESIGN.md 8; the quantities those of DESIGN.md 7.
+// The files are those of docs/formats/run.md; the quantities those of docs/caching.md.
 //
 // # Usage
 //

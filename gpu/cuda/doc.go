@@ -30,7 +30,7 @@
 //
 // # Source
 //
-// DESIGN.md 4. CUDA driver API, through gorgonia.org/cu and the calls in shim.go that it lacks.
+// CUDA driver API, through gorgonia.org/cu and the calls in shim.go that it lacks.
 //
 // # Usage
 //

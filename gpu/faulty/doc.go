@@ -17,7 +17,7 @@
 //
 // # Source
 //
-// STYLE.md (fault hooks); DESIGN.md 7 (deadlines, schedules).
+// Ours: docs/caching.md says what must hold when a device fails (deadlines, schedules).
 //
 // # Usage
 //

@@ -18,7 +18,7 @@
 //
 // # Source
 //
-// STYLE.md, ring 2; the doc comments of gpu.Ops.
+// The doc comments of gpu.Ops.
 //
 // # Usage
 //

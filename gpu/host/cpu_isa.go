@@ -17,5 +17,5 @@ func (l level) String() string { return [...]string{"generic", "avx2", "avx512"}
 var active = detect()
 
 // isa names the instruction set in use. Results of different instruction sets agree to rounding only, so the name is a
-// part of what "same devices" means (DESIGN.md 10).
+// part of what "same devices" means (docs/determinism.md).
 func isa() string { return active.String() }

@@ -21,7 +21,7 @@
 //
 // # Source
 //
-// DESIGN.md 4. Exact operations and their loops: package gpu. The paper has no CPU devices; they are ours.
+// Exact operations and their loops: package gpu. The paper has no CPU devices; they are ours.
 //
 // # Usage
 //

@@ -48,7 +48,7 @@ const (
 	// grain is about how many elements a thread takes at a time from an elementwise loop: 64 KiB, a part of L2.
 	grain = 16 << 10
 	// minBlock and maxBlocks cut reductions over rows: blocks of at least minBlock rows, and at most maxBlocks of them,
-	// which bounds the memory of the partial sums. Shapes decide, never threads (DESIGN.md 10).
+	// which bounds the memory of the partial sums. Shapes decide, never threads (docs/determinism.md).
 	minBlock  = 64
 	maxBlocks = 256
 )

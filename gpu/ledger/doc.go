@@ -12,7 +12,7 @@
 //
 // # Source
 //
-// Ours (DESIGN.md 3, saving 7: buffers are planned once, so they can be counted beforehand).
+// Ours (docs/adr/0006): buffers are planned once, so they can be counted beforehand.
 //
 // # Usage
 //

@@ -20,7 +20,7 @@
 //
 // # Source
 //
-// DESIGN.md 4. Cards: the paper's Table 1. The paper estimates by λ (Eq. 5 ff.); here the operations that the trainer
+// Decision: docs/adr/0010. Cards: the paper's Table 1. The paper estimates by λ (Eq. 5 ff.); here the operations that the trainer
 // enqueues are summed up.
 //
 // # Usage
