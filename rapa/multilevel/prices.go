@@ -136,6 +136,13 @@ func (x *prices) best(s *state, v int32) (to int32, gain int64) {
 		return -1, 0
 	}
 	near := s.near[int(v)*s.k : (int(v)+1)*s.k]
+	if s.k == 2 {
+		w := near[1-own]
+		if w == 0 {
+			return -1, 0
+		}
+		return 1 - own, int64(math.Floor(float64(w)-x.enter(s, v, 1-own)+x.leave(s, v))) - int64(near[own])
+	}
 	to = -1
 	most := 0.0
 	adj, count := s.around(v)

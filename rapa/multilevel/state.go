@@ -320,6 +320,12 @@ func (s *state) at(adj []int32, i int) int32 {
 // permitted, that may take it. -1 = none. Ties go to the sooner part.
 func (s *state) best(v int32, near []int32, permitted bool) (to, gain int32) {
 	own := s.part[v]
+	if s.k == 2 {
+		if w := near[1-own]; w != 0 && (!permitted || s.allowed(v, 1-own)) {
+			return 1 - own, w - near[own]
+		}
+		return -1, -near[own]
+	}
 	to = -1
 	adj, count := s.around(v)
 	for i := range count {
