@@ -1,5 +1,7 @@
 package multilevel
 
+import "math"
+
 const (
 	// pastBoundsRounds are the rounds of searchPastBounds, all of them: those at low prices may bring nothing where later ones do. Ending after two without
 	// gain, 16 parts of tolokers cost 11 % more.
@@ -22,7 +24,7 @@ const (
 // which the edges are among few vertices, cuts of 8 parts are 12 % lower than by climbing within bounds.
 //
 // Source: Maas, Gottesbüren and Seemaier, "Parallel unconstrained local search for partitioning irregular graphs", 2024.
-// There only prices of going to a part count, not what leaving one saves.
+// There only prices of going to a part count, not what leaving one saves. When a search ends is from Osipov and Sanders (descent).
 func (f *climber) searchPastBounds(c *crew, s *state, salt uint64) int64 {
 	n := s.g.n
 	f.fit(n)
@@ -80,6 +82,7 @@ func (f *climber) searchPriced(c *crew, s *state) {
 	var fell, best int64
 	kept := 0
 	f.log = f.log[:0]
+	since := descent{least: math.Sqrt(float64(s.g.n))}
 	for pops := 1; f.heap.len() > 0 && len(f.log)-kept < pastBoundsLoss; pops++ {
 		if pops&0xfff == 0 && c.err() != nil {
 			break
@@ -105,6 +108,9 @@ func (f *climber) searchPriced(c *crew, s *state) {
 		}
 		if fell > best {
 			best, kept = fell, len(f.log)
+			since.restart()
+		} else if since.add(gain); since.hopeless() {
+			break
 		}
 	}
 	for i := len(f.log) - 1; i >= kept; i-- {
@@ -117,4 +123,28 @@ func (f *climber) movePriced(s *state, v, to int32) {
 	from := s.part[v]
 	s.move(v, to)
 	f.prices.moved(s, from, to)
+}
+
+// descent is the moves of a search since its best partition.
+type descent struct {
+	least               float64 // moves that are permitted in any case
+	moves, sum, squares float64 // of their gains
+}
+
+func (d *descent) restart() { d.moves, d.sum, d.squares = 0, 0, 0 }
+
+func (d *descent) add(gain int64) {
+	d.moves++
+	d.sum += float64(gain)
+	d.squares += float64(float64(gain) * float64(gain))
+}
+
+// hopeless reports whether gains like these hardly lead back to the best partition: over p moves, of mean gain m and variance v, if
+// p·m² ≥ v/4, or if they sum to nothing.
+//
+// Why: gains taken as a random walk drift away by p·m and stray by √(p·v).
+//
+// Source: Osipov and Sanders, "n-level graph partitioning", 2010; the constants are Mt-KaHyPar's.
+func (d *descent) hopeless() bool {
+	return d.moves > d.least && (d.sum == 0 || (4*d.moves+1)*d.sum*d.sum >= d.moves*d.squares)
 }

@@ -1,6 +1,7 @@
 package multilevel
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -9,8 +10,13 @@ import (
 
 // TestGains makes random moves and compares what a state says of them with cuts and volumes counted by definition.
 func TestGains(t *testing.T) {
+	for _, k := range []int{2, 5} {
+		t.Run(fmt.Sprint(k, " parts"), func(t *testing.T) { testGains(t, k) })
+	}
+}
+
+func testGains(t *testing.T, k int) {
 	u := must(t)(graph.RMAT(7, 4, 1))
-	const k = 5
 	c := &crew{t.Context(), 2}
 	g := newLevel(u, []Constraint{{}})
 	lim := newLimits(k, []Constraint{{Bound: slices.Repeat([]int64{128}, k), Hard: true}})
@@ -23,6 +29,8 @@ func TestGains(t *testing.T) {
 	s := c.newState(g, lim, part)
 	c.tabulate(s, nil, &lent)
 	price := make([]int64, k)
+	var free prices // no part is full, so that moves are worth what they take from the cut
+	free.appraise(s, 1)
 	for range 500 {
 		v := int32(r.below(g.n))
 		cut, volume := cutSlow(u, s.part), volumeSlow(u, s.part)
@@ -33,6 +41,9 @@ func TestGains(t *testing.T) {
 			t.Fatalf("volume %d, counted %d", got, volume)
 		}
 		to, gain := s.best(v, s.of(v, nil), false)
+		if p, worth := free.best(s, v); p != to || p >= 0 && worth != int64(gain) {
+			t.Fatalf("vertex %d: part %d at prices, gain %d, want part %d, gain %d", v, p, worth, to, gain)
+		}
 		if r.below(2) == 0 {
 			var fell, drop int64
 			if to, fell, drop = s.volumeGain(v, price, false); to >= 0 {
@@ -80,6 +91,36 @@ func TestHeap(t *testing.T) {
 				}
 			}
 			delete(want, v)
+		}
+	}
+}
+
+// TestDescent wants searches to end where gains lead away, and to go on where they stray as far as that.
+func TestDescent(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		gains []int64 // again and again
+		want  int     // moves
+	}{
+		{"the same loss", []int64{-1}, 11},
+		{"losses about as high", []int64{-2, -3}, 11},
+		{"small losses among large moves", []int64{-9, 8, -9, 8, -9, 9}, 0},
+		{"nothing", []int64{0}, 11},
+		{"losses that grow again after they have been made up for", []int64{-1, 1}, 12},
+	} {
+		d, moves := descent{least: 10}, 0
+		for !d.hopeless() && moves < 100 {
+			d.add(tc.gains[moves%len(tc.gains)])
+			moves++
+		}
+		if tc.want == 0 {
+			tc.want = 100
+		}
+		if moves != tc.want {
+			t.Errorf("%s: %d moves, want %d", tc.name, moves, tc.want)
+		}
+		if d.restart(); d.hopeless() {
+			t.Errorf("%s: hopeless after a new best partition", tc.name)
 		}
 	}
 }
