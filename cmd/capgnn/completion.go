@@ -9,7 +9,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"capgnn/cmd/capgnn/internal/term"
-	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/graph/dataset"
@@ -144,8 +143,8 @@ func flagChoices() map[string][]string {
 		"standardize": {dataset.Auto, dataset.StandardizeNone, dataset.StandardizeTrain},
 		"features":    {dataset.FeaturesStored, dataset.FeaturesDegree, dataset.FeaturesOneHot, dataset.FeaturesRandom + ":64"},
 		"self-loops":  {"auto", "add", "keep", "remove"},
-		"model":       {string(gnn.GCN), string(gnn.SAGE), string(gnn.GIN), string(gnn.GAT)},
-		"optimizer":   {string(gnn.Adam), string(gnn.AdamW), string(gnn.SGD)},
+		"model":       names(models),
+		"optimizer":   names(optimizers),
 		"partitioner": names(rapa.Methods),
 		"objective":   names(rapa.Objectives),
 		"prune-score": names(rapa.PruneScores),

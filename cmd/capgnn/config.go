@@ -95,6 +95,12 @@ func defaultConfig() trainConfig {
 	}
 }
 
+// What --model and --optimizer may be.
+var (
+	models     = []gnn.Kind{gnn.GCN, gnn.SAGE, gnn.GIN, gnn.GAT}
+	optimizers = []gnn.OptimizerKind{gnn.Adam, gnn.AdamW, gnn.SGD}
+)
+
 // Bounds of counts; they catch slips of the keyboard before memory is asked for.
 const (
 	maxEpochs = 10_000_000
@@ -125,10 +131,10 @@ func (c *trainConfig) validate() error {
 	oneOf("edges", c.Edges, dataset.Auto, dataset.Symmetric, dataset.Directed, dataset.Reversed)
 	oneOf("standardize", c.Standardize, dataset.Auto, dataset.StandardizeNone, dataset.StandardizeTrain)
 	model, optimizer := c.model(1, 1, false), c.optimizer()
-	if !oneOf("model", c.Model, flagChoices()["model"]...) {
+	if !oneOf("model", c.Model, names(models)...) {
 		model.Kind = gnn.GCN // the rest is looked at all the same
 	}
-	if !oneOf("optimizer", c.Optimizer, flagChoices()["optimizer"]...) {
+	if !oneOf("optimizer", c.Optimizer, names(optimizers)...) {
 		optimizer.Kind = gnn.Adam
 	}
 	oneOf("self-loops", c.SelfLoops, "auto", "add", "keep", "remove")
