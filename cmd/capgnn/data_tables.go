@@ -96,30 +96,17 @@ func tablesSummary(c *cli.Context, out string, w *dataset.TablesWritten) error {
 	if w.Skipped > 0 {
 		fmt.Fprintf(t, "  (%s left out, or lists of features: an unknown id)", term.Grouped(w.Skipped))
 	}
-	fmt.Fprintf(t, "\nfeatures\t%s", namesOf(w.Features))
+	fmt.Fprintf(t, "\nfeatures\t%s", term.NamesOf(w.Features))
 	if w.Sparse {
 		fmt.Fprintf(t, "  (sparse)")
 	}
 	if w.Filled > 0 {
 		fmt.Fprintf(t, "  (%s empty fields filled)", term.Grouped(w.Filled))
 	}
-	fmt.Fprintf(t, "\nclasses\t%s", namesOf(w.Classes))
+	fmt.Fprintf(t, "\nclasses\t%s", term.NamesOf(w.Classes))
 	if w.Unlabelled > 0 {
 		fmt.Fprintf(t, "  (%s vertices without)", term.Grouped(int64(w.Unlabelled)))
 	}
 	fmt.Fprintf(t, "\nwritten\t%s\n", out)
 	return t.Flush()
-}
-
-// namesOf lists names, of many the number and the first ones.
-func namesOf(names []string) string {
-	const shown = 8
-	text := fmt.Sprintf("%d: %s", len(names), strings.Join(names[:min(shown, len(names))], ", "))
-	switch {
-	case len(names) == 0:
-		return "none"
-	case len(names) > shown:
-		return text + ", …"
-	}
-	return text
 }

@@ -139,7 +139,7 @@ func (r *runResult) table(w io.Writer) error {
 	row("dataset", "%s", r.Dataset)
 	row("model", "%s", r.Model)
 	if r.Classes != nil {
-		row("classes", "%s", namesOf(r.Classes))
+		row("classes", "%s", term.NamesOf(r.Classes))
 	}
 	row("devices", "%s (%s)", strings.Join(r.Devices, " "), term.Counted(r.Parts, "part"))
 	best := ""
