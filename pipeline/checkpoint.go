@@ -27,7 +27,8 @@ type Checkpoint struct {
 	M, V, VMax  Section // optimiser moments; absent where the rule has none
 	BestWeights Section // weights at the best evaluation so far; absent before the first
 
-	Best *Metrics // scores of BestWeights; nil before the first evaluation
+	// Best is the scores of BestWeights as JSON; empty before the first evaluation.
+	Best []byte
 	// State is the trainer's counters, in an encoding of the trainer's choice.
 	State []byte
 	// Sections are further named blocks (halo buffers, controllers).

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -27,7 +28,7 @@ import (
 //	identity      the identity's bytes
 //	counters      int64 epoch, int64 step
 //	weights, m, v, vmax, best_weights    float32 each, as they lie in memory; all but weights optional, of the length of weights
-//	best          Metrics as JSON, optional
+//	best          scores as JSON, optional
 //	state         opaque, optional
 //	x/NAME        Checkpoint.Sections, in name order
 const (
@@ -63,12 +64,11 @@ func (c *Checkpoint) sections() ([]section, error) {
 			ss = append(ss, s)
 		}
 	}
-	if c.Best != nil {
-		b, err := json.Marshal(c.Best)
-		if err != nil {
-			return nil, fmt.Errorf("checkpoint section best: %w", err)
+	if len(c.Best) != 0 {
+		if !json.Valid(c.Best) {
+			return nil, errors.New("checkpoint section best is not JSON")
 		}
-		ss = append(ss, section{"best", bytes.NewReader(b)})
+		ss = append(ss, section{"best", bytes.NewReader(c.Best)})
 	}
 	if len(c.State) != 0 {
 		ss = append(ss, section{"state", bytes.NewReader(c.State)})
@@ -250,8 +250,9 @@ func (c *Checkpoint) take(r io.ReaderAt, s span) error {
 		}
 		c.Epoch, c.Step = int(epoch), int(step)
 	case "best":
-		c.Best = &Metrics{}
-		return json.Unmarshal(data, c.Best)
+		if c.Best = data; !json.Valid(data) {
+			return errors.New("is not JSON")
+		}
 	case "state":
 		c.State = data
 	default:

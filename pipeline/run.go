@@ -283,6 +283,7 @@ func (t *Trainer) checkpoint() error {
 	if t.o.CheckpointDir == "" {
 		return nil
 	}
+	var err error
 	start := time.Now()
 	defer func() { t.saved.at, t.saved.took = time.Now(), time.Since(start) }()
 	for _, w := range t.workers { // rows may be under way to the next epoch
@@ -294,13 +295,14 @@ func (t *Trainer) checkpoint() error {
 	c := &Checkpoint{Identity: t.o.Identity, Epoch: t.state.Epochs, Step: w.opt.steps, Weights: w.vector(w.params.Flat, finite),
 		M: w.vector(w.opt.m, finite), V: w.vector(w.opt.v, finite), VMax: w.vector(w.opt.vmax, finite)}
 	if t.state.best != nil {
-		best := t.state.Best
-		c.BestWeights, c.Best = floats(t.state.best.Flat), &best
+		c.BestWeights = floats(t.state.best.Flat)
+		if c.Best, err = json.Marshal(t.state.Best); err != nil {
+			return err
+		}
 	}
 	if err := t.keepHalo(c); err != nil {
 		return err
 	}
-	var err error
 	if c.State, err = json.Marshal(t.state); err != nil {
 		return err
 	}
