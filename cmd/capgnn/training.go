@@ -371,8 +371,6 @@ func (t *training) explain(err error) error {
 		return &term.FitError{Err: err, Remedy: moreMemory(oom) + ", use more --parts, or a smaller --hidden"}
 	case term.ExitCode(err) == term.ExitLost && t.dir.holdsRun():
 		return fmt.Errorf("%w: continue from the last checkpoint with `capgnn train --resume %s`", err, t.dir)
-	case errors.Is(err, pipeline.ErrNoCheckpoint):
-		return term.Usagef("--resume %s: %w", t.dir, err)
 	}
 	return err
 }
