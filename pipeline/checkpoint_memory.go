@@ -6,6 +6,7 @@ import (
 
 	"capgnn/gpu"
 	"capgnn/hostmem"
+	"capgnn/internal/checkpoint"
 )
 
 // deviceSection is memory of a device as a section of a checkpoint: each read downloads the next bytes. Nothing else of the device may be
@@ -44,7 +45,7 @@ func (s *deviceSection) Read(p []byte) (int, error) {
 }
 
 // vector returns a device vector as a section; nil if it is empty.
-func (w *worker) vector(v gpu.Vec, check func([]byte) error) Section {
+func (w *worker) vector(v gpu.Vec, check func([]byte) error) checkpoint.Section {
 	if v.Len == 0 {
 		return nil
 	}
@@ -62,8 +63,8 @@ type place struct {
 func (w *worker) placeOf(v gpu.Vec) place { return place{w, v.Buf, 4 * gpu.Bytes(v.Off)} }
 
 // uploadSection uploads a section to one or more places, a piece at a time, so it takes the memory of one piece.
-func uploadSection(s Section, piece []byte, to ...place) error {
-	for done := gpu.Bytes(0); int64(done) < sizeOf(s); {
+func uploadSection(s checkpoint.Section, piece []byte, to ...place) error {
+	for done := gpu.Bytes(0); int64(done) < checkpoint.Size(s); {
 		part := piece[:min(int64(len(piece)), s.Size()-int64(done))]
 		if _, err := io.ReadFull(s, part); err != nil {
 			return err
@@ -89,7 +90,7 @@ type joined struct {
 func (s joined) Size() int64 { return s.size }
 
 // floats returns arrays of the host, one behind the other, as a section; nil if they are empty.
-func floats(arrays ...[]float32) Section {
+func floats(arrays ...[]float32) checkpoint.Section {
 	var all []io.Reader
 	var size int64
 	for _, x := range arrays {

@@ -2,8 +2,8 @@
 //
 // Its nouns: a Problem is what to learn; a Trainer runs it on one worker per part of the graph; traffic is what an exchange
 // moves between all parts, a relay one worker's side of it, an outbox where rows wait for their readers; an exchange is all of
-// a worker's relays, behind gnn.Halo; a reduction adds gradients up; a Checkpoint is a run frozen between two epochs; a
-// Simulation is what a run is predicted to take.
+// a worker's relays, behind gnn.Halo; a reduction adds gradients up; a checkpoint.File is a run frozen between two
+// epochs; a Simulation is what a run is predicted to take.
 //
 // # Contract
 //

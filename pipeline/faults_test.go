@@ -14,6 +14,7 @@ import (
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/gpu/faulty"
+	"capgnn/internal/checkpoint"
 	"capgnn/jaca"
 )
 
@@ -203,7 +204,7 @@ func TestFaultsInTheMiddle(t *testing.T) {
 					if got.stuck > 0 && name != "stall" || got.stuck > x.parts {
 						t.Errorf("%d goroutines are left", got.stuck)
 					}
-					if c, skipped, err := LoadLatest(dir); err != nil && got.done > 1 || len(skipped) > 0 || c != nil && c.Epoch < got.done-1 {
+					if c, skipped, err := checkpoint.LoadLatest(dir); err != nil && got.done > 1 || len(skipped) > 0 || c != nil && c.Epoch < got.done-1 {
 						t.Errorf("checkpoint after %d epochs: %v, skipped %v", got.done, err, skipped)
 					}
 					if sha := x.undisturbed(t, p, m, dir); sha != want {

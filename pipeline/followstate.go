@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"capgnn/hostmem"
+	"capgnn/internal/checkpoint"
 )
 
 // A checkpoint of a run with a dynamic policy has besides:
@@ -14,7 +15,7 @@ import (
 // What lies in which slot follows from a replay of the epochs that are done.
 
 // save adds the newest rows of the global cache of an exchange to a checkpoint.
-func (d *following) save(into map[string]Section, name string, row int) {
+func (d *following) save(into map[string]checkpoint.Section, name string, row int) {
 	if used := d.used(); d.slots != nil && used > 0 {
 		into[name] = &slotRows{d: d, row: row, size: int64(used * row)}
 	}
@@ -68,14 +69,14 @@ func (s *slotRows) next() bool {
 }
 
 // load puts them back, into caches that have been replayed, by way of piece.
-func (d *following) load(rows Section, row int, piece []byte) error {
-	if used := d.used(); sizeOf(rows) != int64(used*row) {
-		return fmt.Errorf("%w: %d bytes in %d slots", errOtherHalo, sizeOf(rows), used)
+func (d *following) load(rows checkpoint.Section, row int, piece []byte) error {
+	if used := d.used(); checkpoint.Size(rows) != int64(used*row) {
+		return fmt.Errorf("%w: %d bytes in %d slots", errOtherHalo, checkpoint.Size(rows), used)
 	}
 	if row > len(piece) {
 		piece = make([]byte, row)
 	}
-	left, part := sizeOf(rows), []byte(nil)
+	left, part := checkpoint.Size(rows), []byte(nil)
 	for s, h := range d.global {
 		if h.made < 0 {
 			continue
@@ -96,7 +97,7 @@ func (d *following) load(rows Section, row int, piece []byte) error {
 }
 
 // resume puts the caches of all exchanges into the state behind the epochs that a checkpoint has seen.
-func (f *follower) resume(c *Checkpoint, piece []byte) error {
+func (f *follower) resume(c *checkpoint.File, piece []byte) error {
 	if err := f.reach(c.Epoch); err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"capgnn/gpu"
 	"capgnn/hostmem"
+	"capgnn/internal/checkpoint"
 	"capgnn/jaca"
 )
 
@@ -41,12 +42,12 @@ type legState struct {
 func (t *Trainer) Ages() bool { return t.o.Cache.Staleness.Bound > 0 }
 
 // keepHalo adds what the next epoch reads of earlier ones to a checkpoint. All transfers have ended.
-func (t *Trainer) keepHalo(c *Checkpoint) error {
+func (t *Trainer) keepHalo(c *checkpoint.File) error {
 	if !t.Ages() {
 		return nil
 	}
 	if c.Sections == nil {
-		c.Sections = map[string]Section{}
+		c.Sections = map[string]checkpoint.Section{}
 	}
 	s := haloState{Plan: t.haloKey()}
 	for k, l := range t.legs {
@@ -109,7 +110,7 @@ func (r *relay) lasting() map[string]gpu.Matrix {
 }
 
 // save adds what a part holds of one exchange.
-func (r *relay) save(into map[string]Section) {
+func (r *relay) save(into map[string]checkpoint.Section) {
 	// Slots of dynamic policies may have had no row yet, and sent rows may be encoded.
 	known := r.hub.epoch >= r.schedule.Start && r.dynamic == nil
 	for what, m := range r.lasting() {
@@ -131,7 +132,7 @@ func startOf(m gpu.Matrix) gpu.Bytes { return gpu.Bytes(m.Off * m.Type.Size()) }
 func bytesOf(m gpu.Matrix) int { return m.Rows * m.Cols * m.Type.Size() }
 
 // saveBlock adds the newest rows of a block of the global cache and returns their epoch, −1 if there are none.
-func (t *traffic) saveBlock(into map[string]Section, class, owner int) int {
+func (t *traffic) saveBlock(into map[string]checkpoint.Section, class, owner int) int {
 	if t.blocks == nil || t.blocks[class][owner] == nil {
 		return -1
 	}
@@ -150,7 +151,7 @@ func (t *traffic) saveBlock(into map[string]Section, class, owner int) int {
 }
 
 // save keeps the sample rows of a part.
-func (k *watcher) save(into map[string]Section, part int) {
+func (k *watcher) save(into map[string]checkpoint.Section, part int) {
 	for _, l := range k.legs {
 		if rows := floats(l.track.Kept[:]...); rows != nil {
 			into[l.section(part, "sample")] = rows
@@ -164,7 +165,7 @@ var errOtherHalo = errors.New("halo rows are of another plan")
 // restoreHalo puts the rows of earlier epochs back. Where a checkpoint has none, or those of another plan, all rows are due
 // once more in the next epoch: the run goes on, with other bits than without the stop. What moves for it is not counted: the epochs
 // before have.
-func (t *Trainer) restoreHalo(c *Checkpoint, piece []byte) error {
+func (t *Trainer) restoreHalo(c *checkpoint.File, piece []byte) error {
 	if !t.Ages() {
 		return nil
 	}
@@ -197,7 +198,7 @@ func (t *Trainer) restoreHalo(c *Checkpoint, piece []byte) error {
 }
 
 // takeHalo checks a checkpoint's halo state against the plan, then takes it over, by way of piece.
-func (t *Trainer) takeHalo(c *Checkpoint, piece []byte) error {
+func (t *Trainer) takeHalo(c *checkpoint.File, piece []byte) error {
 	var s haloState
 	raw, ok := c.Sections["halo/state"]
 	if !ok {
@@ -232,7 +233,7 @@ func (t *Trainer) takeHalo(c *Checkpoint, piece []byte) error {
 }
 
 // checkHalo says whether a state is of this plan: exchanges, classes, and the size of everything.
-func (t *Trainer) checkHalo(s *haloState, sections map[string]Section) error {
+func (t *Trainer) checkHalo(s *haloState, sections map[string]checkpoint.Section) error {
 	other := func(format string, a ...any) error {
 		return fmt.Errorf("%w: %w", errOtherHalo, fmt.Errorf(format, a...))
 	}
@@ -259,7 +260,7 @@ func (t *Trainer) checkHalo(s *haloState, sections map[string]Section) error {
 				}
 			}
 			for what, m := range r.lasting() {
-				if got := sizeOf(sections[l.section(i, what)]); got != int64(bytesOf(m)) {
+				if got := checkpoint.Size(sections[l.section(i, what)]); got != int64(bytesOf(m)) {
 					return other("%s of part %d: %s of %d bytes, not %d", g.Exchange, i, what, got, bytesOf(m))
 				}
 			}
@@ -273,7 +274,7 @@ func (t *Trainer) checkHalo(s *haloState, sections map[string]Section) error {
 				if l.blocks != nil && l.blocks[class][o] != nil {
 					size = l.blocks[class][o].Size()
 				}
-				if got := sizeOf(sections[l.section(o, class)]); epoch >= 0 && got != int64(size) || epoch < 0 && got != 0 {
+				if got := checkpoint.Size(sections[l.section(o, class)]); epoch >= 0 && got != int64(size) || epoch < 0 && got != 0 {
 					return other("%s: class %d of part %d of %d bytes, not %d", g.Exchange, class, o, got, size)
 				}
 			}
@@ -283,10 +284,10 @@ func (t *Trainer) checkHalo(s *haloState, sections map[string]Section) error {
 }
 
 // load takes the sample rows of a part over.
-func (k *watcher) load(from map[string]Section, part int) error {
+func (k *watcher) load(from map[string]checkpoint.Section, part int) error {
 	for _, l := range k.legs {
 		raw, n := from[l.section(part, "sample")], len(l.host)
-		for i := 0; i < len(l.track.Kept) && n > 0 && sizeOf(raw) >= 4*int64(n)*int64(i+1); i++ {
+		for i := 0; i < len(l.track.Kept) && n > 0 && checkpoint.Size(raw) >= 4*int64(n)*int64(i+1); i++ {
 			rows := make([]float32, n)
 			if _, err := io.ReadFull(raw, hostmem.Bytes(rows)); err != nil {
 				return err
@@ -298,7 +299,7 @@ func (k *watcher) load(from map[string]Section, part int) error {
 }
 
 // loadLeg puts the rows of one exchange back to where they lay, on all parts.
-func (t *Trainer) loadLeg(k int, s *legState, c *Checkpoint, piece []byte) error {
+func (t *Trainer) loadLeg(k int, s *legState, c *checkpoint.File, piece []byte) error {
 	l := t.legs[k]
 	for i, w := range t.workers {
 		r := w.relays()[k]
@@ -323,7 +324,7 @@ func (t *Trainer) loadLeg(k int, s *legState, c *Checkpoint, piece []byte) error
 }
 
 // loadBlock puts rows back into the global cache and tells all parts.
-func (t *Trainer) loadBlock(k, class, owner, epoch int, rows Section) error {
+func (t *Trainer) loadBlock(k, class, owner, epoch int, rows checkpoint.Section) error {
 	if epoch < 0 {
 		return nil
 	}

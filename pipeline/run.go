@@ -12,6 +12,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/hostmem"
+	"capgnn/internal/checkpoint"
 	"capgnn/jaca"
 )
 
@@ -292,7 +293,7 @@ func (t *Trainer) checkpoint() error {
 		}
 	}
 	w, finite := t.workers[0], t.finiteWeights
-	c := &Checkpoint{Identity: t.o.Identity, Epoch: t.state.Epochs, Step: w.opt.steps, Weights: w.vector(w.params.Flat, finite),
+	c := &checkpoint.File{Identity: t.o.Identity, Epoch: t.state.Epochs, Step: w.opt.steps, Weights: w.vector(w.params.Flat, finite),
 		M: w.vector(w.opt.m, finite), V: w.vector(w.opt.v, finite), VMax: w.vector(w.opt.vmax, finite)}
 	if t.state.best != nil {
 		c.BestWeights = floats(t.state.best.Flat)
@@ -306,7 +307,7 @@ func (t *Trainer) checkpoint() error {
 	if c.State, err = json.Marshal(t.state); err != nil {
 		return err
 	}
-	err = Save(t.o.CheckpointDir, c, t.o.CheckpointKeep)
+	err = checkpoint.Save(t.o.CheckpointDir, c, t.o.CheckpointKeep)
 	if bad := new(notFinite); errors.As(err, &bad) {
 		return bad
 	}
@@ -315,11 +316,11 @@ func (t *Trainer) checkpoint() error {
 
 // restore continues from the newest valid checkpoint; without any, the run starts from the beginning.
 func (t *Trainer) restore() error {
-	c, skipped, err := LoadLatest(t.o.CheckpointDir)
+	c, skipped, err := checkpoint.LoadLatest(t.o.CheckpointDir)
 	for _, s := range skipped {
 		t.o.Log.Warn("checkpoint skipped", "error", s)
 	}
-	if errors.Is(err, ErrNoCheckpoint) {
+	if errors.Is(err, checkpoint.ErrNone) {
 		t.o.Log.Warn("no valid checkpoint: starting from the first epoch", "dir", t.o.CheckpointDir)
 		return nil
 	}
@@ -331,7 +332,7 @@ func (t *Trainer) restore() error {
 		return fmt.Errorf("resume: %s holds a run of other data or options", t.o.CheckpointDir)
 	}
 	w0 := t.workers[0]
-	fits := func(s Section, elements int) bool { return sizeOf(s) == 4*int64(elements) }
+	fits := func(s checkpoint.Section, elements int) bool { return checkpoint.Size(s) == 4*int64(elements) }
 	if !fits(c.Weights, len(t.weights.Flat)) || !fits(c.M, w0.opt.m.Len) || !fits(c.V, w0.opt.v.Len) || !fits(c.VMax, w0.opt.vmax.Len) {
 		return fmt.Errorf("resume: %s holds a model or optimiser of another size", t.o.CheckpointDir)
 	}
@@ -339,7 +340,7 @@ func (t *Trainer) restore() error {
 		return fmt.Errorf("resume: read the state of %s: %w", t.o.CheckpointDir, err)
 	}
 	w0.opt.steps = c.Step
-	piece := make([]byte, checkpointPiece)
+	piece := make([]byte, checkpoint.Piece)
 	if err := t.takeWeights(c, piece); err != nil {
 		return fmt.Errorf("resume: read %s: %w", t.o.CheckpointDir, err)
 	}
@@ -349,7 +350,7 @@ func (t *Trainer) restore() error {
 }
 
 // takeWeights puts weights and moments where they belong, by way of piece.
-func (t *Trainer) takeWeights(c *Checkpoint, piece []byte) error {
+func (t *Trainer) takeWeights(c *checkpoint.File, piece []byte) error {
 	w0, all := t.workers[0], []place(nil)
 	for _, w := range t.workers {
 		all = append(all, w.placeOf(w.params.Flat))
@@ -357,13 +358,13 @@ func (t *Trainer) takeWeights(c *Checkpoint, piece []byte) error {
 	err := uploadSection(c.Weights, piece, all...)
 	for _, part := range []struct {
 		dst gpu.Vec
-		src Section
+		src checkpoint.Section
 	}{{w0.opt.m, c.M}, {w0.opt.v, c.V}, {w0.opt.vmax, c.VMax}} {
 		if err == nil {
 			err = uploadSection(part.src, piece, w0.placeOf(part.dst))
 		}
 	}
-	if err == nil && sizeOf(c.BestWeights) > 0 { // as many as weights
+	if err == nil && checkpoint.Size(c.BestWeights) > 0 { // as many as weights
 		t.state.best = t.weights.Clone()
 		_, err = io.ReadFull(c.BestWeights, hostmem.Bytes(t.state.best.Flat))
 	}

@@ -15,6 +15,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/gpu/host"
 	"capgnn/hostmem"
+	"capgnn/internal/checkpoint"
 	"capgnn/jaca"
 	"capgnn/rapa"
 )
@@ -314,7 +315,7 @@ func TestDiverged(t *testing.T) {
 		if !errors.As(err, &d) || d.Epoch != 3 || d.Layer != layer || d.Part != 1 {
 			t.Errorf("%s: error %v, want a loss that diverged in epoch 3, layer %d, part 1", kind, err, layer)
 		}
-		if c, _, err := LoadLatest(dir); err != nil || c.Epoch != 3 {
+		if c, _, err := checkpoint.LoadLatest(dir); err != nil || c.Epoch != 3 {
 			t.Errorf("%s: the checkpoint after epoch 3 is gone: %v", kind, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package pipeline
+package checkpoint
 
 import (
 	"bufio"
@@ -30,15 +30,17 @@ import (
 //	weights, m, v, vmax, best_weights    float32 each, as they lie in memory; all but weights optional, of the length of weights
 //	best          scores as JSON, optional
 //	state         opaque, optional
-//	x/NAME        Checkpoint.Sections, in name order
+//	x/NAME        File.Sections, in name order
 const (
-	checkpointMagic     = "CAPGNNCK"
-	checkpointVersion   = 1
-	checkpointHeader    = len(checkpointMagic) + 4 + 4
-	checkpointExtra     = "x/"
-	checkpointNameLimit = 255
-	checkpointPiece     = 1 << 20 // bytes that are on their way at once
+	magic      = "CAPGNNCK"
+	version    = 1
+	headerSize = len(magic) + 4 + 4
+	extra      = "x/"
+	nameLimit  = 255
 )
+
+// Piece is how many bytes of a section are in memory at once while a file is written; who reads one does well to take as many.
+const Piece = 1 << 20
 
 // section is one block of a checkpoint.
 type section struct {
@@ -47,7 +49,7 @@ type section struct {
 }
 
 // sections lists the blocks of a checkpoint in file order.
-func (c *Checkpoint) sections() ([]section, error) {
+func (c *File) sections() ([]section, error) {
 	counters := binary.LittleEndian.AppendUint64(nil, uint64(c.Epoch))
 	counters = binary.LittleEndian.AppendUint64(counters, uint64(c.Step))
 	ss := []section{
@@ -56,10 +58,10 @@ func (c *Checkpoint) sections() ([]section, error) {
 		{"weights", c.Weights},
 	}
 	for _, s := range []section{{"m", c.M}, {"v", c.V}, {"vmax", c.VMax}, {"best_weights", c.BestWeights}} {
-		switch n := sizeOf(s.content); {
+		switch n := Size(s.content); {
 		case n == 0:
-		case n != sizeOf(c.Weights):
-			return nil, fmt.Errorf("checkpoint section %s has %d bytes, weights %d", s.name, n, sizeOf(c.Weights))
+		case n != Size(c.Weights):
+			return nil, fmt.Errorf("checkpoint section %s has %d bytes, weights %d", s.name, n, Size(c.Weights))
 		default:
 			ss = append(ss, s)
 		}
@@ -74,16 +76,16 @@ func (c *Checkpoint) sections() ([]section, error) {
 		ss = append(ss, section{"state", bytes.NewReader(c.State)})
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Sections)) {
-		if len(name) > checkpointNameLimit-len(checkpointExtra) {
+		if len(name) > nameLimit-len(extra) {
 			return nil, fmt.Errorf("checkpoint section name of %d bytes", len(name))
 		}
-		ss = append(ss, section{checkpointExtra + name, c.Sections[name]})
+		ss = append(ss, section{extra + name, c.Sections[name]})
 	}
 	return ss, nil
 }
 
-// encodeCheckpoint writes c in the format above, a piece at a time. Equal checkpoints give equal bytes.
-func encodeCheckpoint(w io.Writer, c *Checkpoint) error {
+// encode writes c in the format above, a piece at a time. Equal checkpoints give equal bytes.
+func encode(w io.Writer, c *File) error {
 	if c.Epoch < 0 || c.Step < 0 {
 		return fmt.Errorf("checkpoint of epoch %d, step %d", c.Epoch, c.Step)
 	}
@@ -94,20 +96,20 @@ func encodeCheckpoint(w io.Writer, c *Checkpoint) error {
 	buf := bufio.NewWriterSize(w, 1<<16)
 	sum := sha256.New()
 	both := io.MultiWriter(buf, sum)
-	head := binary.LittleEndian.AppendUint32([]byte(checkpointMagic), checkpointVersion)
+	head := binary.LittleEndian.AppendUint32([]byte(magic), version)
 	head = binary.LittleEndian.AppendUint32(head, uint32(len(ss)))
 	if _, err := both.Write(head); err != nil {
 		return err
 	}
-	piece := make([]byte, checkpointPiece)
+	piece := make([]byte, Piece)
 	for _, s := range ss {
 		head = binary.LittleEndian.AppendUint16(head[:0], uint16(len(s.name)))
 		head = append(head, s.name...)
-		head = binary.LittleEndian.AppendUint64(head, uint64(sizeOf(s.content)))
+		head = binary.LittleEndian.AppendUint64(head, uint64(Size(s.content)))
 		if _, err := both.Write(head); err != nil {
 			return err
 		}
-		if sizeOf(s.content) == 0 {
+		if Size(s.content) == 0 {
 			continue
 		}
 		n, err := io.CopyBuffer(both, s.content, piece)
@@ -130,13 +132,13 @@ type span struct {
 	off, size int64
 }
 
-// decodeCheckpoint reads a file of size bytes; name is for errors only. It walks the section heads and checks the sum. Large
+// decode reads a file of size bytes; name is for errors only. It walks the section heads and checks the sum. Large
 // sections stay in the file, whose sections read it when they are read.
-func decodeCheckpoint(r io.ReaderAt, size int64, name string) (*Checkpoint, error) {
+func decode(r io.ReaderAt, size int64, name string) (*File, error) {
 	bad := func(off int64, format string, a ...any) error {
-		return &CheckpointError{name, off, fmt.Sprintf(format, a...)}
+		return &FormatError{name, off, fmt.Sprintf(format, a...)}
 	}
-	spans, err := walkCheckpoint(r, size, bad)
+	spans, err := walk(r, size, bad)
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +154,7 @@ func decodeCheckpoint(r io.ReaderAt, size int64, name string) (*Checkpoint, erro
 	if !bytes.Equal(sum.Sum(nil), want[:]) {
 		return nil, bad(body, "checksum does not match the content: the file is damaged")
 	}
-	c := &Checkpoint{}
+	c := &File{}
 	for _, s := range spans {
 		if err := c.take(r, s); err != nil {
 			return nil, bad(s.off, "section %q: %v", s.name, err)
@@ -164,33 +166,33 @@ func decodeCheckpoint(r io.ReaderAt, size int64, name string) (*Checkpoint, erro
 	return c, nil
 }
 
-// walkCheckpoint returns the places of a file's sections. Every one lies within the file, none occurs twice.
-func walkCheckpoint(r io.ReaderAt, size int64, bad func(int64, string, ...any) error) ([]span, error) {
+// walk returns the places of a file's sections. Every one lies within the file, none occurs twice.
+func walk(r io.ReaderAt, size int64, bad func(int64, string, ...any) error) ([]span, error) {
 	body := size - sha256.Size
-	if body < int64(checkpointHeader) {
+	if body < int64(headerSize) {
 		return nil, bad(size, "file ends in its header")
 	}
-	head := make([]byte, checkpointHeader)
+	head := make([]byte, headerSize)
 	if err := readFullAt(r, head, 0); err != nil {
 		return nil, bad(0, "read: %v", err)
 	}
-	if string(head[:len(checkpointMagic)]) != checkpointMagic {
+	if string(head[:len(magic)]) != magic {
 		return nil, bad(0, "is not a checkpoint")
 	}
-	if v := binary.LittleEndian.Uint32(head[len(checkpointMagic):]); v != checkpointVersion {
-		return nil, bad(int64(len(checkpointMagic)), "version %d, this program reads %d", v, checkpointVersion)
+	if v := binary.LittleEndian.Uint32(head[len(magic):]); v != version {
+		return nil, bad(int64(len(magic)), "version %d, this program reads %d", v, version)
 	}
-	count := binary.LittleEndian.Uint32(head[len(checkpointMagic)+4:])
+	count := binary.LittleEndian.Uint32(head[len(magic)+4:])
 	var spans []span
 	seen := map[string]bool{}
-	off := int64(checkpointHeader)
+	off := int64(headerSize)
 	for k := range count {
 		var word [8]byte
 		if off+2 > body || readFullAt(r, word[:2], off) != nil {
 			return nil, bad(off, "file ends before section %d of %d", k+1, count)
 		}
 		n := int64(binary.LittleEndian.Uint16(word[:]))
-		if n > checkpointNameLimit || off+2+n+8 > body {
+		if n > nameLimit || off+2+n+8 > body {
 			return nil, bad(off, "file ends in the head of section %d of %d", k+1, count)
 		}
 		label := make([]byte, n+8)
@@ -217,7 +219,7 @@ func walkCheckpoint(r io.ReaderAt, size int64, bad func(int64, string, ...any) e
 }
 
 // take puts one section into c: small ones are read.
-func (c *Checkpoint) take(r io.ReaderAt, s span) error {
+func (c *File) take(r io.ReaderAt, s span) error {
 	content := io.NewSectionReader(r, s.off, s.size)
 	arrays := map[string]*Section{"weights": &c.Weights, "m": &c.M, "v": &c.V, "vmax": &c.VMax, "best_weights": &c.BestWeights}
 	if to := arrays[s.name]; to != nil {
@@ -226,7 +228,7 @@ func (c *Checkpoint) take(r io.ReaderAt, s span) error {
 		}
 		return nil
 	}
-	if extra, isExtra := strings.CutPrefix(s.name, checkpointExtra); isExtra {
+	if extra, isExtra := strings.CutPrefix(s.name, extra); isExtra {
 		if c.Sections == nil {
 			c.Sections = map[string]Section{}
 		}
@@ -262,15 +264,15 @@ func (c *Checkpoint) take(r io.ReaderAt, s span) error {
 }
 
 // check holds the sections of a file against each other.
-func (c *Checkpoint) check(spans []span, bad func(int64, string, ...any) error) error {
+func (c *File) check(spans []span, bad func(int64, string, ...any) error) error {
 	for _, need := range []string{"identity", "counters", "weights"} {
 		if !slices.ContainsFunc(spans, func(s span) bool { return s.name == need }) {
 			return bad(0, "section %q is missing", need)
 		}
 	}
 	for _, x := range []Section{c.M, c.V, c.VMax, c.BestWeights} {
-		if n := sizeOf(x); n != 0 && n != sizeOf(c.Weights) {
-			return bad(0, "an array of %d elements beside %d weights", n/4, sizeOf(c.Weights)/4)
+		if n := Size(x); n != 0 && n != Size(c.Weights) {
+			return bad(0, "an array of %d elements beside %d weights", n/4, Size(c.Weights)/4)
 		}
 	}
 	return nil

@@ -1,4 +1,4 @@
-package pipeline
+package checkpoint
 
 import (
 	"bytes"
@@ -18,11 +18,11 @@ import (
 	"capgnn/hostmem"
 )
 
-// sampleCheckpoint has every section; floats include NaN with a payload, infinities and minus zero.
-func sampleCheckpoint(epoch int) *Checkpoint { return checkpointOf(epoch, 20_011) }
+// sample has every section; floats include NaN with a payload, infinities and minus zero.
+func sample(epoch int) *File { return fileOf(epoch, 20_011) }
 
-// checkpointOf is the same with n weights.
-func checkpointOf(epoch, n int) *Checkpoint {
+// fileOf is the same with n weights.
+func fileOf(epoch, n int) *File {
 	fill := func(seed uint32) Section {
 		x := make([]float32, 20_011)
 		for i := range x {
@@ -32,7 +32,7 @@ func checkpointOf(epoch, n int) *Checkpoint {
 		x[3] = float32(math.Copysign(0, -1))
 		return bytes.NewReader(hostmem.Bytes(x[:n]))
 	}
-	return &Checkpoint{
+	return &File{
 		Identity: "sha256:\x00\xff", Epoch: epoch, Step: 3 * epoch,
 		Weights: fill(1), M: fill(2), V: fill(3), VMax: fill(4), BestWeights: fill(5),
 		Best:  []byte(`{"Train":0.3333333333333333,"Val":0.3,"Test":null}`),
@@ -55,10 +55,10 @@ func contentOf(s Section) []byte {
 }
 
 // arraysOf lists the arrays of a checkpoint.
-func arraysOf(c *Checkpoint) []Section { return []Section{c.Weights, c.M, c.V, c.VMax, c.BestWeights} }
+func arraysOf(c *File) []Section { return []Section{c.Weights, c.M, c.V, c.VMax, c.BestWeights} }
 
-// equalCheckpoints compares bit for bit; empty and nil are the same.
-func equalCheckpoints(a, b *Checkpoint) bool {
+// equal compares bit for bit; empty and nil are the same.
+func equal(a, b *File) bool {
 	for i, x := range arraysOf(a) {
 		if !bytes.Equal(contentOf(x), contentOf(arraysOf(b)[i])) {
 			return false
@@ -75,10 +75,10 @@ func equalCheckpoints(a, b *Checkpoint) bool {
 	return a.Identity == b.Identity && a.Epoch == b.Epoch && a.Step == b.Step && bytes.Equal(a.State, b.State) && bytes.Equal(a.Best, b.Best)
 }
 
-func encodedCheckpoint(t testing.TB, c *Checkpoint) []byte {
+func encoded(t testing.TB, c *File) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := encodeCheckpoint(&b, c); err != nil {
+	if err := encode(&b, c); err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range append(arraysOf(c), slices.Collect(maps.Values(c.Sections))...) {
@@ -92,34 +92,34 @@ func encodedCheckpoint(t testing.TB, c *Checkpoint) []byte {
 // floatsOf returns numbers as a section that can be read again.
 func floatsOf(x ...float32) Section { return bytes.NewReader(hostmem.Bytes(x)) }
 
-func decodedCheckpoint(b []byte) (*Checkpoint, error) {
-	return decodeCheckpoint(bytes.NewReader(b), int64(len(b)), "f.ckpt")
+func decoded(b []byte) (*File, error) {
+	return decode(bytes.NewReader(b), int64(len(b)), "f.ckpt")
 }
 
-func TestCheckpointRoundTrip(t *testing.T) {
-	full := sampleCheckpoint(7)
-	bare := &Checkpoint{Weights: floatsOf(1)}
-	noWeights := &Checkpoint{Identity: "x"}
-	for name, c := range map[string]*Checkpoint{"full": full, "bare": bare, "no weights": noWeights} {
-		b := encodedCheckpoint(t, c)
-		got, err := decodedCheckpoint(b)
+func TestRoundTrip(t *testing.T) {
+	full := sample(7)
+	bare := &File{Weights: floatsOf(1)}
+	noWeights := &File{Identity: "x"}
+	for name, c := range map[string]*File{"full": full, "bare": bare, "no weights": noWeights} {
+		b := encoded(t, c)
+		got, err := decoded(b)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if !equalCheckpoints(got, c) {
+		if !equal(got, c) {
 			t.Errorf("%s: differs after a round trip", name)
 		}
-		if !bytes.Equal(encodedCheckpoint(t, got), b) {
+		if !bytes.Equal(encoded(t, got), b) {
 			t.Errorf("%s: the bytes differ when written again", name)
 		}
 	}
 }
 
 // The format stays what it was: files of earlier versions of the program are read, and theirs by them.
-func TestCheckpointFormatStays(t *testing.T) {
+func TestFormatStays(t *testing.T) {
 	const want = "79595881be44b089c0fbe1d235b9a1da59ca254ec8d26625e1a295a178726c4c"
-	if got := fmt.Sprintf("%x", sha256.Sum256(encodedCheckpoint(t, sampleCheckpoint(7)))); got != want {
+	if got := fmt.Sprintf("%x", sha256.Sum256(encoded(t, sample(7)))); got != want {
 		t.Errorf("a file of the same content has the hash %s, want %s", got, want)
 	}
 }
@@ -134,7 +134,7 @@ func (s ofSize) Size() int64 { return s.size }
 
 func TestSaveRefuses(t *testing.T) {
 	dir := t.TempDir()
-	for name, c := range map[string]*Checkpoint{
+	for name, c := range map[string]*File{
 		"moments of another length": {Weights: floatsOf(1, 2), M: floatsOf(1)},
 		"negative epoch":            {Epoch: -1},
 		"scores that are no JSON":   {Best: []byte(`{"Val":NaN}`)},
@@ -151,11 +151,11 @@ func TestSaveRefuses(t *testing.T) {
 	}
 }
 
-// TestCheckpointTruncated cuts a file at every section border, one byte around it, and inside the contents: each cut is
+// TestTruncated cuts a file at every section border, one byte around it, and inside the contents: each cut is
 // a typed error.
-func TestCheckpointTruncated(t *testing.T) {
-	b := encodedCheckpoint(t, sampleCheckpoint(7))
-	spans, err := walkCheckpoint(bytes.NewReader(b), int64(len(b)), func(off int64, f string, a ...any) error { return fmt.Errorf(f, a...) })
+func TestTruncated(t *testing.T) {
+	b := encoded(t, sample(7))
+	spans, err := walk(bytes.NewReader(b), int64(len(b)), func(off int64, f string, a ...any) error { return fmt.Errorf(f, a...) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,42 +172,42 @@ func TestCheckpointTruncated(t *testing.T) {
 		if n < 0 || n >= int64(len(b)) {
 			continue
 		}
-		var damaged *CheckpointError
-		if _, err := decodedCheckpoint(b[:n]); !errors.As(err, &damaged) {
+		var damaged *FormatError
+		if _, err := decoded(b[:n]); !errors.As(err, &damaged) {
 			t.Errorf("cut to %d of %d bytes: %v", n, len(b), err)
 		}
 	}
 }
 
-// TestCheckpointFlipped changes one bit of every byte of a small file, and appends bytes.
-func TestCheckpointFlipped(t *testing.T) {
-	small := checkpointOf(7, 3)
-	b := encodedCheckpoint(t, small)
+// TestFlipped changes one bit of every byte of a small file, and appends bytes.
+func TestFlipped(t *testing.T) {
+	small := fileOf(7, 3)
+	b := encoded(t, small)
 	for i := range b {
 		c := slices.Clone(b)
 		c[i] ^= 1 << (i % 8)
-		var damaged *CheckpointError
-		if _, err := decodedCheckpoint(c); !errors.As(err, &damaged) {
+		var damaged *FormatError
+		if _, err := decoded(c); !errors.As(err, &damaged) {
 			t.Fatalf("byte %d of %d changed: %v", i, len(b), err)
 		}
 	}
 	for _, more := range []int{1, 32} {
-		if _, err := decodedCheckpoint(append(slices.Clone(b), make([]byte, more)...)); err == nil {
+		if _, err := decoded(append(slices.Clone(b), make([]byte, more)...)); err == nil {
 			t.Errorf("%d bytes appended: accepted", more)
 		}
 	}
 }
 
-// signedCheckpoint appends the checksum, so that only what is before it can be wrong.
-func signedCheckpoint(b []byte) []byte {
+// signed appends the checksum, so that only what is before it can be wrong.
+func signed(b []byte) []byte {
 	sum := sha256.Sum256(b)
 	return append(slices.Clone(b), sum[:]...)
 }
 
-// TestCheckpointHostile: a right checksum does not make the content believed.
-func TestCheckpointHostile(t *testing.T) {
+// TestHostile: a right checksum does not make the content believed.
+func TestHostile(t *testing.T) {
 	head := func(version, count uint32) []byte {
-		b := binary.LittleEndian.AppendUint32([]byte(checkpointMagic), version)
+		b := binary.LittleEndian.AppendUint32([]byte(magic), version)
 		return binary.LittleEndian.AppendUint32(b, count)
 	}
 	add := func(b []byte, name string, length uint64, content string) []byte {
@@ -224,35 +224,35 @@ func TestCheckpointHostile(t *testing.T) {
 		file []byte
 		want string
 	}{
-		{"other magic", signedCheckpoint(append([]byte("CAPGNNCX"), head(1, 0)[8:]...)), "is not a checkpoint"},
-		{"newer version", signedCheckpoint(head(2, 0)), "version 2, this program reads 1"},
-		{"many sections", signedCheckpoint(head(1, math.MaxUint32)), "ends before section 1 of 4294967295"},
-		{"huge section", signedCheckpoint(add(head(1, 1), "weights", 1<<62, "")), "of 4611686018427387904 bytes, 0 are left"},
-		{"section of 2^64-1", signedCheckpoint(add(head(1, 1), "weights", math.MaxUint64, "")), "0 are left"},
-		{"long name", signedCheckpoint(add(head(1, 1), strings.Repeat("w", 300), 0, "")), "in the head of section 1"},
-		{"twice", signedCheckpoint(add(good(4), "weights", 0, "")), "occurs twice"},
-		{"unknown", signedCheckpoint(add(good(4), "wights", 0, "")), `section "wights": is unknown`},
-		{"missing", signedCheckpoint(add(head(1, 1), "identity", 0, "")), `section "counters" is missing`},
-		{"odd floats", signedCheckpoint(add(good(4), "m", 5, "12345")), "not a number of float32"},
-		{"other length", signedCheckpoint(add(good(4), "m", 8, "12345678")), "2 elements beside 1 weights"},
-		{"short counters", signedCheckpoint(add(head(1, 1), "counters", 1, "1")), "want 16"},
-		{"negative epoch", signedCheckpoint(add(head(1, 1), "counters", 16, strings.Repeat("\xff", 16))), "epoch -1"},
-		{"broken best", signedCheckpoint(add(good(4), "best", 1, "{")), `section "best"`},
-		{"rest", signedCheckpoint(append(good(3), 0)), "1 bytes after the last section"},
+		{"other magic", signed(append([]byte("CAPGNNCX"), head(1, 0)[8:]...)), "is not a checkpoint"},
+		{"newer version", signed(head(2, 0)), "version 2, this program reads 1"},
+		{"many sections", signed(head(1, math.MaxUint32)), "ends before section 1 of 4294967295"},
+		{"huge section", signed(add(head(1, 1), "weights", 1<<62, "")), "of 4611686018427387904 bytes, 0 are left"},
+		{"section of 2^64-1", signed(add(head(1, 1), "weights", math.MaxUint64, "")), "0 are left"},
+		{"long name", signed(add(head(1, 1), strings.Repeat("w", 300), 0, "")), "in the head of section 1"},
+		{"twice", signed(add(good(4), "weights", 0, "")), "occurs twice"},
+		{"unknown", signed(add(good(4), "wights", 0, "")), `section "wights": is unknown`},
+		{"missing", signed(add(head(1, 1), "identity", 0, "")), `section "counters" is missing`},
+		{"odd floats", signed(add(good(4), "m", 5, "12345")), "not a number of float32"},
+		{"other length", signed(add(good(4), "m", 8, "12345678")), "2 elements beside 1 weights"},
+		{"short counters", signed(add(head(1, 1), "counters", 1, "1")), "want 16"},
+		{"negative epoch", signed(add(head(1, 1), "counters", 16, strings.Repeat("\xff", 16))), "epoch -1"},
+		{"broken best", signed(add(good(4), "best", 1, "{")), `section "best"`},
+		{"rest", signed(append(good(3), 0)), "1 bytes after the last section"},
 	}
-	if _, err := decodedCheckpoint(signedCheckpoint(good(3))); err != nil {
+	if _, err := decoded(signed(good(3))); err != nil {
 		t.Fatalf("the good file: %v", err)
 	}
 	for _, c := range cases {
-		_, err := decodedCheckpoint(c.file)
-		var damaged *CheckpointError
+		_, err := decoded(c.file)
+		var damaged *FormatError
 		if !errors.As(err, &damaged) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", c.name, err, c.want)
 		}
 	}
 }
 
-func checkpointFiles(t *testing.T, dir string) []string {
+func namesIn(t *testing.T, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -268,23 +268,23 @@ func checkpointFiles(t *testing.T, dir string) []string {
 func TestSaveKeepsTheNewest(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run", "checkpoint")
 	for epoch := range 6 {
-		if err := Save(dir, sampleCheckpoint(epoch*20), 3); err != nil {
+		if err := Save(dir, sample(epoch*20), 3); err != nil {
 			t.Fatal(err)
 		}
 	}
 	want := []string{"epoch-00000060.ckpt", "epoch-00000080.ckpt", "epoch-00000100.ckpt"}
-	if got := checkpointFiles(t, dir); !slices.Equal(got, want) {
+	if got := namesIn(t, dir); !slices.Equal(got, want) {
 		t.Errorf("files %v, want %v", got, want)
 	}
 	// The same epoch again replaces its file; files of later epochs are no longer part of the run.
-	if err := Save(dir, sampleCheckpoint(80), 0); err != nil {
+	if err := Save(dir, sample(80), 0); err != nil {
 		t.Fatal(err)
 	}
-	if got := checkpointFiles(t, dir); !slices.Equal(got, want[:2]) {
+	if got := namesIn(t, dir); !slices.Equal(got, want[:2]) {
 		t.Errorf("files %v, want %v", got, want[:2])
 	}
 	c, skipped, err := LoadLatest(dir)
-	if err != nil || len(skipped) != 0 || !equalCheckpoints(c, sampleCheckpoint(80)) {
+	if err != nil || len(skipped) != 0 || !equal(c, sample(80)) {
 		t.Errorf("latest is not epoch 80: %v, skipped %v", err, skipped)
 	}
 	c.Close()
@@ -295,11 +295,11 @@ func TestSaveKeepsTheNewest(t *testing.T) {
 func TestLoadLatestAfterAKill(t *testing.T) {
 	dir := t.TempDir()
 	for epoch := 1; epoch <= 3; epoch++ {
-		if err := Save(dir, sampleCheckpoint(epoch), 3); err != nil {
+		if err := Save(dir, sample(epoch), 3); err != nil {
 			t.Fatal(err)
 		}
 	}
-	next := encodedCheckpoint(t, sampleCheckpoint(4))
+	next := encoded(t, sample(4))
 	partial := filepath.Join(dir, "epoch-00000004.ckpt.tmp123")
 	if err := os.WriteFile(partial, next[:len(next)/2], 0o644); err != nil {
 		t.Fatal(err)
@@ -307,7 +307,7 @@ func TestLoadLatestAfterAKill(t *testing.T) {
 	load := func(epoch int, damaged ...string) {
 		t.Helper()
 		c, skipped, err := LoadLatest(dir)
-		if err != nil || !equalCheckpoints(c, sampleCheckpoint(epoch)) {
+		if err != nil || !equal(c, sample(epoch)) {
 			t.Fatalf("did not load epoch %d: %v", epoch, err)
 		}
 		c.Close()
@@ -325,17 +325,17 @@ func TestLoadLatestAfterAKill(t *testing.T) {
 		t.Fatal(err)
 	}
 	load(2, "epoch-00000003.ckpt: byte")
-	if err := os.WriteFile(filepath.Join(dir, "epoch-00000009.ckpt"), encodedCheckpoint(t, sampleCheckpoint(2)), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "epoch-00000009.ckpt"), encoded(t, sample(2)), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	load(2, "epoch-00000009.ckpt: byte 0: holds epoch 2", "epoch-00000003.ckpt")
 
 	// The run goes on from epoch 2: what was damaged or partial goes with the next checkpoint.
-	if err := Save(dir, sampleCheckpoint(3), 2); err != nil {
+	if err := Save(dir, sample(3), 2); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"epoch-00000002.ckpt", "epoch-00000003.ckpt"}
-	if got := checkpointFiles(t, dir); !slices.Equal(got, want) {
+	if got := namesIn(t, dir); !slices.Equal(got, want) {
 		t.Errorf("files %v, want %v", got, want)
 	}
 	load(3)
@@ -345,31 +345,31 @@ func TestLoadLatestAfterAKill(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, skipped, err := LoadLatest(dir); !errors.Is(err, ErrNoCheckpoint) || len(skipped) != 2 {
+	if _, skipped, err := LoadLatest(dir); !errors.Is(err, ErrNone) || len(skipped) != 2 {
 		t.Errorf("all damaged: %v, skipped %v", err, skipped)
 	}
-	if _, _, err := LoadLatest(filepath.Join(dir, "none")); !errors.Is(err, ErrNoCheckpoint) {
+	if _, _, err := LoadLatest(filepath.Join(dir, "none")); !errors.Is(err, ErrNone) {
 		t.Errorf("no folder: %v", err)
 	}
 }
 
-func FuzzDecodeCheckpoint(f *testing.F) {
-	small := checkpointOf(7, 2)
-	whole := encodedCheckpoint(f, small)
+func FuzzDecode(f *testing.F) {
+	small := fileOf(7, 2)
+	whole := encoded(f, small)
 	f.Add(whole[:len(whole)-sha256.Size])
-	bare := encodedCheckpoint(f, &Checkpoint{Weights: floatsOf(1)})
+	bare := encoded(f, &File{Weights: floatsOf(1)})
 	f.Add(bare[:len(bare)-sha256.Size])
 	f.Fuzz(func(t *testing.T, b []byte) {
-		c, err := decodedCheckpoint(signedCheckpoint(b))
+		c, err := decoded(signed(b))
 		if err != nil {
-			var damaged *CheckpointError
+			var damaged *FormatError
 			if !errors.As(err, &damaged) {
 				t.Errorf("untyped error %v", err)
 			}
 			return
 		}
-		again, err := decodedCheckpoint(encodedCheckpoint(t, c))
-		if err != nil || !equalCheckpoints(c, again) {
+		again, err := decoded(encoded(t, c))
+		if err != nil || !equal(c, again) {
 			t.Errorf("accepted, but differs after a round trip: %v", err)
 		}
 	})
