@@ -33,6 +33,9 @@ func like(t testing.TB, name string, scale float64) *graph.CSR {
 // until they cost the same, and the same after vertices have moved. What it cost is logged. Where vertices move first the
 // deviation must come under 1 %; the paper's way may run out of replicas, which its §6 says.
 func TestGroups(t *testing.T) {
+	if testing.Short() {
+		t.Skip("judges results of whole partitions: minutes with the race detector")
+	}
 	cards := []Rate{rtx3090, rtx3090, teslaA, teslaA, rtx3060}
 	for _, tc := range []struct {
 		name  string

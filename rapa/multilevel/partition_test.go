@@ -98,10 +98,14 @@ func TestProperties(t *testing.T) {
 			if i%2 == 0 {
 				constraints = append(constraints, Constraint{Weight: degree, Bound: shareBounds(targets, degree, 1.1)})
 			}
-			for _, objective := range objectives[:min(2, 1+40/k)] {
+			kinds, counts := objectives[:min(2, 1+40/k)], threadCounts[:min(3, 1+120/k)]
+			if underRace {
+				kinds, counts = kinds[i%len(kinds):][:1], counts[len(counts)-1:]
+			}
+			for _, objective := range kinds {
 				o := Options{Parts: k, Targets: targets, Constraints: constraints, Objective: objective, Seed: 3, Effort: 2}
 				var want []int32
-				for _, threads := range threadCounts[:min(3, 1+120/k)] {
+				for _, threads := range counts {
 					o.Threads = threads
 					part, err := Partition(t.Context(), u, o)
 					if err == nil {
