@@ -48,7 +48,7 @@ func (t *Trainer) evaluate() (Metrics, *float64, error) {
 	const validation = 1
 	counts := make([][len(splits)]tally, len(t.workers))
 	err := t.each(func(w *worker) error {
-		if err := w.guard(func() { w.logits = w.eval.Forward(w.compute, w.evalHalo, 0) }); err != nil {
+		if err := guard(func() { w.logits = w.eval.Forward(w.compute, w.evalHalo, 0) }); err != nil {
 			return err
 		}
 		if err := w.sync(); err != nil {

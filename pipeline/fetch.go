@@ -111,7 +111,7 @@ func (r *relay) arrive(q gpu.Queue, at int, t *ticket, blocks []int) {
 			continue
 		}
 		if !waited && t.staged == nil {
-			r.w.waitFor(q, t.ready, owner, r.leg, "halo rows")
+			r.w.waits.waitFor(q, t.ready, owner, r.leg, "halo rows")
 			waited = true
 		}
 		into := r.local
@@ -145,7 +145,7 @@ func (r *relay) bring(q gpu.Queue, dst gpu.Matrix, t *ticket, k, owner int) {
 		var staged []byte
 		if t.staged != nil {
 			staged = t.staged[k][lo*row : hi*row]
-			r.w.waitFor(q, t.pieces[k][piece], owner, r.leg, "halo rows")
+			r.w.waits.waitFor(q, t.pieces[k][piece], owner, r.leg, "halo rows")
 			piece++
 		}
 		r.copyRows(q, dst.RowRange(lo, hi), t.rows[k].RowRange(lo, hi), staged, owner)
@@ -201,7 +201,7 @@ func (r *relay) look(q gpu.Queue, e entry, class, owner int, into gpu.Matrix, p 
 	dst, there := into.RowRange(p.first, p.first+len(p.rows)), 0
 	r.eachPiece(dst.Rows, func(lo, hi int) {
 		if n := int(p.rows[hi-1])/r.pieceRows() + 1; e.pieces != nil && n > there { // rows ascend, pieces come in order
-			r.w.waitFor(q, e.pieces[n-1], owner, r.leg, "cached halo rows")
+			r.w.waits.waitFor(q, e.pieces[n-1], owner, r.leg, "cached halo rows")
 			there = n
 		}
 		to := dst.RowRange(lo, hi)
@@ -209,7 +209,7 @@ func (r *relay) look(q gpu.Queue, e entry, class, owner int, into gpu.Matrix, p 
 		q.UploadRows(at, e.rows, p.rows[lo:hi])
 		r.landed(q, to, at)
 	})
-	r.w.waitFor(q, e.published, owner, r.leg, "cached halo rows")
+	r.w.waits.waitFor(q, e.published, owner, r.leg, "cached halo rows")
 	q.Call("check cached rows", func() error { return reading.Check() })
 	r.stats.Bytes.H2D += gpu.Bytes(len(p.rows)) * r.wireRow()
 }

@@ -111,12 +111,12 @@ func (r *relay) fetchFrom(q gpu.Queue, g *getting, at, epoch int) {
 	}
 	if d := g.direct[at]; d.n > 0 {
 		if t.staged == nil {
-			r.w.waitFor(q, t.ready, owner, r.leg, "halo rows")
+			r.w.waits.waitFor(q, t.ready, owner, r.leg, "halo rows")
 		}
 		r.bring(q, r.transient.RowRange(d.first, d.first+d.n), &t, 0, owner)
 	}
 	if p := g.shared[at]; len(p.rows) > 0 {
-		r.w.waitFor(q, t.shared[0].published, owner, r.leg, "cached halo rows")
+		r.w.waits.waitFor(q, t.shared[0].published, owner, r.leg, "cached halo rows")
 		r.fromHost(q, p, t.shared[0].rows)
 	}
 	r.confirm(q, at, &t)

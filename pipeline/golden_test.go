@@ -160,7 +160,7 @@ func gradients(t testing.TB, tr *Trainer) (*gnn.Weights, float64) {
 	epoch := tr.state.Epochs
 	scale := 1 / float64(tr.terms)
 	err := tr.each(func(w *worker) error {
-		if err := w.guard(func() { w.runTrain(epoch, tr.p, scale, nil) }); err != nil {
+		if err := guard(func() { w.runTrain(epoch, tr.p, scale, nil) }); err != nil {
 			return err
 		}
 		return w.sync()

@@ -229,7 +229,7 @@ func (t *Trainer) takeHalo(c *checkpoint.File, piece []byte) error {
 	if t.follower != nil {
 		return t.follower.resume(c, piece)
 	}
-	return t.each(func(w *worker) error { return w.guard(func() { w.trainHalo.(*exchange).resume(c.Epoch) }) })
+	return t.each(func(w *worker) error { return guard(func() { w.trainHalo.(*exchange).resume(c.Epoch) }) })
 }
 
 // checkHalo says whether a state is of this plan: exchanges, classes, and the size of everything.
@@ -320,7 +320,7 @@ func (t *Trainer) loadLeg(k int, s *legState, c *checkpoint.File, piece []byte) 
 	if l.schedule.Lag == 0 || l.keeps {
 		return nil
 	}
-	return t.each(func(w *worker) error { return w.guard(func() { w.relays()[k].resume(c.Epoch - 1) }) })
+	return t.each(func(w *worker) error { return guard(func() { w.relays()[k].resume(c.Epoch - 1) }) })
 }
 
 // loadBlock puts rows back into the global cache and tells all parts.

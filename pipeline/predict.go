@@ -83,7 +83,7 @@ func PredictRows(ctx context.Context, p *Problem, o PredictOptions, emit func(id
 	defer t.Close()
 	out := make([]gpu.Matrix, len(t.workers))
 	err = t.each(func(w *worker) error {
-		if err := w.guard(func() { out[w.index] = w.eval.Forward(w.compute, w.evalHalo, 0) }); err != nil {
+		if err := guard(func() { out[w.index] = w.eval.Forward(w.compute, w.evalHalo, 0) }); err != nil {
 			return err
 		}
 		return w.sync()

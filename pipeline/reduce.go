@@ -128,7 +128,7 @@ func (r *reduction) advance(wait bool) {
 			if s.layer != r.layer {
 				panic(fmt.Sprintf("pipeline: gradients of layer %d of part %d where layer %d is due", s.layer, r.part, r.layer))
 			}
-			r.workers[0].waitFor(q, s.ready, r.part, leg{r.layer, gnn.Backward}, "gradients")
+			r.workers[0].waits.waitFor(q, s.ready, r.part, leg{r.layer, gnn.Backward}, "gradients")
 			for _, g := range r.layers[r.layer] {
 				r.add(q, r.workers[r.part], g)
 			}
@@ -180,7 +180,7 @@ func (r *reduction) finish(w *worker) {
 // for all gradients.
 func (r *reduction) copyWeights(w *worker) {
 	w0 := r.workers[0]
-	w.waitFor(w.compute, receive(r.hub, r.updated[w.index], w.index, 0, "new weights"), 0, leg{0, gnn.Backward}, "new weights")
+	w.waits.waitFor(w.compute, receive(r.hub, r.updated[w.index], w.index, 0, "new weights"), 0, leg{0, gnn.Backward}, "new weights")
 	if w.paramStage != nil {
 		w.compute.Upload(w.params.Flat.Buf, 4*gpu.Bytes(w.params.Flat.Off), w.paramStage)
 		return

@@ -57,7 +57,7 @@ func epochWhole(t testing.TB, tr *Trainer, epoch int) time.Duration {
 	t.Helper()
 	tr.hub.epoch = epoch
 	err := tr.each(func(w *worker) error {
-		if err := w.guard(func() { w.runTrain(epoch, tr.p, 1/float64(tr.terms), nil) }); err != nil {
+		if err := guard(func() { w.runTrain(epoch, tr.p, 1/float64(tr.terms), nil) }); err != nil {
 			return err
 		}
 		return w.sync()
@@ -157,7 +157,7 @@ func epochLate(t *testing.T, tr *Trainer, epoch, late int) {
 	t.Helper()
 	tr.hub.epoch = epoch
 	err := tr.each(func(w *worker) error {
-		err := w.guard(func() {
+		err := guard(func() {
 			w.runTrain(epoch, tr.p, 1/float64(tr.terms), func(layer int) {
 				if w.index == late {
 					time.Sleep(2 * time.Millisecond)
@@ -186,7 +186,7 @@ func TestLayersDone(t *testing.T) {
 				layers := tr.weights.Layers()
 				seen := make([][][]float32, 2)
 				err := tr.each(func(w *worker) error {
-					err := w.guard(func() {
+					err := guard(func() {
 						w.runTrain(0, p, 1/float64(tr.terms), func(layer int) {
 							if want := len(layers) - 1 - len(seen[w.index]); layer != want {
 								t.Errorf("%s: layer %d is done, want %d", kind, layer, want)
@@ -271,7 +271,7 @@ func TestReductionDeadline(t *testing.T) {
 		tr := newTrainer(t, p, m, cpus(t, 2), scatterParts(p.Vertices(), 2), func(o *Options) { o.WaitDeadline = 50 * time.Millisecond })
 		tr.hub.epoch = 7
 		err := tr.each(func(w *worker) error {
-			return w.guard(func() {
+			return guard(func() {
 				w.runTrain(7, p, 1, func(layer int) {
 					if w.index != silent || layer == 2 {
 						tr.reduce.done(w, layer)

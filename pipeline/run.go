@@ -159,7 +159,7 @@ func (t *Trainer) runParts(epoch int) error {
 
 // trainPart runs an epoch on one part, and waits for it.
 func (t *Trainer) trainPart(w *worker, epoch int, scale float64) error {
-	err := w.guard(func() {
+	err := guard(func() {
 		w.runTrain(epoch, t.p, scale, func(layer int) { t.reduce.done(w, layer) })
 		w.backward = w.compute.Record()
 		t.reduce.finish(w)
@@ -167,7 +167,7 @@ func (t *Trainer) trainPart(w *worker, epoch int, scale float64) error {
 	if err != nil {
 		return err
 	}
-	if err := w.await(w.backward); err != nil {
+	if err := w.waits.await(w.backward); err != nil {
 		return err
 	}
 	w.backwardAt = hostNow()

@@ -33,10 +33,10 @@ func (b *outbox) confirm(h *hub, q, out gpu.Queue) {
 	for _, u := range b.unread {
 		copied := receive(h, u.taken, b.w.index, u.reader, "to take halo rows")
 		if u.staged || u.shared {
-			b.w.waitFor(out, copied, u.reader, u.leg, "to take halo rows")
+			b.w.waits.waitFor(out, copied, u.reader, u.leg, "to take halo rows")
 		}
 		if !u.staged {
-			b.w.waitFor(q, copied, u.reader, u.leg, "to take halo rows")
+			b.w.waits.waitFor(q, copied, u.reader, u.leg, "to take halo rows")
 		}
 	}
 	b.unread = b.unread[:0]

@@ -151,7 +151,7 @@ func (t *Trainer) chooseOrder() {
 // newWorkers makes one worker per part.
 func (t *Trainer) newWorkers() {
 	for i, dev := range t.o.Devices {
-		w := &worker{index: i, hub: t.hub, dev: dev, part: t.cut.Parts[i], localOf: t.cut.LocalOf, compute: dev.NewQueue("compute"),
+		w := &worker{index: i, waits: waits{hub: t.hub, part: i, device: dev.Info().Name}, dev: dev, part: t.cut.Parts[i], localOf: t.cut.LocalOf, compute: dev.NewQueue("compute"),
 			local: dev.NewQueue("local"), ahead: dev.NewQueue("prefetch"), out: dev.NewQueue("out"), reduce: dev.NewQueue("reduce")}
 		w.ld = newLoader(dev, w.compute, w.local)
 		t.workers = append(t.workers, w)

@@ -16,6 +16,21 @@ import (
 // waitFault ends a worker's epoch: another worker did not answer, or rows are not those that the schedule promises.
 type waitFault struct{ err error }
 
+// guard runs f and turns a waitFault into an error.
+func guard(f func()) (err error) {
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case waitFault:
+			err = r.err
+		default:
+			panic(r)
+		}
+	}()
+	f()
+	return nil
+}
+
 // echoError is what a worker reports when another one ended the run.
 type echoError struct{ err error }
 
@@ -69,14 +84,22 @@ type foreign struct {
 	what  string
 }
 
+// waits are the waits of one part: for other parts, and for its own device.
+type waits struct {
+	hub     *hub
+	part    int
+	device  string    // its name
+	foreign []foreign // waits for other parts that may not be over
+}
+
 // waitFor makes a queue wait for an event of another part, and remembers it until it has fired.
-func (w *worker) waitFor(q gpu.Queue, ev gpu.Event, owner int, l leg, what string) {
+func (w *waits) waitFor(q gpu.Queue, ev gpu.Event, owner int, l leg, what string) {
 	q.Wait(ev)
 	w.foreign = append(w.foreign, foreign{ev, owner, l, what})
 }
 
 // settle waits until queues have run everything, and returns their first fault.
-func (w *worker) settle(queues ...gpu.Queue) error {
+func (w *waits) settle(queues ...gpu.Queue) error {
 	var first error
 	for _, q := range queues {
 		if err := w.await(q.Record()); err != nil {
@@ -91,7 +114,7 @@ func (w *worker) settle(queues ...gpu.Queue) error {
 }
 
 // await waits for an event of the worker's own device.
-func (w *worker) await(ev gpu.Event) error {
+func (w *waits) await(ev gpu.Event) error {
 	h := w.hub
 	if fired(ev) {
 		return nil
@@ -116,13 +139,13 @@ func (w *worker) await(ev gpu.Event) error {
 func (h *hub) grace() time.Duration { return min(h.deadline, 10*time.Second) }
 
 // stalled returns what a worker whose queues do not come to an end waits for: another part, or its own device.
-func (w *worker) stalled() error {
+func (w *waits) stalled() error {
 	for _, f := range w.foreign {
 		if !fired(f.event) {
-			return w.hub.late(w.index, fmt.Sprintf("part %d: %s of %v", f.owner, f.what, f.leg))
+			return w.hub.late(w.part, fmt.Sprintf("part %d: %s of %v", f.owner, f.what, f.leg))
 		}
 	}
-	return w.hub.late(w.index, "its own device "+w.dev.Info().Name)
+	return w.hub.late(w.part, "its own device "+w.device)
 }
 
 func fired(ev gpu.Event) bool {
@@ -135,7 +158,7 @@ func fired(ev gpu.Event) bool {
 }
 
 // forget drops the waits that are over.
-func (w *worker) forget() {
+func (w *waits) forget() {
 	left := w.foreign[:0]
 	for _, f := range w.foreign {
 		if !fired(f.event) {

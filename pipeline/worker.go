@@ -48,8 +48,7 @@ type worker struct {
 	layers                []gnn.LayerGraph // what train aggregates over
 	trainHalo             epochHalo        // nil with one part
 	evalHalo              gnn.Halo         // the same
-	hub                   *hub
-	foreign               []foreign     // waits for other parts that may not be over
+	waits                 waits
 	watcher               *watcher      // of drift; nil: nobody asks
 	epoch                 int           // under way
 	stats                 jaca.Stats    // of trainHalo, in the epoch under way
@@ -104,21 +103,6 @@ func (w *worker) runTrain(epoch int, p *Problem, scale float64, done func(layer 
 	}
 }
 
-// guard runs f and turns a waitFault into an error.
-func (w *worker) guard(f func()) (err error) {
-	defer func() {
-		switch r := recover().(type) {
-		case nil:
-		case waitFault:
-			err = r.err
-		default:
-			panic(r)
-		}
-	}()
-	f()
-	return nil
-}
-
 // queues are all of the worker.
 func (w *worker) queues() []gpu.Queue {
 	all := []gpu.Queue{w.compute, w.local, w.ahead, w.out, w.reduce}
@@ -129,14 +113,14 @@ func (w *worker) queues() []gpu.Queue {
 }
 
 // sync waits for all queues of the worker.
-func (w *worker) sync() error { return w.settle(w.queues()...) }
+func (w *worker) sync() error { return w.waits.settle(w.queues()...) }
 
 // finish waits until the epoch has been computed. With the pipeline rows may be under way to the next one still.
 func (w *worker) finish() error {
 	if w.trainHalo == nil || !w.trainHalo.lags() {
 		return w.sync()
 	}
-	err := w.settle(w.compute)
+	err := w.waits.settle(w.compute)
 	for _, q := range w.queues()[1:] {
 		if err == nil {
 			err = q.Fault()
