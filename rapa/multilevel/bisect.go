@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	// bisections is how often a graph is bisected before the best is taken. 4 cut 0.4 % less than 2 on Cora in 64 parts and nothing less
-	// in 2 to 16 parts, in twice the time.
+	// bisections is how often a graph is bisected before the best is taken. 4 cut 0.4 % less than 2 on Cora in 64 parts and
+	// 0.7 % less in six cases of 4 and 16 parts, in twice the time.
 	bisections = 2
 	// bisectTo is the number of vertices down to which a graph is coarsened for that, doubled with every try.
 	bisectTo = 20
