@@ -233,10 +233,11 @@ func (g *CSR) Symmetrise() *CSR {
 	if g.Symmetric() {
 		return g
 	}
-	return union(g, g.Transpose())
+	return Union(g, g.Transpose())
 }
 
-func union(a, b *CSR) *CSR {
+// Union returns a ∨ b: the graph with the edges of both, which have the same vertices.
+func Union(a, b *CSR) *CSR {
 	n := a.Rows()
 	out := &CSR{Indptr: make([]int64, n+1), Cols: a.Cols}
 	EachBlock(n, rowBlock, func(lo, hi int) {

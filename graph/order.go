@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"sync/atomic"
+
+	"capgnn/graph/internal/parallel"
 )
 
 // OrderDegree ranks vertices by descending degree, in and out added up, ties by id.
@@ -42,11 +44,11 @@ func ranks(order []NodeID) []int32 {
 // Method: each edge adds a hash of its pair of ends, u → v with u < v positively, else negatively; a symmetric graph sums to
 // 0 modulo 2⁶⁴, another one with a chance of 2⁻⁶⁴, and would then be ordered by its in-neighbours alone.
 // Why: one pass over the edges in memory order, a tenth of the time that transposing and comparing takes.
-func undirected(c *crew, g *CSR) (*CSR, error) {
+func undirected(c *parallel.Pool, g *CSR) (*CSR, error) {
 	const rows = 1 << 12
 	var sum atomic.Uint64
 	n := g.Rows()
-	err := c.each("symmetry", blocks(n, rows), func(block int) {
+	err := c.Each("symmetry", parallel.Blocks(n, rows), func(block int) {
 		s := uint64(0)
 		for v := block * rows; v < min(n, (block+1)*rows); v++ {
 			for _, u := range g.Row(v) {
@@ -62,7 +64,7 @@ func undirected(c *crew, g *CSR) (*CSR, error) {
 	if err != nil || sum.Load() == 0 {
 		return g, err
 	}
-	return g.Symmetrise(), c.ctx.Err()
+	return g.Symmetrise(), c.Err()
 }
 
 // mix is the finalizer of SplitMix64 (Steele, Lea and Flood, 2014): a bijection whose bits look independent of x's.

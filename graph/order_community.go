@@ -5,6 +5,8 @@ import (
 	"context"
 	"slices"
 	"sync"
+
+	"capgnn/graph/internal/parallel"
 )
 
 const (
@@ -45,7 +47,7 @@ const (
 // Rabbit order's parallel form gives another order on every run.
 func OrderCommunity(ctx context.Context, g *CSR, threads int) ([]int32, error) {
 	a := newAgglomeration(ctx, threads)
-	u, err := undirected(a.crew, g)
+	u, err := undirected(a.Pool, g)
 	if err != nil {
 		return nil, err
 	}
@@ -73,12 +75,12 @@ func OrderCommunity(ctx context.Context, g *CSR, threads int) ([]int32, error) {
 
 // agglomeration is what the levels of OrderCommunity share: threads, and tables that they lend each other.
 type agglomeration struct {
-	*crew
+	*parallel.Pool
 	tallies sync.Pool // of *tally
 }
 
 func newAgglomeration(ctx context.Context, threads int) *agglomeration {
-	return &agglomeration{newCrew(ctx, Making{Threads: threads}), sync.Pool{New: func() any { return new(tally) }}}
+	return &agglomeration{parallel.New(ctx, threads, nil), sync.Pool{New: func() any { return new(tally) }}}
 }
 
 // compact renumbers labels from 0 by first appearance and returns how many there are.

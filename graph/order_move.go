@@ -1,6 +1,10 @@
 package graph
 
-import "slices"
+import (
+	"slices"
+
+	"capgnn/graph/internal/parallel"
+)
 
 const (
 	// orderBatches is the number of batches of a sweep: vertices of one batch do not see each other move.
@@ -51,10 +55,10 @@ func (a *agglomeration) cluster(w *weighted, gamma float64) ([]int32, error) {
 
 // sweep asks every vertex that is awake once and returns how many moved.
 func (a *agglomeration) sweep(m *moving) (moved int, err error) {
-	chunks := blocks(len(m.label), m.chunk)
+	chunks := parallel.Blocks(len(m.label), m.chunk)
 	batches := min(orderBatches, chunks)
 	for b := range batches {
-		err := a.each("move", (chunks-b+batches-1)/batches, func(i int) {
+		err := a.Each("move", (chunks-b+batches-1)/batches, func(i int) {
 			t := a.tallies.Get().(*tally)
 			m.decide(t, (i*batches+b)*m.chunk)
 			a.tallies.Put(t)

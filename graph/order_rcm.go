@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"slices"
+
+	"capgnn/graph/internal/parallel"
 )
 
 // OrderRCM ranks vertices in reverse Cuthill-McKee order.
@@ -19,7 +21,7 @@ import (
 // Source: Cuthill and McKee, 1969; George and Liu, "Computer solution of large sparse positive definite systems", 1981 (the
 // start, and reversal).
 func OrderRCM(ctx context.Context, g *CSR) ([]int32, error) {
-	u, err := undirected(newCrew(ctx, Making{}), g)
+	u, err := undirected(parallel.New(ctx, 0, nil), g)
 	if err != nil {
 		return nil, err
 	}

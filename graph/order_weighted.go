@@ -1,6 +1,10 @@
 package graph
 
-import "slices"
+import (
+	"slices"
+
+	"capgnn/graph/internal/parallel"
+)
 
 const (
 	// orderSample is the most neighbours of a vertex that are looked at. On reddit-like (mean degree 492) 16, 32 and 64 recover
@@ -40,7 +44,7 @@ func (a *agglomeration) sample(g *CSR) (*weighted, error) {
 	}
 	w.to = make([]int32, w.begin[n])
 	const rows = 1 << 12
-	return w, a.each("sample", blocks(n, rows), func(block int) {
+	return w, a.Each("sample", parallel.Blocks(n, rows), func(block int) {
 		for v := block * rows; v < min(n, (block+1)*rows); v++ {
 			w.draw(v, g.Row(v))
 		}
@@ -89,8 +93,8 @@ func (a *agglomeration) contract(w *weighted, label []int32, k int) (*weighted, 
 		to     []int32
 		weight []int64
 	}
-	pieces := make([]piece, blocks(k, clusters))
-	err := a.each("contract", len(pieces), func(block int) {
+	pieces := make([]piece, parallel.Blocks(k, clusters))
+	err := a.Each("contract", len(pieces), func(block int) {
 		t := a.tallies.Get().(*tally)
 		p := &pieces[block]
 		for l := block * clusters; l < min(k, (block+1)*clusters); l++ {
@@ -110,7 +114,7 @@ func (a *agglomeration) contract(w *weighted, label []int32, k int) (*weighted, 
 		out.begin[l+1] += out.begin[l]
 	}
 	out.to, out.weight = make([]int32, out.begin[k]), make([]int64, out.begin[k])
-	return out, a.each("contract", len(pieces), func(block int) {
+	return out, a.Each("contract", len(pieces), func(block int) {
 		at := out.begin[block*clusters]
 		copy(out.to[at:], pieces[block].to)
 		copy(out.weight[at:], pieces[block].weight)

@@ -6,11 +6,14 @@ import (
 	"sync/atomic"
 )
 
+// rowBlock is the number of rows or vertices that one goroutine works on at once.
+const rowBlock = 1 << 12
+
 // EachBlock calls work(lo, hi) for the blocks of the given size that make up [0, n), each once, in any order, on up to
 // GOMAXPROCS goroutines, and returns when all are done. Blocks begin at multiples of size, whatever the number of threads,
 // so what a block computes does not depend on it.
 func EachBlock(n, size int, work func(lo, hi int)) {
-	count := blocks(n, size)
+	count := (n + size - 1) / size
 	if count <= 1 {
 		if n > 0 {
 			work(0, n)

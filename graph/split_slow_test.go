@@ -26,7 +26,7 @@ func TestSplitSlow(t *testing.T) {
 			}
 			some.Indptr[v+1] = int64(len(some.Indices))
 		}
-		g = union(g, some)
+		g = Union(g, some)
 		for _, parts := range []int{1, 2, 5, 70} {
 			for _, ranked := range []bool{false, true} {
 				t.Run(fmt.Sprintf("directed=%t/parts=%d/ranked=%t", directed, parts, ranked), func(t *testing.T) {

@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"runtime"
-	"sync"
-	"sync/atomic"
+
+	"capgnn/graph/internal/parallel"
 )
 
 // Streams of one seed, in the upper bits so that they meet neither those of the other generators nor the numbers of rounds
@@ -61,7 +60,7 @@ func Communities(ctx context.Context, s Nested, how Making) (*CSR, []int32, erro
 	if err := s.validate(); err != nil {
 		return nil, nil, err
 	}
-	c := newCrew(ctx, how)
+	c := parallel.New(ctx, how.Threads, how.Progress)
 	m := newNest(s)
 	half, err := m.drawPairs(c, s)
 	if err != nil {
@@ -90,50 +89,6 @@ func (s Nested) validate() error {
 	}
 	return nil
 }
-
-// crew does the blocks of a stage on several goroutines.
-type crew struct {
-	ctx context.Context
-	how Making
-}
-
-func newCrew(ctx context.Context, how Making) *crew {
-	if how.Threads < 1 {
-		how.Threads = runtime.GOMAXPROCS(0)
-	}
-	return &crew{ctx, how}
-}
-
-// each calls work for blocks 0 to n-1, each once, in any order, and returns when all are done or the context has ended.
-func (c *crew) each(stage string, n int, work func(block int)) error {
-	var next atomic.Int64
-	var mu sync.Mutex
-	done := 0
-	loop := func() {
-		for c.ctx.Err() == nil {
-			block := int(next.Add(1)) - 1
-			if block >= n {
-				return
-			}
-			work(block)
-			if c.how.Progress != nil {
-				mu.Lock()
-				done++
-				c.how.Progress(stage, done, n)
-				mu.Unlock()
-			}
-		}
-	}
-	var wg sync.WaitGroup
-	for range min(c.how.Threads, n) {
-		wg.Go(loop) // owned by this call, which waits for it
-	}
-	wg.Wait()
-	return c.ctx.Err()
-}
-
-// blocks returns the number of blocks of the given size that n things make.
-func blocks(n, size int) int { return (n + size - 1) / size }
 
 // stream returns the random numbers of one block of one stage.
 func stream(seed, stage uint64, block int) *rand.PCG { return rand.NewPCG(seed, stage|uint64(block)) }

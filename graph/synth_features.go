@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+
+	"capgnn/graph/internal/parallel"
 )
 
 // noiseDeviation is the standard deviation of the sum of four uniform 16-bit words: 2¹⁶·√(4/12).
@@ -30,9 +32,9 @@ func Dense(ctx context.Context, class []int32, types []uint8, classes, cols int,
 	proto := Prototypes(classes, cols, seed)
 	shift := int32(signal * noiseDeviation)
 	out := make([]float32, len(class)*cols)
-	err := newCrew(ctx, how).each("features", blocks(len(class), rowBlock), func(b int) {
+	err := parallel.New(ctx, how.Threads, how.Progress).Each("features", parallel.Blocks(len(class), vertexBlock), func(b int) {
 		r := stream(seed, streamSynthFeatures, b)
-		for v := b * rowBlock; v < min((b+1)*rowBlock, len(class)); v++ {
+		for v := b * vertexBlock; v < min((b+1)*vertexBlock, len(class)); v++ {
 			row, p := out[v*cols:(v+1)*cols], proto[int(class[v])*cols:]
 			for j := range row {
 				x := r.Uint64()

@@ -58,6 +58,10 @@ func newNest(s Nested) *nest {
 	return m
 }
 
+// Members returns the vertices grouped by community: an order in which the rows of a community lie together, as tests of
+// vertex orders compare with. They are those of the graph that Communities draws.
+func (s Nested) Members() []NodeID { return newNest(s).member }
+
 // deal gives each of k communities, k ≥ classes, a class: one to every class, the others by shares that fall as
 // 1/(c + classes/4 + 1), so that the first class has about five times as many as the last.
 func deal(k, classes int) (classOf []int32, firstOf []int) {

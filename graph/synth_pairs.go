@@ -4,12 +4,14 @@ import (
 	"math"
 	"slices"
 	"sync/atomic"
+
+	"capgnn/graph/internal/parallel"
 )
 
 const (
-	pairBlock = 1 << 16 // pairs drawn from one random stream
-	rowBlock  = 1 << 12 // rows or vertices worked on at once
-	maxRounds = 16      // of drawing; a round makes up for the repeats of those before it
+	pairBlock   = 1 << 16 // pairs drawn from one random stream
+	vertexBlock = 1 << 12 // rows or vertices worked on at once; Dense draws each block from one random stream
+	maxRounds   = 16      // of drawing; a round makes up for the repeats of those before it
 )
 
 // noPair marks a draw whose two ends are one vertex.
@@ -17,7 +19,7 @@ const noPair = math.MaxUint64
 
 // drawPairs returns the upper half of the graph: row u lists the v > u, ascending, without repeats. It has at least s.Pairs
 // entries, unless the model is so dense that maxRounds rounds do not find as many.
-func (m *nest) drawPairs(c *crew, s Nested) (*CSR, error) {
+func (m *nest) drawPairs(c *parallel.Pool, s Nested) (*CSR, error) {
 	half := &CSR{Indptr: make([]int64, s.Vertices+1), Cols: s.Vertices}
 	want := s.Pairs
 	for round := 0; round < maxRounds && half.Edges() < s.Pairs; round++ {
@@ -33,7 +35,7 @@ func (m *nest) drawPairs(c *crew, s Nested) (*CSR, error) {
 		if before == 0 {
 			half = more
 		} else {
-			half = union(half, more)
+			half = Union(half, more)
 		}
 		// The next round draws what is missing at this round's yield and a little more.
 		missing, gained := s.Pairs-half.Edges(), max(1, half.Edges()-before)
@@ -44,9 +46,9 @@ func (m *nest) drawPairs(c *crew, s Nested) (*CSR, error) {
 }
 
 // round draws `count` pairs u < v as u·2³² + v.
-func (m *nest) round(c *crew, seed uint64, round, count int) ([]uint64, error) {
+func (m *nest) round(c *parallel.Pool, seed uint64, round, count int) ([]uint64, error) {
 	pairs := make([]uint64, count)
-	err := c.each("edges", blocks(count, pairBlock), func(b int) {
+	err := c.Each("edges", parallel.Blocks(count, pairBlock), func(b int) {
 		r := stream(seed, streamSynthEdges|uint64(round)<<48, b)
 		for i := b * pairBlock; i < min((b+1)*pairBlock, count); i++ {
 			u, v := m.pair(r)
@@ -65,10 +67,10 @@ func (m *nest) round(c *crew, seed uint64, round, count int) ([]uint64, error) {
 
 // upperHalf makes rows of pairs; repeats are merged. The order in which threads put neighbours into a row is undone by
 // sorting it.
-func upperHalf(c *crew, pairs []uint64, n int) (*CSR, error) {
+func upperHalf(c *parallel.Pool, pairs []uint64, n int) (*CSR, error) {
 	g := &CSR{Indptr: make([]int64, n+1), Cols: n}
 	overPairs := func(stage string, f func(u, v NodeID)) error {
-		return c.each(stage, blocks(len(pairs), pairBlock), func(b int) {
+		return c.Each(stage, parallel.Blocks(len(pairs), pairBlock), func(b int) {
 			for _, p := range pairs[b*pairBlock : min((b+1)*pairBlock, len(pairs))] {
 				if p != noPair {
 					f(NodeID(p>>32), NodeID(p&math.MaxUint32))
@@ -88,8 +90,8 @@ func upperHalf(c *crew, pairs []uint64, n int) (*CSR, error) {
 		return nil, err
 	}
 	kept := make([]int64, n)
-	err := c.each("sort", blocks(n, rowBlock), func(b int) {
-		for v := b * rowBlock; v < min((b+1)*rowBlock, n); v++ {
+	err := c.Each("sort", parallel.Blocks(n, vertexBlock), func(b int) {
+		for v := b * vertexBlock; v < min((b+1)*vertexBlock, n); v++ {
 			row := g.Row(v)
 			slices.Sort(row)
 			kept[v] = int64(len(slices.Compact(row)))
