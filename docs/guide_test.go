@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"capgnn/graph"
 	"capgnn/graph/dataset"
+	"capgnn/graph/synth"
 )
 
 // TestGoGuide runs the program of guide/go.md on a data set in which words tell the communities apart.
@@ -48,11 +48,11 @@ func TestGoGuide(t *testing.T) {
 func words(t *testing.T) *dataset.Dataset {
 	t.Helper()
 	const vertices, classes, cols = 300, 3, 40
-	g, class, err := graph.Blocks(vertices, classes, 6, 0.8, 1)
+	g, class, err := synth.Blocks(vertices, classes, 6, 0.8, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	indptr, indices, data, err := graph.Words(class, classes, cols, 8, 0.5, 1)
+	indptr, indices, data, err := synth.Words(class, classes, cols, 8, 0.5, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

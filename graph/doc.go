@@ -2,12 +2,8 @@
 //
 // Its nouns: a CSR is a graph (row v lists in-neighbours); a Part is one device's share of it, with local numbering,
 // halos and send lists, and a Cut all of them; Needed says which rows each layer must compute; a Pruning which halo vertices
-// parts do without; Loops what becomes of self-loops; an order (OrderCommunity, OrderRCM, OrderDegree) is a new number for
-// every vertex.
-//
-// Generators stand in for published data: Random, RMAT and Blocks draw plain graphs; a Preset makes a Synthetic, which is a
-// graph of nested Communities with features (Dense, Words), labels (Targets, FlipLabels) and the best score that can be
-// expected. docs/formats/synth.md describes them.
+// parts do without; Loops what becomes of self-loops. Package synth draws graphs, package reorder gives their
+// vertices new numbers.
 //
 // Everything here is a pure function of its arguments: no clock, no randomness but a given seed, no map order. A CSR is
 // immutable once built and may be shared by goroutines.

@@ -14,7 +14,7 @@ import (
 	"capgnn/gpu/faulty"
 	"capgnn/gpu/host"
 	"capgnn/gpu/sim"
-	"capgnn/graph"
+	"capgnn/graph/synth"
 	"capgnn/hostmem"
 	"capgnn/jaca"
 )
@@ -66,7 +66,7 @@ func settings(n int) []setting {
 func (s setting) problem(t testing.TB) (*Problem, gnn.Config) {
 	t.Helper()
 	const n = 90
-	g, err := graph.Random(n, 3*n, s.parts == 3, 11)
+	g, err := synth.Random(n, 3*n, s.parts == 3, 11)
 	if err != nil {
 		t.Fatal(err)
 	}

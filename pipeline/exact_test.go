@@ -12,7 +12,7 @@ import (
 
 	"capgnn/gnn"
 	"capgnn/gpu"
-	"capgnn/graph"
+	"capgnn/graph/synth"
 	"capgnn/hostmem"
 )
 
@@ -36,7 +36,7 @@ func (k task) make(t testing.TB, kind gnn.Kind) (*Problem, gnn.Config) {
 	if k.vertices == 0 {
 		k.vertices = taskVertices
 	}
-	g, err := graph.Random(k.vertices, 5*k.vertices, k.directed, 11)
+	g, err := synth.Random(k.vertices, 5*k.vertices, k.directed, 11)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"capgnn/gpu/host"
 	"capgnn/gpu/ledger"
 	"capgnn/graph"
+	"capgnn/graph/synth"
 	"capgnn/jaca"
 )
 
@@ -18,7 +19,7 @@ import (
 // the number of parts. All parts took 13 GB when pairs of parts had tables.
 func TestManyParts(t *testing.T) {
 	const n = 2708
-	g, err := graph.Random(n, 2*n, false, 7)
+	g, err := synth.Random(n, 2*n, false, 7)
 	if err != nil {
 		t.Fatal(err)
 	}

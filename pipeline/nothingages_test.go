@@ -7,6 +7,7 @@ import (
 
 	"capgnn/gnn"
 	"capgnn/graph"
+	"capgnn/graph/synth"
 	"capgnn/hostmem"
 	"capgnn/jaca"
 )
@@ -15,7 +16,7 @@ import (
 func small(t testing.TB, kind gnn.Kind, layers, hidden int) (*Problem, gnn.Config) {
 	t.Helper()
 	const n, cols = 40, 6
-	half, err := graph.Random(n/2, 2*n, false, 7)
+	half, err := synth.Random(n/2, 2*n, false, 7)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"capgnn/gnn"
 	"capgnn/graph"
+	"capgnn/graph/synth"
 	"capgnn/hostmem"
 	"capgnn/jaca"
 )
@@ -225,7 +226,7 @@ func TestPreparedDamaged(t *testing.T) {
 
 // No bytes in a kept cut make reading it panic, and a cut that is taken can be planned with.
 func FuzzKeptCut(f *testing.F) {
-	g, err := graph.Random(40, 120, true, 3)
+	g, err := synth.Random(40, 120, true, 3)
 	if err != nil {
 		f.Fatal(err)
 	}

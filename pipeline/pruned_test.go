@@ -12,6 +12,7 @@ import (
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/graph"
+	"capgnn/graph/synth"
 )
 
 // dropReplicas returns a share of the halo replicas of every part.
@@ -44,7 +45,7 @@ func dropReplicas(g *graph.CSR, part []int32, parts int, share float64) [][]grap
 func smallTask(t *testing.T, kind gnn.Kind, directed, loops bool) (*Problem, gnn.Config, gnn.StateDict) {
 	t.Helper()
 	const n, features, classes = 100, 6, 3
-	g, err := graph.Random(n, 3*n, directed, 4)
+	g, err := synth.Random(n, 3*n, directed, 4)
 	if err != nil {
 		t.Fatal(err)
 	}

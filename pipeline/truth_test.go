@@ -12,8 +12,8 @@ import (
 	"capgnn/gpu"
 	"capgnn/gpu/host"
 	"capgnn/gpu/sim"
-	"capgnn/graph"
 	"capgnn/graph/dataset"
+	"capgnn/graph/synth"
 	"capgnn/profiler"
 	"capgnn/rapa"
 )
@@ -102,7 +102,7 @@ func TestSimulationIsTrue(t *testing.T) {
 		budget = 2 * time.Second
 		factor = 2 // either way
 	)
-	g, class, err := graph.Blocks(6000, 8, 20, 0.8, 1)
+	g, class, err := synth.Blocks(6000, 8, 20, 0.8, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,14 +139,14 @@ func TestSimulationIsTrue(t *testing.T) {
 // redditLike is a problem of the program's preset at 1/10.
 func redditLike(tb testing.TB, kind gnn.Kind) (*Problem, gnn.Config) {
 	tb.Helper()
-	preset, err := graph.FindPreset("reddit-like")
+	preset, err := synth.FindPreset("reddit-like")
 	if err == nil {
 		preset, err = preset.Scaled(0.1)
 	}
 	if err != nil {
 		tb.Fatal(err)
 	}
-	s, err := preset.Make(context.Background(), 1, graph.Making{})
+	s, err := preset.Make(context.Background(), 1, synth.Options{})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"capgnn/graph"
+	"capgnn/graph/synth"
 )
 
 // unequal are devices of three speeds, the weakest last.
@@ -173,7 +174,7 @@ func TestAdjustAgainstNaive(t *testing.T) {
 	stops := map[Stop]bool{}
 	for _, directed := range []bool{false, true} {
 		for seed := range uint64(3) {
-			g := must(t)(graph.Random(24, 60+20*int(seed), directed, seed))
+			g := must(t)(synth.Random(24, 60+20*int(seed), directed, seed))
 			part := randomParts(24, 3, seed)
 			for _, score := range PruneScores {
 				for name, opt := range map[string]AdjustOptions{
@@ -292,7 +293,7 @@ func TestAdjustByHand(t *testing.T) {
 }
 
 func TestAdjustThreads(t *testing.T) {
-	g := must(t)(graph.RMAT(14, 8, 4))
+	g := must(t)(synth.RMAT(14, 8, 4))
 	part := randomParts(g.Rows(), 5, 2)
 	run := func(threads int) *Adjustment {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(threads))
@@ -312,7 +313,7 @@ func TestAdjustThreads(t *testing.T) {
 }
 
 func TestAdjustErrors(t *testing.T) {
-	g := must(t)(graph.Random(20, 40, false, 1))
+	g := must(t)(synth.Random(20, 40, false, 1))
 	part, costs := randomParts(20, 2, 1), unequal(t, 2)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"capgnn/graph"
+	"capgnn/graph/synth"
 )
 
 // The paper's cards (its Table 1, mean seconds at n = 11585).
@@ -17,7 +18,7 @@ var (
 
 // like draws the topology of a stand-in at some scale.
 func like(t testing.TB, name string, scale float64) *graph.CSR {
-	p, err := graph.FindPreset(name)
+	p, err := synth.FindPreset(name)
 	if err == nil {
 		p, err = p.Scaled(scale)
 	}
@@ -25,7 +26,7 @@ func like(t testing.TB, name string, scale float64) *graph.CSR {
 		t.Fatal(err)
 	}
 	p.Nested.Seed = 1
-	g, _, err := graph.Communities(t.Context(), p.Nested, graph.Making{})
+	g, _, err := synth.Communities(t.Context(), p.Nested, synth.Options{})
 	return must(t)(g, err)
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"capgnn/graph"
+	"capgnn/graph/synth"
 )
 
 // TestInfluenceByHand works Eq. 16 out on a small directed graph.
@@ -101,7 +102,7 @@ func literal(g *graph.CSR, part []int32, i int32, k graph.NodeID, opt AdjustOpti
 // TestScoresAgainstLiteral compares every score of random graphs with its formula.
 func TestScoresAgainstLiteral(t *testing.T) {
 	for _, directed := range []bool{false, true} {
-		g := must(t)(graph.Random(60, 260, directed, 3))
+		g := must(t)(synth.Random(60, 260, directed, 3))
 		if directed {
 			g = must(t)(g.WithLoops(), nil)
 		}
@@ -121,7 +122,7 @@ func TestScoresAgainstLiteral(t *testing.T) {
 
 // TestRandomScore: other seeds give other orders, each replica a number of its own.
 func TestRandomScore(t *testing.T) {
-	g := must(t)(graph.Random(60, 260, false, 3))
+	g := must(t)(synth.Random(60, 260, false, 3))
 	seen := map[float64]string{}
 	for _, seed := range []uint64{1, 2} {
 		for _, r := range newScorer(Both(g), randomParts(60, 4, 9), 4, AdjustOptions{Score: ByRandom, Seed: seed}).replicas() {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"capgnn/graph"
+	"capgnn/graph/synth"
 )
 
 // must returns the graph of a generator.
@@ -33,17 +34,17 @@ func shapes(t testing.TB) map[string]*graph.CSR {
 		star = append(star, graph.Edge{From: v}, graph.Edge{To: v})
 		path = append(path, graph.Edge{From: v - 1, To: v})
 	}
-	blocks, _, err := graph.Blocks(600, 4, 10, 0.9, 3)
+	blocks, _, err := synth.Blocks(600, 4, 10, 0.9, 3)
 	return map[string]*graph.CSR{
 		"one vertex":    must(t)(graph.FromEdges(1, nil)),
 		"no edges":      must(t)(graph.FromEdges(20, nil)),
 		"star":          must(t)(graph.FromEdges(50, star)),
 		"directed path": must(t)(graph.FromEdges(50, path)),
-		"directed":      must(t)(graph.Random(80, 300, true, 1)),
-		"loops":         must(t)(graph.Random(40, 120, false, 2)).WithLoops(),
-		"complete":      must(t)(graph.Random(16, 120, false, 2)),
+		"directed":      must(t)(synth.Random(80, 300, true, 1)),
+		"loops":         must(t)(synth.Random(40, 120, false, 2)).WithLoops(),
+		"complete":      must(t)(synth.Random(16, 120, false, 2)),
 		"disconnected":  must(t)(graph.FromEdges(40, append(path[:10:10], path[30:39]...))),
-		"rmat":          must(t)(graph.RMAT(8, 6, 4)),
+		"rmat":          must(t)(synth.RMAT(8, 6, 4)),
 		"blocks":        must(t)(blocks, err),
 	}
 }
@@ -128,7 +129,7 @@ func checkPlan(p *Plan, g *graph.CSR, train []bool, balance float64) error {
 }
 
 func TestRepeatable(t *testing.T) {
-	g, _, err := graph.Blocks(3000, 6, 12, 0.8, 1)
+	g, _, err := synth.Blocks(3000, 6, 12, 0.8, 1)
 	must(t)(g, err)
 	for _, method := range Methods {
 		run := func(seed uint64, threads int) *Plan {
@@ -159,7 +160,7 @@ func TestCommunities(t *testing.T) {
 	if testing.Short() {
 		t.Skip("judges results of whole partitions: minutes with the race detector")
 	}
-	g, block, err := graph.Blocks(4000, 4, 16, 0.8, 9)
+	g, block, err := synth.Blocks(4000, 4, 16, 0.8, 9)
 	must(t)(g, err)
 	planted := float64(edgeCut(g, block))
 	cut := map[Method]float64{}
@@ -188,7 +189,7 @@ func TestBalances(t *testing.T) {
 	if testing.Short() {
 		t.Skip("judges results of whole partitions: minutes with the race detector")
 	}
-	g, block, err := graph.Blocks(4000, 4, 16, 0.8, 9)
+	g, block, err := synth.Blocks(4000, 4, 16, 0.8, 9)
 	must(t)(g, err)
 	train := make([]bool, 4000)
 	for v := range train {
@@ -222,7 +223,7 @@ func TestBalances(t *testing.T) {
 }
 
 func TestOptionErrors(t *testing.T) {
-	g := must(t)(graph.Random(10, 20, true, 1))
+	g := must(t)(synth.Random(10, 20, true, 1))
 	rect := &graph.CSR{Indptr: []int64{0}, Cols: 3}
 	for name, tc := range map[string]struct {
 		g     *graph.CSR
@@ -253,7 +254,7 @@ func TestOptionErrors(t *testing.T) {
 }
 
 func TestCancelAndProgress(t *testing.T) {
-	g := must(t)(graph.Random(2000, 8000, false, 1))
+	g := must(t)(synth.Random(2000, 8000, false, 1))
 	ctx, cancel := context.WithCancel(t.Context())
 	last, total := 0, 0
 	_, err := Partition(ctx, g, nil, Options{Parts: 3}, func(d, n int) {

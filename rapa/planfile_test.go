@@ -12,11 +12,12 @@ import (
 	"testing"
 
 	"capgnn/graph"
+	"capgnn/graph/synth"
 )
 
 // samplePlan has something in every field.
 func samplePlan(t testing.TB) *Plan {
-	g := must(t)(graph.Random(30, 60, true, 1))
+	g := must(t)(synth.Random(30, 60, true, 1))
 	p, err := Partition(t.Context(), g, nil, Options{Parts: 3, Targets: []float64{0.5, 0.3, 0.2}, Seed: 4}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -42,7 +43,7 @@ func samplePlan(t testing.TB) *Plan {
 
 // TestLosslessPlanFile: a plan that was made for no devices comes back with nil lists.
 func TestLosslessPlanFile(t *testing.T) {
-	g := must(t)(graph.Random(30, 60, true, 1))
+	g := must(t)(synth.Random(30, 60, true, 1))
 	p, err := Partition(t.Context(), g, nil, Options{Parts: 3}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -123,7 +124,7 @@ func largest(p *Plan) int {
 // TestRepartition: counting the partition that a plan has gives what the partitioner said.
 func TestRepartition(t *testing.T) {
 	for _, directed := range []bool{false, true} {
-		g := must(t)(graph.Random(200, 700, directed, 1))
+		g := must(t)(synth.Random(200, 700, directed, 1))
 		train := make([]bool, 200)
 		for v := range train {
 			train[v] = v%4 == 0
@@ -207,8 +208,8 @@ func TestPlanFileDamage(t *testing.T) {
 
 // TestKeyCoversInputs changes one thing at a time.
 func TestKeyCoversInputs(t *testing.T) {
-	g := must(t)(graph.Random(30, 60, true, 1))
-	h := must(t)(graph.Random(30, 60, true, 2))
+	g := must(t)(synth.Random(30, 60, true, 1))
+	h := must(t)(synth.Random(30, 60, true, 2))
 	train := make([]bool, 30)
 	other := make([]bool, 30)
 	other[7] = true

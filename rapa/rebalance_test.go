@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"capgnn/graph"
+	"capgnn/graph/synth"
 )
 
 // seconds are costs as a simulation would give them: rows and edges, and copies of halo rows, on devices of three speeds.
@@ -112,7 +113,7 @@ func checkRebalanced(t *testing.T, where string, r *Rebalanced, d Directions, pa
 
 // TestRebalanceReaches shows that graphs which allow it are balanced: devices of three speeds, parts of one size.
 func TestRebalanceReaches(t *testing.T) {
-	blocks, _, err := graph.Blocks(4000, 8, 12, 0.9, 3)
+	blocks, _, err := synth.Blocks(4000, 8, 12, 0.9, 3)
 	must(t)(blocks, err)
 	chain := []graph.Edge{}
 	for v := int32(1); v < 3000; v++ {
@@ -120,7 +121,7 @@ func TestRebalanceReaches(t *testing.T) {
 	}
 	for name, g := range map[string]*graph.CSR{
 		"blocks":   blocks,
-		"directed": must(t)(graph.Random(3000, 20000, true, 1)),
+		"directed": must(t)(synth.Random(3000, 20000, true, 1)),
 		"chain":    must(t)(graph.FromEdges(3000, chain)), // parts 0 and 2 touch part 1 alone
 		"no edges": must(t)(graph.FromEdges(3000, nil)),
 	} {
@@ -182,7 +183,7 @@ func TestRebalanceMemory(t *testing.T) {
 }
 
 func TestRebalanceThreads(t *testing.T) {
-	g := must(t)(graph.RMAT(13, 8, 4))
+	g := must(t)(synth.RMAT(13, 8, 4))
 	part := randomParts(g.Rows(), 5, 2)
 	run := func(threads int) *Rebalanced {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(threads))
@@ -202,7 +203,7 @@ func TestRebalanceThreads(t *testing.T) {
 }
 
 func TestRebalanceErrors(t *testing.T) {
-	g := must(t)(graph.Random(20, 40, false, 1))
+	g := must(t)(synth.Random(20, 40, false, 1))
 	part, costs := randomParts(20, 2, 1), unequal(t, 2)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -6,11 +6,12 @@ import (
 	"testing"
 
 	"capgnn/graph"
+	"capgnn/graph/synth"
 )
 
 // Every part loses its share, up to one replica, lowest scores first; what is listed is what is lost.
 func TestTrim(t *testing.T) {
-	g, block, err := graph.Blocks(2000, 4, 10, 0.7, 3)
+	g, block, err := synth.Blocks(2000, 4, 10, 0.7, 3)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"capgnn/cmd/capgnn/internal/term"
-	"capgnn/graph"
 	"capgnn/graph/dataset"
+	"capgnn/graph/synth"
 )
 
 // loadedData is a data set made ready, kept from one cell to the next.
@@ -50,9 +50,9 @@ func (b *benchRun) datasets(e experiment) ([]string, error) {
 }
 
 // standIn returns the preset and the scale that PRESET:SCALE or PRESET names; nil: it names none.
-func (b *benchRun) standIn(item string) (scale string, p *graph.Preset, err error) {
+func (b *benchRun) standIn(item string) (scale string, p *synth.Preset, err error) {
 	name, text, scaled := strings.Cut(item, ":")
-	preset, err := graph.FindPreset(name)
+	preset, err := synth.FindPreset(name)
 	if err != nil {
 		if scaled {
 			return "", nil, term.Usagef("--datasets %s: %w", item, err)

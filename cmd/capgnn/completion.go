@@ -10,8 +10,8 @@ import (
 
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
-	"capgnn/graph"
 	"capgnn/graph/dataset"
+	"capgnn/graph/synth"
 	"capgnn/rapa"
 )
 
@@ -106,7 +106,7 @@ func completed(cmd *cli.Command, words string) completedCommand {
 	case "completion":
 		out.Choices = shells
 	case "data synth":
-		for _, p := range graph.Presets() {
+		for _, p := range synth.Presets() {
 			out.Choices = append(out.Choices, p.Name)
 		}
 	case "data fetch":

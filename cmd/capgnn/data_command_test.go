@@ -14,6 +14,7 @@ import (
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/graph"
 	"capgnn/graph/dataset"
+	"capgnn/graph/synth"
 	"capgnn/internal/npy"
 	"capgnn/internal/published"
 )
@@ -198,15 +199,15 @@ func TestDataReadingFlags(t *testing.T) {
 // Equal seeds give equal files; every preset makes a store that is read back with the sizes it promised.
 func TestDataSynth(t *testing.T) {
 	s := newSandbox(t)
-	synth := func(out, preset string, more ...string) written {
+	synthesise := func(out, preset string, more ...string) written {
 		return resultOf[written](t, s.must(append([]string{"data", "synth", preset, "--out", out, "--json", "--quiet"}, more...)...))
 	}
-	for _, p := range graph.Presets() {
+	for _, p := range synth.Presets() {
 		scale := "0.0005"
 		if p.Name == "reddit-like" {
 			scale = "0.05"
 		}
-		w := synth(p.Name, p.Name, "--scale", scale)
+		w := synthesise(p.Name, p.Name, "--scale", scale)
 		i := resultOf[dataInfo](t, s.must("data", "info", p.Name, "--json", "--quiet"))
 		if i.Name != p.Name || i.Edges != w.Edges || i.Vertices != w.Vertices || p.Cols > 0 && (!i.Symmetric || i.Loops != 0) {
 			t.Errorf("%s: %+v, written %+v", p.Name, i, w)
@@ -224,7 +225,7 @@ func TestDataSynth(t *testing.T) {
 			t.Errorf("%s: %.3f of the vertices train, want %g", p.Name, share, p.Split[0])
 		}
 	}
-	synth("a", "yelp-like", "--scale", "0.0005", "--seed", "4")
+	synthesise("a", "yelp-like", "--scale", "0.0005", "--seed", "4")
 	for _, name := range []string{"indices.npy", "x.npy", "y.npy", "train_mask.npy"} {
 		first, err1 := os.ReadFile(s.path(filepath.Join("yelp-like", name)))
 		other, err2 := os.ReadFile(s.path(filepath.Join("a", name)))

@@ -13,7 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"capgnn/cmd/capgnn/internal/term"
-	"capgnn/graph"
+	"capgnn/graph/synth"
 )
 
 // foundSet is a data set in one of the folders that are searched by name.
@@ -45,7 +45,7 @@ func dataListAction(c *cli.Context) error {
 	if list.Roots == nil {
 		list.Roots = []string{}
 	}
-	for _, p := range graph.Presets() {
+	for _, p := range synth.Presets() {
 		list.Presets = append(list.Presets, presetLine{p.Name, p.Vertices, 2 * p.Pairs, p.Like})
 	}
 	for _, root := range list.Roots {

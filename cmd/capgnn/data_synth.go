@@ -14,14 +14,14 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"capgnn/cmd/capgnn/internal/term"
-	"capgnn/graph"
 	"capgnn/graph/dataset"
+	"capgnn/graph/synth"
 	"capgnn/hostmem"
 )
 
 func presetNames() string {
 	var names []string
-	for _, p := range graph.Presets() {
+	for _, p := range synth.Presets() {
 		names = append(names, p.Name)
 	}
 	return strings.Join(names, ", ")
@@ -29,7 +29,7 @@ func presetNames() string {
 
 func dataSynthAction(c *cli.Context, name string) error {
 	k := term.NewConsole(c)
-	preset, err := graph.FindPreset(name)
+	preset, err := synth.FindPreset(name)
 	if err != nil {
 		return term.Usagef("data synth: no preset %s; there are %s", term.Quoted(name, strings.Split(presetNames(), ", ")), presetNames())
 	}
@@ -57,7 +57,7 @@ func dataSynthAction(c *cli.Context, name string) error {
 }
 
 // synthesise makes the data set of a preset, and says what a perfect model would score.
-func synthesise(ctx context.Context, k *term.Console, p graph.Preset, seed uint64) (*dataset.Dataset, float64, error) {
+func synthesise(ctx context.Context, k *term.Console, p synth.Preset, seed uint64) (*dataset.Dataset, float64, error) {
 	var bar *term.Progress
 	shown := ""
 	defer func() {
@@ -66,7 +66,7 @@ func synthesise(ctx context.Context, k *term.Console, p graph.Preset, seed uint6
 		}
 	}()
 	k.Note("%s: %s vertices, %s directed edges, in the manner of %s", p.Name, term.Grouped(int64(p.Vertices)), term.Grouped(2*p.Pairs), p.Like)
-	s, err := p.Make(ctx, seed, graph.Making{Progress: func(stage string, done, total int) {
+	s, err := p.Make(ctx, seed, synth.Options{Progress: func(stage string, done, total int) {
 		if stage != shown {
 			if bar != nil {
 				bar.End()

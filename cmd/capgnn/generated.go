@@ -1,8 +1,8 @@
 package main
 
 import (
-	"capgnn/graph"
 	"capgnn/graph/dataset"
+	"capgnn/graph/synth"
 )
 
 // generatedName is the name of the data set that needs no file.
@@ -22,16 +22,16 @@ const (
 
 // generate draws a graph with communities, bags of words and labels.
 func generate(seed uint64) (*dataset.Dataset, error) {
-	g, block, err := graph.Blocks(genVertices, genClasses, genDegree, genInside, seed)
+	g, block, err := synth.Blocks(genVertices, genClasses, genDegree, genInside, seed)
 	if err != nil {
 		return nil, err
 	}
-	indptr, indices, data, err := graph.Words(block, genClasses, genWords, genLength, genSignal, seed)
+	indptr, indices, data, err := synth.Words(block, genClasses, genWords, genLength, genSignal, seed)
 	if err != nil {
 		return nil, err
 	}
 	return &dataset.Dataset{
-		Name: generatedName, Graph: g, Labels: graph.FlipLabels(block, genClasses, genWrong, seed), Classes: genClasses,
+		Name: generatedName, Graph: g, Labels: synth.FlipLabels(block, genClasses, genWrong, seed), Classes: genClasses,
 		Features: dataset.Features{Cols: genWords, Indptr: indptr, Indices: indices, Data: data},
 	}, nil
 }

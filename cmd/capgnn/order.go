@@ -16,6 +16,7 @@ import (
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/graph"
+	"capgnn/graph/reorder"
 	"capgnn/internal/npy"
 	"capgnn/internal/number"
 	"capgnn/profiler"
@@ -149,11 +150,11 @@ func (t *training) ranks(ctx context.Context, order string) ([]int32, error) {
 	defer bar.End()
 	switch order {
 	case orderCommunity:
-		rank, err = graph.OrderCommunity(ctx, g, devices.Cores())
+		rank, err = reorder.Community(ctx, g, devices.Cores())
 	case orderRCM:
-		rank, err = graph.OrderRCM(ctx, g)
+		rank, err = reorder.RCM(ctx, g)
 	default:
-		rank, err = graph.OrderDegree(g), nil
+		rank, err = reorder.Degree(g), nil
 	}
 	if err != nil {
 		return nil, err

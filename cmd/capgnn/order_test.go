@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"capgnn/cmd/capgnn/internal/term"
-	"capgnn/graph"
+	"capgnn/graph/synth"
 	"capgnn/hostmem"
 	"capgnn/pipeline"
 )
@@ -47,7 +47,7 @@ func TestOrders(t *testing.T) {
 // A cached order is used, and a damaged one is made again with a note.
 func TestRanksAreCached(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	g, _, err := graph.Blocks(400, 4, 6, 0.8, 1)
+	g, _, err := synth.Blocks(400, 4, 6, 0.8, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func TestRanksAreCached(t *testing.T) {
 
 // The sample of an order holds rows of the graph under their places in it.
 func TestSampleRows(t *testing.T) {
-	g, _, err := graph.Blocks(300, 3, 6, 0.8, 1)
+	g, _, err := synth.Blocks(300, 3, 6, 0.8, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"capgnn/cmd/capgnn/internal/term"
-	"capgnn/graph"
+	"capgnn/graph/synth"
 	"capgnn/profiler"
 	"capgnn/rapa"
 )
@@ -53,7 +53,7 @@ func TestShares(t *testing.T) {
 func TestPartitionIsCached(t *testing.T) {
 	cache := t.TempDir()
 	t.Setenv("XDG_CACHE_HOME", cache)
-	g, _, err := graph.Blocks(300, 3, 6, 0.8, 1)
+	g, _, err := synth.Blocks(300, 3, 6, 0.8, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,13 +8,14 @@ import (
 	"sync"
 
 	"capgnn/graph"
+	"capgnn/graph/synth"
 )
 
 // The graphs of benchmarks, made once each: shuffled has the size and shape of the preset reddit-like with a quarter of its
 // edges, 28.7 million entries, and ids at random; clustered is the same one in order of class, hubs first; rmat has 2^18
 // vertices and 3.9 million entries. features has the shape of Coauthor Physics' bags of words.
 var (
-	rmatGraph      = sync.OnceValue(func() *graph.CSR { return must(graph.RMAT(18, 16, 1)) })
+	rmatGraph      = sync.OnceValue(func() *graph.CSR { return must(synth.RMAT(18, 16, 1)) })
 	shuffledGraph  = sync.OnceValue(func() *graph.CSR { g, _ := communities(); return g })
 	clusteredGraph = sync.OnceValue(func() *graph.CSR {
 		g, class := communities()
@@ -45,9 +46,9 @@ var (
 	})
 	featuresTransposed = sync.OnceValue(func() *graph.CSR { return features().Transpose() })
 	communities        = sync.OnceValues(func() (*graph.CSR, []int32) {
-		p := must(graph.FindPreset("reddit-like"))
+		p := must(synth.FindPreset("reddit-like"))
 		p.Pairs /= 4
-		g, class, err := graph.Communities(context.Background(), p.Nested, graph.Making{})
+		g, class, err := synth.Communities(context.Background(), p.Nested, synth.Options{})
 		if err != nil {
 			panic(err)
 		}

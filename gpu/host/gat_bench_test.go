@@ -7,6 +7,7 @@ import (
 
 	"capgnn/gpu"
 	"capgnn/graph"
+	"capgnn/graph/synth"
 )
 
 // csr copies a graph to the device.
@@ -69,7 +70,7 @@ func BenchmarkAttention(b *testing.B) {
 		{"rmat15x4_4x64", 15, 4, 4, 64},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			g, err := graph.RMAT(c.scale, c.factor, 7)
+			g, err := synth.RMAT(c.scale, c.factor, 7)
 			if err != nil {
 				b.Fatal(err)
 			}

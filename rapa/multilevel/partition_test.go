@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"capgnn/graph"
+	"capgnn/graph/synth"
 )
 
 // must returns the graph of a generator, symmetric and without loops.
@@ -35,7 +36,7 @@ func shapes(t testing.TB) map[string]*graph.CSR {
 			bipartite = append(bipartite, graph.Edge{From: a, To: b})
 		}
 	}
-	blocks, _, err := graph.Blocks(3000, 6, 12, 0.8, 1)
+	blocks, _, err := synth.Blocks(3000, 6, 12, 0.8, 1)
 	return map[string]*graph.CSR{
 		"one vertex":   must(t)(graph.FromEdges(1, nil)),
 		"no edges":     must(t)(graph.FromEdges(700, nil)),
@@ -43,10 +44,10 @@ func shapes(t testing.TB) map[string]*graph.CSR {
 		"path":         must(t)(graph.FromEdges(500, path)),
 		"hubs":         must(t)(graph.FromEdges(500, hubs)),
 		"bipartite":    must(t)(graph.FromEdges(60, bipartite)),
-		"complete":     must(t)(graph.Random(40, 780, false, 2)),
+		"complete":     must(t)(synth.Random(40, 780, false, 2)),
 		"disconnected": must(t)(graph.FromEdges(2000, append(path[:100:100], path[300:]...))),
-		"rmat":         must(t)(graph.RMAT(11, 8, 4)),
-		"sparse":       must(t)(graph.Random(4000, 3000, false, 5)),
+		"rmat":         must(t)(synth.RMAT(11, 8, 4)),
+		"sparse":       must(t)(synth.Random(4000, 3000, false, 5)),
 		"blocks":       must(t)(blocks, err),
 	}
 }
@@ -152,7 +153,7 @@ func shareBounds(targets []float64, weight []int32, factor float64) []int64 {
 
 // TestCommunities wants planted communities found: a perfect partitioner would give the planted cut.
 func TestCommunities(t *testing.T) {
-	g, block, err := graph.Blocks(20000, 8, 16, 0.8, 9)
+	g, block, err := synth.Blocks(20000, 8, 16, 0.8, 9)
 	u := must(t)(g, err)
 	c := &crew{t.Context(), 2}
 	planted := c.cut(newLevel(u, nil), block)
@@ -166,7 +167,7 @@ func TestCommunities(t *testing.T) {
 }
 
 func TestCancel(t *testing.T) {
-	u := must(t)(graph.RMAT(14, 8, 1))
+	u := must(t)(synth.RMAT(14, 8, 1))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := Partition(ctx, u, Options{Parts: 4}); !errors.Is(err, context.Canceled) {
@@ -189,7 +190,7 @@ func TestCancel(t *testing.T) {
 
 // TestMemoryBounds has one unequal hard bound in weights that hubs make uneven, and one in vertices.
 func TestMemoryBounds(t *testing.T) {
-	u := must(t)(graph.RMAT(13, 8, 4))
+	u := must(t)(synth.RMAT(13, 8, 4))
 	n := u.Rows()
 	weight := u.InDegree()
 	total := int64(0)
@@ -225,7 +226,7 @@ func TestWithoutTable(t *testing.T) {
 	if underRace {
 		t.Skip("300 parts take minutes")
 	}
-	g, _, err := graph.Blocks(20000, 300, 6, 0.9, 1)
+	g, _, err := synth.Blocks(20000, 300, 6, 0.9, 1)
 	u := must(t)(g, err)
 	o := Options{Parts: 300, Seed: 1}
 	part, err := Partition(t.Context(), u, o)
@@ -292,7 +293,7 @@ func FuzzPartition(f *testing.F) {
 }
 
 func TestOptionErrors(t *testing.T) {
-	u := must(t)(graph.Random(10, 20, false, 1))
+	u := must(t)(synth.Random(10, 20, false, 1))
 	bound := func(b ...int64) []Constraint { return []Constraint{{Bound: b, Hard: true}} }
 	for name, tc := range map[string]struct {
 		opt  Options

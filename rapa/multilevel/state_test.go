@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"capgnn/graph"
+	"capgnn/graph/synth"
 )
 
 // TestGains makes random moves and compares what a state says of them with cuts and volumes counted by definition.
@@ -16,7 +16,7 @@ func TestGains(t *testing.T) {
 }
 
 func testGains(t *testing.T, k int) {
-	u := must(t)(graph.RMAT(7, 4, 1))
+	u := must(t)(synth.RMAT(7, 4, 1))
 	c := &crew{t.Context(), 2}
 	g := newLevel(u, []Constraint{{}})
 	lim := newLimits(k, []Constraint{{Bound: slices.Repeat([]int64{128}, k), Hard: true}})

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"capgnn/cmd/capgnn/internal/term"
-	"capgnn/graph"
+	"capgnn/graph/synth"
 	"capgnn/pipeline"
 )
 
@@ -173,7 +173,7 @@ func TestRecall(t *testing.T) {
 		}
 	}
 	problem := func(seed uint64) *pipeline.Problem {
-		g, err := graph.Random(50, 100, true, seed)
+		g, err := synth.Random(50, 100, true, seed)
 		if err != nil {
 			t.Fatal(err)
 		}

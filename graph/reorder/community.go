@@ -1,4 +1,4 @@
-package graph
+package reorder
 
 import (
 	"cmp"
@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"capgnn/graph"
 	"capgnn/graph/internal/parallel"
 )
 
@@ -19,7 +20,7 @@ const (
 	orderCoarser, orderLast = 4, 1.0 / 16
 )
 
-// OrderCommunity ranks vertices so that those with common neighbours lie close together, at every scale.
+// Community ranks vertices so that those with common neighbours lie close together, at every scale.
 //
 // Returns: the rank of every vertex; an error only if ctx ended. threads 0 = GOMAXPROCS.
 //
@@ -45,7 +46,7 @@ const (
 // modularity, depth-first); Blondel et al., "Fast unfolding of communities in large networks", 2008 (moves and levels);
 // Reichardt and Bornholdt, "Statistical mechanics of community detection", 2006 (γ). Sample, batches and falling γ are ours:
 // Rabbit order's parallel form gives another order on every run.
-func OrderCommunity(ctx context.Context, g *CSR, threads int) ([]int32, error) {
+func Community(ctx context.Context, g *graph.CSR, threads int) ([]int32, error) {
 	a := newAgglomeration(ctx, threads)
 	u, err := undirected(a.Pool, g)
 	if err != nil {
@@ -73,7 +74,7 @@ func OrderCommunity(ctx context.Context, g *CSR, threads int) ([]int32, error) {
 	return unfold(w, parents), nil
 }
 
-// agglomeration is what the levels of OrderCommunity share: threads, and tables that they lend each other.
+// agglomeration is what the levels of Community share: threads, and tables that they lend each other.
 type agglomeration struct {
 	*parallel.Pool
 	tallies sync.Pool // of *tally
@@ -100,11 +101,11 @@ func compact(label []int32) int {
 // unfold ranks the vertices below a hierarchy, whose levels parents lists from the lowest: the cluster of each vertex, the
 // cluster of each cluster, …, the vertices of top.
 func unfold(top *weighted, parents [][]int32) []int32 {
-	order := make([]NodeID, top.size())
+	order := make([]graph.NodeID, top.size())
 	for i := range order {
-		order[i] = NodeID(i)
+		order[i] = graph.NodeID(i)
 	}
-	slices.SortFunc(order, func(a, b NodeID) int {
+	slices.SortFunc(order, func(a, b graph.NodeID) int {
 		return cmp.Or(cmp.Compare(top.strength[b], top.strength[a]), cmp.Compare(a, b))
 	})
 	rank := ranks(order)

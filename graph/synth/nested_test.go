@@ -1,4 +1,4 @@
-package graph
+package synth
 
 import (
 	"context"
@@ -8,15 +8,17 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"capgnn/graph"
 )
 
 var smallNest = Nested{Vertices: 3000, Pairs: 20000, Classes: 7, Community: 50, InCommunity: 0.4, InClass: 0.4, Tail: 0.45, Octaves: 6, Seed: 1}
 
 // Threads change nothing, seeds do, and the bits are the same on every platform.
 func TestCommunitiesRepeat(t *testing.T) {
-	var first *CSR
+	var first *graph.CSR
 	for _, threads := range []int{1, 2, 5} {
-		g, class, err := Communities(context.Background(), smallNest, Making{Threads: threads})
+		g, class, err := Communities(context.Background(), smallNest, Options{Threads: threads})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -36,7 +38,7 @@ func TestCommunitiesRepeat(t *testing.T) {
 	}
 	other := smallNest
 	other.Seed = 2
-	if g, _, err := Communities(context.Background(), other, Making{}); err != nil || g.Equal(first) {
+	if g, _, err := Communities(context.Background(), other, Options{}); err != nil || g.Equal(first) {
 		t.Errorf("seed 2 gives the graph of seed 1 (%v)", err)
 	}
 }
@@ -44,7 +46,7 @@ func TestCommunitiesRepeat(t *testing.T) {
 // The shares that were asked for are those of the graph; repeats are merged in proportion, so communities, the densest
 // part, may lose a little.
 func TestCommunitiesShares(t *testing.T) {
-	g, class, err := Communities(context.Background(), smallNest, Making{})
+	g, class, err := Communities(context.Background(), smallNest, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,17 +72,17 @@ func TestCommunitiesShares(t *testing.T) {
 // A model that cannot hold the edges asked for gives fewer instead of drawing for ever; a stopped one gives an error.
 func TestCommunitiesLimits(t *testing.T) {
 	dense := Nested{Vertices: 40, Pairs: 780, Classes: 4, Community: 10, InCommunity: 1, Tail: 0.5, Octaves: 3}
-	g, _, err := Communities(context.Background(), dense, Making{})
+	g, _, err := Communities(context.Background(), dense, Options{})
 	if err != nil || g.Edges() > 4*10*9 || g.Edges() < 4*10*6 {
 		t.Errorf("four closed communities of ten: %v, %d edges, want up to 360", err, g.Edges())
 	}
 	one := Nested{Vertices: 1, Classes: 1, Community: 1}
-	if g, _, err := Communities(context.Background(), one, Making{}); err != nil || g.Rows() != 1 || g.Edges() != 0 {
+	if g, _, err := Communities(context.Background(), one, Options{}); err != nil || g.Rows() != 1 || g.Edges() != 0 {
 		t.Errorf("one vertex: %v", err)
 	}
 	stopped, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, _, err := Communities(stopped, smallNest, Making{}); !errors.Is(err, context.Canceled) {
+	if _, _, err := Communities(stopped, smallNest, Options{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("stopped: %v", err)
 	}
 	for name, change := range map[string]func(*Nested){
@@ -89,7 +91,7 @@ func TestCommunitiesLimits(t *testing.T) {
 	} {
 		s := smallNest
 		change(&s)
-		if _, _, err := Communities(context.Background(), s, Making{}); err == nil || !strings.Contains(err.Error(), name) {
+		if _, _, err := Communities(context.Background(), s, Options{}); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
@@ -122,9 +124,9 @@ func TestAliasDrawsByWeight(t *testing.T) {
 }
 
 func TestThinKeepsEvenly(t *testing.T) {
-	g := &CSR{Indptr: []int64{0, 4, 4, 10}, Indices: []NodeID{0, 1, 2, 3, 0, 1, 2, 3, 4, 5}, Cols: 6}
+	g := &graph.CSR{Indptr: []int64{0, 4, 4, 10}, Indices: []graph.NodeID{0, 1, 2, 3, 0, 1, 2, 3, 4, 5}, Cols: 6}
 	thin(g, 5)
-	if !slices.Equal(g.Indptr, []int64{0, 2, 2, 5}) || !slices.Equal(g.Indices, []NodeID{1, 3, 1, 3, 5}) {
+	if !slices.Equal(g.Indptr, []int64{0, 2, 2, 5}) || !slices.Equal(g.Indices, []graph.NodeID{1, 3, 1, 3, 5}) {
 		t.Errorf("got %v", g)
 	}
 }
@@ -136,11 +138,11 @@ func TestDense(t *testing.T) {
 	for v := range class {
 		class[v] = int32(v % 3)
 	}
-	a, err := Dense(context.Background(), class, nil, 3, cols, signal, 5, Making{Threads: 1})
+	a, err := Dense(context.Background(), class, nil, 3, cols, signal, 5, Options{Threads: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, _ := Dense(context.Background(), class, nil, 3, cols, signal, 5, Making{Threads: 3})
+	b, _ := Dense(context.Background(), class, nil, 3, cols, signal, 5, Options{Threads: 3})
 	if !slices.Equal(a, b) {
 		t.Error("features depend on the number of threads")
 	}
@@ -163,7 +165,7 @@ func TestDense(t *testing.T) {
 			}
 		}
 	}
-	if _, err := Dense(context.Background(), class, nil, 3, 0, signal, 5, Making{}); err == nil {
+	if _, err := Dense(context.Background(), class, nil, 3, 0, signal, 5, Options{}); err == nil {
 		t.Error("no columns were accepted")
 	}
 }
@@ -255,7 +257,7 @@ func TestRMATPreset(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := p.Make(context.Background(), 3, Making{})
+	d, err := p.Make(context.Background(), 3, Options{})
 	if err != nil || d.Graph.Rows() != 256 || d.Dense != nil || d.Labels != nil {
 		t.Errorf("rmat: %v, %+v", err, d)
 	}

@@ -1,4 +1,4 @@
-package graph
+package synth
 
 import (
 	"context"
@@ -13,7 +13,7 @@ const noiseDeviation = 37837
 
 // Prototypes returns a row of +1 and -1 for every class: the directions in which Dense moves the features of its members.
 func Prototypes(classes, cols int, seed uint64) []int8 {
-	r := stream(seed, streamSynthPrototypes, 0)
+	r := stream(seed, streamPrototypes, 0)
 	out := make([]int8, classes*cols)
 	for i := range out {
 		out[i] = int8(r.Uint64()>>63)*2 - 1
@@ -25,7 +25,7 @@ func Prototypes(classes, cols int, seed uint64) []int8 {
 // prototype of the vertex's class says. Where types is not nil, the last typeColumns columns show them instead. Two classes lie signal·√(2·cols) standard deviations apart, so a small signal makes
 // single rows ambiguous and averages over neighbours clear. Values are float32, exact, with deviation 1.15 and few
 // significant bits; equal arguments give equal bits whatever how says.
-func Dense(ctx context.Context, class []int32, types []uint8, classes, cols int, signal float64, seed uint64, how Making) ([]float32, error) {
+func Dense(ctx context.Context, class []int32, types []uint8, classes, cols int, signal float64, seed uint64, how Options) ([]float32, error) {
 	if classes < 1 || cols < 1 || !(signal >= 0 && signal <= 8) {
 		return nil, fmt.Errorf("dense features: need classes ≥ 1, columns ≥ 1 and a signal in [0, 8], got %d, %d, %g", classes, cols, signal)
 	}
@@ -33,7 +33,7 @@ func Dense(ctx context.Context, class []int32, types []uint8, classes, cols int,
 	shift := int32(signal * noiseDeviation)
 	out := make([]float32, len(class)*cols)
 	err := parallel.New(ctx, how.Threads, how.Progress).Each("features", parallel.Blocks(len(class), vertexBlock), func(b int) {
-		r := stream(seed, streamSynthFeatures, b)
+		r := stream(seed, streamFeatures, b)
 		for v := b * vertexBlock; v < min((b+1)*vertexBlock, len(class)); v++ {
 			row, p := out[v*cols:(v+1)*cols], proto[int(class[v])*cols:]
 			for j := range row {
@@ -56,7 +56,7 @@ func Sets(classes, labels, size int, seed uint64) ([]uint8, error) {
 	if classes < 1 || labels < 1 || size < 1 || size > labels {
 		return nil, fmt.Errorf("label sets: need classes ≥ 1 and size in [1, labels], got %d, %d of %d", classes, size, labels)
 	}
-	r := rand.New(stream(seed, streamSynthSets, 0))
+	r := rand.New(stream(seed, streamSets, 0))
 	out := make([]uint8, classes*labels)
 	for c := range classes {
 		set := out[c*labels : (c+1)*labels]
@@ -79,7 +79,7 @@ func Targets(class []int32, sets []uint8, labels int, keep, add float64, seed ui
 	}
 	out := make([]uint8, len(class)*labels)
 	bound := [2]uint64{threshold(add), threshold(keep)}
-	r := stream(seed, streamSynthTargets, 0)
+	r := stream(seed, streamTargets, 0)
 	for v, c := range class {
 		set := sets[int(c)*labels : (int(c)+1)*labels]
 		row := out[v*labels : (v+1)*labels]

@@ -1,14 +1,15 @@
-package graph
+package reorder
 
 import (
 	"cmp"
 	"context"
 	"slices"
 
+	"capgnn/graph"
 	"capgnn/graph/internal/parallel"
 )
 
-// OrderRCM ranks vertices in reverse Cuthill-McKee order.
+// RCM ranks vertices in reverse Cuthill-McKee order.
 //
 // Returns: an order of small bandwidth (largest |rank u − rank v| over the edges); an error only if ctx ended.
 //
@@ -20,17 +21,17 @@ import (
 //
 // Source: Cuthill and McKee, 1969; George and Liu, "Computer solution of large sparse positive definite systems", 1981 (the
 // start, and reversal).
-func OrderRCM(ctx context.Context, g *CSR) ([]int32, error) {
+func RCM(ctx context.Context, g *graph.CSR) ([]int32, error) {
 	u, err := undirected(parallel.New(ctx, 0, nil), g)
 	if err != nil {
 		return nil, err
 	}
-	s := &rcm{u: u, seen: make([]bool, u.Rows()), order: make([]NodeID, 0, u.Rows())}
+	s := &rcm{u: u, seen: make([]bool, u.Rows()), order: make([]graph.NodeID, 0, u.Rows())}
 	for v := range s.seen {
 		if s.seen[v] {
 			continue
 		}
-		if err := s.component(ctx, NodeID(v)); err != nil {
+		if err := s.component(ctx, graph.NodeID(v)); err != nil {
 			return nil, err
 		}
 	}
@@ -38,16 +39,16 @@ func OrderRCM(ctx context.Context, g *CSR) ([]int32, error) {
 	return ranks(s.order), nil
 }
 
-// rcm is the state of OrderRCM: order is a queue of the vertices seen.
+// rcm is the state of RCM: order is a queue of the vertices seen.
 type rcm struct {
-	u     *CSR
+	u     *graph.CSR
 	seen  []bool
-	order []NodeID
+	order []graph.NodeID
 	steps int
 }
 
 // component appends the component of v.
-func (s *rcm) component(ctx context.Context, v NodeID) error {
+func (s *rcm) component(ctx context.Context, v graph.NodeID) error {
 	from := len(s.order)
 	depth := -1
 	for {
@@ -70,12 +71,12 @@ func (s *rcm) component(ctx context.Context, v NodeID) error {
 }
 
 // byDegree compares by ascending degree, then id.
-func (s *rcm) byDegree(a, b NodeID) int {
+func (s *rcm) byDegree(a, b graph.NodeID) int {
 	return cmp.Or(cmp.Compare(len(s.u.Row(int(a))), len(s.u.Row(int(b)))), cmp.Compare(a, b))
 }
 
 // search appends what it reaches from root, and returns the number of levels below it and the place where the last begins.
-func (s *rcm) search(ctx context.Context, root NodeID, sorted bool) (depth, last int, err error) {
+func (s *rcm) search(ctx context.Context, root graph.NodeID, sorted bool) (depth, last int, err error) {
 	last = len(s.order)
 	s.order, s.seen[root] = append(s.order, root), true
 	for at, level := last, len(s.order); at < len(s.order); at++ {

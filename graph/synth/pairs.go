@@ -1,10 +1,11 @@
-package graph
+package synth
 
 import (
 	"math"
 	"slices"
 	"sync/atomic"
 
+	"capgnn/graph"
 	"capgnn/graph/internal/parallel"
 )
 
@@ -19,8 +20,8 @@ const noPair = math.MaxUint64
 
 // drawPairs returns the upper half of the graph: row u lists the v > u, ascending, without repeats. It has at least s.Pairs
 // entries, unless the model is so dense that maxRounds rounds do not find as many.
-func (m *nest) drawPairs(c *parallel.Pool, s Nested) (*CSR, error) {
-	half := &CSR{Indptr: make([]int64, s.Vertices+1), Cols: s.Vertices}
+func (m *nest) drawPairs(c *parallel.Pool, s Nested) (*graph.CSR, error) {
+	half := &graph.CSR{Indptr: make([]int64, s.Vertices+1), Cols: s.Vertices}
 	want := s.Pairs
 	for round := 0; round < maxRounds && half.Edges() < s.Pairs; round++ {
 		pairs, err := m.round(c, s.Seed, round, int(want))
@@ -35,7 +36,7 @@ func (m *nest) drawPairs(c *parallel.Pool, s Nested) (*CSR, error) {
 		if before == 0 {
 			half = more
 		} else {
-			half = Union(half, more)
+			half = graph.Union(half, more)
 		}
 		// The next round draws what is missing at this round's yield and a little more.
 		missing, gained := s.Pairs-half.Edges(), max(1, half.Edges()-before)
@@ -49,7 +50,7 @@ func (m *nest) drawPairs(c *parallel.Pool, s Nested) (*CSR, error) {
 func (m *nest) round(c *parallel.Pool, seed uint64, round, count int) ([]uint64, error) {
 	pairs := make([]uint64, count)
 	err := c.Each("edges", parallel.Blocks(count, pairBlock), func(b int) {
-		r := stream(seed, streamSynthEdges|uint64(round)<<48, b)
+		r := stream(seed, streamEdges|uint64(round)<<48, b)
 		for i := b * pairBlock; i < min((b+1)*pairBlock, count); i++ {
 			u, v := m.pair(r)
 			switch {
@@ -67,26 +68,26 @@ func (m *nest) round(c *parallel.Pool, seed uint64, round, count int) ([]uint64,
 
 // upperHalf makes rows of pairs; repeats are merged. The order in which threads put neighbours into a row is undone by
 // sorting it.
-func upperHalf(c *parallel.Pool, pairs []uint64, n int) (*CSR, error) {
-	g := &CSR{Indptr: make([]int64, n+1), Cols: n}
-	overPairs := func(stage string, f func(u, v NodeID)) error {
+func upperHalf(c *parallel.Pool, pairs []uint64, n int) (*graph.CSR, error) {
+	g := &graph.CSR{Indptr: make([]int64, n+1), Cols: n}
+	overPairs := func(stage string, f func(u, v graph.NodeID)) error {
 		return c.Each(stage, parallel.Blocks(len(pairs), pairBlock), func(b int) {
 			for _, p := range pairs[b*pairBlock : min((b+1)*pairBlock, len(pairs))] {
 				if p != noPair {
-					f(NodeID(p>>32), NodeID(p&math.MaxUint32))
+					f(graph.NodeID(p>>32), graph.NodeID(p&math.MaxUint32))
 				}
 			}
 		})
 	}
-	if err := overPairs("degrees", func(u, _ NodeID) { atomic.AddInt64(&g.Indptr[u+1], 1) }); err != nil {
+	if err := overPairs("degrees", func(u, _ graph.NodeID) { atomic.AddInt64(&g.Indptr[u+1], 1) }); err != nil {
 		return nil, err
 	}
 	for v := range n {
 		g.Indptr[v+1] += g.Indptr[v]
 	}
-	g.Indices = make([]NodeID, g.Edges())
+	g.Indices = make([]graph.NodeID, g.Edges())
 	next := slices.Clone(g.Indptr[:n])
-	if err := overPairs("rows", func(u, v NodeID) { g.Indices[atomic.AddInt64(&next[u], 1)-1] = v }); err != nil {
+	if err := overPairs("rows", func(u, v graph.NodeID) { g.Indices[atomic.AddInt64(&next[u], 1)-1] = v }); err != nil {
 		return nil, err
 	}
 	kept := make([]int64, n)
@@ -112,7 +113,7 @@ func upperHalf(c *parallel.Pool, pairs []uint64, n int) (*CSR, error) {
 }
 
 // thin drops entries of g, in place and evenly over all of them, until at most `keep` are left.
-func thin(g *CSR, keep int64) {
+func thin(g *graph.CSR, keep int64) {
 	total := g.Edges()
 	if total <= keep {
 		return
@@ -133,9 +134,9 @@ func thin(g *CSR, keep int64) {
 
 // mirror returns the symmetric graph of an upper half: entries below the diagonal arrive in ascending order, those above
 // follow them.
-func mirror(half *CSR) *CSR {
+func mirror(half *graph.CSR) *graph.CSR {
 	n := half.Rows()
-	g := &CSR{Indptr: make([]int64, n+1), Indices: make([]NodeID, 2*half.Edges()), Cols: n}
+	g := &graph.CSR{Indptr: make([]int64, n+1), Indices: make([]graph.NodeID, 2*half.Edges()), Cols: n}
 	for _, v := range half.Indices {
 		g.Indptr[v+1]++
 	}
@@ -145,7 +146,7 @@ func mirror(half *CSR) *CSR {
 	next := slices.Clone(g.Indptr[:n])
 	for u := range n {
 		for _, v := range half.Row(u) {
-			g.Indices[next[v]] = NodeID(u)
+			g.Indices[next[v]] = graph.NodeID(u)
 			next[v]++
 		}
 	}

@@ -1,4 +1,4 @@
-package graph
+package synth
 
 import (
 	"bytes"
@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"capgnn/graph"
 )
 
 var update = flag.Bool("update", false, "write the table of docs/formats/synth.md anew")
@@ -48,7 +50,7 @@ func TestPresetShapes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d, err := p.Make(context.Background(), shapeSeed, Making{})
+		d, err := p.Make(context.Background(), shapeSeed, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +71,7 @@ func TestPresetShapes(t *testing.T) {
 }
 
 // checkShape holds what the documentation promises of every preset.
-func checkShape(t *testing.T, p Preset, d *Synthetic, s shape, mean float64) {
+func checkShape(t *testing.T, p Preset, d *Data, s shape, mean float64) {
 	t.Helper()
 	random := mean / float64(len(s.degrees)) // clustering of a uniform graph
 	for _, c := range []struct {
@@ -96,7 +98,7 @@ func checkShape(t *testing.T, p Preset, d *Synthetic, s shape, mean float64) {
 // compareDoc compares the table with the one in the documentation, or writes it there.
 func compareDoc(t *testing.T, table string) {
 	t.Helper()
-	const path, begin, end = "../docs/formats/synth.md", "<!-- measured -->\n", "<!-- end -->\n"
+	const path, begin, end = "../../docs/formats/synth.md", "<!-- measured -->\n", "<!-- end -->\n"
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -111,11 +113,11 @@ func compareDoc(t *testing.T, table string) {
 			t.Fatal(err)
 		}
 	} else if string(text[i:j]) != table {
-		t.Errorf("the table of %s is not what is measured: run go test ./graph -run TestPresetShapes -update\n%s", path, table)
+		t.Errorf("the table of %s is not what is measured: run go test ./graph/synth -run TestPresetShapes -update\n%s", path, table)
 	}
 }
 
-func measureShape(p Preset, d *Synthetic) shape {
+func measureShape(p Preset, d *Data) shape {
 	s := shape{degrees: d.Graph.InDegree()}
 	slices.Sort(s.degrees)
 	s.tail = tailSlope(s.degrees)
@@ -129,16 +131,16 @@ func measureShape(p Preset, d *Synthetic) shape {
 	s.far = score(p, d, far)
 	s.all, s.most, s.some = s.far, s.far, s.far
 	if d.Types != nil {
-		bound := Leaders(Leanings(d.Graph, d.Types), p.Local)
-		counting := func(g *CSR) float64 { return score(p, d, Displace(far, Leanings(g, d.Types), bound)) }
+		bound := UpperQuantile(NeighbourTypes(d.Graph, d.Types), p.Local)
+		counting := func(g *graph.CSR) float64 { return score(p, d, Reassign(far, NeighbourTypes(g, d.Types), bound)) }
 		s.all, s.most, s.some = counting(d.Graph), counting(sparser(d.Graph, 10, 9)), counting(sparser(d.Graph, 2, 1))
 	}
 	return s
 }
 
 // sparser returns g with `keep` of every `of` entries of a row.
-func sparser(g *CSR, of, keep int) *CSR {
-	out := &CSR{Indptr: make([]int64, len(g.Indptr)), Cols: g.Cols}
+func sparser(g *graph.CSR, of, keep int) *graph.CSR {
+	out := &graph.CSR{Indptr: make([]int64, len(g.Indptr)), Cols: g.Cols}
 	for v := range g.Rows() {
 		for i, u := range g.Row(v) {
 			if (i+v)%of < keep {
@@ -178,7 +180,7 @@ func tailSlope(degrees []int32) float64 {
 
 // clustering estimates the mean local clustering coefficient (0 where the degree is below 2) from `samples` vertices, with
 // 50 pairs of neighbours each.
-func clustering(g *CSR, samples int) float64 {
+func clustering(g *graph.CSR, samples int) float64 {
 	r := rand.New(rand.NewPCG(1, 0))
 	sum := 0.0
 	for range samples {
@@ -200,7 +202,7 @@ func clustering(g *CSR, samples int) float64 {
 }
 
 // likeness is the edge homophily: the share of edges whose ends have one label; multi-label: the mean Jaccard index.
-func likeness(d *Synthetic) float64 {
+func likeness(d *Data) float64 {
 	sum := 0.0
 	for v := range d.Graph.Rows() {
 		for _, u := range d.Graph.Row(v) {
@@ -225,7 +227,7 @@ func likeness(d *Synthetic) float64 {
 
 // classScores returns the product of every vertex's features with the prototype of every class. Being linear, averaging
 // scores over neighbours equals averaging features.
-func classScores(p Preset, d *Synthetic) []float64 {
+func classScores(p Preset, d *Data) []float64 {
 	n, classes := d.Graph.Rows(), p.Classes
 	out := make([]float64, n*classes)
 	if d.Indptr != nil {
@@ -259,7 +261,7 @@ func classScores(p Preset, d *Synthetic) []float64 {
 }
 
 // averaged returns the mean of x over a vertex and every step-th of its neighbours.
-func averaged(g *CSR, x []float64, cols, step int) []float64 {
+func averaged(g *graph.CSR, x []float64, cols, step int) []float64 {
 	out := make([]float64, len(x))
 	for v := range g.Rows() {
 		row := out[v*cols : (v+1)*cols]
@@ -280,7 +282,7 @@ func averaged(g *CSR, x []float64, cols, step int) []float64 {
 }
 
 // score is accuracy, or micro-F1 of the sets that go with the guessed classes.
-func score(p Preset, d *Synthetic, guess []int32) float64 {
+func score(p Preset, d *Data, guess []int32) float64 {
 	var sets []uint8
 	if d.Targets != nil {
 		sets, _ = Sets(p.Classes, p.Labels, p.Set, shapeSeed)

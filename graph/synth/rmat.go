@@ -1,8 +1,10 @@
-package graph
+package synth
 
 import (
 	"fmt"
 	"math/rand/v2"
+
+	"capgnn/graph"
 )
 
 // Graph500 quadrant probabilities a = 0.57, b = 0.19, c = 0.19, d = 0.05 as upper bounds of a uniform 32-bit word.
@@ -21,14 +23,14 @@ const (
 // Why: heavy-tailed degrees without communities: the hard case for partitioners and load balance.
 //
 // Source: Chakrabarti, Zhan and Faloutsos, "R-MAT", 2004; Graph500 specification.
-func RMAT(scale, edgeFactor int, seed uint64) (*CSR, error) {
+func RMAT(scale, edgeFactor int, seed uint64) (*graph.CSR, error) {
 	if scale < 0 || scale > 30 || edgeFactor < 0 || edgeFactor > 1<<16 {
 		return nil, fmt.Errorf("rmat: scale %d is not in [0, 30] or edge factor %d is not in [0, 65536]", scale, edgeFactor)
 	}
 	r := rand.New(rand.NewPCG(seed, streamRMAT))
 	n := 1 << scale
 	perm := r.Perm(n)
-	edges := make([]Edge, 0, n)
+	edges := make([]graph.Edge, 0, n)
 	for range n * edgeFactor {
 		from, to := 0, 0
 		for range scale {
@@ -45,16 +47,16 @@ func RMAT(scale, edgeFactor int, seed uint64) (*CSR, error) {
 			}
 		}
 		if from != to {
-			edges = append(edges, Edge{NodeID(perm[from]), NodeID(perm[to])})
+			edges = append(edges, graph.Edge{From: graph.NodeID(perm[from]), To: graph.NodeID(perm[to])})
 		}
 	}
-	return FromEdges(n, edges)
+	return graph.FromEdges(n, edges)
 }
 
 // Random draws a graph of n vertices with exactly m distinct edges without loops, uniformly; m is in pairs {u, v} where
 // not directed, and both directions are then stored. An m beyond the complete graph is an error. Meant for small graphs:
 // time and memory grow with m through a hash set, and faster than m near the complete graph.
-func Random(n, m int, directed bool, seed uint64) (*CSR, error) {
+func Random(n, m int, directed bool, seed uint64) (*graph.CSR, error) {
 	limit := int64(n) * int64(n-1)
 	if !directed {
 		limit /= 2
@@ -63,10 +65,10 @@ func Random(n, m int, directed bool, seed uint64) (*CSR, error) {
 		return nil, fmt.Errorf("random graph: %d edges do not fit %d vertices", m, n)
 	}
 	r := rand.New(rand.NewPCG(seed, streamRandom))
-	seen := make(map[Edge]struct{})
-	var edges []Edge
+	seen := make(map[graph.Edge]struct{})
+	var edges []graph.Edge
 	for len(seen) < m {
-		e := Edge{NodeID(r.IntN(n)), NodeID(r.IntN(n))}
+		e := graph.Edge{From: graph.NodeID(r.IntN(n)), To: graph.NodeID(r.IntN(n))}
 		if !directed && e.From > e.To {
 			e.From, e.To = e.To, e.From
 		}
@@ -76,8 +78,8 @@ func Random(n, m int, directed bool, seed uint64) (*CSR, error) {
 		seen[e] = struct{}{}
 		edges = append(edges, e)
 		if !directed {
-			edges = append(edges, Edge{e.To, e.From})
+			edges = append(edges, graph.Edge{From: e.To, To: e.From})
 		}
 	}
-	return FromEdges(n, edges)
+	return graph.FromEdges(n, edges)
 }

@@ -1,35 +1,37 @@
-package graph
+package synth
 
 import (
 	"math/bits"
 	"math/rand/v2"
+
+	"capgnn/graph"
 )
 
 // nest is the drawn state of a nested block model. Members are grouped by community and communities by class, so that
 // each is a range.
 type nest struct {
-	class    []int32  // class of each vertex
-	member   []NodeID // vertices by community
-	inGroup  []int32  // community of each position of member
-	first    []int    // positions of community k in member: first[k] to first[k+1]
-	classOf  []int32  // class of each community
-	firstOf  []int    // communities of class c: firstOf[c] to firstOf[c+1]
-	vertices alias    // a member of a community, by weight; one table per community
-	peers    alias    // a community of a class, by weight; one table per class
-	all      alias    // a community, by weight
-	own, kin uint64   // thresholds of the second end: own community; own community or class
+	class    []int32        // class of each vertex
+	member   []graph.NodeID // vertices by community
+	inGroup  []int32        // community of each position of member
+	first    []int          // positions of community k in member: first[k] to first[k+1]
+	classOf  []int32        // class of each community
+	firstOf  []int          // communities of class c: firstOf[c] to firstOf[c+1]
+	vertices alias          // a member of a community, by weight; one table per community
+	peers    alias          // a community of a class, by weight; one table per class
+	all      alias          // a community, by weight
+	own, kin uint64         // thresholds of the second end: own community; own community or class
 }
 
 func newNest(s Nested) *nest {
-	r := rand.New(stream(s.Seed, streamSynthVertices, 0))
+	r := rand.New(stream(s.Seed, streamVertices, 0))
 	n, k := s.Vertices, max(s.Classes, s.Vertices/s.Community)
 	m := &nest{
-		class: make([]int32, n), member: make([]NodeID, n), inGroup: make([]int32, n), first: make([]int, k+1),
+		class: make([]int32, n), member: make([]graph.NodeID, n), inGroup: make([]int32, n), first: make([]int, k+1),
 		own: threshold(s.InCommunity), kin: threshold(s.InCommunity + s.InClass),
 	}
 	m.classOf, m.firstOf = deal(k, s.Classes)
 	for i := range m.member {
-		m.member[i] = NodeID(i)
+		m.member[i] = graph.NodeID(i)
 	}
 	r.Shuffle(n, func(i, j int) { m.member[i], m.member[j] = m.member[j], m.member[i] })
 	weight, sum := make([]uint64, n), make([]uint64, k)
@@ -60,7 +62,7 @@ func newNest(s Nested) *nest {
 
 // Members returns the vertices grouped by community: an order in which the rows of a community lie together, as tests of
 // vertex orders compare with. They are those of the graph that Communities draws.
-func (s Nested) Members() []NodeID { return newNest(s).member }
+func (s Nested) Members() []graph.NodeID { return newNest(s).member }
 
 // deal gives each of k communities, k ≥ classes, a class: one to every class, the others by shares that fall as
 // 1/(c + classes/4 + 1), so that the first class has about five times as many as the last.
@@ -85,7 +87,7 @@ func deal(k, classes int) (classOf []int32, firstOf []int) {
 }
 
 // pair draws the two ends of an edge.
-func (m *nest) pair(r *rand.PCG) (u, v NodeID) {
+func (m *nest) pair(r *rand.PCG) (u, v graph.NodeID) {
 	k := m.all.draw(r, 0, len(m.classOf))
 	u = m.member[m.vertices.draw(r, m.first[k], m.first[k+1])]
 	switch x := r.Uint64() >> 32; {

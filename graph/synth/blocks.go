@@ -1,4 +1,4 @@
-package graph
+package synth
 
 import (
 	"fmt"
@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sort"
+
+	"capgnn/graph"
 )
 
 // Streams of one seed: generators given the same seed draw from different streams.
@@ -36,7 +38,7 @@ const weightOctaves = 6
 // arithmetic and exact comparisons decide, so a seed gives the same graph on every 64-bit platform.
 //
 // Source: Karrer and Newman, "Stochastic blockmodels and community structure in networks", 2011.
-func Blocks(n, classes int, avgDegree, pIn float64, seed uint64) (*CSR, []int32, error) {
+func Blocks(n, classes int, avgDegree, pIn float64, seed uint64) (*graph.CSR, []int32, error) {
 	switch {
 	case n < 1 || n > maxVertices:
 		return nil, nil, fmt.Errorf("block model: %d vertices are not in [1, %d]", n, maxVertices)
@@ -50,7 +52,7 @@ func Blocks(n, classes int, avgDegree, pIn float64, seed uint64) (*CSR, []int32,
 	r := rand.New(rand.NewPCG(seed, streamBlocks))
 	m := newBlockModel(r, n, classes)
 	draws := int(avgDegree * float64(n) / 2)
-	edges := make([]Edge, 0, 2*draws)
+	edges := make([]graph.Edge, 0, 2*draws)
 	for range draws {
 		u, b := m.draw(r, 0, n)
 		v := u
@@ -63,27 +65,27 @@ func Blocks(n, classes int, avgDegree, pIn float64, seed uint64) (*CSR, []int32,
 			}
 		}
 		if u != v {
-			edges = append(edges, Edge{u, v}, Edge{v, u})
+			edges = append(edges, graph.Edge{From: u, To: v}, graph.Edge{From: v, To: u})
 		}
 	}
-	g, err := FromEdges(n, edges)
+	g, err := graph.FromEdges(n, edges)
 	return g, m.block, err
 }
 
 // blockModel draws vertices by weight from a range of member positions.
 type blockModel struct {
-	block  []int32  // block of each vertex
-	member []NodeID // vertices grouped by block
-	first  []int    // positions of block b in member: first[b] to first[b+1]
-	sum    []uint64 // sum[i] = weights of member[:i]
+	block  []int32        // block of each vertex
+	member []graph.NodeID // vertices grouped by block
+	first  []int          // positions of block b in member: first[b] to first[b+1]
+	sum    []uint64       // sum[i] = weights of member[:i]
 }
 
 func newBlockModel(r *rand.Rand, n, classes int) *blockModel {
 	m := &blockModel{
-		block: make([]int32, n), member: make([]NodeID, n), first: make([]int, classes+1), sum: make([]uint64, n+1),
+		block: make([]int32, n), member: make([]graph.NodeID, n), first: make([]int, classes+1), sum: make([]uint64, n+1),
 	}
 	for i := range m.member {
-		m.member[i] = NodeID(i)
+		m.member[i] = graph.NodeID(i)
 	}
 	r.Shuffle(n, func(i, j int) { m.member[i], m.member[j] = m.member[j], m.member[i] })
 	for b := range classes {
@@ -101,7 +103,7 @@ func newBlockModel(r *rand.Rand, n, classes int) *blockModel {
 }
 
 // draw returns a vertex of member positions lo to hi, drawn by weight, and its block.
-func (m *blockModel) draw(r *rand.Rand, lo, hi int) (NodeID, int) {
+func (m *blockModel) draw(r *rand.Rand, lo, hi int) (graph.NodeID, int) {
 	x := m.sum[lo] + r.Uint64N(m.sum[hi]-m.sum[lo])
 	i := lo + sort.Search(hi-lo-1, func(k int) bool { return m.sum[lo+k+1] > x })
 	v := m.member[i]

@@ -1,8 +1,9 @@
-package graph
+package reorder
 
 import (
 	"slices"
 
+	"capgnn/graph"
 	"capgnn/graph/internal/parallel"
 )
 
@@ -28,13 +29,13 @@ type weighted struct {
 func (w *weighted) size() int { return len(w.strength) }
 
 // sample returns the graph whose rows are up to orderSample neighbours of each vertex of g, without loops.
-func (a *agglomeration) sample(g *CSR) (*weighted, error) {
+func (a *agglomeration) sample(g *graph.CSR) (*weighted, error) {
 	n := g.Rows()
 	w := &weighted{begin: make([]int64, n+1), sum: make([]int64, n), strength: make([]int64, n)}
 	for v := range n {
 		row := g.Row(v)
 		d := len(row)
-		if _, loop := slices.BinarySearch(row, NodeID(v)); loop {
+		if _, loop := slices.BinarySearch(row, graph.NodeID(v)); loop {
 			d--
 		}
 		w.strength[v] = int64(d) * orderUnit
@@ -52,12 +53,12 @@ func (a *agglomeration) sample(g *CSR) (*weighted, error) {
 }
 
 // draw fills the sample of v with evenly spaced neighbours, the first at a place that is a hash of v.
-func (w *weighted) draw(v int, row []NodeID) {
+func (w *weighted) draw(v int, row []graph.NodeID) {
 	out := w.to[w.begin[v]:w.begin[v+1]]
 	d := int(w.strength[v] / orderUnit)
 	loop := len(row)
 	if d < len(row) {
-		loop, _ = slices.BinarySearch(row, NodeID(v))
+		loop, _ = slices.BinarySearch(row, graph.NodeID(v))
 	}
 	first := 0
 	if d > len(out) {

@@ -1,4 +1,4 @@
-package graph
+package synth
 
 import (
 	"context"
@@ -6,19 +6,20 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"capgnn/graph"
 	"capgnn/graph/internal/parallel"
 )
 
 // Streams of one seed, in the upper bits so that they meet neither those of the other generators nor the numbers of rounds
 // and blocks below them.
 const (
-	streamSynthVertices uint64 = (iota + 1) << 56
-	streamSynthEdges
-	streamSynthPrototypes
-	streamSynthFeatures
-	streamSynthSets
-	streamSynthTargets
-	streamSynthTypes
+	streamVertices uint64 = (iota + 1) << 56
+	streamEdges
+	streamPrototypes
+	streamFeatures
+	streamSets
+	streamTargets
+	streamTypes
 )
 
 // Nested is a degree-corrected block model of two levels: communities inside classes.
@@ -34,8 +35,8 @@ type Nested struct {
 	Seed        uint64
 }
 
-// Making says how a generator works; no field changes a result. The zero value is usable.
-type Making struct {
+// Options says how a generator works; no field changes a result. The zero value is usable.
+type Options struct {
 	Threads int // 0 = GOMAXPROCS
 	// Progress is called after each block of a stage, by one goroutine at a time; nil: not.
 	Progress func(stage string, done, total int)
@@ -56,7 +57,7 @@ type Making struct {
 //
 // Source: Karrer and Newman, "Stochastic blockmodels and community structure in networks", 2011; the nesting is that of
 // Lancichinetti and Fortunato's hierarchical benchmark, 2009. Sampling by alias tables: Vose, 1991.
-func Communities(ctx context.Context, s Nested, how Making) (*CSR, []int32, error) {
+func Communities(ctx context.Context, s Nested, how Options) (*graph.CSR, []int32, error) {
 	if err := s.validate(); err != nil {
 		return nil, nil, err
 	}

@@ -1,14 +1,16 @@
-package graph
+package reorder
 
 import (
 	"context"
 	"slices"
 	"testing"
+
+	"capgnn/graph/synth"
 )
 
 // What a contraction stores is the number of edges between clusters, where samples are whole rows.
 func TestContractCounts(t *testing.T) {
-	g, err := Random(300, 1500, false, 5)
+	g, err := synth.Random(300, 1500, false, 5)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +55,7 @@ func TestContractCounts(t *testing.T) {
 
 // Samples are distinct neighbours and no loops.
 func TestSample(t *testing.T) {
-	g, err := RMAT(10, 60, 3)
+	g, err := synth.RMAT(10, 60, 3)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,14 +1,15 @@
-package graph
+package reorder
 
 import (
 	"cmp"
 	"slices"
 	"sync/atomic"
 
+	"capgnn/graph"
 	"capgnn/graph/internal/parallel"
 )
 
-// OrderDegree ranks vertices by descending degree, in and out added up, ties by id.
+// Degree ranks vertices by descending degree, in and out added up, ties by id.
 //
 // Returns: the rank of every vertex, a permutation of 0 to n-1 as Split takes it. So do the other orders; all take a square
 // graph, directed or not, with or without loops, and are equal on every platform and for any number of threads.
@@ -17,21 +18,21 @@ import (
 // features fills lines of its own, so only the order in which rows are computed counts, and degrees say nothing about it.
 //
 // Source: "hub sorting" in Balaji and Lucia, "When is graph reordering an optimization?", IISWC 2018.
-func OrderDegree(g *CSR) []int32 {
+func Degree(g *graph.CSR) []int32 {
 	degree := g.OutDegree()
-	order := make([]NodeID, g.Rows())
+	order := make([]graph.NodeID, g.Rows())
 	for v := range order {
-		order[v] = NodeID(v)
+		order[v] = graph.NodeID(v)
 		degree[v] += int32(g.Indptr[v+1] - g.Indptr[v])
 	}
-	slices.SortFunc(order, func(a, b NodeID) int {
+	slices.SortFunc(order, func(a, b graph.NodeID) int {
 		return cmp.Or(cmp.Compare(degree[b], degree[a]), cmp.Compare(a, b))
 	})
 	return ranks(order)
 }
 
 // ranks returns the inverse of an order: the place of every vertex.
-func ranks(order []NodeID) []int32 {
+func ranks(order []graph.NodeID) []int32 {
 	rank := make([]int32, len(order))
 	for i, v := range order {
 		rank[v] = int32(i)
@@ -44,7 +45,7 @@ func ranks(order []NodeID) []int32 {
 // Method: each edge adds a hash of its pair of ends, u → v with u < v positively, else negatively; a symmetric graph sums to
 // 0 modulo 2⁶⁴, another one with a chance of 2⁻⁶⁴, and would then be ordered by its in-neighbours alone.
 // Why: one pass over the edges in memory order, a tenth of the time that transposing and comparing takes.
-func undirected(c *parallel.Pool, g *CSR) (*CSR, error) {
+func undirected(c *parallel.Pool, g *graph.CSR) (*graph.CSR, error) {
 	const rows = 1 << 12
 	var sum atomic.Uint64
 	n := g.Rows()

@@ -1,10 +1,12 @@
-package graph
+package synth
 
 import (
 	"context"
 	"fmt"
 	"math"
 	"strings"
+
+	"capgnn/graph"
 )
 
 // Preset is a stand-in for a published data set: its size, and knobs that give it hubs, communities and labels that can be
@@ -18,7 +20,7 @@ type Preset struct {
 	Labels     int        // labels of multi-label data; 0: one class per vertex, Nested.Classes of them
 	Set        int        // labels that go with a class (multi-label)
 	Keep, Add  float64    // see Targets (multi-label)
-	Local      float64    // share of vertices whose class depends on a count over their neighbours (dense features), see Displace
+	Local      float64    // share of vertices whose class depends on a count over their neighbours (dense features), see Reassign
 	Wrong      float64    // share of vertices with a wrong label (one class per vertex)
 	Split      [3]float64 // shares of training, validation and test vertices
 }
@@ -93,12 +95,12 @@ func (p Preset) Scaled(scale float64) (Preset, error) {
 	return p, nil
 }
 
-// Synthetic is what a preset makes. A field that its kind of data lacks is nil.
-type Synthetic struct {
-	Graph   *CSR
+// Data is what a preset makes. A field that its kind of data lacks is nil.
+type Data struct {
+	Graph   *graph.CSR
 	Class   []int32 // the class that edges and features follow
 	Types   []uint8 // a bit that features show, where counts of it matter
-	Actual  []int32 // the class that labels follow: Class, or 0 where Types displace it
+	Actual  []int32 // the class that labels follow: Class, or 0 where Types decide it
 	Labels  []int32 // one class per vertex, some of them wrong
 	Targets []uint8 // vertices × Classes of multi-label data
 	Classes int     // of Labels or columns of Targets
@@ -112,13 +114,13 @@ type Synthetic struct {
 }
 
 // Make draws the data. Equal presets and seeds give equal bits for any number of threads.
-func (p Preset) Make(ctx context.Context, seed uint64, how Making) (*Synthetic, error) {
+func (p Preset) Make(ctx context.Context, seed uint64, how Options) (*Data, error) {
 	if p.Cols == 0 {
 		g, err := RMAT(int(math.Round(math.Log2(float64(p.Vertices)))), 16, seed)
-		return &Synthetic{Graph: g}, err
+		return &Data{Graph: g}, err
 	}
 	p.Nested.Seed = seed
-	out := &Synthetic{Cols: p.Cols, Classes: p.Classes, Ceiling: 1 - p.Wrong}
+	out := &Data{Cols: p.Cols, Classes: p.Classes, Ceiling: 1 - p.Wrong}
 	var err error
 	if out.Graph, out.Class, err = Communities(ctx, p.Nested, how); err != nil {
 		return nil, err
@@ -126,8 +128,8 @@ func (p Preset) Make(ctx context.Context, seed uint64, how Making) (*Synthetic, 
 	out.Actual = out.Class
 	if p.Local > 0 {
 		out.Types = Types(p.Vertices, seed)
-		leanings := Leanings(out.Graph, out.Types)
-		out.Actual = Displace(out.Class, leanings, Leaders(leanings, p.Local))
+		means := NeighbourTypes(out.Graph, out.Types)
+		out.Actual = Reassign(out.Class, means, UpperQuantile(means, p.Local))
 	}
 	if p.Labels > 0 {
 		out.Classes, out.Ceiling = p.Labels, MicroF1(p.Labels, p.Set, p.Keep, p.Add)

@@ -1,9 +1,12 @@
-package graph
+package reorder
 
 import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"capgnn/graph"
+	"capgnn/graph/synth"
 )
 
 // cacheHits predicts how well the gathers of a sparse product use a cache.
@@ -14,14 +17,14 @@ import (
 // Method: at most 16 windows, evenly spread over all reads in that order; the cache is empty at the beginning of each, and reads
 // count in its second half only, unless one window is the whole. Cost: some 10 ns per read, of which there are at most
 // about reads, and a pass over the rows.
-func cacheHits(g *CSR, rank []int32, rows, reads int) float64 {
+func cacheHits(g *graph.CSR, rank []int32, rows, reads int) float64 {
 	n := g.Rows()
-	at := make([]NodeID, n)
+	at := make([]graph.NodeID, n)
 	for v := range at {
-		at[v] = NodeID(v)
+		at[v] = graph.NodeID(v)
 	}
 	for v, r := range rank {
-		at[r] = NodeID(v)
+		at[r] = graph.NodeID(v)
 	}
 	c := &lru{next: make([]int32, n+1), prev: make([]int32, n+1), in: make([]bool, n), rows: rows}
 	c.reset()
@@ -100,7 +103,7 @@ func (c *lru) drop(u int32) { c.next[c.prev[u]], c.prev[c.next[u]] = c.next[u], 
 func TestCacheHitsOfTwin(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for trial := range 40 {
-		g, err := Random(60, 400, true, uint64(trial))
+		g, err := synth.Random(60, 400, true, uint64(trial))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,7 +113,7 @@ func TestCacheHitsOfTwin(t *testing.T) {
 			rank[v] = int32(i)
 		}
 		rows := 1 + trial
-		var held []NodeID
+		var held []graph.NodeID
 		hits := 0
 		for _, v := range at {
 			for _, u := range g.Row(v) {

@@ -1,4 +1,4 @@
-package graph
+package reorder
 
 import (
 	"context"
@@ -10,57 +10,68 @@ import (
 	"slices"
 	"testing"
 
+	"capgnn/graph"
 	"capgnn/graph/internal/parallel"
+	"capgnn/graph/synth"
 )
 
 // orders are all orders by name.
 var orders = []struct {
 	name string
-	rank func(ctx context.Context, g *CSR, threads int) ([]int32, error)
+	rank func(ctx context.Context, g *graph.CSR, threads int) ([]int32, error)
 }{
-	{"degree", func(_ context.Context, g *CSR, _ int) ([]int32, error) { return OrderDegree(g), nil }},
-	{"rcm", func(ctx context.Context, g *CSR, _ int) ([]int32, error) { return OrderRCM(ctx, g) }},
-	{"community", OrderCommunity},
+	{"degree", func(_ context.Context, g *graph.CSR, _ int) ([]int32, error) { return Degree(g), nil }},
+	{"rcm", func(ctx context.Context, g *graph.CSR, _ int) ([]int32, error) { return RCM(ctx, g) }},
+	{"community", Community},
 }
 
 // planted returns a nested block model with ids in random order, and the rank of every vertex in the order of its communities.
-func planted(tb testing.TB, n int) (*CSR, []int32) {
+func planted(tb testing.TB, n int) (*graph.CSR, []int32) {
 	tb.Helper()
-	s := Nested{Vertices: n, Pairs: int64(n) * 16, Classes: 12, Community: 150, InCommunity: 0.5, InClass: 0.4, Tail: 0.46, Octaves: 7, Seed: 3}
-	g, _, err := Communities(context.Background(), s, Making{})
+	s := synth.Nested{Vertices: n, Pairs: int64(n) * 16, Classes: 12, Community: 150, InCommunity: 0.5, InClass: 0.4, Tail: 0.46, Octaves: 7, Seed: 3}
+	g, _, err := synth.Communities(context.Background(), s, synth.Options{})
 	if err != nil {
 		tb.Fatal(err)
 	}
 	return g, ranks(s.Members())
 }
 
+func mustEdges(t *testing.T, n int, e ...graph.Edge) *graph.CSR {
+	t.Helper()
+	g, err := graph.FromEdges(n, e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
 // grid returns a w×h grid whose ids run along its rows.
-func grid(t *testing.T, w, h int) *CSR {
-	var e []Edge
+func grid(t *testing.T, w, h int) *graph.CSR {
+	var e []graph.Edge
 	for v := range w * h {
 		if v%w > 0 {
-			e = append(e, Edge{NodeID(v), NodeID(v - 1)}, Edge{NodeID(v - 1), NodeID(v)})
+			e = append(e, graph.Edge{From: graph.NodeID(v), To: graph.NodeID(v - 1)}, graph.Edge{From: graph.NodeID(v - 1), To: graph.NodeID(v)})
 		}
 		if v >= w {
-			e = append(e, Edge{NodeID(v), NodeID(v - w)}, Edge{NodeID(v - w), NodeID(v)})
+			e = append(e, graph.Edge{From: graph.NodeID(v), To: graph.NodeID(v - w)}, graph.Edge{From: graph.NodeID(v - w), To: graph.NodeID(v)})
 		}
 	}
 	return mustEdges(t, w*h, e...)
 }
 
 // relabel returns g with vertex v named rank[v].
-func relabel(t *testing.T, g *CSR, rank []int32) *CSR {
-	var e []Edge
+func relabel(t *testing.T, g *graph.CSR, rank []int32) *graph.CSR {
+	var e []graph.Edge
 	for v := range g.Rows() {
 		for _, u := range g.Row(v) {
-			e = append(e, Edge{rank[u], rank[v]})
+			e = append(e, graph.Edge{From: rank[u], To: rank[v]})
 		}
 	}
 	return mustEdges(t, g.Rows(), e...)
 }
 
 // shuffled returns g with ids in random order.
-func shuffled(t *testing.T, g *CSR) *CSR {
+func shuffled(t *testing.T, g *graph.CSR) *graph.CSR {
 	rank := make([]int32, g.Rows())
 	for i, v := range rand.New(rand.NewPCG(8, 8)).Perm(len(rank)) {
 		rank[v] = int32(i)
@@ -79,9 +90,9 @@ func permutation(rank []int32) bool {
 }
 
 // checkOrders fails unless every order of g is a permutation, the same one for 1, 2 and 5 threads.
-func checkOrders(t *testing.T, name string, g *CSR) {
+func checkOrders(t *testing.T, name string, g *graph.CSR) {
 	t.Helper()
-	before := &CSR{Indptr: slices.Clone(g.Indptr), Indices: slices.Clone(g.Indices), Cols: g.Cols}
+	before := &graph.CSR{Indptr: slices.Clone(g.Indptr), Indices: slices.Clone(g.Indices), Cols: g.Cols}
 	for _, o := range orders {
 		var first []int32
 		for _, threads := range []int{1, 2, 5} {
@@ -103,22 +114,22 @@ func checkOrders(t *testing.T, name string, g *CSR) {
 }
 
 func TestOrdersOfOddGraphs(t *testing.T) {
-	var star []Edge
-	for v := NodeID(1); v < 300; v++ {
-		star = append(star, Edge{v, 0})
+	var star []graph.Edge
+	for v := graph.NodeID(1); v < 300; v++ {
+		star = append(star, graph.Edge{From: v, To: 0})
 	}
-	for name, g := range map[string]*CSR{
+	for name, g := range map[string]*graph.CSR{
 		"empty":            mustEdges(t, 0),
 		"one vertex":       mustEdges(t, 1),
-		"one loop":         mustEdges(t, 1, Edge{0, 0}),
+		"one loop":         mustEdges(t, 1, graph.Edge{From: 0, To: 0}),
 		"no edges":         mustEdges(t, 200),
-		"only loops":       mustEdges(t, 3, Edge{0, 0}, Edge{1, 1}, Edge{2, 2}),
-		"one edge":         mustEdges(t, 5, Edge{1, 3}),
-		"repeated edges":   mustEdges(t, 4, Edge{0, 1}, Edge{0, 1}, Edge{1, 0}, Edge{3, 3}, Edge{3, 3}, Edge{2, 3}),
+		"only loops":       mustEdges(t, 3, graph.Edge{From: 0, To: 0}, graph.Edge{From: 1, To: 1}, graph.Edge{From: 2, To: 2}),
+		"one edge":         mustEdges(t, 5, graph.Edge{From: 1, To: 3}),
+		"repeated edges":   mustEdges(t, 4, graph.Edge{From: 0, To: 1}, graph.Edge{From: 0, To: 1}, graph.Edge{From: 1, To: 0}, graph.Edge{From: 3, To: 3}, graph.Edge{From: 3, To: 3}, graph.Edge{From: 2, To: 3}),
 		"directed star":    mustEdges(t, 300, star...),
 		"star and loops":   mustEdges(t, 300, star...).Symmetrise().WithLoops(),
-		"two components":   mustEdges(t, 9, Edge{0, 8}, Edge{8, 0}, Edge{1, 7}, Edge{7, 1}, Edge{7, 2}, Edge{2, 7}),
-		"directed circle":  mustEdges(t, 5, Edge{0, 1}, Edge{1, 2}, Edge{2, 3}, Edge{3, 4}, Edge{4, 0}),
+		"two components":   mustEdges(t, 9, graph.Edge{From: 0, To: 8}, graph.Edge{From: 8, To: 0}, graph.Edge{From: 1, To: 7}, graph.Edge{From: 7, To: 1}, graph.Edge{From: 7, To: 2}, graph.Edge{From: 2, To: 7}),
+		"directed circle":  mustEdges(t, 5, graph.Edge{From: 0, To: 1}, graph.Edge{From: 1, To: 2}, graph.Edge{From: 2, To: 3}, graph.Edge{From: 3, To: 4}, graph.Edge{From: 4, To: 0}),
 		"complete, shared": grid(t, 2, 2).WithLoops(),
 	} {
 		checkOrders(t, name, g)
@@ -129,10 +140,10 @@ func TestOrdersOfRandomGraphs(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 2))
 	for range 60 {
 		n := 2 + r.IntN(400)
-		edges := make([]Edge, r.IntN(6*n))
+		edges := make([]graph.Edge, r.IntN(6*n))
 		hub := max(1, r.IntN(n)) // ids below it have most ends
 		for i := range edges {
-			edges[i] = Edge{NodeID(r.IntN(n)), NodeID(r.IntN(hub))}
+			edges[i] = graph.Edge{From: graph.NodeID(r.IntN(n)), To: graph.NodeID(r.IntN(hub))}
 		}
 		g := mustEdges(t, n, edges...)
 		if r.IntN(2) == 0 {
@@ -146,9 +157,9 @@ func FuzzOrders(f *testing.F) {
 	f.Add(uint8(5), []byte{0, 1, 1, 2, 4, 4})
 	f.Add(uint8(0), []byte{})
 	f.Fuzz(func(t *testing.T, n uint8, ends []byte) {
-		var edges []Edge
+		var edges []graph.Edge
 		for ; len(ends) > 1 && n > 0; ends = ends[2:] {
-			edges = append(edges, Edge{NodeID(ends[0] % n), NodeID(ends[1] % n)})
+			edges = append(edges, graph.Edge{From: graph.NodeID(ends[0] % n), To: graph.NodeID(ends[1] % n)})
 		}
 		checkOrders(t, "fuzzed", mustEdges(t, int(n), edges...))
 	})
@@ -158,13 +169,13 @@ func FuzzOrders(f *testing.F) {
 func TestOrdersOfLargerGraphs(t *testing.T) {
 	g, _ := planted(t, 20000)
 	checkOrders(t, "planted", g)
-	rmat, err := RMAT(14, 8, 2)
+	rmat, err := synth.RMAT(14, 8, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
 	checkOrders(t, "rmat", rmat)
 	// Computed on linux/amd64: another value on another platform breaks the promise of equal orders.
-	rank, err := OrderCommunity(context.Background(), rmat, 2)
+	rank, err := Community(context.Background(), rmat, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,9 +200,9 @@ func TestOrdersStop(t *testing.T) {
 }
 
 func TestOrderDegree(t *testing.T) {
-	g := mustEdges(t, 5, Edge{0, 4}, Edge{1, 4}, Edge{2, 4}, Edge{4, 2}, Edge{0, 3})
+	g := mustEdges(t, 5, graph.Edge{From: 0, To: 4}, graph.Edge{From: 1, To: 4}, graph.Edge{From: 2, To: 4}, graph.Edge{From: 4, To: 2}, graph.Edge{From: 0, To: 3})
 	// degrees 2 1 2 1 4
-	if got, want := OrderDegree(g), []int32{1, 3, 2, 4, 0}; !slices.Equal(got, want) {
+	if got, want := Degree(g), []int32{1, 3, 2, 4, 0}; !slices.Equal(got, want) {
 		t.Errorf("ranks %v, want %v", got, want)
 	}
 }
@@ -199,7 +210,7 @@ func TestOrderDegree(t *testing.T) {
 func TestUndirected(t *testing.T) {
 	c := parallel.New(context.Background(), 2, nil)
 	for seed := range uint64(30) {
-		g, err := Random(50, 200, true, seed)
+		g, err := synth.Random(50, 200, true, seed)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -214,7 +225,7 @@ func TestUndirected(t *testing.T) {
 	}
 }
 
-func bandwidth(g *CSR, rank []int32) int {
+func bandwidth(g *graph.CSR, rank []int32) int {
 	width := int32(0)
 	for v := range g.Rows() {
 		for _, u := range g.Row(v) {
@@ -229,7 +240,7 @@ func TestRCMBandwidth(t *testing.T) {
 		w, h, want int // a path has bandwidth 1, a grid the shorter side
 	}{{1, 500, 1}, {2, 300, 2}, {7, 90, 7}, {20, 100, 20}, {30, 31, 30}} {
 		g := shuffled(t, grid(t, c.w, c.h))
-		rank, err := OrderRCM(context.Background(), g)
+		rank, err := RCM(context.Background(), g)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -243,7 +254,7 @@ func TestRCMBandwidth(t *testing.T) {
 // holds a few communities and in one that holds about a class.
 func TestCommunityRecoversPlanted(t *testing.T) {
 	g, rank := planted(t, 30000)
-	got, err := OrderCommunity(context.Background(), g, 2)
+	got, err := Community(context.Background(), g, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -263,20 +274,20 @@ func TestCommunityRecoversPlanted(t *testing.T) {
 // Components no larger than the smallest clusters stay whole.
 func TestCommunityKeepsComponents(t *testing.T) {
 	const cliques, size = 600, 12
-	var e []Edge
+	var e []graph.Edge
 	for v := range cliques * size {
 		for k := range size {
 			if u := v/size*size + k; u != v {
-				e = append(e, Edge{NodeID(u), NodeID(v)})
+				e = append(e, graph.Edge{From: graph.NodeID(u), To: graph.NodeID(v)})
 			}
 		}
 	}
 	name := rand.New(rand.NewPCG(6, 6)).Perm(cliques * size)
 	for i := range e {
-		e[i] = Edge{NodeID(name[e[i].From]), NodeID(name[e[i].To])}
+		e[i] = graph.Edge{From: graph.NodeID(name[e[i].From]), To: graph.NodeID(name[e[i].To])}
 	}
 	g := mustEdges(t, cliques*size, e...)
-	rank, err := OrderCommunity(context.Background(), g, 2)
+	rank, err := Community(context.Background(), g, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -287,17 +298,17 @@ func TestCommunityKeepsComponents(t *testing.T) {
 
 // Never worse than random ids, also where there are no communities; on a grid better than along its rows.
 func TestCommunityIsNoLoss(t *testing.T) {
-	rmat, err := RMAT(15, 8, 9)
+	rmat, err := synth.RMAT(15, 8, 9)
 	if err != nil {
 		t.Fatal(err)
 	}
-	uniform, err := Random(8000, 60000, false, 1)
+	uniform, err := synth.Random(8000, 60000, false, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	mesh := grid(t, 200, 200)
-	for name, g := range map[string]*CSR{"rmat": rmat, "uniform": uniform, "grid": shuffled(t, mesh)} {
-		rank, err := OrderCommunity(context.Background(), g, 2)
+	for name, g := range map[string]*graph.CSR{"rmat": rmat, "uniform": uniform, "grid": shuffled(t, mesh)} {
+		rank, err := Community(context.Background(), g, 2)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -316,13 +327,13 @@ func TestCommunityIsNoLoss(t *testing.T) {
 
 func benchmarkOrder(b *testing.B, order int) {
 	community, _ := planted(b, 100000)
-	rmat, err := RMAT(17, 16, 1)
+	rmat, err := synth.RMAT(17, 16, 1)
 	if err != nil {
 		b.Fatal(err)
 	}
 	for _, c := range []struct {
 		name string
-		g    *CSR
+		g    *graph.CSR
 	}{{"planted", community}, {"rmat", rmat}} {
 		b.Run(c.name, func(b *testing.B) {
 			var rank []int32

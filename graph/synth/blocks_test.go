@@ -1,4 +1,4 @@
-package graph
+package synth
 
 import (
 	"crypto/sha256"
@@ -7,10 +7,12 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"capgnn/graph"
 )
 
 // digest is a platform-independent fingerprint of a graph.
-func digest(g *CSR) string {
+func digest(g *graph.CSR) string {
 	h := sha256.New()
 	for _, x := range g.Indptr {
 		h.Write(binary.LittleEndian.AppendUint64(nil, uint64(x)))
@@ -62,10 +64,10 @@ func TestBlocks(t *testing.T) {
 }
 
 func TestGeneratorsRepeatAndDiffer(t *testing.T) {
-	gens := map[string]func(seed uint64) (*CSR, error){
-		"blocks": func(s uint64) (*CSR, error) { g, _, err := Blocks(300, 3, 6, 0.7, s); return g, err },
-		"rmat":   func(s uint64) (*CSR, error) { return RMAT(8, 8, s) },
-		"random": func(s uint64) (*CSR, error) { return Random(200, 900, true, s) },
+	gens := map[string]func(seed uint64) (*graph.CSR, error){
+		"blocks": func(s uint64) (*graph.CSR, error) { g, _, err := Blocks(300, 3, 6, 0.7, s); return g, err },
+		"rmat":   func(s uint64) (*graph.CSR, error) { return RMAT(8, 8, s) },
+		"random": func(s uint64) (*graph.CSR, error) { return Random(200, 900, true, s) },
 	}
 	// Fingerprints of seed 1, computed on linux/amd64: any platform that differs breaks repeatability of demo and tests.
 	want := map[string]string{"blocks": "62450fd48addb83f", "rmat": "c354e46875850e15", "random": "af466c1b6e080ac6"}
@@ -162,7 +164,7 @@ func TestWordsAndLabels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := (&CSR{Indptr: indptr, Indices: indices, Cols: cols}).Validate(); err != nil {
+	if err := (&graph.CSR{Indptr: indptr, Indices: indices, Cols: cols}).Validate(); err != nil {
 		t.Fatal(err)
 	}
 	inTopic, total := 0.0, 0.0

@@ -1,0 +1,8 @@
+package graph_test
+
+import (
+	"capgnn/graph"
+	"capgnn/graph/synth"
+)
+
+func init() { graph.Random = synth.Random }
