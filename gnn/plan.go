@@ -29,11 +29,11 @@ type LayerPlan struct {
 	KeepAggregate bool
 	// BackwardIn: dH = Aᵀ·(dZ·W), exchanging dZ·W; otherwise dH = (Aᵀ·dZ)·W, exchanging dZ. Needs KeepAggregate.
 	BackwardIn bool
-	// Fresh: rows of other parts are those of the epoch that uses them, whatever staleness is allowed.
+	// Fresh: the layer reads only halo rows that were computed in the same epoch, whatever staleness is allowed.
 	Fresh bool
 }
 
-// Ages reports whether a layer may use rows of other parts that an earlier epoch made. Features never change.
+// Ages reports whether a layer may read stale halo rows. Layer 0 never does: features do not change.
 func (p Plan) Ages(layer int) bool { return layer > 0 && !p.Layers[layer].Fresh }
 
 // Plan is every decision about the order of a model's operations. All devices of a run share one plan.
@@ -46,7 +46,7 @@ type Plan struct {
 	Storage gpu.DType
 }
 
-// Mixed reports whether some layers use rows of other parts that have aged, and others never do.
+// Mixed reports whether some layers may read stale rows while others always read fresh ones.
 func (p Plan) Mixed() bool {
 	return slices.ContainsFunc(p.Layers, func(l LayerPlan) bool { return l.Fresh })
 }

@@ -1,6 +1,6 @@
 package jaca
 
-// Cache says which rows have a slot while they are read one after the other. Row numbers are the caller's: rows of an
+// Cache tracks which rows have a slot while rows are read one after the other. Row numbers are the caller's: rows of an
 // exchange for a global cache, halo indices for a local one.
 type Cache interface {
 	// Read looks a row up: held reports whether it had a slot, slot is the one that it has from now on, −1 if none. A cache
@@ -8,7 +8,7 @@ type Cache interface {
 	Read(row int32) (slot int32, held bool)
 }
 
-// NewCache returns an empty cache of a dynamic policy for rows below rows. Static policies have none: their plan is.
+// NewCache returns an empty cache of a dynamic policy for rows below rows. Static policies have none: their plan says which rows have slots.
 func NewCache(p Policy, rows, slots int) Cache {
 	slots = min(slots, rows)
 	t := newTable(rows, slots)

@@ -1,11 +1,11 @@
 package jaca
 
-// dual returns a cost below which no placement is: slots are sold at prices instead of counted, so each row decides by itself,
-// and what the capacities are worth is taken off.
+// dual returns a lower bound of the cost of any placement, by Lagrangian relaxation: each slot has a price in place of a limit on
+// their number, so each row is decided on its own; the value of all slots at these prices is subtracted.
 //
 //	Σ_v min(Σ_i min(direct, direct/p + λ_i), μ + d2h/p + Σ_i min(h2d, h2d/p + λ_i)) − μ·C − Σ_i λ_i·C_i  for any μ, λ ≥ 0
 //
-// λ is the price of local slots by part and μ that of global ones. want and wantGlobal are the slots that rows buy.
+// λ is the price of local slots by part and μ that of global ones. want and wantGlobal are how many slots rows take at these prices.
 func (c *costs) dual(caps *Capacities, local []float64, global float64) (bound float64, want []int, wantGlobal int) {
 	bound = -global * float64(caps.Global)
 	for i, price := range local {

@@ -10,13 +10,13 @@ import (
 // Policy is the rule by which rows get slots. All share one transport.
 type Policy string
 
-// The policies. Static ones choose once; the others see the real order of reads.
+// The policies. Static ones choose once, before training; dynamic ones (FIFO, LRU, SIEVE) decide while rows are read.
 const (
 	JACA       Policy = "jaca"        // least predicted transfer time
 	Paper      Policy = "paper"       // highest R in both caches: Algorithm 1 as printed
-	FIFO       Policy = "fifo"        // a row that is read gets a slot; the oldest makes room
-	LRU        Policy = "lru"         // so it does; the one not read for longest makes room
-	SIEVE      Policy = "sieve"       // so it does; the first one not read since the hand passed makes room
+	FIFO       Policy = "fifo"        // every row that is read gets a slot; evicts the oldest
+	LRU        Policy = "lru"         // likewise; evicts the row not read for longest
+	SIEVE      Policy = "sieve"       // likewise; evicts the first row not read since the hand passed it
 	Random     Policy = "random"      // drawn by the seed, for each cache on its own
 	Degree     Policy = "degree"      // highest degree in the whole graph, in both caches
 	LowOverlap Policy = "low-overlap" // lowest R in both caches
@@ -34,10 +34,10 @@ func ParsePolicy(s string) (Policy, error) {
 	return "", fmt.Errorf("%q is not a cache policy, these are: %v", s, Policies)
 }
 
-// Static reports whether slots stay with their rows.
+// Static reports whether every row keeps its slot for the whole run.
 func (p Policy) Static() bool { return p != FIFO && p != LRU && p != SIEVE }
 
-// rank gives the worth of rows, by which static policies but jaca fill a cache: part −1 is the global one.
+// rank is the priority of a row, by which static policies other than jaca fill a cache; part −1 stands for the global cache.
 type rank func(part, row int) float64
 
 func byOverlap(ix *index) rank {

@@ -15,7 +15,7 @@ import (
 // contiguous shares. Rows that are used in the epoch that makes them come on the local queue between Begin and Wait. With the
 // pipeline they are used from the next epoch on: they come to their local slots on the local queue once this epoch has read
 // what lies there, and rows without a slot come just before they are used, on the prefetch queue, while the exchange before
-// computes. Which version a reader finds follows from the schedule; check makes sure of it.
+// computes. The schedule says which version a reader gets; relay.check verifies it.
 type exchange struct {
 	w      *worker
 	hub    *hub
@@ -49,7 +49,7 @@ func (x *exchange) begin(q gpu.Queue) {
 	x.early = false
 }
 
-// prefetch brings rows for a later exchange of the epoch, into memory that has been read for the last time.
+// prefetch brings rows for a later exchange of the epoch into memory that no enqueued operation after read will read again.
 func (x *exchange) prefetch(r *relay, epoch int, read gpu.Event) {
 	if r.atOnce(epoch) {
 		return
@@ -59,8 +59,8 @@ func (x *exchange) prefetch(r *relay, epoch int, read gpu.Event) {
 	r.arrived = append(r.arrived, x.w.ahead.Record())
 }
 
-// passed is called when all that reads the rows of the exchanges before index next has been enqueued: with the pipeline, rows
-// may be replaced now.
+// passed is called when every operation that reads rows of the exchanges before index next has been enqueued. With the pipeline
+// these rows may be replaced from then on.
 func (x *exchange) passed(q gpu.Queue, next int) {
 	var read gpu.Event
 	epoch := x.clock()

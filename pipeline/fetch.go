@@ -13,7 +13,7 @@ func (r *relay) take(at int) ticket {
 	return receive(r.hub, r.mine.lanes[at].mail, r.w.index, int(r.mine.owners[at]), fmt.Sprintf("halo rows of %v", r.leg))
 }
 
-// spare is a ticket of the last epoch, of which the rows without a slot are still to be copied.
+// spare is a ticket of the last epoch whose rows without a slot (transient rows) have not been copied yet.
 type spare struct {
 	ticket
 	kept gpu.Event // the others have been copied
@@ -189,8 +189,8 @@ func (r *relay) pass(q gpu.Queue, epoch int) {
 	}
 }
 
-// look copies rows of the global cache, each piece once the pieces that it is made of are there. Their epoch is looked up before
-// the first row is read and after the last.
+// look copies rows of the global cache. A piece is copied once the pieces that it is made of have been published. The epoch of the
+// block is checked before the first row is read and again after the last.
 func (r *relay) look(q gpu.Queue, e entry, class, owner int, into gpu.Matrix, p selection) {
 	block := r.blocks[class][owner]
 	var reading hostmem.Reading

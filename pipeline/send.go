@@ -7,8 +7,8 @@ import (
 	"capgnn/gpu"
 )
 
-// outbox is where rows wait until their readers have copied them: on the device, and on the host for readers that cannot
-// reach it.
+// outbox is a send buffer: it holds packed rows until their readers have copied them, on the device, and on the host for readers
+// that cannot reach the device.
 type outbox struct {
 	w       *worker
 	number  int // as in ticket.box
