@@ -34,7 +34,7 @@ func TestGPUCheck(t *testing.T) {
 		t.Fatalf("build: %v\n%s", err, text)
 	}
 	size := int64(0)
-	for _, name := range []string{"capgnn", "cuda.test", "pipeline.test"} {
+	for _, name := range []string{"capgnn.gz", "cuda.test.gz", "pipeline.test.gz"} {
 		info, err := os.Stat(filepath.Join(bundle, name))
 		if err != nil {
 			t.Fatal(err)

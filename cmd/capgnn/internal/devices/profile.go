@@ -29,7 +29,11 @@ func MeasureInto(ctx context.Context, k *term.Console, specs []Spec, opt profile
 	if path == "" {
 		return Measure(ctx, k, specs, opt)
 	}
-	notes, err := openNotes(specs, opt, filepath.Dir(path))
+	name, err := notesName(specs, opt)
+	if err != nil {
+		return nil, err
+	}
+	notes, err := profiler.OpenNotes(filepath.Join(filepath.Dir(path), name))
 	if err != nil {
 		k.Note("the profile is not cached: %v", err)
 		return Measure(ctx, k, specs, opt)
@@ -54,17 +58,14 @@ func MeasureInto(ctx context.Context, k *term.Console, specs []Spec, opt profile
 	return p, nil
 }
 
-// openNotes opens what was measured of these devices in this way and is not yet a profile.
-func openNotes(specs []Spec, opt profiler.Options, folder string) (*profiler.Notes, error) {
+// notesName returns the name of the file of what was measured of these devices in this way and is not yet a profile.
+func notesName(specs []Spec, opt profiler.Options) (string, error) {
 	devices, err := Open(specs)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	name := fmt.Sprintf("measuring-%s-%t-%t-%v.jsonl", sumOf(devices), opt.Quick, opt.Calibrate, opt.Budget)
-	if err := CloseAll(devices); err != nil {
-		return nil, err
-	}
-	return profiler.OpenNotes(filepath.Join(folder, name))
+	return name, CloseAll(devices)
 }
 
 // sumOf identifies a list of devices.
