@@ -82,7 +82,9 @@ func demoProfile(ctx context.Context, k *term.Console, list string) error {
 	if err != nil || k.Quiet {
 		return err
 	}
-	k.Note("%s", strings.TrimSuffix(p.Table(), "\n"))
+	for line := range strings.Lines(p.Table()) {
+		k.Note("%s", strings.TrimSuffix(line, "\n"))
+	}
 	return nil
 }
 

@@ -275,6 +275,9 @@ func TestDemo(t *testing.T) {
 			t.Errorf("summary lacks %q:\n%s", want, stdout)
 		}
 	}
+	if strings.Contains(stderr, `\n`) { // a table that was taken for one line
+		t.Errorf("a line holds several:\n%s", stderr)
+	}
 	r := readResultLine(t, s.must("demo", "--generated", "--json", "--quiet"))
 	// Chance is 1/7, and 5 % of the labels are wrong.
 	if r.Test == nil || *r.Test < 0.6 || *r.Test > 0.98 || r.Parts != 2 {
