@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -189,26 +190,58 @@ func TestOutRefusesSpecialFiles(t *testing.T) {
 	}
 }
 
+// stopWriting starts a command and stops it while the unfinished folder that it writes, which alone matches the pattern, holds a
+// file: its lock is held then. A command that has ended before it was seen writing starts again. kill kills it and waits for its end.
+func (s *sandbox) stopWriting(pattern, out string, args ...string) (kill func()) {
+	s.t.Helper()
+	var cmd *exec.Cmd
+	var ended chan error
+	start := func() {
+		os.RemoveAll(s.path(out))
+		cmd, ended = s.command(append(args, "--out", out)...), make(chan error, 1)
+		if err := cmd.Start(); err != nil {
+			s.t.Fatal(err)
+		}
+		go func(cmd *exec.Cmd, ended chan<- error) { ended <- cmd.Wait() }(cmd, ended)
+	}
+	start()
+	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		select {
+		case err := <-ended:
+			if err != nil {
+				s.t.Fatalf("capgnn %s: %v", strings.Join(args, " "), err)
+			}
+			start()
+		default:
+		}
+		if list, _ := filepath.Glob(filepath.Join(pattern, "*")); len(list) == 0 {
+			continue
+		}
+		if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+			continue // it has just ended
+		}
+		time.Sleep(20 * time.Millisecond) // signals take a moment
+		if list, _ := filepath.Glob(pattern); len(list) == 1 {
+			kill = sync.OnceFunc(func() {
+				_ = cmd.Process.Kill()
+				<-ended
+			})
+			s.t.Cleanup(kill) // where the test ends before
+			return kill
+		}
+		_ = cmd.Process.Signal(syscall.SIGCONT)
+	}
+	s.t.Fatalf("capgnn %s: not seen as it writes", strings.Join(args, " "))
+	return nil
+}
+
 // What a killed run or import has left goes at the next start there, and nothing else.
 func TestLeftoversGoAtTheNextStart(t *testing.T) {
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
 	s.must(tinyRun("--run-dir", "run")...)
-	killed := s.command("data", "synth", "reddit-like", "--scale", "0.1", "--quiet", "--out", "set")
-	if err := killed.Start(); err != nil {
-		t.Fatal(err)
-	}
 	pattern := s.path(".set.tmp-*")
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
-		if list, err := filepath.Glob(pattern); err != nil || len(list) == 1 {
-			break
-		} else if time.Now().After(deadline) {
-			t.Fatal("the import has not begun to write after 20 s")
-		}
-	}
-	if err := killed.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	kill := s.stopWriting(pattern, "set", "data", "synth", "reddit-like", "--scale", "0.1", "--quiet")
 	living := func(want int) {
 		t.Helper()
 		s.must("data", "import", "--quiet", "--out", "other", "ok.npz")
@@ -218,10 +251,7 @@ func TestLeftoversGoAtTheNextStart(t *testing.T) {
 		}
 	}
 	living(1)
-	if err := killed.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = killed.Wait()
+	kill()
 	list, err := filepath.Glob(pattern)
 	if err != nil || len(list) != 1 {
 		t.Fatalf("%q, %v", list, err)
