@@ -9,6 +9,7 @@ import (
 
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/graph/dataset"
+	"capgnn/graph/dataset/fetch"
 	"capgnn/graph/synth"
 )
 
@@ -36,7 +37,7 @@ func (b *benchRun) datasets(e experiment) ([]string, error) {
 	var found []string
 	for _, name := range list {
 		if _, preset, _ := b.standIn(name); preset == nil {
-			if _, _, err := dataset.Resolve(name, term.DataRoots()); err != nil {
+			if _, _, err := fetch.Resolve(name, term.DataRoots()); err != nil {
 				if !b.noted[name] {
 					b.k.Note("note: without %s, which is not there: `capgnn data fetch %s` gets it", name, name)
 				}

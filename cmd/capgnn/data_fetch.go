@@ -15,7 +15,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"capgnn/cmd/capgnn/internal/term"
-	"capgnn/graph/dataset"
+	"capgnn/graph/dataset/fetch"
 )
 
 // fetchRetries is how often in a row a broken connection is tried again with nothing gained: with waits from half a second
@@ -65,7 +65,7 @@ func dataFetchAction(c *cli.Context, name string) error {
 	start := time.Now()
 	bar := &fetchBar{k: k, title: "download " + name}
 	defer bar.end()
-	_, err = dataset.Fetch(ctx, set.Name, root, dataset.FetchOptions{
+	_, err = fetch.Download(ctx, set.Name, root, fetch.Options{
 		BaseURL: c.String("url"), Proxy: http.ProxyFromEnvironment, Retries: fetchRetries,
 		Progress: bar.at, Note: func(text string) { k.Note("%s", text) },
 	})
@@ -87,8 +87,8 @@ func dataFetchAction(c *cli.Context, name string) error {
 }
 
 // fetchTarget returns the data set to download and the folder it goes into, in which it does not lie yet.
-func fetchTarget(c *cli.Context, name string) (dataset.Published, string, error) {
-	set, err := dataset.FindKnown(name)
+func fetchTarget(c *cli.Context, name string) (fetch.Published, string, error) {
+	set, err := fetch.Find(name)
 	if err != nil {
 		var names, all []string
 		for _, s := range knownSets {

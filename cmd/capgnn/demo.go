@@ -14,7 +14,7 @@ import (
 
 	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/term"
-	"capgnn/graph/dataset"
+	"capgnn/graph/dataset/fetch"
 	"capgnn/profiler"
 )
 
@@ -111,7 +111,7 @@ func demoData(ctx context.Context, k *term.Console, cfg *trainConfig, generated 
 // findCora returns where Cora lies, after downloading it if need be.
 func findCora(ctx context.Context, k *term.Console) (string, error) {
 	roots := term.DataRoots()
-	if path, _, err := dataset.Resolve("cora", roots); err == nil {
+	if path, _, err := fetch.Resolve("cora", roots); err == nil {
 		k.Note("data: Cora from %s", path)
 		return path, nil
 	}
@@ -122,7 +122,7 @@ func findCora(ctx context.Context, k *term.Console) (string, error) {
 	defer cancel()
 	bar := &fetchBar{k: k, title: "download Cora"}
 	defer bar.end()
-	path, err := dataset.Fetch(ctx, "planetoid_cora", roots[0], dataset.FetchOptions{Progress: bar.at})
+	path, err := fetch.Download(ctx, "planetoid_cora", roots[0], fetch.Options{Progress: bar.at})
 	if err == nil {
 		bar.end()
 		k.Note("data: Cora, downloaded to %s", path)

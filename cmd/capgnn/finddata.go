@@ -5,24 +5,24 @@ import (
 	"strings"
 
 	"capgnn/cmd/capgnn/internal/term"
-	"capgnn/graph/dataset"
+	"capgnn/graph/dataset/fetch"
 )
 
-// findDataset returns the path of a data set by its name or path, as dataset.Resolve does, and says which one was taken where
+// findDataset returns the path of a data set by its name or path, as fetch.Resolve does, and says which one was taken where
 // several may be meant. The error of one that is not there says what to do.
 func findDataset(k *term.Console, name string) (string, error) {
-	path, note, err := dataset.Resolve(name, term.DataRoots())
+	path, note, err := fetch.Resolve(name, term.DataRoots())
 	if note != "" {
 		k.Note("note: %s", note)
 	}
 	if err == nil {
 		return path, nil
 	}
-	var missing *dataset.NotFound
+	var missing *fetch.NotFound
 	if !errors.As(err, &missing) {
 		return "", term.Usagef("%w", err)
 	}
-	if known := dataset.Aliased(name); known != nil {
+	if known := fetch.Aliased(name); known != nil {
 		if known[0].Fetchable() {
 			return "", term.Usagef("%w: `capgnn data fetch %s` downloads it, `capgnn data list` shows what is there", err, known[0].Name)
 		}

@@ -33,7 +33,7 @@ func findFile(dir, stem string, ends ...string) (string, error) {
 // numbers. A mask is one 0 or 1 per vertex, or the list of its vertices: see vertexMask. Features and labels tell how many
 // vertices there are; without them the largest id does. Edges are directed unless Options.Edges says otherwise.
 func loadCSV(dir string, opt Options) (*Dataset, error) {
-	d := &Dataset{Name: baseName(dir), Format: formatCSV}
+	d := &Dataset{Name: BaseName(dir), Format: formatCSV}
 	n, err := d.readColumns(dir, opt)
 	if err != nil {
 		return nil, err

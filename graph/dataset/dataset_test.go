@@ -2,20 +2,15 @@ package dataset
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"math"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"capgnn/internal/npy"
-	"capgnn/internal/published"
 )
 
 func nan() float32 { return float32(math.NaN()) }
@@ -103,32 +98,6 @@ func TestPathsThatAreNoDataset(t *testing.T) {
 	}
 }
 
-func TestResolve(t *testing.T) {
-	a, b := t.TempDir(), t.TempDir()
-	if err := errors.Join(os.Mkdir(filepath.Join(b, "cora"), 0o700), os.WriteFile(filepath.Join(b, "toy.npz"), nil, 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	roots := []string{"", a, b}
-	several := filepath.Join(a, "several")
-	if err := errors.Join(os.Mkdir(several, 0o700), os.WriteFile(filepath.Join(several, "toy.npz"), nil, 0o600), os.WriteFile(filepath.Join(several, "one.npz"), nil, 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	for name, want := range map[string]string{"cora": filepath.Join(b, "cora"), "toy": filepath.Join(b, "toy.npz"), "one": filepath.Join(several, "one.npz"), a: a} {
-		if got, note, err := Resolve(name, roots); err != nil || got != want || note != "" {
-			t.Errorf("%s: got %q, %v, want %q", name, got, err, want)
-		}
-	}
-	_, _, err := Resolve("pubmed", roots)
-	if err == nil || !strings.Contains(err.Error(), filepath.Join(a, "pubmed")) || !strings.Contains(err.Error(), filepath.Join(b, "pubmed")) {
-		t.Errorf("got %v, want both places", err)
-	}
-	for _, name := range []string{"", "..", "x/cora"} {
-		if got, _, err := Resolve(name, roots); err == nil && name != ".." {
-			t.Errorf("%q was found at %q", name, got)
-		}
-	}
-}
-
 func TestSplit(t *testing.T) {
 	labels := make([]int32, 1000)
 	for v := range 100 {
@@ -191,60 +160,6 @@ func TestSplitIsUniform(t *testing.T) {
 		if n < 2000-190 || n > 2000+190 {
 			t.Errorf("vertex %d trains in %d of 4000 splits, want 2000 ± 190", v, n)
 		}
-	}
-}
-
-func TestFetch(t *testing.T) {
-	real := published.Path(t, "planetoid_cora")
-	spoiled := ""
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		b, err := os.ReadFile(filepath.Join(real, filepath.Base(r.URL.Path)))
-		if err != nil || !strings.HasPrefix(r.URL.Path, "/data/") {
-			http.NotFound(w, r)
-			return
-		}
-		if spoiled == "flipped" && strings.HasSuffix(r.URL.Path, ".y") {
-			b[100] ^= 1
-		}
-		if spoiled == "endless" {
-			b = append(b, make([]byte, 1<<20)...)
-		}
-		w.Write(b)
-	}))
-	defer server.Close()
-	root := filepath.Join(t.TempDir(), "data")
-	for _, c := range []struct{ spoiled, base, want string }{
-		{"", "/elsewhere", "404"}, {"flipped", "/data/", "ind.cora.y: is not the published file"}, {"endless", "/data", "257306 bytes"},
-	} {
-		spoiled = c.spoiled
-		if _, err := Fetch(t.Context(), "planetoid_cora", root, FetchOptions{BaseURL: server.URL + c.base}); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: got %v, want %q", c.spoiled, err, c.want)
-		}
-		if left := fileNames(t, root); len(left) > 0 {
-			t.Errorf("%s: left %v", c.spoiled, left)
-		}
-	}
-	spoiled = ""
-	late, cancel := context.WithTimeout(t.Context(), time.Nanosecond)
-	defer cancel()
-	if _, err := Fetch(late, "planetoid_cora", root, FetchOptions{BaseURL: server.URL + "/data"}); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("got %v, want a deadline", err)
-	}
-	var done, total int64
-	path, err := Fetch(t.Context(), "planetoid_cora", root, FetchOptions{BaseURL: server.URL + "/data", Progress: func(d, all int64) { done, total = d, all }})
-	if err != nil || done != total || total != 572444 {
-		t.Fatalf("%s, %v: %d of %d bytes, want 572444", path, err, done, total)
-	}
-	d, err := Load(path, Options{})
-	if err != nil || d.Graph.Rows() != 2708 || d.Name != "planetoid_cora" {
-		t.Errorf("got %+v, %v", d, err)
-	}
-	server.Close()
-	if again, err := Fetch(t.Context(), "planetoid_cora", root, FetchOptions{BaseURL: server.URL}); err != nil || again != path {
-		t.Errorf("a second fetch: %q, %v", again, err)
-	}
-	if _, err := Fetch(t.Context(), "yelp", root, FetchOptions{}); err == nil {
-		t.Error("yelp was fetched")
 	}
 }
 

@@ -58,7 +58,7 @@ func Load(path string, opt Options) (*Dataset, error) {
 	}
 	d.Source = path
 	if d.Name == "" {
-		d.Name = baseName(path)
+		d.Name = BaseName(path)
 	}
 	return d, nil
 }
@@ -93,8 +93,8 @@ var dataEnds = []string{".npz", ".txt", ".txt.gz", ".csv", ".csv.gz", ".tsv", ".
 // isEdgeFile reports whether a file of this name may be an edge list.
 func isEdgeFile(base string) bool { return suffix(dataEnds[1:]...)(base) }
 
-// baseName makes a data set's name from a path: without folders and without an ending of dataEnds.
-func baseName(path string) string {
+// BaseName makes a data set's name from a path: without folders and without an ending of dataEnds.
+func BaseName(path string) string {
 	if abs, err := filepath.Abs(path); err == nil {
 		path = abs
 	}
@@ -241,7 +241,7 @@ func loadFolder(dir string, opt Options) (*Dataset, error) {
 // named gives a data set the name of its folder.
 func named(d *Dataset, dir string) *Dataset {
 	if d != nil {
-		d.Name = baseName(dir)
+		d.Name = BaseName(dir)
 	}
 	return d
 }

@@ -2,8 +2,8 @@
 //
 // Its nouns: a Dataset is all of it in memory; a Features is dense or sparse input rows, a Scaling what they were
 // standardised with; Options says how to read, and a Watch how far that has come; a FormatError says which file is wrong and
-// where; a Published is a data set that Fetch knows where to get; Tables, of which WriteCSV makes a data set, have names in
-// place of numbers.
+// where; Tables, of which WriteCSV makes a data set, have names in place of numbers. Package fetch goes from names of published
+// sets to paths.
 //
 // # Contract
 //
@@ -24,8 +24,6 @@
 // long as there are vertices, all of it 0 or 1, is taken as the former, which can be wrong for two vertices only. Text is
 // separated by commas, tabs or blanks and may begin with a line of names, but has no column of row numbers. Sparse features
 // are a SciPy matrix, features.npz, or lists by vertex, features.json.
-//
-// Names. Resolve finds published sets by the names that PyTorch Geometric, DGL and OGB give them (Aliased).
 //
 // Files that are not read. Dataset.Files and Unread list what of a folder was read and what not, with what it looks like by
 // its name, so that nobody trains without features that are there under another name.
@@ -50,11 +48,11 @@
 //
 // # Source
 //
-// DESIGN.md 8. The paper takes its data from DGL and OGB; formats are those of the data sets' own publications.
+// The paper takes its data from DGL and OGB; formats are those of the data sets' own publications.
 //
 // # Usage
 //
-//	path, _, err := dataset.Resolve("coauthor_physics", roots)
+//	path, _, err := fetch.Resolve("coauthor_physics", roots)
 //	if err != nil {
 //		return err
 //	}

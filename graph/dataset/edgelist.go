@@ -196,7 +196,7 @@ func (d *Dataset) noteDirected(opt Options) {
 //
 // Source: snap.stanford.edu/data.
 func loadEdgeList(path string, opt Options) (*Dataset, error) {
-	d := &Dataset{Name: baseName(path), Format: formatEdges}
+	d := &Dataset{Name: BaseName(path), Format: formatEdges}
 	return d, openText(path, opt.Watch, func(t *text) error { return d.readEdgeList(t, opt) })
 }
 

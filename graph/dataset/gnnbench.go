@@ -11,7 +11,7 @@ import (
 //
 // Source: github.com/shchur/gnn-benchmark.
 func loadBenchmark(z *npy.Archive, opt Options) (*Dataset, error) {
-	d := &Dataset{Name: baseName(z.Name()), Format: "gnn-benchmark"}
+	d := &Dataset{Name: BaseName(z.Name()), Format: "gnn-benchmark"}
 	n, cols, err := readShape(z, "adj_shape")
 	if err != nil {
 		return nil, err

@@ -42,7 +42,7 @@ func loadSaint(dir string, opt Options) (*Dataset, error) {
 			return nil, fmt.Errorf("%s: is no complete GraphSAINT folder: %w", dir, err)
 		}
 	}
-	d := &Dataset{Name: baseName(dir), Format: formatSaint}
+	d := &Dataset{Name: BaseName(dir), Format: formatSaint}
 	full, counts, err := readScipy(d, filepath.Join(dir, adjFull), opt, -1)
 	if err != nil {
 		return nil, err

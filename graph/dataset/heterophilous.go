@@ -13,7 +13,7 @@ import (
 // Source: Platonov et al., A critical look at the evaluation of GNNs under heterophily, 2023;
 // github.com/yandex-research/heterophilous-graphs.
 func loadHeterophilous(z *npy.Archive, opt Options) (*Dataset, error) {
-	d := &Dataset{Name: baseName(z.Name()), Format: formatHeterophilous}
+	d := &Dataset{Name: BaseName(z.Name()), Format: formatHeterophilous}
 	x, err := z.Array("node_features")
 	if err != nil {
 		return nil, err

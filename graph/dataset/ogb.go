@@ -18,7 +18,7 @@ var ogbSplits = [3]string{"train", "valid", "test"}
 //
 // Source: Hu et al., Open Graph Benchmark, 2020; ogb.nodeproppred, read_csv_graph_raw.
 func loadOGB(dir string, opt Options) (*Dataset, error) {
-	d := &Dataset{Name: baseName(dir), Format: formatOGB}
+	d := &Dataset{Name: BaseName(dir), Format: formatOGB}
 	raw := filepath.Join(dir, "raw")
 	n, err := ogbCount(raw, "num-node-list", opt)
 	if err != nil {

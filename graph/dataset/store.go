@@ -28,7 +28,7 @@ func loadStore(dir string, opt Options) (*Dataset, error) {
 // loadStoreArchive reads an .npz with the store's keys. Two keys more stand for what meta.json says: x_shape (rows and
 // columns of sparse features) and classes; both are optional.
 func loadStoreArchive(z *npy.Archive, opt Options) (*Dataset, error) {
-	d := &Dataset{Name: baseName(z.Name()), Format: "npz"}
+	d := &Dataset{Name: BaseName(z.Name()), Format: "npz"}
 	var m meta
 	if z.Has("x_shape") {
 		rows, cols, err := readShape(z, "x_shape")

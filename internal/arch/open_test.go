@@ -19,8 +19,8 @@ var opensItself = map[string]string{
 	"internal/atomicfile/hold_unix.go":              "opens what bears a name of its own",
 	"internal/tfevents/writer.go":                   "makes a new file",
 	"internal/bench/page.go":                        "reads what it has just written",
-	"graph/dataset/fetch.go":                        "writes below a folder that it has locked",
-	"graph/dataset/fetch_unpack.go":                 "reads an archive that was checked before",
+	"graph/dataset/fetch/fetch.go":                  "writes below a folder that it has locked",
+	"graph/dataset/fetch/unpack.go":                 "reads an archive that was checked before",
 	"cmd/capgnn/bench_environment.go":               "reads files of the system",
 	"cmd/capgnn/internal/cmdtest/terminal_linux.go": "opens pseudo-terminals, for tests",
 }

@@ -1,4 +1,4 @@
-package dataset
+package fetch
 
 import (
 	"context"
@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// FetchOptions says where from and how. The zero value is usable.
-type FetchOptions struct {
+// Options says where from and how. The zero value is usable.
+type Options struct {
 	BaseURL string       // folder of the files; "" = the one the set was published in
 	Client  *http.Client // nil: one that gives up after 5 s without a connection, 30 s without an answer
 	// Proxy chooses the proxy of the default client, as http.ProxyFromEnvironment does; nil: none.
@@ -25,7 +25,7 @@ type FetchOptions struct {
 	Backoff time.Duration // wait before the first of them, doubled for each of the others; 0 = 0.5 s
 	Stall   time.Duration // a connection that gives nothing for so long is broken; 0 = 30 s
 	// Progress is called after each piece, with bytes done and bytes in all (0: not known), from the goroutine that called
-	// Fetch. done begins with what an earlier call has left, and goes back where that turns out to be useless.
+	// Download. done begins with what an earlier call has left, and goes back where that turns out to be useless.
 	Progress func(done, total int64)
 	Note     func(text string) // called with what goes on, such as a connection that broke; nil: not
 
@@ -41,24 +41,24 @@ type sink interface {
 // errNotPublished marks bytes that are not the published ones: getting more of them is of no use.
 var errNotPublished = errors.New("is not the published file")
 
-// Fetch downloads the data set of this name, one of KnownSets, into a new folder of root and returns its path, root/NAME.
+// Download gets the data set of this name, one of Known, into a new folder of root and returns its path, root/NAME.
 // If the folder is there already, nothing is downloaded. ctx bounds the whole download.
 //
 // Method: files go to root/NAME.part, where they are checked by size and checksum as far as these are known, and archives
 // unpacked; then the folder is renamed, so that root/NAME is complete or not there. After a broken connection, a full disk
 // or the end of ctx, root/NAME.part stays, and the next call goes on where this one ended; of wrong bytes nothing stays.
-func Fetch(ctx context.Context, name, root string, opt FetchOptions) (path string, err error) {
-	set, err := FindKnown(name)
+func Download(ctx context.Context, name, root string, opt Options) (path string, err error) {
+	set, err := Find(name)
 	if err != nil {
 		return "", fmt.Errorf("fetch: %w", err)
 	}
 	if !set.Fetchable() {
 		return "", fmt.Errorf("fetch %s: its publishers offer it by hand only: %s", name, set.ByHand(root))
 	}
-	return fetchSet(ctx, set, root, opt)
+	return download(ctx, set, root, opt)
 }
 
-func fetchSet(ctx context.Context, set Published, root string, opt FetchOptions) (path string, err error) {
+func download(ctx context.Context, set Published, root string, opt Options) (path string, err error) {
 	path = filepath.Join(root, set.Name)
 	if _, err := os.Lstat(path); err == nil {
 		return path, nil
@@ -93,7 +93,7 @@ func fetchSet(ctx context.Context, set Published, root string, opt FetchOptions)
 }
 
 // complete downloads a data set into part and returns the folder in it that holds all of the set and nothing else.
-func complete(ctx context.Context, set Published, part string, opt FetchOptions) (string, error) {
+func complete(ctx context.Context, set Published, part string, opt Options) (string, error) {
 	opt.defaults()
 	t := &transfer{client: opt.Client, base: set.base, part: part, opt: opt, sizes: map[string]int64{}}
 	if t.client == nil {
@@ -112,7 +112,7 @@ func complete(ctx context.Context, set Published, part string, opt FetchOptions)
 	return unpack(ctx, filepath.Join(dir, archive), filepath.Join(part, "unpacked"), set.unpack, opt.create)
 }
 
-func (o *FetchOptions) defaults() {
+func (o *Options) defaults() {
 	if o.Backoff == 0 {
 		o.Backoff = 500 * time.Millisecond
 	}

@@ -1,4 +1,4 @@
-package dataset
+package fetch
 
 import (
 	"bytes"
@@ -121,7 +121,7 @@ func unverified(m *mirror) Published {
 }
 
 // quick are options that try again at once.
-var quick = FetchOptions{Retries: 3, Backoff: time.Millisecond}
+var quick = Options{Retries: 3, Backoff: time.Millisecond}
 
 func wantContent(t *testing.T, root string, content []byte) {
 	t.Helper()
@@ -158,4 +158,15 @@ func onDisk(left int) func(string, int, os.FileMode) (sink, error) {
 		f, err := os.OpenFile(name, flag, perm)
 		return fullDisk{f, &left}, err
 	}
+}
+
+func fileNames(t *testing.T, dir string) (names []string) {
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range list {
+		names = append(names, e.Name())
+	}
+	return names
 }

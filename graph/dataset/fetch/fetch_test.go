@@ -1,4 +1,4 @@
-package dataset
+package fetch
 
 import (
 	"bytes"
@@ -17,6 +17,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"capgnn/graph/dataset"
+	"capgnn/internal/published"
 )
 
 const testBytes = 300_000
@@ -27,7 +30,7 @@ func TestFetchBrokenConnections(t *testing.T) {
 		name  string
 		spoil func(m *mirror)
 		set   func(m *mirror) Published
-		opt   FetchOptions
+		opt   Options
 		want  []string
 	}{
 		{name: "whole", want: []string{""}},
@@ -37,7 +40,7 @@ func TestFetchBrokenConnections(t *testing.T) {
 		{name: "weak validator", spoil: func(m *mirror) { m.etag = `W/"one"`; m.cuts = []int64{100_000} }, want: []string{"", "bytes=100000-"}},
 		{name: "no ranges", spoil: func(m *mirror) { m.plain, m.cuts = true, []int64{100_000} }, want: []string{"", `bytes=100000- "one"`}},
 		{name: "busy", spoil: func(m *mirror) { m.status = []int{503, 429} }, want: []string{"", "", ""}},
-		{name: "stalls", spoil: func(m *mirror) { m.cuts = []int64{-1000} }, opt: FetchOptions{Stall: 100 * time.Millisecond},
+		{name: "stalls", spoil: func(m *mirror) { m.cuts = []int64{-1000} }, opt: Options{Stall: 100 * time.Millisecond},
 			want: []string{"", `bytes=1000- "one"`}},
 		{name: "unknown size", set: unverified, spoil: func(m *mirror) { m.cuts = []int64{70_000} }, want: []string{"", `bytes=70000- "one"`}},
 		{name: "redirected", set: func(m *mirror) Published { s := testSet(content, m); s.base += "/moved"; return s },
@@ -57,7 +60,7 @@ func TestFetchBrokenConnections(t *testing.T) {
 			opt.Stall = c.opt.Stall
 			var done, total int64
 			opt.Progress = func(d, all int64) { done, total = d, all }
-			path, err := fetchSet(t.Context(), set, root, opt)
+			path, err := download(t.Context(), set, root, opt)
 			if err != nil || path != filepath.Join(root, "set") {
 				t.Fatalf("%q, %v", path, err)
 			}
@@ -98,7 +101,7 @@ func TestFetchResumes(t *testing.T) {
 			}
 			m.cuts = []int64{100_000}
 			root := t.TempDir()
-			if _, err := fetchSet(t.Context(), set, root, FetchOptions{}); err == nil {
+			if _, err := download(t.Context(), set, root, Options{}); err == nil {
 				t.Fatal("a broken connection is no error")
 			}
 			if names := fileNames(t, root); !slices.Equal(names, []string{"set.part"}) {
@@ -108,7 +111,7 @@ func TestFetchResumes(t *testing.T) {
 			if c.after != nil {
 				c.after(m)
 			}
-			if _, err := fetchSet(t.Context(), set, root, FetchOptions{}); err != nil {
+			if _, err := download(t.Context(), set, root, Options{}); err != nil {
 				t.Fatal(err)
 			}
 			wantContent(t, root, c.got)
@@ -132,7 +135,7 @@ func TestFetchPartContent(t *testing.T) {
 			set := testSet(content, m)
 			m.cuts = []int64{100_000}
 			root := t.TempDir()
-			if _, err := fetchSet(t.Context(), set, root, FetchOptions{}); err == nil {
+			if _, err := download(t.Context(), set, root, Options{}); err == nil {
 				t.Fatal("a broken connection is no error")
 			}
 			m.requests()
@@ -144,7 +147,7 @@ func TestFetchPartContent(t *testing.T) {
 			if err := os.WriteFile(file, spoil(b), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := fetchSet(t.Context(), set, root, FetchOptions{}); err != nil {
+			if _, err := download(t.Context(), set, root, Options{}); err != nil {
 				t.Fatal(err)
 			}
 			wantContent(t, root, content)
@@ -180,7 +183,7 @@ func TestFetchRefuses(t *testing.T) {
 			set := testSet(content, m)
 			c.spoil(m, &set)
 			root := t.TempDir()
-			_, err := fetchSet(t.Context(), set, root, quick)
+			_, err := download(t.Context(), set, root, quick)
 			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
@@ -236,7 +239,7 @@ func TestFetchSaysWhatToDo(t *testing.T) {
 			}
 			opt := quick
 			opt.Stall = 100 * time.Millisecond
-			_, err := fetchSet(t.Context(), testSet(content, m), t.TempDir(), opt)
+			_, err := download(t.Context(), testSet(content, m), t.TempDir(), opt)
 			if err == nil || !strings.Contains(err.Error(), c.fault) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("got %v, want %q and %q", err, c.fault, c.want)
 			}
@@ -271,7 +274,7 @@ func TestFetchOddAnswers(t *testing.T) {
 			defer server.Close()
 			root := t.TempDir()
 			set := testSet(content, &mirror{Server: server})
-			_, err := fetchSet(t.Context(), set, root, quick)
+			_, err := download(t.Context(), set, root, quick)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
@@ -289,7 +292,7 @@ func TestFetchGitID(t *testing.T) {
 	set := unverified(m)
 	set.files[0].blob = hex.EncodeToString(sum[:])
 	root := t.TempDir()
-	if _, err := fetchSet(t.Context(), set, root, FetchOptions{}); err != nil {
+	if _, err := download(t.Context(), set, root, Options{}); err != nil {
 		t.Fatal(err)
 	}
 	wantContent(t, root, content)
@@ -307,8 +310,8 @@ func TestFetchDefaultClient(t *testing.T) {
 	set.base = "http://mirror.invalid/data"
 	root := t.TempDir()
 	var through []string
-	opt := FetchOptions{Proxy: func(r *http.Request) (*url.URL, error) { through = append(through, r.URL.String()); return proxy, nil }}
-	if _, err := fetchSet(t.Context(), set, root, opt); err != nil {
+	opt := Options{Proxy: func(r *http.Request) (*url.URL, error) { through = append(through, r.URL.String()); return proxy, nil }}
+	if _, err := download(t.Context(), set, root, opt); err != nil {
 		t.Fatal(err)
 	}
 	wantContent(t, root, content)
@@ -342,13 +345,13 @@ func TestFetchCancelled(t *testing.T) {
 			cancel()
 		}
 	}
-	if _, err := fetchSet(ctx, testSet(content, m), root, opt); !errors.Is(err, context.Canceled) {
+	if _, err := download(ctx, testSet(content, m), root, opt); !errors.Is(err, context.Canceled) {
 		t.Fatalf("got %v", err)
 	}
 	if names := fileNames(t, root); !slices.Equal(names, []string{"set.part"}) {
 		t.Fatalf("left %v", names)
 	}
-	if _, err := fetchSet(t.Context(), testSet(content, m), root, FetchOptions{}); err != nil {
+	if _, err := download(t.Context(), testSet(content, m), root, Options{}); err != nil {
 		t.Fatal(err)
 	}
 	wantContent(t, root, content)
@@ -363,14 +366,14 @@ func TestFetchFullDisk(t *testing.T) {
 	root := t.TempDir()
 	opt := quick
 	opt.create = onDisk(120_000)
-	_, err := fetchSet(t.Context(), testSet(content, m), root, opt)
+	_, err := download(t.Context(), testSet(content, m), root, opt)
 	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "free some space") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("got %v", err)
 	}
 	if names := fileNames(t, root); !slices.Equal(names, []string{"set.part"}) {
 		t.Fatalf("left %v", names)
 	}
-	if _, err := fetchSet(t.Context(), testSet(content, m), root, FetchOptions{}); err != nil {
+	if _, err := download(t.Context(), testSet(content, m), root, Options{}); err != nil {
 		t.Fatal(err)
 	}
 	wantContent(t, root, content)
@@ -391,11 +394,65 @@ func TestFetchLocked(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := newMirror(t, noise(100))
-	if _, err := fetchSet(t.Context(), testSet(m.body, m), root, FetchOptions{}); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("process %d on", os.Getpid())) {
+	if _, err := download(t.Context(), testSet(m.body, m), root, Options{}); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("process %d on", os.Getpid())) {
 		t.Errorf("got %v", err)
 	}
 	unlock()
-	if _, err := fetchSet(t.Context(), testSet(m.body, m), root, FetchOptions{}); err != nil {
+	if _, err := download(t.Context(), testSet(m.body, m), root, Options{}); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestFetch(t *testing.T) {
+	real := published.Path(t, "planetoid_cora")
+	spoiled := ""
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b, err := os.ReadFile(filepath.Join(real, filepath.Base(r.URL.Path)))
+		if err != nil || !strings.HasPrefix(r.URL.Path, "/data/") {
+			http.NotFound(w, r)
+			return
+		}
+		if spoiled == "flipped" && strings.HasSuffix(r.URL.Path, ".y") {
+			b[100] ^= 1
+		}
+		if spoiled == "endless" {
+			b = append(b, make([]byte, 1<<20)...)
+		}
+		w.Write(b)
+	}))
+	defer server.Close()
+	root := filepath.Join(t.TempDir(), "data")
+	for _, c := range []struct{ spoiled, base, want string }{
+		{"", "/elsewhere", "404"}, {"flipped", "/data/", "ind.cora.y: is not the published file"}, {"endless", "/data", "257306 bytes"},
+	} {
+		spoiled = c.spoiled
+		if _, err := Download(t.Context(), "planetoid_cora", root, Options{BaseURL: server.URL + c.base}); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %q", c.spoiled, err, c.want)
+		}
+		if left := fileNames(t, root); len(left) > 0 {
+			t.Errorf("%s: left %v", c.spoiled, left)
+		}
+	}
+	spoiled = ""
+	late, cancel := context.WithTimeout(t.Context(), time.Nanosecond)
+	defer cancel()
+	if _, err := Download(late, "planetoid_cora", root, Options{BaseURL: server.URL + "/data"}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v, want a deadline", err)
+	}
+	var done, total int64
+	path, err := Download(t.Context(), "planetoid_cora", root, Options{BaseURL: server.URL + "/data", Progress: func(d, all int64) { done, total = d, all }})
+	if err != nil || done != total || total != 572444 {
+		t.Fatalf("%s, %v: %d of %d bytes, want 572444", path, err, done, total)
+	}
+	d, err := dataset.Load(path, dataset.Options{})
+	if err != nil || d.Graph.Rows() != 2708 || d.Name != "planetoid_cora" {
+		t.Errorf("got %+v, %v", d, err)
+	}
+	server.Close()
+	if again, err := Download(t.Context(), "planetoid_cora", root, Options{BaseURL: server.URL}); err != nil || again != path {
+		t.Errorf("a second fetch: %q, %v", again, err)
+	}
+	if _, err := Download(t.Context(), "yelp", root, Options{}); err == nil {
+		t.Error("yelp was fetched")
 	}
 }

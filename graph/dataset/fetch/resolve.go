@@ -1,4 +1,4 @@
-package dataset
+package fetch
 
 import (
 	"errors"
@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"capgnn/graph/dataset"
 )
 
 // NotFound is a data set that is not there.
@@ -127,7 +129,7 @@ func entries(roots []string) (top, below []location) {
 				top = append(top, location{e.Name(), path})
 				below = append(below, archivesIn(path)...)
 			case strings.HasSuffix(e.Name(), ".npz"):
-				top = append(top, location{baseName(path), path})
+				top = append(top, location{dataset.BaseName(path), path})
 			}
 		}
 	}
@@ -147,7 +149,7 @@ func archivesIn(folder string) []location {
 			continue
 		}
 		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
-			out = append(out, location{baseName(path), path})
+			out = append(out, location{dataset.BaseName(path), path})
 		}
 	}
 	return out

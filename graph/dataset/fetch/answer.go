@@ -1,4 +1,4 @@
-package dataset
+package fetch
 
 import (
 	"crypto/sha1" // git's ids

@@ -1,4 +1,4 @@
-package dataset
+package fetch
 
 import (
 	"context"
@@ -23,7 +23,7 @@ type transfer struct {
 	client *http.Client
 	base   string
 	part   string
-	opt    FetchOptions
+	opt    Options
 
 	sizes         map[string]int64 // of each file; 0: not known
 	before, total int64            // bytes of the files before this one; of all, 0: not known

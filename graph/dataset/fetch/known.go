@@ -1,4 +1,4 @@
-package dataset
+package fetch
 
 import (
 	"fmt"
@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// PlanetoidURL is where Fetch finds Planetoid files unless FetchOptions says otherwise: the authors' repository at the
+// planetoidURL is where Download finds Planetoid files unless Options says otherwise: the authors' repository at the
 // commit that the checksums were taken from.
-const PlanetoidURL = "https://raw.githubusercontent.com/kimiyoung/planetoid/af6abf468a772cc055bec88c52e4d6f51b7c37e3/data"
+const planetoidURL = "https://raw.githubusercontent.com/kimiyoung/planetoid/af6abf468a772cc055bec88c52e4d6f51b7c37e3/data"
 
 // Addresses of the other sets' files. Those of repositories name a commit, so that what they give does not change.
 const (
@@ -24,7 +24,7 @@ const (
 
 // Published is a published data set: what its publication says of it, and where it lies.
 type Published struct {
-	Name     string `json:"name"` // also of the folder that Fetch makes
+	Name     string `json:"name"` // also of the folder that Download makes
 	Vertices int    `json:"vertices"`
 	Edges    int64  `json:"edges"` // directed edges: both directions where the set is read as symmetric
 	Features int    `json:"features"`
@@ -45,7 +45,7 @@ type unpacking struct {
 	needs []string // members that must be there, without the folder that holds all
 }
 
-// Fetchable reports whether Fetch can download the set.
+// Fetchable reports whether Download can get the set.
 func (p Published) Fetchable() bool { return p.base != "" }
 
 // ByHand says in one line what to get by hand and where to put it below root; "" if the set is Fetchable.
@@ -56,9 +56,9 @@ func (p Published) ByHand(root string) string {
 	return fmt.Sprintf("download %s and put %s into %s", p.byHand, strings.Join(p.members, ", "), filepath.Join(root, p.Name))
 }
 
-// KnownSets lists the published sets that the readers are written for, in a new slice. Sizes are the publications'; edges
+// Known lists the published sets that the readers are written for, in a new slice. Sizes are the publications'; edges
 // are the directed ones that the reader makes of them, but for ogbn_arxiv, whose citations are counted once.
-func KnownSets() []Published {
+func Known() []Published {
 	const (
 		benchmark = "https://github.com/shchur/gnn-benchmark (data/npz)"
 		graphData = "https://github.com/EdisonLeeeee/GraphData (datasets), from shchur/gnn-benchmark"
@@ -96,11 +96,11 @@ func KnownSets() []Published {
 	}
 }
 
-// FindKnown returns the published set of this name, or the first one that the name stands for (Aliased). The error lists the
+// Find returns the published set of this name, or the first one that the name stands for (Aliased). The error lists the
 // names.
-func FindKnown(name string) (Published, error) {
+func Find(name string) (Published, error) {
 	var names []string
-	for _, p := range KnownSets() {
+	for _, p := range Known() {
 		if p.Name == name {
 			return p, nil
 		}
@@ -115,7 +115,7 @@ func FindKnown(name string) (Published, error) {
 func planetoidSet(name string, vertices int, edges int64, features, classes int) Published {
 	return Published{
 		Name: name, Vertices: vertices, Edges: edges, Features: features, Classes: classes, Format: "planetoid",
-		Source: "https://github.com/kimiyoung/planetoid (data/ind.*)", base: PlanetoidURL, files: planetoidFiles[strings.TrimPrefix(name, "planetoid_")],
+		Source: "https://github.com/kimiyoung/planetoid (data/ind.*)", base: planetoidURL, files: planetoidFiles[strings.TrimPrefix(name, "planetoid_")],
 	}
 }
 
@@ -131,7 +131,7 @@ func saintSet(name string, vertices int, edges int64, features, classes int) Pub
 		Name: name, Vertices: vertices, Edges: edges, Features: features, Classes: classes, Format: "graphsaint",
 		Source:  "https://github.com/GraphSAINT/GraphSAINT (links to its data in the README, by hand)",
 		byHand:  "the folder " + name + " of " + saintURL,
-		members: saintFiles,
+		members: []string{"adj_full.npz", "adj_train.npz", "feats.npy", "class_map.json", "role.json"},
 	}
 }
 
@@ -156,7 +156,7 @@ func known(name string, bytes int64, sha256 string) remoteFile {
 	return remoteFile{name: name, bytes: bytes, sha256: sha256}
 }
 
-// planetoidFiles are the eight files of each Planetoid data set, as they are in the commit of PlanetoidURL.
+// planetoidFiles are the eight files of each Planetoid data set, as they are in the commit of planetoidURL.
 var planetoidFiles = map[string][]remoteFile{
 	"cora": {
 		known("ind.cora.allx", 257305, "9419ba2f26f5c35243db64aba110e0f35a04851609e0dc5433450676ca6b8543"),

@@ -1,4 +1,4 @@
-package dataset
+package fetch
 
 import (
 	"archive/zip"
@@ -48,7 +48,7 @@ func TestFetchArchive(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := newMirror(t, zipOf(t, members, nil))
 			root := t.TempDir()
-			path, err := fetchSet(t.Context(), zipSet(m), root, FetchOptions{})
+			path, err := download(t.Context(), zipSet(m), root, Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -65,14 +65,14 @@ func TestFetchArchive(t *testing.T) {
 	t.Run("full disk", func(t *testing.T) {
 		m := newMirror(t, zipOf(t, big, nil))
 		root := t.TempDir()
-		if _, err := fetchSet(t.Context(), zipSet(m), root, FetchOptions{create: onDisk(len(m.body) + 1000)}); !errors.Is(err, syscall.ENOSPC) {
+		if _, err := download(t.Context(), zipSet(m), root, Options{create: onDisk(len(m.body) + 1000)}); !errors.Is(err, syscall.ENOSPC) {
 			t.Errorf("got %v", err)
 		}
 		if names := fileNames(t, filepath.Join(root, "set.part")); slices.Contains(names, "unpacked") {
 			t.Errorf("left %v", names)
 		}
 		m.requests()
-		if _, err := fetchSet(t.Context(), zipSet(m), root, FetchOptions{}); err != nil || len(m.requests()) != 0 {
+		if _, err := download(t.Context(), zipSet(m), root, Options{}); err != nil || len(m.requests()) != 0 {
 			t.Errorf("the archive was there, but %v", err)
 		}
 	})
@@ -105,7 +105,7 @@ func TestFetchBadArchive(t *testing.T) {
 			m := newMirror(t, c.body)
 			above := t.TempDir()
 			root := filepath.Join(above, "root")
-			_, err := fetchSet(t.Context(), zipSet(m), root, FetchOptions{})
+			_, err := download(t.Context(), zipSet(m), root, Options{})
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
@@ -125,7 +125,7 @@ func TestUnpackUnderstated(t *testing.T) {
 	if err := os.WriteFile(path, body, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	var opt FetchOptions
+	var opt Options
 	opt.defaults()
 	dir := filepath.Join(filepath.Dir(path), "out")
 	if _, err := unpack(t.Context(), path, dir, unpacking{limit: 1000}, opt.create); !errors.Is(err, errNotPublished) {

@@ -1,4 +1,4 @@
-package dataset
+package fetch
 
 import (
 	"errors"
@@ -80,7 +80,7 @@ func TestResolveAmbiguous(t *testing.T) {
 // Every alias leads to published sets, is written as nameKey leaves it, and is no name of another set.
 func TestAliasTable(t *testing.T) {
 	known := map[string]string{}
-	for _, p := range KnownSets() {
+	for _, p := range Known() {
 		if other, twice := known[nameKey(p.Name)]; twice {
 			t.Errorf("%s and %s are one name", p.Name, other)
 		}
@@ -92,11 +92,11 @@ func TestAliasTable(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{"cora": "planetoid_cora", "OGBN-Products": "ogbn_products", "yelp": "yelp"} {
-		if p, err := FindKnown(name); err != nil || p.Name != want {
+		if p, err := Find(name); err != nil || p.Name != want {
 			t.Errorf("%s: got %s, %v, want %s", name, p.Name, err, want)
 		}
 	}
-	if p, _ := FindKnown("photo"); len(p.Aliases()) != 1 || p.Aliases()[0] != "photo" {
+	if p, _ := Find("photo"); len(p.Aliases()) != 1 || p.Aliases()[0] != "photo" {
 		t.Errorf("aliases of %s: %v", p.Name, p.Aliases())
 	}
 }
@@ -129,6 +129,32 @@ func TestResolvePassesRunFolders(t *testing.T) {
 		}
 		if got, _, err := Resolve("cora", []string{root}); !slices.Contains(files, "config.yaml") && (err != nil || got != "cora") {
 			t.Errorf("a folder with data: %q, %v", got, err)
+		}
+	}
+}
+
+func TestResolve(t *testing.T) {
+	a, b := t.TempDir(), t.TempDir()
+	if err := errors.Join(os.Mkdir(filepath.Join(b, "cora"), 0o700), os.WriteFile(filepath.Join(b, "toy.npz"), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	roots := []string{"", a, b}
+	several := filepath.Join(a, "several")
+	if err := errors.Join(os.Mkdir(several, 0o700), os.WriteFile(filepath.Join(several, "toy.npz"), nil, 0o600), os.WriteFile(filepath.Join(several, "one.npz"), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"cora": filepath.Join(b, "cora"), "toy": filepath.Join(b, "toy.npz"), "one": filepath.Join(several, "one.npz"), a: a} {
+		if got, note, err := Resolve(name, roots); err != nil || got != want || note != "" {
+			t.Errorf("%s: got %q, %v, want %q", name, got, err, want)
+		}
+	}
+	_, _, err := Resolve("pubmed", roots)
+	if err == nil || !strings.Contains(err.Error(), filepath.Join(a, "pubmed")) || !strings.Contains(err.Error(), filepath.Join(b, "pubmed")) {
+		t.Errorf("got %v, want both places", err)
+	}
+	for _, name := range []string{"", "..", "x/cora"} {
+		if got, _, err := Resolve(name, roots); err == nil && name != ".." {
+			t.Errorf("%q was found at %q", name, got)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package dataset
+package fetch
 
 import (
 	"flag"
@@ -14,11 +14,11 @@ var update = flag.Bool("update", false, "write docs/formats/fetch.md anew")
 func fetchDoc() string {
 	var b strings.Builder
 	b.WriteString("# What `data fetch` downloads\n\n" +
-		"Written by `go test ./graph/dataset -run TestFetchDoc -update` from graph/dataset/fetch_known.go. A downloaded file\n" +
+		"Written by `go test ./graph/dataset/fetch -run TestFetchDoc -update` from graph/dataset/fetch/known.go. A downloaded file\n" +
 		"is refused if its size or its SHA-256 differs from this table. Where only the publishers' git commit is known, the\n" +
 		"git blob id is compared instead. Where no checksum is known, the size is bounded and the archive's own checksums are verified.\n\n" +
 		"| data set | address | bytes | SHA-256, or git blob id |\n|---|---|---|---|\n")
-	for _, p := range KnownSets() {
+	for _, p := range Known() {
 		for _, f := range p.files {
 			size, sum := fmt.Sprint(f.bytes), "`"+f.sha256+"`"
 			if f.bytes == 0 {
@@ -34,7 +34,7 @@ func fetchDoc() string {
 		}
 	}
 	b.WriteString("\n| data set | source |\n|---|---|\n")
-	for _, p := range KnownSets() {
+	for _, p := range Known() {
 		fmt.Fprintf(&b, "| %s | %s |\n", p.Name, p.Source)
 	}
 	return b.String()
@@ -42,7 +42,7 @@ func fetchDoc() string {
 
 // The list in the documents is that of the program.
 func TestFetchDoc(t *testing.T) {
-	const path = "../../docs/formats/fetch.md"
+	const path = "../../../docs/formats/fetch.md"
 	want := fetchDoc()
 	if *update {
 		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {

@@ -1,4 +1,4 @@
-package dataset
+package fetch
 
 import "strings"
 
@@ -46,7 +46,7 @@ func nameKey(name string) string {
 func Aliased(name string) []Published {
 	key := nameKey(name)
 	var out []Published
-	known := KnownSets()
+	known := Known()
 	for _, p := range known {
 		if nameKey(p.Name) == key {
 			out = append(out, p)

@@ -1,16 +1,17 @@
-package dataset
+package fetch
 
 import (
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"capgnn/graph/dataset"
 	"capgnn/internal/published"
 )
 
-func TestKnownSets(t *testing.T) {
+func TestKnown(t *testing.T) {
 	seen := map[string]bool{}
-	for _, p := range KnownSets() {
+	for _, p := range Known() {
 		if seen[p.Name] || p.Name == "" || p.Source == "" || p.Vertices == 0 || p.Format == "" {
 			t.Errorf("%+v", p)
 		}
@@ -29,7 +30,7 @@ func TestKnownSets(t *testing.T) {
 			t.Errorf("%s has a file but is no data set", key)
 		}
 	}
-	if _, err := FindKnown("nonsense"); err == nil || !strings.Contains(err.Error(), "ogbn_arxiv") {
+	if _, err := Find("nonsense"); err == nil || !strings.Contains(err.Error(), "ogbn_arxiv") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -44,12 +45,12 @@ func TestKnownSizes(t *testing.T) {
 		folders[name] = "heterophilous/" + name + ".npz"
 	}
 	for name, folder := range folders {
-		p, err := FindKnown(name)
+		p, err := Find(name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		path := published.Path(t, filepath.FromSlash(folder))
-		d, err := Load(path, Options{})
+		d, err := dataset.Load(path, dataset.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
