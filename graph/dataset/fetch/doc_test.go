@@ -14,7 +14,7 @@ var update = flag.Bool("update", false, "write docs/formats/fetch.md anew")
 func fetchDoc() string {
 	var b strings.Builder
 	b.WriteString("# What `data fetch` downloads\n\n" +
-		"Written by `go test ./graph/dataset/fetch -run TestFetchDoc -update` from graph/dataset/fetch/known.go. A downloaded file\n" +
+		"Written by `go test ./graph/dataset/fetch -run TestFetchDoc -update` from graph/dataset/fetch/table.go. A downloaded file\n" +
 		"is refused if its size or its SHA-256 differs from this table. Where only the publishers' git commit is known, the\n" +
 		"git blob id is compared instead. Where no checksum is known, the size is bounded and the archive's own checksums are verified.\n\n" +
 		"| data set | address | bytes | SHA-256, or git blob id |\n|---|---|---|---|\n")
