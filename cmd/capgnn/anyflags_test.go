@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/internal/npy"
 )
@@ -78,7 +79,7 @@ func (d *anyFlags) draw(path string) {
 	if kind != "gat" {
 		set("staleness", drawn(d, "0", "1", "4"))
 	}
-	for _, off := range savingOptions() {
+	for _, off := range runfolder.SavingOptions() {
 		if d.IntN(6) == 0 {
 			set(off, true)
 		}

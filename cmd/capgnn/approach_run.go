@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"capgnn/cmd/capgnn/internal/devices"
+	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 )
 
@@ -38,7 +39,7 @@ func (t *training) estimateStages() {
 		}
 	}
 	t.k.Expect(term.Cutting, time.Duration(rounds)*(stageTime+edges*cutTime), rounds)
-	if t.cfg.Order != orderNone {
+	if t.cfg.Order != runfolder.OrderNone {
 		t.k.Expect(term.Ordering, stageTime+edges*orderTime, 1)
 	}
 	t.k.Expect(term.Checking, stageTime+edges*layTime, 1)

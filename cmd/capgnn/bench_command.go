@@ -16,6 +16,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"capgnn/cmd/capgnn/internal/devices"
+	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/internal/bench"
 )
@@ -78,8 +79,8 @@ func benchFlags() []cli.Flag {
 func readBenchOptions(c *cli.Context, name string) (benchOptions, error) {
 	o := benchOptions{Devices: c.String("devices"), Epochs: c.Int("epochs"), Quick: c.Bool("quick"), Out: c.String("out"), Python: c.String("python"), Seeds: []uint64{1}}
 	o.Out = cmp.Or(o.Out, filepath.Join("bench", name))
-	if c.IsSet("epochs") && (o.Epochs < 1 || o.Epochs > maxEpochs) {
-		return o, term.Usagef("--epochs %d is not in [1, %d]", o.Epochs, maxEpochs)
+	if c.IsSet("epochs") && (o.Epochs < 1 || o.Epochs > runfolder.MaxEpochs) {
+		return o, term.Usagef("--epochs %d is not in [1, %d]", o.Epochs, runfolder.MaxEpochs)
 	}
 	if c.IsSet("datasets") {
 		if o.Datasets = strings.Split(c.String("datasets"), ","); slices.Contains(o.Datasets, "") {

@@ -14,6 +14,7 @@ import (
 
 	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/diskcache"
+	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/hostmem"
 	"capgnn/internal/atomicfile"
@@ -79,7 +80,7 @@ func (b *benchRun) writeEnvironment() error {
 func (r *environmentRun) facts() []bench.Fact {
 	words := make([]string, len(r.Command))
 	for i, w := range r.Command {
-		words[i] = shellWord(w)
+		words[i] = runfolder.ShellWord(w)
 	}
 	out := []bench.Fact{{Name: "command", Text: strings.Join(words, " ")}, {Name: "program", Text: r.Program.String()},
 		{Name: "processor", Text: fmt.Sprintf("%s, %s used", r.CPU, term.Counted(r.Cores, "core"))}}

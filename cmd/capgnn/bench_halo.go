@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/graph"
 	"capgnn/internal/bench"
@@ -44,7 +45,7 @@ func planHalo(b *benchRun, datasets []string) ([]cell, func() bench.Section, err
 
 // haloLine cuts the graph and counts: halo_rows over all parts, vertices that are in several halos, and by R how many there are.
 func (b *benchRun) haloLine(ctx context.Context, data string, method rapa.Method, parts, hops int, seed uint64) (*bench.Line, error) {
-	t := &training{k: b.quietly(), cfg: defaultConfig()}
+	t := &training{k: b.quietly(), cfg: runfolder.Default()}
 	t.cfg.Dataset, t.cfg.Seed = data, seed
 	if err := b.load(ctx, t); err != nil {
 		return nil, err

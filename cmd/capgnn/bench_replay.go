@@ -54,7 +54,7 @@ func (b *benchRun) replay(ctx context.Context, s setting) (*bench.Line, error) {
 	if err := errors.Join(trainer.Close(), devices.CloseAll(opened)); err != nil {
 		return nil, err
 	}
-	bound, pipelined := t.cfg.staleness().Bound, t.cfg.pipelined()
+	bound, pipelined := t.cfg.MaxStaleness().Bound, t.cfg.Pipelined()
 	if !trainer.Ages() { // the caches are those of exact epochs
 		bound, pipelined = 0, false
 	}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/gpu"
 	"capgnn/internal/bench"
 	"capgnn/jaca"
@@ -58,13 +59,13 @@ func (s setting) id(kind string) bench.Cell {
 
 // prepare loads the data set and makes the parts; a part that does not fit its device is a *FitError.
 func (b *benchRun) prepare(ctx context.Context, s setting) (*training, error) {
-	t := &training{k: b.quietly(), cfg: defaultConfig()}
+	t := &training{k: b.quietly(), cfg: runfolder.Default()}
 	t.cfg.Dataset, t.cfg.Devices, t.cfg.Model, t.cfg.Seed = s.Dataset, s.Devices, cmp.Or(s.Model, "gcn"), s.Seed
-	t.cfg.Epochs, t.cfg.EvalEvery, t.cfg.Order = s.Epochs, s.EvalEvery, orderNone
+	t.cfg.Epochs, t.cfg.EvalEvery, t.cfg.Order = s.Epochs, s.EvalEvery, runfolder.OrderNone
 	t.cfg.Cache, t.cfg.GPUCache, t.cfg.CPUCache = cmp.Or(string(s.Policy), string(jaca.None)), cmp.Or(s.Local, "auto"), cmp.Or(s.Global, "auto")
-	t.cfg.Staleness, t.cfg.Pipeline = cmp.Or(s.Staleness, "0"), switchOff
+	t.cfg.Staleness, t.cfg.Pipeline = cmp.Or(s.Staleness, "0"), runfolder.SwitchOff
 	if s.Pipeline {
-		t.cfg.Pipeline = switchOn
+		t.cfg.Pipeline = runfolder.SwitchOn
 	}
 	switch s.Parts {
 	case partsEqual:
@@ -73,7 +74,7 @@ func (b *benchRun) prepare(ctx context.Context, s setting) (*training, error) {
 		t.cfg.MaxPrune, t.cfg.NoMove = 1, true
 	}
 	for name := range strings.FieldsFuncSeq(s.Off, func(r rune) bool { return r == ',' }) {
-		if err := optionNamed(name).set(&t.cfg, "true"); err != nil {
+		if err := optionNamed(name).Set(&t.cfg, "true"); err != nil {
 			return nil, err
 		}
 	}
@@ -89,9 +90,9 @@ func (b *benchRun) prepare(ctx context.Context, s setting) (*training, error) {
 }
 
 // optionNamed returns the option of train with this name.
-func optionNamed(name string) option {
-	for _, o := range options {
-		if o.name == name {
+func optionNamed(name string) runfolder.Option {
+	for _, o := range runfolder.Options {
+		if o.Name == name {
 			return o
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"capgnn/cmd/capgnn/internal/devices"
+	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/internal/bench"
 	"capgnn/jaca"
 )
@@ -109,9 +110,9 @@ func planStaleness(b *benchRun, datasets []string) ([]cell, func() bench.Section
 
 func onOff(on bool) string {
 	if on {
-		return switchOn
+		return runfolder.SwitchOn
 	}
-	return switchOff
+	return runfolder.SwitchOff
 }
 
 // difference writes by how many points paired runs differ: mean ± standard error.

@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"capgnn/cmd/capgnn/internal/devices"
+	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/internal/bench"
@@ -38,7 +39,7 @@ func (b *benchRun) train(ctx context.Context, s setting) (*bench.Line, error) {
 	}
 	specs := t.specs
 	if specs[0].Simulated() {
-		t.cfg.Peer = switchOff // simulated devices do not reach each other's memory
+		t.cfg.Peer = runfolder.SwitchOff // simulated devices do not reach each other's memory
 		specs = make([]devices.Spec, len(t.specs))
 		for i := range specs {
 			specs[i] = devices.Spec{Label: strconv.Itoa(i), Slow: 1}
@@ -131,7 +132,7 @@ func addResult(l *bench.Line, r *pipeline.Result) {
 	set("final_loss", r.FinalLoss)
 	set("best_epoch", float64(r.BestEpoch+1))
 	if len(r.EpochTime) > 1 {
-		set("epoch_s", *epochSecondsOf(r.EpochTime[1:]).Median)
+		set("epoch_s", *runfolder.EpochSecondsOf(r.EpochTime[1:]).Median)
 	}
 	n := float64(max(1, r.Epochs)) * float64(max(1, len(r.PeakDevice)))
 	per := func(d time.Duration) float64 { return d.Seconds() / n }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/graph/dataset"
@@ -143,13 +144,13 @@ func flagChoices() map[string][]string {
 		"standardize": {dataset.Auto, dataset.StandardizeNone, dataset.StandardizeTrain},
 		"features":    {dataset.FeaturesStored, dataset.FeaturesDegree, dataset.FeaturesOneHot, dataset.FeaturesRandom + ":64"},
 		"self-loops":  {"auto", "add", "keep", "remove"},
-		"model":       names(models),
-		"optimizer":   names(optimizers),
-		"partitioner": names(rapa.Methods),
-		"objective":   names(rapa.Objectives),
-		"prune-score": names(rapa.PruneScores),
-		"cost":        {costAuto, costTime, costLambda},
-		"order":       orders,
+		"model":       runfolder.Names(runfolder.Models),
+		"optimizer":   runfolder.Names(runfolder.Optimizers),
+		"partitioner": runfolder.Names(rapa.Methods),
+		"objective":   runfolder.Names(rapa.Objectives),
+		"prune-score": runfolder.Names(rapa.PruneScores),
+		"cost":        {runfolder.CostAuto, runfolder.CostTime, runfolder.CostLambda},
+		"order":       runfolder.Orders,
 		"storage":     {gpu.FP32.String(), gpu.BF16.String()},
 		"what":        {whatLogits, whatLabels, whatEmbeddings},
 		"devices":     {"auto", "all"},

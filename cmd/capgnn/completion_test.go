@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 )
 
@@ -110,18 +111,18 @@ func (s *sandbox) complete(t *testing.T, shell, script string, words []string) [
 // The values that are offered for a flag are those that it takes.
 func TestOfferedChoices(t *testing.T) {
 	offered := flagChoices()
-	for _, o := range options {
-		for _, value := range offered[o.name] {
-			cfg := defaultConfig()
+	for _, o := range runfolder.Options {
+		for _, value := range offered[o.Name] {
+			cfg := runfolder.Default()
 			cfg.Dataset = "x"
-			if o.name == "devices" {
+			if o.Name == "devices" {
 				continue
 			}
-			if err := o.set(&cfg, value); err != nil {
+			if err := o.Set(&cfg, value); err != nil {
 				t.Fatal(err)
 			}
-			if err := cfg.validate(); err != nil {
-				t.Errorf("--%s %s is offered and refused: %v", o.name, value, err)
+			if err := cfg.Validate(); err != nil {
+				t.Errorf("--%s %s is offered and refused: %v", o.Name, value, err)
 			}
 		}
 	}

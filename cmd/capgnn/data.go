@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"capgnn/cmd/capgnn/internal/diskcache"
+	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gnn"
 	"capgnn/graph"
@@ -35,7 +36,7 @@ func (l *learnable) release() error {
 }
 
 // loadData reads the data set of cfg and makes the problem of it.
-func loadData(ctx context.Context, k *term.Console, cfg *trainConfig) (*learnable, error) {
+func loadData(ctx context.Context, k *term.Console, cfg *runfolder.Config) (*learnable, error) {
 	started := time.Now()
 	d, err := readDataset(ctx, k, cfg, nil)
 	if err != nil {
@@ -45,7 +46,7 @@ func loadData(ctx context.Context, k *term.Console, cfg *trainConfig) (*learnabl
 }
 
 // learn makes the problem of a data set that was read from started on.
-func learn(ctx context.Context, k *term.Console, cfg *trainConfig, d *dataset.Dataset, started time.Time) (*learnable, error) {
+func learn(ctx context.Context, k *term.Console, cfg *runfolder.Config, d *dataset.Dataset, started time.Time) (*learnable, error) {
 	p, err := newProblem(d, cfg)
 	if err != nil {
 		return nil, term.Usagef("--dataset %s: %w", cfg.Dataset, err)
@@ -55,7 +56,7 @@ func learn(ctx context.Context, k *term.Console, cfg *trainConfig, d *dataset.Da
 		return nil, err
 	}
 	reading := fmt.Sprintf("edges=%s standardize=%s split=%s", cfg.Edges, cfg.Standardize, cfg.Split)
-	if cfg.makesFeatures() {
+	if cfg.MakesFeatures() {
 		reading += fmt.Sprintf(" features=%s seed=%d", cfg.Features, cfg.Seed)
 	}
 	if d.Scaling != nil && d.Train == nil {
@@ -69,11 +70,11 @@ func learn(ctx context.Context, k *term.Console, cfg *trainConfig, d *dataset.Da
 
 // readDataset finds and reads the data set of cfg, which then says where it lies. What is worth knowing is noted. scaling is
 // what to standardise the features with, nil: as cfg says.
-func readDataset(ctx context.Context, k *term.Console, cfg *trainConfig, scaling *dataset.Scaling) (*dataset.Dataset, error) {
+func readDataset(ctx context.Context, k *term.Console, cfg *runfolder.Config, scaling *dataset.Scaling) (*dataset.Dataset, error) {
 	path := cfg.DatasetPath
 	if path == "" && cfg.Dataset == generatedName {
 		d, err := generate(cfg.Seed)
-		if err == nil && cfg.makesFeatures() {
+		if err == nil && cfg.MakesFeatures() {
 			err = d.MakeFeatures(cfg.Features, cfg.Seed)
 		}
 		return d, err
@@ -90,11 +91,11 @@ func readDataset(ctx context.Context, k *term.Console, cfg *trainConfig, scaling
 	if !utf8.ValidString(path) {
 		return nil, term.Usagef("--dataset %q: is not UTF-8, which the files of a run need: rename it", path)
 	}
-	row, _ := splitNumber(cfg.Split)
+	row, _ := runfolder.SplitNumber(cfg.Split)
 	watch := &term.DataWatch{Ctx: ctx, Console: k, Verb: "read"}
 	d, err := dataset.Load(path, dataset.Options{Edges: cfg.Edges, Standardize: cfg.Standardize, Scaling: scaling, Features: cfg.Features, Seed: cfg.Seed, MaskRow: max(row, 0), Watch: watch.At,
 		Training: func(vertices int, labels []int32) ([]bool, error) {
-			fractions, _, err := parseSplit(cfg.Split)
+			fractions, _, err := runfolder.ParseSplit(cfg.Split)
 			if err != nil {
 				return nil, err
 			}
@@ -130,7 +131,7 @@ func overlooked(d *dataset.Dataset, wanted ...string) error {
 }
 
 // newProblem splits the vertices and settles the self-loops.
-func newProblem(d *dataset.Dataset, cfg *trainConfig) (*pipeline.Problem, error) {
+func newProblem(d *dataset.Dataset, cfg *runfolder.Config) (*pipeline.Problem, error) {
 	wanted := []string{dataset.LooksFeatures, dataset.LooksLabels}
 	if cfg.Split == "" {
 		wanted = append(wanted, dataset.LooksSplit)
@@ -150,13 +151,13 @@ func newProblem(d *dataset.Dataset, cfg *trainConfig) (*pipeline.Problem, error)
 		Labels:   d.Labels, Targets: d.Targets, Classes: d.Classes,
 		Train: d.Train, Val: d.Val, Test: d.Test,
 	}
-	if _, numbered := splitNumber(cfg.Split); numbered {
+	if _, numbered := runfolder.SplitNumber(cfg.Split); numbered {
 		if d.Splits == 0 {
 			return nil, term.Usagef("the data set has no numbered splits: leave --split %s away", cfg.Split)
 		}
 		return p, nil
 	}
-	fractions, given, err := parseSplit(cfg.Split)
+	fractions, given, err := runfolder.ParseSplit(cfg.Split)
 	if err != nil {
 		return nil, err
 	}

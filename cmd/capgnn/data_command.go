@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/graph/dataset"
 )
@@ -57,7 +58,7 @@ func readingFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "edges", Value: dataset.Auto, Usage: "read edges as `KIND`: symmetric, directed or reversed; auto = as the format says"},
 		&cli.StringFlag{Name: "standardize", Value: dataset.Auto, Usage: "`HOW` feature columns are centred and scaled: train (by the training rows) or none; auto = train for GraphSAINT folders"},
-		&cli.StringFlag{Name: "features", Value: dataset.FeaturesStored, Usage: featuresUsage},
+		&cli.StringFlag{Name: "features", Value: dataset.FeaturesStored, Usage: runfolder.FeaturesUsage},
 		&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`SEED` of --features random:WIDTH"},
 		&cli.IntFlag{Name: "split", Usage: "the `NUMBER` of a split, from 0, for heterophilous-graphs files, which hold several"},
 		&cli.BoolFlag{Name: "compact", Usage: "number the vertices that occur in an edge list, in place of its largest id + 1"},

@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"capgnn/cmd/capgnn/internal/devices"
+	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/graph/dataset/fetch"
 	"capgnn/profiler"
@@ -43,10 +44,10 @@ func demoAction(c *cli.Context) error {
 	k := term.NewConsole(c)
 	ctx, stop := term.Interruptible(c.Context, k, "after this epoch")
 	defer stop()
-	t := &training{k: k, command: c.Command.Name, cfg: defaultConfig(), runPath: c.String("run-dir")}
+	t := &training{k: k, command: c.Command.Name, cfg: runfolder.Default(), runPath: c.String("run-dir")}
 	t.cfg.Devices, t.cfg.Epochs = demoDevices, demoEpochs
 	if t.runPath != "" {
-		if err := runDir(t.runPath).free(); err != nil {
+		if err := runfolder.Dir(t.runPath).Free(); err != nil {
 			return err
 		}
 	}
@@ -55,7 +56,7 @@ func demoAction(c *cli.Context) error {
 		return err
 	}
 	t.data = data
-	if err := t.cfg.validate(); err != nil {
+	if err := t.cfg.Validate(); err != nil {
 		return err
 	}
 	if err := demoProfile(ctx, k, t.cfg.Devices); err != nil {
@@ -66,7 +67,7 @@ func demoAction(c *cli.Context) error {
 		return err
 	}
 	if k.JSON {
-		return result.print(k)
+		return result.Print(k)
 	}
 	return demoSummary(k.Out, result, t.cfg.DatasetPath, invocation())
 }
@@ -89,7 +90,7 @@ func demoProfile(ctx context.Context, k *term.Console, list string) error {
 }
 
 // demoData returns Cora, or a generated graph where it cannot be had.
-func demoData(ctx context.Context, k *term.Console, cfg *trainConfig, generated bool) (*learnable, error) {
+func demoData(ctx context.Context, k *term.Console, cfg *runfolder.Config, generated bool) (*learnable, error) {
 	if !generated {
 		path, err := findCora(ctx, k)
 		if err == nil {
@@ -139,7 +140,7 @@ func invocation() string {
 }
 
 // demoSummary says what came out and what to do next; program is how to call it.
-func demoSummary(w io.Writer, r *runResult, datasetPath, program string) error {
+func demoSummary(w io.Writer, r *runfolder.Result, datasetPath, program string) error {
 	next := generatedName
 	if datasetPath != "" {
 		next = datasetPath
@@ -150,7 +151,7 @@ func demoSummary(w io.Writer, r *runResult, datasetPath, program string) error {
 	fmt.Fprintf(t, "%s\ttest %s  validation %s  (at the best validation epoch)\n", r.Metric, term.Score(r.Test), term.Score(r.Val))
 	fmt.Fprintf(t, "epoch time\t%s (median)\n", term.Duration(r.EpochS.Median))
 	fmt.Fprintf(t, "run folder\t%s\n", r.RunDir)
-	fmt.Fprintf(t, "for a browser\t%s\n", runDir(r.RunDir).report())
+	fmt.Fprintf(t, "for a browser\t%s\n", runfolder.Dir(r.RunDir).Report())
 	fmt.Fprintf(t, "next\t%s train --dataset %s --model sage\n", program, next)
 	fmt.Fprintf(t, "\t%s train --help\n", program)
 	return t.Flush()

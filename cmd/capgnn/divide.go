@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"capgnn/cmd/capgnn/internal/devices"
+	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/internal/number"
 	"capgnn/profiler"
@@ -142,7 +143,7 @@ func (t *training) targets(profile *profiler.Profile) ([]float64, error) {
 	case t.cfg.Targets == "equal" || t.anonymous:
 		return nil, nil
 	case t.cfg.Targets != "":
-		targets, err := parseFloats(t.cfg.Targets)
+		targets, err := runfolder.ParseFloats(t.cfg.Targets)
 		if err == nil && len(targets) != t.parts {
 			err = fmt.Errorf("%d shares for %d parts", len(targets), t.parts)
 		}
@@ -160,7 +161,7 @@ func (t *training) targets(profile *profiler.Profile) ([]float64, error) {
 	}
 	t.cfg.Targets = "equal"
 	if targets != nil {
-		t.cfg.Targets = formatFloats(targets)
+		t.cfg.Targets = runfolder.FormatFloats(targets)
 	}
 	return targets, nil
 }

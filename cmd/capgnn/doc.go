@@ -1,6 +1,6 @@
 // Command capgnn trains graph neural networks full-batch on the devices of one machine.
 //
-// Its nouns: a command (demo, train, plan, partition, predict, report, data, profile, doctor, completion, version); a trainConfig, everything that decides a run; a Spec, one
+// Its nouns: a command (demo, train, plan, partition, predict, report, data, profile, doctor, completion, version); a Config, everything that decides a run; a Spec, one
 // device as the user wrote it; a run folder, what a run leaves behind; the console, where results and progress go.
 //
 // # Contract

@@ -12,18 +12,12 @@ import (
 	"time"
 
 	"capgnn/cmd/capgnn/internal/devices"
+	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/profiler"
 	"capgnn/rapa"
-)
-
-// What parts are evened by.
-const (
-	costAuto   = "auto"   // costLambda with --max-prune, else costTime
-	costTime   = "time"   // the simulated time of an epoch
-	costLambda = "lambda" // Eq. 13
 )
 
 const (
@@ -43,12 +37,7 @@ func (t *training) uneven() bool {
 func (t *training) changed() bool { return t.uneven() || t.cfg.Prune > 0 }
 
 // lambda reports whether the paper's cost is what is evened.
-func (t *training) lambda() bool { return t.bare || t.cfg.byLambda() }
-
-// byLambda is lambda for a run that learns.
-func (c *trainConfig) byLambda() bool {
-	return c.Cost == costLambda || c.Cost == costAuto && c.MaxPrune > 0
-}
+func (t *training) lambda() bool { return t.bare || t.cfg.ByLambda() }
 
 // fitted replaces t.plan by one whose parts fit the devices: a cached one, or a new one.
 func (t *training) fitted(ctx context.Context, profile *profiler.Profile, opt rapa.Options) error {
@@ -365,7 +354,7 @@ func (t *training) fittedKey(base string, profile *profiler.Profile) (string, er
 	}
 	c := t.cfg
 	text, err := json.Marshal([]any{"capgnn fitted 2", base, devices.Format(t.specs), rates, t.parts, c.Model, c.Layers, c.Hidden, c.Heads, c.Storage,
-		c.Savings, c.Cost, c.NoMove, c.MaxPrune, c.Prune, c.PruneScore, c.Alpha, c.Rescale, valuesOf(&c, cacheOptions)})
+		c.Savings, c.Cost, c.NoMove, c.MaxPrune, c.Prune, c.PruneScore, c.Alpha, c.Rescale, runfolder.ValuesOf(&c, runfolder.CacheOptions)})
 	if err != nil {
 		return "", fmt.Errorf("key of the plan: %w", err)
 	}

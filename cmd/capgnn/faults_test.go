@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"capgnn/cmd/capgnn/internal/devices"
+	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/gpu/faulty"
@@ -20,13 +21,13 @@ import (
 type faultyRun struct {
 	*sandbox
 	wrap func(gpu.Device) gpu.Device // the second device; nil: nothing goes wrong
-	edit func(*trainConfig)          // nil: as usual
+	edit func(*runfolder.Config)     // nil: as usual
 }
 
 // train runs 12 epochs with a checkpoint after every third one into the folder name.
-func (f *faultyRun) train(name string) (*runResult, error) {
+func (f *faultyRun) train(name string) (*runfolder.Result, error) {
 	f.t.Helper()
-	t := &training{k: &term.Console{Out: new(bytes.Buffer), Err: new(bytes.Buffer), Quiet: true}, cfg: defaultConfig(), runPath: f.path(name)}
+	t := &training{k: &term.Console{Out: new(bytes.Buffer), Err: new(bytes.Buffer), Quiet: true}, cfg: runfolder.Default(), runPath: f.path(name)}
 	c := &t.cfg
 	c.Dataset, c.Devices, c.Hidden, c.Layers, c.Epochs, c.CheckpointEvery = f.path("ok.npz"), "cpu:0,threads=1,cpu:1,threads=1", 16, 2, 12, 3
 	if f.edit != nil {
@@ -133,7 +134,7 @@ func TestMemoryRunsOut(t *testing.T) {
 	s := newSandbox(t)
 	t.Setenv("XDG_CACHE_HOME", s.path("cache"))
 	newStore().write(s, "ok.npz")
-	every := func(c *trainConfig) { c.Savings.NoReuse = true }
+	every := func(c *runfolder.Config) { c.Savings.NoReuse = true }
 	var all *counting
 	well, err := (&faultyRun{sandbox: s, edit: every, wrap: func(d gpu.Device) gpu.Device {
 		all = &counting{Device: d}

@@ -11,9 +11,9 @@ const memoryShare = 0.97
 
 // memory returns what parts may take on their devices, by what they take now.
 func (e *evening) memory(o *outlook, counts []rapa.Counts) rapa.Memory {
-	width := int64(e.cfg.Hidden) * int64(e.cfg.storage().Size())
+	width := int64(e.cfg.Hidden) * int64(e.cfg.ElementType().Size())
 	p := e.data.problem
-	weights := 4 * int64(gnn.FlatLen(e.cfg.model(p.Features.Cols, p.Classes, p.Targets != nil)))
+	weights := 4 * int64(gnn.FlatLen(e.cfg.Network(p.Features.Cols, p.Classes, p.Targets != nil)))
 	m := rapa.Memory{Have: make([]int64, len(counts))}
 	m.Footprint = footprint(rapa.Footprint{Fixed: 2 * weights, PerEdge: 4, PerHalo: width}, counts, o.peak) // and gradients
 	for i := range counts {

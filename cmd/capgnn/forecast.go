@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"capgnn/cmd/capgnn/internal/devices"
+	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/graph"
@@ -78,7 +79,7 @@ func (t *training) simulate(ctx context.Context, profile *profiler.Profile, opt 
 	}
 	s, err := pipeline.Simulate(ctx, t.data.problem, opt)
 	if err := errors.Join(err, devices.CloseAll(opened)); err != nil {
-		return nil, term.AsUsage(explainCache(err))
+		return nil, term.AsUsage(runfolder.ExplainCache(err))
 	}
 	o := newOutlook(s, len(opened))
 	if limited && s.Caches != nil { // what a cache takes is free for all else

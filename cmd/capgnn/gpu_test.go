@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"capgnn/cmd/capgnn/internal/devices"
+	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/gpu/cuda/fakedriver/fake"
@@ -71,7 +72,7 @@ func TestDoctorWithoutDriver(t *testing.T) {
 func TestTrainOnGPUs(t *testing.T) {
 	s := fakeGPUs(t, "n=2;mem=64;p2p=01/10")
 	newStore().write(s, "ok.npz")
-	train := func(devices string, more ...string) *runResult {
+	train := func(devices string, more ...string) *runfolder.Result {
 		return s.train(append([]string{"--dataset", "ok.npz", "--epochs", "3", "--hidden", "16", "--devices", devices}, more...)...)
 	}
 	cpu := train("cpu:0")

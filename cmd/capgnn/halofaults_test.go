@@ -10,6 +10,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/gpu/faulty"
@@ -17,8 +18,8 @@ import (
 
 // oldRows are the settings of a run in which rows are kept on devices and on the host, staged, sent ahead, and used when they
 // are old.
-func oldRows(c *trainConfig) {
-	c.Layers, c.Partitioner, c.Staleness, c.Pipeline, c.Peer, c.GPUCache, c.CPUCache = 3, "random", "3", switchOn, switchOff, "40%", "60%"
+func oldRows(c *runfolder.Config) {
+	c.Layers, c.Partitioner, c.Staleness, c.Pipeline, c.Peer, c.GPUCache, c.CPUCache = 3, "random", "3", runfolder.SwitchOn, runfolder.SwitchOff, "40%", "60%"
 }
 
 // A device that stalls or is lost while rows are under way ends the run with one line and the exit code for that, within the

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"capgnn/cmd/capgnn/internal/devices"
+	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/jaca"
 	"capgnn/profiler"
@@ -25,7 +26,7 @@ type link struct{ h2d, d2h float64 }
 
 // settleCache settles what caches are decided by and what the settings leave open, and checks what a config file recorded.
 func (t *training) settleCache(ctx context.Context) error {
-	if _, err := parseSlots(t.cfg.CacheSlots, t.parts); err != nil {
+	if _, err := runfolder.ParseSlots(t.cfg.CacheSlots, t.parts); err != nil {
 		return term.Usagef("config: cache-slots: %w", err)
 	}
 	if _, err := parseLinks(t.cfg.CacheLinks, t.parts, len(t.specs)); err != nil {
@@ -34,7 +35,7 @@ func (t *training) settleCache(ctx context.Context) error {
 	if t.parts == 1 {
 		return nil
 	}
-	if t.cfg.Pipeline == pipelineAuto && !t.cfg.pipelined() {
+	if t.cfg.Pipeline == runfolder.PipelineAuto && !t.cfg.Pipelined() {
 		t.k.Note("note: pipeline off: --cache %s decides while rows are read", t.cfg.Cache)
 	}
 	if t.cfg.CacheLinks != "" || jaca.Policy(t.cfg.Cache) != jaca.JACA {
@@ -142,4 +143,18 @@ func parseLinks(text string, parts, devices int) (jaca.Links, error) {
 		l.H2D, l.D2H = append(l.H2D, x[0]), append(l.D2H, x[1])
 	}
 	return l, nil
+}
+
+// fixedPeriod returns the refresh period of every layer with slots; nil: it adapts.
+func (t *training) fixedPeriod(caches *jaca.Plan) map[string]int {
+	if caches == nil || t.cfg.MaxStaleness().Auto() {
+		return nil
+	}
+	out := map[string]int{}
+	for _, table := range caches.Tables {
+		if table.Slots() > 0 {
+			out[strconv.Itoa(table.Layer)] = table.Period
+		}
+	}
+	return out
 }

@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
+
+	"capgnn/cmd/capgnn/internal/runfolder"
 )
 
 // everyCommand calls visit with every command that does something, and how it is called.
@@ -44,17 +46,17 @@ func TestHelpHasWordsAndExamples(t *testing.T) {
 
 // train has its flags in groups, every one of them in one.
 func TestHelpHasGroups(t *testing.T) {
-	for _, o := range options {
-		if !o.fileOnly && o.group == "" {
-			t.Errorf("--%s stands in no group", o.name)
+	for _, o := range runfolder.Options {
+		if !o.FileOnly && o.Group == "" {
+			t.Errorf("--%s stands in no group", o.Name)
 		}
 	}
 	cmd := trainCommand()
 	cmd.Flags = append(cmd.Flags, outputFlags()...)
 	text := helpText{columns: helpColumns}.command(cmd, "capgnn train")
 	at := 0
-	for _, want := range []string{"\nUsage\n  capgnn train [FLAGS]\n", "\nExample\n  capgnn train --dataset", "\n" + groupData + "\n  --dataset NAME ", "\n" + groupModel + "\n", "\n" + groupTraining + "\n",
-		"\n" + groupParts + "\n", "\n" + groupExchange + "\n", "\n" + groupRun + "\n", "\nOutput and help\n  --json"} {
+	for _, want := range []string{"\nUsage\n  capgnn train [FLAGS]\n", "\nExample\n  capgnn train --dataset", "\n" + runfolder.GroupData + "\n  --dataset NAME ", "\n" + runfolder.GroupModel + "\n", "\n" + runfolder.GroupTraining + "\n",
+		"\n" + runfolder.GroupParts + "\n", "\n" + runfolder.GroupExchange + "\n", "\n" + runfolder.GroupRun + "\n", "\nOutput and help\n  --json"} {
 		i := strings.Index(text[at:], want)
 		if i < 0 {
 			t.Fatalf("no %q behind byte %d of\n%s", want, at, text)

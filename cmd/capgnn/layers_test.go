@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gnn"
 )
@@ -55,7 +56,7 @@ func TestReadmeCommandsWithFewLayers(t *testing.T) {
 			if strings.Contains(line[1], "--plan") || strings.Contains(line[1], "--parts") || strings.Contains(line[1], "--out") {
 				continue // of parts of its own
 			}
-			for _, model := range names(gnn.Kinds) {
+			for _, model := range runfolder.Names(gnn.Kinds) {
 				for _, parts := range []string{"1", "2", "3", "4"} {
 					if n++; os.Getenv("CAPGNN_LONG") != "" || n%23 == 0 {
 						try(line[1], "--layers", layers, "--model", model, "--parts", parts)
@@ -94,7 +95,7 @@ func TestStalenessWithoutOldRows(t *testing.T) {
 			t.Errorf("%s: exit code %d, %s", name, code, stderr)
 			continue
 		}
-		got, err := runDir(s.path(dir)).readResult()
+		got, err := runfolder.Dir(s.path(dir)).ReadResult()
 		if err != nil {
 			t.Fatal(err)
 		}

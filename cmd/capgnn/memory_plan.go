@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"capgnn/cmd/capgnn/internal/diskcache"
+	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gnn"
 	"capgnn/gpu"
@@ -19,16 +20,16 @@ import (
 
 // memoryPlan is what a run would take on every device: the blocks that it would ask for, in order.
 type memoryPlan struct {
-	Dataset string         `json:"dataset"`
-	Model   string         `json:"model"`
-	Parts   int            `json:"parts"`
-	Order   string         `json:"order"`
-	Storage string         `json:"storage"`
-	Devices []deviceMemory `json:"devices"`
-	Host    hostMemory     `json:"host"`
-	Caches  *cacheCapacity `json:"caches"`  // in rows; null: there are none
-	Subsets []subset       `json:"subsets"` // what some of the devices would take, the fastest first; null: not asked
-	ages    bool           // rows of other parts may be of an earlier epoch
+	Dataset string              `json:"dataset"`
+	Model   string              `json:"model"`
+	Parts   int                 `json:"parts"`
+	Order   string              `json:"order"`
+	Storage string              `json:"storage"`
+	Devices []deviceMemory      `json:"devices"`
+	Host    hostMemory          `json:"host"`
+	Caches  *runfolder.Capacity `json:"caches"`  // in rows; null: there are none
+	Subsets []subset            `json:"subsets"` // what some of the devices would take, the fastest first; null: not asked
+	ages    bool                // rows of other parts may be of an earlier epoch
 
 	replaced bool // the ledgers hold what pipeline.Trainer.Replaced says
 }
@@ -68,7 +69,7 @@ func (t *training) planMemory(ctx context.Context) (*memoryPlan, error) {
 	if err != nil {
 		return nil, term.AsUsage(t.explain(err))
 	}
-	if t.cfg.staleness().Bound > 0 && !m.ages {
+	if t.cfg.MaxStaleness().Bound > 0 && !m.ages {
 		t.k.Note("note: --staleness %s has no effect here: no row of another part can be from an earlier epoch", t.cfg.Staleness)
 	}
 	return m, nil
@@ -82,7 +83,7 @@ func (t *training) settleSlots(ctx context.Context) (*memoryPlan, error) {
 		m, caches, err = t.accountTight(ctx, opt, oom)
 	}
 	if err == nil && caches != nil && t.cfg.CacheSlots == "" {
-		t.cfg.CacheSlots = formatSlots(&caches.Capacities)
+		t.cfg.CacheSlots = runfolder.FormatSlots(&caches.Capacities)
 	}
 	return m, err
 }
@@ -138,7 +139,7 @@ func (t *training) account(ctx context.Context, opt pipeline.Options, limited bo
 	}
 	caches := trainer.Caches()
 	if caches != nil {
-		m.Caches = capacityOf(caches)
+		m.Caches = runfolder.CapacityOf(caches)
 	}
 	return m, caches, trainer.Close()
 }
@@ -204,7 +205,7 @@ func (m *memoryPlan) fit() error {
 // checkSize refuses what cannot fit before anything of that size is asked for.
 func (t *training) checkSize() error {
 	p := t.data.problem
-	parameters := gnn.FlatLen(t.cfg.model(p.Features.Cols, p.Classes, p.Targets != nil))
+	parameters := gnn.FlatLen(t.cfg.Network(p.Features.Cols, p.Classes, p.Targets != nil))
 	features := int64(0)
 	if p.Features.Sparse() && t.cfg.Savings.NoSparse {
 		features = int64(p.Vertices()) * int64(p.Features.Cols) / int64(t.parts)

@@ -13,6 +13,7 @@ import (
 
 	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/diskcache"
+	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/graph"
@@ -21,17 +22,6 @@ import (
 	"capgnn/internal/number"
 	"capgnn/profiler"
 )
-
-// Values of --order: how vertices lie in memory inside a part. Results keep original ids.
-const (
-	orderAuto      = "auto" // decided once for a data set and a device
-	orderNone      = "none" // as the data set numbers them
-	orderCommunity = "community"
-	orderRCM       = "rcm"
-	orderDegree    = "degree"
-)
-
-var orders = []string{orderAuto, orderNone, orderCommunity, orderRCM, orderDegree}
 
 const (
 	// cachedRows is the size in bytes of gathered rows up to which no order can help: they lie in a cache anyway.
@@ -47,7 +37,7 @@ const (
 // arrangement is the decision about the order of a data set's vertices on a device, as it is cached.
 type arrangement struct {
 	Order   string  `json:"order"`
-	Speedup float64 `json:"speedup"` // of gathers in a sample, over orderNone; 0: not measured
+	Speedup float64 `json:"speedup"` // of gathers in a sample, over OrderNone; 0: not measured
 	Seconds float64 `json:"seconds"` // to find the order and to measure
 }
 
@@ -58,13 +48,13 @@ func (t *training) arrange(ctx context.Context) error {
 	start := time.Now()
 	a := arrangement{Order: t.cfg.Order}
 	var err error
-	if a.Order == orderAuto {
+	if a.Order == runfolder.OrderAuto {
 		if a, err = t.chooseOrder(ctx); err != nil {
 			return err
 		}
 	}
 	t.cfg.Order, t.arranged = a.Order, a
-	if a.Order == orderNone {
+	if a.Order == runfolder.OrderNone {
 		return nil
 	}
 	if t.rank == nil {
@@ -85,8 +75,8 @@ func (t *training) arrange(ctx context.Context) error {
 // device.
 func (t *training) chooseOrder(ctx context.Context) (arrangement, error) {
 	p := t.data.problem
-	none := arrangement{Order: orderNone}
-	if bytes := int64(p.Vertices()) * int64(t.cfg.Hidden) * int64(t.cfg.storage().Size()); bytes <= cachedRows {
+	none := arrangement{Order: runfolder.OrderNone}
+	if bytes := int64(p.Vertices()) * int64(t.cfg.Hidden) * int64(t.cfg.ElementType().Size()); bytes <= cachedRows {
 		return none, nil
 	}
 	opened, err := devices.Open(t.specs[:1])
@@ -104,25 +94,25 @@ func (t *training) measureOrder(ctx context.Context, dev gpu.Device) (arrangemen
 		info.Threads, t.cfg.Hidden, t.cfg.Storage))
 	path := t.cachePath(fmt.Sprintf("order-%x.json", key[:16]))
 	var a arrangement
-	if diskcache.ReadJSON(path, &a) == nil && (a.Order == orderNone || a.Order == orderCommunity) {
+	if diskcache.ReadJSON(path, &a) == nil && (a.Order == runfolder.OrderNone || a.Order == runfolder.OrderCommunity) {
 		return a, nil
 	}
-	rank, err := t.ranks(ctx, orderCommunity)
+	rank, err := t.ranks(ctx, runfolder.OrderCommunity)
 	if err != nil {
 		return a, err
 	}
 	g := t.data.problem.Graph
-	seconds, err := profiler.CompareGathers(ctx, dev, []profiler.Sample{sampleRows(g, nil), sampleRows(g, rank)}, t.cfg.Hidden, t.cfg.storage())
+	seconds, err := profiler.CompareGathers(ctx, dev, []profiler.Sample{sampleRows(g, nil), sampleRows(g, rank)}, t.cfg.Hidden, t.cfg.ElementType())
 	var oom *gpu.OutOfMemory
 	if errors.As(err, &oom) { // then training will say what does not fit
-		return arrangement{Order: orderNone}, nil
+		return arrangement{Order: runfolder.OrderNone}, nil
 	}
 	if err != nil {
 		return a, err
 	}
-	a = arrangement{Order: orderNone, Speedup: seconds[0] / seconds[1]}
+	a = arrangement{Order: runfolder.OrderNone, Speedup: seconds[0] / seconds[1]}
 	if a.Speedup >= orderGain {
-		a.Order, t.rank = orderCommunity, rank
+		a.Order, t.rank = runfolder.OrderCommunity, rank
 	}
 	a.Seconds = time.Since(start).Seconds()
 	if path != "" {
@@ -149,9 +139,9 @@ func (t *training) ranks(ctx context.Context, order string) ([]int32, error) {
 	bar := t.k.Begin("order", 1, term.UnitShare, 2*time.Second)
 	defer bar.End()
 	switch order {
-	case orderCommunity:
+	case runfolder.OrderCommunity:
 		rank, err = reorder.Community(ctx, g, devices.Cores())
-	case orderRCM:
+	case runfolder.OrderRCM:
 		rank, err = reorder.RCM(ctx, g)
 	default:
 		rank, err = reorder.Degree(g), nil

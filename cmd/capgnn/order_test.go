@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/graph/synth"
 	"capgnn/hostmem"
@@ -24,11 +25,11 @@ func TestOrders(t *testing.T) {
 	args := func(order string, more ...string) []string {
 		return append([]string{"--dataset", data, "--epochs", "4", "--devices", "cpu:threads=1,cpu:threads=1", "--order", order}, more...)
 	}
-	plain := s.train(args(orderNone, "--run-dir", s.path("none"))...)
-	for _, order := range []string{orderCommunity, orderRCM, orderDegree} {
+	plain := s.train(args(runfolder.OrderNone, "--run-dir", s.path("none"))...)
+	for _, order := range []string{runfolder.OrderCommunity, runfolder.OrderRCM, runfolder.OrderDegree} {
 		r := s.train(args(order, "--run-dir", s.path(order))...)
 		// All vertices of this graph have the same degree.
-		if same := r.SHA256 == plain.SHA256; r.Order != order || same != (order == orderDegree) {
+		if same := r.SHA256 == plain.SHA256; r.Order != order || same != (order == runfolder.OrderDegree) {
 			t.Errorf("%s: the result says %q; weights equal to those without: %t", order, r.Order, same)
 		}
 		if d := math.Abs(float64(r.FinalLoss)/float64(plain.FinalLoss) - 1); d > 1e-4 { // DESIGN.md 10
@@ -39,7 +40,7 @@ func TestOrders(t *testing.T) {
 			t.Errorf("%s: the repeated run has other weights", order)
 		}
 	}
-	if r := s.train(args(orderAuto)...); r.Order != orderNone || r.SHA256 != plain.SHA256 {
+	if r := s.train(args(runfolder.OrderAuto)...); r.Order != runfolder.OrderNone || r.SHA256 != plain.SHA256 {
 		t.Errorf("auto on a graph that fits a cache: order %q", r.Order)
 	}
 }
@@ -52,8 +53,8 @@ func TestRanksAreCached(t *testing.T) {
 		t.Fatal(err)
 	}
 	var log bytes.Buffer
-	tr := &training{k: &term.Console{Out: &log, Err: &log}, data: &learnable{problem: &pipeline.Problem{Graph: g}}, cfg: defaultConfig()}
-	first, err := tr.ranks(context.Background(), orderDegree)
+	tr := &training{k: &term.Console{Out: &log, Err: &log}, data: &learnable{problem: &pipeline.Problem{Graph: g}}, cfg: runfolder.Default()}
+	first, err := tr.ranks(context.Background(), runfolder.OrderDegree)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +87,7 @@ func TestRanksAreCached(t *testing.T) {
 		if err := os.WriteFile(files[0], tc.file, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		got, err := tr.ranks(context.Background(), orderDegree)
+		got, err := tr.ranks(context.Background(), runfolder.OrderDegree)
 		if err != nil || !slices.Equal(got, tc.want) {
 			t.Errorf("%s: %v, or not the order that was wanted", tc.name, err)
 		}

@@ -7,18 +7,15 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/rapa"
 )
 
-// partitionOptions are the options of train that decide how a graph is cut, and for what model.
-var partitionOptions = append([]string{"dataset", "edges", "standardize", "features", "split", "self-loops", "model", "layers", "hidden", "heads", "seed", "devices",
-	"parts", "partitioner", "objective", "balance", "balance-by", "cost", "no-move", "max-prune", "prune", "prune-score", "alpha", "profile", "storage"}, cacheOptions...)
-
 func partitionCommand() *cli.Command {
 	var flags []cli.Flag
-	for _, f := range optionFlags() {
-		if slices.Contains(partitionOptions, f.Names()[0]) {
+	for _, f := range runfolder.Flags() {
+		if slices.Contains(runfolder.PartitionOptions, f.Names()[0]) {
 			flags = append(flags, f)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"capgnn/cmd/capgnn/internal/devices"
+	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 )
 
@@ -15,7 +16,7 @@ func planCommand() *cli.Command {
 		Name:  "plan",
 		Usage: "say what a training run would take, without training", UsageText: "capgnn plan --dataset coauthor_physics --devices cpu:threads=1,cpu:threads=1,slow=3",
 		Description: "Takes the flags of train and says whether the run fits, how long an epoch would take, which of the devices are best and what memory it needs. Exit code 3: a device is too small.",
-		Flags:       append(optionFlags(), &cli.BoolFlag{Name: "buffers", Usage: "list every buffer of every device with its size, too"}),
+		Flags:       append(runfolder.Flags(), &cli.BoolFlag{Name: "buffers", Usage: "list every buffer of every device with its size, too"}),
 		Action:      planAction,
 	}
 }

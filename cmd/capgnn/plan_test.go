@@ -93,33 +93,6 @@ func TestPartitionIsCached(t *testing.T) {
 	}
 }
 
-func TestForget(t *testing.T) {
-	full := func() trainConfig { return unusual() }
-	for flag, changed := range map[string]func(*trainConfig){
-		"lr":      func(*trainConfig) {},
-		"dataset": func(c *trainConfig) { c.DatasetPath, c.DataSHA256, c.PlanKey, c.CacheSlots = "", "", "", "" },
-		"seed":    func(c *trainConfig) { c.DataSHA256, c.PlanKey, c.CacheSlots = "", "", "" },
-		"parts":   func(c *trainConfig) { c.Targets, c.PlanKey, c.CacheSlots, c.CacheLinks = "", "", "", "" },
-		"profile": func(c *trainConfig) { c.Targets, c.PlanKey, c.CacheSlots, c.CacheLinks = "", "", "", "" },
-		"devices": func(c *trainConfig) {
-			c.Targets, c.Parts, c.PlanKey, c.CacheSlots, c.CacheLinks = "", 0, "", "", ""
-		},
-		"partitioner": func(c *trainConfig) { c.PlanKey, c.CacheSlots = "", "" },
-		"max-prune":   func(c *trainConfig) { c.PlanKey, c.CacheSlots = "", "" },
-		"plan":        func(c *trainConfig) { c.PlanKey, c.CacheSlots = "", "" },
-		"staleness":   func(c *trainConfig) { c.PlanKey, c.CacheSlots = "", "" },
-		"no-sparse":   func(c *trainConfig) { c.CacheSlots = "" },
-		"rescale":     func(*trainConfig) {},
-	} {
-		got, want := full(), full()
-		forget(&got, []string{flag})
-		changed(&want)
-		if got != want {
-			t.Errorf("--%s: got %+v, want %+v", flag, got, want)
-		}
-	}
-}
-
 func TestSameDevices(t *testing.T) {
 	const recorded = "cpu:0,threads=1,cpu:threads=2,slow=3"
 	for given, want := range map[string]bool{

@@ -15,6 +15,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"capgnn/cmd/capgnn/internal/devices"
+	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gnn"
 	"capgnn/gpu"
@@ -53,9 +54,9 @@ func predictCommand() *cli.Command {
 
 // prediction is one `predict` on its way.
 type prediction struct {
-	*training        // settings of the run, data and devices
-	run       runDir // whose weights are used
-	weights   string // file
+	*training               // settings of the run, data and devices
+	run       runfolder.Dir // whose weights are used
+	weights   string        // file
 	what      string
 	layer     int // -1: the last hidden one
 	out       string
@@ -86,26 +87,26 @@ func predictAction(c *cli.Context) error {
 
 // newPrediction checks the flags and reads the settings of the run.
 func newPrediction(c *cli.Context, k *term.Console) (*prediction, error) {
-	p := &prediction{run: runDir(filepath.Clean(c.String("run"))), what: c.String("what"), layer: -1, out: c.String("out"),
-		training: &training{k: k, cfg: defaultConfig()}}
+	p := &prediction{run: runfolder.Dir(filepath.Clean(c.String("run"))), what: c.String("what"), layer: -1, out: c.String("out"),
+		training: &training{k: k, cfg: runfolder.Default()}}
 	if c.String("run") == "" {
 		return nil, term.Usagef("predict: --run is missing: name a run folder")
 	}
-	if !p.run.holdsRun() {
+	if !p.run.HoldsRun() {
 		return nil, term.Usagef("--run %s: no run there: the folder has no config.yaml", p.run)
 	}
-	if err := readConfig(p.run.config(), &p.cfg); err != nil {
+	if err := runfolder.ReadConfig(p.run.Config(), &p.cfg); err != nil {
 		return nil, err
 	}
 	p.cfg.Staleness = jaca.Staleness{}.String() // decides nothing here, nor may it: gat was once trained on old rows
-	if err := p.cfg.validate(); err != nil {
+	if err := p.cfg.Validate(); err != nil {
 		return nil, term.Usagef("--run %s: %w", p.run, err)
 	}
 	switch p.weights = c.String("weights"); p.weights {
 	case "best":
-		p.weights = p.run.best()
+		p.weights = p.run.Best()
 	case "last":
-		p.weights = p.run.last()
+		p.weights = p.run.Last()
 	}
 	if err := p.chooseRows(c); err != nil {
 		return nil, err
@@ -223,7 +224,7 @@ func (p *prediction) outFile() string {
 	}
 	name := p.what
 	if p.other {
-		name += "-" + fileName(p.data.name)
+		name += "-" + runfolder.FileName(p.data.name)
 	}
 	return filepath.Join(string(p.run), name+".npy")
 }
@@ -254,4 +255,25 @@ func (r *predictResult) print(k *term.Console) error {
 	}
 	fmt.Fprintf(t, "dataset\t%s\nweights\t%s\n%s\t%d × %d in %s\nfile\t%s\n", r.Dataset, r.Weights, what, r.Vertices, r.Columns, term.Duration(&r.Seconds), r.Out)
 	return t.Flush()
+}
+
+// useScaling settles how the features of the data set that is predicted are standardised: with what the run's were, never
+// with the rows of another data set.
+func (p *prediction) useScaling() error {
+	if p.cfg.MakesFeatures() {
+		return nil
+	}
+	s, err := p.run.ReadScaling()
+	if err != nil {
+		return err
+	}
+	p.scaling = s
+	if s != nil || !p.other {
+		return nil
+	}
+	if p.cfg.Standardize == dataset.StandardizeTrain || p.cfg.Standardize == dataset.Auto && looksLike(p.cfg.DatasetPath, "graphsaint") {
+		return term.Usagef("--run %s standardised its features, but does not hold mean and deviation, as runs of older versions do not: train it again to predict another data set", p.run)
+	}
+	p.cfg.Standardize = dataset.StandardizeNone
+	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gnn"
 	"capgnn/graph/dataset"
@@ -31,7 +32,7 @@ func (p *prediction) loadInput(ctx context.Context) error {
 	if err := p.fits(d); err != nil {
 		return term.Usagef("--dataset %s: %w", p.cfg.Dataset, err)
 	}
-	if p.other && p.cfg.makesFeatures() && p.cfg.Features != dataset.FeaturesDegree {
+	if p.other && p.cfg.MakesFeatures() && p.cfg.Features != dataset.FeaturesDegree {
 		p.k.Note("note: the run has --features %s, which match vertices by number: vertex v is taken as vertex v of the run's graph", p.cfg.Features)
 	}
 	p.data = &learnable{name: d.Name, classNames: d.ClassNames, problem: &pipeline.Problem{
@@ -44,8 +45,8 @@ func (p *prediction) loadInput(ctx context.Context) error {
 }
 
 // modelOf returns the network of a run; its input and output widths are those of the weights.
-func modelOf(cfg *trainConfig, tensors gnn.StateDict) (gnn.Config, error) {
-	m := cfg.model(0, 0, false)
+func modelOf(cfg *runfolder.Config, tensors gnn.StateDict) (gnn.Config, error) {
+	m := cfg.Network(0, 0, false)
 	weight, bias := "convs.0.lin.weight", fmt.Sprintf("convs.%d.bias", m.Layers-1)
 	switch m.Kind {
 	case gnn.SAGE:
@@ -87,7 +88,7 @@ func (p *prediction) fits(d *dataset.Dataset) error {
 	if labelled && d.Classes != p.model.Out {
 		return fmt.Errorf("the data set has %d classes, the model of %s gives %d", d.Classes, p.run, p.model.Out)
 	}
-	r, err := p.run.readResult()
+	r, err := p.run.ReadResult()
 	switch {
 	case err != nil:
 		return err
@@ -96,7 +97,7 @@ func (p *prediction) fits(d *dataset.Dataset) error {
 	case r == nil:
 		p.multi = d.MultiLabel()
 	default:
-		p.multi = r.Metric == metricMulti
+		p.multi = r.Metric == runfolder.MetricMulti
 	}
 	if labelled && p.multi != d.MultiLabel() {
 		return fmt.Errorf("one of the data set and the run %s has one label per vertex, the other several", p.run)

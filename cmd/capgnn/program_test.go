@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"capgnn/cmd/capgnn/internal/devices"
+	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/internal/npy"
 )
 
@@ -79,15 +80,15 @@ func (s *sandbox) must(args ...string) string {
 }
 
 // train runs `train --json --quiet` and returns the last line of its output, read.
-func (s *sandbox) train(args ...string) *runResult {
+func (s *sandbox) train(args ...string) *runfolder.Result {
 	s.t.Helper()
 	return readResultLine(s.t, s.must(append([]string{"train", "--json", "--quiet"}, args...)...))
 }
 
-func readResultLine(t *testing.T, stdout string) *runResult {
+func readResultLine(t *testing.T, stdout string) *runfolder.Result {
 	t.Helper()
 	all := strings.Split(strings.TrimSuffix(stdout, "\n"), "\n")
-	r := new(runResult)
+	r := new(runfolder.Result)
 	if err := json.Unmarshal([]byte(all[len(all)-1]), r); err != nil {
 		t.Fatalf("last line of output: %v in %q", err, stdout)
 	}

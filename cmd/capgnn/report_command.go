@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/internal/atomicfile"
 	"capgnn/report"
@@ -55,7 +56,7 @@ func reportAction(c *cli.Context) error {
 	k.KeepStdoutFor(c.String("out"))
 	var runs []report.Run
 	for _, folder := range folders {
-		run, err := runDir(filepath.Clean(folder)).describe()
+		run, err := runfolder.Dir(filepath.Clean(folder)).Describe()
 		if err != nil {
 			return err
 		}
@@ -68,7 +69,7 @@ func reportAction(c *cli.Context) error {
 	switch {
 	case out != "":
 	case len(runs) == 1:
-		out = runDir(runs[0].Name).report()
+		out = runfolder.Dir(runs[0].Name).Report()
 	default:
 		out = comparisonFile
 	}

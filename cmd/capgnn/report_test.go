@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/internal/browser"
 )
@@ -148,7 +149,7 @@ func TestReportedCommands(t *testing.T) {
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
 	first := s.train(small("--devices", "sim:rtx3090,sim:gtx1650", "--run-dir", "a run", "--storage", "bf16", "--amsgrad")...)
-	run, err := runDir(s.path("a run")).describe()
+	run, err := runfolder.Dir(s.path("a run")).Describe()
 	if err != nil {
 		t.Fatal(err)
 	}

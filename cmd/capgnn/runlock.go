@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/internal/atomicfile"
 	"capgnn/internal/lockfile"
@@ -20,16 +21,16 @@ func (t *training) lockRunDir() error {
 	if t.runPath == "" {
 		return nil
 	}
-	t.dir, t.madeDir = runDir(t.runPath), !term.Exists(t.runPath)
+	t.dir, t.madeDir = runfolder.Dir(t.runPath), !term.Exists(t.runPath)
 	if err := t.lockDir("--run-dir"); err != nil {
 		return err
 	}
-	return t.dir.free()
+	return t.dir.Free()
 }
 
 // lockNewRunDir makes the folder of a run for which none was named.
 func (t *training) lockNewRunDir() (err error) {
-	if t.dir, err = makeRunDir(t.data.name, t.cfg.Model, time.Now()); err != nil {
+	if t.dir, err = runfolder.Make(t.data.name, t.cfg.Model, time.Now()); err != nil {
 		return err
 	}
 	t.madeDir = true
@@ -44,7 +45,7 @@ func (t *training) lockDir(flag string) (err error) {
 				return term.Usagef("%s %s: %w", flag, t.dir, err)
 			}
 		}
-		t.lock, err = lockfile.Take(t.dir.lock())
+		t.lock, err = lockfile.Take(t.dir.Lock())
 		if try == 2 || !errors.Is(err, fs.ErrNotExist) { // a process that fails removes the folder that it has made
 			break
 		}
@@ -63,7 +64,7 @@ func (t *training) lockDir(flag string) (err error) {
 		_, t.settled, err = atomicfile.Unfinished(func() (string, error) { return string(t.dir), nil })
 	}
 	atomicfile.Sweep(string(t.dir))
-	atomicfile.Sweep(t.dir.checkpoints())
+	atomicfile.Sweep(t.dir.Checkpoints())
 	return err
 }
 
@@ -73,7 +74,7 @@ func (t *training) unlockRunDir() {
 	if t.settled != nil {
 		t.settled()
 	}
-	if t.madeDir && !t.dir.holdsRun() {
+	if t.madeDir && !t.dir.HoldsRun() {
 		// Not empty or not there: then it stays as it is.
 		_ = os.Remove(string(t.dir))
 	}

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 )
 
@@ -36,7 +37,7 @@ func TestHold(t *testing.T) {
 	if err := second.lockRunDir(); err != nil || !second.madeDir {
 		t.Fatal(second.madeDir, err)
 	}
-	if err := term.WriteFile(second.dir.config(), nil); err != nil {
+	if err := term.WriteFile(second.dir.Config(), nil); err != nil {
 		t.Fatal(err)
 	}
 	second.unlockRunDir()
@@ -91,9 +92,9 @@ func (p *started) refused(t *testing.T, holder *started) {
 }
 
 // wholeMetrics checks that metrics.jsonl has each epoch once, in order, and returns how many.
-func wholeMetrics(t *testing.T, d runDir) (epochs int) {
+func wholeMetrics(t *testing.T, d runfolder.Dir) (epochs int) {
 	t.Helper()
-	f, err := os.Open(d.metrics())
+	f, err := os.Open(d.Metrics())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +126,7 @@ func TestRaceForRunDir(t *testing.T) {
 			t.Fatalf("round %d: none trains: %s%s", round, &both[0].stderr, &both[1].stderr)
 		}
 		both[1-winner].refused(t, both[winner])
-		if d := runDir(s.path(name)); wholeMetrics(t, d) != 4 || term.Exists(d.lock()) {
+		if d := runfolder.Dir(s.path(name)); wholeMetrics(t, d) != 4 || term.Exists(d.Lock()) {
 			t.Errorf("round %d: not four epochs, or the lock stays", round)
 		}
 	}
@@ -149,7 +150,7 @@ func TestDefaultRunDirsAtOnce(t *testing.T) {
 		t.Fatalf("%v, %v, want %d", runs, err, len(all))
 	}
 	for _, d := range runs {
-		if wholeMetrics(t, runDir(d)) != 2 {
+		if wholeMetrics(t, runfolder.Dir(d)) != 2 {
 			t.Errorf("%s: not two epochs", d)
 		}
 	}
@@ -160,12 +161,12 @@ func TestDefaultRunDirsAtOnce(t *testing.T) {
 func TestResumeOfARunThatRuns(t *testing.T) {
 	s := newSandbox(t)
 	data := newStore().write(s, "rings.npz")
-	d := runDir(s.path("run"))
+	d := runfolder.Dir(s.path("run"))
 	grows := func() {
 		t.Helper()
 		var before int64
 		for deadline, n := time.Now().Add(time.Minute), 0; n < 3; time.Sleep(5 * time.Millisecond) {
-			if info, err := os.Stat(d.metrics()); err == nil && info.Size() > before && term.Exists(d.best()) {
+			if info, err := os.Stat(d.Metrics()); err == nil && info.Size() > before && term.Exists(d.Best()) {
 				before, n = info.Size(), n+1
 			}
 			if time.Now().After(deadline) {
@@ -196,7 +197,7 @@ func TestResumeOfARunThatRuns(t *testing.T) {
 			t.Fatal(err)
 		}
 		<-ended
-		if code := p.ProcessState.ExitCode(); code != term.ExitInterrupted || wholeMetrics(t, d) == 0 || term.Exists(d.lock()) {
+		if code := p.ProcessState.ExitCode(); code != term.ExitInterrupted || wholeMetrics(t, d) == 0 || term.Exists(d.Lock()) {
 			t.Errorf("exit code %d: %s", code, &p.stderr)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 )
 
@@ -105,7 +106,7 @@ func (s *sandbox) checkNothingHalf(t *testing.T) {
 		t.Error(err)
 	}
 	for _, r := range runs {
-		if d := runDir(filepath.Join(s.path("runs"), r.Name())); !d.holdsRun() {
+		if d := runfolder.Dir(filepath.Join(s.path("runs"), r.Name())); !d.HoldsRun() {
 			t.Errorf("%s holds no run", d)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"runtime/debug"
 	"syscall"
@@ -13,16 +14,19 @@ import (
 
 	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/diskcache"
+	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/hostmem"
+	"capgnn/internal/atomicfile"
 	"capgnn/internal/lockfile"
 	"capgnn/internal/number"
 	"capgnn/jaca"
 	"capgnn/pipeline"
 	"capgnn/profiler"
 	"capgnn/rapa"
+	"capgnn/report"
 )
 
 // Values of pipeline.Result.Stopped.
@@ -35,7 +39,7 @@ const (
 type training struct {
 	k        *term.Console
 	command  string // that the user called, for errors; "" inside another one
-	cfg      trainConfig
+	cfg      runfolder.Config
 	runPath  string // --run-dir, "" = a new folder below ./runs
 	planFile string // a plan that may fit, looked at before the cache; "" = none
 	resume   bool
@@ -52,8 +56,8 @@ type training struct {
 	arranged arrangement
 	devices  []gpu.Device
 	layout   *pipeline.Layout
-	dir      runDir // set beforehand when resuming
-	madeDir  bool   // by this run
+	dir      runfolder.Dir // set beforehand when resuming
+	madeDir  bool          // by this run
 	lock     *lockfile.Lock
 	settled  func()         // the folder that this run has made holds it now; nil: it has made none
 	initial  *gnn.Weights   // of --init, nil without
@@ -62,7 +66,7 @@ type training struct {
 }
 
 // run trains. The steps before training change nothing but the cache.
-func (t *training) run(ctx context.Context) (*runResult, error) {
+func (t *training) run(ctx context.Context) (*runfolder.Result, error) {
 	defer t.unlockRunDir()
 	if err := t.lockRunDir(); err != nil {
 		return nil, err
@@ -107,7 +111,7 @@ func (t *training) load(ctx context.Context) error {
 	if err := p.Validate(); err != nil {
 		return term.Usagef("--dataset %s: %w", t.cfg.Dataset, err)
 	}
-	if err := t.cfg.model(p.Features.Cols, p.Classes, p.Targets != nil).Validate(); err != nil {
+	if err := t.cfg.Network(p.Features.Cols, p.Classes, p.Targets != nil).Validate(); err != nil {
 		return t.usage(err)
 	}
 	identity := diskcache.Identify(p, t.data.sums)
@@ -176,16 +180,16 @@ func (t *training) open(context.Context) error {
 }
 
 // train runs the epochs and writes the run folder.
-func (t *training) train(ctx context.Context) (_ *runResult, err error) {
+func (t *training) train(ctx context.Context) (_ *runfolder.Result, err error) {
 	if t.dir == "" {
 		if err := t.lockNewRunDir(); err != nil {
 			return nil, err
 		}
 	}
 	t.k.Enter(term.Placing)
-	metrics := &metricsFile{path: t.dir.metrics(), policy: t.cfg.Cache, staleness: t.cfg.staleness()}
-	events := &eventFile{dir: t.dir, metric: metricName(t.data.problem)}
-	opt, err := t.options(func(s pipeline.EpochStats) error { return errors.Join(metrics.append(s), events.append(s)) })
+	metrics := &runfolder.Metrics{Path: t.dir.Metrics(), Policy: t.cfg.Cache, Staleness: t.cfg.MaxStaleness()}
+	events := &runfolder.Events{Dir: t.dir, Metric: runfolder.MetricName(t.data.problem)}
+	opt, err := t.options(func(s pipeline.EpochStats) error { return errors.Join(metrics.Append(s), events.Append(s)) })
 	if err != nil {
 		return nil, err
 	}
@@ -199,7 +203,7 @@ func (t *training) train(ctx context.Context) (_ *runResult, err error) {
 			err = errors.Join(err, trainer.Close())
 		}
 	}()
-	metrics.period = t.fixedPeriod(trainer.Caches())
+	metrics.Period = t.fixedPeriod(trainer.Caches())
 	t.layout.Release()
 	if err := errors.Join(t.data.release(), t.writeSettings()); err != nil {
 		return nil, err
@@ -214,7 +218,7 @@ func (t *training) train(ctx context.Context) (_ *runResult, err error) {
 	t.bar = t.k.Begin("train", int64(t.cfg.Epochs), "epochs", 0)
 	result, err := trainer.Run(ctx)
 	t.bar.End()
-	if err := errors.Join(err, metrics.close(), events.close()); err != nil {
+	if err := errors.Join(err, metrics.Close(), events.Close()); err != nil {
 		return nil, t.explain(err)
 	}
 	if result.Stopped == stoppedBySignal {
@@ -228,12 +232,12 @@ func (t *training) train(ctx context.Context) (_ *runResult, err error) {
 func (t *training) problemOptions() pipeline.Options {
 	p := t.data.problem
 	opt := pipeline.Options{
-		Model: t.cfg.model(p.Features.Cols, p.Classes, p.Targets != nil), Optimizer: t.cfg.optimizer(),
+		Model: t.cfg.Network(p.Features.Cols, p.Classes, p.Targets != nil), Optimizer: t.cfg.UpdateRule(),
 		Epochs: t.cfg.Epochs, EvalEvery: t.cfg.EvalEvery, Patience: t.cfg.Patience,
-		Part: make([]int32, p.Vertices()), Rank: t.rank, Savings: t.cfg.Savings, Storage: t.cfg.storage(), Cache: t.cfg.haloCache(),
+		Part: make([]int32, p.Vertices()), Rank: t.rank, Savings: t.cfg.Savings, Storage: t.cfg.ElementType(), Cache: t.cfg.HaloCache(),
 	}
 	// What does not read was refused by settleCache, or is not used any more.
-	opt.Cache.Slots, _ = parseSlots(t.cfg.CacheSlots, t.parts)
+	opt.Cache.Slots, _ = runfolder.ParseSlots(t.cfg.CacheSlots, t.parts)
 	opt.Cache.Links, _ = parseLinks(t.cfg.CacheLinks, t.parts, len(t.specs))
 	if t.plan != nil {
 		opt.Part, opt.Dropped, opt.NoRescale = t.plan.Part, t.plan.Dropped, !t.cfg.Rescale
@@ -252,7 +256,7 @@ func (t *training) options(record func(pipeline.EpochStats) error) (pipeline.Opt
 		opt.Prepared = c
 	}
 	opt.Layout, opt.Cache.Host = t.layout, devices.LockFor(t.specs)
-	opt.CheckpointDir, opt.CheckpointEvery, opt.Resume = t.dir.checkpoints(), t.cfg.CheckpointEvery, t.resume
+	opt.CheckpointDir, opt.CheckpointEvery, opt.Resume = t.dir.Checkpoints(), t.cfg.CheckpointEvery, t.resume
 	opt.Identity, opt.Log = t.identity(), slog.New(&term.NoteHandler{Console: t.k})
 	var val *float64 // of the last evaluation
 	board := newBoard(t.k, t.specs, t.devices)
@@ -266,7 +270,7 @@ func (t *training) options(record func(pipeline.EpochStats) error) (pipeline.Opt
 		return record(s)
 	}
 	opt.OnBest = func(epoch int, w *gnn.Weights) error {
-		return gnn.WriteSafetensors(t.dir.best(), w, t.metadata(epoch))
+		return gnn.WriteSafetensors(t.dir.Best(), w, t.metadata(epoch))
 	}
 	for p := range t.parts {
 		opt.Devices = append(opt.Devices, t.devices[p%len(t.devices)])
@@ -276,7 +280,7 @@ func (t *training) options(record func(pipeline.EpochStats) error) (pipeline.Opt
 	}
 	path := t.cfg.Init
 	if t.resume {
-		path = t.dir.initial()
+		path = t.dir.Initial()
 	}
 	t.initial, err = readInitial(path, opt.Model)
 	if err != nil {
@@ -302,7 +306,7 @@ func epochDetail(s pipeline.EpochStats, val *float64) string {
 	if val != nil {
 		text += "  val " + term.Score(val)
 	}
-	wall := seconds(s.Train)
+	wall := s.Train.Seconds()
 	return text + "  " + term.Duration(&wall)
 }
 
@@ -311,8 +315,8 @@ func (t *training) identity() string {
 	cfg := t.cfg
 	cfg.Dataset, cfg.DatasetPath, cfg.CheckpointEvery, cfg.Profile, cfg.Plan = "", "", 0, "", ""
 	h := sha256.New()
-	for _, o := range options {
-		fmt.Fprintf(h, "%s=%v\n", o.name, o.value(&cfg))
+	for _, o := range runfolder.Options {
+		fmt.Fprintf(h, "%s=%v\n", o.Name, o.Value(&cfg))
 	}
 	if t.plan != nil {
 		fmt.Fprintf(h, "plan=%s\n", t.plan.Key)
@@ -332,23 +336,23 @@ func (t *training) writeSettings() error {
 		return nil
 	}
 	if t.plan != nil {
-		if err := rapa.WritePlan(t.dir.plan(), t.plan); err != nil {
+		if err := rapa.WritePlan(t.dir.Plan(), t.plan); err != nil {
 			return err
 		}
 	}
 	if t.initial != nil {
-		if err := gnn.WriteSafetensors(t.dir.initial(), t.initial, t.metadata(-1)); err != nil {
+		if err := gnn.WriteSafetensors(t.dir.Initial(), t.initial, t.metadata(-1)); err != nil {
 			return err
 		}
 	}
-	if err := t.dir.writeScaling(t.data.scaling); err != nil {
+	if err := t.dir.WriteScaling(t.data.scaling); err != nil {
 		return err
 	}
-	data, err := formatConfig(&t.cfg)
+	data, err := runfolder.FormatConfig(&t.cfg)
 	if err != nil {
 		return err
 	}
-	return term.WriteFile(t.dir.config(), data)
+	return term.WriteFile(t.dir.Config(), data)
 }
 
 // moreMemory says what a device that ran out of memory lacks: its budget, or memory of the system that its budget counts on.
@@ -366,24 +370,24 @@ func (t *training) explain(err error) error {
 	var limit *hostmem.Limit
 	switch {
 	case errors.As(err, &large), errors.As(err, &limit), errors.Is(err, syscall.ENOMEM):
-		return explainCache(err)
+		return runfolder.ExplainCache(err)
 	case errors.As(err, &oom):
 		return &term.FitError{Err: err, Remedy: moreMemory(oom) + ", use more --parts, or a smaller --hidden"}
-	case term.ExitCode(err) == term.ExitLost && t.dir.holdsRun():
+	case term.ExitCode(err) == term.ExitLost && t.dir.HoldsRun():
 		return fmt.Errorf("%w: continue from the last checkpoint with `capgnn train --resume %s`", err, t.dir)
 	}
 	return err
 }
 
 // finish writes what a finished run leaves behind.
-func (t *training) finish(r *pipeline.Result) (*runResult, error) {
+func (t *training) finish(r *pipeline.Result) (*runfolder.Result, error) {
 	best, epoch := r.BestWeights, r.BestEpoch
 	if best == nil {
 		best, epoch = r.Weights, r.Epochs-1
 	}
-	err := gnn.WriteSafetensors(t.dir.best(), best, t.metadata(epoch))
+	err := gnn.WriteSafetensors(t.dir.Best(), best, t.metadata(epoch))
 	if err == nil {
-		err = gnn.WriteSafetensors(t.dir.last(), r.Weights, t.metadata(r.Epochs-1))
+		err = gnn.WriteSafetensors(t.dir.Last(), r.Weights, t.metadata(r.Epochs-1))
 	}
 	if err != nil {
 		return nil, err
@@ -391,17 +395,28 @@ func (t *training) finish(r *pipeline.Result) (*runResult, error) {
 	if r.Stopped == stoppedByPatience {
 		t.k.Note("stopped after %d epochs: %d evaluations without a better validation score", r.Epochs, t.cfg.Patience)
 	}
-	result := newResult(&t.cfg, t.data.name, t.specs, t.parts, t.dir, r)
-	result.TimeS.Start, result.Classes = seconds(t.start), t.data.classNames
-	if result.Staleness.Period = t.fixedPeriod(r.Caches); t.cfg.staleness().Auto() {
-		if result.Drift, result.Staleness.Period, err = readDrifts(t.dir.metrics()); err != nil {
+	result := runfolder.NewResult(&t.cfg, t.data.name, t.specs, t.parts, t.dir, r)
+	result.TimeS.Start, result.Classes = t.start.Seconds(), t.data.classNames
+	if result.Staleness.Period = t.fixedPeriod(r.Caches); t.cfg.MaxStaleness().Auto() {
+		if result.Drift, result.Staleness.Period, err = runfolder.ReadDrifts(t.dir.Metrics()); err != nil {
 			return nil, err
 		}
 	}
 	result.Order, result.Storage, result.TimeS.Order = t.cfg.Order, t.cfg.Storage, t.arranged.Seconds
-	if err := t.dir.writeResult(result); err != nil {
+	if err := t.dir.WriteResult(result); err != nil {
 		return nil, err
 	}
 	t.writeReport()
 	return result, nil
+}
+
+// writeReport draws the run into its folder. A picture that could not be written is no reason to fail a run that was.
+func (t *training) writeReport() {
+	run, err := t.dir.Describe()
+	if err == nil {
+		err = atomicfile.Write(t.dir.Report(), func(w io.Writer) error { return report.WriteRun(w, run) })
+	}
+	if err != nil {
+		t.k.Note("note: no report: %s", term.OneLine(err))
+	}
 }

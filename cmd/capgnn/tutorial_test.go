@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 )
 
@@ -58,11 +59,11 @@ func followTutorial(t *testing.T, blocks [][]string, layers string) {
 			t.Errorf("nothing printed %q:\n%s", want, printed)
 		}
 	}
-	again, err := runDir(s.path("runs/again")).readResult()
+	again, err := runfolder.Dir(s.path("runs/again")).ReadResult()
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, err := runDir(s.path("runs/first")).readResult()
+	first, err := runfolder.Dir(s.path("runs/first")).ReadResult()
 	if err != nil || first.SHA256 != again.SHA256 {
 		t.Errorf("the repeated run has other weights: %v", err)
 	}

@@ -1,4 +1,4 @@
-package main
+package runfolder
 
 import (
 	"bufio"
@@ -20,8 +20,8 @@ import (
 	"capgnn/pipeline"
 )
 
-// cacheCapacity is the sizes of the caches, in rows of an exchange.
-type cacheCapacity struct {
+// Capacity is the sizes of the caches, in rows of an exchange.
+type Capacity struct {
 	Local       []int     `json:"local"` // by part
 	Global      int       `json:"global"`
 	LocalUnion  []int     `json:"union_local"` // rows that a part could keep
@@ -29,15 +29,17 @@ type cacheCapacity struct {
 	SlotBytes   gpu.Bytes `json:"slot_bytes"` // of a row in all exchanges, on a device
 }
 
-func capacityOf(p *jaca.Plan) *cacheCapacity {
+// CapacityOf returns the sizes of the caches of a plan, nil of none.
+func CapacityOf(p *jaca.Plan) *Capacity {
 	if p == nil {
 		return nil
 	}
 	c := &p.Capacities
-	return &cacheCapacity{Local: c.Local, Global: c.Global, LocalUnion: c.LocalUnion, GlobalUnion: c.GlobalUnion, SlotBytes: c.Slot}
+	return &Capacity{Local: c.Local, Global: c.Global, LocalUnion: c.LocalUnion, GlobalUnion: c.GlobalUnion, SlotBytes: c.Slot}
 }
 
-func (c *cacheCapacity) String() string {
+// String says how many of the rows that may be kept have a slot.
+func (c *Capacity) String() string {
 	var local []string
 	for i, n := range c.Local {
 		local = append(local, fmt.Sprintf("%d of %d", n, c.LocalUnion[i]))
@@ -61,7 +63,7 @@ type cacheUse struct {
 // runCache is the cacheUse of a run with the sizes of its caches; null: there were none.
 type runCache struct {
 	cacheUse
-	Capacity *cacheCapacity `json:"capacity"`
+	Capacity *Capacity `json:"capacity"`
 }
 
 func cacheUseOf(policy string, s jaca.Stats) cacheUse {
@@ -167,8 +169,8 @@ func driftsIn(lines io.Reader) (points map[string][]driftPoint, period map[strin
 	return points, period, nil
 }
 
-// readDrifts is driftsIn for a whole file.
-func readDrifts(path string) (points map[string][]driftPoint, period map[string]int, err error) {
+// ReadDrifts is driftsIn for a whole file.
+func ReadDrifts(path string) (points map[string][]driftPoint, period map[string]int, err error) {
 	f, err := regular.Open(path)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read drift: %w", err)
@@ -178,18 +180,4 @@ func readDrifts(path string) (points map[string][]driftPoint, period map[string]
 		return nil, nil, fmt.Errorf("read drift in %s: %w", path, err)
 	}
 	return points, period, nil
-}
-
-// fixedPeriod returns the refresh period of every layer with slots; nil: it adapts.
-func (t *training) fixedPeriod(caches *jaca.Plan) map[string]int {
-	if caches == nil || t.cfg.staleness().Auto() {
-		return nil
-	}
-	out := map[string]int{}
-	for _, table := range caches.Tables {
-		if table.Slots() > 0 {
-			out[strconv.Itoa(table.Layer)] = table.Period
-		}
-	}
-	return out
 }

@@ -1,4 +1,4 @@
-package main
+package runfolder
 
 import (
 	"os"
@@ -12,8 +12,8 @@ import (
 )
 
 // unusual has no option at its default.
-func unusual() trainConfig {
-	return trainConfig{
+func unusual() Config {
+	return Config{
 		Dataset: "a: b #c", DatasetPath: "/data/1e5", Edges: "reversed", Standardize: "none", Split: "0.6,0.2,0.2", SelfLoops: "keep",
 		Model: "gat", Layers: 2, Hidden: 24, Heads: 3, Dropout: 0.1, Init: "w.npz", Epochs: 7, LR: 1e-7, Optimizer: "sgd",
 		WeightDecay: 5e-4, AMSGrad: true, Seed: 1<<64 - 1, EvalEvery: 1, Patience: 3, Devices: "cpu:0,threads=1,cpu:threads=2",
@@ -29,12 +29,12 @@ func unusual() trainConfig {
 }
 
 func TestConfigFileSaysEverything(t *testing.T) {
-	for name, want := range map[string]trainConfig{"defaults": defaultConfig(), "unusual": unusual()} {
-		data, err := formatConfig(&want)
+	for name, want := range map[string]Config{"defaults": Default(), "unusual": unusual()} {
+		data, err := FormatConfig(&want)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := trainConfig{}
+		got := Config{}
 		if err := parseConfig(data, &got); err != nil {
 			t.Fatalf("%s: %v in\n%s", name, err, data)
 		}
@@ -43,20 +43,20 @@ func TestConfigFileSaysEverything(t *testing.T) {
 		}
 	}
 	// The test is worth something only if no option of unusual is at its default.
-	d, u := defaultConfig(), unusual()
-	for _, o := range options {
-		if o.value(&d) == o.value(&u) {
-			t.Errorf("option %s is at its default %v in both", o.name, o.value(&u))
+	d, u := Default(), unusual()
+	for _, o := range Options {
+		if o.Value(&d) == o.Value(&u) {
+			t.Errorf("option %s is at its default %v in both", o.Name, o.Value(&u))
 		}
 	}
 }
 
 func TestConfigFileKeepsWhatItDoesNotSay(t *testing.T) {
-	cfg := defaultConfig()
+	cfg := Default()
 	if err := parseConfig([]byte("epochs: 3\nlr: null\nseed: 5\nsplit: 0.5,0.25,0.25\n"), &cfg); err != nil {
 		t.Fatal(err)
 	}
-	want := defaultConfig()
+	want := Default()
 	want.Epochs, want.Seed, want.Split = 3, 5, "0.5,0.25,0.25"
 	if cfg != want {
 		t.Errorf("got %+v, want %+v", cfg, want)
@@ -69,7 +69,7 @@ func TestConfigFileRefuses(t *testing.T) {
 		"unknown: 1", "- 1", "epochs: 1\nepochs: 2", "epochs: [1", "lr: {", "\x00", "a",
 		"epochs: " + strings.Repeat("[", maxConfigNesting+1), strings.Repeat("- ", maxConfigNesting+1), "# " + strings.Repeat("x", maxConfigBytes) + "\nepochs: 1",
 	} {
-		cfg := defaultConfig()
+		cfg := Default()
 		err := parseConfig([]byte(text), &cfg)
 		if err == nil {
 			t.Errorf("%q is accepted as %+v", text, cfg)
@@ -84,15 +84,15 @@ func TestReadConfigBoundsItsSize(t *testing.T) {
 	if err := os.WriteFile(path, make([]byte, maxConfigBytes+1), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	cfg := defaultConfig()
-	if err := readConfig(path, &cfg); term.ExitCode(err) != term.ExitUsage {
+	cfg := Default()
+	if err := ReadConfig(path, &cfg); term.ExitCode(err) != term.ExitUsage {
 		t.Errorf("error %v, want a usage error", err)
 	}
 }
 
 func FuzzParseConfig(f *testing.F) {
 	cfg := unusual()
-	data, err := formatConfig(&cfg)
+	data, err := FormatConfig(&cfg)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -100,15 +100,15 @@ func FuzzParseConfig(f *testing.F) {
 	f.Add([]byte("epochs: 3"))
 	f.Add([]byte("&a [*a]"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		cfg := defaultConfig()
+		cfg := Default()
 		if parseConfig(data, &cfg) != nil {
 			return
 		}
-		again, err := formatConfig(&cfg)
+		again, err := FormatConfig(&cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var back trainConfig
+		var back Config
 		if err := parseConfig(again, &back); err != nil {
 			t.Fatalf("written config does not read: %v in\n%s", err, again)
 		}
@@ -116,31 +116,31 @@ func FuzzParseConfig(f *testing.F) {
 }
 
 func TestValidate(t *testing.T) {
-	ok := defaultConfig()
+	ok := Default()
 	ok.Dataset = "cora"
-	if err := ok.validate(); err != nil {
+	if err := ok.Validate(); err != nil {
 		t.Fatalf("defaults: %v", err)
 	}
-	for want, change := range map[string]func(*trainConfig){
-		"--dataset is missing": func(c *trainConfig) { c.Dataset = "" },
-		"--edges":              func(c *trainConfig) { c.Edges = "both" },
-		"--standardize":        func(c *trainConfig) { c.Standardize = "all" },
-		"--self-loops":         func(c *trainConfig) { c.SelfLoops = "yes" },
-		"--partitioner":        func(c *trainConfig) { c.Partitioner = "metis" },
-		"--epochs":             func(c *trainConfig) { c.Epochs = -1 },
-		"--parts":              func(c *trainConfig) { c.Parts = 1 << 20 },
-		"--patience":           func(c *trainConfig) { c.Patience, c.EvalEvery = 2, 0 },
-		"--split":              func(c *trainConfig) { c.Split = "0.5,0.5,0.5" },
-		"model":                func(c *trainConfig) { c.Model = "mlp" },
-		"multiple":             func(c *trainConfig) { c.Model, c.Hidden, c.Heads = "gat", 30, 4 },
-		"dropout":              func(c *trainConfig) { c.Dropout = 1 },
-		"learning rate":        func(c *trainConfig) { c.LR = 0 },
-		"optimizer":            func(c *trainConfig) { c.Optimizer = "lbfgs" },
-		"layers":               func(c *trainConfig) { c.Layers = 0 },
+	for want, change := range map[string]func(*Config){
+		"--dataset is missing": func(c *Config) { c.Dataset = "" },
+		"--edges":              func(c *Config) { c.Edges = "both" },
+		"--standardize":        func(c *Config) { c.Standardize = "all" },
+		"--self-loops":         func(c *Config) { c.SelfLoops = "yes" },
+		"--partitioner":        func(c *Config) { c.Partitioner = "metis" },
+		"--epochs":             func(c *Config) { c.Epochs = -1 },
+		"--parts":              func(c *Config) { c.Parts = 1 << 20 },
+		"--patience":           func(c *Config) { c.Patience, c.EvalEvery = 2, 0 },
+		"--split":              func(c *Config) { c.Split = "0.5,0.5,0.5" },
+		"model":                func(c *Config) { c.Model = "mlp" },
+		"multiple":             func(c *Config) { c.Model, c.Hidden, c.Heads = "gat", 30, 4 },
+		"dropout":              func(c *Config) { c.Dropout = 1 },
+		"learning rate":        func(c *Config) { c.LR = 0 },
+		"optimizer":            func(c *Config) { c.Optimizer = "lbfgs" },
+		"layers":               func(c *Config) { c.Layers = 0 },
 	} {
 		c := ok
 		change(&c)
-		err := c.validate()
+		err := c.Validate()
 		if term.ExitCode(err) != term.ExitUsage || !strings.Contains(err.Error(), want) {
 			t.Errorf("want a usage error with %q, got %v", want, err)
 		}
@@ -149,13 +149,13 @@ func TestValidate(t *testing.T) {
 
 func TestParseSplit(t *testing.T) {
 	for text, want := range map[string][3]float64{"": dataset.DefaultFractions, "0.5,0.25,0.25": {0.5, 0.25, 0.25}, "1,0,0": {1, 0, 0}, "0.6, 0.2, 0.2": {0.6, 0.2, 0.2}} {
-		got, given, err := parseSplit(text)
+		got, given, err := ParseSplit(text)
 		if err != nil || got != want || given != (text != "") {
 			t.Errorf("%q: got %v, %v, %v, want %v", text, got, given, err, want)
 		}
 	}
 	for _, text := range []string{"0.7", "0.7,0.2", "0,0.5,0.5", "a,b,c", "0.5,0.5,0.5", "-0.1,0.5,0.5", "NaN,0,0", "2,0,0", "0.1,0.1,0.1,0.1", ",,"} {
-		if got, _, err := parseSplit(text); err == nil {
+		if got, _, err := ParseSplit(text); err == nil {
 			t.Errorf("%q is accepted as %v", text, got)
 		}
 	}
@@ -163,7 +163,7 @@ func TestParseSplit(t *testing.T) {
 
 func TestSplitNumber(t *testing.T) {
 	for text, want := range map[string]int{"0": 0, "3": 3, "": -1, "-1": -1, "0.7,0.2,0.1": -1, "1.0": -1} {
-		if row, numbered := splitNumber(text); numbered != (want >= 0) || numbered && row != want {
+		if row, numbered := SplitNumber(text); numbered != (want >= 0) || numbered && row != want {
 			t.Errorf("%q: got %d, %v, want %d", text, row, numbered, want)
 		}
 	}

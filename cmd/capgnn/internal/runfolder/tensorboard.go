@@ -1,4 +1,4 @@
-package main
+package runfolder
 
 import (
 	"fmt"
@@ -8,44 +8,44 @@ import (
 	"capgnn/pipeline"
 )
 
-// eventFile appends the curves of a run to a TensorBoard event file in the run folder: loss and epoch_seconds at every
+// Events appends the curves of a run to a TensorBoard event file in the run folder: loss and epoch_seconds at every
 // epoch, METRIC/train, METRIC/val and METRIC/test where there was an evaluation. Steps are epochs, counted as in
 // metrics.jsonl. Every start of a run makes a file of its own, which takes back the epochs that it repeats.
-type eventFile struct {
-	dir    runDir
-	metric string           // accuracy or micro-f1
+type Events struct {
+	Dir    Dir
+	Metric string           // accuracy or micro-f1
 	w      *tfevents.Writer // nil before the first epoch
 }
 
-// The metric of multi-label runs, as pipeline.Result.MetricName has it.
-const metricMulti = "micro-f1"
+// MetricMulti is the metric of multi-label runs, as pipeline.Result.MetricName has it.
+const MetricMulti = "micro-f1"
 
-// metricName returns what the scores of a problem are called.
-func metricName(p *pipeline.Problem) string {
+// MetricName returns what the scores of a problem are called.
+func MetricName(p *pipeline.Problem) string {
 	if p.Targets != nil {
-		return metricMulti
+		return MetricMulti
 	}
 	return "accuracy"
 }
 
-// append writes the values of one epoch.
-func (f *eventFile) append(s pipeline.EpochStats) error {
+// Append writes the values of one epoch.
+func (f *Events) Append(s pipeline.EpochStats) error {
 	now := time.Now()
 	if f.w == nil {
-		w, err := tfevents.Create(string(f.dir), now, int64(s.Epoch))
+		w, err := tfevents.Create(string(f.Dir), now, int64(s.Epoch))
 		if err != nil {
 			return fmt.Errorf("write events: %w", err)
 		}
 		f.w = w
 	}
-	values := []tfevents.Scalar{{Tag: "loss", Value: s.Loss}, {Tag: "epoch_seconds", Value: seconds(s.Train)}}
+	values := []tfevents.Scalar{{Tag: "loss", Value: s.Loss}, {Tag: "epoch_seconds", Value: s.Train.Seconds()}}
 	if s.Eval {
 		for _, split := range []struct {
 			name  string
 			value *float64
 		}{{"train", s.Metrics.Train}, {"val", s.Metrics.Val}, {"test", s.Metrics.Test}} {
 			if split.value != nil {
-				values = append(values, tfevents.Scalar{Tag: f.metric + "/" + split.name, Value: *split.value})
+				values = append(values, tfevents.Scalar{Tag: f.Metric + "/" + split.name, Value: *split.value})
 			}
 		}
 		if s.ValLoss != nil {
@@ -58,8 +58,8 @@ func (f *eventFile) append(s pipeline.EpochStats) error {
 	return nil
 }
 
-// close closes the file, if there was an epoch.
-func (f *eventFile) close() error {
+// Close closes the file, if there was an epoch.
+func (f *Events) Close() error {
 	if f.w == nil {
 		return nil
 	}

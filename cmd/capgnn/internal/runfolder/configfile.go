@@ -1,4 +1,4 @@
-package main
+package runfolder
 
 import (
 	"bytes"
@@ -24,9 +24,9 @@ const (
 	maxConfigNesting = 256
 )
 
-// readConfig applies a config file on top of cfg: a mapping from option names to plain values. Keys that are missing or
+// ReadConfig applies a config file on top of cfg: a mapping from option names to plain values. Keys that are missing or
 // null keep what cfg has.
-func readConfig(path string, cfg *trainConfig) error {
+func ReadConfig(path string, cfg *Config) error {
 	f, err := regular.Open(path)
 	if err != nil {
 		return term.Usagef("read config: %w", err)
@@ -45,8 +45,8 @@ func readConfig(path string, cfg *trainConfig) error {
 	return nil
 }
 
-// parseConfig is readConfig for the content of a file.
-func parseConfig(data []byte, cfg *trainConfig) error {
+// parseConfig is ReadConfig for the content of a file.
+func parseConfig(data []byte, cfg *Config) error {
 	nested := bytes.Count(data, []byte("[")) + bytes.Count(data, []byte("{")) + bytes.Count(data, []byte("- "))
 	if len(data) > maxConfigBytes || nested > maxConfigNesting {
 		return fmt.Errorf("%d bytes with %d lists and mappings: not a config file", len(data), nested)
@@ -55,20 +55,20 @@ func parseConfig(data []byte, cfg *trainConfig) error {
 	if err := yaml.UnmarshalWithOptions(data, &entries, yaml.Strict()); err != nil {
 		return errors.New(yaml.FormatError(err, false, false))
 	}
-	for _, o := range options {
-		value, ok := entries[o.name]
+	for _, o := range Options {
+		value, ok := entries[o.Name]
 		if !ok {
 			continue
 		}
-		delete(entries, o.name)
+		delete(entries, o.Name)
 		if value == nil {
 			continue
 		}
 		text, err := scalarText(value)
 		if err != nil {
-			return fmt.Errorf("%s: %w", o.name, err)
+			return fmt.Errorf("%s: %w", o.Name, err)
 		}
-		if err := o.set(cfg, text); err != nil {
+		if err := o.Set(cfg, text); err != nil {
 			return err
 		}
 	}
@@ -92,11 +92,11 @@ func scalarText(value any) (string, error) {
 	return "", errors.New("is not a plain value")
 }
 
-// formatConfig returns the content of a config file that says everything about cfg.
-func formatConfig(cfg *trainConfig) ([]byte, error) {
-	entries := make(yaml.MapSlice, len(options))
-	for i, o := range options {
-		entries[i] = yaml.MapItem{Key: o.name, Value: o.value(cfg)}
+// FormatConfig returns the content of a config file that says everything about cfg.
+func FormatConfig(cfg *Config) ([]byte, error) {
+	entries := make(yaml.MapSlice, len(Options))
+	for i, o := range Options {
+		entries[i] = yaml.MapItem{Key: o.Name, Value: o.Value(cfg)}
 	}
 	body, err := yaml.Marshal(entries)
 	if err != nil {

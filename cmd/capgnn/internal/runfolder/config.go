@@ -1,9 +1,10 @@
-package main
+package runfolder
 
 import (
 	"errors"
 	"fmt"
 	"math"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,9 +18,9 @@ import (
 	"capgnn/rapa"
 )
 
-// trainConfig is everything that decides a training run. Each field is one option (options.go), under the same name on
+// Config is everything that decides a training run. Each field is one option (options.go), under the same name on
 // the command line and in config.yaml.
-type trainConfig struct {
+type Config struct {
 	Dataset     string // as the user wrote it
 	DatasetPath string // where it was found; "" before that
 	Edges       string // direction of the file's edges; auto = the format's own default
@@ -50,7 +51,7 @@ type trainConfig struct {
 	Objective   string  // of the multilevel partitioner: cut or volume
 	Balance     float64 // most inner vertices of a part over its share, ≥ 1
 	BalanceBy   string  // list of balanced quantities, "" = vertices,edges,train
-	Cost        string  // what parts are evened by: costAuto, costTime or costLambda
+	Cost        string  // what parts are evened by: CostAuto, CostTime or CostLambda
 	NoMove      bool    // inner vertices stay where the partitioner put them
 	MaxPrune    float64 // share of cut edges that may be pruned, 0 = lossless
 	Prune       float64 // share of each part's cut edges that is pruned whatever the devices, 0 = none
@@ -71,8 +72,8 @@ type trainConfig struct {
 	CacheBypass float64 // hit rate under which caches are given up, 0 = never
 	Staleness   string  // jaca.ParseStaleness
 	ExactEpochs string  // auto or a number
-	Pipeline    string  // switchOn, switchOff or pipelineAuto
-	Peer        string  // whether devices copy straight from each other: switchOn or switchOff
+	Pipeline    string  // SwitchOn, SwitchOff or PipelineAuto
+	Peer        string  // whether devices copy straight from each other: SwitchOn or SwitchOff
 	HaloType    string  // pipeline.ParseEncoding
 	CacheSlots  string  // capacities of the run that wrote the file: rows of each part's cache, then of the host's; config file only
 	CacheLinks  string  // transfer rates that slots were decided by: parseLinks; config file only
@@ -84,33 +85,33 @@ type trainConfig struct {
 	DataSHA256      string // identity of graph, features, labels and splits of the run that wrote the file; config file only
 }
 
-// defaultConfig returns the defaults of DESIGN.md 3.
-func defaultConfig() trainConfig {
-	return trainConfig{
+// Default returns the settings of a run where nothing is said.
+func Default() Config {
+	return Config{
 		Edges: dataset.Auto, Standardize: dataset.Auto, Features: dataset.FeaturesStored, SelfLoops: "auto", Model: string(gnn.GCN), Layers: 3, Hidden: 256, Heads: 4, Dropout: 0.5,
 		Epochs: 200, LR: 0.01, Optimizer: string(gnn.Adam), Seed: 1, EvalEvery: 5,
-		Devices: "auto", Partitioner: string(rapa.Methods[0]), Objective: "cut", Balance: 1.03, Cost: costAuto, PruneScore: string(rapa.PruneScores[0]), Alpha: 0.5, Order: orderAuto, Storage: gpu.FP32.String(), CheckpointEvery: 10,
+		Devices: "auto", Partitioner: string(rapa.Methods[0]), Objective: "cut", Balance: 1.03, Cost: CostAuto, PruneScore: string(rapa.PruneScores[0]), Alpha: 0.5, Order: OrderAuto, Storage: gpu.FP32.String(), CheckpointEvery: 10,
 		Cache: string(jaca.JACA), GPUCache: jaca.Size{}.String(), CPUCache: jaca.Size{}.String(), ReserveGPU: "0", ReserveCPU: "0",
-		Staleness: jaca.Staleness{}.String(), ExactEpochs: exactAuto, Pipeline: pipelineAuto, Peer: switchOn, HaloType: pipeline.FP32.String(),
+		Staleness: jaca.Staleness{}.String(), ExactEpochs: exactAuto, Pipeline: PipelineAuto, Peer: SwitchOn, HaloType: pipeline.FP32.String(),
 	}
 }
 
 // What --model and --optimizer may be.
 var (
-	models     = []gnn.Kind{gnn.GCN, gnn.SAGE, gnn.GIN, gnn.GAT}
-	optimizers = []gnn.OptimizerKind{gnn.Adam, gnn.AdamW, gnn.SGD}
+	Models     = []gnn.Kind{gnn.GCN, gnn.SAGE, gnn.GIN, gnn.GAT}
+	Optimizers = []gnn.OptimizerKind{gnn.Adam, gnn.AdamW, gnn.SGD}
 )
 
 // Bounds of counts; they catch slips of the keyboard before memory is asked for.
 const (
-	maxEpochs = 10_000_000
+	MaxEpochs = 10_000_000
 	maxParts  = 4096
 
 	maxBalance = 1000 // beyond it a factor means "unbounded" anyway
 )
 
-// validate reports everything that is wrong with c as far as it can be told without data and devices.
-func (c *trainConfig) validate() error {
+// Validate reports everything that is wrong with c as far as it can be told without data and devices.
+func (c *Config) Validate() error {
 	var errs []error
 	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
 	oneOf := func(flag, value string, choices ...string) bool {
@@ -130,18 +131,18 @@ func (c *trainConfig) validate() error {
 	}
 	oneOf("edges", c.Edges, dataset.Auto, dataset.Symmetric, dataset.Directed, dataset.Reversed)
 	oneOf("standardize", c.Standardize, dataset.Auto, dataset.StandardizeNone, dataset.StandardizeTrain)
-	model, optimizer := c.model(1, 1, false), c.optimizer()
-	if !oneOf("model", c.Model, names(models)...) {
+	model, optimizer := c.Network(1, 1, false), c.UpdateRule()
+	if !oneOf("model", c.Model, Names(Models)...) {
 		model.Kind = gnn.GCN // the rest is looked at all the same
 	}
-	if !oneOf("optimizer", c.Optimizer, names(optimizers)...) {
+	if !oneOf("optimizer", c.Optimizer, Names(Optimizers)...) {
 		optimizer.Kind = gnn.Adam
 	}
 	oneOf("self-loops", c.SelfLoops, "auto", "add", "keep", "remove")
-	oneOf("partitioner", c.Partitioner, names(rapa.Methods)...)
-	oneOf("objective", c.Objective, names(rapa.Objectives)...)
-	oneOf("prune-score", c.PruneScore, names(rapa.PruneScores)...)
-	oneOf("cost", c.Cost, costAuto, costTime, costLambda)
+	oneOf("partitioner", c.Partitioner, Names(rapa.Methods)...)
+	oneOf("objective", c.Objective, Names(rapa.Objectives)...)
+	oneOf("prune-score", c.PruneScore, Names(rapa.PruneScores)...)
+	oneOf("cost", c.Cost, CostAuto, CostTime, CostLambda)
 	if !(c.MaxPrune >= 0 && c.MaxPrune <= 1) {
 		bad("--max-prune %g is not in [0, 1]", c.MaxPrune)
 	}
@@ -157,27 +158,27 @@ func (c *trainConfig) validate() error {
 	if !(c.Balance >= 1 && c.Balance <= maxBalance) {
 		bad("--balance %g is not in [1, %d]", c.Balance, maxBalance)
 	}
-	oneOf("order", c.Order, orders...)
+	oneOf("order", c.Order, Orders...)
 	oneOf("storage", c.Storage, gpu.FP32.String(), gpu.BF16.String())
-	if c.storage() != gpu.FP32 && c.Model == string(gnn.GAT) {
+	if c.ElementType() != gpu.FP32 && c.Model == string(gnn.GAT) {
 		bad("--storage %s: gat computes on fp32 rows only; leave it away, or train gcn, sage or gin", c.Storage)
 	}
 	errs = append(errs, c.cacheErrors()...)
-	within("epochs", c.Epochs, 0, maxEpochs)
-	within("eval-every", c.EvalEvery, 0, maxEpochs)
-	within("patience", c.Patience, 0, maxEpochs)
-	within("checkpoint-every", c.CheckpointEvery, 0, maxEpochs)
+	within("epochs", c.Epochs, 0, MaxEpochs)
+	within("eval-every", c.EvalEvery, 0, MaxEpochs)
+	within("patience", c.Patience, 0, MaxEpochs)
+	within("checkpoint-every", c.CheckpointEvery, 0, MaxEpochs)
 	within("parts", c.Parts, 0, maxParts)
 	if c.Patience > 0 && c.EvalEvery == 0 {
 		bad("--patience counts evaluations, but --eval-every 0 evaluates only at the end")
 	}
 	if err := dataset.CheckFeatures(c.Features); err != nil {
 		bad("--%w", err)
-	} else if c.makesFeatures() && c.Standardize == dataset.StandardizeTrain {
+	} else if c.MakesFeatures() && c.Standardize == dataset.StandardizeTrain {
 		bad("--features %s with --standardize train: features made from the graph are not standardised: leave one of them away", c.Features)
 	}
-	if _, numbered := splitNumber(c.Split); !numbered {
-		_, _, err := parseSplit(c.Split)
+	if _, numbered := SplitNumber(c.Split); !numbered {
+		_, _, err := ParseSplit(c.Split)
 		errs = append(errs, err)
 	}
 	errs = append(errs, model.Validate(), optimizer.Validate())
@@ -187,40 +188,40 @@ func (c *trainConfig) validate() error {
 	return nil
 }
 
-// makesFeatures reports whether features are made of the graph, in place of those of the data set.
-func (c *trainConfig) makesFeatures() bool { return c.Features != dataset.FeaturesStored }
+// MakesFeatures reports whether features are made of the graph, in place of those of the data set.
+func (c *Config) MakesFeatures() bool { return c.Features != dataset.FeaturesStored }
 
-// model returns the network for data of this many features and classes.
-func (c *trainConfig) model(features, classes int, multi bool) gnn.Config {
+// Network returns the network for data of this many features and classes.
+func (c *Config) Network(features, classes int, multi bool) gnn.Config {
 	return gnn.Config{Kind: gnn.Kind(c.Model), Layers: c.Layers, Hidden: c.Hidden, In: features, Out: classes,
 		Heads: c.Heads, Dropout: c.Dropout, Multi: multi, Seed: c.Seed}
 }
 
-// storage returns the element type of the rows that aggregations gather and parts exchange.
-func (c *trainConfig) storage() gpu.DType {
+// ElementType returns the element type of the rows that aggregations gather and parts exchange.
+func (c *Config) ElementType() gpu.DType {
 	if c.Storage == gpu.BF16.String() {
 		return gpu.BF16
 	}
 	return gpu.FP32
 }
 
-// optimizer returns the update rule.
-func (c *trainConfig) optimizer() gnn.Optimizer {
+// UpdateRule returns the update rule.
+func (c *Config) UpdateRule() gnn.Optimizer {
 	return gnn.Optimizer{Kind: gnn.OptimizerKind(c.Optimizer), LR: c.LR, WeightDecay: c.WeightDecay, AMSGrad: c.AMSGrad}
 }
 
-// splitNumber reads the number of a split that stands in the data set's files.
-func splitNumber(text string) (row int, numbered bool) {
+// SplitNumber reads the number of a split that stands in the data set's files.
+func SplitNumber(text string) (row int, numbered bool) {
 	row, err := strconv.Atoi(text)
 	return row, err == nil && row >= 0
 }
 
-// parseSplit reads train,val,test fractions; given is false for "".
-func parseSplit(text string) (f [3]float64, given bool, err error) {
+// ParseSplit reads train,val,test fractions; given is false for "".
+func ParseSplit(text string) (f [3]float64, given bool, err error) {
 	if text == "" {
 		return dataset.DefaultFractions, false, nil
 	}
-	values, err := parseFloats(text)
+	values, err := ParseFloats(text)
 	sum := 0.0
 	for _, v := range values {
 		if !(v >= 0 && v <= 1) {
@@ -234,8 +235,8 @@ func parseSplit(text string) (f [3]float64, given bool, err error) {
 	return [3]float64(values), true, nil
 }
 
-// parseFloats reads numbers separated by commas; "" is none.
-func parseFloats(text string) ([]float64, error) {
+// ParseFloats reads numbers separated by commas; "" is none.
+func ParseFloats(text string) ([]float64, error) {
 	if text == "" {
 		return nil, nil
 	}
@@ -250,8 +251,8 @@ func parseFloats(text string) ([]float64, error) {
 	return values, nil
 }
 
-// formatFloats is the inverse of parseFloats, exact.
-func formatFloats(values []float64) string {
+// FormatFloats is the inverse of ParseFloats, exact.
+func FormatFloats(values []float64) string {
 	items := make([]string, len(values))
 	for i, v := range values {
 		items[i] = strconv.FormatFloat(v, 'g', -1, 64)
@@ -259,11 +260,50 @@ func formatFloats(values []float64) string {
 	return strings.Join(items, ",")
 }
 
-// names returns choices as text.
-func names[T ~string](choices []T) []string {
+// Names returns choices as text.
+func Names[T ~string](choices []T) []string {
 	out := make([]string, len(choices))
 	for i, c := range choices {
 		out[i] = string(c)
 	}
 	return out
+}
+
+// What parts are evened by.
+const (
+	CostAuto   = "auto"   // CostLambda with --max-prune, else CostTime
+	CostTime   = "time"   // the simulated time of an epoch
+	CostLambda = "lambda" // Eq. 13
+)
+
+// ByLambda is lambda for a run that learns.
+func (c *Config) ByLambda() bool {
+	return c.Cost == CostLambda || c.Cost == CostAuto && c.MaxPrune > 0
+}
+
+// Values of --order: how vertices lie in memory inside a part. Results keep original ids.
+const (
+	OrderAuto      = "auto" // decided once for a data set and a device
+	OrderNone      = "none" // as the data set numbers them
+	OrderCommunity = "community"
+	OrderRCM       = "rcm"
+	OrderDegree    = "degree"
+)
+
+// Orders are all of them.
+var Orders = []string{OrderAuto, OrderNone, OrderCommunity, OrderRCM, OrderDegree}
+
+// MakeAbsolute turns the given file flags into absolute paths, so that config.yaml means the same anywhere.
+func (c *Config) MakeAbsolute(given []string) error {
+	for name, path := range map[string]*string{"init": &c.Init, "profile": &c.Profile, "plan": &c.Plan} {
+		if *path == "" || !slices.Contains(given, name) {
+			continue
+		}
+		abs, err := filepath.Abs(*path)
+		if err != nil {
+			return term.Usagef("--%s %s: %w", name, *path, err)
+		}
+		*path = abs
+	}
+	return nil
 }

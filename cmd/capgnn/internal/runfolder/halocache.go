@@ -1,4 +1,4 @@
-package main
+package runfolder
 
 import (
 	"errors"
@@ -17,22 +17,22 @@ import (
 
 // Values of --pipeline and --peer.
 const (
-	switchOn     = "on"
-	switchOff    = "off"
-	pipelineAuto = "auto" // on where the policy allows it
+	SwitchOn     = "on"
+	SwitchOff    = "off"
+	PipelineAuto = "auto" // on where the policy allows it
 	exactAuto    = "auto" // of --exact-epochs: a tenth
 )
 
-// cacheOptions are the options of train that say which halo rows are kept, and how old they may get.
-var cacheOptions = []string{"cache", "gpu-cache", "cpu-cache", "reserve-gpu", "reserve-cpu", "cache-topk", "cache-bypass", "staleness", "exact-epochs", "pipeline", "peer", "halo-dtype"}
+// CacheOptions are the options of train that say which halo rows are kept, and how old they may get.
+var CacheOptions = []string{"cache", "gpu-cache", "cpu-cache", "reserve-gpu", "reserve-cpu", "cache-topk", "cache-bypass", "staleness", "exact-epochs", "pipeline", "peer", "halo-dtype"}
 
 // cacheErrors says what is wrong with the settings of caches, each on its own and beside each other.
-func (c *trainConfig) cacheErrors() []error {
+func (c *Config) cacheErrors() []error {
 	var errs []error
 	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
 	policy, err := jaca.ParsePolicy(c.Cache)
 	if err != nil {
-		bad("--cache: %s is not a cache policy, these are: %v", term.Quoted(c.Cache, names(jaca.Policies)), jaca.Policies)
+		bad("--cache: %s is not a cache policy, these are: %v", term.Quoted(c.Cache, Names(jaca.Policies)), jaca.Policies)
 	}
 	for _, f := range [][2]string{{"gpu-cache", c.GPUCache}, {"cpu-cache", c.CPUCache}} {
 		flag, text := f[0], f[1]
@@ -72,19 +72,19 @@ func (c *trainConfig) cacheErrors() []error {
 		bad("--exact-epochs %d with --staleness %s and --cache %s: leave --exact-epochs away", n, c.Staleness, c.Cache)
 	}
 	switch c.Pipeline {
-	case switchOn:
+	case SwitchOn:
 		if !policy.Static() && stale.Bound > 0 {
 			bad("--pipeline on with --staleness %s: --cache %s decides while rows are read: give --pipeline off, or one of the policies %v",
 				c.Staleness, c.Cache, staticPolicies())
 		}
-	case switchOff, pipelineAuto:
+	case SwitchOff, PipelineAuto:
 	default:
 		bad("--pipeline %q is not one of on, off, auto", c.Pipeline)
 	}
 	if _, err := pipeline.ParseEncoding(c.HaloType); err != nil {
 		bad("--halo-dtype: %w", err)
 	}
-	if c.Peer != switchOn && c.Peer != switchOff {
+	if c.Peer != SwitchOn && c.Peer != SwitchOff {
 		bad("--peer %q is not one of on, off", c.Peer)
 	}
 	return errs
@@ -108,13 +108,13 @@ func parseReserve(text string) (gpu.Bytes, error) {
 	return term.ParseBytes(text)
 }
 
-// pipelined reports whether rows are used from the epoch on that follows the one that made them, where they may be stale.
-func (c *trainConfig) pipelined() bool {
-	return c.Pipeline == switchOn || c.Pipeline == pipelineAuto && (jaca.Policy(c.Cache).Static() || c.staleness().Bound == 0)
+// Pipelined reports whether rows are used from the epoch on that follows the one that made them, where they may be stale.
+func (c *Config) Pipelined() bool {
+	return c.Pipeline == SwitchOn || c.Pipeline == PipelineAuto && (jaca.Policy(c.Cache).Static() || c.MaxStaleness().Bound == 0)
 }
 
-// staleness returns how old rows may get. The settings are valid.
-func (c *trainConfig) staleness() jaca.Staleness {
+// MaxStaleness returns how old rows may get. The settings are valid.
+func (c *Config) MaxStaleness() jaca.Staleness {
 	s, _ := jaca.ParseStaleness(c.Staleness)
 	return s
 }
@@ -132,8 +132,8 @@ func parseExactEpochs(text string) (int, error) {
 }
 
 // exactEpochs returns how many epochs at first use rows of their own epoch. The settings are valid.
-func (c *trainConfig) exactEpochs() int {
-	s := c.staleness()
+func (c *Config) exactEpochs() int {
+	s := c.MaxStaleness()
 	if s.Bound == 0 || s.Auto() || !jaca.Policy(c.Cache).Static() {
 		return 0
 	}
@@ -144,10 +144,10 @@ func (c *trainConfig) exactEpochs() int {
 	return n
 }
 
-// haloCache returns what valid settings say about keeping halo rows. Links are missing where they are not recorded.
-func (c *trainConfig) haloCache() pipeline.Cache {
-	out := pipeline.Cache{Policy: jaca.Policy(c.Cache), TopK: c.CacheTopK, Staleness: c.staleness(), ExactEpochs: c.exactEpochs(), Pipeline: c.pipelined(),
-		NoPeer: c.Peer == switchOff, Bypass: c.CacheBypass, Seed: c.Seed}
+// HaloCache returns what valid settings say about keeping halo rows. Links are missing where they are not recorded.
+func (c *Config) HaloCache() pipeline.Cache {
+	out := pipeline.Cache{Policy: jaca.Policy(c.Cache), TopK: c.CacheTopK, Staleness: c.MaxStaleness(), ExactEpochs: c.exactEpochs(), Pipeline: c.Pipelined(),
+		NoPeer: c.Peer == SwitchOff, Bypass: c.CacheBypass, Seed: c.Seed}
 	out.Local, _ = jaca.ParseSize(c.GPUCache)
 	out.Global, _ = jaca.ParseSize(c.CPUCache)
 	out.HaloType, _ = pipeline.ParseEncoding(c.HaloType)
@@ -156,8 +156,8 @@ func (c *trainConfig) haloCache() pipeline.Cache {
 	return out
 }
 
-// parseSlots reads recorded capacities: rows of each part's cache, then of the host's.
-func parseSlots(text string, parts int) ([]int, error) {
+// ParseSlots reads recorded capacities: rows of each part's cache, then of the host's.
+func ParseSlots(text string, parts int) ([]int, error) {
 	if text == "" {
 		return nil, nil
 	}
@@ -176,8 +176,8 @@ func parseSlots(text string, parts int) ([]int, error) {
 	return slots, nil
 }
 
-// formatSlots is the inverse of parseSlots.
-func formatSlots(c *jaca.Capacities) string {
+// FormatSlots is the inverse of ParseSlots.
+func FormatSlots(c *jaca.Capacities) string {
 	var items []string
 	for _, n := range c.Local {
 		items = append(items, strconv.Itoa(n))
@@ -185,8 +185,8 @@ func formatSlots(c *jaca.Capacities) string {
 	return strings.Join(append(items, strconv.Itoa(c.Global)), ",")
 }
 
-// explainCache says of a cache that does not fit what would.
-func explainCache(err error) error {
+// ExplainCache says of a cache that does not fit what would.
+func ExplainCache(err error) error {
 	var limit *hostmem.Limit
 	if errors.As(err, &limit) {
 		return &term.FitError{Err: err, Remedy: fmt.Sprintf("give --cpu-cache %dB or less", max(0, limit.Left))}

@@ -1,4 +1,4 @@
-package main
+package runfolder
 
 import (
 	"bytes"
@@ -35,15 +35,15 @@ func TestEventFile(t *testing.T) {
 	dir := t.TempDir()
 	score := 0.5
 	write := func(epochs ...int) {
-		f := &eventFile{dir: runDir(dir), metric: "accuracy"}
+		f := &Events{Dir: Dir(dir), Metric: "accuracy"}
 		for _, e := range epochs {
 			s := pipeline.EpochStats{Epoch: e, Loss: 1, Eval: e%2 == 1}
 			s.Metrics.Train = &score
-			if err := f.append(s); err != nil {
+			if err := f.Append(s); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := f.close(); err != nil {
+		if err := f.Close(); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package runfolder
 
 import (
 	"bytes"
@@ -10,8 +10,6 @@ import (
 	"testing"
 
 	"capgnn/cmd/capgnn/internal/term"
-	"capgnn/gnn"
-	"capgnn/internal/npy"
 )
 
 // FuzzResult reads any bytes as the result of a run: an error of one line, or something that prints and reads back alike.
@@ -20,14 +18,14 @@ func FuzzResult(f *testing.F) {
 	f.Add([]byte(`{"final_loss":null,"peak_bytes":{"devices":[-1]},"train":-1e308}`))
 	root := f.TempDir()
 	f.Fuzz(func(t *testing.T, b []byte) {
-		d := runDir(filepath.Join(root, fmt.Sprint(os.Getpid())))
+		d := Dir(filepath.Join(root, fmt.Sprint(os.Getpid())))
 		if err := os.MkdirAll(string(d), 0o755); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(d.result(), b, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		r, err := d.readResult()
+		r, err := d.ReadResult()
 		if err != nil {
 			if term.ExitCode(err) != term.ExitUsage || strings.Contains(term.OneLine(err), "\n") || !strings.Contains(err.Error(), d.result()) {
 				t.Fatalf("exit code %d: %q", term.ExitCode(err), err)
@@ -38,14 +36,14 @@ func FuzzResult(f *testing.F) {
 		if err := r.table(&out); err != nil {
 			t.Fatal(err)
 		}
-		if err := r.print(&term.Console{Out: &again, JSON: true}); err != nil {
+		if err := r.Print(&term.Console{Out: &again, JSON: true}); err != nil {
 			t.Fatal(err)
 		}
-		back, twice := new(runResult), bytes.Buffer{}
+		back, twice := new(Result), bytes.Buffer{}
 		if err := json.Unmarshal(again.Bytes(), back); err != nil {
 			t.Fatalf("%v in %s", err, again.Bytes())
 		}
-		if err := back.print(&term.Console{Out: &twice, JSON: true}); err != nil || !bytes.Equal(again.Bytes(), twice.Bytes()) {
+		if err := back.Print(&term.Console{Out: &twice, JSON: true}); err != nil || !bytes.Equal(again.Bytes(), twice.Bytes()) {
 			t.Fatalf("%v: %s is read as %s", err, again.Bytes(), twice.Bytes())
 		}
 	})
@@ -64,38 +62,6 @@ func FuzzMetrics(f *testing.F) {
 			var head map[string]any
 			if err := json.Unmarshal(line, &head); err != nil {
 				t.Fatalf("kept %q: %v", line, err)
-			}
-		}
-	})
-}
-
-// FuzzWeights reads any bytes as weights, of either kind: an error of one line that names the file, or finite numbers as
-// many as the shapes say.
-func FuzzWeights(f *testing.F) {
-	var b bytes.Buffer
-	if err := npy.WriteArchive(&b, []npy.Entry{{Key: "param/convs.0.bias", Data: []float32{1, 2}}, {Key: "logits", Data: []int64{3}}}, npy.Archiving{}); err != nil {
-		f.Fatal(err)
-	}
-	f.Add(b.Bytes(), true)
-	head := `{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}`
-	f.Add(append(append([]byte{byte(len(head)), 0, 0, 0, 0, 0, 0, 0}, head...), 0, 0, 128, 63), false)
-	root := f.TempDir()
-	f.Fuzz(func(t *testing.T, b []byte, archive bool) {
-		path := filepath.Join(root, fmt.Sprint(os.Getpid(), map[bool]string{true: ".npz", false: ".safetensors"}[archive]))
-		if err := os.WriteFile(path, b, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		tensors, err := gnn.ReadStateDict(path)
-		if err != nil {
-			if !strings.HasPrefix(err.Error(), path) || strings.Contains(term.OneLine(err), "\n") {
-				t.Fatalf("%q", err)
-			}
-			return
-		}
-		for name, x := range tensors {
-			values, err := gnn.Values(x)
-			if err != nil || x.Shape().TotalSize() != len(values) {
-				t.Fatalf("%q has shape %v and %d numbers: %v", name, x.Shape(), len(values), err)
 			}
 		}
 	})

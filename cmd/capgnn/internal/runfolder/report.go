@@ -1,4 +1,4 @@
-package main
+package runfolder
 
 import (
 	"errors"
@@ -9,38 +9,26 @@ import (
 
 	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/term"
-	"capgnn/internal/atomicfile"
 	"capgnn/internal/regular"
 	"capgnn/rapa"
 	"capgnn/report"
 )
 
-// writeReport draws the run into its folder. A picture that could not be written is no reason to fail a run that was.
-func (t *training) writeReport() {
-	run, err := t.dir.describe()
-	if err == nil {
-		err = atomicfile.Write(t.dir.report(), func(w io.Writer) error { return report.WriteRun(w, run) })
-	}
-	if err != nil {
-		t.k.Note("note: no report: %s", term.OneLine(err))
-	}
-}
-
-// describe returns what the folder says of its run.
-func (d runDir) describe() (report.Run, error) {
-	if !d.holdsRun() {
+// Describe returns what the folder says of its run.
+func (d Dir) Describe() (report.Run, error) {
+	if !d.HoldsRun() {
 		return report.Run{}, term.Usagef("report: %s holds no run: it has no config.yaml", d)
 	}
-	cfg := defaultConfig()
-	if err := readConfig(d.config(), &cfg); err != nil {
+	cfg := Default()
+	if err := ReadConfig(d.Config(), &cfg); err != nil {
 		return report.Run{}, err
 	}
 	run := report.Run{Name: string(d), Planned: cfg.Epochs, Settings: settingsOf(&cfg)}
 	err := errors.Join(
 		readPart(d.result(), func(r io.Reader) (err error) { run.Result, err = report.ReadResult(r); return err }),
-		readPart(d.metrics(), func(r io.Reader) (err error) { run.Epochs, err = report.ReadEpochs(r); return err }),
+		readPart(d.Metrics(), func(r io.Reader) (err error) { run.Epochs, err = report.ReadEpochs(r); return err }),
 	)
-	if err == nil && term.Exists(d.plan()) {
+	if err == nil && term.Exists(d.Plan()) {
 		run.Partition, err = d.partition(&cfg)
 	}
 	if err != nil {
@@ -67,18 +55,18 @@ func readPart(path string, read func(io.Reader) error) error {
 }
 
 // settingsOf returns every option with its default.
-func settingsOf(cfg *trainConfig) []report.Setting {
-	defaults := defaultConfig()
-	settings := make([]report.Setting, len(options))
-	for i, o := range options {
-		settings[i] = report.Setting{Name: o.name, Value: fmt.Sprint(o.value(cfg)), Default: fmt.Sprint(o.value(&defaults)), Recorded: o.fileOnly}
+func settingsOf(cfg *Config) []report.Setting {
+	defaults := Default()
+	settings := make([]report.Setting, len(Options))
+	for i, o := range Options {
+		settings[i] = report.Setting{Name: o.Name, Value: fmt.Sprint(o.Value(cfg)), Default: fmt.Sprint(o.Value(&defaults)), Recorded: o.FileOnly}
 	}
 	return settings
 }
 
 // partition returns what the run's plan says of its parts.
-func (d runDir) partition(cfg *trainConfig) (*report.Partition, error) {
-	plan, err := rapa.ReadPlan(d.plan())
+func (d Dir) partition(cfg *Config) (*report.Partition, error) {
+	plan, err := rapa.ReadPlan(d.Plan())
 	if err != nil {
 		return nil, err
 	}
@@ -108,22 +96,22 @@ func (d runDir) partition(cfg *trainConfig) (*report.Partition, error) {
 }
 
 // costUnit is what the costs of the run's parts are in, "" where another command has made them.
-func (c *trainConfig) costUnit() string {
+func (c *Config) costUnit() string {
 	switch {
 	case c.Plan != "":
 		return ""
-	case c.byLambda():
+	case c.ByLambda():
 		return "λ"
 	}
 	return "s"
 }
 
 // steps returns what can be done with the run.
-func (d runDir) steps(cfg *trainConfig, finished bool) []report.Step {
-	folder := shellWord(string(d))
+func (d Dir) steps(cfg *Config, finished bool) []report.Step {
+	folder := ShellWord(string(d))
 	again := report.Step{
 		What:    "The same run again, with its own partition and all that it measured: on the same devices its weights have the same bits.",
-		Command: "capgnn train --config " + shellWord(d.config()) + " --run-dir " + shellWord(string(d)+"-again"),
+		Command: "capgnn train --config " + ShellWord(d.Config()) + " --run-dir " + ShellWord(string(d)+"-again"),
 	}
 	spelled := report.Step{What: "Its settings spelled out; parts are then made anew.", Command: commandLine(cfg)}
 	if !finished {
@@ -134,24 +122,24 @@ func (d runDir) steps(cfg *trainConfig, finished bool) []report.Step {
 }
 
 // commandLine returns the command that trains with these settings: every flag that is not as by default.
-func commandLine(cfg *trainConfig) string {
-	defaults := defaultConfig()
+func commandLine(cfg *Config) string {
+	defaults := Default()
 	words := []string{"capgnn train"}
-	for _, o := range options {
-		v := o.value(cfg)
+	for _, o := range Options {
+		v := o.Value(cfg)
 		switch {
-		case o.fileOnly || v == o.value(&defaults):
+		case o.FileOnly || v == o.Value(&defaults):
 		case v == true:
-			words = append(words, "--"+o.name)
+			words = append(words, "--"+o.Name)
 		default:
-			words = append(words, "--"+o.name, shellWord(fmt.Sprint(v)))
+			words = append(words, "--"+o.Name, ShellWord(fmt.Sprint(v)))
 		}
 	}
 	return strings.Join(words, " ")
 }
 
-// shellWord quotes a word for a POSIX shell where it has to be.
-func shellWord(s string) string {
+// ShellWord quotes a word for a POSIX shell where it has to be.
+func ShellWord(s string) string {
 	special := func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-./:=,+@%", r))
 	}

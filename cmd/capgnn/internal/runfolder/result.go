@@ -1,4 +1,4 @@
-package main
+package runfolder
 
 import (
 	"encoding/json"
@@ -18,9 +18,9 @@ import (
 	"capgnn/pipeline"
 )
 
-// runResult is the object that `train --json` prints as its last line and that result.json holds. Fractions are in
+// Result is the object that `train --json` prints as its last line and that result.json holds. Fractions are in
 // [0, 1], times in seconds; null = empty.
-type runResult struct {
+type Result struct {
 	Dataset   string       `json:"dataset"`
 	Model     string       `json:"model"`
 	Devices   []string     `json:"devices"`   // specs with everything said, in the order of --devices
@@ -81,12 +81,12 @@ type peakBytes struct {
 	Devices []gpu.Bytes `json:"devices"`
 }
 
-// newResult describes a finished run.
-func newResult(cfg *trainConfig, dataset string, devices []devices.Spec, parts int, d runDir, r *pipeline.Result) *runResult {
-	out := &runResult{
+// NewResult describes a finished run.
+func NewResult(cfg *Config, dataset string, devices []devices.Spec, parts int, d Dir, r *pipeline.Result) *Result {
+	out := &Result{
 		Dataset: dataset, Model: cfg.Model, Parts: parts, Epochs: r.Epochs, Seed: cfg.Seed,
 		FinalLoss: lossValue(math.NaN()), Train: r.Best.Train, Val: r.Best.Val, Test: r.Best.Test, TestLast: r.Last.Test,
-		Metric: r.MetricName, EpochS: epochSecondsOf(r.EpochTime), Bytes: epochBytes{routeBytesOf(r.Usage), r.Halo.Bytes.Refresh}, HaloRows: r.HaloRows, HaloPairs: r.HaloPairs,
+		Metric: r.MetricName, EpochS: EpochSecondsOf(r.EpochTime), Bytes: epochBytes{routeBytesOf(r.Usage), r.Halo.Bytes.Refresh}, HaloRows: r.HaloRows, HaloPairs: r.HaloPairs,
 		PeakBytes: peakBytes{Host: r.PeakHost, Devices: r.PeakDevice[:min(len(devices), len(r.PeakDevice))]}, SHA256: r.WeightsSHA, RunDir: string(d), Build: term.ReadBuildInfo(),
 	}
 	for _, spec := range devices {
@@ -99,18 +99,18 @@ func newResult(cfg *trainConfig, dataset string, devices []devices.Spec, parts i
 	if r.BestEpoch >= 0 {
 		out.BestEpoch = &r.BestEpoch
 	}
-	out.Cache, out.Staleness = runCache{cacheUseOf(cfg.Cache, r.Halo), capacityOf(r.Caches)}, staleUseOf(cfg.staleness(), r.Halo, nil)
+	out.Cache, out.Staleness = runCache{cacheUseOf(cfg.Cache, r.Halo), CapacityOf(r.Caches)}, staleUseOf(cfg.MaxStaleness(), r.Halo, nil)
 	p, n := phaseTimesOf(r.Usage), float64(max(1, parts))
 	out.TimeS = runSeconds{
 		Aggregation: p.Aggregation / n, MM: p.MM / n, Wait: p.Wait / n, Transfer: p.Transfer / n,
-		Reduce: seconds(r.ReduceTime), Eval: seconds(r.EvalTime), Check: seconds(r.CheckCache),
+		Reduce: r.ReduceTime.Seconds(), Eval: r.EvalTime.Seconds(), Check: r.CheckCache.Seconds(),
 		Pick: p.Pick / n, Other: p.Other / n,
 	}
 	return out
 }
 
-// epochSecondsOf summarises epoch times; all null without epochs.
-func epochSecondsOf(times []time.Duration) epochSeconds {
+// EpochSecondsOf summarises epoch times; all null without epochs.
+func EpochSecondsOf(times []time.Duration) epochSeconds {
 	n := len(times)
 	if n == 0 {
 		return epochSeconds{}
@@ -120,20 +120,20 @@ func epochSecondsOf(times []time.Duration) epochSeconds {
 	for _, t := range sorted {
 		sum += t
 	}
-	median := seconds(sorted[(n-1)/2]+sorted[n/2]) / 2
-	mean, least := seconds(sum)/float64(n), seconds(sorted[0])
+	median := (sorted[(n-1)/2] + sorted[n/2]).Seconds() / 2
+	mean, least := sum.Seconds()/float64(n), sorted[0].Seconds()
 	return epochSeconds{Median: &median, Mean: &mean, Min: &least}
 }
 
-// print writes the result: one JSON line, or a small table.
-func (r *runResult) print(k *term.Console) error {
+// Print writes the result: one JSON line, or a small table.
+func (r *Result) Print(k *term.Console) error {
 	if k.JSON {
 		return json.NewEncoder(k.Out).Encode(r)
 	}
 	return r.table(k.Out)
 }
 
-func (r *runResult) table(w io.Writer) error {
+func (r *Result) table(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	row := func(name, format string, a ...any) { fmt.Fprintf(t, "%s\t"+format+"\n", append([]any{name}, a...)...) }
 	row("dataset", "%s", r.Dataset)
@@ -185,6 +185,6 @@ func (r *runResult) table(w io.Writer) error {
 	}
 	row("memory", "host %s  devices %s", term.Size(r.PeakBytes.Host), strings.Join(peaks, " "))
 	row("weights", "sha256 %s", r.SHA256)
-	row("run folder", "%s (%s in it is for a browser)", r.RunDir, filepath.Base(runDir(r.RunDir).report()))
+	row("run folder", "%s (%s in it is for a browser)", r.RunDir, filepath.Base(Dir(r.RunDir).Report()))
 	return t.Flush()
 }

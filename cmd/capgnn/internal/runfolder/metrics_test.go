@@ -1,4 +1,4 @@
-package main
+package runfolder
 
 import (
 	"bytes"
@@ -23,7 +23,7 @@ func TestMetricsLine(t *testing.T) {
 	s := stats(3, float64(float32(1)/3))
 	s.Eval, s.Metrics = true, pipeline.Metrics{Train: &half}
 	s.ValLoss = &half
-	data, err := json.Marshal(new(metricsFile).line(s))
+	data, err := json.Marshal(new(Metrics).line(s))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func TestMetricsLine(t *testing.T) {
 			t.Errorf("%s lacks %s", data, want)
 		}
 	}
-	data, err = json.Marshal(new(metricsFile).line(stats(0, math.NaN())))
+	data, err = json.Marshal(new(Metrics).line(stats(0, math.NaN())))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestMetricsOfParts(t *testing.T) {
 			u.Time[gpu.PhaseMM] = time.Duration(p+1) * time.Millisecond
 			s.Parts = append(s.Parts, u)
 		}
-		line := (&metricsFile{}).line(s)
+		line := (&Metrics{}).line(s)
 		if len(line.PartSeconds) != want {
 			t.Fatalf("%d parts: times of %d in the line, want %d", parts, len(line.PartSeconds), want)
 		}
@@ -67,7 +67,7 @@ func TestMetricsResume(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "metrics.jsonl")
 	var want bytes.Buffer
 	for e := range 6 {
-		line, err := json.Marshal(new(metricsFile).line(stats(e, float64(e))))
+		line, err := json.Marshal(new(Metrics).line(stats(e, float64(e))))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,14 +80,14 @@ func TestMetricsResume(t *testing.T) {
 		"no JSON behind":      "\x00\x00\n{\"epoch\":4}\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			first := metricsFile{path: path}
+			first := Metrics{Path: path}
 			os.Remove(path)
 			for e := range 3 {
-				if err := first.append(stats(e, float64(e))); err != nil {
+				if err := first.Append(stats(e, float64(e))); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if err := first.close(); err != nil {
+			if err := first.Close(); err != nil {
 				t.Fatal(err)
 			}
 			f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
@@ -96,13 +96,13 @@ func TestMetricsResume(t *testing.T) {
 			}
 			f.WriteString(left)
 			f.Close()
-			second := metricsFile{path: path}
+			second := Metrics{Path: path}
 			for e := 3; e < 6; e++ {
-				if err := second.append(stats(e, float64(e))); err != nil {
+				if err := second.Append(stats(e, float64(e))); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if err := second.close(); err != nil {
+			if err := second.Close(); err != nil {
 				t.Fatal(err)
 			}
 			got, err := os.ReadFile(path)

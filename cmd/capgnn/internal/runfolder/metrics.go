@@ -1,4 +1,4 @@
-package main
+package runfolder
 
 import (
 	"bufio"
@@ -10,7 +10,6 @@ import (
 	"math"
 	"os"
 	"strconv"
-	"time"
 
 	"capgnn/gpu"
 	"capgnn/internal/regular"
@@ -18,14 +17,14 @@ import (
 	"capgnn/pipeline"
 )
 
-// metricsFile appends one line per epoch to metrics.jsonl. Every line is written at once, so that a run that is killed
+// Metrics appends one line per epoch to metrics.jsonl. Every line is written at once, so that a run that is killed
 // leaves whole lines but for the last.
-type metricsFile struct {
-	path      string
+type Metrics struct {
+	Path      string
 	f         *os.File // nil before the first line
-	policy    string
-	staleness jaca.Staleness
-	period    map[string]int // refresh period by layer, as it is known
+	Policy    string
+	Staleness jaca.Staleness
+	Period    map[string]int // refresh period by layer, as it is known
 }
 
 // metricsLine is one line. Times are seconds, summed over devices where they come from queues.
@@ -103,13 +102,13 @@ type routeBytes struct {
 func routeBytesOf(u gpu.Usage) routeBytes { return routeBytes{D2H: u.D2H, H2D: u.H2D, Peer: u.Peer} }
 
 // line returns the line of one epoch.
-func (m *metricsFile) line(s pipeline.EpochStats) metricsLine {
+func (m *Metrics) line(s pipeline.EpochStats) metricsLine {
 	line := metricsLine{
-		Epoch: s.Epoch, Loss: lossValue(s.Loss), EpochS: seconds(s.Train), EvalS: seconds(s.EvalT), ReduceS: seconds(s.Reduce),
+		Epoch: s.Epoch, Loss: lossValue(s.Loss), EpochS: s.Train.Seconds(), EvalS: s.EvalT.Seconds(), ReduceS: s.Reduce.Seconds(),
 		DeviceSeconds: phaseTimesOf(s.Usage), Bytes: epochBytes{routeBytesOf(s.Usage), s.Halo.Bytes.Refresh}, SpMM: s.Usage.SpMM,
 	}
 	for _, t := range s.CheckParts {
-		line.DeviceSeconds.Check += seconds(t)
+		line.DeviceSeconds.Check += t.Seconds()
 	}
 	if s.Halo.Lookups > 0 {
 		line.metricsHalo = m.halo(s)
@@ -121,7 +120,7 @@ func (m *metricsFile) line(s pipeline.EpochStats) metricsLine {
 		for p, u := range s.Parts {
 			times := phaseTimesOf(u)
 			if p < len(s.CheckParts) {
-				times.Check = seconds(s.CheckParts[p])
+				times.Check = s.CheckParts[p].Seconds()
 			}
 			line.PartSeconds = append(line.PartSeconds, times)
 		}
@@ -130,10 +129,10 @@ func (m *metricsFile) line(s pipeline.EpochStats) metricsLine {
 }
 
 // halo returns what the line says of halo rows, and notes the periods that hold from then on.
-func (m *metricsFile) halo(s pipeline.EpochStats) *metricsHalo {
+func (m *Metrics) halo(s pipeline.EpochStats) *metricsHalo {
 	b := s.Halo.Bytes
-	h := &metricsHalo{Halo: haloBytes{D2H: b.D2H, H2D: b.H2D, Peer: b.Peer}, Cache: cacheUseOf(m.policy, s.Halo), Drifts: driftsOf(s.Drift)}
-	h.Staleness = staleUseOf(m.staleness, s.Halo, maps.Clone(m.period))
+	h := &metricsHalo{Halo: haloBytes{D2H: b.D2H, H2D: b.H2D, Peer: b.Peer}, Cache: cacheUseOf(m.Policy, s.Halo), Drifts: driftsOf(s.Drift)}
+	h.Staleness = staleUseOf(m.Staleness, s.Halo, maps.Clone(m.Period))
 	for _, d := range h.Drifts {
 		if h.Drift == nil {
 			h.Drift = map[string]*float64{}
@@ -142,10 +141,10 @@ func (m *metricsFile) halo(s pipeline.EpochStats) *metricsHalo {
 		if h.Drift[layer] == nil { // shorter spans come first
 			h.Drift[layer] = d.Q90
 		}
-		if m.period == nil {
-			m.period = map[string]int{}
+		if m.Period == nil {
+			m.Period = map[string]int{}
 		}
-		m.period[layer] = d.Period
+		m.Period[layer] = d.Period
 	}
 	return h
 }
@@ -157,8 +156,6 @@ func finite(x float64) *float64 {
 	}
 	return &x
 }
-
-func seconds(d time.Duration) float64 { return d.Seconds() }
 
 // lossValue is a loss as it stands in files: nine significant digits, which identify a float32; null where it is not
 // finite.
@@ -183,9 +180,9 @@ func (l *lossValue) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// append writes the line of one epoch. Before the first one, lines of this epoch and later ones, left by a run that was
+// Append writes the line of one epoch. Before the first one, lines of this epoch and later ones, left by a run that was
 // stopped after its last checkpoint, are cut off.
-func (m *metricsFile) append(s pipeline.EpochStats) error {
+func (m *Metrics) Append(s pipeline.EpochStats) error {
 	if m.f == nil {
 		if err := m.open(s.Epoch); err != nil {
 			return err
@@ -202,8 +199,8 @@ func (m *metricsFile) append(s pipeline.EpochStats) error {
 }
 
 // open opens the file behind its last line before epoch.
-func (m *metricsFile) open(epoch int) error {
-	f, err := regular.OpenFile(m.path, os.O_RDWR|os.O_CREATE, 0o644)
+func (m *Metrics) open(epoch int) error {
+	f, err := regular.OpenFile(m.Path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return fmt.Errorf("write metrics: %w", err)
 	}
@@ -211,15 +208,15 @@ func (m *metricsFile) open(epoch int) error {
 	if err == nil {
 		err = f.Truncate(keep)
 	}
-	if err == nil && m.staleness.Auto() {
-		_, m.period, err = driftsIn(bufio.NewReader(io.NewSectionReader(f, 0, keep)))
+	if err == nil && m.Staleness.Auto() {
+		_, m.Period, err = driftsIn(bufio.NewReader(io.NewSectionReader(f, 0, keep)))
 	}
 	if err == nil {
 		_, err = f.Seek(keep, io.SeekStart)
 	}
 	if err != nil {
 		f.Close()
-		return fmt.Errorf("write metrics %s: %w", m.path, err)
+		return fmt.Errorf("write metrics %s: %w", m.Path, err)
 	}
 	m.f = f
 	return nil
@@ -249,8 +246,8 @@ func lengthBefore(r io.Reader, epoch int) (int64, error) {
 	}
 }
 
-// close closes the file; a run without a single epoch leaves an empty one.
-func (m *metricsFile) close() error {
+// Close closes the file; a run without a single epoch leaves an empty one.
+func (m *Metrics) Close() error {
 	if m.f == nil {
 		if err := m.open(math.MaxInt); err != nil {
 			return err

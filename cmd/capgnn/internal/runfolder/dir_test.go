@@ -1,4 +1,4 @@
-package main
+package runfolder
 
 import (
 	"encoding/json"
@@ -22,7 +22,7 @@ func TestMakeRunDir(t *testing.T) {
 	now := time.Date(2026, 1, 2, 15, 4, 5, 0, time.UTC)
 	var got []string
 	for range 3 {
-		d, err := makeRunDir("cora", "gcn", now)
+		d, err := Make("cora", "gcn", now)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,8 +57,8 @@ var resultKeys = []string{"dataset", "model", "devices", "simulated", "parts", "
 
 func TestResultKeys(t *testing.T) {
 	specs := []devices.Spec{{Label: "0", Threads: 1, Slow: 1}}
-	cfg := defaultConfig()
-	r := newResult(&cfg, "cora", specs, 1, "runs/x", &pipeline.Result{BestEpoch: -1, PeakDevice: []gpu.Bytes{1}})
+	cfg := Default()
+	r := NewResult(&cfg, "cora", specs, 1, "runs/x", &pipeline.Result{BestEpoch: -1, PeakDevice: []gpu.Bytes{1}})
 	data, err := json.Marshal(r)
 	if err != nil {
 		t.Fatal(err)
@@ -97,41 +97,41 @@ func TestResultKeys(t *testing.T) {
 
 func TestResultReadsBack(t *testing.T) {
 	x, epoch := 0.25, 3
-	want := &runResult{Dataset: "d", Model: "gin", Devices: []string{"cpu:0,threads=1"}, Parts: 2, Epochs: 4, Seed: 9, FinalLoss: 1.5,
-		Train: &x, BestEpoch: &epoch, Metric: "accuracy", EpochS: epochSecondsOf([]time.Duration{time.Second, 3 * time.Second}),
+	want := &Result{Dataset: "d", Model: "gin", Devices: []string{"cpu:0,threads=1"}, Parts: 2, Epochs: 4, Seed: 9, FinalLoss: 1.5,
+		Train: &x, BestEpoch: &epoch, Metric: "accuracy", EpochS: EpochSecondsOf([]time.Duration{time.Second, 3 * time.Second}),
 		PeakBytes: peakBytes{Host: 1, Devices: []gpu.Bytes{2, 3}}, SHA256: "ab", RunDir: "r"}
-	d := runDir(t.TempDir())
-	if got, err := d.readResult(); got != nil || err != nil {
+	d := Dir(t.TempDir())
+	if got, err := d.ReadResult(); got != nil || err != nil {
 		t.Fatalf("without a result: %v, %v, want nothing", got, err)
 	}
-	if err := d.writeResult(want); err != nil {
+	if err := d.WriteResult(want); err != nil {
 		t.Fatal(err)
 	}
-	got, err := d.readResult()
+	got, err := d.ReadResult()
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v, want %+v", got, err, want)
 	}
 	if err := term.WriteFile(d.result(), []byte(`{"dataset":`)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.readResult(); term.ExitCode(err) != term.ExitUsage {
+	if _, err := d.ReadResult(); term.ExitCode(err) != term.ExitUsage {
 		t.Errorf("half a result: error %v, want a usage error", err)
 	}
 }
 
 func TestEpochSeconds(t *testing.T) {
-	s := epochSecondsOf([]time.Duration{4 * time.Second, time.Second, 2 * time.Second, 9 * time.Second})
+	s := EpochSecondsOf([]time.Duration{4 * time.Second, time.Second, 2 * time.Second, 9 * time.Second})
 	if *s.Median != 3 || *s.Mean != 4 || *s.Min != 1 {
 		t.Errorf("median %g, mean %g, min %g, want 3, 4, 1", *s.Median, *s.Mean, *s.Min)
 	}
-	if math.IsNaN(float64(lossValue(0))) || epochSecondsOf(nil) != (epochSeconds{}) {
+	if math.IsNaN(float64(lossValue(0))) || EpochSecondsOf(nil) != (epochSeconds{}) {
 		t.Error("no epochs give numbers")
 	}
 }
 
 // docs/formats/run.md names every key of the files that other programs read.
 func TestRunFolderIsDescribed(t *testing.T) {
-	doc, err := os.ReadFile("../../docs/formats/run.md")
+	doc, err := os.ReadFile("../../../../docs/formats/run.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func TestRunFolderIsDescribed(t *testing.T) {
 	if !ok {
 		t.Fatal("docs/formats/run.md has other headings")
 	}
-	for section, of := range map[string]reflect.Type{metrics: reflect.TypeFor[metricsLine](), result: reflect.TypeFor[runResult]()} {
+	for section, of := range map[string]reflect.Type{metrics: reflect.TypeFor[metricsLine](), result: reflect.TypeFor[Result]()} {
 		for _, key := range jsonKeys(of) {
 			if !strings.Contains(section, "`"+key+"`") {
 				t.Errorf("docs/formats/run.md does not describe %s of %s", key, of)

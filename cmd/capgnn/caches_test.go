@@ -5,71 +5,16 @@ import (
 	"maps"
 	"math"
 	"reflect"
-	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
 	"capgnn/cmd/capgnn/internal/devices"
+	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
-	"capgnn/hostmem"
 	"capgnn/jaca"
-	"capgnn/pipeline"
 	"capgnn/profiler"
 )
-
-func TestHaloCacheOfSettings(t *testing.T) {
-	plain := pipeline.Cache{Policy: jaca.JACA, Pipeline: true, Seed: 1}
-	for _, tc := range []struct {
-		name   string
-		change func(*trainConfig)
-		want   func(*pipeline.Cache)
-	}{
-		{"defaults", func(*trainConfig) {}, func(*pipeline.Cache) {}},
-		{"policy", func(c *trainConfig) { c.Cache = "low-overlap" }, func(c *pipeline.Cache) { c.Policy = jaca.LowOverlap }},
-		{"sizes", func(c *trainConfig) { c.GPUCache, c.CPUCache = "20%", "700" }, func(c *pipeline.Cache) { c.Local, c.Global = jaca.Percent(20), jaca.Rows(700) }},
-		{"reserves", func(c *trainConfig) { c.ReserveGPU, c.ReserveCPU = "1MiB", "2KiB" }, func(c *pipeline.Cache) { c.ReserveDevice, c.ReserveHost = 1<<20, 2<<10 }},
-		{"top and bypass", func(c *trainConfig) { c.CacheTopK, c.CacheBypass = 5, 0.25 }, func(c *pipeline.Cache) { c.TopK, c.Bypass = 5, 0.25 }},
-		{"staleness", func(c *trainConfig) { c.Staleness = "4" }, func(c *pipeline.Cache) { c.Staleness.Bound, c.ExactEpochs = 4, defaultConfig().Epochs/10 }},
-		{"exact epochs", func(c *trainConfig) { c.Staleness, c.ExactEpochs = "4", "7" }, func(c *pipeline.Cache) { c.Staleness.Bound, c.ExactEpochs = 4, 7 }},
-		{"exact epochs of nothing", func(c *trainConfig) { c.ExactEpochs = "7" }, func(*pipeline.Cache) {}},
-		{"adaptive", func(c *trainConfig) { c.Staleness = "auto:0.1,8" }, func(c *pipeline.Cache) { c.Staleness = jaca.Staleness{Bound: 8, EPS: 0.1} }},
-		{"pipeline off", func(c *trainConfig) { c.Pipeline = "off" }, func(c *pipeline.Cache) { c.Pipeline = false }},
-		{"fifo, exact", func(c *trainConfig) { c.Cache = "fifo" }, func(c *pipeline.Cache) { c.Policy = jaca.FIFO }},
-		{"fifo, stale", func(c *trainConfig) { c.Cache, c.Staleness = "fifo", "2" }, func(c *pipeline.Cache) {
-			c.Policy, c.Staleness.Bound, c.Pipeline = jaca.FIFO, 2, false
-		}},
-		{"no peers", func(c *trainConfig) { c.Peer = "off" }, func(c *pipeline.Cache) { c.NoPeer = true }},
-		{"int8", func(c *trainConfig) { c.HaloType = "int8" }, func(c *pipeline.Cache) { c.HaloType = pipeline.Int8 }},
-		{"seed", func(c *trainConfig) { c.Seed = 9 }, func(c *pipeline.Cache) { c.Seed = 9 }},
-	} {
-		cfg, want := defaultConfig(), plain
-		tc.change(&cfg)
-		tc.want(&want)
-		if errs := cfg.cacheErrors(); errs != nil {
-			t.Errorf("%s: %v", tc.name, errs)
-		}
-		if got := cfg.haloCache(); !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: got %+v, want %+v", tc.name, got, want)
-		}
-	}
-}
-
-func TestSlotsRoundTrip(t *testing.T) {
-	text := formatSlots(&jaca.Capacities{Local: []int{7, 0, 12}, Global: 5})
-	if got, err := parseSlots(text, 3); err != nil || !slices.Equal(got, []int{7, 0, 12, 5}) {
-		t.Errorf("%q: got %v, %v", text, got, err)
-	}
-	if got, err := parseSlots("", 3); got != nil || err != nil {
-		t.Errorf("none: got %v, %v", got, err)
-	}
-	for _, bad := range []string{"1,2", "1,2,3,4,5", "1,2,3,-4", "1,2,3,x", "1,2,3,4.5", ",,,", "1,2,3,99999999999"} {
-		if got, err := parseSlots(bad, 3); err == nil {
-			t.Errorf("%q is accepted as %v", bad, got)
-		}
-	}
-}
 
 func TestLinksRoundTrip(t *testing.T) {
 	grid := func(x float64) float64 { return math.Pow(linkStep, math.Round(math.Log(x)/math.Log(linkStep))) }
@@ -126,24 +71,6 @@ func TestLinksOfDevices(t *testing.T) {
 	}
 }
 
-func TestCacheThatDoesNotFit(t *testing.T) {
-	for want, err := range map[string]error{
-		"give --cpu-cache 3, or 1.4 KiB more memory":                                                                           &jaca.TooLarge{Cache: globalCache, Want: 10, Fit: 3, Slot: 200},
-		"part 2: 10 rows of 200 B are wanted, 3 fit; give --g":                                                                 &jaca.TooLarge{Cache: "local cache of part 2", Want: 10, Fit: 3, Slot: 200},
-		"map 9 bytes: cannot allocate memory; give this process more address space (ulimit -v), or take a smaller --cpu-cache": fmt.Errorf("map 9 bytes: %w", syscall.ENOMEM),
-		"give --cpu-cache 77B or less":                                                                                         &hostmem.Limit{Owner: globalCache, Name: "shared region", Need: 99, Left: 77},
-	} {
-		got := explainCache(err)
-		if term.ExitCode(got) != term.ExitDoesNotFit || !strings.Contains(got.Error(), want) {
-			t.Errorf("got %v with exit code %d, want %q", got, term.ExitCode(got), want)
-		}
-	}
-	plain := &gpu.OutOfMemory{}
-	if explainCache(plain) != error(plain) {
-		t.Error("an error of something else is changed")
-	}
-}
-
 // cached are the flags of a run that keeps rows and reads old ones.
 func cached(more ...string) []string {
 	return append([]string{"--dataset", "ok.npz", "--hidden", "16", "--epochs", "12", "--layers", "4", "--devices", "cpu:0,cpu:1", "--partitioner", "random",
@@ -154,17 +81,17 @@ func cached(more ...string) []string {
 func TestCachesAreRecorded(t *testing.T) {
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
-	var cfg trainConfig
+	var cfg runfolder.Config
 	read := func(dir string) {
 		t.Helper()
-		cfg = defaultConfig()
-		if err := readConfig(s.path(dir+"/config.yaml"), &cfg); err != nil {
+		cfg = runfolder.Default()
+		if err := runfolder.ReadConfig(s.path(dir+"/config.yaml"), &cfg); err != nil {
 			t.Fatal(err)
 		}
 	}
 	first := s.train(cached("--run-dir", "a", "--gpu-cache", "50%", "--cpu-cache", "30%")...)
 	read("a")
-	slots, err := parseSlots(cfg.CacheSlots, 2)
+	slots, err := runfolder.ParseSlots(cfg.CacheSlots, 2)
 	if err != nil || len(slots) != 3 || slots[0] == 0 || slots[2] == 0 || cfg.CacheLinks != linksEqual {
 		t.Fatalf("slots %q, links %q: %v", cfg.CacheSlots, cfg.CacheLinks, err)
 	}
@@ -177,7 +104,7 @@ func TestCachesAreRecorded(t *testing.T) {
 	if read("b"); cfg.CacheSlots != "0,0,0" {
 		t.Errorf("slots of another size are %q", cfg.CacheSlots)
 	}
-	text, err := formatConfig(&cfg)
+	text, err := runfolder.FormatConfig(&cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,8 +138,8 @@ func TestCacheOfADeviceThatIsTooSmall(t *testing.T) {
 	small := "cpu:0,mem=100KiB,cpu:1,mem=100KiB"
 	s.fails(term.ExitDoesNotFit, []string{"local cache of part 0", "--gpu-cache"}, append([]string{"train", "--quiet"}, cached("--devices", small, "--reserve-gpu", "99KiB", "--gpu-cache", "100%")...)...)
 	s.train(cached("--devices", small, "--reserve-gpu", "99KiB", "--run-dir", "auto")...)
-	cfg := defaultConfig()
-	if err := readConfig(s.path("auto/config.yaml"), &cfg); err != nil || !strings.HasPrefix(cfg.CacheSlots, "0,0,") {
+	cfg := runfolder.Default()
+	if err := runfolder.ReadConfig(s.path("auto/config.yaml"), &cfg); err != nil || !strings.HasPrefix(cfg.CacheSlots, "0,0,") {
 		t.Errorf("slots %q, %v: want none on the devices, which leave no memory", cfg.CacheSlots, err)
 	}
 }
@@ -232,11 +159,11 @@ func TestAutoTakesWhatIsLeft(t *testing.T) {
 		if code != term.ExitDone {
 			t.Fatalf("%d KiB: exit code %d: %s", kib, code, stderr)
 		}
-		cfg := defaultConfig()
-		if err := readConfig(s.path(dir+"/config.yaml"), &cfg); err != nil {
+		cfg := runfolder.Default()
+		if err := runfolder.ReadConfig(s.path(dir+"/config.yaml"), &cfg); err != nil {
 			t.Fatal(err)
 		}
-		slots, err := parseSlots(cfg.CacheSlots, 2)
+		slots, err := runfolder.ParseSlots(cfg.CacheSlots, 2)
 		if err != nil || slots[0] < last {
 			t.Errorf("%d KiB: %d slots, with less memory %d: %v", kib, slots[0], last, err)
 		}

@@ -1,0 +1,129 @@
+package runfolder
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/internal/regular"
+)
+
+// Dir is a run folder. config.yaml is its mark: a folder that has one holds a run.
+type Dir string
+
+// Config is the file of the settings, as FormatConfig writes them.
+func (d Dir) Config() string { return filepath.Join(string(d), "config.yaml") }
+
+// Metrics is the file with a line for each epoch.
+func (d Dir) Metrics() string { return filepath.Join(string(d), "metrics.jsonl") }
+
+// Best is the file of the weights of the best validation epoch.
+func (d Dir) Best() string { return filepath.Join(string(d), "model.safetensors") }
+
+// Last is the file of the weights after the last epoch.
+func (d Dir) Last() string { return filepath.Join(string(d), "last.safetensors") }
+
+// Checkpoints is the folder that package internal/checkpoint writes to.
+func (d Dir) Checkpoints() string { return filepath.Join(string(d), "checkpoint") }
+
+// Report is the web page about the run.
+func (d Dir) Report() string { return filepath.Join(string(d), "report.html") }
+
+// Initial is the file of the weights that --init gave.
+func (d Dir) Initial() string { return filepath.Join(string(d), "init.safetensors") }
+
+// Plan is the file of the parts (rapa.WritePlan).
+func (d Dir) Plan() string { return filepath.Join(string(d), "plan.bin") }
+
+// Lock is the file that a process holds as long as it writes to the folder.
+func (d Dir) Lock() string { return filepath.Join(string(d), "lock") }
+
+// result is the file of the Result, which only a finished run has.
+func (d Dir) result() string { return filepath.Join(string(d), "result.json") }
+
+// scaling is the file of what features were standardised with.
+func (d Dir) scaling() string { return filepath.Join(string(d), "standardize.npz") }
+
+// HoldsRun reports whether the folder already holds a run.
+func (d Dir) HoldsRun() bool { return term.Exists(d.Config()) }
+
+// Make makes the folder of a new run where none was named: ./runs/DATASET-MODEL-TIME with a number behind it until the
+// name is new.
+func Make(dataset, model string, now time.Time) (Dir, error) {
+	base := filepath.Join("runs", fmt.Sprintf("%s-%s-%s", FileName(dataset), model, now.Format("20060102-150405")))
+	if err := os.MkdirAll("runs", 0o755); err != nil {
+		return "", term.Usagef("make run folder: %w: choose a place with --run-dir", err)
+	}
+	for k, name := 2, base; ; k, name = k+1, fmt.Sprintf("%s-%d", base, k) {
+		err := os.Mkdir(name, 0o755)
+		switch {
+		case err == nil:
+			return Dir(name), nil
+		case !errors.Is(err, fs.ErrExist):
+			return "", term.Usagef("make run folder: %w: choose a place with --run-dir", err)
+		}
+	}
+}
+
+// FileName turns a data set's name, which a file may have chosen, into a harmless part of a file name.
+func FileName(name string) string {
+	safe := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '-', r == '.':
+			return r
+		}
+		return '_'
+	}, name)
+	return strings.TrimLeft(safe[:min(len(safe), 80)], ".")
+}
+
+// Free refuses a folder that already holds a run.
+func (d Dir) Free() error {
+	if d.HoldsRun() {
+		return term.Usagef("--run-dir %s already holds a run: continue it with --resume %s or choose another folder", d, d)
+	}
+	return nil
+}
+
+// WriteResult writes result.json, the mark of a finished run.
+func (d Dir) WriteResult(r *Result) error {
+	data, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return fmt.Errorf("format result: %w", err)
+	}
+	return term.WriteFile(d.result(), append(data, '\n'))
+}
+
+// maxResultBytes bounds result.json, which has 2 KiB and about 100 bytes for each device.
+const maxResultBytes = 1 << 20
+
+// ReadResult returns the result of a finished run, nil if the run is not finished.
+func (d Dir) ReadResult() (*Result, error) {
+	f, err := regular.Open(d.result())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, term.Usagef("read result: %w", err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxResultBytes+1))
+	switch {
+	case err != nil:
+		return nil, term.Usagef("read result: %w", err)
+	case len(data) > maxResultBytes:
+		return nil, term.Usagef("read result %s: larger than %d bytes: not a result", d.result(), maxResultBytes)
+	}
+	r := new(Result)
+	if err := json.Unmarshal(data, r); err != nil {
+		return nil, term.Usagef("read result %s: %w: remove it to train the last epochs again", d.result(), err)
+	}
+	return r, nil
+}

@@ -1,0 +1,46 @@
+package runfolder
+
+import (
+	"slices"
+	"strings"
+)
+
+// PartitionOptions are the options of train that decide how a graph is cut, and for what model.
+var PartitionOptions = append([]string{"dataset", "edges", "standardize", "features", "split", "self-loops", "model", "layers", "hidden", "heads", "seed", "devices",
+	"parts", "partitioner", "objective", "balance", "balance-by", "cost", "no-move", "max-prune", "prune", "prune-score", "alpha", "profile", "storage"}, CacheOptions...)
+
+// Forget drops what a config file recorded about choices that flags beside it have changed.
+func Forget(cfg *Config, given []string) {
+	changed := func(names ...string) bool {
+		return slices.ContainsFunc(names, func(name string) bool { return slices.Contains(given, name) })
+	}
+	if changed("dataset") {
+		cfg.DatasetPath = ""
+	}
+	if changed("devices", "parts", "profile") {
+		cfg.Targets, cfg.CacheLinks = "", ""
+	}
+	if changed(PartitionOptions...) || changed(SavingOptions()...) || changed("plan") {
+		cfg.CacheSlots = ""
+	}
+	if changed(PartitionOptions...) || changed("plan") {
+		cfg.PlanKey = ""
+	}
+	if changed("devices") && !changed("parts") {
+		cfg.Parts = 0
+	}
+	if changed("dataset", "edges", "features", "split", "seed", "self-loops", "model") {
+		cfg.DataSHA256 = ""
+	}
+}
+
+// SavingOptions are the options that change what is exchanged, and what memory is left.
+func SavingOptions() []string {
+	var out []string
+	for _, o := range Options {
+		if strings.HasPrefix(o.Name, "no-") {
+			out = append(out, o.Name)
+		}
+	}
+	return out
+}

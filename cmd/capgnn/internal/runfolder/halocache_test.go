@@ -1,0 +1,86 @@
+package runfolder
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/gpu"
+	"capgnn/hostmem"
+	"capgnn/jaca"
+	"capgnn/pipeline"
+)
+
+func TestHaloCacheOfSettings(t *testing.T) {
+	plain := pipeline.Cache{Policy: jaca.JACA, Pipeline: true, Seed: 1}
+	for _, tc := range []struct {
+		name   string
+		change func(*Config)
+		want   func(*pipeline.Cache)
+	}{
+		{"defaults", func(*Config) {}, func(*pipeline.Cache) {}},
+		{"policy", func(c *Config) { c.Cache = "low-overlap" }, func(c *pipeline.Cache) { c.Policy = jaca.LowOverlap }},
+		{"sizes", func(c *Config) { c.GPUCache, c.CPUCache = "20%", "700" }, func(c *pipeline.Cache) { c.Local, c.Global = jaca.Percent(20), jaca.Rows(700) }},
+		{"reserves", func(c *Config) { c.ReserveGPU, c.ReserveCPU = "1MiB", "2KiB" }, func(c *pipeline.Cache) { c.ReserveDevice, c.ReserveHost = 1<<20, 2<<10 }},
+		{"top and bypass", func(c *Config) { c.CacheTopK, c.CacheBypass = 5, 0.25 }, func(c *pipeline.Cache) { c.TopK, c.Bypass = 5, 0.25 }},
+		{"staleness", func(c *Config) { c.Staleness = "4" }, func(c *pipeline.Cache) { c.Staleness.Bound, c.ExactEpochs = 4, Default().Epochs/10 }},
+		{"exact epochs", func(c *Config) { c.Staleness, c.ExactEpochs = "4", "7" }, func(c *pipeline.Cache) { c.Staleness.Bound, c.ExactEpochs = 4, 7 }},
+		{"exact epochs of nothing", func(c *Config) { c.ExactEpochs = "7" }, func(*pipeline.Cache) {}},
+		{"adaptive", func(c *Config) { c.Staleness = "auto:0.1,8" }, func(c *pipeline.Cache) { c.Staleness = jaca.Staleness{Bound: 8, EPS: 0.1} }},
+		{"pipeline off", func(c *Config) { c.Pipeline = "off" }, func(c *pipeline.Cache) { c.Pipeline = false }},
+		{"fifo, exact", func(c *Config) { c.Cache = "fifo" }, func(c *pipeline.Cache) { c.Policy = jaca.FIFO }},
+		{"fifo, stale", func(c *Config) { c.Cache, c.Staleness = "fifo", "2" }, func(c *pipeline.Cache) {
+			c.Policy, c.Staleness.Bound, c.Pipeline = jaca.FIFO, 2, false
+		}},
+		{"no peers", func(c *Config) { c.Peer = "off" }, func(c *pipeline.Cache) { c.NoPeer = true }},
+		{"int8", func(c *Config) { c.HaloType = "int8" }, func(c *pipeline.Cache) { c.HaloType = pipeline.Int8 }},
+		{"seed", func(c *Config) { c.Seed = 9 }, func(c *pipeline.Cache) { c.Seed = 9 }},
+	} {
+		cfg, want := Default(), plain
+		tc.change(&cfg)
+		tc.want(&want)
+		if errs := cfg.cacheErrors(); errs != nil {
+			t.Errorf("%s: %v", tc.name, errs)
+		}
+		if got := cfg.HaloCache(); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: got %+v, want %+v", tc.name, got, want)
+		}
+	}
+}
+
+func TestSlotsRoundTrip(t *testing.T) {
+	text := FormatSlots(&jaca.Capacities{Local: []int{7, 0, 12}, Global: 5})
+	if got, err := ParseSlots(text, 3); err != nil || !slices.Equal(got, []int{7, 0, 12, 5}) {
+		t.Errorf("%q: got %v, %v", text, got, err)
+	}
+	if got, err := ParseSlots("", 3); got != nil || err != nil {
+		t.Errorf("none: got %v, %v", got, err)
+	}
+	for _, bad := range []string{"1,2", "1,2,3,4,5", "1,2,3,-4", "1,2,3,x", "1,2,3,4.5", ",,,", "1,2,3,99999999999"} {
+		if got, err := ParseSlots(bad, 3); err == nil {
+			t.Errorf("%q is accepted as %v", bad, got)
+		}
+	}
+}
+
+func TestCacheThatDoesNotFit(t *testing.T) {
+	for want, err := range map[string]error{
+		"give --cpu-cache 3, or 1.4 KiB more memory":                                                                           &jaca.TooLarge{Cache: globalCache, Want: 10, Fit: 3, Slot: 200},
+		"part 2: 10 rows of 200 B are wanted, 3 fit; give --g":                                                                 &jaca.TooLarge{Cache: "local cache of part 2", Want: 10, Fit: 3, Slot: 200},
+		"map 9 bytes: cannot allocate memory; give this process more address space (ulimit -v), or take a smaller --cpu-cache": fmt.Errorf("map 9 bytes: %w", syscall.ENOMEM),
+		"give --cpu-cache 77B or less":                                                                                         &hostmem.Limit{Owner: globalCache, Name: "shared region", Need: 99, Left: 77},
+	} {
+		got := ExplainCache(err)
+		if term.ExitCode(got) != term.ExitDoesNotFit || !strings.Contains(got.Error(), want) {
+			t.Errorf("got %v with exit code %d, want %q", got, term.ExitCode(got), want)
+		}
+	}
+	plain := &gpu.OutOfMemory{}
+	if ExplainCache(plain) != error(plain) {
+		t.Error("an error of something else is changed")
+	}
+}

@@ -1,0 +1,202 @@
+package runfolder
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/urfave/cli/v2"
+
+	"capgnn/cmd/capgnn/internal/term"
+)
+
+// Option is one setting of a training run: a flag and a key of config.yaml with the same name and the same syntax.
+type Option struct {
+	Name, usage string            // usage has the word for the value between backquotes
+	Group       string            // of help
+	field       func(*Config) any // pointer to a string, int, uint64, float64 or bool
+	FileOnly    bool              // no flag: written by a run for its repetition
+}
+
+// Groups of options in help.
+const (
+	GroupData     = "Data"
+	GroupModel    = "Model"
+	GroupTraining = "Training"
+	GroupParts    = "Devices and parts"
+	groupUnequal  = "Unequal devices, and edges left out"
+	groupMemory   = "Memory and arithmetic"
+	GroupExchange = "Rows of other parts"
+	groupSavings  = "Savings that can be switched off"
+	GroupRun      = "Run folder"
+)
+
+// FeaturesUsage is the help of --features.
+const FeaturesUsage = "`WHAT` features vertices have: stored (those of the data set), or made from the graph: degree (one column for each in-degree), onehot (one for each vertex) or random:WIDTH, by --seed"
+
+// Options lists every setting in the order of config.yaml.
+var Options = []Option{
+	{Name: "dataset", Group: GroupData, usage: "data set: a `NAME`, a store folder, an .npz or raw file or folder", field: func(c *Config) any { return &c.Dataset }},
+	{Name: "dataset-path", field: func(c *Config) any { return &c.DatasetPath }, FileOnly: true},
+	{Name: "edges", Group: GroupData, usage: "read edges as `KIND`: symmetric, directed or reversed; auto = as the format says", field: func(c *Config) any { return &c.Edges }},
+	{Name: "standardize", Group: GroupData, usage: "`HOW` feature columns are centred and scaled: train (by the training rows) or none; auto = train for GraphSAINT folders", field: func(c *Config) any { return &c.Standardize }},
+	{Name: "features", Group: GroupData, usage: FeaturesUsage, field: func(c *Config) any { return &c.Features }},
+	{Name: "split", Group: GroupData, usage: "fractions `TRAIN,VAL,TEST` for data without a train_mask (default: 0.7,0.2,0.1), or the number of a split for heterophilous-graphs files (default: 0)", field: func(c *Config) any { return &c.Split }},
+	{Name: "self-loops", Group: GroupData, usage: "`HOW` edges from a vertex to itself are treated: auto, add, keep or remove; auto removes them and adds one per vertex for gcn and gat", field: func(c *Config) any { return &c.SelfLoops }},
+	{Name: "model", Group: GroupModel, usage: "`MODEL`: gcn, sage, gin or gat", field: func(c *Config) any { return &c.Model }},
+	{Name: "layers", Group: GroupModel, usage: "number `N` of convolutions", field: func(c *Config) any { return &c.Layers }},
+	{Name: "hidden", Group: GroupModel, usage: "total `WIDTH` of each hidden layer", field: func(c *Config) any { return &c.Hidden }},
+	{Name: "heads", Group: GroupModel, usage: "number `N` of attention heads (gat)", field: func(c *Config) any { return &c.Heads }},
+	{Name: "dropout", Group: GroupModel, usage: "probability `P` of dropping an activation", field: func(c *Config) any { return &c.Dropout }},
+	{Name: "init", Group: GroupModel, usage: "start from the weights in `FILE` (.npz or .safetensors, state_dict names)", field: func(c *Config) any { return &c.Init }},
+	{Name: "epochs", Group: GroupTraining, usage: "number `N` of epochs", field: func(c *Config) any { return &c.Epochs }},
+	{Name: "lr", Group: GroupTraining, usage: "learning `RATE`", field: func(c *Config) any { return &c.LR }},
+	{Name: "optimizer", Group: GroupTraining, usage: "`OPTIMIZER`: adam, adamw or sgd", field: func(c *Config) any { return &c.Optimizer }},
+	{Name: "weight-decay", Group: GroupTraining, usage: "weight `DECAY`", field: func(c *Config) any { return &c.WeightDecay }},
+	{Name: "amsgrad", Group: GroupTraining, usage: "AMSGrad variant of adam and adamw", field: func(c *Config) any { return &c.AMSGrad }},
+	{Name: "seed", Group: GroupTraining, usage: "`SEED` of weights, dropout, splits and partitions", field: func(c *Config) any { return &c.Seed }},
+	{Name: "eval-every", Group: GroupTraining, usage: "evaluate every `N` epochs; 0 = only at the end", field: func(c *Config) any { return &c.EvalEvery }},
+	{Name: "patience", Group: GroupTraining, usage: "stop after `N` evaluations without a better validation score; 0 = never", field: func(c *Config) any { return &c.Patience }},
+	{Name: "devices", Group: GroupParts, usage: "`LIST` such as cpu:0,cpu:1 or cpu:threads=1,mem=4GiB,cpu:threads=1,slow=3 or cuda:0,cuda:1; auto = every GPU, or one CPU device with all cores", field: func(c *Config) any { return &c.Devices }},
+	{Name: "parts", Group: GroupParts, usage: "number `N` of parts, placed round-robin on the devices; 0 = one per device", field: func(c *Config) any { return &c.Parts }},
+	{Name: "partitioner", Group: GroupParts, usage: "`METHOD`: multilevel, streaming or random", field: func(c *Config) any { return &c.Partitioner }},
+	{Name: "objective", Group: GroupParts, usage: "`WHAT` multilevel makes small: cut (edges between parts) or volume (rows to be sent)", field: func(c *Config) any { return &c.Objective }},
+	{Name: "balance", Group: GroupParts, usage: "largest `RATIO` of a part's inner vertices to its share", field: func(c *Config) any { return &c.Balance }},
+	{Name: "balance-by", Group: GroupParts, usage: "what parts share out: a `LIST` of vertices, edges, train and memory (default: vertices,edges,train; for unequal devices what takes their time)", field: func(c *Config) any { return &c.BalanceBy }},
+	{Name: "cost", Group: groupUnequal, usage: "`WHAT` is balanced between unequal devices: time (of a simulated epoch) or lambda (Eq. 13); auto = lambda with --max-prune, else time", field: func(c *Config) any { return &c.Cost }},
+	{Name: "no-move", Group: groupUnequal, usage: "leave inner vertices where the partitioner put them", field: func(c *Config) any { return &c.NoMove }},
+	{Name: "max-prune", Group: groupUnequal, usage: "largest `SHARE` of the cut edges that may be left out of training to even the devices' load; 0 = none", field: func(c *Config) any { return &c.MaxPrune }},
+	{Name: "prune", Group: groupUnequal, usage: "`SHARE` of each part's cut edges that is left out of training, so that less is exchanged", field: func(c *Config) any { return &c.Prune }},
+	{Name: "prune-score", Group: groupUnequal, usage: "`WHICH` halo replicas go first: those of least weight in what is summed, influence (Eq. 16), degree, or random", field: func(c *Config) any { return &c.PruneScore }},
+	{Name: "rescale", Group: groupUnequal, usage: "scale what pruning leaves of a sum over neighbours up", field: func(c *Config) any { return &c.Rescale }},
+	{Name: "alpha", Group: groupUnequal, usage: "`WEIGHT` of sparse against dense work in the cost model (Eq. 14)", field: func(c *Config) any { return &c.Alpha }},
+	{Name: "plan", Group: GroupParts, usage: "take the parts from `FILE`, made by `capgnn partition --out`", field: func(c *Config) any { return &c.Plan }},
+	{Name: "profile", Group: groupUnequal, usage: "profile `FILE` of the devices (default: the cached one, else a brief measurement)", field: func(c *Config) any { return &c.Profile }},
+	{Name: "order", Group: groupMemory, usage: "`ORDER` of the vertices in memory: none, community, rcm or degree; auto measures once whether community pays", field: func(c *Config) any { return &c.Order }},
+	{Name: "storage", Group: groupMemory, usage: "element `TYPE` of the rows that neighbours gather and devices exchange: fp32 or bf16; sums are fp32 either way", field: func(c *Config) any { return &c.Storage }},
+	{Name: "tf32", Group: groupMemory, usage: "let dense products on GPUs round their operands to 10 bits of mantissa, where cuBLAS and the GPU can", field: func(c *Config) any { return &c.TF32 }},
+	{Name: "cache", Group: GroupExchange, usage: "`POLICY`, which rows of other parts are kept in memory: jaca, paper, fifo, lru, sieve, random, degree, low-overlap or none", field: func(c *Config) any { return &c.Cache }},
+	{Name: "gpu-cache", Group: GroupExchange, usage: "`SIZE` of each device's cache: rows (20000), a share of the rows that it could hold (20%), memory (2GiB), or auto = what memory leaves", field: func(c *Config) any { return &c.GPUCache }},
+	{Name: "cpu-cache", Group: GroupExchange, usage: "`SIZE` of the cache in host memory, as --gpu-cache", field: func(c *Config) any { return &c.CPUCache }},
+	{Name: "reserve-gpu", Group: GroupExchange, usage: "memory (`SIZE`) of each device that its cache leaves alone, such as 500MiB", field: func(c *Config) any { return &c.ReserveGPU }},
+	{Name: "reserve-cpu", Group: GroupExchange, usage: "host memory (`SIZE`) that the cache leaves alone", field: func(c *Config) any { return &c.ReserveCPU }},
+	{Name: "cache-topk", Group: GroupExchange, usage: "the `N` rows of each other part that count for the size of a part's caches, those that most parts read; 0 = all", field: func(c *Config) any { return &c.CacheTopK }},
+	{Name: "cache-bypass", Group: GroupExchange, usage: "give caches up when their mean hit rate is below this `SHARE`; 0 = never", field: func(c *Config) any { return &c.CacheBypass }},
+	{Name: "staleness", Group: GroupExchange, usage: "largest age of rows of other parts in `EPOCHS`: a number up to 16; auto:EPS or auto:EPS,MAX refreshes each layer's rows so often that they drift by EPS at most; gat allows only 0", field: func(c *Config) any { return &c.Staleness }},
+	{Name: "exact-epochs", Group: GroupExchange, usage: "number `N` of first epochs that use only fresh rows of other parts, as weights change most then; auto = a tenth of --epochs, none with fifo, lru, sieve and adaptive staleness", field: func(c *Config) any { return &c.ExactEpochs }},
+	{Name: "pipeline", Group: GroupExchange, usage: "`WHEN` rows of other parts are used one epoch after they were made, so that they travel during computation; needs --staleness: on or off; auto = on, except with fifo, lru and sieve", field: func(c *Config) any { return &c.Pipeline }},
+	{Name: "peer", Group: GroupExchange, usage: "copy between devices that reach each other's memory (`WAY`): on; off = through the host", field: func(c *Config) any { return &c.Peer }},
+	{Name: "halo-dtype", Group: GroupExchange, usage: "element `TYPE` of rows of other parts on their way and in the host's cache: fp32 (as stored), bf16, or int8 with a scale per row, rounded at random", field: func(c *Config) any { return &c.HaloType }},
+	{Name: "cache-slots", field: func(c *Config) any { return &c.CacheSlots }, FileOnly: true},
+	{Name: "cache-links", field: func(c *Config) any { return &c.CacheLinks }, FileOnly: true},
+	{Name: "plan-key", field: func(c *Config) any { return &c.PlanKey }, FileOnly: true},
+	{Name: "targets", field: func(c *Config) any { return &c.Targets }, FileOnly: true},
+	{Name: "checkpoint-every", Group: GroupTraining, usage: "keep a checkpoint every `N` epochs; 0 = only when interrupted and at the end", field: func(c *Config) any { return &c.CheckpointEvery }},
+	{Name: "no-precompute", Group: groupSavings, usage: "aggregate the input features every epoch", field: func(c *Config) any { return &c.Savings.NoPrecompute }},
+	{Name: "no-transform-first", Group: groupSavings, usage: "always aggregate before transforming", field: func(c *Config) any { return &c.Savings.NoTransformFirst }},
+	{Name: "no-sparse", Group: groupSavings, usage: "make sparse features dense", field: func(c *Config) any { return &c.Savings.NoSparse }},
+	{Name: "no-needed-rows", Group: groupSavings, usage: "compute every row of every layer", field: func(c *Config) any { return &c.Savings.NoNeededRows }},
+	{Name: "no-fold-scale", Group: groupSavings, usage: "one weight per edge in place of row scales", field: func(c *Config) any { return &c.Savings.NoFoldScale }},
+	{Name: "no-fuse", Group: groupSavings, usage: "LayerNorm, ReLU and dropout as separate passes", field: func(c *Config) any { return &c.Savings.NoFuse }},
+	{Name: "no-reuse", Group: groupSavings, usage: "allocate activations anew in every epoch", field: func(c *Config) any { return &c.Savings.NoReuse }},
+	{Name: "data-sha256", field: func(c *Config) any { return &c.DataSHA256 }, FileOnly: true},
+}
+
+// Set gives the option the value written as text.
+func (o Option) Set(c *Config, text string) error {
+	var err error
+	want := ""
+	switch p := o.field(c).(type) {
+	case *string:
+		*p = text
+	case *int:
+		*p, err = strconv.Atoi(text)
+		want = "a whole number"
+	case *uint64:
+		*p, err = strconv.ParseUint(text, 10, 64)
+		want = "a whole number from 0 to 2^64-1"
+	case *float64:
+		*p, err = strconv.ParseFloat(text, 64)
+		want = "a number"
+	case *bool:
+		*p, err = strconv.ParseBool(text)
+		want = "true or false"
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %q is not %s", o.Name, text, want)
+	}
+	return nil
+}
+
+// Value returns the option's value as a string, int, uint64, float64 or bool.
+func (o Option) Value(c *Config) any {
+	switch p := o.field(c).(type) {
+	case *string:
+		return *p
+	case *int:
+		return *p
+	case *uint64:
+		return *p
+	case *float64:
+		return *p
+	case *bool:
+		return *p
+	}
+	panic("capgnn: option " + o.Name + " has a field of an unknown type")
+}
+
+// ValuesOf returns the values of some options.
+func ValuesOf(c *Config, names []string) []any {
+	var out []any
+	for _, o := range Options {
+		if slices.Contains(names, o.Name) {
+			out = append(out, o.Value(c))
+		}
+	}
+	return out
+}
+
+// Flags returns the flags of all options. The value is read through option.set, so flags and config.yaml have one
+// syntax.
+func Flags() []cli.Flag {
+	defaults := Default()
+	var flags []cli.Flag
+	for _, o := range Options {
+		if o.FileOnly {
+			continue
+		}
+		switch v := o.Value(&defaults).(type) {
+		case bool:
+			flags = append(flags, &cli.BoolFlag{Name: o.Name, Category: o.Group, Usage: o.usage})
+		case string:
+			flags = append(flags, &cli.StringFlag{Name: o.Name, Category: o.Group, Usage: o.usage, DefaultText: v})
+		default:
+			flags = append(flags, &cli.StringFlag{Name: o.Name, Category: o.Group, Usage: o.usage, DefaultText: fmt.Sprint(v)})
+		}
+	}
+	return flags
+}
+
+// ApplyFlags sets every option that was given on the command line and returns their names.
+func ApplyFlags(c *cli.Context, cfg *Config) ([]string, error) {
+	var given []string
+	for _, o := range Options {
+		if o.FileOnly || !c.IsSet(o.Name) {
+			continue
+		}
+		if err := o.Set(cfg, fmt.Sprint(c.Value(o.Name))); err != nil {
+			return nil, term.Usagef("%s: --%w", c.Command.Name, err)
+		}
+		given = append(given, o.Name)
+	}
+	return given, nil
+}
+
+// optionNames lists the options by name.
+func optionNames() []string {
+	var out []string
+	for _, o := range Options {
+		out = append(out, o.Name)
+	}
+	return out
+}
