@@ -9,6 +9,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/hostmem"
+	"capgnn/internal/meet"
 	"capgnn/jaca"
 )
 
@@ -20,7 +21,7 @@ import (
 // a block of their own.
 type attachment struct {
 	w     *worker
-	hub   *hub
+	hub   *meet.Hub
 	host  hostmem.LockOptions
 	bound int
 	seed  uint64    // of encodings that draw
@@ -71,7 +72,7 @@ func (t *traffic) ownRows(part int) int {
 func (a *attachment) halos(training, evaluation []*traffic, stats *jaca.Stats) (train, eval *exchange) {
 	i := a.w.index
 	shared, own := a.outboxes(training, evaluation)
-	train = &exchange{w: a.w, hub: a.hub, of: map[leg]*relay{}, shared: shared, clock: func() int { return a.hub.epoch }}
+	train = &exchange{w: a.w, hub: a.hub, of: map[leg]*relay{}, shared: shared, clock: func() int { return a.hub.Epoch }}
 	eval = &exchange{w: a.w, hub: a.hub, of: map[leg]*relay{}, shared: shared, clock: func() int { return 0 }}
 	for k, l := range training {
 		r := a.relay(l, stats)

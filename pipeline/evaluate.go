@@ -5,6 +5,7 @@ import (
 
 	"capgnn/gnn"
 	"capgnn/graph"
+	"capgnn/internal/meet"
 )
 
 // tally is the evidence for the metric of one split.
@@ -48,13 +49,13 @@ func (t *Trainer) evaluate() (Metrics, *float64, error) {
 	const validation = 1
 	counts := make([][len(splits)]tally, len(t.workers))
 	err := t.each(func(w *worker) error {
-		if err := guard(func() { w.logits = w.eval.Forward(w.compute, w.evalHalo, 0) }); err != nil {
+		if err := meet.Guard(func() { w.logits = w.eval.Forward(w.compute, w.evalHalo, 0) }); err != nil {
 			return err
 		}
 		if err := w.sync(); err != nil {
 			return err
 		}
-		return w.emit(t.hub.ctx, w.logits, func(ids []graph.NodeID, rows []float32) error {
+		return w.emit(t.hub.Context(), w.logits, func(ids []graph.NodeID, rows []float32) error {
 			for s, mask := range splits {
 				counts[w.index][s] = counts[w.index][s].add(p.count(ids, rows, mask, s == validation))
 			}

@@ -7,6 +7,7 @@ import (
 
 	"capgnn/gnn"
 	"capgnn/gpu"
+	"capgnn/internal/meet"
 )
 
 // exchange is a worker's halo exchange over a set of legs, training's or evaluation's. It implements gnn.Halo.
@@ -18,7 +19,7 @@ import (
 // computes. The schedule says which version a reader gets; relay.check verifies it.
 type exchange struct {
 	w      *worker
-	hub    *hub
+	hub    *meet.Hub
 	relays []*relay       // in the order of an epoch
 	of     map[leg]*relay // the same
 	shared *outbox        // of rows that are used at once; nobody's between two exchanges

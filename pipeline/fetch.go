@@ -6,11 +6,12 @@ import (
 
 	"capgnn/gpu"
 	"capgnn/hostmem"
+	"capgnn/internal/meet"
 )
 
 // take receives the ticket of an exchange from the owner at a place.
 func (r *relay) take(at int) ticket {
-	return receive(r.hub, r.mine.lanes[at].mail, r.w.index, int(r.mine.owners[at]), fmt.Sprintf("halo rows of %v", r.leg))
+	return meet.Receive(r.hub, r.mine.lanes[at].mail, r.w.index, int(r.mine.owners[at]), fmt.Sprintf("halo rows of %v", r.leg))
 }
 
 // spare is a ticket of the last epoch whose rows without a slot (transient rows) have not been copied yet.
@@ -111,7 +112,7 @@ func (r *relay) arrive(q gpu.Queue, at int, t *ticket, blocks []int) {
 			continue
 		}
 		if !waited && t.staged == nil {
-			r.w.waits.waitFor(q, t.ready, owner, r.leg, "halo rows")
+			r.w.waits.For(q, t.ready, owner, r.leg, "halo rows")
 			waited = true
 		}
 		into := r.local
@@ -145,7 +146,7 @@ func (r *relay) bring(q gpu.Queue, dst gpu.Matrix, t *ticket, k, owner int) {
 		var staged []byte
 		if t.staged != nil {
 			staged = t.staged[k][lo*row : hi*row]
-			r.w.waits.waitFor(q, t.pieces[k][piece], owner, r.leg, "halo rows")
+			r.w.waits.For(q, t.pieces[k][piece], owner, r.leg, "halo rows")
 			piece++
 		}
 		r.copyRows(q, dst.RowRange(lo, hi), t.rows[k].RowRange(lo, hi), staged, owner)
@@ -182,7 +183,7 @@ func (r *relay) pass(q gpu.Queue, epoch int) {
 			o := int(r.mine.owners[at])
 			e, err := r.books[c][at].of(want)
 			if err != nil {
-				panic(waitFault{&StaleError{Part: r.w.index, Owner: o, Exchange: r.leg.String(), Rows: fmt.Sprintf("of class %d", c), Err: err}})
+				meet.Stop(&StaleError{Part: r.w.index, Owner: o, Exchange: r.leg.String(), Rows: fmt.Sprintf("of class %d", c), Err: err})
 			}
 			r.look(q, e, c, o, r.transient, p)
 		}
@@ -201,7 +202,7 @@ func (r *relay) look(q gpu.Queue, e entry, class, owner int, into gpu.Matrix, p 
 	dst, there := into.RowRange(p.first, p.first+len(p.rows)), 0
 	r.eachPiece(dst.Rows, func(lo, hi int) {
 		if n := int(p.rows[hi-1])/r.pieceRows() + 1; e.pieces != nil && n > there { // rows ascend, pieces come in order
-			r.w.waits.waitFor(q, e.pieces[n-1], owner, r.leg, "cached halo rows")
+			r.w.waits.For(q, e.pieces[n-1], owner, r.leg, "cached halo rows")
 			there = n
 		}
 		to := dst.RowRange(lo, hi)
@@ -209,7 +210,7 @@ func (r *relay) look(q gpu.Queue, e entry, class, owner int, into gpu.Matrix, p 
 		q.UploadRows(at, e.rows, p.rows[lo:hi])
 		r.landed(q, to, at)
 	})
-	r.w.waits.waitFor(q, e.published, owner, r.leg, "cached halo rows")
+	r.w.waits.For(q, e.published, owner, r.leg, "cached halo rows")
 	q.Call("check cached rows", func() error { return reading.Check() })
 	r.stats.Bytes.H2D += gpu.Bytes(len(p.rows)) * r.wireRow()
 }

@@ -6,6 +6,7 @@ import (
 
 	"capgnn/gpu"
 	"capgnn/hostmem"
+	"capgnn/internal/meet"
 	"capgnn/jaca"
 )
 
@@ -106,17 +107,17 @@ func (r *relay) fetchAgenda(q gpu.Queue, epoch int) gpu.Matrix {
 func (r *relay) fetchFrom(q gpu.Queue, g *getting, at, epoch int) {
 	t, owner := r.take(at), int(r.mine.owners[at])
 	if t.epoch != epoch {
-		panic(waitFault{&StaleError{Part: r.w.index, Owner: owner, Exchange: r.leg.String(), Rows: "of an agenda",
-			Err: fmt.Errorf("epoch %d finds rows of epoch %d", epoch, t.epoch)}})
+		meet.Stop(&StaleError{Part: r.w.index, Owner: owner, Exchange: r.leg.String(), Rows: "of an agenda",
+			Err: fmt.Errorf("epoch %d finds rows of epoch %d", epoch, t.epoch)})
 	}
 	if d := g.direct[at]; d.n > 0 {
 		if t.staged == nil {
-			r.w.waits.waitFor(q, t.ready, owner, r.leg, "halo rows")
+			r.w.waits.For(q, t.ready, owner, r.leg, "halo rows")
 		}
 		r.bring(q, r.transient.RowRange(d.first, d.first+d.n), &t, 0, owner)
 	}
 	if p := g.shared[at]; len(p.rows) > 0 {
-		r.w.waits.waitFor(q, t.shared[0].published, owner, r.leg, "cached halo rows")
+		r.w.waits.For(q, t.shared[0].published, owner, r.leg, "cached halo rows")
 		r.fromHost(q, p, t.shared[0].rows)
 	}
 	r.confirm(q, at, &t)

@@ -11,6 +11,7 @@ import (
 	"capgnn/gpu/host"
 	"capgnn/graph"
 	"capgnn/internal/golden"
+	"capgnn/internal/meet"
 
 	"gorgonia.org/tensor"
 )
@@ -160,7 +161,7 @@ func gradients(t testing.TB, tr *Trainer) (*gnn.Weights, float64) {
 	epoch := tr.state.Epochs
 	scale := 1 / float64(tr.terms)
 	err := tr.each(func(w *worker) error {
-		if err := guard(func() { w.runTrain(epoch, tr.p, scale, nil) }); err != nil {
+		if err := meet.Guard(func() { w.runTrain(epoch, tr.p, scale, nil) }); err != nil {
 			return err
 		}
 		return w.sync()

@@ -10,6 +10,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/hostmem"
 	"capgnn/internal/checkpoint"
+	"capgnn/internal/meet"
 	"capgnn/jaca"
 )
 
@@ -112,7 +113,7 @@ func (r *relay) lasting() map[string]gpu.Matrix {
 // save adds what a part holds of one exchange.
 func (r *relay) save(into map[string]checkpoint.Section) {
 	// Slots of dynamic policies may have had no row yet, and sent rows may be encoded.
-	known := r.hub.epoch >= r.schedule.Start && r.dynamic == nil
+	known := r.hub.Epoch >= r.schedule.Start && r.dynamic == nil
 	for what, m := range r.lasting() {
 		if m.Empty() {
 			continue
@@ -229,7 +230,7 @@ func (t *Trainer) takeHalo(c *checkpoint.File, piece []byte) error {
 	if t.follower != nil {
 		return t.follower.resume(c, piece)
 	}
-	return t.each(func(w *worker) error { return guard(func() { w.trainHalo.(*exchange).resume(c.Epoch) }) })
+	return t.each(func(w *worker) error { return meet.Guard(func() { w.trainHalo.(*exchange).resume(c.Epoch) }) })
 }
 
 // checkHalo says whether a state is of this plan: exchanges, classes, and the size of everything.
@@ -320,7 +321,7 @@ func (t *Trainer) loadLeg(k int, s *legState, c *checkpoint.File, piece []byte) 
 	if l.schedule.Lag == 0 || l.keeps {
 		return nil
 	}
-	return t.each(func(w *worker) error { return guard(func() { w.relays()[k].resume(c.Epoch - 1) }) })
+	return t.each(func(w *worker) error { return meet.Guard(func() { w.relays()[k].resume(c.Epoch - 1) }) })
 }
 
 // loadBlock puts rows back into the global cache and tells all parts.

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -14,7 +15,7 @@ import (
 	"capgnn/gpu"
 )
 
-// mutant is a set of devices whose queues leave out the waits of one line of this package.
+// mutant is a set of devices whose queues leave out the waits of one line of this package, or of one that it calls.
 type mutant struct {
 	site string // "": none
 
@@ -32,16 +33,20 @@ func (m *mutant) wrap(devices []gpu.Device) []gpu.Device {
 	return out
 }
 
-// here returns the line of this package that makes a queue wait: file, function and text, without the places that pass a
-// wait on.
+// here returns the line that makes a queue wait: file, function and text, without package meet, which passes waits on.
 func (m *mutant) here() string {
 	var pcs [16]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(4, pcs[:])])
 	for {
 		f, more := frames.Next()
-		name := f.Function[strings.LastIndexByte(f.Function, '.')+1:]
-		if name != "waitFor" || !more {
-			return fmt.Sprintf("%s, %s: %s", filepath.Base(f.File), name, m.line(filepath.Base(f.File), f.Line))
+		dir, function := path.Split(f.Function)
+		pkg, _, _ := strings.Cut(function, ".")
+		if in := dir + pkg; in != "capgnn/internal/meet" || !more {
+			file := filepath.Base(f.File)
+			if room := strings.TrimPrefix(in, "capgnn/"); room != "pipeline" {
+				file = filepath.Join("..", room, file)
+			}
+			return fmt.Sprintf("%s, %s: %s", file, function[strings.LastIndexByte(function, '.')+1:], m.line(file, f.Line))
 		}
 	}
 }

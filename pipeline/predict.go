@@ -14,6 +14,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/hostmem"
+	"capgnn/internal/meet"
 )
 
 // PredictOptions configures Predict and PredictRows.
@@ -83,7 +84,7 @@ func PredictRows(ctx context.Context, p *Problem, o PredictOptions, emit func(id
 	defer t.Close()
 	out := make([]gpu.Matrix, len(t.workers))
 	err = t.each(func(w *worker) error {
-		if err := guard(func() { out[w.index] = w.eval.Forward(w.compute, w.evalHalo, 0) }); err != nil {
+		if err := meet.Guard(func() { out[w.index] = w.eval.Forward(w.compute, w.evalHalo, 0) }); err != nil {
 			return err
 		}
 		return w.sync()
@@ -146,7 +147,7 @@ func newPredictor(ctx context.Context, p *Problem, o PredictOptions) (*Trainer, 
 	}
 	var runCtx context.Context
 	runCtx, t.cancel = context.WithCancelCause(ctx)
-	t.hub = &hub{ctx: runCtx, deadline: o.WaitDeadline}
+	t.hub = meet.NewHub(runCtx, o.WaitDeadline)
 	t.newWorkers()
 	err := t.place(func(w *worker, scale weighting) error { return t.buildEvaluation(w, scale, o.Layers) },
 		func() (training, evaluation []*traffic, err error) {

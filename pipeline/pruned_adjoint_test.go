@@ -9,6 +9,7 @@ import (
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/hostmem"
+	"capgnn/internal/meet"
 	"capgnn/internal/ref"
 )
 
@@ -154,7 +155,7 @@ func (b *operandBench) run(t *testing.T, l int, dir gnn.Direction, x ref.Matrix)
 		}
 		w.compute.Upload(xs.Buf, 0, hostmem.Bytes(host))
 		got := make([]float32, written*x.Cols)
-		err := guard(func() {
+		err := meet.Guard(func() {
 			w.trainHalo.Begin(w.compute, l, dir, xs)
 			w.compute.Aggregate(gpu.AggregateArgs{Y: ys, A: op.Inner, X: xs, RowScale: op.RowScale, ColScale: op.ColScale})
 			w.compute.Aggregate(gpu.AggregateArgs{Y: ys, A: op.Halo, X: w.trainHalo.Wait(w.compute, l, dir), RowScale: op.RowScale,

@@ -6,6 +6,7 @@ import (
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/hostmem"
+	"capgnn/internal/meet"
 )
 
 // reduction adds up the gradients of all parts at part 0, takes one optimiser step there, and gives every part the new
@@ -22,7 +23,7 @@ import (
 // Source: docs/caching.md. Sums per layer beside the backward pass are PyTorch DDP's (Li et al., VLDB 2020), its order of sums is
 // not.
 type reduction struct {
-	hub     *hub
+	hub     *meet.Hub
 	workers []*worker
 	layers  [][]gnn.Range    // elements of the flat vectors that belong to each layer
 	mail    []chan share     // of each part, to part 0: layers from the last to the first
@@ -40,7 +41,7 @@ type share struct {
 }
 
 // newReduction returns the reduction of workers that have their gradients. Nothing is allocated in an epoch.
-func newReduction(h *hub, workers []*worker, layers [][]gnn.Range) *reduction {
+func newReduction(h *meet.Hub, workers []*worker, layers [][]gnn.Range) *reduction {
 	r := &reduction{hub: h, workers: workers, layers: layers, own: make([]gpu.Event, len(layers)), layer: len(layers) - 1}
 	for _, w := range workers {
 		// As many places as values in an epoch, so senders never block.
@@ -124,11 +125,11 @@ func (r *reduction) advance(wait bool) {
 			if !wait && len(r.mail[r.part]) == 0 {
 				return
 			}
-			s := receive(r.hub, r.mail[r.part], 0, r.part, fmt.Sprintf("gradients of layer %d", r.layer))
+			s := meet.Receive(r.hub, r.mail[r.part], 0, r.part, fmt.Sprintf("gradients of layer %d", r.layer))
 			if s.layer != r.layer {
 				panic(fmt.Sprintf("pipeline: gradients of layer %d of part %d where layer %d is due", s.layer, r.part, r.layer))
 			}
-			r.workers[0].waits.waitFor(q, s.ready, r.part, leg{r.layer, gnn.Backward}, "gradients")
+			r.workers[0].waits.For(q, s.ready, r.part, leg{r.layer, gnn.Backward}, "gradients")
 			for _, g := range r.layers[r.layer] {
 				r.add(q, r.workers[r.part], g)
 			}
@@ -180,7 +181,7 @@ func (r *reduction) finish(w *worker) {
 // for all gradients.
 func (r *reduction) copyWeights(w *worker) {
 	w0 := r.workers[0]
-	w.waits.waitFor(w.compute, receive(r.hub, r.updated[w.index], w.index, 0, "new weights"), 0, leg{0, gnn.Backward}, "new weights")
+	w.waits.For(w.compute, meet.Receive(r.hub, r.updated[w.index], w.index, 0, "new weights"), 0, leg{0, gnn.Backward}, "new weights")
 	if w.paramStage != nil {
 		w.compute.Upload(w.params.Flat.Buf, 4*gpu.Bytes(w.params.Flat.Off), w.paramStage)
 		return

@@ -10,6 +10,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/gpu/sim"
 	"capgnn/hostmem"
+	"capgnn/internal/meet"
 )
 
 // reduceWhole adds the gradients of all parts to part 0's, in part order, each as one vector, on part 0's compute queue. All
@@ -55,9 +56,9 @@ func moveWhole(to *worker, dst gpu.Matrix, from *worker, src gpu.Matrix) {
 // epochWhole is trainEpoch with the update behind the backward passes of all parts. It returns what the update took.
 func epochWhole(t testing.TB, tr *Trainer, epoch int) time.Duration {
 	t.Helper()
-	tr.hub.epoch = epoch
+	tr.hub.Epoch = epoch
 	err := tr.each(func(w *worker) error {
-		if err := guard(func() { w.runTrain(epoch, tr.p, 1/float64(tr.terms), nil) }); err != nil {
+		if err := meet.Guard(func() { w.runTrain(epoch, tr.p, 1/float64(tr.terms), nil) }); err != nil {
 			return err
 		}
 		return w.sync()
@@ -155,9 +156,9 @@ func halved(layers [][]gnn.Range) [][]gnn.Range {
 // epochLate is an epoch in which one part is late with each layer's gradients.
 func epochLate(t *testing.T, tr *Trainer, epoch, late int) {
 	t.Helper()
-	tr.hub.epoch = epoch
+	tr.hub.Epoch = epoch
 	err := tr.each(func(w *worker) error {
-		err := guard(func() {
+		err := meet.Guard(func() {
 			w.runTrain(epoch, tr.p, 1/float64(tr.terms), func(layer int) {
 				if w.index == late {
 					time.Sleep(2 * time.Millisecond)
@@ -186,7 +187,7 @@ func TestLayersDone(t *testing.T) {
 				layers := tr.weights.Layers()
 				seen := make([][][]float32, 2)
 				err := tr.each(func(w *worker) error {
-					err := guard(func() {
+					err := meet.Guard(func() {
 						w.runTrain(0, p, 1/float64(tr.terms), func(layer int) {
 							if want := len(layers) - 1 - len(seen[w.index]); layer != want {
 								t.Errorf("%s: layer %d is done, want %d", kind, layer, want)
@@ -269,9 +270,9 @@ func TestReductionDeadline(t *testing.T) {
 	p, m := task{share: 0.3}.make(t, gnn.GCN)
 	for silent, want := range map[int]string{1: "epoch 7: part 0 waited 50ms for part 1: gradients of layer 1", 0: "for part 0: new weights"} {
 		tr := newTrainer(t, p, m, cpus(t, 2), scatterParts(p.Vertices(), 2), func(o *Options) { o.WaitDeadline = 50 * time.Millisecond })
-		tr.hub.epoch = 7
+		tr.hub.Epoch = 7
 		err := tr.each(func(w *worker) error {
-			return guard(func() {
+			return meet.Guard(func() {
 				w.runTrain(7, p, 1, func(layer int) {
 					if w.index != silent || layer == 2 {
 						tr.reduce.done(w, layer)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"capgnn/gpu"
+	"capgnn/internal/meet"
 	"capgnn/jaca"
 )
 
@@ -12,7 +13,7 @@ import (
 type relay struct {
 	*traffic
 	w     *worker
-	hub   *hub
+	hub   *meet.Hub
 	mine  *reader
 	own   *outbox // where rows wait that are used in the next epoch; nil: nothing does
 	soon  bool    // its rows never age where others' do: they take queues of their own
@@ -89,7 +90,7 @@ func (t *traffic) every() []int {
 	return all
 }
 
-// check panics with waitFault unless the rows of every class and owner are those that the schedule promises, none older than
+// check ends the epoch unless the rows of every class and owner are those that the schedule promises, none older than
 // the bound. It counts their ages.
 func (r *relay) check(epoch int) {
 	for b := range r.made {
@@ -124,7 +125,7 @@ func (r *relay) use(rows, epoch, made, want, block, owner int) {
 		if block > 0 {
 			what = fmt.Sprintf("of class %d", block-1)
 		}
-		panic(waitFault{&StaleError{Part: r.w.index, Owner: owner, Exchange: r.leg.String(), Rows: what, Err: err}})
+		meet.Stop(&StaleError{Part: r.w.index, Owner: owner, Exchange: r.leg.String(), Rows: what, Err: err})
 	}
 	r.stats.AgeSum += int64(rows) * int64(epoch-made)
 	r.stats.AgeMax = max(r.stats.AgeMax, epoch-made)

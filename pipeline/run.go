@@ -13,6 +13,7 @@ import (
 	"capgnn/graph"
 	"capgnn/hostmem"
 	"capgnn/internal/checkpoint"
+	"capgnn/internal/meet"
 	"capgnn/jaca"
 )
 
@@ -74,7 +75,7 @@ func (t *Trainer) epoch(r *Result) error {
 	if err == nil {
 		err = t.checkLoss(&e)
 	}
-	if late := new(lateError); errors.As(err, &late) { // it names the epoch
+	if late := new(meet.Late); errors.As(err, &late) { // it names the epoch
 		return err
 	}
 	if err != nil {
@@ -140,7 +141,7 @@ func (t *Trainer) trainEpoch(e *EpochStats) error {
 
 // runParts runs an epoch on all parts.
 func (t *Trainer) runParts(epoch int) error {
-	t.hub.epoch = epoch
+	t.hub.Epoch = epoch
 	if t.follower != nil {
 		if err := t.follower.plan(epoch); err != nil {
 			return err
@@ -159,7 +160,7 @@ func (t *Trainer) runParts(epoch int) error {
 
 // trainPart runs an epoch on one part, and waits for it.
 func (t *Trainer) trainPart(w *worker, epoch int, scale float64) error {
-	err := guard(func() {
+	err := meet.Guard(func() {
 		w.runTrain(epoch, t.p, scale, func(layer int) { t.reduce.done(w, layer) })
 		w.backward = w.compute.Record()
 		t.reduce.finish(w)
@@ -167,7 +168,7 @@ func (t *Trainer) trainPart(w *worker, epoch int, scale float64) error {
 	if err != nil {
 		return err
 	}
-	if err := w.waits.await(w.backward); err != nil {
+	if err := w.waits.Await(w.backward); err != nil {
 		return err
 	}
 	w.backwardAt = hostNow()

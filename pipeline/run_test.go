@@ -16,6 +16,7 @@ import (
 	"capgnn/gpu/host"
 	"capgnn/hostmem"
 	"capgnn/internal/checkpoint"
+	"capgnn/internal/meet"
 	"capgnn/jaca"
 	"capgnn/rapa"
 )
@@ -276,7 +277,7 @@ func TestDeadline(t *testing.T) {
 		if w.index == 1 {
 			return nil
 		}
-		return guard(func() { w.runTrain(0, p, 1, nil) })
+		return meet.Guard(func() { w.runTrain(0, p, 1, nil) })
 	})
 	if err == nil || !strings.Contains(err.Error(), "part 0 waited") || !strings.Contains(err.Error(), "for part 1") {
 		t.Errorf("error %v does not say who waits for whom", err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"capgnn/gpu"
+	"capgnn/internal/meet"
 )
 
 // outbox is a send buffer: it holds packed rows until their readers have copied them, on the device, and on the host for readers
@@ -29,14 +30,14 @@ type unread struct {
 }
 
 // confirm makes q wait until the send buffer can be written again, and copies to the host on queue out until their memory can be.
-func (b *outbox) confirm(h *hub, q, out gpu.Queue) {
+func (b *outbox) confirm(h *meet.Hub, q, out gpu.Queue) {
 	for _, u := range b.unread {
-		copied := receive(h, u.taken, b.w.index, u.reader, "to take halo rows")
+		copied := meet.Receive(h, u.taken, b.w.index, u.reader, "to take halo rows")
 		if u.staged || u.shared {
-			b.w.waits.waitFor(out, copied, u.reader, u.leg, "to take halo rows")
+			b.w.waits.For(out, copied, u.reader, u.leg, "to take halo rows")
 		}
 		if !u.staged {
-			b.w.waits.waitFor(q, copied, u.reader, u.leg, "to take halo rows")
+			b.w.waits.For(q, copied, u.reader, u.leg, "to take halo rows")
 		}
 	}
 	b.unread = b.unread[:0]
@@ -127,11 +128,11 @@ func (r *relay) publish(box *outbox, ready gpu.Event, starts []int, epoch int, b
 		}
 		block := r.blocks[b-1][r.w.index]
 		if last := r.last[b-1]; last != nil { // with the pipeline it may be under way still
-			receive(r.hub, last.Done(), r.w.index, r.w.index, "to publish rows of "+r.leg.String())
+			meet.Receive(r.hub, last.Done(), r.w.index, r.w.index, "to publish rows of "+r.leg.String())
 		}
 		mem, err := block.Begin(epoch)
 		if err != nil {
-			panic(waitFault{err})
+			meet.Stop(err)
 		}
 		if shared == nil {
 			shared = make([]entry, len(blocks))

@@ -240,7 +240,7 @@ func TestBrokenCacheIsNamed(t *testing.T) {
 				w := tr.workers[1]
 				done := false
 				loaded := func(rows []byte) {
-					if tr.hub.epoch < 4 || done {
+					if tr.hub.Epoch < 4 || done {
 						return
 					}
 					done = true

@@ -8,6 +8,7 @@ import (
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/hostmem"
+	"capgnn/internal/meet"
 	"capgnn/jaca"
 )
 
@@ -57,10 +58,10 @@ func (a archive) Begin(q gpu.Queue, layer int, dir gnn.Direction, rows gpu.Matri
 		q.Download(host[:len(host)-1], rows.Buf, gpu.Bytes(rows.Off*rows.Type.Size()))
 	}
 	if err := q.Sync(); err != nil {
-		panic(waitFault{err})
+		meet.Stop(err)
 	}
-	a.of[leg{layer, dir}].blur(host, a.hub.epoch)
-	a.past.put(a.key(leg{layer, dir}, a.hub.epoch, a.w.index), host)
+	a.of[leg{layer, dir}].blur(host, a.hub.Epoch)
+	a.past.put(a.key(leg{layer, dir}, a.hub.Epoch, a.w.index), host)
 }
 
 func (a archive) Wait(q gpu.Queue, layer int, dir gnn.Direction) gpu.Matrix {
@@ -71,7 +72,7 @@ func (a archive) Wait(q gpu.Queue, layer int, dir gnn.Direction) gpu.Matrix {
 	}
 	size := int(r.rowBytes(1))
 	for k, v := range r.mine.ids {
-		row, epoch := k, r.schedule.Fresh(a.hub.epoch)
+		row, epoch := k, r.schedule.Fresh(a.hub.Epoch)
 		if r.mine.place != nil {
 			if r.mine.place[k] < 0 {
 				continue
@@ -81,7 +82,7 @@ func (a archive) Wait(q gpu.Queue, layer int, dir gnn.Direction) gpu.Matrix {
 		if r.dynamic != nil {
 			epoch = a.version(r, k)
 		} else if c := a.class(r, k); c >= 0 {
-			epoch = r.schedule.Version(c, a.hub.epoch)
+			epoch = r.schedule.Version(c, a.hub.Epoch)
 		}
 		owner := a.owner(r, k)
 		at := int(a.w.localOf[v]) * size

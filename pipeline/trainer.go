@@ -12,6 +12,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/hostmem"
+	"capgnn/internal/meet"
 	"capgnn/jaca"
 )
 
@@ -24,7 +25,7 @@ type Trainer struct {
 	plan    gnn.Plan
 	weights *gnn.Weights // layout, and the last weights on the host
 	workers []*worker
-	hub     *hub
+	hub     *meet.Hub
 	reduce  *reduction
 	cancel  context.CancelCauseFunc
 	terms   int // of the loss
@@ -70,7 +71,7 @@ func New(ctx context.Context, p *Problem, o Options) (*Trainer, error) {
 	}
 	runCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	t.cancel = cancel
-	t.hub = &hub{ctx: runCtx, deadline: o.WaitDeadline}
+	t.hub = meet.NewHub(runCtx, o.WaitDeadline)
 	t.newWorkers()
 	if err := t.settleAging(); err != nil {
 		t.Close()
@@ -151,7 +152,7 @@ func (t *Trainer) chooseOrder() {
 // newWorkers makes one worker per part.
 func (t *Trainer) newWorkers() {
 	for i, dev := range t.o.Devices {
-		w := &worker{index: i, waits: waits{hub: t.hub, part: i, device: dev.Info().Name}, dev: dev, part: t.cut.Parts[i], localOf: t.cut.LocalOf, compute: dev.NewQueue("compute"),
+		w := &worker{index: i, waits: meet.Waits{Hub: t.hub, Part: i, Device: dev.Info().Name}, dev: dev, part: t.cut.Parts[i], localOf: t.cut.LocalOf, compute: dev.NewQueue("compute"),
 			local: dev.NewQueue("local"), ahead: dev.NewQueue("prefetch"), out: dev.NewQueue("out"), reduce: dev.NewQueue("reduce")}
 		w.ld = newLoader(dev, w.compute, w.local)
 		t.workers = append(t.workers, w)
@@ -257,7 +258,7 @@ func (t *Trainer) each(f func(w *worker) error) error {
 	}
 	outcomes := make(chan outcome, len(t.workers))
 	for i, w := range t.workers {
-		// Owned by this call, which waits for it; it ends at the latest when hub.ctx does, unless its device does not answer.
+		// Owned by this call, which waits for it; it ends at the latest when the hub does, unless its device does not answer.
 		go func() { outcomes <- outcome{i, f(w)} }()
 	}
 	errs := make([]error, len(t.workers))
@@ -268,15 +269,21 @@ func (t *Trainer) each(f func(w *worker) error) error {
 			if errs[o.part] = o.err; o.err != nil {
 				t.cancel(fmt.Errorf("part %d stopped: %w", o.part, o.err))
 				if patience == nil {
-					patience = time.After(2 * t.hub.grace())
+					patience = time.After(2 * t.hub.Grace())
 				}
 			}
 		case <-patience:
 			t.stuck = true
-			return rootCause(errs)
+			return meet.RootCause(errs, readOthers)
 		}
 	}
-	return rootCause(errs)
+	return meet.RootCause(errs, readOthers)
+}
+
+// readOthers reports whether an error says that rows of another part were not there: that part's own error counts before it.
+func readOthers(err error) bool {
+	var version *hostmem.VersionFault
+	return errors.As(err, &version)
 }
 
 // Close waits for all queues and releases all memory. Devices stay open. What a device that does not answer may still write to
@@ -284,7 +291,7 @@ func (t *Trainer) each(f func(w *worker) error) error {
 func (t *Trainer) Close() error {
 	t.cancel(errors.New("closed"))
 	for _, w := range t.workers {
-		var echo *echoError
+		var echo *meet.Echo
 		if t.stuck = t.stuck || errors.As(w.sync(), &echo); t.stuck { // another fault has been reported already
 			t.workers, t.region = nil, nil
 			return nil

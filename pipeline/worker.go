@@ -7,6 +7,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/hostmem"
+	"capgnn/internal/meet"
 	"capgnn/jaca"
 )
 
@@ -48,7 +49,7 @@ type worker struct {
 	layers                []gnn.LayerGraph // what train aggregates over
 	trainHalo             epochHalo        // nil with one part
 	evalHalo              gnn.Halo         // the same
-	waits                 waits
+	waits                 meet.Waits
 	watcher               *watcher      // of drift; nil: nobody asks
 	epoch                 int           // under way
 	stats                 jaca.Stats    // of trainHalo, in the epoch under way
@@ -113,14 +114,14 @@ func (w *worker) queues() []gpu.Queue {
 }
 
 // sync waits for all queues of the worker.
-func (w *worker) sync() error { return w.waits.settle(w.queues()...) }
+func (w *worker) sync() error { return w.waits.Settle(w.queues()...) }
 
 // finish waits until the epoch has been computed. With the pipeline rows may be under way to the next one still.
 func (w *worker) finish() error {
 	if w.trainHalo == nil || !w.trainHalo.lags() {
 		return w.sync()
 	}
-	err := w.waits.settle(w.compute)
+	err := w.waits.Settle(w.compute)
 	for _, q := range w.queues()[1:] {
 		if err == nil {
 			err = q.Fault()

@@ -1,9 +1,7 @@
 package pipeline
 
 import (
-	"context"
 	"fmt"
-	"time"
 
 	"capgnn/gnn"
 	"capgnn/gpu"
@@ -47,11 +45,4 @@ func newLanes(owners int) []lane {
 		l[k] = lane{make(chan ticket, laneDepth), [2]chan gpu.Event{make(chan gpu.Event, 1), make(chan gpu.Event, 1)}}
 	}
 	return l
-}
-
-// hub is what the workers of a run share to find each other.
-type hub struct {
-	ctx      context.Context // ends when any worker fails
-	deadline time.Duration
-	epoch    int
 }

@@ -1,0 +1,69 @@
+package meet
+
+import (
+	"context"
+	"errors"
+
+	"capgnn/gpu"
+)
+
+// stop ends what a part does: another part did not answer, or rows are not those that the schedule promises.
+type stop struct{ err error }
+
+// Guard runs f and returns the error that Receive or Stop has ended it with.
+func Guard(f func()) (err error) {
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case stop:
+			err = r.err
+		default:
+			panic(r)
+		}
+	}()
+	f()
+	return nil
+}
+
+// Stop ends the innermost Guard of the calling goroutine with an error.
+func Stop(err error) { panic(stop{err}) }
+
+// Echo is what a part reports when another one has ended the run.
+type Echo struct{ Err error }
+
+func (e *Echo) Error() string { return e.Err.Error() }
+func (e *Echo) Unwrap() error { return e.Err }
+
+// RootCause returns the error of the parts that the others follow from: a device's before that of one who read its rows, which is one
+// that follows reports, and that before the echo of either. Among equals a part that waits for its own device counts before
+// those who wait for that part, then the first part.
+func RootCause(errs []error, follows func(error) bool) error {
+	var best error
+	least := 0
+	for _, err := range errs {
+		if err == nil {
+			continue
+		}
+		if d := distance(err, follows); best == nil || d < least {
+			best, least = err, d
+		}
+	}
+	return best
+}
+
+// distance orders errors by how far they are from the cause.
+func distance(err error, follows func(error) bool) int {
+	var (
+		echo  *Echo
+		fault *gpu.Fault
+	)
+	switch {
+	case errors.As(err, &echo), errors.Is(err, context.Canceled) && !errors.As(err, &fault): // others stopped it
+		return 3
+	case follows(err):
+		return 2
+	case errors.Is(err, gpu.ErrDeviceLost) && !errors.As(err, &fault):
+		return 1
+	}
+	return 0
+}

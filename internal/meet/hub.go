@@ -1,0 +1,67 @@
+package meet
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"capgnn/gpu"
+)
+
+// Hub is what the parts of a run share.
+type Hub struct {
+	// Epoch is the one that is being enqueued.
+	Epoch    int
+	ctx      context.Context // ends when any part fails
+	deadline time.Duration
+}
+
+// NewHub returns the hub of a run that is over when ctx ends, and in which no wait may take longer than deadline.
+func NewHub(ctx context.Context, deadline time.Duration) *Hub {
+	return &Hub{ctx: ctx, deadline: deadline}
+}
+
+// Context ends when any part fails.
+func (h *Hub) Context() context.Context { return h.ctx }
+
+// Grace is how long others may take to stop once the run has failed.
+func (h *Hub) Grace() time.Duration { return min(h.deadline, 10*time.Second) }
+
+// Receive takes one value from ch, which the part owner sends to waiter. It ends the waiter's Guard when the run is over, or with a
+// Late when the deadline has passed.
+func Receive[T any](h *Hub, ch <-chan T, waiter, owner int, what string) T {
+	select {
+	case v := <-ch:
+		return v
+	default:
+	}
+	timer := time.NewTimer(h.deadline)
+	defer timer.Stop()
+	select {
+	case v := <-ch:
+		return v
+	case <-h.ctx.Done():
+		panic(stop{&Echo{context.Cause(h.ctx)}})
+	case <-timer.C:
+		panic(stop{h.late(waiter, fmt.Sprintf("part %d: %s", owner, what))})
+	}
+}
+
+// late is the error of a part that has waited too long.
+func (h *Hub) late(waiter int, what string) error {
+	return &Late{Epoch: h.Epoch, Part: waiter, Deadline: h.deadline, What: what}
+}
+
+// Late says who waits for whom. It is a gpu.ErrDeviceLost.
+type Late struct {
+	Epoch    int // that was enqueued last
+	Part     int // that waits
+	Deadline time.Duration
+	What     string // such as "part 1: halo rows of layer 1 forward"
+}
+
+func (e *Late) Error() string {
+	return fmt.Sprintf("epoch %d: part %d waited %v for %s: %v", e.Epoch, e.Part, e.Deadline, e.What, gpu.ErrDeviceLost)
+}
+
+func (e *Late) Unwrap() error { return gpu.ErrDeviceLost }
