@@ -12,6 +12,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/hostmem"
+	"capgnn/internal/fit"
 	"capgnn/internal/meet"
 	"capgnn/jaca"
 )
@@ -30,15 +31,11 @@ type Trainer struct {
 	cancel  context.CancelCauseFunc
 	terms   int // of the loss
 	state   state
-	saved   struct { // the last checkpoint
-		at   time.Time
-		took time.Duration
-	}
-	layout *Layout
-	legs   []*traffic      // of training
-	caches *jaca.Plan      // nil: none
-	fixed  jaca.Schedule   // of all layers at first, if their periods do not adapt
-	region *hostmem.Region // the global cache, nil: none
+	layout  *Layout
+	legs    []*traffic      // of training
+	caches  *jaca.Plan      // nil: none
+	fixed   jaca.Schedule   // of all layers at first, if their periods do not adapt
+	region  *hostmem.Region // the global cache, nil: none
 	// controller sets the refresh periods by the drift of sample rows; nil: they are fixed.
 	controller *jaca.Controller
 	stuck      bool      // a device does not answer
@@ -86,8 +83,7 @@ func New(ctx context.Context, p *Problem, o Options) (*Trainer, error) {
 	}
 	t.reduce = newReduction(t.hub, t.workers, t.weights.Layers())
 	t.lockHost()
-	t.state = newState()
-	t.state.Bypass = t.newBypass()
+	t.state = state{State: fit.NewState[Metrics](), Bypass: t.newBypass()}
 	if o.Resume {
 		if err := t.restore(); err != nil {
 			t.Close()
