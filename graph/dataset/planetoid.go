@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"capgnn/graph"
+	"capgnn/graph/dataset/internal/pickle"
 	"capgnn/internal/regular"
 )
 
@@ -16,10 +17,10 @@ const planetoidVal = 500
 // planetoid is the eight files of a data set, decoded.
 type planetoid struct {
 	dir, name   string
-	x, allx, tx *csr
-	y, ally, ty *ndarray
+	x, allx, tx *pickle.CSR
+	y, ally, ty *pickle.Array
 	test        []int32 // vertex of row i of tx and ty
-	graph       *dict
+	graph       *pickle.Dict
 	watch       Watch
 	files       []*os.File // that arrays are read from
 }
@@ -38,7 +39,7 @@ func loadPlanetoid(dir, name string, opt Options) (*Dataset, error) {
 		return nil, err
 	}
 	d := &Dataset{Name: name, Format: formatPlanetoid}
-	n := len(p.graph.keys)
+	n := len(p.graph.Keys)
 	if n == 0 {
 		return nil, p.fault("graph", fmt.Errorf("has no vertices"))
 	}
@@ -72,23 +73,23 @@ func (p *planetoid) read() error {
 	}
 	for _, f := range []struct {
 		what string
-		into **csr
+		into **pickle.CSR
 	}{{"x", &p.x}, {"allx", &p.allx}, {"tx", &p.tx}} {
 		if err := decode(p, f.what, "a csr_matrix", f.into); err != nil {
 			return err
 		}
-		if (*f.into).indptr == nil {
+		if (*f.into).Indptr == nil {
 			return p.fault(f.what, fmt.Errorf("the matrix has no content"))
 		}
 	}
 	for _, f := range []struct {
 		what string
-		into **ndarray
+		into **pickle.Array
 	}{{"y", &p.y}, {"ally", &p.ally}, {"ty", &p.ty}} {
 		if err := decode(p, f.what, "an array", f.into); err != nil {
 			return err
 		}
-		if len((*f.into).shape) != 2 {
+		if len((*f.into).Shape) != 2 {
 			return p.fault(f.what, fmt.Errorf("is not a matrix of labels"))
 		}
 	}
@@ -105,7 +106,7 @@ func decode[T any](p *planetoid, what, want string, into **T) error {
 	if err != nil {
 		return err
 	}
-	v, err := unpickle(p.path(what), f, info.Size())
+	v, err := pickle.Read(p.path(what), f, info.Size())
 	if err != nil {
 		return err
 	}
@@ -149,13 +150,13 @@ func (p *planetoid) readTest() error {
 
 // checkSizes compares the files with each other and with the n vertices of the graph.
 func (p *planetoid) checkSizes(n int) error {
-	m, cols, classes := p.allx.rows, p.allx.cols, p.ally.shape[1]
+	m, cols, classes := p.allx.Rows, p.allx.Cols, p.ally.Shape[1]
 	for _, c := range []struct {
 		what      string
 		got, want int
 	}{
-		{"ally", p.ally.shape[0], m}, {"ty", p.ty.shape[0], p.tx.rows}, {"y", p.y.shape[0], p.x.rows},
-		{"tx", p.tx.rows, len(p.test)},
+		{"ally", p.ally.Shape[0], m}, {"ty", p.ty.Shape[0], p.tx.Rows}, {"y", p.y.Shape[0], p.x.Rows},
+		{"tx", p.tx.Rows, len(p.test)},
 	} {
 		if c.got != c.want {
 			return p.fault(c.what, fmt.Errorf("has %d rows, want %d", c.got, c.want))
@@ -164,13 +165,13 @@ func (p *planetoid) checkSizes(n int) error {
 	for _, c := range []struct {
 		what      string
 		got, want int
-	}{{"x", p.x.cols, cols}, {"tx", p.tx.cols, cols}, {"y", p.y.shape[1], classes}, {"ty", p.ty.shape[1], classes}} {
+	}{{"x", p.x.Cols, cols}, {"tx", p.tx.Cols, cols}, {"y", p.y.Shape[1], classes}, {"ty", p.ty.Shape[1], classes}} {
 		if c.got != c.want {
 			return p.fault(c.what, fmt.Errorf("has %d columns, want %d", c.got, c.want))
 		}
 	}
-	if m > n || p.x.rows > m || cols < 1 || classes < 1 {
-		return p.fault("allx", fmt.Errorf("%d rows of %d columns, %d classes and %d training rows do not fit %d vertices", m, cols, classes, p.x.rows, n))
+	if m > n || p.x.Rows > m || cols < 1 || classes < 1 {
+		return p.fault("allx", fmt.Errorf("%d rows of %d columns, %d classes and %d training rows do not fit %d vertices", m, cols, classes, p.x.Rows, n))
 	}
 	seen := make([]bool, n)
 	for i, v := range p.test {
@@ -186,20 +187,20 @@ func (p *planetoid) checkSizes(n int) error {
 func (p *planetoid) edges(n int) edges {
 	return func(edge func(from, to graph.NodeID)) error {
 		seen := make([]bool, n)
-		for k, key := range p.graph.keys {
+		for k, key := range p.graph.Keys {
 			v, ok := key.(int64)
 			if !ok || v < 0 || v >= int64(n) || seen[v] {
 				return fmt.Errorf("entry %d: its key is not a vertex from 0 to %d, or is repeated", k, n-1)
 			}
 			seen[v] = true
-			neighbours, ok := p.graph.values[k].(*list)
+			neighbours, ok := p.graph.Values[k].(*pickle.List)
 			if !ok {
 				return fmt.Errorf("vertex %d has no list of neighbours", v)
 			}
-			if neighbours.items != nil {
+			if neighbours.Items != nil {
 				return fmt.Errorf("vertex %d: a neighbour is not a number", v)
 			}
-			for _, u := range neighbours.numbers {
+			for _, u := range neighbours.Numbers {
 				if u < 0 || u >= int64(n) {
 					return fmt.Errorf("vertex %d: neighbour %d is outside [0, %d)", v, u, n)
 				}

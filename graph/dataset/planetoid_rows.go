@@ -4,25 +4,26 @@ import (
 	"errors"
 	"fmt"
 
+	"capgnn/graph/dataset/internal/pickle"
 	"capgnn/internal/room"
 )
 
 // rowPointers decodes and checks the row pointers, and the sizes of the other arrays.
-func (m *csr) rowPointers() ([]int64, error) {
-	for _, a := range []*ndarray{m.indptr, m.indices, m.data} {
-		if len(a.shape) != 1 {
+func rowPointers(m *pickle.CSR) ([]int64, error) {
+	for _, a := range []*pickle.Array{m.Indptr, m.Indices, m.Data} {
+		if len(a.Shape) != 1 {
 			return nil, errors.New("an array of the matrix has not one dimension")
 		}
 	}
-	if m.indptr.len() != m.rows+1 || m.data.len() != m.indices.len() {
-		return nil, fmt.Errorf("matrix of %d rows has %d row pointers, %d columns and %d values", m.rows, m.indptr.len(), m.indices.len(), m.data.len())
+	if m.Indptr.Len() != m.Rows+1 || m.Data.Len() != m.Indices.Len() {
+		return nil, fmt.Errorf("matrix of %d rows has %d row pointers, %d columns and %d values", m.Rows, m.Indptr.Len(), m.Indices.Len(), m.Data.Len())
 	}
-	indptr := make([]int64, 0, m.rows+1)
-	err := m.indptr.eachInt(func(_ int, v int64) error { indptr = append(indptr, v); return nil })
+	indptr := make([]int64, 0, m.Rows+1)
+	err := m.Indptr.EachInt(func(_ int, v int64) error { indptr = append(indptr, v); return nil })
 	if err != nil {
 		return nil, fmt.Errorf("indptr: %w", err)
 	}
-	return indptr, checkIndptr(indptr, m.indices.len())
+	return indptr, checkIndptr(indptr, m.Indices.Len())
 }
 
 // checkIndptr is the part of checkCSR about row pointers.
@@ -38,15 +39,15 @@ func checkIndptr(indptr []int64, entries int) error {
 	return nil
 }
 
-// entries checks all entries and puts row r of the matrix into f from place begin(r) on.
-func (m *csr) entries(indptr []int64, f *Features, begin func(r int) int64) error {
+// takeRows checks all entries and puts row r of the matrix into f from place begin(r) on.
+func takeRows(m *pickle.CSR, indptr []int64, f *Features, begin func(r int) int64) error {
 	row := 0
-	err := m.indices.eachInt(func(k int, c int64) error {
+	err := m.Indices.EachInt(func(k int, c int64) error {
 		for int64(k) >= indptr[row+1] {
 			row++
 		}
-		if c < 0 || c >= int64(m.cols) {
-			return fmt.Errorf("row %d: column %d is outside [0, %d)", row, c, m.cols)
+		if c < 0 || c >= int64(m.Cols) {
+			return fmt.Errorf("row %d: column %d is outside [0, %d)", row, c, m.Cols)
 		}
 		if begin != nil {
 			f.Indices[begin(row)+int64(k)-indptr[row]] = int32(c)
@@ -57,7 +58,7 @@ func (m *csr) entries(indptr []int64, f *Features, begin func(r int) int64) erro
 		return fmt.Errorf("indices: %w", err)
 	}
 	row = 0
-	err = m.data.eachFloat(func(k int, v float32) error {
+	err = m.Data.EachFloat(func(k int, v float32) error {
 		for int64(k) >= indptr[row+1] {
 			row++
 		}
@@ -78,15 +79,15 @@ func (m *csr) entries(indptr []int64, f *Features, begin func(r int) int64) erro
 // features assembles the feature rows of all n vertices. The arrays of x are only checked: they are the first rows of allx.
 func (p *planetoid) features(d *Dataset, n int) error {
 	var pointers [3][]int64
-	matrices := [3]*csr{p.x, p.allx, p.tx}
+	matrices := [3]*pickle.CSR{p.x, p.allx, p.tx}
 	for i, what := range []string{"x", "allx", "tx"} {
 		var err error
-		if pointers[i], err = matrices[i].rowPointers(); err != nil {
+		if pointers[i], err = rowPointers(matrices[i]); err != nil {
 			return p.fault(what, err)
 		}
 	}
-	f := Features{Cols: p.allx.cols, Indptr: make([]int64, n+1)}
-	for r := range p.allx.rows {
+	f := Features{Cols: p.allx.Cols, Indptr: make([]int64, n+1)}
+	for r := range p.allx.Rows {
 		f.Indptr[r+1] = pointers[1][r+1] - pointers[1][r]
 	}
 	for r, v := range p.test {
@@ -101,10 +102,10 @@ func (p *planetoid) features(d *Dataset, n int) error {
 	f.Indices, f.Data = make([]int32, f.Indptr[n]), make([]float32, f.Indptr[n])
 	places := [3]func(r int) int64{nil, func(r int) int64 { return f.Indptr[r] }, func(r int) int64 { return f.Indptr[p.test[r]] }}
 	for i, what := range []string{"x", "allx", "tx"} {
-		if err := matrices[i].entries(pointers[i], &f, places[i]); err != nil {
+		if err := takeRows(matrices[i], pointers[i], &f, places[i]); err != nil {
 			return p.fault(what, err)
 		}
-		if typ := matrices[i].data.typ.name; typ != "f4" {
+		if typ := matrices[i].Data.Type.Name; typ != "f4" {
 			d.note("%s: values of type %s were converted to float32", what, typ)
 		}
 	}
@@ -114,7 +115,7 @@ func (p *planetoid) features(d *Dataset, n int) error {
 
 // labels assembles labels and splits of all n vertices.
 func (p *planetoid) labels(d *Dataset, n int) error {
-	d.Classes = p.ally.shape[1]
+	d.Classes = p.ally.Shape[1]
 	d.Labels = make([]int32, n)
 	for v := range d.Labels {
 		d.Labels[v] = -1
@@ -132,8 +133,8 @@ func (p *planetoid) labels(d *Dataset, n int) error {
 	for i, v := range p.test {
 		d.Labels[v], d.Test[v] = ty[i], true
 	}
-	train := p.y.shape[0]
-	for v := range min(train+planetoidVal, p.allx.rows) {
+	train := p.y.Shape[0]
+	for v := range min(train+planetoidVal, p.allx.Rows) {
 		d.Train[v], d.Val[v] = v < train, v >= train
 	}
 	if unlabelled := countOf(d.Labels, -1); unlabelled > 0 {
@@ -152,13 +153,13 @@ func countOf(s []int32, v int32) (n int) {
 }
 
 // oneHot returns the class of every row: -1 if it is all zero.
-func oneHot(a *ndarray) ([]int32, error) {
-	classes := a.shape[1]
-	out := make([]int32, a.shape[0])
+func oneHot(a *pickle.Array) ([]int32, error) {
+	classes := a.Shape[1]
+	out := make([]int32, a.Shape[0])
 	for r := range out {
 		out[r] = -1
 	}
-	err := a.eachInt(func(place int, v int64) error {
+	err := a.EachInt(func(place int, v int64) error {
 		switch r := place / classes; {
 		case v == 0:
 		case v == 1 && out[r] < 0:

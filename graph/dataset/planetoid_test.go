@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"capgnn/graph"
+	"capgnn/graph/dataset/internal/pickle"
 	"capgnn/internal/published"
 )
 
@@ -108,37 +109,6 @@ func TestInconsistentPlanetoid(t *testing.T) {
 	}
 }
 
-// TestPickleRefuses: everything that Planetoid files do not hold is an error with the byte of its opcode.
-func TestPickleRefuses(t *testing.T) {
-	for _, c := range []struct{ name, pickle, want string }{
-		{"empty", "", "byte 0: pickle is truncated"},
-		{"protocol", "\x80\x04N.", "byte 0: pickle of protocol 4"},
-		{"opcode", "\x80\x02]\x94.", "byte 3: pickle opcode 0x94"},
-		{"global", "\x80\x02cos\nsystem\n.", `byte 2: pickle refers to "os system"`},
-		{"global without end", "\x80\x02c" + strings.Repeat("x", 1000) + "\n\n.", "does not end"},
-		{"call", "\x80\x02cnumpy\nndarray\n)R.", `byte 18: pickle calls "numpy ndarray"`},
-		{"call of a call", "\x80\x02N)R.", "no class"},
-		{"empty stack", "\x80\x02.", "empty stack"},
-		{"below a mark", "\x80\x02](a.", "empty stack"},
-		{"no mark", "\x80\x02]t.", "mark"},
-		{"memo", "\x80\x02h\x05.", "value 5 of its memo"},
-		{"left over", "\x80\x02NN.", "left over"},
-		{"after the end", "\x80\x02N.N", "1 bytes after"},
-		{"long text", "\x80\x02T\xff\xff\xff\x7fabc", "2147483647 bytes wanted, 3 left"},
-		{"negative text", "\x80\x02T\xff\xff\xff\xffabc", "truncated"},
-		{"pairs", "\x80\x02}(Nu.", "other than pairs"},
-		{"keys of a list", "\x80\x02](NNu.", "keys of a list"},
-		{"filling a number", "\x80\x02K\x01Na.", "neither list nor dict"},
-		{"state of a number", "\x80\x02K\x01Nb.", "state of something"},
-		{"big-endian", "\x80\x02cnumpy\ndtype\nU\x02i4K\x00K\x01\x87R(K\x03U\x01>tb.", "byte order"},
-	} {
-		_, err := unpickle("p", strings.NewReader(c.pickle), int64(len(c.pickle)))
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: got %v, want %q", c.name, err, c.want)
-		}
-	}
-}
-
 // TestDamagedPlanetoid cuts and flips every file: an error that names a file of the folder, or a valid data set.
 func TestDamagedPlanetoid(t *testing.T) {
 	dir := put(t, toy())
@@ -166,16 +136,16 @@ func TestDamagedPublishedPickles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := unpickle(path, bytes.NewReader(good), int64(len(good))); err != nil {
+		if _, err := pickle.Read(path, bytes.NewReader(good), int64(len(good))); err != nil {
 			t.Fatal(err)
 		}
 		for n := 0; n < len(good); n += 1 + len(good)/150 {
-			if _, err := unpickle(path, bytes.NewReader(good[:n]), int64(n)); err == nil {
+			if _, err := pickle.Read(path, bytes.NewReader(good[:n]), int64(n)); err == nil {
 				t.Errorf("%s cut to %d bytes was read", what, n)
 			}
 			bad := bytes.Clone(good)
 			bad[n] ^= 0x41
-			if v, err := unpickle(path, bytes.NewReader(bad), int64(len(bad))); err == nil {
+			if v, err := pickle.Read(path, bytes.NewReader(bad), int64(len(bad))); err == nil {
 				touchValue(v)
 			}
 		}
@@ -185,19 +155,19 @@ func TestDamagedPublishedPickles(t *testing.T) {
 // touchValue uses a decoded value as the reader does.
 func touchValue(v any) {
 	switch o := v.(type) {
-	case *csr:
-		if o.indptr != nil {
-			if indptr, err := o.rowPointers(); err == nil {
-				f := Features{Indices: make([]int32, o.indices.len()), Data: make([]float32, o.indices.len())}
-				_ = o.entries(indptr, &f, func(r int) int64 { return indptr[r] })
+	case *pickle.CSR:
+		if o.Indptr != nil {
+			if indptr, err := rowPointers(o); err == nil {
+				f := Features{Indices: make([]int32, o.Indices.Len()), Data: make([]float32, o.Indices.Len())}
+				_ = takeRows(o, indptr, &f, func(r int) int64 { return indptr[r] })
 			}
 		}
-	case *ndarray:
-		if len(o.shape) == 2 && o.shape[1] > 0 {
+	case *pickle.Array:
+		if len(o.Shape) == 2 && o.Shape[1] > 0 {
 			_, _ = oneHot(o)
 		}
-	case *dict:
-		_ = (&planetoid{graph: o}).edges(len(o.keys))(func(_, _ graph.NodeID) {})
+	case *pickle.Dict:
+		_ = (&planetoid{graph: o}).edges(len(o.Keys))(func(_, _ graph.NodeID) {})
 	}
 }
 
@@ -207,7 +177,7 @@ func FuzzPickle(f *testing.F) {
 	}
 	f.Add([]byte("\x80\x02]q\x00h\x00a."))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		v, err := unpickle("p", bytes.NewReader(b), int64(len(b)))
+		v, err := pickle.Read("p", bytes.NewReader(b), int64(len(b)))
 		if err != nil {
 			if !strings.HasPrefix(err.Error(), "p: byte ") {
 				t.Fatalf("no place in %v", err)

@@ -1,4 +1,4 @@
-package dataset
+package pickle
 
 import (
 	"bytes"
@@ -7,18 +7,18 @@ import (
 	"fmt"
 	"io"
 
+	"capgnn/internal/npy"
 	"capgnn/internal/room"
 )
 
-// unpickler runs the part of the pickle machine (protocol 2) that Planetoid files need: the opcodes below and six globals.
+// machine runs the part of the pickle machine (protocol 2) that Planetoid files need: the opcodes below and six globals.
 // Nothing is ever called; a REDUCE builds one of four known things. Every opcode pushes at most one value, and the bytes
 // of arrays stay in the file, so memory is proportional to what else is in it.
 //
-// Values: int64, bool, nil, text (short Python 2 strings), blob (long ones), tuple, *list, *dict, global, *ndarray, *dtype,
-// *csr.
+// Values: int64, bool, nil, str (short Python 2 strings), blob (long ones), tuple, *List, *Dict, global, *Array, *Type, *CSR.
 //
 // Source: Python's pickletools.py.
-type unpickler struct {
+type machine struct {
 	file  io.ReaderAt
 	size  int64
 	buf   []byte // of the file, from byte base on
@@ -33,12 +33,12 @@ type unpickler struct {
 
 type (
 	tuple []any
-	// list is numbers as long as it holds nothing else.
-	list struct {
-		numbers []int64
-		items   []any
+	// List is numbers as long as it holds nothing else.
+	List struct {
+		Numbers []int64
+		Items   []any
 	}
-	dict   struct{ keys, values []any }
+	Dict   struct{ Keys, Values []any }
 	global string
 	// str is a string of at most longString bytes.
 	str string
@@ -51,19 +51,19 @@ type (
 )
 
 const (
-	longString   = 256
-	pickleBuffer = 1 << 16
-	pickleStride = 1 << 19 // values between two questions for memory
+	longString = 256
+	bufferSize = 1 << 16
+	stride     = 1 << 19 // values between two questions for memory
 	// maxStack is how many values may wait to be collected. Python fills lists and dicts in batches of 1,000.
 	maxStack = 1 << 16
 	// maxMarks is how deep marks may lie in each other. Planetoid files need four.
 	maxMarks = 1 << 10
 )
 
-// unpickle decodes the whole of r, which has size bytes. Faults are *FormatError with the byte of the opcode. What it
+// Read decodes the whole of r, which has size bytes. Faults are *npy.FormatError with the byte of the opcode. What it
 // returns reads from r.
-func unpickle(file string, r io.ReaderAt, size int64) (any, error) {
-	u := &unpickler{file: r, size: size, memo: map[uint32]any{}}
+func Read(file string, r io.ReaderAt, size int64) (any, error) {
+	u := &machine{file: r, size: size, memo: map[uint32]any{}}
 	for {
 		at := u.pos
 		op, err := u.take(1)
@@ -74,13 +74,13 @@ func unpickle(file string, r io.ReaderAt, size int64) (any, error) {
 			err = u.step(op[0])
 		}
 		if err != nil {
-			return nil, &FormatError{File: file, Offset: at, Err: err}
+			return nil, &npy.FormatError{File: file, Offset: at, Err: err}
 		}
 	}
 }
 
 // result ends a pickle at its STOP.
-func (u *unpickler) result(file string, at int64) (any, error) {
+func (u *machine) result(file string, at int64) (any, error) {
 	v, err := u.pop()
 	switch {
 	case err != nil:
@@ -91,11 +91,11 @@ func (u *unpickler) result(file string, at int64) (any, error) {
 	default:
 		return v, nil
 	}
-	return nil, &FormatError{File: file, Offset: at, Err: err}
+	return nil, &npy.FormatError{File: file, Offset: at, Err: err}
 }
 
 // skip goes n bytes on.
-func (u *unpickler) skip(n int64) error {
+func (u *machine) skip(n int64) error {
 	if n < 0 || n > u.size-u.pos {
 		return fmt.Errorf("pickle is truncated: %d bytes wanted, %d left", n, u.size-u.pos)
 	}
@@ -104,16 +104,16 @@ func (u *unpickler) skip(n int64) error {
 }
 
 // take returns the next n bytes of the file, at most pickleBuffer, valid until the next call.
-func (u *unpickler) take(n int) ([]byte, error) {
+func (u *machine) take(n int) ([]byte, error) {
 	if err := u.skip(int64(n)); err != nil {
 		return nil, err
 	}
 	if begin := u.pos - int64(n); begin < u.base || u.pos > u.base+int64(len(u.buf)) {
 		if u.buf == nil {
-			u.buf = make([]byte, pickleBuffer)
+			u.buf = make([]byte, bufferSize)
 		}
 		u.base = begin
-		u.buf = u.buf[:min(pickleBuffer, u.size-begin)]
+		u.buf = u.buf[:min(bufferSize, u.size-begin)]
 		if got, err := u.file.ReadAt(u.buf, begin); got < len(u.buf) {
 			u.buf = u.buf[:0]
 			return nil, fmt.Errorf("read the pickle: %w", err)
@@ -123,7 +123,7 @@ func (u *unpickler) take(n int) ([]byte, error) {
 }
 
 // uint reads a little-endian number of 1, 2 or 4 bytes.
-func (u *unpickler) uint(n int) (uint32, error) {
+func (u *machine) uint(n int) (uint32, error) {
 	b, err := u.take(n)
 	if err != nil {
 		return 0, err
@@ -135,10 +135,10 @@ func (u *unpickler) uint(n int) (uint32, error) {
 
 // push puts a value on the stack. Now and then it makes sure that memory for more can be had: a byte of the file makes a
 // value of up to 80 bytes.
-func (u *unpickler) push(v any) error {
-	if u.pushed++; u.pushed%pickleStride == 0 {
+func (u *machine) push(v any) error {
+	if u.pushed++; u.pushed%stride == 0 {
 		// What has been collected may double when a list grows.
-		if err := room.For(int64(pickleStride)*256 + 32*u.pushed); err != nil {
+		if err := room.For(int64(stride)*256 + 32*u.pushed); err != nil {
 			return err
 		}
 	}
@@ -150,7 +150,7 @@ func (u *unpickler) push(v any) error {
 }
 
 // pop takes the top value; values below the last mark are out of reach.
-func (u *unpickler) pop() (any, error) {
+func (u *machine) pop() (any, error) {
 	floor := 0
 	if len(u.marks) > 0 {
 		floor = u.marks[len(u.marks)-1]
@@ -164,7 +164,7 @@ func (u *unpickler) pop() (any, error) {
 }
 
 // popMark takes the values above the last mark, and the mark.
-func (u *unpickler) popMark() ([]any, error) {
+func (u *machine) popMark() ([]any, error) {
 	if len(u.marks) == 0 {
 		return nil, errors.New("pickle goes back to a mark that is not there")
 	}
@@ -176,7 +176,7 @@ func (u *unpickler) popMark() ([]any, error) {
 }
 
 // step runs one opcode that is not STOP.
-func (u *unpickler) step(op byte) error {
+func (u *machine) step(op byte) error {
 	switch op {
 	case 0x80: // PROTO
 		v, err := u.uint(1)
@@ -210,7 +210,7 @@ func (u *unpickler) step(op byte) error {
 	return fmt.Errorf("pickle opcode %#02x does not occur in Planetoid files", op)
 }
 
-func (u *unpickler) number(op byte) error {
+func (u *machine) number(op byte) error {
 	size := map[byte]int{'J': 4, 'K': 1, 'M': 2}[op]
 	v, err := u.uint(size)
 	if err != nil {
@@ -222,7 +222,7 @@ func (u *unpickler) number(op byte) error {
 	return u.push(int64(v))
 }
 
-func (u *unpickler) text(op byte) error {
+func (u *machine) text(op byte) error {
 	size := 4
 	if op == 'U' {
 		size = 1
@@ -250,7 +250,7 @@ var knownGlobals = map[global]bool{
 	"numpy dtype": true, "collections defaultdict": true, "__builtin__ list": true,
 }
 
-func (u *unpickler) global() error {
+func (u *machine) global() error {
 	var name [2]string
 	for i := range name {
 		const longest = 100
@@ -273,7 +273,7 @@ func (u *unpickler) global() error {
 }
 
 // remember runs the opcodes of the memo: BINPUT, LONG_BINPUT, BINGET, LONG_BINGET.
-func (u *unpickler) remember(op byte) error {
+func (u *machine) remember(op byte) error {
 	size := 1
 	if op == 'r' || op == 'j' {
 		size = 4
@@ -298,14 +298,14 @@ func (u *unpickler) remember(op byte) error {
 }
 
 // collect runs the opcodes that make and fill tuples, lists and dicts.
-func (u *unpickler) collect(op byte) error {
+func (u *machine) collect(op byte) error {
 	switch op {
 	case ')':
 		return u.push(tuple{})
 	case ']':
-		return u.push(&list{})
+		return u.push(&List{})
 	case '}':
-		return u.push(&dict{})
+		return u.push(&Dict{})
 	case 't':
 		items, err := u.popMark()
 		if err != nil {
@@ -327,7 +327,7 @@ func (u *unpickler) collect(op byte) error {
 }
 
 // fill runs APPEND, APPENDS and SETITEMS. The container stays on the stack.
-func (u *unpickler) fill(op byte) error {
+func (u *machine) fill(op byte) error {
 	var items []any
 	if op == 'a' {
 		v, err := u.pop()
@@ -346,17 +346,17 @@ func (u *unpickler) fill(op byte) error {
 		return err
 	}
 	switch c := into.(type) {
-	case *list:
+	case *List:
 		if op == 'u' {
 			return errors.New("pickle sets keys of a list")
 		}
 		c.add(items)
-	case *dict:
+	case *Dict:
 		if op != 'u' || len(items)%2 != 0 {
 			return errors.New("pickle fills a dict with something other than pairs")
 		}
 		for i := 0; i < len(items); i += 2 {
-			c.keys, c.values = append(c.keys, items[i]), append(c.values, items[i+1])
+			c.Keys, c.Values = append(c.Keys, items[i]), append(c.Values, items[i+1])
 		}
 	default:
 		return errors.New("pickle fills something that is neither list nor dict")
@@ -365,15 +365,15 @@ func (u *unpickler) fill(op byte) error {
 }
 
 // add appends to a list.
-func (l *list) add(items []any) {
+func (l *List) add(items []any) {
 	for _, item := range items {
-		if v, ok := item.(int64); ok && l.items == nil {
-			l.numbers = append(l.numbers, v)
+		if v, ok := item.(int64); ok && l.Items == nil {
+			l.Numbers = append(l.Numbers, v)
 			continue
 		}
-		for _, v := range l.numbers {
-			l.items = append(l.items, v)
+		for _, v := range l.Numbers {
+			l.Items = append(l.Items, v)
 		}
-		l.numbers, l.items = nil, append(l.items, item)
+		l.Numbers, l.Items = nil, append(l.Items, item)
 	}
 }

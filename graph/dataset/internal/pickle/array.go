@@ -1,4 +1,4 @@
-package dataset
+package pickle
 
 import (
 	"encoding/binary"
@@ -9,37 +9,40 @@ import (
 	"strings"
 )
 
-// dtype is a NumPy type: one of i4, i8, f4, f8, little-endian.
-type dtype struct {
-	name  string
+// Type is a NumPy type: one of i4, i8, f4, f8, little-endian.
+type Type struct {
+	Name  string
 	ready bool // BUILD has said that it is little-endian
 }
 
-func (t *dtype) size() int {
-	if t.name[1] == '4' {
+func (t *Type) size() int {
+	if t.Name[1] == '4' {
 		return 4
 	}
 	return 8
 }
 
-// ndarray is a NumPy array of one or two dimensions.
-type ndarray struct {
-	shape   []int
-	typ     *dtype
+// Array is a NumPy array of one or two dimensions.
+type Array struct {
+	Shape   []int
+	Type    *Type
 	fortran bool
 	raw     io.ReaderAt // exactly the elements
 	bytes   int64
 }
 
-// csr is a SciPy matrix; its arrays are nil until BUILD, and together not nil afterwards.
-type csr struct {
-	rows, cols      int
-	indptr, indices *ndarray
-	data            *ndarray
+// pickleMaxCols bounds the columns of a matrix, as package dataset bounds those of features.
+const maxCols = 1 << 24
+
+// CSR is a SciPy matrix; its arrays are nil until BUILD, and together not nil afterwards.
+type CSR struct {
+	Rows, Cols      int
+	Indptr, Indices *Array
+	Data            *Array
 }
 
 // object runs NEWOBJ, REDUCE and BUILD for the six known globals.
-func (u *unpickler) object(op byte) error {
+func (u *machine) object(op byte) error {
 	arg, err := u.pop()
 	if err != nil {
 		return err
@@ -70,16 +73,16 @@ func (u *unpickler) object(op byte) error {
 func construct(op byte, name global, args tuple) (any, error) {
 	switch {
 	case op == 0x81 && name == "scipy.sparse.csr csr_matrix" && len(args) == 0:
-		return &csr{}, nil
+		return &CSR{}, nil
 	case op == 'R' && name == "numpy.core.multiarray _reconstruct" && len(args) == 3 && args[0] == any(global("numpy ndarray")):
-		return &ndarray{}, nil
+		return &Array{}, nil
 	case op == 'R' && name == "collections defaultdict" && len(args) == 1 && args[0] == any(global("__builtin__ list")):
-		return &dict{}, nil
+		return &Dict{}, nil
 	case op == 'R' && name == "numpy dtype" && len(args) == 3:
 		text, _ := args[0].(str)
 		switch s := string(text); s {
 		case "i4", "i8", "f4", "f8":
-			return &dtype{name: s}, nil
+			return &Type{Name: s}, nil
 		default:
 			return nil, fmt.Errorf("array type %q; i4, i8, f4 and f8 can be read", s)
 		}
@@ -90,7 +93,7 @@ func construct(op byte, name global, args tuple) (any, error) {
 // build gives an object its state.
 func build(target, state any) error {
 	switch o := target.(type) {
-	case *dtype:
+	case *Type:
 		s, ok := state.(tuple)
 		if !ok || len(s) < 2 {
 			return errors.New("pickle gives an array type no state")
@@ -100,22 +103,22 @@ func build(target, state any) error {
 		}
 		o.ready = true
 		return nil
-	case *ndarray:
+	case *Array:
 		return o.build(state)
-	case *csr:
+	case *CSR:
 		return o.build(state)
 	}
 	return errors.New("pickle sets the state of something that has none")
 }
 
 // build reads (version, shape, dtype, fortran, bytes).
-func (a *ndarray) build(state any) error {
+func (a *Array) build(state any) error {
 	s, ok := state.(tuple)
 	if !ok || len(s) != 5 {
 		return errors.New("array state is no tuple of five")
 	}
 	shape, ok1 := s[1].(tuple)
-	typ, ok2 := s[2].(*dtype)
+	typ, ok2 := s[2].(*Type)
 	fortran, ok3 := s[3].(bool)
 	raw, size, ok4 := bytesOf(s[4])
 	if !ok1 || !ok2 || !ok3 || !ok4 || !typ.ready || len(shape) < 1 || len(shape) > 2 {
@@ -133,37 +136,37 @@ func (a *ndarray) build(state any) error {
 		total *= n // at most 2⁶²
 	}
 	if total != left || size%int64(typ.size()) != 0 {
-		return fmt.Errorf("array of shape %v and type %s has %d bytes", dims, typ.name, size)
+		return fmt.Errorf("array of shape %v and type %s has %d bytes", dims, typ.Name, size)
 	}
-	a.shape, a.typ, a.fortran, a.raw, a.bytes = dims, typ, fortran, raw, size
+	a.Shape, a.Type, a.fortran, a.raw, a.bytes = dims, typ, fortran, raw, size
 	return nil
 }
 
 // build reads the attributes of a csr_matrix; those that do not matter are ignored.
-func (m *csr) build(state any) error {
-	d, ok := state.(*dict)
+func (m *CSR) build(state any) error {
+	d, ok := state.(*Dict)
 	if !ok {
 		return errors.New("matrix state is no dict")
 	}
 	var shape tuple
-	for i, k := range d.keys {
+	for i, k := range d.Keys {
 		key, _ := k.(str)
 		switch string(key) {
 		case "format":
-			if f, _ := d.values[i].(str); string(f) != "csr" {
+			if f, _ := d.Values[i].(str); string(f) != "csr" {
 				return fmt.Errorf("matrix of format %q, want csr", f)
 			}
 		case "_shape":
-			shape, _ = d.values[i].(tuple)
+			shape, _ = d.Values[i].(tuple)
 		case "indptr":
-			m.indptr, _ = d.values[i].(*ndarray)
+			m.Indptr, _ = d.Values[i].(*Array)
 		case "indices":
-			m.indices, _ = d.values[i].(*ndarray)
+			m.Indices, _ = d.Values[i].(*Array)
 		case "data":
-			m.data, _ = d.values[i].(*ndarray)
+			m.Data, _ = d.Values[i].(*Array)
 		}
 	}
-	if len(shape) != 2 || m.indptr == nil || m.indices == nil || m.data == nil {
+	if len(shape) != 2 || m.Indptr == nil || m.Indices == nil || m.Data == nil {
 		return errors.New("matrix lacks _shape, indptr, indices or data")
 	}
 	rows, ok1 := shape[0].(int64)
@@ -171,7 +174,7 @@ func (m *csr) build(state any) error {
 	if !ok1 || !ok2 || rows < 0 || cols < 0 || rows >= math.MaxInt32 || cols > maxCols {
 		return errors.New("matrix has a shape that is not two sensible numbers")
 	}
-	m.rows, m.cols = int(rows), int(cols)
+	m.Rows, m.Cols = int(rows), int(cols)
 	return nil
 }
 
@@ -186,20 +189,20 @@ func bytesOf(v any) (r io.ReaderAt, size int64, ok bool) {
 	return nil, 0, false
 }
 
-// len returns the number of elements.
-func (a *ndarray) len() int {
-	if a.typ == nil {
+// Len returns the number of elements.
+func (a *Array) Len() int {
+	if a.Type == nil {
 		return 0
 	}
-	return int(a.bytes / int64(a.typ.size()))
+	return int(a.bytes / int64(a.Type.size()))
 }
 
 // each calls visit with every element in file order, integers as value, floats as their bits, in the array's own width;
 // place is where it stands in C order.
-func (a *ndarray) each(visit func(place int, bits uint64) error) error {
-	size := a.typ.size()
-	buf := make([]byte, min(a.bytes, pickleBuffer))
-	for i := 0; i < a.len(); {
+func (a *Array) each(visit func(place int, bits uint64) error) error {
+	size := a.Type.size()
+	buf := make([]byte, min(a.bytes, bufferSize))
+	for i := 0; i < a.Len(); {
 		part := buf[:min(int64(len(buf)), a.bytes-int64(i*size))]
 		if got, err := a.raw.ReadAt(part, int64(i*size)); got < len(part) {
 			return fmt.Errorf("read an array: %w", err)
@@ -208,7 +211,7 @@ func (a *ndarray) each(visit func(place int, bits uint64) error) error {
 			bits := uint64(binary.LittleEndian.Uint32(part))
 			if size == 8 {
 				bits = binary.LittleEndian.Uint64(part)
-			} else if a.typ.name == "i4" {
+			} else if a.Type.Name == "i4" {
 				bits = uint64(int32(bits))
 			}
 			if err := visit(a.place(i), bits); err != nil {
@@ -219,21 +222,21 @@ func (a *ndarray) each(visit func(place int, bits uint64) error) error {
 	return nil
 }
 
-// eachInt is each for an array of integers.
-func (a *ndarray) eachInt(visit func(place int, v int64) error) error {
-	if a.typ == nil || a.typ.name[0] != 'i' {
+// EachInt is each for an array of integers.
+func (a *Array) EachInt(visit func(place int, v int64) error) error {
+	if a.Type == nil || a.Type.Name[0] != 'i' {
 		return errors.New("array is not of integers")
 	}
 	return a.each(func(place int, bits uint64) error { return visit(place, int64(bits)) })
 }
 
-// eachFloat is each for any array, whose elements are rounded to float32.
-func (a *ndarray) eachFloat(visit func(place int, v float32) error) error {
-	if a.typ == nil {
+// EachFloat is each for any array, whose elements are rounded to float32.
+func (a *Array) EachFloat(visit func(place int, v float32) error) error {
+	if a.Type == nil {
 		return errors.New("array has no type")
 	}
 	return a.each(func(place int, bits uint64) error {
-		switch a.typ.name {
+		switch a.Type.Name {
 		case "f4":
 			return visit(place, math.Float32frombits(uint32(bits)))
 		case "f8":
@@ -244,9 +247,9 @@ func (a *ndarray) eachFloat(visit func(place int, v float32) error) error {
 }
 
 // place returns where element i of the file stands in C order.
-func (a *ndarray) place(i int) int {
-	if !a.fortran || len(a.shape) < 2 {
+func (a *Array) place(i int) int {
+	if !a.fortran || len(a.Shape) < 2 {
 		return i
 	}
-	return i/a.shape[0] + i%a.shape[0]*a.shape[1]
+	return i/a.Shape[0] + i%a.Shape[0]*a.Shape[1]
 }
