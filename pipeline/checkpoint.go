@@ -22,9 +22,9 @@ func (t *Trainer) checkpoint() error {
 			return err
 		}
 	}
-	w, finite := t.workers[0], t.finiteWeights
-	c := &checkpoint.File{Identity: t.o.Identity, Epoch: t.state.Epochs, Step: w.opt.steps, Weights: w.vector(w.params.Flat, finite),
-		M: w.vector(w.opt.m, finite), V: w.vector(w.opt.v, finite), VMax: w.vector(w.opt.vmax, finite)}
+	w, m := t.workers[0], t.moments()
+	c := &checkpoint.File{Identity: t.o.Identity, Epoch: t.state.Epochs, Step: t.reduce.Steps(), Weights: w.vector(w.params.Flat, t.finiteWeights),
+		M: m[0].section(t.finiteWeights), V: m[1].section(t.finiteWeights), VMax: m[2].section(t.finiteWeights)}
 	if t.state.best != nil {
 		c.BestWeights = floats(t.state.best.Flat)
 		if c.Best, err = json.Marshal(t.state.Best); err != nil {
@@ -61,15 +61,15 @@ func (t *Trainer) restore() error {
 	if c.Identity != t.o.Identity {
 		return fmt.Errorf("resume: %s holds a run of other data or options", t.o.CheckpointDir)
 	}
-	w0 := t.workers[0]
+	m := t.moments()
 	fits := func(s checkpoint.Section, elements int) bool { return checkpoint.Size(s) == 4*int64(elements) }
-	if !fits(c.Weights, len(t.weights.Flat)) || !fits(c.M, w0.opt.m.Len) || !fits(c.V, w0.opt.v.Len) || !fits(c.VMax, w0.opt.vmax.Len) {
+	if !fits(c.Weights, len(t.weights.Flat)) || !fits(c.M, m[0].len()) || !fits(c.V, m[1].len()) || !fits(c.VMax, m[2].len()) {
 		return fmt.Errorf("resume: %s holds a model or optimiser of another size", t.o.CheckpointDir)
 	}
 	if err := json.Unmarshal(c.State, &t.state); err != nil {
 		return fmt.Errorf("resume: read the state of %s: %w", t.o.CheckpointDir, err)
 	}
-	w0.opt.steps = c.Step
+	t.reduce.Resume(c.Step)
 	piece := make([]byte, checkpoint.Piece)
 	if err := t.takeWeights(c, piece); err != nil {
 		return fmt.Errorf("resume: read %s: %w", t.o.CheckpointDir, err)
@@ -81,17 +81,15 @@ func (t *Trainer) restore() error {
 
 // takeWeights puts weights and moments where they belong, by way of piece.
 func (t *Trainer) takeWeights(c *checkpoint.File, piece []byte) error {
-	w0, all := t.workers[0], []place(nil)
+	var all []place
 	for _, w := range t.workers {
 		all = append(all, w.placeOf(w.params.Flat))
 	}
 	err := uploadSection(c.Weights, piece, all...)
-	for _, part := range []struct {
-		dst gpu.Vec
-		src checkpoint.Section
-	}{{w0.opt.m, c.M}, {w0.opt.v, c.V}, {w0.opt.vmax, c.VMax}} {
+	m := t.moments()
+	for k, from := range []checkpoint.Section{c.M, c.V, c.VMax} {
 		if err == nil {
-			err = uploadSection(part.src, piece, w0.placeOf(part.dst))
+			err = m[k].load(from, piece)
 		}
 	}
 	if err == nil && checkpoint.Size(c.BestWeights) > 0 { // as many as weights
@@ -99,4 +97,54 @@ func (t *Trainer) takeWeights(c *checkpoint.File, piece []byte) error {
 		_, err = io.ReadFull(c.BestWeights, hostmem.Bytes(t.state.best.Flat))
 	}
 	return err
+}
+
+// scattered is a vector whose elements lie one behind the other on several devices.
+type scattered []deviceVector
+
+type deviceVector struct {
+	w *worker
+	v gpu.Vec
+}
+
+// moments returns what the optimiser remembers: first, second and largest second moments.
+func (t *Trainer) moments() (all [3]scattered) {
+	for _, m := range t.reduce.Moments() {
+		for k, v := range []gpu.Vec{m.M, m.V, m.VMax} {
+			all[k] = append(all[k], deviceVector{t.workers[m.Part], v})
+		}
+	}
+	return all
+}
+
+func (s scattered) len() int {
+	n := 0
+	for _, p := range s {
+		n += p.v.Len
+	}
+	return n
+}
+
+// section returns the vector as a section of a checkpoint; nil if it is empty.
+func (s scattered) section(check func([]byte) error) checkpoint.Section {
+	if s.len() == 0 {
+		return nil
+	}
+	var all []io.Reader
+	for _, p := range s {
+		if p.v.Len > 0 {
+			all = append(all, p.w.vector(p.v, check))
+		}
+	}
+	return joined{io.MultiReader(all...), 4 * int64(s.len())}
+}
+
+// load puts a section of the vector's size back, by way of piece.
+func (s scattered) load(from checkpoint.Section, piece []byte) error {
+	for _, p := range s {
+		if err := uploadSection(joined{from, 4 * int64(p.v.Len)}, piece, p.w.placeOf(p.v)); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -2,15 +2,15 @@
 //
 // Its nouns: a Problem is what to learn; a Trainer runs it on one worker per part of the graph; traffic is which rows one
 // layer moves in one direction between all parts; a relay is one worker's side of it; an outbox is a send buffer, where packed rows
-// wait for their readers; an exchange is all relays of a worker, behind gnn.Halo; a reduction adds gradients; a checkpoint.File is
-// the state of a run between two epochs; a Simulation is the predicted time of a run.
+// wait for their readers; an exchange is all relays of a worker, behind gnn.Halo; a checkpoint.File is the state of a run between two
+// epochs; a Simulation is the predicted time of a run.
 //
 // # Contract
 //
 // One goroutine per worker enqueues a whole epoch on its device's queues and returns; devices wait for each other only
 // through events. Every wait of one worker for another has a deadline, says who waits for whom when it passes, and ends when any
-// worker fails. Bytes are counted by the copy routines of the devices. The order of every sum is fixed by the partition: gradients
-// are added in part order while earlier layers are in their backward pass, updated at part 0, and broadcast. Which version of
+// worker fails. Bytes are counted by the copy routines of the devices. The order of every sum is fixed by the partition
+// (package reduce adds gradients). Which version of
 // a halo row a worker reads is a function of the epoch and of its refresh class (jaca.Schedule), never of what has arrived: it
 // waits for that version. Another version, or one older than the bound, ends the run. So a run is a function of
 // its options, and a run that was killed and resumed gives the same bits as one that was not.

@@ -170,7 +170,7 @@ func gradients(t testing.TB, tr *Trainer) (*gnn.Weights, float64) {
 		t.Fatal(err)
 	}
 	loss := 0.0
-	reduceWhole(tr.workers)
+	reduceWhole(tr)
 	for _, w := range tr.workers {
 		loss += w.lossValue()
 	}

@@ -14,14 +14,19 @@ import (
 )
 
 // reduceWhole adds the gradients of all parts to part 0's, in part order, each as one vector, on part 0's compute queue. All
-// queues must have run their backward pass. It is what reduction's bits are compared with.
-func reduceWhole(workers []*worker) {
-	w0 := workers[0]
-	for _, w := range workers[1:] {
-		g, stage := row(w.grads.Flat), w0.opt.stage
-		for lo := 0; lo < g.Cols; lo += stage.Len {
-			hi := min(g.Cols, lo+stage.Len)
-			piece := row(stage.Slice(0, hi-lo))
+// queues must have run their backward pass. It is what the bits of package reduce are compared with.
+func reduceWhole(tr *Trainer) {
+	w0, most := tr.workers[0], 0
+	for _, ranges := range tr.weights.Layers() {
+		for _, g := range ranges {
+			most = max(most, g.Hi-g.Lo)
+		}
+	}
+	for _, w := range tr.workers[1:] {
+		g, stage := row(w.grads.Flat), w0.ld.matrix("gradients of another part", 1, most)
+		for lo := 0; lo < g.Cols; lo += most {
+			hi := min(g.Cols, lo+most)
+			piece := stage.ColRange(0, hi-lo)
 			moveWhole(w0, piece, w, g.ColRange(lo, hi))
 			w0.compute.Axpby(row(w0.grads.Flat).ColRange(lo, hi), 1, piece, 1)
 		}
@@ -29,16 +34,20 @@ func reduceWhole(workers []*worker) {
 }
 
 // updateWhole is reduceWhole, the step, and the weights' way to all parts.
-func updateWhole(workers []*worker) {
-	reduceWhole(workers)
-	w0 := workers[0]
-	w0.opt.steps++
-	step(w0.compute, &w0.opt, w0.params.Flat, w0.grads.Flat)
+func updateWhole(tr *Trainer) {
+	reduceWhole(tr)
+	w0 := tr.workers[0]
+	w0.owner.Step(w0.compute, w0.params.Flat, w0.grads.Flat)
 	updated := w0.compute.Record()
-	for _, w := range workers[1:] {
+	for _, w := range tr.workers[1:] {
 		w.compute.Wait(updated)
 		moveWhole(w, row(w.params.Flat), w0, row(w0.params.Flat))
 	}
+}
+
+// row views a vector as a matrix of one row.
+func row(v gpu.Vec) gpu.Matrix {
+	return gpu.Matrix{Buf: v.Buf, Off: v.Off, Rows: 1, Cols: v.Len, LD: v.Len}
 }
 
 // moveWhole copies a row between devices on the reader's compute queue.
@@ -67,7 +76,7 @@ func epochWhole(t testing.TB, tr *Trainer, epoch int) time.Duration {
 		t.Fatal(err)
 	}
 	start := tr.now()
-	updateWhole(tr.workers)
+	updateWhole(tr)
 	for _, w := range tr.workers {
 		if err := w.sync(); err != nil {
 			t.Fatal(err)
@@ -129,7 +138,7 @@ func TestReductionBits(t *testing.T) {
 				for _, late := range []int{-1, 0, parts - 1} {
 					tr := newTrainer(t, p, m, devices(t, parts), part, nil)
 					if late == 0 {
-						tr.reduce.layers = halved(tr.reduce.layers)
+						tr.reduce = tr.newReduction(halved(tr.weights.Layers()))
 					}
 					got := shaAfter(t, tr, epochs, func(e int) { epochLate(t, tr, e, late) })
 					if got != sha {
@@ -163,9 +172,9 @@ func epochLate(t *testing.T, tr *Trainer, epoch, late int) {
 				if w.index == late {
 					time.Sleep(2 * time.Millisecond)
 				}
-				tr.reduce.done(w, layer)
+				tr.reduce.Done(w.index, layer)
 			})
-			tr.reduce.finish(w)
+			tr.reduce.Finish(w.index)
 		})
 		if err != nil {
 			return err
@@ -275,11 +284,11 @@ func TestReductionDeadline(t *testing.T) {
 			return meet.Guard(func() {
 				w.runTrain(7, p, 1, func(layer int) {
 					if w.index != silent || layer == 2 {
-						tr.reduce.done(w, layer)
+						tr.reduce.Done(w.index, layer)
 					}
 				})
 				if w.index != silent {
-					tr.reduce.finish(w)
+					tr.reduce.Finish(w.index)
 				}
 			})
 		})

@@ -154,9 +154,9 @@ func (t *Trainer) runParts(epoch int) error {
 // trainPart runs an epoch on one part, and waits for it.
 func (t *Trainer) trainPart(w *worker, epoch int, scale float64) error {
 	err := meet.Guard(func() {
-		w.runTrain(epoch, t.p, scale, func(layer int) { t.reduce.done(w, layer) })
+		w.runTrain(epoch, t.p, scale, func(layer int) { t.reduce.Done(w.index, layer) })
 		w.backward = w.compute.Record()
-		t.reduce.finish(w)
+		t.reduce.Finish(w.index)
 	})
 	if err != nil {
 		return err

@@ -15,6 +15,7 @@ import (
 	"capgnn/internal/fit"
 	"capgnn/internal/meet"
 	"capgnn/jaca"
+	"capgnn/reduce"
 )
 
 // Trainer is a run: one worker per part, all buffers in place. Not safe for use by several goroutines.
@@ -27,7 +28,7 @@ type Trainer struct {
 	weights *gnn.Weights // layout, and the last weights on the host
 	workers []*worker
 	hub     *meet.Hub
-	reduce  *reduction
+	reduce  *reduce.Reduction
 	cancel  context.CancelCauseFunc
 	terms   int // of the loss
 	state   state
@@ -81,7 +82,7 @@ func New(ctx context.Context, p *Problem, o Options) (*Trainer, error) {
 		}
 		return nil, err
 	}
-	t.reduce = newReduction(t.hub, t.workers, t.weights.Layers())
+	t.reduce = t.newReduction(t.weights.Layers())
 	t.lockHost()
 	t.state = state{State: fit.NewState[Metrics](), Bypass: t.newBypass()}
 	if o.Resume {
@@ -230,7 +231,7 @@ func (t *Trainer) build(w *worker, scale weighting) error {
 	params := upload(w.ld, "weights", t.weights.Flat)
 	grads := gpu.Vec{Buf: w.ld.alloc(4*gpu.Bytes(n), "gradients"), Len: n}
 	if w.index == 0 {
-		w.allocOptimizer(o.Optimizer, n, stageLen(t.weights.Layers()))
+		w.owner = reduce.NewOwner(w.ld.alloc, w.compute, o.Optimizer, n, len(t.workers), t.weights.Layers())
 	}
 	if w.ld.err != nil {
 		return w.ld.err
@@ -243,6 +244,40 @@ func (t *Trainer) build(w *worker, scale weighting) error {
 		return err
 	}
 	return w.compute.Sync()
+}
+
+// newReduction returns the reduction of workers that have their gradients.
+func (t *Trainer) newReduction(layers [][]gnn.Range) *reduce.Reduction {
+	var parts []reduce.Part
+	for _, w := range t.workers {
+		parts = append(parts, reduce.Part{Compute: w.compute, Reduce: w.reduce, Waits: &w.waits, Weights: w.params.Flat, Gradients: w.grads.Flat,
+			Same: w.peers, Reach: w.reach, Owner: w.owner})
+	}
+	return reduce.New(t.hub, parts, layers)
+}
+
+// lockHost has the driver page-lock the memory that every epoch copies the loss, gradients and weights through: a GPU's queue is
+// parked while it copies to other memory. Without a driver, or where it refuses, the memory stays what it is.
+func (t *Trainer) lockHost() {
+	o := t.lock()
+	if o.Pinner == nil {
+		return
+	}
+	for i, w := range t.workers {
+		lock := func(mem []byte) []byte {
+			if len(mem) == 0 {
+				return mem
+			}
+			p, err := hostmem.NewPinned(w.dev.Info().Name, "loss, gradients and weights", int64(len(mem)), o)
+			if err != nil {
+				return mem
+			}
+			w.pinned = append(w.pinned, p)
+			return p.Bytes()
+		}
+		w.lossHost = lock(w.lossHost)
+		t.reduce.Lock(i, lock)
+	}
 }
 
 // each runs f for every worker, in a goroutine of its own, and waits for all. The first error stops the others' waits; who

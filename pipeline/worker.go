@@ -1,6 +1,8 @@
 package pipeline
 
 import (
+	"encoding/binary"
+	"math"
 	"time"
 
 	"capgnn/gnn"
@@ -9,6 +11,7 @@ import (
 	"capgnn/hostmem"
 	"capgnn/internal/meet"
 	"capgnn/jaca"
+	"capgnn/reduce"
 )
 
 // epochHalo is a halo that is told where epochs begin and end.
@@ -39,24 +42,22 @@ type worker struct {
 	workers []*worker
 
 	params, grads *gnn.Params
-	opt           optimizerState // part 0 only
-	// gradStage and paramStage are host memory on the way from and to part 0, nil where devices reach each other.
-	gradStage, paramStage []byte
-	backward              gpu.Event     // the backward pass of the epoch under way is done
-	backwardAt            time.Duration // when that was on the host's clock
-	ws                    *gnn.Workspace
-	train, eval           *gnn.Pass
-	layers                []gnn.LayerGraph // what train aggregates over
-	trainHalo             epochHalo        // nil with one part
-	evalHalo              gnn.Halo         // the same
-	waits                 meet.Waits
-	watcher               *watcher      // of drift; nil: nobody asks
-	epoch                 int           // under way
-	stats                 jaca.Stats    // of trainHalo, in the epoch under way
-	checking              time.Duration // the same: in which trainHalo looked schedules and versions up
-	pinned                []*hostmem.Pinned
-	landing               [2]gpu.Buffer // where encoded rows arrive: on the local queue, on the prefetch queue
-	staged                gpu.Bytes     // of them, for rows on their way
+	owner         *reduce.Owner // part 0 only
+	backward      gpu.Event     // the backward pass of the epoch under way is done
+	backwardAt    time.Duration // when that was on the host's clock
+	ws            *gnn.Workspace
+	train, eval   *gnn.Pass
+	layers        []gnn.LayerGraph // what train aggregates over
+	trainHalo     epochHalo        // nil with one part
+	evalHalo      gnn.Halo         // the same
+	waits         meet.Waits
+	watcher       *watcher      // of drift; nil: nobody asks
+	epoch         int           // under way
+	stats         jaca.Stats    // of trainHalo, in the epoch under way
+	checking      time.Duration // the same: in which trainHalo looked schedules and versions up
+	pinned        []*hostmem.Pinned
+	landing       [2]gpu.Buffer // where encoded rows arrive: on the local queue, on the prefetch queue
+	staged        gpu.Bytes     // of them, for rows on their way
 
 	labels   gpu.Ints
 	targets  gpu.Array[uint8]
@@ -140,4 +141,19 @@ func (w *worker) usage() gpu.Usage {
 	}
 	u.Time[gpu.PhaseWait] = waited
 	return u
+}
+
+// download returns a device vector; the queue is synchronised.
+func (w *worker) download(v gpu.Vec) ([]float32, error) {
+	if v.Len == 0 {
+		return nil, nil
+	}
+	host := make([]float32, v.Len)
+	w.compute.Download(hostmem.Bytes(host), v.Buf, 4*gpu.Bytes(v.Off))
+	return host, w.compute.Sync()
+}
+
+// lossValue returns the loss that the last epoch downloaded.
+func (w *worker) lossValue() float64 {
+	return math.Float64frombits(binary.NativeEndian.Uint64(w.lossHost))
 }
