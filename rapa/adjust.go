@@ -214,13 +214,13 @@ func (a *adjuster) visit(i int) int {
 	return dropped
 }
 
-func (a *adjuster) fits(i int) bool { return a.opt.Memory.fits(i, a.counts[i]) }
+func (a *adjuster) fits(i int) bool { return a.opt.Memory.Fits(i, a.counts[i]) }
 
 // drop removes replica r, which has left its heap, and brings everything that depends on it up to date.
 func (a *adjuster) drop(r int32) {
 	k := a.replicas[r]
 	i, owner, edges := int(k.part), int(a.part[k.v]), int64(k.edges)
-	a.counts[i] = a.counts[i].add(Counts{Edges: -edges, Outer: -edges, Halo: -1})
+	a.counts[i] = a.counts[i].Add(Counts{Edges: -edges, Outer: -edges, Halo: -1})
 	a.counts[owner].Sent--
 	a.price(i)
 	a.price(owner)

@@ -132,7 +132,7 @@ func (x *naive) run() ([]Iteration, Stop) {
 		for _, i := range order {
 			mean, _ := meanSigma(x.lambda())
 			start := x.lambda()[i]
-			fits := func() bool { return x.opt.Memory.fits(i, x.count()[i]) }
+			fits := func() bool { return x.opt.Memory.Fits(i, x.count()[i]) }
 			if start <= mean && fits() {
 				r[i] = true
 				continue

@@ -29,7 +29,7 @@ func Assign(parts []Counts, costs []PartCost, footprint Footprint, have []int64)
 		return nil, fmt.Errorf("assign parts: %w", err)
 	}
 	price := table(len(parts), len(costs), func(i, d int) float64 {
-		if !m.fits(d, parts[i]) {
+		if !m.Fits(d, parts[i]) {
 			return math.Inf(1)
 		}
 		return costs[d].Of(parts[i])

@@ -15,8 +15,8 @@ type Counts struct {
 	Sent  int64 `json:"sent"`  // Σ over the inner vertices of the other parts in whose halo they are
 }
 
-// add returns the sum of two counts.
-func (c Counts) add(d Counts) Counts {
+// Add returns the sum of two counts.
+func (c Counts) Add(d Counts) Counts {
 	return Counts{c.Inner + d.Inner, c.Edges + d.Edges, c.Outer + d.Outer, c.Halo + d.Halo, c.Sent + d.Sent}
 }
 

@@ -71,7 +71,7 @@ func Count(d Directions, part []int32, parts int) ([]Counts, error) {
 	sum := make([]Counts, parts)
 	for _, c := range block {
 		for p := range sum {
-			sum[p] = sum[p].add(c[p])
+			sum[p] = sum[p].Add(c[p])
 		}
 	}
 	return sum, nil

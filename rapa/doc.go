@@ -23,7 +23,8 @@
 // Algorithms 2 and 3). The cost model is cost.go, the influence score influence.go, the algorithms adjust.go. We differ:
 // targets come from the profile, edges and training vertices are balanced too, inner vertices move before anything is
 // pruned (§6 asks for it, rebalance.go), parts go to the devices where the largest cost is least (assign.go), and pruning
-// is bounded. The partitioner is our own: package multilevel. A streaming one that is refined and restreamed (LDG, Fennel,
+// is bounded. Package balance takes these steps in rounds and estimates the parts anew between them. The partitioner is
+// our own: package multilevel. A streaming one that is refined and restreamed (LDG, Fennel,
 // Fiduccia-Mattheyses; stream.go, refine.go) and a random one are there to compare.
 //
 // # Usage

@@ -93,8 +93,8 @@ func (r *rebalancer) best(v graph.NodeID) (to int32, key float64) {
 		if q == a || r.tried[q] || readers[q]+read[q] == 0 && !alone && r.reach() < anywhere {
 			continue
 		}
-		filled := r.counts[q].add(r.join(v, q, t))
-		if !r.opt.Memory.fits(int(q), filled) || !tight && r.costs[q].Of(filled) > limit {
+		filled := r.counts[q].Add(r.join(v, q, t))
+		if !r.opt.Memory.Fits(int(q), filled) || !tight && r.costs[q].Of(filled) > limit {
 			continue
 		}
 		if g := r.gain(v, q); to < 0 || g > gain || g == gain && r.cost[q] < r.cost[to] {
@@ -119,14 +119,14 @@ func (r *rebalancer) weight(a int32, t ties) float64 {
 // permitted reports whether the move from part a to another that delta describes may be made.
 func (r *rebalancer) permitted(a, to int32) bool {
 	m := r.opt.Memory
-	after := func(q int32) Counts { return r.counts[q].add(r.delta[q]) }
+	after := func(q int32) Counts { return r.counts[q].Add(r.delta[q]) }
 	switch {
-	case !m.fits(int(to), after(to)):
+	case !m.Fits(int(to), after(to)):
 		return false
 	case !r.fits(a):
 		return m.short(int(a), after(a)) < m.short(int(a), r.counts[a])
 	}
-	return m.fits(int(a), after(a)) && r.costs[to].Of(after(to)) <= r.limit(r.costs[a].Of(after(a)))
+	return m.Fits(int(a), after(a)) && r.costs[to].Of(after(to)) <= r.limit(r.costs[a].Of(after(a)))
 }
 
 // limit returns what a part that takes a vertex may cost, if the one that gives it costs giver.

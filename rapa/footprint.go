@@ -27,7 +27,8 @@ func (m Memory) short(i int, n Counts) int64 {
 	return max(0, m.Footprint.Of(n)-m.Have[i])
 }
 
-func (m Memory) fits(i int, n Counts) bool { return m.short(i, n) == 0 }
+// Fits reports whether a part of these counts fits device i.
+func (m Memory) Fits(i int, n Counts) bool { return m.short(i, n) == 0 }
 
 // Check returns nil if part i fits device i for every i, else an *InfeasibleError that lists those which do not.
 func (m Memory) Check(parts []Counts) error {

@@ -126,7 +126,7 @@ func (p *placement) change(v graph.NodeID, to int32, delta []Counts) {
 func (p *placement) move(v graph.NodeID, to int32, delta []Counts) {
 	a := p.part[v]
 	for q := range delta {
-		p.counts[q] = p.counts[q].add(delta[q])
+		p.counts[q] = p.counts[q].Add(delta[q])
 	}
 	shift := func(g *graph.CSR, table []int32) {
 		for _, w := range g.Row(int(v)) {

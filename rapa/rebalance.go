@@ -285,7 +285,7 @@ func (r *rebalancer) worse(p, q int32) bool {
 	return a > b || a == b && r.cost[p] > r.cost[q]
 }
 
-func (r *rebalancer) fits(q int32) bool { return r.opt.Memory.fits(int(q), r.counts[q]) }
+func (r *rebalancer) fits(q int32) bool { return r.opt.Memory.Fits(int(q), r.counts[q]) }
 
 // over reports whether part q is to give vertices away.
 func (r *rebalancer) over(q int32) bool { return r.cost[q] > r.mean || !r.fits(q) }

@@ -38,7 +38,7 @@ func observe(counts []Counts, costs []PartCost, m Memory) Iteration {
 	lambda := make([]float64, len(counts))
 	for i, n := range counts {
 		lambda[i] = costs[i].Of(n)
-		it.Parts[i] = PartState{n, lambda[i], m.fits(i, n)}
+		it.Parts[i] = PartState{n, lambda[i], m.Fits(i, n)}
 		it.Max = max(it.Max, lambda[i])
 	}
 	it.Mean, it.Sigma = meanSigma(lambda)

@@ -44,7 +44,7 @@ func (r *Run) partSection() (section, bool) {
 		r.pairMatrix(), p.traceChart())
 }
 
-// traceChart draws the cost of the parts over the steps of evening them; of many parts the largest and the mean.
+// traceChart draws the cost of the parts over the steps of balancing them; of many parts the largest and the mean.
 func (p *Partition) traceChart() *chart {
 	if len(p.Trace) < 2 {
 		return nil

@@ -33,11 +33,11 @@ type Step struct {
 type Partition struct {
 	Parts   []Part
 	EdgeCut int64       // pairs of vertices that are joined and lie in different parts
-	Moved   int64       // vertices that left the partitioner's part to even the devices
+	Moved   int64       // vertices that left the partitioner's part to balance the devices
 	Pruned  int64       // in-edges left out of training
-	Trace   [][]float64 // cost of every part, after each step of evening them; nil: they were not evened
+	Trace   [][]float64 // cost of every part, after each step of balancing them; nil: they were not balanced
 	Cost    string      // what the costs of Trace are: "λ", "s" (of an epoch), or "": not known
-	Stop    string      // why evening ended
+	Stop    string      // why balancing ended
 }
 
 // Part is one part of a Partition.

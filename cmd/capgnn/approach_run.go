@@ -6,6 +6,7 @@ import (
 	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/rapa/balance"
 )
 
 // What a run does before its first epoch takes about so long on a core; how long in truth depends on the graph and on what else
@@ -35,7 +36,7 @@ func (t *training) estimateStages() {
 	rounds := 0
 	if t.parts > 1 {
 		if rounds = 1; t.uneven() {
-			rounds += fitRounds
+			rounds += balance.Recuts
 		}
 	}
 	t.k.Expect(term.Cutting, time.Duration(rounds)*(stageTime+edges*cutTime), rounds)

@@ -29,7 +29,7 @@ type partitionReport struct {
 	Forecast    *outlook         `json:"forecast"`   // null without devices or without features and labels
 	Moved       int64            `json:"moved"`      // vertices that went to another part than the partitioner's
 	Pruned      *pruneReport     `json:"pruned"`     // null: nothing was asked to go
-	Trace       []rapa.Iteration `json:"trace"`      // how the parts were evened; null: they were not
+	Trace       []rapa.Iteration `json:"trace"`      // how the parts were balanced; null: they were not
 	Stop        string           `json:"stop"`       // why adjusting stopped, "" without
 	Plan        string           `json:"plan"`       // file of --out, "" without
 	Plots       []string         `json:"plots"`      // files of --plot

@@ -71,6 +71,12 @@ func cachePlan(k *term.Console, plan *rapa.Plan) {
 
 // partition returns the plan for opt: the one in file if it fits, else the cached one, else a new one, which is cached.
 func partition(ctx context.Context, k *term.Console, g *graph.CSR, train []bool, opt rapa.Options, file string) (*rapa.Plan, error) {
+	plan, err := cutPlan(ctx, k, g, train, opt, file)
+	return plan, asFit(err)
+}
+
+// cutPlan is partition whose errors are those of package rapa.
+func cutPlan(ctx context.Context, k *term.Console, g *graph.CSR, train []bool, opt rapa.Options, file string) (*rapa.Plan, error) {
 	if plan := findPlan(k, rapa.Key(g, train, opt), file, g.Rows()); plan != nil {
 		return plan, nil
 	}
@@ -81,7 +87,7 @@ func partition(ctx context.Context, k *term.Console, g *graph.CSR, train []bool,
 	})
 	bar.End()
 	if err != nil {
-		return nil, asFit(err)
+		return nil, err
 	}
 	cachePlan(k, plan)
 	return plan, nil
