@@ -31,19 +31,6 @@ type watched struct {
 	track jaca.Track
 }
 
-// adapt makes the controller of the layers that exchange.
-func (t *Trainer) adapt() (err error) {
-	var layers []int
-	for _, l := range trainingLegs(t.o.Model, t.plan, t.o.Cache.HaloType) {
-		if l.ages && !slices.Contains(layers, l.layer) {
-			layers = append(layers, l.layer)
-		}
-	}
-	s := t.o.Cache.Staleness
-	t.controller, err = jaca.NewController(s.EPS, s.Bound, t.o.Cache.Pipeline, layers)
-	return err
-}
-
 // watch makes a worker sample the rows that it sends. All parts together sample at least jaca.SampleRows of each exchange, if
 // there are so many.
 func (w *worker) watch(x *exchange, c *jaca.Controller, seed uint64) {
@@ -108,47 +95,35 @@ func (k *watcher) look(w *worker) func(q gpu.Queue, layer int, dir gnn.Direction
 //
 // Drift of rows of all parts is put together in part order; the 90th percentile of the direction that drifts more counts.
 func (t *Trainer) observe(epoch int) []Drift {
-	if t.controller == nil {
+	p := t.periods
+	if p.controller == nil {
 		return nil
 	}
 	var out []Drift
 	var changed []int
-	for _, layer := range t.layersOf() {
+	for _, layer := range p.aging() {
 		for _, d := range t.drifts(epoch, layer) {
-			if t.controller.Observe(epoch, layer, d.Epochs, d.Q90) {
+			if p.controller.Observe(epoch, layer, d.Epochs, d.Q90) {
 				changed = append(changed, layer)
 			}
 			out = append(out, d)
 		}
 	}
 	for i := range out {
-		s := t.controller.Schedule(out[i].Layer)
+		s := p.controller.Schedule(out[i].Layer)
 		if out[i].Period = s.Period; t.o.Cache.Pipeline && s.Lag == 0 {
 			out[i].Period = 0
 		}
 	}
-	for _, l := range t.legs { // rows of the layer are due at once in the next epoch
-		if slices.Contains(changed, l.layer) {
-			l.schedule = t.controller.Schedule(l.layer)
-		}
+	for _, layer := range changed {
+		p.adopt(layer)
 	}
 	return out
 }
 
-// layersOf lists the layers that exchange, ascending.
-func (t *Trainer) layersOf() []int {
-	var layers []int
-	for _, l := range t.legs {
-		if l.ages && !slices.Contains(layers, l.layer) {
-			layers = append(layers, l.layer)
-		}
-	}
-	return layers
-}
-
 // drifts measures a layer's drift after an epoch in which its period ended, longest span last.
 func (t *Trainer) drifts(epoch, layer int) []Drift {
-	looks, anew := t.controller.Looks(layer, epoch)
+	looks, anew := t.periods.controller.Looks(layer, epoch)
 	if !looks {
 		return nil
 	}
@@ -164,7 +139,7 @@ func (t *Trainer) drifts(epoch, layer int) []Drift {
 			if rows[l.leg] == nil {
 				rows[l.leg] = map[int][]float64{}
 			}
-			for _, d := range l.track.Take(epoch, l.schedule, l.host, l.width) {
+			for _, d := range l.track.Take(epoch, l.schedule(), l.host, l.width) {
 				rows[l.leg][d.Epochs] = append(rows[l.leg][d.Epochs], d.Rows...)
 			}
 		}

@@ -94,10 +94,10 @@ func (f *follower) reach(epoch int) error {
 		var schedules []jaca.Schedule
 		plan := f.t.caches
 		for _, l := range f.legs {
-			schedules = append(schedules, l.schedule)
-			plan = plan.Renumber(l.layer, l.schedule.Period)
+			schedules = append(schedules, l.schedule())
+			plan = plan.Renumber(l.layer, l.schedule().Period)
 			l.dynamic.clear()
-			f.next = l.schedule.Start
+			f.next = l.schedule().Start
 		}
 		f.replay = jaca.NewReplay(plan, schedules)
 	}

@@ -1,33 +1,26 @@
 package pipeline
 
 import (
-	"slices"
-
 	"capgnn/jaca"
 )
 
 // newBypass returns what decides whether caches are worth their work; its mean is over one period, in which every class is due
 // once.
 func (t *Trainer) newBypass() jaca.Bypass {
-	return jaca.Bypass{Threshold: t.o.Cache.Bypass, Window: t.fixed.Period}
+	return jaca.Bypass{Threshold: t.o.Cache.Bypass, Window: t.periods.fixed.Period}
 }
 
 // judge looks at the hits of an epoch, and leaves caches alone from the next one on if they were too few. An epoch in
 // which all rows are due does not count: nothing can be hit in it. Where all rows move in every epoch anyway there is nothing to decide.
 func (t *Trainer) judge(e *EpochStats) {
 	b := &t.state.Bypass
-	if t.caches == nil || b.Threshold == 0 || b.Off || e.Epoch < t.o.Cache.ExactEpochs || t.fixed.Period == 1 || t.cold(e.Epoch) {
+	if t.caches == nil || b.Threshold == 0 || b.Off || e.Epoch < t.o.Cache.ExactEpochs || t.periods.fixed.Period == 1 || t.periods.cold(e.Epoch) {
 		return
 	}
 	if b.Observe(e.Halo.HitRate()) {
 		t.leaveCaches(e.Epoch + 1)
 		t.o.Log.Warn("caches are bypassed: too few hits", "from epoch", e.Epoch+1, "threshold", b.Threshold, "mean of epochs", b.Window)
 	}
-}
-
-// cold reports whether all rows are due in an epoch, the first one of a schedule.
-func (t *Trainer) cold(epoch int) bool {
-	return slices.ContainsFunc(t.legs, func(l *traffic) bool { return l.schedule.Start == epoch })
 }
 
 // resumeBypass takes over what a checkpoint has seen of hits, if its mean is over as many epochs.
@@ -43,11 +36,7 @@ func (t *Trainer) resumeBypass() {
 // leaveCaches makes all rows move in every epoch from one on. Rows keep their ways: what goes through the global cache is read by
 // several parts and still copied to the host once. With the pipeline they are due and used at once in that epoch.
 func (t *Trainer) leaveCaches(epoch int) {
-	for _, l := range t.legs {
-		if l.ages {
-			l.schedule = jaca.Schedule{Period: 1, Lag: l.schedule.Lag, Start: epoch}
-		}
-	}
+	t.periods.bypass(epoch)
 	if t.follower != nil {
 		t.follower.restart()
 	}

@@ -122,18 +122,17 @@ func evaluationTraffic(lay *Layout, model gnn.Config, plan gnn.Plan, layers int)
 	for l := range layers {
 		if w := model.ExchangeWidth(plan, l, gnn.Forward); w > 0 {
 			t := traffic{leg: leg{l, gnn.Forward}, index: len(out), width: w, dtype: model.GatherType(plan, l, gnn.Forward)}
-			t.schedule.Period = 1
 			out = append(out, exact(t, lay.cut, func(b *graph.Block, k int) int { return b.Owners.At[k+1] - b.Owners.At[k] }))
 		}
 	}
 	return out
 }
 
-// exactTraffic returns the exchanges of a training epoch without caches, by the schedule of their layers.
-func exactTraffic(lay *Layout, model gnn.Config, plan gnn.Plan, o *Cache, schedule func(layer int) jaca.Schedule) []*traffic {
+// exactTraffic returns the exchanges of a training epoch without caches, by the schedules of p.
+func exactTraffic(lay *Layout, model gnn.Config, plan gnn.Plan, o *Cache, p *periods) []*traffic {
 	var out []*traffic
 	for _, t := range trainingLegs(model, plan, o.HaloType) {
-		t.schedule, t.piece = schedule(t.layer), o.piece
+		t.periods, t.piece = p, o.piece
 		t.pipelined, t.adaptive = o.Pipeline && o.Staleness.Bound > 0, o.Staleness.Auto() || o.Bypass > 0
 		out = append(out, exact(t, lay.at(t.layer), func(b *graph.Block, k int) int { return b.Count(k, t.layer) }))
 	}
@@ -143,15 +142,15 @@ func exactTraffic(lay *Layout, model gnn.Config, plan gnn.Plan, o *Cache, schedu
 // planTraffic decides what training exchanges, and takes the memory of the global cache.
 func (t *Trainer) planTraffic() ([]*traffic, error) {
 	o, model := &t.o, t.o.Model
-	schedule, period, err := t.schedules()
-	if err != nil {
+	var err error
+	if t.periods, err = newPeriods(&o.Cache, trainingLegs(model, t.plan, o.Cache.HaloType)); err != nil {
 		return nil, err
 	}
-	legs := exactTraffic(t.layout, model, t.plan, &o.Cache, schedule)
+	legs := exactTraffic(t.layout, model, t.plan, &o.Cache, t.periods)
 	if t.legs = legs; o.Cache.policy() == jaca.None || !t.exchanges() {
 		return legs, nil
 	}
-	if t.caches, err = t.planCaches(legs, period); err != nil {
+	if t.caches, err = t.planCaches(legs, t.periods.largest()); err != nil {
 		return nil, err
 	}
 	if t.Ages() && !o.Cache.Pipeline && !t.givesSlots(t.caches) {

@@ -37,7 +37,7 @@ func versions(tr *Trainer) func(r *relay, halo int) int {
 	var schedules []jaca.Schedule
 	for _, l := range tr.legs {
 		if l.layer > 0 {
-			legs, schedules = append(legs, l.leg), append(schedules, l.schedule)
+			legs, schedules = append(legs, l.leg), append(schedules, l.schedule())
 		}
 	}
 	replay := jaca.NewReplay(tr.caches, schedules)

@@ -68,7 +68,7 @@ func TestParseEncoding(t *testing.T) {
 // encodedBytes is what an epoch of an exact run takes on the way between devices, by the widths of the model, which are even.
 func encodedBytes(tr *Trainer, m gnn.Config, storage gpu.DType, as Encoding) gpu.Bytes {
 	var sum gpu.Bytes
-	for _, l := range exactTraffic(tr.layout, m, tr.plan, &Cache{HaloType: as}, func(int) jaca.Schedule { return jaca.Schedule{Period: 1} }) {
+	for _, l := range exactTraffic(tr.layout, m, tr.plan, &Cache{HaloType: as}, nil) {
 		row := l.width * l.dtype.Size()
 		scores := 0
 		if m.Kind == gnn.GAT && l.dir == gnn.Backward {

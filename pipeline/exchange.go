@@ -38,7 +38,7 @@ func (x *exchange) begin(q gpu.Queue) {
 	}
 	epoch, read := x.clock(), q.Record()
 	for _, r := range x.relays {
-		if epoch == r.schedule.Start {
+		if epoch == r.schedule().Start {
 			r.drop(x.w.ahead)
 		}
 	}
@@ -163,7 +163,7 @@ func (x *exchange) Wait(q gpu.Queue, layer int, dir gnn.Direction) gpu.Matrix {
 // lags implements epochHalo.
 func (x *exchange) lags() bool {
 	for _, r := range x.relays {
-		if r.schedule.Lag > 0 {
+		if r.schedule().Lag > 0 {
 			return true
 		}
 	}

@@ -120,7 +120,7 @@ func (r *relay) arrive(q gpu.Queue, at int, t *ticket, blocks []int) {
 			into = r.transient
 		}
 		r.bring(q, into.RowRange(s.first, s.first+s.n), t, k, owner)
-		if b > 0 && t.epoch != r.schedule.Start {
+		if b > 0 && t.epoch != r.schedule().Start {
 			r.stats.Bytes.Refresh += gpu.Bytes(s.n) * r.wireRow()
 		}
 	}
@@ -132,7 +132,7 @@ func (r *relay) arrive(q gpu.Queue, at int, t *ticket, blocks []int) {
 		r.books[b-1][at].note(e)
 		if p := r.mine.shared[b-1][at]; len(p.rows) > 0 {
 			r.look(q, e, b-1, owner, r.local, p)
-			if t.epoch != r.schedule.Start {
+			if t.epoch != r.schedule().Start {
 				r.stats.Bytes.Refresh += gpu.Bytes(len(p.rows)) * r.wireRow()
 			}
 		}
@@ -175,7 +175,7 @@ func (r *relay) copyRows(q gpu.Queue, dst, src gpu.Matrix, staged []byte, owner 
 // pass brings the transient rows that the global cache holds, in the versions that the epoch uses.
 func (r *relay) pass(q gpu.Queue, epoch int) {
 	for c := range r.mine.passing {
-		want := r.schedule.Version(c, epoch)
+		want := r.schedule().Version(c, epoch)
 		for at, p := range r.mine.passing[c] {
 			if len(p.rows) == 0 {
 				continue

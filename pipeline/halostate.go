@@ -52,7 +52,7 @@ func (t *Trainer) keepHalo(c *checkpoint.File) error {
 	}
 	s := haloState{Plan: t.haloKey()}
 	for k, l := range t.legs {
-		state := legState{Exchange: l.leg.String(), Schedule: l.schedule}
+		state := legState{Exchange: l.leg.String(), Schedule: l.schedule()}
 		for _, w := range t.workers {
 			r := w.relays()[k]
 			state.Made = append(state.Made, r.made)
@@ -71,11 +71,11 @@ func (t *Trainer) keepHalo(c *checkpoint.File) error {
 		s.Legs = append(s.Legs, state)
 	}
 	var err error
-	if t.controller != nil {
+	if t.periods.controller != nil {
 		for _, w := range t.workers {
 			w.watcher.save(c.Sections, w.index)
 		}
-		if s.Controller, err = json.Marshal(t.controller); err != nil {
+		if s.Controller, err = json.Marshal(t.periods.controller); err != nil {
 			return err
 		}
 	}
@@ -113,7 +113,7 @@ func (r *relay) lasting() map[string]gpu.Matrix {
 // save adds what a part holds of one exchange.
 func (r *relay) save(into map[string]checkpoint.Section) {
 	// Slots of dynamic policies may have had no row yet, and sent rows may be encoded.
-	known := r.hub.Epoch >= r.schedule.Start && r.dynamic == nil
+	known := r.hub.Epoch >= r.schedule().Start && r.dynamic == nil
 	for what, m := range r.lasting() {
 		if m.Empty() {
 			continue
@@ -176,19 +176,9 @@ func (t *Trainer) restoreHalo(c *checkpoint.File, piece []byte) error {
 	}
 	if errors.Is(err, errOtherHalo) {
 		t.o.Log.Warn("all halo rows are due once more", "epoch", c.Epoch, "why", err)
-		if t.controller != nil {
-			t.controller.Restart(c.Epoch)
-		}
+		t.periods.restart(c.Epoch)
 		if t.follower != nil {
 			t.follower.restart()
-		}
-		for _, l := range t.legs {
-			switch l.schedule.Start = c.Epoch; {
-			case l.ages && t.controller != nil:
-				l.schedule = t.controller.Schedule(l.layer)
-			case l.ages:
-				l.schedule = t.schedule(c.Epoch)
-			}
 		}
 		if t.state.Bypass.Off {
 			t.leaveCaches(c.Epoch)
@@ -211,8 +201,8 @@ func (t *Trainer) takeHalo(c *checkpoint.File, piece []byte) error {
 	if err := t.checkHalo(&s, c.Sections); err != nil {
 		return err
 	}
-	if t.controller != nil {
-		if err := t.controller.Restore(s.Controller); err != nil {
+	if t.periods.controller != nil {
+		if err := t.periods.controller.Restore(s.Controller); err != nil {
 			return fmt.Errorf("%w: %w", errOtherHalo, err)
 		}
 		for _, w := range t.workers {
@@ -221,8 +211,8 @@ func (t *Trainer) takeHalo(c *checkpoint.File, piece []byte) error {
 			}
 		}
 	}
-	for k, l := range t.legs {
-		l.schedule = s.Legs[k].Schedule
+	for k := range t.legs {
+		t.periods.resume(k, s.Legs[k].Schedule)
 		if err := t.loadLeg(k, &s.Legs[k], c, piece); err != nil {
 			return err
 		}
@@ -241,7 +231,7 @@ func (t *Trainer) checkHalo(s *haloState, sections map[string]checkpoint.Section
 	if s.Plan != t.haloKey() {
 		return other("other rows have slots")
 	}
-	if len(s.Legs) != len(t.legs) || (t.controller != nil) != (len(s.Controller) > 0) {
+	if len(s.Legs) != len(t.legs) || (t.periods.controller != nil) != (len(s.Controller) > 0) {
 		return other("%d exchanges, not %d", len(s.Legs), len(t.legs))
 	}
 	for k, l := range t.legs {
@@ -318,7 +308,7 @@ func (t *Trainer) loadLeg(k int, s *legState, c *checkpoint.File, piece []byte) 
 			}
 		}
 	}
-	if l.schedule.Lag == 0 || l.keeps {
+	if l.schedule().Lag == 0 || l.keeps {
 		return nil
 	}
 	return t.each(func(w *worker) error { return meet.Guard(func() { w.relays()[k].resume(c.Epoch - 1) }) })

@@ -116,7 +116,7 @@ func scaleNeed(legs []*traffic, part int) gpu.Bytes {
 
 // sampleNeed returns what samples of adaptive staleness take.
 func (t *Trainer) sampleNeed(w *worker, legs []*traffic) gpu.Bytes {
-	if t.controller == nil {
+	if t.periods.controller == nil {
 		return 0
 	}
 	rows, width := sampleRows(len(t.workers)), 0

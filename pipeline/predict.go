@@ -140,7 +140,7 @@ func newPredictor(ctx context.Context, p *Problem, o PredictOptions) (*Trainer, 
 	if o.Layers == 0 {
 		o.Layers = o.Model.Layers
 	}
-	t := &Trainer{p: p, weights: o.Weights,
+	t := &Trainer{p: p, periods: new(periods), weights: o.Weights,
 		o: Options{Model: o.Model, Devices: o.Devices, Part: o.Part, Savings: o.Savings, Log: o.Log}}
 	if err := errors.Join(ctx.Err(), t.planRun()); err != nil {
 		return nil, err

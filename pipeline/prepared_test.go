@@ -13,7 +13,6 @@ import (
 	"capgnn/graph"
 	"capgnn/graph/synth"
 	"capgnn/hostmem"
-	"capgnn/jaca"
 )
 
 // shelf is a Prepared in memory.
@@ -263,7 +262,7 @@ func FuzzKeptCut(f *testing.F) {
 		m := gnn.Config{Kind: gnn.GCN, Layers: 2, Hidden: 4, In: 3, Out: 2}
 		l := &Layout{cut: c, kept: c.Without(pruning)}
 		plan := gnn.Choose(m, l.shape(&Features{Cols: 3, Dense: make([]float32, 120)}, false, m), gnn.Choice{})
-		exactTraffic(l, m, plan, &Cache{}, func(int) jaca.Schedule { return jaca.Schedule{Period: 1} })
+		exactTraffic(l, m, plan, &Cache{}, nil)
 		evaluationTraffic(l, m, plan, m.Layers)
 		for i := range c.Parts {
 			c.Parts[i].In.Transpose(c.Parts[i].Rows[1])

@@ -95,16 +95,16 @@ func (t *traffic) every() []int {
 func (r *relay) check(epoch int) {
 	for b := range r.made {
 		for o, made := range r.made[b] {
-			n, want := r.mine.direct[b][o].n, r.schedule.Fresh(epoch)
+			n, want := r.mine.direct[b][o].n, r.schedule().Fresh(epoch)
 			if b > 0 {
 				n += len(r.mine.shared[b-1][o].rows)
-				want = r.schedule.Version(b-1, epoch)
+				want = r.schedule().Version(b-1, epoch)
 			}
 			r.use(n, epoch, made, want, b, int(r.mine.owners[o]))
 		}
 	}
 	for c := range r.mine.passing {
-		want := r.schedule.Version(c, epoch) // they were read at that version, or not at all
+		want := r.schedule().Version(c, epoch) // they were read at that version, or not at all
 		for o, p := range r.mine.passing[c] {
 			r.use(len(p.rows), epoch, want, want, 1+c, int(r.mine.owners[o]))
 		}

@@ -127,7 +127,7 @@ func (t *Trainer) trainEpoch(e *EpochStats) error {
 		w.stats, w.checking = jaca.Stats{}, 0
 	}
 	e.Drift = t.observe(e.Epoch)
-	t.beginAging(e.Epoch + 1)
+	t.periods.beginAging(e.Epoch + 1)
 	t.judge(e)
 	return nil
 }

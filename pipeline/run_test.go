@@ -17,7 +17,6 @@ import (
 	"capgnn/hostmem"
 	"capgnn/internal/checkpoint"
 	"capgnn/internal/meet"
-	"capgnn/jaca"
 	"capgnn/rapa"
 )
 
@@ -259,7 +258,7 @@ func testBytesEqualPlan(t *testing.T, kind gnn.Kind, storage gpu.DType) {
 	run(t, tr)
 	want := 2 * (parts - 1) * 4 * len(tr.weights.Flat)
 	for i := range parts {
-		for _, l := range exactTraffic(tr.layout, m, tr.plan, &Cache{}, func(int) jaca.Schedule { return jaca.Schedule{Period: 1} }) {
+		for _, l := range exactTraffic(tr.layout, m, tr.plan, &Cache{}, nil) {
 			all, _ := l.sendRows(i)
 			want += storage.Size() * l.width * all
 		}

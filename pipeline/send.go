@@ -143,7 +143,7 @@ func (r *relay) publish(box *outbox, ready gpu.Event, starts []int, epoch int, b
 		n := len(r.global[b-1][r.w.index])
 		r.download(mem, r.wire(box.send, starts[k]+r.at[b+1]-r.at[b]-n, n), func() { e.pieces = append(e.pieces, r.out().Record()) })
 		r.out().Call("publish cached rows", block.Publish)
-		if epoch != r.schedule.Start {
+		if epoch != r.schedule().Start {
 			r.stats.Bytes.Refresh += gpu.Bytes(len(mem))
 		}
 	}
@@ -194,7 +194,7 @@ func (r *relay) stage(box *outbox, t *ticket, reader int) {
 		}
 		t.staged[k], mem = mem[:n], mem[n:]
 		r.download(t.staged[k], m, func() { t.pieces[k] = append(t.pieces[k], r.out().Record()) })
-		if t.blocks[k] > 0 && t.epoch != r.schedule.Start {
+		if t.blocks[k] > 0 && t.epoch != r.schedule().Start {
 			r.stats.Bytes.Refresh += gpu.Bytes(n)
 		}
 	}

@@ -85,10 +85,7 @@ func Simulate(ctx context.Context, p *Problem, o Options) (*Simulation, error) {
 // whole periods. With the pipeline transfers go from one epoch into the next, so the clock must not be looked at before the
 // last one.
 func (t *Trainer) simulatedEpochs() (warm, measured int) {
-	period := 1
-	for _, l := range t.legs {
-		period = max(period, l.schedule.Period)
-	}
+	period := t.periods.longest()
 	if !t.lags() {
 		return 0, period
 	}

@@ -72,7 +72,7 @@ func (a archive) Wait(q gpu.Queue, layer int, dir gnn.Direction) gpu.Matrix {
 	}
 	size := int(r.rowBytes(1))
 	for k, v := range r.mine.ids {
-		row, epoch := k, r.schedule.Fresh(a.hub.Epoch)
+		row, epoch := k, r.schedule().Fresh(a.hub.Epoch)
 		if r.mine.place != nil {
 			if r.mine.place[k] < 0 {
 				continue
@@ -82,7 +82,7 @@ func (a archive) Wait(q gpu.Queue, layer int, dir gnn.Direction) gpu.Matrix {
 		if r.dynamic != nil {
 			epoch = a.version(r, k)
 		} else if c := a.class(r, k); c >= 0 {
-			epoch = r.schedule.Version(c, a.hub.Epoch)
+			epoch = r.schedule().Version(c, a.hub.Epoch)
 		}
 		owner := a.owner(r, k)
 		at := int(a.w.localOf[v]) * size

@@ -18,7 +18,7 @@ func replayOf(t *testing.T, tr *Trainer, lay *Layout) *jaca.Replay {
 		u.layout = lay
 		exchanges := u.cacheExchanges()
 		var err error
-		plan, err = jaca.Build(exchanges, &jaca.Capacities{Local: make([]int, len(tr.workers))}, jaca.Options{Policy: jaca.None, Links: tr.links(), Period: tr.legs[0].schedule.Period})
+		plan, err = jaca.Build(exchanges, &jaca.Capacities{Local: make([]int, len(tr.workers))}, jaca.Options{Policy: jaca.None, Links: tr.links(), Period: tr.legs[0].schedule().Period})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -26,7 +26,7 @@ func replayOf(t *testing.T, tr *Trainer, lay *Layout) *jaca.Replay {
 	var schedules []jaca.Schedule
 	for _, l := range tr.legs {
 		if l.layer > 0 {
-			schedules = append(schedules, l.schedule)
+			schedules = append(schedules, l.schedule())
 		}
 	}
 	return jaca.NewReplay(plan, schedules)

@@ -25,15 +25,15 @@ type traffic struct {
 	until   int       // index of the exchange that begins when they have been read for the last time
 	classes int
 	piece   gpu.Bytes // that a copy moves at most; 0 = pieceBytes
-	// pipelined says that schedule may get a lag, adaptive that its period may get shorter than the number of classes, of
+	// pipelined says that its schedule may get a lag, adaptive that its period may get shorter than the number of classes, of
 	// which it is a divisor.
 	pipelined, adaptive bool
 	readers             []reader
 	global              [][][]graph.NodeID     // [class][owner]: rows that the owner puts into the global cache
 	blocks              [][]*hostmem.Versioned // the same: where they lie; nil: nothing there
-	schedule            jaca.Schedule
-	dynamic             *following // the policy decides while rows are read; nil: slots stay with their rows
-	senders             [][]target // by owner: who reads its rows
+	periods             *periods               // of the exchanges of an epoch; nil: all rows are of the epoch that reads them
+	dynamic             *following             // the policy decides while rows are read; nil: slots stay with their rows
+	senders             [][]target             // by owner: who reads its rows
 }
 
 // target is a reader of an owner's rows, and the owner's place among the reader's owners.
@@ -214,11 +214,14 @@ func (r *reader) takes(owner int, blocks []int) int {
 	return n
 }
 
+// schedule is the one in force.
+func (t *traffic) schedule() jaca.Schedule { return t.periods.at(t.index) }
+
 // due returns the blocks that move in an epoch.
 func (t *traffic) due(epoch int) []int {
 	blocks := []int{0}
 	for c := range t.classes {
-		if t.schedule.Due(c, epoch) {
+		if t.schedule().Due(c, epoch) {
 			blocks = append(blocks, 1+c)
 		}
 	}
@@ -226,15 +229,15 @@ func (t *traffic) due(epoch int) []int {
 }
 
 // atOnce reports whether the rows of an epoch are used in that epoch.
-func (t *traffic) atOnce(epoch int) bool { return t.schedule.Lag == 0 || epoch == t.schedule.Start }
+func (t *traffic) atOnce(epoch int) bool { return t.schedule().Lag == 0 || epoch == t.schedule().Start }
 
 // later returns the blocks of an epoch that are sent for the next one: those that are due; where these are used at once, the
 // rows without a slot, which are used again, unless they stay where they are.
 func (t *traffic) later(epoch int) []int {
 	switch {
-	case t.schedule.Lag == 0:
+	case t.schedule().Lag == 0:
 		return nil
-	case epoch != t.schedule.Start:
+	case epoch != t.schedule().Start:
 		return t.due(epoch)
 	case t.keeps:
 		return nil

@@ -20,28 +20,26 @@ import (
 
 // Trainer is a run: one worker per part, all buffers in place. Not safe for use by several goroutines.
 type Trainer struct {
-	p       *Problem
-	o       Options
-	cut     *graph.Cut
-	shape   gnn.Shape
-	plan    gnn.Plan
-	weights *gnn.Weights // layout, and the last weights on the host
-	workers []*worker
-	hub     *meet.Hub
-	reduce  *reduce.Reduction
-	cancel  context.CancelCauseFunc
-	terms   int // of the loss
-	state   state
-	layout  *Layout
-	legs    []*traffic      // of training
-	caches  *jaca.Plan      // nil: none
-	fixed   jaca.Schedule   // of all layers at first, if their periods do not adapt
-	region  *hostmem.Region // the global cache, nil: none
-	// controller sets the refresh periods by the drift of sample rows; nil: they are fixed.
-	controller *jaca.Controller
-	stuck      bool      // a device does not answer
-	follower   *follower // of a dynamic policy's caches; nil: slots stay with their rows
-	replaced   bool      // newExact made it
+	p        *Problem
+	o        Options
+	cut      *graph.Cut
+	shape    gnn.Shape
+	plan     gnn.Plan
+	weights  *gnn.Weights // layout, and the last weights on the host
+	workers  []*worker
+	hub      *meet.Hub
+	reduce   *reduce.Reduction
+	cancel   context.CancelCauseFunc
+	terms    int // of the loss
+	state    state
+	layout   *Layout
+	legs     []*traffic      // of training
+	caches   *jaca.Plan      // nil: none
+	periods  *periods        // schedules of legs
+	region   *hostmem.Region // the global cache, nil: none
+	stuck    bool            // a device does not answer
+	follower *follower       // of a dynamic policy's caches; nil: slots stay with their rows
+	replaced bool            // newExact made it
 }
 
 // New validates everything, cuts the graph, plans the order of operations, and puts every part on its device. Errors of
@@ -57,7 +55,7 @@ func New(ctx context.Context, p *Problem, o Options) (*Trainer, error) {
 	if o.WaitDeadline == 0 {
 		o.WaitDeadline = 5 * time.Minute
 	}
-	t := &Trainer{p: p, o: o, weights: gnn.NewWeights(o.Model), terms: p.lossTerms()}
+	t := &Trainer{p: p, o: o, periods: new(periods), weights: gnn.NewWeights(o.Model), terms: p.lossTerms()}
 	t.weights.Init(o.Model.Seed)
 	if o.Init != nil {
 		if err := t.weights.LoadStateDict(o.Init); err != nil {
@@ -193,8 +191,8 @@ func (t *Trainer) attach(w *worker, scale weighting, training, evaluation []*tra
 	a := &attachment{w: w, hub: t.hub, host: t.lock(), bound: t.o.Cache.Staleness.Bound, seed: t.o.Model.Seed}
 	train, eval := a.halos(training, evaluation, &w.stats)
 	w.trainHalo, w.evalHalo = train, eval
-	if t.controller != nil {
-		w.watch(train, t.controller, t.o.Model.Seed)
+	if t.periods.controller != nil {
+		w.watch(train, t.periods.controller, t.o.Model.Seed)
 	}
 	if t.caches != nil && w.ld.err == nil {
 		t.builder(w, scale).address(train, w.layers)

@@ -1,0 +1,147 @@
+package pipeline
+
+import (
+	"slices"
+
+	"capgnn/jaca"
+)
+
+// periods owns the schedules by which the halo rows of an epoch's exchanges are refreshed: all others ask it. A schedule changes
+// between two epochs only: when the exact epochs are over, when a layer's rows have drifted, when caches are bypassed, and when a run is resumed.
+//
+// A schedule holds from the epoch on that is enqueued next, and says nothing of later ones. With the pipeline the first rows of an epoch are
+// brought while the one before it is computed, by the schedule of the one before: a new schedule, which begins with all rows, drops
+// them.
+type periods struct {
+	fixed      jaca.Schedule    // of layers that age, unless they adapt
+	exact      int              // epochs at first that use rows of their own
+	controller *jaca.Controller // sets the periods of layers by the drift of sample rows; nil: they are fixed
+	layers     []int            // by exchange
+	ages       []bool           // the same: its rows may be of an earlier epoch
+	now        []jaca.Schedule  // the same: in force
+}
+
+// newPeriods returns the schedules of training's exchanges in the first epoch.
+func newPeriods(c *Cache, legs []traffic) (*periods, error) {
+	p := &periods{exact: c.ExactEpochs}
+	for _, l := range legs {
+		p.layers, p.ages = append(p.layers, l.layer), append(p.ages, l.ages)
+	}
+	var err error
+	if c.Staleness.Auto() {
+		p.controller, err = jaca.NewController(c.Staleness.EPS, c.Staleness.Bound, c.Pipeline, p.aging())
+	} else {
+		p.fixed, err = jaca.NewSchedule(c.Staleness.Bound, c.Pipeline, 0)
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.now = make([]jaca.Schedule, len(legs))
+	for k, layer := range p.layers {
+		// Features do not change: where all layers have one schedule they may come an epoch later, too.
+		if features := layer == 0 && p.controller == nil; p.ages[k] || features {
+			p.now[k] = p.from(layer, 0)
+		} else {
+			p.now[k] = jaca.Schedule{Period: 1}
+		}
+	}
+	return p, nil
+}
+
+// aging lists the layers whose rows age, in the order of an epoch.
+func (p *periods) aging() []int {
+	var layers []int
+	for k, l := range p.layers {
+		if p.ages[k] && !slices.Contains(layers, l) {
+			layers = append(layers, l)
+		}
+	}
+	return layers
+}
+
+// from returns the schedule of a layer that ages, from an epoch on in which everything is due.
+func (p *periods) from(layer, epoch int) jaca.Schedule {
+	switch {
+	case p.controller != nil:
+		return p.controller.Schedule(layer)
+	case epoch < p.exact:
+		return jaca.Schedule{Period: 1, Start: epoch}
+	}
+	s := p.fixed
+	s.Start = epoch
+	return s
+}
+
+// at returns the schedule of an exchange. Without periods, as in evaluations, all rows are of the epoch that reads them.
+func (p *periods) at(exchange int) jaca.Schedule {
+	if p == nil {
+		return jaca.Schedule{Period: 1}
+	}
+	return p.now[exchange]
+}
+
+// largest returns the longest period that any exchange may get.
+func (p *periods) largest() int {
+	if p.controller != nil {
+		return p.controller.Largest()
+	}
+	return p.fixed.Period
+}
+
+// longest returns the longest period in force.
+func (p *periods) longest() int {
+	n := 1
+	for _, s := range p.now {
+		n = max(n, s.Period)
+	}
+	return n
+}
+
+// cold reports whether all rows of an exchange are due in an epoch because it is the first one of a schedule.
+func (p *periods) cold(epoch int) bool {
+	return slices.ContainsFunc(p.now, func(s jaca.Schedule) bool { return s.Start == epoch })
+}
+
+// beginAging lets rows age from an epoch on, if it is the one behind the exact ones.
+func (p *periods) beginAging(epoch int) {
+	if epoch == p.exact {
+		p.setAging(func(k int) jaca.Schedule { return p.from(p.layers[k], epoch) })
+	}
+}
+
+// adopt puts the controller's schedule of a layer into force: its rows are due at once in the next epoch.
+func (p *periods) adopt(layer int) {
+	for k, l := range p.layers {
+		if l == layer {
+			p.now[k] = p.controller.Schedule(l)
+		}
+	}
+}
+
+// bypass makes all rows move in every epoch from one on.
+func (p *periods) bypass(epoch int) {
+	p.setAging(func(k int) jaca.Schedule { return jaca.Schedule{Period: 1, Lag: p.now[k].Lag, Start: epoch} })
+}
+
+// restart makes all rows due in an epoch.
+func (p *periods) restart(epoch int) {
+	if p.controller != nil {
+		p.controller.Restart(epoch)
+	}
+	for k := range p.now {
+		p.now[k].Start = epoch
+	}
+	p.setAging(func(k int) jaca.Schedule { return p.from(p.layers[k], epoch) })
+}
+
+// resume goes on with the schedule of a checkpoint.
+func (p *periods) resume(exchange int, s jaca.Schedule) { p.now[exchange] = s }
+
+// setAging sets the schedules of the exchanges whose rows age.
+func (p *periods) setAging(of func(k int) jaca.Schedule) {
+	for k, ages := range p.ages {
+		if ages {
+			p.now[k] = of(k)
+		}
+	}
+}
