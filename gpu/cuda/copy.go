@@ -13,7 +13,7 @@ import (
 
 // Upload copies src to dst from byte off on. Counted as H2D.
 func (q *queue) Upload(dst gpu.Buffer, off gpu.Bytes, src []byte) {
-	q.check("Upload").bytes("dst", dst, int(off), len(src), 1)
+	q.check("Upload").Bytes("dst", dst, int(off), len(src), 1)
 	to := ptrOf(dst, int64(off))
 	if q.direct(src) {
 		q.enqueue(command{op: "Upload", phase: gpu.PhaseTransfer, timed: true, moves: gpu.Usage{H2D: gpu.Bytes(len(src))},
@@ -61,15 +61,15 @@ func (q *queue) copyRuns(to word, src []byte, runs []run, row int) error {
 func (q *queue) UploadRows(dst gpu.Matrix, src []byte, rows []int32) {
 	c := q.check("UploadRows")
 	if dst.Rows != len(rows) || dst.LD != dst.Cols {
-		c.fail("dst has %d rows %d elements apart, of %d elements: want %d without gaps", dst.Rows, dst.LD, dst.Cols, len(rows))
+		c.Fail("dst has %d rows %d elements apart, of %d elements: want %d without gaps", dst.Rows, dst.LD, dst.Cols, len(rows))
 	}
-	c.any("dst", dst)
+	c.Matrix("dst", dst)
 	if dst.Empty() {
 		return
 	}
 	row := dst.Type.Size() * dst.Cols
 	if top := len(src) / row; slices.ContainsFunc(rows, func(r int32) bool { return r < 0 || int(r) >= top }) {
-		c.fail("src has %d rows", top)
+		c.Fail("src has %d rows", top)
 	}
 	to := matPtr(dst)
 	if runs := runsOf(rows); q.direct(src) && len(rows)*row >= len(runs)*worthCopying {
@@ -98,7 +98,7 @@ func (q *queue) UploadRows(dst gpu.Matrix, src []byte, rows []int32) {
 // Download copies len(dst) bytes of src from byte off on. Counted as D2H. Through staging, one piece is drained while the
 // next is on its way.
 func (q *queue) Download(dst []byte, src gpu.Buffer, off gpu.Bytes) {
-	q.check("Download").bytes("src", src, int(off), len(dst), 1)
+	q.check("Download").Bytes("src", src, int(off), len(dst), 1)
 	from := ptrOf(src, int64(off))
 	if q.direct(dst) {
 		q.enqueue(command{op: "Download", phase: gpu.PhaseTransfer, timed: true, moves: gpu.Usage{D2H: gpu.Bytes(len(dst))},

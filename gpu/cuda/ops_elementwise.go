@@ -6,7 +6,7 @@ import "capgnn/gpu"
 
 // Fill: m[i][j] = v.
 func (q *queue) Fill(m gpu.Matrix, v float32) {
-	q.check("Fill").mat("m", m)
+	q.check("Fill").Fill(m)
 	if m.Empty() {
 		return
 	}
@@ -18,12 +18,7 @@ func (q *queue) Fill(m gpu.Matrix, v float32) {
 
 // Copy: dst[i][j] = src[i][j], converted.
 func (q *queue) Copy(dst, src gpu.Matrix) {
-	c := q.check("Copy")
-	if dst.Rows != src.Rows || dst.Cols != src.Cols {
-		c.fail("dst is %d×%d, src %d×%d", dst.Rows, dst.Cols, src.Rows, src.Cols)
-	}
-	c.any("dst", dst)
-	c.any("src", src)
+	q.check("Copy").Copy(dst, src)
 	q.begin("Copy", gpu.PhaseOther)
 	m := flat(dst, src)
 	q.move(m[0], m[1], 0)
@@ -41,13 +36,7 @@ func (q *queue) move(dst, src gpu.Matrix, list word) {
 
 // Gather: dst[k][j] = src[rows[k]][j], converted.
 func (q *queue) Gather(dst, src gpu.Matrix, rows gpu.Ints) {
-	c := q.check("Gather")
-	if dst.Cols != src.Cols || rows.Len != dst.Rows {
-		c.fail("dst is %d×%d, src %d×%d, with %d rows", dst.Rows, dst.Cols, src.Rows, src.Cols, rows.Len)
-	}
-	c.any("dst", dst)
-	c.any("src", src)
-	array(c, "rows", rows)
+	q.check("Gather").Gather(dst, src, rows)
 	q.begin("Gather", gpu.PhasePick)
 	q.move(dst, src, intsPtr(rows))
 }
@@ -57,13 +46,7 @@ const mostOwners = 2048
 
 // ScatterAdd: for k in order: dst[rows[k]][j] += src[k][j].
 func (q *queue) ScatterAdd(dst, src gpu.Matrix, rows gpu.Ints) {
-	c := q.check("ScatterAdd")
-	c.mat("dst", dst)
-	c.tall("src", src, 0, dst.Cols)
-	if rows.Len != src.Rows {
-		c.fail("src has %d rows for %d targets", src.Rows, rows.Len)
-	}
-	array(c, "rows", rows)
+	q.check("ScatterAdd").ScatterAdd(dst, src, rows)
 	if src.Empty() {
 		return
 	}
@@ -75,9 +58,7 @@ func (q *queue) ScatterAdd(dst, src gpu.Matrix, rows gpu.Ints) {
 
 // Transpose: dst[j][i] = src[i][j].
 func (q *queue) Transpose(dst, src gpu.Matrix) {
-	c := q.check("Transpose")
-	c.mat("src", src)
-	c.shaped("dst", dst, src.Cols, src.Rows)
+	q.check("Transpose").Transpose(dst, src)
 	if src.Empty() {
 		return
 	}
@@ -90,9 +71,7 @@ func (q *queue) Transpose(dst, src gpu.Matrix) {
 
 // Axpby: dst[i][j] = a·src[i][j] + b·dst[i][j]; with b = 0, dst is not read.
 func (q *queue) Axpby(dst gpu.Matrix, a float32, src gpu.Matrix, b float32) {
-	c := q.check("Axpby")
-	c.mat("dst", dst)
-	c.shaped("src", src, dst.Rows, dst.Cols)
+	q.check("Axpby").Axpby(dst, src)
 	if dst.Empty() {
 		return
 	}
@@ -105,10 +84,7 @@ func (q *queue) Axpby(dst gpu.Matrix, a float32, src gpu.Matrix, b float32) {
 
 // ScaleRows: dst[i][j] = scale[i]·src[i][j]. dst may be src.
 func (q *queue) ScaleRows(dst, src gpu.Matrix, scale gpu.Vec) {
-	c := q.check("ScaleRows")
-	c.mat("dst", dst)
-	c.shaped("src", src, dst.Rows, dst.Cols)
-	c.vec("scale", scale, dst.Rows)
+	q.check("ScaleRows").ScaleRows(dst, src, scale)
 	if dst.Empty() {
 		return
 	}
@@ -120,10 +96,7 @@ func (q *queue) ScaleRows(dst, src gpu.Matrix, scale gpu.Vec) {
 
 // AddScaled: dst[i][j] += (1 + s[0])·src[i][j].
 func (q *queue) AddScaled(dst, src gpu.Matrix, s gpu.Vec) {
-	c := q.check("AddScaled")
-	c.mat("dst", dst)
-	c.anyShaped("src", src, dst.Rows, dst.Cols)
-	c.vec("s", s, 1)
+	q.check("AddScaled").AddScaled(dst, src, s)
 	if dst.Empty() {
 		return
 	}

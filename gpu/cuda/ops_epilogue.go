@@ -23,35 +23,6 @@ func dropoutWords(d gpu.Dropout) []word {
 	}
 }
 
-// dropout checks the settings for rows of a matrix.
-func (c checker) dropout(d gpu.Dropout, rows int) {
-	if d.P == 0 {
-		return
-	}
-	if !(d.P > 0 && d.P < 1) {
-		c.fail("dropout of %g is outside [0, 1)", d.P)
-	}
-	if d.IDs.Len != rows {
-		c.fail("dropout has %d ids for %d rows", d.IDs.Len, rows)
-	}
-	array(c, "Dropout.IDs", d.IDs)
-}
-
-// then checks the epilogue of an operation on z; e may be nil.
-func (c checker) then(e *gpu.Epilogue, z gpu.Matrix) {
-	if e == nil {
-		return
-	}
-	c.mat("Z", z)
-	c.anyShaped("H", e.H, z.Rows, z.Cols)
-	c.dropout(e.Dropout, z.Rows)
-	if e.Norm {
-		c.vec("Gamma", e.Gamma, z.Cols)
-		c.vec("Beta", e.Beta, z.Cols)
-		c.optional("Rstd", e.Rstd, z.Rows)
-	}
-}
-
 // flags returns the bits that a kernel takes.
 func flags(norm, relu bool, d gpu.Dropout, half bool) int {
 	f := 0
@@ -78,7 +49,7 @@ func epilogueWords(e *gpu.Epilogue) []word {
 
 // Epilogue: H = epilogue(Z).
 func (q *queue) Epilogue(e gpu.Epilogue) {
-	q.check("Epilogue").then(&e, e.Z)
+	q.check("Epilogue").Epilogue(e)
 	q.begin("Epilogue", gpu.PhaseOther)
 	q.epilogue(&e, e.Z)
 }
@@ -102,9 +73,8 @@ const (
 
 // EpilogueBackward: gradient through an Epilogue.
 func (q *queue) EpilogueBackward(e gpu.EpilogueGrad) {
-	c := q.check("EpilogueBackward")
+	q.check("EpilogueBackward").EpilogueBackward(e)
 	rows, cols := e.DH.Rows, e.DH.Cols
-	c.epilogueGrad(e, rows, cols)
 	if e.DH.Empty() {
 		return
 	}
@@ -136,26 +106,5 @@ func (q *queue) EpilogueBackward(e gpu.EpilogueGrad) {
 		if !v.Empty() && (e.Norm || i == 2) {
 			q.addParts(vecPtr(v), cols, 1, cols, part+word(i*cols*4), 3*cols, count, 1)
 		}
-	}
-}
-
-// epilogueGrad checks the arguments. X that nothing needs is not looked at.
-func (c checker) epilogueGrad(e gpu.EpilogueGrad, rows, cols int) {
-	c.mat("DH", e.DH)
-	c.anyShaped("DZ", e.DZ, rows, cols)
-	c.dropout(e.Dropout, rows)
-	c.optional("DBias", e.DBias, cols)
-	if e.Norm || e.ReLU || !e.H.Empty() {
-		c.shaped("X", e.X, rows, cols)
-	}
-	if e.Norm {
-		c.vec("Gamma", e.Gamma, cols)
-		c.vec("Beta", e.Beta, cols)
-		c.vec("Rstd", e.Rstd, rows)
-		c.vec("DGamma", e.DGamma, cols)
-		c.vec("DBeta", e.DBeta, cols)
-	}
-	if !e.H.Empty() {
-		c.shaped("H", e.H, rows, cols)
 	}
 }

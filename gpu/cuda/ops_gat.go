@@ -2,7 +2,10 @@
 
 package cuda
 
-import "capgnn/gpu"
+import (
+	"capgnn/gpu"
+	"capgnn/gpu/check"
+)
 
 // Columns that a warp of the attention kernels holds: with loads of 16 bytes, and with loads of one element.
 const (
@@ -12,35 +15,12 @@ const (
 	gatHeads = 32
 )
 
-// channels checks that cols are heads equal parts.
-func (c checker) channels(cols, heads int) {
-	if heads < 1 && cols > 0 || heads > 0 && cols%heads != 0 {
-		c.fail("%d columns for %d heads", cols, heads)
-	}
-}
-
-// gatBlock checks a block of entries and what its columns index, and returns it; without entries nothing is looked at.
-func (c checker) gatBlock(name string, a gpu.CSR, rows int, operands ...func()) gpu.CSR {
-	if a.Begin.Empty() && a.Entries == 0 {
+// given returns a block of entries, the zero CSR where there is none.
+func given(a gpu.CSR) gpu.CSR {
+	if !check.Given(a) {
 		return gpu.CSR{}
 	}
-	if a.Rows != rows {
-		c.fail("%s has %d rows, want %d", name, a.Rows, rows)
-	}
-	c.csr(name, a)
-	if a.Entries > 0 {
-		for _, check := range operands {
-			check()
-		}
-	}
 	return a
-}
-
-// sources are the operands of a block whose columns index rows of t and s.
-func (c checker) sources(name string, a gpu.CSR, t, s gpu.Matrix, cols, heads int) []func() {
-	return []func(){
-		func() { c.tall("T of "+name, t, a.Cols, cols) }, func() { c.tall("S of "+name, s, a.Cols, heads) },
-	}
 }
 
 // gatTiles returns how many heads a tile holds and how many tiles there are, for columns of a tile at most.
@@ -69,18 +49,9 @@ func powerOfTwo(channels int) bool {
 
 // GATAggregate: attention-weighted sum over in-edges.
 func (q *queue) GATAggregate(a gpu.GATArgs) {
-	c := q.check("GATAggregate")
+	q.check("GATAggregate").GATAggregate(a)
 	rows, cols, heads := a.O.Rows, a.O.Cols, a.LSE.Cols
-	if a.Lo < 0 || a.Hi < a.Lo || a.Hi > rows {
-		c.fail("rows %d to %d of %d", a.Lo, a.Hi, rows)
-	}
-	c.channels(cols, heads)
-	c.mat("O", a.O)
-	c.shaped("LSE", a.LSE, rows, heads)
-	c.tall("D", a.D, rows, heads)
-	inner := c.gatBlock("Inner", a.Inner, rows, c.sources("Inner", a.Inner, a.T, a.S, cols, heads)...)
-	halo := c.gatBlock("Halo", a.Halo, rows, c.sources("Halo", a.Halo, a.THalo, a.SHalo, cols, heads)...)
-	c.optional("Bias", a.Bias, cols)
+	inner, halo := given(a.Inner), given(a.Halo)
 	if a.Lo == a.Hi || cols == 0 {
 		return
 	}
@@ -110,18 +81,9 @@ func gatGrid(hubs, rows, tiles int) dim {
 
 // GATBackwardDst: gradient of the destination scores.
 func (q *queue) GATBackwardDst(a gpu.GATGradDst) {
-	c := q.check("GATBackwardDst")
+	q.check("GATBackwardDst").GATBackwardDst(a)
 	rows, cols, heads := a.DO.Rows, a.DO.Cols, a.DD.Cols
-	c.channels(cols, heads)
-	c.mat("DO", a.DO)
-	c.shaped("O", a.O, rows, cols)
-	c.shaped("DD", a.DD, rows, heads)
-	c.shaped("G", a.G, rows, heads)
-	c.shaped("LSE", a.LSE, rows, heads)
-	c.tall("D", a.D, rows, heads)
-	inner := c.gatBlock("Inner", a.Inner, rows, c.sources("Inner", a.Inner, a.T, a.S, cols, heads)...)
-	halo := c.gatBlock("Halo", a.Halo, rows, c.sources("Halo", a.Halo, a.THalo, a.SHalo, cols, heads)...)
-	c.optional("Bias", a.Bias, cols)
+	inner, halo := given(a.Inner), given(a.Halo)
 	if a.DO.Empty() {
 		return
 	}
@@ -141,25 +103,11 @@ func (q *queue) GATBackwardDst(a gpu.GATGradDst) {
 	q.counted((inner.Entries + halo.Entries) * int64(cols))
 }
 
-// targets are the operands of a block whose columns index destinations.
-func (c checker) targets(name string, a gpu.CSR, do, d, lse, g gpu.Matrix, cols, heads int) []func() {
-	return []func(){
-		func() { c.tall("DO of "+name, do, a.Cols, cols) }, func() { c.tall("D of "+name, d, a.Cols, heads) },
-		func() { c.tall("LSE of "+name, lse, a.Cols, heads) }, func() { c.tall("G of "+name, g, a.Cols, heads) },
-	}
-}
-
 // GATBackwardSrc: gradient of the source rows and scores.
 func (q *queue) GATBackwardSrc(a gpu.GATGradSrc) {
-	c := q.check("GATBackwardSrc")
+	q.check("GATBackwardSrc").GATBackwardSrc(a)
 	rows, cols, heads := a.DT.Rows, a.DT.Cols, a.DS.Cols
-	c.channels(cols, heads)
-	c.mat("DT", a.DT)
-	c.shaped("DS", a.DS, rows, heads)
-	c.tall("T", a.T, rows, cols)
-	c.tall("S", a.S, rows, heads)
-	inner := c.gatBlock("Inner", a.Inner, rows, c.targets("Inner", a.Inner, a.DO, a.D, a.LSE, a.G, cols, heads)...)
-	halo := c.gatBlock("Halo", a.Halo, rows, c.targets("Halo", a.Halo, a.DOHalo, a.DHalo, a.LSEHalo, a.GHalo, cols, heads)...)
+	inner, halo := given(a.Inner), given(a.Halo)
 	if a.DT.Empty() {
 		return
 	}

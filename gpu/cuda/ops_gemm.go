@@ -31,52 +31,20 @@ type product struct {
 
 // Gemm: C = op(A)·op(B) + Beta·C.
 func (q *queue) Gemm(g gpu.GemmArgs) {
-	c := q.check("Gemm")
-	if g.TransA && g.TransB {
-		c.fail("both operands transposed")
-	}
-	k, n := g.B.Rows, g.B.Cols
+	q.check("Gemm").Gemm(g)
+	k := g.B.Rows
 	if g.TransB {
-		k, n = n, k
-	}
-	rows, inner := g.A.Rows, g.A.Cols
-	if g.TransA {
-		rows, inner = inner, rows
-	}
-	if inner != k || g.C.Rows != rows || g.C.Cols != n {
-		c.fail("C is %d×%d, op(A) %d×%d, op(B) %d×%d", g.C.Rows, g.C.Cols, rows, inner, k, n)
-	}
-	c.any("A", g.A)
-	if g.TransA {
-		c.mat("C", g.C)
-		c.any("B", g.B)
-	} else {
-		c.output("C", g.C, g.Beta)
-		c.mat("B", g.B)
+		k = g.B.Cols
 	}
 	q.begin("Gemm", gpu.PhaseMM)
-	q.multiply(product{c: g.C, a: g.A, b: g.B, transA: g.TransA, transB: g.TransB, m: rows, n: n, k: k, beta: g.Beta})
+	q.multiply(product{c: g.C, a: g.A, b: g.B, transA: g.TransA, transB: g.TransB, m: g.C.Rows, n: g.C.Cols, k: k, beta: g.Beta})
 }
 
 // Linear: Z = X·Wᵀ + X2·W2ᵀ + Beta·Z + Bias, then the epilogue.
 func (q *queue) Linear(a gpu.LinearArgs) {
-	c := q.check("Linear")
-	if a.X.Rows != a.Z.Rows {
-		c.fail("X has %d rows, Z %d", a.X.Rows, a.Z.Rows)
-	}
-	c.output("Z", a.Z, a.Beta)
-	c.any("X", a.X)
-	c.shaped("W", a.W, a.Z.Cols, a.X.Cols)
-	c.optional("RowScale", a.RowScale, a.Z.Rows)
-	c.optional("Bias", a.Bias, a.Z.Cols)
-	c.then(a.Then, a.Z)
+	q.check("Linear").Linear(a)
 	p := product{c: a.Z, a: a.X, b: a.W, transB: true, m: a.Z.Rows, n: a.Z.Cols, k: a.X.Cols, rowScale: a.RowScale, bias: a.Bias, beta: a.Beta}
 	if !a.X2.Empty() {
-		if a.X2.Rows != a.Z.Rows {
-			c.fail("X2 has %d rows, Z %d", a.X2.Rows, a.Z.Rows)
-		}
-		c.any("X2", a.X2)
-		c.shaped("W2", a.W2, a.Z.Cols, a.X2.Cols)
 		p.a2, p.b2 = a.X2, a.W2
 	}
 	q.begin("Linear", gpu.PhaseMM)

@@ -6,17 +6,7 @@ import "capgnn/gpu"
 
 // PackInt8: rows as int8 with a scale each.
 func (q *queue) PackInt8(a gpu.PackArgs) {
-	c := q.check("PackInt8")
-	c.shaped("Dst", a.Dst, a.Dst.Rows, gpu.Int8Words(a.Src.Cols))
-	c.any("Src", a.Src)
-	array(c, "Rows", a.Rows)
-	array(c, "IDs", a.IDs)
-	switch {
-	case a.IDs.Len != a.Src.Rows:
-		c.fail("%d ids for %d rows", a.IDs.Len, a.Src.Rows)
-	case a.Rows.Empty() && a.Dst.Rows != a.Src.Rows, !a.Rows.Empty() && a.Dst.Rows != a.Rows.Len:
-		c.fail("Dst has %d rows, Src %d, of which %d are listed", a.Dst.Rows, a.Src.Rows, a.Rows.Len)
-	}
+	q.check("PackInt8").PackInt8(a)
 	if a.Dst.Rows == 0 {
 		return
 	}
@@ -27,9 +17,7 @@ func (q *queue) PackInt8(a gpu.PackArgs) {
 
 // UnpackInt8: dst[k][j] = scale·q[j] of packed row k.
 func (q *queue) UnpackInt8(dst, packed gpu.Matrix) {
-	c := q.check("UnpackInt8")
-	c.any("dst", dst)
-	c.shaped("packed", packed, dst.Rows, gpu.Int8Words(dst.Cols))
+	q.check("UnpackInt8").UnpackInt8(dst, packed)
 	if dst.Empty() {
 		return
 	}

@@ -9,39 +9,19 @@ const mostLossParts = 1024
 
 // SoftmaxLoss: cross-entropy and its gradient.
 func (q *queue) SoftmaxLoss(a gpu.LossArgs) {
-	c := q.check("SoftmaxLoss")
-	if a.Labels.Len != a.Logits.Rows {
-		c.fail("%d labels for %d rows", a.Labels.Len, a.Logits.Rows)
-	}
-	array(c, "Labels", a.Labels)
-	q.loss(c, a, "capgnn_softmax_loss", intsPtr(a.Labels))
+	q.check("SoftmaxLoss").SoftmaxLoss(a)
+	q.loss("SoftmaxLoss", a, "capgnn_softmax_loss", intsPtr(a.Labels))
 }
 
 // BCELoss: binary cross-entropy with logits and its gradient.
 func (q *queue) BCELoss(a gpu.LossArgs) {
-	c := q.check("BCELoss")
-	if a.Targets.Len != a.Logits.Rows*a.Logits.Cols {
-		c.fail("%d targets for %d×%d logits", a.Targets.Len, a.Logits.Rows, a.Logits.Cols)
-	}
-	if !a.Mask.Empty() && a.Mask.Len != a.Logits.Rows {
-		c.fail("mask of %d for %d rows", a.Mask.Len, a.Logits.Rows)
-	}
-	array(c, "Targets", a.Targets)
-	array(c, "Mask", a.Mask)
-	q.loss(c, a, "capgnn_bce_loss", arrPtr(a.Targets), arrPtr(a.Mask))
+	q.check("BCELoss").BCELoss(a)
+	q.loss("BCELoss", a, "capgnn_bce_loss", arrPtr(a.Targets), arrPtr(a.Mask))
 }
 
 // loss launches a loss kernel with what it compares the logits with, and adds its partial sums.
-func (q *queue) loss(c checker, a gpu.LossArgs, kernel string, truth ...word) {
-	c.mat("Logits", a.Logits)
-	if a.Loss.Len != 1 {
-		c.fail("Loss has %d elements, want 1", a.Loss.Len)
-	}
-	array(c, "Loss", a.Loss)
-	if !a.Grad.Empty() {
-		c.anyShaped("Grad", a.Grad, a.Logits.Rows, a.Logits.Cols)
-	}
-	q.begin(c.op, gpu.PhaseOther)
+func (q *queue) loss(op string, a gpu.LossArgs, kernel string, truth ...word) {
+	q.begin(op, gpu.PhaseOther)
 	count := 0
 	var part word
 	if !a.Logits.Empty() {

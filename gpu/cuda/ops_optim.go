@@ -10,16 +10,8 @@ import (
 
 // Adam: one step of Adam or AdamW.
 func (q *queue) Adam(a gpu.AdamArgs) {
-	c := q.check("Adam")
+	q.check("Adam").Adam(a)
 	n := a.Param.Len
-	if a.Step < 1 {
-		c.fail("step %d, the first is 1", a.Step)
-	}
-	c.vec("Param", a.Param, n)
-	c.vec("Grad", a.Grad, n)
-	c.vec("M", a.M, n)
-	c.vec("V", a.V, n)
-	c.optional("VMax", a.VMax, n)
 	if n == 0 {
 		return
 	}
@@ -39,9 +31,7 @@ func (q *queue) Adam(a gpu.AdamArgs) {
 
 // SGD: param[i] -= lr·(grad[i] + weightDecay·param[i]).
 func (q *queue) SGD(param, grad gpu.Vec, lr, weightDecay float32) {
-	c := q.check("SGD")
-	array(c, "param", param)
-	c.vec("grad", grad, param.Len)
+	q.check("SGD").SGD(param, grad)
 	if param.Len == 0 {
 		return
 	}

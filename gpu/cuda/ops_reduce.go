@@ -6,9 +6,7 @@ import "capgnn/gpu"
 
 // ColSum: dst[j] = Σ_i m[i][j] + b·dst[j], in blocks of rows; with b = 0, dst is not read.
 func (q *queue) ColSum(dst gpu.Vec, m gpu.Matrix, b float32) {
-	c := q.check("ColSum")
-	c.vec("dst", dst, m.Cols)
-	c.any("m", m)
+	q.check("ColSum").ColSum(dst, m)
 	if m.Cols == 0 {
 		return
 	}
@@ -26,10 +24,7 @@ func (q *queue) ColSum(dst gpu.Vec, m gpu.Matrix, b float32) {
 
 // Dot: dst[0] = Σ_i Σ_j x[i][j]·y[i][j] + b·dst[0], in float64; with b = 0, dst is not read.
 func (q *queue) Dot(dst gpu.Vec, x, y gpu.Matrix, b float32) {
-	c := q.check("Dot")
-	c.vec("dst", dst, 1)
-	c.any("x", x)
-	c.anyShaped("y", y, x.Rows, x.Cols)
+	q.check("Dot").Dot(dst, x, y)
 	q.begin("Dot", gpu.PhaseOther)
 	m := flat(x, y)
 	count := 0

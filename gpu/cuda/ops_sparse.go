@@ -32,17 +32,7 @@ type sparse struct {
 
 // Aggregate: sums over graph neighbours.
 func (q *queue) Aggregate(a gpu.AggregateArgs) {
-	c := q.check("Aggregate")
-	c.shaped("Y", a.Y, a.A.Rows, a.X.Cols)
-	c.csr("A", a.A)
-	c.any("X", a.X)
-	c.atLeast("RowScale", a.RowScale, a.A.Rows)
-	c.atLeast("ColScale", a.ColScale, a.A.Cols)
-	c.optional("Bias", a.Bias, a.Y.Cols)
-	c.then(a.Then, a.Y)
-	if a.X.Rows < a.A.Cols {
-		c.fail("X has %d rows, A %d columns", a.X.Rows, a.A.Cols)
-	}
+	q.check("Aggregate").Aggregate(a)
 	if a.Y.Empty() {
 		return
 	}
@@ -57,16 +47,7 @@ func (q *queue) Aggregate(a gpu.AggregateArgs) {
 
 // SpMM: Y = A·X + beta·Y.
 func (q *queue) SpMM(y gpu.Matrix, a gpu.CSR, x gpu.Matrix, beta float32) {
-	c := q.check("SpMM")
-	if y.Rows != a.Rows || y.Cols != x.Cols {
-		c.fail("y is %d×%d, want %d×%d", y.Rows, y.Cols, a.Rows, x.Cols)
-	}
-	if x.Rows < a.Cols {
-		c.fail("x has %d rows, a %d columns", x.Rows, a.Cols)
-	}
-	c.output("y", y, beta)
-	c.csr("a", a)
-	c.any("x", x)
+	q.check("SpMM").SpMM(y, a, x, beta)
 	if y.Empty() {
 		return
 	}

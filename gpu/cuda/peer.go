@@ -47,19 +47,19 @@ func (d *device) enablePeer(from *device) bool {
 func (q *queue) CopyFrom(dst, src gpu.Matrix) {
 	c := q.check("CopyFrom")
 	if dst.Rows != src.Rows || dst.Cols != src.Cols || dst.Type != src.Type {
-		c.fail("dst is %d×%d %v, src %d×%d %v", dst.Rows, dst.Cols, dst.Type, src.Rows, src.Cols, src.Type)
+		c.Fail("dst is %d×%d %v, src %d×%d %v", dst.Rows, dst.Cols, dst.Type, src.Rows, src.Cols, src.Type)
 	}
 	if dst.Empty() {
 		return
 	}
 	from, ok := src.Buf.(*buffer)
 	if !ok {
-		c.fail("src has no buffer of a GPU")
+		c.Fail("src has no buffer of a GPU")
 	}
-	c.any("dst", dst)
-	c.on(from.dev).any("src", src)
+	c.Matrix("dst", dst)
+	c.In(from.dev).Matrix("src", src)
 	if !q.dev.reaches(from.dev) {
-		c.fail("%s has no access to the memory of %s", q.dev.info.Name, from.dev.info.Name)
+		c.Fail("%s has no access to the memory of %s", q.dev.info.Name, from.dev.info.Name)
 	}
 	size := dst.Type.Size()
 	to := area{ptr: matPtr(dst), context: q.dev.ctx, pitch: dst.LD * size}

@@ -14,14 +14,10 @@ type aggregate struct {
 
 // Aggregate: sums over graph neighbours.
 func (q *Queue) Aggregate(a gpu.AggregateArgs) {
-	c := q.check("Aggregate")
+	q.check("Aggregate").Aggregate(a)
 	r := aggregate{
-		y: c.shaped("Y", a.Y, a.A.Rows, a.X.Cols), a: c.csr("A", a.A), x: c.any(&q.dev.memory, "X", a.X),
-		rowScale: c.atLeast("RowScale", a.RowScale, a.A.Rows), colScale: c.atLeast("ColScale", a.ColScale, a.A.Cols),
-		bias: c.optional("Bias", a.Bias, a.Y.Cols), accumulate: a.Accumulate, then: c.then(a.Then, a.Y),
-	}
-	if a.X.Rows < a.A.Cols {
-		c.fail("X has %d rows, A %d columns", a.X.Rows, a.A.Cols)
+		y: denseOf(a.Y), a: sparseOf(a.A), x: eitherOf(a.X), rowScale: values(a.RowScale), colScale: values(a.ColScale),
+		bias: values(a.Bias), accumulate: a.Accumulate, then: epilogueOf(a.Then, a.Y),
 	}
 	if r.y.empty() {
 		return
@@ -35,14 +31,8 @@ func (q *Queue) Aggregate(a gpu.AggregateArgs) {
 
 // SpMM: Y = A·X + beta·Y.
 func (q *Queue) SpMM(y gpu.Matrix, a gpu.CSR, x gpu.Matrix, beta float32) {
-	c := q.check("SpMM")
-	if y.Rows != a.Rows || y.Cols != x.Cols {
-		c.fail("y is %d×%d, want %d×%d", y.Rows, y.Cols, a.Rows, x.Cols)
-	}
-	if x.Rows < a.Cols {
-		c.fail("x has %d rows, a %d columns", x.Rows, a.Cols)
-	}
-	d, s, v := c.output("y", y, beta), c.csr("a", a), c.any(&q.dev.memory, "x", x)
+	q.check("SpMM").SpMM(y, a, x, beta)
+	d, s, v := eitherOf(y), sparseOf(a), eitherOf(x)
 	if y.Empty() {
 		return
 	}

@@ -9,7 +9,8 @@ import (
 
 // Upload copies src to dst from byte off on. Counted as H2D.
 func (q *Queue) Upload(dst gpu.Buffer, off gpu.Bytes, src []byte) {
-	mem := q.check("Upload").bytes(&q.dev.memory, "dst", dst, int(off), len(src), 1)
+	q.check("Upload").Bytes("dst", dst, int(off), len(src), 1)
+	mem := bytesOf(dst, int(off), len(src), 1)
 	q.transfer("Upload", gpu.Usage{H2D: gpu.Bytes(len(src))}, func(ready time.Time) time.Time {
 		arrived := q.dev.link.book(toDevice, gpu.Bytes(len(src)), ready)
 		copy(mem, src)
@@ -21,16 +22,17 @@ func (q *Queue) Upload(dst gpu.Buffer, off gpu.Bytes, src []byte) {
 func (q *Queue) UploadRows(dst gpu.Matrix, src []byte, rows []int32) {
 	c := q.check("UploadRows")
 	if dst.Rows != len(rows) || dst.LD != dst.Cols {
-		c.fail("dst has %d rows %d elements apart, of %d elements: want %d without gaps", dst.Rows, dst.LD, dst.Cols, len(rows))
+		c.Fail("dst has %d rows %d elements apart, of %d elements: want %d without gaps", dst.Rows, dst.LD, dst.Cols, len(rows))
 	}
 	if dst.Empty() {
 		return
 	}
 	row := dst.Type.Size() * dst.Cols
 	if top := len(src) / row; slices.ContainsFunc(rows, func(r int32) bool { return r < 0 || int(r) >= top }) {
-		c.fail("src has %d rows", top)
+		c.Fail("src has %d rows", top)
 	}
-	mem := c.bytes(&q.dev.memory, "dst", dst.Buf, dst.Type.Size()*dst.Off, row*dst.Rows, 1)
+	c.Bytes("dst", dst.Buf, dst.Type.Size()*dst.Off, row*dst.Rows, 1)
+	mem := bytesOf(dst.Buf, dst.Type.Size()*dst.Off, row*dst.Rows, 1)
 	q.transfer("UploadRows", gpu.Usage{H2D: gpu.Bytes(len(mem))}, func(ready time.Time) time.Time {
 		arrived := q.dev.link.book(toDevice, gpu.Bytes(len(mem)), ready)
 		for k, r := range rows {
@@ -42,7 +44,8 @@ func (q *Queue) UploadRows(dst gpu.Matrix, src []byte, rows []int32) {
 
 // Download copies len(dst) bytes of src from byte off on. Counted as D2H.
 func (q *Queue) Download(dst []byte, src gpu.Buffer, off gpu.Bytes) {
-	mem := q.check("Download").bytes(&q.dev.memory, "src", src, int(off), len(dst), 1)
+	q.check("Download").Bytes("src", src, int(off), len(dst), 1)
+	mem := bytesOf(src, int(off), len(dst), 1)
 	q.transfer("Download", gpu.Usage{D2H: gpu.Bytes(len(dst))}, func(ready time.Time) time.Time {
 		arrived := q.dev.link.book(fromDevice, gpu.Bytes(len(dst)), ready)
 		copy(dst, mem)
@@ -61,16 +64,18 @@ func (q *Queue) CanCopyFrom(src gpu.Device) bool {
 func (q *Queue) CopyFrom(dst, src gpu.Matrix) {
 	c := q.check("CopyFrom")
 	if dst.Rows != src.Rows || dst.Cols != src.Cols || dst.Type != src.Type {
-		c.fail("dst is %d×%d %v, src %d×%d %v", dst.Rows, dst.Cols, dst.Type, src.Rows, src.Cols, src.Type)
+		c.Fail("dst is %d×%d %v, src %d×%d %v", dst.Rows, dst.Cols, dst.Type, src.Rows, src.Cols, src.Type)
 	}
 	if dst.Empty() {
 		return
 	}
 	from, ok := src.Buf.(*block)
 	if !ok {
-		c.fail("src has no buffer of a CPU device")
+		c.Fail("src has no buffer of a CPU device")
 	}
-	d, s := c.any(&q.dev.memory, "dst", dst), c.any(from.owner, "src", src)
+	c.Matrix("dst", dst)
+	c.In(from.owner).Matrix("src", src)
+	d, s := eitherOf(dst), eitherOf(src)
 	n := gpu.Bytes(src.Rows * src.Cols * src.Type.Size())
 	q.transfer("CopyFrom", gpu.Usage{Peer: n}, func(ready time.Time) time.Time {
 		sent := from.owner.link.book(fromDevice, n, ready)

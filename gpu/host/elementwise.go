@@ -8,7 +8,8 @@ import (
 
 // Fill: m[i][j] = v.
 func (q *Queue) Fill(m gpu.Matrix, v float32) {
-	d := q.check("Fill").mat("m", m)
+	q.check("Fill").Fill(m)
+	d := denseOf(m)
 	if d.empty() {
 		return
 	}
@@ -28,11 +29,8 @@ func (q *Queue) Fill(m gpu.Matrix, v float32) {
 
 // Copy: dst[i][j] = src[i][j], converted.
 func (q *Queue) Copy(dst, src gpu.Matrix) {
-	c := q.check("Copy")
-	if dst.Rows != src.Rows || dst.Cols != src.Cols {
-		c.fail("dst is %d×%d, src %d×%d", dst.Rows, dst.Cols, src.Rows, src.Cols)
-	}
-	d, s := c.any(&q.dev.memory, "dst", dst), c.any(&q.dev.memory, "src", src)
+	q.check("Copy").Copy(dst, src)
+	d, s := eitherOf(dst), eitherOf(src)
 	if dst.Empty() {
 		return
 	}
@@ -47,8 +45,8 @@ func (q *Queue) Copy(dst, src gpu.Matrix) {
 
 // Axpby: dst[i][j] = a·src[i][j] + b·dst[i][j]; with b = 0, dst is not read.
 func (q *Queue) Axpby(dst gpu.Matrix, a float32, src gpu.Matrix, b float32) {
-	c := q.check("Axpby")
-	d, s := c.mat("dst", dst), c.shaped("src", src, dst.Rows, dst.Cols)
+	q.check("Axpby").Axpby(dst, src)
+	d, s := denseOf(dst), denseOf(src)
 	if d.empty() {
 		return
 	}
@@ -87,9 +85,8 @@ func axpbyGo(dst []float32, a float32, src []float32, b float32) {
 
 // ScaleRows: dst[i][j] = scale[i]·src[i][j]. dst may be src.
 func (q *Queue) ScaleRows(dst, src gpu.Matrix, scale gpu.Vec) {
-	c := q.check("ScaleRows")
-	d, s := c.mat("dst", dst), c.shaped("src", src, dst.Rows, dst.Cols)
-	w := c.vec("scale", scale, dst.Rows)
+	q.check("ScaleRows").ScaleRows(dst, src, scale)
+	d, s, w := denseOf(dst), denseOf(src), values(scale)
 	if d.empty() {
 		return
 	}
@@ -104,9 +101,8 @@ func (q *Queue) ScaleRows(dst, src gpu.Matrix, scale gpu.Vec) {
 
 // AddScaled: dst[i][j] += (1 + s[0])·src[i][j].
 func (q *Queue) AddScaled(dst, src gpu.Matrix, s gpu.Vec) {
-	c := q.check("AddScaled")
-	d, x := c.mat("dst", dst), c.anyShaped("src", src, dst.Rows, dst.Cols)
-	eps := c.vec("s", s, 1)
+	q.check("AddScaled").AddScaled(dst, src, s)
+	d, x, eps := denseOf(dst), eitherOf(src), values(s)
 	if d.empty() {
 		return
 	}

@@ -12,19 +12,14 @@ type dropout struct {
 	ids          []int32
 }
 
-func (c checker) dropout(d gpu.Dropout, rows int) dropout {
+// dropoutOf resolves the settings.
+func dropoutOf(d gpu.Dropout) dropout {
 	if d.P == 0 {
 		return dropout{scale: 1}
 	}
-	if !(d.P > 0 && d.P < 1) {
-		c.fail("dropout of %g is outside [0, 1)", d.P)
-	}
-	if d.IDs.Len != rows {
-		c.fail("dropout has %d ids for %d rows", d.IDs.Len, rows)
-	}
 	return dropout{
 		on: true, key: gpu.SeedKey(d.Seed), threshold: gpu.DropoutThreshold(d.P),
-		layer: d.Layer, epoch: d.Epoch, scale: float32(1 / (1 - d.P)), ids: array(c, "Dropout.IDs", d.IDs),
+		layer: d.Layer, epoch: d.Epoch, scale: float32(1 / (1 - d.P)), ids: values(d.IDs),
 	}
 }
 
@@ -59,18 +54,14 @@ type epilogue struct {
 	drop              dropout
 }
 
-// then resolves the epilogue of a fused operation on z, nil if there is none.
-func (c checker) then(e *gpu.Epilogue, z gpu.Matrix) *epilogue {
+// epilogueOf resolves the epilogue of an operation on z, nil if there is none.
+func epilogueOf(e *gpu.Epilogue, z gpu.Matrix) *epilogue {
 	if e == nil {
 		return nil
 	}
-	r := &epilogue{
-		z: c.mat("Z", z), h: c.anyShaped("H", e.H, z.Rows, z.Cols),
-		norm: e.Norm, relu: e.ReLU, eps: e.Eps, drop: c.dropout(e.Dropout, z.Rows),
-	}
+	r := &epilogue{z: denseOf(z), h: eitherOf(e.H), norm: e.Norm, relu: e.ReLU, eps: e.Eps, drop: dropoutOf(e.Dropout)}
 	if e.Norm {
-		r.gamma, r.beta = c.vec("Gamma", e.Gamma, z.Cols), c.vec("Beta", e.Beta, z.Cols)
-		r.rstd = c.optional("Rstd", e.Rstd, z.Rows)
+		r.gamma, r.beta, r.rstd = values(e.Gamma), values(e.Beta), values(e.Rstd)
 	}
 	return r
 }
@@ -91,8 +82,8 @@ func (e *epilogue) forward(z []float32, i int, keep []uint32, room []float32) {
 
 // Epilogue: H = epilogue(Z).
 func (q *Queue) Epilogue(e gpu.Epilogue) {
-	c := q.check("Epilogue")
-	r := c.then(&e, e.Z)
+	q.check("Epilogue").Epilogue(e)
+	r := epilogueOf(&e, e.Z)
 	if r.z.empty() {
 		return
 	}

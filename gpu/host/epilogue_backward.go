@@ -14,21 +14,20 @@ type epilogueGrad struct {
 
 // EpilogueBackward: gradient through an Epilogue.
 func (q *Queue) EpilogueBackward(e gpu.EpilogueGrad) {
-	c := q.check("EpilogueBackward")
-	rows, cols := e.DH.Rows, e.DH.Cols
+	q.check("EpilogueBackward").EpilogueBackward(e)
 	g := &epilogueGrad{
-		dh: c.mat("DH", e.DH), dz: c.anyShaped("DZ", e.DZ, rows, cols),
-		norm: e.Norm, relu: e.ReLU, drop: c.dropout(e.Dropout, rows), dBias: c.optional("DBias", e.DBias, cols),
+		dh: denseOf(e.DH), dz: eitherOf(e.DZ),
+		norm: e.Norm, relu: e.ReLU, drop: dropoutOf(e.Dropout), dBias: values(e.DBias),
 	}
-	if e.Norm || e.ReLU {
-		g.x = c.shaped("X", e.X, rows, cols)
+	if e.Norm || e.ReLU || !e.H.Empty() {
+		g.x = denseOf(e.X)
 	}
 	if e.Norm {
-		g.gamma, g.beta, g.rstd = c.vec("Gamma", e.Gamma, cols), c.vec("Beta", e.Beta, cols), c.vec("Rstd", e.Rstd, rows)
-		g.dGamma, g.dBeta = c.vec("DGamma", e.DGamma, cols), c.vec("DBeta", e.DBeta, cols)
+		g.gamma, g.beta, g.rstd = values(e.Gamma), values(e.Beta), values(e.Rstd)
+		g.dGamma, g.dBeta = values(e.DGamma), values(e.DBeta)
 	}
 	if !e.H.Empty() {
-		g.x, g.h = c.shaped("X", e.X, rows, cols), c.shaped("H", e.H, rows, cols)
+		g.h = denseOf(e.H)
 	}
 	if g.dh.empty() {
 		return

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"capgnn/gpu"
+	"capgnn/gpu/check"
 )
 
 // gatForward is a resolved gpu.GATArgs.
@@ -21,17 +22,14 @@ type gatSource struct {
 	t, s dense
 }
 
-// gatSource resolves the source rows that the columns of a index.
-func (c checker) gatSource(name string, a gpu.CSR, t, s gpu.Matrix, rows, cols, heads int) gatSource {
-	if a.Begin.Empty() && a.Entries == 0 {
+// gatSourceOf resolves the source rows that the columns of a index.
+func gatSourceOf(a gpu.CSR, t, s gpu.Matrix, rows int) gatSource {
+	if !check.Given(a) {
 		return gatSource{a: sparse{list: []int32{}, rows: rows}}
 	}
-	if a.Rows != rows {
-		c.fail("%s has %d rows, want %d", name, a.Rows, rows)
-	}
-	g := gatSource{a: c.csr(name, a)}
+	g := gatSource{a: sparseOf(a)}
 	if a.Entries > 0 {
-		g.t, g.s = c.tall("T of "+name, t, a.Cols, cols), c.tall("S of "+name, s, a.Cols, heads)
+		g.t, g.s = denseOf(t), denseOf(s)
 	}
 	return g
 }
@@ -43,17 +41,12 @@ func (s gatSource) columns(head, n, c int) gatSource {
 
 // GATAggregate: attention-weighted sum over in-edges.
 func (q *Queue) GATAggregate(a gpu.GATArgs) {
-	c := q.check("GATAggregate")
+	q.check("GATAggregate").GATAggregate(a)
 	rows, cols, heads := a.O.Rows, a.O.Cols, a.LSE.Cols
-	if a.Lo < 0 || a.Hi < a.Lo || a.Hi > rows {
-		c.fail("rows %d to %d of %d", a.Lo, a.Hi, rows)
-	}
-	c.channels(cols, heads)
 	g := &gatForward{
-		o: c.mat("O", a.O), lse: c.shaped("LSE", a.LSE, rows, heads), d: c.tall("D", a.D, rows, heads),
-		inner: c.gatSource("Inner", a.Inner, a.T, a.S, rows, cols, heads),
-		halo:  c.gatSource("Halo", a.Halo, a.THalo, a.SHalo, rows, cols, heads),
-		bias:  c.optional("Bias", a.Bias, cols), slope: a.Slope, lo: a.Lo, hi: a.Hi,
+		o: denseOf(a.O), lse: denseOf(a.LSE), d: denseOf(a.D),
+		inner: gatSourceOf(a.Inner, a.T, a.S, rows), halo: gatSourceOf(a.Halo, a.THalo, a.SHalo, rows),
+		bias: values(a.Bias), slope: a.Slope, lo: a.Lo, hi: a.Hi,
 	}
 	if a.Lo == a.Hi || cols == 0 {
 		return

@@ -12,17 +12,13 @@ type gatGradDst struct {
 
 // GATBackwardDst: gradient of the destination scores.
 func (q *Queue) GATBackwardDst(a gpu.GATGradDst) {
-	c := q.check("GATBackwardDst")
+	q.check("GATBackwardDst").GATBackwardDst(a)
 	rows, cols, heads := a.DO.Rows, a.DO.Cols, a.LSE.Cols
 	g := &gatGradDst{
-		dd: c.shaped("DD", a.DD, rows, heads), g: c.shaped("G", a.G, rows, heads),
-		do: c.mat("DO", a.DO), o: c.tall("O", a.O, rows, cols),
-		lse: c.tall("LSE", a.LSE, rows, heads), d: c.tall("D", a.D, rows, heads),
-		inner: c.gatSource("Inner", a.Inner, a.T, a.S, rows, cols, heads),
-		halo:  c.gatSource("Halo", a.Halo, a.THalo, a.SHalo, rows, cols, heads),
-		bias:  c.optional("Bias", a.Bias, cols), slope: a.Slope,
+		dd: denseOf(a.DD), g: denseOf(a.G), do: denseOf(a.DO), o: denseOf(a.O), lse: denseOf(a.LSE), d: denseOf(a.D),
+		inner: gatSourceOf(a.Inner, a.T, a.S, rows), halo: gatSourceOf(a.Halo, a.THalo, a.SHalo, rows),
+		bias: values(a.Bias), slope: a.Slope,
 	}
-	c.channels(cols, heads)
 	if g.do.empty() {
 		return
 	}

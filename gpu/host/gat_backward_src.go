@@ -1,6 +1,9 @@
 package host
 
-import "capgnn/gpu"
+import (
+	"capgnn/gpu"
+	"capgnn/gpu/check"
+)
 
 // gatGradSrc is a resolved gpu.GATGradSrc.
 type gatGradSrc struct {
@@ -15,18 +18,14 @@ type gatTarget struct {
 	do, d, lse, g dense
 }
 
-// gatTarget resolves the destination rows that the columns of a index.
-func (c checker) gatTarget(name string, a gpu.CSR, do, d, lse, g gpu.Matrix, rows, cols, heads int) gatTarget {
-	if a.Begin.Empty() && a.Entries == 0 {
+// gatTargetOf resolves the destination rows that the columns of a index.
+func gatTargetOf(a gpu.CSR, do, d, lse, g gpu.Matrix, rows int) gatTarget {
+	if !check.Given(a) {
 		return gatTarget{a: sparse{list: []int32{}, rows: rows}}
 	}
-	if a.Rows != rows {
-		c.fail("%s has %d rows, want %d", name, a.Rows, rows)
-	}
-	t := gatTarget{a: c.csr(name, a)}
+	t := gatTarget{a: sparseOf(a)}
 	if a.Entries > 0 {
-		t.do, t.d = c.tall("DO of "+name, do, a.Cols, cols), c.tall("D of "+name, d, a.Cols, heads)
-		t.lse, t.g = c.tall("LSE of "+name, lse, a.Cols, heads), c.tall("G of "+name, g, a.Cols, heads)
+		t.do, t.d, t.lse, t.g = denseOf(do), denseOf(d), denseOf(lse), denseOf(g)
 	}
 	return t
 }
@@ -38,16 +37,13 @@ func (t gatTarget) columns(head, n, c int) gatTarget {
 
 // GATBackwardSrc: gradient of the source rows and scores.
 func (q *Queue) GATBackwardSrc(a gpu.GATGradSrc) {
-	c := q.check("GATBackwardSrc")
+	q.check("GATBackwardSrc").GATBackwardSrc(a)
 	rows, cols, heads := a.DT.Rows, a.DT.Cols, a.DS.Cols
 	g := &gatGradSrc{
-		dt: c.mat("DT", a.DT), ds: c.shaped("DS", a.DS, rows, heads),
-		t: c.tall("T", a.T, rows, cols), s: c.tall("S", a.S, rows, heads),
-		inner: c.gatTarget("Inner", a.Inner, a.DO, a.D, a.LSE, a.G, rows, cols, heads),
-		halo:  c.gatTarget("Halo", a.Halo, a.DOHalo, a.DHalo, a.LSEHalo, a.GHalo, rows, cols, heads),
-		slope: a.Slope,
+		dt: denseOf(a.DT), ds: denseOf(a.DS), t: denseOf(a.T), s: denseOf(a.S),
+		inner: gatTargetOf(a.Inner, a.DO, a.D, a.LSE, a.G, rows),
+		halo:  gatTargetOf(a.Halo, a.DOHalo, a.DHalo, a.LSEHalo, a.GHalo, rows), slope: a.Slope,
 	}
-	c.channels(cols, heads)
 	if g.dt.empty() {
 		return
 	}

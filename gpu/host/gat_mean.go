@@ -4,12 +4,11 @@ import "capgnn/gpu"
 
 // HeadMean: dst[i][c] = bias[c] + Σ_h src[i][hC+c] / heads.
 func (q *Queue) HeadMean(dst, src gpu.Matrix, bias gpu.Vec) {
-	c := q.check("HeadMean")
-	d, s, b := c.mat("dst", dst), c.tall("src", src, dst.Rows, src.Cols), c.optional("bias", bias, dst.Cols)
-	if d.empty() {
+	q.check("HeadMean").HeadMean(dst, src, bias)
+	if dst.Empty() {
 		return
 	}
-	heads := c.headsOf(src, dst)
+	d, s, b, heads := denseOf(dst), denseOf(src), values(bias), src.Cols/dst.Cols
 	q.compute("HeadMean", gpu.PhaseOther, func() {
 		q.dev.rows(d.rows, s.cols, func(_, lo, hi int) {
 			gatMean(heads, d.rowRange(lo, hi), s.rowRange(lo, hi), b)
@@ -19,12 +18,11 @@ func (q *Queue) HeadMean(dst, src gpu.Matrix, bias gpu.Vec) {
 
 // HeadMeanBackward: dst[i][hC+c] = src[i][c] / heads.
 func (q *Queue) HeadMeanBackward(dst, src gpu.Matrix) {
-	c := q.check("HeadMeanBackward")
-	d, s := c.mat("dst", dst), c.tall("src", src, dst.Rows, src.Cols)
-	if d.empty() {
+	q.check("HeadMeanBackward").HeadMeanBackward(dst, src)
+	if dst.Empty() {
 		return
 	}
-	heads := c.headsOf(dst, src)
+	d, s, heads := denseOf(dst), denseOf(src), dst.Cols/src.Cols
 	q.compute("HeadMeanBackward", gpu.PhaseOther, func() {
 		q.dev.rows(d.rows, d.cols, func(_, lo, hi int) {
 			for i := lo; i < hi; i++ {
@@ -36,14 +34,6 @@ func (q *Queue) HeadMeanBackward(dst, src gpu.Matrix) {
 			}
 		})
 	})
-}
-
-// headsOf returns how often narrow fits into wide; both have the same rows.
-func (c checker) headsOf(wide, narrow gpu.Matrix) int {
-	if wide.Rows != narrow.Rows || narrow.Cols == 0 || wide.Cols < narrow.Cols || wide.Cols%narrow.Cols != 0 {
-		c.fail("%d×%d is not a number of heads of %d×%d", wide.Rows, wide.Cols, narrow.Rows, narrow.Cols)
-	}
-	return wide.Cols / narrow.Cols
 }
 
 // meanGo computes dst[i][c] = Σ_h src[i][hC+c] / heads (+ bias[c]). bias may be nil.

@@ -2,27 +2,19 @@ package host
 
 import "capgnn/gpu"
 
-// channels returns the columns of one head.
-func (c checker) channels(cols, heads int) int {
-	if heads == 0 || cols%heads != 0 {
-		c.fail("%d columns do not divide into %d heads", cols, heads)
-	}
-	return cols / heads
-}
-
 // GATScores: s[i][h] = Σ_c aSrc[hC+c]·T[i][hC+c], d likewise with aDst.
 func (q *Queue) GATScores(s, d, t gpu.Matrix, aSrc, aDst gpu.Vec) {
-	c := q.check("GATScores")
-	n := c.channels(t.Cols, s.Cols)
-	feat, src, w := c.mat("t", t), c.shaped("s", s, t.Rows, s.Cols), c.vec("aSrc", aSrc, t.Cols)
+	q.check("GATScores").GATScores(s, d, t, aSrc, aDst)
+	feat, src, w := denseOf(t), denseOf(s), values(aSrc)
 	var dst dense
 	var wd []float32
 	if !d.Empty() {
-		dst, wd = c.shaped("d", d, t.Rows, s.Cols), c.vec("aDst", aDst, t.Cols)
+		dst, wd = denseOf(d), values(aDst)
 	}
 	if src.empty() {
 		return
 	}
+	n := t.Cols / s.Cols
 	q.compute("GATScores", gpu.PhaseOther, func() {
 		q.dev.rows(feat.rows, feat.cols, func(_, lo, hi int) {
 			rows := feat.rowRange(lo, hi)

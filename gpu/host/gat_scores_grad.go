@@ -14,19 +14,17 @@ const gatScoresRows = 16
 
 // GATScoresBackward: gradient of GATScores.
 func (q *Queue) GATScoresBackward(a gpu.GATScoresGrad) {
-	c := q.check("GATScoresBackward")
-	rows, cols, heads := a.T.Rows, a.T.Cols, a.DS.Cols
+	q.check("GATScoresBackward").GATScoresBackward(a)
+	if a.T.Empty() {
+		return
+	}
+	cols, heads := a.T.Cols, a.DS.Cols
 	g := &gatScoresGrad{
-		t: c.mat("T", a.T), dt: c.shaped("DT", a.DT, rows, cols), ds: c.shaped("DS", a.DS, rows, heads),
-		src: c.vec("ASrc", a.ASrc, cols), dSrc: c.vec("DASrc", a.DASrc, cols),
-		heads: heads, channels: c.channels(cols, heads), cols: cols,
+		t: denseOf(a.T), dt: denseOf(a.DT), ds: denseOf(a.DS), src: values(a.ASrc), dSrc: values(a.DASrc),
+		heads: heads, channels: cols / heads, cols: cols,
 	}
 	if !a.DD.Empty() {
-		g.dd = c.shaped("DD", a.DD, rows, heads)
-		g.dst, g.dDst = c.vec("ADst", a.ADst, cols), c.vec("DADst", a.DADst, cols)
-	}
-	if g.t.empty() {
-		return
+		g.dd, g.dst, g.dDst = denseOf(a.DD), values(a.ADst), values(a.DADst)
 	}
 	q.compute("GATScoresBackward", gpu.PhaseOther, func() {
 		for h := 0; h < heads; h += gatHeads {

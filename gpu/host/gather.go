@@ -5,11 +5,8 @@ import "capgnn/gpu"
 // Gather: dst[k][j] = src[rows[k]][j], converted. A row outside src is a fault.
 func (q *Queue) Gather(dst, src gpu.Matrix, rows gpu.Ints) {
 	c := q.check("Gather")
-	if dst.Cols != src.Cols || rows.Len != dst.Rows {
-		c.fail("dst is %d×%d, src %d×%d, with %d rows", dst.Rows, dst.Cols, src.Rows, src.Cols, rows.Len)
-	}
-	d, s := c.any(&q.dev.memory, "dst", dst), c.any(&q.dev.memory, "src", src)
-	list := array(c, "rows", rows)
+	c.Gather(dst, src, rows)
+	d, s, list := eitherOf(dst), eitherOf(src), values(rows)
 	if dst.Empty() {
 		return
 	}
@@ -18,7 +15,7 @@ func (q *Queue) Gather(dst, src gpu.Matrix, rows gpu.Ints) {
 			for k := lo; k < hi; k++ {
 				r := int(list[k])
 				if r < 0 || r >= src.Rows {
-					c.fail("rows[%d] is %d, src has %d rows", k, r, src.Rows)
+					c.Fail("rows[%d] is %d, src has %d rows", k, r, src.Rows)
 				}
 				copyRow(d, k, s, r)
 			}
@@ -29,18 +26,15 @@ func (q *Queue) Gather(dst, src gpu.Matrix, rows gpu.Ints) {
 // ScatterAdd: for k in order: dst[rows[k]][j] += src[k][j]. A row outside dst is a fault.
 func (q *Queue) ScatterAdd(dst, src gpu.Matrix, rows gpu.Ints) {
 	c := q.check("ScatterAdd")
-	d, s := c.mat("dst", dst), c.tall("src", src, 0, dst.Cols)
-	if rows.Len != src.Rows {
-		c.fail("src has %d rows for %d targets", src.Rows, rows.Len)
-	}
-	list := array(c, "rows", rows)
+	c.ScatterAdd(dst, src, rows)
+	d, s, list := denseOf(dst), denseOf(src), values(rows)
 	if s.empty() {
 		return
 	}
 	q.compute("ScatterAdd", gpu.PhaseOther, func() {
 		for k, r := range list {
 			if r < 0 || int(r) >= d.rows {
-				c.fail("rows[%d] is %d, dst has %d rows", k, r, d.rows)
+				c.Fail("rows[%d] is %d, dst has %d rows", k, r, d.rows)
 			}
 		}
 		if ascending(list) {

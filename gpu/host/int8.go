@@ -10,14 +10,8 @@ import (
 // PackInt8: rows as int8 with a scale each, see gpu.PackArgs. A row outside Src is a fault.
 func (q *Queue) PackInt8(a gpu.PackArgs) {
 	c := q.check("PackInt8")
-	d, src := c.shaped("Dst", a.Dst, a.Dst.Rows, gpu.Int8Words(a.Src.Cols)), c.any(&q.dev.memory, "Src", a.Src)
-	list, ids := array(c, "Rows", a.Rows), array(c, "IDs", a.IDs)
-	switch {
-	case a.IDs.Len != a.Src.Rows:
-		c.fail("%d ids for %d rows", a.IDs.Len, a.Src.Rows)
-	case a.Rows.Empty() && d.rows != a.Src.Rows, !a.Rows.Empty() && d.rows != a.Rows.Len:
-		c.fail("Dst has %d rows, Src %d, of which %d are listed", d.rows, a.Src.Rows, a.Rows.Len)
-	}
+	c.PackInt8(a)
+	d, src, list, ids := denseOf(a.Dst), eitherOf(a.Src), values(a.Rows), values(a.IDs)
 	if d.rows == 0 {
 		return
 	}
@@ -33,7 +27,7 @@ func (q *Queue) PackInt8(a gpu.PackArgs) {
 					i = int(list[k])
 				}
 				if i < 0 || i >= a.Src.Rows {
-					c.fail("Rows[%d] is %d, Src has %d rows", k, i, a.Src.Rows)
+					c.Fail("Rows[%d] is %d, Src has %d rows", k, i, a.Src.Rows)
 				}
 				var x []float32
 				if cols > 0 {
@@ -50,9 +44,8 @@ func (q *Queue) PackInt8(a gpu.PackArgs) {
 
 // UnpackInt8: dst[k][j] = scale·q[j] of packed row k.
 func (q *Queue) UnpackInt8(dst, packed gpu.Matrix) {
-	c := q.check("UnpackInt8")
-	p := c.shaped("packed", packed, dst.Rows, gpu.Int8Words(dst.Cols))
-	d := c.any(&q.dev.memory, "dst", dst)
+	q.check("UnpackInt8").UnpackInt8(dst, packed)
+	p, d := denseOf(packed), eitherOf(dst)
 	if dst.Empty() {
 		return
 	}

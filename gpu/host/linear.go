@@ -14,60 +14,29 @@ type linear struct {
 
 // Gemm: C = op(A)·op(B) + Beta·C.
 func (q *Queue) Gemm(g gpu.GemmArgs) {
-	c := q.check("Gemm")
-	if g.TransA && g.TransB {
-		c.fail("both operands transposed")
-	}
-	k, n := g.B.Rows, g.B.Cols
-	if g.TransB {
-		k, n = n, k
-	}
-	rows, inner := g.A.Rows, g.A.Cols
-	if g.TransA {
-		rows, inner = inner, rows
-	}
-	if inner != k || g.C.Rows != rows || g.C.Cols != n {
-		c.fail("C is %d×%d, op(A) %d×%d, op(B) %d×%d", g.C.Rows, g.C.Cols, rows, inner, k, n)
-	}
-	a := c.any(&q.dev.memory, "A", g.A)
-	if g.TransA {
-		d, b := c.mat("C", g.C), c.any(&q.dev.memory, "B", g.B)
-		if !d.empty() {
-			q.compute("Gemm", gpu.PhaseMM, func() { q.dev.gemmTN(d, a, b, g.Beta) })
-		}
+	q.check("Gemm").Gemm(g)
+	if g.C.Empty() {
 		return
 	}
-	l := &linear{z: c.output("C", g.C, g.Beta), x: a, w: c.mat("B", g.B), trans: g.TransB, beta: g.Beta}
-	if !g.C.Empty() {
-		q.compute("Gemm", gpu.PhaseMM, func() { q.dev.linear(l) })
+	a := eitherOf(g.A)
+	if g.TransA {
+		d, b := denseOf(g.C), eitherOf(g.B)
+		q.compute("Gemm", gpu.PhaseMM, func() { q.dev.gemmTN(d, a, b, g.Beta) })
+		return
 	}
-}
-
-// output resolves the destination of a product, which may be BF16 if it is not read.
-func (c checker) output(arg string, m gpu.Matrix, beta float32) either {
-	if beta != 0 && m.Type != gpu.FP32 {
-		c.fail("%s is %v and added to, want fp32", arg, m.Type)
-	}
-	return c.any(&c.q.dev.memory, arg, m)
+	l := &linear{z: eitherOf(g.C), x: a, w: denseOf(g.B), trans: g.TransB, beta: g.Beta}
+	q.compute("Gemm", gpu.PhaseMM, func() { q.dev.linear(l) })
 }
 
 // Linear: Z = X·Wᵀ + X2·W2ᵀ + Beta·Z + Bias, then the epilogue.
 func (q *Queue) Linear(a gpu.LinearArgs) {
-	c := q.check("Linear")
-	if a.X.Rows != a.Z.Rows {
-		c.fail("X has %d rows, Z %d", a.X.Rows, a.Z.Rows)
-	}
+	q.check("Linear").Linear(a)
 	l := &linear{
-		z: c.output("Z", a.Z, a.Beta), x: c.any(&q.dev.memory, "X", a.X), w: c.shaped("W", a.W, a.Z.Cols, a.X.Cols),
-		trans: true, rowScale: c.optional("RowScale", a.RowScale, a.Z.Rows), bias: c.optional("Bias", a.Bias, a.Z.Cols),
-		beta: a.Beta, then: c.then(a.Then, a.Z),
+		z: eitherOf(a.Z), x: eitherOf(a.X), w: denseOf(a.W), trans: true, rowScale: values(a.RowScale), bias: values(a.Bias),
+		beta: a.Beta, then: epilogueOf(a.Then, a.Z),
 	}
 	if !a.X2.Empty() {
-		if a.X2.Rows != a.Z.Rows {
-			c.fail("X2 has %d rows, Z %d", a.X2.Rows, a.Z.Rows)
-		}
-		l.x2 = c.any(&q.dev.memory, "X2", a.X2)
-		l.w2 = c.shaped("W2", a.W2, a.Z.Cols, a.X2.Cols)
+		l.x2, l.w2 = eitherOf(a.X2), denseOf(a.W2)
 	}
 	if !a.Z.Empty() {
 		q.compute("Linear", gpu.PhaseMM, func() { q.dev.linear(l) })

@@ -17,13 +17,11 @@ type loss struct {
 	sum           []float64
 }
 
-func (c checker) loss(a gpu.LossArgs) *loss {
-	l := &loss{logits: c.mat("Logits", a.Logits), wanted: !a.Grad.Empty(), scale: a.Scale, sum: array(c, "Loss", a.Loss)}
-	if len(l.sum) != 1 {
-		c.fail("Loss has %d elements, want 1", len(l.sum))
-	}
+// lossOf resolves what the losses share.
+func lossOf(a gpu.LossArgs) *loss {
+	l := &loss{logits: denseOf(a.Logits), wanted: !a.Grad.Empty(), scale: a.Scale, sum: values(a.Loss)}
 	if l.wanted {
-		l.grad = c.anyShaped("Grad", a.Grad, a.Logits.Rows, a.Logits.Cols)
+		l.grad = eitherOf(a.Grad)
 	}
 	return l
 }
@@ -51,15 +49,13 @@ func (l *loss) run(d *Device, row func(i int, grad []float32) float64) {
 // SoftmaxLoss: cross-entropy and its gradient.
 func (q *Queue) SoftmaxLoss(a gpu.LossArgs) {
 	c := q.check("SoftmaxLoss")
-	l := c.loss(a)
-	if a.Labels.Len != a.Logits.Rows {
-		c.fail("%d labels for %d rows", a.Labels.Len, a.Logits.Rows)
-	}
-	l.labels = array(c, "Labels", a.Labels)
+	c.SoftmaxLoss(a)
+	l := lossOf(a)
+	l.labels = values(a.Labels)
 	q.compute("SoftmaxLoss", gpu.PhaseOther, func() {
 		l.run(q.dev, func(i int, grad []float32) float64 {
 			if int(l.labels[i]) >= l.logits.cols {
-				c.fail("label %d of row %d is not below %d classes", l.labels[i], i, l.logits.cols)
+				c.Fail("label %d of row %d is not below %d classes", l.labels[i], i, l.logits.cols)
 			}
 			return l.softmax(i, grad)
 		})
@@ -88,15 +84,9 @@ func (l *loss) softmax(i int, grad []float32) float64 {
 
 // BCELoss: binary cross-entropy with logits and its gradient.
 func (q *Queue) BCELoss(a gpu.LossArgs) {
-	c := q.check("BCELoss")
-	l := c.loss(a)
-	if a.Targets.Len != a.Logits.Rows*a.Logits.Cols {
-		c.fail("%d targets for %d×%d logits", a.Targets.Len, a.Logits.Rows, a.Logits.Cols)
-	}
-	if !a.Mask.Empty() && a.Mask.Len != a.Logits.Rows {
-		c.fail("mask of %d for %d rows", a.Mask.Len, a.Logits.Rows)
-	}
-	l.targets, l.mask = array(c, "Targets", a.Targets), array(c, "Mask", a.Mask)
+	q.check("BCELoss").BCELoss(a)
+	l := lossOf(a)
+	l.targets, l.mask = values(a.Targets), values(a.Mask)
 	q.compute("BCELoss", gpu.PhaseOther, func() {
 		if l.logits.empty() {
 			l.sum[0] = 0

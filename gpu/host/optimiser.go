@@ -15,15 +15,10 @@ type adam struct {
 
 // Adam: one step of Adam or AdamW.
 func (q *Queue) Adam(a gpu.AdamArgs) {
-	c := q.check("Adam")
-	n := a.Param.Len
-	if a.Step < 1 {
-		c.fail("step %d, the first is 1", a.Step)
-	}
-	t := float64(a.Step)
+	q.check("Adam").Adam(a)
+	n, t := a.Param.Len, float64(a.Step)
 	s := &adam{
-		param: c.vec("Param", a.Param, n), grad: c.vec("Grad", a.Grad, n),
-		m: c.vec("M", a.M, n), v: c.vec("V", a.V, n), vMax: c.optional("VMax", a.VMax, n),
+		param: values(a.Param), grad: values(a.Grad), m: values(a.M), v: values(a.V), vMax: values(a.VMax),
 		b1: float32(a.Beta1), b2: float32(a.Beta2), c1: float32(1 - a.Beta1), c2: float32(1 - a.Beta2),
 		step: float32(a.LR / (1 - math.Pow(a.Beta1, t))), root: float32(1 / math.Sqrt(1-math.Pow(a.Beta2, t))),
 		eps: float32(a.Eps),
@@ -60,9 +55,8 @@ func (s *adam) runGo(lo, hi int) {
 
 // SGD: param[i] -= lr·(grad[i] + weightDecay·param[i]).
 func (q *Queue) SGD(param, grad gpu.Vec, lr, weightDecay float32) {
-	c := q.check("SGD")
-	p := array(c, "param", param)
-	g := c.vec("grad", grad, param.Len)
+	q.check("SGD").SGD(param, grad)
+	p, g := values(param), values(grad)
 	if len(p) == 0 {
 		return
 	}

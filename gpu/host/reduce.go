@@ -4,8 +4,8 @@ import "capgnn/gpu"
 
 // ColSum: dst[j] = Σ_i m[i][j] + b·dst[j], in blocks of rows; with b = 0, dst is not read.
 func (q *Queue) ColSum(dst gpu.Vec, m gpu.Matrix, b float32) {
-	c := q.check("ColSum")
-	d, s := c.vec("dst", dst, m.Cols), c.any(&q.dev.memory, "m", m)
+	q.check("ColSum").ColSum(dst, m)
+	d, s := values(dst), eitherOf(m)
 	if len(d) == 0 {
 		return
 	}
@@ -24,8 +24,8 @@ func (q *Queue) ColSum(dst gpu.Vec, m gpu.Matrix, b float32) {
 
 // Dot: dst[0] = Σ_i Σ_j x[i][j]·y[i][j] + b·dst[0], in float64; with b = 0, dst is not read.
 func (q *Queue) Dot(dst gpu.Vec, x, y gpu.Matrix, b float32) {
-	c := q.check("Dot")
-	d, u, v := c.vec("dst", dst, 1), c.any(&q.dev.memory, "x", x), c.anyShaped("y", y, x.Rows, x.Cols)
+	q.check("Dot").Dot(dst, x, y)
+	d, u, v := values(dst), eitherOf(x), eitherOf(y)
 	q.compute("Dot", gpu.PhaseOther, func() {
 		sum := 0.0
 		if !x.Empty() {

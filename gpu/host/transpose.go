@@ -10,8 +10,8 @@ const (
 
 // Transpose: dst[j][i] = src[i][j].
 func (q *Queue) Transpose(dst, src gpu.Matrix) {
-	c := q.check("Transpose")
-	d, s := c.mat("dst", dst), c.shaped("src", src, dst.Cols, dst.Rows)
+	q.check("Transpose").Transpose(dst, src)
+	d, s := denseOf(dst), denseOf(src)
 	if d.empty() {
 		return
 	}
