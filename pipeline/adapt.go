@@ -16,10 +16,10 @@ import (
 // watcher measures on one part how far the rows that it sends drift between refreshes: on a fixed sample of them, before
 // dropout.
 type watcher struct {
-	legs  []*watched
-	looks func(layer, epoch int) (looks, anew bool) // of the controller
-	stage gpu.Buffer                                // sample rows on their way to the host
-	lists [][]int32                                 // that are being uploaded
+	exchanges []*watched
+	looks     func(layer, epoch int) (looks, anew bool) // of the controller
+	stage     gpu.Buffer                                // sample rows on their way to the host
+	lists     [][]int32                                 // that are being uploaded
 }
 
 // watched is one exchange.
@@ -64,7 +64,7 @@ func (w *worker) watch(x *exchange, c *jaca.Controller, seed uint64) {
 		k.track.Gradients = r.dir == gnn.Backward
 		k.host = make([]float32, len(rows)*k.width)
 		size = max(size, len(k.host))
-		w.watcher.legs = append(w.watcher.legs, k)
+		w.watcher.exchanges = append(w.watcher.exchanges, k)
 		w.watcher.lists = append(w.watcher.lists, rows)
 	}
 	w.watcher.stage = w.ld.alloc(4*gpu.Bytes(size), "sample rows")
@@ -75,15 +75,15 @@ func (w *worker) watch(x *exchange, c *jaca.Controller, seed uint64) {
 // period ends, and the controller wants to see them.
 func (k *watcher) look(w *worker) func(q gpu.Queue, layer int, dir gnn.Direction, rows gpu.Matrix) {
 	return func(q gpu.Queue, layer int, dir gnn.Direction, rows gpu.Matrix) {
-		for _, l := range k.legs {
-			if l.leg != (leg{layer, dir}) || len(l.host) == 0 {
+		for _, l := range k.exchanges {
+			if l.exchangeID != (exchangeID{layer, dir}) || len(l.host) == 0 {
 				continue
 			}
 			if looks, _ := k.looks(layer, w.epoch); !looks {
 				continue
 			}
 			if rows.Cols != l.width {
-				panic(fmt.Sprintf("pipeline: %v: %d columns to sample, planned %d", l.leg, rows.Cols, l.width))
+				panic(fmt.Sprintf("pipeline: %v: %d columns to sample, planned %d", l.exchangeID, rows.Cols, l.width))
 			}
 			q.Gather(gpu.Matrix{Buf: k.stage, Rows: l.rows.Len, Cols: l.width, LD: l.width}, rows, l.rows)
 			q.Download(hostmem.Bytes(l.host), k.stage, 0)
@@ -127,26 +127,26 @@ func (t *Trainer) drifts(epoch, layer int) []Drift {
 	if !looks {
 		return nil
 	}
-	rows := map[leg]map[int][]float64{} // by exchange and span
+	rows := map[exchangeID]map[int][]float64{} // by exchange and span
 	for _, w := range t.workers {
-		for _, l := range w.watcher.legs {
+		for _, l := range w.watcher.exchanges {
 			if l.layer != layer || len(l.host) == 0 {
 				continue
 			}
 			if anew {
 				l.track.Forget()
 			}
-			if rows[l.leg] == nil {
-				rows[l.leg] = map[int][]float64{}
+			if rows[l.exchangeID] == nil {
+				rows[l.exchangeID] = map[int][]float64{}
 			}
 			for _, d := range l.track.Take(epoch, l.schedule(), l.host, l.width) {
-				rows[l.leg][d.Epochs] = append(rows[l.leg][d.Epochs], d.Rows...)
+				rows[l.exchangeID][d.Epochs] = append(rows[l.exchangeID][d.Epochs], d.Rows...)
 			}
 		}
 	}
 	spans := map[int]Drift{}
 	for _, dir := range []gnn.Direction{gnn.Forward, gnn.Backward} {
-		for epochs, x := range rows[leg{layer, dir}] {
+		for epochs, x := range rows[exchangeID{layer, dir}] {
 			d := spans[epochs]
 			d.Layer, d.Epochs = layer, epochs
 			d.Q90 = max(d.Q90, jaca.Percentile(x, 90))

@@ -8,21 +8,21 @@ import (
 	"capgnn/jaca"
 )
 
-// follower drives the caches of a dynamic policy (fifo, lru, sieve): before each epoch it replays what every read finds, in the
+// dynamicCaches drives the caches of a dynamic policy (fifo, lru, sieve): before each epoch it replays what every read finds, in the
 // order that package jaca fixes, and says what every part sends, gets and keeps. It belongs to the goroutine that calls Run.
-type follower struct {
-	t      *Trainer
-	legs   []*traffic // of the plan's tables
-	replay *jaca.Replay
-	next   int // epoch
+type dynamicCaches struct {
+	t       *Trainer
+	traffic []*traffic // of the plan's tables
+	replay  *jaca.Replay
+	next    int // epoch
 }
 
-// following is one exchange under a dynamic policy: what lies in its caches, and what the epoch under way moves.
+// dynamicExchange is one exchange under a dynamic policy: what lies in its caches, and what the epoch under way moves.
 //
 // What is put into a global slot goes to the one of its two rows that was not put last. Reads that find it there in the epoch in
 // which it was put take it from where its owner publishes all such rows of the epoch, so slots may change hands within an epoch
 // as often as they like.
-type following struct {
+type dynamicExchange struct {
 	local  [][]held       // by part and slot
 	global []held         // by slot: the owner is in the row's halo of every reader, so halo is not used
 	last   []int32        // by global slot: which of the two rows was put last
@@ -69,19 +69,19 @@ type getting struct {
 	stats   jaca.Stats  // without bytes by route, which copies count
 }
 
-// newFollower returns a follower of the exchanges with caches.
-func newFollower(t *Trainer) *follower {
-	f := &follower{t: t}
-	for _, l := range t.legs {
+// newDynamicCaches returns the dynamic caches of the exchanges with caches.
+func newDynamicCaches(t *Trainer) *dynamicCaches {
+	f := &dynamicCaches{t: t}
+	for _, l := range t.traffic {
 		if l.dynamic != nil {
-			f.legs = append(f.legs, l)
+			f.traffic = append(f.traffic, l)
 		}
 	}
 	return f
 }
 
 // plan sets the agendas of an epoch. Epochs that it has not seen are replayed first: a resumed run finds its caches as they were.
-func (f *follower) plan(epoch int) error {
+func (f *dynamicCaches) plan(epoch int) error {
 	if err := f.reach(epoch); err != nil {
 		return err
 	}
@@ -89,11 +89,11 @@ func (f *follower) plan(epoch int) error {
 }
 
 // reach replays the epochs before one.
-func (f *follower) reach(epoch int) error {
+func (f *dynamicCaches) reach(epoch int) error {
 	if f.replay == nil {
 		var schedules []jaca.Schedule
 		plan := f.t.caches
-		for _, l := range f.legs {
+		for _, l := range f.traffic {
 			schedules = append(schedules, l.schedule())
 			plan = plan.Renumber(l.layer, l.schedule().Period)
 			l.dynamic.clear()
@@ -110,8 +110,8 @@ func (f *follower) reach(epoch int) error {
 }
 
 // step plans the next epoch.
-func (f *follower) step() error {
-	for e, l := range f.legs {
+func (f *dynamicCaches) step() error {
+	for e, l := range f.traffic {
 		b := newBooking(f.t, l, f.next)
 		f.replay.Exchange(e, f.next, b.look)
 		if b.err != nil {
@@ -124,7 +124,7 @@ func (f *follower) step() error {
 }
 
 // clear empties the caches.
-func (d *following) clear() {
+func (d *dynamicExchange) clear() {
 	for _, slots := range append([][]held{d.global}, d.local...) {
 		for s := range slots {
 			slots[s] = held{-1, -1}
@@ -217,7 +217,7 @@ func (b *booking) count(l *jaca.Lookup, made int) {
 		err = fmt.Errorf("epoch %d finds rows of epoch %d, the policy names %d", b.epoch, made, l.Version)
 	}
 	if err != nil && b.err == nil {
-		b.err = &StaleError{Part: l.Part, Owner: l.Owner, Exchange: b.l.leg.String(), Rows: fmt.Sprintf("at %d", l.Halo), Err: err}
+		b.err = &StaleError{Part: l.Part, Owner: l.Owner, Exchange: b.l.exchangeID.String(), Rows: fmt.Sprintf("at %d", l.Halo), Err: err}
 	}
 	s := &b.gets[l.Part].stats
 	s.Lookups++

@@ -71,20 +71,20 @@ func (t *traffic) ownRows(part int) int {
 // halos returns the exchanges of training and evaluation of a worker, in place on its device.
 func (a *attachment) halos(training, evaluation []*traffic, stats *jaca.Stats) (train, eval *exchange) {
 	i := a.w.index
-	shared, own := a.outboxes(training, evaluation)
-	train = &exchange{w: a.w, hub: a.hub, of: map[leg]*relay{}, shared: shared, clock: func() int { return a.hub.Epoch }}
-	eval = &exchange{w: a.w, hub: a.hub, of: map[leg]*relay{}, shared: shared, clock: func() int { return 0 }}
+	shared, own := a.sendBuffers(training, evaluation)
+	train = &exchange{w: a.w, hub: a.hub, of: map[exchangeID]*relay{}, shared: shared, clock: func() int { return a.hub.Epoch }}
+	eval = &exchange{w: a.w, hub: a.hub, of: map[exchangeID]*relay{}, shared: shared, clock: func() int { return 0 }}
 	for k, l := range training {
 		r := a.relay(l, stats)
 		r.own = own[k]
-		train.relays, train.of[l.leg] = append(train.relays, r), r
+		train.relays, train.of[l.exchangeID] = append(train.relays, r), r
 		if l.pipelined && !l.keeps && l.readers[i].rows[1] > 0 {
 			train.turns = append(train.turns, r)
 		}
 	}
 	for _, l := range evaluation {
 		r := a.relay(l, new(jaca.Stats))
-		eval.relays, eval.of[l.leg] = append(eval.relays, r), r
+		eval.relays, eval.of[l.exchangeID] = append(eval.relays, r), r
 	}
 	a.place(train, eval)
 	a.assemblies(train, shared)
@@ -95,8 +95,8 @@ func (a *attachment) halos(training, evaluation []*traffic, stats *jaca.Stats) (
 // relay returns a worker's side of one exchange, without its halo rows.
 func (a *attachment) relay(l *traffic, stats *jaca.Stats) *relay {
 	i := a.w.index
-	r := &relay{traffic: l, w: a.w, hub: a.hub, mine: &l.readers[i], stats: stats, bound: a.bound, at: []int{0}, spare: make([]*spare, len(l.readers[i].owners)), last: make([]gpu.Event, l.classes)}
-	r.soon = l.pipelined && !l.ages && l.coding.as == FP32 && a.w.soon[0] != nil
+	r := &relay{traffic: l, w: a.w, hub: a.hub, mine: &l.readers[i], stats: stats, bound: a.bound, at: []int{0}, pendingTransient: make([]*pendingTransient, len(l.readers[i].owners)), last: make([]gpu.Event, l.classes)}
+	r.fresh = l.pipelined && !l.ages && l.coding.as == FP32 && a.w.fresh[0] != nil
 	var list []int32
 	for b := range 1 + l.classes {
 		to := make([]int, 0, len(l.senders[i])+1)
@@ -134,9 +134,9 @@ func (a *attachment) relay(l *traffic, stats *jaca.Stats) *relay {
 	return r
 }
 
-// outboxes returns the outbox of rows that are used at once, and that of every exchange whose rows are used later.
-func (a *attachment) outboxes(training, evaluation []*traffic) (shared *outbox, own []*outbox) {
-	shared, own = &outbox{w: a.w}, make([]*outbox, len(training))
+// sendBuffers returns the send buffer of rows that are used at once, and that of every exchange whose rows are used later.
+func (a *attachment) sendBuffers(training, evaluation []*traffic) (shared *sendBuffer, own []*sendBuffer) {
+	shared, own = &sendBuffer{w: a.w}, make([]*sendBuffer, len(training))
 	i := a.w.index
 	var size gpu.Bytes
 	staged := map[int]gpu.Bytes{}
@@ -153,7 +153,7 @@ func (a *attachment) outboxes(training, evaluation []*traffic) (shared *outbox, 
 		if !l.pipelined {
 			continue
 		}
-		own[k] = &outbox{w: a.w, number: 1, send: a.w.ld.alloc(l.wireRow()*gpu.Bytes(l.ownRows(i)), "halo send buffer")}
+		own[k] = &sendBuffer{w: a.w, number: 1, send: a.w.ld.alloc(l.wireRow()*gpu.Bytes(l.ownRows(i)), "halo send buffer")}
 		a.stage(own[k], a.staged(l, l.every()))
 	}
 	return shared, own
@@ -170,8 +170,8 @@ func (a *attachment) staged(l *traffic, blocks []int) map[int]gpu.Bytes {
 	return out
 }
 
-// stage takes the host memory of an outbox.
-func (a *attachment) stage(b *outbox, bytes map[int]gpu.Bytes) {
+// stage takes the host memory of a send buffer.
+func (a *attachment) stage(b *sendBuffer, bytes map[int]gpu.Bytes) {
 	var total gpu.Bytes
 	for _, n := range bytes {
 		total += n

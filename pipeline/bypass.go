@@ -37,7 +37,7 @@ func (t *Trainer) resumeBypass() {
 // several parts and still copied to the host once. With the pipeline they are due and used at once in that epoch.
 func (t *Trainer) leaveCaches(epoch int) {
 	t.periods.bypass(epoch)
-	if t.follower != nil {
-		t.follower.restart()
+	if t.dynamic != nil {
+		t.dynamic.restart()
 	}
 }

@@ -90,12 +90,12 @@ func (c *Cache) validate(parts int) error {
 }
 
 // trainingLegs returns the exchanges of a training epoch, in its order, without what moves.
-func trainingLegs(model gnn.Config, plan gnn.Plan, as Encoding) []traffic {
-	var legs []traffic
+func trainingExchanges(model gnn.Config, plan gnn.Plan, as Encoding) []traffic {
+	var exchanges []traffic
 	add := func(l int, dir gnn.Direction) {
 		if w := model.ExchangeWidth(plan, l, dir); w > 0 {
 			stored := model.GatherType(plan, l, dir)
-			legs = append(legs, traffic{leg: leg{l, dir}, index: len(legs), width: w, dtype: stored, coding: codingOf(as, stored, model.ScoreColumns(dir)),
+			exchanges = append(exchanges, traffic{exchangeID: exchangeID{l, dir}, index: len(exchanges), width: w, dtype: stored, coding: codingOf(as, stored, model.ScoreColumns(dir)),
 				keeps: model.KeepsHalo() && dir == gnn.Forward, ages: plan.Ages(l)})
 		}
 	}
@@ -105,15 +105,15 @@ func trainingLegs(model gnn.Config, plan gnn.Plan, as Encoding) []traffic {
 	for l := model.Layers - 1; l >= 0; l-- {
 		add(l, gnn.Backward)
 	}
-	for i := range legs {
-		legs[i].until = i + 1
-		for j := range legs {
-			if legs[i].keeps && legs[j].leg == (leg{legs[i].layer, gnn.Backward}) {
-				legs[i].until = j
+	for i := range exchanges {
+		exchanges[i].until = i + 1
+		for j := range exchanges {
+			if exchanges[i].keeps && exchanges[j].exchangeID == (exchangeID{exchanges[i].layer, gnn.Backward}) {
+				exchanges[i].until = j
 			}
 		}
 	}
-	return legs
+	return exchanges
 }
 
 // evaluationTraffic returns the exchanges of an evaluation through the first layers, which need every row.
@@ -121,7 +121,7 @@ func evaluationTraffic(lay *Layout, model gnn.Config, plan gnn.Plan, layers int)
 	var out []*traffic
 	for l := range layers {
 		if w := model.ExchangeWidth(plan, l, gnn.Forward); w > 0 {
-			t := traffic{leg: leg{l, gnn.Forward}, index: len(out), width: w, dtype: model.GatherType(plan, l, gnn.Forward)}
+			t := traffic{exchangeID: exchangeID{l, gnn.Forward}, index: len(out), width: w, dtype: model.GatherType(plan, l, gnn.Forward)}
 			out = append(out, exact(t, lay.cut, func(b *graph.Block, k int) int { return b.Owners.At[k+1] - b.Owners.At[k] }))
 		}
 	}
@@ -131,7 +131,7 @@ func evaluationTraffic(lay *Layout, model gnn.Config, plan gnn.Plan, layers int)
 // exactTraffic returns the exchanges of a training epoch without caches, by the schedules of p.
 func exactTraffic(lay *Layout, model gnn.Config, plan gnn.Plan, o *Cache, p *periods) []*traffic {
 	var out []*traffic
-	for _, t := range trainingLegs(model, plan, o.HaloType) {
+	for _, t := range trainingExchanges(model, plan, o.HaloType) {
 		t.periods, t.piece = p, o.piece
 		t.pipelined, t.adaptive = o.Pipeline && o.Staleness.Bound > 0, o.Staleness.Auto() || o.Bypass > 0
 		out = append(out, exact(t, lay.at(t.layer), func(b *graph.Block, k int) int { return b.Count(k, t.layer) }))
@@ -143,27 +143,27 @@ func exactTraffic(lay *Layout, model gnn.Config, plan gnn.Plan, o *Cache, p *per
 func (t *Trainer) planTraffic() ([]*traffic, error) {
 	o, model := &t.o, t.o.Model
 	var err error
-	if t.periods, err = newPeriods(&o.Cache, trainingLegs(model, t.plan, o.Cache.HaloType)); err != nil {
+	if t.periods, err = newPeriods(&o.Cache, trainingExchanges(model, t.plan, o.Cache.HaloType)); err != nil {
 		return nil, err
 	}
-	legs := exactTraffic(t.layout, model, t.plan, &o.Cache, t.periods)
-	if t.legs = legs; o.Cache.policy() == jaca.None || !t.exchanges() {
-		return legs, nil
+	exchanges := exactTraffic(t.layout, model, t.plan, &o.Cache, t.periods)
+	if t.traffic = exchanges; o.Cache.policy() == jaca.None || !t.exchanges() {
+		return exchanges, nil
 	}
-	if t.caches, err = t.planCaches(legs, t.periods.largest()); err != nil {
+	if t.caches, err = t.planCaches(exchanges, t.periods.largest()); err != nil {
 		return nil, err
 	}
 	if t.Ages() && !o.Cache.Pipeline && !t.givesSlots(t.caches) {
 		return nil, errNoSlots
 	}
-	t.giveSlots(legs)
-	return legs, t.openRegion(legs)
+	t.giveSlots(exchanges)
+	return exchanges, t.openRegion(exchanges)
 }
 
 // giveSlots makes exchanges cached ones, by the tables of the plan.
-func (t *Trainer) giveSlots(legs []*traffic) {
+func (t *Trainer) giveSlots(exchanges []*traffic) {
 	static, next := t.o.Cache.policy().Static(), 0
-	for i, l := range legs {
+	for i, l := range exchanges {
 		if !l.ages {
 			continue
 		}
@@ -172,22 +172,22 @@ func (t *Trainer) giveSlots(legs []*traffic) {
 		switch {
 		case !static:
 			local, global := cacheSlots(table, &t.caches.Capacities)
-			legs[i] = dynamic(*l, local, global)
+			exchanges[i] = withDynamicCaches(*l, local, global)
 		case table.Slots() > 0:
 			bare := *l
 			bare.readers = nil
-			legs[i] = cached(bare, t.layout.at(l.layer), table)
+			exchanges[i] = cached(bare, t.layout.at(l.layer), table)
 		}
 	}
 	if !static {
-		t.follower = newFollower(t)
+		t.dynamic = newDynamicCaches(t)
 	}
 }
 
 // cacheExchanges returns the exchanges whose rows may have slots.
 func (t *Trainer) cacheExchanges() []jaca.Exchange {
 	var out []jaca.Exchange
-	for _, l := range trainingLegs(t.o.Model, t.plan, t.o.Cache.HaloType) {
+	for _, l := range trainingExchanges(t.o.Model, t.plan, t.o.Cache.HaloType) {
 		if l.ages {
 			x := jaca.NewExchange(t.layout.at(l.layer), l.layer, jaca.Direction(l.dir), l.rowBytes(1))
 			x.WireBytes = l.wireRow()
@@ -321,10 +321,10 @@ func (t *Trainer) HostMemory() (cache, staging gpu.Bytes) {
 }
 
 // openRegion cuts the global cache into the blocks of the exchanges.
-func (t *Trainer) openRegion(legs []*traffic) error {
+func (t *Trainer) openRegion(exchanges []*traffic) error {
 	var total int64
 	each := func(f func(l *traffic, class, owner int, size int64) error) error {
-		for _, l := range legs {
+		for _, l := range exchanges {
 			for c := range l.global {
 				for o, ids := range l.global[c] {
 					if len(ids) == 0 {
@@ -341,7 +341,7 @@ func (t *Trainer) openRegion(legs []*traffic) error {
 	if err := each(func(_ *traffic, _, _ int, size int64) error { total += hostmem.BlockCost(size); return nil }); err != nil {
 		return err
 	}
-	for _, l := range legs {
+	for _, l := range exchanges {
 		if l.dynamic != nil {
 			total += hostmem.SlotsCost(len(l.dynamic.global), int64(l.wireRow()))
 		}
@@ -357,9 +357,9 @@ func (t *Trainer) openRegion(legs []*traffic) error {
 	if why := r.Unlocked(); why != nil {
 		t.o.Log.Warn("the global cache is not page-locked", "why", why)
 	}
-	for _, l := range legs {
+	for _, l := range exchanges {
 		if l.dynamic != nil {
-			if l.dynamic.slots, err = r.Slots(l.leg.String(), len(l.dynamic.global), int64(l.wireRow())); err != nil {
+			if l.dynamic.slots, err = r.Slots(l.exchangeID.String(), len(l.dynamic.global), int64(l.wireRow())); err != nil {
 				return err
 			}
 		}
@@ -371,7 +371,7 @@ func (t *Trainer) openRegion(legs []*traffic) error {
 				l.blocks[c] = make([]*hostmem.Versioned, len(l.global[c]))
 			}
 		}
-		b, err := r.Block(fmt.Sprintf("%v, class %d of part %d", l.leg, class, owner), size)
+		b, err := r.Block(fmt.Sprintf("%v, class %d of part %d", l.exchangeID, class, owner), size)
 		l.blocks[class][owner] = b
 		return err
 	})

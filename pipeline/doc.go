@@ -1,7 +1,7 @@
 // Package pipeline trains one model on several devices, exactly and repeatably.
 //
 // Its nouns: a Problem is what to learn; a Trainer runs it on one worker per part of the graph; traffic is which rows one
-// layer moves in one direction between all parts; a relay is one worker's side of it; an outbox is a send buffer, where packed rows
+// layer moves in one direction between all parts; a relay is one worker's side of it; a send buffer is where packed rows
 // wait for their readers; an exchange is all relays of a worker, behind gnn.Halo; a checkpoint.File is the state of a run between two
 // epochs; a Simulation is the predicted time of a run.
 //

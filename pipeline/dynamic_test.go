@@ -25,28 +25,28 @@ func dynamicCases() []staleCase {
 
 // versions returns the epoch of every row that the lookups of an independent replay name, for the epoch under way.
 func versions(tr *Trainer) func(r *relay, halo int) int {
-	if tr.follower == nil {
+	if tr.dynamic == nil {
 		return nil
 	}
 	type row struct {
-		leg               leg
+		leg               exchangeID
 		epoch, part, halo int
 	}
 	of := map[row]int{}
-	var legs []leg
+	var exchanges []exchangeID
 	var schedules []jaca.Schedule
-	for _, l := range tr.legs {
+	for _, l := range tr.traffic {
 		if l.layer > 0 {
-			legs, schedules = append(legs, l.leg), append(schedules, l.schedule())
+			exchanges, schedules = append(exchanges, l.exchangeID), append(schedules, l.schedule())
 		}
 	}
 	replay := jaca.NewReplay(tr.caches, schedules)
 	for epoch := range tr.o.Epochs {
-		for e, l := range legs {
+		for e, l := range exchanges {
 			replay.Exchange(e, epoch, func(x jaca.Lookup) { of[row{l, epoch, x.Part, int(x.Halo)}] = x.Version })
 		}
 	}
-	return func(r *relay, halo int) int { return of[row{r.leg, r.hub.Epoch, r.w.index, halo}] }
+	return func(r *relay, halo int) int { return of[row{r.exchangeID, r.hub.Epoch, r.w.index, halo}] }
 }
 
 // Rows that change slots in every epoch: the weights are those of the plain truth, which takes every row in the version that the

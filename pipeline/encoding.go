@@ -133,7 +133,7 @@ func (r *relay) land(q gpu.Queue, dst gpu.Matrix) gpu.Matrix {
 		return dst
 	}
 	buf := r.w.landing[0]
-	if q == r.w.ahead {
+	if q == r.w.prefetch {
 		buf = r.w.landing[1]
 	}
 	return r.wire(buf, 0, dst.Rows)

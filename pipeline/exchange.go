@@ -10,7 +10,7 @@ import (
 	"capgnn/internal/meet"
 )
 
-// exchange is a worker's halo exchange over a set of legs, training's or evaluation's. It implements gnn.Halo.
+// exchange is a worker's halo exchange over a set of exchanges, training's or evaluation's. It implements gnn.Halo.
 //
 // Method: Begin packs the rows that are due, for all readers, into a send buffer on the compute queue; each reader copies its
 // contiguous shares. Rows that are used in the epoch that makes them come on the local queue between Begin and Wait. With the
@@ -20,13 +20,13 @@ import (
 type exchange struct {
 	w      *worker
 	hub    *meet.Hub
-	relays []*relay       // in the order of an epoch
-	of     map[leg]*relay // the same
-	shared *outbox        // of rows that are used at once; nobody's between two exchanges
-	turns  []*relay       // those whose transient rows take turns in shared memory, with the pipeline; else empty
-	early  bool           // the rows of the first turn of the next epoch are on their way
-	packed gpu.Event      // the last send is packed, and what the halo matrix held before has been read
-	clock  func() int     // epoch
+	relays []*relay              // in the order of an epoch
+	of     map[exchangeID]*relay // the same
+	shared *sendBuffer           // of rows that are used at once; nobody's between two exchanges
+	turns  []*relay              // those whose transient rows take turns in shared memory, with the pipeline; else empty
+	early  bool                  // the rows of the first turn of the next epoch are on their way
+	packed gpu.Event             // the last send is packed, and what the halo matrix held before has been read
+	clock  func() int            // epoch
 }
 
 var _ epochHalo = (*exchange)(nil)
@@ -39,7 +39,7 @@ func (x *exchange) begin(q gpu.Queue) {
 	epoch, read := x.clock(), q.Record()
 	for _, r := range x.relays {
 		if epoch == r.schedule().Start {
-			r.drop(x.w.ahead)
+			r.drop(x.w.prefetch)
 		}
 	}
 	for m, r := range x.turns[:min(2, len(x.turns))] {
@@ -55,9 +55,9 @@ func (x *exchange) prefetch(r *relay, epoch int, read gpu.Event) {
 	if r.atOnce(epoch) {
 		return
 	}
-	x.w.ahead.Wait(read)
-	r.prefetch(x.w.ahead, epoch)
-	r.arrived = append(r.arrived, x.w.ahead.Record())
+	x.w.prefetch.Wait(read)
+	r.prefetch(x.w.prefetch, epoch)
+	r.arrived = append(r.arrived, x.w.prefetch.Record())
 }
 
 // passed is called when every operation that reads rows of the exchanges before index next has been enqueued. With the pipeline
@@ -77,25 +77,25 @@ func (x *exchange) passed(q gpu.Queue, next int) {
 			r.refresh(x.w.local, epoch, blocks)
 			r.arrived = append(r.arrived, x.w.local.Record())
 		}
-		x.follow(r, epoch, read)
+		x.refill(r, epoch, read)
 	}
 }
 
-// follow brings the rows that take the place of an exchange's transient ones, which have been read: those of the turn after the
+// refill brings the rows that take the place of an exchange's transient ones, which have been read: those of the turn after the
 // next, or when there is none in this epoch, those of the first turn of the next epoch, whose place evaluation does not use.
-func (x *exchange) follow(r *relay, epoch int, read gpu.Event) {
+func (x *exchange) refill(r *relay, epoch int, read gpu.Event) {
 	m := slices.Index(x.turns, r)
 	switch {
 	case m < 0:
 	case m+2 < len(x.turns):
 		x.prefetch(x.turns[m+2], epoch, read)
 	case m%2 == 0:
-		x.ahead(epoch+1, read)
+		x.prefetchNextEpoch(epoch+1, read)
 	}
 }
 
-// ahead brings the rows of the first turn before their epoch has begun. Their bytes are of the epoch that moves them.
-func (x *exchange) ahead(epoch int, read gpu.Event) {
+// prefetchNextEpoch brings the rows of the first turn before their epoch has begun. Their bytes are of the epoch that moves them.
+func (x *exchange) prefetchNextEpoch(epoch int, read gpu.Event) {
 	x.prefetch(x.turns[0], epoch, read)
 	x.early = true
 }
@@ -105,9 +105,9 @@ func (x *exchange) end(q gpu.Queue) { x.passed(q, len(x.relays)) }
 
 // Begin implements gnn.Halo.
 func (x *exchange) Begin(q gpu.Queue, layer int, dir gnn.Direction, rows gpu.Matrix) {
-	r := x.of[leg{layer, dir}]
+	r := x.of[exchangeID{layer, dir}]
 	if rows.Cols != r.width || rows.Type != r.dtype {
-		panic(fmt.Sprintf("pipeline: %v: %d columns of %v, planned %d of %v", r.leg, rows.Cols, rows.Type, r.width, r.dtype))
+		panic(fmt.Sprintf("pipeline: %v: %d columns of %v, planned %d of %v", r.exchangeID, rows.Cols, rows.Type, r.width, r.dtype))
 	}
 	x.passed(q, r.index)
 	epoch := x.clock()
@@ -130,7 +130,7 @@ func (x *exchange) Begin(q gpu.Queue, layer int, dir gnn.Direction, rows gpu.Mat
 
 // Wait implements gnn.Halo.
 func (x *exchange) Wait(q gpu.Queue, layer int, dir gnn.Direction) gpu.Matrix {
-	r := x.of[leg{layer, dir}]
+	r := x.of[exchangeID{layer, dir}]
 	epoch := x.clock()
 	if r.dynamic != nil {
 		x.w.local.Wait(x.packed)

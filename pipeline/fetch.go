@@ -9,20 +9,20 @@ import (
 	"capgnn/internal/meet"
 )
 
-// take receives the ticket of an exchange from the owner at a place.
-func (r *relay) take(at int) ticket {
-	return meet.Receive(r.hub, r.mine.lanes[at].mail, r.w.index, int(r.mine.owners[at]), fmt.Sprintf("halo rows of %v", r.leg))
+// take receives the shipment of an exchange from the owner at a place.
+func (r *relay) take(at int) shipment {
+	return meet.Receive(r.hub, r.mine.lanes[at].mail, r.w.index, int(r.mine.owners[at]), fmt.Sprintf("halo rows of %v", r.exchangeID))
 }
 
-// spare is a ticket of the last epoch whose rows without a slot (transient rows) have not been copied yet.
-type spare struct {
-	ticket
+// pendingTransient is a shipment of the last epoch whose rows without a slot (transient rows) have not been copied yet.
+type pendingTransient struct {
+	shipment
 	kept gpu.Event // the others have been copied
 }
 
-// confirm tells an owner that what has been enqueued on q so far was all that the part copies of a ticket's rows.
-func (r *relay) confirm(q gpu.Queue, at int, t *ticket) {
-	r.mine.lanes[at].taken[t.box] <- q.Record()
+// confirm tells an owner that what has been enqueued on q so far was all that the part copies of a shipment's rows.
+func (r *relay) confirm(q gpu.Queue, at int, t *shipment) {
+	r.mine.lanes[at].taken[t.buffer] <- q.Record()
 }
 
 // eachOwner calls f for the places of all owners, the next part first: so that not all readers begin with the same.
@@ -50,7 +50,7 @@ func (r *relay) fetch(q gpu.Queue, epoch int, blocks []int) {
 }
 
 // refresh brings the rows of an epoch whose classes are due, for the epochs behind it. Rows without a slot come too where they
-// have memory of their own; otherwise their tickets are kept for prefetch.
+// have memory of their own; otherwise their shipments are kept for prefetch.
 func (r *relay) refresh(q gpu.Queue, epoch int, blocks []int) {
 	now := blocks
 	if !r.keeps {
@@ -64,7 +64,7 @@ func (r *relay) refresh(q gpu.Queue, epoch int, blocks []int) {
 		r.arrive(q, o, &t, now)
 		switch {
 		case !r.keeps && r.mine.direct[0][o].n > 0:
-			r.spare[o] = &spare{t, q.Record()}
+			r.pendingTransient[o] = &pendingTransient{t, q.Record()}
 		case r.mine.takes(o, blocks) > 0:
 			r.confirm(q, o, &t)
 		}
@@ -77,12 +77,12 @@ func (r *relay) refresh(q gpu.Queue, epoch int, blocks []int) {
 // prefetch brings the rows without a local slot that an epoch uses: those that the one before has made, and others as the
 // global cache has them.
 func (r *relay) prefetch(q gpu.Queue, epoch int) {
-	for o, t := range r.spare {
+	for o, t := range r.pendingTransient {
 		if t != nil {
-			r.arrive(q, o, &t.ticket, t.blocks[:1])
+			r.arrive(q, o, &t.shipment, t.blocks[:1])
 			q.Wait(t.kept)
-			r.confirm(q, o, &t.ticket)
-			r.spare[o] = nil
+			r.confirm(q, o, &t.shipment)
+			r.pendingTransient[o] = nil
 		}
 	}
 	r.pass(q, epoch)
@@ -90,17 +90,17 @@ func (r *relay) prefetch(q gpu.Queue, epoch int) {
 
 // drop gives back the rows that nobody will read, as a new schedule begins.
 func (r *relay) drop(q gpu.Queue) {
-	for o, t := range r.spare {
+	for o, t := range r.pendingTransient {
 		if t != nil {
 			q.Wait(t.kept)
-			r.confirm(q, o, &t.ticket)
-			r.spare[o] = nil
+			r.confirm(q, o, &t.shipment)
+			r.pendingTransient[o] = nil
 		}
 	}
 }
 
-// arrive copies rows of the owner at a place to where they belong. blocks are those of the ticket that are to be copied.
-func (r *relay) arrive(q gpu.Queue, at int, t *ticket, blocks []int) {
+// arrive copies rows of the owner at a place to where they belong. blocks are those of the shipment that are to be copied.
+func (r *relay) arrive(q gpu.Queue, at int, t *shipment, blocks []int) {
 	waited, owner := false, int(r.mine.owners[at])
 	for k, b := range t.blocks {
 		s := r.mine.direct[b][at]
@@ -112,7 +112,7 @@ func (r *relay) arrive(q gpu.Queue, at int, t *ticket, blocks []int) {
 			continue
 		}
 		if !waited && t.staged == nil {
-			r.w.waits.For(q, t.ready, owner, r.leg, "halo rows")
+			r.w.waits.For(q, t.ready, owner, r.exchangeID, "halo rows")
 			waited = true
 		}
 		into := r.local
@@ -139,14 +139,14 @@ func (r *relay) arrive(q gpu.Queue, at int, t *ticket, blocks []int) {
 	}
 }
 
-// bring copies the rows of one block of a ticket, in pieces.
-func (r *relay) bring(q gpu.Queue, dst gpu.Matrix, t *ticket, k, owner int) {
+// bring copies the rows of one block of a shipment, in pieces.
+func (r *relay) bring(q gpu.Queue, dst gpu.Matrix, t *shipment, k, owner int) {
 	row, piece := int(r.wireRow()), 0
 	r.eachPiece(dst.Rows, func(lo, hi int) {
 		var staged []byte
 		if t.staged != nil {
 			staged = t.staged[k][lo*row : hi*row]
-			r.w.waits.For(q, t.pieces[k][piece], owner, r.leg, "halo rows")
+			r.w.waits.For(q, t.pieces[k][piece], owner, r.exchangeID, "halo rows")
 			piece++
 		}
 		r.copyRows(q, dst.RowRange(lo, hi), t.rows[k].RowRange(lo, hi), staged, owner)
@@ -183,7 +183,7 @@ func (r *relay) pass(q gpu.Queue, epoch int) {
 			o := int(r.mine.owners[at])
 			e, err := r.books[c][at].of(want)
 			if err != nil {
-				meet.Stop(&StaleError{Part: r.w.index, Owner: o, Exchange: r.leg.String(), Rows: fmt.Sprintf("of class %d", c), Err: err})
+				meet.Stop(&StaleError{Part: r.w.index, Owner: o, Exchange: r.exchangeID.String(), Rows: fmt.Sprintf("of class %d", c), Err: err})
 			}
 			r.look(q, e, c, o, r.transient, p)
 		}
@@ -202,7 +202,7 @@ func (r *relay) look(q gpu.Queue, e entry, class, owner int, into gpu.Matrix, p 
 	dst, there := into.RowRange(p.first, p.first+len(p.rows)), 0
 	r.eachPiece(dst.Rows, func(lo, hi int) {
 		if n := int(p.rows[hi-1])/r.pieceRows() + 1; e.pieces != nil && n > there { // rows ascend, pieces come in order
-			r.w.waits.For(q, e.pieces[n-1], owner, r.leg, "cached halo rows")
+			r.w.waits.For(q, e.pieces[n-1], owner, r.exchangeID, "cached halo rows")
 			there = n
 		}
 		to := dst.RowRange(lo, hi)
@@ -210,7 +210,7 @@ func (r *relay) look(q gpu.Queue, e entry, class, owner int, into gpu.Matrix, p 
 		q.UploadRows(at, e.rows, p.rows[lo:hi])
 		r.landed(q, to, at)
 	})
-	r.w.waits.For(q, e.published, owner, r.leg, "cached halo rows")
+	r.w.waits.For(q, e.published, owner, r.exchangeID, "cached halo rows")
 	q.Call("check cached rows", func() error { return reading.Check() })
 	r.stats.Bytes.H2D += gpu.Bytes(len(p.rows)) * r.wireRow()
 }

@@ -26,13 +26,13 @@ import (
 
 // haloState is what a checkpoint says about them.
 type haloState struct {
-	Plan       string // haloKey
-	Legs       []legState
+	Plan       string          // haloKey
+	Exchanges  []exchangeState `json:"Legs"`
 	Controller json.RawMessage `json:",omitempty"`
 }
 
 // legState is one exchange.
-type legState struct {
+type exchangeState struct {
 	Exchange string
 	Schedule jaca.Schedule
 	Made     [][][]int // [part][block][owner]
@@ -51,8 +51,8 @@ func (t *Trainer) keepHalo(c *checkpoint.File) error {
 		c.Sections = map[string]checkpoint.Section{}
 	}
 	s := haloState{Plan: t.haloKey()}
-	for k, l := range t.legs {
-		state := legState{Exchange: l.leg.String(), Schedule: l.schedule()}
+	for k, l := range t.traffic {
+		state := exchangeState{Exchange: l.exchangeID.String(), Schedule: l.schedule()}
 		for _, w := range t.workers {
 			r := w.relays()[k]
 			state.Made = append(state.Made, r.made)
@@ -68,7 +68,7 @@ func (t *Trainer) keepHalo(c *checkpoint.File) error {
 		if l.dynamic != nil {
 			l.dynamic.save(c.Sections, l.section(0, "slots"), int(l.wireRow()))
 		}
-		s.Legs = append(s.Legs, state)
+		s.Exchanges = append(s.Exchanges, state)
 	}
 	var err error
 	if t.periods.controller != nil {
@@ -153,7 +153,7 @@ func (t *traffic) saveBlock(into map[string]checkpoint.Section, class, owner int
 
 // save keeps the sample rows of a part.
 func (k *watcher) save(into map[string]checkpoint.Section, part int) {
-	for _, l := range k.legs {
+	for _, l := range k.exchanges {
 		if rows := floats(l.track.Kept[:]...); rows != nil {
 			into[l.section(part, "sample")] = rows
 		}
@@ -177,8 +177,8 @@ func (t *Trainer) restoreHalo(c *checkpoint.File, piece []byte) error {
 	if errors.Is(err, errOtherHalo) {
 		t.o.Log.Warn("all halo rows are due once more", "epoch", c.Epoch, "why", err)
 		t.periods.restart(c.Epoch)
-		if t.follower != nil {
-			t.follower.restart()
+		if t.dynamic != nil {
+			t.dynamic.restart()
 		}
 		if t.state.Bypass.Off {
 			t.leaveCaches(c.Epoch)
@@ -211,14 +211,14 @@ func (t *Trainer) takeHalo(c *checkpoint.File, piece []byte) error {
 			}
 		}
 	}
-	for k := range t.legs {
-		t.periods.resume(k, s.Legs[k].Schedule)
-		if err := t.loadLeg(k, &s.Legs[k], c, piece); err != nil {
+	for k := range t.traffic {
+		t.periods.resume(k, s.Exchanges[k].Schedule)
+		if err := t.loadExchange(k, &s.Exchanges[k], c, piece); err != nil {
 			return err
 		}
 	}
-	if t.follower != nil {
-		return t.follower.resume(c, piece)
+	if t.dynamic != nil {
+		return t.dynamic.resume(c, piece)
 	}
 	return t.each(func(w *worker) error { return meet.Guard(func() { w.trainHalo.(*exchange).resume(c.Epoch) }) })
 }
@@ -231,12 +231,12 @@ func (t *Trainer) checkHalo(s *haloState, sections map[string]checkpoint.Section
 	if s.Plan != t.haloKey() {
 		return other("other rows have slots")
 	}
-	if len(s.Legs) != len(t.legs) || (t.periods.controller != nil) != (len(s.Controller) > 0) {
-		return other("%d exchanges, not %d", len(s.Legs), len(t.legs))
+	if len(s.Exchanges) != len(t.traffic) || (t.periods.controller != nil) != (len(s.Controller) > 0) {
+		return other("%d exchanges, not %d", len(s.Exchanges), len(t.traffic))
 	}
-	for k, l := range t.legs {
-		g := &s.Legs[k]
-		if g.Exchange != l.leg.String() || len(g.Cached) != l.classes || len(g.Made) != len(t.workers) ||
+	for k, l := range t.traffic {
+		g := &s.Exchanges[k]
+		if g.Exchange != l.exchangeID.String() || len(g.Cached) != l.classes || len(g.Made) != len(t.workers) ||
 			g.Schedule.Period < 1 || g.Schedule.Lag != 0 && !l.pipelined || l.classes > 0 && l.classes%g.Schedule.Period != 0 {
 			return other("%s with %d classes, period %d", g.Exchange, len(g.Cached), g.Schedule.Period)
 		}
@@ -276,7 +276,7 @@ func (t *Trainer) checkHalo(s *haloState, sections map[string]checkpoint.Section
 
 // load takes the sample rows of a part over.
 func (k *watcher) load(from map[string]checkpoint.Section, part int) error {
-	for _, l := range k.legs {
+	for _, l := range k.exchanges {
 		raw, n := from[l.section(part, "sample")], len(l.host)
 		for i := 0; i < len(l.track.Kept) && n > 0 && checkpoint.Size(raw) >= 4*int64(n)*int64(i+1); i++ {
 			rows := make([]float32, n)
@@ -290,8 +290,8 @@ func (k *watcher) load(from map[string]checkpoint.Section, part int) error {
 }
 
 // loadLeg puts the rows of one exchange back to where they lay, on all parts.
-func (t *Trainer) loadLeg(k int, s *legState, c *checkpoint.File, piece []byte) error {
-	l := t.legs[k]
+func (t *Trainer) loadExchange(k int, s *exchangeState, c *checkpoint.File, piece []byte) error {
+	l := t.traffic[k]
 	for i, w := range t.workers {
 		r := w.relays()[k]
 		r.made = s.Made[i]
@@ -319,7 +319,7 @@ func (t *Trainer) loadBlock(k, class, owner, epoch int, rows checkpoint.Section)
 	if epoch < 0 {
 		return nil
 	}
-	block := t.legs[k].blocks[class][owner]
+	block := t.traffic[k].blocks[class][owner]
 	mem, err := block.Begin(epoch)
 	if err != nil {
 		return err
@@ -330,7 +330,7 @@ func (t *Trainer) loadBlock(k, class, owner, epoch int, rows checkpoint.Section)
 	if err := block.Publish(); err != nil {
 		return err
 	}
-	for _, s := range t.legs[k].senders[owner] {
+	for _, s := range t.traffic[k].senders[owner] {
 		w := t.workers[s.reader]
 		w.relays()[k].books[class][s.at].note(entry{epoch: epoch, rows: mem, published: w.compute.Record()})
 	}
@@ -340,7 +340,7 @@ func (t *Trainer) loadBlock(k, class, owner, epoch int, rows checkpoint.Section)
 // resume brings what is on its way when an epoch begins.
 func (x *exchange) resume(epoch int) {
 	if len(x.turns) > 0 {
-		x.ahead(epoch, x.w.compute.Record())
+		x.prefetchNextEpoch(epoch, x.w.compute.Record())
 	}
 }
 
@@ -350,7 +350,7 @@ func (r *relay) resume(epoch int) {
 	ready := r.w.compute.Record()
 	for n, s := range r.senders[r.w.index] {
 		if r.readers[s.reader].reads(s.at, none) {
-			r.post(r.own, &ticket{epoch: epoch, box: r.own.number, blocks: none, ready: ready}, []int{0}, n)
+			r.post(r.own, &shipment{epoch: epoch, buffer: r.own.number, blocks: none, ready: ready}, []int{0}, n)
 		}
 	}
 	r.refresh(r.w.local, epoch, none)

@@ -16,19 +16,19 @@ type Layout struct {
 	lent Kept       // where the cut's edges lie, nil: on the heap
 }
 
-// Lay cuts a problem for a trainer with these options on this many devices, or takes the cut that an earlier run has kept.
+// NewLayout cuts a problem for a trainer with these options on this many devices, or takes the cut that an earlier run has kept.
 // Release must be called when the last trainer has been made of it.
-func Lay(p *Problem, o Options, parts int) (*Layout, error) {
+func NewLayout(p *Problem, o Options, parts int) (*Layout, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return lay(p, &o, parts)
+	return newLayout(p, &o, parts)
 }
 
-func lay(p *Problem, o *Options, parts int) (*Layout, error) {
+func newLayout(p *Problem, o *Options, parts int) (*Layout, error) {
 	var seeds []bool // that the loss is taken at; nil: every row of every layer is wanted
 	if !o.Savings.NoNeededRows {
 		seeds = make([]bool, p.Vertices())

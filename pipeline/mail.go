@@ -7,18 +7,18 @@ import (
 	"capgnn/gpu"
 )
 
-// leg names one exchange of an epoch.
-type leg struct {
+// exchangeID names one exchange of an epoch.
+type exchangeID struct {
 	layer int
 	dir   gnn.Direction
 }
 
-func (l leg) String() string { return fmt.Sprintf("layer %d %s", l.layer, l.dir) }
+func (l exchangeID) String() string { return fmt.Sprintf("layer %d %s", l.layer, l.dir) }
 
-// ticket tells a reader where an owner's rows of one exchange are and when they are ready.
-type ticket struct {
+// shipment tells a reader where an owner's rows of one exchange are and when they are ready.
+type shipment struct {
 	epoch  int // that made the rows
-	box    int // outbox that they wait in: 0 the one of rows that are used at once, 1 the exchange's own
+	buffer int // where they wait: 0 the send buffer of rows that are used at once, 1 the exchange's own
 	blocks []int
 	ready  gpu.Event     // rows can be read
 	rows   []gpu.Matrix  // by place in blocks: the reader's rows in the owner's send buffer
@@ -28,12 +28,12 @@ type ticket struct {
 	shared []entry // by place in blocks: what the owner puts into the global cache; nil: nothing
 }
 
-// lane carries the tickets of one exchange from one owner to one reader, and back when the rows have been copied. It holds
-// what an epoch and the start of the next one put there, so nobody blocks who posts: an outbox is used again only when its
+// lane carries the shipments of one exchange from one owner to one reader, and back when the rows have been copied. It holds
+// what an epoch and the start of the next one put there, so nobody blocks who posts: a send buffer is used again only when its
 // readers have confirmed.
 type lane struct {
-	mail  chan ticket
-	taken [2]chan gpu.Event // by outbox: fires when the reader has copied the rows
+	mail  chan shipment
+	taken [2]chan gpu.Event // by send buffer: fires when the reader has copied the rows
 }
 
 const laneDepth = 4
@@ -42,7 +42,7 @@ const laneDepth = 4
 func newLanes(owners int) []lane {
 	l := make([]lane, owners)
 	for k := range l {
-		l[k] = lane{make(chan ticket, laneDepth), [2]chan gpu.Event{make(chan gpu.Event, 1), make(chan gpu.Event, 1)}}
+		l[k] = lane{make(chan shipment, laneDepth), [2]chan gpu.Event{make(chan gpu.Event, 1), make(chan gpu.Event, 1)}}
 	}
 	return l
 }

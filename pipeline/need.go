@@ -81,9 +81,9 @@ func listNeed(l *traffic, rows int) gpu.Bytes {
 }
 
 // remapNeed returns what the index arrays take that address slots.
-func remapNeed(lay *Layout, legs []*traffic, part int) gpu.Bytes {
+func remapNeed(lay *Layout, exchanges []*traffic, part int) gpu.Bytes {
 	n := 0
-	for _, l := range legs {
+	for _, l := range exchanges {
 		n += len(l.block(lay.at(l.layer).Parts[part]).Halo.Indices)
 	}
 	return 4 * gpu.Bytes(n)
@@ -91,12 +91,12 @@ func remapNeed(lay *Layout, legs []*traffic, part int) gpu.Bytes {
 
 // scaleNeed returns what scales of halo rows take. They span, in rows of the exchange, its local slots and those of exchanges
 // with narrower rows, which follow, then transient rows, its own or with the pipeline also those of the other turn.
-func scaleNeed(legs []*traffic, part int) gpu.Bytes {
+func scaleNeed(exchanges []*traffic, part int) gpu.Bytes {
 	var need, halo gpu.Bytes
-	for _, l := range legs {
+	for _, l := range exchanges {
 		halo = max(halo, l.rowBytes(len(l.readers[part].ids)+1))
 	}
-	for _, l := range legs {
+	for _, l := range exchanges {
 		if l.layer == 0 {
 			continue
 		}
@@ -104,7 +104,7 @@ func scaleNeed(legs []*traffic, part int) gpu.Bytes {
 		if l.pipelined {
 			span += halo
 		}
-		for _, o := range legs {
+		for _, o := range exchanges {
 			if o != l && o.rowBytes(1) <= l.rowBytes(1) {
 				span += o.rowBytes(len(o.readers[part].ids)) + slotAlign
 			}
@@ -115,15 +115,15 @@ func scaleNeed(legs []*traffic, part int) gpu.Bytes {
 }
 
 // sampleNeed returns what samples of adaptive staleness take.
-func (t *Trainer) sampleNeed(w *worker, legs []*traffic) gpu.Bytes {
+func (t *Trainer) sampleNeed(w *worker, exchanges []*traffic) gpu.Bytes {
 	if t.periods.controller == nil {
 		return 0
 	}
 	rows, width := sampleRows(len(t.workers)), 0
-	for _, l := range legs {
+	for _, l := range exchanges {
 		width = max(width, w.train.ProbeWidth(l.layer, l.dir))
 	}
-	return 4*gpu.Bytes(rows)*gpu.Bytes(width) + gpu.Bytes(len(legs)+1)*(4*gpu.Bytes(rows)+slotAlign)
+	return 4*gpu.Bytes(rows)*gpu.Bytes(width) + gpu.Bytes(len(exchanges)+1)*(4*gpu.Bytes(rows)+slotAlign)
 }
 
 // sampleRows returns how many rows of an exchange each part samples.

@@ -95,7 +95,7 @@ type Options struct {
 	// Prepared keeps what is made of the problem before the first epoch, for later runs; nil: nothing is kept. Results do
 	// not depend on it.
 	Prepared Prepared
-	// Layout is Lay's of the problem and of these options, devices apart; nil: New makes one of its own.
+	// Layout is NewLayout's of the problem and of these options, devices apart; nil: New makes one of its own.
 	Layout *Layout
 
 	Init gnn.StateDict // weights to start from; nil: drawn from Model.Seed

@@ -22,9 +22,9 @@ type periods struct {
 }
 
 // newPeriods returns the schedules of training's exchanges in the first epoch.
-func newPeriods(c *Cache, legs []traffic) (*periods, error) {
+func newPeriods(c *Cache, exchanges []traffic) (*periods, error) {
 	p := &periods{exact: c.ExactEpochs}
-	for _, l := range legs {
+	for _, l := range exchanges {
 		p.layers, p.ages = append(p.layers, l.layer), append(p.ages, l.ages)
 	}
 	var err error
@@ -36,7 +36,7 @@ func newPeriods(c *Cache, legs []traffic) (*periods, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.now = make([]jaca.Schedule, len(legs))
+	p.now = make([]jaca.Schedule, len(exchanges))
 	for k, layer := range p.layers {
 		// Features do not change: where all layers have one schedule they may come an epoch later, too.
 		if features := layer == 0 && p.controller == nil; p.ages[k] || features {

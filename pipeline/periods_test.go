@@ -10,7 +10,7 @@ import (
 
 // Every schedule that a run may have, after what changes it, by exchange: features, a layer that ages, one that does not.
 func TestPeriods(t *testing.T) {
-	legs := []traffic{{leg: leg{layer: 0}}, {leg: leg{layer: 1}, ages: true}, {leg: leg{layer: 2}}, {leg: leg{layer: 1, dir: 1}, ages: true}}
+	exchanges := []traffic{{exchangeID: exchangeID{layer: 0}}, {exchangeID: exchangeID{layer: 1}, ages: true}, {exchangeID: exchangeID{layer: 2}}, {exchangeID: exchangeID{layer: 1, dir: 1}, ages: true}}
 	type s = jaca.Schedule
 	none := func(*periods) {}
 	for name, c := range map[string]struct {
@@ -33,14 +33,14 @@ func TestPeriods(t *testing.T) {
 		"adaptive":              {Cache{Staleness: jaca.Staleness{Bound: 8, EPS: 0.1}}, none, s{Period: 1}, s{Period: 2}, s{Period: 1}, 8},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, err := newPeriods(&c.cache, legs)
+			p, err := newPeriods(&c.cache, exchanges)
 			if err != nil {
 				t.Fatal(err)
 			}
 			c.do(p)
 			want := []s{c.features, c.aging, c.fixed, c.aging}
 			var got []s
-			for k := range legs {
+			for k := range exchanges {
 				got = append(got, p.at(k))
 			}
 			if !slices.Equal(got, want) || p.largest() != c.largest {
@@ -70,8 +70,8 @@ func TestPeriods(t *testing.T) {
 // Where periods adapt, an exchange of a layer that drifts much gets the controller's schedule when it is put into force, in both
 // directions; the others keep theirs.
 func TestPeriodsAdapt(t *testing.T) {
-	legs := []traffic{{leg: leg{layer: 0}}, {leg: leg{layer: 1}, ages: true}, {leg: leg{layer: 2}, ages: true}, {leg: leg{layer: 1, dir: 1}, ages: true}}
-	p, err := newPeriods(&Cache{Staleness: jaca.Staleness{Bound: 8, EPS: 0.1}}, legs)
+	exchanges := []traffic{{exchangeID: exchangeID{layer: 0}}, {exchangeID: exchangeID{layer: 1}, ages: true}, {exchangeID: exchangeID{layer: 2}, ages: true}, {exchangeID: exchangeID{layer: 1, dir: 1}, ages: true}}
+	p, err := newPeriods(&Cache{Staleness: jaca.Staleness{Bound: 8, EPS: 0.1}}, exchanges)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ func TestPrunedAdjointOnDevices(t *testing.T) {
 			tr := newTrainer(t, p, m, cpus(t, parts), part, func(o *Options) {
 				o.Dropped, o.NoRescale, o.Savings = dropped, !rescale, s
 				var err error
-				if o.Layout, err = Lay(p, *o, parts); err != nil { // its edges stay on the host
+				if o.Layout, err = NewLayout(p, *o, parts); err != nil { // its edges stay on the host
 					t.Fatal(err)
 				}
 			})

@@ -15,8 +15,8 @@ type relay struct {
 	w     *worker
 	hub   *meet.Hub
 	mine  *reader
-	own   *outbox // where rows wait that are used in the next epoch; nil: nothing does
-	soon  bool    // its rows never age where others' do: they take queues of their own
+	own   *sendBuffer // where rows wait that are used in the next epoch; nil: nothing does
+	fresh bool        // its rows are used in the epoch that makes them, beside others that have an epoch of time: they take the fresh queues
 	stats *jaca.Stats
 	bound int // on the age of rows, in epochs
 
@@ -30,27 +30,27 @@ type relay struct {
 	last     []gpu.Event // by class: the part's block in the global cache has been published; nil: never
 
 	// Reading.
-	halo             gpu.Matrix // what aggregations read
-	local, transient gpu.Matrix // its local rows, and the others
-	made             [][]int    // [block][owner]: epoch that made the rows that came last; −1: none came yet
-	books            [][]book   // [class][owner]: what the owner put into the global cache
-	spare            []*spare   // by owner
+	halo             gpu.Matrix          // what aggregations read
+	local, transient gpu.Matrix          // its local rows, and the others
+	made             [][]int             // [block][owner]: epoch that made the rows that came last; −1: none came yet
+	books            [][]book            // [class][owner]: what the owner put into the global cache
+	pendingTransient []*pendingTransient // by owner
 	arrived          []gpu.Event
 	assembly         assembly // with a dynamic policy
 }
 
 // in is the queue that brings rows that are used at once.
 func (r *relay) in() gpu.Queue {
-	if r.soon {
-		return r.w.soon[0]
+	if r.fresh {
+		return r.w.fresh[0]
 	}
 	return r.w.local
 }
 
 // out is the queue that takes rows to the host.
 func (r *relay) out() gpu.Queue {
-	if r.soon {
-		return r.w.soon[1]
+	if r.fresh {
+		return r.w.fresh[1]
 	}
 	return r.w.out
 }
@@ -125,7 +125,7 @@ func (r *relay) use(rows, epoch, made, want, block, owner int) {
 		if block > 0 {
 			what = fmt.Sprintf("of class %d", block-1)
 		}
-		meet.Stop(&StaleError{Part: r.w.index, Owner: owner, Exchange: r.leg.String(), Rows: what, Err: err})
+		meet.Stop(&StaleError{Part: r.w.index, Owner: owner, Exchange: r.exchangeID.String(), Rows: what, Err: err})
 	}
 	r.stats.AgeSum += int64(rows) * int64(epoch-made)
 	r.stats.AgeMax = max(r.stats.AgeMax, epoch-made)

@@ -135,8 +135,8 @@ func (t *Trainer) trainEpoch(e *EpochStats) error {
 // runParts runs an epoch on all parts.
 func (t *Trainer) runParts(epoch int) error {
 	t.hub.Epoch = epoch
-	if t.follower != nil {
-		if err := t.follower.plan(epoch); err != nil {
+	if t.dynamic != nil {
+		if err := t.dynamic.plan(epoch); err != nil {
 			return err
 		}
 	}

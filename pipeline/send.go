@@ -8,11 +8,11 @@ import (
 	"capgnn/internal/meet"
 )
 
-// outbox is a send buffer: it holds packed rows until their readers have copied them, on the device, and on the host for readers
+// sendBuffer holds packed rows until their readers have copied them, on the device, and on the host for readers
 // that cannot reach the device.
-type outbox struct {
+type sendBuffer struct {
 	w       *worker
-	number  int // as in ticket.box
+	number  int // as in shipment.buffer
 	send    gpu.Buffer
 	stages  map[int][]byte // by reader
 	area    []byte         // with a dynamic policy: published rows
@@ -22,22 +22,22 @@ type outbox struct {
 
 // unread is a reader that has not confirmed to have copied its rows.
 type unread struct {
-	leg    leg
-	reader int
-	staged bool
-	shared bool // it reads area
-	taken  <-chan gpu.Event
+	exchange exchangeID
+	reader   int
+	staged   bool
+	shared   bool // it reads area
+	taken    <-chan gpu.Event
 }
 
 // confirm makes q wait until the send buffer can be written again, and copies to the host on queue out until their memory can be.
-func (b *outbox) confirm(h *meet.Hub, q, out gpu.Queue) {
+func (b *sendBuffer) confirm(h *meet.Hub, q, out gpu.Queue) {
 	for _, u := range b.unread {
 		copied := meet.Receive(h, u.taken, b.w.index, u.reader, "to take halo rows")
 		if u.staged || u.shared {
-			b.w.waits.For(out, copied, u.reader, u.leg, "to take halo rows")
+			b.w.waits.For(out, copied, u.reader, u.exchange, "to take halo rows")
 		}
 		if !u.staged {
-			b.w.waits.For(q, copied, u.reader, u.leg, "to take halo rows")
+			b.w.waits.For(q, copied, u.reader, u.exchange, "to take halo rows")
 		}
 	}
 	b.unread = b.unread[:0]
@@ -47,22 +47,22 @@ func (b *outbox) confirm(h *meet.Hub, q, out gpu.Queue) {
 	}
 }
 
-// send packs blocks of rows into an outbox, puts into the global cache what belongs there, and tells the readers.
-func (r *relay) send(q gpu.Queue, box *outbox, rows gpu.Matrix, epoch int, blocks []int) {
+// send packs blocks of rows into a send buffer, puts into the global cache what belongs there, and tells the readers.
+func (r *relay) send(q gpu.Queue, box *sendBuffer, rows gpu.Matrix, epoch int, blocks []int) {
 	box.confirm(r.hub, q, r.out())
 	starts := r.pack(q, box, rows, epoch, blocks)
 	ready := q.Record()
 	shared := r.publish(box, ready, starts, epoch, blocks)
 	for n, s := range r.senders[r.w.index] {
 		if r.readers[s.reader].reads(s.at, blocks) {
-			t := ticket{epoch: epoch, box: box.number, blocks: blocks, ready: ready, shared: shared}
+			t := shipment{epoch: epoch, buffer: box.number, blocks: blocks, ready: ready, shared: shared}
 			r.post(box, &t, starts, n)
 		}
 	}
 }
 
 // pack encodes the rows of blocks into the send buffer and returns where each block begins, in rows.
-func (r *relay) pack(q gpu.Queue, box *outbox, rows gpu.Matrix, epoch int, blocks []int) []int {
+func (r *relay) pack(q gpu.Queue, box *sendBuffer, rows gpu.Matrix, epoch int, blocks []int) []int {
 	starts := make([]int, len(blocks))
 	at := 0
 	for k := 0; k < len(blocks); {
@@ -121,14 +121,14 @@ func (r *relay) download(dst []byte, m gpu.Matrix, piece func()) {
 }
 
 // publish copies the rows of this part that are due in the global cache to their blocks, and marks them as readable.
-func (r *relay) publish(box *outbox, ready gpu.Event, starts []int, epoch int, blocks []int) (shared []entry) {
+func (r *relay) publish(box *sendBuffer, ready gpu.Event, starts []int, epoch int, blocks []int) (shared []entry) {
 	for k, b := range blocks {
 		if b == 0 || r.blocks == nil || r.blocks[b-1][r.w.index] == nil {
 			continue
 		}
 		block := r.blocks[b-1][r.w.index]
 		if last := r.last[b-1]; last != nil { // with the pipeline it may be under way still
-			meet.Receive(r.hub, last.Done(), r.w.index, r.w.index, "to publish rows of "+r.leg.String())
+			meet.Receive(r.hub, last.Done(), r.w.index, r.w.index, "to publish rows of "+r.exchangeID.String())
 		}
 		mem, err := block.Begin(epoch)
 		if err != nil {
@@ -160,7 +160,7 @@ func (r *relay) publish(box *outbox, ready gpu.Event, starts []int, epoch int, b
 }
 
 // post tells the n-th reader where its rows are, on the host if it cannot reach the device.
-func (r *relay) post(box *outbox, t *ticket, starts []int, n int) {
+func (r *relay) post(box *sendBuffer, t *shipment, starts []int, n int) {
 	for k, b := range t.blocks {
 		to := r.to[b]
 		t.rows = append(t.rows, r.wire(box.send, starts[k]+to[n]-r.at[b], to[n+1]-to[n]))
@@ -175,12 +175,12 @@ func (r *relay) post(box *outbox, t *ticket, starts []int, n int) {
 	l := theirs.lanes[s.at]
 	l.mail <- *t
 	if direct {
-		box.unread = append(box.unread, unread{leg: r.leg, reader: s.reader, staged: staged, taken: l.taken[box.number]})
+		box.unread = append(box.unread, unread{exchange: r.exchangeID, reader: s.reader, staged: staged, taken: l.taken[box.number]})
 	}
 }
 
-// stage copies the rows of a ticket to host memory.
-func (r *relay) stage(box *outbox, t *ticket, reader int) {
+// stage copies the rows of a shipment to host memory.
+func (r *relay) stage(box *sendBuffer, t *shipment, reader int) {
 	r.out().Wait(t.ready)
 	mem := box.stages[reader]
 	t.staged, t.pieces = make([][]byte, len(t.blocks)), make([][]gpu.Event, len(t.blocks))
@@ -190,7 +190,7 @@ func (r *relay) stage(box *outbox, t *ticket, reader int) {
 		}
 		n := int(r.wireRow()) * m.Rows
 		if n > len(mem) {
-			panic(fmt.Sprintf("pipeline: %v: %d bytes to stage for part %d, planned %d", r.leg, n, reader, len(mem)))
+			panic(fmt.Sprintf("pipeline: %v: %d bytes to stage for part %d, planned %d", r.exchangeID, n, reader, len(mem)))
 		}
 		t.staged[k], mem = mem[:n], mem[n:]
 		r.download(t.staged[k], m, func() { t.pieces[k] = append(t.pieces[k], r.out().Record()) })

@@ -18,15 +18,15 @@ import (
 	"capgnn/jaca"
 )
 
-// tamper lets edit change the tickets that an owner sends to a reader in one exchange, on their way.
-func tamper(t *testing.T, tr *Trainer, k, owner, reader int, edit func(*ticket)) {
+// tamper lets edit change the shipments that an owner sends to a reader in one exchange, on their way.
+func tamper(t *testing.T, tr *Trainer, k, owner, reader int, edit func(*shipment)) {
 	r := tr.workers[owner].relays()[k]
 	own := *r.traffic
 	own.readers = slices.Clone(r.readers)
 	into := &own.readers[reader]
 	into.lanes = slices.Clone(into.lanes)
 	at := slices.Index(into.owners, int32(owner))
-	theirs, mail := into.lanes[at].mail, make(chan ticket, laneDepth)
+	theirs, mail := into.lanes[at].mail, make(chan shipment, laneDepth)
 	into.lanes[at].mail = mail
 	r.traffic = &own
 	// Owned by the test: ends when the channel is closed behind the run.
@@ -39,8 +39,8 @@ func tamper(t *testing.T, tr *Trainer, k, owner, reader int, edit func(*ticket))
 	t.Cleanup(func() { close(mail) })
 }
 
-// without takes a block off a ticket.
-func (x *ticket) without(block int) {
+// without takes a block off a shipment.
+func (x *shipment) without(block int) {
 	k := slices.Index(x.blocks, block)
 	if k < 0 {
 		return
@@ -72,7 +72,7 @@ func places(tr *Trainer) map[string]broken {
 			out[kind] = x
 		}
 	}
-	for k, l := range tr.legs {
+	for k, l := range tr.traffic {
 		for i := range l.readers {
 			r := &l.readers[i]
 			for b := range r.direct {
@@ -122,18 +122,18 @@ func TestBrokenRefreshIsNamed(t *testing.T) {
 		}
 		for kind, at := range kinds {
 			class := at.block - 1
-			for name, edit := range map[string]func(*ticket){
-				"left out": func(x *ticket) {
+			for name, edit := range map[string]func(*shipment){
+				"left out": func(x *shipment) {
 					if x.epoch > 3 {
 						x.without(at.block)
 					}
 				},
-				"too old": func(x *ticket) {
+				"too old": func(x *shipment) {
 					if x.epoch > 3 && slices.Contains(x.blocks, at.block) {
 						x.epoch--
 					}
 				},
-				"too new": func(x *ticket) {
+				"too new": func(x *shipment) {
 					if x.epoch > 3 && slices.Contains(x.blocks, at.block) {
 						x.epoch++
 					}
@@ -143,7 +143,7 @@ func TestBrokenRefreshIsNamed(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
 						var exchange string
 						got := s.run(t, p, m, nil, func(tr *Trainer) {
-							exchange = tr.legs[at.leg].leg.String()
+							exchange = tr.traffic[at.leg].exchangeID.String()
 							tamper(t, tr, at.leg, at.owner, at.reader, edit)
 						})
 						var stale *StaleError
@@ -159,7 +159,7 @@ func TestBrokenRefreshIsNamed(t *testing.T) {
 							rows = "without a slot"
 						}
 						if name != "left out" {
-							rows = stale.Rows // all blocks of the ticket are of another epoch
+							rows = stale.Rows // all blocks of the shipment are of another epoch
 						}
 						if stale.Part != at.reader || stale.Owner != at.owner || stale.Exchange != exchange || stale.Rows != rows {
 							t.Errorf("%v, want rows %s of part %d at part %d, %s", stale, rows, at.owner, at.reader, exchange)
@@ -209,7 +209,7 @@ func (q *meddler) CopyFrom(dst, src gpu.Matrix)    { q.Queue.(gpu.PeerCopier).Co
 
 // blockAt returns the block of the global cache that has these rows.
 func (t *Trainer) blockAt(rows []byte) (*hostmem.Versioned, int) {
-	for _, l := range t.legs {
+	for _, l := range t.traffic {
 		for _, owners := range l.blocks {
 			for _, b := range owners {
 				if b == nil {
@@ -249,7 +249,7 @@ func TestBrokenCacheIsNamed(t *testing.T) {
 					b.Publish()
 					b.Begin(e + 101)
 				}
-				w.local, w.ahead = &meddler{Queue: w.local, loaded: loaded}, &meddler{Queue: w.ahead, loaded: loaded}
+				w.local, w.prefetch = &meddler{Queue: w.local, loaded: loaded}, &meddler{Queue: w.prefetch, loaded: loaded}
 			},
 			"not published": func(tr *Trainer) { tr.workers[0].out = &meddler{Queue: tr.workers[0].out, silent: true} },
 		} {

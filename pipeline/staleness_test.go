@@ -47,7 +47,7 @@ func (a archive) begin(gpu.Queue) {}
 func (a archive) end(gpu.Queue)   {}
 func (a archive) lags() bool      { return false }
 
-func (a archive) key(l leg, epoch, part int) string { return fmt.Sprint(l, epoch, part) }
+func (a archive) key(l exchangeID, epoch, part int) string { return fmt.Sprint(l, epoch, part) }
 
 func (a archive) Begin(q gpu.Queue, layer int, dir gnn.Direction, rows gpu.Matrix) {
 	host := make([]byte, rows.Rows*rows.Cols*rows.Type.Size()+1)
@@ -60,12 +60,12 @@ func (a archive) Begin(q gpu.Queue, layer int, dir gnn.Direction, rows gpu.Matri
 	if err := q.Sync(); err != nil {
 		meet.Stop(err)
 	}
-	a.of[leg{layer, dir}].blur(host, a.hub.Epoch)
-	a.past.put(a.key(leg{layer, dir}, a.hub.Epoch, a.w.index), host)
+	a.of[exchangeID{layer, dir}].blur(host, a.hub.Epoch)
+	a.past.put(a.key(exchangeID{layer, dir}, a.hub.Epoch, a.w.index), host)
 }
 
 func (a archive) Wait(q gpu.Queue, layer int, dir gnn.Direction) gpu.Matrix {
-	r := a.of[leg{layer, dir}]
+	r := a.of[exchangeID{layer, dir}]
 	halo, rows := r.halo, r.rowOf()
 	if r.dynamic != nil {
 		halo = r.assembly.halo
@@ -86,7 +86,7 @@ func (a archive) Wait(q gpu.Queue, layer int, dir gnn.Direction) gpu.Matrix {
 		}
 		owner := a.owner(r, k)
 		at := int(a.w.localOf[v]) * size
-		from := a.past.get(a.key(r.leg, epoch, owner))
+		from := a.past.get(a.key(r.exchangeID, epoch, owner))
 		if at+size > len(from) {
 			continue // not exchanged: the owner has no such row in this layer
 		}

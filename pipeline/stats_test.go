@@ -18,13 +18,13 @@ func replayOf(t *testing.T, tr *Trainer, lay *Layout) *jaca.Replay {
 		u.layout = lay
 		exchanges := u.cacheExchanges()
 		var err error
-		plan, err = jaca.Build(exchanges, &jaca.Capacities{Local: make([]int, len(tr.workers))}, jaca.Options{Policy: jaca.None, Links: tr.links(), Period: tr.legs[0].schedule().Period})
+		plan, err = jaca.Build(exchanges, &jaca.Capacities{Local: make([]int, len(tr.workers))}, jaca.Options{Policy: jaca.None, Links: tr.links(), Period: tr.traffic[0].schedule().Period})
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
 	var schedules []jaca.Schedule
-	for _, l := range tr.legs {
+	for _, l := range tr.traffic {
 		if l.layer > 0 {
 			schedules = append(schedules, l.schedule())
 		}
@@ -59,7 +59,7 @@ func TestStatsEqualReplay(t *testing.T) {
 				o.OnEpoch = func(e EpochStats) error { got = append(got, e.Halo); return nil }
 				if lay == nil {
 					var err error
-					if lay, err = Lay(p, *o, parts); err != nil {
+					if lay, err = NewLayout(p, *o, parts); err != nil {
 						t.Fatal(err)
 					}
 				}

@@ -15,7 +15,7 @@ import (
 // Rows travel in blocks: those of block 0 have no slot and move in every epoch; block 1+c holds the rows of refresh class c
 // that go straight from their owner to a local slot. The rows of class c with a global slot go through the global cache.
 type traffic struct {
-	leg
+	exchangeID
 	index   int // place among the exchanges of an epoch
 	width   int
 	dtype   gpu.DType // of the rows as they are made and read
@@ -32,7 +32,7 @@ type traffic struct {
 	global              [][][]graph.NodeID     // [class][owner]: rows that the owner puts into the global cache
 	blocks              [][]*hostmem.Versioned // the same: where they lie; nil: nothing there
 	periods             *periods               // of the exchanges of an epoch; nil: all rows are of the epoch that reads them
-	dynamic             *following             // the policy decides while rows are read; nil: slots stay with their rows
+	dynamic             *dynamicExchange       // the policy decides while rows are read; nil: slots stay with their rows
 	senders             [][]target             // by owner: who reads its rows
 }
 

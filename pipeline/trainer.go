@@ -33,12 +33,12 @@ type Trainer struct {
 	terms    int // of the loss
 	state    state
 	layout   *Layout
-	legs     []*traffic      // of training
+	traffic  []*traffic      // of training
 	caches   *jaca.Plan      // nil: none
-	periods  *periods        // schedules of legs
+	periods  *periods        // schedules of exchanges
 	region   *hostmem.Region // the global cache, nil: none
 	stuck    bool            // a device does not answer
-	follower *follower       // of a dynamic policy's caches; nil: slots stay with their rows
+	dynamic  *dynamicCaches  // of a dynamic policy's caches; nil: slots stay with their rows
 	replaced bool            // newExact made it
 }
 
@@ -126,7 +126,7 @@ func (t *Trainer) planRun() error {
 	o, p := &t.o, t.p
 	if t.layout = o.Layout; t.layout == nil {
 		var err error
-		if t.layout, err = lay(p, o, len(o.Devices)); err != nil {
+		if t.layout, err = newLayout(p, o, len(o.Devices)); err != nil {
 			return err
 		}
 	}
@@ -148,7 +148,7 @@ func (t *Trainer) chooseOrder() {
 func (t *Trainer) newWorkers() {
 	for i, dev := range t.o.Devices {
 		w := &worker{index: i, waits: meet.Waits{Hub: t.hub, Part: i, Device: dev.Info().Name}, dev: dev, part: t.cut.Parts[i], localOf: t.cut.LocalOf, compute: dev.NewQueue("compute"),
-			local: dev.NewQueue("local"), ahead: dev.NewQueue("prefetch"), out: dev.NewQueue("out"), reduce: dev.NewQueue("reduce")}
+			local: dev.NewQueue("local"), prefetch: dev.NewQueue("prefetch"), out: dev.NewQueue("out"), reduce: dev.NewQueue("reduce")}
 		w.ld = newLoader(dev, w.compute, w.local)
 		t.workers = append(t.workers, w)
 	}
@@ -159,7 +159,7 @@ func (t *Trainer) newWorkers() {
 func (t *Trainer) place(build func(*worker, weighting) error, plan func() (training, evaluation []*traffic, err error)) error {
 	if t.o.Cache.Pipeline && t.plan.Mixed() {
 		for _, w := range t.workers {
-			w.soon = [2]gpu.Queue{w.dev.NewQueue("soon"), w.dev.NewQueue("soon out")}
+			w.fresh = [2]gpu.Queue{w.dev.NewQueue("soon"), w.dev.NewQueue("soon out")}
 		}
 	}
 	scale := weightingOf(t.o.Model.Kind, t.layout, !t.o.NoRescale)

@@ -229,7 +229,7 @@ func BenchmarkSimulate(b *testing.B) {
 	part := scatterParts(p.Vertices(), 5)
 	o := Options{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Part: part}
 	var err error
-	if o.Layout, err = Lay(p, o, 5); err != nil {
+	if o.Layout, err = NewLayout(p, o, 5); err != nil {
 		b.Fatal(err)
 	}
 	var s *Simulation

@@ -24,18 +24,19 @@ type epochHalo interface {
 
 // worker is one part of the graph on one device.
 type worker struct {
-	index   int
-	dev     gpu.Device
-	part    *graph.Part
-	localOf []int32   // of every vertex: its row in the part that owns it
-	compute gpu.Queue // everything but copies between devices
-	local   gpu.Queue // halo rows to where they are kept, or used at once
-	ahead   gpu.Queue // halo rows that are used next (the prefetch queue)
-	out     gpu.Queue // rows to the host, the global cache among it
-	reduce  gpu.Queue // sums of gradients at part 0; at the others, gradients on their way to host memory
-	// soon is local and out for layers whose rows never age, beside others' that have an epoch of time; nil where all rows are alike.
-	soon [2]gpu.Queue
-	ld   *loader
+	index    int
+	dev      gpu.Device
+	part     *graph.Part
+	localOf  []int32   // of every vertex: its row in the part that owns it
+	compute  gpu.Queue // everything but copies between devices
+	local    gpu.Queue // halo rows to where they are kept, or used at once
+	prefetch gpu.Queue // halo rows that are used next (the prefetch queue)
+	out      gpu.Queue // rows to the host, the global cache among it
+	reduce   gpu.Queue // sums of gradients at part 0; at the others, gradients on their way to host memory
+	// fresh does the work of local and out for exchanges whose rows are used in the epoch that makes them, beside others that have an
+	// epoch of time: so they do not wait behind these (head-of-line blocking). nil where all exchanges are alike.
+	fresh [2]gpu.Queue
+	ld    *loader
 
 	peers   []bool // peers[o]: part o lives on this very device
 	reach   []bool // reach[o]: this device can copy from the device of part o
@@ -107,9 +108,9 @@ func (w *worker) runTrain(epoch int, p *Problem, scale float64, done func(layer 
 
 // queues are all of the worker.
 func (w *worker) queues() []gpu.Queue {
-	all := []gpu.Queue{w.compute, w.local, w.ahead, w.out, w.reduce}
-	if w.soon[0] != nil {
-		all = append(all, w.soon[:]...)
+	all := []gpu.Queue{w.compute, w.local, w.prefetch, w.out, w.reduce}
+	if w.fresh[0] != nil {
+		all = append(all, w.fresh[:]...)
 	}
 	return all
 }

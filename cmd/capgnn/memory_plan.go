@@ -155,7 +155,7 @@ func (t *training) lay() error {
 	if c != nil {
 		opt.Prepared = c
 	}
-	t.layout, err = pipeline.Lay(t.data.problem, opt, t.parts)
+	t.layout, err = pipeline.NewLayout(t.data.problem, opt, t.parts)
 	return err
 }
 

@@ -18,9 +18,9 @@ type assembly struct {
 	slots gpu.Ints   // by local slot: row of halo
 }
 
-// dynamic returns an exact exchange with empty caches of so many slots.
-func dynamic(t traffic, local []int, global int) *traffic {
-	t.dynamic = &following{global: make([]held, global), last: make([]int32, global)}
+// withDynamicCaches returns an exact exchange with empty caches of so many slots.
+func withDynamicCaches(t traffic, local []int, global int) *traffic {
+	t.dynamic = &dynamicExchange{global: make([]held, global), last: make([]int32, global)}
 	readers := t.readers
 	t.readers = nil
 	for i, r := range readers {
@@ -32,7 +32,7 @@ func dynamic(t traffic, local []int, global int) *traffic {
 }
 
 // sendAgenda packs what an epoch's agenda says, publishes what goes over the host, and tells the readers.
-func (r *relay) sendAgenda(q gpu.Queue, box *outbox, rows gpu.Matrix, epoch int) {
+func (r *relay) sendAgenda(q gpu.Queue, box *sendBuffer, rows gpu.Matrix, epoch int) {
 	a := r.dynamic.today
 	s := &a.sends[r.w.index]
 	box.confirm(r.hub, q, r.out())
@@ -48,7 +48,7 @@ func (r *relay) sendAgenda(q gpu.Queue, box *outbox, rows gpu.Matrix, epoch int)
 		if !direct && !shared {
 			continue
 		}
-		t := ticket{epoch: epoch, box: box.number, blocks: []int{0}, ready: ready, shared: []entry{{epoch: epoch, rows: area, published: published}},
+		t := shipment{epoch: epoch, buffer: box.number, blocks: []int{0}, ready: ready, shared: []entry{{epoch: epoch, rows: area, published: published}},
 			rows: []gpu.Matrix{r.wire(box.send, s.to[n].first, s.to[n].n)}}
 		staged := direct && !r.w.reachableFrom(j)
 		if staged {
@@ -56,12 +56,12 @@ func (r *relay) sendAgenda(q gpu.Queue, box *outbox, rows gpu.Matrix, epoch int)
 		}
 		l := r.readers[j].lanes[reads.at]
 		l.mail <- t
-		box.unread = append(box.unread, unread{leg: r.leg, reader: j, staged: staged, shared: shared, taken: l.taken[box.number]})
+		box.unread = append(box.unread, unread{exchange: r.exchangeID, reader: j, staged: staged, shared: shared, taken: l.taken[box.number]})
 	}
 }
 
 // publishAgenda copies published rows to the host, for readers of this epoch, and those that stay to their slots.
-func (r *relay) publishAgenda(box *outbox, ready gpu.Event, s *sending, epoch int) (area []byte, published gpu.Event) {
+func (r *relay) publishAgenda(box *sendBuffer, ready gpu.Event, s *sending, epoch int) (area []byte, published gpu.Event) {
 	if s.published.n == 0 {
 		return nil, nil
 	}
@@ -107,17 +107,17 @@ func (r *relay) fetchAgenda(q gpu.Queue, epoch int) gpu.Matrix {
 func (r *relay) fetchFrom(q gpu.Queue, g *getting, at, epoch int) {
 	t, owner := r.take(at), int(r.mine.owners[at])
 	if t.epoch != epoch {
-		meet.Stop(&StaleError{Part: r.w.index, Owner: owner, Exchange: r.leg.String(), Rows: "of an agenda",
+		meet.Stop(&StaleError{Part: r.w.index, Owner: owner, Exchange: r.exchangeID.String(), Rows: "of an agenda",
 			Err: fmt.Errorf("epoch %d finds rows of epoch %d", epoch, t.epoch)})
 	}
 	if d := g.direct[at]; d.n > 0 {
 		if t.staged == nil {
-			r.w.waits.For(q, t.ready, owner, r.leg, "halo rows")
+			r.w.waits.For(q, t.ready, owner, r.exchangeID, "halo rows")
 		}
 		r.bring(q, r.transient.RowRange(d.first, d.first+d.n), &t, 0, owner)
 	}
 	if p := g.shared[at]; len(p.rows) > 0 {
-		r.w.waits.For(q, t.shared[0].published, owner, r.leg, "cached halo rows")
+		r.w.waits.For(q, t.shared[0].published, owner, r.exchangeID, "cached halo rows")
 		r.fromHost(q, p, t.shared[0].rows)
 	}
 	r.confirm(q, at, &t)
@@ -161,7 +161,7 @@ func (r *relay) assemble(q gpu.Queue, g *getting) {
 
 // assemblies takes the memory in which halo matrices are put together: one for all exchanges but those whose rows are read again,
 // and the lists for it.
-func (a *attachment) assemblies(train *exchange, box *outbox) {
+func (a *attachment) assemblies(train *exchange, box *sendBuffer) {
 	if !slices.ContainsFunc(train.relays, func(r *relay) bool { return r.dynamic != nil }) {
 		return
 	}

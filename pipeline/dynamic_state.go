@@ -15,14 +15,14 @@ import (
 // What lies in which slot follows from a replay of the epochs that are done.
 
 // save adds the newest rows of the global cache of an exchange to a checkpoint.
-func (d *following) save(into map[string]checkpoint.Section, name string, row int) {
+func (d *dynamicExchange) save(into map[string]checkpoint.Section, name string, row int) {
 	if used := d.used(); d.slots != nil && used > 0 {
 		into[name] = &slotRows{d: d, row: row, size: int64(used * row)}
 	}
 }
 
 // used returns how many slots of the global cache hold a row.
-func (d *following) used() int {
+func (d *dynamicExchange) used() int {
 	n := 0
 	for _, h := range d.global {
 		if h.made >= 0 {
@@ -34,7 +34,7 @@ func (d *following) used() int {
 
 // slotRows is the rows of a global cache as a section of a checkpoint, by slot.
 type slotRows struct {
-	d    *following
+	d    *dynamicExchange
 	row  int // bytes
 	size int64
 	slot int    // the next one
@@ -69,7 +69,7 @@ func (s *slotRows) next() bool {
 }
 
 // load puts them back, into caches that have been replayed, by way of piece.
-func (d *following) load(rows checkpoint.Section, row int, piece []byte) error {
+func (d *dynamicExchange) load(rows checkpoint.Section, row int, piece []byte) error {
 	if used := d.used(); checkpoint.Size(rows) != int64(used*row) {
 		return fmt.Errorf("%w: %d bytes in %d slots", errOtherHalo, checkpoint.Size(rows), used)
 	}
@@ -97,11 +97,11 @@ func (d *following) load(rows checkpoint.Section, row int, piece []byte) error {
 }
 
 // resume puts the caches of all exchanges into the state behind the epochs that a checkpoint has seen.
-func (f *follower) resume(c *checkpoint.File, piece []byte) error {
+func (f *dynamicCaches) resume(c *checkpoint.File, piece []byte) error {
 	if err := f.reach(c.Epoch); err != nil {
 		return err
 	}
-	for _, l := range f.legs {
+	for _, l := range f.traffic {
 		if err := l.dynamic.load(c.Sections[l.section(0, "slots")], int(l.wireRow()), piece); err != nil {
 			return err
 		}
@@ -110,7 +110,7 @@ func (f *follower) resume(c *checkpoint.File, piece []byte) error {
 }
 
 // restart empties the caches: they begin with the schedules' Start.
-func (f *follower) restart() { f.replay = nil }
+func (f *dynamicCaches) restart() { f.replay = nil }
 
 // haloKey identifies what a checkpoint's halo rows are: which lie where, and how they travel.
 func (t *Trainer) haloKey() string {
@@ -118,8 +118,8 @@ func (t *Trainer) haloKey() string {
 	if t.caches != nil {
 		things = append(things, t.caches.Capacities)
 	}
-	for _, l := range t.legs {
-		things = append(things, l.leg, l.classes)
+	for _, l := range t.traffic {
+		things = append(things, l.exchangeID, l.classes)
 		for i := range l.readers {
 			r := &l.readers[i]
 			things = append(things, hostmem.Bytes(r.ids), hostmem.Bytes(r.local), hostmem.Bytes(r.transient))
