@@ -32,7 +32,7 @@ func (t *training) beginStages(title string) {
 
 // estimateStages says what the stages will take, once it is known how large the graph is.
 func (t *training) estimateStages() {
-	edges := time.Duration(t.data.problem.Graph.Edges())
+	edges := time.Duration(t.data.Problem.Graph.Edges())
 	rounds := 0
 	if t.parts > 1 {
 		if rounds = 1; t.uneven() {

@@ -35,7 +35,7 @@ func (t *training) fitted(ctx context.Context, profile *profiler.Profile, opt ra
 	if err != nil {
 		return err
 	}
-	if known := findPlan(t.k, key, t.planFile, t.data.problem.Vertices()); known != nil {
+	if known := findPlan(t.k, key, t.planFile, t.data.Problem.Vertices()); known != nil {
 		t.plan = known
 		return nil
 	}
@@ -59,7 +59,7 @@ func (t *training) fitted(ctx context.Context, profile *profiler.Profile, opt ra
 
 // fit balances the parts of t.plan, which the partitioner made by opt, for devices that are uneven, and prunes what flags say.
 func (t *training) fit(ctx context.Context, profile *profiler.Profile, opt rapa.Options) (*rapa.Plan, error) {
-	p, byUser := t.data.problem, t.cfg.BalanceBy != ""
+	p, byUser := t.data.Problem, t.cfg.BalanceBy != ""
 	problem := balance.Problem{Graph: rapa.Both(p.Graph), Train: p.Train, SelfLoops: p.Loops == graph.LoopsAdded, Plan: t.plan, Partition: opt}
 	how := balance.Options{ByWork: !byUser, Assign: t.parts == len(t.specs), Move: !t.cfg.NoMove && !byUser,
 		MaxPrune: t.cfg.MaxPrune, Trim: t.cfg.Prune, Score: rapa.PruneScore(t.cfg.PruneScore)}

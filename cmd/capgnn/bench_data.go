@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"capgnn/cmd/capgnn/internal/datasets"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/graph/dataset"
 	"capgnn/graph/dataset/fetch"
@@ -16,7 +17,7 @@ import (
 // loadedData is a data set made ready, kept from one cell to the next.
 type loadedData struct {
 	key  string
-	data *learnable
+	data *datasets.Input
 	path string
 }
 
@@ -58,7 +59,7 @@ func (b *benchRun) standIn(item string) (scale string, p *synth.Preset, err erro
 		if scaled {
 			return "", nil, term.Usagef("--datasets %s: %w", item, err)
 		}
-		if _, err := findDataset(b.k, item); err != nil {
+		if _, err := datasets.Find(b.k, item); err != nil {
 			return "", nil, term.Usagef("--datasets %s: %w", item, err)
 		}
 		return "", nil, nil
@@ -95,19 +96,19 @@ func (b *benchRun) path(ctx context.Context, item string) (string, error) {
 	}
 	k := &term.Console{Out: b.k.Out, Err: b.k.Err, Quiet: true}
 	b.k.Note("generating %s", item)
-	d, _, err := synthesise(ctx, k, *preset, standInSeed)
+	d, _, err := datasets.Synthesise(ctx, k, *preset, standInSeed)
 	if err != nil {
 		return "", err
 	}
 	watch := &term.DataWatch{Ctx: ctx, Console: k, Verb: "write"}
 	err = dataset.WriteStore(path, d, watch.At)
 	watch.End()
-	return path, asUsageIfPath(err)
+	return path, datasets.WriteError(err)
 }
 
 // load makes a data set ready for a training, which is then checked. The last one is kept.
 func (b *benchRun) load(ctx context.Context, t *training) error {
-	key := fmt.Sprintf("%s %d %v", t.cfg.Dataset, t.cfg.Seed, loopsOf(t.cfg.SelfLoops, t.cfg.Model))
+	key := fmt.Sprintf("%s %d %v", t.cfg.Dataset, t.cfg.Seed, datasets.LoopsOf(t.cfg.SelfLoops, t.cfg.Model))
 	if b.loaded != nil && b.loaded.key == key {
 		t.data, t.cfg.DatasetPath = b.loaded.data, b.loaded.path
 		return t.load(ctx)
@@ -132,7 +133,7 @@ func (b *benchRun) forget() error {
 	if b.loaded == nil {
 		return nil
 	}
-	err := b.loaded.data.release()
+	err := b.loaded.data.Release()
 	b.loaded = nil
 	return err
 }

@@ -50,11 +50,11 @@ func (b *benchRun) haloLine(ctx context.Context, data string, method rapa.Method
 	if err := b.load(ctx, t); err != nil {
 		return nil, err
 	}
-	g := t.data.problem.Graph
+	g := t.data.Problem.Graph
 	if parts > g.Rows() {
 		return nil, term.Usagef("--datasets %s: %d vertices for %d parts", data, g.Rows(), parts)
 	}
-	plan, err := partition(ctx, t.k, g, nil, rapa.Options{Method: method, Parts: parts, Seed: seed, Graph: t.data.sums.Graph, Trials: 1}, "")
+	plan, err := partition(ctx, t.k, g, nil, rapa.Options{Method: method, Parts: parts, Seed: seed, Graph: t.data.Sums.Graph, Trials: 1}, "")
 	if err != nil {
 		return nil, err
 	}

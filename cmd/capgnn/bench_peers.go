@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 
+	"capgnn/cmd/capgnn/internal/datasets"
 	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/docs"
@@ -186,7 +187,7 @@ func (b *benchRun) peerEpochs(ctx context.Context, data, model, peer string, epo
 func (b *benchRun) store(ctx context.Context, item string) (string, error) {
 	path, err := b.path(ctx, item)
 	if err == nil && path == "" {
-		path, err = findDataset(b.k, item)
+		path, err = datasets.Find(b.k, item)
 	}
 	if err != nil {
 		return "", term.AsUsage(err)

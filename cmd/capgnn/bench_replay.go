@@ -46,7 +46,7 @@ func (b *benchRun) replay(ctx context.Context, s setting) (*bench.Line, error) {
 	for p := range t.parts {
 		opt.Devices = append(opt.Devices, opened[p%len(opened)])
 	}
-	trainer, err := pipeline.New(ctx, t.data.problem, opt)
+	trainer, err := pipeline.New(ctx, t.data.Problem, opt)
 	if err != nil {
 		return nil, errors.Join(err, devices.CloseAll(opened))
 	}

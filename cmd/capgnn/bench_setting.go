@@ -103,7 +103,7 @@ func optionNamed(name string) runfolder.Option {
 func (t *training) counted(l *bench.Line) {
 	p := t.plan
 	if p == nil {
-		l.Values["vertices"], l.Values["edges"] = float64(t.data.problem.Vertices()), float64(t.data.problem.Graph.Edges())
+		l.Values["vertices"], l.Values["edges"] = float64(t.data.Problem.Vertices()), float64(t.data.Problem.Graph.Edges())
 		return
 	}
 	for i, s := range p.Parts {

@@ -43,7 +43,7 @@ func (b *benchRun) simulate(ctx context.Context, s setting) (*bench.Line, error)
 	}
 	var part []int32
 	var dropped [][]graph.NodeID
-	if part = make([]int32, t.data.problem.Vertices()); t.plan != nil {
+	if part = make([]int32, t.data.Problem.Vertices()); t.plan != nil {
 		part, dropped = t.plan.Part, t.plan.Dropped
 	}
 	o, err := t.forecast(ctx, profile, part, dropped)

@@ -76,7 +76,7 @@ func (t *training) trainCached(ctx context.Context, devices []gpu.Device, l *ben
 		addEpoch(l, e)
 		return nil
 	}
-	trainer, err := pipeline.New(ctx, t.data.problem, opt)
+	trainer, err := pipeline.New(ctx, t.data.Problem, opt)
 	if err != nil {
 		return nil, term.AsUsage(t.explain(err))
 	}

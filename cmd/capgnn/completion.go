@@ -12,6 +12,7 @@ import (
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/graph/dataset"
+	"capgnn/graph/dataset/fetch"
 	"capgnn/graph/synth"
 	"capgnn/rapa"
 )
@@ -111,7 +112,7 @@ func completed(cmd *cli.Command, words string) completedCommand {
 			out.Choices = append(out.Choices, p.Name)
 		}
 	case "data fetch":
-		for _, s := range knownSets {
+		for _, s := range fetch.Known() {
 			out.Choices = append(out.Choices, s.Name)
 		}
 	default:

@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"capgnn/cmd/capgnn/internal/datasets"
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/graph/dataset"
@@ -111,7 +112,7 @@ func onePositional(what string, action func(c *cli.Context, argument string) err
 
 // openDataset finds and reads a data set as readingFlags say, and shows its notes.
 func openDataset(ctx context.Context, c *cli.Context, k *term.Console, name string) (*dataset.Dataset, error) {
-	path, err := findDataset(k, name)
+	path, err := datasets.Find(k, name)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"capgnn/cmd/capgnn/internal/datasets"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/graph"
 	"capgnn/graph/dataset"
@@ -33,11 +34,11 @@ func resultOf[T any](t *testing.T, stdout string) T {
 func TestDataInfo(t *testing.T) {
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
-	i := resultOf[dataInfo](t, s.must("data", "info", "ok.npz", "--json", "--quiet"))
+	i := resultOf[datasets.Info](t, s.must("data", "info", "ok.npz", "--json", "--quiet"))
 	if i.Name != "ok" || i.Vertices != 60 || i.Edges != 120 || !i.Symmetric || i.Loops != 0 || i.Isolated != 0 || i.Format != "npz" {
 		t.Errorf("%+v", i)
 	}
-	two := degrees{Min: 2, Median: 2, Mean: 2, P90: 2, P99: 2, Max: 2, Log2: []int{0, 0, 60}}
+	two := datasets.Degrees{Min: 2, Median: 2, Mean: 2, P90: 2, P99: 2, Max: 2, Log2: []int{0, 0, 60}}
 	if !slices.Equal(i.InDegree.Log2, two.Log2) || i.InDegree.Mean != 2 || i.InDegree.Max != 2 || i.OutDegree.Min != 2 {
 		t.Errorf("degrees %+v, want %+v", i.InDegree, two)
 	}
@@ -57,7 +58,7 @@ func TestDataInfo(t *testing.T) {
 			t.Errorf("the table lacks %q:\n%s", want, table)
 		}
 	}
-	if again := s.must("data", "--json", "info", "ok.npz"); resultOf[dataInfo](t, again).Edges != 120 {
+	if again := s.must("data", "--json", "info", "ok.npz"); resultOf[datasets.Info](t, again).Edges != 120 {
 		t.Errorf("--json before the second word: %s", again)
 	}
 }
@@ -72,7 +73,7 @@ func TestDescribe(t *testing.T) {
 		Graph: g, Classes: 2, Targets: []uint8{1, 0, 1, 1, 0, 1, 0, 0, 1, 0, 0, 0}, Train: []bool{true, true, false, false, false, false},
 		Features: dataset.Features{Cols: 4, Indptr: []int64{0, 1, 1, 2, 2, 2, 2}, Indices: []int32{0, 3}, Data: []float32{0, 2}},
 	}
-	i := describe(d)
+	i := datasets.Describe(d)
 	if i.Loops != 2 || i.Isolated != 2 || i.Symmetric || i.Edges != 6 {
 		t.Errorf("%+v", i)
 	}
@@ -96,7 +97,7 @@ func TestDescribeDegrees(t *testing.T) {
 	for i := range d {
 		d[(i*7)%1000] = int32(i + 1)
 	}
-	got := describeDegrees(d)
+	got := datasets.DescribeDegrees(d)
 	if got.Min != 1 || got.Median != 500 || got.P90 != 900 || got.P99 != 990 || got.Max != 1000 || got.Mean != 500.5 {
 		t.Errorf("%+v", got)
 	}
@@ -111,11 +112,11 @@ func TestDataImport(t *testing.T) {
 	st["train_mask"] = npy.Entry{Data: slices.Repeat([]bool{true, false}, 30)}
 	st.write(s, "ok.npz")
 	w := resultOf[written](t, s.must("data", "import", "ok.npz", "--out", "data/capgnn/mine", "--json", "--quiet"))
-	if w.Vertices != 60 || w.Edges != 120 || w.Features != 6 || w.Classes != 2 || w.Bytes != treeBytes(s.path("data/capgnn/mine")) || w.Bytes == 0 {
+	if w.Vertices != 60 || w.Edges != 120 || w.Features != 6 || w.Classes != 2 || w.Bytes != datasets.SizeOfTree(s.path("data/capgnn/mine")) || w.Bytes == 0 {
 		t.Errorf("%+v", w)
 	}
-	before := resultOf[dataInfo](t, s.must("data", "info", "ok.npz", "--json", "--quiet"))
-	after := resultOf[dataInfo](t, s.must("data", "info", "--json", "mine", "--quiet")) // found by name
+	before := resultOf[datasets.Info](t, s.must("data", "info", "ok.npz", "--json", "--quiet"))
+	after := resultOf[datasets.Info](t, s.must("data", "info", "--json", "mine", "--quiet")) // found by name
 	if after.Name != "mine" || after.Format != "store" || *after.Splits.Train != 30 {
 		t.Errorf("%+v", after)
 	}
@@ -131,7 +132,7 @@ func TestDataImport(t *testing.T) {
 		t.Errorf("exit code %d, %q", code, stderr)
 	}
 	list := resultOf[dataList](t, s.must("data", "list", "--json"))
-	if len(list.Found) != 1 || list.Found[0] != (foundSet{"mine", s.path("data/capgnn/mine"), "store", w.Bytes}) || len(list.Known) == 0 {
+	if len(list.Found) != 1 || list.Found[0] != (datasets.Found{Name: "mine", Path: s.path("data/capgnn/mine"), Format: "store", Bytes: w.Bytes}) || len(list.Known) == 0 {
 		t.Errorf("list %+v", list.Found)
 	}
 	if err := os.Mkdir(s.path("data/capgnn/several"), 0o755); err != nil {
@@ -143,7 +144,7 @@ func TestDataImport(t *testing.T) {
 	if len(list.Found) != 3 || list.Found[1].Name != "one" || list.Found[2].Path != s.path("data/capgnn/several/two.npz") {
 		t.Errorf("a folder of several: %+v", list.Found)
 	}
-	if got := resultOf[dataInfo](t, s.must("data", "info", "two", "--json")); got.Vertices != before.Vertices {
+	if got := resultOf[datasets.Info](t, s.must("data", "info", "two", "--json")); got.Vertices != before.Vertices {
 		t.Errorf("by name: %+v", got)
 	}
 	if table := s.must("data", "list", "--quiet"); !strings.Contains(table, "mine") || !strings.Contains(table, "ogbn_products") || !strings.Contains(table, "reddit-like") {
@@ -174,11 +175,11 @@ func TestDataReadingFlags(t *testing.T) {
 		t.Fatal(err)
 	}
 	for compact, want := range map[string]int{"--compact=false": 10, "--compact": 3} {
-		if i := resultOf[dataInfo](t, s.must("data", "info", "gaps.txt", "--json", "--quiet", compact)); i.Vertices != want || i.Features != nil || i.Labels != nil || i.Homophily != nil {
+		if i := resultOf[datasets.Info](t, s.must("data", "info", "gaps.txt", "--json", "--quiet", compact)); i.Vertices != want || i.Features != nil || i.Labels != nil || i.Homophily != nil {
 			t.Errorf("%s: %+v, want %d vertices", compact, i, want)
 		}
 	}
-	if i := resultOf[dataInfo](t, s.must("data", "info", "splits.npz", "--json", "--quiet")); i.Splits.Stored != 2 || *i.Splits.Train != 1 || *i.Homophily != 0 {
+	if i := resultOf[datasets.Info](t, s.must("data", "info", "splits.npz", "--json", "--quiet")); i.Splits.Stored != 2 || *i.Splits.Train != 1 || *i.Homophily != 0 {
 		t.Errorf("%+v", i)
 	}
 	s.must("data", "import", "splits.npz", "--split", "1", "--out", "one", "--quiet")
@@ -208,7 +209,7 @@ func TestDataSynth(t *testing.T) {
 			scale = "0.05"
 		}
 		w := synthesise(p.Name, p.Name, "--scale", scale)
-		i := resultOf[dataInfo](t, s.must("data", "info", p.Name, "--json", "--quiet"))
+		i := resultOf[datasets.Info](t, s.must("data", "info", p.Name, "--json", "--quiet"))
 		if i.Name != p.Name || i.Edges != w.Edges || i.Vertices != w.Vertices || p.Cols > 0 && (!i.Symmetric || i.Loops != 0) {
 			t.Errorf("%s: %+v, written %+v", p.Name, i, w)
 		}
@@ -303,7 +304,7 @@ func TestDataWrongUsage(t *testing.T) {
 // The published sets are listed with the formats they are read as.
 func TestSniff(t *testing.T) {
 	root := published.Path(t)
-	found, err := findSets(root)
+	found, err := datasets.Folder(root)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -318,7 +319,7 @@ func TestSniff(t *testing.T) {
 			t.Errorf("%s: format %q, want %q", name, formats[name], want)
 		}
 	}
-	if got := sniffFile(filepath.Join(root, "cora_npz", "cora.npz")); got != "gnn-benchmark" {
+	if got := datasets.SniffFile(filepath.Join(root, "cora_npz", "cora.npz")); got != "gnn-benchmark" {
 		t.Errorf("cora.npz: %q", got)
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"capgnn/cmd/capgnn/internal/datasets"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/graph/dataset/fetch"
 )
@@ -24,7 +25,7 @@ const fetchRetries = 6
 
 func dataFetchCommand() *cli.Command {
 	var names, byHand []string
-	for _, s := range knownSets {
+	for _, s := range fetch.Known() {
 		if s.Fetchable() {
 			names = append(names, s.Name)
 		} else {
@@ -76,9 +77,9 @@ func dataFetchAction(c *cli.Context, name string) error {
 	case errors.Is(err, context.Canceled):
 		return &term.InterruptedError{Note: "nothing was downloaded"}
 	case err != nil:
-		return asUsageIfPath(fmt.Errorf("data %w", err))
+		return datasets.WriteError(fmt.Errorf("data %w", err))
 	}
-	f := fetched{Name: name, Path: path, Bytes: treeBytes(path), Seconds: time.Since(start).Seconds()}
+	f := fetched{Name: name, Path: path, Bytes: datasets.SizeOfTree(path), Seconds: time.Since(start).Seconds()}
 	if k.JSON {
 		return json.NewEncoder(k.Out).Encode(f)
 	}
@@ -91,7 +92,7 @@ func fetchTarget(c *cli.Context, name string) (fetch.Published, string, error) {
 	set, err := fetch.Find(name)
 	if err != nil {
 		var names, all []string
-		for _, s := range knownSets {
+		for _, s := range fetch.Known() {
 			names, all = append(append(names, s.Name), s.Aliases()...), append(all, s.Name)
 		}
 		return set, "", term.Usagef("data fetch: no published data set %s: `capgnn data list` shows %s", term.Quoted(name, names), strings.Join(all, ", "))

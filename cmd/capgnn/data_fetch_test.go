@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"capgnn/cmd/capgnn/internal/datasets"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/internal/published"
 )
@@ -108,7 +109,7 @@ func TestDataFetch(t *testing.T) {
 	if asked, want := m.set(""), "ind.cora.tx bytes=74012-\nind.cora.ty\nind.cora.x\nind.cora.y"; asked != want {
 		t.Errorf("the second call asked for\n%s\nwant\n%s", asked, want)
 	}
-	if i := resultOf[dataInfo](t, s.must("data", "info", "sets/planetoid_cora", "--json", "--quiet")); i.Vertices != 2708 || i.Edges != 10556 {
+	if i := resultOf[datasets.Info](t, s.must("data", "info", "sets/planetoid_cora", "--json", "--quiet")); i.Vertices != 2708 || i.Edges != 10556 {
 		t.Errorf("%+v", i)
 	}
 	s.fails(term.ExitUsage, []string{"is there already"}, "data", "fetch", "planetoid_cora", "--out", "sets", "--url", m.URL+"/data", "--quiet")

@@ -5,31 +5,23 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/urfave/cli/v2"
 
+	"capgnn/cmd/capgnn/internal/datasets"
 	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/graph/dataset/fetch"
 	"capgnn/graph/synth"
 )
 
-// foundSet is a data set in one of the folders that are searched by name.
-type foundSet struct {
-	Name   string `json:"name"`
-	Path   string `json:"path"`
-	Format string `json:"format"` // by the names of files and arrays alone; the files were not read
-	Bytes  int64  `json:"bytes"`
-}
-
 // dataList is what `data list` prints.
 type dataList struct {
-	Roots   []string     `json:"roots"`
-	Found   []foundSet   `json:"found"`
-	Known   []knownSet   `json:"known"`
-	Presets []presetLine `json:"presets"`
+	Roots   []string          `json:"roots"`
+	Found   []datasets.Found  `json:"found"`
+	Known   []fetch.Published `json:"known"`
+	Presets []presetLine      `json:"presets"`
 }
 
 type presetLine struct {
@@ -41,7 +33,7 @@ type presetLine struct {
 
 func dataListAction(c *cli.Context) error {
 	k := term.NewConsole(c)
-	list := dataList{Roots: term.DataRoots(), Found: []foundSet{}, Known: knownSets}
+	list := dataList{Roots: term.DataRoots(), Found: []datasets.Found{}, Known: fetch.Known()}
 	if list.Roots == nil {
 		list.Roots = []string{}
 	}
@@ -49,7 +41,7 @@ func dataListAction(c *cli.Context) error {
 		list.Presets = append(list.Presets, presetLine{p.Name, p.Vertices, 2 * p.Pairs, p.Like})
 	}
 	for _, root := range list.Roots {
-		found, err := findSets(root)
+		found, err := datasets.Folder(root)
 		if errors.Is(err, fs.ErrNotExist) {
 			k.Note("%s is not there yet", root)
 			continue
@@ -81,44 +73,18 @@ func dataListAction(c *cli.Context) error {
 	return t.Flush()
 }
 
-// findSets lists the data sets of a folder, by name. What is recognised as none is left out.
-func findSets(root string) ([]foundSet, error) {
-	entries, err := os.ReadDir(root)
+func dataInfoAction(c *cli.Context, name string) error {
+	k := term.NewConsole(c)
+	d, err := openDataset(c.Context, c, k, name)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var out []foundSet
-	for _, e := range entries {
-		path := filepath.Join(root, e.Name())
-		info, err := os.Stat(path)
-		if err != nil || strings.HasPrefix(e.Name(), ".") {
-			continue // a link to nothing, or the temporary folder of a store that is being written
-		}
-		if !info.IsDir() {
-			if format := sniffFile(path); format != "" {
-				out = append(out, foundSet{setName(path), path, format, info.Size()})
-			}
-			continue
-		}
-		out = append(out, sniffFolder(path)...)
+	info := datasets.Describe(d)
+	if err := d.Close(); err != nil {
+		return err
 	}
-	return out, nil
-}
-
-// setName is the name of the data set at path.
-func setName(path string) string { return strings.TrimSuffix(filepath.Base(path), ".npz") }
-
-// treeBytes adds up the files of a folder and of those below it. What cannot be read counts nothing: the size is a help
-// to the reader and decides nothing.
-func treeBytes(dir string) int64 {
-	total := int64(0)
-	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
-		if err == nil && e.Type().IsRegular() {
-			if info, err := e.Info(); err == nil {
-				total += info.Size()
-			}
-		}
-		return nil
-	})
-	return total
+	if k.JSON {
+		return json.NewEncoder(k.Out).Encode(info)
+	}
+	return info.Print(k.Out)
 }

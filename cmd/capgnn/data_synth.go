@@ -13,6 +13,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"capgnn/cmd/capgnn/internal/datasets"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/graph/dataset"
 	"capgnn/graph/synth"
@@ -43,7 +44,7 @@ func dataSynthAction(c *cli.Context, name string) error {
 	ctx, stop := term.Interruptible(c.Context, k, "as soon as possible")
 	defer stop()
 	start := time.Now()
-	d, ceiling, err := synthesise(ctx, k, preset, c.Uint64("seed"))
+	d, ceiling, err := datasets.Synthesise(ctx, k, preset, c.Uint64("seed"))
 	if errors.Is(err, context.Canceled) {
 		return &term.InterruptedError{Note: "nothing was written"}
 	}
@@ -54,38 +55,6 @@ func dataSynthAction(c *cli.Context, name string) error {
 		k.Note("no model can be expected to score more than %s on it", term.Score(&ceiling))
 	}
 	return writeStore(ctx, k, out, d, start)
-}
-
-// synthesise makes the data set of a preset, and says what a perfect model would score.
-func synthesise(ctx context.Context, k *term.Console, p synth.Preset, seed uint64) (*dataset.Dataset, float64, error) {
-	var bar *term.Progress
-	shown := ""
-	defer func() {
-		if bar != nil {
-			bar.End()
-		}
-	}()
-	k.Note("%s: %s vertices, %s directed edges, in the manner of %s", p.Name, term.Grouped(int64(p.Vertices)), term.Grouped(2*p.Pairs), p.Like)
-	s, err := p.Make(ctx, seed, synth.Options{Progress: func(stage string, done, total int) {
-		if stage != shown {
-			if bar != nil {
-				bar.End()
-			}
-			shown, bar = stage, k.Begin(stage, int64(total), "blocks", term.LinePause)
-		}
-		bar.At(int64(done), "")
-	}})
-	if err != nil {
-		return nil, 0, err
-	}
-	d := &dataset.Dataset{
-		Name: p.Name, Graph: s.Graph, Labels: s.Labels, Targets: s.Targets, Classes: s.Classes,
-		Features: dataset.Features{Cols: s.Cols, Dense: s.Dense, Indptr: s.Indptr, Indices: s.Indices, Data: s.Data},
-	}
-	if s.Labels != nil || s.Targets != nil {
-		d.Train, d.Val, d.Test, err = dataset.Split(p.Vertices, nil, seed, p.Split)
-	}
-	return d, s.Ceiling, err
 }
 
 // freeFolder returns the folder that --out names, in which nothing lies yet.
@@ -130,11 +99,11 @@ func writeStore(ctx context.Context, k *term.Console, out string, d *dataset.Dat
 		return &term.InterruptedError{Note: "nothing was written"}
 	}
 	if err != nil {
-		return asUsageIfPath(err)
+		return datasets.WriteError(err)
 	}
 	w := written{
 		Path: out, Name: d.Name, Vertices: d.Graph.Rows(), Edges: d.Graph.Edges(), Features: d.Features.Cols, Classes: d.Classes,
-		Bytes: treeBytes(out), Seconds: time.Since(start).Seconds(),
+		Bytes: datasets.SizeOfTree(out), Seconds: time.Since(start).Seconds(),
 	}
 	if w.Peak, err = hostmem.PeakRSS(); err != nil {
 		return err
@@ -144,13 +113,5 @@ func writeStore(ctx context.Context, k *term.Console, out string, d *dataset.Dat
 	}
 	_, err = fmt.Fprintf(k.Out, "%s: %s vertices, %s directed edges, %s features, %d classes; %s in %s\n", w.Path,
 		term.Grouped(int64(w.Vertices)), term.Grouped(w.Edges), term.Grouped(int64(w.Features)), w.Classes, term.Size(w.Bytes), term.Duration(&w.Seconds))
-	return err
-}
-
-// asUsageIfPath marks an error about where to write as the user's; a full disk is none.
-func asUsageIfPath(err error) error {
-	if errors.Is(err, os.ErrPermission) || errors.Is(err, os.ErrExist) || errors.Is(err, os.ErrNotExist) {
-		return term.AsUsage(err)
-	}
 	return err
 }

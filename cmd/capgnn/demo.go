@@ -12,6 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"capgnn/cmd/capgnn/internal/datasets"
 	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
@@ -90,13 +91,13 @@ func demoProfile(ctx context.Context, k *term.Console, list string) error {
 }
 
 // demoData returns Cora, or a generated graph where it cannot be had.
-func demoData(ctx context.Context, k *term.Console, cfg *runfolder.Config, generated bool) (*learnable, error) {
+func demoData(ctx context.Context, k *term.Console, cfg *runfolder.Config, generated bool) (*datasets.Input, error) {
 	if !generated {
 		path, err := findCora(ctx, k)
 		if err == nil {
 			cfg.Dataset, cfg.DatasetPath = "cora", path
-			var data *learnable
-			if data, err = loadData(ctx, k, cfg); err == nil {
+			var data *datasets.Input
+			if data, err = datasets.Load(ctx, k, cfg); err == nil {
 				return data, nil
 			}
 		}
@@ -105,8 +106,8 @@ func demoData(ctx context.Context, k *term.Console, cfg *runfolder.Config, gener
 		}
 		k.Note("data: no Cora, so a generated graph takes its place (%s)", term.OneLine(err))
 	}
-	cfg.Dataset, cfg.DatasetPath = generatedName, ""
-	return loadData(ctx, k, cfg)
+	cfg.Dataset, cfg.DatasetPath = datasets.Generated, ""
+	return datasets.Load(ctx, k, cfg)
 }
 
 // findCora returns where Cora lies, after downloading it if need be.
@@ -141,7 +142,7 @@ func invocation() string {
 
 // demoSummary says what came out and what to do next; program is how to call it.
 func demoSummary(w io.Writer, r *runfolder.Result, datasetPath, program string) error {
-	next := generatedName
+	next := datasets.Generated
 	if datasetPath != "" {
 		next = datasetPath
 	}

@@ -39,9 +39,9 @@ func (t *training) divide(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p := t.data.problem
+	p := t.data.Problem
 	opt := rapa.Options{Method: rapa.Method(t.cfg.Partitioner), Objective: rapa.Objective(t.cfg.Objective), Parts: t.parts, Targets: targets,
-		Seed: t.cfg.Seed, Graph: t.data.sums.Graph, Balance: t.cfg.Balance, BalanceBy: balanceBy}
+		Seed: t.cfg.Seed, Graph: t.data.Sums.Graph, Balance: t.cfg.Balance, BalanceBy: balanceBy}
 	plan, err := partition(ctx, t.k, p.Graph, p.Train, opt, t.planFile)
 	if err != nil {
 		return err
@@ -97,7 +97,7 @@ func (t *training) usePlan() error {
 	if err != nil {
 		return term.Usagef("--plan %s: %w", t.cfg.Plan, err)
 	}
-	if g := t.data.sums.Graph; plan.Graph != g || len(plan.Part) != t.data.problem.Vertices() {
+	if g := t.data.Sums.Graph; plan.Graph != g || len(plan.Part) != t.data.Problem.Vertices() {
 		return term.Usagef("--plan %s: the plan is of another graph (%d vertices): make one with `capgnn partition --dataset %s --out FILE`",
 			t.cfg.Plan, len(plan.Part), t.cfg.Dataset)
 	}
@@ -120,7 +120,7 @@ func (t *training) recorded() bool {
 	if t.cfg.PlanKey == "" {
 		return false
 	}
-	if t.plan = findPlan(t.k, t.cfg.PlanKey, t.planFile, t.data.problem.Vertices()); t.plan == nil {
+	if t.plan = findPlan(t.k, t.cfg.PlanKey, t.planFile, t.data.Problem.Vertices()); t.plan == nil {
 		t.k.Note("note: the plan that the config file names is not there any more: a new one is made")
 	}
 	return t.plan != nil

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"capgnn/cmd/capgnn/internal/datasets"
 	"capgnn/cmd/capgnn/internal/term"
 )
 
@@ -58,7 +59,7 @@ func TestMadeFeatures(t *testing.T) {
 	s.must("plan", "--dataset", "bare.npz", "--features", "degree", "--hidden", "4")
 	s.must("partition", "--dataset", "bare.npz", "--features", "random:4", "--parts", "2")
 	s.must("data", "import", "bare.npz", "--features", "random:4", "--seed", "2", "--out", "with")
-	if i := resultOf[dataInfo](t, s.must("data", "info", "with", "--json")); i.Features == nil || i.Features.Columns != 4 {
+	if i := resultOf[datasets.Info](t, s.must("data", "info", "with", "--json")); i.Features == nil || i.Features.Columns != 4 {
 		t.Errorf("the imported store has %+v", i.Features)
 	}
 }

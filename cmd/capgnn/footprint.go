@@ -13,7 +13,7 @@ const memoryShare = 0.97
 func (e *epochEstimator) memory(o *outlook, counts []rapa.Counts) rapa.Memory {
 	t := e.run
 	width := int64(t.cfg.Hidden) * int64(t.cfg.ElementType().Size())
-	p := t.data.problem
+	p := t.data.Problem
 	weights := 4 * int64(gnn.FlatLen(t.cfg.Network(p.Features.Cols, p.Classes, p.Targets != nil)))
 	m := rapa.Memory{Have: make([]int64, len(counts))}
 	m.Footprint = footprint(rapa.Footprint{Fixed: 2 * weights, PerEdge: 4, PerHalo: width}, counts, o.peak) // and gradients

@@ -77,7 +77,7 @@ func (t *training) simulate(ctx context.Context, profile *profiler.Profile, opt 
 	for p := range t.parts {
 		opt.Devices = append(opt.Devices, opened[p%len(opened)])
 	}
-	s, err := pipeline.Simulate(ctx, t.data.problem, opt)
+	s, err := pipeline.Simulate(ctx, t.data.Problem, opt)
 	if err := errors.Join(err, devices.CloseAll(opened)); err != nil {
 		return nil, term.AsUsage(runfolder.ExplainCache(err))
 	}

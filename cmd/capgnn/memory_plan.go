@@ -126,11 +126,11 @@ func (t *training) account(ctx context.Context, opt pipeline.Options, limited bo
 	for p := range t.parts {
 		opt.Devices = append(opt.Devices, books[p%len(books)])
 	}
-	trainer, err := pipeline.New(ctx, t.data.problem, opt)
+	trainer, err := pipeline.New(ctx, t.data.Problem, opt)
 	if err != nil {
 		return nil, nil, err
 	}
-	m := &memoryPlan{Dataset: t.data.name, Model: t.cfg.Model, Parts: t.parts, Order: t.cfg.Order, Storage: t.cfg.Storage, ages: trainer.Ages(), replaced: trainer.Replaced()}
+	m := &memoryPlan{Dataset: t.data.Name, Model: t.cfg.Model, Parts: t.parts, Order: t.cfg.Order, Storage: t.cfg.Storage, ages: trainer.Ages(), replaced: trainer.Replaced()}
 	m.Host.Cache, m.Host.Staging = trainer.HostMemory()
 	for i, b := range books {
 		d := deviceMemory{Device: t.specs[i].String(), Budget: t.devices[i].Info().Budget, Peak: b.Memory().HighWater, Buffers: blocksOf(b.Entries())}
@@ -155,7 +155,7 @@ func (t *training) lay() error {
 	if c != nil {
 		opt.Prepared = c
 	}
-	t.layout, err = pipeline.NewLayout(t.data.problem, opt, t.parts)
+	t.layout, err = pipeline.NewLayout(t.data.Problem, opt, t.parts)
 	return err
 }
 
@@ -204,7 +204,7 @@ func (m *memoryPlan) fit() error {
 
 // checkSize refuses what cannot fit before anything of that size is asked for.
 func (t *training) checkSize() error {
-	p := t.data.problem
+	p := t.data.Problem
 	parameters := gnn.FlatLen(t.cfg.Network(p.Features.Cols, p.Classes, p.Targets != nil))
 	features := int64(0)
 	if p.Features.Sparse() && t.cfg.Savings.NoSparse {

@@ -74,7 +74,7 @@ func (t *training) arrange(ctx context.Context) error {
 // chooseOrder measures whether the community order pays, or returns what was measured before for this data set, width and
 // device.
 func (t *training) chooseOrder(ctx context.Context) (arrangement, error) {
-	p := t.data.problem
+	p := t.data.Problem
 	none := arrangement{Order: runfolder.OrderNone}
 	if bytes := int64(p.Vertices()) * int64(t.cfg.Hidden) * int64(t.cfg.ElementType().Size()); bytes <= cachedRows {
 		return none, nil
@@ -101,7 +101,7 @@ func (t *training) measureOrder(ctx context.Context, dev gpu.Device) (arrangemen
 	if err != nil {
 		return a, err
 	}
-	g := t.data.problem.Graph
+	g := t.data.Problem.Graph
 	seconds, err := profiler.CompareGathers(ctx, dev, []profiler.Sample{sampleRows(g, nil), sampleRows(g, rank)}, t.cfg.Hidden, t.cfg.ElementType())
 	var oom *gpu.OutOfMemory
 	if errors.As(err, &oom) { // then training will say what does not fit
@@ -126,7 +126,7 @@ func (t *training) measureOrder(ctx context.Context, dev gpu.Device) (arrangemen
 
 // ranks returns the rank of every vertex in an order, from the cache if it is there.
 func (t *training) ranks(ctx context.Context, order string) ([]int32, error) {
-	g := t.data.problem.Graph
+	g := t.data.Problem.Graph
 	key := sha256.Sum256(fmt.Appendf(nil, "rank 1 %s %s", t.cfg.DataSHA256, order))
 	path := t.cachePath(fmt.Sprintf("rank-%x.npy", key[:16]))
 	rank, err := readRanks(path, g.Rows())

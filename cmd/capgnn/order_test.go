@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"capgnn/cmd/capgnn/internal/datasets"
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/graph/synth"
@@ -53,7 +54,7 @@ func TestRanksAreCached(t *testing.T) {
 		t.Fatal(err)
 	}
 	var log bytes.Buffer
-	tr := &training{k: &term.Console{Out: &log, Err: &log}, data: &learnable{problem: &pipeline.Problem{Graph: g}}, cfg: runfolder.Default()}
+	tr := &training{k: &term.Console{Out: &log, Err: &log}, data: &datasets.Input{Problem: &pipeline.Problem{Graph: g}}, cfg: runfolder.Default()}
 	first, err := tr.ranks(context.Background(), runfolder.OrderDegree)
 	if err != nil {
 		t.Fatal(err)

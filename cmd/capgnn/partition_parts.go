@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"capgnn/cmd/capgnn/internal/datasets"
 	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/diskcache"
 	"capgnn/cmd/capgnn/internal/term"
@@ -19,20 +20,20 @@ import (
 // loadGraph reads the data set. One without features or labels will do: it is cut, and nothing is said about training.
 func (t *training) loadGraph(ctx context.Context) error {
 	started := time.Now()
-	d, err := readDataset(ctx, t.k, &t.cfg, nil)
+	d, err := datasets.Read(ctx, t.k, &t.cfg, nil)
 	if err != nil {
 		return term.AsUsage(err)
 	}
 	if d.Features.Present() && (d.Labels != nil || d.Targets != nil) {
-		if t.data, err = learn(ctx, t.k, &t.cfg, d, started); err != nil {
+		if t.data, err = datasets.Prepare(ctx, t.k, &t.cfg, d, started); err != nil {
 			return term.AsUsage(err)
 		}
 		t.cutting = true
 		return t.load(ctx)
 	}
-	p := &pipeline.Problem{Graph: d.Graph, Loops: loopsOf(t.cfg.SelfLoops, t.cfg.Model), Train: d.Train}
+	p := &pipeline.Problem{Graph: d.Graph, Loops: datasets.LoopsOf(t.cfg.SelfLoops, t.cfg.Model), Train: d.Train}
 	t.cutting, t.bare = true, true
-	t.data = &learnable{name: d.Name, problem: p, sums: diskcache.SumsOf(p), close: d.Close}
+	t.data = &datasets.Input{Name: d.Name, Problem: p, Sums: diskcache.SumsOf(p), CloseFiles: d.Close}
 	t.k.Note("%s: %s vertices, %s edges, nothing to learn from: times and memory of training cannot be told", d.Name, term.Grouped(p.Vertices()), term.Grouped(p.Graph.Edges()))
 	return nil
 }
@@ -41,7 +42,7 @@ func (t *training) loadGraph(ctx context.Context) error {
 // is a *FitError.
 func (t *training) reportParts(ctx context.Context) (*partitionReport, error) {
 	p := t.plan
-	r := &partitionReport{Dataset: t.data.name, Partitioner: string(p.Method), Objective: t.cfg.Objective, Seed: p.Seed, EdgeCut: p.EdgeCut,
+	r := &partitionReport{Dataset: t.data.Name, Partitioner: string(p.Method), Objective: t.cfg.Objective, Seed: p.Seed, EdgeCut: p.EdgeCut,
 		Volume: p.Volume, Balance: p.Balance, Seconds: p.Seconds, Trace: p.Trace, Stop: string(p.Stop), Moved: p.Moved}
 	for i, s := range p.Parts {
 		q := partReport{Part: i, Inner: s.Inner, Halo: s.Halo, Edges: s.Edges, Cut: s.Cut, Train: s.Train}

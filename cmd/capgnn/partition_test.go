@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"capgnn/cmd/capgnn/internal/datasets"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/graph"
 	"capgnn/rapa"
@@ -31,7 +32,7 @@ func (s *sandbox) partition(args ...string) *partitionReport {
 // What partition reports is what a walk over the graph counts; vertices alone are balanced unless something else is asked for.
 func TestPartitionCounts(t *testing.T) {
 	s := newSandbox(t)
-	data, err := generate(1)
+	data, err := datasets.Generate(1)
 	if err != nil {
 		t.Fatal(err)
 	}

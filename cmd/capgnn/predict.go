@@ -14,6 +14,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"gorgonia.org/tensor"
 
+	"capgnn/cmd/capgnn/internal/datasets"
 	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
@@ -170,7 +171,7 @@ func (p *prediction) predict(ctx context.Context) (*predictResult, error) {
 	}
 	begin := time.Now()
 	t, err := p.compute(ctx)
-	r := &predictResult{Dataset: p.data.name, RunDir: string(p.run), Weights: p.weights, What: p.what,
+	r := &predictResult{Dataset: p.data.Name, RunDir: string(p.run), Weights: p.weights, What: p.what,
 		Out: p.outFile(), Seconds: time.Since(begin).Seconds()}
 	if p.layer >= 0 {
 		r.Layer = &p.layer
@@ -190,23 +191,23 @@ func (p *prediction) predict(ctx context.Context) (*predictResult, error) {
 func (p *prediction) compute(ctx context.Context) (*table, error) {
 	var t *table
 	opt := pipeline.PredictOptions{Model: p.model, Weights: p.values, Layers: p.layer + 1, Devices: p.devices,
-		Part: make([]int32, p.data.problem.Vertices())}
+		Part: make([]int32, p.data.Problem.Vertices())}
 	if p.plan != nil {
 		opt.Part = p.plan.Part
 	}
 	var err error
 	if p.what == whatLabels {
-		err = pipeline.PredictRows(ctx, p.data.problem, opt, func(ids []graph.NodeID, logits []float32) error {
+		err = pipeline.PredictRows(ctx, p.data.Problem, opt, func(ids []graph.NodeID, logits []float32) error {
 			if t == nil {
-				t = newLabels(p.data.problem.Vertices(), p.model.Out, p.multi)
-				t.names = p.data.classNames
+				t = newLabels(p.data.Problem.Vertices(), p.model.Out, p.multi)
+				t.names = p.data.ClassNames
 			}
 			t.put(ids, logits)
 			return nil
 		})
 	} else {
 		var rows *tensor.Dense
-		if rows, err = pipeline.Predict(ctx, p.data.problem, opt); err == nil {
+		if rows, err = pipeline.Predict(ctx, p.data.Problem, opt); err == nil {
 			t, err = newRows(p.what, rows)
 		}
 	}
@@ -224,7 +225,7 @@ func (p *prediction) outFile() string {
 	}
 	name := p.what
 	if p.other {
-		name += "-" + runfolder.FileName(p.data.name)
+		name += "-" + runfolder.FileName(p.data.Name)
 	}
 	return filepath.Join(string(p.run), name+".npy")
 }
@@ -271,7 +272,7 @@ func (p *prediction) useScaling() error {
 	if s != nil || !p.other {
 		return nil
 	}
-	if p.cfg.Standardize == dataset.StandardizeTrain || p.cfg.Standardize == dataset.Auto && looksLike(p.cfg.DatasetPath, "graphsaint") {
+	if p.cfg.Standardize == dataset.StandardizeTrain || p.cfg.Standardize == dataset.Auto && datasets.LooksLike(p.cfg.DatasetPath, "graphsaint") {
 		return term.Usagef("--run %s standardised its features, but does not hold mean and deviation, as runs of older versions do not: train it again to predict another data set", p.run)
 	}
 	p.cfg.Standardize = dataset.StandardizeNone

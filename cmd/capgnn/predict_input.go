@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"capgnn/cmd/capgnn/internal/datasets"
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gnn"
@@ -25,7 +26,7 @@ func (p *prediction) loadInput(ctx context.Context) error {
 	if err := p.values.LoadStateDict(tensors); err != nil {
 		return term.Usagef("--weights %s: %w", p.weights, err)
 	}
-	d, err := readDataset(ctx, p.k, &p.cfg, p.scaling)
+	d, err := datasets.Read(ctx, p.k, &p.cfg, p.scaling)
 	if err != nil {
 		return err
 	}
@@ -35,12 +36,12 @@ func (p *prediction) loadInput(ctx context.Context) error {
 	if p.other && p.cfg.MakesFeatures() && p.cfg.Features != dataset.FeaturesDegree {
 		p.k.Note("note: the run has --features %s, which match vertices by number: vertex v is taken as vertex v of the run's graph", p.cfg.Features)
 	}
-	p.data = &learnable{name: d.Name, classNames: d.ClassNames, problem: &pipeline.Problem{
-		Graph: d.Graph, Loops: loopsOf(p.cfg.SelfLoops, p.cfg.Model),
+	p.data = &datasets.Input{Name: d.Name, ClassNames: d.ClassNames, Problem: &pipeline.Problem{
+		Graph: d.Graph, Loops: datasets.LoopsOf(p.cfg.SelfLoops, p.cfg.Model),
 		Features: pipeline.Features{Cols: d.Features.Cols, Dense: d.Features.Dense, Indptr: d.Features.Indptr, Indices: d.Features.Indices, Data: d.Features.Data},
 		Classes:  p.model.Out,
 	}}
-	p.k.Note("%s: %s vertices, %s edges, %s features", d.Name, term.Grouped(d.Graph.Rows()), term.Grouped(p.data.problem.Graph.Edges()), term.Grouped(d.Features.Cols))
+	p.k.Note("%s: %s vertices, %s edges, %s features", d.Name, term.Grouped(d.Graph.Rows()), term.Grouped(p.data.Problem.Graph.Edges()), term.Grouped(d.Features.Cols))
 	return nil
 }
 
@@ -72,7 +73,7 @@ func modelOf(cfg *runfolder.Config, tensors gnn.StateDict) (gnn.Config, error) {
 
 // fits checks the data set against the model and settles whether vertices have several labels.
 func (p *prediction) fits(d *dataset.Dataset) error {
-	if err := overlooked(d, dataset.LooksFeatures); err != nil {
+	if err := datasets.Overlooked(d, dataset.LooksFeatures); err != nil {
 		return err
 	}
 	if !d.Features.Present() {

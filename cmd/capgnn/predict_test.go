@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"capgnn/cmd/capgnn/internal/datasets"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/internal/npy"
 )
@@ -191,7 +192,7 @@ func TestPredictSeveralLabels(t *testing.T) {
 func TestPredictGenerated(t *testing.T) {
 	s := newSandbox(t)
 	s.train("--dataset", "generated", "--hidden", "8", "--layers", "2", "--epochs", "2", "--run-dir", "run")
-	if r := s.predict("--run", "run"); r.Vertices != genVertices || r.Columns != genClasses {
+	if r := s.predict("--run", "run"); r.Vertices != datasets.GeneratedVertices || r.Columns != datasets.GeneratedClasses {
 		t.Errorf("result %+v", r)
 	}
 }

@@ -30,7 +30,7 @@ func (t *training) lockRunDir() error {
 
 // lockNewRunDir makes the folder of a run for which none was named.
 func (t *training) lockNewRunDir() (err error) {
-	if t.dir, err = runfolder.Make(t.data.name, t.cfg.Model, time.Now()); err != nil {
+	if t.dir, err = runfolder.Make(t.data.Name, t.cfg.Model, time.Now()); err != nil {
 		return err
 	}
 	t.madeDir = true

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"capgnn/cmd/capgnn/internal/datasets"
 	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/diskcache"
 	"capgnn/cmd/capgnn/internal/runfolder"
@@ -47,7 +48,7 @@ type training struct {
 	// bare that there is nothing to learn from.
 	anonymous, cutting, bare bool
 
-	data     *learnable // set beforehand by demo for a generated graph; else loaded
+	data     *datasets.Input // set beforehand by demo for a generated graph; else loaded
 	specs    []devices.Spec
 	parts    int
 	profile  *profiler.Profile // of the devices, nil where nothing had to be known of them
@@ -101,29 +102,29 @@ func (t *training) beforeTraining(err error) error {
 // load reads the data set and checks it against what the run was made with.
 func (t *training) load(ctx context.Context) error {
 	if t.data == nil {
-		data, err := loadData(ctx, t.k, &t.cfg)
+		data, err := datasets.Load(ctx, t.k, &t.cfg)
 		if err != nil {
 			return term.AsUsage(err)
 		}
 		t.data = data
 	}
-	p := t.data.problem
+	p := t.data.Problem
 	if err := p.Validate(); err != nil {
 		return term.Usagef("--dataset %s: %w", t.cfg.Dataset, err)
 	}
 	if err := t.cfg.Network(p.Features.Cols, p.Classes, p.Targets != nil).Validate(); err != nil {
 		return t.usage(err)
 	}
-	identity := diskcache.Identify(p, t.data.sums)
+	identity := diskcache.Identify(p, t.data.Sums)
 	switch was := t.cfg.DataSHA256; {
 	case was == "" || was == identity:
 	case t.resume:
-		return term.Usagef("--resume %s: data set %s is not what the run was trained on: restore it, or start a new run", t.dir, t.data.name)
+		return term.Usagef("--resume %s: data set %s is not what the run was trained on: restore it, or start a new run", t.dir, t.data.Name)
 	default:
-		t.k.Note("note: data set %s differs from the one the config file was written for", t.data.name)
+		t.k.Note("note: data set %s differs from the one the config file was written for", t.data.Name)
 	}
 	t.cfg.DataSHA256 = identity
-	t.k.Note("%s: %s vertices, %s edges, %s features, %d classes", t.data.name, term.Grouped(p.Vertices()), term.Grouped(p.Graph.Edges()), term.Grouped(p.Features.Cols), p.Classes)
+	t.k.Note("%s: %s vertices, %s edges, %s features, %d classes", t.data.Name, term.Grouped(p.Vertices()), term.Grouped(p.Graph.Edges()), term.Grouped(p.Features.Cols), p.Classes)
 	return nil
 }
 
@@ -161,7 +162,7 @@ func (t *training) chooseDevices(context.Context) error {
 		t.k.Note("note: %d parts use the first %d of %d devices", t.parts, t.parts, len(specs))
 		specs = specs[:t.parts]
 	}
-	if n := t.data.problem.Vertices(); t.parts > n {
+	if n := t.data.Problem.Vertices(); t.parts > n {
 		return term.Usagef("--parts %d: the graph has %d vertices: use at most that many parts", t.parts, n)
 	}
 	t.specs, t.cfg.Devices, t.cfg.Parts = specs, devices.Format(specs), t.parts
@@ -188,13 +189,13 @@ func (t *training) train(ctx context.Context) (_ *runfolder.Result, err error) {
 	}
 	t.k.Enter(term.Placing)
 	metrics := &runfolder.Metrics{Path: t.dir.Metrics(), Policy: t.cfg.Cache, Staleness: t.cfg.MaxStaleness()}
-	events := &runfolder.Events{Dir: t.dir, Metric: runfolder.MetricName(t.data.problem)}
+	events := &runfolder.Events{Dir: t.dir, Metric: runfolder.MetricName(t.data.Problem)}
 	opt, err := t.options(func(s pipeline.EpochStats) error { return errors.Join(metrics.Append(s), events.Append(s)) })
 	if err != nil {
 		return nil, err
 	}
 	debug.FreeOSMemory() // what is left of the steps before
-	trainer, err := pipeline.New(ctx, t.data.problem, opt)
+	trainer, err := pipeline.New(ctx, t.data.Problem, opt)
 	if err != nil {
 		return nil, t.beforeTraining(term.AsUsage(t.explain(err)))
 	}
@@ -205,7 +206,7 @@ func (t *training) train(ctx context.Context) (_ *runfolder.Result, err error) {
 	}()
 	metrics.Period = t.fixedPeriod(trainer.Caches())
 	t.layout.Release()
-	if err := errors.Join(t.data.release(), t.writeSettings()); err != nil {
+	if err := errors.Join(t.data.Release(), t.writeSettings()); err != nil {
 		return nil, err
 	}
 	if t.settled != nil {
@@ -230,7 +231,7 @@ func (t *training) train(ctx context.Context) (_ *runfolder.Result, err error) {
 
 // problemOptions returns what decides how the trainer lays out the problem; devices are missing.
 func (t *training) problemOptions() pipeline.Options {
-	p := t.data.problem
+	p := t.data.Problem
 	opt := pipeline.Options{
 		Model: t.cfg.Network(p.Features.Cols, p.Classes, p.Targets != nil), Optimizer: t.cfg.UpdateRule(),
 		Epochs: t.cfg.Epochs, EvalEvery: t.cfg.EvalEvery, Patience: t.cfg.Patience,
@@ -326,7 +327,7 @@ func (t *training) identity() string {
 
 // metadata is what a weights file says about itself.
 func (t *training) metadata(epoch int) map[string]string {
-	return map[string]string{"format": "pt", "model": t.cfg.Model, "dataset": t.data.name, "epoch": fmt.Sprint(epoch)}
+	return map[string]string{"format": "pt", "model": t.cfg.Model, "dataset": t.data.Name, "epoch": fmt.Sprint(epoch)}
 }
 
 // writeSettings writes config.yaml, which makes the folder a run, after the plan and the initial weights, which a resumed
@@ -345,7 +346,7 @@ func (t *training) writeSettings() error {
 			return err
 		}
 	}
-	if err := t.dir.WriteScaling(t.data.scaling); err != nil {
+	if err := t.dir.WriteScaling(t.data.Scaling); err != nil {
 		return err
 	}
 	data, err := runfolder.FormatConfig(&t.cfg)
@@ -395,8 +396,8 @@ func (t *training) finish(r *pipeline.Result) (*runfolder.Result, error) {
 	if r.Stopped == stoppedByPatience {
 		t.k.Note("stopped after %d epochs: %d evaluations without a better validation score", r.Epochs, t.cfg.Patience)
 	}
-	result := runfolder.NewResult(&t.cfg, t.data.name, t.specs, t.parts, t.dir, r)
-	result.TimeS.Start, result.Classes = t.start.Seconds(), t.data.classNames
+	result := runfolder.NewResult(&t.cfg, t.data.Name, t.specs, t.parts, t.dir, r)
+	result.TimeS.Start, result.Classes = t.start.Seconds(), t.data.ClassNames
 	if result.Staleness.Period = t.fixedPeriod(r.Caches); t.cfg.MaxStaleness().Auto() {
 		if result.Drift, result.Staleness.Period, err = runfolder.ReadDrifts(t.dir.Metrics()); err != nil {
 			return nil, err

@@ -1,4 +1,4 @@
-package main
+package datasets
 
 import (
 	"fmt"
@@ -11,8 +11,8 @@ import (
 	"capgnn/internal/number"
 )
 
-// print writes the table of `data info`.
-func (i *dataInfo) print(w io.Writer) error {
+// Print writes the table of `data info`.
+func (i *Info) Print(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "data set\t%s\n", i.Name)
 	fmt.Fprintf(t, "path\t%s  (%s)\n", i.Path, i.Format)
@@ -65,7 +65,7 @@ func (u unread) String() string {
 	return fmt.Sprintf("%s, by its name %s: %s", u.Name, u.Looks, u.Wanted)
 }
 
-func (d degrees) print(t io.Writer, title string) {
+func (d Degrees) print(t io.Writer, title string) {
 	fmt.Fprintf(t, "%s\tmin %s  median %s  mean %s  p90 %s  p99 %s  max %s\n", title, term.Grouped(d.Min), term.Grouped(d.Median), number.Ratio.Text(d.Mean), term.Grouped(d.P90), term.Grouped(d.P99), term.Grouped(d.Max))
 	largest := 1
 	for _, n := range d.Log2 {

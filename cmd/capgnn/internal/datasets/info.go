@@ -1,19 +1,15 @@
-package main
+package datasets
 
 import (
-	"encoding/json"
 	"math/bits"
 	"slices"
 
-	"github.com/urfave/cli/v2"
-
-	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/graph"
 	"capgnn/graph/dataset"
 )
 
-// dataInfo is what `data info` prints.
-type dataInfo struct {
+// Info is what `data info` prints.
+type Info struct {
 	Name      string       `json:"name"`
 	Path      string       `json:"path"`
 	Format    string       `json:"format"`
@@ -22,8 +18,8 @@ type dataInfo struct {
 	Loops     int64        `json:"loops"`
 	Isolated  int          `json:"isolated"`   // vertices without a neighbour other than themselves, in either direction
 	Symmetric bool         `json:"symmetric"`  // every edge has its reverse
-	InDegree  degrees      `json:"in_degree"`  // loops count
-	OutDegree degrees      `json:"out_degree"` // equal to in_degree where symmetric
+	InDegree  Degrees      `json:"in_degree"`  // loops count
+	OutDegree Degrees      `json:"out_degree"` // equal to in_degree where symmetric
 	Features  *featureInfo `json:"features"`   // null: none
 	Labels    *labelInfo   `json:"labels"`     // null: none
 	Splits    splitInfo    `json:"splits"`
@@ -39,8 +35,8 @@ type unread struct {
 	Wanted string `json:"wanted"`
 }
 
-// degrees is the distribution of degrees over the vertices. Percentiles are nearest ranks.
-type degrees struct {
+// Degrees is the distribution of degrees over the vertices. Percentiles are nearest ranks.
+type Degrees struct {
 	Min    int     `json:"min"`
 	Median int     `json:"median"`
 	Mean   float64 `json:"mean"`
@@ -73,26 +69,10 @@ type splitInfo struct {
 	Stored int  `json:"stored"` // numbered splits in the file, of which --split chooses; 0: not of this kind
 }
 
-func dataInfoAction(c *cli.Context, name string) error {
-	k := term.NewConsole(c)
-	d, err := openDataset(c.Context, c, k, name)
-	if err != nil {
-		return err
-	}
-	info := describe(d)
-	if err := d.Close(); err != nil {
-		return err
-	}
-	if k.JSON {
-		return json.NewEncoder(k.Out).Encode(info)
-	}
-	return info.print(k.Out)
-}
-
-// describe measures a data set. Cost: a few passes over its edges and features.
-func describe(d *dataset.Dataset) *dataInfo {
+// Describe measures a data set. Cost: a few passes over its edges and features.
+func Describe(d *dataset.Dataset) *Info {
 	g := d.Graph
-	info := &dataInfo{
+	info := &Info{
 		Name: d.Name, Path: d.Source, Format: d.Format, Vertices: g.Rows(), Edges: g.Edges(), Notes: d.Notes,
 		Files: d.Files, Unread: []unread{},
 		Splits: splitInfo{Train: inMask(d.Train), Val: inMask(d.Val), Test: inMask(d.Test), Stored: d.Splits},
@@ -116,7 +96,7 @@ func describe(d *dataset.Dataset) *dataInfo {
 	}
 	info.Symmetric = g.Symmetric()
 	info.Features, info.Labels, info.Homophily = describeFeatures(d), describeLabels(d), homophily(d)
-	info.InDegree, info.OutDegree = describeDegrees(in), describeDegrees(out)
+	info.InDegree, info.OutDegree = DescribeDegrees(in), DescribeDegrees(out)
 	return info
 }
 
@@ -133,12 +113,12 @@ func inMask(mask []bool) *int {
 	return &n
 }
 
-// describeDegrees sorts d.
-func describeDegrees(d []int32) degrees {
+// DescribeDegrees sorts d.
+func DescribeDegrees(d []int32) Degrees {
 	slices.Sort(d)
 	n := len(d)
 	rank := func(percent int) int { return int(d[max(0, (n*percent+99)/100-1)]) }
-	out := degrees{Min: int(d[0]), Median: rank(50), P90: rank(90), P99: rank(99), Max: int(d[n-1])}
+	out := Degrees{Min: int(d[0]), Median: rank(50), P90: rank(90), P99: rank(99), Max: int(d[n-1])}
 	out.Log2 = make([]int, bits.Len32(uint32(d[n-1]))+1)
 	sum := 0
 	for _, x := range d {

@@ -1,4 +1,4 @@
-package main
+package datasets
 
 import (
 	"context"
@@ -18,35 +18,35 @@ import (
 	"capgnn/pipeline"
 )
 
-// learnable is a data set made ready for one run.
-type learnable struct {
-	name    string
-	problem *pipeline.Problem
-	// classNames are what the classes are called; nil: only their numbers are known.
-	classNames []string
-	scaling    *dataset.Scaling // of the features; nil: they are as stored
-	sums       diskcache.Sums   // of graph and features
-	close      func() error     // gives their memory back
+// Input is a data set made ready for one run.
+type Input struct {
+	Name    string
+	Problem *pipeline.Problem
+	// ClassNames are what the classes are called; nil: only their numbers are known.
+	ClassNames []string
+	Scaling    *dataset.Scaling // of the features; nil: they are as stored
+	Sums       diskcache.Sums   // of graph and features
+	CloseFiles func() error     // gives their memory back
 }
 
-// release gives graph and features back, which must not be used any more.
-func (l *learnable) release() error {
-	l.problem.Graph, l.problem.Features = nil, pipeline.Features{}
-	return l.close()
+// Release gives graph and features back, which must not be used any more.
+func (l *Input) Release() error {
+	l.Problem.Graph, l.Problem.Features = nil, pipeline.Features{}
+	return l.CloseFiles()
 }
 
-// loadData reads the data set of cfg and makes the problem of it.
-func loadData(ctx context.Context, k *term.Console, cfg *runfolder.Config) (*learnable, error) {
+// Load reads the data set of cfg and makes the problem of it.
+func Load(ctx context.Context, k *term.Console, cfg *runfolder.Config) (*Input, error) {
 	started := time.Now()
-	d, err := readDataset(ctx, k, cfg, nil)
+	d, err := Read(ctx, k, cfg, nil)
 	if err != nil {
 		return nil, err
 	}
-	return learn(ctx, k, cfg, d, started)
+	return Prepare(ctx, k, cfg, d, started)
 }
 
-// learn makes the problem of a data set that was read from started on.
-func learn(ctx context.Context, k *term.Console, cfg *runfolder.Config, d *dataset.Dataset, started time.Time) (*learnable, error) {
+// Prepare makes the problem of a data set that was read from started on.
+func Prepare(ctx context.Context, k *term.Console, cfg *runfolder.Config, d *dataset.Dataset, started time.Time) (*Input, error) {
 	p, err := newProblem(d, cfg)
 	if err != nil {
 		return nil, term.Usagef("--dataset %s: %w", cfg.Dataset, err)
@@ -65,22 +65,22 @@ func learn(ctx context.Context, k *term.Console, cfg *runfolder.Config, d *datas
 	s := c.Recall(d.Source, reading, started, p)
 	d.Rest() // a run that finds everything prepared does not read the graph again
 	p.GraphKey, p.FeaturesKey = s.Graph, s.Features
-	return &learnable{name: d.Name, classNames: d.ClassNames, problem: p, scaling: d.Scaling, sums: s, close: d.Close}, nil
+	return &Input{Name: d.Name, ClassNames: d.ClassNames, Problem: p, Scaling: d.Scaling, Sums: s, CloseFiles: d.Close}, nil
 }
 
-// readDataset finds and reads the data set of cfg, which then says where it lies. What is worth knowing is noted. scaling is
+// Read finds and reads the data set of cfg, which then says where it lies. What is worth knowing is noted. scaling is
 // what to standardise the features with, nil: as cfg says.
-func readDataset(ctx context.Context, k *term.Console, cfg *runfolder.Config, scaling *dataset.Scaling) (*dataset.Dataset, error) {
+func Read(ctx context.Context, k *term.Console, cfg *runfolder.Config, scaling *dataset.Scaling) (*dataset.Dataset, error) {
 	path := cfg.DatasetPath
-	if path == "" && cfg.Dataset == generatedName {
-		d, err := generate(cfg.Seed)
+	if path == "" && cfg.Dataset == Generated {
+		d, err := Generate(cfg.Seed)
 		if err == nil && cfg.MakesFeatures() {
 			err = d.MakeFeatures(cfg.Features, cfg.Seed)
 		}
 		return d, err
 	}
 	if path == "" {
-		found, err := findDataset(k, cfg.Dataset)
+		found, err := Find(k, cfg.Dataset)
 		if err != nil {
 			return nil, term.Usagef("--dataset %s: %w", cfg.Dataset, err)
 		}
@@ -113,9 +113,9 @@ func readDataset(ctx context.Context, k *term.Console, cfg *runfolder.Config, sc
 	return d, nil
 }
 
-// overlooked refuses data that lack what is wanted (dataset.LooksFeatures, …) where a file of their folder, which was not read,
+// Overlooked refuses data that lack what is wanted (dataset.LooksFeatures, …) where a file of their folder, which was not read,
 // seems to hold it: training would do without, or make it up.
-func overlooked(d *dataset.Dataset, wanted ...string) error {
+func Overlooked(d *dataset.Dataset, wanted ...string) error {
 	lacks := map[string]bool{
 		dataset.LooksFeatures: !d.Features.Present(), dataset.LooksLabels: d.Labels == nil && d.Targets == nil, dataset.LooksSplit: d.Train == nil,
 	}
@@ -136,7 +136,7 @@ func newProblem(d *dataset.Dataset, cfg *runfolder.Config) (*pipeline.Problem, e
 	if cfg.Split == "" {
 		wanted = append(wanted, dataset.LooksSplit)
 	}
-	if err := overlooked(d, wanted...); err != nil {
+	if err := Overlooked(d, wanted...); err != nil {
 		return nil, err
 	}
 	if !d.Features.Present() {
@@ -146,7 +146,7 @@ func newProblem(d *dataset.Dataset, cfg *runfolder.Config) (*pipeline.Problem, e
 		return nil, term.Usagef("the data set has no labels (y): nothing can be learned from it")
 	}
 	p := &pipeline.Problem{
-		Graph: d.Graph, Loops: loopsOf(cfg.SelfLoops, cfg.Model),
+		Graph: d.Graph, Loops: LoopsOf(cfg.SelfLoops, cfg.Model),
 		Features: pipeline.Features{Cols: d.Features.Cols, Dense: d.Features.Dense, Indptr: d.Features.Indptr, Indices: d.Features.Indices, Data: d.Features.Data},
 		Labels:   d.Labels, Targets: d.Targets, Classes: d.Classes,
 		Train: d.Train, Val: d.Val, Test: d.Test,
@@ -171,9 +171,9 @@ func newProblem(d *dataset.Dataset, cfg *runfolder.Config) (*pipeline.Problem, e
 	return p, err
 }
 
-// loopsOf returns what becomes of the self-loops in a run: auto removes them and adds one per vertex for the models whose
+// LoopsOf returns what becomes of the self-loops in a run: auto removes them and adds one per vertex for the models whose
 // definition has them.
-func loopsOf(choice, model string) graph.Loops {
+func LoopsOf(choice, model string) graph.Loops {
 	switch {
 	case choice == "keep":
 		return graph.LoopsKept

@@ -1,4 +1,4 @@
-package main
+package datasets
 
 import (
 	"os"
@@ -10,7 +10,7 @@ import (
 )
 
 // sniffFolder guesses by names which data sets a folder holds: it is one, or has several .npz which are, or none.
-func sniffFolder(dir string) []foundSet {
+func sniffFolder(dir string) []Found {
 	list, err := os.ReadDir(dir)
 	if err != nil {
 		return nil
@@ -20,21 +20,21 @@ func sniffFolder(dir string) []foundSet {
 		names = append(names, e.Name())
 	}
 	if format := sniffNames(names); format != "" {
-		return []foundSet{{setName(dir), dir, format, treeBytes(dir)}}
+		return []Found{{setName(dir), dir, format, SizeOfTree(dir)}}
 	}
-	var archives []foundSet
+	var archives []Found
 	for _, n := range names {
 		path := filepath.Join(dir, n)
 		info, err := os.Stat(path)
 		if err != nil || !info.Mode().IsRegular() {
 			continue
 		}
-		format := sniffFile(path)
+		format := SniffFile(path)
 		if format != "" {
 			formats = append(formats, format)
 		}
 		if format != "" && format != edgeListFile {
-			archives = append(archives, foundSet{setName(path), path, format, info.Size()})
+			archives = append(archives, Found{setName(path), path, format, info.Size()})
 		}
 	}
 	slices.Sort(formats)
@@ -42,13 +42,13 @@ func sniffFolder(dir string) []foundSet {
 	case len(archives) > 1:
 		return archives
 	case len(formats) == 1:
-		return []foundSet{{setName(dir), dir, formats[0], treeBytes(dir)}}
+		return []Found{{setName(dir), dir, formats[0], SizeOfTree(dir)}}
 	}
 	return nil
 }
 
-// looksLike reports whether a folder is one data set of this format, by names.
-func looksLike(dir, format string) bool {
+// LooksLike reports whether a folder is one data set of this format, by names.
+func LooksLike(dir, format string) bool {
 	found := sniffFolder(dir)
 	return len(found) == 1 && found[0].Format == format
 }
@@ -77,8 +77,8 @@ func sniffNames(names []string) string {
 
 const edgeListFile = "edge list"
 
-// sniffFile guesses the format of a file: of an .npz by the names of its arrays; "" if it looks like no data set.
-func sniffFile(path string) string {
+// SniffFile guesses the format of a file: of an .npz by the names of its arrays; "" if it looks like no data set.
+func SniffFile(path string) string {
 	base := filepath.Base(path)
 	for _, end := range []string{".txt.gz", ".csv.gz", ".tsv.gz", ".csv", ".tsv", ".el", ".el.gz"} {
 		if strings.HasSuffix(base, end) {

@@ -1,4 +1,4 @@
-package main
+package datasets
 
 import (
 	"errors"
@@ -8,9 +8,9 @@ import (
 	"capgnn/graph/dataset/fetch"
 )
 
-// findDataset returns the path of a data set by its name or path, as fetch.Resolve does, and says which one was taken where
+// Find returns the path of a data set by its name or path, as fetch.Resolve does, and says which one was taken where
 // several may be meant. The error of one that is not there says what to do.
-func findDataset(k *term.Console, name string) (string, error) {
+func Find(k *term.Console, name string) (string, error) {
 	path, note, err := fetch.Resolve(name, term.DataRoots())
 	if note != "" {
 		k.Note("note: %s", note)
@@ -39,7 +39,7 @@ const fetchNames = "cora, citeseer, pubmed, photo, computers, cs, physics, ogbn-
 func datasetNames() []string {
 	var out []string
 	for _, root := range term.DataRoots() {
-		found, err := findSets(root)
+		found, err := Folder(root)
 		if err != nil {
 			continue // what cannot be read has no names to suggest
 		}
@@ -47,7 +47,7 @@ func datasetNames() []string {
 			out = append(out, f.Name)
 		}
 	}
-	for _, p := range knownSets {
+	for _, p := range fetch.Known() {
 		out = append(append(out, p.Name), p.Aliases()...)
 	}
 	return out
