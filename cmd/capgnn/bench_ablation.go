@@ -88,7 +88,7 @@ func (b *benchRun) timed(s setting) *bench.Line {
 	return b.line(b.trained(s).id)
 }
 
-func (b *benchRun) showAblation(datasets []string, devices string, epochs int, at func(string, variant, uint64) setting) bench.Section {
+func (b *benchRun) showAblation(datasets []string, deviceList string, epochs int, at func(string, variant, uint64) setting) bench.Section {
 	t := bench.Table{Columns: []string{"data set", "", "epoch ms", "of none", "communication ms", "open ms", "MiB / epoch", "halo MiB", "of none", "validation %", "test %"},
 		Note: "communication: transfers of the busiest device in an epoch; open: the epoch without the computations of the device that computes longest. MiB: on all links, gradients and weights included; halo MiB: halo rows alone, mean of the trained epochs behind the first."}
 	times, moved, scores := bench.Panel{Title: "time of an epoch", Y: "ratio to none"}, bench.Panel{Title: "halo rows moved in an epoch, bytes", Y: "ratio to none"}, bench.Panel{Title: "test score", Y: "score, %"}
@@ -120,7 +120,7 @@ func (b *benchRun) showAblation(datasets []string, devices string, epochs int, a
 	return bench.Section{Title: "Table 8: what JACA, RAPA and the pipeline bring", Tables: []bench.Table{t},
 		Text: []string{
 			fmt.Sprintf("GCN, 3 layers, hidden 256, on %s. none: parts of equal inner vertices, edges and training vertices, every halo row in every epoch. JACA: caches of the size that memory leaves, rows at most %s epochs old. RAPA: parts fitted to the devices, lossless. pipeline: rows are used from the next epoch on. Scores are those at the best validation epoch of %d, over %d seeds.",
-				shortDevices(devices), boundedStaleness, epochs, len(b.opt.Seeds)),
+				devices.InWords(deviceList), boundedStaleness, epochs, len(b.opt.Seeds)),
 			simulatedText},
 		Figures: []bench.Figure{{Title: "Table 8", Panels: []bench.Panel{times, moved, scores}, Across: 1}}}
 }

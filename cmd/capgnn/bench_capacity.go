@@ -138,15 +138,15 @@ func planOverhead(b *benchRun, datasets []string) ([]cell, func() bench.Section,
 		table := bench.Table{Columns: []string{"data set", "devices", "size", "epoch ms", "without ms", "check µs", "pick ms", "overhead %", "added %", "benefit"}}
 		over, benefit := bench.Panel{Title: "overhead", X: "size of both caches, % of the rows", Y: "overhead, % of the epoch", FromZero: true}, bench.Panel{Title: "benefit over overhead", X: "size of both caches, % of the rows", Y: "benefit / overhead, times"}
 		for _, data := range datasets {
-			for _, devices := range lists {
-				without := b.line(b.trained(base(data, devices)).id)
-				name := shortDataset(data) + ", " + shortDevices(devices)
+			for _, deviceList := range lists {
+				without := b.line(b.trained(base(data, deviceList)).id)
+				name := shortDataset(data) + ", " + devices.InWords(deviceList)
 				o, g := bench.Series{Name: name, X: shares}, bench.Series{Name: name, X: shares}
 				for _, share := range shares {
-					l := b.line(b.trained(at(data, devices, share)).id)
+					l := b.line(b.trained(at(data, deviceList, share)).id)
 					cost, own, whole := l.Value("check_s")+l.Value("pick_s"), without.Value("check_s")+without.Value("pick_s"), l.Value("epoch_s")
 					gain := (without.Value("epoch_s") - whole) / max(1e-12, cost)
-					table.Add(shortDataset(data), shortDevices(devices), percentSize(share), milliseconds(l, "epoch_s"), milliseconds(without, "epoch_s"), fmt.Sprintf("%.1f", 1e6*l.Value("check_s")), milliseconds(l, "pick_s"),
+					table.Add(shortDataset(data), devices.InWords(deviceList), percentSize(share), milliseconds(l, "epoch_s"), milliseconds(without, "epoch_s"), fmt.Sprintf("%.1f", 1e6*l.Value("check_s")), milliseconds(l, "pick_s"),
 						percent(cost/whole), percent((cost-own)/whole), fmt.Sprintf("%.1f", gain))
 					o.Y, g.Y = append(o.Y, 100*cost/whole), append(g.Y, gain)
 				}

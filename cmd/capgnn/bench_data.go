@@ -9,6 +9,7 @@ import (
 
 	"capgnn/cmd/capgnn/internal/datasets"
 	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/cmd/capgnn/internal/training"
 	"capgnn/graph/dataset"
 	"capgnn/graph/dataset/fetch"
 	"capgnn/graph/synth"
@@ -107,24 +108,24 @@ func (b *benchRun) path(ctx context.Context, item string) (string, error) {
 }
 
 // load makes a data set ready for a training, which is then checked. The last one is kept.
-func (b *benchRun) load(ctx context.Context, t *training) error {
-	key := fmt.Sprintf("%s %d %v", t.cfg.Dataset, t.cfg.Seed, datasets.LoopsOf(t.cfg.SelfLoops, t.cfg.Model))
+func (b *benchRun) load(ctx context.Context, t *training.Run) error {
+	key := fmt.Sprintf("%s %d %v", t.Config.Dataset, t.Config.Seed, datasets.LoopsOf(t.Config.SelfLoops, t.Config.Model))
 	if b.loaded != nil && b.loaded.key == key {
-		t.data, t.cfg.DatasetPath = b.loaded.data, b.loaded.path
-		return t.load(ctx)
+		t.Data, t.Config.DatasetPath = b.loaded.data, b.loaded.path
+		return t.Load(ctx)
 	}
 	if err := b.forget(); err != nil {
 		return err
 	}
-	path, err := b.path(ctx, t.cfg.Dataset)
+	path, err := b.path(ctx, t.Config.Dataset)
 	if err != nil {
 		return err
 	}
-	t.cfg.DatasetPath = path
-	if err := t.load(ctx); err != nil {
+	t.Config.DatasetPath = path
+	if err := t.Load(ctx); err != nil {
 		return err
 	}
-	b.loaded = &loadedData{key, t.data, t.cfg.DatasetPath}
+	b.loaded = &loadedData{key, t.Data, t.Config.DatasetPath}
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/cmd/capgnn/internal/training"
 	"capgnn/graph"
 	"capgnn/internal/bench"
 	"capgnn/rapa"
@@ -45,16 +46,16 @@ func planHalo(b *benchRun, datasets []string) ([]cell, func() bench.Section, err
 
 // haloLine cuts the graph and counts: halo_rows over all parts, vertices that are in several halos, and by R how many there are.
 func (b *benchRun) haloLine(ctx context.Context, data string, method rapa.Method, parts, hops int, seed uint64) (*bench.Line, error) {
-	t := &training{k: b.quietly(), cfg: runfolder.Default()}
-	t.cfg.Dataset, t.cfg.Seed = data, seed
+	t := &training.Run{Console: b.quietly(), Config: runfolder.Default()}
+	t.Config.Dataset, t.Config.Seed = data, seed
 	if err := b.load(ctx, t); err != nil {
 		return nil, err
 	}
-	g := t.data.Problem.Graph
+	g := t.Data.Problem.Graph
 	if parts > g.Rows() {
 		return nil, term.Usagef("--datasets %s: %d vertices for %d parts", data, g.Rows(), parts)
 	}
-	plan, err := partition(ctx, t.k, g, nil, rapa.Options{Method: method, Parts: parts, Seed: seed, Graph: t.data.Sums.Graph, Trials: 1}, "")
+	plan, err := training.Cut(ctx, t.Console, g, nil, rapa.Options{Method: method, Parts: parts, Seed: seed, Graph: t.Data.Sums.Graph, Trials: 1}, "")
 	if err != nil {
 		return nil, err
 	}

@@ -28,7 +28,7 @@ func planHetero(b *benchRun, datasets []string) ([]cell, func() bench.Section, e
 		if err != nil {
 			return nil, nil, err
 		}
-		list = []group{{shortDevices(b.opt.Devices), devices.Format(specs)}}
+		list = []group{{devices.InWords(b.opt.Devices), devices.Format(specs)}}
 	}
 	if err := onlySimulated(list, "hetero"); err != nil {
 		return nil, nil, err

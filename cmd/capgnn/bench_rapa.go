@@ -44,8 +44,8 @@ func (b *benchRun) traceLine(ctx context.Context, s setting) (*bench.Line, error
 		return nil, err
 	}
 	l := newLine()
-	t.counted(l)
-	p := t.plan
+	counted(t, l)
+	p := t.Plan
 	for _, it := range p.Trace {
 		for i, part := range it.Parts {
 			for name, x := range map[string]float64{"vertices": float64(part.Inner + part.Halo), "edges": float64(part.Edges), "cost": part.Cost} {
@@ -70,7 +70,7 @@ func (b *benchRun) showRapa(datasets []string, list []group, modes []string, id 
 			for _, g := range list {
 				l := b.line(id(data, g, mode))
 				sigma := l.Series["sigma"]
-				row := []string{shortDataset(data), g.name + ": " + shortDevices(g.devices), mode, fmt.Sprint(max(0, len(sigma)-1)), "", "", percentOf(l, "lost_share"), fmt.Sprint(int64(l.Value("moved"))), l.Text["stop"]}
+				row := []string{shortDataset(data), g.name + ": " + devices.InWords(g.devices), mode, fmt.Sprint(max(0, len(sigma)-1)), "", "", percentOf(l, "lost_share"), fmt.Sprint(int64(l.Value("moved"))), l.Text["stop"]}
 				if len(sigma) > 0 {
 					row[4], row[5] = percent(sigma[0]), percent(sigma[len(sigma)-1])
 				}
@@ -100,7 +100,7 @@ func tracePanels(l *bench.Line, g group, mode string) []bench.Panel {
 			for step := range x {
 				x[step] = float64(step)
 			}
-			p.Series = append(p.Series, bench.Series{Name: fmt.Sprintf("part %d, %s", i, shortDevices(d.String())), X: x, Y: slices.Clone(y)})
+			p.Series = append(p.Series, bench.Series{Name: fmt.Sprintf("part %d, %s", i, devices.InWords(d.String())), X: x, Y: slices.Clone(y)})
 		}
 		out = append(out, p)
 	}

@@ -34,19 +34,19 @@ func (b *benchRun) replay(ctx context.Context, s setting) (*bench.Line, error) {
 	if err != nil {
 		return nil, err
 	}
-	profile, err := devices.CardProfile(t.specs)
+	profile, err := devices.CardProfile(t.Specs)
 	if err != nil {
 		return nil, err
 	}
-	opened, err := devices.OpenForecast(t.specs, profile, nil)
+	opened, err := devices.OpenForecast(t.Specs, profile, nil)
 	if err != nil {
 		return nil, err
 	}
-	opt := t.problemOptions()
-	for p := range t.parts {
+	opt := t.ProblemOptions()
+	for p := range t.Parts {
 		opt.Devices = append(opt.Devices, opened[p%len(opened)])
 	}
-	trainer, err := pipeline.New(ctx, t.data.Problem, opt)
+	trainer, err := pipeline.New(ctx, t.Data.Problem, opt)
 	if err != nil {
 		return nil, errors.Join(err, devices.CloseAll(opened))
 	}
@@ -54,7 +54,7 @@ func (b *benchRun) replay(ctx context.Context, s setting) (*bench.Line, error) {
 	if err := errors.Join(trainer.Close(), devices.CloseAll(opened)); err != nil {
 		return nil, err
 	}
-	bound, pipelined := t.cfg.MaxStaleness().Bound, t.cfg.Pipelined()
+	bound, pipelined := t.Config.MaxStaleness().Bound, t.Config.Pipelined()
 	if !trainer.Ages() { // the caches are those of exact epochs
 		bound, pipelined = 0, false
 	}

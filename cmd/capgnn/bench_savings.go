@@ -44,7 +44,7 @@ func planSavings(b *benchRun, datasets []string) ([]cell, func() bench.Section, 
 		}
 	}
 	return cells, func() bench.Section {
-		s := bench.Section{Title: "What each saving gives", Text: []string{fmt.Sprintf("Measured: median of %d epochs on %s, equal parts, every halo row in every epoch. Each line has one of the savings of the design off, the last one all. entries × width is what sparse products of the adjacency gather per epoch.", epochs, shortDevices(devices.Format(specs)))}}
+		s := bench.Section{Title: "What each saving gives", Text: []string{fmt.Sprintf("Measured: median of %d epochs on %s, equal parts, every halo row in every epoch. Each line has one of the savings of the design off, the last one all. entries × width is what sparse products of the adjacency gather per epoch.", epochs, devices.InWords(devices.Format(specs)))}}
 		f := bench.Figure{Title: "Time of an epoch with a saving off"}
 		panel := bench.Panel{Title: "time of an epoch", Y: "time, ratio to all savings", LogY: false}
 		for _, off := range all {

@@ -81,7 +81,7 @@ func (b *benchRun) showScaling(datasets []string, list []group, at func(string, 
 		}
 		for n, g := range list {
 			specs, _ := devices.Parse(g.devices)
-			row := []string{shortDataset(data), g.name, shortDevices(specs[len(specs)-1].String())}
+			row := []string{shortDataset(data), g.name, devices.InWords(specs[len(specs)-1].String())}
 			for i := range scalingVariants {
 				row = append(row, milliseconds(lines[i][n], "epoch_s"), ratio(one.Value("epoch_s"), lines[i][n].Value("epoch_s")))
 			}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"capgnn/cmd/capgnn/internal/runfolder"
+	"capgnn/cmd/capgnn/internal/training"
 	"capgnn/gpu"
 	"capgnn/internal/bench"
 	"capgnn/jaca"
@@ -58,30 +59,30 @@ func (s setting) id(kind string) bench.Cell {
 }
 
 // prepare loads the data set and makes the parts; a part that does not fit its device is a *FitError.
-func (b *benchRun) prepare(ctx context.Context, s setting) (*training, error) {
-	t := &training{k: b.quietly(), cfg: runfolder.Default()}
-	t.cfg.Dataset, t.cfg.Devices, t.cfg.Model, t.cfg.Seed = s.Dataset, s.Devices, cmp.Or(s.Model, "gcn"), s.Seed
-	t.cfg.Epochs, t.cfg.EvalEvery, t.cfg.Order = s.Epochs, s.EvalEvery, runfolder.OrderNone
-	t.cfg.Cache, t.cfg.GPUCache, t.cfg.CPUCache = cmp.Or(string(s.Policy), string(jaca.None)), cmp.Or(s.Local, "auto"), cmp.Or(s.Global, "auto")
-	t.cfg.Staleness, t.cfg.Pipeline = cmp.Or(s.Staleness, "0"), runfolder.SwitchOff
+func (b *benchRun) prepare(ctx context.Context, s setting) (*training.Run, error) {
+	t := &training.Run{Console: b.quietly(), Config: runfolder.Default()}
+	t.Config.Dataset, t.Config.Devices, t.Config.Model, t.Config.Seed = s.Dataset, s.Devices, cmp.Or(s.Model, "gcn"), s.Seed
+	t.Config.Epochs, t.Config.EvalEvery, t.Config.Order = s.Epochs, s.EvalEvery, runfolder.OrderNone
+	t.Config.Cache, t.Config.GPUCache, t.Config.CPUCache = cmp.Or(string(s.Policy), string(jaca.None)), cmp.Or(s.Local, "auto"), cmp.Or(s.Global, "auto")
+	t.Config.Staleness, t.Config.Pipeline = cmp.Or(s.Staleness, "0"), runfolder.SwitchOff
 	if s.Pipeline {
-		t.cfg.Pipeline = runfolder.SwitchOn
+		t.Config.Pipeline = runfolder.SwitchOn
 	}
 	switch s.Parts {
 	case partsEqual:
-		t.anonymous = true
+		t.Anonymous = true
 	case partsPruned:
-		t.cfg.MaxPrune, t.cfg.NoMove = 1, true
+		t.Config.MaxPrune, t.Config.NoMove = 1, true
 	}
 	for name := range strings.FieldsFuncSeq(s.Off, func(r rune) bool { return r == ',' }) {
-		if err := optionNamed(name).Set(&t.cfg, "true"); err != nil {
+		if err := optionNamed(name).Set(&t.Config, "true"); err != nil {
 			return nil, err
 		}
 	}
 	if err := b.load(ctx, t); err != nil {
 		return nil, err
 	}
-	for _, step := range []func(context.Context) error{t.chooseDevices, t.divide, t.settleCache} {
+	for _, step := range []func(context.Context) error{t.ChooseDevices, t.Divide, t.SettleCache} {
 		if err := step(ctx); err != nil {
 			return nil, err
 		}
@@ -100,10 +101,10 @@ func optionNamed(name string) runfolder.Option {
 }
 
 // counted are the parts of a plan in numbers: what every kind of cell says about them.
-func (t *training) counted(l *bench.Line) {
-	p := t.plan
+func counted(t *training.Run, l *bench.Line) {
+	p := t.Plan
 	if p == nil {
-		l.Values["vertices"], l.Values["edges"] = float64(t.data.Problem.Vertices()), float64(t.data.Problem.Graph.Edges())
+		l.Values["vertices"], l.Values["edges"] = float64(t.Data.Problem.Vertices()), float64(t.Data.Problem.Graph.Edges())
 		return
 	}
 	for i, s := range p.Parts {

@@ -7,7 +7,6 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
-	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/internal/bench"
 )
 
@@ -72,32 +71,6 @@ func shortDataset(name string) string {
 		name = name[i+1:]
 	}
 	return strings.TrimSuffix(name, ".npz")
-}
-
-// shortDevices writes a list of devices in words: 2 rtx3090 + a40.
-func shortDevices(list string) string {
-	specs, err := devices.Parse(list)
-	if err != nil {
-		return list
-	}
-	var names []string
-	count := map[string]int{}
-	for _, s := range specs {
-		s.Label = ""
-		n := s.String()
-		if s.Simulated() {
-			n = strings.TrimPrefix(n, "sim:")
-		}
-		if count[n]++; count[n] == 1 {
-			names = append(names, n)
-		}
-	}
-	for i, n := range names {
-		if count[n] > 1 {
-			names[i] = fmt.Sprintf("%d %s", count[n], n)
-		}
-	}
-	return strings.Join(names, " + ")
 }
 
 // scaled returns x times a factor.

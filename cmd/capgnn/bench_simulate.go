@@ -8,6 +8,7 @@ import (
 
 	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/cmd/capgnn/internal/training"
 	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/internal/bench"
@@ -37,29 +38,29 @@ func (b *benchRun) simulate(ctx context.Context, s setting) (*bench.Line, error)
 	if err != nil {
 		return nil, err
 	}
-	profile, err := devices.Profile(ctx, t.k, t.specs, "")
+	profile, err := devices.Profile(ctx, t.Console, t.Specs, "")
 	if err != nil {
 		return nil, err
 	}
 	var part []int32
 	var dropped [][]graph.NodeID
-	if part = make([]int32, t.data.Problem.Vertices()); t.plan != nil {
-		part, dropped = t.plan.Part, t.plan.Dropped
+	if part = make([]int32, t.Data.Problem.Vertices()); t.Plan != nil {
+		part, dropped = t.Plan.Part, t.Plan.Dropped
 	}
-	o, err := t.forecast(ctx, profile, part, dropped)
+	o, err := t.Forecast(ctx, profile, part, dropped)
 	if err != nil {
 		return nil, err
 	}
-	t.counted(l)
+	counted(t, l)
 	l.Values["epoch_s"], l.Values["communication_s"], l.Values["spread"] = o.EpochS, o.CommS, o.Spread
 	var h2d, d2h, peer gpu.Bytes
-	for i, u := range o.parts {
-		for name, x := range map[string]float64{"compute_s": o.BusyS[i] - o.Open*transferSeconds(u), "transfer_s": transferSeconds(u), "aggregation_s": u.Time[gpu.PhaseAggregation].Seconds(),
-			"mm_s": u.Time[gpu.PhaseMM].Seconds(), "reduce_s": u.Time[gpu.PhaseReduce].Seconds(), "pick_s": u.Time[gpu.PhasePick].Seconds(), "peak_bytes": float64(o.peak[i])} {
+	for i, u := range o.PartUsage {
+		for name, x := range map[string]float64{"compute_s": o.BusyS[i] - o.Open*training.TransferSeconds(u), "transfer_s": training.TransferSeconds(u), "aggregation_s": u.Time[gpu.PhaseAggregation].Seconds(),
+			"mm_s": u.Time[gpu.PhaseMM].Seconds(), "reduce_s": u.Time[gpu.PhaseReduce].Seconds(), "pick_s": u.Time[gpu.PhasePick].Seconds(), "peak_bytes": float64(o.Peak[i])} {
 			l.Series[name] = append(l.Series[name], x)
 		}
-		if need, have := o.peak[i], t.budget(profile, i); need > have && l.Text["misfit"] == "" {
-			l.Text["misfit"] = "part " + strconv.Itoa(i) + " needs " + term.Size(need) + ", " + t.specs[i%len(t.specs)].String() + " has " + term.Size(have)
+		if need, have := o.Peak[i], t.Budget(profile, i); need > have && l.Text["misfit"] == "" {
+			l.Text["misfit"] = "part " + strconv.Itoa(i) + " needs " + term.Size(need) + ", " + t.Specs[i%len(t.Specs)].String() + " has " + term.Size(have)
 		}
 		h2d, d2h, peer = h2d+u.H2D, d2h+u.D2H, peer+u.Peer
 	}

@@ -55,7 +55,7 @@ func planStaleness(b *benchRun, datasets []string) ([]cell, func() bench.Section
 	})
 	return cells, func() bench.Section {
 		s := bench.Section{Title: "Staleness: score against bytes", Text: []string{
-			fmt.Sprintf("GCN on %s, parts fitted, caches as large as all halo rows. auto:EPS refreshes a layer's rows so often that they drift by EPS at most, up to 16 epochs. Scores are at the best validation epoch of %d; the difference is to staleness 0 with the same seed: mean ± standard error. MiB: halo rows per epoch, mean of all behind the first. Epochs with auto are not simulated, as their periods follow from the data.", shortDevices(devices.Format(specs)), epochs),
+			fmt.Sprintf("GCN on %s, parts fitted, caches as large as all halo rows. auto:EPS refreshes a layer's rows so often that they drift by EPS at most, up to 16 epochs. Scores are at the best validation epoch of %d; the difference is to staleness 0 with the same seed: mean ± standard error. MiB: halo rows per epoch, mean of all behind the first. Epochs with auto are not simulated, as their periods follow from the data.", devices.InWords(devices.Format(specs)), epochs),
 			simulatedText}}
 		table := bench.Table{Columns: []string{"data set", "staleness", "pipeline", "halo MiB / epoch", "of 0", "mean age", "test %", "difference, points", "epoch ms"}}
 		f := bench.Figure{Title: "Score against bytes of halo rows"}

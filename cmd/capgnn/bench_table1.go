@@ -92,7 +92,7 @@ func (b *benchRun) showTable1(cells []cell) bench.Section {
 		}
 		flops, rate := 2*n*n*n/l.Value("MM")/1e12, 4*n*n/l.Value("H2D")/1e9
 		t.Add(append(row, fmt.Sprintf("%.3f", flops), fmt.Sprintf("%.2f", rate))...)
-		groups, mm, h2d = append(groups, shortDevices(c.id["device"])), append(mm, flops), append(h2d, rate)
+		groups, mm, h2d = append(groups, devices.InWords(c.id["device"])), append(mm, flops), append(h2d, rate)
 	}
 	return bench.Section{Title: "Table 1: what devices can do", Tables: []bench.Table{t},
 		Figures: []bench.Figure{{Title: "Rates of dense products and of copies to the device", Panels: []bench.Panel{

@@ -11,6 +11,7 @@ import (
 	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/cmd/capgnn/internal/training"
 	"capgnn/gpu"
 	"capgnn/internal/bench"
 	"capgnn/pipeline"
@@ -37,10 +38,10 @@ func (b *benchRun) train(ctx context.Context, s setting) (*bench.Line, error) {
 	if err != nil {
 		return nil, err
 	}
-	specs := t.specs
+	specs := t.Specs
 	if specs[0].Simulated() {
-		t.cfg.Peer = runfolder.SwitchOff // simulated devices do not reach each other's memory
-		specs = make([]devices.Spec, len(t.specs))
+		t.Config.Peer = runfolder.SwitchOff // simulated devices do not reach each other's memory
+		specs = make([]devices.Spec, len(t.Specs))
 		for i := range specs {
 			specs[i] = devices.Spec{Label: strconv.Itoa(i), Slow: 1}
 		}
@@ -50,11 +51,11 @@ func (b *benchRun) train(ctx context.Context, s setting) (*bench.Line, error) {
 	if err != nil {
 		return nil, err
 	}
-	result, err := t.trainCached(ctx, opened, l)
+	result, err := trainCached(ctx, t, opened, l)
 	if err := errors.Join(err, devices.CloseAll(opened)); err != nil {
 		return nil, err
 	}
-	t.counted(l)
+	counted(t, l)
 	addResult(l, result)
 	if moved := l.Series["halo_bytes"]; len(moved) > 1 {
 		l.Values["halo_bytes"] = stat.Mean(moved[1:], nil)
@@ -63,9 +64,9 @@ func (b *benchRun) train(ctx context.Context, s setting) (*bench.Line, error) {
 }
 
 // trainCached trains with the setting's caches and keeps the numbers of every epoch.
-func (t *training) trainCached(ctx context.Context, devices []gpu.Device, l *bench.Line) (*pipeline.Result, error) {
-	opt := t.problemOptions()
-	for p := range t.parts {
+func trainCached(ctx context.Context, t *training.Run, devices []gpu.Device, l *bench.Line) (*pipeline.Result, error) {
+	opt := t.ProblemOptions()
+	for p := range t.Parts {
 		opt.Devices = append(opt.Devices, devices[p%len(devices)])
 	}
 	var first gpu.Usage
@@ -76,15 +77,15 @@ func (t *training) trainCached(ctx context.Context, devices []gpu.Device, l *ben
 		addEpoch(l, e)
 		return nil
 	}
-	trainer, err := pipeline.New(ctx, t.data.Problem, opt)
+	trainer, err := pipeline.New(ctx, t.Data.Problem, opt)
 	if err != nil {
-		return nil, term.AsUsage(t.explain(err))
+		return nil, term.AsUsage(t.Explain(err))
 	}
 	result, err := trainer.Run(ctx)
 	if err := errors.Join(err, trainer.Close()); err != nil {
-		return nil, t.explain(err)
+		return nil, t.Explain(err)
 	}
-	if result.Stopped == stoppedBySignal {
+	if result.Stopped == training.StoppedBySignal {
 		return nil, context.Canceled
 	}
 	if n := result.Epochs - 1; n > 0 {

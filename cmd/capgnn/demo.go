@@ -16,6 +16,7 @@ import (
 	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/cmd/capgnn/internal/training"
 	"capgnn/graph/dataset/fetch"
 	"capgnn/profiler"
 )
@@ -45,32 +46,32 @@ func demoAction(c *cli.Context) error {
 	k := term.NewConsole(c)
 	ctx, stop := term.Interruptible(c.Context, k, "after this epoch")
 	defer stop()
-	t := &training{k: k, command: c.Command.Name, cfg: runfolder.Default(), runPath: c.String("run-dir")}
-	t.cfg.Devices, t.cfg.Epochs = demoDevices, demoEpochs
-	if t.runPath != "" {
-		if err := runfolder.Dir(t.runPath).Free(); err != nil {
+	t := &training.Run{Console: k, Command: c.Command.Name, Config: runfolder.Default(), RunPath: c.String("run-dir")}
+	t.Config.Devices, t.Config.Epochs = demoDevices, demoEpochs
+	if t.RunPath != "" {
+		if err := runfolder.Dir(t.RunPath).Free(); err != nil {
 			return err
 		}
 	}
-	data, err := demoData(ctx, k, &t.cfg, c.Bool("generated"))
+	data, err := demoData(ctx, k, &t.Config, c.Bool("generated"))
 	if err != nil {
 		return err
 	}
-	t.data = data
-	if err := t.cfg.Validate(); err != nil {
+	t.Data = data
+	if err := t.Config.Validate(); err != nil {
 		return err
 	}
-	if err := demoProfile(ctx, k, t.cfg.Devices); err != nil {
-		return t.beforeTraining(err)
+	if err := demoProfile(ctx, k, t.Config.Devices); err != nil {
+		return t.BeforeTraining(err)
 	}
-	result, err := t.run(ctx)
+	result, err := t.Do(ctx)
 	if err != nil {
 		return err
 	}
 	if k.JSON {
 		return result.Print(k)
 	}
-	return demoSummary(k.Out, result, t.cfg.DatasetPath, invocation())
+	return demoSummary(k.Out, result, t.Config.DatasetPath, invocation())
 }
 
 // demoProfile measures the devices and shows the table.

@@ -13,6 +13,7 @@ import (
 	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/cmd/capgnn/internal/training"
 	"capgnn/gpu"
 	"capgnn/gpu/faulty"
 )
@@ -27,27 +28,27 @@ type faultyRun struct {
 // train runs 12 epochs with a checkpoint after every third one into the folder name.
 func (f *faultyRun) train(name string) (*runfolder.Result, error) {
 	f.t.Helper()
-	t := &training{k: &term.Console{Out: new(bytes.Buffer), Err: new(bytes.Buffer), Quiet: true}, cfg: runfolder.Default(), runPath: f.path(name)}
-	c := &t.cfg
+	t := &training.Run{Console: &term.Console{Out: new(bytes.Buffer), Err: new(bytes.Buffer), Quiet: true}, Config: runfolder.Default(), RunPath: f.path(name)}
+	c := &t.Config
 	c.Dataset, c.Devices, c.Hidden, c.Layers, c.Epochs, c.CheckpointEvery = f.path("ok.npz"), "cpu:0,threads=1,cpu:1,threads=1", 16, 2, 12, 3
 	if f.edit != nil {
 		f.edit(c)
 	}
 	ctx := context.Background()
-	if err := t.lockRunDir(); err != nil {
+	if err := t.LockRunDir(); err != nil {
 		f.t.Fatal(err)
 	}
-	defer t.unlockRunDir()
-	for _, step := range t.preparations() {
+	defer t.UnlockRunDir()
+	for _, step := range t.Preparations() {
 		if err := step(ctx); err != nil {
 			f.t.Fatal(err)
 		}
 	}
-	f.t.Cleanup(func() { devices.CloseAll(t.devices) })
+	f.t.Cleanup(func() { devices.CloseAll(t.Devices) })
 	if f.wrap != nil {
-		t.devices[1] = f.wrap(t.devices[1])
+		t.Devices[1] = f.wrap(t.Devices[1])
 	}
-	return t.train(ctx)
+	return t.Train(ctx)
 }
 
 // A device that goes wrong ends the run with one line and the exit code for that; the checkpoints stay good, and a resumed

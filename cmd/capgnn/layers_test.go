@@ -11,6 +11,7 @@ import (
 
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/cmd/capgnn/internal/training"
 	"capgnn/gnn"
 )
 
@@ -122,7 +123,7 @@ func TestPlanComparesWithExactDevices(t *testing.T) {
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
 	alone := func(staleness string) map[string]float64 {
-		var m memoryPlan
+		var m training.MemoryPlan
 		if err := json.Unmarshal([]byte(s.must("plan", "--json", "--quiet", "--dataset", "ok.npz", "--hidden", "64", "--devices", "sim:rtx3090,sim:gtx1650", "--staleness", staleness)), &m); err != nil {
 			t.Fatal(err)
 		}

@@ -2,13 +2,9 @@ package main
 
 import (
 	"os"
-	"time"
 
 	"capgnn/cmd/capgnn/internal/term"
 )
-
-// began is when the program started.
-var began = time.Now()
 
 func main() {
 	term.WriteSignalsToErrors()

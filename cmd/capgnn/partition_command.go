@@ -47,24 +47,24 @@ func partitionAction(c *cli.Context) error {
 		if !c.IsSet("parts") {
 			return term.Usagef("partition: say into how many parts (--parts), or for what devices (--devices)")
 		}
-		t.anonymous = true
-		if t.cfg.BalanceBy == "" {
-			t.cfg.BalanceBy = string(rapa.ByVertices)
+		t.Anonymous = true
+		if t.Config.BalanceBy == "" {
+			t.Config.BalanceBy = string(rapa.ByVertices)
 		}
 	}
-	t.beginStages("prepare")
-	defer t.k.EndStages()
-	for _, step := range []func(context.Context) error{t.loadGraph, t.chooseDevices, t.divide} {
+	t.BeginStages("prepare")
+	defer t.Console.EndStages()
+	for _, step := range []func(context.Context) error{t.LoadGraph, t.ChooseDevices, t.Divide} {
 		if err := errors.Join(step(ctx), ctx.Err()); err != nil {
-			return t.beforeTraining(err)
+			return t.BeforeTraining(err)
 		}
 	}
-	report, err := t.reportParts(ctx)
-	t.k.EndStages()
+	report, err := reportParts(ctx, t)
+	t.Console.EndStages()
 	if err != nil {
-		return t.beforeTraining(err)
+		return t.BeforeTraining(err)
 	}
-	if err := t.keepPlan(report, c.String("out"), c.String("plot")); err != nil {
+	if err := keepPlan(t, report, c.String("out"), c.String("plot")); err != nil {
 		return err
 	}
 	return errors.Join(report.print(k), report.misfit())

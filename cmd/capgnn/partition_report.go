@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 
 	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/cmd/capgnn/internal/training"
 	"capgnn/gpu"
 	"capgnn/internal/number"
 	"capgnn/rapa"
@@ -15,24 +16,24 @@ import (
 
 // partitionReport is the object that `partition --json` prints as its last line. Times are in seconds; null = not known.
 type partitionReport struct {
-	Dataset     string           `json:"dataset"`
-	Partitioner string           `json:"partitioner"`
-	Objective   string           `json:"objective"`
-	Seed        uint64           `json:"seed"`
-	EdgeCut     int64            `json:"edge_cut"`  // unordered pairs whose ends lie in different parts
-	Volume      int64            `json:"volume"`    // Σ_v number of other parts in which v has a neighbour
-	HaloRows    int64            `json:"halo_rows"` // Σ_i |H_i|, pruned replicas not counted
-	Balance     rapa.Balance     `json:"balance"`
-	Parts       []partReport     `json:"parts"`
-	Seconds     float64          `json:"seconds"`    // of partitioning and adjusting
-	PeakBytes   gpu.Bytes        `json:"peak_bytes"` // of this process
-	Forecast    *outlook         `json:"forecast"`   // null without devices or without features and labels
-	Moved       int64            `json:"moved"`      // vertices that went to another part than the partitioner's
-	Pruned      *pruneReport     `json:"pruned"`     // null: nothing was asked to go
-	Trace       []rapa.Iteration `json:"trace"`      // how the parts were balanced; null: they were not
-	Stop        string           `json:"stop"`       // why adjusting stopped, "" without
-	Plan        string           `json:"plan"`       // file of --out, "" without
-	Plots       []string         `json:"plots"`      // files of --plot
+	Dataset     string            `json:"dataset"`
+	Partitioner string            `json:"partitioner"`
+	Objective   string            `json:"objective"`
+	Seed        uint64            `json:"seed"`
+	EdgeCut     int64             `json:"edge_cut"`  // unordered pairs whose ends lie in different parts
+	Volume      int64             `json:"volume"`    // Σ_v number of other parts in which v has a neighbour
+	HaloRows    int64             `json:"halo_rows"` // Σ_i |H_i|, pruned replicas not counted
+	Balance     rapa.Balance      `json:"balance"`
+	Parts       []partReport      `json:"parts"`
+	Seconds     float64           `json:"seconds"`    // of partitioning and adjusting
+	PeakBytes   gpu.Bytes         `json:"peak_bytes"` // of this process
+	Forecast    *training.Outlook `json:"forecast"`   // null without devices or without features and labels
+	Moved       int64             `json:"moved"`      // vertices that went to another part than the partitioner's
+	Pruned      *pruneReport      `json:"pruned"`     // null: nothing was asked to go
+	Trace       []rapa.Iteration  `json:"trace"`      // how the parts were balanced; null: they were not
+	Stop        string            `json:"stop"`       // why adjusting stopped, "" without
+	Plan        string            `json:"plan"`       // file of --out, "" without
+	Plots       []string          `json:"plots"`      // files of --plot
 }
 
 // partReport is one part of a partitionReport.

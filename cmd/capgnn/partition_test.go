@@ -14,6 +14,7 @@ import (
 
 	"capgnn/cmd/capgnn/internal/datasets"
 	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/cmd/capgnn/internal/training"
 	"capgnn/graph"
 	"capgnn/rapa"
 )
@@ -263,7 +264,7 @@ func TestSimulatedProfile(t *testing.T) {
 // plan forecasts every choice of devices that differs, the fastest first.
 func TestPlanSubsets(t *testing.T) {
 	s := newSandbox(t)
-	var m memoryPlan
+	var m training.MemoryPlan
 	out := s.must("plan", "--json", "--quiet", "--dataset", "generated", "--devices", "sim:rtx3090,sim:rtx3090,sim:a40")
 	if err := json.Unmarshal([]byte(out), &m); err != nil {
 		t.Fatal(err)

@@ -29,23 +29,23 @@ func planAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	t.beginStages("prepare")
-	defer t.k.EndStages()
-	for _, step := range []func(context.Context) error{t.load, t.chooseDevices, t.divide, t.settleCache, t.arrange, t.open} {
+	t.BeginStages("prepare")
+	defer t.Console.EndStages()
+	for _, step := range []func(context.Context) error{t.Load, t.ChooseDevices, t.Divide, t.SettleCache, t.Arrange, t.Open} {
 		if err := errors.Join(step(ctx), ctx.Err()); err != nil {
-			return t.beforeTraining(err)
+			return t.BeforeTraining(err)
 		}
 	}
-	t.k.Enter(term.Checking)
-	m, err := t.planMemory(ctx)
-	t.k.EndStages()
-	if err := errors.Join(err, devices.CloseAll(t.devices)); err != nil {
-		return t.beforeTraining(err)
+	t.Console.Enter(term.Checking)
+	m, err := t.PlanMemory(ctx)
+	t.Console.EndStages()
+	if err := errors.Join(err, devices.CloseAll(t.Devices)); err != nil {
+		return t.BeforeTraining(err)
 	}
-	if len(t.specs) > 1 || t.specs[0].Simulated() || t.cfg.Profile != "" {
-		if m.Subsets, err = t.subsets(ctx); err != nil {
-			return t.beforeTraining(err)
+	if len(t.Specs) > 1 || t.Specs[0].Simulated() || t.Config.Profile != "" {
+		if m.Subsets, err = t.Subsets(ctx); err != nil {
+			return t.BeforeTraining(err)
 		}
 	}
-	return errors.Join(m.print(k, c.Bool("buffers")), m.fit())
+	return errors.Join(printPlan(m, k, c.Bool("buffers")), m.Fit())
 }

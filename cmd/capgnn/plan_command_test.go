@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/cmd/capgnn/internal/training"
 )
 
 // What plan says a run takes is what the run takes, on every device.
@@ -18,7 +19,7 @@ func TestPlanEqualsRun(t *testing.T) {
 		{"--devices", "cpu:threads=1,cpu:threads=1", "--model", "gat", "--hidden", "8"},
 	} {
 		args := small(more...)
-		var m memoryPlan
+		var m training.MemoryPlan
 		if err := json.Unmarshal([]byte(s.must(append([]string{"plan", "--json", "--quiet"}, args...)...)), &m); err != nil {
 			t.Fatal(err)
 		}

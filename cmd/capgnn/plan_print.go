@@ -7,17 +7,19 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/cmd/capgnn/internal/training"
 	"capgnn/internal/number"
 )
 
-// print writes the plan: one JSON line, or the answers, what each choice of devices would take, and with buffers what lies in their
+// printPlan writes the plan: one JSON line, or the answers, what each choice of devices would take, and with buffers what lies in their
 // memory.
-func (m *memoryPlan) print(k *term.Console, buffers bool) error {
+func printPlan(m *training.MemoryPlan, k *term.Console, buffers bool) error {
 	if k.JSON {
 		return json.NewEncoder(k.Out).Encode(m)
 	}
-	if err := m.answers(k.Out); err != nil {
+	if err := planAnswers(m, k.Out); err != nil {
 		return err
 	}
 	if len(m.Subsets) > 1 {
@@ -31,16 +33,16 @@ func (m *memoryPlan) print(k *term.Console, buffers bool) error {
 	}
 	for _, d := range m.Devices {
 		fmt.Fprintln(k.Out)
-		if err := d.table(k.Out); err != nil {
+		if err := bufferTable(&d, k.Out); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// answers says what is asked of a plan: whether the run fits, how long an epoch takes, on which devices it is fastest and by how
+// planAnswers says what is asked of a plan: whether the run fits, how long an epoch takes, on which devices it is fastest and by how
 // much, and what memory it takes.
-func (m *memoryPlan) answers(w io.Writer) error {
+func planAnswers(m *training.MemoryPlan, w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	verdict := "yes"
 	var lacking []string
@@ -53,7 +55,7 @@ func (m *memoryPlan) answers(w io.Writer) error {
 		verdict = "no, it does not fit: " + strings.Join(lacking, ", ")
 	}
 	fmt.Fprintf(t, "fits\t%s\n", verdict)
-	switch all := m.whole(); {
+	switch all := onAllDevices(m); {
 	case all != nil:
 		fmt.Fprintf(t, "epoch\t%s predicted, %s of transfers in it, %s moved\n", term.Duration(&all.EpochS), term.Duration(&all.CommS), term.Size(all.Bytes))
 	default:
@@ -62,7 +64,7 @@ func (m *memoryPlan) answers(w io.Writer) error {
 	if len(m.Subsets) > 1 {
 		best, text := m.Subsets[0], "none of them fits"
 		if best.Fits {
-			text = fmt.Sprintf("%s: %s, %s times as fast as the fastest device alone", shortDevices(strings.Join(best.Devices, ",")), term.Duration(&best.EpochS), number.Ratio.Text(best.Speedup))
+			text = fmt.Sprintf("%s: %s, %s times as fast as the fastest device alone", devices.InWords(strings.Join(best.Devices, ",")), term.Duration(&best.EpochS), number.Ratio.Text(best.Speedup))
 		}
 		fmt.Fprintf(t, "best choice\t%s\n", text)
 	}
@@ -82,8 +84,8 @@ func (m *memoryPlan) answers(w io.Writer) error {
 	return t.Flush()
 }
 
-// whole returns what the run would take on all its devices, nil where that was not told.
-func (m *memoryPlan) whole() *subset {
+// onAllDevices returns what the run would take on all its devices, nil where that was not told.
+func onAllDevices(m *training.MemoryPlan) *training.Subset {
 	for i := range m.Subsets {
 		if len(m.Subsets[i].Devices) == len(m.Devices) {
 			return &m.Subsets[i]
@@ -92,8 +94,8 @@ func (m *memoryPlan) whole() *subset {
 	return nil
 }
 
-// table writes what lies in the memory of the device.
-func (d *deviceMemory) table(w io.Writer) error {
+// bufferTable writes what lies in the memory of the device.
+func bufferTable(d *training.DeviceMemory, w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "%s\t%s of %s\t\n", d.Device, term.Size(d.Peak), term.Size(d.Budget))
 	for _, b := range d.Buffers {
@@ -106,6 +108,21 @@ func (d *deviceMemory) table(w io.Writer) error {
 			note = "until the first epoch"
 		}
 		fmt.Fprintf(t, "  %s\t%s\t%s\n", strings.TrimSpace(name), term.Size(b.Bytes), note)
+	}
+	return t.Flush()
+}
+
+// subsetTable prints what every choice of devices would take.
+func subsetTable(w io.Writer, choices []training.Subset) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "devices\tepoch\ttransfers\tmoved\tmost memory\tspeed-up\t")
+	for _, s := range choices {
+		note := ""
+		if !s.Fits {
+			note = "does not fit"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s of %s\t%s\t%s\n", devices.InWords(strings.Join(s.Devices, ",")), term.Duration(&s.EpochS), term.Duration(&s.CommS), term.Size(s.Bytes),
+			term.Size(s.Peak), term.Size(s.Budget), number.Ratio.Text(s.Speedup), note)
 	}
 	return t.Flush()
 }

@@ -18,6 +18,7 @@ import (
 	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/cmd/capgnn/internal/training"
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/graph"
@@ -55,17 +56,17 @@ func predictCommand() *cli.Command {
 
 // prediction is one `predict` on its way.
 type prediction struct {
-	*training               // settings of the run, data and devices
-	run       runfolder.Dir // whose weights are used
-	weights   string        // file
-	what      string
-	layer     int // -1: the last hidden one
-	out       string
-	other     bool             // another data set than the run's was named
-	scaling   *dataset.Scaling // what the run's features were standardised with; nil: they are as stored
-	multi     bool             // several labels per vertex
-	model     gnn.Config
-	values    *gnn.Weights
+	*training.Run               // settings of the run, data and devices
+	run           runfolder.Dir // whose weights are used
+	weights       string        // file
+	what          string
+	layer         int // -1: the last hidden one
+	out           string
+	other         bool             // another data set than the run's was named
+	scaling       *dataset.Scaling // what the run's features were standardised with; nil: they are as stored
+	multi         bool             // several labels per vertex
+	model         gnn.Config
+	values        *gnn.Weights
 }
 
 func predictAction(c *cli.Context) error {
@@ -89,18 +90,18 @@ func predictAction(c *cli.Context) error {
 // newPrediction checks the flags and reads the settings of the run.
 func newPrediction(c *cli.Context, k *term.Console) (*prediction, error) {
 	p := &prediction{run: runfolder.Dir(filepath.Clean(c.String("run"))), what: c.String("what"), layer: -1, out: c.String("out"),
-		training: &training{k: k, cfg: runfolder.Default()}}
+		Run: &training.Run{Console: k, Config: runfolder.Default()}}
 	if c.String("run") == "" {
 		return nil, term.Usagef("predict: --run is missing: name a run folder")
 	}
 	if !p.run.HoldsRun() {
 		return nil, term.Usagef("--run %s: no run there: the folder has no config.yaml", p.run)
 	}
-	if err := runfolder.ReadConfig(p.run.Config(), &p.cfg); err != nil {
+	if err := runfolder.ReadConfig(p.run.Config(), &p.Config); err != nil {
 		return nil, err
 	}
-	p.cfg.Staleness = jaca.Staleness{}.String() // decides nothing here, nor may it: gat was once trained on old rows
-	if err := p.cfg.Validate(); err != nil {
+	p.Config.Staleness = jaca.Staleness{}.String() // decides nothing here, nor may it: gat was once trained on old rows
+	if err := p.Config.Validate(); err != nil {
 		return nil, term.Usagef("--run %s: %w", p.run, err)
 	}
 	switch p.weights = c.String("weights"); p.weights {
@@ -123,16 +124,16 @@ func newPrediction(c *cli.Context, k *term.Console) (*prediction, error) {
 	}
 	k.KeepStdoutFor(p.out)
 	// What decided the speed and the memory of training decides nothing here.
-	p.cfg.Devices, p.cfg.Parts, p.cfg.Targets, p.cfg.Profile, p.cfg.Savings = c.String("devices"), 0, "", "", pipeline.Savings{}
-	if err := devices.Check(p.cfg.Devices); err != nil {
+	p.Config.Devices, p.Config.Parts, p.Config.Targets, p.Config.Profile, p.Config.Savings = c.String("devices"), 0, "", "", pipeline.Savings{}
+	if err := devices.Check(p.Config.Devices); err != nil {
 		return nil, err
 	}
-	p.other = c.IsSet("dataset") && c.String("dataset") != p.cfg.Dataset
+	p.other = c.IsSet("dataset") && c.String("dataset") != p.Config.Dataset
 	if err := p.useScaling(); err != nil {
 		return nil, err
 	}
 	if c.IsSet("dataset") {
-		p.cfg.Dataset, p.cfg.DatasetPath = c.String("dataset"), ""
+		p.Config.Dataset, p.Config.DatasetPath = c.String("dataset"), ""
 	}
 	return p, nil
 }
@@ -145,7 +146,7 @@ func (p *prediction) chooseRows(c *cli.Context) error {
 			return term.Usagef("--layer chooses embeddings: add --what embeddings or leave it away")
 		}
 	case whatEmbeddings:
-		hidden := p.cfg.Layers - 1
+		hidden := p.Config.Layers - 1
 		if hidden == 0 {
 			return term.Usagef("--what embeddings: the model of %s has one layer, so no hidden one: use --what logits", p.run)
 		}
@@ -163,24 +164,24 @@ func (p *prediction) chooseRows(c *cli.Context) error {
 
 // predict runs the network and writes the file.
 func (p *prediction) predict(ctx context.Context) (*predictResult, error) {
-	steps := []func(context.Context) error{p.loadInput, p.chooseDevices, p.divide, p.open}
+	steps := []func(context.Context) error{p.loadInput, p.ChooseDevices, p.Divide, p.Open}
 	for _, step := range steps {
 		if err := errors.Join(step(ctx), ctx.Err()); err != nil {
-			return nil, devices.CloseAfter(err, p.devices)
+			return nil, devices.CloseAfter(err, p.Devices)
 		}
 	}
 	begin := time.Now()
 	t, err := p.compute(ctx)
-	r := &predictResult{Dataset: p.data.Name, RunDir: string(p.run), Weights: p.weights, What: p.what,
+	r := &predictResult{Dataset: p.Data.Name, RunDir: string(p.run), Weights: p.weights, What: p.what,
 		Out: p.outFile(), Seconds: time.Since(begin).Seconds()}
 	if p.layer >= 0 {
 		r.Layer = &p.layer
 	}
-	for i, d := range p.devices {
-		r.Devices = append(r.Devices, p.specs[i].String())
+	for i, d := range p.Devices {
+		r.Devices = append(r.Devices, p.Specs[i].String())
 		r.PeakBytes = append(r.PeakBytes, d.Memory().HighWater)
 	}
-	if err := devices.CloseAfter(err, p.devices); err != nil {
+	if err := devices.CloseAfter(err, p.Devices); err != nil {
 		return nil, err
 	}
 	r.Vertices, r.Columns = t.rows, t.cols
@@ -190,30 +191,30 @@ func (p *prediction) predict(ctx context.Context) (*predictResult, error) {
 // compute returns the predicted rows. Their memory is asked for when the devices have had theirs, which is more.
 func (p *prediction) compute(ctx context.Context) (*table, error) {
 	var t *table
-	opt := pipeline.PredictOptions{Model: p.model, Weights: p.values, Layers: p.layer + 1, Devices: p.devices,
-		Part: make([]int32, p.data.Problem.Vertices())}
-	if p.plan != nil {
-		opt.Part = p.plan.Part
+	opt := pipeline.PredictOptions{Model: p.model, Weights: p.values, Layers: p.layer + 1, Devices: p.Devices,
+		Part: make([]int32, p.Data.Problem.Vertices())}
+	if p.Plan != nil {
+		opt.Part = p.Plan.Part
 	}
 	var err error
 	if p.what == whatLabels {
-		err = pipeline.PredictRows(ctx, p.data.Problem, opt, func(ids []graph.NodeID, logits []float32) error {
+		err = pipeline.PredictRows(ctx, p.Data.Problem, opt, func(ids []graph.NodeID, logits []float32) error {
 			if t == nil {
-				t = newLabels(p.data.Problem.Vertices(), p.model.Out, p.multi)
-				t.names = p.data.ClassNames
+				t = newLabels(p.Data.Problem.Vertices(), p.model.Out, p.multi)
+				t.names = p.Data.ClassNames
 			}
 			t.put(ids, logits)
 			return nil
 		})
 	} else {
 		var rows *tensor.Dense
-		if rows, err = pipeline.Predict(ctx, p.data.Problem, opt); err == nil {
+		if rows, err = pipeline.Predict(ctx, p.Data.Problem, opt); err == nil {
 			t, err = newRows(p.what, rows)
 		}
 	}
 	var oom *gpu.OutOfMemory
 	if errors.As(err, &oom) {
-		return nil, &term.FitError{Err: err, Remedy: moreMemory(oom) + ", or name more --devices"}
+		return nil, &term.FitError{Err: err, Remedy: training.MoreMemory(oom) + ", or name more --devices"}
 	}
 	return t, term.AsUsage(err)
 }
@@ -225,7 +226,7 @@ func (p *prediction) outFile() string {
 	}
 	name := p.what
 	if p.other {
-		name += "-" + runfolder.FileName(p.data.Name)
+		name += "-" + runfolder.FileName(p.Data.Name)
 	}
 	return filepath.Join(string(p.run), name+".npy")
 }
@@ -261,7 +262,7 @@ func (r *predictResult) print(k *term.Console) error {
 // useScaling settles how the features of the data set that is predicted are standardised: with what the run's were, never
 // with the rows of another data set.
 func (p *prediction) useScaling() error {
-	if p.cfg.MakesFeatures() {
+	if p.Config.MakesFeatures() {
 		return nil
 	}
 	s, err := p.run.ReadScaling()
@@ -272,9 +273,9 @@ func (p *prediction) useScaling() error {
 	if s != nil || !p.other {
 		return nil
 	}
-	if p.cfg.Standardize == dataset.StandardizeTrain || p.cfg.Standardize == dataset.Auto && datasets.LooksLike(p.cfg.DatasetPath, "graphsaint") {
+	if p.Config.Standardize == dataset.StandardizeTrain || p.Config.Standardize == dataset.Auto && datasets.LooksLike(p.Config.DatasetPath, "graphsaint") {
 		return term.Usagef("--run %s standardised its features, but does not hold mean and deviation, as runs of older versions do not: train it again to predict another data set", p.run)
 	}
-	p.cfg.Standardize = dataset.StandardizeNone
+	p.Config.Standardize = dataset.StandardizeNone
 	return nil
 }

@@ -19,29 +19,29 @@ func (p *prediction) loadInput(ctx context.Context) error {
 	if err != nil {
 		return term.Usagef("--weights: %w", err)
 	}
-	if p.model, err = modelOf(&p.cfg, tensors); err != nil {
+	if p.model, err = modelOf(&p.Config, tensors); err != nil {
 		return term.Usagef("--weights %s: %w", p.weights, err)
 	}
 	p.values = gnn.NewWeights(p.model)
 	if err := p.values.LoadStateDict(tensors); err != nil {
 		return term.Usagef("--weights %s: %w", p.weights, err)
 	}
-	d, err := datasets.Read(ctx, p.k, &p.cfg, p.scaling)
+	d, err := datasets.Read(ctx, p.Console, &p.Config, p.scaling)
 	if err != nil {
 		return err
 	}
 	if err := p.fits(d); err != nil {
-		return term.Usagef("--dataset %s: %w", p.cfg.Dataset, err)
+		return term.Usagef("--dataset %s: %w", p.Config.Dataset, err)
 	}
-	if p.other && p.cfg.MakesFeatures() && p.cfg.Features != dataset.FeaturesDegree {
-		p.k.Note("note: the run has --features %s, which match vertices by number: vertex v is taken as vertex v of the run's graph", p.cfg.Features)
+	if p.other && p.Config.MakesFeatures() && p.Config.Features != dataset.FeaturesDegree {
+		p.Console.Note("note: the run has --features %s, which match vertices by number: vertex v is taken as vertex v of the run's graph", p.Config.Features)
 	}
-	p.data = &datasets.Input{Name: d.Name, ClassNames: d.ClassNames, Problem: &pipeline.Problem{
-		Graph: d.Graph, Loops: datasets.LoopsOf(p.cfg.SelfLoops, p.cfg.Model),
+	p.Data = &datasets.Input{Name: d.Name, ClassNames: d.ClassNames, Problem: &pipeline.Problem{
+		Graph: d.Graph, Loops: datasets.LoopsOf(p.Config.SelfLoops, p.Config.Model),
 		Features: pipeline.Features{Cols: d.Features.Cols, Dense: d.Features.Dense, Indptr: d.Features.Indptr, Indices: d.Features.Indices, Data: d.Features.Data},
 		Classes:  p.model.Out,
 	}}
-	p.k.Note("%s: %s vertices, %s edges, %s features", d.Name, term.Grouped(d.Graph.Rows()), term.Grouped(p.data.Problem.Graph.Edges()), term.Grouped(d.Features.Cols))
+	p.Console.Note("%s: %s vertices, %s edges, %s features", d.Name, term.Grouped(d.Graph.Rows()), term.Grouped(p.Data.Problem.Graph.Edges()), term.Grouped(d.Features.Cols))
 	return nil
 }
 
@@ -79,7 +79,7 @@ func (p *prediction) fits(d *dataset.Dataset) error {
 	if !d.Features.Present() {
 		return errors.New("the data set has no features (x): nothing can be predicted from it")
 	}
-	if p.cfg.Features == dataset.FeaturesOneHot && d.Features.Cols != p.model.In {
+	if p.Config.Features == dataset.FeaturesOneHot && d.Features.Cols != p.model.In {
 		return fmt.Errorf("it has %d vertices, the graph of %s has %d: the run's --features onehot needs the same vertices; train with --features degree to predict other graphs", d.Features.Cols, p.run, p.model.In)
 	}
 	if d.Features.Cols != p.model.In {

@@ -19,45 +19,6 @@ import (
 	"capgnn/cmd/capgnn/internal/term"
 )
 
-// A run folder that is named is made and kept from others, and goes again if nothing was written.
-func TestHold(t *testing.T) {
-	t.Chdir(t.TempDir())
-	first, second := &training{runPath: "a/b"}, &training{runPath: "a/b"}
-	if err := first.lockRunDir(); err != nil || !first.madeDir {
-		t.Fatal(first.madeDir, err)
-	}
-	if err := second.lockRunDir(); term.ExitCode(err) != term.ExitUsage || !strings.Contains(err.Error(), fmt.Sprintf("--run-dir a/b: in use by process %d on ", os.Getpid())) {
-		t.Errorf("second: %v", err)
-	}
-	second.unlockRunDir()
-	first.unlockRunDir()
-	if term.Exists("a/b") {
-		t.Error("an empty folder stays")
-	}
-	if err := second.lockRunDir(); err != nil || !second.madeDir {
-		t.Fatal(second.madeDir, err)
-	}
-	if err := term.WriteFile(second.dir.Config(), nil); err != nil {
-		t.Fatal(err)
-	}
-	second.unlockRunDir()
-	if err := first.lockRunDir(); term.ExitCode(err) != term.ExitUsage || !strings.Contains(err.Error(), "--resume a/b") {
-		t.Errorf("a folder that holds a run: error %v, want a usage error that names --resume", err)
-	}
-	first.unlockRunDir()
-	if list, err := os.ReadDir("a/b"); err != nil || len(list) != 1 {
-		t.Errorf("%v, %v, want config.yaml alone", list, err)
-	}
-	if err := os.WriteFile("file", nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range []string{"file", "file/below"} {
-		if err := (&training{runPath: path}).lockRunDir(); term.ExitCode(err) != term.ExitUsage {
-			t.Errorf("%s: error %v, want a usage error", path, err)
-		}
-	}
-}
-
 // started is a program on its way.
 type started struct {
 	*exec.Cmd

@@ -1,17 +1,16 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
 
 	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/cmd/capgnn/internal/training"
 )
 
 func trainCommand() *cli.Command {
@@ -41,9 +40,9 @@ func trainAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	result, err := t.finished()
+	result, err := t.Finished()
 	if result == nil && err == nil {
-		result, err = t.run(ctx)
+		result, err = t.Do(ctx)
 	}
 	if err != nil {
 		return err
@@ -51,61 +50,36 @@ func trainAction(c *cli.Context) error {
 	return result.Print(k)
 }
 
-// finished returns the result of a run that is to be resumed and has ended; nil if there is something to do.
-func (t *training) finished() (*runfolder.Result, error) {
-	if !t.resume {
-		return nil, nil
-	}
-	result, err := t.dir.ReadResult()
-	if result != nil {
-		t.k.Note("%s is finished; this is its result", t.dir)
-	}
-	return result, err
-}
-
 // newTraining reads the settings of a new run: defaults, then --config, then flags.
-func newTraining(c *cli.Context, k *term.Console) (*training, error) {
-	t := &training{k: k, command: c.Command.Name, cfg: runfolder.Default(), runPath: c.String("run-dir")}
+func newTraining(c *cli.Context, k *term.Console) (*training.Run, error) {
+	t := &training.Run{Console: k, Command: c.Command.Name, Config: runfolder.Default(), RunPath: c.String("run-dir")}
 	if path := c.String("config"); c.IsSet("config") {
-		if err := runfolder.ReadConfig(path, &t.cfg); err != nil {
+		if err := runfolder.ReadConfig(path, &t.Config); err != nil {
 			return nil, err
 		}
-		t.planFile = runfolder.Dir(filepath.Dir(path)).Plan()
+		t.PlanFile = runfolder.Dir(filepath.Dir(path)).Plan()
 	}
-	given, err := runfolder.ApplyFlags(c, &t.cfg)
+	given, err := runfolder.ApplyFlags(c, &t.Config)
 	if err != nil {
 		return nil, err
 	}
-	runfolder.Forget(&t.cfg, given)
-	if err := t.cfg.MakeAbsolute(given); err != nil {
+	runfolder.Forget(&t.Config, given)
+	if err := t.Config.MakeAbsolute(given); err != nil {
 		return nil, err
 	}
 	if c.IsSet("run-dir") {
-		if t.runPath == "" {
+		if t.RunPath == "" {
 			return nil, term.Usagef("--run-dir is empty: name a folder")
 		}
-		if err := runfolder.Dir(t.runPath).Free(); err != nil {
+		if err := runfolder.Dir(t.RunPath).Free(); err != nil {
 			return nil, err
 		}
 	}
-	return t, t.check()
-}
-
-// check reports what is wrong with the settings as far as it can be told without data: also a device that is not there.
-func (t *training) check() error {
-	if err := t.cfg.Validate(); err != nil {
-		return t.usage(err)
-	}
-	for _, o := range runfolder.Options {
-		if text := fmt.Sprint(o.Value(&t.cfg)); !utf8.ValidString(text) {
-			return term.Usagef("--%s %q: is not UTF-8, which the files of a run need: rename it", o.Name, text)
-		}
-	}
-	return devices.Check(t.cfg.Devices)
+	return t, t.Check()
 }
 
 // resumedTraining reads the settings of the run in the folder given with --resume. Flags may repeat them, not change them.
-func resumedTraining(c *cli.Context, k *term.Console) (*training, error) {
+func resumedTraining(c *cli.Context, k *term.Console) (*training.Run, error) {
 	d := runfolder.Dir(filepath.Clean(c.String("resume")))
 	for _, name := range []string{"config", "run-dir"} {
 		if c.IsSet(name) {
@@ -118,14 +92,14 @@ func resumedTraining(c *cli.Context, k *term.Console) (*training, error) {
 		}
 		return nil, term.Usagef("--resume %s: no run there: the folder has no config.yaml", d)
 	}
-	t := &training{k: k, command: c.Command.Name, cfg: runfolder.Default(), dir: d, planFile: d.Plan(), resume: true}
-	if err := runfolder.ReadConfig(d.Config(), &t.cfg); err != nil {
+	t := &training.Run{Console: k, Command: c.Command.Name, Config: runfolder.Default(), Dir: d, PlanFile: d.Plan(), Resume: true}
+	if err := runfolder.ReadConfig(d.Config(), &t.Config); err != nil {
 		return nil, err
 	}
-	if err := refuseChanges(c, d, t.cfg); err != nil {
+	if err := refuseChanges(c, d, t.Config); err != nil {
 		return nil, err
 	}
-	return t, t.check()
+	return t, t.Check()
 }
 
 // refuseChanges reports flags beside --resume whose values differ from the run's.

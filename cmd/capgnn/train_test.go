@@ -284,3 +284,15 @@ func TestDemo(t *testing.T) {
 		t.Errorf("test accuracy %v with %d parts", term.Score(r.Test), r.Parts)
 	}
 }
+
+func TestSameDevices(t *testing.T) {
+	const recorded = "cpu:0,threads=1,cpu:threads=2,slow=3"
+	for given, want := range map[string]bool{
+		"cpu:0,cpu:threads=2,slow=3": true, recorded: true, "cpu:0,threads=2,cpu:threads=2,slow=3": false, "cpu:0": false,
+		"cpu:0,cpu:threads=2": false, "cuda:0": false,
+	} {
+		if got := sameDevices(given, recorded); got != want {
+			t.Errorf("%s: same is %v, want %v", given, got, want)
+		}
+	}
+}

@@ -1,23 +1,20 @@
-package main
+package training
 
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
-	"capgnn/internal/number"
 	"capgnn/profiler"
 )
 
-// subset is some of the devices, and what a run on these alone would take. Times are in seconds.
-type subset struct {
+// Subset is some of the devices, and what a run on these alone would take. Times are in seconds.
+type Subset struct {
 	Devices []string  `json:"devices"`
 	EpochS  float64   `json:"epoch_s"`
 	CommS   float64   `json:"communication_s"` // the most that a device transfers in an epoch
@@ -31,24 +28,24 @@ type subset struct {
 // maxSubsets bounds how many subsets are simulated, each with parts of its own.
 const maxSubsets = 64
 
-// subsets forecasts the run on every choice of its devices, the fastest that fits first. Devices that are alike count as one
+// Subsets forecasts the run on every choice of its devices, the fastest that fits first. Devices that are alike count as one
 // kind, of which a choice has so many.
-func (t *training) subsets(ctx context.Context) ([]subset, error) {
-	profile := t.profile
+func (t *Run) Subsets(ctx context.Context) ([]Subset, error) {
+	profile := t.Profile
 	if profile == nil {
 		var err error
-		if profile, err = devices.Profile(ctx, t.k, t.specs, t.cfg.Profile); err != nil {
+		if profile, err = devices.Profile(ctx, t.Console, t.Specs, t.Config.Profile); err != nil {
 			return nil, err
 		}
 	}
-	choices := chooseSome(t.specs)
+	choices := chooseSome(t.Specs)
 	if len(choices) > maxSubsets {
-		t.k.Note("note: %d choices of devices: only the first %d are looked at", len(choices), maxSubsets)
+		t.Console.Note("note: %d choices of devices: only the first %d are looked at", len(choices), maxSubsets)
 		choices = choices[:maxSubsets]
 	}
-	bar := t.k.Begin("forecast", int64(len(choices)), "choices", 0)
+	bar := t.Console.Begin("forecast", int64(len(choices)), "choices", 0)
 	defer bar.End()
-	var out []subset
+	var out []Subset
 	alone := 0.0
 	for i, choice := range choices {
 		s, err := t.forecastOn(ctx, choice, profile)
@@ -64,7 +61,7 @@ func (t *training) subsets(ctx context.Context) ([]subset, error) {
 	for i := range out {
 		out[i].Speedup = alone / out[i].EpochS
 	}
-	slices.SortStableFunc(out, func(a, b subset) int {
+	slices.SortStableFunc(out, func(a, b Subset) int {
 		if a.Fits != b.Fits {
 			return cmp.Compare(b2i(b.Fits), b2i(a.Fits))
 		}
@@ -110,50 +107,35 @@ func chooseSome(specs []devices.Spec) [][]int {
 }
 
 // forecastOn forecasts the run on some of its devices, with parts made for them.
-func (t *training) forecastOn(ctx context.Context, choice []int, profile *profiler.Profile) (subset, error) {
+func (t *Run) forecastOn(ctx context.Context, choice []int, profile *profiler.Profile) (Subset, error) {
 	quiet := *t
-	quiet.k = &term.Console{Out: io.Discard, Err: io.Discard, Quiet: true}
-	quiet.cfg.Plan, quiet.cfg.PlanKey, quiet.cfg.Targets, quiet.planFile = "", "", "", ""
-	quiet.cfg.CacheSlots, quiet.cfg.CacheLinks = "", ""
-	quiet.specs, quiet.parts, quiet.plan, quiet.cutting, quiet.layout = nil, len(choice), nil, true, nil
+	quiet.Console = &term.Console{Out: io.Discard, Err: io.Discard, Quiet: true}
+	quiet.Config.Plan, quiet.Config.PlanKey, quiet.Config.Targets, quiet.PlanFile = "", "", "", ""
+	quiet.Config.CacheSlots, quiet.Config.CacheLinks = "", ""
+	quiet.Specs, quiet.Parts, quiet.Plan, quiet.cutting, quiet.layout = nil, len(choice), nil, true, nil
 	some := *profile
 	some.Devices = nil
 	for _, i := range choice {
-		quiet.specs = append(quiet.specs, t.specs[i])
+		quiet.Specs = append(quiet.Specs, t.Specs[i])
 		some.Devices = append(some.Devices, profile.Devices[i])
 	}
-	quiet.profile = &some
-	if err := quiet.divide(ctx); err != nil {
-		return subset{}, err
+	quiet.Profile = &some
+	if err := quiet.Divide(ctx); err != nil {
+		return Subset{}, err
 	}
-	o, err := quiet.forecast(ctx, &some, quiet.plan.Part, quiet.plan.Dropped)
+	o, err := quiet.Forecast(ctx, &some, quiet.Plan.Part, quiet.Plan.Dropped)
 	if err != nil {
-		return subset{}, err
+		return Subset{}, err
 	}
-	s := subset{EpochS: o.EpochS, CommS: o.CommS, Bytes: o.Bytes, Fits: true}
+	s := Subset{EpochS: o.EpochS, CommS: o.CommS, Bytes: o.Bytes, Fits: true}
 	fullest := -1.0
-	for i, d := range quiet.specs {
+	for i, d := range quiet.Specs {
 		s.Devices = append(s.Devices, d.String())
-		budget := quiet.budget(&some, i)
-		if share := float64(o.peak[i]) / float64(max(1, budget)); share > fullest {
-			fullest, s.Peak, s.Budget = share, o.peak[i], budget
+		budget := quiet.Budget(&some, i)
+		if share := float64(o.Peak[i]) / float64(max(1, budget)); share > fullest {
+			fullest, s.Peak, s.Budget = share, o.Peak[i], budget
 		}
-		s.Fits = s.Fits && o.peak[i] <= budget
+		s.Fits = s.Fits && o.Peak[i] <= budget
 	}
 	return s, nil
-}
-
-// subsetTable prints what every choice of devices would take.
-func subsetTable(w io.Writer, choices []subset) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "devices\tepoch\ttransfers\tmoved\tmost memory\tspeed-up\t")
-	for _, s := range choices {
-		note := ""
-		if !s.Fits {
-			note = "does not fit"
-		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s of %s\t%s\t%s\n", shortDevices(strings.Join(s.Devices, ",")), term.Duration(&s.EpochS), term.Duration(&s.CommS), term.Size(s.Bytes),
-			term.Size(s.Peak), term.Size(s.Budget), number.Ratio.Text(s.Speedup), note)
-	}
-	return t.Flush()
 }

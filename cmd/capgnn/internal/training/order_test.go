@@ -1,9 +1,8 @@
-package main
+package training
 
 import (
 	"bytes"
 	"context"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,34 +17,6 @@ import (
 	"capgnn/pipeline"
 )
 
-// Every order gives the same training to rounding, is recorded, and gives equal bits when the run is repeated.
-func TestOrders(t *testing.T) {
-	s := newSandbox(t)
-	data := "ok.npz"
-	newStore().write(s, data)
-	args := func(order string, more ...string) []string {
-		return append([]string{"--dataset", data, "--epochs", "4", "--devices", "cpu:threads=1,cpu:threads=1", "--order", order}, more...)
-	}
-	plain := s.train(args(runfolder.OrderNone, "--run-dir", s.path("none"))...)
-	for _, order := range []string{runfolder.OrderCommunity, runfolder.OrderRCM, runfolder.OrderDegree} {
-		r := s.train(args(order, "--run-dir", s.path(order))...)
-		// All vertices of this graph have the same degree.
-		if same := r.SHA256 == plain.SHA256; r.Order != order || same != (order == runfolder.OrderDegree) {
-			t.Errorf("%s: the result says %q; weights equal to those without: %t", order, r.Order, same)
-		}
-		if d := math.Abs(float64(r.FinalLoss)/float64(plain.FinalLoss) - 1); d > 1e-4 { // DESIGN.md 10
-			t.Errorf("%s: loss %v, without %v", order, r.FinalLoss, plain.FinalLoss)
-		}
-		again := s.train("--config", s.path(order)+"/config.yaml", "--run-dir", s.path(order+"2"))
-		if again.SHA256 != r.SHA256 {
-			t.Errorf("%s: the repeated run has other weights", order)
-		}
-	}
-	if r := s.train(args(runfolder.OrderAuto)...); r.Order != runfolder.OrderNone || r.SHA256 != plain.SHA256 {
-		t.Errorf("auto on a graph that fits a cache: order %q", r.Order)
-	}
-}
-
 // A cached order is used, and a damaged one is made again with a note.
 func TestRanksAreCached(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
@@ -54,7 +25,7 @@ func TestRanksAreCached(t *testing.T) {
 		t.Fatal(err)
 	}
 	var log bytes.Buffer
-	tr := &training{k: &term.Console{Out: &log, Err: &log}, data: &datasets.Input{Problem: &pipeline.Problem{Graph: g}}, cfg: runfolder.Default()}
+	tr := &Run{Console: &term.Console{Out: &log, Err: &log}, Data: &datasets.Input{Problem: &pipeline.Problem{Graph: g}}, Config: runfolder.Default()}
 	first, err := tr.ranks(context.Background(), runfolder.OrderDegree)
 	if err != nil {
 		t.Fatal(err)
@@ -122,28 +93,6 @@ func TestSampleRows(t *testing.T) {
 		slices.Sort(want)
 		if !slices.Equal(row, want) {
 			t.Fatalf("row %d is %v, want %v", r, row, want)
-		}
-	}
-}
-
-// Storage in BF16 trains, is recorded, and is refused where it cannot be had.
-func TestStorageFlag(t *testing.T) {
-	s := newSandbox(t)
-	data := "ok.npz"
-	newStore().write(s, data)
-	r := s.train("--dataset", data, "--epochs", "1", "--storage", "bf16", "--model", "sage")
-	exact := s.train("--dataset", data, "--epochs", "1", "--model", "sage")
-	if r.Storage != "bf16" || r.SHA256 == exact.SHA256 {
-		t.Errorf("storage %q, weights equal to fp32's: %t", r.Storage, r.SHA256 == exact.SHA256)
-	}
-	const bound = 3.0 / 512 // one rounding per layer, before the first update
-	if d := math.Abs(float64(r.FinalLoss)/float64(exact.FinalLoss) - 1); d > bound {
-		t.Errorf("loss %v, in fp32 %v", r.FinalLoss, exact.FinalLoss)
-	}
-	for _, bad := range [][]string{{"--storage", "fp16"}, {"--storage", "bf16", "--model", "gat"}, {"--order", "rabbit"}} {
-		_, stderr, code := s.run(append([]string{"train", "--dataset", data}, bad...)...)
-		if code != 2 || strings.Count(stderr, "\n") != 1 {
-			t.Errorf("%v: exit code %d, %q", bad, code, stderr)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package training
 
 import (
 	"context"
@@ -17,46 +17,46 @@ import (
 const (
 	// linkStep is the grid on which rates of links count: whole powers below the fastest (DESIGN.md 10).
 	linkStep = 1.05
-	// linksEqual says that all links are as fast.
-	linksEqual = "equal"
+	// LinksEqual says that all links are as fast.
+	LinksEqual = "equal"
 )
 
 // link is the seconds that a byte takes to a device and from it.
 type link struct{ h2d, d2h float64 }
 
-// settleCache settles what caches are decided by and what the settings leave open, and checks what a config file recorded.
-func (t *training) settleCache(ctx context.Context) error {
-	if _, err := runfolder.ParseSlots(t.cfg.CacheSlots, t.parts); err != nil {
+// SettleCache settles what caches are decided by and what the settings leave open, and checks what a config file recorded.
+func (t *Run) SettleCache(ctx context.Context) error {
+	if _, err := runfolder.ParseSlots(t.Config.CacheSlots, t.Parts); err != nil {
 		return term.Usagef("config: cache-slots: %w", err)
 	}
-	if _, err := parseLinks(t.cfg.CacheLinks, t.parts, len(t.specs)); err != nil {
+	if _, err := parseLinks(t.Config.CacheLinks, t.Parts, len(t.Specs)); err != nil {
 		return term.Usagef("config: cache-links: %w", err)
 	}
-	if t.parts == 1 {
+	if t.Parts == 1 {
 		return nil
 	}
-	if t.cfg.Pipeline == runfolder.PipelineAuto && !t.cfg.Pipelined() {
-		t.k.Note("note: pipeline off: --cache %s decides while rows are read", t.cfg.Cache)
+	if t.Config.Pipeline == runfolder.PipelineAuto && !t.Config.Pipelined() {
+		t.Console.Note("note: pipeline off: --cache %s decides while rows are read", t.Config.Cache)
 	}
-	if t.cfg.CacheLinks != "" || jaca.Policy(t.cfg.Cache) != jaca.JACA {
+	if t.Config.CacheLinks != "" || jaca.Policy(t.Config.Cache) != jaca.JACA {
 		return nil
 	}
-	profile, err := t.profile, error(nil)
+	profile, err := t.Profile, error(nil)
 	if profile == nil && !t.linksKnown() {
-		if profile, err = devices.Profile(ctx, t.k, t.specs, t.cfg.Profile); err != nil {
+		if profile, err = devices.Profile(ctx, t.Console, t.Specs, t.Config.Profile); err != nil {
 			return err
 		}
 	}
-	t.cfg.CacheLinks, err = t.links(profile)
+	t.Config.CacheLinks, err = t.links(profile)
 	return err
 }
 
 // linksKnown reports whether the devices' links need no measurement: they are alike, simulated, or said.
-func (t *training) linksKnown() bool {
-	if devices.Alike(t.specs) {
+func (t *Run) linksKnown() bool {
+	if devices.Alike(t.Specs) {
 		return true
 	}
-	for _, d := range t.specs {
+	for _, d := range t.Specs {
 		if !d.Simulated() && d.Link == 0 {
 			return false
 		}
@@ -66,9 +66,9 @@ func (t *training) linksKnown() bool {
 
 // links returns how fast the devices' links are beside each other: what their specs and cards say, else the profile. Devices of
 // one hardware count as equal. A link's latency is left out: caches make copies smaller, not fewer. nil: no profile.
-func (t *training) links(profile *profiler.Profile) (string, error) {
+func (t *Run) links(profile *profiler.Profile) (string, error) {
 	var all []link
-	for i, d := range t.specs {
+	for i, d := range t.Specs {
 		switch {
 		case d.Simulated():
 			c, err := d.SimCard()
@@ -82,7 +82,7 @@ func (t *training) links(profile *profiler.Profile) (string, error) {
 		case profile != nil:
 			all = append(all, profiledLink(profile, i))
 		default:
-			return linksEqual, nil
+			return LinksEqual, nil
 		}
 	}
 	return formatLinks(all), nil
@@ -116,14 +116,14 @@ func formatLinks(all []link) string {
 		items[i] = fmt.Sprintf("%.4g:%.4g", to, from)
 	}
 	if equal {
-		return linksEqual
+		return LinksEqual
 	}
 	return strings.Join(items, ",")
 }
 
 // parseLinks reads the text of formatLinks for parts, part p lying on device p mod devices.
 func parseLinks(text string, parts, devices int) (jaca.Links, error) {
-	if text == "" || text == linksEqual {
+	if text == "" || text == LinksEqual {
 		return jaca.Links{}, nil
 	}
 	items := strings.Split(text, ",")
@@ -143,18 +143,4 @@ func parseLinks(text string, parts, devices int) (jaca.Links, error) {
 		l.H2D, l.D2H = append(l.H2D, x[0]), append(l.D2H, x[1])
 	}
 	return l, nil
-}
-
-// fixedPeriod returns the refresh period of every layer with slots; nil: it adapts.
-func (t *training) fixedPeriod(caches *jaca.Plan) map[string]int {
-	if caches == nil || t.cfg.MaxStaleness().Auto() {
-		return nil
-	}
-	out := map[string]int{}
-	for _, table := range caches.Tables {
-		if table.Slots() > 0 {
-			out[strconv.Itoa(table.Layer)] = table.Period
-		}
-	}
-	return out
 }

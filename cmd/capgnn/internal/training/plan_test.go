@@ -1,4 +1,4 @@
-package main
+package training
 
 import (
 	"bytes"
@@ -60,7 +60,7 @@ func TestPartitionIsCached(t *testing.T) {
 	opt := rapa.Options{Parts: 3, Seed: 1}
 	var log bytes.Buffer
 	k := &term.Console{Out: &log, Err: &log}
-	first, err := partition(context.Background(), k, g, nil, opt, "")
+	first, err := Cut(context.Background(), k, g, nil, opt, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,34 +73,22 @@ func TestPartitionIsCached(t *testing.T) {
 	if err := rapa.WritePlan(path, changed); err != nil {
 		t.Fatal(err)
 	}
-	again, err := partition(context.Background(), k, g, nil, opt, "")
+	again, err := Cut(context.Background(), k, g, nil, opt, "")
 	if err != nil || again.EdgeCut != changed.EdgeCut {
 		t.Errorf("edge cut %d, %v: the cached plan was not used", again.EdgeCut, err)
 	}
 	if err := os.WriteFile(path, []byte("junk"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	again, err = partition(context.Background(), k, g, nil, opt, "")
+	again, err = Cut(context.Background(), k, g, nil, opt, "")
 	if err != nil || again.EdgeCut != first.EdgeCut || !slices.Equal(again.Part, first.Part) || !strings.Contains(log.String(), path) {
 		t.Errorf("%v: a damaged plan was not replaced, or nobody was told: %s", err, log.String())
 	}
-	other, err := partition(context.Background(), k, g, nil, rapa.Options{Parts: 2, Seed: 1}, path)
+	other, err := Cut(context.Background(), k, g, nil, rapa.Options{Parts: 2, Seed: 1}, path)
 	if err != nil || len(other.Parts) != 2 {
 		t.Errorf("%v: a plan of another number of parts was used", err)
 	}
-	if _, err := partition(context.Background(), k, g, nil, rapa.Options{Parts: 301}, ""); term.ExitCode(err) != term.ExitUsage {
+	if _, err := Cut(context.Background(), k, g, nil, rapa.Options{Parts: 301}, ""); term.ExitCode(err) != term.ExitUsage {
 		t.Errorf("more parts than vertices: %v, want a usage error", err)
-	}
-}
-
-func TestSameDevices(t *testing.T) {
-	const recorded = "cpu:0,threads=1,cpu:threads=2,slow=3"
-	for given, want := range map[string]bool{
-		"cpu:0,cpu:threads=2,slow=3": true, recorded: true, "cpu:0,threads=2,cpu:threads=2,slow=3": false, "cpu:0": false,
-		"cpu:0,cpu:threads=2": false, "cuda:0": false,
-	} {
-		if got := sameDevices(given, recorded); got != want {
-			t.Errorf("%s: same is %v, want %v", given, got, want)
-		}
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package training
 
 import (
 	"context"
@@ -41,19 +41,19 @@ type arrangement struct {
 	Seconds float64 `json:"seconds"` // to find the order and to measure
 }
 
-// arrange settles the order of the vertices: --order, or for auto what was measured once. It sets t.rank and t.arranged, and
+// Arrange settles the order of the vertices: --order, or for auto what was measured once. It sets t.rank and t.arranged, and
 // records the choice in the config.
-func (t *training) arrange(ctx context.Context) error {
-	t.k.Enter(term.Ordering)
+func (t *Run) Arrange(ctx context.Context) error {
+	t.Console.Enter(term.Ordering)
 	start := time.Now()
-	a := arrangement{Order: t.cfg.Order}
+	a := arrangement{Order: t.Config.Order}
 	var err error
 	if a.Order == runfolder.OrderAuto {
 		if a, err = t.chooseOrder(ctx); err != nil {
 			return err
 		}
 	}
-	t.cfg.Order, t.arranged = a.Order, a
+	t.Config.Order, t.arranged = a.Order, a
 	if a.Order == runfolder.OrderNone {
 		return nil
 	}
@@ -67,19 +67,19 @@ func (t *training) arrange(ctx context.Context) error {
 	if a.Speedup > 0 {
 		gain = fmt.Sprintf(", %s times as fast on a sample", number.Ratio.Text(a.Speedup))
 	}
-	t.k.Note("order: %s%s, found in %s", a.Order, gain, term.Duration(&t.arranged.Seconds))
+	t.Console.Note("order: %s%s, found in %s", a.Order, gain, term.Duration(&t.arranged.Seconds))
 	return nil
 }
 
 // chooseOrder measures whether the community order pays, or returns what was measured before for this data set, width and
 // device.
-func (t *training) chooseOrder(ctx context.Context) (arrangement, error) {
-	p := t.data.Problem
+func (t *Run) chooseOrder(ctx context.Context) (arrangement, error) {
+	p := t.Data.Problem
 	none := arrangement{Order: runfolder.OrderNone}
-	if bytes := int64(p.Vertices()) * int64(t.cfg.Hidden) * int64(t.cfg.ElementType().Size()); bytes <= cachedRows {
+	if bytes := int64(p.Vertices()) * int64(t.Config.Hidden) * int64(t.Config.ElementType().Size()); bytes <= cachedRows {
 		return none, nil
 	}
-	opened, err := devices.Open(t.specs[:1])
+	opened, err := devices.Open(t.Specs[:1])
 	if err != nil {
 		return none, err
 	}
@@ -87,11 +87,11 @@ func (t *training) chooseOrder(ctx context.Context) (arrangement, error) {
 	return a, errors.Join(err, devices.CloseAll(opened))
 }
 
-func (t *training) measureOrder(ctx context.Context, dev gpu.Device) (arrangement, error) {
+func (t *Run) measureOrder(ctx context.Context, dev gpu.Device) (arrangement, error) {
 	start := time.Now()
 	info := dev.Info()
-	key := sha256.Sum256(fmt.Appendf(nil, "order 1 %s %s %s %s %d %d %s", t.cfg.DataSHA256, info.Model, info.Variant, t.specs[0],
-		info.Threads, t.cfg.Hidden, t.cfg.Storage))
+	key := sha256.Sum256(fmt.Appendf(nil, "order 1 %s %s %s %s %d %d %s", t.Config.DataSHA256, info.Model, info.Variant, t.Specs[0],
+		info.Threads, t.Config.Hidden, t.Config.Storage))
 	path := t.cachePath(fmt.Sprintf("order-%x.json", key[:16]))
 	var a arrangement
 	if diskcache.ReadJSON(path, &a) == nil && (a.Order == runfolder.OrderNone || a.Order == runfolder.OrderCommunity) {
@@ -101,8 +101,8 @@ func (t *training) measureOrder(ctx context.Context, dev gpu.Device) (arrangemen
 	if err != nil {
 		return a, err
 	}
-	g := t.data.Problem.Graph
-	seconds, err := profiler.CompareGathers(ctx, dev, []profiler.Sample{sampleRows(g, nil), sampleRows(g, rank)}, t.cfg.Hidden, t.cfg.ElementType())
+	g := t.Data.Problem.Graph
+	seconds, err := profiler.CompareGathers(ctx, dev, []profiler.Sample{sampleRows(g, nil), sampleRows(g, rank)}, t.Config.Hidden, t.Config.ElementType())
 	var oom *gpu.OutOfMemory
 	if errors.As(err, &oom) { // then training will say what does not fit
 		return arrangement{Order: runfolder.OrderNone}, nil
@@ -118,25 +118,25 @@ func (t *training) measureOrder(ctx context.Context, dev gpu.Device) (arrangemen
 	if path != "" {
 		data, err := json.Marshal(a)
 		if err = errors.Join(err, term.WriteFile(path, data)); err != nil {
-			t.k.Note("the order is not cached: %v", err)
+			t.Console.Note("the order is not cached: %v", err)
 		}
 	}
 	return a, nil
 }
 
 // ranks returns the rank of every vertex in an order, from the cache if it is there.
-func (t *training) ranks(ctx context.Context, order string) ([]int32, error) {
-	g := t.data.Problem.Graph
-	key := sha256.Sum256(fmt.Appendf(nil, "rank 1 %s %s", t.cfg.DataSHA256, order))
+func (t *Run) ranks(ctx context.Context, order string) ([]int32, error) {
+	g := t.Data.Problem.Graph
+	key := sha256.Sum256(fmt.Appendf(nil, "rank 1 %s %s", t.Config.DataSHA256, order))
 	path := t.cachePath(fmt.Sprintf("rank-%x.npy", key[:16]))
 	rank, err := readRanks(path, g.Rows())
 	if err == nil {
 		return rank, nil
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
-		t.k.Note("%v: it is made again", err)
+		t.Console.Note("%v: it is made again", err)
 	}
-	bar := t.k.Begin("order", 1, term.UnitShare, 2*time.Second)
+	bar := t.Console.Begin("order", 1, term.UnitShare, 2*time.Second)
 	defer bar.End()
 	switch order {
 	case runfolder.OrderCommunity:
@@ -151,7 +151,7 @@ func (t *training) ranks(ctx context.Context, order string) ([]int32, error) {
 	}
 	if path != "" {
 		if err := npy.WriteFile(path, []int{len(rank)}, rank); err != nil {
-			t.k.Note("the order is not cached: %v", err)
+			t.Console.Note("the order is not cached: %v", err)
 		}
 	}
 	return rank, nil
@@ -213,7 +213,7 @@ func place(rank []int32, v graph.NodeID) int32 {
 }
 
 // cachePath returns where a cached file lies, "" if nothing can be cached.
-func (t *training) cachePath(name string) string {
+func (t *Run) cachePath(name string) string {
 	dir, err := term.CacheFolder()
 	if err != nil {
 		return ""

@@ -1,4 +1,4 @@
-package main
+package training
 
 import (
 	"capgnn/gnn"
@@ -10,15 +10,15 @@ import (
 const memoryShare = 0.97
 
 // memory returns what parts may take on their devices, by what they take now.
-func (e *epochEstimator) memory(o *outlook, counts []rapa.Counts) rapa.Memory {
+func (e *epochEstimator) memory(o *Outlook, counts []rapa.Counts) rapa.Memory {
 	t := e.run
-	width := int64(t.cfg.Hidden) * int64(t.cfg.ElementType().Size())
-	p := t.data.Problem
-	weights := 4 * int64(gnn.FlatLen(t.cfg.Network(p.Features.Cols, p.Classes, p.Targets != nil)))
+	width := int64(t.Config.Hidden) * int64(t.Config.ElementType().Size())
+	p := t.Data.Problem
+	weights := 4 * int64(gnn.FlatLen(t.Config.Network(p.Features.Cols, p.Classes, p.Targets != nil)))
 	m := rapa.Memory{Have: make([]int64, len(counts))}
-	m.Footprint = footprint(rapa.Footprint{Fixed: 2 * weights, PerEdge: 4, PerHalo: width}, counts, o.peak) // and gradients
+	m.Footprint = footprint(rapa.Footprint{Fixed: 2 * weights, PerEdge: 4, PerHalo: width}, counts, o.Peak) // and gradients
 	for i := range counts {
-		m.Have[i] = int64(memoryShare * float64(t.budget(e.profile, i)))
+		m.Have[i] = int64(memoryShare * float64(t.Budget(e.profile, i)))
 	}
 	return m
 }

@@ -1,4 +1,4 @@
-package main
+package training
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 
 // epochEstimator estimates parts for package balance: by the simulated time of an epoch of the run, or by the paper's cost.
 type epochEstimator struct {
-	run     *training
+	run     *Run
 	profile *profiler.Profile
 	graph   rapa.Directions
 }
@@ -20,24 +20,24 @@ type epochEstimator struct {
 // Estimate returns what the parts cost, and the memory they need unless there is nothing to train.
 func (e *epochEstimator) Estimate(ctx context.Context, part []int32) (balance.Estimate, error) {
 	t := e.run
-	counts, err := rapa.Count(e.graph, part, t.parts)
+	counts, err := rapa.Count(e.graph, part, t.Parts)
 	if err != nil {
 		return balance.Estimate{}, err
 	}
-	out := balance.Estimate{Counts: counts, Memory: rapa.Memory{Have: make([]int64, t.parts)}}
-	if t.bare {
+	out := balance.Estimate{Counts: counts, Memory: rapa.Memory{Have: make([]int64, t.Parts)}}
+	if t.Bare {
 		err := e.byLambda(&out)
 		return out, err
 	}
-	o, err := t.forecast(ctx, e.profile, part, nil)
+	o, err := t.Forecast(ctx, e.profile, part, nil)
 	if err != nil {
 		return out, err
 	}
 	out.Memory = e.memory(o, counts)
-	for i, need := range o.peak {
-		out.Lack += int64(max(0, need-t.budget(e.profile, i)))
+	for i, need := range o.Peak {
+		out.Lack += int64(max(0, need-t.Budget(e.profile, i)))
 	}
-	if t.lambda() {
+	if t.ByLambda() {
 		err := e.byLambda(&out)
 		return out, err
 	}
@@ -51,7 +51,7 @@ func (e *epochEstimator) Estimate(ctx context.Context, part []int32) (balance.Es
 
 // byLambda sets costs, loads and score to the paper's cost.
 func (e *epochEstimator) byLambda(out *balance.Estimate) (err error) {
-	if out.Costs, err = rapa.Lambda(e.run.rates(e.profile), e.run.cfg.Alpha); err != nil {
+	if out.Costs, err = rapa.Lambda(e.run.Rates(e.profile), e.run.Config.Alpha); err != nil {
 		return err
 	}
 	e.run.countShared(out.Costs)
@@ -62,9 +62,9 @@ func (e *epochEstimator) byLambda(out *balance.Estimate) (err error) {
 	return nil
 }
 
-// rates returns what the cost model knows of the device of every part.
-func (t *training) rates(profile *profiler.Profile) []rapa.Rate {
-	rates := make([]rapa.Rate, t.parts)
+// Rates returns what the cost model knows of the device of every part.
+func (t *Run) Rates(profile *profiler.Profile) []rapa.Rate {
+	rates := make([]rapa.Rate, t.Parts)
 	for p := range rates {
 		r := profile.Devices[p%len(profile.Devices)]
 		rates[p] = rapa.Rate{Class: r.UUID, MM: r.MM.Median, SpMM: r.SpMM.Median, H2D: r.H2D.Median, D2H: r.D2H.Median, IDT: r.IDT.Median}
@@ -75,11 +75,11 @@ func (t *training) rates(profile *profiler.Profile) []rapa.Rate {
 // costs returns the outlook as a table of what a part's device computes for an inner vertex and for an edge: exact for the
 // parts that were simulated. Transfers, and putting rows together for them, count as fixed: which rows are exchanged depends on
 // the layer, and moving a few vertices changes little of it.
-func (o *outlook) costs(counts []rapa.Counts) []rapa.PartCost {
+func (o *Outlook) costs(counts []rapa.Counts) []rapa.PartCost {
 	costs := make([]rapa.PartCost, len(counts))
-	for i, u := range o.parts {
+	for i, u := range o.PartUsage {
 		costs[i] = rapa.PartCost{
-			Fixed:    (u.Time[gpu.PhaseReduce] + u.Time[gpu.PhasePick]).Seconds() + o.Open*transferSeconds(u),
+			Fixed:    (u.Time[gpu.PhaseReduce] + u.Time[gpu.PhasePick]).Seconds() + o.Open*TransferSeconds(u),
 			PerInner: (u.Time[gpu.PhaseMM] + u.Time[gpu.PhaseOther]).Seconds() / float64(max(1, counts[i].Inner)),
 			PerEdge:  u.Time[gpu.PhaseAggregation].Seconds() / float64(max(1, counts[i].Edges)),
 		}
@@ -89,7 +89,7 @@ func (o *outlook) costs(counts []rapa.Counts) []rapa.PartCost {
 
 // countShared makes costs of parts count as often as there are parts on their device: loads are balanced if each part takes
 // its share of the device.
-func (t *training) countShared(costs []rapa.PartCost) {
+func (t *Run) countShared(costs []rapa.PartCost) {
 	for i := range costs {
 		c, k := &costs[i], float64(t.neighbours(i))
 		c.Fixed, c.PerInner, c.PerEdge, c.PerOuter = k*c.Fixed, k*c.PerInner, k*c.PerEdge, k*c.PerOuter
@@ -97,7 +97,7 @@ func (t *training) countShared(costs []rapa.PartCost) {
 }
 
 // neighbours returns the number of parts on the device of part i, that one included.
-func (t *training) neighbours(i int) int {
-	d := len(t.specs)
-	return (t.parts - i%d + d - 1) / d
+func (t *Run) neighbours(i int) int {
+	d := len(t.Specs)
+	return (t.Parts - i%d + d - 1) / d
 }

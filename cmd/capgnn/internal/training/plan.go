@@ -1,4 +1,4 @@
-package main
+package training
 
 import (
 	"context"
@@ -69,8 +69,8 @@ func cachePlan(k *term.Console, plan *rapa.Plan) {
 	}
 }
 
-// partition returns the plan for opt: the one in file if it fits, else the cached one, else a new one, which is cached.
-func partition(ctx context.Context, k *term.Console, g *graph.CSR, train []bool, opt rapa.Options, file string) (*rapa.Plan, error) {
+// Cut returns the plan for opt: the one in file if it fits, else the cached one, else a new one, which is cached.
+func Cut(ctx context.Context, k *term.Console, g *graph.CSR, train []bool, opt rapa.Options, file string) (*rapa.Plan, error) {
 	plan, err := cutPlan(ctx, k, g, train, opt, file)
 	return plan, asFit(err)
 }

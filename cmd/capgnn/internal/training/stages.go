@@ -1,4 +1,4 @@
-package main
+package training
 
 import (
 	"time"
@@ -21,28 +21,28 @@ const (
 )
 
 // BeginStages begins the bar of a run.
-func (t *training) beginStages(title string) {
+func (t *Run) BeginStages(title string) {
 	expected := [term.Stages]time.Duration{term.Reading: readTime, term.Cutting: stageTime, term.Checking: stageTime, term.Placing: stageTime}
-	if specs, err := devices.Parse(t.cfg.Devices); err == nil && t.cfg.Profile == "" && !devices.IsAuto(t.cfg.Devices) && !devices.Alike(specs) && !specs[0].Simulated() {
+	if specs, err := devices.Parse(t.Config.Devices); err == nil && t.Config.Profile == "" && !devices.IsAuto(t.Config.Devices) && !devices.Alike(specs) && !specs[0].Simulated() {
 		expected[term.Measuring] = devices.MeasureTime * time.Duration(len(specs))
 	}
-	t.k.BeginStages(title, expected)
-	t.k.Enter(term.Reading)
+	t.Console.BeginStages(title, expected)
+	t.Console.Enter(term.Reading)
 }
 
 // estimateStages says what the stages will take, once it is known how large the graph is.
-func (t *training) estimateStages() {
-	edges := time.Duration(t.data.Problem.Graph.Edges())
+func (t *Run) estimateStages() {
+	edges := time.Duration(t.Data.Problem.Graph.Edges())
 	rounds := 0
-	if t.parts > 1 {
+	if t.Parts > 1 {
 		if rounds = 1; t.uneven() {
 			rounds += balance.Recuts
 		}
 	}
-	t.k.Expect(term.Cutting, time.Duration(rounds)*(stageTime+edges*cutTime), rounds)
-	if t.cfg.Order != runfolder.OrderNone {
-		t.k.Expect(term.Ordering, stageTime+edges*orderTime, 1)
+	t.Console.Expect(term.Cutting, time.Duration(rounds)*(stageTime+edges*cutTime), rounds)
+	if t.Config.Order != runfolder.OrderNone {
+		t.Console.Expect(term.Ordering, stageTime+edges*orderTime, 1)
 	}
-	t.k.Expect(term.Checking, stageTime+edges*layTime, 1)
-	t.k.Expect(term.Placing, stageTime+edges*placeTime, 1)
+	t.Console.Expect(term.Checking, stageTime+edges*layTime, 1)
+	t.Console.Expect(term.Placing, stageTime+edges*placeTime, 1)
 }

@@ -1,4 +1,4 @@
-package main
+package training
 
 import (
 	"cmp"
@@ -18,17 +18,17 @@ import (
 	"capgnn/pipeline"
 )
 
-// memoryPlan is what a run would take on every device: the blocks that it would ask for, in order.
-type memoryPlan struct {
+// MemoryPlan is what a run would take on every device: the blocks that it would ask for, in order.
+type MemoryPlan struct {
 	Dataset string              `json:"dataset"`
 	Model   string              `json:"model"`
 	Parts   int                 `json:"parts"`
 	Order   string              `json:"order"`
 	Storage string              `json:"storage"`
-	Devices []deviceMemory      `json:"devices"`
+	Devices []DeviceMemory      `json:"devices"`
 	Host    hostMemory          `json:"host"`
 	Caches  *runfolder.Capacity `json:"caches"`  // in rows; null: there are none
-	Subsets []subset            `json:"subsets"` // what some of the devices would take, the fastest first; null: not asked
+	Subsets []Subset            `json:"subsets"` // what some of the devices would take, the fastest first; null: not asked
 	ages    bool                // rows of other parts may be of an earlier epoch
 
 	replaced bool // the ledgers hold what pipeline.Trainer.Replaced says
@@ -40,8 +40,8 @@ type hostMemory struct {
 	Staging gpu.Bytes `json:"staging"` // rows on their way between devices that do not reach each other
 }
 
-// deviceMemory is one device of a memoryPlan. Amounts are in bytes.
-type deviceMemory struct {
+// DeviceMemory is one device of a MemoryPlan. Amounts are in bytes.
+type DeviceMemory struct {
 	Device  string         `json:"device"`
 	Budget  gpu.Bytes      `json:"budget"`
 	Peak    gpu.Bytes      `json:"peak"` // high-water mark
@@ -57,8 +57,8 @@ type plannedBlock struct {
 	Before bool      `json:"before"` // needed only before the first epoch
 }
 
-// planMemory puts the run on ledgers in place of its open devices, and settles the sizes of caches.
-func (t *training) planMemory(ctx context.Context) (*memoryPlan, error) {
+// PlanMemory puts the run on ledgers in place of its open devices, and settles the sizes of caches.
+func (t *Run) PlanMemory(ctx context.Context) (*MemoryPlan, error) {
 	if err := t.lay(); err != nil {
 		return nil, term.AsUsage(err)
 	}
@@ -67,23 +67,23 @@ func (t *training) planMemory(ctx context.Context) (*memoryPlan, error) {
 		m, err = t.settleSlots(ctx) // memory leaves room for no row that ages, which is known now: the run is placed once
 	}
 	if err != nil {
-		return nil, term.AsUsage(t.explain(err))
+		return nil, term.AsUsage(t.Explain(err))
 	}
-	if t.cfg.MaxStaleness().Bound > 0 && !m.ages {
-		t.k.Note("note: --staleness %s has no effect here: no row of another part can be from an earlier epoch", t.cfg.Staleness)
+	if t.Config.MaxStaleness().Bound > 0 && !m.ages {
+		t.Console.Note("note: --staleness %s has no effect here: no row of another part can be from an earlier epoch", t.Config.Staleness)
 	}
 	return m, nil
 }
 
 // settleSlots puts the run on ledgers, and keeps the sizes of caches that it finds.
-func (t *training) settleSlots(ctx context.Context) (*memoryPlan, error) {
-	opt := t.problemOptions()
+func (t *Run) settleSlots(ctx context.Context) (*MemoryPlan, error) {
+	opt := t.ProblemOptions()
 	m, caches, err := t.account(ctx, opt, true)
 	if oom := (*gpu.OutOfMemory)(nil); errors.As(err, &oom) {
 		m, caches, err = t.accountTight(ctx, opt, oom)
 	}
-	if err == nil && caches != nil && t.cfg.CacheSlots == "" {
-		t.cfg.CacheSlots = runfolder.FormatSlots(&caches.Capacities)
+	if err == nil && caches != nil && t.Config.CacheSlots == "" {
+		t.Config.CacheSlots = runfolder.FormatSlots(&caches.Capacities)
 	}
 	return m, err
 }
@@ -93,13 +93,13 @@ const cacheTries = 6
 
 // accountTight puts a run on ledgers that did not fit the devices as it was. If it would without caches, these shrink;
 // otherwise all that is needed counts.
-func (t *training) accountTight(ctx context.Context, opt pipeline.Options, oom *gpu.OutOfMemory) (*memoryPlan, *jaca.Plan, error) {
+func (t *Run) accountTight(ctx context.Context, opt pipeline.Options, oom *gpu.OutOfMemory) (*MemoryPlan, *jaca.Plan, error) {
 	bare := opt
 	if opt.Cache.Local == (jaca.Size{}) && opt.Cache.Slots == nil {
 		bare.Cache.Local = jaca.Rows(0)
 	}
 	m, caches, err := t.account(ctx, bare, false)
-	if err != nil || m.fit() != nil {
+	if err != nil || m.Fit() != nil {
 		return m, nil, err
 	}
 	for range cacheTries {
@@ -113,9 +113,9 @@ func (t *training) accountTight(ctx context.Context, opt pipeline.Options, oom *
 }
 
 // account puts the run on ledgers: with the budgets of the devices, or without an end.
-func (t *training) account(ctx context.Context, opt pipeline.Options, limited bool) (*memoryPlan, *jaca.Plan, error) {
+func (t *Run) account(ctx context.Context, opt pipeline.Options, limited bool) (*MemoryPlan, *jaca.Plan, error) {
 	var books []*ledger.Device
-	for _, d := range t.devices {
+	for _, d := range t.Devices {
 		budget := gpu.Bytes(0)
 		if limited {
 			budget = d.Info().Budget
@@ -123,17 +123,17 @@ func (t *training) account(ctx context.Context, opt pipeline.Options, limited bo
 		books = append(books, ledger.InPlaceOf(d, budget))
 	}
 	opt.Layout = t.layout
-	for p := range t.parts {
+	for p := range t.Parts {
 		opt.Devices = append(opt.Devices, books[p%len(books)])
 	}
-	trainer, err := pipeline.New(ctx, t.data.Problem, opt)
+	trainer, err := pipeline.New(ctx, t.Data.Problem, opt)
 	if err != nil {
 		return nil, nil, err
 	}
-	m := &memoryPlan{Dataset: t.data.Name, Model: t.cfg.Model, Parts: t.parts, Order: t.cfg.Order, Storage: t.cfg.Storage, ages: trainer.Ages(), replaced: trainer.Replaced()}
+	m := &MemoryPlan{Dataset: t.Data.Name, Model: t.Config.Model, Parts: t.Parts, Order: t.Config.Order, Storage: t.Config.Storage, ages: trainer.Ages(), replaced: trainer.Replaced()}
 	m.Host.Cache, m.Host.Staging = trainer.HostMemory()
 	for i, b := range books {
-		d := deviceMemory{Device: t.specs[i].String(), Budget: t.devices[i].Info().Budget, Peak: b.Memory().HighWater, Buffers: blocksOf(b.Entries())}
+		d := DeviceMemory{Device: t.Specs[i].String(), Budget: t.Devices[i].Info().Budget, Peak: b.Memory().HighWater, Buffers: blocksOf(b.Entries())}
 		d.Fits = d.Peak <= d.Budget
 		m.Devices = append(m.Devices, d)
 	}
@@ -145,17 +145,17 @@ func (t *training) account(ctx context.Context, opt pipeline.Options, limited bo
 }
 
 // lay cuts the graph, once for the plan and the run.
-func (t *training) lay() error {
-	c, err := diskcache.Open(t.k)
+func (t *Run) lay() error {
+	c, err := diskcache.Open(t.Console)
 	if err != nil || t.layout != nil {
 		return err
 	}
-	opt := t.problemOptions()
-	opt.Log = slog.New(&term.NoteHandler{Console: t.k})
+	opt := t.ProblemOptions()
+	opt.Log = slog.New(&term.NoteHandler{Console: t.Console})
 	if c != nil {
 		opt.Prepared = c
 	}
-	t.layout, err = pipeline.NewLayout(t.data.Problem, opt, t.parts)
+	t.layout, err = pipeline.NewLayout(t.Data.Problem, opt, t.Parts)
 	return err
 }
 
@@ -179,17 +179,17 @@ func blocksOf(entries []ledger.Entry) []plannedBlock {
 }
 
 // preflight refuses a run that does not fit before anything large is asked for.
-func (t *training) preflight(ctx context.Context) error {
-	t.k.Enter(term.Checking)
-	m, err := t.planMemory(ctx)
+func (t *Run) preflight(ctx context.Context) error {
+	t.Console.Enter(term.Checking)
+	m, err := t.PlanMemory(ctx)
 	if err != nil {
 		return err
 	}
-	return m.fit()
+	return m.Fit()
 }
 
-// fit returns a *FitError if a device is too small, naming what takes most.
-func (m *memoryPlan) fit() error {
+// Fit returns a *FitError if a device is too small, naming what takes most.
+func (m *MemoryPlan) Fit() error {
 	for _, d := range m.Devices {
 		if d.Fits {
 			continue
@@ -203,14 +203,14 @@ func (m *memoryPlan) fit() error {
 }
 
 // checkSize refuses what cannot fit before anything of that size is asked for.
-func (t *training) checkSize() error {
-	p := t.data.Problem
-	parameters := gnn.FlatLen(t.cfg.Network(p.Features.Cols, p.Classes, p.Targets != nil))
+func (t *Run) checkSize() error {
+	p := t.Data.Problem
+	parameters := gnn.FlatLen(t.Config.Network(p.Features.Cols, p.Classes, p.Targets != nil))
 	features := int64(0)
-	if p.Features.Sparse() && t.cfg.Savings.NoSparse {
-		features = int64(p.Vertices()) * int64(p.Features.Cols) / int64(t.parts)
+	if p.Features.Sparse() && t.Config.Savings.NoSparse {
+		features = int64(p.Vertices()) * int64(p.Features.Cols) / int64(t.Parts)
 	}
-	for _, d := range t.devices {
+	for _, d := range t.Devices {
 		budget := int64(d.Info().Budget)
 		if parameters > budget/8 { // weights and gradients, 4 bytes each
 			return &term.FitError{Err: fmt.Errorf("the model has %d parameters, %s has %s", parameters, d.Info().Name, term.Size(d.Info().Budget)),

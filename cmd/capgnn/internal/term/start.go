@@ -1,0 +1,6 @@
+package term
+
+import "time"
+
+// Began is when the program started.
+var Began = time.Now()

@@ -1,0 +1,167 @@
+package training
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"capgnn/cmd/capgnn/internal/devices"
+	"capgnn/cmd/capgnn/internal/runfolder"
+	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/internal/number"
+	"capgnn/profiler"
+	"capgnn/rapa"
+)
+
+// Divide settles which part each vertex belongs to: by --plan, by the plan of a run that is repeated, by a cached one, or
+// by a new one.
+func (t *Run) Divide(ctx context.Context) error {
+	if t.Config.Plan != "" {
+		return t.usePlan()
+	}
+	if t.Parts == 1 && !t.cutting {
+		return nil
+	}
+	if t.recorded() {
+		t.Console.Note("partition: as recorded, %s", planText(t.Plan))
+		return nil
+	}
+	t.Config.CacheSlots = "" // are of the recorded parts
+	profile, err := t.knownDevices(ctx)
+	if err != nil {
+		return err
+	}
+	targets, err := t.targets(profile)
+	if err != nil {
+		return err
+	}
+	balanceBy, err := t.balanceBy()
+	if err != nil {
+		return err
+	}
+	p := t.Data.Problem
+	opt := rapa.Options{Method: rapa.Method(t.Config.Partitioner), Objective: rapa.Objective(t.Config.Objective), Parts: t.Parts, Targets: targets,
+		Seed: t.Config.Seed, Graph: t.Data.Sums.Graph, Balance: t.Config.Balance, BalanceBy: balanceBy}
+	plan, err := Cut(ctx, t.Console, p.Graph, p.Train, opt, t.PlanFile)
+	if err != nil {
+		return err
+	}
+	t.Plan, t.Profile = plan, profile
+	if t.changed() {
+		err = t.fitted(ctx, profile, opt)
+	}
+	if err == nil {
+		t.Config.PlanKey = t.Plan.Key
+		t.Console.Note("partition: %s", planText(t.Plan))
+	}
+	return err
+}
+
+// balanceBy returns what parts share out. Memory is looked at where it is tight, once it is known what parts take (fit).
+func (t *Run) balanceBy() ([]rapa.Quantity, error) {
+	if t.Config.BalanceBy == "" {
+		return []rapa.Quantity{rapa.ByVertices, rapa.ByEdges, rapa.ByTrain}, nil
+	}
+	var out []rapa.Quantity
+	for item := range strings.SplitSeq(t.Config.BalanceBy, ",") {
+		switch q := rapa.Quantity(strings.TrimSpace(item)); {
+		case q == rapa.ByWork:
+			return nil, term.Usagef("--balance-by %s: leave it away: work is what --devices balance by themselves", q)
+		case q != rapa.ByMemory:
+			out = append(out, q)
+		case t.Anonymous:
+			return nil, term.Usagef("--balance-by %s: say of which --devices", q)
+		}
+	}
+	return out, nil
+}
+
+// planText sums a plan up in a line.
+func planText(p *rapa.Plan) string {
+	text := fmt.Sprintf("%s, %s, %s edges cut, balance %s", p.Method, term.Counted(len(p.Parts), "part"), term.Grouped(p.EdgeCut), number.Plain.Text(p.Balance.Vertices))
+	if p.Moved > 0 {
+		text += fmt.Sprintf(", %s vertices moved to even the devices", term.Grouped(p.Moved))
+	}
+	if p.Lost.Edges > 0 {
+		text += fmt.Sprintf(", %s of the cut edges pruned", term.Percentage(p.Lost.Share))
+	}
+	if p.Stop != "" {
+		text += fmt.Sprintf(" (%s)", p.Stop)
+	}
+	return text
+}
+
+// usePlan takes the parts from the file of --plan.
+func (t *Run) usePlan() error {
+	plan, err := rapa.ReadPlan(t.Config.Plan)
+	if err != nil {
+		return term.Usagef("--plan %s: %w", t.Config.Plan, err)
+	}
+	if g := t.Data.Sums.Graph; plan.Graph != g || len(plan.Part) != t.Data.Problem.Vertices() {
+		return term.Usagef("--plan %s: the plan is of another graph (%d vertices): make one with `capgnn partition --dataset %s --out FILE`",
+			t.Config.Plan, len(plan.Part), t.Config.Dataset)
+	}
+	if len(plan.Parts) != t.Parts {
+		return term.Usagef("--plan %s: the plan has %d parts: give as many --devices, or --parts %d", t.Config.Plan, len(plan.Parts), len(plan.Parts))
+	}
+	if t.Config.PlanKey != "" && t.Config.PlanKey != plan.Key {
+		return term.Usagef("--plan %s: the file holds another plan than when the run was made", t.Config.Plan)
+	}
+	t.Plan, t.Config.PlanKey = plan, plan.Key
+	t.Console.Note("partition: %s: %s", t.Config.Plan, planText(plan))
+	if len(plan.Devices) > 0 && devices.Format(t.Specs) != strings.Join(plan.Devices, ",") {
+		t.Console.Note("note: the plan was made for %s", strings.Join(plan.Devices, ","))
+	}
+	return nil
+}
+
+// recorded takes the plan that a config file names from the run's folder or from the cache, and reports whether it was there.
+func (t *Run) recorded() bool {
+	if t.Config.PlanKey == "" {
+		return false
+	}
+	if t.Plan = findPlan(t.Console, t.Config.PlanKey, t.PlanFile, t.Data.Problem.Vertices()); t.Plan == nil {
+		t.Console.Note("note: the plan that the config file names is not there any more: a new one is made")
+	}
+	return t.Plan != nil
+}
+
+// knownDevices returns what is known of the devices, nil where all count as equal and nothing must be known.
+func (t *Run) knownDevices(ctx context.Context) (*profiler.Profile, error) {
+	if t.Profile != nil {
+		return t.Profile, nil
+	}
+	if t.Anonymous || t.Config.Profile == "" && !t.uneven() {
+		return nil, nil
+	}
+	return devices.Profile(ctx, t.Console, t.Specs, t.Config.Profile)
+}
+
+// targets returns the share of each part, nil = equal. A share that came from a measurement is kept in the config.
+func (t *Run) targets(profile *profiler.Profile) ([]float64, error) {
+	switch {
+	case t.Config.Targets == "equal" || t.Anonymous:
+		return nil, nil
+	case t.Config.Targets != "":
+		targets, err := runfolder.ParseFloats(t.Config.Targets)
+		if err == nil && len(targets) != t.Parts {
+			err = fmt.Errorf("%d shares for %d parts", len(targets), t.Parts)
+		}
+		if err != nil {
+			return nil, term.Usagef("config: targets: %w", err)
+		}
+		return targets, nil
+	}
+	var targets []float64
+	if profile != nil {
+		var err error
+		if targets, err = shares(profile.Devices, t.Parts, t.Config.Alpha); err != nil {
+			return nil, term.AsUsage(err)
+		}
+	}
+	t.Config.Targets = "equal"
+	if targets != nil {
+		t.Config.Targets = runfolder.FormatFloats(targets)
+	}
+	return targets, nil
+}

@@ -1,0 +1,103 @@
+package training
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+
+	"capgnn/cmd/capgnn/internal/runfolder"
+	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/gnn"
+	"capgnn/internal/atomicfile"
+	"capgnn/jaca"
+	"capgnn/pipeline"
+	"capgnn/rapa"
+	"capgnn/report"
+)
+
+// fixedPeriod returns the refresh period of every layer with slots; nil: it adapts.
+func (t *Run) fixedPeriod(caches *jaca.Plan) map[string]int {
+	if caches == nil || t.Config.MaxStaleness().Auto() {
+		return nil
+	}
+	out := map[string]int{}
+	for _, table := range caches.Tables {
+		if table.Slots() > 0 {
+			out[strconv.Itoa(table.Layer)] = table.Period
+		}
+	}
+	return out
+}
+
+// metadata is what a weights file says about itself.
+func (t *Run) metadata(epoch int) map[string]string {
+	return map[string]string{"format": "pt", "model": t.Config.Model, "dataset": t.Data.Name, "epoch": fmt.Sprint(epoch)}
+}
+
+// writeSettings writes config.yaml, which makes the folder a run, after the plan and the initial weights, which a resumed
+// run must find as they were.
+func (t *Run) writeSettings() error {
+	if t.Resume {
+		return nil
+	}
+	if t.Plan != nil {
+		if err := rapa.WritePlan(t.Dir.Plan(), t.Plan); err != nil {
+			return err
+		}
+	}
+	if t.initial != nil {
+		if err := gnn.WriteSafetensors(t.Dir.Initial(), t.initial, t.metadata(-1)); err != nil {
+			return err
+		}
+	}
+	if err := t.Dir.WriteScaling(t.Data.Scaling); err != nil {
+		return err
+	}
+	data, err := runfolder.FormatConfig(&t.Config)
+	if err != nil {
+		return err
+	}
+	return term.WriteFile(t.Dir.Config(), data)
+}
+
+// finish writes what a finished run leaves behind.
+func (t *Run) finish(r *pipeline.Result) (*runfolder.Result, error) {
+	best, epoch := r.BestWeights, r.BestEpoch
+	if best == nil {
+		best, epoch = r.Weights, r.Epochs-1
+	}
+	err := gnn.WriteSafetensors(t.Dir.Best(), best, t.metadata(epoch))
+	if err == nil {
+		err = gnn.WriteSafetensors(t.Dir.Last(), r.Weights, t.metadata(r.Epochs-1))
+	}
+	if err != nil {
+		return nil, err
+	}
+	if r.Stopped == stoppedByPatience {
+		t.Console.Note("stopped after %d epochs: %d evaluations without a better validation score", r.Epochs, t.Config.Patience)
+	}
+	result := runfolder.NewResult(&t.Config, t.Data.Name, t.Specs, t.Parts, t.Dir, r)
+	result.TimeS.Start, result.Classes = t.start.Seconds(), t.Data.ClassNames
+	if result.Staleness.Period = t.fixedPeriod(r.Caches); t.Config.MaxStaleness().Auto() {
+		if result.Drift, result.Staleness.Period, err = runfolder.ReadDrifts(t.Dir.Metrics()); err != nil {
+			return nil, err
+		}
+	}
+	result.Order, result.Storage, result.TimeS.Order = t.Config.Order, t.Config.Storage, t.arranged.Seconds
+	if err := t.Dir.WriteResult(result); err != nil {
+		return nil, err
+	}
+	t.writeReport()
+	return result, nil
+}
+
+// writeReport draws the run into its folder. A picture that could not be written is no reason to fail a run that was.
+func (t *Run) writeReport() {
+	run, err := t.Dir.Describe()
+	if err == nil {
+		err = atomicfile.Write(t.Dir.Report(), func(w io.Writer) error { return report.WriteRun(w, run) })
+	}
+	if err != nil {
+		t.Console.Note("note: no report: %s", term.OneLine(err))
+	}
+}

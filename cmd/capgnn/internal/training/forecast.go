@@ -1,0 +1,137 @@
+package training
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+
+	"capgnn/cmd/capgnn/internal/devices"
+	"capgnn/cmd/capgnn/internal/runfolder"
+	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/gpu"
+	"capgnn/graph"
+	"capgnn/internal/number"
+	"capgnn/jaca"
+	"capgnn/pipeline"
+	"capgnn/profiler"
+)
+
+// Outlook is what an epoch of a run would take on its devices, told by simulating one. Times are in seconds.
+type Outlook struct {
+	EpochS    float64     `json:"epoch_s"`
+	BusyS     []float64   `json:"busy_s"`          // by part: what its device computes and transfers in an epoch, waiting and hidden transfers not counted
+	Spread    float64     `json:"spread"`          // longest work of a device over the mean
+	Bytes     gpu.Bytes   `json:"bytes"`           // moved between devices and host, and between devices, in an epoch
+	CommS     float64     `json:"communication_s"` // most that a device transfers in an epoch
+	Open      float64     `json:"open"`            // share of the transfers that computing does not hide
+	PartUsage []gpu.Usage `json:"-"`
+	Peak      []gpu.Bytes `json:"-"` // of each part's device
+	PartBytes []gpu.Bytes `json:"-"` // of Bytes
+}
+
+// String says it in one line.
+func (o *Outlook) String() string {
+	return fmt.Sprintf("epoch %s, longest work of a device %s of the mean, %s moved in %s, %s of it hidden", term.Duration(&o.EpochS), number.Plain.Text(o.Spread),
+		term.Size(o.Bytes), term.Duration(&o.CommS), term.Percentage(1-o.Open))
+}
+
+// Forecast simulates an epoch of the run with these parts on the devices of a profile. Nothing is computed. Caches that take
+// what memory leaves take that of the devices; where a run does not fit, memory is counted without a limit and without them.
+func (t *Run) Forecast(ctx context.Context, profile *profiler.Profile, part []int32, dropped [][]graph.NodeID) (*Outlook, error) {
+	opt := t.ProblemOptions()
+	opt.Part, opt.Dropped = part, dropped
+	if t.Config.CacheLinks == "" {
+		text, err := t.links(profile)
+		if err == nil {
+			opt.Cache.Links, err = parseLinks(text, t.Parts, len(t.Specs))
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if opt.Cache.Local == (jaca.Size{}) && opt.Cache.Slots == nil {
+		o, err := t.simulate(ctx, profile, opt, true)
+		if oom := (*gpu.OutOfMemory)(nil); !errors.As(err, &oom) {
+			return o, err
+		}
+		opt.Cache.Local = jaca.Rows(0)
+	}
+	return t.simulate(ctx, profile, opt, false)
+}
+
+// simulate is forecast with the budgets of the devices, or without.
+func (t *Run) simulate(ctx context.Context, profile *profiler.Profile, opt pipeline.Options, limited bool) (*Outlook, error) {
+	var budgets []gpu.Bytes
+	if limited {
+		for i := range t.Specs {
+			budgets = append(budgets, t.Budget(profile, i))
+		}
+	}
+	opened, err := devices.OpenForecast(t.Specs, profile, budgets)
+	if err != nil {
+		return nil, err
+	}
+	for p := range t.Parts {
+		opt.Devices = append(opt.Devices, opened[p%len(opened)])
+	}
+	s, err := pipeline.Simulate(ctx, t.Data.Problem, opt)
+	if err := errors.Join(err, devices.CloseAll(opened)); err != nil {
+		return nil, term.AsUsage(runfolder.ExplainCache(err))
+	}
+	o := newOutlook(s, len(opened))
+	if limited && s.Caches != nil { // what a cache takes is free for all else
+		for i, n := range s.Caches.Capacities.Local {
+			for j := i % len(opened); j < t.Parts; j += len(opened) {
+				o.Peak[j] -= gpu.Bytes(n) * s.Caches.Capacities.Slot
+			}
+		}
+	}
+	return o, nil
+}
+
+// newOutlook sums a simulation up. What of the transfers computing does not hide, in the whole epoch, counts as work of every
+// device in proportion to its transfers. Part p lies on device p mod devices.
+func newOutlook(s *pipeline.Simulation, devices int) *Outlook {
+	o := &Outlook{EpochS: s.Epoch.Seconds(), PartUsage: s.Parts, Peak: s.Peak}
+	computes := 0.0
+	for i, u := range s.Parts {
+		computes, o.CommS = max(computes, s.Busy[i].Seconds()), max(o.CommS, TransferSeconds(u))
+		moved := u.H2D + u.D2H + u.Peer
+		o.PartBytes = append(o.PartBytes, moved)
+		o.Bytes += moved
+	}
+	if o.CommS > 0 {
+		o.Open = min(1, max(0, (o.EpochS-computes)/o.CommS))
+	}
+	load := make([]float64, min(devices, len(s.Parts)))
+	for i, u := range s.Parts {
+		busy := s.Busy[i].Seconds() + o.Open*TransferSeconds(u)
+		o.BusyS = append(o.BusyS, busy)
+		load[i%len(load)] += busy
+	}
+	o.Spread = slices.Max(load) / max(stat.Mean(load, nil), math.SmallestNonzeroFloat64)
+	return o
+}
+
+// TransferSeconds returns for how long a device transfers: its link carries both directions at the same time, so the longer
+// one counts. They share their time as their bytes are shared.
+func TransferSeconds(u gpu.Usage) float64 {
+	in, out := float64(u.H2D+u.Peer), float64(u.D2H)
+	if in+out == 0 {
+		return 0
+	}
+	return u.Time[gpu.PhaseTransfer].Seconds() * max(in, out) / (in + out)
+}
+
+// Budget returns the memory that part i has.
+func (t *Run) Budget(profile *profiler.Profile, i int) gpu.Bytes {
+	d := i % len(t.Specs)
+	if b := t.Specs[d].Memory; b > 0 {
+		return b
+	}
+	return profile.Devices[d].FreeBytes
+}

@@ -1,0 +1,81 @@
+package training
+
+import (
+	"context"
+
+	"capgnn/cmd/capgnn/internal/datasets"
+	"capgnn/cmd/capgnn/internal/devices"
+	"capgnn/cmd/capgnn/internal/diskcache"
+	"capgnn/cmd/capgnn/internal/term"
+)
+
+// Load reads the data set and checks it against what the run was made with.
+func (t *Run) Load(ctx context.Context) error {
+	if t.Data == nil {
+		data, err := datasets.Load(ctx, t.Console, &t.Config)
+		if err != nil {
+			return term.AsUsage(err)
+		}
+		t.Data = data
+	}
+	p := t.Data.Problem
+	if err := p.Validate(); err != nil {
+		return term.Usagef("--dataset %s: %w", t.Config.Dataset, err)
+	}
+	if err := t.Config.Network(p.Features.Cols, p.Classes, p.Targets != nil).Validate(); err != nil {
+		return t.AsUsage(err)
+	}
+	identity := diskcache.Identify(p, t.Data.Sums)
+	switch was := t.Config.DataSHA256; {
+	case was == "" || was == identity:
+	case t.Resume:
+		return term.Usagef("--resume %s: data set %s is not what the run was trained on: restore it, or start a new run", t.Dir, t.Data.Name)
+	default:
+		t.Console.Note("note: data set %s differs from the one the config file was written for", t.Data.Name)
+	}
+	t.Config.DataSHA256 = identity
+	t.Console.Note("%s: %s vertices, %s edges, %s features, %d classes", t.Data.Name, term.Grouped(p.Vertices()), term.Grouped(p.Graph.Edges()), term.Grouped(p.Features.Cols), p.Classes)
+	return nil
+}
+
+// AsUsage marks an error as caused by the user's input to the command.
+func (t *Run) AsUsage(err error) error {
+	if t.Command == "" {
+		return term.AsUsage(err)
+	}
+	return term.Usagef("%s: %w", t.Command, err)
+}
+
+// ChooseDevices settles the devices and the number of parts.
+func (t *Run) ChooseDevices(context.Context) error {
+	list := t.Config.Devices
+	if t.Anonymous && devices.IsAuto(list) {
+		list = "cpu:0" // it stands for whatever there will be: no GPU is looked for
+	}
+	specs, err := devices.Parse(list)
+	if err != nil {
+		return err
+	}
+	devices.ShareCores(specs, devices.Cores())
+	for i := range specs {
+		specs[i].TF32 = specs[i].GPU && t.Config.TF32
+	}
+	if devices.IsAuto(t.Config.Devices) && !t.Anonymous {
+		_, why := devices.Auto()
+		t.Console.Note("devices: %s (%s)", devices.Format(specs), why)
+	}
+	t.Parts = t.Config.Parts
+	if t.Parts == 0 {
+		t.Parts = len(specs)
+	}
+	if t.Parts < len(specs) {
+		t.Console.Note("note: %d parts use the first %d of %d devices", t.Parts, t.Parts, len(specs))
+		specs = specs[:t.Parts]
+	}
+	if n := t.Data.Problem.Vertices(); t.Parts > n {
+		return term.Usagef("--parts %d: the graph has %d vertices: use at most that many parts", t.Parts, n)
+	}
+	t.Specs, t.Config.Devices, t.Config.Parts = specs, devices.Format(specs), t.Parts
+	t.estimateStages()
+	return nil
+}

@@ -1,0 +1,51 @@
+//go:build linux || darwin
+
+package training
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"capgnn/cmd/capgnn/internal/term"
+)
+
+// A run folder that is named is made and kept from others, and goes again if nothing was written.
+func TestHold(t *testing.T) {
+	t.Chdir(t.TempDir())
+	first, second := &Run{RunPath: "a/b"}, &Run{RunPath: "a/b"}
+	if err := first.LockRunDir(); err != nil || !first.madeDir {
+		t.Fatal(first.madeDir, err)
+	}
+	if err := second.LockRunDir(); term.ExitCode(err) != term.ExitUsage || !strings.Contains(err.Error(), fmt.Sprintf("--run-dir a/b: in use by process %d on ", os.Getpid())) {
+		t.Errorf("second: %v", err)
+	}
+	second.UnlockRunDir()
+	first.UnlockRunDir()
+	if term.Exists("a/b") {
+		t.Error("an empty folder stays")
+	}
+	if err := second.LockRunDir(); err != nil || !second.madeDir {
+		t.Fatal(second.madeDir, err)
+	}
+	if err := term.WriteFile(second.Dir.Config(), nil); err != nil {
+		t.Fatal(err)
+	}
+	second.UnlockRunDir()
+	if err := first.LockRunDir(); term.ExitCode(err) != term.ExitUsage || !strings.Contains(err.Error(), "--resume a/b") {
+		t.Errorf("a folder that holds a run: error %v, want a usage error that names --resume", err)
+	}
+	first.UnlockRunDir()
+	if list, err := os.ReadDir("a/b"); err != nil || len(list) != 1 {
+		t.Errorf("%v, %v, want config.yaml alone", list, err)
+	}
+	if err := os.WriteFile("file", nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"file", "file/below"} {
+		if err := (&Run{RunPath: path}).LockRunDir(); term.ExitCode(err) != term.ExitUsage {
+			t.Errorf("%s: error %v, want a usage error", path, err)
+		}
+	}
+}

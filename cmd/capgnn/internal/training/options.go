@@ -1,0 +1,113 @@
+package training
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"capgnn/cmd/capgnn/internal/devices"
+	"capgnn/cmd/capgnn/internal/diskcache"
+	"capgnn/cmd/capgnn/internal/runfolder"
+	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/gnn"
+	"capgnn/internal/number"
+	"capgnn/pipeline"
+)
+
+// ProblemOptions returns what decides how the trainer lays out the problem; devices are missing.
+func (t *Run) ProblemOptions() pipeline.Options {
+	p := t.Data.Problem
+	opt := pipeline.Options{
+		Model: t.Config.Network(p.Features.Cols, p.Classes, p.Targets != nil), Optimizer: t.Config.UpdateRule(),
+		Epochs: t.Config.Epochs, EvalEvery: t.Config.EvalEvery, Patience: t.Config.Patience,
+		Part: make([]int32, p.Vertices()), Rank: t.rank, Savings: t.Config.Savings, Storage: t.Config.ElementType(), Cache: t.Config.HaloCache(),
+	}
+	// What does not read was refused by SettleCache, or is not used any more.
+	opt.Cache.Slots, _ = runfolder.ParseSlots(t.Config.CacheSlots, t.Parts)
+	opt.Cache.Links, _ = parseLinks(t.Config.CacheLinks, t.Parts, len(t.Specs))
+	if t.Plan != nil {
+		opt.Part, opt.Dropped, opt.NoRescale = t.Plan.Part, t.Plan.Dropped, !t.Config.Rescale
+	}
+	return opt
+}
+
+// options returns what the trainer needs; record keeps the numbers of every epoch.
+func (t *Run) options(record func(pipeline.EpochStats) error) (pipeline.Options, error) {
+	opt := t.ProblemOptions()
+	c, err := diskcache.Open(t.Console)
+	if err != nil {
+		return opt, err
+	}
+	if c != nil {
+		opt.Prepared = c
+	}
+	opt.Layout, opt.Cache.Host = t.layout, devices.LockFor(t.Specs)
+	opt.CheckpointDir, opt.CheckpointEvery, opt.Resume = t.Dir.Checkpoints(), t.Config.CheckpointEvery, t.Resume
+	opt.Identity, opt.Log = t.identity(), slog.New(&term.NoteHandler{Console: t.Console})
+	var val *float64 // of the last evaluation
+	board := newBoard(t.Console, t.Specs, t.Devices)
+	opt.OnEpoch = func(s pipeline.EpochStats) error {
+		if s.Eval {
+			val = s.Metrics.Val
+		}
+		board.add(s)
+		t.bar.Table = board.lines(time.Now())
+		t.bar.At(int64(s.Epoch+1), epochDetail(s, val))
+		return record(s)
+	}
+	opt.OnBest = func(epoch int, w *gnn.Weights) error {
+		return gnn.WriteSafetensors(t.Dir.Best(), w, t.metadata(epoch))
+	}
+	for p := range t.Parts {
+		opt.Devices = append(opt.Devices, t.Devices[p%len(t.Devices)])
+	}
+	if t.Config.Init == "" {
+		return opt, nil
+	}
+	path := t.Config.Init
+	if t.Resume {
+		path = t.Dir.Initial()
+	}
+	t.initial, err = readInitial(path, opt.Model)
+	if err != nil {
+		return opt, term.Usagef("--init %s: %w", path, err)
+	}
+	opt.Init = t.initial.StateDict()
+	return opt, nil
+}
+
+// readInitial reads the weights to start from.
+func readInitial(path string, model gnn.Config) (*gnn.Weights, error) {
+	tensors, err := gnn.ReadStateDict(path)
+	if err != nil {
+		return nil, err
+	}
+	w := gnn.NewWeights(model)
+	return w, w.LoadStateDict(tensors)
+}
+
+// epochDetail is what the progress bar says about an epoch and the last evaluation.
+func epochDetail(s pipeline.EpochStats, val *float64) string {
+	text := "loss " + number.Plain.Text(s.Loss)
+	if val != nil {
+		text += "  val " + term.Score(val)
+	}
+	wall := s.Train.Seconds()
+	return text + "  " + term.Duration(&wall)
+}
+
+// identity is the hash of everything that decides the bits of a run: data, settings and plan.
+func (t *Run) identity() string {
+	cfg := t.Config
+	cfg.Dataset, cfg.DatasetPath, cfg.CheckpointEvery, cfg.Profile, cfg.Plan = "", "", 0, "", ""
+	h := sha256.New()
+	for _, o := range runfolder.Options {
+		fmt.Fprintf(h, "%s=%v\n", o.Name, o.Value(&cfg))
+	}
+	if t.Plan != nil {
+		fmt.Fprintf(h, "plan=%s\n", t.Plan.Key)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}

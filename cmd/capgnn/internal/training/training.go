@@ -1,0 +1,166 @@
+package training
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+	"unicode/utf8"
+
+	"capgnn/cmd/capgnn/internal/datasets"
+	"capgnn/cmd/capgnn/internal/devices"
+	"capgnn/cmd/capgnn/internal/runfolder"
+	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/internal/lockfile"
+	"capgnn/pipeline"
+	"capgnn/profiler"
+	"capgnn/rapa"
+)
+
+// Values of pipeline.Result.Stopped.
+const (
+	StoppedBySignal   = "interrupted"
+	stoppedByPatience = "patience"
+)
+
+// Run is one run on its way: what is set at the start, and what each step adds.
+type Run struct {
+	Console  *term.Console
+	Command  string // that the user called, for errors; "" inside another one
+	Config   runfolder.Config
+	RunPath  string // --run-dir, "" = a new folder below ./runs
+	PlanFile string // a plan that may fit, looked at before the cache; "" = none
+	Resume   bool
+	// Anonymous says that parts are for no devices in particular, cutting that a plan is wanted even of one part.
+	// Bare that there is nothing to learn from.
+	Anonymous, cutting, Bare bool
+
+	Data     *datasets.Input // set beforehand by demo for a generated graph; else loaded
+	Specs    []devices.Spec
+	Parts    int
+	Profile  *profiler.Profile // of the devices, nil where nothing had to be known of them
+	Plan     *rapa.Plan        // nil with one part
+	rank     []int32           // place of every vertex in the order of the parts' rows, nil = by number
+	arranged arrangement
+	Devices  []gpu.Device
+	layout   *pipeline.Layout
+	Dir      runfolder.Dir // set beforehand when resuming
+	madeDir  bool          // by this run
+	lock     *lockfile.Lock
+	settled  func()         // the folder that this run has made holds it now; nil: it has made none
+	initial  *gnn.Weights   // of --init, nil without
+	start    time.Duration  // from the start of the program to the first epoch
+	bar      *term.Progress // of the epochs
+}
+
+// Do trains. The steps before training change nothing but the cache.
+func (t *Run) Do(ctx context.Context) (*runfolder.Result, error) {
+	defer t.UnlockRunDir()
+	if err := t.LockRunDir(); err != nil {
+		return nil, err
+	}
+	if result, err := t.Finished(); result != nil || err != nil { // another process has just ended it
+		return result, err
+	}
+	t.BeginStages("prepare")
+	defer t.Console.EndStages()
+	for _, step := range t.Preparations() {
+		if err := errors.Join(step(ctx), ctx.Err()); err != nil {
+			return nil, t.BeforeTraining(err)
+		}
+	}
+	result, err := t.Train(ctx)
+	return result, devices.CloseAfter(err, t.Devices)
+}
+
+// Preparations are the steps of a run before it trains.
+func (t *Run) Preparations() []func(context.Context) error {
+	return []func(context.Context) error{t.Load, t.ChooseDevices, t.Divide, t.SettleCache, t.Arrange, t.Open, t.preflight}
+}
+
+// Open opens the devices.
+func (t *Run) Open(context.Context) error {
+	devices, err := devices.Open(t.Specs)
+	t.Devices = devices
+	if err != nil {
+		return err
+	}
+	return t.checkSize()
+}
+
+// Train runs the epochs and writes the run folder.
+func (t *Run) Train(ctx context.Context) (_ *runfolder.Result, err error) {
+	if t.Dir == "" {
+		if err := t.lockNewRunDir(); err != nil {
+			return nil, err
+		}
+	}
+	t.Console.Enter(term.Placing)
+	metrics := &runfolder.Metrics{Path: t.Dir.Metrics(), Policy: t.Config.Cache, Staleness: t.Config.MaxStaleness()}
+	events := &runfolder.Events{Dir: t.Dir, Metric: runfolder.MetricName(t.Data.Problem)}
+	opt, err := t.options(func(s pipeline.EpochStats) error { return errors.Join(metrics.Append(s), events.Append(s)) })
+	if err != nil {
+		return nil, err
+	}
+	debug.FreeOSMemory() // what is left of the steps before
+	trainer, err := pipeline.New(ctx, t.Data.Problem, opt)
+	if err != nil {
+		return nil, t.BeforeTraining(term.AsUsage(t.Explain(err)))
+	}
+	defer func() {
+		if term.ExitCode(err) != term.ExitLost {
+			err = errors.Join(err, trainer.Close())
+		}
+	}()
+	metrics.Period = t.fixedPeriod(trainer.Caches())
+	t.layout.Release()
+	if err := errors.Join(t.Data.Release(), t.writeSettings()); err != nil {
+		return nil, err
+	}
+	if t.settled != nil {
+		t.settled()
+	}
+	t.Console.OnInterrupt(fmt.Sprintf("in the middle of an epoch: continue from the last checkpoint with `capgnn train --resume %s`", t.Dir))
+	debug.FreeOSMemory() // what is left of placing the graph goes back before the activations take its place
+	t.start = time.Since(term.Began)
+	t.Console.EndStages()
+	t.bar = t.Console.Begin("train", int64(t.Config.Epochs), "epochs", 0)
+	result, err := trainer.Run(ctx)
+	t.bar.End()
+	if err := errors.Join(err, metrics.Close(), events.Close()); err != nil {
+		return nil, t.Explain(err)
+	}
+	if result.Stopped == StoppedBySignal {
+		t.writeReport()
+		return nil, &term.InterruptedError{Note: fmt.Sprintf("after epoch %d of %d: continue with `capgnn train --resume %s`", result.Epochs, t.Config.Epochs, t.Dir)}
+	}
+	return t.finish(result)
+}
+
+// Finished returns the result of a run that is to be resumed and has ended; nil if there is something to do.
+func (t *Run) Finished() (*runfolder.Result, error) {
+	if !t.Resume {
+		return nil, nil
+	}
+	result, err := t.Dir.ReadResult()
+	if result != nil {
+		t.Console.Note("%s is finished; this is its result", t.Dir)
+	}
+	return result, err
+}
+
+// Check reports what is wrong with the settings as far as it can be told without data: also a device that is not there.
+func (t *Run) Check() error {
+	if err := t.Config.Validate(); err != nil {
+		return t.AsUsage(err)
+	}
+	for _, o := range runfolder.Options {
+		if text := fmt.Sprint(o.Value(&t.Config)); !utf8.ValidString(text) {
+			return term.Usagef("--%s %q: is not UTF-8, which the files of a run need: rename it", o.Name, text)
+		}
+	}
+	return devices.Check(t.Config.Devices)
+}
