@@ -2,38 +2,21 @@ package main
 
 import (
 	"cmp"
-	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"capgnn/cmd/capgnn/internal/devices"
+	"capgnn/cmd/capgnn/internal/experiments"
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
-	"capgnn/internal/bench"
 )
 
 // benchAll is every experiment one after the other.
 const benchAll = "all"
-
-// benchOptions are the flags of capgnn bench.
-type benchOptions struct {
-	Datasets []string // nil: those of the experiment
-	Devices  string   // "": those of the experiment
-	Seeds    []uint64
-	Epochs   int // 0: those of the experiment
-	Quick    bool
-	Out      string
-	Python   string
-}
 
 func benchCommand() *cli.Command {
 	cmd := &cli.Command{
@@ -41,14 +24,14 @@ func benchCommand() *cli.Command {
 		Usage: "repeat the experiments of the paper", ArgsUsage: "EXPERIMENT",
 		Action: overSubcommands("bench"),
 	}
-	for _, e := range experiments() {
-		cmd.Subcommands = append(cmd.Subcommands, benchSubcommand(e.name, e.usage, []experiment{e}))
+	for _, e := range experiments.All() {
+		cmd.Subcommands = append(cmd.Subcommands, benchSubcommand(e.Name, e.Usage, []experiments.Experiment{e}))
 	}
-	cmd.Subcommands = append(cmd.Subcommands, benchSubcommand(benchAll, "all of these, and report.md and report.html of them", experiments()))
+	cmd.Subcommands = append(cmd.Subcommands, benchSubcommand(benchAll, "all of these, and report.md and report.html of them", experiments.All()))
 	return cmd
 }
 
-func benchSubcommand(name, usage string, list []experiment) *cli.Command {
+func benchSubcommand(name, usage string, list []experiments.Experiment) *cli.Command {
 	sub := &cli.Command{
 		Name: name, Usage: usage, UsageText: "capgnn bench " + name + " --quick --out bench/" + name,
 		Description: "Writes a page (.html), tables (.csv, .md), figures (.png, .svg), environment.json and cells.jsonl, one line for each result, into one folder. The same command goes on where an interrupted one was. " +
@@ -76,8 +59,8 @@ func benchFlags() []cli.Flag {
 	}
 }
 
-func readBenchOptions(c *cli.Context, name string) (benchOptions, error) {
-	o := benchOptions{Devices: c.String("devices"), Epochs: c.Int("epochs"), Quick: c.Bool("quick"), Out: c.String("out"), Python: c.String("python"), Seeds: []uint64{1}}
+func readBenchOptions(c *cli.Context, name string) (experiments.Options, error) {
+	o := experiments.Options{Devices: c.String("devices"), Epochs: c.Int("epochs"), Quick: c.Bool("quick"), Out: c.String("out"), Python: c.String("python"), Seeds: []uint64{1}}
 	o.Out = cmp.Or(o.Out, filepath.Join("bench", name))
 	if c.IsSet("epochs") && (o.Epochs < 1 || o.Epochs > runfolder.MaxEpochs) {
 		return o, term.Usagef("--epochs %d is not in [1, %d]", o.Epochs, runfolder.MaxEpochs)
@@ -105,191 +88,18 @@ func readBenchOptions(c *cli.Context, name string) (benchOptions, error) {
 	return o, nil
 }
 
-// benchRun is a run of experiments that write into one folder.
-type benchRun struct {
-	k       *term.Console
-	opt     benchOptions
-	journal *bench.Journal
-	loaded  *loadedData // the data set that was used last
-	noted   map[string]bool
-	about   []bench.Fact // where the results come from
-	// peersOnly says that nothing but peers is asked for, so that a missing --python is an error.
-	peersOnly bool
-}
-
-// cell is one result that an experiment wants.
-type cell struct {
-	id      bench.Cell
-	measure func(ctx context.Context) (*bench.Line, error)
-}
-
-// experiment is one of the paper, or of ours.
-type experiment struct {
-	name, usage string
-	full, quick []string // data sets
-	// plan says which cells there are, and shows them once they have lines.
-	plan func(b *benchRun, datasets []string) ([]cell, func() bench.Section, error)
-}
-
-func benchAction(c *cli.Context, name string, list []experiment) error {
+func benchAction(c *cli.Context, name string, list []experiments.Experiment) error {
 	k := term.NewConsole(c)
 	o, err := readBenchOptions(c, name)
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(o.Out, 0o755); err != nil {
-		return term.Usagef("--out: %w", err)
-	}
-	b := &benchRun{k: k, opt: o, noted: map[string]bool{}, peersOnly: name == "peers"}
-	if b.journal, err = bench.Open(filepath.Join(o.Out, "cells.jsonl")); err != nil {
-		return term.Usagef("--out: %w", err)
+	b, err := experiments.New(k, o, name == "peers")
+	if err != nil {
+		return err
 	}
 	ctx, stop := term.Interruptible(c.Context, k, "as soon as possible")
 	defer stop()
 	k.OnInterrupt("results so far lie in " + o.Out + ": the same command goes on")
-	sections, err := b.all(ctx, list)
-	if err == nil && name == benchAll {
-		err = bench.WriteReport(o.Out, "capgnn bench all", b.about, sections)
-	}
-	if err := errors.Join(err, b.forget(), b.journal.Close()); err != nil {
-		if ctx.Err() != nil {
-			return &term.InterruptedError{Note: "results so far lie in " + o.Out + ": the same command goes on"}
-		}
-		return err
-	}
-	return b.print(sections)
-}
-
-// all runs the experiments and writes what they show.
-func (b *benchRun) all(ctx context.Context, list []experiment) ([]bench.Section, error) {
-	b.noteLoad()
-	if err := b.writeEnvironment(); err != nil {
-		return nil, err
-	}
-	var sections []bench.Section
-	for _, e := range list {
-		s, err := b.one(ctx, e)
-		if err != nil {
-			return nil, fmt.Errorf("bench %s: %w", e.name, err)
-		}
-		if s == nil {
-			continue
-		}
-		if err := errors.Join(s.Write(b.opt.Out), s.Remove(b.opt.Out), s.WritePage(b.opt.Out, b.about)); err != nil {
-			return nil, err
-		}
-		sections = append(sections, *s)
-	}
-	return sections, nil
-}
-
-// one measures what has no line yet and returns what the experiment shows; nil: there is nothing that it could run on.
-func (b *benchRun) one(ctx context.Context, e experiment) (*bench.Section, error) {
-	names, err := b.datasets(e)
-	if err != nil {
-		return nil, err
-	}
-	cells, show, err := e.plan(b, names)
-	if err != nil || len(cells) == 0 {
-		return nil, err
-	}
-	bar := b.k.Begin("bench "+e.name, int64(len(cells)), "cells", 2*time.Second)
-	defer bar.End()
-	for i, c := range cells {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		if b.journal.Find(c.id) == nil {
-			start := time.Now()
-			l, err := c.measure(ctx)
-			if err := errors.Join(err, ctx.Err()); err != nil {
-				return nil, err
-			}
-			l.Cell, l.Seconds = c.id, time.Since(start).Seconds()
-			if err := b.journal.Append(l); err != nil {
-				return nil, err
-			}
-		}
-		bar.At(int64(i+1), c.id["dataset"])
-	}
-	bar.End()
-	s := show()
-	s.Name = e.name
-	return &s, nil
-}
-
-// line returns what was measured for a cell.
-func (b *benchRun) line(id bench.Cell) *bench.Line { return b.journal.Find(id) }
-
-// quietly is a console for what runs inside a cell.
-func (b *benchRun) quietly() *term.Console {
-	return &term.Console{Out: b.k.Err, Err: b.k.Err, Quiet: true}
-}
-
-// print says where the results are: a JSON object, or the tables.
-func (b *benchRun) print(sections []bench.Section) error {
-	type shown struct {
-		Experiment string        `json:"experiment"`
-		Title      string        `json:"title"`
-		Tables     []bench.Table `json:"tables"`
-	}
-	if b.k.JSON {
-		out := struct {
-			Out     string  `json:"out"`
-			Results []shown `json:"results"`
-		}{Out: b.opt.Out}
-		for _, s := range sections {
-			out.Results = append(out.Results, shown{s.Name, s.Title, s.Tables})
-		}
-		return json.NewEncoder(b.k.Out).Encode(out)
-	}
-	for _, s := range sections {
-		if err := s.Print(b.k.Out); err != nil {
-			return err
-		}
-	}
-	_, err := fmt.Fprintf(b.k.Out, "results: %s\n", b.opt.Out)
-	return err
-}
-
-// seeds, epochs and devices of an experiment, unless flags say otherwise.
-func (b *benchRun) epochs(full, quick int) int {
-	switch {
-	case b.opt.Epochs > 0:
-		return b.opt.Epochs
-	case b.opt.Quick:
-		return quick
-	}
-	return full
-}
-
-// fours are the devices of the paper's Table 8, and groups those of its Table 4 in the order in which they are added.
-const (
-	fours  = "sim:rtx3090,sim:rtx3090,sim:a40,sim:a40"
-	groups = fours + ",sim:rtx3060,sim:rtx3060,sim:gtx1660ti,sim:gtx1660ti"
-)
-
-// deviceList returns the devices of the experiment, or those of --devices.
-func (b *benchRun) deviceList(standard string) ([]devices.Spec, error) {
-	return devices.Parse(cmp.Or(b.opt.Devices, standard))
-}
-
-// group is the first devices of a list: x2 has two.
-type group struct{ name, devices string }
-
-// groupsOf returns the first lo, lo+1, … hi devices of --devices or of the paper's Table 4, as far as there are that many.
-func (b *benchRun) groupsOf(lo, hi int) ([]group, error) {
-	specs, err := b.deviceList(groups)
-	if err != nil {
-		return nil, err
-	}
-	devices.ShareCores(specs, devices.Cores())
-	var out []group
-	for n := lo; n <= min(hi, len(specs)); n++ {
-		out = append(out, group{"x" + strconv.Itoa(n), devices.Format(specs[:n])})
-	}
-	if out == nil {
-		return nil, term.Usagef("--devices names %d devices: give at least %d", len(specs), lo)
-	}
-	return out, nil
+	return b.Run(ctx, list, name == benchAll)
 }

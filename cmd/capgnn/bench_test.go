@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"capgnn/cmd/capgnn/internal/diskcache"
+	"capgnn/cmd/capgnn/internal/experiments"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/internal/bench"
 )
@@ -132,7 +133,7 @@ func TestBenchEverything(t *testing.T) {
 	if err != nil || strings.Count(string(page), "<section") != len(names) {
 		t.Errorf("report.html: %d sections, want %d: %v", strings.Count(string(page), "<section"), len(names), err)
 	}
-	var e environment
+	var e experiments.Environment
 	if err := diskcache.ReadJSON(s.path("all/environment.json"), &e); err != nil || len(e.Runs) != 1 || e.Runs[0].Cores < 1 || e.Runs[0].Epochs != 6 {
 		t.Errorf("environment.json: %+v, %v", e, err)
 	}

@@ -13,16 +13,16 @@ var opensFiles = regexp.MustCompile(`\b(os\.(Open|OpenFile|ReadFile)|zip\.OpenRe
 
 // opensItself are the files that open without internal/regular, and why they may.
 var opensItself = map[string]string{
-	"internal/regular/open.go":                      "the place that looks",
-	"internal/atomicfile/write.go":                  "opens folders, to sync them, and what it made",
-	"internal/atomicfile/folder.go":                 "opens what was made below a folder of its own",
-	"internal/atomicfile/hold_unix.go":              "opens what bears a name of its own",
-	"internal/tfevents/writer.go":                   "makes a new file",
-	"internal/bench/page.go":                        "reads what it has just written",
-	"graph/dataset/fetch/fetch.go":                  "writes below a folder that it has locked",
-	"graph/dataset/fetch/unpack.go":                 "reads an archive that was checked before",
-	"cmd/capgnn/bench_environment.go":               "reads files of the system",
-	"cmd/capgnn/internal/cmdtest/terminal_linux.go": "opens pseudo-terminals, for tests",
+	"internal/regular/open.go":                       "the place that looks",
+	"internal/atomicfile/write.go":                   "opens folders, to sync them, and what it made",
+	"internal/atomicfile/folder.go":                  "opens what was made below a folder of its own",
+	"internal/atomicfile/hold_unix.go":               "opens what bears a name of its own",
+	"internal/tfevents/writer.go":                    "makes a new file",
+	"internal/bench/page.go":                         "reads what it has just written",
+	"graph/dataset/fetch/fetch.go":                   "writes below a folder that it has locked",
+	"graph/dataset/fetch/unpack.go":                  "reads an archive that was checked before",
+	"cmd/capgnn/internal/experiments/environment.go": "reads files of the system",
+	"cmd/capgnn/internal/cmdtest/terminal_linux.go":  "opens pseudo-terminals, for tests",
 }
 
 // Files that somebody names are opened by internal/regular.

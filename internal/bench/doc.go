@@ -8,7 +8,7 @@
 // prints or knows what the numbers mean.
 //
 // It realises no section of the paper; the experiments of its figures 4 to 6 and 14 to 22 and tables 1, 7 and 8 use it
-// (cmd/capgnn/bench*.go).
+// (cmd/capgnn/internal/experiments).
 //
 //	j, err := bench.Open("out/cells.jsonl")
 //	id := bench.Cell{"dataset": "ppi", "parts": "4"}

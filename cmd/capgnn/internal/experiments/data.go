@@ -1,4 +1,4 @@
-package main
+package experiments
 
 import (
 	"context"
@@ -23,7 +23,7 @@ type loadedData struct {
 }
 
 // datasets returns the data sets of an experiment: of --datasets, which must be there, or its own, as far as they are.
-func (b *benchRun) datasets(e experiment) ([]string, error) {
+func (b *Bench) datasets(e Experiment) ([]string, error) {
 	if b.opt.Datasets != nil {
 		for _, name := range b.opt.Datasets {
 			if _, _, err := b.standIn(name); err != nil {
@@ -53,7 +53,7 @@ func (b *benchRun) datasets(e experiment) ([]string, error) {
 }
 
 // standIn returns the preset and the scale that PRESET:SCALE or PRESET names; nil: it names none.
-func (b *benchRun) standIn(item string) (scale string, p *synth.Preset, err error) {
+func (b *Bench) standIn(item string) (scale string, p *synth.Preset, err error) {
 	name, text, scaled := strings.Cut(item, ":")
 	preset, err := synth.FindPreset(name)
 	if err != nil {
@@ -82,7 +82,7 @@ func (b *benchRun) standIn(item string) (scale string, p *synth.Preset, err erro
 const standInSeed = 1
 
 // path returns where a data set lies. A stand-in is generated once and kept in the cache folder.
-func (b *benchRun) path(ctx context.Context, item string) (string, error) {
+func (b *Bench) path(ctx context.Context, item string) (string, error) {
 	scale, preset, err := b.standIn(item)
 	if err != nil || preset == nil {
 		return "", err
@@ -108,7 +108,7 @@ func (b *benchRun) path(ctx context.Context, item string) (string, error) {
 }
 
 // load makes a data set ready for a training, which is then checked. The last one is kept.
-func (b *benchRun) load(ctx context.Context, t *training.Run) error {
+func (b *Bench) load(ctx context.Context, t *training.Run) error {
 	key := fmt.Sprintf("%s %d %v", t.Config.Dataset, t.Config.Seed, datasets.LoopsOf(t.Config.SelfLoops, t.Config.Model))
 	if b.loaded != nil && b.loaded.key == key {
 		t.Data, t.Config.DatasetPath = b.loaded.data, b.loaded.path
@@ -130,7 +130,7 @@ func (b *benchRun) load(ctx context.Context, t *training.Run) error {
 }
 
 // forget gives the memory of the data set back that was used last.
-func (b *benchRun) forget() error {
+func (b *Bench) forget() error {
 	if b.loaded == nil {
 		return nil
 	}

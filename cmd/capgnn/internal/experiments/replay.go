@@ -1,4 +1,4 @@
-package main
+package experiments
 
 import (
 	"context"
@@ -22,14 +22,14 @@ func alikeDevices(parts int) string {
 }
 
 // replayed is the cell of a setting's caches.
-func (b *benchRun) replayed(s setting) cell {
+func (b *Bench) replayed(s setting) cell {
 	s.Epochs, s.EvalEvery = 0, 0
 	return cell{s.id(kindReplay), func(ctx context.Context) (*bench.Line, error) { return b.replay(ctx, s) }}
 }
 
 // replay counts lookups and bytes of one whole period, per epoch, behind a warm-up: one epoch, or a period for policies that
 // decide while rows are read.
-func (b *benchRun) replay(ctx context.Context, s setting) (*bench.Line, error) {
+func (b *Bench) replay(ctx context.Context, s setting) (*bench.Line, error) {
 	t, err := b.prepare(ctx, s)
 	if err != nil {
 		return nil, err

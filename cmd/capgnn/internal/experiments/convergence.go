@@ -1,4 +1,4 @@
-package main
+package experiments
 
 import (
 	"fmt"
@@ -7,8 +7,8 @@ import (
 )
 
 // convergenceExperiment is Fig. 22.
-func convergenceExperiment() experiment {
-	return experiment{name: "convergence", usage: "Fig. 22: validation score by epoch and by time, exact and with bounded staleness",
+func convergenceExperiment() Experiment {
+	return Experiment{Name: "convergence", Usage: "Fig. 22: validation score by epoch and by time, exact and with bounded staleness",
 		full: []string{"reddit-like:0.1", "products-like:0.02"}, quick: []string{"reddit-like:0.02"}, plan: planConvergence}
 }
 
@@ -16,7 +16,7 @@ var convergenceVariants = []variant{
 	{"exact, equal parts", withEqual}, {"exact", withFitted}, variant{"+JACA", withFitted}.and(withJACA), variant{"+JACA +pipeline", withFitted}.and(withJACA, withPipeline),
 }
 
-func planConvergence(b *benchRun, datasets []string) ([]cell, func() bench.Section, error) {
+func planConvergence(b *Bench, datasets []string) ([]cell, func() bench.Section, error) {
 	list, err := b.groupsOf(2, 4)
 	if err != nil {
 		return nil, nil, err

@@ -1,4 +1,4 @@
-package main
+package experiments
 
 import (
 	"fmt"
@@ -8,12 +8,12 @@ import (
 )
 
 // overallExperiment has the layout of Table 7.
-func overallExperiment() experiment {
-	return experiment{name: "overall", usage: "Table 7: epoch, communication and score on x2 to x8, without and with everything",
+func overallExperiment() Experiment {
+	return Experiment{Name: "overall", Usage: "Table 7: epoch, communication and score on x2 to x8, without and with everything",
 		full: sevenGraphs, quick: []string{"reddit-like:0.02"}, plan: planOverall}
 }
 
-func planOverall(b *benchRun, datasets []string) ([]cell, func() bench.Section, error) {
+func planOverall(b *Bench, datasets []string) ([]cell, func() bench.Section, error) {
 	list, err := b.groupsOf(2, 8)
 	if err != nil {
 		return nil, nil, err

@@ -1,4 +1,4 @@
-package main
+package experiments
 
 import (
 	"fmt"
@@ -45,12 +45,12 @@ var ablationVariants = []variant{
 }
 
 // ablationExperiment is Table 8.
-func ablationExperiment() experiment {
-	return experiment{name: "ablation", usage: "Table 8: time, communication and accuracy with JACA, RAPA and the pipeline switched on",
+func ablationExperiment() Experiment {
+	return Experiment{Name: "ablation", Usage: "Table 8: time, communication and accuracy with JACA, RAPA and the pipeline switched on",
 		full: sevenGraphs, quick: quickGraphs, plan: planAblation}
 }
 
-func planAblation(b *benchRun, datasets []string) ([]cell, func() bench.Section, error) {
+func planAblation(b *Bench, datasets []string) ([]cell, func() bench.Section, error) {
 	specs, err := b.deviceList(fours)
 	if err != nil {
 		return nil, nil, err
@@ -81,14 +81,14 @@ func planAblation(b *benchRun, datasets []string) ([]cell, func() bench.Section,
 func evalEvery(epochs int) int { return max(1, epochs/20) }
 
 // timed returns the line that has the times of a setting: simulated ones where its devices are.
-func (b *benchRun) timed(s setting) *bench.Line {
+func (b *Bench) timed(s setting) *bench.Line {
 	if l := b.line(b.simulation(s).id); l != nil {
 		return l
 	}
 	return b.line(b.trained(s).id)
 }
 
-func (b *benchRun) showAblation(datasets []string, deviceList string, epochs int, at func(string, variant, uint64) setting) bench.Section {
+func (b *Bench) showAblation(datasets []string, deviceList string, epochs int, at func(string, variant, uint64) setting) bench.Section {
 	t := bench.Table{Columns: []string{"data set", "", "epoch ms", "of none", "communication ms", "open ms", "MiB / epoch", "halo MiB", "of none", "validation %", "test %"},
 		Note: "communication: transfers of the busiest device in an epoch; open: the epoch without the computations of the device that computes longest. MiB: on all links, gradients and weights included; halo MiB: halo rows alone, mean of the trained epochs behind the first."}
 	times, moved, scores := bench.Panel{Title: "time of an epoch", Y: "ratio to none"}, bench.Panel{Title: "halo rows moved in an epoch, bytes", Y: "ratio to none"}, bench.Panel{Title: "test score", Y: "score, %"}

@@ -1,4 +1,4 @@
-package main
+package experiments
 
 import (
 	"context"
@@ -21,13 +21,13 @@ const (
 )
 
 // simulation is the cell of a setting on simulated devices.
-func (b *benchRun) simulation(s setting) cell {
+func (b *Bench) simulation(s setting) cell {
 	s.Epochs, s.EvalEvery = 0, 0
 	return cell{s.id(kindSimulate), func(ctx context.Context) (*bench.Line, error) { return b.simulate(ctx, s) }}
 }
 
 // simulate returns what a steady epoch takes: times in seconds, bytes per epoch. What does not fit says so in Text.
-func (b *benchRun) simulate(ctx context.Context, s setting) (*bench.Line, error) {
+func (b *Bench) simulate(ctx context.Context, s setting) (*bench.Line, error) {
 	l := newLine()
 	t, err := b.prepare(ctx, s)
 	var misfit *term.FitError

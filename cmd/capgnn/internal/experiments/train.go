@@ -1,4 +1,4 @@
-package main
+package experiments
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 )
 
 // trained is the cell of a setting that is trained, on its devices, or where these are simulated on CPU devices.
-func (b *benchRun) trained(s setting) cell {
+func (b *Bench) trained(s setting) cell {
 	return cell{s.id(kindTrain), func(ctx context.Context) (*bench.Line, error) { return b.train(ctx, s) }}
 }
 
@@ -27,7 +27,7 @@ func (b *benchRun) trained(s setting) cell {
 //
 // Where the devices are simulated, CPU devices without access to each other's memory take their places: parts, caches, bytes
 // and what is computed are the same, times are not meant.
-func (b *benchRun) train(ctx context.Context, s setting) (*bench.Line, error) {
+func (b *Bench) train(ctx context.Context, s setting) (*bench.Line, error) {
 	l := newLine()
 	t, err := b.prepare(ctx, s)
 	var misfit *term.FitError

@@ -1,4 +1,4 @@
-package main
+package experiments
 
 import (
 	"context"
@@ -14,12 +14,12 @@ import (
 )
 
 // haloExperiment is Fig. 4 to 6: how many halo vertices parts have, how that goes with the cut, and how often parts share them.
-func haloExperiment() experiment {
-	return experiment{name: "halo", usage: "Fig. 4-6: halo vertices against inner ones, cut against halo, shared halo vertices",
+func haloExperiment() Experiment {
+	return Experiment{Name: "halo", Usage: "Fig. 4-6: halo vertices against inner ones, cut against halo, shared halo vertices",
 		full: threeGraphs, quick: quickGraphs, plan: planHalo}
 }
 
-func planHalo(b *benchRun, datasets []string) ([]cell, func() bench.Section, error) {
+func planHalo(b *Bench, datasets []string) ([]cell, func() bench.Section, error) {
 	numbers := []int{2, 3, 4, 5, 6, 7, 8}
 	if b.opt.Quick {
 		numbers = []int{2, 4, 8}
@@ -45,7 +45,7 @@ func planHalo(b *benchRun, datasets []string) ([]cell, func() bench.Section, err
 }
 
 // haloLine cuts the graph and counts: halo_rows over all parts, vertices that are in several halos, and by R how many there are.
-func (b *benchRun) haloLine(ctx context.Context, data string, method rapa.Method, parts, hops int, seed uint64) (*bench.Line, error) {
+func (b *Bench) haloLine(ctx context.Context, data string, method rapa.Method, parts, hops int, seed uint64) (*bench.Line, error) {
 	t := &training.Run{Console: b.quietly(), Config: runfolder.Default()}
 	t.Config.Dataset, t.Config.Seed = data, seed
 	if err := b.load(ctx, t); err != nil {
@@ -105,7 +105,7 @@ func overlaps(g *graph.CSR, part []int32, parts, hops int) []int32 {
 	return r
 }
 
-func (b *benchRun) showHalo(datasets []string, methods []rapa.Method, numbers []int, id func(string, rapa.Method, int, int) bench.Cell) bench.Section {
+func (b *Bench) showHalo(datasets []string, methods []rapa.Method, numbers []int, id func(string, rapa.Method, int, int) bench.Cell) bench.Section {
 	s := bench.Section{Title: "Fig. 4-6: halo vertices", Text: []string{
 		"A halo vertex of a part is a vertex of another part from which 1 or 2 steps along edges lead into it. Parts hold equally many vertices: multilevel (as METIS) or at random. The overlap ratio R of a vertex is in how many parts it is a halo vertex; shared are those with R ≥ 2."}}
 	table := bench.Table{Title: "Halo vertices", Columns: []string{"data set", "partitioner", "hops", "parts", "edge cut", "halo rows", "halo / inner", "distinct", "shared", "shared of distinct %"}}

@@ -1,4 +1,4 @@
-package main
+package experiments
 
 import (
 	"fmt"
@@ -11,8 +11,8 @@ import (
 )
 
 // epochCapacityExperiment is Fig. 16 to 18.
-func epochCapacityExperiment() experiment {
-	return experiment{name: "epoch-capacity", usage: "Fig. 16-18: time of an epoch by size of the caches, both, one fixed, 2 to 4 parts",
+func epochCapacityExperiment() Experiment {
+	return Experiment{Name: "epoch-capacity", Usage: "Fig. 16-18: time of an epoch by size of the caches, both, one fixed, 2 to 4 parts",
 		full: []string{"reddit-like:0.1", "products-like:0.1"}, quick: []string{"reddit-like:0.02"}, plan: planEpochCapacity}
 }
 
@@ -22,7 +22,7 @@ type sweep struct {
 	local, global func(share float64) string
 }
 
-func planEpochCapacity(b *benchRun, datasets []string) ([]cell, func() bench.Section, error) {
+func planEpochCapacity(b *Bench, datasets []string) ([]cell, func() bench.Section, error) {
 	list, err := b.groupsOf(2, 4)
 	if err != nil {
 		return nil, nil, err
@@ -93,12 +93,12 @@ func onlySimulated(list []group, name string) error {
 }
 
 // overheadExperiment is Fig. 19.
-func overheadExperiment() experiment {
-	return experiment{name: "overhead", usage: "Fig. 19: what the caches cost and bring by their size, on CPU devices with emulated links",
+func overheadExperiment() Experiment {
+	return Experiment{Name: "overhead", Usage: "Fig. 19: what the caches cost and bring by their size, on CPU devices with emulated links",
 		full: []string{"coauthor_physics", "reddit-like:0.1"}, quick: []string{"reddit-like:0.02"}, plan: planOverhead}
 }
 
-func planOverhead(b *benchRun, datasets []string) ([]cell, func() bench.Section, error) {
+func planOverhead(b *Bench, datasets []string) ([]cell, func() bench.Section, error) {
 	lists := []string{"cpu:0,threads=1,link=1GiB/s,cpu:1,threads=1,link=1GiB/s", "cpu:0,threads=1,link=8GiB/s,cpu:1,threads=1,link=8GiB/s"}
 	if b.opt.Devices != "" {
 		specs, err := devices.Parse(b.opt.Devices)

@@ -1,4 +1,4 @@
-package main
+package experiments
 
 import (
 	"context"
@@ -10,12 +10,12 @@ import (
 )
 
 // rapaExperiment is Fig. 20: vertices, edges and λ of every part while the parts are evened.
-func rapaExperiment() experiment {
-	return experiment{name: "rapa", usage: "Fig. 20: vertices, edges and cost of the parts while they are evened, x2 to x5",
+func rapaExperiment() Experiment {
+	return Experiment{Name: "rapa", Usage: "Fig. 20: vertices, edges and cost of the parts while they are evened, x2 to x5",
 		full: []string{"reddit-like:0.1", "products-like:0.1"}, quick: []string{"reddit-like:0.02"}, plan: planRapa}
 }
 
-func planRapa(b *benchRun, datasets []string) ([]cell, func() bench.Section, error) {
+func planRapa(b *Bench, datasets []string) ([]cell, func() bench.Section, error) {
 	list, err := b.groupsOf(2, 5)
 	if err != nil {
 		return nil, nil, err
@@ -38,7 +38,7 @@ func planRapa(b *benchRun, datasets []string) ([]cell, func() bench.Section, err
 }
 
 // traceLine keeps the trace of a plan: series NAME-PART by step.
-func (b *benchRun) traceLine(ctx context.Context, s setting) (*bench.Line, error) {
+func (b *Bench) traceLine(ctx context.Context, s setting) (*bench.Line, error) {
 	t, err := b.prepare(ctx, s)
 	if err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func (b *benchRun) traceLine(ctx context.Context, s setting) (*bench.Line, error
 	return l, nil
 }
 
-func (b *benchRun) showRapa(datasets []string, list []group, modes []string, id func(string, group, string) bench.Cell) bench.Section {
+func (b *Bench) showRapa(datasets []string, list []group, modes []string, id func(string, group, string) bench.Cell) bench.Section {
 	s := bench.Section{Title: "Fig. 20: parts while they are evened", Text: []string{
 		"pruned is the paper's RAPA: replicas of halo vertices are dropped until the costs λ (Eq. 13, α = 0.5) are even to 1 %. fitted is what train does by itself: the graph is cut anew for the simulated time of an epoch and vertices move; no edge is lost, and the cost is in seconds. σ is the deviation of the parts' costs over their mean, before and after."}}
 	table := bench.Table{Columns: []string{"data set", "devices", "parts", "steps", "σ before %", "σ after %", "cut edges pruned %", "vertices moved", "ended by"}}

@@ -1,4 +1,4 @@
-package main
+package experiments
 
 import (
 	"cmp"
@@ -11,14 +11,14 @@ import (
 )
 
 // savingsExperiment is docs/bench/savings.md: the seven savings that change no result, one off at a time.
-func savingsExperiment() experiment {
-	return experiment{name: "savings", usage: "the seven savings that change no result, each switched off",
+func savingsExperiment() Experiment {
+	return Experiment{Name: "savings", Usage: "the seven savings that change no result, each switched off",
 		full: []string{"coauthor_physics", "reddit-like:0.1"}, quick: []string{"reddit-like:0.02"}, plan: planSavings}
 }
 
 var savingFlags = []string{"no-precompute", "no-transform-first", "no-sparse", "no-needed-rows", "no-fold-scale", "no-fuse", "no-reuse"}
 
-func planSavings(b *benchRun, datasets []string) ([]cell, func() bench.Section, error) {
+func planSavings(b *Bench, datasets []string) ([]cell, func() bench.Section, error) {
 	specs, err := b.deviceList("cpu:0,threads=1,cpu:1,threads=1")
 	if err != nil {
 		return nil, nil, err

@@ -1,4 +1,4 @@
-package main
+package experiments
 
 import (
 	"encoding/json"
@@ -21,13 +21,13 @@ import (
 	"capgnn/internal/bench"
 )
 
-// environment says where the results of a folder come from: every invocation that wrote into it, equal ones once.
-type environment struct {
-	Runs []environmentRun `json:"runs"`
+// Environment says where the results of a folder come from: every invocation that wrote into it, equal ones once.
+type Environment struct {
+	Runs []EnvironmentRun `json:"runs"`
 }
 
-// environmentRun is one invocation.
-type environmentRun struct {
+// EnvironmentRun is one invocation.
+type EnvironmentRun struct {
 	Command  []string       `json:"command"`
 	Program  term.BuildInfo `json:"program"`
 	CPU      string         `json:"cpu"`
@@ -44,13 +44,13 @@ type environmentRun struct {
 }
 
 // writeEnvironment adds this invocation to environment.json.
-func (b *benchRun) writeEnvironment() error {
+func (b *Bench) writeEnvironment() error {
 	path := filepath.Join(b.opt.Out, "environment.json")
-	var e environment
+	var e Environment
 	if err := diskcache.ReadJSON(path, &e); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return term.Usagef("%s: %w: move it away", path, err)
 	}
-	run := environmentRun{
+	run := EnvironmentRun{
 		Command: append([]string{"capgnn"}, os.Args[1:]...), Program: term.ReadBuildInfo(), CPU: processor(), Cores: devices.Cores(), GPUs: []string{}, Kernel: firstLine("/proc/sys/kernel/osrelease"),
 		Driver: driverVersion(), Devices: b.opt.Devices, Datasets: b.opt.Datasets, Seeds: b.opt.Seeds, Epochs: b.opt.Epochs, Quick: b.opt.Quick,
 	}
@@ -77,7 +77,7 @@ func (b *benchRun) writeEnvironment() error {
 }
 
 // facts are what a page says of the invocation: the command and the machine.
-func (r *environmentRun) facts() []bench.Fact {
+func (r *EnvironmentRun) facts() []bench.Fact {
 	words := make([]string, len(r.Command))
 	for i, w := range r.Command {
 		words[i] = runfolder.ShellWord(w)
@@ -97,7 +97,7 @@ func (r *environmentRun) facts() []bench.Fact {
 }
 
 // noteLoad says if this machine does other work: times that are measured meanwhile say little. Other systems tell no load.
-func (b *benchRun) noteLoad() {
+func (b *Bench) noteLoad() {
 	text, _, _ := strings.Cut(firstLine("/proc/loadavg"), " ")
 	if load, err := strconv.ParseFloat(text, 64); err == nil && load > float64(devices.Cores())/2 {
 		b.k.Note("note: the machine is busy (a load of %s on %d cores): times measured now say little, ratios of programs that take turns somewhat more; what is simulated or counted does not change", text, devices.Cores())

@@ -1,4 +1,4 @@
-package main
+package experiments
 
 import (
 	"fmt"
@@ -13,12 +13,12 @@ import (
 )
 
 // stalenessExperiment is ours: what old rows save and cost.
-func stalenessExperiment() experiment {
-	return experiment{name: "staleness", usage: "bytes, time and score over the bound on the age of halo rows, fixed and adaptive",
+func stalenessExperiment() Experiment {
+	return Experiment{Name: "staleness", Usage: "bytes, time and score over the bound on the age of halo rows, fixed and adaptive",
 		full: []string{"coauthor_physics", "reddit-like:0.1"}, quick: []string{"reddit-like:0.02"}, plan: planStaleness}
 }
 
-func planStaleness(b *benchRun, datasets []string) ([]cell, func() bench.Section, error) {
+func planStaleness(b *Bench, datasets []string) ([]cell, func() bench.Section, error) {
 	specs, err := b.deviceList(fours)
 	if err != nil {
 		return nil, nil, err

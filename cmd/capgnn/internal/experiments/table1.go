@@ -1,4 +1,4 @@
-package main
+package experiments
 
 import (
 	"context"
@@ -11,8 +11,8 @@ import (
 )
 
 // table1Experiment is Table 1: what devices need for a dense and a sparse product and for copies.
-func table1Experiment() experiment {
-	return experiment{name: "table1", usage: "Table 1: dense and sparse products and copies of the devices, beside the paper's cards",
+func table1Experiment() Experiment {
+	return Experiment{Name: "table1", Usage: "Table 1: dense and sparse products and copies of the devices, beside the paper's cards",
 		plan: planTable1}
 }
 
@@ -25,7 +25,7 @@ var table1Columns = []struct {
 	{"IDT", func(d profiler.DeviceProfile) profiler.Timing { return d.IDT }},
 }
 
-func planTable1(b *benchRun, _ []string) ([]cell, func() bench.Section, error) {
+func planTable1(b *Bench, _ []string) ([]cell, func() bench.Section, error) {
 	specs, err := b.deviceList("auto")
 	if err != nil {
 		return nil, nil, err
@@ -47,7 +47,7 @@ func planTable1(b *benchRun, _ []string) ([]cell, func() bench.Section, error) {
 }
 
 // profileLine measures one device, or reads its card.
-func (b *benchRun) profileLine(ctx context.Context, d devices.Spec) (*bench.Line, error) {
+func (b *Bench) profileLine(ctx context.Context, d devices.Spec) (*bench.Line, error) {
 	l := newLine()
 	row, err := profiler.DeviceProfile{}, error(nil)
 	if d.Simulated() {
@@ -74,7 +74,7 @@ func (b *benchRun) profileLine(ctx context.Context, d devices.Spec) (*bench.Line
 	return l, err
 }
 
-func (b *benchRun) showTable1(cells []cell) bench.Section {
+func (b *Bench) showTable1(cells []cell) bench.Section {
 	t := bench.Table{Columns: []string{"device", "n", "MM s", "SpMM s", "H2D s", "D2H s", "IDT s", "MM TFLOP/s", "H2D GB/s"},
 		Note: "Matrices are n × n, float32; the sparse one has 0.4 % of its entries. Mean ± deviation of the runs; simulated cards are the paper's measurements (Table 1), for which n is 11585. Times grow with n³ (MM), n³ (SpMM) and n² (copies): compare rates, not times, of different n."}
 	var groups []string

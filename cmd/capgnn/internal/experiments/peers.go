@@ -1,4 +1,4 @@
-package main
+package experiments
 
 import (
 	"bytes"
@@ -23,8 +23,8 @@ import (
 )
 
 // peersExperiment times other programs beside this one.
-func peersExperiment() experiment {
-	return experiment{name: "peers", usage: "epochs of torch, torch_geometric and dgl beside this program's, with the Python of --python",
+func peersExperiment() Experiment {
+	return Experiment{Name: "peers", Usage: "epochs of torch, torch_geometric and dgl beside this program's, with the Python of --python",
 		full: []string{"coauthor_physics", "reddit-like:0.1"}, quick: []string{"flickr-like:0.05"}, plan: planPeers}
 }
 
@@ -45,7 +45,7 @@ const (
 	peerWarmUp = 2 // epochs that no median counts
 )
 
-func planPeers(b *benchRun, datasets []string) ([]cell, func() bench.Section, error) {
+func planPeers(b *Bench, datasets []string) ([]cell, func() bench.Section, error) {
 	if b.opt.Python == "" {
 		if b.peersOnly {
 			return nil, nil, term.Usagef("bench peers: give --python, an interpreter that has torch")
@@ -85,7 +85,7 @@ func planPeers(b *benchRun, datasets []string) ([]cell, func() bench.Section, er
 
 // installedPeers returns the names of the baselines that the interpreter can run: those whose script says what its flags are,
 // which it does behind all its imports.
-func (b *benchRun) installedPeers() ([]string, error) {
+func (b *Bench) installedPeers() ([]string, error) {
 	scripts, err := unpackScripts()
 	if err != nil {
 		return nil, err
@@ -140,7 +140,7 @@ func lastLine(text []byte, err error) string {
 }
 
 // ourEpochs trains with this program on one CPU device with all cores.
-func (b *benchRun) ourEpochs(ctx context.Context, data, model string, epochs int) (*bench.Line, error) {
+func (b *Bench) ourEpochs(ctx context.Context, data, model string, epochs int) (*bench.Line, error) {
 	l, err := b.train(ctx, setting{Dataset: data, Model: model, Devices: fmt.Sprintf("cpu:0,threads=%d", devices.Cores()), Seed: b.opt.Seeds[0], Epochs: epochs})
 	if err != nil {
 		return nil, err
@@ -150,7 +150,7 @@ func (b *benchRun) ourEpochs(ctx context.Context, data, model string, epochs int
 }
 
 // peerEpochs runs a script on the same graph.
-func (b *benchRun) peerEpochs(ctx context.Context, data, model, peer string, epochs int) (*bench.Line, error) {
+func (b *Bench) peerEpochs(ctx context.Context, data, model, peer string, epochs int) (*bench.Line, error) {
 	store, err := b.store(ctx, data)
 	if err != nil {
 		return nil, err
@@ -184,7 +184,7 @@ func (b *benchRun) peerEpochs(ctx context.Context, data, model, peer string, epo
 }
 
 // store returns a native store of a data set: where it lies, if it is one, or a copy in the cache folder.
-func (b *benchRun) store(ctx context.Context, item string) (string, error) {
+func (b *Bench) store(ctx context.Context, item string) (string, error) {
 	path, err := b.path(ctx, item)
 	if err == nil && path == "" {
 		path, err = datasets.Find(b.k, item)
@@ -218,7 +218,7 @@ func medianOf(x []float64) float64 {
 	return (x[(len(x)-1)/2] + x[len(x)/2]) / 2
 }
 
-func (b *benchRun) showPeers(datasets, models, there []string, rounds int, id func(string, string, string, int) bench.Cell) bench.Section {
+func (b *Bench) showPeers(datasets, models, there []string, rounds int, id func(string, string, string, int) bench.Cell) bench.Section {
 	s := bench.Section{Title: "Peers: the same model on the same graph", Text: []string{fmt.Sprintf(
 		"One process each, %d threads, the native store; 3 layers, hidden 256, dropout 0.5, Adam; an epoch is forward, loss, backward and update. Programs take turns, %d rounds; ratios are those of one round: median, and least to largest. On a machine that does other work compare ratios, not times. torch and dgl-products (our loop over DGL's product) take products in panels of 32 columns; no program has MKL told which kernels to take. Scripts: docs/bench/peers.", devices.Cores(), rounds)}}
 	t := bench.Table{Columns: []string{"data set", "model", "peer", "its epoch ms", "capgnn ms", "times as long", "from", "to", "versions"}}

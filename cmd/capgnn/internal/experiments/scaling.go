@@ -1,4 +1,4 @@
-package main
+package experiments
 
 import (
 	"fmt"
@@ -19,12 +19,12 @@ var scalingVariants = []variant{
 }
 
 // scalingExperiment adds one device at a time, in the order of Table 4.
-func scalingExperiment() experiment {
-	return experiment{name: "scaling", usage: "time of an epoch while devices are added one at a time, x1 to x8 of Table 4",
+func scalingExperiment() Experiment {
+	return Experiment{Name: "scaling", Usage: "time of an epoch while devices are added one at a time, x1 to x8 of Table 4",
 		full: []string{"reddit-like:0.1", "products-like:0.1"}, quick: []string{"reddit-like:0.02"}, plan: planScaling}
 }
 
-func planScaling(b *benchRun, datasets []string) ([]cell, func() bench.Section, error) {
+func planScaling(b *Bench, datasets []string) ([]cell, func() bench.Section, error) {
 	list, err := b.groupsOf(1, 8)
 	if err != nil {
 		return nil, nil, err
@@ -50,7 +50,7 @@ func planScaling(b *benchRun, datasets []string) ([]cell, func() bench.Section, 
 	return cells, func() bench.Section { return b.showScaling(datasets, list, at) }, nil
 }
 
-func (b *benchRun) showScaling(datasets []string, list []group, at func(string, group, variant) setting) bench.Section {
+func (b *Bench) showScaling(datasets []string, list []group, at func(string, group, variant) setting) bench.Section {
 	s := bench.Section{Title: "Scaling: devices added one at a time", Text: []string{
 		"GCN, 3 layers, hidden 256. Parts are fitted to the devices, lossless. exact: every halo row in every epoch; +JACA: rows at most " + boundedStaleness + " epochs old; +pipeline: used from the next epoch on. The group's last device is the one that it adds.", simulatedText}}
 	table := bench.Table{Title: "Time of an epoch", Columns: []string{"data set", "group", "last device"}}

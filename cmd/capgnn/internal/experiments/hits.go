@@ -1,4 +1,4 @@
-package main
+package experiments
 
 import (
 	"fmt"
@@ -8,15 +8,15 @@ import (
 )
 
 // hitPriorityExperiment is Fig. 14.
-func hitPriorityExperiment() experiment {
-	return experiment{name: "hit-priority", usage: "Fig. 14: coverage of the caches, highest against lowest overlap first, 2 to 8 parts",
+func hitPriorityExperiment() Experiment {
+	return Experiment{Name: "hit-priority", Usage: "Fig. 14: coverage of the caches, highest against lowest overlap first, 2 to 8 parts",
 		full: []string{"coauthor_physics", "reddit-like:0.1"}, quick: []string{"reddit-like:0.02"}, plan: planHitPriority}
 }
 
 // hitText says what the replays of caches count.
 const hitText = "Replayed, not measured: the caches of the plan run through one whole refresh period, rows at most " + boundedStaleness + " epochs old, no pipeline; no row is moved. Coverage is the share of lookups whose row has a slot, which is what the paper plots as hit rate. Sizes are shares of the rows that a cache could hold (Algorithm 1's unions). Parts are equal."
 
-func planHitPriority(b *benchRun, datasets []string) ([]cell, func() bench.Section, error) {
+func planHitPriority(b *Bench, datasets []string) ([]cell, func() bench.Section, error) {
 	models, policies := []string{"gcn", "sage"}, []jaca.Policy{jaca.Paper, jaca.LowOverlap}
 	at := func(data, model string, parts int, p jaca.Policy) setting {
 		return setting{Dataset: data, Model: model, Devices: alikeDevices(parts), Parts: partsEqual, Policy: p, Local: "20%", Global: "20%", Staleness: boundedStaleness, Seed: b.opt.Seeds[0]}
@@ -55,12 +55,12 @@ func planHitPriority(b *benchRun, datasets []string) ([]cell, func() bench.Secti
 }
 
 // hitCapacityExperiment is Fig. 15.
-func hitCapacityExperiment() experiment {
-	return experiment{name: "hit-capacity", usage: "Fig. 15: coverage and bytes by size of the caches and policy, 2 and 4 parts",
+func hitCapacityExperiment() Experiment {
+	return Experiment{Name: "hit-capacity", Usage: "Fig. 15: coverage and bytes by size of the caches and policy, 2 and 4 parts",
 		full: []string{"coauthor_physics", "reddit-like:0.1"}, quick: []string{"reddit-like:0.02"}, plan: planHitCapacity}
 }
 
-func planHitCapacity(b *benchRun, datasets []string) ([]cell, func() bench.Section, error) {
+func planHitCapacity(b *Bench, datasets []string) ([]cell, func() bench.Section, error) {
 	shares := []float64{1, 5, 10, 20, 40, 60, 80, 100}
 	policies := []jaca.Policy{jaca.JACA, jaca.Paper, jaca.FIFO, jaca.LRU, jaca.SIEVE, jaca.Random, jaca.Degree}
 	if b.opt.Quick {

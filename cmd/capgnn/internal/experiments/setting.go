@@ -1,4 +1,4 @@
-package main
+package experiments
 
 import (
 	"cmp"
@@ -59,7 +59,7 @@ func (s setting) id(kind string) bench.Cell {
 }
 
 // prepare loads the data set and makes the parts; a part that does not fit its device is a *FitError.
-func (b *benchRun) prepare(ctx context.Context, s setting) (*training.Run, error) {
+func (b *Bench) prepare(ctx context.Context, s setting) (*training.Run, error) {
 	t := &training.Run{Console: b.quietly(), Config: runfolder.Default()}
 	t.Config.Dataset, t.Config.Devices, t.Config.Model, t.Config.Seed = s.Dataset, s.Devices, cmp.Or(s.Model, "gcn"), s.Seed
 	t.Config.Epochs, t.Config.EvalEvery, t.Config.Order = s.Epochs, s.EvalEvery, runfolder.OrderNone

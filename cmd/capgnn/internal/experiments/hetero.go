@@ -1,4 +1,4 @@
-package main
+package experiments
 
 import (
 	"fmt"
@@ -9,8 +9,8 @@ import (
 )
 
 // heteroExperiment is Fig. 21.
-func heteroExperiment() experiment {
-	return experiment{name: "hetero", usage: "Fig. 21: epoch, communication and aggregation on pairs and fours of unequal devices",
+func heteroExperiment() Experiment {
+	return Experiment{Name: "hetero", Usage: "Fig. 21: epoch, communication and aggregation on pairs and fours of unequal devices",
 		full: []string{"reddit-like:0.1"}, quick: []string{"reddit-like:0.02"}, plan: planHetero}
 }
 
@@ -21,7 +21,7 @@ var heteroGroups = []group{
 	{"2 T4 + 2 G6", "sim:a40,sim:a40,sim:gtx1660ti,sim:gtx1660ti"},
 }
 
-func planHetero(b *benchRun, datasets []string) ([]cell, func() bench.Section, error) {
+func planHetero(b *Bench, datasets []string) ([]cell, func() bench.Section, error) {
 	list := heteroGroups
 	if b.opt.Devices != "" {
 		specs, err := devices.Parse(b.opt.Devices)

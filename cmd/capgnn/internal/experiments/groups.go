@@ -1,0 +1,51 @@
+package experiments
+
+import (
+	"cmp"
+	"strconv"
+
+	"capgnn/cmd/capgnn/internal/devices"
+	"capgnn/cmd/capgnn/internal/term"
+)
+
+// epochs returns how many epochs an experiment trains, unless --epochs says so.
+func (b *Bench) epochs(full, quick int) int {
+	switch {
+	case b.opt.Epochs > 0:
+		return b.opt.Epochs
+	case b.opt.Quick:
+		return quick
+	}
+	return full
+}
+
+// fours are the devices of the paper's Table 8, and groups those of its Table 4 in the order in which they are added.
+const (
+	fours  = "sim:rtx3090,sim:rtx3090,sim:a40,sim:a40"
+	groups = fours + ",sim:rtx3060,sim:rtx3060,sim:gtx1660ti,sim:gtx1660ti"
+)
+
+// deviceList returns the devices of the experiment, or those of --devices.
+func (b *Bench) deviceList(standard string) ([]devices.Spec, error) {
+	return devices.Parse(cmp.Or(b.opt.Devices, standard))
+}
+
+// group is the first devices of a list: x2 has two.
+type group struct{ name, devices string }
+
+// groupsOf returns the first lo, lo+1, … hi devices of --devices or of the paper's Table 4, as far as there are that many.
+func (b *Bench) groupsOf(lo, hi int) ([]group, error) {
+	specs, err := b.deviceList(groups)
+	if err != nil {
+		return nil, err
+	}
+	devices.ShareCores(specs, devices.Cores())
+	var out []group
+	for n := lo; n <= min(hi, len(specs)); n++ {
+		out = append(out, group{"x" + strconv.Itoa(n), devices.Format(specs[:n])})
+	}
+	if out == nil {
+		return nil, term.Usagef("--devices names %d devices: give at least %d", len(specs), lo)
+	}
+	return out, nil
+}
