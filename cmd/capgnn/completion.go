@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"capgnn/cmd/capgnn/internal/prediction"
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
@@ -153,7 +154,7 @@ func flagChoices() map[string][]string {
 		"cost":        {runfolder.CostAuto, runfolder.CostTime, runfolder.CostLambda},
 		"order":       runfolder.Orders,
 		"storage":     {gpu.FP32.String(), gpu.BF16.String()},
-		"what":        {whatLogits, whatLabels, whatEmbeddings},
+		"what":        {prediction.Logits, prediction.Labels, prediction.Embeddings},
 		"devices":     {"auto", "all"},
 	}
 }

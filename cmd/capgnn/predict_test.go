@@ -11,14 +11,15 @@ import (
 	"testing"
 
 	"capgnn/cmd/capgnn/internal/datasets"
+	"capgnn/cmd/capgnn/internal/prediction"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/internal/npy"
 )
 
 // predict runs `predict --json --quiet` and returns its result.
-func (s *sandbox) predict(args ...string) *predictResult {
+func (s *sandbox) predict(args ...string) *prediction.Result {
 	s.t.Helper()
-	r := new(predictResult)
+	r := new(prediction.Result)
 	out := s.must(append([]string{"predict", "--json", "--quiet"}, args...)...)
 	if err := json.Unmarshal([]byte(out), r); err != nil {
 		s.t.Fatalf("%v in %q", err, out)

@@ -1,4 +1,4 @@
-package main
+package prediction
 
 import (
 	"bufio"
@@ -34,7 +34,7 @@ func newRows(what string, rows *tensor.Dense) (*table, error) {
 		return nil, err
 	}
 	t := &table{rows: rows.Shape()[0], cols: rows.Shape()[1], column: "logit_", float: values}
-	if what == whatEmbeddings {
+	if what == Embeddings {
 		t.column = "h_"
 	}
 	return t, nil

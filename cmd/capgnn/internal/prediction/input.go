@@ -1,4 +1,4 @@
-package main
+package prediction
 
 import (
 	"context"
@@ -14,17 +14,17 @@ import (
 )
 
 // loadInput reads weights and data and checks that they fit each other.
-func (p *prediction) loadInput(ctx context.Context) error {
-	tensors, err := gnn.ReadStateDict(p.weights)
+func (p *Prediction) loadInput(ctx context.Context) error {
+	tensors, err := gnn.ReadStateDict(p.Weights)
 	if err != nil {
 		return term.Usagef("--weights: %w", err)
 	}
 	if p.model, err = modelOf(&p.Config, tensors); err != nil {
-		return term.Usagef("--weights %s: %w", p.weights, err)
+		return term.Usagef("--weights %s: %w", p.Weights, err)
 	}
 	p.values = gnn.NewWeights(p.model)
 	if err := p.values.LoadStateDict(tensors); err != nil {
-		return term.Usagef("--weights %s: %w", p.weights, err)
+		return term.Usagef("--weights %s: %w", p.Weights, err)
 	}
 	d, err := datasets.Read(ctx, p.Console, &p.Config, p.scaling)
 	if err != nil {
@@ -33,7 +33,7 @@ func (p *prediction) loadInput(ctx context.Context) error {
 	if err := p.fits(d); err != nil {
 		return term.Usagef("--dataset %s: %w", p.Config.Dataset, err)
 	}
-	if p.other && p.Config.MakesFeatures() && p.Config.Features != dataset.FeaturesDegree {
+	if p.Other && p.Config.MakesFeatures() && p.Config.Features != dataset.FeaturesDegree {
 		p.Console.Note("note: the run has --features %s, which match vertices by number: vertex v is taken as vertex v of the run's graph", p.Config.Features)
 	}
 	p.Data = &datasets.Input{Name: d.Name, ClassNames: d.ClassNames, Problem: &pipeline.Problem{
@@ -72,7 +72,7 @@ func modelOf(cfg *runfolder.Config, tensors gnn.StateDict) (gnn.Config, error) {
 }
 
 // fits checks the data set against the model and settles whether vertices have several labels.
-func (p *prediction) fits(d *dataset.Dataset) error {
+func (p *Prediction) fits(d *dataset.Dataset) error {
 	if err := datasets.Overlooked(d, dataset.LooksFeatures); err != nil {
 		return err
 	}
@@ -80,28 +80,28 @@ func (p *prediction) fits(d *dataset.Dataset) error {
 		return errors.New("the data set has no features (x): nothing can be predicted from it")
 	}
 	if p.Config.Features == dataset.FeaturesOneHot && d.Features.Cols != p.model.In {
-		return fmt.Errorf("it has %d vertices, the graph of %s has %d: the run's --features onehot needs the same vertices; train with --features degree to predict other graphs", d.Features.Cols, p.run, p.model.In)
+		return fmt.Errorf("it has %d vertices, the graph of %s has %d: the run's --features onehot needs the same vertices; train with --features degree to predict other graphs", d.Features.Cols, p.Folder, p.model.In)
 	}
 	if d.Features.Cols != p.model.In {
-		return fmt.Errorf("the data set has %d features, the model of %s reads %d", d.Features.Cols, p.run, p.model.In)
+		return fmt.Errorf("the data set has %d features, the model of %s reads %d", d.Features.Cols, p.Folder, p.model.In)
 	}
 	labelled := d.Labels != nil || d.Targets != nil
 	if labelled && d.Classes != p.model.Out {
-		return fmt.Errorf("the data set has %d classes, the model of %s gives %d", d.Classes, p.run, p.model.Out)
+		return fmt.Errorf("the data set has %d classes, the model of %s gives %d", d.Classes, p.Folder, p.model.Out)
 	}
-	r, err := p.run.ReadResult()
+	r, err := p.Folder.ReadResult()
 	switch {
 	case err != nil:
 		return err
-	case r == nil && !labelled && p.what == whatLabels:
-		return fmt.Errorf("neither the data set nor the unfinished run says whether a vertex has one label or several: use --what logits, or finish the run with `capgnn train --resume %s`", p.run)
+	case r == nil && !labelled && p.What == Labels:
+		return fmt.Errorf("neither the data set nor the unfinished run says whether a vertex has one label or several: use --what logits, or finish the run with `capgnn train --resume %s`", p.Folder)
 	case r == nil:
 		p.multi = d.MultiLabel()
 	default:
 		p.multi = r.Metric == runfolder.MetricMulti
 	}
 	if labelled && p.multi != d.MultiLabel() {
-		return fmt.Errorf("one of the data set and the run %s has one label per vertex, the other several", p.run)
+		return fmt.Errorf("one of the data set and the run %s has one label per vertex, the other several", p.Folder)
 	}
 	return nil
 }

@@ -1,0 +1,133 @@
+package prediction
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"time"
+
+	"gorgonia.org/tensor"
+
+	"capgnn/cmd/capgnn/internal/datasets"
+	"capgnn/cmd/capgnn/internal/devices"
+	"capgnn/cmd/capgnn/internal/runfolder"
+	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/cmd/capgnn/internal/training"
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/graph"
+	"capgnn/graph/dataset"
+	"capgnn/pipeline"
+)
+
+// Values of --what.
+const (
+	Logits     = "logits"
+	Labels     = "labels"
+	Embeddings = "embeddings"
+)
+
+// Prediction is one `predict` on its way.
+type Prediction struct {
+	*training.Run               // settings of the run, data and devices
+	Folder        runfolder.Dir // whose weights are used
+	Weights       string        // file
+	What          string
+	Layer         int // -1: the last hidden one
+	Out           string
+	Other         bool             // another data set than the run's was named
+	scaling       *dataset.Scaling // what the run's features were standardised with; nil: they are as stored
+	multi         bool             // several labels per vertex
+	model         gnn.Config
+	values        *gnn.Weights
+}
+
+// Predict runs the network and writes the file.
+func (p *Prediction) Predict(ctx context.Context) (*Result, error) {
+	steps := []func(context.Context) error{p.loadInput, p.ChooseDevices, p.Divide, p.Open}
+	for _, step := range steps {
+		if err := errors.Join(step(ctx), ctx.Err()); err != nil {
+			return nil, devices.CloseAfter(err, p.Devices)
+		}
+	}
+	begin := time.Now()
+	t, err := p.compute(ctx)
+	r := &Result{Dataset: p.Data.Name, RunDir: string(p.Folder), Weights: p.Weights, What: p.What,
+		Out: p.outFile(), Seconds: time.Since(begin).Seconds()}
+	if p.Layer >= 0 {
+		r.Layer = &p.Layer
+	}
+	for i, d := range p.Devices {
+		r.Devices = append(r.Devices, p.Specs[i].String())
+		r.PeakBytes = append(r.PeakBytes, d.Memory().HighWater)
+	}
+	if err := devices.CloseAfter(err, p.Devices); err != nil {
+		return nil, err
+	}
+	r.Vertices, r.Columns = t.rows, t.cols
+	return r, t.write(r.Out)
+}
+
+// compute returns the predicted rows. Their memory is asked for when the devices have had theirs, which is more.
+func (p *Prediction) compute(ctx context.Context) (*table, error) {
+	var t *table
+	opt := pipeline.PredictOptions{Model: p.model, Weights: p.values, Layers: p.Layer + 1, Devices: p.Devices,
+		Part: make([]int32, p.Data.Problem.Vertices())}
+	if p.Plan != nil {
+		opt.Part = p.Plan.Part
+	}
+	var err error
+	if p.What == Labels {
+		err = pipeline.PredictRows(ctx, p.Data.Problem, opt, func(ids []graph.NodeID, logits []float32) error {
+			if t == nil {
+				t = newLabels(p.Data.Problem.Vertices(), p.model.Out, p.multi)
+				t.names = p.Data.ClassNames
+			}
+			t.put(ids, logits)
+			return nil
+		})
+	} else {
+		var rows *tensor.Dense
+		if rows, err = pipeline.Predict(ctx, p.Data.Problem, opt); err == nil {
+			t, err = newRows(p.What, rows)
+		}
+	}
+	var oom *gpu.OutOfMemory
+	if errors.As(err, &oom) {
+		return nil, &term.FitError{Err: err, Remedy: training.MoreMemory(oom) + ", or name more --devices"}
+	}
+	return t, term.AsUsage(err)
+}
+
+// outFile returns the file to write.
+func (p *Prediction) outFile() string {
+	if p.Out != "" {
+		return p.Out
+	}
+	name := p.What
+	if p.Other {
+		name += "-" + runfolder.FileName(p.Data.Name)
+	}
+	return filepath.Join(string(p.Folder), name+".npy")
+}
+
+// UseScaling settles how the features of the data set that is predicted are standardised: with what the run's were, never
+// with the rows of another data set.
+func (p *Prediction) UseScaling() error {
+	if p.Config.MakesFeatures() {
+		return nil
+	}
+	s, err := p.Folder.ReadScaling()
+	if err != nil {
+		return err
+	}
+	p.scaling = s
+	if s != nil || !p.Other {
+		return nil
+	}
+	if p.Config.Standardize == dataset.StandardizeTrain || p.Config.Standardize == dataset.Auto && datasets.LooksLike(p.Config.DatasetPath, "graphsaint") {
+		return term.Usagef("--run %s standardised its features, but does not hold mean and deviation, as runs of older versions do not: train it again to predict another data set", p.Folder)
+	}
+	p.Config.Standardize = dataset.StandardizeNone
+	return nil
+}
