@@ -34,7 +34,7 @@ type watched struct {
 // watch makes a worker sample the rows that it sends. All parts together sample at least jaca.SampleRows of each exchange, if
 // there are so many.
 func (w *worker) watch(x *exchange, c *jaca.Controller, seed uint64) {
-	n := sampleRows(len(w.workers))
+	n := sampleRows(len(w.peers))
 	w.watcher = &watcher{looks: c.Looks}
 	var size int
 	for _, r := range x.relays {

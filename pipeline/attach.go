@@ -72,8 +72,8 @@ func (t *traffic) ownRows(part int) int {
 func (a *attachment) halos(training, evaluation []*traffic, stats *jaca.Stats) (train, eval *exchange) {
 	i := a.w.index
 	shared, own := a.sendBuffers(training, evaluation)
-	train = &exchange{w: a.w, hub: a.hub, of: map[exchangeID]*relay{}, shared: shared, clock: func() int { return a.hub.Epoch }}
-	eval = &exchange{w: a.w, hub: a.hub, of: map[exchangeID]*relay{}, shared: shared, clock: func() int { return 0 }}
+	train = &exchange{ep: &a.w.endpoint, hub: a.hub, of: map[exchangeID]*relay{}, shared: shared, clock: func() int { return a.hub.Epoch }}
+	eval = &exchange{ep: &a.w.endpoint, hub: a.hub, of: map[exchangeID]*relay{}, shared: shared, clock: func() int { return 0 }}
 	for k, l := range training {
 		r := a.relay(l, stats)
 		r.own = own[k]
@@ -95,7 +95,7 @@ func (a *attachment) halos(training, evaluation []*traffic, stats *jaca.Stats) (
 // relay returns a worker's side of one exchange, without its halo rows.
 func (a *attachment) relay(l *traffic, stats *jaca.Stats) *relay {
 	i := a.w.index
-	r := &relay{traffic: l, w: a.w, hub: a.hub, mine: &l.readers[i], stats: stats, bound: a.bound, at: []int{0}, pendingTransient: make([]*pendingTransient, len(l.readers[i].owners)), last: make([]gpu.Event, l.classes)}
+	r := &relay{traffic: l, ep: &a.w.endpoint, hub: a.hub, mine: &l.readers[i], stats: stats, bound: a.bound, at: []int{0}, pendingTransient: make([]*pendingTransient, len(l.readers[i].owners)), last: make([]gpu.Event, l.classes)}
 	r.fresh = l.pipelined && !l.ages && l.coding.as == FP32 && a.w.fresh[0] != nil
 	var list []int32
 	for b := range 1 + l.classes {
@@ -136,7 +136,7 @@ func (a *attachment) relay(l *traffic, stats *jaca.Stats) *relay {
 
 // sendBuffers returns the send buffer of rows that are used at once, and that of every exchange whose rows are used later.
 func (a *attachment) sendBuffers(training, evaluation []*traffic) (shared *sendBuffer, own []*sendBuffer) {
-	shared, own = &sendBuffer{w: a.w}, make([]*sendBuffer, len(training))
+	shared, own = &sendBuffer{ep: &a.w.endpoint}, make([]*sendBuffer, len(training))
 	i := a.w.index
 	var size gpu.Bytes
 	staged := map[int]gpu.Bytes{}
@@ -153,7 +153,7 @@ func (a *attachment) sendBuffers(training, evaluation []*traffic) (shared *sendB
 		if !l.pipelined {
 			continue
 		}
-		own[k] = &sendBuffer{w: a.w, number: 1, send: a.w.ld.alloc(l.wireRow()*gpu.Bytes(l.ownRows(i)), "halo send buffer")}
+		own[k] = &sendBuffer{ep: &a.w.endpoint, number: 1, send: a.w.ld.alloc(l.wireRow()*gpu.Bytes(l.ownRows(i)), "halo send buffer")}
 		a.stage(own[k], a.staged(l, l.every()))
 	}
 	return shared, own
@@ -163,7 +163,7 @@ func (a *attachment) sendBuffers(training, evaluation []*traffic) (shared *sendB
 func (a *attachment) staged(l *traffic, blocks []int) map[int]gpu.Bytes {
 	out := map[int]gpu.Bytes{}
 	for _, s := range l.senders[a.w.index] {
-		if !a.w.reachableFrom(s.reader) {
+		if !a.w.reached[s.reader] {
 			out[s.reader] = l.wireRow() * gpu.Bytes(l.readers[s.reader].takes(s.at, blocks))
 		}
 	}

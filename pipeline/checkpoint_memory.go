@@ -12,7 +12,7 @@ import (
 // deviceSection is memory of a device as a section of a checkpoint: each read downloads the next bytes. Nothing else of the device may be
 // at work.
 type deviceSection struct {
-	w     *worker
+	q     gpu.Queue
 	buf   gpu.Buffer
 	at    gpu.Bytes // of the next byte
 	left  gpu.Bytes
@@ -20,8 +20,8 @@ type deviceSection struct {
 	check func(part []byte) error // nil: whatever it holds is written
 }
 
-func newDeviceSection(w *worker, buf gpu.Buffer, at, size gpu.Bytes, check func([]byte) error) *deviceSection {
-	return &deviceSection{w: w, buf: buf, at: at, left: size, size: size, check: check}
+func newDeviceSection(q gpu.Queue, buf gpu.Buffer, at, size gpu.Bytes, check func([]byte) error) *deviceSection {
+	return &deviceSection{q: q, buf: buf, at: at, left: size, size: size, check: check}
 }
 
 // Size implements Section.
@@ -33,8 +33,8 @@ func (s *deviceSection) Read(p []byte) (int, error) {
 		return 0, io.EOF
 	}
 	p = p[:min(gpu.Bytes(len(p)), s.left)]
-	s.w.compute.Download(p, s.buf, s.at)
-	if err := s.w.compute.Sync(); err != nil {
+	s.q.Download(p, s.buf, s.at)
+	if err := s.q.Sync(); err != nil {
 		return 0, err
 	}
 	s.at, s.left = s.at+gpu.Bytes(len(p)), s.left-gpu.Bytes(len(p))
@@ -49,18 +49,18 @@ func (w *worker) vector(v gpu.Vec, check func([]byte) error) checkpoint.Section 
 	if v.Len == 0 {
 		return nil
 	}
-	return newDeviceSection(w, v.Buf, 4*gpu.Bytes(v.Off), 4*gpu.Bytes(v.Len), check)
+	return newDeviceSection(w.compute, v.Buf, 4*gpu.Bytes(v.Off), 4*gpu.Bytes(v.Len), check)
 }
 
 // place is where the bytes of a section go on a device.
 type place struct {
-	w   *worker
+	q   gpu.Queue
 	buf gpu.Buffer
 	at  gpu.Bytes
 }
 
 // placeOf is where a vector lies.
-func (w *worker) placeOf(v gpu.Vec) place { return place{w, v.Buf, 4 * gpu.Bytes(v.Off)} }
+func (w *worker) placeOf(v gpu.Vec) place { return place{w.compute, v.Buf, 4 * gpu.Bytes(v.Off)} }
 
 // uploadSection uploads a section to one or more places, a piece at a time, so it takes the memory of one piece.
 func uploadSection(s checkpoint.Section, piece []byte, to ...place) error {
@@ -70,8 +70,8 @@ func uploadSection(s checkpoint.Section, piece []byte, to ...place) error {
 			return err
 		}
 		for _, p := range to {
-			p.w.compute.Upload(p.buf, p.at+done, part)
-			if err := p.w.compute.Sync(); err != nil {
+			p.q.Upload(p.buf, p.at+done, part)
+			if err := p.q.Sync(); err != nil {
 				return err
 			}
 		}

@@ -86,7 +86,7 @@ func (r *relay) finiteRows(part []byte) error {
 	if allFinite(hostmem.Of[float32](part)) {
 		return nil
 	}
-	return &notFinite{fmt.Sprintf("epoch %d: halo rows of %v at part %d", r.hub.Epoch, r.exchangeID, r.w.index)}
+	return &notFinite{fmt.Sprintf("epoch %d: halo rows of %v at part %d", r.hub.Epoch, r.exchangeID, r.ep.index)}
 }
 
 // allFinite reports whether there is neither NaN nor infinity.

@@ -34,7 +34,7 @@ func withDynamicCaches(t traffic, local []int, global int) *traffic {
 // sendAgenda packs what an epoch's agenda says, publishes what goes over the host, and tells the readers.
 func (r *relay) sendAgenda(q gpu.Queue, box *sendBuffer, rows gpu.Matrix, epoch int) {
 	a := r.dynamic.today
-	s := &a.sends[r.w.index]
+	s := &a.sends[r.ep.index]
 	box.confirm(r.hub, q, r.out())
 	if n := len(s.list); n > 0 {
 		q.Upload(r.list.Buf, 4*gpu.Bytes(r.list.Off), hostmem.Bytes(s.list))
@@ -42,7 +42,7 @@ func (r *relay) sendAgenda(q gpu.Queue, box *sendBuffer, rows gpu.Matrix, epoch 
 	}
 	ready := q.Record()
 	area, published := r.publishAgenda(box, ready, s, epoch)
-	for n, reads := range r.senders[r.w.index] {
+	for n, reads := range r.senders[r.ep.index] {
 		j := reads.reader
 		direct, shared := s.to[n].n > 0, len(a.gets[j].shared[reads.at].rows) > 0
 		if !direct && !shared {
@@ -50,7 +50,7 @@ func (r *relay) sendAgenda(q gpu.Queue, box *sendBuffer, rows gpu.Matrix, epoch 
 		}
 		t := shipment{epoch: epoch, buffer: box.number, blocks: []int{0}, ready: ready, shared: []entry{{epoch: epoch, rows: area, published: published}},
 			rows: []gpu.Matrix{r.wire(box.send, s.to[n].first, s.to[n].n)}}
-		staged := direct && !r.w.reachableFrom(j)
+		staged := direct && !r.ep.reached[j]
 		if staged {
 			r.stage(box, &t, j)
 		}
@@ -85,7 +85,7 @@ func (r *relay) publishAgenda(box *sendBuffer, ready gpu.Event, s *sending, epoc
 
 // fetchAgenda brings the rows that an epoch's agenda says, puts the halo matrix together and renews local slots.
 func (r *relay) fetchAgenda(q gpu.Queue, epoch int) gpu.Matrix {
-	g := &r.dynamic.today.gets[r.w.index]
+	g := &r.dynamic.today.gets[r.ep.index]
 	r.eachOwner(func(at int) {
 		if g.direct[at].n > 0 || len(g.shared[at].rows) > 0 {
 			r.fetchFrom(q, g, at, epoch)
@@ -107,17 +107,17 @@ func (r *relay) fetchAgenda(q gpu.Queue, epoch int) gpu.Matrix {
 func (r *relay) fetchFrom(q gpu.Queue, g *getting, at, epoch int) {
 	t, owner := r.take(at), int(r.mine.owners[at])
 	if t.epoch != epoch {
-		meet.Stop(&StaleError{Part: r.w.index, Owner: owner, Exchange: r.exchangeID.String(), Rows: "of an agenda",
+		meet.Stop(&StaleError{Part: r.ep.index, Owner: owner, Exchange: r.exchangeID.String(), Rows: "of an agenda",
 			Err: fmt.Errorf("epoch %d finds rows of epoch %d", epoch, t.epoch)})
 	}
 	if d := g.direct[at]; d.n > 0 {
 		if t.staged == nil {
-			r.w.waits.For(q, t.ready, owner, r.exchangeID, "halo rows")
+			r.ep.waits.For(q, t.ready, owner, r.exchangeID, "halo rows")
 		}
 		r.bring(q, r.transient.RowRange(d.first, d.first+d.n), &t, 0, owner)
 	}
 	if p := g.shared[at]; len(p.rows) > 0 {
-		r.w.waits.For(q, t.shared[0].published, owner, r.exchangeID, "cached halo rows")
+		r.ep.waits.For(q, t.shared[0].published, owner, r.exchangeID, "cached halo rows")
 		r.fromHost(q, p, t.shared[0].rows)
 	}
 	r.confirm(q, at, &t)

@@ -46,7 +46,7 @@ func versions(tr *Trainer) func(r *relay, halo int) int {
 			replay.Exchange(e, epoch, func(x jaca.Lookup) { of[row{l, epoch, x.Part, int(x.Halo)}] = x.Version })
 		}
 	}
-	return func(r *relay, halo int) int { return of[row{r.exchangeID, r.hub.Epoch, r.w.index, halo}] }
+	return func(r *relay, halo int) int { return of[row{r.exchangeID, r.hub.Epoch, r.ep.index, halo}] }
 }
 
 // Rows that change slots in every epoch: the weights are those of the plain truth, which takes every row in the version that the

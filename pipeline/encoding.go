@@ -132,9 +132,9 @@ func (r *relay) land(q gpu.Queue, dst gpu.Matrix) gpu.Matrix {
 	if r.coding.as == FP32 {
 		return dst
 	}
-	buf := r.w.landing[0]
-	if q == r.w.prefetch {
-		buf = r.w.landing[1]
+	buf := r.ep.landing[0]
+	if q == r.ep.prefetch {
+		buf = r.ep.landing[1]
 	}
 	return r.wire(buf, 0, dst.Rows)
 }

@@ -8,12 +8,13 @@ import (
 
 	"capgnn/gnn"
 	"capgnn/gpu"
+	"capgnn/graph"
 	"capgnn/internal/ref"
 	"capgnn/jaca"
 )
 
-// blur makes of rows, in their stored type on the host, what readers see of them: by the definition of the encoding.
-func (r *relay) blur(host []byte, epoch int) {
+// blur makes of rows of these vertices, in their stored type on the host, what readers see of them: by the definition of the encoding.
+func (r *relay) blur(host []byte, inner []graph.NodeID, epoch int) {
 	if r.coding.as == FP32 {
 		return
 	}
@@ -26,7 +27,7 @@ func (r *relay) blur(host []byte, epoch int) {
 		}
 		if r.coding.as == Int8 {
 			x = ref.PackInt8(x, func(j int) uint32 {
-				return gpu.Philox([4]uint32{uint32(j / 4), uint32(r.w.part.Inner[i]), gpu.Int8Stream(r.layer, r.dir == gnn.Backward), uint32(epoch)},
+				return gpu.Philox([4]uint32{uint32(j / 4), uint32(inner[i]), gpu.Int8Stream(r.layer, r.dir == gnn.Backward), uint32(epoch)},
 					gpu.SeedKey(r.seed))[j%4]
 			}).Unpack()
 		}

@@ -18,7 +18,7 @@ import (
 // what lies there, and rows without a slot come just before they are used, on the prefetch queue, while the exchange before
 // computes. The schedule says which version a reader gets; relay.check verifies it.
 type exchange struct {
-	w      *worker
+	ep     *endpoint
 	hub    *meet.Hub
 	relays []*relay              // in the order of an epoch
 	of     map[exchangeID]*relay // the same
@@ -39,7 +39,7 @@ func (x *exchange) begin(q gpu.Queue) {
 	epoch, read := x.clock(), q.Record()
 	for _, r := range x.relays {
 		if epoch == r.schedule().Start {
-			r.drop(x.w.prefetch)
+			r.drop(x.ep.prefetch)
 		}
 	}
 	for m, r := range x.turns[:min(2, len(x.turns))] {
@@ -55,9 +55,9 @@ func (x *exchange) prefetch(r *relay, epoch int, read gpu.Event) {
 	if r.atOnce(epoch) {
 		return
 	}
-	x.w.prefetch.Wait(read)
-	r.prefetch(x.w.prefetch, epoch)
-	r.arrived = append(r.arrived, x.w.prefetch.Record())
+	x.ep.prefetch.Wait(read)
+	r.prefetch(x.ep.prefetch, epoch)
+	r.arrived = append(r.arrived, x.ep.prefetch.Record())
 }
 
 // passed is called when every operation that reads rows of the exchanges before index next has been enqueued. With the pipeline
@@ -73,9 +73,9 @@ func (x *exchange) passed(q gpu.Queue, next int) {
 			read = q.Record()
 		}
 		if blocks := r.later(epoch); len(blocks) > 0 {
-			x.w.local.Wait(read)
-			r.refresh(x.w.local, epoch, blocks)
-			r.arrived = append(r.arrived, x.w.local.Record())
+			x.ep.local.Wait(read)
+			r.refresh(x.ep.local, epoch, blocks)
+			r.arrived = append(r.arrived, x.ep.local.Record())
 		}
 		x.refill(r, epoch, read)
 	}
@@ -133,9 +133,9 @@ func (x *exchange) Wait(q gpu.Queue, layer int, dir gnn.Direction) gpu.Matrix {
 	r := x.of[exchangeID{layer, dir}]
 	epoch := x.clock()
 	if r.dynamic != nil {
-		x.w.local.Wait(x.packed)
-		halo := r.fetchAgenda(x.w.local, epoch)
-		q.Wait(x.w.local.Record())
+		x.ep.local.Wait(x.packed)
+		halo := r.fetchAgenda(x.ep.local, epoch)
+		q.Wait(x.ep.local.Record())
 		return halo
 	}
 	blocks := r.due(epoch)
@@ -154,8 +154,8 @@ func (x *exchange) Wait(q gpu.Queue, layer int, dir gnn.Direction) gpu.Matrix {
 	start := time.Now()
 	r.check(epoch)
 	r.count(blocks)
-	if r.stats == &x.w.stats { // not in an evaluation
-		x.w.checking += time.Since(start)
+	if r.stats == &x.ep.stats { // not in an evaluation
+		x.ep.checking += time.Since(start)
 	}
 	return r.halo
 }

@@ -122,7 +122,7 @@ func (r *relay) save(into map[string]checkpoint.Section) {
 		if known && what != "sent" && m.Type == gpu.FP32 {
 			check = r.finiteRows
 		}
-		into[r.section(r.w.index, what)] = newDeviceSection(r.w, m.Buf, startOf(m), gpu.Bytes(bytesOf(m)), check)
+		into[r.section(r.ep.index, what)] = newDeviceSection(r.ep.compute, m.Buf, startOf(m), gpu.Bytes(bytesOf(m)), check)
 	}
 }
 
@@ -296,7 +296,7 @@ func (t *Trainer) loadExchange(k int, s *exchangeState, c *checkpoint.File, piec
 		r := w.relays()[k]
 		r.made = s.Made[i]
 		for what, m := range r.lasting() {
-			if err := uploadSection(c.Sections[l.section(i, what)], piece, place{w, m.Buf, startOf(m)}); err != nil {
+			if err := uploadSection(c.Sections[l.section(i, what)], piece, place{w.compute, m.Buf, startOf(m)}); err != nil {
 				return err
 			}
 		}
@@ -340,18 +340,18 @@ func (t *Trainer) loadBlock(k, class, owner, epoch int, rows checkpoint.Section)
 // resume brings what is on its way when an epoch begins.
 func (x *exchange) resume(epoch int) {
 	if len(x.turns) > 0 {
-		x.prefetchNextEpoch(epoch, x.w.compute.Record())
+		x.prefetchNextEpoch(epoch, x.ep.compute.Record())
 	}
 }
 
 // resume sends the rows without a slot once more that an epoch has packed for the next one, and takes those of the others.
 func (r *relay) resume(epoch int) {
 	none := []int{0}
-	ready := r.w.compute.Record()
-	for n, s := range r.senders[r.w.index] {
+	ready := r.ep.compute.Record()
+	for n, s := range r.senders[r.ep.index] {
 		if r.readers[s.reader].reads(s.at, none) {
 			r.post(r.own, &shipment{epoch: epoch, buffer: r.own.number, blocks: none, ready: ready}, []int{0}, n)
 		}
 	}
-	r.refresh(r.w.local, epoch, none)
+	r.refresh(r.ep.local, epoch, none)
 }

@@ -12,7 +12,7 @@ import (
 // relay is one worker's part in one exchange.
 type relay struct {
 	*traffic
-	w     *worker
+	ep    *endpoint
 	hub   *meet.Hub
 	mine  *reader
 	own   *sendBuffer // where rows wait that are used in the next epoch; nil: nothing does
@@ -42,17 +42,17 @@ type relay struct {
 // in is the queue that brings rows that are used at once.
 func (r *relay) in() gpu.Queue {
 	if r.fresh {
-		return r.w.fresh[0]
+		return r.ep.fresh[0]
 	}
-	return r.w.local
+	return r.ep.local
 }
 
 // out is the queue that takes rows to the host.
 func (r *relay) out() gpu.Queue {
 	if r.fresh {
-		return r.w.fresh[1]
+		return r.ep.fresh[1]
 	}
-	return r.w.out
+	return r.ep.out
 }
 
 // book remembers the two newest generations of a block of the global cache.
@@ -125,7 +125,7 @@ func (r *relay) use(rows, epoch, made, want, block, owner int) {
 		if block > 0 {
 			what = fmt.Sprintf("of class %d", block-1)
 		}
-		meet.Stop(&StaleError{Part: r.w.index, Owner: owner, Exchange: r.exchangeID.String(), Rows: what, Err: err})
+		meet.Stop(&StaleError{Part: r.ep.index, Owner: owner, Exchange: r.exchangeID.String(), Rows: what, Err: err})
 	}
 	r.stats.AgeSum += int64(rows) * int64(epoch-made)
 	r.stats.AgeMax = max(r.stats.AgeMax, epoch-made)

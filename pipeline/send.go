@@ -11,7 +11,7 @@ import (
 // sendBuffer holds packed rows until their readers have copied them, on the device, and on the host for readers
 // that cannot reach the device.
 type sendBuffer struct {
-	w       *worker
+	ep      *endpoint
 	number  int // as in shipment.buffer
 	send    gpu.Buffer
 	stages  map[int][]byte // by reader
@@ -32,12 +32,12 @@ type unread struct {
 // confirm makes q wait until the send buffer can be written again, and copies to the host on queue out until their memory can be.
 func (b *sendBuffer) confirm(h *meet.Hub, q, out gpu.Queue) {
 	for _, u := range b.unread {
-		copied := meet.Receive(h, u.taken, b.w.index, u.reader, "to take halo rows")
+		copied := meet.Receive(h, u.taken, b.ep.index, u.reader, "to take halo rows")
 		if u.staged || u.shared {
-			b.w.waits.For(out, copied, u.reader, u.exchange, "to take halo rows")
+			b.ep.waits.For(out, copied, u.reader, u.exchange, "to take halo rows")
 		}
 		if !u.staged {
-			b.w.waits.For(q, copied, u.reader, u.exchange, "to take halo rows")
+			b.ep.waits.For(q, copied, u.reader, u.exchange, "to take halo rows")
 		}
 	}
 	b.unread = b.unread[:0]
@@ -53,7 +53,7 @@ func (r *relay) send(q gpu.Queue, box *sendBuffer, rows gpu.Matrix, epoch int, b
 	starts := r.pack(q, box, rows, epoch, blocks)
 	ready := q.Record()
 	shared := r.publish(box, ready, starts, epoch, blocks)
-	for n, s := range r.senders[r.w.index] {
+	for n, s := range r.senders[r.ep.index] {
 		if r.readers[s.reader].reads(s.at, blocks) {
 			t := shipment{epoch: epoch, buffer: box.number, blocks: blocks, ready: ready, shared: shared}
 			r.post(box, &t, starts, n)
@@ -123,12 +123,12 @@ func (r *relay) download(dst []byte, m gpu.Matrix, piece func()) {
 // publish copies the rows of this part that are due in the global cache to their blocks, and marks them as readable.
 func (r *relay) publish(box *sendBuffer, ready gpu.Event, starts []int, epoch int, blocks []int) (shared []entry) {
 	for k, b := range blocks {
-		if b == 0 || r.blocks == nil || r.blocks[b-1][r.w.index] == nil {
+		if b == 0 || r.blocks == nil || r.blocks[b-1][r.ep.index] == nil {
 			continue
 		}
-		block := r.blocks[b-1][r.w.index]
+		block := r.blocks[b-1][r.ep.index]
 		if last := r.last[b-1]; last != nil { // with the pipeline it may be under way still
-			meet.Receive(r.hub, last.Done(), r.w.index, r.w.index, "to publish rows of "+r.exchangeID.String())
+			meet.Receive(r.hub, last.Done(), r.ep.index, r.ep.index, "to publish rows of "+r.exchangeID.String())
 		}
 		mem, err := block.Begin(epoch)
 		if err != nil {
@@ -140,7 +140,7 @@ func (r *relay) publish(box *sendBuffer, ready gpu.Event, starts []int, epoch in
 		}
 		e := &shared[k]
 		e.epoch, e.rows = epoch, mem
-		n := len(r.global[b-1][r.w.index])
+		n := len(r.global[b-1][r.ep.index])
 		r.download(mem, r.wire(box.send, starts[k]+r.at[b+1]-r.at[b]-n, n), func() { e.pieces = append(e.pieces, r.out().Record()) })
 		r.out().Call("publish cached rows", block.Publish)
 		if epoch != r.schedule().Start {
@@ -165,10 +165,10 @@ func (r *relay) post(box *sendBuffer, t *shipment, starts []int, n int) {
 		to := r.to[b]
 		t.rows = append(t.rows, r.wire(box.send, starts[k]+to[n]-r.at[b], to[n+1]-to[n]))
 	}
-	s := r.senders[r.w.index][n]
+	s := r.senders[r.ep.index][n]
 	theirs := &r.readers[s.reader]
 	direct := theirs.takes(s.at, t.blocks) > 0
-	staged := direct && !r.w.reachableFrom(s.reader)
+	staged := direct && !r.ep.reached[s.reader]
 	if staged {
 		r.stage(box, t, s.reader)
 	}

@@ -16,6 +16,7 @@ import (
 // version that the schedule names. It stands in for an exchange, with its tables and its halo matrices.
 type archive struct {
 	*exchange
+	w    *worker
 	past *history
 	// version returns the epoch of a row that a dynamic policy names, of a part that has it as a halo row.
 	version func(r *relay, halo int) int
@@ -60,8 +61,8 @@ func (a archive) Begin(q gpu.Queue, layer int, dir gnn.Direction, rows gpu.Matri
 	if err := q.Sync(); err != nil {
 		meet.Stop(err)
 	}
-	a.of[exchangeID{layer, dir}].blur(host, a.hub.Epoch)
-	a.past.put(a.key(exchangeID{layer, dir}, a.hub.Epoch, a.w.index), host)
+	a.of[exchangeID{layer, dir}].blur(host, a.w.part.Inner, a.hub.Epoch)
+	a.past.put(a.key(exchangeID{layer, dir}, a.hub.Epoch, a.ep.index), host)
 }
 
 func (a archive) Wait(q gpu.Queue, layer int, dir gnn.Direction) gpu.Matrix {
@@ -136,7 +137,7 @@ func replaceByHistory(tr *Trainer) {
 	s.cond = sync.NewCond(&s.mu)
 	version := versions(tr)
 	for _, w := range tr.workers {
-		w.trainHalo = archive{w.trainHalo.(*exchange), s, version}
+		w.trainHalo = archive{w.trainHalo.(*exchange), w, s, version}
 	}
 }
 

@@ -147,8 +147,8 @@ func (t *Trainer) chooseOrder() {
 // newWorkers makes one worker per part.
 func (t *Trainer) newWorkers() {
 	for i, dev := range t.o.Devices {
-		w := &worker{index: i, waits: meet.Waits{Hub: t.hub, Part: i, Device: dev.Info().Name}, dev: dev, part: t.cut.Parts[i], localOf: t.cut.LocalOf, compute: dev.NewQueue("compute"),
-			local: dev.NewQueue("local"), prefetch: dev.NewQueue("prefetch"), out: dev.NewQueue("out"), reduce: dev.NewQueue("reduce")}
+		w := &worker{dev: dev, part: t.cut.Parts[i], localOf: t.cut.LocalOf, endpoint: endpoint{index: i, waits: meet.Waits{Hub: t.hub, Part: i, Device: dev.Info().Name},
+			compute: dev.NewQueue("compute"), local: dev.NewQueue("local"), prefetch: dev.NewQueue("prefetch"), out: dev.NewQueue("out")}, reduce: dev.NewQueue("reduce")}
 		w.ld = newLoader(dev, w.compute, w.local)
 		t.workers = append(t.workers, w)
 	}

@@ -24,62 +24,81 @@ type epochHalo interface {
 
 // worker is one part of the graph on one device.
 type worker struct {
+	endpoint
+	network
+	supervision
+	backwardPass
+	dev     gpu.Device
+	part    *graph.Part
+	localOf []int32 // of every vertex: its row in the part that owns it
+	ld      *loader
+
+	reduce    gpu.Queue     // sums of gradients at part 0; at the others, gradients on their way to host memory
+	owner     *reduce.Owner // part 0 only
+	trainHalo epochHalo     // nil with one part
+	evalHalo  gnn.Halo      // the same
+	watcher   *watcher      // of drift; nil: nobody asks
+	pinned    []*hostmem.Pinned
+	staged    gpu.Bytes // of them, for rows on their way
+}
+
+// endpoint is what the exchange of halo rows sees of a worker.
+type endpoint struct {
 	index    int
-	dev      gpu.Device
-	part     *graph.Part
-	localOf  []int32   // of every vertex: its row in the part that owns it
 	compute  gpu.Queue // everything but copies between devices
 	local    gpu.Queue // halo rows to where they are kept, or used at once
-	prefetch gpu.Queue // halo rows that are used next (the prefetch queue)
+	prefetch gpu.Queue // halo rows that are used next
 	out      gpu.Queue // rows to the host, the global cache among it
-	reduce   gpu.Queue // sums of gradients at part 0; at the others, gradients on their way to host memory
 	// fresh does the work of local and out for exchanges whose rows are used in the epoch that makes them, beside others that have an
 	// epoch of time: so they do not wait behind these (head-of-line blocking). nil where all exchanges are alike.
 	fresh [2]gpu.Queue
-	ld    *loader
 
-	peers   []bool // peers[o]: part o lives on this very device
-	reach   []bool // reach[o]: this device can copy from the device of part o
-	workers []*worker
+	peers   []bool // by part: it lives on this very device
+	reach   []bool // by part: this device can copy from its device
+	reached []bool // by part: its device can copy from this one
+	waits   meet.Waits
+	landing [2]gpu.Buffer // where encoded rows arrive: on the local queue, on the prefetch queue
 
+	stats    jaca.Stats    // of training, in the epoch under way
+	checking time.Duration // the same: in which schedules and versions were looked up
+}
+
+// network is the model on a worker's device.
+type network struct {
 	params, grads *gnn.Params
-	owner         *reduce.Owner // part 0 only
-	backward      gpu.Event     // the backward pass of the epoch under way is done
-	backwardAt    time.Duration // when that was on the host's clock
 	ws            *gnn.Workspace
 	train, eval   *gnn.Pass
 	layers        []gnn.LayerGraph // what train aggregates over
-	trainHalo     epochHalo        // nil with one part
-	evalHalo      gnn.Halo         // the same
-	waits         meet.Waits
-	watcher       *watcher      // of drift; nil: nobody asks
-	epoch         int           // under way
-	stats         jaca.Stats    // of trainHalo, in the epoch under way
-	checking      time.Duration // the same: in which trainHalo looked schedules and versions up
-	pinned        []*hostmem.Pinned
-	landing       [2]gpu.Buffer // where encoded rows arrive: on the local queue, on the prefetch queue
-	staged        gpu.Bytes     // of them, for rows on their way
+	logits        gpu.Matrix       // of the last evaluation: inner vertices × classes; the next epoch writes over them
+}
 
+// supervision is what a worker compares its outputs with, and the loss.
+type supervision struct {
 	labels   gpu.Ints
 	targets  gpu.Array[uint8]
 	mask     gpu.Array[uint8]
 	loss     gpu.Array[float64]
 	lossHost []byte
-	logits   gpu.Matrix // of the last evaluation: inner vertices × classes; the next epoch writes over them
 }
 
-// reachableFrom reports whether part j's device can copy from this worker's device.
-func (w *worker) reachableFrom(j int) bool { return w.workers[j].reach[w.index] }
+// backwardPass is that of the epoch under way.
+type backwardPass struct {
+	epoch      int
+	backward   gpu.Event     // it is done
+	backwardAt time.Duration // when that was on the host's clock
+}
 
 // connect finds out which devices reach each other.
 func connect(workers []*worker, noPeer bool) {
 	for _, w := range workers {
-		w.workers = workers
-		w.peers, w.reach = make([]bool, len(workers)), make([]bool, len(workers))
+		w.peers, w.reach, w.reached = make([]bool, len(workers)), make([]bool, len(workers)), make([]bool, len(workers))
+	}
+	for i, w := range workers {
 		for o, other := range workers {
 			w.peers[o] = other.dev == w.dev
 			p, ok := w.local.(gpu.PeerCopier)
 			w.reach[o] = w.peers[o] || !noPeer && ok && p.CanCopyFrom(other.dev)
+			other.reached[i] = w.reach[o]
 		}
 	}
 }
