@@ -130,7 +130,7 @@ func (b *bench) linear16(p [3]int, t [3]gpu.DType, second, scaled bool, l layout
 }
 
 func testSpMMBF16(b *bench) {
-	b.sparse(func(b *bench, a ref.CSR, width int, l layout) {
+	b.spmm(func(b *bench, a ref.CSR, width int, l layout) {
 		dev := b.csr(a)
 		for mode := 1; mode < 4; mode++ {
 			x := b.normal(a.Cols+2, width)

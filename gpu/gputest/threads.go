@@ -29,33 +29,31 @@ func RunThreads(t *testing.T, open func(t *testing.T, threads int) gpu.Device) {
 	}
 }
 
+// program is a device under test, and the results of the operations that were run on it.
+type program struct {
+	*bench
+	results map[string]gpu.Buffer
+}
+
+// keep lists a matrix among the results.
+func (p program) keep(name string, m gpu.Matrix) gpu.Matrix {
+	p.results[name] = m.Buf
+	return m
+}
+
+// sum returns a vector of n zeros that is listed among the results.
+func (p program) sum(name string, n int) gpu.Vec {
+	v := p.vec(make([]float64, n))
+	p.results[name] = v.Buf
+	return v
+}
+
 // program runs every operation that reduces, or that is cut into blocks, on sizes of many blocks. It returns the bits of
 // the results.
 func (b *bench) program() map[string][]byte {
 	const n, cols, classes, heads = 1300, 67, 41, 2
-	l := layouts[1]
-	results := map[string]gpu.Buffer{}
-	keep := func(name string, m gpu.Matrix) gpu.Matrix {
-		results[name] = m.Buf
-		return m
-	}
-	sum := func(name string, n int) gpu.Vec {
-		v := b.vec(make([]float64, n))
-		results[name] = v.Buf
-		return v
-	}
-	x, w := b.put(b.normal(n, cols), l), b.put(b.normal(classes, cols), l)
-	z := keep("Linear", b.blank(n, classes, l))
-	b.q.Linear(gpu.LinearArgs{Z: z, X: x, W: w, Bias: b.vec(b.normal(1, classes).V)})
-	b.q.Gemm(gpu.GemmArgs{C: keep("GemmTN", b.blank(classes, cols, l)), A: z, B: x, TransA: true})
-	b.q.Gemm(gpu.GemmArgs{C: keep("GemmNN", b.blank(n, cols, l)), A: z, B: w})
-	half := b.stored(b.normal(n, cols), l, gpu.BF16)
-	b.q.Linear(gpu.LinearArgs{Z: keep("LinearBF16", b.blankOf(n, classes, l, gpu.BF16)), X: half, W: w})
-	b.q.Gemm(gpu.GemmArgs{C: keep("GemmTNBF16", b.blank(classes, cols, l)), A: z, B: half, TransA: true})
-	b.q.ColSum(sum("ColSumBF16", cols), half, 1)
-	b.q.Dot(sum("DotBF16", 1), half, x, 1)
-	b.q.ColSum(sum("ColSum", cols), x, 1)
-	b.q.Dot(sum("Dot", 1), x, x, 1)
+	p, l := program{b, map[string]gpu.Buffer{}}, layouts[1]
+	x, half, z := p.products(n, cols, classes, l)
 
 	a := b.random(n, n, 20)
 	for e := 0; e < 5000; e++ {
@@ -63,63 +61,91 @@ func (b *bench) program() map[string][]byte {
 	}
 	a.End[n-1] = int64(len(a.Indices))
 	graph := b.csr(a)
-	b.q.Aggregate(gpu.AggregateArgs{Y: keep("Aggregate", b.blank(n, cols, l)), A: graph, X: x})
-	b.q.SpMM(keep("SpMMBF16", b.blankOf(n, cols, l, gpu.BF16)), graph, half, 0)
-	pack := gpu.PackArgs{Dst: keep("PackInt8", b.blank(n, gpu.Int8Words(cols), l)), Src: half, IDs: array(b, b.ints(n, n)),
-		Stream: gpu.Int8Stream(1, false)}
-	b.q.PackInt8(pack)
-	b.q.UnpackInt8(keep("UnpackInt8", b.blank(n, cols, l)), pack.Dst)
-	b.q.ScatterAdd(keep("ScatterAdd", b.put(b.normal(50, cols), l)), x, array(b, b.ints(n, 50)))
-
-	e, _ := b.settings(epilogueCase{true, true, 0.5}, n, cols)
-	e.Z, e.H, e.Rstd = keep("Z", b.put(b.normal(n, cols), l)), keep("H", b.blank(n, cols, l)), sum("Rstd", n)
-	b.q.Epilogue(e)
-	b.q.EpilogueBackward(gpu.EpilogueGrad{
-		DH: x, X: e.Z, DZ: keep("DZ", b.blank(n, cols, l)), Norm: true, Gamma: e.Gamma, Beta: e.Beta, Rstd: e.Rstd,
-		ReLU: true, Dropout: e.Dropout, DGamma: sum("DGamma", cols), DBeta: sum("DBeta", cols), DBias: sum("DBias", cols),
-	})
-	e.Z, e.H = keep("Aggregate then", b.blank(n, cols, l)), keep("H of Aggregate", b.blankOf(n, cols, l, gpu.BF16))
-	b.q.Aggregate(gpu.AggregateArgs{Y: e.Z, A: graph, X: x, Bias: b.vec(b.normal(1, cols).V), Then: &e})
-	b.attentionProgram(graph, b.csr(turned(a, 0, n, false)), n, heads, keep, sum)
+	p.rows(graph, x, half, l)
+	p.epilogues(graph, x, l)
+	p.attention(graph, b.csr(turned(a, 0, n, false)), n, heads)
 
 	loss := gpu.Array[float64]{Buf: b.alloc(make([]byte, 8)), Len: 1}
-	results["Loss"] = loss.Buf
+	p.results["Loss"] = loss.Buf
 	b.q.SoftmaxLoss(gpu.LossArgs{
-		Logits: z, Grad: keep("Grad", b.blank(n, classes, l)), Labels: array(b, b.ints(n, classes)), Scale: 1. / n, Loss: loss,
+		Logits: z, Grad: p.keep("Grad", b.blank(n, classes, l)), Labels: array(b, b.ints(n, classes)), Scale: 1. / n, Loss: loss,
 	})
 	bits := map[string][]byte{}
-	for name, buf := range results {
+	for name, buf := range p.results {
 		bits[name] = b.fetch(buf)
 	}
 	return bits
 }
 
-// attentionProgram adds the GAT operations to a program: forward and backward on one graph.
-func (b *bench) attentionProgram(graph, back gpu.CSR, n, heads int, keep func(string, gpu.Matrix) gpu.Matrix,
-	sum func(string, int) gpu.Vec) {
+// products runs dense products and sums over all rows. It returns n rows, others in bf16, and a product.
+func (p program) products(n, cols, classes int, l layout) (x, half, z gpu.Matrix) {
+	b := p.bench
+	x, w := b.put(b.normal(n, cols), l), b.put(b.normal(classes, cols), l)
+	z = p.keep("Linear", b.blank(n, classes, l))
+	b.q.Linear(gpu.LinearArgs{Z: z, X: x, W: w, Bias: b.vec(b.normal(1, classes).V)})
+	b.q.Gemm(gpu.GemmArgs{C: p.keep("GemmTN", b.blank(classes, cols, l)), A: z, B: x, TransA: true})
+	b.q.Gemm(gpu.GemmArgs{C: p.keep("GemmNN", b.blank(n, cols, l)), A: z, B: w})
+	half = b.stored(b.normal(n, cols), l, gpu.BF16)
+	b.q.Linear(gpu.LinearArgs{Z: p.keep("LinearBF16", b.blankOf(n, classes, l, gpu.BF16)), X: half, W: w})
+	b.q.Gemm(gpu.GemmArgs{C: p.keep("GemmTNBF16", b.blank(classes, cols, l)), A: z, B: half, TransA: true})
+	b.q.ColSum(p.sum("ColSumBF16", cols), half, 1)
+	b.q.Dot(p.sum("DotBF16", 1), half, x, 1)
+	b.q.ColSum(p.sum("ColSum", cols), x, 1)
+	b.q.Dot(p.sum("Dot", 1), x, x, 1)
+	return x, half, z
+}
+
+// rows runs products with a graph, and what is done row by row.
+func (p program) rows(graph gpu.CSR, x, half gpu.Matrix, l layout) {
+	b, n, cols := p.bench, x.Rows, x.Cols
+	b.q.Aggregate(gpu.AggregateArgs{Y: p.keep("Aggregate", b.blank(n, cols, l)), A: graph, X: x})
+	b.q.SpMM(p.keep("SpMMBF16", b.blankOf(n, cols, l, gpu.BF16)), graph, half, 0)
+	pack := gpu.PackArgs{Dst: p.keep("PackInt8", b.blank(n, gpu.Int8Words(cols), l)), Src: half, IDs: array(b, b.ints(n, n)),
+		Stream: gpu.Int8Stream(1, false)}
+	b.q.PackInt8(pack)
+	b.q.UnpackInt8(p.keep("UnpackInt8", b.blank(n, cols, l)), pack.Dst)
+	b.q.ScatterAdd(p.keep("ScatterAdd", b.put(b.normal(50, cols), l)), x, array(b, b.ints(n, 50)))
+}
+
+// epilogues runs an epilogue on its own, its gradient, and one that follows an aggregation.
+func (p program) epilogues(graph gpu.CSR, x gpu.Matrix, l layout) {
+	b, n, cols := p.bench, x.Rows, x.Cols
+	e, _ := b.settings(epilogueCase{true, true, 0.5}, n, cols)
+	e.Z, e.H, e.Rstd = p.keep("Z", b.put(b.normal(n, cols), l)), p.keep("H", b.blank(n, cols, l)), p.sum("Rstd", n)
+	b.q.Epilogue(e)
+	b.q.EpilogueBackward(gpu.EpilogueGrad{
+		DH: x, X: e.Z, DZ: p.keep("DZ", b.blank(n, cols, l)), Norm: true, Gamma: e.Gamma, Beta: e.Beta, Rstd: e.Rstd,
+		ReLU: true, Dropout: e.Dropout, DGamma: p.sum("DGamma", cols), DBeta: p.sum("DBeta", cols), DBias: p.sum("DBias", cols),
+	})
+	e.Z, e.H = p.keep("Aggregate then", b.blank(n, cols, l)), p.keep("H of Aggregate", b.blankOf(n, cols, l, gpu.BF16))
+	b.q.Aggregate(gpu.AggregateArgs{Y: e.Z, A: graph, X: x, Bias: b.vec(b.normal(1, cols).V), Then: &e})
+}
+
+// attention runs the GAT operations, forward and backward on one graph.
+func (p program) attention(graph, back gpu.CSR, n, heads int) {
 	const cols = 34
-	l := layouts[0]
+	b, l := p.bench, layouts[0]
 	t, do := b.put(b.normal(n, cols), l), b.put(b.normal(n, cols), l)
-	s, d := keep("S", b.blank(n, heads, l)), keep("D", b.blank(n, heads, l))
+	s, d := p.keep("S", b.blank(n, heads, l)), p.keep("D", b.blank(n, heads, l))
 	src, dst := b.vec(b.normal(1, cols).V), b.vec(b.normal(1, cols).V)
 	b.q.GATScores(s, d, t, src, dst)
 	f := gpu.GATArgs{
-		O: keep("O", b.blank(n, cols, l)), LSE: keep("LSE", b.blank(n, heads, l)), Inner: graph,
+		O: p.keep("O", b.blank(n, cols, l)), LSE: p.keep("LSE", b.blank(n, heads, l)), Inner: graph,
 		T: t, S: s, D: d, Slope: gatSlope, Hi: n,
 	}
 	b.q.GATAggregate(f)
-	dd, g := keep("DD", b.blank(n, heads, l)), keep("G", b.blank(n, heads, l))
+	dd, g := p.keep("DD", b.blank(n, heads, l)), p.keep("G", b.blank(n, heads, l))
 	b.q.GATBackwardDst(gpu.GATGradDst{
 		DD: dd, G: g, DO: do, O: f.O, LSE: f.LSE, Inner: graph, T: t, S: s, D: d, Slope: gatSlope,
 	})
-	dt, ds := keep("DT", b.blank(n, cols, l)), keep("DS", b.blank(n, heads, l))
+	dt, ds := p.keep("DT", b.blank(n, cols, l)), p.keep("DS", b.blank(n, heads, l))
 	b.q.GATBackwardSrc(gpu.GATGradSrc{
 		DT: dt, DS: ds, T: t, S: s, Inner: back, DO: do, D: d, LSE: f.LSE, G: g, Slope: gatSlope,
 	})
 	b.q.GATScoresBackward(gpu.GATScoresGrad{
-		T: t, DT: dt, DS: ds, DD: dd, ASrc: src, ADst: dst, DASrc: sum("DASrc", cols), DADst: sum("DADst", cols),
+		T: t, DT: dt, DS: ds, DD: dd, ASrc: src, ADst: dst, DASrc: p.sum("DASrc", cols), DADst: p.sum("DADst", cols),
 	})
-	mean := keep("HeadMean", b.blank(n, cols/heads, l))
+	mean := p.keep("HeadMean", b.blank(n, cols/heads, l))
 	b.q.HeadMean(mean, f.O, gpu.Vec{})
 	b.near("HeadMean", b.get(mean), ref.HeadMean(b.get(f.O), cols/heads, nil), heads, func(i, j int) float64 { return 10 })
 }

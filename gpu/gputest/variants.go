@@ -16,7 +16,7 @@ func RunVariants(t *testing.T, open func(t *testing.T) gpu.Device) {
 		name string
 		run  func(b *bench)
 	}{
-		{"Sparse", sparseVariants}, {"SparseThen", sparseThenVariants}, {"GAT", gatVariants}, {"GATBackward", gatBackwardVariants},
+		{"SpMM", spmmVariants}, {"SpMMThen", spmmThenVariants}, {"GAT", gatVariants}, {"GATBackward", gatBackwardVariants},
 		{"Epilogue", epilogueVariants}, {"Gemm", gemmVariants},
 	} {
 		t.Run(v.name, func(t *testing.T) { v.run(newBench(t, open(t))) })
@@ -36,7 +36,7 @@ func (b *bench) reused() ref.CSR {
 	return a
 }
 
-func sparseVariants(b *bench) {
+func spmmVariants(b *bench) {
 	graphs := b.graphs()
 	graphs["reused"] = b.reused()
 	for i, width := range wideWidths {
@@ -44,13 +44,13 @@ func sparseVariants(b *bench) {
 			if name != "reused" && i%2 == 0 {
 				continue
 			}
-			b.scene(fmt.Sprintf("%s_%d", name, width), func(b *bench) { b.sparseVariant(graphs[name], width, layouts[0]) })
+			b.scene(fmt.Sprintf("%s_%d", name, width), func(b *bench) { b.spmmVariant(graphs[name], width, layouts[0]) })
 		}
 	}
 	for _, s := range gapWidths {
 		for _, name := range []string{"reused", "listed"} {
 			b.scene(fmt.Sprintf("%s_%dof%d", name, s[0], s[1]), func(b *bench) {
-				b.sparseVariant(graphs[name], s[0], layout{8, s[1] - s[0]})
+				b.spmmVariant(graphs[name], s[0], layout{8, s[1] - s[0]})
 			})
 		}
 	}
@@ -59,9 +59,9 @@ func sparseVariants(b *bench) {
 // gapWidths are columns that no vector divides, and strides: rows that are aligned because of the gap between them.
 var gapWidths = [][2]int{{1, 8}, {7, 8}, {29, 32}, {41, 44}, {41, 48}, {47, 48}, {131, 136}, {300, 304}}
 
-// sparseVariant runs a product of both element types, plain and with everything, and into bf16. In the gaps between X's rows
+// spmmVariant runs a product of both element types, plain and with everything, and into bf16. In the gaps between X's rows
 // lie numbers: those of Y would not show what is made of NaN.
-func (b *bench) sparseVariant(a ref.CSR, width int, l layout) {
+func (b *bench) spmmVariant(a ref.CSR, width int, l layout) {
 	dev := b.csr(a)
 	for _, t := range types {
 		wide := b.normal(a.Cols, width+l.pad)
@@ -77,7 +77,7 @@ func (b *bench) sparseVariant(a ref.CSR, width int, l layout) {
 	}
 }
 
-func sparseThenVariants(b *bench) {
+func spmmThenVariants(b *bench) {
 	for _, width := range []int{16, 32, 64, 104, 256, 264} {
 		for _, t := range types {
 			b.scene(fmt.Sprintf("%d_%v", width, t), func(b *bench) {

@@ -2,7 +2,7 @@
 #pragma once
 #include "device.cuh"
 
-// Bits of Epilogue.flags; ops_epilogue.go has the same.
+// Bits of Epilogue.flags; gpu/cuda/epilogue.go has the same.
 enum { EPILOGUE_NORM = 1, EPILOGUE_RELU = 2, EPILOGUE_DROP = 4, EPILOGUE_HALF = 8, EPILOGUE_ON = 16 };
 
 struct Epilogue {

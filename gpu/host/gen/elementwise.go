@@ -90,7 +90,7 @@ func (w *writer) result(i int) mem {
 	return out.Addr
 }
 
-// adamStep is the loop of gpu.AdamArgs; its factors are those of adam in optimiser.go.
+// adamStep is the loop of gpu.AdamArgs; its factors are those of adam in optim.go.
 func adamStep(w *writer) {
 	w.begin(w.name("adam", "step"), "is adam.run; vmax may be nil.",
 		"func(n int, param, grad, m, v, vmax *float32, shrink, decay, b1, c1, b2, c2, step, root, eps float32)")

@@ -67,8 +67,8 @@ func every(n, step, from int) []int32 {
 // widths are the columns of sparse products.
 var widths = []int{0, 1, 31, 32, 33, 256}
 
-// sparse runs f for every graph, with widths and layouts in turn; every graph meets the width 33.
-func (b *bench) sparse(f func(b *bench, a ref.CSR, width int, l layout)) {
+// spmm runs f for every graph, with widths and layouts in turn; every graph meets the width 33.
+func (b *bench) spmm(f func(b *bench, a ref.CSR, width int, l layout)) {
 	b.Helper()
 	graphs := b.graphs()
 	for i, name := range graphNames {
@@ -94,7 +94,7 @@ func absCSR(a ref.CSR) ref.CSR {
 }
 
 func testSpMM(b *bench) {
-	b.sparse(func(b *bench, a ref.CSR, width int, l layout) {
+	b.spmm(func(b *bench, a ref.CSR, width int, l layout) {
 		x, y := b.normal(a.Cols+2, width), b.normal(a.Rows, width)
 		dev, src := b.csr(a), b.put(x, l)
 		for _, beta := range []float64{0, 1, 0.5} {
@@ -113,7 +113,7 @@ func testSpMM(b *bench) {
 }
 
 func testAggregate(b *bench) {
-	b.sparse(func(b *bench, a ref.CSR, width int, l layout) {
+	b.spmm(func(b *bench, a ref.CSR, width int, l layout) {
 		x := b.normal(a.Cols, width)
 		src, dev := b.put(x, l), b.csr(a)
 		for mode := range 8 {
@@ -123,7 +123,7 @@ func testAggregate(b *bench) {
 }
 
 func testAggregateBF16(b *bench) {
-	b.sparse(func(b *bench, a ref.CSR, width int, l layout) {
+	b.spmm(func(b *bench, a ref.CSR, width int, l layout) {
 		x := ref.RoundBF16(b.normal(a.Cols, width))
 		src, dev := b.put16(x, l), b.csr(a)
 		for _, mode := range []int{0, 7} {

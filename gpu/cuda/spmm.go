@@ -21,8 +21,8 @@ const (
 	reuse = 16
 )
 
-// sparse is y = rowScale·A·colScale·x + beta·y + bias, then the epilogue.
-type sparse struct {
+// spmmArgs is y = rowScale·A·colScale·x + beta·y + bias, then the epilogue.
+type spmmArgs struct {
 	y, x                     gpu.Matrix
 	a                        gpu.CSR
 	rowScale, colScale, bias gpu.Vec
@@ -36,7 +36,7 @@ func (q *queue) Aggregate(a gpu.AggregateArgs) {
 	if a.Y.Empty() {
 		return
 	}
-	s := sparse{y: a.Y, x: a.X, a: a.A, rowScale: a.RowScale, colScale: a.ColScale, bias: a.Bias, then: a.Then}
+	s := spmmArgs{y: a.Y, x: a.X, a: a.A, rowScale: a.RowScale, colScale: a.ColScale, bias: a.Bias, then: a.Then}
 	if a.Accumulate {
 		s.beta = 1
 	}
@@ -52,11 +52,11 @@ func (q *queue) SpMM(y gpu.Matrix, a gpu.CSR, x gpu.Matrix, beta float32) {
 		return
 	}
 	q.begin("SpMM", gpu.PhaseMM)
-	q.spmm(sparse{y: y, x: x, a: a, beta: beta})
+	q.spmm(spmmArgs{y: y, x: x, a: a, beta: beta})
 }
 
 // spmm enqueues a product and what follows it.
-func (q *queue) spmm(s sparse) {
+func (q *queue) spmm(s spmmArgs) {
 	vector := s.vectors()
 	width, tile := s.tiles(vector, q.dev.l2)
 	fused := s.then != nil && vector && tile >= s.y.Cols && s.y.Cols%s.loaded() == 0
@@ -93,16 +93,16 @@ func csrWords(a gpu.CSR) []word {
 func (d *device) hubBlocks(entries int64) int { return int(min(int64(2*d.sms), entries/(hub+1))) }
 
 // byRow reports whether rows that are not stored have to be written too.
-func (s *sparse) byRow() bool {
+func (s *spmmArgs) byRow() bool {
 	listed := !s.a.RowList.Empty() || s.a.Stored() == 0
 	return listed && !(s.beta == 1 && s.bias.Empty() && s.then == nil)
 }
 
 // loaded is the number of elements that a load of 16 bytes reads.
-func (s *sparse) loaded() int { return 16 / s.x.Type.Size() }
+func (s *spmmArgs) loaded() int { return 16 / s.x.Type.Size() }
 
 // vectors reports whether all rows are aligned for loads of 16 bytes, and the last load of the last row stays in its block.
-func (s *sparse) vectors() bool {
+func (s *spmmArgs) vectors() bool {
 	if s.a.Cols == 0 || !aligned(s.x, 16) || !aligned(s.y, 4*s.y.Type.Size()) || s.then != nil && !aligned(s.then.H, 4*s.then.H.Type.Size()) {
 		return false
 	}
@@ -124,7 +124,7 @@ func widths(vector bool, t gpu.DType) []int {
 
 // tiles returns the width of the kernel and of the tiles of columns: one tile for what a warp holds at once, unless X is
 // larger than the cache and read often, and a tile of lines of 128 bytes or more fits in 3/5 of it.
-func (s *sparse) tiles(vector bool, cache gpu.Bytes) (width, tile int) {
+func (s *spmmArgs) tiles(vector bool, cache gpu.Bytes) (width, tile int) {
 	list := widths(vector, s.x.Type)
 	width = list[len(list)-1]
 	for i := len(list) - 1; i >= 0 && list[i] >= s.y.Cols; i-- {
@@ -144,7 +144,7 @@ func (s *sparse) tiles(vector bool, cache gpu.Bytes) (width, tile int) {
 }
 
 // kernel returns the symbol of the kernel for a width.
-func (s *sparse) kernel(vector bool, width int) string {
+func (s *spmmArgs) kernel(vector bool, width int) string {
 	scalar := ""
 	if !vector {
 		scalar = "s"

@@ -103,7 +103,7 @@ func TestTiles(t *testing.T) {
 		{"rows are not aligned", 200_000, 41, 100_000_000, gpu.FP32, false, 10 << 20, 64},
 		{"narrow", 200_000, 12, 100_000_000, gpu.FP32, true, 1 << 20, 16},
 	} {
-		s := sparse{y: gpu.Matrix{Cols: c.width}, x: gpu.Matrix{Cols: c.width, Type: c.t}, a: gpu.CSR{Cols: c.cols, Entries: c.entries}}
+		s := spmmArgs{y: gpu.Matrix{Cols: c.width}, x: gpu.Matrix{Cols: c.width, Type: c.t}, a: gpu.CSR{Cols: c.cols, Entries: c.entries}}
 		if width, tile := s.tiles(c.vector, c.cache); tile != c.want || width != tile {
 			t.Errorf("%s: kernel of %d columns in tiles of %d, want %d", c.name, width, tile, c.want)
 		}
