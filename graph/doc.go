@@ -8,8 +8,8 @@
 // Everything here is a pure function of its arguments: no clock, no randomness but a given seed, no map order. A CSR is
 // immutable once built and may be shared by goroutines.
 //
-// Source: DESIGN.md 2 and 3; halos and overlap as in §2.2 and Eq. 2 of the CaPGNN paper. We differ in the direction:
-// halos are in-neighbours, and the backward pass has halos of its own (H').
+// Source: docs/mathematics.md has the definitions; halos and overlap are as in §2.2 and Eq. 2 of the CaPGNN paper. We differ in
+// the direction: halos are in-neighbours, and the backward pass has halos of its own (H').
 //
 //	g, err := graph.FromEdges(n, edges)
 //	g = g.WithoutLoops().WithLoops()

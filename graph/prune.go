@@ -66,7 +66,8 @@ func (p *Pruning) lacks(u NodeID, i int32) bool {
 // Without returns what pruning leaves of c: the same numbering, levels and inner rows, which are shared, with the dropped
 // edges missing from the halo rows of both directions, and halo vertices that no edge is left of missing too. c itself if p
 // is nil. Central grows with the rows that lost their last remote neighbour, as far as they stand first in their level, which
-// Split sees to. Degrees stay those of the whole graph (DESIGN.md 6).
+// Split sees to. Degrees stay those of the whole graph
+// (docs/mathematics.md, docs/adr/0009-pruned-runs-hold-two-cuts.md).
 //
 // Cost: two passes over the halo entries, in blocks on all processors.
 func (c *Cut) Without(p *Pruning) *Cut {

@@ -13,7 +13,7 @@ import (
 //
 // Method: the rows, and where g is not symmetric those of its transpose, in blocks on all processors; halos found with a
 // vertex-indexed table. Cost O(edges · log(degree) + vertices); beside the result, memory for a few numbers per vertex and,
-// where g is not symmetric, its transpose. Source: §2.2 of the paper; H' and levels are ours (DESIGN.md 2, 3).
+// where g is not symmetric, its transpose. Source: §2.2 of the paper; H' and levels are ours (docs/mathematics.md).
 //
 // loops says what becomes of g's loops, without a copy of g. p, if not nil, is of the same part and what the cut will be pruned
 // by: the cut holds every edge, and rows that have no remote neighbour once it is pruned come before the others of their level.

@@ -35,7 +35,7 @@ const rateStep = 1.05
 // Why: rounding keeps the noise of measurements from changing plans; where a rate lies on the border of two steps a plan
 // can still change, which is why plans are stored and reused.
 //
-// Source: DESIGN.md 6 and 10; the weights are those of Eq. 14 of the paper.
+// Source: docs/determinism.md has the rule of rounding; the weights are those of Eq. 14 of the paper.
 func Targets(rates []Rate, alpha float64, bytes int64) ([]float64, error) {
 	capability, err := capabilities(rates, alpha)
 	if err != nil {

@@ -10,7 +10,8 @@
 // 0 done, 1 failure, 2 wrong usage or input, 3 does not fit, 4 device lost during a run, 130 interrupted.
 // Every decision that came from a measurement is written to the run's config.yaml, so that `train --config` repeats it.
 //
-// Source: DESIGN.md 4 (device specs), 8 (files), 9 (commands), 10 (determinism).
+// Described for users in docs/guide/devices.md (lists of devices), docs/formats/run.md (files of a run), docs/commands.md (flags,
+// generated from this package) and docs/determinism.md.
 //
 // # Usage
 //

@@ -90,7 +90,8 @@ func Distance(a, b []float64) float64 {
 	return math.Sqrt(s)
 }
 
-// Tolerance returns how far float32 results may be from a golden tensor: 1e-4·‖golden‖₂ + 1e-7·√size (DESIGN.md 3).
+// Tolerance returns how far float32 results may be from a golden tensor: 1e-4·‖golden‖₂ + 1e-7·√size
+// (docs/mathematics.md).
 func Tolerance(golden []float64) float64 {
 	var s float64
 	for _, v := range golden {

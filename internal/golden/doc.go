@@ -11,7 +11,7 @@
 //
 // # Source
 //
-// DESIGN.md 3: PyTorch 1.13 and PyTorch Geometric's BasicGNN, without dropout. GAT has two heads. Graphs have no
+// docs/mathematics.md, "How it is tested": PyTorch 1.13 and PyTorch Geometric's BasicGNN, without dropout. GAT has two heads. Graphs have no
 // self-loops; GCN and GAT were computed with self-loops added, SAGE and GIN without.
 //
 // # Usage

@@ -11,7 +11,7 @@
 //
 // # Source
 //
-// The doc comments of gpu.Ops; DESIGN.md 3 for the mathematics.
+// The doc comments of gpu.Ops; docs/mathematics.md for the models.
 //
 // # Usage
 //

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// linkStep is the grid on which rates of links count: whole powers below the fastest (DESIGN.md 10).
+	// linkStep is the grid on which rates of links count: whole powers below the fastest (docs/determinism.md).
 	linkStep = 1.05
 	// LinksEqual says that all links are as fast.
 	LinksEqual = "equal"
