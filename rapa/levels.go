@@ -19,7 +19,7 @@ const memoryTries = 4
 // those parts is reduced by what the halos took, and the graph is partitioned again.
 func cutMultilevel(ctx context.Context, g, u *graph.CSR, l *loads, o Options, report func(done, total int)) error {
 	opt := multilevel.Options{Parts: o.Parts, Targets: o.Targets, Constraints: l.wanted(o), Seed: o.Seed, Threads: o.Threads,
-		Effort: o.Effort, Progress: report}
+		Effort: o.Effort, MaxEffort: o.MaxEffort, Progress: report}
 	if o.Objective == Volume {
 		opt.Objective = multilevel.Volume
 	}

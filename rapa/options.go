@@ -72,6 +72,8 @@ type Options struct {
 	// Effort is the number of partitions that Multilevel makes and combines; 0 = by size: from 8 on small graphs in up to 16 parts to 1
 	// on large ones and on small ones in many parts (multilevel.Options has the numbers).
 	Effort int
+	// MaxEffort bounds them where Effort is 0; 0 = no bound.
+	MaxEffort int
 	// Threads bounds the goroutines of Multilevel; 0 = GOMAXPROCS. It decides nothing and is not in Key.
 	Threads int
 	Passes  int // restreaming passes after the first; 0 = 8, negative = none
@@ -141,8 +143,8 @@ func (o Options) resolve(n int, edges int64) (Options, error) {
 	case o.Passes > 1000:
 		bad("%d restreaming passes are more than 1000", o.Passes)
 	}
-	if o.Effort < 0 || o.Effort > 100 {
-		bad("effort %d is not in [0, 100]", o.Effort)
+	if o.Effort < 0 || o.Effort > 100 || o.MaxEffort < 0 {
+		bad("effort %d, or at most %d, is not in [0, 100]", o.Effort, o.MaxEffort)
 	}
 	if o.Trials == 0 {
 		o.Trials = int(min(8, max(1, 8_000_000/max(edges, 1))))

@@ -180,6 +180,9 @@ func Key(g *graph.CSR, train []bool, opt Options) string {
 	for _, b := range o.Memory.Have {
 		hashInts(h, "", uint64(b))
 	}
+	if o.MaxEffort > 0 {
+		hashInts(h, "effort at most", uint64(o.MaxEffort))
+	}
 	hashInts(h, "work", math.Float64bits(o.Work.PerInner), math.Float64bits(o.Work.PerEdge), math.Float64bits(o.WorkBalance))
 	hashInts(h, string(o.Method), uint64(g.Rows()), uint64(g.Cols), uint64(len(train)))
 	if o.Graph != "" {

@@ -231,6 +231,7 @@ func TestKeyCoversInputs(t *testing.T) {
 		"volume":   Key(g, train, Options{Parts: 2, Objective: Volume}),
 		"edges":    Key(g, train, Options{Parts: 2, BalanceBy: []Quantity{ByVertices, ByEdges}}),
 		"effort":   Key(g, train, Options{Parts: 2, Effort: 3}),
+		"attempts": Key(g, train, Options{Parts: 2, MaxEffort: 3}),
 		"memory":   Key(g, train, Options{Parts: 2, BalanceBy: []Quantity{ByMemory}, Memory: Memory{Have: []int64{9, 9}}}),
 	} {
 		if twin, ok := keys[key]; ok {

@@ -12,6 +12,9 @@ import (
 const (
 	// Recuts bounds how often the graph is cut anew.
 	Recuts = 3
+	// recutEffort bounds the attempts of a recut (rapa.Options.MaxEffort). What a recut gains is shares that fit the devices; a better
+	// cut for each of up to four plans is paid for four times, and one is used.
+	recutEffort = 2
 	// moveRounds bounds how often vertices move; after each round parts are estimated anew.
 	moveRounds = 6
 	// MaxEstimates bounds how often Fit asks the Estimator: the cuts, before and after Assign, the rounds of Move, before Prune.

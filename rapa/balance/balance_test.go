@@ -164,7 +164,12 @@ func TestFitNotMonotone(t *testing.T) {
 				e := &table{graph: p.Graph, devices: make([]device, 3), load: load}
 				opt, cuts := all(p), 0
 				cut := opt.Cut
-				opt.Cut = func(ctx context.Context, o rapa.Options) (*rapa.Plan, error) { cuts++; return cut(ctx, o) }
+				opt.Cut = func(ctx context.Context, o rapa.Options) (*rapa.Plan, error) {
+					if cuts++; o.MaxEffort != recutEffort {
+						t.Errorf("a cut of up to %d attempts, want %d", o.MaxEffort, recutEffort)
+					}
+					return cut(ctx, o)
+				}
 				plan, err := Fit(t.Context(), p, e, opt)
 				if name == "nothing" {
 					if err == nil || !strings.Contains(err.Error(), "costs anything") {

@@ -52,7 +52,7 @@ func (b *balancer) learn(opt *rapa.Options, e *Estimate, round int) (err error) 
 	if opt.Targets, err = rapa.TargetsByCost(e.Costs, e.whole(), e.Memory); err != nil {
 		return err
 	}
-	opt.Seed = b.Partition.Seed + uint64(round)
+	opt.Seed, opt.MaxEffort = b.Partition.Seed+uint64(round), recutEffort
 	if b.opt.ByWork {
 		opt.BalanceBy, opt.Work = []rapa.Quantity{rapa.ByWork}, e.work()
 	}

@@ -43,6 +43,17 @@ func TestDefaultEffort(t *testing.T) {
 	}
 }
 
+// TestMaxEffort: the bound lowers what goes by size, raises nothing, and leaves an effort alone that is given.
+func TestMaxEffort(t *testing.T) {
+	u := loose(t, 10, 480) // of less than 80,000 edges: 8 attempts
+	for _, tc := range []struct{ effort, most, want int }{{0, 0, 8}, {0, 2, 2}, {0, 50, 8}, {5, 2, 5}} {
+		o, err := Options{Parts: 2, Effort: tc.effort, MaxEffort: tc.most}.resolve(u)
+		if err != nil || o.Effort != tc.want {
+			t.Errorf("effort %d, at most %d: %d, %v, want %d", tc.effort, tc.most, o.Effort, err, tc.want)
+		}
+	}
+}
+
 // lookedAt counts how often a context is looked at: once for so and so many searches, blocks and rounds.
 type lookedAt struct {
 	context.Context

@@ -39,6 +39,8 @@ type Options struct {
 	// Effort is the number of whole partitions that are made and combined. 0 = by size: for the cut 8 up to 80,000 stored edges, 4 up
 	// to half a million, 1 from a million on, and fewer for more than 16 parts, down to 1 (defaultEffort).
 	Effort int
+	// MaxEffort bounds the attempts where Effort is 0, which goes by size; 0 = no bound.
+	MaxEffort int
 	// Progress, if given, is called now and then from the goroutine of Partition with the share of the work that is done.
 	Progress func(done, total int)
 }
@@ -97,8 +99,14 @@ func (o Options) resolve(u *graph.CSR) (Options, error) {
 	if o.Effort < 0 || o.Effort > maxEffort {
 		bad("effort %d is not in [0, %d]", o.Effort, maxEffort)
 	}
+	if o.MaxEffort < 0 {
+		bad("effort of at most %d is not a number ≥ 0", o.MaxEffort)
+	}
 	if o.Effort == 0 {
 		o.Effort = defaultEffort(n, u.Edges(), o.Parts, o.Objective)
+		if o.MaxEffort > 0 {
+			o.Effort = min(o.Effort, o.MaxEffort)
+		}
 	}
 	return o, errors.Join(errs...)
 }

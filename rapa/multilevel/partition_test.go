@@ -310,6 +310,7 @@ func TestOptionErrors(t *testing.T) {
 		"negative weight": {Options{Parts: 1, Constraints: []Constraint{{Weight: make([]int32, 10), Bound: []int64{1}}, {Weight: []int32{9: -1}, Bound: []int64{1}}}}, "weight -1 of vertex 9"},
 		"objective":       {Options{Parts: 2, Objective: 2}, "objective 2"},
 		"effort":          {Options{Parts: 2, Effort: -1}, "effort -1"},
+		"largest effort":  {Options{Parts: 2, MaxEffort: -1}, "at most -1"},
 	} {
 		if _, err := Partition(t.Context(), u, tc.opt); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: error %v, want one that says %q", name, err, tc.want)
