@@ -16,8 +16,10 @@ type classed struct {
 // without a global slot, and otherwise as nearly as swaps of two rows come: see Table.Uneven.
 //
 // Method: rows with a global slot, those with most local copies first, each into the class of which its readers have fewest;
-// swaps (even.go); then in each part the rest into the class that has fewest so far. Why not exactly even: one class for all readers makes
-// it a colouring of a hypergraph, of which some have none that is even everywhere.
+// swaps (classbalance.go); then in each part the rest into the class that has fewest so far.
+//
+// Why not exactly equal: as a row has one class for all its readers, this is the colouring of a hypergraph, and some hypergraphs
+// have no colouring that is equal in every edge.
 func classify(x *Exchange, ix *index, s *placement, p int) *classed {
 	c := &classed{row: newLinks(len(ix.ids))}
 	fill := make([][]int, len(x.Halos)) // by part and class
@@ -26,7 +28,7 @@ func classify(x *Exchange, ix *index, s *placement, p int) *classed {
 		c.halo = append(c.halo, newLinks(len(x.Halos[i].IDs)))
 	}
 	c.classifyGlobal(ix, s, fill)
-	evenOut(c.row, fill, ix, s)
+	balanceClasses(c.row, fill, ix, s)
 	for i := range x.Halos {
 		x.Halos[i].each(func(_, k int) {
 			r := ix.rowOf[i][k]

@@ -28,8 +28,8 @@ const mostPause = 32
 // time. It doubles after 5 periods in which drift over the doubled period was under riseMargin·EPS. That drift is measured if
 // the caller compares rows over two periods as well, which says most: the noise of dropout does not grow with time. If the
 // caller compares over one, the double counts. At the least period, where drift above EPS changes nothing, rows are looked at
-// now and then only (Looks): above 2·EPS in two of 3, 5, 9, … epochs, so that samples do not cost what staleness would save. A change holds from the next epoch on, in which all rows of the layer are due
-// and used at once (Schedule.Start).
+// now and then only (ShouldSample): above 2·EPS in two of 3, 5, 9, … epochs, so that samples do not cost what staleness would
+// save. A change holds from the next epoch on, in which all rows of the layer are due and used at once (Schedule.Start).
 //
 // A Controller is a function of what it observes, in order.
 type Controller struct {
@@ -131,9 +131,9 @@ func (l *adaptive) pause(epoch int, near bool) {
 	l.Next = epoch + l.Pause
 }
 
-// Looks reports whether a layer's rows are to be looked at in an epoch, and whether they then cannot be compared with what was
-// seen before: some epochs have been left out.
-func (c *Controller) Looks(layer, epoch int) (looks, anew bool) {
+// ShouldSample reports whether the drift of a layer's rows is to be measured in an epoch, and whether sampling begins anew then:
+// earlier samples must be forgotten, because epochs since them were left out.
+func (c *Controller) ShouldSample(layer, epoch int) (sample, anew bool) {
 	l := c.layer(layer)
 	if !Refreshes(epoch, c.schedule(l.Period, l.Start)) || l.Pause > 0 && epoch < l.Next {
 		return false, false

@@ -160,7 +160,7 @@ func TestControllerPauses(t *testing.T) {
 		var looked []int
 		seen, rose := -2, 0
 		for epoch := 1; epoch < 300 && rose == 0; epoch++ {
-			looks, anew := c.Looks(1, epoch)
+			looks, anew := c.ShouldSample(1, epoch)
 			if !looks {
 				continue
 			}
@@ -211,7 +211,7 @@ func TestControllerState(t *testing.T) {
 				t.Fatal(err)
 			}
 			got.periods = append(got.periods, periodOf(c))
-			if looks, anew := c.Looks(1, epoch); !looks && c.layers[0].Pause > 0 {
+			if looks, anew := c.ShouldSample(1, epoch); !looks && c.layers[0].Pause > 0 {
 				continue
 			} else if anew {
 				track.Forget()

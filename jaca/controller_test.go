@@ -97,7 +97,7 @@ func simulate(t *testing.T, c *Controller, all [][]float32, how measuring) (o ou
 		}
 		o.periods = append(o.periods, periodOf(c))
 		o.use(t, c, s, epoch, all)
-		looks, anew := c.Looks(1, epoch)
+		looks, anew := c.ShouldSample(1, epoch)
 		if how == sparse && !looks || how != sparse && c.layers[0].Pause > 0 && !looks {
 			continue
 		}
@@ -108,7 +108,7 @@ func simulate(t *testing.T, c *Controller, all [][]float32, how measuring) (o ou
 		for _, d := range track.Take(epoch, s, rows, simCols) {
 			if d.Epochs <= s.Period && s.Bound() > 0 && epoch > 10 {
 				o.seen += int64(len(d.Rows))
-				o.seenUnder += int64(Under(d.Rows, c.eps))
+				o.seenUnder += int64(CountWithin(d.Rows, c.eps))
 			}
 			if d.Epochs <= s.Period || how != single {
 				changed = c.Observe(epoch, 1, d.Epochs, Percentile(d.Rows, 90)) || changed
@@ -144,7 +144,7 @@ func (o *outcome) use(t *testing.T, c *Controller, s Schedule, epoch int, all []
 			if epoch > 10 {
 				row := func(e int) []float32 { return all[e][r*simCols:][:simCols] }
 				o.used++
-				o.usedUnder += int64(Under(RowDrifts(row(version), row(epoch), simCols), c.eps))
+				o.usedUnder += int64(CountWithin(RowDrifts(row(version), row(epoch), simCols), c.eps))
 			}
 		}
 		if err := o.ages.Use(n, version, epoch, s.Bound()); err != nil {

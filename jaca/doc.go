@@ -44,7 +44,7 @@
 // direction; else the larger percentile counts):
 //
 //	c, err := jaca.NewController(0.05, jaca.MaxStaleness, true, layers) // plan for period c.Largest()
-//	looks, anew := c.Looks(layer, t)                                    // if not, the rest is left out; if anew, track.Forget()
+//	sample, anew := c.ShouldSample(layer, t)                            // if not, the rest is left out; if anew, track.Forget()
 //	for _, d := range track.Take(t, c.Schedule(layer), rows, width) {   // rows: those of Sample, as epoch t made them
 //		if c.Observe(t, layer, d.Epochs, jaca.Percentile(d.Rows, 90)) { // all rows are due in epoch t+1
 //			plan = plan.Renumber(layer, c.Schedule(layer).Period)

@@ -78,8 +78,8 @@ func Percentile(x []float64, p int) float64 {
 	return sorted[(len(sorted)*p+99)/100-1]
 }
 
-// Under returns how many of the drifts are at most eps.
-func Under(drifts []float64, eps float64) int {
+// CountWithin returns how many of the drifts are at most eps.
+func CountWithin(drifts []float64, eps float64) int {
 	n := 0
 	for _, d := range drifts {
 		if d <= eps {

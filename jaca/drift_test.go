@@ -26,7 +26,7 @@ func TestDriftKnown(t *testing.T) {
 	if got, want := GradientDrifts(old, now, 2), []float64{0, 0, 1 / root, 1 / root, 3 / root}; !slices.Equal(got, want) {
 		t.Errorf("drifts of gradients %v, want %v", got, want)
 	}
-	if n := Under(drifts, 1); n != 3 {
+	if n := CountWithin(drifts, 1); n != 3 {
 		t.Errorf("%d drifts are at most 1", n)
 	}
 	if q90, q50 := drift(nil, nil, 2); q90 != 0 || q50 != 0 {
@@ -35,7 +35,7 @@ func TestDriftKnown(t *testing.T) {
 	for _, bad := range []float32{float32(math.NaN()), float32(math.Inf(1))} {
 		now[7] = bad
 		q90, q50 := drift(old, now, 2)
-		if n := Under(RowDrifts(old, now, 2), 1); math.IsNaN(float64(bad)) && !(math.IsNaN(q90) && math.IsNaN(q50)) || math.IsInf(float64(bad), 0) && !math.IsInf(q90, 1) || n != 2 {
+		if n := CountWithin(RowDrifts(old, now, 2), 1); math.IsNaN(float64(bad)) && !(math.IsNaN(q90) && math.IsNaN(q50)) || math.IsInf(float64(bad), 0) && !math.IsInf(q90, 1) || n != 2 {
 			t.Errorf("a row of %g: percentiles %g and %g, %d rows under 1", bad, q90, q50, n)
 		}
 	}

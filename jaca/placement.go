@@ -57,7 +57,7 @@ func place(x *Exchange, ix *index, c *costs, caps *Capacities) *placement {
 	for range priceRounds {
 		s := newPlacement(x, ix)
 		c.chooseGlobal(caps, s, price)
-		c.haggle(x, caps, s, price, step)
+		c.subgradientStep(x, caps, s, price, step)
 		c.chooseLocal(x, caps, s)
 		if try(s) {
 			return best
@@ -83,9 +83,10 @@ func (c *costs) prices(x *Exchange, s *placement) []float64 {
 	return price
 }
 
-// haggle raises the price of local slots in parts where more rows would pay it than there are slots, given s.global, and
-// lowers it where fewer would: by a share of half the largest saving.
-func (c *costs) haggle(x *Exchange, caps *Capacities, s *placement, price []float64, share float64) {
+// subgradientStep is one step of the subgradient method on the prices of local slots (the Lagrange multipliers of their number),
+// given s.global: a price rises in parts where more rows would pay it than there are slots, and falls where fewer would, by a
+// share of half the largest saving.
+func (c *costs) subgradientStep(x *Exchange, caps *Capacities, s *placement, price []float64, share float64) {
 	for i := range x.Halos {
 		buyers, most := 0, 0.0
 		x.Halos[i].each(func(_, k int) {

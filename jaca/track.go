@@ -1,9 +1,9 @@
 package jaca
 
-// Track keeps the sample rows of one exchange and owner as they were at the last two refreshes, and measures drift since. Kept is
-// for checkpoints.
+// Track keeps the sample rows of one exchange and owner as they were at the last two refreshes, and measures their drift since
+// then.
 type Track struct {
-	Kept [2][]float32 // rows of the last refresh and of the one before; nil = none yet
+	Refreshed [2][]float32 // rows of the last refresh and of the one before, saved in checkpoints; nil = none yet
 	// Gradients says that drift is GradientDrifts, not RowDrifts.
 	Gradients bool
 }
@@ -18,7 +18,7 @@ type Drifted struct {
 func Refreshes(epoch int, s Schedule) bool { return epoch >= s.Start && (epoch-s.Start)%s.Period == 0 }
 
 // Forget drops what was kept: epochs have been left out since.
-func (k *Track) Forget() { k.Kept = [2][]float32{} }
+func (k *Track) Forget() { k.Refreshed = [2][]float32{} }
 
 // Take returns the drift of the sample rows of an epoch, as the Controller wants it: at the end of a period since the last refresh
 // and since the one before, within a period since the last one, at Start none. At the end of a period and at Start it keeps a
@@ -35,14 +35,14 @@ func (k *Track) Take(epoch int, s Schedule, rows []float32, cols int) []Drifted 
 		since = s.Period
 	}
 	var list []Drifted
-	if k.Kept[0] != nil {
-		list = append(list, Drifted{since, k.drifts(k.Kept[0], rows, cols)})
+	if k.Refreshed[0] != nil {
+		list = append(list, Drifted{since, k.drifts(k.Refreshed[0], rows, cols)})
 	}
-	if ends && k.Kept[1] != nil {
-		list = append(list, Drifted{2 * s.Period, k.drifts(k.Kept[1], rows, cols)})
+	if ends && k.Refreshed[1] != nil {
+		list = append(list, Drifted{2 * s.Period, k.drifts(k.Refreshed[1], rows, cols)})
 	}
 	if ends {
-		k.Kept[0], k.Kept[1] = append(k.Kept[1][:0], rows...), k.Kept[0]
+		k.Refreshed[0], k.Refreshed[1] = append(k.Refreshed[1][:0], rows...), k.Refreshed[0]
 	}
 	return list
 }

@@ -35,7 +35,7 @@ type watched struct {
 // there are so many.
 func (w *worker) watch(x *exchange, c *jaca.Controller, seed uint64) {
 	n := sampleRows(len(w.peers))
-	w.watcher = &watcher{looks: c.Looks}
+	w.watcher = &watcher{looks: c.ShouldSample}
 	var size int
 	for _, r := range x.relays {
 		if !r.ages {
@@ -123,7 +123,7 @@ func (t *Trainer) observe(epoch int) []Drift {
 
 // drifts measures a layer's drift after an epoch in which its period ended, longest span last.
 func (t *Trainer) drifts(epoch, layer int) []Drift {
-	looks, anew := t.periods.controller.Looks(layer, epoch)
+	looks, anew := t.periods.controller.ShouldSample(layer, epoch)
 	if !looks {
 		return nil
 	}
@@ -151,7 +151,7 @@ func (t *Trainer) drifts(epoch, layer int) []Drift {
 			d.Layer, d.Epochs = layer, epochs
 			d.Q90 = max(d.Q90, jaca.Percentile(x, 90))
 			d.Rows += len(x)
-			d.Under += jaca.Under(x, t.o.Cache.Staleness.EPS)
+			d.Under += jaca.CountWithin(x, t.o.Cache.Staleness.EPS)
 			spans[epochs] = d
 		}
 	}

@@ -154,7 +154,7 @@ func (t *traffic) saveBlock(into map[string]checkpoint.Section, class, owner int
 // save keeps the sample rows of a part.
 func (k *watcher) save(into map[string]checkpoint.Section, part int) {
 	for _, l := range k.exchanges {
-		if rows := floats(l.track.Kept[:]...); rows != nil {
+		if rows := floats(l.track.Refreshed[:]...); rows != nil {
 			into[l.section(part, "sample")] = rows
 		}
 	}
@@ -278,12 +278,12 @@ func (t *Trainer) checkHalo(s *haloState, sections map[string]checkpoint.Section
 func (k *watcher) load(from map[string]checkpoint.Section, part int) error {
 	for _, l := range k.exchanges {
 		raw, n := from[l.section(part, "sample")], len(l.host)
-		for i := 0; i < len(l.track.Kept) && n > 0 && checkpoint.Size(raw) >= 4*int64(n)*int64(i+1); i++ {
+		for i := 0; i < len(l.track.Refreshed) && n > 0 && checkpoint.Size(raw) >= 4*int64(n)*int64(i+1); i++ {
 			rows := make([]float32, n)
 			if _, err := io.ReadFull(raw, hostmem.Bytes(rows)); err != nil {
 				return err
 			}
-			l.track.Kept[i] = rows
+			l.track.Refreshed[i] = rows
 		}
 	}
 	return nil

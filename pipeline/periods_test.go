@@ -78,7 +78,7 @@ func TestPeriodsAdapt(t *testing.T) {
 	first := slices.Clone(p.now)
 	changed := false
 	for epoch := 0; !changed && epoch < 20; epoch++ {
-		if looks, _ := p.controller.Looks(1, epoch); looks {
+		if looks, _ := p.controller.ShouldSample(1, epoch); looks {
 			changed = p.controller.Observe(epoch, 1, 1, 10)
 		}
 	}

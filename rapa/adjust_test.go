@@ -79,7 +79,7 @@ func (x *naive) lambda() []float64 {
 // lowest returns the replica of part i that goes next and its edges; -1 if there is none.
 func (x *naive) lowest(i int32) (graph.NodeID, int64) {
 	best, bestScore := graph.NodeID(-1), math.Inf(1)
-	s := newScorer(Both(x.g), x.part, len(x.costs), x.opt)
+	s := newScorer(NewDirections(x.g), x.part, len(x.costs), x.opt)
 	edges := int64(0)
 	for _, r := range s.replicas() {
 		if r.part != i || x.dropped[i][r.v] {
@@ -87,7 +87,7 @@ func (x *naive) lowest(i int32) (graph.NodeID, int64) {
 		}
 		overlap := 0
 		for p := range x.costs {
-			if int32(p) != x.part[r.v] && !x.dropped[p][r.v] && slices.ContainsFunc(Both(x.g).Out.Row(int(r.v)),
+			if int32(p) != x.part[r.v] && !x.dropped[p][r.v] && slices.ContainsFunc(NewDirections(x.g).Out.Row(int(r.v)),
 				func(w graph.NodeID) bool { return x.part[w] == int32(p) }) {
 				overlap++
 			}
@@ -189,7 +189,7 @@ func TestAdjustAgainstNaive(t *testing.T) {
 					opt.Epsilon = orDefault(opt.Epsilon, 0.01)
 					x := &naive{g: g, part: part, costs: unequal(t, 3), opt: opt}
 					trace, stop := x.run()
-					a, err := Adjust(t.Context(), Both(g), part, x.costs, opt)
+					a, err := Adjust(t.Context(), NewDirections(g), part, x.costs, opt)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -273,7 +273,7 @@ func TestAdjustByHand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := Adjust(t.Context(), Both(g), []int32{0, 1, 1, 1}, costs, AdjustOptions{MaxPrune: 1})
+	a, err := Adjust(t.Context(), NewDirections(g), []int32{0, 1, 1, 1}, costs, AdjustOptions{MaxPrune: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -297,7 +297,7 @@ func TestAdjustThreads(t *testing.T) {
 	part := randomParts(g.Rows(), 5, 2)
 	run := func(threads int) *Adjustment {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(threads))
-		a, err := Adjust(t.Context(), Both(g), part, unequal(t, 5), AdjustOptions{MaxPrune: 1})
+		a, err := Adjust(t.Context(), NewDirections(g), part, unequal(t, 5), AdjustOptions{MaxPrune: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -317,31 +317,33 @@ func TestAdjustErrors(t *testing.T) {
 	part, costs := randomParts(20, 2, 1), unequal(t, 2)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Adjust(ctx, Both(g), part, costs, AdjustOptions{MaxPrune: 1, Epsilon: 1e-9}); !errors.Is(err, context.Canceled) {
+	if _, err := Adjust(ctx, NewDirections(g), part, costs, AdjustOptions{MaxPrune: 1, Epsilon: 1e-9}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled adjustment returned %v", err)
 	}
 	for name, f := range map[string]func() (*Adjustment, error){
 		"share": func() (*Adjustment, error) {
-			return Adjust(t.Context(), Both(g), part, costs, AdjustOptions{MaxPrune: 1.5})
+			return Adjust(t.Context(), NewDirections(g), part, costs, AdjustOptions{MaxPrune: 1.5})
 		},
 		"epsilon": func() (*Adjustment, error) {
-			return Adjust(t.Context(), Both(g), part, costs, AdjustOptions{Epsilon: -1})
+			return Adjust(t.Context(), NewDirections(g), part, costs, AdjustOptions{Epsilon: -1})
 		},
 		"score": func() (*Adjustment, error) {
-			return Adjust(t.Context(), Both(g), part, costs, AdjustOptions{Score: "x"})
+			return Adjust(t.Context(), NewDirections(g), part, costs, AdjustOptions{Score: "x"})
 		},
-		"few parts": func() (*Adjustment, error) { return Adjust(t.Context(), Both(g), part[:19], costs, AdjustOptions{}) },
+		"few parts": func() (*Adjustment, error) {
+			return Adjust(t.Context(), NewDirections(g), part[:19], costs, AdjustOptions{})
+		},
 		"bad part": func() (*Adjustment, error) {
-			return Adjust(t.Context(), Both(g), append(slices.Clone(part[:19]), 2), costs, AdjustOptions{})
+			return Adjust(t.Context(), NewDirections(g), append(slices.Clone(part[:19]), 2), costs, AdjustOptions{})
 		},
 		"costs": func() (*Adjustment, error) {
-			return Adjust(t.Context(), Both(g), part, make([]PartCost, 2), AdjustOptions{})
+			return Adjust(t.Context(), NewDirections(g), part, make([]PartCost, 2), AdjustOptions{})
 		},
 		"memory": func() (*Adjustment, error) {
-			return Adjust(t.Context(), Both(g), part, costs, AdjustOptions{Memory: Memory{Have: []int64{1}}})
+			return Adjust(t.Context(), NewDirections(g), part, costs, AdjustOptions{Memory: Memory{Have: []int64{1}}})
 		},
 		"footprint": func() (*Adjustment, error) {
-			return Adjust(t.Context(), Both(g), part, costs, AdjustOptions{Memory: Memory{Footprint: Footprint{PerHalo: -1}}})
+			return Adjust(t.Context(), NewDirections(g), part, costs, AdjustOptions{Memory: Memory{Footprint: Footprint{PerHalo: -1}}})
 		},
 	} {
 		if _, err := f(); err == nil {

@@ -12,8 +12,8 @@ type Directions struct {
 	Out *graph.CSR // row u lists the vertices that read u; In itself where the graph is symmetric
 }
 
-// Both returns g with its transpose, which costs memory only where g is not symmetric.
-func Both(g *graph.CSR) Directions {
+// NewDirections returns g with its transpose, which costs memory only where g is not symmetric.
+func NewDirections(g *graph.CSR) Directions {
 	if g.Symmetric() {
 		return Directions{g, g}
 	}

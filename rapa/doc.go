@@ -42,7 +42,7 @@
 // Equal costs, first without loss, then by pruning up to a tenth of the cut edges:
 //
 //	costs, err := rapa.Lambda(rates, rapa.DefaultAlpha) // or seconds per row and edge, measured or simulated
-//	d := rapa.Both(g)
+//	d := rapa.NewDirections(g)
 //	moved, err := rapa.Rebalance(ctx, d, plan.Part, costs, rapa.RebalanceOptions{Memory: memory})
 //	pruned, err := rapa.Adjust(ctx, d, moved.Part, costs, rapa.AdjustOptions{MaxPrune: 0.1, Memory: memory})
 //	last := pruned.Trace[len(pruned.Trace)-1] // costs, deviation, what fits; pruned.Stop says why it ended

@@ -43,7 +43,7 @@ func TestGroups(t *testing.T) {
 		scale float64
 	}{{"reddit-like", 0.02}, {"products-like", 0.008}} {
 		g := like(t, tc.name, tc.scale)
-		d := Both(g)
+		d := NewDirections(g)
 		for k := 2; k <= 5; k++ {
 			costs, err := Lambda(cards[:k], DefaultAlpha)
 			if err != nil {
@@ -117,7 +117,7 @@ func fits(g *graph.CSR, part []int32, parts int, a *Adjustment) error {
 // BenchmarkParts prunes, and moves, five random parts of a graph like a tenth of Reddit.
 func BenchmarkParts(b *testing.B) {
 	g := like(b, "reddit-like", 0.1)
-	d := Both(g)
+	d := NewDirections(g)
 	part := randomParts(g.Rows(), 5, 1)
 	costs, err := Lambda([]Rate{rtx3090, rtx3090, teslaA, teslaA, rtx3060}, DefaultAlpha)
 	if err != nil {

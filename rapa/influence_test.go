@@ -41,7 +41,7 @@ func TestInfluenceByHand(t *testing.T) {
 		{4, 0, 1, inv(3), inv(6), 2},
 	}
 	for _, score := range []PruneScore{ByInfluence, ByWeight, ByDegree} {
-		got := newScorer(Both(g), part, 2, AdjustOptions{Score: score}).replicas()
+		got := newScorer(NewDirections(g), part, 2, AdjustOptions{Score: score}).replicas()
 		if len(got) != len(want) {
 			t.Fatalf("%d replicas, want %d", len(got), len(want))
 		}
@@ -106,7 +106,7 @@ func TestScoresAgainstLiteral(t *testing.T) {
 		if directed {
 			g = must(t)(g.WithLoops(), nil)
 		}
-		part, d := randomParts(60, 4, 9), Both(g)
+		part, d := randomParts(60, 4, 9), NewDirections(g)
 		for _, score := range []PruneScore{ByInfluence, ByWeight, ByDegree} {
 			for _, loops := range []bool{false, true} {
 				opt := AdjustOptions{Score: score, SelfLoops: loops}
@@ -125,7 +125,7 @@ func TestRandomScore(t *testing.T) {
 	g := must(t)(synth.Random(60, 260, false, 3))
 	seen := map[float64]string{}
 	for _, seed := range []uint64{1, 2} {
-		for _, r := range newScorer(Both(g), randomParts(60, 4, 9), 4, AdjustOptions{Score: ByRandom, Seed: seed}).replicas() {
+		for _, r := range newScorer(NewDirections(g), randomParts(60, 4, 9), 4, AdjustOptions{Score: ByRandom, Seed: seed}).replicas() {
 			name := fmt.Sprint(seed, r.part, r.v)
 			if twin, ok := seen[r.base]; ok {
 				t.Errorf("%s and %s have one score", name, twin)

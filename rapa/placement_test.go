@@ -17,7 +17,7 @@ func TestPlacementAgainstCount(t *testing.T) {
 			continue
 		}
 		const parts = 4
-		d := Both(g)
+		d := NewDirections(g)
 		part := randomParts(n, parts, 3)
 		p := newPlacement(d, part, parts)
 		delta := make([]Counts, parts)

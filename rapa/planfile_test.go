@@ -23,14 +23,14 @@ func samplePlan(t testing.TB) *Plan {
 		t.Fatal(err)
 	}
 	p.Devices, p.DeviceOf, p.Costs = []string{"cpu:0", "sim:rtx3090", "sim:a40", "sim:gtx1650"}, []int{2, 0, 1}, unequal(t, 3)
-	moved, err := Rebalance(t.Context(), Both(g), p.Part, p.Costs, RebalanceOptions{})
+	moved, err := Rebalance(t.Context(), NewDirections(g), p.Part, p.Costs, RebalanceOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := p.Repartition(g, nil, moved); err != nil {
 		t.Fatal(err)
 	}
-	a, err := Adjust(t.Context(), Both(g), p.Part, p.Costs, AdjustOptions{MaxPrune: 0.6})
+	a, err := Adjust(t.Context(), NewDirections(g), p.Part, p.Costs, AdjustOptions{MaxPrune: 0.6})
 	if err != nil {
 		t.Fatal(err)
 	}

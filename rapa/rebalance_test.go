@@ -32,7 +32,7 @@ func TestRebalanceProperties(t *testing.T) {
 		if g.Rows() < parts {
 			continue
 		}
-		d := Both(g)
+		d := NewDirections(g)
 		for seed := range uint64(4) {
 			part := randomParts(g.Rows(), parts, seed)
 			for table, costs := range map[string][]PartCost{"λ": unequal(t, parts), "seconds": seconds(parts)} {
@@ -130,7 +130,7 @@ func TestRebalanceReaches(t *testing.T) {
 			part[v] = int32(v * 3 / len(part))
 		}
 		for table, costs := range map[string][]PartCost{"λ": unequal(t, 3), "seconds": seconds(3)} {
-			r, err := Rebalance(t.Context(), Both(g), part, costs, RebalanceOptions{})
+			r, err := Rebalance(t.Context(), NewDirections(g), part, costs, RebalanceOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -166,7 +166,7 @@ func TestRebalanceMemory(t *testing.T) {
 		stop Stop
 	}{{[]int64{200, 450}, 20, StopMoves}, {[]int64{200, 350}, 25, StopMemory}} {
 		m := Memory{Footprint{PerInner: 10}, tc.have}
-		r, err := Rebalance(t.Context(), Both(g), part, costs, RebalanceOptions{Memory: m})
+		r, err := Rebalance(t.Context(), NewDirections(g), part, costs, RebalanceOptions{Memory: m})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -187,7 +187,7 @@ func TestRebalanceThreads(t *testing.T) {
 	part := randomParts(g.Rows(), 5, 2)
 	run := func(threads int) *Rebalanced {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(threads))
-		r, err := Rebalance(t.Context(), Both(g), part, seconds(5), RebalanceOptions{})
+		r, err := Rebalance(t.Context(), NewDirections(g), part, seconds(5), RebalanceOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -207,24 +207,24 @@ func TestRebalanceErrors(t *testing.T) {
 	part, costs := randomParts(20, 2, 1), unequal(t, 2)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Rebalance(ctx, Both(g), part, []PartCost{{PerInner: 1}, {PerInner: 90}}, RebalanceOptions{}); !errors.Is(err, context.Canceled) {
+	if _, err := Rebalance(ctx, NewDirections(g), part, []PartCost{{PerInner: 1}, {PerInner: 90}}, RebalanceOptions{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled moving returned %v", err)
 	}
 	for name, f := range map[string]func() (*Rebalanced, error){
 		"tolerance": func() (*Rebalanced, error) {
-			return Rebalance(t.Context(), Both(g), part, costs, RebalanceOptions{Tolerance: -1})
+			return Rebalance(t.Context(), NewDirections(g), part, costs, RebalanceOptions{Tolerance: -1})
 		},
 		"parts": func() (*Rebalanced, error) {
-			return Rebalance(t.Context(), Both(g), part[1:], costs, RebalanceOptions{})
+			return Rebalance(t.Context(), NewDirections(g), part[1:], costs, RebalanceOptions{})
 		},
 		"costs": func() (*Rebalanced, error) {
-			return Rebalance(t.Context(), Both(g), part, make([]PartCost, 2), RebalanceOptions{})
+			return Rebalance(t.Context(), NewDirections(g), part, make([]PartCost, 2), RebalanceOptions{})
 		},
 		"few costs": func() (*Rebalanced, error) {
-			return Rebalance(t.Context(), Both(g), part, costs[:1], RebalanceOptions{})
+			return Rebalance(t.Context(), NewDirections(g), part, costs[:1], RebalanceOptions{})
 		},
 		"memory": func() (*Rebalanced, error) {
-			return Rebalance(t.Context(), Both(g), part, costs, RebalanceOptions{Memory: Memory{Have: []int64{1, -1}}})
+			return Rebalance(t.Context(), NewDirections(g), part, costs, RebalanceOptions{Memory: Memory{Have: []int64{1, -1}}})
 		},
 	} {
 		if _, err := f(); err == nil {

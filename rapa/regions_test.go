@@ -32,14 +32,14 @@ func TestGroupsHoldTogether(t *testing.T) {
 	for v := range part[:2*size] {
 		part[v] = 1
 	}
-	label := communities(Both(g), part, 0, 0.12) // a tenth of the part is a clique
+	label := communities(NewDirections(g), part, 0, 0.12) // a tenth of the part is a clique
 	for v := 2 * size; v < len(part); v++ {
 		if first := v / size * size; label[v] != label[first] || label[v] < int32(first) || label[v] >= int32(first+size) {
 			t.Errorf("vertex %d of clique %d has label %d", v, v/size, label[v])
 		}
 	}
 	members := map[int32]int{}
-	for _, l := range communities(Both(g), part, 0, 0.05)[2*size:] {
+	for _, l := range communities(NewDirections(g), part, 0, 0.05)[2*size:] {
 		members[l]++
 	}
 	for l, k := range members {
@@ -69,12 +69,12 @@ func TestRegionsMove(t *testing.T) {
 			}
 		}
 	}
-	r, err := Rebalance(t.Context(), Both(g), part, costs, RebalanceOptions{})
+	r, err := Rebalance(t.Context(), NewDirections(g), part, costs, RebalanceOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	check("all ways", r)
-	start := newRebalancer(newPlacement(Both(g), part, 2), costs, RebalanceOptions{Tolerance: 0.01})
+	start := newRebalancer(newPlacement(NewDirections(g), part, 2), costs, RebalanceOptions{Tolerance: 0.01})
 	start.record()
 	alone := start.clone([]reach{together})
 	if err := alone.run(t.Context()); err != nil {

@@ -11,7 +11,7 @@ import (
 // parts have come from them.
 func (p *Plan) Repartition(g *graph.CSR, train []bool, r *Rebalanced) error {
 	k := len(p.Parts)
-	counts, err := Count(Both(g), r.Part, k)
+	counts, err := Count(NewDirections(g), r.Part, k)
 	if err != nil {
 		return fmt.Errorf("repartition: %w", err)
 	}

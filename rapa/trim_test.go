@@ -15,7 +15,7 @@ func TestTrim(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := Both(g)
+	d := NewDirections(g)
 	before, err := Count(d, block, 4)
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +65,7 @@ func TestTrimTakesLowestFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := Trim(t.Context(), Both(g), []int32{0, 0, 1, 1, 1}, 2, TrimOptions{Share: 0.4, Score: ByDegree})
+	a, err := Trim(t.Context(), NewDirections(g), []int32{0, 0, 1, 1, 1}, 2, TrimOptions{Share: 0.4, Score: ByDegree})
 	if err != nil || a.Dropped == nil || !slices.Equal(a.Dropped[0], []graph.NodeID{2}) || a.Lost.Edges != 1 {
 		t.Errorf("%+v, %v: want vertex 2 of degree 1 to go, the next one has 2 of the 2 edges allowed", a, err)
 	}

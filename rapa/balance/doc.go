@@ -31,7 +31,7 @@
 // # Usage
 //
 //	plan, err := rapa.Partition(ctx, g, train, opt, nil)
-//	p := balance.Problem{Graph: rapa.Both(g), Train: train, Plan: plan, Partition: opt}
+//	p := balance.Problem{Graph: rapa.NewDirections(g), Train: train, Plan: plan, Partition: opt}
 //	cut := func(ctx context.Context, o rapa.Options) (*rapa.Plan, error) { return rapa.Partition(ctx, g, train, o, nil) }
 //	plan, err = balance.Fit(ctx, p, estimator, balance.Options{Cut: cut, ByWork: true, Assign: true, Move: true})
 package balance

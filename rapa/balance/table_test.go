@@ -75,7 +75,7 @@ func problem(t *testing.T, n, parts int, seed uint64) Problem {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Problem{Graph: rapa.Both(g), Plan: plan, Partition: opt}
+	return Problem{Graph: rapa.NewDirections(g), Plan: plan, Partition: opt}
 }
 
 // all returns options for all steps without loss.

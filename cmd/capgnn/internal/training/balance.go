@@ -60,7 +60,7 @@ func (t *Run) fitted(ctx context.Context, profile *profiler.Profile, opt rapa.Op
 // fit balances the parts of t.plan, which the partitioner made by opt, for devices that are uneven, and prunes what flags say.
 func (t *Run) fit(ctx context.Context, profile *profiler.Profile, opt rapa.Options) (*rapa.Plan, error) {
 	p, byUser := t.Data.Problem, t.Config.BalanceBy != ""
-	problem := balance.Problem{Graph: rapa.Both(p.Graph), Train: p.Train, SelfLoops: p.Loops == graph.LoopsAdded, Plan: t.Plan, Partition: opt}
+	problem := balance.Problem{Graph: rapa.NewDirections(p.Graph), Train: p.Train, SelfLoops: p.Loops == graph.LoopsAdded, Plan: t.Plan, Partition: opt}
 	how := balance.Options{ByWork: !byUser, Assign: t.Parts == len(t.Specs), Move: !t.Config.NoMove && !byUser,
 		MaxPrune: t.Config.MaxPrune, Trim: t.Config.Prune, Score: rapa.PruneScore(t.Config.PruneScore)}
 	if !t.uneven() {

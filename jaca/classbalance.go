@@ -6,20 +6,21 @@ import (
 	"slices"
 )
 
-// maxKinds bounds the kinds of rows that evening looks at: their pairs are tried.
+// maxKinds bounds the kinds of rows that classBalancer considers, because it tries all pairs of kinds.
 const maxKinds = 256
 
-// evening swaps the classes of global rows until the classes of every part's local slots differ by at most 1, or no swap of
-// two rows comes nearer to it. Rows of one kind have the same readers with local slots, so any of them will do.
-type evening struct {
+// classBalancer swaps the classes of rows with a global slot until, in every part, the numbers of local slots per class differ by
+// at most 1, or until no swap of two rows brings them closer. Rows of one kind have local slots in the same parts, so it does not
+// matter which of them is swapped.
+type classBalancer struct {
 	fill  [][]int     // by part and class: local slots
 	kinds []uint64    // sets of parts, ascending
 	rows  [][][]int32 // by kind and class
 	class []int32     // by row
 }
 
-// evenOut changes class and fill of the rows with a global slot. Parts are at most 64, or it does nothing.
-func evenOut(class []int32, fill [][]int, ix *index, s *placement) {
+// balanceClasses balances the classes of the rows with a global slot, in class and fill. It does nothing for more than 64 parts.
+func balanceClasses(class []int32, fill [][]int, ix *index, s *placement) {
 	if len(fill) > 64 {
 		return
 	}
@@ -32,7 +33,7 @@ func evenOut(class []int32, fill [][]int, ix *index, s *placement) {
 		s.copies(ix, int32(r), func(i int32) { set |= 1 << i })
 		kindOf[set] = append(kindOf[set], int32(r))
 	}
-	e := &evening{fill: fill, class: class, kinds: slices.Sorted(maps.Keys(kindOf))}
+	e := &classBalancer{fill: fill, class: class, kinds: slices.Sorted(maps.Keys(kindOf))}
 	e.kinds = e.kinds[:min(maxKinds, len(e.kinds))]
 	for _, set := range e.kinds {
 		rows := make([][]int32, len(fill[0]))
@@ -45,9 +46,9 @@ func evenOut(class []int32, fill [][]int, ix *index, s *placement) {
 	}
 }
 
-// step swaps two rows for the first part whose classes differ by more than 1 and which that brings nearer, and reports whether
-// there was one. Each swap lowers the sum of squared class sizes, so steps end.
-func (e *evening) step() bool {
+// step makes one swap, in the first part whose classes differ by more than 1 and where a swap helps, and reports whether it found
+// one. Each swap lowers the sum of squared class sizes, so steps end.
+func (e *classBalancer) step() bool {
 	for i, sizes := range e.fill {
 		for a := range sizes {
 			for b := range sizes {
@@ -60,8 +61,9 @@ func (e *evening) step() bool {
 	return false
 }
 
-// swap exchanges a row of class a that part i has with one of class b that it has not, if that helps all in all.
-func (e *evening) swap(i, a, b int) bool {
+// swap exchanges the classes of a row of class a that has a local slot in part i and of a row of class b that has none there, if
+// that lowers the sum of squares over all parts.
+func (e *classBalancer) swap(i, a, b int) bool {
 	for x, out := range e.kinds {
 		if out>>i&1 == 0 || len(e.rows[x][a]) == 0 {
 			continue
@@ -79,7 +81,7 @@ func (e *evening) swap(i, a, b int) bool {
 }
 
 // change is half of what moving a row of set out from class a to b and one of set in from b to a adds to the sum of squares.
-func (e *evening) change(out, in uint64, a, b int) int {
+func (e *classBalancer) change(out, in uint64, a, b int) int {
 	sum := 0
 	for set := out ^ in; set != 0; set &= set - 1 {
 		i := bits.TrailingZeros64(set)
@@ -93,7 +95,7 @@ func (e *evening) change(out, in uint64, a, b int) int {
 }
 
 // move gives the last row of a kind in one class another class.
-func (e *evening) move(kind, from, to int) {
+func (e *classBalancer) move(kind, from, to int) {
 	rows := e.rows[kind]
 	last := len(rows[from]) - 1
 	r := rows[from][last]
