@@ -182,60 +182,75 @@ func loadArchive(z *npy.Archive, opt Options) (*Dataset, error) {
 	return nil, fmt.Errorf("%s: holds the arrays [%.300s], which are no data set that can be read; %s", z.Name(), keys, readable)
 }
 
+// listing is what the names of a folder's files tell.
+type listing struct {
+	names             []string // all
+	archives, edges   []string // files that may be data sets by themselves: .npz, edge lists
+	planetoid, reddit []string // data sets by name
+}
+
+func list(dir string) (listing, error) {
+	entries, err := os.ReadDir(dir)
+	var l listing
+	for _, e := range entries {
+		name := e.Name()
+		l.names = append(l.names, name)
+		if strings.HasSuffix(name, ".npz") {
+			l.archives = append(l.archives, name)
+		}
+		if isEdgeFile(name) && !strings.HasPrefix(strings.ToLower(name), "readme") {
+			l.edges = append(l.edges, name)
+		}
+		if r, ok := redditName(name); ok && strings.HasSuffix(name, redditData) {
+			l.reddit = append(l.reddit, r)
+		}
+		if p, ok := planetoidName(name); ok && strings.HasSuffix(name, ".graph") {
+			l.planetoid = append(l.planetoid, p)
+		}
+	}
+	return l, err
+}
+
+// has reports whether one of the names is there.
+func (l *listing) has(names ...string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { return slices.Contains(l.names, name) })
+}
+
 // loadFolder tells the formats of folders apart by the names in them.
 func loadFolder(dir string, opt Options) (*Dataset, error) {
-	list, err := os.ReadDir(dir)
+	l, err := list(dir)
 	if err != nil {
 		return nil, err
 	}
-	var names, archives, edges, planetoid, reddit []string
-	for _, e := range list {
-		name := e.Name()
-		names = append(names, name)
-		if strings.HasSuffix(name, ".npz") {
-			archives = append(archives, name)
-		}
-		if isEdgeFile(name) && !strings.HasPrefix(strings.ToLower(name), "readme") {
-			edges = append(edges, name)
-		}
-		if r, ok := redditName(name); ok && strings.HasSuffix(name, redditData) {
-			reddit = append(reddit, r)
-		}
-		if p, ok := planetoidName(name); ok && strings.HasSuffix(name, ".graph") {
-			planetoid = append(planetoid, p)
-		}
-	}
-	has := func(name string) bool { return slices.Contains(names, name) }
 	switch {
-	case has(metaFile) || has("indptr.npy"):
+	case l.has(metaFile, "indptr.npy"):
 		return loadStore(dir, opt)
-	case len(planetoid) == 1:
-		d, err := loadPlanetoid(dir, planetoid[0], opt)
+	case len(l.planetoid) == 1:
+		d, err := loadPlanetoid(dir, l.planetoid[0], opt)
 		return named(d, dir), err
-	case len(planetoid) > 1:
-		return nil, fmt.Errorf("%s: holds several Planetoid data sets (%s); give one file, such as %s", dir, strings.Join(planetoid, " "),
-			filepath.Join(dir, "ind."+planetoid[0]+".graph"))
-	case has(adjFull) || has(roleFile):
+	case len(l.planetoid) > 1:
+		return nil, fmt.Errorf("%s: holds several Planetoid data sets (%s); give one file, such as %s", dir, strings.Join(l.planetoid, " "),
+			filepath.Join(dir, "ind."+l.planetoid[0]+".graph"))
+	case l.has(adjFull, roleFile):
 		return loadSaint(dir, opt)
-	case len(reddit) == 1:
-		d, err := loadReddit(dir, reddit[0], opt)
+	case len(l.reddit) == 1:
+		d, err := loadReddit(dir, l.reddit[0], opt)
 		return named(d, dir), err
-	case len(reddit) > 1:
-		return nil, fmt.Errorf("%s: holds both Reddit pairs; give one file, such as %s", dir, filepath.Join(dir, reddit[0]+redditData))
+	case len(l.reddit) > 1:
+		return nil, fmt.Errorf("%s: holds both Reddit pairs; give one file, such as %s", dir, filepath.Join(dir, l.reddit[0]+redditData))
 	case isOGB(dir):
 		return loadOGB(dir, opt)
-	case has("edges.csv") || has("edges.csv.gz"):
+	case l.has("edges.csv", "edges.csv.gz"):
 		return loadCSV(dir, opt)
-	case len(archives) == 1:
-		d, err := loadFile(filepath.Join(dir, archives[0]), opt)
+	case len(l.archives) == 1:
+		d, err := loadFile(filepath.Join(dir, l.archives[0]), opt)
 		return named(d, dir), err
-	case len(archives) > 1:
-		return nil, fmt.Errorf("%s: holds several .npz files (%s); give one of them", dir, strings.Join(archives, " "))
-	}
-	if has("raw") && has("split") {
+	case len(l.archives) > 1:
+		return nil, fmt.Errorf("%s: holds several .npz files (%s); give one of them", dir, strings.Join(l.archives, " "))
+	case l.has("raw") && l.has("split"):
 		return nil, unsupported(dir, "an OGB folder of another kind than raw/*.csv.gz of one graph")
 	}
-	return loadEdgeFolder(dir, names, edges, opt)
+	return loadEdgeFolder(dir, l.names, l.edges, opt)
 }
 
 // named gives a data set the name of its folder.

@@ -263,24 +263,30 @@ func (t *text) id(want string) (v int64, err error) {
 	return v, nil
 }
 
-// number reads a decimal number, rounded to 32 or 64 bits, or nan in any case of letters.
-func (t *text) number(bits int) (float64, error) {
+// field reads what stands up to the next separator or line end into t.tok: n characters; plain ones occur in decimal numbers.
+func (t *text) field() (n int, plain bool, err error) {
 	t.tokAt, t.tokLine = t.at(), t.line
-	n, plain := 0, true
-	for {
+	for plain = true; ; n++ {
 		c := t.peek()
 		if c == ' ' || c == '\t' || c == '\r' || c == ',' || c == '\n' {
-			break
+			return n, plain, nil
 		}
 		if n == maxToken {
-			return 0, t.fault("found a field of more than %d characters, want a number", maxToken)
+			return 0, false, t.fault("found a field of more than %d characters, want a number", maxToken)
 		}
 		if !(c >= '0' && c <= '9') && c != '.' && c != '-' && c != '+' && c != 'e' && c != 'E' {
 			plain = false
 		}
 		t.tok[n] = c
-		n++
 		t.pos++
+	}
+}
+
+// number reads a decimal number, rounded to 32 or 64 bits, or nan in any case of letters.
+func (t *text) number(bits int) (float64, error) {
+	n, plain, err := t.field()
+	if err != nil {
+		return 0, err
 	}
 	tok := t.tok[:n]
 	switch {

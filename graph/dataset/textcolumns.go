@@ -58,6 +58,69 @@ func wantVertices(n int) string {
 	return fmt.Sprintf("%d (vertices)", n)
 }
 
+// textLabels are the labels of the lines read so far: one class per vertex, or 0 and 1 for each of several classes.
+type textLabels struct {
+	t            *text
+	n            int   // vertices, -1: as many as there are lines
+	lines, chars int64 // of the text
+
+	first   float64 // in the first line, until it is known whether it is alone there
+	labels  []int32 // nil: of several classes
+	targets []uint8
+	largest int32
+	line    int64 // of the largest label
+}
+
+// one takes the class of a vertex.
+func (l *textLabels) one(y float64) error {
+	if math.IsNaN(y) {
+		y = -1
+	}
+	if y != math.Trunc(y) || y < -1 || y >= math.MaxInt32 {
+		return l.t.fault("label %g is no class from 0, and not -1 or nan (unlabelled)", y)
+	}
+	l.labels = append(l.labels, int32(y))
+	if int32(y) > l.largest {
+		l.largest, l.line = int32(y), l.t.tokLine
+	}
+	return nil
+}
+
+// several takes whether a vertex is of class col.
+func (l *textLabels) several(col int, y float64) error {
+	if y != 0 && y != 1 {
+		return l.t.fault("class %d: %g is neither 0 nor 1, which labels of several columns are; for one class per vertex keep one column, without ids", col, y)
+	}
+	l.targets = append(l.targets, uint8(y))
+	return nil
+}
+
+// cell takes a number of the text. The second one of the first line tells that classes are several; then the first one is of class 0.
+func (l *textLabels) cell(row, col int, v float64) error {
+	switch {
+	case row == l.n || row == maxDim:
+		return l.t.fault("there are more lines than %d vertices", row)
+	case row == 0 && col == 0:
+		l.first = v
+		return l.one(v)
+	case row == 0 && col == 1:
+		l.labels = nil
+		if err := l.several(0, l.first); err != nil {
+			return err
+		}
+		return l.several(1, v)
+	case l.labels != nil:
+		return l.one(v)
+	case row == 1 && col == 0:
+		all := min(l.lines*int64(len(l.targets)), (l.chars+l.lines)/2+1)
+		if err := room.For(all); err != nil {
+			return l.t.fault("%d values: %w", all, err)
+		}
+		l.targets = append(make([]uint8, 0, max(all, int64(len(l.targets)))), l.targets...)
+	}
+	return l.several(col, v)
+}
+
 // readTextLabels reads a line per vertex: one class, where -1 and nan mean unlabelled, or 0 and 1 for each of several
 // classes. n -1: as many vertices as there are lines. named is that of readTextFeatures.
 func (d *Dataset) readTextLabels(t *text, named bool, n int) (rows int, err error) {
@@ -68,67 +131,21 @@ func (d *Dataset) readTextLabels(t *text, named bool, n int) (rows int, err erro
 	if named {
 		t.header()
 	}
-	var first []float64 // the first row, until it is known whether it is alone in its line
-	var labels []int32
-	var targets []uint8
-	largest, line := int32(-1), int64(0)
-	one := func(y float64) error {
-		if math.IsNaN(y) {
-			y = -1
-		}
-		if y != math.Trunc(y) || y < -1 || y >= math.MaxInt32 {
-			return t.fault("label %g is no class from 0, and not -1 or nan (unlabelled)", y)
-		}
-		labels = append(labels, int32(y))
-		if int32(y) > largest {
-			largest, line = int32(y), t.tokLine
-		}
-		return nil
-	}
-	several := func(col int, y float64) error {
-		if y != 0 && y != 1 {
-			return t.fault("class %d: %g is neither 0 nor 1, which labels of several columns are; for one class per vertex keep one column, without ids", col, y)
-		}
-		targets = append(targets, uint8(y))
-		return nil
-	}
-	rows, cols, err := t.table(64, 1<<16, func(row, col int, v float64) error {
-		switch {
-		case row == n || row == maxDim:
-			return t.fault("there are more lines than %d vertices", row)
-		case row == 0 && col == 0:
-			first = []float64{v}
-			return one(v)
-		case row == 0 && col == 1:
-			labels = nil
-			if err := several(0, first[0]); err != nil {
-				return err
-			}
-			return several(1, v)
-		case labels != nil:
-			return one(v)
-		case row == 1 && col == 0:
-			all := min(lines*int64(len(targets)), (chars+lines)/2+1)
-			if err := room.For(all); err != nil {
-				return t.fault("%d values: %w", all, err)
-			}
-			targets = append(make([]uint8, 0, max(all, int64(len(targets)))), targets...)
-		}
-		return several(col, v)
-	})
+	l := &textLabels{t: t, n: n, lines: lines, chars: chars, largest: -1}
+	rows, cols, err := t.table(64, 1<<16, l.cell)
 	if err != nil {
 		return 0, err
 	}
 	if rows == 0 || n >= 0 && rows != n {
 		return 0, t.whole("has %d lines of labels, want %s; empty lines do not count, -1 stands for no label", rows, wantVertices(n))
 	}
-	if limit := maxClasses(rows); int64(largest) >= limit {
-		return 0, t.whole("line %d: label %d is outside [-1, %d)", line, largest, limit)
+	if limit := maxClasses(rows); int64(l.largest) >= limit {
+		return 0, t.whole("line %d: label %d is outside [-1, %d)", l.line, l.largest, limit)
 	}
-	d.Labels, d.Targets, d.Classes = labels, targets, cols
-	if labels != nil {
-		d.Classes = int(largest) + 1
-		if unlabelled := countOf(labels, -1); unlabelled > 0 {
+	d.Labels, d.Targets, d.Classes = l.labels, l.targets, cols
+	if l.labels != nil {
+		d.Classes = int(l.largest) + 1
+		if unlabelled := countOf(l.labels, -1); unlabelled > 0 {
 			d.note("%d vertices have no label", unlabelled)
 		}
 	}
