@@ -82,7 +82,7 @@ func (t *Trainer) finiteWeights(part []byte) error {
 }
 
 // finiteRows checks halo rows of an exchange.
-func (r *relay) finiteRows(part []byte) error {
+func (r *side) finiteRows(part []byte) error {
 	if allFinite(hostmem.Of[float32](part)) {
 		return nil
 	}

@@ -90,7 +90,7 @@ func (t *traffic) encoded(m gpu.Matrix) (head, tail gpu.Matrix) {
 
 // encode enqueues dst = rows of this part's matrix, listed by list, on their way. A row's bytes depend on its vertex, the
 // exchange, the epoch and its elements only: so all readers get the same, whatever way it takes.
-func (r *relay) encode(q gpu.Queue, dst, rows gpu.Matrix, list gpu.Ints, epoch int) {
+func (r *sender) encode(q gpu.Queue, dst, rows gpu.Matrix, list gpu.Ints, epoch int) {
 	if r.coding.as == FP32 {
 		q.Gather(dst, rows, list)
 		return
@@ -128,7 +128,7 @@ func (t *traffic) decode(q gpu.Queue, dst, src gpu.Matrix) {
 
 // land returns where n rows arrive on a queue that are to become dst: dst itself where they travel as stored, else memory of
 // the queue's own, to be decoded before the queue brings the next ones.
-func (r *relay) land(q gpu.Queue, dst gpu.Matrix) gpu.Matrix {
+func (r *side) land(q gpu.Queue, dst gpu.Matrix) gpu.Matrix {
 	if r.coding.as == FP32 {
 		return dst
 	}
@@ -140,7 +140,7 @@ func (r *relay) land(q gpu.Queue, dst gpu.Matrix) gpu.Matrix {
 }
 
 // landed enqueues the decoding of rows that have arrived at src.
-func (r *relay) landed(q gpu.Queue, dst, src gpu.Matrix) {
+func (r *side) landed(q gpu.Queue, dst, src gpu.Matrix) {
 	if r.coding.as != FP32 {
 		r.decode(q, dst, src)
 	}
