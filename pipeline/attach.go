@@ -28,11 +28,6 @@ type attachment struct {
 	lists [][]int32 // that are being uploaded
 }
 
-// rowBytes is the size of n rows where they are kept.
-func (t *traffic) rowBytes(n int) gpu.Bytes {
-	return gpu.Bytes(t.dtype.Size()) * gpu.Bytes(t.width) * gpu.Bytes(n)
-}
-
 // outgoing returns the rows that a part sends in every block, over all readers and into the global cache.
 func (t *traffic) outgoing(part int) []int {
 	n := make([]int, 1+t.classes)
