@@ -52,7 +52,7 @@ func (t placer) place(build func(*worker, weighting) error, plan func() (trainin
 
 // trafficOfTraining plans what training and evaluation exchange.
 func (t placer) trafficOfTraining() (training, evaluation []*traffic, err error) {
-	training, err = planner{t.Trainer}.planTraffic()
+	training, err = planner(t).planTraffic()
 	return training, evaluationTraffic(t.layout, t.o.Model, t.plan, t.o.Model.Layers), err
 }
 
