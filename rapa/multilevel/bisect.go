@@ -134,6 +134,8 @@ type attempt struct {
 	part []int32
 	over float64
 	cut  int64 // or volume
+	// alone says that no level above the coarsest was refined by the cut, but each by the volume.
+	alone bool
 }
 
 // bestOf returns the attempt of least excess, then of least cut, the first of equals.
@@ -166,7 +168,7 @@ func (c *crew) bisectOnce(g *level, a aim, to int, w *bisectScratch, salt uint64
 		w.climber.rebalance(c, s)
 		w.climber.climb(c, s, forBisection(last.n, last.n), r.next())
 		w.climber.searchPastBounds(c, s, r.next())
-		tries[i] = attempt{s.part, s.over(), c.cutOf(s)}
+		tries[i] = attempt{part: s.part, over: s.over(), cut: c.cutOf(s)}
 	}
 	best := bestOf(tries)
 	for i := len(levels) - 2; i >= 0; i-- {
@@ -175,7 +177,7 @@ func (c *crew) bisectOnce(g *level, a aim, to int, w *bisectScratch, salt uint64
 		w.climber.rebalance(c, s)
 		w.climber.searchPastBounds(c, s, r.next())
 		w.climber.climb(c, s, forBisection(levels[i].n, 20), r.next())
-		best = attempt{s.part, s.over(), c.cutOf(s)}
+		best = attempt{part: s.part, over: s.over(), cut: c.cutOf(s)}
 	}
 	return best
 }

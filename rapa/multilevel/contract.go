@@ -14,7 +14,7 @@ const contractShift, contractChunk = 7, 1 << 7
 // in parallel.
 func (c *crew) contract(g *level, label []int32, n int, tallies []*tally) *level {
 	start, member := group(label, n)
-	out := &level{n: n, ptr: make([]int64, n+1), weight: make([][]int32, len(g.weight))}
+	out := &level{n: n, ptr: make([]int64, n+1), weight: make([][]int32, len(g.weight)), members: make([]int32, n)}
 	for i := range out.weight {
 		out.weight[i] = make([]int32, n)
 	}
@@ -28,6 +28,7 @@ func (c *crew) contract(g *level, label []int32, n int, tallies []*tally) *level
 		for a := lo; a < hi; a++ {
 			out.ptr[a+1] = int64(m.row(int32(a), member[start[a]:start[a+1]]))
 			for _, v := range member[start[a]:start[a+1]] {
+				out.members[a] += int32(g.holds(v))
 				for i := range out.weight {
 					out.weight[i][a] += int32(g.of(i, v))
 				}

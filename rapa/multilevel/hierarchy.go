@@ -59,8 +59,8 @@ func (d *driver) shrink() float64 {
 // coarsest returns the number of vertices at which coarsening stops.
 func coarsest(parts int) int { return max(coarsePerPart*parts, coarseLeast) }
 
-// uncoarsen refines part from the last of levels to the first.
-func (l *lane) uncoarsen(levels []*level, part []int32, salt uint64) attempt {
+// uncoarsen refines part from the last of levels to the first; alone is that of attempt.
+func (l *lane) uncoarsen(levels []*level, part []int32, alone bool, salt uint64) attempt {
 	d := l.d
 	var s *state
 	for i := len(levels) - 1; i >= 0; i-- {
@@ -75,14 +75,14 @@ func (l *lane) uncoarsen(levels []*level, part []int32, salt uint64) attempt {
 			levels[i+1] = nil
 		}
 		d.progress.at(0.4+0.6/float64(int(1)<<(i+1)), l.first)
-		l.refine(s, i, mix(salt+uint64(i)))
+		l.refine(s, i, alone, mix(salt+uint64(i)))
 		if l.err() != nil {
 			return attempt{}
 		}
 		l.border = append(l.border[:0], s.border...)
 	}
 	l.border = l.border[:0]
-	return attempt{s.part, s.over(), l.cost(s)}
+	return attempt{s.part, s.over(), l.cost(s), alone}
 }
 
 // cost returns what the objective asks to be little of.
@@ -93,13 +93,17 @@ func (l *lane) cost(s *state) int64 {
 	return l.cutOf(s)
 }
 
-// refine improves s, a partition of level number `at`.
-func (l *lane) refine(s *state, at int, salt uint64) {
+// refine improves s, a partition of level number `at`; alone is that of attempt.
+func (l *lane) refine(s *state, at int, alone bool, salt uint64) {
 	if at == 0 {
 		s.populate()
 	}
 	d, f := l.d, &l.climber
 	f.rebalance(l.crew, s)
+	if alone && s.near != nil {
+		f.climbVolume(l.crew, s)
+		return
+	}
 	l.sweeper.sweep(l.crew, s, f)
 	if s.near == nil {
 		return

@@ -12,6 +12,7 @@ type level struct {
 	adj, edge [][]int32
 	shift     uint
 	weight    [][]int32 // per constraint: weight of every vertex; nil: 1 each
+	members   []int32   // number of input vertices that every vertex stands for; nil: 1 each
 	coarse    []int32   // vertex of the next level that holds each vertex; nil on the last level
 }
 
@@ -59,6 +60,14 @@ func (g *level) edges() int64 { return g.ptr[g.n] }
 func (g *level) of(c int, v int32) int64 {
 	if w := g.weight[c]; w != nil {
 		return int64(w[v])
+	}
+	return 1
+}
+
+// holds returns the number of input vertices that v stands for.
+func (g *level) holds(v int32) int64 {
+	if g.members != nil {
+		return int64(g.members[v])
 	}
 	return 1
 }

@@ -37,7 +37,7 @@ type Options struct {
 	Seed        uint64
 	Threads     int // 0 = GOMAXPROCS; decides nothing
 	// Effort is the number of whole partitions that are made and combined. 0 = by size: for the cut 8 up to 80,000 stored edges, 4 up
-	// to half a million, 1 from a million on, and fewer for more than 16 parts, down to 1 (defaultEffort).
+	// to half a million, 2 up to two millions, then 1, and fewer for more than 16 parts, down to 1 (defaultEffort).
 	Effort int
 	// MaxEffort bounds the attempts where Effort is 0, which goes by size; 0 = no bound.
 	MaxEffort int
@@ -118,21 +118,26 @@ const (
 	fairPart = 16
 )
 
-// defaultEffort returns the attempts for a graph of n vertices and so many stored edges. Volumes need two of them to be good, one from
-// each kind of edge weights.
+// defaultEffort returns the attempts for a graph of n vertices and so many stored edges. Volumes need three of them to be good,
+// one from each kind of edge weights and one refined by the volume alone, which takes long for many parts.
 //
 // Why fewer for many parts: what an attempt costs grows with the number of bisections, and their accidents, for which attempts are
 // made, cancel each other. Cora in 64 parts: 8 attempts cut 0.8 % less than 2, in 10 times the time; in 512 no less than 1.
 func defaultEffort(n int, edges int64, parts int, objective Objective) int {
 	e := int(min(4, max(1, 2_000_000/max(edges, 1))))
-	if edges <= 80_000 {
+	switch {
+	case edges <= 80_000:
 		e = 8
+	case edges <= 2_000_000:
+		e = max(e, 2)
 	}
 	if parts > fewParts {
 		e = max(1, min(2*fewParts*e/parts, n/parts/fairPart, e))
 	}
 	if objective == Volume && edges <= 8_000_000 {
-		e = max(e, 2)
+		if e = max(e, 2); parts <= fewParts {
+			e = max(e, 3)
+		}
 	}
 	return e
 }

@@ -134,7 +134,8 @@ const cycles = 1
 // Method: partitions are combined two by two until one is left: the graph is coarsened without joining vertices that one of
 // the two tells apart, so that both are partitions of the coarsest graph; the better one is refined from there up. At the
 // end the last is combined with itself. What does not become better by that is dropped. For the volume, every other partition
-// begins with edges weighed by weighVolume. Half of all partitions, of either kind, begin skewed (initial).
+// begins with edges weighed by weighVolume, and every third is refined by the volume alone. Half of all partitions, of either kind,
+// begin skewed (initial).
 //
 // Why: one attempt in ten or so ends far from the others. Of two partitions the coarsening keeps what both agree on, and what they
 // do not becomes small enough to be moved as a whole.
@@ -143,7 +144,7 @@ const cycles = 1
 func (d *driver) evolve(g *level) []int32 {
 	weighed := d.weighed(g)
 	pool := d.every(d.o.Effort, func(l *lane, i int) attempt {
-		return l.attempt(weighed(i), i%4 == 1 || i%4 == 2, mix(d.o.Seed+uint64(i)))
+		return l.attempt(weighed(i), i%4 == 1 || i%4 == 2, d.o.Objective == Volume && i%3 == 2, mix(d.o.Seed+uint64(i)))
 	})
 	for round := uint64(1); len(pool) > 1 && d.err() == nil; round++ {
 		slices.SortStableFunc(pool, attempt.compare)
@@ -151,7 +152,7 @@ func (d *driver) evolve(g *level) []int32 {
 		// The best meets the worst, so that of an odd number the one in the middle waits.
 		children := d.every(half, func(l *lane, i int) attempt {
 			a, b := pool[i], pool[len(pool)-1-i]
-			return bestOf([]attempt{a, l.combine(weighed(i), a.part, b.part, mix(d.o.Seed^round<<32^uint64(i)*977))})
+			return bestOf([]attempt{a, l.combine(weighed(i), a, b.part, mix(d.o.Seed^round<<32^uint64(i)*977))})
 		})
 		pool = append(children, pool[half:len(pool)-half]...)
 	}
@@ -162,7 +163,7 @@ func (d *driver) evolve(g *level) []int32 {
 				break
 			}
 			again := d.every(1, func(l *lane, _ int) attempt {
-				return l.combine(weighed(i), best.part, best.part, mix(d.o.Seed^uint64(i+1)*7919))
+				return l.combine(weighed(i), best, best.part, mix(d.o.Seed^uint64(i+1)*7919))
 			})
 			best = bestOf([]attempt{best, again[0]})
 		}
@@ -186,8 +187,8 @@ func (d *driver) weighed(g *level) func(i int) *level {
 	}
 }
 
-// attempt makes a partition from scratch. skewed is that of initial.
-func (l *lane) attempt(g *level, skewed bool, salt uint64) attempt {
+// attempt makes a partition from scratch. skewed is that of initial, alone that of attempt.
+func (l *lane) attempt(g *level, skewed, alone bool, salt uint64) attempt {
 	d := l.d
 	defer d.progress.next(l.first)
 	levels := l.coarsen(g, nil, coarsest(d.o.Parts), d.shrink(), salt, l.tallies)
@@ -196,11 +197,11 @@ func (l *lane) attempt(g *level, skewed bool, salt uint64) attempt {
 	}
 	d.progress.at(0.3, l.first)
 	part := l.initial(levels[len(levels)-1], d.aim, skewed, mix(salt))
-	return l.uncoarsen(levels, part, salt)
+	return l.uncoarsen(levels, part, alone, salt)
 }
 
 // combine refines best again, from a coarsening that keeps apart what best or other keeps apart.
-func (l *lane) combine(g *level, best, other []int32, salt uint64) attempt {
+func (l *lane) combine(g *level, best attempt, other []int32, salt uint64) attempt {
 	d := l.d
 	defer d.progress.next(l.first)
 	if l.err() != nil {
@@ -208,13 +209,13 @@ func (l *lane) combine(g *level, best, other []int32, salt uint64) attempt {
 	}
 	within := make([]int32, g.n)
 	for v := range within {
-		within[v] = best[v]*int32(d.o.Parts) + other[v]
+		within[v] = best.part[v]*int32(d.o.Parts) + other[v]
 	}
 	levels := l.coarsen(g, within, coarsest(d.o.Parts), d.shrink(), salt, l.tallies)
 	if l.err() != nil {
 		return attempt{}
 	}
-	part := best
+	part := best.part
 	for i, f := range levels[:len(levels)-1] {
 		coarse := make([]int32, levels[i+1].n)
 		for v, a := range f.coarse {
@@ -223,7 +224,7 @@ func (l *lane) combine(g *level, best, other []int32, salt uint64) attempt {
 		part = coarse
 	}
 	if len(levels) == 1 {
-		part = slices.Clone(best)
+		part = slices.Clone(part)
 	}
-	return l.uncoarsen(levels, part, salt)
+	return l.uncoarsen(levels, part, best.alone, salt)
 }

@@ -37,7 +37,7 @@ func (c *crew) volume(s *state) int64 {
 // volumeGain finds the part to which v should go to lower the volume most; of equals, the one that lowers the cut more.
 //
 // Returns: the part, -1 = none with edges of v (and, with permitted, room), and both gains. price is scratch, one element per part.
-// Method: v is sent to the part it leaves, not to the one it joins; a neighbour is no longer sent to the part that v leaves if v
+// Method: a vertex of a coarse level counts as all the input vertices that it stands for. v is sent to the part it leaves, not to the one it joins; a neighbour is no longer sent to the part that v leaves if v
 // was its last neighbour there, and from now on to the one that v joins if v is its first.
 func (s *state) volumeGain(v int32, price []int64, permitted bool) (to int32, volume, cut int64) {
 	own, k := s.part[v], s.k
@@ -56,16 +56,16 @@ func (s *state) volumeGain(v int32, price []int64, permitted bool) (to int32, vo
 		row := s.near[int(u)*k : (int(u)+1)*k]
 		pu := s.part[u]
 		if pu != own && row[own] == w {
-			saved++
+			saved += s.g.holds(u)
 		}
 		for p, x := range row {
 			if x == 0 && int32(p) != pu {
-				price[p]++
+				price[p] += s.g.holds(u)
 			}
 		}
 	}
 	if near[own] == 0 {
-		saved++ // v is not sent to the part it leaves
+		saved += s.g.holds(v) // v is not sent to the part it leaves
 	}
 	to = -1
 	for p, w := range near {

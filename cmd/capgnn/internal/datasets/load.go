@@ -91,10 +91,11 @@ func Read(ctx context.Context, k *term.Console, cfg *runfolder.Config, scaling *
 	if !utf8.ValidString(path) {
 		return nil, term.Usagef("--dataset %q: is not UTF-8, which the files of a run need: rename it", path)
 	}
+	row, _ := runfolder.SplitNumber(cfg.Split)
 	watch := &term.DataWatch{Ctx: ctx, Console: k, Verb: "read"}
-	d, err := dataset.Load(path, dataset.Options{Edges: cfg.Edges, Standardize: cfg.Standardize, Scaling: scaling, Features: cfg.Features, Seed: cfg.Seed, MaskRow: cfg.Split.Value.Row, Watch: watch.At,
+	d, err := dataset.Load(path, dataset.Options{Edges: cfg.Edges, Standardize: cfg.Standardize, Scaling: scaling, Features: cfg.Features, Seed: cfg.Seed, MaskRow: max(row, 0), Watch: watch.At,
 		Training: func(vertices int, labels []int32) ([]bool, error) {
-			fractions, err := cfg.SplitFractions()
+			fractions, _, err := runfolder.ParseSplit(cfg.Split)
 			if err != nil {
 				return nil, err
 			}
@@ -132,7 +133,7 @@ func Overlooked(d *dataset.Dataset, wanted ...string) error {
 // newProblem splits the vertices and settles the self-loops.
 func newProblem(d *dataset.Dataset, cfg *runfolder.Config) (*pipeline.Problem, error) {
 	wanted := []string{dataset.LooksFeatures, dataset.LooksLabels}
-	if cfg.Split.String() == "" {
+	if cfg.Split == "" {
 		wanted = append(wanted, dataset.LooksSplit)
 	}
 	if err := Overlooked(d, wanted...); err != nil {
@@ -150,18 +151,18 @@ func newProblem(d *dataset.Dataset, cfg *runfolder.Config) (*pipeline.Problem, e
 		Labels:   d.Labels, Targets: d.Targets, Classes: d.Classes,
 		Train: d.Train, Val: d.Val, Test: d.Test,
 	}
-	if cfg.Split.Value.Numbered {
+	if _, numbered := runfolder.SplitNumber(cfg.Split); numbered {
 		if d.Splits == 0 {
 			return nil, term.Usagef("the data set has no numbered splits: leave --split %s away", cfg.Split)
 		}
 		return p, nil
 	}
-	fractions, err := cfg.SplitFractions()
+	fractions, given, err := runfolder.ParseSplit(cfg.Split)
 	if err != nil {
 		return nil, err
 	}
 	if d.Train != nil {
-		if cfg.Split.Value.Given {
+		if given {
 			return nil, term.Usagef("the data set has a train_mask: leave --split away")
 		}
 		return p, nil
