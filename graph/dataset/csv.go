@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"capgnn/graph/dataset/internal/textfile"
 	"capgnn/internal/npy"
 )
 
@@ -48,7 +49,7 @@ func loadCSV(dir string, opt Options) (*Dataset, error) {
 	if opt.Compact && n >= 0 {
 		return nil, fmt.Errorf("%s: --compact would tear vertices from their features or labels; leave it away", dir)
 	}
-	err = openText(edges, opt.Watch, func(t *text) error {
+	err = textfile.Open(edges, opt.Watch, func(t *textfile.Reader) error {
 		if n < 0 {
 			return d.readEdgeList(t, opt)
 		}
@@ -129,12 +130,12 @@ func (d *Dataset) readSparseFile(path string, opt Options) (rows int, err error)
 }
 
 // readColumn reads a file with a row for each of n vertices, -1: as many as there are rows, and returns how many these are.
-func readColumn(path string, opt Options, n int, fromText func(t *text, named bool, n int) (int, error), fromArray func(a *npy.Array, n int) error) (rows int, err error) {
+func readColumn(path string, opt Options, n int, fromText func(t *textfile.Reader, named bool, n int) (int, error), fromArray func(a *npy.Array, n int) error) (rows int, err error) {
 	if path == "" {
 		return n, nil
 	}
 	if filepath.Ext(path) != ".npy" {
-		err := openText(path, opt.Watch, func(t *text) (err error) {
+		err := textfile.Open(path, opt.Watch, func(t *textfile.Reader) (err error) {
 			rows, err = fromText(t, true, n)
 			return err
 		})
@@ -184,9 +185,9 @@ func (d *Dataset) readMasks(dir string, opt Options) error {
 		if filepath.Ext(path) == ".npy" {
 			*into, err = readArrayMask(path, opt, n)
 		} else {
-			err = openText(path, opt.Watch, func(t *text) (err error) {
-				t.header()
-				*into, err = t.readTextMask(n)
+			err = textfile.Open(path, opt.Watch, func(t *textfile.Reader) (err error) {
+				t.Header()
+				*into, err = readTextMask(t, n)
 				return err
 			})
 		}

@@ -4,11 +4,12 @@ import (
 	"math"
 
 	"capgnn/graph"
+	"capgnn/graph/dataset/internal/textfile"
 )
 
 // edgeText is the edges of a text: lines of two vertex ids.
 type edgeText struct {
-	t       *text
+	t       *textfile.Reader
 	named   bool   // the first line may hold names
 	n       int    // vertices; -1 if unknown
 	ids     *idSet // of the vertices; nil: an id is its vertex
@@ -20,16 +21,16 @@ type edgeText struct {
 // each reads the lines "from to" of a text from its beginning; a third number is a weight, which must be 1.
 func (l *edgeText) each(edge func(from, to int64) error) error {
 	t := l.t
-	if err := t.restart(); err != nil {
+	if err := t.Restart(); err != nil {
 		return err
 	}
 	if l.named {
-		t.header()
+		t.Header()
 	}
-	for t.next() {
+	for t.Next() {
 		var ends [2]int64
 		for k := range ends {
-			id, err := t.id("a vertex id (a number from 0 on; names become numbers with data tables)")
+			id, err := t.ID("a vertex id (a number from 0 on; names become numbers with data tables)")
 			if err != nil {
 				return err
 			}
@@ -37,12 +38,12 @@ func (l *edgeText) each(edge func(from, to int64) error) error {
 				return err
 			}
 			ends[k] = id
-			more, err := t.separator()
+			more, err := t.Separator()
 			if err != nil {
 				return err
 			}
 			if k == 0 && !more {
-				return t.unexpected("the id of the vertex where the edge ends")
+				return t.Unexpected("the id of the vertex where the edge ends")
 			}
 			if k == 1 && more {
 				if err := refuseWeight(t); err != nil {
@@ -54,7 +55,7 @@ func (l *edgeText) each(edge func(from, to int64) error) error {
 			return err
 		}
 	}
-	return t.finish()
+	return t.Finish()
 }
 
 // check refuses an id that cannot be a vertex, and remembers where the largest stands.
@@ -64,28 +65,28 @@ func (l *edgeText) check(id int64) error {
 	case l.ids != nil:
 		return nil
 	case l.n >= 0 && id >= int64(l.n):
-		return t.fault("vertex %d is outside [0, %d)", id, l.n)
+		return t.Fault("vertex %d is outside [0, %d)", id, l.n)
 	case id >= math.MaxInt32-1:
-		return t.fault("vertex id %d is above %d; ids this large must be compacted (--compact) or renumbered", id, math.MaxInt32-2)
+		return t.Fault("vertex id %d is above %d; ids this large must be compacted (--compact) or renumbered", id, math.MaxInt32-2)
 	}
 	if id > l.largest {
-		l.largest, l.largestAt, l.largestLine = id, t.tokAt, t.tokLine
+		l.largest, l.largestAt, l.largestLine = id, t.TokenAt, t.TokenLine
 	}
 	return nil
 }
 
 // refuseWeight reads the third field of a line and what follows.
-func refuseWeight(t *text) error {
-	w, err := t.number(64)
+func refuseWeight(t *textfile.Reader) error {
+	w, err := t.Number(64)
 	if err != nil {
 		return err
 	}
 	if w != 1 {
-		return t.fault("the edge has the weight %g; edge weights are not supported, leave the third column away", w)
+		return t.Fault("the edge has the weight %g; edge weights are not supported, leave the third column away", w)
 	}
-	more, err := t.separator()
+	more, err := t.Separator()
 	if err == nil && more {
-		err = t.unexpected("the end of the line after from, to and weight")
+		err = t.Unexpected("the end of the line after from, to and weight")
 	}
 	return err
 }
@@ -96,13 +97,13 @@ func (l *edgeText) vertices(c *rowCounts) (int, error) {
 	case l.n >= 0:
 		return l.n, nil
 	case c.edges == 0:
-		return 0, l.t.whole("holds no edges")
+		return 0, l.t.Whole("holds no edges")
 	case l.ids != nil:
 		return len(l.ids.sorted), nil
 	}
 	n := l.largest + 1
 	if limit := maxVertices(c.edges); n > limit {
-		return 0, l.t.faultAt(l.largestAt, l.largestLine, "vertex id %d is too large for %d edges (at most %d vertices, %d for each edge and %d): compact the ids (--compact) or renumber them",
+		return 0, l.t.FaultAt(l.largestAt, l.largestLine, "vertex id %d is too large for %d edges (at most %d vertices, %d for each edge and %d): compact the ids (--compact) or renumber them",
 			l.largest, c.edges, limit, idsPerEdge, freeVertices)
 	}
 	return int(n), nil
@@ -114,10 +115,10 @@ func (l *edgeText) graph(d *Dataset, opt Options, symmetric bool, vertices func(
 	if l.ids != nil {
 		err := l.each(func(from, to int64) error {
 			if err := l.ids.add(from); err != nil {
-				return l.t.fault("%w", err)
+				return l.t.Fault("%w", err)
 			}
 			if err := l.ids.add(to); err != nil {
-				return l.t.fault("%w", err)
+				return l.t.Fault("%w", err)
 			}
 			return nil
 		})
@@ -136,14 +137,14 @@ func (l *edgeText) graph(d *Dataset, opt Options, symmetric bool, vertices func(
 				a, ok1 = l.ids.place(from)
 				b, ok2 = l.ids.place(to)
 				if !ok1 || !ok2 {
-					return l.t.fault("the file changed while it was read")
+					return l.t.Fault("the file changed while it was read")
 				}
 			}
 			edge(a, b)
 			return nil
 		})
 	}
-	return d.takeEdges(list, opt, symmetric, vertices, func(err error) error { return l.t.whole("%w", err) })
+	return d.takeEdges(list, opt, symmetric, vertices, func(err error) error { return l.t.Whole("%w", err) })
 }
 
 // takeEdges makes the graph of edges from → to. symmetric is the default of the format; fault gives an error its file.
@@ -197,10 +198,10 @@ func (d *Dataset) noteDirected(opt Options) {
 // Source: snap.stanford.edu/data.
 func loadEdgeList(path string, opt Options) (*Dataset, error) {
 	d := &Dataset{Name: BaseName(path), Format: formatEdges}
-	return d, openText(path, opt.Watch, func(t *text) error { return d.readEdgeList(t, opt) })
+	return d, textfile.Open(path, opt.Watch, func(t *textfile.Reader) error { return d.readEdgeList(t, opt) })
 }
 
-func (d *Dataset) readEdgeList(t *text, opt Options) error {
+func (d *Dataset) readEdgeList(t *textfile.Reader, opt Options) error {
 	l := &edgeText{t: t, named: true, n: -1}
 	if opt.Compact {
 		l.ids = &idSet{}

@@ -14,6 +14,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	"capgnn/graph"
+	"capgnn/graph/dataset/internal/textfile"
 	"capgnn/internal/published"
 )
 
@@ -154,7 +155,7 @@ func twin(text string) (edges [][2]int64, ok bool) {
 		var e [2]int64
 		for k := range e {
 			v, err := strconv.ParseUint(fields[k], 10, 62)
-			if err != nil || len(fields[k]) > maxDigits {
+			if err != nil || len(fields[k]) > textfile.MaxDigits {
 				return nil, false
 			}
 			e[k] = int64(v)
@@ -288,7 +289,7 @@ func TestEdgeListAllocation(t *testing.T) {
 		fmt.Fprintf(&s, "%d %d\n", i/10, i%997)
 	}
 	if got := testing.AllocsPerRun(1, func() {
-		x, err := newText("a", strings.NewReader(s.String()), int64(s.Len()))
+		x, err := textfile.NewReader("a", strings.NewReader(s.String()), int64(s.Len()))
 		if err == nil {
 			err = (&edgeText{t: x, n: -1}).each(func(_, _ int64) error { return nil })
 		}
@@ -322,7 +323,7 @@ func FuzzEdgeList(f *testing.F) {
 		if large && !compact {
 			return // a million row pointers take longer than they find
 		}
-		x, err := newText("c.txt", bytes.NewReader(b), int64(len(b)))
+		x, err := textfile.NewReader("c.txt", bytes.NewReader(b), int64(len(b)))
 		var d Dataset
 		if err == nil {
 			err = d.readEdgeList(x, Options{Compact: compact})

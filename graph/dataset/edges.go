@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"capgnn/graph"
+	"capgnn/graph/dataset/internal/textfile"
 	"capgnn/internal/npy"
 	"capgnn/internal/room"
 )
@@ -43,7 +44,7 @@ func (o Options) standardises() bool { return o.Standardize == StandardizeTrain 
 type Watch = npy.Watch
 
 // watchBytes is about what lies between two calls of a Watch.
-const watchBytes = 1 << 20
+const watchBytes = textfile.WatchBytes
 
 // openArchive opens a .npz whose arrays report to Watch.
 func (o Options) openArchive(path string) (*npy.Archive, error) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"capgnn/graph"
+	"capgnn/graph/dataset/internal/textfile"
 )
 
 // FuzzClassMap: what is accepted is JSON, says what encoding/json reads from it, and makes a valid data set.
@@ -19,7 +20,7 @@ func FuzzClassMap(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte, vertices uint8) {
 		n := int(vertices) + 1
 		d := Dataset{Graph: &graph.CSR{Indptr: make([]int64, n+1), Cols: n}}
-		if !fuzzed(t, b, scanClassMap(&d, newScanner("c.json", bytes.NewReader(b)), int64(len(b)), n)) {
+		if !fuzzed(t, b, scanClassMap(&d, textfile.NewScanner("c.json", bytes.NewReader(b)), int64(len(b)), n)) {
 			return
 		}
 		if err := d.Validate(); err != nil {
@@ -70,7 +71,7 @@ func FuzzRoles(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte, vertices uint8) {
 		n := int(vertices)
 		var d Dataset
-		if !fuzzed(t, b, scanRoles(&d, newScanner("c.json", bytes.NewReader(b)), n)) {
+		if !fuzzed(t, b, scanRoles(&d, textfile.NewScanner("c.json", bytes.NewReader(b)), n)) {
 			return
 		}
 		var want map[string][]float64

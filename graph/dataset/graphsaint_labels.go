@@ -1,28 +1,31 @@
 package dataset
 
-import "capgnn/internal/room"
+import (
+	"capgnn/graph/dataset/internal/textfile"
+	"capgnn/internal/room"
+)
 
 // roles are the keys of role.json in the order of Dataset.masks.
 var roles = [3]string{"tr", "va", "te"}
 
 // readRoles reads role.json into the masks of n vertices.
 func readRoles(d *Dataset, path string, watch Watch, n int) error {
-	return scanFile(path, watch, func(s *scanner, _ int64) error { return scanRoles(d, s, n) })
+	return textfile.Scan(path, watch, func(s *textfile.Scanner, _ int64) error { return scanRoles(d, s, n) })
 }
 
 // scanRoles reads {"tr": [ids], "va": [ids], "te": [ids]}. "tr" is needed; a vertex is in one list at most.
-func scanRoles(d *Dataset, s *scanner, n int) error {
-	if err := s.want('{'); err != nil {
+func scanRoles(d *Dataset, s *textfile.Scanner, n int) error {
+	if err := s.Want('{'); err != nil {
 		return err
 	}
 	taken := make([]bool, n)
 	for k := 0; ; k++ {
-		if more, err := s.next(k, '}'); err != nil {
+		if more, err := s.Next(k, '}'); err != nil {
 			return err
 		} else if !more {
 			break
 		}
-		key, at, err := s.key()
+		key, at, err := s.Key()
 		if err != nil {
 			return err
 		}
@@ -33,41 +36,41 @@ func scanRoles(d *Dataset, s *scanner, n int) error {
 			}
 		}
 		if mask == nil {
-			return s.fault(at, "%q is none of the roles tr, va and te", key)
+			return s.Fault(at, "%q is none of the roles tr, va and te", key)
 		}
 		if *mask != nil {
-			return s.fault(at, "%q occurs twice", key)
+			return s.Fault(at, "%q occurs twice", key)
 		}
-		if *mask, err = s.vertexList(taken); err != nil {
+		if *mask, err = vertexList(s, taken); err != nil {
 			return err
 		}
 	}
 	if d.Train == nil {
-		return s.fault(-1, `has no list "tr" of training vertices`)
+		return s.Fault(-1, `has no list "tr" of training vertices`)
 	}
-	return s.finish()
+	return s.Finish()
 }
 
 // vertexList reads a list of vertices as a mask. taken are those listed before.
-func (s *scanner) vertexList(taken []bool) ([]bool, error) {
-	if err := s.want('['); err != nil {
+func vertexList(s *textfile.Scanner, taken []bool) ([]bool, error) {
+	if err := s.Want('['); err != nil {
 		return nil, err
 	}
 	mask := make([]bool, len(taken))
 	for k := 0; ; k++ {
-		if more, err := s.next(k, ']'); err != nil || !more {
+		if more, err := s.Next(k, ']'); err != nil || !more {
 			return mask, err
 		}
-		number, at, err := s.whole()
+		number, at, err := s.Whole()
 		if err != nil {
 			return nil, err
 		}
-		v, err := s.vertex(number, at, len(taken))
+		v, err := s.Vertex(number, at, len(taken))
 		if err != nil {
 			return nil, err
 		}
 		if taken[v] {
-			return nil, s.fault(at, "vertex %d is listed twice", v)
+			return nil, s.Fault(at, "vertex %d is listed twice", v)
 		}
 		taken[v], mask[v] = true, true
 	}
@@ -75,12 +78,12 @@ func (s *scanner) vertexList(taken []bool) ([]bool, error) {
 
 // readClassMap reads class_map.json: one class per vertex, or a list of 0 and 1 per vertex.
 func readClassMap(d *Dataset, path string, watch Watch, n int) error {
-	return scanFile(path, watch, func(s *scanner, size int64) error { return scanClassMap(d, s, size, n) })
+	return textfile.Scan(path, watch, func(s *textfile.Scanner, size int64) error { return scanClassMap(d, s, size, n) })
 }
 
 // classMap is what has been read of class_map.json.
 type classMap struct {
-	s       *scanner
+	s       *textfile.Scanner
 	size    int64   // bytes of the file
 	n       int     // vertices
 	labels  []int32 // single-label; nil before the first number
@@ -91,24 +94,24 @@ type classMap struct {
 // scanClassMap reads {"id": value, …} of size bytes. The first value decides: one whole number per vertex, where -1 and a
 // missing vertex mean unlabelled, or a list of 0 and 1 per vertex, all of one length and none missing. So the memory for
 // targets is bounded by the file, which needs two bytes for each of them.
-func scanClassMap(d *Dataset, s *scanner, size int64, n int) error {
+func scanClassMap(d *Dataset, s *textfile.Scanner, size int64, n int) error {
 	m := &classMap{s: s, size: size, n: n}
-	if err := s.want('{'); err != nil {
+	if err := s.Want('{'); err != nil {
 		return err
 	}
 	seen, count := make([]bool, n), 0
 	for {
-		if more, err := s.next(count, '}'); err != nil {
+		if more, err := s.Next(count, '}'); err != nil {
 			return err
 		} else if !more {
 			break
 		}
-		v, at, err := s.vertexKey(n)
+		v, at, err := s.VertexKey(n)
 		if err != nil {
 			return err
 		}
 		if seen[v] {
-			return s.fault(at, "vertex %d occurs twice", v)
+			return s.Fault(at, "vertex %d occurs twice", v)
 		}
 		seen[v] = true
 		count++
@@ -116,15 +119,15 @@ func scanClassMap(d *Dataset, s *scanner, size int64, n int) error {
 			return err
 		}
 	}
-	if err := s.finish(); err != nil {
+	if err := s.Finish(); err != nil {
 		return err
 	}
 	if m.classes == 0 {
-		return s.fault(-1, "gives no vertex a class")
+		return s.Fault(-1, "gives no vertex a class")
 	}
 	for v, ok := range seen {
 		if !ok && m.targets != nil {
-			return s.fault(-1, "vertex %d is missing; a multi-label map needs every vertex", v)
+			return s.Fault(-1, "vertex %d is missing; a multi-label map needs every vertex", v)
 		}
 	}
 	d.Labels, d.Targets, d.Classes = m.labels, m.targets, m.classes
@@ -137,22 +140,22 @@ func scanClassMap(d *Dataset, s *scanner, size int64, n int) error {
 // value reads what vertex v is mapped to.
 func (m *classMap) value(v int) error {
 	s := m.s
-	s.space()
-	if s.c == '[' {
+	s.Space()
+	if s.Byte == '[' {
 		if m.labels != nil {
-			return s.fault(s.at, "vertex %d has a list of labels, those before it have one class", v)
+			return s.Fault(s.At, "vertex %d has a list of labels, those before it have one class", v)
 		}
 		if m.targets == nil {
 			return m.firstList(v)
 		}
 		return m.list(v, m.targets[v*m.classes:(v+1)*m.classes])
 	}
-	y, at, err := s.whole()
+	y, at, err := s.Whole()
 	if err != nil {
 		return err
 	}
 	if m.targets != nil {
-		return s.fault(at, "vertex %d has one class, those before it have a list of %d labels", v, m.classes)
+		return s.Fault(at, "vertex %d has one class, those before it have a list of %d labels", v, m.classes)
 	}
 	if m.labels == nil {
 		m.labels = make([]int32, m.n)
@@ -161,7 +164,7 @@ func (m *classMap) value(v int) error {
 		}
 	}
 	if limit := maxClasses(m.n); y < -1 || y >= limit {
-		return s.fault(at, "vertex %d: label %d is outside [-1, %d)", v, y, limit)
+		return s.Fault(at, "vertex %d: label %d is outside [-1, %d)", v, y, limit)
 	}
 	m.labels[v] = int32(y)
 	m.classes = max(m.classes, int(y)+1)
@@ -171,13 +174,13 @@ func (m *classMap) value(v int) error {
 // firstList reads the list that says how many labels there are, and makes room for all vertices if the file is long
 // enough to hold them.
 func (m *classMap) firstList(v int) error {
-	at := m.s.at
-	if err := m.s.want('['); err != nil {
+	at := m.s.At
+	if err := m.s.Want('['); err != nil {
 		return err
 	}
 	var row []uint8
 	for {
-		more, err := m.s.next(len(row), ']')
+		more, err := m.s.Next(len(row), ']')
 		if err != nil {
 			return err
 		}
@@ -185,7 +188,7 @@ func (m *classMap) firstList(v int) error {
 			break
 		}
 		if int64(len(row)) == maxClasses(m.n) {
-			return m.s.fault(m.s.at, "vertex %d has more than %d labels", v, len(row))
+			return m.s.Fault(m.s.At, "vertex %d has more than %d labels", v, len(row))
 		}
 		y, err := m.bit(v, len(row))
 		if err != nil {
@@ -194,13 +197,13 @@ func (m *classMap) firstList(v int) error {
 		row = append(row, y)
 	}
 	if len(row) == 0 {
-		return m.s.fault(at, "vertex %d has an empty list of labels", v)
+		return m.s.Fault(at, "vertex %d has an empty list of labels", v)
 	}
 	if needed := 2 * int64(m.n) * int64(len(row)); needed > m.size {
-		return m.s.fault(at, "vertex %d has %d labels; as many for each of %d vertices do not fit the file of %d bytes", v, len(row), m.n, m.size)
+		return m.s.Fault(at, "vertex %d has %d labels; as many for each of %d vertices do not fit the file of %d bytes", v, len(row), m.n, m.size)
 	}
 	if err := room.For(int64(m.n) * int64(len(row))); err != nil {
-		return m.s.fault(at, "vertex %d has %d labels: %w", v, len(row), err)
+		return m.s.Fault(at, "vertex %d has %d labels: %w", v, len(row), err)
 	}
 	m.classes = len(row)
 	m.targets = make([]uint8, m.n*m.classes)
@@ -210,20 +213,20 @@ func (m *classMap) firstList(v int) error {
 
 // list reads as many labels as row has.
 func (m *classMap) list(v int, row []uint8) error {
-	if err := m.s.want('['); err != nil {
+	if err := m.s.Want('['); err != nil {
 		return err
 	}
 	for k := 0; ; k++ {
-		at := m.s.at
-		more, err := m.s.next(k, ']')
+		at := m.s.At
+		more, err := m.s.Next(k, ']')
 		switch {
 		case err != nil:
 			return err
 		case more == (k == len(row)):
 			if more {
-				return m.s.fault(at, "vertex %d has more than %d labels, those before it have so many", v, len(row))
+				return m.s.Fault(at, "vertex %d has more than %d labels, those before it have so many", v, len(row))
 			}
-			return m.s.fault(at, "vertex %d has %d labels, those before it have %d", v, k, len(row))
+			return m.s.Fault(at, "vertex %d has %d labels, those before it have %d", v, k, len(row))
 		case !more:
 			return nil
 		}
@@ -235,12 +238,12 @@ func (m *classMap) list(v int, row []uint8) error {
 
 // bit reads one label of a list.
 func (m *classMap) bit(v, class int) (uint8, error) {
-	y, at, err := m.s.whole()
+	y, at, err := m.s.Whole()
 	if err != nil {
 		return 0, err
 	}
 	if y != 0 && y != 1 {
-		return 0, m.s.fault(at, "vertex %d, class %d: %d is neither 0 nor 1", v, class, y)
+		return 0, m.s.Fault(at, "vertex %d, class %d: %d is neither 0 nor 1", v, class, y)
 	}
 	return uint8(y), nil
 }

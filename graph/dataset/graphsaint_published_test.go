@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"capgnn/graph"
+	"capgnn/graph/dataset/internal/textfile"
 	"capgnn/internal/published"
 )
 
@@ -137,7 +138,7 @@ func TestDamagedPublishedSaint(t *testing.T) {
 		}
 		for i := range 40 {
 			n := i * len(good) / 40
-			s := newScanner(path, bytes.NewReader(good[:n]))
+			s := textfile.NewScanner(path, bytes.NewReader(good[:n]))
 			if name == "role.json" {
 				err = scanRoles(&Dataset{}, s, 14755)
 			} else {

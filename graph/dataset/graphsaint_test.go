@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"capgnn/graph/dataset/internal/textfile"
 	"capgnn/internal/npy"
 )
 
@@ -283,7 +284,7 @@ func TestSaintAllocation(t *testing.T) {
 	for _, text := range []string{`{"0": [` + strings.Repeat("1,", 60000) + `1]}`, `{"0": 99`, `{"1048575": [`} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		err := scanClassMap(&Dataset{}, newScanner("c.json", strings.NewReader(text)), int64(len(text)), n)
+		err := scanClassMap(&Dataset{}, textfile.NewScanner("c.json", strings.NewReader(text)), int64(len(text)), n)
 		runtime.ReadMemStats(&after)
 		if got := after.TotalAlloc - before.TotalAlloc; err == nil || got > 8<<20 {
 			t.Errorf("%.20s…: %d bytes were allocated, %v", text, got, err)

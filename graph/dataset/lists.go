@@ -1,10 +1,10 @@
 package dataset
 
 import (
-	"encoding/json"
 	"fmt"
 	"strconv"
 
+	"capgnn/graph/dataset/internal/textfile"
 	"capgnn/internal/room"
 )
 
@@ -16,37 +16,34 @@ type featureLists struct {
 	cols   int // largest id + 1
 }
 
-// maxName bounds the bytes of a vertex's name in JSON.
-const maxName = 1 << 12
-
-// lists reads an object of lists of features. number returns the vertex of a key, -1 for one that is left out.
-func (s *scanner) lists(number func(key string) (int32, error)) (*featureLists, error) {
+// scanLists reads an object of lists of features. number returns the vertex of a key, -1 for one that is left out.
+func scanLists(s *textfile.Scanner, number func(key string) (int32, error)) (*featureLists, error) {
 	l := &featureLists{}
 	seen := map[int32]bool{}
-	if err := s.want('{'); err != nil {
+	if err := s.Want('{'); err != nil {
 		return nil, err
 	}
 	for k := 0; ; k++ {
-		more, err := s.next(k, '}')
+		more, err := s.Next(k, '}')
 		if err != nil {
 			return nil, err
 		}
 		if !more {
-			return l, s.finish()
+			return l, s.Finish()
 		}
-		key, at, err := s.name()
+		key, at, err := s.Name()
 		if err != nil {
 			return nil, err
 		}
 		v, err := number(key)
 		if err != nil {
-			return nil, s.fault(at, "%w", err)
+			return nil, s.Fault(at, "%w", err)
 		}
 		if v >= 0 && seen[v] {
-			return nil, s.fault(at, "%.40q has two lists", key)
+			return nil, s.Fault(at, "%.40q has two lists", key)
 		}
 		before := len(l.ids)
-		if err := s.list(l); err != nil {
+		if err := l.scan(s); err != nil {
 			return nil, err
 		}
 		if v < 0 {
@@ -58,46 +55,25 @@ func (s *scanner) lists(number func(key string) (int32, error)) (*featureLists, 
 	}
 }
 
-// list reads one list of feature ids.
-func (s *scanner) list(l *featureLists) error {
-	if err := s.want('['); err != nil {
+// scan reads one list of feature ids.
+func (l *featureLists) scan(s *textfile.Scanner) error {
+	if err := s.Want('['); err != nil {
 		return err
 	}
 	for k := 0; ; k++ {
-		more, err := s.next(k, ']')
+		more, err := s.Next(k, ']')
 		if err != nil || !more {
 			return err
 		}
-		id, at, err := s.whole()
+		id, at, err := s.Whole()
 		if err != nil {
 			return err
 		}
 		if id < 0 || id >= maxCols {
-			return s.fault(at, "feature %d is outside [0, %d)", id, maxCols)
+			return s.Fault(at, "feature %d is outside [0, %d)", id, maxCols)
 		}
 		l.ids, l.cols = append(l.ids, int32(id)), max(l.cols, int(id)+1)
 	}
-}
-
-// name reads a key of any text, with the colon after it.
-func (s *scanner) name() (name string, at int64, err error) {
-	if err := s.want('"'); err != nil {
-		return "", s.at, err
-	}
-	at = s.at
-	raw, escaped := []byte{'"'}, false
-	for ; escaped || s.c != '"'; s.advance() {
-		if s.end || s.c < ' ' || len(raw) > maxName {
-			return "", at, s.unexpected(fmt.Sprintf("a key of at most %d bytes", maxName))
-		}
-		escaped = s.c == '\\' && !escaped
-		raw = append(raw, s.c)
-	}
-	s.advance()
-	if err := json.Unmarshal(append(raw, '"'), &name); err != nil {
-		return "", at, s.fault(at, "found a key that is no JSON text: %w", err)
-	}
-	return name, at, s.want(':')
 }
 
 // features makes rows of n vertices with a 1 for each feature in the vertex's list, however often it is there; vertices
@@ -128,9 +104,9 @@ func (l *featureLists) features(n int) (Features, error) {
 
 // readLists reads features.json of a CSV folder, whose keys are vertex numbers; n -1: as many vertices as the largest says.
 func (d *Dataset) readLists(path string, opt Options, n int) (rows int, err error) {
-	err = scanFile(path, opt.Watch, func(s *scanner, _ int64) error {
+	err = textfile.Scan(path, opt.Watch, func(s *textfile.Scanner, _ int64) error {
 		largest := int64(-1)
-		l, err := s.lists(func(key string) (int32, error) {
+		l, err := scanLists(s, func(key string) (int32, error) {
 			v, err := strconv.ParseInt(key, 10, 32)
 			if err != nil || v < 0 || v >= maxDim || n >= 0 && v >= int64(n) {
 				return 0, fmt.Errorf("%.40q is not a vertex, want %s: `capgnn data tables` turns names into numbers", key, vertexRange(n))

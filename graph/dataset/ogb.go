@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"capgnn/graph/dataset/internal/textfile"
 )
 
 // ogbSplits are the names of the split files in the order of Dataset.masks.
@@ -35,14 +37,14 @@ func loadOGB(dir string, opt Options) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = openText(path, opt.Watch, func(t *text) error {
+	err = textfile.Open(path, opt.Watch, func(t *textfile.Reader) error {
 		l := &edgeText{t: t, n: int(n)}
 		return l.graph(d, opt, true, func(c *rowCounts) (int, error) {
 			if c.edges != m {
-				return 0, t.whole("has %d edges, num-edge-list says %d", c.edges, m)
+				return 0, t.Whole("has %d edges, num-edge-list says %d", c.edges, m)
 			}
 			if limit := maxVertices(c.edges); n > limit {
-				return 0, t.whole("has %d edges for %d vertices; at most %d vertices are handled", c.edges, n, limit)
+				return 0, t.Whole("has %d edges for %d vertices; at most %d vertices are handled", c.edges, n, limit)
 			}
 			return int(n), nil
 		})
@@ -52,7 +54,7 @@ func loadOGB(dir string, opt Options) (*Dataset, error) {
 	}
 	for _, f := range []struct {
 		stem string
-		read func(t *text, named bool, n int) (int, error)
+		read func(t *textfile.Reader, named bool, n int) (int, error)
 	}{{"node-feat", d.readTextFeatures}, {"node-label", d.readTextLabels}} {
 		path, err := ogbFile(raw, f.stem, false)
 		if err != nil {
@@ -61,7 +63,7 @@ func loadOGB(dir string, opt Options) (*Dataset, error) {
 		if path == "" {
 			continue
 		}
-		if err := openText(path, opt.Watch, func(t *text) error { _, err := f.read(t, false, int(n)); return err }); err != nil {
+		if err := textfile.Open(path, opt.Watch, func(t *textfile.Reader) error { _, err := f.read(t, false, int(n)); return err }); err != nil {
 			return nil, err
 		}
 	}
@@ -86,19 +88,19 @@ func ogbCount(dir, stem string, opt Options) (count int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	return count, openText(path, opt.Watch, func(t *text) error {
-		rows, _, err := t.table(64, 1, func(row, _ int, v float64) error {
+	return count, textfile.Open(path, opt.Watch, func(t *textfile.Reader) error {
+		rows, _, err := t.Table(64, 1, func(row, _ int, v float64) error {
 			if row > 0 {
-				return t.fault("holds several graphs; data sets of one graph can be read")
+				return t.Fault("holds several graphs; data sets of one graph can be read")
 			}
 			if v != math.Trunc(v) || v < 0 || v > 1<<53 {
-				return t.fault("found %g, want a count", v)
+				return t.Fault("found %g, want a count", v)
 			}
 			count = int64(v)
 			return nil
 		})
 		if err == nil && rows == 0 {
-			err = t.whole("is empty, want one number")
+			err = t.Whole("is empty, want one number")
 		}
 		return err
 	})
@@ -133,24 +135,24 @@ func (d *Dataset) readOGBSplits(dir string, opt Options) error {
 			return err
 		}
 		mask := make([]bool, len(taken))
-		err = openText(path, opt.Watch, func(t *text) error {
-			for t.next() {
-				v, err := t.id("a vertex")
+		err = textfile.Open(path, opt.Watch, func(t *textfile.Reader) error {
+			for t.Next() {
+				v, err := t.ID("a vertex")
 				if err != nil {
 					return err
 				}
 				if v >= int64(len(taken)) {
-					return t.fault("vertex %d is outside [0, %d)", v, len(taken))
+					return t.Fault("vertex %d is outside [0, %d)", v, len(taken))
 				}
 				if taken[v] {
-					return t.fault("vertex %d is listed twice", v)
+					return t.Fault("vertex %d is listed twice", v)
 				}
 				taken[v], mask[v] = true, true
-				if more, err := t.separator(); err != nil || more {
-					return t.unexpected("one vertex to a line")
+				if more, err := t.Separator(); err != nil || more {
+					return t.Unexpected("one vertex to a line")
 				}
 			}
-			return t.finish()
+			return t.Finish()
 		})
 		if err != nil {
 			return err

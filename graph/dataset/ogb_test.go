@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"capgnn/graph/dataset/internal/textfile"
 )
 
 // toyOGB returns the files of a small OGB folder of 4 vertices and 4 edges, one of them twice.
@@ -192,8 +194,8 @@ func FuzzTextColumns(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte, vertices int8) {
 		n := max(int(vertices), -1)
-		read := func(parse func(x *text) error) bool {
-			x, err := newText("c.csv", bytes.NewReader(b), int64(len(b)))
+		read := func(parse func(x *textfile.Reader) error) bool {
+			x, err := textfile.NewReader("c.csv", bytes.NewReader(b), int64(len(b)))
 			if err == nil {
 				err = parse(x)
 			}
@@ -204,18 +206,18 @@ func FuzzTextColumns(f *testing.F) {
 		}
 		var d Dataset
 		rows := 0
-		if read(func(x *text) (err error) { rows, err = d.readTextFeatures(x, true, n); return err }) {
+		if read(func(x *textfile.Reader) (err error) { rows, err = d.readTextFeatures(x, true, n); return err }) {
 			if err := d.Features.validate(rows); err != nil || n >= 0 && rows != n {
 				t.Fatal(rows, n, err)
 			}
 		}
-		if read(func(x *text) (err error) { rows, err = d.readTextLabels(x, true, n); return err }) {
+		if read(func(x *textfile.Reader) (err error) { rows, err = d.readTextLabels(x, true, n); return err }) {
 			if err := d.validateLabels(rows); err != nil || n >= 0 && rows != n {
 				t.Fatal(rows, n, err)
 			}
 		}
 		var mask []bool
-		if n >= 0 && read(func(x *text) (err error) { x.header(); mask, err = x.readTextMask(n); return err }) && len(mask) != n {
+		if n >= 0 && read(func(x *textfile.Reader) (err error) { x.Header(); mask, err = readTextMask(x, n); return err }) && len(mask) != n {
 			t.Fatalf("mask of %d, want %d", len(mask), n)
 		}
 	})

@@ -8,6 +8,7 @@ import (
 
 	"capgnn/graph"
 	"capgnn/graph/dataset/internal/pickle"
+	"capgnn/graph/dataset/internal/textfile"
 	"capgnn/internal/regular"
 )
 
@@ -130,21 +131,21 @@ func (p *planetoid) close() {
 
 // readTest reads test.index: one vertex per line.
 func (p *planetoid) readTest() error {
-	return openText(p.path("test.index"), p.watch, func(t *text) error {
-		for t.next() {
-			v, err := t.id("a vertex number")
+	return textfile.Open(p.path("test.index"), p.watch, func(t *textfile.Reader) error {
+		for t.Next() {
+			v, err := t.ID("a vertex number")
 			if err != nil {
 				return err
 			}
 			if v >= math.MaxInt32 {
-				return t.fault("vertex %d is outside [0, %d)", v, math.MaxInt32)
+				return t.Fault("vertex %d is outside [0, %d)", v, math.MaxInt32)
 			}
-			if more, err := t.separator(); err != nil || more {
-				return t.unexpected("one vertex to a line")
+			if more, err := t.Separator(); err != nil || more {
+				return t.Unexpected("one vertex to a line")
 			}
 			p.test = append(p.test, int32(v))
 		}
-		return t.finish()
+		return t.Finish()
 	})
 }
 

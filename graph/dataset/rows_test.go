@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"capgnn/graph"
+	"capgnn/graph/dataset/internal/textfile"
 	"capgnn/internal/npy"
 )
 
@@ -224,10 +225,10 @@ func TestExtent(t *testing.T) {
 			if err := os.WriteFile(path, b, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			err := openText(path, nil, func(x *text) error {
-				lines, chars, err := x.extent()
-				if err != nil || lines != c.lines || chars != c.chars || x.at() != 0 || x.line != 1 {
-					return fmt.Errorf("%.20q: %d lines, %d characters, at %d, %v", c.text, lines, chars, x.at(), err)
+			err := textfile.Open(path, nil, func(x *textfile.Reader) error {
+				lines, chars, err := x.Extent()
+				if err != nil || lines != c.lines || chars != c.chars || x.At() != 0 || x.Line != 1 {
+					return fmt.Errorf("%.20q: %d lines, %d characters, at %d, %v", c.text, lines, chars, x.At(), err)
 				}
 				return nil
 			})

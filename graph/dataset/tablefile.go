@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"capgnn/graph/dataset/internal/textfile"
 	"capgnn/internal/regular"
 )
 
@@ -34,7 +35,7 @@ func openTable(path string, watch Watch) (*tableIn, error) {
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	text, err := unpacked(path, &watchedReader{f: f, name: filepath.Base(path), total: info.Size(), watch: watch}, info.Size())
+	text, err := textfile.Unpacked(path, &textfile.Watched{File: f, Name: filepath.Base(path), Total: info.Size(), Watch: watch}, info.Size())
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
@@ -71,7 +72,7 @@ func (in *tableIn) next() ([]string, error) {
 		return nil, io.EOF
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", in.name, textEnd(err))
+		return nil, fmt.Errorf("%s: %w", in.name, textfile.Truncated(err))
 	}
 	for i, field := range record {
 		record[i] = strings.TrimSpace(field)

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"capgnn/graph/dataset/internal/textfile"
 	"capgnn/internal/npy"
 )
 
@@ -208,8 +209,8 @@ func (s *mixedSink) abandon() error { return nil }
 
 // readFeatures reads the lists of features by the ids of the vertices.
 func (t *Tables) readFeatures(number map[string]int32, w *TablesWritten) (f Features, err error) {
-	err = scanFile(t.Features, t.Watch, func(s *scanner, _ int64) error {
-		l, err := s.lists(func(key string) (int32, error) {
+	err = textfile.Scan(t.Features, t.Watch, func(s *textfile.Scanner, _ int64) error {
+		l, err := scanLists(s, func(key string) (int32, error) {
 			v, known := number[strings.TrimSpace(key)]
 			switch {
 			case known:

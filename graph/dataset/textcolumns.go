@@ -4,26 +4,27 @@ import (
 	"fmt"
 	"math"
 
+	"capgnn/graph/dataset/internal/textfile"
 	"capgnn/internal/room"
 )
 
 // readTextFeatures reads a row of numbers per vertex; n -1: as many vertices as there are rows. named says whether the first
 // line may hold names. The text is read twice: first to see how much there is.
-func (d *Dataset) readTextFeatures(t *text, named bool, n int) (rows int, err error) {
-	lines, chars, err := t.extent()
+func (d *Dataset) readTextFeatures(t *textfile.Reader, named bool, n int) (rows int, err error) {
+	lines, chars, err := t.Extent()
 	if err != nil {
 		return 0, err
 	}
 	if named {
-		t.header()
+		t.Header()
 	}
 	var values []float32
-	rows, cols, err := t.table(32, maxCols, func(row, col int, v float64) error {
+	rows, cols, err := t.Table(32, maxCols, func(row, col int, v float64) error {
 		if row == n || row == maxDim {
-			return t.fault("there are more rows than %d vertices", row)
+			return t.Fault("there are more rows than %d vertices", row)
 		}
 		if math.IsNaN(v) {
-			return t.fault("row %d, column %d is NaN; features must be finite", row, col)
+			return t.Fault("row %d, column %d is NaN; features must be finite", row, col)
 		}
 		if row == 1 && col == 0 {
 			// The first row says how many values there will be in each line. A value has a character and one behind it,
@@ -34,7 +35,7 @@ func (d *Dataset) readTextFeatures(t *text, named bool, n int) (rows int, err er
 			}
 			all := min(rows*int64(len(values)), (chars+lines)/2+1)
 			if err := room.For(4 * all); err != nil {
-				return t.fault("%d values: %w", all, err)
+				return t.Fault("%d values: %w", all, err)
 			}
 			values = append(make([]float32, 0, max(all, int64(len(values)))), values...)
 		}
@@ -45,7 +46,7 @@ func (d *Dataset) readTextFeatures(t *text, named bool, n int) (rows int, err er
 		return 0, err
 	}
 	if rows == 0 || n >= 0 && rows != n {
-		return 0, t.whole("has %d rows of features, want %s", rows, wantVertices(n))
+		return 0, t.Whole("has %d rows of features, want %s", rows, wantVertices(n))
 	}
 	d.Features = Features{Cols: cols, Dense: values}
 	return rows, nil
@@ -60,7 +61,7 @@ func wantVertices(n int) string {
 
 // textLabels are the labels of the lines read so far: one class per vertex, or 0 and 1 for each of several classes.
 type textLabels struct {
-	t            *text
+	t            *textfile.Reader
 	n            int   // vertices, -1: as many as there are lines
 	lines, chars int64 // of the text
 
@@ -77,11 +78,11 @@ func (l *textLabels) one(y float64) error {
 		y = -1
 	}
 	if y != math.Trunc(y) || y < -1 || y >= math.MaxInt32 {
-		return l.t.fault("label %g is no class from 0, and not -1 or nan (unlabelled)", y)
+		return l.t.Fault("label %g is no class from 0, and not -1 or nan (unlabelled)", y)
 	}
 	l.labels = append(l.labels, int32(y))
 	if int32(y) > l.largest {
-		l.largest, l.line = int32(y), l.t.tokLine
+		l.largest, l.line = int32(y), l.t.TokenLine
 	}
 	return nil
 }
@@ -89,7 +90,7 @@ func (l *textLabels) one(y float64) error {
 // several takes whether a vertex is of class col.
 func (l *textLabels) several(col int, y float64) error {
 	if y != 0 && y != 1 {
-		return l.t.fault("class %d: %g is neither 0 nor 1, which labels of several columns are; for one class per vertex keep one column, without ids", col, y)
+		return l.t.Fault("class %d: %g is neither 0 nor 1, which labels of several columns are; for one class per vertex keep one column, without ids", col, y)
 	}
 	l.targets = append(l.targets, uint8(y))
 	return nil
@@ -99,7 +100,7 @@ func (l *textLabels) several(col int, y float64) error {
 func (l *textLabels) cell(row, col int, v float64) error {
 	switch {
 	case row == l.n || row == maxDim:
-		return l.t.fault("there are more lines than %d vertices", row)
+		return l.t.Fault("there are more lines than %d vertices", row)
 	case row == 0 && col == 0:
 		l.first = v
 		return l.one(v)
@@ -114,7 +115,7 @@ func (l *textLabels) cell(row, col int, v float64) error {
 	case row == 1 && col == 0:
 		all := min(l.lines*int64(len(l.targets)), (l.chars+l.lines)/2+1)
 		if err := room.For(all); err != nil {
-			return l.t.fault("%d values: %w", all, err)
+			return l.t.Fault("%d values: %w", all, err)
 		}
 		l.targets = append(make([]uint8, 0, max(all, int64(len(l.targets)))), l.targets...)
 	}
@@ -123,24 +124,24 @@ func (l *textLabels) cell(row, col int, v float64) error {
 
 // readTextLabels reads a line per vertex: one class, where -1 and nan mean unlabelled, or 0 and 1 for each of several
 // classes. n -1: as many vertices as there are lines. named is that of readTextFeatures.
-func (d *Dataset) readTextLabels(t *text, named bool, n int) (rows int, err error) {
-	lines, chars, err := t.extent()
+func (d *Dataset) readTextLabels(t *textfile.Reader, named bool, n int) (rows int, err error) {
+	lines, chars, err := t.Extent()
 	if err != nil {
 		return 0, err
 	}
 	if named {
-		t.header()
+		t.Header()
 	}
 	l := &textLabels{t: t, n: n, lines: lines, chars: chars, largest: -1}
-	rows, cols, err := t.table(64, 1<<16, l.cell)
+	rows, cols, err := t.Table(64, 1<<16, l.cell)
 	if err != nil {
 		return 0, err
 	}
 	if rows == 0 || n >= 0 && rows != n {
-		return 0, t.whole("has %d lines of labels, want %s; empty lines do not count, -1 stands for no label", rows, wantVertices(n))
+		return 0, t.Whole("has %d lines of labels, want %s; empty lines do not count, -1 stands for no label", rows, wantVertices(n))
 	}
 	if limit := maxClasses(rows); int64(l.largest) >= limit {
-		return 0, t.whole("line %d: label %d is outside [-1, %d)", l.line, l.largest, limit)
+		return 0, t.Whole("line %d: label %d is outside [-1, %d)", l.line, l.largest, limit)
 	}
 	d.Labels, d.Targets, d.Classes = l.labels, l.targets, cols
 	if l.labels != nil {
@@ -175,14 +176,14 @@ func vertexMask(list []int64, n int, fault func(i int, format string, args ...an
 }
 
 // readTextMask reads a mask, or a list of vertices, one number to a line.
-func (t *text) readTextMask(n int) ([]bool, error) {
+func readTextMask(t *textfile.Reader, n int) ([]bool, error) {
 	var list []int64
-	_, _, err := t.table(64, 1, func(_, _ int, v float64) error {
+	_, _, err := t.Table(64, 1, func(_, _ int, v float64) error {
 		if len(list) == n {
-			return t.fault("there are more lines than %d vertices", n)
+			return t.Fault("there are more lines than %d vertices", n)
 		}
 		if v != math.Trunc(v) || math.Abs(v) > math.MaxInt32 || math.IsNaN(v) {
-			return t.fault("found %g, want a vertex or 0 or 1", v)
+			return t.Fault("found %g, want a vertex or 0 or 1", v)
 		}
 		list = append(list, int64(v))
 		return nil
@@ -191,6 +192,6 @@ func (t *text) readTextMask(n int) ([]bool, error) {
 		return nil, err
 	}
 	return vertexMask(list, n, func(i int, format string, args ...any) error {
-		return t.whole("number %d: %w", i, fmt.Errorf(format, args...))
+		return t.Whole("number %d: %w", i, fmt.Errorf(format, args...))
 	})
 }

@@ -1,4 +1,4 @@
-package dataset
+package textfile
 
 import (
 	"bufio"
@@ -8,6 +8,8 @@ import (
 	"io"
 
 	"github.com/klauspost/compress/gzip"
+
+	"capgnn/internal/npy"
 )
 
 const (
@@ -17,16 +19,16 @@ const (
 	textRatio = 256
 )
 
-// unpacked returns the text of a file, whose size bytes r reads: what is packed in it if its first bytes say gzip, bounded by
+// Unpacked returns the text of a file, whose size bytes r reads: what is packed in it if its first bytes say gzip, bounded by
 // freeText and textRatio, else r.
-func unpacked(file string, r io.Reader, size int64) (io.Reader, error) {
+func Unpacked(file string, r io.Reader, size int64) (io.Reader, error) {
 	raw := bufio.NewReaderSize(r, 1<<16)
 	if head, _ := raw.Peek(2); !bytes.Equal(head, []byte{0x1f, 0x8b}) {
 		return raw, nil
 	}
 	z, err := gzip.NewReader(raw)
 	if err != nil {
-		return nil, &FormatError{File: file, Offset: 0, Err: fmt.Errorf("is not a complete gzip file: %w", textEnd(err))}
+		return nil, &npy.FormatError{File: file, Offset: 0, Err: fmt.Errorf("is not a complete gzip file: %w", Truncated(err))}
 	}
 	return &inflating{r: z, size: size, left: freeText + textRatio*size}, nil
 }
@@ -45,10 +47,13 @@ func (z *inflating) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// textEnd names the end of the file within compressed data.
-func textEnd(err error) error {
+// Truncated names the end of the file within compressed data.
+func Truncated(err error) error {
 	if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
 		return errors.New("the file ends here: truncated")
 	}
 	return err
 }
+
+// WatchBytes is about what lies between two calls of a watch.
+const WatchBytes = 1 << 20
