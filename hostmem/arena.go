@@ -42,8 +42,8 @@ type Usage struct {
 
 // Arena hands out blocks of host memory up to a capacity. The zero Arena is not usable; see NewArena.
 type Arena struct {
-	// Poison fills every new block with 0xFF, which is NaN as float32 and float64 and -1 as an integer, so that a read of
-	// what nobody wrote is seen. Set it before the first Alloc.
+	// Poison fills every new block with 0xFF, which is NaN as float32 and float64 and -1 as an integer. So tests notice a read
+	// of memory that was not written. Set it before the first Alloc.
 	Poison bool
 
 	owner string
@@ -128,9 +128,9 @@ func aligned(n int) []byte {
 // Bytes returns the block's memory; nil after Free.
 func (b *Block) Bytes() []byte { return b.bytes }
 
-// Streamed says of a block that was not written to yet that it will be read in order. Such a block does without huge pages,
-// which spare address translation where reads jump about, but have to be put together first where memory is in pieces: that
-// took up to 2 s per GiB, small pages take 0.3 s.
+// Streamed announces that the block will be read in order. Call it before the first write. The block then gets no huge pages. Huge
+// pages save address translation for reads at random places, but where memory is fragmented the kernel has to assemble them
+// first: that took up to 2 s per GiB, small pages take 0.3 s.
 func (b *Block) Streamed() {
 	if b.mapped != nil && !b.arena.Poison {
 		smallPages(b.mapped)

@@ -49,7 +49,8 @@ type room struct {
 	space       bool   // the limit of the process's address space leaves least; it is total
 }
 
-// checkRoom says with a *Limit that need bytes are not free; ask nil: of this system. A system that does not tell how much is free lets all pass.
+// checkRoom returns a *Limit if need bytes are not free by ask, nil = by this system. Where a system does not tell how much is
+// free, every request passes.
 func checkRoom(owner, name string, need int64, ask func() (room, error)) error {
 	if ask == nil {
 		ask = systemRoom

@@ -50,8 +50,8 @@ func Map[T Numeric](path string, offset int64, n int) (*MapArray[T], error) {
 	return &MapArray[T]{Data: Of[T](region[offset:end:end]), region: region}, nil
 }
 
-// Rest takes the array's pages out of the process: they count as its memory no more, and are mapped again, from the disk's
-// cache as long as they lie there, when Data is read again.
+// Rest removes the array's pages from the process, so that they no longer count as its memory. A later read of Data maps them
+// again, from the system's file cache while they are in it.
 func (m *MapArray[T]) Rest() {
 	if m.region != nil {
 		restPages(m.region)

@@ -20,7 +20,7 @@ type Pinner interface {
 type LockOptions struct {
 	// Pinner locks. nil: MLock.
 	Pinner Pinner
-	// Optional memory is used as it is where it cannot be locked; Unlocked then says why.
+	// Optional lets memory that cannot be locked be used unlocked; Unlocked then says why.
 	Optional bool
 	// Heap takes the memory from the Go heap and leaves it unlocked. It is for tests: the race detector follows no other
 	// memory.

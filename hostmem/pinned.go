@@ -28,7 +28,8 @@ func NewPinned(owner, name string, size int64, o LockOptions) (*Pinned, error) {
 	return newPinned(owner, name, size, o, pageMemory)
 }
 
-// newPinned takes the memory from the first of maps that has it. Limits that forbid it, or a lock that must be, come first.
+// newPinned takes the memory from the first of maps that has it. Limits are checked before: on memory, and on locking unless that
+// is optional.
 func newPinned(owner, name string, size int64, o LockOptions, maps ...mapper) (*Pinned, error) {
 	if size < 0 {
 		panic(fmt.Sprintf("hostmem: lock %q: negative size %d", name, size))
@@ -105,7 +106,7 @@ func (p *Pinned) lock(optional bool) error {
 	return p.refused(p.pinner.Register(p.pages), optional)
 }
 
-// refused returns err with its owner, nil if there is none. Optional memory keeps it as the reason for doing without a lock.
+// refused returns err with the owner's name, nil if there is none. Optional memory is used unlocked and keeps err as the reason.
 func (p *Pinned) refused(err error, optional bool) error {
 	var limit *Limit
 	switch {

@@ -6,7 +6,7 @@ import (
 )
 
 // Region is host memory that every device copies from and to: page-locked, of fixed capacity, shared (memfd, or a file
-// without a name). It is cut into versioned blocks, or slots, once and given back as a whole.
+// without a name). It is cut into versioned blocks, or slots, which are never freed one by one: Close frees all of them.
 type Region struct {
 	mem    *Pinned
 	mu     sync.Mutex

@@ -5,12 +5,12 @@ import (
 	"os"
 )
 
-// Slots is a block of a region whose rows are replaced one by one: the global cache of a policy that decides while rows are
-// read. A row's slot may go to any other row.
+// Slots is a block of a region whose rows are replaced one by one: the global cache of a dynamic policy, which may give the slot
+// of a row to any other row.
 //
-// Method: two rows per slot, 2·slot and 2·slot+1, each with a stamp of its own, as a Versioned has for all of its rows. What
-// is put goes to the one of the two that nobody reads in the epoch, which the caller knows; stamps find out if that is
-// broken. No reader and no writer ever waits.
+// Method: two rows per slot, 2·slot and 2·slot+1, each with a stamp of its own, while a Versioned has one stamp for all its rows.
+// Put writes the one of the two that nobody reads in the epoch; the caller knows which one that is, and the stamps detect it if
+// it is wrong. No reader and no writer ever waits.
 type Slots struct {
 	owner, name string
 	size        int // bytes of a row
@@ -44,10 +44,10 @@ func (r *Region) Slots(name string, n int, size int64) (*Slots, error) {
 	return s, nil
 }
 
-// Rows returns all rows, one behind the other, to be read only where Check allows it.
+// Rows returns all rows, one after the other. A reader may use only those that Check has confirmed.
 func (s *Slots) Rows() []byte { return s.rows }
 
-// Put writes a row that is of an epoch. A row has one writer at a time.
+// Put writes a row and stamps it with its epoch. A row has one writer at a time.
 func (s *Slots) Put(row int32, epoch int, from []byte) error {
 	at := &s.stamps[row]
 	if at.Swap(written(epoch)|1) == stampClosed {
@@ -59,8 +59,7 @@ func (s *Slots) Put(row int32, epoch int, from []byte) error {
 	return nil
 }
 
-// Check returns a *VersionFault unless every one of these rows is of the epoch that stands beside it. It is called before the
-// first row is read and after the last.
+// Check returns a *VersionFault unless each rows[i] is of epochs[i]. It is called before the first row is read and after the last.
 func (s *Slots) Check(rows []int32, epochs []int) error {
 	for k, row := range rows {
 		if s.stamps[row].Load() == written(epochs[k]) {

@@ -13,10 +13,12 @@ import (
 //
 // Method: two generations; refresh k writes generation k mod 2, so the rows of refresh k−1 stay. The stamp of a generation
 // names the epoch of its rows. The writer marks it before the first row and publishes, by one atomic store, after the last;
-// a reader loads it before and checks it after. No reader and no writer ever waits.
-// A reader may follow the writer: it then knows by other means (events) which rows are there, and has its check once all are.
-// Why it is enough: workers are never more than one epoch apart (the barrier of the gradient reduction), so whoever reads
-// refresh k−2 is done before refresh k begins. The stamps find out if that is broken; they do not make it right.
+// a reader loads it before and checks it after. No reader and no writer ever waits. A reader may also begin while the writer
+// writes (Follow): it then learns by other means (events) which rows are there, and checks after all were published.
+//
+// Why this suffices: workers are never more than one epoch apart (the barrier of the gradient reduction), so all readers of
+// refresh k−2 are done before refresh k begins. The stamps detect a broken barrier; they do not replace it.
+//
 // Source: docs/caching.md; the paper's optimistic lock (§4.2).
 type Versioned struct {
 	owner, name string
@@ -67,8 +69,8 @@ func (f *VersionFault) Error() string {
 	return fmt.Sprintf("%s: block %q: epoch %d %s (generation 0: %s; generation 1: %s)", f.Owner, f.Block, f.Want, what, gen[0], gen[1])
 }
 
-// Begin returns the memory for the rows of an epoch, which is later than every one before: the generation that was
-// refreshed longer ago. It is the writer's until Publish. A block has one writer at a time.
+// Begin returns the memory for the rows of an epoch: the older one of the two generations, which belongs to the writer until
+// Publish. Epochs must increase from call to call. A block has one writer at a time.
 func (b *Versioned) Begin(epoch int) ([]byte, error) {
 	if b.writing || epoch <= b.last {
 		return nil, fmt.Errorf("%s: block %q: begin epoch %d after epoch %d (published: %t)", b.owner, b.name, epoch, b.last, !b.writing)
@@ -115,8 +117,8 @@ func (b *Versioned) Read(epoch int) (Reading, error) {
 	return Reading{}, b.fault(epoch, false)
 }
 
-// Follow is Read for a reader who may begin while the rows are being written. Rows may not be there yet, and Check fails until
-// they have been published.
+// Follow is Read for a reader that may begin while the rows are being written. Some rows may not be there yet, and Check fails
+// until all were published.
 func (b *Versioned) Follow(epoch int) (Reading, error) {
 	for i := range b.gens {
 		if epoch >= 0 && b.gens[i].stamp.Load()|1 == written(epoch)|1 {
@@ -129,8 +131,8 @@ func (b *Versioned) Follow(epoch int) (Reading, error) {
 // Rows returns the rows, to be read only, until Check.
 func (r Reading) Rows() []byte { return r.block.gens[r.gen].rows }
 
-// Check is called when the last row was read. A *VersionFault says that the writer came in between, or that a reader who
-// followed it was ahead: what was read is void.
+// Check is called after the last row was read. A *VersionFault says that the rows that were read must be discarded: the writer
+// overwrote them in the meantime, or a reader that followed the writer (Follow) was ahead of it.
 func (r Reading) Check() error {
 	s := r.block.gens[r.gen].stamp.Load()
 	if s == written(r.epoch) {
@@ -139,7 +141,7 @@ func (r Reading) Check() error {
 	return r.block.fault(r.epoch, s != written(r.epoch)|1)
 }
 
-// Epochs returns what can be read, in ascending order: at most two epochs.
+// Epochs returns the epochs whose rows can be read, ascending; there are at most two.
 func (b *Versioned) Epochs() []int {
 	var out []int
 	for i := range b.gens {

@@ -29,8 +29,8 @@ type Capacities struct {
 	Global      int   // slots
 	LocalUnion  []int // |H_i^k|
 	GlobalUnion int   // |∪_i H_i^k|
-	// Slot is the bytes of a row in all exchanges: a local slot takes as much. Wire is the same of a row on its way; a global
-	// slot takes twice as much.
+	// Slot is the bytes of a row, summed over all exchanges: what a local slot takes. Wire is the same for rows in the form in which
+	// they travel; a global slot takes twice that.
 	Slot, Wire gpu.Bytes
 }
 
@@ -39,10 +39,10 @@ type Capacities struct {
 //	H_i^k = ∪_{j≠i} the k halo vertices of i owned by j with highest R; slot = Σ over exchanges of width × element size
 //	local[i] = min(⌊(free_i − reserve)/slot⌋, |H_i^k|);  global = min(⌊(free_host − reserve)/(2·wire)⌋, |∪_i H_i^k|)
 //
-// where wire is slot in the form in which rows travel: the global cache holds them so
+// where wire is slot for rows in the form in which they travel, in which the global cache also holds them.
 //
-// Where exchanges read different rows the unions are the largest of any exchange. Sizes other than auto replace the formula,
-// up to the unions; one that memory cannot hold is a *TooLarge.
+// Where exchanges read different rows, each union is that of the exchange in which it is largest. Sizes other than auto replace the
+// formula, up to the unions; a size that does not fit memory is a *TooLarge.
 //
 // Source: Algorithm 1 of the paper, which counts layer 0 and one generation of the global cache.
 func Capacity(exchanges []Exchange, m Memory) (*Capacities, error) {

@@ -11,9 +11,9 @@ type classed struct {
 	halo [][]int32 // by part and halo index
 }
 
-// classify deals the rows of a placement into p classes. A row with a global slot has one class for all its readers, and
-// global slots are p ranges whose sizes differ by at most 1. So do the local slots of a part if it has enough of them
-// without a global slot, and otherwise as nearly as swaps of two rows come: see Table.Uneven.
+// classify divides the rows of a placement into p classes. A row with a global slot has the same class for all its readers. The
+// classes of global slots differ in size by at most 1. So do the classes of a part's local slots if enough of its rows have no global
+// slot; otherwise they are as equal as swaps of two rows can make them: see Table.Uneven.
 //
 // Method: rows with a global slot, those with most local copies first, each into the class of which its readers have fewest;
 // swaps (classbalance.go); then in each part the rest into the class that has fewest so far.

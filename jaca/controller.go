@@ -10,26 +10,29 @@ import (
 // quietPeriods is after how many quiet periods a period rises (docs/caching.md).
 const quietPeriods = 5
 
-// riseMargin is the share of EPS under which the 90th percentile of drift over the next period must stay for a rise, so that 95 %
-// of rows and not just 90 % are under EPS until it falls again. In training (ppi, tolokers, coauthor_physics; EPS 0.3) 95 % are at
-// a 90th percentile of EPS, 96.5 % at 0.8 and 97 % at 0.7, and each fall comes one period late, with 75 to 90 %.
+// riseMargin is the share of EPS below which the 90th percentile of drift over the next period must stay before the period rises.
+// With it 95 % of the rows, and not just 90 %, stay under EPS until the period falls again. Measured in training (ppi, tolokers,
+// coauthor_physics; EPS 0.3): 95 % are under EPS where the 90th percentile is EPS, 96.5 % where it is 0.8·EPS, 97 % where it is
+// 0.7·EPS. Each fall comes one period late, and in that period it is 75 to 90 %.
 const riseMargin = 0.7
 
-// mostPause is how many epochs a layer is not looked at, at most, that drifts by far too much at the least period.
+// mostPause bounds the epochs without sampling of a layer that drifts by far too much even at the smallest period.
 const mostPause = 32
 
 // Controller sets the refresh period of each layer so that what readers use has drifted by EPS at most (auto:EPS[,MAX]).
 //
-// Periods are powers of two, the schedule's bound is at most MAX. With the pipeline there is one below 1: synchronous, where
-// rows are used in the epoch that made them, as they are at period 1 without the pipeline. So if rows drift by more than EPS
-// in one epoch, they are used without any age. Layers begin at 1 with the pipeline, at 2 without, where 1 saves nothing.
+// Periods are powers of two, and the schedule's bound is at most MAX. With the pipeline there is one more step below period 1,
+// synchronous: rows are used in the epoch that made them, as at period 1 without the pipeline. So rows that drift by more than
+// EPS in one epoch are never used stale. Layers begin at period 1 with the pipeline, and at 2 without it, because period 1 saves
+// nothing there.
 //
-// Method: if drift over a period exceeds EPS the period falls at once, to the half, or as far as it must if drift grows with
-// time. It doubles after 5 periods in which drift over the doubled period was under riseMargin·EPS. That drift is measured if
-// the caller compares rows over two periods as well, which says most: the noise of dropout does not grow with time. If the
-// caller compares over one, the double counts. At the least period, where drift above EPS changes nothing, rows are looked at
-// now and then only (ShouldSample): above 2·EPS in two of 3, 5, 9, … epochs, so that samples do not cost what staleness would
-// save. A change holds from the next epoch on, in which all rows of the layer are due and used at once (Schedule.Start).
+// Method: if drift over a period exceeds EPS, the period falls at once: to the half, or further if drift grows so fast with time
+// that the half is too long. It doubles after 5 periods in which drift over the doubled period was under riseMargin·EPS. The
+// caller had best measure that drift, by comparing rows over two periods too, because the noise of dropout does not grow
+// with time. If the caller compares over one period only, twice that drift counts. At the smallest period drift above EPS cannot
+// change anything, so rows are sampled only now and then (ShouldSample): above 2·EPS in two of 3, 5, 9, … epochs. Otherwise samples
+// would cost what staleness saves. A change holds from the next epoch on, in which all rows of the layer are due and used at once
+// (Schedule.Start).
 //
 // A Controller is a function of what it observes, in order.
 type Controller struct {
@@ -76,10 +79,10 @@ func NewController(eps float64, max int, pipeline bool, layers []int) (*Controll
 	return c, nil
 }
 
-// Observe takes the 90th percentile of a layer's relative drift, the larger one of both directions, between an epoch and the one
-// some epochs before, and reports whether the layer's schedule has changed. That is wanted over each period, and over each two
-// if the caller can; other spans are of less use. Observations come in order of epochs, at least one per period. Those of
-// epochs before the schedule's Start are of another schedule and ignored.
+// Observe takes the 90th percentile q90 of a layer's relative drift between epoch-epochs and epoch, the larger one of both
+// directions, and reports whether the layer's schedule has changed. The caller should observe the drift over each period and, if it
+// can, over each two periods; other spans help less. Observations come in order of epochs, at least one per period. Those of
+// epochs before the schedule's Start belong to an earlier schedule and are ignored.
 func (c *Controller) Observe(epoch, layer, epochs int, q90 float64) (changed bool) {
 	l := c.layer(layer)
 	if epochs < 1 {
@@ -123,7 +126,7 @@ func (l *adaptive) move(period, start int) bool {
 	return true
 }
 
-// pause lets a layer alone for some epochs, few if it is near to where it could rise. It is void if the period falls.
+// pause stops the sampling of a layer for some epochs, only few if its period could soon rise. A fall of the period ends it.
 func (l *adaptive) pause(epoch int, near bool) {
 	if l.Pause = min(max(2, 2*l.Pause), mostPause); near {
 		l.Pause = 2

@@ -2,32 +2,32 @@
 // uses (joint adaptive caching). It holds rules only: it moves nothing, and has no clock, no goroutine and no randomness but a
 // seed.
 //
-// Its nouns: an Exchange is what one layer moves in one direction, by reader; Capacities are the sizes of the caches
-// (Algorithm 1), from Memory and Sizes; a Plan has a Table per exchange that says which rows have local and global slots under
-// a Policy; a Schedule says when a refresh class is due and which version is used; a Replay runs a plan through epochs and
-// counts (Stats). A Controller sets the periods of layers by drift, which a Track measures.
+// Its nouns: an Exchange is the halo rows that one layer exchanges in one direction (forward or backward), listed by reader;
+// Capacities are the sizes of the caches (Algorithm 1), from Memory and Sizes; a Plan has a Table for each exchange, which says
+// which rows have local and global slots under a Policy; a Schedule says when a refresh class is due and which version is used; a
+// Replay runs a plan through epochs and counts (Stats). A Controller sets the refresh periods of layers by drift, which a Track
+// measures.
 //
 // # Contract
 //
 // Everything is a function of its arguments; equal arguments give equal plans on every machine. Ties go to the row with most
-// edges into the part, then to the lowest id. Nothing changes its arguments; a Table shares the id lists of the cut that its
-// exchanges come from. A Replay, a Controller and a Track have state: each belongs to one goroutine.
+// edges into the part, then to the lowest id. No function changes its arguments; a Table shares the id lists of the cut from which
+// its exchanges were made. A Replay, a Controller and a Track have state: each belongs to one goroutine.
 //
-// Slots are local to an exchange: each has its own tables of up to so many slots as the capacities say. So layers may have
-// periods of their own, and rows that a layer does not exchange take no slot in it. Local slots come first in a reader's
-// halo region, grouped by class, then by where the row comes from; the rows without one lie behind them, grouped by where
-// they come from. Place addresses both.
+// A slot belongs to one exchange: each exchange has tables of its own, with at most as many slots as the capacities say. So each
+// layer may have a period of its own, and rows that a layer does not exchange take no slot in it. In a reader's halo region the
+// local slots come first, grouped by class, then by the source of the row; the rows without a local slot follow, grouped by
+// source. Place gives the position of both.
 //
-// Dynamic policies (fifo, lru, sieve) have no planned slots: their tables are those of policy none. A Replay drives their caches
-// (NewCache) in the order of reads and says what each read finds and moves, as it does for static plans. A row's class is
-// its number among the exchange's vertices, modulo p.
+// Dynamic policies (fifo, lru, sieve) plan no slots: their tables are those of policy none. A Replay drives their caches
+// (NewCache) in the order of reads and says what each read finds and moves, as it does for static plans. The class of a row is
+// then its number among the exchange's vertices, modulo p.
 //
 // # Source
 //
 // Overlap ratio: Eq. 2 (overlap.go). Capacities: Algorithm 1 (capacity.go). Schedule, placement and counters: docs/caching.md. We
-// differ from the paper: R counts the readers of one exchange, so each direction has its own; layer 0 has no slot; a global
-// slot is two rows; which rows get slots follows from predicted transfer time, of which the paper's highest R is a special
-// case (policy paper).
+// differ from the paper in four points. R counts the readers of one exchange, so each direction has its own R. Layer 0 has no slots. A
+// global slot holds two rows. Rows get slots by predicted transfer time; the paper's rule, the highest R, is policy paper.
 //
 // # Usage
 //

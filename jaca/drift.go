@@ -8,12 +8,12 @@ import (
 	"capgnn/graph"
 )
 
-// SampleRows is how many boundary rows of a layer and direction drift is measured on at least, if there are so many
+// SampleRows is on how many boundary rows of a layer and direction drift is measured at least, or on all if there are fewer
 // (docs/caching.md).
 const SampleRows = 1024
 
-// Sample returns the places of n of the ids, ascending, or of all if there are no more: the list is cut into n even runs, and of
-// each run the id counts whose Philox word under the seed is least.
+// Sample returns the places of n of the ids, ascending, or of all ids if there are not more than n. It cuts the list into n runs of
+// equal length and takes the id of each run whose Philox word under the seed is smallest.
 func Sample(ids []graph.NodeID, n int, seed uint64) []int {
 	n = min(max(0, n), len(ids))
 	key := gpu.SeedKey(seed)
@@ -34,9 +34,9 @@ func Sample(ids []graph.NodeID, n int, seed uint64) []int {
 // A row of NaN or of infinity gives NaN or infinity.
 func RowDrifts(old, new []float32, cols int) []float64 { return rowDrifts(old, new, cols, false) }
 
-// GradientDrifts is RowDrifts of rows of which many are small and of no weight, as gradients are: rows below the root mean
-// square of ‖old‖ over the sample are taken relative to that, since what a reader's sum is off by does not depend on how
-// small the row was.
+// GradientDrifts is RowDrifts for gradients, of which many rows are small and do not matter: the change of a row whose ‖old‖ is
+// below the root mean square over the sample is taken relative to that root mean square. The error of a reader's sum depends on
+// the change of a row, not on how small the row was.
 func GradientDrifts(old, new []float32, cols int) []float64 { return rowDrifts(old, new, cols, true) }
 
 func rowDrifts(old, new []float32, cols int, typical bool) []float64 {

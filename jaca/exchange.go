@@ -24,8 +24,8 @@ func (d Direction) String() string {
 	return "forward"
 }
 
-// Exchange is what one layer moves in one direction in every epoch without caches: Halos[i] is what part i reads. Layer 0
-// never exchanges (docs/mathematics.md), so it has none.
+// Exchange is the halo rows that one layer exchanges in one direction, in every epoch if there are no caches: part i reads Halos[i].
+// Layer 0 has no Exchange, because it never exchanges (docs/mathematics.md).
 type Exchange struct {
 	Layer    int
 	Dir      Direction
@@ -69,7 +69,7 @@ func NewExchange(c *graph.Cut, layer int, dir Direction, rowBytes gpu.Bytes) Exc
 	return x
 }
 
-// wire returns the bytes of a row on its way.
+// wire returns the bytes of a row in the form in which it travels.
 func (x *Exchange) wire() gpu.Bytes {
 	if x.WireBytes > 0 {
 		return x.WireBytes

@@ -11,8 +11,8 @@ import (
 type Links struct {
 	H2D, D2H []float64   // by part; nil = 1
 	Peer     [][]float64 // [owner][reader]; 0 = no peer access; nil = none at all
-	// On is the device of each part, and then Peer is by device: of many parts those on one device have equal links. nil: each part
-	// has a device of its own.
+	// On is the device of each part; Peer is then indexed by device, since parts on one device have the same links. nil: each part has
+	// a device of its own.
 	On []int32
 }
 
@@ -74,8 +74,8 @@ func (l *Links) on(part int) int {
 	return int(l.On[part])
 }
 
-// direct says how a row goes from its owner to a reader without the global cache: by peer copy where that is faster. extra is
-// what it takes longer than reading the row from the global cache.
+// direct says how a row goes from its owner to a reader without the global cache: by peer copy if that is faster than through the
+// host. extra is how much longer that takes than to read the row from the global cache.
 func (l *Links) direct(owner, reader int) (peer bool, seconds, extra float64) {
 	h, d := l.h2d(reader), l.d2h(owner)
 	if l.Peer != nil {

@@ -17,7 +17,7 @@ func Overlap(x *Exchange) (ids []graph.NodeID, r []int32) {
 	return ix.ids, r
 }
 
-// index turns an exchange round: its distinct vertices, called rows here, and who reads each.
+// index is the transpose of an exchange: its distinct vertices, called rows here, and the readers of each.
 type index struct {
 	ids   []graph.NodeID // ascending
 	owner []int32        // by row

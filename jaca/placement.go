@@ -14,7 +14,7 @@ func newPlacement(x *Exchange, ix *index) *placement {
 	return s
 }
 
-// maxRounds bounds the rounds of improve, which end by themselves as the cost falls in each; a published graph takes 2 to 4.
+// maxRounds bounds the rounds of improve. They end by themselves, since the cost falls in each round; published graphs take 2 to 4.
 const maxRounds = 16
 
 // place returns the placement of policy jaca: least predicted transfer time per epoch under the capacities.
@@ -23,12 +23,12 @@ const maxRounds = 16
 // ones. Then in turn the global slots are chosen anew given the local ones, which is exact, and the local slots given the
 // global ones, which is exact too, until nothing is gained. This is done from several starts: no local slots; local slots
 // chosen without a global cache; Algorithm 1's placement; global slots chosen one by one (slack.go); global slots chosen where
-// local ones have a price, which goes up and down with the demand. The cheapest result counts, ties to the first;
-// the search ends when the dual of the problem proves one optimal (dual.go).
+// local ones have a dual price (the Lagrange multiplier of their number), which follows demand by subgradient steps. The cheapest
+// result is taken, the first of equal ones; the search ends when the dual bound proves a result optimal (dual.go).
 //
-// Why: a local and a global slot do part of each other's work. So the saving is submodular, and the first step alone saves at
-// least half of what is possible (Fisher, Nemhauser and Wolsey 1978), but to choose both at once is a matching of
-// hypergraphs and has no fast exact algorithm. TestPlacementOptimal and TestPlacementGap say how near this comes.
+// Why: a local and a global slot for one row save part of the same transfers. So the saving is submodular, and the first step alone
+// saves at least half of what is possible (Fisher, Nemhauser and Wolsey 1978). To choose both at once is a matching in a
+// hypergraph, for which no fast exact algorithm is known. TestPlacementOptimal and TestPlacementGap measure the gap to the optimum.
 func place(x *Exchange, ix *index, c *costs, caps *Capacities) *placement {
 	starts := []*placement{newPlacement(x, ix), newPlacement(x, ix), rankBoth(x, ix, caps, byOverlap(ix))}
 	c.chooseLocal(x, caps, starts[1])
@@ -147,8 +147,8 @@ func (a *candidate) before(b *candidate) bool {
 	return a.id < b.id
 }
 
-// chooseGlobal gives global slots to the rows that save most: given s.local, or if prices are given where local slots can be had
-// for them. What would cost more than it saves gets none.
+// chooseGlobal gives global slots to the rows that save most, given s.local; with prices, given that each reader takes a local slot
+// if that saves more than its price. Rows for which a global slot would cost more than it saves get none.
 func (c *costs) chooseGlobal(caps *Capacities, s *placement, prices []float64) {
 	ix := c.ix
 	list := make([]candidate, 0, len(ix.ids))

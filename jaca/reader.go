@@ -61,8 +61,8 @@ func (r *Reader) ClassSlots(class int) (lo, hi int) {
 	return r.LocalAt[class*sources], r.LocalAt[(class+1)*sources]
 }
 
-// Uneven returns the largest difference between the sizes of two classes of local slots in any part: at most 1 where a part
-// has local slots without a global one to even it out.
+// Uneven returns the largest difference between the sizes of two classes of local slots in any part. It is at most 1 where each part
+// has enough local slots for rows without a global slot, whose classes are free.
 func (t *Table) Uneven() int {
 	worst := 0
 	for i := range t.Readers {

@@ -2,9 +2,12 @@ package jaca
 
 // Replay runs the caches of a plan through epochs without moving anything.
 //
-// Returns: what each lookup finds and moves, and their sums. Method: parts read in ascending order, each its rows by owner and
-// halo index, exchange after exchange; a local cache is asked first, the global one if that has not the version that is
-// wanted. Why: this is what the trainer does, so its counters must agree; and what fifo, lru and sieve decide by.
+// Returns: what each lookup finds and moves, and the sums.
+//
+// Method: exchange after exchange, parts read in ascending order, and each part its rows by owner and halo index. A lookup asks the
+// local cache first, and the global cache if the local one does not have the wanted version.
+//
+// Why: the trainer reads in this order, so its counters must agree with these, and fifo, lru and sieve decide by it.
 type Replay struct {
 	plan      *Plan
 	schedules []Schedule // by exchange
@@ -163,7 +166,7 @@ func (r *Replay) read(e, part, owner int, halo int32, epoch int) Lookup {
 	return l
 }
 
-// keep notes that a slot holds a row of an epoch, and whether another vertex's lay there before.
+// keep records that a slot now holds a row of an epoch, and whether it held another vertex's row before.
 func (k *kept) keep(slot int32, epoch int, another bool) {
 	if another || k.made[slot] < 0 {
 		k.admitted[slot] = epoch

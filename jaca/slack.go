@@ -2,9 +2,10 @@ package jaca
 
 import "container/heap"
 
-// chooseBySlack gives global slots one by one to the row that saves most with the local slots that its readers would choose:
-// while a reader has more rows without a global slot than local slots, its slack, the row would be sent to it in every epoch,
-// and afterwards once a period. Savings only fall as slack runs out, at most once per reader, so a heap of old savings does.
+// chooseBySlack gives global slots one by one, each to the row that saves most, given the local slots that its readers would choose.
+// The slack of a reader is the number of its rows without a global slot, less its local slots. While it is positive, the row
+// would be sent to the reader in every epoch, and after that once a period. The saving of a row can only fall when slack runs out,
+// at most once for each reader. So a heap of earlier savings suffices: its top is computed again before it is taken.
 func (c *costs) chooseBySlack(x *Exchange, caps *Capacities, s *placement) {
 	slack := make([]int, len(x.Halos))
 	for i := range slack {
