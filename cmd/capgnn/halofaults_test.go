@@ -19,7 +19,10 @@ import (
 // oldRows are the settings of a run in which rows are kept on devices and on the host, staged, sent ahead, and used when they
 // are old.
 func oldRows(c *runfolder.Config) {
-	c.Layers, c.Partitioner, c.Staleness, c.Pipeline, c.Peer, c.GPUCache, c.CPUCache = 3, "random", "3", runfolder.SwitchOn, runfolder.SwitchOff, "40%", "60%"
+	c.Layers, c.Partitioner, c.Pipeline, c.Peer = 3, "random", runfolder.SwitchOn, runfolder.SwitchOff
+	for name, text := range map[string]string{"staleness": "3", "gpu-cache": "40%", "cpu-cache": "60%"} {
+		c.Set(name, text)
+	}
 }
 
 // A device that stalls or is lost while rows are under way ends the run with one line and the exit code for that, within the

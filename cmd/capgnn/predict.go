@@ -69,7 +69,7 @@ func newPrediction(c *cli.Context, k *term.Console) (*prediction.Prediction, err
 	if err := runfolder.ReadConfig(p.Folder.Config(), &p.Config); err != nil {
 		return nil, err
 	}
-	p.Config.Staleness = jaca.Staleness{}.String() // decides nothing here, nor may it: gat was once trained on old rows
+	p.Config.Set("staleness", jaca.Staleness{}.String()) // decides nothing here, nor may it: gat was once trained on old rows
 	if err := p.Config.Validate(); err != nil {
 		return nil, term.Usagef("--run %s: %w", p.Folder, err)
 	}

@@ -91,11 +91,10 @@ func Read(ctx context.Context, k *term.Console, cfg *runfolder.Config, scaling *
 	if !utf8.ValidString(path) {
 		return nil, term.Usagef("--dataset %q: is not UTF-8, which the files of a run need: rename it", path)
 	}
-	row, _ := runfolder.SplitNumber(cfg.Split)
 	watch := &term.DataWatch{Ctx: ctx, Console: k, Verb: "read"}
-	d, err := dataset.Load(path, dataset.Options{Edges: cfg.Edges, Standardize: cfg.Standardize, Scaling: scaling, Features: cfg.Features, Seed: cfg.Seed, MaskRow: max(row, 0), Watch: watch.At,
+	d, err := dataset.Load(path, dataset.Options{Edges: cfg.Edges, Standardize: cfg.Standardize, Scaling: scaling, Features: cfg.Features, Seed: cfg.Seed, MaskRow: cfg.Split.Value.Row, Watch: watch.At,
 		Training: func(vertices int, labels []int32) ([]bool, error) {
-			fractions, _, err := runfolder.ParseSplit(cfg.Split)
+			fractions, err := cfg.SplitFractions()
 			if err != nil {
 				return nil, err
 			}
@@ -133,7 +132,7 @@ func Overlooked(d *dataset.Dataset, wanted ...string) error {
 // newProblem splits the vertices and settles the self-loops.
 func newProblem(d *dataset.Dataset, cfg *runfolder.Config) (*pipeline.Problem, error) {
 	wanted := []string{dataset.LooksFeatures, dataset.LooksLabels}
-	if cfg.Split == "" {
+	if cfg.Split.String() == "" {
 		wanted = append(wanted, dataset.LooksSplit)
 	}
 	if err := Overlooked(d, wanted...); err != nil {
@@ -151,18 +150,18 @@ func newProblem(d *dataset.Dataset, cfg *runfolder.Config) (*pipeline.Problem, e
 		Labels:   d.Labels, Targets: d.Targets, Classes: d.Classes,
 		Train: d.Train, Val: d.Val, Test: d.Test,
 	}
-	if _, numbered := runfolder.SplitNumber(cfg.Split); numbered {
+	if cfg.Split.Value.Numbered {
 		if d.Splits == 0 {
 			return nil, term.Usagef("the data set has no numbered splits: leave --split %s away", cfg.Split)
 		}
 		return p, nil
 	}
-	fractions, given, err := runfolder.ParseSplit(cfg.Split)
+	fractions, err := cfg.SplitFractions()
 	if err != nil {
 		return nil, err
 	}
 	if d.Train != nil {
-		if given {
+		if cfg.Split.Value.Given {
 			return nil, term.Usagef("the data set has a train_mask: leave --split away")
 		}
 		return p, nil

@@ -54,7 +54,7 @@ func (b *Bench) replay(ctx context.Context, s setting) (*bench.Line, error) {
 	if err := errors.Join(trainer.Close(), devices.CloseAll(opened)); err != nil {
 		return nil, err
 	}
-	bound, pipelined := t.Config.MaxStaleness().Bound, t.Config.Pipelined()
+	bound, pipelined := t.Config.Staleness.Value.Bound, t.Config.Pipelined()
 	if !trainer.Ages() { // the caches are those of exact epochs
 		bound, pipelined = 0, false
 	}

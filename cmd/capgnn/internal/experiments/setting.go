@@ -63,8 +63,10 @@ func (b *Bench) prepare(ctx context.Context, s setting) (*training.Run, error) {
 	t := &training.Run{Console: b.quietly(), Config: runfolder.Default()}
 	t.Config.Dataset, t.Config.Devices, t.Config.Model, t.Config.Seed = s.Dataset, s.Devices, cmp.Or(s.Model, "gcn"), s.Seed
 	t.Config.Epochs, t.Config.EvalEvery, t.Config.Order = s.Epochs, s.EvalEvery, runfolder.OrderNone
-	t.Config.Cache, t.Config.GPUCache, t.Config.CPUCache = cmp.Or(string(s.Policy), string(jaca.None)), cmp.Or(s.Local, "auto"), cmp.Or(s.Global, "auto")
-	t.Config.Staleness, t.Config.Pipeline = cmp.Or(s.Staleness, "0"), runfolder.SwitchOff
+	t.Config.Cache, t.Config.Pipeline = cmp.Or(string(s.Policy), string(jaca.None)), runfolder.SwitchOff
+	t.Config.Set("gpu-cache", cmp.Or(s.Local, "auto"))
+	t.Config.Set("cpu-cache", cmp.Or(s.Global, "auto"))
+	t.Config.Set("staleness", cmp.Or(s.Staleness, "0"))
 	if s.Pipeline {
 		t.Config.Pipeline = runfolder.SwitchOn
 	}
@@ -75,9 +77,7 @@ func (b *Bench) prepare(ctx context.Context, s setting) (*training.Run, error) {
 		t.Config.MaxPrune, t.Config.NoMove = 1, true
 	}
 	for name := range strings.FieldsFuncSeq(s.Off, func(r rune) bool { return r == ',' }) {
-		if err := optionNamed(name).Set(&t.Config, "true"); err != nil {
-			return nil, err
-		}
+		t.Config.Set(name, "true")
 	}
 	if err := b.load(ctx, t); err != nil {
 		return nil, err
@@ -88,16 +88,6 @@ func (b *Bench) prepare(ctx context.Context, s setting) (*training.Run, error) {
 		}
 	}
 	return t, nil
-}
-
-// optionNamed returns the option of train with this name.
-func optionNamed(name string) runfolder.Option {
-	for _, o := range runfolder.Options {
-		if o.Name == name {
-			return o
-		}
-	}
-	panic("capgnn: no option " + name)
 }
 
 // counted are the parts of a plan in numbers: what every kind of cell says about them.

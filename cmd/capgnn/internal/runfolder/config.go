@@ -21,12 +21,12 @@ import (
 // Config is everything that decides a training run. Each field is one option (options.go), under the same name on
 // the command line and in config.yaml.
 type Config struct {
-	Dataset     string // as the user wrote it
-	DatasetPath string // where it was found; "" before that
-	Edges       string // direction of the file's edges; auto = the format's own default
-	Standardize string // features by the training rows; auto = the format's own default
-	Features    string // dataset.Options.Features
-	Split       string // train,val,test fractions, or the number of a split; "" = the data set's masks, or 0.7,0.2,0.1
+	Dataset     string      // as the user wrote it
+	DatasetPath string      // where it was found; "" before that
+	Edges       string      // direction of the file's edges; auto = the format's own default
+	Standardize string      // features by the training rows; auto = the format's own default
+	Features    string      // dataset.Options.Features
+	Split       Text[Split] // train,val,test fractions, or the number of a split; "" = the data set's masks, or 0.7,0.2,0.1
 	SelfLoops   string
 
 	Model   string
@@ -48,37 +48,37 @@ type Config struct {
 	Devices     string // grammar of --devices
 	Parts       int    // 0 = one per device
 	Partitioner string
-	Objective   string  // of the multilevel partitioner: cut or volume
-	Balance     float64 // most inner vertices of a part over its share, ≥ 1
-	BalanceBy   string  // list of balanced quantities, "" = vertices,edges,train
-	Cost        string  // what parts are evened by: CostAuto, CostTime or CostLambda
-	NoMove      bool    // inner vertices stay where the partitioner put them
-	MaxPrune    float64 // share of cut edges that may be pruned, 0 = lossless
-	Prune       float64 // share of each part's cut edges that is pruned whatever the devices, 0 = none
-	PruneScore  string  // order in which replicas are pruned
-	Rescale     bool    // what pruning leaves of a sum over neighbours is scaled up
-	Alpha       float64 // α of Eq. 14
-	Plan        string  // plan file to take the parts from, "" = make one
-	Profile     string  // profile file; "" = the cached one or a brief measurement
-	Order       string  // of the vertices inside a part: orders
-	Storage     string  // element type of gathered and exchanged rows: fp32 or bf16
-	TF32        bool    // dense products on GPUs may round their operands to TF32
-	Cache       string  // policy by which halo rows get slots: jaca.Policies
-	GPUCache    string  // size of each device's cache: jaca.ParseSize
-	CPUCache    string  // of the host's
-	ReserveGPU  string  // memory of each device that caches leave alone
-	ReserveCPU  string  // of the host's
-	CacheTopK   int     // halo rows that count per reader and owner, 0 = all
-	CacheBypass float64 // hit rate under which caches are given up, 0 = never
-	Staleness   string  // jaca.ParseStaleness
-	ExactEpochs string  // auto or a number
-	Pipeline    string  // SwitchOn, SwitchOff or PipelineAuto
-	Peer        string  // whether devices copy straight from each other: SwitchOn or SwitchOff
-	HaloType    string  // pipeline.ParseEncoding
-	CacheSlots  string  // capacities of the run that wrote the file: rows of each part's cache, then of the host's; config file only
-	CacheLinks  string  // transfer rates that slots were decided by: parseLinks; config file only
-	PlanKey     string  // of the plan of the run that wrote the file; config file only
-	Targets     string  // share of the work of each part, "" = decide from devices and profile; config file only
+	Objective   string                  // of the multilevel partitioner: cut or volume
+	Balance     float64                 // most inner vertices of a part over its share, ≥ 1
+	BalanceBy   string                  // list of balanced quantities, "" = vertices,edges,train
+	Cost        string                  // what parts are evened by: CostAuto, CostTime or CostLambda
+	NoMove      bool                    // inner vertices stay where the partitioner put them
+	MaxPrune    float64                 // share of cut edges that may be pruned, 0 = lossless
+	Prune       float64                 // share of each part's cut edges that is pruned whatever the devices, 0 = none
+	PruneScore  string                  // order in which replicas are pruned
+	Rescale     bool                    // what pruning leaves of a sum over neighbours is scaled up
+	Alpha       float64                 // α of Eq. 14
+	Plan        string                  // plan file to take the parts from, "" = make one
+	Profile     string                  // profile file; "" = the cached one or a brief measurement
+	Order       string                  // of the vertices inside a part: orders
+	Storage     string                  // element type of gathered and exchanged rows: fp32 or bf16
+	TF32        bool                    // dense products on GPUs may round their operands to TF32
+	Cache       string                  // policy by which halo rows get slots: jaca.Policies
+	GPUCache    Text[jaca.Size]         // size of each device's cache
+	CPUCache    Text[jaca.Size]         // of the host's
+	ReserveGPU  Text[gpu.Bytes]         // memory of each device that caches leave alone
+	ReserveCPU  Text[gpu.Bytes]         // of the host's
+	CacheTopK   int                     // halo rows that count per reader and owner, 0 = all
+	CacheBypass float64                 // hit rate under which caches are given up, 0 = never
+	Staleness   Text[jaca.Staleness]    // how old rows may get
+	ExactEpochs Text[int]               // epochs at first that use rows of their own epoch; −1 = auto
+	Pipeline    string                  // SwitchOn, SwitchOff or PipelineAuto
+	Peer        string                  // whether devices copy straight from each other: SwitchOn or SwitchOff
+	HaloType    Text[pipeline.Encoding] // encoding of halo rows on their way
+	CacheSlots  string                  // capacities of the run that wrote the file: rows of each part's cache, then of the host's; config file only
+	CacheLinks  string                  // transfer rates that slots were decided by; config file only
+	PlanKey     string                  // of the plan of the run that wrote the file; config file only
+	Targets     string                  // share of the work of each part, "" = decide from devices and profile; config file only
 
 	CheckpointEvery int
 	Savings         pipeline.Savings
@@ -87,13 +87,19 @@ type Config struct {
 
 // Default returns the settings of a run where nothing is said.
 func Default() Config {
-	return Config{
+	c := Config{
 		Edges: dataset.Auto, Standardize: dataset.Auto, Features: dataset.FeaturesStored, SelfLoops: "auto", Model: string(gnn.GCN), Layers: 3, Hidden: 256, Heads: 4, Dropout: 0.5,
 		Epochs: 200, LR: 0.01, Optimizer: string(gnn.Adam), Seed: 1, EvalEvery: 5,
 		Devices: "auto", Partitioner: string(rapa.Methods[0]), Objective: "cut", Balance: 1.03, Cost: CostAuto, PruneScore: string(rapa.PruneScores[0]), Alpha: 0.5, Order: OrderAuto, Storage: gpu.FP32.String(), CheckpointEvery: 10,
-		Cache: string(jaca.JACA), GPUCache: jaca.Size{}.String(), CPUCache: jaca.Size{}.String(), ReserveGPU: "0", ReserveCPU: "0",
-		Staleness: jaca.Staleness{}.String(), ExactEpochs: exactAuto, Pipeline: PipelineAuto, Peer: SwitchOn, HaloType: pipeline.FP32.String(),
+		Cache: string(jaca.JACA), Pipeline: PipelineAuto, Peer: SwitchOn,
 	}
+	for name, text := range map[string]string{
+		"split": "", "gpu-cache": jaca.Size{}.String(), "cpu-cache": jaca.Size{}.String(), "reserve-gpu": "0", "reserve-cpu": "0",
+		"staleness": jaca.Staleness{}.String(), "exact-epochs": exactAuto, "halo-dtype": pipeline.FP32.String(),
+	} {
+		c.Set(name, text)
+	}
+	return c
 }
 
 // What --model and --optimizer may be.
@@ -177,10 +183,7 @@ func (c *Config) Validate() error {
 	} else if c.MakesFeatures() && c.Standardize == dataset.StandardizeTrain {
 		bad("--features %s with --standardize train: features made from the graph are not standardised: leave one of them away", c.Features)
 	}
-	if _, numbered := SplitNumber(c.Split); !numbered {
-		_, _, err := ParseSplit(c.Split)
-		errs = append(errs, err)
-	}
+	errs = append(errs, c.Split.err)
 	errs = append(errs, model.Validate(), optimizer.Validate())
 	if err := errors.Join(errs...); err != nil {
 		return term.Usagef("%w", err)
@@ -210,16 +213,21 @@ func (c *Config) UpdateRule() gnn.Optimizer {
 	return gnn.Optimizer{Kind: gnn.OptimizerKind(c.Optimizer), LR: c.LR, WeightDecay: c.WeightDecay, AMSGrad: c.AMSGrad}
 }
 
-// SplitNumber reads the number of a split that stands in the data set's files.
-func SplitNumber(text string) (row int, numbered bool) {
-	row, err := strconv.Atoi(text)
-	return row, err == nil && row >= 0
+// Split is how vertices are split: by the masks of the data set, by one of its numbered splits, or at random.
+type Split struct {
+	Numbered  bool // Row is the number of a split that stands in the data set's files
+	Row       int
+	Given     bool       // the user gave Fractions
+	Fractions [3]float64 // of training, validation and test where the data set has no masks
 }
 
-// ParseSplit reads train,val,test fractions; given is false for "".
-func ParseSplit(text string) (f [3]float64, given bool, err error) {
+// parseSplit reads the number of a split, or fractions train,val,test; "" gives neither.
+func parseSplit(text string) (Split, error) {
+	if row, err := strconv.Atoi(text); err == nil && row >= 0 {
+		return Split{Numbered: true, Row: row}, nil
+	}
 	if text == "" {
-		return dataset.DefaultFractions, false, nil
+		return Split{Fractions: dataset.DefaultFractions}, nil
 	}
 	values, err := ParseFloats(text)
 	sum := 0.0
@@ -230,9 +238,23 @@ func ParseSplit(text string) (f [3]float64, given bool, err error) {
 		sum += v
 	}
 	if err != nil || len(values) != 3 || values[0] == 0 || sum > 1+1e-9 {
-		return f, true, fmt.Errorf("--split %q is not three fractions train,val,test with train above 0 and a sum of at most 1", text)
+		return Split{}, noFractions(text)
 	}
-	return [3]float64(values), true, nil
+	return Split{Given: true, Fractions: [3]float64(values)}, nil
+}
+
+// noFractions refuses a text as fractions.
+func noFractions(text string) error {
+	return fmt.Errorf("--split %q is not three fractions train,val,test with train above 0 and a sum of at most 1", text)
+}
+
+// SplitFractions returns the fractions by which vertices are drawn for training, validation and test. The number of a split is
+// an error: data that has to be split has none.
+func (c *Config) SplitFractions() ([3]float64, error) {
+	if c.Split.Value.Numbered {
+		return [3]float64{}, noFractions(c.Split.text)
+	}
+	return c.Split.Value.Fractions, c.Split.err
 }
 
 // ParseFloats reads numbers separated by commas; "" is none.

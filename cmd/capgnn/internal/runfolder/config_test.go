@@ -13,8 +13,8 @@ import (
 
 // unusual has no option at its default.
 func unusual() Config {
-	return Config{
-		Dataset: "a: b #c", DatasetPath: "/data/1e5", Edges: "reversed", Standardize: "none", Split: "0.6,0.2,0.2", SelfLoops: "keep",
+	c := Config{
+		Dataset: "a: b #c", DatasetPath: "/data/1e5", Edges: "reversed", Standardize: "none", SelfLoops: "keep",
 		Model: "gat", Layers: 2, Hidden: 24, Heads: 3, Dropout: 0.1, Init: "w.npz", Epochs: 7, LR: 1e-7, Optimizer: "sgd",
 		WeightDecay: 5e-4, AMSGrad: true, Seed: 1<<64 - 1, EvalEvery: 1, Patience: 3, Devices: "cpu:0,threads=1,cpu:threads=2",
 		Parts: 5, Partitioner: "random", Profile: "p.json", Targets: "0.1,0.9", CheckpointEvery: 4,
@@ -22,10 +22,15 @@ func unusual() Config {
 		Alpha: 0.35, Plan: "p.plan", PlanKey: "abc", TF32: true,
 		Savings: pipeline.Savings{NoPrecompute: true, NoTransformFirst: true, NoSparse: true, NoNeededRows: true,
 			NoFoldScale: true, NoFuse: true, NoReuse: true},
-		Cache: "lru", GPUCache: "20%", CPUCache: "2GiB", ReserveGPU: "1MiB", ReserveCPU: "2MiB", CacheTopK: 9, CacheBypass: 0.125,
-		Staleness: "auto:0.05,8", Pipeline: "off", Peer: "off", HaloType: "bf16", CacheSlots: "3,4,5", CacheLinks: "1:2,3:4",
+		Cache: "lru", CacheTopK: 9, CacheBypass: 0.125,
+		Pipeline: "off", Peer: "off", CacheSlots: "3,4,5", CacheLinks: "1:2,3:4",
 		DataSHA256: "1234567890123456789012345678901234567890123456789012345678901234",
 	}
+	for name, text := range map[string]string{"split": "0.6,0.2,0.2", "gpu-cache": "20%", "cpu-cache": "2GiB", "reserve-gpu": "1MiB", "reserve-cpu": "2MiB",
+		"staleness": "auto:0.05,8", "exact-epochs": "11", "halo-dtype": "bf16"} {
+		c.Set(name, text)
+	}
+	return c
 }
 
 func TestConfigFileSaysEverything(t *testing.T) {
@@ -57,7 +62,8 @@ func TestConfigFileKeepsWhatItDoesNotSay(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Default()
-	want.Epochs, want.Seed, want.Split = 3, 5, "0.5,0.25,0.25"
+	want.Epochs, want.Seed = 3, 5
+	want.Set("split", "0.5,0.25,0.25")
 	if cfg != want {
 		t.Errorf("got %+v, want %+v", cfg, want)
 	}
@@ -130,7 +136,7 @@ func TestValidate(t *testing.T) {
 		"--epochs":             func(c *Config) { c.Epochs = -1 },
 		"--parts":              func(c *Config) { c.Parts = 1 << 20 },
 		"--patience":           func(c *Config) { c.Patience, c.EvalEvery = 2, 0 },
-		"--split":              func(c *Config) { c.Split = "0.5,0.5,0.5" },
+		"--split":              func(c *Config) { c.Set("split", "0.5,0.5,0.5") },
 		"model":                func(c *Config) { c.Model = "mlp" },
 		"multiple":             func(c *Config) { c.Model, c.Hidden, c.Heads = "gat", 30, 4 },
 		"dropout":              func(c *Config) { c.Dropout = 1 },
@@ -149,13 +155,13 @@ func TestValidate(t *testing.T) {
 
 func TestParseSplit(t *testing.T) {
 	for text, want := range map[string][3]float64{"": dataset.DefaultFractions, "0.5,0.25,0.25": {0.5, 0.25, 0.25}, "1,0,0": {1, 0, 0}, "0.6, 0.2, 0.2": {0.6, 0.2, 0.2}} {
-		got, given, err := ParseSplit(text)
-		if err != nil || got != want || given != (text != "") {
-			t.Errorf("%q: got %v, %v, %v, want %v", text, got, given, err, want)
+		got, err := parseSplit(text)
+		if err != nil || got.Fractions != want || got.Given != (text != "") || got.Numbered {
+			t.Errorf("%q: got %+v, %v, want %v", text, got, err, want)
 		}
 	}
 	for _, text := range []string{"0.7", "0.7,0.2", "0,0.5,0.5", "a,b,c", "0.5,0.5,0.5", "-0.1,0.5,0.5", "NaN,0,0", "2,0,0", "0.1,0.1,0.1,0.1", ",,"} {
-		if got, _, err := ParseSplit(text); err == nil {
+		if got, err := parseSplit(text); err == nil {
 			t.Errorf("%q is accepted as %v", text, got)
 		}
 	}
@@ -163,8 +169,8 @@ func TestParseSplit(t *testing.T) {
 
 func TestSplitNumber(t *testing.T) {
 	for text, want := range map[string]int{"0": 0, "3": 3, "": -1, "-1": -1, "0.7,0.2,0.1": -1, "1.0": -1} {
-		if row, numbered := SplitNumber(text); numbered != (want >= 0) || numbered && row != want {
-			t.Errorf("%q: got %d, %v, want %d", text, row, numbered, want)
+		if got, _ := parseSplit(text); got.Numbered != (want >= 0) || got.Row != max(want, 0) {
+			t.Errorf("%q: got %+v, want %d", text, got, want)
 		}
 	}
 }

@@ -34,27 +34,30 @@ func (c *Config) cacheErrors() []error {
 	if err != nil {
 		bad("--cache: %s is not a cache policy, these are: %v", term.Quoted(c.Cache, Names(jaca.Policies)), jaca.Policies)
 	}
-	for _, f := range [][2]string{{"gpu-cache", c.GPUCache}, {"cpu-cache", c.CPUCache}} {
-		flag, text := f[0], f[1]
-		if s, err := jaca.ParseSize(text); err != nil {
-			bad("--%s: %w", flag, err)
-		} else if policy == jaca.None && s != (jaca.Size{}) && s != jaca.Rows(0) {
-			bad("--%s %s: --cache none keeps no rows: leave one of them away", flag, text)
+	size := func(flag string, s Text[jaca.Size]) {
+		if s.err != nil {
+			bad("--%s: %w", flag, s.err)
+		} else if policy == jaca.None && s.Value != (jaca.Size{}) && s.Value != jaca.Rows(0) {
+			bad("--%s %s: --cache none keeps no rows: leave one of them away", flag, s)
 		}
 	}
-	for _, f := range [][2]string{{"reserve-gpu", c.ReserveGPU}, {"reserve-cpu", c.ReserveCPU}} {
-		if _, err := parseReserve(f[1]); err != nil {
-			bad("--%s: %q %w", f[0], f[1], err)
+	size("gpu-cache", c.GPUCache)
+	size("cpu-cache", c.CPUCache)
+	reserve := func(flag string, s Text[gpu.Bytes]) {
+		if s.err != nil {
+			bad("--%s: %q %w", flag, s, s.err)
 		}
 	}
+	reserve("reserve-gpu", c.ReserveGPU)
+	reserve("reserve-cpu", c.ReserveCPU)
 	if c.CacheTopK < 0 {
 		bad("--cache-topk %d is negative: 0 = all rows", c.CacheTopK)
 	}
 	if !(c.CacheBypass >= 0 && c.CacheBypass <= 1) {
 		bad("--cache-bypass %g is not in [0, 1]", c.CacheBypass)
 	}
-	stale, err := jaca.ParseStaleness(c.Staleness)
-	if err != nil {
+	stale := c.Staleness.Value
+	if err := c.Staleness.err; err != nil {
 		bad("--staleness: %w", err)
 	}
 	if stale.Bound > 0 && c.Model == string(gnn.GAT) { // docs/adr/0020
@@ -66,7 +69,7 @@ func (c *Config) cacheErrors() []error {
 	if stale.Auto() && c.CacheBypass > 0 {
 		bad("--cache-bypass %g with --staleness %s, which sets periods itself: leave one of them away", c.CacheBypass, c.Staleness)
 	}
-	if n, err := parseExactEpochs(c.ExactEpochs); err != nil {
+	if n, err := c.ExactEpochs.Value, c.ExactEpochs.err; err != nil {
 		bad("--exact-epochs: %w", err)
 	} else if n > 0 && (stale.Auto() || !policy.Static()) {
 		bad("--exact-epochs %d with --staleness %s and --cache %s: leave --exact-epochs away", n, c.Staleness, c.Cache)
@@ -81,7 +84,7 @@ func (c *Config) cacheErrors() []error {
 	default:
 		bad("--pipeline %q is not one of on, off, auto", c.Pipeline)
 	}
-	if _, err := pipeline.ParseEncoding(c.HaloType); err != nil {
+	if err := c.HaloType.err; err != nil {
 		bad("--halo-dtype: %w", err)
 	}
 	if c.Peer != SwitchOn && c.Peer != SwitchOff {
@@ -110,13 +113,7 @@ func parseReserve(text string) (gpu.Bytes, error) {
 
 // Pipelined reports whether rows are used from the epoch on that follows the one that made them, where they may be stale.
 func (c *Config) Pipelined() bool {
-	return c.Pipeline == SwitchOn || c.Pipeline == PipelineAuto && (jaca.Policy(c.Cache).Static() || c.MaxStaleness().Bound == 0)
-}
-
-// MaxStaleness returns how old rows may get. The settings are valid.
-func (c *Config) MaxStaleness() jaca.Staleness {
-	s, _ := jaca.ParseStaleness(c.Staleness)
-	return s
+	return c.Pipeline == SwitchOn || c.Pipeline == PipelineAuto && (jaca.Policy(c.Cache).Static() || c.Staleness.Value.Bound == 0)
 }
 
 // parseExactEpochs reads a number of epochs; auto is -1.
@@ -133,27 +130,21 @@ func parseExactEpochs(text string) (int, error) {
 
 // exactEpochs returns how many epochs at first use rows of their own epoch. The settings are valid.
 func (c *Config) exactEpochs() int {
-	s := c.MaxStaleness()
+	s := c.Staleness.Value
 	if s.Bound == 0 || s.Auto() || !jaca.Policy(c.Cache).Static() {
 		return 0
 	}
-	n, _ := parseExactEpochs(c.ExactEpochs)
-	if n < 0 {
-		n = c.Epochs / 10
+	if n := c.ExactEpochs.Value; n >= 0 {
+		return n
 	}
-	return n
+	return c.Epochs / 10
 }
 
 // HaloCache returns what valid settings say about keeping halo rows. Links are missing where they are not recorded.
 func (c *Config) HaloCache() pipeline.Cache {
-	out := pipeline.Cache{Policy: jaca.Policy(c.Cache), TopK: c.CacheTopK, Staleness: c.MaxStaleness(), ExactEpochs: c.exactEpochs(), Pipeline: c.Pipelined(),
+	return pipeline.Cache{Policy: jaca.Policy(c.Cache), TopK: c.CacheTopK, Staleness: c.Staleness.Value, ExactEpochs: c.exactEpochs(), Pipeline: c.Pipelined(),
+		Local: c.GPUCache.Value, Global: c.CPUCache.Value, HaloType: c.HaloType.Value, ReserveDevice: c.ReserveGPU.Value, ReserveHost: c.ReserveCPU.Value,
 		NoPeer: c.Peer == SwitchOff, Bypass: c.CacheBypass, Seed: c.Seed}
-	out.Local, _ = jaca.ParseSize(c.GPUCache)
-	out.Global, _ = jaca.ParseSize(c.CPUCache)
-	out.HaloType, _ = pipeline.ParseEncoding(c.HaloType)
-	out.ReserveDevice, _ = parseReserve(c.ReserveGPU)
-	out.ReserveHost, _ = parseReserve(c.ReserveCPU)
-	return out
 }
 
 // ParseSlots reads recorded capacities: rows of each part's cache, then of the host's.

@@ -24,20 +24,20 @@ func TestHaloCacheOfSettings(t *testing.T) {
 	}{
 		{"defaults", func(*Config) {}, func(*pipeline.Cache) {}},
 		{"policy", func(c *Config) { c.Cache = "low-overlap" }, func(c *pipeline.Cache) { c.Policy = jaca.LowOverlap }},
-		{"sizes", func(c *Config) { c.GPUCache, c.CPUCache = "20%", "700" }, func(c *pipeline.Cache) { c.Local, c.Global = jaca.Percent(20), jaca.Rows(700) }},
-		{"reserves", func(c *Config) { c.ReserveGPU, c.ReserveCPU = "1MiB", "2KiB" }, func(c *pipeline.Cache) { c.ReserveDevice, c.ReserveHost = 1<<20, 2<<10 }},
+		{"sizes", func(c *Config) { c.Set("gpu-cache", "20%"); c.Set("cpu-cache", "700") }, func(c *pipeline.Cache) { c.Local, c.Global = jaca.Percent(20), jaca.Rows(700) }},
+		{"reserves", func(c *Config) { c.Set("reserve-gpu", "1MiB"); c.Set("reserve-cpu", "2KiB") }, func(c *pipeline.Cache) { c.ReserveDevice, c.ReserveHost = 1<<20, 2<<10 }},
 		{"top and bypass", func(c *Config) { c.CacheTopK, c.CacheBypass = 5, 0.25 }, func(c *pipeline.Cache) { c.TopK, c.Bypass = 5, 0.25 }},
-		{"staleness", func(c *Config) { c.Staleness = "4" }, func(c *pipeline.Cache) { c.Staleness.Bound, c.ExactEpochs = 4, Default().Epochs/10 }},
-		{"exact epochs", func(c *Config) { c.Staleness, c.ExactEpochs = "4", "7" }, func(c *pipeline.Cache) { c.Staleness.Bound, c.ExactEpochs = 4, 7 }},
-		{"exact epochs of nothing", func(c *Config) { c.ExactEpochs = "7" }, func(*pipeline.Cache) {}},
-		{"adaptive", func(c *Config) { c.Staleness = "auto:0.1,8" }, func(c *pipeline.Cache) { c.Staleness = jaca.Staleness{Bound: 8, EPS: 0.1} }},
+		{"staleness", func(c *Config) { c.Set("staleness", "4") }, func(c *pipeline.Cache) { c.Staleness.Bound, c.ExactEpochs = 4, Default().Epochs/10 }},
+		{"exact epochs", func(c *Config) { c.Set("staleness", "4"); c.Set("exact-epochs", "7") }, func(c *pipeline.Cache) { c.Staleness.Bound, c.ExactEpochs = 4, 7 }},
+		{"exact epochs of nothing", func(c *Config) { c.Set("exact-epochs", "7") }, func(*pipeline.Cache) {}},
+		{"adaptive", func(c *Config) { c.Set("staleness", "auto:0.1,8") }, func(c *pipeline.Cache) { c.Staleness = jaca.Staleness{Bound: 8, EPS: 0.1} }},
 		{"pipeline off", func(c *Config) { c.Pipeline = "off" }, func(c *pipeline.Cache) { c.Pipeline = false }},
 		{"fifo, exact", func(c *Config) { c.Cache = "fifo" }, func(c *pipeline.Cache) { c.Policy = jaca.FIFO }},
-		{"fifo, stale", func(c *Config) { c.Cache, c.Staleness = "fifo", "2" }, func(c *pipeline.Cache) {
+		{"fifo, stale", func(c *Config) { c.Cache = "fifo"; c.Set("staleness", "2") }, func(c *pipeline.Cache) {
 			c.Policy, c.Staleness.Bound, c.Pipeline = jaca.FIFO, 2, false
 		}},
 		{"no peers", func(c *Config) { c.Peer = "off" }, func(c *pipeline.Cache) { c.NoPeer = true }},
-		{"int8", func(c *Config) { c.HaloType = "int8" }, func(c *pipeline.Cache) { c.HaloType = pipeline.Int8 }},
+		{"int8", func(c *Config) { c.Set("halo-dtype", "int8") }, func(c *pipeline.Cache) { c.HaloType = pipeline.Int8 }},
 		{"seed", func(c *Config) { c.Seed = 9 }, func(c *pipeline.Cache) { c.Seed = 9 }},
 	} {
 		cfg, want := Default(), plain

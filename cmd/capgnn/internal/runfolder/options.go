@@ -8,13 +8,15 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/jaca"
+	"capgnn/pipeline"
 )
 
 // Option is one setting of a training run: a flag and a key of config.yaml with the same name and the same syntax.
 type Option struct {
 	Name, usage string            // usage has the word for the value between backquotes
 	Group       string            // of help
-	field       func(*Config) any // pointer to a string, int, uint64, float64 or bool
+	field       func(*Config) any // pointer to a string, int, uint64, float64 or bool, or a textSetting
 	FileOnly    bool              // no flag: written by a run for its repetition
 }
 
@@ -41,7 +43,7 @@ var Options = []Option{
 	{Name: "edges", Group: GroupData, usage: "read edges as `KIND`: symmetric, directed or reversed; auto = as the format says", field: func(c *Config) any { return &c.Edges }},
 	{Name: "standardize", Group: GroupData, usage: "`HOW` feature columns are centred and scaled: train (by the training rows) or none; auto = train for GraphSAINT folders", field: func(c *Config) any { return &c.Standardize }},
 	{Name: "features", Group: GroupData, usage: FeaturesUsage, field: func(c *Config) any { return &c.Features }},
-	{Name: "split", Group: GroupData, usage: "fractions `TRAIN,VAL,TEST` for data without a train_mask (default: 0.7,0.2,0.1), or the number of a split for heterophilous-graphs files (default: 0)", field: func(c *Config) any { return &c.Split }},
+	{Name: "split", Group: GroupData, usage: "fractions `TRAIN,VAL,TEST` for data without a train_mask (default: 0.7,0.2,0.1), or the number of a split for heterophilous-graphs files (default: 0)", field: func(c *Config) any { return readBy(&c.Split, parseSplit) }},
 	{Name: "self-loops", Group: GroupData, usage: "`HOW` edges from a vertex to itself are treated: auto, add, keep or remove; auto removes them and adds one per vertex for gcn and gat", field: func(c *Config) any { return &c.SelfLoops }},
 	{Name: "model", Group: GroupModel, usage: "`MODEL`: gcn, sage, gin or gat", field: func(c *Config) any { return &c.Model }},
 	{Name: "layers", Group: GroupModel, usage: "number `N` of convolutions", field: func(c *Config) any { return &c.Layers }},
@@ -76,17 +78,17 @@ var Options = []Option{
 	{Name: "storage", Group: groupMemory, usage: "element `TYPE` of the rows that neighbours gather and devices exchange: fp32 or bf16; sums are fp32 either way", field: func(c *Config) any { return &c.Storage }},
 	{Name: "tf32", Group: groupMemory, usage: "let dense products on GPUs round their operands to 10 bits of mantissa, where cuBLAS and the GPU can", field: func(c *Config) any { return &c.TF32 }},
 	{Name: "cache", Group: GroupExchange, usage: "`POLICY`, which rows of other parts are kept in memory: jaca, paper, fifo, lru, sieve, random, degree, low-overlap or none", field: func(c *Config) any { return &c.Cache }},
-	{Name: "gpu-cache", Group: GroupExchange, usage: "`SIZE` of each device's cache: rows (20000), a share of the rows that it could hold (20%), memory (2GiB), or auto = what memory leaves", field: func(c *Config) any { return &c.GPUCache }},
-	{Name: "cpu-cache", Group: GroupExchange, usage: "`SIZE` of the cache in host memory, as --gpu-cache", field: func(c *Config) any { return &c.CPUCache }},
-	{Name: "reserve-gpu", Group: GroupExchange, usage: "memory (`SIZE`) of each device that its cache leaves alone, such as 500MiB", field: func(c *Config) any { return &c.ReserveGPU }},
-	{Name: "reserve-cpu", Group: GroupExchange, usage: "host memory (`SIZE`) that the cache leaves alone", field: func(c *Config) any { return &c.ReserveCPU }},
+	{Name: "gpu-cache", Group: GroupExchange, usage: "`SIZE` of each device's cache: rows (20000), a share of the rows that it could hold (20%), memory (2GiB), or auto = what memory leaves", field: func(c *Config) any { return readBy(&c.GPUCache, jaca.ParseSize) }},
+	{Name: "cpu-cache", Group: GroupExchange, usage: "`SIZE` of the cache in host memory, as --gpu-cache", field: func(c *Config) any { return readBy(&c.CPUCache, jaca.ParseSize) }},
+	{Name: "reserve-gpu", Group: GroupExchange, usage: "memory (`SIZE`) of each device that its cache leaves alone, such as 500MiB", field: func(c *Config) any { return readBy(&c.ReserveGPU, parseReserve) }},
+	{Name: "reserve-cpu", Group: GroupExchange, usage: "host memory (`SIZE`) that the cache leaves alone", field: func(c *Config) any { return readBy(&c.ReserveCPU, parseReserve) }},
 	{Name: "cache-topk", Group: GroupExchange, usage: "the `N` rows of each other part that count for the size of a part's caches, those that most parts read; 0 = all", field: func(c *Config) any { return &c.CacheTopK }},
 	{Name: "cache-bypass", Group: GroupExchange, usage: "give caches up when their mean hit rate is below this `SHARE`; 0 = never", field: func(c *Config) any { return &c.CacheBypass }},
-	{Name: "staleness", Group: GroupExchange, usage: "largest age of rows of other parts in `EPOCHS`: a number up to 16; auto:EPS or auto:EPS,MAX refreshes each layer's rows so often that they drift by EPS at most; gat allows only 0", field: func(c *Config) any { return &c.Staleness }},
-	{Name: "exact-epochs", Group: GroupExchange, usage: "number `N` of first epochs that use only fresh rows of other parts, as weights change most then; auto = a tenth of --epochs, none with fifo, lru, sieve and adaptive staleness", field: func(c *Config) any { return &c.ExactEpochs }},
+	{Name: "staleness", Group: GroupExchange, usage: "largest age of rows of other parts in `EPOCHS`: a number up to 16; auto:EPS or auto:EPS,MAX refreshes each layer's rows so often that they drift by EPS at most; gat allows only 0", field: func(c *Config) any { return readBy(&c.Staleness, jaca.ParseStaleness) }},
+	{Name: "exact-epochs", Group: GroupExchange, usage: "number `N` of first epochs that use only fresh rows of other parts, as weights change most then; auto = a tenth of --epochs, none with fifo, lru, sieve and adaptive staleness", field: func(c *Config) any { return readBy(&c.ExactEpochs, parseExactEpochs) }},
 	{Name: "pipeline", Group: GroupExchange, usage: "`WHEN` rows of other parts are used one epoch after they were made, so that they travel during computation; needs --staleness: on or off; auto = on, except with fifo, lru and sieve", field: func(c *Config) any { return &c.Pipeline }},
 	{Name: "peer", Group: GroupExchange, usage: "copy between devices that reach each other's memory (`WAY`): on; off = through the host", field: func(c *Config) any { return &c.Peer }},
-	{Name: "halo-dtype", Group: GroupExchange, usage: "element `TYPE` of rows of other parts on their way and in the host's cache: fp32 (as stored), bf16, or int8 with a scale per row, rounded at random", field: func(c *Config) any { return &c.HaloType }},
+	{Name: "halo-dtype", Group: GroupExchange, usage: "element `TYPE` of rows of other parts on their way and in the host's cache: fp32 (as stored), bf16, or int8 with a scale per row, rounded at random", field: func(c *Config) any { return readBy(&c.HaloType, pipeline.ParseEncoding) }},
 	{Name: "cache-slots", field: func(c *Config) any { return &c.CacheSlots }, FileOnly: true},
 	{Name: "cache-links", field: func(c *Config) any { return &c.CacheLinks }, FileOnly: true},
 	{Name: "plan-key", field: func(c *Config) any { return &c.PlanKey }, FileOnly: true},
@@ -107,6 +109,8 @@ func (o Option) Set(c *Config, text string) error {
 	var err error
 	want := ""
 	switch p := o.field(c).(type) {
+	case textSetting:
+		p.set(text)
 	case *string:
 		*p = text
 	case *int:
@@ -128,9 +132,25 @@ func (o Option) Set(c *Config, text string) error {
 	return nil
 }
 
+// Set gives the option of this name a value that reads. It is for settings that the program makes itself: anything else panics.
+func (c *Config) Set(name, text string) {
+	for _, o := range Options {
+		if o.Name != name {
+			continue
+		}
+		if err := o.Set(c, text); err != nil {
+			panic("capgnn: " + err.Error())
+		}
+		return
+	}
+	panic("capgnn: no option " + name)
+}
+
 // Value returns the option's value as a string, int, uint64, float64 or bool.
 func (o Option) Value(c *Config) any {
 	switch p := o.field(c).(type) {
+	case textSetting:
+		return p.String()
 	case *string:
 		return *p
 	case *int:

@@ -99,7 +99,7 @@ func NewResult(cfg *Config, dataset string, devices []devices.Spec, parts int, d
 	if r.BestEpoch >= 0 {
 		out.BestEpoch = &r.BestEpoch
 	}
-	out.Cache, out.Staleness = runCache{cacheUseOf(cfg.Cache, r.Halo), CapacityOf(r.Caches)}, staleUseOf(cfg.MaxStaleness(), r.Halo, nil)
+	out.Cache, out.Staleness = runCache{cacheUseOf(cfg.Cache, r.Halo), CapacityOf(r.Caches)}, staleUseOf(cfg.Staleness.Value, r.Halo, nil)
 	p, n := phaseTimesOf(r.Usage), float64(max(1, parts))
 	out.TimeS = runSeconds{
 		Aggregation: p.Aggregation / n, MM: p.MM / n, Wait: p.Wait / n, Transfer: p.Transfer / n,

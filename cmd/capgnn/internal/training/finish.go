@@ -17,7 +17,7 @@ import (
 
 // fixedPeriod returns the refresh period of every layer with slots; nil: it adapts.
 func (t *Run) fixedPeriod(caches *jaca.Plan) map[string]int {
-	if caches == nil || t.Config.MaxStaleness().Auto() {
+	if caches == nil || t.Config.Staleness.Value.Auto() {
 		return nil
 	}
 	out := map[string]int{}
@@ -78,7 +78,7 @@ func (t *Run) finish(r *pipeline.Result) (*runfolder.Result, error) {
 	}
 	result := runfolder.NewResult(&t.Config, t.Data.Name, t.Specs, t.Parts, t.Dir, r)
 	result.TimeS.Start, result.Classes = t.start.Seconds(), t.Data.ClassNames
-	if result.Staleness.Period = t.fixedPeriod(r.Caches); t.Config.MaxStaleness().Auto() {
+	if result.Staleness.Period = t.fixedPeriod(r.Caches); t.Config.Staleness.Value.Auto() {
 		if result.Drift, result.Staleness.Period, err = runfolder.ReadDrifts(t.Dir.Metrics()); err != nil {
 			return nil, err
 		}

@@ -69,7 +69,7 @@ func (t *Run) PlanMemory(ctx context.Context) (*MemoryPlan, error) {
 	if err != nil {
 		return nil, term.AsUsage(t.Explain(err))
 	}
-	if t.Config.MaxStaleness().Bound > 0 && !m.ages {
+	if t.Config.Staleness.Value.Bound > 0 && !m.ages {
 		t.Console.Note("note: --staleness %s has no effect here: no row of another part can be from an earlier epoch", t.Config.Staleness)
 	}
 	return m, nil

@@ -99,7 +99,7 @@ func (t *Run) Train(ctx context.Context) (_ *runfolder.Result, err error) {
 		}
 	}
 	t.Console.Enter(term.Placing)
-	metrics := &runfolder.Metrics{Path: t.Dir.Metrics(), Policy: t.Config.Cache, Staleness: t.Config.MaxStaleness()}
+	metrics := &runfolder.Metrics{Path: t.Dir.Metrics(), Policy: t.Config.Cache, Staleness: t.Config.Staleness.Value}
 	events := &runfolder.Events{Dir: t.Dir, Metric: runfolder.MetricName(t.Data.Problem)}
 	opt, err := t.options(func(s pipeline.EpochStats) error { return errors.Join(metrics.Append(s), events.Append(s)) })
 	if err != nil {
