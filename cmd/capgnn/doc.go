@@ -1,12 +1,14 @@
 // Command capgnn trains graph neural networks full-batch on the devices of one machine.
 //
-// Its nouns: a command (demo, train, plan, partition, predict, report, data, profile, doctor, completion, version); a Config, everything that decides a run; a Spec, one
-// device as the user wrote it; a run folder, what a run leaves behind; the console, where results and progress go.
+// It is flags and printing: one file or a few for each command (demo, train, plan, partition, predict, report, data, profile,
+// bench, doctor, completion, version), and help. What commands do lies in the rooms below internal, each of which imports only
+// those before it: term (console, errors, exit codes); devices and diskcache; runfolder (a Config, everything that decides a run,
+// and the files that it leaves); datasets; training (a Run, from settings to result); prediction and experiments.
 //
 // # Contract
 //
-// This is the only package that opens devices, reads flags and environment variables, and prints. Results go to standard
-// output, everything else to standard error. Errors are one line on standard error and map to an exit code in exit.go:
+// With its rooms this is the only package that opens devices, reads flags and environment variables, and prints. Results go to
+// standard output, everything else to standard error. Errors are one line on standard error and map to an exit code in term/exit.go:
 // 0 done, 1 failure, 2 wrong usage or input, 3 does not fit, 4 device lost during a run, 130 interrupted.
 // Every decision that came from a measurement is written to the run's config.yaml, so that `train --config` repeats it.
 //
