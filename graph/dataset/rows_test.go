@@ -3,16 +3,13 @@ package dataset
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"capgnn/graph"
-	"capgnn/graph/dataset/internal/textfile"
 	"capgnn/internal/npy"
 )
 
@@ -210,31 +207,6 @@ func TestStopped(t *testing.T) {
 		}
 		if _, err := Load(path, Options{Watch: func(string, int64, int64) error { return context.Canceled }}); !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: got %v", path, err)
-		}
-	}
-}
-
-// extent counts what a second reading finds.
-func TestExtent(t *testing.T) {
-	for _, c := range []struct {
-		text         string
-		lines, chars int64
-	}{{"", 1, 0}, {"1,2\n3,4", 2, 6}, {"1\n\n2\n", 4, 2}, {strings.Repeat("12 3\n", 100000), 100001, 400000}} {
-		for _, b := range [][]byte{[]byte(c.text), zipped(t, c.text)} {
-			path := filepath.Join(t.TempDir(), "a.csv")
-			if err := os.WriteFile(path, b, 0o600); err != nil {
-				t.Fatal(err)
-			}
-			err := textfile.Open(path, nil, func(x *textfile.Reader) error {
-				lines, chars, err := x.Extent()
-				if err != nil || lines != c.lines || chars != c.chars || x.At() != 0 || x.Line != 1 {
-					return fmt.Errorf("%.20q: %d lines, %d characters, at %d, %v", c.text, lines, chars, x.At(), err)
-				}
-				return nil
-			})
-			if err != nil {
-				t.Error(err)
-			}
 		}
 	}
 }

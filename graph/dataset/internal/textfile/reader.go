@@ -34,7 +34,7 @@ type Reader struct {
 	pos       int   // next byte of buf
 	end       int   // bytes in buf
 	base      int64 // bytes before buf
-	Line      int64 // of the next byte, from 1
+	line      int64 // of the next byte, from 1
 	err       error // of the last read; io.EOF at the end
 	tok       [maxToken]byte
 	TokenAt   int64 // where the last number began
@@ -80,7 +80,7 @@ func NewReader(file string, r io.ReaderAt, size int64) (*Reader, error) {
 
 // Restart goes back to the first byte.
 func (t *Reader) Restart() (err error) {
-	t.Line, t.told = 1, 0
+	t.line, t.told = 1, 0
 	t.pos, t.end, t.base, t.err = 0, 0, 0, nil
 	t.raw = &counted{r: io.NewSectionReader(t.from, 0, t.size)}
 	if t.r, err = Unpacked(t.file, t.raw, t.size); err != nil {
@@ -135,7 +135,7 @@ func (t *Reader) tell() {
 	}
 }
 
-func (t *Reader) At() int64 { return t.base + int64(t.pos) }
+func (t *Reader) at() int64 { return t.base + int64(t.pos) }
 
 // peek returns the next byte; '\n' at the end.
 func (t *Reader) peek() byte {
@@ -164,11 +164,11 @@ func (t *Reader) Unexpected(want string) error {
 	c := t.peek()
 	switch {
 	case t.end > t.pos && c != '\n':
-		return t.FaultAt(t.At(), t.Line, "found %q, want %s", rune(c), want)
+		return t.FaultAt(t.at(), t.line, "found %q, want %s", rune(c), want)
 	case t.err != nil && t.err != io.EOF:
-		return t.FaultAt(t.At(), t.Line, "%w", Truncated(t.err))
+		return t.FaultAt(t.at(), t.line, "%w", Truncated(t.err))
 	}
-	return t.FaultAt(t.At(), t.Line, "the line ends here, want %s", want)
+	return t.FaultAt(t.at(), t.line, "the line ends here, want %s", want)
 }
 
 // Finish reports an error of reading that looked like the end of the file.
@@ -176,7 +176,7 @@ func (t *Reader) Finish() error {
 	if t.err == nil || t.err == io.EOF {
 		return nil
 	}
-	return t.FaultAt(t.At(), t.Line, "%w", Truncated(t.err))
+	return t.FaultAt(t.at(), t.line, "%w", Truncated(t.err))
 }
 
 func (t *Reader) blanks() {
@@ -199,7 +199,7 @@ func (t *Reader) Next() bool {
 			return false
 		}
 		t.pos++
-		t.Line++
+		t.line++
 	}
 }
 
@@ -245,7 +245,7 @@ func (t *Reader) Separator() (more bool, err error) {
 
 // ID reads a whole number from 0.
 func (t *Reader) ID(want string) (v int64, err error) {
-	t.TokenAt, t.TokenLine = t.At(), t.Line
+	t.TokenAt, t.TokenLine = t.at(), t.line
 	count := 0
 	for {
 		c := t.peek() - '0'
@@ -266,7 +266,7 @@ func (t *Reader) ID(want string) (v int64, err error) {
 
 // field reads what stands up to the next separator or line end into t.tok: n characters; plain ones occur in decimal numbers.
 func (t *Reader) field() (n int, plain bool, err error) {
-	t.TokenAt, t.TokenLine = t.At(), t.Line
+	t.TokenAt, t.TokenLine = t.at(), t.line
 	for plain = true; ; n++ {
 		c := t.peek()
 		if c == ' ' || c == '\t' || c == '\r' || c == ',' || c == '\n' {
@@ -334,7 +334,7 @@ func (t *Reader) Table(bits, limit int, cell func(row, col int, v float64) error
 			cols = col
 		}
 		if col != cols {
-			return 0, 0, t.FaultAt(t.At(), t.Line, "row %d has %d columns, those before it have %d", rows, col, cols)
+			return 0, 0, t.FaultAt(t.at(), t.line, "row %d has %d columns, those before it have %d", rows, col, cols)
 		}
 	}
 	return rows, cols, t.Finish()
