@@ -9,7 +9,7 @@ import (
 	"capgnn/internal/bench"
 )
 
-// rapaExperiment is Fig. 20: vertices, edges and λ of every part while the parts are evened.
+// rapaExperiment is Fig. 20: vertices, edges and λ of every part while the parts are balanced.
 func rapaExperiment() Experiment {
 	return Experiment{Name: "rapa", Usage: "Fig. 20: vertices, edges and cost of the parts while they are evened, x2 to x5",
 		full: []string{"reddit-like:0.1", "products-like:0.1"}, quick: []string{"reddit-like:0.02"}, plan: planRapa}

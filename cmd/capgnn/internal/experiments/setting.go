@@ -18,7 +18,7 @@ import (
 const (
 	partsEqual  = "equal"  // of equal inner vertices, edges and training vertices, whatever the devices
 	partsFitted = "fitted" // for the devices, lossless: what train does by itself
-	partsPruned = "pruned" // the paper's RAPA: λ is evened by pruning replicas alone
+	partsPruned = "pruned" // the paper's RAPA: λ is balanced by pruning replicas alone
 )
 
 // setting is one run that an experiment simulates or trains: what differs from the defaults of train.

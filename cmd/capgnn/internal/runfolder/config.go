@@ -51,7 +51,7 @@ type Config struct {
 	Objective   string                  // of the multilevel partitioner: cut or volume
 	Balance     float64                 // most inner vertices of a part over its share, ≥ 1
 	BalanceBy   string                  // list of balanced quantities, "" = vertices,edges,train
-	Cost        string                  // what parts are evened by: CostAuto, CostTime or CostLambda
+	Cost        string                  // what parts are balanced by: CostAuto, CostTime or CostLambda
 	NoMove      bool                    // inner vertices stay where the partitioner put them
 	MaxPrune    float64                 // share of cut edges that may be pruned, 0 = lossless
 	Prune       float64                 // share of each part's cut edges that is pruned whatever the devices, 0 = none
@@ -291,7 +291,7 @@ func Names[T ~string](choices []T) []string {
 	return out
 }
 
-// What parts are evened by.
+// What parts are balanced by.
 const (
 	CostAuto   = "auto"   // CostLambda with --max-prune, else CostTime
 	CostTime   = "time"   // the simulated time of an epoch
