@@ -1,22 +1,18 @@
 package gnn
 
-import "capgnn/gpu"
+import (
+	"capgnn/gpu"
+	"capgnn/internal/direction"
+)
 
 // Direction tells the two exchanges of a layer apart.
-type Direction uint8
+type Direction = direction.Direction
 
 // Directions of an exchange.
 const (
-	Forward  Direction = iota // rows of H (or what the layer made of it) flow from u to v
-	Backward                  // gradients flow from v back to u
+	Forward  = direction.Forward  // rows of H (or what the layer made of it) flow from u to v
+	Backward = direction.Backward // gradients flow from v back to u
 )
-
-func (d Direction) String() string {
-	if d == Backward {
-		return "backward"
-	}
-	return "forward"
-}
 
 // Halo brings a layer the rows of vertices that other devices own. Package pipeline implements it; placement, staleness,
 // queues and transports all live behind it. Every device calls the same sequence of Begin and Wait in an epoch. A nil Halo

@@ -6,23 +6,17 @@ import (
 
 	"capgnn/gpu"
 	"capgnn/graph"
+	"capgnn/internal/direction"
 )
 
 // Direction says which pass an exchange belongs to.
-type Direction uint8
+type Direction = direction.Direction
 
 // The two passes.
 const (
-	Forward  Direction = iota // rows of H, read by aggregation into a part
-	Backward                  // rows over H', read by its transpose
+	Forward  = direction.Forward  // rows of H, read by aggregation into a part
+	Backward = direction.Backward // rows over H', read by its transpose
 )
-
-func (d Direction) String() string {
-	if d == Backward {
-		return "backward"
-	}
-	return "forward"
-}
 
 // Exchange is the halo rows that one layer exchanges in one direction, in every epoch if there are no caches: part i reads Halos[i].
 // Layer 0 has no Exchange, because it never exchanges (docs/mathematics.md).

@@ -189,7 +189,7 @@ func (t *Trainer) cacheExchanges() []jaca.Exchange {
 	var out []jaca.Exchange
 	for _, l := range trainingExchanges(t.o.Model, t.plan, t.o.Cache.HaloType) {
 		if l.ages {
-			x := jaca.NewExchange(t.layout.at(l.layer), l.layer, jaca.Direction(l.dir), l.rowBytes(1))
+			x := jaca.NewExchange(t.layout.at(l.layer), l.layer, l.dir, l.rowBytes(1))
 			x.WireBytes = l.wireRow()
 			out = append(out, x)
 		}
