@@ -95,14 +95,18 @@ func (k *watcher) look(w *worker) func(q gpu.Queue, layer int, dir gnn.Direction
 //
 // Drift of rows of all parts is put together in part order; the 90th percentile of the direction that drifts more counts.
 func (t *Trainer) observe(epoch int) []Drift {
-	p := t.periods
+	p, o := t.periods, &t.o.Cache
 	if p.controller == nil {
 		return nil
+	}
+	var watchers []*watcher
+	for _, w := range t.workers {
+		watchers = append(watchers, w.watcher)
 	}
 	var out []Drift
 	var changed []int
 	for _, layer := range p.aging() {
-		for _, d := range t.drifts(epoch, layer) {
+		for _, d := range p.drifts(watchers, epoch, layer, o.Staleness.EPS) {
 			if p.controller.Observe(epoch, layer, d.Epochs, d.Q90) {
 				changed = append(changed, layer)
 			}
@@ -111,7 +115,7 @@ func (t *Trainer) observe(epoch int) []Drift {
 	}
 	for i := range out {
 		s := p.controller.Schedule(out[i].Layer)
-		if out[i].Period = s.Period; t.o.Cache.Pipeline && s.Lag == 0 {
+		if out[i].Period = s.Period; o.Pipeline && s.Lag == 0 {
 			out[i].Period = 0
 		}
 	}
@@ -122,14 +126,14 @@ func (t *Trainer) observe(epoch int) []Drift {
 }
 
 // drifts measures a layer's drift after an epoch in which its period ended, longest span last.
-func (t *Trainer) drifts(epoch, layer int) []Drift {
-	looks, anew := t.periods.controller.ShouldSample(layer, epoch)
+func (p *periods) drifts(watchers []*watcher, epoch, layer int, eps float64) []Drift {
+	looks, anew := p.controller.ShouldSample(layer, epoch)
 	if !looks {
 		return nil
 	}
 	rows := map[exchangeID]map[int][]float64{} // by exchange and span
-	for _, w := range t.workers {
-		for _, l := range w.watcher.exchanges {
+	for _, w := range watchers {
+		for _, l := range w.exchanges {
 			if l.layer != layer || len(l.host) == 0 {
 				continue
 			}
@@ -151,7 +155,7 @@ func (t *Trainer) drifts(epoch, layer int) []Drift {
 			d.Layer, d.Epochs = layer, epochs
 			d.Q90 = max(d.Q90, jaca.Percentile(x, 90))
 			d.Rows += len(x)
-			d.Under += jaca.CountWithin(x, t.o.Cache.Staleness.EPS)
+			d.Under += jaca.CountWithin(x, eps)
 			spans[epochs] = d
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 // settleAging makes a run in which no row of another part can be of an earlier epoch one of staleness 0, so that it has its order of
 // operations, its bits and its speed (docs/adr/0020).
-func (t *Trainer) settleAging() error {
+func (t planner) settleAging() error {
 	ages, err := t.mayAge()
 	if err == nil && !ages && t.o.Cache.Staleness.Bound > 0 {
 		t.o.Cache.Staleness, t.o.Cache.ExactEpochs = jaca.Staleness{}, 0
@@ -22,7 +22,7 @@ func (t *Trainer) settleAging() error {
 
 // mayAge reports whether rows of other parts may be of an earlier epoch: the staleness allows it, not all epochs are exact, a layer
 // that ages reads such rows, and they are used an epoch later or have slots, if memory leaves room.
-func (t *Trainer) mayAge() (bool, error) {
+func (t planner) mayAge() (bool, error) {
 	c := &t.o.Cache
 	if c.Staleness.Bound == 0 || t.o.exactThroughout() || !t.exchanges() {
 		return false, nil
@@ -39,7 +39,7 @@ var errNoSlots = errors.New("no row has a slot")
 
 // lacksMemoryToAge reports whether placing a run ended with err because memory leaves no room for rows that age: none for a slot, or none for
 // what the order of stale rows takes besides.
-func (t *Trainer) lacksMemoryToAge(err error) bool {
+func (t planner) lacksMemoryToAge(err error) bool {
 	c := &t.o.Cache
 	asked := c.Slots != nil || c.Local != (jaca.Size{})
 	var oom *gpu.OutOfMemory
@@ -66,7 +66,7 @@ func (o *Options) exactThroughout() bool {
 }
 
 // exchanges reports whether a layer whose rows may have slots reads rows of other parts, forward or backward.
-func (t *Trainer) exchanges() bool {
+func (t planner) exchanges() bool {
 	for l := range t.plan.Layers {
 		if t.plan.Ages(l) && t.shape.Halo[l]+t.shape.BackHalo[l] > 0 {
 			return true
@@ -76,7 +76,7 @@ func (t *Trainer) exchanges() bool {
 }
 
 // givesSlots reports whether some row has a slot by a plan, or may get one while rows are read.
-func (t *Trainer) givesSlots(p *jaca.Plan) bool {
+func (t planner) givesSlots(p *jaca.Plan) bool {
 	return slices.ContainsFunc(p.Tables, func(table *jaca.Table) bool {
 		if p.Policy.Static() {
 			return table.Slots() > 0

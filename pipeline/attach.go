@@ -28,11 +28,6 @@ type attachment struct {
 	lists [][]int32 // that are being uploaded
 }
 
-// rowBytes is the size of n rows where they are kept.
-func (t *traffic) rowBytes(n int) gpu.Bytes {
-	return gpu.Bytes(t.dtype.Size()) * gpu.Bytes(t.width) * gpu.Bytes(n)
-}
-
 // outgoing returns the rows that a part sends in every block, over all readers and into the global cache.
 func (t *traffic) outgoing(part int) []int {
 	n := make([]int, 1+t.classes)
@@ -95,8 +90,10 @@ func (a *attachment) halos(training, evaluation []*traffic, stats *jaca.Stats) (
 // relay returns a worker's side of one exchange, without its halo rows.
 func (a *attachment) relay(l *traffic, stats *jaca.Stats) *relay {
 	i := a.w.index
-	r := &relay{traffic: l, ep: &a.w.endpoint, hub: a.hub, mine: &l.readers[i], stats: stats, bound: a.bound, at: []int{0}, pendingTransient: make([]*pendingTransient, len(l.readers[i].owners)), last: make([]gpu.Event, l.classes)}
-	r.fresh = l.pipelined && !l.ages && l.coding.as == FP32 && a.w.fresh[0] != nil
+	s := &side{traffic: l, ep: &a.w.endpoint, hub: a.hub, stats: stats, fresh: l.pipelined && !l.ages && l.coding.as == FP32 && a.w.fresh[0] != nil}
+	mine := &l.readers[i]
+	r := &relay{side: s, sender: sender{side: s, at: []int{0}, last: make([]gpu.Event, l.classes)},
+		receiver: receiver{side: s, mine: mine, bound: a.bound, pendingTransient: make([]*pendingTransient, len(mine.owners))}}
 	var list []int32
 	for b := range 1 + l.classes {
 		to := make([]int, 0, len(l.senders[i])+1)
@@ -250,14 +247,14 @@ func widestFirst(relays []*relay) []int {
 }
 
 // holds reports whether the halo matrix is memory of the exchange alone.
-func (r *relay) holds() bool { return r.keeps && r.dynamic == nil }
+func (r *receiver) holds() bool { return r.keeps && r.dynamic == nil }
 
 // slotAlign is the alignment of the first row of an exchange, in bytes.
 const slotAlign = 64
 
 // transientBytes returns the room for transient rows. They begin a whole number of rows behind the local slots, so there is
 // one row to spare.
-func (r *relay) transientBytes() gpu.Bytes {
+func (r *receiver) transientBytes() gpu.Bytes {
 	if n := r.mine.rows[1]; n > 0 {
 		return r.rowBytes(n + 1)
 	}
@@ -265,7 +262,7 @@ func (r *relay) transientBytes() gpu.Bytes {
 }
 
 // hold sets the halo matrix: local slots from byte base on, transient rows from byte next on or a little behind.
-func (r *relay) hold(buf gpu.Buffer, base, next gpu.Bytes) {
+func (r *receiver) hold(buf gpu.Buffer, base, next gpu.Bytes) {
 	n := r.mine.rows
 	row := r.rowBytes(1)
 	if n[0] == 0 {
@@ -284,7 +281,7 @@ func (r *relay) hold(buf gpu.Buffer, base, next gpu.Bytes) {
 }
 
 // rowOf returns the row of the halo matrix of every halo index.
-func (r *relay) rowOf() []int32 {
+func (r *receiver) rowOf() []int32 {
 	out := slices.Clone(r.mine.place)
 	shift := int32(0)
 	if r.mine.rows[1] > 0 {

@@ -6,8 +6,8 @@ import (
 
 // newBypass returns what decides whether caches are worth their work; its mean is over one period, in which every class is due
 // once.
-func (t *Trainer) newBypass() jaca.Bypass {
-	return jaca.Bypass{Threshold: t.o.Cache.Bypass, Window: t.periods.fixed.Period}
+func (p *periods) newBypass(threshold float64) jaca.Bypass {
+	return jaca.Bypass{Threshold: threshold, Window: p.fixed.Period}
 }
 
 // judge looks at the hits of an epoch, and leaves caches alone from the next one on if they were too few. An epoch in
@@ -23,14 +23,13 @@ func (t *Trainer) judge(e *EpochStats) {
 	}
 }
 
-// resumeBypass takes over what a checkpoint has seen of hits, if its mean is over as many epochs.
-func (t *Trainer) resumeBypass() {
-	seen := t.state.Bypass
-	b := &t.state.Bypass
-	*b = t.newBypass()
+// resumeBypass takes over what a checkpoint has seen of hits, if its mean is over as many epochs as that of a new run.
+func (s *state) resumeBypass(b jaca.Bypass) {
+	seen := s.Bypass
 	if b.Off = seen.Off && b.Threshold > 0; len(seen.Rates) == b.Window && seen.Seen >= 0 {
 		b.Rates, b.Seen = seen.Rates, seen.Seen
 	}
+	s.Bypass = b
 }
 
 // leaveCaches makes all rows move in every epoch from one on. Rows keep their ways: what goes through the global cache is read by

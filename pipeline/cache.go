@@ -89,14 +89,15 @@ func (c *Cache) validate(parts int) error {
 	return errors.Join(errs...)
 }
 
-// trainingLegs returns the exchanges of a training epoch, in its order, without what moves.
+// trainingExchanges returns the exchanges of a training epoch, in its order, without what moves.
 func trainingExchanges(model gnn.Config, plan gnn.Plan, as Encoding) []traffic {
 	var exchanges []traffic
 	add := func(l int, dir gnn.Direction) {
 		if w := model.ExchangeWidth(plan, l, dir); w > 0 {
 			stored := model.GatherType(plan, l, dir)
-			exchanges = append(exchanges, traffic{exchangeID: exchangeID{l, dir}, index: len(exchanges), width: w, dtype: stored, coding: codingOf(as, stored, model.ScoreColumns(dir)),
-				keeps: model.KeepsHalo() && dir == gnn.Forward, ages: plan.Ages(l)})
+			exchanges = append(exchanges, traffic{exchangeID: exchangeID{l, dir}, index: len(exchanges),
+				rowFormat: rowFormat{w, stored, codingOf(as, stored, model.ScoreColumns(dir))},
+				keeps:     model.KeepsHalo() && dir == gnn.Forward, ages: plan.Ages(l)})
 		}
 	}
 	for l := range model.Layers {
@@ -121,7 +122,7 @@ func evaluationTraffic(lay *Layout, model gnn.Config, plan gnn.Plan, layers int)
 	var out []*traffic
 	for l := range layers {
 		if w := model.ExchangeWidth(plan, l, gnn.Forward); w > 0 {
-			t := traffic{exchangeID: exchangeID{l, gnn.Forward}, index: len(out), width: w, dtype: model.GatherType(plan, l, gnn.Forward)}
+			t := traffic{exchangeID: exchangeID{l, gnn.Forward}, index: len(out), rowFormat: rowFormat{width: w, dtype: model.GatherType(plan, l, gnn.Forward)}}
 			out = append(out, exact(t, lay.cut, func(b *graph.Block, k int) int { return b.Owners.At[k+1] - b.Owners.At[k] }))
 		}
 	}
@@ -140,7 +141,7 @@ func exactTraffic(lay *Layout, model gnn.Config, plan gnn.Plan, o *Cache, p *per
 }
 
 // planTraffic decides what training exchanges, and takes the memory of the global cache.
-func (t *Trainer) planTraffic() ([]*traffic, error) {
+func (t planner) planTraffic() ([]*traffic, error) {
 	o, model := &t.o, t.o.Model
 	var err error
 	if t.periods, err = newPeriods(&o.Cache, trainingExchanges(model, t.plan, o.Cache.HaloType)); err != nil {
@@ -161,7 +162,7 @@ func (t *Trainer) planTraffic() ([]*traffic, error) {
 }
 
 // giveSlots makes exchanges cached ones, by the tables of the plan.
-func (t *Trainer) giveSlots(exchanges []*traffic) {
+func (t planner) giveSlots(exchanges []*traffic) {
 	static, next := t.o.Cache.policy().Static(), 0
 	for i, l := range exchanges {
 		if !l.ages {
@@ -180,12 +181,12 @@ func (t *Trainer) giveSlots(exchanges []*traffic) {
 		}
 	}
 	if !static {
-		t.dynamic = newDynamicCaches(t)
+		t.dynamic = newDynamicCaches(t.Trainer)
 	}
 }
 
 // cacheExchanges returns the exchanges whose rows may have slots.
-func (t *Trainer) cacheExchanges() []jaca.Exchange {
+func (t planner) cacheExchanges() []jaca.Exchange {
 	var out []jaca.Exchange
 	for _, l := range trainingExchanges(t.o.Model, t.plan, t.o.Cache.HaloType) {
 		if l.ages {
@@ -198,7 +199,7 @@ func (t *Trainer) cacheExchanges() []jaca.Exchange {
 }
 
 // planCaches gives rows their slots, as many as memory leaves room for. plain are the exchanges of training without caches.
-func (t *Trainer) planCaches(plain []*traffic, period int) (*jaca.Plan, error) {
+func (t planner) planCaches(plain []*traffic, period int) (*jaca.Plan, error) {
 	c := &t.o.Cache
 	p, err := t.buildCaches(t.cacheExchanges(), jaca.Memory{Device: t.freeForCaches(plain), DeviceReserve: c.ReserveDevice,
 		Host: t.freeOnHost(), HostReserve: c.ReserveHost}, period)
@@ -210,7 +211,7 @@ func (t *Trainer) planCaches(plain []*traffic, period int) (*jaca.Plan, error) {
 
 // buildCaches gives rows of exchanges slots: as many as recorded, else by the options and memory, which counts as endless where it is
 // zero.
-func (t *Trainer) buildCaches(exchanges []jaca.Exchange, m jaca.Memory, period int) (*jaca.Plan, error) {
+func (t planner) buildCaches(exchanges []jaca.Exchange, m jaca.Memory, period int) (*jaca.Plan, error) {
 	c := &t.o.Cache
 	fresh := c.policy() == jaca.JACA && c.Staleness.Bound == 0 // every row moves in every epoch
 	if m.Local, m.Global = c.Local, c.Global; fresh && c.Local == (jaca.Size{}) {
@@ -254,7 +255,7 @@ func sharedRows(exchanges []jaca.Exchange) int {
 }
 
 // links returns the rates of the options, with peer copies where devices reach each other: a copy crosses both links at once.
-func (t *Trainer) links() jaca.Links {
+func (t planner) links() jaca.Links {
 	l := t.o.Cache.Links
 	if l.Peer != nil {
 		return l
@@ -292,7 +293,7 @@ func (t *Trainer) links() jaca.Links {
 
 // freeOnHost returns the memory that the global cache may take, at least 1; 0 = unknown. CPU devices that keep accounts only have
 // not taken theirs yet.
-func (t *Trainer) freeOnHost() gpu.Bytes {
+func (t planner) freeOnHost() gpu.Bytes {
 	left, _, err := hostmem.Free()
 	if err != nil {
 		return 0
@@ -321,7 +322,7 @@ func (t *Trainer) HostMemory() (cache, staging gpu.Bytes) {
 }
 
 // openRegion cuts the global cache into the blocks of the exchanges.
-func (t *Trainer) openRegion(exchanges []*traffic) error {
+func (t planner) openRegion(exchanges []*traffic) error {
 	var total int64
 	each := func(f func(l *traffic, class, owner int, size int64) error) error {
 		for _, l := range exchanges {
@@ -349,7 +350,7 @@ func (t *Trainer) openRegion(exchanges []*traffic) error {
 	if total == 0 {
 		return nil
 	}
-	r, err := hostmem.NewRegion("global cache", total, t.lock())
+	r, err := hostmem.NewRegion("global cache", total, t.o.Cache.lock())
 	if err != nil {
 		return err
 	}
@@ -378,8 +379,8 @@ func (t *Trainer) openRegion(exchanges []*traffic) error {
 }
 
 // lock says how host memory is locked that rows pass through.
-func (t *Trainer) lock() hostmem.LockOptions {
-	l := t.o.Cache.Host
+func (c *Cache) lock() hostmem.LockOptions {
+	l := c.Host
 	if l.Pinner == nil {
 		l.Optional = true
 	}

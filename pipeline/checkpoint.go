@@ -11,8 +11,11 @@ import (
 	"capgnn/internal/checkpoint"
 )
 
+// saver writes checkpoints of a trainer, and continues from them. The devices are idle meanwhile.
+type saver struct{ *Trainer }
+
 // checkpoint writes the run's state, if it is to be written anywhere.
-func (t *Trainer) checkpoint() error {
+func (t saver) checkpoint() error {
 	if t.o.CheckpointDir == "" {
 		return nil
 	}
@@ -45,7 +48,7 @@ func (t *Trainer) checkpoint() error {
 }
 
 // restore continues from the newest valid checkpoint; without any, the run starts from the beginning.
-func (t *Trainer) restore() error {
+func (t saver) restore() error {
 	c, skipped, err := checkpoint.LoadLatest(t.o.CheckpointDir)
 	for _, s := range skipped {
 		t.o.Log.Warn("checkpoint skipped", "error", s)
@@ -74,13 +77,13 @@ func (t *Trainer) restore() error {
 	if err := t.takeWeights(c, piece); err != nil {
 		return fmt.Errorf("resume: read %s: %w", t.o.CheckpointDir, err)
 	}
-	t.resumeBypass()
+	t.state.resumeBypass(t.periods.newBypass(t.o.Cache.Bypass))
 	t.o.Log.Info("resumed", "epoch", t.state.Epochs)
 	return t.restoreHalo(c, piece)
 }
 
 // takeWeights puts weights and moments where they belong, by way of piece.
-func (t *Trainer) takeWeights(c *checkpoint.File, piece []byte) error {
+func (t saver) takeWeights(c *checkpoint.File, piece []byte) error {
 	var all []place
 	for _, w := range t.workers {
 		all = append(all, w.placeOf(w.params.Flat))
@@ -108,7 +111,7 @@ type deviceVector struct {
 }
 
 // moments returns what the optimiser remembers: first, second and largest second moments.
-func (t *Trainer) moments() (all [3]scattered) {
+func (t saver) moments() (all [3]scattered) {
 	for _, m := range t.reduce.Moments() {
 		for k, v := range []gpu.Vec{m.M, m.V, m.VMax} {
 			all[k] = append(all[k], deviceVector{t.workers[m.Part], v})

@@ -35,7 +35,7 @@ func TestCheckpointTakesNoMemory(t *testing.T) {
 			if _, err := tr.Run(context.Background()); err != nil {
 				t.Fatal(err)
 			}
-			wrote := allocated(t, tr.checkpoint)
+			wrote := allocated(t, saver{tr}.checkpoint)
 			if wrote > bound {
 				t.Errorf("writing a checkpoint allocates %d bytes, more than %d", wrote, bound)
 			}
@@ -51,7 +51,7 @@ func TestCheckpointTakesNoMemory(t *testing.T) {
 				t.Errorf("the checkpoint has %d bytes: too few to tell", size)
 			}
 			again := make()
-			n := allocated(t, again.restore)
+			n := allocated(t, saver{again}.restore)
 			if best := uint64(4 * len(again.weights.Flat)); n > bound+best { // which a run keeps on the host
 				t.Errorf("reading a checkpoint allocates %d bytes, more than %d", n, bound)
 			}

@@ -74,7 +74,7 @@ func (e *notFinite) Error() string {
 }
 
 // finiteWeights checks some weights or moments of a checkpoint.
-func (t *Trainer) finiteWeights(part []byte) error {
+func (t saver) finiteWeights(part []byte) error {
 	if allFinite(hostmem.Of[float32](part)) {
 		return nil
 	}
@@ -82,7 +82,7 @@ func (t *Trainer) finiteWeights(part []byte) error {
 }
 
 // finiteRows checks halo rows of an exchange.
-func (r *relay) finiteRows(part []byte) error {
+func (r *side) finiteRows(part []byte) error {
 	if allFinite(hostmem.Of[float32](part)) {
 		return nil
 	}

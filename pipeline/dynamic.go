@@ -10,12 +10,13 @@ import (
 	"capgnn/jaca"
 )
 
-// assembly is a worker's side of the caches of dynamic policies: halo rows lie in local slots and where they arrive, and are put
+// dynamicSide is one worker's part in an exchange under a dynamic policy. Halo rows lie in local slots and where they arrive, and are put
 // together in the order of halo indices, which is the order that local slots are renewed from.
-type assembly struct {
-	halo  gpu.Matrix // as aggregations read it
-	from  gpu.Ints   // by halo index: row of relay.halo
-	slots gpu.Ints   // by local slot: row of halo
+type dynamicSide struct {
+	*relay
+	assembled gpu.Matrix // as aggregations read it
+	from      gpu.Ints   // by halo index: row of relay.halo
+	slots     gpu.Ints   // by local slot: row of assembled
 }
 
 // withDynamicCaches returns an exact exchange with empty caches of so many slots.
@@ -32,7 +33,7 @@ func withDynamicCaches(t traffic, local []int, global int) *traffic {
 }
 
 // sendAgenda packs what an epoch's agenda says, publishes what goes over the host, and tells the readers.
-func (r *relay) sendAgenda(q gpu.Queue, box *sendBuffer, rows gpu.Matrix, epoch int) {
+func (r *dynamicSide) sendAgenda(q gpu.Queue, box *sendBuffer, rows gpu.Matrix, epoch int) {
 	a := r.dynamic.today
 	s := &a.sends[r.ep.index]
 	box.confirm(r.hub, q, r.out())
@@ -61,7 +62,7 @@ func (r *relay) sendAgenda(q gpu.Queue, box *sendBuffer, rows gpu.Matrix, epoch 
 }
 
 // publishAgenda copies published rows to the host, for readers of this epoch, and those that stay to their slots.
-func (r *relay) publishAgenda(box *sendBuffer, ready gpu.Event, s *sending, epoch int) (area []byte, published gpu.Event) {
+func (r *dynamicSide) publishAgenda(box *sendBuffer, ready gpu.Event, s *sending, epoch int) (area []byte, published gpu.Event) {
 	if s.published.n == 0 {
 		return nil, nil
 	}
@@ -84,7 +85,7 @@ func (r *relay) publishAgenda(box *sendBuffer, ready gpu.Event, s *sending, epoc
 }
 
 // fetchAgenda brings the rows that an epoch's agenda says, puts the halo matrix together and renews local slots.
-func (r *relay) fetchAgenda(q gpu.Queue, epoch int) gpu.Matrix {
+func (r *dynamicSide) fetchAgenda(q gpu.Queue, epoch int) gpu.Matrix {
 	g := &r.dynamic.today.gets[r.ep.index]
 	r.eachOwner(func(at int) {
 		if g.direct[at].n > 0 || len(g.shared[at].rows) > 0 {
@@ -100,11 +101,11 @@ func (r *relay) fetchAgenda(q gpu.Queue, epoch int) gpu.Matrix {
 	}
 	r.assemble(q, g)
 	r.stats.Add(g.stats)
-	return r.assembly.halo
+	return r.assembled
 }
 
 // fetchFrom brings the rows of the owner at a place.
-func (r *relay) fetchFrom(q gpu.Queue, g *getting, at, epoch int) {
+func (r *dynamicSide) fetchFrom(q gpu.Queue, g *getting, at, epoch int) {
 	t, owner := r.take(at), int(r.mine.owners[at])
 	if t.epoch != epoch {
 		meet.Stop(&StaleError{Part: r.ep.index, Owner: owner, Exchange: r.exchangeID.String(), Rows: "of an agenda",
@@ -124,7 +125,7 @@ func (r *relay) fetchFrom(q gpu.Queue, g *getting, at, epoch int) {
 }
 
 // fromHost copies rows of host memory to where they arrive.
-func (r *relay) fromHost(q gpu.Queue, p selection, mem []byte) {
+func (r *dynamicSide) fromHost(q gpu.Queue, p selection, mem []byte) {
 	dst := r.transient.RowRange(p.first, p.first+len(p.rows))
 	r.eachPiece(dst.Rows, func(lo, hi int) {
 		to := dst.RowRange(lo, hi)
@@ -136,8 +137,7 @@ func (r *relay) fromHost(q gpu.Queue, p selection, mem []byte) {
 }
 
 // assemble puts the halo matrix together, then local slots in the state that the policy has left them in.
-func (r *relay) assemble(q gpu.Queue, g *getting) {
-	a := &r.assembly
+func (r *dynamicSide) assemble(q gpu.Queue, g *getting) {
 	if r.mine.lookups == 0 {
 		return
 	}
@@ -151,11 +151,11 @@ func (r *relay) assemble(q gpu.Queue, g *getting) {
 			}
 		}
 	}
-	q.Upload(a.from.Buf, 0, hostmem.Bytes(from))
-	q.Gather(a.halo, r.halo, a.from.Slice(0, len(from)))
+	q.Upload(r.from.Buf, 0, hostmem.Bytes(from))
+	q.Gather(r.assembled, r.halo, r.from.Slice(0, len(from)))
 	if n := len(g.renewed); n > 0 {
-		q.Upload(a.slots.Buf, 0, hostmem.Bytes(g.renewed))
-		q.Gather(r.local.RowRange(0, n), a.halo, a.slots.Slice(0, n))
+		q.Upload(r.slots.Buf, 0, hostmem.Bytes(g.renewed))
+		q.Gather(r.local.RowRange(0, n), r.assembled, r.slots.Slice(0, n))
 	}
 }
 
@@ -190,7 +190,7 @@ func (a *attachment) assemblies(train *exchange, box *sendBuffer) {
 		if r.keeps {
 			buf = a.w.ld.alloc(r.rowBytes(n), "kept halo rows")
 		}
-		r.assembly = assembly{gpu.Matrix{Buf: buf, Rows: n, Cols: r.width, LD: r.width, Type: r.dtype}, from, kept}
+		r.dynamicSide = &dynamicSide{r, gpu.Matrix{Buf: buf, Rows: n, Cols: r.width, LD: r.width, Type: r.dtype}, from, kept}
 	}
 	box.area = a.pinned("published halo rows", area)
 }

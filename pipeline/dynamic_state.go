@@ -113,7 +113,7 @@ func (f *dynamicCaches) resume(c *checkpoint.File, piece []byte) error {
 func (f *dynamicCaches) restart() { f.replay = nil }
 
 // haloKey identifies what a checkpoint's halo rows are: which lie where, and how they travel.
-func (t *Trainer) haloKey() string {
+func (t saver) haloKey() string {
 	things := []any{t.o.Cache.policy(), t.o.Cache.HaloType}
 	if t.caches != nil {
 		things = append(things, t.caches.Capacities)

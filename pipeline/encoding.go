@@ -43,6 +43,18 @@ type coding struct {
 	exact int      // last columns, that are not encoded
 }
 
+// rowFormat is the form of a feature row on its whole way: as it is made, kept and read, and as it travels.
+type rowFormat struct {
+	width  int
+	dtype  gpu.DType // as it is made and read
+	coding coding    // on its way
+}
+
+// rowBytes is the size of n rows where they are kept.
+func (t *rowFormat) rowBytes(n int) gpu.Bytes {
+	return gpu.Bytes(t.dtype.Size()) * gpu.Bytes(t.width) * gpu.Bytes(n)
+}
+
 // codingOf returns how rows of a type travel.
 func codingOf(as Encoding, stored gpu.DType, exact int) coding {
 	if as == BF16 && stored == gpu.BF16 {
@@ -61,7 +73,7 @@ func (c coding) words(width int) int {
 }
 
 // wireRow returns the bytes of a row on its way, and in the global cache. Where rows are kept they have rowBytes.
-func (t *traffic) wireRow() gpu.Bytes {
+func (t *rowFormat) wireRow() gpu.Bytes {
 	if t.coding.as == FP32 {
 		return t.rowBytes(1)
 	}
@@ -69,7 +81,7 @@ func (t *traffic) wireRow() gpu.Bytes {
 }
 
 // wire returns n rows on their way, from the first one on, that lie one behind the other in a buffer.
-func (t *traffic) wire(buf gpu.Buffer, first, n int) gpu.Matrix {
+func (t *rowFormat) wire(buf gpu.Buffer, first, n int) gpu.Matrix {
 	m := gpu.Matrix{Buf: buf, Rows: n, Cols: t.width, Type: t.dtype}
 	if t.coding.as != FP32 {
 		m.Cols, m.Type = int(t.wireRow())/4, gpu.FP32
@@ -79,7 +91,7 @@ func (t *traffic) wire(buf gpu.Buffer, first, n int) gpu.Matrix {
 }
 
 // encoded returns the encoded elements of rows on their way, and the columns behind them.
-func (t *traffic) encoded(m gpu.Matrix) (head, tail gpu.Matrix) {
+func (t *rowFormat) encoded(m gpu.Matrix) (head, tail gpu.Matrix) {
 	n := t.coding.words(t.width)
 	head, tail = m.ColRange(0, n), m.ColRange(n, m.Cols)
 	if t.coding.as == BF16 {
@@ -90,7 +102,7 @@ func (t *traffic) encoded(m gpu.Matrix) (head, tail gpu.Matrix) {
 
 // encode enqueues dst = rows of this part's matrix, listed by list, on their way. A row's bytes depend on its vertex, the
 // exchange, the epoch and its elements only: so all readers get the same, whatever way it takes.
-func (r *relay) encode(q gpu.Queue, dst, rows gpu.Matrix, list gpu.Ints, epoch int) {
+func (r *sender) encode(q gpu.Queue, dst, rows gpu.Matrix, list gpu.Ints, epoch int) {
 	if r.coding.as == FP32 {
 		q.Gather(dst, rows, list)
 		return
@@ -109,7 +121,7 @@ func (r *relay) encode(q gpu.Queue, dst, rows gpu.Matrix, list gpu.Ints, epoch i
 }
 
 // decode enqueues dst = rows that have arrived.
-func (t *traffic) decode(q gpu.Queue, dst, src gpu.Matrix) {
+func (t *rowFormat) decode(q gpu.Queue, dst, src gpu.Matrix) {
 	if t.coding.as == FP32 {
 		q.Copy(dst, src)
 		return
@@ -128,7 +140,7 @@ func (t *traffic) decode(q gpu.Queue, dst, src gpu.Matrix) {
 
 // land returns where n rows arrive on a queue that are to become dst: dst itself where they travel as stored, else memory of
 // the queue's own, to be decoded before the queue brings the next ones.
-func (r *relay) land(q gpu.Queue, dst gpu.Matrix) gpu.Matrix {
+func (r *side) land(q gpu.Queue, dst gpu.Matrix) gpu.Matrix {
 	if r.coding.as == FP32 {
 		return dst
 	}
@@ -140,7 +152,7 @@ func (r *relay) land(q gpu.Queue, dst gpu.Matrix) gpu.Matrix {
 }
 
 // landed enqueues the decoding of rows that have arrived at src.
-func (r *relay) landed(q gpu.Queue, dst, src gpu.Matrix) {
+func (r *side) landed(q gpu.Queue, dst, src gpu.Matrix) {
 	if r.coding.as != FP32 {
 		r.decode(q, dst, src)
 	}

@@ -112,7 +112,7 @@ func (x *exchange) Begin(q gpu.Queue, layer int, dir gnn.Direction, rows gpu.Mat
 	x.passed(q, r.index)
 	epoch := x.clock()
 	if r.dynamic != nil {
-		r.sendAgenda(q, x.shared, rows, epoch)
+		r.dynamicSide.sendAgenda(q, x.shared, rows, epoch)
 		x.packed = q.Record()
 		return
 	}
@@ -134,7 +134,7 @@ func (x *exchange) Wait(q gpu.Queue, layer int, dir gnn.Direction) gpu.Matrix {
 	epoch := x.clock()
 	if r.dynamic != nil {
 		x.ep.local.Wait(x.packed)
-		halo := r.fetchAgenda(x.ep.local, epoch)
+		halo := r.dynamicSide.fetchAgenda(x.ep.local, epoch)
 		q.Wait(x.ep.local.Record())
 		return halo
 	}

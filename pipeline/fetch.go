@@ -10,7 +10,7 @@ import (
 )
 
 // take receives the shipment of an exchange from the owner at a place.
-func (r *relay) take(at int) shipment {
+func (r *receiver) take(at int) shipment {
 	return meet.Receive(r.hub, r.mine.lanes[at].mail, r.ep.index, int(r.mine.owners[at]), fmt.Sprintf("halo rows of %v", r.exchangeID))
 }
 
@@ -21,12 +21,12 @@ type pendingTransient struct {
 }
 
 // confirm tells an owner that what has been enqueued on q so far was all that the part copies of a shipment's rows.
-func (r *relay) confirm(q gpu.Queue, at int, t *shipment) {
+func (r *receiver) confirm(q gpu.Queue, at int, t *shipment) {
 	r.mine.lanes[at].taken[t.buffer] <- q.Record()
 }
 
 // eachOwner calls f for the places of all owners, the next part first: so that not all readers begin with the same.
-func (r *relay) eachOwner(f func(at int)) {
+func (r *receiver) eachOwner(f func(at int)) {
 	n := len(r.mine.owners)
 	next, _ := slices.BinarySearch(r.mine.owners, int32(r.ep.index))
 	for k := range n {
@@ -35,7 +35,7 @@ func (r *relay) eachOwner(f func(at int)) {
 }
 
 // fetch brings all rows that an epoch uses and makes in q's order: those that are due, and those that pass through.
-func (r *relay) fetch(q gpu.Queue, epoch int, blocks []int) {
+func (r *receiver) fetch(q gpu.Queue, epoch int, blocks []int) {
 	r.eachOwner(func(o int) {
 		if !r.mine.reads(o, blocks) {
 			return
@@ -51,7 +51,7 @@ func (r *relay) fetch(q gpu.Queue, epoch int, blocks []int) {
 
 // refresh brings the rows of an epoch whose classes are due, for the epochs behind it. Rows without a slot come too where they
 // have memory of their own; otherwise their shipments are kept for prefetch.
-func (r *relay) refresh(q gpu.Queue, epoch int, blocks []int) {
+func (r *receiver) refresh(q gpu.Queue, epoch int, blocks []int) {
 	now := blocks
 	if !r.keeps {
 		now = blocks[1:]
@@ -76,7 +76,7 @@ func (r *relay) refresh(q gpu.Queue, epoch int, blocks []int) {
 
 // prefetch brings the rows without a local slot that an epoch uses: those that the one before has made, and others as the
 // global cache has them.
-func (r *relay) prefetch(q gpu.Queue, epoch int) {
+func (r *receiver) prefetch(q gpu.Queue, epoch int) {
 	for o, t := range r.pendingTransient {
 		if t != nil {
 			r.arrive(q, o, &t.shipment, t.blocks[:1])
@@ -89,7 +89,7 @@ func (r *relay) prefetch(q gpu.Queue, epoch int) {
 }
 
 // drop gives back the rows that nobody will read, as a new schedule begins.
-func (r *relay) drop(q gpu.Queue) {
+func (r *receiver) drop(q gpu.Queue) {
 	for o, t := range r.pendingTransient {
 		if t != nil {
 			q.Wait(t.kept)
@@ -100,7 +100,7 @@ func (r *relay) drop(q gpu.Queue) {
 }
 
 // arrive copies rows of the owner at a place to where they belong. blocks are those of the shipment that are to be copied.
-func (r *relay) arrive(q gpu.Queue, at int, t *shipment, blocks []int) {
+func (r *receiver) arrive(q gpu.Queue, at int, t *shipment, blocks []int) {
 	waited, owner := false, int(r.mine.owners[at])
 	for k, b := range t.blocks {
 		s := r.mine.direct[b][at]
@@ -140,7 +140,7 @@ func (r *relay) arrive(q gpu.Queue, at int, t *shipment, blocks []int) {
 }
 
 // bring copies the rows of one block of a shipment, in pieces.
-func (r *relay) bring(q gpu.Queue, dst gpu.Matrix, t *shipment, k, owner int) {
+func (r *receiver) bring(q gpu.Queue, dst gpu.Matrix, t *shipment, k, owner int) {
 	row, piece := int(r.wireRow()), 0
 	r.eachPiece(dst.Rows, func(lo, hi int) {
 		var staged []byte
@@ -154,7 +154,7 @@ func (r *relay) bring(q gpu.Queue, dst gpu.Matrix, t *shipment, k, owner int) {
 }
 
 // copyRows brings rows straight from their owner: from the host where they are staged, else from the owner's memory.
-func (r *relay) copyRows(q gpu.Queue, dst, src gpu.Matrix, staged []byte, owner int) {
+func (r *receiver) copyRows(q gpu.Queue, dst, src gpu.Matrix, staged []byte, owner int) {
 	if staged == nil {
 		r.stats.Bytes.Peer += gpu.Bytes(src.Rows) * r.wireRow()
 		if r.ep.peers[owner] { // one device
@@ -173,7 +173,7 @@ func (r *relay) copyRows(q gpu.Queue, dst, src gpu.Matrix, staged []byte, owner 
 }
 
 // pass brings the transient rows that the global cache holds, in the versions that the epoch uses.
-func (r *relay) pass(q gpu.Queue, epoch int) {
+func (r *receiver) pass(q gpu.Queue, epoch int) {
 	for c := range r.mine.passing {
 		want := r.schedule().Version(c, epoch)
 		for at, p := range r.mine.passing[c] {
@@ -192,7 +192,7 @@ func (r *relay) pass(q gpu.Queue, epoch int) {
 
 // look copies rows of the global cache. A piece is copied once the pieces that it is made of have been published. The epoch of the
 // block is checked before the first row is read and again after the last.
-func (r *relay) look(q gpu.Queue, e entry, class, owner int, into gpu.Matrix, p selection) {
+func (r *receiver) look(q gpu.Queue, e entry, class, owner int, into gpu.Matrix, p selection) {
 	block := r.blocks[class][owner]
 	var reading hostmem.Reading
 	q.Call("find cached rows", func() (err error) {

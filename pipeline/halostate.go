@@ -43,7 +43,7 @@ type exchangeState struct {
 func (t *Trainer) Ages() bool { return t.o.Cache.Staleness.Bound > 0 }
 
 // keepHalo adds what the next epoch reads of earlier ones to a checkpoint. All transfers have ended.
-func (t *Trainer) keepHalo(c *checkpoint.File) error {
+func (t saver) keepHalo(c *checkpoint.File) error {
 	if !t.Ages() {
 		return nil
 	}
@@ -166,7 +166,7 @@ var errOtherHalo = errors.New("halo rows are of another plan")
 // restoreHalo puts the rows of earlier epochs back. Where a checkpoint has none, or those of another plan, all rows are due
 // once more in the next epoch: the run goes on, with other bits than without the stop. What moves for it is not counted: the epochs
 // before have.
-func (t *Trainer) restoreHalo(c *checkpoint.File, piece []byte) error {
+func (t saver) restoreHalo(c *checkpoint.File, piece []byte) error {
 	if !t.Ages() {
 		return nil
 	}
@@ -189,7 +189,7 @@ func (t *Trainer) restoreHalo(c *checkpoint.File, piece []byte) error {
 }
 
 // takeHalo checks a checkpoint's halo state against the plan, then takes it over, by way of piece.
-func (t *Trainer) takeHalo(c *checkpoint.File, piece []byte) error {
+func (t saver) takeHalo(c *checkpoint.File, piece []byte) error {
 	var s haloState
 	raw, ok := c.Sections["halo/state"]
 	if !ok {
@@ -224,7 +224,7 @@ func (t *Trainer) takeHalo(c *checkpoint.File, piece []byte) error {
 }
 
 // checkHalo says whether a state is of this plan: exchanges, classes, and the size of everything.
-func (t *Trainer) checkHalo(s *haloState, sections map[string]checkpoint.Section) error {
+func (t saver) checkHalo(s *haloState, sections map[string]checkpoint.Section) error {
 	other := func(format string, a ...any) error {
 		return fmt.Errorf("%w: %w", errOtherHalo, fmt.Errorf(format, a...))
 	}
@@ -290,7 +290,7 @@ func (k *watcher) load(from map[string]checkpoint.Section, part int) error {
 }
 
 // loadLeg puts the rows of one exchange back to where they lay, on all parts.
-func (t *Trainer) loadExchange(k int, s *exchangeState, c *checkpoint.File, piece []byte) error {
+func (t saver) loadExchange(k int, s *exchangeState, c *checkpoint.File, piece []byte) error {
 	l := t.traffic[k]
 	for i, w := range t.workers {
 		r := w.relays()[k]
@@ -315,7 +315,7 @@ func (t *Trainer) loadExchange(k int, s *exchangeState, c *checkpoint.File, piec
 }
 
 // loadBlock puts rows back into the global cache and tells all parts.
-func (t *Trainer) loadBlock(k, class, owner, epoch int, rows checkpoint.Section) error {
+func (t saver) loadBlock(k, class, owner, epoch int, rows checkpoint.Section) error {
 	if epoch < 0 {
 		return nil
 	}

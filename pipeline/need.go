@@ -10,7 +10,7 @@ import (
 // what is left.
 
 // freeForCaches returns what each device has left for local slots. plain are the exchanges of training without caches.
-func (t *Trainer) freeForCaches(plain []*traffic) []gpu.Bytes {
+func (t planner) freeForCaches(plain []*traffic) []gpu.Bytes {
 	free := make([]gpu.Bytes, len(t.workers))
 	evaluation := evaluationTraffic(t.layout, t.o.Model, t.plan, t.o.Model.Layers)
 	for i, w := range t.workers {
@@ -115,7 +115,7 @@ func scaleNeed(exchanges []*traffic, part int) gpu.Bytes {
 }
 
 // sampleNeed returns what samples of adaptive staleness take.
-func (t *Trainer) sampleNeed(w *worker, exchanges []*traffic) gpu.Bytes {
+func (t planner) sampleNeed(w *worker, exchanges []*traffic) gpu.Bytes {
 	if t.periods.controller == nil {
 		return 0
 	}

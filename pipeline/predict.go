@@ -142,14 +142,15 @@ func newPredictor(ctx context.Context, p *Problem, o PredictOptions) (*Trainer, 
 	}
 	t := &Trainer{p: p, periods: new(periods), weights: o.Weights,
 		o: Options{Model: o.Model, Devices: o.Devices, Part: o.Part, Savings: o.Savings, Log: o.Log}}
-	if err := errors.Join(ctx.Err(), t.planRun()); err != nil {
+	if err := errors.Join(ctx.Err(), (planner{t}).planRun()); err != nil {
 		return nil, err
 	}
 	var runCtx context.Context
 	runCtx, t.cancel = context.WithCancelCause(ctx)
 	t.hub = meet.NewHub(runCtx, o.WaitDeadline)
-	t.newWorkers()
-	err := t.place(func(w *worker, scale weighting) error { return t.buildEvaluation(w, scale, o.Layers) },
+	put := placer{t}
+	put.newWorkers()
+	err := put.place(func(w *worker, scale weighting) error { return put.buildEvaluation(w, scale, o.Layers) },
 		func() (training, evaluation []*traffic, err error) {
 			return nil, evaluationTraffic(t.layout, o.Model, t.plan, o.Layers), nil
 		})
@@ -161,7 +162,7 @@ func newPredictor(ctx context.Context, p *Problem, o PredictOptions) (*Trainer, 
 }
 
 // buildEvaluation puts one part on its device for a forward pass through the first layers.
-func (t *Trainer) buildEvaluation(w *worker, scale weighting, layers int) error {
+func (t placer) buildEvaluation(w *worker, scale weighting, layers int) error {
 	b := t.builder(w, scale)
 	all := b.layer(b.adjacency(w.part, scale.whole), len(w.part.Inner), len(w.part.Inner))
 	if w.ld.err != nil {

@@ -56,7 +56,7 @@ func operandsOf(tr *Trainer, rescale bool) [][]gnn.LayerGraph {
 	var out [][]gnn.LayerGraph
 	for _, worker := range tr.workers {
 		worker.ld.seen = map[any]gpu.Buffer{}
-		train, _ := tr.builder(worker, w).graphs()
+		train, _ := placer{tr}.builder(worker, w).graphs()
 		out = append(out, train)
 	}
 	return out

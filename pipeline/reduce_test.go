@@ -138,7 +138,7 @@ func TestReductionBits(t *testing.T) {
 				for _, late := range []int{-1, 0, parts - 1} {
 					tr := newTrainer(t, p, m, devices(t, parts), part, nil)
 					if late == 0 {
-						tr.reduce = tr.newReduction(halved(tr.weights.Layers()))
+						tr.reduce = placer{tr}.newReduction(halved(tr.weights.Layers()))
 					}
 					got := shaAfter(t, tr, epochs, func(e int) { epochLate(t, tr, e, late) })
 					if got != sha {

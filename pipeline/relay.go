@@ -11,36 +11,49 @@ import (
 
 // relay is one worker's part in one exchange.
 type relay struct {
+	*side
+	sender
+	receiver
+	dynamicSide *dynamicSide // with a dynamic policy; nil: slots stay with their rows
+}
+
+// side is what sending and receiving share.
+type side struct {
 	*traffic
 	ep    *endpoint
 	hub   *meet.Hub
-	mine  *reader
-	own   *sendBuffer // where rows wait that are used in the next epoch; nil: nothing does
-	fresh bool        // its rows are used in the epoch that makes them, beside others that have an epoch of time: they take the fresh queues
+	fresh bool // its rows are used in the epoch that makes them, beside others that have an epoch of time: they take the fresh queues
 	stats *jaca.Stats
-	bound int // on the age of rows, in epochs
+}
 
-	// Sending: block b is rows list[at[b]:at[b+1]] of this part, readers in part order, then those for the global cache: what is by
-	// reader is by the place in traffic.senders, what is by owner by that in reader.owners.
+// sender packs rows of its part and tells their readers. Block b is rows list[at[b]:at[b+1]] of the part, readers in part order, then those for the global
+// cache: what is by reader is by the place in traffic.senders.
+type sender struct {
+	*side
+	own      *sendBuffer // where rows wait that are used in the next epoch; nil: nothing does
 	list     gpu.Ints
 	at       []int
 	vertices gpu.Ints // original ids of this part's rows, and seed: for encode
 	seed     uint64
 	to       [][]int     // [block][reader]: where its rows begin in list, and at last where those of all readers end
 	last     []gpu.Event // by class: the part's block in the global cache has been published; nil: never
+}
 
-	// Reading.
-	halo             gpu.Matrix          // what aggregations read
-	local, transient gpu.Matrix          // its local rows, and the others
-	made             [][]int             // [block][owner]: epoch that made the rows that came last; −1: none came yet
-	books            [][]book            // [class][owner]: what the owner put into the global cache
-	pendingTransient []*pendingTransient // by owner
+// receiver brings the rows that its part reads. What is by owner is by the place in reader.owners.
+type receiver struct {
+	*side
+	mine             *reader
+	bound            int        // on the age of rows, in epochs
+	halo             gpu.Matrix // what aggregations read
+	local, transient gpu.Matrix // its local rows, and the others
+	made             [][]int    // [block][owner]: epoch that made the rows that came last; −1: none came yet
+	books            [][]book   // [class][owner]: what the owner put into the global cache
+	pendingTransient []*pendingTransient
 	arrived          []gpu.Event
-	assembly         assembly // with a dynamic policy
 }
 
 // in is the queue that brings rows that are used at once.
-func (r *relay) in() gpu.Queue {
+func (r *side) in() gpu.Queue {
 	if r.fresh {
 		return r.ep.fresh[0]
 	}
@@ -48,7 +61,7 @@ func (r *relay) in() gpu.Queue {
 }
 
 // out is the queue that takes rows to the host.
-func (r *relay) out() gpu.Queue {
+func (r *side) out() gpu.Queue {
 	if r.fresh {
 		return r.ep.fresh[1]
 	}
@@ -92,7 +105,7 @@ func (t *traffic) every() []int {
 
 // check ends the epoch unless the rows of every class and owner are those that the schedule promises, none older than
 // the bound. It counts their ages.
-func (r *relay) check(epoch int) {
+func (r *receiver) check(epoch int) {
 	for b := range r.made {
 		for o, made := range r.made[b] {
 			n, want := r.mine.direct[b][o].n, r.schedule().Fresh(epoch)
@@ -112,7 +125,7 @@ func (r *relay) check(epoch int) {
 }
 
 // use counts rows that an epoch uses.
-func (r *relay) use(rows, epoch, made, want, block, owner int) {
+func (r *receiver) use(rows, epoch, made, want, block, owner int) {
 	if rows == 0 {
 		return
 	}
@@ -132,7 +145,7 @@ func (r *relay) use(rows, epoch, made, want, block, owner int) {
 }
 
 // count counts the lookups of an epoch.
-func (r *relay) count(blocks []int) {
+func (r *receiver) count(blocks []int) {
 	s := r.stats
 	hits := int64(0)
 	s.Lookups += int64(r.mine.lookups)

@@ -31,15 +31,11 @@ func (t *Trainer) Run(ctx context.Context) (*Result, error) {
 	if t.p.Targets != nil {
 		r.MetricName = "micro-f1"
 	}
-	if err := fit.Run(ctx, &fitter{t, r}, t.loop(), &t.state.State); err != nil {
+	o := fit.Options{Epochs: t.o.Epochs, EvalEvery: t.o.EvalEvery, Patience: t.o.Patience, SaveEvery: t.o.CheckpointEvery}
+	if err := fit.Run(ctx, &fitter{t, r}, o, &t.state.State); err != nil {
 		return nil, err
 	}
 	return r, t.finish(r)
-}
-
-// loop says how often the run is evaluated and saved.
-func (t *Trainer) loop() fit.Options {
-	return fit.Options{Epochs: t.o.Epochs, EvalEvery: t.o.EvalEvery, Patience: t.o.Patience, SaveEvery: t.o.CheckpointEvery}
 }
 
 // fitter is a trainer in the epoch loop.
@@ -103,18 +99,18 @@ func (f *fitter) Report(e EpochStats) error {
 }
 
 // Save implements fit.Trainer.
-func (f *fitter) Save() error { return f.t.checkpoint() }
+func (f *fitter) Save() error { return saver{f.t}.checkpoint() }
 
 // trainEpoch runs forward, backward and update on all parts.
 func (t *Trainer) trainEpoch(e *EpochStats) error {
-	before := t.usages()
+	before := usages(t.workers)
 	start := t.now()
 	if err := t.runParts(e.Epoch); err != nil {
 		return err
 	}
 	end := t.now()
 	e.Reduce, e.Train = end-t.backwardDone(), end-start
-	e.Parts = t.usages()
+	e.Parts = usages(t.workers)
 	for i, u := range before {
 		e.Parts[i] = e.Parts[i].Sub(u)
 		e.Usage = e.Usage.Add(e.Parts[i])
@@ -199,9 +195,9 @@ func (t *Trainer) hostWeights() (*gnn.Weights, error) {
 }
 
 // usages returns what every worker has done so far.
-func (t *Trainer) usages() []gpu.Usage {
-	u := make([]gpu.Usage, len(t.workers))
-	for i, w := range t.workers {
+func usages(workers []*worker) []gpu.Usage {
+	u := make([]gpu.Usage, len(workers))
+	for i, w := range workers {
 		u[i] = w.usage()
 	}
 	return u

@@ -48,7 +48,7 @@ func (b *sendBuffer) confirm(h *meet.Hub, q, out gpu.Queue) {
 }
 
 // send packs blocks of rows into a send buffer, puts into the global cache what belongs there, and tells the readers.
-func (r *relay) send(q gpu.Queue, box *sendBuffer, rows gpu.Matrix, epoch int, blocks []int) {
+func (r *sender) send(q gpu.Queue, box *sendBuffer, rows gpu.Matrix, epoch int, blocks []int) {
 	box.confirm(r.hub, q, r.out())
 	starts := r.pack(q, box, rows, epoch, blocks)
 	ready := q.Record()
@@ -62,7 +62,7 @@ func (r *relay) send(q gpu.Queue, box *sendBuffer, rows gpu.Matrix, epoch int, b
 }
 
 // pack encodes the rows of blocks into the send buffer and returns where each block begins, in rows.
-func (r *relay) pack(q gpu.Queue, box *sendBuffer, rows gpu.Matrix, epoch int, blocks []int) []int {
+func (r *sender) pack(q gpu.Queue, box *sendBuffer, rows gpu.Matrix, epoch int, blocks []int) []int {
 	starts := make([]int, len(blocks))
 	at := 0
 	for k := 0; k < len(blocks); {
@@ -108,7 +108,7 @@ func (t *traffic) eachPiece(n int, f func(lo, hi int)) {
 }
 
 // download enqueues the copy of packed rows to the host. piece, if not nil, is called behind each piece.
-func (r *relay) download(dst []byte, m gpu.Matrix, piece func()) {
+func (r *sender) download(dst []byte, m gpu.Matrix, piece func()) {
 	row := int(r.wireRow())
 	r.eachPiece(m.Rows, func(lo, hi int) {
 		part := m.RowRange(lo, hi)
@@ -121,7 +121,7 @@ func (r *relay) download(dst []byte, m gpu.Matrix, piece func()) {
 }
 
 // publish copies the rows of this part that are due in the global cache to their blocks, and marks them as readable.
-func (r *relay) publish(box *sendBuffer, ready gpu.Event, starts []int, epoch int, blocks []int) (shared []entry) {
+func (r *sender) publish(box *sendBuffer, ready gpu.Event, starts []int, epoch int, blocks []int) (shared []entry) {
 	for k, b := range blocks {
 		if b == 0 || r.blocks == nil || r.blocks[b-1][r.ep.index] == nil {
 			continue
@@ -160,7 +160,7 @@ func (r *relay) publish(box *sendBuffer, ready gpu.Event, starts []int, epoch in
 }
 
 // post tells the n-th reader where its rows are, on the host if it cannot reach the device.
-func (r *relay) post(box *sendBuffer, t *shipment, starts []int, n int) {
+func (r *sender) post(box *sendBuffer, t *shipment, starts []int, n int) {
 	for k, b := range t.blocks {
 		to := r.to[b]
 		t.rows = append(t.rows, r.wire(box.send, starts[k]+to[n]-r.at[b], to[n+1]-to[n]))
@@ -180,7 +180,7 @@ func (r *relay) post(box *sendBuffer, t *shipment, starts []int, n int) {
 }
 
 // stage copies the rows of a shipment to host memory.
-func (r *relay) stage(box *sendBuffer, t *shipment, reader int) {
+func (r *sender) stage(box *sendBuffer, t *shipment, reader int) {
 	r.out().Wait(t.ready)
 	mem := box.stages[reader]
 	t.staged, t.pieces = make([][]byte, len(t.blocks)), make([][]gpu.Event, len(t.blocks))

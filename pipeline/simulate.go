@@ -27,7 +27,8 @@ type Simulation struct {
 // epochs, the second one counts. Devices without arithmetic make it quick. Nothing is kept, written, evaluated or scored; a
 // part that does not fit its device is a *gpu.OutOfMemory.
 func Simulate(ctx context.Context, p *Problem, o Options) (*Simulation, error) {
-	if clockOf(o.Devices) == nil {
+	clock := clockOf(o.Devices)
+	if clock == nil {
 		return nil, errors.New("simulate: the devices share no clock")
 	}
 	o.Prepared, o.Init, o.CheckpointDir, o.Resume = nil, nil, "", false
@@ -39,7 +40,8 @@ func Simulate(ctx context.Context, p *Problem, o Options) (*Simulation, error) {
 		return nil, err
 	}
 	defer t.Close()
-	warm, measured := t.simulatedEpochs()
+	halo := t.workers[0].trainHalo
+	warm, measured := simulatedEpochs(t.periods.longest(), halo != nil && halo.lags())
 	next := 0
 	epochs := func(n int) error {
 		for end := next + n; next < end; next++ {
@@ -59,15 +61,15 @@ func Simulate(ctx context.Context, p *Problem, o Options) (*Simulation, error) {
 	if err := epochs(warm); err != nil {
 		return nil, err
 	}
-	start := t.marks()
+	start := marks(t.workers)
 	if err := epochs(measured); err != nil {
 		return nil, err
 	}
-	end := t.marks()
+	end := marks(t.workers)
 	t.now()
 	n := time.Duration(measured)
 	measured += warm
-	s := &Simulation{Epoch: (t.latest(end) - t.latest(start)) / n, Reduce: t.latest(end) - t.backwardDone(), Caches: t.caches}
+	s := &Simulation{Epoch: (latest(clock, end) - latest(clock, start)) / n, Reduce: latest(clock, end) - t.backwardDone(), Caches: t.caches}
 	for i, w := range t.workers {
 		s.Parts = append(s.Parts, perEpoch(w.usage().Sub(before[i]), measured))
 		c := perEpoch(w.computations().Sub(computed[i]), measured)
@@ -82,31 +84,27 @@ func Simulate(ctx context.Context, p *Problem, o Options) (*Simulation, error) {
 }
 
 // simulatedEpochs returns how many epochs are run between the first one and those whose time counts, and how many of these:
-// whole periods. With the pipeline transfers go from one epoch into the next, so the clock must not be looked at before the
+// whole periods. Where rows are used in the epoch after the one that makes them, transfers go from one epoch into the next, so the clock must not be looked at before the
 // last one.
-func (t *Trainer) simulatedEpochs() (warm, measured int) {
-	period := t.periods.longest()
-	if !t.lags() {
+func simulatedEpochs(period int, lags bool) (warm, measured int) {
+	if !lags {
 		return 0, period
 	}
 	return period, (8 + period - 1) / period * period
 }
 
-// lags reports whether rows are used in the epoch after the one that makes them.
-func (t *Trainer) lags() bool { return t.workers[0].trainHalo != nil && t.workers[0].trainHalo.lags() }
-
 // marks returns events that fire when each part has computed what it has been given.
-func (t *Trainer) marks() []gpu.Event {
+func marks(workers []*worker) []gpu.Event {
 	var out []gpu.Event
-	for _, w := range t.workers {
+	for _, w := range workers {
 		out = append(out, w.compute.Record())
 	}
 	return out
 }
 
 // latest returns when the last of the events fired.
-func (t *Trainer) latest(events []gpu.Event) time.Duration {
-	last, clock := time.Duration(0), clockOf(t.o.Devices)
+func latest(clock gpu.Clock, events []gpu.Event) time.Duration {
+	last := time.Duration(0)
 	for _, e := range events {
 		last = max(last, clock.At(e))
 	}

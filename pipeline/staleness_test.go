@@ -69,7 +69,7 @@ func (a archive) Wait(q gpu.Queue, layer int, dir gnn.Direction) gpu.Matrix {
 	r := a.of[exchangeID{layer, dir}]
 	halo, rows := r.halo, r.rowOf()
 	if r.dynamic != nil {
-		halo = r.assembly.halo
+		halo = r.dynamicSide.assembled
 	}
 	size := int(r.rowBytes(1))
 	for k, v := range r.mine.ids {

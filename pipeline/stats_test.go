@@ -16,9 +16,9 @@ func replayOf(t *testing.T, tr *Trainer, lay *Layout) *jaca.Replay {
 	if plan == nil {
 		u := *tr
 		u.layout = lay
-		exchanges := u.cacheExchanges()
+		exchanges := planner{&u}.cacheExchanges()
 		var err error
-		plan, err = jaca.Build(exchanges, &jaca.Capacities{Local: make([]int, len(tr.workers))}, jaca.Options{Policy: jaca.None, Links: tr.links(), Period: tr.traffic[0].schedule().Period})
+		plan, err = jaca.Build(exchanges, &jaca.Capacities{Local: make([]int, len(tr.workers))}, jaca.Options{Policy: jaca.None, Links: planner{tr}.links(), Period: tr.traffic[0].schedule().Period})
 		if err != nil {
 			t.Fatal(err)
 		}

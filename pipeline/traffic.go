@@ -16,13 +16,11 @@ import (
 // that go straight from their owner to a local slot. The rows of class c with a global slot go through the global cache.
 type traffic struct {
 	exchangeID
-	index   int // place among the exchanges of an epoch
-	width   int
-	dtype   gpu.DType // of the rows as they are made and read
-	coding  coding    // of the rows on their way
-	keeps   bool      // the backward pass reads the rows once more
-	ages    bool      // rows may have a slot, and be of an earlier epoch
-	until   int       // index of the exchange that begins when they have been read for the last time
+	rowFormat
+	index   int  // place among the exchanges of an epoch
+	keeps   bool // the backward pass reads the rows once more
+	ages    bool // rows may have a slot, and be of an earlier epoch
+	until   int  // index of the exchange that begins when they have been read for the last time
 	classes int
 	piece   gpu.Bytes // that a copy moves at most; 0 = pieceBytes
 	// pipelined says that its schedule may get a lag, adaptive that its period may get shorter than the number of classes, of
