@@ -68,15 +68,7 @@ func (c *Cache) validate(parts int) error {
 	if int(c.HaloType) >= len(encodingNames) {
 		errs = append(errs, fmt.Errorf("encoding %d of halo rows", c.HaloType))
 	}
-	if !c.policy().Static() && c.Staleness.Bound > 0 && (c.Pipeline || c.Staleness.Auto()) {
-		errs = append(errs, fmt.Errorf("policy %s decides while rows are read: it needs the pipeline off and a fixed staleness", c.Policy))
-	}
-	if c.ExactEpochs < 0 || c.ExactEpochs > 0 && (c.Staleness.Auto() || !c.policy().Static()) {
-		errs = append(errs, fmt.Errorf("%d exact epochs need a fixed staleness, and a policy that keeps its rows", c.ExactEpochs))
-	}
-	if c.Bypass > 0 && c.Staleness.Auto() {
-		errs = append(errs, fmt.Errorf("bypass at %g needs a fixed staleness", c.Bypass))
-	}
+	errs = append(errs, c.checkStaleness()...)
 	if c.ReserveDevice < 0 || c.ReserveHost < 0 || c.TopK < 0 || !(c.Bypass >= 0 && c.Bypass <= 1) {
 		errs = append(errs, fmt.Errorf("cache reserves %d and %d, top %d, bypass at %g", c.ReserveDevice, c.ReserveHost, c.TopK, c.Bypass))
 	}
@@ -87,6 +79,20 @@ func (c *Cache) validate(parts int) error {
 		errs = append(errs, fmt.Errorf("transfer rates of %d devices for %d", n, parts))
 	}
 	return errors.Join(errs...)
+}
+
+// checkStaleness says what does not go with old rows.
+func (c *Cache) checkStaleness() (errs []error) {
+	if !c.policy().Static() && c.Staleness.Bound > 0 && (c.Pipeline || c.Staleness.Auto()) {
+		errs = append(errs, fmt.Errorf("policy %s decides while rows are read: it needs the pipeline off and a fixed staleness", c.Policy))
+	}
+	if c.ExactEpochs < 0 || c.ExactEpochs > 0 && (c.Staleness.Auto() || !c.policy().Static()) {
+		errs = append(errs, fmt.Errorf("%d exact epochs need a fixed staleness, and a policy that keeps its rows", c.ExactEpochs))
+	}
+	if c.Bypass > 0 && c.Staleness.Auto() {
+		errs = append(errs, fmt.Errorf("bypass at %g needs a fixed staleness", c.Bypass))
+	}
+	return errs
 }
 
 // trainingExchanges returns the exchanges of a training epoch, in its order, without what moves.

@@ -223,51 +223,68 @@ func (t saver) takeHalo(c *checkpoint.File, piece []byte) error {
 	return t.each(func(w *worker) error { return meet.Guard(func() { w.trainHalo.(*exchange).resume(c.Epoch) }) })
 }
 
+// otherHalo is the error of a state that is of another plan.
+func otherHalo(format string, a ...any) error {
+	return fmt.Errorf("%w: %w", errOtherHalo, fmt.Errorf(format, a...))
+}
+
 // checkHalo says whether a state is of this plan: exchanges, classes, and the size of everything.
 func (t saver) checkHalo(s *haloState, sections map[string]checkpoint.Section) error {
-	other := func(format string, a ...any) error {
-		return fmt.Errorf("%w: %w", errOtherHalo, fmt.Errorf(format, a...))
-	}
 	if s.Plan != t.haloKey() {
-		return other("other rows have slots")
+		return otherHalo("other rows have slots")
 	}
 	if len(s.Exchanges) != len(t.traffic) || (t.periods.controller != nil) != (len(s.Controller) > 0) {
-		return other("%d exchanges, not %d", len(s.Exchanges), len(t.traffic))
+		return otherHalo("%d exchanges, not %d", len(s.Exchanges), len(t.traffic))
 	}
 	for k, l := range t.traffic {
 		g := &s.Exchanges[k]
 		if g.Exchange != l.exchangeID.String() || len(g.Cached) != l.classes || len(g.Made) != len(t.workers) ||
 			g.Schedule.Period < 1 || g.Schedule.Lag != 0 && !l.pipelined || l.classes > 0 && l.classes%g.Schedule.Period != 0 {
-			return other("%s with %d classes, period %d", g.Exchange, len(g.Cached), g.Schedule.Period)
+			return otherHalo("%s with %d classes, period %d", g.Exchange, len(g.Cached), g.Schedule.Period)
 		}
 		for i, w := range t.workers {
-			r := w.relays()[k]
-			if len(g.Made[i]) != len(r.made) {
-				return other("%s: %d blocks", g.Exchange, len(g.Made[i]))
-			}
-			for b := range r.made {
-				if len(g.Made[i][b]) != len(r.made[b]) {
-					return other("%s: blocks of %d parts", g.Exchange, len(g.Made[i][b]))
-				}
-			}
-			for what, m := range r.lasting() {
-				if got := checkpoint.Size(sections[l.section(i, what)]); got != int64(bytesOf(m)) {
-					return other("%s of part %d: %s of %d bytes, not %d", g.Exchange, i, what, got, bytesOf(m))
-				}
+			if err := g.checkMade(i, l, w.relays()[k], sections); err != nil {
+				return err
 			}
 		}
-		for class := range l.classes {
-			if len(g.Cached[class]) != len(t.workers) {
-				return other("%s: class %d of %d parts", g.Exchange, class, len(g.Cached[class]))
+		if err := g.checkCached(l, len(t.workers), sections); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkMade compares what part i has made and holds with its relay.
+func (g *exchangeState) checkMade(i int, l *traffic, r *relay, sections map[string]checkpoint.Section) error {
+	if len(g.Made[i]) != len(r.made) {
+		return otherHalo("%s: %d blocks", g.Exchange, len(g.Made[i]))
+	}
+	for b := range r.made {
+		if len(g.Made[i][b]) != len(r.made[b]) {
+			return otherHalo("%s: blocks of %d parts", g.Exchange, len(g.Made[i][b]))
+		}
+	}
+	for what, m := range r.lasting() {
+		if got := checkpoint.Size(sections[l.section(i, what)]); got != int64(bytesOf(m)) {
+			return otherHalo("%s of part %d: %s of %d bytes, not %d", g.Exchange, i, what, got, bytesOf(m))
+		}
+	}
+	return nil
+}
+
+// checkCached compares the blocks of the cache in host memory with those of the plan.
+func (g *exchangeState) checkCached(l *traffic, parts int, sections map[string]checkpoint.Section) error {
+	for class := range l.classes {
+		if len(g.Cached[class]) != parts {
+			return otherHalo("%s: class %d of %d parts", g.Exchange, class, len(g.Cached[class]))
+		}
+		for o, epoch := range g.Cached[class] {
+			size := 0
+			if l.blocks != nil && l.blocks[class][o] != nil {
+				size = l.blocks[class][o].Size()
 			}
-			for o, epoch := range g.Cached[class] {
-				size := 0
-				if l.blocks != nil && l.blocks[class][o] != nil {
-					size = l.blocks[class][o].Size()
-				}
-				if got := checkpoint.Size(sections[l.section(o, class)]); epoch >= 0 && got != int64(size) || epoch < 0 && got != 0 {
-					return other("%s: class %d of part %d of %d bytes, not %d", g.Exchange, class, o, got, size)
-				}
+			if got := checkpoint.Size(sections[l.section(o, class)]); epoch >= 0 && got != int64(size) || epoch < 0 && got != 0 {
+				return otherHalo("%s: class %d of part %d of %d bytes, not %d", g.Exchange, class, o, got, size)
 			}
 		}
 	}

@@ -95,6 +95,15 @@ func New(ctx context.Context, p *Problem, o Options) (*Trainer, error) {
 // validate reports all problems of o and p at once.
 func (o *Options) validate(p *Problem) error {
 	errs := []error{p.Validate(), o.Model.Validate(), o.Optimizer.Validate()}
+	errs = append(errs, o.checkParts(p)...)
+	errs = append(errs, o.Cache.validate(len(o.Devices)))
+	if o.Epochs < 0 || o.EvalEvery < 0 || o.Patience < 0 || o.CheckpointEvery < 0 {
+		errs = append(errs, errors.New("epochs, evaluation interval, patience and checkpoint interval must not be negative"))
+	}
+	return errors.Join(append(errs, o.checkModel(p)...)...)
+}
+
+func (o *Options) checkParts(p *Problem) (errs []error) {
 	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
 	if len(o.Devices) == 0 {
 		bad("no device")
@@ -105,10 +114,12 @@ func (o *Options) validate(p *Problem) error {
 	if len(o.Dropped) > 0 && len(o.Dropped) != len(o.Devices) {
 		bad("dropped replicas of %d parts for %d devices", len(o.Dropped), len(o.Devices))
 	}
-	errs = append(errs, o.Cache.validate(len(o.Devices)))
-	if o.Epochs < 0 || o.EvalEvery < 0 || o.Patience < 0 || o.CheckpointEvery < 0 {
-		bad("epochs, evaluation interval, patience and checkpoint interval must not be negative")
-	}
+	return errs
+}
+
+// checkModel compares the model with the data that it reads.
+func (o *Options) checkModel(p *Problem) (errs []error) {
+	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
 	if o.Model.In != p.Features.Cols {
 		bad("the model reads %d features, the data has %d", o.Model.In, p.Features.Cols)
 	}
@@ -118,7 +129,7 @@ func (o *Options) validate(p *Problem) error {
 	if o.Model.Out != p.Classes || o.Model.Multi != (p.Targets != nil) {
 		bad("the model has %d outputs (multi-label: %t), the data %d classes", o.Model.Out, o.Model.Multi, p.Classes)
 	}
-	return errors.Join(errs...)
+	return errs
 }
 
 // each runs f for every worker, in a goroutine of its own, and waits for all. The first error stops the others' waits; who

@@ -113,16 +113,21 @@ func (o Options) resolve(n int, edges int64) (Options, error) {
 	case n == 0:
 		bad("the graph has no vertices")
 	case o.Targets == nil:
-		o.Targets = make([]float64, o.Parts)
-		for p := range o.Targets {
-			o.Targets[p] = 1 / float64(o.Parts)
-		}
+		o.Targets = slices.Repeat([]float64{1 / float64(o.Parts)}, o.Parts)
 	default:
 		if err := checkTargets(o.Targets, o.Parts); err != nil {
 			errs = append(errs, err)
 		}
 		o.Targets = normalised(o.Targets)
 	}
+	errs = append(errs, o.resolveBalance()...)
+	errs = append(errs, o.resolveEffort(edges)...)
+	return o, errors.Join(errs...)
+}
+
+// resolveBalance fills in and checks how unequal parts may be.
+func (o *Options) resolveBalance() (errs []error) {
+	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
 	o.Balance = orDefault(o.Balance, 1.03)
 	o.SoftBalance = orDefault(o.SoftBalance, 1.10)
 	if !(o.Balance >= 1 && o.Balance <= maxBalance) {
@@ -135,6 +140,12 @@ func (o Options) resolve(n int, edges int64) (Options, error) {
 	if !(o.WorkBalance >= 1 && o.WorkBalance <= maxBalance) {
 		bad("balance of work %g is not in [1, %d]", o.WorkBalance, maxBalance)
 	}
+	return errs
+}
+
+// resolveEffort fills in and checks how long is searched.
+func (o *Options) resolveEffort(edges int64) (errs []error) {
+	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
 	switch {
 	case o.Passes == 0:
 		o.Passes = 8
@@ -152,7 +163,7 @@ func (o Options) resolve(n int, edges int64) (Options, error) {
 	if o.Trials < 1 || o.Trials > 1000 {
 		bad("%d trials are not in [1, 1000]", o.Trials)
 	}
-	return o, errors.Join(errs...)
+	return errs
 }
 
 // checkQuantities says what is wrong with what is to be balanced.

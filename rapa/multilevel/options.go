@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"slices"
 
 	"capgnn/graph"
 )
@@ -64,21 +65,9 @@ func (o Options) resolve(u *graph.CSR) (Options, error) {
 		return o, errors.Join(append(errs, fmt.Errorf("%d parts of %d vertices are not in [1, min(vertices, %d)]", o.Parts, n, maxParts))...)
 	}
 	if o.Targets == nil {
-		o.Targets = make([]float64, o.Parts)
-		for p := range o.Targets {
-			o.Targets[p] = 1 / float64(o.Parts)
-		}
+		o.Targets = equalTargets(o.Parts)
 	}
-	sum := 0.0
-	for p, t := range o.Targets {
-		if !(t > 0 && t <= 1) {
-			bad("target %g of part %d is not in (0, 1]", t, p)
-		}
-		sum += t
-	}
-	if len(o.Targets) != o.Parts || math.Abs(sum-1) > 1e-6 {
-		bad("%d targets of sum %g for %d parts", len(o.Targets), sum, o.Parts)
-	}
+	errs = append(errs, o.checkTargets()...)
 	if len(o.Constraints) == 0 && errs == nil {
 		o.Constraints = []Constraint{{Bound: vertexBounds(o.Targets, n), Hard: true}}
 	}
@@ -109,6 +98,23 @@ func (o Options) resolve(u *graph.CSR) (Options, error) {
 		}
 	}
 	return o, errors.Join(errs...)
+}
+
+func equalTargets(parts int) []float64 { return slices.Repeat([]float64{1 / float64(parts)}, parts) }
+
+func (o Options) checkTargets() (errs []error) {
+	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
+	sum := 0.0
+	for p, t := range o.Targets {
+		if !(t > 0 && t <= 1) {
+			bad("target %g of part %d is not in (0, 1]", t, p)
+		}
+		sum += t
+	}
+	if len(o.Targets) != o.Parts || math.Abs(sum-1) > 1e-6 {
+		bad("%d targets of sum %g for %d parts", len(o.Targets), sum, o.Parts)
+	}
+	return errs
 }
 
 const (

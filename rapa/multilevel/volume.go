@@ -37,16 +37,33 @@ func (c *crew) volume(s *state) int64 {
 // volumeGain finds the part to which v should go to lower the volume most; of equals, the one that lowers the cut more.
 //
 // Returns: the part, -1 = none with edges of v (and, with permitted, room), and both gains. price is scratch, one element per part.
-// Method: a vertex of a coarse level counts as all the input vertices that it stands for. v is sent to the part it leaves, not to the one it joins; a neighbour is no longer sent to the part that v leaves if v
-// was its last neighbour there, and from now on to the one that v joins if v is its first.
+// Method: v is sent to the part it leaves, not to the one it joins; a neighbour is no longer sent to the part that v leaves if v
+// was its last neighbour there, and from now on to the one that v joins if v is its first. A vertex of a coarse level counts as all the
+// input vertices that it stands for.
 func (s *state) volumeGain(v int32, price []int64, permitted bool) (to int32, volume, cut int64) {
 	own, k := s.part[v], s.k
 	near := s.near[int(v)*k : (int(v)+1)*k]
 	if near[own] == s.g.strength(v) {
 		return -1, 0, 0
 	}
+	saved := s.volumeOfLeaving(v, price)
+	to = -1
+	for p, w := range near {
+		if int32(p) == own || w == 0 || permitted && !s.allowed(v, int32(p)) {
+			continue
+		}
+		gain, drop := saved-price[p], int64(w-near[own])
+		if to < 0 || gain > volume || gain == volume && (drop > cut || drop == cut && s.emptier(int32(p), to)) {
+			to, volume, cut = int32(p), gain, drop
+		}
+	}
+	return to, volume, cut
+}
+
+// volumeOfLeaving returns what is saved when v leaves its part, and in price what each part costs that it joins.
+func (s *state) volumeOfLeaving(v int32, price []int64) (saved int64) {
+	own, k := s.part[v], s.k
 	clear(price)
-	saved := int64(0)
 	adj, edge := s.g.row(v)
 	for i, u := range adj {
 		w := int32(1)
@@ -64,20 +81,10 @@ func (s *state) volumeGain(v int32, price []int64, permitted bool) (to int32, vo
 			}
 		}
 	}
-	if near[own] == 0 {
+	if s.near[int(v)*k+int(own)] == 0 {
 		saved += s.g.holds(v) // v is not sent to the part it leaves
 	}
-	to = -1
-	for p, w := range near {
-		if int32(p) == own || w == 0 || permitted && !s.allowed(v, int32(p)) {
-			continue
-		}
-		gain, drop := saved-price[p], int64(w-near[own])
-		if to < 0 || gain > volume || gain == volume && (drop > cut || drop == cut && s.emptier(int32(p), to)) {
-			to, volume, cut = int32(p), gain, drop
-		}
-	}
-	return to, volume, cut
+	return saved
 }
 
 // volumeKey orders moves by volume, then by cut.

@@ -98,10 +98,7 @@ func (b *Bench) showAblation(datasets []string, deviceList string, epochs int, a
 		none, exact := b.timed(at(data, ablationVariants[0], b.opt.Seeds[0])), b.line(b.trained(at(data, ablationVariants[0], b.opt.Seeds[0])).id)
 		for i, v := range ablationVariants {
 			l := b.timed(at(data, v, b.opt.Seeds[0]))
-			var runs []*bench.Line
-			for _, seed := range b.opt.Seeds {
-				runs = append(runs, b.line(b.trained(at(data, v, seed)).id))
-			}
+			runs := b.ofSeeds(func(seed uint64) setting { return at(data, v, seed) })
 			note := v.name
 			if l.Text["misfit"] != "" {
 				note += " (does not fit)"

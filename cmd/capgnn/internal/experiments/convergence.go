@@ -62,14 +62,10 @@ func planConvergence(b *Bench, datasets []string) ([]cell, func() bench.Section,
 						pe.Series = append(pe.Series, bench.Series{Name: v.name, X: l.Series["eval_epoch"], Y: scaled(l.Series["val"], 100)})
 						pt.Series = append(pt.Series, bench.Series{Name: v.name, X: scaled(l.Series["eval_epoch"], epoch), Y: scaled(l.Series["val"], 100)})
 						n := reached(l, goal)
-						row := []string{shortDataset(data), model, g.name, v.name, percentOf(l, "val"), percentOf(l, "test"), "not", "", ""}
-						if n > 0 {
-							if i == 0 {
-								base = n * epoch
-							}
-							row[6], row[7], row[8] = fmt.Sprint(int(n)), fmt.Sprintf("%.1f", 1e3*n*epoch), ratio(n*epoch, base)
+						if i == 0 {
+							base = n * epoch
 						}
-						table.Add(row...)
+						table.Add(append([]string{shortDataset(data), model, g.name, v.name, percentOf(l, "val"), percentOf(l, "test")}, whenReached(n, epoch, base)...)...)
 					}
 					byEpoch.Panels, byTime.Panels = append(byEpoch.Panels, pe), append(byTime.Panels, pt)
 				}
@@ -88,4 +84,12 @@ func reached(l *bench.Line, goal float64) float64 {
 		}
 	}
 	return 0
+}
+
+// whenReached returns the epochs, their milliseconds, and these over base, of a goal that is reached after n epochs of so many seconds.
+func whenReached(n, epoch, base float64) []string {
+	if n == 0 {
+		return []string{"not", "", ""}
+	}
+	return []string{fmt.Sprint(int(n)), fmt.Sprintf("%.1f", 1e3*n*epoch), ratio(n*epoch, base)}
 }

@@ -49,3 +49,11 @@ func (b *Bench) groupsOf(lo, hi int) ([]group, error) {
 	}
 	return out, nil
 }
+
+func groupNames(list []group) []string {
+	var out []string
+	for _, g := range list {
+		out = append(out, g.name)
+	}
+	return out
+}

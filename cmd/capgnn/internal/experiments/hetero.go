@@ -50,13 +50,6 @@ func planHetero(b *Bench, datasets []string) ([]cell, func() bench.Section, erro
 	return cells, func() bench.Section {
 		s := bench.Section{Title: "Fig. 21: unequal devices", Text: []string{"GCN. R9: RTX 3090, T4: A40 (the paper's label), G6: GTX 1660Ti. equal parts: whatever the devices; +RAPA: fitted to them, lossless. Ranges are from the device that takes least to the one that takes most.", simulatedText}}
 		table := bench.Table{Columns: []string{"data set", "devices", "", "epoch ms", "of equal", "communication ms", "aggregation ms", "computing ms"}}
-		span := func(l *bench.Line, name string) string {
-			x := l.Series[name]
-			if len(x) == 0 {
-				return ""
-			}
-			return fmt.Sprintf("%.2f to %.2f", 1e3*slices.Min(x), 1e3*slices.Max(x))
-		}
 		for _, data := range datasets {
 			panels := []bench.Panel{{Title: "epoch", Y: "time, ms"}, {Title: "communication of the busiest device", Y: "time, ms"}, {Title: "aggregation of the busiest device", Y: "time, ms"}}
 			for i, name := range []string{"epoch_s", "communication_s", "aggregation_s"} {
@@ -67,9 +60,7 @@ func planHetero(b *Bench, datasets []string) ([]cell, func() bench.Section, erro
 					}
 					panels[i].Series = append(panels[i].Series, series)
 				}
-				for _, g := range list {
-					panels[i].Groups = append(panels[i].Groups, g.name)
-				}
+				panels[i].Groups = groupNames(list)
 			}
 			for _, g := range list {
 				equal := b.line(b.simulation(at(data, g, variants[0])).id)
@@ -83,4 +74,13 @@ func planHetero(b *Bench, datasets []string) ([]cell, func() bench.Section, erro
 		s.Tables = []bench.Table{table}
 		return s
 	}, nil
+}
+
+// span returns the least and the largest milliseconds of a line's devices.
+func span(l *bench.Line, name string) string {
+	x := l.Series[name]
+	if len(x) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.2f to %.2f", 1e3*slices.Min(x), 1e3*slices.Max(x))
 }

@@ -49,10 +49,7 @@ func planOverall(b *Bench, datasets []string) ([]cell, func() bench.Section, err
 			fmt.Sprintf("Seconds of 200 epochs, as in the paper; a cell is epoch / communication / validation score in %%, at the best epoch of %d. communication: transfers of the busiest device. vanilla: equal parts, every halo row in every epoch; capgnn: parts fitted to the devices, lossless, rows at most %s epochs old, pipeline. Graphs called NAME-like are stand-ins for the paper's, and not of their size: compare columns and rows of this table, not with the paper's.", epochs, boundedStaleness),
 			simulatedText}}
 		for _, model := range models {
-			t := bench.Table{Title: model, Columns: []string{"data set", ""}}
-			for _, g := range list {
-				t.Columns = append(t.Columns, g.name)
-			}
+			t := bench.Table{Title: model, Columns: append([]string{"data set", ""}, groupNames(list)...)}
 			f := bench.Figure{Title: "Seconds of 200 epochs, " + model}
 			for _, data := range datasets {
 				panel := bench.Panel{Title: shortDataset(data), Y: "time of 200 epochs, s"}
@@ -60,26 +57,24 @@ func planOverall(b *Bench, datasets []string) ([]cell, func() bench.Section, err
 					row, series := []string{shortDataset(data), v.name}, bench.Series{Name: v.name}
 					for _, g := range list {
 						l := b.timed(at(data, model, g, v, b.opt.Seeds[0]))
-						var runs []*bench.Line
-						for _, seed := range b.opt.Seeds {
-							runs = append(runs, b.line(b.trained(at(data, model, g, v, seed)).id))
-						}
-						text := fmt.Sprintf("%.2f / %.2f / %s", 200*l.Value("epoch_s"), 200*l.Value("communication_s"), meanOf(runs, "val"))
-						if l.Text["misfit"] != "" {
-							text = "does not fit"
-						}
-						row, series.Y = append(row, text), append(series.Y, 200*l.Value("epoch_s"))
+						runs := b.ofSeeds(func(seed uint64) setting { return at(data, model, g, v, seed) })
+						row, series.Y = append(row, overallText(l, runs)), append(series.Y, 200*l.Value("epoch_s"))
 					}
 					t.Add(row...)
 					panel.Series = append(panel.Series, series)
 				}
-				for _, g := range list {
-					panel.Groups = append(panel.Groups, g.name)
-				}
+				panel.Groups = groupNames(list)
 				f.Panels = append(f.Panels, panel)
 			}
 			s.Tables, s.Figures = append(s.Tables, t), append(s.Figures, f)
 		}
 		return s
 	}, nil
+}
+
+func overallText(l *bench.Line, runs []*bench.Line) string {
+	if l.Text["misfit"] != "" {
+		return "does not fit"
+	}
+	return fmt.Sprintf("%.2f / %.2f / %s", 200*l.Value("epoch_s"), 200*l.Value("communication_s"), meanOf(runs, "val"))
 }

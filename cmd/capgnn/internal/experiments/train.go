@@ -22,6 +22,15 @@ func (b *Bench) trained(s setting) cell {
 	return cell{s.id(kindTrain), func(ctx context.Context) (*bench.Line, error) { return b.train(ctx, s) }}
 }
 
+// ofSeeds returns what a setting gave with each seed.
+func (b *Bench) ofSeeds(at func(seed uint64) setting) []*bench.Line {
+	var out []*bench.Line
+	for _, seed := range b.opt.Seeds {
+		out = append(out, b.line(b.trained(at(seed)).id))
+	}
+	return out
+}
+
 // train runs a setting: scores at the best validation epoch, times in seconds and bytes per epoch (medians and means of the
 // epochs behind the first), series by epoch.
 //

@@ -116,79 +116,94 @@ const (
 	maxBalance = 1000 // beyond it a factor means "unbounded" anyway
 )
 
+// problems collects what is wrong with settings.
+type problems []error
+
+func (p *problems) add(format string, a ...any) { *p = append(*p, fmt.Errorf(format, a...)) }
+
+func (p *problems) oneOf(flag, value string, choices ...string) bool {
+	if slices.Contains(choices, value) {
+		return true
+	}
+	p.add("--%s %s is not one of %s", flag, term.Quoted(value, choices), strings.Join(choices, ", "))
+	return false
+}
+
+func (p *problems) within(flag string, value, lo, hi int) {
+	if value < lo || value > hi {
+		p.add("--%s %d is not in [%d, %d]", flag, value, lo, hi)
+	}
+}
+
+func (p *problems) share(flag string, value float64) {
+	if !(value >= 0 && value <= 1) {
+		p.add("--%s %g is not in [0, 1]", flag, value)
+	}
+}
+
 // Validate reports everything that is wrong with c as far as it can be told without data and devices.
 func (c *Config) Validate() error {
-	var errs []error
-	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
-	oneOf := func(flag, value string, choices ...string) bool {
-		if slices.Contains(choices, value) {
-			return true
-		}
-		bad("--%s %s is not one of %s", flag, term.Quoted(value, choices), strings.Join(choices, ", "))
-		return false
-	}
-	within := func(flag string, value, lo, hi int) {
-		if value < lo || value > hi {
-			bad("--%s %d is not in [%d, %d]", flag, value, lo, hi)
-		}
-	}
+	var p problems
 	if c.Dataset == "" {
-		bad("--dataset is missing: name a data set, a store folder or a file")
+		p.add("--dataset is missing: name a data set, a store folder or a file")
 	}
-	oneOf("edges", c.Edges, dataset.Auto, dataset.Symmetric, dataset.Directed, dataset.Reversed)
-	oneOf("standardize", c.Standardize, dataset.Auto, dataset.StandardizeNone, dataset.StandardizeTrain)
+	p.oneOf("edges", c.Edges, dataset.Auto, dataset.Symmetric, dataset.Directed, dataset.Reversed)
+	p.oneOf("standardize", c.Standardize, dataset.Auto, dataset.StandardizeNone, dataset.StandardizeTrain)
 	model, optimizer := c.Network(1, 1, false), c.UpdateRule()
-	if !oneOf("model", c.Model, Names(Models)...) {
+	if !p.oneOf("model", c.Model, Names(Models)...) {
 		model.Kind = gnn.GCN // the rest is looked at all the same
 	}
-	if !oneOf("optimizer", c.Optimizer, Names(Optimizers)...) {
+	if !p.oneOf("optimizer", c.Optimizer, Names(Optimizers)...) {
 		optimizer.Kind = gnn.Adam
 	}
-	oneOf("self-loops", c.SelfLoops, "auto", "add", "keep", "remove")
-	oneOf("partitioner", c.Partitioner, Names(rapa.Methods)...)
-	oneOf("objective", c.Objective, Names(rapa.Objectives)...)
-	oneOf("prune-score", c.PruneScore, Names(rapa.PruneScores)...)
-	oneOf("cost", c.Cost, CostAuto, CostTime, CostLambda)
-	if !(c.MaxPrune >= 0 && c.MaxPrune <= 1) {
-		bad("--max-prune %g is not in [0, 1]", c.MaxPrune)
-	}
-	if !(c.Prune >= 0 && c.Prune <= 1) {
-		bad("--prune %g is not in [0, 1]", c.Prune)
-	}
-	if c.Prune > 0 && c.MaxPrune > 0 {
-		bad("--prune and --max-prune: give one: --max-prune prunes only what evens the devices")
-	}
-	if !(c.Alpha >= 0 && c.Alpha <= 1) {
-		bad("--alpha %g is not in [0, 1]", c.Alpha)
-	}
-	if !(c.Balance >= 1 && c.Balance <= maxBalance) {
-		bad("--balance %g is not in [1, %d]", c.Balance, maxBalance)
-	}
-	oneOf("order", c.Order, Orders...)
-	oneOf("storage", c.Storage, gpu.FP32.String(), gpu.BF16.String())
+	c.checkParts(&p)
+	p.oneOf("order", c.Order, Orders...)
+	p.oneOf("storage", c.Storage, gpu.FP32.String(), gpu.BF16.String())
 	if c.ElementType() != gpu.FP32 && c.Model == string(gnn.GAT) {
-		bad("--storage %s: gat computes on fp32 rows only; leave it away, or train gcn, sage or gin", c.Storage)
+		p.add("--storage %s: gat computes on fp32 rows only; leave it away, or train gcn, sage or gin", c.Storage)
 	}
-	errs = append(errs, c.cacheErrors()...)
-	within("epochs", c.Epochs, 0, MaxEpochs)
-	within("eval-every", c.EvalEvery, 0, MaxEpochs)
-	within("patience", c.Patience, 0, MaxEpochs)
-	within("checkpoint-every", c.CheckpointEvery, 0, MaxEpochs)
-	within("parts", c.Parts, 0, maxParts)
-	if c.Patience > 0 && c.EvalEvery == 0 {
-		bad("--patience counts evaluations, but --eval-every 0 evaluates only at the end")
-	}
+	p = append(p, c.cacheErrors()...)
+	c.checkCounts(&p)
 	if err := dataset.CheckFeatures(c.Features); err != nil {
-		bad("--%w", err)
+		p.add("--%w", err)
 	} else if c.MakesFeatures() && c.Standardize == dataset.StandardizeTrain {
-		bad("--features %s with --standardize train: features made from the graph are not standardised: leave one of them away", c.Features)
+		p.add("--features %s with --standardize train: features made from the graph are not standardised: leave one of them away", c.Features)
 	}
-	errs = append(errs, c.Split.err)
-	errs = append(errs, model.Validate(), optimizer.Validate())
-	if err := errors.Join(errs...); err != nil {
+	p = append(p, c.Split.err, model.Validate(), optimizer.Validate())
+	if err := errors.Join(p...); err != nil {
 		return term.Usagef("%w", err)
 	}
 	return nil
+}
+
+// checkParts looks at how the graph is cut and pruned.
+func (c *Config) checkParts(p *problems) {
+	p.oneOf("self-loops", c.SelfLoops, "auto", "add", "keep", "remove")
+	p.oneOf("partitioner", c.Partitioner, Names(rapa.Methods)...)
+	p.oneOf("objective", c.Objective, Names(rapa.Objectives)...)
+	p.oneOf("prune-score", c.PruneScore, Names(rapa.PruneScores)...)
+	p.oneOf("cost", c.Cost, CostAuto, CostTime, CostLambda)
+	p.share("max-prune", c.MaxPrune)
+	p.share("prune", c.Prune)
+	if c.Prune > 0 && c.MaxPrune > 0 {
+		p.add("--prune and --max-prune: give one: --max-prune prunes only what evens the devices")
+	}
+	p.share("alpha", c.Alpha)
+	if !(c.Balance >= 1 && c.Balance <= maxBalance) {
+		p.add("--balance %g is not in [1, %d]", c.Balance, maxBalance)
+	}
+}
+
+// checkCounts looks at epochs and parts.
+func (c *Config) checkCounts(p *problems) {
+	p.within("epochs", c.Epochs, 0, MaxEpochs)
+	p.within("eval-every", c.EvalEvery, 0, MaxEpochs)
+	p.within("patience", c.Patience, 0, MaxEpochs)
+	p.within("checkpoint-every", c.CheckpointEvery, 0, MaxEpochs)
+	p.within("parts", c.Parts, 0, maxParts)
+	if c.Patience > 0 && c.EvalEvery == 0 {
+		p.add("--patience counts evaluations, but --eval-every 0 evaluates only at the end")
+	}
 }
 
 // MakesFeatures reports whether features are made of the graph, in place of those of the data set.

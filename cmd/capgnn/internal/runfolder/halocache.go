@@ -3,6 +3,7 @@ package runfolder
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -28,12 +29,18 @@ var CacheOptions = []string{"cache", "gpu-cache", "cpu-cache", "reserve-gpu", "r
 
 // cacheErrors says what is wrong with the settings of caches, each on its own and beside each other.
 func (c *Config) cacheErrors() []error {
+	policy, err := jaca.ParsePolicy(c.Cache)
+	var errs []error
+	if err != nil {
+		errs = append(errs, fmt.Errorf("--cache: %s is not a cache policy, these are: %v", term.Quoted(c.Cache, Names(jaca.Policies)), jaca.Policies))
+	}
+	return slices.Concat(errs, c.capacityErrors(policy), c.stalenessErrors(policy), c.exchangeErrors(policy))
+}
+
+// capacityErrors says what is wrong with the sizes of caches, and with the rows that they are for.
+func (c *Config) capacityErrors(policy jaca.Policy) []error {
 	var errs []error
 	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
-	policy, err := jaca.ParsePolicy(c.Cache)
-	if err != nil {
-		bad("--cache: %s is not a cache policy, these are: %v", term.Quoted(c.Cache, Names(jaca.Policies)), jaca.Policies)
-	}
 	size := func(flag string, s Text[jaca.Size]) {
 		if s.err != nil {
 			bad("--%s: %w", flag, s.err)
@@ -56,6 +63,13 @@ func (c *Config) cacheErrors() []error {
 	if !(c.CacheBypass >= 0 && c.CacheBypass <= 1) {
 		bad("--cache-bypass %g is not in [0, 1]", c.CacheBypass)
 	}
+	return errs
+}
+
+// stalenessErrors says what is wrong with the ages that rows may reach.
+func (c *Config) stalenessErrors(policy jaca.Policy) []error {
+	var errs []error
+	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
 	stale := c.Staleness.Value
 	if err := c.Staleness.err; err != nil {
 		bad("--staleness: %w", err)
@@ -74,9 +88,16 @@ func (c *Config) cacheErrors() []error {
 	} else if n > 0 && (stale.Auto() || !policy.Static()) {
 		bad("--exact-epochs %d with --staleness %s and --cache %s: leave --exact-epochs away", n, c.Staleness, c.Cache)
 	}
+	return errs
+}
+
+// exchangeErrors says what is wrong with the way that rows take.
+func (c *Config) exchangeErrors(policy jaca.Policy) []error {
+	var errs []error
+	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
 	switch c.Pipeline {
 	case SwitchOn:
-		if !policy.Static() && stale.Bound > 0 {
+		if !policy.Static() && c.Staleness.Value.Bound > 0 {
 			bad("--pipeline on with --staleness %s: --cache %s decides while rows are read: give --pipeline off, or one of the policies %v",
 				c.Staleness, c.Cache, staticPolicies())
 		}
