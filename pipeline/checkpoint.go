@@ -9,6 +9,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/hostmem"
 	"capgnn/internal/checkpoint"
+	"capgnn/internal/checkpoint/section"
 )
 
 // saver writes checkpoints of a trainer, and continues from them. The devices are idle meanwhile.
@@ -29,7 +30,7 @@ func (t saver) checkpoint() error {
 	c := &checkpoint.File{Identity: t.o.Identity, Epoch: t.state.Epochs, Step: t.reduce.Steps(), Weights: w.vector(w.params.Flat, t.finiteWeights),
 		M: m[0].section(t.finiteWeights), V: m[1].section(t.finiteWeights), VMax: m[2].section(t.finiteWeights)}
 	if t.state.best != nil {
-		c.BestWeights = floats(t.state.best.Flat)
+		c.BestWeights = section.Floats(t.state.best.Flat)
 		if c.Best, err = json.Marshal(t.state.Best); err != nil {
 			return err
 		}
@@ -41,7 +42,7 @@ func (t saver) checkpoint() error {
 		return err
 	}
 	err = checkpoint.Save(t.o.CheckpointDir, c, t.o.CheckpointKeep)
-	if bad := new(notFinite); errors.As(err, &bad) {
+	if bad := new(section.NotFinite); errors.As(err, &bad) {
 		return bad
 	}
 	return err
@@ -84,11 +85,11 @@ func (t saver) restore() error {
 
 // takeWeights puts weights and moments where they belong, by way of piece.
 func (t saver) takeWeights(c *checkpoint.File, piece []byte) error {
-	var all []place
+	var all []section.Place
 	for _, w := range t.workers {
 		all = append(all, w.placeOf(w.params.Flat))
 	}
-	err := uploadSection(c.Weights, piece, all...)
+	err := section.Upload(c.Weights, piece, all...)
 	m := t.moments()
 	for k, from := range []checkpoint.Section{c.M, c.V, c.VMax} {
 		if err == nil {
@@ -139,15 +140,28 @@ func (s scattered) section(check func([]byte) error) checkpoint.Section {
 			all = append(all, p.w.vector(p.v, check))
 		}
 	}
-	return joined{io.MultiReader(all...), 4 * int64(s.len())}
+	return section.Of(io.MultiReader(all...), 4*int64(s.len()))
 }
 
 // load puts a section of the vector's size back, by way of piece.
 func (s scattered) load(from checkpoint.Section, piece []byte) error {
 	for _, p := range s {
-		if err := uploadSection(joined{from, 4 * int64(p.v.Len)}, piece, p.w.placeOf(p.v)); err != nil {
+		if err := section.Upload(section.Of(from, 4*int64(p.v.Len)), piece, p.w.placeOf(p.v)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// vector returns a device vector as a section; nil if it is empty.
+func (w *worker) vector(v gpu.Vec, check func([]byte) error) checkpoint.Section {
+	if v.Len == 0 {
+		return nil
+	}
+	return section.OfDevice(w.compute, v.Buf, 4*gpu.Bytes(v.Off), 4*gpu.Bytes(v.Len), check)
+}
+
+// placeOf is where a vector lies.
+func (w *worker) placeOf(v gpu.Vec) section.Place {
+	return section.Place{Queue: w.compute, Buf: v.Buf, At: 4 * gpu.Bytes(v.Off)}
 }

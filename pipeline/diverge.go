@@ -6,6 +6,7 @@ import (
 
 	"capgnn/gpu"
 	"capgnn/hostmem"
+	"capgnn/internal/checkpoint/section"
 )
 
 // Diverged says that the training loss is no number any more, and where that began. The weights of the epoch are useless;
@@ -59,42 +60,25 @@ func (w *worker) finite(m gpu.Matrix) (bool, error) {
 		if err := w.compute.Sync(); err != nil {
 			return false, err
 		}
-		if !allFinite(part) {
+		if !section.Finite(part) {
 			return false, nil
 		}
 	}
 	return true, nil
 }
 
-// notFinite says that what a checkpoint is to hold is no number: nobody could go on from it.
-type notFinite struct{ what string }
-
-func (e *notFinite) Error() string {
-	return e.what + " are not finite: no checkpoint is written: try a lower learning rate"
-}
-
 // finiteWeights checks some weights or moments of a checkpoint.
 func (t saver) finiteWeights(part []byte) error {
-	if allFinite(hostmem.Of[float32](part)) {
+	if section.Finite(hostmem.Of[float32](part)) {
 		return nil
 	}
-	return &notFinite{fmt.Sprintf("epoch %d: weights behind its update", t.state.Epochs-1)}
+	return &section.NotFinite{What: fmt.Sprintf("epoch %d: weights behind its update", t.state.Epochs-1)}
 }
 
 // finiteRows checks halo rows of an exchange.
 func (r *side) finiteRows(part []byte) error {
-	if allFinite(hostmem.Of[float32](part)) {
+	if section.Finite(hostmem.Of[float32](part)) {
 		return nil
 	}
-	return &notFinite{fmt.Sprintf("epoch %d: halo rows of %v at part %d", r.hub.Epoch, r.exchangeID, r.ep.index)}
-}
-
-// allFinite reports whether there is neither NaN nor infinity.
-func allFinite(x []float32) bool {
-	for _, v := range x {
-		if v-v != 0 {
-			return false
-		}
-	}
-	return true
+	return &section.NotFinite{What: fmt.Sprintf("epoch %d: halo rows of %v at part %d", r.hub.Epoch, r.exchangeID, r.ep.index)}
 }

@@ -6,6 +6,7 @@ import (
 
 	"capgnn/hostmem"
 	"capgnn/internal/checkpoint"
+	"capgnn/internal/contentkey"
 )
 
 // A checkpoint of a run with a dynamic policy has besides:
@@ -130,5 +131,5 @@ func (t saver) haloKey() string {
 			}
 		}
 	}
-	return keyOf("halo rows 1", things...)
+	return contentkey.Of("halo rows 1", things...)
 }

@@ -10,6 +10,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/hostmem"
 	"capgnn/internal/checkpoint"
+	"capgnn/internal/checkpoint/section"
 	"capgnn/internal/meet"
 	"capgnn/jaca"
 )
@@ -122,7 +123,7 @@ func (r *relay) save(into map[string]checkpoint.Section) {
 		if known && what != "sent" && m.Type == gpu.FP32 {
 			check = r.finiteRows
 		}
-		into[r.section(r.ep.index, what)] = newDeviceSection(r.ep.compute, m.Buf, startOf(m), gpu.Bytes(bytesOf(m)), check)
+		into[r.section(r.ep.index, what)] = section.OfDevice(r.ep.compute, m.Buf, startOf(m), gpu.Bytes(bytesOf(m)), check)
 	}
 }
 
@@ -154,7 +155,7 @@ func (t *traffic) saveBlock(into map[string]checkpoint.Section, class, owner int
 // save keeps the sample rows of a part.
 func (k *watcher) save(into map[string]checkpoint.Section, part int) {
 	for _, l := range k.exchanges {
-		if rows := floats(l.track.Refreshed[:]...); rows != nil {
+		if rows := section.Floats(l.track.Refreshed[:]...); rows != nil {
 			into[l.section(part, "sample")] = rows
 		}
 	}
@@ -313,7 +314,7 @@ func (t saver) loadExchange(k int, s *exchangeState, c *checkpoint.File, piece [
 		r := w.relays()[k]
 		r.made = s.Made[i]
 		for what, m := range r.lasting() {
-			if err := uploadSection(c.Sections[l.section(i, what)], piece, place{w.compute, m.Buf, startOf(m)}); err != nil {
+			if err := section.Upload(c.Sections[l.section(i, what)], piece, section.Place{Queue: w.compute, Buf: m.Buf, At: startOf(m)}); err != nil {
 				return err
 			}
 		}

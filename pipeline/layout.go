@@ -5,6 +5,7 @@ import (
 
 	"capgnn/graph"
 	"capgnn/hostmem"
+	"capgnn/internal/contentkey"
 )
 
 // Layout is a problem cut into parts. It may serve several trainers, one after the other: ledgers that say what a run would
@@ -87,7 +88,7 @@ func cutKey(p *Problem, o *Options, parts int, seeds []bool, pruned bool) string
 			things = append(things, ids)
 		}
 	}
-	return keyOf("cut 2", things...)
+	return contentkey.Of("cut 2", things...)
 }
 
 // fetch takes the cut that is kept and reports whether there is one.

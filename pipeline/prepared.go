@@ -1,13 +1,12 @@
 package pipeline
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
 
 	"capgnn/gpu"
 	"capgnn/hostmem"
+	"capgnn/internal/contentkey"
 )
 
 // Prepared keeps what a run makes of its problem before the first epoch, for later runs: the cut, and the aggregated input
@@ -45,25 +44,6 @@ func pieceOf[T hostmem.Numeric](name string, s []T) Piece {
 	}}
 }
 
-// keyOf returns the key of what is made of these things.
-func keyOf(what string, things ...any) string {
-	h := sha256.New()
-	fmt.Fprintf(h, "%s\n", what)
-	for _, x := range things {
-		switch x := x.(type) {
-		case []int32:
-			fmt.Fprintf(h, "%d numbers\n", len(x))
-			h.Write(hostmem.Bytes(x))
-		case []byte:
-			fmt.Fprintf(h, "%d bytes\n", len(x))
-			h.Write(x)
-		default:
-			fmt.Fprintf(h, "%v\n", x)
-		}
-	}
-	return hex.EncodeToString(h.Sum(nil))
-}
-
 // aggregateKey identifies the aggregated features of a worker's part; "" if they are not kept. Their bits depend on the
 // order of the sums, so on the cut, and on the code that runs on the device.
 func (t placer) aggregateKey(w *worker) string {
@@ -71,7 +51,7 @@ func (t placer) aggregateKey(w *worker) string {
 		return ""
 	}
 	info := w.dev.Info()
-	return keyOf("aggregate 1", t.layout.key, t.p.FeaturesKey, t.o.Model.Kind, t.o.Savings.NoFoldScale, t.o.Storage, w.index,
+	return contentkey.Of("aggregate 1", t.layout.key, t.p.FeaturesKey, t.o.Model.Kind, t.o.Savings.NoFoldScale, t.o.Storage, w.index,
 		info.Kind, info.Model, info.Variant)
 }
 
