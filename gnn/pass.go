@@ -177,15 +177,6 @@ func (x *exec) probe(layer int, dir Direction, rows gpu.Matrix) {
 	}
 }
 
-// ProbeWidth returns the columns of the rows that Probe is shown.
-func (p *Pass) ProbeWidth(layer int, dir Direction) int {
-	in, out := p.cfg.Width(layer)
-	if dir == Forward {
-		return in
-	}
-	return out
-}
-
 // epilogue returns LayerNorm → ReLU → dropout of layer l.
 func (x *exec) epilogue(l int) gpu.Epilogue {
 	s, pr := &x.stages[l], &x.params.layers[l]

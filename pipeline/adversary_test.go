@@ -117,7 +117,7 @@ func (s setting) options(t testing.TB, o *Options) {
 	c := s.staleCase
 	c.staleness = max(0, c.staleness)
 	o.Cache = c.cache(t)
-	o.Cache.NoPeer, o.Cache.piece = !s.peers, s.piece
+	o.Cache.NoPeer, o.Cache.Piece = !s.peers, s.piece
 	if s.staleness < 0 {
 		o.Epochs, o.Optimizer.LR = settingEpochs+7, 0.001
 		o.Cache.Staleness = jaca.Staleness{Bound: 8, EPS: 1.2}

@@ -9,9 +9,9 @@ import (
 )
 
 // dynamicCaches drives the caches of a dynamic policy (fifo, lru, sieve): before each epoch it replays what every read finds, in the
-// order that package jaca fixes, and says what every part sends, gets and keeps. It belongs to the goroutine that calls Run.
+// order that package jaca fixes, and says what every part sends, gets and keeps. It belongs to one goroutine.
 type dynamicCaches struct {
-	t       *Trainer
+	of      *Plan
 	traffic []*traffic // of the plan's tables
 	replay  *jaca.Replay
 	next    int // epoch
@@ -70,9 +70,9 @@ type getting struct {
 }
 
 // newDynamicCaches returns the dynamic caches of the exchanges with caches.
-func newDynamicCaches(t *Trainer) *dynamicCaches {
-	f := &dynamicCaches{t: t}
-	for _, l := range t.traffic {
+func newDynamicCaches(p *Plan) *dynamicCaches {
+	f := &dynamicCaches{of: p}
+	for _, l := range p.training {
 		if l.dynamic != nil {
 			f.traffic = append(f.traffic, l)
 		}
@@ -92,10 +92,10 @@ func (f *dynamicCaches) plan(epoch int) error {
 func (f *dynamicCaches) reach(epoch int) error {
 	if f.replay == nil {
 		var schedules []jaca.Schedule
-		plan := f.t.caches
+		plan := f.of.caches
 		for _, l := range f.traffic {
 			schedules = append(schedules, l.schedule())
-			plan = plan.Renumber(l.layer, l.schedule().Period)
+			plan = plan.Renumber(l.Layer, l.schedule().Period)
 			l.dynamic.clear()
 			f.next = l.schedule().Start
 		}
@@ -112,7 +112,7 @@ func (f *dynamicCaches) reach(epoch int) error {
 // step plans the next epoch.
 func (f *dynamicCaches) step() error {
 	for e, l := range f.traffic {
-		b := newBooking(f.t, l, f.next)
+		b := newBooking(f.of, l, f.next)
 		f.replay.Exchange(e, f.next, b.look)
 		if b.err != nil {
 			return b.err
@@ -135,7 +135,7 @@ func (d *dynamicExchange) clear() {
 
 // booking collects the lookups of an exchange in an epoch.
 type booking struct {
-	t         *Trainer
+	plan      *Plan
 	l         *traffic
 	epoch     int
 	direct    [][][]int32       // [reader][place of the owner]: halo indices
@@ -159,9 +159,9 @@ type holding struct {
 	at    int32
 }
 
-func newBooking(t *Trainer, l *traffic, epoch int) *booking {
+func newBooking(p *Plan, l *traffic, epoch int) *booking {
 	parts := len(l.readers)
-	b := &booking{t: t, l: l, epoch: epoch, published: make([][]int32, parts), where: map[int32]holding{},
+	b := &booking{plan: p, l: l, epoch: epoch, published: make([][]int32, parts), where: map[int32]holding{},
 		cached: make([][]publication, parts), made: make([][]int, parts), renewed: make([]bool, parts)}
 	for i := range parts {
 		owners := len(l.readers[i].owners)
@@ -187,7 +187,7 @@ func (b *booking) look(l jaca.Lookup) {
 			b.order = append(b.order, l.Global)
 		}
 		b.where[l.Global] = holding{l.Owner, int32(len(b.published[l.Owner]))}
-		b.published[l.Owner] = append(b.published[l.Owner], b.t.cut.LocalOf[b.l.readers[l.Part].ids[l.Halo]])
+		b.published[l.Owner] = append(b.published[l.Owner], b.plan.Cuts.Whole.LocalOf[b.l.readers[l.Part].ids[l.Halo]])
 		fallthrough
 	case jaca.Followed:
 		at := b.place(&l)
@@ -212,12 +212,12 @@ func (b *booking) place(l *jaca.Lookup) int {
 // count counts a lookup whose row is of epoch made. Rows of another epoch than the rules name, or older than the bound, end the
 // run.
 func (b *booking) count(l *jaca.Lookup, made int) {
-	err := jaca.CheckAge(made, b.epoch, b.t.o.Cache.Staleness.Bound)
+	err := jaca.CheckAge(made, b.epoch, b.plan.Staleness.Bound)
 	if err == nil && made != l.Version {
 		err = fmt.Errorf("epoch %d finds rows of epoch %d, the policy names %d", b.epoch, made, l.Version)
 	}
 	if err != nil && b.err == nil {
-		b.err = &StaleError{Part: l.Part, Owner: l.Owner, Exchange: b.l.exchangeID.String(), Rows: fmt.Sprintf("at %d", l.Halo), Err: err}
+		b.err = &StaleError{Part: l.Part, Owner: l.Owner, Exchange: b.l.ID.String(), Rows: fmt.Sprintf("at %d", l.Halo), Err: err}
 	}
 	s := &b.gets[l.Part].stats
 	s.Lookups++
@@ -238,7 +238,7 @@ func (b *booking) count(l *jaca.Lookup, made int) {
 	}
 	if l.Refresh {
 		s.Bytes.Refresh += wire
-		if l.Route == jaca.Direct && !b.t.workers[l.Part].reach[l.Owner] {
+		if l.Route == jaca.Direct && !b.plan.Ends[l.Part].Reach[l.Owner] {
 			s.Bytes.Refresh += wire
 		}
 	}
@@ -261,7 +261,7 @@ func (b *booking) close() *agenda {
 		for _, to := range b.l.senders[o] {
 			first := len(s.list)
 			for _, k := range b.direct[to.reader][to.at] {
-				s.list = append(s.list, b.t.cut.LocalOf[b.l.readers[to.reader].ids[k]])
+				s.list = append(s.list, b.plan.Cuts.Whole.LocalOf[b.l.readers[to.reader].ids[k]])
 			}
 			s.to = append(s.to, extent{first, len(s.list) - first})
 		}

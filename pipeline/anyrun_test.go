@@ -37,7 +37,7 @@ func (d *anyRun) String() string {
 		"%d parts on %d devices (staged %t), %d dropped; savings %+v, storage %v; cache %q local %v global %v s=%v exact %d pipeline %t no-peer %t %v bypass %g top %d piece %d",
 		d.shape, d.p.Vertices(), d.p.Graph.Edges(), d.p.Loops, d.features, d.p.Classes, d.m.Multi, d.p.trainingVertices(), d.m.Kind, d.m.Layers,
 		d.m.Hidden, d.m.Heads, d.parts, d.devices, d.staged, len(slices.Concat(d.o.Dropped...)), d.o.Savings, d.o.Storage, c.Policy, c.Local, c.Global,
-		c.Staleness, c.ExactEpochs, c.Pipeline, c.NoPeer, c.HaloType, c.Bypass, c.TopK, c.piece)
+		c.Staleness, c.ExactEpochs, c.Pipeline, c.NoPeer, c.HaloType, c.Bypass, c.TopK, c.Piece)
 }
 
 func one[T any](d *anyRun, of ...T) T { return of[d.IntN(len(of))] }
@@ -200,7 +200,7 @@ func (d *anyRun) drawCache() {
 		return s
 	}
 	c := Cache{Policy: jaca.Policies[d.IntN(len(jaca.Policies))], Local: size(), Global: size(), TopK: one(d, 0, 0, 1, 2), NoPeer: d.IntN(2) == 0,
-		HaloType: Encoding(d.IntN(len(encodingNames))), Host: hostmem.LockOptions{Heap: true}, Seed: 3, piece: one[gpu.Bytes](d, 0, 0, 20)}
+		HaloType: Encoding(d.IntN(len(encodingNames))), Host: hostmem.LockOptions{Heap: true}, Seed: 3, Piece: one[gpu.Bytes](d, 0, 0, 20)}
 	c.Staleness.Bound = one(d, 0, 0, 1, 2, 4, 16)
 	switch {
 	case !c.Policy.Static():

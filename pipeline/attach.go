@@ -5,11 +5,8 @@ import (
 	"maps"
 	"slices"
 
-	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/graph"
-	"capgnn/hostmem"
-	"capgnn/internal/meet"
 	"capgnn/jaca"
 )
 
@@ -20,12 +17,20 @@ import (
 // exchange after the other: in one place, or in two by turns with the pipeline. Rows that the backward pass reads again have
 // a block of their own.
 type attachment struct {
-	w     *worker
-	hub   *meet.Hub
-	host  hostmem.LockOptions
-	bound int
-	seed  uint64    // of encodings that draw
-	lists [][]int32 // that are being uploaded
+	*Plan
+	ep *Endpoint
+}
+
+// Attach puts a part's side of all exchanges on its device. Parts may be attached at once, each by its own goroutine. What the endpoint's
+// memory could not give is for it to report.
+func (p *Plan) Attach(part int) (train, eval *Exchange) {
+	a := &attachment{p, p.Ends[part]}
+	train, eval = a.halos()
+	if p.periods != nil && p.periods.controller != nil {
+		train.watcher = a.watch(train)
+	}
+	p.sides[part] = train
+	return train, eval
 }
 
 // outgoing returns the rows that a part sends in every block, over all readers and into the global cache.
@@ -63,43 +68,43 @@ func (t *traffic) ownRows(part int) int {
 	return usual
 }
 
-// halos returns the exchanges of training and evaluation of a worker, in place on its device.
-func (a *attachment) halos(training, evaluation []*traffic, stats *jaca.Stats) (train, eval *exchange) {
-	i := a.w.index
-	shared, own := a.sendBuffers(training, evaluation)
-	train = &exchange{ep: &a.w.endpoint, hub: a.hub, of: map[exchangeID]*relay{}, shared: shared, clock: func() int { return a.hub.Epoch }}
-	eval = &exchange{ep: &a.w.endpoint, hub: a.hub, of: map[exchangeID]*relay{}, shared: shared, clock: func() int { return 0 }}
-	for k, l := range training {
-		r := a.relay(l, stats)
+// halos returns the exchanges of training and evaluation of the part, in place on its device.
+func (a *attachment) halos() (train, eval *Exchange) {
+	i := a.ep.Part
+	shared, own := a.sendBuffers()
+	train = &Exchange{ep: a.ep, hub: a.Hub, of: map[ID]*relay{}, shared: shared, clock: func() int { return a.Hub.Epoch }}
+	eval = &Exchange{ep: a.ep, hub: a.Hub, of: map[ID]*relay{}, shared: shared, clock: func() int { return 0 }}
+	for k, l := range a.training {
+		r := a.relay(l, &a.ep.stats)
 		r.own = own[k]
-		train.relays, train.of[l.exchangeID] = append(train.relays, r), r
+		train.relays, train.of[l.ID] = append(train.relays, r), r
 		if l.pipelined && !l.keeps && l.readers[i].rows[1] > 0 {
 			train.turns = append(train.turns, r)
 		}
 	}
-	for _, l := range evaluation {
+	for _, l := range a.evaluation {
 		r := a.relay(l, new(jaca.Stats))
-		eval.relays, eval.of[l.exchangeID] = append(eval.relays, r), r
+		eval.relays, eval.of[l.ID] = append(eval.relays, r), r
 	}
 	a.place(train, eval)
 	a.assemblies(train, shared)
-	a.landings(training)
+	a.landings()
 	return train, eval
 }
 
-// relay returns a worker's side of one exchange, without its halo rows.
+// relay returns the part's side of one exchange, without its halo rows.
 func (a *attachment) relay(l *traffic, stats *jaca.Stats) *relay {
-	i := a.w.index
-	s := &side{traffic: l, ep: &a.w.endpoint, hub: a.hub, stats: stats, fresh: l.pipelined && !l.ages && l.coding.as == FP32 && a.w.fresh[0] != nil}
+	i := a.ep.Part
+	s := &side{traffic: l, ep: a.ep, hub: a.Hub, stats: stats, fresh: l.pipelined && !l.ages && l.coding.as == FP32 && a.ep.Fresh[0] != nil}
 	mine := &l.readers[i]
 	r := &relay{side: s, sender: sender{side: s, at: []int{0}, last: make([]gpu.Event, l.classes)},
-		receiver: receiver{side: s, mine: mine, bound: a.bound, pendingTransient: make([]*pendingTransient, len(mine.owners))}}
+		receiver: receiver{side: s, mine: mine, bound: a.Staleness.Bound, pendingTransient: make([]*pendingTransient, len(mine.owners))}}
 	var list []int32
 	for b := range 1 + l.classes {
 		to := make([]int, 0, len(l.senders[i])+1)
 		add := func(ids []graph.NodeID) {
 			for _, v := range ids {
-				list = append(list, a.w.localOf[v])
+				list = append(list, a.Cuts.Whole.LocalOf[v])
 			}
 		}
 		for _, s := range l.senders[i] {
@@ -120,37 +125,36 @@ func (a *attachment) relay(l *traffic, stats *jaca.Stats) *relay {
 	for range l.classes {
 		r.books = append(r.books, make([]book, len(r.mine.owners)))
 	}
-	if !a.w.ld.accounts {
+	if !a.ep.Accounts {
 		r.mine.lanes = newLanes(len(r.mine.owners))
 	}
-	a.lists = append(a.lists, list)
-	r.list = upload(a.w.ld, "halo send list", list)
+	r.list = a.ep.Memory.Upload("halo send list", list)
 	if l.coding.as == Int8 {
-		r.vertices, r.seed = upload(a.w.ld, "vertex ids", a.w.part.Inner), a.seed
+		r.vertices, r.seed = a.ep.Memory.Upload("vertex ids", a.Cuts.Whole.Parts[i].Inner), a.Model.Seed
 	}
 	return r
 }
 
 // sendBuffers returns the send buffer of rows that are used at once, and that of every exchange whose rows are used later.
-func (a *attachment) sendBuffers(training, evaluation []*traffic) (shared *sendBuffer, own []*sendBuffer) {
-	shared, own = &sendBuffer{ep: &a.w.endpoint}, make([]*sendBuffer, len(training))
-	i := a.w.index
+func (a *attachment) sendBuffers() (shared *sendBuffer, own []*sendBuffer) {
+	shared, own = &sendBuffer{ep: a.ep}, make([]*sendBuffer, len(a.training))
+	i := a.ep.Part
 	var size gpu.Bytes
 	staged := map[int]gpu.Bytes{}
-	for _, l := range append(slices.Clone(training), evaluation...) {
+	for _, l := range append(slices.Clone(a.training), a.evaluation...) {
 		all, _ := l.sendRows(i)
 		size = max(size, l.wireRow()*gpu.Bytes(all))
 		for j, n := range a.staged(l, l.every()) {
 			staged[j] = max(staged[j], n)
 		}
 	}
-	shared.send = a.w.ld.alloc(size, "halo send buffer")
+	shared.send = a.ep.Memory.Alloc(size, "halo send buffer")
 	a.stage(shared, staged)
-	for k, l := range training {
+	for k, l := range a.training {
 		if !l.pipelined {
 			continue
 		}
-		own[k] = &sendBuffer{ep: &a.w.endpoint, number: 1, send: a.w.ld.alloc(l.wireRow()*gpu.Bytes(l.ownRows(i)), "halo send buffer")}
+		own[k] = &sendBuffer{ep: a.ep, number: 1, send: a.ep.Memory.Alloc(l.wireRow()*gpu.Bytes(l.ownRows(i)), "halo send buffer")}
 		a.stage(own[k], a.staged(l, l.every()))
 	}
 	return shared, own
@@ -159,8 +163,8 @@ func (a *attachment) sendBuffers(training, evaluation []*traffic) (shared *sendB
 // staged returns the bytes that pass through the host on their way to each reader that does not reach the device.
 func (a *attachment) staged(l *traffic, blocks []int) map[int]gpu.Bytes {
 	out := map[int]gpu.Bytes{}
-	for _, s := range l.senders[a.w.index] {
-		if !a.w.reached[s.reader] {
+	for _, s := range l.senders[a.ep.Part] {
+		if !a.ep.Reached[s.reader] {
 			out[s.reader] = l.wireRow() * gpu.Bytes(l.readers[s.reader].takes(s.at, blocks))
 		}
 	}
@@ -174,8 +178,8 @@ func (a *attachment) stage(b *sendBuffer, bytes map[int]gpu.Bytes) {
 		total += n
 	}
 	b.stages = make(map[int][]byte, len(bytes))
-	a.w.staged += total
-	mem := a.pinned("staging", total)
+	a.ep.staged += total
+	mem := a.ep.Memory.Pin("staging", total)
 	if mem == nil {
 		return
 	}
@@ -185,21 +189,8 @@ func (a *attachment) stage(b *sendBuffer, bytes map[int]gpu.Bytes) {
 	}
 }
 
-// pinned returns host memory that rows pass through; nil if there is none to take, or an error is to be reported.
-func (a *attachment) pinned(name string, size gpu.Bytes) []byte {
-	if size == 0 || a.w.ld.err != nil || a.w.ld.accounts {
-		return nil
-	}
-	var p *hostmem.Pinned
-	if p, a.w.ld.err = hostmem.NewPinned(a.w.dev.Info().Name, name, int64(size), a.host); a.w.ld.err != nil {
-		return nil
-	}
-	a.w.pinned = append(a.w.pinned, p)
-	return p.Bytes()
-}
-
 // place gives every exchange its halo matrix.
-func (a *attachment) place(train, eval *exchange) {
+func (a *attachment) place(train, eval *Exchange) {
 	var local gpu.Bytes // of slots
 	bases := make([]gpu.Bytes, len(train.relays))
 	for _, k := range widestFirst(train.relays) {
@@ -220,11 +211,11 @@ func (a *attachment) place(train, eval *exchange) {
 		halves[0] = max(halves[0], r.transientBytes())
 	}
 	at := [2]gpu.Bytes{local, local + (halves[0]+slotAlign-1)/slotAlign*slotAlign}
-	buf := a.w.ld.alloc(at[1]+halves[1], "halo rows")
+	buf := a.ep.Memory.Alloc(at[1]+halves[1], "halo rows")
 	for k, r := range train.relays {
 		if r.holds() {
 			rows := max(len(r.mine.ids), r.mine.total())
-			r.hold(a.w.ld.alloc(r.rowBytes(rows), "kept halo rows"), 0, r.rowBytes(r.mine.rows[0]))
+			r.hold(a.ep.Memory.Alloc(r.rowBytes(rows), "kept halo rows"), 0, r.rowBytes(r.mine.rows[0]))
 			r.halo.Rows = rows
 		} else {
 			r.hold(buf, bases[k], at[turn[k]])
@@ -280,7 +271,7 @@ func (r *receiver) hold(buf gpu.Buffer, base, next gpu.Bytes) {
 	}
 }
 
-// rowOf returns the row of the halo matrix of every halo index.
+// rowOf returns the row of the halo matrix of every halo index, −1 for those that nobody reads; nil if each is the halo index.
 func (r *receiver) rowOf() []int32 {
 	out := slices.Clone(r.mine.place)
 	shift := int32(0)
@@ -288,55 +279,29 @@ func (r *receiver) rowOf() []int32 {
 		shift = int32((r.transient.Off-r.halo.Off)/r.width - r.mine.rows[0])
 	}
 	for k, p := range out {
-		switch {
-		case p < 0:
-			out[k] = 0 // nobody reads it
-		case int(p) >= r.mine.rows[0]:
+		if int(p) >= r.mine.rows[0] {
 			out[k] = p + shift
 		}
 	}
 	return out
 }
 
-// address makes the operands of training read rows where they lie: entries keep their order, their columns become rows of the
-// halo matrix.
-func (b *builder) address(x *exchange, layers []gnn.LayerGraph) {
-	for _, r := range x.relays {
-		if r.mine.place == nil {
-			continue
-		}
-		op, scale, from := &layers[r.layer].Forward, b.scaleOf(r.layer).col, &b.kept.In
-		if r.dir == gnn.Backward {
-			op, scale, from = &layers[r.layer].Backward, b.scaleOf(r.layer).row, &b.kept.Out
-		}
-		if op.Halo.Entries == 0 && op.Halo.Cols == r.halo.Rows {
-			continue
-		}
-		place := r.rowOf()
-		indices := make([]int32, len(from.Halo.Indices))
-		graph.EachBlock(len(indices), 1<<14, func(lo, hi int) {
-			for e := lo; e < hi; e++ {
-				indices[e] = place[from.Halo.Indices[e]]
-			}
-		})
-		op.Halo.Indices, op.Halo.Cols = upload(b.ld, "slots of halo entries", indices), r.halo.Rows
-		if op.HaloScale.Len > 0 {
-			picked := pick(scale, from.IDs)
-			scales := make([]float32, r.halo.Rows)
-			for k, p := range r.mine.place {
-				if p >= 0 {
-					scales[place[k]] = picked[k]
-				}
-			}
-			op.HaloScale = upload(b.ld, "halo scale of slots", scales)
-		}
-	}
+// Placement says where the halo rows of an exchange lie when Wait has returned.
+type Placement struct {
+	ID
+	Halo gpu.Matrix
+	Row  []int32 // by halo index: row of Halo, −1: nobody reads it; nil: each is the halo index
 }
 
-// scaleOf returns the edge weights of a layer.
-func (b *builder) scaleOf(layer int) scaling {
-	if layer == 0 {
-		return b.scale.whole
+// Placements says where the halo rows of all exchanges lie, in the order of an epoch.
+func (x *Exchange) Placements() []Placement {
+	var all []Placement
+	for _, r := range x.relays {
+		at := Placement{ID: r.ID, Halo: r.halo, Row: r.rowOf()}
+		if r.dynamic != nil {
+			at.Halo = r.dynamicSide.assembled
+		}
+		all = append(all, at)
 	}
-	return b.scale.kept
+	return all
 }

@@ -35,7 +35,7 @@ func (t saver) checkpoint() error {
 			return err
 		}
 	}
-	if err := t.keepHalo(c); err != nil {
+	if err := t.halo.Save(c); err != nil {
 		return err
 	}
 	if c.State, err = json.Marshal(t.state); err != nil {
@@ -78,9 +78,11 @@ func (t saver) restore() error {
 	if err := t.takeWeights(c, piece); err != nil {
 		return fmt.Errorf("resume: read %s: %w", t.o.CheckpointDir, err)
 	}
-	t.state.resumeBypass(t.periods.newBypass(t.o.Cache.Bypass))
+	t.state.resumeBypass(t.halo.NewBypass(t.o.Cache.Bypass))
 	t.o.Log.Info("resumed", "epoch", t.state.Epochs)
-	return t.restoreHalo(c, piece)
+	return t.halo.Restore(c, piece, t.state.Bypass.Off, func(f func(part int) error) error {
+		return t.each(func(w *worker) error { return f(w.index) })
+	})
 }
 
 // takeWeights puts weights and moments where they belong, by way of piece.

@@ -74,11 +74,3 @@ func (t saver) finiteWeights(part []byte) error {
 	}
 	return &section.NotFinite{What: fmt.Sprintf("epoch %d: weights behind its update", t.state.Epochs-1)}
 }
-
-// finiteRows checks halo rows of an exchange.
-func (r *side) finiteRows(part []byte) error {
-	if section.Finite(hostmem.Of[float32](part)) {
-		return nil
-	}
-	return &section.NotFinite{What: fmt.Sprintf("epoch %d: halo rows of %v at part %d", r.hub.Epoch, r.exchangeID, r.ep.index)}
-}

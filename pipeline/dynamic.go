@@ -35,7 +35,7 @@ func withDynamicCaches(t traffic, local []int, global int) *traffic {
 // sendAgenda packs what an epoch's agenda says, publishes what goes over the host, and tells the readers.
 func (r *dynamicSide) sendAgenda(q gpu.Queue, box *sendBuffer, rows gpu.Matrix, epoch int) {
 	a := r.dynamic.today
-	s := &a.sends[r.ep.index]
+	s := &a.sends[r.ep.Part]
 	box.confirm(r.hub, q, r.out())
 	if n := len(s.list); n > 0 {
 		q.Upload(r.list.Buf, 4*gpu.Bytes(r.list.Off), hostmem.Bytes(s.list))
@@ -43,7 +43,7 @@ func (r *dynamicSide) sendAgenda(q gpu.Queue, box *sendBuffer, rows gpu.Matrix, 
 	}
 	ready := q.Record()
 	area, published := r.publishAgenda(box, ready, s, epoch)
-	for n, reads := range r.senders[r.ep.index] {
+	for n, reads := range r.senders[r.ep.Part] {
 		j := reads.reader
 		direct, shared := s.to[n].n > 0, len(a.gets[j].shared[reads.at].rows) > 0
 		if !direct && !shared {
@@ -51,13 +51,13 @@ func (r *dynamicSide) sendAgenda(q gpu.Queue, box *sendBuffer, rows gpu.Matrix, 
 		}
 		t := shipment{epoch: epoch, buffer: box.number, blocks: []int{0}, ready: ready, shared: []entry{{epoch: epoch, rows: area, published: published}},
 			rows: []gpu.Matrix{r.wire(box.send, s.to[n].first, s.to[n].n)}}
-		staged := direct && !r.ep.reached[j]
+		staged := direct && !r.ep.Reached[j]
 		if staged {
 			r.stage(box, &t, j)
 		}
 		l := r.readers[j].lanes[reads.at]
 		l.mail <- t
-		box.unread = append(box.unread, unread{exchange: r.exchangeID, reader: j, staged: staged, shared: shared, taken: l.taken[box.number]})
+		box.unread = append(box.unread, unread{exchange: r.ID, reader: j, staged: staged, shared: shared, taken: l.taken[box.number]})
 	}
 }
 
@@ -86,7 +86,7 @@ func (r *dynamicSide) publishAgenda(box *sendBuffer, ready gpu.Event, s *sending
 
 // fetchAgenda brings the rows that an epoch's agenda says, puts the halo matrix together and renews local slots.
 func (r *dynamicSide) fetchAgenda(q gpu.Queue, epoch int) gpu.Matrix {
-	g := &r.dynamic.today.gets[r.ep.index]
+	g := &r.dynamic.today.gets[r.ep.Part]
 	r.eachOwner(func(at int) {
 		if g.direct[at].n > 0 || len(g.shared[at].rows) > 0 {
 			r.fetchFrom(q, g, at, epoch)
@@ -108,17 +108,17 @@ func (r *dynamicSide) fetchAgenda(q gpu.Queue, epoch int) gpu.Matrix {
 func (r *dynamicSide) fetchFrom(q gpu.Queue, g *getting, at, epoch int) {
 	t, owner := r.take(at), int(r.mine.owners[at])
 	if t.epoch != epoch {
-		meet.Stop(&StaleError{Part: r.ep.index, Owner: owner, Exchange: r.exchangeID.String(), Rows: "of an agenda",
+		meet.Stop(&StaleError{Part: r.ep.Part, Owner: owner, Exchange: r.ID.String(), Rows: "of an agenda",
 			Err: fmt.Errorf("epoch %d finds rows of epoch %d", epoch, t.epoch)})
 	}
 	if d := g.direct[at]; d.n > 0 {
 		if t.staged == nil {
-			r.ep.waits.For(q, t.ready, owner, r.exchangeID, "halo rows")
+			r.ep.Waits.For(q, t.ready, owner, r.ID, "halo rows")
 		}
 		r.bring(q, r.transient.RowRange(d.first, d.first+d.n), &t, 0, owner)
 	}
 	if p := g.shared[at]; len(p.rows) > 0 {
-		r.ep.waits.For(q, t.shared[0].published, owner, r.exchangeID, "cached halo rows")
+		r.ep.Waits.For(q, t.shared[0].published, owner, r.ID, "cached halo rows")
 		r.fromHost(q, p, t.shared[0].rows)
 	}
 	r.confirm(q, at, &t)
@@ -161,7 +161,7 @@ func (r *dynamicSide) assemble(q gpu.Queue, g *getting) {
 
 // assemblies takes the memory in which halo matrices are put together: one for all exchanges but those whose rows are read again,
 // and the lists for it.
-func (a *attachment) assemblies(train *exchange, box *sendBuffer) {
+func (a *attachment) assemblies(train *Exchange, box *sendBuffer) {
 	if !slices.ContainsFunc(train.relays, func(r *relay) bool { return r.dynamic != nil }) {
 		return
 	}
@@ -175,24 +175,24 @@ func (a *attachment) assemblies(train *exchange, box *sendBuffer) {
 			halo = max(halo, r.rowBytes(n))
 		}
 		ids, slots = max(ids, len(r.mine.ids)), max(slots, r.mine.rows[0])
-		area = max(area, r.wireRow()*gpu.Bytes(r.outgoing(a.w.index)[0]))
+		area = max(area, r.wireRow()*gpu.Bytes(r.outgoing(a.ep.Part)[0]))
 	}
 	ints := func(n int, name string) gpu.Ints {
-		return gpu.Ints{Buf: a.w.ld.alloc(4*gpu.Bytes(n), name), Len: n}
+		return gpu.Ints{Buf: a.ep.Memory.Alloc(4*gpu.Bytes(n), name), Len: n}
 	}
 	from, kept := ints(ids, "places of halo rows"), ints(slots, "rows of local slots")
-	shared := a.w.ld.alloc(halo, "halo rows put together")
+	shared := a.ep.Memory.Alloc(halo, "halo rows put together")
 	for _, r := range train.relays {
 		if r.dynamic == nil {
 			continue
 		}
 		n, buf := len(r.mine.ids), shared
 		if r.keeps {
-			buf = a.w.ld.alloc(r.rowBytes(n), "kept halo rows")
+			buf = a.ep.Memory.Alloc(r.rowBytes(n), "kept halo rows")
 		}
 		r.dynamicSide = &dynamicSide{r, gpu.Matrix{Buf: buf, Rows: n, Cols: r.width, LD: r.width, Type: r.dtype}, from, kept}
 	}
-	box.area = a.pinned("published halo rows", area)
+	box.area = a.ep.Memory.Pin("published halo rows", area)
 }
 
 // cacheSlots returns how many slots the caches of an exchange have: as the capacities say, and not more than rows.

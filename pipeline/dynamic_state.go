@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"io"
 
-	"capgnn/hostmem"
 	"capgnn/internal/checkpoint"
-	"capgnn/internal/contentkey"
 )
 
 // A checkpoint of a run with a dynamic policy has besides:
@@ -112,24 +110,3 @@ func (f *dynamicCaches) resume(c *checkpoint.File, piece []byte) error {
 
 // restart empties the caches: they begin with the schedules' Start.
 func (f *dynamicCaches) restart() { f.replay = nil }
-
-// haloKey identifies what a checkpoint's halo rows are: which lie where, and how they travel.
-func (t saver) haloKey() string {
-	things := []any{t.o.Cache.policy(), t.o.Cache.HaloType}
-	if t.caches != nil {
-		things = append(things, t.caches.Capacities)
-	}
-	for _, l := range t.traffic {
-		things = append(things, l.exchangeID, l.classes)
-		for i := range l.readers {
-			r := &l.readers[i]
-			things = append(things, hostmem.Bytes(r.ids), hostmem.Bytes(r.local), hostmem.Bytes(r.transient))
-		}
-		for _, owners := range l.global {
-			for _, ids := range owners {
-				things = append(things, hostmem.Bytes(ids))
-			}
-		}
-	}
-	return contentkey.Of("halo rows 1", things...)
-}

@@ -23,30 +23,37 @@ func dynamicCases() []staleCase {
 	return out
 }
 
-// versions returns the epoch of every row that the lookups of an independent replay name, for the epoch under way.
-func versions(tr *Trainer) func(r *relay, halo int) int {
-	if tr.dynamic == nil {
+// versions returns the epoch of every row that the lookups of an independent replay name; nil with a policy that keeps its rows.
+func versions(tr *Trainer) func(id ID, epoch, part, halo int) int {
+	plan := tr.Caches()
+	if plan == nil || plan.Policy.Static() {
 		return nil
 	}
 	type row struct {
-		leg               exchangeID
+		id                ID
 		epoch, part, halo int
 	}
 	of := map[row]int{}
-	var exchanges []exchangeID
-	var schedules []jaca.Schedule
-	for _, l := range tr.traffic {
-		if l.layer > 0 {
-			exchanges, schedules = append(exchanges, l.exchangeID), append(schedules, l.schedule())
-		}
-	}
-	replay := jaca.NewReplay(tr.caches, schedules)
+	replay := jaca.NewReplay(plan, schedulesOf(tr, plan))
 	for epoch := range tr.o.Epochs {
-		for e, l := range exchanges {
-			replay.Exchange(e, epoch, func(x jaca.Lookup) { of[row{l, epoch, x.Part, int(x.Halo)}] = x.Version })
+		for e, t := range plan.Tables {
+			id := ID{t.Layer, t.Dir}
+			replay.Exchange(e, epoch, func(x jaca.Lookup) { of[row{id, epoch, x.Part, int(x.Halo)}] = x.Version })
 		}
 	}
-	return func(r *relay, halo int) int { return of[row{r.exchangeID, r.hub.Epoch, r.ep.index, halo}] }
+	return func(id ID, epoch, part, halo int) int { return of[row{id, epoch, part, halo}] }
+}
+
+// schedulesOf returns the schedules of the exchanges of a plan.
+func schedulesOf(tr *Trainer, plan *jaca.Plan) []jaca.Schedule {
+	var out []jaca.Schedule
+	all := tr.halo.Schedules()
+	for k, at := range tr.workers[0].trainHalo.(*Exchange).Placements() {
+		if tableOf(plan, at.ID) != nil {
+			out = append(out, all[k])
+		}
+	}
+	return out
 }
 
 // Rows that change slots in every epoch: the weights are those of the plain truth, which takes every row in the version that the

@@ -111,7 +111,7 @@ func (r *sender) encode(q gpu.Queue, dst, rows gpu.Matrix, list gpu.Ints, epoch 
 	from := rows.ColRange(0, r.width-r.coding.exact)
 	if r.coding.as == Int8 {
 		q.PackInt8(gpu.PackArgs{Dst: head, Src: from, Rows: list, IDs: r.vertices.Slice(0, rows.Rows), Seed: r.seed,
-			Stream: gpu.Int8Stream(r.layer, r.dir == gnn.Backward), Epoch: uint32(epoch)})
+			Stream: gpu.Int8Stream(r.Layer, r.Dir == gnn.Backward), Epoch: uint32(epoch)})
 	} else {
 		q.Gather(head, from, list)
 	}
@@ -145,7 +145,7 @@ func (r *side) land(q gpu.Queue, dst gpu.Matrix) gpu.Matrix {
 		return dst
 	}
 	buf := r.ep.landing[0]
-	if q == r.ep.prefetch {
+	if q == r.ep.Prefetch {
 		buf = r.ep.landing[1]
 	}
 	return r.wire(buf, 0, dst.Rows)
@@ -185,13 +185,13 @@ func (t *traffic) largestArrival(part int, ahead bool) int {
 }
 
 // landings takes the memory in which encoded rows arrive, one piece for each queue that brings any.
-func (a *attachment) landings(training []*traffic) {
+func (a *attachment) landings() {
 	var size [2]gpu.Bytes
-	for _, l := range training {
+	for _, l := range a.training {
 		if l.coding.as == FP32 {
 			continue
 		}
-		i := a.w.index
+		i := a.ep.Part
 		size[0] = max(size[0], l.wireRow()*gpu.Bytes(min(l.pieceRows(), l.largestArrival(i, false))))
 		if l.pipelined {
 			size[1] = max(size[1], l.wireRow()*gpu.Bytes(min(l.pieceRows(), l.largestArrival(i, true))))
@@ -199,7 +199,7 @@ func (a *attachment) landings(training []*traffic) {
 	}
 	for k, n := range size {
 		if n > 0 {
-			a.w.landing[k] = a.w.ld.alloc(n, "arriving halo rows")
+			a.ep.landing[k] = a.ep.Memory.Alloc(n, "arriving halo rows")
 		}
 	}
 }

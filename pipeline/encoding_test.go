@@ -13,29 +13,30 @@ import (
 	"capgnn/jaca"
 )
 
-// blur makes of rows of these vertices, in their stored type on the host, what readers see of them: by the definition of the encoding.
-func (r *relay) blur(host []byte, inner []graph.NodeID, epoch int) {
-	if r.coding.as == FP32 {
+// blur makes of rows of these vertices, which lie on the host in their stored type, what readers see of them: by the definition of the
+// encoding.
+func blur(o *Options, id ID, m gpu.Matrix, host []byte, inner []graph.NodeID, epoch int) {
+	as := o.Cache.HaloType
+	if as == FP32 || as == BF16 && m.Type == gpu.BF16 {
 		return
 	}
-	n := r.width - r.coding.exact
-	x := make([]float64, n)
-	for i := range (len(host) - 1) / int(r.rowBytes(1)) {
-		row := host[i*int(r.rowBytes(1)):]
+	x := make([]float64, m.Cols-o.Model.ScoreColumns(id.Dir))
+	for i := range m.Rows {
+		row := host[i*m.Cols*m.Type.Size():]
 		for j := range x {
-			x[j] = load(row, j, r.dtype)
+			x[j] = load(row, j, m.Type)
 		}
-		if r.coding.as == Int8 {
+		if as == Int8 {
 			x = ref.PackInt8(x, func(j int) uint32 {
-				return gpu.Philox([4]uint32{uint32(j / 4), uint32(inner[i]), gpu.Int8Stream(r.layer, r.dir == gnn.Backward), uint32(epoch)},
-					gpu.SeedKey(r.seed))[j%4]
+				return gpu.Philox([4]uint32{uint32(j / 4), uint32(inner[i]), gpu.Int8Stream(id.Layer, id.Dir == gnn.Backward), uint32(epoch)},
+					gpu.SeedKey(o.Model.Seed))[j%4]
 			}).Unpack()
 		}
 		for j := range x {
-			if r.coding.as == BF16 {
+			if as == BF16 {
 				x[j] = ref.BF16(x[j])
 			}
-			store(row, j, r.dtype, x[j])
+			store(row, j, m.Type, x[j])
 		}
 	}
 }
@@ -69,20 +70,30 @@ func TestParseEncoding(t *testing.T) {
 // encodedBytes is what an epoch of an exact run takes on the way between devices, by the widths of the model, which are even.
 func encodedBytes(tr *Trainer, m gnn.Config, storage gpu.DType, as Encoding) gpu.Bytes {
 	var sum gpu.Bytes
-	for _, l := range exactTraffic(tr.layout, m, tr.plan, &Cache{HaloType: as}, nil) {
-		row := l.width * l.dtype.Size()
-		scores := 0
-		if m.Kind == gnn.GAT && l.dir == gnn.Backward {
-			scores = 3 * m.Heads
-		}
-		switch {
-		case as == BF16 && l.dtype == gpu.FP32:
-			row = 2*(l.width-scores) + 4*scores
-		case as == Int8:
-			row = 4 + (l.width-scores+3)/4*4 + 4*scores
-		}
-		for i := range l.readers {
-			sum += gpu.Bytes(row * l.readers[i].lookups)
+	for l := range m.Layers {
+		for _, dir := range []gnn.Direction{gnn.Forward, gnn.Backward} {
+			width := m.ExchangeWidth(tr.plan, l, dir)
+			if width == 0 {
+				continue
+			}
+			stored := m.GatherType(tr.plan, l, dir)
+			row, scores := width*stored.Size(), 0
+			if m.Kind == gnn.GAT && dir == gnn.Backward {
+				scores = 3 * m.Heads
+			}
+			switch {
+			case as == BF16 && stored == gpu.FP32:
+				row = 2*(width-scores) + 4*scores
+			case as == Int8:
+				row = 4 + (width-scores+3)/4*4 + 4*scores
+			}
+			for _, p := range tr.cut.Parts {
+				b := &p.In
+				if dir == gnn.Backward {
+					b = &p.Out
+				}
+				sum += gpu.Bytes(row * b.Exchanged(l))
+			}
 		}
 	}
 	return sum

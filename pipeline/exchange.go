@@ -17,29 +17,30 @@ import (
 // pipeline they are used from the next epoch on: they come to their local slots on the local queue once this epoch has read
 // what lies there, and rows without a slot come just before they are used, on the prefetch queue, while the exchange before
 // computes. The schedule says which version a reader gets; relay.check verifies it.
-type exchange struct {
-	ep     *endpoint
-	hub    *meet.Hub
-	relays []*relay              // in the order of an epoch
-	of     map[exchangeID]*relay // the same
-	shared *sendBuffer           // of rows that are used at once; nobody's between two exchanges
-	turns  []*relay              // those whose transient rows take turns in shared memory, with the pipeline; else empty
-	early  bool                  // the rows of the first turn of the next epoch are on their way
-	packed gpu.Event             // the last send is packed, and what the halo matrix held before has been read
-	clock  func() int            // epoch
+type Exchange struct {
+	ep      *Endpoint
+	hub     *meet.Hub
+	relays  []*relay      // in the order of an epoch
+	of      map[ID]*relay // the same
+	shared  *sendBuffer   // of rows that are used at once; nobody's between two exchanges
+	turns   []*relay      // those whose transient rows take turns in shared memory, with the pipeline; else empty
+	early   bool          // the rows of the first turn of the next epoch are on their way
+	packed  gpu.Event     // the last send is packed, and what the halo matrix held before has been read
+	clock   func() int    // epoch
+	watcher *watcher      // of drift; nil: nobody asks
 }
 
-var _ epochHalo = (*exchange)(nil)
+var _ gnn.Halo = (*Exchange)(nil)
 
-// begin implements epochHalo: the pipeline brings the rows that its first exchanges read.
-func (x *exchange) begin(q gpu.Queue) {
+// BeginEpoch is called before the first exchange of an epoch: the pipeline brings the rows that its first exchanges read.
+func (x *Exchange) BeginEpoch(q gpu.Queue) {
 	if len(x.turns) == 0 {
 		return
 	}
 	epoch, read := x.clock(), q.Record()
 	for _, r := range x.relays {
 		if epoch == r.schedule().Start {
-			r.drop(x.ep.prefetch)
+			r.drop(x.ep.Prefetch)
 		}
 	}
 	for m, r := range x.turns[:min(2, len(x.turns))] {
@@ -51,18 +52,18 @@ func (x *exchange) begin(q gpu.Queue) {
 }
 
 // prefetch brings rows for a later exchange of the epoch into memory that no enqueued operation after read will read again.
-func (x *exchange) prefetch(r *relay, epoch int, read gpu.Event) {
+func (x *Exchange) prefetch(r *relay, epoch int, read gpu.Event) {
 	if r.atOnce(epoch) {
 		return
 	}
-	x.ep.prefetch.Wait(read)
-	r.prefetch(x.ep.prefetch, epoch)
-	r.arrived = append(r.arrived, x.ep.prefetch.Record())
+	x.ep.Prefetch.Wait(read)
+	r.prefetch(x.ep.Prefetch, epoch)
+	r.arrived = append(r.arrived, x.ep.Prefetch.Record())
 }
 
 // passed is called when every operation that reads rows of the exchanges before index next has been enqueued. With the pipeline
 // these rows may be replaced from then on.
-func (x *exchange) passed(q gpu.Queue, next int) {
+func (x *Exchange) passed(q gpu.Queue, next int) {
 	var read gpu.Event
 	epoch := x.clock()
 	for _, r := range x.relays {
@@ -73,9 +74,9 @@ func (x *exchange) passed(q gpu.Queue, next int) {
 			read = q.Record()
 		}
 		if blocks := r.later(epoch); len(blocks) > 0 {
-			x.ep.local.Wait(read)
-			r.refresh(x.ep.local, epoch, blocks)
-			r.arrived = append(r.arrived, x.ep.local.Record())
+			x.ep.Local.Wait(read)
+			r.refresh(x.ep.Local, epoch, blocks)
+			r.arrived = append(r.arrived, x.ep.Local.Record())
 		}
 		x.refill(r, epoch, read)
 	}
@@ -83,7 +84,7 @@ func (x *exchange) passed(q gpu.Queue, next int) {
 
 // refill brings the rows that take the place of an exchange's transient ones, which have been read: those of the turn after the
 // next, or when there is none in this epoch, those of the first turn of the next epoch, whose place evaluation does not use.
-func (x *exchange) refill(r *relay, epoch int, read gpu.Event) {
+func (x *Exchange) refill(r *relay, epoch int, read gpu.Event) {
 	m := slices.Index(x.turns, r)
 	switch {
 	case m < 0:
@@ -95,19 +96,19 @@ func (x *exchange) refill(r *relay, epoch int, read gpu.Event) {
 }
 
 // prefetchNextEpoch brings the rows of the first turn before their epoch has begun. Their bytes are of the epoch that moves them.
-func (x *exchange) prefetchNextEpoch(epoch int, read gpu.Event) {
+func (x *Exchange) prefetchNextEpoch(epoch int, read gpu.Event) {
 	x.prefetch(x.turns[0], epoch, read)
 	x.early = true
 }
 
-// end implements epochHalo.
-func (x *exchange) end(q gpu.Queue) { x.passed(q, len(x.relays)) }
+// EndEpoch is called when the epoch has been enqueued.
+func (x *Exchange) EndEpoch(q gpu.Queue) { x.passed(q, len(x.relays)) }
 
 // Begin implements gnn.Halo.
-func (x *exchange) Begin(q gpu.Queue, layer int, dir gnn.Direction, rows gpu.Matrix) {
-	r := x.of[exchangeID{layer, dir}]
+func (x *Exchange) Begin(q gpu.Queue, layer int, dir gnn.Direction, rows gpu.Matrix) {
+	r := x.of[ID{layer, dir}]
 	if rows.Cols != r.width || rows.Type != r.dtype {
-		panic(fmt.Sprintf("pipeline: %v: %d columns of %v, planned %d of %v", r.exchangeID, rows.Cols, rows.Type, r.width, r.dtype))
+		panic(fmt.Sprintf("pipeline: %v: %d columns of %v, planned %d of %v", r.ID, rows.Cols, rows.Type, r.width, r.dtype))
 	}
 	x.passed(q, r.index)
 	epoch := x.clock()
@@ -129,13 +130,13 @@ func (x *exchange) Begin(q gpu.Queue, layer int, dir gnn.Direction, rows gpu.Mat
 }
 
 // Wait implements gnn.Halo.
-func (x *exchange) Wait(q gpu.Queue, layer int, dir gnn.Direction) gpu.Matrix {
-	r := x.of[exchangeID{layer, dir}]
+func (x *Exchange) Wait(q gpu.Queue, layer int, dir gnn.Direction) gpu.Matrix {
+	r := x.of[ID{layer, dir}]
 	epoch := x.clock()
 	if r.dynamic != nil {
-		x.ep.local.Wait(x.packed)
-		halo := r.dynamicSide.fetchAgenda(x.ep.local, epoch)
-		q.Wait(x.ep.local.Record())
+		x.ep.Local.Wait(x.packed)
+		halo := r.dynamicSide.fetchAgenda(x.ep.Local, epoch)
+		q.Wait(x.ep.Local.Record())
 		return halo
 	}
 	blocks := r.due(epoch)
@@ -160,8 +161,8 @@ func (x *exchange) Wait(q gpu.Queue, layer int, dir gnn.Direction) gpu.Matrix {
 	return r.halo
 }
 
-// lags implements epochHalo.
-func (x *exchange) lags() bool {
+// Lags reports whether some rows are used in the epoch after the one that makes them.
+func (x *Exchange) Lags() bool {
 	for _, r := range x.relays {
 		if r.schedule().Lag > 0 {
 			return true

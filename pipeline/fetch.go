@@ -11,7 +11,7 @@ import (
 
 // take receives the shipment of an exchange from the owner at a place.
 func (r *receiver) take(at int) shipment {
-	return meet.Receive(r.hub, r.mine.lanes[at].mail, r.ep.index, int(r.mine.owners[at]), fmt.Sprintf("halo rows of %v", r.exchangeID))
+	return meet.Receive(r.hub, r.mine.lanes[at].mail, r.ep.Part, int(r.mine.owners[at]), fmt.Sprintf("halo rows of %v", r.ID))
 }
 
 // pendingTransient is a shipment of the last epoch whose rows without a slot (transient rows) have not been copied yet.
@@ -28,7 +28,7 @@ func (r *receiver) confirm(q gpu.Queue, at int, t *shipment) {
 // eachOwner calls f for the places of all owners, the next part first: so that not all readers begin with the same.
 func (r *receiver) eachOwner(f func(at int)) {
 	n := len(r.mine.owners)
-	next, _ := slices.BinarySearch(r.mine.owners, int32(r.ep.index))
+	next, _ := slices.BinarySearch(r.mine.owners, int32(r.ep.Part))
 	for k := range n {
 		f((next + k) % n)
 	}
@@ -112,7 +112,7 @@ func (r *receiver) arrive(q gpu.Queue, at int, t *shipment, blocks []int) {
 			continue
 		}
 		if !waited && t.staged == nil {
-			r.ep.waits.For(q, t.ready, owner, r.exchangeID, "halo rows")
+			r.ep.Waits.For(q, t.ready, owner, r.ID, "halo rows")
 			waited = true
 		}
 		into := r.local
@@ -146,7 +146,7 @@ func (r *receiver) bring(q gpu.Queue, dst gpu.Matrix, t *shipment, k, owner int)
 		var staged []byte
 		if t.staged != nil {
 			staged = t.staged[k][lo*row : hi*row]
-			r.ep.waits.For(q, t.pieces[k][piece], owner, r.exchangeID, "halo rows")
+			r.ep.Waits.For(q, t.pieces[k][piece], owner, r.ID, "halo rows")
 			piece++
 		}
 		r.copyRows(q, dst.RowRange(lo, hi), t.rows[k].RowRange(lo, hi), staged, owner)
@@ -157,7 +157,7 @@ func (r *receiver) bring(q gpu.Queue, dst gpu.Matrix, t *shipment, k, owner int)
 func (r *receiver) copyRows(q gpu.Queue, dst, src gpu.Matrix, staged []byte, owner int) {
 	if staged == nil {
 		r.stats.Bytes.Peer += gpu.Bytes(src.Rows) * r.wireRow()
-		if r.ep.peers[owner] { // one device
+		if r.ep.Peers[owner] { // one device
 			r.decode(q, dst, src)
 			return
 		}
@@ -183,7 +183,7 @@ func (r *receiver) pass(q gpu.Queue, epoch int) {
 			o := int(r.mine.owners[at])
 			e, err := r.books[c][at].of(want)
 			if err != nil {
-				meet.Stop(&StaleError{Part: r.ep.index, Owner: o, Exchange: r.exchangeID.String(), Rows: fmt.Sprintf("of class %d", c), Err: err})
+				meet.Stop(&StaleError{Part: r.ep.Part, Owner: o, Exchange: r.ID.String(), Rows: fmt.Sprintf("of class %d", c), Err: err})
 			}
 			r.look(q, e, c, o, r.transient, p)
 		}
@@ -202,7 +202,7 @@ func (r *receiver) look(q gpu.Queue, e entry, class, owner int, into gpu.Matrix,
 	dst, there := into.RowRange(p.first, p.first+len(p.rows)), 0
 	r.eachPiece(dst.Rows, func(lo, hi int) {
 		if n := int(p.rows[hi-1])/r.pieceRows() + 1; e.pieces != nil && n > there { // rows ascend, pieces come in order
-			r.ep.waits.For(q, e.pieces[n-1], owner, r.exchangeID, "cached halo rows")
+			r.ep.Waits.For(q, e.pieces[n-1], owner, r.ID, "cached halo rows")
 			there = n
 		}
 		to := dst.RowRange(lo, hi)
@@ -210,7 +210,7 @@ func (r *receiver) look(q gpu.Queue, e entry, class, owner int, into gpu.Matrix,
 		q.UploadRows(at, e.rows, p.rows[lo:hi])
 		r.landed(q, to, at)
 	})
-	r.ep.waits.For(q, e.published, owner, r.exchangeID, "cached halo rows")
+	r.ep.Waits.For(q, e.published, owner, r.ID, "cached halo rows")
 	q.Call("check cached rows", func() error { return reading.Check() })
 	r.stats.Bytes.H2D += gpu.Bytes(len(p.rows)) * r.wireRow()
 }

@@ -51,8 +51,8 @@ func TestLocalCachesFit(t *testing.T) {
 					for _, d := range o.Devices {
 						marks = append(marks, d.Memory().HighWater)
 					}
-					if tr.caches != nil {
-						slots = tr.caches.Capacities.Local
+					if tr.Caches() != nil {
+						slots = tr.Caches().Capacities.Local
 					}
 					return marks, slots, nil
 				}

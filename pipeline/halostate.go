@@ -11,6 +11,7 @@ import (
 	"capgnn/hostmem"
 	"capgnn/internal/checkpoint"
 	"capgnn/internal/checkpoint/section"
+	"capgnn/internal/contentkey"
 	"capgnn/internal/meet"
 	"capgnn/jaca"
 )
@@ -27,12 +28,12 @@ import (
 
 // haloState is what a checkpoint says about them.
 type haloState struct {
-	Plan       string          // haloKey
+	Plan       string          // Plan.key
 	Exchanges  []exchangeState `json:"Legs"`
 	Controller json.RawMessage `json:",omitempty"`
 }
 
-// legState is one exchange.
+// exchangeState is one exchange.
 type exchangeState struct {
 	Exchange string
 	Schedule jaca.Schedule
@@ -40,27 +41,24 @@ type exchangeState struct {
 	Cached   [][]int   // [class][owner]: epoch of the newest rows in the global cache, −1 = none
 }
 
-// Ages reports whether training may use rows of other parts that an earlier epoch made.
-func (t *Trainer) Ages() bool { return t.o.Cache.Staleness.Bound > 0 }
-
-// keepHalo adds what the next epoch reads of earlier ones to a checkpoint. All transfers have ended.
-func (t saver) keepHalo(c *checkpoint.File) error {
-	if !t.Ages() {
+// Save adds what the next epoch reads of earlier ones to a checkpoint. All transfers have ended.
+func (p *Plan) Save(c *checkpoint.File) error {
+	if !p.ages() {
 		return nil
 	}
 	if c.Sections == nil {
 		c.Sections = map[string]checkpoint.Section{}
 	}
-	s := haloState{Plan: t.haloKey()}
-	for k, l := range t.traffic {
-		state := exchangeState{Exchange: l.exchangeID.String(), Schedule: l.schedule()}
-		for _, w := range t.workers {
-			r := w.relays()[k]
+	s := haloState{Plan: p.key()}
+	for k, l := range p.training {
+		state := exchangeState{Exchange: l.ID.String(), Schedule: l.schedule()}
+		for _, x := range p.sides {
+			r := x.relays[k]
 			state.Made = append(state.Made, r.made)
 			r.save(c.Sections)
 		}
 		for class := range l.classes {
-			epochs := make([]int, len(t.workers))
+			epochs := make([]int, len(p.sides))
 			for o := range epochs {
 				epochs[o] = l.saveBlock(c.Sections, class, o)
 			}
@@ -72,11 +70,11 @@ func (t saver) keepHalo(c *checkpoint.File) error {
 		s.Exchanges = append(s.Exchanges, state)
 	}
 	var err error
-	if t.periods.controller != nil {
-		for _, w := range t.workers {
-			w.watcher.save(c.Sections, w.index)
+	if p.periods.controller != nil {
+		for _, x := range p.sides {
+			x.watcher.save(c.Sections, x.ep.Part)
 		}
-		if s.Controller, err = json.Marshal(t.periods.controller); err != nil {
+		if s.Controller, err = json.Marshal(p.periods.controller); err != nil {
 			return err
 		}
 	}
@@ -84,9 +82,6 @@ func (t saver) keepHalo(c *checkpoint.File) error {
 	c.Sections["halo/state"] = bytes.NewReader(raw)
 	return err
 }
-
-// relays are the worker's sides of training's exchanges.
-func (w *worker) relays() []*relay { return w.trainHalo.(*exchange).relays }
 
 // section names a block of a checkpoint.
 func (t *traffic) section(part int, what any) string {
@@ -123,8 +118,16 @@ func (r *relay) save(into map[string]checkpoint.Section) {
 		if known && what != "sent" && m.Type == gpu.FP32 {
 			check = r.finiteRows
 		}
-		into[r.section(r.ep.index, what)] = section.OfDevice(r.ep.compute, m.Buf, startOf(m), gpu.Bytes(bytesOf(m)), check)
+		into[r.section(r.ep.Part, what)] = section.OfDevice(r.ep.Compute, m.Buf, startOf(m), gpu.Bytes(bytesOf(m)), check)
 	}
+}
+
+// finiteRows checks halo rows of an exchange.
+func (r *side) finiteRows(part []byte) error {
+	if section.Finite(hostmem.Of[float32](part)) {
+		return nil
+	}
+	return &section.NotFinite{What: fmt.Sprintf("epoch %d: halo rows of %v at part %d", r.hub.Epoch, r.ID, r.ep.Part)}
 }
 
 // startOf is where a matrix begins in its buffer.
@@ -164,33 +167,36 @@ func (k *watcher) save(into map[string]checkpoint.Section, part int) {
 // errOtherHalo says that a checkpoint's halo rows are not of this plan.
 var errOtherHalo = errors.New("halo rows are of another plan")
 
-// restoreHalo puts the rows of earlier epochs back. Where a checkpoint has none, or those of another plan, all rows are due
-// once more in the next epoch: the run goes on, with other bits than without the stop. What moves for it is not counted: the epochs
-// before have.
-func (t saver) restoreHalo(c *checkpoint.File, piece []byte) error {
-	if !t.Ages() {
+// Each runs f for every part in a goroutine of its own, and waits for all. It returns the error of the part that failed first.
+type Each func(f func(part int) error) error
+
+// Restore puts the rows of earlier epochs back, by way of piece. Where a checkpoint has none, or those of another plan, all rows are due
+// once more in the next epoch: the run goes on, with other bits than without the stop. bypassed says that caches had been left alone.
+// What moves for it is not counted: the epochs before have.
+func (p *Plan) Restore(c *checkpoint.File, piece []byte, bypassed bool, each Each) error {
+	if !p.ages() {
 		return nil
 	}
-	err := t.takeHalo(c, piece)
-	for _, w := range t.workers {
-		w.stats = jaca.Stats{}
+	err := p.take(c, piece, each)
+	for _, e := range p.Ends {
+		e.stats = jaca.Stats{}
 	}
 	if errors.Is(err, errOtherHalo) {
-		t.o.Log.Warn("all halo rows are due once more", "epoch", c.Epoch, "why", err)
-		t.periods.restart(c.Epoch)
-		if t.dynamic != nil {
-			t.dynamic.restart()
+		p.Log.Warn("all halo rows are due once more", "epoch", c.Epoch, "why", err)
+		p.periods.restart(c.Epoch)
+		if p.dynamic != nil {
+			p.dynamic.restart()
 		}
-		if t.state.Bypass.Off {
-			t.leaveCaches(c.Epoch)
+		if bypassed {
+			p.leaveCaches(c.Epoch)
 		}
 		return nil
 	}
 	return err
 }
 
-// takeHalo checks a checkpoint's halo state against the plan, then takes it over, by way of piece.
-func (t saver) takeHalo(c *checkpoint.File, piece []byte) error {
+// take checks a checkpoint's halo state against the plan, then takes it over, by way of piece.
+func (p *Plan) take(c *checkpoint.File, piece []byte, each Each) error {
 	var s haloState
 	raw, ok := c.Sections["halo/state"]
 	if !ok {
@@ -199,29 +205,29 @@ func (t saver) takeHalo(c *checkpoint.File, piece []byte) error {
 	if err := json.NewDecoder(raw).Decode(&s); err != nil {
 		return fmt.Errorf("%w: %w", errOtherHalo, err)
 	}
-	if err := t.checkHalo(&s, c.Sections); err != nil {
+	if err := p.checkState(&s, c.Sections); err != nil {
 		return err
 	}
-	if t.periods.controller != nil {
-		if err := t.periods.controller.Restore(s.Controller); err != nil {
+	if p.periods.controller != nil {
+		if err := p.periods.controller.Restore(s.Controller); err != nil {
 			return fmt.Errorf("%w: %w", errOtherHalo, err)
 		}
-		for _, w := range t.workers {
-			if err := w.watcher.load(c.Sections, w.index); err != nil {
+		for _, x := range p.sides {
+			if err := x.watcher.load(c.Sections, x.ep.Part); err != nil {
 				return err
 			}
 		}
 	}
-	for k := range t.traffic {
-		t.periods.resume(k, s.Exchanges[k].Schedule)
-		if err := t.loadExchange(k, &s.Exchanges[k], c, piece); err != nil {
+	for k := range p.training {
+		p.periods.resume(k, s.Exchanges[k].Schedule)
+		if err := p.loadExchange(k, &s.Exchanges[k], c, piece, each); err != nil {
 			return err
 		}
 	}
-	if t.dynamic != nil {
-		return t.dynamic.resume(c, piece)
+	if p.dynamic != nil {
+		return p.dynamic.resume(c, piece)
 	}
-	return t.each(func(w *worker) error { return meet.Guard(func() { w.trainHalo.(*exchange).resume(c.Epoch) }) })
+	return each(func(part int) error { return meet.Guard(func() { p.sides[part].resume(c.Epoch) }) })
 }
 
 // otherHalo is the error of a state that is of another plan.
@@ -229,30 +235,51 @@ func otherHalo(format string, a ...any) error {
 	return fmt.Errorf("%w: %w", errOtherHalo, fmt.Errorf(format, a...))
 }
 
-// checkHalo says whether a state is of this plan: exchanges, classes, and the size of everything.
-func (t saver) checkHalo(s *haloState, sections map[string]checkpoint.Section) error {
-	if s.Plan != t.haloKey() {
+// checkState says whether a state is of this plan: exchanges, classes, and the size of everything.
+func (p *Plan) checkState(s *haloState, sections map[string]checkpoint.Section) error {
+	if s.Plan != p.key() {
 		return otherHalo("other rows have slots")
 	}
-	if len(s.Exchanges) != len(t.traffic) || (t.periods.controller != nil) != (len(s.Controller) > 0) {
-		return otherHalo("%d exchanges, not %d", len(s.Exchanges), len(t.traffic))
+	if len(s.Exchanges) != len(p.training) || (p.periods.controller != nil) != (len(s.Controller) > 0) {
+		return otherHalo("%d exchanges, not %d", len(s.Exchanges), len(p.training))
 	}
-	for k, l := range t.traffic {
+	for k, l := range p.training {
 		g := &s.Exchanges[k]
-		if g.Exchange != l.exchangeID.String() || len(g.Cached) != l.classes || len(g.Made) != len(t.workers) ||
+		if g.Exchange != l.ID.String() || len(g.Cached) != l.classes || len(g.Made) != len(p.sides) ||
 			g.Schedule.Period < 1 || g.Schedule.Lag != 0 && !l.pipelined || l.classes > 0 && l.classes%g.Schedule.Period != 0 {
 			return otherHalo("%s with %d classes, period %d", g.Exchange, len(g.Cached), g.Schedule.Period)
 		}
-		for i, w := range t.workers {
-			if err := g.checkMade(i, l, w.relays()[k], sections); err != nil {
+		for i, x := range p.sides {
+			if err := g.checkMade(i, l, x.relays[k], sections); err != nil {
 				return err
 			}
 		}
-		if err := g.checkCached(l, len(t.workers), sections); err != nil {
+		if err := g.checkCached(l, len(p.sides), sections); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// key identifies what a checkpoint's halo rows are: which lie where, and how they travel.
+func (p *Plan) key() string {
+	things := []any{p.policy(), p.HaloType}
+	if p.caches != nil {
+		things = append(things, p.caches.Capacities)
+	}
+	for _, l := range p.training {
+		things = append(things, l.ID, l.classes)
+		for i := range l.readers {
+			r := &l.readers[i]
+			things = append(things, hostmem.Bytes(r.ids), hostmem.Bytes(r.local), hostmem.Bytes(r.transient))
+		}
+		for _, owners := range l.global {
+			for _, ids := range owners {
+				things = append(things, hostmem.Bytes(ids))
+			}
+		}
+	}
+	return contentkey.Of("halo rows 1", things...)
 }
 
 // checkMade compares what part i has made and holds with its relay.
@@ -307,21 +334,21 @@ func (k *watcher) load(from map[string]checkpoint.Section, part int) error {
 	return nil
 }
 
-// loadLeg puts the rows of one exchange back to where they lay, on all parts.
-func (t saver) loadExchange(k int, s *exchangeState, c *checkpoint.File, piece []byte) error {
-	l := t.traffic[k]
-	for i, w := range t.workers {
-		r := w.relays()[k]
+// loadExchange puts the rows of one exchange back to where they lay, on all parts.
+func (p *Plan) loadExchange(k int, s *exchangeState, c *checkpoint.File, piece []byte, each Each) error {
+	l := p.training[k]
+	for i, x := range p.sides {
+		r := x.relays[k]
 		r.made = s.Made[i]
 		for what, m := range r.lasting() {
-			if err := section.Upload(c.Sections[l.section(i, what)], piece, section.Place{Queue: w.compute, Buf: m.Buf, At: startOf(m)}); err != nil {
+			if err := section.Upload(c.Sections[l.section(i, what)], piece, section.Place{Queue: x.ep.Compute, Buf: m.Buf, At: startOf(m)}); err != nil {
 				return err
 			}
 		}
 	}
 	for class := range l.classes {
 		for o, epoch := range s.Cached[class] {
-			if err := t.loadBlock(k, class, o, epoch, c.Sections[l.section(o, class)]); err != nil {
+			if err := p.loadBlock(k, class, o, epoch, c.Sections[l.section(o, class)]); err != nil {
 				return err
 			}
 		}
@@ -329,15 +356,15 @@ func (t saver) loadExchange(k int, s *exchangeState, c *checkpoint.File, piece [
 	if l.schedule().Lag == 0 || l.keeps {
 		return nil
 	}
-	return t.each(func(w *worker) error { return meet.Guard(func() { w.relays()[k].resume(c.Epoch - 1) }) })
+	return each(func(part int) error { return meet.Guard(func() { p.sides[part].relays[k].resume(c.Epoch - 1) }) })
 }
 
 // loadBlock puts rows back into the global cache and tells all parts.
-func (t saver) loadBlock(k, class, owner, epoch int, rows checkpoint.Section) error {
+func (p *Plan) loadBlock(k, class, owner, epoch int, rows checkpoint.Section) error {
 	if epoch < 0 {
 		return nil
 	}
-	block := t.traffic[k].blocks[class][owner]
+	block := p.training[k].blocks[class][owner]
 	mem, err := block.Begin(epoch)
 	if err != nil {
 		return err
@@ -348,28 +375,28 @@ func (t saver) loadBlock(k, class, owner, epoch int, rows checkpoint.Section) er
 	if err := block.Publish(); err != nil {
 		return err
 	}
-	for _, s := range t.traffic[k].senders[owner] {
-		w := t.workers[s.reader]
-		w.relays()[k].books[class][s.at].note(entry{epoch: epoch, rows: mem, published: w.compute.Record()})
+	for _, s := range p.training[k].senders[owner] {
+		x := p.sides[s.reader]
+		x.relays[k].books[class][s.at].note(entry{epoch: epoch, rows: mem, published: x.ep.Compute.Record()})
 	}
 	return nil
 }
 
 // resume brings what is on its way when an epoch begins.
-func (x *exchange) resume(epoch int) {
+func (x *Exchange) resume(epoch int) {
 	if len(x.turns) > 0 {
-		x.prefetchNextEpoch(epoch, x.ep.compute.Record())
+		x.prefetchNextEpoch(epoch, x.ep.Compute.Record())
 	}
 }
 
 // resume sends the rows without a slot once more that an epoch has packed for the next one, and takes those of the others.
 func (r *relay) resume(epoch int) {
 	none := []int{0}
-	ready := r.ep.compute.Record()
-	for n, s := range r.senders[r.ep.index] {
+	ready := r.ep.Compute.Record()
+	for n, s := range r.senders[r.ep.Part] {
 		if r.readers[s.reader].reads(s.at, none) {
 			r.post(r.own, &shipment{epoch: epoch, buffer: r.own.number, blocks: none, ready: ready}, []int{0}, n)
 		}
 	}
-	r.refresh(r.ep.local, epoch, none)
+	r.refresh(r.ep.Local, epoch, none)
 }

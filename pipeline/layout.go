@@ -61,14 +61,8 @@ func newLayout(p *Problem, o *Options, parts int) (*Layout, error) {
 	return l, nil
 }
 
-// at returns the cut by which a layer of training exchanges and aggregates. The first layer is the whole graph's even where
-// it exchanges: no saving changes what is computed.
-func (l *Layout) at(layer int) *graph.Cut {
-	if layer == 0 {
-		return l.cut
-	}
-	return l.kept
-}
+// cuts are the cuts by which layers exchange and aggregate.
+func (l *Layout) cuts() *Cuts { return &Cuts{Whole: l.cut, Kept: l.kept} }
 
 // cutKey identifies a cut; "" if it is not kept. Levels follow from the seeds, the layers and what is dropped, and so does
 // the order of rows. Rescaling changes neither.

@@ -7,13 +7,13 @@ import (
 	"capgnn/gpu"
 )
 
-// exchangeID names one exchange of an epoch.
-type exchangeID struct {
-	layer int
-	dir   gnn.Direction
+// ID names one exchange of an epoch.
+type ID struct {
+	Layer int
+	Dir   gnn.Direction
 }
 
-func (l exchangeID) String() string { return fmt.Sprintf("layer %d %s", l.layer, l.dir) }
+func (l ID) String() string { return fmt.Sprintf("layer %d %s", l.Layer, l.Dir) }
 
 // shipment tells a reader where an owner's rows of one exchange are and when they are ready.
 type shipment struct {

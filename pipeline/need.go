@@ -9,22 +9,26 @@ import (
 // What exchanges take of a device's memory besides local slots, at most: known before rows have slots, so that caches can take
 // what is left.
 
-// freeForCaches returns what each device has left for local slots. plain are the exchanges of training without caches.
-func (t planner) freeForCaches(plain []*traffic) []gpu.Bytes {
-	free := make([]gpu.Bytes, len(t.workers))
-	evaluation := evaluationTraffic(t.layout, t.o.Model, t.plan, t.o.Model.Layers)
-	for i, w := range t.workers {
+// freeForCaches returns what each device has left for local slots. plain are the exchanges of training without caches; sampled says that their
+// rows are sampled.
+func (c *Config) freeForCaches(plain []*traffic, sampled bool) []gpu.Bytes {
+	free := make([]gpu.Bytes, len(c.Ends))
+	evaluation := evaluationTraffic(c.Cuts, c.Model, c.Order, c.Model.Layers)
+	for i, e := range c.Ends {
 		sharing := 0
-		for _, same := range w.peers {
+		for _, same := range e.Peers {
 			if same {
 				sharing++
 			}
 		}
-		need := exchangeNeed(plain, evaluation, i, !t.o.Cache.policy().Static()) + remapNeed(t.layout, plain, i) + t.sampleNeed(w, plain)
-		if !t.o.Savings.NoFoldScale && t.o.Model.Kind != gnn.GAT {
+		need := exchangeNeed(plain, evaluation, i, !c.policy().Static()) + remapNeed(c.Cuts, plain, i)
+		if sampled {
+			need += sampleNeed(c.Model, plain, len(c.Ends))
+		}
+		if c.Folded {
 			need += scaleNeed(plain, i)
 		}
-		m := w.dev.Memory()
+		m := e.Device.Memory()
 		free[i] = max(0, (m.Budget-m.Used)/gpu.Bytes(sharing)-need)
 	}
 	return free
@@ -81,10 +85,10 @@ func listNeed(l *traffic, rows int) gpu.Bytes {
 }
 
 // remapNeed returns what the index arrays take that address slots.
-func remapNeed(lay *Layout, exchanges []*traffic, part int) gpu.Bytes {
+func remapNeed(cuts Cuts, exchanges []*traffic, part int) gpu.Bytes {
 	n := 0
 	for _, l := range exchanges {
-		n += len(l.block(lay.at(l.layer).Parts[part]).Halo.Indices)
+		n += len(l.block(cuts.At(l.Layer).Parts[part]).Halo.Indices)
 	}
 	return 4 * gpu.Bytes(n)
 }
@@ -97,7 +101,7 @@ func scaleNeed(exchanges []*traffic, part int) gpu.Bytes {
 		halo = max(halo, l.rowBytes(len(l.readers[part].ids)+1))
 	}
 	for _, l := range exchanges {
-		if l.layer == 0 {
+		if l.Layer == 0 {
 			continue
 		}
 		span := l.rowBytes(len(l.readers[part].ids) + 2)
@@ -115,13 +119,10 @@ func scaleNeed(exchanges []*traffic, part int) gpu.Bytes {
 }
 
 // sampleNeed returns what samples of adaptive staleness take.
-func (t planner) sampleNeed(w *worker, exchanges []*traffic) gpu.Bytes {
-	if t.periods.controller == nil {
-		return 0
-	}
-	rows, width := sampleRows(len(t.workers)), 0
+func sampleNeed(model gnn.Config, exchanges []*traffic, parts int) gpu.Bytes {
+	rows, width := sampleRows(parts), 0
 	for _, l := range exchanges {
-		width = max(width, w.train.ProbeWidth(l.layer, l.dir))
+		width = max(width, model.ProbeWidth(l.Layer, l.Dir))
 	}
 	return 4*gpu.Bytes(rows)*gpu.Bytes(width) + gpu.Bytes(len(exchanges)+1)*(4*gpu.Bytes(rows)+slotAlign)
 }

@@ -147,16 +147,6 @@ type EpochStats struct {
 	Reduce time.Duration
 }
 
-// Drift is how far a layer's rows have drifted between refreshes.
-type Drift struct {
-	Layer  int
-	Epochs int     // over which it was measured
-	Q90    float64 // 90th percentile of relative drift over sample rows, the larger of both directions
-	Period int     // refresh period from the next epoch on; 0: rows are used in the epoch that makes them
-	Rows   int     // samples
-	Under  int     // of these, at most EPS
-}
-
 // Totals is the sum over all epochs of a run, those before a resumption among them.
 type Totals struct {
 	Usage      gpu.Usage // training only

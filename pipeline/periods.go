@@ -25,7 +25,7 @@ type periods struct {
 func newPeriods(c *Cache, exchanges []traffic) (*periods, error) {
 	p := &periods{exact: c.ExactEpochs}
 	for _, l := range exchanges {
-		p.layers, p.ages = append(p.layers, l.layer), append(p.ages, l.ages)
+		p.layers, p.ages = append(p.layers, l.Layer), append(p.ages, l.ages)
 	}
 	var err error
 	if c.Staleness.Auto() {

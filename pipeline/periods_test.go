@@ -10,7 +10,7 @@ import (
 
 // Every schedule that a run may have, after what changes it, by exchange: features, a layer that ages, one that does not.
 func TestPeriods(t *testing.T) {
-	exchanges := []traffic{{exchangeID: exchangeID{layer: 0}}, {exchangeID: exchangeID{layer: 1}, ages: true}, {exchangeID: exchangeID{layer: 2}}, {exchangeID: exchangeID{layer: 1, dir: 1}, ages: true}}
+	exchanges := []traffic{{ID: ID{Layer: 0}}, {ID: ID{Layer: 1}, ages: true}, {ID: ID{Layer: 2}}, {ID: ID{Layer: 1, Dir: 1}, ages: true}}
 	type s = jaca.Schedule
 	none := func(*periods) {}
 	for name, c := range map[string]struct {
@@ -70,7 +70,7 @@ func TestPeriods(t *testing.T) {
 // Where periods adapt, an exchange of a layer that drifts much gets the controller's schedule when it is put into force, in both
 // directions; the others keep theirs.
 func TestPeriodsAdapt(t *testing.T) {
-	exchanges := []traffic{{exchangeID: exchangeID{layer: 0}}, {exchangeID: exchangeID{layer: 1}, ages: true}, {exchangeID: exchangeID{layer: 2}, ages: true}, {exchangeID: exchangeID{layer: 1, dir: 1}, ages: true}}
+	exchanges := []traffic{{ID: ID{Layer: 0}}, {ID: ID{Layer: 1}, ages: true}, {ID: ID{Layer: 2}, ages: true}, {ID: ID{Layer: 1, Dir: 1}, ages: true}}
 	p, err := newPeriods(&Cache{Staleness: jaca.Staleness{Bound: 8, EPS: 0.1}}, exchanges)
 	if err != nil {
 		t.Fatal(err)

@@ -1,8 +1,6 @@
 package pipeline
 
 import (
-	"runtime"
-
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/graph"
@@ -16,20 +14,51 @@ type placer struct{ *Trainer }
 
 // newWorkers makes one worker per part.
 func (t placer) newWorkers() {
+	var ends []*Endpoint
 	for i, dev := range t.o.Devices {
-		w := &worker{dev: dev, part: t.cut.Parts[i], localOf: t.cut.LocalOf, endpoint: endpoint{index: i, waits: meet.Waits{Hub: t.hub, Part: i, Device: dev.Info().Name},
-			compute: dev.NewQueue("compute"), local: dev.NewQueue("local"), prefetch: dev.NewQueue("prefetch"), out: dev.NewQueue("out")}, reduce: dev.NewQueue("reduce")}
-		w.ld = newLoader(dev, w.compute, w.local)
-		t.workers = append(t.workers, w)
+		w := &worker{index: i, dev: dev, part: t.cut.Parts[i], waits: meet.Waits{Hub: t.hub, Part: i, Device: dev.Info().Name}, compute: dev.NewQueue("compute")}
+		w.ep = Endpoint{Part: i, Device: dev, Waits: &w.waits, Compute: w.compute, Local: dev.NewQueue("local"), Prefetch: dev.NewQueue("prefetch"), Out: dev.NewQueue("out")}
+		w.reduce = dev.NewQueue("reduce")
+		w.ld = newLoader(dev, w.compute, w.ep.Local)
+		w.ep.Memory, w.ep.Accounts = partMemory{w, t.o.Cache.Lock()}, w.ld.accounts
+		t.workers, ends = append(t.workers, w), append(ends, &w.ep)
 	}
-	connect(t.workers, t.o.Cache.NoPeer)
+	Connect(ends, t.o.Cache.NoPeer)
+}
+
+// partMemory is a worker's memory as its exchanges ask for it.
+type partMemory struct {
+	w    *worker
+	host hostmem.LockOptions
+}
+
+var _ Memory = partMemory{}
+
+// Alloc implements halo.Memory.
+func (m partMemory) Alloc(size gpu.Bytes, name string) gpu.Buffer { return m.w.ld.alloc(size, name) }
+
+// Upload implements halo.Memory.
+func (m partMemory) Upload(name string, list []int32) gpu.Ints { return upload(m.w.ld, name, list) }
+
+// Pin implements halo.Memory: devices that keep accounts only need none.
+func (m partMemory) Pin(name string, size gpu.Bytes) []byte {
+	w := m.w
+	if size == 0 || w.ld.err != nil || w.ld.accounts {
+		return nil
+	}
+	var p *hostmem.Pinned
+	if p, w.ld.err = hostmem.NewPinned(w.dev.Info().Name, name, int64(size), m.host); w.ld.err != nil {
+		return nil
+	}
+	w.pinned = append(w.pinned, p)
+	return p.Bytes()
 }
 
 // place puts the parts on their devices: build uploads everything that does not change, then plan says what parts exchange.
-func (t placer) place(build func(*worker, weighting) error, plan func() (training, evaluation []*traffic, err error)) error {
+func (t placer) place(build func(*worker, weighting) error, plan func() (*Plan, error)) error {
 	if t.o.Cache.Pipeline && t.plan.Mixed() {
 		for _, w := range t.workers {
-			w.fresh = [2]gpu.Queue{w.dev.NewQueue("soon"), w.dev.NewQueue("soon out")}
+			w.ep.Fresh = [2]gpu.Queue{w.dev.NewQueue("soon"), w.dev.NewQueue("soon out")}
 		}
 	}
 	scale := weightingOf(t.o.Model.Kind, t.layout, !t.o.NoRescale)
@@ -37,11 +66,12 @@ func (t placer) place(build func(*worker, weighting) error, plan func() (trainin
 		return err
 	}
 	if len(t.workers) > 1 {
-		training, evaluation, err := plan()
+		halo, err := plan()
 		if err != nil {
 			return err
 		}
-		if err := t.each(func(w *worker) error { return t.attach(w, scale, training, evaluation) }); err != nil {
+		t.halo = halo
+		if err := t.each(func(w *worker) error { return t.attach(w, scale) }); err != nil {
 			return err
 		}
 	}
@@ -50,21 +80,17 @@ func (t placer) place(build func(*worker, weighting) error, plan func() (trainin
 	return nil
 }
 
-// trafficOfTraining plans what training and evaluation exchange.
-func (t placer) trafficOfTraining() (training, evaluation []*traffic, err error) {
-	training, err = planner(t).planTraffic()
-	return training, evaluationTraffic(t.layout, t.o.Model, t.plan, t.o.Model.Layers), err
-}
+// planExchanges plans what training and evaluation exchange.
+func (t placer) planExchanges() (*Plan, error) { return NewPlan(planner(t).exchangeConfig()) }
 
 // attach puts a worker's side of the exchanges on its device.
-func (t placer) attach(w *worker, scale weighting, training, evaluation []*traffic) error {
-	a := &attachment{w: w, hub: t.hub, host: t.o.Cache.lock(), bound: t.o.Cache.Staleness.Bound, seed: t.o.Model.Seed}
-	train, eval := a.halos(training, evaluation, &w.stats)
+func (t placer) attach(w *worker, scale weighting) error {
+	train, eval := t.halo.Attach(w.index)
 	w.trainHalo, w.evalHalo = train, eval
-	if t.periods.controller != nil {
-		w.watch(train, t.periods.controller, t.o.Model.Seed)
+	if w.train != nil {
+		w.train.Probe = train.Probe()
 	}
-	if t.caches != nil && w.ld.err == nil {
+	if t.halo.Caches() != nil && w.ld.err == nil {
 		t.builder(w, scale).address(train, w.layers)
 	}
 	if w.ld.err != nil {
@@ -72,7 +98,6 @@ func (t placer) attach(w *worker, scale weighting, training, evaluation []*traff
 	}
 	err := w.compute.Sync()
 	w.ld.seen = nil // host arrays may go
-	runtime.KeepAlive(a)
 	return err
 }
 
@@ -119,7 +144,7 @@ func (t placer) newReduction(layers [][]gnn.Range) *reduce.Reduction {
 	var parts []reduce.Part
 	for _, w := range t.workers {
 		parts = append(parts, reduce.Part{Compute: w.compute, Reduce: w.reduce, Waits: &w.waits, Weights: w.params.Flat, Gradients: w.grads.Flat,
-			Same: w.peers, Reach: w.reach, Owner: w.owner})
+			Same: w.ep.Peers, Reach: w.ep.Reach, Owner: w.owner})
 	}
 	return reduce.New(t.hub, parts, layers)
 }
@@ -127,7 +152,7 @@ func (t placer) newReduction(layers [][]gnn.Range) *reduce.Reduction {
 // lockHost has the driver page-lock the memory that every epoch copies the loss, gradients and weights through: a GPU's queue is
 // parked while it copies to other memory. Without a driver, or where it refuses, the memory stays what it is.
 func (t placer) lockHost() {
-	o := t.o.Cache.lock()
+	o := t.o.Cache.Lock()
 	if o.Pinner == nil {
 		return
 	}

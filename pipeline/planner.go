@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/jaca"
 )
 
 // planner decides, before anything is on a device, how a run is computed: the cut, the order of operations, what exchanges move, and
@@ -29,6 +31,25 @@ func (t planner) planRun() error {
 func (t planner) chooseOrder() {
 	o := &t.o
 	t.plan = gnn.Choose(o.Model, t.shape, gnn.Choice{NoPrecompute: o.Savings.NoPrecompute,
-		NoTransformFirst: o.Savings.NoTransformFirst, NoFuse: o.Savings.NoFuse, Period: o.Cache.period(), Storage: o.Storage})
+		NoTransformFirst: o.Savings.NoTransformFirst, NoFuse: o.Savings.NoFuse, Period: o.Cache.Period(), Storage: o.Storage})
 	o.Log.Info("planned", "input", t.plan.Input.String(), "layers", fmt.Sprintf("%+v", t.plan.Layers))
 }
+
+// exchangeConfig is what exchanges are planned by.
+func (t planner) exchangeConfig() Config {
+	c := Config{Cache: t.o.Cache, Model: t.o.Model, Order: t.plan, Cuts: *t.layout.cuts(), Hub: t.hub, Log: t.o.Log,
+		Folded: !t.o.Savings.NoFoldScale && t.o.Model.Kind != gnn.GAT}
+	for _, w := range t.workers {
+		c.Ends = append(c.Ends, &w.ep)
+	}
+	return c
+}
+
+// Ages reports whether training may use rows of other parts that an earlier epoch made.
+func (t *Trainer) Ages() bool { return t.o.Cache.Staleness.Bound > 0 }
+
+// Caches says which halo rows have slots; nil: none.
+func (t *Trainer) Caches() *jaca.Plan { return t.halo.Caches() }
+
+// HostMemory returns what exchanges take of the host's memory: the global cache, and the rows on their way.
+func (t *Trainer) HostMemory() (cache, staging gpu.Bytes) { return t.halo.HostMemory() }

@@ -262,8 +262,9 @@ func FuzzKeptCut(f *testing.F) {
 		m := gnn.Config{Kind: gnn.GCN, Layers: 2, Hidden: 4, In: 3, Out: 2}
 		l := &Layout{cut: c, kept: c.Without(pruning)}
 		plan := gnn.Choose(m, l.shape(&Features{Cols: 3, Dense: make([]float32, 120)}, false, m), gnn.Choice{})
-		exactTraffic(l, m, plan, &Cache{}, nil)
-		evaluationTraffic(l, m, plan, m.Layers)
+		if _, err := NewPlan(Config{Model: m, Order: plan, Cuts: *l.cuts()}); err != nil {
+			t.Errorf("a cut that was taken is not planned with: %v", err)
+		}
 		for i := range c.Parts {
 			c.Parts[i].In.Transpose(c.Parts[i].Rows[1])
 			rowEnds(c.Parts[i].Out.Inner, c.Parts[i].Rows[0], c.Parts[i].Rows[1])

@@ -136,7 +136,7 @@ func (l *Layout) shape(f *Features, sparse bool, model gnn.Config) gnn.Shape {
 		}
 	}
 	for layer := range layers {
-		for _, p := range l.at(layer).Parts {
+		for _, p := range l.cuts().At(layer).Parts {
 			rows := p.Rows[layer+1]
 			s.Edges[layer] += p.In.Inner.Indptr[rows]
 			for k, r := range p.In.Halo.List {

@@ -52,8 +52,8 @@ func row(v gpu.Vec) gpu.Matrix {
 
 // moveWhole copies a row between devices on the reader's compute queue.
 func moveWhole(to *worker, dst gpu.Matrix, from *worker, src gpu.Matrix) {
-	if to.reach[from.index] {
-		copyRows(to.compute, dst, src, to.peers[from.index])
+	if to.ep.Reach[from.index] {
+		copyRows(to.compute, dst, src, to.ep.Peers[from.index])
 		return
 	}
 	host := make([]byte, 4*src.Cols)

@@ -20,7 +20,7 @@ type relay struct {
 // side is what sending and receiving share.
 type side struct {
 	*traffic
-	ep    *endpoint
+	ep    *Endpoint
 	hub   *meet.Hub
 	fresh bool // its rows are used in the epoch that makes them, beside others that have an epoch of time: they take the fresh queues
 	stats *jaca.Stats
@@ -55,17 +55,17 @@ type receiver struct {
 // in is the queue that brings rows that are used at once.
 func (r *side) in() gpu.Queue {
 	if r.fresh {
-		return r.ep.fresh[0]
+		return r.ep.Fresh[0]
 	}
-	return r.ep.local
+	return r.ep.Local
 }
 
 // out is the queue that takes rows to the host.
 func (r *side) out() gpu.Queue {
 	if r.fresh {
-		return r.ep.fresh[1]
+		return r.ep.Fresh[1]
 	}
-	return r.ep.out
+	return r.ep.Out
 }
 
 // book remembers the two newest generations of a block of the global cache.
@@ -138,7 +138,7 @@ func (r *receiver) use(rows, epoch, made, want, block, owner int) {
 		if block > 0 {
 			what = fmt.Sprintf("of class %d", block-1)
 		}
-		meet.Stop(&StaleError{Part: r.ep.index, Owner: owner, Exchange: r.exchangeID.String(), Rows: what, Err: err})
+		meet.Stop(&StaleError{Part: r.ep.Part, Owner: owner, Exchange: r.ID.String(), Rows: what, Err: err})
 	}
 	r.stats.AgeSum += int64(rows) * int64(epoch-made)
 	r.stats.AgeMax = max(r.stats.AgeMax, epoch-made)

@@ -117,24 +117,21 @@ func (t *Trainer) trainEpoch(e *EpochStats) error {
 	}
 	for _, w := range t.workers {
 		e.Loss += w.lossValue()
-		e.Halo.Add(w.stats)
-		e.HaloParts, e.CheckParts = append(e.HaloParts, w.stats), append(e.CheckParts, w.checking)
-		e.CheckCache += w.checking / time.Duration(len(t.workers))
-		w.stats, w.checking = jaca.Stats{}, 0
+		stats, checking := w.ep.TakeStats()
+		e.Halo.Add(stats)
+		e.HaloParts, e.CheckParts = append(e.HaloParts, stats), append(e.CheckParts, checking)
+		e.CheckCache += checking / time.Duration(len(t.workers))
 	}
-	e.Drift = t.observe(e.Epoch)
-	t.periods.beginAging(e.Epoch + 1)
-	t.judge(e)
+	e.Drift = t.halo.EndEpoch(e.Epoch)
+	t.halo.Judge(&t.state.Bypass, e.Epoch, e.Halo.HitRate())
 	return nil
 }
 
 // runParts runs an epoch on all parts.
 func (t *Trainer) runParts(epoch int) error {
 	t.hub.Epoch = epoch
-	if t.dynamic != nil {
-		if err := t.dynamic.plan(epoch); err != nil {
-			return err
-		}
+	if err := t.halo.BeginEpoch(epoch); err != nil {
+		return err
 	}
 	scale := 1 / float64(t.terms)
 	return t.each(func(w *worker) error {
@@ -207,7 +204,7 @@ func usages(workers []*worker) []gpu.Usage {
 func (t *Trainer) finish(r *Result) error {
 	s := &t.state
 	r.Epochs, r.FinalLoss, r.Best, r.Last, r.BestEpoch, r.Stopped = s.Epochs, s.Loss, s.Best, s.Last, s.BestEpoch, s.Stopped
-	r.Totals, r.Caches = s.Totals, t.caches
+	r.Totals, r.Caches = s.Totals, t.halo.Caches()
 	var err error
 	if r.Weights, err = t.hostWeights(); err != nil {
 		return err
@@ -239,4 +236,13 @@ func rowsByOwner(b *graph.Block, parts int) []int64 {
 		rows[o] = int64(b.Owners.At[k+1] - b.Owners.At[k])
 	}
 	return rows
+}
+
+// resumeBypass takes over what a checkpoint has seen of hits, if its mean is over as many epochs as that of a new run.
+func (s *state) resumeBypass(b jaca.Bypass) {
+	seen := s.Bypass
+	if b.Off = seen.Off && b.Threshold > 0; len(seen.Rates) == b.Window && seen.Seen >= 0 {
+		b.Rates, b.Seen = seen.Rates, seen.Seen
+	}
+	s.Bypass = b
 }

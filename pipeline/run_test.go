@@ -256,14 +256,8 @@ func testBytesEqualPlan(t *testing.T, kind gnn.Kind, storage gpu.DType) {
 		o.OnEpoch = func(e EpochStats) error { got = e.Usage.Peer; return nil }
 	})
 	run(t, tr)
-	want := 2 * (parts - 1) * 4 * len(tr.weights.Flat)
-	for i := range parts {
-		for _, l := range exactTraffic(tr.layout, m, tr.plan, &Cache{}, nil) {
-			all, _ := l.sendRows(i)
-			want += storage.Size() * l.width * all
-		}
-	}
-	if int(got) != want {
+	want := gpu.Bytes(2*(parts-1)*4*len(tr.weights.Flat)) + encodedBytes(tr, m, storage, FP32)
+	if got != want {
 		t.Errorf("%s %v: %d bytes per epoch, planned %d", kind, storage, got, want)
 	}
 }

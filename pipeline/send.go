@@ -11,7 +11,7 @@ import (
 // sendBuffer holds packed rows until their readers have copied them, on the device, and on the host for readers
 // that cannot reach the device.
 type sendBuffer struct {
-	ep      *endpoint
+	ep      *Endpoint
 	number  int // as in shipment.buffer
 	send    gpu.Buffer
 	stages  map[int][]byte // by reader
@@ -22,7 +22,7 @@ type sendBuffer struct {
 
 // unread is a reader that has not confirmed to have copied its rows.
 type unread struct {
-	exchange exchangeID
+	exchange ID
 	reader   int
 	staged   bool
 	shared   bool // it reads area
@@ -32,12 +32,12 @@ type unread struct {
 // confirm makes q wait until the send buffer can be written again, and copies to the host on queue out until their memory can be.
 func (b *sendBuffer) confirm(h *meet.Hub, q, out gpu.Queue) {
 	for _, u := range b.unread {
-		copied := meet.Receive(h, u.taken, b.ep.index, u.reader, "to take halo rows")
+		copied := meet.Receive(h, u.taken, b.ep.Part, u.reader, "to take halo rows")
 		if u.staged || u.shared {
-			b.ep.waits.For(out, copied, u.reader, u.exchange, "to take halo rows")
+			b.ep.Waits.For(out, copied, u.reader, u.exchange, "to take halo rows")
 		}
 		if !u.staged {
-			b.ep.waits.For(q, copied, u.reader, u.exchange, "to take halo rows")
+			b.ep.Waits.For(q, copied, u.reader, u.exchange, "to take halo rows")
 		}
 	}
 	b.unread = b.unread[:0]
@@ -53,7 +53,7 @@ func (r *sender) send(q gpu.Queue, box *sendBuffer, rows gpu.Matrix, epoch int, 
 	starts := r.pack(q, box, rows, epoch, blocks)
 	ready := q.Record()
 	shared := r.publish(box, ready, starts, epoch, blocks)
-	for n, s := range r.senders[r.ep.index] {
+	for n, s := range r.senders[r.ep.Part] {
 		if r.readers[s.reader].reads(s.at, blocks) {
 			t := shipment{epoch: epoch, buffer: box.number, blocks: blocks, ready: ready, shared: shared}
 			r.post(box, &t, starts, n)
@@ -123,12 +123,12 @@ func (r *sender) download(dst []byte, m gpu.Matrix, piece func()) {
 // publish copies the rows of this part that are due in the global cache to their blocks, and marks them as readable.
 func (r *sender) publish(box *sendBuffer, ready gpu.Event, starts []int, epoch int, blocks []int) (shared []entry) {
 	for k, b := range blocks {
-		if b == 0 || r.blocks == nil || r.blocks[b-1][r.ep.index] == nil {
+		if b == 0 || r.blocks == nil || r.blocks[b-1][r.ep.Part] == nil {
 			continue
 		}
-		block := r.blocks[b-1][r.ep.index]
+		block := r.blocks[b-1][r.ep.Part]
 		if last := r.last[b-1]; last != nil { // with the pipeline it may be under way still
-			meet.Receive(r.hub, last.Done(), r.ep.index, r.ep.index, "to publish rows of "+r.exchangeID.String())
+			meet.Receive(r.hub, last.Done(), r.ep.Part, r.ep.Part, "to publish rows of "+r.ID.String())
 		}
 		mem, err := block.Begin(epoch)
 		if err != nil {
@@ -140,7 +140,7 @@ func (r *sender) publish(box *sendBuffer, ready gpu.Event, starts []int, epoch i
 		}
 		e := &shared[k]
 		e.epoch, e.rows = epoch, mem
-		n := len(r.global[b-1][r.ep.index])
+		n := len(r.global[b-1][r.ep.Part])
 		r.download(mem, r.wire(box.send, starts[k]+r.at[b+1]-r.at[b]-n, n), func() { e.pieces = append(e.pieces, r.out().Record()) })
 		r.out().Call("publish cached rows", block.Publish)
 		if epoch != r.schedule().Start {
@@ -165,17 +165,17 @@ func (r *sender) post(box *sendBuffer, t *shipment, starts []int, n int) {
 		to := r.to[b]
 		t.rows = append(t.rows, r.wire(box.send, starts[k]+to[n]-r.at[b], to[n+1]-to[n]))
 	}
-	s := r.senders[r.ep.index][n]
+	s := r.senders[r.ep.Part][n]
 	theirs := &r.readers[s.reader]
 	direct := theirs.takes(s.at, t.blocks) > 0
-	staged := direct && !r.ep.reached[s.reader]
+	staged := direct && !r.ep.Reached[s.reader]
 	if staged {
 		r.stage(box, t, s.reader)
 	}
 	l := theirs.lanes[s.at]
 	l.mail <- *t
 	if direct {
-		box.unread = append(box.unread, unread{exchange: r.exchangeID, reader: s.reader, staged: staged, taken: l.taken[box.number]})
+		box.unread = append(box.unread, unread{exchange: r.ID, reader: s.reader, staged: staged, taken: l.taken[box.number]})
 	}
 }
 
@@ -190,7 +190,7 @@ func (r *sender) stage(box *sendBuffer, t *shipment, reader int) {
 		}
 		n := int(r.wireRow()) * m.Rows
 		if n > len(mem) {
-			panic(fmt.Sprintf("pipeline: %v: %d bytes to stage for part %d, planned %d", r.exchangeID, n, reader, len(mem)))
+			panic(fmt.Sprintf("pipeline: %v: %d bytes to stage for part %d, planned %d", r.ID, n, reader, len(mem)))
 		}
 		t.staged[k], mem = mem[:n], mem[n:]
 		r.download(t.staged[k], m, func() { t.pieces[k] = append(t.pieces[k], r.out().Record()) })

@@ -40,8 +40,11 @@ func Simulate(ctx context.Context, p *Problem, o Options) (*Simulation, error) {
 		return nil, err
 	}
 	defer t.Close()
-	halo := t.workers[0].trainHalo
-	warm, measured := simulatedEpochs(t.periods.longest(), halo != nil && halo.lags())
+	halo, longest := t.workers[0].trainHalo, 1
+	for _, s := range t.halo.Schedules() {
+		longest = max(longest, s.Period)
+	}
+	warm, measured := simulatedEpochs(longest, halo != nil && halo.Lags())
 	next := 0
 	epochs := func(n int) error {
 		for end := next + n; next < end; next++ {
@@ -69,7 +72,7 @@ func Simulate(ctx context.Context, p *Problem, o Options) (*Simulation, error) {
 	t.now()
 	n := time.Duration(measured)
 	measured += warm
-	s := &Simulation{Epoch: (latest(clock, end) - latest(clock, start)) / n, Reduce: latest(clock, end) - t.backwardDone(), Caches: t.caches}
+	s := &Simulation{Epoch: (latest(clock, end) - latest(clock, start)) / n, Reduce: latest(clock, end) - t.backwardDone(), Caches: t.halo.Caches()}
 	for i, w := range t.workers {
 		s.Parts = append(s.Parts, perEpoch(w.usage().Sub(before[i]), measured))
 		c := perEpoch(w.computations().Sub(computed[i]), measured)

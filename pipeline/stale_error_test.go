@@ -20,7 +20,7 @@ import (
 
 // tamper lets edit change the shipments that an owner sends to a reader in one exchange, on their way.
 func tamper(t *testing.T, tr *Trainer, k, owner, reader int, edit func(*shipment)) {
-	r := tr.workers[owner].relays()[k]
+	r := tr.halo.sides[owner].relays[k]
 	own := *r.traffic
 	own.readers = slices.Clone(r.readers)
 	into := &own.readers[reader]
@@ -72,7 +72,7 @@ func places(tr *Trainer) map[string]broken {
 			out[kind] = x
 		}
 	}
-	for k, l := range tr.traffic {
+	for k, l := range tr.halo.training {
 		for i := range l.readers {
 			r := &l.readers[i]
 			for b := range r.direct {
@@ -143,7 +143,7 @@ func TestBrokenRefreshIsNamed(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
 						var exchange string
 						got := s.run(t, p, m, nil, func(tr *Trainer) {
-							exchange = tr.traffic[at.leg].exchangeID.String()
+							exchange = tr.halo.training[at.leg].ID.String()
 							tamper(t, tr, at.leg, at.owner, at.reader, edit)
 						})
 						var stale *StaleError
@@ -209,7 +209,7 @@ func (q *meddler) CopyFrom(dst, src gpu.Matrix)    { q.Queue.(gpu.PeerCopier).Co
 
 // blockAt returns the block of the global cache that has these rows.
 func (t *Trainer) blockAt(rows []byte) (*hostmem.Versioned, int) {
-	for _, l := range t.traffic {
+	for _, l := range t.halo.training {
 		for _, owners := range l.blocks {
 			for _, b := range owners {
 				if b == nil {
@@ -249,9 +249,9 @@ func TestBrokenCacheIsNamed(t *testing.T) {
 					b.Publish()
 					b.Begin(e + 101)
 				}
-				w.local, w.prefetch = &meddler{Queue: w.local, loaded: loaded}, &meddler{Queue: w.prefetch, loaded: loaded}
+				w.ep.Local, w.ep.Prefetch = &meddler{Queue: w.ep.Local, loaded: loaded}, &meddler{Queue: w.ep.Prefetch, loaded: loaded}
 			},
-			"not published": func(tr *Trainer) { tr.workers[0].out = &meddler{Queue: tr.workers[0].out, silent: true} },
+			"not published": func(tr *Trainer) { tr.workers[0].ep.Out = &meddler{Queue: tr.workers[0].ep.Out, silent: true} },
 		} {
 			t.Run(fmt.Sprintf("%v/%s", s, name), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {

@@ -2,24 +2,27 @@ package pipeline
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 
 	"capgnn/gnn"
 	"capgnn/gpu"
+	"capgnn/graph"
 	"capgnn/hostmem"
 	"capgnn/internal/meet"
 	"capgnn/jaca"
 )
 
 // archive is the slow and plain truth about stale rows: every row of every epoch is kept on the host, and a reader gets the
-// version that the schedule names. It stands in for an exchange, with its tables and its halo matrices.
+// version that the schedule names. It stands in for the exchanges of a part, with their halo matrices.
 type archive struct {
-	*exchange
+	tr   *Trainer
 	w    *worker
+	at   []Placement
 	past *history
-	// version returns the epoch of a row that a dynamic policy names, of a part that has it as a halo row.
-	version func(r *relay, halo int) int
+	// version returns the epoch of a row that a dynamic policy names, of a part that has it as a halo row; nil: the policy is static.
+	version func(id ID, epoch, part, halo int) int
 }
 
 type history struct {
@@ -44,11 +47,11 @@ func (s *history) get(key string) []byte {
 	return s.rows[key]
 }
 
-func (a archive) begin(gpu.Queue) {}
-func (a archive) end(gpu.Queue)   {}
-func (a archive) lags() bool      { return false }
+func (a archive) BeginEpoch(gpu.Queue) {}
+func (a archive) EndEpoch(gpu.Queue)   {}
+func (a archive) Lags() bool           { return false }
 
-func (a archive) key(l exchangeID, epoch, part int) string { return fmt.Sprint(l, epoch, part) }
+func (a archive) key(l ID, epoch, part int) string { return fmt.Sprint(l, epoch, part) }
 
 func (a archive) Begin(q gpu.Queue, layer int, dir gnn.Direction, rows gpu.Matrix) {
 	host := make([]byte, rows.Rows*rows.Cols*rows.Type.Size()+1)
@@ -61,68 +64,59 @@ func (a archive) Begin(q gpu.Queue, layer int, dir gnn.Direction, rows gpu.Matri
 	if err := q.Sync(); err != nil {
 		meet.Stop(err)
 	}
-	a.of[exchangeID{layer, dir}].blur(host, a.w.part.Inner, a.hub.Epoch)
-	a.past.put(a.key(exchangeID{layer, dir}, a.hub.Epoch, a.ep.index), host)
+	epoch := a.tr.hub.Epoch
+	blur(&a.tr.o, ID{layer, dir}, rows, host, a.w.part.Inner, epoch)
+	a.past.put(a.key(ID{layer, dir}, epoch, a.w.index), host)
 }
 
 func (a archive) Wait(q gpu.Queue, layer int, dir gnn.Direction) gpu.Matrix {
-	r := a.of[exchangeID{layer, dir}]
-	halo, rows := r.halo, r.rowOf()
-	if r.dynamic != nil {
-		halo = r.dynamicSide.assembled
+	id, now := ID{layer, dir}, a.tr.hub.Epoch
+	index := slices.IndexFunc(a.at, func(p Placement) bool { return p.ID == id })
+	at, schedule, table := a.at[index], a.tr.halo.Schedules()[index], tableOf(a.tr.Caches(), id)
+	halo := at.Halo
+	size := halo.Cols * halo.Type.Size()
+	b := &a.w.part.In
+	if dir == gnn.Backward {
+		b = &a.w.part.Out
 	}
-	size := int(r.rowBytes(1))
-	for k, v := range r.mine.ids {
-		row, epoch := k, r.schedule().Fresh(a.hub.Epoch)
-		if r.mine.place != nil {
-			if r.mine.place[k] < 0 {
-				continue
-			}
-			row = int(rows[k])
+	for k, v := range b.IDs {
+		row, epoch := k, schedule.Fresh(now)
+		if at.Row != nil {
+			row = int(at.Row[k])
 		}
-		if r.dynamic != nil {
-			epoch = a.version(r, k)
-		} else if c := a.class(r, k); c >= 0 {
-			epoch = r.schedule().Version(c, a.hub.Epoch)
+		if row < 0 {
+			continue
 		}
-		owner := a.owner(r, k)
-		at := int(a.w.localOf[v]) * size
-		from := a.past.get(a.key(r.exchangeID, epoch, owner))
-		if at+size > len(from) {
+		if table != nil && a.version != nil {
+			epoch = a.version(id, now, a.w.index, k)
+		} else if table != nil && table.Readers[a.w.index].Class[k] >= 0 {
+			epoch = schedule.Version(int(table.Readers[a.w.index].Class[k]), now)
+		}
+		from := a.past.get(a.key(id, epoch, ownerOf(b, k)))
+		first := int(a.tr.cut.LocalOf[v]) * size
+		if first+size > len(from) {
 			continue // not exchanged: the owner has no such row in this layer
 		}
-		q.Upload(halo.Buf, gpu.Bytes(halo.Off*r.dtype.Size()+row*size), from[at:at+size])
+		q.Upload(halo.Buf, gpu.Bytes(halo.Off*halo.Type.Size()+row*size), from[first:first+size])
 	}
 	return halo
 }
 
-// class finds the refresh class of a halo row in the lists that rows travel by.
-func (a archive) class(r *relay, k int) int {
-	for c := range r.classes {
-		for o := range r.mine.owners {
-			s, p, q := r.mine.direct[1+c][o], r.mine.shared[c][o], r.mine.passing[c][o]
-			for i := s.first; i < s.first+s.n; i++ {
-				if int(r.mine.local[i]) == k {
-					return c
-				}
-			}
-			for i := range p.rows {
-				if int(r.mine.local[p.first+i]) == k {
-					return c
-				}
-			}
-			for i := range q.rows {
-				if int(r.mine.transient[q.first+i]) == k {
-					return c
-				}
-			}
+// tableOf returns the table of an exchange; nil: its rows have no slots.
+func tableOf(p *jaca.Plan, id ID) *jaca.Table {
+	if p == nil {
+		return nil
+	}
+	for _, t := range p.Tables {
+		if t.Layer == id.Layer && t.Dir == id.Dir {
+			return t
 		}
 	}
-	return -1
+	return nil
 }
 
-func (a archive) owner(r *relay, k int) int {
-	b := r.block(a.w.part)
+// ownerOf returns the part that owns a halo row.
+func ownerOf(b *graph.Block, k int) int {
 	for o, owner := range b.Owners.Parts {
 		if k < b.Owners.At[o+1] {
 			return int(owner)
@@ -137,7 +131,7 @@ func replaceByHistory(tr *Trainer) {
 	s.cond = sync.NewCond(&s.mu)
 	version := versions(tr)
 	for _, w := range tr.workers {
-		w.trainHalo = archive{w.trainHalo.(*exchange), w, s, version}
+		w.trainHalo = archive{tr, w, w.trainHalo.(*Exchange).Placements(), s, version}
 	}
 }
 

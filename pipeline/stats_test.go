@@ -8,28 +8,24 @@ import (
 	"capgnn/jaca"
 )
 
-// replayOf returns the replay of a trainer's caches. A run without caches is replayed as one of policy none, which lay must be
-// the layout of.
-func replayOf(t *testing.T, tr *Trainer, lay *Layout) *jaca.Replay {
+// replayOf returns the replay of a trainer's caches. A run without caches is replayed as one of policy none; with is a trainer of the same
+// run with caches.
+func replayOf(t *testing.T, tr *Trainer, with func() *Trainer) *jaca.Replay {
 	t.Helper()
-	plan := tr.caches
+	plan := tr.Caches()
 	if plan == nil {
-		u := *tr
-		u.layout = lay
-		exchanges := planner{&u}.cacheExchanges()
+		model := with().Caches()
+		var exchanges []jaca.Exchange
+		for _, x := range model.Tables {
+			exchanges = append(exchanges, x.Exchange)
+		}
 		var err error
-		plan, err = jaca.Build(exchanges, &jaca.Capacities{Local: make([]int, len(tr.workers))}, jaca.Options{Policy: jaca.None, Links: planner{tr}.links(), Period: tr.traffic[0].schedule().Period})
+		plan, err = jaca.Build(exchanges, &jaca.Capacities{Local: make([]int, len(tr.workers))}, jaca.Options{Policy: jaca.None, Links: model.Links, Period: tr.halo.Schedules()[0].Period})
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	var schedules []jaca.Schedule
-	for _, l := range tr.traffic {
-		if l.layer > 0 {
-			schedules = append(schedules, l.schedule())
-		}
-	}
-	return jaca.NewReplay(plan, schedules)
+	return jaca.NewReplay(plan, schedulesOf(tr, plan))
 }
 
 // What a run counts while it moves rows is what the rules of package jaca say of it, epoch by epoch: lookups, hits, bytes by
@@ -53,20 +49,19 @@ func TestStatsEqualReplay(t *testing.T) {
 			p, m := task{share: 0.2, directed: n%2 == 0}.make(t, kind)
 			part := scatterParts(p.Vertices(), parts)
 			var got []jaca.Stats
-			var lay *Layout
 			options := func(o *Options) {
 				o.Epochs, o.Cache = epochs, c.cache(t)
 				o.OnEpoch = func(e EpochStats) error { got = append(got, e.Halo); return nil }
-				if lay == nil {
-					var err error
-					if lay, err = NewLayout(p, *o, parts); err != nil {
-						t.Fatal(err)
-					}
-				}
-				o.Layout = lay
 			}
 			tr := newTrainer(t, p, m, c.devices(t, parts), part, options)
-			replay := replayOf(t, tr, lay)
+			replay := replayOf(t, tr, func() *Trainer {
+				return newTrainer(t, p, m, c.devices(t, parts), part, func(o *Options) {
+					options(o)
+					if o.Cache.Policy = jaca.Paper; !tr.Ages() {
+						o.Cache.Staleness = jaca.Staleness{} // the order of operations is that of fresh rows
+					}
+				})
+			})
 			run(t, tr)
 			for epoch, have := range got {
 				want := replay.Epoch(epoch)

@@ -15,7 +15,7 @@ import (
 // Rows travel in blocks: those of block 0 have no slot and move in every epoch; block 1+c holds the rows of refresh class c
 // that go straight from their owner to a local slot. The rows of class c with a global slot go through the global cache.
 type traffic struct {
-	exchangeID
+	ID
 	rowFormat
 	index   int  // place among the exchanges of an epoch
 	keeps   bool // the backward pass reads the rows once more
@@ -94,7 +94,7 @@ func (t *traffic) link() {
 
 // block returns the block of a part that the exchange is for.
 func (t *traffic) block(p *graph.Part) *graph.Block {
-	if t.dir == gnn.Backward {
+	if t.Dir == gnn.Backward {
 		return &p.Out
 	}
 	return &p.In

@@ -13,7 +13,6 @@ import (
 	"capgnn/hostmem"
 	"capgnn/internal/fit"
 	"capgnn/internal/meet"
-	"capgnn/jaca"
 	"capgnn/reduce"
 )
 
@@ -32,13 +31,9 @@ type Trainer struct {
 	terms    int // of the loss
 	state    state
 	layout   *Layout
-	traffic  []*traffic      // of training
-	caches   *jaca.Plan      // nil: none
-	periods  *periods        // schedules of exchanges
-	region   *hostmem.Region // the global cache, nil: none
-	stuck    bool            // a device does not answer
-	dynamic  *dynamicCaches  // of a dynamic policy's caches; nil: slots stay with their rows
-	replaced bool            // newExact made it
+	halo     *Plan // what parts exchange
+	stuck    bool  // a device does not answer
+	replaced bool  // newExact made it
 }
 
 // New validates everything, cuts the graph, plans the order of operations, and puts every part on its device. Errors of
@@ -54,7 +49,7 @@ func New(ctx context.Context, p *Problem, o Options) (*Trainer, error) {
 	if o.WaitDeadline == 0 {
 		o.WaitDeadline = 5 * time.Minute
 	}
-	t := &Trainer{p: p, o: o, periods: new(periods), weights: gnn.NewWeights(o.Model), terms: p.lossTerms()}
+	t := &Trainer{p: p, o: o, halo: new(Plan), weights: gnn.NewWeights(o.Model), terms: p.lossTerms()}
 	t.weights.Init(o.Model.Seed)
 	if o.Init != nil {
 		if err := t.weights.LoadStateDict(o.Init); err != nil {
@@ -73,7 +68,7 @@ func New(ctx context.Context, p *Problem, o Options) (*Trainer, error) {
 		t.Close()
 		return nil, err
 	}
-	if err := put.place(put.build, put.trafficOfTraining); err != nil {
+	if err := put.place(put.build, put.planExchanges); err != nil {
 		t.Close()
 		if plan.lacksMemoryToAge(err) {
 			return newExact(ctx, p, o)
@@ -82,7 +77,7 @@ func New(ctx context.Context, p *Problem, o Options) (*Trainer, error) {
 	}
 	t.reduce = put.newReduction(t.weights.Layers())
 	put.lockHost()
-	t.state = state{State: fit.NewState[Metrics](), Bypass: t.periods.newBypass(o.Cache.Bypass)}
+	t.state = state{State: fit.NewState[Metrics](), Bypass: t.halo.NewBypass(o.Cache.Bypass)}
 	if o.Resume {
 		if err := (saver{t}).restore(); err != nil {
 			t.Close()
@@ -96,7 +91,7 @@ func New(ctx context.Context, p *Problem, o Options) (*Trainer, error) {
 func (o *Options) validate(p *Problem) error {
 	errs := []error{p.Validate(), o.Model.Validate(), o.Optimizer.Validate()}
 	errs = append(errs, o.checkParts(p)...)
-	errs = append(errs, o.Cache.validate(len(o.Devices)))
+	errs = append(errs, o.Cache.Validate(len(o.Devices)))
 	if o.Epochs < 0 || o.EvalEvery < 0 || o.Patience < 0 || o.CheckpointEvery < 0 {
 		errs = append(errs, errors.New("epochs, evaluation interval, patience and checkpoint interval must not be negative"))
 	}
@@ -176,7 +171,7 @@ func (t *Trainer) Close() error {
 	for _, w := range t.workers {
 		var echo *meet.Echo
 		if t.stuck = t.stuck || errors.As(w.sync(), &echo); t.stuck { // another fault has been reported already
-			t.workers, t.region = nil, nil
+			t.workers, t.halo = nil, new(Plan)
 			return nil
 		}
 	}
@@ -190,10 +185,7 @@ func (t *Trainer) Close() error {
 		}
 	}
 	t.workers = nil
-	if t.region != nil {
-		t.region.Close()
-		t.region = nil
-	}
+	t.halo.Close()
 	t.releaseLayout()
 	return nil
 }

@@ -10,57 +10,35 @@ import (
 	"capgnn/graph"
 	"capgnn/hostmem"
 	"capgnn/internal/meet"
-	"capgnn/jaca"
 	"capgnn/reduce"
 )
 
 // epochHalo is a halo that is told where epochs begin and end.
 type epochHalo interface {
 	gnn.Halo
-	begin(q gpu.Queue) // before the first exchange
-	end(q gpu.Queue)   // when the epoch has been enqueued
-	lags() bool        // rows are used in the epoch after the one that makes them
+	BeginEpoch(q gpu.Queue) // before the first exchange
+	EndEpoch(q gpu.Queue)   // when the epoch has been enqueued
+	Lags() bool             // rows are used in the epoch after the one that makes them
 }
 
 // worker is one part of the graph on one device.
 type worker struct {
-	endpoint
+	index int
 	network
 	supervision
 	backwardPass
-	dev     gpu.Device
-	part    *graph.Part
-	localOf []int32 // of every vertex: its row in the part that owns it
-	ld      *loader
+	dev   gpu.Device
+	part  *graph.Part
+	ld    *loader
+	waits meet.Waits
+	ep    Endpoint // what exchanges see of it
 
+	compute   gpu.Queue     // everything but copies between devices
 	reduce    gpu.Queue     // sums of gradients at part 0; at the others, gradients on their way to host memory
 	owner     *reduce.Owner // part 0 only
 	trainHalo epochHalo     // nil with one part
 	evalHalo  gnn.Halo      // the same
-	watcher   *watcher      // of drift; nil: nobody asks
 	pinned    []*hostmem.Pinned
-	staged    gpu.Bytes // of them, for rows on their way
-}
-
-// endpoint is what the exchange of halo rows sees of a worker.
-type endpoint struct {
-	index    int
-	compute  gpu.Queue // everything but copies between devices
-	local    gpu.Queue // halo rows to where they are kept, or used at once
-	prefetch gpu.Queue // halo rows that are used next
-	out      gpu.Queue // rows to the host, the global cache among it
-	// fresh does the work of local and out for exchanges whose rows are used in the epoch that makes them, beside others that have an
-	// epoch of time: so they do not wait behind these (head-of-line blocking). nil where all exchanges are alike.
-	fresh [2]gpu.Queue
-
-	peers   []bool // by part: it lives on this very device
-	reach   []bool // by part: this device can copy from its device
-	reached []bool // by part: its device can copy from this one
-	waits   meet.Waits
-	landing [2]gpu.Buffer // where encoded rows arrive: on the local queue, on the prefetch queue
-
-	stats    jaca.Stats    // of training, in the epoch under way
-	checking time.Duration // the same: in which schedules and versions were looked up
 }
 
 // network is the model on a worker's device.
@@ -83,33 +61,16 @@ type supervision struct {
 
 // backwardPass is that of the epoch under way.
 type backwardPass struct {
-	epoch      int
 	backward   gpu.Event     // it is done
 	backwardAt time.Duration // when that was on the host's clock
-}
-
-// connect finds out which devices reach each other.
-func connect(workers []*worker, noPeer bool) {
-	for _, w := range workers {
-		w.peers, w.reach, w.reached = make([]bool, len(workers)), make([]bool, len(workers)), make([]bool, len(workers))
-	}
-	for i, w := range workers {
-		for o, other := range workers {
-			w.peers[o] = other.dev == w.dev
-			p, ok := w.local.(gpu.PeerCopier)
-			w.reach[o] = w.peers[o] || !noPeer && ok && p.CanCopyFrom(other.dev)
-			other.reached[i] = w.reach[o]
-		}
-	}
 }
 
 // runTrain enqueues one training epoch up to the gradients. done is gnn.Pass.Backward's.
 func (w *worker) runTrain(epoch int, p *Problem, scale float64, done func(layer int)) {
 	q := w.compute
-	w.epoch = epoch
 	q.Fill(gpu.Matrix{Buf: w.grads.Flat.Buf, Rows: 1, Cols: w.grads.Flat.Len, LD: w.grads.Flat.Len}, 0)
 	if w.trainHalo != nil {
-		w.trainHalo.begin(q)
+		w.trainHalo.BeginEpoch(q)
 	}
 	logits := w.train.Forward(q, w.trainHalo, epoch)
 	args := gpu.LossArgs{Logits: logits, Grad: w.train.LossGrad(), Labels: w.labels, Targets: w.targets, Mask: w.mask, Scale: scale, Loss: w.loss}
@@ -121,17 +82,13 @@ func (w *worker) runTrain(epoch int, p *Problem, scale float64, done func(layer 
 	q.Download(w.lossHost, w.loss.Buf, 0)
 	w.train.Backward(q, w.trainHalo, epoch, done)
 	if w.trainHalo != nil {
-		w.trainHalo.end(q)
+		w.trainHalo.EndEpoch(q)
 	}
 }
 
 // queues are all of the worker.
 func (w *worker) queues() []gpu.Queue {
-	all := []gpu.Queue{w.compute, w.local, w.prefetch, w.out, w.reduce}
-	if w.fresh[0] != nil {
-		all = append(all, w.fresh[:]...)
-	}
-	return all
+	return append([]gpu.Queue{w.compute, w.reduce}, w.ep.Queues()...)
 }
 
 // sync waits for all queues of the worker.
@@ -139,7 +96,7 @@ func (w *worker) sync() error { return w.waits.Settle(w.queues()...) }
 
 // finish waits until the epoch has been computed. With the pipeline rows may be under way to the next one still.
 func (w *worker) finish() error {
-	if w.trainHalo == nil || !w.trainHalo.lags() {
+	if w.trainHalo == nil || !w.trainHalo.Lags() {
 		return w.sync()
 	}
 	err := w.waits.Settle(w.compute)

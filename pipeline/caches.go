@@ -1,0 +1,187 @@
+package pipeline
+
+import (
+	"fmt"
+	"slices"
+
+	"capgnn/gpu"
+	"capgnn/hostmem"
+	"capgnn/jaca"
+)
+
+// cacheExchanges returns the exchanges whose rows may have slots.
+func (c *Config) cacheExchanges() []jaca.Exchange {
+	var out []jaca.Exchange
+	for _, l := range trainingExchanges(c.Model, c.Order, c.HaloType) {
+		if l.ages {
+			x := jaca.NewExchange(c.Cuts.At(l.Layer), l.Layer, l.Dir, l.rowBytes(1))
+			x.WireBytes = l.wireRow()
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// planCaches gives rows their slots, as many as memory leaves room for. plain are the exchanges of training without caches.
+func (c *Config) planCaches(plain []*traffic, schedules *periods) (*jaca.Plan, error) {
+	p, err := c.buildCaches(c.cacheExchanges(), jaca.Memory{Device: c.freeForCaches(plain, schedules.controller != nil), DeviceReserve: c.ReserveDevice,
+		Host: c.freeOnHost(), HostReserve: c.ReserveHost}, schedules.largest())
+	if err == nil {
+		c.Log.Info("caches planned", "policy", string(p.Policy), "local slots", fmt.Sprint(p.Capacities.Local), "global slots", p.Capacities.Global)
+	}
+	return p, err
+}
+
+// buildCaches gives rows of exchanges slots: as many as recorded, else by the options and memory, which counts as endless where it is
+// zero.
+func (c *Config) buildCaches(exchanges []jaca.Exchange, m jaca.Memory, period int) (*jaca.Plan, error) {
+	fresh := c.policy() == jaca.JACA && c.Staleness.Bound == 0 // every row moves in every epoch
+	if m.Local, m.Global = c.Local, c.Global; fresh && c.Local == (jaca.Size{}) {
+		m.Local = jaca.Rows(0)
+	}
+	if c.Slots != nil {
+		m = jaca.Memory{}
+	}
+	m.TopK = c.TopK
+	caps, err := jaca.Capacity(exchanges, m)
+	if err != nil {
+		return nil, err
+	}
+	switch n := len(caps.Local); {
+	case c.Slots != nil:
+		caps.Local, caps.Global = slices.Clone(c.Slots[:n]), c.Slots[n]
+	case fresh && c.Global == (jaca.Size{}):
+		caps.Global = min(caps.Global, sharedRows(exchanges)) // others are copied to the host once in any case
+	}
+	o := jaca.Options{Policy: c.policy(), Links: c.links(), Period: period, Seed: c.Seed}
+	if o.Policy == jaca.Degree {
+		o.Degree = [2][]int32{c.Cuts.Whole.OutDegree, c.Cuts.Whole.InDegree}
+	}
+	return jaca.Build(exchanges, caps, o)
+}
+
+// sharedRows returns the number of rows that several parts read, the most of any exchange.
+func sharedRows(exchanges []jaca.Exchange) int {
+	most := 0
+	for i := range exchanges {
+		n := 0
+		_, readers := jaca.Overlap(&exchanges[i])
+		for _, r := range readers {
+			if r > 1 {
+				n++
+			}
+		}
+		most = max(most, n)
+	}
+	return most
+}
+
+// links returns the rates of the options, with peer copies where devices reach each other: a copy crosses both links at once.
+func (c *Config) links() jaca.Links {
+	l := c.Links
+	if l.Peer != nil {
+		return l
+	}
+	rate := func(x []float64, i int) float64 {
+		if x == nil {
+			return 1
+		}
+		return x[i]
+	}
+	type kind struct { // of parts with equal links
+		dev      gpu.Device
+		h2d, d2h float64
+	}
+	of, first := map[kind]int32{}, []int{} // the first part of each
+	for i, e := range c.Ends {
+		k := kind{e.Device, rate(l.H2D, i), rate(l.D2H, i)}
+		if _, ok := of[k]; !ok {
+			of[k] = int32(len(first))
+			first = append(first, i)
+		}
+		l.On = append(l.On, of[k])
+	}
+	for _, o := range first {
+		row := make([]float64, len(first))
+		for k, i := range first {
+			if c.Ends[i].Reach[o] {
+				row[k] = max(rate(l.D2H, o), rate(l.H2D, i))
+			}
+		}
+		l.Peer = append(l.Peer, row)
+	}
+	return l
+}
+
+// freeOnHost returns the memory that the global cache may take, at least 1; 0 = unknown. CPU devices that keep accounts only have
+// not taken theirs yet.
+func (c *Config) freeOnHost() gpu.Bytes {
+	left, _, err := hostmem.Free()
+	if err != nil {
+		return 0
+	}
+	free := gpu.Bytes(left)
+	for i, e := range c.Ends {
+		if e.Accounts && e.Device.Info().Kind == gpu.CPU && slices.Index(e.Peers, true) == i {
+			free -= e.Device.Memory().Used
+		}
+	}
+	return max(1, free)
+}
+
+// openRegion cuts the global cache into the blocks of the exchanges.
+func (p *Plan) openRegion(exchanges []*traffic) error {
+	var total int64
+	each := func(f func(l *traffic, class, owner int, size int64) error) error {
+		for _, l := range exchanges {
+			for c := range l.global {
+				for o, ids := range l.global[c] {
+					if len(ids) == 0 {
+						continue
+					}
+					if err := f(l, c, o, int64(l.wireRow())*int64(len(ids))); err != nil {
+						return err
+					}
+				}
+			}
+		}
+		return nil
+	}
+	if err := each(func(_ *traffic, _, _ int, size int64) error { total += hostmem.BlockCost(size); return nil }); err != nil {
+		return err
+	}
+	for _, l := range exchanges {
+		if l.dynamic != nil {
+			total += hostmem.SlotsCost(len(l.dynamic.global), int64(l.wireRow()))
+		}
+	}
+	if total == 0 {
+		return nil
+	}
+	r, err := hostmem.NewRegion("global cache", total, p.Lock())
+	if err != nil {
+		return err
+	}
+	p.region = r
+	if why := r.Unlocked(); why != nil {
+		p.Log.Warn("the global cache is not page-locked", "why", why)
+	}
+	for _, l := range exchanges {
+		if l.dynamic != nil {
+			if l.dynamic.slots, err = r.Slots(l.ID.String(), len(l.dynamic.global), int64(l.wireRow())); err != nil {
+				return err
+			}
+		}
+	}
+	return each(func(l *traffic, class, owner int, size int64) error {
+		if l.blocks == nil {
+			l.blocks = make([][]*hostmem.Versioned, len(l.global))
+			for c := range l.blocks {
+				l.blocks[c] = make([]*hostmem.Versioned, len(l.global[c]))
+			}
+		}
+		b, err := r.Block(fmt.Sprintf("%v, class %d of part %d", l.ID, class, owner), size)
+		l.blocks[class][owner] = b
+		return err
+	})
+}

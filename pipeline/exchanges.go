@@ -1,0 +1,57 @@
+package pipeline
+
+import (
+	"capgnn/gnn"
+	"capgnn/graph"
+)
+
+// trainingExchanges returns the exchanges of a training epoch, in its order, without what moves.
+func trainingExchanges(model gnn.Config, plan gnn.Plan, as Encoding) []traffic {
+	var exchanges []traffic
+	add := func(l int, dir gnn.Direction) {
+		if w := model.ExchangeWidth(plan, l, dir); w > 0 {
+			stored := model.GatherType(plan, l, dir)
+			exchanges = append(exchanges, traffic{ID: ID{l, dir}, index: len(exchanges),
+				rowFormat: rowFormat{w, stored, codingOf(as, stored, model.ScoreColumns(dir))},
+				keeps:     model.KeepsHalo() && dir == gnn.Forward, ages: plan.Ages(l)})
+		}
+	}
+	for l := range model.Layers {
+		add(l, gnn.Forward)
+	}
+	for l := model.Layers - 1; l >= 0; l-- {
+		add(l, gnn.Backward)
+	}
+	for i := range exchanges {
+		exchanges[i].until = i + 1
+		for j := range exchanges {
+			if exchanges[i].keeps && exchanges[j].ID == (ID{exchanges[i].Layer, gnn.Backward}) {
+				exchanges[i].until = j
+			}
+		}
+	}
+	return exchanges
+}
+
+// evaluationTraffic returns the exchanges of an evaluation through the first layers, which need every row.
+func evaluationTraffic(cuts Cuts, model gnn.Config, plan gnn.Plan, layers int) []*traffic {
+	var out []*traffic
+	for l := range layers {
+		if w := model.ExchangeWidth(plan, l, gnn.Forward); w > 0 {
+			t := traffic{ID: ID{l, gnn.Forward}, index: len(out), rowFormat: rowFormat{width: w, dtype: model.GatherType(plan, l, gnn.Forward)}}
+			out = append(out, exact(t, cuts.Whole, func(b *graph.Block, k int) int { return b.Owners.At[k+1] - b.Owners.At[k] }))
+		}
+	}
+	return out
+}
+
+// exactTraffic returns the exchanges of a training epoch without caches, by the schedules of p.
+func exactTraffic(cuts Cuts, model gnn.Config, plan gnn.Plan, o *Cache, p *periods) []*traffic {
+	var out []*traffic
+	for _, t := range trainingExchanges(model, plan, o.HaloType) {
+		t.periods, t.piece = p, o.Piece
+		t.pipelined, t.adaptive = o.Pipeline && o.Staleness.Bound > 0, o.Staleness.Auto() || o.Bypass > 0
+		out = append(out, exact(t, cuts.At(t.Layer), func(b *graph.Block, k int) int { return b.Count(k, t.Layer) }))
+	}
+	return out
+}
