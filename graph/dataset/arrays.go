@@ -18,18 +18,18 @@ type arrays interface {
 
 // folder is the arrays KEY.npy of a directory.
 type folder struct {
-	dir string
-	opt Options
+	Dir string
+	Opt Options
 }
 
-func (f folder) path(key string) string { return filepath.Join(f.dir, key+".npy") }
+func (f folder) path(key string) string { return filepath.Join(f.Dir, key+".npy") }
 
 func (f folder) Has(key string) bool {
 	_, err := os.Stat(f.path(key))
 	return err == nil
 }
 
-func (f folder) Array(key string) (*npy.Array, error) { return f.opt.openArray(f.path(key)) }
+func (f folder) Array(key string) (*npy.Array, error) { return openArray(f.Opt, f.path(key)) }
 
 // vector opens an array of one dimension, of n elements unless n is negative.
 func vector(src arrays, key string, n int) (*npy.Array, error) {
@@ -50,7 +50,7 @@ func vector(src arrays, key string, n int) (*npy.Array, error) {
 // differ from T in type, order or alignment.
 func mapped[T hostmem.Numeric](d *Dataset, src arrays, key string, a *npy.Array, want npy.DType, read func() ([]T, error)) ([]T, error) {
 	dir, isFolder := src.(folder)
-	if isFolder && key == "x" && dir.opt.standardises() {
+	if isFolder && key == "x" && dir.Opt.Standardises() {
 		return read() // they will be written to
 	}
 	plain := a.DType == want && !(a.Fortran && len(a.Shape) > 1) && a.DataOffset%int64(want.Size) == 0
@@ -61,31 +61,31 @@ func mapped[T hostmem.Numeric](d *Dataset, src arrays, key string, a *npy.Array,
 	if err != nil {
 		return nil, err
 	}
-	d.closers, d.resters = append(d.closers, m.Close), append(d.resters, m.Rest)
+	d.Keep(m.Close, m.Rest)
 	return m.Data, nil
 }
 
 // csrArrays names the arrays of a sparse matrix and what its columns are called in errors.
-type csrArrays struct{ indptr, indices, column string }
+type csrArrays struct{ Indptr, Indices, Column string }
 
 // readCSR reads and checks row pointers and columns. rows and cols may be -1: as the arrays have it; then cols = rows if
 // square, else the largest column + 1.
 func readCSR(d *Dataset, src arrays, k csrArrays, rows, cols int, square bool) (indptr []int64, indices []int32, outCols int, err error) {
-	ptr, err := vector(src, k.indptr, -1)
+	ptr, err := vector(src, k.Indptr, -1)
 	if err != nil {
 		return nil, nil, 0, err
 	}
 	if n := ptr.Len() - 1; n < 0 || n > math.MaxInt32-1 || rows >= 0 && n != rows {
 		return nil, nil, 0, ptr.Fault(-1, fmt.Errorf("has %d row pointers; want %s", n+1, wantRows(rows)))
 	}
-	ind, err := vector(src, k.indices, -1)
+	ind, err := vector(src, k.Indices, -1)
 	if err != nil {
 		return nil, nil, 0, err
 	}
-	if indptr, err = mapped(d, src, k.indptr, ptr, npy.DType{Kind: 'i', Size: 8}, ptr.Int64); err != nil {
+	if indptr, err = mapped(d, src, k.Indptr, ptr, npy.DType{Kind: 'i', Size: 8}, ptr.Int64); err != nil {
 		return nil, nil, 0, err
 	}
-	if indices, err = mapped(d, src, k.indices, ind, npy.DType{Kind: 'i', Size: 4}, ind.Int32); err != nil {
+	if indices, err = mapped(d, src, k.Indices, ind, npy.DType{Kind: 'i', Size: 4}, ind.Int32); err != nil {
 		return nil, nil, 0, err
 	}
 	switch {
@@ -98,7 +98,7 @@ func readCSR(d *Dataset, src arrays, k csrArrays, rows, cols int, square bool) (
 		}
 		cols = max(cols, 0)
 	}
-	where, i, err := checkCSR(indptr, indices, cols, k.column)
+	where, i, err := checkCSR(indptr, indices, cols, k.Column)
 	if err != nil && where == inIndptr {
 		return nil, nil, 0, ptr.Fault(i, err)
 	}
@@ -122,7 +122,7 @@ func readValues(d *Dataset, src arrays, key string, a *npy.Array, at func(i int)
 		return nil, err
 	}
 	if a.DType != (npy.DType{Kind: 'f', Size: 4}) {
-		d.note("%s: values of type %v were converted to float32", key, a.DType)
+		d.Note("%s: values of type %v were converted to float32", key, a.DType)
 	}
 	if i := firstNotFinite(values); i >= 0 {
 		return nil, a.Fault(i, fmt.Errorf("%s is %g; features must be finite", at(i), values[i]))
@@ -139,7 +139,7 @@ func checkDense(a *npy.Array, n int) error {
 }
 
 // readDense reads dense features of n vertices.
-func (d *Dataset) readDense(src arrays, key string, a *npy.Array, n int) error {
+func readDense(d *Dataset, src arrays, key string, a *npy.Array, n int) error {
 	if err := checkDense(a, n); err != nil {
 		return err
 	}
@@ -169,23 +169,20 @@ func readSparse(d *Dataset, src arrays, k csrArrays, data string, n, cols int) e
 	}
 	d.Features = Features{Cols: cols, Indptr: indptr, Indices: indices, Data: values}
 	_, mapped := src.(folder)
-	return d.sortFeatures(mapped, func(err error) error { return a.Fault(-1, err) })
+	return sortFeatures(d, mapped, func(err error) error { return a.Fault(-1, err) })
 }
 
 // sortFeatures sorts sparse features and notes what was merged. fault gives an error its file.
-func (d *Dataset) sortFeatures(mapped bool, fault func(error) error) error {
-	merged, err := d.Features.sortRows(mapped)
+func sortFeatures(d *Dataset, mapped bool, fault func(error) error) error {
+	merged, err := d.Features.SortRows(mapped)
 	if err != nil {
 		return fault(err)
 	}
 	if merged > 0 {
-		d.note("features: %d repeated entries were added up", merged)
+		d.Note("features: %d repeated entries were added up", merged)
 	}
 	return nil
 }
-
-// maxClasses bounds the classes of n vertices, so that one wild label does not make a huge output layer.
-func maxClasses(n int) int64 { return int64(max(n, 1<<16)) }
 
 // readLabels reads one class per vertex from an array of any integer width. classes -1: largest label + 1.
 func readLabels(d *Dataset, a *npy.Array, n, classes int) error {
@@ -226,7 +223,7 @@ func readLabels(d *Dataset, a *npy.Array, n, classes int) error {
 }
 
 // readTargets reads 0 or 1 per vertex and class.
-func (d *Dataset) readTargets(a *npy.Array, n int) error {
+func readTargets(d *Dataset, a *npy.Array, n int) error {
 	if len(a.Shape) != 2 || a.Shape[0] != n || a.Shape[1] < 1 || a.Shape[1] == 1 && a.DType.Size > 1 {
 		return a.Fault(-1, fmt.Errorf("has shape %v and type %v, want [%d], or [%d, classes] of 0 and 1 as uint8", a.Shape, a.DType, n, n))
 	}
@@ -262,5 +259,30 @@ func readShape(src arrays, key string) (rows, cols int, err error) {
 	return int(shape[0]), int(shape[1]), nil
 }
 
-// maxDim bounds the columns of any matrix: indices are 32 bits wide.
-const maxDim = math.MaxInt32 - 1
+// openArchive opens a .npz whose arrays report to Watch.
+func openArchive(o Options, path string) (*npy.Archive, error) {
+	z, err := npy.OpenArchive(path)
+	if err == nil {
+		z.Watch(o.Watch)
+	}
+	return z, err
+}
+
+// openArray opens a .npy that reports to Watch.
+func openArray(o Options, path string) (*npy.Array, error) {
+	a, err := npy.Open(path)
+	if err == nil {
+		a.Watch(o.Watch)
+	}
+	return a, err
+}
+
+// noteEdges says how the number of edges changed.
+func noteEdges(d *Dataset, c edgeCounts) {
+	if merged := c.Stored - c.Normal; merged > 0 {
+		d.Note("%d repeated edges merged", merged)
+	}
+	if added := d.Graph.Edges() - c.Normal; added > 0 {
+		d.Note("%d edges stored in one direction only were made symmetric (--edges directed keeps them as stored)", added)
+	}
+}

@@ -22,7 +22,7 @@ const maxClassesFile = 16 << 20
 
 // readClassNames takes the names of the classes from the folder of the data set, if it has them. Names that are not those of its
 // classes are left alone, with a note.
-func (d *Dataset) readClassNames(dir string) error {
+func readClassNames(d *Dataset, dir string) error {
 	path := filepath.Join(dir, classesFile)
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && (!info.Mode().IsRegular() || d.Classes == 0) {
@@ -61,7 +61,7 @@ func printable(r rune) rune {
 }
 
 // writeClassNames writes the names of the classes, if they have some.
-func (d *Dataset) writeClassNames(dir string) error {
+func writeClassNames(d *Dataset, dir string) error {
 	if d.ClassNames == nil {
 		return nil
 	}
@@ -70,7 +70,7 @@ func (d *Dataset) writeClassNames(dir string) error {
 		return err
 	}
 	for _, name := range d.ClassNames {
-		err = errors.Join(err, out.line(name))
+		err = errors.Join(err, out.Line(name))
 	}
-	return errors.Join(err, out.close())
+	return errors.Join(err, out.Close())
 }

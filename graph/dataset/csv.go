@@ -35,7 +35,7 @@ func findFile(dir, stem string, ends ...string) (string, error) {
 // vertices there are; without them the largest id does. Edges are directed unless Options.Edges says otherwise.
 func loadCSV(dir string, opt Options) (*Dataset, error) {
 	d := &Dataset{Name: BaseName(dir), Format: formatCSV}
-	n, err := d.readColumns(dir, opt)
+	n, err := readColumns(d, dir, opt)
 	if err != nil {
 		return nil, err
 	}
@@ -51,19 +51,19 @@ func loadCSV(dir string, opt Options) (*Dataset, error) {
 	}
 	err = textfile.Open(edges, opt.Watch, func(t *textfile.Reader) error {
 		if n < 0 {
-			return d.readEdgeList(t, opt)
+			return readEdgeList(d, t, opt)
 		}
 		l := &edgeText{t: t, named: true, n: n}
 		if err := l.graph(d, opt, false, l.vertices); err != nil {
 			return err
 		}
-		d.noteDirected(opt)
+		noteDirected(d, opt)
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	return d, errors.Join(d.readMasks(dir, opt), d.readClassNames(dir))
+	return d, errors.Join(readMasks(d, dir, opt), readClassNames(d, dir))
 }
 
 // Endings of the files of a CSV folder, beside its edges. Lists of features stand for vertices by number, so that labels, if
@@ -75,7 +75,7 @@ var (
 )
 
 // readColumns reads features and labels, and returns the number of vertices, -1 if there is neither.
-func (d *Dataset) readColumns(dir string, opt Options) (n int, err error) {
+func readColumns(d *Dataset, dir string, opt Options) (n int, err error) {
 	features, err := findFile(dir, "features", featureEnds...)
 	if err != nil {
 		return 0, err
@@ -87,27 +87,27 @@ func (d *Dataset) readColumns(dir string, opt Options) (n int, err error) {
 	list := suffix(listEnds...)(features)
 	n = -1
 	if !list {
-		if n, err = d.readFeatureFile(features, opt, n); err != nil {
+		if n, err = readFeatureFile(d, features, opt, n); err != nil {
 			return 0, err
 		}
 	}
-	if n, err = readColumn(labels, opt, n, d.readTextLabels, d.readLabelColumns); err != nil || !list {
+	if n, err = readColumn(d, labels, opt, n, readTextLabels, readLabelColumns); err != nil || !list {
 		return n, err
 	}
-	return d.readLists(features, opt, n)
+	return readLists(d, features, opt, n)
 }
 
 // readFeatureFile reads features that stand in the order of the vertices, "" none, and returns the number of rows.
-func (d *Dataset) readFeatureFile(path string, opt Options, n int) (rows int, err error) {
+func readFeatureFile(d *Dataset, path string, opt Options, n int) (rows int, err error) {
 	if filepath.Ext(path) == ".npz" {
-		return d.readSparseFile(path, opt)
+		return readSparseFile(d, path, opt)
 	}
-	return readColumn(path, opt, n, d.readTextFeatures, func(a *npy.Array, n int) error { return d.readDense(nil, "features", a, n) })
+	return readColumn(d, path, opt, n, readTextFeatures, func(d *Dataset, a *npy.Array, n int) error { return readDense(d, nil, "features", a, n) })
 }
 
 // readSparseFile reads features as scipy.sparse.save_npz writes a CSR matrix, a row for each vertex.
-func (d *Dataset) readSparseFile(path string, opt Options) (rows int, err error) {
-	z, err := opt.openArchive(path)
+func readSparseFile(d *Dataset, path string, opt Options) (rows int, err error) {
+	z, err := openArchive(opt, path)
 	if err != nil {
 		return 0, err
 	}
@@ -126,22 +126,22 @@ func (d *Dataset) readSparseFile(path string, opt Options) (rows int, err error)
 	if rows == 0 || cols == 0 || cols > maxCols {
 		return 0, memberFault(z, "shape", fmt.Errorf("is %d × %d, want a row for each vertex and 1 to %d columns", rows, cols, maxCols))
 	}
-	return rows, readSparse(d, z, csrArrays{"indptr", "indices", "column"}, "data", rows, cols)
+	return rows, readSparse(d, z, csrArrays{Indptr: "indptr", Indices: "indices", Column: "column"}, "data", rows, cols)
 }
 
 // readColumn reads a file with a row for each of n vertices, -1: as many as there are rows, and returns how many these are.
-func readColumn(path string, opt Options, n int, fromText func(t *textfile.Reader, named bool, n int) (int, error), fromArray func(a *npy.Array, n int) error) (rows int, err error) {
+func readColumn(d *Dataset, path string, opt Options, n int, fromText func(d *Dataset, t *textfile.Reader, named bool, n int) (int, error), fromArray func(d *Dataset, a *npy.Array, n int) error) (rows int, err error) {
 	if path == "" {
 		return n, nil
 	}
 	if filepath.Ext(path) != ".npy" {
 		err := textfile.Open(path, opt.Watch, func(t *textfile.Reader) (err error) {
-			rows, err = fromText(t, true, n)
+			rows, err = fromText(d, t, true, n)
 			return err
 		})
 		return rows, err
 	}
-	a, err := opt.openArray(path)
+	a, err := openArray(opt, path)
 	if err != nil {
 		return 0, err
 	}
@@ -151,21 +151,21 @@ func readColumn(path string, opt Options, n int, fromText func(t *textfile.Reade
 		}
 		n = a.Shape[0]
 	}
-	return n, fromArray(a, n)
+	return n, fromArray(d, a, n)
 }
 
 // readLabelColumns reads one class per vertex, or a row of 0 and 1 per vertex.
-func (d *Dataset) readLabelColumns(a *npy.Array, n int) error {
+func readLabelColumns(d *Dataset, a *npy.Array, n int) error {
 	if len(a.Shape) == 1 || len(a.Shape) == 2 && a.Shape[1] == 1 && a.Shape[0] == n {
 		flat := *a
 		flat.Shape = a.Shape[:1]
 		return readLabels(d, &flat, n, -1)
 	}
-	return d.readTargets(a, n)
+	return readTargets(d, a, n)
 }
 
 // readMasks reads the masks of a folder whose graph has been read.
-func (d *Dataset) readMasks(dir string, opt Options) error {
+func readMasks(d *Dataset, dir string, opt Options) error {
 	n := d.Graph.Rows()
 	for i, stem := range []string{"train", "val", "test"} {
 		path, err := findFile(dir, stem, columnEnds...)
@@ -181,7 +181,7 @@ func (d *Dataset) readMasks(dir string, opt Options) error {
 		if opt.Compact {
 			return fmt.Errorf("%s: --compact would tear vertices from %s; leave it away", dir, filepath.Base(path))
 		}
-		into := d.masks()[i].mask
+		into := d.Masks()[i].Of
 		if filepath.Ext(path) == ".npy" {
 			*into, err = readArrayMask(path, opt, n)
 		} else {
@@ -199,7 +199,7 @@ func (d *Dataset) readMasks(dir string, opt Options) error {
 }
 
 func readArrayMask(path string, opt Options, n int) ([]bool, error) {
-	a, err := opt.openArray(path)
+	a, err := openArray(opt, path)
 	if err != nil {
 		return nil, err
 	}

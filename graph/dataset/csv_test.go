@@ -14,8 +14,8 @@ func TestToyCSV(t *testing.T) {
 			"train.csv": []byte("mask\n1\n0\n0\n1\n"), "val.csv": []byte("id\n1\n"), "test.csv": []byte("2\n"),
 		},
 		"compressed": {
-			"edges.csv.gz": zipped(t, "0\t1\n2\t1"), "features.csv.gz": zipped(t, "1 2\n3 4.5\n-10 0\n0 0"), "labels.csv.gz": zipped(t, "1.0\n0\nnan\n2\n"),
-			"train.csv.gz": zipped(t, "3\n0\n"), "val.csv.gz": zipped(t, "0\n1\n0\n0\n"), "test.csv.gz": zipped(t, "2"),
+			"edges.csv.gz": []byte(gzipped(t, "0\t1\n2\t1")), "features.csv.gz": []byte(gzipped(t, "1 2\n3 4.5\n-10 0\n0 0")), "labels.csv.gz": []byte(gzipped(t, "1.0\n0\nnan\n2\n")),
+			"train.csv.gz": []byte(gzipped(t, "3\n0\n")), "val.csv.gz": []byte(gzipped(t, "0\n1\n0\n0\n")), "test.csv.gz": []byte(gzipped(t, "2")),
 		},
 		"arrays": {
 			"edges.csv": []byte("0 1\r\n2 1\r\n"), "features.npy": array(t, []int{4, 2}, []float32{1, 2, 3, 4.5, -10, 0, 0, 0}), "labels.npy": array(t, nil, []int8{1, 0, -1, 2}),
@@ -139,6 +139,6 @@ func TestVertexMask(t *testing.T) {
 
 func TestDamagedCSV(t *testing.T) {
 	damage(t, map[string][]byte{
-		"edges.csv.gz": zipped(t, "a,b\n0,1\n2,1\n"), "features.csv": []byte("1,2\n3,4\n5,6\n"), "labels.npy": array(t, nil, []int64{0, 1, 1}), "train.csv": []byte("0\n"),
+		"edges.csv.gz": []byte(gzipped(t, "a,b\n0,1\n2,1\n")), "features.csv": []byte("1,2\n3,4\n5,6\n"), "labels.npy": array(t, nil, []int64{0, 1, 1}), "train.csv": []byte("0\n"),
 	})
 }

@@ -3,6 +3,8 @@ package dataset
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
+	"strings"
 
 	"capgnn/graph"
 	"capgnn/internal/npy"
@@ -76,7 +78,13 @@ func (d *Dataset) Rest() {
 	}
 }
 
-func (d *Dataset) note(format string, args ...any) {
+// Keep makes d the owner of a mapped file: Close calls close, and Rest rest.
+func (d *Dataset) Keep(close func() error, rest func()) {
+	d.closers, d.resters = append(d.closers, close), append(d.resters, rest)
+}
+
+// Note adds a line that a user should see.
+func (d *Dataset) Note(format string, args ...any) {
 	d.Notes = append(d.Notes, fmt.Sprintf(format, args...))
 }
 
@@ -98,9 +106,9 @@ func (d *Dataset) Validate() error {
 	if err := d.validateLabels(n); err != nil {
 		return fmt.Errorf("labels: %w", err)
 	}
-	for _, m := range d.masks() {
-		if *m.mask != nil && len(*m.mask) != n {
-			return fmt.Errorf("%s: %d entries for %d vertices", m.key, len(*m.mask), n)
+	for _, m := range d.Masks() {
+		if *m.Of != nil && len(*m.Of) != n {
+			return fmt.Errorf("%s: %d entries for %d vertices", m.Key, len(*m.Of), n)
 		}
 	}
 	if d.IDs != nil && len(d.IDs) != n {
@@ -135,12 +143,25 @@ func (d *Dataset) validateLabels(n int) error {
 	return nil
 }
 
-// keyedMask is a mask and the name of its array in a store.
-type keyedMask struct {
-	key  string
-	mask *[]bool
+// Mask is a split of a Dataset and the name of its array in a store.
+type Mask struct {
+	Key string
+	Of  *[]bool // nil slice: absent
 }
 
-func (d *Dataset) masks() []keyedMask {
-	return []keyedMask{{"train_mask", &d.Train}, {"val_mask", &d.Val}, {"test_mask", &d.Test}}
+// Masks lists the training, validation and test vertices, in this order.
+func (d *Dataset) Masks() []Mask {
+	return []Mask{{"train_mask", &d.Train}, {"val_mask", &d.Val}, {"test_mask", &d.Test}}
+}
+
+// BaseName makes a data set's name from a path: without folders and without the ending of a data file.
+func BaseName(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		path = abs
+	}
+	base := filepath.Base(path)
+	for _, end := range []string{".gz", ".npz", ".txt", ".csv", ".tsv", ".el"} {
+		base = strings.TrimSuffix(base, end)
+	}
+	return base
 }

@@ -13,7 +13,6 @@ import (
 
 // Values of Dataset.Format that are used in more than one place.
 const (
-	formatStore         = "store"
 	formatPlanetoid     = "planetoid"
 	formatHeterophilous = "heterophilous"
 	formatOGB           = "ogb"
@@ -26,10 +25,10 @@ const (
 // GraphSAINT, OGB, DGL Reddit or CSV folder (or one of its files). Files that are damaged, inconsistent or of another
 // format are an error of one line.
 func Load(path string, opt Options) (*Dataset, error) {
-	if err := opt.validate(); err != nil {
+	if err := opt.Validate(); err != nil {
 		return nil, err
 	}
-	if opt.makes() {
+	if opt.MakesFeatures() {
 		opt.Standardize = StandardizeNone
 	}
 	info, err := os.Stat(path)
@@ -45,14 +44,14 @@ func Load(path string, opt Options) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err = opt.suits(d); err == nil {
+	if err = suits(opt, d); err == nil {
 		err = d.Validate()
 	}
 	if err != nil {
 		d.Close()
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if err := errors.Join(d.listBeside(path, info), d.settleFeatures(path, opt)); err != nil {
+	if err := errors.Join(listBeside(d, path, info), settleFeatures(d, path, opt)); err != nil {
 		d.Close()
 		return nil, err
 	}
@@ -64,20 +63,20 @@ func Load(path string, opt Options) (*Dataset, error) {
 }
 
 // settleFeatures standardises the features, or makes others in their place, as opt says.
-func (d *Dataset) settleFeatures(path string, opt Options) error {
+func settleFeatures(d *Dataset, path string, opt Options) error {
 	switch {
-	case opt.makes():
+	case opt.MakesFeatures():
 		if err := d.MakeFeatures(opt.Features, opt.Seed); err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
-	case opt.standardises() && d.Format != formatSaint: // whose reader does it
-		return d.standardise(path, opt)
+	case opt.Standardises() && d.Format != formatSaint: // whose reader does it
+		return standardise(d, path, opt)
 	}
 	return nil
 }
 
 // suits refuses options that mean nothing for the format that was found.
-func (o Options) suits(d *Dataset) error {
+func suits(o Options, d *Dataset) error {
 	if o.MaskRow != 0 && d.Splits == 0 {
 		return fmt.Errorf("has no numbered splits: there is no split %d", o.MaskRow)
 	}
@@ -92,18 +91,6 @@ var dataEnds = []string{".npz", ".txt", ".txt.gz", ".csv", ".csv.gz", ".tsv", ".
 
 // isEdgeFile reports whether a file of this name may be an edge list.
 func isEdgeFile(base string) bool { return suffix(dataEnds[1:]...)(base) }
-
-// BaseName makes a data set's name from a path: without folders and without an ending of dataEnds.
-func BaseName(path string) string {
-	if abs, err := filepath.Abs(path); err == nil {
-		path = abs
-	}
-	base := filepath.Base(path)
-	for _, end := range []string{".gz", ".npz", ".txt", ".csv", ".tsv", ".el"} {
-		base = strings.TrimSuffix(base, end)
-	}
-	return base
-}
 
 func loadFile(path string, opt Options) (*Dataset, error) {
 	base := filepath.Base(path)
@@ -120,7 +107,7 @@ func loadFile(path string, opt Options) (*Dataset, error) {
 		return loadReddit(filepath.Dir(path), name, opt)
 	}
 	if strings.HasSuffix(base, ".npz") {
-		z, err := opt.openArchive(path)
+		z, err := openArchive(opt, path)
 		if err != nil {
 			return nil, err
 		}

@@ -96,15 +96,15 @@ func (l *edgeText) vertices(c *rowCounts) (int, error) {
 	switch {
 	case l.n >= 0:
 		return l.n, nil
-	case c.edges == 0:
+	case c.Edges == 0:
 		return 0, l.t.Whole("holds no edges")
 	case l.ids != nil:
-		return len(l.ids.sorted), nil
+		return len(l.ids.Sorted), nil
 	}
 	n := l.largest + 1
-	if limit := maxVertices(c.edges); n > limit {
+	if limit := maxVertices(c.Edges); n > limit {
 		return 0, l.t.FaultAt(l.largestAt, l.largestLine, "vertex id %d is too large for %d edges (at most %d vertices, %d for each edge and %d): compact the ids (--compact) or renumber them",
-			l.largest, c.edges, limit, idsPerEdge, freeVertices)
+			l.largest, c.Edges, limit, idsPerEdge, freeVertices)
 	}
 	return int(n), nil
 }
@@ -114,16 +114,16 @@ func (l *edgeText) graph(d *Dataset, opt Options, symmetric bool, vertices func(
 	l.largest = -1
 	if l.ids != nil {
 		err := l.each(func(from, to int64) error {
-			if err := l.ids.add(from); err != nil {
+			if err := l.ids.Add(from); err != nil {
 				return l.t.Fault("%w", err)
 			}
-			if err := l.ids.add(to); err != nil {
+			if err := l.ids.Add(to); err != nil {
 				return l.t.Fault("%w", err)
 			}
 			return nil
 		})
 		if err == nil {
-			err = l.ids.finish()
+			err = l.ids.Finish()
 		}
 		if err != nil {
 			return err
@@ -134,8 +134,8 @@ func (l *edgeText) graph(d *Dataset, opt Options, symmetric bool, vertices func(
 			a, b := graph.NodeID(from), graph.NodeID(to)
 			if l.ids != nil {
 				var ok1, ok2 bool
-				a, ok1 = l.ids.place(from)
-				b, ok2 = l.ids.place(to)
+				a, ok1 = l.ids.Place(from)
+				b, ok2 = l.ids.Place(to)
 				if !ok1 || !ok2 {
 					return l.t.Fault("the file changed while it was read")
 				}
@@ -144,11 +144,11 @@ func (l *edgeText) graph(d *Dataset, opt Options, symmetric bool, vertices func(
 			return nil
 		})
 	}
-	return d.takeEdges(list, opt, symmetric, vertices, func(err error) error { return l.t.Whole("%w", err) })
+	return takeEdges(d, list, opt, symmetric, vertices, func(err error) error { return l.t.Whole("%w", err) })
 }
 
 // takeEdges makes the graph of edges from → to. symmetric is the default of the format; fault gives an error its file.
-func (d *Dataset) takeEdges(list edges, opt Options, symmetric bool, vertices func(c *rowCounts) (int, error), fault func(error) error) error {
+func takeEdges(d *Dataset, list edges, opt Options, symmetric bool, vertices func(c *rowCounts) (int, error), fault func(error) error) error {
 	kind := opt.Edges
 	if kind == "" || kind == Auto {
 		if kind = Directed; symmetric {
@@ -169,15 +169,15 @@ func (d *Dataset) takeEdges(list edges, opt Options, symmetric bool, vertices fu
 		return fault(err)
 	}
 	d.Graph = g
-	d.noteEdges(counts)
+	noteEdges(d, counts)
 	return nil
 }
 
 // noteDirected says that an edge list was read as directed because nothing else was asked for, and how many vertices have
 // no edge.
-func (d *Dataset) noteDirected(opt Options) {
+func noteDirected(d *Dataset, opt Options) {
 	if opt.Edges == "" || opt.Edges == Auto {
-		d.note("edges are read as directed, from the first column to the second (--edges symmetric takes both directions, --edges reversed the other one)")
+		d.Note("edges are read as directed, from the first column to the second (--edges symmetric takes both directions, --edges reversed the other one)")
 	}
 	used := make([]bool, d.Graph.Rows())
 	for v := range used {
@@ -186,7 +186,7 @@ func (d *Dataset) noteDirected(opt Options) {
 		}
 	}
 	if unused := len(used) - countTrue(used); unused > 0 {
-		d.note("%d of %d vertices have no edge", unused, len(used))
+		d.Note("%d of %d vertices have no edge", unused, len(used))
 	}
 }
 
@@ -198,10 +198,10 @@ func (d *Dataset) noteDirected(opt Options) {
 // Source: snap.stanford.edu/data.
 func loadEdgeList(path string, opt Options) (*Dataset, error) {
 	d := &Dataset{Name: BaseName(path), Format: formatEdges}
-	return d, textfile.Open(path, opt.Watch, func(t *textfile.Reader) error { return d.readEdgeList(t, opt) })
+	return d, textfile.Open(path, opt.Watch, func(t *textfile.Reader) error { return readEdgeList(d, t, opt) })
 }
 
-func (d *Dataset) readEdgeList(t *textfile.Reader, opt Options) error {
+func readEdgeList(d *Dataset, t *textfile.Reader, opt Options) error {
 	l := &edgeText{t: t, named: true, n: -1}
 	if opt.Compact {
 		l.ids = &idSet{}
@@ -209,10 +209,10 @@ func (d *Dataset) readEdgeList(t *textfile.Reader, opt Options) error {
 	if err := l.graph(d, opt, false, l.vertices); err != nil {
 		return err
 	}
-	if n := d.Graph.Rows(); l.ids != nil && l.ids.sorted[n-1] != int64(n-1) {
-		d.IDs = l.ids.sorted
-		d.note("%d ids up to %d were compacted", n, d.IDs[n-1])
+	if n := d.Graph.Rows(); l.ids != nil && l.ids.Sorted[n-1] != int64(n-1) {
+		d.IDs = l.ids.Sorted
+		d.Note("%d ids up to %d were compacted", n, d.IDs[n-1])
 	}
-	d.noteDirected(opt)
+	noteDirected(d, opt)
 	return nil
 }

@@ -2,7 +2,9 @@ package dataset
 
 import (
 	"fmt"
+	"math"
 	"path/filepath"
+	"testing"
 )
 
 // folderArchive returns the one .npz of a folder.
@@ -15,3 +17,13 @@ func folderArchive(dir string) (string, error) {
 }
 
 func noteMerged(n int) string { return fmt.Sprintf("%d repeated edges merged", n) }
+
+func load(path string) (*Dataset, error) { return Load(path, Options{}) }
+
+// loadDamaged loads a data set of which a file is damaged.
+func loadDamaged(t *testing.T, dir, path string, b []byte, mustFail bool) {
+	t.Helper()
+	damaged(t, load, dir, path, b, mustFail)
+}
+
+func nan() float32 { return float32(math.NaN()) }

@@ -19,20 +19,20 @@ func loadBenchmark(z *npy.Archive, opt Options) (*Dataset, error) {
 	if n != cols || n == 0 {
 		return nil, memberFault(z, "adj_shape", fmt.Errorf("is %d × %d, want a square matrix of at least one vertex", n, cols))
 	}
-	indptr, indices, _, err := readCSR(d, z, csrArrays{"adj_indptr", "adj_indices", "neighbour"}, n, n, true)
+	indptr, indices, _, err := readCSR(d, z, csrArrays{Indptr: "adj_indptr", Indices: "adj_indices", Column: "neighbour"}, n, n, true)
 	if err != nil {
 		return nil, err
 	}
 	if err := refuseWeights(z, "adj_data", len(indices)); err != nil {
 		return nil, err
 	}
-	counts := edgeCounts{stored: int64(len(indices))}
+	counts := edgeCounts{Stored: int64(len(indices))}
 	a := sortRows(indptr, indices)
-	counts.normal = a.Edges()
-	if d.Graph, err = opt.fromMatrix(a); err != nil {
+	counts.Normal = a.Edges()
+	if d.Graph, err = fromMatrix(opt, a); err != nil {
 		return nil, memberFault(z, "adj_indices", err)
 	}
-	d.noteEdges(counts)
+	noteEdges(d, counts)
 	if err := benchmarkFeatures(d, z, n); err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func benchmarkFeatures(d *Dataset, z *npy.Archive, n int) error {
 	if rows != n || cols < 1 || cols > maxCols {
 		return memberFault(z, "attr_shape", fmt.Errorf("is %d × %d, want %d rows and 1 to %d columns", rows, cols, n, maxCols))
 	}
-	return readSparse(d, z, csrArrays{"attr_indptr", "attr_indices", "column"}, "attr_data", n, cols)
+	return readSparse(d, z, csrArrays{Indptr: "attr_indptr", Indices: "attr_indices", Column: "column"}, "attr_data", n, cols)
 }
 
 // memberFault is a fault of a whole array of an archive.

@@ -51,26 +51,26 @@ func loadSaint(dir string, opt Options) (*Dataset, error) {
 	if err := readRoles(d, filepath.Join(dir, roleFile), opt.Watch, n); err != nil {
 		return nil, err
 	}
-	leaving, err := d.checkTrainGraph(filepath.Join(dir, adjTrain), opt, full)
+	leaving, err := checkTrainGraph(d, filepath.Join(dir, adjTrain), opt, full)
 	if err != nil {
 		return nil, err
 	}
-	if d.Graph, err = opt.fromMatrix(full); err != nil {
+	if d.Graph, err = fromMatrix(opt, full); err != nil {
 		return nil, &FormatError{File: filepath.Join(dir, adjFull), Offset: -1, Err: err}
 	}
-	d.noteEdges(counts)
+	noteEdges(d, counts)
 	if leaving > 0 {
-		d.note("%d edges join a training vertex to another one: training sees them (%s, which leaves them out, is not used)", leaving, adjTrain)
+		d.Note("%d edges join a training vertex to another one: training sees them (%s, which leaves them out, is not used)", leaving, adjTrain)
 	}
 	if err := readClassMap(d, filepath.Join(dir, classFile), opt.Watch, n); err != nil {
 		return nil, err
 	}
-	return d, d.readFeats(filepath.Join(dir, featsFile), opt, n)
+	return d, readFeats(d, filepath.Join(dir, featsFile), opt, n)
 }
 
 // checkTrainGraph compares adj_train, if it is there, with the whole matrix and the training vertices, and returns how many
 // edges it leaves out because they leave these.
-func (d *Dataset) checkTrainGraph(path string, opt Options, full *graph.CSR) (leaving int, err error) {
+func checkTrainGraph(d *Dataset, path string, opt Options, full *graph.CSR) (leaving int, err error) {
 	if _, err := os.Stat(path); os.IsNotExist(err) {
 		return 0, nil
 	}
@@ -101,18 +101,18 @@ func (d *Dataset) checkTrainGraph(path string, opt Options, full *graph.CSR) (le
 }
 
 // readFeats reads the dense features of n vertices, standardised as opt says.
-func (d *Dataset) readFeats(path string, opt Options, n int) error {
-	a, err := opt.openArray(path)
+func readFeats(d *Dataset, path string, opt Options, n int) error {
+	a, err := openArray(opt, path)
 	if err != nil {
 		return err
 	}
 	raw := opt.Standardize == StandardizeNone && opt.Scaling == nil
 	if single := (npy.DType{Kind: 'f', Size: 4}); raw || a.DType == single {
 		// No folder to map from: others may write to this file.
-		if err := d.readDense(nil, "feats", a, n); err != nil || raw {
+		if err := readDense(d, nil, "feats", a, n); err != nil || raw {
 			return err
 		}
-		return d.standardise(path, opt)
+		return standardise(d, path, opt)
 	}
 	if err := checkDense(a, n); err != nil {
 		return err
@@ -125,8 +125,8 @@ func (d *Dataset) readFeats(path string, opt Options, n int) error {
 	if err != nil {
 		return a.Fault(i, err)
 	}
-	d.note("feats: values of type %v were converted to float32", a.DType)
-	d.noteStandardised(scaling, opt.Scaling, d.Train)
+	d.Note("feats: values of type %v were converted to float32", a.DType)
+	noteStandardised(d, scaling, opt.Scaling, d.Train)
 	d.Features = Features{Cols: a.Shape[1], Dense: out}
 	return nil
 }

@@ -5,7 +5,7 @@ import (
 	"capgnn/internal/room"
 )
 
-// roles are the keys of role.json in the order of Dataset.masks.
+// roles are the keys of role.json in the order of Dataset.Masks.
 var roles = [3]string{"tr", "va", "te"}
 
 // readRoles reads role.json into the masks of n vertices.
@@ -32,7 +32,7 @@ func scanRoles(d *Dataset, s *textfile.Scanner, n int) error {
 		var mask *[]bool
 		for i, role := range roles {
 			if key == role {
-				mask = d.masks()[i].mask
+				mask = d.Masks()[i].Of
 			}
 		}
 		if mask == nil {
@@ -132,7 +132,7 @@ func scanClassMap(d *Dataset, s *textfile.Scanner, size int64, n int) error {
 	}
 	d.Labels, d.Targets, d.Classes = m.labels, m.targets, m.classes
 	if unlabelled := countOf(d.Labels, -1); unlabelled > 0 {
-		d.note("%d vertices have no label", unlabelled)
+		d.Note("%d vertices have no label", unlabelled)
 	}
 	return nil
 }

@@ -76,8 +76,8 @@ func checkTrainMatrix(t *testing.T, dir string, d *Dataset) {
 			empty++
 		}
 	}
-	if counts.stored != 301925 || sum(sub.Indices) != 1475378469 || empty != 5039 {
-		t.Errorf("adj_train: %d entries, sum %.0f, %d empty rows", counts.stored, sum(sub.Indices), empty)
+	if counts.Stored != 301925 || sum(sub.Indices) != 1475378469 || empty != 5039 {
+		t.Errorf("adj_train: %d entries, sum %.0f, %d empty rows", counts.Stored, sum(sub.Indices), empty)
 	}
 	for _, note := range d.Notes {
 		if strings.Contains(note, "join a training vertex") {

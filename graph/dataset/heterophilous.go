@@ -22,10 +22,10 @@ func loadHeterophilous(z *npy.Archive, opt Options) (*Dataset, error) {
 		return nil, x.Fault(-1, fmt.Errorf("has shape %v, want a row per vertex", x.Shape))
 	}
 	n := x.Shape[0]
-	if err := d.readDense(z, "node_features", x, n); err != nil { // first: it shows that n is no mere number in a header
+	if err := readDense(d, z, "node_features", x, n); err != nil { // first: it shows that n is no mere number in a header
 		return nil, err
 	}
-	if err := d.readPairs(z, "edges", n, opt); err != nil {
+	if err := readPairs(d, z, "edges", n, opt); err != nil {
 		return nil, err
 	}
 	if z.Has("node_labels") {
@@ -37,11 +37,11 @@ func loadHeterophilous(z *npy.Archive, opt Options) (*Dataset, error) {
 			return nil, err
 		}
 	}
-	return d, d.readMaskRows(z, [3]string{"train_masks", "val_masks", "test_masks"}, n, opt.MaskRow)
+	return d, readMaskRows(d, z, [3]string{"train_masks", "val_masks", "test_masks"}, n, opt.MaskRow)
 }
 
 // readPairs reads an array of m × 2 vertices as edges; the default is symmetric.
-func (d *Dataset) readPairs(src arrays, key string, n int, opt Options) error {
+func readPairs(d *Dataset, src arrays, key string, n int, opt Options) error {
 	a, err := src.Array(key)
 	if err != nil {
 		return err
@@ -66,11 +66,11 @@ func (d *Dataset) readPairs(src arrays, key string, n int, opt Options) error {
 		})
 	}
 	vertices := func(*rowCounts) (int, error) { return n, nil }
-	return d.takeEdges(list, opt, true, vertices, func(err error) error { return a.Fault(-1, err) })
+	return takeEdges(d, list, opt, true, vertices, func(err error) error { return a.Fault(-1, err) })
 }
 
 // readMaskRows reads row number row of masks that hold a split in each row. A mask may be missing.
-func (d *Dataset) readMaskRows(src arrays, keys [3]string, n, row int) error {
+func readMaskRows(d *Dataset, src arrays, keys [3]string, n, row int) error {
 	for i, key := range keys {
 		if !src.Has(key) {
 			continue
@@ -90,12 +90,12 @@ func (d *Dataset) readMaskRows(src arrays, keys [3]string, n, row int) error {
 			return a.Fault(-1, fmt.Errorf("has %d splits, the mask before it has %d", splits, d.Splits))
 		}
 		d.Splits = splits
-		if *d.masks()[i].mask, err = readMaskRow(a, row); err != nil {
+		if *d.Masks()[i].Of, err = readMaskRow(a, row); err != nil {
 			return err
 		}
 	}
 	if d.Splits > 1 {
-		d.note("split %d of %d is used (--split N takes another)", row, d.Splits)
+		d.Note("split %d of %d is used (--split N takes another)", row, d.Splits)
 	}
 	return nil
 }

@@ -195,24 +195,6 @@ func damage(t *testing.T, files map[string][]byte) {
 	}
 }
 
-// putFiles writes files with paths into a new folder.
-func putFiles(t testing.TB, files map[string][]byte) string {
-	t.Helper()
-	dir := t.TempDir()
-	for name, b := range files {
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if b == nil {
-			continue
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
-}
-
 func TestDamagedHeterophilous(t *testing.T) {
 	damage(t, map[string][]byte{"toy.npz": archive(t, toyPairs())})
 }

@@ -76,9 +76,9 @@ func (l *featureLists) scan(s *textfile.Scanner) error {
 	}
 }
 
-// features makes rows of n vertices with a 1 for each feature in the vertex's list, however often it is there; vertices
+// Features makes rows of n vertices with a 1 for each feature in the vertex's list, however often it is there; vertices
 // without a list have none. Every vertex of l is one of the n.
-func (l *featureLists) features(n int) (Features, error) {
+func (l *featureLists) Features(n int) (Features, error) {
 	if err := room.For(8*int64(n+1) + 8*int64(len(l.ids))); err != nil {
 		return Features{}, err
 	}
@@ -95,7 +95,7 @@ func (l *featureLists) features(n int) (Features, error) {
 		copy(f.Indices[f.Indptr[v]:f.Indptr[v+1]], l.ids[begin:l.end[k]])
 		begin = l.end[k]
 	}
-	_, err := f.sortRows(false)
+	_, err := f.SortRows(false)
 	for i := range f.Data {
 		f.Data[i] = 1
 	}
@@ -103,7 +103,7 @@ func (l *featureLists) features(n int) (Features, error) {
 }
 
 // readLists reads features.json of a CSV folder, whose keys are vertex numbers; n -1: as many vertices as the largest says.
-func (d *Dataset) readLists(path string, opt Options, n int) (rows int, err error) {
+func readLists(d *Dataset, path string, opt Options, n int) (rows int, err error) {
 	err = textfile.Scan(path, opt.Watch, func(s *textfile.Scanner, _ int64) error {
 		largest := int64(-1)
 		l, err := scanLists(s, func(key string) (int32, error) {
@@ -127,7 +127,7 @@ func (d *Dataset) readLists(path string, opt Options, n int) (rows int, err erro
 		if limit := maxVertices(int64(len(l.ids) + len(l.vertex))); int64(rows) > limit {
 			return whole(fmt.Errorf("vertex %d is too large for %d lists", largest, len(l.vertex)))
 		}
-		if d.Features, err = l.features(rows); err != nil {
+		if d.Features, err = l.Features(rows); err != nil {
 			return whole(err)
 		}
 		return nil

@@ -57,7 +57,7 @@ func CheckFeatures(text string) error {
 }
 
 // makes reports whether features are made, in place of those of the files.
-func (o Options) makes() bool { return o.Features != "" && o.Features != FeaturesStored }
+func (o Options) MakesFeatures() bool { return o.Features != "" && o.Features != FeaturesStored }
 
 // MakeFeatures gives the graph the features that Options.Features says, which are not FeaturesStored.
 func (d *Dataset) MakeFeatures(text string, seed uint64) error {
@@ -83,9 +83,9 @@ func (d *Dataset) MakeFeatures(text string, seed uint64) error {
 		return fmt.Errorf("make %s features: %w", text, err)
 	}
 	if had > 0 {
-		d.note("features: %s, %d columns, in place of the %d columns of the data set", text, d.Features.Cols, had)
+		d.Note("features: %s, %d columns, in place of the %d columns of the data set", text, d.Features.Cols, had)
 	} else {
-		d.note("features: %s, %d columns", text, d.Features.Cols)
+		d.Note("features: %s, %d columns", text, d.Features.Cols)
 	}
 	return nil
 }

@@ -157,12 +157,3 @@ func metaOf(d *Dataset) meta {
 	}
 	return m
 }
-
-func countTrue(mask []bool) (n int) {
-	for _, b := range mask {
-		if b {
-			n++
-		}
-	}
-	return n
-}

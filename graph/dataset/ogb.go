@@ -10,7 +10,7 @@ import (
 	"capgnn/graph/dataset/internal/textfile"
 )
 
-// ogbSplits are the names of the split files in the order of Dataset.masks.
+// ogbSplits are the names of the split files in the order of Dataset.Masks.
 var ogbSplits = [3]string{"train", "valid", "test"}
 
 // loadOGB reads the folder of an OGB node-prediction data set as it is unpacked: raw/edge, raw/node-feat, raw/node-label,
@@ -40,11 +40,11 @@ func loadOGB(dir string, opt Options) (*Dataset, error) {
 	err = textfile.Open(path, opt.Watch, func(t *textfile.Reader) error {
 		l := &edgeText{t: t, n: int(n)}
 		return l.graph(d, opt, true, func(c *rowCounts) (int, error) {
-			if c.edges != m {
-				return 0, t.Whole("has %d edges, num-edge-list says %d", c.edges, m)
+			if c.Edges != m {
+				return 0, t.Whole("has %d edges, num-edge-list says %d", c.Edges, m)
 			}
-			if limit := maxVertices(c.edges); n > limit {
-				return 0, t.Whole("has %d edges for %d vertices; at most %d vertices are handled", c.edges, n, limit)
+			if limit := maxVertices(c.Edges); n > limit {
+				return 0, t.Whole("has %d edges for %d vertices; at most %d vertices are handled", c.Edges, n, limit)
 			}
 			return int(n), nil
 		})
@@ -54,8 +54,8 @@ func loadOGB(dir string, opt Options) (*Dataset, error) {
 	}
 	for _, f := range []struct {
 		stem string
-		read func(t *textfile.Reader, named bool, n int) (int, error)
-	}{{"node-feat", d.readTextFeatures}, {"node-label", d.readTextLabels}} {
+		read func(d *Dataset, t *textfile.Reader, named bool, n int) (int, error)
+	}{{"node-feat", readTextFeatures}, {"node-label", readTextLabels}} {
 		path, err := ogbFile(raw, f.stem, false)
 		if err != nil {
 			return nil, err
@@ -63,14 +63,14 @@ func loadOGB(dir string, opt Options) (*Dataset, error) {
 		if path == "" {
 			continue
 		}
-		if err := textfile.Open(path, opt.Watch, func(t *textfile.Reader) error { _, err := f.read(t, false, int(n)); return err }); err != nil {
+		if err := textfile.Open(path, opt.Watch, func(t *textfile.Reader) error { _, err := f.read(d, t, false, int(n)); return err }); err != nil {
 			return nil, err
 		}
 	}
 	if path, _ := ogbFile(raw, "edge-feat", false); path != "" {
-		d.note("features of edges (%s) are not used", filepath.Base(path))
+		d.Note("features of edges (%s) are not used", filepath.Base(path))
 	}
-	return d, d.readOGBSplits(filepath.Join(dir, "split"), opt)
+	return d, readOGBSplits(d, filepath.Join(dir, "split"), opt)
 }
 
 // ogbFile finds STEM.csv.gz or STEM.csv; "" if there is none and it is not needed.
@@ -107,7 +107,7 @@ func ogbCount(dir, stem string, opt Options) (count int64, err error) {
 }
 
 // readOGBSplits reads the lists of vertices of the one split in a folder, if there is one.
-func (d *Dataset) readOGBSplits(dir string, opt Options) error {
+func readOGBSplits(d *Dataset, dir string, opt Options) error {
 	list, err := os.ReadDir(dir)
 	if err != nil {
 		if os.IsNotExist(err) {
@@ -157,7 +157,7 @@ func (d *Dataset) readOGBSplits(dir string, opt Options) error {
 		if err != nil {
 			return err
 		}
-		*d.masks()[i].mask = mask
+		*d.Masks()[i].Of = mask
 	}
 	return nil
 }

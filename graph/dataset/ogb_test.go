@@ -26,7 +26,7 @@ func toyOGB(t testing.TB, replaced map[string]string) map[string][]byte {
 	files := map[string][]byte{}
 	for name, s := range text {
 		if s != "absent" {
-			files[name+".csv.gz"] = zipped(t, s)
+			files[name+".csv.gz"] = []byte(gzipped(t, s))
 		}
 	}
 	return files
@@ -190,7 +190,7 @@ func FuzzOGB(f *testing.F) {
 func FuzzTextColumns(f *testing.F) {
 	for _, s := range []string{"a,b\n1,2\n3,4\n", "1\nnan\n0.0\n", "0,1,1\n1,0,0", "1e5\n2\n", "0\n1\n1\n"} {
 		f.Add([]byte(s), int8(3))
-		f.Add(zipped(f, s), int8(-1))
+		f.Add([]byte(gzipped(f, s)), int8(-1))
 	}
 	f.Fuzz(func(t *testing.T, b []byte, vertices int8) {
 		n := max(int(vertices), -1)
@@ -206,12 +206,12 @@ func FuzzTextColumns(f *testing.F) {
 		}
 		var d Dataset
 		rows := 0
-		if read(func(x *textfile.Reader) (err error) { rows, err = d.readTextFeatures(x, true, n); return err }) {
+		if read(func(x *textfile.Reader) (err error) { rows, err = readTextFeatures(&d, x, true, n); return err }) {
 			if err := d.Features.validate(rows); err != nil || n >= 0 && rows != n {
 				t.Fatal(rows, n, err)
 			}
 		}
-		if read(func(x *textfile.Reader) (err error) { rows, err = d.readTextLabels(x, true, n); return err }) {
+		if read(func(x *textfile.Reader) (err error) { rows, err = readTextLabels(&d, x, true, n); return err }) {
 			if err := d.validateLabels(rows); err != nil || n >= 0 && rows != n {
 				t.Fatal(rows, n, err)
 			}

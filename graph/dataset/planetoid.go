@@ -48,7 +48,7 @@ func loadPlanetoid(dir, name string, opt Options) (*Dataset, error) {
 		return nil, err
 	}
 	vertices := func(*rowCounts) (int, error) { return n, nil }
-	if err := d.takeEdges(p.edges(n), opt, true, vertices, func(err error) error { return p.fault("graph", err) }); err != nil {
+	if err := takeEdges(d, p.edges(n), opt, true, vertices, func(err error) error { return p.fault("graph", err) }); err != nil {
 		return nil, err
 	}
 	p.graph = nil

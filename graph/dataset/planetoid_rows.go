@@ -106,11 +106,11 @@ func (p *planetoid) features(d *Dataset, n int) error {
 			return p.fault(what, err)
 		}
 		if typ := matrices[i].Data.Type.Name; typ != "f4" {
-			d.note("%s: values of type %s were converted to float32", what, typ)
+			d.Note("%s: values of type %s were converted to float32", what, typ)
 		}
 	}
 	d.Features = f
-	return d.sortFeatures(false, func(err error) error { return p.fault("allx", err) })
+	return sortFeatures(d, false, func(err error) error { return p.fault("allx", err) })
 }
 
 // labels assembles labels and splits of all n vertices.
@@ -138,18 +138,9 @@ func (p *planetoid) labels(d *Dataset, n int) error {
 		d.Train[v], d.Val[v] = v < train, v >= train
 	}
 	if unlabelled := countOf(d.Labels, -1); unlabelled > 0 {
-		d.note("%d vertices have no label and are in no split", unlabelled)
+		d.Note("%d vertices have no label and are in no split", unlabelled)
 	}
 	return nil
-}
-
-func countOf(s []int32, v int32) (n int) {
-	for _, x := range s {
-		if x == v {
-			n++
-		}
-	}
-	return n
 }
 
 // oneHot returns the class of every row: -1 if it is all zero.

@@ -34,7 +34,7 @@ func redditName(base string) (string, bool) {
 // Source: Hamilton et al., Inductive Representation Learning on Large Graphs, 2017; dgl.data.RedditDataset.
 func loadReddit(dir, name string, opt Options) (*Dataset, error) {
 	d := &Dataset{Name: name, Format: formatReddit}
-	z, err := opt.openArchive(filepath.Join(dir, name+redditData))
+	z, err := openArchive(opt, filepath.Join(dir, name+redditData))
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func loadReddit(dir, name string, opt Options) (*Dataset, error) {
 	if err := readLabels(d, labels, n, -1); err != nil { // first: it shows that n is no mere number in a header
 		return nil, err
 	}
-	if err := d.readNodeTypes(kinds, n); err != nil {
+	if err := readNodeTypes(d, kinds, n); err != nil {
 		return nil, err
 	}
 	path := filepath.Join(dir, name+redditGraph)
@@ -62,32 +62,32 @@ func loadReddit(dir, name string, opt Options) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	if d.Graph, err = opt.fromMatrix(a); err != nil {
+	if d.Graph, err = fromMatrix(opt, a); err != nil {
 		return nil, &FormatError{File: path, Offset: -1, Err: err}
 	}
-	d.noteEdges(counts)
-	if err := d.readNodeIDs(z, n); err != nil {
+	noteEdges(d, counts)
+	if err := readNodeIDs(d, z, n); err != nil {
 		return nil, err
 	}
 	x, err := z.Array("feature")
 	if err != nil {
 		return nil, err
 	}
-	return d, d.readDense(z, "feature", x, n)
+	return d, readDense(d, z, "feature", x, n)
 }
 
-func (d *Dataset) readNodeTypes(a *npy.Array, n int) error {
-	for _, m := range d.masks() {
-		*m.mask = make([]bool, n)
+func readNodeTypes(d *Dataset, a *npy.Array, n int) error {
+	for _, m := range d.Masks() {
+		*m.Of = make([]bool, n)
 	}
-	masks := d.masks()
+	masks := d.Masks()
 	return a.EachInt64(func(i int, types []int64) error {
 		for k, kind := range types {
 			if kind < 0 || kind > 3 {
 				return a.Fault(i+k, fmt.Errorf("vertex %d has the type %d, want 1 (training), 2 (validation), 3 (test) or 0 (none)", i+k, kind))
 			}
 			if kind > 0 {
-				(*masks[kind-1].mask)[i+k] = true
+				(*masks[kind-1].Of)[i+k] = true
 			}
 		}
 		return nil
@@ -95,7 +95,7 @@ func (d *Dataset) readNodeTypes(a *npy.Array, n int) error {
 }
 
 // readNodeIDs reads the original ids, if they are there and are not the vertex numbers.
-func (d *Dataset) readNodeIDs(src arrays, n int) error {
+func readNodeIDs(d *Dataset, src arrays, n int) error {
 	if !src.Has("node_ids") {
 		return nil
 	}

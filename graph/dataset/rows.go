@@ -52,7 +52,7 @@ func (list edges) inBatches(use func(batch []graph.Edge)) error {
 // then sorted and merged where they lie. So memory is that of the result, with 4 bytes a vertex beside it while counting,
 // and 8 while reverse edges are added.
 func inRows(list edges, symmetric bool, vertices func(c *rowCounts) (int, error)) (g *graph.CSR, counts edgeCounts, err error) {
-	c := &rowCounts{largest: -1}
+	c := &rowCounts{Largest: -1}
 	if err := list.inBatches(c.add); err != nil {
 		return nil, counts, err
 	}
@@ -64,7 +64,7 @@ func inRows(list edges, symmetric bool, vertices func(c *rowCounts) (int, error)
 	if err != nil {
 		return nil, counts, err
 	}
-	indices, err := makeIndices(c.edges, symmetric)
+	indices, err := makeIndices(c.Edges, symmetric)
 	if err != nil {
 		return nil, counts, err
 	}
@@ -86,9 +86,9 @@ func inRows(list edges, symmetric bool, vertices func(c *rowCounts) (int, error)
 	if err != nil {
 		return nil, counts, err
 	}
-	counts.stored = c.edges
+	counts.Stored = c.Edges
 	g = sortRows(indptr, indices)
-	counts.normal = g.Edges()
+	counts.Normal = g.Edges()
 	if symmetric {
 		g, err = symmetrised(g)
 	}
@@ -97,8 +97,8 @@ func inRows(list edges, symmetric bool, vertices func(c *rowCounts) (int, error)
 
 // edgeCounts says what became of the edges of a file.
 type edgeCounts struct {
-	stored int64 // in the file
-	normal int64 // different ones
+	Stored int64 // in the file
+	Normal int64 // different ones
 }
 
 // makeIndices returns room for so many edges, and behind it for as many again if they may be doubled and if the system
@@ -126,18 +126,18 @@ func (s *edgeSum) add(e graph.Edge) {
 type rowCounts struct {
 	blocks  [][]uint32 // edges of countBlock rows each; nil: none
 	later   []graph.NodeID
-	edges   int64
-	largest graph.NodeID // of all ids; -1 without edges
+	Edges   int64
+	Largest graph.NodeID // of all ids; -1 without edges
 	sum     edgeSum
 	full    bool // a row has more edges than can be counted, or memory is short
 }
 
 func (c *rowCounts) add(batch []graph.Edge) {
 	for _, e := range batch {
-		c.edges++
+		c.Edges++
 		c.sum.add(e)
-		c.largest = max(c.largest, e.From, e.To)
-		if int64(e.To) >= maxVertices(c.edges) {
+		c.Largest = max(c.Largest, e.From, e.To)
+		if int64(e.To) >= maxVertices(c.Edges) {
 			c.later = append(c.later, e.To)
 			continue
 		}

@@ -1,16 +1,12 @@
 package dataset
 
 import (
-	"context"
-	"errors"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"capgnn/graph"
-	"capgnn/internal/npy"
 )
 
 // randomEdges draws edges with repeats and loops among n vertices; a third of them also in the other direction.
@@ -48,13 +44,13 @@ func TestInRows(t *testing.T) {
 			for _, e := range all {
 				largest = max(largest, e.From, e.To)
 			}
-			if c.edges != int64(len(all)) || c.largest != largest {
-				t.Errorf("%d edges up to %d counted, want %d up to %d", c.edges, c.largest, len(all), largest)
+			if c.Edges != int64(len(all)) || c.Largest != largest {
+				t.Errorf("%d edges up to %d counted, want %d up to %d", c.Edges, c.Largest, len(all), largest)
 			}
 			return n, nil
 		}
 		got, counts, err := inRows(listOf(all), false, vertices)
-		if err != nil || !got.Equal(want) || counts != (edgeCounts{int64(len(all)), want.Edges()}) {
+		if err != nil || !got.Equal(want) || counts != (edgeCounts{Stored: int64(len(all)), Normal: want.Edges()}) {
 			t.Errorf("%v: %v, %+v", size, err, counts)
 		}
 		for name, in := range map[string]*graph.CSR{
@@ -65,7 +61,7 @@ func TestInRows(t *testing.T) {
 				t.Errorf("%v, %s: symmetrised to %v, %v", size, name, g, err)
 			}
 		}
-		if g, counts, err := inRows(listOf(all), true, vertices); err != nil || !g.Equal(want.Symmetrise()) || counts.normal != want.Edges() {
+		if g, counts, err := inRows(listOf(all), true, vertices); err != nil || !g.Equal(want.Symmetrise()) || counts.Normal != want.Edges() {
 			t.Errorf("%v: symmetric %v, %+v", size, err, counts)
 		}
 	}
@@ -101,112 +97,29 @@ func TestIDSet(t *testing.T) {
 		var want []int64
 		for range 3*freshIDs + 5 {
 			id := draw()
-			if err := s.add(id); err != nil {
+			if err := s.Add(id); err != nil {
 				t.Fatal(err)
 			}
 			want = append(want, id)
 		}
-		if err := s.finish(); err != nil {
+		if err := s.Finish(); err != nil {
 			t.Fatal(err)
 		}
 		slices.Sort(want)
 		want = slices.Compact(want)
-		if !slices.Equal(s.sorted, want) {
-			t.Fatalf("%s: %d ids, want %d", name, len(s.sorted), len(want))
+		if !slices.Equal(s.Sorted, want) {
+			t.Fatalf("%s: %d ids, want %d", name, len(s.Sorted), len(want))
 		}
 		for i, id := range want {
-			if v, ok := s.place(id); !ok || int(v) != i {
+			if v, ok := s.Place(id); !ok || int(v) != i {
 				t.Fatalf("%s: id %d is at %d, %v, want %d", name, id, v, ok, i)
 			}
 			for _, near := range []int64{id - 1, id + 1, -id - 1} {
 				_, there := slices.BinarySearch(want, near)
-				if _, ok := s.place(near); ok != there {
+				if _, ok := s.Place(near); ok != there {
 					t.Fatalf("%s: id %d is there: %v, want %v", name, near, ok, there)
 				}
 			}
-		}
-	}
-}
-
-// Arrays of different types, whose pieces end at different places, are read side by side.
-func TestEachPair(t *testing.T) {
-	const n = 50000
-	narrow, wide := make([]int32, n), make([]int64, n)
-	for i := range n {
-		narrow[i], wide[i] = int32(i), int64(n-1-i)
-	}
-	path := npz(t, npy.Entry{Key: "a", Data: narrow}, npy.Entry{Key: "b", Data: wide}, npy.Entry{Key: "c", Data: append(slices.Clone(wide[1:]), -1)})
-	z, err := npy.OpenArchive(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer z.Close()
-	pair := func(x, y string) (int, error) {
-		a, err1 := z.Array(x)
-		b, err2 := z.Array(y)
-		if err := errors.Join(err1, err2); err != nil {
-			t.Fatal(err)
-		}
-		k := 0
-		return k, eachPair(a, b, n, func(u, v graph.NodeID) {
-			if x+y == "ab" && (int(u) != k || int(v) != n-1-k) || x+y == "ba" && (int(v) != k || int(u) != n-1-k) {
-				t.Fatalf("pair %d is %d, %d", k, u, v)
-			}
-			k++
-		})
-	}
-	for _, names := range []string{"ab", "ba", "aa"} {
-		if _, err := pair(names[:1], names[1:]); err != nil {
-			t.Error(names, err)
-		}
-	}
-	for _, names := range []string{"ac", "ca"} {
-		if _, err := pair(names[:1], names[1:]); err == nil || !strings.Contains(err.Error(), "vertex -1 is outside") {
-			t.Errorf("%s: got %v", names, err)
-		}
-	}
-}
-
-// Wherever writing a store is stopped, nothing is left of it; so with reading, whatever the format.
-func TestStopped(t *testing.T) {
-	for _, d := range tiny(t) {
-		for stop := 1; ; stop++ {
-			dir, calls := t.TempDir(), 0
-			err := WriteStore(filepath.Join(dir, "s"), d, func(name string, done, total int64) error {
-				if calls++; calls == stop {
-					return context.Canceled
-				}
-				if done > total || total == 0 || !strings.HasSuffix(name, ".npy") {
-					t.Errorf("%s: %d of %d", name, done, total)
-				}
-				return nil
-			})
-			if err == nil {
-				if calls < 2 || calls != stop-1 {
-					t.Errorf("%s: %d calls", d.Name, calls)
-				}
-				break
-			}
-			if left := fileNames(t, dir); !errors.Is(err, context.Canceled) || len(left) > 0 {
-				t.Errorf("%s, stopped at %d: %v, left %v", d.Name, stop, err, left)
-			}
-		}
-	}
-	saint := putSaint(t, toySaint(t), nil)
-	for _, path := range []string{put(t, toy()), npz(t, toyPairs()...), putFiles(t, toyOGB(t, nil)), saint} {
-		told := map[string]bool{}
-		if d, err := Load(path, Options{Watch: func(name string, done, total int64) error { told[name] = done == total; return nil }}); err != nil {
-			t.Fatal(err)
-		} else if d.Close(); len(told) < 2 {
-			t.Errorf("%s: told of %v", path, told)
-		}
-		for name, whole := range told {
-			if !whole {
-				t.Errorf("%s: %s was not told to its end", path, name)
-			}
-		}
-		if _, err := Load(path, Options{Watch: func(string, int64, int64) error { return context.Canceled }}); !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s: got %v", path, err)
 		}
 	}
 }

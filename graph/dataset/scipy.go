@@ -13,7 +13,7 @@ import (
 // readScipy reads a SciPy sparse file, csr or coo, as rows sorted and without repeats, and counts its entries. n is the
 // number of vertices, -1 if unknown.
 func readScipy(d *Dataset, path string, opt Options, n int) (a *graph.CSR, counts edgeCounts, err error) {
-	z, err := opt.openArchive(path)
+	z, err := openArchive(opt, path)
 	if err != nil {
 		return nil, counts, err
 	}
@@ -36,7 +36,7 @@ func readScipy(d *Dataset, path string, opt Options, n int) (a *graph.CSR, count
 	if kind == "coo" {
 		return readCOO(z, rows, n)
 	}
-	indptr, indices, _, err := readCSR(d, z, csrArrays{"indptr", "indices", "neighbour"}, rows, rows, true)
+	indptr, indices, _, err := readCSR(d, z, csrArrays{Indptr: "indptr", Indices: "indices", Column: "neighbour"}, rows, rows, true)
 	if err != nil {
 		return nil, counts, err
 	}
@@ -44,7 +44,7 @@ func readScipy(d *Dataset, path string, opt Options, n int) (a *graph.CSR, count
 		return nil, counts, err
 	}
 	a = sortRows(indptr, indices)
-	return a, edgeCounts{int64(len(indices)), a.Edges()}, nil
+	return a, edgeCounts{Stored: int64(len(indices)), Normal: a.Edges()}, nil
 }
 
 // scipyKind reads how a matrix is stored; a file that does not say so has the arrays of csr.
@@ -81,8 +81,8 @@ func readCOO(z *npy.Archive, rows, n int) (a *graph.CSR, counts edgeCounts, err 
 		return nil, counts, err
 	}
 	vertices := func(c *rowCounts) (int, error) {
-		if limit := min(maxVertices(c.edges), math.MaxInt32); n < 0 && int64(rows) > limit {
-			return 0, memberFault(z, "shape", fmt.Errorf("is %d × %d for %d entries; at most %d are handled", rows, rows, c.edges, limit))
+		if limit := min(maxVertices(c.Edges), math.MaxInt32); n < 0 && int64(rows) > limit {
+			return 0, memberFault(z, "shape", fmt.Errorf("is %d × %d for %d entries; at most %d are handled", rows, rows, c.Edges, limit))
 		}
 		return rows, nil
 	}

@@ -6,32 +6,8 @@ import (
 	"math"
 )
 
-// Values of Options.Standardize, besides Auto.
-const (
-	// StandardizeNone keeps features as stored.
-	StandardizeNone = "none"
-	// StandardizeTrain takes (x - mean) / deviation of each column, both of the training rows.
-	StandardizeTrain = "train"
-)
-
-// Scaling is what standardising does to each column: (x - Mean) / Deviation, or x - Mean where the deviation is 0.
-type Scaling struct{ Mean, Deviation []float64 }
-
-// check says what is wrong with a scaling for so many columns.
-func (s *Scaling) check(cols int) error {
-	if len(s.Mean) != cols || len(s.Deviation) != cols {
-		return fmt.Errorf("has %d columns, mean and deviation are of %d and %d", cols, len(s.Mean), len(s.Deviation))
-	}
-	for c := range cols {
-		if m, d := s.Mean[c], s.Deviation[c]; math.IsNaN(m) || math.IsInf(m, 0) || !(d >= 0) || math.IsInf(d, 0) {
-			return fmt.Errorf("column %d: mean %g and deviation %g cannot be used", c, m, d)
-		}
-	}
-	return nil
-}
-
 // standardise standardises dense float32 features that were read, where they lie; mapped ones were not mapped for this. path stands for the data set in errors.
-func (d *Dataset) standardise(path string, opt Options) error {
+func standardise(d *Dataset, path string, opt Options) error {
 	given, train := opt.Scaling, d.Train
 	fault := func(err error) error { return &FormatError{File: path, Offset: -1, Err: err} }
 	switch {
@@ -56,17 +32,17 @@ func (d *Dataset) standardise(path string, opt Options) error {
 	if err != nil {
 		return fault(err)
 	}
-	d.noteStandardised(scaling, given, train)
+	noteStandardised(d, scaling, given, train)
 	return nil
 }
 
-func (d *Dataset) noteStandardised(used, given *Scaling, train []bool) {
+func noteStandardised(d *Dataset, used, given *Scaling, train []bool) {
 	d.Scaling = used
 	if given != nil {
-		d.note("features: every column was standardised with the mean and deviation that were given")
+		d.Note("features: every column was standardised with the mean and deviation that were given")
 		return
 	}
-	d.note("features: every column was standardised with mean and deviation of the %d training rows (--standardize none keeps them as stored)",
+	d.Note("features: every column was standardised with mean and deviation of the %d training rows (--standardize none keeps them as stored)",
 		countTrue(train))
 }
 
@@ -93,7 +69,7 @@ func standardised[T float32 | float64](out []float32, x stream[T], cols int, tra
 			}
 		}
 	}
-	if err := used.check(cols); err != nil {
+	if err := used.Check(cols); err != nil {
 		return nil, -1, err
 	}
 	bad := -1

@@ -10,6 +10,9 @@ import (
 	"capgnn/internal/room"
 )
 
+// formatStore is Dataset.Format of a store.
+const formatStore = "store"
+
 // loadStore maps a native store folder.
 func loadStore(dir string, opt Options) (*Dataset, error) {
 	m, err := readMeta(filepath.Join(dir, metaFile))
@@ -18,11 +21,11 @@ func loadStore(dir string, opt Options) (*Dataset, error) {
 	}
 	d := &Dataset{Name: m.Name, Format: formatStore}
 	fault := func(err error) error { return &FormatError{File: filepath.Join(dir, metaFile), Offset: -1, Err: err} }
-	if err := d.readStore(folder{dir, opt}, m, fault, opt); err != nil {
+	if err := readStore(d, folder{Dir: dir, Opt: opt}, m, fault, opt); err != nil {
 		d.Close() // a failed unmap would hide what is wrong with the file
 		return nil, err
 	}
-	return d, d.readClassNames(dir)
+	return d, readClassNames(d, dir)
 }
 
 // loadStoreArchive reads an .npz with the store's keys. Two keys more stand for what meta.json says: x_shape (rows and
@@ -53,15 +56,15 @@ func loadStoreArchive(z *npy.Archive, opt Options) (*Dataset, error) {
 		m.Classes = &v[0]
 	}
 	fault := func(err error) error { return &FormatError{File: z.Name(), Offset: -1, Err: err} }
-	if err := d.readStore(z, m, fault, opt); err != nil {
+	if err := readStore(d, z, m, fault, opt); err != nil {
 		return nil, err
 	}
 	return d, nil
 }
 
 // readStore reads the store's arrays. fault makes an error about what m says.
-func (d *Dataset) readStore(src arrays, m meta, fault func(error) error, opt Options) error {
-	indptr, indices, _, err := readCSR(d, src, csrArrays{"indptr", "indices", "neighbour"}, or(m.Vertices), -1, true)
+func readStore(d *Dataset, src arrays, m meta, fault func(error) error, opt Options) error {
+	indptr, indices, _, err := readCSR(d, src, csrArrays{Indptr: "indptr", Indices: "indices", Column: "neighbour"}, or(m.Vertices), -1, true)
 	if err != nil {
 		return err
 	}
@@ -72,24 +75,24 @@ func (d *Dataset) readStore(src arrays, m meta, fault func(error) error, opt Opt
 	if m.Edges != nil && *m.Edges != int64(len(indices)) {
 		return fault(fmt.Errorf("%d edges are announced, indices.npy has %d", *m.Edges, len(indices)))
 	}
-	if err := d.takeRows(src, indptr, indices, opt); err != nil {
+	if err := takeGraph(d, src, indptr, indices, opt); err != nil {
 		return fault(err)
 	}
-	if err := d.readStoreFeatures(src, m, fault, n); err != nil {
+	if err := readStoreFeatures(d, src, m, fault, n); err != nil {
 		return err
 	}
-	if err := d.readStoreLabels(src, m, fault, n); err != nil {
+	if err := readStoreLabels(d, src, m, fault, n); err != nil {
 		return err
 	}
-	return d.readStoreMasks(src, m, fault, n)
+	return readStoreMasks(d, src, m, fault, n)
 }
 
-// takeRows makes the graph of rows of in-neighbours that were checked: in their own arrays, or in copies of mapped ones.
-func (d *Dataset) takeRows(src arrays, indptr []int64, indices []int32, opt Options) (err error) {
-	counts, g := edgeCounts{stored: int64(len(indices))}, (*graph.CSR)(nil)
+// takeGraph makes the graph of rows of in-neighbours that were checked: in their own arrays, or in copies of mapped ones.
+func takeGraph(d *Dataset, src arrays, indptr []int64, indices []int32, opt Options) (err error) {
+	counts, g := edgeCounts{Stored: int64(len(indices))}, (*graph.CSR)(nil)
 	_, mapped := src.(folder)
 	if mapped {
-		if err := room.For(4 * counts.stored); err != nil {
+		if err := room.For(4 * counts.Stored); err != nil {
 			return err
 		}
 		if g, err = graph.Normalise(&graph.CSR{Indptr: indptr, Indices: indices, Cols: len(indptr) - 1}); err != nil {
@@ -98,9 +101,9 @@ func (d *Dataset) takeRows(src arrays, indptr []int64, indices []int32, opt Opti
 	} else {
 		g = sortRows(indptr, indices)
 	}
-	counts.normal = g.Edges()
+	counts.Normal = g.Edges()
 	if opt.Edges == Reversed || opt.Edges == Symmetric && mapped {
-		if err := room.For(12*counts.normal + 16*int64(len(indptr))); err != nil {
+		if err := room.For(12*counts.Normal + 16*int64(len(indptr))); err != nil {
 			return err
 		}
 	}
@@ -115,11 +118,11 @@ func (d *Dataset) takeRows(src arrays, indptr []int64, indices []int32, opt Opti
 		}
 	}
 	d.Graph = g
-	d.noteEdges(counts)
+	noteEdges(d, counts)
 	return nil
 }
 
-func (d *Dataset) readStoreFeatures(src arrays, m meta, fault func(error) error, n int) error {
+func readStoreFeatures(d *Dataset, src arrays, m meta, fault func(error) error, n int) error {
 	dense, sparse := src.Has("x"), src.Has("x_indptr")
 	if m.Sparse != nil && or(m.Features) > 0 && *m.Sparse != sparse {
 		return fault(fmt.Errorf("sparse is %v, but x_indptr.npy is there: %v", *m.Sparse, sparse))
@@ -129,7 +132,7 @@ func (d *Dataset) readStoreFeatures(src arrays, m meta, fault func(error) error,
 		return fault(errors.New("there are both x.npy and x_indptr.npy; keep one"))
 	case sparse:
 		cols := or(m.Features)
-		return readSparse(d, src, csrArrays{"x_indptr", "x_indices", "column"}, "x_data", n, cols)
+		return readSparse(d, src, csrArrays{Indptr: "x_indptr", Indices: "x_indices", Column: "column"}, "x_data", n, cols)
 	case !dense:
 		if or(m.Features) > 0 {
 			return fault(fmt.Errorf("%d features are announced, but x.npy is missing", *m.Features))
@@ -157,7 +160,7 @@ func (d *Dataset) readStoreFeatures(src arrays, m meta, fault func(error) error,
 }
 
 // readStoreLabels reads y: one class per vertex, or a row of 0 and 1 per vertex.
-func (d *Dataset) readStoreLabels(src arrays, m meta, fault func(error) error, n int) error {
+func readStoreLabels(d *Dataset, src arrays, m meta, fault func(error) error, n int) error {
 	if !src.Has("y") {
 		if or(m.Classes) > 0 {
 			return fault(fmt.Errorf("%d classes are announced, but y.npy is missing", *m.Classes))
@@ -182,14 +185,14 @@ func (d *Dataset) readStoreLabels(src arrays, m meta, fault func(error) error, n
 	if classes >= 0 && classes != a.Shape[1] {
 		return fault(fmt.Errorf("%d classes are announced, y has %d columns", classes, a.Shape[1]))
 	}
-	return d.readTargets(a, n)
+	return readTargets(d, a, n)
 }
 
-func (d *Dataset) readStoreMasks(src arrays, m meta, fault func(error) error, n int) error {
+func readStoreMasks(d *Dataset, src arrays, m meta, fault func(error) error, n int) error {
 	announced := []*int64{m.Train, m.Val, m.Test}
-	for i, k := range d.masks() {
-		if src.Has(k.key) {
-			a, err := vector(src, k.key, -1)
+	for i, k := range d.Masks() {
+		if src.Has(k.Key) {
+			a, err := vector(src, k.Key, -1)
 			if err != nil {
 				return err
 			}
@@ -197,13 +200,13 @@ func (d *Dataset) readStoreMasks(src arrays, m meta, fault func(error) error, n 
 				return a.Fault(-1, fmt.Errorf("has %d entries, want %d or none", a.Len(), n))
 			}
 			if a.Len() == n {
-				if *k.mask, err = a.Bool(); err != nil {
+				if *k.Of, err = a.Bool(); err != nil {
 					return err
 				}
 			}
 		}
-		if want := or(announced[i]); want > 0 && want != countTrue(*k.mask) {
-			return fault(fmt.Errorf("%s: %d vertices are announced, %d are there", k.key, want, countTrue(*k.mask)))
+		if want := or(announced[i]); want > 0 && want != countTrue(*k.Of) {
+			return fault(fmt.Errorf("%s: %d vertices are announced, %d are there", k.Key, want, countTrue(*k.Of)))
 		}
 	}
 	if !src.Has("ids") {
@@ -216,3 +219,6 @@ func (d *Dataset) readStoreMasks(src arrays, m meta, fault func(error) error, n 
 	d.IDs, err = a.Int64()
 	return err
 }
+
+// storeKeys are the arrays of a native store.
+var storeKeys = []string{"indptr", "indices", "x", "x_indptr", "x_indices", "x_data", "y", "train_mask", "val_mask", "test_mask", "ids"}

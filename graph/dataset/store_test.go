@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -13,39 +14,9 @@ import (
 	"strings"
 	"testing"
 
-	"capgnn/graph"
 	"capgnn/internal/npy"
 	"capgnn/internal/published"
 )
-
-// tiny returns a data set of five vertices in each of its shapes: dense and one class per vertex, sparse and multi-label,
-// and topology only.
-func tiny(t testing.TB) []*Dataset {
-	g, err := graph.FromEdges(5, []graph.Edge{{From: 0, To: 1}, {From: 1, To: 0}, {From: 2, To: 0}, {From: 3, To: 3}, {From: 4, To: 0}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return []*Dataset{
-		{
-			Name: "dense", Graph: g, Features: Features{Cols: 2, Dense: []float32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
-			Labels: []int32{0, 2, -1, 1, 0}, Classes: 4,
-			Train: []bool{true, true, false, false, false}, Val: []bool{false, false, false, true, false}, Test: []bool{false, false, false, false, true},
-			IDs: []int64{10, 11, 12, 1 << 40, 14},
-		},
-		{
-			Name: "sparse", Graph: g, Features: Features{Cols: 9, Indptr: []int64{0, 2, 2, 3, 3, 4}, Indices: []int32{0, 7, 3, 3}, Data: []float32{1, 2, 3, 4}},
-			Targets: []uint8{0, 1, 1, 1, 0, 0, 1, 0, 0, 1}, Classes: 2, Train: []bool{true, true, false, false, false},
-		},
-		{Name: "topology", Graph: g},
-	}
-}
-
-// equalData compares everything but where it came from.
-func equalData(a, b *Dataset) bool {
-	return a.Graph.Equal(b.Graph) && reflect.DeepEqual(a.Features, b.Features) && reflect.DeepEqual(a.Labels, b.Labels) &&
-		reflect.DeepEqual(a.Targets, b.Targets) && a.Classes == b.Classes && reflect.DeepEqual(a.Train, b.Train) &&
-		reflect.DeepEqual(a.Val, b.Val) && reflect.DeepEqual(a.Test, b.Test) && reflect.DeepEqual(a.IDs, b.IDs)
-}
 
 func TestRoundTrip(t *testing.T) {
 	for _, d := range tiny(t) {
@@ -83,17 +54,6 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-func fileNames(t *testing.T, dir string) (names []string) {
-	list, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range list {
-		names = append(names, e.Name())
-	}
-	return names
-}
-
 // TestPublishedRoundTrip: a real data set comes back bit for bit from a store and from an .npz.
 func TestPublishedRoundTrip(t *testing.T) {
 	for _, name := range []string{"planetoid_citeseer", "amazon_photo"} {
@@ -129,22 +89,6 @@ func TestWriteRefusesInvalid(t *testing.T) {
 	if len(fileNames(t, dir)) != 0 {
 		t.Errorf("files were left: %v", fileNames(t, dir))
 	}
-}
-
-// npz writes entries to a new archive and returns its path.
-func npz(t testing.TB, entries ...npy.Entry) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "d.npz")
-	if err := npy.WriteArchiveFile(path, entries, npy.Archiving{}); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
-// with returns entries with one replaced or added.
-func with(entries []npy.Entry, e npy.Entry) []npy.Entry {
-	out := slices.DeleteFunc(slices.Clone(entries), func(o npy.Entry) bool { return o.Key == e.Key })
-	return append(out, e)
 }
 
 // TestForeignStore: other types, unsorted rows, repeats and empty masks, as somebody's Python would write them.
@@ -195,8 +139,8 @@ func TestSparseRowsAreSorted(t *testing.T) {
 // TestInconsistentStores: each is one line that names the file and the fault.
 func TestInconsistentStores(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(-1))
-	good := tiny(t)[0].entries()
-	sparse := append(tiny(t)[1].entries(), npy.Entry{Key: "x_shape", Data: []int64{5, 9}})
+	good := entries(tiny(t)[0])
+	sparse := append(entries(tiny(t)[1]), npy.Entry{Key: "x_shape", Data: []int64{5, 9}})
 	cases := []struct {
 		name, want string
 		entries    []npy.Entry
@@ -322,38 +266,16 @@ func TestDamagedStores(t *testing.T) {
 					continue
 				}
 				if n%3 == 0 || n > len(good)-16 {
-					loadDamaged(t, dir, path, good[:n], name != metaFile || n < len(good)-2)
+					damaged(t, load, dir, path, good[:n], name != metaFile || n < len(good)-2)
 				}
 				bad := bytes.Clone(good)
 				bad[n] ^= 0x91
-				loadDamaged(t, dir, path, bad, false)
+				damaged(t, load, dir, path, bad, false)
 			}
 			if err := os.WriteFile(path, good, 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
-	}
-}
-
-func loadDamaged(t *testing.T, dir, path string, b []byte, mustFail bool) {
-	t.Helper()
-	if err := os.WriteFile(path, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	d, err := Load(dir, Options{})
-	if err == nil {
-		err = d.Validate()
-		d.Close()
-		if err == nil && mustFail {
-			t.Errorf("%s cut to %d bytes was read", path, len(b))
-		}
-		if err != nil {
-			t.Errorf("%s: an invalid data set was returned: %v", path, err)
-		}
-		return
-	}
-	if !strings.HasPrefix(err.Error(), dir) || strings.Contains(err.Error(), "\n") {
-		t.Errorf("%s: got %v, want one line that begins with the file", path, err)
 	}
 }
 
@@ -390,7 +312,7 @@ func writeNPZ(path string, d *Dataset) error {
 	if err := d.Validate(); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	entries := d.entries()
+	entries := entries(d)
 	if d.Features.Sparse() {
 		shape := []int64{int64(d.Graph.Rows()), int64(d.Features.Cols)}
 		entries = append(entries, npy.Entry{Key: "x_shape", Data: shape})
@@ -399,4 +321,31 @@ func writeNPZ(path string, d *Dataset) error {
 		entries = append(entries, npy.Entry{Key: "classes", Shape: []int{}, Data: []int64{int64(d.Classes)}})
 	}
 	return npy.WriteArchiveFile(path, entries, npy.Archiving{Deflate: true})
+}
+
+// Wherever writing a store is stopped, nothing is left of it.
+func TestWriteStopped(t *testing.T) {
+	for _, d := range tiny(t) {
+		for stop := 1; ; stop++ {
+			dir, calls := t.TempDir(), 0
+			err := WriteStore(filepath.Join(dir, "s"), d, func(name string, done, total int64) error {
+				if calls++; calls == stop {
+					return context.Canceled
+				}
+				if done > total || total == 0 || !strings.HasSuffix(name, ".npy") {
+					t.Errorf("%s: %d of %d", name, done, total)
+				}
+				return nil
+			})
+			if err == nil {
+				if calls < 2 || calls != stop-1 {
+					t.Errorf("%s: %d calls", d.Name, calls)
+				}
+				break
+			}
+			if left := fileNames(t, dir); !errors.Is(err, context.Canceled) || len(left) > 0 {
+				t.Errorf("%s, stopped at %d: %v, left %v", d.Name, stop, err, left)
+			}
+		}
+	}
 }

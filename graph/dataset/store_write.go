@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"bufio"
+	"capgnn/graph/dataset/internal/textfile"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,12 +27,12 @@ func WriteStore(dir string, d *Dataset, watch Watch) error {
 		return err
 	}
 	return atomicfile.Folder(dir, func(tmp string) error {
-		for _, e := range d.entries() {
+		for _, e := range entries(d) {
 			if err := writeArray(tmp, e, watch); err != nil {
 				return err
 			}
 		}
-		if err := d.writeClassNames(tmp); err != nil {
+		if err := writeClassNames(d, tmp); err != nil {
 			return err
 		}
 		text, err := json.MarshalIndent(metaOf(d), "", "  ")
@@ -72,7 +73,7 @@ type watched struct {
 func (w *watched) Write(p []byte) (int, error) {
 	n, err := w.w.Write(p)
 	w.done += int64(n)
-	if err == nil && w.watch != nil && w.done-w.asked >= watchBytes {
+	if err == nil && w.watch != nil && w.done-w.asked >= textfile.WatchBytes {
 		w.asked = w.done
 		err = w.watch(w.name, min(w.done, w.total), w.total)
 	}
@@ -80,7 +81,7 @@ func (w *watched) Write(p []byte) (int, error) {
 }
 
 // entries lists the arrays of a store.
-func (d *Dataset) entries() []npy.Entry {
+func entries(d *Dataset) []npy.Entry {
 	n := d.Graph.Rows()
 	out := []npy.Entry{{Key: "indptr", Data: d.Graph.Indptr}, {Key: "indices", Data: d.Graph.Indices}}
 	switch f := d.Features; {
@@ -99,9 +100,9 @@ func (d *Dataset) entries() []npy.Entry {
 	case d.Targets != nil:
 		out = append(out, npy.Entry{Key: "y", Shape: []int{n, d.Classes}, Data: d.Targets})
 	}
-	for _, k := range d.masks() {
-		if *k.mask != nil {
-			out = append(out, npy.Entry{Key: k.key, Data: *k.mask})
+	for _, k := range d.Masks() {
+		if *k.Of != nil {
+			out = append(out, npy.Entry{Key: k.Key, Data: *k.Of})
 		}
 	}
 	if d.IDs != nil {

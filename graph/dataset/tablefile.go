@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"capgnn/graph/dataset/internal/textfile"
@@ -106,39 +105,4 @@ func (r *recordReader) Read(p []byte) (int, error) {
 	n, err := r.r.Read(p)
 	r.left -= n
 	return n, err
-}
-
-// tableOut writes a table.
-type tableOut struct {
-	file *os.File
-	buf  *bufio.Writer
-	csv  *csv.Writer
-}
-
-// createTable begins a file with the names of its columns, such that the readers of text see that it is names.
-func createTable(dir, name string, head ...string) (*tableOut, error) {
-	head = slices.Clone(head)
-	for i, h := range head {
-		h = strings.Join(strings.Fields(h), " ")
-		if i == 0 && (h == "" || !asciiLetter(h[0]) || strings.HasPrefix(strings.ToLower(h), "nan")) {
-			h = "_" + h
-		}
-		head[i] = h
-	}
-	f, err := os.Create(filepath.Join(dir, name))
-	if err != nil {
-		return nil, err
-	}
-	buf := bufio.NewWriterSize(f, 1<<16)
-	out := &tableOut{f, buf, csv.NewWriter(buf)}
-	return out, out.line(head...)
-}
-
-func asciiLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
-
-func (out *tableOut) line(fields ...string) error { return out.csv.Write(fields) }
-
-func (out *tableOut) close() error {
-	out.csv.Flush()
-	return errors.Join(out.csv.Error(), out.buf.Flush(), out.file.Close())
 }

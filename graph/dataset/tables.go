@@ -66,21 +66,21 @@ func (t *Tables) writeLabels(dir, column string, classes []string, w *TablesWrit
 	}
 	for i, name := range w.Classes {
 		number[name] = i
-		err = errors.Join(err, named.line(name))
+		err = errors.Join(err, named.Line(name))
 	}
 	labels, lerr := createTable(dir, "labels.csv", column)
-	if err = errors.Join(err, named.close(), lerr); err != nil {
+	if err = errors.Join(err, named.Close(), lerr); err != nil {
 		return err
 	}
 	for _, name := range classes {
 		if name == "" {
 			w.Unlabelled++
 		}
-		if err = labels.line(strconv.Itoa(number[name])); err != nil {
+		if err = labels.Line(strconv.Itoa(number[name])); err != nil {
 			break
 		}
 	}
-	return errors.Join(err, labels.close())
+	return errors.Join(err, labels.Close())
 }
 
 func (t *Tables) writeEdges(dir string, w *TablesWritten, number map[string]int32) error {
@@ -103,7 +103,7 @@ func (t *Tables) writeEdges(dir string, w *TablesWritten, number map[string]int3
 	if err != nil {
 		return err
 	}
-	return errors.Join(t.copyEdges(in, out, w, number), out.close())
+	return errors.Join(t.copyEdges(in, out, w, number), out.Close())
 }
 
 func (t *Tables) copyEdges(in *tableIn, out *tableOut, w *TablesWritten, number map[string]int32) error {
@@ -135,7 +135,7 @@ func (t *Tables) copyEdges(in *tableIn, out *tableOut, w *TablesWritten, number 
 			continue
 		}
 		w.Edges++
-		if err := out.line(ends[:]...); err != nil {
+		if err := out.Line(ends[:]...); err != nil {
 			return err
 		}
 	}

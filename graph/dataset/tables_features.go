@@ -47,18 +47,18 @@ func (s *numberSink) row(record []string) error {
 	for k, i := range s.columns {
 		s.fields[k] = record[i]
 	}
-	return s.out.line(s.fields...)
+	return s.out.Line(s.fields...)
 }
 
 func (s *numberSink) finish(map[string]int32, *TablesWritten) ([]string, error) {
-	err := s.out.close()
+	err := s.out.Close()
 	if err == nil && len(s.names) == 0 {
-		err = os.Remove(s.out.file.Name())
+		err = os.Remove(s.out.Name())
 	}
 	return s.names, err
 }
 
-func (s *numberSink) abandon() error { return s.out.close() }
+func (s *numberSink) abandon() error { return s.out.Close() }
 
 // mixedSink gathers columns of numbers, names and lists as sparse rows. Columns have the numbers in which they came up; the
 // names of a column of the table, and so their order, are known at the end.
@@ -193,7 +193,7 @@ func (s *mixedSink) finish(number map[string]int32, w *TablesWritten) ([]string,
 	if s.f.Cols = len(names); s.f.Cols > maxCols || s.f.Cols == 0 {
 		return nil, fmt.Errorf("%s: there are %d features, want 1 to %d", s.t.Nodes, s.f.Cols, maxCols)
 	}
-	if _, err := s.f.sortRows(false); err != nil {
+	if _, err := s.f.SortRows(false); err != nil {
 		return nil, err
 	}
 	if i := firstNotFinite(s.f.Data); i >= 0 {
@@ -222,7 +222,7 @@ func (t *Tables) readFeatures(number map[string]int32, w *TablesWritten) (f Feat
 			return 0, fmt.Errorf("%.40q is not an id in %s: correct it, or skip such lists with --skip-unknown", key, filepath.Base(t.Nodes))
 		})
 		if err == nil {
-			f, err = l.features(len(number))
+			f, err = l.Features(len(number))
 		}
 		return err
 	})
@@ -257,11 +257,11 @@ func (s *mixedSink) writeDense(names []string) error {
 		for i := s.f.Indptr[v]; i < s.f.Indptr[v+1]; i++ {
 			fields[s.f.Indices[i]] = strconv.FormatFloat(float64(s.f.Data[i]), 'g', -1, 32)
 		}
-		if err = out.line(fields...); err != nil {
+		if err = out.Line(fields...); err != nil {
 			break
 		}
 	}
-	return errors.Join(err, out.close())
+	return errors.Join(err, out.Close())
 }
 
 // writeSparse writes features.npz, as scipy.sparse.save_npz does, and columns.csv.
@@ -271,9 +271,9 @@ func (s *mixedSink) writeSparse(names []string) error {
 		return err
 	}
 	for _, name := range names {
-		err = errors.Join(err, out.line(name))
+		err = errors.Join(err, out.Line(name))
 	}
-	if err = errors.Join(err, out.close()); err != nil {
+	if err = errors.Join(err, out.Close()); err != nil {
 		return err
 	}
 	return npy.WriteArchiveFile(filepath.Join(s.dir, "features.npz"), []npy.Entry{

@@ -1,44 +1,13 @@
 package dataset
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/klauspost/compress/gzip"
-
-	"capgnn/internal/npy"
 )
-
-// gzipped returns text as a gzip file.
-func gzipped(t testing.TB, text string) string {
-	t.Helper()
-	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
-	if _, err := z.Write([]byte(text)); err != nil {
-		t.Fatal(err)
-	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return b.String()
-}
-
-// writeAll writes files into a new folder.
-func writeAll(t testing.TB, files map[string]string) string {
-	t.Helper()
-	dir := t.TempDir()
-	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
-}
 
 // A data set in the shape of SNAP's MUSAE ones: edges.csv, features.json, target.csv, plain or packed.
 func TestTablesOfMUSAE(t *testing.T) {
@@ -212,101 +181,6 @@ func FuzzTablesFeatures(f *testing.F) {
 		}
 		if d.Graph.Rows() != w.Vertices || d.Features.Cols != len(w.Features) || len(d.Unread) != 0 {
 			t.Errorf("%d vertices and %d features of %+v, not read %v", d.Graph.Rows(), d.Features.Cols, w, d.Unread)
-		}
-	})
-}
-
-// features.json and features.npz of a CSV folder hold sparse features; labels say how many vertices there are.
-func TestCSVSparseFeatures(t *testing.T) {
-	for name, tc := range map[string]struct {
-		files map[string]string
-		want  string // of the error; "" none
-		rows  int
-	}{
-		"lists":      {files: map[string]string{"features.json": `{"2": [4], "0": [1, 0, 1]}`}, rows: 3},
-		"labels say": {files: map[string]string{"features.json": `{"0": [4]}`, "labels.csv": "y\n0\n1\n1\n0\n"}, rows: 4},
-		"packed":     {files: map[string]string{"features.json.gz": gzipped(t, `{"2": [4], "0": [1]}`)}, rows: 3},
-		"too large":  {files: map[string]string{"features.json": `{"4": [4]}`, "labels.csv": "0\n1\n1\n"}, want: `"4" is not a vertex, want a number from 0 to 2`},
-		"names":      {files: map[string]string{"features.json": `{"a": [4]}`}, want: "turns names into numbers"},
-		"gaps":       {files: map[string]string{"features.json": `{"2000000000": [4]}`}, want: "too large for 1 lists"},
-		"nothing":    {files: map[string]string{"features.json": `{"0": []}`}, want: "lists no features"},
-		"both":       {files: map[string]string{"features.json": `{"0": [1]}`, "features.csv": "1\n2\n3\n"}, want: "there are both"},
-		"no matrix":  {files: map[string]string{"features.npz": "PK"}, want: "features.npz"},
-	} {
-		tc.files["edges.csv"] = "from,to\n0,1\n1,2\n"
-		d, err := Load(writeAll(t, tc.files), Options{})
-		switch {
-		case tc.want != "":
-			if err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("%s: got %v, want %q", name, err, tc.want)
-			}
-		case err != nil || d.Graph.Rows() != tc.rows || d.Features.Cols != 5 || len(d.Unread) != 0:
-			t.Errorf("%s: %v, %+v", name, err, d)
-		}
-	}
-}
-
-// Files of a folder that are not read are listed, with what they look like; those for people are not.
-func TestUnread(t *testing.T) {
-	edges := "from,to\n0,1\n1,2\n"
-	for name, tc := range map[string]struct {
-		files  map[string]string
-		unread []Unread
-	}{
-		"all read": {map[string]string{"edges.csv": edges, "features.csv": "1\n2\n3\n", "labels.csv.gz": gzipped(t, "0\n1\n1\n"), "train.csv": "0\n", "valid.csv": "1\n", "test.npy": "",
-			"ids.csv": "id\n", "classes.csv": "c\n", "README.txt": "x", "LICENSE": "x", "picture.png": "x", ".hidden.csv": "x"}, nil},
-		"csv": {map[string]string{"edges.csv": edges, "feats.json": "{}", "target.csv": "id,t\n", "train_mask.npy": "", "other.csv": "x", "edge_features.csv": "x"},
-			[]Unread{{"edge_features.csv", LooksData}, {"feats.json", LooksFeatures}, {"other.csv", LooksData}, {"target.csv", LooksLabels}, {"train_mask.npy", LooksSplit}}},
-		"edge list": {map[string]string{"graph.txt": edges, "features.npy": "", "y.npy": ""}, []Unread{{"features.npy", LooksFeatures}, {"y.npy", LooksLabels}}},
-	} {
-		if name == "all read" {
-			delete(tc.files, "test.npy")
-		}
-		dir := writeAll(t, tc.files)
-		d, err := Load(dir, Options{})
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		if !slices.Equal(d.Unread, tc.unread) || (len(tc.unread) > 0) != slices.ContainsFunc(d.Notes, func(n string) bool { return strings.Contains(n, "; not read: ") }) {
-			t.Errorf("%s: got %v, notes %q, want %v", name, d.Unread, d.Notes, tc.unread)
-		}
-		if name == "all read" && (!slices.Contains(d.Files, "valid.csv") || d.Val == nil) {
-			t.Errorf("read %v, validation %v", d.Files, d.Val)
-		}
-		for _, u := range d.Unread {
-			if u.Looks != LooksData && !strings.Contains(d.Wanted(u.Looks), "edges.csv") {
-				t.Errorf("%s: %s", u.Name, d.Wanted(u.Looks))
-			}
-		}
-	}
-}
-
-// Sparse features of a CSV folder of any content are an error of one line that names the file, or a data set.
-func FuzzCSVSparse(f *testing.F) {
-	f.Add([]byte(`{"2": [4], "0": [1, 0, 1]}`), []byte("0\n1\n1\n"), []byte{0, 1, 2, 2}, []byte{0, 4}, uint8(3), uint8(5))
-	f.Add([]byte(gzipped(f, `{"0": []}`)), []byte{}, []byte{0, 200}, []byte{}, uint8(1), uint8(0))
-	f.Add([]byte{}, []byte("-1\n"), []byte{0, 3}, []byte{2, 2, 1}, uint8(1), uint8(3))
-	f.Fuzz(func(t *testing.T, lists, labels, indptr, columns []byte, rows, cols uint8) {
-		files := map[string]string{"edges.csv": "from,to\n0,1\n"}
-		if len(labels) > 0 {
-			files["labels.csv"] = string(labels)
-		}
-		if len(lists) > 0 {
-			files["features.json"] = string(lists)
-		}
-		dir := writeAll(t, files)
-		if len(lists) == 0 {
-			if err := npy.WriteArchiveFile(filepath.Join(dir, "features.npz"), []npy.Entry{
-				{Key: "indptr", Data: bytewise(indptr)}, {Key: "indices", Data: bytewise(columns)}, {Key: "format", Shape: []int{}, Data: []string{"csr"}},
-				{Key: "shape", Data: []int64{int64(rows), int64(cols)}}, {Key: "data", Data: bytewise(columns)},
-			}, npy.Archiving{}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		d, err := Load(dir, Options{})
-		if accepted(t, dir, d, err) && (!d.Features.Sparse() || len(d.Unread) != 0) {
-			t.Errorf("features %+v, not read %v", d.Features, d.Unread)
 		}
 	})
 }

@@ -114,10 +114,10 @@ func (t *Tables) writeNodes(dir string, w *TablesWritten) (map[string]int32, err
 	}
 	sink, err := t.featureSink(dir, columns)
 	if err != nil {
-		return nil, errors.Join(err, ids.close())
+		return nil, errors.Join(err, ids.Close())
 	}
 	nodes := &nodeReader{t: t, c: columns, w: w, number: map[string]int32{}, watched: make([]columnWatch, len(head))}
-	if err := errors.Join(nodes.copy(in, sink, ids), ids.close()); err != nil {
+	if err := errors.Join(nodes.copy(in, sink, ids), ids.Close()); err != nil {
 		return nil, errors.Join(err, sink.abandon())
 	}
 	if w.Vertices = len(nodes.number); w.Vertices == 0 {
@@ -173,7 +173,7 @@ func (r *nodeReader) copy(in *tableIn, sink featureSink, ids *tableOut) error {
 			}
 			r.classes = append(r.classes, name)
 		}
-		if err := errors.Join(sink.row(record), ids.line(id)); err != nil {
+		if err := errors.Join(sink.row(record), ids.Line(id)); err != nil {
 			return fmt.Errorf("%s: %w", in.name, err)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 
 // readTextFeatures reads a row of numbers per vertex; n -1: as many vertices as there are rows. named says whether the first
 // line may hold names. The text is read twice: first to see how much there is.
-func (d *Dataset) readTextFeatures(t *textfile.Reader, named bool, n int) (rows int, err error) {
+func readTextFeatures(d *Dataset, t *textfile.Reader, named bool, n int) (rows int, err error) {
 	lines, chars, err := t.Extent()
 	if err != nil {
 		return 0, err
@@ -124,7 +124,7 @@ func (l *textLabels) cell(row, col int, v float64) error {
 
 // readTextLabels reads a line per vertex: one class, where -1 and nan mean unlabelled, or 0 and 1 for each of several
 // classes. n -1: as many vertices as there are lines. named is that of readTextFeatures.
-func (d *Dataset) readTextLabels(t *textfile.Reader, named bool, n int) (rows int, err error) {
+func readTextLabels(d *Dataset, t *textfile.Reader, named bool, n int) (rows int, err error) {
 	lines, chars, err := t.Extent()
 	if err != nil {
 		return 0, err
@@ -147,7 +147,7 @@ func (d *Dataset) readTextLabels(t *textfile.Reader, named bool, n int) (rows in
 	if l.labels != nil {
 		d.Classes = int(l.largest) + 1
 		if unlabelled := countOf(l.labels, -1); unlabelled > 0 {
-			d.note("%d vertices have no label", unlabelled)
+			d.Note("%d vertices have no label", unlabelled)
 		}
 	}
 	return rows, nil

@@ -8,34 +8,20 @@ import (
 	"strings"
 )
 
-// What a file looks like by its name.
-const (
-	LooksFeatures = "features"
-	LooksLabels   = "labels"
-	LooksSplit    = "split"
-	LooksData     = "data" // none of these, but no text for people either
-)
-
-// Unread is a file in the folder of a data set of which nothing was read.
-type Unread struct {
-	Name  string `json:"name"`
-	Looks string `json:"looks_like"` // LooksFeatures, LooksLabels, LooksSplit or LooksData
-}
-
 // listBeside lists the files of the folder that the data set at path was read from, if it is one: that of path, or for a CSV
 // folder that of its edges.
-func (d *Dataset) listBeside(path string, info os.FileInfo) error {
+func listBeside(d *Dataset, path string, info os.FileInfo) error {
 	if info.IsDir() {
-		return d.listFiles(path)
+		return listFiles(d, path)
 	}
 	if d.Format == formatCSV {
-		return d.listFiles(filepath.Dir(path))
+		return listFiles(d, filepath.Dir(path))
 	}
 	return nil
 }
 
 // listFiles says which files of a folder the data set was read from, and which not, in notes and Unread.
-func (d *Dataset) listFiles(dir string) error {
+func listFiles(d *Dataset, dir string) error {
 	list, err := os.ReadDir(dir)
 	if err != nil {
 		return err
@@ -45,10 +31,10 @@ func (d *Dataset) listFiles(dir string) error {
 		looks := looksLike(name)
 		switch {
 		case e.IsDir() || looks == "":
-		case d.reads(name):
+		case reads(d, name):
 			d.Files = append(d.Files, name)
 		default:
-			d.Unread = append(d.Unread, Unread{name, looks})
+			d.Unread = append(d.Unread, Unread{Name: name, Looks: looks})
 		}
 	}
 	if len(d.Unread) == 0 {
@@ -66,18 +52,15 @@ func (d *Dataset) listFiles(dir string) error {
 	if more := len(d.Unread) - shown; more > 0 {
 		names = append(names, fmt.Sprintf("%d more", more))
 	}
-	d.note("read: %s; not read: %s", strings.Join(d.Files, ", "), strings.Join(names, ", "))
+	d.Note("read: %s; not read: %s", strings.Join(d.Files, ", "), strings.Join(names, ", "))
 	return nil
 }
-
-// storeKeys are the arrays of a native store.
-var storeKeys = []string{"indptr", "indices", "x", "x_indptr", "x_indices", "x_data", "y", "train_mask", "val_mask", "test_mask", "ids"}
 
 // namesOfTables are the files in which data tables keeps names.
 var namesOfTables = []string{"ids.csv", "classes.csv", "columns.csv"}
 
 // reads reports whether a data set of this format in a folder is read from a file of this name.
-func (d *Dataset) reads(name string) bool {
+func reads(d *Dataset, name string) bool {
 	stem := func(ends []string, stems ...string) bool {
 		return slices.ContainsFunc(stems, func(s string) bool {
 			return slices.ContainsFunc(ends, func(end string) bool { return s+end == name })
@@ -142,7 +125,7 @@ func looksLike(name string) string {
 }
 
 // Wanted says how a file would have to be called, or where its content would have to be, to be read as what it looks like.
-func (d *Dataset) Wanted(looks string) string {
+func Wanted(d *Dataset, looks string) string {
 	switch d.Format {
 	case formatStore:
 		return "a store has " + map[string]string{LooksFeatures: "x.npy", LooksLabels: "y.npy", LooksSplit: "train_mask.npy, val_mask.npy and test_mask.npy"}[looks]

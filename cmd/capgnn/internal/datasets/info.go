@@ -81,7 +81,7 @@ func Describe(d *dataset.Dataset) *Info {
 		info.Notes = []string{}
 	}
 	for _, u := range d.Unread {
-		info.Unread = append(info.Unread, unread{u, d.Wanted(u.Looks)})
+		info.Unread = append(info.Unread, unread{u, dataset.Wanted(d, u.Looks)})
 	}
 	in, out := g.InDegree(), g.OutDegree()
 	for v := range g.Rows() {

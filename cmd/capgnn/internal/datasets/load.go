@@ -123,7 +123,7 @@ func Overlooked(d *dataset.Dataset, wanted ...string) error {
 	}
 	for _, u := range d.Unread {
 		if lacks[u.Looks] && slices.Contains(wanted, u.Looks) {
-			return term.Usagef("%s was not read, though its name looks like %s: %s", u.Name, u.Looks, d.Wanted(u.Looks)+instead[u.Looks])
+			return term.Usagef("%s was not read, though its name looks like %s: %s", u.Name, u.Looks, dataset.Wanted(d, u.Looks)+instead[u.Looks])
 		}
 	}
 	return nil

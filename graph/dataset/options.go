@@ -3,10 +3,7 @@ package dataset
 import (
 	"fmt"
 
-	"capgnn/graph"
-	"capgnn/graph/dataset/internal/textfile"
 	"capgnn/internal/npy"
-	"capgnn/internal/room"
 )
 
 // Values of Options.Edges.
@@ -36,35 +33,15 @@ type Options struct {
 	Watch    Watch // told how far reading has come; nil: nobody
 }
 
-// standardises reports whether features of a format that is not standardised by default are to be.
-func (o Options) standardises() bool { return o.Standardize == StandardizeTrain || o.Scaling != nil }
+// Standardises reports whether features of a format that is not standardised by default are to be.
+func (o Options) Standardises() bool { return o.Standardize == StandardizeTrain || o.Scaling != nil }
 
 // Watch is told how many bytes of a file, or of an array in one, have been read or written, of how many: about every MiB,
 // and at the end of each. What is read twice is told twice. An error of it ends the work and is returned.
 type Watch = npy.Watch
 
-// watchBytes is about what lies between two calls of a Watch.
-const watchBytes = textfile.WatchBytes
-
-// openArchive opens a .npz whose arrays report to Watch.
-func (o Options) openArchive(path string) (*npy.Archive, error) {
-	z, err := npy.OpenArchive(path)
-	if err == nil {
-		z.Watch(o.Watch)
-	}
-	return z, err
-}
-
-// openArray opens a .npy that reports to Watch.
-func (o Options) openArray(path string) (*npy.Array, error) {
-	a, err := npy.Open(path)
-	if err == nil {
-		a.Watch(o.Watch)
-	}
-	return a, err
-}
-
-func (o Options) validate() error {
+// Validate reports what is wrong with the options, whatever they are for.
+func (o Options) Validate() error {
 	switch o.Edges {
 	case "", Auto, Symmetric, Directed, Reversed:
 	default:
@@ -73,7 +50,7 @@ func (o Options) validate() error {
 	if err := CheckFeatures(o.Features); err != nil {
 		return err
 	}
-	if o.makes() && (o.Standardize == StandardizeTrain || o.Scaling != nil) {
+	if o.MakesFeatures() && (o.Standardize == StandardizeTrain || o.Scaling != nil) {
 		return fmt.Errorf("standardize: features made from the graph (%s) are not standardised: leave one of them away", o.Features)
 	}
 	if o.MaskRow < 0 {
@@ -84,28 +61,4 @@ func (o Options) validate() error {
 		return nil
 	}
 	return fmt.Errorf("standardize %q: want %s, %s or %s", o.Standardize, Auto, StandardizeNone, StandardizeTrain)
-}
-
-// fromMatrix returns the graph of a matrix A with A[i][j] = edge i → j, whose rows are normal. It takes a's arrays over.
-func (o Options) fromMatrix(a *graph.CSR) (*graph.CSR, error) {
-	switch o.Edges {
-	case Directed:
-		if err := room.For(4*a.Edges() + 16*int64(a.Rows())); err != nil {
-			return nil, err
-		}
-		return a.Transpose(), nil
-	case Reversed:
-		return a, nil
-	}
-	return symmetrised(a)
-}
-
-// noteEdges says how the number of edges changed.
-func (d *Dataset) noteEdges(c edgeCounts) {
-	if merged := c.stored - c.normal; merged > 0 {
-		d.note("%d repeated edges merged", merged)
-	}
-	if added := d.Graph.Edges() - c.normal; added > 0 {
-		d.note("%d edges stored in one direction only were made symmetric (--edges directed keeps them as stored)", added)
-	}
 }
