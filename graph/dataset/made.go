@@ -56,7 +56,7 @@ func CheckFeatures(text string) error {
 	return err
 }
 
-// makes reports whether features are made, in place of those of the files.
+// MakesFeatures reports whether features are made, in place of those of the files.
 func (o Options) MakesFeatures() bool { return o.Features != "" && o.Features != FeaturesStored }
 
 // MakeFeatures gives the graph the features that Options.Features says, which are not FeaturesStored.
