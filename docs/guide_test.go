@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"capgnn/graph/dataset"
+	"capgnn/graph/dataset/stores"
 	"capgnn/graph/synth"
 )
 
@@ -28,7 +29,7 @@ func TestGoGuide(t *testing.T) {
 	if err := os.WriteFile(source, []byte(program), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := dataset.WriteStore(store, words(t), nil); err != nil {
+	if err := stores.Write(store, words(t), nil); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command("go", "run", source, store) // in this folder, so of this module

@@ -11,6 +11,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/graph/dataset"
+	"capgnn/graph/dataset/formats"
 	"capgnn/internal/published"
 	"capgnn/rapa"
 )
@@ -46,7 +47,7 @@ func exchangesOf(t testing.TB, path string, parts int) ([]Exchange, [2][]int32) 
 // cutPublished cuts a published graph and returns the exchanges of a GCN with 3 layers, hidden 256, which trains on the data
 // set's training vertices, or 70 % of all where it has no masks; and the degrees.
 func cutPublished(t testing.TB, path string, parts int) ([]Exchange, [2][]int32) {
-	d, err := dataset.Load(published.Path(t, filepath.FromSlash(path)), dataset.Options{})
+	d, err := formats.Load(published.Path(t, filepath.FromSlash(path)), dataset.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,13 +10,14 @@ import (
 	"capgnn/gpu"
 	"capgnn/gpu/host"
 	"capgnn/graph/dataset"
+	"capgnn/graph/dataset/formats"
 	"capgnn/internal/published"
 	"capgnn/rapa"
 )
 
 func publishedProblem(tb testing.TB, name string, kind gnn.Kind) (*Problem, gnn.Config) {
 	tb.Helper()
-	d, err := dataset.Load(published.Path(tb, name), dataset.Options{})
+	d, err := formats.Load(published.Path(tb, name), dataset.Options{})
 	if err != nil {
 		tb.Fatal(err)
 	}

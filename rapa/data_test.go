@@ -5,12 +5,13 @@ import (
 
 	"capgnn/graph"
 	"capgnn/graph/dataset"
+	"capgnn/graph/dataset/formats"
 	"capgnn/internal/published"
 )
 
 // physics reads Coauthor Physics, symmetrised and without loops.
 func physics(t testing.TB) *graph.CSR {
-	d, err := dataset.Load(published.Path(t, "coauthor_physics"), dataset.Options{})
+	d, err := formats.Load(published.Path(t, "coauthor_physics"), dataset.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 
 	"capgnn/graph"
 	"capgnn/graph/dataset"
+	"capgnn/graph/dataset/formats"
 	"capgnn/internal/published"
 	"capgnn/rapa/multilevel"
 )
@@ -60,7 +61,7 @@ func BenchmarkTable(t *testing.B) {
 
 // tabulate prints the rows of one graph and returns the ratios.
 func tabulate(t testing.TB, set string, objective Objective) (ratios []float64) {
-	d, err := dataset.Load(set, dataset.Options{})
+	d, err := formats.Load(set, dataset.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/graph/dataset"
+	"capgnn/graph/dataset/formats"
 )
 
 func dataCommand() *cli.Command {
@@ -117,7 +118,7 @@ func openDataset(ctx context.Context, c *cli.Context, k *term.Console, name stri
 		return nil, err
 	}
 	watch := &term.DataWatch{Ctx: ctx, Console: k, Verb: "read"}
-	d, err := dataset.Load(path, dataset.Options{
+	d, err := formats.Load(path, dataset.Options{
 		Edges: c.String("edges"), Standardize: c.String("standardize"), Features: c.String("features"), Seed: c.Uint64("seed"), MaskRow: c.Int("split"), Compact: c.Bool("compact"), Watch: watch.At,
 	})
 	watch.End()

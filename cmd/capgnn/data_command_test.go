@@ -15,6 +15,7 @@ import (
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/graph"
 	"capgnn/graph/dataset"
+	"capgnn/graph/dataset/formats"
 	"capgnn/graph/synth"
 	"capgnn/internal/npy"
 	"capgnn/internal/published"
@@ -183,7 +184,7 @@ func TestDataReadingFlags(t *testing.T) {
 		t.Errorf("%+v", i)
 	}
 	s.must("data", "import", "splits.npz", "--split", "1", "--out", "one", "--quiet")
-	d, err := dataset.Load(s.path("one"), dataset.Options{})
+	d, err := formats.Load(s.path("one"), dataset.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"capgnn/cmd/capgnn/internal/datasets"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/graph/dataset"
+	"capgnn/graph/dataset/stores"
 	"capgnn/graph/synth"
 	"capgnn/hostmem"
 )
@@ -93,7 +94,7 @@ type written struct {
 func writeStore(ctx context.Context, k *term.Console, out string, d *dataset.Dataset, start time.Time) error {
 	k.Note("writing %s", out)
 	watch := &term.DataWatch{Ctx: ctx, Console: k, Verb: "write"}
-	err := dataset.WriteStore(out, d, watch.At)
+	err := stores.Write(out, d, watch.At)
 	watch.End()
 	if errors.Is(err, context.Canceled) {
 		return &term.InterruptedError{Note: "nothing was written"}

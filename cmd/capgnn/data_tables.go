@@ -10,7 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"capgnn/cmd/capgnn/internal/term"
-	"capgnn/graph/dataset"
+	"capgnn/graph/dataset/tables"
 	"capgnn/internal/atomicfile"
 )
 
@@ -37,7 +37,7 @@ func dataTablesCommand() *cli.Command {
 
 func dataTablesAction(c *cli.Context) error {
 	k := term.NewConsole(c)
-	t := dataset.Tables{Nodes: c.String("nodes"), Edges: c.String("links"), ID: c.String("id"), Label: c.String("label"), Features: c.String("features"), SkipUnknown: c.Bool("skip-unknown")}
+	t := tables.Tables{Nodes: c.String("nodes"), Edges: c.String("links"), ID: c.String("id"), Label: c.String("label"), Features: c.String("features"), SkipUnknown: c.Bool("skip-unknown")}
 	if t.Nodes == "" || t.Edges == "" {
 		return term.Usagef("data tables: give both --nodes and --links")
 	}
@@ -76,7 +76,7 @@ func dataTablesAction(c *cli.Context) error {
 }
 
 // writeTables makes the folder out, whole or not at all.
-func writeTables(t *dataset.Tables, out string) (written *dataset.TablesWritten, err error) {
+func writeTables(t *tables.Tables, out string) (written *tables.Written, err error) {
 	var unread error // of the tables, which name themselves
 	err = atomicfile.Folder(out, func(dir string) error {
 		written, unread = t.WriteCSV(dir)
@@ -88,7 +88,7 @@ func writeTables(t *dataset.Tables, out string) (written *dataset.TablesWritten,
 	return written, err
 }
 
-func tablesSummary(c *cli.Context, out string, w *dataset.TablesWritten) error {
+func tablesSummary(c *cli.Context, out string, w *tables.Written) error {
 	k := term.NewConsole(c)
 	t := tabwriter.NewWriter(k.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "vertices\t%s\n", term.Grouped(int64(w.Vertices)))

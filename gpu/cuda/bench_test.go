@@ -11,6 +11,7 @@ import (
 
 	"capgnn/gpu"
 	"capgnn/graph/dataset"
+	"capgnn/graph/dataset/formats"
 )
 
 // storeVariable names the graph of BenchmarkKernels: the folder of a store.
@@ -28,7 +29,7 @@ func BenchmarkKernels(b *testing.B) {
 	if path == "" {
 		b.Skipf("%s names no store", storeVariable)
 	}
-	d, err := dataset.Load(path, dataset.Options{})
+	d, err := formats.Load(path, dataset.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -5,19 +5,20 @@ import (
 	"math"
 	"slices"
 
+	"capgnn/graph/dataset/internal/check"
 	"capgnn/internal/room"
 )
 
 // validate checks the features of n vertices.
 func (f *Features) validate(n int) error {
-	if f.Cols < 0 || f.Cols > maxCols {
-		return fmt.Errorf("%d columns; at most %d are handled", f.Cols, maxCols)
+	if f.Cols < 0 || f.Cols > check.MaxCols {
+		return fmt.Errorf("%d columns; at most %d are handled", f.Cols, check.MaxCols)
 	}
 	if !f.Sparse() {
 		if f.Dense != nil && (f.Cols == 0 || len(f.Dense)%f.Cols != 0 || len(f.Dense)/f.Cols != n) {
 			return fmt.Errorf("%d values for %d vertices × %d columns", len(f.Dense), n, f.Cols)
 		}
-		if i := firstNotFinite(f.Dense); i >= 0 {
+		if i := check.FirstNotFinite(f.Dense); i >= 0 {
 			return fmt.Errorf("row %d, column %d is %g", i/f.Cols, i%f.Cols, f.Dense[i])
 		}
 		return nil
@@ -31,7 +32,7 @@ func (f *Features) validate(n int) error {
 	if len(f.Indices) != len(f.Data) {
 		return fmt.Errorf("%d columns for %d values", len(f.Indices), len(f.Data))
 	}
-	if _, i, err := checkCSR(f.Indptr, f.Indices, f.Cols, "column"); err != nil {
+	if _, i, err := check.CSR(f.Indptr, f.Indices, f.Cols, "column"); err != nil {
 		return fmt.Errorf("element %d: %w", i, err)
 	}
 	for v := range n {
@@ -42,7 +43,7 @@ func (f *Features) validate(n int) error {
 			}
 		}
 	}
-	if i := firstNotFinite(f.Data); i >= 0 {
+	if i := check.FirstNotFinite(f.Data); i >= 0 {
 		return fmt.Errorf("value %d (column %d) is %g", i, f.Indices[i], f.Data[i])
 	}
 	return nil

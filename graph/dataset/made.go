@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"capgnn/graph"
+	"capgnn/graph/dataset/internal/check"
 	"capgnn/internal/room"
 )
 
@@ -72,8 +73,8 @@ func (d *Dataset) MakeFeatures(text string, seed uint64) error {
 	case FeaturesDegree:
 		d.Features, err = oneColumn(n, degreeColumns, func(v int) int32 { return degreeColumn(loopless(d.Graph, v)) })
 	case FeaturesOneHot:
-		if n > maxCols {
-			return fmt.Errorf("has %d vertices; one-hot features are for at most %d: take degree or random:WIDTH", n, maxCols)
+		if n > check.MaxCols {
+			return fmt.Errorf("has %d vertices; one-hot features are for at most %d: take degree or random:WIDTH", n, check.MaxCols)
 		}
 		d.Features, err = oneColumn(n, n, func(v int) int32 { return int32(v) })
 	case FeaturesRandom:
@@ -96,7 +97,7 @@ func oneColumn(n, cols int, column func(v int) int32) (Features, error) {
 		return Features{}, err
 	}
 	f := Features{Cols: cols, Indptr: make([]int64, n+1), Indices: make([]int32, n), Data: make([]float32, n)}
-	graph.EachBlock(n, checkedBlock, func(lo, hi int) {
+	graph.EachBlock(n, check.Block, func(lo, hi int) {
 		for v := lo; v < hi; v++ {
 			f.Indptr[v+1], f.Indices[v], f.Data[v] = int64(v)+1, column(v), 1
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"capgnn/graph"
+	"capgnn/graph/dataset/internal/check"
 )
 
 // star returns vertex 0 with in-edges from all others, and a loop.
@@ -50,7 +51,7 @@ func TestOneHotFeatures(t *testing.T) {
 			t.Errorf("%d vertices: %v, %d columns", n, err, d.Features.Cols)
 		}
 	}
-	d.Graph = &graph.CSR{Cols: maxCols + 1, Indptr: make([]int64, maxCols+2)}
+	d.Graph = &graph.CSR{Cols: check.MaxCols + 1, Indptr: make([]int64, check.MaxCols+2)}
 	if err := d.MakeFeatures(FeaturesOneHot, 1); err == nil || !strings.Contains(err.Error(), "at most 16777216") {
 		t.Errorf("got %v", err)
 	}

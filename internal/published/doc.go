@@ -2,5 +2,5 @@
 //
 // For tests only. The folder is $CAPGNN_SHARED/data, else shared/data beside the repository root.
 //
-//	d, err := dataset.Load(published.Path(t, "coauthor_physics"), dataset.Options{})
+//	d, err := formats.Load(published.Path(t, "coauthor_physics"), dataset.Options{})
 package published

@@ -8,6 +8,7 @@ import (
 
 	"capgnn/graph"
 	"capgnn/graph/dataset"
+	"capgnn/graph/dataset/formats"
 	"capgnn/internal/published"
 )
 
@@ -28,7 +29,7 @@ var metisVolumes = []struct {
 
 // load reads a published graph, symmetrised and without loops.
 func load(t testing.TB, path []string) *graph.CSR {
-	d, err := dataset.Load(published.Path(t, path...), dataset.Options{})
+	d, err := formats.Load(published.Path(t, path...), dataset.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"capgnn/graph"
 	"capgnn/graph/dataset"
+	"capgnn/graph/dataset/formats"
 )
 
 // loose returns a graph of components of these sizes, each of communities of 200 vertices that are joined weakly, and of pairs.
@@ -127,7 +128,7 @@ func BenchmarkSeeds(b *testing.B) {
 		b.Fatal(err)
 	}
 	for _, set := range strings.Split(*seedSets, ",") {
-		d, err := dataset.Load(set, dataset.Options{})
+		d, err := formats.Load(set, dataset.Options{})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -24,5 +24,5 @@
 //	if err != nil {
 //		return err
 //	}
-//	d, err := dataset.Load(path, dataset.Options{})
+//	d, err := formats.Load(path, dataset.Options{})
 package fetch

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"capgnn/graph/dataset"
+	"capgnn/graph/dataset/formats"
 	"capgnn/internal/published"
 )
 
@@ -444,7 +445,7 @@ func TestFetch(t *testing.T) {
 	if err != nil || done != total || total != 572444 {
 		t.Fatalf("%s, %v: %d of %d bytes, want 572444", path, err, done, total)
 	}
-	d, err := dataset.Load(path, dataset.Options{})
+	d, err := formats.Load(path, dataset.Options{})
 	if err != nil || d.Graph.Rows() != 2708 || d.Name != "planetoid_cora" {
 		t.Errorf("got %+v, %v", d, err)
 	}

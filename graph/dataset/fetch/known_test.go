@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"capgnn/graph/dataset"
+	"capgnn/graph/dataset/formats"
 	"capgnn/internal/published"
 )
 
@@ -45,7 +46,7 @@ func TestKnownSizes(t *testing.T) {
 			t.Fatal(err)
 		}
 		path := published.Path(t, filepath.FromSlash(folder))
-		d, err := dataset.Load(path, dataset.Options{})
+		d, err := formats.Load(path, dataset.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,6 +6,7 @@ import (
 
 	"capgnn/graph"
 	"capgnn/graph/dataset"
+	"capgnn/graph/dataset/formats"
 )
 
 // Info is what `data info` prints.
@@ -81,7 +82,7 @@ func Describe(d *dataset.Dataset) *Info {
 		info.Notes = []string{}
 	}
 	for _, u := range d.Unread {
-		info.Unread = append(info.Unread, unread{u, dataset.Wanted(d, u.Looks)})
+		info.Unread = append(info.Unread, unread{u, formats.Wanted(d, u.Looks)})
 	}
 	in, out := g.InDegree(), g.OutDegree()
 	for v := range g.Rows() {

@@ -15,6 +15,7 @@ import (
 	"capgnn/gnn"
 	"capgnn/graph"
 	"capgnn/graph/dataset"
+	"capgnn/graph/dataset/formats"
 	"capgnn/pipeline"
 )
 
@@ -92,7 +93,7 @@ func Read(ctx context.Context, k *term.Console, cfg *runfolder.Config, scaling *
 		return nil, term.Usagef("--dataset %q: is not UTF-8, which the files of a run need: rename it", path)
 	}
 	watch := &term.DataWatch{Ctx: ctx, Console: k, Verb: "read"}
-	d, err := dataset.Load(path, dataset.Options{Edges: cfg.Edges, Standardize: cfg.Standardize, Scaling: scaling, Features: cfg.Features, Seed: cfg.Seed, MaskRow: cfg.Split.Value.Row, Watch: watch.At,
+	d, err := formats.Load(path, dataset.Options{Edges: cfg.Edges, Standardize: cfg.Standardize, Scaling: scaling, Features: cfg.Features, Seed: cfg.Seed, MaskRow: cfg.Split.Value.Row, Watch: watch.At,
 		Training: func(vertices int, labels []int32) ([]bool, error) {
 			fractions, err := cfg.SplitFractions()
 			if err != nil {
@@ -123,7 +124,7 @@ func Overlooked(d *dataset.Dataset, wanted ...string) error {
 	}
 	for _, u := range d.Unread {
 		if lacks[u.Looks] && slices.Contains(wanted, u.Looks) {
-			return term.Usagef("%s was not read, though its name looks like %s: %s", u.Name, u.Looks, dataset.Wanted(d, u.Looks)+instead[u.Looks])
+			return term.Usagef("%s was not read, though its name looks like %s: %s", u.Name, u.Looks, formats.Wanted(d, u.Looks)+instead[u.Looks])
 		}
 	}
 	return nil

@@ -10,8 +10,8 @@ import (
 	"capgnn/cmd/capgnn/internal/datasets"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/cmd/capgnn/internal/training"
-	"capgnn/graph/dataset"
 	"capgnn/graph/dataset/fetch"
+	"capgnn/graph/dataset/stores"
 	"capgnn/graph/synth"
 )
 
@@ -102,7 +102,7 @@ func (b *Bench) path(ctx context.Context, item string) (string, error) {
 		return "", err
 	}
 	watch := &term.DataWatch{Ctx: ctx, Console: k, Verb: "write"}
-	err = dataset.WriteStore(path, d, watch.At)
+	err = stores.Write(path, d, watch.At)
 	watch.End()
 	return path, datasets.WriteError(err)
 }

@@ -19,6 +19,8 @@ import (
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/docs"
 	"capgnn/graph/dataset"
+	"capgnn/graph/dataset/formats"
+	"capgnn/graph/dataset/stores"
 	"capgnn/internal/bench"
 )
 
@@ -203,11 +205,11 @@ func (b *Bench) store(ctx context.Context, item string) (string, error) {
 	if _, err := os.Stat(copied); !errors.Is(err, fs.ErrNotExist) {
 		return copied, err
 	}
-	d, err := dataset.Load(path, dataset.Options{})
+	d, err := formats.Load(path, dataset.Options{})
 	if err != nil {
 		return "", term.AsUsage(err)
 	}
-	return copied, errors.Join(dataset.WriteStore(copied, d, nil), d.Close())
+	return copied, errors.Join(stores.Write(copied, d, nil), d.Close())
 }
 
 func medianOf(x []float64) float64 {

@@ -1,6 +1,7 @@
-// Package textfile reads numbers and keys from text of any size, plain or gzip, without holding it.
+// Package textfile reads numbers and keys from text of any size, plain or gzip, without holding it, and writes tables that it reads.
 //
-// Its nouns: a Reader goes through lines of fields, a Scanner through JSON; Watched tells how far a file was read.
+// Its nouns: a Reader goes through lines of fields, a Scanner through JSON; Watched tells how far a file was read; a Table
+// is written line by line.
 //
 // # Contract
 //

@@ -1,0 +1,146 @@
+package formats
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"capgnn/graph/dataset"
+	"capgnn/graph/dataset/stores"
+)
+
+// listBeside lists the files of the folder that the data set at path was read from, if it is one: that of path, or for a CSV
+// folder that of its edges.
+func listBeside(d *dataset.Dataset, path string, info os.FileInfo) error {
+	if info.IsDir() {
+		return listFiles(d, path)
+	}
+	if d.Format == formatCSV {
+		return listFiles(d, filepath.Dir(path))
+	}
+	return nil
+}
+
+// listFiles says which files of a folder the data set was read from, and which not, in notes and Unread.
+func listFiles(d *dataset.Dataset, dir string) error {
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range list {
+		name := e.Name()
+		looks := looksLike(name)
+		switch {
+		case e.IsDir() || looks == "":
+		case reads(d, name):
+			d.Files = append(d.Files, name)
+		default:
+			d.Unread = append(d.Unread, dataset.Unread{Name: name, Looks: looks})
+		}
+	}
+	if len(d.Unread) == 0 {
+		return nil
+	}
+	const shown = 4
+	var names []string
+	for _, u := range d.Unread[:min(shown, len(d.Unread))] {
+		text := u.Name
+		if u.Looks != dataset.LooksData {
+			text += " (" + u.Looks + "?)"
+		}
+		names = append(names, text)
+	}
+	if more := len(d.Unread) - shown; more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	d.Note("read: %s; not read: %s", strings.Join(d.Files, ", "), strings.Join(names, ", "))
+	return nil
+}
+
+// namesOfTables are the files in which data tables keeps names.
+var namesOfTables = []string{"ids.csv", "classes.csv", "columns.csv"}
+
+// reads reports whether a data set of this format in a folder is read from a file of this name.
+func reads(d *dataset.Dataset, name string) bool {
+	stem := func(ends []string, stems ...string) bool {
+		return slices.ContainsFunc(stems, func(s string) bool {
+			return slices.ContainsFunc(ends, func(end string) bool { return s+end == name })
+		})
+	}
+	if slices.Contains(namesOfTables, name) {
+		return true
+	}
+	switch d.Format {
+	case stores.Format:
+		return name == stores.MetaFile || stem([]string{".npy"}, stores.Keys...)
+	case formatCSV:
+		return stem(textEnds, "edges") || stem(featureEnds, "features") || stem(columnEnds, "labels", "train", "val", "valid", "test")
+	case formatEdges:
+		return isEdgeFile(name)
+	case formatPlanetoid:
+		_, ok := planetoidName(name)
+		return ok
+	case formatSaint:
+		return isSaintFile(name)
+	case formatReddit:
+		_, ok := redditName(name)
+		return ok
+	case formatOGB:
+		return true // raw, split and what lies beside them
+	}
+	return strings.HasSuffix(name, ".npz")
+}
+
+// dataFileEnds are endings of files that hold data, of whatever program.
+var dataFileEnds = []string{".csv", ".tsv", ".txt", ".el", ".json", ".npy", ".npz", ".gz", ".zip", ".bz2", ".xz", ".zst", ".pkl", ".pickle", ".pt", ".pth", ".mat",
+	".parquet", ".feather", ".arrow", ".h5", ".hdf5", ".xlsx", ".dat", ".bin", ".gml", ".graphml", ".content", ".cites"}
+
+// looksLike tells by its name what a file holds; "": nothing that a program reads.
+func looksLike(name string) string {
+	lower := strings.ToLower(name)
+	people := []string{"readme", "license", "licence", "changelog", "citation"}
+	if strings.HasPrefix(lower, ".") || slices.ContainsFunc(people, func(p string) bool { return strings.HasPrefix(lower, p) }) {
+		return ""
+	}
+	if !suffix(dataFileEnds...)(lower) {
+		return ""
+	}
+	stem, _, _ := strings.Cut(lower, ".")
+	words := strings.FieldsFunc(stem, func(r rune) bool { return r == '_' || r == '-' || r == ' ' })
+	has := func(beginnings ...string) bool {
+		return slices.ContainsFunc(words, func(w string) bool {
+			return slices.ContainsFunc(beginnings, func(b string) bool { return strings.HasPrefix(w, b) })
+		})
+	}
+	switch {
+	case has("edge", "link"): // of them, whatever they are called beside
+		return dataset.LooksData
+	case has("train", "val", "valid", "test", "split", "mask", "fold"):
+		return dataset.LooksSplit
+	case has("feat", "attr", "embedding") || stem == "x":
+		return dataset.LooksFeatures
+	case has("label", "target", "class") || stem == "y":
+		return dataset.LooksLabels
+	}
+	return dataset.LooksData
+}
+
+// Wanted says how a file would have to be called, or where its content would have to be, to be read as what it looks like.
+func Wanted(d *dataset.Dataset, looks string) string {
+	switch d.Format {
+	case stores.Format:
+		return "a store has " + map[string]string{dataset.LooksFeatures: "x.npy", dataset.LooksLabels: "y.npy", dataset.LooksSplit: "train_mask.npy, val_mask.npy and test_mask.npy"}[looks]
+	case formatCSV, formatEdges:
+		with := "a folder with edges.csv has "
+		switch looks {
+		case dataset.LooksFeatures:
+			return with + "features.csv, .csv.gz, .npy, .npz (SciPy) or .json"
+		case dataset.LooksLabels:
+			return with + "labels.csv, .csv.gz or .npy, or `capgnn data tables` makes it"
+		}
+		return with + "train, val and test, each as .csv, .csv.gz or .npy"
+	}
+	return filepath.Base(d.Source) + " is read as " + d.Format + ", which has no other files"
+}

@@ -1,0 +1,62 @@
+package formats
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"capgnn/graph/dataset"
+	"capgnn/graph/dataset/internal/fields"
+	"capgnn/graph/dataset/stores"
+)
+
+// Names of classes come with a folder of CSV files, go into the store and come out of it; names of other classes are left alone.
+func TestClassNames(t *testing.T) {
+	for _, c := range []struct {
+		name, file string
+		want       []string
+		note       string
+	}{
+		{"names", "team\nblue, dark\nred\n", []string{"blue, dark", "red"}, ""},
+		{"quoted", "team\n\"blue, dark\"\n\"r\x1b[2Jed\"\n", []string{"blue, dark", "r [2Jed"}, ""},
+		{"none", "", nil, ""},
+		{"too few", "team\nblue\n", nil, "names 1 of 2 classes"},
+		{"junk", "\"", nil, "names 0 of 2 classes"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.name == "names" {
+				c.file = strings.Replace(c.file, "blue, dark", `"blue, dark"`, 1)
+			}
+			dir := t.TempDir()
+			files := map[string]string{"edges.csv": "a,b\n0,1\n1,2\n", "labels.csv": "y\n0\n1\n1\n", "features.csv": "x\n1\n2\n3\n"}
+			if c.file != "" {
+				files[fields.ClassesFile] = c.file
+			}
+			for name, text := range files {
+				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			check := func(dir, note string) *dataset.Dataset {
+				t.Helper()
+				d, err := Load(dir, dataset.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { d.Close() })
+				notes := strings.Join(d.Notes, "\n")
+				if !slices.Equal(d.ClassNames, c.want) || note != "" && !strings.Contains(notes, note) || note == "" && strings.Contains(notes, fields.ClassesFile) {
+					t.Errorf("got %q, notes %q, want %q and %q", d.ClassNames, notes, c.want, note)
+				}
+				return d
+			}
+			store := filepath.Join(t.TempDir(), "store")
+			if err := stores.Write(store, check(dir, c.note), nil); err != nil {
+				t.Fatal(err)
+			}
+			check(store, "")
+		})
+	}
+}

@@ -1,0 +1,217 @@
+package formats
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"capgnn/graph/dataset"
+	"capgnn/graph/dataset/internal/check"
+	"capgnn/graph/dataset/internal/fields"
+	"capgnn/graph/dataset/internal/textfile"
+	"capgnn/internal/npy"
+)
+
+// textEnds are the endings of a column file that is text, with and without compression.
+var textEnds = []string{".csv", ".csv.gz"}
+
+// findFile returns the one file STEM.END of a folder, "" if there is none.
+func findFile(dir, stem string, ends ...string) (string, error) {
+	found := ""
+	for _, end := range ends {
+		path := filepath.Join(dir, stem+end)
+		if _, err := os.Stat(path); err != nil {
+			continue
+		}
+		if found != "" {
+			return "", fmt.Errorf("%s: there are both %s and %s; keep one", dir, filepath.Base(found), filepath.Base(path))
+		}
+		found = path
+	}
+	return found, nil
+}
+
+// loadCSV reads a folder of an edge list edges.csv and, each optional, features, labels and the masks train, val (or valid) and
+// test, as NAME.npy, NAME.csv or NAME.csv.gz; sparse features also as features.npz of SciPy or features.json of lists. Text files may begin with a line of names and must not have a column of row
+// numbers. A mask is one 0 or 1 per vertex, or the list of its vertices: see vertexMask. Features and labels tell how many
+// vertices there are; without them the largest id does. Edges are directed unless Options.Edges says otherwise.
+func loadCSV(dir string, opt dataset.Options) (*dataset.Dataset, error) {
+	d := &dataset.Dataset{Name: dataset.BaseName(dir), Format: formatCSV}
+	n, err := readColumns(d, dir, opt)
+	if err != nil {
+		return nil, err
+	}
+	edges, err := findFile(dir, "edges", textEnds...)
+	if err != nil {
+		return nil, err
+	}
+	if edges == "" {
+		return nil, fmt.Errorf("%s: has no edges.csv", dir)
+	}
+	if opt.Compact && n >= 0 {
+		return nil, fmt.Errorf("%s: --compact would tear vertices from their features or labels; leave it away", dir)
+	}
+	err = textfile.Open(edges, opt.Watch, func(t *textfile.Reader) error {
+		if n < 0 {
+			return readEdgeList(d, t, opt)
+		}
+		l := &edgeText{t: t, named: true, n: n}
+		if err := l.graph(d, opt, false, l.vertices); err != nil {
+			return err
+		}
+		noteDirected(d, opt)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return d, errors.Join(readMasks(d, dir, opt), fields.ReadClassNames(d, dir))
+}
+
+// Endings of the files of a CSV folder, beside its edges. Lists of features stand for vertices by number, so that labels, if
+// there are any, say how many there are.
+var (
+	listEnds    = []string{".json", ".json.gz"}
+	columnEnds  = append([]string{".npy"}, textEnds...)
+	featureEnds = append(append([]string{".npz"}, columnEnds...), listEnds...)
+)
+
+// readColumns reads features and labels, and returns the number of vertices, -1 if there is neither.
+func readColumns(d *dataset.Dataset, dir string, opt dataset.Options) (n int, err error) {
+	features, err := findFile(dir, "features", featureEnds...)
+	if err != nil {
+		return 0, err
+	}
+	labels, err := findFile(dir, "labels", columnEnds...)
+	if err != nil {
+		return 0, err
+	}
+	list := suffix(listEnds...)(features)
+	n = -1
+	if !list {
+		if n, err = readFeatureFile(d, features, opt, n); err != nil {
+			return 0, err
+		}
+	}
+	if n, err = readColumn(d, labels, opt, n, readTextLabels, readLabelColumns); err != nil || !list {
+		return n, err
+	}
+	return fields.ReadLists(d, features, opt, n)
+}
+
+// readFeatureFile reads features that stand in the order of the vertices, "" none, and returns the number of rows.
+func readFeatureFile(d *dataset.Dataset, path string, opt dataset.Options, n int) (rows int, err error) {
+	if filepath.Ext(path) == ".npz" {
+		return readSparseFile(d, path, opt)
+	}
+	return readColumn(d, path, opt, n, readTextFeatures, func(d *dataset.Dataset, a *npy.Array, n int) error { return fields.ReadDense(d, nil, "features", a, n) })
+}
+
+// readSparseFile reads features as scipy.sparse.save_npz writes a CSR matrix, a row for each vertex.
+func readSparseFile(d *dataset.Dataset, path string, opt dataset.Options) (rows int, err error) {
+	z, err := fields.OpenArchive(opt, path)
+	if err != nil {
+		return 0, err
+	}
+	defer z.Close()
+	kind, err := scipyKind(z)
+	if err != nil {
+		return 0, err
+	}
+	if kind != "csr" || !z.Has("indptr") || !z.Has("shape") {
+		return 0, fmt.Errorf("%s: is not a SciPy CSR matrix: write it with scipy.sparse.save_npz of a csr_matrix", path)
+	}
+	rows, cols, err := fields.ReadShape(z, "shape")
+	if err != nil {
+		return 0, err
+	}
+	if rows == 0 || cols == 0 || cols > check.MaxCols {
+		return 0, memberFault(z, "shape", fmt.Errorf("is %d × %d, want a row for each vertex and 1 to %d columns", rows, cols, check.MaxCols))
+	}
+	return rows, fields.ReadSparse(d, z, fields.CSRArrays{Indptr: "indptr", Indices: "indices", Column: "column"}, "data", rows, cols)
+}
+
+// readColumn reads a file with a row for each of n vertices, -1: as many as there are rows, and returns how many these are.
+func readColumn(d *dataset.Dataset, path string, opt dataset.Options, n int, fromText func(d *dataset.Dataset, t *textfile.Reader, named bool, n int) (int, error), fromArray func(d *dataset.Dataset, a *npy.Array, n int) error) (rows int, err error) {
+	if path == "" {
+		return n, nil
+	}
+	if filepath.Ext(path) != ".npy" {
+		err := textfile.Open(path, opt.Watch, func(t *textfile.Reader) (err error) {
+			rows, err = fromText(d, t, true, n)
+			return err
+		})
+		return rows, err
+	}
+	a, err := fields.OpenArray(opt, path)
+	if err != nil {
+		return 0, err
+	}
+	if n < 0 {
+		if len(a.Shape) == 0 || a.Shape[0] < 1 || a.Shape[0] > check.MaxDim {
+			return 0, a.Fault(-1, fmt.Errorf("has shape %v, want a row per vertex", a.Shape))
+		}
+		n = a.Shape[0]
+	}
+	return n, fromArray(d, a, n)
+}
+
+// readLabelColumns reads one class per vertex, or a row of 0 and 1 per vertex.
+func readLabelColumns(d *dataset.Dataset, a *npy.Array, n int) error {
+	if len(a.Shape) == 1 || len(a.Shape) == 2 && a.Shape[1] == 1 && a.Shape[0] == n {
+		flat := *a
+		flat.Shape = a.Shape[:1]
+		return fields.ReadLabels(d, &flat, n, -1)
+	}
+	return fields.ReadTargets(d, a, n)
+}
+
+// readMasks reads the masks of a folder whose graph has been read.
+func readMasks(d *dataset.Dataset, dir string, opt dataset.Options) error {
+	n := d.Graph.Rows()
+	for i, stem := range []string{"train", "val", "test"} {
+		path, err := findFile(dir, stem, columnEnds...)
+		if path == "" && err == nil && stem == "val" {
+			path, err = findFile(dir, "valid", columnEnds...)
+		}
+		if err != nil {
+			return err
+		}
+		if path == "" {
+			continue
+		}
+		if opt.Compact {
+			return fmt.Errorf("%s: --compact would tear vertices from %s; leave it away", dir, filepath.Base(path))
+		}
+		into := d.Masks()[i].Of
+		if filepath.Ext(path) == ".npy" {
+			*into, err = readArrayMask(path, opt, n)
+		} else {
+			err = textfile.Open(path, opt.Watch, func(t *textfile.Reader) (err error) {
+				t.Header()
+				*into, err = readTextMask(t, n)
+				return err
+			})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func readArrayMask(path string, opt dataset.Options, n int) ([]bool, error) {
+	a, err := fields.OpenArray(opt, path)
+	if err != nil {
+		return nil, err
+	}
+	if len(a.Shape) != 1 || a.Len() > n || a.DType.Kind == 'b' && a.Len() != n {
+		return nil, a.Fault(-1, fmt.Errorf("has shape %v and type %v, want [%d], or a list of vertices", a.Shape, a.DType, n))
+	}
+	list, err := a.Int64()
+	if err != nil {
+		return nil, err
+	}
+	return vertexMask(list, n, func(i int, format string, args ...any) error { return a.Fault(i, fmt.Errorf(format, args...)) })
+}

@@ -1,0 +1,290 @@
+package formats
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"capgnn/graph/dataset"
+	"capgnn/graph/dataset/internal/fields"
+	"capgnn/graph/dataset/stores"
+	"capgnn/internal/npy"
+)
+
+// Values of Dataset.Format that are used in more than one place.
+const (
+	formatPlanetoid     = "planetoid"
+	formatHeterophilous = "heterophilous"
+	formatOGB           = "ogb"
+	formatReddit        = "dgl-reddit"
+	formatCSV           = "csv"
+	formatEdges         = "edge-list"
+)
+
+// Load reads the data set at path: a native store, a .npz, an edge list, a folder that holds one of these, or a Planetoid,
+// GraphSAINT, OGB, DGL Reddit or CSV folder (or one of its files). Files that are damaged, inconsistent or of another
+// format are an error of one line.
+func Load(path string, opt dataset.Options) (*dataset.Dataset, error) {
+	if err := opt.Validate(); err != nil {
+		return nil, err
+	}
+	if opt.MakesFeatures() {
+		opt.Standardize = dataset.StandardizeNone
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	var d *dataset.Dataset
+	if info.IsDir() {
+		d, err = loadFolder(path, opt)
+	} else {
+		d, err = loadFile(path, opt)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err = suits(opt, d); err == nil {
+		err = d.Validate()
+	}
+	if err != nil {
+		d.Close()
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if err := errors.Join(listBeside(d, path, info), settleFeatures(d, path, opt)); err != nil {
+		d.Close()
+		return nil, err
+	}
+	d.Source = path
+	if d.Name == "" {
+		d.Name = dataset.BaseName(path)
+	}
+	return d, nil
+}
+
+// settleFeatures standardises the features, or makes others in their place, as opt says.
+func settleFeatures(d *dataset.Dataset, path string, opt dataset.Options) error {
+	switch {
+	case opt.MakesFeatures():
+		if err := d.MakeFeatures(opt.Features, opt.Seed); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+	case opt.Standardises() && d.Format != formatSaint: // whose reader does it
+		return standardise(d, path, opt)
+	}
+	return nil
+}
+
+// suits refuses options that mean nothing for the format that was found.
+func suits(o dataset.Options, d *dataset.Dataset) error {
+	if o.MaskRow != 0 && d.Splits == 0 {
+		return fmt.Errorf("has no numbered splits: there is no split %d", o.MaskRow)
+	}
+	if o.Compact && d.Format != formatEdges && d.Format != formatCSV {
+		return fmt.Errorf("is no edge list: --compact is for edge lists, leave it away")
+	}
+	return nil
+}
+
+// dataEnds are endings of files that are data sets by themselves; edge lists are all but the first.
+var dataEnds = []string{".npz", ".txt", ".txt.gz", ".csv", ".csv.gz", ".tsv", ".tsv.gz", ".el", ".el.gz"}
+
+// isEdgeFile reports whether a file of this name may be an edge list.
+func isEdgeFile(base string) bool { return suffix(dataEnds[1:]...)(base) }
+
+func loadFile(path string, opt dataset.Options) (*dataset.Dataset, error) {
+	base := filepath.Base(path)
+	if name, ok := planetoidName(base); ok {
+		return loadPlanetoid(filepath.Dir(path), name, opt)
+	}
+	if base == stores.MetaFile {
+		return stores.Load(filepath.Dir(path), opt)
+	}
+	if isSaintFile(base) {
+		return loadSaint(filepath.Dir(path), opt)
+	}
+	if name, ok := redditName(base); ok {
+		return loadReddit(filepath.Dir(path), name, opt)
+	}
+	if strings.HasSuffix(base, ".npz") {
+		z, err := fields.OpenArchive(opt, path)
+		if err != nil {
+			return nil, err
+		}
+		defer z.Close()
+		return loadArchive(z, opt)
+	}
+	for _, other := range otherFiles {
+		if other.match(base) {
+			return nil, unsupported(path, other.name)
+		}
+	}
+	if base == "edges.csv" || base == "edges.csv.gz" {
+		return loadCSV(filepath.Dir(path), opt)
+	}
+	if isEdgeFile(base) {
+		return loadEdgeList(path, opt)
+	}
+	return nil, fmt.Errorf("%s: is no data set that can be read; %s", path, readable)
+}
+
+const readable = "give a native store, an .npz with its keys, a gnn-benchmark or heterophilous-graphs .npz, an edge list, or a Planetoid, GraphSAINT, OGB, DGL Reddit or CSV folder"
+
+// otherFiles are file names of formats that are known, but not read.
+var otherFiles = []struct {
+	name  string
+	match func(base string) bool
+}{
+	{"LINQS text (.content and .cites; the same data is published as Planetoid and as .npz)", suffix(".content", ".cites")},
+}
+
+func suffix(ends ...string) func(string) bool {
+	return func(base string) bool {
+		return slices.ContainsFunc(ends, func(e string) bool { return strings.HasSuffix(base, e) })
+	}
+}
+
+func unsupported(path, what string) error {
+	return fmt.Errorf("%s: looks like %s, which this version does not read; %s", path, what, readable)
+}
+
+// loadArchive tells the formats of .npz apart by their keys.
+func loadArchive(z *npy.Archive, opt dataset.Options) (*dataset.Dataset, error) {
+	has := func(keys ...string) bool {
+		return !slices.ContainsFunc(keys, func(k string) bool { return !z.Has(k) })
+	}
+	switch {
+	case has("adj_indptr", "adj_indices"):
+		return loadBenchmark(z, opt)
+	case has("indptr", "indices", "shape", "format"):
+		return nil, unsupported(z.Name(), "a SciPy sparse matrix (GraphSAINT folders name it adj_full.npz)")
+	case has("indptr", "indices"):
+		return stores.LoadArchive(z, opt)
+	case has("node_features", "edges"):
+		return loadHeterophilous(z, opt)
+	case has("feature", "node_types"):
+		return nil, unsupported(z.Name(), "one file of DGL's Reddit pair; name them reddit_data.npz and reddit_graph.npz,")
+	}
+	keys := strings.Join(z.Keys(), " ")
+	return nil, fmt.Errorf("%s: holds the arrays [%.300s], which are no data set that can be read; %s", z.Name(), keys, readable)
+}
+
+// listing is what the names of a folder's files tell.
+type listing struct {
+	names             []string // all
+	archives, edges   []string // files that may be data sets by themselves: .npz, edge lists
+	planetoid, reddit []string // data sets by name
+}
+
+func list(dir string) (listing, error) {
+	entries, err := os.ReadDir(dir)
+	var l listing
+	for _, e := range entries {
+		name := e.Name()
+		l.names = append(l.names, name)
+		if strings.HasSuffix(name, ".npz") {
+			l.archives = append(l.archives, name)
+		}
+		if isEdgeFile(name) && !strings.HasPrefix(strings.ToLower(name), "readme") {
+			l.edges = append(l.edges, name)
+		}
+		if r, ok := redditName(name); ok && strings.HasSuffix(name, redditData) {
+			l.reddit = append(l.reddit, r)
+		}
+		if p, ok := planetoidName(name); ok && strings.HasSuffix(name, ".graph") {
+			l.planetoid = append(l.planetoid, p)
+		}
+	}
+	return l, err
+}
+
+// has reports whether one of the names is there.
+func (l *listing) has(names ...string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { return slices.Contains(l.names, name) })
+}
+
+// loadFolder tells the formats of folders apart by the names in them.
+func loadFolder(dir string, opt dataset.Options) (*dataset.Dataset, error) {
+	l, err := list(dir)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case l.has(stores.MetaFile, "indptr.npy"):
+		return stores.Load(dir, opt)
+	case len(l.planetoid) == 1:
+		d, err := loadPlanetoid(dir, l.planetoid[0], opt)
+		return named(d, dir), err
+	case len(l.planetoid) > 1:
+		return nil, fmt.Errorf("%s: holds several Planetoid data sets (%s); give one file, such as %s", dir, strings.Join(l.planetoid, " "),
+			filepath.Join(dir, "ind."+l.planetoid[0]+".graph"))
+	case l.has(adjFull, roleFile):
+		return loadSaint(dir, opt)
+	case len(l.reddit) == 1:
+		d, err := loadReddit(dir, l.reddit[0], opt)
+		return named(d, dir), err
+	case len(l.reddit) > 1:
+		return nil, fmt.Errorf("%s: holds both Reddit pairs; give one file, such as %s", dir, filepath.Join(dir, l.reddit[0]+redditData))
+	case isOGB(dir):
+		return loadOGB(dir, opt)
+	case l.has("edges.csv", "edges.csv.gz"):
+		return loadCSV(dir, opt)
+	case len(l.archives) == 1:
+		d, err := loadFile(filepath.Join(dir, l.archives[0]), opt)
+		return named(d, dir), err
+	case len(l.archives) > 1:
+		return nil, fmt.Errorf("%s: holds several .npz files (%s); give one of them", dir, strings.Join(l.archives, " "))
+	case l.has("raw") && l.has("split"):
+		return nil, unsupported(dir, "an OGB folder of another kind than raw/*.csv.gz of one graph")
+	}
+	return loadEdgeFolder(dir, l.names, l.edges, opt)
+}
+
+// named gives a data set the name of its folder.
+func named(d *dataset.Dataset, dir string) *dataset.Dataset {
+	if d != nil {
+		d.Name = dataset.BaseName(dir)
+	}
+	return d
+}
+
+// isOGB reports whether a folder looks like one of OGB's.
+func isOGB(dir string) bool {
+	path, err := ogbFile(filepath.Join(dir, "raw"), "num-node-list", false)
+	return path != "" || err != nil
+}
+
+// loadEdgeFolder reads a folder that holds one edge list and none of the other formats.
+func loadEdgeFolder(dir string, names, edges []string, opt dataset.Options) (*dataset.Dataset, error) {
+	for _, other := range otherFiles {
+		if slices.ContainsFunc(names, other.match) {
+			return nil, unsupported(dir, other.name)
+		}
+	}
+	switch len(edges) {
+	case 0:
+	case 1:
+		d, err := loadEdgeList(filepath.Join(dir, edges[0]), opt)
+		return named(d, dir), err
+	default:
+		return nil, fmt.Errorf("%s: holds several text files (%.200s); give one edge list, or name it edges.csv; of tables of vertices and edges `capgnn data tables` makes a data set", dir, strings.Join(edges, " "))
+	}
+	return nil, fmt.Errorf("%s: no data set was found in this folder; %s", dir, readable)
+}
+
+// planetoidName returns NAME of a file name ind.NAME.graph or another of the eight.
+func planetoidName(base string) (string, bool) {
+	rest, ok := strings.CutPrefix(base, "ind.")
+	if !ok {
+		return "", false
+	}
+	for _, end := range []string{".x", ".y", ".tx", ".ty", ".allx", ".ally", ".graph", ".test.index"} {
+		if name, ok := strings.CutSuffix(rest, end); ok && name != "" {
+			return name, true
+		}
+	}
+	return "", false
+}

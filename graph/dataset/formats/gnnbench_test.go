@@ -1,0 +1,48 @@
+package formats
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"capgnn/graph/dataset"
+	"capgnn/graph/dataset/internal/datatest"
+	"capgnn/internal/npy"
+)
+
+func TestBenchmarkFaults(t *testing.T) {
+	good := []npy.Entry{
+		{Key: "adj_data", Data: []float64{1, 1}}, {Key: "adj_indices", Data: []int32{1, 0}}, {Key: "adj_indptr", Data: []int32{0, 1, 2}}, {Key: "adj_shape", Data: []int64{2, 2}},
+		{Key: "attr_data", Data: []float64{1, 1}}, {Key: "attr_indices", Data: []int32{1, 0}}, {Key: "attr_indptr", Data: []int32{0, 2, 2}}, {Key: "attr_shape", Data: []int64{2, 3}},
+		{Key: "labels", Data: []int8{1, 0}},
+	}
+	d, err := Load(datatest.NPZ(t, good...), dataset.Options{})
+	if err != nil || d.Classes != 2 || !slices.Equal(d.Features.Indices, []int32{0, 1}) || len(d.Notes) != 1 || !strings.Contains(d.Notes[0], "<f8 were converted") {
+		t.Errorf("got %+v, %v", d, err)
+	}
+	for _, c := range []struct {
+		want string
+		e    npy.Entry
+	}{
+		{"adj_data.npy: byte 136: edge 1 has the weight 0.5", npy.Entry{Key: "adj_data", Data: []float64{1, 0.5}}},
+		{"weight NaN", npy.Entry{Key: "adj_data", Data: []float32{1, nan()}}},
+		{"adj_data.npy: has 1 entries, want 2", npy.Entry{Key: "adj_data", Data: []float32{1}}},
+		{"is 2 × 3, want a square", npy.Entry{Key: "adj_shape", Data: []int64{2, 3}}},
+		{"dimension -2 is outside", npy.Entry{Key: "adj_shape", Data: []int64{-2, -2}}},
+		{"dimension 1099511627776", npy.Entry{Key: "adj_shape", Data: []int64{1 << 40, 1 << 40}}},
+		{"has 3 row pointers; want 2000000001", npy.Entry{Key: "adj_shape", Data: []int64{2e9, 2e9}}},
+		{"row 1: neighbour 2 is outside [0, 2)", npy.Entry{Key: "adj_indices", Data: []int32{1, 2}}},
+		{"attr_shape.npy: is 3 × 3", npy.Entry{Key: "attr_shape", Data: []int64{3, 3}}},
+		{"attr_shape.npy: is 2 × 2147483646", npy.Entry{Key: "attr_shape", Data: []int64{2, math.MaxInt32 - 1}}},
+		{"column 3 is outside [0, 3)", npy.Entry{Key: "attr_indices", Data: []int32{1, 3}}},
+		{"value 1 (column 0) is NaN", npy.Entry{Key: "attr_data", Data: []float64{1, math.NaN()}}},
+		{"value 1e+300 does not fit float32", npy.Entry{Key: "attr_data", Data: []float64{1, 1e300}}},
+		{"label -7 is below -1", npy.Entry{Key: "labels", Data: []int32{1, -7}}},
+		{"has shape [3]", npy.Entry{Key: "labels", Data: []int32{1, 0, 0}}},
+	} {
+		if _, err := Load(datatest.NPZ(t, datatest.With(good, c.e)...), dataset.Options{}); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("got %v, want %q", err, c.want)
+		}
+	}
+}

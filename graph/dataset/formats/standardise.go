@@ -1,0 +1,161 @@
+package formats
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"capgnn/graph/dataset"
+	"capgnn/graph/dataset/internal/check"
+)
+
+// standardise standardises dense float32 features that were read, where they lie; mapped ones were not mapped for this. path stands for the data set in errors.
+func standardise(d *dataset.Dataset, path string, opt dataset.Options) error {
+	given, train := opt.Scaling, d.Train
+	fault := func(err error) error { return &dataset.FormatError{File: path, Offset: -1, Err: err} }
+	switch {
+	case !d.Features.Present():
+		return fault(errors.New("has no features to standardise; use --standardize none"))
+	case d.Features.Sparse():
+		return fault(errors.New("has sparse features, which standardising would make dense; use --standardize none"))
+	case train == nil && given == nil && opt.Training == nil:
+		return fault(errors.New("has no train_mask, whose rows standardising needs; use --standardize none"))
+	}
+	if train == nil && given == nil {
+		var err error
+		if train, err = opt.Training(d.Graph.Rows(), d.Labels); err != nil {
+			return fault(err)
+		}
+	}
+	all := func(visit func(i int, v []float32) error) error { return visit(0, d.Features.Dense) }
+	scaling, i, err := standardised(d.Features.Dense, all, d.Features.Cols, train, given)
+	if err != nil && i >= 0 {
+		err = fmt.Errorf("row %d, column %d: %w", i/d.Features.Cols, i%d.Features.Cols, err)
+	}
+	if err != nil {
+		return fault(err)
+	}
+	noteStandardised(d, scaling, given, train)
+	return nil
+}
+
+func noteStandardised(d *dataset.Dataset, used, given *dataset.Scaling, train []bool) {
+	d.Scaling = used
+	if given != nil {
+		d.Note("features: every column was standardised with the mean and deviation that were given")
+		return
+	}
+	d.Note("features: every column was standardised with mean and deviation of the %d training rows (--standardize none keeps them as stored)",
+		check.CountTrue(train))
+}
+
+// stream calls visit with all values of a matrix, row by row, in pieces; i is the index of the first value of a piece.
+type stream[T float32 | float64] func(visit func(i int, v []T) error) error
+
+// standardised puts (x - mean) / deviation per column into out as float32, computed in float64. Mean and deviation are those
+// of the rows in train, the deviation that of a population (divided by the number of rows), or those given. A column
+// without deviation is only centred. On an error, i is the element it is about, -1 if none. x is streamed three times, with
+// given once; out may lie where x does.
+func standardised[T float32 | float64](out []float32, x stream[T], cols int, train []bool, given *dataset.Scaling) (used *dataset.Scaling, i int, err error) {
+	if used = given; used == nil {
+		if check.CountTrue(train) == 0 {
+			return nil, -1, errors.New("there are no training vertices to standardise with; use --standardize none")
+		}
+		bad := -1
+		used = &dataset.Scaling{}
+		if used.Mean, used.Deviation, err = moments(x, cols, train, &bad); err != nil {
+			return nil, bad, err
+		}
+		for c, s := range used.Deviation {
+			if math.IsInf(s, 0) || math.IsNaN(s) {
+				return nil, -1, fmt.Errorf("column %d: the values are too large to standardise; use --standardize none", c)
+			}
+		}
+	}
+	if err := used.Check(cols); err != nil {
+		return nil, -1, err
+	}
+	bad := -1
+	err = x(func(i int, values []T) error {
+		c := i % cols
+		for k, v := range values {
+			f := float64(v) - used.Mean[c]
+			if used.Deviation[c] > 0 {
+				f /= used.Deviation[c]
+			}
+			if out[i+k] = float32(f); math.Abs(f) > math.MaxFloat32 || math.IsNaN(f) {
+				bad = i + k
+				return fmt.Errorf("value %g, standardised with mean %g and deviation %g, does not fit float32", float64(v), used.Mean[c], used.Deviation[c])
+			}
+			if c++; c == cols {
+				c = 0
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, bad, err
+	}
+	return used, -1, nil
+}
+
+// moments returns mean and population deviation of every column over the rows in train, which are at least one. A value
+// that is not finite is an error; bad is its index then.
+//
+// Method: two passes, sums in row order. A column of equal values has exactly that mean and deviation 0: the rounded sum
+// would leave a tiny deviation, which would blow up other rows.
+func moments[T float32 | float64](x stream[T], cols int, train []bool, bad *int) (mean, deviation []float64, err error) {
+	mean, deviation = make([]float64, cols), make([]float64, cols)
+	first, equal, begun := make([]T, cols), make([]bool, cols), -1
+	err = x(func(i int, values []T) error {
+		r, c := i/cols, i%cols
+		for k, v := range values {
+			f := float64(v)
+			if math.IsNaN(f) || math.IsInf(f, 0) {
+				*bad = i + k
+				return fmt.Errorf("value %g; features must be finite", f)
+			}
+			if train[r] {
+				if begun < 0 {
+					begun = r
+				}
+				if begun == r {
+					first[c], equal[c] = v, true
+				}
+				mean[c] += f
+				equal[c] = equal[c] && v == first[c]
+			}
+			if c++; c == cols {
+				r, c = r+1, 0
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	count := float64(check.CountTrue(train))
+	for c := range mean {
+		mean[c] /= count
+		if equal[c] {
+			mean[c] = float64(first[c])
+		}
+	}
+	err = x(func(i int, values []T) error {
+		r, c := i/cols, i%cols
+		for _, v := range values {
+			if train[r] {
+				e := float64(v) - mean[c]
+				deviation[c] += e * e
+			}
+			if c++; c == cols {
+				r, c = r+1, 0
+			}
+		}
+		return nil
+	})
+	for c := range deviation {
+		deviation[c] = math.Sqrt(deviation[c] / count)
+	}
+	return mean, deviation, err
+}

@@ -1,0 +1,88 @@
+package formats
+
+import (
+	"math"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"capgnn/graph/dataset"
+	"capgnn/graph/dataset/internal/datatest"
+	"capgnn/graph/dataset/stores"
+)
+
+// TestStandardizeOtherFormats: the option works wherever there are dense rows and a train_mask, and says so elsewhere.
+func TestStandardizeOtherFormats(t *testing.T) {
+	all := datatest.Tiny(t)
+	dir := t.TempDir()
+	for _, d := range all {
+		if err := stores.Write(filepath.Join(dir, d.Name), d, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d, err := Load(filepath.Join(dir, "dense"), dataset.Options{Standardize: dataset.StandardizeTrain})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The training rows are 0 1 and 2 3: mean 1 and 2, deviation 1.
+	if want := []float32{-1, -1, 1, 1, 3, 3, 5, 5, 7, 7}; !slices.Equal(d.Features.Dense, want) || len(d.Notes) != 1 {
+		t.Errorf("got %v, %q, want %v", d.Features.Dense, d.Notes, want)
+	}
+	d.Close()
+	for _, o := range []string{"", dataset.Auto, dataset.StandardizeNone} {
+		d, err := Load(filepath.Join(dir, "dense"), dataset.Options{Standardize: o})
+		if err != nil || !reflect.DeepEqual(d.Features, all[0].Features) {
+			t.Errorf("%q: got %v, %v", o, d, err)
+			continue
+		}
+		d.Close()
+	}
+	for name, want := range map[string]string{"sparse": "has sparse features", "topology": "has no features"} {
+		if _, err := Load(filepath.Join(dir, name), dataset.Options{Standardize: dataset.StandardizeTrain}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", name, err, want)
+		}
+	}
+	noMask := *all[0]
+	noMask.Name, noMask.Train = "nomask", nil
+	if err := stores.Write(filepath.Join(dir, "nomask"), &noMask, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load(filepath.Join(dir, "nomask"), dataset.Options{Standardize: dataset.StandardizeTrain}); err == nil || !strings.Contains(err.Error(), "no train_mask") {
+		t.Errorf("got %v", err)
+	}
+	// The rows of the caller take the mask's place: 2 3 and 6 7 have mean 4 and 5, deviation 2.
+	d, err = Load(filepath.Join(dir, "nomask"), dataset.Options{Standardize: dataset.StandardizeTrain, Training: func(n int, labels []int32) ([]bool, error) {
+		if n != 5 || len(labels) != 5 {
+			t.Errorf("%d vertices with %d labels", n, len(labels))
+		}
+		return []bool{false, true, false, true, false}, nil
+	}})
+	if want := []float32{-2, -2, -1, -1, 0, 0, 1, 1, 2, 2}; err != nil || !slices.Equal(d.Features.Dense, want) || d.Train != nil {
+		t.Fatalf("got %v, %v, want %v and no mask", d, err, want)
+	}
+	d.Close()
+	if _, err := Load(filepath.Join(dir, "dense"), dataset.Options{Standardize: "all"}); err == nil || !strings.Contains(err.Error(), `standardize "all"`) {
+		t.Errorf("got %v", err)
+	}
+	// Given ones are used in place of the training rows', and no train_mask is needed.
+	given := &dataset.Scaling{Mean: []float64{1, 2}, Deviation: []float64{2, 0}}
+	for _, name := range []string{"dense", "nomask"} {
+		d, err := Load(filepath.Join(dir, name), dataset.Options{Scaling: given})
+		if want := []float32{-0.5, -1, 0.5, 1, 1.5, 3, 2.5, 5, 3.5, 7}; err != nil || !slices.Equal(d.Features.Dense, want) || d.Scaling != given || !strings.Contains(strings.Join(d.Notes, "\n"), "that were given") {
+			t.Errorf("%s: got %v, %v, want %v", name, d, err, want)
+			continue
+		}
+		d.Close()
+	}
+	for want, s := range map[string]*dataset.Scaling{
+		"mean and deviation are of 1 and 2":        {Mean: []float64{1}, Deviation: []float64{1, 1}},
+		"column 1: mean 0 and deviation -1 cannot": {Mean: []float64{0, 0}, Deviation: []float64{1, -1}},
+		"column 0: mean NaN":                       {Mean: []float64{math.NaN(), 0}, Deviation: []float64{1, 1}},
+	} {
+		if _, err := Load(filepath.Join(dir, "dense"), dataset.Options{Scaling: s}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}

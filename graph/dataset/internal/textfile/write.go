@@ -1,0 +1,51 @@
+package textfile
+
+import (
+	"bufio"
+	"encoding/csv"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Table is a table that is being written, line by line.
+type Table struct {
+	file *os.File
+	buf  *bufio.Writer
+	csv  *csv.Writer
+}
+
+// CreateTable begins a file with the names of its columns, such that the readers of text see that it is names.
+func CreateTable(dir, name string, head ...string) (*Table, error) {
+	head = slices.Clone(head)
+	for i, h := range head {
+		h = strings.Join(strings.Fields(h), " ")
+		if i == 0 && (h == "" || !asciiLetter(h[0]) || strings.HasPrefix(strings.ToLower(h), "nan")) {
+			h = "_" + h
+		}
+		head[i] = h
+	}
+	f, err := os.Create(filepath.Join(dir, name))
+	if err != nil {
+		return nil, err
+	}
+	buf := bufio.NewWriterSize(f, 1<<16)
+	out := &Table{f, buf, csv.NewWriter(buf)}
+	return out, out.Line(head...)
+}
+
+func asciiLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
+
+// Line writes the next line.
+func (out *Table) Line(fields ...string) error { return out.csv.Write(fields) }
+
+// Close ends the file, and says whether all of it was written.
+func (out *Table) Close() error {
+	out.csv.Flush()
+	return errors.Join(out.csv.Error(), out.buf.Flush(), out.file.Close())
+}
+
+// Name returns the path of the file.
+func (out *Table) Name() string { return out.file.Name() }

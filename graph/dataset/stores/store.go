@@ -1,0 +1,230 @@
+package stores
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"capgnn/graph"
+	"capgnn/graph/dataset"
+	"capgnn/graph/dataset/internal/adjacency"
+	"capgnn/graph/dataset/internal/check"
+	"capgnn/graph/dataset/internal/fields"
+	"capgnn/internal/npy"
+	"capgnn/internal/room"
+)
+
+// Format is Dataset.Format of a store.
+const Format = "store"
+
+// Load maps a native store folder.
+func Load(dir string, opt dataset.Options) (*dataset.Dataset, error) {
+	m, err := readMeta(filepath.Join(dir, MetaFile))
+	if err != nil {
+		return nil, err
+	}
+	d := &dataset.Dataset{Name: m.Name, Format: Format}
+	fault := func(err error) error {
+		return &dataset.FormatError{File: filepath.Join(dir, MetaFile), Offset: -1, Err: err}
+	}
+	if err := readStore(d, fields.Folder{Dir: dir, Opt: opt}, m, fault, opt); err != nil {
+		d.Close() // a failed unmap would hide what is wrong with the file
+		return nil, err
+	}
+	return d, fields.ReadClassNames(d, dir)
+}
+
+// LoadArchive reads an .npz with the store's keys. Two keys more stand for what meta.json says: x_shape (rows and
+// columns of sparse features) and classes; both are optional.
+func LoadArchive(z *npy.Archive, opt dataset.Options) (*dataset.Dataset, error) {
+	d := &dataset.Dataset{Name: dataset.BaseName(z.Name()), Format: "npz"}
+	var m meta
+	if z.Has("x_shape") {
+		rows, cols, err := fields.ReadShape(z, "x_shape")
+		if err != nil {
+			return nil, err
+		}
+		r, c := int64(rows), int64(cols)
+		m.Vertices, m.Features = &r, &c
+	}
+	if z.Has("classes") {
+		a, err := z.Array("classes")
+		if err != nil {
+			return nil, err
+		}
+		v, err := a.Int64()
+		if err != nil {
+			return nil, err
+		}
+		if len(v) != 1 || v[0] < 0 || v[0] > check.MaxDim {
+			return nil, a.Fault(-1, fmt.Errorf("is not one number of classes"))
+		}
+		m.Classes = &v[0]
+	}
+	fault := func(err error) error { return &dataset.FormatError{File: z.Name(), Offset: -1, Err: err} }
+	if err := readStore(d, z, m, fault, opt); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// readStore reads the store's arrays. fault makes an error about what m says.
+func readStore(d *dataset.Dataset, src fields.Arrays, m meta, fault func(error) error, opt dataset.Options) error {
+	indptr, indices, _, err := fields.ReadCSR(d, src, fields.CSRArrays{Indptr: "indptr", Indices: "indices", Column: "neighbour"}, or(m.Vertices), -1, true)
+	if err != nil {
+		return err
+	}
+	n := len(indptr) - 1
+	if n == 0 {
+		return fault(errors.New("there are no vertices"))
+	}
+	if m.Edges != nil && *m.Edges != int64(len(indices)) {
+		return fault(fmt.Errorf("%d edges are announced, indices.npy has %d", *m.Edges, len(indices)))
+	}
+	if err := takeGraph(d, src, indptr, indices, opt); err != nil {
+		return fault(err)
+	}
+	if err := readStoreFeatures(d, src, m, fault, n); err != nil {
+		return err
+	}
+	if err := readStoreLabels(d, src, m, fault, n); err != nil {
+		return err
+	}
+	return readStoreMasks(d, src, m, fault, n)
+}
+
+// takeGraph makes the graph of rows of in-neighbours that were checked: in their own arrays, or in copies of mapped ones.
+func takeGraph(d *dataset.Dataset, src fields.Arrays, indptr []int64, indices []int32, opt dataset.Options) (err error) {
+	counts, g := adjacency.Counts{Stored: int64(len(indices))}, (*graph.CSR)(nil)
+	_, mapped := src.(fields.Folder)
+	if mapped {
+		if err := room.For(4 * counts.Stored); err != nil {
+			return err
+		}
+		if g, err = graph.Normalise(&graph.CSR{Indptr: indptr, Indices: indices, Cols: len(indptr) - 1}); err != nil {
+			return err
+		}
+	} else {
+		g = adjacency.SortRows(indptr, indices)
+	}
+	counts.Normal = g.Edges()
+	if opt.Edges == dataset.Reversed || opt.Edges == dataset.Symmetric && mapped {
+		if err := room.For(12*counts.Normal + 16*int64(len(indptr))); err != nil {
+			return err
+		}
+	}
+	switch {
+	case opt.Edges == dataset.Reversed:
+		g = g.Transpose()
+	case opt.Edges == dataset.Symmetric && mapped:
+		g = g.Symmetrise()
+	case opt.Edges == dataset.Symmetric:
+		if g, err = adjacency.Symmetrised(g); err != nil {
+			return err
+		}
+	}
+	d.Graph = g
+	fields.NoteEdges(d, counts)
+	return nil
+}
+
+func readStoreFeatures(d *dataset.Dataset, src fields.Arrays, m meta, fault func(error) error, n int) error {
+	dense, sparse := src.Has("x"), src.Has("x_indptr")
+	if m.Sparse != nil && or(m.Features) > 0 && *m.Sparse != sparse {
+		return fault(fmt.Errorf("sparse is %v, but x_indptr.npy is there: %v", *m.Sparse, sparse))
+	}
+	switch {
+	case dense && sparse:
+		return fault(errors.New("there are both x.npy and x_indptr.npy; keep one"))
+	case sparse:
+		cols := or(m.Features)
+		return fields.ReadSparse(d, src, fields.CSRArrays{Indptr: "x_indptr", Indices: "x_indices", Column: "column"}, "x_data", n, cols)
+	case !dense:
+		if or(m.Features) > 0 {
+			return fault(fmt.Errorf("%d features are announced, but x.npy is missing", *m.Features))
+		}
+		return nil
+	}
+	a, err := src.Array("x")
+	if err != nil {
+		return err
+	}
+	if len(a.Shape) != 2 || a.Shape[0] != n || a.Shape[1] < 1 || a.Shape[1] > check.MaxCols {
+		return a.Fault(-1, fmt.Errorf("has shape %v, want %d rows and 1 to %d columns", a.Shape, n, check.MaxCols))
+	}
+	cols := a.Shape[1]
+	if want := or(m.Features); want >= 0 && want != cols {
+		return fault(fmt.Errorf("%d features are announced, x has %d columns", want, cols))
+	}
+	at := func(i int) string { return fmt.Sprintf("row %d, column %d", i/cols, i%cols) }
+	values, err := fields.ReadValues(d, src, "x", a, at)
+	if err != nil {
+		return err
+	}
+	d.Features = dataset.Features{Cols: cols, Dense: values}
+	return nil
+}
+
+// readStoreLabels reads y: one class per vertex, or a row of 0 and 1 per vertex.
+func readStoreLabels(d *dataset.Dataset, src fields.Arrays, m meta, fault func(error) error, n int) error {
+	if !src.Has("y") {
+		if or(m.Classes) > 0 {
+			return fault(fmt.Errorf("%d classes are announced, but y.npy is missing", *m.Classes))
+		}
+		return nil
+	}
+	a, err := src.Array("y")
+	if err != nil {
+		return err
+	}
+	multi := len(a.Shape) == 2
+	if m.MultiLabel != nil && *m.MultiLabel != multi {
+		return fault(fmt.Errorf("multi_label is %v, but y has shape %v", *m.MultiLabel, a.Shape))
+	}
+	classes := or(m.Classes)
+	if !multi {
+		if int64(classes) > check.MaxClasses(n) {
+			return fault(fmt.Errorf("%d classes for %d vertices; at most %d are handled", classes, n, check.MaxClasses(n)))
+		}
+		return fields.ReadLabels(d, a, n, classes)
+	}
+	if classes >= 0 && classes != a.Shape[1] {
+		return fault(fmt.Errorf("%d classes are announced, y has %d columns", classes, a.Shape[1]))
+	}
+	return fields.ReadTargets(d, a, n)
+}
+
+func readStoreMasks(d *dataset.Dataset, src fields.Arrays, m meta, fault func(error) error, n int) error {
+	announced := []*int64{m.Train, m.Val, m.Test}
+	for i, k := range d.Masks() {
+		if src.Has(k.Key) {
+			a, err := fields.Vector(src, k.Key, -1)
+			if err != nil {
+				return err
+			}
+			if a.Len() != n && a.Len() != 0 {
+				return a.Fault(-1, fmt.Errorf("has %d entries, want %d or none", a.Len(), n))
+			}
+			if a.Len() == n {
+				if *k.Of, err = a.Bool(); err != nil {
+					return err
+				}
+			}
+		}
+		if want := or(announced[i]); want > 0 && want != check.CountTrue(*k.Of) {
+			return fault(fmt.Errorf("%s: %d vertices are announced, %d are there", k.Key, want, check.CountTrue(*k.Of)))
+		}
+	}
+	if !src.Has("ids") {
+		return nil
+	}
+	a, err := fields.Vector(src, "ids", n)
+	if err != nil {
+		return err
+	}
+	d.IDs, err = a.Int64()
+	return err
+}
+
+// Keys are the arrays of a native store.
+var Keys = []string{"indptr", "indices", "x", "x_indptr", "x_indices", "x_data", "y", "train_mask", "val_mask", "test_mask", "ids"}
