@@ -54,7 +54,7 @@ func TestAfter(t *testing.T) {
 				s.a = randSparse(t, r, rows, 40, options&1 != 0, options&2 != 0)
 				s.y, s.rowScale = randDense(t, r, rows, 130, 131), nil
 				got := newSeen(s.y)
-				spmm(&pool{threads: 2}, s.y, s.a, s.x, s.x16, nil, s.colScale, s.accumulate, got.after)
+				spmm(&pool{threads: 2}, &scratch{}, s.y, s.a, s.x, s.x16, nil, s.colScale, s.accumulate, got.after)
 				if err := got.check(); err != nil {
 					t.Fatalf("%s, %d rows, %d stored: %v", s.name, rows, len(s.a.begin), err)
 				}

@@ -46,20 +46,20 @@ type attention struct {
 
 // attentions returns every worker's workspace for the given heads and columns of each. scratch says whether scratch rows are
 // needed.
-func (d *Device) attentions(heads, channels int, scratch bool) []attention {
-	if d.work.att == nil {
-		d.work.att = make([]attention, d.pool.threads)
-		for i := range d.work.att {
-			d.work.att[i].allocate()
+func (sc *scratch) attentions(threads, heads, channels int, scratch bool) []attention {
+	if sc.att == nil {
+		sc.att = make([]attention, threads)
+		for i := range sc.att {
+			sc.att[i].allocate()
 		}
 	}
 	cols := heads * channels
-	table := grown(&d.work.att[0].head, cols+gatLanes)
+	table := grown(&sc.att[0].head, cols+gatLanes)
 	for j := range table {
 		table[j] = int32(min(j/max(channels, 1), heads-1))
 	}
-	for i := range d.work.att {
-		a := &d.work.att[i]
+	for i := range sc.att {
+		a := &sc.att[i]
 		a.heads, a.channels, a.head, a.stride = heads, channels, table, heads
 		for active != generic && a.stride&(a.stride-1) != 0 {
 			a.stride++
@@ -68,7 +68,7 @@ func (d *Device) attentions(heads, channels int, scratch bool) []attention {
 			a.rows = dense{grown(&a.rows.v, gatGroup*cols), gatGroup, cols, cols}
 		}
 	}
-	return d.work.att
+	return sc.att
 }
 
 // allocate makes the arrays whose sizes do not depend on the operation.
@@ -223,14 +223,14 @@ func (a sparse) between(lo, hi int) int64 {
 
 // groups calls f for the groups of rows lo to hi, with their segments in the worker's workspace. Items of about equal work
 // are shared out among the threads; neither they nor groups change a row's result.
-func (d *Device) groups(work []attention, a, b sparse, lo, hi int, empties bool, f func(w *attention, lo, hi int)) {
+func groups(p *pool, work []attention, a, b sparse, lo, hi int, empties bool, f func(w *attention, lo, hi int)) {
 	before := func(v int) int64 {
 		return a.before(v) - a.before(lo) + b.before(v) - b.before(lo) + int64(v-lo)*gatRowCost
 	}
 	total := before(hi)
 	n := int(min(total/gatItem+1, int64(hi-lo)))
-	if n < 8*d.pool.threads {
-		n = min(8*d.pool.threads, hi-lo, int(total/512)+1)
+	if n < 8*p.threads {
+		n = min(8*p.threads, hi-lo, int(total/512)+1)
 	}
 	border := func(i int) int {
 		if i == n {
@@ -239,7 +239,7 @@ func (d *Device) groups(work []attention, a, b sparse, lo, hi int, empties bool,
 		want := total / int64(n) * int64(i)
 		return lo + sort.Search(hi-lo, func(r int) bool { return before(lo+r) >= want })
 	}
-	d.pool.each(n, func(worker, i int) {
+	p.each(n, func(worker, i int) {
 		first, last := border(i), border(i+1)
 		inner, halo := newRowCursor(a, first), newRowCursor(b, first)
 		for w := &work[worker]; first < last; {

@@ -166,7 +166,8 @@ func (s spmmBench) product(f *fixture) (func(p *pool), float64) {
 		toBF16(x16.v, x.v)
 		x = dense{}
 	}
-	return func(p *pool) { spmm(p, y, a, x, x16, nil, nil, false, nil) }, float64(a.entries)
+	sc := &scratch{}
+	return func(p *pool) { spmm(p, sc, y, a, x, x16, nil, nil, false, nil) }, float64(a.entries)
 }
 
 func spmmBenches() []spmmBench {

@@ -14,7 +14,7 @@ func (q *Queue) Fill(m gpu.Matrix, v float32) {
 		return
 	}
 	q.compute("Fill", gpu.PhaseOther, func() {
-		q.dev.pieces(d.rows, d.cols, func(i, lo, hi int) {
+		q.dev.pool.pieces(d.rows, d.cols, func(i, lo, hi int) {
 			part := d.row(i)[lo:hi]
 			if math.Float32bits(v) == 0 {
 				clear(part)
@@ -35,7 +35,7 @@ func (q *Queue) Copy(dst, src gpu.Matrix) {
 		return
 	}
 	q.compute("Copy", gpu.PhaseOther, func() {
-		q.dev.rows(dst.Rows, dst.Cols, func(_, lo, hi int) {
+		q.dev.pool.rows(dst.Rows, dst.Cols, func(_, lo, hi int) {
 			for i := lo; i < hi; i++ {
 				copyRow(d, i, s, i)
 			}
@@ -51,7 +51,7 @@ func (q *Queue) Axpby(dst gpu.Matrix, a float32, src gpu.Matrix, b float32) {
 		return
 	}
 	q.compute("Axpby", gpu.PhaseReduce, func() {
-		q.dev.pieces(d.rows, d.cols, func(i, lo, hi int) {
+		q.dev.pool.pieces(d.rows, d.cols, func(i, lo, hi int) {
 			axpby(d.row(i)[lo:hi], a, s.row(i)[lo:hi], b)
 		})
 	})
@@ -91,7 +91,7 @@ func (q *Queue) ScaleRows(dst, src gpu.Matrix, scale gpu.Vec) {
 		return
 	}
 	q.compute("ScaleRows", gpu.PhaseOther, func() {
-		q.dev.rows(d.rows, d.cols, func(_, lo, hi int) {
+		q.dev.pool.rows(d.rows, d.cols, func(_, lo, hi int) {
 			for i := lo; i < hi; i++ {
 				axpby(d.row(i), w[i], s.row(i), 0)
 			}
@@ -107,8 +107,8 @@ func (q *Queue) AddScaled(dst, src gpu.Matrix, s gpu.Vec) {
 		return
 	}
 	q.compute("AddScaled", gpu.PhaseOther, func() {
-		a, room := 1+eps[0], q.dev.own(&q.dev.work.row, x.spare())
-		q.dev.rows(d.rows, d.cols, func(w, lo, hi int) {
+		a, room := 1+eps[0], q.dev.pool.own(&q.dev.work.row, x.spare())
+		q.dev.pool.rows(d.rows, d.cols, func(w, lo, hi int) {
 			for i := lo; i < hi; i++ {
 				axpby(d.row(i), a, x.wideRow(i, room.of(w)), 1)
 			}

@@ -88,6 +88,6 @@ func (q *Queue) Epilogue(e gpu.Epilogue) {
 		return
 	}
 	q.compute("Epilogue", gpu.PhaseOther, func() {
-		q.dev.rows(r.z.rows, r.z.cols, q.dev.finish(nil, r).rows(r.z))
+		q.dev.pool.rows(r.z.rows, r.z.cols, q.dev.finish(nil, r).rows(r.z))
 	})
 }

@@ -40,8 +40,8 @@ func (d *Device) epilogueBackward(g *epilogueGrad) {
 	rows, cols := g.dh.rows, g.dh.cols
 	masks := g.drop.masks(d, cols)
 	part := zeros(&d.work.f32, blockCount(rows)*3*cols)
-	room := d.own(&d.work.row, g.dz.spare())
-	n := d.blocks(rows, func(w, block, lo, hi int) {
+	room := d.pool.own(&d.work.row, g.dz.spare())
+	n := d.pool.blocks(rows, func(w, block, lo, hi int) {
 		p := part[block*3*cols:]
 		pGamma, pBeta, pBias := p[:cols:cols], p[cols:2*cols:2*cols], p[2*cols:3*cols:3*cols]
 		if g.dBias == nil {

@@ -17,7 +17,7 @@ func (d *Device) finish(bias []float32, then *epilogue) *finish {
 	if then != nil {
 		_, cols := then.h.size()
 		f.masks = then.drop.masks(d, cols)
-		f.room = d.own(&d.work.row, then.h.spare())
+		f.room = d.pool.own(&d.work.row, then.h.spare())
 	}
 	return f
 }

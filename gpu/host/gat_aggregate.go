@@ -42,7 +42,7 @@ func (s gatSource) columns(head, n, c int) gatSource {
 // GATAggregate: attention-weighted sum over in-edges.
 func (q *Queue) GATAggregate(a gpu.GATArgs) {
 	q.check("GATAggregate").GATAggregate(a)
-	rows, cols, heads := a.O.Rows, a.O.Cols, a.LSE.Cols
+	rows, cols := a.O.Rows, a.O.Cols
 	g := &gatForward{
 		o: denseOf(a.O), lse: denseOf(a.LSE), d: denseOf(a.D),
 		inner: gatSourceOf(a.Inner, a.T, a.S, rows), halo: gatSourceOf(a.Halo, a.THalo, a.SHalo, rows),
@@ -52,16 +52,8 @@ func (q *Queue) GATAggregate(a gpu.GATArgs) {
 		return
 	}
 	q.compute("GATAggregate", gpu.PhaseAggregation, func() {
-		entries := g.inner.a.between(g.lo, g.hi)
-		n, packed := q.dev.headsAtOnce(g.inner.a, entries, g.inner.t, g.halo.t, heads, cols/heads)
-		for h := 0; h < heads; h += n {
-			p := g.heads(h, min(n, heads-h), cols/heads)
-			if packed {
-				q.dev.pack(&p.inner.t, &p.halo.t, &p.inner.s, &p.halo.s)
-			}
-			q.dev.gatAggregate(p)
-		}
-		q.count(gpu.Usage{SpMM: (entries + g.halo.a.between(g.lo, g.hi)) * int64(cols)})
+		gatAggregate(q.dev.pool, &q.dev.scratch, g)
+		q.count(gpu.Usage{SpMM: (g.inner.a.between(g.lo, g.hi) + g.halo.a.between(g.lo, g.hi)) * int64(cols)})
 	})
 }
 
@@ -76,11 +68,25 @@ func (g *gatForward) heads(head, n, c int) *gatForward {
 	return &p
 }
 
-// gatAggregate computes at most gatHeads heads: for each batch of segments first the weights, unnormalised, then the sums.
-func (d *Device) gatAggregate(g *gatForward) {
+// gatAggregate computes rows lo to hi of O and LSE, some heads at a time.
+func gatAggregate(p *pool, sc *scratch, g *gatForward) {
 	heads := g.lse.cols
-	work := d.attentions(heads, g.o.cols/heads, false)
-	d.groups(work, g.inner.a, g.halo.a, g.lo, g.hi, false, func(w *attention, lo, hi int) {
+	c := g.o.cols / heads
+	n, packed := headsAtOnce(sc, g.inner.a, g.inner.a.between(g.lo, g.hi), g.inner.t, g.halo.t, heads, c)
+	for h := 0; h < heads; h += n {
+		part := g.heads(h, min(n, heads-h), c)
+		if packed {
+			copyPanels(p, sc, &part.inner.t, &part.halo.t, &part.inner.s, &part.halo.s)
+		}
+		gatAggregateHeads(p, sc, part)
+	}
+}
+
+// gatAggregateHeads computes at most gatHeads heads: for each batch of segments first the weights, unnormalised, then the sums.
+func gatAggregateHeads(p *pool, sc *scratch, g *gatForward) {
+	heads := g.lse.cols
+	work := sc.attentions(p.threads, heads, g.o.cols/heads, false)
+	groups(p, work, g.inner.a, g.halo.a, g.lo, g.hi, false, func(w *attention, lo, hi int) {
 		o, lse, dst := g.o.rowRange(lo, hi), g.lse.rowRange(lo, hi), g.d.rowRange(lo, hi)
 		for _, r := range w.bare {
 			clear(lse.row(r))

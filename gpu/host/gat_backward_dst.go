@@ -13,7 +13,7 @@ type gatGradDst struct {
 // GATBackwardDst: gradient of the destination scores.
 func (q *Queue) GATBackwardDst(a gpu.GATGradDst) {
 	q.check("GATBackwardDst").GATBackwardDst(a)
-	rows, cols, heads := a.DO.Rows, a.DO.Cols, a.LSE.Cols
+	rows, cols := a.DO.Rows, a.DO.Cols
 	g := &gatGradDst{
 		dd: denseOf(a.DD), g: denseOf(a.G), do: denseOf(a.DO), o: denseOf(a.O), lse: denseOf(a.LSE), d: denseOf(a.D),
 		inner: gatSourceOf(a.Inner, a.T, a.S, rows), halo: gatSourceOf(a.Halo, a.THalo, a.SHalo, rows),
@@ -23,14 +23,7 @@ func (q *Queue) GATBackwardDst(a gpu.GATGradDst) {
 		return
 	}
 	q.compute("GATBackwardDst", gpu.PhaseAggregation, func() {
-		n, packed := q.dev.headsAtOnce(g.inner.a, g.inner.a.entries, g.inner.t, g.halo.t, heads, cols/heads)
-		for h := 0; h < heads; h += n {
-			p := g.heads(h, min(n, heads-h), cols/heads)
-			if packed {
-				q.dev.pack(&p.inner.t, &p.halo.t, &p.inner.s, &p.halo.s)
-			}
-			q.dev.gatBackwardDst(p)
-		}
+		gatBackwardDst(q.dev.pool, &q.dev.scratch, g)
 		q.count(gpu.Usage{SpMM: (g.inner.a.entries + g.halo.a.entries) * int64(cols)})
 	})
 }
@@ -47,15 +40,29 @@ func (g *gatGradDst) heads(head, n, c int) *gatGradDst {
 	return &p
 }
 
-// gatBackwardDst computes at most gatHeads heads. With β_uv = α_uv·leaky', the sum over edges of the definition is
+// gatBackwardDst computes DD and G, some heads at a time.
+func gatBackwardDst(p *pool, sc *scratch, g *gatGradDst) {
+	heads := g.lse.cols
+	c := g.do.cols / heads
+	n, packed := headsAtOnce(sc, g.inner.a, g.inner.a.entries, g.inner.t, g.halo.t, heads, c)
+	for h := 0; h < heads; h += n {
+		part := g.heads(h, min(n, heads-h), c)
+		if packed {
+			copyPanels(p, sc, &part.inner.t, &part.halo.t, &part.inner.s, &part.halo.s)
+		}
+		gatBackwardDstHeads(p, sc, part)
+	}
+}
+
+// gatBackwardDstHeads computes at most gatHeads heads. With β_uv = α_uv·leaky', the sum over edges of the definition is
 //
 //	DD[v][h] = Σ_u β_uv·(Σ_c DO[v][hC+c]·T[u][hC+c] - G[v][h]) = Σ_c DO[v][hC+c]·(Σ_u β_uv·T[u][hC+c]) - G[v][h]·Σ_u β_uv
 //
 // so rows are summed with the weights β, and one dot product per row is left instead of one per edge.
-func (d *Device) gatBackwardDst(g *gatGradDst) {
+func gatBackwardDstHeads(p *pool, sc *scratch, g *gatGradDst) {
 	heads := g.lse.cols
-	work := d.attentions(heads, g.do.cols/heads, true)
-	d.groups(work, g.inner.a, g.halo.a, 0, g.do.rows, true, func(w *attention, lo, hi int) {
+	work := sc.attentions(p.threads, heads, g.do.cols/heads, true)
+	groups(p, work, g.inner.a, g.halo.a, 0, g.do.rows, true, func(w *attention, lo, hi int) {
 		do, grad := g.do.rowRange(lo, hi), g.g.rowRange(lo, hi)
 		w.dots(do, g.o.rowRange(lo, hi), g.bias, nil, grad)
 		g.blocks(w, w.inner, &g.inner, grad, lo, hi)

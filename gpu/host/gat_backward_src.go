@@ -38,7 +38,7 @@ func (t gatTarget) columns(head, n, c int) gatTarget {
 // GATBackwardSrc: gradient of the source rows and scores.
 func (q *Queue) GATBackwardSrc(a gpu.GATGradSrc) {
 	q.check("GATBackwardSrc").GATBackwardSrc(a)
-	rows, cols, heads := a.DT.Rows, a.DT.Cols, a.DS.Cols
+	rows, cols := a.DT.Rows, a.DT.Cols
 	g := &gatGradSrc{
 		dt: denseOf(a.DT), ds: denseOf(a.DS), t: denseOf(a.T), s: denseOf(a.S),
 		inner: gatTargetOf(a.Inner, a.DO, a.D, a.LSE, a.G, rows),
@@ -48,15 +48,7 @@ func (q *Queue) GATBackwardSrc(a gpu.GATGradSrc) {
 		return
 	}
 	q.compute("GATBackwardSrc", gpu.PhaseAggregation, func() {
-		n, packed := q.dev.headsAtOnce(g.inner.a, g.inner.a.entries, g.inner.do, g.halo.do, heads, cols/heads)
-		for h := 0; h < heads; h += n {
-			p := g.heads(h, min(n, heads-h), cols/heads)
-			if packed {
-				i, o := &p.inner, &p.halo
-				q.dev.pack(&i.do, &o.do, &i.d, &o.d, &i.lse, &o.lse, &i.g, &o.g)
-			}
-			q.dev.gatBackwardSrc(p)
-		}
+		gatBackwardSrc(q.dev.pool, &q.dev.scratch, g)
 		q.count(gpu.Usage{SpMM: (g.inner.a.entries + g.halo.a.entries) * int64(cols)})
 	})
 }
@@ -70,16 +62,31 @@ func (g *gatGradSrc) heads(head, n, c int) *gatGradSrc {
 	return &p
 }
 
-// gatBackwardSrc computes at most gatHeads heads. With β_uv = α_uv·leaky', the sum over edges of the definition is
+// gatBackwardSrc computes DT and DS, some heads at a time.
+func gatBackwardSrc(p *pool, sc *scratch, g *gatGradSrc) {
+	heads := g.ds.cols
+	c := g.dt.cols / heads
+	n, packed := headsAtOnce(sc, g.inner.a, g.inner.a.entries, g.inner.do, g.halo.do, heads, c)
+	for h := 0; h < heads; h += n {
+		part := g.heads(h, min(n, heads-h), c)
+		if packed {
+			i, o := &part.inner, &part.halo
+			copyPanels(p, sc, &i.do, &o.do, &i.d, &o.d, &i.lse, &o.lse, &i.g, &o.g)
+		}
+		gatBackwardSrcHeads(p, sc, part)
+	}
+}
+
+// gatBackwardSrcHeads computes at most gatHeads heads. With β_uv = α_uv·leaky', the sum over edges of the definition is
 //
 //	DS[u][h] = Σ_v β_uv·(Σ_c DO[v][hC+c]·T[u][hC+c] - G[v][h]) = Σ_c T[u][hC+c]·(Σ_v β_uv·DO[v][hC+c]) - Σ_v β_uv·G[v][h]
 //
 // so one pass over the rows DO makes two sums, with the weights α and β, and one dot product per row is left instead of
 // one per edge.
-func (d *Device) gatBackwardSrc(g *gatGradSrc) {
+func gatBackwardSrcHeads(p *pool, sc *scratch, g *gatGradSrc) {
 	heads := g.ds.cols
-	work := d.attentions(heads, g.dt.cols/heads, true)
-	d.groups(work, g.inner.a, g.halo.a, 0, g.dt.rows, true, func(w *attention, lo, hi int) {
+	work := sc.attentions(p.threads, heads, g.dt.cols/heads, true)
+	groups(p, work, g.inner.a, g.halo.a, 0, g.dt.rows, true, func(w *attention, lo, hi int) {
 		g.blocks(w, w.inner, &g.inner, lo, hi)
 		g.blocks(w, w.halo, &g.halo, lo, hi)
 		w.dots(g.t.rowRange(lo, hi), w.rows, nil, w.less, g.ds.rowRange(lo, hi))

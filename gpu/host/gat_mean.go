@@ -10,7 +10,7 @@ func (q *Queue) HeadMean(dst, src gpu.Matrix, bias gpu.Vec) {
 	}
 	d, s, b, heads := denseOf(dst), denseOf(src), values(bias), src.Cols/dst.Cols
 	q.compute("HeadMean", gpu.PhaseOther, func() {
-		q.dev.rows(d.rows, s.cols, func(_, lo, hi int) {
+		q.dev.pool.rows(d.rows, s.cols, func(_, lo, hi int) {
 			gatMean(heads, d.rowRange(lo, hi), s.rowRange(lo, hi), b)
 		})
 	})
@@ -24,7 +24,7 @@ func (q *Queue) HeadMeanBackward(dst, src gpu.Matrix) {
 	}
 	d, s, heads := denseOf(dst), denseOf(src), dst.Cols/src.Cols
 	q.compute("HeadMeanBackward", gpu.PhaseOther, func() {
-		q.dev.rows(d.rows, d.cols, func(_, lo, hi int) {
+		q.dev.pool.rows(d.rows, d.cols, func(_, lo, hi int) {
 			for i := lo; i < hi; i++ {
 				out, in := d.row(i), s.row(i)
 				axpby(out[:s.cols], 1/float32(heads), in, 0)

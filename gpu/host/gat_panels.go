@@ -8,19 +8,19 @@ const gatReach = 24 << 20
 // to be packed first. In the case in which SpMM works in panels (spmm_panels.go), a panel holds the columns of a few heads, and
 // the numbers per head that belong to them. The columns of inner and halo are rows of x and y; entries are those of inner that
 // the operation uses. Shapes and indices decide.
-func (d *Device) headsAtOnce(inner sparse, entries int64, x, y dense, heads, c int) (n int, packed bool) {
+func headsAtOnce(sc *scratch, inner sparse, entries int64, x, y dense, heads, c int) (n int, packed bool) {
 	n = min(max(panelRow/(4*c), 1), gatHeads, heads)
 	inner.entries = entries
 	args := spmmArgs{y: x, a: inner, x: x}
-	if n < heads && 4*(x.rows+y.rows)*roundUp(n*c, gatLanes) <= panelBytes && args.reaches(gatReach, &d.pool.spmm) {
+	if n < heads && 4*(x.rows+y.rows)*roundUp(n*c, gatLanes) <= panelBytes && args.reaches(gatReach, &sc.spmm) {
 		return n, true
 	}
 	return min(gatHeads, heads), false
 }
 
-// pack copies matrices to scratch memory, one after the other, and makes them the copies. Rows of more than a cache line
+// copyPanels copies matrices to scratch memory, one after the other, and makes them the copies. Rows of more than a cache line
 // begin with one.
-func (d *Device) pack(matrices ...*dense) {
+func copyPanels(p *pool, sc *scratch, matrices ...*dense) {
 	size, stride := 0, func(m *dense) int {
 		if m.cols <= gatLanes {
 			return m.cols
@@ -30,17 +30,17 @@ func (d *Device) pack(matrices ...*dense) {
 	for _, m := range matrices {
 		size += roundUp(m.rows*stride(m), gatLanes)
 	}
-	room := grown(&d.pool.spmm.panel, size)
+	room := grown(&sc.spmm.panel, size)
 	for _, m := range matrices {
 		if m.v == nil {
 			continue
 		}
-		p := dense{room[:m.rows*stride(m)], m.rows, m.cols, stride(m)}
-		d.rows(m.rows, m.cols, func(_, lo, hi int) {
+		panel := dense{room[:m.rows*stride(m)], m.rows, m.cols, stride(m)}
+		p.rows(m.rows, m.cols, func(_, lo, hi int) {
 			for i := lo; i < hi; i++ {
-				copy(p.v[i*p.ld:], m.v[i*m.ld:][:m.cols])
+				copy(panel.v[i*panel.ld:], m.v[i*m.ld:][:m.cols])
 			}
 		})
-		room, *m = room[roundUp(len(p.v), gatLanes):], p
+		room, *m = room[roundUp(len(panel.v), gatLanes):], panel
 	}
 }

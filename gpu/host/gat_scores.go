@@ -16,7 +16,7 @@ func (q *Queue) GATScores(s, d, t gpu.Matrix, aSrc, aDst gpu.Vec) {
 	}
 	n := t.Cols / s.Cols
 	q.compute("GATScores", gpu.PhaseOther, func() {
-		q.dev.rows(feat.rows, feat.cols, func(_, lo, hi int) {
+		q.dev.pool.rows(feat.rows, feat.cols, func(_, lo, hi int) {
 			rows := feat.rowRange(lo, hi)
 			gatDots(n, rows, dense{w, hi - lo, feat.cols, 0}, nil, nil, src.rowRange(lo, hi))
 			if wd != nil {

@@ -27,9 +27,7 @@ func (q *Queue) GATScoresBackward(a gpu.GATScoresGrad) {
 		g.dd, g.dst, g.dDst = denseOf(a.DD), values(a.ADst), values(a.DADst)
 	}
 	q.compute("GATScoresBackward", gpu.PhaseOther, func() {
-		for h := 0; h < heads; h += gatHeads {
-			q.dev.gatScoresBackward(g.part(h, min(gatHeads, heads-h)))
-		}
+		gatScoresBackward(q.dev.pool, &q.dev.scratch, g)
 	})
 }
 
@@ -45,12 +43,19 @@ func (g *gatScoresGrad) part(head, n int) *gatScoresGrad {
 	return &p
 }
 
-// gatScoresBackward sums the vectors' gradients by blocks of rows.
-func (d *Device) gatScoresBackward(g *gatScoresGrad) {
+// gatScoresBackward adds to DT, DASrc and DADst, some heads at a time.
+func gatScoresBackward(p *pool, sc *scratch, g *gatScoresGrad) {
+	for h := 0; h < g.heads; h += gatHeads {
+		gatScoresBackwardHeads(p, sc, g.part(h, min(gatHeads, g.heads-h)))
+	}
+}
+
+// gatScoresBackwardHeads sums the vectors' gradients by blocks of rows.
+func gatScoresBackwardHeads(p *pool, sc *scratch, g *gatScoresGrad) {
 	cols := g.cols
-	head := d.attentions(g.heads, g.channels, false)[0].head
-	part := zeros(&d.work.f32, blockCount(g.t.rows)*2*cols)
-	count := d.blocks(g.t.rows, func(_, block, lo, hi int) {
+	head := sc.attentions(p.threads, g.heads, g.channels, false)[0].head
+	part := zeros(&sc.sums, blockCount(g.t.rows)*2*cols)
+	count := p.blocks(g.t.rows, func(_, block, lo, hi int) {
 		pSrc, pDst := part[block*2*cols:][:cols], part[block*2*cols+cols:][:cols]
 		for ; lo < hi; lo += gatScoresRows {
 			g.rows(lo, min(lo+gatScoresRows, hi), head, pSrc, pDst)

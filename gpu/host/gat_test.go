@@ -56,26 +56,26 @@ func newGatOperands(t *testing.T, r *rand.Rand, heads, channels int) *gatOperand
 
 // run runs every operation once, some heads at a time, with or without packed panels, and returns copies of what they wrote.
 // Inputs that are results of earlier operations are those, and only additions need their old content back.
-func (s *gatOperands) run(d *Device, most int, packed bool) map[string]dense {
+func (s *gatOperands) run(p *pool, sc *scratch, most int, packed bool) map[string]dense {
 	heads, channels := s.scores.heads, s.scores.channels
 	dt, dSrc, dDst := clone(s.scores.dt), clone(vector(s.scores.dSrc)), clone(vector(s.scores.dDst))
 	for h := 0; h < heads; h += most {
 		n := min(most, heads-h)
 		forward, dst, src := s.forward.heads(h, n, channels), s.dst.heads(h, n, channels), s.src.heads(h, n, channels)
 		if packed {
-			d.pack(&forward.inner.t, &forward.halo.t, &forward.inner.s, &forward.halo.s)
+			copyPanels(p, sc, &forward.inner.t, &forward.halo.t, &forward.inner.s, &forward.halo.s)
 		}
-		d.gatAggregate(forward)
+		gatAggregateHeads(p, sc, forward)
 		if packed {
-			d.pack(&dst.inner.t, &dst.halo.t, &dst.inner.s, &dst.halo.s)
+			copyPanels(p, sc, &dst.inner.t, &dst.halo.t, &dst.inner.s, &dst.halo.s)
 		}
-		d.gatBackwardDst(dst)
+		gatBackwardDstHeads(p, sc, dst)
 		if packed {
 			i, o := &src.inner, &src.halo
-			d.pack(&i.do, &o.do, &i.d, &o.d, &i.lse, &o.lse, &i.g, &o.g)
+			copyPanels(p, sc, &i.do, &o.do, &i.d, &o.d, &i.lse, &o.lse, &i.g, &o.g)
 		}
-		d.gatBackwardSrc(src)
-		d.gatScoresBackward(s.scores.part(h, n))
+		gatBackwardSrcHeads(p, sc, src)
+		gatScoresBackwardHeads(p, sc, s.scores.part(h, n))
 	}
 	gatMean(heads, s.mean, s.forward.o, nil)
 	out := map[string]dense{
@@ -99,7 +99,7 @@ func clone(m dense) dense {
 // TestAttentionKernels compares the assembly with the portable kernels, and panels with whole rows, in memory that ends where
 // they must.
 func TestAttentionKernels(t *testing.T) {
-	dev := open(t, Spec{Threads: 2, Memory: 1 << 20})
+	p, sc := &pool{threads: 2}, &scratch{}
 	for _, shape := range gatShapes {
 		r := rand.New(rand.NewPCG(uint64(shape[0]), uint64(shape[1])))
 		s := newGatOperands(t, r, shape[0], shape[1])
@@ -108,7 +108,7 @@ func TestAttentionKernels(t *testing.T) {
 			name := fmt.Sprintf("%d heads of %d columns", shape[0], shape[1])
 			for _, most := range []int{gatHeads, 1, 2} {
 				var got map[string]dense
-				faults(t, name, func() { got = s.run(dev, most, most < gatHeads) })
+				faults(t, name, func() { got = s.run(p, sc, most, most < gatHeads) })
 				if want == nil {
 					want = got
 				}
@@ -147,7 +147,7 @@ func closeTo(got, want dense) error {
 // TestAttentionPowers holds the exponentials of the kernels to the error that gen/gat_math.go states, over all of float32's
 // normal results, and their logarithms to a unit in the last place.
 func TestAttentionPowers(t *testing.T) {
-	dev := open(t, Spec{Threads: 1, Memory: 1 << 20})
+	sc := &scratch{}
 	forLevels(t, func(t *testing.T) {
 		const n = 4001
 		x := dense{make([]float32, n), n, 1, 1}
@@ -156,7 +156,7 @@ func TestAttentionPowers(t *testing.T) {
 			x.v[i], idx[i] = -87.3+175.6*float32(i)/n, int32(i)
 		}
 		zero := dense{make([]float32, n), n, 1, 1}
-		w := &dev.attentions(1, 1, false)[0]
+		w := &sc.attentions(1, 1, 1, false)[0]
 		list := []gatSegment{{0, n, 0, 0, gatFirst | gatLast}}
 		w.weightsSrc(list, zero, &gatTarget{a: sparse{idx: idx}, d: x, lse: zero, g: zero}, 1)
 		for i, v := range x.v {
@@ -186,7 +186,7 @@ func TestAttentionPowers(t *testing.T) {
 
 // TestAttentionNaN shows that a score that is no number reaches the results of its row and head, and no other.
 func TestAttentionNaN(t *testing.T) {
-	dev := open(t, Spec{Threads: 1, Memory: 1 << 20})
+	p, sc := &pool{threads: 1}, &scratch{}
 	forLevels(t, func(t *testing.T) {
 		s := newGatOperands(t, rand.New(rand.NewPCG(1, 2)), 3, 9)
 		const row, head = 7, 1
@@ -200,7 +200,7 @@ func TestAttentionNaN(t *testing.T) {
 		for v := range row {
 			s.forward.inner.a.begin[v], s.forward.inner.a.end[v] = 0, 0
 		}
-		dev.gatAggregate(&s.forward)
+		gatAggregate(p, sc, &s.forward)
 		for v := s.forward.lo; v < s.forward.hi; v++ {
 			for j, x := range s.forward.o.row(v) {
 				if nan := v == row && j/9 == head; (x != x) != nan {

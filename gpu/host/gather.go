@@ -11,7 +11,7 @@ func (q *Queue) Gather(dst, src gpu.Matrix, rows gpu.Ints) {
 		return
 	}
 	q.compute("Gather", gpu.PhasePick, func() {
-		q.dev.rows(dst.Rows, dst.Cols, func(_, lo, hi int) {
+		q.dev.pool.rows(dst.Rows, dst.Cols, func(_, lo, hi int) {
 			for k := lo; k < hi; k++ {
 				r := int(list[k])
 				if r < 0 || r >= src.Rows {
@@ -38,7 +38,7 @@ func (q *Queue) ScatterAdd(dst, src gpu.Matrix, rows gpu.Ints) {
 			}
 		}
 		if ascending(list) {
-			q.dev.rows(s.rows, s.cols, func(_, lo, hi int) {
+			q.dev.pool.rows(s.rows, s.cols, func(_, lo, hi int) {
 				for k := lo; k < hi; k++ {
 					axpby(d.row(int(list[k])), 1, s.row(k), 1)
 				}

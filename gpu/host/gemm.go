@@ -49,13 +49,17 @@ func soon(v []float32, at, step int) hint {
 	return hint{uintptr(unsafe.Pointer(&v[0])) + uintptr(at)*4, uintptr(step) * 4}
 }
 
-// scratch is the workspace of matrix products. The zero value is ready; it grows to the largest product seen and stays.
-// It is used by one operation at a time.
+// scratch is memory that products and attention work in. The zero value is ready; it grows to the largest operation seen and
+// stays. It is used by one operation at a time.
 type scratch struct {
 	panels []float32 // B in panels of nr columns
-	second []float32 // the same of another product whose rows are made in the same pass
 	parts  []float32 // partial sums of TN
 	room   []float32 // one row block of TN's B per worker, packed
+	spmm   spmmRoom
+	att    []attention // per worker
+	sums   []float32   // partial sums of gatScoresBackward
+	blocks []float32   // rows of operands and results, divided among workers
+	list   []int32     // rows of spmm16's blocks, divided among workers
 }
 
 // line is the number of float32s in a cache line.

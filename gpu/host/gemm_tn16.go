@@ -1,25 +1,25 @@
 package host
 
-// gemmTN: C = Aᵀ·B + beta·C, where A and B may be bf16: each block of rows is widened before it is used. The result has
+// gemmTNEither: C = Aᵀ·B + beta·C, where A and B may be bf16: each block of rows is widened before it is used. The result has
 // the bits of gemmTN of the widened matrices.
-func (d *Device) gemmTN(c dense, a, b either, beta float32) {
+func gemmTNEither(p *pool, sc *scratch, c dense, a, b either, beta float32) {
 	if !a.half && !b.half {
-		gemm(d.pool, &d.scratch, c, a.d32, b.d32, true, false, beta)
+		gemm(p, sc, c, a.d32, b.d32, true, false, beta)
 		return
 	}
 	rows, _ := a.size()
 	if rows == 0 {
-		d.scale(c, beta)
+		scale(p, c, beta)
 		return
 	}
-	kern, sc := gemmKernel(), &d.scratch
-	plan := planTN(kern, c.rows, c.cols, rows, d.pool.threads)
+	kern := gemmKernel()
+	plan := planTN(kern, c.rows, c.cols, rows, p.threads)
 	size := c.rows * plan.width
 	parts := grow(&sc.parts, plan.parts*size)
-	rooms := grow(&sc.room, d.pool.threads*plan.room())
-	room := d.own(&d.work.blocks, tnBlock*(a.spare()+b.spare()))
+	rooms := grow(&sc.room, p.threads*plan.room())
+	room := p.own(&sc.blocks, tnBlock*(a.spare()+b.spare()))
 	groups := (c.rows + plan.group - 1) / plan.group
-	d.pool.each(plan.parts*groups, func(worker, item int) {
+	p.each(plan.parts*groups, func(worker, item int) {
 		part, first := item/groups, item%groups*plan.group
 		last := min(first+plan.group, c.rows)
 		packing := rooms[worker*plan.room() : (worker+1)*plan.room()]
@@ -32,5 +32,5 @@ func (d *Device) gemmTN(c dense, a, b either, beta float32) {
 			tnRows(kern, sum, plan.width, wa, wb, 0, end-r, first, last, packing, r > start)
 		}
 	})
-	sumParts(d.pool, c, parts, plan, beta)
+	sumParts(p, c, parts, plan, beta)
 }

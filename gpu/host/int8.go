@@ -18,8 +18,8 @@ func (q *Queue) PackInt8(a gpu.PackArgs) {
 	q.compute("PackInt8", gpu.PhasePick, func() {
 		cols, key := a.Src.Cols, gpu.SeedKey(a.Seed)
 		n := roundUp(max(cols, 1), philoxBlock)
-		words, room := grown(&q.dev.work.bits, q.dev.pool.threads*n), q.dev.own(&q.dev.work.row, src.spare())
-		q.dev.rows(d.rows, cols, func(w, lo, hi int) {
+		words, room := grown(&q.dev.work.bits, q.dev.pool.threads*n), q.dev.pool.own(&q.dev.work.row, src.spare())
+		q.dev.pool.rows(d.rows, cols, func(w, lo, hi int) {
 			mine := words[w*n : (w+1)*n]
 			for k := lo; k < hi; k++ {
 				i := k
@@ -50,8 +50,8 @@ func (q *Queue) UnpackInt8(dst, packed gpu.Matrix) {
 		return
 	}
 	q.compute("UnpackInt8", gpu.PhasePick, func() {
-		room := q.dev.own(&q.dev.work.row, d.spare())
-		q.dev.rows(dst.Rows, dst.Cols, func(w, lo, hi int) {
+		room := q.dev.pool.own(&q.dev.work.row, d.spare())
+		q.dev.pool.rows(dst.Rows, dst.Cols, func(w, lo, hi int) {
 			for k := lo; k < hi; k++ {
 				from := p.row(k)
 				x := d.draftRow(k, room.of(w))

@@ -21,7 +21,7 @@ func (q *Queue) Gemm(g gpu.GemmArgs) {
 	a := eitherOf(g.A)
 	if g.TransA {
 		d, b := denseOf(g.C), eitherOf(g.B)
-		q.compute("Gemm", gpu.PhaseMM, func() { q.dev.gemmTN(d, a, b, g.Beta) })
+		q.compute("Gemm", gpu.PhaseMM, func() { gemmTNEither(q.dev.pool, &q.dev.scratch, d, a, b, g.Beta) })
 		return
 	}
 	l := &linear{z: eitherOf(g.C), x: a, w: denseOf(g.B), trans: g.TransB, beta: g.Beta}
@@ -47,18 +47,18 @@ func (q *Queue) Linear(a gpu.LinearArgs) {
 func (d *Device) linear(l *linear) {
 	rows, cols := l.z.size()
 	b := linearBlocks{
-		linear: l, first: pack(d.pool, &d.scratch.panels, l.w, l.trans),
+		linear: l, first: pack(d.pool, &d.work.weights[0], l.w, l.trans),
 		done: d.finish(l.bias, l.then),
 	}
 	if l.w2.cols > 0 {
-		b.second = pack(d.pool, &d.scratch.second, l.w2, true)
+		b.second = pack(d.pool, &d.work.weights[1], l.w2, true)
 	}
 	step := gemmStep(d.pool, rows)
 	b.in = step * max(l.x.spare(), l.x2.spare())
 	if l.z.half || l.rowScale != nil && l.beta != 0 {
 		b.out = step * cols
 	}
-	room := d.own(&d.work.blocks, b.in+b.out)
+	room := d.pool.own(&d.work.blocks, b.in+b.out)
 	d.pool.each((rows+step-1)/step, func(worker, item int) {
 		b.rows(room.of(worker), worker, item*step, min((item+1)*step, rows))
 	})

@@ -29,7 +29,7 @@ func lossOf(a gpu.LossArgs) *loss {
 // run sets the sum over rows, by blocks of rows, of what row returns. row writes the row's gradient to grad.
 func (l *loss) run(d *Device, row func(i int, grad []float32) float64) {
 	cols := l.logits.cols
-	room := d.own(&d.work.row, cols)
+	room := d.pool.own(&d.work.row, cols)
 	l.sum[0] = l.scale * d.sum64(l.logits.rows, func(w, lo, hi int) float64 {
 		s := 0.0
 		for i := lo; i < hi; i++ {

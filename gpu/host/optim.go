@@ -32,7 +32,7 @@ func (q *Queue) Adam(a gpu.AdamArgs) {
 		return
 	}
 	q.compute("Adam", gpu.PhaseReduce, func() {
-		q.dev.rows(n, 1, func(_, lo, hi int) { s.run(lo, hi) })
+		q.dev.pool.rows(n, 1, func(_, lo, hi int) { s.run(lo, hi) })
 	})
 }
 
@@ -61,7 +61,7 @@ func (q *Queue) SGD(param, grad gpu.Vec, lr, weightDecay float32) {
 		return
 	}
 	q.compute("SGD", gpu.PhaseReduce, func() {
-		q.dev.rows(len(p), 1, func(_, lo, hi int) {
+		q.dev.pool.rows(len(p), 1, func(_, lo, hi int) {
 			for i := lo; i < hi; i++ {
 				p[i] -= lr * (g[i] + weightDecay*p[i])
 			}

@@ -22,8 +22,6 @@ type pool struct {
 	f     func(worker, i int)
 	mu    sync.Mutex
 	panic *opPanic // the first one of this loop
-
-	spmm spmmRoom // scratch memory of operations on this pool
 }
 
 // loopClosed is added to pool.state when a loop has no index left to give: who has not entered yet stays out, so the

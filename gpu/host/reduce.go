@@ -11,8 +11,8 @@ func (q *Queue) ColSum(dst gpu.Vec, m gpu.Matrix, b float32) {
 	}
 	q.compute("ColSum", gpu.PhaseOther, func() {
 		part := zeros(&q.dev.work.f32, blockCount(m.Rows)*m.Cols)
-		room := q.dev.own(&q.dev.work.row, s.spare())
-		n := q.dev.blocks(m.Rows, func(w, block, lo, hi int) {
+		room := q.dev.pool.own(&q.dev.work.row, s.spare())
+		n := q.dev.pool.blocks(m.Rows, func(w, block, lo, hi int) {
 			sum := part[block*m.Cols : (block+1)*m.Cols]
 			for i := lo; i < hi; i++ {
 				axpby(sum, 1, s.wideRow(i, room.of(w)), 1)
@@ -29,7 +29,7 @@ func (q *Queue) Dot(dst gpu.Vec, x, y gpu.Matrix, b float32) {
 	q.compute("Dot", gpu.PhaseOther, func() {
 		sum := 0.0
 		if !x.Empty() {
-			room := q.dev.own(&q.dev.work.row, u.spare()+v.spare())
+			room := q.dev.pool.own(&q.dev.work.row, u.spare()+v.spare())
 			sum = q.dev.sum64(x.Rows, func(w, lo, hi int) float64 {
 				s, wide := 0.0, room.of(w)
 				for i := lo; i < hi; i++ {
@@ -48,7 +48,7 @@ func (q *Queue) Dot(dst gpu.Vec, x, y gpu.Matrix, b float32) {
 // sum64 adds f over the blocks of n rows, in block order.
 func (d *Device) sum64(n int, f func(worker, lo, hi int) float64) float64 {
 	part := grown(&d.work.f64, blockCount(n))
-	count := d.blocks(n, func(w, block, lo, hi int) {
+	count := d.pool.blocks(n, func(w, block, lo, hi int) {
 		part[block] = f(w, lo, hi)
 	})
 	s := 0.0

@@ -29,7 +29,7 @@ func (q *Queue) Aggregate(a gpu.AggregateArgs) {
 	}
 	q.compute("Aggregate", gpu.PhaseAggregation, func() {
 		after := q.dev.finish(r.bias, r.then).rows(r.y)
-		spmm(q.dev.pool, r.y, r.a, r.x.d32, r.x.d16, r.rowScale, r.colScale, r.accumulate, after)
+		spmm(q.dev.pool, &q.dev.scratch, r.y, r.a, r.x.d32, r.x.d16, r.rowScale, r.colScale, r.accumulate, after)
 		q.count(gpu.Usage{SpMM: r.a.entries * int64(r.y.cols)})
 	})
 }
@@ -43,26 +43,26 @@ func (q *Queue) SpMM(y gpu.Matrix, a gpu.CSR, x gpu.Matrix, beta float32) {
 	}
 	q.compute("SpMM", gpu.PhaseMM, func() {
 		if d.half {
-			q.dev.spmm16(d, s, v)
+			spmm16(q.dev.pool, &q.dev.scratch, d, s, v)
 			return
 		}
 		if beta != 0 {
-			q.dev.scale(d.d32, beta)
+			scale(q.dev.pool, d.d32, beta)
 		}
-		spmm(q.dev.pool, d.d32, s, v.d32, v.d16, nil, nil, beta != 0, nil)
+		spmm(q.dev.pool, &q.dev.scratch, d.d32, s, v.d32, v.d16, nil, nil, beta != 0, nil)
 	})
 }
 
 // scale: m = beta·m; with beta = 0, m is not read.
-func (d *Device) scale(m dense, beta float32) {
+func scale(p *pool, m dense, beta float32) {
 	if beta == 1 {
 		return
 	}
-	d.rows(m.rows, m.cols, func(_, lo, hi int) { scaleRows(m.rowRange(lo, hi), beta) })
+	p.rows(m.rows, m.cols, func(_, lo, hi int) { scaleRows(m.rowRange(lo, hi), beta) })
 }
 
 // spmm16: Y = A·X, Y in bf16: blocks of rows are made in float32 and then rounded.
-func (d *Device) spmm16(y either, a sparse, x either) {
+func spmm16(p *pool, sc *scratch, y either, a sparse, x either) {
 	rows, cols := y.size()
 	whole := spmmArgs{y: dense{nil, rows, cols, cols}, a: a, x: x.d32, x16: x.d16}
 	nothing := len(a.begin) == 0 || len(a.idx) == 0 || x.d32.v == nil && x.d16.v == nil
@@ -70,8 +70,8 @@ func (d *Device) spmm16(y either, a sparse, x either) {
 		whole.check()
 	}
 	step := max(1, grain/cols)
-	room, lists := d.own(&d.work.blocks, step*cols), grown(&d.work.list, d.pool.threads*step)
-	d.rows(rows, cols, func(worker, lo, hi int) {
+	room, lists := p.own(&sc.blocks, step*cols), grown(&sc.list, p.threads*step)
+	p.rows(rows, cols, func(worker, lo, hi int) {
 		part := whole
 		part.y = y.draft(lo, hi, room.of(worker))
 		part.a = a.rowRange(lo, hi, lists[worker*step:(worker+1)*step])
@@ -127,7 +127,7 @@ const (
 //
 // If after is not nil, it is called with every range of rows of y once these are final, by the worker that has made them and
 // while they are in its cache; the ranges cover all rows of y, stored or not.
-func spmm(p *pool, y dense, a sparse, x dense, x16 dense16, rowScale, colScale []float32, accumulate bool,
+func spmm(p *pool, sc *scratch, y dense, a sparse, x dense, x16 dense16, rowScale, colScale []float32, accumulate bool,
 	after func(worker, lo, hi int)) {
 	if y.cols == 0 || y.rows == 0 {
 		return
@@ -139,8 +139,8 @@ func spmm(p *pool, y dense, a sparse, x dense, x16 dense16, rowScale, colScale [
 		return
 	}
 	args.check()
-	if args.scattered(&p.spmm) {
-		args.inPanels(p, after)
+	if args.scattered(&sc.spmm) {
+		args.inPanels(p, &sc.spmm, after)
 	} else {
 		args.run(p, after)
 	}

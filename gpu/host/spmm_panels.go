@@ -55,13 +55,13 @@ func (s *spmmArgs) reaches(reach int, room *spmmRoom) bool {
 }
 
 // inPanels is run, one panel of columns after the other; an element's bits are the same.
-func (s *spmmArgs) inPanels(p *pool, after func(worker, lo, hi int)) {
+func (s *spmmArgs) inPanels(p *pool, scratch *spmmRoom, after func(worker, lo, hi int)) {
 	rows, wide := s.a.cols, panelRow
 	if rows*panelRow > panelCached && rows*panelRow/2 <= panelCached {
 		wide = panelRow / 2
 	}
 	most := wide / s.size()
-	room := grown(&p.spmm.panel, rows*wide/4)
+	room := grown(&scratch.panel, rows*wide/4)
 	for j := 0; j < s.y.cols; j += most {
 		n := min(most, s.y.cols-j)
 		part := *s

@@ -157,7 +157,7 @@ func (s *spmmCase) run(t *testing.T, threads int) dense {
 	y.v = guarded[float32](t, len(s.y.v))
 	copy(y.v, s.y.v)
 	faults(t, s.name, func() {
-		spmm(&pool{threads: threads}, y, s.a, s.x, s.x16, s.rowScale, s.colScale, s.accumulate, nil)
+		spmm(&pool{threads: threads}, &scratch{}, y, s.a, s.x, s.x16, s.rowScale, s.colScale, s.accumulate, nil)
 	})
 	if err := gaps(y); err != nil {
 		t.Fatalf("%s: %v", s.name, err)
@@ -215,15 +215,15 @@ func TestSpMMThreads(t *testing.T) {
 // TestSpMMEmpty covers matrices without stored rows and results without rows.
 func TestSpMMEmpty(t *testing.T) {
 	y := dense{[]float32{1, 2}, 2, 1, 1}
-	spmm(&pool{threads: 2}, y, sparse{rows: 2}, dense{}, dense16{}, nil, nil, true, nil)
+	spmm(&pool{threads: 2}, &scratch{}, y, sparse{rows: 2}, dense{}, dense16{}, nil, nil, true, nil)
 	if y.v[0] != 1 || y.v[1] != 2 {
 		t.Errorf("accumulating nothing: %v", y.v)
 	}
-	spmm(&pool{threads: 2}, y, sparse{rows: 2}, dense{}, dense16{}, nil, nil, false, nil)
+	spmm(&pool{threads: 2}, &scratch{}, y, sparse{rows: 2}, dense{}, dense16{}, nil, nil, false, nil)
 	if y.v[0] != 0 || y.v[1] != 0 {
 		t.Errorf("product of an empty matrix: %v", y.v)
 	}
-	spmm(&pool{threads: 1}, dense{}, sparse{}, dense{}, dense16{}, nil, nil, false, nil)
+	spmm(&pool{threads: 1}, &scratch{}, dense{}, sparse{}, dense{}, dense16{}, nil, nil, false, nil)
 }
 
 // TestSpMMPanels checks that panels of columns change no bit.
@@ -238,7 +238,7 @@ func TestSpMMPanels(t *testing.T) {
 					continue
 				}
 				got := newSeen(s.y)
-				faults(t, s.name, func() { s.inPanels(&pool{threads: 2}, got.after) })
+				faults(t, s.name, func() { s.inPanels(&pool{threads: 2}, &spmmRoom{}, got.after) })
 				if err := cmp.Or(sameBits(s.y.v, want.v), got.check()); err != nil {
 					t.Fatalf("%s: %v", s.name, err)
 				}

@@ -6,12 +6,12 @@ type workspace struct {
 	f32  []float32
 	f64  []float64
 	bits []uint32
-	att  []attention // per worker
+
+	weights [2][]float32 // of products whose rows are made in the same pass, packed
 
 	// Divided among workers.
 	blocks []float32 // rows of operands and results
 	row    []float32 // one row
-	list   []int32
 }
 
 // grown returns n elements of *s, in any state, enlarging it if it is too small.
@@ -36,9 +36,9 @@ type own struct {
 }
 
 // own returns n floats of *s for each worker, in any state.
-func (d *Device) own(s *[]float32, n int) own {
+func (p *pool) own(s *[]float32, n int) own {
 	n = roundUp(n, line)
-	return own{grow(s, d.pool.threads*n), n}
+	return own{grow(s, p.threads*n), n}
 }
 
 // of returns what belongs to a worker.
@@ -54,17 +54,17 @@ const (
 )
 
 // rows calls f for ranges of rows that cover n rows of the given number of columns. Rows must not depend on each other.
-func (d *Device) rows(n, cols int, f func(worker, lo, hi int)) {
+func (p *pool) rows(n, cols int, f func(worker, lo, hi int)) {
 	step := max(1, grain/max(cols, 1))
-	d.pool.each((n+step-1)/step, func(w, i int) {
+	p.each((n+step-1)/step, func(w, i int) {
 		f(w, i*step, min((i+1)*step, n))
 	})
 }
 
 // pieces calls f for pieces of rows, columns lo to hi of row i, that cover a matrix: whole rows unless they are long.
-func (d *Device) pieces(rows, cols int, f func(i, lo, hi int)) {
+func (p *pool) pieces(rows, cols int, f func(i, lo, hi int)) {
 	if cols <= grain {
-		d.rows(rows, cols, func(_, first, last int) {
+		p.rows(rows, cols, func(_, first, last int) {
 			for i := first; i < last; i++ {
 				f(i, 0, cols)
 			}
@@ -72,7 +72,7 @@ func (d *Device) pieces(rows, cols int, f func(i, lo, hi int)) {
 		return
 	}
 	parts := (cols + grain - 1) / grain
-	d.pool.each(rows*parts, func(_, k int) {
+	p.each(rows*parts, func(_, k int) {
 		lo := k % parts * grain
 		f(k/parts, lo, min(lo+grain, cols))
 	})
@@ -82,10 +82,10 @@ func (d *Device) pieces(rows, cols int, f func(i, lo, hi int)) {
 func blockRows(n int) int { return max(minBlock, (n+maxBlocks-1)/maxBlocks) }
 
 // blocks calls f for every block of n rows and returns their number.
-func (d *Device) blocks(n int, f func(worker, block, lo, hi int)) int {
+func (p *pool) blocks(n int, f func(worker, block, lo, hi int)) int {
 	step := blockRows(n)
 	count := (n + step - 1) / step
-	d.pool.each(count, func(w, b int) {
+	p.each(count, func(w, b int) {
 		f(w, b, b*step, min((b+1)*step, n))
 	})
 	return count
