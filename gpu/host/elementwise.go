@@ -57,32 +57,6 @@ func (q *Queue) Axpby(dst gpu.Matrix, a float32, src gpu.Matrix, b float32) {
 	})
 }
 
-// axpby: dst[j] = a·src[j] + b·dst[j]; with b = 0, dst is not read. dst may be src.
-func axpby(dst []float32, a float32, src []float32, b float32) {
-	if len(dst) > 0 {
-		axpbyRow(dst, a, src[:len(dst)], b)
-	}
-}
-
-// axpbyGo is axpby in Go.
-func axpbyGo(dst []float32, a float32, src []float32, b float32) {
-	src = src[:len(dst)]
-	switch b {
-	case 0:
-		for j := range dst {
-			dst[j] = a * src[j]
-		}
-	case 1:
-		for j := range dst {
-			dst[j] += a * src[j]
-		}
-	default:
-		for j := range dst {
-			dst[j] = a*src[j] + b*dst[j]
-		}
-	}
-}
-
 // ScaleRows: dst[i][j] = scale[i]·src[i][j]. dst may be src.
 func (q *Queue) ScaleRows(dst, src gpu.Matrix, scale gpu.Vec) {
 	q.check("ScaleRows").ScaleRows(dst, src, scale)

@@ -1,11 +1,6 @@
 package host
 
-import (
-	"math"
-
-	"capgnn/gpu"
-	"capgnn/gpu/check"
-)
+import "math"
 
 // gatForward is a resolved gpu.GATArgs.
 type gatForward struct {
@@ -22,39 +17,9 @@ type gatSource struct {
 	t, s dense
 }
 
-// gatSourceOf resolves the source rows that the columns of a index.
-func gatSourceOf(a gpu.CSR, t, s gpu.Matrix, rows int) gatSource {
-	if !check.Given(a) {
-		return gatSource{a: sparse{list: []int32{}, rows: rows}}
-	}
-	g := gatSource{a: sparseOf(a)}
-	if a.Entries > 0 {
-		g.t, g.s = denseOf(t), denseOf(s)
-	}
-	return g
-}
-
 // columns returns the source rows for n heads from head on, of c columns each.
 func (s gatSource) columns(head, n, c int) gatSource {
 	return gatSource{s.a, s.t.columns(head*c, n*c), s.s.columns(head, n)}
-}
-
-// GATAggregate: attention-weighted sum over in-edges.
-func (q *Queue) GATAggregate(a gpu.GATArgs) {
-	q.check("GATAggregate").GATAggregate(a)
-	rows, cols := a.O.Rows, a.O.Cols
-	g := &gatForward{
-		o: denseOf(a.O), lse: denseOf(a.LSE), d: denseOf(a.D),
-		inner: gatSourceOf(a.Inner, a.T, a.S, rows), halo: gatSourceOf(a.Halo, a.THalo, a.SHalo, rows),
-		bias: values(a.Bias), slope: a.Slope, lo: a.Lo, hi: a.Hi,
-	}
-	if a.Lo == a.Hi || cols == 0 {
-		return
-	}
-	q.compute("GATAggregate", gpu.PhaseAggregation, func() {
-		gatAggregate(q.dev.pool, &q.dev.scratch, g)
-		q.count(gpu.Usage{SpMM: (g.inner.a.between(g.lo, g.hi) + g.halo.a.between(g.lo, g.hi)) * int64(cols)})
-	})
 }
 
 // heads returns g for n heads from head on, of c columns each.

@@ -1,31 +1,11 @@
 package host
 
-import "capgnn/gpu"
-
 // gatGradDst is a resolved gpu.GATGradDst.
 type gatGradDst struct {
 	dd, g, do, o, lse, d dense
 	inner, halo          gatSource
 	bias                 []float32
 	slope                float32
-}
-
-// GATBackwardDst: gradient of the destination scores.
-func (q *Queue) GATBackwardDst(a gpu.GATGradDst) {
-	q.check("GATBackwardDst").GATBackwardDst(a)
-	rows, cols := a.DO.Rows, a.DO.Cols
-	g := &gatGradDst{
-		dd: denseOf(a.DD), g: denseOf(a.G), do: denseOf(a.DO), o: denseOf(a.O), lse: denseOf(a.LSE), d: denseOf(a.D),
-		inner: gatSourceOf(a.Inner, a.T, a.S, rows), halo: gatSourceOf(a.Halo, a.THalo, a.SHalo, rows),
-		bias: values(a.Bias), slope: a.Slope,
-	}
-	if g.do.empty() {
-		return
-	}
-	q.compute("GATBackwardDst", gpu.PhaseAggregation, func() {
-		gatBackwardDst(q.dev.pool, &q.dev.scratch, g)
-		q.count(gpu.Usage{SpMM: (g.inner.a.entries + g.halo.a.entries) * int64(cols)})
-	})
 }
 
 // heads returns g for n heads from head on, of c columns each.

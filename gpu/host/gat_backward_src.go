@@ -1,10 +1,5 @@
 package host
 
-import (
-	"capgnn/gpu"
-	"capgnn/gpu/check"
-)
-
 // gatGradSrc is a resolved gpu.GATGradSrc.
 type gatGradSrc struct {
 	dt, ds, t, s dense
@@ -18,39 +13,9 @@ type gatTarget struct {
 	do, d, lse, g dense
 }
 
-// gatTargetOf resolves the destination rows that the columns of a index.
-func gatTargetOf(a gpu.CSR, do, d, lse, g gpu.Matrix, rows int) gatTarget {
-	if !check.Given(a) {
-		return gatTarget{a: sparse{list: []int32{}, rows: rows}}
-	}
-	t := gatTarget{a: sparseOf(a)}
-	if a.Entries > 0 {
-		t.do, t.d, t.lse, t.g = denseOf(do), denseOf(d), denseOf(lse), denseOf(g)
-	}
-	return t
-}
-
 // columns returns the destination rows for n heads from head on, of c columns each.
 func (t gatTarget) columns(head, n, c int) gatTarget {
 	return gatTarget{t.a, t.do.columns(head*c, n*c), t.d.columns(head, n), t.lse.columns(head, n), t.g.columns(head, n)}
-}
-
-// GATBackwardSrc: gradient of the source rows and scores.
-func (q *Queue) GATBackwardSrc(a gpu.GATGradSrc) {
-	q.check("GATBackwardSrc").GATBackwardSrc(a)
-	rows, cols := a.DT.Rows, a.DT.Cols
-	g := &gatGradSrc{
-		dt: denseOf(a.DT), ds: denseOf(a.DS), t: denseOf(a.T), s: denseOf(a.S),
-		inner: gatTargetOf(a.Inner, a.DO, a.D, a.LSE, a.G, rows),
-		halo:  gatTargetOf(a.Halo, a.DOHalo, a.DHalo, a.LSEHalo, a.GHalo, rows), slope: a.Slope,
-	}
-	if g.dt.empty() {
-		return
-	}
-	q.compute("GATBackwardSrc", gpu.PhaseAggregation, func() {
-		gatBackwardSrc(q.dev.pool, &q.dev.scratch, g)
-		q.count(gpu.Usage{SpMM: (g.inner.a.entries + g.halo.a.entries) * int64(cols)})
-	})
 }
 
 // heads returns g for n heads from head on, of c columns each.

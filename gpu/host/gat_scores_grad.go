@@ -1,7 +1,5 @@
 package host
 
-import "capgnn/gpu"
-
 // gatScoresGrad is a resolved gpu.GATScoresGrad.
 type gatScoresGrad struct {
 	t, dt, ds, dd         dense
@@ -11,25 +9,6 @@ type gatScoresGrad struct {
 
 // gatScoresRows are the rows of T and DT that stay in L1 from one pass of columns to the next.
 const gatScoresRows = 16
-
-// GATScoresBackward: gradient of GATScores.
-func (q *Queue) GATScoresBackward(a gpu.GATScoresGrad) {
-	q.check("GATScoresBackward").GATScoresBackward(a)
-	if a.T.Empty() {
-		return
-	}
-	cols, heads := a.T.Cols, a.DS.Cols
-	g := &gatScoresGrad{
-		t: denseOf(a.T), dt: denseOf(a.DT), ds: denseOf(a.DS), src: values(a.ASrc), dSrc: values(a.DASrc),
-		heads: heads, channels: cols / heads, cols: cols,
-	}
-	if !a.DD.Empty() {
-		g.dd, g.dst, g.dDst = denseOf(a.DD), values(a.ADst), values(a.DADst)
-	}
-	q.compute("GATScoresBackward", gpu.PhaseOther, func() {
-		gatScoresBackward(q.dev.pool, &q.dev.scratch, g)
-	})
-}
 
 // part returns g for n heads from head on.
 func (g *gatScoresGrad) part(head, n int) *gatScoresGrad {

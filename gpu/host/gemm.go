@@ -62,22 +62,6 @@ type scratch struct {
 	list   []int32     // rows of spmm16's blocks, divided among workers
 }
 
-// line is the number of float32s in a cache line.
-const line = 64 / 4
-
-// grow returns n floats on a 64-byte border from *buf, which it replaces if it is too small. Their content is undefined.
-func grow(buf *[]float32, n int) []float32 {
-	if n == 0 {
-		return nil
-	}
-	if cap(*buf) < n+line {
-		*buf = make([]float32, n+line)
-	}
-	s := (*buf)[:n+line]
-	off := int(-uintptr(unsafe.Pointer(&s[0])) / 4 % line)
-	return s[off : off+n]
-}
-
 // gemm computes C = op(A)·op(B) + beta·C, where op transposes if told to. With beta 0, C is not read. Not both of A and B
 // may be transposed. The result is the same for any number of threads: see tnBlock for sums over rows.
 func gemm(p *pool, sc *scratch, c, a, b dense, transA, transB bool, beta float32) {
@@ -126,3 +110,11 @@ func scaleRows(c dense, beta float32) {
 
 // roundUp returns the smallest multiple of m that is at least n.
 func roundUp(n, m int) int { return (n + m - 1) / m * m }
+
+// scale: m = beta·m; with beta = 0, m is not read.
+func scale(p *pool, m dense, beta float32) {
+	if beta == 1 {
+		return
+	}
+	p.rows(m.rows, m.cols, func(_, lo, hi int) { scaleRows(m.rowRange(lo, hi), beta) })
+}

@@ -96,9 +96,6 @@ func (q *Queue) BCELoss(a gpu.LossArgs) {
 	})
 }
 
-// bceGroup is how many factors 1 + e ≤ 2 are multiplied before one logarithm: 2^512 is a float64.
-const bceGroup = 512
-
 // bce returns the unscaled loss of row i and writes its gradient. Σ_j log(1 + e_j) is taken as log Π_j (1 + e_j).
 func (l *loss) bce(i int, grad []float32) float64 {
 	if l.mask != nil && l.mask[i] == 0 {

@@ -35,3 +35,6 @@ func bceRowGo(grad, x []float32, targets []uint8, scale float32) (sum, product f
 	}
 	return sum, product
 }
+
+// bceGroup is how many factors 1 + e ≤ 2 are multiplied before one logarithm: 2^512 is a float64.
+const bceGroup = 512

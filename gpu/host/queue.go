@@ -1,9 +1,6 @@
 package host
 
 import (
-	"fmt"
-	"runtime"
-	"strings"
 	"sync"
 	"time"
 
@@ -224,45 +221,4 @@ func (q *Queue) Usage() gpu.Usage {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.usage
-}
-
-// opPanic is a panic inside an operation, with the place it came from.
-type opPanic struct {
-	value any
-	where string // file:line
-}
-
-func (p *opPanic) Error() string { return fmt.Sprintf("%v (at %s)", p.value, p.where) }
-
-// located makes an opPanic of a recovered value: its place is the innermost frame outside package runtime.
-func located(v any) *opPanic {
-	if p, ok := v.(*opPanic); ok {
-		return p
-	}
-	var pcs [32]uintptr
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(1, pcs[:])])
-	p := &opPanic{value: v, where: "unknown place"}
-	for panicking := false; ; {
-		f, more := frames.Next()
-		inRuntime := strings.HasPrefix(f.Function, "runtime.")
-		if panicking && !inRuntime {
-			p.where = fmt.Sprintf("%s:%d", f.File[strings.LastIndexByte(f.File, '/')+1:], f.Line)
-			return p
-		}
-		panicking = panicking || inRuntime && strings.Contains(f.Function, "panic")
-		if !more {
-			return p
-		}
-	}
-}
-
-// guard runs f and turns its panic into an error.
-func guard(f func()) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = located(v)
-		}
-	}()
-	f()
-	return nil
 }

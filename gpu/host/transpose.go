@@ -23,23 +23,3 @@ func (q *Queue) Transpose(dst, src gpu.Matrix) {
 		})
 	})
 }
-
-// transposeTile: d[j][i] = s[i][j] for i0 ≤ i < i1, j0 ≤ j < j1.
-func transposeTile(d, s dense, i0, i1, j0, j1 int) {
-	i, j := transposeSquares(d, s, i0, i1, j0, j1)
-	transposeGo(d, s, i0, i, j, j1)
-	transposeGo(d, s, i, i1, j0, j1)
-}
-
-// transposeGo is transposeTile in Go.
-func transposeGo(d, s dense, i0, i1, j0, j1 int) {
-	if i0 == i1 {
-		return
-	}
-	for j := j0; j < j1; j++ {
-		out := d.row(j)[i0:i1]
-		for k := range out {
-			out[k] = s.v[(i0+k)*s.ld+j]
-		}
-	}
-}
