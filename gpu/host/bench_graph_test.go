@@ -9,6 +9,7 @@ import (
 
 	"capgnn/graph"
 	"capgnn/graph/synth"
+	"capgnn/hostmem"
 )
 
 // The graphs of benchmarks, made once each: shuffled has the size and shape of the preset reddit-like with a quarter of its
@@ -88,11 +89,11 @@ func renumbered(g *graph.CSR, order []int32) *graph.CSR {
 	return h
 }
 
-// placed copies a graph's adjacency to device memory.
-func placed(f *fixture, g *graph.CSR) sparse {
-	ptr := cast[int64](f.block(8 * len(g.Indptr)).mem)
+// placed copies a graph's adjacency to the memory of operands.
+func placed(o *operands, g *graph.CSR) sparse {
+	ptr := hostmem.Of[int64](o.bytes(8 * len(g.Indptr)))
 	copy(ptr, g.Indptr)
-	idx := cast[int32](f.block(4 * len(g.Indices)).mem)
+	idx := hostmem.Of[int32](o.bytes(4 * len(g.Indices)))
 	copy(idx, g.Indices)
 	n := g.Rows()
 	return sparse{begin: ptr[:n], end: ptr[1 : n+1], idx: idx[:len(g.Indices)], rows: n, cols: g.Cols, entries: g.Edges()}

@@ -2,10 +2,13 @@ package host
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"runtime"
 	"slices"
 	"testing"
 	"time"
+
+	"capgnn/hostmem"
 )
 
 // Sizes in bytes of what the machine's rates are measured on: within L2, within L3, far beyond both.
@@ -75,7 +78,7 @@ func onLevels(b *testing.B, f func(b *testing.B)) {
 
 // BenchmarkLimits reports the rates of the machine, in GF/s and GB/s.
 func BenchmarkLimits(b *testing.B) {
-	v := newFixture(b, 1).floats(inDRAM / 4)
+	v := newOperands(b).floats(inDRAM / 4)
 	onPools(b, func(b *testing.B, p *pool) {
 		for b.Loop() {
 			b.ReportMetric(fmaPeak(p)/1e9, "GF/s")
@@ -87,11 +90,39 @@ func BenchmarkLimits(b *testing.B) {
 	})
 }
 
-// floats returns n random floats in device memory.
-func (f *fixture) floats(n int) []float32 { return cast[float32](f.matrix(1, n).Buf.(*block).mem)[:n] }
+// operands are made in memory such as devices have.
+type operands struct {
+	tb    testing.TB
+	arena *hostmem.Arena
+	rng   *rand.Rand
+}
 
-// dense returns a random matrix in device memory.
-func (f *fixture) dense(rows, cols int) dense { return dense{f.floats(rows * cols), rows, cols, cols} }
+func newOperands(tb testing.TB) *operands {
+	o := &operands{tb, hostmem.NewArena("bench", 4<<30), rand.New(rand.NewPCG(5, 6))}
+	tb.Cleanup(o.arena.Close)
+	return o
+}
+
+// bytes returns n bytes in any state.
+func (o *operands) bytes(n int) []byte {
+	b, err := o.arena.Alloc(int64(n), "operand")
+	if err != nil {
+		o.tb.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// floats returns n random numbers.
+func (o *operands) floats(n int) []float32 {
+	v := hostmem.Of[float32](o.bytes(4 * n))
+	for i := range v {
+		v[i] = o.rng.Float32() - 0.5
+	}
+	return v
+}
+
+// dense returns a matrix of random numbers.
+func (o *operands) dense(rows, cols int) dense { return dense{o.floats(rows * cols), rows, cols, cols} }
 
 // gemmBench is a product X·W (NN), X·Wᵀ (NT) or Xᵀ·G (TN) of X with in columns and W or G with out columns.
 type gemmBench struct {
@@ -111,16 +142,16 @@ func (s gemmBench) String() string { return fmt.Sprintf("%s/%dx%d", s.mode, s.in
 func (s gemmBench) flops(rows int) float64 { return 2 * float64(rows) * float64(s.in) * float64(s.out) }
 
 // product returns the call to be measured.
-func (s gemmBench) product(f *fixture, rows int) func(p *pool) {
+func (s gemmBench) product(o *operands, rows int) func(p *pool) {
 	sc := &scratch{}
-	x, y := f.dense(rows, s.in), f.dense(rows, s.out)
-	switch w := f.dense(s.in, s.out); s.mode {
+	x, y := o.dense(rows, s.in), o.dense(rows, s.out)
+	switch w := o.dense(s.in, s.out); s.mode {
 	case "NN":
 		return func(p *pool) { gemm(p, sc, y, x, w, false, false, 0) }
 	case "TN":
 		return func(p *pool) { gemm(p, sc, w, x, y, true, false, 0) }
 	}
-	w := f.dense(s.out, s.in)
+	w := o.dense(s.out, s.in)
 	return func(p *pool) { gemm(p, sc, y, x, w, false, true, 0) }
 }
 
@@ -135,7 +166,7 @@ func BenchmarkGemm(b *testing.B) {
 				rows /= 50
 			}
 			b.Run(s.String(), func(b *testing.B) {
-				call := s.product(newFixture(b, 1), rows)
+				call := s.product(newOperands(b), rows)
 				onPools(b, func(b *testing.B, p *pool) {
 					g := measure(b, func() { call(p) })
 					g.rate("GF/s", s.flops(rows), 1e9)
@@ -154,15 +185,15 @@ type spmmBench struct {
 }
 
 // product returns the call to be measured, and the number of entries.
-func (s spmmBench) product(f *fixture) (func(p *pool), float64) {
-	a := placed(f, benchGraph(s.graph))
-	x, y := f.dense(a.cols, s.cols), f.dense(a.rows, s.cols)
+func (s spmmBench) product(o *operands) (func(p *pool), float64) {
+	a := placed(o, benchGraph(s.graph))
+	x, y := o.dense(a.cols, s.cols), o.dense(a.rows, s.cols)
 	var x16 dense16
 	switch s.kind {
 	case "weighted":
-		a.val = f.floats(len(a.idx))
+		a.val = o.floats(len(a.idx))
 	case "bf16":
-		x16 = dense16{cast[uint16](f.block(2 * a.cols * s.cols).mem), a.cols, s.cols, s.cols}
+		x16 = dense16{hostmem.Of[uint16](o.bytes(2 * a.cols * s.cols)), a.cols, s.cols, s.cols}
 		toBF16(x16.v, x.v)
 		x = dense{}
 	}
@@ -193,11 +224,11 @@ func (s spmmBench) bytes() float64 {
 }
 
 func BenchmarkSpMM(b *testing.B) {
-	limit := newFixture(b, 1).floats(inDRAM / 4)
+	limit := newOperands(b).floats(inDRAM / 4)
 	onLevels(b, func(b *testing.B) {
 		for _, s := range spmmBenches() {
 			b.Run(s.String(), func(b *testing.B) {
-				call, entries := s.product(newFixture(b, 1))
+				call, entries := s.product(newOperands(b))
 				onPools(b, func(b *testing.B, p *pool) { benchSpMM(b, p, s, entries, call, limit) })
 			})
 		}

@@ -14,11 +14,11 @@ import (
 // missing there to 1 is waiting for memory and for each other, not for a processor.
 func BenchmarkScaling(b *testing.B) {
 	for _, s := range gemmBenches {
-		b.Run(s.String(), func(b *testing.B) { benchScaling(b, s.product(newFixture(b, 1), gemmBenchRows)) })
+		b.Run(s.String(), func(b *testing.B) { benchScaling(b, s.product(newOperands(b), gemmBenchRows)) })
 	}
 	for _, s := range spmmBenches() {
 		b.Run(s.String(), func(b *testing.B) {
-			call, _ := s.product(newFixture(b, 1))
+			call, _ := s.product(newOperands(b))
 			benchScaling(b, call)
 		})
 	}

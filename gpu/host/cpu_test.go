@@ -6,28 +6,15 @@ import (
 	"math/rand/v2"
 	"runtime/debug"
 	"testing"
+
+	"capgnn/gpu/host/internal/levels"
 )
 
 // unit is float32's unit roundoff.
 const unit = 1.0 / (1 << 24)
 
-// forLevels runs f for the portable kernels and for each instruction set that this machine has. Under the race detector, which
-// sees no access of assembly, it is the portable ones.
-func forLevels(t *testing.T, f func(t *testing.T)) {
-	best := active
-	t.Cleanup(func() { active = best })
-	most := detect()
-	if underRace {
-		most = generic
-	}
-	for l := generic; l <= most; l++ {
-		t.Run(l.String(), func(t *testing.T) {
-			active = l
-			f(t)
-		})
-	}
-	active = best
-}
+// forLevels runs f for the portable kernels and for each instruction set that this machine has.
+func forLevels(t *testing.T, f func(t *testing.T)) { levels.Each(t, &active, f) }
 
 // faults runs f and reports an access outside of the test's memory as an error of the case.
 func faults(t *testing.T, what string, f func()) {

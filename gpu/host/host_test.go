@@ -5,6 +5,7 @@ import (
 
 	"capgnn/gpu"
 	"capgnn/gpu/gputest"
+	"capgnn/gpu/host/internal/levels"
 )
 
 func open(t *testing.T, spec Spec) *Device {
@@ -18,7 +19,7 @@ func open(t *testing.T, spec Spec) *Device {
 }
 
 func TestConformance(t *testing.T) {
-	forLevels(t, func(t *testing.T) {
+	levels.Each(t, &active, func(t *testing.T) {
 		gputest.Run(t, func(t *testing.T) gpu.Device {
 			return open(t, Spec{Name: "cpu:0", Threads: 2, Memory: 64 << 20, Poison: true})
 		})
@@ -26,7 +27,7 @@ func TestConformance(t *testing.T) {
 }
 
 func TestThreads(t *testing.T) {
-	forLevels(t, func(t *testing.T) {
+	levels.Each(t, &active, func(t *testing.T) {
 		gputest.RunThreads(t, func(t *testing.T, threads int) gpu.Device {
 			return open(t, Spec{Threads: threads, Memory: 64 << 20})
 		})

@@ -90,7 +90,7 @@ func (b *linearBlocks) rows(room []float32, worker, lo, hi int) {
 			}
 		}
 	}
-	if b.second.k > 0 {
+	if b.w2.cols > 0 {
 		b.second.product(z, b.x2.widened(lo, hi, in), 1)
 	}
 	b.done.block(worker, z, lo)

@@ -5,10 +5,11 @@ import (
 
 	"capgnn/gpu"
 	"capgnn/gpu/gputest"
+	"capgnn/gpu/host/internal/levels"
 )
 
 func TestVariants(t *testing.T) {
-	if underRace {
+	if levels.Race {
 		t.Skip("tells kernels apart, which share nothing that TestConformance does not")
 	}
 	gputest.RunVariants(t, func(t *testing.T) gpu.Device {

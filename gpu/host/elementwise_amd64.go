@@ -1,3 +1,0 @@
-//go:build !noasm
-
-package host
