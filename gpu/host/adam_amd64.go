@@ -3,7 +3,7 @@
 package host
 
 // run updates elements lo to hi, of which there is at least one.
-func (s *adam) run(lo, hi int) {
+func (s *adam) Run(lo, hi int) {
 	step := adam512step
 	switch active {
 	case generic:
@@ -12,6 +12,6 @@ func (s *adam) run(lo, hi int) {
 	case avx2:
 		step = adam256step
 	}
-	step(hi-lo, &s.param[lo], &s.grad[lo], &s.m[lo], &s.v[lo], first(s.vMax[min(lo, len(s.vMax)):]),
-		s.shrink, s.decay, s.b1, s.c1, s.b2, s.c2, s.step, s.root, s.eps)
+	step(hi-lo, &s.Param[lo], &s.Grad[lo], &s.M[lo], &s.V[lo], first(s.VMax[min(lo, len(s.VMax)):]),
+		s.Shrink, s.Decay, s.B1, s.C1, s.B2, s.C2, s.Step, s.Root, s.Eps)
 }

@@ -15,7 +15,7 @@ type seen struct {
 	errs []error
 }
 
-func newSeen(y dense) *seen { return &seen{y: y, rows: make([][]float32, y.rows)} }
+func newSeen(y dense) *seen { return &seen{y: y, rows: make([][]float32, y.Rows)} }
 
 func (s *seen) after(worker, lo, hi int) {
 	s.mu.Lock()
@@ -24,7 +24,7 @@ func (s *seen) after(worker, lo, hi int) {
 		if s.rows[i] != nil {
 			s.errs = append(s.errs, fmt.Errorf("row %d twice", i))
 		}
-		s.rows[i] = append([]float32{}, s.y.row(i)...)
+		s.rows[i] = append([]float32{}, s.y.Row(i)...)
 	}
 }
 
@@ -34,7 +34,7 @@ func (s *seen) check() error {
 		if row == nil {
 			return fmt.Errorf("row %d of %d was not handed over", i, len(s.rows))
 		}
-		if err := sameBits(row, s.y.row(i)); err != nil {
+		if err := sameBits(row, s.y.Row(i)); err != nil {
 			return fmt.Errorf("row %d was not final: %w", i, err)
 		}
 	}
@@ -54,9 +54,9 @@ func TestAfter(t *testing.T) {
 				s.a = randSparse(t, r, rows, 40, options&1 != 0, options&2 != 0)
 				s.y, s.rowScale = randDense(t, r, rows, 130, 131), nil
 				got := newSeen(s.y)
-				spmm(&pool{threads: 2}, &scratch{}, s.y, s.a, s.x, s.x16, nil, s.colScale, s.accumulate, got.after)
+				spmm(&pool{Threads: 2}, &scratch{}, s.y, s.a, s.x, s.x16, nil, s.colScale, s.accumulate, got.after)
 				if err := got.check(); err != nil {
-					t.Fatalf("%s, %d rows, %d stored: %v", s.name, rows, len(s.a.begin), err)
+					t.Fatalf("%s, %d rows, %d stored: %v", s.name, rows, len(s.a.Begin), err)
 				}
 			}
 		}
@@ -64,7 +64,7 @@ func TestAfter(t *testing.T) {
 			for _, k := range []int{0, 3, gemmDepth + 3} {
 				c := randDense(t, r, 1000, 17, 20)
 				got := newSeen(c)
-				gemmNN(&pool{threads: 2}, &scratch{}, c, randDense(t, r, 1000, k, k), randDense(t, r, k, 17, 17), false, beta, got.after)
+				gemmNN(&pool{Threads: 2}, &scratch{}, c, randDense(t, r, 1000, k, k), randDense(t, r, k, 17, 17), false, beta, got.after)
 				if err := got.check(); err != nil {
 					t.Fatalf("gemm, k %d, beta %v: %v", k, beta, err)
 				}

@@ -65,7 +65,7 @@ func (sc *scratch) attentions(threads, heads, channels int, scratch bool) []atte
 			a.stride++
 		}
 		if scratch {
-			a.rows = dense{grown(&a.rows.v, gatGroup*cols), gatGroup, cols, cols}
+			a.rows = dense{grown(&a.rows.V, gatGroup*cols), gatGroup, cols, cols}
 		}
 	}
 	return sc.att
@@ -166,57 +166,57 @@ func newRowCursor(a sparse, lo int) rowCursor { return rowCursor{a, a.find(lo)} 
 
 // row returns the entries of matrix row v.
 func (c *rowCursor) row(v int) (from, n int64) {
-	if c.a.list == nil {
-		if len(c.a.begin) == 0 {
+	if c.a.List == nil {
+		if len(c.a.Begin) == 0 {
 			return 0, 0
 		}
-		return c.a.begin[v], c.a.end[v] - c.a.begin[v]
+		return c.a.Begin[v], c.a.End[v] - c.a.Begin[v]
 	}
-	for c.k < len(c.a.list) && int(c.a.list[c.k]) < v {
+	for c.k < len(c.a.List) && int(c.a.List[c.k]) < v {
 		c.k++
 	}
-	if c.k == len(c.a.list) || int(c.a.list[c.k]) != v {
+	if c.k == len(c.a.List) || int(c.a.List[c.k]) != v {
 		return 0, 0
 	}
-	return c.a.begin[c.k], c.a.end[c.k] - c.a.begin[c.k]
+	return c.a.Begin[c.k], c.a.End[c.k] - c.a.Begin[c.k]
 }
 
 // columns returns n columns of m from column lo on.
 func (m dense) columns(lo, n int) dense {
-	if m.empty() {
-		return dense{nil, m.rows, n, m.ld}
+	if m.Empty() {
+		return dense{nil, m.Rows, n, m.LD}
 	}
-	return dense{m.v[lo:], m.rows, n, m.ld}
+	return dense{m.V[lo:], m.Rows, n, m.LD}
 }
 
 // find returns the first stored row whose matrix row is at least v.
 func (a sparse) find(v int) int {
-	if a.list == nil {
-		return min(v, len(a.begin))
+	if a.List == nil {
+		return min(v, len(a.Begin))
 	}
-	return sort.Search(len(a.list), func(k int) bool { return int(a.list[k]) >= v })
+	return sort.Search(len(a.List), func(k int) bool { return int(a.List[k]) >= v })
 }
 
 // before returns the entries stored before matrix row v, gaps included.
 func (a sparse) before(v int) int64 {
 	k := a.find(v)
 	switch {
-	case len(a.begin) == 0:
+	case len(a.Begin) == 0:
 		return 0
-	case k == len(a.begin):
-		return a.end[k-1] - a.begin[0]
+	case k == len(a.Begin):
+		return a.End[k-1] - a.Begin[0]
 	}
-	return a.begin[k] - a.begin[0]
+	return a.Begin[k] - a.Begin[0]
 }
 
 // between returns the entries stored in matrix rows lo to hi, without gaps.
-func (a sparse) between(lo, hi int) int64 {
-	if lo == 0 && hi == a.rows {
-		return a.entries
+func (a sparse) Between(lo, hi int) int64 {
+	if lo == 0 && hi == a.Rows {
+		return a.Entries
 	}
 	n := int64(0)
 	for k := a.find(lo); k < a.find(hi); k++ {
-		n += a.end[k] - a.begin[k]
+		n += a.End[k] - a.Begin[k]
 	}
 	return n
 }
@@ -229,8 +229,8 @@ func groups(p *pool, work []attention, a, b sparse, lo, hi int, empties bool, f 
 	}
 	total := before(hi)
 	n := int(min(total/gatItem+1, int64(hi-lo)))
-	if n < 8*p.threads {
-		n = min(8*p.threads, hi-lo, int(total/512)+1)
+	if n < 8*p.Threads {
+		n = min(8*p.Threads, hi-lo, int(total/512)+1)
 	}
 	border := func(i int) int {
 		if i == n {
@@ -239,7 +239,7 @@ func groups(p *pool, work []attention, a, b sparse, lo, hi int, empties bool, f 
 		want := total / int64(n) * int64(i)
 		return lo + sort.Search(hi-lo, func(r int) bool { return before(lo+r) >= want })
 	}
-	p.each(n, func(worker, i int) {
+	p.Each(n, func(worker, i int) {
 		first, last := border(i), border(i+1)
 		inner, halo := newRowCursor(a, first), newRowCursor(b, first)
 		for w := &work[worker]; first < last; {

@@ -96,7 +96,7 @@ func placed(o *operands, g *graph.CSR) sparse {
 	idx := hostmem.Of[int32](o.bytes(4 * len(g.Indices)))
 	copy(idx, g.Indices)
 	n := g.Rows()
-	return sparse{begin: ptr[:n], end: ptr[1 : n+1], idx: idx[:len(g.Indices)], rows: n, cols: g.Cols, entries: g.Edges()}
+	return sparse{Begin: ptr[:n], End: ptr[1 : n+1], Idx: idx[:len(g.Indices)], Rows: n, Cols: g.Cols, Entries: g.Edges()}
 }
 
 func must[T any](v T, err error) T {

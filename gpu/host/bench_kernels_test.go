@@ -58,7 +58,7 @@ func onPools(b *testing.B, f func(b *testing.B, p *pool)) {
 	for _, n := range threads {
 		b.Run(fmt.Sprintf("threads=%d", n), func(b *testing.B) {
 			p := newPool(n)
-			defer p.stop()
+			defer p.Stop()
 			f(b, p)
 		})
 	}
@@ -187,18 +187,18 @@ type spmmBench struct {
 // product returns the call to be measured, and the number of entries.
 func (s spmmBench) product(o *operands) (func(p *pool), float64) {
 	a := placed(o, benchGraph(s.graph))
-	x, y := o.dense(a.cols, s.cols), o.dense(a.rows, s.cols)
+	x, y := o.dense(a.Cols, s.cols), o.dense(a.Rows, s.cols)
 	var x16 dense16
 	switch s.kind {
 	case "weighted":
-		a.val = o.floats(len(a.idx))
+		a.Val = o.floats(len(a.Idx))
 	case "bf16":
-		x16 = dense16{hostmem.Of[uint16](o.bytes(2 * a.cols * s.cols)), a.cols, s.cols, s.cols}
-		toBF16(x16.v, x.v)
+		x16 = dense16{hostmem.Of[uint16](o.bytes(2 * a.Cols * s.cols)), a.Cols, s.cols, s.cols}
+		toBF16(x16.V, x.V)
 		x = dense{}
 	}
 	sc := &scratch{}
-	return func(p *pool) { spmm(p, sc, y, a, x, x16, nil, nil, false, nil) }, float64(a.entries)
+	return func(p *pool) { spmm(p, sc, y, a, x, x16, nil, nil, false, nil) }, float64(a.Entries)
 }
 
 func spmmBenches() []spmmBench {

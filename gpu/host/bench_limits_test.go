@@ -20,7 +20,7 @@ func fmaPeak(p *pool) float64 {
 		loop, flops = limitFMA256, 12*8*2
 	}
 	const rounds, items = 8 << 10, 64
-	return items * rounds * float64(flops) / best(100, func() { p.each(items, func(_, _ int) { loop(rounds) }) })
+	return items * rounds * float64(flops) / best(100, func() { p.Each(items, func(_, _ int) { loop(rounds) }) })
 }
 
 // streamRate returns the bytes per second of reading v, which should be much larger than every cache, in order.
@@ -38,7 +38,7 @@ func streamRate(p *pool, v []float32) float64 {
 		if at+item*items > len(v) {
 			at = 0
 		}
-		t := best(1, func() { p.each(items, func(_, i int) { loop(&v[at+i*item], item*4/1024) }) })
+		t := best(1, func() { p.Each(items, func(_, i int) { loop(&v[at+i*item], item*4/1024) }) })
 		rate = max(rate, items*item*4/t)
 		at += items * item
 	}
@@ -62,7 +62,7 @@ func gatherRate(p *pool, v []float32) float64 {
 	}
 	rate := 0.0
 	for _, ahead := range []int{0, 2, 4, 8, 16, most} {
-		t := best(10, func() { p.each(items, func(_, i int) { loop(&v[0], &idx[i*item], item, ahead) }) })
+		t := best(10, func() { p.Each(items, func(_, i int) { loop(&v[0], &idx[i*item], item, ahead) }) })
 		rate = max(rate, items*item*1024/t)
 	}
 	return rate

@@ -26,8 +26,8 @@ func BenchmarkScaling(b *testing.B) {
 
 func benchScaling(b *testing.B, call func(p *pool)) {
 	one, all := newPool(1), newPool(runtime.GOMAXPROCS(0))
-	defer one.stop()
-	defer all.stop()
+	defer one.Stop()
+	defer all.Stop()
 	var single, shared, singleCPU, sharedCPU []float64
 	timed := func(wall, cpu *[]float64, p *pool) {
 		start, used := time.Now(), processorTime(b)
@@ -43,7 +43,7 @@ func benchScaling(b *testing.B, call func(p *pool)) {
 	for _, s := range [][]float64{single, shared, singleCPU, sharedCPU} {
 		slices.Sort(s)
 	}
-	median, n := len(single)/2, float64(all.threads)
+	median, n := len(single)/2, float64(all.Threads)
 	b.ReportMetric(single[median]/shared[median]/n, "efficiency")
 	b.ReportMetric(single[0]/shared[0]/n, "best-efficiency")
 	b.ReportMetric(singleCPU[median]/sharedCPU[median], "cpu-efficiency")

@@ -26,13 +26,13 @@ func fromBF16Go(dst []float32, src []uint16) {
 // copyRow: row i of dst = row k of src, converted.
 func copyRow(dst either, i int, src either, k int) {
 	switch {
-	case !dst.half && !src.half:
-		copy(dst.d32.row(i), src.d32.row(k))
-	case dst.half && src.half:
-		copy(dst.d16.row(i), src.d16.row(k))
-	case dst.half:
-		toBF16(dst.d16.row(i), src.d32.row(k))
+	case !dst.Half && !src.Half:
+		copy(dst.D32.Row(i), src.D32.Row(k))
+	case dst.Half && src.Half:
+		copy(dst.D16.Row(i), src.D16.Row(k))
+	case dst.Half:
+		toBF16(dst.D16.Row(i), src.D32.Row(k))
 	default:
-		fromBF16(dst.d32.row(i), src.d16.row(k))
+		fromBF16(dst.D32.Row(i), src.D16.Row(k))
 	}
 }

@@ -21,7 +21,7 @@ func transposeSquares(_, _ dense, i0, _, j0, _ int) (i, j int) { return i0, j0 }
 
 func dotWideRow(a, b []float32) float64 { return dotWideGo(a, b) }
 
-func (s *adam) run(lo, hi int) { s.runGo(lo, hi) }
+func (s *adam) Run(lo, hi int) { s.runGo(lo, hi) }
 
 func toBF16(dst []uint16, src []float32) { toBF16Go(dst, src) }
 

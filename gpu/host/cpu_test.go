@@ -56,14 +56,14 @@ func span(rows, cols, ld int) int {
 
 // randFloats returns n normal floats that end where readable memory ends.
 func randFloats(t *testing.T, r *rand.Rand, n int) []float32 {
-	return randDense(t, r, 1, n, n).v
+	return randDense(t, r, 1, n, n).V
 }
 
 // gaps returns an error if an element between the rows of d is not the sentinel.
 func gaps(d dense) error {
-	for i := range d.v {
-		if i%d.ld >= d.cols && d.v[i] != sentinel {
-			return fmt.Errorf("element %d of row %d, behind the last column, is overwritten", i%d.ld, i/d.ld)
+	for i := range d.V {
+		if i%d.LD >= d.Cols && d.V[i] != sentinel {
+			return fmt.Errorf("element %d of row %d, behind the last column, is overwritten", i%d.LD, i/d.LD)
 		}
 	}
 	return nil

@@ -10,17 +10,17 @@ const (
 )
 
 // rows calls f for ranges of rows that cover n rows of the given number of columns. Rows must not depend on each other.
-func (p *pool) rows(n, cols int, f func(worker, lo, hi int)) {
+func (p *pool) Rows(n, cols int, f func(worker, lo, hi int)) {
 	step := max(1, grain/max(cols, 1))
-	p.each((n+step-1)/step, func(w, i int) {
+	p.Each((n+step-1)/step, func(w, i int) {
 		f(w, i*step, min((i+1)*step, n))
 	})
 }
 
 // pieces calls f for pieces of rows, columns lo to hi of row i, that cover a matrix: whole rows unless they are long.
-func (p *pool) pieces(rows, cols int, f func(i, lo, hi int)) {
+func (p *pool) Pieces(rows, cols int, f func(i, lo, hi int)) {
 	if cols <= grain {
-		p.rows(rows, cols, func(_, first, last int) {
+		p.Rows(rows, cols, func(_, first, last int) {
 			for i := first; i < last; i++ {
 				f(i, 0, cols)
 			}
@@ -28,7 +28,7 @@ func (p *pool) pieces(rows, cols int, f func(i, lo, hi int)) {
 		return
 	}
 	parts := (cols + grain - 1) / grain
-	p.each(rows*parts, func(_, k int) {
+	p.Each(rows*parts, func(_, k int) {
 		lo := k % parts * grain
 		f(k/parts, lo, min(lo+grain, cols))
 	})
@@ -38,10 +38,10 @@ func (p *pool) pieces(rows, cols int, f func(i, lo, hi int)) {
 func blockRows(n int) int { return max(minBlock, (n+maxBlocks-1)/maxBlocks) }
 
 // blocks calls f for every block of n rows and returns their number.
-func (p *pool) blocks(n int, f func(worker, block, lo, hi int)) int {
+func (p *pool) Blocks(n int, f func(worker, block, lo, hi int)) int {
 	step := blockRows(n)
 	count := (n + step - 1) / step
-	p.each(count, func(w, b int) {
+	p.Each(count, func(w, b int) {
 		f(w, b, b*step, min((b+1)*step, n))
 	})
 	return count

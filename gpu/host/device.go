@@ -162,7 +162,7 @@ func (d *Device) Close() error {
 		<-q.done
 	}
 	d.alarm.close()
-	d.pool.stop()
+	d.pool.Stop()
 	d.memory.release()
 	return nil
 }

@@ -149,7 +149,7 @@ func TestWorkerPanic(t *testing.T) {
 	dev := open(t, Spec{Threads: 3, Memory: 1 << 20})
 	q := dev.NewQueue("q").(*Queue)
 	q.compute("burst", gpu.PhaseOther, func() {
-		dev.pool.each(100, func(_, i int) {
+		dev.pool.Each(100, func(_, i int) {
 			if i == 57 {
 				var none []int
 				none[i]++
@@ -165,7 +165,7 @@ func TestWorkerPanic(t *testing.T) {
 		t.Errorf("the fault does not say what and where: %v", err)
 	}
 	var sum atomic.Int64
-	dev.pool.each(100, func(_, i int) { sum.Add(int64(i)) })
+	dev.pool.Each(100, func(_, i int) { sum.Add(int64(i)) })
 	if sum.Load() != 4950 {
 		t.Errorf("after a panic the pool adds 0..99 to %d", sum.Load())
 	}

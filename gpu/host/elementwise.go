@@ -10,12 +10,12 @@ import (
 func (q *Queue) Fill(m gpu.Matrix, v float32) {
 	q.check("Fill").Fill(m)
 	d := denseOf(m)
-	if d.empty() {
+	if d.Empty() {
 		return
 	}
 	q.compute("Fill", gpu.PhaseOther, func() {
-		q.dev.pool.pieces(d.rows, d.cols, func(i, lo, hi int) {
-			part := d.row(i)[lo:hi]
+		q.dev.pool.Pieces(d.Rows, d.Cols, func(i, lo, hi int) {
+			part := d.Row(i)[lo:hi]
 			if math.Float32bits(v) == 0 {
 				clear(part)
 				return
@@ -35,7 +35,7 @@ func (q *Queue) Copy(dst, src gpu.Matrix) {
 		return
 	}
 	q.compute("Copy", gpu.PhaseOther, func() {
-		q.dev.pool.rows(dst.Rows, dst.Cols, func(_, lo, hi int) {
+		q.dev.pool.Rows(dst.Rows, dst.Cols, func(_, lo, hi int) {
 			for i := lo; i < hi; i++ {
 				copyRow(d, i, s, i)
 			}
@@ -47,12 +47,12 @@ func (q *Queue) Copy(dst, src gpu.Matrix) {
 func (q *Queue) Axpby(dst gpu.Matrix, a float32, src gpu.Matrix, b float32) {
 	q.check("Axpby").Axpby(dst, src)
 	d, s := denseOf(dst), denseOf(src)
-	if d.empty() {
+	if d.Empty() {
 		return
 	}
 	q.compute("Axpby", gpu.PhaseReduce, func() {
-		q.dev.pool.pieces(d.rows, d.cols, func(i, lo, hi int) {
-			axpby(d.row(i)[lo:hi], a, s.row(i)[lo:hi], b)
+		q.dev.pool.Pieces(d.Rows, d.Cols, func(i, lo, hi int) {
+			axpby(d.Row(i)[lo:hi], a, s.Row(i)[lo:hi], b)
 		})
 	})
 }
@@ -61,13 +61,13 @@ func (q *Queue) Axpby(dst gpu.Matrix, a float32, src gpu.Matrix, b float32) {
 func (q *Queue) ScaleRows(dst, src gpu.Matrix, scale gpu.Vec) {
 	q.check("ScaleRows").ScaleRows(dst, src, scale)
 	d, s, w := denseOf(dst), denseOf(src), values(scale)
-	if d.empty() {
+	if d.Empty() {
 		return
 	}
 	q.compute("ScaleRows", gpu.PhaseOther, func() {
-		q.dev.pool.rows(d.rows, d.cols, func(_, lo, hi int) {
+		q.dev.pool.Rows(d.Rows, d.Cols, func(_, lo, hi int) {
 			for i := lo; i < hi; i++ {
-				axpby(d.row(i), w[i], s.row(i), 0)
+				axpby(d.Row(i), w[i], s.Row(i), 0)
 			}
 		})
 	})
@@ -77,14 +77,14 @@ func (q *Queue) ScaleRows(dst, src gpu.Matrix, scale gpu.Vec) {
 func (q *Queue) AddScaled(dst, src gpu.Matrix, s gpu.Vec) {
 	q.check("AddScaled").AddScaled(dst, src, s)
 	d, x, eps := denseOf(dst), eitherOf(src), values(s)
-	if d.empty() {
+	if d.Empty() {
 		return
 	}
 	q.compute("AddScaled", gpu.PhaseOther, func() {
-		a, room := 1+eps[0], q.dev.pool.own(&q.dev.work.row, x.spare())
-		q.dev.pool.rows(d.rows, d.cols, func(w, lo, hi int) {
+		a, room := 1+eps[0], q.dev.pool.Own(&q.dev.work.row, x.Spare())
+		q.dev.pool.Rows(d.Rows, d.Cols, func(w, lo, hi int) {
 			for i := lo; i < hi; i++ {
-				axpby(d.row(i), a, x.wideRow(i, room.of(w)), 1)
+				axpby(d.Row(i), a, x.WideRow(i, room.Of(w)), 1)
 			}
 		})
 	})

@@ -31,7 +31,7 @@ func (d dropout) masks(dev *Device, cols int) []uint32 {
 	if !d.on {
 		return nil
 	}
-	return grown(&dev.work.bits, dev.pool.threads*maskWords(cols))
+	return grown(&dev.work.bits, dev.pool.Threads*maskWords(cols))
 }
 
 // mask computes the kept elements of row i into the worker's part of masks; nil if nothing is dropped.
@@ -68,7 +68,7 @@ func epilogueOf(e *gpu.Epilogue, z gpu.Matrix) *epilogue {
 
 // forward runs the epilogue on row i, which is z; keep is its dropout mask or nil, room holds H's spare floats.
 func (e *epilogue) forward(z []float32, i int, keep []uint32, room []float32) {
-	h := e.h.draftRow(i, room)
+	h := e.h.DraftRow(i, room)
 	if e.norm {
 		rstd := normForward(z, h, e.gamma, e.beta, e.eps, e.relu, keep, e.drop.scale)
 		if e.rstd != nil {
@@ -77,17 +77,17 @@ func (e *epilogue) forward(z []float32, i int, keep []uint32, room []float32) {
 	} else {
 		plainForward(h, z, e.relu, keep, e.drop.scale)
 	}
-	e.h.storeRow(i, h)
+	e.h.StoreRow(i, h)
 }
 
 // Epilogue: H = epilogue(Z).
 func (q *Queue) Epilogue(e gpu.Epilogue) {
 	q.check("Epilogue").Epilogue(e)
 	r := epilogueOf(&e, e.Z)
-	if r.z.empty() {
+	if r.z.Empty() {
 		return
 	}
 	q.compute("Epilogue", gpu.PhaseOther, func() {
-		q.dev.pool.rows(r.z.rows, r.z.cols, q.dev.finish(nil, r).rows(r.z))
+		q.dev.pool.Rows(r.z.Rows, r.z.Cols, q.dev.finish(nil, r).rows(r.z))
 	})
 }

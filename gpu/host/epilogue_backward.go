@@ -29,7 +29,7 @@ func (q *Queue) EpilogueBackward(e gpu.EpilogueGrad) {
 	if !e.H.Empty() {
 		g.h = denseOf(e.H)
 	}
-	if g.dh.empty() {
+	if g.dh.Empty() {
 		return
 	}
 	q.compute("EpilogueBackward", gpu.PhaseOther, func() { q.dev.epilogueBackward(g) })
@@ -37,20 +37,20 @@ func (q *Queue) EpilogueBackward(e gpu.EpilogueGrad) {
 
 // epilogueBackward sums DGamma, DBeta and DBias by blocks of rows. A block's partial sums lie one after another.
 func (d *Device) epilogueBackward(g *epilogueGrad) {
-	rows, cols := g.dh.rows, g.dh.cols
+	rows, cols := g.dh.Rows, g.dh.Cols
 	masks := g.drop.masks(d, cols)
 	part := zeros(&d.work.f32, blockCount(rows)*3*cols)
-	room := d.pool.own(&d.work.row, g.dz.spare())
-	n := d.pool.blocks(rows, func(w, block, lo, hi int) {
+	room := d.pool.Own(&d.work.row, g.dz.Spare())
+	n := d.pool.Blocks(rows, func(w, block, lo, hi int) {
 		p := part[block*3*cols:]
 		pGamma, pBeta, pBias := p[:cols:cols], p[cols:2*cols:2*cols], p[2*cols:3*cols:3*cols]
 		if g.dBias == nil {
 			pBias = nil
 		}
 		for i := lo; i < hi; i++ {
-			keep, dz := g.drop.mask(masks, w, i, cols), g.dz.draftRow(i, room.of(w))
+			keep, dz := g.drop.mask(masks, w, i, cols), g.dz.DraftRow(i, room.Of(w))
 			if g.norm {
-				normBackward(dz, g.dh.row(i), g.x.row(i), g.gamma, g.beta, g.rstd[i],
+				normBackward(dz, g.dh.Row(i), g.x.Row(i), g.gamma, g.beta, g.rstd[i],
 					g.relu, keep, g.drop.scale, pGamma, pBeta, pBias, g.output(i))
 			} else {
 				g.plain(dz, i, keep)
@@ -58,7 +58,7 @@ func (d *Device) epilogueBackward(g *epilogueGrad) {
 					axpby(pBias, 1, dz, 1)
 				}
 			}
-			g.dz.storeRow(i, dz)
+			g.dz.StoreRow(i, dz)
 		}
 	})
 	if g.norm {
@@ -72,10 +72,10 @@ func (d *Device) epilogueBackward(g *epilogueGrad) {
 
 // output returns row i of H, nil if it is not wanted.
 func (g *epilogueGrad) output(i int) []float32 {
-	if g.h.empty() {
+	if g.h.Empty() {
 		return nil
 	}
-	return g.h.row(i)
+	return g.h.Row(i)
 }
 
 // plain is the gradient of row i without LayerNorm. H comes first: DZ may take the place of X, and where H does, it is
@@ -83,10 +83,10 @@ func (g *epilogueGrad) output(i int) []float32 {
 func (g *epilogueGrad) plain(dz []float32, i int, keep []uint32) {
 	var x []float32
 	if g.relu {
-		x = g.x.row(i)
+		x = g.x.Row(i)
 	}
 	if h := g.output(i); h != nil {
-		plainForward(h, g.x.row(i), g.relu, keep, g.drop.scale)
+		plainForward(h, g.x.Row(i), g.relu, keep, g.drop.scale)
 	}
-	plainBackward(dz, g.dh.row(i), x, keep, g.drop.scale)
+	plainBackward(dz, g.dh.Row(i), x, keep, g.drop.scale)
 }

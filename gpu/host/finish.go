@@ -15,9 +15,9 @@ func (d *Device) finish(bias []float32, then *epilogue) *finish {
 	}
 	f := &finish{bias: bias, then: then}
 	if then != nil {
-		_, cols := then.h.size()
+		_, cols := then.h.Size()
 		f.masks = then.drop.masks(d, cols)
-		f.room = d.pool.own(&d.work.row, then.h.spare())
+		f.room = d.pool.Own(&d.work.row, then.h.Spare())
 	}
 	return f
 }
@@ -27,7 +27,7 @@ func (f *finish) rows(z dense) func(worker, lo, hi int) {
 	if f == nil {
 		return nil
 	}
-	return func(worker, lo, hi int) { f.block(worker, z.rowRange(lo, hi), lo) }
+	return func(worker, lo, hi int) { f.block(worker, z.RowRange(lo, hi), lo) }
 }
 
 // block finishes the rows of z, which are those from lo on of the whole.
@@ -35,13 +35,13 @@ func (f *finish) block(worker int, z dense, lo int) {
 	if f == nil {
 		return
 	}
-	for i := range z.rows {
-		row := z.row(i)
+	for i := range z.Rows {
+		row := z.Row(i)
 		if f.bias != nil {
 			axpby(row, 1, f.bias, 1)
 		}
 		if f.then != nil {
-			f.then.forward(row, lo+i, f.then.drop.mask(f.masks, worker, lo+i, z.cols), f.room.of(worker))
+			f.then.forward(row, lo+i, f.then.drop.mask(f.masks, worker, lo+i, z.Cols), f.room.Of(worker))
 		}
 	}
 }

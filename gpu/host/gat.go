@@ -14,16 +14,16 @@ func (q *Queue) GATScores(s, d, t gpu.Matrix, aSrc, aDst gpu.Vec) {
 	if !d.Empty() {
 		dst, wd = denseOf(d), values(aDst)
 	}
-	if src.empty() {
+	if src.Empty() {
 		return
 	}
 	n := t.Cols / s.Cols
 	q.compute("GATScores", gpu.PhaseOther, func() {
-		q.dev.pool.rows(feat.rows, feat.cols, func(_, lo, hi int) {
-			rows := feat.rowRange(lo, hi)
-			gatDots(n, rows, dense{w, hi - lo, feat.cols, 0}, nil, nil, src.rowRange(lo, hi))
+		q.dev.pool.Rows(feat.Rows, feat.Cols, func(_, lo, hi int) {
+			rows := feat.RowRange(lo, hi)
+			gatDots(n, rows, dense{w, hi - lo, feat.Cols, 0}, nil, nil, src.RowRange(lo, hi))
 			if wd != nil {
-				gatDots(n, rows, dense{wd, hi - lo, feat.cols, 0}, nil, nil, dst.rowRange(lo, hi))
+				gatDots(n, rows, dense{wd, hi - lo, feat.Cols, 0}, nil, nil, dst.RowRange(lo, hi))
 			}
 		})
 	})
@@ -37,11 +37,11 @@ func (q *Queue) GATScoresBackward(a gpu.GATScoresGrad) {
 	}
 	cols, heads := a.T.Cols, a.DS.Cols
 	g := &gatScoresGrad{
-		t: denseOf(a.T), dt: denseOf(a.DT), ds: denseOf(a.DS), src: values(a.ASrc), dSrc: values(a.DASrc),
-		heads: heads, channels: cols / heads, cols: cols,
+		T: denseOf(a.T), DT: denseOf(a.DT), DS: denseOf(a.DS), Src: values(a.ASrc), DSrc: values(a.DASrc),
+		Heads: heads, Channels: cols / heads, Cols: cols,
 	}
 	if !a.DD.Empty() {
-		g.dd, g.dst, g.dDst = denseOf(a.DD), values(a.ADst), values(a.DADst)
+		g.DD, g.Dst, g.DDst = denseOf(a.DD), values(a.ADst), values(a.DADst)
 	}
 	q.compute("GATScoresBackward", gpu.PhaseOther, func() {
 		gatScoresBackward(q.dev.pool, &q.dev.scratch, g)
@@ -51,11 +51,11 @@ func (q *Queue) GATScoresBackward(a gpu.GATScoresGrad) {
 // gatSourceOf resolves the source rows that the columns of a index.
 func gatSourceOf(a gpu.CSR, t, s gpu.Matrix, rows int) gatSource {
 	if !check.Given(a) {
-		return gatSource{a: sparse{list: []int32{}, rows: rows}}
+		return gatSource{A: sparse{List: []int32{}, Rows: rows}}
 	}
-	g := gatSource{a: sparseOf(a)}
+	g := gatSource{A: sparseOf(a)}
 	if a.Entries > 0 {
-		g.t, g.s = denseOf(t), denseOf(s)
+		g.T, g.S = denseOf(t), denseOf(s)
 	}
 	return g
 }
@@ -65,16 +65,16 @@ func (q *Queue) GATAggregate(a gpu.GATArgs) {
 	q.check("GATAggregate").GATAggregate(a)
 	rows, cols := a.O.Rows, a.O.Cols
 	g := &gatForward{
-		o: denseOf(a.O), lse: denseOf(a.LSE), d: denseOf(a.D),
-		inner: gatSourceOf(a.Inner, a.T, a.S, rows), halo: gatSourceOf(a.Halo, a.THalo, a.SHalo, rows),
-		bias: values(a.Bias), slope: a.Slope, lo: a.Lo, hi: a.Hi,
+		O: denseOf(a.O), LSE: denseOf(a.LSE), D: denseOf(a.D),
+		Inner: gatSourceOf(a.Inner, a.T, a.S, rows), Halo: gatSourceOf(a.Halo, a.THalo, a.SHalo, rows),
+		Bias: values(a.Bias), Slope: a.Slope, Lo: a.Lo, Hi: a.Hi,
 	}
 	if a.Lo == a.Hi || cols == 0 {
 		return
 	}
 	q.compute("GATAggregate", gpu.PhaseAggregation, func() {
 		gatAggregate(q.dev.pool, &q.dev.scratch, g)
-		q.count(gpu.Usage{SpMM: (g.inner.a.between(g.lo, g.hi) + g.halo.a.between(g.lo, g.hi)) * int64(cols)})
+		q.count(gpu.Usage{SpMM: (g.Inner.A.Between(g.Lo, g.Hi) + g.Halo.A.Between(g.Lo, g.Hi)) * int64(cols)})
 	})
 }
 
@@ -83,27 +83,27 @@ func (q *Queue) GATBackwardDst(a gpu.GATGradDst) {
 	q.check("GATBackwardDst").GATBackwardDst(a)
 	rows, cols := a.DO.Rows, a.DO.Cols
 	g := &gatGradDst{
-		dd: denseOf(a.DD), g: denseOf(a.G), do: denseOf(a.DO), o: denseOf(a.O), lse: denseOf(a.LSE), d: denseOf(a.D),
-		inner: gatSourceOf(a.Inner, a.T, a.S, rows), halo: gatSourceOf(a.Halo, a.THalo, a.SHalo, rows),
-		bias: values(a.Bias), slope: a.Slope,
+		DD: denseOf(a.DD), G: denseOf(a.G), DO: denseOf(a.DO), O: denseOf(a.O), LSE: denseOf(a.LSE), D: denseOf(a.D),
+		Inner: gatSourceOf(a.Inner, a.T, a.S, rows), Halo: gatSourceOf(a.Halo, a.THalo, a.SHalo, rows),
+		Bias: values(a.Bias), Slope: a.Slope,
 	}
-	if g.do.empty() {
+	if g.DO.Empty() {
 		return
 	}
 	q.compute("GATBackwardDst", gpu.PhaseAggregation, func() {
 		gatBackwardDst(q.dev.pool, &q.dev.scratch, g)
-		q.count(gpu.Usage{SpMM: (g.inner.a.entries + g.halo.a.entries) * int64(cols)})
+		q.count(gpu.Usage{SpMM: (g.Inner.A.Entries + g.Halo.A.Entries) * int64(cols)})
 	})
 }
 
 // gatTargetOf resolves the destination rows that the columns of a index.
 func gatTargetOf(a gpu.CSR, do, d, lse, g gpu.Matrix, rows int) gatTarget {
 	if !check.Given(a) {
-		return gatTarget{a: sparse{list: []int32{}, rows: rows}}
+		return gatTarget{A: sparse{List: []int32{}, Rows: rows}}
 	}
-	t := gatTarget{a: sparseOf(a)}
+	t := gatTarget{A: sparseOf(a)}
 	if a.Entries > 0 {
-		t.do, t.d, t.lse, t.g = denseOf(do), denseOf(d), denseOf(lse), denseOf(g)
+		t.DO, t.D, t.LSE, t.G = denseOf(do), denseOf(d), denseOf(lse), denseOf(g)
 	}
 	return t
 }
@@ -113,16 +113,16 @@ func (q *Queue) GATBackwardSrc(a gpu.GATGradSrc) {
 	q.check("GATBackwardSrc").GATBackwardSrc(a)
 	rows, cols := a.DT.Rows, a.DT.Cols
 	g := &gatGradSrc{
-		dt: denseOf(a.DT), ds: denseOf(a.DS), t: denseOf(a.T), s: denseOf(a.S),
-		inner: gatTargetOf(a.Inner, a.DO, a.D, a.LSE, a.G, rows),
-		halo:  gatTargetOf(a.Halo, a.DOHalo, a.DHalo, a.LSEHalo, a.GHalo, rows), slope: a.Slope,
+		DT: denseOf(a.DT), DS: denseOf(a.DS), T: denseOf(a.T), S: denseOf(a.S),
+		Inner: gatTargetOf(a.Inner, a.DO, a.D, a.LSE, a.G, rows),
+		Halo:  gatTargetOf(a.Halo, a.DOHalo, a.DHalo, a.LSEHalo, a.GHalo, rows), Slope: a.Slope,
 	}
-	if g.dt.empty() {
+	if g.DT.Empty() {
 		return
 	}
 	q.compute("GATBackwardSrc", gpu.PhaseAggregation, func() {
 		gatBackwardSrc(q.dev.pool, &q.dev.scratch, g)
-		q.count(gpu.Usage{SpMM: (g.inner.a.entries + g.halo.a.entries) * int64(cols)})
+		q.count(gpu.Usage{SpMM: (g.Inner.A.Entries + g.Halo.A.Entries) * int64(cols)})
 	})
 }
 
@@ -134,8 +134,8 @@ func (q *Queue) HeadMean(dst, src gpu.Matrix, bias gpu.Vec) {
 	}
 	d, s, b, heads := denseOf(dst), denseOf(src), values(bias), src.Cols/dst.Cols
 	q.compute("HeadMean", gpu.PhaseOther, func() {
-		q.dev.pool.rows(d.rows, s.cols, func(_, lo, hi int) {
-			gatMean(heads, d.rowRange(lo, hi), s.rowRange(lo, hi), b)
+		q.dev.pool.Rows(d.Rows, s.Cols, func(_, lo, hi int) {
+			gatMean(heads, d.RowRange(lo, hi), s.RowRange(lo, hi), b)
 		})
 	})
 }
@@ -148,12 +148,12 @@ func (q *Queue) HeadMeanBackward(dst, src gpu.Matrix) {
 	}
 	d, s, heads := denseOf(dst), denseOf(src), dst.Cols/src.Cols
 	q.compute("HeadMeanBackward", gpu.PhaseOther, func() {
-		q.dev.pool.rows(d.rows, d.cols, func(_, lo, hi int) {
+		q.dev.pool.Rows(d.Rows, d.Cols, func(_, lo, hi int) {
 			for i := lo; i < hi; i++ {
-				out, in := d.row(i), s.row(i)
-				axpby(out[:s.cols], 1/float32(heads), in, 0)
+				out, in := d.Row(i), s.Row(i)
+				axpby(out[:s.Cols], 1/float32(heads), in, 0)
 				for h := 1; h < heads; h++ {
-					copy(out[h*s.cols:(h+1)*s.cols], out)
+					copy(out[h*s.Cols:(h+1)*s.Cols], out)
 				}
 			}
 		})

@@ -4,44 +4,44 @@ import "math"
 
 // gatForward is a resolved gpu.GATArgs.
 type gatForward struct {
-	o, lse, d   dense
-	inner, halo gatSource
-	bias        []float32
-	slope       float32
-	lo, hi      int
+	O, LSE, D   dense
+	Inner, Halo gatSource
+	Bias        []float32
+	Slope       float32
+	Lo, Hi      int
 }
 
 // gatSource is a block of source rows and the edges from it: entry columns index t and s.
 type gatSource struct {
-	a    sparse
-	t, s dense
+	A    sparse
+	T, S dense
 }
 
 // columns returns the source rows for n heads from head on, of c columns each.
 func (s gatSource) columns(head, n, c int) gatSource {
-	return gatSource{s.a, s.t.columns(head*c, n*c), s.s.columns(head, n)}
+	return gatSource{s.A, s.T.columns(head*c, n*c), s.S.columns(head, n)}
 }
 
 // heads returns g for n heads from head on, of c columns each.
 func (g *gatForward) heads(head, n, c int) *gatForward {
 	p := *g
-	p.o, p.lse, p.d = g.o.columns(head*c, n*c), g.lse.columns(head, n), g.d.columns(head, n)
-	p.inner, p.halo = g.inner.columns(head, n, c), g.halo.columns(head, n, c)
-	if g.bias != nil {
-		p.bias = g.bias[head*c:][:n*c]
+	p.O, p.LSE, p.D = g.O.columns(head*c, n*c), g.LSE.columns(head, n), g.D.columns(head, n)
+	p.Inner, p.Halo = g.Inner.columns(head, n, c), g.Halo.columns(head, n, c)
+	if g.Bias != nil {
+		p.Bias = g.Bias[head*c:][:n*c]
 	}
 	return &p
 }
 
 // gatAggregate computes rows lo to hi of O and LSE, some heads at a time.
 func gatAggregate(p *pool, sc *scratch, g *gatForward) {
-	heads := g.lse.cols
-	c := g.o.cols / heads
-	n, packed := headsAtOnce(sc, g.inner.a, g.inner.a.between(g.lo, g.hi), g.inner.t, g.halo.t, heads, c)
+	heads := g.LSE.Cols
+	c := g.O.Cols / heads
+	n, packed := headsAtOnce(sc, g.Inner.A, g.Inner.A.Between(g.Lo, g.Hi), g.Inner.T, g.Halo.T, heads, c)
 	for h := 0; h < heads; h += n {
 		part := g.heads(h, min(n, heads-h), c)
 		if packed {
-			copyPanels(p, sc, &part.inner.t, &part.halo.t, &part.inner.s, &part.halo.s)
+			copyPanels(p, sc, &part.Inner.T, &part.Halo.T, &part.Inner.S, &part.Halo.S)
 		}
 		gatAggregateHeads(p, sc, part)
 	}
@@ -49,19 +49,19 @@ func gatAggregate(p *pool, sc *scratch, g *gatForward) {
 
 // gatAggregateHeads computes at most gatHeads heads: for each batch of segments first the weights, unnormalised, then the sums.
 func gatAggregateHeads(p *pool, sc *scratch, g *gatForward) {
-	heads := g.lse.cols
-	work := sc.attentions(p.threads, heads, g.o.cols/heads, false)
-	groups(p, work, g.inner.a, g.halo.a, g.lo, g.hi, false, func(w *attention, lo, hi int) {
-		o, lse, dst := g.o.rowRange(lo, hi), g.lse.rowRange(lo, hi), g.d.rowRange(lo, hi)
+	heads := g.LSE.Cols
+	work := sc.attentions(p.Threads, heads, g.O.Cols/heads, false)
+	groups(p, work, g.Inner.A, g.Halo.A, g.Lo, g.Hi, false, func(w *attention, lo, hi int) {
+		o, lse, dst := g.O.RowRange(lo, hi), g.LSE.RowRange(lo, hi), g.D.RowRange(lo, hi)
 		for _, r := range w.bare {
-			clear(lse.row(r))
-			clear(o.row(r))
-			if g.bias != nil {
-				copy(o.row(r), g.bias)
+			clear(lse.Row(r))
+			clear(o.Row(r))
+			if g.Bias != nil {
+				copy(o.Row(r), g.Bias)
 			}
 		}
-		g.blocks(w, w.inner, &g.inner, o, lse, dst)
-		g.blocks(w, w.halo, &g.halo, o, lse, dst)
+		g.blocks(w, w.inner, &g.Inner, o, lse, dst)
+		g.blocks(w, w.halo, &g.Halo, o, lse, dst)
 	})
 }
 
@@ -69,8 +69,8 @@ func gatAggregateHeads(p *pool, sc *scratch, g *gatForward) {
 func (g *gatForward) blocks(w *attention, list []gatSegment, src *gatSource, o, lse, dst dense) {
 	for len(list) > 0 {
 		b := batch(list)
-		w.softmax(b, src.a.idx, src.s, dst, g.slope, lse)
-		w.sum(b, src.a.idx, src.t, o, w.factors, g.bias)
+		w.softmax(b, src.A.Idx, src.S, dst, g.Slope, lse)
+		w.sum(b, src.A.Idx, src.T, o, w.factors, g.Bias)
 		list = list[len(b):]
 	}
 }
@@ -92,9 +92,9 @@ func (w *attention) softmaxGo(list []gatSegment, idx []int32, s, d dense, slope 
 		}
 		var old [gatHeads]float32
 		copy(old[:], top)
-		dst := d.row(int(seg.row))
+		dst := d.Row(int(seg.row))
 		for e, u := range idx[seg.from:][:seg.n] {
-			for h, x := range s.row(int(u)) {
+			for h, x := range s.Row(int(u)) {
 				y, _ := leaky(x+dst[h], slope)
 				weight[e*w.stride+h] = y
 				top[h] = max(top[h], y)
@@ -107,7 +107,7 @@ func (w *attention) softmaxGo(list []gatSegment, idx []int32, s, d dense, slope 
 			factors[h], factors[gatLanes+h] = f, 1
 			if seg.flags&gatLast != 0 {
 				factors[h], factors[gatLanes+h] = f/sum[h], 1/sum[h]
-				lse.row(int(seg.row))[h] = top[h] + float32(math.Log(float64(sum[h])))
+				lse.Row(int(seg.row))[h] = top[h] + float32(math.Log(float64(sum[h])))
 			}
 		}
 	}
@@ -133,13 +133,13 @@ func (w *attention) sumGo(set int, list []gatSegment, idx []int32, x, y dense, f
 	var sums [64]float32
 	for i := range list {
 		seg := &list[i]
-		weight, row := w.weights(set, seg), y.row(int(seg.row))
+		weight, row := w.weights(set, seg), y.Row(int(seg.row))
 		for j := 0; j < len(row); {
 			h := j / w.channels
 			t := sums[:min(len(sums), (h+1)*w.channels-j)]
 			clear(t)
 			for e, u := range idx[seg.from:][:seg.n] {
-				axpby(t, weight[e*w.stride+h], x.v[int(u)*x.ld+j:], 1)
+				axpby(t, weight[e*w.stride+h], x.V[int(u)*x.LD+j:], 1)
 			}
 			out := row[j : j+len(t)]
 			old, scale := float32(1), float32(1)

@@ -29,7 +29,7 @@ var (
 )
 
 // bytes returns the row stride of m in bytes.
-func (m dense) bytes() uintptr { return 4 * uintptr(m.ld) }
+func (m dense) bytes() uintptr { return 4 * uintptr(m.LD) }
 
 // softmax is softmaxGo.
 func (w *attention) softmax(list []gatSegment, idx []int32, s, d dense, slope float32, lse dense) {
@@ -41,8 +41,8 @@ func (w *attention) softmax(list []gatSegment, idx []int32, s, d dense, slope fl
 	case avx2:
 		kernel = gat256softmax
 	}
-	kernel(&list[0].from, len(list), first(idx), first(s.v), s.bytes(), &d.v[0], d.bytes(), slope, w.heads, w.stride,
-		&w.weight[0][0], &w.state[0], &w.factors[0], &lse.v[0], lse.bytes())
+	kernel(&list[0].from, len(list), first(idx), first(s.V), s.bytes(), &d.V[0], d.bytes(), slope, w.heads, w.stride,
+		&w.weight[0][0], &w.state[0], &w.factors[0], &lse.V[0], lse.bytes())
 }
 
 // weightsDst is weightsDstGo.
@@ -55,8 +55,8 @@ func (w *attention) weightsDst(list []gatSegment, idx []int32, s, d, lse, grad d
 	case avx2:
 		kernel = gat256weightsDst
 	}
-	kernel(&list[0].from, len(list), first(idx), first(s.v), s.bytes(), &d.v[0], d.bytes(), &lse.v[0], lse.bytes(),
-		&grad.v[0], grad.bytes(), slope, w.heads, w.stride, &w.weight[0][0], &w.less[0])
+	kernel(&list[0].from, len(list), first(idx), first(s.V), s.bytes(), &d.V[0], d.bytes(), &lse.V[0], lse.bytes(),
+		&grad.V[0], grad.bytes(), slope, w.heads, w.stride, &w.weight[0][0], &w.less[0])
 }
 
 // weightsSrc is weightsSrcGo.
@@ -69,8 +69,8 @@ func (w *attention) weightsSrc(list []gatSegment, s dense, to *gatTarget, slope 
 	case avx2:
 		kernel = gat256weightsSrc
 	}
-	kernel(&list[0].from, len(list), first(to.a.idx), &s.v[0], s.bytes(), first(to.d.v), to.d.bytes(), first(to.lse.v),
-		to.lse.bytes(), first(to.g.v), to.g.bytes(), slope, w.heads, w.stride, &w.weight[0][0], &w.weight[1][0],
+	kernel(&list[0].from, len(list), first(to.A.Idx), &s.V[0], s.bytes(), first(to.D.V), to.D.bytes(), first(to.LSE.V),
+		to.LSE.bytes(), first(to.G.V), to.G.bytes(), slope, w.heads, w.stride, &w.weight[0][0], &w.weight[1][0],
 		&w.weight[2][0], &w.less[0])
 }
 
@@ -100,15 +100,15 @@ func (w *attention) sum(list []gatSegment, idx []int32, x, y dense, factors, bia
 	if active == avx2 {
 		lanes, table = 8, gatSum256[:]
 	}
-	prefetched(list, idx, gatAhead(y.cols), func(list []gatSegment, ahead int) {
-		for col := 0; col < y.cols; {
-			n := min((y.cols-col+lanes-1)/lanes, len(table)-1)
+	prefetched(list, idx, gatAhead(y.Cols), func(list []gatSegment, ahead int) {
+		for col := 0; col < y.Cols; {
+			n := min((y.Cols-col+lanes-1)/lanes, len(table)-1)
 			for table[n] == nil {
 				n--
 			}
-			width := min(n*lanes, y.cols-col)
-			table[n](&list[0].from, len(list), first(idx), at(x.v, col), x.bytes(), &w.head[col], 4*uintptr(w.stride),
-				width-(n-1)*lanes, ahead, &w.weight[0][0], &y.v[col], y.bytes(), first(factors), at(bias, col))
+			width := min(n*lanes, y.Cols-col)
+			table[n](&list[0].from, len(list), first(idx), at(x.V, col), x.bytes(), &w.head[col], 4*uintptr(w.stride),
+				width-(n-1)*lanes, ahead, &w.weight[0][0], &y.V[col], y.bytes(), first(factors), at(bias, col))
 			col += width
 		}
 	})
@@ -125,12 +125,12 @@ func (w *attention) sums(list []gatSegment, idx []int32, x, y0, y1 dense) {
 	if active == avx2 {
 		lanes, table = 8, gatPair256[:]
 	}
-	prefetched(list, idx, gatAhead(y0.cols), func(list []gatSegment, ahead int) {
-		for col := 0; col < y0.cols; {
-			n := min((y0.cols-col+lanes-1)/lanes, len(table)-1)
-			width := min(n*lanes, y0.cols-col)
-			table[n](&list[0].from, len(list), first(idx), at(x.v, col), x.bytes(), &w.head[col], 4*uintptr(w.stride),
-				width-(n-1)*lanes, ahead, &w.weight[0][0], &w.weight[1][0], &y0.v[col], y0.bytes(), &y1.v[col], y1.bytes())
+	prefetched(list, idx, gatAhead(y0.Cols), func(list []gatSegment, ahead int) {
+		for col := 0; col < y0.Cols; {
+			n := min((y0.Cols-col+lanes-1)/lanes, len(table)-1)
+			width := min(n*lanes, y0.Cols-col)
+			table[n](&list[0].from, len(list), first(idx), at(x.V, col), x.bytes(), &w.head[col], 4*uintptr(w.stride),
+				width-(n-1)*lanes, ahead, &w.weight[0][0], &w.weight[1][0], &y0.V[col], y0.bytes(), &y1.V[col], y1.bytes())
 			col += width
 		}
 	})
@@ -154,7 +154,7 @@ func gatDots(n int, a, b dense, bias, less []float32, out dense) {
 	case avx2:
 		kernel = gat256dots
 	}
-	kernel(out.rows, out.cols, n, first(a.v), a.bytes(), first(b.v), b.bytes(), first(bias), first(less), &out.v[0], out.bytes())
+	kernel(out.Rows, out.Cols, n, first(a.V), a.bytes(), first(b.V), b.bytes(), first(bias), first(less), &out.V[0], out.bytes())
 }
 
 // rows is rowsGo; head holds the heads of the columns.
@@ -167,15 +167,15 @@ func (g *gatScoresGrad) rows(lo, hi int, head []int32, dSrc, dDst []float32) {
 	if active == avx2 {
 		lanes, one, two = 8, gat256scoresGrad, gat256scoresGrad2
 	}
-	t, dt, ds := g.t.rowRange(lo, hi), g.dt.rowRange(lo, hi), g.ds.rowRange(lo, hi)
-	for j := 0; j < g.cols; j += lanes {
-		n := min(lanes, g.cols-j)
-		if g.dst == nil {
-			one(hi-lo, g.heads, n, gatScoresRows, &head[j], &t.v[j], t.bytes(), &dt.v[j], dt.bytes(), &ds.v[0], &g.src[j], &dSrc[j], ds.bytes())
+	t, dt, ds := g.T.RowRange(lo, hi), g.DT.RowRange(lo, hi), g.DS.RowRange(lo, hi)
+	for j := 0; j < g.Cols; j += lanes {
+		n := min(lanes, g.Cols-j)
+		if g.Dst == nil {
+			one(hi-lo, g.Heads, n, gatScoresRows, &head[j], &t.V[j], t.bytes(), &dt.V[j], dt.bytes(), &ds.V[0], &g.Src[j], &dSrc[j], ds.bytes())
 			continue
 		}
-		two(hi-lo, g.heads, n, gatScoresRows, &head[j], &t.v[j], t.bytes(), &dt.v[j], dt.bytes(), &ds.v[0], &g.src[j], &dSrc[j], ds.bytes(),
-			&g.dd.v[lo*g.dd.ld], &g.dst[j], &dDst[j], g.dd.bytes())
+		two(hi-lo, g.Heads, n, gatScoresRows, &head[j], &t.V[j], t.bytes(), &dt.V[j], dt.bytes(), &ds.V[0], &g.Src[j], &dSrc[j], ds.bytes(),
+			&g.DD.V[lo*g.DD.LD], &g.Dst[j], &dDst[j], g.DD.bytes())
 	}
 }
 
@@ -189,5 +189,5 @@ func gatMean(heads int, dst, src dense, bias []float32) {
 	case avx2:
 		kernel = gat256mean
 	}
-	kernel(dst.rows, heads, dst.cols, &src.v[0], src.bytes(), &dst.v[0], dst.bytes(), first(bias), 1/float32(heads))
+	kernel(dst.Rows, heads, dst.Cols, &src.V[0], src.bytes(), &dst.V[0], dst.bytes(), first(bias), 1/float32(heads))
 }

@@ -2,33 +2,33 @@ package host
 
 // gatGradDst is a resolved gpu.GATGradDst.
 type gatGradDst struct {
-	dd, g, do, o, lse, d dense
-	inner, halo          gatSource
-	bias                 []float32
-	slope                float32
+	DD, G, DO, O, LSE, D dense
+	Inner, Halo          gatSource
+	Bias                 []float32
+	Slope                float32
 }
 
 // heads returns g for n heads from head on, of c columns each.
 func (g *gatGradDst) heads(head, n, c int) *gatGradDst {
 	p := *g
-	p.do, p.o = g.do.columns(head*c, n*c), g.o.columns(head*c, n*c)
-	p.dd, p.g, p.lse, p.d = g.dd.columns(head, n), g.g.columns(head, n), g.lse.columns(head, n), g.d.columns(head, n)
-	p.inner, p.halo = g.inner.columns(head, n, c), g.halo.columns(head, n, c)
-	if g.bias != nil {
-		p.bias = g.bias[head*c:][:n*c]
+	p.DO, p.O = g.DO.columns(head*c, n*c), g.O.columns(head*c, n*c)
+	p.DD, p.G, p.LSE, p.D = g.DD.columns(head, n), g.G.columns(head, n), g.LSE.columns(head, n), g.D.columns(head, n)
+	p.Inner, p.Halo = g.Inner.columns(head, n, c), g.Halo.columns(head, n, c)
+	if g.Bias != nil {
+		p.Bias = g.Bias[head*c:][:n*c]
 	}
 	return &p
 }
 
 // gatBackwardDst computes DD and G, some heads at a time.
 func gatBackwardDst(p *pool, sc *scratch, g *gatGradDst) {
-	heads := g.lse.cols
-	c := g.do.cols / heads
-	n, packed := headsAtOnce(sc, g.inner.a, g.inner.a.entries, g.inner.t, g.halo.t, heads, c)
+	heads := g.LSE.Cols
+	c := g.DO.Cols / heads
+	n, packed := headsAtOnce(sc, g.Inner.A, g.Inner.A.Entries, g.Inner.T, g.Halo.T, heads, c)
 	for h := 0; h < heads; h += n {
 		part := g.heads(h, min(n, heads-h), c)
 		if packed {
-			copyPanels(p, sc, &part.inner.t, &part.halo.t, &part.inner.s, &part.halo.s)
+			copyPanels(p, sc, &part.Inner.T, &part.Halo.T, &part.Inner.S, &part.Halo.S)
 		}
 		gatBackwardDstHeads(p, sc, part)
 	}
@@ -40,24 +40,24 @@ func gatBackwardDst(p *pool, sc *scratch, g *gatGradDst) {
 //
 // so rows are summed with the weights β, and one dot product per row is left instead of one per edge.
 func gatBackwardDstHeads(p *pool, sc *scratch, g *gatGradDst) {
-	heads := g.lse.cols
-	work := sc.attentions(p.threads, heads, g.do.cols/heads, true)
-	groups(p, work, g.inner.a, g.halo.a, 0, g.do.rows, true, func(w *attention, lo, hi int) {
-		do, grad := g.do.rowRange(lo, hi), g.g.rowRange(lo, hi)
-		w.dots(do, g.o.rowRange(lo, hi), g.bias, nil, grad)
-		g.blocks(w, w.inner, &g.inner, grad, lo, hi)
-		g.blocks(w, w.halo, &g.halo, grad, lo, hi)
-		w.dots(do, w.rows, nil, w.less, g.dd.rowRange(lo, hi))
+	heads := g.LSE.Cols
+	work := sc.attentions(p.Threads, heads, g.DO.Cols/heads, true)
+	groups(p, work, g.Inner.A, g.Halo.A, 0, g.DO.Rows, true, func(w *attention, lo, hi int) {
+		do, grad := g.DO.RowRange(lo, hi), g.G.RowRange(lo, hi)
+		w.dots(do, g.O.RowRange(lo, hi), g.Bias, nil, grad)
+		g.blocks(w, w.inner, &g.Inner, grad, lo, hi)
+		g.blocks(w, w.halo, &g.Halo, grad, lo, hi)
+		w.dots(do, w.rows, nil, w.less, g.DD.RowRange(lo, hi))
 	})
 }
 
 // blocks sums a group's segments of one block of sources into the scratch rows.
 func (g *gatGradDst) blocks(w *attention, list []gatSegment, src *gatSource, grad dense, lo, hi int) {
-	d, lse := g.d.rowRange(lo, hi), g.lse.rowRange(lo, hi)
+	d, lse := g.D.RowRange(lo, hi), g.LSE.RowRange(lo, hi)
 	for len(list) > 0 {
 		b := batch(list)
-		w.weightsDst(b, src.a.idx, src.s, d, lse, grad, g.slope)
-		w.sum(b, src.a.idx, src.t, w.rows, nil, nil)
+		w.weightsDst(b, src.A.Idx, src.S, d, lse, grad, g.Slope)
+		w.sum(b, src.A.Idx, src.T, w.rows, nil, nil)
 		list = list[len(b):]
 	}
 }
@@ -70,10 +70,10 @@ func (w *attention) weightsDstGo(list []gatSegment, idx []int32, s, d, lse, grad
 	for i := range list {
 		seg := &list[i]
 		weight, row := w.weights(0, seg), int(seg.row)
-		dst, norm := d.row(row), lse.row(row)
+		dst, norm := d.Row(row), lse.Row(row)
 		var sum [gatHeads]float32
 		for e, u := range idx[seg.from:][:seg.n] {
-			for h, x := range s.row(int(u)) {
+			for h, x := range s.Row(int(u)) {
 				y, dy := leaky(x+dst[h], slope)
 				beta := exp32(y-norm[h]) * dy
 				weight[e*w.stride+h] = beta
@@ -84,7 +84,7 @@ func (w *attention) weightsDstGo(list []gatSegment, idx []int32, s, d, lse, grad
 		if seg.flags&gatFirst != 0 {
 			clear(less)
 		}
-		for h, v := range grad.row(row) {
+		for h, v := range grad.Row(row) {
 			less[h] += v * sum[h]
 		}
 	}

@@ -2,11 +2,11 @@ package host
 
 // meanGo computes dst[i][c] = Σ_h src[i][hC+c] / heads (+ bias[c]). bias may be nil.
 func meanGo(heads int, dst, src dense, bias []float32) {
-	for i := range dst.rows {
-		out, in := dst.row(i), src.row(i)
+	for i := range dst.Rows {
+		out, in := dst.Row(i), src.Row(i)
 		copy(out, in)
 		for h := 1; h < heads; h++ {
-			axpby(out, 1, in[h*dst.cols:], 1)
+			axpby(out, 1, in[h*dst.Cols:], 1)
 		}
 		axpby(out, 1/float32(heads), out, 0)
 		if bias != nil {

@@ -10,9 +10,9 @@ const gatReach = 24 << 20
 // the operation uses. Shapes and indices decide.
 func headsAtOnce(sc *scratch, inner sparse, entries int64, x, y dense, heads, c int) (n int, packed bool) {
 	n = min(max(panelRow/(4*c), 1), gatHeads, heads)
-	inner.entries = entries
+	inner.Entries = entries
 	args := spmmArgs{y: x, a: inner, x: x}
-	if n < heads && 4*(x.rows+y.rows)*roundUp(n*c, gatLanes) <= panelBytes && args.reaches(gatReach, &sc.spmm) {
+	if n < heads && 4*(x.Rows+y.Rows)*roundUp(n*c, gatLanes) <= panelBytes && args.reaches(gatReach, &sc.spmm) {
 		return n, true
 	}
 	return min(gatHeads, heads), false
@@ -22,25 +22,25 @@ func headsAtOnce(sc *scratch, inner sparse, entries int64, x, y dense, heads, c 
 // begin with one.
 func copyPanels(p *pool, sc *scratch, matrices ...*dense) {
 	size, stride := 0, func(m *dense) int {
-		if m.cols <= gatLanes {
-			return m.cols
+		if m.Cols <= gatLanes {
+			return m.Cols
 		}
-		return roundUp(m.cols, gatLanes)
+		return roundUp(m.Cols, gatLanes)
 	}
 	for _, m := range matrices {
-		size += roundUp(m.rows*stride(m), gatLanes)
+		size += roundUp(m.Rows*stride(m), gatLanes)
 	}
 	room := grown(&sc.spmm.panel, size)
 	for _, m := range matrices {
-		if m.v == nil {
+		if m.V == nil {
 			continue
 		}
-		panel := dense{room[:m.rows*stride(m)], m.rows, m.cols, stride(m)}
-		p.rows(m.rows, m.cols, func(_, lo, hi int) {
+		panel := dense{room[:m.Rows*stride(m)], m.Rows, m.Cols, stride(m)}
+		p.Rows(m.Rows, m.Cols, func(_, lo, hi int) {
 			for i := lo; i < hi; i++ {
-				copy(panel.v[i*panel.ld:], m.v[i*m.ld:][:m.cols])
+				copy(panel.V[i*panel.LD:], m.V[i*m.LD:][:m.Cols])
 			}
 		})
-		room, *m = room[roundUp(len(panel.v), gatLanes):], panel
+		room, *m = room[roundUp(len(panel.V), gatLanes):], panel
 	}
 }

@@ -11,9 +11,9 @@ func (w *attention) dots(a, b dense, bias, less []float32, out dense) {
 //
 // bias and less may be nil; less has gatLanes numbers per row.
 func dotsGo(n int, a, b dense, bias, less []float32, out dense) {
-	for i := range out.rows {
-		x, y := a.row(i), b.row(i)
-		for h := range out.cols {
+	for i := range out.Rows {
+		x, y := a.Row(i), b.Row(i)
+		for h := range out.Cols {
 			lo, hi := h*n, (h+1)*n
 			var s float32
 			if bias == nil {
@@ -26,7 +26,7 @@ func dotsGo(n int, a, b dense, bias, less []float32, out dense) {
 			if less != nil {
 				s -= less[i*gatLanes+h]
 			}
-			out.row(i)[h] = s
+			out.Row(i)[h] = s
 		}
 	}
 }

@@ -43,13 +43,13 @@ func newGatOperands(t *testing.T, r *rand.Rand, heads, channels int) *gatOperand
 		forward: gatForward{o, lse, d, inner, outer, bias, 0.25, 2, rows - 1},
 		dst:     gatGradDst{matrix(rows, heads), g, do, o, lse, d, inner, outer, bias, 0.25},
 		src: gatGradSrc{matrix(rows, cols), matrix(rows, heads), matrix(rows, cols), matrix(rows, heads),
-			target(inner.a, rows), target(outer.a, halo), 0.25},
+			target(inner.A, rows), target(outer.A, halo), 0.25},
 		scores: gatScoresGrad{matrix(rows, cols), matrix(rows, cols), matrix(rows, heads), dense{}, vec(), nil, vec(), nil,
 			heads, channels, cols},
 		mean: matrix(rows, channels),
 	}
 	if r.IntN(2) == 0 {
-		s.scores.dd, s.scores.dst, s.scores.dDst = matrix(rows, heads), vec(), vec()
+		s.scores.DD, s.scores.Dst, s.scores.DDst = matrix(rows, heads), vec(), vec()
 	}
 	return s
 }
@@ -57,49 +57,49 @@ func newGatOperands(t *testing.T, r *rand.Rand, heads, channels int) *gatOperand
 // run runs every operation once, some heads at a time, with or without packed panels, and returns copies of what they wrote.
 // Inputs that are results of earlier operations are those, and only additions need their old content back.
 func (s *gatOperands) run(p *pool, sc *scratch, most int, packed bool) map[string]dense {
-	heads, channels := s.scores.heads, s.scores.channels
-	dt, dSrc, dDst := clone(s.scores.dt), clone(vector(s.scores.dSrc)), clone(vector(s.scores.dDst))
+	heads, channels := s.scores.Heads, s.scores.Channels
+	dt, dSrc, dDst := clone(s.scores.DT), clone(vector(s.scores.DSrc)), clone(vector(s.scores.DDst))
 	for h := 0; h < heads; h += most {
 		n := min(most, heads-h)
 		forward, dst, src := s.forward.heads(h, n, channels), s.dst.heads(h, n, channels), s.src.heads(h, n, channels)
 		if packed {
-			copyPanels(p, sc, &forward.inner.t, &forward.halo.t, &forward.inner.s, &forward.halo.s)
+			copyPanels(p, sc, &forward.Inner.T, &forward.Halo.T, &forward.Inner.S, &forward.Halo.S)
 		}
 		gatAggregateHeads(p, sc, forward)
 		if packed {
-			copyPanels(p, sc, &dst.inner.t, &dst.halo.t, &dst.inner.s, &dst.halo.s)
+			copyPanels(p, sc, &dst.Inner.T, &dst.Halo.T, &dst.Inner.S, &dst.Halo.S)
 		}
 		gatBackwardDstHeads(p, sc, dst)
 		if packed {
-			i, o := &src.inner, &src.halo
-			copyPanels(p, sc, &i.do, &o.do, &i.d, &o.d, &i.lse, &o.lse, &i.g, &o.g)
+			i, o := &src.Inner, &src.Halo
+			copyPanels(p, sc, &i.DO, &o.DO, &i.D, &o.D, &i.LSE, &o.LSE, &i.G, &o.G)
 		}
 		gatBackwardSrcHeads(p, sc, src)
 		gatScoresBackwardHeads(p, sc, s.scores.part(h, n))
 	}
-	gatMean(heads, s.mean, s.forward.o, nil)
+	gatMean(heads, s.mean, s.forward.O, nil)
 	out := map[string]dense{
-		"O": clone(s.forward.o), "LSE": clone(s.forward.lse), "G": clone(s.dst.g), "DD": clone(s.dst.dd), "DT": clone(s.src.dt),
-		"DS": clone(s.src.ds), "scores DT": clone(s.scores.dt), "DASrc": clone(vector(s.scores.dSrc)),
-		"DADst": clone(vector(s.scores.dDst)), "mean": clone(s.mean),
+		"O": clone(s.forward.O), "LSE": clone(s.forward.LSE), "G": clone(s.dst.G), "DD": clone(s.dst.DD), "DT": clone(s.src.DT),
+		"DS": clone(s.src.DS), "scores DT": clone(s.scores.DT), "DASrc": clone(vector(s.scores.DSrc)),
+		"DADst": clone(vector(s.scores.DDst)), "mean": clone(s.mean),
 	}
-	copy(s.scores.dt.v, dt.v)
-	copy(s.scores.dSrc, dSrc.v)
-	copy(s.scores.dDst, dDst.v)
+	copy(s.scores.DT.V, dt.V)
+	copy(s.scores.DSrc, dSrc.V)
+	copy(s.scores.DDst, dDst.V)
 	return out
 }
 
 func vector(v []float32) dense { return dense{v, min(1, len(v)), len(v), max(1, len(v))} }
 
 func clone(m dense) dense {
-	m.v = append([]float32(nil), m.v...)
+	m.V = append([]float32(nil), m.V...)
 	return m
 }
 
 // TestAttentionKernels compares the assembly with the portable kernels, and panels with whole rows, in memory that ends where
 // they must.
 func TestAttentionKernels(t *testing.T) {
-	p, sc := &pool{threads: 2}, &scratch{}
+	p, sc := &pool{Threads: 2}, &scratch{}
 	for _, shape := range gatShapes {
 		r := rand.New(rand.NewPCG(uint64(shape[0]), uint64(shape[1])))
 		s := newGatOperands(t, r, shape[0], shape[1])
@@ -129,14 +129,14 @@ func TestAttentionKernels(t *testing.T) {
 // size each, rounded to float32 in two orders.
 func closeTo(got, want dense) error {
 	top := 1.0
-	for i := range want.rows {
-		for _, v := range want.row(i) {
+	for i := range want.Rows {
+		for _, v := range want.Row(i) {
 			top = max(top, math.Abs(float64(v)))
 		}
 	}
-	for i := range want.rows {
-		for j, v := range want.row(i) {
-			if g := got.row(i)[j]; !(math.Abs(float64(g)-float64(v)) <= top*0x1p-16) {
+	for i := range want.Rows {
+		for j, v := range want.Row(i) {
+			if g := got.Row(i)[j]; !(math.Abs(float64(g)-float64(v)) <= top*0x1p-16) {
 				return fmt.Errorf("[%d][%d] is %g, portable kernels give %g", i, j, g, v)
 			}
 		}
@@ -152,22 +152,22 @@ func TestAttentionPowers(t *testing.T) {
 		const n = 4001
 		x := dense{make([]float32, n), n, 1, 1}
 		idx := make([]int32, n)
-		for i := range x.v {
-			x.v[i], idx[i] = -87.3+175.6*float32(i)/n, int32(i)
+		for i := range x.V {
+			x.V[i], idx[i] = -87.3+175.6*float32(i)/n, int32(i)
 		}
 		zero := dense{make([]float32, n), n, 1, 1}
 		w := &sc.attentions(1, 1, 1, false)[0]
 		list := []gatSegment{{0, n, 0, 0, gatFirst | gatLast}}
-		w.weightsSrc(list, zero, &gatTarget{a: sparse{idx: idx}, d: x, lse: zero, g: zero}, 1)
-		for i, v := range x.v {
+		w.weightsSrc(list, zero, &gatTarget{A: sparse{Idx: idx}, D: x, LSE: zero, G: zero}, 1)
+		for i, v := range x.V {
 			want := math.Exp(float64(v))
 			if got := float64(w.weight[0][i]); math.Abs(got-want) > 2.5e-7*want {
 				t.Fatalf("e^%g is %g, want %g: relative error %.3g", v, got, want, math.Abs(got-want)/want)
 			}
 		}
 		for i, c := range [][2]float64{{math.Inf(-1), 0}, {-1000, 0}, {0, 1}, {math.NaN(), math.NaN()}} {
-			x.v[i] = float32(c[0])
-			w.weightsSrc(list, zero, &gatTarget{a: sparse{idx: idx}, d: x, lse: zero, g: zero}, 1)
+			x.V[i] = float32(c[0])
+			w.weightsSrc(list, zero, &gatTarget{A: sparse{Idx: idx}, D: x, LSE: zero, G: zero}, 1)
 			if got := float64(w.weight[0][i]); got != c[1] && !(math.IsNaN(got) && math.IsNaN(c[1])) {
 				t.Errorf("e^%g is %g, want %g", c[0], got, c[1])
 			}
@@ -186,28 +186,28 @@ func TestAttentionPowers(t *testing.T) {
 
 // TestAttentionNaN shows that a score that is no number reaches the results of its row and head, and no other.
 func TestAttentionNaN(t *testing.T) {
-	p, sc := &pool{threads: 1}, &scratch{}
+	p, sc := &pool{Threads: 1}, &scratch{}
 	forLevels(t, func(t *testing.T) {
 		s := newGatOperands(t, rand.New(rand.NewPCG(1, 2)), 3, 9)
 		const row, head = 7, 1
-		s.forward.d.row(row)[head] = float32(math.NaN())
-		s.forward.inner.a = sparse{begin: make([]int64, 29), end: make([]int64, 29), idx: []int32{0, 1, 2, 3, 4}, rows: 29, cols: 29, entries: 5}
+		s.forward.D.Row(row)[head] = float32(math.NaN())
+		s.forward.Inner.A = sparse{Begin: make([]int64, 29), End: make([]int64, 29), Idx: []int32{0, 1, 2, 3, 4}, Rows: 29, Cols: 29, Entries: 5}
 		for v := range 29 {
-			s.forward.inner.a.end[v] = 5
-			s.forward.inner.a.begin[v] = 5
+			s.forward.Inner.A.End[v] = 5
+			s.forward.Inner.A.Begin[v] = 5
 		}
-		s.forward.inner.a.begin[row], s.forward.halo.a = 0, sparse{list: []int32{}, rows: 29}
+		s.forward.Inner.A.Begin[row], s.forward.Halo.A = 0, sparse{List: []int32{}, Rows: 29}
 		for v := range row {
-			s.forward.inner.a.begin[v], s.forward.inner.a.end[v] = 0, 0
+			s.forward.Inner.A.Begin[v], s.forward.Inner.A.End[v] = 0, 0
 		}
 		gatAggregate(p, sc, &s.forward)
-		for v := s.forward.lo; v < s.forward.hi; v++ {
-			for j, x := range s.forward.o.row(v) {
+		for v := s.forward.Lo; v < s.forward.Hi; v++ {
+			for j, x := range s.forward.O.Row(v) {
 				if nan := v == row && j/9 == head; (x != x) != nan {
 					t.Errorf("O[%d][%d] is %g", v, j, x)
 				}
 			}
-			for h, x := range s.forward.lse.row(v) {
+			for h, x := range s.forward.LSE.Row(v) {
 				if nan := v == row && h == head; (x != x) != nan {
 					t.Errorf("LSE[%d][%d] is %g", v, h, x)
 				}

@@ -11,7 +11,7 @@ func (q *Queue) Gather(dst, src gpu.Matrix, rows gpu.Ints) {
 		return
 	}
 	q.compute("Gather", gpu.PhasePick, func() {
-		q.dev.pool.rows(dst.Rows, dst.Cols, func(_, lo, hi int) {
+		q.dev.pool.Rows(dst.Rows, dst.Cols, func(_, lo, hi int) {
 			for k := lo; k < hi; k++ {
 				r := int(list[k])
 				if r < 0 || r >= src.Rows {
@@ -28,29 +28,29 @@ func (q *Queue) ScatterAdd(dst, src gpu.Matrix, rows gpu.Ints) {
 	c := q.check("ScatterAdd")
 	c.ScatterAdd(dst, src, rows)
 	d, s, list := denseOf(dst), denseOf(src), values(rows)
-	if s.empty() {
+	if s.Empty() {
 		return
 	}
 	q.compute("ScatterAdd", gpu.PhaseOther, func() {
 		for k, r := range list {
-			if r < 0 || int(r) >= d.rows {
-				c.Fail("rows[%d] is %d, dst has %d rows", k, r, d.rows)
+			if r < 0 || int(r) >= d.Rows {
+				c.Fail("rows[%d] is %d, dst has %d rows", k, r, d.Rows)
 			}
 		}
 		if ascending(list) {
-			q.dev.pool.rows(s.rows, s.cols, func(_, lo, hi int) {
+			q.dev.pool.Rows(s.Rows, s.Cols, func(_, lo, hi int) {
 				for k := lo; k < hi; k++ {
-					axpby(d.row(int(list[k])), 1, s.row(k), 1)
+					axpby(d.Row(int(list[k])), 1, s.Row(k), 1)
 				}
 			})
 			return
 		}
 		// Rows may repeat: each thread takes a strip of columns and keeps the order of k.
 		const strip = 64
-		q.dev.pool.each((s.cols+strip-1)/strip, func(_, i int) {
-			lo, hi := i*strip, min((i+1)*strip, s.cols)
+		q.dev.pool.Each((s.Cols+strip-1)/strip, func(_, i int) {
+			lo, hi := i*strip, min((i+1)*strip, s.Cols)
 			for k, r := range list {
-				axpby(d.row(int(r))[lo:hi], 1, s.row(k)[lo:hi], 1)
+				axpby(d.Row(int(r))[lo:hi], 1, s.Row(k)[lo:hi], 1)
 			}
 		})
 	})

@@ -69,17 +69,17 @@ func gemm(p *pool, sc *scratch, c, a, b dense, transA, transB bool, beta float32
 	case transA && transB:
 		panic("host: gemm with both operands transposed")
 	case transA:
-		checkGemm(c, a.cols, a.rows, b.rows, b.cols)
+		checkGemm(c, a.Cols, a.Rows, b.Rows, b.Cols)
 	case transB:
-		checkGemm(c, a.rows, a.cols, b.cols, b.rows)
+		checkGemm(c, a.Rows, a.Cols, b.Cols, b.Rows)
 	default:
-		checkGemm(c, a.rows, a.cols, b.rows, b.cols)
+		checkGemm(c, a.Rows, a.Cols, b.Rows, b.Cols)
 	}
 	switch {
-	case c.rows == 0 || c.cols == 0:
+	case c.Rows == 0 || c.Cols == 0:
 	case !transA:
 		gemmNN(p, sc, c, a, b, transB, beta, nil)
-	case a.rows == 0 || a.cols == 0:
+	case a.Rows == 0 || a.Cols == 0:
 		scaleRows(c, beta)
 	default:
 		gemmTN(p, sc, c, a, b, beta)
@@ -87,15 +87,15 @@ func gemm(p *pool, sc *scratch, c, a, b dense, transA, transB bool, beta float32
 }
 
 func checkGemm(c dense, m, k, k2, n int) {
-	if c.rows != m || c.cols != n || k != k2 {
-		panic(fmt.Sprintf("host: gemm of %d×%d and %d×%d into %d×%d", m, k, k2, n, c.rows, c.cols))
+	if c.Rows != m || c.Cols != n || k != k2 {
+		panic(fmt.Sprintf("host: gemm of %d×%d and %d×%d into %d×%d", m, k, k2, n, c.Rows, c.Cols))
 	}
 }
 
 // scaleRows sets c to beta times itself, without reading it if beta is 0.
 func scaleRows(c dense, beta float32) {
-	for i := range c.rows {
-		row := c.v[i*c.ld : i*c.ld+c.cols]
+	for i := range c.Rows {
+		row := c.V[i*c.LD : i*c.LD+c.Cols]
 		switch beta {
 		case 1:
 		case 0:
@@ -116,5 +116,5 @@ func scale(p *pool, m dense, beta float32) {
 	if beta == 1 {
 		return
 	}
-	p.rows(m.rows, m.cols, func(_, lo, hi int) { scaleRows(m.rowRange(lo, hi), beta) })
+	p.Rows(m.Rows, m.Cols, func(_, lo, hi int) { scaleRows(m.RowRange(lo, hi), beta) })
 }

@@ -5,11 +5,11 @@ package host
 // in its cache; the blocks cover all rows of C.
 func gemmNN(p *pool, sc *scratch, c, a, b dense, transB bool, beta float32, after func(worker, lo, hi int)) {
 	w := pack(p, &sc.panels, b, transB)
-	step := gemmStep(p, c.rows)
-	p.each((c.rows+step-1)/step, func(worker, item int) {
+	step := gemmStep(p, c.Rows)
+	p.Each((c.Rows+step-1)/step, func(worker, item int) {
 		lo := item * step
-		hi := min(lo+step, c.rows)
-		w.product(c.rowRange(lo, hi), a.rowRange(lo, hi), beta)
+		hi := min(lo+step, c.Rows)
+		w.Product(c.RowRange(lo, hi), a.RowRange(lo, hi), beta)
 		if after != nil {
 			after(worker, lo, hi)
 		}
@@ -19,15 +19,15 @@ func gemmNN(p *pool, sc *scratch, c, a, b dense, transB bool, beta float32, afte
 // gemmStep returns how many of C's rows a work item takes. It decides no bits.
 func gemmStep(p *pool, rows int) int {
 	mr := gemmKernel().mr
-	return max(mr, min(gemmRows, roundUp((rows+4*p.threads-1)/(4*p.threads), mr)))
+	return max(mr, min(gemmRows, roundUp((rows+4*p.Threads-1)/(4*p.Threads), mr)))
 }
 
 // rowRange returns rows lo to hi (hi excluded) of m.
-func (m dense) rowRange(lo, hi int) dense {
-	if m.cols == 0 || lo == hi {
-		return dense{nil, hi - lo, m.cols, m.ld}
+func (m dense) RowRange(lo, hi int) dense {
+	if m.Cols == 0 || lo == hi {
+		return dense{nil, hi - lo, m.Cols, m.LD}
 	}
-	return dense{m.v[lo*m.ld : (hi-1)*m.ld+m.cols], hi - lo, m.cols, m.ld}
+	return dense{m.V[lo*m.LD : (hi-1)*m.LD+m.Cols], hi - lo, m.Cols, m.LD}
 }
 
 // packed is the second operand of a product, k×n: for each gemmDepth rows, panels as wide as kern.panel says (the
@@ -43,7 +43,7 @@ type packed struct {
 // bits do not depend on the block it is in.
 // Method: Goto and van de Geijn, Anatomy of High-Performance Matrix Multiplication (2008), without packing A: broadcasts
 // from a few rows in place cost nothing, and A is by far the largest operand here.
-func (w packed) product(c, a dense, beta float32) {
+func (w packed) Product(c, a dense, beta float32) {
 	add := beta != 0 && w.k > 0
 	if beta != 0 || w.k == 0 {
 		scaleRows(c, beta)
@@ -60,8 +60,8 @@ func (w packed) slice(c, a dense, k0, depth int, add bool) {
 	for j := 0; j < w.n; {
 		n, rows := kern.panel(w.n - j)
 		panel, stride := panels[j*depth:], roundUp(n, kern.lanes)
-		for i := 0; i < c.rows; i += rows {
-			kern.tile(min(rows, c.rows-i), n, depth, a.v[i*a.ld+k0:], a.ld, 1, panel, stride, c.v[i*c.ld+j:], c.ld, add,
+		for i := 0; i < c.Rows; i += rows {
+			kern.tile(min(rows, c.Rows-i), n, depth, a.V[i*a.LD+k0:], a.LD, 1, panel, stride, c.V[i*c.LD+j:], c.LD, add,
 				w.coming(c, a, k0, depth, i, j, rows))
 		}
 		j += n
@@ -74,19 +74,19 @@ func (w packed) coming(c, a dense, k0, depth, i, j, rows int) hint {
 	n, _ := w.kern.panel(w.n - j)
 	if depth <= gemmShort && j > 0 {
 		tile := i / rows
-		row := max(0, min(tile/2*depth, c.rows-depth))
-		return soon(c.v, row*c.ld+min(j+n+tile%2*line, w.n-1), c.ld)
+		row := max(0, min(tile/2*depth, c.Rows-depth))
+		return soon(c.V, row*c.LD+min(j+n+tile%2*line, w.n-1), c.LD)
 	}
 	next := i + rows
-	if next >= c.rows && j+n < w.n {
+	if next >= c.Rows && j+n < w.n {
 		next = 0
 	}
-	return soon(a.v, next*a.ld+k0, min(line, rows*a.ld/depth))
+	return soon(a.V, next*a.LD+k0, min(line, rows*a.LD/depth))
 }
 
 // pack copies op(B), transposed if told to, into panels in *buf, which grows as needed.
 func pack(p *pool, buf *[]float32, b dense, trans bool) packed {
-	k, n := b.rows, b.cols
+	k, n := b.Rows, b.Cols
 	if trans {
 		k, n = n, k
 	}
@@ -95,7 +95,7 @@ func pack(p *pool, buf *[]float32, b dense, trans bool) packed {
 	w.v = grow(buf, k*w.width)
 	slices := (k + gemmDepth - 1) / gemmDepth
 	steps := (n + kern.lanes - 1) / kern.lanes
-	p.each(slices*steps, func(_, item int) {
+	p.Each(slices*steps, func(_, item int) {
 		k0, j := item/steps*gemmDepth, item%steps*kern.lanes
 		w.packLanes(b, trans, k0, min(gemmDepth, k-k0), j)
 	})
@@ -125,8 +125,8 @@ func (w packed) packLanes(b dense, trans bool, k0, depth, j int) {
 func packRows(dst []float32, b dense, k0, depth, j, w, full, stride int) {
 	for r := range depth {
 		row := dst[r*stride : r*stride+full]
-		at := (k0+r)*b.ld + j
-		copy(row, b.v[at:at+w])
+		at := (k0+r)*b.LD + j
+		copy(row, b.V[at:at+w])
 		clear(row[w:])
 	}
 }
@@ -143,8 +143,8 @@ func packTransposed(dst []float32, b dense, k0, depth, j, w, full, stride int) {
 				}
 				continue
 			}
-			at := (j+col)*b.ld + k0 + r0
-			for r, v := range b.v[at : at+rows] {
+			at := (j+col)*b.LD + k0 + r0
+			for r, v := range b.V[at : at+rows] {
 				part[r*stride+col] = v
 			}
 		}

@@ -16,15 +16,15 @@ type gemmCase struct {
 }
 
 func (g *gemmCase) String() string {
-	return fmt.Sprintf("%d×%d, k %d, trans %v %v, beta %v, ld %d %d %d", g.c.rows, g.c.cols, g.depth(), g.transA, g.transB,
-		g.beta, g.c.ld, g.a.ld, g.b.ld)
+	return fmt.Sprintf("%d×%d, k %d, trans %v %v, beta %v, ld %d %d %d", g.c.Rows, g.c.Cols, g.depth(), g.transA, g.transB,
+		g.beta, g.c.LD, g.a.LD, g.b.LD)
 }
 
 func (g *gemmCase) depth() int {
 	if g.transA {
-		return g.a.rows
+		return g.a.Rows
 	}
-	return g.a.cols
+	return g.a.Cols
 }
 
 func newGemmCase(t *testing.T, r *rand.Rand, m, n, k, mode int, beta float32) *gemmCase {
@@ -46,7 +46,7 @@ func newGemmCase(t *testing.T, r *rand.Rand, m, n, k, mode int, beta float32) *g
 				sum += v
 				size += math.Abs(v)
 			}
-			old := &g.c.v[i*g.c.ld+j]
+			old := &g.c.V[i*g.c.LD+j]
 			if beta == 0 {
 				*old = float32(math.NaN()) // must not be read
 			} else {
@@ -64,19 +64,19 @@ func (g *gemmCase) at(m dense, i, j int, trans bool) float32 {
 	if trans {
 		i, j = j, i
 	}
-	return m.v[i*m.ld+j]
+	return m.V[i*m.LD+j]
 }
 
 // run computes the case on a copy of C with some threads and compares it with the exact result.
 func (g *gemmCase) run(t *testing.T, sc *scratch, threads int) dense {
 	t.Helper()
 	c := g.c
-	c.v = guarded[float32](t, len(g.c.v))
-	copy(c.v, g.c.v)
-	faults(t, g.String(), func() { gemm(&pool{threads: threads}, sc, c, g.a, g.b, g.transA, g.transB, g.beta) })
-	for i := range c.rows {
-		for j := range c.cols {
-			got, want, bound := float64(c.v[i*c.ld+j]), g.want[i*c.cols+j], g.bound[i*c.cols+j]
+	c.V = guarded[float32](t, len(g.c.V))
+	copy(c.V, g.c.V)
+	faults(t, g.String(), func() { gemm(&pool{Threads: threads}, sc, c, g.a, g.b, g.transA, g.transB, g.beta) })
+	for i := range c.Rows {
+		for j := range c.Cols {
+			got, want, bound := float64(c.V[i*c.LD+j]), g.want[i*c.Cols+j], g.bound[i*c.Cols+j]
 			if !(math.Abs(got-want) <= bound) {
 				t.Fatalf("%v: C[%d][%d] = %v, want %v ± %v", g, i, j, got, want, bound)
 			}
@@ -118,7 +118,7 @@ func TestGemmBlocks(t *testing.T) {
 				one := g.run(t, &sc, 1)
 				for threads := 2; threads <= 3; threads++ {
 					got := g.run(t, &sc, threads)
-					if err := sameBits(got.v, one.v); err != nil {
+					if err := sameBits(got.V, one.V); err != nil {
 						t.Fatalf("%v: %d threads: %v", g, threads, err)
 					}
 				}
@@ -126,10 +126,10 @@ func TestGemmBlocks(t *testing.T) {
 				active = generic
 				twin := g.run(t, &sc, 1)
 				active = level
-				for i, w := range twin.v {
-					row, col := i/g.c.ld, i%g.c.ld
-					if col < g.c.cols && math.Abs(float64(w-one.v[i])) > 2*g.bound[row*g.c.cols+col] {
-						t.Fatalf("%v: element %d is %v, %v with the portable tile", g, i, one.v[i], w)
+				for i, w := range twin.V {
+					row, col := i/g.c.LD, i%g.c.LD
+					if col < g.c.Cols && math.Abs(float64(w-one.V[i])) > 2*g.bound[row*g.c.Cols+col] {
+						t.Fatalf("%v: element %d is %v, %v with the portable tile", g, i, one.V[i], w)
 					}
 				}
 			}

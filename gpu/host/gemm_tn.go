@@ -26,19 +26,19 @@ func planTN(kern *tileKernel, m, n, rows, threads int) tnPlan {
 // then added in part order.
 func gemmTN(p *pool, sc *scratch, c, a, b dense, beta float32) {
 	kern := gemmKernel()
-	plan := planTN(kern, c.rows, c.cols, a.rows, p.threads)
-	size := c.rows * plan.width
+	plan := planTN(kern, c.Rows, c.Cols, a.Rows, p.Threads)
+	size := c.Rows * plan.width
 	parts := grow(&sc.parts, plan.parts*size)
-	rooms := grow(&sc.room, p.threads*plan.room())
-	groups := (c.rows + plan.group - 1) / plan.group
-	p.each(plan.parts*groups, func(worker, item int) {
+	rooms := grow(&sc.room, p.Threads*plan.room())
+	groups := (c.Rows + plan.group - 1) / plan.group
+	p.Each(plan.parts*groups, func(worker, item int) {
 		part, first := item/groups, item%groups*plan.group
-		last := min(first+plan.group, c.rows)
+		last := min(first+plan.group, c.Rows)
 		room := rooms[worker*plan.room() : (worker+1)*plan.room()]
 		sum := parts[part*size : (part+1)*size]
 		start := part * plan.rows
-		for r := start; r < min(start+plan.rows, a.rows); r += tnBlock {
-			rows := min(tnBlock, a.rows-r)
+		for r := start; r < min(start+plan.rows, a.Rows); r += tnBlock {
+			rows := min(tnBlock, a.Rows-r)
 			tnRows(kern, sum, plan.width, a, b, r, rows, first, last, room, r > start)
 		}
 	})
@@ -51,7 +51,7 @@ func (plan tnPlan) room() int { return tnBlock * plan.width }
 // tnRows adds or assigns rows r to r+rows ≤ r+tnBlock of Aᵀ·B to rows first to last of a partial sum of the given width.
 func tnRows(kern *tileKernel, sum []float32, width int, a, b dense, r, rows, first, last int, room []float32, add bool) {
 	t := tnBlocks{kern, a, b, r, rows, first, last}
-	if b.cols > 3*kern.lanes {
+	if b.Cols > 3*kern.lanes {
 		packPanels(kern, room, b, r, rows)
 		t.panels(sum, width, room, add)
 	} else {
@@ -70,27 +70,27 @@ type tnBlocks struct {
 // panel multiplies in place, for a B of one panel: packing costs more there than it gives, as each element of B serves a few
 // tiles only. The sum's columns behind those of B are undefined.
 func (t *tnBlocks) panel(sum []float32, width int, room []float32, add bool) {
-	n := roundUp(t.b.cols, t.kern.lanes)
-	src, stride := t.b.v[t.r*t.b.ld:], t.b.ld
+	n := roundUp(t.b.Cols, t.kern.lanes)
+	src, stride := t.b.V[t.r*t.b.LD:], t.b.LD
 	if (t.rows-1)*stride+n > len(src) { // the last columns would be read past the end
-		packRows(room, t.b, t.r, t.rows, 0, t.b.cols, n, n)
+		packRows(room, t.b, t.r, t.rows, 0, t.b.Cols, n, n)
 		src, stride = room, n
 	}
 	_, rows := t.kern.panel(n)
 	for i := t.first; i < t.last; i += rows {
-		t.kern.tile(min(rows, t.last-i), n, t.rows, t.a.v[t.r*t.a.ld+i:], 1, t.a.ld, src, stride, sum[i*width:], width, add,
-			soon(t.a.v, (t.r+t.rows)*t.a.ld+i, t.a.ld))
+		t.kern.tile(min(rows, t.last-i), n, t.rows, t.a.V[t.r*t.a.LD+i:], 1, t.a.LD, src, stride, sum[i*width:], width, add,
+			soon(t.a.V, (t.r+t.rows)*t.a.LD+i, t.a.LD))
 	}
 }
 
 // panels multiplies A in place with B's packed panels.
 func (t *tnBlocks) panels(sum []float32, width int, panels []float32, add bool) {
 	tile := 0
-	for j := 0; j < t.b.cols; {
-		n, rows := t.kern.panel(t.b.cols - j)
+	for j := 0; j < t.b.Cols; {
+		n, rows := t.kern.panel(t.b.Cols - j)
 		full := roundUp(n, t.kern.lanes)
 		for i := t.first; i < t.last; i += rows {
-			t.kern.tile(min(rows, t.last-i), full, t.rows, t.a.v[t.r*t.a.ld+i:], 1, t.a.ld, panels[j*t.rows:], full,
+			t.kern.tile(min(rows, t.last-i), full, t.rows, t.a.V[t.r*t.a.LD+i:], 1, t.a.LD, panels[j*t.rows:], full,
 				sum[i*width+j:], width, add, t.coming(tile))
 			tile++
 		}
@@ -103,18 +103,18 @@ func (t *tnBlocks) panels(sum []float32, width int, panels []float32, add bool) 
 func (t *tnBlocks) coming(tile int) hint {
 	ofA := (t.last-t.first)/line + 1
 	if tile < ofA {
-		return soon(t.a.v, (t.r+t.rows)*t.a.ld+t.first+tile*line, t.a.ld)
+		return soon(t.a.V, (t.r+t.rows)*t.a.LD+t.first+tile*line, t.a.LD)
 	}
-	return soon(t.b.v, (t.r+t.rows)*t.b.ld+min((tile-ofA)*line, t.b.cols-1), t.b.ld)
+	return soon(t.b.V, (t.r+t.rows)*t.b.LD+min((tile-ofA)*line, t.b.Cols-1), t.b.LD)
 }
 
 // packPanels copies rows r to r+rows of b into panels: in place, rows as long as a power of two share a few sets of the cache.
 // What is behind the last column is undefined.
 func packPanels(kern *tileKernel, dst []float32, b dense, r, rows int) {
-	for j := 0; j < b.cols; {
-		n, _ := kern.panel(b.cols - j)
+	for j := 0; j < b.Cols; {
+		n, _ := kern.panel(b.Cols - j)
 		full := roundUp(n, kern.lanes)
-		if !packBlock(dst[j*rows:], b.v[r*b.ld+j:], rows, full, b.ld) {
+		if !packBlock(dst[j*rows:], b.V[r*b.LD+j:], rows, full, b.LD) {
 			packRows(dst[j*rows:], b, r, rows, j, n, full, full)
 		}
 		j += n
@@ -124,17 +124,17 @@ func packPanels(kern *tileKernel, dst []float32, b dense, r, rows int) {
 // sumParts sets C to the sum of the partial sums in order, plus beta·C.
 func sumParts(p *pool, c dense, parts []float32, plan tnPlan, beta float32) {
 	const rows = 8
-	size := c.rows * plan.width
-	p.each((c.rows+rows-1)/rows, func(_, item int) {
-		for i := item * rows; i < min((item+1)*rows, c.rows); i++ {
-			sum := parts[i*plan.width : i*plan.width+c.cols]
+	size := c.Rows * plan.width
+	p.Each((c.Rows+rows-1)/rows, func(_, item int) {
+		for i := item * rows; i < min((item+1)*rows, c.Rows); i++ {
+			sum := parts[i*plan.width : i*plan.width+c.Cols]
 			for q := 1; q < plan.parts; q++ {
 				at := q*size + i*plan.width
-				for j, v := range parts[at : at+c.cols] {
+				for j, v := range parts[at : at+c.Cols] {
 					sum[j] += v
 				}
 			}
-			row := c.v[i*c.ld : i*c.ld+c.cols]
+			row := c.V[i*c.LD : i*c.LD+c.Cols]
 			if beta == 0 {
 				copy(row, sum)
 				continue

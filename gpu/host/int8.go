@@ -10,14 +10,14 @@ func (q *Queue) PackInt8(a gpu.PackArgs) {
 	c := q.check("PackInt8")
 	c.PackInt8(a)
 	d, src, list, ids := denseOf(a.Dst), eitherOf(a.Src), values(a.Rows), values(a.IDs)
-	if d.rows == 0 {
+	if d.Rows == 0 {
 		return
 	}
 	q.compute("PackInt8", gpu.PhasePick, func() {
 		cols, key := a.Src.Cols, gpu.SeedKey(a.Seed)
 		n := roundUp(max(cols, 1), philoxBlock)
-		words, room := grown(&q.dev.work.bits, q.dev.pool.threads*n), q.dev.pool.own(&q.dev.work.row, src.spare())
-		q.dev.pool.rows(d.rows, cols, func(w, lo, hi int) {
+		words, room := grown(&q.dev.work.bits, q.dev.pool.Threads*n), q.dev.pool.Own(&q.dev.work.row, src.Spare())
+		q.dev.pool.Rows(d.Rows, cols, func(w, lo, hi int) {
 			mine := words[w*n : (w+1)*n]
 			for k := lo; k < hi; k++ {
 				i := k
@@ -29,9 +29,9 @@ func (q *Queue) PackInt8(a gpu.PackArgs) {
 				}
 				var x []float32
 				if cols > 0 {
-					x = src.wideRow(i, room.of(w))
+					x = src.WideRow(i, room.Of(w))
 				}
-				packRow(d.row(k), x, func() []uint32 {
+				packRow(d.Row(k), x, func() []uint32 {
 					philoxWords(mine, uint32(ids[i]), a.Stream, a.Epoch, key)
 					return mine
 				})
@@ -48,13 +48,13 @@ func (q *Queue) UnpackInt8(dst, packed gpu.Matrix) {
 		return
 	}
 	q.compute("UnpackInt8", gpu.PhasePick, func() {
-		room := q.dev.pool.own(&q.dev.work.row, d.spare())
-		q.dev.pool.rows(dst.Rows, dst.Cols, func(w, lo, hi int) {
+		room := q.dev.pool.Own(&q.dev.work.row, d.Spare())
+		q.dev.pool.Rows(dst.Rows, dst.Cols, func(w, lo, hi int) {
 			for k := lo; k < hi; k++ {
-				from := p.row(k)
-				x := d.draftRow(k, room.of(w))
+				from := p.Row(k)
+				x := d.DraftRow(k, room.Of(w))
 				spread(x, hostmem.Bytes(from[1:]), from[0])
-				d.storeRow(k, x)
+				d.StoreRow(k, x)
 			}
 		})
 	})

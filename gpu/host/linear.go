@@ -45,22 +45,22 @@ func (q *Queue) Linear(a gpu.LinearArgs) {
 
 // linear makes block after block of rows of Z: the products, and while the block is in cache scale, bias and epilogue.
 func (d *Device) linear(l *linear) {
-	rows, cols := l.z.size()
+	rows, cols := l.z.Size()
 	b := linearBlocks{
 		linear: l, first: pack(d.pool, &d.work.weights[0], l.w, l.trans),
 		done: d.finish(l.bias, l.then),
 	}
-	if l.w2.cols > 0 {
+	if l.w2.Cols > 0 {
 		b.second = pack(d.pool, &d.work.weights[1], l.w2, true)
 	}
 	step := gemmStep(d.pool, rows)
-	b.in = step * max(l.x.spare(), l.x2.spare())
-	if l.z.half || l.rowScale != nil && l.beta != 0 {
+	b.in = step * max(l.x.Spare(), l.x2.Spare())
+	if l.z.Half || l.rowScale != nil && l.beta != 0 {
 		b.out = step * cols
 	}
-	room := d.pool.own(&d.work.blocks, b.in+b.out)
-	d.pool.each((rows+step-1)/step, func(worker, item int) {
-		b.rows(room.of(worker), worker, item*step, min((item+1)*step, rows))
+	room := d.pool.Own(&d.work.blocks, b.in+b.out)
+	d.pool.Each((rows+step-1)/step, func(worker, item int) {
+		b.rows(room.Of(worker), worker, item*step, min((item+1)*step, rows))
 	})
 }
 
@@ -75,24 +75,24 @@ type linearBlocks struct {
 // rows makes rows lo to hi of Z.
 func (b *linearBlocks) rows(room []float32, worker, lo, hi int) {
 	in, out := room[:b.in], room[b.in:b.in+b.out]
-	z := b.z.draft(lo, hi, out)
+	z := b.z.Draft(lo, hi, out)
 	if b.rowScale != nil && b.beta != 0 {
-		t := dense{out, hi - lo, z.cols, z.cols}
-		b.first.product(t, b.x.widened(lo, hi, in), 0)
-		for i := range t.rows {
-			axpby(z.row(i), b.rowScale[lo+i], t.row(i), b.beta)
+		t := dense{out, hi - lo, z.Cols, z.Cols}
+		b.first.Product(t, b.x.Widened(lo, hi, in), 0)
+		for i := range t.Rows {
+			axpby(z.Row(i), b.rowScale[lo+i], t.Row(i), b.beta)
 		}
 	} else {
-		b.first.product(z, b.x.widened(lo, hi, in), b.beta)
+		b.first.Product(z, b.x.Widened(lo, hi, in), b.beta)
 		if b.rowScale != nil {
-			for i := range z.rows {
-				axpby(z.row(i), b.rowScale[lo+i], z.row(i), 0)
+			for i := range z.Rows {
+				axpby(z.Row(i), b.rowScale[lo+i], z.Row(i), 0)
 			}
 		}
 	}
-	if b.w2.cols > 0 {
-		b.second.product(z, b.x2.widened(lo, hi, in), 1)
+	if b.w2.Cols > 0 {
+		b.second.Product(z, b.x2.Widened(lo, hi, in), 1)
 	}
 	b.done.block(worker, z, lo)
-	b.z.store(lo, z)
+	b.z.Store(lo, z)
 }

@@ -28,18 +28,18 @@ func lossOf(a gpu.LossArgs) *loss {
 
 // run sets the sum over rows, by blocks of rows, of what row returns. row writes the row's gradient to grad.
 func (l *loss) run(d *Device, row func(i int, grad []float32) float64) {
-	cols := l.logits.cols
-	room := d.pool.own(&d.work.row, cols)
-	l.sum[0] = l.scale * d.sum64(l.logits.rows, func(w, lo, hi int) float64 {
+	cols := l.logits.Cols
+	room := d.pool.Own(&d.work.row, cols)
+	l.sum[0] = l.scale * d.sum64(l.logits.Rows, func(w, lo, hi int) float64 {
 		s := 0.0
 		for i := lo; i < hi; i++ {
-			grad := room.of(w)[:cols]
+			grad := room.Of(w)[:cols]
 			if l.wanted {
-				grad = l.grad.draftRow(i, grad)
+				grad = l.grad.DraftRow(i, grad)
 			}
 			s += row(i, grad)
 			if l.wanted {
-				l.grad.storeRow(i, grad)
+				l.grad.StoreRow(i, grad)
 			}
 		}
 		return s
@@ -54,8 +54,8 @@ func (q *Queue) SoftmaxLoss(a gpu.LossArgs) {
 	l.labels = values(a.Labels)
 	q.compute("SoftmaxLoss", gpu.PhaseOther, func() {
 		l.run(q.dev, func(i int, grad []float32) float64 {
-			if int(l.labels[i]) >= l.logits.cols {
-				c.Fail("label %d of row %d is not below %d classes", l.labels[i], i, l.logits.cols)
+			if int(l.labels[i]) >= l.logits.Cols {
+				c.Fail("label %d of row %d is not below %d classes", l.labels[i], i, l.logits.Cols)
 			}
 			return l.softmax(i, grad)
 		})
@@ -70,7 +70,7 @@ func (l *loss) softmax(i int, grad []float32) float64 {
 		clear(grad)
 		return 0
 	}
-	x := l.logits.row(i)
+	x := l.logits.Row(i)
 	at := float64(x[label])
 	top, sum := softmaxRow(grad, x)
 	if l.wanted {
@@ -88,7 +88,7 @@ func (q *Queue) BCELoss(a gpu.LossArgs) {
 	l := lossOf(a)
 	l.targets, l.mask = values(a.Targets), values(a.Mask)
 	q.compute("BCELoss", gpu.PhaseOther, func() {
-		if l.logits.empty() {
+		if l.logits.Empty() {
 			l.sum[0] = 0
 			return
 		}
@@ -102,7 +102,7 @@ func (l *loss) bce(i int, grad []float32) float64 {
 		clear(grad)
 		return 0
 	}
-	x := l.logits.row(i)
+	x := l.logits.Row(i)
 	targets := l.targets[i*len(x) : (i+1)*len(x)]
 	loss := 0.0
 	for j := 0; j < len(x); j += bceGroup {

@@ -11,21 +11,21 @@ func (q *Queue) Adam(a gpu.AdamArgs) {
 	q.check("Adam").Adam(a)
 	n, t := a.Param.Len, float64(a.Step)
 	s := &adam{
-		param: values(a.Param), grad: values(a.Grad), m: values(a.M), v: values(a.V), vMax: values(a.VMax),
-		b1: float32(a.Beta1), b2: float32(a.Beta2), c1: float32(1 - a.Beta1), c2: float32(1 - a.Beta2),
-		step: float32(a.LR / (1 - math.Pow(a.Beta1, t))), root: float32(1 / math.Sqrt(1-math.Pow(a.Beta2, t))),
-		eps: float32(a.Eps),
+		Param: values(a.Param), Grad: values(a.Grad), M: values(a.M), V: values(a.V), VMax: values(a.VMax),
+		B1: float32(a.Beta1), B2: float32(a.Beta2), C1: float32(1 - a.Beta1), C2: float32(1 - a.Beta2),
+		Step: float32(a.LR / (1 - math.Pow(a.Beta1, t))), Root: float32(1 / math.Sqrt(1-math.Pow(a.Beta2, t))),
+		Eps: float32(a.Eps),
 	}
 	if a.Decoupled {
-		s.shrink = float32(a.LR * a.WeightDecay)
+		s.Shrink = float32(a.LR * a.WeightDecay)
 	} else {
-		s.decay = float32(a.WeightDecay)
+		s.Decay = float32(a.WeightDecay)
 	}
 	if n == 0 {
 		return
 	}
 	q.compute("Adam", gpu.PhaseReduce, func() {
-		q.dev.pool.rows(n, 1, func(_, lo, hi int) { s.run(lo, hi) })
+		q.dev.pool.Rows(n, 1, func(_, lo, hi int) { s.Run(lo, hi) })
 	})
 }
 
@@ -37,7 +37,7 @@ func (q *Queue) SGD(param, grad gpu.Vec, lr, weightDecay float32) {
 		return
 	}
 	q.compute("SGD", gpu.PhaseReduce, func() {
-		q.dev.pool.rows(len(p), 1, func(_, lo, hi int) {
+		q.dev.pool.Rows(len(p), 1, func(_, lo, hi int) {
 			for i := lo; i < hi; i++ {
 				p[i] -= lr * (g[i] + weightDecay*p[i])
 			}

@@ -10,7 +10,7 @@ import (
 // A pool of newPool keeps its workers parked between loops; a literal pool{threads: n} starts goroutines for each loop.
 // Loops do not nest.
 type pool struct {
-	threads int
+	Threads int
 
 	wake  chan struct{} // a token calls one parked worker; nil in a literal pool
 	idle  chan struct{} // the last worker to leave a closed loop tells its caller
@@ -30,7 +30,7 @@ const loopClosed = 1 << 32
 
 // newPool returns a pool whose workers live until stop. The caller of each is one of the threads, number 0.
 func newPool(threads int) *pool {
-	p := &pool{threads: threads, wake: make(chan struct{}, threads), idle: make(chan struct{}, 1)}
+	p := &pool{Threads: threads, wake: make(chan struct{}, threads), idle: make(chan struct{}, 1)}
 	p.state.Store(loopClosed)
 	for w := 1; w < threads; w++ {
 		// Owned by the pool: ends when stop closes wake; each waits for those that have entered.
@@ -47,7 +47,7 @@ func newPool(threads int) *pool {
 }
 
 // stop ends the workers. No loop may be running.
-func (p *pool) stop() {
+func (p *pool) Stop() {
 	if p.wake != nil {
 		close(p.wake)
 	}
@@ -56,8 +56,8 @@ func (p *pool) stop() {
 // each calls f(worker, i) exactly once for every i in [0, n), on up to p.threads goroutines; worker < p.threads and is
 // never used by two goroutines at once. Which worker takes which i is not fixed: results must not depend on it.
 // A panic of f ends the loop early, and is thrown again from each when the other workers have finished.
-func (p *pool) each(n int, f func(worker, i int)) {
-	t := min(p.threads, n)
+func (p *pool) Each(n int, f func(worker, i int)) {
+	t := min(p.Threads, n)
 	if t <= 1 {
 		for i := range n {
 			f(0, i)

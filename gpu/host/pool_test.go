@@ -6,10 +6,10 @@ import (
 )
 
 func TestPoolEach(t *testing.T) {
-	for _, p := range []*pool{{threads: 1}, {threads: 3}, newPool(1), newPool(4)} {
+	for _, p := range []*pool{{Threads: 1}, {Threads: 3}, newPool(1), newPool(4)} {
 		for _, n := range []int{0, 1, 2, 3, 100} {
-			seen, busy := make([]atomic.Int32, n), make([]atomic.Int32, p.threads)
-			p.each(n, func(w, i int) {
+			seen, busy := make([]atomic.Int32, n), make([]atomic.Int32, p.Threads)
+			p.Each(n, func(w, i int) {
 				if busy[w].Add(1) != 1 {
 					t.Errorf("worker %d runs twice at once", w)
 				}
@@ -18,22 +18,22 @@ func TestPoolEach(t *testing.T) {
 			})
 			for i := range seen {
 				if got := seen[i].Load(); got != 1 {
-					t.Errorf("%d threads: f(%d) was called %d times", p.threads, i, got)
+					t.Errorf("%d threads: f(%d) was called %d times", p.Threads, i, got)
 				}
 			}
 		}
-		p.stop()
+		p.Stop()
 	}
 }
 
 // TestPoolLoops runs many short loops in a row: workers that wake late meet a closed loop or the next one.
 func TestPoolLoops(t *testing.T) {
 	p := newPool(4)
-	defer p.stop()
+	defer p.Stop()
 	for loop := range 20000 {
 		n := loop%7 + 2
 		var plain [8]int // written without synchronisation of its own: -race sees a worker that outlives its loop
-		p.each(n, func(_, i int) { plain[i] = loop + 1 })
+		p.Each(n, func(_, i int) { plain[i] = loop + 1 })
 		for i := range n {
 			if plain[i] != loop+1 {
 				t.Fatalf("loop %d: index %d was left out", loop, i)

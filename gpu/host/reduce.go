@@ -11,11 +11,11 @@ func (q *Queue) ColSum(dst gpu.Vec, m gpu.Matrix, b float32) {
 	}
 	q.compute("ColSum", gpu.PhaseOther, func() {
 		part := zeros(&q.dev.work.f32, blockCount(m.Rows)*m.Cols)
-		room := q.dev.pool.own(&q.dev.work.row, s.spare())
-		n := q.dev.pool.blocks(m.Rows, func(w, block, lo, hi int) {
+		room := q.dev.pool.Own(&q.dev.work.row, s.Spare())
+		n := q.dev.pool.Blocks(m.Rows, func(w, block, lo, hi int) {
 			sum := part[block*m.Cols : (block+1)*m.Cols]
 			for i := lo; i < hi; i++ {
-				axpby(sum, 1, s.wideRow(i, room.of(w)), 1)
+				axpby(sum, 1, s.WideRow(i, room.Of(w)), 1)
 			}
 		})
 		addBlocks(d, part, n, m.Cols, b)
@@ -29,11 +29,11 @@ func (q *Queue) Dot(dst gpu.Vec, x, y gpu.Matrix, b float32) {
 	q.compute("Dot", gpu.PhaseOther, func() {
 		sum := 0.0
 		if !x.Empty() {
-			room := q.dev.pool.own(&q.dev.work.row, u.spare()+v.spare())
+			room := q.dev.pool.Own(&q.dev.work.row, u.Spare()+v.Spare())
 			sum = q.dev.sum64(x.Rows, func(w, lo, hi int) float64 {
-				s, wide := 0.0, room.of(w)
+				s, wide := 0.0, room.Of(w)
 				for i := lo; i < hi; i++ {
-					s += dotWide(u.wideRow(i, wide), v.wideRow(i, wide[u.spare():]))
+					s += dotWide(u.WideRow(i, wide), v.WideRow(i, wide[u.Spare():]))
 				}
 				return s
 			})
@@ -48,7 +48,7 @@ func (q *Queue) Dot(dst gpu.Vec, x, y gpu.Matrix, b float32) {
 // sum64 adds f over the blocks of n rows, in block order.
 func (d *Device) sum64(n int, f func(worker, lo, hi int) float64) float64 {
 	part := grown(&d.work.f64, blockCount(n))
-	count := d.pool.blocks(n, func(w, block, lo, hi int) {
+	count := d.pool.Blocks(n, func(w, block, lo, hi int) {
 		part[block] = f(w, lo, hi)
 	})
 	s := 0.0

@@ -47,9 +47,9 @@ func denseOf(m gpu.Matrix) dense { return dense{cast[float32](elements(m)), m.Ro
 // eitherOf resolves a matrix of either type: exactly one of the results has storage, none if it is empty.
 func eitherOf(m gpu.Matrix) either {
 	if m.Type == gpu.BF16 {
-		return either{d16: dense16{cast[uint16](elements(m)), m.Rows, m.Cols, m.LD}, half: true}
+		return either{D16: dense16{cast[uint16](elements(m)), m.Rows, m.Cols, m.LD}, Half: true}
 	}
-	return either{d32: denseOf(m)}
+	return either{D32: denseOf(m)}
 }
 
 // values resolves an array; the result is nil if it is empty.
@@ -64,11 +64,11 @@ func values[T gpu.Element](a gpu.Array[T]) []T {
 // sparseOf resolves a sparse matrix. A matrix without stored rows has a list that is empty but not nil.
 func sparseOf(a gpu.CSR) sparse {
 	s := sparse{
-		begin: values(a.Begin), end: values(a.End), idx: values(a.Indices), val: values(a.Val), list: values(a.RowList),
-		rows: a.Rows, cols: a.Cols, entries: a.Entries,
+		Begin: values(a.Begin), End: values(a.End), Idx: values(a.Indices), Val: values(a.Val), List: values(a.RowList),
+		Rows: a.Rows, Cols: a.Cols, Entries: a.Entries,
 	}
 	if a.Begin.Len == 0 {
-		s.list = []int32{}
+		s.List = []int32{}
 	}
 	return s
 }

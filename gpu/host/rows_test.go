@@ -67,29 +67,29 @@ func TestAdamRow(t *testing.T) {
 	forRows(t, func(t *testing.T, r *rand.Rand, n int) {
 		for _, amsgrad := range []bool{false, true} {
 			s := adam{
-				param: randFloats(t, r, n), grad: randFloats(t, r, n), m: randFloats(t, r, n), v: randFloats(t, r, n),
-				b1: 0.9, b2: 0.99, c1: 0.1, c2: 0.01, step: 0.1, root: 1.5, eps: 1e-8, decay: 0.01, shrink: 0.02,
+				Param: randFloats(t, r, n), Grad: randFloats(t, r, n), M: randFloats(t, r, n), V: randFloats(t, r, n),
+				B1: 0.9, B2: 0.99, C1: 0.1, C2: 0.01, Step: 0.1, Root: 1.5, Eps: 1e-8, Decay: 0.01, Shrink: 0.02,
 			}
-			for j := range s.v {
-				s.v[j] = s.v[j]*s.v[j] + 0.01
+			for j := range s.V {
+				s.V[j] = s.V[j]*s.V[j] + 0.01
 			}
 			if amsgrad {
-				s.vMax = randFloats(t, r, n)
-				for j := range s.vMax {
-					s.vMax[j] *= s.vMax[j]
+				s.VMax = randFloats(t, r, n)
+				for j := range s.VMax {
+					s.VMax[j] *= s.VMax[j]
 				}
 			}
 			twin := s
-			twin.param, twin.m = slices.Clone(s.param), slices.Clone(s.m)
-			twin.v, twin.vMax = slices.Clone(s.v), slices.Clone(s.vMax)
-			s.run(0, n)
+			twin.Param, twin.M = slices.Clone(s.Param), slices.Clone(s.M)
+			twin.V, twin.VMax = slices.Clone(s.V), slices.Clone(s.VMax)
+			s.Run(0, n)
 			twin.runGo(0, n)
 			for j := range n {
-				within(t, "param", n, j, float64(s.param[j]), float64(twin.param[j]), 8, 1+math.Abs(float64(twin.param[j])))
-				within(t, "m", n, j, float64(s.m[j]), float64(twin.m[j]), 4, 1+math.Abs(float64(twin.m[j])))
-				within(t, "v", n, j, float64(s.v[j]), float64(twin.v[j]), 4, 1+float64(twin.v[j]))
+				within(t, "param", n, j, float64(s.Param[j]), float64(twin.Param[j]), 8, 1+math.Abs(float64(twin.Param[j])))
+				within(t, "m", n, j, float64(s.M[j]), float64(twin.M[j]), 4, 1+math.Abs(float64(twin.M[j])))
+				within(t, "v", n, j, float64(s.V[j]), float64(twin.V[j]), 4, 1+float64(twin.V[j]))
 				if amsgrad {
-					within(t, "vmax", n, j, float64(s.vMax[j]), float64(twin.vMax[j]), 4, 1+float64(twin.vMax[j]))
+					within(t, "vmax", n, j, float64(s.VMax[j]), float64(twin.VMax[j]), 4, 1+float64(twin.VMax[j]))
 				}
 			}
 		}
@@ -233,8 +233,8 @@ func TestTranspose(t *testing.T) {
 			faults(t, fmt.Sprint(shape), func() { transposeTile(d, s, 0, rows, 0, cols) })
 			for i := range rows {
 				for j := range cols {
-					if d.row(j)[i] != s.row(i)[j] {
-						t.Fatalf("%d×%d: element (%d, %d) is %v, want %v", rows, cols, j, i, d.row(j)[i], s.row(i)[j])
+					if d.Row(j)[i] != s.Row(i)[j] {
+						t.Fatalf("%d×%d: element (%d, %d) is %v, want %v", rows, cols, j, i, d.Row(j)[i], s.Row(i)[j])
 					}
 				}
 			}
@@ -252,7 +252,7 @@ func BenchmarkRows(b *testing.B) {
 	v := func() []float32 { return make([]float32, n) }
 	x, y, z, keep := v(), v(), v(), make([]uint32, n/32)
 	half, targets := make([]uint16, n), make([]uint8, n)
-	s := adam{param: v(), grad: v(), m: v(), v: v(), b1: 0.9, b2: 0.99, c1: 0.1, c2: 0.01, step: 0.1, root: 1.5, eps: 1e-8}
+	s := adam{Param: v(), Grad: v(), M: v(), V: v(), B1: 0.9, B2: 0.99, C1: 0.1, C2: 0.01, Step: 0.1, Root: 1.5, Eps: 1e-8}
 	square, turned := dense{make([]float32, n*n), n, n, n}, dense{make([]float32, n*n), n, n, n}
 	kernels := []struct {
 		name string
@@ -260,7 +260,7 @@ func BenchmarkRows(b *testing.B) {
 	}{
 		{"axpby", func() { axpby(y, 0.5, x, 1) }},
 		{"dotWide", func() { dotWide(x, y) }},
-		{"adam", func() { s.run(0, n) }},
+		{"adam", func() { s.Run(0, n) }},
 		{"toBF16", func() { toBF16(half, x) }},
 		{"fromBF16", func() { fromBF16(y, half) }},
 		{"plainForward", func() { plainForward(y, x, true, keep, 2) }},

@@ -24,13 +24,13 @@ type own struct {
 }
 
 // own returns n floats of *s for each worker, in any state.
-func (p *pool) own(s *[]float32, n int) own {
+func (p *pool) Own(s *[]float32, n int) own {
 	n = roundUp(n, line)
-	return own{grow(s, p.threads*n), n}
+	return own{grow(s, p.Threads*n), n}
 }
 
 // of returns what belongs to a worker.
-func (o own) of(worker int) []float32 { return o.v[worker*o.n : (worker+1)*o.n] }
+func (o own) Of(worker int) []float32 { return o.v[worker*o.n : (worker+1)*o.n] }
 
 // line is the number of float32s in a cache line.
 const line = 64 / 4

@@ -19,13 +19,13 @@ func (q *Queue) Aggregate(a gpu.AggregateArgs) {
 		y: denseOf(a.Y), a: sparseOf(a.A), x: eitherOf(a.X), rowScale: values(a.RowScale), colScale: values(a.ColScale),
 		bias: values(a.Bias), accumulate: a.Accumulate, then: epilogueOf(a.Then, a.Y),
 	}
-	if r.y.empty() {
+	if r.y.Empty() {
 		return
 	}
 	q.compute("Aggregate", gpu.PhaseAggregation, func() {
 		after := q.dev.finish(r.bias, r.then).rows(r.y)
-		spmm(q.dev.pool, &q.dev.scratch, r.y, r.a, r.x.d32, r.x.d16, r.rowScale, r.colScale, r.accumulate, after)
-		q.count(gpu.Usage{SpMM: r.a.entries * int64(r.y.cols)})
+		spmm(q.dev.pool, &q.dev.scratch, r.y, r.a, r.x.D32, r.x.D16, r.rowScale, r.colScale, r.accumulate, after)
+		q.count(gpu.Usage{SpMM: r.a.Entries * int64(r.y.Cols)})
 	})
 }
 
@@ -37,13 +37,13 @@ func (q *Queue) SpMM(y gpu.Matrix, a gpu.CSR, x gpu.Matrix, beta float32) {
 		return
 	}
 	q.compute("SpMM", gpu.PhaseMM, func() {
-		if d.half {
+		if d.Half {
 			spmm16(q.dev.pool, &q.dev.scratch, d, s, v)
 			return
 		}
 		if beta != 0 {
-			scale(q.dev.pool, d.d32, beta)
+			scale(q.dev.pool, d.D32, beta)
 		}
-		spmm(q.dev.pool, &q.dev.scratch, d.d32, s, v.d32, v.d16, nil, nil, beta != 0, nil)
+		spmm(q.dev.pool, &q.dev.scratch, d.D32, s, v.D32, v.D16, nil, nil, beta != 0, nil)
 	})
 }

@@ -46,14 +46,14 @@ func widest[F any](table [][2]F, n int, has func(F) bool) int {
 
 // rows computes stored rows k0 to k1 of y.
 func (s *spmmArgs) rows(k0, k1 int) {
-	if active == generic || len(s.a.idx) == 0 || len(s.x.v)+len(s.x16.v) == 0 {
+	if active == generic || len(s.a.Idx) == 0 || len(s.x.V)+len(s.x16.V) == 0 {
 		s.rowsGo(k0, k1)
 		return
 	}
 	// The kernels read indices up to ahead entries behind the last one of their rows: the last rows go without prefetch.
 	ahead := s.ahead()
-	limit := int64(len(s.a.idx) - ahead)
-	safe := k0 + sort.Search(k1-k0, func(i int) bool { return s.a.end[k0+i] > limit })
+	limit := int64(len(s.a.Idx) - ahead)
+	safe := k0 + sort.Search(k1-k0, func(i int) bool { return s.a.End[k0+i] > limit })
 	s.passes(k0, safe, ahead)
 	s.passes(safe, k1, 0)
 }
@@ -61,7 +61,7 @@ func (s *spmmArgs) rows(k0, k1 int) {
 // ahead is the distance of the software prefetch in entries: 12 KiB of rows and at most 48 rows, measured best at 8 to 16 for
 // rows of 1 KiB, 24 to 32 for 512 bytes, 32 to 48 for 164.
 func (s *spmmArgs) ahead() int {
-	return min(12<<10/(s.size()*min(s.y.cols, 256)), 48)
+	return min(12<<10/(s.size()*min(s.y.Cols, 256)), 48)
 }
 
 // passes computes stored rows k0 to k1, as many columns at a time as a kernel has registers for.
@@ -70,20 +70,20 @@ func (s *spmmArgs) passes(k0, k1, ahead int) {
 		return
 	}
 	weighted := 0
-	if s.a.val != nil || s.colScale != nil {
+	if s.a.Val != nil || s.colScale != nil {
 		weighted = 1
 	}
 	wide := active == avx512
-	if s.x.v != nil {
+	if s.x.V != nil {
 		lanes, table := 8, spmm256[:]
 		if wide {
 			lanes, table = 16, spmm512[:]
 		}
-		for col := 0; col < s.y.cols; {
-			n := widest(table, (s.y.cols-col+lanes-1)/lanes, func(f spmmFunc) bool { return f != nil })
-			width := min(n*lanes, s.y.cols-col)
-			table[n][weighted](&s.a.begin[0], &s.a.end[0], first(s.a.list), k0, k1-k0, &s.a.idx[0], first(s.a.val),
-				first(s.colScale), &s.x.v[col], uintptr(s.x.ld)*4, &s.y.v[col], uintptr(s.y.ld)*4, first(s.rowScale),
+		for col := 0; col < s.y.Cols; {
+			n := widest(table, (s.y.Cols-col+lanes-1)/lanes, func(f spmmFunc) bool { return f != nil })
+			width := min(n*lanes, s.y.Cols-col)
+			table[n][weighted](&s.a.Begin[0], &s.a.End[0], first(s.a.List), k0, k1-k0, &s.a.Idx[0], first(s.a.Val),
+				first(s.colScale), &s.x.V[col], uintptr(s.x.LD)*4, &s.y.V[col], uintptr(s.y.LD)*4, first(s.rowScale),
 				width-(n-1)*lanes, ahead, s.accumulate)
 			col += width
 		}
@@ -97,15 +97,15 @@ func (s *spmmArgs) passes16(k0, k1, ahead, weighted int, wide bool) {
 	unit, table := 8, bfspmm256[:]
 	if wide {
 		unit, table = 32, bfspmm512[:]
-	} else if s.y.cols < unit {
+	} else if s.y.Cols < unit {
 		s.rowsGo(k0, k1) // the AVX2 kernels need a unit of columns
 		return
 	}
-	for col := 0; col < s.y.cols; {
-		n := widest(table, (s.y.cols-col+unit-1)/unit, func(f spmm16Func) bool { return f != nil })
-		width := min(n*unit, s.y.cols-col)
-		table[n][weighted](&s.a.begin[0], &s.a.end[0], first(s.a.list), k0, k1-k0, &s.a.idx[0], first(s.a.val),
-			first(s.colScale), &s.x16.v[col], uintptr(s.x16.ld)*2, &s.y.v[col], uintptr(s.y.ld)*4, first(s.rowScale),
+	for col := 0; col < s.y.Cols; {
+		n := widest(table, (s.y.Cols-col+unit-1)/unit, func(f spmm16Func) bool { return f != nil })
+		width := min(n*unit, s.y.Cols-col)
+		table[n][weighted](&s.a.Begin[0], &s.a.End[0], first(s.a.List), k0, k1-k0, &s.a.Idx[0], first(s.a.Val),
+			first(s.colScale), &s.x16.V[col], uintptr(s.x16.LD)*2, &s.y.V[col], uintptr(s.y.LD)*4, first(s.rowScale),
 			width-(n-1)*unit, ahead, s.accumulate)
 		col += width
 	}

@@ -23,7 +23,7 @@ type spmmRoom struct {
 
 // size returns the bytes of an element of x.
 func (s *spmmArgs) size() int {
-	if s.x.v == nil {
+	if s.x.V == nil {
 		return 2
 	}
 	return 4
@@ -34,15 +34,15 @@ func (s *spmmArgs) scattered(room *spmmRoom) bool { return s.reaches(panelReach,
 
 // reaches reports whether panels are possible and entries near each other need more than reach bytes of x's rows.
 func (s *spmmArgs) reaches(reach int, room *spmmRoom) bool {
-	row := s.size() * s.y.cols
-	if row < 2*panelRow || s.a.cols*panelRow > panelBytes || s.a.cols*row < reach ||
-		s.a.entries < panelUses*int64(s.a.cols) {
+	row := s.size() * s.y.Cols
+	if row < 2*panelRow || s.a.Cols*panelRow > panelBytes || s.a.Cols*row < reach ||
+		s.a.Entries < panelUses*int64(s.a.Cols) {
 		return false
 	}
-	seen := zeros(&room.seen, (s.a.cols+63)/64)
+	seen := zeros(&room.seen, (s.a.Cols+63)/64)
 	rows, left := 0, panelWindow
-	for k := len(s.a.begin) / 2; k < len(s.a.begin) && left > 0; k++ {
-		entries := s.a.idx[s.a.begin[k]:s.a.end[k]]
+	for k := len(s.a.Begin) / 2; k < len(s.a.Begin) && left > 0; k++ {
+		entries := s.a.Idx[s.a.Begin[k]:s.a.End[k]]
 		for _, i := range entries {
 			if bit := uint64(1) << (i & 63); seen[i>>6]&bit == 0 {
 				seen[i>>6] |= bit
@@ -56,25 +56,25 @@ func (s *spmmArgs) reaches(reach int, room *spmmRoom) bool {
 
 // inPanels is run, one panel of columns after the other; an element's bits are the same.
 func (s *spmmArgs) inPanels(p *pool, scratch *spmmRoom, after func(worker, lo, hi int)) {
-	rows, wide := s.a.cols, panelRow
+	rows, wide := s.a.Cols, panelRow
 	if rows*panelRow > panelCached && rows*panelRow/2 <= panelCached {
 		wide = panelRow / 2
 	}
 	most := wide / s.size()
 	room := grown(&scratch.panel, rows*wide/4)
-	for j := 0; j < s.y.cols; j += most {
-		n := min(most, s.y.cols-j)
+	for j := 0; j < s.y.Cols; j += most {
+		n := min(most, s.y.Cols-j)
 		part := *s
 		part.y = s.y.columns(j, n)
-		if s.x.v != nil {
+		if s.x.V != nil {
 			part.x = dense{room, rows, n, n}
-			copyPanel(p, room, s.x.v[j:], rows, n, s.x.ld)
+			copyPanel(p, room, s.x.V[j:], rows, n, s.x.LD)
 		} else {
 			room16 := unsafe.Slice((*uint16)(unsafe.Pointer(&room[0])), 2*len(room))
 			part.x16 = dense16{room16, rows, n, n}
-			copyPanel(p, room16, s.x16.v[j:], rows, n, s.x16.ld)
+			copyPanel(p, room16, s.x16.V[j:], rows, n, s.x16.LD)
 		}
-		if j+n < s.y.cols {
+		if j+n < s.y.Cols {
 			part.run(p, nil)
 		} else {
 			part.run(p, after)
@@ -85,7 +85,7 @@ func (s *spmmArgs) inPanels(p *pool, scratch *spmmRoom, after func(worker, lo, h
 // copyPanel copies rows of n elements, ld apart in src, to dst without gaps.
 func copyPanel[T any](p *pool, dst, src []T, rows, n, ld int) {
 	const block = 256 // rows at a time
-	p.each((rows+block-1)/block, func(_, item int) {
+	p.Each((rows+block-1)/block, func(_, item int) {
 		for i := item * block; i < min((item+1)*block, rows); i++ {
 			copy(dst[i*n:(i+1)*n], src[i*ld:])
 		}

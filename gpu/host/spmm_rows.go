@@ -7,38 +7,38 @@ import (
 
 // spmm16: Y = A·X, Y in bf16: blocks of rows are made in float32 and then rounded.
 func spmm16(p *pool, sc *scratch, y either, a sparse, x either) {
-	rows, cols := y.size()
-	whole := spmmArgs{y: dense{nil, rows, cols, cols}, a: a, x: x.d32, x16: x.d16}
-	nothing := len(a.begin) == 0 || len(a.idx) == 0 || x.d32.v == nil && x.d16.v == nil
+	rows, cols := y.Size()
+	whole := spmmArgs{y: dense{nil, rows, cols, cols}, a: a, x: x.D32, x16: x.D16}
+	nothing := len(a.Begin) == 0 || len(a.Idx) == 0 || x.D32.V == nil && x.D16.V == nil
 	if !nothing {
 		whole.check()
 	}
 	step := max(1, grain/cols)
-	room, lists := p.own(&sc.blocks, step*cols), grown(&sc.list, p.threads*step)
-	p.rows(rows, cols, func(worker, lo, hi int) {
+	room, lists := p.Own(&sc.blocks, step*cols), grown(&sc.list, p.Threads*step)
+	p.Rows(rows, cols, func(worker, lo, hi int) {
 		part := whole
-		part.y = y.draft(lo, hi, room.of(worker))
+		part.y = y.Draft(lo, hi, room.Of(worker))
 		part.a = a.rowRange(lo, hi, lists[worker*step:(worker+1)*step])
-		if nothing || len(part.a.begin) == 0 {
-			zeroRows(part.y, 0, part.y.rows)
+		if nothing || len(part.a.Begin) == 0 {
+			zeroRows(part.y, 0, part.y.Rows)
 		} else {
-			part.stored(0, len(part.a.begin))
+			part.stored(0, len(part.a.Begin))
 		}
-		y.store(lo, part.y)
+		y.Store(lo, part.y)
 	})
 }
 
 // rowRange returns matrix rows lo to hi of a, numbered from 0. list holds their numbers if a lists its rows.
 func (a sparse) rowRange(lo, hi int, list []int32) sparse {
 	k0, k1 := a.find(lo), a.find(hi)
-	part := sparse{begin: a.begin[k0:k1], end: a.end[k0:k1], idx: a.idx, val: a.val, rows: hi - lo, cols: a.cols}
+	part := sparse{Begin: a.Begin[k0:k1], End: a.End[k0:k1], Idx: a.Idx, Val: a.Val, Rows: hi - lo, Cols: a.Cols}
 	if k0 < k1 {
-		part.entries = a.end[k1-1] - a.begin[k0]
+		part.Entries = a.End[k1-1] - a.Begin[k0]
 	}
-	if a.list != nil {
-		part.list = list[:k1-k0]
-		for k, r := range a.list[k0:k1] {
-			part.list[k] = r - int32(lo)
+	if a.List != nil {
+		part.List = list[:k1-k0]
+		for k, r := range a.List[k0:k1] {
+			part.List[k] = r - int32(lo)
 		}
 	}
 	return part
@@ -73,12 +73,12 @@ const (
 // while they are in its cache; the ranges cover all rows of y, stored or not.
 func spmm(p *pool, sc *scratch, y dense, a sparse, x dense, x16 dense16, rowScale, colScale []float32, accumulate bool,
 	after func(worker, lo, hi int)) {
-	if y.cols == 0 || y.rows == 0 {
+	if y.Cols == 0 || y.Rows == 0 {
 		return
 	}
 	args := &spmmArgs{y, a, x, x16, rowScale, colScale, accumulate}
-	stored := len(a.begin)
-	if stored == 0 || len(a.idx) == 0 || x.v == nil && x16.v == nil { // no entries: they would have nothing to point to
+	stored := len(a.Begin)
+	if stored == 0 || len(a.Idx) == 0 || x.V == nil && x16.V == nil { // no entries: they would have nothing to point to
 		args.empty(p, after)
 		return
 	}
@@ -92,19 +92,19 @@ func spmm(p *pool, sc *scratch, y dense, a sparse, x dense, x16 dense16, rowScal
 
 // run shares out the stored rows. There is at least one, and an entry.
 func (s *spmmArgs) run(p *pool, after func(worker, lo, hi int)) {
-	begin, stored := s.a.begin, len(s.a.begin)
-	total := s.a.end[stored-1] - begin[0] + int64(stored)*spmmRowCost
+	begin, stored := s.a.Begin, len(s.a.Begin)
+	total := s.a.End[stored-1] - begin[0] + int64(stored)*spmmRowCost
 	items := int(min((total+spmmItem-1)/spmmItem, int64(stored)))
-	if items < 8*p.threads {
-		items = min(8*p.threads, stored, int(total/512)+1)
+	if items < 8*p.Threads {
+		items = min(8*p.Threads, stored, int(total/512)+1)
 	}
-	p.each(items, func(worker, i int) {
+	p.Each(items, func(worker, i int) {
 		k0, k1 := splitRows(begin, total, i, items), splitRows(begin, total, i+1, items)
 		if after == nil {
 			s.stored(k0, k1)
 			return
 		}
-		for step := max(1, grain/s.y.cols); k0 < k1; k0 += step {
+		for step := max(1, grain/s.y.Cols); k0 < k1; k0 += step {
 			k := min(k0+step, k1)
 			s.stored(k0, k)
 			after(worker, s.rowOf(k0), s.rowOf(k))
@@ -117,9 +117,9 @@ func (s *spmmArgs) empty(p *pool, after func(worker, lo, hi int)) {
 	if s.accumulate && after == nil {
 		return
 	}
-	step := max(1, grain/s.y.cols)
-	p.each((s.y.rows+step-1)/step, func(worker, i int) {
-		lo, hi := i*step, min((i+1)*step, s.y.rows)
+	step := max(1, grain/s.y.Cols)
+	p.Each((s.y.Rows+step-1)/step, func(worker, i int) {
+		lo, hi := i*step, min((i+1)*step, s.y.Rows)
 		if !s.accumulate {
 			zeroRows(s.y, lo, hi)
 		}
@@ -145,30 +145,30 @@ func (s *spmmArgs) rowOf(k int) int {
 	switch {
 	case k == 0:
 		return 0
-	case k == len(s.a.begin):
-		return s.y.rows
-	case s.a.list == nil:
+	case k == len(s.a.Begin):
+		return s.y.Rows
+	case s.a.List == nil:
 		return k
 	}
-	return int(s.a.list[k-1]) + 1
+	return int(s.a.List[k-1]) + 1
 }
 
 // check panics if an array is too short for the others. At least one row is stored and y has elements.
 func (s *spmmArgs) check() {
-	stored := len(s.a.begin)
-	rows, entries := stored, s.a.end[stored-1]
-	if s.a.list != nil {
-		rows = int(s.a.list[stored-1]) + 1
+	stored := len(s.a.Begin)
+	rows, entries := stored, s.a.End[stored-1]
+	if s.a.List != nil {
+		rows = int(s.a.List[stored-1]) + 1
 	}
-	if len(s.a.end) != stored || s.a.list != nil && len(s.a.list) != stored || rows > s.y.rows ||
-		entries > int64(len(s.a.idx)) || s.a.val != nil && entries > int64(len(s.a.val)) ||
-		s.rowScale != nil && len(s.rowScale) < rows || s.colScale != nil && len(s.colScale) < s.a.cols {
+	if len(s.a.End) != stored || s.a.List != nil && len(s.a.List) != stored || rows > s.y.Rows ||
+		entries > int64(len(s.a.Idx)) || s.a.Val != nil && entries > int64(len(s.a.Val)) ||
+		s.rowScale != nil && len(s.rowScale) < rows || s.colScale != nil && len(s.colScale) < s.a.Cols {
 		panic(fmt.Sprintf("host: spmm of %d rows and %d entries: arrays of %d begins, %d ends, %d rows, %d indices, %d values, "+
-			"%d and %d scales; result of %d rows", rows, entries, stored, len(s.a.end), len(s.a.list), len(s.a.idx),
-			len(s.a.val), len(s.rowScale), len(s.colScale), s.y.rows))
+			"%d and %d scales; result of %d rows", rows, entries, stored, len(s.a.End), len(s.a.List), len(s.a.Idx),
+			len(s.a.Val), len(s.rowScale), len(s.colScale), s.y.Rows))
 	}
-	if x := max(s.x.rows, s.x16.rows); s.a.entries > 0 && (x < s.a.cols || max(s.x.cols, s.x16.cols) < s.y.cols) {
-		panic(fmt.Sprintf("host: spmm of %d×%d with %d rows into %d columns", s.a.rows, s.a.cols, x, s.y.cols))
+	if x := max(s.x.Rows, s.x16.Rows); s.a.Entries > 0 && (x < s.a.Cols || max(s.x.Cols, s.x16.Cols) < s.y.Cols) {
+		panic(fmt.Sprintf("host: spmm of %d×%d with %d rows into %d columns", s.a.Rows, s.a.Cols, x, s.y.Cols))
 	}
 }
 
@@ -185,20 +185,20 @@ func splitRows(begin []int64, total int64, i, n int) int {
 // behind it.
 func (s *spmmArgs) zeroMissing(k0, k1 int) {
 	next := k1
-	if s.a.list != nil {
+	if s.a.List != nil {
 		next = s.rowOf(k0)
-		for _, r := range s.a.list[k0:k1] {
+		for _, r := range s.a.List[k0:k1] {
 			zeroRows(s.y, next, int(r))
 			next = int(r) + 1
 		}
 	}
-	if k1 == len(s.a.begin) {
-		zeroRows(s.y, next, s.y.rows)
+	if k1 == len(s.a.Begin) {
+		zeroRows(s.y, next, s.y.Rows)
 	}
 }
 
 func zeroRows(y dense, lo, hi int) {
 	for i := lo; i < hi; i++ {
-		clear(y.v[i*y.ld : i*y.ld+y.cols])
+		clear(y.V[i*y.LD : i*y.LD+y.Cols])
 	}
 }

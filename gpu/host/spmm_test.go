@@ -26,7 +26,7 @@ func newSpmmCase(t *testing.T, r *rand.Rand, cols, options int) *spmmCase {
 	s := &spmmCase{name: fmt.Sprintf("width %d, options %06b", cols, options)}
 	const xRows = 40
 	s.a = randSparse(t, r, 29, xRows, has(0), has(1))
-	s.y = randDense(t, r, s.a.rows, cols, cols+r.IntN(3)*r.IntN(4)+1)
+	s.y = randDense(t, r, s.a.Rows, cols, cols+r.IntN(3)*r.IntN(4)+1)
 	ldx := cols + r.IntN(2)*r.IntN(9) + 1
 	if has(2) {
 		v := guarded[uint16](t, span(xRows, cols, ldx))
@@ -38,7 +38,7 @@ func newSpmmCase(t *testing.T, r *rand.Rand, cols, options int) *spmmCase {
 		s.x = randDense(t, r, xRows, cols, ldx)
 	}
 	if has(3) {
-		s.rowScale = randFloats(t, r, s.a.rows)
+		s.rowScale = randFloats(t, r, s.a.Rows)
 	}
 	if has(4) {
 		s.colScale = randFloats(t, r, xRows)
@@ -50,7 +50,7 @@ func newSpmmCase(t *testing.T, r *rand.Rand, cols, options int) *spmmCase {
 // randSparse draws rows with 0 to 4 entries and one with 90, some cut short: the entries between end[k] and begin[k+1]
 // have indices that may not be used. The first rows' entries do not begin at 0.
 func randSparse(t *testing.T, r *rand.Rand, rows, cols int, listed, weighted bool) sparse {
-	s := sparse{rows: rows, cols: cols}
+	s := sparse{Rows: rows, Cols: cols}
 	var begin, end []int64
 	var idx []int32
 	entries := func(n int, index func() int32) {
@@ -64,7 +64,7 @@ func randSparse(t *testing.T, r *rand.Rand, rows, cols int, listed, weighted boo
 		if listed && r.IntN(3) > 0 {
 			continue
 		}
-		s.list = append(s.list, int32(k))
+		s.List = append(s.List, int32(k))
 		n := r.IntN(5)
 		if r.IntN(rows) == 0 {
 			n = 90
@@ -72,45 +72,45 @@ func randSparse(t *testing.T, r *rand.Rand, rows, cols int, listed, weighted boo
 		begin = append(begin, int64(len(idx)))
 		entries(n, func() int32 { return r.Int32N(int32(cols)) })
 		end = append(end, int64(len(idx)))
-		s.entries += int64(n)
+		s.Entries += int64(n)
 		if r.IntN(3) == 0 && len(idx) > 0 {
 			entries(r.IntN(3), invalid)
 		}
 	}
 	if !listed {
-		s.list = nil
+		s.List = nil
 	}
-	s.begin, s.end = guarded[int64](t, len(begin)), guarded[int64](t, len(end))
-	copy(s.begin, begin)
-	copy(s.end, end)
+	s.Begin, s.End = guarded[int64](t, len(begin)), guarded[int64](t, len(end))
+	copy(s.Begin, begin)
+	copy(s.End, end)
 	last := len(idx)
 	if len(end) > 0 {
 		last = int(end[len(end)-1])
 	}
-	s.idx = guarded[int32](t, last)
-	copy(s.idx, idx)
+	s.Idx = guarded[int32](t, last)
+	copy(s.Idx, idx)
 	if weighted {
-		s.val = randFloats(t, r, last)
+		s.Val = randFloats(t, r, last)
 	}
 	return s
 }
 
 // reference returns the exact result and the bound on the error of any float32 sum, per element of y.
 func (s *spmmCase) reference() (want, bound []float64) {
-	rows := make(map[int]int, len(s.a.begin))
-	for k := range s.a.begin {
+	rows := make(map[int]int, len(s.a.Begin))
+	for k := range s.a.Begin {
 		r := k
-		if s.a.list != nil {
-			r = int(s.a.list[k])
+		if s.a.List != nil {
+			r = int(s.a.List[k])
 		}
 		rows[r] = k
 	}
-	for r := range s.y.rows {
-		for j := range s.y.cols {
+	for r := range s.y.Rows {
+		for j := range s.y.Cols {
 			var sum, size float64
 			n := 0.0
 			if k, ok := rows[r]; ok {
-				for e := s.a.begin[k]; e < s.a.end[k]; e++ {
+				for e := s.a.Begin[k]; e < s.a.End[k]; e++ {
 					v := s.term(e, j)
 					sum += v
 					size += math.Abs(v)
@@ -122,7 +122,7 @@ func (s *spmmCase) reference() (want, bound []float64) {
 				}
 			}
 			if s.accumulate {
-				old := float64(s.y.v[r*s.y.ld+j])
+				old := float64(s.y.V[r*s.y.LD+j])
 				sum += old
 				size += math.Abs(old)
 			}
@@ -134,15 +134,15 @@ func (s *spmmCase) reference() (want, bound []float64) {
 }
 
 func (s *spmmCase) term(e int64, j int) float64 {
-	i := int(s.a.idx[e])
+	i := int(s.a.Idx[e])
 	var v float64
-	if s.x.v != nil {
-		v = float64(s.x.v[i*s.x.ld+j])
+	if s.x.V != nil {
+		v = float64(s.x.V[i*s.x.LD+j])
 	} else {
-		v = float64(math.Float32frombits(uint32(s.x16.v[i*s.x16.ld+j]) << 16))
+		v = float64(math.Float32frombits(uint32(s.x16.V[i*s.x16.LD+j]) << 16))
 	}
-	if s.a.val != nil {
-		v *= float64(s.a.val[e])
+	if s.a.Val != nil {
+		v *= float64(s.a.Val[e])
 	}
 	if s.colScale != nil {
 		v *= float64(s.colScale[i])
@@ -154,10 +154,10 @@ func (s *spmmCase) term(e int64, j int) float64 {
 func (s *spmmCase) run(t *testing.T, threads int) dense {
 	t.Helper()
 	y := s.y
-	y.v = guarded[float32](t, len(s.y.v))
-	copy(y.v, s.y.v)
+	y.V = guarded[float32](t, len(s.y.V))
+	copy(y.V, s.y.V)
 	faults(t, s.name, func() {
-		spmm(&pool{threads: threads}, &scratch{}, y, s.a, s.x, s.x16, s.rowScale, s.colScale, s.accumulate, nil)
+		spmm(&pool{Threads: threads}, &scratch{}, y, s.a, s.x, s.x16, s.rowScale, s.colScale, s.accumulate, nil)
 	})
 	if err := gaps(y); err != nil {
 		t.Fatalf("%s: %v", s.name, err)
@@ -182,8 +182,8 @@ func TestSpMM(t *testing.T) {
 				active = level
 				want, bound := s.reference()
 				for i, w := range want {
-					at := i/cols*s.y.ld + i%cols
-					g, p := float64(got.v[at]), float64(twin.v[at])
+					at := i/cols*s.y.LD + i%cols
+					g, p := float64(got.V[at]), float64(twin.V[at])
 					if !(math.Abs(g-w) <= bound[i]) || math.Abs(g-p) > 2*bound[i] {
 						t.Fatalf("%s: y[%d][%d] = %v, want %v ± %v, %v in Go", s.name, i/cols, i%cols, g, w, bound[i], p)
 					}
@@ -200,11 +200,11 @@ func TestSpMMThreads(t *testing.T) {
 		for options := 0; options < 64; options += 5 {
 			s := newSpmmCase(t, r, 70, options)
 			s.a = randSparse(t, r, 2000, 40, options&1 != 0, options&2 != 0)
-			s.y = randDense(t, r, s.a.rows, 70, 71)
+			s.y = randDense(t, r, s.a.Rows, 70, 71)
 			s.rowScale = nil
 			one := s.run(t, 1)
 			for threads := 2; threads <= 3; threads++ {
-				if err := sameBits(s.run(t, threads).v, one.v); err != nil {
+				if err := sameBits(s.run(t, threads).V, one.V); err != nil {
 					t.Fatalf("%s: %d threads: %v", s.name, threads, err)
 				}
 			}
@@ -215,15 +215,15 @@ func TestSpMMThreads(t *testing.T) {
 // TestSpMMEmpty covers matrices without stored rows and results without rows.
 func TestSpMMEmpty(t *testing.T) {
 	y := dense{[]float32{1, 2}, 2, 1, 1}
-	spmm(&pool{threads: 2}, &scratch{}, y, sparse{rows: 2}, dense{}, dense16{}, nil, nil, true, nil)
-	if y.v[0] != 1 || y.v[1] != 2 {
-		t.Errorf("accumulating nothing: %v", y.v)
+	spmm(&pool{Threads: 2}, &scratch{}, y, sparse{Rows: 2}, dense{}, dense16{}, nil, nil, true, nil)
+	if y.V[0] != 1 || y.V[1] != 2 {
+		t.Errorf("accumulating nothing: %v", y.V)
 	}
-	spmm(&pool{threads: 2}, &scratch{}, y, sparse{rows: 2}, dense{}, dense16{}, nil, nil, false, nil)
-	if y.v[0] != 0 || y.v[1] != 0 {
-		t.Errorf("product of an empty matrix: %v", y.v)
+	spmm(&pool{Threads: 2}, &scratch{}, y, sparse{Rows: 2}, dense{}, dense16{}, nil, nil, false, nil)
+	if y.V[0] != 0 || y.V[1] != 0 {
+		t.Errorf("product of an empty matrix: %v", y.V)
 	}
-	spmm(&pool{threads: 1}, &scratch{}, dense{}, sparse{}, dense{}, dense16{}, nil, nil, false, nil)
+	spmm(&pool{Threads: 1}, &scratch{}, dense{}, sparse{}, dense{}, dense16{}, nil, nil, false, nil)
 }
 
 // TestSpMMPanels checks that panels of columns change no bit.
@@ -234,12 +234,12 @@ func TestSpMMPanels(t *testing.T) {
 			for _, cols := range []int{5, 64, 200} {
 				s := newSpmmCase(t, r, cols, options)
 				want := s.run(t, 1)
-				if len(s.a.idx) == 0 {
+				if len(s.a.Idx) == 0 {
 					continue
 				}
 				got := newSeen(s.y)
-				faults(t, s.name, func() { s.inPanels(&pool{threads: 2}, &spmmRoom{}, got.after) })
-				if err := cmp.Or(sameBits(s.y.v, want.v), got.check()); err != nil {
+				faults(t, s.name, func() { s.inPanels(&pool{Threads: 2}, &spmmRoom{}, got.after) })
+				if err := cmp.Or(sameBits(s.y.V, want.V), got.check()); err != nil {
 					t.Fatalf("%s: %v", s.name, err)
 				}
 			}
@@ -262,13 +262,13 @@ func TestSpMMScattered(t *testing.T) {
 		{"few entries", 256, 20, n, false},
 	} {
 		r := rand.New(rand.NewPCG(1, 2))
-		a := sparse{rows: n, cols: n, entries: int64(n * c.degree), begin: make([]int64, n), end: make([]int64, n)}
+		a := sparse{Rows: n, Cols: n, Entries: int64(n * c.degree), Begin: make([]int64, n), End: make([]int64, n)}
 		for v := range n {
-			a.begin[v] = int64(len(a.idx))
+			a.Begin[v] = int64(len(a.Idx))
 			for range c.degree {
-				a.idx = append(a.idx, int32((v+r.IntN(c.reach))%n))
+				a.Idx = append(a.Idx, int32((v+r.IntN(c.reach))%n))
 			}
-			a.end[v] = int64(len(a.idx))
+			a.End[v] = int64(len(a.Idx))
 		}
 		s := spmmArgs{a: a, x: dense{make([]float32, 1), n, c.cols, c.cols}, y: dense{nil, n, c.cols, c.cols}}
 		if got := s.scattered(&spmmRoom{}); got != c.want {

@@ -12,14 +12,14 @@ const (
 func (q *Queue) Transpose(dst, src gpu.Matrix) {
 	q.check("Transpose").Transpose(dst, src)
 	d, s := denseOf(dst), denseOf(src)
-	if d.empty() {
+	if d.Empty() {
 		return
 	}
 	q.compute("Transpose", gpu.PhaseOther, func() {
-		across := (s.cols + tileCols - 1) / tileCols
-		q.dev.pool.each((s.rows+tileRows-1)/tileRows*across, func(_, k int) {
+		across := (s.Cols + tileCols - 1) / tileCols
+		q.dev.pool.Each((s.Rows+tileRows-1)/tileRows*across, func(_, k int) {
 			i, j := k/across*tileRows, k%across*tileCols
-			transposeTile(d, s, i, min(i+tileRows, s.rows), j, min(j+tileCols, s.cols))
+			transposeTile(d, s, i, min(i+tileRows, s.Rows), j, min(j+tileCols, s.Cols))
 		})
 	})
 }

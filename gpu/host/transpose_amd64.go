@@ -10,8 +10,8 @@ func transposeSquares(d, s dense, i0, i1, j0, j1 int) (i, j int) {
 	}
 	j = j0 + 8*squares
 	for i = i0; i+8 <= i1; i += 8 {
-		_, _ = d.row(j - 1)[i+7], s.row(i + 7)[j-1]
-		transpose256squares(squares, &d.v[j0*d.ld+i], uintptr(d.ld)*4, &s.v[i*s.ld+j0], uintptr(s.ld)*4)
+		_, _ = d.Row(j - 1)[i+7], s.Row(i + 7)[j-1]
+		transpose256squares(squares, &d.V[j0*d.LD+i], uintptr(d.LD)*4, &s.V[i*s.LD+j0], uintptr(s.LD)*4)
 	}
 	return i, j
 }

@@ -13,9 +13,9 @@ func transposeGo(d, s dense, i0, i1, j0, j1 int) {
 		return
 	}
 	for j := j0; j < j1; j++ {
-		out := d.row(j)[i0:i1]
+		out := d.Row(j)[i0:i1]
 		for k := range out {
-			out[k] = s.v[(i0+k)*s.ld+j]
+			out[k] = s.V[(i0+k)*s.LD+j]
 		}
 	}
 }
