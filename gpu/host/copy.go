@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"capgnn/gpu"
+	"capgnn/gpu/host/kernel"
 )
 
 // Upload copies src to dst from byte off on. Counted as H2D.
@@ -81,7 +82,7 @@ func (q *Queue) CopyFrom(dst, src gpu.Matrix) {
 		sent := from.owner.link.book(fromDevice, n, ready)
 		arrived := q.dev.link.book(toDevice, n, ready)
 		for i := range src.Rows {
-			copyRow(d, i, s, i)
+			kernel.CopyRow(d, i, s, i)
 		}
 		return latest(sent, arrived)
 	})

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"capgnn/gpu"
+	"capgnn/gpu/host/kernel"
+	"capgnn/gpu/host/workers"
 )
 
 // Spec describes a CPU device to open.
@@ -61,8 +63,8 @@ type Device struct {
 
 	// compute is held by the queue whose operation is running: it guards everything below it.
 	compute sync.Mutex
-	pool    *pool
-	scratch scratch
+	pool    *workers.Pool
+	scratch kernel.Scratch
 	work    workspace
 	debt    time.Duration // sleep that Slow still owes
 	alarm   alarm         // for that
@@ -97,10 +99,10 @@ func Open(spec Spec) (*Device, error) {
 	d := &Device{
 		spec: spec,
 		info: gpu.Info{
-			Name: spec.Name, Kind: gpu.CPU, Model: model, UUID: uuid(model, spec), Variant: isa(),
+			Name: spec.Name, Kind: gpu.CPU, Model: model, UUID: uuid(model, spec), Variant: kernel.ISA(),
 			Threads: spec.Threads, Budget: budget, Total: total,
 		},
-		pool: newPool(spec.Threads),
+		pool: workers.NewPool(spec.Threads),
 	}
 	d.link.set(&spec)
 	d.memory.init(spec.Name, budget, spec.Poison, &d.link)

@@ -10,13 +10,14 @@ import (
 	"time"
 
 	"capgnn/gpu"
+	"capgnn/gpu/host/kernel"
 	"capgnn/hostmem"
 )
 
 func TestOpen(t *testing.T) {
 	dev := open(t, Spec{Name: "cpu:3"})
 	info := dev.Info()
-	if info.Name != "cpu:3" || info.Kind != gpu.CPU || info.Model == "" || info.Threads < 1 || info.Variant != isa() {
+	if info.Name != "cpu:3" || info.Kind != gpu.CPU || info.Model == "" || info.Threads < 1 || info.Variant != kernel.ISA() {
 		t.Errorf("info %+v", info)
 	}
 	if info.Budget <= 0 || info.Budget > info.Total {

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"capgnn/gpu"
+	"capgnn/gpu/host/kernel"
 )
 
 // Fill: m[i][j] = v.
@@ -37,7 +38,7 @@ func (q *Queue) Copy(dst, src gpu.Matrix) {
 	q.compute("Copy", gpu.PhaseOther, func() {
 		q.dev.pool.Rows(dst.Rows, dst.Cols, func(_, lo, hi int) {
 			for i := lo; i < hi; i++ {
-				copyRow(d, i, s, i)
+				kernel.CopyRow(d, i, s, i)
 			}
 		})
 	})
@@ -52,7 +53,7 @@ func (q *Queue) Axpby(dst gpu.Matrix, a float32, src gpu.Matrix, b float32) {
 	}
 	q.compute("Axpby", gpu.PhaseReduce, func() {
 		q.dev.pool.Pieces(d.Rows, d.Cols, func(i, lo, hi int) {
-			axpby(d.Row(i)[lo:hi], a, s.Row(i)[lo:hi], b)
+			kernel.Axpby(d.Row(i)[lo:hi], a, s.Row(i)[lo:hi], b)
 		})
 	})
 }
@@ -67,7 +68,7 @@ func (q *Queue) ScaleRows(dst, src gpu.Matrix, scale gpu.Vec) {
 	q.compute("ScaleRows", gpu.PhaseOther, func() {
 		q.dev.pool.Rows(d.Rows, d.Cols, func(_, lo, hi int) {
 			for i := lo; i < hi; i++ {
-				axpby(d.Row(i), w[i], s.Row(i), 0)
+				kernel.Axpby(d.Row(i), w[i], s.Row(i), 0)
 			}
 		})
 	})
@@ -84,7 +85,7 @@ func (q *Queue) AddScaled(dst, src gpu.Matrix, s gpu.Vec) {
 		a, room := 1+eps[0], q.dev.pool.Own(&q.dev.work.row, x.Spare())
 		q.dev.pool.Rows(d.Rows, d.Cols, func(w, lo, hi int) {
 			for i := lo; i < hi; i++ {
-				axpby(d.Row(i), a, x.WideRow(i, room.Of(w)), 1)
+				kernel.Axpby(d.Row(i), a, x.WideRow(i, room.Of(w)), 1)
 			}
 		})
 	})

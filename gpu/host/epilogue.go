@@ -1,6 +1,10 @@
 package host
 
-import "capgnn/gpu"
+import (
+	"capgnn/gpu"
+	"capgnn/gpu/host/kernel"
+	"capgnn/gpu/host/workers"
+)
 
 // dropout is a resolved gpu.Dropout: which elements of a row stay, and by what they are multiplied.
 type dropout struct {
@@ -31,7 +35,7 @@ func (d dropout) masks(dev *Device, cols int) []uint32 {
 	if !d.on {
 		return nil
 	}
-	return grown(&dev.work.bits, dev.pool.Threads*maskWords(cols))
+	return workers.Grown(&dev.work.bits, dev.pool.Threads*maskWords(cols))
 }
 
 // mask computes the kept elements of row i into the worker's part of masks; nil if nothing is dropped.
@@ -40,14 +44,14 @@ func (d dropout) mask(masks []uint32, worker, i, cols int) []uint32 {
 		return nil
 	}
 	m := masks[worker*maskWords(cols):][:(cols+31)/32]
-	dropoutKeep(m, cols, uint32(d.ids[i]), d.layer, d.epoch, d.key, d.threshold)
+	kernel.DropoutKeep(m, cols, uint32(d.ids[i]), d.layer, d.epoch, d.key, d.threshold)
 	return m
 }
 
 // epilogue is a resolved gpu.Epilogue.
 type epilogue struct {
-	z                 dense
-	h                 either
+	z                 kernel.Dense
+	h                 kernel.Either
 	norm, relu        bool
 	gamma, beta, rstd []float32
 	eps               float32
@@ -70,12 +74,12 @@ func epilogueOf(e *gpu.Epilogue, z gpu.Matrix) *epilogue {
 func (e *epilogue) forward(z []float32, i int, keep []uint32, room []float32) {
 	h := e.h.DraftRow(i, room)
 	if e.norm {
-		rstd := normForward(z, h, e.gamma, e.beta, e.eps, e.relu, keep, e.drop.scale)
+		rstd := kernel.NormForward(z, h, e.gamma, e.beta, e.eps, e.relu, keep, e.drop.scale)
 		if e.rstd != nil {
 			e.rstd[i] = rstd
 		}
 	} else {
-		plainForward(h, z, e.relu, keep, e.drop.scale)
+		kernel.PlainForward(h, z, e.relu, keep, e.drop.scale)
 	}
 	e.h.StoreRow(i, h)
 }

@@ -1,11 +1,15 @@
 package host
 
-import "capgnn/gpu"
+import (
+	"capgnn/gpu"
+	"capgnn/gpu/host/kernel"
+	"capgnn/gpu/host/workers"
+)
 
 // epilogueGrad is a resolved gpu.EpilogueGrad.
 type epilogueGrad struct {
-	dh, x, h             dense
-	dz                   either
+	dh, x, h             kernel.Dense
+	dz                   kernel.Either
 	norm, relu           bool
 	gamma, beta, rstd    []float32
 	drop                 dropout
@@ -39,7 +43,7 @@ func (q *Queue) EpilogueBackward(e gpu.EpilogueGrad) {
 func (d *Device) epilogueBackward(g *epilogueGrad) {
 	rows, cols := g.dh.Rows, g.dh.Cols
 	masks := g.drop.masks(d, cols)
-	part := zeros(&d.work.f32, blockCount(rows)*3*cols)
+	part := workers.Zeros(&d.work.f32, workers.BlockCount(rows)*3*cols)
 	room := d.pool.Own(&d.work.row, g.dz.Spare())
 	n := d.pool.Blocks(rows, func(w, block, lo, hi int) {
 		p := part[block*3*cols:]
@@ -50,23 +54,23 @@ func (d *Device) epilogueBackward(g *epilogueGrad) {
 		for i := lo; i < hi; i++ {
 			keep, dz := g.drop.mask(masks, w, i, cols), g.dz.DraftRow(i, room.Of(w))
 			if g.norm {
-				normBackward(dz, g.dh.Row(i), g.x.Row(i), g.gamma, g.beta, g.rstd[i],
+				kernel.NormBackward(dz, g.dh.Row(i), g.x.Row(i), g.gamma, g.beta, g.rstd[i],
 					g.relu, keep, g.drop.scale, pGamma, pBeta, pBias, g.output(i))
 			} else {
 				g.plain(dz, i, keep)
 				if pBias != nil {
-					axpby(pBias, 1, dz, 1)
+					kernel.Axpby(pBias, 1, dz, 1)
 				}
 			}
 			g.dz.StoreRow(i, dz)
 		}
 	})
 	if g.norm {
-		addBlocks(g.dGamma, part, n, 3*cols, 1)
-		addBlocks(g.dBeta, part[cols:], n, 3*cols, 1)
+		kernel.AddBlocks(g.dGamma, part, n, 3*cols, 1)
+		kernel.AddBlocks(g.dBeta, part[cols:], n, 3*cols, 1)
 	}
 	if g.dBias != nil {
-		addBlocks(g.dBias, part[2*cols:], n, 3*cols, 1)
+		kernel.AddBlocks(g.dBias, part[2*cols:], n, 3*cols, 1)
 	}
 }
 
@@ -86,7 +90,7 @@ func (g *epilogueGrad) plain(dz []float32, i int, keep []uint32) {
 		x = g.x.Row(i)
 	}
 	if h := g.output(i); h != nil {
-		plainForward(h, g.x.Row(i), g.relu, keep, g.drop.scale)
+		kernel.PlainForward(h, g.x.Row(i), g.relu, keep, g.drop.scale)
 	}
-	plainBackward(dz, g.dh.Row(i), x, keep, g.drop.scale)
+	kernel.PlainBackward(dz, g.dh.Row(i), x, keep, g.drop.scale)
 }

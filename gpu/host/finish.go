@@ -1,12 +1,17 @@
 package host
 
+import (
+	"capgnn/gpu/host/kernel"
+	"capgnn/gpu/host/workers"
+)
+
 // finish is what follows the rows of a product, or stands on its own: bias and epilogue, either of which may be nil. It
 // runs on blocks of rows while they are in cache. nil: nothing follows.
 type finish struct {
 	bias  []float32
 	then  *epilogue
 	masks []uint32
-	room  own // a row of H before it is rounded to bf16
+	room  workers.Own // a row of H before it is rounded to bf16
 }
 
 func (d *Device) finish(bias []float32, then *epilogue) *finish {
@@ -23,7 +28,7 @@ func (d *Device) finish(bias []float32, then *epilogue) *finish {
 }
 
 // rows returns what is to be called when rows lo to hi of z are there; nil if nothing follows.
-func (f *finish) rows(z dense) func(worker, lo, hi int) {
+func (f *finish) rows(z kernel.Dense) func(worker, lo, hi int) {
 	if f == nil {
 		return nil
 	}
@@ -31,14 +36,14 @@ func (f *finish) rows(z dense) func(worker, lo, hi int) {
 }
 
 // block finishes the rows of z, which are those from lo on of the whole.
-func (f *finish) block(worker int, z dense, lo int) {
+func (f *finish) block(worker int, z kernel.Dense, lo int) {
 	if f == nil {
 		return
 	}
 	for i := range z.Rows {
 		row := z.Row(i)
 		if f.bias != nil {
-			axpby(row, 1, f.bias, 1)
+			kernel.Axpby(row, 1, f.bias, 1)
 		}
 		if f.then != nil {
 			f.then.forward(row, lo+i, f.then.drop.mask(f.masks, worker, lo+i, z.Cols), f.room.Of(worker))

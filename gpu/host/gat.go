@@ -3,13 +3,14 @@ package host
 import (
 	"capgnn/gpu"
 	"capgnn/gpu/check"
+	"capgnn/gpu/host/kernel"
 )
 
 // GATScores: s[i][h] = Σ_c aSrc[hC+c]·T[i][hC+c], d likewise with aDst.
 func (q *Queue) GATScores(s, d, t gpu.Matrix, aSrc, aDst gpu.Vec) {
 	q.check("GATScores").GATScores(s, d, t, aSrc, aDst)
 	feat, src, w := denseOf(t), denseOf(s), values(aSrc)
-	var dst dense
+	var dst kernel.Dense
 	var wd []float32
 	if !d.Empty() {
 		dst, wd = denseOf(d), values(aDst)
@@ -21,9 +22,9 @@ func (q *Queue) GATScores(s, d, t gpu.Matrix, aSrc, aDst gpu.Vec) {
 	q.compute("GATScores", gpu.PhaseOther, func() {
 		q.dev.pool.Rows(feat.Rows, feat.Cols, func(_, lo, hi int) {
 			rows := feat.RowRange(lo, hi)
-			gatDots(n, rows, dense{w, hi - lo, feat.Cols, 0}, nil, nil, src.RowRange(lo, hi))
+			kernel.GATDots(n, rows, kernel.Dense{V: w, Rows: hi - lo, Cols: feat.Cols}, nil, nil, src.RowRange(lo, hi))
 			if wd != nil {
-				gatDots(n, rows, dense{wd, hi - lo, feat.Cols, 0}, nil, nil, dst.RowRange(lo, hi))
+				kernel.GATDots(n, rows, kernel.Dense{V: wd, Rows: hi - lo, Cols: feat.Cols}, nil, nil, dst.RowRange(lo, hi))
 			}
 		})
 	})
@@ -36,7 +37,7 @@ func (q *Queue) GATScoresBackward(a gpu.GATScoresGrad) {
 		return
 	}
 	cols, heads := a.T.Cols, a.DS.Cols
-	g := &gatScoresGrad{
+	g := &kernel.GATScoresGrad{
 		T: denseOf(a.T), DT: denseOf(a.DT), DS: denseOf(a.DS), Src: values(a.ASrc), DSrc: values(a.DASrc),
 		Heads: heads, Channels: cols / heads, Cols: cols,
 	}
@@ -44,16 +45,16 @@ func (q *Queue) GATScoresBackward(a gpu.GATScoresGrad) {
 		g.DD, g.Dst, g.DDst = denseOf(a.DD), values(a.ADst), values(a.DADst)
 	}
 	q.compute("GATScoresBackward", gpu.PhaseOther, func() {
-		gatScoresBackward(q.dev.pool, &q.dev.scratch, g)
+		kernel.GATScoresBackward(q.dev.pool, &q.dev.scratch, g)
 	})
 }
 
 // gatSourceOf resolves the source rows that the columns of a index.
-func gatSourceOf(a gpu.CSR, t, s gpu.Matrix, rows int) gatSource {
+func gatSourceOf(a gpu.CSR, t, s gpu.Matrix, rows int) kernel.GATSource {
 	if !check.Given(a) {
-		return gatSource{A: sparse{List: []int32{}, Rows: rows}}
+		return kernel.GATSource{A: kernel.Sparse{List: []int32{}, Rows: rows}}
 	}
-	g := gatSource{A: sparseOf(a)}
+	g := kernel.GATSource{A: sparseOf(a)}
 	if a.Entries > 0 {
 		g.T, g.S = denseOf(t), denseOf(s)
 	}
@@ -64,7 +65,7 @@ func gatSourceOf(a gpu.CSR, t, s gpu.Matrix, rows int) gatSource {
 func (q *Queue) GATAggregate(a gpu.GATArgs) {
 	q.check("GATAggregate").GATAggregate(a)
 	rows, cols := a.O.Rows, a.O.Cols
-	g := &gatForward{
+	g := &kernel.GATForward{
 		O: denseOf(a.O), LSE: denseOf(a.LSE), D: denseOf(a.D),
 		Inner: gatSourceOf(a.Inner, a.T, a.S, rows), Halo: gatSourceOf(a.Halo, a.THalo, a.SHalo, rows),
 		Bias: values(a.Bias), Slope: a.Slope, Lo: a.Lo, Hi: a.Hi,
@@ -73,7 +74,7 @@ func (q *Queue) GATAggregate(a gpu.GATArgs) {
 		return
 	}
 	q.compute("GATAggregate", gpu.PhaseAggregation, func() {
-		gatAggregate(q.dev.pool, &q.dev.scratch, g)
+		kernel.GATAggregate(q.dev.pool, &q.dev.scratch, g)
 		q.count(gpu.Usage{SpMM: (g.Inner.A.Between(g.Lo, g.Hi) + g.Halo.A.Between(g.Lo, g.Hi)) * int64(cols)})
 	})
 }
@@ -82,7 +83,7 @@ func (q *Queue) GATAggregate(a gpu.GATArgs) {
 func (q *Queue) GATBackwardDst(a gpu.GATGradDst) {
 	q.check("GATBackwardDst").GATBackwardDst(a)
 	rows, cols := a.DO.Rows, a.DO.Cols
-	g := &gatGradDst{
+	g := &kernel.GATGradDst{
 		DD: denseOf(a.DD), G: denseOf(a.G), DO: denseOf(a.DO), O: denseOf(a.O), LSE: denseOf(a.LSE), D: denseOf(a.D),
 		Inner: gatSourceOf(a.Inner, a.T, a.S, rows), Halo: gatSourceOf(a.Halo, a.THalo, a.SHalo, rows),
 		Bias: values(a.Bias), Slope: a.Slope,
@@ -91,17 +92,17 @@ func (q *Queue) GATBackwardDst(a gpu.GATGradDst) {
 		return
 	}
 	q.compute("GATBackwardDst", gpu.PhaseAggregation, func() {
-		gatBackwardDst(q.dev.pool, &q.dev.scratch, g)
+		kernel.GATBackwardDst(q.dev.pool, &q.dev.scratch, g)
 		q.count(gpu.Usage{SpMM: (g.Inner.A.Entries + g.Halo.A.Entries) * int64(cols)})
 	})
 }
 
 // gatTargetOf resolves the destination rows that the columns of a index.
-func gatTargetOf(a gpu.CSR, do, d, lse, g gpu.Matrix, rows int) gatTarget {
+func gatTargetOf(a gpu.CSR, do, d, lse, g gpu.Matrix, rows int) kernel.GATTarget {
 	if !check.Given(a) {
-		return gatTarget{A: sparse{List: []int32{}, Rows: rows}}
+		return kernel.GATTarget{A: kernel.Sparse{List: []int32{}, Rows: rows}}
 	}
-	t := gatTarget{A: sparseOf(a)}
+	t := kernel.GATTarget{A: sparseOf(a)}
 	if a.Entries > 0 {
 		t.DO, t.D, t.LSE, t.G = denseOf(do), denseOf(d), denseOf(lse), denseOf(g)
 	}
@@ -112,7 +113,7 @@ func gatTargetOf(a gpu.CSR, do, d, lse, g gpu.Matrix, rows int) gatTarget {
 func (q *Queue) GATBackwardSrc(a gpu.GATGradSrc) {
 	q.check("GATBackwardSrc").GATBackwardSrc(a)
 	rows, cols := a.DT.Rows, a.DT.Cols
-	g := &gatGradSrc{
+	g := &kernel.GATGradSrc{
 		DT: denseOf(a.DT), DS: denseOf(a.DS), T: denseOf(a.T), S: denseOf(a.S),
 		Inner: gatTargetOf(a.Inner, a.DO, a.D, a.LSE, a.G, rows),
 		Halo:  gatTargetOf(a.Halo, a.DOHalo, a.DHalo, a.LSEHalo, a.GHalo, rows), Slope: a.Slope,
@@ -121,7 +122,7 @@ func (q *Queue) GATBackwardSrc(a gpu.GATGradSrc) {
 		return
 	}
 	q.compute("GATBackwardSrc", gpu.PhaseAggregation, func() {
-		gatBackwardSrc(q.dev.pool, &q.dev.scratch, g)
+		kernel.GATBackwardSrc(q.dev.pool, &q.dev.scratch, g)
 		q.count(gpu.Usage{SpMM: (g.Inner.A.Entries + g.Halo.A.Entries) * int64(cols)})
 	})
 }
@@ -135,7 +136,7 @@ func (q *Queue) HeadMean(dst, src gpu.Matrix, bias gpu.Vec) {
 	d, s, b, heads := denseOf(dst), denseOf(src), values(bias), src.Cols/dst.Cols
 	q.compute("HeadMean", gpu.PhaseOther, func() {
 		q.dev.pool.Rows(d.Rows, s.Cols, func(_, lo, hi int) {
-			gatMean(heads, d.RowRange(lo, hi), s.RowRange(lo, hi), b)
+			kernel.GATMean(heads, d.RowRange(lo, hi), s.RowRange(lo, hi), b)
 		})
 	})
 }
@@ -151,7 +152,7 @@ func (q *Queue) HeadMeanBackward(dst, src gpu.Matrix) {
 		q.dev.pool.Rows(d.Rows, d.Cols, func(_, lo, hi int) {
 			for i := lo; i < hi; i++ {
 				out, in := d.Row(i), s.Row(i)
-				axpby(out[:s.Cols], 1/float32(heads), in, 0)
+				kernel.Axpby(out[:s.Cols], 1/float32(heads), in, 0)
 				for h := 1; h < heads; h++ {
 					copy(out[h*s.Cols:(h+1)*s.Cols], out)
 				}

@@ -1,6 +1,9 @@
 package host
 
-import "capgnn/gpu"
+import (
+	"capgnn/gpu"
+	"capgnn/gpu/host/kernel"
+)
 
 // Gather: dst[k][j] = src[rows[k]][j], converted. A row outside src is a fault.
 func (q *Queue) Gather(dst, src gpu.Matrix, rows gpu.Ints) {
@@ -17,7 +20,7 @@ func (q *Queue) Gather(dst, src gpu.Matrix, rows gpu.Ints) {
 				if r < 0 || r >= src.Rows {
 					c.Fail("rows[%d] is %d, src has %d rows", k, r, src.Rows)
 				}
-				copyRow(d, k, s, r)
+				kernel.CopyRow(d, k, s, r)
 			}
 		})
 	})
@@ -40,7 +43,7 @@ func (q *Queue) ScatterAdd(dst, src gpu.Matrix, rows gpu.Ints) {
 		if ascending(list) {
 			q.dev.pool.Rows(s.Rows, s.Cols, func(_, lo, hi int) {
 				for k := lo; k < hi; k++ {
-					axpby(d.Row(int(list[k])), 1, s.Row(k), 1)
+					kernel.Axpby(d.Row(int(list[k])), 1, s.Row(k), 1)
 				}
 			})
 			return
@@ -50,7 +53,7 @@ func (q *Queue) ScatterAdd(dst, src gpu.Matrix, rows gpu.Ints) {
 		q.dev.pool.Each((s.Cols+strip-1)/strip, func(_, i int) {
 			lo, hi := i*strip, min((i+1)*strip, s.Cols)
 			for k, r := range list {
-				axpby(d.Row(int(r))[lo:hi], 1, s.Row(k)[lo:hi], 1)
+				kernel.Axpby(d.Row(int(r))[lo:hi], 1, s.Row(k)[lo:hi], 1)
 			}
 		})
 	})

@@ -6,6 +6,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/gpu/gputest"
 	"capgnn/gpu/host/internal/levels"
+	"capgnn/gpu/host/kernel"
 )
 
 func open(t *testing.T, spec Spec) *Device {
@@ -19,7 +20,7 @@ func open(t *testing.T, spec Spec) *Device {
 }
 
 func TestConformance(t *testing.T) {
-	levels.Each(t, &active, func(t *testing.T) {
+	levels.Each(t, &kernel.Active, func(t *testing.T) {
 		gputest.Run(t, func(t *testing.T) gpu.Device {
 			return open(t, Spec{Name: "cpu:0", Threads: 2, Memory: 64 << 20, Poison: true})
 		})
@@ -27,7 +28,7 @@ func TestConformance(t *testing.T) {
 }
 
 func TestThreads(t *testing.T) {
-	levels.Each(t, &active, func(t *testing.T) {
+	levels.Each(t, &kernel.Active, func(t *testing.T) {
 		gputest.RunThreads(t, func(t *testing.T, threads int) gpu.Device {
 			return open(t, Spec{Threads: threads, Memory: 64 << 20})
 		})

@@ -2,6 +2,8 @@ package host
 
 import (
 	"capgnn/gpu"
+	"capgnn/gpu/host/kernel"
+	"capgnn/gpu/host/workers"
 	"capgnn/hostmem"
 )
 
@@ -15,8 +17,8 @@ func (q *Queue) PackInt8(a gpu.PackArgs) {
 	}
 	q.compute("PackInt8", gpu.PhasePick, func() {
 		cols, key := a.Src.Cols, gpu.SeedKey(a.Seed)
-		n := roundUp(max(cols, 1), philoxBlock)
-		words, room := grown(&q.dev.work.bits, q.dev.pool.Threads*n), q.dev.pool.Own(&q.dev.work.row, src.Spare())
+		n := kernel.RoundUp(max(cols, 1), kernel.PhiloxBlock)
+		words, room := workers.Grown(&q.dev.work.bits, q.dev.pool.Threads*n), q.dev.pool.Own(&q.dev.work.row, src.Spare())
 		q.dev.pool.Rows(d.Rows, cols, func(w, lo, hi int) {
 			mine := words[w*n : (w+1)*n]
 			for k := lo; k < hi; k++ {
@@ -31,8 +33,8 @@ func (q *Queue) PackInt8(a gpu.PackArgs) {
 				if cols > 0 {
 					x = src.WideRow(i, room.Of(w))
 				}
-				packRow(d.Row(k), x, func() []uint32 {
-					philoxWords(mine, uint32(ids[i]), a.Stream, a.Epoch, key)
+				kernel.PackRow(d.Row(k), x, func() []uint32 {
+					kernel.PhiloxWords(mine, uint32(ids[i]), a.Stream, a.Epoch, key)
 					return mine
 				})
 			}
@@ -53,7 +55,7 @@ func (q *Queue) UnpackInt8(dst, packed gpu.Matrix) {
 			for k := lo; k < hi; k++ {
 				from := p.Row(k)
 				x := d.DraftRow(k, room.Of(w))
-				spread(x, hostmem.Bytes(from[1:]), from[0])
+				kernel.Spread(x, hostmem.Bytes(from[1:]), from[0])
 				d.StoreRow(k, x)
 			}
 		})

@@ -1,11 +1,14 @@
 package host
 
-import "capgnn/gpu"
+import (
+	"capgnn/gpu"
+	"capgnn/gpu/host/kernel"
+)
 
 // linear is a resolved gpu.LinearArgs or a gpu.GemmArgs whose A is not transposed.
 type linear struct {
-	z, x, x2       either
-	w, w2          dense
+	z, x, x2       kernel.Either
+	w, w2          kernel.Dense
 	trans          bool // w is [out, in]; w2 always is
 	rowScale, bias []float32
 	beta           float32
@@ -21,7 +24,7 @@ func (q *Queue) Gemm(g gpu.GemmArgs) {
 	a := eitherOf(g.A)
 	if g.TransA {
 		d, b := denseOf(g.C), eitherOf(g.B)
-		q.compute("Gemm", gpu.PhaseMM, func() { gemmTNEither(q.dev.pool, &q.dev.scratch, d, a, b, g.Beta) })
+		q.compute("Gemm", gpu.PhaseMM, func() { kernel.GemmTN(q.dev.pool, &q.dev.scratch, d, a, b, g.Beta) })
 		return
 	}
 	l := &linear{z: eitherOf(g.C), x: a, w: denseOf(g.B), trans: g.TransB, beta: g.Beta}
@@ -47,13 +50,13 @@ func (q *Queue) Linear(a gpu.LinearArgs) {
 func (d *Device) linear(l *linear) {
 	rows, cols := l.z.Size()
 	b := linearBlocks{
-		linear: l, first: pack(d.pool, &d.work.weights[0], l.w, l.trans),
+		linear: l, first: kernel.Pack(d.pool, &d.work.weights[0], l.w, l.trans),
 		done: d.finish(l.bias, l.then),
 	}
 	if l.w2.Cols > 0 {
-		b.second = pack(d.pool, &d.work.weights[1], l.w2, true)
+		b.second = kernel.Pack(d.pool, &d.work.weights[1], l.w2, true)
 	}
-	step := gemmStep(d.pool, rows)
+	step := kernel.GemmStep(d.pool, rows)
 	b.in = step * max(l.x.Spare(), l.x2.Spare())
 	if l.z.Half || l.rowScale != nil && l.beta != 0 {
 		b.out = step * cols
@@ -67,7 +70,7 @@ func (d *Device) linear(l *linear) {
 // linearBlocks is a linear with what its blocks of rows share.
 type linearBlocks struct {
 	*linear
-	first, second packed
+	first, second kernel.Packed
 	done          *finish
 	in, out       int // floats of scratch for widened rows of X, and for rows of a product
 }
@@ -77,16 +80,16 @@ func (b *linearBlocks) rows(room []float32, worker, lo, hi int) {
 	in, out := room[:b.in], room[b.in:b.in+b.out]
 	z := b.z.Draft(lo, hi, out)
 	if b.rowScale != nil && b.beta != 0 {
-		t := dense{out, hi - lo, z.Cols, z.Cols}
+		t := kernel.Dense{V: out, Rows: hi - lo, Cols: z.Cols, LD: z.Cols}
 		b.first.Product(t, b.x.Widened(lo, hi, in), 0)
 		for i := range t.Rows {
-			axpby(z.Row(i), b.rowScale[lo+i], t.Row(i), b.beta)
+			kernel.Axpby(z.Row(i), b.rowScale[lo+i], t.Row(i), b.beta)
 		}
 	} else {
 		b.first.Product(z, b.x.Widened(lo, hi, in), b.beta)
 		if b.rowScale != nil {
 			for i := range z.Rows {
-				axpby(z.Row(i), b.rowScale[lo+i], z.Row(i), 0)
+				kernel.Axpby(z.Row(i), b.rowScale[lo+i], z.Row(i), 0)
 			}
 		}
 	}

@@ -4,12 +4,13 @@ import (
 	"math"
 
 	"capgnn/gpu"
+	"capgnn/gpu/host/kernel"
 )
 
 // loss is a resolved gpu.LossArgs.
 type loss struct {
-	logits        dense
-	grad          either
+	logits        kernel.Dense
+	grad          kernel.Either
 	wanted        bool // the gradient is
 	labels        []int32
 	targets, mask []uint8
@@ -72,11 +73,11 @@ func (l *loss) softmax(i int, grad []float32) float64 {
 	}
 	x := l.logits.Row(i)
 	at := float64(x[label])
-	top, sum := softmaxRow(grad, x)
+	top, sum := kernel.SoftmaxRow(grad, x)
 	if l.wanted {
 		f := l.scale / sum
 		others := sum - float64(grad[label])
-		axpby(grad, float32(f), grad, 0)
+		kernel.Axpby(grad, float32(f), grad, 0)
 		grad[label] = float32(-others * f)
 	}
 	return math.Log(sum) + float64(top) - at
@@ -105,9 +106,9 @@ func (l *loss) bce(i int, grad []float32) float64 {
 	x := l.logits.Row(i)
 	targets := l.targets[i*len(x) : (i+1)*len(x)]
 	loss := 0.0
-	for j := 0; j < len(x); j += bceGroup {
-		end := min(j+bceGroup, len(x))
-		sum, product := bceRow(grad[j:end], x[j:end], targets[j:end], float32(l.scale))
+	for j := 0; j < len(x); j += kernel.BCEGroup {
+		end := min(j+kernel.BCEGroup, len(x))
+		sum, product := kernel.BCERow(grad[j:end], x[j:end], targets[j:end], float32(l.scale))
 		loss += sum + math.Log(product)
 	}
 	return loss

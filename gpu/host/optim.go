@@ -4,13 +4,14 @@ import (
 	"math"
 
 	"capgnn/gpu"
+	"capgnn/gpu/host/kernel"
 )
 
 // Adam: one step of Adam or AdamW.
 func (q *Queue) Adam(a gpu.AdamArgs) {
 	q.check("Adam").Adam(a)
 	n, t := a.Param.Len, float64(a.Step)
-	s := &adam{
+	s := &kernel.Adam{
 		Param: values(a.Param), Grad: values(a.Grad), M: values(a.M), V: values(a.V), VMax: values(a.VMax),
 		B1: float32(a.Beta1), B2: float32(a.Beta2), C1: float32(1 - a.Beta1), C2: float32(1 - a.Beta2),
 		Step: float32(a.LR / (1 - math.Pow(a.Beta1, t))), Root: float32(1 / math.Sqrt(1-math.Pow(a.Beta2, t))),

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"capgnn/gpu"
+	"capgnn/gpu/host/workers"
 )
 
 // queueDepth bounds the operations that may be enqueued ahead of the one that runs.
@@ -116,7 +117,7 @@ func (q *Queue) calculate(run func()) (elapsed time.Duration, err error) {
 	q.dev.compute.Lock()
 	defer q.dev.compute.Unlock()
 	start := time.Now()
-	err = guard(run)
+	err = workers.Guard(run)
 	q.dev.slowDown(time.Since(start))
 	q.due = time.Now()
 	return q.due.Sub(start), err
@@ -127,7 +128,7 @@ func (q *Queue) calculate(run func()) (elapsed time.Duration, err error) {
 func (q *Queue) carry(run func(ready time.Time) (due time.Time)) (elapsed time.Duration, err error) {
 	ready, start := q.due, time.Now()
 	due := ready
-	err = guard(func() { due = run(ready) })
+	err = workers.Guard(func() { due = run(ready) })
 	if !due.After(ready) {
 		q.due = time.Now()
 		return q.due.Sub(start), err
@@ -142,7 +143,7 @@ func (q *Queue) carry(run func(ready time.Time) (due time.Time)) (elapsed time.D
 // report calls the host, which takes its time also where the queue is behind its link's.
 func (q *Queue) report(f func() error) (elapsed time.Duration, err error) {
 	start := time.Now()
-	if broken := guard(func() { err = f() }); broken != nil {
+	if broken := workers.Guard(func() { err = f() }); broken != nil {
 		err = broken
 	}
 	elapsed = time.Since(start)

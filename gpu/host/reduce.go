@@ -1,6 +1,10 @@
 package host
 
-import "capgnn/gpu"
+import (
+	"capgnn/gpu"
+	"capgnn/gpu/host/kernel"
+	"capgnn/gpu/host/workers"
+)
 
 // ColSum: dst[j] = Σ_i m[i][j] + b·dst[j], in blocks of rows; with b = 0, dst is not read.
 func (q *Queue) ColSum(dst gpu.Vec, m gpu.Matrix, b float32) {
@@ -10,15 +14,15 @@ func (q *Queue) ColSum(dst gpu.Vec, m gpu.Matrix, b float32) {
 		return
 	}
 	q.compute("ColSum", gpu.PhaseOther, func() {
-		part := zeros(&q.dev.work.f32, blockCount(m.Rows)*m.Cols)
+		part := workers.Zeros(&q.dev.work.f32, workers.BlockCount(m.Rows)*m.Cols)
 		room := q.dev.pool.Own(&q.dev.work.row, s.Spare())
 		n := q.dev.pool.Blocks(m.Rows, func(w, block, lo, hi int) {
 			sum := part[block*m.Cols : (block+1)*m.Cols]
 			for i := lo; i < hi; i++ {
-				axpby(sum, 1, s.WideRow(i, room.Of(w)), 1)
+				kernel.Axpby(sum, 1, s.WideRow(i, room.Of(w)), 1)
 			}
 		})
-		addBlocks(d, part, n, m.Cols, b)
+		kernel.AddBlocks(d, part, n, m.Cols, b)
 	})
 }
 
@@ -33,7 +37,7 @@ func (q *Queue) Dot(dst gpu.Vec, x, y gpu.Matrix, b float32) {
 			sum = q.dev.sum64(x.Rows, func(w, lo, hi int) float64 {
 				s, wide := 0.0, room.Of(w)
 				for i := lo; i < hi; i++ {
-					s += dotWide(u.WideRow(i, wide), v.WideRow(i, wide[u.Spare():]))
+					s += kernel.DotWide(u.WideRow(i, wide), v.WideRow(i, wide[u.Spare():]))
 				}
 				return s
 			})
@@ -47,7 +51,7 @@ func (q *Queue) Dot(dst gpu.Vec, x, y gpu.Matrix, b float32) {
 
 // sum64 adds f over the blocks of n rows, in block order.
 func (d *Device) sum64(n int, f func(worker, lo, hi int) float64) float64 {
-	part := grown(&d.work.f64, blockCount(n))
+	part := workers.Grown(&d.work.f64, workers.BlockCount(n))
 	count := d.pool.Blocks(n, func(w, block, lo, hi int) {
 		part[block] = f(w, lo, hi)
 	})

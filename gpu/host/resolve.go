@@ -6,6 +6,7 @@ import (
 
 	"capgnn/gpu"
 	"capgnn/gpu/check"
+	"capgnn/gpu/host/kernel"
 )
 
 // check returns what looks at the operands of an operation. Those that it has looked at are then views of host memory: denseOf,
@@ -42,14 +43,16 @@ func elements(m gpu.Matrix) []byte {
 }
 
 // denseOf resolves an FP32 matrix.
-func denseOf(m gpu.Matrix) dense { return dense{cast[float32](elements(m)), m.Rows, m.Cols, m.LD} }
+func denseOf(m gpu.Matrix) kernel.Dense {
+	return kernel.Dense{V: cast[float32](elements(m)), Rows: m.Rows, Cols: m.Cols, LD: m.LD}
+}
 
 // eitherOf resolves a matrix of either type: exactly one of the results has storage, none if it is empty.
-func eitherOf(m gpu.Matrix) either {
+func eitherOf(m gpu.Matrix) kernel.Either {
 	if m.Type == gpu.BF16 {
-		return either{D16: dense16{cast[uint16](elements(m)), m.Rows, m.Cols, m.LD}, Half: true}
+		return kernel.Either{D16: kernel.Dense16{V: cast[uint16](elements(m)), Rows: m.Rows, Cols: m.Cols, LD: m.LD}, Half: true}
 	}
-	return either{D32: denseOf(m)}
+	return kernel.Either{D32: denseOf(m)}
 }
 
 // values resolves an array; the result is nil if it is empty.
@@ -62,8 +65,8 @@ func values[T gpu.Element](a gpu.Array[T]) []T {
 }
 
 // sparseOf resolves a sparse matrix. A matrix without stored rows has a list that is empty but not nil.
-func sparseOf(a gpu.CSR) sparse {
-	s := sparse{
+func sparseOf(a gpu.CSR) kernel.Sparse {
+	s := kernel.Sparse{
 		Begin: values(a.Begin), End: values(a.End), Idx: values(a.Indices), Val: values(a.Val), List: values(a.RowList),
 		Rows: a.Rows, Cols: a.Cols, Entries: a.Entries,
 	}

@@ -1,12 +1,15 @@
 package host
 
-import "capgnn/gpu"
+import (
+	"capgnn/gpu"
+	"capgnn/gpu/host/kernel"
+)
 
 // aggregate is a resolved gpu.AggregateArgs.
 type aggregate struct {
-	y                        dense
-	a                        sparse
-	x                        either
+	y                        kernel.Dense
+	a                        kernel.Sparse
+	x                        kernel.Either
 	rowScale, colScale, bias []float32
 	accumulate               bool
 	then                     *epilogue
@@ -24,7 +27,7 @@ func (q *Queue) Aggregate(a gpu.AggregateArgs) {
 	}
 	q.compute("Aggregate", gpu.PhaseAggregation, func() {
 		after := q.dev.finish(r.bias, r.then).rows(r.y)
-		spmm(q.dev.pool, &q.dev.scratch, r.y, r.a, r.x.D32, r.x.D16, r.rowScale, r.colScale, r.accumulate, after)
+		kernel.SpMM(q.dev.pool, &q.dev.scratch, r.y, r.a, r.x.D32, r.x.D16, r.rowScale, r.colScale, r.accumulate, after)
 		q.count(gpu.Usage{SpMM: r.a.Entries * int64(r.y.Cols)})
 	})
 }
@@ -38,12 +41,12 @@ func (q *Queue) SpMM(y gpu.Matrix, a gpu.CSR, x gpu.Matrix, beta float32) {
 	}
 	q.compute("SpMM", gpu.PhaseMM, func() {
 		if d.Half {
-			spmm16(q.dev.pool, &q.dev.scratch, d, s, v)
+			kernel.SpMM16(q.dev.pool, &q.dev.scratch, d, s, v)
 			return
 		}
 		if beta != 0 {
-			scale(q.dev.pool, d.D32, beta)
+			kernel.Scale(q.dev.pool, d.D32, beta)
 		}
-		spmm(q.dev.pool, &q.dev.scratch, d.D32, s, v.D32, v.D16, nil, nil, beta != 0, nil)
+		kernel.SpMM(q.dev.pool, &q.dev.scratch, d.D32, s, v.D32, v.D16, nil, nil, beta != 0, nil)
 	})
 }

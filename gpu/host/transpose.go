@@ -1,6 +1,9 @@
 package host
 
-import "capgnn/gpu"
+import (
+	"capgnn/gpu"
+	"capgnn/gpu/host/kernel"
+)
 
 // tileRows and tileCols are the part of src that Transpose moves at a time: 32 KiB, and two cache lines of each row of dst.
 const (
@@ -19,7 +22,7 @@ func (q *Queue) Transpose(dst, src gpu.Matrix) {
 		across := (s.Cols + tileCols - 1) / tileCols
 		q.dev.pool.Each((s.Rows+tileRows-1)/tileRows*across, func(_, k int) {
 			i, j := k/across*tileRows, k%across*tileCols
-			transposeTile(d, s, i, min(i+tileRows, s.Rows), j, min(j+tileCols, s.Cols))
+			kernel.TransposeTile(d, s, i, min(i+tileRows, s.Rows), j, min(j+tileCols, s.Cols))
 		})
 	})
 }

@@ -1,0 +1,24 @@
+package kernel
+
+// DropoutKeep sets bit j mod 32 of dst[j/32] for 0 ≤ j < cols to whether element j of a row is kept: word j mod 4 of
+// gpu.Philox({j/4, id, layer, epoch}, key) is at least threshold. Bits from cols on are 0. len(dst) ≥ ⌈cols/32⌉.
+func DropoutKeep(dst []uint32, cols int, id, layer, epoch uint32, key [2]uint32, threshold uint32) {
+	words := (cols + 31) / 32
+	philoxKeep(dst[:words], id, layer, epoch, key, threshold)
+	if cols%32 != 0 {
+		dst[words-1] &= 1<<(cols%32) - 1
+	}
+}
+
+// PhiloxBlock is what PhiloxWords writes at a time.
+const PhiloxBlock = 64
+
+// PhiloxWords writes word j mod 4 of gpu.Philox({j/4, id, stream, epoch}, key) to dst[j]; len(dst) is a multiple of PhiloxBlock.
+func PhiloxWords(dst []uint32, id, stream, epoch uint32, key [2]uint32) {
+	if len(dst)%PhiloxBlock != 0 {
+		panic("kernel: part of a block of random words")
+	}
+	if len(dst) > 0 {
+		philoxDraw(dst, id, stream, epoch, key)
+	}
+}
