@@ -75,7 +75,9 @@ type Choice struct {
 	NoTransformFirst bool
 	NoFuse           bool
 	// Period is after how many epochs rows of other parts are renewed, where they may be of earlier ones; 0 = they may not.
-	Period  int
+	Period int
+	// Stale are the layers that may read stale halo rows if Period > 0; nil: all but those whose output is narrow.
+	Stale   []int
 	Storage gpu.DType
 }
 
@@ -95,8 +97,8 @@ func Choose(c Config, s Shape, ch Choice) Plan {
 	p := Plan{Layers: make([]LayerPlan, c.Layers), Fused: !ch.NoFuse, Storage: ch.Storage}
 	for l := range p.Layers {
 		p.Layers[l] = chooseLayer(c, s, l, ch)
-		if ch.Period > 0 && l > 0 && !ch.NoTransformFirst && c.staysFresh(l, ch.Period) {
-			p.Layers[l] = chooseLayer(c, s, l, Choice{})
+		if ch.Period > 0 && l > 0 && c.staysFresh(l, ch) {
+			p.Layers[l] = chooseLayer(c, s, l, Choice{NoTransformFirst: ch.NoTransformFirst})
 			p.Layers[l].Fresh = true
 		}
 	}
@@ -165,15 +167,21 @@ func chooseLayer(c Config, s Shape, l int, ch Choice) LayerPlan {
 // aggregateIn is the order that transforms last in both directions.
 var aggregateIn = LayerPlan{AggregateFirst: true, KeepAggregate: true, BackwardIn: true}
 
-// staysFresh reports whether the output of layer l is so narrow that moving it in every epoch is at most 4/3 of what moving input
-// forward and output back every period-th epoch would be. Short periods count as four: they are to hide transfers, not to save
-// them, and what moves in its own epoch is not hidden.
-func (c Config) staysFresh(l, period int) bool {
+// staysFresh reports whether layer l reads fresh halo rows although others may read stale ones: as ch.Stale says, or else because its
+// output is so narrow that moving it in every epoch is at most 4/3 of what moving input forward and output back every period-th epoch
+// would be. Short periods count as four: they are to hide transfers, not to save them, and what moves in its own epoch is not hidden.
+func (c Config) staysFresh(l int, ch Choice) bool {
+	if ch.Stale != nil {
+		return !slices.Contains(ch.Stale, l)
+	}
+	if ch.NoTransformFirst { // no order has a narrow output to exchange
+		return false
+	}
 	in, out := c.Width(l)
 	if c.Kind == GAT {
 		out = c.gatWidth(l)
 	}
-	return 3*max(4, period)*2*out <= 4*(in+out)
+	return 3*max(4, ch.Period)*2*out <= 4*(in+out)
 }
 
 // ExchangeWidth returns the columns of one exchange under plan p, 0 if the layer does not exchange in that direction.

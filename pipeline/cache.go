@@ -26,6 +26,8 @@ type Cache struct {
 	Links jaca.Links
 	// Staleness bounds the age of halo rows in use. Where none can be of an earlier epoch, the run is that of staleness 0.
 	Staleness jaca.Staleness
+	// Layers are those whose rows may be of an earlier epoch, if Staleness allows it; nil: by the widths of layers (gnn.Choose).
+	Layers []int
 	// ExactEpochs is how many epochs at first use rows of their own epoch, as weights move most then. Adaptive staleness finds that
 	// out itself.
 	ExactEpochs int

@@ -31,7 +31,7 @@ func (t planner) planRun() error {
 func (t planner) chooseOrder() {
 	o := &t.o
 	t.plan = gnn.Choose(o.Model, t.shape, gnn.Choice{NoPrecompute: o.Savings.NoPrecompute,
-		NoTransformFirst: o.Savings.NoTransformFirst, NoFuse: o.Savings.NoFuse, Period: o.Cache.Period(), Storage: o.Storage})
+		NoTransformFirst: o.Savings.NoTransformFirst, NoFuse: o.Savings.NoFuse, Period: o.Cache.Period(), Stale: o.Cache.Layers, Storage: o.Storage})
 	o.Log.Info("planned", "input", t.plan.Input.String(), "layers", fmt.Sprintf("%+v", t.plan.Layers))
 }
 

@@ -78,6 +78,7 @@ func TestStalenessWithoutOldRows(t *testing.T) {
 	for name, more := range map[string][]string{
 		"one part":        {"--parts", "1"},
 		"one layer":       {"--layers", "1", "--parts", "3"},
+		"no stale layer":  {"--stale-layers", "none"},
 		"fresh layer":     {"--layers", "2", "--model", "sage"},
 		"no edge cut":     {"--partitioner", "multilevel"},
 		"no slots":        {"--pipeline", "off", "--gpu-cache", "0", "--cpu-cache", "0"},

@@ -31,7 +31,7 @@ func planAction(c *cli.Context) error {
 	}
 	t.BeginStages("prepare")
 	defer t.Console.EndStages()
-	for _, step := range []func(context.Context) error{t.Load, t.ChooseDevices, t.Divide, t.SettleCache, t.Arrange, t.Open} {
+	for _, step := range []func(context.Context) error{t.Load, t.ChooseDevices, t.Divide, t.SettleCache, t.SettleAging, t.Arrange, t.Open} {
 		if err := errors.Join(step(ctx), ctx.Err()); err != nil {
 			return t.BeforeTraining(err)
 		}

@@ -61,6 +61,9 @@ func planAnswers(m *training.MemoryPlan, w io.Writer) error {
 	default:
 		fmt.Fprintln(t, "epoch\tnot predicted for one device that is not measured: name its profile with --profile")
 	}
+	if m.Staleness != nil {
+		fmt.Fprintf(t, "staleness\t%s\n", m.Staleness)
+	}
 	if len(m.Subsets) > 1 {
 		best, text := m.Subsets[0], "none of them fits"
 		if best.Fits {

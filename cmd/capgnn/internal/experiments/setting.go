@@ -82,7 +82,7 @@ func (b *Bench) prepare(ctx context.Context, s setting) (*training.Run, error) {
 	if err := b.load(ctx, t); err != nil {
 		return nil, err
 	}
-	for _, step := range []func(context.Context) error{t.ChooseDevices, t.Divide, t.SettleCache} {
+	for _, step := range []func(context.Context) error{t.ChooseDevices, t.Divide, t.SettleCache, t.SettleAging} {
 		if err := step(ctx); err != nil {
 			return nil, err
 		}

@@ -71,11 +71,13 @@ type Config struct {
 	CacheTopK   int                     // halo rows that count per reader and owner, 0 = all
 	CacheBypass float64                 // hit rate under which caches are given up, 0 = never
 	Staleness   Text[jaca.Staleness]    // how old rows may get
+	StaleLayers Text[[]int]             // layers whose halo rows may be stale; nil: CacheLayers
 	ExactEpochs Text[int]               // epochs at first that use rows of their own epoch; −1 = auto
 	Pipeline    string                  // SwitchOn, SwitchOff or PipelineAuto
 	Peer        string                  // whether devices copy straight from each other: SwitchOn or SwitchOff
 	HaloType    Text[pipeline.Encoding] // encoding of halo rows on their way
 	CacheSlots  string                  // capacities of the run that wrote the file: rows of each part's cache, then of the host's; config file only
+	CacheLayers Text[[]int]             // layers whose halo rows may be stale, as a forecast decided; nil: none did, or does not yet; config file only
 	CacheLinks  string                  // transfer rates that slots were decided by; config file only
 	PlanKey     string                  // of the plan of the run that wrote the file; config file only
 	Targets     string                  // share of the work of each part, "" = decide from devices and profile; config file only
@@ -95,7 +97,7 @@ func Default() Config {
 	}
 	for name, text := range map[string]string{
 		"split": "", "gpu-cache": jaca.Size{}.String(), "cpu-cache": jaca.Size{}.String(), "reserve-gpu": "0", "reserve-cpu": "0",
-		"staleness": jaca.Staleness{}.String(), "exact-epochs": exactAuto, "halo-dtype": pipeline.FP32.String(),
+		"staleness": jaca.Staleness{}.String(), StaleLayers: LayersAuto, CacheLayers: LayersAuto, "exact-epochs": exactAuto, "halo-dtype": pipeline.FP32.String(),
 	} {
 		c.Set(name, text)
 	}

@@ -3,6 +3,7 @@ package runfolder
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -27,7 +28,7 @@ func unusual() Config {
 		DataSHA256: "1234567890123456789012345678901234567890123456789012345678901234",
 	}
 	for name, text := range map[string]string{"split": "0.6,0.2,0.2", "gpu-cache": "20%", "cpu-cache": "2GiB", "reserve-gpu": "1MiB", "reserve-cpu": "2MiB",
-		"staleness": "auto:0.05,8", "exact-epochs": "11", "halo-dtype": "bf16"} {
+		"staleness": "auto:0.05,8", "exact-epochs": "11", "halo-dtype": "bf16", StaleLayers: "1", CacheLayers: "none"} {
 		c.Set(name, text)
 	}
 	return c
@@ -43,7 +44,7 @@ func TestConfigFileSaysEverything(t *testing.T) {
 		if err := parseConfig(data, &got); err != nil {
 			t.Fatalf("%s: %v in\n%s", name, err, data)
 		}
-		if got != want {
+		if !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: got %+v, want %+v from\n%s", name, got, want, data)
 		}
 	}
@@ -64,7 +65,7 @@ func TestConfigFileKeepsWhatItDoesNotSay(t *testing.T) {
 	want := Default()
 	want.Epochs, want.Seed = 3, 5
 	want.Set("split", "0.5,0.25,0.25")
-	if cfg != want {
+	if !reflect.DeepEqual(cfg, want) {
 		t.Errorf("got %+v, want %+v", cfg, want)
 	}
 }
@@ -143,6 +144,10 @@ func TestValidate(t *testing.T) {
 		"learning rate":        func(c *Config) { c.LR = 0 },
 		"optimizer":            func(c *Config) { c.Optimizer = "lbfgs" },
 		"layers":               func(c *Config) { c.Layers = 0 },
+		"--stale-layers":       func(c *Config) { c.Set("staleness", "4"); c.Set(StaleLayers, "0") },
+		"3 layers is layer 2":  func(c *Config) { c.Set("staleness", "4"); c.Set(StaleLayers, "1,3") },
+		"--staleness":          func(c *Config) { c.Set(StaleLayers, "1") },
+		"config: cache-layers": func(c *Config) { c.Set(CacheLayers, "all") },
 	} {
 		c := ok
 		change(&c)

@@ -22,6 +22,7 @@ func Forget(cfg *Config, given []string) {
 	}
 	if changed(PartitionOptions...) || changed(SavingOptions()...) || changed("plan") {
 		cfg.CacheSlots = ""
+		cfg.CacheLayers = layersOpen
 	}
 	if changed(PartitionOptions...) || changed("plan") {
 		cfg.PlanKey = ""

@@ -22,10 +22,18 @@ const (
 	SwitchOff    = "off"
 	PipelineAuto = "auto" // on where the policy allows it
 	exactAuto    = "auto" // of --exact-epochs: a tenth
+	LayersAuto   = "auto" // of --stale-layers: where it saves time
+	layersNone   = "none"
+)
+
+// Names of the options that say which layers may read stale halo rows: as the user asks, and as a forecast decided.
+const (
+	StaleLayers = "stale-layers"
+	CacheLayers = "cache-layers"
 )
 
 // CacheOptions are the options of train that say which halo rows are kept, and how old they may get.
-var CacheOptions = []string{"cache", "gpu-cache", "cpu-cache", "reserve-gpu", "reserve-cpu", "cache-topk", "cache-bypass", "staleness", "exact-epochs", "pipeline", "peer", "halo-dtype"}
+var CacheOptions = []string{"cache", "gpu-cache", "cpu-cache", "reserve-gpu", "reserve-cpu", "cache-topk", "cache-bypass", "staleness", StaleLayers, "exact-epochs", "pipeline", "peer", "halo-dtype"}
 
 // cacheErrors says what is wrong with the settings of caches, each on its own and beside each other.
 func (c *Config) cacheErrors() []error {
@@ -82,6 +90,16 @@ func (c *Config) stalenessErrors(policy jaca.Policy) []error {
 	}
 	if stale.Auto() && c.CacheBypass > 0 {
 		bad("--cache-bypass %g with --staleness %s, which sets periods itself: leave one of them away", c.CacheBypass, c.Staleness)
+	}
+	if layers, err := c.StaleLayers.Value, c.StaleLayers.err; err != nil {
+		bad("--%s: %w", StaleLayers, err)
+	} else if n := len(layers); n > 0 && layers[n-1] >= c.Layers {
+		bad("--%s %s: the last of %d layers is layer %d", StaleLayers, c.StaleLayers, c.Layers, c.Layers-1)
+	} else if n > 0 && stale.Bound == 0 && c.Staleness.err == nil {
+		bad("--%s %s: without --staleness all rows are fresh: give both", StaleLayers, c.StaleLayers)
+	}
+	if c.CacheLayers.err != nil {
+		bad("config: %s: %w", CacheLayers, c.CacheLayers.err)
 	}
 	if n, err := c.ExactEpochs.Value, c.ExactEpochs.err; err != nil {
 		bad("--exact-epochs: %w", err)
@@ -149,6 +167,44 @@ func parseExactEpochs(text string) (int, error) {
 	return int(n), nil
 }
 
+// parseLayers reads layers in ascending order; auto is nil.
+func parseLayers(text string) ([]int, error) {
+	if text == LayersAuto {
+		return nil, nil
+	}
+	layers := []int{}
+	if text == layersNone {
+		return layers, nil
+	}
+	for item := range strings.SplitSeq(text, ",") {
+		l, err := strconv.ParseUint(item, 10, 16)
+		if err != nil || l == 0 {
+			return nil, fmt.Errorf("%q is not a layer from 1 on: give a list such as 1,2, none or auto", item)
+		}
+		layers = append(layers, int(l))
+	}
+	slices.Sort(layers)
+	return slices.Compact(layers), nil
+}
+
+// layersOpen leaves it open which layers may read stale halo rows.
+var layersOpen = Text[[]int]{text: LayersAuto}
+
+// FormatLayers is the inverse of parseLayers.
+func FormatLayers(layers []int) string {
+	switch {
+	case layers == nil:
+		return LayersAuto
+	case len(layers) == 0:
+		return layersNone
+	}
+	items := make([]string, len(layers))
+	for i, l := range layers {
+		items[i] = strconv.Itoa(l)
+	}
+	return strings.Join(items, ",")
+}
+
 // exactEpochs returns how many epochs at first use rows of their own epoch. The settings are valid.
 func (c *Config) exactEpochs() int {
 	s := c.Staleness.Value
@@ -163,7 +219,11 @@ func (c *Config) exactEpochs() int {
 
 // HaloCache returns what valid settings say about keeping halo rows. Links are missing where they are not recorded.
 func (c *Config) HaloCache() pipeline.Cache {
-	return pipeline.Cache{Policy: jaca.Policy(c.Cache), TopK: c.CacheTopK, Staleness: c.Staleness.Value, ExactEpochs: c.exactEpochs(), Pipeline: c.Pipelined(),
+	layers := c.StaleLayers.Value
+	if layers == nil {
+		layers = c.CacheLayers.Value
+	}
+	return pipeline.Cache{Policy: jaca.Policy(c.Cache), TopK: c.CacheTopK, Staleness: c.Staleness.Value, Layers: layers, ExactEpochs: c.exactEpochs(), Pipeline: c.Pipelined(),
 		Local: c.GPUCache.Value, Global: c.CPUCache.Value, HaloType: c.HaloType.Value, ReserveDevice: c.ReserveGPU.Value, ReserveHost: c.ReserveCPU.Value,
 		NoPeer: c.Peer == SwitchOff, Bypass: c.CacheBypass, Seed: c.Seed}
 }

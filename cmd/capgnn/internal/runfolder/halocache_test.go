@@ -31,6 +31,12 @@ func TestHaloCacheOfSettings(t *testing.T) {
 		{"exact epochs", func(c *Config) { c.Set("staleness", "4"); c.Set("exact-epochs", "7") }, func(c *pipeline.Cache) { c.Staleness.Bound, c.ExactEpochs = 4, 7 }},
 		{"exact epochs of nothing", func(c *Config) { c.Set("exact-epochs", "7") }, func(*pipeline.Cache) {}},
 		{"adaptive", func(c *Config) { c.Set("staleness", "auto:0.1,8") }, func(c *pipeline.Cache) { c.Staleness = jaca.Staleness{Bound: 8, EPS: 0.1} }},
+		{"stale layers", func(c *Config) { c.Set("staleness", "4"); c.Set(StaleLayers, "2,1,2"); c.Set(CacheLayers, "none") }, func(c *pipeline.Cache) {
+			c.Staleness.Bound, c.ExactEpochs, c.Layers = 4, Default().Epochs/10, []int{1, 2}
+		}},
+		{"no stale layers by a forecast", func(c *Config) { c.Set("staleness", "4"); c.Set(CacheLayers, "none") }, func(c *pipeline.Cache) {
+			c.Staleness.Bound, c.ExactEpochs, c.Layers = 4, Default().Epochs/10, []int{}
+		}},
 		{"pipeline off", func(c *Config) { c.Pipeline = "off" }, func(c *pipeline.Cache) { c.Pipeline = false }},
 		{"fifo, exact", func(c *Config) { c.Cache = "fifo" }, func(c *pipeline.Cache) { c.Policy = jaca.FIFO }},
 		{"fifo, stale", func(c *Config) { c.Cache = "fifo"; c.Set("staleness", "2") }, func(c *pipeline.Cache) {

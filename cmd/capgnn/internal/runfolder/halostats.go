@@ -107,6 +107,25 @@ func (s *staleUse) String() string {
 	return text + fmt.Sprintf(", drift %g; at the end refreshed: %s", *s.AutoEPS, strings.Join(periods, ", "))
 }
 
+// StaleForecast is what an epoch was forecast to take with fresh halo rows alone, and with stale rows in the layers that were chosen.
+// Times are in seconds.
+type StaleForecast struct {
+	Layers []int   `json:"layers"` // whose rows may be stale; empty: in none does it save time
+	ExactS float64 `json:"exact_s"`
+	EpochS float64 `json:"epoch_s"`
+}
+
+func (f *StaleForecast) String() string {
+	exact, epoch := term.Duration(&f.ExactS), term.Duration(&f.EpochS)
+	switch len(f.Layers) {
+	case 0:
+		return fmt.Sprintf("all rows stay fresh, as stale ones would save no time (forecast epoch %s)", exact)
+	case 1:
+		return fmt.Sprintf("stale rows in layer %d: forecast epoch %s, with fresh rows %s", f.Layers[0], epoch, exact)
+	}
+	return fmt.Sprintf("stale rows in layers %s: forecast epoch %s, with fresh rows %s", FormatLayers(f.Layers), epoch, exact)
+}
+
 // byNumber orders texts of numbers.
 func byNumber(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }
 

@@ -42,7 +42,7 @@ type Result struct {
 	TimeS     runSeconds   `json:"time_s"`
 	Bytes     epochBytes   `json:"bytes"`
 	Cache     runCache     `json:"cache"`
-	Staleness staleUse     `json:"staleness"`
+	Staleness runStaleness `json:"staleness"`
 	// Drift is what adaptive staleness has measured by layer, the newest; null: nothing.
 	Drift     map[string][]driftPoint `json:"drift"`
 	HaloRows  int64                   `json:"halo_rows"`
@@ -51,6 +51,12 @@ type Result struct {
 	SHA256    string                  `json:"weights_sha256"`
 	RunDir    string                  `json:"run_dir"`
 	Build     term.BuildInfo          `json:"build"` // of the program that trained
+}
+
+// runStaleness is how old the rows were that a run used, and why.
+type runStaleness struct {
+	staleUse
+	Forecast *StaleForecast `json:"forecast"` // by which layers were chosen; null: no forecast was made, or in the part of the run before it was resumed
 }
 
 // epochSeconds is the wall time of epochs without their evaluation.
@@ -99,7 +105,7 @@ func NewResult(cfg *Config, dataset string, devices []devices.Spec, parts int, d
 	if r.BestEpoch >= 0 {
 		out.BestEpoch = &r.BestEpoch
 	}
-	out.Cache, out.Staleness = runCache{cacheUseOf(cfg.Cache, r.Halo), CapacityOf(r.Caches)}, staleUseOf(cfg.Staleness.Value, r.Halo, nil)
+	out.Cache, out.Staleness = runCache{cacheUseOf(cfg.Cache, r.Halo), CapacityOf(r.Caches)}, runStaleness{staleUse: staleUseOf(cfg.Staleness.Value, r.Halo, nil)}
 	p, n := phaseTimesOf(r.Usage), float64(max(1, parts))
 	out.TimeS = runSeconds{
 		Aggregation: p.Aggregation / n, MM: p.MM / n, Wait: p.Wait / n, Transfer: p.Transfer / n,

@@ -27,6 +27,7 @@ func (t *Run) Divide(ctx context.Context) error {
 		return nil
 	}
 	t.Config.CacheSlots = "" // are of the recorded parts
+	t.Config.Set(runfolder.CacheLayers, runfolder.LayersAuto)
 	profile, err := t.knownDevices(ctx)
 	if err != nil {
 		return err
@@ -48,6 +49,11 @@ func (t *Run) Divide(ctx context.Context) error {
 	}
 	t.Plan, t.Profile = plan, profile
 	if t.changed() {
+		if t.uneven() {
+			if err := t.agingOf(ctx, profile); err != nil {
+				return err
+			}
+		}
 		err = t.fitted(ctx, profile, opt)
 	}
 	if err == nil {

@@ -77,6 +77,7 @@ func (t *Run) finish(r *pipeline.Result) (*runfolder.Result, error) {
 		t.Console.Note("stopped after %d epochs: %d evaluations without a better validation score", r.Epochs, t.Config.Patience)
 	}
 	result := runfolder.NewResult(&t.Config, t.Data.Name, t.Specs, t.Parts, t.Dir, r)
+	result.Staleness.Forecast = t.Aging
 	result.TimeS.Start, result.Classes = t.start.Seconds(), t.Data.ClassNames
 	if result.Staleness.Period = t.fixedPeriod(r.Caches); t.Config.Staleness.Value.Auto() {
 		if result.Drift, result.Staleness.Period, err = runfolder.ReadDrifts(t.Dir.Metrics()); err != nil {

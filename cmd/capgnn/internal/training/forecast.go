@@ -42,16 +42,9 @@ func (o *Outlook) String() string {
 // Forecast simulates an epoch of the run with these parts on the devices of a profile. Nothing is computed. Caches that take
 // what memory leaves take that of the devices; where a run does not fit, memory is counted without a limit and without them.
 func (t *Run) Forecast(ctx context.Context, profile *profiler.Profile, part []int32, dropped [][]graph.NodeID) (*Outlook, error) {
-	opt := t.ProblemOptions()
-	opt.Part, opt.Dropped = part, dropped
-	if t.Config.CacheLinks == "" {
-		text, err := t.links(profile)
-		if err == nil {
-			opt.Cache.Links, err = parseLinks(text, t.Parts, len(t.Specs))
-		}
-		if err != nil {
-			return nil, err
-		}
+	opt, err := t.forecastOptions(profile, part, dropped)
+	if err != nil {
+		return nil, err
 	}
 	if opt.Cache.Local == (jaca.Size{}) && opt.Cache.Slots == nil {
 		o, err := t.simulate(ctx, profile, opt, true)
@@ -61,6 +54,20 @@ func (t *Run) Forecast(ctx context.Context, profile *profiler.Profile, part []in
 		opt.Cache.Local = jaca.Rows(0)
 	}
 	return t.simulate(ctx, profile, opt, false)
+}
+
+// forecastOptions returns the run's options with these parts, and with the links of a profile unless others are recorded.
+func (t *Run) forecastOptions(profile *profiler.Profile, part []int32, dropped [][]graph.NodeID) (pipeline.Options, error) {
+	opt := t.ProblemOptions()
+	opt.Part, opt.Dropped = part, dropped
+	if t.Config.CacheLinks != "" {
+		return opt, nil
+	}
+	text, err := t.links(profile)
+	if err == nil {
+		opt.Cache.Links, err = parseLinks(text, t.Parts, len(t.Specs))
+	}
+	return opt, err
 }
 
 // simulate is forecast with the budgets of the devices, or without.

@@ -29,7 +29,9 @@ type MemoryPlan struct {
 	Host    hostMemory          `json:"host"`
 	Caches  *runfolder.Capacity `json:"caches"`  // in rows; null: there are none
 	Subsets []Subset            `json:"subsets"` // what some of the devices would take, the fastest first; null: not asked
-	ages    bool                // rows of other parts may be of an earlier epoch
+	// Staleness says which layers may read stale halo rows; null: no forecast decided it.
+	Staleness *runfolder.StaleForecast `json:"staleness"`
+	ages      bool                     // rows of other parts may be of an earlier epoch
 
 	replaced bool // the ledgers hold what pipeline.Trainer.Replaced says
 }
@@ -69,7 +71,7 @@ func (t *Run) PlanMemory(ctx context.Context) (*MemoryPlan, error) {
 	if err != nil {
 		return nil, term.AsUsage(t.Explain(err))
 	}
-	if t.Config.Staleness.Value.Bound > 0 && !m.ages {
+	if t.Config.Staleness.Value.Bound > 0 && !m.ages && (t.Aging == nil || len(t.Aging.Layers) > 0) {
 		t.Console.Note("note: --staleness %s has no effect here: no row of another part can be from an earlier epoch", t.Config.Staleness)
 	}
 	return m, nil
@@ -130,7 +132,7 @@ func (t *Run) account(ctx context.Context, opt pipeline.Options, limited bool) (
 	if err != nil {
 		return nil, nil, err
 	}
-	m := &MemoryPlan{Dataset: t.Data.Name, Model: t.Config.Model, Parts: t.Parts, Order: t.Config.Order, Storage: t.Config.Storage, ages: trainer.Ages(), replaced: trainer.Replaced()}
+	m := &MemoryPlan{Dataset: t.Data.Name, Model: t.Config.Model, Parts: t.Parts, Order: t.Config.Order, Storage: t.Config.Storage, Staleness: t.Aging, ages: trainer.Ages(), replaced: trainer.Replaced()}
 	m.Host.Cache, m.Host.Staging = trainer.HostMemory()
 	for i, b := range books {
 		d := DeviceMemory{Device: t.Specs[i].String(), Budget: t.Devices[i].Info().Budget, Peak: b.Memory().HighWater, Buffers: blocksOf(b.Entries())}

@@ -104,6 +104,9 @@ func (t *Run) identity() string {
 	cfg.Dataset, cfg.DatasetPath, cfg.CheckpointEvery, cfg.Profile, cfg.Plan = "", "", 0, "", ""
 	h := sha256.New()
 	for _, o := range runfolder.Options {
+		if (o.Name == runfolder.StaleLayers || o.Name == runfolder.CacheLayers) && o.Value(&cfg) == runfolder.LayersAuto {
+			continue // as before there was a choice, so that such runs are resumed
+		}
 		fmt.Fprintf(h, "%s=%v\n", o.Name, o.Value(&cfg))
 	}
 	if t.Plan != nil {

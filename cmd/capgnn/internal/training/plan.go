@@ -2,6 +2,8 @@ package training
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -93,8 +95,11 @@ func cutPlan(ctx context.Context, k *term.Console, g *graph.CSR, train []bool, o
 	return plan, nil
 }
 
-// planPath returns where the plan with this key is cached, "" if nowhere.
+// planPath returns where the plan with this key is cached, "" if nowhere: there is no cache, or it is no key of a plan.
 func planPath(key string) string {
+	if sum, err := hex.DecodeString(key); err != nil || len(sum) != sha256.Size {
+		return ""
+	}
 	dir, err := term.CacheFolder()
 	if err != nil {
 		return ""

@@ -92,3 +92,16 @@ func TestPartitionIsCached(t *testing.T) {
 		t.Errorf("more parts than vertices: %v, want a usage error", err)
 	}
 }
+
+// A key that is none, as somebody may write it into a config file, names no plan.
+func TestPlanPathOfNoKey(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	for _, key := range []string{"", "abc", strings.Repeat("g", 64), strings.Repeat("../", 22)[:64], strings.Repeat("0", 63), strings.Repeat("0", 66)} {
+		if path := planPath(key); path != "" {
+			t.Errorf("%q: %s", key, path)
+		}
+	}
+	if planPath(strings.Repeat("0a", 32)) == "" {
+		t.Error("a key names no plan")
+	}
+}

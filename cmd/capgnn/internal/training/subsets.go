@@ -112,6 +112,7 @@ func (t *Run) forecastOn(ctx context.Context, choice []int, profile *profiler.Pr
 	quiet.Console = &term.Console{Out: io.Discard, Err: io.Discard, Quiet: true}
 	quiet.Config.Plan, quiet.Config.PlanKey, quiet.Config.Targets, quiet.PlanFile = "", "", "", ""
 	quiet.Config.CacheSlots, quiet.Config.CacheLinks = "", ""
+	quiet.forgetAging()
 	quiet.Specs, quiet.Parts, quiet.Plan, quiet.cutting, quiet.layout = nil, len(choice), nil, true, nil
 	some := *profile
 	some.Devices = nil
@@ -121,6 +122,9 @@ func (t *Run) forecastOn(ctx context.Context, choice []int, profile *profiler.Pr
 	}
 	quiet.Profile = &some
 	if err := quiet.Divide(ctx); err != nil {
+		return Subset{}, err
+	}
+	if err := quiet.agingOf(ctx, &some); err != nil {
 		return Subset{}, err
 	}
 	o, err := quiet.Forecast(ctx, &some, quiet.Plan.Part, quiet.Plan.Dropped)

@@ -47,8 +47,9 @@ type Run struct {
 	arranged arrangement
 	Devices  []gpu.Device
 	layout   *pipeline.Layout
-	Dir      runfolder.Dir // set beforehand when resuming
-	madeDir  bool          // by this run
+	Aging    *runfolder.StaleForecast // why some layers may read stale halo rows; nil: not decided by a forecast
+	Dir      runfolder.Dir            // set beforehand when resuming
+	madeDir  bool                     // by this run
 	lock     *lockfile.Lock
 	settled  func()         // the folder that this run has made holds it now; nil: it has made none
 	initial  *gnn.Weights   // of --init, nil without
@@ -78,7 +79,7 @@ func (t *Run) Do(ctx context.Context) (*runfolder.Result, error) {
 
 // Preparations are the steps of a run before it trains.
 func (t *Run) Preparations() []func(context.Context) error {
-	return []func(context.Context) error{t.Load, t.ChooseDevices, t.Divide, t.SettleCache, t.Arrange, t.Open, t.preflight}
+	return []func(context.Context) error{t.Load, t.ChooseDevices, t.Divide, t.SettleCache, t.SettleAging, t.Arrange, t.Open, t.preflight}
 }
 
 // Open opens the devices.
