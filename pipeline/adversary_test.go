@@ -178,7 +178,7 @@ func (s setting) run(t testing.TB, p *Problem, m gnn.Config, wrap func([]gpu.Dev
 type adversary uint64
 
 // queueNames are those of a worker.
-var queueNames = []string{"compute", "local", "prefetch", "out", "reduce"}
+var queueNames = []string{"compute", "local", "prefetch", "out", "reduce", "reduce 2", "gradients"}
 
 // strongDelays is the number of queues that an adversary delays strongly, at most.
 const strongDelays = 3

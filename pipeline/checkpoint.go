@@ -10,6 +10,7 @@ import (
 	"capgnn/hostmem"
 	"capgnn/internal/checkpoint"
 	"capgnn/internal/checkpoint/section"
+	"capgnn/internal/meet"
 )
 
 // saver writes checkpoints of a trainer, and continues from them. The devices are idle meanwhile.
@@ -44,6 +45,9 @@ func (t saver) checkpoint() error {
 	err = checkpoint.Save(t.o.CheckpointDir, c, t.o.CheckpointKeep)
 	if bad := new(section.NotFinite); errors.As(err, &bad) {
 		return bad
+	}
+	if late := new(meet.Late); errors.As(err, &late) {
+		return late
 	}
 	return err
 }
@@ -160,7 +164,7 @@ func (w *worker) vector(v gpu.Vec, check func([]byte) error) checkpoint.Section 
 	if v.Len == 0 {
 		return nil
 	}
-	return section.OfDevice(w.compute, v.Buf, 4*gpu.Bytes(v.Off), 4*gpu.Bytes(v.Len), check)
+	return section.OfDevice(w.compute, w.waits.Settle, v.Buf, 4*gpu.Bytes(v.Off), 4*gpu.Bytes(v.Len), check)
 }
 
 // placeOf is where a vector lies.

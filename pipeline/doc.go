@@ -27,10 +27,10 @@
 //
 // # Queues
 //
-// A worker has five queues of its device: compute; local, which brings halo rows to where they are kept (from their owner, or
+// A worker has these queues of its device: compute; local, which brings halo rows to where they are kept (from their owner, or
 // from the global cache); prefetch, which brings rows that have no slot just before they are used; out, which takes rows to
-// the host: into the global cache, or to memory from which a reader without peer access takes them; reduce. All are bounded
-// and in order. See exchange for what happens when.
+// the host: into the global cache, or to memory from which a reader without peer access takes them; those of
+// package reduce. All are bounded and in order. See exchange for what happens when.
 //
 // # Source
 //

@@ -118,7 +118,7 @@ func (r *relay) save(into map[string]checkpoint.Section) {
 		if known && what != "sent" && m.Type == gpu.FP32 {
 			check = r.finiteRows
 		}
-		into[r.section(r.ep.Part, what)] = section.OfDevice(r.ep.Compute, m.Buf, startOf(m), gpu.Bytes(bytesOf(m)), check)
+		into[r.section(r.ep.Part, what)] = section.OfDevice(r.ep.Compute, r.ep.Waits.Settle, m.Buf, startOf(m), gpu.Bytes(bytesOf(m)), check)
 	}
 }
 

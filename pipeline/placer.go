@@ -1,6 +1,8 @@
 package pipeline
 
 import (
+	"slices"
+
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/graph"
@@ -18,7 +20,7 @@ func (t placer) newWorkers() {
 	for i, dev := range t.o.Devices {
 		w := &worker{index: i, dev: dev, part: t.cut.Parts[i], waits: meet.Waits{Hub: t.hub, Part: i, Device: dev.Info().Name}, compute: dev.NewQueue("compute")}
 		w.ep = Endpoint{Part: i, Device: dev, Waits: &w.waits, Compute: w.compute, Local: dev.NewQueue("local"), Prefetch: dev.NewQueue("prefetch"), Out: dev.NewQueue("out")}
-		w.reduce = dev.NewQueue("reduce")
+		w.reduce = reduce.NewQueues(dev, slices.Index(t.o.Devices, dev) == i)
 		w.ld = newLoader(dev, w.compute, w.ep.Local)
 		w.ep.Memory, w.ep.Accounts = partMemory{w, t.o.Cache.Lock()}, w.ld.accounts
 		t.workers, ends = append(t.workers, w), append(ends, &w.ep)
@@ -123,9 +125,7 @@ func (t placer) build(w *worker, scale weighting) error {
 	n := len(t.weights.Flat)
 	params := upload(w.ld, "weights", t.weights.Flat)
 	grads := gpu.Vec{Buf: w.ld.alloc(4*gpu.Bytes(n), "gradients"), Len: n}
-	if w.index == 0 {
-		w.owner = reduce.NewOwner(w.ld.alloc, w.compute, o.Optimizer, n, len(t.workers), t.weights.Layers())
-	}
+	w.owner = t.division(t.weights.Layers()).NewOwner(w.ld.alloc, w.compute, o.Optimizer, w.index)
 	if w.ld.err != nil {
 		return w.ld.err
 	}
@@ -139,14 +139,23 @@ func (t placer) build(w *worker, scale weighting) error {
 	return w.compute.Sync()
 }
 
+// division returns who owns which elements of layers.
+func (t placer) division(layers [][]gnn.Range) *reduce.Division {
+	homes := make([]int, len(t.workers))
+	for i, w := range t.workers {
+		homes[i] = slices.Index(w.ep.Peers, true)
+	}
+	return reduce.Divide(layers, homes)
+}
+
 // newReduction returns the reduction of workers that have their gradients.
-func (t placer) newReduction(layers [][]gnn.Range) *reduce.Reduction {
+func (t placer) newReduction(d *reduce.Division) *reduce.Reduction {
 	var parts []reduce.Part
 	for _, w := range t.workers {
-		parts = append(parts, reduce.Part{Compute: w.compute, Reduce: w.reduce, Waits: &w.waits, Weights: w.params.Flat, Gradients: w.grads.Flat,
-			Same: w.ep.Peers, Reach: w.ep.Reach, Owner: w.owner})
+		parts = append(parts, reduce.Part{Compute: w.compute, Queues: w.reduce, Waits: &w.waits, Weights: w.params.Flat, Gradients: w.grads.Flat,
+			Reach: w.ep.Reach, Owner: w.owner})
 	}
-	return reduce.New(t.hub, parts, layers)
+	return reduce.New(t.hub, parts, d)
 }
 
 // lockHost has the driver page-lock the memory that every epoch copies the loss, gradients and weights through: a GPU's queue is

@@ -11,6 +11,7 @@ import (
 	"capgnn/gpu/sim"
 	"capgnn/hostmem"
 	"capgnn/internal/meet"
+	"capgnn/reduce"
 )
 
 // reduceWhole adds the gradients of all parts to part 0's, in part order, each as one vector, on part 0's compute queue. All
@@ -33,11 +34,18 @@ func reduceWhole(tr *Trainer) {
 	}
 }
 
+// wholeSteps is the reduction of part 0 alone, which takes the steps of whole vectors.
+func wholeSteps(tr *Trainer) *reduce.Reduction {
+	w0, d := tr.workers[0], reduce.Divide(tr.weights.Layers(), []int{0})
+	return reduce.New(tr.hub, []reduce.Part{{Compute: w0.compute, Weights: w0.params.Flat, Gradients: w0.grads.Flat, Reach: []bool{true},
+		Owner: d.NewOwner(w0.ld.alloc, w0.compute, tr.o.Optimizer, 0)}}, d)
+}
+
 // updateWhole is reduceWhole, the step, and the weights' way to all parts.
-func updateWhole(tr *Trainer) {
+func updateWhole(tr *Trainer, steps *reduce.Reduction) {
 	reduceWhole(tr)
 	w0 := tr.workers[0]
-	w0.owner.Step(w0.compute, w0.params.Flat, w0.grads.Flat)
+	steps.Finish(0)
 	updated := w0.compute.Record()
 	for _, w := range tr.workers[1:] {
 		w.compute.Wait(updated)
@@ -63,7 +71,7 @@ func moveWhole(to *worker, dst gpu.Matrix, from *worker, src gpu.Matrix) {
 }
 
 // epochWhole is trainEpoch with the update behind the backward passes of all parts. It returns what the update took.
-func epochWhole(t testing.TB, tr *Trainer, epoch int) time.Duration {
+func epochWhole(t testing.TB, tr *Trainer, steps *reduce.Reduction, epoch int) time.Duration {
 	t.Helper()
 	tr.hub.Epoch = epoch
 	err := tr.each(func(w *worker) error {
@@ -76,7 +84,7 @@ func epochWhole(t testing.TB, tr *Trainer, epoch int) time.Duration {
 		t.Fatal(err)
 	}
 	start := tr.now()
-	updateWhole(tr)
+	updateWhole(tr, steps)
 	for _, w := range tr.workers {
 		if err := w.sync(); err != nil {
 			t.Fatal(err)
@@ -133,12 +141,13 @@ func TestReductionBits(t *testing.T) {
 			p, m := task{share: 0.3, directed: true, sparse: parts == 3}.make(t, kind)
 			part := scatterParts(p.Vertices(), parts)
 			want := newTrainer(t, p, m, cpus(t, parts), part, nil)
-			sha := shaAfter(t, want, epochs, func(e int) { epochWhole(t, want, e) })
+			steps := wholeSteps(want)
+			sha := shaAfter(t, want, epochs, func(e int) { epochWhole(t, want, steps, e) })
 			for name, devices := range open {
 				for _, late := range []int{-1, 0, parts - 1} {
 					tr := newTrainer(t, p, m, devices(t, parts), part, nil)
 					if late == 0 {
-						tr.reduce = placer{tr}.newReduction(halved(tr.weights.Layers()))
+						redivide(t, tr, halved(tr.weights.Layers()))
 					}
 					got := shaAfter(t, tr, epochs, func(e int) { epochLate(t, tr, e, late) })
 					if got != sha {
@@ -148,6 +157,19 @@ func TestReductionBits(t *testing.T) {
 			}
 		}
 	}
+}
+
+// redivide has a trainer reduce layers that lie elsewhere.
+func redivide(t *testing.T, tr *Trainer, layers [][]gnn.Range) {
+	t.Helper()
+	d := placer{tr}.division(layers)
+	for _, w := range tr.workers {
+		w.owner = d.NewOwner(w.ld.alloc, w.compute, tr.o.Optimizer, w.index)
+		if err := w.compute.Sync(); err != nil || w.ld.err != nil {
+			t.Fatal(err, w.ld.err)
+		}
+	}
+	tr.reduce = placer{tr}.newReduction(d)
 }
 
 // halved cuts every range in two.
@@ -251,9 +273,10 @@ func TestReductionOverlaps(t *testing.T) {
 				}), part, nil)
 			}
 			whole, beside := trainer(), trainer()
-			epochWhole(t, whole, 0)
+			steps := wholeSteps(whole)
+			epochWhole(t, whole, steps, 0)
 			from := whole.now()
-			behind := epochWhole(t, whole, 1)
+			behind := epochWhole(t, whole, steps, 1)
 			want := whole.now() - from
 			var e EpochStats
 			for epoch := range 2 {
@@ -277,7 +300,7 @@ func TestReductionOverlaps(t *testing.T) {
 // Whoever does not hand over gradients or weights is named when the deadline has passed.
 func TestReductionDeadline(t *testing.T) {
 	p, m := task{share: 0.3}.make(t, gnn.GCN)
-	for silent, want := range map[int]string{1: "epoch 7: part 0 waited 50ms for part 1: gradients of layer 1", 0: "for part 0: new weights"} {
+	for silent, want := range map[int]string{1: "epoch 7: part 0 waited 50ms for part 1: gradients of layer 0", 0: "part 1 waited 50ms for part 0: gradients of layer 0"} {
 		tr := newTrainer(t, p, m, cpus(t, 2), scatterParts(p.Vertices(), 2), func(o *Options) { o.WaitDeadline = 50 * time.Millisecond })
 		tr.hub.Epoch = 7
 		err := tr.each(func(w *worker) error {

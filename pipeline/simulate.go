@@ -117,7 +117,7 @@ func latest(clock gpu.Clock, events []gpu.Event) time.Duration {
 // computations is what the part's device has computed, transfers on queues of their own not counted.
 func (w *worker) computations() gpu.Usage {
 	u := w.compute.Usage()
-	u.Time[gpu.PhaseReduce] += w.reduce.Usage().Time[gpu.PhaseReduce]
+	u.Time[gpu.PhaseReduce] += w.reduction().Time[gpu.PhaseReduce]
 	return u
 }
 

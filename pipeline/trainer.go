@@ -75,7 +75,7 @@ func New(ctx context.Context, p *Problem, o Options) (*Trainer, error) {
 		}
 		return nil, err
 	}
-	t.reduce = put.newReduction(t.weights.Layers())
+	t.reduce = put.newReduction(put.division(t.weights.Layers()))
 	put.lockHost()
 	t.state = state{State: fit.NewState[Metrics](), Bypass: t.halo.NewBypass(o.Cache.Bypass)}
 	if o.Resume {

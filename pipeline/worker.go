@@ -3,6 +3,7 @@ package pipeline
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 	"time"
 
 	"capgnn/gnn"
@@ -34,8 +35,8 @@ type worker struct {
 	ep    Endpoint // what exchanges see of it
 
 	compute   gpu.Queue     // everything but copies between devices
-	reduce    gpu.Queue     // sums of gradients at part 0; at the others, gradients on their way to host memory
-	owner     *reduce.Owner // part 0 only
+	reduce    reduce.Queues // of gradients and weights
+	owner     *reduce.Owner // nil: another part of this device comes before it
 	trainHalo epochHalo     // nil with one part
 	evalHalo  gnn.Halo      // the same
 	pinned    []*hostmem.Pinned
@@ -88,7 +89,7 @@ func (w *worker) runTrain(epoch int, p *Problem, scale float64, done func(layer 
 
 // queues are all of the worker.
 func (w *worker) queues() []gpu.Queue {
-	return append([]gpu.Queue{w.compute, w.reduce}, w.ep.Queues()...)
+	return slices.Concat([]gpu.Queue{w.compute}, w.ep.Queues(), w.reduce.All())
 }
 
 // sync waits for all queues of the worker.
@@ -120,6 +121,14 @@ func (w *worker) usage() gpu.Usage {
 	return u
 }
 
+// reduction is what the queues of gradients and weights have done.
+func (w *worker) reduction() (u gpu.Usage) {
+	for _, q := range w.reduce.All() {
+		u = u.Add(q.Usage())
+	}
+	return u
+}
+
 // download returns a device vector; the queue is synchronised.
 func (w *worker) download(v gpu.Vec) ([]float32, error) {
 	if v.Len == 0 {
@@ -127,7 +136,7 @@ func (w *worker) download(v gpu.Vec) ([]float32, error) {
 	}
 	host := make([]float32, v.Len)
 	w.compute.Download(hostmem.Bytes(host), v.Buf, 4*gpu.Bytes(v.Off))
-	return host, w.compute.Sync()
+	return host, w.waits.Settle(w.compute)
 }
 
 // lossValue returns the loss that the last epoch downloaded.

@@ -1,62 +1,87 @@
 package reduce
 
 import (
+	"cmp"
+	"slices"
+
 	"capgnn/gnn"
 	"capgnn/gpu"
 )
 
-// Owner is the update rule's memory, on the device of the part that takes the steps.
+// Owner is the memory of a part that owns slices, on its device: the update rule's, and where other parts' gradients arrive.
 type Owner struct {
 	rule       gnn.Optimizer
-	m, v, vmax gpu.Vec
-	stage      gpu.Vec // gradients of one layer of another part
-	steps      int     // taken
+	m, v, vmax gpu.Vec        // of its slices, one behind the other in the order of elements
+	in, acc    [lanes]gpu.Vec // of each lane: a piece of another part, and the sum of those before the owner
+	steps      int            // taken
 }
 
-// NewOwner takes the memory of a rule for n weights, zeroed, and with several parts the room for the largest range of layers from
-// another part. alloc returns nil when there is no memory left, and reports that itself.
-func NewOwner(alloc func(size gpu.Bytes, name string) gpu.Buffer, q gpu.Queue, rule gnn.Optimizer, n, parts int, layers [][]gnn.Range) *Owner {
+// NewOwner takes the memory of a part, zeroed where it is the rule's; nil where the part owns nothing. alloc returns nil when there is
+// no memory left, and reports that itself.
+func (d *Division) NewOwner(alloc func(size gpu.Bytes, name string) gpu.Buffer, q gpu.Queue, rule gnn.Optimizer, part int) *Owner {
+	if d.home[part] != part {
+		return nil
+	}
 	o := &Owner{rule: rule}
 	vec := func(name string, n int) gpu.Vec {
-		v := gpu.Vec{Buf: alloc(4*gpu.Bytes(n), name), Len: n}
+		if n == 0 {
+			return gpu.Vec{}
+		}
+		return gpu.Vec{Buf: alloc(4*gpu.Bytes(n), name), Len: n}
+	}
+	state := func(name string) gpu.Vec {
+		v := vec(name, d.Elements(part))
 		if v.Buf != nil {
 			q.Fill(row(v), 0)
 		}
 		return v
 	}
 	if rule.Kind != gnn.SGD {
-		o.m, o.v = vec("first moments", n), vec("second moments", n)
+		o.m, o.v = state("first moments"), state("second moments")
 		if rule.AMSGrad {
-			o.vmax = vec("largest second moments", n)
+			o.vmax = state("largest second moments")
 		}
 	}
-	if parts > 1 {
-		o.stage = vec("gradients of another part", largest(layers))
+	for l := range min(lanes, len(d.pieces[part])) {
+		if slices.ContainsFunc(d.home, func(h int) bool { return h != part }) {
+			o.in[l] = vec("gradients of another part", d.largest(part))
+		}
+		if part > 1 { // two parts or more come before it, and all of them live elsewhere
+			o.acc[l] = vec("sum of gradients", d.largest(part))
+		}
 	}
 	return o
 }
 
-// largest returns the elements of the largest range, which is added at a time.
-func largest(layers [][]gnn.Range) int {
-	n := 0
-	for _, ranges := range layers {
-		for _, g := range ranges {
-			n = max(n, g.Hi-g.Lo)
-		}
+// Elements returns how many a part owns.
+func (d *Division) Elements(part int) (n int) {
+	for i := range d.pieces[part] {
+		n += d.pieces[part][i].len()
 	}
 	return n
 }
 
-// Step enqueues one step of the optimiser.
-func (o *Owner) Step(q gpu.Queue, weights, gradients gpu.Vec) {
-	o.steps++
-	k := o.rule
+// largest returns the elements of a part's largest piece.
+func (d *Division) largest(part int) (n int) {
+	for i := range d.pieces[part] {
+		n = max(n, d.pieces[part][i].len())
+	}
+	return n
+}
+
+// step enqueues the optimiser's step of n elements that begin at element at of the owner's slices.
+func (o *Owner) step(q gpu.Queue, weights, gradients gpu.Vec, at int) {
+	k, n := o.rule, weights.Len
 	if k.Kind == gnn.SGD {
 		q.SGD(weights, gradients, float32(k.LR), float32(k.WeightDecay))
 		return
 	}
-	q.Adam(gpu.AdamArgs{Param: weights, Grad: gradients, M: o.m, V: o.v, VMax: o.vmax, LR: k.LR, Beta1: 0.9, Beta2: 0.999,
-		Eps: 1e-8, WeightDecay: k.WeightDecay, Decoupled: k.Kind == gnn.AdamW, Step: o.steps})
+	a := gpu.AdamArgs{Param: weights, Grad: gradients, M: o.m.Slice(at, at+n), V: o.v.Slice(at, at+n), LR: k.LR, Beta1: 0.9, Beta2: 0.999,
+		Eps: 1e-8, WeightDecay: k.WeightDecay, Decoupled: k.Kind == gnn.AdamW, Step: o.steps}
+	if !o.vmax.Empty() {
+		a.VMax = o.vmax.Slice(at, at+n)
+	}
+	q.Adam(a)
 }
 
 // Moments are what the update rule remembers of some weights, on the device of a part: what a checkpoint keeps.
@@ -67,15 +92,42 @@ type Moments struct {
 
 // Moments returns them in the order of the weights.
 func (r *Reduction) Moments() []Moments {
-	o := r.owner
-	return []Moments{{M: o.m, V: o.v, VMax: o.vmax}}
+	type placed struct {
+		lo int
+		Moments
+	}
+	var all []placed
+	for part, own := range r.pieces {
+		for _, p := range own {
+			o := r.parts[part].Owner
+			of := func(v gpu.Vec) gpu.Vec {
+				if v.Empty() {
+					return v
+				}
+				return v.Slice(p.at, p.at+p.len())
+			}
+			all = append(all, placed{p.Lo, Moments{part, of(o.m), of(o.v), of(o.vmax)}})
+		}
+	}
+	slices.SortFunc(all, func(a, b placed) int { return cmp.Compare(a.lo, b.lo) })
+	out := make([]Moments, len(all))
+	for i := range all {
+		out[i] = all[i].Moments
+	}
+	return out
 }
 
 // Steps returns how many steps have been taken.
-func (r *Reduction) Steps() int { return r.owner.steps }
+func (r *Reduction) Steps() int { return r.parts[0].Owner.steps }
 
 // Resume goes on behind so many steps, with Moments that have been put back.
-func (r *Reduction) Resume(steps int) { r.owner.steps = steps }
+func (r *Reduction) Resume(steps int) {
+	for i := range r.parts {
+		if o := r.parts[i].Owner; o != nil {
+			o.steps = steps
+		}
+	}
+}
 
 // row views a vector as a matrix of one row.
 func row(v gpu.Vec) gpu.Matrix {

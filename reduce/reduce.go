@@ -8,72 +8,136 @@ import (
 	"capgnn/internal/meet"
 )
 
+// lanes is how many pieces an owner has under way at the same time: while one is copied, another one is added.
+const lanes = 2
+
+// Queues are those of a part beside its compute queue.
+type Queues struct {
+	// Lanes sum up and step the pieces that the part owns, by turns, and fetch the others' weights. nil: the part owns nothing.
+	Lanes [lanes]gpu.Queue
+	Out   gpu.Queue // gradients on their way to host memory
+}
+
+// NewQueues returns the queues of a part; owner says that it is the first one on its device.
+func NewQueues(dev gpu.Device, owner bool) Queues {
+	q := Queues{Out: dev.NewQueue("gradients")}
+	if owner {
+		q.Lanes = [lanes]gpu.Queue{dev.NewQueue("reduce"), dev.NewQueue("reduce 2")}
+	}
+	return q
+}
+
+// All returns those that there are.
+func (q *Queues) All() []gpu.Queue {
+	if q.Lanes[0] == nil {
+		return []gpu.Queue{q.Out}
+	}
+	return append(q.Lanes[:], q.Out)
+}
+
 // Part is one part's side of a reduction.
 type Part struct {
-	Compute gpu.Queue // of the backward pass and the update
-	Reduce  gpu.Queue // sums of gradients; of other parts, gradients on their way to host memory
-	Waits   *meet.Waits
+	Compute gpu.Queue // of the backward pass
+	Queues
+	Waits *meet.Waits
 	// Weights and Gradients are flat, of equal layout on all parts.
 	Weights, Gradients gpu.Vec
-	Same               []bool // by part: it lives on this very device
-	Reach              []bool // by part: this device can copy from its device
-	Owner              *Owner // of part 0; nil: the part takes no steps
+	Reach              []bool // by part: this device can copy from its device, or is it
+	Owner              *Owner // nil: the part owns nothing
 
-	// gradStage and weightStage are host memory on the way to and from the owner, nil where devices reach each other.
+	// gradStage and weightStage are host memory on the way to owners and from this one, empty where devices reach each other.
 	gradStage, weightStage []byte
+	stageOf                []int // by owner: byte of gradStage where what goes to it begins; -1: it reaches this part
+
+	// Of an owner, in the epoch under way.
+	next, from int // the sum whose turn it is: of which piece, with whose gradients
 }
 
-// Reduction is the sums, the step and the way of the weights of all parts of a run.
+// Reduction is the sums, the steps and the way of the weights of all parts of a run.
 //
-// Method: a part says when its compute queue has been given the last operation on a layer's gradients. Part 0 has a queue of
-// its own for sums: for layers from the last to the first it waits for its own gradients of the layer, then, for the other
-// parts in order, for theirs, copies them to its stage and adds them. So sums are under way while earlier layers are still in
-// their backward pass. The step follows on part 0's compute queue, behind all sums; the others copy the weights behind it.
+// Method: a part says when its compute queue has been given the last operation on a layer's gradients. Then they go to the owners of their
+// slices, piece by piece, the first piece of every owner before the second of any. An owner takes its pieces in order, by turns on each of its
+// lanes, and for each of them the parts in order: it waits for a part's gradients, copies them (from the part's device, or from the host memory
+// that the part has put them in) and adds them. The step of a piece follows on the lane when the owner's backward pass is done, and its way to
+// host memory if somebody has to fetch it there, once for all. Then the lanes fetch the pieces of the other owners. Other parts of an
+// owner's device copy its weights.
 //
-// The bits are those of adding whole gradients one after another when every part is done.
+// The bits are those of adding whole gradients one after another when every part is done, and of one step of all of them.
 type Reduction struct {
+	*Division
 	hub     *meet.Hub
 	parts   []Part
-	owner   *Owner
-	layers  [][]gnn.Range    // elements of the flat vectors that belong to each layer
-	mail    []chan share     // of each part, to part 0: layers from the last to the first
-	updated []chan gpu.Event // from part 0 to each part
-
-	// Of part 0, in the epoch under way.
-	own         []gpu.Event // its own gradients of each layer, nil until they have been enqueued
-	layer, part int         // of the next sum; part 0: nothing of the layer has been done
+	due     [][]delivery       // by layer: what it completes
+	shares  [][]chan gpu.Event // by owner and part: the part's gradients of the owner's pieces, in their order, are there
+	stepped [][]chan gpu.Event // by owner and reader: the weights of the owner's pieces, in their order, are new
+	whole   []chan gpu.Event   // by part: all weights of its device's first part are new
+	names   []string           // by layer: its gradients
+	layers  []fmt.Stringer     // by layer: its exchange
 }
 
-// share tells part 0 where the gradients of a layer are and when they are ready.
-type share struct {
-	layer int
-	ready gpu.Event
-}
+// delivery names a piece.
+type delivery struct{ owner, index int }
 
 // exchange names the way of a layer's gradients, or of new weights, in errors.
 type exchange struct{ layer int }
 
 func (x exchange) String() string { return fmt.Sprintf("layer %d %s", x.layer, gnn.Backward) }
 
-// New returns the reduction of parts, the first of which is the owner. layers are the elements of the flat vectors that belong to each
-// layer. Nothing is allocated in an epoch.
-func New(h *meet.Hub, parts []Part, layers [][]gnn.Range) *Reduction {
-	r := &Reduction{hub: h, parts: parts, owner: parts[0].Owner, layers: layers, own: make([]gpu.Event, len(layers)), layer: len(layers) - 1}
+// New returns the reduction of the parts that were divided. Nothing is allocated in an epoch.
+func New(h *meet.Hub, parts []Part, d *Division) *Reduction {
+	r := &Reduction{Division: d, hub: h, parts: parts}
+	r.schedule()
 	for i := range parts {
-		// As many places as values in an epoch, so senders never block.
-		r.mail = append(r.mail, make(chan share, len(layers)))
-		r.updated = append(r.updated, make(chan gpu.Event, 1))
 		p := &parts[i]
-		if n := 4 * p.Gradients.Len; i > 0 {
-			if !parts[0].Reach[i] {
-				p.gradStage = make([]byte, n)
+		n := len(d.pieces[i])
+		var shares, stepped []chan gpu.Event
+		for range parts { // as many places as values in an epoch, so senders never block
+			shares, stepped = append(shares, make(chan gpu.Event, n)), append(stepped, make(chan gpu.Event, n))
+		}
+		r.shares, r.stepped = append(r.shares, shares), append(r.stepped, stepped)
+		r.whole = append(r.whole, make(chan gpu.Event, 1))
+		p.stageOf = make([]int, len(parts))
+		staged := 0
+		for o := range parts {
+			if p.stageOf[o] = -1; !parts[o].Reach[i] {
+				p.stageOf[o] = staged
+				staged += 4 * d.Elements(o)
 			}
-			if !p.Reach[0] {
-				p.weightStage = make([]byte, n)
+			if d.home[o] == o && !parts[o].Reach[i] && p.weightStage == nil {
+				p.weightStage = make([]byte, 4*d.Elements(i))
+			}
+		}
+		p.gradStage = make([]byte, staged)
+	}
+	return r
+}
+
+// schedule lists for every layer the pieces that it completes, owners taking turns.
+func (r *Reduction) schedule() {
+	for _, own := range r.pieces {
+		for _, p := range own {
+			for len(r.due) <= p.layer {
+				r.names = append(r.names, fmt.Sprintf("gradients of layer %d", len(r.due)))
+				r.layers = append(r.layers, exchange{len(r.due)})
+				r.due = append(r.due, nil)
 			}
 		}
 	}
-	return r
+	for layer := range r.due {
+		for turn, left := 0, true; left; turn++ {
+			left = false
+			for o, own := range r.pieces {
+				first := 0
+				for first < len(own) && own[first].layer != layer {
+					first++
+				}
+				if i := first + turn; i < len(own) && own[i].layer == layer {
+					r.due[layer] = append(r.due[layer], delivery{o, i})
+					left = true
+				}
+			}
+		}
+	}
 }
 
 // Lock has lock replace the host memory that gradients and weights of a part pass through by memory of its size: page-locked, or what
@@ -83,106 +147,94 @@ func (r *Reduction) Lock(part int, lock func(mem []byte) []byte) {
 	p.gradStage, p.weightStage = lock(p.gradStage), lock(p.weightStage)
 }
 
-// Done says that a part's compute queue has been given everything that writes the gradients of a layer. Part 0 enqueues the sums
-// whose shares are there already.
+// Done says that a part's compute queue has been given everything that writes the gradients of a layer, and of all behind it. An owner
+// enqueues the sums whose shares are there already.
 func (r *Reduction) Done(part, layer int) {
-	if len(r.parts) == 1 {
+	if len(r.parts) == 1 || layer >= len(r.due) || len(r.due[layer]) == 0 {
 		return
 	}
 	p := &r.parts[part]
 	ready := p.Compute.Record()
-	if part == 0 {
-		r.own[layer] = ready
-		r.advance(false)
-		return
-	}
-	if p.gradStage != nil {
-		p.Reduce.Wait(ready)
-		for _, g := range r.layers[layer] {
-			p.Reduce.Download(p.gradStage[4*g.Lo:4*g.Hi], p.Gradients.Buf, 4*gpu.Bytes(p.Gradients.Off+g.Lo))
+	var staged gpu.Event // the last piece that went to host memory
+	for _, x := range r.due[layer] {
+		event := ready
+		if base := p.stageOf[x.owner]; base >= 0 {
+			if staged == nil {
+				p.Out.Wait(ready)
+			}
+			own := &r.pieces[x.owner][x.index]
+			p.Out.Download(own.in(p.gradStage[base:]), p.Gradients.Buf, 4*gpu.Bytes(p.Gradients.Off+own.Lo))
+			event = p.Out.Record()
+			staged = event
 		}
-		ready = p.Reduce.Record()
+		r.shares[x.owner][part] <- event
 	}
-	r.mail[part] <- share{layer, ready}
+	if staged != nil {
+		p.Waits.Owe(staged)
+	}
+	if p.Owner != nil && layer > 0 {
+		r.sum(part, false, 1)
+	}
 }
 
-// advance enqueues the sums whose turn it is, in their order: with wait, all that are left of the epoch; without, those whose
+// in returns the bytes of the piece in memory that holds its owner's slices.
+func (p *piece) in(mem []byte) []byte { return mem[4*p.at : 4*(p.at+p.len())] }
+
+// lane returns the queue of an owner's piece.
+func (p *Part) lane(piece int) gpu.Queue { return p.Lanes[piece%lanes] }
+
+// sum enqueues an owner's sums of layers from least on, in their order: with wait, all that are left of them; without, those whose
 // shares are there.
-func (r *Reduction) advance(wait bool) {
-	q := r.parts[0].Reduce
-	for r.layer >= 0 && r.own[r.layer] != nil {
-		if r.part == 0 {
-			q.Wait(r.own[r.layer])
-			r.part = 1
-		}
-		for ; r.part < len(r.parts); r.part++ {
-			if !wait && len(r.mail[r.part]) == 0 {
+func (r *Reduction) sum(owner int, wait bool, least int) {
+	p := &r.parts[owner]
+	for ; p.next < len(r.pieces[owner]) && r.pieces[owner][p.next].layer >= least; p.next, p.from = p.next+1, 0 {
+		for ; p.from < len(r.parts); p.from++ {
+			if !wait && len(r.shares[owner][p.from]) == 0 {
 				return
 			}
-			s := meet.Receive(r.hub, r.mail[r.part], 0, r.part, fmt.Sprintf("gradients of layer %d", r.layer))
-			if s.layer != r.layer {
-				panic(fmt.Sprintf("reduce: gradients of layer %d of part %d where layer %d is due", s.layer, r.part, r.layer))
-			}
-			r.parts[0].Waits.For(q, s.ready, r.part, exchange{r.layer}, "gradients")
-			for _, g := range r.layers[r.layer] {
-				r.add(q, r.part, g)
-			}
+			r.add(owner, p.next, p.from)
 		}
-		r.layer, r.part = r.layer-1, 0
 	}
 }
 
-// add enqueues part 0's gradients += those of a part, of some elements.
-func (r *Reduction) add(q gpu.Queue, part int, g gnn.Range) {
-	own, p := &r.parts[0], &r.parts[part]
-	theirs := row(p.Gradients.Slice(g.Lo, g.Hi))
-	stage := row(r.owner.stage.Slice(0, g.Hi-g.Lo))
-	switch {
-	case p.gradStage != nil:
-		q.Upload(stage.Buf, 4*gpu.Bytes(stage.Off), p.gradStage[4*g.Lo:4*g.Hi])
-	case own.Same[part]: // nothing is to be copied
-		stage = theirs
-	default:
-		q.(gpu.PeerCopier).CopyFrom(stage, theirs)
-	}
-	q.Axpby(row(own.Gradients.Slice(g.Lo, g.Hi)), 1, stage, 1)
-}
-
-// Finish enqueues what is left of the epoch behind a part's backward pass: at part 0 the other sums, the step and the weights'
-// way to those who do not reach part 0's memory; at the others the copy of the weights.
-func (r *Reduction) Finish(part int) {
-	if part > 0 {
-		r.copyWeights(part)
+// add enqueues the sum of a piece with a part's gradients. Those of parts before the owner are summed up apart, as the owner's come behind
+// them: float addition is commutative, but not associative.
+func (r *Reduction) add(owner, index, part int) {
+	p, x, q := &r.parts[owner], &r.pieces[owner][index], r.parts[owner].lane(index)
+	ready := meet.Receive(r.hub, r.shares[owner][part], owner, part, r.names[x.layer])
+	own, in, acc := row(p.Gradients.Slice(x.Lo, x.Hi)), p.Owner.in[index%lanes], p.Owner.acc[index%lanes]
+	if part == owner {
+		q.Wait(ready)
+		switch {
+		case part > 1:
+			q.Axpby(own, 1, row(acc.Slice(0, x.len())), 1)
+		case part == 1:
+			q.Axpby(own, 1, row(in.Slice(0, x.len())), 1)
+		}
 		return
 	}
-	p := &r.parts[0]
-	if len(r.parts) > 1 {
-		r.advance(true)
-		p.Compute.Wait(p.Reduce.Record())
-	}
-	clear(r.own)
-	r.layer, r.part = len(r.layers)-1, 0
-	r.owner.Step(p.Compute, p.Weights, p.Gradients)
-	for i := 1; i < len(r.parts); i++ {
-		if to := r.parts[i].weightStage; to != nil {
-			p.Compute.Download(to, p.Weights.Buf, 4*gpu.Bytes(p.Weights.Off))
-		}
-		r.updated[i] <- p.Compute.Record()
+	p.Waits.For(q, ready, part, r.layers[x.layer], "gradients")
+	switch {
+	case r.home[part] == owner: // they are on this device
+		q.Axpby(own, 1, row(r.parts[part].Gradients.Slice(x.Lo, x.Hi)), 1)
+	case part > owner:
+		q.Axpby(own, 1, r.fetch(q, owner, part, x, in), 1)
+	case part == 0 && owner > 1:
+		r.fetch(q, owner, part, x, acc)
+	case part == 0:
+		r.fetch(q, owner, part, x, in)
+	default:
+		q.Axpby(row(acc.Slice(0, x.len())), 1, r.fetch(q, owner, part, x, in), 1)
 	}
 }
 
-// copyWeights enqueues a part's weights = part 0's, when they are updated. Every part has read the old ones by then: the step waits
-// for all gradients.
-func (r *Reduction) copyWeights(part int) {
-	p, q := &r.parts[part], r.parts[part].Compute
-	p.Waits.For(q, meet.Receive(r.hub, r.updated[part], part, 0, "new weights"), 0, exchange{0}, "new weights")
-	to, from := row(p.Weights), row(r.parts[0].Weights)
-	switch {
-	case p.weightStage != nil:
-		q.Upload(p.Weights.Buf, 4*gpu.Bytes(p.Weights.Off), p.weightStage)
-	case p.Same[0]:
-		q.Copy(to, from)
-	default:
-		q.(gpu.PeerCopier).CopyFrom(to, from)
+// fetch enqueues the copy of a part's gradients of a piece to an owner's device.
+func (r *Reduction) fetch(q gpu.Queue, owner, part int, x *piece, to gpu.Vec) gpu.Matrix {
+	from, dst := &r.parts[part], row(to.Slice(0, x.len()))
+	if base := from.stageOf[owner]; base >= 0 {
+		q.Upload(dst.Buf, 4*gpu.Bytes(dst.Off), x.in(from.gradStage[base:]))
+	} else {
+		q.(gpu.PeerCopier).CopyFrom(dst, row(from.Gradients.Slice(x.Lo, x.Hi)))
 	}
+	return dst
 }

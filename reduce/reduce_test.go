@@ -19,47 +19,83 @@ import (
 )
 
 // routes are how parts reach each other.
-var routes = []string{"peer", "same device", "by the host", "mixed"}
+var routes = []string{"peer", "by the host", "mixed"}
+
+// scene is who takes part in a reduction, and of what.
+type scene struct {
+	devices []int // by part
+	route   string
+	layers  [][]gnn.Range
+	rule    gnn.Optimizer
+}
+
+func (s scene) String() string {
+	return fmt.Sprintf("parts on devices %v, %s, %v, layers %v", s.devices, s.route, s.rule, s.layers)
+}
+
+func (s scene) elements() (n int) {
+	for _, ranges := range s.layers {
+		for _, g := range ranges {
+			n = max(n, g.Hi)
+		}
+	}
+	return n
+}
+
+// few are layers that interleave in the flat vectors.
+var few = [][]gnn.Range{{{Lo: 0, Hi: 7}, {Lo: 30, Hi: 41}}, {{Lo: 7, Hi: 8}}, {{Lo: 8, Hi: 30}}}
+
+// apart returns n parts on devices of their own.
+func apart(n int) (devices []int) {
+	for i := range n {
+		devices = append(devices, i)
+	}
+	return devices
+}
 
 // team is some parts with gradients, on CPU devices, without a model.
 type team struct {
-	hub    *meet.Hub
-	parts  []Part
-	layers [][]gnn.Range
-	start  []float32   // weights
-	grads  [][]float32 // by part
+	hub      *meet.Hub
+	parts    []Part
+	division *Division
+	layers   [][]gnn.Range
+	start    []float32   // weights
+	grads    [][]float32 // by part
 }
 
-const elements = 41
-
-// newTeam makes the parts of a run whose layers interleave in the flat vectors.
-func newTeam(t *testing.T, n int, route string, rule gnn.Optimizer) *team {
+// newTeam makes the parts of a scene.
+func newTeam(t *testing.T, s scene) *team {
 	t.Helper()
-	x := &team{hub: meet.NewHub(t.Context(), 10*time.Second), layers: [][]gnn.Range{{{Lo: 0, Hi: 7}, {Lo: 30, Hi: 41}}, {{Lo: 7, Hi: 8}}, {{Lo: 8, Hi: 30}}}}
+	elements, n := s.elements(), len(s.devices)
+	x := &team{hub: meet.NewHub(t.Context(), 10*time.Second), layers: s.layers}
 	r := rand.New(rand.NewPCG(uint64(n), 3))
 	random := func() []float32 {
 		v := make([]float32, elements)
-		for k := range v {
+		for k := range min(elements, 4099) {
 			v[k] = float32(r.NormFloat64() * float64(uint(1)<<r.IntN(20))) // sums depend on their order
+		}
+		for k := 4099; k < elements; k += 4099 { // a prime: no piece begins with it
+			copy(v[k:], v[:4099])
 		}
 		return v
 	}
 	x.start = random()
-	devices := make([]gpu.Device, n)
-	for i := range devices {
-		if route == "same device" && i%2 == 1 {
-			devices[i] = devices[i-1]
+	devices, homes := make([]gpu.Device, n), make([]int, n)
+	for i, k := range s.devices {
+		homes[i] = slices.Index(s.devices, k)
+		if devices[i] = devices[homes[i]]; devices[i] != nil {
 			continue
 		}
-		d, err := host.Open(host.Spec{Name: fmt.Sprintf("cpu:%d", i), Threads: 1, Memory: 1 << 20, Poison: true})
+		d, err := host.Open(host.Spec{Name: fmt.Sprintf("cpu:%d", k), Threads: 1, Memory: 1 << 26, Poison: true})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { d.Close() })
 		devices[i] = d
 	}
+	x.division = Divide(s.layers, homes)
 	for i, d := range devices {
-		p := Part{Compute: d.NewQueue("compute"), Reduce: d.NewQueue("reduce"), Waits: &meet.Waits{Hub: x.hub, Part: i, Device: d.Info().Name}}
+		p := Part{Compute: d.NewQueue("compute"), Queues: NewQueues(d, homes[i] == i), Waits: &meet.Waits{Hub: x.hub, Part: i, Device: d.Info().Name}}
 		alloc := func(size gpu.Bytes, name string) gpu.Buffer {
 			b, err := d.Alloc(size, name)
 			if err != nil {
@@ -69,22 +105,23 @@ func newTeam(t *testing.T, n int, route string, rule gnn.Optimizer) *team {
 			return b
 		}
 		x.grads = append(x.grads, random())
-		p.Weights = gpu.Vec{Buf: alloc(4*elements, "weights"), Len: elements}
-		p.Gradients = gpu.Vec{Buf: alloc(4*elements, "gradients"), Len: elements}
+		p.Weights = gpu.Vec{Buf: alloc(4*gpu.Bytes(elements), "weights"), Len: elements}
+		p.Gradients = gpu.Vec{Buf: alloc(4*gpu.Bytes(elements), "gradients"), Len: elements}
 		p.Compute.Upload(p.Weights.Buf, 0, hostmem.Bytes(x.start))
-		for j, o := range devices {
-			p.Same = append(p.Same, o == d)
-			p.Reach = append(p.Reach, o == d || route != "by the host" && (route != "mixed" || i == j+1))
+		for j := range devices {
+			same := homes[i] == homes[j]
+			p.Reach = append(p.Reach, same || s.route == "peer" || s.route == "mixed" && (homes[i]+2*homes[j])%3 == 0)
 		}
-		if i == 0 {
-			p.Owner = NewOwner(alloc, p.Compute, rule, elements, n, x.layers)
-		}
+		p.Owner = x.division.NewOwner(alloc, p.Compute, s.rule, i)
 		x.parts = append(x.parts, p)
 	}
 	return x
 }
 
-// epoch runs one with every part late by what late says, and waits for all. silent parts do nothing.
+// nobody is late or silent.
+func nobody(int) {}
+
+// epoch runs one with every part late by what late says, and waits for all. A silent part does nothing.
 func (x *team) epoch(r *Reduction, late func(part int), silent int) error {
 	errs := make([]error, len(x.parts))
 	var all sync.WaitGroup
@@ -102,7 +139,7 @@ func (x *team) epoch(r *Reduction, late func(part int), silent int) error {
 				}
 			})
 			if errs[i] == nil {
-				errs[i] = p.Waits.Settle(p.Compute, p.Reduce)
+				errs[i] = p.Waits.Settle(append(p.All(), p.Compute)...)
 			}
 		})
 	}
@@ -113,7 +150,7 @@ func (x *team) epoch(r *Reduction, late func(part int), silent int) error {
 // weights returns those of a part.
 func (x *team) weights(t *testing.T, part int) []float32 {
 	t.Helper()
-	out := make([]float32, elements)
+	out := make([]float32, len(x.start))
 	x.parts[part].Compute.Download(hostmem.Bytes(out), x.parts[part].Weights.Buf, 0)
 	if err := x.parts[part].Compute.Sync(); err != nil {
 		t.Fatal(err)
@@ -121,133 +158,277 @@ func (x *team) weights(t *testing.T, part int) []float32 {
 	return out
 }
 
-// On any route, whoever is late, every part has the weights of sums in part order, to the bit.
+// plain is what a reduction equals: whole gradients added in part order, and one step of all elements, on one device.
+type plain struct {
+	q                             gpu.Queue
+	rule                          gnn.Optimizer
+	weights, grads, in, m, v, top gpu.Vec
+	steps                         int
+}
+
+func newPlain(t *testing.T, x *team, rule gnn.Optimizer) *plain {
+	t.Helper()
+	d, err := host.Open(host.Spec{Name: "plain", Threads: 2, Memory: 1 << 26})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Close() })
+	p := &plain{q: d.NewQueue("compute"), rule: rule}
+	for _, v := range []*gpu.Vec{&p.weights, &p.grads, &p.in, &p.m, &p.v, &p.top} {
+		b, err := d.Alloc(4*gpu.Bytes(len(x.start)), "vector")
+		if err != nil {
+			t.Fatal(err)
+		}
+		*v = gpu.Vec{Buf: b, Len: len(x.start)}
+		p.q.Fill(row(*v), 0)
+	}
+	p.q.Upload(p.weights.Buf, 0, hostmem.Bytes(x.start))
+	if !rule.AMSGrad {
+		p.top = gpu.Vec{}
+	}
+	return p
+}
+
+// epoch returns the weights behind one more.
+func (p *plain) epoch(t *testing.T, grads [][]float32) []float32 {
+	t.Helper()
+	p.q.Upload(p.grads.Buf, 0, hostmem.Bytes(grads[0]))
+	for _, g := range grads[1:] {
+		p.q.Upload(p.in.Buf, 0, hostmem.Bytes(g))
+		p.q.Axpby(row(p.grads), 1, row(p.in), 1)
+	}
+	p.steps++
+	if p.rule.Kind == gnn.SGD {
+		p.q.SGD(p.weights, p.grads, float32(p.rule.LR), float32(p.rule.WeightDecay))
+	} else {
+		p.q.Adam(gpu.AdamArgs{Param: p.weights, Grad: p.grads, M: p.m, V: p.v, VMax: p.top, LR: p.rule.LR, Beta1: 0.9, Beta2: 0.999, Eps: 1e-8,
+			WeightDecay: p.rule.WeightDecay, Decoupled: p.rule.Kind == gnn.AdamW, Step: p.steps})
+	}
+	out := make([]float32, p.weights.Len)
+	p.q.Download(hostmem.Bytes(out), p.weights.Buf, 0)
+	if err := p.q.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// rules are all update rules.
+var rules = []gnn.Optimizer{{Kind: gnn.Adam, LR: 0.01, WeightDecay: 0.1}, {Kind: gnn.Adam, LR: 0.01, AMSGrad: true},
+	{Kind: gnn.AdamW, LR: 0.01, WeightDecay: 0.1}, {Kind: gnn.AdamW, LR: 0.01, AMSGrad: true}, {Kind: gnn.SGD, LR: 0.125, WeightDecay: 0.1}}
+
+// randomScene draws parts, devices, ways, layers and a rule. Vectors have fewer elements than devices, or pieces.
+func randomScene(r *rand.Rand) scene {
+	s := scene{route: routes[r.IntN(len(routes))], rule: rules[r.IntN(len(rules))]}
+	devices := 1 + r.IntN(5)
+	for i := range 1 + r.IntN(9) {
+		d := r.IntN(devices) // interleaved
+		if r.IntN(2) == 0 {
+			d = i % devices // by turns, as runs have them
+		}
+		s.devices = append(s.devices, d)
+	}
+	layers := 1 + r.IntN(4)
+	s.layers = make([][]gnn.Range, layers)
+	at := 0
+	for k := range layers + r.IntN(4) {
+		n := []int{1 + r.IntN(4), 1 + r.IntN(100), 1 + r.IntN(40000), devices*most + r.IntN(most)}[min(3, r.IntN(13)/4)]
+		l := k
+		if k >= layers {
+			l = r.IntN(layers)
+		}
+		s.layers[l] = append(s.layers[l], gnn.Range{Lo: at, Hi: at + n})
+		at += n
+	}
+	return s
+}
+
+// On any route, with any parts on any devices, whoever is late: every part has the weights of sums in part order and of one step of
+// everything, to the bit.
 func TestSumsInPartOrder(t *testing.T) {
-	const epochs, lr = 3, 0.125
-	for _, n := range []int{1, 2, 3, 5} {
-		for _, route := range routes {
-			for late := -1; late < n; late++ {
-				x := newTeam(t, n, route, gnn.Optimizer{Kind: gnn.SGD, LR: lr})
-				r := New(x.hub, x.parts, x.layers)
-				want := slices.Clone(x.start)
-				for range epochs {
-					for k := range want {
-						sum := x.grads[0][k]
-						for _, g := range x.grads[1:] {
-							sum += g[k]
+	const epochs = 2
+	r := rand.New(rand.NewPCG(17, 1))
+	var scenes []scene
+	for n, route := range routes {
+		scenes = append(scenes, scene{apart(1 + n), route, few, rules[n]}, scene{[]int{0, 1, 0, 1, 2}, route, few, rules[n+2]}, scene{apart(9), route, few, rules[n]},
+			scene{[]int{0, 0, 0}, route, few, rules[n]}, scene{apart(5), route, [][]gnn.Range{{{Lo: 0, Hi: 3}}}, rules[n]})
+	}
+	for range 30 {
+		scenes = append(scenes, randomScene(r))
+	}
+	for _, s := range scenes {
+		late := r.IntN(len(s.devices)+1) - 1
+		x := newTeam(t, s)
+		reduction, want := New(x.hub, x.parts, x.division), newPlain(t, x, s.rule)
+		for epoch := range epochs {
+			err := x.epoch(reduction, func(part int) {
+				if part == late {
+					time.Sleep(200 * time.Microsecond)
+				}
+			}, -1)
+			if err != nil {
+				t.Fatal(s, err)
+			}
+			weights := want.epoch(t, x.grads)
+			for i := range x.parts {
+				got := x.weights(t, i)
+				if slices.Equal(got, weights) {
+					continue
+				}
+				if k := slices.IndexFunc(apart(len(got)), func(k int) bool { return got[k] != weights[k] }); k >= 0 {
+					t.Fatalf("%v, part %d late: epoch %d: element %d at part %d is %v, want %v", s, late, epoch, k, i, got[k], weights[k])
+				}
+			}
+		}
+		if reduction.Steps() != epochs {
+			t.Errorf("%v: %d steps", s, reduction.Steps())
+		}
+	}
+}
+
+// A reduction that goes on with the moments and the number of steps of another one, whoever owned them, gives the weights of one that
+// did not stop.
+func TestResume(t *testing.T) {
+	for _, rule := range rules {
+		for _, layers := range [][][]gnn.Range{few, {{{Lo: 0, Hi: 3 * most}}, {{Lo: 3 * most, Hi: 3*most + 9}}}} {
+			parts := []int{0, 1, 0}
+			a := newTeam(t, scene{parts, "peer", layers, rule})
+			whole := New(a.hub, a.parts, a.division)
+			for range 2 {
+				if err := a.epoch(whole, nobody, -1); err != nil {
+					t.Fatal(err)
+				}
+			}
+			weights, state := a.weights(t, 0), moments(t, a, whole)
+			for _, devices := range [][]int{parts, {0, 1, 2}, {0, 0, 0}} {
+				b := newTeam(t, scene{devices, "by the host", layers, rule})
+				resumed := New(b.hub, b.parts, b.division)
+				resumed.Resume(whole.Steps())
+				for i := range b.parts {
+					b.parts[i].Compute.Upload(b.parts[i].Weights.Buf, 0, hostmem.Bytes(weights))
+				}
+				for k, from := range state {
+					for _, m := range resumed.Moments() {
+						v := []gpu.Vec{m.M, m.V, m.VMax}[k]
+						if v.Len > 0 {
+							b.parts[m.Part].Compute.Upload(v.Buf, 4*gpu.Bytes(v.Off), hostmem.Bytes(from[:v.Len]))
+							from = from[v.Len:]
 						}
-						want[k] -= lr * sum // exact but for its own rounding: lr is a power of two
 					}
-					err := x.epoch(r, func(part int) {
-						if part == late {
-							time.Sleep(200 * time.Microsecond)
-						}
-					}, -1)
-					if err != nil {
+					if len(from) > 0 {
+						t.Fatalf("%v: %d moments more than there are places", rule, len(from))
+					}
+				}
+				for i := range b.parts { // owners step on queues of their own
+					if err := b.parts[i].Compute.Sync(); err != nil {
 						t.Fatal(err)
 					}
 				}
-				for i := range x.parts {
-					if got := x.weights(t, i); !slices.Equal(got, want) {
-						t.Errorf("%d parts, %s, part %d late: part %d has weights %v, want %v", n, route, late, i, got, want)
-					}
+				if err := b.epoch(resumed, nobody, -1); err != nil {
+					t.Fatal(err)
 				}
-				if r.Steps() != epochs {
-					t.Errorf("%d steps", r.Steps())
+				want := newPlain(t, a, rule)
+				want.epoch(t, a.grads)
+				want.epoch(t, a.grads)
+				if got := b.weights(t, 1); !slices.Equal(got, want.epoch(t, a.grads)) || slices.Equal(got, weights) {
+					t.Errorf("%+v, %v on %v: other weights than without a stop", rule, layers, devices)
 				}
 			}
 		}
 	}
 }
 
-// A reduction that goes on with the moments and the number of steps of another one gives the weights of one that did not stop.
-func TestResume(t *testing.T) {
-	for _, rule := range []gnn.Optimizer{{Kind: gnn.Adam, LR: 0.01}, {Kind: gnn.Adam, LR: 0.01, AMSGrad: true}, {Kind: gnn.AdamW, LR: 0.01, WeightDecay: 0.1}, {Kind: gnn.SGD, LR: 0.01}} {
-		now := func(int) {}
-		a, b := newTeam(t, 2, "peer", rule), newTeam(t, 2, "peer", rule)
-		whole := New(a.hub, a.parts, a.layers)
-		for range 2 {
-			if err := a.epoch(whole, now, -1); err != nil {
+// moments returns the first, second and largest second moments of all elements.
+func moments(t *testing.T, x *team, r *Reduction) (all [3][]float32) {
+	t.Helper()
+	for _, m := range r.Moments() {
+		for k, v := range []gpu.Vec{m.M, m.V, m.VMax} {
+			if v.Len == 0 {
+				continue
+			}
+			host, q := make([]float32, v.Len), x.parts[m.Part].Compute
+			q.Download(hostmem.Bytes(host), v.Buf, 4*gpu.Bytes(v.Off))
+			if err := q.Sync(); err != nil {
 				t.Fatal(err)
 			}
-		}
-		state := [][]float32{a.weights(t, 0)}
-		for _, m := range whole.Moments() {
-			for _, v := range []gpu.Vec{m.M, m.V, m.VMax} {
-				host := make([]float32, v.Len)
-				if q := a.parts[m.Part].Compute; v.Len > 0 {
-					q.Download(hostmem.Bytes(host), v.Buf, 4*gpu.Bytes(v.Off))
-					if err := q.Sync(); err != nil {
-						t.Fatal(err)
-					}
-				}
-				state = append(state, host)
-			}
-		}
-		resumed := New(b.hub, b.parts, b.layers)
-		resumed.Resume(whole.Steps())
-		for i := range b.parts {
-			b.parts[i].Compute.Upload(b.parts[i].Weights.Buf, 0, hostmem.Bytes(state[0]))
-		}
-		k := 1
-		for _, m := range resumed.Moments() {
-			for _, v := range []gpu.Vec{m.M, m.V, m.VMax} {
-				if v.Len > 0 {
-					b.parts[m.Part].Compute.Upload(v.Buf, 4*gpu.Bytes(v.Off), hostmem.Bytes(state[k]))
-				}
-				k++
-			}
-		}
-		if err := errors.Join(a.epoch(whole, now, -1), b.epoch(resumed, now, -1)); err != nil {
-			t.Fatal(err)
-		}
-		want := a.weights(t, 1)
-		if got := b.weights(t, 1); !slices.Equal(got, want) || slices.Equal(want, state[0]) {
-			t.Errorf("%+v: weights %v, want %v", rule, got, want)
+			all[k] = append(all[k], host...)
 		}
 	}
+	return all
 }
 
 // Whoever does not hand over gradients or weights is named when the deadline has passed.
 func TestWhoIsSilent(t *testing.T) {
-	for silent, want := range map[int]string{0: "for part 0: new weights", 2: "part 0 waited 50ms for part 2: gradients of layer 2"} {
-		x := newTeam(t, 3, "peer", gnn.Optimizer{Kind: gnn.SGD, LR: 1})
+	for silent, want := range map[int]string{0: "part 1 waited 50ms for part 0: gradients of layer 0", 2: "part 0 waited 50ms for part 2: gradients of layer 0"} {
+		x := newTeam(t, scene{apart(3), "peer", [][]gnn.Range{few[0], few[1], {{Lo: 8, Hi: 30}, {Lo: 41, Hi: 90}}}, rules[4]})
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		*x.hub = *meet.NewHub(ctx, 50*time.Millisecond)
-		err := x.epoch(New(x.hub, x.parts, x.layers), func(int) {}, silent)
+		err := x.epoch(New(x.hub, x.parts, x.division), nobody, silent)
 		if late := new(meet.Late); !errors.As(err, &late) || !strings.Contains(err.Error(), want) {
 			t.Errorf("part %d is silent: error %v, want %q", silent, err, want)
 		}
 	}
 }
 
-// Memory that is replaced by page-locked memory is what gradients and weights pass through; where parts reach each other there is none.
+// A part that has handed over its gradients, and then takes no step, keeps the others waiting for its weights, and the other parts of its
+// device for all of them.
+func TestNoNewWeights(t *testing.T) {
+	for silent, want := range map[int]string{0: "part 1 waited 50ms for part 0: new weights", 1: "part 0 waited 50ms for part 1: new weights"} {
+		x := newTeam(t, scene{[]int{0, 1, silent}, "by the host", few, rules[0]})
+		*x.hub = *meet.NewHub(t.Context(), 50*time.Millisecond)
+		r := New(x.hub, x.parts, x.division)
+		errs := make([]error, len(x.parts))
+		var all sync.WaitGroup
+		for i := range x.parts {
+			all.Go(func() {
+				errs[i] = meet.Guard(func() {
+					for l := len(x.layers) - 1; l >= 0; l-- {
+						r.Done(i, l)
+					}
+					if i != silent {
+						r.Finish(i)
+					}
+				})
+			})
+		}
+		all.Wait()
+		mate := fmt.Sprintf("part 2 waited 50ms for part %d: new weights", silent)
+		if err := errs[1-silent]; err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+		if err := errs[2]; err == nil || !strings.Contains(err.Error(), mate) {
+			t.Errorf("error %v, want %q", err, mate)
+		}
+	}
+}
+
+// Memory that is replaced by page-locked memory is what gradients and weights pass through: every gradient of another device's slices once,
+// and every owner's weights once. Where parts reach each other there is none.
 func TestLock(t *testing.T) {
 	for _, route := range routes {
-		x := newTeam(t, 2, route, gnn.Optimizer{Kind: gnn.SGD, LR: 1})
-		r := New(x.hub, x.parts, x.layers)
+		x := newTeam(t, scene{apart(3), route, [][]gnn.Range{{{Lo: 0, Hi: 48000}}}, rules[4]})
+		r := New(x.hub, x.parts, x.division)
 		var locked [][]byte
 		for i := range x.parts {
 			r.Lock(i, func(mem []byte) []byte {
-				if mem == nil {
-					return nil
+				if len(mem) == 0 {
+					return mem
 				}
 				locked = append(locked, make([]byte, len(mem)))
 				return locked[len(locked)-1]
 			})
 		}
-		if err := x.epoch(r, func(int) {}, -1); err != nil {
+		if err := x.epoch(r, nobody, -1); err != nil {
 			t.Fatal(err)
 		}
-		want := map[string]int{"by the host": 2, "mixed": 1}[route] // the gradients of part 1, and weights for it
-		if len(locked) != want {
-			t.Errorf("%s: %d pieces of memory, want %d", route, len(locked), want)
-		}
+		var got []int
 		for _, mem := range locked {
-			if len(mem) != 4*elements || !slices.ContainsFunc(mem, func(b byte) bool { return b != 0 }) {
+			if got = append(got, len(mem)/64000); !slices.ContainsFunc(mem, func(b byte) bool { return b != 0 }) {
 				t.Errorf("%s: nothing passes through memory of %d bytes", route, len(mem))
 			}
+		}
+		if want := map[string][]int{"by the host": {2, 1, 2, 1, 2, 1}, "mixed": {2, 1, 2, 1, 2, 1}}[route]; !slices.Equal(got, want) {
+			t.Errorf("%s: memory of so many slices: %v, want %v", route, got, want)
 		}
 	}
 }

@@ -36,7 +36,7 @@ func TestDeviceFailsWithRowsUnderWay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for queue, nth := range map[string]int{"local": 40, "prefetch": 40, "out": 60, "reduce": 15} {
+	for queue, nth := range map[string]int{"local": 40, "prefetch": 40, "out": 60, "reduce": 20, "reduce 2": 5} {
 		at := faulty.Point{Queue: queue, At: nth}
 		for name, f := range map[string]faulty.Faults{"stalls": {Stall: at}, "lost": {Lost: at}} {
 			t.Run(queue+" "+name, func(t *testing.T) {

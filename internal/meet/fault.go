@@ -29,14 +29,18 @@ func Guard(f func()) (err error) {
 func Stop(err error) { panic(stop{err}) }
 
 // Echo is what a part reports when another one has ended the run.
-type Echo struct{ Err error }
+type Echo struct {
+	Err  error
+	Wait *Late // what the part was waiting for then; nil: nothing
+}
 
 func (e *Echo) Error() string { return e.Err.Error() }
 func (e *Echo) Unwrap() error { return e.Err }
 
 // RootCause returns the error of the parts that the others follow from: a device's before that of one who read its rows, which is one
 // that follows reports, and that before the echo of either. Among equals a part that waits for its own device counts before
-// those who wait for that part, then the first part.
+// those who wait for that part, then the first part. errs are by part: who waited for a part that itself was waiting for another is passed over
+// for that one, and so on.
 func RootCause(errs []error, follows func(error) bool) error {
 	var best error
 	least := 0
@@ -47,6 +51,36 @@ func RootCause(errs []error, follows func(error) bool) error {
 		if d := distance(err, follows); best == nil || d < least {
 			best, least = err, d
 		}
+	}
+	if late := new(Late); errors.As(best, &late) && distance(best, follows) == 1 {
+		return last(errs, late, best)
+	}
+	return best
+}
+
+// last follows who waited for whom, from a part that waited too long with the error first, and returns the error of the last one; where they
+// waited in a circle, first.
+func last(errs []error, late *Late, first error) error {
+	best, passed := first, map[int]bool{late.Part: true}
+	for late.For < len(errs) && late.For != late.Part {
+		if passed[late.For] {
+			return first
+		}
+		passed[late.For] = true
+		var echo *Echo
+		var next *Late
+		err := errs[late.For]
+		if errors.As(err, &echo) {
+			if next = echo.Wait; next != nil {
+				err = next
+			}
+		} else if !errors.As(err, &next) {
+			next = nil
+		}
+		if next == nil {
+			break
+		}
+		late, best = next, err
 	}
 	return best
 }

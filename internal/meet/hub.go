@@ -41,21 +41,22 @@ func Receive[T any](h *Hub, ch <-chan T, waiter, owner int, what string) T {
 	case v := <-ch:
 		return v
 	case <-h.ctx.Done():
-		panic(stop{&Echo{context.Cause(h.ctx)}})
+		panic(stop{&Echo{context.Cause(h.ctx), h.late(waiter, owner, what)}})
 	case <-timer.C:
-		panic(stop{h.late(waiter, fmt.Sprintf("part %d: %s", owner, what))})
+		panic(stop{h.late(waiter, owner, what)})
 	}
 }
 
-// late is the error of a part that has waited too long.
-func (h *Hub) late(waiter int, what string) error {
-	return &Late{Epoch: h.Epoch, Part: waiter, Deadline: h.deadline, What: what}
+// late is the error of a part that has waited too long for another.
+func (h *Hub) late(waiter, owner int, what string) *Late {
+	return &Late{Epoch: h.Epoch, Part: waiter, For: owner, Deadline: h.deadline, What: fmt.Sprintf("part %d: %s", owner, what)}
 }
 
 // Late says who waits for whom. It is a gpu.ErrDeviceLost.
 type Late struct {
 	Epoch    int // that was enqueued last
 	Part     int // that waits
+	For      int // the part that it waits for; Part: its own device
 	Deadline time.Duration
 	What     string // such as "part 1: halo rows of layer 1 forward"
 }

@@ -193,28 +193,37 @@ func TestAwait(t *testing.T) {
 // The error that others follow from is found in whatever order parts stop.
 func TestRootCause(t *testing.T) {
 	var (
-		own     = &Late{Part: 1, What: "its own device cpu:1"}
+		own     = &Late{Part: 1, For: 1, What: "its own device cpu:1"}
 		full    = errors.New("device is full")
 		device  = &gpu.Fault{Err: gpu.ErrDeviceLost}
 		stopped = &gpu.Fault{Err: context.Canceled}
 		version = errors.New("rows of another version")
-		echo    = &Echo{full}
+		echo    = &Echo{full, nil}
+		second  = &Late{Part: 0, For: 2, What: "part 2: new weights"}
+		first   = &Late{Part: 2, For: 1, What: "part 1: gradients of layer 0"}
+		third   = &Late{Part: 1, For: 2, What: "part 2: new weights"}
 	)
 	follows := func(err error) bool { return errors.Is(err, version) }
 	for name, c := range map[string]struct {
 		errs []error
 		want error
 	}{
-		"none":                   {[]error{nil, nil}, nil},
-		"one":                    {[]error{nil, full}, full},
-		"the first among equals": {[]error{full, own, device}, full},
-		"a device before waits":  {[]error{own, device}, device},
-		"waits before readers":   {[]error{version, own}, own},
-		"readers before echoes":  {[]error{echo, version, context.Canceled}, version},
-		"a wrapped echo":         {[]error{fmt.Errorf("epoch 3: %w", echo), own}, own},
-		"a cancelled context":    {[]error{context.Canceled, own}, own},
-		"a queue that was ended": {[]error{own, stopped}, stopped},
-		"echoes alone":           {[]error{nil, context.Canceled, echo}, context.Canceled},
+		"none":                                 {[]error{nil, nil}, nil},
+		"one":                                  {[]error{nil, full}, full},
+		"the first among equals":               {[]error{full, own, device}, full},
+		"a device before waits":                {[]error{own, device}, device},
+		"waits before readers":                 {[]error{version, own}, own},
+		"readers before echoes":                {[]error{echo, version, context.Canceled}, version},
+		"a wrapped echo":                       {[]error{fmt.Errorf("epoch 3: %w", echo), own}, own},
+		"a cancelled context":                  {[]error{context.Canceled, own}, own},
+		"a queue that was ended":               {[]error{own, stopped}, stopped},
+		"who waits in between":                 {[]error{second, own, first}, own},
+		"whom a silent one keeps waiting":      {[]error{second, nil, first}, first},
+		"one that was stopped while it waited": {[]error{second, nil, &Echo{second, first}}, first},
+		"one that was stopped at work":         {[]error{second, nil, &Echo{second, nil}}, second},
+		"a circle":                             {[]error{second, third, first}, second},
+		"a part that nobody knows":             {[]error{second}, second},
+		"echoes alone":                         {[]error{nil, context.Canceled, echo}, context.Canceled},
 	} {
 		if got := RootCause(c.errs, follows); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)

@@ -32,6 +32,10 @@ func (w *Waits) For(q gpu.Queue, ev gpu.Event, owner int, exchange fmt.Stringer,
 	w.foreign = append(w.foreign, foreign{ev, owner, exchange, what})
 }
 
+// Owe remembers an event of the part's own device that others wait for. While it has not fired, the part is not waiting for what was asked of
+// them later: they may need it for that.
+func (w *Waits) Owe(ev gpu.Event) { w.foreign = append(w.foreign, foreign{event: ev, owner: w.Part}) }
+
 // Settle waits until queues have run everything, and returns their first fault.
 func (w *Waits) Settle(queues ...gpu.Queue) error {
 	var first error
@@ -63,20 +67,22 @@ func (w *Waits) Await(ev gpu.Event) error {
 		select {
 		case <-ev.Done():
 		case <-time.After(h.Grace()):
-			return &Echo{context.Cause(h.ctx)}
+			return &Echo{context.Cause(h.ctx), w.stalled()}
 		}
 	}
 	return nil
 }
 
 // stalled returns what a part whose queues do not come to an end waits for: another part, or its own device.
-func (w *Waits) stalled() error {
+func (w *Waits) stalled() *Late {
 	for _, f := range w.foreign {
-		if !fired(f.event) {
-			return w.Hub.late(w.Part, fmt.Sprintf("part %d: %s of %v", f.owner, f.what, f.exchange))
+		if !fired(f.event) && f.owner != w.Part {
+			return w.Hub.late(w.Part, f.owner, fmt.Sprintf("%s of %v", f.what, f.exchange))
+		} else if !fired(f.event) {
+			break
 		}
 	}
-	return w.Hub.late(w.Part, "its own device "+w.Device)
+	return &Late{Epoch: w.Hub.Epoch, Part: w.Part, For: w.Part, Deadline: w.Hub.deadline, What: "its own device " + w.Device}
 }
 
 func fired(ev gpu.Event) bool {

@@ -9,7 +9,7 @@
 //
 // # Usage
 //
-//	file.Weights = section.OfDevice(q, buf, 0, size, nil)
+//	file.Weights = section.OfDevice(q, waits.Settle, buf, 0, size, nil)
 //	...
 //	err := section.Upload(file.Weights, make([]byte, checkpoint.Piece), section.Place{Queue: q, Buf: buf})
 package section

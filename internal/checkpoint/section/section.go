@@ -11,17 +11,19 @@ import (
 
 // device is memory of a device: each read downloads the next bytes.
 type device struct {
-	q     gpu.Queue
-	buf   gpu.Buffer
-	at    gpu.Bytes // of the next byte
-	left  gpu.Bytes
-	size  gpu.Bytes
-	check func(part []byte) error // nil: whatever it holds is written
+	q      gpu.Queue
+	settle func(...gpu.Queue) error
+	buf    gpu.Buffer
+	at     gpu.Bytes // of the next byte
+	left   gpu.Bytes
+	size   gpu.Bytes
+	check  func(part []byte) error // nil: whatever it holds is written
 }
 
-// OfDevice returns size bytes of a buffer from byte at on. check, if not nil, sees every piece before it is written, and may refuse it.
-func OfDevice(q gpu.Queue, buf gpu.Buffer, at, size gpu.Bytes, check func(part []byte) error) checkpoint.Section {
-	return &device{q: q, buf: buf, at: at, left: size, size: size, check: check}
+// OfDevice returns size bytes of a buffer from byte at on, by way of a queue. settle waits until queues have run everything, and returns their
+// first fault: Sync does, for as long as it takes. check, if not nil, sees every piece before it is written, and may refuse it.
+func OfDevice(q gpu.Queue, settle func(...gpu.Queue) error, buf gpu.Buffer, at, size gpu.Bytes, check func(part []byte) error) checkpoint.Section {
+	return &device{q: q, settle: settle, buf: buf, at: at, left: size, size: size, check: check}
 }
 
 // Size implements checkpoint.Section.
@@ -34,7 +36,7 @@ func (s *device) Read(p []byte) (int, error) {
 	}
 	p = p[:min(gpu.Bytes(len(p)), s.left)]
 	s.q.Download(p, s.buf, s.at)
-	if err := s.q.Sync(); err != nil {
+	if err := s.settle(s.q); err != nil {
 		return 0, err
 	}
 	s.at, s.left = s.at+gpu.Bytes(len(p)), s.left-gpu.Bytes(len(p))

@@ -1,0 +1,134 @@
+package reduce
+
+import (
+	"cmp"
+	"slices"
+
+	"capgnn/gnn"
+)
+
+const (
+	// align is the elements of a cache line, at whose borders slices begin, so that kernels read whole vectors.
+	align = 16
+	// grain is the elements of a slice below which starting a copy takes longer than its bytes: 10 µs at 4 GB/s carry 40 KB.
+	grain = 1 << 12
+	// most is the elements of a piece, 256 KiB: its start costs little beside its bytes, and a slice of several pieces is under way on
+	// several links at a time.
+	most = 1 << 16
+)
+
+// Division says which part owns which elements of the flat vectors: their sum, the optimiser's state and the step. The first part of each
+// device owns a slice of every layer.
+type Division struct {
+	home   []int     // by part: the first part of its device
+	pieces [][]piece // by part, in the order in which they are summed up: layers from the last to the first
+}
+
+// piece is what an owner sums up and hands out at a time.
+type piece struct {
+	gnn.Range     // elements of the flat vectors
+	layer     int // which completes it: the first of its layers
+	at        int // element of the owner's slices at which it begins
+}
+
+func (p *piece) len() int { return p.Hi - p.Lo }
+
+// Divide cuts the elements of layers into slices. homes says for every part which part is the first on its device.
+//
+// Method: layers that lie side by side and are too small to be worth copies of their own are taken together, or with a large one that is
+// complete no sooner. Of each such range, the smallest first, every owner gets as much as makes its elements those of the others, in the order
+// of owners. So an owner has 1/P of all elements of P devices, to a cache line, and sums are under way on all devices in every layer.
+func Divide(layers [][]gnn.Range, homes []int) *Division {
+	d := &Division{home: homes, pieces: make([][]piece, len(homes))}
+	var owners []int
+	for i, h := range homes {
+		if h == i {
+			owners = append(owners, i)
+		}
+	}
+	load := make([]int, len(owners))
+	total := 0
+	for _, s := range spans(layers, len(owners)*grain) {
+		total += s.len()
+		lo := s.Lo
+		wish := s.Lo // where the owners' shares end if no line is kept whole
+		for k, o := range owners {
+			wish += max(0, total/len(owners)-load[k])
+			hi := min(s.Hi, max(lo, (wish+align/2)/align*align))
+			if k == len(owners)-1 {
+				hi = s.Hi
+			}
+			load[k] += hi - lo
+			d.pieces[o] = append(d.pieces[o], cut(gnn.Range{Lo: lo, Hi: hi}, s.layer, len(owners))...)
+			lo = hi
+		}
+	}
+	for _, own := range d.pieces {
+		d.place(own)
+	}
+	return d
+}
+
+// place says where the pieces of an owner lie in its slices, and puts them into the order in which they are summed up.
+func (d *Division) place(own []piece) {
+	slices.SortFunc(own, func(a, b piece) int { return cmp.Compare(a.Lo, b.Lo) })
+	at := 0
+	for i := range own {
+		own[i].at = at
+		at += own[i].len()
+	}
+	slices.SortStableFunc(own, func(a, b piece) int { return cmp.Compare(b.layer, a.layer) })
+}
+
+// cut returns a slice as pieces of nearly equal length.
+func cut(s gnn.Range, layer, owners int) (out []piece) {
+	n := (s.Hi - s.Lo + most - 1) / most
+	if owners == 1 { // nothing travels
+		n = min(n, 1)
+	}
+	for k := range n {
+		lo := s.Lo
+		if k > 0 {
+			lo = out[k-1].Hi
+		}
+		hi := s.Hi
+		if k < n-1 {
+			hi = s.Lo + (s.Hi-s.Lo)*(k+1)/n/align*align
+		}
+		out = append(out, piece{Range: gnn.Range{Lo: lo, Hi: hi}, layer: layer})
+	}
+	return out
+}
+
+// spans returns the ranges of layers, small ones merged with neighbours, by ascending size.
+func spans(layers [][]gnn.Range, small int) []piece {
+	var all []piece
+	for l, ranges := range layers {
+		for _, g := range ranges {
+			if g.Hi > g.Lo {
+				all = append(all, piece{Range: g, layer: l})
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b piece) int { return cmp.Compare(a.Lo, b.Lo) })
+	for i := 0; i+1 < len(all); {
+		a, b := &all[i], &all[i+1]
+		if a.Hi != b.Lo || !mergeable(a, b, small) {
+			i++
+			continue
+		}
+		a.Hi, a.layer = b.Hi, min(a.layer, b.layer)
+		all = slices.Delete(all, i+1, i+2)
+		i = max(0, i-1)
+	}
+	slices.SortStableFunc(all, func(a, b piece) int { return cmp.Compare(a.len(), b.len()) })
+	return all
+}
+
+// mergeable reports whether two neighbours are small, or one of them is and does not keep the other waiting.
+func mergeable(a, b *piece, small int) bool {
+	if a.len() > b.len() {
+		a, b = b, a
+	}
+	return a.len() <= small && (a.layer >= b.layer || a.len()+b.len() <= small)
+}

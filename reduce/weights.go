@@ -1,0 +1,94 @@
+package reduce
+
+import (
+	"capgnn/gpu"
+	"capgnn/internal/meet"
+)
+
+// Finish enqueues what is left of the epoch behind a part's backward pass: at an owner the other sums, the steps and the copies of the other
+// owners' weights; at the others the copy of their device's weights.
+func (r *Reduction) Finish(part int) {
+	p := &r.parts[part]
+	if p.Owner == nil {
+		r.copyWeights(part)
+		return
+	}
+	p.Owner.steps++
+	if len(r.parts) == 1 {
+		p.Owner.step(p.Compute, p.Weights, p.Gradients, 0)
+		return
+	}
+	read := p.Compute.Record() // the old weights, by everybody on this queue
+	r.sum(part, true, 1)
+	stepped := p.next
+	for l := range p.Lanes {
+		p.Lanes[l].Wait(read)
+	}
+	for i := range r.pieces[part] {
+		if i >= stepped {
+			for ; p.from < len(r.parts); p.from++ {
+				r.add(part, i, p.from)
+			}
+			p.from = 0
+		}
+		r.step(part, i)
+	}
+	p.next = 0
+	r.fetchWeights(part)
+	for l := range p.Lanes {
+		p.Compute.Wait(p.Lanes[l].Record())
+	}
+	for i, home := range r.home {
+		if home == part && i != part {
+			r.whole[i] <- p.Compute.Record()
+		}
+	}
+}
+
+// step enqueues the step of a piece behind its sum, and its way to those who do not reach the owner's memory. All parts have read the old
+// weights: this one has, and the others have their own.
+func (r *Reduction) step(owner, index int) {
+	p, x := &r.parts[owner], &r.pieces[owner][index]
+	q := p.lane(index)
+	p.Owner.step(q, p.Weights.Slice(x.Lo, x.Hi), p.Gradients.Slice(x.Lo, x.Hi), x.at)
+	if len(p.weightStage) > 0 {
+		q.Download(x.in(p.weightStage), p.Weights.Buf, 4*gpu.Bytes(p.Weights.Off+x.Lo))
+	}
+	event := q.Record()
+	for i, home := range r.home {
+		if home == i && i != owner {
+			r.stepped[owner][i] <- event
+		}
+	}
+}
+
+// fetchWeights enqueues the copies of the other owners' weights, in turns that begin with the next owner, so that not all begin with one.
+func (r *Reduction) fetchWeights(part int) {
+	p := &r.parts[part]
+	count := len(r.pieces[part]) // the lanes go on by turns
+	for turn, left := 0, true; left; turn++ {
+		left = false
+		for k := range r.parts {
+			o := (part + 1 + k) % len(r.parts)
+			if o == part || turn >= len(r.pieces[o]) {
+				continue
+			}
+			left = true
+			q, x := p.lane(count), &r.pieces[o][turn]
+			count++
+			p.Waits.For(q, meet.Receive(r.hub, r.stepped[o][part], part, o, "new weights"), o, r.layers[x.layer], "new weights")
+			if p.Reach[o] {
+				q.(gpu.PeerCopier).CopyFrom(row(p.Weights.Slice(x.Lo, x.Hi)), row(r.parts[o].Weights.Slice(x.Lo, x.Hi)))
+			} else {
+				q.Upload(p.Weights.Buf, 4*gpu.Bytes(p.Weights.Off+x.Lo), x.in(r.parts[o].weightStage))
+			}
+		}
+	}
+}
+
+// copyWeights enqueues a part's weights = those of the first part of its device, when all of them are new.
+func (r *Reduction) copyWeights(part int) {
+	p, home := &r.parts[part], r.home[part]
+	p.Waits.For(p.Compute, meet.Receive(r.hub, r.whole[part], part, home, "new weights"), home, r.layers[0], "new weights")
+	p.Compute.Copy(row(p.Weights), row(r.parts[home].Weights))
+}
