@@ -12,15 +12,13 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/hostmem"
-	"capgnn/jaca"
 )
 
 // tamper lets edit change the shipments that an owner sends to a reader in one exchange, on their way.
-func tamper(t *testing.T, tr *Trainer, k, owner, reader int, edit func(*shipment)) {
-	r := tr.halo.sides[owner].relays[k]
+func tamper(t *testing.T, x *team, k, owner, reader int, edit func(*shipment)) {
+	r := x.train[owner].relays[k]
 	own := *r.traffic
 	own.readers = slices.Clone(r.readers)
 	into := &own.readers[reader]
@@ -65,14 +63,14 @@ type broken struct {
 
 // places returns one place of each kind at which a refresh can go wrong: rows without a slot, rows that come straight to a
 // local slot, through the global cache to one, and through it alone.
-func places(tr *Trainer) map[string]broken {
+func places(x *team) map[string]broken {
 	out := map[string]broken{}
 	put := func(kind string, x broken) {
 		if _, ok := out[kind]; !ok {
 			out[kind] = x
 		}
 	}
-	for k, l := range tr.halo.training {
+	for k, l := range x.plan.training {
 		for i := range l.readers {
 			r := &l.readers[i]
 			for b := range r.direct {
@@ -96,29 +94,14 @@ func places(tr *Trainer) map[string]broken {
 	return out
 }
 
-// staleSettings are those in which refreshes are broken.
-func staleSettings() []setting {
-	var out []setting
-	for _, size := range [][2]string{{"30%", "40%"}, {"0", "50%"}, {"50%", "0"}, {"auto", "auto"}} {
-		for _, pipeline := range []bool{false, true} {
-			for _, peers := range []bool{false, true} {
-				c := staleCase{policy: jaca.Paper, local: size[0], global: size[1], staleness: 3, pipeline: pipeline, peers: peers}
-				out = append(out, setting{staleCase: c, kind: gnn.SAGE, parts: 3})
-			}
-		}
-	}
-	return out
-}
-
 // A refresh that does not come, or that is of another epoch, ends the run before a row is used: with the part that reads, the
 // owner, the exchange, the class and the epochs.
 func TestBrokenRefreshIsNamed(t *testing.T) {
 	caught := map[string]int{}
-	for _, s := range staleSettings() {
-		p, m := s.problem(t)
+	for _, s := range teamCases() {
 		var kinds map[string]broken
-		if out := s.run(t, p, m, nil, func(tr *Trainer) { kinds = places(tr) }); out.err != nil {
-			t.Fatal(out.err)
+		if err := s.run(t, func(x *team) { kinds = places(x) }); err != nil {
+			t.Fatal(err)
 		}
 		for kind, at := range kinds {
 			class := at.block - 1
@@ -142,17 +125,17 @@ func TestBrokenRefreshIsNamed(t *testing.T) {
 				t.Run(fmt.Sprintf("%v/%s/%s", s, kind, name), func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
 						var exchange string
-						got := s.run(t, p, m, nil, func(tr *Trainer) {
-							exchange = tr.halo.training[at.leg].ID.String()
-							tamper(t, tr, at.leg, at.owner, at.reader, edit)
+						got := s.run(t, func(x *team) {
+							exchange = x.plan.training[at.leg].ID.String()
+							tamper(t, x, at.leg, at.owner, at.reader, edit)
 						})
 						var stale *StaleError
 						var version *hostmem.VersionFault
-						if name != "left out" && errors.As(got.err, &version) { // the block was looked at first
+						if name != "left out" && errors.As(got, &version) { // the block was looked at first
 							return
 						}
-						if !errors.As(got.err, &stale) {
-							t.Fatalf("%v: want a *StaleError", got.err)
+						if !errors.As(got, &stale) {
+							t.Fatalf("%v: want a *StaleError", got)
 						}
 						rows := fmt.Sprintf("of class %d", class)
 						if at.block == 0 {
@@ -164,12 +147,12 @@ func TestBrokenRefreshIsNamed(t *testing.T) {
 						if stale.Part != at.reader || stale.Owner != at.owner || stale.Exchange != exchange || stale.Rows != rows {
 							t.Errorf("%v, want rows %s of part %d at part %d, %s", stale, rows, at.owner, at.reader, exchange)
 						}
-						if line := got.err.Error(); strings.Count(line, "epoch ") < 2 || strings.Contains(line, "\n") {
+						if line := got.Error(); strings.Count(line, "epoch ") < 2 || strings.Contains(line, "\n") {
 							t.Errorf("%q does not say which epochs", line)
 						}
 						caught[kind]++
 						if caught[kind] == 1 {
-							t.Log(got.err)
+							t.Log(got)
 						}
 					})
 				})
@@ -208,8 +191,8 @@ func (q *meddler) CanCopyFrom(src gpu.Device) bool { return q.Queue.(gpu.PeerCop
 func (q *meddler) CopyFrom(dst, src gpu.Matrix)    { q.Queue.(gpu.PeerCopier).CopyFrom(dst, src) }
 
 // blockAt returns the block of the global cache that has these rows.
-func (t *Trainer) blockAt(rows []byte) (*hostmem.Versioned, int) {
-	for _, l := range t.halo.training {
+func (x *team) blockAt(rows []byte) (*hostmem.Versioned, int) {
+	for _, l := range x.plan.training {
 		for _, owners := range l.blocks {
 			for _, b := range owners {
 				if b == nil {
@@ -230,40 +213,39 @@ func (t *Trainer) blockAt(rows []byte) (*hostmem.Versioned, int) {
 // block, the epoch and what is there.
 func TestBrokenCacheIsNamed(t *testing.T) {
 	torn := 0
-	for _, s := range staleSettings() {
+	for _, s := range teamCases() {
 		if s.global == "0" {
 			continue
 		}
-		p, m := s.problem(t)
-		for name, meddle := range map[string]func(tr *Trainer){
-			"overwritten": func(tr *Trainer) {
-				w := tr.workers[1]
+		for name, meddle := range map[string]func(x *team){
+			"overwritten": func(x *team) {
+				e := x.ends[1]
 				done := false
 				loaded := func(rows []byte) {
-					if tr.hub.Epoch < 4 || done {
+					if x.hub.Epoch < 4 || done {
 						return
 					}
 					done = true
-					b, e := tr.blockAt(rows)
-					b.Begin(e + 100)
+					b, newest := x.blockAt(rows)
+					b.Begin(newest + 100)
 					b.Publish()
-					b.Begin(e + 101)
+					b.Begin(newest + 101)
 				}
-				w.ep.Local, w.ep.Prefetch = &meddler{Queue: w.ep.Local, loaded: loaded}, &meddler{Queue: w.ep.Prefetch, loaded: loaded}
+				e.Local, e.Prefetch = &meddler{Queue: e.Local, loaded: loaded}, &meddler{Queue: e.Prefetch, loaded: loaded}
 			},
-			"not published": func(tr *Trainer) { tr.workers[0].ep.Out = &meddler{Queue: tr.workers[0].ep.Out, silent: true} },
+			"not published": func(x *team) { x.ends[0].Out = &meddler{Queue: x.ends[0].Out, silent: true} },
 		} {
 			t.Run(fmt.Sprintf("%v/%s", s, name), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					got := s.run(t, p, m, nil, meddle)
+					got := s.run(t, meddle)
 					var fault *hostmem.VersionFault
-					if !errors.As(got.err, &fault) || fault.Torn && name != "overwritten" {
-						t.Fatalf("%v: want a *hostmem.VersionFault", got.err)
+					if !errors.As(got, &fault) || fault.Torn && name != "overwritten" {
+						t.Fatalf("%v: want a *hostmem.VersionFault", got)
 					}
 					if fault.Torn { // others may find before it that the rows are gone
 						torn++
 					}
-					line := got.err.Error()
+					line := got.Error()
 					for _, want := range []string{"global cache", "layer ", "class ", "of part ", "epoch "} {
 						if !strings.Contains(line, want) || strings.Contains(line, "\n") {
 							t.Errorf("%q does not say %q", line, want)
