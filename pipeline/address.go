@@ -3,11 +3,12 @@ package pipeline
 import (
 	"capgnn/gnn"
 	"capgnn/graph"
+	"capgnn/pipeline/halo"
 )
 
 // address makes the operands of training read rows where they lie: entries keep their order, their columns become rows of the
 // halo matrix.
-func (b *builder) address(x *Exchange, layers []gnn.LayerGraph) {
+func (b *builder) address(x *halo.Exchange, layers []gnn.LayerGraph) {
 	for _, at := range x.Placements() {
 		if at.Row == nil {
 			continue

@@ -17,6 +17,7 @@ import (
 	"capgnn/graph/synth"
 	"capgnn/hostmem"
 	"capgnn/jaca"
+	"capgnn/pipeline/halo"
 )
 
 // Adversarial schedules. Runs take place in a bubble of package synctest: a pause ends when nothing else can go on, so a
@@ -53,7 +54,7 @@ func settings(n int) []setting {
 		size := sizes[r.IntN(len(sizes))]
 		s := setting{kind: gnn.Kinds[r.IntN(len(gnn.Kinds))], parts: 2 + r.IntN(3), sim: r.IntN(2) == 0}
 		s.staleCase = staleCase{policy: policies[r.IntN(len(policies))], local: size[0], global: size[1],
-			staleness: []int{1, 2, 4, -1}[k/4%4], pipeline: k%2 == 1, peers: k/2%2 == 1, halo: Encoding(r.IntN(3))}
+			staleness: []int{1, 2, 4, -1}[k/4%4], pipeline: k%2 == 1, peers: k/2%2 == 1, halo: halo.Encoding(r.IntN(3))}
 		if k/16%2 == 1 {
 			s.piece = 100 // some rows
 		}

@@ -6,6 +6,7 @@ import (
 
 	"capgnn/gpu"
 	"capgnn/jaca"
+	"capgnn/pipeline/halo"
 )
 
 // settleAging makes a run in which no row of another part can be of an earlier epoch one of staleness 0, so that it has its order of
@@ -34,7 +35,7 @@ func (t planner) lacksMemoryToAge(err error) bool {
 	c := &t.o.Cache
 	asked := c.Slots != nil || c.Local != (jaca.Size{})
 	var oom *gpu.OutOfMemory
-	return errors.Is(err, ErrNoSlots) || t.Ages() && !c.Pipeline && !asked && t.halo.Caches() == nil && errors.As(err, &oom)
+	return errors.Is(err, halo.ErrNoSlots) || t.Ages() && !c.Pipeline && !asked && t.halo.Caches() == nil && errors.As(err, &oom)
 }
 
 // newExact is New for a run for whose slots there is no memory: without slots, so that nothing ages.

@@ -16,6 +16,7 @@ import (
 	"capgnn/graph"
 	"capgnn/hostmem"
 	"capgnn/jaca"
+	"capgnn/pipeline/halo"
 )
 
 // anyRun is a random run: a small graph of any shape, and options that may be combined.
@@ -199,8 +200,8 @@ func (d *anyRun) drawCache() {
 		}
 		return s
 	}
-	c := Cache{Policy: jaca.Policies[d.IntN(len(jaca.Policies))], Local: size(), Global: size(), TopK: one(d, 0, 0, 1, 2), NoPeer: d.IntN(2) == 0,
-		HaloType: Encoding(d.IntN(len(encodingNames))), Host: hostmem.LockOptions{Heap: true}, Seed: 3, Piece: one[gpu.Bytes](d, 0, 0, 20)}
+	c := halo.Options{Policy: jaca.Policies[d.IntN(len(jaca.Policies))], Local: size(), Global: size(), TopK: one(d, 0, 0, 1, 2), NoPeer: d.IntN(2) == 0,
+		HaloType: halo.Encoding(d.IntN(3)), Host: hostmem.LockOptions{Heap: true}, Seed: 3, Piece: one[gpu.Bytes](d, 0, 0, 20)}
 	c.Staleness.Bound = one(d, 0, 0, 1, 2, 4, 16)
 	switch {
 	case !c.Policy.Static():
@@ -289,14 +290,16 @@ func (d *anyRun) checkCaches(t *testing.T, devices []gpu.Device, got string) {
 // checkParts compares the gradients of the first epoch with those of one part: within the tolerance of docs/determinism.md, or twice what
 // renumberings of one part make of them (units of ReLU that are nearly zero).
 func (d *anyRun) checkParts(t *testing.T, devices []gpu.Device) {
-	if d.o.Dropped != nil || d.o.Storage != gpu.FP32 || d.o.Cache.HaloType != FP32 {
+	if d.o.Dropped != nil || d.o.Storage != gpu.FP32 || d.o.Cache.HaloType != halo.FP32 {
 		return
 	}
-	alone := func(o *Options) { o.Part, o.Devices, o.Cache = make([]int32, len(o.Part)), o.Devices[:1], Cache{} }
+	alone := func(o *Options) {
+		o.Part, o.Devices, o.Cache = make([]int32, len(o.Part)), o.Devices[:1], halo.Options{}
+	}
 	want, wantLoss := gradients(t, d.trainer(t, devices, alone))
 	got, gotLoss := gradients(t, d.trainer(t, devices, func(o *Options) {
 		if !o.Cache.Policy.Static() { // it is Run that plans their epochs
-			o.Cache = Cache{}
+			o.Cache = halo.Options{}
 		}
 	}))
 	diff, norm := distance(got.Flat, want.Flat)
@@ -323,7 +326,7 @@ func TestNothingToCompute(t *testing.T) {
 		p.Graph = &graph.CSR{Indptr: make([]int64, 61), Cols: 60}
 		for _, policy := range []jaca.Policy{jaca.FIFO, jaca.LRU, jaca.SIEVE} {
 			run(t, newTrainer(t, p, m, cpus(t, 2), scatterParts(60, 2), func(o *Options) {
-				o.Epochs, o.Cache = 3, Cache{Policy: policy, Staleness: jaca.Staleness{Bound: 1}}
+				o.Epochs, o.Cache = 3, halo.Options{Policy: policy, Staleness: jaca.Staleness{Bound: 1}}
 			}))
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"capgnn/gnn"
 	"capgnn/jaca"
+	"capgnn/pipeline/halo"
 	"capgnn/rapa"
 )
 
@@ -58,12 +59,12 @@ func benchOverhead(b *testing.B, data string, rate float64, c overheadCase) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	set := func(cache Cache) *Trainer {
+	set := func(cache halo.Options) *Trainer {
 		cache.NoPeer = c.noPeer
 		return newTrainer(b, p, m, linked(b, rate), plan.Part, func(o *Options) { o.Epochs, o.Cache = 1<<20, cache })
 	}
-	without := set(Cache{})
-	with := set(Cache{Policy: jaca.JACA, Local: c.local, Global: c.global, Staleness: jaca.Staleness{Bound: c.bound}})
+	without := set(halo.Options{})
+	with := set(halo.Options{Policy: jaca.JACA, Local: c.local, Global: c.global, Staleness: jaca.Staleness{Bound: c.bound}})
 	epochs(b, without, 2)
 	epochs(b, with, 2)
 	for b.Loop() {

@@ -12,6 +12,7 @@ import (
 	"capgnn/gpu/host"
 	"capgnn/gpu/sim"
 	"capgnn/jaca"
+	"capgnn/pipeline/halo"
 	"capgnn/rapa"
 )
 
@@ -67,7 +68,7 @@ func BenchmarkOverlap(b *testing.B) {
 				return newTrainer(b, p, m, linked(b, rate), plan.Part, func(o *Options) {
 					o.Epochs = 1 << 20
 					if pipelined {
-						o.Cache = Cache{Policy: jaca.JACA, Staleness: jaca.Staleness{Bound: 1}, Pipeline: true}
+						o.Cache = halo.Options{Policy: jaca.JACA, Staleness: jaca.Staleness{Bound: 1}, Pipeline: true}
 					}
 				})
 			}
@@ -112,7 +113,7 @@ func BenchmarkOverlapSimulated(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				epoch := func(rate float64, c Cache) *Simulation {
+				epoch := func(rate float64, c halo.Options) *Simulation {
 					clock := sim.NewClock()
 					o := Options{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Part: plan.Part, Cache: c}
 					for i := range 2 {
@@ -136,14 +137,14 @@ func BenchmarkOverlapSimulated(b *testing.B) {
 					return s
 				}
 				for b.Loop() {
-					free := epoch(1e15, Cache{})
+					free := epoch(1e15, halo.Options{})
 					var most gpu.Bytes // on a direction of a link
 					for _, u := range free.Parts {
 						most = max(most, u.Peer, u.H2D, u.D2H)
 					}
 					rate := float64(most) / free.Epoch.Seconds()
-					off := epoch(rate, Cache{})
-					on := epoch(rate, Cache{Policy: jaca.JACA, Staleness: jaca.Staleness{Bound: 1}, Pipeline: true})
+					off := epoch(rate, halo.Options{})
+					on := epoch(rate, halo.Options{Policy: jaca.JACA, Staleness: jaca.Staleness{Bound: 1}, Pipeline: true})
 					b.ReportMetric(free.Epoch.Seconds()*1e3, "compute-ms")
 					b.ReportMetric(off.Epoch.Seconds()*1e3, "off-ms")
 					b.ReportMetric(on.Epoch.Seconds()*1e3, "on-ms")

@@ -10,6 +10,7 @@ import (
 
 	"capgnn/gnn"
 	"capgnn/jaca"
+	"capgnn/pipeline/halo"
 )
 
 // Caches with too few hits are left alone for good: from then on every row moves in every epoch. That is said once, depends on
@@ -19,7 +20,7 @@ func TestBypass(t *testing.T) {
 	for n, c := range []staleCase{
 		{policy: jaca.JACA, local: "30%", global: "40%", staleness: 2},
 		{policy: jaca.Paper, local: "30%", global: "40%", staleness: 2, pipeline: true, peers: true},
-		{policy: jaca.Paper, local: "20%", global: "60%", staleness: 4, pipeline: true, halo: Int8},
+		{policy: jaca.Paper, local: "20%", global: "60%", staleness: 4, pipeline: true, halo: halo.Int8},
 		{policy: jaca.LRU, local: "30%", global: "40%", staleness: 2, peers: true},
 		{policy: jaca.SIEVE, local: "10%", global: "10%", staleness: 1},
 	} {

@@ -8,6 +8,7 @@ import (
 
 	"capgnn/gpu"
 	"capgnn/jaca"
+	"capgnn/pipeline/halo"
 )
 
 // counts is what an epoch counts: all of it but times.
@@ -43,7 +44,7 @@ func counterCases() []staleCase {
 				size := [][2]string{{"auto", "auto"}, {"30%", "40%"}, {"0", "50%"}}[(k+n)%3]
 				c := staleCase{policy: policy, local: size[0], global: size[1], staleness: s, pipeline: pipeline, peers: (k+n)%2 == 0}
 				if n%2 == 1 {
-					c.halo = Int8
+					c.halo = halo.Int8
 				}
 				out = append(out, c)
 			}

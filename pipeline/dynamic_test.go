@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"capgnn/jaca"
+	"capgnn/pipeline/halo"
 )
 
 // dynamicCases are combinations of policies that decide while rows are read; the smallest caches change hands many times in
@@ -15,7 +16,7 @@ func dynamicCases() []staleCase {
 		for k, size := range [][2]string{{"auto", "auto"}, {"30%", "40%"}, {"0", "50%"}, {"50%", "0"}, {"3", "2"}, {"0", "1"}} {
 			for _, s := range []int{1, 2, 4} {
 				for _, peers := range []bool{false, true} {
-					out = append(out, staleCase{policy: policy, local: size[0], global: size[1], staleness: s, peers: peers, halo: Encoding((k + s) % 3)})
+					out = append(out, staleCase{policy: policy, local: size[0], global: size[1], staleness: s, peers: peers, halo: halo.Encoding((k + s) % 3)})
 				}
 			}
 		}
@@ -24,31 +25,31 @@ func dynamicCases() []staleCase {
 }
 
 // versions returns the epoch of every row that the lookups of an independent replay name; nil with a policy that keeps its rows.
-func versions(tr *Trainer) func(id ID, epoch, part, halo int) int {
+func versions(tr *Trainer) func(id halo.ID, epoch, part, halo int) int {
 	plan := tr.Caches()
 	if plan == nil || plan.Policy.Static() {
 		return nil
 	}
 	type row struct {
-		id                ID
+		id                halo.ID
 		epoch, part, halo int
 	}
 	of := map[row]int{}
 	replay := jaca.NewReplay(plan, schedulesOf(tr, plan))
 	for epoch := range tr.o.Epochs {
 		for e, t := range plan.Tables {
-			id := ID{t.Layer, t.Dir}
+			id := halo.ID{Layer: t.Layer, Dir: t.Dir}
 			replay.Exchange(e, epoch, func(x jaca.Lookup) { of[row{id, epoch, x.Part, int(x.Halo)}] = x.Version })
 		}
 	}
-	return func(id ID, epoch, part, halo int) int { return of[row{id, epoch, part, halo}] }
+	return func(id halo.ID, epoch, part, halo int) int { return of[row{id, epoch, part, halo}] }
 }
 
 // schedulesOf returns the schedules of the exchanges of a plan.
 func schedulesOf(tr *Trainer, plan *jaca.Plan) []jaca.Schedule {
 	var out []jaca.Schedule
 	all := tr.halo.Schedules()
-	for k, at := range tr.workers[0].trainHalo.(*Exchange).Placements() {
+	for k, at := range tr.workers[0].trainHalo.(*halo.Exchange).Placements() {
 		if tableOf(plan, at.ID) != nil {
 			out = append(out, all[k])
 		}

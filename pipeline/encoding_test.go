@@ -11,13 +11,14 @@ import (
 	"capgnn/graph"
 	"capgnn/internal/ref"
 	"capgnn/jaca"
+	"capgnn/pipeline/halo"
 )
 
 // blur makes of rows of these vertices, which lie on the host in their stored type, what readers see of them: by the definition of the
 // encoding.
-func blur(o *Options, id ID, m gpu.Matrix, host []byte, inner []graph.NodeID, epoch int) {
+func blur(o *Options, id halo.ID, m gpu.Matrix, host []byte, inner []graph.NodeID, epoch int) {
 	as := o.Cache.HaloType
-	if as == FP32 || as == BF16 && m.Type == gpu.BF16 {
+	if as == halo.FP32 || as == halo.BF16 && m.Type == gpu.BF16 {
 		return
 	}
 	x := make([]float64, m.Cols-o.Model.ScoreColumns(id.Dir))
@@ -26,14 +27,14 @@ func blur(o *Options, id ID, m gpu.Matrix, host []byte, inner []graph.NodeID, ep
 		for j := range x {
 			x[j] = load(row, j, m.Type)
 		}
-		if as == Int8 {
+		if as == halo.Int8 {
 			x = ref.PackInt8(x, func(j int) uint32 {
 				return gpu.Philox([4]uint32{uint32(j / 4), uint32(inner[i]), gpu.Int8Stream(id.Layer, id.Dir == gnn.Backward), uint32(epoch)},
 					gpu.SeedKey(o.Model.Seed))[j%4]
 			}).Unpack()
 		}
 		for j := range x {
-			if as == BF16 {
+			if as == halo.BF16 {
 				x[j] = ref.BF16(x[j])
 			}
 			store(row, j, m.Type, x[j])
@@ -56,19 +57,8 @@ func store(row []byte, j int, d gpu.DType, x float64) {
 	binary.LittleEndian.PutUint32(row[4*j:], math.Float32bits(float32(x)))
 }
 
-func TestParseEncoding(t *testing.T) {
-	for _, e := range []Encoding{FP32, BF16, Int8} {
-		if got, err := ParseEncoding(e.String()); got != e || err != nil {
-			t.Errorf("%v is read as %v, %v", e, got, err)
-		}
-	}
-	if _, err := ParseEncoding("fp8"); err == nil {
-		t.Error("fp8 is accepted")
-	}
-}
-
 // encodedBytes is what an epoch of an exact run takes on the way between devices, by the widths of the model, which are even.
-func encodedBytes(tr *Trainer, m gnn.Config, storage gpu.DType, as Encoding) gpu.Bytes {
+func encodedBytes(tr *Trainer, m gnn.Config, storage gpu.DType, as halo.Encoding) gpu.Bytes {
 	var sum gpu.Bytes
 	for l := range m.Layers {
 		for _, dir := range []gnn.Direction{gnn.Forward, gnn.Backward} {
@@ -82,9 +72,9 @@ func encodedBytes(tr *Trainer, m gnn.Config, storage gpu.DType, as Encoding) gpu
 				scores = 3 * m.Heads
 			}
 			switch {
-			case as == BF16 && stored == gpu.FP32:
+			case as == halo.BF16 && stored == gpu.FP32:
 				row = 2*(width-scores) + 4*scores
-			case as == Int8:
+			case as == halo.Int8:
 				row = 4 + (width-scores+3)/4*4 + 4*scores
 			}
 			for _, p := range tr.cut.Parts {
@@ -109,8 +99,8 @@ func TestEncodedBytes(t *testing.T) {
 				continue
 			}
 			for _, peers := range []bool{true, false} {
-				used := map[Encoding]gpu.Usage{}
-				for _, as := range []Encoding{FP32, BF16, Int8} {
+				used := map[halo.Encoding]gpu.Usage{}
+				for _, as := range []halo.Encoding{halo.FP32, halo.BF16, halo.Int8} {
 					name := fmt.Sprintf("%s, %v, %v, peers %t", kind, storage, as, peers)
 					c := staleCase{policy: jaca.None, local: "auto", global: "auto", peers: peers, halo: as}
 					var last EpochStats
@@ -124,11 +114,11 @@ func TestEncodedBytes(t *testing.T) {
 						t.Errorf("%s: %+v, want %d", name, got, want)
 					}
 					used[as] = last.Usage
-					saved := encodedBytes(tr, m, storage, FP32) - want
-					if less := used[FP32].Peer - last.Usage.Peer; peers && less != saved {
+					saved := encodedBytes(tr, m, storage, halo.FP32) - want
+					if less := used[halo.FP32].Peer - last.Usage.Peer; peers && less != saved {
 						t.Errorf("%s: devices copied %d bytes less, want %d", name, less, saved)
 					}
-					if less := used[FP32].D2H - last.Usage.D2H; !peers && less != saved {
+					if less := used[halo.FP32].D2H - last.Usage.D2H; !peers && less != saved {
 						t.Errorf("%s: devices sent %d bytes less, want %d", name, less, saved)
 					}
 				}
@@ -148,7 +138,7 @@ func TestEncodedRowsLearn(t *testing.T) {
 	}
 	for _, kind := range kinds {
 		p, m := task{share: 0.5, vertices: manyVertices}.make(t, kind)
-		curve := func(as Encoding, s int) []float64 {
+		curve := func(as halo.Encoding, s int) []float64 {
 			c := staleCase{policy: jaca.JACA, local: "auto", global: "auto", peers: true, halo: as, staleness: s, pipeline: true}
 			var loss []float64
 			run(t, newTrainer(t, p, m, c.devices(t, parts), scatterParts(p.Vertices(), parts), func(o *Options) {
@@ -158,8 +148,8 @@ func TestEncodedRowsLearn(t *testing.T) {
 			return loss
 		}
 		for _, s := range []int{0, 2} {
-			base := curve(FP32, s)
-			for _, as := range []Encoding{BF16, Int8} {
+			base := curve(halo.FP32, s)
+			for _, as := range []halo.Encoding{halo.BF16, halo.Int8} {
 				got := curve(as, s)
 				d := 0.0
 				for e := range got {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"capgnn/jaca"
+	"capgnn/pipeline/halo"
 )
 
 // Exact epochs use rows of their own; behind them rows get as old as the bound allows, and those in use are the schedule's.
@@ -59,7 +60,7 @@ func TestExactEpochs(t *testing.T) {
 
 // Exact epochs mean nothing where staleness adapts or a policy decides while rows are read.
 func TestExactEpochsAreRefused(t *testing.T) {
-	for _, c := range []Cache{
+	for _, c := range []halo.Options{
 		{ExactEpochs: -1},
 		{ExactEpochs: 2, Policy: jaca.LRU, Staleness: jaca.Staleness{Bound: 4}},
 		{ExactEpochs: 2, Policy: jaca.JACA, Staleness: jaca.Staleness{Bound: 4, EPS: 0.1}},

@@ -11,6 +11,7 @@ import (
 	"capgnn/gpu/ledger"
 	"capgnn/hostmem"
 	"capgnn/jaca"
+	"capgnn/pipeline/halo"
 )
 
 // A cache that takes what memory leaves leaves enough for all that comes with it: with any budget in which a run without slots
@@ -18,12 +19,12 @@ import (
 func TestLocalCachesFit(t *testing.T) {
 	const parts = 3
 	for i, kind := range gnn.Kinds {
-		for name, c := range map[string]Cache{
+		for name, c := range map[string]halo.Options{
 			"pipeline off":    {Staleness: jaca.Staleness{Bound: 2}},
 			"pipeline on":     {Staleness: jaca.Staleness{Bound: 4}, Pipeline: true},
 			"adaptive":        {Staleness: jaca.Staleness{Bound: 8, EPS: 0.1}, Pipeline: true},
-			"int8":            {Staleness: jaca.Staleness{Bound: 2}, Pipeline: true, HaloType: Int8},
-			"bf16":            {Staleness: jaca.Staleness{Bound: 2}, HaloType: BF16},
+			"int8":            {Staleness: jaca.Staleness{Bound: 2}, Pipeline: true, HaloType: halo.Int8},
+			"bf16":            {Staleness: jaca.Staleness{Bound: 2}, HaloType: halo.BF16},
 			"lru":             {Policy: jaca.LRU, Staleness: jaca.Staleness{Bound: 2}},
 			"paper, one slot": {Policy: jaca.Paper, Staleness: jaca.Staleness{Bound: 2}, Pipeline: true, Global: jaca.Rows(1)},
 		} {
@@ -38,7 +39,7 @@ func TestLocalCachesFit(t *testing.T) {
 				}
 				c.Host = hostmem.LockOptions{Heap: true}
 				// uses returns the high-water marks and the local slots of a run with such a cache and budgets.
-				uses := func(c Cache, budgets []gpu.Bytes) (marks []gpu.Bytes, slots []int, err error) {
+				uses := func(c halo.Options, budgets []gpu.Bytes) (marks []gpu.Bytes, slots []int, err error) {
 					o := Options{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Epochs: 2, EvalEvery: 1, Part: part, Cache: c}
 					for i, n := range budgets {
 						o.Devices = append(o.Devices, ledger.New(gpu.Info{Name: fmt.Sprintf("cpu:%d", i), Budget: n}))

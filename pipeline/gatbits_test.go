@@ -14,6 +14,7 @@ import (
 	"capgnn/gpu/host"
 	"capgnn/hostmem"
 	"capgnn/jaca"
+	"capgnn/pipeline/halo"
 )
 
 var updateGATBits = flag.Bool("update-gat-bits", false, "write the weights of this instruction set to "+gatBitsFile)
@@ -45,11 +46,11 @@ func TestStaleGATBits(t *testing.T) {
 		t.Skipf("no bits are known of %s: -update-gat-bits writes them", set)
 	}
 	p, m := task{share: 0.2, vertices: 300}.make(t, gnn.GAT)
-	for name, cache := range map[string]Cache{
+	for name, cache := range map[string]halo.Options{
 		"stale":    {Policy: jaca.JACA, Staleness: jaca.Staleness{Bound: 4}},
 		"pipeline": {Policy: jaca.JACA, Staleness: jaca.Staleness{Bound: 4}, Pipeline: true},
 		"lru":      {Policy: jaca.LRU, Staleness: jaca.Staleness{Bound: 4}, Local: jaca.Rows(20)},
-		"int8":     {Policy: jaca.JACA, Staleness: jaca.Staleness{Bound: 2}, Pipeline: true, HaloType: Int8},
+		"int8":     {Policy: jaca.JACA, Staleness: jaca.Staleness{Bound: 2}, Pipeline: true, HaloType: halo.Int8},
 		"auto":     {Policy: jaca.JACA, Staleness: jaca.Staleness{Bound: 4, EPS: 0.5}},
 	} {
 		name = fmt.Sprintf("%s %s", set, name)

@@ -11,6 +11,7 @@ import (
 
 	"capgnn/gnn"
 	"capgnn/jaca"
+	"capgnn/pipeline/halo"
 )
 
 // A run that uses rows of earlier epochs, stopped at any epoch and resumed, has the bits of one that was not; and so it has
@@ -29,8 +30,8 @@ func TestStaleResume(t *testing.T) {
 			cases = append(cases, c)
 		}
 	}
-	for _, as := range []Encoding{BF16, Int8} {
-		cases = append(cases, staleCase{policy: jaca.JACA, local: "30%", global: "40%", staleness: 2, pipeline: true, peers: as == BF16, halo: as})
+	for _, as := range []halo.Encoding{halo.BF16, halo.Int8} {
+		cases = append(cases, staleCase{policy: jaca.JACA, local: "30%", global: "40%", staleness: 2, pipeline: true, peers: as == halo.BF16, halo: as})
 	}
 	taken := takes(t, 4, staleValues(cases))
 	for n, c := range cases {

@@ -5,6 +5,7 @@ import (
 
 	"capgnn/gnn"
 	"capgnn/jaca"
+	"capgnn/pipeline/halo"
 )
 
 // A part of one vertex that does not train computes no row of the last layer, so it reads none there, though it has halo rows:
@@ -24,7 +25,7 @@ func TestPartWithoutRowsOfTheLastLayer(t *testing.T) {
 		}
 		weights := func(policy jaca.Policy, staleness int) string {
 			tr := newTrainer(t, p, m, cpus(t, 2), part, func(o *Options) {
-				o.Epochs, o.Cache = 4, Cache{Policy: policy, NoPeer: true, Staleness: jaca.Staleness{Bound: staleness}}
+				o.Epochs, o.Cache = 4, halo.Options{Policy: policy, NoPeer: true, Staleness: jaca.Staleness{Bound: staleness}}
 			})
 			defer tr.Close()
 			return run(t, tr).WeightsSHA

@@ -6,6 +6,7 @@ import (
 	"capgnn/graph"
 	"capgnn/hostmem"
 	"capgnn/internal/contentkey"
+	"capgnn/pipeline/halo"
 )
 
 // Layout is a problem cut into parts. It may serve several trainers, one after the other: ledgers that say what a run would
@@ -62,7 +63,7 @@ func newLayout(p *Problem, o *Options, parts int) (*Layout, error) {
 }
 
 // cuts are the cuts by which layers exchange and aggregate.
-func (l *Layout) cuts() *Cuts { return &Cuts{Whole: l.cut, Kept: l.kept} }
+func (l *Layout) cuts() *halo.Cuts { return &halo.Cuts{Whole: l.cut, Kept: l.kept} }
 
 // cutKey identifies a cut; "" if it is not kept. Levels follow from the seeds, the layers and what is dropped, and so does
 // the order of rows. Rescaling changes neither.

@@ -9,6 +9,7 @@ import (
 	"capgnn/gpu/ledger"
 	"capgnn/hostmem"
 	"capgnn/jaca"
+	"capgnn/pipeline/halo"
 )
 
 // What a run would take, counted on ledgers, is what it takes: the high-water mark of every device, byte for byte.
@@ -25,15 +26,15 @@ func TestLedgerEqualsRun(t *testing.T) {
 				"not rescaled": func(p *Problem, o *Options) {
 					o.Dropped, o.NoRescale = dropReplicas(p.Graph, o.Part, parts, 0.5), true
 				},
-				"bf16 halos": func(_ *Problem, o *Options) { o.Cache.HaloType = BF16 },
-				"int8 halos": func(_ *Problem, o *Options) { o.Cache.HaloType = Int8 },
+				"bf16 halos": func(_ *Problem, o *Options) { o.Cache.HaloType = halo.BF16 },
+				"int8 halos": func(_ *Problem, o *Options) { o.Cache.HaloType = halo.Int8 },
 				"cached, int8 halos": func(_ *Problem, o *Options) {
-					o.Cache = Cache{Policy: jaca.JACA, Local: jaca.Percent(30), Global: jaca.Percent(40), Staleness: jaca.Staleness{Bound: 2}, Pipeline: true,
-						HaloType: Int8, Host: hostmem.LockOptions{Heap: true}}
+					o.Cache = halo.Options{Policy: jaca.JACA, Local: jaca.Percent(30), Global: jaca.Percent(40), Staleness: jaca.Staleness{Bound: 2}, Pipeline: true,
+						HaloType: halo.Int8, Host: hostmem.LockOptions{Heap: true}}
 				},
 				"lru, bf16 halos": func(_ *Problem, o *Options) {
-					o.Cache = Cache{Policy: jaca.LRU, Local: jaca.Percent(30), Global: jaca.Percent(40), Staleness: jaca.Staleness{Bound: 2},
-						HaloType: BF16, Host: hostmem.LockOptions{Heap: true}}
+					o.Cache = halo.Options{Policy: jaca.LRU, Local: jaca.Percent(30), Global: jaca.Percent(40), Staleness: jaca.Staleness{Bound: 2},
+						HaloType: halo.BF16, Host: hostmem.LockOptions{Heap: true}}
 				},
 				"pruned, exchanged": func(p *Problem, o *Options) {
 					o.Dropped, o.Savings.NoPrecompute = dropReplicas(p.Graph, o.Part, parts, 0.5), true

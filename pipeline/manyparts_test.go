@@ -13,6 +13,7 @@ import (
 	"capgnn/graph"
 	"capgnn/graph/synth"
 	"capgnn/jaca"
+	"capgnn/pipeline/halo"
 )
 
 // As many parts as vertices, on a graph of Cora's size: what a part takes on the host, on ledgers as before a run, does not grow with
@@ -33,7 +34,7 @@ func TestManyParts(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer dev.Close()
-	caches := []Cache{{}, {Policy: jaca.JACA}, {Policy: jaca.LRU, Staleness: jaca.Staleness{Bound: 4}}, {Policy: jaca.JACA, Staleness: jaca.Staleness{Bound: 4}, Pipeline: true}}
+	caches := []halo.Options{{}, {Policy: jaca.JACA}, {Policy: jaca.LRU, Staleness: jaca.Staleness{Bound: 4}}, {Policy: jaca.JACA, Staleness: jaca.Staleness{Bound: 4}, Pipeline: true}}
 	if testing.Short() {
 		caches = caches[3:]
 	}
@@ -50,9 +51,9 @@ func TestManyParts(t *testing.T) {
 			t.Fatal(err)
 		}
 		took, grown := time.Since(start), heap()-before
-		t.Logf("%s, staleness %d: %d MiB in %v", c.policy(), c.Staleness.Bound, grown>>20, took)
+		t.Logf("%s, staleness %d: %d MiB in %v", c.Policy, c.Staleness.Bound, grown>>20, took)
 		if grown > 300<<20 {
-			t.Errorf("%s, staleness %d: %d MiB on the host", c.policy(), c.Staleness.Bound, grown>>20)
+			t.Errorf("%s, staleness %d: %d MiB on the host", c.Policy, c.Staleness.Bound, grown>>20)
 		}
 		tr.Close()
 	}

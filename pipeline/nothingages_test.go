@@ -10,6 +10,7 @@ import (
 	"capgnn/graph/synth"
 	"capgnn/hostmem"
 	"capgnn/jaca"
+	"capgnn/pipeline/halo"
 )
 
 // small is a problem of a few vertices in two halves without an edge between them: half 0 are the even ones.
@@ -82,7 +83,7 @@ func youngCases() []youngCase {
 }
 
 // run trains with a cache.
-func (k youngCase) run(t *testing.T, c Cache) *Result {
+func (k youngCase) run(t *testing.T, c halo.Options) *Result {
 	t.Helper()
 	p, m := small(t, k.kind, k.layers, k.hidden)
 	n := max(k.parts, 2-2*k.parts)
@@ -113,9 +114,9 @@ func TestNothingAges(t *testing.T) {
 		t.Run(k.String(), func(t *testing.T) {
 			plain := youngCase{kind: k.kind, layers: k.layers, hidden: k.hidden, parts: k.parts}
 			if exact[plain] == "" {
-				exact[plain] = k.run(t, Cache{}).WeightsSHA
+				exact[plain] = k.run(t, halo.Options{}).WeightsSHA
 			}
-			c := Cache{Policy: k.policy, Local: k.size, Global: k.size, Staleness: jaca.Staleness{Bound: 4}, Pipeline: k.pipeline}
+			c := halo.Options{Policy: k.policy, Local: k.size, Global: k.size, Staleness: jaca.Staleness{Bound: 4}, Pipeline: k.pipeline}
 			if k.auto {
 				c.Staleness.EPS = 0.5
 			}
@@ -134,8 +135,8 @@ func TestNothingAges(t *testing.T) {
 func TestNothingAgesWithoutRoom(t *testing.T) {
 	for _, policy := range []jaca.Policy{jaca.JACA, jaca.Degree, jaca.LRU} {
 		k := youngCase{kind: gnn.SAGE, layers: 3, hidden: 16, parts: 3}
-		want := k.run(t, Cache{}).WeightsSHA
-		c := Cache{Policy: policy, Staleness: jaca.Staleness{Bound: 4}}
+		want := k.run(t, halo.Options{}).WeightsSHA
+		c := halo.Options{Policy: policy, Staleness: jaca.Staleness{Bound: 4}}
 		if k.run(t, c).WeightsSHA == want {
 			t.Errorf("%s: with slots the weights are those of staleness 0", policy)
 		}

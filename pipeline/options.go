@@ -11,6 +11,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/jaca"
+	"capgnn/pipeline/halo"
 )
 
 // Problem is what a run learns: a graph with features, labels and splits. All slices are read-only and indexed by
@@ -89,7 +90,7 @@ type Options struct {
 	// it multiplied by n/k, forward and backward, loops not counted and not multiplied. GAT needs none of it.
 	NoRescale bool
 	// Cache says which halo rows are kept, and how old they may get.
-	Cache Cache
+	Cache halo.Options
 	// Storage is the element type of the rows that aggregations gather and parts exchange: see gnn.Plan.
 	Storage gpu.DType
 	// Prepared keeps what is made of the problem before the first epoch, for later runs; nil: nothing is kept. Results do
@@ -138,7 +139,7 @@ type EpochStats struct {
 	Halo      jaca.Stats
 	HaloParts []jaca.Stats // the same by part
 	// Drift is what adaptive staleness has measured after this epoch, by layer; nil: nothing was.
-	Drift []Drift
+	Drift []halo.Drift
 	// CheckCache is the time in which workers look schedules and versions up, mean over parts.
 	CheckCache time.Duration
 	CheckParts []time.Duration // the same by part

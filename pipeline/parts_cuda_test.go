@@ -16,6 +16,7 @@ import (
 	"capgnn/gpu/host"
 	"capgnn/hostmem"
 	"capgnn/jaca"
+	"capgnn/pipeline/halo"
 )
 
 // gpus opens fake GPUs: config says what they are, names which of them the parts live on, cpu:N among them.
@@ -116,7 +117,7 @@ func TestSchedulesCUDA(t *testing.T) {
 	for _, kind := range gnn.Kinds {
 		p, m := task{share: 0.4, vertices: 90}.make(t, kind)
 		part := scatterParts(p.Vertices(), 4)
-		for name, cache := range map[string]Cache{
+		for name, cache := range map[string]halo.Options{
 			"none":   {},
 			"cached": {Policy: jaca.JACA, Staleness: jaca.Staleness{Bound: 2}, Pipeline: true, NoPeer: true}, // who reaches whom decides what is kept
 		} {

@@ -8,6 +8,7 @@ import (
 	"capgnn/graph"
 	"capgnn/hostmem"
 	"capgnn/internal/meet"
+	"capgnn/pipeline/halo"
 	"capgnn/reduce"
 )
 
@@ -16,16 +17,16 @@ type placer struct{ *Trainer }
 
 // newWorkers makes one worker per part.
 func (t placer) newWorkers() {
-	var ends []*Endpoint
+	var ends []*halo.Endpoint
 	for i, dev := range t.o.Devices {
 		w := &worker{index: i, dev: dev, part: t.cut.Parts[i], waits: meet.Waits{Hub: t.hub, Part: i, Device: dev.Info().Name}, compute: dev.NewQueue("compute")}
-		w.ep = Endpoint{Part: i, Device: dev, Waits: &w.waits, Compute: w.compute, Local: dev.NewQueue("local"), Prefetch: dev.NewQueue("prefetch"), Out: dev.NewQueue("out")}
+		w.ep = halo.Endpoint{Part: i, Device: dev, Waits: &w.waits, Compute: w.compute, Local: dev.NewQueue("local"), Prefetch: dev.NewQueue("prefetch"), Out: dev.NewQueue("out")}
 		w.reduce = reduce.NewQueues(dev, slices.Index(t.o.Devices, dev) == i)
 		w.ld = newLoader(dev, w.compute, w.ep.Local)
 		w.ep.Memory, w.ep.Accounts = partMemory{w, t.o.Cache.Lock()}, w.ld.accounts
 		t.workers, ends = append(t.workers, w), append(ends, &w.ep)
 	}
-	Connect(ends, t.o.Cache.NoPeer)
+	halo.Connect(ends, t.o.Cache.NoPeer)
 }
 
 // partMemory is a worker's memory as its exchanges ask for it.
@@ -34,7 +35,7 @@ type partMemory struct {
 	host hostmem.LockOptions
 }
 
-var _ Memory = partMemory{}
+var _ halo.Memory = partMemory{}
 
 // Alloc implements halo.Memory.
 func (m partMemory) Alloc(size gpu.Bytes, name string) gpu.Buffer { return m.w.ld.alloc(size, name) }
@@ -57,7 +58,7 @@ func (m partMemory) Pin(name string, size gpu.Bytes) []byte {
 }
 
 // place puts the parts on their devices: build uploads everything that does not change, then plan says what parts exchange.
-func (t placer) place(build func(*worker, weighting) error, plan func() (*Plan, error)) error {
+func (t placer) place(build func(*worker, weighting) error, plan func() (*halo.Plan, error)) error {
 	if t.o.Cache.Pipeline && t.plan.Mixed() {
 		for _, w := range t.workers {
 			w.ep.Fresh = [2]gpu.Queue{w.dev.NewQueue("soon"), w.dev.NewQueue("soon out")}
@@ -83,7 +84,7 @@ func (t placer) place(build func(*worker, weighting) error, plan func() (*Plan, 
 }
 
 // planExchanges plans what training and evaluation exchange.
-func (t placer) planExchanges() (*Plan, error) { return NewPlan(planner(t).exchangeConfig()) }
+func (t placer) planExchanges() (*halo.Plan, error) { return halo.NewPlan(planner(t).exchangeConfig()) }
 
 // attach puts a worker's side of the exchanges on its device.
 func (t placer) attach(w *worker, scale weighting) error {

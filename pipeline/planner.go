@@ -6,6 +6,7 @@ import (
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/jaca"
+	"capgnn/pipeline/halo"
 )
 
 // planner decides, before anything is on a device, how a run is computed: the cut, the order of operations, what exchanges move, and
@@ -36,8 +37,8 @@ func (t planner) chooseOrder() {
 }
 
 // exchangeConfig is what exchanges are planned by.
-func (t planner) exchangeConfig() Config {
-	c := Config{Cache: t.o.Cache, Model: t.o.Model, Order: t.plan, Cuts: *t.layout.cuts(), Hub: t.hub, Log: t.o.Log,
+func (t planner) exchangeConfig() halo.Config {
+	c := halo.Config{Options: t.o.Cache, Model: t.o.Model, Order: t.plan, Cuts: *t.layout.cuts(), Hub: t.hub, Log: t.o.Log,
 		Folded: !t.o.Savings.NoFoldScale && t.o.Model.Kind != gnn.GAT}
 	for _, w := range t.workers {
 		c.Ends = append(c.Ends, &w.ep)

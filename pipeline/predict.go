@@ -15,6 +15,7 @@ import (
 	"capgnn/graph"
 	"capgnn/hostmem"
 	"capgnn/internal/meet"
+	"capgnn/pipeline/halo"
 )
 
 // PredictOptions configures Predict and PredictRows.
@@ -140,7 +141,7 @@ func newPredictor(ctx context.Context, p *Problem, o PredictOptions) (*Trainer, 
 	if o.Layers == 0 {
 		o.Layers = o.Model.Layers
 	}
-	t := &Trainer{p: p, halo: new(Plan), weights: o.Weights,
+	t := &Trainer{p: p, halo: new(halo.Plan), weights: o.Weights,
 		o: Options{Model: o.Model, Devices: o.Devices, Part: o.Part, Savings: o.Savings, Log: o.Log}}
 	if err := errors.Join(ctx.Err(), (planner{t}).planRun()); err != nil {
 		return nil, err
@@ -151,7 +152,7 @@ func newPredictor(ctx context.Context, p *Problem, o PredictOptions) (*Trainer, 
 	put := placer{t}
 	put.newWorkers()
 	err := put.place(func(w *worker, scale weighting) error { return put.buildEvaluation(w, scale, o.Layers) },
-		func() (*Plan, error) { return NewEvaluation((planner{t}).exchangeConfig(), o.Layers), nil })
+		func() (*halo.Plan, error) { return halo.NewEvaluation((planner{t}).exchangeConfig(), o.Layers), nil })
 	if err := errors.Join(err, ctx.Err()); err != nil {
 		t.Close()
 		return nil, err

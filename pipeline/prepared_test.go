@@ -13,6 +13,7 @@ import (
 	"capgnn/graph"
 	"capgnn/graph/synth"
 	"capgnn/hostmem"
+	"capgnn/pipeline/halo"
 )
 
 // shelf is a Prepared in memory.
@@ -262,7 +263,7 @@ func FuzzKeptCut(f *testing.F) {
 		m := gnn.Config{Kind: gnn.GCN, Layers: 2, Hidden: 4, In: 3, Out: 2}
 		l := &Layout{cut: c, kept: c.Without(pruning)}
 		plan := gnn.Choose(m, l.shape(&Features{Cols: 3, Dense: make([]float32, 120)}, false, m), gnn.Choice{})
-		if _, err := NewPlan(Config{Model: m, Order: plan, Cuts: *l.cuts()}); err != nil {
+		if _, err := halo.NewPlan(halo.Config{Model: m, Order: plan, Cuts: *l.cuts()}); err != nil {
 			t.Errorf("a cut that was taken is not planned with: %v", err)
 		}
 		for i := range c.Parts {

@@ -60,8 +60,12 @@ func row(v gpu.Vec) gpu.Matrix {
 
 // moveWhole copies a row between devices on the reader's compute queue.
 func moveWhole(to *worker, dst gpu.Matrix, from *worker, src gpu.Matrix) {
+	if to.ep.Peers[from.index] {
+		to.compute.Copy(dst, src)
+		return
+	}
 	if to.ep.Reach[from.index] {
-		copyRows(to.compute, dst, src, to.ep.Peers[from.index])
+		to.compute.(gpu.PeerCopier).CopyFrom(dst, src)
 		return
 	}
 	host := make([]byte, 4*src.Cols)

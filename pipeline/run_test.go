@@ -17,6 +17,7 @@ import (
 	"capgnn/hostmem"
 	"capgnn/internal/checkpoint"
 	"capgnn/internal/meet"
+	"capgnn/pipeline/halo"
 	"capgnn/rapa"
 )
 
@@ -256,7 +257,7 @@ func testBytesEqualPlan(t *testing.T, kind gnn.Kind, storage gpu.DType) {
 		o.OnEpoch = func(e EpochStats) error { got = e.Usage.Peer; return nil }
 	})
 	run(t, tr)
-	want := gpu.Bytes(2*(parts-1)*4*len(tr.weights.Flat)) + encodedBytes(tr, m, storage, FP32)
+	want := gpu.Bytes(2*(parts-1)*4*len(tr.weights.Flat)) + encodedBytes(tr, m, storage, halo.FP32)
 	if got != want {
 		t.Errorf("%s %v: %d bytes per epoch, planned %d", kind, storage, got, want)
 	}

@@ -12,6 +12,7 @@ import (
 	"capgnn/hostmem"
 	"capgnn/internal/meet"
 	"capgnn/jaca"
+	"capgnn/pipeline/halo"
 )
 
 // archive is the slow and plain truth about stale rows: every row of every epoch is kept on the host, and a reader gets the
@@ -19,10 +20,10 @@ import (
 type archive struct {
 	tr   *Trainer
 	w    *worker
-	at   []Placement
+	at   []halo.Placement
 	past *history
 	// version returns the epoch of a row that a dynamic policy names, of a part that has it as a halo row; nil: the policy is static.
-	version func(id ID, epoch, part, halo int) int
+	version func(id halo.ID, epoch, part, halo int) int
 }
 
 type history struct {
@@ -51,7 +52,7 @@ func (a archive) BeginEpoch(gpu.Queue) {}
 func (a archive) EndEpoch(gpu.Queue)   {}
 func (a archive) Lags() bool           { return false }
 
-func (a archive) key(l ID, epoch, part int) string { return fmt.Sprint(l, epoch, part) }
+func (a archive) key(l halo.ID, epoch, part int) string { return fmt.Sprint(l, epoch, part) }
 
 func (a archive) Begin(q gpu.Queue, layer int, dir gnn.Direction, rows gpu.Matrix) {
 	host := make([]byte, rows.Rows*rows.Cols*rows.Type.Size()+1)
@@ -65,13 +66,13 @@ func (a archive) Begin(q gpu.Queue, layer int, dir gnn.Direction, rows gpu.Matri
 		meet.Stop(err)
 	}
 	epoch := a.tr.hub.Epoch
-	blur(&a.tr.o, ID{layer, dir}, rows, host, a.w.part.Inner, epoch)
-	a.past.put(a.key(ID{layer, dir}, epoch, a.w.index), host)
+	blur(&a.tr.o, halo.ID{Layer: layer, Dir: dir}, rows, host, a.w.part.Inner, epoch)
+	a.past.put(a.key(halo.ID{Layer: layer, Dir: dir}, epoch, a.w.index), host)
 }
 
 func (a archive) Wait(q gpu.Queue, layer int, dir gnn.Direction) gpu.Matrix {
-	id, now := ID{layer, dir}, a.tr.hub.Epoch
-	index := slices.IndexFunc(a.at, func(p Placement) bool { return p.ID == id })
+	id, now := halo.ID{Layer: layer, Dir: dir}, a.tr.hub.Epoch
+	index := slices.IndexFunc(a.at, func(p halo.Placement) bool { return p.ID == id })
 	at, schedule, table := a.at[index], a.tr.halo.Schedules()[index], tableOf(a.tr.Caches(), id)
 	halo := at.Halo
 	size := halo.Cols * halo.Type.Size()
@@ -103,7 +104,7 @@ func (a archive) Wait(q gpu.Queue, layer int, dir gnn.Direction) gpu.Matrix {
 }
 
 // tableOf returns the table of an exchange; nil: its rows have no slots.
-func tableOf(p *jaca.Plan, id ID) *jaca.Table {
+func tableOf(p *jaca.Plan, id halo.ID) *jaca.Table {
 	if p == nil {
 		return nil
 	}
@@ -131,7 +132,7 @@ func replaceByHistory(tr *Trainer) {
 	s.cond = sync.NewCond(&s.mu)
 	version := versions(tr)
 	for _, w := range tr.workers {
-		w.trainHalo = archive{tr, w, w.trainHalo.(*Exchange).Placements(), s, version}
+		w.trainHalo = archive{tr, w, w.trainHalo.(*halo.Exchange).Placements(), s, version}
 	}
 }
 
@@ -142,14 +143,14 @@ type staleCase struct {
 	staleness     int
 	pipeline      bool
 	peers         bool
-	halo          Encoding
+	halo          halo.Encoding
 }
 
 func (c staleCase) String() string {
 	return fmt.Sprintf("%s/%s,%s/s=%d/pipeline=%t/peers=%t/%v", c.policy, c.local, c.global, c.staleness, c.pipeline, c.peers, c.halo)
 }
 
-func (c staleCase) cache(t testing.TB) Cache {
+func (c staleCase) cache(t testing.TB) halo.Options {
 	size := func(s string) jaca.Size {
 		v, err := jaca.ParseSize(s)
 		if err != nil {
@@ -157,7 +158,7 @@ func (c staleCase) cache(t testing.TB) Cache {
 		}
 		return v
 	}
-	return Cache{Policy: c.policy, Local: size(c.local), Global: size(c.global), Staleness: jaca.Staleness{Bound: c.staleness}, Pipeline: c.pipeline,
+	return halo.Options{Policy: c.policy, Local: size(c.local), Global: size(c.global), Staleness: jaca.Staleness{Bound: c.staleness}, Pipeline: c.pipeline,
 		HaloType: c.halo, Host: hostmem.LockOptions{Heap: true}}
 }
 
@@ -179,7 +180,7 @@ func staleCases() []staleCase {
 			for _, s := range []int{1, 2, 4} {
 				for _, pipeline := range []bool{false, true} {
 					for _, peers := range []bool{false, true} {
-						out = append(out, staleCase{policy, size[0], size[1], s, pipeline, peers, FP32})
+						out = append(out, staleCase{policy, size[0], size[1], s, pipeline, peers, halo.FP32})
 					}
 				}
 			}
@@ -206,7 +207,7 @@ func TestStaleRowsAreThoseOfTheSchedule(t *testing.T) {
 	cases := staleCases()
 	for n, c := range staleCases() {
 		if n%2 == 0 {
-			c.halo = []Encoding{BF16, Int8}[n/2%2]
+			c.halo = []halo.Encoding{halo.BF16, halo.Int8}[n/2%2]
 			cases = append(cases, c)
 		}
 	}
@@ -250,7 +251,7 @@ func TestExactWhateverIsCached(t *testing.T) {
 			if c.staleness > 1 {
 				continue
 			}
-			c.staleness, c.halo = 0, Encoding((k+n)%3)
+			c.staleness, c.halo = 0, halo.Encoding((k+n)%3)
 			cases = append(cases, exactCase{c, kind, n%2 == 0})
 			values = append(values, []any{kind, c.policy, c.local + "," + c.global, c.pipeline, c.peers, c.halo})
 		}
@@ -337,7 +338,7 @@ func TestPartThatReadsNothing(t *testing.T) {
 		}
 		hashes := map[string]bool{}
 		for _, policy := range []jaca.Policy{jaca.None, jaca.JACA, jaca.Paper} {
-			for _, c := range []staleCase{{policy, "auto", "auto", 0, true, true, FP32}, {policy, "0", "auto", 0, true, false, FP32}, {policy, "auto", "0", 0, true, false, FP32}} {
+			for _, c := range []staleCase{{policy, "auto", "auto", 0, true, true, halo.FP32}, {policy, "0", "auto", 0, true, false, halo.FP32}, {policy, "auto", "0", 0, true, false, halo.FP32}} {
 				tr := newTrainer(t, p, m, c.devices(t, parts), part, func(o *Options) { o.Epochs, o.Cache = 3, c.cache(t) })
 				hashes[run(t, tr).WeightsSHA] = true
 			}

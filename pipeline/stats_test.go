@@ -6,6 +6,7 @@ import (
 
 	"capgnn/gnn"
 	"capgnn/jaca"
+	"capgnn/pipeline/halo"
 )
 
 // replayOf returns the replay of a trainer's caches. A run without caches is replayed as one of policy none; with is a trainer of the same
@@ -36,7 +37,7 @@ func TestStatsEqualReplay(t *testing.T) {
 	for n, c := range append(staleCases(), dynamicCases()...) {
 		if c.staleness == 1 {
 			c.staleness = 0
-			c.halo = Encoding(n / 3 % 3)
+			c.halo = halo.Encoding(n / 3 % 3)
 			cases = append(cases, c)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"capgnn/hostmem"
 	"capgnn/internal/fit"
 	"capgnn/internal/meet"
+	"capgnn/pipeline/halo"
 	"capgnn/reduce"
 )
 
@@ -31,9 +32,9 @@ type Trainer struct {
 	terms    int // of the loss
 	state    state
 	layout   *Layout
-	halo     *Plan // what parts exchange
-	stuck    bool  // a device does not answer
-	replaced bool  // newExact made it
+	halo     *halo.Plan // what parts exchange
+	stuck    bool       // a device does not answer
+	replaced bool       // newExact made it
 }
 
 // New validates everything, cuts the graph, plans the order of operations, and puts every part on its device. Errors of
@@ -49,7 +50,7 @@ func New(ctx context.Context, p *Problem, o Options) (*Trainer, error) {
 	if o.WaitDeadline == 0 {
 		o.WaitDeadline = 5 * time.Minute
 	}
-	t := &Trainer{p: p, o: o, halo: new(Plan), weights: gnn.NewWeights(o.Model), terms: p.lossTerms()}
+	t := &Trainer{p: p, o: o, halo: new(halo.Plan), weights: gnn.NewWeights(o.Model), terms: p.lossTerms()}
 	t.weights.Init(o.Model.Seed)
 	if o.Init != nil {
 		if err := t.weights.LoadStateDict(o.Init); err != nil {
@@ -171,7 +172,7 @@ func (t *Trainer) Close() error {
 	for _, w := range t.workers {
 		var echo *meet.Echo
 		if t.stuck = t.stuck || errors.As(w.sync(), &echo); t.stuck { // another fault has been reported already
-			t.workers, t.halo = nil, new(Plan)
+			t.workers, t.halo = nil, new(halo.Plan)
 			return nil
 		}
 	}

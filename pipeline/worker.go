@@ -11,6 +11,7 @@ import (
 	"capgnn/graph"
 	"capgnn/hostmem"
 	"capgnn/internal/meet"
+	"capgnn/pipeline/halo"
 	"capgnn/reduce"
 )
 
@@ -32,7 +33,7 @@ type worker struct {
 	part  *graph.Part
 	ld    *loader
 	waits meet.Waits
-	ep    Endpoint // what exchanges see of it
+	ep    halo.Endpoint // what exchanges see of it
 
 	compute   gpu.Queue     // everything but copies between devices
 	reduce    reduce.Queues // of gradients and weights

@@ -15,6 +15,7 @@ import (
 	"capgnn/graph/dataset"
 	"capgnn/jaca"
 	"capgnn/pipeline"
+	"capgnn/pipeline/halo"
 	"capgnn/rapa"
 )
 
@@ -48,39 +49,39 @@ type Config struct {
 	Devices     string // grammar of --devices
 	Parts       int    // 0 = one per device
 	Partitioner string
-	Objective   string                  // of the multilevel partitioner: cut or volume
-	Balance     float64                 // most inner vertices of a part over its share, ≥ 1
-	BalanceBy   string                  // list of balanced quantities, "" = vertices,edges,train
-	Cost        string                  // what parts are balanced by: CostAuto, CostTime or CostLambda
-	NoMove      bool                    // inner vertices stay where the partitioner put them
-	MaxPrune    float64                 // share of cut edges that may be pruned, 0 = lossless
-	Prune       float64                 // share of each part's cut edges that is pruned whatever the devices, 0 = none
-	PruneScore  string                  // order in which replicas are pruned
-	Rescale     bool                    // what pruning leaves of a sum over neighbours is scaled up
-	Alpha       float64                 // α of Eq. 14
-	Plan        string                  // plan file to take the parts from, "" = make one
-	Profile     string                  // profile file; "" = the cached one or a brief measurement
-	Order       string                  // of the vertices inside a part: orders
-	Storage     string                  // element type of gathered and exchanged rows: fp32 or bf16
-	TF32        bool                    // dense products on GPUs may round their operands to TF32
-	Cache       string                  // policy by which halo rows get slots: jaca.Policies
-	GPUCache    Text[jaca.Size]         // size of each device's cache
-	CPUCache    Text[jaca.Size]         // of the host's
-	ReserveGPU  Text[gpu.Bytes]         // memory of each device that caches leave alone
-	ReserveCPU  Text[gpu.Bytes]         // of the host's
-	CacheTopK   int                     // halo rows that count per reader and owner, 0 = all
-	CacheBypass float64                 // hit rate under which caches are given up, 0 = never
-	Staleness   Text[jaca.Staleness]    // how old rows may get
-	StaleLayers Text[[]int]             // layers whose halo rows may be stale; nil: CacheLayers
-	ExactEpochs Text[int]               // epochs at first that use rows of their own epoch; −1 = auto
-	Pipeline    string                  // SwitchOn, SwitchOff or PipelineAuto
-	Peer        string                  // whether devices copy straight from each other: SwitchOn or SwitchOff
-	HaloType    Text[pipeline.Encoding] // encoding of halo rows on their way
-	CacheSlots  string                  // capacities of the run that wrote the file: rows of each part's cache, then of the host's; config file only
-	CacheLayers Text[[]int]             // layers whose halo rows may be stale, as a forecast decided; nil: none did, or does not yet; config file only
-	CacheLinks  string                  // transfer rates that slots were decided by; config file only
-	PlanKey     string                  // of the plan of the run that wrote the file; config file only
-	Targets     string                  // share of the work of each part, "" = decide from devices and profile; config file only
+	Objective   string               // of the multilevel partitioner: cut or volume
+	Balance     float64              // most inner vertices of a part over its share, ≥ 1
+	BalanceBy   string               // list of balanced quantities, "" = vertices,edges,train
+	Cost        string               // what parts are balanced by: CostAuto, CostTime or CostLambda
+	NoMove      bool                 // inner vertices stay where the partitioner put them
+	MaxPrune    float64              // share of cut edges that may be pruned, 0 = lossless
+	Prune       float64              // share of each part's cut edges that is pruned whatever the devices, 0 = none
+	PruneScore  string               // order in which replicas are pruned
+	Rescale     bool                 // what pruning leaves of a sum over neighbours is scaled up
+	Alpha       float64              // α of Eq. 14
+	Plan        string               // plan file to take the parts from, "" = make one
+	Profile     string               // profile file; "" = the cached one or a brief measurement
+	Order       string               // of the vertices inside a part: orders
+	Storage     string               // element type of gathered and exchanged rows: fp32 or bf16
+	TF32        bool                 // dense products on GPUs may round their operands to TF32
+	Cache       string               // policy by which halo rows get slots: jaca.Policies
+	GPUCache    Text[jaca.Size]      // size of each device's cache
+	CPUCache    Text[jaca.Size]      // of the host's
+	ReserveGPU  Text[gpu.Bytes]      // memory of each device that caches leave alone
+	ReserveCPU  Text[gpu.Bytes]      // of the host's
+	CacheTopK   int                  // halo rows that count per reader and owner, 0 = all
+	CacheBypass float64              // hit rate under which caches are given up, 0 = never
+	Staleness   Text[jaca.Staleness] // how old rows may get
+	StaleLayers Text[[]int]          // layers whose halo rows may be stale; nil: CacheLayers
+	ExactEpochs Text[int]            // epochs at first that use rows of their own epoch; −1 = auto
+	Pipeline    string               // SwitchOn, SwitchOff or PipelineAuto
+	Peer        string               // whether devices copy straight from each other: SwitchOn or SwitchOff
+	HaloType    Text[halo.Encoding]  // encoding of halo rows on their way
+	CacheSlots  string               // capacities of the run that wrote the file: rows of each part's cache, then of the host's; config file only
+	CacheLayers Text[[]int]          // layers whose halo rows may be stale, as a forecast decided; nil: none did, or does not yet; config file only
+	CacheLinks  string               // transfer rates that slots were decided by; config file only
+	PlanKey     string               // of the plan of the run that wrote the file; config file only
+	Targets     string               // share of the work of each part, "" = decide from devices and profile; config file only
 
 	CheckpointEvery int
 	Savings         pipeline.Savings
@@ -97,7 +98,7 @@ func Default() Config {
 	}
 	for name, text := range map[string]string{
 		"split": "", "gpu-cache": jaca.Size{}.String(), "cpu-cache": jaca.Size{}.String(), "reserve-gpu": "0", "reserve-cpu": "0",
-		"staleness": jaca.Staleness{}.String(), StaleLayers: LayersAuto, CacheLayers: LayersAuto, "exact-epochs": exactAuto, "halo-dtype": pipeline.FP32.String(),
+		"staleness": jaca.Staleness{}.String(), StaleLayers: LayersAuto, CacheLayers: LayersAuto, "exact-epochs": exactAuto, "halo-dtype": halo.FP32.String(),
 	} {
 		c.Set(name, text)
 	}

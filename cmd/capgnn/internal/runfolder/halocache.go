@@ -13,7 +13,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/hostmem"
 	"capgnn/jaca"
-	"capgnn/pipeline"
+	"capgnn/pipeline/halo"
 )
 
 // Values of --pipeline and --peer.
@@ -218,12 +218,12 @@ func (c *Config) exactEpochs() int {
 }
 
 // HaloCache returns what valid settings say about keeping halo rows. Links are missing where they are not recorded.
-func (c *Config) HaloCache() pipeline.Cache {
+func (c *Config) HaloCache() halo.Options {
 	layers := c.StaleLayers.Value
 	if layers == nil {
 		layers = c.CacheLayers.Value
 	}
-	return pipeline.Cache{Policy: jaca.Policy(c.Cache), TopK: c.CacheTopK, Staleness: c.Staleness.Value, Layers: layers, ExactEpochs: c.exactEpochs(), Pipeline: c.Pipelined(),
+	return halo.Options{Policy: jaca.Policy(c.Cache), TopK: c.CacheTopK, Staleness: c.Staleness.Value, Layers: layers, ExactEpochs: c.exactEpochs(), Pipeline: c.Pipelined(),
 		Local: c.GPUCache.Value, Global: c.CPUCache.Value, HaloType: c.HaloType.Value, ReserveDevice: c.ReserveGPU.Value, ReserveHost: c.ReserveCPU.Value,
 		NoPeer: c.Peer == SwitchOff, Bypass: c.CacheBypass, Seed: c.Seed}
 }

@@ -12,39 +12,39 @@ import (
 	"capgnn/gpu"
 	"capgnn/hostmem"
 	"capgnn/jaca"
-	"capgnn/pipeline"
+	"capgnn/pipeline/halo"
 )
 
 func TestHaloCacheOfSettings(t *testing.T) {
-	plain := pipeline.Cache{Policy: jaca.JACA, Pipeline: true, Seed: 1}
+	plain := halo.Options{Policy: jaca.JACA, Pipeline: true, Seed: 1}
 	for _, tc := range []struct {
 		name   string
 		change func(*Config)
-		want   func(*pipeline.Cache)
+		want   func(*halo.Options)
 	}{
-		{"defaults", func(*Config) {}, func(*pipeline.Cache) {}},
-		{"policy", func(c *Config) { c.Cache = "low-overlap" }, func(c *pipeline.Cache) { c.Policy = jaca.LowOverlap }},
-		{"sizes", func(c *Config) { c.Set("gpu-cache", "20%"); c.Set("cpu-cache", "700") }, func(c *pipeline.Cache) { c.Local, c.Global = jaca.Percent(20), jaca.Rows(700) }},
-		{"reserves", func(c *Config) { c.Set("reserve-gpu", "1MiB"); c.Set("reserve-cpu", "2KiB") }, func(c *pipeline.Cache) { c.ReserveDevice, c.ReserveHost = 1<<20, 2<<10 }},
-		{"top and bypass", func(c *Config) { c.CacheTopK, c.CacheBypass = 5, 0.25 }, func(c *pipeline.Cache) { c.TopK, c.Bypass = 5, 0.25 }},
-		{"staleness", func(c *Config) { c.Set("staleness", "4") }, func(c *pipeline.Cache) { c.Staleness.Bound, c.ExactEpochs = 4, Default().Epochs/10 }},
-		{"exact epochs", func(c *Config) { c.Set("staleness", "4"); c.Set("exact-epochs", "7") }, func(c *pipeline.Cache) { c.Staleness.Bound, c.ExactEpochs = 4, 7 }},
-		{"exact epochs of nothing", func(c *Config) { c.Set("exact-epochs", "7") }, func(*pipeline.Cache) {}},
-		{"adaptive", func(c *Config) { c.Set("staleness", "auto:0.1,8") }, func(c *pipeline.Cache) { c.Staleness = jaca.Staleness{Bound: 8, EPS: 0.1} }},
-		{"stale layers", func(c *Config) { c.Set("staleness", "4"); c.Set(StaleLayers, "2,1,2"); c.Set(CacheLayers, "none") }, func(c *pipeline.Cache) {
+		{"defaults", func(*Config) {}, func(*halo.Options) {}},
+		{"policy", func(c *Config) { c.Cache = "low-overlap" }, func(c *halo.Options) { c.Policy = jaca.LowOverlap }},
+		{"sizes", func(c *Config) { c.Set("gpu-cache", "20%"); c.Set("cpu-cache", "700") }, func(c *halo.Options) { c.Local, c.Global = jaca.Percent(20), jaca.Rows(700) }},
+		{"reserves", func(c *Config) { c.Set("reserve-gpu", "1MiB"); c.Set("reserve-cpu", "2KiB") }, func(c *halo.Options) { c.ReserveDevice, c.ReserveHost = 1<<20, 2<<10 }},
+		{"top and bypass", func(c *Config) { c.CacheTopK, c.CacheBypass = 5, 0.25 }, func(c *halo.Options) { c.TopK, c.Bypass = 5, 0.25 }},
+		{"staleness", func(c *Config) { c.Set("staleness", "4") }, func(c *halo.Options) { c.Staleness.Bound, c.ExactEpochs = 4, Default().Epochs/10 }},
+		{"exact epochs", func(c *Config) { c.Set("staleness", "4"); c.Set("exact-epochs", "7") }, func(c *halo.Options) { c.Staleness.Bound, c.ExactEpochs = 4, 7 }},
+		{"exact epochs of nothing", func(c *Config) { c.Set("exact-epochs", "7") }, func(*halo.Options) {}},
+		{"adaptive", func(c *Config) { c.Set("staleness", "auto:0.1,8") }, func(c *halo.Options) { c.Staleness = jaca.Staleness{Bound: 8, EPS: 0.1} }},
+		{"stale layers", func(c *Config) { c.Set("staleness", "4"); c.Set(StaleLayers, "2,1,2"); c.Set(CacheLayers, "none") }, func(c *halo.Options) {
 			c.Staleness.Bound, c.ExactEpochs, c.Layers = 4, Default().Epochs/10, []int{1, 2}
 		}},
-		{"no stale layers by a forecast", func(c *Config) { c.Set("staleness", "4"); c.Set(CacheLayers, "none") }, func(c *pipeline.Cache) {
+		{"no stale layers by a forecast", func(c *Config) { c.Set("staleness", "4"); c.Set(CacheLayers, "none") }, func(c *halo.Options) {
 			c.Staleness.Bound, c.ExactEpochs, c.Layers = 4, Default().Epochs/10, []int{}
 		}},
-		{"pipeline off", func(c *Config) { c.Pipeline = "off" }, func(c *pipeline.Cache) { c.Pipeline = false }},
-		{"fifo, exact", func(c *Config) { c.Cache = "fifo" }, func(c *pipeline.Cache) { c.Policy = jaca.FIFO }},
-		{"fifo, stale", func(c *Config) { c.Cache = "fifo"; c.Set("staleness", "2") }, func(c *pipeline.Cache) {
+		{"pipeline off", func(c *Config) { c.Pipeline = "off" }, func(c *halo.Options) { c.Pipeline = false }},
+		{"fifo, exact", func(c *Config) { c.Cache = "fifo" }, func(c *halo.Options) { c.Policy = jaca.FIFO }},
+		{"fifo, stale", func(c *Config) { c.Cache = "fifo"; c.Set("staleness", "2") }, func(c *halo.Options) {
 			c.Policy, c.Staleness.Bound, c.Pipeline = jaca.FIFO, 2, false
 		}},
-		{"no peers", func(c *Config) { c.Peer = "off" }, func(c *pipeline.Cache) { c.NoPeer = true }},
-		{"int8", func(c *Config) { c.Set("halo-dtype", "int8") }, func(c *pipeline.Cache) { c.HaloType = pipeline.Int8 }},
-		{"seed", func(c *Config) { c.Seed = 9 }, func(c *pipeline.Cache) { c.Seed = 9 }},
+		{"no peers", func(c *Config) { c.Peer = "off" }, func(c *halo.Options) { c.NoPeer = true }},
+		{"int8", func(c *Config) { c.Set("halo-dtype", "int8") }, func(c *halo.Options) { c.HaloType = halo.Int8 }},
+		{"seed", func(c *Config) { c.Seed = 9 }, func(c *halo.Options) { c.Seed = 9 }},
 	} {
 		cfg, want := Default(), plain
 		tc.change(&cfg)

@@ -17,7 +17,7 @@ import (
 	"capgnn/internal/number"
 	"capgnn/internal/regular"
 	"capgnn/jaca"
-	"capgnn/pipeline"
+	"capgnn/pipeline/halo"
 )
 
 // Capacity is the sizes of the caches, in rows of an exchange.
@@ -145,7 +145,7 @@ type measuredDrift struct {
 	Period int      `json:"period"` // from the next epoch on
 }
 
-func driftsOf(all []pipeline.Drift) []measuredDrift {
+func driftsOf(all []halo.Drift) []measuredDrift {
 	var out []measuredDrift
 	for _, d := range all {
 		out = append(out, measuredDrift{Layer: d.Layer, Epochs: d.Epochs, Q90: finite(d.Q90), Under: float64(d.Under) / float64(max(1, d.Rows)), Period: d.Period})

@@ -9,7 +9,7 @@ import (
 
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/jaca"
-	"capgnn/pipeline"
+	"capgnn/pipeline/halo"
 )
 
 // Option is one setting of a training run: a flag and a key of config.yaml with the same name and the same syntax.
@@ -89,7 +89,7 @@ var Options = []Option{
 	{Name: "exact-epochs", Group: GroupExchange, usage: "number `N` of first epochs that use only fresh rows of other parts, as weights change most then; auto = a tenth of --epochs, none with fifo, lru, sieve and adaptive staleness", field: func(c *Config) any { return readBy(&c.ExactEpochs, parseExactEpochs) }},
 	{Name: "pipeline", Group: GroupExchange, usage: "`WHEN` rows of other parts are used one epoch after they were made, so that they travel during computation; needs --staleness: on or off; auto = on, except with fifo, lru and sieve", field: func(c *Config) any { return &c.Pipeline }},
 	{Name: "peer", Group: GroupExchange, usage: "copy between devices that reach each other's memory (`WAY`): on; off = through the host", field: func(c *Config) any { return &c.Peer }},
-	{Name: "halo-dtype", Group: GroupExchange, usage: "element `TYPE` of rows of other parts on their way and in the host's cache: fp32 (as stored), bf16, or int8 with a scale per row, rounded at random", field: func(c *Config) any { return readBy(&c.HaloType, pipeline.ParseEncoding) }},
+	{Name: "halo-dtype", Group: GroupExchange, usage: "element `TYPE` of rows of other parts on their way and in the host's cache: fp32 (as stored), bf16, or int8 with a scale per row, rounded at random", field: func(c *Config) any { return readBy(&c.HaloType, halo.ParseEncoding) }},
 	{Name: "cache-slots", field: func(c *Config) any { return &c.CacheSlots }, FileOnly: true},
 	{Name: CacheLayers, field: func(c *Config) any { return readBy(&c.CacheLayers, parseLayers) }, FileOnly: true},
 	{Name: "cache-links", field: func(c *Config) any { return &c.CacheLinks }, FileOnly: true},

@@ -1,8 +1,6 @@
-package pipeline
+package halo
 
-import (
-	"capgnn/jaca"
-)
+import "capgnn/jaca"
 
 // NewBypass returns what decides whether caches are worth their work; its mean is over one period, in which every class is due
 // once.

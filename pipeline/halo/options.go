@@ -1,4 +1,4 @@
-package pipeline
+package halo
 
 import (
 	"errors"
@@ -12,7 +12,7 @@ import (
 
 // Cache says which halo rows are kept in memory and how old they may get. The zero value keeps none: every row that is read
 // remotely moves in every epoch.
-type Cache struct {
+type Options struct {
 	// Policy gives slots to rows; "" = none.
 	Policy jaca.Policy
 	// Local and Global are the sizes of a device's cache and of the host's; zero = what memory leaves, up to all rows.
@@ -49,7 +49,7 @@ type Cache struct {
 }
 
 // policy returns the policy that the options ask for.
-func (c *Cache) policy() jaca.Policy {
+func (c *Options) policy() jaca.Policy {
 	if c.Policy == "" {
 		return jaca.None
 	}
@@ -57,7 +57,7 @@ func (c *Cache) policy() jaca.Policy {
 }
 
 // Validate says what is wrong with the options.
-func (c *Cache) Validate(parts int) error {
+func (c *Options) Validate(parts int) error {
 	var errs []error
 	if _, err := jaca.ParsePolicy(string(c.policy())); err != nil {
 		errs = append(errs, err)
@@ -82,7 +82,7 @@ func (c *Cache) Validate(parts int) error {
 }
 
 // checkStaleness says what does not go with old rows.
-func (c *Cache) checkStaleness() (errs []error) {
+func (c *Options) checkStaleness() (errs []error) {
 	if !c.policy().Static() && c.Staleness.Bound > 0 && (c.Pipeline || c.Staleness.Auto()) {
 		errs = append(errs, fmt.Errorf("policy %s decides while rows are read: it needs the pipeline off and a fixed staleness", c.Policy))
 	}
@@ -96,7 +96,7 @@ func (c *Cache) checkStaleness() (errs []error) {
 }
 
 // Period returns after how many epochs rows are renewed, 0 if they are of the epoch that uses them; 1 where that adapts.
-func (c *Cache) Period() int {
+func (c *Options) Period() int {
 	s, err := jaca.NewSchedule(c.Staleness.Bound, c.Pipeline, 0)
 	switch {
 	case err != nil || c.Staleness.Bound == 0:
@@ -108,7 +108,7 @@ func (c *Cache) Period() int {
 }
 
 // Lock says how host memory is locked that rows pass through.
-func (c *Cache) Lock() hostmem.LockOptions {
+func (c *Options) Lock() hostmem.LockOptions {
 	l := c.Host
 	if l.Pinner == nil {
 		l.Optional = true

@@ -1,4 +1,4 @@
-package pipeline
+package halo
 
 import (
 	"errors"
@@ -15,7 +15,7 @@ import (
 
 // Config is what a run has decided before its exchanges are planned.
 type Config struct {
-	Cache
+	Options
 	Model gnn.Config
 	Order gnn.Plan // of operations
 	Cuts  Cuts
@@ -73,10 +73,10 @@ func NewEvaluation(c Config, layers int) *Plan {
 // planTraining decides what training exchanges, and takes the memory of the global cache.
 func (p *Plan) planTraining() error {
 	var err error
-	if p.periods, err = newPeriods(&p.Cache, trainingExchanges(p.Model, p.Order, p.HaloType)); err != nil {
+	if p.periods, err = newPeriods(&p.Options, trainingExchanges(p.Model, p.Order, p.HaloType)); err != nil {
 		return err
 	}
-	p.training = exactTraffic(p.Cuts, p.Model, p.Order, &p.Cache, p.periods)
+	p.training = exactTraffic(p.Cuts, p.Model, p.Order, &p.Options, p.periods)
 	if p.policy() == jaca.None || !p.exchanges() {
 		return nil
 	}

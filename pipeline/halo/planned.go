@@ -1,4 +1,4 @@
-package pipeline
+package halo
 
 import (
 	"capgnn/gnn"
@@ -46,7 +46,7 @@ func evaluationTraffic(cuts Cuts, model gnn.Config, plan gnn.Plan, layers int) [
 }
 
 // exactTraffic returns the exchanges of a training epoch without caches, by the schedules of p.
-func exactTraffic(cuts Cuts, model gnn.Config, plan gnn.Plan, o *Cache, p *periods) []*traffic {
+func exactTraffic(cuts Cuts, model gnn.Config, plan gnn.Plan, o *Options, p *periods) []*traffic {
 	var out []*traffic
 	for _, t := range trainingExchanges(model, plan, o.HaloType) {
 		t.periods, t.piece = p, o.Piece

@@ -1,4 +1,4 @@
-package pipeline
+package halo
 
 import (
 	"cmp"
@@ -190,7 +190,7 @@ func (r *sender) stage(box *sendBuffer, t *shipment, reader int) {
 		}
 		n := int(r.wireRow()) * m.Rows
 		if n > len(mem) {
-			panic(fmt.Sprintf("pipeline: %v: %d bytes to stage for part %d, planned %d", r.ID, n, reader, len(mem)))
+			panic(fmt.Sprintf("halo: %v: %d bytes to stage for part %d, planned %d", r.ID, n, reader, len(mem)))
 		}
 		t.staged[k], mem = mem[:n], mem[n:]
 		r.download(t.staged[k], m, func() { t.pieces[k] = append(t.pieces[k], r.out().Record()) })

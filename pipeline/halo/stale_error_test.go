@@ -2,7 +2,7 @@
 
 // What these tests break on purpose is synchronisation, which the race detector would find.
 
-package pipeline
+package halo
 
 import (
 	"errors"

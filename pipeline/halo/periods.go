@@ -1,4 +1,4 @@
-package pipeline
+package halo
 
 import (
 	"slices"
@@ -22,7 +22,7 @@ type periods struct {
 }
 
 // newPeriods returns the schedules of training's exchanges in the first epoch.
-func newPeriods(c *Cache, exchanges []traffic) (*periods, error) {
+func newPeriods(c *Options, exchanges []traffic) (*periods, error) {
 	p := &periods{exact: c.ExactEpochs}
 	for _, l := range exchanges {
 		p.layers, p.ages = append(p.layers, l.Layer), append(p.ages, l.ages)

@@ -1,4 +1,4 @@
-package pipeline
+package halo
 
 import (
 	"fmt"
@@ -14,23 +14,23 @@ func TestPeriods(t *testing.T) {
 	type s = jaca.Schedule
 	none := func(*periods) {}
 	for name, c := range map[string]struct {
-		cache    Cache
+		cache    Options
 		do       func(p *periods)
 		features s
 		aging    s
 		fixed    s // of a layer whose rows do not age
 		largest  int
 	}{
-		"exact":                 {Cache{}, none, s{Period: 1}, s{Period: 1}, s{Period: 1}, 1},
-		"stale":                 {Cache{Staleness: jaca.Staleness{Bound: 3}}, none, s{Period: 4}, s{Period: 4}, s{Period: 1}, 4},
-		"pipeline":              {Cache{Staleness: jaca.Staleness{Bound: 3}, Pipeline: true}, none, s{Period: 3, Lag: 1}, s{Period: 3, Lag: 1}, s{Period: 1}, 3},
-		"exact at first":        {Cache{Staleness: jaca.Staleness{Bound: 2}, ExactEpochs: 5}, none, s{Period: 1}, s{Period: 1}, s{Period: 1}, 3},
-		"not yet behind them":   {Cache{Staleness: jaca.Staleness{Bound: 2}, ExactEpochs: 5}, func(p *periods) { p.beginAging(4) }, s{Period: 1}, s{Period: 1}, s{Period: 1}, 3},
-		"behind them":           {Cache{Staleness: jaca.Staleness{Bound: 2}, ExactEpochs: 5}, func(p *periods) { p.beginAging(5) }, s{Period: 1}, s{Period: 3, Start: 5}, s{Period: 1}, 3},
-		"bypassed":              {Cache{Staleness: jaca.Staleness{Bound: 2}, Pipeline: true}, func(p *periods) { p.bypass(7) }, s{Period: 2, Lag: 1}, s{Period: 1, Lag: 1, Start: 7}, s{Period: 1}, 2},
-		"restarted":             {Cache{Staleness: jaca.Staleness{Bound: 2}}, func(p *periods) { p.restart(9) }, s{Period: 3, Start: 9}, s{Period: 3, Start: 9}, s{Period: 1, Start: 9}, 3},
-		"restarted while exact": {Cache{Staleness: jaca.Staleness{Bound: 2}, ExactEpochs: 5}, func(p *periods) { p.restart(2) }, s{Period: 1, Start: 2}, s{Period: 1, Start: 2}, s{Period: 1, Start: 2}, 3},
-		"adaptive":              {Cache{Staleness: jaca.Staleness{Bound: 8, EPS: 0.1}}, none, s{Period: 1}, s{Period: 2}, s{Period: 1}, 8},
+		"exact":                 {Options{}, none, s{Period: 1}, s{Period: 1}, s{Period: 1}, 1},
+		"stale":                 {Options{Staleness: jaca.Staleness{Bound: 3}}, none, s{Period: 4}, s{Period: 4}, s{Period: 1}, 4},
+		"pipeline":              {Options{Staleness: jaca.Staleness{Bound: 3}, Pipeline: true}, none, s{Period: 3, Lag: 1}, s{Period: 3, Lag: 1}, s{Period: 1}, 3},
+		"exact at first":        {Options{Staleness: jaca.Staleness{Bound: 2}, ExactEpochs: 5}, none, s{Period: 1}, s{Period: 1}, s{Period: 1}, 3},
+		"not yet behind them":   {Options{Staleness: jaca.Staleness{Bound: 2}, ExactEpochs: 5}, func(p *periods) { p.beginAging(4) }, s{Period: 1}, s{Period: 1}, s{Period: 1}, 3},
+		"behind them":           {Options{Staleness: jaca.Staleness{Bound: 2}, ExactEpochs: 5}, func(p *periods) { p.beginAging(5) }, s{Period: 1}, s{Period: 3, Start: 5}, s{Period: 1}, 3},
+		"bypassed":              {Options{Staleness: jaca.Staleness{Bound: 2}, Pipeline: true}, func(p *periods) { p.bypass(7) }, s{Period: 2, Lag: 1}, s{Period: 1, Lag: 1, Start: 7}, s{Period: 1}, 2},
+		"restarted":             {Options{Staleness: jaca.Staleness{Bound: 2}}, func(p *periods) { p.restart(9) }, s{Period: 3, Start: 9}, s{Period: 3, Start: 9}, s{Period: 1, Start: 9}, 3},
+		"restarted while exact": {Options{Staleness: jaca.Staleness{Bound: 2}, ExactEpochs: 5}, func(p *periods) { p.restart(2) }, s{Period: 1, Start: 2}, s{Period: 1, Start: 2}, s{Period: 1, Start: 2}, 3},
+		"adaptive":              {Options{Staleness: jaca.Staleness{Bound: 8, EPS: 0.1}}, none, s{Period: 1}, s{Period: 2}, s{Period: 1}, 8},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, err := newPeriods(&c.cache, exchanges)
@@ -71,7 +71,7 @@ func TestPeriods(t *testing.T) {
 // directions; the others keep theirs.
 func TestPeriodsAdapt(t *testing.T) {
 	exchanges := []traffic{{ID: ID{Layer: 0}}, {ID: ID{Layer: 1}, ages: true}, {ID: ID{Layer: 2}, ages: true}, {ID: ID{Layer: 1, Dir: 1}, ages: true}}
-	p, err := newPeriods(&Cache{Staleness: jaca.Staleness{Bound: 8, EPS: 0.1}}, exchanges)
+	p, err := newPeriods(&Options{Staleness: jaca.Staleness{Bound: 8, EPS: 0.1}}, exchanges)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package pipeline
+package halo
 
 import (
 	"context"
@@ -68,7 +68,7 @@ func (m *teamMemory) Pin(_ string, size gpu.Bytes) []byte { return make([]byte, 
 const teamWidth = 8
 
 // newTeam returns parts of a random graph, of three layers, that exchange by the options.
-func newTeam(t *testing.T, o Cache, parts int, peers bool) *team {
+func newTeam(t *testing.T, o Options, parts int, peers bool) *team {
 	t.Helper()
 	const n = 90
 	g, err := synth.Random(n, 3*n, parts == 3, 11)
@@ -106,7 +106,7 @@ func newTeam(t *testing.T, o Cache, parts int, peers bool) *team {
 	Connect(x.ends, false)
 	order := gnn.Plan{Input: gnn.Precomputed, Layers: make([]gnn.LayerPlan, 3)}
 	model := gnn.Config{Kind: gnn.SAGE, Layers: 3, Hidden: teamWidth, In: teamWidth, Out: teamWidth, Seed: 5}
-	x.plan, err = NewPlan(Config{Cache: o, Model: model, Order: order, Cuts: Cuts{c, c}, Ends: x.ends, Hub: x.hub, Log: slog.New(slog.DiscardHandler)})
+	x.plan, err = NewPlan(Config{Options: o, Model: model, Order: order, Cuts: Cuts{c, c}, Ends: x.ends, Hub: x.hub, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -283,7 +283,7 @@ func (c teamCase) run(t *testing.T, edit func(*team)) error {
 		}
 		return v
 	}
-	x := newTeam(t, Cache{Policy: jaca.Paper, Local: size(c.local), Global: size(c.global), Staleness: jaca.Staleness{Bound: c.staleness}, Pipeline: c.pipeline,
+	x := newTeam(t, Options{Policy: jaca.Paper, Local: size(c.local), Global: size(c.global), Staleness: jaca.Staleness{Bound: c.staleness}, Pipeline: c.pipeline,
 		Host: hostmem.LockOptions{Heap: true}}, 3, c.peers)
 	defer x.closed()
 	if edit != nil {

@@ -1,4 +1,4 @@
-package pipeline
+package halo
 
 import (
 	"cmp"
@@ -99,7 +99,7 @@ func (k *watcher) look(q gpu.Queue, layer int, dir gnn.Direction, rows gpu.Matri
 			continue
 		}
 		if rows.Cols != l.width {
-			panic(fmt.Sprintf("pipeline: %v: %d columns to sample, planned %d", l.ID, rows.Cols, l.width))
+			panic(fmt.Sprintf("halo: %v: %d columns to sample, planned %d", l.ID, rows.Cols, l.width))
 		}
 		q.Gather(gpu.Matrix{Buf: k.stage, Rows: l.rows.Len, Cols: l.width, LD: l.width}, rows, l.rows)
 		q.Download(hostmem.Bytes(l.host), k.stage, 0)

@@ -1,4 +1,4 @@
-package pipeline
+package halo
 
 import (
 	"fmt"
@@ -108,7 +108,7 @@ func (x *Exchange) EndEpoch(q gpu.Queue) { x.passed(q, len(x.relays)) }
 func (x *Exchange) Begin(q gpu.Queue, layer int, dir gnn.Direction, rows gpu.Matrix) {
 	r := x.of[ID{layer, dir}]
 	if rows.Cols != r.width || rows.Type != r.dtype {
-		panic(fmt.Sprintf("pipeline: %v: %d columns of %v, planned %d of %v", r.ID, rows.Cols, rows.Type, r.width, r.dtype))
+		panic(fmt.Sprintf("halo: %v: %d columns of %v, planned %d of %v", r.ID, rows.Cols, rows.Type, r.width, r.dtype))
 	}
 	x.passed(q, r.index)
 	epoch := x.clock()

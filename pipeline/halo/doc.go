@@ -1,0 +1,43 @@
+// Package halo exchanges halo rows: it plans which rows of which layers move when between the parts of a run, moves them, keeps them in
+// caches, and says which version of a row a part reads.
+//
+// Its nouns: an Endpoint is what it sees of a part: a device, queues, which parts it reaches, counters; a Plan is what all parts exchange,
+// made from Options and a Config; an Exchange is one part's side of that, behind gnn.Halo.
+//
+// Inside: traffic is which rows one layer moves in one direction between all parts; a relay is one part's side of it, a sender and a
+// receiver; a send buffer is where packed rows wait for their readers, whom a shipment tells where they are, on the lane between the two.
+// Periods own the schedules by which rows are refreshed. What policies that decide while rows are read need besides is in agenda.go and dynamic.go.
+//
+// # Contract
+//
+// Each part has one goroutine, which calls its Exchange; calls enqueue work and return. Between epochs one goroutine calls the Plan, and no
+// part is at work. An Exchange waits for what another part posts, as package meet lets it, and ends the part's meet.Guard if that is too long or
+// a row is not of the epoch that it must be of (StaleError). Begin lends rows to readers until they have copied them; what Wait returns may
+// be read by what is enqueued before the next exchange begins, by the backward pass too if the model keeps halo rows.
+//
+// Which version of a halo row a part reads is a function of the epoch and of the row's refresh class (jaca.Schedule), never of what has
+// arrived: it waits for that version. Another version, or one older than the bound, ends the run. Bytes are counted by the routine that copies.
+//
+// # Queues
+//
+// Besides the compute queue an endpoint has three: local brings halo rows to where they are kept (from their owner, or from the global
+// cache); prefetch brings rows that have no slot just before they are used; out takes rows to the host: into the global cache, or to memory
+// from which a reader without peer access takes them. All are bounded and in order. See Exchange for what happens when.
+//
+// # Source
+//
+// docs/caching.md; the paper's §4.2. Without caches at staleness 0 the exchange is the paper's "none" baseline: one contiguous
+// send per (owner, reader, layer, direction), peer copies where devices reach each other, else through page-locked host
+// memory. Decisions: docs/adr/0015, docs/adr/0020.
+//
+// # Usage
+//
+//	p, err := halo.NewPlan(halo.Config{Options: options, Model: model, Order: order, Cuts: cuts, Ends: ends, Hub: hub, Log: log})
+//	training, evaluation := p.Attach(part)  // of every part
+//	err = p.BeginEpoch(epoch)               // of all
+//	training.BeginEpoch(q)
+//	training.Begin(q, layer, gnn.Forward, rows)
+//	rows = training.Wait(q, layer, gnn.Forward)
+//	training.EndEpoch(q)
+//	drift := p.EndEpoch(epoch)
+package halo
