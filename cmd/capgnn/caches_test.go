@@ -9,7 +9,6 @@ import (
 
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
-	"capgnn/cmd/capgnn/internal/training"
 	"capgnn/gpu"
 )
 
@@ -33,9 +32,9 @@ func TestCachesAreRecorded(t *testing.T) {
 	}
 	first := s.train(cached("--run-dir", "a", "--gpu-cache", "50%", "--cpu-cache", "30%")...)
 	read("a")
-	slots, err := runfolder.ParseSlots(cfg.CacheSlots, 2)
-	if err != nil || len(slots) != 3 || slots[0] == 0 || slots[2] == 0 || cfg.CacheLinks != training.LinksEqual {
-		t.Fatalf("slots %q, links %q: %v", cfg.CacheSlots, cfg.CacheLinks, err)
+	slots := cfg.CacheSlots.Value
+	if len(slots) != 3 || slots[0] == 0 || slots[2] == 0 || cfg.CacheLinks.String() != runfolder.LinksEqual {
+		t.Fatalf("slots %q, links %q", cfg.CacheSlots, cfg.CacheLinks)
 	}
 	if r := s.train("--config", "a/config.yaml"); r.SHA256 != first.SHA256 {
 		t.Error("the config file gives other weights")
@@ -43,7 +42,7 @@ func TestCachesAreRecorded(t *testing.T) {
 	if r := s.train("--config", "a/config.yaml", "--gpu-cache", "0", "--cpu-cache", "0", "--run-dir", "b"); r.SHA256 == first.SHA256 {
 		t.Error("without caches the weights are the same")
 	}
-	if read("b"); cfg.CacheSlots != "0,0,0" {
+	if read("b"); cfg.CacheSlots.String() != "0,0,0" {
 		t.Errorf("slots of another size are %q", cfg.CacheSlots)
 	}
 	text, err := runfolder.FormatConfig(&cfg)
@@ -81,7 +80,7 @@ func TestCacheOfADeviceThatIsTooSmall(t *testing.T) {
 	s.fails(term.ExitDoesNotFit, []string{"local cache of part 0", "--gpu-cache"}, append([]string{"train", "--quiet"}, cached("--devices", small, "--reserve-gpu", "99KiB", "--gpu-cache", "100%")...)...)
 	s.train(cached("--devices", small, "--reserve-gpu", "99KiB", "--run-dir", "auto")...)
 	cfg := runfolder.Default()
-	if err := runfolder.ReadConfig(s.path("auto/config.yaml"), &cfg); err != nil || !strings.HasPrefix(cfg.CacheSlots, "0,0,") {
+	if err := runfolder.ReadConfig(s.path("auto/config.yaml"), &cfg); err != nil || !strings.HasPrefix(cfg.CacheSlots.String(), "0,0,") {
 		t.Errorf("slots %q, %v: want none on the devices, which leave no memory", cfg.CacheSlots, err)
 	}
 }
@@ -105,9 +104,9 @@ func TestAutoTakesWhatIsLeft(t *testing.T) {
 		if err := runfolder.ReadConfig(s.path(dir+"/config.yaml"), &cfg); err != nil {
 			t.Fatal(err)
 		}
-		slots, err := runfolder.ParseSlots(cfg.CacheSlots, 2)
-		if err != nil || slots[0] < last {
-			t.Errorf("%d KiB: %d slots, with less memory %d: %v", kib, slots[0], last, err)
+		slots := cfg.CacheSlots.Value
+		if len(slots) != 3 || slots[0] < last {
+			t.Fatalf("%d KiB: slots %v, with less memory %d", kib, slots, last)
 		}
 		fits, last = fits+1, slots[0]
 	}

@@ -77,9 +77,9 @@ type Config struct {
 	Pipeline    string               // SwitchOn, SwitchOff or PipelineAuto
 	Peer        string               // whether devices copy straight from each other: SwitchOn or SwitchOff
 	HaloType    Text[halo.Encoding]  // encoding of halo rows on their way
-	CacheSlots  string               // capacities of the run that wrote the file: rows of each part's cache, then of the host's; config file only
+	CacheSlots  Text[[]int]          // capacities of the run that wrote the file: rows of each part's cache, then of the host's; "" = decide; config file only
 	CacheLayers Text[[]int]          // layers whose halo rows may be stale, as a forecast decided; nil: none did, or does not yet; config file only
-	CacheLinks  string               // transfer rates that slots were decided by; config file only
+	CacheLinks  Text[[]Link]         // of each device: transfer rates that slots were decided by; "" = decide; config file only
 	PlanKey     string               // of the plan of the run that wrote the file; config file only
 	Targets     string               // share of the work of each part, "" = decide from devices and profile; config file only
 
@@ -98,7 +98,7 @@ func Default() Config {
 	}
 	for name, text := range map[string]string{
 		"split": "", "gpu-cache": jaca.Size{}.String(), "cpu-cache": jaca.Size{}.String(), "reserve-gpu": "0", "reserve-cpu": "0",
-		"staleness": jaca.Staleness{}.String(), StaleLayers: LayersAuto, CacheLayers: LayersAuto, "exact-epochs": exactAuto, "halo-dtype": halo.FP32.String(),
+		"staleness": jaca.Staleness{}.String(), StaleLayers: LayersAuto, CacheLayers: LayersAuto, "exact-epochs": exactAuto, "halo-dtype": halo.FP32.String(), "cache-slots": "", "cache-links": "",
 	} {
 		c.Set(name, text)
 	}

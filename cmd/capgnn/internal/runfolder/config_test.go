@@ -24,11 +24,11 @@ func unusual() Config {
 		Savings: pipeline.Savings{NoPrecompute: true, NoTransformFirst: true, NoSparse: true, NoNeededRows: true,
 			NoFoldScale: true, NoFuse: true, NoReuse: true},
 		Cache: "lru", CacheTopK: 9, CacheBypass: 0.125,
-		Pipeline: "off", Peer: "off", CacheSlots: "3,4,5", CacheLinks: "1:2,3:4",
+		Pipeline: "off", Peer: "off",
 		DataSHA256: "1234567890123456789012345678901234567890123456789012345678901234",
 	}
 	for name, text := range map[string]string{"split": "0.6,0.2,0.2", "gpu-cache": "20%", "cpu-cache": "2GiB", "reserve-gpu": "1MiB", "reserve-cpu": "2MiB",
-		"staleness": "auto:0.05,8", "exact-epochs": "11", "halo-dtype": "bf16", StaleLayers: "1", CacheLayers: "none"} {
+		"staleness": "auto:0.05,8", "exact-epochs": "11", "halo-dtype": "bf16", StaleLayers: "1", CacheLayers: "none", "cache-slots": "3,4,5", "cache-links": "1:2,3:4"} {
 		c.Set(name, text)
 	}
 	return c

@@ -18,10 +18,11 @@ func Forget(cfg *Config, given []string) {
 		cfg.DatasetPath = ""
 	}
 	if changed("devices", "parts", "profile") {
-		cfg.Targets, cfg.CacheLinks = "", ""
+		cfg.Targets = ""
+		cfg.Set("cache-links", "")
 	}
 	if changed(PartitionOptions...) || changed(SavingOptions()...) || changed("plan") {
-		cfg.CacheSlots = ""
+		cfg.Set("cache-slots", "")
 		cfg.CacheLayers = layersOpen
 	}
 	if changed(PartitionOptions...) || changed("plan") {

@@ -9,24 +9,26 @@ func TestForget(t *testing.T) {
 	full := func() Config { return unusual() }
 	for flag, changed := range map[string]func(*Config){
 		"lr":      func(*Config) {},
-		"dataset": func(c *Config) { c.DatasetPath, c.DataSHA256, c.PlanKey, c.CacheSlots = "", "", "", "" },
-		"seed":    func(c *Config) { c.DataSHA256, c.PlanKey, c.CacheSlots = "", "", "" },
-		"parts":   func(c *Config) { c.Targets, c.PlanKey, c.CacheSlots, c.CacheLinks = "", "", "", "" },
-		"profile": func(c *Config) { c.Targets, c.PlanKey, c.CacheSlots, c.CacheLinks = "", "", "", "" },
+		"dataset": func(c *Config) { c.DatasetPath, c.DataSHA256, c.PlanKey = "", "", ""; c.Set("cache-slots", "") },
+		"seed":    func(c *Config) { c.DataSHA256, c.PlanKey = "", ""; c.Set("cache-slots", "") },
+		"parts":   func(c *Config) { c.Targets, c.PlanKey = "", ""; c.Set("cache-slots", ""); c.Set("cache-links", "") },
+		"profile": func(c *Config) { c.Targets, c.PlanKey = "", ""; c.Set("cache-slots", ""); c.Set("cache-links", "") },
 		"devices": func(c *Config) {
-			c.Targets, c.Parts, c.PlanKey, c.CacheSlots, c.CacheLinks = "", 0, "", "", ""
+			c.Targets, c.Parts, c.PlanKey = "", 0, ""
+			c.Set("cache-slots", "")
+			c.Set("cache-links", "")
 		},
-		"partitioner": func(c *Config) { c.PlanKey, c.CacheSlots = "", "" },
-		"max-prune":   func(c *Config) { c.PlanKey, c.CacheSlots = "", "" },
-		"plan":        func(c *Config) { c.PlanKey, c.CacheSlots = "", "" },
-		"staleness":   func(c *Config) { c.PlanKey, c.CacheSlots = "", "" },
-		"no-sparse":   func(c *Config) { c.CacheSlots = "" },
+		"partitioner": func(c *Config) { c.PlanKey = ""; c.Set("cache-slots", "") },
+		"max-prune":   func(c *Config) { c.PlanKey = ""; c.Set("cache-slots", "") },
+		"plan":        func(c *Config) { c.PlanKey = ""; c.Set("cache-slots", "") },
+		"staleness":   func(c *Config) { c.PlanKey = ""; c.Set("cache-slots", "") },
+		"no-sparse":   func(c *Config) { c.Set("cache-slots", "") },
 		"rescale":     func(*Config) {},
 	} {
 		got, want := full(), full()
 		Forget(&got, []string{flag})
 		changed(&want)
-		if want.CacheSlots == "" {
+		if want.CacheSlots.String() == "" {
 			want.CacheLayers = layersOpen
 		}
 		if !reflect.DeepEqual(got, want) {

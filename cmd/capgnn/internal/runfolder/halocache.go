@@ -65,6 +65,12 @@ func (c *Config) capacityErrors(policy jaca.Policy) []error {
 	}
 	reserve("reserve-gpu", c.ReserveGPU)
 	reserve("reserve-cpu", c.ReserveCPU)
+	if err := c.CacheSlots.err; err != nil {
+		bad("config: cache-slots: %w", err)
+	}
+	if err := c.CacheLinks.err; err != nil {
+		bad("config: cache-links: %w", err)
+	}
 	if c.CacheTopK < 0 {
 		bad("--cache-topk %d is negative: 0 = all rows", c.CacheTopK)
 	}
@@ -226,35 +232,6 @@ func (c *Config) HaloCache() halo.Options {
 	return halo.Options{Policy: jaca.Policy(c.Cache), TopK: c.CacheTopK, Staleness: c.Staleness.Value, Layers: layers, ExactEpochs: c.exactEpochs(), Pipeline: c.Pipelined(),
 		Local: c.GPUCache.Value, Global: c.CPUCache.Value, HaloType: c.HaloType.Value, ReserveDevice: c.ReserveGPU.Value, ReserveHost: c.ReserveCPU.Value,
 		NoPeer: c.Peer == SwitchOff, Bypass: c.CacheBypass, Seed: c.Seed}
-}
-
-// ParseSlots reads recorded capacities: rows of each part's cache, then of the host's.
-func ParseSlots(text string, parts int) ([]int, error) {
-	if text == "" {
-		return nil, nil
-	}
-	items := strings.Split(text, ",")
-	if len(items) != parts+1 {
-		return nil, fmt.Errorf("%d numbers for the caches of %d parts and of the host", len(items), parts)
-	}
-	slots := make([]int, len(items))
-	for i, item := range items {
-		n, err := strconv.ParseUint(item, 10, 31)
-		if err != nil {
-			return nil, fmt.Errorf("%q is not a number of rows", item)
-		}
-		slots[i] = int(n)
-	}
-	return slots, nil
-}
-
-// FormatSlots is the inverse of ParseSlots.
-func FormatSlots(c *jaca.Capacities) string {
-	var items []string
-	for _, n := range c.Local {
-		items = append(items, strconv.Itoa(n))
-	}
-	return strings.Join(append(items, strconv.Itoa(c.Global)), ",")
 }
 
 // ExplainCache says of a cache that does not fit what would.

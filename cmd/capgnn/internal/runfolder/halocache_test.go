@@ -3,7 +3,6 @@ package runfolder
 import (
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -54,21 +53,6 @@ func TestHaloCacheOfSettings(t *testing.T) {
 		}
 		if got := cfg.HaloCache(); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: got %+v, want %+v", tc.name, got, want)
-		}
-	}
-}
-
-func TestSlotsRoundTrip(t *testing.T) {
-	text := FormatSlots(&jaca.Capacities{Local: []int{7, 0, 12}, Global: 5})
-	if got, err := ParseSlots(text, 3); err != nil || !slices.Equal(got, []int{7, 0, 12, 5}) {
-		t.Errorf("%q: got %v, %v", text, got, err)
-	}
-	if got, err := ParseSlots("", 3); got != nil || err != nil {
-		t.Errorf("none: got %v, %v", got, err)
-	}
-	for _, bad := range []string{"1,2", "1,2,3,4,5", "1,2,3,-4", "1,2,3,x", "1,2,3,4.5", ",,,", "1,2,3,99999999999"} {
-		if got, err := ParseSlots(bad, 3); err == nil {
-			t.Errorf("%q is accepted as %v", bad, got)
 		}
 	}
 }

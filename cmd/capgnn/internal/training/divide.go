@@ -26,7 +26,7 @@ func (t *Run) Divide(ctx context.Context) error {
 		t.Console.Note("partition: as recorded, %s", planText(t.Plan))
 		return nil
 	}
-	t.Config.CacheSlots = "" // are of the recorded parts
+	t.Config.Set("cache-slots", "") // are of the recorded parts
 	t.Config.Set(runfolder.CacheLayers, runfolder.LayersAuto)
 	profile, err := t.knownDevices(ctx)
 	if err != nil {

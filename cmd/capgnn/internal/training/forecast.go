@@ -60,13 +60,11 @@ func (t *Run) Forecast(ctx context.Context, profile *profiler.Profile, part []in
 func (t *Run) forecastOptions(profile *profiler.Profile, part []int32, dropped [][]graph.NodeID) (pipeline.Options, error) {
 	opt := t.ProblemOptions()
 	opt.Part, opt.Dropped = part, dropped
-	if t.Config.CacheLinks != "" {
+	if t.Config.CacheLinks.String() != "" {
 		return opt, nil
 	}
-	text, err := t.links(profile)
-	if err == nil {
-		opt.Cache.Links, err = parseLinks(text, t.Parts, len(t.Specs))
-	}
+	links, err := t.links(profile)
+	opt.Cache.Links = linksOf(links, t.Parts)
 	return opt, err
 }
 

@@ -2,10 +2,9 @@ package training
 
 import (
 	"context"
-	"fmt"
 	"math"
+	"slices"
 	"strconv"
-	"strings"
 
 	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/runfolder"
@@ -14,23 +13,19 @@ import (
 	"capgnn/profiler"
 )
 
-const (
-	// linkStep is the grid on which rates of links count: whole powers below the fastest (docs/determinism.md).
-	linkStep = 1.05
-	// LinksEqual says that all links are as fast.
-	LinksEqual = "equal"
-)
+// linkStep is the grid on which rates of links count: whole powers below the fastest (docs/determinism.md).
+const linkStep = 1.05
 
 // link is the seconds that a byte takes to a device and from it.
 type link struct{ h2d, d2h float64 }
 
 // SettleCache settles what caches are decided by and what the settings leave open, and checks what a config file recorded.
 func (t *Run) SettleCache(ctx context.Context) error {
-	if _, err := runfolder.ParseSlots(t.Config.CacheSlots, t.Parts); err != nil {
-		return term.Usagef("config: cache-slots: %w", err)
+	if n := len(t.Config.CacheSlots.Value); n > 0 && n != t.Parts+1 {
+		return term.Usagef("config: cache-slots: %d numbers for the caches of %d parts and of the host", n, t.Parts)
 	}
-	if _, err := parseLinks(t.Config.CacheLinks, t.Parts, len(t.Specs)); err != nil {
-		return term.Usagef("config: cache-links: %w", err)
+	if n := len(t.Config.CacheLinks.Value); n > 0 && n != len(t.Specs) {
+		return term.Usagef("config: cache-links: %d links of %d devices", n, len(t.Specs))
 	}
 	if t.Parts == 1 {
 		return nil
@@ -38,7 +33,7 @@ func (t *Run) SettleCache(ctx context.Context) error {
 	if t.Config.Pipeline == runfolder.PipelineAuto && !t.Config.Pipelined() {
 		t.Console.Note("note: pipeline off: --cache %s decides while rows are read", t.Config.Cache)
 	}
-	if t.Config.CacheLinks != "" || jaca.Policy(t.Config.Cache) != jaca.JACA {
+	if t.Config.CacheLinks.String() != "" || jaca.Policy(t.Config.Cache) != jaca.JACA {
 		return nil
 	}
 	profile, err := t.Profile, error(nil)
@@ -47,7 +42,10 @@ func (t *Run) SettleCache(ctx context.Context) error {
 			return err
 		}
 	}
-	t.Config.CacheLinks, err = t.links(profile)
+	links, err := t.links(profile)
+	if err == nil {
+		t.Config.Set("cache-links", runfolder.FormatLinks(links))
+	}
 	return err
 }
 
@@ -65,15 +63,16 @@ func (t *Run) linksKnown() bool {
 }
 
 // links returns how fast the devices' links are beside each other: what their specs and cards say, else the profile. Devices of
-// one hardware count as equal. A link's latency is left out: caches make copies smaller, not fewer. nil: no profile.
-func (t *Run) links(profile *profiler.Profile) (string, error) {
+// one hardware count as equal. A link's latency is left out: caches make copies smaller, not fewer. No profile: nil. No links: all count
+// as equal.
+func (t *Run) links(profile *profiler.Profile) ([]runfolder.Link, error) {
 	var all []link
 	for i, d := range t.Specs {
 		switch {
 		case d.Simulated():
 			c, err := d.SimCard()
 			if err != nil {
-				return "", err
+				return nil, err
 			}
 			r := d.Rates(&c)
 			all = append(all, link{1 / r.H2D, 1 / r.D2H})
@@ -82,10 +81,10 @@ func (t *Run) links(profile *profiler.Profile) (string, error) {
 		case profile != nil:
 			all = append(all, profiledLink(profile, i))
 		default:
-			return LinksEqual, nil
+			return nil, nil
 		}
 	}
-	return formatLinks(all), nil
+	return beside(all), nil
 }
 
 // profiledLink returns the mean over the devices of a profile that are the same hardware as device i.
@@ -102,45 +101,35 @@ func profiledLink(p *profiler.Profile, i int) link {
 	return link{sum.h2d / n, sum.d2h / n}
 }
 
-// formatLinks returns for each device how much longer a byte takes to it and from it than on the fastest link of all.
-func formatLinks(all []link) string {
+// beside returns how much longer a byte takes to each device and from it than on the fastest link of all, on a grid, with the four
+// digits that are recorded. nil: all are as fast.
+func beside(all []link) []runfolder.Link {
 	least := math.Inf(1)
 	for _, l := range all {
 		least = min(least, l.h2d, l.d2h)
 	}
-	step := func(x float64) float64 { return math.Pow(linkStep, math.Round(math.Log(x/least)/math.Log(linkStep))) }
-	items, equal := make([]string, len(all)), true
+	step := func(x float64) float64 {
+		x = math.Pow(linkStep, math.Round(math.Log(x/least)/math.Log(linkStep)))
+		x, _ = strconv.ParseFloat(strconv.FormatFloat(x, 'g', runfolder.LinkDigits, 64), 64) // reads what it wrote
+		return x
+	}
+	out := make([]runfolder.Link, len(all))
 	for i, l := range all {
-		to, from := step(l.h2d), step(l.d2h)
-		equal = equal && to == 1 && from == 1
-		items[i] = fmt.Sprintf("%.4g:%.4g", to, from)
+		out[i] = runfolder.Link{To: step(l.h2d), From: step(l.d2h)}
 	}
-	if equal {
-		return LinksEqual
+	if !slices.ContainsFunc(out, func(l runfolder.Link) bool { return l != runfolder.Link{To: 1, From: 1} }) {
+		return nil
 	}
-	return strings.Join(items, ",")
+	return out
 }
 
-// parseLinks reads the text of formatLinks for parts, part p lying on device p mod devices.
-func parseLinks(text string, parts, devices int) (jaca.Links, error) {
-	if text == "" || text == LinksEqual {
-		return jaca.Links{}, nil
-	}
-	items := strings.Split(text, ",")
-	if len(items) != devices {
-		return jaca.Links{}, fmt.Errorf("%d links of %d devices", len(items), devices)
-	}
-	var l jaca.Links
+// linksOf returns the links of parts, part p lying on device p mod len(recorded); without recorded ones all are as fast.
+func linksOf(recorded []runfolder.Link, parts int) (l jaca.Links) {
 	for p := range parts {
-		var x [2]float64
-		to, from, _ := strings.Cut(items[p%devices], ":")
-		for i, s := range []string{to, from} {
-			var err error
-			if x[i], err = strconv.ParseFloat(s, 64); err != nil || !(x[i] >= 1 && x[i] <= math.MaxFloat32) {
-				return jaca.Links{}, fmt.Errorf("%q is not how much longer a byte takes to a device and from it, such as 1:2.5", items[p%devices])
-			}
+		if len(recorded) > 0 {
+			d := recorded[p%len(recorded)]
+			l.H2D, l.D2H = append(l.H2D, d.To), append(l.D2H, d.From)
 		}
-		l.H2D, l.D2H = append(l.H2D, x[0]), append(l.D2H, x[1])
 	}
-	return l, nil
+	return l
 }

@@ -6,29 +6,38 @@ import (
 	"testing"
 
 	"capgnn/cmd/capgnn/internal/devices"
+	"capgnn/cmd/capgnn/internal/runfolder"
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/jaca"
 	"capgnn/profiler"
 )
 
-func TestLinksRoundTrip(t *testing.T) {
+// Links of parts are those of their devices, on a grid; links within 5 % of each other are equal.
+func TestLinksOfParts(t *testing.T) {
 	grid := func(x float64) float64 { return math.Pow(linkStep, math.Round(math.Log(x)/math.Log(linkStep))) }
-	text := formatLinks([]link{{1, 1.02}, {2, 4}})
-	got, err := parseLinks(text, 3, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := linksOf(beside([]link{{1, 1.02}, {2, 4}}), 3)
 	want := jaca.Links{H2D: []float64{1, grid(2), 1}, D2H: []float64{1, grid(4), 1}}
 	for i := range 3 {
 		if math.Abs(got.H2D[i]-want.H2D[i]) > 5e-4*want.H2D[i] || math.Abs(got.D2H[i]-want.D2H[i]) > 5e-4*want.D2H[i] { // of four digits
-			t.Errorf("%q: got %v, want %v", text, got, want)
+			t.Errorf("got %v, want %v", got, want)
 		}
 	}
-	if text := formatLinks([]link{{3, 3.01}, {3.05, 2.99}}); text != LinksEqual {
-		t.Errorf("links within 5 %% of each other are %q", text)
+	if all := beside([]link{{3, 3.01}, {3.05, 2.99}}); all != nil {
+		t.Errorf("links within 5 %% of each other are %v", all)
 	}
-	for _, bad := range []string{"1:1", "1:1,2:2,3:3", "1:1,x:1", "1:1,0:1", "1:1,1", "1:1,NaN:1", "1:1,1:Inf"} {
-		if got, err := parseLinks(bad, 2, 2); err == nil {
-			t.Errorf("%q is accepted as %v", bad, got)
+	if l := linksOf(nil, 3); l.H2D != nil || l.D2H != nil {
+		t.Errorf("no links are %v", l)
+	}
+}
+
+// Recorded caches are of the parts and devices of the run, or an error that names the setting.
+func TestRecordedCounts(t *testing.T) {
+	for want, set := range map[string][2]string{"cache-slots: 3 numbers for the caches of 3 parts": {"cache-slots", "1,2,3"}, "cache-links: 1 links of 2 devices": {"cache-links", "1:1"},
+		"cache-links: 3 links of 2 devices": {"cache-links", "1:1,2:2,3:3"}} {
+		run := &Run{Config: runfolder.Default(), Specs: make([]devices.Spec, 2), Parts: 3}
+		run.Config.Set(set[0], set[1])
+		if err := run.SettleCache(t.Context()); term.ExitCode(err) != term.ExitUsage || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
 		}
 	}
 }
@@ -41,8 +50,8 @@ func TestLinksOfDevices(t *testing.T) {
 	}
 	p := &profiler.Profile{N: 1024, Entries: 1 << 16, Devices: []profiler.DeviceProfile{copies("a", 0.01, 0.01), copies("b", 0.04, 0.02), copies("b", 0.02, 0.02)}}
 	for list, want := range map[string]string{
-		"cpu:threads=1,cpu:threads=1":                         LinksEqual, // without a profile
-		"cpu:threads=1,link=1GiB/s,cpu:threads=2,link=1GiB/s": LinksEqual,
+		"cpu:threads=1,cpu:threads=1":                         runfolder.LinksEqual, // without a profile
+		"cpu:threads=1,link=1GiB/s,cpu:threads=2,link=1GiB/s": runfolder.LinksEqual,
 		"cpu:0,link=2GiB/s,cpu:1,link=1GiB/s":                 "1:1,1.98:1.98",
 		"sim:rtx3090,sim:rtx3090,link=1GiB/s":                 "",
 	} {
@@ -50,7 +59,8 @@ func TestLinksOfDevices(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := (&Run{Specs: specs}).links(nil)
+		links, err := (&Run{Specs: specs}).links(nil)
+		got := runfolder.FormatLinks(links)
 		if err != nil || want != "" && got != want || want == "" && !strings.HasPrefix(got, "1:1,") && !strings.HasPrefix(got, "1:1.") {
 			t.Errorf("%s: got %q, %v, want %q", list, got, err, want)
 		}
@@ -60,7 +70,7 @@ func TestLinksOfDevices(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Equal hardware counts as equal: 0.04 and 0.02 are 0.03 both, 3 times as long is 1.05^23.
-	if got, err := (&Run{Specs: specs}).links(p); err != nil || got != "1:1,3.072:1.98,3.072:1.98" {
-		t.Errorf("by a profile: %q, %v", got, err)
+	if got, err := (&Run{Specs: specs}).links(p); err != nil || runfolder.FormatLinks(got) != "1:1,3.072:1.98,3.072:1.98" {
+		t.Errorf("by a profile: %v, %v", got, err)
 	}
 }

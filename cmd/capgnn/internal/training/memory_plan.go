@@ -84,8 +84,8 @@ func (t *Run) settleSlots(ctx context.Context) (*MemoryPlan, error) {
 	if oom := (*gpu.OutOfMemory)(nil); errors.As(err, &oom) {
 		m, caches, err = t.accountTight(ctx, opt, oom)
 	}
-	if err == nil && caches != nil && t.Config.CacheSlots == "" {
-		t.Config.CacheSlots = runfolder.FormatSlots(&caches.Capacities)
+	if err == nil && caches != nil && t.Config.CacheSlots.String() == "" {
+		t.Config.Set("cache-slots", runfolder.FormatSlots(&caches.Capacities))
 	}
 	return m, err
 }

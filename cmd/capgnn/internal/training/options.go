@@ -24,9 +24,13 @@ func (t *Run) ProblemOptions() pipeline.Options {
 		Epochs: t.Config.Epochs, EvalEvery: t.Config.EvalEvery, Patience: t.Config.Patience,
 		Part: make([]int32, p.Vertices()), Rank: t.rank, Savings: t.Config.Savings, Storage: t.Config.ElementType(), Cache: t.Config.HaloCache(),
 	}
-	// What does not read was refused by SettleCache, or is not used any more.
-	opt.Cache.Slots, _ = runfolder.ParseSlots(t.Config.CacheSlots, t.Parts)
-	opt.Cache.Links, _ = parseLinks(t.Config.CacheLinks, t.Parts, len(t.Specs))
+	// Those of other parts or devices were refused by SettleCache, or are not used any more.
+	if slots := t.Config.CacheSlots.Value; len(slots) == t.Parts+1 {
+		opt.Cache.Slots = slots
+	}
+	if links := t.Config.CacheLinks.Value; len(links) == len(t.Specs) {
+		opt.Cache.Links = linksOf(links, t.Parts)
+	}
 	if t.Plan != nil {
 		opt.Part, opt.Dropped, opt.NoRescale = t.Plan.Part, t.Plan.Dropped, !t.Config.Rescale
 	}

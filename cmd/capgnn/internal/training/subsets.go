@@ -111,7 +111,8 @@ func (t *Run) forecastOn(ctx context.Context, choice []int, profile *profiler.Pr
 	quiet := *t
 	quiet.Console = &term.Console{Out: io.Discard, Err: io.Discard, Quiet: true}
 	quiet.Config.Plan, quiet.Config.PlanKey, quiet.Config.Targets, quiet.PlanFile = "", "", "", ""
-	quiet.Config.CacheSlots, quiet.Config.CacheLinks = "", ""
+	quiet.Config.Set("cache-slots", "")
+	quiet.Config.Set("cache-links", "")
 	quiet.forgetAging()
 	quiet.Specs, quiet.Parts, quiet.Plan, quiet.cutting, quiet.layout = nil, len(choice), nil, true, nil
 	some := *profile
