@@ -189,9 +189,9 @@ func TestBalances(t *testing.T) {
 	if testing.Short() {
 		t.Skip("judges results of whole partitions: minutes with the race detector")
 	}
-	g, block, err := synth.Blocks(4000, 4, 16, 0.8, 9)
+	g, block, err := synth.Blocks(1600, 4, 16, 0.8, 9)
 	must(t)(g, err)
-	train := make([]bool, 4000)
+	train := make([]bool, g.Rows())
 	for v := range train {
 		train[v] = block[v] == 0 && v%2 == 0
 	}

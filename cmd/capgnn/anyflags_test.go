@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/internal/long"
 	"capgnn/internal/npy"
 )
 
@@ -89,8 +89,8 @@ func (d *anyFlags) draw(path string) {
 // Any flags on any small graph, as many parts as vertices and more: a command does what it is to do, or says in one line why not,
 // with the exit code of wrong usage.
 func TestAnyFlags(t *testing.T) {
-	draws := 40
-	if os.Getenv("CAPGNN_LONG") == "1" {
+	draws := 24
+	if long.Wanted() {
 		draws = 600
 	}
 	dir := t.TempDir()

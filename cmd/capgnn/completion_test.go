@@ -63,6 +63,7 @@ var completionCases = map[string][]string{
 
 // Each shell that is on this machine completes commands, flags, and values of flags.
 func TestCompletions(t *testing.T) {
+	t.Parallel() // a shell on a terminal is waited for
 	s := newSandbox(t)
 	for _, shell := range shells {
 		t.Run(shell, func(t *testing.T) {
@@ -77,9 +78,12 @@ func TestCompletions(t *testing.T) {
 				if shell == "zsh" && strings.Contains(line, "--") && !strings.Contains(line, "--model") {
 					continue // zsh is slow to ask
 				}
-				if got := s.complete(t, shell, script, strings.Fields(line)); !slices.Equal(got, want) {
-					t.Errorf("%q is completed by %q, want %q", line, got, want)
-				}
+				t.Run(line, func(t *testing.T) {
+					t.Parallel()
+					if got := s.complete(t, shell, script, strings.Fields(line)); !slices.Equal(got, want) {
+						t.Errorf("%q is completed by %q, want %q", line, got, want)
+					}
+				})
 			}
 		})
 	}

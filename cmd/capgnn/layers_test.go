@@ -13,6 +13,7 @@ import (
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/cmd/capgnn/internal/training"
 	"capgnn/gnn"
+	"capgnn/internal/long"
 )
 
 // readmeCommand finds the commands of README.md and of the guide that train, cut a graph or say what training takes.
@@ -59,7 +60,7 @@ func TestReadmeCommandsWithFewLayers(t *testing.T) {
 			}
 			for _, model := range runfolder.Names(gnn.Kinds) {
 				for _, parts := range []string{"1", "2", "3", "4"} {
-					if n++; os.Getenv("CAPGNN_LONG") != "" || n%23 == 0 {
+					if n++; long.Wanted() || n%23 == 0 {
 						try(line[1], "--layers", layers, "--model", model, "--parts", parts)
 					}
 				}

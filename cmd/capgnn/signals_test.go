@@ -18,6 +18,7 @@ import (
 
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/internal/long"
 )
 
 // halfWritten matches names that writers remove or replace when they are done.
@@ -27,7 +28,7 @@ var halfWritten = regexp.MustCompile(`\.tmp-|\.capgnn-|\.probe-`)
 // nothing half-written is left. On a loaded machine a process takes longer to end, by so much as an empty one takes to run.
 func TestSignals(t *testing.T) {
 	moments := 1
-	if os.Getenv("CAPGNN_LONG") == "1" {
+	if long.Wanted() {
 		moments = 2
 	}
 	s := newSandbox(t)

@@ -12,50 +12,56 @@ import (
 )
 
 // train on a terminal shows the devices while it runs, with colours or without, and leaves its notes; a dumb terminal gets lines.
+// Slow devices sleep, so the run lasts for some tables and takes little of the processor.
 func TestTrainOnATerminal(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		env            string
 		table, colours bool
 	}{{"TERM=xterm", true, true}, {"NO_COLOR=1", true, false}, {"TERM=dumb", false, false}} {
-		s := newSandbox(t)
-		tty := cmdtest.OpenTerminal(t, 100, 30)
-		cmd := s.command("train", "--dataset", newStore().write(s, "ring.npz"), "--devices", "cpu:threads=1,mem=64MiB,cpu:threads=1,mem=64MiB,cpu:threads=1,mem=64MiB",
-			"--hidden", "8", "--epochs", "8000", "--eval-every", "2000", "--staleness", "2", "--checkpoint-every", "0", "--json")
-		cmd.Env = append(cmd.Env, "TERM=xterm", "NO_COLOR=", c.env)
-		cmd.Stderr = tty.File
-		if err := cmd.Run(); err != nil {
-			t.Fatalf("%s: %v: %s", c.env, err, tty.Finish(t))
-		}
-		text := tty.Finish(t)
-		if got := strings.Contains(text, "\x1b[32m"); got != c.colours {
-			t.Errorf("%s: colours: %v", c.env, got)
-		}
-		if !c.table {
-			if strings.Contains(text, "\x1b") || !strings.Contains(text, "train 8000/8000") {
-				t.Errorf("%s: want lines, got %q", c.env, text)
+		t.Run(c.env, func(t *testing.T) {
+			t.Parallel()
+			s := newSandbox(t)
+			tty := cmdtest.OpenTerminal(t, 100, 30)
+			cmd := s.command("train", "--dataset", newStore().write(s, "ring.npz"), "--devices", strings.Repeat(",cpu:threads=1,slow=20,mem=64MiB", 3)[1:],
+				"--hidden", "8", "--epochs", "400", "--eval-every", "100", "--staleness", "2", "--checkpoint-every", "0", "--json")
+			cmd.Env = append(cmd.Env, "TERM=xterm", "NO_COLOR=", c.env)
+			cmd.Stderr = tty.File
+			if err := cmd.Run(); err != nil {
+				t.Fatalf("%s: %v: %s", c.env, err, tty.Finish(t))
 			}
-			continue
-		}
-		var table string
-		v := cmdtest.Screen{Columns: 100, Seen: func(lines []string) {
-			if i := len(lines) - 5; i >= 0 && strings.Contains(lines[i], "busy") {
-				table = strings.Join(lines[i:], "\n")
+			text := tty.Finish(t)
+			if got := strings.Contains(text, "\x1b[32m"); got != c.colours {
+				t.Errorf("%s: colours: %v", c.env, got)
 			}
-		}}
-		v.Show(t, text)
-		for _, want := range []string{"waiting", "hits", "epochs/s", "left", "loss", " of 64.0 MiB", "50.0 %", "cpu:threads=1", "\ntrain "} {
-			if !strings.Contains(table, want) {
-				t.Errorf("%s: the table does not show %q:\n%s", c.env, want, table)
+			if !c.table {
+				if strings.Contains(text, "\x1b") || !strings.Contains(text, "train 400/400") {
+					t.Errorf("%s: want lines, got %q", c.env, text)
+				}
+				return
 			}
-		}
-		if left := strings.Join(v.Lines, "\n"); strings.Contains(left, "busy") || strings.Contains(left, "[=") || !strings.Contains(left, "60 vertices") {
-			t.Errorf("%s: left on the screen:\n%s", c.env, left)
-		}
+			var table string
+			v := cmdtest.Screen{Columns: 100, Seen: func(lines []string) {
+				if i := len(lines) - 5; i >= 0 && strings.Contains(lines[i], "busy") {
+					table = strings.Join(lines[i:], "\n")
+				}
+			}}
+			v.Show(t, text)
+			for _, want := range []string{"waiting", "hits", "epochs/s", "left", "loss", " of 64.0 MiB", "50.0 %", "cpu:threads=1", "\ntrain "} {
+				if !strings.Contains(table, want) {
+					t.Errorf("%s: the table does not show %q:\n%s", c.env, want, table)
+				}
+			}
+			if left := strings.Join(v.Lines, "\n"); strings.Contains(left, "busy") || strings.Contains(left, "[=") || !strings.Contains(left, "60 vertices") {
+				t.Errorf("%s: left on the screen:\n%s", c.env, left)
+			}
+		})
 	}
 }
 
 // The second Ctrl-C ends train at once, and nothing of its picture stays: the prompt has a line of its own.
 func TestInterruptLeavesACleanScreen(t *testing.T) {
+	t.Parallel()
 	for _, twice := range []bool{false, true} {
 		s := newSandbox(t)
 		tty := cmdtest.OpenTerminal(t, 80, 24)

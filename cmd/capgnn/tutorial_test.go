@@ -10,6 +10,7 @@ import (
 
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/internal/long"
 )
 
 var shellBlock = regexp.MustCompile("(?s)\n```sh\n(.*?)```\n")
@@ -28,7 +29,7 @@ func TestTutorial(t *testing.T) {
 		t.Fatalf("%d blocks of commands", len(blocks))
 	}
 	for _, layers := range []string{"", "2", "1"} { // "": as it stands
-		if layers != "" && os.Getenv("CAPGNN_LONG") == "" {
+		if layers != "" && !long.Wanted() {
 			continue
 		}
 		t.Run("layers "+layers, func(t *testing.T) { followTutorial(t, blocks, layers) })

@@ -3,7 +3,6 @@ package faulty_test
 import (
 	"errors"
 	"math"
-	"os"
 	"testing"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"capgnn/gpu/host"
 	"capgnn/gpu/sim"
 	"capgnn/hostmem"
+	"capgnn/internal/long"
 )
 
 // cpu returns a CPU device with these faults.
@@ -37,7 +37,7 @@ func TestConformance(t *testing.T) {
 	if testing.Short() { // the others have no goroutines of their own
 		return
 	}
-	if os.Getenv("CAPGNN_LONG") == "1" { // "late" is on time in most operations
+	if long.Wanted() { // "late" is on time in most operations
 		t.Run("well", func(t *testing.T) {
 			gputest.Run(t, func(t *testing.T) gpu.Device { return cpu(t, faulty.Faults{}) })
 		})

@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"capgnn/internal/long"
 )
 
 // peer is what others cut a published graph to.
@@ -40,13 +42,12 @@ func TestPeers(t *testing.T) {
 	if underRace || testing.Short() {
 		t.Skip("takes half a minute")
 	}
-	long := os.Getenv("CAPGNN_LONG") == "1"
 	quick := map[string]bool{"cora_npz 2": true, "amazon_photo 2": true, "ppi 4": true, "tolokers 4": true, "minesweeper 8": true}
 	var overMETIS, overMt mean
 	for i, p := range peers(t) {
 		name := fmt.Sprint(p.graph, " ", p.parts)
 		seeds := []uint64{4}
-		if long {
+		if long.Wanted() {
 			seeds = []uint64{[]uint64{1, 4}[i%2]} // by turns: both take ten minutes of a busy core
 		} else if !quick[name] {
 			continue

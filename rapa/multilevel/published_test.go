@@ -2,13 +2,13 @@ package multilevel
 
 import (
 	"math"
-	"os"
 	"slices"
 	"testing"
 
 	"capgnn/graph"
 	"capgnn/graph/dataset"
 	"capgnn/graph/dataset/formats"
+	"capgnn/internal/long"
 	"capgnn/internal/published"
 )
 
@@ -68,7 +68,7 @@ func cutSlow(u *graph.CSR, part []int32) int64 {
 // TestVolumeAgainstMETIS holds volumes for 4 parts, medians of three seeds, to those of METIS: at most 1.00 in the geometric mean. All of
 // k = 2 to 16 are in docs/bench/partition.md.
 func TestVolumeAgainstMETIS(t *testing.T) {
-	if os.Getenv("CAPGNN_LONG") != "1" || testing.Short() || underRace {
+	if !long.Wanted() || testing.Short() || underRace {
 		t.Skip("takes a minute: CAPGNN_LONG=1 runs it")
 	}
 	const k = 4
