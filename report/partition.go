@@ -49,7 +49,7 @@ func (p *Partition) traceChart() *chart {
 	if len(p.Trace) < 2 {
 		return nil
 	}
-	d := drawing{id: "trace", title: "Cost of the parts while they were evened", xName: "step", xKind: count, kind: plain, zero: true, note: "λ of Eq. 13, or seconds of an epoch"}
+	d := drawing{id: "trace", title: "Cost of the parts during load balancing", xName: "step", xKind: count, kind: plain, zero: true, note: "λ of Eq. 13, or seconds of an epoch"}
 	switch p.Cost {
 	case "s":
 		d.kind, d.note = seconds, "simulated time of an epoch"

@@ -11,7 +11,7 @@ import (
 
 // rapaExperiment is Fig. 20: vertices, edges and λ of every part while the parts are balanced.
 func rapaExperiment() Experiment {
-	return Experiment{Name: "rapa", Usage: "Fig. 20: vertices, edges and cost of the parts while they are evened, x2 to x5",
+	return Experiment{Name: "rapa", Usage: "Fig. 20: vertices, edges and cost of the parts during load balancing, x2 to x5",
 		full: []string{"reddit-like:0.1", "products-like:0.1"}, quick: []string{"reddit-like:0.02"}, plan: planRapa}
 }
 
@@ -61,7 +61,7 @@ func (b *Bench) traceLine(ctx context.Context, s setting) (*bench.Line, error) {
 }
 
 func (b *Bench) showRapa(datasets []string, list []group, modes []string, id func(string, group, string) bench.Cell) bench.Section {
-	s := bench.Section{Title: "Fig. 20: parts while they are evened", Text: []string{
+	s := bench.Section{Title: "Fig. 20: parts during load balancing", Text: []string{
 		"pruned is the paper's RAPA: replicas of halo vertices are dropped until the costs λ (Eq. 13, α = 0.5) are even to 1 %. fitted is what train does by itself: the graph is cut anew for the simulated time of an epoch and vertices move; no edge is lost, and the cost is in seconds. σ is the deviation of the parts' costs over their mean, before and after."}}
 	table := bench.Table{Columns: []string{"data set", "devices", "parts", "steps", "σ before %", "σ after %", "cut edges pruned %", "vertices moved", "ended by"}}
 	for _, data := range datasets {

@@ -189,7 +189,7 @@ func (c *Config) checkParts(p *problems) {
 	p.share("max-prune", c.MaxPrune)
 	p.share("prune", c.Prune)
 	if c.Prune > 0 && c.MaxPrune > 0 {
-		p.add("--prune and --max-prune: give one: --max-prune prunes only what evens the devices")
+		p.add("--prune and --max-prune: give one: --max-prune prunes only what balances the load")
 	}
 	p.share("alpha", c.Alpha)
 	if !(c.Balance >= 1 && c.Balance <= maxBalance) {

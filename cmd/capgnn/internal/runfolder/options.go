@@ -67,7 +67,7 @@ var Options = []Option{
 	{Name: "balance-by", Group: GroupParts, usage: "what parts share out: a `LIST` of vertices, edges, train and memory (default: vertices,edges,train; for unequal devices what takes their time)", field: func(c *Config) any { return &c.BalanceBy }},
 	{Name: "cost", Group: groupUnequal, usage: "`WHAT` is balanced between unequal devices: time (of a simulated epoch) or lambda (Eq. 13); auto = lambda with --max-prune, else time", field: func(c *Config) any { return &c.Cost }},
 	{Name: "no-move", Group: groupUnequal, usage: "leave inner vertices where the partitioner put them", field: func(c *Config) any { return &c.NoMove }},
-	{Name: "max-prune", Group: groupUnequal, usage: "largest `SHARE` of the cut edges that may be left out of training to even the devices' load; 0 = none", field: func(c *Config) any { return &c.MaxPrune }},
+	{Name: "max-prune", Group: groupUnequal, usage: "largest `SHARE` of the cut edges that may be left out of training to balance the devices' load; 0 = none", field: func(c *Config) any { return &c.MaxPrune }},
 	{Name: "prune", Group: groupUnequal, usage: "`SHARE` of each part's cut edges that is left out of training, so that less is exchanged", field: func(c *Config) any { return &c.Prune }},
 	{Name: "prune-score", Group: groupUnequal, usage: "`WHICH` halo replicas go first: those of least weight in what is summed, influence (Eq. 16), degree, or random", field: func(c *Config) any { return &c.PruneScore }},
 	{Name: "rescale", Group: groupUnequal, usage: "scale what pruning leaves of a sum over neighbours up", field: func(c *Config) any { return &c.Rescale }},

@@ -86,7 +86,7 @@ func (t *Run) balanceBy() ([]rapa.Quantity, error) {
 func planText(p *rapa.Plan) string {
 	text := fmt.Sprintf("%s, %s, %s edges cut, balance %s", p.Method, term.Counted(len(p.Parts), "part"), term.Grouped(p.EdgeCut), number.Plain.Text(p.Balance.Vertices))
 	if p.Moved > 0 {
-		text += fmt.Sprintf(", %s vertices moved to even the devices", term.Grouped(p.Moved))
+		text += fmt.Sprintf(", %s vertices moved to balance the load", term.Grouped(p.Moved))
 	}
 	if p.Lost.Edges > 0 {
 		text += fmt.Sprintf(", %s of the cut edges pruned", term.Percentage(p.Lost.Share))
