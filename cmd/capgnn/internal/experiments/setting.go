@@ -3,11 +3,13 @@ package experiments
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 
 	"capgnn/cmd/capgnn/internal/runfolder"
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/cmd/capgnn/internal/training"
 	"capgnn/gpu"
 	"capgnn/internal/bench"
@@ -88,6 +90,21 @@ func (b *Bench) prepare(ctx context.Context, s setting) (*training.Run, error) {
 		}
 	}
 	return t, nil
+}
+
+// begin prepares a setting for its cell. Where it does not fit the devices, there is no run, and the line says so: its Text "misfit".
+func (b *Bench) begin(ctx context.Context, s setting) (*training.Run, *bench.Line, error) {
+	l := newLine()
+	t, err := b.prepare(ctx, s)
+	var misfit *term.FitError
+	if errors.As(err, &misfit) {
+		l.Text["misfit"] = term.OneLine(err)
+		return nil, l, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return t, l, nil
 }
 
 // counted are the parts of a plan in numbers: what every kind of cell says about them.

@@ -2,7 +2,6 @@ package experiments
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strconv"
 
@@ -28,15 +27,9 @@ func (b *Bench) simulation(s setting) cell {
 
 // simulate returns what a steady epoch takes: times in seconds, bytes per epoch. What does not fit says so in Text.
 func (b *Bench) simulate(ctx context.Context, s setting) (*bench.Line, error) {
-	l := newLine()
-	t, err := b.prepare(ctx, s)
-	var misfit *term.FitError
-	if errors.As(err, &misfit) {
-		l.Text["misfit"] = term.OneLine(err)
-		return l, nil
-	}
-	if err != nil {
-		return nil, err
+	t, l, err := b.begin(ctx, s)
+	if t == nil {
+		return l, err
 	}
 	profile, err := devices.Profile(ctx, t.Console, t.Specs, "")
 	if err != nil {

@@ -37,15 +37,9 @@ func (b *Bench) ofSeeds(at func(seed uint64) setting) []*bench.Line {
 // Where the devices are simulated, CPU devices without access to each other's memory take their places: parts, caches, bytes
 // and what is computed are the same, times are not meant.
 func (b *Bench) train(ctx context.Context, s setting) (*bench.Line, error) {
-	l := newLine()
-	t, err := b.prepare(ctx, s)
-	var misfit *term.FitError
-	if errors.As(err, &misfit) {
-		l.Text["misfit"] = term.OneLine(err)
-		return l, nil
-	}
-	if err != nil {
-		return nil, err
+	t, l, err := b.begin(ctx, s)
+	if t == nil {
+		return l, err
 	}
 	specs := t.Specs
 	if specs[0].Simulated() {
