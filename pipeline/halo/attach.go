@@ -99,6 +99,7 @@ func (a *attachment) relay(l *traffic, stats *jaca.Stats) *relay {
 	mine := &l.readers[i]
 	r := &relay{side: s, sender: sender{side: s, at: []int{0}, last: make([]gpu.Event, l.classes)},
 		receiver: receiver{side: s, mine: mine, bound: a.Staleness.Bound, pendingTransient: make([]*pendingTransient, len(mine.owners))}}
+	r.way = r
 	var list []int32
 	for b := range 1 + l.classes {
 		to := make([]int, 0, len(l.senders[i])+1)
@@ -297,11 +298,7 @@ type Placement struct {
 func (x *Exchange) Placements() []Placement {
 	var all []Placement
 	for _, r := range x.relays {
-		at := Placement{ID: r.ID, Halo: r.halo, Row: r.rowOf()}
-		if r.dynamic != nil {
-			at.Halo = r.dynamicSide.assembled
-		}
-		all = append(all, at)
+		all = append(all, Placement{ID: r.ID, Halo: r.way.matrix(), Row: r.rowOf()})
 	}
 	return all
 }

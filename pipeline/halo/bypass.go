@@ -29,6 +29,6 @@ func (p *Plan) Judge(b *jaca.Bypass, epoch int, hits float64) {
 func (p *Plan) leaveCaches(epoch int) {
 	p.periods.bypass(epoch)
 	if p.dynamic != nil {
-		p.dynamic.restart()
+		p.dynamic.Restart()
 	}
 }

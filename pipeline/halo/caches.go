@@ -152,7 +152,7 @@ func (p *Plan) openRegion(exchanges []*traffic) error {
 	}
 	for _, l := range exchanges {
 		if l.dynamic != nil {
-			total += hostmem.SlotsCost(len(l.dynamic.global), int64(l.wireRow()))
+			total += hostmem.SlotsCost(l.dynamic.GlobalSlots(), int64(l.wireRow()))
 		}
 	}
 	if total == 0 {
@@ -168,7 +168,7 @@ func (p *Plan) openRegion(exchanges []*traffic) error {
 	}
 	for _, l := range exchanges {
 		if l.dynamic != nil {
-			if l.dynamic.slots, err = r.Slots(l.ID.String(), len(l.dynamic.global), int64(l.wireRow())); err != nil {
+			if l.dynamic.Slots, err = r.Slots(l.ID.String(), l.dynamic.GlobalSlots(), int64(l.wireRow())); err != nil {
 				return err
 			}
 		}

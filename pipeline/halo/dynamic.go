@@ -6,11 +6,13 @@ import (
 
 	"capgnn/gpu"
 	"capgnn/hostmem"
+	"capgnn/internal/checkpoint"
 	"capgnn/internal/meet"
 	"capgnn/jaca"
+	"capgnn/pipeline/halo/dynamic"
 )
 
-// dynamicSide is one worker's part in an exchange under a dynamic policy. Halo rows lie in local slots and where they arrive, and are put
+// dynamicSide is one part's side of an exchange under a dynamic policy. Halo rows lie in local slots and where they arrive, and are put
 // together in the order of halo indices, which is the order that local slots are renewed from.
 type dynamicSide struct {
 	*relay
@@ -20,37 +22,80 @@ type dynamicSide struct {
 }
 
 // withDynamicCaches returns an exact exchange with empty caches of so many slots.
-func withDynamicCaches(t traffic, local []int, global int) *traffic {
-	t.dynamic = &dynamicExchange{global: make([]held, global), last: make([]int32, global)}
+func (p *Plan) withDynamicCaches(t traffic, local []int, global int) *traffic {
+	x := dynamic.Exchange{Layer: t.Layer, LocalOf: p.Cuts.Whole.LocalOf, Row: t.wireRow(), Bound: p.Staleness.Bound, Schedule: t.schedule}
+	x.Reach = func(part, owner int) bool { return p.Ends[part].Reach[owner] }
+	x.Stale = func(part, owner int, rows string, err error) error {
+		return &StaleError{Part: part, Owner: owner, Exchange: t.ID.String(), Rows: rows, Err: err}
+	}
 	readers := t.readers
 	t.readers = nil
 	for i, r := range readers {
 		r.rows = [2]int{local[i], r.lookups}
 		t.readers = append(t.readers, r)
-		t.dynamic.local = append(t.dynamic.local, make([]held, local[i]))
+		x.Readers = append(x.Readers, dynamic.Reader{Owners: r.owners, IDs: r.ids})
 	}
+	for _, to := range t.senders {
+		var targets []dynamic.Target
+		for _, s := range to {
+			targets = append(targets, dynamic.Target{Reader: s.reader, At: s.at})
+		}
+		x.Senders = append(x.Senders, targets)
+	}
+	t.dynamic = dynamic.NewExchange(x, local, global)
 	return &t
 }
 
-// sendAgenda packs what an epoch's agenda says, publishes what goes over the host, and tells the readers.
-func (r *dynamicSide) sendAgenda(q gpu.Queue, box *sendBuffer, rows gpu.Matrix, epoch int) {
-	a := r.dynamic.today
-	s := &a.sends[r.ep.Part]
+// newDynamicCaches returns the caches of all exchanges with dynamic ones.
+func (p *Plan) newDynamicCaches() *dynamic.Caches {
+	var all []*dynamic.Exchange
+	for _, l := range p.training {
+		if l.dynamic != nil {
+			all = append(all, l.dynamic)
+		}
+	}
+	return dynamic.New(p.caches, all)
+}
+
+// resumeDynamic puts dynamic caches into the state behind the epochs that a checkpoint has seen.
+func (p *Plan) resumeDynamic(c *checkpoint.File, piece []byte) error {
+	if err := p.dynamic.Reach(c.Epoch); err != nil {
+		return err
+	}
+	for _, l := range p.training {
+		if l.dynamic == nil {
+			continue
+		}
+		rows, used := c.Sections[l.section(0, "slots")], l.dynamic.Used()
+		if size := checkpoint.Size(rows); size != int64(l.wireRow())*int64(used) {
+			return otherHalo("%d bytes in %d slots", size, used)
+		}
+		if err := l.dynamic.Load(rows, piece); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// begin implements way: it packs what the epoch's agenda says, and publishes what goes over the host.
+func (r *dynamicSide) begin(q gpu.Queue, box *sendBuffer, rows gpu.Matrix, epoch int) {
+	a := r.dynamic.Agenda()
+	s := &a.Sends[r.ep.Part]
 	box.confirm(r.hub, q, r.out())
-	if n := len(s.list); n > 0 {
-		q.Upload(r.list.Buf, 4*gpu.Bytes(r.list.Off), hostmem.Bytes(s.list))
+	if n := len(s.List); n > 0 {
+		q.Upload(r.list.Buf, 4*gpu.Bytes(r.list.Off), hostmem.Bytes(s.List))
 		r.encode(q, r.wire(box.send, 0, n), rows, r.list.Slice(0, n), epoch)
 	}
 	ready := q.Record()
 	area, published := r.publishAgenda(box, ready, s, epoch)
 	for n, reads := range r.senders[r.ep.Part] {
 		j := reads.reader
-		direct, shared := s.to[n].n > 0, len(a.gets[j].shared[reads.at].rows) > 0
+		direct, shared := s.To[n].N > 0, len(a.Gets[j].Shared[reads.at].Rows) > 0
 		if !direct && !shared {
 			continue
 		}
 		t := shipment{epoch: epoch, buffer: box.number, blocks: []int{0}, ready: ready, shared: []entry{{epoch: epoch, rows: area, published: published}},
-			rows: []gpu.Matrix{r.wire(box.send, s.to[n].first, s.to[n].n)}}
+			rows: []gpu.Matrix{r.wire(box.send, s.To[n].First, s.To[n].N)}}
 		staged := direct && !r.ep.Reached[j]
 		if staged {
 			r.stage(box, &t, j)
@@ -62,20 +107,20 @@ func (r *dynamicSide) sendAgenda(q gpu.Queue, box *sendBuffer, rows gpu.Matrix, 
 }
 
 // publishAgenda copies published rows to the host, for readers of this epoch, and those that stay to their slots.
-func (r *dynamicSide) publishAgenda(box *sendBuffer, ready gpu.Event, s *sending, epoch int) (area []byte, published gpu.Event) {
-	if s.published.n == 0 {
+func (r *dynamicSide) publishAgenda(box *sendBuffer, ready gpu.Event, s *dynamic.Sending, epoch int) (area []byte, published gpu.Event) {
+	if s.Published.N == 0 {
 		return nil, nil
 	}
 	row := int(r.wireRow())
-	area = box.area[:row*s.published.n]
+	area = box.area[:row*s.Published.N]
 	r.out().Wait(ready)
-	r.download(area, r.wire(box.send, s.published.first, s.published.n), nil)
+	r.download(area, r.wire(box.send, s.Published.First, s.Published.N), nil)
 	published = r.out().Record()
 	box.drained = published
-	puts, slots := s.puts, r.dynamic.slots
+	puts, slots := s.Puts, r.dynamic.Slots
 	r.out().Call("keep cached rows", func() error {
 		for _, p := range puts {
-			if err := slots.Put(p.row, epoch, area[p.at*row:][:row]); err != nil {
+			if err := slots.Put(p.Row, epoch, area[p.At*row:][:row]); err != nil {
 				return err
 			}
 		}
@@ -84,40 +129,47 @@ func (r *dynamicSide) publishAgenda(box *sendBuffer, ready gpu.Event, s *sending
 	return area, published
 }
 
-// fetchAgenda brings the rows that an epoch's agenda says, puts the halo matrix together and renews local slots.
-func (r *dynamicSide) fetchAgenda(q gpu.Queue, epoch int) gpu.Matrix {
-	g := &r.dynamic.today.gets[r.ep.Part]
+// wait implements way: it brings the rows that the epoch's agenda says, on the local queue, puts the halo matrix together and renews local
+// slots.
+func (r *dynamicSide) wait(compute gpu.Queue, packed gpu.Event, epoch int) gpu.Matrix {
+	q := r.ep.Local
+	q.Wait(packed)
+	g := &r.dynamic.Agenda().Gets[r.ep.Part]
 	r.eachOwner(func(at int) {
-		if g.direct[at].n > 0 || len(g.shared[at].rows) > 0 {
+		if g.Direct[at].N > 0 || len(g.Shared[at].Rows) > 0 {
 			r.fetchFrom(q, g, at, epoch)
 		}
 	})
-	if p := g.cached; len(p.rows) > 0 {
-		slots, made := r.dynamic.slots, g.made
-		check := func() error { return slots.Check(p.rows, made) }
+	if p := g.Cached; len(p.Rows) > 0 {
+		slots, made := r.dynamic.Slots, g.Made
+		check := func() error { return slots.Check(p.Rows, made) }
 		q.Call("find cached rows", check)
 		r.fromHost(q, p, slots.Rows())
 		q.Call("check cached rows", check)
 	}
 	r.assemble(q, g)
-	r.stats.Add(g.stats)
+	r.stats.Add(g.Stats)
+	compute.Wait(q.Record())
 	return r.assembled
 }
 
+// matrix implements way.
+func (r *dynamicSide) matrix() gpu.Matrix { return r.assembled }
+
 // fetchFrom brings the rows of the owner at a place.
-func (r *dynamicSide) fetchFrom(q gpu.Queue, g *getting, at, epoch int) {
+func (r *dynamicSide) fetchFrom(q gpu.Queue, g *dynamic.Getting, at, epoch int) {
 	t, owner := r.take(at), int(r.mine.owners[at])
 	if t.epoch != epoch {
 		meet.Stop(&StaleError{Part: r.ep.Part, Owner: owner, Exchange: r.ID.String(), Rows: "of an agenda",
 			Err: fmt.Errorf("epoch %d finds rows of epoch %d", epoch, t.epoch)})
 	}
-	if d := g.direct[at]; d.n > 0 {
+	if d := g.Direct[at]; d.N > 0 {
 		if t.staged == nil {
 			r.ep.Waits.For(q, t.ready, owner, r.ID, "halo rows")
 		}
-		r.bring(q, r.transient.RowRange(d.first, d.first+d.n), &t, 0, owner)
+		r.bring(q, r.transient.RowRange(d.First, d.First+d.N), &t, 0, owner)
 	}
-	if p := g.shared[at]; len(p.rows) > 0 {
+	if p := g.Shared[at]; len(p.Rows) > 0 {
 		r.ep.Waits.For(q, t.shared[0].published, owner, r.ID, "cached halo rows")
 		r.fromHost(q, p, t.shared[0].rows)
 	}
@@ -125,27 +177,27 @@ func (r *dynamicSide) fetchFrom(q gpu.Queue, g *getting, at, epoch int) {
 }
 
 // fromHost copies rows of host memory to where they arrive.
-func (r *dynamicSide) fromHost(q gpu.Queue, p selection, mem []byte) {
-	dst := r.transient.RowRange(p.first, p.first+len(p.rows))
+func (r *dynamicSide) fromHost(q gpu.Queue, p dynamic.Picked, mem []byte) {
+	dst := r.transient.RowRange(p.First, p.First+len(p.Rows))
 	r.eachPiece(dst.Rows, func(lo, hi int) {
 		to := dst.RowRange(lo, hi)
 		at := r.land(q, to)
-		q.UploadRows(at, mem, p.rows[lo:hi])
+		q.UploadRows(at, mem, p.Rows[lo:hi])
 		r.landed(q, to, at)
 	})
-	r.stats.Bytes.H2D += gpu.Bytes(len(p.rows)) * r.wireRow()
+	r.stats.Bytes.H2D += gpu.Bytes(len(p.Rows)) * r.wireRow()
 }
 
 // assemble puts the halo matrix together, then local slots in the state that the policy has left them in.
-func (r *dynamicSide) assemble(q gpu.Queue, g *getting) {
+func (r *dynamicSide) assemble(q gpu.Queue, g *dynamic.Getting) {
 	if r.mine.lookups == 0 {
 		return
 	}
 	first, slots := int32((r.transient.Off-r.halo.Off)/r.width), int32(r.mine.rows[0])
-	from := g.from
+	from := g.From
 	if first != slots {
-		from = make([]int32, len(g.from))
-		for k, x := range g.from {
+		from = make([]int32, len(g.From))
+		for k, x := range g.From {
 			if from[k] = x; x >= slots {
 				from[k] = x - slots + first
 			}
@@ -153,8 +205,8 @@ func (r *dynamicSide) assemble(q gpu.Queue, g *getting) {
 	}
 	q.Upload(r.from.Buf, 0, hostmem.Bytes(from))
 	q.Gather(r.assembled, r.halo, r.from.Slice(0, len(from)))
-	if n := len(g.renewed); n > 0 {
-		q.Upload(r.slots.Buf, 0, hostmem.Bytes(g.renewed))
+	if n := len(g.Renewed); n > 0 {
+		q.Upload(r.slots.Buf, 0, hostmem.Bytes(g.Renewed))
 		q.Gather(r.local.RowRange(0, n), r.assembled, r.slots.Slice(0, n))
 	}
 }
@@ -190,7 +242,7 @@ func (a *attachment) assemblies(train *Exchange, box *sendBuffer) {
 		if r.keeps {
 			buf = a.ep.Memory.Alloc(r.rowBytes(n), "kept halo rows")
 		}
-		r.dynamicSide = &dynamicSide{r, gpu.Matrix{Buf: buf, Rows: n, Cols: r.width, LD: r.width, Type: r.dtype}, from, kept}
+		r.way = &dynamicSide{r, gpu.Matrix{Buf: buf, Rows: n, Cols: r.width, LD: r.width, Type: r.dtype}, from, kept}
 	}
 	box.area = a.ep.Memory.Pin("published halo rows", area)
 }

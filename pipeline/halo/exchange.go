@@ -3,7 +3,6 @@ package halo
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"capgnn/gnn"
 	"capgnn/gpu"
@@ -112,53 +111,13 @@ func (x *Exchange) Begin(q gpu.Queue, layer int, dir gnn.Direction, rows gpu.Mat
 	}
 	x.passed(q, r.index)
 	epoch := x.clock()
-	if r.dynamic != nil {
-		r.dynamicSide.sendAgenda(q, x.shared, rows, epoch)
-		x.packed = q.Record()
-		return
-	}
-	blocks := r.due(epoch)
-	box := r.own
-	if r.atOnce(epoch) {
-		box = x.shared
-	}
-	r.send(q, box, rows, epoch, blocks)
-	if again := r.later(epoch); r.atOnce(epoch) && len(again) > 0 {
-		r.send(q, r.own, rows, epoch, again)
-	}
+	r.way.begin(q, x.shared, rows, epoch)
 	x.packed = q.Record()
 }
 
 // Wait implements gnn.Halo.
 func (x *Exchange) Wait(q gpu.Queue, layer int, dir gnn.Direction) gpu.Matrix {
-	r := x.of[ID{layer, dir}]
-	epoch := x.clock()
-	if r.dynamic != nil {
-		x.ep.Local.Wait(x.packed)
-		halo := r.dynamicSide.fetchAgenda(x.ep.Local, epoch)
-		q.Wait(x.ep.Local.Record())
-		return halo
-	}
-	blocks := r.due(epoch)
-	if r.atOnce(epoch) {
-		r.in().Wait(x.packed)
-		for _, e := range r.arrived { // brought ahead for a schedule that holds no more
-			r.in().Wait(e)
-		}
-		r.fetch(r.in(), epoch, blocks)
-		r.arrived = append(r.arrived, r.in().Record())
-	}
-	for _, e := range r.arrived {
-		q.Wait(e)
-	}
-	r.arrived = r.arrived[:0]
-	start := time.Now()
-	r.check(epoch)
-	r.count(blocks)
-	if r.stats == &x.ep.stats { // not in an evaluation
-		x.ep.checking += time.Since(start)
-	}
-	return r.halo
+	return x.of[ID{layer, dir}].way.wait(q, x.packed, x.clock())
 }
 
 // Lags reports whether some rows are used in the epoch after the one that makes them.

@@ -167,7 +167,7 @@ func (r *receiver) copyRows(q gpu.Queue, dst, src gpu.Matrix, staged []byte, own
 		q.Upload(at.Buf, gpu.Bytes(at.Type.Size())*gpu.Bytes(at.Off), staged)
 		r.stats.Bytes.H2D += gpu.Bytes(len(staged))
 	} else {
-		copyRows(q, at, src, false)
+		q.(gpu.PeerCopier).CopyFrom(at, src)
 	}
 	r.landed(q, dst, at)
 }
@@ -213,13 +213,4 @@ func (r *receiver) look(q gpu.Queue, e entry, class, owner int, into gpu.Matrix,
 	r.ep.Waits.For(q, e.published, owner, r.ID, "cached halo rows")
 	q.Call("check cached rows", func() error { return reading.Check() })
 	r.stats.Bytes.H2D += gpu.Bytes(len(p.rows)) * r.wireRow()
-}
-
-// copyRows copies between devices, or within one where both parts live on it.
-func copyRows(q gpu.Queue, dst, src gpu.Matrix, same bool) {
-	if same {
-		q.Copy(dst, src)
-		return
-	}
-	q.(gpu.PeerCopier).CopyFrom(dst, src)
 }

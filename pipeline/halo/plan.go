@@ -50,8 +50,15 @@ type Plan struct {
 	caches     *jaca.Plan      // nil: none
 	periods    *periods        // schedules of training's exchanges; nil: none
 	region     *hostmem.Region // the global cache, nil: none
-	dynamic    *dynamicCaches  // of a dynamic policy's caches; nil: slots stay with their rows
+	dynamic    decider         // of a policy that decides while rows are read; nil: slots stay with their rows
 	sides      []*Exchange     // of training, by part: as far as they have been attached
+}
+
+// decider decides before each epoch what moves in it.
+type decider interface {
+	Plan(epoch int) error
+	Reach(epoch int) error // decides the epochs before one once more
+	Restart()              // begins anew, with empty caches
 }
 
 // NewPlan decides what training and evaluation exchange, and takes the memory of the global cache. ErrNoSlots says that there is no room for
@@ -102,7 +109,7 @@ func (p *Plan) giveSlots() {
 		switch {
 		case !static:
 			local, global := cacheSlots(table, &p.caches.Capacities)
-			p.training[i] = withDynamicCaches(*l, local, global)
+			p.training[i] = p.withDynamicCaches(*l, local, global)
 		case table.Slots() > 0:
 			bare := *l
 			bare.readers = nil
@@ -110,7 +117,7 @@ func (p *Plan) giveSlots() {
 		}
 	}
 	if !static {
-		p.dynamic = newDynamicCaches(p)
+		p.dynamic = p.newDynamicCaches()
 	}
 }
 
@@ -150,7 +157,7 @@ func (p *Plan) BeginEpoch(epoch int) error {
 	if p.dynamic == nil {
 		return nil
 	}
-	return p.dynamic.plan(epoch)
+	return p.dynamic.Plan(epoch)
 }
 
 // EndEpoch puts the schedules of the next epoch into force. It returns the drift that was measured after this one, by layer.

@@ -3,19 +3,71 @@ package halo
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"capgnn/gpu"
 	"capgnn/internal/meet"
 	"capgnn/jaca"
 )
 
-// relay is one worker's part in one exchange.
+// relay is one part's side of one exchange.
 type relay struct {
 	*side
 	sender
 	receiver
-	dynamicSide *dynamicSide // with a dynamic policy; nil: slots stay with their rows
+	way way // itself, unless the policy is dynamic
 }
+
+// way is how the rows of an exchange go: in blocks of refresh classes (relay), or as an agenda says (dynamicSide).
+type way interface {
+	// begin packs rows on queue q and tells their readers. shared is where those wait that are used at once.
+	begin(q gpu.Queue, shared *sendBuffer, rows gpu.Matrix, epoch int)
+	// wait returns the halo matrix as q may read it behind what has been enqueued. Before packed the part's own rows are not packed, and
+	// what the matrix held is read.
+	wait(q gpu.Queue, packed gpu.Event, epoch int) gpu.Matrix
+	// matrix is where the rows lie.
+	matrix() gpu.Matrix
+}
+
+// begin implements way.
+func (r *relay) begin(q gpu.Queue, shared *sendBuffer, rows gpu.Matrix, epoch int) {
+	blocks := r.due(epoch)
+	box := r.own
+	if r.atOnce(epoch) {
+		box = shared
+	}
+	r.send(q, box, rows, epoch, blocks)
+	if again := r.later(epoch); r.atOnce(epoch) && len(again) > 0 {
+		r.send(q, r.own, rows, epoch, again)
+	}
+}
+
+// wait implements way.
+func (r *relay) wait(q gpu.Queue, packed gpu.Event, epoch int) gpu.Matrix {
+	blocks := r.due(epoch)
+	if r.atOnce(epoch) {
+		r.in().Wait(packed)
+		for _, e := range r.arrived { // brought ahead for a schedule that holds no more
+			r.in().Wait(e)
+		}
+		r.fetch(r.in(), epoch, blocks)
+		r.arrived = append(r.arrived, r.in().Record())
+	}
+	for _, e := range r.arrived {
+		q.Wait(e)
+	}
+	r.arrived = r.arrived[:0]
+	start := time.Now()
+	r.check(epoch)
+	r.count(blocks)
+	if r.stats == &r.ep.stats { // not in an evaluation
+		r.ep.checking += time.Since(start)
+	}
+	return r.halo
+}
+
+// matrix implements way.
+func (r *relay) matrix() gpu.Matrix { return r.halo }
 
 // side is what sending and receiving share.
 type side struct {

@@ -11,7 +11,6 @@ import (
 	"capgnn/hostmem"
 	"capgnn/internal/checkpoint"
 	"capgnn/internal/checkpoint/section"
-	"capgnn/internal/contentkey"
 	"capgnn/internal/meet"
 	"capgnn/jaca"
 )
@@ -24,6 +23,7 @@ import (
 //	                    those of owner O: rows that are not exchanged lie between them
 //	halo/K/P/sent       rows that part P has packed for the next epoch, with the pipeline
 //	halo/K/P/C          the newest rows of class C that part P has put into the global cache
+//	halo/K/0/slots      rows of the global cache of exchange K, by slot, with a policy that decides while rows are read
 //	halo/K/P/sample     float32: sample rows of the last refresh, then those of the one before, with adaptive staleness
 
 // haloState is what a checkpoint says about them.
@@ -65,7 +65,9 @@ func (p *Plan) Save(c *checkpoint.File) error {
 			state.Cached = append(state.Cached, epochs)
 		}
 		if l.dynamic != nil {
-			l.dynamic.save(c.Sections, l.section(0, "slots"), int(l.wireRow()))
+			if rows := l.dynamic.Section(); rows != nil {
+				c.Sections[l.section(0, "slots")] = rows
+			}
 		}
 		s.Exchanges = append(s.Exchanges, state)
 	}
@@ -185,7 +187,7 @@ func (p *Plan) Restore(c *checkpoint.File, piece []byte, bypassed bool, each Eac
 		p.Log.Warn("all halo rows are due once more", "epoch", c.Epoch, "why", err)
 		p.periods.restart(c.Epoch)
 		if p.dynamic != nil {
-			p.dynamic.restart()
+			p.dynamic.Restart()
 		}
 		if bypassed {
 			p.leaveCaches(c.Epoch)
@@ -225,98 +227,9 @@ func (p *Plan) take(c *checkpoint.File, piece []byte, each Each) error {
 		}
 	}
 	if p.dynamic != nil {
-		return p.dynamic.resume(c, piece)
+		return p.resumeDynamic(c, piece)
 	}
 	return each(func(part int) error { return meet.Guard(func() { p.sides[part].resume(c.Epoch) }) })
-}
-
-// otherHalo is the error of a state that is of another plan.
-func otherHalo(format string, a ...any) error {
-	return fmt.Errorf("%w: %w", errOtherHalo, fmt.Errorf(format, a...))
-}
-
-// checkState says whether a state is of this plan: exchanges, classes, and the size of everything.
-func (p *Plan) checkState(s *haloState, sections map[string]checkpoint.Section) error {
-	if s.Plan != p.key() {
-		return otherHalo("other rows have slots")
-	}
-	if len(s.Exchanges) != len(p.training) || (p.periods.controller != nil) != (len(s.Controller) > 0) {
-		return otherHalo("%d exchanges, not %d", len(s.Exchanges), len(p.training))
-	}
-	for k, l := range p.training {
-		g := &s.Exchanges[k]
-		if g.Exchange != l.ID.String() || len(g.Cached) != l.classes || len(g.Made) != len(p.sides) ||
-			g.Schedule.Period < 1 || g.Schedule.Lag != 0 && !l.pipelined || l.classes > 0 && l.classes%g.Schedule.Period != 0 {
-			return otherHalo("%s with %d classes, period %d", g.Exchange, len(g.Cached), g.Schedule.Period)
-		}
-		for i, x := range p.sides {
-			if err := g.checkMade(i, l, x.relays[k], sections); err != nil {
-				return err
-			}
-		}
-		if err := g.checkCached(l, len(p.sides), sections); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// key identifies what a checkpoint's halo rows are: which lie where, and how they travel.
-func (p *Plan) key() string {
-	things := []any{p.policy(), p.HaloType}
-	if p.caches != nil {
-		things = append(things, p.caches.Capacities)
-	}
-	for _, l := range p.training {
-		things = append(things, l.ID, l.classes)
-		for i := range l.readers {
-			r := &l.readers[i]
-			things = append(things, hostmem.Bytes(r.ids), hostmem.Bytes(r.local), hostmem.Bytes(r.transient))
-		}
-		for _, owners := range l.global {
-			for _, ids := range owners {
-				things = append(things, hostmem.Bytes(ids))
-			}
-		}
-	}
-	return contentkey.Of("halo rows 1", things...)
-}
-
-// checkMade compares what part i has made and holds with its relay.
-func (g *exchangeState) checkMade(i int, l *traffic, r *relay, sections map[string]checkpoint.Section) error {
-	if len(g.Made[i]) != len(r.made) {
-		return otherHalo("%s: %d blocks", g.Exchange, len(g.Made[i]))
-	}
-	for b := range r.made {
-		if len(g.Made[i][b]) != len(r.made[b]) {
-			return otherHalo("%s: blocks of %d parts", g.Exchange, len(g.Made[i][b]))
-		}
-	}
-	for what, m := range r.lasting() {
-		if got := checkpoint.Size(sections[l.section(i, what)]); got != int64(bytesOf(m)) {
-			return otherHalo("%s of part %d: %s of %d bytes, not %d", g.Exchange, i, what, got, bytesOf(m))
-		}
-	}
-	return nil
-}
-
-// checkCached compares the blocks of the cache in host memory with those of the plan.
-func (g *exchangeState) checkCached(l *traffic, parts int, sections map[string]checkpoint.Section) error {
-	for class := range l.classes {
-		if len(g.Cached[class]) != parts {
-			return otherHalo("%s: class %d of %d parts", g.Exchange, class, len(g.Cached[class]))
-		}
-		for o, epoch := range g.Cached[class] {
-			size := 0
-			if l.blocks != nil && l.blocks[class][o] != nil {
-				size = l.blocks[class][o].Size()
-			}
-			if got := checkpoint.Size(sections[l.section(o, class)]); epoch >= 0 && got != int64(size) || epoch < 0 && got != 0 {
-				return otherHalo("%s: class %d of part %d of %d bytes, not %d", g.Exchange, class, o, got, size)
-			}
-		}
-	}
-	return nil
 }
 
 // load takes the sample rows of a part over.

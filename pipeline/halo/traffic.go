@@ -8,6 +8,7 @@ import (
 	"capgnn/graph"
 	"capgnn/hostmem"
 	"capgnn/jaca"
+	"capgnn/pipeline/halo/dynamic"
 )
 
 // traffic is what one exchange moves between all parts: which rows lie where, and which move together.
@@ -30,7 +31,7 @@ type traffic struct {
 	global              [][][]graph.NodeID     // [class][owner]: rows that the owner puts into the global cache
 	blocks              [][]*hostmem.Versioned // the same: where they lie; nil: nothing there
 	periods             *periods               // of the exchanges of an epoch; nil: all rows are of the epoch that reads them
-	dynamic             *dynamicExchange       // the policy decides while rows are read; nil: slots stay with their rows
+	dynamic             *dynamic.Exchange      // the policy decides while rows are read; nil: slots stay with their rows
 	senders             [][]target             // by owner: who reads its rows
 }
 
