@@ -143,8 +143,9 @@ func vertices(w *network) *graphOf {
 // Who does what the agendas say reads every row of its vertex, in the version that an independent replay of the lookups names: with caches
 // of any size, also after the caches have been replayed or have begun anew.
 func TestAgendasBringWhatLookupsName(t *testing.T) {
+	routes := map[jaca.Route]int{}
 	for _, policy := range []jaca.Policy{jaca.FIFO, jaca.LRU, jaca.SIEVE} {
-		for _, size := range [][2]int{{0, 0}, {3, 0}, {0, 4}, {5, 3}, {100, 100}} {
+		for _, size := range [][2]int{{0, 0}, {3, 0}, {0, 4}, {5, 3}, {0, 100}, {4, 30}, {20, 100}, {100, 0}, {100, 100}} {
 			for _, bound := range []int{0, 1, 3} {
 				schedule := jaca.Schedule{Period: bound + 1}
 				w := newNetwork(t, policy, &schedule, size[0], size[1])
@@ -164,6 +165,7 @@ func TestAgendasBringWhatLookupsName(t *testing.T) {
 						t.Fatalf("%s %v, bound %d: %v", policy, size, bound, err)
 					}
 					replay.Exchange(0, epoch, func(l jaca.Lookup) {
+						routes[l.Route]++
 						if want := row(w.Readers[l.Part].IDs[l.Halo], l.Version); read[l.Part][l.Halo] != want {
 							err = errors.Join(err, fmt.Errorf("epoch %d, part %d, halo row %d: %x, want %x", epoch, l.Part, l.Halo, read[l.Part][l.Halo], want))
 						}
@@ -173,6 +175,11 @@ func TestAgendasBringWhatLookupsName(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+	for _, r := range []jaca.Route{jaca.Stays, jaca.Fetched, jaca.Followed, jaca.Published, jaca.Direct} {
+		if routes[r] == 0 {
+			t.Errorf("no row took route %d", r)
 		}
 	}
 }
