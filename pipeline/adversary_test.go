@@ -16,6 +16,7 @@ import (
 	"capgnn/gpu/sim"
 	"capgnn/graph/synth"
 	"capgnn/hostmem"
+	"capgnn/internal/long"
 	"capgnn/jaca"
 	"capgnn/pipeline/halo"
 )
@@ -207,7 +208,7 @@ func TestBoundUnderAdversarialSchedules(t *testing.T) {
 	switch {
 	case testing.Short():
 		each = 2
-	case long(): // by turns
+	case long.Wanted(): // by turns
 		n = 32
 		first = 16 * turn(t, 6)
 	default:

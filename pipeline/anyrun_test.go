@@ -15,6 +15,7 @@ import (
 	"capgnn/gpu/host"
 	"capgnn/graph"
 	"capgnn/hostmem"
+	"capgnn/internal/long"
 	"capgnn/jaca"
 	"capgnn/pipeline/halo"
 )
@@ -258,7 +259,7 @@ func TestAnyRun(t *testing.T) {
 	first, draws := 0, 100
 	if testing.Short() {
 		draws = 50
-	} else if long() { // 2000 by turns
+	} else if long.Wanted() { // 2000 by turns
 		draws = 400
 		first = draws * turn(t, 5)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"capgnn/gpu"
+	"capgnn/internal/long"
 	"capgnn/jaca"
 	"capgnn/pipeline/halo"
 )
@@ -65,7 +66,7 @@ func TestCountersOfEqualRuns(t *testing.T) {
 			continue
 		}
 		stops := []int{1 + n%3, 5 + n%4}
-		if long() && !testing.Short() {
+		if long.Wanted() && !testing.Short() {
 			k := n + turn(t, 4)
 			stops = []int{1 + k%4, 5 + k%4, 9 + k%3}
 		}

@@ -15,6 +15,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/gpu/faulty"
 	"capgnn/internal/checkpoint"
+	"capgnn/internal/long"
 	"capgnn/jaca"
 )
 
@@ -172,8 +173,8 @@ func TestFaultsInTheMiddle(t *testing.T) {
 			if name == "NaN" && copying[x.queue] || name == "no memory" && x.queue != "compute" {
 				continue // it writes nothing on the device; memory belongs to no queue
 			}
-			if testing.Short() && x.peers == x.pipeline {
-				continue
+			if other := x.peers == x.pipeline; testing.Short() && other || !testing.Short() && !long.Wanted() && name != "no memory" && (name == "lost") != other {
+				continue // without CAPGNN_LONG=1 a queue is lost in half of its settings, and stalls and poisons in the others
 			}
 			t.Run(fmt.Sprintf("%s of %s/%v", name, x.queue, x.setting), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {

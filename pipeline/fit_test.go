@@ -10,6 +10,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/gpu/ledger"
 	"capgnn/hostmem"
+	"capgnn/internal/long"
 	"capgnn/jaca"
 	"capgnn/pipeline/halo"
 )
@@ -69,7 +70,7 @@ func TestLocalCachesFit(t *testing.T) {
 				}
 				given := map[int]bool{}
 				steps := 12 // up to twice what a run takes
-				if long() {
+				if long.Wanted() {
 					steps = 40
 				}
 				for step := range steps + 1 {

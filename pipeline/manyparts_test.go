@@ -12,6 +12,7 @@ import (
 	"capgnn/gpu/ledger"
 	"capgnn/graph"
 	"capgnn/graph/synth"
+	"capgnn/internal/long"
 	"capgnn/jaca"
 	"capgnn/pipeline/halo"
 )
@@ -37,6 +38,8 @@ func TestManyParts(t *testing.T) {
 	caches := []halo.Options{{}, {Policy: jaca.JACA}, {Policy: jaca.LRU, Staleness: jaca.Staleness{Bound: 4}}, {Policy: jaca.JACA, Staleness: jaca.Staleness{Bound: 4}, Pipeline: true}}
 	if testing.Short() {
 		caches = caches[3:]
+	} else if !long.Wanted() {
+		caches = caches[2:] // those of which most is kept
 	}
 	for _, c := range caches {
 		book, before := ledger.InPlaceOf(dev, 0), heap()

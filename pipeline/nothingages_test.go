@@ -9,6 +9,7 @@ import (
 	"capgnn/graph"
 	"capgnn/graph/synth"
 	"capgnn/hostmem"
+	"capgnn/internal/long"
 	"capgnn/jaca"
 	"capgnn/pipeline/halo"
 )
@@ -104,7 +105,7 @@ func (k youngCase) run(t *testing.T, c halo.Options) *Result {
 func TestNothingAges(t *testing.T) {
 	exact := map[youngCase]string{}
 	every := 53 // case; neither number divides a number of choices
-	if long() {
+	if long.Wanted() {
 		every = 5
 	}
 	for i, k := range youngCases() {

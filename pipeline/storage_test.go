@@ -8,6 +8,7 @@ import (
 
 	"capgnn/gnn"
 	"capgnn/gpu"
+	"capgnn/internal/long"
 )
 
 // BF16 rows change results by their rounding and no more. One rounding has a relative error of up to 2⁻⁹, and there
@@ -17,7 +18,7 @@ import (
 func TestBF16Storage(t *testing.T) {
 	for i, kind := range []gnn.Kind{gnn.GCN, gnn.SAGE, gnn.GIN} {
 		for j, k := range []task{{share: 0.3, directed: true}, {share: 1, sparse: true}, {share: 0.5, multi: true}} {
-			if i != j && !long() {
+			if i != j && !long.Wanted() {
 				continue
 			}
 			k.vertices = manyVertices

@@ -7,6 +7,8 @@ import (
 	"runtime/debug"
 	"strconv"
 	"testing"
+
+	"capgnn/internal/long"
 )
 
 // TestMain lets the heap grow before it is collected: tests make and drop thousands of small trainers, and the collector took a
@@ -15,9 +17,6 @@ func TestMain(m *testing.M) {
 	debug.SetGCPercent(400)
 	os.Exit(m.Run())
 }
-
-// long says whether the whole of a matrix is asked for, a slice at a time.
-func long() bool { return os.Getenv("CAPGNN_LONG") == "1" }
 
 // turn returns which of n slices of a matrix this run takes, with CAPGNN_LONG=1: that of the number CAPGNN_TURN, which CI makes of
 // the commit, so that commits take turns, and a commit that is tested again takes the same.
@@ -38,7 +37,7 @@ func turn(t testing.TB, n int) int {
 func takes(t testing.TB, slices int, values [][]any) []bool {
 	t.Helper()
 	taken := covering(values, !testing.Short())
-	if long() && !testing.Short() {
+	if long.Wanted() && !testing.Short() {
 		order := rand.New(rand.NewPCG(uint64(len(values)), 1)).Perm(len(values))
 		for i := turn(t, slices); i < len(order); i += slices {
 			taken[order[i]] = true
