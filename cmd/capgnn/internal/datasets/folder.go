@@ -29,7 +29,7 @@ func Folder(root string) ([]Found, error) {
 			continue // a link to nothing, or the temporary folder of a store that is being written
 		}
 		if !info.IsDir() {
-			if format := SniffFile(path); format != "" {
+			if format := sniffFile(path); format != "" {
 				out = append(out, Found{setName(path), path, format, info.Size()})
 			}
 			continue

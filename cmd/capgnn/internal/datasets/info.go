@@ -97,7 +97,7 @@ func Describe(d *dataset.Dataset) *Info {
 	}
 	info.Symmetric = g.Symmetric()
 	info.Features, info.Labels, info.Homophily = describeFeatures(d), describeLabels(d), homophily(d)
-	info.InDegree, info.OutDegree = DescribeDegrees(in), DescribeDegrees(out)
+	info.InDegree, info.OutDegree = describeDegrees(in), describeDegrees(out)
 	return info
 }
 
@@ -114,8 +114,8 @@ func inMask(mask []bool) *int {
 	return &n
 }
 
-// DescribeDegrees sorts d.
-func DescribeDegrees(d []int32) Degrees {
+// describeDegrees sorts d.
+func describeDegrees(d []int32) Degrees {
 	slices.Sort(d)
 	n := len(d)
 	rank := func(percent int) int { return int(d[max(0, (n*percent+99)/100-1)]) }

@@ -42,7 +42,7 @@ func TestDescribeDegrees(t *testing.T) {
 	for i := range d {
 		d[(i*7)%1000] = int32(i + 1)
 	}
-	got := DescribeDegrees(d)
+	got := describeDegrees(d)
 	if got.Min != 1 || got.Median != 500 || got.P90 != 900 || got.P99 != 990 || got.Max != 1000 || got.Mean != 500.5 {
 		t.Errorf("%+v", got)
 	}

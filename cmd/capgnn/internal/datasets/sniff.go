@@ -29,7 +29,7 @@ func sniffFolder(dir string) []Found {
 		if err != nil || !info.Mode().IsRegular() {
 			continue
 		}
-		format := SniffFile(path)
+		format := sniffFile(path)
 		if format != "" {
 			formats = append(formats, format)
 		}
@@ -77,8 +77,8 @@ func sniffNames(names []string) string {
 
 const edgeListFile = "edge list"
 
-// SniffFile guesses the format of a file: of an .npz by the names of its arrays; "" if it looks like no data set.
-func SniffFile(path string) string {
+// sniffFile guesses the format of a file: of an .npz by the names of its arrays; "" if it looks like no data set.
+func sniffFile(path string) string {
 	base := filepath.Base(path)
 	for _, end := range []string{".txt.gz", ".csv.gz", ".tsv.gz", ".csv", ".tsv", ".el", ".el.gz"} {
 		if strings.HasSuffix(base, end) {

@@ -1,0 +1,129 @@
+package prediction
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gorgonia.org/tensor"
+
+	"capgnn/cmd/capgnn/internal/datasets"
+	"capgnn/cmd/capgnn/internal/runfolder"
+	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/cmd/capgnn/internal/training"
+	"capgnn/gnn"
+	"capgnn/graph"
+	"capgnn/graph/dataset"
+)
+
+// The widths of a model are those of the weights; settings that do not fit them are refused before anything is allocated.
+func TestModelOf(t *testing.T) {
+	for _, kind := range runfolder.Models {
+		cfg := runfolder.Default()
+		cfg.Model, cfg.Layers, cfg.Hidden = string(kind), 2, 16
+		want := cfg.Network(5, 3, false)
+		tensors := gnn.NewWeights(want).StateDict()
+		got, err := modelOf(&cfg, tensors)
+		if err != nil || got.In != 5 || got.Out != 3 || got.Kind != kind {
+			t.Errorf("%s: %+v, %v", kind, got, err)
+		}
+		for name, change := range map[string]func(*runfolder.Config){
+			"more layers": func(c *runfolder.Config) { c.Layers = 3 },
+			"wide hidden": func(c *runfolder.Config) { c.Hidden = 1 << 20 },
+			"other model": func(c *runfolder.Config) {
+				c.Model = map[string]string{"gcn": "sage", "sage": "gin", "gin": "sage", "gat": "sage"}[c.Model]
+			},
+			"no layer yet": func(c *runfolder.Config) { c.Layers = 0 },
+		} {
+			other := cfg
+			change(&other)
+			if got, err := modelOf(&other, tensors); err == nil {
+				t.Errorf("%s, %s: weights of another model are taken as %+v", kind, name, got)
+			}
+		}
+	}
+	cfg := runfolder.Default()
+	vector := tensor.New(tensor.WithShape(4), tensor.WithBacking(make([]float32, 4)))
+	if _, err := modelOf(&cfg, gnn.StateDict{"convs.0.lin.weight": vector, "convs.2.bias": vector}); err == nil || !strings.Contains(err.Error(), "not weights of a gcn with 3 layers") {
+		t.Errorf("a vector as matrix: %v", err)
+	}
+}
+
+// Data that do not fit the weights are refused with what does not fit.
+func TestFits(t *testing.T) {
+	finished := t.TempDir()
+	if err := os.WriteFile(filepath.Join(finished, "result.json"), []byte(`{"metric":"accuracy"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	good := func() *dataset.Dataset {
+		return &dataset.Dataset{Graph: &graph.CSR{Indptr: []int64{0, 0}, Cols: 1}, Features: dataset.Features{Cols: 2, Dense: []float32{1, 2}}, Labels: []int32{0}, Classes: 3}
+	}
+	for name, c := range map[string]struct {
+		change func(*Prediction, *dataset.Dataset)
+		want   string
+		multi  bool
+	}{
+		"fits":        {func(*Prediction, *dataset.Dataset) {}, "", false},
+		"no features": {func(_ *Prediction, d *dataset.Dataset) { d.Features = dataset.Features{} }, "no features (x)", false},
+		"features":    {func(_ *Prediction, d *dataset.Dataset) { d.Features.Cols = 1 }, "has 1 features, the model of", false},
+		"one-hot": {func(p *Prediction, d *dataset.Dataset) {
+			p.Config.Features, d.Features.Cols = dataset.FeaturesOneHot, 1
+		}, "train with --features degree", false},
+		"classes":   {func(_ *Prediction, d *dataset.Dataset) { d.Classes = 4 }, "has 4 classes, the model of", false},
+		"no labels": {func(_ *Prediction, d *dataset.Dataset) { d.Labels, d.Classes = nil, 0 }, "", false},
+		"several":   {func(_ *Prediction, d *dataset.Dataset) { d.Labels, d.Targets = nil, []uint8{0, 1, 1} }, "one label per vertex, the other several", false},
+		"unfinished": {func(p *Prediction, d *dataset.Dataset) {
+			p.Folder, d.Labels, d.Classes = runfolder.Dir(t.TempDir()), nil, 0
+		}, "use --what logits, or finish the run", false},
+		"unfinished, logits": {func(p *Prediction, d *dataset.Dataset) {
+			p.Folder, p.What, d.Labels, d.Classes = runfolder.Dir(t.TempDir()), Logits, nil, 0
+		}, "", false},
+		"unfinished, several": {func(p *Prediction, d *dataset.Dataset) {
+			p.Folder, d.Labels, d.Targets = runfolder.Dir(t.TempDir()), nil, []uint8{0, 1, 1}
+		}, "", true},
+	} {
+		p := &Prediction{Run: &training.Run{Config: runfolder.Default()}, Folder: runfolder.Dir(finished), What: Labels, Layer: -1, model: gnn.Config{In: 2, Out: 3}}
+		d := good()
+		c.change(p, d)
+		err := p.fits(d)
+		if (err != nil) != (c.want != "") || err != nil && !strings.Contains(err.Error(), c.want) || err == nil && p.multi != c.multi {
+			t.Errorf("%s: got %v, several %v, want %q, %v", name, err, p.multi, c.want, c.multi)
+		}
+	}
+}
+
+// The file lies in the run's folder, and says which data set it is of where that is not the run's.
+func TestOutFile(t *testing.T) {
+	p := &Prediction{Run: &training.Run{Data: &datasets.Input{Name: "a b/c"}}, Folder: "run", What: Labels}
+	if got := p.outFile(); got != filepath.Join("run", "labels.npy") {
+		t.Errorf("own data: %s", got)
+	}
+	p.Other = true
+	if got := p.outFile(); filepath.Dir(got) != "run" || got != filepath.Join("run", "labels-"+runfolder.FileName("a b/c")+".npy") {
+		t.Errorf("other data: %s", got)
+	}
+	if p.Out = "x/y.csv"; p.outFile() != "x/y.csv" {
+		t.Errorf("named: %s", p.outFile())
+	}
+}
+
+// A run whose features were standardised, but that does not hold how, predicts its own data only.
+func TestUseScaling(t *testing.T) {
+	for name, c := range map[string]struct {
+		standardize string
+		other       bool
+		want        string // what the data are standardised by; "": refused
+	}{"own": {"train", false, "train"}, "other": {"train", true, ""}, "other, none": {"none", true, "none"}, "other, auto": {"auto", true, "none"}} {
+		p := &Prediction{Run: &training.Run{Config: runfolder.Default()}, Folder: runfolder.Dir(t.TempDir()), Other: c.other}
+		p.Config.Standardize, p.Config.DatasetPath = c.standardize, t.TempDir()
+		err := p.UseScaling()
+		if c.want == "" {
+			if term.ExitCode(err) != term.ExitUsage || !strings.Contains(err.Error(), "train it again") {
+				t.Errorf("%s: got %v", name, err)
+			}
+		} else if err != nil || p.Config.Standardize != c.want {
+			t.Errorf("%s: %v, %s, want %s", name, err, p.Config.Standardize, c.want)
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package prediction
+
+import (
+	"bytes"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"gorgonia.org/tensor"
+
+	"capgnn/graph"
+	"capgnn/internal/npy"
+)
+
+var nan = float32(math.NaN())
+
+// The largest logit wins, of equals the first; a NaN never does.
+func TestLargest(t *testing.T) {
+	for _, c := range []struct {
+		row  []float32
+		want int64
+	}{{[]float32{1, 3, 2}, 1}, {[]float32{2, 2}, 0}, {[]float32{nan, -5}, 1}, {[]float32{-5, nan}, 0}, {[]float32{nan, nan}, -1}, {[]float32{float32(math.Inf(-1)), nan}, 0}, {nil, -1}} {
+		if got := largest(c.row); got != c.want {
+			t.Errorf("%v: %d, want %d", c.row, got, c.want)
+		}
+	}
+}
+
+func text(t *testing.T, table *table) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := table.csv(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// Rows come in any order, and go to their vertices.
+func TestLabels(t *testing.T) {
+	one := newLabels(3, 2, false)
+	one.put([]graph.NodeID{2, 0}, []float32{0, 1, 4, 3})
+	one.put([]graph.NodeID{1}, []float32{nan, nan})
+	if got := text(t, one); got != "vertex,label\n0,0\n1,-1\n2,1\n" {
+		t.Errorf("got %q", got)
+	}
+	one.names = []string{`a "b", c`, " d"}
+	if got := text(t, one); got != "vertex,label,class\n0,0,\"a \"\"b\"\", c\"\n1,-1,\n2,1,\" d\"\n" {
+		t.Errorf("with names: %q", got)
+	}
+	one.names = []string{"only one"} // of fewer classes than the model has
+	if got := text(t, one); got != "vertex,label,class\n0,0,only one\n1,-1,\n2,1,\n" {
+		t.Errorf("with too few names: %q", got)
+	}
+	several := newLabels(2, 3, true)
+	several.put([]graph.NodeID{1, 0}, []float32{1, 0, nan, -1, 2, 0.001})
+	if got := text(t, several); got != "vertex,label_0,label_1,label_2\n0,0,1,1\n1,1,0,0\n" {
+		t.Errorf("several: %q", got)
+	}
+}
+
+// Numbers in text read back as they were; an .npy has the shape and type of its rows.
+func TestWrite(t *testing.T) {
+	dir := t.TempDir()
+	values := []float32{0.1, -3, nan, 1e-40, math.MaxFloat32, 16777217}
+	rows, err := newRows(Embeddings, tensor.New(tensor.WithShape(3, 2), tensor.WithBacking(slices.Clone(values))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "vertex,h_0,h_1\n0,0.1,-3\n1,NaN,1e-40\n2,3.4028235e+38,1.6777216e+07\n"; text(t, rows) != want {
+		t.Errorf("got %q, want %q", text(t, rows), want)
+	}
+	one, several := newLabels(3, 2, false), newLabels(3, 2, true)
+	for name, c := range map[string]struct {
+		t     *table
+		shape []int
+		kind  string
+	}{"rows.npy": {rows, []int{3, 2}, "<f4"}, "one.NPY": {one, []int{3}, "<i8"}, "several.npy": {several, []int{3, 2}, "|u1"}} {
+		path := filepath.Join(dir, name)
+		if err := c.t.write(path); err != nil {
+			t.Fatal(err)
+		}
+		a, err := npy.Open(path)
+		if err != nil || !slices.Equal(a.Shape, c.shape) || a.DType.String() != c.kind {
+			t.Errorf("%s: %v, shape %v of %v, want %v of %s", name, err, a.Shape, a.DType, c.shape, c.kind)
+		}
+	}
+	path := filepath.Join(dir, "absent", "labels.csv")
+	if err := one.write(path); err == nil {
+		t.Error("a file in a folder that is not there was written")
+	}
+	if _, err := os.Stat(filepath.Dir(path)); err == nil {
+		t.Error("a folder was made")
+	}
+}
