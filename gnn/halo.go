@@ -14,7 +14,7 @@ const (
 	Backward = direction.Backward // gradients flow from v back to u
 )
 
-// Halo brings a layer the rows of vertices that other devices own. Package pipeline implements it; placement, staleness,
+// Halo brings a layer the rows of vertices that other devices own. Package pipeline/halo implements it; placement, staleness,
 // queues and transports all live behind it. Every device calls the same sequence of Begin and Wait in an epoch. A nil Halo
 // means that there is no other part.
 type Halo interface {

@@ -136,15 +136,16 @@ func (p *Pass) LossGrad() gpu.Matrix {
 
 func (p *Pass) newConv(l int, ws *Workspace) conv {
 	switch p.cfg.Kind {
+	case GCN:
+		return newGCN(p, l, ws)
 	case SAGE:
 		return newSAGE(p, l, ws)
 	case GIN:
 		return newGIN(p, l, ws)
 	case GAT:
 		return newGAT(p, l, ws)
-	default:
-		return newGCN(p, l, ws)
 	}
+	panic("gnn: no layer of kind " + string(p.cfg.Kind))
 }
 
 // Forward enqueues the network and returns the logits: Rows × Out of the last layer. epoch feeds dropout.

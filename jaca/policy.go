@@ -53,11 +53,13 @@ func rankOf(o *Options, x *Exchange, ix *index) rank {
 		return func(_, row int) float64 { return -float64(ix.readers(row)) }
 	case Degree:
 		return func(_, row int) float64 { return float64(o.Degree[x.Dir][ix.ids[row]]) }
+	case Random:
+		key := gpu.SeedKey(o.Seed)
+		return func(part, row int) float64 { // uniform in [0, 2³²)
+			return float64(gpu.Philox([4]uint32{uint32(ix.ids[row]), uint32(part + 1), uint32(x.Layer), uint32(x.Dir)}, key)[0])
+		}
 	}
-	key := gpu.SeedKey(o.Seed)
-	return func(part, row int) float64 { // uniform in [0, 2³²)
-		return float64(gpu.Philox([4]uint32{uint32(ix.ids[row]), uint32(part + 1), uint32(x.Layer), uint32(x.Dir)}, key)[0])
-	}
+	panic("jaca: policy " + string(o.Policy) + " has no rank")
 }
 
 // rankBoth fills both caches with the rows of highest rank; ties by edges into the part, then id.
