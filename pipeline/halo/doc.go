@@ -4,6 +4,9 @@
 // Its nouns: an Endpoint is what it sees of a part: a device, queues, which parts it reaches, counters; a Plan is what all parts exchange,
 // made from Options and a Config; an Exchange is one part's side of that, behind gnn.Halo.
 //
+// Parts know each other by their endpoints, which say who reaches whom, and by the lanes between them, on which an owner says where rows
+// are and a reader that it has them. Rows for a reader that does not reach the owner's device lie in host memory when its lane has them.
+//
 // Inside: traffic is which rows one layer moves in one direction between all parts; a relay is one part's side of it, a sender and a
 // receiver; a send buffer is where packed rows wait for their readers, whom a shipment tells where they are, on the lane between the two.
 // Periods own the schedules by which rows are refreshed. What policies that decide while rows are read need besides is in agenda.go and dynamic.go.

@@ -101,8 +101,8 @@ func (r *dynamicSide) begin(q gpu.Queue, box *sendBuffer, rows gpu.Matrix, epoch
 			r.stage(box, &t, j)
 		}
 		l := r.readers[j].lanes[reads.at]
-		l.mail <- t
-		box.unread = append(box.unread, unread{exchange: r.ID, reader: j, staged: staged, shared: shared, taken: l.taken[box.number]})
+		l.post(t)
+		box.unread = append(box.unread, unread{exchange: r.ID, reader: j, staged: staged, shared: shared, taken: l.confirmed(box.number)})
 	}
 }
 

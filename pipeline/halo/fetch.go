@@ -11,7 +11,7 @@ import (
 
 // take receives the shipment of an exchange from the owner at a place.
 func (r *receiver) take(at int) shipment {
-	return meet.Receive(r.hub, r.mine.lanes[at].mail, r.ep.Part, int(r.mine.owners[at]), fmt.Sprintf("halo rows of %v", r.ID))
+	return meet.Receive(r.hub, r.mine.lanes[at].posted(), r.ep.Part, int(r.mine.owners[at]), fmt.Sprintf("halo rows of %v", r.ID))
 }
 
 // pendingTransient is a shipment of the last epoch whose rows without a slot (transient rows) have not been copied yet.
@@ -22,7 +22,7 @@ type pendingTransient struct {
 
 // confirm tells an owner that what has been enqueued on q so far was all that the part copies of a shipment's rows.
 func (r *receiver) confirm(q gpu.Queue, at int, t *shipment) {
-	r.mine.lanes[at].taken[t.buffer] <- q.Record()
+	r.mine.lanes[at].confirm(t.buffer, q.Record())
 }
 
 // eachOwner calls f for the places of all owners, the next part first: so that not all readers begin with the same.

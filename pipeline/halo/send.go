@@ -173,9 +173,9 @@ func (r *sender) post(box *sendBuffer, t *shipment, starts []int, n int) {
 		r.stage(box, t, s.reader)
 	}
 	l := theirs.lanes[s.at]
-	l.mail <- *t
+	l.post(*t)
 	if direct {
-		box.unread = append(box.unread, unread{exchange: r.ID, reader: s.reader, staged: staged, taken: l.taken[box.number]})
+		box.unread = append(box.unread, unread{exchange: r.ID, reader: s.reader, staged: staged, taken: l.confirmed(box.number)})
 	}
 }
 

@@ -16,25 +16,22 @@ import (
 	"capgnn/hostmem"
 )
 
+// tampered is a lane on which edit changes shipments.
+type tampered struct {
+	lane
+	edit func(*shipment)
+}
+
+func (l tampered) post(s shipment) {
+	l.edit(&s)
+	l.lane.post(s)
+}
+
 // tamper lets edit change the shipments that an owner sends to a reader in one exchange, on their way.
-func tamper(t *testing.T, x *team, k, owner, reader int, edit func(*shipment)) {
-	r := x.train[owner].relays[k]
-	own := *r.traffic
-	own.readers = slices.Clone(r.readers)
-	into := &own.readers[reader]
-	into.lanes = slices.Clone(into.lanes)
+func tamper(x *team, k, owner, reader int, edit func(*shipment)) {
+	into := &x.plan.training[k].readers[reader]
 	at := slices.Index(into.owners, int32(owner))
-	theirs, mail := into.lanes[at].mail, make(chan shipment, laneDepth)
-	into.lanes[at].mail = mail
-	r.traffic = &own
-	// Owned by the test: ends when the channel is closed behind the run.
-	go func() {
-		for x := range mail {
-			edit(&x)
-			theirs <- x
-		}
-	}()
-	t.Cleanup(func() { close(mail) })
+	into.lanes[at] = tampered{into.lanes[at], edit}
 }
 
 // without takes a block off a shipment.
@@ -127,7 +124,7 @@ func TestBrokenRefreshIsNamed(t *testing.T) {
 						var exchange string
 						got := s.run(t, func(x *team) {
 							exchange = x.plan.training[at.leg].ID.String()
-							tamper(t, x, at.leg, at.owner, at.reader, edit)
+							tamper(x, at.leg, at.owner, at.reader, edit)
 						})
 						var stale *StaleError
 						var version *hostmem.VersionFault
