@@ -88,15 +88,6 @@ func (p *periods) largest() int {
 	return p.fixed.Period
 }
 
-// longest returns the longest period in force.
-func (p *periods) longest() int {
-	n := 1
-	for _, s := range p.now {
-		n = max(n, s.Period)
-	}
-	return n
-}
-
 // cold reports whether all rows of an exchange are due in an epoch because it is the first one of a schedule.
 func (p *periods) cold(epoch int) bool {
 	return slices.ContainsFunc(p.now, func(s jaca.Schedule) bool { return s.Start == epoch })
