@@ -135,6 +135,8 @@ type EpochStats struct {
 	EvalT   time.Duration // wall time of the evaluation
 	Usage   gpu.Usage     // summed over devices, training only
 	Parts   []gpu.Usage   // the same by part
+	// Gradients is what of Usage gradients and new weights take between devices, and their sums and the steps; without other parts nothing.
+	Gradients gpu.Usage
 	// Halo counts halo rows: lookups, hits, bytes by route and ages, over all parts and exchanges of training.
 	Halo      jaca.Stats
 	HaloParts []jaca.Stats // the same by part
@@ -151,6 +153,7 @@ type EpochStats struct {
 // Totals is the sum over all epochs of a run, those before a resumption among them.
 type Totals struct {
 	Usage      gpu.Usage // training only
+	Gradients  gpu.Usage // of it, as in EpochStats
 	Halo       jaca.Stats
 	CheckCache time.Duration
 	EvalTime   time.Duration
@@ -160,6 +163,7 @@ type Totals struct {
 // add adds an epoch's training.
 func (t *Totals) add(e *EpochStats) {
 	t.Usage = t.Usage.Add(e.Usage)
+	t.Gradients = t.Gradients.Add(e.Gradients)
 	t.Halo.Add(e.Halo)
 	t.CheckCache += e.CheckCache
 	t.ReduceTime += e.Reduce

@@ -103,17 +103,18 @@ func (f *fitter) Save() error { return saver{f.t}.checkpoint() }
 
 // trainEpoch runs forward, backward and update on all parts.
 func (t *Trainer) trainEpoch(e *EpochStats) error {
-	before := usages(t.workers)
+	before, reduced := usages(t.workers, (*worker).usage), usages(t.workers, (*worker).reduction)
 	start := t.now()
 	if err := t.runParts(e.Epoch); err != nil {
 		return err
 	}
 	end := t.now()
 	e.Reduce, e.Train = end-t.backwardDone(), end-start
-	e.Parts = usages(t.workers)
+	e.Parts = usages(t.workers, (*worker).usage)
 	for i, u := range before {
 		e.Parts[i] = e.Parts[i].Sub(u)
 		e.Usage = e.Usage.Add(e.Parts[i])
+		e.Gradients = e.Gradients.Add(t.workers[i].reduction().Sub(reduced[i]))
 	}
 	for _, w := range t.workers {
 		e.Loss += w.lossValue()
@@ -191,11 +192,11 @@ func (t *Trainer) hostWeights() (*gnn.Weights, error) {
 	return w, nil
 }
 
-// usages returns what every worker has done so far.
-func usages(workers []*worker) []gpu.Usage {
+// usages returns what every worker has done so far, by one of its counts.
+func usages(workers []*worker, of func(*worker) gpu.Usage) []gpu.Usage {
 	u := make([]gpu.Usage, len(workers))
 	for i, w := range workers {
-		u[i] = w.usage()
+		u[i] = of(w)
 	}
 	return u
 }

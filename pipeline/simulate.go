@@ -16,6 +16,8 @@ type Simulation struct {
 	Reduce time.Duration // of it, what the update takes behind the last backward pass
 	// Parts is what each part's device does in that epoch: its time by phase, its bytes by route.
 	Parts []gpu.Usage
+	// Gradients is what of Parts gradients and new weights take between devices, and their sums and the steps; of one part nothing.
+	Gradients []gpu.Usage
 	// Busy is the time of Parts without waiting for others, transfers on queues of their own not counted.
 	Busy []time.Duration
 	Peak []gpu.Bytes // high-water mark of each part's device
@@ -57,10 +59,7 @@ func Simulate(ctx context.Context, p *Problem, o Options) (*Simulation, error) {
 	if err := epochs(1); err != nil { // everything moves in it
 		return nil, err
 	}
-	before, computed := make([]gpu.Usage, len(t.workers)), make([]gpu.Usage, len(t.workers))
-	for i, w := range t.workers {
-		before[i], computed[i] = w.usage(), w.computations()
-	}
+	before, computed, reduced := usages(t.workers, (*worker).usage), usages(t.workers, (*worker).computations), usages(t.workers, (*worker).reduction)
 	if err := epochs(warm); err != nil {
 		return nil, err
 	}
@@ -75,6 +74,7 @@ func Simulate(ctx context.Context, p *Problem, o Options) (*Simulation, error) {
 	s := &Simulation{Epoch: (latest(clock, end) - latest(clock, start)) / n, Reduce: latest(clock, end) - t.backwardDone(), Caches: t.halo.Caches()}
 	for i, w := range t.workers {
 		s.Parts = append(s.Parts, perEpoch(w.usage().Sub(before[i]), measured))
+		s.Gradients = append(s.Gradients, perEpoch(w.reduction().Sub(reduced[i]), measured))
 		c := perEpoch(w.computations().Sub(computed[i]), measured)
 		busy := -c.Time[gpu.PhaseWait]
 		for _, d := range c.Time {

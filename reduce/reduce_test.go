@@ -432,3 +432,48 @@ func TestLock(t *testing.T) {
 		}
 	}
 }
+
+// No direction of any device carries more than 2G(P-1)/P bytes of gradients and weights where every device has one part; the state of the
+// update rule is that of one process cut by the number of devices. Both to a cache line for each other device.
+func TestBytesOfSlices(t *testing.T) {
+	sizes := [][]int{{200 * 1001, 64*64 + 128, 320}, {1000, 1000, 1000, 1000}, {9000, 7, 70000, 65, 12}, {130}}
+	for n, size := range sizes {
+		var layers [][]gnn.Range
+		at := 0
+		for _, k := range size {
+			layers = append(layers, []gnn.Range{{Lo: at, Hi: at + k}})
+			at += k
+		}
+		for _, parts := range []int{1, 2, 3, 4, 8} {
+			for _, route := range routes {
+				x := newTeam(t, scene{apart(parts), route, layers, rules[1]})
+				if err := x.epoch(New(x.hub, x.parts, x.division), nobody, -1); err != nil {
+					t.Fatal(err)
+				}
+				in, out := make([]gpu.Bytes, parts), make([]gpu.Bytes, parts)
+				slack := gpu.Bytes(4 * align * parts)
+				for i := range x.parts {
+					var u gpu.Usage
+					for _, q := range x.parts[i].All() {
+						u = u.Add(q.Usage())
+					}
+					in[i], out[i] = in[i]+u.H2D+u.Peer, out[i]+u.D2H
+					for o := range x.parts { // copies between devices leave the one that they are read from
+						if o != i && x.parts[i].Reach[o] {
+							out[o] += 4 * gpu.Bytes(x.division.Elements(i)+x.division.Elements(o))
+						}
+					}
+					if state := gpu.Bytes(4 * x.parts[i].Owner.m.Len); state*gpu.Bytes(parts) > gpu.Bytes(4*at)+slack*gpu.Bytes(parts) {
+						t.Errorf("sizes %d, part %d of %d: %d bytes of moments, of %d", n, i, parts, state, 4*at)
+					}
+				}
+				most := gpu.Bytes(2*4*at*(parts-1)/parts) + slack
+				for i := range in {
+					if in[i] > most || out[i] > most {
+						t.Errorf("sizes %d, %s, part %d of %d: %d bytes in, %d out, want %d at most", n, route, i, parts, in[i], out[i], most)
+					}
+				}
+			}
+		}
+	}
+}

@@ -156,6 +156,16 @@ func (r *Run) bytesChart() *chart {
 	return d.draw(series...)
 }
 
+func (r *Run) gradientsChart() *chart {
+	d := overEpochs("gradients", "Bytes of gradients and weights", amount)
+	d.zero, d.note = true, "part of the bytes moved"
+	p := r.series("gradients", func(e *Epoch) float64 { return in(e.Bytes, "gradients") })
+	if !slices.ContainsFunc(p.Y, func(y float64) bool { return y != 0 }) {
+		return nil
+	}
+	return d.draw(p)
+}
+
 func (r *Run) refreshChart() *chart {
 	d := overEpochs("refresh", "Bytes that refreshed caches", amount)
 	d.zero, d.note = true, "part of the bytes moved"

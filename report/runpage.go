@@ -44,7 +44,7 @@ func WriteRun(w io.Writer, r Run) error {
 	}
 	add(sectionOf("Learning", "", r.lossChart(), r.scoreChart()))
 	add(sectionOf("Time", "", r.phaseBars(), r.epochTimeChart(), r.phaseChart()))
-	add(sectionOf("Traffic and memory", "", r.bytesChart(), r.memoryBars(), r.refreshChart()))
+	add(sectionOf("Traffic and memory", "", r.bytesChart(), r.memoryBars(), r.gradientsChart(), r.refreshChart()))
 	add(sectionOf("Caches", "", r.coverageChart(), r.lookupChart(), r.cacheFacts()))
 	add(sectionOf("Staleness", "", r.stalenessChart(), r.periodChart(), r.driftChart(), r.stalenessFacts()))
 	add(r.partSection())

@@ -58,6 +58,9 @@ func planAnswers(m *training.MemoryPlan, w io.Writer) error {
 	switch all := onAllDevices(m); {
 	case all != nil:
 		fmt.Fprintf(t, "epoch\t%s predicted, %s of transfers in it, %s moved\n", term.Duration(&all.EpochS), term.Duration(&all.CommS), term.Size(all.Bytes))
+		if all.GradientBytes > 0 {
+			fmt.Fprintf(t, "\t%s of it for %s of gradients and weights\n", term.Duration(&all.GradientS), term.Size(all.GradientBytes))
+		}
 	default:
 		fmt.Fprintln(t, "epoch\tnot predicted for one device that is not measured: name its profile with --profile")
 	}

@@ -43,10 +43,11 @@ type metricsLine struct {
 	*metricsHalo
 }
 
-// epochBytes is all traffic of an epoch, and what of it renewed cached rows.
+// epochBytes is all traffic of an epoch, and what of it renewed cached rows, and what was gradients and weights.
 type epochBytes struct {
 	routeBytes
-	Refresh gpu.Bytes `json:"refresh"`
+	Refresh   gpu.Bytes `json:"refresh"`
+	Gradients gpu.Bytes `json:"gradients,omitempty"` // left out where there are none
 }
 
 // metricsHalo is there where parts exchange rows.
@@ -80,6 +81,7 @@ type phaseTimes struct {
 	Check       float64 `json:"check_cache"` // on the host: schedules and versions are looked up
 	Pick        float64 `json:"pick_cache"`  // rows that others read are put together
 	Other       float64 `json:"other"`
+	Gradients   float64 `json:"gradients,omitempty"` // of transfer: gradients and weights; left out by part
 }
 
 func phaseTimesOf(u gpu.Usage) phaseTimes {
@@ -99,14 +101,18 @@ type routeBytes struct {
 	Host gpu.Bytes `json:"host"`
 }
 
+// moved is all bytes of a usage.
+func moved(u gpu.Usage) gpu.Bytes { return u.D2H + u.H2D + u.Peer }
+
 func routeBytesOf(u gpu.Usage) routeBytes { return routeBytes{D2H: u.D2H, H2D: u.H2D, Peer: u.Peer} }
 
 // line returns the line of one epoch.
 func (m *Metrics) line(s pipeline.EpochStats) metricsLine {
 	line := metricsLine{
 		Epoch: s.Epoch, Loss: lossValue(s.Loss), EpochS: s.Train.Seconds(), EvalS: s.EvalT.Seconds(), ReduceS: s.Reduce.Seconds(),
-		DeviceSeconds: phaseTimesOf(s.Usage), Bytes: epochBytes{routeBytesOf(s.Usage), s.Halo.Bytes.Refresh}, SpMM: s.Usage.SpMM,
+		DeviceSeconds: phaseTimesOf(s.Usage), Bytes: epochBytes{routeBytesOf(s.Usage), s.Halo.Bytes.Refresh, moved(s.Gradients)}, SpMM: s.Usage.SpMM,
 	}
+	line.DeviceSeconds.Gradients = s.Gradients.Time[gpu.PhaseTransfer].Seconds()
 	for _, t := range s.CheckParts {
 		line.DeviceSeconds.Check += t.Seconds()
 	}

@@ -92,7 +92,7 @@ func NewResult(cfg *Config, dataset string, devices []devices.Spec, parts int, d
 	out := &Result{
 		Dataset: dataset, Model: cfg.Model, Parts: parts, Epochs: r.Epochs, Seed: cfg.Seed,
 		FinalLoss: lossValue(math.NaN()), Train: r.Best.Train, Val: r.Best.Val, Test: r.Best.Test, TestLast: r.Last.Test,
-		Metric: r.MetricName, EpochS: EpochSecondsOf(r.EpochTime), Bytes: epochBytes{routeBytesOf(r.Usage), r.Halo.Bytes.Refresh}, HaloRows: r.HaloRows, HaloPairs: r.HaloPairs,
+		Metric: r.MetricName, EpochS: EpochSecondsOf(r.EpochTime), Bytes: epochBytes{routeBytesOf(r.Usage), r.Halo.Bytes.Refresh, moved(r.Gradients)}, HaloRows: r.HaloRows, HaloPairs: r.HaloPairs,
 		PeakBytes: peakBytes{Host: r.PeakHost, Devices: r.PeakDevice[:min(len(devices), len(r.PeakDevice))]}, SHA256: r.WeightsSHA, RunDir: string(d), Build: term.ReadBuildInfo(),
 	}
 	for _, spec := range devices {
@@ -178,6 +178,9 @@ func (r *Result) table(w io.Writer) error {
 		row(name, "%s", strings.Join(line, "  "))
 	}
 	row("traffic", "%s down  %s up  %s peer  (%s halo rows)", term.Size(r.Bytes.D2H), term.Size(r.Bytes.H2D), term.Size(r.Bytes.Peer), term.Grouped(r.HaloRows))
+	if r.Bytes.Gradients > 0 {
+		row("", "%s of it gradients and weights", term.Size(r.Bytes.Gradients))
+	}
 	if c := &r.Cache; c.Coverage > 0 {
 		row("cache", "%s: %s of reads have a slot, %s hit in device memory, %s in host memory (%s)", c.Policy, term.Percentage(c.Coverage),
 			term.Percentage(c.share(c.LocalHits)), term.Percentage(c.share(c.GlobalHits)), c.Capacity)

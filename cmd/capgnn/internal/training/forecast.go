@@ -22,21 +22,25 @@ import (
 
 // Outlook is what an epoch of a run would take on its devices, told by simulating one. Times are in seconds.
 type Outlook struct {
-	EpochS    float64     `json:"epoch_s"`
-	BusyS     []float64   `json:"busy_s"`          // by part: what its device computes and transfers in an epoch, waiting and hidden transfers not counted
-	Spread    float64     `json:"spread"`          // longest work of a device over the mean
-	Bytes     gpu.Bytes   `json:"bytes"`           // moved between devices and host, and between devices, in an epoch
-	CommS     float64     `json:"communication_s"` // most that a device transfers in an epoch
-	Open      float64     `json:"open"`            // share of the transfers that computing does not hide
-	PartUsage []gpu.Usage `json:"-"`
-	Peak      []gpu.Bytes `json:"-"` // of each part's device
-	PartBytes []gpu.Bytes `json:"-"` // of Bytes
+	EpochS float64   `json:"epoch_s"`
+	BusyS  []float64 `json:"busy_s"`          // by part: what its device computes and transfers in an epoch, waiting and hidden transfers not counted
+	Spread float64   `json:"spread"`          // longest work of a device over the mean
+	Bytes  gpu.Bytes `json:"bytes"`           // moved between devices and host, and between devices, in an epoch
+	CommS  float64   `json:"communication_s"` // most that a device transfers in an epoch
+	// GradientBytes and GradientS are what gradients and new weights take of Bytes and CommS; the rest is halo rows.
+	GradientBytes gpu.Bytes   `json:"gradient_bytes"`
+	GradientS     float64     `json:"gradient_s"`
+	Open          float64     `json:"open"` // share of the transfers that computing does not hide
+	PartUsage     []gpu.Usage `json:"-"`
+	Peak          []gpu.Bytes `json:"-"` // of each part's device
+	PartBytes     []gpu.Bytes `json:"-"` // of Bytes
 }
 
 // String says it in one line.
 func (o *Outlook) String() string {
-	return fmt.Sprintf("epoch %s, longest work of a device %s of the mean, %s moved in %s, %s of it hidden", term.Duration(&o.EpochS), number.Plain.Text(o.Spread),
-		term.Size(o.Bytes), term.Duration(&o.CommS), term.Percentage(1-o.Open))
+	return fmt.Sprintf("epoch %s, longest work of a device %s of the mean, %s moved in %s, %s of it hidden, %s of it gradients and weights in %s", term.Duration(&o.EpochS), number.Plain.Text(o.Spread),
+		term.Size(o.Bytes), term.Duration(&o.CommS), term.Percentage(1-o.Open),
+		term.Size(o.GradientBytes), term.Duration(&o.GradientS))
 }
 
 // Forecast simulates an epoch of the run with these parts on the devices of a profile. Nothing is computed. Caches that take
@@ -105,7 +109,8 @@ func newOutlook(s *pipeline.Simulation, devices int) *Outlook {
 	computes := 0.0
 	for i, u := range s.Parts {
 		computes, o.CommS = max(computes, s.Busy[i].Seconds()), max(o.CommS, TransferSeconds(u))
-		moved := u.H2D + u.D2H + u.Peer
+		moved, g := u.H2D+u.D2H+u.Peer, s.Gradients[i]
+		o.GradientBytes, o.GradientS = o.GradientBytes+g.H2D+g.D2H+g.Peer, max(o.GradientS, TransferSeconds(g))
 		o.PartBytes = append(o.PartBytes, moved)
 		o.Bytes += moved
 	}

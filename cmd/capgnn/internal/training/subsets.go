@@ -19,10 +19,13 @@ type Subset struct {
 	EpochS  float64   `json:"epoch_s"`
 	CommS   float64   `json:"communication_s"` // the most that a device transfers in an epoch
 	Bytes   gpu.Bytes `json:"bytes"`           // moved in an epoch
-	Peak    gpu.Bytes `json:"peak"`            // of the device that needs most of what it has
-	Budget  gpu.Bytes `json:"budget"`          // of that device
-	Fits    bool      `json:"fits"`
-	Speedup float64   `json:"speedup"` // over the fastest of the devices alone, whether it fits or not
+	// GradientBytes and GradientS are what gradients and new weights take of Bytes and CommS.
+	GradientBytes gpu.Bytes `json:"gradient_bytes"`
+	GradientS     float64   `json:"gradient_s"`
+	Peak          gpu.Bytes `json:"peak"`   // of the device that needs most of what it has
+	Budget        gpu.Bytes `json:"budget"` // of that device
+	Fits          bool      `json:"fits"`
+	Speedup       float64   `json:"speedup"` // over the fastest of the devices alone, whether it fits or not
 }
 
 // maxSubsets bounds how many subsets are simulated, each with parts of its own.
@@ -132,7 +135,7 @@ func (t *Run) forecastOn(ctx context.Context, choice []int, profile *profiler.Pr
 	if err != nil {
 		return Subset{}, err
 	}
-	s := Subset{EpochS: o.EpochS, CommS: o.CommS, Bytes: o.Bytes, Fits: true}
+	s := Subset{EpochS: o.EpochS, CommS: o.CommS, Bytes: o.Bytes, GradientBytes: o.GradientBytes, GradientS: o.GradientS, Fits: true}
 	fullest := -1.0
 	for i, d := range quiet.Specs {
 		s.Devices = append(s.Devices, d.String())
