@@ -1,0 +1,253 @@
+//go:build cuda
+
+package cuda
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"capgnn/gpu"
+	"capgnn/gpu/cuda/fakedriver/fake"
+	"capgnn/hostmem"
+)
+
+// Grids hold a thread, a warp or a block for all there is to do, and no more blocks than a GPU keeps busy.
+func TestGrids(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		got, want dim
+	}{
+		{"no rows", rowPieces(0, 10), dim{0, 1}},
+		{"no columns", rowPieces(10, 0), dim{0, 1}},
+		{"a piece", rowPieces(1, 1), dim{1, 1}},
+		{"a warp each", rowPieces(warps, segment), dim{1, 1}},
+		{"a warp more", rowPieces(warps+1, segment), dim{2, 1}},
+		{"two pieces of a row", rowPieces(warps, segment+1), dim{2, 1}},
+		{"as many blocks as there may be", rowPieces(mostGrid*warps, 1), dim{mostGrid, 1}},
+		{"more rows than that", rowPieces(mostGrid*warps+1, 1), dim{mostGrid, 1}},
+		{"more pieces than an int32", rowPieces(1<<31-1, 1<<20), dim{mostGrid, 1}},
+		{"rows by warps", rowWarps(warps + 1), dim{2, 1}},
+		{"more rows by warps", rowWarps(1 << 30), dim{mostGrid, 1}},
+		{"elements", perElement(blockSize + 1), dim{2, 1}},
+		{"more elements", perElement(1 << 30), dim{mostGrid, 1}},
+		{"rows of attention behind hubs", gatGrid(3, warps+1, 5), dim{5, 5}},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s: %v, want %v", c.name, c.got, c.want)
+		}
+	}
+}
+
+// The parts of a sum cover the rows, none is empty, and they are bounded in number.
+func TestParts(t *testing.T) {
+	for _, rows := range []int{0, 1, partRows, partRows + 1, mostParts * partRows, mostParts*partRows + 1, 100_003, 1 << 28} {
+		count, step := parts(rows)
+		if count > mostParts || count*step < rows || rows > 0 && (count-1)*step >= rows || rows == 0 && count != 0 {
+			t.Errorf("%d rows: %d parts of %d", rows, count, step)
+		}
+		if rows > partRows && step < partRows/2 {
+			t.Errorf("%d rows: parts of %d are too short", rows, step)
+		}
+	}
+}
+
+// Matrices without gaps are one long row; one with gaps keeps all of them as they are.
+func TestFlat(t *testing.T) {
+	plain, gaps, row := gpu.Matrix{Rows: 3, Cols: 5, LD: 5}, gpu.Matrix{Rows: 3, Cols: 5, LD: 6}, gpu.Matrix{Rows: 1, Cols: 5, LD: 9}
+	for _, c := range []struct{ in, want []gpu.Matrix }{
+		{[]gpu.Matrix{plain, plain}, []gpu.Matrix{{Rows: 1, Cols: 15, LD: 15}, {Rows: 1, Cols: 15, LD: 15}}},
+		{[]gpu.Matrix{plain, gaps}, []gpu.Matrix{plain, gaps}},
+		{[]gpu.Matrix{gaps, plain}, []gpu.Matrix{gaps, plain}},
+		{[]gpu.Matrix{row}, []gpu.Matrix{{Rows: 1, Cols: 5, LD: 5}}},
+	} {
+		if got := flat(slices.Clone(c.in)...); fmt.Sprint(got) != fmt.Sprint(c.want) {
+			t.Errorf("%v became %v, want %v", c.in, got, c.want)
+		}
+	}
+}
+
+// Loads of 16 bytes need rows that begin at multiples of it, and a block that does not end within the last one.
+func TestAlignment(t *testing.T) {
+	for _, c := range []struct {
+		m    gpu.Matrix
+		want bool
+	}{
+		{gpu.Matrix{Rows: 2, Cols: 4, LD: 4}, true},
+		{gpu.Matrix{Rows: 2, Cols: 3, LD: 3}, false},
+		{gpu.Matrix{Rows: 1, Cols: 3, LD: 3}, true},
+		{gpu.Matrix{Off: 2, Rows: 1, Cols: 4, LD: 4}, false},
+		{gpu.Matrix{Off: 8, Rows: 2, Cols: 8, LD: 8, Type: gpu.BF16}, true},
+		{gpu.Matrix{Rows: 2, Cols: 4, LD: 4, Type: gpu.BF16}, false},
+	} {
+		if got := aligned(c.m, 16); got != c.want {
+			t.Errorf("%+v is aligned: %v, want %v", c.m, got, c.want)
+		}
+	}
+	if aligned4(gpu.Matrix{Rows: 2, Cols: 4, LD: 4}, gpu.Matrix{Rows: 2, Cols: 3, LD: 3}) || !aligned4(gpu.Matrix{}, gpu.Matrix{LD: 3}) {
+		t.Error("one unaligned matrix counts, empty ones do not")
+	}
+	for _, c := range []struct {
+		bytes gpu.Bytes
+		ld    int
+		want  bool
+	}{{4 * 4 * 12, 12, true}, {4 * (3*12 + 9), 12, false}, {4 * (3*12 + 11), 12, false}, {4 * 4 * 8, 8, false}} {
+		block := &buffer{size: c.bytes}
+		s := spmmArgs{y: gpu.Matrix{Rows: 4, Cols: 9, LD: 12}, x: gpu.Matrix{Buf: block, Rows: 4, Cols: 9, LD: c.ld}, a: gpu.CSR{Rows: 4, Cols: 4}}
+		if got := s.vectors(); got != c.want {
+			t.Errorf("9 columns %d apart in %d bytes: whole loads %v, want %v", c.ld, c.bytes, got, c.want)
+		}
+	}
+}
+
+// Heads are put into tiles of columns that a warp holds; a head that is wider is cut.
+func TestGATTiles(t *testing.T) {
+	for _, c := range []struct{ heads, channels, columns, most, tileHeads, tiles int }{
+		{1, 64, 256, 32, 1, 1}, {4, 64, 256, 32, 4, 1}, {5, 64, 256, 32, 4, 2}, {8, 64, 256, 32, 4, 2}, {64, 4, 256, 32, 32, 2},
+		{2, 256, 256, 32, 1, 2}, {2, 300, 256, 32, 1, 4}, {3, 41, 128, 32, 3, 1}, {4, 41, 128, 32, 3, 2}, {1, 129, 128, 32, 1, 2},
+	} {
+		if heads, tiles := gatTiles(c.heads, c.channels, c.columns, c.most); heads != c.tileHeads || tiles != c.tiles {
+			t.Errorf("%d heads of %d columns, %d at a time: %d tiles of %d heads, want %d of %d", c.heads, c.channels, c.columns, tiles, heads, c.tiles, c.tileHeads)
+		}
+	}
+	for channels, want := range map[int]bool{4: true, 8: true, 12: false, 16: true, 6: false, 256: true, 512: false, 128: true} {
+		if powerOfTwo(channels) != want {
+			t.Errorf("%d columns take a power of two of lanes: %v", channels, !want)
+		}
+	}
+	d := &device{sms: 10}
+	for entries, want := range map[int64]int{0: 0, hub: 0, hub + 1: 1, 5 * (hub + 1): 5, 1 << 40: 20} {
+		if got := d.hubBlocks(entries); got != want {
+			t.Errorf("%d entries: %d blocks for hubs, want %d", entries, got, want)
+		}
+	}
+}
+
+// Products choose their kernel, and whether the inner dimension is cut, by shape.
+func TestProductChoices(t *testing.T) {
+	configure(t, "mem=16")
+	d := open(t, Spec{})
+	for _, c := range []struct {
+		name    string
+		m, n, k int
+		transA  bool
+		want    string // the launches
+	}{
+		{"small", 64, 64, 10, false, "nn64"},
+		{"few large tiles", 128 * 100, 128, 10, false, "nn64"},
+		{"many large tiles", 128 * 256, 128, 10, false, "nn128"},
+		{"many rows, few columns", 128 * 1000, 64, 10, false, "nn64"},
+		{"columns for a tile and a half", 128 * 256, 100, 10, false, "nn64"},
+		{"a sum over few rows", 64, 64, splitDepth, true, "tn64"},
+		{"a sum over more rows", 64, 64, splitDepth + 1, true, "tn64 add_parts"},
+		{"a sum over many rows", 128, 128, 10_000, true, "tn128 add_parts"},
+		{"a large result", 4096, 8192, 10_000, true, "tn128"},
+		{"no result", 0, 64, 10, true, ""},
+	} {
+		q := d.NewQueue(c.name).(*queue)
+		q.begin("Gemm", gpu.PhaseMM)
+		q.multiply(product{c: gpu.Matrix{Rows: c.m, Cols: c.n, LD: c.n}, m: c.m, n: c.n, k: c.k, transA: c.transA})
+		if got := launches(q); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
+// launches takes the kernels off that a queue has not handed over yet, and names them.
+func launches(q *queue) string {
+	var names []string
+	for _, c := range q.batch {
+		name := c.op[strings.LastIndexByte(c.op, ' ')+1:]
+		names = append(names, strings.TrimPrefix(strings.TrimPrefix(name, "capgnn_"), "gemm_"))
+	}
+	q.batch = nil
+	return strings.Join(names, " ")
+}
+
+// A product is cuBLAS's only if nothing is scaled that was there before; what it cannot do follows.
+func TestProductsOfBLAS(t *testing.T) {
+	onlyFake(t, "the fake cuBLAS")
+	configure(t, "mem=16")
+	libs, err := fake.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	multiplied, err := Load(Options{Library: libs.Driver, NVML: libs.NVML, BLAS: libs.BLAS})
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened, err := multiplied.Open(Spec{TF32: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer opened.Close()
+	d := opened.(*device)
+	m := gpu.Matrix{Buf: alloc(t, d, 4096, "m"), Rows: 8, Cols: 8, LD: 8}
+	half, vec := m, gpu.Vec{Buf: m.Buf, Len: 8}
+	half.Type = gpu.BF16
+	for _, c := range []struct {
+		name string
+		p    product
+		want string
+	}{
+		{"plain", product{}, "cublasSgemm"},
+		{"added to", product{beta: 1}, "cublasSgemm"},
+		{"bias", product{bias: vec}, "cublasSgemm scale_bias"},
+		{"scaled", product{rowScale: vec, bias: vec}, "cublasSgemm scale_bias"},
+		{"scaled and added to", product{rowScale: vec, beta: 1}, "nt64"},
+		{"second pair", product{a2: m, b2: m, bias: vec}, "cublasSgemm cublasSgemm scale_bias"},
+		{"scaled, then a second pair", product{a2: m, b2: m, rowScale: vec}, "cublasSgemm scale_bias cublasSgemm"},
+		{"bf16", product{a2: half, b2: m}, "nt64"},
+	} {
+		p := c.p
+		p.c, p.a, p.b, p.transB, p.m, p.n, p.k = m, m, m, true, 8, 8, 8
+		q := d.NewQueue(c.name).(*queue)
+		q.begin("Linear", gpu.PhaseMM)
+		q.multiply(p)
+		if got := launches(q); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
+// Aggregations count entries by columns; of attention over some rows, their share.
+func TestCountedEntries(t *testing.T) {
+	configure(t, "mem=16;n=1")
+	d := open(t, Spec{})
+	q := d.NewQueue("q").(*queue)
+	const rows, entries, cols, heads = 4, 8, 6, 2
+	begin, end, idx := alloc(t, d, 8*rows, "begin"), alloc(t, d, 8*rows, "end"), alloc(t, d, 4*entries, "indices")
+	q.Upload(begin, 0, hostmem.Bytes([]int64{0, 2, 4, 6}))
+	q.Upload(end, 0, hostmem.Bytes([]int64{2, 4, 6, 8}))
+	q.Upload(idx, 0, hostmem.Bytes([]int32{0, 1, 1, 2, 2, 3, 3, 0}))
+	a := gpu.CSR{Rows: rows, Cols: rows, Begin: gpu.Array[int64]{Buf: begin, Len: rows}, End: gpu.Array[int64]{Buf: end, Len: rows},
+		Indices: gpu.Ints{Buf: idx, Len: entries}, Entries: entries}
+	matrix := func(cols int) gpu.Matrix {
+		m := gpu.Matrix{Buf: alloc(t, d, 4*rows*cols, "m"), Rows: rows, Cols: cols, LD: cols}
+		q.Fill(m, 1)
+		return m
+	}
+	x, y, s, dst, lse := matrix(cols), matrix(cols), matrix(heads), matrix(heads), matrix(heads)
+	want := int64(0)
+	check := func(what string, more int64) {
+		t.Helper()
+		want += more
+		if err := q.Sync(); err != nil {
+			t.Fatal(err)
+		}
+		if u := q.Usage(); u.SpMM != want {
+			t.Errorf("%s: %d entries × columns counted in all, want %d", what, u.SpMM, want)
+		}
+	}
+	q.Aggregate(gpu.AggregateArgs{Y: y, A: a, X: x})
+	check("a sum over neighbours", entries*cols)
+	gat := gpu.GATArgs{O: y, LSE: lse, Inner: a, T: x, S: s, D: dst, Slope: 0.2}
+	for _, part := range [][2]int{{0, 4}, {0, 1}, {1, 3}, {3, 4}, {2, 2}} {
+		gat.Lo, gat.Hi = part[0], part[1]
+		q.GATAggregate(gat)
+		check(fmt.Sprint("attention over rows ", part), int64(part[1]-part[0])*entries/rows*cols)
+	}
+	q.SpMM(y, a, x, 0)
+	check("a product of features, which is no sum over neighbours", 0)
+}
