@@ -53,14 +53,14 @@ func TestFirstFault(t *testing.T) {
 	q.fail("second", errors.New("another"))
 	q.Upload(buf, 0, mem)
 	q.Download(make([]byte, 1000), buf, 0)
+	if len(q.batch) != 0 {
+		t.Errorf("%d commands wait behind a fault", len(q.batch))
+	}
 	if again := q.Sync(); again == nil || again.Error() != err.Error() {
 		t.Errorf("the fault was %v, then %v", err, again)
 	}
 	if u := q.Usage(); u.H2D != 1000 || u.D2H != 0 {
 		t.Errorf("%d and %d bytes counted, of which 1000 and 0 were copied", u.H2D, u.D2H)
-	}
-	if len(q.batch) != 0 {
-		t.Errorf("%d commands wait behind a fault", len(q.batch))
 	}
 	if err := d.NewQueue("other").Sync(); err != nil {
 		t.Errorf("another queue: %v", err)
@@ -295,6 +295,9 @@ func TestTimingEventsServeAgain(t *testing.T) {
 	}
 	q.Usage()
 	before, idle := events()
+	if idle == 0 {
+		t.Error("no timing event is kept to serve again")
+	}
 	work(10)
 	q.Usage()
 	if after, left := events(); after+left != before+idle {
@@ -324,4 +327,34 @@ func TestFunctions(t *testing.T) {
 			t.Errorf("a kernel that there is not: %v", err)
 		}
 	})
+}
+
+// Gaps between rows stay behind, whichever side has them.
+func TestPeerGaps(t *testing.T) {
+	configure(t, "mem=16")
+	d, twin := open(t, Spec{}), open(t, Spec{Name: "twin"})
+	q := twin.NewQueue("reader").(*queue)
+	src, dst := alloc(t, d, 4000, "src"), alloc(t, twin, 4000, "dst")
+	want := noise(4000, 9)
+	from := d.NewQueue("writer")
+	from.Upload(src, 0, want)
+	if err := from.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	const rows, cols = 20, 7
+	for _, ld := range [][2]int{{cols, cols}, {cols, 11}, {9, cols}, {9, 11}} {
+		q.Upload(dst, 0, make([]byte, 4000))
+		q.CopyFrom(gpu.Matrix{Buf: dst, Rows: rows, Cols: cols, LD: ld[0]}, gpu.Matrix{Buf: src, Rows: rows, Cols: cols, LD: ld[1]})
+		got, expected := make([]byte, 4000), make([]byte, 4000)
+		for i := range rows {
+			copy(expected[4*ld[0]*i:][:4*cols], want[4*ld[1]*i:])
+		}
+		q.Download(got, dst, 0)
+		if err := q.Sync(); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got, expected) {
+			t.Errorf("rows %d apart from rows %d apart: other bytes than the matrix", ld[0], ld[1])
+		}
+	}
 }
