@@ -6,14 +6,44 @@ package kernel
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
+
+	"capgnn/internal/long"
 )
 
-// TestGenerated runs the generator and compares the assembly in this folder with what it writes.
+// generatedSum is the SHA-256 of the generator's sources and of what it wrote; TestGenerated holds the two to each other.
+const generatedSum = "e2875b2f2fb037d8f4226a969e5ffc10b44f760c78e869cefd2ed642e5d5bad6"
+
+// TestGeneratedSum notices a generator or assembly that was edited since. It compiles nothing.
+func TestGeneratedSum(t *testing.T) {
+	sum := sha256.New()
+	for _, pattern := range []string{"gen/*.go", "gen/go.*", "zz_*"} {
+		files := readAll(t, pattern)
+		if len(files) == 0 {
+			t.Fatalf("no file is %s", pattern)
+		}
+		for _, name := range slices.Sorted(maps.Keys(files)) {
+			fmt.Fprintf(sum, "%s %d\n%s", name, len(files[name]), files[name])
+		}
+	}
+	if got := fmt.Sprintf("%x", sum.Sum(nil)); got != generatedSum {
+		t.Errorf("the sum is %s: run go generate in gpu/host/kernel and TestGenerated with CAPGNN_LONG=1, then set generatedSum to it", got)
+	}
+}
+
+// TestGenerated runs the generator and compares the assembly in this folder with what it writes. Compiling it takes half a minute of
+// a processor in a fresh clone.
 func TestGenerated(t *testing.T) {
+	if !long.Wanted() {
+		t.Skip("compiles the generator: CAPGNN_LONG=1 runs it")
+	}
 	download := exec.Command("go", "mod", "download")
 	download.Dir = "gen"
 	if out, err := download.CombinedOutput(); err != nil {
