@@ -187,7 +187,11 @@ func (x *team) part(i, epoch int) error {
 			train.Begin(e.Compute, at.Layer, at.Dir, x.rows[i][at.Dir])
 			halo := train.Wait(e.Compute, at.Layer, at.Dir)
 			got := make([]float32, halo.Rows*halo.Cols)
-			e.Compute.Download(hostmem.Bytes(got), halo.Buf, 4*gpu.Bytes(halo.Off))
+			for _, row := range x.read(i, at) { // the rows between them belong to other exchanges
+				if row >= 0 {
+					e.Compute.Download(hostmem.Bytes(got[row*halo.Cols:][:halo.Cols]), halo.Buf, 4*gpu.Bytes(halo.Off+row*halo.LD))
+				}
+			}
 			if err := e.Waits.Settle(e.Compute); err != nil {
 				meet.Stop(err)
 			}
@@ -216,25 +220,39 @@ func (x *team) fill(i int, id ID, epoch int) {
 	x.ends[i].Compute.Upload(m.Buf, 0, hostmem.Bytes(host))
 }
 
+// block returns a part's halo rows of a direction.
+func (x *team) block(i int, dir gnn.Direction) *graph.Block {
+	if dir == gnn.Backward {
+		return &x.plan.Cuts.Whole.Parts[i].Out
+	}
+	return &x.plan.Cuts.Whole.Parts[i].In
+}
+
+// read returns, by halo index, the rows of the halo matrix that a layer reads; −1: it does not exchange this one.
+func (x *team) read(i int, at Placement) []int {
+	b := x.block(i, at.Dir)
+	rows := make([]int, len(b.IDs))
+	for h := range rows {
+		switch rows[h] = h; {
+		case int(b.Levels[h]) < at.Layer+1:
+			rows[h] = -1
+		case at.Row != nil:
+			rows[h] = int(at.Row[h])
+		}
+	}
+	return rows
+}
+
 // compare compares the rows that a part has read with those that it should have.
 func (x *team) compare(i int, at Placement, now int, got []float32) error {
-	b := x.plan.Cuts.Whole.Parts[i].In
-	if at.Dir == gnn.Backward {
-		b = x.plan.Cuts.Whole.Parts[i].Out
-	}
+	b := x.block(i, at.Dir)
 	k := slices.IndexFunc(x.train[i].Placements(), func(p Placement) bool { return p.ID == at.ID })
 	schedule := x.plan.Schedules()[k]
-	for h, v := range b.IDs {
-		if int(b.Levels[h]) < at.Layer+1 {
-			continue // the layer does not exchange it
-		}
-		row, epoch := h, schedule.Fresh(now)
-		if at.Row != nil {
-			row = int(at.Row[h])
-		}
+	for h, row := range x.read(i, at) {
 		if row < 0 {
 			continue
 		}
+		v, epoch := b.IDs[h], schedule.Fresh(now)
 		if p := x.plan.Caches(); p != nil {
 			for _, table := range p.Tables {
 				if table.Layer == at.Layer && table.Dir == at.Dir && table.Readers[i].Class[h] >= 0 {
