@@ -156,7 +156,7 @@ func edgeCut(u *graph.CSR, part []int32) int64 {
 }
 
 // keyVersion changes when a partitioner begins to give other partitions for the same options.
-const keyVersion = 6
+const keyVersion = 7
 
 // Key returns the hex SHA-256 of everything that Partition's result depends on: the graph, the training vertices and the
 // options with defaults filled in. Options that Partition would refuse hash as they are.

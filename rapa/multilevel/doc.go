@@ -14,7 +14,8 @@
 //
 // Coarsening by clustering (cluster.go, contract.go), recursive bisection of the coarsest graph (bisect.go), and refinement
 // from level to level: many vertices at once (sweep.go), vertex by vertex within bounds (climb.go) and past them at a price (pastbounds.go), and
-// out of parts that are too full (balance.go). On small graphs several partitions are made side by side and combined (partition.go). The paper calls METIS; each
+// out of parts that are too full (balance.go). On small graphs several partitions are begun side by side, of which the best are
+// finished and combined (partition.go). The paper calls METIS; each
 // file says what it does otherwise and where that is from.
 //
 // # Usage

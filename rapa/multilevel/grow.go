@@ -6,8 +6,11 @@ import (
 )
 
 // begin makes try i of a bisection: sides grown to their share, sides packed with components that are cut where that is cheap and, if
-// there are several components, sides packed with whole ones.
+// there are several components, sides packed with whole ones. From the third try on components are packed in another order each time.
 func (f *climber) begin(s *state, components [][]int32, share float64, i int, r *random) {
+	if i > 1 {
+		components = s.g.jumble(components, r)
+	}
 	switch {
 	case i%2 == 0:
 		f.pack(s, components, false, r)
@@ -149,6 +152,28 @@ func (f *climber) halve(s *state, members []int32, rest []int64, r *random) {
 	for i := len(f.log) - 1; i >= kept; i-- {
 		s.move(f.log[i].v, 1)
 	}
+}
+
+// jumble returns components in the order of their weights times a random factor between one and two: those of about equal weight
+// change places, crumbs stay behind.
+//
+// Why: which components share a side decides whose loose ends are cut off. Packed heaviest first, ppi in two parts never had the
+// pair on one side that leaves the cheapest ends on the other.
+func (g *level) jumble(components [][]int32, r *random) [][]int32 {
+	type ranked struct {
+		members []int32
+		rank    int64
+	}
+	order := make([]ranked, len(components))
+	for i, members := range components {
+		order[i] = ranked{members, g.weigh(members)[0] * int64(256+r.below(256))}
+	}
+	slices.SortStableFunc(order, func(a, b ranked) int { return cmp.Compare(b.rank, a.rank) })
+	out := make([][]int32, len(order))
+	for i, o := range order {
+		out[i] = o.members
+	}
+	return out
 }
 
 // components returns the vertices of every connected component, the heaviest in the first constraint first.

@@ -59,11 +59,15 @@ func (d *driver) shrink() float64 {
 // coarsest returns the number of vertices at which coarsening stops.
 func coarsest(parts int) int { return max(coarsePerPart*parts, coarseLeast) }
 
-// uncoarsen refines part from the last of levels to the first; alone is that of attempt.
-func (l *lane) uncoarsen(levels []*level, part []int32, alone bool, salt uint64) attempt {
+// uncoarsen refines part from the last of levels to the first, or to the second if it is a draft; alone is that of attempt.
+func (l *lane) uncoarsen(levels []*level, part []int32, alone, draft bool, salt uint64) attempt {
 	d := l.d
+	defer func() { l.border = l.border[:0] }()
 	var s *state
 	for i := len(levels) - 1; i >= 0; i-- {
+		if i == 0 && draft && s != nil {
+			return attempt{project(levels[0].coarse, s.part), s.over(), l.cost(s), alone}
+		}
 		g, coarser := levels[i], s
 		if coarser != nil {
 			part = project(g.coarse, coarser.part)
@@ -81,7 +85,6 @@ func (l *lane) uncoarsen(levels []*level, part []int32, alone bool, salt uint64)
 		}
 		l.border = append(l.border[:0], s.border...)
 	}
-	l.border = l.border[:0]
 	return attempt{s.part, s.over(), l.cost(s), alone}
 }
 

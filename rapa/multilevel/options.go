@@ -37,8 +37,9 @@ type Options struct {
 	Objective   Objective
 	Seed        uint64
 	Threads     int // 0 = GOMAXPROCS; decides nothing
-	// Effort is the number of whole partitions that are made and combined. 0 = by size: for the cut 8 up to 80,000 stored edges, 4 up
-	// to half a million, 2 up to two millions, then 1, and fewer for more than 16 parts, down to 1 (defaultEffort).
+	// Effort is the number of partitions that are begun; for the cut up to four are
+	// drafts, of which one is finished, more are finished and combined. 0 = by size: for the cut 8 up to
+	// 80,000 stored edges, 4 up to 475,000, 2 up to two millions, then 1, and fewer for more than 16 parts, down to 1 (defaultEffort).
 	Effort int
 	// MaxEffort bounds the attempts where Effort is 0, which goes by size; 0 = no bound.
 	MaxEffort int
@@ -130,7 +131,7 @@ const (
 // Why fewer for many parts: what an attempt costs grows with the number of bisections, and their accidents, for which attempts are
 // made, cancel each other. Cora in 64 parts: 8 attempts cut 0.8 % less than 2, in 10 times the time; in 512 no less than 1.
 func defaultEffort(n int, edges int64, parts int, objective Objective) int {
-	e := int(min(4, max(1, 2_000_000/max(edges, 1))))
+	e := int(min(4, max(1, 1_900_000/max(edges, 1))))
 	switch {
 	case edges <= 80_000:
 		e = 8

@@ -4,8 +4,8 @@ import "math"
 
 const (
 	// pastBoundsRounds are the rounds of searchPastBounds, all of them: those at low prices may bring nothing where later ones do. Ending after two without
-	// gain, 16 parts of tolokers cost 11 % more.
-	pastBoundsRounds = 5
+	// gain, 16 parts of tolokers cost 11 % more. Five rounds cut 0.3 % less than three, in a quarter more time.
+	pastBoundsRounds = 3
 	// cheapest is the factor of the prices in the first round; it rises to 1 in the last.
 	cheapest = 0.2
 	// pastBoundsSeeds are the boundary vertices from which a search starts, pastBoundsLoss the moves without gain after which it ends.

@@ -37,19 +37,19 @@ func peers(t *testing.T) (all []peer) {
 }
 
 // TestPeers holds cuts of published graphs to those of METIS and Mt-KaHyPar: none above 1.05 times METIS' or 1.10 times
-// Mt-KaHyPar's, and in the geometric mean above neither. Without CAPGNN_LONG=1 it takes five graphs and one seed.
+// Mt-KaHyPar's, and in the geometric mean above neither. Without CAPGNN_LONG=1 it takes six cases, each with a seed that was an accident once.
 func TestPeers(t *testing.T) {
 	if underRace || testing.Short() {
 		t.Skip("takes half a minute")
 	}
-	quick := map[string]bool{"cora_npz 2": true, "amazon_photo 2": true, "ppi 4": true, "tolokers 4": true, "minesweeper 8": true}
+	quick := map[string]uint64{"cora_npz 2": 4, "amazon_photo 2": 4, "ppi 2": 8, "ppi 4": 4, "tolokers 4": 4, "minesweeper 8": 4}
 	var overMETIS, overMt mean
 	for i, p := range peers(t) {
 		name := fmt.Sprint(p.graph, " ", p.parts)
-		seeds := []uint64{4}
+		seeds := []uint64{quick[name]}
 		if long.Wanted() {
 			seeds = []uint64{[]uint64{1, 4}[i%2]} // by turns: both take ten minutes of a busy core
-		} else if !quick[name] {
+		} else if quick[name] == 0 {
 			continue
 		}
 		path := []string{p.graph}

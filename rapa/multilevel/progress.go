@@ -3,7 +3,7 @@ package multilevel
 import "sync/atomic"
 
 // progress tells the caller how far the work has come. Runs (attempts and combinations) count alike, those of other goroutines when
-// they are over.
+// they are over. Those that nobody counted on come at the end, where all is said to be done.
 type progress struct {
 	tell func(done, total int)
 	runs int
@@ -19,7 +19,7 @@ func (p *progress) at(x float64, first bool) {
 	if p.tell == nil || !first {
 		return
 	}
-	if now := int(p.over.Load())*steps + int(x*steps); now > p.last {
+	if now := min(int(p.over.Load())*steps+int(x*steps), p.runs*steps); now > p.last {
 		p.last = now
 		p.tell(now, p.runs*steps)
 	}

@@ -147,15 +147,14 @@ func (c *crew) retable(s *state, from []int32) {
 				continue
 			}
 			to := s.part[v]
+			s.mark(v) // it may come back from where it had no neighbours outside
 			adj, edge := s.g.row(v)
 			for i, u := range adj {
 				x := int32(1)
 				if edge != nil {
 					x = edge[i]
 				}
-				if atomic.LoadInt32(&s.border[u]) == 0 {
-					atomic.StoreInt32(&s.border[u], 1)
-				}
+				s.mark(u)
 				if s.near == nil {
 					continue
 				}
@@ -169,6 +168,13 @@ func (c *crew) retable(s *state, from []int32) {
 			}
 		}
 	})
+}
+
+// mark says that v may have neighbours in another part.
+func (s *state) mark(v int32) {
+	if atomic.LoadInt32(&s.border[v]) == 0 {
+		atomic.StoreInt32(&s.border[v], 1)
+	}
 }
 
 // assume gives s the partition part.
