@@ -47,7 +47,7 @@ type Part struct {
 
 	// gradStage and weightStage are host memory on the way to owners and from this one, empty where devices reach each other.
 	gradStage, weightStage []byte
-	stageOf                []int // by owner: byte of gradStage where what goes to it begins; -1: it reaches this part
+	stageOf                map[int]int // by owner: byte of gradStage where what goes to it begins; missing: it reaches this part
 
 	// Of an owner, in the epoch under way.
 	next, from int // the sum whose turn it is: of which piece, with whose gradients
@@ -68,8 +68,8 @@ type Reduction struct {
 	hub     *meet.Hub
 	parts   []Part
 	due     [][]delivery       // by layer: what it completes
-	shares  [][]chan gpu.Event // by owner and part: the part's gradients of the owner's pieces, in their order, are there
-	stepped [][]chan gpu.Event // by owner and reader: the weights of the owner's pieces, in their order, are new
+	shares  [][]chan gpu.Event // by owner and part: the part's gradients of the owner's pieces, in their order, are there; nil: the part owns nothing
+	stepped [][]chan gpu.Event // by owner and reading owner: the weights of the owner's pieces, in their order, are new
 	whole   []chan gpu.Event   // by part: all weights of its device's first part are new
 	names   []string           // by layer: its gradients
 	layers  []fmt.Stringer     // by layer: its exchange
@@ -91,19 +91,25 @@ func New(h *meet.Hub, parts []Part, d *Division) *Reduction {
 		p := &parts[i]
 		n := len(d.pieces[i])
 		var shares, stepped []chan gpu.Event
-		for range parts { // as many places as values in an epoch, so senders never block
-			shares, stepped = append(shares, make(chan gpu.Event, n)), append(stepped, make(chan gpu.Event, n))
+		if d.home[i] == i { // parts may be thousands, owners are as few as devices
+			shares, stepped = make([]chan gpu.Event, len(parts)), make([]chan gpu.Event, len(parts))
+			for k := range parts { // as many places as values in an epoch, so senders never block
+				if shares[k] = make(chan gpu.Event, n); d.home[k] == k {
+					stepped[k] = make(chan gpu.Event, n)
+				}
+			}
 		}
 		r.shares, r.stepped = append(r.shares, shares), append(r.stepped, stepped)
 		r.whole = append(r.whole, make(chan gpu.Event, 1))
-		p.stageOf = make([]int, len(parts))
+		p.stageOf = map[int]int{}
 		staged := 0
 		for o := range parts {
-			if p.stageOf[o] = -1; !parts[o].Reach[i] {
-				p.stageOf[o] = staged
-				staged += 4 * d.Elements(o)
+			if d.home[o] != o || parts[o].Reach[i] {
+				continue
 			}
-			if d.home[o] == o && !parts[o].Reach[i] && p.weightStage == nil {
+			p.stageOf[o] = staged
+			staged += 4 * d.Elements(o)
+			if p.weightStage == nil {
 				p.weightStage = make([]byte, 4*d.Elements(i))
 			}
 		}
@@ -158,7 +164,7 @@ func (r *Reduction) Done(part, layer int) {
 	var staged gpu.Event // the last piece that went to host memory
 	for _, x := range r.due[layer] {
 		event := ready
-		if base := p.stageOf[x.owner]; base >= 0 {
+		if base, there := p.stageOf[x.owner]; there {
 			if staged == nil {
 				p.Out.Wait(ready)
 			}
@@ -231,7 +237,7 @@ func (r *Reduction) add(owner, index, part int) {
 // fetch enqueues the copy of a part's gradients of a piece to an owner's device.
 func (r *Reduction) fetch(q gpu.Queue, owner, part int, x *piece, to gpu.Vec) gpu.Matrix {
 	from, dst := &r.parts[part], row(to.Slice(0, x.len()))
-	if base := from.stageOf[owner]; base >= 0 {
+	if base, there := from.stageOf[owner]; there {
 		q.Upload(dst.Buf, 4*gpu.Bytes(dst.Off), x.in(from.gradStage[base:]))
 	} else {
 		q.(gpu.PeerCopier).CopyFrom(dst, row(from.Gradients.Slice(x.Lo, x.Hi)))
