@@ -15,8 +15,8 @@
 // Which version of a halo row a worker reads is never a matter of what has arrived (package halo). So a run is a function of
 // its options, and a run that was killed and resumed gives the same bits as one that was not.
 //
-// Evaluation runs between epochs, without dropout, over every row and with fresh full exchanges; it changes no training
-// bit.
+// Evaluation runs between epochs, without dropout, over every row and with fresh full exchanges; it does not
+// affect training.
 //
 // Halo replicas may be pruned from parts (Options.Dropped): all layers of training but the first then run on the remaining
 // graph, in both directions, with sums rescaled; the first layer and evaluation keep all of it. A device holds both, in one
@@ -24,7 +24,7 @@
 //
 // # Source
 //
-// The paper's Algorithm 1 with its caches and pipeline, as docs/paper.md lists. Decisions: docs/adr/0015, docs/adr/0024.
+// The caches and the pipeline of the paper (§4.2), as docs/paper.md lists; its Algorithm 1 is in package jaca. Decisions: docs/adr/0015, docs/adr/0024.
 //
 // # Usage
 //

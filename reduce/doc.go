@@ -1,8 +1,8 @@
 // Package reduce adds up the gradients of all parts, takes the optimiser's steps, and gives every part the new weights.
 //
 // Its nouns: a Division says which part owns which elements; a Part is one part's side: its queues, its copy of the weights, its gradients, and
-// which devices it reaches; an Owner is the memory of a part that owns elements: the update rule's, and where gradients arrive; a Reduction is
-// all parts of a run.
+// which devices it reaches; an Owner is the optimiser state and the receive buffers of a part that owns a slice; a Reduction is all parts of a
+// run.
 //
 // # Contract
 //
@@ -14,19 +14,18 @@
 // Every element is summed in the order of parts, whatever arrives first. So the weights are a function of the gradients and of the
 // number of parts, on every part the same, to the bit.
 //
-// Every device sums up and steps a slice of every layer, 1/P of the elements of P devices, and then fetches the other slices: G bytes of gradients
-// take G(P-1)/P in each direction of a device, and so do the weights. The host memory that slices pass through where devices do not reach each other
-// is filled once for all readers. With several parts on a device only its first part owns a slice, and each of its parts sends its
-// gradients to the other owners by itself: a sum of them before would be in another order than that of parts. So m parts on each device take
-// m·G(P-1)/P for gradients; the weights travel once for each device.
+// As in a reduce-scatter and an all-gather, each of P devices sums up and steps 1/P of every layer, then fetches the rest. A device sends and
+// receives G(P-1)/P bytes of gradients, and as many of weights. Where devices do not reach each other, slices pass through host memory, which is
+// filled once for all readers. With m parts on a device only the first owns a slice. Each part sends its gradients separately, since adding them
+// on the device first would change the order of the sum; so gradients cost m times as much, and weights as much.
 //
 // Who owns which elements is known in this package alone: callers see Moments, which lists what a checkpoint keeps in the order of elements,
 // whoever owns them.
 //
 // # Source
 //
-// docs/caching.md. Sums per layer beside the backward pass are PyTorch DDP's (Li et al., VLDB 2020), its order of sums is not. Slices of the
-// optimiser's state are ZeRO's first stage (Rajbhandari et al., SC 2020).
+// docs/caching.md. Sums per layer beside the backward pass are from PyTorch DDP (Li et al., VLDB 2020); the fixed order of sums is ours. Slices
+// of the optimiser's state are the first stage of ZeRO (Rajbhandari et al., SC 2020).
 //
 // # Usage
 //

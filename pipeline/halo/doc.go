@@ -1,22 +1,23 @@
 // Package halo exchanges halo rows: it plans which rows of which layers move when between the parts of a run, moves them, keeps them in
 // caches, and says which version of a row a part reads.
 //
-// Its nouns: an Endpoint is what it sees of a part: a device, queues, which parts it reaches, counters; a Plan is what all parts exchange,
+// Its nouns: an Endpoint describes a part to this package: device, queues, reachable parts, counters; a Plan is what all parts exchange,
 // made from Options and a Config; an Exchange is one part's side of that, behind gnn.Halo.
 //
 // Parts know each other by their endpoints, which say who reaches whom, and by the lanes between them, on which an owner says where rows
 // are and a reader that it has them. Rows for a reader that does not reach the owner's device lie in host memory when its lane has them.
 //
 // Inside: traffic is which rows one layer moves in one direction between all parts; a relay is one part's side of it, a sender and a
-// receiver; a send buffer is where packed rows wait for their readers, whom a shipment tells where they are, on the lane between the two.
-// Periods own the schedules by which rows are refreshed. What policies that decide while rows are read need besides is in agenda.go and dynamic.go.
+// receiver. A send buffer holds packed rows until all readers have copied them. A shipment is the message that tells a reader where its
+// rows are; a lane carries it from owner to reader. Periods own the schedules by which rows are refreshed. Dynamic policies (fifo, lru,
+// sieve) are in agenda.go, dynamic.go and package dynamic.
 //
 // # Contract
 //
 // Each part has one goroutine, which calls its Exchange; calls enqueue work and return. Between epochs one goroutine calls the Plan, and no
-// part is at work. An Exchange waits for what another part posts, as package meet lets it, and ends the part's meet.Guard if that is too long or
-// a row is not of the epoch that it must be of (StaleError). Begin lends rows to readers until they have copied them; what Wait returns may
-// be read by what is enqueued before the next exchange begins, by the backward pass too if the model keeps halo rows.
+// part is at work. An Exchange waits for what another part posts. On timeout, or if a row has the wrong version (StaleError), it panics into the
+// part's meet.Guard. Rows passed to Begin are read by operations that it enqueues on q; later ones on q may overwrite them. Rows from Wait are valid
+// for operations enqueued before the next Begin, and until the layer's backward exchange if the model keeps halo rows.
 //
 // Which version of a halo row a part reads is a function of the epoch and of the row's refresh class (jaca.Schedule), never of what has
 // arrived: it waits for that version. Another version, or one older than the bound, ends the run. Bytes are counted by the routine that copies.

@@ -11,8 +11,8 @@
 // workers.Pool. A result depends on the operands and the level only, never on threads, on the rest of a matrix or on what
 // Scratch held before.
 //
-// Every kernel exists in Go, with a name that ends in Go, and is that in builds without assembly. Where assembly and Go differ in
-// bits, it is by rounding. Callers have checked shapes (package gpu/check); kernels check what assembly would not notice: that
+// Every kernel has a version in Go, whose name ends in Go; builds without assembly use it. Results of assembly and Go may differ by
+// rounding only. Callers have checked shapes (package gpu/check); kernels check what assembly would not notice: that
 // slices are long enough. Indices of sparse matrices must be valid rows.
 //
 // # Source
