@@ -63,7 +63,7 @@ func TestPlanAnswersFirst(t *testing.T) {
 	args := append([]string{"plan", "--quiet"}, small("--devices", "sim:rtx3090,sim:a40")...)
 	text := s.must(args...)
 	lines := strings.Split(text, "\n")
-	for i, want := range []string{"fits ", "epoch ", "best choice ", "memory "} {
+	for i, want := range []string{"fits ", "epoch ", "best choice ", "gradients ", "memory "} {
 		if i >= len(lines) || !strings.HasPrefix(lines[i], want) {
 			t.Fatalf("line %d does not begin with %q:\n%s", i+1, want, text)
 		}

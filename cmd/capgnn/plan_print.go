@@ -58,14 +58,8 @@ func planAnswers(m *training.MemoryPlan, w io.Writer) error {
 	switch all := onAllDevices(m); {
 	case all != nil:
 		fmt.Fprintf(t, "epoch\t%s predicted, %s of transfers in it, %s moved\n", term.Duration(&all.EpochS), term.Duration(&all.CommS), term.Size(all.Bytes))
-		if all.GradientBytes > 0 {
-			fmt.Fprintf(t, "\t%s of it for %s of gradients and weights\n", term.Duration(&all.GradientS), term.Size(all.GradientBytes))
-		}
 	default:
 		fmt.Fprintln(t, "epoch\tnot predicted for one device that is not measured: name its profile with --profile")
-	}
-	if m.Staleness != nil {
-		fmt.Fprintf(t, "staleness\t%s\n", m.Staleness)
 	}
 	if len(m.Subsets) > 1 {
 		best, text := m.Subsets[0], "none of them fits"
@@ -73,6 +67,12 @@ func planAnswers(m *training.MemoryPlan, w io.Writer) error {
 			text = fmt.Sprintf("%s: %s, %s times as fast as the fastest device alone", devices.InWords(strings.Join(best.Devices, ",")), term.Duration(&best.EpochS), number.Ratio.Text(best.Speedup))
 		}
 		fmt.Fprintf(t, "best choice\t%s\n", text)
+	}
+	if m.Staleness != nil {
+		fmt.Fprintf(t, "staleness\t%s\n", m.Staleness)
+	}
+	if all := onAllDevices(m); all != nil && all.GradientBytes > 0 {
+		fmt.Fprintf(t, "gradients\t%s of the transfers: %s with the new weights\n", term.Duration(&all.GradientS), term.Size(all.GradientBytes))
 	}
 	for i, d := range m.Devices {
 		name := ""

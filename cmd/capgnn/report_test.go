@@ -93,7 +93,7 @@ func TestReportOfARun(t *testing.T) {
 	}
 	t.Run("in a browser", func(t *testing.T) {
 		seen := browser.Find(t).Open(t, page, browser.View{Width: 1280})
-		if len(seen.Console) > 0 || !strings.Contains(seen.DOM, `data-charts="5"`) {
+		if len(seen.Console) > 0 || !strings.Contains(seen.DOM, `data-charts="6"`) {
 			t.Errorf("console %q, page %.300s", seen.Console, seen.DOM)
 		}
 		check(seen.DOM)
@@ -139,7 +139,7 @@ func TestReportOfCaches(t *testing.T) {
 		}
 	}
 	seen := browser.Find(t).Open(t, page, browser.View{Width: 400, Dark: true})
-	if len(seen.Console) > 0 || !strings.Contains(seen.DOM, `data-charts="11"`) {
+	if len(seen.Console) > 0 || !strings.Contains(seen.DOM, `data-charts="12"`) {
 		t.Errorf("console %q, page %.300s", seen.Console, seen.DOM)
 	}
 }
