@@ -31,6 +31,7 @@ type setting struct {
 	kind  gnn.Kind
 	parts int
 	sim   bool      // simulated devices with arithmetic, instead of CPU devices
+	wide  bool      // gradients of later layers are summed up before those of the first are there
 	piece gpu.Bytes // of copies
 }
 
@@ -41,11 +42,14 @@ func (s setting) String() string {
 	if s.sim {
 		devices = "sim"
 	}
+	if s.wide {
+		devices += "/wide"
+	}
 	return fmt.Sprintf("%s/%v/%d parts/%s", s.kind, s.staleCase, s.parts, devices)
 }
 
 // settings returns n of them. Each 16 in a row have every bound (−1: adaptive) with the pipeline on and off, peer and staged;
-// the rest is drawn.
+// the rest is drawn. One in five is wide.
 func settings(n int) []setting {
 	r := rand.New(rand.NewPCG(6, 0))
 	policies := []jaca.Policy{jaca.JACA, jaca.JACA, jaca.Paper, jaca.LowOverlap, jaca.Random, jaca.Degree, jaca.None}
@@ -53,7 +57,7 @@ func settings(n int) []setting {
 	var out []setting
 	for k := range n {
 		size := sizes[r.IntN(len(sizes))]
-		s := setting{kind: gnn.Kinds[r.IntN(len(gnn.Kinds))], parts: 2 + r.IntN(3), sim: r.IntN(2) == 0}
+		s := setting{kind: gnn.Kinds[r.IntN(len(gnn.Kinds))], parts: 2 + r.IntN(3), sim: r.IntN(2) == 0, wide: k%5 == 4}
 		s.staleCase = staleCase{policy: policies[r.IntN(len(policies))], local: size[0], global: size[1],
 			staleness: []int{1, 2, 4, -1}[k/4%4], pipeline: k%2 == 1, peers: k/2%2 == 1, halo: halo.Encoding(r.IntN(3))}
 		if k/16%2 == 1 {
@@ -84,7 +88,11 @@ func (s setting) problem(t testing.TB) (*Problem, gnn.Config) {
 	for range n {
 		p.Train, p.Labels = append(p.Train, r.IntN(3) > 0), append(p.Labels, int32(r.IntN(3)))
 	}
-	return p, gnn.Config{Kind: s.kind, Layers: 3, Hidden: 8, In: 8, Out: 3, Heads: 2, Dropout: 0.3, Seed: 5}
+	m := gnn.Config{Kind: s.kind, Layers: 3, Hidden: 8, In: 8, Out: 3, Heads: 2, Dropout: 0.3, Seed: 5}
+	if s.wide { // four owners do not take a layer of so many weights together with others
+		m.Hidden = 128
+	}
+	return p, m
 }
 
 // devices opens one device per part. Fresh memory of CPU devices is NaN.

@@ -115,7 +115,7 @@ func (q deafQueue) CopyFrom(dst, src gpu.Matrix) { q.Queue.(gpu.PeerCopier).Copy
 
 // needless are waits that may be left out, with the reason.
 var needless = map[string]string{
-	"fetch.go, drop: q.Wait(t.kept)": "the rows whose copy it protects come anew in that epoch, in the order of the same queue, before they are read; it keeps a copy and the next writer of its source apart",
+	"../pipeline/halo/fetch.go, drop: q.Wait(t.kept)": "the rows whose copy it protects come anew in that epoch, in the order of the same queue, before they are read; it keeps a copy and the next writer of its source apart",
 }
 
 // Every wait of a queue is needed: where it is left out, some schedule gives other bits or a fault. So the schedules are
@@ -171,5 +171,10 @@ func TestEveryWaitIsNeeded(t *testing.T) {
 				t.Errorf("no schedule of %d finds that it is left out", most)
 			}
 		})
+	}
+	for site := range needless {
+		if sites[site] == nil {
+			t.Errorf("%s: no setting comes there", site)
+		}
 	}
 }

@@ -7,9 +7,10 @@
 // # Contract
 //
 // In every epoch a part calls Done for each layer, from the last to the first, as soon as its compute queue has been given everything that
-// writes the layer's gradients, and Finish behind its backward pass. Both enqueue and return; Finish blocks where another part has not called yet,
-// for as long as package meet lets it, and both end the part's meet.Guard if that is too long. Calls for one part come from one goroutine. When a
-// part's compute queue has run what Finish gave it, its weights are the new ones, and its gradients may be written again.
+// writes the layer's gradients or reads its weights, and Finish behind its backward pass. Both enqueue and return; Finish blocks where another
+// part has not called yet, for as long as package meet lets it, and both end the part's meet.Guard if that is too long. Calls for one part come
+// from one goroutine. When a part's compute queue has run what Finish gave it, its weights are the new ones, and its gradients may be written
+// again.
 //
 // Every element is summed in the order of parts, whatever arrives first. So the weights are a function of the gradients and of the
 // number of parts, on every part the same, to the bit.

@@ -58,9 +58,9 @@ type Part struct {
 // Method: a part says when its compute queue has been given the last operation on a layer's gradients. Then they go to the owners of their
 // slices, piece by piece, the first piece of every owner before the second of any. An owner takes its pieces in order, by turns on each of its
 // lanes, and for each of them the parts in order: it waits for a part's gradients, copies them (from the part's device, or from the host memory
-// that the part has put them in) and adds them. The step of a piece follows on the lane when the owner's backward pass is done, and its way to
-// host memory if somebody has to fetch it there, once for all. Then the lanes fetch the pieces of the other owners. Other parts of an
-// owner's device copy its weights.
+// that the part has put them in) and adds them. The step of a piece follows on the lane, and its way to host memory if
+// somebody has to fetch it there, once for all. Then the lanes fetch the pieces of the other owners. Other parts of an owner's device copy its
+// weights.
 //
 // The bits are those of adding whole gradients one after another when every part is done, and of one step of all of them.
 type Reduction struct {
@@ -153,8 +153,8 @@ func (r *Reduction) Lock(part int, lock func(mem []byte) []byte) {
 	p.gradStage, p.weightStage = lock(p.gradStage), lock(p.weightStage)
 }
 
-// Done says that a part's compute queue has been given everything that writes the gradients of a layer, and of all behind it. An owner
-// enqueues the sums whose shares are there already.
+// Done says that a part's compute queue has been given everything that writes the gradients of a layer or reads its weights, and those of all
+// behind it. An owner enqueues the sums whose shares are there already.
 func (r *Reduction) Done(part, layer int) {
 	if len(r.parts) == 1 || layer >= len(r.due) || len(r.due[layer]) == 0 {
 		return
@@ -179,7 +179,7 @@ func (r *Reduction) Done(part, layer int) {
 		p.Waits.Owe(staged)
 	}
 	if p.Owner != nil && layer > 0 {
-		r.sum(part, false, 1)
+		r.sum(part)
 	}
 }
 
@@ -189,13 +189,12 @@ func (p *piece) in(mem []byte) []byte { return mem[4*p.at : 4*(p.at+p.len())] }
 // lane returns the queue of an owner's piece.
 func (p *Part) lane(piece int) gpu.Queue { return p.Lanes[piece%lanes] }
 
-// sum enqueues an owner's sums of layers from least on, in their order: with wait, all that are left of them; without, those whose
-// shares are there.
-func (r *Reduction) sum(owner int, wait bool, least int) {
+// sum enqueues an owner's sums whose shares are there, in their order, but for those that the first layer completes: Finish follows at once.
+func (r *Reduction) sum(owner int) {
 	p := &r.parts[owner]
-	for ; p.next < len(r.pieces[owner]) && r.pieces[owner][p.next].layer >= least; p.next, p.from = p.next+1, 0 {
+	for ; p.next < len(r.pieces[owner]) && r.pieces[owner][p.next].layer > 0; p.next, p.from = p.next+1, 0 {
 		for ; p.from < len(r.parts); p.from++ {
-			if !wait && len(r.shares[owner][p.from]) == 0 {
+			if len(r.shares[owner][p.from]) == 0 {
 				return
 			}
 			r.add(owner, p.next, p.from)

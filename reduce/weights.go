@@ -18,14 +18,8 @@ func (r *Reduction) Finish(part int) {
 		p.Owner.step(p.Compute, p.Weights, p.Gradients, 0)
 		return
 	}
-	read := p.Compute.Record() // the old weights, by everybody on this queue
-	r.sum(part, true, 1)
-	stepped := p.next
-	for l := range p.Lanes {
-		p.Lanes[l].Wait(read)
-	}
 	for i := range r.pieces[part] {
-		if i >= stepped {
+		if i >= p.next {
 			for ; p.from < len(r.parts); p.from++ {
 				r.add(part, i, p.from)
 			}
@@ -45,8 +39,12 @@ func (r *Reduction) Finish(part int) {
 	}
 }
 
-// step enqueues the step of a piece behind its sum, and its way to those who do not reach the owner's memory. All parts have read the old
-// weights: this one has, and the others have their own.
+// step enqueues the step of a piece behind its sum, and its way to those who do not reach the owner's memory.
+//
+// Nobody reads the old weights of the piece any more. The sum has waited on this lane for every part's gradients, its own among them. They are
+// ready when the part's compute queue has run what it was given before Done, so all that reads the weights of these layers. It has then
+// also run what the epoch before ended with, Finish's wait for copies from other owners, or the copy of its device's weights. So the event
+// of a step stands for all of this too: who waits for it may write the other owners' slices of its own weights.
 func (r *Reduction) step(owner, index int) {
 	p, x := &r.parts[owner], &r.pieces[owner][index]
 	q := p.lane(index)
