@@ -14,6 +14,9 @@ func (c *Cut) Validate() error {
 	if len(c.InDegree) != n || len(c.OutDegree) != n {
 		return fmt.Errorf("%d and %d degrees for %d vertices", len(c.InDegree), len(c.OutDegree), n)
 	}
+	if c.Own.Lo < 0 || c.Own.Hi < c.Own.Lo || c.Own.Hi > len(c.Parts) {
+		return fmt.Errorf("edges of parts %d to %d of %d", c.Own.Lo, c.Own.Hi, len(c.Parts))
+	}
 	if err := c.number(); err != nil {
 		return err
 	}
@@ -77,6 +80,12 @@ func (p *Part) validate(layers int) error {
 }
 
 func (c *Cut) validateBlock(b *Block, i int) error {
+	if err := c.validateHaloVertices(b, i); err != nil {
+		return err
+	}
+	if !c.Own.Has(i) {
+		return b.validateCounts()
+	}
 	rows := len(c.Parts[i].Inner)
 	if b.Inner == nil || len(b.Inner.Indptr) != rows+1 || b.Inner.Cols != rows {
 		return errors.New("the inner rows are not those of the part")
@@ -87,6 +96,23 @@ func (c *Cut) validateBlock(b *Block, i int) error {
 			return err
 		}
 	}
+	return b.Halo.validate(rows, len(b.IDs))
+}
+
+// validateCounts checks the numbers that stand in place of edges.
+func (b *Block) validateCounts() error {
+	if len(b.Edges) != len(b.IDs) || b.Left != nil && len(b.Left) != len(b.IDs) {
+		return fmt.Errorf("edges of %d and %d halo vertices for %d", len(b.Edges), len(b.Left), len(b.IDs))
+	}
+	for h, n := range b.Edges {
+		if n < 1 || b.Left != nil && (b.Left[h] < 0 || b.Left[h] > n) {
+			return fmt.Errorf("halo vertex %d has %d edges", h, n)
+		}
+	}
+	return nil
+}
+
+func (c *Cut) validateHaloVertices(b *Block, i int) error {
 	if !b.Owners.Valid(len(b.IDs), len(c.Parts)) {
 		return errors.New("owners of halo vertices do not ascend")
 	}
@@ -104,7 +130,7 @@ func (c *Cut) validateBlock(b *Block, i int) error {
 			}
 		}
 	}
-	return b.Halo.validate(rows, len(b.IDs))
+	return nil
 }
 
 func (h *HaloRows) validate(rows, halo int) error {

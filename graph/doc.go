@@ -1,7 +1,7 @@
 // Package graph holds graphs and what partitioned training derives from them.
 //
 // Its nouns: a CSR is a graph (row v lists in-neighbours); a Part is one device's share of it, with local numbering,
-// halos and send lists, and a Cut all of them; Needed says which rows each layer must compute; a Pruning which halo vertices
+// halos and send lists, and a Cut all of them, or of some with what exchanges with the others are planned by; Needed says which rows each layer must compute; a Pruning which halo vertices
 // parts do without; Loops what becomes of self-loops. Package synth draws graphs, package reorder gives their
 // vertices new numbers.
 //

@@ -14,6 +14,15 @@ const (
 
 func (l Loops) String() string { return [...]string{"kept", "added", "removed"}[l] }
 
+// Has reports whether vertex v of g has the edge v → v.
+func (l Loops) Has(g *CSR, v NodeID) bool {
+	if l != LoopsKept {
+		return l == LoopsAdded
+	}
+	_, has := slices.BinarySearch(g.Row(int(v)), v)
+	return has
+}
+
 // change returns by how much the number of edges of row v, which are given, grows: -1, 0 or 1.
 func (l Loops) change(v int, row []NodeID) int {
 	if l == LoopsKept {

@@ -8,6 +8,7 @@ import (
 // Cut is a graph cut into parts, each vertex inner in exactly one.
 type Cut struct {
 	Parts     []*Part
+	Own       Range   // parts that hold their edges; the others are known by their rows and halo vertices: see Part
 	PartOf    []int32 // part of every vertex
 	LocalOf   []int32 // local inner index of every vertex in its part
 	Layers    int
@@ -21,6 +22,9 @@ type Cut struct {
 // Inner vertices are ordered by level, highest first, so the rows that layer ℓ computes are the first Rows[ℓ+1] of them
 // and those that it reads the first Rows[ℓ]; within a level central vertices (no remote neighbour in either direction)
 // come first, then marginal ones grouped by the parts that they touch; ties by rank, then id.
+//
+// A part that its cut does not own is another process's. It has what exchanges are planned by: Inner, Rows, and of both blocks IDs, Owners,
+// Levels, Edges and Left; but no edges and no Central.
 type Part struct {
 	Inner   []NodeID // original id of every inner vertex
 	Rows    []int    // Rows[k], 0 ≤ k ≤ layers: inner vertices of level ≥ k
@@ -31,6 +35,9 @@ type Part struct {
 
 // Range is the half-open interval [Lo, Hi).
 type Range struct{ Lo, Hi int }
+
+// Has reports whether i is in the interval.
+func (r Range) Has(i int) bool { return r.Lo <= i && i < r.Hi }
 
 // Block is one direction of a part's adjacency: rows are the inner vertices, columns inner vertices (Inner) or halo
 // vertices (Halo). Entries of Inner rows ascend in local id, which is descending in level.
@@ -44,6 +51,9 @@ type Block struct {
 	// Levels[k] per halo vertex: layer ℓ exchanges it if its level is ≥ ℓ+1. In: the highest level of a local row that
 	// reads it. Out: its own level.
 	Levels []Level
+	// Edges is, in place of the edges of a part that the cut does not own, how many each halo vertex has; Left how many pruning leaves of
+	// them, nil in a cut that is not to be pruned. Both are nil in parts with edges.
+	Edges, Left []int32
 }
 
 // HaloRows is the halo part of a block: only rows with an entry are stored. Entries of a row descend in exchange level,
@@ -52,6 +62,18 @@ type HaloRows struct {
 	List    []int32 // rows, ascending
 	Indptr  []int64 // len(List)+1
 	Indices []int32 // index into Block.IDs
+}
+
+// HaloEdges returns how many edges each halo vertex has with the part.
+func (b *Block) HaloEdges() []int32 {
+	if b.Edges != nil {
+		return b.Edges
+	}
+	n := make([]int32, len(b.IDs))
+	for _, h := range b.Halo.Indices {
+		n[h]++
+	}
+	return n
 }
 
 // Count returns how many halo vertices of the k-th owner layer ℓ exchanges: they are the first ones of its range.

@@ -58,6 +58,24 @@ func NewPruning(part []int32, parts int, dropped [][]NodeID) (*Pruning, error) {
 // Drops reports whether the edge u → v is left out.
 func (p *Pruning) Drops(u, v NodeID) bool { return p.lacks(u, p.part[v]) }
 
+// Lost returns how many in-edges of every vertex p leaves out; nil if p is nil.
+func (p *Pruning) Lost(g *CSR) []int32 {
+	if p == nil {
+		return nil
+	}
+	lost := make([]int32, g.Rows())
+	EachBlock(len(lost), rowBlock, func(lo, hi int) {
+		for v := lo; v < hi; v++ {
+			for _, u := range g.Row(v) {
+				if p.Drops(u, NodeID(v)) {
+					lost[v]++
+				}
+			}
+		}
+	})
+	return lost
+}
+
 // lacks reports whether part i does without u.
 func (p *Pruning) lacks(u NodeID, i int32) bool {
 	return slices.Contains(p.without[p.from[u]:p.from[u+1]], i)
@@ -78,12 +96,31 @@ func (c *Cut) Without(p *Pruning) *Cut {
 	kept.Parts = nil
 	for i, q := range c.Parts {
 		k := &Part{Inner: q.Inner, Rows: q.Rows}
+		if !c.Own.Has(i) {
+			k.In, k.Out = q.In.left(), q.Out.left()
+			kept.Parts = append(kept.Parts, k)
+			continue
+		}
 		k.In = q.In.without(func(_, h int32) bool { return p.lacks(q.In.IDs[h], int32(i)) })
 		k.Out = q.Out.without(func(r, h int32) bool { return p.Drops(q.Inner[r], q.Out.IDs[h]) })
 		k.Central = k.central()
 		kept.Parts = append(kept.Parts, k)
 	}
 	return &kept
+}
+
+// left is without for a block whose edges are counted, not kept.
+func (b *Block) left() Block {
+	out := Block{Edges: b.Left}
+	if place := out.keepHalo(b, b.Left); len(out.IDs) < len(b.IDs) {
+		out.Edges = make([]int32, len(out.IDs))
+		for h, n := range b.Left {
+			if n > 0 {
+				out.Edges[place[h]] = n
+			}
+		}
+	}
+	return out
 }
 
 // without returns b without the halo entries (row, halo index) that drops holds for; b's own arrays if there are none.

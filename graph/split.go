@@ -19,15 +19,24 @@ import (
 // by: the cut holds every edge, and rows that have no remote neighbour once it is pruned come before the others of their level.
 // Cut.Without prunes it.
 func Split(g *CSR, loops Loops, part []int32, parts int, level []Level, layers int, rank []int32, p *Pruning) (*Cut, error) {
+	return SplitRange(g, loops, part, parts, Range{0, parts}, level, layers, rank, p)
+}
+
+// SplitRange is Split for a process that has the parts of a range: of the others the cut holds what exchanges are planned by, and no edges.
+// Such a cut is pruned by p or not at all.
+func SplitRange(g *CSR, loops Loops, part []int32, parts int, own Range, level []Level, layers int, rank []int32, p *Pruning) (*Cut, error) {
 	n := g.Rows()
 	if g.Cols != n || len(part) != n || len(level) != n || rank != nil && len(rank) != n {
 		return nil, fmt.Errorf("split a %d×%d graph: %d part entries, %d levels, %d ranks", n, g.Cols, len(part), len(level), len(rank))
+	}
+	if own.Lo < 0 || own.Hi < own.Lo || own.Hi > parts {
+		return nil, fmt.Errorf("split into %d parts for those from %d to %d", parts, own.Lo, own.Hi)
 	}
 	members, err := membersOf(part, parts, rank)
 	if err != nil {
 		return nil, err
 	}
-	c := &Cut{PartOf: part, LocalOf: make([]int32, n), Layers: layers, Symmetric: g.Symmetric()}
+	c := &Cut{Own: own, PartOf: part, LocalOf: make([]int32, n), Layers: layers, Symmetric: g.Symmetric()}
 	t := g
 	if !c.Symmetric {
 		t = g.Transpose()
@@ -40,15 +49,18 @@ func Split(g *CSR, loops Loops, part []int32, parts int, level []Level, layers i
 	if parts > 1 {
 		touched = append(touched, touchedParts(g, t, part, nil))
 	}
-	for _, inner := range members {
+	for i, inner := range members {
 		p := &Part{Inner: inner, Rows: make([]int, layers+1)}
 		p.order(level, touched)
+		if !own.Has(i) {
+			p.Central = nil
+		}
 		for i, v := range p.Inner {
 			c.LocalOf[v] = int32(i)
 		}
 		c.Parts = append(c.Parts, p)
 	}
-	b := &blockBuilder{cut: c, loops: loops}
+	b := &blockBuilder{cut: c, loops: loops, pruning: p}
 	if parts > 1 {
 		b.mark = make([]int32, n)
 	}

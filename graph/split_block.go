@@ -8,9 +8,10 @@ import (
 
 // blockBuilder builds the blocks of a cut whose parts are ordered.
 type blockBuilder struct {
-	cut   *Cut
-	loops Loops
-	mark  []int32 // per vertex, 0 between two blocks; nil with one part
+	cut     *Cut
+	loops   Loops
+	pruning *Pruning // what the cut will be pruned by
+	mark    []int32  // per vertex, 0 between two blocks; nil with one part
 }
 
 // build returns one direction of part i from the rows of a. share, if given, becomes Inner. The exchange level of a halo
@@ -21,11 +22,15 @@ func (b *blockBuilder) build(a *CSR, i int, share *CSR, level []Level, ofReader 
 		b.findHalo(a, i, level, ofReader)
 		b.listHalo(&out, a, i, level, ofReader)
 	}
-	inner, halo := b.count(a, i)
-	if share == nil {
-		out.Inner = b.innerRows(a, i, inner)
+	if b.cut.Own.Has(i) {
+		inner, halo := b.count(a, i)
+		if share == nil {
+			out.Inner = b.innerRows(a, i, inner)
+		}
+		out.Halo = b.haloRows(a, i, halo, out.Levels)
+	} else {
+		b.countEdges(&out, a, i, ofReader)
 	}
-	out.Halo = b.haloRows(a, i, halo, out.Levels)
 	for _, u := range out.IDs {
 		b.mark[u] = 0
 	}
@@ -124,6 +129,28 @@ func (b *blockBuilder) count(a *CSR, i int) (inner, halo []int64) {
 	accumulate(inner)
 	accumulate(halo)
 	return inner, halo
+}
+
+// countEdges fills Edges and Left of a part whose edges are not kept; the marks are indices into the block's IDs, plus one.
+func (b *blockBuilder) countEdges(out *Block, a *CSR, i int, ofReader bool) {
+	out.Edges = make([]int32, len(out.IDs))
+	if b.pruning != nil {
+		out.Left = make([]int32, len(out.IDs))
+	}
+	rows := b.cut.Parts[i].Inner
+	EachBlock(len(rows), rowBlock, func(lo, hi int) {
+		for _, v := range rows[lo:hi] {
+			for _, u := range a.Row(int(v)) {
+				if int(b.cut.PartOf[u]) == i {
+					continue
+				}
+				atomic.AddInt32(&out.Edges[b.mark[u]-1], 1)
+				if b.pruning != nil && !(ofReader && b.pruning.Drops(u, v) || !ofReader && b.pruning.Drops(v, u)) {
+					atomic.AddInt32(&out.Left[b.mark[u]-1], 1)
+				}
+			}
+		}
+	})
 }
 
 // innerRows returns the part's own adjacency, in local numbering.

@@ -37,15 +37,12 @@ type Halo struct {
 	Edges  []int32        // edges into the part, by halo index
 }
 
-// HaloOf returns the halo rows that a layer exchanges for a block: of Part.In forward, of Part.Out backward. IDs and Owners
-// are the block's own.
+// HaloOf returns the halo rows that a layer exchanges for a block: of Part.In forward, of Part.Out backward. What the
+// block holds it shares.
 func HaloOf(b *graph.Block, layer int) Halo {
-	h := Halo{IDs: b.IDs, Owners: b.Owners, Count: make([]int, len(b.Owners.Parts)), Edges: make([]int32, len(b.IDs))}
+	h := Halo{IDs: b.IDs, Owners: b.Owners, Count: make([]int, len(b.Owners.Parts)), Edges: b.HaloEdges()}
 	for k := range h.Count {
 		h.Count[k] = b.Count(k, layer)
-	}
-	for _, x := range b.Halo.Indices {
-		h.Edges[x]++
 	}
 	return h
 }

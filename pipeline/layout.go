@@ -16,6 +16,9 @@ type Layout struct {
 	kept *graph.Cut // what Options.Dropped leaves of it, for the other layers of training; cut itself if that is all
 	key  string     // under which Options.Prepared keeps the cut, "": it does not
 	lent Kept       // where the cut's edges lie, nil: on the heap
+	// problem and pruning are what the cuts are made of; pruning is nil if nothing is dropped.
+	problem *Problem
+	pruning *graph.Pruning
 }
 
 // NewLayout cuts a problem for a trainer with these options on this many devices, or takes the cut that an earlier run has kept.
@@ -27,10 +30,11 @@ func NewLayout(p *Problem, o Options, parts int) (*Layout, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return newLayout(p, &o, parts)
+	return newLayout(p, &o, parts, graph.Range{Hi: parts})
 }
 
-func newLayout(p *Problem, o *Options, parts int) (*Layout, error) {
+// newLayout cuts a problem for the process that has the parts of a range.
+func newLayout(p *Problem, o *Options, parts int, own graph.Range) (*Layout, error) {
 	var seeds []bool // that the loss is taken at; nil: every row of every layer is wanted
 	if !o.Savings.NoNeededRows {
 		seeds = make([]bool, p.Vertices())
@@ -42,8 +46,8 @@ func newLayout(p *Problem, o *Options, parts int) (*Layout, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Layout{key: cutKey(p, o, parts, seeds, pruning != nil)}
-	if l.fetch(o, parts) {
+	l := &Layout{key: cutKey(p, o, parts, own, seeds, pruning != nil), problem: p, pruning: pruning}
+	if l.fetch(o, parts, own) {
 		l.kept = l.cut.Without(pruning)
 		return l, nil
 	}
@@ -51,7 +55,7 @@ func newLayout(p *Problem, o *Options, parts int) (*Layout, error) {
 	if seeds != nil {
 		level = graph.Needed(p.Graph, seeds, o.Model.Layers, pruning)
 	}
-	l.cut, err = graph.Split(p.Graph, p.Loops, o.Part, parts, level, o.Model.Layers, o.Rank, pruning)
+	l.cut, err = graph.SplitRange(p.Graph, p.Loops, o.Part, parts, own, level, o.Model.Layers, o.Rank, pruning)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +71,7 @@ func (l *Layout) cuts() *halo.Cuts { return &halo.Cuts{Whole: l.cut, Kept: l.kep
 
 // cutKey identifies a cut; "" if it is not kept. Levels follow from the seeds, the layers and what is dropped, and so does
 // the order of rows. Rescaling changes neither.
-func cutKey(p *Problem, o *Options, parts int, seeds []bool, pruned bool) string {
+func cutKey(p *Problem, o *Options, parts int, own graph.Range, seeds []bool, pruned bool) string {
 	if o.Prepared == nil || p.GraphKey == "" || !hostmem.LittleEndian() {
 		return ""
 	}
@@ -83,11 +87,14 @@ func cutKey(p *Problem, o *Options, parts int, seeds []bool, pruned bool) string
 			things = append(things, ids)
 		}
 	}
+	if own.Hi-own.Lo < parts {
+		things = append(things, own)
+	}
 	return contentkey.Of("cut 2", things...)
 }
 
 // fetch takes the cut that is kept and reports whether there is one.
-func (l *Layout) fetch(o *Options, parts int) bool {
+func (l *Layout) fetch(o *Options, parts int, own graph.Range) bool {
 	if l.key == "" {
 		return false
 	}
@@ -95,7 +102,7 @@ func (l *Layout) fetch(o *Options, parts int) bool {
 	if kept == nil {
 		return false
 	}
-	c, err := cutOf(kept, o.Part, parts, o.Model.Layers)
+	c, err := cutOf(kept, o.Part, parts, own, o.Model.Layers, l.pruning != nil)
 	if err != nil {
 		kept.Close()
 		o.Log.Warn("what was prepared is not used", "error", err)
@@ -113,11 +120,12 @@ func (l *Layout) Release() {
 		}
 		for _, p := range c.Parts {
 			for _, b := range []*graph.Block{&p.In, &p.Out} {
-				b.Inner, b.Halo = nil, graph.HaloRows{}
+				b.Inner, b.Halo, b.Edges, b.Left = nil, graph.HaloRows{}, nil, nil
 			}
 		}
 		c.InDegree, c.OutDegree = nil, nil
 	}
+	l.problem, l.pruning = nil, nil
 	if l.lent != nil {
 		l.lent.Close()
 		l.lent = nil

@@ -224,7 +224,7 @@ func TestPreparedDamaged(t *testing.T) {
 	}
 }
 
-// No bytes in a kept cut make reading it panic, and a cut that is taken can be planned with.
+// No bytes in a kept cut make reading it panic, and a cut that is taken can be planned with: one of all parts, and one of some.
 func FuzzKeptCut(f *testing.F) {
 	g, err := synth.Random(40, 120, true, 3)
 	if err != nil {
@@ -238,35 +238,40 @@ func FuzzKeptCut(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	c, err := graph.Split(g, graph.LoopsAdded, part, 2, graph.Needed(g, seeds, 2, pruning), 2, nil, pruning)
-	if err != nil {
-		f.Fatal(err)
+	var good [2]map[string][]byte
+	owns := [2]graph.Range{{Lo: 0, Hi: 2}, {Lo: 1, Hi: 2}}
+	for k, own := range owns {
+		c, err := graph.SplitRange(g, graph.LoopsAdded, part, 2, own, graph.Needed(g, seeds, 2, pruning), 2, nil, pruning)
+		if err != nil {
+			f.Fatal(err)
+		}
+		s := newShelf()
+		s.Put("cut", "", cutPieces(c))
+		good[k] = s.entries["cut"].pieces
 	}
-	s := newShelf()
-	s.Put("cut", "", cutPieces(c))
-	good := s.entries["cut"].pieces
-	names := slices.Sorted(maps.Keys(good))
-	for i := range names {
+	names := [2][]string{slices.Sorted(maps.Keys(good[0])), slices.Sorted(maps.Keys(good[1]))}
+	for i := range len(names[0]) + len(names[1]) {
 		f.Add(uint8(i), uint16(4), []byte{0xff, 0xff, 0xff, 0x7f}, uint16(1000))
 		f.Add(uint8(i), uint16(0), []byte{1}, uint16(8))
 	}
 	f.Fuzz(func(t *testing.T, which uint8, at uint16, value []byte, size uint16) {
-		pieces := maps.Clone(good)
-		name := names[int(which)%len(names)]
+		k := int(which) / len(names[0]) % 2
+		pieces := maps.Clone(good[k])
+		name := names[k][int(which)%len(names[0])%len(names[k])]
 		raw := aligned(pieces[name])
 		copy(raw[min(int(at), len(raw)):], value)
 		pieces[name] = raw[:min(int(size), len(raw))]
-		c, err := cutOf(kept{pieces: pieces}, part, 2, 2)
+		c, err := cutOf(kept{pieces: pieces}, part, 2, owns[k], 2, true)
 		if err != nil {
 			return
 		}
 		m := gnn.Config{Kind: gnn.GCN, Layers: 2, Hidden: 4, In: 3, Out: 2}
-		l := &Layout{cut: c, kept: c.Without(pruning)}
+		l := &Layout{cut: c, kept: c.Without(pruning), pruning: pruning, problem: &Problem{Graph: g, Loops: graph.LoopsAdded}}
 		plan := gnn.Choose(m, l.shape(&Features{Cols: 3, Dense: make([]float32, 120)}, false, m), gnn.Choice{})
 		if _, err := halo.NewPlan(halo.Config{Model: m, Order: plan, Cuts: *l.cuts()}); err != nil {
 			t.Errorf("a cut that was taken is not planned with: %v", err)
 		}
-		for i := range c.Parts {
+		for i := owns[k].Lo; i < owns[k].Hi; i++ {
 			c.Parts[i].In.Transpose(c.Parts[i].Rows[1])
 			rowEnds(c.Parts[i].Out.Inner, c.Parts[i].Rows[0], c.Parts[i].Rows[1])
 		}

@@ -1,9 +1,7 @@
 package pipeline
 
 import (
-	"iter"
 	"math"
-	"slices"
 
 	"capgnn/gnn"
 	"capgnn/graph"
@@ -34,52 +32,35 @@ func weightingOf(kind gnn.Kind, l *Layout, rescale bool) weighting {
 // neighbour left have no such sum and stay as they are (docs/mathematics.md).
 func (s scaling) rescaled(l *Layout) scaling {
 	var row, loop []float32
-	for i, p := range l.cut.Parts {
-		for r, lost := range lostEdges(&p.In.Halo, &l.kept.Parts[i].In.Halo) {
-			v := p.Inner[r]
-			_, hasLoop := slices.BinarySearch(p.In.Inner.Row(int(r)), r)
-			n := l.cut.InDegree[v]
-			if hasLoop {
-				n--
+	for v, lost := range l.pruning.Lost(l.problem.Graph) {
+		if lost == 0 {
+			continue
+		}
+		hasLoop := l.problem.Loops.Has(l.problem.Graph, graph.NodeID(v))
+		n := l.cut.InDegree[v]
+		if hasLoop {
+			n--
+		}
+		if n == lost {
+			continue
+		}
+		if row == nil {
+			row = ones(len(l.cut.PartOf))
+			copy(row, s.row)
+		}
+		old := row[v]
+		row[v] = float32(float64(old) * float64(n) / float64(n-lost))
+		if hasLoop {
+			if loop == nil {
+				loop = ones(len(row))
 			}
-			if int64(n) == lost {
-				continue
-			}
-			if row == nil {
-				row = ones(len(l.cut.PartOf))
-				copy(row, s.row)
-			}
-			old := row[v]
-			row[v] = float32(float64(old) * float64(n) / float64(int64(n)-lost))
-			if hasLoop {
-				if loop == nil {
-					loop = ones(len(row))
-				}
-				loop[v] = float32(float64(old) / float64(row[v]))
-			}
+			loop[v] = float32(float64(old) / float64(row[v]))
 		}
 	}
 	if row == nil {
 		return s
 	}
 	return scaling{row, s.col, loop}
-}
-
-// lostEdges yields the rows that have fewer entries in kept than in whole, and how many fewer.
-func lostEdges(whole, kept *graph.HaloRows) iter.Seq2[int32, int64] {
-	return func(yield func(int32, int64) bool) {
-		at := 0
-		for k, r := range whole.List {
-			lost := whole.Indptr[k+1] - whole.Indptr[k]
-			if at < len(kept.List) && kept.List[at] == r {
-				lost -= kept.Indptr[at+1] - kept.Indptr[at]
-				at++
-			}
-			if lost > 0 && !yield(r, lost) {
-				return
-			}
-		}
-	}
 }
 
 func ones(n int) []float32 {
