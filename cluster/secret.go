@@ -2,8 +2,6 @@ package cluster
 
 import (
 	"bytes"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -38,11 +36,4 @@ func CheckSecretMode(mode fs.FileMode) error {
 		return fmt.Errorf("is open to others (mode %04o): make it 0600", mode.Perm())
 	}
 	return nil
-}
-
-// NewSecret draws a secret: 32 random bytes, written as 64 characters so that a variable and an editor can hold it.
-func NewSecret() []byte {
-	var b [MinSecret]byte
-	rand.Read(b[:]) // never fails: without random numbers the program ends
-	return hex.AppendEncode(nil, b[:])
 }
