@@ -40,7 +40,7 @@ func (t planner) lacksMemoryToAge(err error) bool {
 
 // newExact is New for a run for whose slots there is no memory: without slots, so that nothing ages.
 func newExact(ctx context.Context, p *Problem, o Options) (*Trainer, error) {
-	o.Cache.Slots = make([]int, len(o.Devices)+1)
+	o.Cache.Slots = make([]int, o.Parts+1)
 	t, err := New(ctx, p, o)
 	if err == nil {
 		t.replaced = true

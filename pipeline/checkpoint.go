@@ -121,7 +121,7 @@ type deviceVector struct {
 func (t saver) moments() (all [3]scattered) {
 	for _, m := range t.reduce.Moments() {
 		for k, v := range []gpu.Vec{m.M, m.V, m.VMax} {
-			all[k] = append(all[k], deviceVector{t.workers[m.Part], v})
+			all[k] = append(all[k], deviceVector{t.worker(t.o.First + m.Part), v})
 		}
 	}
 	return all

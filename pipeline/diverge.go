@@ -45,7 +45,7 @@ func (t *Trainer) checkLoss(e *EpochStats) error {
 		}
 	}
 	if bad.Layer == t.o.Model.Layers { // the outputs are finite: only their sum overflowed
-		bad.Layer, bad.Device = t.o.Model.Layers-1, t.workers[0].dev.Info().Name
+		bad.Layer, bad.Part, bad.Device = t.o.Model.Layers-1, t.o.First, t.worker(t.o.First).dev.Info().Name
 	}
 	return bad
 }

@@ -57,7 +57,7 @@ func (t *Trainer) evaluate() (Metrics, *float64, error) {
 		}
 		return w.emit(t.hub.Context(), w.logits, func(ids []graph.NodeID, rows []float32) error {
 			for s, mask := range splits {
-				counts[w.index][s] = counts[w.index][s].add(p.count(ids, rows, mask, s == validation))
+				counts[t.at(w)][s] = counts[t.at(w)][s].add(p.count(ids, rows, mask, s == validation))
 			}
 			return nil
 		})

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"log/slog"
 
 	"capgnn/graph"
@@ -21,7 +22,7 @@ type Layout struct {
 	pruning *graph.Pruning
 }
 
-// NewLayout cuts a problem for a trainer with these options on this many devices, or takes the cut that an earlier run has kept.
+// NewLayout cuts a problem for a trainer with these options on this many devices, which it has from part o.First on, or takes the cut that an earlier run has kept.
 // Release must be called when the last trainer has been made of it.
 func NewLayout(p *Problem, o Options, parts int) (*Layout, error) {
 	if err := p.Validate(); err != nil {
@@ -30,11 +31,12 @@ func NewLayout(p *Problem, o Options, parts int) (*Layout, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return newLayout(p, &o, parts, graph.Range{Hi: parts})
+	o.Parts = cmp.Or(o.Parts, parts)
+	return newLayout(p, &o, graph.Range{Lo: o.First, Hi: o.First + parts})
 }
 
 // newLayout cuts a problem for the process that has the parts of a range.
-func newLayout(p *Problem, o *Options, parts int, own graph.Range) (*Layout, error) {
+func newLayout(p *Problem, o *Options, own graph.Range) (*Layout, error) {
 	var seeds []bool // that the loss is taken at; nil: every row of every layer is wanted
 	if !o.Savings.NoNeededRows {
 		seeds = make([]bool, p.Vertices())
@@ -42,12 +44,12 @@ func newLayout(p *Problem, o *Options, parts int, own graph.Range) (*Layout, err
 			seeds[v] = p.trains(graph.NodeID(v))
 		}
 	}
-	pruning, err := graph.NewPruning(o.Part, parts, o.Dropped)
+	pruning, err := graph.NewPruning(o.Part, o.Parts, o.Dropped)
 	if err != nil {
 		return nil, err
 	}
-	l := &Layout{key: cutKey(p, o, parts, own, seeds, pruning != nil), problem: p, pruning: pruning}
-	if l.fetch(o, parts, own) {
+	l := &Layout{key: cutKey(p, o, own, seeds, pruning != nil), problem: p, pruning: pruning}
+	if l.fetch(o, own) {
 		l.kept = l.cut.Without(pruning)
 		return l, nil
 	}
@@ -55,7 +57,7 @@ func newLayout(p *Problem, o *Options, parts int, own graph.Range) (*Layout, err
 	if seeds != nil {
 		level = graph.Needed(p.Graph, seeds, o.Model.Layers, pruning)
 	}
-	l.cut, err = graph.SplitRange(p.Graph, p.Loops, o.Part, parts, own, level, o.Model.Layers, o.Rank, pruning)
+	l.cut, err = graph.SplitRange(p.Graph, p.Loops, o.Part, o.Parts, own, level, o.Model.Layers, o.Rank, pruning)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +73,7 @@ func (l *Layout) cuts() *halo.Cuts { return &halo.Cuts{Whole: l.cut, Kept: l.kep
 
 // cutKey identifies a cut; "" if it is not kept. Levels follow from the seeds, the layers and what is dropped, and so does
 // the order of rows. Rescaling changes neither.
-func cutKey(p *Problem, o *Options, parts int, own graph.Range, seeds []bool, pruned bool) string {
+func cutKey(p *Problem, o *Options, own graph.Range, seeds []bool, pruned bool) string {
 	if o.Prepared == nil || p.GraphKey == "" || !hostmem.LittleEndian() {
 		return ""
 	}
@@ -81,20 +83,20 @@ func cutKey(p *Problem, o *Options, parts int, own graph.Range, seeds []bool, pr
 			trained = append(trained, int32(v))
 		}
 	}
-	things := []any{p.GraphKey, p.Loops, o.Model.Layers, parts, o.Part, seeds == nil, trained, o.Rank}
+	things := []any{p.GraphKey, p.Loops, o.Model.Layers, o.Parts, o.Part, seeds == nil, trained, o.Rank}
 	if pruned {
 		for _, ids := range o.Dropped {
 			things = append(things, ids)
 		}
 	}
-	if own.Hi-own.Lo < parts {
+	if own.Hi-own.Lo < o.Parts {
 		things = append(things, own)
 	}
 	return contentkey.Of("cut 2", things...)
 }
 
 // fetch takes the cut that is kept and reports whether there is one.
-func (l *Layout) fetch(o *Options, parts int, own graph.Range) bool {
+func (l *Layout) fetch(o *Options, own graph.Range) bool {
 	if l.key == "" {
 		return false
 	}
@@ -102,7 +104,7 @@ func (l *Layout) fetch(o *Options, parts int, own graph.Range) bool {
 	if kept == nil {
 		return false
 	}
-	c, err := cutOf(kept, o.Part, parts, own, o.Model.Layers, l.pruning != nil)
+	c, err := cutOf(kept, o.Part, o.Parts, own, o.Model.Layers, l.pruning != nil)
 	if err != nil {
 		kept.Close()
 		o.Log.Warn("what was prepared is not used", "error", err)

@@ -77,7 +77,9 @@ type Options struct {
 	Patience  int // evaluations without a better validation metric before stopping; 0 = never stop
 
 	Devices []gpu.Device // one part each, in order; a device may appear more than once
-	Part    []int32      // part (index into Devices) of every vertex
+	// First is the part of Devices[0], Parts the number of all parts, those of other processes among them; 0: as many as Devices.
+	First, Parts int
+	Part         []int32 // part of every vertex
 	// Rank is a preferred order of the vertices inside a part, for locality; nil: by id. Results do not depend on it but
 	// for rounding.
 	Rank    []int32
@@ -118,6 +120,9 @@ type Options struct {
 	// OnBest is called when an evaluation has the best validation metric so far, with the weights by name.
 	OnBest func(epoch int, w *gnn.Weights) error
 }
+
+// own are the parts of this process.
+func (o *Options) own() graph.Range { return graph.Range{Lo: o.First, Hi: o.First + len(o.Devices)} }
 
 // Metrics are scores in [0, 1]; nil = the split is empty.
 type Metrics struct {

@@ -15,18 +15,19 @@ import (
 // placer puts the parts of a planned run on their devices.
 type placer struct{ *Trainer }
 
-// newWorkers makes one worker per part.
+// newWorkers makes one worker per part of this process.
 func (t placer) newWorkers() {
 	var ends []*halo.Endpoint
 	for i, dev := range t.o.Devices {
-		w := &worker{index: i, dev: dev, part: t.cut.Parts[i], waits: meet.Waits{Hub: t.hub, Part: i, Device: dev.Info().Name}, compute: dev.NewQueue("compute")}
-		w.ep = halo.Endpoint{Part: i, Device: dev, Waits: &w.waits, Compute: w.compute, Local: dev.NewQueue("local"), Prefetch: dev.NewQueue("prefetch"), Out: dev.NewQueue("out")}
+		part := t.o.First + i
+		w := &worker{index: part, dev: dev, part: t.cut.Parts[part], waits: meet.Waits{Hub: t.hub, Part: part, Device: dev.Info().Name}, compute: dev.NewQueue("compute")}
+		w.ep = halo.Endpoint{Part: part, Device: dev, Waits: &w.waits, Compute: w.compute, Local: dev.NewQueue("local"), Prefetch: dev.NewQueue("prefetch"), Out: dev.NewQueue("out")}
 		w.reduce = reduce.NewQueues(dev, slices.Index(t.o.Devices, dev) == i)
 		w.ld = newLoader(dev, w.compute, w.ep.Local)
 		w.ep.Memory, w.ep.Accounts = partMemory{w, t.o.Cache.Lock()}, w.ld.accounts
 		t.workers, ends = append(t.workers, w), append(ends, &w.ep)
 	}
-	halo.Connect(ends, t.o.Cache.NoPeer)
+	halo.Connect(ends, t.o.Parts, t.o.Cache.NoPeer)
 }
 
 // partMemory is a worker's memory as its exchanges ask for it.
@@ -68,7 +69,7 @@ func (t placer) place(build func(*worker, weighting) error, plan func() (*halo.P
 	if err := t.each(func(w *worker) error { return build(w, scale) }); err != nil {
 		return err
 	}
-	if len(t.workers) > 1 {
+	if t.o.Parts > 1 {
 		halo, err := plan()
 		if err != nil {
 			return err
@@ -126,7 +127,7 @@ func (t placer) build(w *worker, scale weighting) error {
 	n := len(t.weights.Flat)
 	params := upload(w.ld, "weights", t.weights.Flat)
 	grads := gpu.Vec{Buf: w.ld.alloc(4*gpu.Bytes(n), "gradients"), Len: n}
-	w.owner = t.division(t.weights.Layers()).NewOwner(w.ld.alloc, w.compute, o.Optimizer, w.index)
+	w.owner = t.division(t.weights.Layers()).NewOwner(w.ld.alloc, w.compute, o.Optimizer, t.at(w))
 	if w.ld.err != nil {
 		return w.ld.err
 	}
@@ -140,11 +141,11 @@ func (t placer) build(w *worker, scale weighting) error {
 	return w.compute.Sync()
 }
 
-// division returns who owns which elements of layers.
+// division returns who owns which elements of layers, of the parts of this process, which package reduce counts from 0 on.
 func (t placer) division(layers [][]gnn.Range) *reduce.Division {
 	homes := make([]int, len(t.workers))
 	for i, w := range t.workers {
-		homes[i] = slices.Index(w.ep.Peers, true)
+		homes[i] = slices.Index(w.ep.Peers, true) - t.o.First
 	}
 	return reduce.Divide(layers, homes)
 }
@@ -154,7 +155,7 @@ func (t placer) newReduction(d *reduce.Division) *reduce.Reduction {
 	var parts []reduce.Part
 	for _, w := range t.workers {
 		parts = append(parts, reduce.Part{Compute: w.compute, Queues: w.reduce, Waits: &w.waits, Weights: w.params.Flat, Gradients: w.grads.Flat,
-			Reach: w.ep.Reach, Owner: w.owner})
+			Reach: w.ep.Reach[t.o.First:], Owner: w.owner})
 	}
 	return reduce.New(t.hub, parts, d)
 }

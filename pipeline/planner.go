@@ -5,7 +5,6 @@ import (
 
 	"capgnn/gnn"
 	"capgnn/gpu"
-	"capgnn/graph"
 	"capgnn/jaca"
 	"capgnn/pipeline/halo"
 )
@@ -19,7 +18,7 @@ func (t planner) planRun() error {
 	o, p := &t.o, t.p
 	if t.layout = o.Layout; t.layout == nil {
 		var err error
-		if t.layout, err = newLayout(p, o, len(o.Devices), graph.Range{Hi: len(o.Devices)}); err != nil {
+		if t.layout, err = newLayout(p, o, o.own()); err != nil {
 			return err
 		}
 	}

@@ -85,7 +85,7 @@ func PredictRows(ctx context.Context, p *Problem, o PredictOptions, emit func(id
 	defer t.Close()
 	out := make([]gpu.Matrix, len(t.workers))
 	err = t.each(func(w *worker) error {
-		if err := meet.Guard(func() { out[w.index] = w.eval.Forward(w.compute, w.evalHalo, 0) }); err != nil {
+		if err := meet.Guard(func() { out[t.at(w)] = w.eval.Forward(w.compute, w.evalHalo, 0) }); err != nil {
 			return err
 		}
 		return w.sync()
@@ -142,7 +142,7 @@ func newPredictor(ctx context.Context, p *Problem, o PredictOptions) (*Trainer, 
 		o.Layers = o.Model.Layers
 	}
 	t := &Trainer{p: p, halo: new(halo.Plan), weights: o.Weights,
-		o: Options{Model: o.Model, Devices: o.Devices, Part: o.Part, Savings: o.Savings, Log: o.Log}}
+		o: Options{Model: o.Model, Devices: o.Devices, Parts: len(o.Devices), Part: o.Part, Savings: o.Savings, Log: o.Log}}
 	if err := errors.Join(ctx.Err(), (planner{t}).planRun()); err != nil {
 		return nil, err
 	}

@@ -1,13 +1,20 @@
 package pipeline
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"reflect"
+	"slices"
 	"testing"
+	"time"
 
 	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/gpu/ledger"
 	"capgnn/graph"
+	"capgnn/internal/meet"
+	"capgnn/pipeline/halo"
 )
 
 // What a process with some of the parts plans by is what one with all of them does: sizes, edge weights, its own parts. What is kept of its
@@ -21,14 +28,14 @@ func TestLayoutRange(t *testing.T) {
 					p, m := c.make(t, kind)
 					p.GraphKey, p.Loops = "graph", graph.Loops((k+1)%3)
 					s := newShelf()
-					o := &Options{Model: m, Part: scatterParts(p.Vertices(), parts), Prepared: s, Log: slog.New(slog.DiscardHandler)}
+					o := &Options{Model: m, Parts: parts, Part: scatterParts(p.Vertices(), parts), Prepared: s, Log: slog.New(slog.DiscardHandler)}
 					if drop > 0 {
 						o.Dropped = dropReplicas(p.Graph, o.Part, parts, drop)
 					}
-					whole := layoutOf(t, p, o, parts, graph.Range{Lo: 0, Hi: parts})
+					whole := layoutOf(t, p, o, graph.Range{Lo: 0, Hi: parts})
 					for _, own := range []graph.Range{{Lo: 0, Hi: 1}, {Lo: 1, Hi: 3}, {Lo: 2, Hi: 4}} {
 						for _, entries := range []int{s.puts + 1, s.puts + 1} { // made, then found
-							some := layoutOf(t, p, o, parts, own)
+							some := layoutOf(t, p, o, own)
 							if s.puts != entries {
 								t.Fatalf("parts %v: %d cuts are kept, want %d", own, s.puts, entries)
 							}
@@ -52,9 +59,9 @@ func TestLayoutRange(t *testing.T) {
 	}
 }
 
-func layoutOf(t *testing.T, p *Problem, o *Options, parts int, own graph.Range) *Layout {
+func layoutOf(t *testing.T, p *Problem, o *Options, own graph.Range) *Layout {
 	t.Helper()
-	l, err := newLayout(p, o, parts, own)
+	l, err := newLayout(p, o, own)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,4 +78,109 @@ func samePart(p, q *graph.Part) bool {
 		return s
 	}
 	return print(p) == print(q)
+}
+
+// A part takes the same memory and uploads, name by name and byte by byte, whether its process has all parts or some. The slices of the
+// gradient that it owns are not among them: they are cut between the devices of a process.
+func TestRangeBuild(t *testing.T) {
+	const parts = 5
+	for _, kind := range gnn.Kinds {
+		for name, edit := range map[string]func(p *Problem, o *Options){
+			"all savings": func(*Problem, *Options) {},
+			"exchanged":   func(_ *Problem, o *Options) { o.Savings.NoPrecompute = true },
+			"no savings":  func(_ *Problem, o *Options) { o.Savings = Savings{true, true, true, true, true, true, false} },
+			"pruned":      func(p *Problem, o *Options) { o.Dropped = dropReplicas(p.Graph, o.Part, parts, 0.5) },
+		} {
+			t.Run(fmt.Sprintf("%s/%s", kind, name), func(t *testing.T) {
+				p, m := task{share: 0.3, directed: true, sparse: kind == gnn.GIN}.make(t, kind)
+				build := func(first, n int, devices []gpu.Device) *Trainer {
+					o := Options{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Devices: devices, First: first, Parts: parts,
+						Part: scatterParts(p.Vertices(), parts), Log: slog.New(slog.DiscardHandler)}
+					edit(p, &o)
+					return builtOnly(t, p, o)
+				}
+				ranges := []graph.Range{{Lo: 0, Hi: 5}, {Lo: 0, Hi: 2}, {Lo: 2, Hi: 3}, {Lo: 3, Hi: 5}}
+				memory, uploads := map[int][]string{}, map[int]gpu.Bytes{}
+				for _, own := range ranges {
+					n := own.Hi - own.Lo
+					on := build(own.Lo, n, ledgers(n))
+					up := build(own.Lo, n, cpus(t, n))
+					for part := own.Lo; part < own.Hi; part++ {
+						if w := on.worker(part); w.index != part || w.ep.Part != part || w.waits.Part != part {
+							t.Fatalf("parts %v: the worker of part %d has number %d", own, part, w.index)
+						}
+						takes, bytes := takenBy(on.worker(part).dev), up.worker(part).usage().H2D
+						if own == ranges[0] {
+							memory[part], uploads[part] = takes, bytes
+						}
+						if want := memory[part]; !slices.Equal(takes, want) || len(want) == 0 {
+							t.Errorf("parts %v, part %d: takes %v, in a run of one process %v", own, part, takes, want)
+						}
+						if want := uploads[part]; bytes != want || bytes == 0 {
+							t.Errorf("parts %v, part %d: %d bytes are uploaded, in a run of one process %d", own, part, bytes, want)
+						}
+					}
+				}
+			})
+		}
+	}
+}
+
+// builtOnly returns a trainer whose parts are on their devices, without exchanges.
+func builtOnly(t *testing.T, p *Problem, o Options) *Trainer {
+	t.Helper()
+	tr := &Trainer{p: p, o: o, halo: new(halo.Plan), weights: gnn.NewWeights(o.Model)}
+	if err := (planner{tr}).planRun(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	tr.cancel, tr.hub = cancel, meet.NewHub(ctx, time.Minute)
+	put := placer{tr}
+	put.newWorkers()
+	t.Cleanup(func() { tr.Close() })
+	scale := weightingOf(o.Model.Kind, tr.layout, true)
+	if err := tr.each(func(w *worker) error { return put.build(w, scale) }); err != nil {
+		t.Fatal(err)
+	}
+	return tr
+}
+
+func ledgers(n int) (books []gpu.Device) {
+	for i := range n {
+		books = append(books, ledger.New(gpu.Info{Name: fmt.Sprintf("cpu:%d", i)}))
+	}
+	return books
+}
+
+// takenBy lists what a ledger holds, but for what owners of gradients have there.
+func takenBy(d gpu.Device) (all []string) {
+	owned := []string{"first moments", "second moments", "gradients of another part", "sum of gradients"}
+	for _, e := range d.(*ledger.Device).Entries() {
+		if !slices.Contains(owned, e.Name) {
+			all = append(all, fmt.Sprintf("%s %d", e.Name, e.Size))
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// Parts that are not there are not taken.
+func TestRangeOptions(t *testing.T) {
+	p, m := task{share: 0.3}.make(t, gnn.GCN)
+	for _, c := range []struct {
+		first, parts, devices int
+		want                  string
+	}{
+		{-1, 2, 2, "devices for parts -1 to 0 of 2"},
+		{1, 0, 2, "devices for parts 1 to 2 of 2"},
+		{2, 3, 2, "devices for parts 2 to 3 of 3"},
+		{0, 1, 2, "devices for parts 0 to 1 of 1"},
+		{1, 3, 2, "devices for 2 of 3 parts: this process does not reach the others"},
+	} {
+		o := Options{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Devices: ledgers(c.devices), First: c.first, Parts: c.parts,
+			Part: make([]int32, p.Vertices())}
+		if _, err := New(t.Context(), p, o); err == nil || err.Error() != c.want {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
 }

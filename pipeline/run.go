@@ -148,9 +148,9 @@ func (t *Trainer) runParts(epoch int) error {
 // trainPart runs an epoch on one part, and waits for it.
 func (t *Trainer) trainPart(w *worker, epoch int, scale float64) error {
 	err := meet.Guard(func() {
-		w.runTrain(epoch, t.p, scale, func(layer int) { t.reduce.Done(w.index, layer) })
+		w.runTrain(epoch, t.p, scale, func(layer int) { t.reduce.Done(t.at(w), layer) })
 		w.backward = w.compute.Record()
-		t.reduce.Finish(w.index)
+		t.reduce.Finish(t.at(w))
 	})
 	if err != nil {
 		return err
@@ -181,9 +181,10 @@ func (w *worker) renew() error {
 	return w.ws.Alloc(w.dev)
 }
 
-// hostWeights downloads the weights of part 0.
+// hostWeights downloads the weights, which are those of any part.
 func (t *Trainer) hostWeights() (*gnn.Weights, error) {
-	flat, err := t.workers[0].download(t.workers[0].params.Flat)
+	w0 := t.worker(t.o.First)
+	flat, err := w0.download(w0.params.Flat)
 	if err != nil {
 		return nil, err
 	}
@@ -214,12 +215,13 @@ func (t *Trainer) finish(r *Result) error {
 	if r.BestWeights == nil {
 		r.BestWeights = r.Weights
 	}
-	for i, w := range t.workers {
-		in := &t.layout.kept.Parts[i].In
-		r.HaloRows += int64(len(in.IDs))
-		if len(t.workers) <= MaxPairParts {
-			r.HaloPairs = append(r.HaloPairs, rowsByOwner(in, len(t.workers)))
+	for _, p := range t.layout.kept.Parts {
+		r.HaloRows += int64(len(p.In.IDs))
+		if t.o.Parts <= MaxPairParts {
+			r.HaloPairs = append(r.HaloPairs, rowsByOwner(&p.In, t.o.Parts))
 		}
+	}
+	for _, w := range t.workers {
 		r.PeakDevice = append(r.PeakDevice, w.dev.Memory().HighWater)
 	}
 	peak, err := hostmem.PeakRSS()

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,7 +26,7 @@ type Trainer struct {
 	shape    gnn.Shape
 	plan     gnn.Plan
 	weights  *gnn.Weights // layout, and the last weights on the host
-	workers  []*worker
+	workers  []*worker    // of the parts of this process, in part order
 	hub      *meet.Hub
 	reduce   *reduce.Reduction
 	cancel   context.CancelCauseFunc
@@ -41,6 +42,7 @@ type Trainer struct {
 // input are plain; a part that does not fit its device is a *gpu.OutOfMemory. Close must be called on success. Graph and
 // features of p are not read any more once New has returned.
 func New(ctx context.Context, p *Problem, o Options) (*Trainer, error) {
+	o.Parts = cmp.Or(o.Parts, len(o.Devices))
 	if err := o.validate(p); err != nil {
 		return nil, err
 	}
@@ -92,7 +94,7 @@ func New(ctx context.Context, p *Problem, o Options) (*Trainer, error) {
 func (o *Options) validate(p *Problem) error {
 	errs := []error{p.Validate(), o.Model.Validate(), o.Optimizer.Validate()}
 	errs = append(errs, o.checkParts(p)...)
-	errs = append(errs, o.Cache.Validate(len(o.Devices)))
+	errs = append(errs, o.Cache.Validate(o.Parts))
 	if o.Epochs < 0 || o.EvalEvery < 0 || o.Patience < 0 || o.CheckpointEvery < 0 {
 		errs = append(errs, errors.New("epochs, evaluation interval, patience and checkpoint interval must not be negative"))
 	}
@@ -107,8 +109,13 @@ func (o *Options) checkParts(p *Problem) (errs []error) {
 	if len(o.Part) != p.Vertices() {
 		bad("%d part entries for %d vertices", len(o.Part), p.Vertices())
 	}
-	if len(o.Dropped) > 0 && len(o.Dropped) != len(o.Devices) {
-		bad("dropped replicas of %d parts for %d devices", len(o.Dropped), len(o.Devices))
+	if own := o.own(); own.Lo < 0 || own.Hi > o.Parts {
+		bad("devices for parts %d to %d of %d", own.Lo, own.Hi-1, o.Parts)
+	} else if len(o.Devices) < o.Parts {
+		bad("devices for %d of %d parts: this process does not reach the others", len(o.Devices), o.Parts)
+	}
+	if len(o.Dropped) > 0 && len(o.Dropped) != o.Parts {
+		bad("dropped replicas of %d parts for %d", len(o.Dropped), o.Parts)
 	}
 	return errs
 }
@@ -128,25 +135,31 @@ func (o *Options) checkModel(p *Problem) (errs []error) {
 	return errs
 }
 
+// worker returns that of a part of this process.
+func (t *Trainer) worker(part int) *worker { return t.workers[part-t.o.First] }
+
+// at returns the place of a worker among those of this process.
+func (t *Trainer) at(w *worker) int { return w.index - t.o.First }
+
 // each runs f for every worker, in a goroutine of its own, and waits for all. The first error stops the others' waits; who
 // does not come back some time after it is left behind, with its memory.
 func (t *Trainer) each(f func(w *worker) error) error {
 	type outcome struct {
-		part int
-		err  error
+		w   *worker
+		err error
 	}
 	outcomes := make(chan outcome, len(t.workers))
-	for i, w := range t.workers {
+	for _, w := range t.workers {
 		// Owned by this call, which waits for it; it ends at the latest when the hub does, unless its device does not answer.
-		go func() { outcomes <- outcome{i, f(w)} }()
+		go func() { outcomes <- outcome{w, f(w)} }()
 	}
 	errs := make([]error, len(t.workers))
 	var patience <-chan time.Time
 	for range t.workers {
 		select {
 		case o := <-outcomes:
-			if errs[o.part] = o.err; o.err != nil {
-				t.cancel(fmt.Errorf("part %d stopped: %w", o.part, o.err))
+			if errs[t.at(o.w)] = o.err; o.err != nil {
+				t.cancel(fmt.Errorf("part %d stopped: %w", o.w.index, o.err))
 				if patience == nil {
 					patience = time.After(2 * t.hub.Grace())
 				}

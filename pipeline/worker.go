@@ -25,7 +25,7 @@ type epochHalo interface {
 
 // worker is one part of the graph on one device.
 type worker struct {
-	index int
+	index int // of the part, among those of all processes
 	network
 	supervision
 	backwardPass

@@ -44,17 +44,19 @@ type Memory interface {
 	Pin(name string, size gpu.Bytes) []byte
 }
 
-// Connect finds out which devices reach each other. noPeer: only those that are one.
-func Connect(ends []*Endpoint, noPeer bool) {
+// Connect finds out which devices reach each other. ends are those of this process, of so many parts: nobody reaches the others. noPeer: only those
+// that are one.
+func Connect(ends []*Endpoint, parts int, noPeer bool) {
 	for _, e := range ends {
-		e.Peers, e.Reach, e.Reached = make([]bool, len(ends)), make([]bool, len(ends)), make([]bool, len(ends))
+		e.Peers, e.Reach, e.Reached = make([]bool, parts), make([]bool, parts), make([]bool, parts)
 	}
-	for i, e := range ends {
-		for o, other := range ends {
+	for _, e := range ends {
+		for _, other := range ends {
+			o := other.Part
 			e.Peers[o] = other.Device == e.Device
 			p, ok := e.Local.(gpu.PeerCopier)
 			e.Reach[o] = e.Peers[o] || !noPeer && ok && p.CanCopyFrom(other.Device)
-			other.Reached[i] = e.Reach[o]
+			other.Reached[e.Part] = e.Reach[o]
 		}
 	}
 }

@@ -103,7 +103,7 @@ func newTeam(t *testing.T, o Options, parts int, peers bool) *team {
 		m := &teamMemory{dev: dev, q: e.Compute}
 		e.Memory, x.memory, x.ends = m, append(x.memory, m), append(x.ends, e)
 	}
-	Connect(x.ends, false)
+	Connect(x.ends, parts, false)
 	order := gnn.Plan{Input: gnn.Precomputed, Layers: make([]gnn.LayerPlan, 3)}
 	model := gnn.Config{Kind: gnn.SAGE, Layers: 3, Hidden: teamWidth, In: teamWidth, Out: teamWidth, Seed: 5}
 	x.plan, err = NewPlan(Config{Options: o, Model: model, Order: order, Cuts: Cuts{c, c}, Ends: x.ends, Hub: x.hub, Log: slog.New(slog.DiscardHandler)})
