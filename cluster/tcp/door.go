@@ -1,0 +1,207 @@
+package tcp
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"capgnn/cluster"
+)
+
+// door is the one port at which a rank listens while ranks join. Who comes in has shown the secret, if there is one, and a hello. It closes
+// when the rank has all its connections.
+type door struct {
+	listener *net.TCPListener
+	trust    *tls.Config // nil = no secret
+	o        *Options
+	entered  chan entrant
+	slots    chan struct{} // of connections that have not shown who they are
+	quit     chan struct{}
+	running  sync.WaitGroup
+
+	mu      sync.Mutex
+	refused string // the last connection that did not come in, and why
+}
+
+// entrant is a connection that came in. Its deadline of 5 s still runs, and its slot is still taken.
+type entrant struct {
+	conn  net.Conn // TLS or raw
+	raw   net.Conn
+	guard *limited
+	hello cluster.Hello
+	leave func() // frees the slot; once
+}
+
+// welcome ends what holds for strangers.
+func (e entrant) welcome() {
+	e.guard.lifted.Store(true)
+	e.raw.SetDeadline(time.Time{})
+	e.leave()
+}
+
+func (e entrant) turnAway() {
+	e.raw.Close()
+	e.leave()
+}
+
+func newDoor(ctx context.Context, addr string, trust *tls.Config, o *Options) (*door, error) {
+	var config net.ListenConfig
+	l, err := config.Listen(ctx, "tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	if trust == nil && !isLocal(l.Addr()) {
+		l.Close()
+		return nil, errNoSecret(addr)
+	}
+	d := &door{
+		listener: l.(*net.TCPListener), trust: trust, o: o,
+		entered: make(chan entrant), slots: make(chan struct{}, strangers), quit: make(chan struct{}),
+	}
+	d.running.Go(d.serve) // ends with close, which waits for it and for those who are in the door
+	return d, nil
+}
+
+// serve lets connections in, one goroutine each; beyond 64 strangers the next is closed, and ranks come again.
+func (d *door) serve() {
+	for {
+		c, err := d.listener.AcceptTCP()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil { // out of descriptors, or the other side has gone
+			select {
+			case <-time.After(50 * time.Millisecond):
+				continue
+			case <-d.quit:
+				return
+			}
+		}
+		select {
+		case d.slots <- struct{}{}:
+			d.running.Go(func() { d.admit(c) })
+		default:
+			c.Close()
+		}
+	}
+}
+
+func (d *door) admit(c *net.TCPConn) {
+	var once sync.Once
+	leave := func() { once.Do(func() { <-d.slots }) }
+	c.SetDeadline(time.Now().Add(strangerTime))
+	stop := make(chan struct{})
+	d.running.Go(func() { // a door that closes waits for nobody; ends with admit
+		select {
+		case <-d.quit:
+			c.Close()
+		case <-stop:
+		}
+	})
+	e, err := d.greet(c)
+	close(stop)
+	if err != nil {
+		d.mu.Lock()
+		d.refused = fmt.Sprintf("%v: %s", c.RemoteAddr(), line(err.Error(), 200))
+		d.mu.Unlock()
+		c.Close()
+		leave()
+		return
+	}
+	e.leave = leave
+	select {
+	case d.entered <- e:
+	case <-d.quit:
+		e.turnAway()
+	}
+}
+
+// greet reads a hello, behind a TLS handshake where there is a secret. The first byte tells: a TLS record of a handshake begins with 22,
+// a hello with c. With a secret only data connections of plain mode come without TLS.
+func (d *door) greet(c *net.TCPConn) (entrant, error) {
+	setUserTimeout(c, d.o.PeerTimeout)
+	raw := d.o.wrap(c)
+	var first [1]byte
+	if _, err := io.ReadFull(raw, first[:]); err != nil {
+		return entrant{}, err
+	}
+	guard := &limited{Conn: raw, first: first[:], left: strangerBytes}
+	e := entrant{conn: raw, raw: raw, guard: guard}
+	var from io.Reader = guard
+	if d.trust != nil && first[0] != 'c' {
+		e.conn = tls.Server(guard, d.trust)
+		from = e.conn
+	}
+	var b [cluster.HelloBytes]byte
+	if _, err := io.ReadFull(from, b[:]); err != nil {
+		return entrant{}, err
+	}
+	var err error
+	if e.hello, err = cluster.ParseHello(&b); err != nil {
+		return entrant{}, err
+	}
+	if d.trust != nil && e.conn == raw && (!d.o.Plain || e.hello.Role != cluster.Data) {
+		return entrant{}, errors.New("it came without TLS: give all ranks the same secret and the same transport")
+	}
+	return e, nil
+}
+
+// lastRefused names the last connection that did not come in.
+func (d *door) lastRefused() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.refused
+}
+
+func (d *door) close() {
+	close(d.quit)
+	d.listener.Close()
+	d.running.Wait()
+}
+
+// dial connects to another rank and sends a hello. A data connection in plain mode has no TLS.
+func dial(ctx context.Context, addr string, trust *tls.Config, hello cluster.Hello, o *Options) (conn, raw net.Conn, err error) {
+	ctx, cancel := context.WithTimeout(ctx, strangerTime)
+	defer cancel()
+	var dialer net.Dialer
+	c, err := dialer.DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return nil, nil, err
+	}
+	if trust == nil && !isLocal(c.RemoteAddr()) {
+		c.Close()
+		return nil, nil, fatal{errNoSecret(addr)}
+	}
+	setUserTimeout(c.(*net.TCPConn), o.PeerTimeout)
+	raw = o.wrap(c.(*net.TCPConn))
+	conn = raw
+	raw.SetDeadline(time.Now().Add(strangerTime))
+	if trust != nil && (hello.Role == cluster.Control || !o.Plain) {
+		t := tls.Client(raw, trust)
+		if err := t.HandshakeContext(ctx); err != nil {
+			raw.Close()
+			if errors.Is(err, errSecret) {
+				err = fatal{fmt.Errorf("%s: %w", addr, errSecret)}
+			}
+			return nil, nil, err
+		}
+		conn = t
+	}
+	var b [cluster.HelloBytes]byte
+	hello.Put(&b)
+	if _, err := conn.Write(b[:]); err != nil {
+		raw.Close()
+		return nil, nil, err
+	}
+	return conn, raw, nil
+}
+
+// fatal is an error that does not go away by dialling again.
+type fatal struct{ error }
+
+func (f fatal) Unwrap() error { return f.error }
