@@ -25,7 +25,10 @@ func (t planner) mayAge() (bool, error) {
 	if t.o.exactThroughout() {
 		return false, nil
 	}
-	c := t.exchangeConfig()
+	c, err := t.exchangeFacts()
+	if err != nil {
+		return false, err
+	}
 	return c.MayAge()
 }
 

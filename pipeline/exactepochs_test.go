@@ -65,7 +65,7 @@ func TestExactEpochsAreRefused(t *testing.T) {
 		{ExactEpochs: 2, Policy: jaca.LRU, Staleness: jaca.Staleness{Bound: 4}},
 		{ExactEpochs: 2, Policy: jaca.JACA, Staleness: jaca.Staleness{Bound: 4, EPS: 0.1}},
 	} {
-		if err := c.Validate(2); err == nil {
+		if err := c.Validate(2, 2); err == nil {
 			t.Errorf("%+v is taken", c)
 		}
 	}

@@ -80,6 +80,7 @@ type Options struct {
 	// First is the part of Devices[0], Parts the number of all parts, those of other processes among them; 0: as many as Devices.
 	First, Parts int
 	Part         []int32 // part of every vertex
+	Ranks        Ranks   // the processes that have the parts; nil: this one has all
 	// Rank is a preferred order of the vertices inside a part, for locality; nil: by id. Results do not depend on it but
 	// for rounding.
 	Rank    []int32

@@ -85,7 +85,13 @@ func (t placer) place(build func(*worker, weighting) error, plan func() (*halo.P
 }
 
 // planExchanges plans what training and evaluation exchange.
-func (t placer) planExchanges() (*halo.Plan, error) { return halo.NewPlan(planner(t).exchangeConfig()) }
+func (t placer) planExchanges() (*halo.Plan, error) {
+	c, err := planner(t).exchangeFacts()
+	if err != nil {
+		return nil, err
+	}
+	return halo.NewPlan(c)
+}
 
 // attach puts a worker's side of the exchanges on its device.
 func (t placer) attach(w *worker, scale weighting) error {

@@ -36,7 +36,7 @@ func (t planner) chooseOrder() {
 	o.Log.Info("planned", "input", t.plan.Input.String(), "layers", fmt.Sprintf("%+v", t.plan.Layers))
 }
 
-// exchangeConfig is what exchanges are planned by.
+// exchangeConfig is what exchanges are planned by, but for the facts of devices.
 func (t planner) exchangeConfig() halo.Config {
 	c := halo.Config{Options: t.o.Cache, Model: t.o.Model, Order: t.plan, Cuts: *t.layout.cuts(), Hub: t.hub, Log: t.o.Log,
 		Folded: !t.o.Savings.NoFoldScale && t.o.Model.Kind != gnn.GAT}
@@ -44,6 +44,14 @@ func (t planner) exchangeConfig() halo.Config {
 		c.Ends = append(c.Ends, &w.ep)
 	}
 	return c
+}
+
+// exchangeFacts is exchangeConfig with the facts of all parts' devices.
+func (t planner) exchangeFacts() (halo.Config, error) {
+	c := t.exchangeConfig()
+	var err error
+	c.Facts, err = gather(t.Trainer, tagFacts, c.OwnFacts())
+	return c, err
 }
 
 // Ages reports whether training may use rows of other parts that an earlier epoch made.

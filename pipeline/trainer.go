@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"capgnn/gnn"
@@ -94,7 +95,7 @@ func New(ctx context.Context, p *Problem, o Options) (*Trainer, error) {
 func (o *Options) validate(p *Problem) error {
 	errs := []error{p.Validate(), o.Model.Validate(), o.Optimizer.Validate()}
 	errs = append(errs, o.checkParts(p)...)
-	errs = append(errs, o.Cache.Validate(o.Parts))
+	errs = append(errs, o.Cache.Validate(o.Parts, len(o.Devices)))
 	if o.Epochs < 0 || o.EvalEvery < 0 || o.Patience < 0 || o.CheckpointEvery < 0 {
 		errs = append(errs, errors.New("epochs, evaluation interval, patience and checkpoint interval must not be negative"))
 	}
@@ -111,7 +112,7 @@ func (o *Options) checkParts(p *Problem) (errs []error) {
 	}
 	if own := o.own(); own.Lo < 0 || own.Hi > o.Parts {
 		bad("devices for parts %d to %d of %d", own.Lo, own.Hi-1, o.Parts)
-	} else if len(o.Devices) < o.Parts {
+	} else if len(o.Devices) < o.Parts && (o.Ranks == nil || slices.ContainsFunc(o.Devices, func(d gpu.Device) bool { return !keepsAccounts(d) })) { // what moves no row can be placed
 		bad("devices for %d of %d parts: this process does not reach the others", len(o.Devices), o.Parts)
 	}
 	if len(o.Dropped) > 0 && len(o.Dropped) != o.Parts {

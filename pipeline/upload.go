@@ -22,8 +22,14 @@ type loader struct {
 	err             error // first failed allocation; later calls do nothing
 }
 
-func newLoader(dev gpu.Device, q, side gpu.Queue) *loader {
+// keepsAccounts reports whether a device counts memory and does nothing else.
+func keepsAccounts(dev gpu.Device) bool {
 	_, accounts := dev.(interface{ AccountsOnly() })
+	return accounts
+}
+
+func newLoader(dev gpu.Device, q, side gpu.Queue) *loader {
+	accounts := keepsAccounts(dev)
 	d, drops := dev.(interface{ DropsContent() bool })
 	return &loader{dev: dev, q: q, side: side, accounts: accounts, drops: accounts || drops && d.DropsContent(), seen: map[any]gpu.Buffer{}}
 }

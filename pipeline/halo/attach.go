@@ -21,15 +21,16 @@ type attachment struct {
 	ep *Endpoint
 }
 
-// Attach puts a part's side of all exchanges on its device. Parts may be attached at once, each by its own goroutine. What the endpoint's
+// Attach puts the side of a part of this process of all exchanges on its device. Parts may be attached at once, each by its own goroutine. What the endpoint's
 // memory could not give is for it to report.
 func (p *Plan) Attach(part int) (train, eval *Exchange) {
-	a := &attachment{p, p.Ends[part]}
+	k := part - p.Cuts.Whole.Own.Lo
+	a := &attachment{p, p.Ends[k]}
 	train, eval = a.halos()
 	if p.periods != nil && p.periods.controller != nil {
 		train.watcher = a.watch(train)
 	}
-	p.sides[part] = train
+	p.sides[k] = train
 	return train, eval
 }
 

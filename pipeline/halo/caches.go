@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"capgnn/gpu"
 	"capgnn/hostmem"
 	"capgnn/jaca"
 )
@@ -22,10 +21,9 @@ func (c *Config) cacheExchanges() []jaca.Exchange {
 	return out
 }
 
-// planCaches gives rows their slots, as many as memory leaves room for. plain are the exchanges of training without caches.
-func (c *Config) planCaches(plain []*traffic, schedules *periods) (*jaca.Plan, error) {
-	p, err := c.buildCaches(c.cacheExchanges(), jaca.Memory{Device: c.freeForCaches(plain, schedules.controller != nil), DeviceReserve: c.ReserveDevice,
-		Host: c.freeOnHost(), HostReserve: c.ReserveHost}, schedules.largest())
+// planCaches gives rows their slots, as many as memory leaves room for.
+func (c *Config) planCaches(schedules *periods) (*jaca.Plan, error) {
+	p, err := c.buildCaches(c.cacheExchanges(), c.memory(), schedules.largest())
 	if err == nil {
 		c.Log.Info("caches planned", "policy", string(p.Policy), "local slots", fmt.Sprint(p.Capacities.Local), "global slots", p.Capacities.Global)
 	}
@@ -76,67 +74,14 @@ func sharedRows(exchanges []jaca.Exchange) int {
 	return most
 }
 
-// links returns the rates of the options, with peer copies where devices reach each other: a copy crosses both links at once.
-func (c *Config) links() jaca.Links {
-	l := c.Links
-	if l.Peer != nil {
-		return l
-	}
-	rate := func(x []float64, i int) float64 {
-		if x == nil {
-			return 1
-		}
-		return x[i]
-	}
-	type kind struct { // of parts with equal links
-		dev      gpu.Device
-		h2d, d2h float64
-	}
-	of, first := map[kind]int32{}, []int{} // the first part of each
-	for i, e := range c.Ends {
-		k := kind{e.Device, rate(l.H2D, i), rate(l.D2H, i)}
-		if _, ok := of[k]; !ok {
-			of[k] = int32(len(first))
-			first = append(first, i)
-		}
-		l.On = append(l.On, of[k])
-	}
-	for _, o := range first {
-		row := make([]float64, len(first))
-		for k, i := range first {
-			if c.Ends[i].Reach[o] {
-				row[k] = max(rate(l.D2H, o), rate(l.H2D, i))
-			}
-		}
-		l.Peer = append(l.Peer, row)
-	}
-	return l
-}
-
-// freeOnHost returns the memory that the global cache may take, at least 1; 0 = unknown. CPU devices that keep accounts only have
-// not taken theirs yet.
-func (c *Config) freeOnHost() gpu.Bytes {
-	left, _, err := hostmem.Free()
-	if err != nil {
-		return 0
-	}
-	free := gpu.Bytes(left)
-	for i, e := range c.Ends {
-		if e.Accounts && e.Device.Info().Kind == gpu.CPU && slices.Index(e.Peers, true) == i {
-			free -= e.Device.Memory().Used
-		}
-	}
-	return max(1, free)
-}
-
-// openRegion cuts the global cache into the blocks of the exchanges.
+// openRegion cuts the global cache of this process into the blocks of the exchanges that its parts make or read.
 func (p *Plan) openRegion(exchanges []*traffic) error {
 	var total int64
 	each := func(f func(l *traffic, class, owner int, size int64) error) error {
 		for _, l := range exchanges {
 			for c := range l.global {
 				for o, ids := range l.global[c] {
-					if len(ids) == 0 {
+					if len(ids) == 0 || !p.touches(l, c, o) {
 						continue
 					}
 					if err := f(l, c, o, int64(l.wireRow())*int64(len(ids))); err != nil {
@@ -183,5 +128,14 @@ func (p *Plan) openRegion(exchanges []*traffic) error {
 		b, err := r.Block(fmt.Sprintf("%v, class %d of part %d", l.ID, class, owner), size)
 		l.blocks[class][owner] = b
 		return err
+	})
+}
+
+// touches reports whether a part of this process makes or reads rows of a class that an owner puts into the global cache.
+func (c *Config) touches(l *traffic, class, owner int) bool {
+	return c.own(owner) || slices.ContainsFunc(c.Ends, func(e *Endpoint) bool {
+		r := &l.readers[e.Part]
+		at, found := slices.BinarySearch(r.owners, int32(owner))
+		return found && len(r.shared[class][at].rows)+len(r.passing[class][at].rows) > 0
 	})
 }

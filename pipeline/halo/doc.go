@@ -2,7 +2,10 @@
 // caches, and says which version of a row a part reads.
 //
 // Its nouns: an Endpoint describes a part to this package: device, queues, reachable parts, counters; a Plan is what all parts exchange,
-// made from Options and a Config; an Exchange is one part's side of that, behind gnn.Halo.
+// made from Options and a Config; Facts is what that asks of a part's device; an Exchange is one part's side of that, behind gnn.Halo.
+//
+// Parts may be of several processes. Each plans for all of them, by the cuts and by the Facts of all, which the caller gathers: so all make one plan.
+// Endpoints, sides of exchanges and the blocks of the global cache are those of the parts of this process, and of what they read.
 //
 // Parts know each other by their endpoints, which say who reaches whom, and by the lanes between them, on which an owner says where rows
 // are and a reader that it has them. Rows for a reader that does not reach the owner's device lie in host memory when its lane has them.
@@ -36,7 +39,9 @@
 //
 // # Usage
 //
-//	p, err := halo.NewPlan(halo.Config{Options: options, Model: model, Order: order, Cuts: cuts, Ends: ends, Hub: hub, Log: log})
+//	c := halo.Config{Options: options, Model: model, Order: order, Cuts: cuts, Ends: ends, Hub: hub, Log: log}
+//	c.Facts = c.OwnFacts()                  // and those of other processes
+//	p, err := halo.NewPlan(c)
 //	training, evaluation := p.Attach(part)  // of every part
 //	err = p.BeginEpoch(epoch)               // of all
 //	training.BeginEpoch(q)

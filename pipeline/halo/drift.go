@@ -44,7 +44,7 @@ type watched struct {
 // watch samples the rows that the part sends. All parts together sample at least jaca.SampleRows of each exchange, if
 // there are so many.
 func (a *attachment) watch(x *Exchange) *watcher {
-	n := sampleRows(len(a.Ends))
+	n := sampleRows(a.parts())
 	k := &watcher{looks: a.periods.controller.ShouldSample, clock: x.clock}
 	var size int
 	for _, r := range x.relays {

@@ -9,12 +9,13 @@ import (
 // What exchanges take of a device's memory besides local slots, at most: known before rows have slots, so that caches can take
 // what is left.
 
-// freeForCaches returns what each device has left for local slots. plain are the exchanges of training without caches; sampled says that their
-// rows are sampled.
-func (c *Config) freeForCaches(plain []*traffic, sampled bool) []gpu.Bytes {
+// freeForCaches returns what the device of each part of this process has left for its local slots.
+func (c *Config) freeForCaches() []gpu.Bytes {
 	free := make([]gpu.Bytes, len(c.Ends))
+	plain := exactTraffic(c.Cuts, c.Model, c.Order, &c.Options, nil)
 	evaluation := evaluationTraffic(c.Cuts, c.Model, c.Order, c.Model.Layers)
-	for i, e := range c.Ends {
+	for k, e := range c.Ends {
+		i := e.Part
 		sharing := 0
 		for _, same := range e.Peers {
 			if same {
@@ -22,14 +23,14 @@ func (c *Config) freeForCaches(plain []*traffic, sampled bool) []gpu.Bytes {
 			}
 		}
 		need := exchangeNeed(plain, evaluation, i, !c.policy().Static()) + remapNeed(c.Cuts, plain, i)
-		if sampled {
-			need += sampleNeed(c.Model, plain, len(c.Ends))
+		if c.Staleness.Auto() {
+			need += sampleNeed(c.Model, plain, c.parts())
 		}
 		if c.Folded {
 			need += scaleNeed(plain, i)
 		}
 		m := e.Device.Memory()
-		free[i] = max(0, (m.Budget-m.Used)/gpu.Bytes(sharing)-need)
+		free[k] = max(0, (m.Budget-m.Used)/gpu.Bytes(sharing)-need)
 	}
 	return free
 }

@@ -3,6 +3,7 @@ package halo
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"capgnn/gpu"
@@ -22,7 +23,7 @@ type Options struct {
 	// ReserveDevice and ReserveHost is memory left alone.
 	ReserveDevice, ReserveHost gpu.Bytes
 	TopK                       int // halo rows that count per reader and owner (Algorithm 1); 0 = all
-	// Links are the transfer rates that policy jaca decides by; zero: all equal.
+	// Links are the transfer rates that policy jaca decides by, of the parts of this process; zero: all equal.
 	Links jaca.Links
 	// Staleness bounds the age of halo rows in use. Where none can be of an earlier epoch, the run is that of staleness 0.
 	Staleness jaca.Staleness
@@ -56,8 +57,8 @@ func (c *Options) policy() jaca.Policy {
 	return c.Policy
 }
 
-// Validate says what is wrong with the options.
-func (c *Options) Validate(parts int) error {
+// Validate says what is wrong with the options of a run of so many parts, of which this process has own ones.
+func (c *Options) Validate(parts, own int) error {
 	var errs []error
 	if _, err := jaca.ParsePolicy(string(c.policy())); err != nil {
 		errs = append(errs, err)
@@ -75,8 +76,11 @@ func (c *Options) Validate(parts int) error {
 	if n := len(c.Slots); n != 0 && n != parts+1 || n > 0 && slices.Min(c.Slots) < 0 {
 		errs = append(errs, fmt.Errorf("cache slots %v of %d parts and the host", c.Slots, parts))
 	}
-	if n := len(c.Links.H2D); n != 0 && n != parts {
-		errs = append(errs, fmt.Errorf("transfer rates of %d devices for %d", n, parts))
+	if n := len(c.Links.H2D); n != 0 && n != own {
+		errs = append(errs, fmt.Errorf("transfer rates of %d devices for %d", n, own))
+	}
+	if bad := func(x float64) bool { return !(x > 0) || math.IsInf(x, 0) }; slices.ContainsFunc(c.Links.H2D, bad) || slices.ContainsFunc(c.Links.D2H, bad) {
+		errs = append(errs, fmt.Errorf("transfer rates %v and %v are not all positive", c.Links.H2D, c.Links.D2H))
 	}
 	return errors.Join(errs...)
 }

@@ -19,7 +19,8 @@ type Config struct {
 	Model gnn.Config
 	Order gnn.Plan // of operations
 	Cuts  Cuts
-	Ends  []*Endpoint // by part
+	Ends  []*Endpoint // of the parts of this process, in part order
+	Facts []Facts     // by part: OwnFacts of all processes; an evaluation needs none
 	Hub   *meet.Hub
 	// Folded says that sums read edge weights as vectors, which go with the rows of the halo matrix.
 	Folded bool
@@ -49,10 +50,19 @@ type Plan struct {
 	evaluation []*traffic
 	caches     *jaca.Plan      // nil: none
 	periods    *periods        // schedules of training's exchanges; nil: none
-	region     *hostmem.Region // the global cache, nil: none
+	region     *hostmem.Region // the global cache as far as parts of this process make or read it, nil: nothing
 	dynamic    decider         // of a policy that decides while rows are read; nil: slots stay with their rows
-	sides      []*Exchange     // of training, by part: as far as they have been attached
+	sides      []*Exchange     // of training, of the parts of this process: as far as they have been attached
 }
+
+// parts returns the number of all parts.
+func (c *Config) parts() int { return len(c.Cuts.Whole.Parts) }
+
+// own reports whether a part is of this process.
+func (c *Config) own(part int) bool { return c.Cuts.Whole.Own.Has(part) }
+
+// side returns that of a part of this process.
+func (p *Plan) side(part int) *Exchange { return p.sides[part-p.Cuts.Whole.Own.Lo] }
 
 // decider decides before each epoch what moves in it.
 type decider interface {
@@ -87,7 +97,7 @@ func (p *Plan) planTraining() error {
 	if p.policy() == jaca.None || !p.exchanges() {
 		return nil
 	}
-	if p.caches, err = p.planCaches(p.training, p.periods); err != nil {
+	if p.caches, err = p.planCaches(p.periods); err != nil {
 		return err
 	}
 	if p.ages() && !p.Pipeline && !givesSlots(p.caches) {

@@ -51,14 +51,14 @@ func (p *Plan) Save(c *checkpoint.File) error {
 	}
 	s := haloState{Plan: p.key()}
 	for k, l := range p.training {
-		state := exchangeState{Exchange: l.ID.String(), Schedule: l.schedule()}
+		state := exchangeState{Exchange: l.ID.String(), Schedule: l.schedule(), Made: make([][][]int, p.parts())}
 		for _, x := range p.sides {
 			r := x.relays[k]
-			state.Made = append(state.Made, r.made)
+			state.Made[x.ep.Part] = r.made
 			r.save(c.Sections)
 		}
 		for class := range l.classes {
-			epochs := make([]int, len(p.sides))
+			epochs := make([]int, p.parts())
 			for o := range epochs {
 				epochs[o] = l.saveBlock(c.Sections, class, o)
 			}
@@ -229,7 +229,7 @@ func (p *Plan) take(c *checkpoint.File, piece []byte, each Each) error {
 	if p.dynamic != nil {
 		return p.resumeDynamic(c, piece)
 	}
-	return each(func(part int) error { return meet.Guard(func() { p.sides[part].resume(c.Epoch) }) })
+	return each(func(part int) error { return meet.Guard(func() { p.side(part).resume(c.Epoch) }) })
 }
 
 // load takes the sample rows of a part over.
@@ -250,8 +250,8 @@ func (k *watcher) load(from map[string]checkpoint.Section, part int) error {
 // loadExchange puts the rows of one exchange back to where they lay, on all parts.
 func (p *Plan) loadExchange(k int, s *exchangeState, c *checkpoint.File, piece []byte, each Each) error {
 	l := p.training[k]
-	for i, x := range p.sides {
-		r := x.relays[k]
+	for _, x := range p.sides {
+		r, i := x.relays[k], x.ep.Part
 		r.made = s.Made[i]
 		for what, m := range r.lasting() {
 			if err := section.Upload(c.Sections[l.section(i, what)], piece, section.Place{Queue: x.ep.Compute, Buf: m.Buf, At: startOf(m)}); err != nil {
@@ -269,7 +269,7 @@ func (p *Plan) loadExchange(k int, s *exchangeState, c *checkpoint.File, piece [
 	if l.schedule().Lag == 0 || l.keeps {
 		return nil
 	}
-	return each(func(part int) error { return meet.Guard(func() { p.sides[part].relays[k].resume(c.Epoch - 1) }) })
+	return each(func(part int) error { return meet.Guard(func() { p.side(part).relays[k].resume(c.Epoch - 1) }) })
 }
 
 // loadBlock puts rows back into the global cache and tells all parts.
@@ -289,7 +289,10 @@ func (p *Plan) loadBlock(k, class, owner, epoch int, rows checkpoint.Section) er
 		return err
 	}
 	for _, s := range p.training[k].senders[owner] {
-		x := p.sides[s.reader]
+		if !p.own(s.reader) {
+			continue
+		}
+		x := p.side(s.reader)
 		x.relays[k].books[class][s.at].note(entry{epoch: epoch, rows: mem, published: x.ep.Compute.Record()})
 	}
 	return nil

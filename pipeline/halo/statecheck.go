@@ -23,16 +23,16 @@ func (p *Plan) checkState(s *haloState, sections map[string]checkpoint.Section) 
 	}
 	for k, l := range p.training {
 		g := &s.Exchanges[k]
-		if g.Exchange != l.ID.String() || len(g.Cached) != l.classes || len(g.Made) != len(p.sides) ||
+		if g.Exchange != l.ID.String() || len(g.Cached) != l.classes || len(g.Made) != p.parts() ||
 			g.Schedule.Period < 1 || g.Schedule.Lag != 0 && !l.pipelined || l.classes > 0 && l.classes%g.Schedule.Period != 0 {
 			return otherHalo("%s with %d classes, period %d", g.Exchange, len(g.Cached), g.Schedule.Period)
 		}
-		for i, x := range p.sides {
-			if err := g.checkMade(i, l, x.relays[k], sections); err != nil {
+		for _, x := range p.sides {
+			if err := g.checkMade(x.ep.Part, l, x.relays[k], sections); err != nil {
 				return err
 			}
 		}
-		if err := g.checkCached(l, len(p.sides), sections); err != nil {
+		if err := g.checkCached(l, p.parts(), sections); err != nil {
 			return err
 		}
 	}

@@ -106,7 +106,9 @@ func newTeam(t *testing.T, o Options, parts int, peers bool) *team {
 	Connect(x.ends, parts, false)
 	order := gnn.Plan{Input: gnn.Precomputed, Layers: make([]gnn.LayerPlan, 3)}
 	model := gnn.Config{Kind: gnn.SAGE, Layers: 3, Hidden: teamWidth, In: teamWidth, Out: teamWidth, Seed: 5}
-	x.plan, err = NewPlan(Config{Options: o, Model: model, Order: order, Cuts: Cuts{c, c}, Ends: x.ends, Hub: x.hub, Log: slog.New(slog.DiscardHandler)})
+	config := Config{Options: o, Model: model, Order: order, Cuts: Cuts{c, c}, Ends: x.ends, Hub: x.hub, Log: slog.New(slog.DiscardHandler)}
+	config.Facts = config.OwnFacts()
+	x.plan, err = NewPlan(config)
 	if err != nil {
 		t.Fatal(err)
 	}

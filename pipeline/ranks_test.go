@@ -1,0 +1,207 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"capgnn/gnn"
+	"capgnn/graph"
+	"capgnn/hostmem"
+	"capgnn/jaca"
+	"capgnn/pipeline/halo"
+)
+
+// testRank is a process of several that live in one.
+type testRank struct {
+	rank     int
+	up, down []chan testRecord // by rank
+}
+
+type testRecord struct {
+	tag uint32
+	b   []byte
+}
+
+func testRanks(n int) (all []*testRank) {
+	up, down := make([]chan testRecord, n), make([]chan testRecord, n)
+	for r := range n {
+		up[r], down[r] = make(chan testRecord, 1), make(chan testRecord, 1)
+	}
+	for r := range n {
+		all = append(all, &testRank{r, up, down})
+	}
+	return all
+}
+
+func takeRecord(ctx context.Context, from chan testRecord, tag uint32) ([]byte, error) {
+	select {
+	case r := <-from:
+		if r.tag != tag {
+			return nil, fmt.Errorf("record %d, want %d", r.tag, tag)
+		}
+		return r.b, nil
+	case <-time.After(time.Minute):
+		return nil, errors.New("no record")
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+func (r *testRank) Gather(ctx context.Context, tag uint32, b []byte) (all [][]byte, err error) {
+	r.up[r.rank] <- testRecord{tag, b}
+	for k := 0; r.rank == 0 && k < len(r.up) && err == nil; k++ {
+		b, err = takeRecord(ctx, r.up[k], tag)
+		all = append(all, b)
+	}
+	return all, err
+}
+
+func (r *testRank) Broadcast(ctx context.Context, tag uint32, b []byte) ([]byte, error) {
+	for k := 0; r.rank == 0 && k < len(r.down); k++ {
+		r.down[k] <- testRecord{tag, b}
+	}
+	return takeRecord(ctx, r.down[r.rank], tag)
+}
+
+// onRanks returns the trainers of a run whose parts are grouped so, made side by side, or the error of each.
+func onRanks(t *testing.T, groups []graph.Range, make func(own graph.Range, r Ranks) (*Trainer, error)) ([]*Trainer, []error) {
+	t.Helper()
+	ranks, trainers, errs, done := testRanks(len(groups)), slices.Repeat([]*Trainer{nil}, len(groups)), slices.Repeat([]error{nil}, len(groups)), [](chan bool){}
+	for k, own := range groups {
+		end := newEnd()
+		done = append(done, end)
+		go func() {
+			trainers[k], errs[k] = make(own, ranks[k])
+			close(end)
+		}()
+	}
+	for _, end := range done {
+		<-end
+	}
+	for _, tr := range trainers {
+		if tr != nil {
+			t.Cleanup(func() { tr.Close() })
+		}
+	}
+	return trainers, errs
+}
+
+func newEnd() chan bool { return make(chan bool) }
+
+// However parts are grouped into processes, each process plans what one process does: the same rows have slots, and every part takes the same
+// memory, name by name. Only of the global cache a process has the part that it makes or reads.
+func TestRanksPlanAlike(t *testing.T) {
+	const parts = 4
+	none := hostmem.LockOptions{Heap: true}
+	for _, kind := range []gnn.Kind{gnn.GCN, gnn.GAT} {
+		for name, edit := range map[string]func(p *Problem, o *Options){
+			"none":   func(*Problem, *Options) {},
+			"jaca":   func(_ *Problem, o *Options) { o.Cache = halo.Options{Policy: jaca.JACA} },
+			"pruned": func(p *Problem, o *Options) { o.Dropped = dropReplicas(p.Graph, o.Part, parts, 0.5) },
+			"int8": func(_ *Problem, o *Options) {
+				o.Cache = halo.Options{Policy: jaca.Degree, HaloType: halo.Int8, Global: jaca.Percent(30)}
+			},
+			"stale": func(_ *Problem, o *Options) {
+				o.Cache = halo.Options{Policy: jaca.JACA, Staleness: jaca.Staleness{Bound: 3}, Local: jaca.Percent(40), Global: jaca.Percent(20)}
+			},
+			"lagging": func(_ *Problem, o *Options) {
+				o.Cache = halo.Options{Policy: jaca.JACA, Staleness: jaca.Staleness{Bound: 2}, Pipeline: true}
+			},
+			"adapts": func(_ *Problem, o *Options) {
+				o.Cache = halo.Options{Policy: jaca.JACA, Staleness: jaca.Staleness{Bound: 4, EPS: 0.01}, Local: jaca.Percent(50)}
+			},
+			"unequal": func(_ *Problem, o *Options) {
+				o.Cache = halo.Options{Policy: jaca.JACA, Links: jaca.Links{H2D: []float64{1, 2, 1, 3}, D2H: []float64{2, 1, 1, 4}}, Local: jaca.Percent(30), Global: jaca.Percent(40)}
+			},
+		} {
+			t.Run(fmt.Sprintf("%s/%s", kind, name), func(t *testing.T) {
+				p, m := task{share: 0.6}.make(t, kind)
+				place := func(own graph.Range, r Ranks) (*Trainer, error) {
+					o := Options{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Epochs: 9, First: own.Lo, Parts: parts, Ranks: r,
+						Part: scatterParts(p.Vertices(), parts)}
+					edit(p, &o)
+					o.Cache.NoPeer, o.Cache.Host = true, none
+					if l := &o.Cache.Links; l.H2D != nil {
+						l.H2D, l.D2H = l.H2D[own.Lo:own.Hi], l.D2H[own.Lo:own.Hi]
+					}
+					for part := own.Lo; part < own.Hi; part++ { // of unequal memory
+						o.Devices = append(o.Devices, ledgers(part + 1)[part])
+					}
+					return New(t.Context(), p, o)
+				}
+				whole, err := place(graph.Range{Lo: 0, Hi: parts}, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer whole.Close()
+				region, _ := whole.HostMemory()
+				for _, groups := range [][]graph.Range{{{Lo: 0, Hi: 2}, {Lo: 2, Hi: 4}}, {{Lo: 0, Hi: 1}, {Lo: 1, Hi: 4}}, {{Lo: 0, Hi: 1}, {Lo: 1, Hi: 2}, {Lo: 2, Hi: 3}, {Lo: 3, Hi: 4}}} {
+					trainers, errs := onRanks(t, groups, place)
+					if err := errors.Join(errs...); err != nil {
+						t.Fatal(err)
+					}
+					for k, tr := range trainers {
+						if got, want := fmt.Sprint(slotsOf(tr)), fmt.Sprint(slotsOf(whole)); got != want {
+							t.Errorf("parts %v: other rows have slots than in a run of one process", groups[k])
+						}
+						for part := groups[k].Lo; part < groups[k].Hi; part++ {
+							if got, want := takenBy(tr.worker(part).dev), takenBy(whole.worker(part).dev); !slices.Equal(got, want) {
+								t.Errorf("parts %v, part %d: takes\n%s\nin a run of one process\n%s", groups[k], part, strings.Join(got, "\n"), strings.Join(want, "\n"))
+							}
+						}
+						if own, _ := tr.HostMemory(); own > region || region > 0 && own == 0 {
+							t.Errorf("parts %v: %d bytes of the global cache, of %d", groups[k], own, region)
+						}
+					}
+				}
+			})
+		}
+	}
+}
+
+// slotsOf lists the rows that have slots.
+func slotsOf(tr *Trainer) (all []any) {
+	if tr.Caches() == nil {
+		return nil
+	}
+	all = append(all, tr.Caches().Capacities)
+	for _, table := range tr.Caches().Tables {
+		for i := range table.Readers {
+			r := &table.Readers[i]
+			all = append(all, r.Local, r.Transient, r.Class, r.Place)
+		}
+		all = append(all, table.Global, table.GlobalAt)
+	}
+	return all
+}
+
+// A rank whose records are not of its parts ends the start with a line.
+func TestRanksThatLie(t *testing.T) {
+	p, m := task{share: 0.6}.make(t, gnn.GCN)
+	place := func(own graph.Range, r Ranks) (*Trainer, error) {
+		o := Options{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, First: own.Lo, Parts: 3, Ranks: r, Part: scatterParts(p.Vertices(), 3),
+			Devices: ledgers(own.Hi - own.Lo), Cache: halo.Options{Policy: jaca.JACA}}
+		return New(t.Context(), p, o)
+	}
+	for _, c := range []struct {
+		says string
+		want string
+	}{
+		{`[{}]`, "ranks have records of 2 parts, the run has 3"},
+		{`[{},{},{}]`, "ranks have records of 4 parts, the run has 3"},
+		{`{}`, "read records of rank 1: json: cannot unmarshal object into Go value of type []json.RawMessage"},
+		{`[{},{"Device":"x"}]`, "read records of rank 0: json: cannot unmarshal string into Go struct field Facts.Device of type int"},
+		{``, "read records of rank 1: unexpected end of JSON input"},
+	} {
+		ranks := testRanks(2)
+		go ranks[1].Gather(t.Context(), tagFacts, []byte(c.says))
+		if _, err := place(graph.Range{Lo: 0, Hi: 1}, ranks[0]); err == nil || err.Error() != c.want {
+			t.Errorf("%s: %v", c.says, err)
+		}
+	}
+}
