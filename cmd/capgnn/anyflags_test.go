@@ -98,13 +98,18 @@ func TestAnyFlags(t *testing.T) {
 	for _, name := range []string{"HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME"} {
 		t.Setenv(name, dir)
 	}
+	var out, errs bytes.Buffer
+	if code := run([]string{"capgnn", "profile", "--quick", "--quiet", "--devices", "cpu:threads=1,cpu:threads=1"}, &out, &errs); code != term.ExitDone {
+		t.Fatal(errs.String())
+	}
 	for k := range draws {
 		t.Run(fmt.Sprint(k), func(t *testing.T) {
 			d := &anyFlags{Rand: rand.New(rand.NewPCG(uint64(k), 4))}
 			path := filepath.Join(dir, "data.npz")
 			d.data(t, path)
 			d.draw(path)
-			var out, errs bytes.Buffer
+			out.Reset()
+			errs.Reset()
 			code := run(d.args, &out, &errs)
 			line := strings.TrimSuffix(errs.String(), "\n")
 			switch {

@@ -89,6 +89,7 @@ func TestBenchAfterAKill(t *testing.T) {
 func TestBenchEverything(t *testing.T) {
 	s := newSandbox(t)
 	data := newStore().write(s, "rings.npz")
+	s.measured("cpu:0,threads=1,link=1GiB/s,cpu:1,threads=1,link=1GiB/s,cpu:2,threads=1,link=8GiB/s,cpu:3,threads=1,link=8GiB/s") // those of overhead
 	stdout := s.must("bench", "all", "--quick", "--quiet", "--json", "--datasets", data, "--epochs", "6", "--out", "all")
 	var result struct {
 		Results []struct {

@@ -13,6 +13,7 @@ import (
 func TestPlanEqualsRun(t *testing.T) {
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
+	s.measured("cpu:threads=1,cpu:threads=1")
 	for _, more := range [][]string{
 		{"--devices", "cpu:threads=1"},
 		{"--devices", "cpu:threads=1,cpu:threads=1", "--parts", "3", "--model", "sage"},

@@ -45,6 +45,13 @@ type sandbox struct {
 
 func newSandbox(t *testing.T) *sandbox { return &sandbox{t, t.TempDir()} }
 
+// measured puts a profile of devices into the cache, made of few measurements: otherwise the first command that wants one takes seconds
+// for it. It replaces that of an earlier call.
+func (s *sandbox) measured(devices string) {
+	s.t.Helper()
+	s.must("profile", "--quick", "--quiet", "--devices", devices)
+}
+
 func (s *sandbox) path(name string) string { return filepath.Join(s.dir, name) }
 
 // command returns the program with these arguments, ready to run.

@@ -108,6 +108,7 @@ func losses(t *testing.T, dir string) []any {
 func TestRerunsGiveEqualBits(t *testing.T) {
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
+	s.measured("cpu:threads=1,cpu:threads=1,slow=1.5")
 	first := s.train(small("--run-dir", "a", "--model", "gat", "--hidden", "8", "--devices", "cpu:threads=1,cpu:threads=1,slow=1.5", "--parts", "3")...)
 	for name, args := range map[string][]string{
 		"rerun":     small("--model", "gat", "--hidden", "8", "--devices", "cpu:threads=1,cpu:threads=1,slow=1.5", "--parts", "3"),

@@ -37,7 +37,9 @@ func TestConformance(t *testing.T) {
 	if testing.Short() { // the others have no goroutines of their own
 		return
 	}
+	suite := gputest.RunProducts
 	if long.Wanted() { // "late" is on time in most operations
+		suite = gputest.Run
 		t.Run("well", func(t *testing.T) {
 			gputest.Run(t, func(t *testing.T) gpu.Device { return cpu(t, faulty.Faults{}) })
 		})
@@ -48,7 +50,7 @@ func TestConformance(t *testing.T) {
 			t.Fatal(err)
 		}
 		clock := sim.NewClock()
-		gputest.Run(t, func(t *testing.T) gpu.Device {
+		suite(t, func(t *testing.T) gpu.Device {
 			d, err := sim.Open(sim.Config{Name: "sim:0", Clock: clock, Rates: card.Rates(), Memory: 64 << 20, Arithmetic: true, Peer: true, Threads: 1})
 			if err != nil {
 				t.Fatal(err)
