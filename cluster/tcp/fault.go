@@ -148,12 +148,16 @@ func (g *Group) first(f fault) fault {
 // pronounce tells all ranks why the group ends, waits a little until they have read it, and ends it here.
 func (g *Group) pronounce(f fault) {
 	text := g.words(f)
-	g.tell(cluster.Verdict, text, f.About)
+	gone := -1
+	if f.Loss {
+		gone = f.About
+	}
+	g.tell(cluster.Verdict, text, gone)
 	g.end(&Ended{text})
 }
 
-// tell sends a text to all ranks that joined and waits until they have closed their control connections, except one that is not waited for.
-func (g *Group) tell(kind cluster.Kind, text string, except int) {
+// tell sends a text to all ranks that joined and waits until they have closed their control connections, except one that is gone.
+func (g *Group) tell(kind cluster.Kind, text string, gone int) {
 	for _, l := range g.control {
 		if l != nil {
 			l.push(frame{head: cluster.Header{Kind: kind}, body: []byte(text)})
@@ -161,7 +165,7 @@ func (g *Group) tell(kind cluster.Kind, text string, except int) {
 	}
 	timer := time.After(farewell)
 	for r, l := range g.control {
-		if l == nil || r == except {
+		if l == nil || r == gone {
 			continue
 		}
 		select {

@@ -53,8 +53,6 @@ func (m Member) name() string {
 	return fmt.Sprintf("rank %d (host %s)", m.Rank, line(m.Host, 64))
 }
 
-const minSecret = 32 // bytes
-
 func (o Options) complete() (Options, error) {
 	var errs []error
 	if o.Ranks < 1 || o.Rank < 0 || o.Rank >= o.Ranks {
@@ -63,8 +61,8 @@ func (o Options) complete() (Options, error) {
 	if _, _, err := net.SplitHostPort(o.Master); err != nil && o.Ranks > 1 {
 		errs = append(errs, fmt.Errorf("address %q of rank 0: want host:port", o.Master))
 	}
-	if o.Secret != nil && len(o.Secret) < minSecret {
-		errs = append(errs, fmt.Errorf("the secret has %d bytes: at least %d are wanted", len(o.Secret), minSecret))
+	if o.Secret != nil && len(o.Secret) < cluster.MinSecret {
+		errs = append(errs, fmt.Errorf("the secret has %d bytes: at least %d are wanted", len(o.Secret), cluster.MinSecret))
 	}
 	if o.DataPort < 0 || o.DataPort > 65535 {
 		errs = append(errs, fmt.Errorf("port %d for data: want 0 to 65535", o.DataPort))

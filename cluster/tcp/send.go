@@ -1,6 +1,7 @@
 package tcp
 
 import (
+	"errors"
 	"fmt"
 
 	"capgnn/cluster"
@@ -9,15 +10,17 @@ import (
 // outbound is an area that this rank fills at a peer. A message is all pieces of one epoch; the next message begins when the reader has
 // taken the one before. The link's lock guards it.
 type outbound struct {
-	area      cluster.Area
-	epoch     uint32  // of the last message begun
-	end       int     // bytes of it that were given to Send
-	begun     bool    // there was a message
-	ready     bool    // the reader has room for the next message
-	queue     bool    // it is in the ring
-	size      int     // bytes of the piece under way that were written
-	next      []piece // the message that waits for the reader
-	pieces    []piece // of the message under way, to be written
+	area   cluster.Area
+	open   bool    // the reader has registered its memory
+	idle   bool    // no message is under way
+	begun  bool    // there was a message
+	epoch  uint32  // of the last message begun
+	end    int     // bytes of it that were given to Send
+	pieces []piece // of it that are to be written
+	size   int     // bytes of the first piece that were written
+	queued bool    // it is in the ring
+
+	next      []piece // the message that waits until the one under way is taken
 	nextEpoch uint32
 	nextEnd   int
 }
@@ -34,40 +37,44 @@ type piece struct {
 // ascend. b stays untouched until sent is called, with nil when the bytes are with the system, or with what ended the group.
 func (g *Group) Send(to int, area, epoch uint32, off int, b []byte, sent func(error)) {
 	l := g.link(to)
-	l.mu.Lock()
-	if err := l.err; err != nil {
-		l.mu.Unlock()
-		later(sent, err)
+	err := l.enqueue(area, epoch, piece{off, b, sent})
+	if err == nil {
+		l.wakeUp()
 		return
+	}
+	later(sent, err)
+	var v violation
+	if errors.As(err, &v) {
+		g.linkFault(l, err)
+	}
+}
+
+func (l *link) enqueue(area, epoch uint32, p piece) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err != nil {
+		return l.err
 	}
 	o := l.out[area]
-	if o == nil || off < 0 || off+len(b) > o.area.Bytes {
-		l.mu.Unlock()
-		panic(fmt.Sprintf("tcp: Send of bytes %d to %d of area %d to rank %d, which is not in the table", off, off+len(b), area, to))
+	if o == nil || p.off < 0 || p.off+len(p.b) > o.area.Bytes {
+		panic(fmt.Sprintf("tcp: Send of bytes %d to %d of area %d to rank %d, which is not in the table", p.off, p.off+len(p.b), area, l.peer.Rank))
 	}
-	err := o.add(l, epoch, piece{off, b, sent})
-	l.mu.Unlock()
-	if err != nil {
-		later(sent, err)
-		g.linkFault(l, err)
-		return
-	}
-	l.wakeUp()
+	return o.add(l, epoch, p)
 }
 
 // add puts a piece where it belongs: to the message under way, or to the one that waits.
 func (o *outbound) add(l *link, epoch uint32, p piece) error {
 	at, message, first := &o.end, &o.pieces, false
 	switch {
-	case o.begun && epoch == o.epoch && o.ready:
+	case o.begun && epoch == o.epoch && o.idle:
 		return protocolError(fmt.Errorf("it took epoch %d of area %d before all of it was sent", epoch, o.area.Number))
 	case o.begun && epoch == o.epoch:
-	case o.ready && (!o.begun || epoch > o.epoch):
+	case o.idle && (!o.begun || epoch > o.epoch):
 		o.begin(epoch)
 		first = true
 	case o.next != nil && epoch == o.nextEpoch:
 		at, message = &o.nextEnd, &o.next
-	case o.next == nil && (!o.begun || epoch > o.epoch):
+	case o.next == nil && !o.idle && epoch > o.epoch:
 		o.nextEpoch, o.nextEnd = epoch, 0
 		at, message, first = &o.nextEnd, &o.next, true
 	default:
@@ -82,28 +89,19 @@ func (o *outbound) add(l *link, epoch uint32, p piece) error {
 	}
 	*at += len(p.b)
 	*message = append(*message, p)
-	o.enqueue(l)
+	o.queue(l)
 	return nil
 }
 
 func (o *outbound) begin(epoch uint32) {
-	o.epoch, o.end, o.begun, o.ready = epoch, 0, true, false
+	o.epoch, o.end, o.begun, o.idle = epoch, 0, true, false
 }
 
-func (o *outbound) enqueue(l *link) {
-	if !o.queue && len(o.pieces) > 0 {
-		o.queue = true
+// queue puts the area into the ring if pieces of it may go.
+func (o *outbound) queue(l *link) {
+	if o.open && !o.queued && len(o.pieces) > 0 {
+		o.queued = true
 		l.ring = append(l.ring, o)
-	}
-}
-
-// free says that the reader has room, and begins the message that waits.
-func (o *outbound) free(l *link) {
-	o.ready = true
-	if o.next != nil {
-		o.begin(o.nextEpoch)
-		o.end, o.pieces, o.next = o.nextEnd, o.next, nil
-		o.enqueue(l)
 	}
 }
 
@@ -123,8 +121,8 @@ func (l *link) nextRows() frame {
 		o.pieces[0] = piece{}
 		o.pieces = o.pieces[1:]
 	}
-	o.queue = false
-	o.enqueue(l)
+	o.queued = false
+	o.queue(l)
 	return f
 }
 
@@ -136,12 +134,13 @@ func (l *link) opened(h cluster.Header) error {
 	switch {
 	case o == nil:
 		return protocolError(fmt.Errorf("it opened area %d, which is not in the table", h.Area))
-	case o.ready || o.begun:
+	case o.open:
 		return protocolError(fmt.Errorf("it opened area %d twice", h.Area))
 	case h.Offset != uint64(o.area.Bytes):
 		return protocolError(fmt.Errorf("it opened area %d with %d bytes in place of %d", h.Area, h.Offset, o.area.Bytes))
 	}
-	o.free(l)
+	o.open = true
+	o.queue(l)
 	l.wakeUp()
 	return nil
 }
@@ -153,10 +152,15 @@ func (l *link) taken(h cluster.Header) error {
 	switch {
 	case o == nil:
 		return protocolError(fmt.Errorf("it took area %d, which is not in the table", h.Area))
-	case o.ready || !o.begun || h.Epoch != o.epoch || len(o.pieces) > 0:
+	case o.idle || h.Epoch != o.epoch || len(o.pieces) > 0:
 		return protocolError(fmt.Errorf("it took epoch %d of area %d, which was not sent", h.Epoch, h.Area))
 	}
-	o.free(l)
+	o.idle = true
+	if o.next != nil {
+		o.begin(o.nextEpoch)
+		o.end, o.pieces, o.next = o.nextEnd, o.next, nil
+		o.queue(l)
+	}
 	l.wakeUp()
 	return nil
 }

@@ -1,0 +1,243 @@
+package tcp
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"capgnn/cluster"
+)
+
+// wantEnd fails unless all these ranks end soon with this line.
+func wantEnd(t *testing.T, groups []*Group, within time.Duration, want string) {
+	t.Helper()
+	timer := time.After(within)
+	for _, g := range groups {
+		select {
+		case <-g.Done():
+			var ended *Ended
+			if !errors.As(g.Err(), &ended) || ended.Line != want {
+				t.Errorf("rank %d ends with\n\t%v, want\n\t%s", g.Rank(), g.Err(), want)
+			}
+		case <-timer:
+			t.Errorf("rank %d lives after %v", g.Rank(), within)
+		}
+	}
+}
+
+// die closes all connections of a rank at once, as the system does for a process that is killed.
+func die(g *Group) {
+	for _, l := range g.links() {
+		l.raw.Close()
+	}
+}
+
+func TestFailIsNamedEverywhere(t *testing.T) {
+	for _, rank := range []int{0, 1, 2} {
+		checkLeaks(t)
+		groups := together(t, 3, Options{Secret: testSecret}, nil)
+		for _, g := range groups {
+			g.SetEpoch(12)
+		}
+		err := groups[rank].Fail(errors.New("device cpu:0:\nout of memory"))
+		want := groups[rank].members[rank].name() + " failed in epoch 12: device cpu:0: out of memory"
+		if err == nil || err.Error() != want {
+			t.Errorf("Fail returns %v", err)
+		}
+		wantEnd(t, groups, time.Second, want)
+		closeAll(groups)
+	}
+}
+
+func TestLossIsNamedEverywhere(t *testing.T) {
+	for name, o := range modes {
+		t.Run(name, func(t *testing.T) {
+			checkLeaks(t)
+			groups := together(t, 4, o, func(r int, o *Options) {
+				o.Waits = func() string { return "halo rows of layer 1 forward" }
+			})
+			for _, g := range groups {
+				g.SetEpoch(12)
+			}
+			die(groups[2])
+			rest := []*Group{groups[0], groups[1], groups[3]}
+			for _, g := range rest {
+				select {
+				case <-g.Done():
+				case <-time.After(2 * time.Second):
+					t.Fatalf("rank %d lives", g.Rank())
+				}
+			}
+			text := groups[0].Err().Error()
+			if !strings.HasPrefix(text, "rank 2 (host host2) lost in epoch 12: connection closed; rank ") ||
+				!strings.HasSuffix(text, " waited for halo rows of layer 1 forward") {
+				t.Errorf("rank 0 ends with %s", text)
+			}
+			wantEnd(t, rest, time.Second, text)
+		})
+	}
+}
+
+// Without rank 0 each rank names it.
+func TestLossOfRank0(t *testing.T) {
+	checkLeaks(t)
+	groups := together(t, 3, Options{}, nil)
+	die(groups[0])
+	wantEnd(t, groups[1:2], 2*time.Second, "rank 0 (host host0) lost before the first epoch: connection closed; seen by rank 1 (host host1)")
+	wantEnd(t, groups[2:], 2*time.Second, "rank 0 (host host0) lost before the first epoch: connection closed; seen by rank 2 (host host2)")
+}
+
+// A loss that another rank's fault explains gives way to it: the rank that fails closes its connections without waiting.
+func TestFaultBeforeItsEcho(t *testing.T) {
+	checkLeaks(t)
+	groups := together(t, 3, Options{}, nil)
+	groups[0].linkFault(groups[0].data[1], errors.New("broken")) // what rank 0 notices first
+	time.Sleep(settle / 4)
+	go groups[2].Fail(errors.New("disk full")) // ends with the verdict
+	wantEnd(t, groups, 2*time.Second, "rank 2 (host host2) failed before the first epoch: disk full")
+}
+
+// gate is a connection that lets nothing through while it is closed: a cut link.
+type gate struct {
+	*net.TCPConn
+	cut *atomic.Bool
+}
+
+func (g gate) Read(b []byte) (int, error) {
+	for {
+		n, err := g.TCPConn.Read(b)
+		if err != nil || !g.cut.Load() {
+			return n, err
+		}
+	}
+}
+
+func (g gate) Write(b []byte) (int, error) {
+	if g.cut.Load() {
+		return len(b), nil
+	}
+	return g.TCPConn.Write(b)
+}
+
+// Close sends nothing either; the other side is still connected.
+func (g gate) Close() error {
+	if !g.cut.Load() {
+		return g.TCPConn.Close()
+	}
+	time.AfterFunc(time.Second, func() { g.TCPConn.Close() })
+	return g.TCPConn.SetDeadline(time.Unix(1, 0))
+}
+
+// A rank whose links are cut is lost after PeerTimeout, and finds itself alone at the same time.
+func TestSilence(t *testing.T) {
+	checkLeaks(t)
+	var cut atomic.Bool
+	groups := together(t, 3, Options{PeerTimeout: 300 * time.Millisecond}, func(r int, o *Options) {
+		if r == 2 {
+			o.wrap = func(c *net.TCPConn) net.Conn { return gate{c, &cut} }
+		}
+	})
+	time.Sleep(500 * time.Millisecond)
+	for r, g := range groups {
+		if err := g.Err(); err != nil {
+			t.Fatalf("rank %d ends although all give signs of life: %v", r, err)
+		}
+	}
+	cut.Store(true)
+	start := time.Now()
+	wantEnd(t, groups[:1], 2300*time.Millisecond, groups[0].waitEnd(t))
+	wantEnd(t, groups[1:2], time.Second, groups[0].Err().Error())
+	if s := groups[0].Err().Error(); !strings.HasPrefix(s, "rank 2 (host host2) lost before the first epoch: no sign of life for 300ms") {
+		t.Errorf("rank 0 ends with %s", s)
+	}
+	t.Logf("the others ended after %v", time.Since(start))
+	<-groups[2].Done()
+	if s := groups[2].Err().Error(); !strings.Contains(s, "lost before the first epoch: no sign of life for 300ms") {
+		t.Errorf("rank 2 ends with %s", s)
+	}
+}
+
+func (g *Group) waitEnd(t *testing.T) string {
+	select {
+	case <-g.Done():
+		return g.Err().Error()
+	case <-time.After(5 * time.Second):
+		t.Fatalf("rank %d lives", g.Rank())
+	}
+	return ""
+}
+
+// What was not sent is answered with the verdict, and so is every call that waits.
+func TestEndAnswersAll(t *testing.T) {
+	checkLeaks(t)
+	groups := together(t, 2, Options{Secret: testSecret}, nil)
+	announce(t, groups, []cluster.Area{{From: 0, To: 1, Number: 1, Bytes: 8 << 20}, {From: 0, To: 1, Number: 2, Bytes: 4}})
+	groups[1].Expect(0, 1, make([]byte, 8<<20), func(uint32, int) {})
+	answers := make(chan error, 10)
+	sent := func(err error) { answers <- err }
+	big := make([]byte, 8<<20)
+	groups[0].Send(1, 2, 1, 0, big[:4], sent) // nobody expects it
+	groups[0].Send(1, 2, 2, 0, big[:4], sent)
+	groups[0].Send(1, 1, 1, 0, big[:len(big)/2], nil)
+	groups[0].Send(1, 1, 1, len(big)/2, big[len(big)/2:], sent)
+	groups[0].Send(1, 1, 2, 0, big, sent) // never taken
+	if err := <-answers; err != nil {
+		t.Errorf("the first message of area 1: %v", err)
+	}
+	var wait sync.WaitGroup
+	wait.Go(func() {
+		_, err := groups[0].Gather(context.Background(), 1, nil)
+		answers <- err
+	})
+	time.Sleep(20 * time.Millisecond)
+	want := "rank 1 (host host1) failed before the first epoch: full"
+	groups[1].Fail(errors.New("full"))
+	for range 4 {
+		if err := <-answers; err == nil || err.Error() != want {
+			t.Errorf("answered with %v", err)
+		}
+	}
+	groups[0].Send(1, 2, 3, 0, big[:4], sent)
+	if err := <-answers; err == nil || err.Error() != want {
+		t.Errorf("Send after the end: %v", err)
+	}
+	wait.Wait()
+}
+
+func TestRequestStop(t *testing.T) {
+	checkLeaks(t)
+	groups := together(t, 3, Options{}, nil)
+	ctx := context.Background()
+	last := make([]uint32, 3)
+	err := each(groups, func(g *Group) error {
+		for epoch := uint32(0); ; epoch++ {
+			g.SetEpoch(epoch)
+			if g.Rank() == 2 && epoch == 5 {
+				g.RequestStop()
+			}
+			if g.Rank() == 1 && epoch == 5 {
+				g.RequestStop()
+			}
+			if _, err := g.Gather(ctx, 2*epoch, nil); err != nil {
+				return err
+			}
+			if _, err := g.Broadcast(ctx, 2*epoch+1, nil); err != nil {
+				return err
+			}
+			if end, by, ok := g.LastEpoch(); ok && epoch >= end {
+				if last[g.Rank()] = epoch; epoch != end || by == 0 {
+					return errors.New("a rank is beyond the last epoch")
+				}
+				return nil
+			}
+		}
+	})
+	if err != nil || last[0] != last[1] || last[0] != last[2] || last[0] < 5 || last[0] > 7 {
+		t.Errorf("ranks end after epochs %v: %v", last, err)
+	}
+}
