@@ -88,7 +88,7 @@ func splitNodes(list string) []string {
 	})
 }
 
-// parseItem reads an item, and makes sure that its first host has a name that can be one: the others differ in digits.
+// parseItem reads an item, and makes sure that its first host has a name or an address that can be one: the others differ in digits.
 func parseItem(text string) (nodeItem, error) {
 	item := nodeItem{count: 1}
 	for rest := text; ; {
@@ -112,7 +112,7 @@ func parseItem(text string) (nodeItem, error) {
 		}
 		item.count, rest = count, after
 	}
-	return item, checkName(item.host(0))
+	return item, checkHost(item.host(0))
 }
 
 // parseBracket reads numbers and ranges between commas.

@@ -30,6 +30,7 @@ func TestNodes(t *testing.T) {
 		{"[1-3]", "1 2 3"},
 		{"n[1-2][3-4]", "n13 n14 n23 n24"},
 		{"n[1-2],n[1-2]", "n1 n2 n1 n2"},
+		{"10.0.0.[1-2],10.0.1.1", "10.0.0.1 10.0.0.2 10.0.1.1"},
 		// What that Slurm refuses.
 		{"n[1-2]-ib,m", "n1-ib n2-ib m"},
 		{"n[1-2].example.org", "n1.example.org n2.example.org"},
@@ -45,7 +46,7 @@ func TestNodes(t *testing.T) {
 	}
 	for _, list := range []string{
 		"", ",", " ", "n[3-1]", "n[]", "n[1", "n]1", "n[-3]", "n[3-]", "n[1,,2]", "n[1--2]", "n[a-c]", "n[0x1-2]", "n[[1-2]]", "n[ 1-2]",
-		"bgl[000x133]", "n[1-2]a[3", "-n", "-oProxyCommand=x", "n/1", "n[1-2]/x", "n;ls", "é", "n[1-99999999999999999999]", "n\x00",
+		"bgl[000x133]", "n[1-2]a[3", "-n", "-oProxyCommand=x", "n/1", "n[1-2]/x", "n;ls", "é", "10.0.0.256", "0.0.0.0", "n[1-99999999999999999999]", "n\x00",
 		"n[0-9223372036854775807]m[0-3]", strings.Repeat("n", 64), strings.Repeat("n[0-4611686018427387903],", 5),
 	} {
 		if n, err := ParseNodes(list); err == nil || strings.Contains(err.Error(), "\n") {
@@ -76,7 +77,7 @@ func FuzzNodes(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if n.Count() == 0 || checkName(n.Host(0)) != nil {
+		if n.Count() == 0 || checkHost(n.Host(0)) != nil {
 			t.Errorf("%q: %d hosts, the first is %q", list, n.Count(), n.Host(0))
 		}
 		hosts := append(all(n, 50), n.Host(n.Count()-1))

@@ -1,0 +1,105 @@
+package ranks
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"capgnn/cluster"
+	"capgnn/cmd/capgnn/internal/term"
+)
+
+// Hosts returns the machine of each rank, "" for this one. list is that of --hosts, which may be written as Slurm does, and n the
+// number of ranks: of all machines together, 0 = one each. Ranks are numbered by machine, in equal shares: the first machines get what
+// is left over.
+func Hosts(n int, list string) ([]string, error) {
+	if list == "" {
+		if n < 1 || n > cluster.MaxRanks {
+			return nil, term.Usagef("-n %d: give the number of ranks, from 1 to %d", n, cluster.MaxRanks)
+		}
+		return make([]string, n), nil
+	}
+	nodes, err := cluster.ParseNodes(list)
+	if err != nil {
+		return nil, term.Usagef("--hosts: %w", err)
+	}
+	count := nodes.Count()
+	if n == 0 {
+		n = int(min(count, cluster.MaxRanks+1))
+	}
+	switch {
+	case n < 0 || n > cluster.MaxRanks:
+		return nil, term.Usagef("--hosts %s: more than %d ranks, or less than one", list, cluster.MaxRanks)
+	case uint64(n) < count:
+		return nil, term.Usagef("--hosts %s names %d machines for %d ranks: raise -n, or name fewer", list, count, n)
+	}
+	var hosts []string
+	for i := range int(count) {
+		for range n/int(count) + oneIf(i < n%int(count)) {
+			hosts = append(hosts, nodes.Host(uint64(i)))
+		}
+	}
+	return hosts, checkLocal(list, hosts)
+}
+
+func oneIf(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// checkLocal refuses names that lead each machine to itself, where there are several.
+func checkLocal(list string, hosts []string) error {
+	for _, h := range hosts {
+		if loopback(h) && slices.ContainsFunc(hosts, func(o string) bool { return o != h }) {
+			return term.Usagef("--hosts %s: %s is another machine for each of them: give its name in the network", list, h)
+		}
+	}
+	return nil
+}
+
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return strings.TrimSuffix(strings.ToLower(host), ".") == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// thisHost is what lines of ranks on this machine are marked with.
+func thisHost() string {
+	name, err := os.Hostname()
+	if err != nil || name == "" {
+		return "localhost"
+	}
+	return name
+}
+
+// freePort returns a port of this machine on which nobody listens. Somebody may, a moment later: then rank 0 says so.
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, fmt.Errorf("find a free port: %w", err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}
+
+// places returns the variables that tell each rank its place.
+func places(hosts []string, master string, port int) [][]string {
+	size := map[string]int{}
+	for _, h := range hosts {
+		size[h]++
+	}
+	local := map[string]int{}
+	var all [][]string
+	for rank, h := range hosts {
+		all = append(all, []string{
+			"RANK=" + strconv.Itoa(rank), "WORLD_SIZE=" + strconv.Itoa(len(hosts)), "MASTER_ADDR=" + master, "MASTER_PORT=" + strconv.Itoa(port),
+			"LOCAL_RANK=" + strconv.Itoa(local[h]), "LOCAL_WORLD_SIZE=" + strconv.Itoa(size[h]),
+		})
+		local[h]++
+	}
+	return all
+}

@@ -1,0 +1,97 @@
+package ranks
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+
+	"capgnn/cmd/capgnn/internal/term"
+)
+
+// faultPrefix begins the line with which a command of this program ends.
+const faultPrefix = "capgnn: "
+
+// Failed is the fault with which a run over several ranks ended.
+type Failed struct {
+	Rank int
+	Host string
+	Code int    // exit code for the launcher
+	Line string // what the rank said
+}
+
+// Error names the rank and what it said.
+func (f *Failed) Error() string { return fmt.Sprintf("rank %d (host %s): %s", f.Rank, f.Host, f.Line) }
+
+// ended is how a rank ended.
+type ended struct {
+	rank   int
+	host   string
+	code   int    // its exit code; -1: a signal ended it, or its connection was lost
+	line   string // what it said last
+	forced bool   // the launcher had told it to end, because another had failed
+}
+
+// Exit codes of ssh and of shells that do not come from the program itself.
+const (
+	sshFailed  = 255 // also where the connection breaks, and where a signal ends what runs there
+	shellKills = 128 // plus the number of the signal that ended a program
+)
+
+// endOf tells how a process ended. remote: it is an ssh.
+func endOf(state *os.ProcessState, remote bool, said string) (code int, line string) {
+	code = state.ExitCode()
+	ws, ok := state.Sys().(syscall.WaitStatus)
+	switch {
+	case ok && ws.Signaled():
+		return -1, killed(ws.Signal())
+	case remote && code == sshFailed:
+		return -1, "the connection of ssh ended: " + said
+	case remote && code > shellKills && code != term.ExitInterrupted:
+		return -1, killed(syscall.Signal(code - shellKills))
+	case said == "":
+		return code, fmt.Sprintf("ended with exit code %d", code)
+	}
+	return code, said
+}
+
+// killed says which signal ended a rank.
+func killed(s syscall.Signal) string {
+	if s == syscall.SIGKILL {
+		return "was killed: if nobody did, its machine ran out of memory"
+	}
+	return fmt.Sprintf("was ended by a signal (%v)", s)
+}
+
+// verdict returns the fault of a run whose ranks ended in this order, nil if all did their work. The first rank that failed by itself
+// counts. A rank that ended because another was lost (exit code 4) is an echo, but says best what happened: it counts before one that
+// cannot say anything any more, and before those that were stopped then. interrupted: the launcher passed a signal on, so that an
+// interruption is what was wanted.
+func verdict(list []ended, interrupted bool) *Failed {
+	own := func(e ended) bool { return e.code > 0 && e.code != term.ExitLost && e.code != term.ExitInterrupted }
+	lost := func(e ended) bool { return e.code == term.ExitLost }
+	silent := func(e ended) bool { return e.code < 0 }
+	stopped := func(e ended) bool { return e.code == term.ExitInterrupted }
+	order := []func(ended) bool{own, lost, silent, stopped}
+	if interrupted {
+		order = []func(ended) bool{own, stopped, lost, silent}
+	}
+	for _, forced := range []bool{false, true} {
+		for _, counts := range order {
+			for _, e := range list {
+				if e.forced == forced && counts(e) {
+					return e.failed()
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// failed makes the fault of a rank that of the run.
+func (e ended) failed() *Failed {
+	f := &Failed{Rank: e.rank, Host: e.host, Code: e.code, Line: e.line}
+	if f.Code < 0 {
+		f.Code = term.ExitLost
+	}
+	return f
+}
