@@ -13,18 +13,23 @@ import (
 )
 
 // Hosts returns the machine of each rank, "" for this one. list is that of --hosts, which may be written as Slurm does, and n the
-// number of ranks: of all machines together, 0 = one each. Ranks are numbered by machine, in equal shares: the first machines get what
-// is left over.
+// number of ranks: of all machines together, 0 = one each. Ranks are numbered by machine, in shares that are equal up to one.
 func Hosts(n int, list string) ([]string, error) {
-	if list == "" {
-		if n < 1 || n > cluster.MaxRanks {
-			return nil, term.Usagef("-n %d: give the number of ranks, from 1 to %d", n, cluster.MaxRanks)
-		}
-		return make([]string, n), nil
+	if list != "" {
+		hosts, err := spread(n, list)
+		return hosts, term.AsUsage(named("--hosts "+list, err))
 	}
+	if n < 1 || n > cluster.MaxRanks {
+		return nil, term.AsUsage(fmt.Errorf("-n %d: give the number of ranks, from 1 to %d", n, cluster.MaxRanks))
+	}
+	return make([]string, n), nil
+}
+
+// spread puts n ranks on the machines of a list.
+func spread(n int, list string) (hosts []string, err error) {
 	nodes, err := cluster.ParseNodes(list)
 	if err != nil {
-		return nil, term.Usagef("--hosts: %w", err)
+		return nil, err
 	}
 	count := nodes.Count()
 	if n == 0 {
@@ -32,34 +37,19 @@ func Hosts(n int, list string) ([]string, error) {
 	}
 	switch {
 	case n < 0 || n > cluster.MaxRanks:
-		return nil, term.Usagef("--hosts %s: more than %d ranks, or less than one", list, cluster.MaxRanks)
+		return nil, fmt.Errorf("more than %d ranks, or less than one", cluster.MaxRanks)
 	case uint64(n) < count:
-		return nil, term.Usagef("--hosts %s names %d machines for %d ranks: raise -n, or name fewer", list, count, n)
+		return nil, fmt.Errorf("%d machines for %d ranks: raise -n, or name fewer", count, n)
 	}
-	var hosts []string
-	for i := range int(count) {
-		for range n/int(count) + oneIf(i < n%int(count)) {
-			hosts = append(hosts, nodes.Host(uint64(i)))
-		}
+	for rank := range uint64(n) {
+		hosts = append(hosts, nodes.Host(rank*count/uint64(n)))
 	}
-	return hosts, checkLocal(list, hosts)
-}
-
-func oneIf(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-// checkLocal refuses names that lead each machine to itself, where there are several.
-func checkLocal(list string, hosts []string) error {
 	for _, h := range hosts {
 		if loopback(h) && slices.ContainsFunc(hosts, func(o string) bool { return o != h }) {
-			return term.Usagef("--hosts %s: %s is another machine for each of them: give its name in the network", list, h)
+			return nil, fmt.Errorf("%s is another machine for each of them: give its name in the network", h)
 		}
 	}
-	return nil
+	return hosts, nil
 }
 
 func loopback(host string) bool {

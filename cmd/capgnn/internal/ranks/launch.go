@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"runtime"
 	"strconv"
@@ -79,7 +78,7 @@ func (l *Launch) once(args []string) (interrupted bool, err error) {
 		port = cluster.DefaultPort
 	}
 	if _, err := cluster.Address(master, strconv.Itoa(port)); err != nil {
-		return false, term.Usagef("launch: rank 0 on %s: %w", net.JoinHostPort(master, strconv.Itoa(port)), err)
+		return false, term.AsUsage(named("start rank 0", err))
 	}
 	var turn sync.Mutex
 	var ranks []*rank
@@ -108,7 +107,7 @@ type watch struct {
 	ends        chan ended
 	list        []ended // in the order of ending
 	interrupted bool    // the first signal was passed on
-	asked       bool    // those that run were told to end, as another rank had failed
+	asked       bool    // those that run were told to end: another rank had failed, or a second signal came
 	late        <-chan time.Time
 }
 
@@ -168,6 +167,7 @@ func (w *watch) patience() time.Duration {
 // signal passes the first signal on, and kills at the second.
 func (w *watch) signal(s os.Signal) {
 	if w.interrupted {
+		w.asked = true
 		w.tell(syscall.SIGKILL)
 		return
 	}

@@ -71,6 +71,13 @@ func launcher(t *testing.T, hosts, part string) (cmd *exec.Cmd, pids [2]int) {
 			t.Fatalf("%s: ranks did not start", hosts)
 		}
 	}
+	t.Cleanup(func() { // those that a fault of the launcher left
+		for _, pid := range pids {
+			if alive(pid) {
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
+		}
+	})
 	return cmd, pids
 }
 

@@ -28,7 +28,7 @@ type ended struct {
 	host   string
 	code   int    // its exit code; -1: a signal ended it, or its connection was lost
 	line   string // what it said last
-	forced bool   // the launcher had told it to end, because another had failed
+	forced bool   // the launcher had told it to end, because another had failed or at the second interruption
 }
 
 // Exit codes of ssh and of shells that do not come from the program itself.
@@ -79,7 +79,7 @@ func verdict(list []ended, interrupted bool) *Failed {
 		for _, counts := range order {
 			for _, e := range list {
 				if e.forced == forced && counts(e) {
-					return e.failed()
+					return e.failed(interrupted)
 				}
 			}
 		}
@@ -88,9 +88,13 @@ func verdict(list []ended, interrupted bool) *Failed {
 }
 
 // failed makes the fault of a rank that of the run.
-func (e ended) failed() *Failed {
+func (e ended) failed(interrupted bool) *Failed {
 	f := &Failed{Rank: e.rank, Host: e.host, Code: e.code, Line: e.line}
-	if f.Code < 0 {
+	switch {
+	case e.code >= 0:
+	case e.forced && interrupted:
+		f.Code, f.Line = term.ExitInterrupted, "was killed at the second interruption"
+	default:
 		f.Code = term.ExitLost
 	}
 	return f

@@ -26,7 +26,8 @@ func TestVerdict(t *testing.T) {
 		{"interrupted", "1:130 0:130", true, "1:130"},
 		{"interrupted, one notices the other", "1:4 0:130", true, "0:130"},
 		{"interrupted with a full disk", "1:130 0:1", true, "0:1"},
-		{"interrupted twice", "1:-1 0:-1", true, "1:4"},
+		{"interrupted, then killed by another", "1:-1 0:130", true, "0:130"},
+		{"interrupted twice", "1:-1! 0:-1!", true, "1:130"},
 		{"interrupted at the end", "1:0 0:0", true, "none"},
 	} {
 		var list []ended
