@@ -16,11 +16,8 @@ import (
 // saver writes checkpoints of a trainer, and continues from them. The devices are idle meanwhile.
 type saver struct{ *Trainer }
 
-// checkpoint writes the run's state, if it is to be written anywhere.
+// checkpoint writes the run's state.
 func (t saver) checkpoint() error {
-	if t.o.CheckpointDir == "" {
-		return nil
-	}
 	var err error
 	for _, w := range t.workers { // rows may be under way to the next epoch
 		if err := w.sync(); err != nil {

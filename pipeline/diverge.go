@@ -3,6 +3,7 @@ package pipeline
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"capgnn/gpu"
 	"capgnn/hostmem"
@@ -29,25 +30,46 @@ func (t *Trainer) checkLoss(e *EpochStats) error {
 	if !math.IsNaN(e.Loss) && !math.IsInf(e.Loss, 0) {
 		return nil
 	}
-	bad := &Diverged{Epoch: e.Epoch, Loss: e.Loss, Layer: t.o.Model.Layers}
-	for _, w := range t.workers {
-		for l, m := range w.train.Outputs() {
-			if l >= bad.Layer {
-				break
-			}
-			finite, err := w.finite(m)
-			if err != nil {
-				return err
-			}
-			if !finite {
-				bad.Layer, bad.Part, bad.Device = l, w.index, w.dev.Info().Name
-			}
+	own := make([]divergence, len(t.workers))
+	for i, w := range t.workers {
+		var err error
+		if own[i], err = w.divergence(t.o.Model.Layers); err != nil {
+			return err
 		}
 	}
-	if bad.Layer == t.o.Model.Layers { // the outputs are finite: only their sum overflowed
-		bad.Layer, bad.Part, bad.Device = t.o.Model.Layers-1, t.o.First, t.worker(t.o.First).dev.Info().Name
+	all, err := gather(t, tagDivergence, own)
+	if err != nil {
+		return err
+	}
+	bad := &Diverged{Epoch: e.Epoch, Loss: e.Loss, Layer: t.o.Model.Layers - 1, Device: all[0].Device} // or only the sum of outputs overflowed
+	for part, d := range slices.Backward(all) {
+		if d.Layer <= bad.Layer {
+			bad.Layer, bad.Part, bad.Device = d.Layer, part, d.Device
+		}
 	}
 	return bad
+}
+
+// divergence is where the outputs of one part are no numbers any more.
+type divergence struct {
+	Layer  int // the first one, the number of layers if there is none
+	Device string
+}
+
+// divergence looks for it in the outputs of the last epoch, of which there are those of hidden layers.
+func (w *worker) divergence(layers int) (divergence, error) {
+	d := divergence{Layer: layers, Device: w.dev.Info().Name}
+	for l, m := range w.train.Outputs() {
+		finite, err := w.finite(m)
+		if err != nil {
+			return d, err
+		}
+		if !finite {
+			d.Layer = l
+			break
+		}
+	}
+	return d, nil
 }
 
 // finite reports whether a contiguous matrix holds neither NaN nor infinity.

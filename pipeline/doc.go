@@ -15,6 +15,10 @@
 // Which version of a halo row a worker reads is never a matter of what has arrived (package halo). So a run is a function of
 // its options, and a run that was killed and resumed gives the same bits as one that was not.
 //
+// Parts may be of several processes (Options.Ranks). Each makes the same plan, gathers a record of every part, and decides by their sums, which are
+// made in part order: so all decide alike. Halo rows and gradients do not travel between processes yet: of such a run parts can be placed on
+// ledgers, no more.
+//
 // Evaluation runs between epochs, without dropout, over every row and with fresh full exchanges; it does not
 // affect training.
 //

@@ -10,23 +10,27 @@ import (
 
 // tally is the evidence for the metric of one split.
 type tally struct {
-	correct, total int // single-label: vertices
-	f1             gnn.F1Counts
-	members        int // multi-label: vertices
-	loss           gnn.LossSum
+	Correct, Total int // single-label: vertices
+	F1             gnn.F1Counts
+	Members        int    // multi-label: vertices
+	Loss           number // over so many terms
+	Terms          int
 }
 
 func (a tally) add(b tally) tally {
-	return tally{a.correct + b.correct, a.total + b.total, a.f1.Add(b.f1), a.members + b.members, a.loss.Add(b.loss)}
+	return tally{a.Correct + b.Correct, a.Total + b.Total, a.F1.Add(b.F1), a.Members + b.Members, a.Loss + b.Loss, a.Terms + b.Terms}
 }
+
+// takeLoss sets the loss.
+func (a *tally) takeLoss(l gnn.LossSum) { a.Loss, a.Terms = number(l.Sum), l.Terms }
 
 // score returns accuracy, or micro-F1 for multi-label problems; nil if there is no vertex.
 func (a tally) score(multi bool) *float64 {
-	value := a.f1.Score()
+	value := a.F1.Score()
 	if !multi {
-		value = float64(a.correct) / float64(max(a.total, 1))
+		value = float64(a.Correct) / float64(max(a.Total, 1))
 	}
-	if a.total+a.members == 0 {
+	if a.Total+a.Members == 0 {
 		return nil
 	}
 	return &value
@@ -34,7 +38,7 @@ func (a tally) score(multi bool) *float64 {
 
 // finiteLoss returns the mean loss of the split; nil where it has no vertex or the loss is no number.
 func (a tally) finiteLoss() *float64 {
-	mean := a.loss.Mean()
+	mean := gnn.LossSum{Sum: float64(a.Loss), Terms: a.Terms}.Mean()
 	if math.IsNaN(mean) || math.IsInf(mean, 0) {
 		return nil
 	}
@@ -47,7 +51,7 @@ func (t *Trainer) evaluate() (Metrics, *float64, error) {
 	p := t.p
 	splits := [3][]bool{p.Train, p.Val, p.Test}
 	const validation = 1
-	counts := make([][len(splits)]tally, len(t.workers))
+	own := make([][len(splits)]tally, len(t.workers))
 	err := t.each(func(w *worker) error {
 		if err := meet.Guard(func() { w.logits = w.eval.Forward(w.compute, w.evalHalo, 0) }); err != nil {
 			return err
@@ -57,11 +61,15 @@ func (t *Trainer) evaluate() (Metrics, *float64, error) {
 		}
 		return w.emit(t.hub.Context(), w.logits, func(ids []graph.NodeID, rows []float32) error {
 			for s, mask := range splits {
-				counts[t.at(w)][s] = counts[t.at(w)][s].add(p.count(ids, rows, mask, s == validation))
+				own[t.at(w)][s] = own[t.at(w)][s].add(p.count(ids, rows, mask, s == validation))
 			}
 			return nil
 		})
 	})
+	if err != nil {
+		return Metrics{}, nil, err
+	}
+	counts, err := gather(t, tagEvaluation, own)
 	if err != nil {
 		return Metrics{}, nil, err
 	}
@@ -90,12 +98,12 @@ func (p *Problem) count(ids []graph.NodeID, logits []float32, mask []bool, loss 
 		for _, v := range ids {
 			targets = append(targets, p.Targets[int(v)*p.Classes:][:p.Classes]...)
 			if mask[v] {
-				n.members++
+				n.Members++
 			}
 		}
-		n.f1 = gnn.MicroF1(logits, p.Classes, targets, in)
+		n.F1 = gnn.MicroF1(logits, p.Classes, targets, in)
 		if loss {
-			n.loss = gnn.BinaryCrossEntropy(logits, p.Classes, targets, in)
+			n.takeLoss(gnn.BinaryCrossEntropy(logits, p.Classes, targets, in))
 		}
 		return n
 	}
@@ -103,9 +111,9 @@ func (p *Problem) count(ids []graph.NodeID, logits []float32, mask []bool, loss 
 	for i, v := range ids {
 		labels[i] = p.Labels[v]
 	}
-	n.correct, n.total = gnn.Accuracy(logits, p.Classes, labels, in)
+	n.Correct, n.Total = gnn.Accuracy(logits, p.Classes, labels, in)
 	if loss {
-		n.loss = gnn.CrossEntropy(logits, p.Classes, labels, in)
+		n.takeLoss(gnn.CrossEntropy(logits, p.Classes, labels, in))
 	}
 	return n
 }

@@ -17,6 +17,10 @@ type Ranks interface {
 // What ranks tell each other, in the order of a run: a record of each part, which any rank can make a sum of.
 const (
 	tagFacts uint32 = 1 + iota
+	tagEpoch
+	tagEvaluation
+	tagDivergence
+	tagResult
 )
 
 // leads reports whether the process is rank 0.

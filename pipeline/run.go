@@ -81,26 +81,6 @@ func (f *fitter) Better(m, best Metrics) bool {
 	return m.Val == nil || best.Val == nil || *m.Val > *best.Val
 }
 
-// KeepBest implements fit.Trainer.
-func (f *fitter) KeepBest(epoch int) (err error) {
-	s := &f.t.state
-	if s.best, err = f.t.hostWeights(); err != nil || f.t.o.OnBest == nil {
-		return err
-	}
-	return f.t.o.OnBest(epoch, s.best)
-}
-
-// Report implements fit.Trainer.
-func (f *fitter) Report(e EpochStats) error {
-	if f.t.o.OnEpoch == nil {
-		return nil
-	}
-	return f.t.o.OnEpoch(e)
-}
-
-// Save implements fit.Trainer.
-func (f *fitter) Save() error { return saver{f.t}.checkpoint() }
-
 // trainEpoch runs forward, backward and update on all parts.
 func (t *Trainer) trainEpoch(e *EpochStats) error {
 	before, reduced := usages(t.workers, (*worker).usage), usages(t.workers, (*worker).reduction)
@@ -110,20 +90,11 @@ func (t *Trainer) trainEpoch(e *EpochStats) error {
 	}
 	end := t.now()
 	e.Reduce, e.Train = end-t.backwardDone(), end-start
-	e.Parts = usages(t.workers, (*worker).usage)
-	for i, u := range before {
-		e.Parts[i] = e.Parts[i].Sub(u)
-		e.Usage = e.Usage.Add(e.Parts[i])
-		e.Gradients = e.Gradients.Add(t.workers[i].reduction().Sub(reduced[i]))
+	all, err := gather(t, tagEpoch, t.epochOf(e.Epoch, before, reduced))
+	if err != nil {
+		return err
 	}
-	for _, w := range t.workers {
-		e.Loss += w.lossValue()
-		stats, checking := w.ep.TakeStats()
-		e.Halo.Add(stats)
-		e.HaloParts, e.CheckParts = append(e.HaloParts, stats), append(e.CheckParts, checking)
-		e.CheckCache += checking / time.Duration(len(t.workers))
-	}
-	e.Drift = t.halo.EndEpoch(e.Epoch)
+	e.Drift = t.halo.EndEpoch(e.Epoch, e.sum(all))
 	t.halo.Judge(&t.state.Bypass, e.Epoch, e.Halo.HitRate())
 	return nil
 }
@@ -221,8 +192,12 @@ func (t *Trainer) finish(r *Result) error {
 			r.HaloPairs = append(r.HaloPairs, rowsByOwner(&p.In, t.o.Parts))
 		}
 	}
+	var own []gpu.Bytes
 	for _, w := range t.workers {
-		r.PeakDevice = append(r.PeakDevice, w.dev.Memory().HighWater)
+		own = append(own, w.dev.Memory().HighWater)
+	}
+	if r.PeakDevice, err = gather(t, tagResult, own); err != nil {
+		return err
 	}
 	peak, err := hostmem.PeakRSS()
 	r.PeakHost = gpu.Bytes(peak)

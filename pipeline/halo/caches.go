@@ -81,7 +81,7 @@ func (p *Plan) openRegion(exchanges []*traffic) error {
 		for _, l := range exchanges {
 			for c := range l.global {
 				for o, ids := range l.global[c] {
-					if len(ids) == 0 || !p.touches(l, c, o) {
+					if !p.touches(l, c, o) {
 						continue
 					}
 					if err := f(l, c, o, int64(l.wireRow())*int64(len(ids))); err != nil {
@@ -131,9 +131,12 @@ func (p *Plan) openRegion(exchanges []*traffic) error {
 	})
 }
 
-// touches reports whether a part of this process makes or reads rows of a class that an owner puts into the global cache.
+// touches reports whether an owner puts rows of a class into the global cache that a part of this process makes or reads.
 func (c *Config) touches(l *traffic, class, owner int) bool {
-	return c.own(owner) || slices.ContainsFunc(c.Ends, func(e *Endpoint) bool {
+	if there := len(l.global[class][owner]) > 0; !there || c.own(owner) {
+		return there
+	}
+	return slices.ContainsFunc(c.Ends, func(e *Endpoint) bool {
 		r := &l.readers[e.Part]
 		at, found := slices.BinarySearch(r.owners, int32(owner))
 		return found && len(r.shared[class][at].rows)+len(r.passing[class][at].rows) > 0

@@ -48,5 +48,5 @@
 //	training.Begin(q, layer, gnn.Forward, rows)
 //	rows = training.Wait(q, layer, gnn.Forward)
 //	training.EndEpoch(q)
-//	drift := p.EndEpoch(epoch)
+//	drift := p.EndEpoch(epoch, samples)     // Samples of all parts
 package halo

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"capgnn/gnn"
@@ -106,73 +107,91 @@ func (k *watcher) look(q gpu.Queue, layer int, dir gnn.Direction, rows gpu.Matri
 	}
 }
 
-// observe lets the controller look at the drift of every layer after an epoch, and puts its schedules into force.
-//
-// Drift of rows of all parts is put together in part order; the 90th percentile of the direction that drifts more counts.
-func (plan *Plan) observe(epoch int) []Drift {
-	p := plan.periods
-	if p.controller == nil {
+// Sample is how far sample rows of a part have drifted in one exchange, in basic types: those of all parts are put together.
+type Sample struct {
+	ID
+	Epochs int      // over which they have
+	Rows   []uint64 // relative drift of each: the bits of a float64
+}
+
+// Samples returns how far the rows of a part of this process have drifted at the end of an epoch, by exchange; nil where nobody asks. It is
+// asked for once.
+func (p *Plan) Samples(part, epoch int) (all []Sample) {
+	if p.periods == nil || p.periods.controller == nil {
 		return nil
 	}
-	var watchers []*watcher
-	for _, x := range plan.sides {
-		watchers = append(watchers, x.watcher)
+	for _, l := range p.side(part).watcher.exchanges {
+		looks, anew := p.periods.controller.ShouldSample(l.Layer, epoch)
+		if !looks || len(l.host) == 0 {
+			continue
+		}
+		if anew {
+			l.track.Forget()
+		}
+		for _, d := range l.track.Take(epoch, l.schedule(), l.host, l.width) {
+			s := Sample{l.ID, d.Epochs, make([]uint64, len(d.Rows))}
+			for k, x := range d.Rows {
+				s.Rows[k] = math.Float64bits(x)
+			}
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// observe lets the controller look at the drift of every layer after an epoch, and puts its schedules into force. samples are those of all
+// parts, in part order.
+func (p *Plan) observe(epoch int, samples []Sample) []Drift {
+	s := p.periods
+	if s.controller == nil {
+		return nil
 	}
 	var out []Drift
 	var changed []int
-	for _, layer := range p.aging() {
-		for _, d := range p.drifts(watchers, epoch, layer, plan.Staleness.EPS) {
-			if p.controller.Observe(epoch, layer, d.Epochs, d.Q90) {
+	for _, layer := range s.aging() {
+		for _, d := range drifts(samples, layer, p.Staleness.EPS) {
+			if s.controller.Observe(epoch, layer, d.Epochs, d.Q90) {
 				changed = append(changed, layer)
 			}
 			out = append(out, d)
 		}
 	}
 	for i := range out {
-		s := p.controller.Schedule(out[i].Layer)
-		if out[i].Period = s.Period; plan.Pipeline && s.Lag == 0 {
+		s := s.controller.Schedule(out[i].Layer)
+		if out[i].Period = s.Period; p.Pipeline && s.Lag == 0 {
 			out[i].Period = 0
 		}
 	}
 	for _, layer := range changed {
-		p.adopt(layer)
+		s.adopt(layer)
 	}
 	return out
 }
 
-// drifts measures a layer's drift after an epoch in which its period ended, longest span last.
-func (p *periods) drifts(watchers []*watcher, epoch, layer int, eps float64) []Drift {
-	looks, anew := p.controller.ShouldSample(layer, epoch)
-	if !looks {
-		return nil
+// drifts returns a layer's drift by span, longest last. The 90th percentile of the direction that drifts more counts.
+func drifts(samples []Sample, layer int, eps float64) []Drift {
+	type key struct {
+		dir    gnn.Direction
+		epochs int
 	}
-	rows := map[ID]map[int][]float64{} // by exchange and span
-	for _, w := range watchers {
-		for _, l := range w.exchanges {
-			if l.Layer != layer || len(l.host) == 0 {
-				continue
-			}
-			if anew {
-				l.track.Forget()
-			}
-			if rows[l.ID] == nil {
-				rows[l.ID] = map[int][]float64{}
-			}
-			for _, d := range l.track.Take(epoch, l.schedule(), l.host, l.width) {
-				rows[l.ID][d.Epochs] = append(rows[l.ID][d.Epochs], d.Rows...)
-			}
+	rows := map[key][]float64{}
+	for _, s := range samples {
+		if s.Layer != layer {
+			continue
+		}
+		k := key{s.Dir, s.Epochs}
+		for _, bits := range s.Rows {
+			rows[k] = append(rows[k], math.Float64frombits(bits))
 		}
 	}
 	spans := map[int]Drift{}
-	for _, dir := range []gnn.Direction{gnn.Forward, gnn.Backward} {
-		for epochs, x := range rows[ID{layer, dir}] {
-			d := spans[epochs]
-			d.Layer, d.Epochs = layer, epochs
-			d.Q90 = max(d.Q90, jaca.Percentile(x, 90))
-			d.Rows += len(x)
-			d.Under += jaca.CountWithin(x, eps)
-			spans[epochs] = d
-		}
+	for k, x := range rows {
+		d := spans[k.epochs]
+		d.Layer, d.Epochs = layer, k.epochs
+		d.Q90 = max(d.Q90, jaca.Percentile(x, 90))
+		d.Rows += len(x)
+		d.Under += jaca.CountWithin(x, eps)
+		spans[k.epochs] = d
 	}
 	return slices.SortedFunc(maps.Values(spans), func(a, b Drift) int { return cmp.Compare(a.Epochs, b.Epochs) })
 }

@@ -76,13 +76,18 @@ func (c *Options) Validate(parts, own int) error {
 	if n := len(c.Slots); n != 0 && n != parts+1 || n > 0 && slices.Min(c.Slots) < 0 {
 		errs = append(errs, fmt.Errorf("cache slots %v of %d parts and the host", c.Slots, parts))
 	}
+	return errors.Join(append(errs, c.checkLinks(own)...)...)
+}
+
+// checkLinks says what is wrong with the rates of so many parts.
+func (c *Options) checkLinks(own int) (errs []error) {
 	if n := len(c.Links.H2D); n != 0 && n != own {
 		errs = append(errs, fmt.Errorf("transfer rates of %d devices for %d", n, own))
 	}
 	if bad := func(x float64) bool { return !(x > 0) || math.IsInf(x, 0) }; slices.ContainsFunc(c.Links.H2D, bad) || slices.ContainsFunc(c.Links.D2H, bad) {
 		errs = append(errs, fmt.Errorf("transfer rates %v and %v are not all positive", c.Links.H2D, c.Links.D2H))
 	}
-	return errors.Join(errs...)
+	return errs
 }
 
 // checkStaleness says what does not go with old rows.

@@ -170,12 +170,13 @@ func (p *Plan) BeginEpoch(epoch int) error {
 	return p.dynamic.Plan(epoch)
 }
 
-// EndEpoch puts the schedules of the next epoch into force. It returns the drift that was measured after this one, by layer.
-func (p *Plan) EndEpoch(epoch int) []Drift {
+// EndEpoch puts the schedules of the next epoch into force. samples are Samples of all parts, in part order: by them alone it is decided, so that
+// every process has the same schedules. It returns the drift that was measured after this one, by layer.
+func (p *Plan) EndEpoch(epoch int, samples []Sample) []Drift {
 	if p.periods == nil {
 		return nil
 	}
-	drift := p.observe(epoch)
+	drift := p.observe(epoch, samples)
 	p.periods.beginAging(epoch + 1)
 	return drift
 }

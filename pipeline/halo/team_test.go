@@ -173,7 +173,11 @@ func (x *team) epochs(n int) error {
 		if err != nil {
 			return fmt.Errorf("epoch %d: %w", epoch, err)
 		}
-		x.plan.EndEpoch(epoch)
+		var samples []Sample
+		for i := range x.ends {
+			samples = append(samples, x.plan.Samples(i, epoch)...)
+		}
+		x.plan.EndEpoch(epoch, samples)
 	}
 	return nil
 }

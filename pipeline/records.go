@@ -1,0 +1,62 @@
+package pipeline
+
+import (
+	"encoding/json"
+	"math"
+	"time"
+
+	"capgnn/gpu"
+	"capgnn/jaca"
+	"capgnn/pipeline/halo"
+)
+
+// number is a float64 of a record. JSON has no word for what is no number, so it is written as its bits.
+type number float64
+
+var _ json.Marshaler = number(0)
+
+// MarshalJSON implements json.Marshaler.
+func (n number) MarshalJSON() ([]byte, error) { return json.Marshal(math.Float64bits(float64(n))) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (n *number) UnmarshalJSON(b []byte) error {
+	var bits uint64
+	err := json.Unmarshal(b, &bits)
+	*n = number(math.Float64frombits(bits))
+	return err
+}
+
+// partEpoch is what one part has done in an epoch of training.
+type partEpoch struct {
+	Loss             number
+	Usage, Gradients gpu.Usage // as in EpochStats
+	Halo             jaca.Stats
+	Checking         time.Duration
+	Samples          []halo.Sample
+}
+
+// epochOf returns the records of the parts of this process behind an epoch. before and reduced are what they had done before it.
+func (t *Trainer) epochOf(epoch int, before, reduced []gpu.Usage) []partEpoch {
+	own := make([]partEpoch, len(t.workers))
+	for i, w := range t.workers {
+		r := &own[i]
+		r.Loss, r.Usage, r.Gradients = number(w.lossValue()), w.usage().Sub(before[i]), w.reduction().Sub(reduced[i])
+		r.Halo, r.Checking = w.ep.TakeStats()
+		r.Samples = t.halo.Samples(w.index, epoch)
+	}
+	return own
+}
+
+// sum enters the records of all parts, in part order, and returns their samples. Whatever is decided between two epochs is decided by that.
+func (e *EpochStats) sum(all []partEpoch) (samples []halo.Sample) {
+	for i := range all {
+		r := &all[i]
+		e.Loss += float64(r.Loss)
+		e.Usage, e.Gradients = e.Usage.Add(r.Usage), e.Gradients.Add(r.Gradients)
+		e.Halo.Add(r.Halo)
+		e.CheckCache += r.Checking / time.Duration(len(all))
+		e.Parts, e.HaloParts, e.CheckParts = append(e.Parts, r.Usage), append(e.HaloParts, r.Halo), append(e.CheckParts, r.Checking)
+		samples = append(samples, r.Samples...)
+	}
+	return samples
+}

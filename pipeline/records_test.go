@@ -1,0 +1,115 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/graph"
+	"capgnn/internal/meet"
+	"capgnn/jaca"
+	"capgnn/pipeline/halo"
+)
+
+// Sums over parts have the bits of one process however parts are grouped into ranks, and so has every record on its way: no numbers among them.
+func TestRecordsOfRanks(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 4))
+	value := func() float64 {
+		return []float64{math.NaN(), math.Inf(1), math.Inf(-1), math.Copysign(0, -1), 1e-310, r.NormFloat64(), r.NormFloat64(), math.MaxFloat64}[r.IntN(8)]
+	}
+	for round := range 30 {
+		parts := 1 + r.IntN(6)
+		epochs, scores := make([]partEpoch, parts), make([][3]tally, parts)
+		for i := range parts {
+			e := partEpoch{Loss: number(value()), Usage: gpu.Usage{H2D: gpu.Bytes(r.Int64()), SpMM: r.Int64()}, Halo: jaca.Stats{Lookups: r.Int64(), AgeMax: r.IntN(9)},
+				Checking: time.Duration(r.Int64())}
+			e.Usage.Time[gpu.PhaseWait], e.Gradients.Peer = time.Duration(r.Int64()), gpu.Bytes(r.Int64())
+			for k := range r.IntN(3) {
+				s := halo.Sample{ID: halo.ID{Layer: 1 + k, Dir: gnn.Direction(r.IntN(2))}, Epochs: 1 + r.IntN(8)}
+				for range 1 + r.IntN(4) {
+					s.Rows = append(s.Rows, math.Float64bits(value()))
+				}
+				e.Samples = append(e.Samples, s)
+			}
+			epochs[i] = e
+			for s := range scores[i] {
+				scores[i][s] = tally{Correct: r.IntN(9), Total: 9, F1: gnn.F1Counts{TP: r.IntN(5), FP: 1}, Members: r.IntN(3), Loss: number(value()), Terms: r.IntN(9)}
+			}
+		}
+		var want EpochStats
+		wantSamples := want.sum(epochs)
+		var groups []graph.Range
+		for lo := 0; lo < parts; {
+			hi := lo + 1 + r.IntN(parts-lo)
+			groups = append(groups, graph.Range{Lo: lo, Hi: hi})
+			lo = hi
+		}
+		errs := eachRank(groups, parts, func(tr *Trainer, own graph.Range) error {
+			all, err := gather(tr, tagEpoch, epochs[own.Lo:own.Hi])
+			if err != nil {
+				return err
+			}
+			var got EpochStats
+			if samples := got.sum(all); !reflect.DeepEqual(samples, wantSamples) || printed(got) != printed(want) {
+				return fmt.Errorf("%+v, want %+v", got, want)
+			}
+			tallies, err := gather(tr, tagEvaluation, scores[own.Lo:own.Hi])
+			if err == nil && printed(tallies) != printed(scores) {
+				err = fmt.Errorf("%+v, want %+v", tallies, scores)
+			}
+			return err
+		})
+		if err := errors.Join(errs...); err != nil {
+			t.Fatalf("round %d, parts %v: %v", round, groups, err)
+		}
+	}
+}
+
+// printed is what two values are compared by: one that is no number equals itself.
+func printed(x any) string { return fmt.Sprintf("%+v", x) }
+
+// eachRank runs f for ranks of these parts, side by side.
+func eachRank(groups []graph.Range, parts int, f func(tr *Trainer, own graph.Range) error) []error {
+	ranks, errs, done := testRanks(len(groups)), make([]error, len(groups)), make(chan bool)
+	for k, own := range groups {
+		tr := &Trainer{o: Options{First: own.Lo, Parts: parts, Ranks: ranks[k]}, hub: meet.NewHub(context.Background(), time.Minute)}
+		go func() {
+			errs[k] = f(tr, own)
+			done <- true
+		}()
+	}
+	for range groups {
+		<-done
+	}
+	return errs
+}
+
+// Rank 0 alone calls back and writes checkpoints.
+func TestEffectsOfRankZero(t *testing.T) {
+	var calls []string
+	o := Options{Parts: 2, CheckpointDir: t.TempDir(),
+		OnEpoch: func(e EpochStats) error { calls = append(calls, fmt.Sprintf("epoch %d", e.Epoch)); return nil }}
+	for _, first := range []int{1, 0} {
+		o.First = first
+		f := &fitter{t: &Trainer{o: o}}
+		if err := f.Report(EpochStats{Epoch: 10 + first}); err != nil {
+			t.Error(err)
+		}
+		if first > 0 {
+			if err := f.Save(); err != nil { // without workers it could not
+				t.Error(err)
+			}
+		}
+	}
+	if !slices.Equal(calls, []string{"epoch 10"}) {
+		t.Errorf("%v was called", calls)
+	}
+}
