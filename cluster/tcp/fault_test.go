@@ -104,13 +104,13 @@ func TestFaultBeforeItsEcho(t *testing.T) {
 
 // gate is a connection that lets nothing through while it is closed: a cut link.
 type gate struct {
-	*net.TCPConn
-	cut *atomic.Bool
+	net.Conn // not a TCPConn, whose vectored writes would go past Write
+	cut      *atomic.Bool
 }
 
 func (g gate) Read(b []byte) (int, error) {
 	for {
-		n, err := g.TCPConn.Read(b)
+		n, err := g.Conn.Read(b)
 		if err != nil || !g.cut.Load() {
 			return n, err
 		}
@@ -121,28 +121,29 @@ func (g gate) Write(b []byte) (int, error) {
 	if g.cut.Load() {
 		return len(b), nil
 	}
-	return g.TCPConn.Write(b)
+	return g.Conn.Write(b)
 }
 
 // Close sends nothing either; the other side is still connected.
 func (g gate) Close() error {
 	if !g.cut.Load() {
-		return g.TCPConn.Close()
+		return g.Conn.Close()
 	}
-	time.AfterFunc(time.Second, func() { g.TCPConn.Close() })
-	return g.TCPConn.SetDeadline(time.Unix(1, 0))
+	time.AfterFunc(500*time.Millisecond, func() { g.Conn.Close() })
+	return g.Conn.SetDeadline(time.Unix(1, 0))
 }
 
 // A rank whose links are cut is lost after PeerTimeout, and finds itself alone at the same time.
 func TestSilence(t *testing.T) {
 	checkLeaks(t)
+	const silence = 800 * time.Millisecond
 	var cut atomic.Bool
-	groups := together(t, 3, Options{PeerTimeout: 300 * time.Millisecond}, func(r int, o *Options) {
+	groups := together(t, 3, Options{PeerTimeout: silence}, func(r int, o *Options) {
 		if r == 2 {
 			o.wrap = func(c *net.TCPConn) net.Conn { return gate{c, &cut} }
 		}
 	})
-	time.Sleep(500 * time.Millisecond)
+	time.Sleep(silence + silence/4)
 	for r, g := range groups {
 		if err := g.Err(); err != nil {
 			t.Fatalf("rank %d ends although all give signs of life: %v", r, err)
@@ -150,14 +151,14 @@ func TestSilence(t *testing.T) {
 	}
 	cut.Store(true)
 	start := time.Now()
-	wantEnd(t, groups[:1], 2300*time.Millisecond, groups[0].waitEnd(t))
+	wantEnd(t, groups[:1], silence+2*time.Second, groups[0].waitEnd(t))
 	wantEnd(t, groups[1:2], time.Second, groups[0].Err().Error())
-	if s := groups[0].Err().Error(); !strings.HasPrefix(s, "rank 2 (host host2) lost before the first epoch: no sign of life for 300ms") {
+	if s := groups[0].Err().Error(); !strings.HasPrefix(s, "rank 2 (host host2) lost before the first epoch: no sign of life for 800ms") {
 		t.Errorf("rank 0 ends with %s", s)
 	}
 	t.Logf("the others ended after %v", time.Since(start))
 	<-groups[2].Done()
-	if s := groups[2].Err().Error(); !strings.Contains(s, "lost before the first epoch: no sign of life for 300ms") {
+	if s := groups[2].Err().Error(); !strings.Contains(s, "lost before the first epoch: no sign of life for 800ms") {
 		t.Errorf("rank 2 ends with %s", s)
 	}
 }

@@ -111,7 +111,7 @@ func TestMissingRanksAreNamed(t *testing.T) {
 	for r := range errs {
 		wait.Go(func() {
 			_, errs[r] = Join(context.Background(), Options{
-				Rank: r * 2, Ranks: 4, Master: master, JoinTimeout: 600 * time.Millisecond, every: 100 * time.Millisecond, linger: 100 * time.Millisecond,
+				Rank: r * 2, Ranks: 4, Master: master, JoinTimeout: 300 * time.Millisecond, every: 50 * time.Millisecond, linger: 100 * time.Millisecond,
 				OnWait: func(s string) { mu.Lock(); said = append(said, s); mu.Unlock() },
 			})
 		})
@@ -151,7 +151,7 @@ func TestJoinErrors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			checkLeaks(t)
 			tc.o.linger = 10 * time.Millisecond
-			tc.o.JoinTimeout = 200 * time.Millisecond
+			tc.o.JoinTimeout = 50 * time.Millisecond
 			if _, err := Join(context.Background(), tc.o); err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("%v, want %q", err, tc.want)
 			}
