@@ -198,7 +198,7 @@ func (a *adjuster) visit(i int) int {
 	start := a.lambda[i]
 	dropped := 0
 	for h := &a.waiting[i]; a.lambda[i] > mean || !a.fits(i); dropped++ {
-		if h.Len() == 0 {
+		if h.len() == 0 {
 			break
 		}
 		if int64(a.replicas[h.top()].edges) > a.budget {

@@ -13,7 +13,7 @@ func (r *rebalancer) drain(ctx context.Context, a int32) error {
 	patience := max(100, int(r.counts[a].Inner/8))
 	best, kept := r.price(), 0
 	r.log = r.log[:0]
-	for pops := 0; r.heap.Len() > 0 && r.over(a) && r.counts[a].Inner > 1 && len(r.log)-kept < patience; pops++ {
+	for pops := 0; r.heap.len() > 0 && r.over(a) && r.counts[a].Inner > 1 && len(r.log)-kept < patience; pops++ {
 		if pops%spreadBlock == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -63,7 +63,7 @@ func (r *rebalancer) attempt(v graph.NodeID) bool {
 		if to < 0 {
 			return false
 		}
-		if key > hoped && r.heap.Len() > 0 && key > r.heap.key[r.heap.top()] {
+		if key > hoped && r.heap.len() > 0 && key > r.heap.key[r.heap.top()] {
 			r.heap.set(v, key)
 			return false
 		}

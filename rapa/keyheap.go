@@ -1,6 +1,6 @@
 package rapa
 
-import "container/heap"
+import "slices"
 
 // keyHeap is a priority queue of ids by key, lowest first, ties to the lower id. Several heaps over disjoint sets of ids
 // share one keyTable, so that an id's key can be changed wherever the id waits.
@@ -16,38 +16,10 @@ type keyTable struct {
 }
 
 func newKeyTable(ids int) *keyTable {
-	t := &keyTable{make([]float64, ids), make([]int32, ids)}
-	for i := range t.at {
-		t.at[i] = -1
-	}
-	return t
+	return &keyTable{make([]float64, ids), slices.Repeat([]int32{-1}, ids)}
 }
 
-// Len, Less, Swap, Push and Pop are container/heap's.
-func (h *keyHeap) Len() int { return len(h.item) }
-
-func (h *keyHeap) Less(i, j int) bool {
-	a, b := h.item[i], h.item[j]
-	return h.key[a] < h.key[b] || h.key[a] == h.key[b] && a < b
-}
-
-func (h *keyHeap) Swap(i, j int) {
-	h.item[i], h.item[j] = h.item[j], h.item[i]
-	h.at[h.item[i]], h.at[h.item[j]] = int32(i), int32(j)
-}
-
-func (h *keyHeap) Push(x any) {
-	id := x.(int32)
-	h.at[id] = int32(len(h.item))
-	h.item = append(h.item, id)
-}
-
-func (h *keyHeap) Pop() any {
-	last := len(h.item) - 1
-	id := h.item[last]
-	h.item, h.at[id] = h.item[:last], -1
-	return id
-}
+func (h *keyHeap) len() int { return len(h.item) }
 
 // build makes a heap of these ids, which are in none, by the keys in the table.
 func (h *keyHeap) build(ids []int32) {
@@ -55,23 +27,32 @@ func (h *keyHeap) build(ids []int32) {
 	for i, id := range ids {
 		h.at[id] = int32(i)
 	}
-	heap.Init(h)
+	for i := len(ids)/2 - 1; i >= 0; i-- {
+		h.down(i)
+	}
 }
 
 // top returns the id of lowest key. The heap must not be empty.
 func (h *keyHeap) top() int32 { return h.item[0] }
 
 // pop removes and returns the id of lowest key. The heap must not be empty.
-func (h *keyHeap) pop() int32 { return heap.Pop(h).(int32) }
+func (h *keyHeap) pop() int32 {
+	id, last := h.item[0], len(h.item)-1
+	h.swap(0, last)
+	h.item, h.at[id] = h.item[:last], -1
+	h.down(0)
+	return id
+}
 
 // set inserts id with this key, or changes its key.
 func (h *keyHeap) set(id int32, key float64) {
-	h.key[id] = key
 	if h.at[id] < 0 {
-		heap.Push(h, id)
-	} else {
-		heap.Fix(h, int(h.at[id]))
+		h.at[id] = int32(len(h.item))
+		h.item = append(h.item, id)
 	}
+	h.key[id] = key
+	h.up(int(h.at[id]))
+	h.down(int(h.at[id]))
 }
 
 // empty takes every id out.
@@ -80,4 +61,33 @@ func (h *keyHeap) empty() {
 		h.at[id] = -1
 	}
 	h.item = h.item[:0]
+}
+
+func (h *keyHeap) before(i, j int) bool {
+	a, b := h.item[i], h.item[j]
+	return h.key[a] < h.key[b] || h.key[a] == h.key[b] && a < b
+}
+
+func (h *keyHeap) swap(i, j int) {
+	h.item[i], h.item[j] = h.item[j], h.item[i]
+	h.at[h.item[i]], h.at[h.item[j]] = int32(i), int32(j)
+}
+
+func (h *keyHeap) up(i int) {
+	for ; i > 0 && h.before(i, (i-1)/2); i = (i - 1) / 2 {
+		h.swap(i, (i-1)/2)
+	}
+}
+
+func (h *keyHeap) down(i int) {
+	for c := 2*i + 1; c < len(h.item); c = 2*i + 1 {
+		if c+1 < len(h.item) && h.before(c+1, c) {
+			c++
+		}
+		if !h.before(c, i) {
+			return
+		}
+		h.swap(i, c)
+		i = c
+	}
 }

@@ -272,13 +272,13 @@ func TestCancelAndProgress(t *testing.T) {
 	}
 }
 
-// TestHeap compares gainHeap with a sorted list.
+// TestHeap compares keyHeap with a sorted list.
 func TestHeap(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
-	h, want := newGainHeap(60), map[graph.NodeID]int32{}
+	h, want := keyHeap{keyTable: newKeyTable(60)}, map[graph.NodeID]float64{}
 	for range 5000 {
 		if v := r.Int32N(60); r.IntN(3) > 0 {
-			want[v] = r.Int32N(20) - 10
+			want[v] = float64(r.Int32N(20) - 10)
 			h.set(v, want[v])
 			continue
 		}
@@ -288,10 +288,10 @@ func TestHeap(t *testing.T) {
 		if h.len() == 0 {
 			continue
 		}
-		v, gain := h.pop()
-		for u, g := range want {
-			if g > gain || g == gain && u < v {
-				t.Fatalf("popped %d (gain %d) before %d (gain %d)", v, gain, u, g)
+		v := h.pop()
+		for u, k := range want {
+			if k < want[v] || k == want[v] && u < v {
+				t.Fatalf("popped %d (key %g) before %d (key %g)", v, want[v], u, k)
 			}
 		}
 		delete(want, v)

@@ -41,13 +41,13 @@ func refine(ctx context.Context, u *graph.CSR, l *loads) error {
 }
 
 type refiner struct {
-	u      *graph.CSR
-	l      *loads
-	parts  int
-	near   []int32 // near[v·parts+p] = neighbours of v in part p
-	heap   *gainHeap
-	locked []bool
-	log    []move
+	u       *graph.CSR
+	l       *loads
+	parts   int
+	near    []int32 // near[v·parts+p] = neighbours of v in part p
+	waiting keyHeap // by gain, the highest first: keys are losses
+	locked  []bool
+	log     []move
 }
 
 type move struct {
@@ -57,7 +57,7 @@ type move struct {
 
 func newRefiner(u *graph.CSR, l *loads) *refiner {
 	n, k := u.Rows(), len(l.sum)
-	r := &refiner{u: u, l: l, parts: k, near: make([]int32, n*k), heap: newGainHeap(n), locked: make([]bool, n)}
+	r := &refiner{u: u, l: l, parts: k, near: make([]int32, n*k), waiting: keyHeap{keyTable: newKeyTable(n)}, locked: make([]bool, n)}
 	for v := range n {
 		for _, w := range u.Row(v) {
 			r.near[v*k+int(l.part[w])]++
@@ -100,7 +100,7 @@ func (r *refiner) best(v graph.NodeID, permitted bool) (to, gain int32) {
 func (r *refiner) pass(ctx context.Context) (int64, error) {
 	n := r.u.Rows()
 	patience := max(100, n/50)
-	r.heap.clear()
+	r.waiting.empty()
 	r.log = r.log[:0]
 	clear(r.locked)
 	for v := range n {
@@ -108,17 +108,18 @@ func (r *refiner) pass(ctx context.Context) (int64, error) {
 	}
 	var fell, bestFell int64
 	bestLen := 0
-	for pops := 0; r.heap.len() > 0 && len(r.log)-bestLen < patience; pops++ {
+	for pops := 0; r.waiting.len() > 0 && len(r.log)-bestLen < patience; pops++ {
 		if pops%streamChunk == 0 && ctx.Err() != nil {
 			return 0, ctx.Err()
 		}
-		v, hoped := r.heap.pop()
+		v := r.waiting.pop()
+		hoped := r.gain(v)
 		to, gain := r.best(v, true)
 		if to < 0 {
 			continue
 		}
-		if gain < hoped && r.heap.len() > 0 && gain < r.heap.top() {
-			r.heap.set(v, gain) // the best part is not permitted
+		if gain < hoped && r.waiting.len() > 0 && gain < r.gain(r.waiting.top()) {
+			r.wait(v, gain) // the best part is not permitted
 			continue
 		}
 		r.log = append(r.log, move{v, r.l.part[v]})
@@ -141,6 +142,12 @@ func (r *refiner) pass(ctx context.Context) (int64, error) {
 // offer puts v into the heap by its gain, if it lies at a boundary and is not locked.
 func (r *refiner) offer(v graph.NodeID) {
 	if to, gain := r.best(v, false); to >= 0 && !r.locked[v] {
-		r.heap.set(v, gain)
+		r.wait(v, gain)
 	}
 }
+
+// wait puts v into the heap, or changes its gain there.
+func (r *refiner) wait(v graph.NodeID, gain int32) { r.waiting.set(v, -float64(gain)) }
+
+// gain returns what v waits with, or did before it was taken out.
+func (r *refiner) gain(v graph.NodeID) int32 { return int32(-r.waiting.key[v]) }

@@ -152,13 +152,13 @@ func (r *rebalancer) drainRegions(ctx context.Context, a int32) error {
 			waiting.set(int32(i), key)
 		}
 	}
-	for waiting.Len() > 0 && r.over(a) && patience > 0 && ctx.Err() == nil {
+	for waiting.len() > 0 && r.over(a) && patience > 0 && ctx.Err() == nil {
 		i := waiting.pop()
 		to, key, ok := r.trial(list[i], a)
 		switch {
 		case !ok:
 			continue
-		case key > waiting.key[i] && waiting.Len() > 0 && key > waiting.key[waiting.top()]:
+		case key > waiting.key[i] && waiting.len() > 0 && key > waiting.key[waiting.top()]:
 			waiting.set(i, key)
 			continue
 		}

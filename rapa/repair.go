@@ -23,25 +23,26 @@ func (r *refiner) repair(ctx context.Context) error {
 			return
 		}
 		if to, gain := r.best(v, false); to >= 0 {
-			r.heap.set(v, r.perEdge(v, gain))
+			r.wait(v, r.perEdge(v, gain))
 		}
 	}
-	r.heap.clear()
+	r.waiting.empty()
 	clear(r.locked)
 	for v := range r.l.part {
 		offer(graph.NodeID(v))
 	}
-	for pops := 0; r.heap.len() > 0; pops++ {
+	for pops := 0; r.waiting.len() > 0; pops++ {
 		if pops%streamChunk == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		v, bound := r.heap.pop()
+		v := r.waiting.pop()
+		bound := r.gain(v)
 		to, gain := r.best(v, true)
 		if to < 0 || r.l.relief(int(v), to) <= 0 {
 			continue
 		}
-		if now := r.perEdge(v, gain); now < bound && r.heap.len() > 0 && now < r.heap.top() {
-			r.heap.set(v, now)
+		if now := r.perEdge(v, gain); now < bound && r.waiting.len() > 0 && now < r.gain(r.waiting.top()) {
+			r.wait(v, now)
 			continue
 		}
 		r.put(v, to)

@@ -37,7 +37,7 @@ func Trim(ctx context.Context, d Directions, part []int32, parts int, opt TrimOp
 			return nil, fmt.Errorf("trim parts: %w", err)
 		}
 		quota := int64(opt.Share * float64(a.counts[i].Outer))
-		for h := &a.waiting[i]; h.Len() > 0 && int64(a.replicas[h.top()].edges) <= quota; {
+		for h := &a.waiting[i]; h.len() > 0 && int64(a.replicas[h.top()].edges) <= quota; {
 			quota -= int64(a.replicas[h.top()].edges)
 			a.drop(h.pop())
 		}
