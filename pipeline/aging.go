@@ -1,8 +1,10 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 
 	"capgnn/gpu"
 	"capgnn/jaca"
@@ -39,6 +41,20 @@ func (t planner) lacksMemoryToAge(err error) bool {
 	asked := c.Slots != nil || c.Local != (jaca.Size{})
 	var oom *gpu.OutOfMemory
 	return errors.Is(err, halo.ErrNoSlots) || t.Ages() && !c.Pipeline && !asked && t.halo.Caches() == nil && errors.As(err, &oom)
+}
+
+// agree returns err, with which building ended on the parts of this process, or halo.ErrNoSlots if another one lacks memory to age: all of them
+// build anew then.
+func (t planner) agree(err error) error {
+	lacks := make([]bool, len(t.workers))
+	for i := range lacks {
+		lacks[i] = t.lacksMemoryToAge(err)
+	}
+	all, failed := gather(context.WithoutCancel(t.hub.Context()), t.Trainer, tagBuilt, lacks) // err has ended the run of this process
+	if err == nil && slices.Contains(all, true) {
+		err = halo.ErrNoSlots
+	}
+	return cmp.Or(err, failed)
 }
 
 // newExact is New for a run for whose slots there is no memory: without slots, so that nothing ages.

@@ -37,7 +37,7 @@ func (t *Trainer) checkLoss(e *EpochStats) error {
 			return err
 		}
 	}
-	all, err := gather(t, tagDivergence, own)
+	all, err := gather(t.hub.Context(), t, tagDivergence, own)
 	if err != nil {
 		return err
 	}

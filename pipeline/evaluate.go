@@ -69,7 +69,7 @@ func (t *Trainer) evaluate() (Metrics, *float64, error) {
 	if err != nil {
 		return Metrics{}, nil, err
 	}
-	counts, err := gather(t, tagEvaluation, own)
+	counts, err := gather(t.hub.Context(), t, tagEvaluation, own)
 	if err != nil {
 		return Metrics{}, nil, err
 	}

@@ -66,7 +66,7 @@ func (t placer) place(build func(*worker, weighting) error, plan func() (*halo.P
 		}
 	}
 	scale := weightingOf(t.o.Model.Kind, t.layout, !t.o.NoRescale)
-	if err := t.each(func(w *worker) error { return build(w, scale) }); err != nil {
+	if err := planner(t).agree(t.each(func(w *worker) error { return build(w, scale) })); err != nil {
 		return err
 	}
 	if t.o.Parts > 1 {

@@ -50,7 +50,7 @@ func (t planner) exchangeConfig() halo.Config {
 func (t planner) exchangeFacts() (halo.Config, error) {
 	c := t.exchangeConfig()
 	var err error
-	c.Facts, err = gather(t.Trainer, tagFacts, c.OwnFacts())
+	c.Facts, err = gather(t.hub.Context(), t.Trainer, tagFacts, c.OwnFacts())
 	return c, err
 }
 

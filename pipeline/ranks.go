@@ -17,6 +17,7 @@ type Ranks interface {
 // What ranks tell each other, in the order of a run: a record of each part, which any rank can make a sum of.
 const (
 	tagFacts uint32 = 1 + iota
+	tagBuilt
 	tagEpoch
 	tagEvaluation
 	tagDivergence
@@ -28,7 +29,7 @@ func (o *Options) leads() bool { return o.First == 0 }
 
 // gather returns the records of all parts, in part order: those of this process, which are given, and those of the others. All sums over parts
 // are made of such records, so they are the same at every rank.
-func gather[T any](t *Trainer, tag uint32, own []T) ([]T, error) {
+func gather[T any](ctx context.Context, t *Trainer, tag uint32, own []T) ([]T, error) {
 	if t.o.Ranks == nil {
 		return own, nil
 	}
@@ -36,7 +37,6 @@ func gather[T any](t *Trainer, tag uint32, own []T) ([]T, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx := t.hub.Context()
 	from, err := t.o.Ranks.Gather(ctx, tag, raw)
 	if err != nil {
 		return nil, err

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"capgnn/gnn"
+	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/hostmem"
 	"capgnn/jaca"
@@ -202,6 +204,51 @@ func TestRanksThatLie(t *testing.T) {
 		go ranks[1].Gather(t.Context(), tagFacts, []byte(c.says))
 		if _, err := place(graph.Range{Lo: 0, Hi: 1}, ranks[0]); err == nil || err.Error() != c.want {
 			t.Errorf("%s: %v", c.says, err)
+		}
+	}
+}
+
+// Where memory leaves no slot to rows that age, all processes place an exact run, as one with all parts does.
+func TestRanksLackMemoryAlike(t *testing.T) {
+	const parts = 3
+	p, m := task{share: 0.6}.make(t, gnn.SAGE)
+	place := func(own graph.Range, r Ranks) (*Trainer, error) {
+		o := Options{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.SGD, LR: 0.01}, Epochs: 9, First: own.Lo, Parts: parts, Ranks: r, Part: scatterParts(p.Vertices(), parts),
+			Devices: ledgers(parts)[own.Lo:own.Hi]}
+		o.Cache = halo.Options{Policy: jaca.JACA, Staleness: jaca.Staleness{Bound: 2}, NoPeer: true, ReserveDevice: math.MaxInt64, ReserveHost: 1 << 60}
+		return New(t.Context(), p, o)
+	}
+	trainers, errs := onRanks(t, []graph.Range{{Lo: 0, Hi: 1}, {Lo: 1, Hi: 3}}, place)
+	for k, tr := range trainers {
+		if errs[k] != nil || !tr.Replaced() || tr.Ages() {
+			t.Errorf("rank %d: %v", k, errs[k])
+		}
+	}
+}
+
+// A process that has no memory to build a run whose rows age makes all others build it anew; another error is its own.
+func TestRanksAgree(t *testing.T) {
+	full, broken := &gpu.OutOfMemory{Device: "cpu:1", Name: "features", Need: 9, Have: 8}, errors.New("broken")
+	for _, c := range []struct {
+		bound int
+		err   error
+		other error
+	}{{0, nil, nil}, {2, nil, nil}, {2, full, halo.ErrNoSlots}, {0, full, nil}, {2, broken, nil}} {
+		errs := eachRank([]graph.Range{{Lo: 0, Hi: 2}, {Lo: 2, Hi: 3}, {Lo: 3, Hi: 4}}, 4, func(tr *Trainer, own graph.Range) error {
+			tr.o.Cache.Staleness.Bound, tr.halo = c.bound, new(halo.Plan)
+			tr.workers = make([]*worker, own.Hi-own.Lo)
+			mine, want := error(nil), c.other
+			if own.Lo == 2 {
+				mine, want = c.err, c.err
+			}
+			got := (planner{tr}).agree(mine)
+			if !errors.Is(got, want) || (planner{tr}).lacksMemoryToAge(got) != (c.other != nil) {
+				return fmt.Errorf("parts %v, %+v: %w", own, c, got)
+			}
+			return nil
+		})
+		if err := errors.Join(errs...); err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -53,7 +53,7 @@ func TestRecordsOfRanks(t *testing.T) {
 			lo = hi
 		}
 		errs := eachRank(groups, parts, func(tr *Trainer, own graph.Range) error {
-			all, err := gather(tr, tagEpoch, epochs[own.Lo:own.Hi])
+			all, err := gather(tr.hub.Context(), tr, tagEpoch, epochs[own.Lo:own.Hi])
 			if err != nil {
 				return err
 			}
@@ -61,7 +61,7 @@ func TestRecordsOfRanks(t *testing.T) {
 			if samples := got.sum(all); !reflect.DeepEqual(samples, wantSamples) || printed(got) != printed(want) {
 				return fmt.Errorf("%+v, want %+v", got, want)
 			}
-			tallies, err := gather(tr, tagEvaluation, scores[own.Lo:own.Hi])
+			tallies, err := gather(tr.hub.Context(), tr, tagEvaluation, scores[own.Lo:own.Hi])
 			if err == nil && printed(tallies) != printed(scores) {
 				err = fmt.Errorf("%+v, want %+v", tallies, scores)
 			}

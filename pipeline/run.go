@@ -90,7 +90,7 @@ func (t *Trainer) trainEpoch(e *EpochStats) error {
 	}
 	end := t.now()
 	e.Reduce, e.Train = end-t.backwardDone(), end-start
-	all, err := gather(t, tagEpoch, t.epochOf(e.Epoch, before, reduced))
+	all, err := gather(t.hub.Context(), t, tagEpoch, t.epochOf(e.Epoch, before, reduced))
 	if err != nil {
 		return err
 	}
@@ -196,7 +196,7 @@ func (t *Trainer) finish(r *Result) error {
 	for _, w := range t.workers {
 		own = append(own, w.dev.Memory().HighWater)
 	}
-	if r.PeakDevice, err = gather(t, tagResult, own); err != nil {
+	if r.PeakDevice, err = gather(t.hub.Context(), t, tagResult, own); err != nil {
 		return err
 	}
 	peak, err := hostmem.PeakRSS()
