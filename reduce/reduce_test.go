@@ -144,7 +144,7 @@ func (x *team) epoch(r *Reduction, late func(part int), silent int) error {
 		})
 	}
 	all.Wait()
-	return meet.RootCause(errs, func(error) bool { return false })
+	return meet.RootCause(errs, 0, func(error) bool { return false })
 }
 
 // weights returns those of a part.

@@ -14,7 +14,8 @@
 // Receive and Stop end what the part does by a panic, which Guard turns into an error: they are called deep in a forward pass, which
 // has no errors to return. Guard is on the same goroutine.
 //
-// RootCause tells the error of the part that failed first from those that follow from it.
+// RootCause tells the error of the part that failed first from those that follow from it. Parts have the numbers that they have among all
+// ranks of a run; a hub is of one rank. Hub.Fail ends its run with an error that no part has made, such as a network's.
 //
 // Nothing here knows what parts exchange. A Waits belongs to one goroutine at a time; a Hub is read by all, and its epoch is set
 // between epochs only.

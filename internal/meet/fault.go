@@ -39,9 +39,9 @@ func (e *Echo) Unwrap() error { return e.Err }
 
 // RootCause returns the error of the parts that the others follow from: a device's before that of one who read its rows, which is one
 // that follows reports, and that before the echo of either. Among equals a part that waits for its own device counts before
-// those who wait for that part, then the first part. errs are by part: who waited for a part that itself was waiting for another is passed over
-// for that one, and so on.
-func RootCause(errs []error, follows func(error) bool) error {
+// those who wait for that part, then the first part. errs are by part, of which the first one has the number first: who waited for a part that
+// itself was waiting for another is passed over for that one, and so on. Of a part that is not among them nothing is known.
+func RootCause(errs []error, first int, follows func(error) bool) error {
 	var best error
 	least := 0
 	for _, err := range errs {
@@ -53,23 +53,23 @@ func RootCause(errs []error, follows func(error) bool) error {
 		}
 	}
 	if late := new(Late); errors.As(best, &late) && distance(best, follows) == 1 {
-		return last(errs, late, best)
+		return last(errs, first, late, best)
 	}
 	return best
 }
 
-// last follows who waited for whom, from a part that waited too long with the error first, and returns the error of the last one; where they
-// waited in a circle, first.
-func last(errs []error, late *Late, first error) error {
-	best, passed := first, map[int]bool{late.Part: true}
-	for late.For < len(errs) && late.For != late.Part {
+// last follows who waited for whom, from a part that waited too long with the error start, and returns the error of the last one; where they
+// waited in a circle, start.
+func last(errs []error, first int, late *Late, start error) error {
+	best, passed := start, map[int]bool{late.Part: true}
+	for late.For >= first && late.For < first+len(errs) && late.For != late.Part {
 		if passed[late.For] {
-			return first
+			return start
 		}
 		passed[late.For] = true
 		var echo *Echo
 		var next *Late
-		err := errs[late.For]
+		err := errs[late.For-first]
 		if errors.As(err, &echo) {
 			if next = echo.Wait; next != nil {
 				err = next

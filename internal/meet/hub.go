@@ -13,13 +13,19 @@ type Hub struct {
 	// Epoch is the one that is being enqueued.
 	Epoch    int
 	ctx      context.Context // ends when any part fails
+	cancel   context.CancelCauseFunc
 	deadline time.Duration
 }
 
 // NewHub returns the hub of a run that is over when ctx ends, and in which no wait may take longer than deadline.
 func NewHub(ctx context.Context, deadline time.Duration) *Hub {
-	return &Hub{ctx: ctx, deadline: deadline}
+	h := &Hub{deadline: deadline}
+	h.ctx, h.cancel = context.WithCancelCause(ctx)
+	return h
 }
+
+// Fail ends the run for all of its parts with an error that is no part's own, such as that of a network. The first one counts.
+func (h *Hub) Fail(err error) { h.cancel(err) }
 
 // Context ends when any part fails.
 func (h *Hub) Context() context.Context { return h.ctx }

@@ -225,8 +225,46 @@ func TestRootCause(t *testing.T) {
 		"a part that nobody knows":             {[]error{second}, second},
 		"echoes alone":                         {[]error{nil, context.Canceled, echo}, context.Canceled},
 	} {
-		if got := RootCause(c.errs, follows); got != c.want {
+		if got := RootCause(c.errs, 0, follows); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
+}
+
+// Parts are numbered over all ranks: errs are those of one of them, and a part of another rank that is waited for is the cause.
+func TestRootCauseInARank(t *testing.T) {
+	follows := func(error) bool { return false }
+	other, inner := &Late{Part: 4, For: 2, What: "part 2: gradients of layer 0"}, &Late{Part: 5, For: 4, What: "part 4: new weights"}
+	own := &Late{Part: 4, For: 4, What: "its own device cpu:0"}
+	beyond := &Late{Part: 4, For: 6, What: "part 6: new weights"}
+	for name, c := range map[string]struct {
+		errs []error
+		want error
+	}{
+		"who waits in between":      {[]error{other, inner}, other},
+		"its own device":            {[]error{own, inner}, own},
+		"of the next rank":          {[]error{beyond, inner}, beyond},
+		"stopped while it waited":   {[]error{&Echo{inner, other}, inner}, other},
+		"a part that did not speak": {[]error{nil, inner}, inner},
+	} {
+		if got := RootCause(c.errs, 4, follows); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+// An error that is no part's own ends the run: who waits gets it, and it stays the first one.
+func TestFail(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, broken := NewHub(t.Context(), deadline), errors.New("send gradients to rank 1: connection closed")
+		time.AfterFunc(time.Second, func() { h.Fail(broken); h.Fail(errors.New("second")) })
+		start := time.Now()
+		err := Guard(func() { Receive(h, make(chan int), 0, 1, "new weights") })
+		if echo := new(Echo); !errors.Is(err, broken) || !errors.As(err, &echo) || echo.Wait.For != 1 || time.Since(start) != time.Second {
+			t.Errorf("%v after %v", err, time.Since(start))
+		}
+		if h.Context().Err() == nil {
+			t.Error("the run goes on")
+		}
+	})
 }

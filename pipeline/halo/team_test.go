@@ -166,7 +166,7 @@ func (x *team) epochs(n int) error {
 		for range x.ends {
 			<-done
 		}
-		err := meet.RootCause(errs, func(err error) bool {
+		err := meet.RootCause(errs, 0, func(err error) bool {
 			var version *hostmem.VersionFault
 			return errors.As(err, &version)
 		})
