@@ -8,6 +8,7 @@
 // Ordering. Operations of one Queue run one after another, in the order in which they were enqueued. Queues run
 // independently of each other; only Record and Wait order them. An Event may be waited for by queues of other devices. An
 // Event must have been recorded before it is passed to Wait (workers hand events to each other only after Record).
+// What the host does, or a network, is an event too: any type with Done may be passed to Wait, if its channel closes in the end.
 //
 // Ownership. A Buffer belongs to the Device that allocated it and is valid until Free. Views do not own anything. A
 // Buffer may be freed only after every queue that uses it has been synchronised. Host slices handed to Upload and

@@ -70,6 +70,41 @@ func testEvents(b *bench) {
 	})
 }
 
+// hostEvent is an event of the host: what a network or another process has done.
+type hostEvent chan struct{}
+
+func (e hostEvent) Done() <-chan struct{} { return e }
+
+// testHostEvents: a queue waits for the host, as for another device, and sees what the host wrote before; other queues go on.
+func testHostEvents(b *bench) {
+	b.scene("arrivals", func(b *bench) {
+		const rounds, n = 20, 300
+		m, sum := b.blank(1, n, layouts[0]), b.put(all(1, n, 0), layouts[0])
+		b.sync()
+		src, other := make([]byte, 4*n), b.dev.NewQueue("other")
+		free := b.q.Record()
+		for i := range rounds {
+			arrived := make(hostEvent)
+			b.q.Wait(arrived)
+			b.q.Upload(m.Buf, 4*gpu.Bytes(m.Off), src)
+			b.q.Axpby(sum, 1, m, 1)
+			if err := other.Sync(); err != nil {
+				b.Fatal(err)
+			}
+			<-free.Done() // src has been read
+			free = b.q.Record()
+			go func() { // ends at once; the queue waits for it
+				for k := range n {
+					binary.NativeEndian.PutUint32(src[4*k:], math.Float32bits(float32(i)))
+				}
+				close(arrived)
+			}()
+		}
+		b.equal("m", b.get(m), all(1, n, rounds-1))
+		b.equal("sum", b.get(sum), all(1, n, rounds*(rounds-1)/2))
+	})
+}
+
 // testCalls: the host is called in the queue's order, and what it says stays as the queue's fault.
 func testCalls(b *bench) {
 	b.scene("order", func(b *bench) {

@@ -51,6 +51,7 @@ var suite = []struct {
 	{"SGD", testSGD},
 	{"Order", testOrder},
 	{"Events", testEvents},
+	{"HostEvents", testHostEvents},
 	{"Calls", testCalls},
 	{"UploadRows", testUploadRows},
 	{"Counters", testCounters},

@@ -43,6 +43,11 @@ func TestAccounts(t *testing.T) {
 	b.Free()
 }
 
+// never is an event that does not fire.
+type never struct{}
+
+func (never) Done() <-chan struct{} { return nil }
+
 func TestNoLimit(t *testing.T) {
 	d := ledger.New(gpu.Info{Name: "x"})
 	if _, err := d.Alloc(1<<50, "large"); err != nil {
@@ -50,6 +55,7 @@ func TestNoLimit(t *testing.T) {
 	}
 	q := d.NewQueue("q")
 	q.Wait(q.Record())
+	q.Wait(never{}) // nothing is done, and nothing waited for
 	<-q.Record().Done()
 	if err := q.Sync(); err != nil {
 		t.Error(err)
