@@ -15,20 +15,43 @@ const (
 	// most is the elements of a piece, 256 KiB: its start costs little beside its bytes, and a slice of several pieces is under way on
 	// several links at a time.
 	most = 1 << 16
+	// wireGrain is grain for a network: 0.5 ms at 1 Gbit/s carry 64 KB. It knows no devices, of which every rank may have other ones.
+	wireGrain = 1 << 14
 )
 
-// Division says which part owns which elements of the flat vectors: their sum, the optimiser's state and the step. The first part of each
-// device owns a slice of every layer.
-type Division struct {
-	home   []int     // by part: the first part of its device
-	pieces [][]piece // by part, in the order in which they are summed up: layers from the last to the first
+// Rank says which process of a run divides. In the zero Rank there is only one.
+type Rank struct {
+	Index, Count int // of the run's processes; Count 0: 1
+	First        int // the number of the first part here, among the parts of all ranks
 }
+
+func (k Rank) alone() bool { return k.Count <= 1 }
+
+// last reports whether the owners here take the steps.
+func (k Rank) last() bool { return k.Index >= k.Count-1 }
+
+// before returns how many sums come before the gradients of the first part here: that of the parts of all ranks before, or none.
+func (k Rank) before() int { return min(k.Index, 1) }
+
+// Division says which part owns which elements of the flat vectors: their sum, the optimiser's state and the step. The first part of each
+// device owns a slice of every layer. It is of the parts of one rank.
+type Division struct {
+	at     Rank
+	home   []int      // by part: the first part of its device
+	pieces [][]piece  // by part, in the order in which they are summed up: layers from the last to the first
+	line   []delivery // all pieces, in the order in which ranks send them
+}
+
+// delivery names a piece.
+type delivery struct{ owner, index int }
 
 // piece is what an owner sums up and hands out at a time.
 type piece struct {
 	gnn.Range     // elements of the flat vectors
 	layer     int // which completes it: the first of its layers
 	at        int // element of the owner's slices at which it begins
+	turn      int // its place among those that ranks send
+	wire      int // element of all that a rank sends at which it begins
 }
 
 func (p *piece) len() int { return p.Hi - p.Lo }
@@ -38,8 +61,12 @@ func (p *piece) len() int { return p.Hi - p.Lo }
 // Method: layers that lie side by side and are too small to be worth copies of their own are taken together, or with a large one that is
 // complete no sooner. Of each such range, the smallest first, every owner gets as much as makes its elements those of the others, in the order
 // of owners. So an owner has 1/P of all elements of P devices, to a cache line, and sums are under way on all devices in every layer.
-func Divide(layers [][]gnn.Range, homes []int) *Division {
-	d := &Division{home: homes, pieces: make([][]piece, len(homes))}
+func Divide(layers [][]gnn.Range, homes []int) *Division { return DivideRank(layers, homes, Rank{}) }
+
+// DivideRank is Divide for the parts of one rank of several: each rank has owners of all elements, and those of the last one have the
+// optimiser's state. Which ranges of layers are taken together, and so the order in which elements travel, is the same at all ranks.
+func DivideRank(layers [][]gnn.Range, homes []int, at Rank) *Division {
+	d := &Division{at: at, home: homes, pieces: make([][]piece, len(homes))}
 	var owners []int
 	for i, h := range homes {
 		if h == i {
@@ -47,8 +74,11 @@ func Divide(layers [][]gnn.Range, homes []int) *Division {
 		}
 	}
 	load := make([]int, len(owners))
-	total := 0
-	for _, s := range spans(layers, len(owners)*grain) {
+	total, small := 0, len(owners)*grain
+	if !at.alone() {
+		small = wireGrain
+	}
+	for _, s := range spans(layers, small) {
 		total += s.len()
 		lo := s.Lo
 		wish := s.Lo // where the owners' shares end if no line is kept whole
@@ -59,14 +89,45 @@ func Divide(layers [][]gnn.Range, homes []int) *Division {
 				hi = s.Hi
 			}
 			load[k] += hi - lo
-			d.pieces[o] = append(d.pieces[o], cut(gnn.Range{Lo: lo, Hi: hi}, s.layer, len(owners))...)
+			d.pieces[o] = append(d.pieces[o], cut(gnn.Range{Lo: lo, Hi: hi}, s.layer, len(owners) > 1 || !at.alone())...)
 			lo = hi
 		}
 	}
 	for _, own := range d.pieces {
 		d.place(own)
 	}
+	d.lineUp()
 	return d
+}
+
+// lineUp puts the pieces of all owners into the order in which ranks send their elements: layers from the last to the first, and each from its
+// first element on.
+func (d *Division) lineUp() {
+	for o, own := range d.pieces {
+		for i := range own {
+			d.line = append(d.line, delivery{o, i})
+		}
+	}
+	slices.SortFunc(d.line, func(a, b delivery) int {
+		x, y := d.piece(a), d.piece(b)
+		return cmp.Or(cmp.Compare(y.layer, x.layer), cmp.Compare(x.Lo, y.Lo))
+	})
+	at := 0
+	for k, x := range d.line {
+		p := d.piece(x)
+		p.turn, p.wire = k, at
+		at += p.len()
+	}
+}
+
+func (d *Division) piece(x delivery) *piece { return &d.pieces[x.owner][x.index] }
+
+// Bytes returns the size of all gradients: what a rank sends to the next one in an epoch, and gets back as weights.
+func (d *Division) Bytes() (n int) {
+	for part := range d.pieces {
+		n += 4 * d.Elements(part)
+	}
+	return n
 }
 
 // place says where the pieces of an owner lie in its slices, and puts them into the order in which they are summed up.
@@ -81,9 +142,9 @@ func (d *Division) place(own []piece) {
 }
 
 // cut returns a slice as pieces of nearly equal length.
-func cut(s gnn.Range, layer, owners int) (out []piece) {
+func cut(s gnn.Range, layer int, travels bool) (out []piece) {
 	n := (s.Hi - s.Lo + most - 1) / most
-	if owners == 1 { // nothing travels
+	if !travels {
 		n = min(n, 1)
 	}
 	for k := range n {

@@ -11,8 +11,8 @@ import (
 // Owner is the memory of a part that owns slices, on its device: the update rule's, and where other parts' gradients arrive.
 type Owner struct {
 	rule       gnn.Optimizer
-	m, v, vmax gpu.Vec        // of its slices, one behind the other in the order of elements
-	in, acc    [lanes]gpu.Vec // of each lane: a piece of another part, and the sum of those before the owner
+	m, v, vmax gpu.Vec        // of its slices, one behind the other in the order of elements; empty in all ranks but the last
+	in, acc    [lanes]gpu.Vec // of each lane: a piece of another part or rank, and the sum of those before the owner
 	steps      int            // taken
 }
 
@@ -36,17 +36,17 @@ func (d *Division) NewOwner(alloc func(size gpu.Bytes, name string) gpu.Buffer, 
 		}
 		return v
 	}
-	if rule.Kind != gnn.SGD {
+	if rule.Kind != gnn.SGD && d.at.last() {
 		o.m, o.v = state("first moments"), state("second moments")
 		if rule.AMSGrad {
 			o.vmax = state("largest second moments")
 		}
 	}
 	for l := range min(lanes, len(d.pieces[part])) {
-		if slices.ContainsFunc(d.home, func(h int) bool { return h != part }) {
+		if d.at.before() > 0 || slices.ContainsFunc(d.home, func(h int) bool { return h != part }) {
 			o.in[l] = vec("gradients of another part", d.largest(part))
 		}
-		if part > 1 { // two parts or more come before it, and all of them live elsewhere
+		if d.at.before()+part > 1 { // two summands or more come before its own, and all of them live elsewhere
 			o.acc[l] = vec("sum of gradients", d.largest(part))
 		}
 	}
@@ -69,7 +69,7 @@ func (d *Division) largest(part int) (n int) {
 	return n
 }
 
-// step enqueues the optimiser's step of n elements that begin at element at of the owner's slices.
+// step enqueues the optimiser's next step of n elements that begin at element at of the owner's slices.
 func (o *Owner) step(q gpu.Queue, weights, gradients gpu.Vec, at int) {
 	k, n := o.rule, weights.Len
 	if k.Kind == gnn.SGD {
@@ -77,7 +77,7 @@ func (o *Owner) step(q gpu.Queue, weights, gradients gpu.Vec, at int) {
 		return
 	}
 	a := gpu.AdamArgs{Param: weights, Grad: gradients, M: o.m.Slice(at, at+n), V: o.v.Slice(at, at+n), LR: k.LR, Beta1: 0.9, Beta2: 0.999,
-		Eps: 1e-8, WeightDecay: k.WeightDecay, Decoupled: k.Kind == gnn.AdamW, Step: o.steps}
+		Eps: 1e-8, WeightDecay: k.WeightDecay, Decoupled: k.Kind == gnn.AdamW, Step: o.steps + 1}
 	if !o.vmax.Empty() {
 		a.VMax = o.vmax.Slice(at, at+n)
 	}
@@ -87,7 +87,7 @@ func (o *Owner) step(q gpu.Queue, weights, gradients gpu.Vec, at int) {
 // Moments are what the update rule remembers of some weights, on the device of a part: what a checkpoint keeps.
 type Moments struct {
 	Part       int
-	M, V, VMax gpu.Vec // empty where the rule has none
+	M, V, VMax gpu.Vec // empty where the rule has none, and in all ranks but the last, which has those of all weights
 }
 
 // Moments returns them in the order of the weights.

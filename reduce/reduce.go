@@ -62,28 +62,30 @@ type Part struct {
 // somebody has to fetch it there, once for all. Then the lanes fetch the pieces of the other owners. Other parts of an owner's device copy its
 // weights.
 //
+// The summands of a piece are its gradients at the parts, in their order; behind rank 0 the sum of all ranks before comes first, from host
+// memory. An owner of the last rank steps, at the others it sends the sum on, and the weights come back (chain.go).
+//
 // The bits are those of adding whole gradients one after another when every part is done, and of one step of all of them.
 type Reduction struct {
 	*Division
 	hub     *meet.Hub
 	parts   []Part
+	chain   *chain             // to other ranks; nil: there are none
 	due     [][]delivery       // by layer: what it completes
-	shares  [][]chan gpu.Event // by owner and part: the part's gradients of the owner's pieces, in their order, are there; nil: the part owns nothing
+	shares  [][]chan gpu.Event // by owner and summand: gradients of the owner's pieces, in their order, are there; nil: the part owns nothing
 	stepped [][]chan gpu.Event // by owner and reading owner: the weights of the owner's pieces, in their order, are new
 	whole   []chan gpu.Event   // by part: all weights of its device's first part are new
 	names   []string           // by layer: its gradients
 	layers  []fmt.Stringer     // by layer: its exchange
 }
 
-// delivery names a piece.
-type delivery struct{ owner, index int }
-
 // exchange names the way of a layer's gradients, or of new weights, in errors.
 type exchange struct{ layer int }
 
 func (x exchange) String() string { return fmt.Sprintf("layer %d %s", x.layer, gnn.Backward) }
 
-// New returns the reduction of the parts that were divided. Nothing is allocated in an epoch.
+// New returns the reduction of the parts that were divided. In one process nothing is allocated in an epoch. One of several ranks has to Join
+// the others first.
 func New(h *meet.Hub, parts []Part, d *Division) *Reduction {
 	r := &Reduction{Division: d, hub: h, parts: parts}
 	r.schedule()
@@ -92,9 +94,12 @@ func New(h *meet.Hub, parts []Part, d *Division) *Reduction {
 		n := len(d.pieces[i])
 		var shares, stepped []chan gpu.Event
 		if d.home[i] == i { // parts may be thousands, owners are as few as devices
-			shares, stepped = make([]chan gpu.Event, len(parts)), make([]chan gpu.Event, len(parts))
-			for k := range parts { // as many places as values in an epoch, so senders never block
-				if shares[k] = make(chan gpu.Event, n); d.home[k] == k {
+			shares, stepped = make([]chan gpu.Event, d.at.before()+len(parts)), make([]chan gpu.Event, len(parts))
+			for k := range shares { // as many places as values in an epoch, so senders never block
+				shares[k] = make(chan gpu.Event, n)
+			}
+			for k := range parts {
+				if d.home[k] == k {
 					stepped[k] = make(chan gpu.Event, n)
 				}
 			}
@@ -109,7 +114,7 @@ func New(h *meet.Hub, parts []Part, d *Division) *Reduction {
 			}
 			p.stageOf[o] = staged
 			staged += 4 * d.Elements(o)
-			if p.weightStage == nil {
+			if p.weightStage == nil && d.at.alone() { // over ranks new weights are in host memory anyway
 				p.weightStage = make([]byte, 4*d.Elements(i))
 			}
 		}
@@ -153,10 +158,13 @@ func (r *Reduction) Lock(part int, lock func(mem []byte) []byte) {
 	p.gradStage, p.weightStage = lock(p.gradStage), lock(p.weightStage)
 }
 
+// single reports whether there is nothing to add, and nobody to give weights to.
+func (r *Reduction) single() bool { return len(r.parts) == 1 && r.at.alone() }
+
 // Done says that a part's compute queue has been given everything that writes the gradients of a layer or reads its weights, and those of all
 // behind it. An owner enqueues the sums whose shares are there already.
 func (r *Reduction) Done(part, layer int) {
-	if len(r.parts) == 1 || layer >= len(r.due) || len(r.due[layer]) == 0 {
+	if r.single() || layer >= len(r.due) || len(r.due[layer]) == 0 {
 		return
 	}
 	p := &r.parts[part]
@@ -173,7 +181,7 @@ func (r *Reduction) Done(part, layer int) {
 			event = p.Out.Record()
 			staged = event
 		}
-		r.shares[x.owner][part] <- event
+		r.shares[x.owner][r.at.before()+part] <- event
 	}
 	if staged != nil {
 		p.Waits.Owe(staged)
@@ -186,6 +194,9 @@ func (r *Reduction) Done(part, layer int) {
 // in returns the bytes of the piece in memory that holds its owner's slices.
 func (p *piece) in(mem []byte) []byte { return mem[4*p.at : 4*(p.at+p.len())] }
 
+// on returns the bytes of the piece in memory that holds what ranks send.
+func (p *piece) on(mem []byte) []byte { return mem[4*p.wire : 4*(p.wire+p.len())] }
+
 // lane returns the queue of an owner's piece.
 func (p *Part) lane(piece int) gpu.Queue { return p.Lanes[piece%lanes] }
 
@@ -193,49 +204,63 @@ func (p *Part) lane(piece int) gpu.Queue { return p.Lanes[piece%lanes] }
 func (r *Reduction) sum(owner int) {
 	p := &r.parts[owner]
 	for ; p.next < len(r.pieces[owner]) && r.pieces[owner][p.next].layer > 0; p.next, p.from = p.next+1, 0 {
-		for ; p.from < len(r.parts); p.from++ {
+		for ; p.from < len(r.shares[owner]); p.from++ {
 			if len(r.shares[owner][p.from]) == 0 {
 				return
 			}
 			r.add(owner, p.next, p.from)
 		}
+		r.pass(owner, p.next)
 	}
 }
 
-// add enqueues the sum of a piece with a part's gradients. Those of parts before the owner are summed up apart, as the owner's come behind
+// add enqueues the sum of a piece with one of its summands. Those before the owner's gradients are summed up apart, as the owner's come behind
 // them: float addition is commutative, but not associative.
-func (r *Reduction) add(owner, index, part int) {
+func (r *Reduction) add(owner, index, summand int) {
 	p, x, q := &r.parts[owner], &r.pieces[owner][index], r.parts[owner].lane(index)
-	ready := meet.Receive(r.hub, r.shares[owner][part], owner, part, r.names[x.layer])
+	part := summand - r.at.before() // -1: all parts of the ranks before
+	ready := meet.Receive(r.hub, r.shares[owner][summand], r.number(owner), r.number(part), r.names[x.layer])
 	own, in, acc := row(p.Gradients.Slice(x.Lo, x.Hi)), p.Owner.in[index%lanes], p.Owner.acc[index%lanes]
-	if part == owner {
+	switch {
+	case part == owner:
 		q.Wait(ready)
 		switch {
-		case part > 1:
+		case summand > 1:
 			q.Axpby(own, 1, row(acc.Slice(0, x.len())), 1)
-		case part == 1:
+		case summand == 1:
 			q.Axpby(own, 1, row(in.Slice(0, x.len())), 1)
 		}
 		return
+	case part < 0:
+		r.check(ready, r.names[x.layer])
+	default:
+		p.Waits.For(q, ready, r.number(part), r.layers[x.layer], "gradients")
 	}
-	p.Waits.For(q, ready, part, r.layers[x.layer], "gradients")
 	switch {
-	case r.home[part] == owner: // they are on this device
+	case part > owner && r.home[part] == owner: // they are on this device
 		q.Axpby(own, 1, row(r.parts[part].Gradients.Slice(x.Lo, x.Hi)), 1)
 	case part > owner:
 		q.Axpby(own, 1, r.fetch(q, owner, part, x, in), 1)
-	case part == 0 && owner > 1:
+	case summand == 0 && r.at.before()+owner > 1:
 		r.fetch(q, owner, part, x, acc)
-	case part == 0:
+	case summand == 0:
 		r.fetch(q, owner, part, x, in)
 	default:
 		q.Axpby(row(acc.Slice(0, x.len())), 1, r.fetch(q, owner, part, x, in), 1)
 	}
 }
 
-// fetch enqueues the copy of a part's gradients of a piece to an owner's device.
+// number returns that of a part among the parts of all ranks.
+func (r *Reduction) number(part int) int { return r.at.First + part }
+
+// fetch enqueues the copy of a part's gradients of a piece, or of the sum of the ranks before, to an owner's device.
 func (r *Reduction) fetch(q gpu.Queue, owner, part int, x *piece, to gpu.Vec) gpu.Matrix {
-	from, dst := &r.parts[part], row(to.Slice(0, x.len()))
+	dst := row(to.Slice(0, x.len()))
+	if part < 0 {
+		q.Upload(dst.Buf, 4*gpu.Bytes(dst.Off), x.on(r.chain.sums))
+		return dst
+	}
+	from := &r.parts[part]
 	if base, there := from.stageOf[owner]; there {
 		q.Upload(dst.Buf, 4*gpu.Bytes(dst.Off), x.in(from.gradStage[base:]))
 	} else {

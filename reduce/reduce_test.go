@@ -63,23 +63,38 @@ type team struct {
 	grads    [][]float32 // by part
 }
 
-// newTeam makes the parts of a scene.
-func newTeam(t *testing.T, s scene) *team {
-	t.Helper()
-	elements, n := s.elements(), len(s.devices)
-	x := &team{hub: meet.NewHub(t.Context(), 10*time.Second), layers: s.layers}
+// draw returns weights and the gradients of n parts. Sums depend on their order.
+func draw(elements, n int) (start []float32, grads [][]float32) {
 	r := rand.New(rand.NewPCG(uint64(n), 3))
 	random := func() []float32 {
 		v := make([]float32, elements)
 		for k := range min(elements, 4099) {
-			v[k] = float32(r.NormFloat64() * float64(uint(1)<<r.IntN(20))) // sums depend on their order
+			v[k] = float32(r.NormFloat64() * float64(uint(1)<<r.IntN(20)))
 		}
 		for k := 4099; k < elements; k += 4099 { // a prime: no piece begins with it
 			copy(v[k:], v[:4099])
 		}
 		return v
 	}
-	x.start = random()
+	start = random()
+	for range n {
+		grads = append(grads, random())
+	}
+	return start, grads
+}
+
+// newTeam makes the parts of a scene.
+func newTeam(t *testing.T, s scene) *team {
+	t.Helper()
+	start, grads := draw(s.elements(), len(s.devices))
+	return newRank(t, s, Rank{}, start, grads)
+}
+
+// newRank makes the parts of a scene at one rank of several, with weights and gradients.
+func newRank(t *testing.T, s scene, at Rank, start []float32, grads [][]float32) *team {
+	t.Helper()
+	elements, n := s.elements(), len(s.devices)
+	x := &team{hub: meet.NewHub(t.Context(), 10*time.Second), layers: s.layers, start: start, grads: grads}
 	devices, homes := make([]gpu.Device, n), make([]int, n)
 	for i, k := range s.devices {
 		homes[i] = slices.Index(s.devices, k)
@@ -93,9 +108,9 @@ func newTeam(t *testing.T, s scene) *team {
 		t.Cleanup(func() { d.Close() })
 		devices[i] = d
 	}
-	x.division = Divide(s.layers, homes)
+	x.division = DivideRank(s.layers, homes, at)
 	for i, d := range devices {
-		p := Part{Compute: d.NewQueue("compute"), Queues: NewQueues(d, homes[i] == i), Waits: &meet.Waits{Hub: x.hub, Part: i, Device: d.Info().Name}}
+		p := Part{Compute: d.NewQueue("compute"), Queues: NewQueues(d, homes[i] == i), Waits: &meet.Waits{Hub: x.hub, Part: at.First + i, Device: d.Info().Name}}
 		alloc := func(size gpu.Bytes, name string) gpu.Buffer {
 			b, err := d.Alloc(size, name)
 			if err != nil {
@@ -104,7 +119,6 @@ func newTeam(t *testing.T, s scene) *team {
 			t.Cleanup(b.Free)
 			return b
 		}
-		x.grads = append(x.grads, random())
 		p.Weights = gpu.Vec{Buf: alloc(4*gpu.Bytes(elements), "weights"), Len: elements}
 		p.Gradients = gpu.Vec{Buf: alloc(4*gpu.Bytes(elements), "gradients"), Len: elements}
 		p.Compute.Upload(p.Weights.Buf, 0, hostmem.Bytes(x.start))
@@ -144,7 +158,7 @@ func (x *team) epoch(r *Reduction, late func(part int), silent int) error {
 		})
 	}
 	all.Wait()
-	return meet.RootCause(errs, 0, func(error) bool { return false })
+	return meet.RootCause(errs, x.division.at.First, func(error) bool { return false })
 }
 
 // weights returns those of a part.

@@ -13,25 +13,33 @@ func (r *Reduction) Finish(part int) {
 		r.copyWeights(part)
 		return
 	}
-	p.Owner.steps++
-	if len(r.parts) == 1 {
+	if r.single() {
 		p.Owner.step(p.Compute, p.Weights, p.Gradients, 0)
+		p.Owner.steps++
 		return
 	}
 	for i := range r.pieces[part] {
 		if i >= p.next {
-			for ; p.from < len(r.parts); p.from++ {
+			for ; p.from < len(r.shares[part]); p.from++ {
 				r.add(part, i, p.from)
 			}
 			p.from = 0
+			r.pass(part, i)
 		}
-		r.step(part, i)
+		if r.at.alone() {
+			r.step(part, i)
+		}
 	}
 	p.next = 0
+	if !r.at.last() {
+		r.takeWeights(part)
+	}
 	r.fetchWeights(part)
+	p.Owner.steps++
 	for l := range p.Lanes {
 		p.Compute.Wait(p.Lanes[l].Record())
 	}
+	r.tookWeights(part)
 	for i, home := range r.home {
 		if home == part && i != part {
 			r.whole[i] <- p.Compute.Record()
@@ -52,7 +60,17 @@ func (r *Reduction) step(owner, index int) {
 	if len(p.weightStage) > 0 {
 		q.Download(x.in(p.weightStage), p.Weights.Buf, 4*gpu.Bytes(p.Weights.Off+x.Lo))
 	}
-	event := q.Record()
+	if r.at.alone() {
+		r.renewed(owner, q.Record())
+		return
+	}
+	r.download(owner, index, p.Weights)
+	r.renewed(owner, q.Record())
+	r.send(owner, index)
+}
+
+// renewed tells the other owners that the weights of an owner's next piece are new when an event has fired.
+func (r *Reduction) renewed(owner int, event gpu.Event) {
 	for i, home := range r.home {
 		if home == i && i != owner {
 			r.stepped[owner][i] <- event
@@ -74,19 +92,29 @@ func (r *Reduction) fetchWeights(part int) {
 			left = true
 			q, x := p.lane(count), &r.pieces[o][turn]
 			count++
-			p.Waits.For(q, meet.Receive(r.hub, r.stepped[o][part], part, o, "new weights"), o, r.layers[x.layer], "new weights")
+			ready := meet.Receive(r.hub, r.stepped[o][part], r.number(part), r.number(o), "new weights")
+			p.Waits.For(q, ready, r.number(o), r.layers[x.layer], "new weights")
 			if p.Reach[o] {
 				q.(gpu.PeerCopier).CopyFrom(row(p.Weights.Slice(x.Lo, x.Hi)), row(r.parts[o].Weights.Slice(x.Lo, x.Hi)))
 			} else {
-				q.Upload(p.Weights.Buf, 4*gpu.Bytes(p.Weights.Off+x.Lo), x.in(r.parts[o].weightStage))
+				q.Upload(p.Weights.Buf, 4*gpu.Bytes(p.Weights.Off+x.Lo), r.staged(o, x))
 			}
 		}
 	}
 }
 
+// staged returns the host memory of an owner's piece of new weights.
+func (r *Reduction) staged(owner int, x *piece) []byte {
+	if r.at.alone() {
+		return x.in(r.parts[owner].weightStage)
+	}
+	return x.on(r.chain.fresh)
+}
+
 // copyWeights enqueues a part's weights = those of the first part of its device, when all of them are new.
 func (r *Reduction) copyWeights(part int) {
 	p, home := &r.parts[part], r.home[part]
-	p.Waits.For(p.Compute, meet.Receive(r.hub, r.whole[part], part, home, "new weights"), home, r.layers[0], "new weights")
+	ready := meet.Receive(r.hub, r.whole[part], r.number(part), r.number(home), "new weights")
+	p.Waits.For(p.Compute, ready, r.number(home), r.layers[0], "new weights")
 	p.Compute.Copy(row(p.Weights), row(r.parts[home].Weights))
 }

@@ -1,0 +1,257 @@
+package reduce
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"capgnn/gpu"
+	"capgnn/internal/meet"
+)
+
+// Net is what a reduction asks of the way to other ranks. Areas are memory at a reader that both sides know of: a message fills one from its
+// first byte on, and the next message to it is held back until the reader has Taken this one. Callbacks come on goroutines of the Net.
+type Net interface {
+	// Send hands over bytes for an area at another rank, from byte off on, and returns at once. b stays as it is until sent is called. Pieces of
+	// one epoch, by ascending off, are one message.
+	Send(to int, area, epoch uint32, off int, b []byte, sent func(error))
+	// Expect says where the messages for an area go, and has arrived called when bytes [0,hi) of one are there.
+	Expect(from int, area uint32, into []byte, arrived func(epoch uint32, hi int))
+	// Taken says that an area may be written to again.
+	Taken(from int, area, epoch uint32)
+}
+
+// chain is a rank's way to the one behind it and to the one before it.
+//
+// Method: every rank sends the sums of its parts and all before to the next rank, as one message of all pieces in the order of the line, each as
+// soon as it and those before it are there. The last rank sends new weights back in that order; a rank between hands them on from the memory
+// in which they arrive. Pieces of neighbours have other borders, as their devices differ: a piece is there when the message has come to its end.
+// All waits for the network are of the host, not of a queue, so that each has its deadline and none outlives the run.
+type chain struct {
+	*Division
+	net                Net
+	gradients, weights uint32
+	// sums and fresh are host memory as large as all gradients. Sums arrive in the one, and leave it for the next rank: an owner uploads its
+	// elements before it downloads the sum. New weights arrive in the other, or at the last rank leave it.
+	sums, fresh []byte
+	out         *outbox          // of what owners here make: sums, at the last rank weights
+	relay       *outbox          // of weights to the rank before; nil: there is none, or they are made here
+	back        []chan gpu.Event // by owner: new weights of its pieces, in their order, are there
+	free        []chan struct{}  // by owner: what out sent in an epoch has left, so its memory may be written to
+	unread      atomic.Int32     // owners and relay that have not read all weights of the epoch under way
+	readers     int32
+}
+
+// Join makes the reduction one of several ranks': sums and new weights travel through the areas of these numbers, which are as large as
+// Division.Bytes says, at the next rank and at this one. lock is that of Lock. It is called once, before the first epoch.
+func (r *Reduction) Join(net Net, gradients, weights uint32, lock func(mem []byte) []byte) {
+	n := r.Bytes()
+	if r.at.alone() || n == 0 {
+		return
+	}
+	c := &chain{Division: r.Division, net: net, gradients: gradients, weights: weights, sums: lock(make([]byte, n)), fresh: lock(make([]byte, n))}
+	r.chain = c
+	for o, own := range r.pieces {
+		c.back, c.free = append(c.back, make(chan gpu.Event, len(own))), append(c.free, make(chan struct{}, 1))
+		c.free[o] <- struct{}{}
+		if r.home[o] == o {
+			c.readers++
+		}
+	}
+	before, behind := r.at.Index-1, r.at.Index+1
+	if r.at.last() {
+		c.out = c.newOutbox(r.hub, before, weights, c.fresh, "weights")
+	} else {
+		c.out = c.newOutbox(r.hub, behind, gradients, c.sums, "gradients")
+	}
+	c.out.left = c.gone
+	if before >= 0 && !r.at.last() {
+		c.relay = c.newOutbox(r.hub, before, weights, c.fresh, "weights")
+		c.relay.left = c.read
+		c.readers++
+	}
+	c.unread.Store(c.readers)
+	if before >= 0 {
+		net.Expect(before, gradients, c.sums, c.inbox(func(x delivery, epoch uint32) { r.shares[x.owner][0] <- arrival(epoch) }))
+	}
+	if !r.at.last() {
+		net.Expect(behind, weights, c.fresh, c.inbox(c.come))
+	}
+}
+
+// arrival is the event of what another rank has sent in an epoch. It has fired.
+type arrival uint32
+
+// fired is closed.
+var fired = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
+
+// Done implements gpu.Event.
+func (arrival) Done() <-chan struct{} { return fired }
+
+// check ends the Guard of a part that was sent gradients or weights of another epoch.
+func (r *Reduction) check(ev gpu.Event, what string) {
+	if e := uint32(ev.(arrival)); e != uint32(r.hub.Epoch) {
+		meet.Stop(fmt.Errorf("receive %s: they are of epoch %d, here it is epoch %d: start all ranks from one checkpoint", what, e, r.hub.Epoch))
+	}
+}
+
+// pass enqueues what follows the sum of a piece over this rank and all before: its way to the next one, or the step. In one process steps
+// are up to Finish.
+func (r *Reduction) pass(owner, index int) {
+	switch {
+	case r.at.alone():
+	case r.at.last():
+		r.step(owner, index)
+	default:
+		r.download(owner, index, r.parts[owner].Gradients)
+		r.send(owner, index)
+	}
+}
+
+// download enqueues the copy of an owner's piece of a vector to the host memory that out sends.
+func (r *Reduction) download(owner, index int, from gpu.Vec) {
+	c, x := r.chain, &r.pieces[owner][index]
+	if index == 0 {
+		meet.Receive(r.hub, c.free[owner], r.number(owner), r.neighbour(), "room for the next message")
+	}
+	r.parts[owner].lane(index).Download(x.on(c.out.mem), from.Buf, 4*gpu.Bytes(from.Off+x.Lo))
+}
+
+// send has a piece sent that is in host memory when the lane gets here.
+func (r *Reduction) send(owner, index int) {
+	out, turn, epoch := r.chain.out, r.pieces[owner][index].turn, uint32(r.hub.Epoch)
+	r.parts[owner].lane(index).Call("send", func() error {
+		out.put(turn, epoch)
+		return nil
+	})
+}
+
+// neighbour returns the number of the part next to this rank's to which out leads.
+func (r *Reduction) neighbour() int {
+	if r.at.last() {
+		return r.number(-1)
+	}
+	return r.number(len(r.parts))
+}
+
+// takeWeights enqueues the upload of an owner's new weights, which come back from the next rank.
+func (r *Reduction) takeWeights(owner int) {
+	p := &r.parts[owner]
+	for i := range r.pieces[owner] {
+		q, x := p.lane(i), &r.pieces[owner][i]
+		r.check(meet.Receive(r.hub, r.chain.back[owner], r.number(owner), r.neighbour(), "new weights"), "new weights")
+		q.Upload(p.Weights.Buf, 4*gpu.Bytes(p.Weights.Off+x.Lo), x.on(r.chain.fresh))
+		r.renewed(owner, q.Record())
+	}
+}
+
+// tookWeights says when an owner's lanes have read all new weights that it needs of host memory.
+func (r *Reduction) tookWeights(owner int) {
+	c, p := r.chain, &r.parts[owner]
+	if c == nil || r.at.last() {
+		return
+	}
+	q, epoch := p.Lanes[0], uint32(r.hub.Epoch)
+	q.Wait(p.Lanes[1].Record())
+	q.Call("take weights", func() error {
+		c.read(epoch)
+		return nil
+	})
+}
+
+// come hands out a piece of new weights that has arrived: to its owner, and to the rank before.
+func (c *chain) come(x delivery, epoch uint32) {
+	c.back[x.owner] <- arrival(epoch)
+	if c.relay != nil {
+		c.relay.put(c.piece(x).turn, epoch)
+	}
+}
+
+// read counts those who have read all new weights of an epoch; the last one frees their memory.
+func (c *chain) read(epoch uint32) {
+	if c.unread.Add(-1) == 0 {
+		c.unread.Store(c.readers)
+		c.net.Taken(c.at.Index+1, c.weights, epoch)
+	}
+}
+
+// gone frees the memory of all that out has sent in an epoch. Sums that came in have been read by then: what was sent follows from them.
+func (c *chain) gone(epoch uint32) {
+	for o, own := range c.pieces {
+		if len(own) > 0 {
+			c.free[o] <- struct{}{}
+		}
+	}
+	if c.at.Index > 0 {
+		c.net.Taken(c.at.Index-1, c.gradients, epoch)
+	}
+}
+
+// inbox returns what has each called for the pieces of a message as they arrive.
+func (c *chain) inbox(each func(x delivery, epoch uint32)) (arrived func(epoch uint32, hi int)) {
+	var mu sync.Mutex
+	next, last := 0, int64(-1)
+	return func(epoch uint32, hi int) {
+		mu.Lock()
+		defer mu.Unlock()
+		if int64(epoch) > last {
+			next, last = 0, int64(epoch)
+		}
+		if int64(epoch) < last { // the callback is late
+			return
+		}
+		for ; next < len(c.line); next++ {
+			if x := c.piece(c.line[next]); 4*(x.wire+x.len()) > hi {
+				return
+			}
+			each(c.line[next], epoch)
+		}
+	}
+}
+
+// outbox sends the pieces of a message in their order, whichever is there first.
+type outbox struct {
+	*Division
+	hub  *meet.Hub
+	net  Net
+	to   int
+	area uint32
+	mem  []byte
+	what string
+	left func(epoch uint32) // is called when all of an epoch's pieces have left mem
+
+	mu    sync.Mutex
+	there []bool // by turn
+	next  int    // turn
+	sent  atomic.Int32
+}
+
+func (c *chain) newOutbox(hub *meet.Hub, to int, area uint32, mem []byte, what string) *outbox {
+	return &outbox{Division: c.Division, hub: hub, net: c.net, to: to, area: area, mem: mem, what: what, there: make([]bool, len(c.line))}
+}
+
+// put says that a piece is in mem. It sends those whose turn has come.
+func (o *outbox) put(turn int, epoch uint32) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for o.there[turn] = true; o.next < len(o.line) && o.there[o.next]; o.next++ {
+		o.there[o.next] = false
+		x := o.piece(o.line[o.next])
+		o.net.Send(o.to, o.area, epoch, 4*x.wire, x.on(o.mem), func(err error) { o.onSent(epoch, err) })
+	}
+	if o.next == len(o.line) {
+		o.next = 0
+	}
+}
+
+// onSent counts pieces that have left mem. One that could not ends the run.
+func (o *outbox) onSent(epoch uint32, err error) {
+	if err != nil {
+		o.hub.Fail(fmt.Errorf("send %s to rank %d: %w", o.what, o.to, err))
+		return
+	}
+	if int(o.sent.Add(1)) == len(o.line) {
+		o.sent.Store(0)
+		o.left(epoch)
+	}
+}
