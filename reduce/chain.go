@@ -38,8 +38,6 @@ type chain struct {
 	relay       *outbox          // of weights to the rank before; nil: there is none, or they are made here
 	back        []chan gpu.Event // by owner: new weights of its pieces, in their order, are there
 	free        []chan struct{}  // by owner: what out sent in an epoch has left, so its memory may be written to
-	unread      atomic.Int32     // owners and relay that have not read all weights of the epoch under way
-	readers     int32
 }
 
 // Join makes the reduction one of several ranks': sums and new weights travel through the areas of these numbers, which are as large as
@@ -54,9 +52,6 @@ func (r *Reduction) Join(net Net, gradients, weights uint32, lock func(mem []byt
 	for o, own := range r.pieces {
 		c.back, c.free = append(c.back, make(chan gpu.Event, len(own))), append(c.free, make(chan struct{}, 1))
 		c.free[o] <- struct{}{}
-		if r.home[o] == o {
-			c.readers++
-		}
 	}
 	before, behind := r.at.Index-1, r.at.Index+1
 	if r.at.last() {
@@ -67,10 +62,8 @@ func (r *Reduction) Join(net Net, gradients, weights uint32, lock func(mem []byt
 	c.out.left = c.gone
 	if before >= 0 && !r.at.last() {
 		c.relay = c.newOutbox(r.hub, before, weights, c.fresh, "weights")
-		c.relay.left = c.read
-		c.readers++
+		c.relay.left = c.tookWeights
 	}
-	c.unread.Store(c.readers)
 	if before >= 0 {
 		net.Expect(before, gradients, c.sums, c.inbox(func(x delivery, epoch uint32) { r.shares[x.owner][0] <- arrival(epoch) }))
 	}
@@ -145,35 +138,20 @@ func (r *Reduction) takeWeights(owner int) {
 	}
 }
 
-// tookWeights says when an owner's lanes have read all new weights that it needs of host memory.
-func (r *Reduction) tookWeights(owner int) {
-	c, p := r.chain, &r.parts[owner]
-	if c == nil || r.at.last() {
-		return
-	}
-	q, epoch := p.Lanes[0], uint32(r.hub.Epoch)
-	q.Wait(p.Lanes[1].Record())
-	q.Call("take weights", func() error {
-		c.read(epoch)
-		return nil
-	})
-}
-
 // come hands out a piece of new weights that has arrived: to its owner, and to the rank before.
 func (c *chain) come(x delivery, epoch uint32) {
 	c.back[x.owner] <- arrival(epoch)
+	turn := c.piece(x).turn
 	if c.relay != nil {
-		c.relay.put(c.piece(x).turn, epoch)
+		c.relay.put(turn, epoch)
+	} else if turn == len(c.line)-1 {
+		c.tookWeights(epoch)
 	}
 }
 
-// read counts those who have read all new weights of an epoch; the last one frees their memory.
-func (c *chain) read(epoch uint32) {
-	if c.unread.Add(-1) == 0 {
-		c.unread.Store(c.readers)
-		c.net.Taken(c.at.Index+1, c.weights, epoch)
-	}
-}
+// tookWeights frees the memory of new weights when they have arrived, and left for the rank before. Owners may be reading them still: the next
+// ones of a piece follow from its gradients at all parts here, and a part has those when it has run all copies of these weights (see step).
+func (c *chain) tookWeights(epoch uint32) { c.net.Taken(c.at.Index+1, c.weights, epoch) }
 
 // gone frees the memory of all that out has sent in an epoch. Sums that came in have been read by then: what was sent follows from them.
 func (c *chain) gone(epoch uint32) {

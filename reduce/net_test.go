@@ -128,6 +128,9 @@ func (n *network) carry(w way, r *road, l letter, acks *[]letter) bool {
 	if l.off != r.next {
 		n.t.Errorf("%v: a piece at byte %d, want %d", w, l.off, r.next)
 	}
+	n.mu.Lock()
+	n.bytes[w] += len(l.b)
+	n.mu.Unlock()
 	for lo := 0; lo < len(l.b); {
 		n.pause()
 		hi := min(len(l.b), lo+1+n.draw(2*len(l.b)))
@@ -136,9 +139,6 @@ func (n *network) carry(w way, r *road, l letter, acks *[]letter) bool {
 		lo = hi
 	}
 	r.next = l.off + len(l.b)
-	n.mu.Lock()
-	n.bytes[w] += len(l.b)
-	n.mu.Unlock()
 	*acks = append(*acks, l)
 	if !n.lateAck {
 		n.acknowledge(w, acks)

@@ -39,7 +39,6 @@ func (r *Reduction) Finish(part int) {
 	for l := range p.Lanes {
 		p.Compute.Wait(p.Lanes[l].Record())
 	}
-	r.tookWeights(part)
 	for i, home := range r.home {
 		if home == part && i != part {
 			r.whole[i] <- p.Compute.Record()
