@@ -2,7 +2,7 @@
 //
 // Its nouns: a Division says which part owns which elements; a Part is one part's side: its queues, its copy of the weights, its gradients, and
 // which devices it reaches; an Owner is the optimiser state and the receive buffers of a part that owns a slice; a Reduction is all parts of a
-// run.
+// run in this process; a Net is the way to those of other processes, which are called ranks.
 //
 // # Contract
 //
@@ -23,10 +23,19 @@
 // Who owns which elements is known in this package alone: callers see Moments, which lists what a checkpoint keeps in the order of elements,
 // whoever owns them.
 //
+// Over several ranks each has a contiguous range of the parts, and the sum is the same: every rank adds its parts to the sum of those before,
+// the last one steps, and new weights return the same way, so the bits do not depend on the ranks. A link between neighbours carries G bytes each
+// way, as one message in pieces of 256 KiB at most, and a rank keeps 2G bytes of host memory for them. The areas of the messages are as
+// large as Division.Bytes says: sums from each rank to the next, weights from each to the one before. Arguments and Moments name a part
+// by its place in its rank, errors by its number in the run. Only the last rank has Moments: those of all elements, in their order, from which any
+// number of ranks goes on; at all ranks Steps is the same. What a queue waits for is always of this process: parts wait for the network on
+// the host, so each wait has a deadline, and a Send that fails ends the run of the rank with its error.
+//
 // # Source
 //
 // docs/caching.md. Sums per layer beside the backward pass are from PyTorch DDP (Li et al., VLDB 2020); the fixed order of sums is ours. Slices
-// of the optimiser's state are the first stage of ZeRO (Rajbhandari et al., SC 2020).
+// of the optimiser's state are the first stage of ZeRO (Rajbhandari et al., SC 2020). An all-reduce over ranks would sum in an order that depends on
+// their number.
 //
 // # Usage
 //
@@ -37,4 +46,10 @@
 //		pass.Backward(q, halo, epoch, func(layer int) { r.Done(i, layer) })
 //		r.Finish(i)
 //	})
+//
+// With ranks the first lines are
+//
+//	d := reduce.DivideRank(weights.Layers(), homes, reduce.Rank{Index: 1, Count: 2, First: 4})
+//	r := reduce.New(hub, parts, d)
+//	r.Join(net, gradientArea, weightArea, lock)
 package reduce
