@@ -115,16 +115,16 @@ func Compare(list []Facts) error {
 		a := all[0]
 		for _, b := range all[1:] {
 			if x, y := fact.of(a), fact.of(b); x != y {
-				return fmt.Errorf("join: %s of %s is %s, of %s it is %s: %s", fact.name, b.who(), shown(y), a.who(), shown(x), fact.remedy)
+				return fmt.Errorf("%s of %s is %s, of %s it is %s: %s", fact.name, b.who(), shown(y), a.who(), shown(x), fact.remedy)
 			}
 		}
 	}
 	for i, f := range all {
 		if i > 0 && f.Rank == all[i-1].Rank {
-			return fmt.Errorf("join: rank %d is on host %s and again on host %s: give each process a rank of its own", f.Rank, shown(all[i-1].Host), shown(f.Host))
+			return fmt.Errorf("rank %d is on host %s and again on host %s: give each process a rank of its own", f.Rank, shown(all[i-1].Host), shown(f.Host))
 		}
 		if f.Devices == 0 {
-			return fmt.Errorf("join: %s has no device: name one with --devices, or leave the machine out", f.who())
+			return fmt.Errorf("%s has no device: name one with --devices, or leave the machine out", f.who())
 		}
 	}
 	return nil

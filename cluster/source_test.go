@@ -89,6 +89,8 @@ func TestFindRefuses(t *testing.T) {
 		{"two ports", Flags{Rank: "0", Ranks: "2", Master: "a:1", Port: "2"}, "", `leave one away`},
 		{"Open MPI on two hosts", Flags{}, ompi, "Open MPI gives rank 2 of 4, but not the machine of rank 0: set MASTER_ADDR"},
 		{"mpirun within Slurm", Flags{}, ompi + strings.ReplaceAll(slurm, "SLURM_PROCID=2", "SLURM_PROCID=1"), "Open MPI gives rank 2 of 4, but not"},
+		{"mpirun within Slurm, as it starts its daemon elsewhere", Flags{}, "OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_LOCAL_RANK=0 OMPI_COMM_WORLD_LOCAL_SIZE=1" +
+			" SLURM_STEP_ID=0 SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=1 SLURM_NTASKS=1 SLURM_JOB_ID=9 SLURM_STEP_NODELIST=nodeb", "Open MPI gives rank 1 of 2, but not"},
 		{"node list", Flags{}, strings.ReplaceAll(slurm, "n[03-04]", "n[4-3]"), `SLURM_STEP_NODELIST: node list "n[4-3]": "4-3" is neither a number nor a range such as 01-16; or set MASTER_ADDR`},
 		{"job", Flags{}, strings.ReplaceAll(slurm, "61234", "x"), `SLURM_JOB_ID="x" is no number of a job`},
 	} {

@@ -1,7 +1,7 @@
-// Package ranks starts the processes of a run over several machines and keeps the secret with which they join.
+// Package ranks starts the processes of a run over several machines, keeps the secret with which they join, and compares them then.
 //
 // A rank is one process of a run. Its nouns: a Launch starts the ranks, here or by ssh, passes their lines on and says how the run
-// ended; Failed is the fault that counts; a secret is what ranks need to join.
+// ended; Failed is the fault that counts; a secret is what ranks need to join; Compare says whether those that join agree.
 //
 // # Contract
 //
@@ -10,7 +10,7 @@
 // front. The first signal is passed on to the ranks, the second one kills them. No rank outlives the launcher: on Linux the system
 // kills those of this machine with it, those of other machines end when their connection does.
 //
-// The rules of secrets, places and node lists are in package cluster; here is what needs files, processes and the environment.
+// The rules of secrets, places, node lists and joining are in package cluster; here is what needs files, processes and the environment.
 // Begin with launch.go.
 //
 //	hosts, err := ranks.Hosts(4, "a,b")
