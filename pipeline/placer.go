@@ -153,7 +153,11 @@ func (t placer) division(layers [][]gnn.Range) *reduce.Division {
 	for i, w := range t.workers {
 		homes[i] = slices.Index(w.ep.Peers, true) - t.o.First
 	}
-	return reduce.Divide(layers, homes)
+	at := reduce.Rank{First: t.o.First}
+	if r := t.o.Ranks; r != nil {
+		at.Index, at.Count = r.Rank(), r.Ranks()
+	}
+	return reduce.DivideRank(layers, homes, at)
 }
 
 // newReduction returns the reduction of workers that have their gradients.

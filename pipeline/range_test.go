@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -182,5 +183,30 @@ func TestRangeOptions(t *testing.T) {
 		if _, err := New(t.Context(), p, o); err == nil || err.Error() != c.want {
 			t.Errorf("%+v: %v", c, err)
 		}
+	}
+}
+
+// Errors speak of parts by the numbers that they have in the whole run: who waited for whom is followed by them.
+func TestRangeErrors(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	tr := &Trainer{o: Options{First: 2}, hub: meet.NewHub(ctx, time.Minute), cancel: cancel}
+	for part := 2; part < 5; part++ {
+		tr.workers = append(tr.workers, &worker{index: part})
+	}
+	own := &meet.Late{Part: 4, For: 4, What: "its own device cpu:2"}
+	err := tr.each(func(w *worker) error {
+		switch w.index {
+		case 2:
+			return &meet.Late{Part: 2, For: 4, What: "part 4: new weights"}
+		case 4:
+			return own
+		}
+		return nil
+	})
+	if err != own {
+		t.Errorf("%v, want %v", err, own)
+	}
+	if cause := context.Cause(ctx); cause == nil || !strings.HasPrefix(cause.Error(), "part 2 stopped") && !strings.HasPrefix(cause.Error(), "part 4 stopped") {
+		t.Errorf("the run ended by %v", cause)
 	}
 }

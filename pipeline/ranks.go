@@ -6,8 +6,10 @@ import (
 	"fmt"
 )
 
-// Ranks is what a process of several asks of the others, each of which has parts of the run. Rank 0 has the first ones.
+// Ranks is what a process of several knows and asks of the others. Each has parts of the run, rank 0 the first ones, and so on.
 type Ranks interface {
+	Rank() int
+	Ranks() int
 	// Gather returns at rank 0 what every rank has given, by rank; elsewhere nil.
 	Gather(ctx context.Context, tag uint32, b []byte) ([][]byte, error)
 	// Broadcast returns at every rank what rank 0 has given.
@@ -25,7 +27,7 @@ const (
 )
 
 // leads reports whether the process is rank 0.
-func (o *Options) leads() bool { return o.First == 0 }
+func (o *Options) leads() bool { return o.Ranks == nil || o.Ranks.Rank() == 0 }
 
 // gather returns the records of all parts, in part order: those of this process, which are given, and those of the others. All sums over parts
 // are made of such records, so they are the same at every rank.

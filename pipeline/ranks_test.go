@@ -12,6 +12,7 @@ import (
 
 	"capgnn/gnn"
 	"capgnn/gpu"
+	"capgnn/gpu/ledger"
 	"capgnn/graph"
 	"capgnn/hostmem"
 	"capgnn/jaca"
@@ -39,6 +40,9 @@ func testRanks(n int) (all []*testRank) {
 	}
 	return all
 }
+
+func (r *testRank) Rank() int  { return r.rank }
+func (r *testRank) Ranks() int { return len(r.up) }
 
 func takeRecord(ctx context.Context, from chan testRecord, tag uint32) ([]byte, error) {
 	select {
@@ -96,7 +100,8 @@ func onRanks(t *testing.T, groups []graph.Range, make func(own graph.Range, r Ra
 func newEnd() chan bool { return make(chan bool) }
 
 // However parts are grouped into processes, each process plans what one process does: the same rows have slots, and every part takes the same
-// memory, name by name. Only of the global cache a process has the part that it makes or reads.
+// memory, name by name. Only of the global cache a process has the part that it makes or reads, and of the gradient's owners the last
+// one has the optimiser's state.
 func TestRanksPlanAlike(t *testing.T) {
 	const parts = 4
 	none := hostmem.LockOptions{Heap: true}
@@ -156,6 +161,9 @@ func TestRanksPlanAlike(t *testing.T) {
 								t.Errorf("parts %v, part %d: takes\n%s\nin a run of one process\n%s", groups[k], part, strings.Join(got, "\n"), strings.Join(want, "\n"))
 							}
 						}
+						if got, want := holds(tr, "first moments"), k == len(groups)-1; got != want {
+							t.Errorf("parts %v: has the optimiser's state: %t", groups[k], got)
+						}
 						if own, _ := tr.HostMemory(); own > region || region > 0 && own == 0 {
 							t.Errorf("parts %v: %d bytes of the global cache, of %d", groups[k], own, region)
 						}
@@ -164,6 +172,13 @@ func TestRanksPlanAlike(t *testing.T) {
 			})
 		}
 	}
+}
+
+// holds reports whether a part of the process has memory of that name.
+func holds(tr *Trainer, name string) bool {
+	return slices.ContainsFunc(tr.workers, func(w *worker) bool {
+		return slices.ContainsFunc(w.dev.(*ledger.Device).Entries(), func(e ledger.Entry) bool { return e.Name == name })
+	})
 }
 
 // slotsOf lists the rows that have slots.

@@ -97,13 +97,13 @@ func TestEffectsOfRankZero(t *testing.T) {
 	var calls []string
 	o := Options{Parts: 2, CheckpointDir: t.TempDir(),
 		OnEpoch: func(e EpochStats) error { calls = append(calls, fmt.Sprintf("epoch %d", e.Epoch)); return nil }}
-	for _, first := range []int{1, 0} {
-		o.First = first
+	for _, r := range testRanks(2) {
+		o.Ranks = r
 		f := &fitter{t: &Trainer{o: o}}
-		if err := f.Report(EpochStats{Epoch: 10 + first}); err != nil {
+		if err := f.Report(EpochStats{Epoch: 10 + r.rank}); err != nil {
 			t.Error(err)
 		}
-		if first > 0 {
+		if r.rank > 0 {
 			if err := f.Save(); err != nil { // without workers it could not
 				t.Error(err)
 			}

@@ -167,10 +167,10 @@ func (t *Trainer) each(f func(w *worker) error) error {
 			}
 		case <-patience:
 			t.stuck = true
-			return meet.RootCause(errs, 0, readOthers)
+			return meet.RootCause(errs, t.o.First, readOthers)
 		}
 	}
-	return meet.RootCause(errs, 0, readOthers)
+	return meet.RootCause(errs, t.o.First, readOthers)
 }
 
 // readOthers reports whether an error says that rows of another part were not there: that part's own error counts before it.
