@@ -62,7 +62,7 @@ func splitAddress(text string) (host, port string, err error) {
 // checkHost reports what is wrong with a host name or an IP address that others are to reach.
 func checkHost(host string) error {
 	if ip, err := netip.ParseAddr(host); err == nil {
-		if ip.IsUnspecified() || ip.IsMulticast() || ip.Unmap() == netip.AddrFrom4([4]byte{255, 255, 255, 255}) {
+		if ip = ip.Unmap(); ip.IsUnspecified() || ip.IsMulticast() || ip == netip.AddrFrom4([4]byte{255, 255, 255, 255}) {
 			return errors.New("no single machine has it: give the one of rank 0")
 		}
 		return nil

@@ -47,6 +47,8 @@ func TestAddress(t *testing.T) {
 		{"10.0.1", "", "neither an IP address nor the name"},
 		{"0.0.0.0", "", "no single machine has it"},
 		{"::", "", "no single machine has it"},
+		{"::ffff:0.0.0.0", "", "no single machine has it"},
+		{"[::ffff:255.255.255.255]:1", "", "no single machine has it"},
 		{"ff02::1", "", "no single machine has it"},
 		{"224.0.0.1", "", "no single machine has it"},
 		{"255.255.255.255", "", "no single machine has it"},

@@ -332,6 +332,24 @@ func TestProgramThatIsNotThere(t *testing.T) {
 	}
 }
 
+// What a shell says of a folder or a program that is not there ends the run before a rank has begun.
+func TestOtherMachineIsNotPrepared(t *testing.T) {
+	fakeSSH(t)
+	for name, change := range map[string]func(l *Launch){
+		"folder":  func(l *Launch) { l.Dir = filepath.Join(l.Dir, "no one's") },
+		"program": func(l *Launch) { l.Program = filepath.Join(l.Dir, "no one's") },
+		"host":    func(l *Launch) { l.Hosts[1] = "gone" },
+	} {
+		l, out, _ := launch(t, 2, "a,b", "sleep:100", "out:begun")
+		change(l)
+		want := map[string]string{"folder": "no one's", "program": "no one's", "host": "the connection of ssh ended: ssh: connect to host gone port 22: No route to host"}[name]
+		var f *Failed
+		if err := l.Run(); !errors.As(err, &f) || !strings.Contains(f.Line, want) || name != "host" && strings.Contains(out.String(), "begun") {
+			t.Errorf("%s: %v, want %q", name, err, want)
+		}
+	}
+}
+
 func TestCheckPrograms(t *testing.T) {
 	fakeSSH(t)
 	l, _, _ := launch(t, 3, "a,b,arm")

@@ -29,7 +29,7 @@ func Secret(file string, env cluster.Lookup) ([]byte, error) {
 		s, err := readSecret(file)
 		return s, term.AsUsage(named("--secret-file", err))
 	}
-	if text, ok := env(secretVariable); ok {
+	if text, _ := env(secretVariable); text != "" {
 		s, err := cluster.Secret([]byte(text))
 		if err != nil {
 			err = fmt.Errorf("%w: unset it, or set it to a secret; %s", err, makesSecret)

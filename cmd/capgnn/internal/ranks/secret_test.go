@@ -43,6 +43,7 @@ func TestSecretIsFound(t *testing.T) {
 		{file, map[string]string{"CAPGNN_SECRET": long("v")}, long("f")},
 		{"", map[string]string{"CAPGNN_SECRET": long("v"), "XDG_CONFIG_HOME": dir + "/xdg"}, long("v")},
 		{"", xdg, long("x")},
+		{"", map[string]string{"CAPGNN_SECRET": "", "XDG_CONFIG_HOME": dir + "/xdg"}, long("x")},
 		{"", home, long("h")},
 		{"", map[string]string{"HOME": dir + "/home", "XDG_CONFIG_HOME": "relative"}, long("h")},
 		{"", map[string]string{"HOME": dir}, ""},

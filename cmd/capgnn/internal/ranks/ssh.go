@@ -28,8 +28,12 @@ func quoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\
 // the launcher is gone, and the rank has to go, too. The loop that reads it must not outlive the rank, since sshd waits for
 // everybody who holds the connection.
 func rankScript(dir string, env []string, program string, args []string) string {
-	words := []string{"env"}
-	for _, w := range append(append(env, program), args...) {
+	var words []string
+	for _, variable := range env {
+		name, value, _ := strings.Cut(variable, "=")
+		words = append(words, name+"="+quoted(value))
+	}
+	for _, w := range append([]string{program}, args...) {
 		words = append(words, quoted(w))
 	}
 	return "IFS= read -r " + secretVariable + " && export " + secretVariable + " || exit 2; " +
