@@ -34,10 +34,11 @@ var localOptions = []string{"dataset", "dataset-path", "devices", "profile", "ru
 // maxJSONDepth is how deep objects and arrays of control messages may be nested.
 const maxJSONDepth = 32
 
-// Bounds of Facts that a rank may send.
+// Bounds of Facts that a rank may send. Read, they take little more memory than their text, of which there is one per rank.
 const (
+	maxFacts      = 64 << 10 // bytes of JSON
 	maxOptions    = 1024
-	maxFactText   = 64 << 10 // bytes of an option
+	maxFactText   = 32 << 10 // bytes of an option
 	maxShownValue = 60       // characters of a value in an error
 )
 
@@ -46,13 +47,17 @@ func (f Facts) Encode() ([]byte, error) {
 	if err := f.check(); err != nil {
 		return nil, err
 	}
-	return json.Marshal(f)
+	text, err := json.Marshal(f)
+	if err == nil && len(text) > maxFacts {
+		return nil, fmt.Errorf("say what this rank is: %d bytes of JSON, %d are allowed", len(text), maxFacts)
+	}
+	return text, err
 }
 
 // DecodeFacts is the inverse of Encode. The text may be anybody's.
 func DecodeFacts(text []byte) (Facts, error) {
 	var f Facts
-	if err := decodeJSON(text, &f); err != nil {
+	if err := decodeJSON(text, maxFacts, &f); err != nil {
 		return Facts{}, fmt.Errorf("read what a rank says of itself: %w", err)
 	}
 	if err := f.check(); err != nil {
@@ -62,9 +67,9 @@ func DecodeFacts(text []byte) (Facts, error) {
 }
 
 // decodeJSON reads one JSON value of bounded size and depth, whose fields are all known.
-func decodeJSON(text []byte, into any) error {
-	if len(text) > MaxJSON {
-		return fmt.Errorf("%d bytes of JSON, %d are allowed", len(text), MaxJSON)
+func decodeJSON(text []byte, most int, into any) error {
+	if len(text) > most {
+		return fmt.Errorf("%d bytes of JSON, %d are allowed", len(text), most)
 	}
 	if err := CheckDepth(text, maxJSONDepth); err != nil {
 		return err

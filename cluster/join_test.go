@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -118,12 +119,27 @@ func TestFactsRoundTrip(t *testing.T) {
 		`{"protocol":1,"ranks":2,"rank":1,"gift":1}`:                            "unknown field",
 		`{"protocol":1,"ranks":2,"rank":1e99}`:                                  "cannot unmarshal",
 		`{"options":` + strings.Repeat("[", 33) + strings.Repeat("]", 33) + `}`: "deeper than 32",
-		`{"version":"` + strings.Repeat("x", MaxJSON) + `"}`:                    "bytes of JSON",
+		`{"version":"` + strings.Repeat("x", maxFacts) + `"}`:                   "bytes of JSON",
 		`{"ranks":2,"rank":1,"options":{` + manyOptions(1025) + `}}`:            "1025 options",
 	} {
 		if _, err := DecodeFacts([]byte(text)); err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%.60s: %v, want %q", text, err, says)
 		}
+	}
+}
+
+// What a hostile rank sends costs about as much memory as it is long.
+func TestHostileFacts(t *testing.T) {
+	many := []byte(`{"ranks":2,"rank":1,"options":{` + manyOptions(5500) + `}}`)
+	if len(many) > maxFacts || len(many) < maxFacts*3/4 {
+		t.Fatalf("%d bytes", len(many))
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := DecodeFacts(many)
+	runtime.ReadMemStats(&after)
+	if got := after.TotalAlloc - before.TotalAlloc; err == nil || got > 1<<20 {
+		t.Errorf("%v, %d bytes were allocated for %d", err, got, len(many))
 	}
 }
 
@@ -147,7 +163,10 @@ func FuzzFacts(f *testing.F) {
 		}
 		again, err := facts.Encode()
 		if err != nil {
-			t.Fatal(err)
+			if len(text)*6 < maxFacts { // escapes are longer
+				t.Fatal(err)
+			}
+			return
 		}
 		back, err := DecodeFacts(again)
 		if err != nil || !reflect.DeepEqual(back, facts) {
