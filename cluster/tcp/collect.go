@@ -19,11 +19,11 @@ type stream struct {
 	mu    sync.Mutex
 	out   *uint32       // tag of the message that the peer has not asked for yet
 	asked chan struct{} // the peer has asked for it; 1 slot
-	in    *message      // begun by the peer and not whole, or not asked for
-	begun chan *message // for the consumer; 1 slot
+	in    *bulk         // begun by the peer and not whole, or not asked for
+	begun chan *bulk    // for the consumer; 1 slot
 }
 
-type message struct {
+type bulk struct {
 	tag   uint32
 	total int
 	sum   [sha256.Size]byte
@@ -35,7 +35,7 @@ type message struct {
 func (s *stream) init() {
 	s.asked = make(chan struct{}, 1)
 	s.asked <- struct{}{} // nothing is under way
-	s.begun = make(chan *message, 1)
+	s.begun = make(chan *bulk, 1)
 }
 
 // begin, more and ask handle the frames of these kinds.
@@ -54,7 +54,7 @@ func (l *link) begin(h cluster.Header) error {
 	if err != nil {
 		return err
 	}
-	m := &message{tag: h.Area, total: int(h.Offset), sum: [sha256.Size]byte(first), data: first[sha256.Size:], whole: make(chan struct{})}
+	m := &bulk{tag: h.Area, total: int(h.Offset), sum: [sha256.Size]byte(first), data: first[sha256.Size:], whole: make(chan struct{})}
 	if len(m.data) == m.total {
 		close(m.whole)
 	}
@@ -134,7 +134,7 @@ func (g *Group) send(ctx context.Context, l *link, tag uint32, b []byte, sum [sh
 // receive returns the next message of a peer, which has to have this tag.
 func (g *Group) receive(ctx context.Context, l *link, tag uint32) ([]byte, error) {
 	s := &l.stream
-	var m *message
+	var m *bulk
 	select {
 	case m = <-s.begun:
 	default:
@@ -161,7 +161,7 @@ func (g *Group) receive(ctx context.Context, l *link, tag uint32) ([]byte, error
 	return m.data, nil
 }
 
-func (g *Group) awaitMessage(ctx context.Context, l *link, tag uint32, m **message) error {
+func (g *Group) awaitMessage(ctx context.Context, l *link, tag uint32, m **bulk) error {
 	select {
 	case *m = <-l.stream.begun:
 		return nil

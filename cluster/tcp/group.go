@@ -231,7 +231,7 @@ func (l *link) announce(out, in []cluster.Area) {
 	l.mu.Lock()
 	l.out = make(map[uint32]*outbound, len(out))
 	for _, a := range out {
-		l.out[a.Number] = &outbound{area: a, idle: true}
+		l.out[a.Number] = &outbound{area: a}
 	}
 	l.mu.Unlock()
 	l.inbound.mu.Lock()

@@ -310,10 +310,12 @@ func (l *link) shut(err error) {
 	l.err = err
 	waiting := l.urgent
 	for _, o := range l.out {
-		for _, p := range append(o.pieces, o.next...) {
-			waiting = append(waiting, frame{sent: p.sent})
+		for _, m := range o.messages {
+			for _, p := range m.pieces {
+				waiting = append(waiting, frame{sent: p.sent})
+			}
 		}
-		o.pieces, o.next = nil, nil
+		o.messages = nil
 	}
 	l.urgent, l.ring = nil, nil
 	l.mu.Unlock()

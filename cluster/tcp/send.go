@@ -10,19 +10,18 @@ import (
 // outbound is an area that this rank fills at a peer. A message is all pieces of one epoch; the next message begins when the reader has
 // taken the one before. The link's lock guards it.
 type outbound struct {
-	area   cluster.Area
-	open   bool    // the reader has registered its memory
-	idle   bool    // no message is under way
-	begun  bool    // there was a message
-	epoch  uint32  // of the last message begun
-	end    int     // bytes of it that were given to Send
-	pieces []piece // of it that are to be written
-	size   int     // bytes of the first piece that were written
-	queued bool    // it is in the ring
+	area     cluster.Area
+	open     bool      // the reader has registered its memory
+	taken    bool      // messages[0] was taken
+	messages []message // the last one begun, and those that wait; none before the first Send
+	size     int       // bytes of the first piece that were written
+	queued   bool      // it is in the ring
+}
 
-	next      []piece // the message that waits until the one under way is taken
-	nextEpoch uint32
-	nextEnd   int
+type message struct {
+	epoch  uint32
+	end    int     // bytes that were given to Send
+	pieces []piece // that are to be written
 }
 
 // piece is one call of Send.
@@ -32,8 +31,8 @@ type piece struct {
 	sent func(error)
 }
 
-// Send copies b to [off, off+len(b)) of an area at another rank, as a piece of the message of this epoch. It never blocks: a message whose
-// area the reader has not yet taken waits here, one for each area. Offsets of a message ascend from 0 without gaps; epochs of an area
+// Send copies b to [off, off+len(b)) of an area at another rank, as a piece of the message of this epoch. It never blocks: a message
+// waits here until the reader has taken the one before it. Offsets of a message ascend from 0 without gaps; epochs of an area
 // ascend. b stays untouched until sent is called, with nil when the bytes are with the system, or with what ended the group.
 func (g *Group) Send(to int, area, epoch uint32, off int, b []byte, sent func(error)) {
 	l := g.link(to)
@@ -62,44 +61,41 @@ func (l *link) enqueue(area, epoch uint32, p piece) error {
 	return o.add(l, epoch, p)
 }
 
-// add puts a piece where it belongs: to the message under way, or to the one that waits.
+// add puts a piece where it belongs: to the last message, or to a new one.
 func (o *outbound) add(l *link, epoch uint32, p piece) error {
-	at, message, first := &o.end, &o.pieces, false
-	switch {
-	case o.begun && epoch == o.epoch && o.idle:
-		return protocolError(fmt.Errorf("it took epoch %d of area %d before all of it was sent", epoch, o.area.Number))
-	case o.begun && epoch == o.epoch:
-	case o.idle && (!o.begun || epoch > o.epoch):
-		o.begin(epoch)
-		first = true
-	case o.next != nil && epoch == o.nextEpoch:
-		at, message = &o.nextEnd, &o.next
-	case o.next == nil && !o.idle && epoch > o.epoch:
-		o.nextEpoch, o.nextEnd = epoch, 0
-		at, message, first = &o.nextEnd, &o.next, true
-	default:
-		panic(fmt.Sprintf("tcp: Send of epoch %d in area %d, which is at epoch %d, while epoch %d waits", epoch, o.area.Number, o.epoch, o.nextEpoch))
-	}
-	if p.off != *at {
-		panic(fmt.Sprintf("tcp: Send to byte %d of area %d, of which %d were sent", p.off, o.area.Number, *at))
-	}
-	if len(p.b) == 0 && !first {
-		later(p.sent, nil)
+	if n := len(o.messages); n == 0 || epoch > o.messages[n-1].epoch {
+		o.messages = append(o.messages, message{epoch: epoch})
+		o.proceed()
+	} else if epoch == o.messages[n-1].epoch && len(p.b) == 0 {
+		later(p.sent, nil) // all of nothing was sent
 		return nil
 	}
-	*at += len(p.b)
-	*message = append(*message, p)
+	m := &o.messages[len(o.messages)-1]
+	switch {
+	case epoch < m.epoch:
+		panic(fmt.Sprintf("tcp: Send of epoch %d in area %d after epoch %d", epoch, o.area.Number, m.epoch))
+	case o.taken:
+		return protocolError(fmt.Errorf("it took epoch %d of area %d before all of it was sent", epoch, o.area.Number))
+	case p.off != m.end:
+		panic(fmt.Sprintf("tcp: Send to byte %d of area %d, of which %d were sent", p.off, o.area.Number, m.end))
+	}
+	m.end += len(p.b)
+	m.pieces = append(m.pieces, p)
 	o.queue(l)
 	return nil
 }
 
-func (o *outbound) begin(epoch uint32) {
-	o.epoch, o.end, o.begun, o.idle = epoch, 0, true, false
+// proceed goes on to the next message when the one before was taken.
+func (o *outbound) proceed() {
+	if o.taken && len(o.messages) > 1 {
+		o.messages = append(o.messages[:0], o.messages[1:]...)
+		o.taken = false
+	}
 }
 
 // queue puts the area into the ring if pieces of it may go.
 func (o *outbound) queue(l *link) {
-	if o.open && !o.queued && len(o.pieces) > 0 {
+	if o.open && !o.queued && len(o.messages) > 0 && len(o.messages[0].pieces) > 0 {
 		o.queued = true
 		l.ring = append(l.ring, o)
 	}
@@ -110,16 +106,17 @@ func (l *link) nextRows() frame {
 	o := l.ring[0]
 	l.ring[0] = nil
 	l.ring = l.ring[1:]
-	p := o.pieces[0]
+	m := &o.messages[0]
+	p := m.pieces[0]
 	n := min(len(p.b)-o.size, cluster.MaxFrame)
 	f := frame{
-		head: cluster.Header{Kind: cluster.Rows, Area: o.area.Number, Epoch: o.epoch, Offset: uint64(p.off + o.size)},
+		head: cluster.Header{Kind: cluster.Rows, Area: o.area.Number, Epoch: m.epoch, Offset: uint64(p.off + o.size)},
 		body: p.b[o.size : o.size+n],
 	}
 	if o.size += n; o.size == len(p.b) {
 		f.sent, o.size = p.sent, 0
-		o.pieces[0] = piece{}
-		o.pieces = o.pieces[1:]
+		m.pieces[0] = piece{}
+		m.pieces = m.pieces[1:]
 	}
 	o.queued = false
 	o.queue(l)
@@ -152,15 +149,12 @@ func (l *link) taken(h cluster.Header) error {
 	switch {
 	case o == nil:
 		return protocolError(fmt.Errorf("it took area %d, which is not in the table", h.Area))
-	case o.idle || h.Epoch != o.epoch || len(o.pieces) > 0:
+	case o.taken || len(o.messages) == 0 || h.Epoch != o.messages[0].epoch || len(o.messages[0].pieces) > 0:
 		return protocolError(fmt.Errorf("it took epoch %d of area %d, which was not sent", h.Epoch, h.Area))
 	}
-	o.idle = true
-	if o.next != nil {
-		o.begin(o.nextEpoch)
-		o.end, o.pieces, o.next = o.nextEnd, o.next, nil
-		o.queue(l)
-	}
+	o.taken = true
+	o.proceed()
+	o.queue(l)
 	l.wakeUp()
 	return nil
 }
