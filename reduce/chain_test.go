@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"capgnn/cluster/shaped"
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/hostmem"
@@ -33,7 +34,19 @@ type world struct {
 // newWorld makes ranks with these devices by part, each with a route of its own.
 func newWorld(t *testing.T, net *network, devices [][]int, layers [][]gnn.Range, rule gnn.Optimizer) *world {
 	t.Helper()
-	w := &world{network: net}
+	var ports []Net
+	for k := range devices {
+		ports = append(ports, port{net, k})
+	}
+	w := joinWorld(t, ports, devices, layers, rule)
+	w.network = net
+	return w
+}
+
+// joinWorld is newWorld on other networks, by rank.
+func joinWorld(t *testing.T, ports []Net, devices [][]int, layers [][]gnn.Range, rule gnn.Optimizer) *world {
+	t.Helper()
+	w := &world{}
 	parts := 0
 	for _, d := range devices {
 		parts += len(d)
@@ -45,7 +58,7 @@ func newWorld(t *testing.T, net *network, devices [][]int, layers [][]gnn.Range,
 		at := Rank{Index: k, Count: len(devices), First: first}
 		x := newRank(t, scene{d, routes[k%len(routes)], layers, rule}, at, start, w.grads[first:first+len(d)])
 		r := New(x.hub, x.parts, x.division)
-		r.Join(port{net, k}, gradientArea, weightArea, func(mem []byte) []byte { return mem })
+		r.Join(ports[k], gradientArea, weightArea, func(mem []byte) []byte { return mem })
 		w.ranks, w.reductions, first = append(w.ranks, x), append(w.reductions, r), first+len(d)
 	}
 	return w
@@ -339,5 +352,29 @@ func TestOtherEpoch(t *testing.T) {
 	want := "receive gradients of layer 0: they are of epoch 3, here it is epoch 4: start all ranks from one checkpoint"
 	if errs[0] == nil || errs[1] == nil || errs[1].Error() != want {
 		t.Errorf("%v, want %s", errs, want)
+	}
+}
+
+// On lines of a bounded rate with jitter, both directions are busy at the same time: an epoch takes little longer than all gradients take one way.
+func TestRanksOnSlowLines(t *testing.T) {
+	const rate, elements = 50e6, 20 * most
+	layers := [][]gnn.Range{{{Lo: 0, Hi: elements / 2}}, {{Lo: elements / 2, Hi: elements}}}
+	locals := shaped.NewLocal(3)
+	defer locals[0].Close()
+	var ports []Net
+	for k, l := range locals {
+		s := shaped.Shape(l, shaped.Options{Rate: rate, Latency: 200 * time.Microsecond, Jitter: time.Millisecond, Seed: uint64(k)})
+		defer s.Close()
+		ports = append(ports, s)
+	}
+	w := joinWorld(t, ports, [][]int{{0, 1}, {0}, {0, 0}}, layers, rules[0])
+	want := newPlain(t, w.ranks[0], rules[0])
+	w.compare(t, "warm up", 1, inTime, want)
+	one := time.Duration(4 * elements / rate * 1e9)
+	start := time.Now()
+	w.compare(t, "slow lines", 2, inTime, want)
+	t.Logf("%v per epoch and its check, of which gradients take %v one way", time.Since(start)/2, one)
+	if took := time.Since(start) / 2; took < one {
+		t.Errorf("an epoch takes %v, its gradients alone %v", took, one)
 	}
 }
