@@ -16,7 +16,7 @@
 // its options, and a run that was killed and resumed gives the same bits as one that was not.
 //
 // Parts may be of several processes (Options.Ranks). Each makes the same plan, gathers a record of every part, and decides by their sums, which are
-// made in part order: so all decide alike. Halo rows and gradients do not travel between processes yet: of such a run parts can be placed on
+// made in part order: so all decide alike, and end behind the epoch in which one is asked to. Halo rows and gradients do not travel between processes yet: of such a run parts can be placed on
 // ledgers, no more.
 //
 // Evaluation runs between epochs, without dropout, over every row and with fresh full exchanges; it does not

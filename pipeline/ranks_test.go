@@ -267,3 +267,69 @@ func TestRanksAgree(t *testing.T) {
 		}
 	}
 }
+
+// A run whose records travel has the bits and the counts of one whose records do not: losses, scores, periods that adapt, a bypass, an end by
+// patience. One that diverges says the same.
+func TestRecordsTravel(t *testing.T) {
+	const parts = 3
+	happens := map[string]string{"exact": "patience", "adapts": "[{1 2 0.", "bypassed": "true", "diverges": "it began in the output of layer 0 (part"}
+	for name, edit := range map[string]func(o *Options){
+		"exact":    func(o *Options) { o.Patience = 1 },
+		"adapts":   func(o *Options) { o.Cache.Staleness = jaca.Staleness{Bound: 4, EPS: 0.05} },
+		"pipeline": func(o *Options) { o.Cache.Staleness, o.Cache.Pipeline = jaca.Staleness{Bound: 2}, true },
+		"bypassed": func(o *Options) { o.Cache.Staleness, o.Cache.Bypass = jaca.Staleness{Bound: 2}, 0.99 },
+		"diverges": func(*Options) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, m := task{share: 0.5, multi: name == "exact"}.make(t, gnn.SAGE)
+			train := func(r Ranks) string {
+				var said []string
+				tr := newTrainer(t, p, m, cpus(t, parts), scatterParts(p.Vertices(), parts), func(o *Options) {
+					o.Epochs, o.EvalEvery, o.Ranks = 12, 2, r
+					o.Cache = halo.Options{Policy: jaca.JACA, Local: jaca.Percent(60), Host: hostmem.LockOptions{Heap: true}}
+					edit(o)
+					o.OnEpoch = func(e EpochStats) error {
+						said = append(said, fmt.Sprint(e.Epoch, e.Loss, e.Halo, e.HaloParts, e.Drift, e.Usage.H2D, e.Usage.Peer, len(e.CheckParts), e.Gradients.Peer))
+						if e.Eval && e.ValLoss != nil {
+							said = append(said, fmt.Sprint(*e.Metrics.Train, *e.ValLoss))
+						}
+						return nil
+					}
+				})
+				result, err := tr.Run(t.Context())
+				if err != nil {
+					return strings.Join(append(said, err.Error()), "\n")
+				}
+				return strings.Join(append(said, result.WeightsSHA, result.Stopped, fmt.Sprint(result.PeakDevice, tr.state.Bypass.Off)), "\n")
+			}
+			if name == "diverges" {
+				p.Features.Dense[0] = float32(math.Inf(1))
+			}
+			got, want := train(testRanks(1)[0]), train(nil)
+			if got != want {
+				t.Errorf("with records\n%s\nwithout\n%s", got, want)
+			}
+			if !strings.Contains(want, happens[name]) {
+				t.Errorf("%q did not happen:\n%s", happens[name], want)
+			}
+		})
+	}
+}
+
+// A run of several processes ends behind the epoch in which one of them says that it has been asked to.
+func TestRanksEndTogether(t *testing.T) {
+	p, m := task{share: 0.5}.make(t, gnn.GCN)
+	ctx, cancel := context.WithCancel(t.Context())
+	tr := newTrainer(t, p, m, cpus(t, 2), scatterParts(p.Vertices(), 2), func(o *Options) {
+		o.Ranks = testRanks(1)[0]
+		o.OnEpoch = func(e EpochStats) error {
+			if e.Epoch == 3 { // its records have been sent
+				cancel()
+			}
+			return nil
+		}
+	})
+	if r, err := tr.Run(ctx); err != nil || r.Stopped != "interrupted" || r.Epochs != 5 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}

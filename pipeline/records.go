@@ -33,16 +33,17 @@ type partEpoch struct {
 	Halo             jaca.Stats
 	Checking         time.Duration
 	Samples          []halo.Sample
+	Stop             bool // its process has been asked to end
 }
 
 // epochOf returns the records of the parts of this process behind an epoch. before and reduced are what they had done before it.
 func (t *Trainer) epochOf(epoch int, before, reduced []gpu.Usage) []partEpoch {
-	own := make([]partEpoch, len(t.workers))
+	own, stop := make([]partEpoch, len(t.workers)), t.asked != nil && t.asked.Err() != nil
 	for i, w := range t.workers {
 		r := &own[i]
 		r.Loss, r.Usage, r.Gradients = number(w.lossValue()), w.usage().Sub(before[i]), w.reduction().Sub(reduced[i])
 		r.Halo, r.Checking = w.ep.TakeStats()
-		r.Samples = t.halo.Samples(w.index, epoch)
+		r.Samples, r.Stop = t.halo.Samples(w.index, epoch), stop
 	}
 	return own
 }

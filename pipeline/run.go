@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"capgnn/gnn"
@@ -32,6 +33,11 @@ func (t *Trainer) Run(ctx context.Context) (*Result, error) {
 		r.MetricName = "micro-f1"
 	}
 	o := fit.Options{Epochs: t.o.Epochs, EvalEvery: t.o.EvalEvery, Patience: t.o.Patience, SaveEvery: t.o.CheckpointEvery}
+	if t.o.Ranks != nil { // all end behind the epoch in which one says that it has been asked to
+		t.asked = ctx
+		ctx, t.stop = context.WithCancel(context.WithoutCancel(ctx))
+		defer t.stop()
+	}
 	if err := fit.Run(ctx, &fitter{t, r}, o, &t.state.State); err != nil {
 		return nil, err
 	}
@@ -93,6 +99,9 @@ func (t *Trainer) trainEpoch(e *EpochStats) error {
 	all, err := gather(t.hub.Context(), t, tagEpoch, t.epochOf(e.Epoch, before, reduced))
 	if err != nil {
 		return err
+	}
+	if slices.ContainsFunc(all, func(r partEpoch) bool { return r.Stop }) {
+		t.stop()
 	}
 	e.Drift = t.halo.EndEpoch(e.Epoch, e.sum(all))
 	t.halo.Judge(&t.state.Bypass, e.Epoch, e.Halo.HitRate())

@@ -37,6 +37,9 @@ type Trainer struct {
 	halo     *halo.Plan // what parts exchange
 	stuck    bool       // a device does not answer
 	replaced bool       // newExact made it
+	// asked ends when this one of several processes is to end its run, stop ends that of all; nil: there is one process.
+	asked context.Context
+	stop  context.CancelFunc
 }
 
 // New validates everything, cuts the graph, plans the order of operations, and puts every part on its device. Errors of
