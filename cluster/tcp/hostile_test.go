@@ -62,8 +62,9 @@ func TestStrangersAtTheDoor(t *testing.T) {
 		for _, c := range strangers[:len(strangers)/2] { // the others stay for their 5 s
 			c.Close()
 		}
-		o.Rank = 1
-		g, err := Join(context.Background(), o)
+		second := o
+		second.Rank = 1
+		g, err := Join(context.Background(), second)
 		if err != nil {
 			t.Fatal(err)
 		}
