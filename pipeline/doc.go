@@ -16,8 +16,10 @@
 // its options, and a run that was killed and resumed gives the same bits as one that was not.
 //
 // Parts may be of several processes (Options.Ranks). Each makes the same plan, gathers a record of every part, and decides by their sums, which are
-// made in part order: so all decide alike, and end behind the epoch in which one is asked to. Halo rows and gradients do not travel between processes yet: of such a run parts can be placed on
-// ledgers, no more.
+// made in part order: so all decide alike, and end behind the epoch in which one is asked to. Halo rows travel as package halo says, gradients and weights as
+// package reduce does: weights and scores are those of one process, to the bit. That is at staleness 0, with policies that keep their rows, and without
+// checkpoints; what keeps accounts only can be placed otherwise too. All ranks agree on the areas of their messages before the first epoch. When the others
+// cannot be reached any more the run ends with what Ranks says; host memory that they may write to is then not given back.
 //
 // Evaluation runs between epochs, without dropout, over every row and with fresh full exchanges; it does not
 // affect training.

@@ -178,18 +178,23 @@ func (t placer) lockHost() {
 		return
 	}
 	for i, w := range t.workers {
-		lock := func(mem []byte) []byte {
-			if len(mem) == 0 {
-				return mem
-			}
-			p, err := hostmem.NewPinned(w.dev.Info().Name, "loss, gradients and weights", int64(len(mem)), o)
-			if err != nil {
-				return mem
-			}
-			w.pinned = append(w.pinned, p)
-			return p.Bytes()
-		}
+		lock := t.locking(w, o)
 		w.lossHost = lock(w.lossHost)
 		t.reduce.Lock(i, lock)
+	}
+}
+
+// locking returns what replaces memory by a worker's page-locked memory of its size, where there is a driver that gives it.
+func (t placer) locking(w *worker, o hostmem.LockOptions) func(mem []byte) []byte {
+	return func(mem []byte) []byte {
+		if len(mem) == 0 || o.Pinner == nil {
+			return mem
+		}
+		p, err := hostmem.NewPinned(w.dev.Info().Name, "loss, gradients and weights", int64(len(mem)), o)
+		if err != nil {
+			return mem
+		}
+		w.pinned = append(w.pinned, p)
+		return p.Bytes()
 	}
 }

@@ -1,15 +1,26 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+
+	"capgnn/gpu"
+	"capgnn/jaca"
+	"capgnn/pipeline/halo"
 )
 
 // Ranks is what a process of several knows and asks of the others. Each has parts of the run, rank 0 the first ones, and so on.
 type Ranks interface {
-	Rank() int
-	Ranks() int
+	halo.Net
+	// Announce says which areas there are: from, to, number and bytes of each. All ranks call it once, with the same table, before Send and Expect; it returns
+	// when all have.
+	Announce(ctx context.Context, areas [][4]int) error
+	// Done is closed when the others cannot be reached any more, Err says why.
+	Done() <-chan struct{}
+	Err() error
 	// Gather returns at rank 0 what every rank has given, by rank; elsewhere nil.
 	Gather(ctx context.Context, tag uint32, b []byte) ([][]byte, error)
 	// Broadcast returns at every rank what rank 0 has given.
@@ -25,6 +36,66 @@ const (
 	tagDivergence
 	tagResult
 )
+
+// Numbers of areas: of gradients and weights between neighbours, then one for each part, of its rows.
+const (
+	gradientArea uint32 = iota
+	weightArea
+	firstRowArea
+)
+
+// several reports whether rows and gradients of this process travel to others. What only keeps accounts moves nothing.
+func (o *Options) several() bool {
+	return o.Ranks != nil && o.Ranks.Ranks() > 1 && slices.ContainsFunc(o.Devices, func(d gpu.Device) bool { return !keepsAccounts(d) })
+}
+
+// checkRanks says what does not go with several ranks.
+func (o *Options) checkRanks() error {
+	switch {
+	case !o.several():
+	case o.Cache.Staleness.Bound > 0:
+		return fmt.Errorf("staleness %v over %d ranks: rows of other ranks are of the epoch that reads them: set staleness 0", o.Cache.Staleness, o.Ranks.Ranks())
+	case !cmp.Or(o.Cache.Policy, jaca.None).Static():
+		return fmt.Errorf("policy %s over %d ranks: it decides by what one process reads: choose none or jaca", o.Cache.Policy, o.Ranks.Ranks())
+	case o.CheckpointDir != "" || o.Resume:
+		return fmt.Errorf("checkpoints over %d ranks: they are written and read by one process only: set no checkpoint folder", o.Ranks.Ranks())
+	}
+	return nil
+}
+
+// join lets gradients, weights and rows travel to other ranks.
+func (t placer) join() error {
+	if !t.o.several() {
+		return nil
+	}
+	if err := t.o.Ranks.Announce(t.hub.Context(), t.areas()); err != nil {
+		return fmt.Errorf("agree on the memory between ranks: %w", err)
+	}
+	t.joined = true
+	go func() { // ends with the run
+		select {
+		case <-t.o.Ranks.Done():
+			t.hub.Fail(t.o.Ranks.Err())
+		case <-t.hub.Context().Done():
+		}
+	}()
+	t.reduce.Join(t.o.Ranks, gradientArea, weightArea, t.locking(t.workers[0], t.o.Cache.Lock()))
+	t.halo.Join()
+	return nil
+}
+
+// areas is the table of all areas of a run.
+func (t placer) areas() (all [][4]int) {
+	if n := t.reduce.Bytes(); n > 0 {
+		for behind := 1; behind < t.o.Ranks.Ranks(); behind++ {
+			all = append(all, [4]int{behind - 1, behind, int(gradientArea), n}, [4]int{behind, behind - 1, int(weightArea), n})
+		}
+	}
+	for _, a := range t.halo.Areas() {
+		all = append(all, [4]int{a.From, a.To, int(a.Number), a.Bytes})
+	}
+	return all
+}
 
 // leads reports whether the process is rank 0.
 func (o *Options) leads() bool { return o.Ranks == nil || o.Ranks.Rank() == 0 }

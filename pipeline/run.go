@@ -41,7 +41,9 @@ func (t *Trainer) Run(ctx context.Context) (*Result, error) {
 	if err := fit.Run(ctx, &fitter{t, r}, o, &t.state.State); err != nil {
 		return nil, err
 	}
-	return r, t.finish(r)
+	err := t.finish(r)
+	t.over = err == nil
+	return r, err
 }
 
 // fitter is a trainer in the epoch loop.

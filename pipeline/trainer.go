@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"time"
 
 	"capgnn/gnn"
@@ -37,6 +36,8 @@ type Trainer struct {
 	halo     *halo.Plan // what parts exchange
 	stuck    bool       // a device does not answer
 	replaced bool       // newExact made it
+	joined   bool       // other ranks may send rows, gradients and weights
+	over     bool       // they have sent all of them
 	// asked ends when this one of several processes is to end its run, stop ends that of all; nil: there is one process.
 	asked context.Context
 	stop  context.CancelFunc
@@ -84,6 +85,10 @@ func New(ctx context.Context, p *Problem, o Options) (*Trainer, error) {
 	}
 	t.reduce = put.newReduction(put.division(t.weights.Layers()))
 	put.lockHost()
+	if err := put.join(); err != nil {
+		t.Close()
+		return nil, err
+	}
 	t.state = state{State: fit.NewState[Metrics](), Bypass: t.halo.NewBypass(o.Cache.Bypass)}
 	if o.Resume {
 		if err := (saver{t}).restore(); err != nil {
@@ -98,7 +103,7 @@ func New(ctx context.Context, p *Problem, o Options) (*Trainer, error) {
 func (o *Options) validate(p *Problem) error {
 	errs := []error{p.Validate(), o.Model.Validate(), o.Optimizer.Validate()}
 	errs = append(errs, o.checkParts(p)...)
-	errs = append(errs, o.Cache.Validate(o.Parts, len(o.Devices)))
+	errs = append(errs, o.Cache.Validate(o.Parts, len(o.Devices)), o.checkRanks())
 	if o.Epochs < 0 || o.EvalEvery < 0 || o.Patience < 0 || o.CheckpointEvery < 0 {
 		errs = append(errs, errors.New("epochs, evaluation interval, patience and checkpoint interval must not be negative"))
 	}
@@ -115,7 +120,7 @@ func (o *Options) checkParts(p *Problem) (errs []error) {
 	}
 	if own := o.own(); own.Lo < 0 || own.Hi > o.Parts {
 		bad("devices for parts %d to %d of %d", own.Lo, own.Hi-1, o.Parts)
-	} else if len(o.Devices) < o.Parts && (o.Ranks == nil || slices.ContainsFunc(o.Devices, func(d gpu.Device) bool { return !keepsAccounts(d) })) { // what moves no row can be placed
+	} else if len(o.Devices) < o.Parts && (o.Ranks == nil || o.Ranks.Ranks() == 1) {
 		bad("devices for %d of %d parts: this process does not reach the others", len(o.Devices), o.Parts)
 	}
 	if len(o.Dropped) > 0 && len(o.Dropped) != o.Parts {
@@ -183,7 +188,7 @@ func readOthers(err error) bool {
 }
 
 // Close waits for all queues and releases all memory. Devices stay open. What a device that does not answer may still write to
-// is not released.
+// is not released, nor, where a run of several ranks is not over, host memory that the others may write to.
 func (t *Trainer) Close() error {
 	t.cancel(errors.New("closed"))
 	for _, w := range t.workers {
@@ -199,7 +204,9 @@ func (t *Trainer) Close() error {
 		}
 		w.ld.close()
 		for _, p := range w.pinned {
-			p.Close()
+			if !t.joined || t.over {
+				p.Close()
+			}
 		}
 	}
 	t.workers = nil

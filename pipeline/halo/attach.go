@@ -18,14 +18,17 @@ import (
 // a block of their own.
 type attachment struct {
 	*Plan
-	ep *Endpoint
+	ep   *Endpoint
+	ways map[int]*departure // to other ranks, by rank
+	seen map[int]*int64     // by owner at another rank: the last message of it that the part has read
 }
 
 // Attach puts the side of a part of this process of all exchanges on its device. Parts may be attached at once, each by its own goroutine. What the endpoint's
 // memory could not give is for it to report.
 func (p *Plan) Attach(part int) (train, eval *Exchange) {
 	k := part - p.Cuts.Whole.Own.Lo
-	a := &attachment{p, p.Ends[k]}
+	a := &attachment{Plan: p, ep: p.Ends[k], seen: map[int]*int64{}}
+	a.ways = a.departures()
 	train, eval = a.halos()
 	if p.periods != nil && p.periods.controller != nil {
 		train.watcher = a.watch(train)
@@ -34,13 +37,16 @@ func (p *Plan) Attach(part int) (train, eval *Exchange) {
 	return train, eval
 }
 
-// outgoing returns the rows that a part sends in every block, over all readers and into the global cache.
+// outgoing returns the rows that a part sends in every block, over all readers and into the global cache. Those for other ranks are of block 0.
 func (t *traffic) outgoing(part int) []int {
 	n := make([]int, 1+t.classes)
 	for _, to := range t.senders[part] {
 		for b := range n {
 			n[b] += t.readers[to.reader].direct[b][to.at].n
 		}
+	}
+	for _, x := range t.crossingsOf(part) {
+		n[0] += x.rows
 	}
 	for c := range t.global {
 		n[1+c] += len(t.global[c][part])
@@ -96,10 +102,10 @@ func (a *attachment) halos() (train, eval *Exchange) {
 // relay returns the part's side of one exchange, without its halo rows.
 func (a *attachment) relay(l *traffic, stats *jaca.Stats) *relay {
 	i := a.ep.Part
-	s := &side{traffic: l, ep: a.ep, hub: a.Hub, stats: stats, fresh: l.pipelined && !l.ages && l.coding.as == FP32 && a.ep.Fresh[0] != nil}
+	s := &side{traffic: l, ep: a.ep, hub: a.Hub, stats: stats, fresh: l.pipelined && !l.ages && l.coding.as == FP32 && a.ep.Fresh[0] != nil, net: a.Net}
 	mine := &l.readers[i]
-	r := &relay{side: s, sender: sender{side: s, at: []int{0}, last: make([]gpu.Event, l.classes)},
-		receiver: receiver{side: s, mine: mine, bound: a.Staleness.Bound, pendingTransient: make([]*pendingTransient, len(mine.owners))}}
+	r := &relay{side: s, sender: sender{side: s, at: []int{0}, last: make([]gpu.Event, l.classes), area: a.Area + uint32(i)},
+		receiver: receiver{side: s, mine: mine, bound: a.Staleness.Bound, pendingTransient: make([]*pendingTransient, len(mine.owners)), far: a.farOwners(l, mine)}}
 	r.way = r
 	var list []int32
 	for b := range 1 + l.classes {
@@ -114,6 +120,13 @@ func (a *attachment) relay(l *traffic, stats *jaca.Stats) *relay {
 			add(l.readers[s.reader].vertices(b, s.at))
 		}
 		to = append(to, len(list))
+		if b == 0 {
+			for k := range l.crossingsOf(i) {
+				x := &l.crossings[i][k]
+				r.leaving = append(r.leaving, leaving{x, a.ways[x.rank], len(list)})
+				add(x.vertices)
+			}
+		}
 		if b > 0 && l.global != nil {
 			add(l.global[b-1][i])
 		}

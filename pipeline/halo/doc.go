@@ -4,8 +4,15 @@
 // Its nouns: an Endpoint describes a part to this package: device, queues, reachable parts, counters; a Plan is what all parts exchange,
 // made from Options and a Config; Facts is what that asks of a part's device; an Exchange is one part's side of that, behind gnn.Halo.
 //
-// Parts may be of several processes. Each plans for all of them, by the cuts and by the Facts of all, which the caller gathers: so all make one plan.
-// Endpoints, sides of exchanges and the blocks of the global cache are those of the parts of this process, and of what they read.
+// Parts may be of several processes, called ranks. Each plans for all of them, by the cuts and by the Facts of all, which the caller gathers: so all
+// make one plan. Endpoints, sides of exchanges and the blocks of the global cache are those of the parts of this process, and of what they read.
+//
+// Rows go to another rank over a Net, where they are used in the epoch that makes them: at staleness 0, with a policy that keeps its rows. What a part sends
+// to a rank in one exchange is a message: a row is in it once, however many parts there read it, with or without a slot. The owner packs it on its device,
+// copies it to the host in pieces on queue out, and sends each. It arrives in an area, pinned memory that all parts of that rank pick their rows from; there
+// is one for each owner and reading rank, as large as the largest message, and it is taken when the last part has copied its rows. The number of a message
+// says which epoch and exchange the rows are of; another one than is due ends the run. Waits for a network are the host's, so each has its deadline. Bytes
+// that devices copy are counted, bytes of the network are the Net's to count.
 //
 // Parts know each other by their endpoints, which say who reaches whom, and by the lanes between them, on which an owner says where rows
 // are and a reader that it has them. Rows for a reader that does not reach the owner's device lie in host memory when its lane has them.
@@ -43,6 +50,7 @@
 //	c.Facts = c.OwnFacts()                  // and those of other processes
 //	p, err := halo.NewPlan(c)
 //	training, evaluation := p.Attach(part)  // of every part
+//	p.Join()                                // over ranks, when all know of p.Areas
 //	err = p.BeginEpoch(epoch)               // of all
 //	training.BeginEpoch(q)
 //	training.Begin(q, layer, gnn.Forward, rows)

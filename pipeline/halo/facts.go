@@ -10,6 +10,7 @@ import (
 
 // Facts is what planning asks of a part's device. Every process says it of its parts and knows it of all: so all of them make one plan.
 type Facts struct {
+	Rank   int       `json:",omitempty"` // the process that has the part
 	Device int       // by the first part that lives on it
 	Reach  []int     // devices that it copies from, itself among them, ascending
 	H2D    float64   `json:",omitempty"` // Options.Links of the part; 0: not known
@@ -23,6 +24,9 @@ func (c *Config) OwnFacts() []Facts {
 	own := make([]Facts, len(c.Ends))
 	var devices []int
 	for k, e := range c.Ends {
+		if c.Net != nil {
+			own[k].Rank = c.Net.Rank()
+		}
 		own[k].Device = slices.Index(e.Peers, true)
 		if own[k].Device == e.Part {
 			devices = append(devices, e.Part)

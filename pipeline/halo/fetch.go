@@ -34,10 +34,10 @@ func (r *receiver) eachOwner(f func(at int)) {
 	}
 }
 
-// fetch brings all rows that an epoch uses and makes in q's order: those that are due, and those that pass through.
+// fetch brings all rows that an epoch uses and makes in q's order: those that are due, those that pass through, and those of other ranks.
 func (r *receiver) fetch(q gpu.Queue, epoch int, blocks []int) {
 	r.eachOwner(func(o int) {
-		if !r.mine.reads(o, blocks) {
+		if r.far[o] != nil || !r.mine.reads(o, blocks) {
 			return
 		}
 		t := r.take(o)
@@ -47,6 +47,11 @@ func (r *receiver) fetch(q gpu.Queue, epoch int, blocks []int) {
 		}
 	})
 	r.pass(q, epoch)
+	r.eachOwner(func(o int) {
+		if r.far[o] != nil {
+			r.fetchFar(q, o, epoch)
+		}
+	})
 }
 
 // refresh brings the rows of an epoch whose classes are due, for the epochs behind it. Rows without a slot come too where they
@@ -177,7 +182,7 @@ func (r *receiver) pass(q gpu.Queue, epoch int) {
 	for c := range r.mine.passing {
 		want := r.schedule().Version(c, epoch)
 		for at, p := range r.mine.passing[c] {
-			if len(p.rows) == 0 {
+			if len(p.rows) == 0 || r.far[at] != nil {
 				continue
 			}
 			o := int(r.mine.owners[at])

@@ -22,6 +22,8 @@ type Config struct {
 	Ends  []*Endpoint // of the parts of this process, in part order
 	Facts []Facts     // by part: OwnFacts of all processes; an evaluation needs none
 	Hub   *meet.Hub
+	Net   Net    // to the other processes; nil: there are none, or nothing moves between them
+	Area  uint32 // number of the first area that exchanges may use
 	// Folded says that sums read edge weights as vectors, which go with the rows of the halo matrix.
 	Folded bool
 	Log    *slog.Logger
@@ -48,11 +50,12 @@ type Plan struct {
 	Config
 	training   []*traffic
 	evaluation []*traffic
-	caches     *jaca.Plan      // nil: none
-	periods    *periods        // schedules of training's exchanges; nil: none
-	region     *hostmem.Region // the global cache as far as parts of this process make or read it, nil: nothing
-	dynamic    decider         // of a policy that decides while rows are read; nil: slots stay with their rows
-	sides      []*Exchange     // of training, of the parts of this process: as far as they have been attached
+	caches     *jaca.Plan        // nil: none
+	periods    *periods          // schedules of training's exchanges; nil: none
+	region     *hostmem.Region   // the global cache as far as parts of this process make or read it, nil: nothing
+	dynamic    decider           // of a policy that decides while rows are read; nil: slots stay with their rows
+	sides      []*Exchange       // of training, of the parts of this process: as far as they have been attached
+	arriving   map[int]*arrivals // by part of another rank: where its rows arrive
 }
 
 // parts returns the number of all parts.
@@ -79,6 +82,7 @@ func NewPlan(c Config) (*Plan, error) {
 		p.Close()
 		return nil, err
 	}
+	p.openAreas()
 	return p, nil
 }
 
@@ -94,16 +98,16 @@ func (p *Plan) planTraining() error {
 		return err
 	}
 	p.training = exactTraffic(p.Cuts, p.Model, p.Order, &p.Options, p.periods)
-	if p.policy() == jaca.None || !p.exchanges() {
-		return nil
+	if p.policy() != jaca.None && p.exchanges() {
+		if p.caches, err = p.planCaches(p.periods); err != nil {
+			return err
+		}
+		if p.ages() && !p.Pipeline && !givesSlots(p.caches) {
+			return ErrNoSlots
+		}
+		p.giveSlots()
 	}
-	if p.caches, err = p.planCaches(p.periods); err != nil {
-		return err
-	}
-	if p.ages() && !p.Pipeline && !givesSlots(p.caches) {
-		return ErrNoSlots
-	}
-	p.giveSlots()
+	p.cross()
 	return p.openRegion(p.training)
 }
 

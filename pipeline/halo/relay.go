@@ -76,10 +76,11 @@ type side struct {
 	hub   *meet.Hub
 	fresh bool // its rows are used in the epoch that makes them, beside others that have an epoch of time: they take the fresh queues
 	stats *jaca.Stats
+	net   Net // to other ranks; nil: there is one process
 }
 
-// sender packs rows of its part and tells their readers. Block b is rows list[at[b]:at[b+1]] of the part, readers in part order, then those for the global
-// cache: what is by reader is by the place in traffic.senders.
+// sender packs rows of its part and tells their readers. Block b is rows list[at[b]:at[b+1]] of the part, readers in part order, in block 0 other ranks
+// behind them, then those for the global cache: what is by reader is by the place in traffic.senders.
 type sender struct {
 	*side
 	own      *sendBuffer // where rows wait that are used in the next epoch; nil: nothing does
@@ -87,6 +88,8 @@ type sender struct {
 	at       []int
 	vertices gpu.Ints // original ids of this part's rows, and seed: for encode
 	seed     uint64
+	leaving  []leaving   // rows for other ranks
+	area     uint32      // at another rank, in which its rows arrive
 	to       [][]int     // [block][reader]: where its rows begin in list, and at last where those of all readers end
 	last     []gpu.Event // by class: the part's block in the global cache has been published; nil: never
 }
@@ -101,6 +104,7 @@ type receiver struct {
 	made             [][]int    // [block][owner]: epoch that made the rows that came last; −1: none came yet
 	books            [][]book   // [class][owner]: what the owner put into the global cache
 	pendingTransient []*pendingTransient
+	far              []*far // by owner: how its rows come from another rank; nil: it is of this one
 	arrived          []gpu.Event
 }
 

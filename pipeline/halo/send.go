@@ -59,6 +59,7 @@ func (r *sender) send(q gpu.Queue, box *sendBuffer, rows gpu.Matrix, epoch int, 
 			r.post(box, &t, starts, n)
 		}
 	}
+	r.leave(box, ready, starts[0])
 }
 
 // pack encodes the rows of blocks into the send buffer and returns where each block begins, in rows.
@@ -107,14 +108,14 @@ func (t *traffic) eachPiece(n int, f func(lo, hi int)) {
 	}
 }
 
-// download enqueues the copy of packed rows to the host. piece, if not nil, is called behind each piece.
-func (r *sender) download(dst []byte, m gpu.Matrix, piece func()) {
+// download enqueues the copy of packed rows to the host. piece, if not nil, is called behind each piece, of rows lo to hi.
+func (r *sender) download(dst []byte, m gpu.Matrix, piece func(lo, hi int)) {
 	row := int(r.wireRow())
 	r.eachPiece(m.Rows, func(lo, hi int) {
 		part := m.RowRange(lo, hi)
 		r.out().Download(dst[lo*row:hi*row], part.Buf, gpu.Bytes(part.Type.Size())*gpu.Bytes(part.Off))
 		if piece != nil {
-			piece()
+			piece(lo, hi)
 		}
 	})
 	r.stats.Bytes.D2H += gpu.Bytes(len(dst))
@@ -141,7 +142,7 @@ func (r *sender) publish(box *sendBuffer, ready gpu.Event, starts []int, epoch i
 		e := &shared[k]
 		e.epoch, e.rows = epoch, mem
 		n := len(r.global[b-1][r.ep.Part])
-		r.download(mem, r.wire(box.send, starts[k]+r.at[b+1]-r.at[b]-n, n), func() { e.pieces = append(e.pieces, r.out().Record()) })
+		r.download(mem, r.wire(box.send, starts[k]+r.at[b+1]-r.at[b]-n, n), func(int, int) { e.pieces = append(e.pieces, r.out().Record()) })
 		r.out().Call("publish cached rows", block.Publish)
 		if epoch != r.schedule().Start {
 			r.stats.Bytes.Refresh += gpu.Bytes(len(mem))
@@ -193,7 +194,7 @@ func (r *sender) stage(box *sendBuffer, t *shipment, reader int) {
 			panic(fmt.Sprintf("halo: %v: %d bytes to stage for part %d, planned %d", r.ID, n, reader, len(mem)))
 		}
 		t.staged[k], mem = mem[:n], mem[n:]
-		r.download(t.staged[k], m, func() { t.pieces[k] = append(t.pieces[k], r.out().Record()) })
+		r.download(t.staged[k], m, func(int, int) { t.pieces[k] = append(t.pieces[k], r.out().Record()) })
 		if t.blocks[k] > 0 && t.epoch != r.schedule().Start {
 			r.stats.Bytes.Refresh += gpu.Bytes(n)
 		}

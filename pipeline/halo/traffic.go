@@ -32,7 +32,9 @@ type traffic struct {
 	blocks              [][]*hostmem.Versioned // the same: where they lie; nil: nothing there
 	periods             *periods               // of the exchanges of an epoch; nil: all rows are of the epoch that reads them
 	dynamic             *dynamic.Exchange      // the policy decides while rows are read; nil: slots stay with their rows
-	senders             [][]target             // by owner: who reads its rows
+	senders             [][]target             // by owner: who reads its rows; over ranks, at its own
+	crossings           [][]crossing           // by owner: what other ranks read of it; nil: nothing crosses
+	kind, kinds         int                    // of its messages between ranks, among those of all exchanges
 }
 
 // target is a reader of an owner's rows, and the owner's place among the reader's owners.

@@ -1,0 +1,248 @@
+package pipeline
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"testing"
+	"time"
+
+	"capgnn/cluster"
+	"capgnn/cluster/shaped"
+	"capgnn/cluster/tcp"
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/graph"
+	"capgnn/hostmem"
+	"capgnn/jaca"
+	"capgnn/pipeline/halo"
+)
+
+// memoryRank is a rank joined to others by memory.
+type memoryRank struct{ shaped.Transport }
+
+// Announce compares tables.
+func (r memoryRank) Announce(ctx context.Context, areas [][4]int) error {
+	mine, err := json.Marshal(areas)
+	if err != nil {
+		return err
+	}
+	first, err := r.Broadcast(ctx, 1<<20, mine)
+	if err == nil && string(first) != string(mine) {
+		return fmt.Errorf("areas %s, at rank 0 %s", mine, first)
+	}
+	return err
+}
+
+func (memoryRank) Done() <-chan struct{} { return nil }
+func (memoryRank) Err() error            { return nil }
+
+// tcpRank is a rank joined to others by connections.
+type tcpRank struct{ *tcp.Group }
+
+func (r tcpRank) Announce(ctx context.Context, areas [][4]int) error {
+	var list []cluster.Area
+	for _, a := range areas {
+		list = append(list, cluster.Area{From: a[0], To: a[1], Number: uint32(a[2]), Bytes: a[3]})
+	}
+	table, err := cluster.NewAreas(r.Ranks(), list)
+	if err != nil {
+		return err
+	}
+	return r.Group.Announce(ctx, table)
+}
+
+// memoryRanks returns n ranks; with a seed what they send takes a random time.
+func memoryRanks(t *testing.T, n int, seed uint64) (all []Ranks) {
+	t.Helper()
+	locals := shaped.NewLocal(n)
+	t.Cleanup(locals[0].Close)
+	for _, l := range locals {
+		if seed == 0 {
+			all = append(all, memoryRank{l})
+			continue
+		}
+		s := shaped.Shape(l, shaped.Options{Jitter: 300 * time.Microsecond, Seed: seed})
+		t.Cleanup(s.Close)
+		all = append(all, memoryRank{s})
+	}
+	return all
+}
+
+// groupings are ways to give four parts to ranks.
+var groupings = map[string][]graph.Range{
+	"1x4": {{Lo: 0, Hi: 4}},
+	"2x2": {{Lo: 0, Hi: 2}, {Lo: 2, Hi: 4}},
+	"3+1": {{Lo: 0, Hi: 3}, {Lo: 3, Hi: 4}},
+	"4x1": {{Lo: 0, Hi: 1}, {Lo: 1, Hi: 2}, {Lo: 2, Hi: 3}, {Lo: 3, Hi: 4}},
+}
+
+// farRun is a way to train on four parts.
+type farRun struct {
+	p       *Problem
+	m       gnn.Config
+	edit    func(p *Problem, o *Options)
+	sharing bool // two parts on each device
+}
+
+// devices are those of some parts.
+func (c *farRun) devices(t *testing.T, own graph.Range) (all []gpu.Device) {
+	open := cpus(t, own.Hi-own.Lo)
+	for k := range open {
+		if c.sharing {
+			k -= k % 2
+		}
+		all = append(all, open[k])
+	}
+	return all
+}
+
+// told is what a run says of itself, whatever its ranks.
+func told(r *Result) string {
+	m := func(x *float64) any {
+		if x == nil {
+			return nil
+		}
+		return *x
+	}
+	return fmt.Sprint(r.WeightsSHA, r.Epochs, r.FinalLoss, r.BestEpoch, m(r.Best.Val), m(r.Last.Train), m(r.Last.Test))
+}
+
+// train trains on ranks and returns what each of them tells.
+func (c *farRun) train(t *testing.T, groups []graph.Range, ranks []Ranks) ([]string, error) {
+	t.Helper()
+	out, errs, done := make([]string, len(groups)), make([]error, len(groups)), make(chan bool)
+	for k, own := range groups {
+		o := Options{Model: c.m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Epochs: 4, EvalEvery: 2, First: own.Lo, Parts: 4, Devices: c.devices(t, own),
+			Part: scatterParts(c.p.Vertices(), 4), WaitDeadline: 30 * time.Second}
+		o.Cache.Host = hostmem.LockOptions{Heap: true}
+		if ranks != nil {
+			o.Ranks = ranks[k]
+		}
+		if c.edit != nil {
+			c.edit(c.p, &o)
+		}
+		go func() {
+			defer func() { done <- true }()
+			tr, err := New(context.Background(), c.p, o)
+			if err != nil {
+				errs[k] = err
+				return
+			}
+			defer tr.Close()
+			r, err := tr.Run(context.Background())
+			if errs[k] = err; err == nil {
+				out[k] = told(r)
+			}
+		}()
+	}
+	for range groups {
+		<-done
+	}
+	return out, errors.Join(errs...)
+}
+
+// farEdits are ways to move rows.
+var farEdits = map[string]func(p *Problem, o *Options){
+	"none": func(*Problem, *Options) {},
+	"jaca": func(_ *Problem, o *Options) { o.Cache.Policy = jaca.JACA },
+	"slots": func(_ *Problem, o *Options) {
+		o.Cache.Policy, o.Cache.Local, o.Cache.Global = jaca.JACA, jaca.Percent(30), jaca.Percent(40)
+	},
+	"bf16":   func(_ *Problem, o *Options) { o.Cache.HaloType = halo.BF16 },
+	"int8":   func(_ *Problem, o *Options) { o.Cache.HaloType, o.Cache.Policy = halo.Int8, jaca.JACA },
+	"pruned": func(p *Problem, o *Options) { o.Dropped = dropReplicas(p.Graph, o.Part, 4, 0.5) },
+	"pieces": func(_ *Problem, o *Options) {
+		o.Cache.Piece, o.Cache.Policy, o.Cache.Global = 300, jaca.JACA, jaca.Percent(50)
+	},
+	"layer 0": func(_ *Problem, o *Options) { o.Savings.NoPrecompute = true },
+}
+
+// However four parts are grouped into ranks, and however long what they send is under way, they have the weights and scores of one process.
+func TestRanksTrainAlike(t *testing.T) {
+	turn := 0
+	for _, kind := range gnn.Kinds {
+		for _, name := range []string{"none", "jaca", "slots", "bf16", "int8", "pruned", "pieces", "layer 0"} {
+			t.Run(fmt.Sprintf("%s/%s", kind, name), func(t *testing.T) {
+				turn++
+				c := farRun{edit: farEdits[name], sharing: turn%3 == 0}
+				c.p, c.m = task{share: 0.4, vertices: 200, multi: turn%4 == 1, sparse: turn%5 == 2, directed: turn%2 == 1}.make(t, kind)
+				want, err := c.train(t, groupings["1x4"], nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for k, group := range []string{"2x2", "3+1", "4x1", "1x4"} {
+					seed := uint64(0)
+					if (turn+k)%2 == 0 {
+						seed = uint64(1 + turn)
+					}
+					groups := groupings[group]
+					got, err := c.train(t, groups, memoryRanks(t, len(groups), seed))
+					if err != nil {
+						t.Fatalf("%s: %v", group, err)
+					}
+					if !slices.Equal(got, slices.Repeat(want, len(groups))) {
+						t.Errorf("%s, seed %d: %v\nin one process %v", group, seed, got, want)
+					}
+				}
+			})
+		}
+	}
+}
+
+// The same over connections.
+func TestRanksTrainOverTCP(t *testing.T) {
+	c := farRun{edit: farEdits["jaca"]}
+	c.p, c.m = task{share: 0.4, vertices: 200}.make(t, gnn.SAGE)
+	want, err := c.train(t, groupings["1x4"], nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := c.train(t, groupings["3+1"], connected(t, 2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(got, slices.Repeat(want, 2)) {
+		t.Errorf("%v\nin one process %v", got, want)
+	}
+}
+
+// connected returns n ranks of this process that have joined over loopback.
+func connected(t *testing.T, n int) (all []Ranks) {
+	t.Helper()
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Skipf("no loopback address: %v", err)
+	}
+	master := free.Addr().String()
+	free.Close()
+	groups, errs, done := make([]*tcp.Group, n), make([]error, n), make(chan bool)
+	for r := range n {
+		go func() {
+			groups[r], errs[r] = tcp.Join(t.Context(), tcp.Options{Rank: r, Ranks: n, Master: master, Host: fmt.Sprintf("host%d", r),
+				Secret: []byte("0123456789abcdef0123456789abcdef"), JoinTimeout: 20 * time.Second})
+			done <- true
+		}()
+	}
+	for range n {
+		<-done
+	}
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for _, g := range groups {
+			go func() { g.Close(); done <- true }()
+		}
+		for range groups {
+			<-done
+		}
+	})
+	for _, g := range groups {
+		all = append(all, tcpRank{g})
+	}
+	return all
+}
