@@ -28,6 +28,8 @@ type team struct {
 	cancel context.CancelCauseFunc
 	memory []*teamMemory
 	closed func()
+	open   []gpu.Device
+	first  int             // epoch
 	rows   [][2]gpu.Matrix // by part: what it sends forward and backward, one exchange after the other
 }
 
@@ -70,6 +72,15 @@ const teamWidth = 8
 // newTeam returns parts of a random graph, of three layers, that exchange by the options.
 func newTeam(t *testing.T, o Options, parts int, peers bool) *team {
 	t.Helper()
+	x, config := gatherTeam(t, o, parts, peers, graph.Range{Lo: 0, Hi: parts})
+	config.Facts = config.OwnFacts()
+	x.place(t, config)
+	return x
+}
+
+// gatherTeam returns the parts of a range, which nothing has been planned for.
+func gatherTeam(t *testing.T, o Options, parts int, peers bool, own graph.Range) (*team, Config) {
+	t.Helper()
 	const n = 90
 	g, err := synth.Random(n, 3*n, parts == 3, 11)
 	if err != nil {
@@ -79,7 +90,7 @@ func newTeam(t *testing.T, o Options, parts int, peers bool) *team {
 	for v := range part {
 		part[v], seeds[v] = int32((v*7+v/3)%parts), v%3 > 0
 	}
-	c, err := graph.Split(g, 0, part, parts, graph.Needed(g, seeds, 3, nil), 3, nil, nil)
+	c, err := graph.SplitRange(g, 0, part, parts, own, graph.Needed(g, seeds, 3, nil), 3, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,14 +98,13 @@ func newTeam(t *testing.T, o Options, parts int, peers bool) *team {
 	x := &team{}
 	ctx, x.cancel = context.WithCancelCause(context.Background())
 	x.hub = meet.NewHub(ctx, time.Minute)
-	var open []gpu.Device
-	for i := range parts {
+	for i := own.Lo; i < own.Hi; i++ {
 		var dev gpu.Device
 		dev, err := host.Open(host.Spec{Name: fmt.Sprintf("cpu:%d", i), Threads: 1, Poison: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		open = append(open, dev)
+		x.open = append(x.open, dev)
 		if !peers {
 			dev = alone{dev}
 		}
@@ -106,18 +116,23 @@ func newTeam(t *testing.T, o Options, parts int, peers bool) *team {
 	Connect(x.ends, parts, false)
 	order := gnn.Plan{Input: gnn.Precomputed, Layers: make([]gnn.LayerPlan, 3)}
 	model := gnn.Config{Kind: gnn.SAGE, Layers: 3, Hidden: teamWidth, In: teamWidth, Out: teamWidth, Seed: 5}
-	config := Config{Options: o, Model: model, Order: order, Cuts: Cuts{c, c}, Ends: x.ends, Hub: x.hub, Log: slog.New(slog.DiscardHandler)}
-	config.Facts = config.OwnFacts()
-	x.plan, err = NewPlan(config)
-	if err != nil {
+	return x, Config{Options: o, Model: model, Order: order, Cuts: Cuts{c, c}, Ends: x.ends, Hub: x.hub, Log: slog.New(slog.DiscardHandler)}
+}
+
+// place plans what the parts exchange, and gives them their memory.
+func (x *team) place(t *testing.T, config Config) {
+	t.Helper()
+	var err error
+	if x.plan, err = NewPlan(config); err != nil {
 		t.Fatal(err)
 	}
 	for i, m := range x.memory {
-		train, _ := x.plan.Attach(i)
+		train, _ := x.plan.Attach(x.ends[i].Part)
 		x.train = append(x.train, train)
 		var rows [2]gpu.Matrix
 		for k := range rows {
-			rows[k] = gpu.Matrix{Buf: m.Alloc(4*gpu.Bytes(n*teamWidth), "rows"), Rows: len(c.Parts[i].Inner), Cols: teamWidth, LD: teamWidth}
+			inner := len(config.Cuts.Whole.Parts[x.ends[i].Part].Inner)
+			rows[k] = gpu.Matrix{Buf: m.Alloc(4*gpu.Bytes(inner*teamWidth), "rows"), Rows: inner, Cols: teamWidth, LD: teamWidth}
 		}
 		x.rows = append(x.rows, rows)
 		if m.err != nil {
@@ -133,13 +148,12 @@ func newTeam(t *testing.T, o Options, parts int, peers bool) *team {
 			for _, b := range m.bufs {
 				b.Free()
 			}
-			if err := open[i].Close(); err != nil {
+			if err := x.open[i].Close(); err != nil {
 				t.Error(err)
 			}
 		}
 		x.plan.Close()
 	}
-	return x
 }
 
 // content is a row of an epoch as its owner makes it.
@@ -149,7 +163,7 @@ func content(id ID, epoch int, v graph.NodeID) float32 {
 
 // epochs runs epochs on all parts. Every row that a part reads is compared with that of the epoch that the schedule names.
 func (x *team) epochs(n int) error {
-	for epoch := range n {
+	for epoch := x.first; epoch < x.first+n; epoch++ {
 		x.hub.Epoch = epoch
 		if err := x.plan.BeginEpoch(epoch); err != nil {
 			return err
@@ -175,7 +189,7 @@ func (x *team) epochs(n int) error {
 		}
 		var samples []Sample
 		for i := range x.ends {
-			samples = append(samples, x.plan.Samples(i, epoch)...)
+			samples = append(samples, x.plan.Samples(x.ends[i].Part, epoch)...)
 		}
 		x.plan.EndEpoch(epoch, samples)
 	}
@@ -218,7 +232,7 @@ func (x *team) part(i, epoch int) error {
 func (x *team) fill(i int, id ID, epoch int) {
 	m := x.rows[i][id.Dir]
 	host := make([]float32, m.Rows*m.Cols)
-	for r, v := range x.plan.Cuts.Whole.Parts[i].Inner {
+	for r, v := range x.plan.Cuts.Whole.Parts[x.ends[i].Part].Inner {
 		for j := range teamWidth {
 			host[r*teamWidth+j] = content(id, epoch, v) + float32(j)/16
 		}
@@ -229,9 +243,9 @@ func (x *team) fill(i int, id ID, epoch int) {
 // block returns a part's halo rows of a direction.
 func (x *team) block(i int, dir gnn.Direction) *graph.Block {
 	if dir == gnn.Backward {
-		return &x.plan.Cuts.Whole.Parts[i].Out
+		return &x.plan.Cuts.Whole.Parts[x.ends[i].Part].Out
 	}
-	return &x.plan.Cuts.Whole.Parts[i].In
+	return &x.plan.Cuts.Whole.Parts[x.ends[i].Part].In
 }
 
 // read returns, by halo index, the rows of the halo matrix that a layer reads; −1: it does not exchange this one.
@@ -261,13 +275,13 @@ func (x *team) compare(i int, at Placement, now int, got []float32) error {
 		v, epoch := b.IDs[h], schedule.Fresh(now)
 		if p := x.plan.Caches(); p != nil {
 			for _, table := range p.Tables {
-				if table.Layer == at.Layer && table.Dir == at.Dir && table.Readers[i].Class[h] >= 0 {
-					epoch = schedule.Version(int(table.Readers[i].Class[h]), now)
+				if table.Layer == at.Layer && table.Dir == at.Dir && table.Readers[x.ends[i].Part].Class[h] >= 0 {
+					epoch = schedule.Version(int(table.Readers[x.ends[i].Part].Class[h]), now)
 				}
 			}
 		}
 		if want := content(at.ID, epoch, v); got[row*teamWidth] != want || got[row*teamWidth+teamWidth-1] != want+float32(teamWidth-1)/16 {
-			return fmt.Errorf("epoch %d, part %d, %v: halo row %d is %v, want %v of epoch %d", now, i, at.ID, h, got[row*teamWidth:][:teamWidth], want, epoch)
+			return fmt.Errorf("epoch %d, part %d, %v: halo row %d is %v, want %v of epoch %d", now, x.ends[i].Part, at.ID, h, got[row*teamWidth:][:teamWidth], want, epoch)
 		}
 	}
 	return nil
