@@ -246,3 +246,110 @@ func connected(t *testing.T, n int) (all []Ranks) {
 	}
 	return all
 }
+
+// Parts without vertices, without neighbours elsewhere, one layer, one column: ranks train as one process does.
+func TestOddRanksTrainAlike(t *testing.T) {
+	for k, kind := range gnn.Kinds {
+		for name, odd := range map[string]struct {
+			vertices, layers, hidden int
+			part                     func(v int) int32
+		}{
+			"empty part":    {60, 2, 8, func(v int) int32 { return []int32{0, 2, 2, 3}[v%4] }},
+			"one layer":     {60, 1, 8, func(v int) int32 { return int32(v % 4) }},
+			"narrow":        {40, 3, 4, func(v int) int32 { return int32(v % 4) }},
+			"few vertices":  {12, 2, 4, func(v int) int32 { return int32(v % 4) }},
+			"all elsewhere": {60, 4, 8, func(int) int32 { return 2 }},
+		} {
+			t.Run(fmt.Sprintf("%s/%s", kind, name), func(t *testing.T) {
+				c := farRun{edit: func(p *Problem, o *Options) {
+					for v := range o.Part {
+						o.Part[v] = odd.part(v)
+					}
+					if o.Epochs = 2; k%2 == 0 {
+						o.Cache.Policy, o.Savings.NoPrecompute = jaca.JACA, true
+					}
+				}}
+				c.p, c.m = task{share: 0.5, vertices: odd.vertices}.make(t, kind)
+				c.p.Train[0] = true
+				c.m.Layers, c.m.Hidden = odd.layers, odd.hidden
+				want, err := c.train(t, groupings["1x4"], nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, group := range []string{"2x2", "3+1"} {
+					if got, err := c.train(t, groupings[group], memoryRanks(t, 2, 0)); err != nil || !slices.Equal(got, slices.Repeat(want, 2)) {
+						t.Errorf("%s: %v, %v\nin one process %v", group, got, err, want)
+					}
+				}
+			})
+		}
+	}
+}
+
+// What does not go over ranks is refused with a line, before anything is placed.
+func TestRanksRefuse(t *testing.T) {
+	p, m := task{share: 0.4, vertices: 200}.make(t, gnn.GCN)
+	for want, edit := range map[string]func(o *Options){
+		"staleness 2 over 2 ranks: rows of other ranks are of the epoch that reads them: set staleness 0": func(o *Options) {
+			o.Cache.Policy, o.Cache.Staleness = jaca.JACA, jaca.Staleness{Bound: 2}
+		},
+		"policy lru over 2 ranks: it decides by what one process reads: choose none or jaca": func(o *Options) { o.Cache.Policy = jaca.LRU },
+		"checkpoints over 2 ranks: they are written and read by one process only: set no checkpoint folder": func(o *Options) {
+			o.CheckpointDir = t.TempDir()
+		},
+	} {
+		o := Options{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Parts: 4, Devices: cpus(t, 2), Part: scatterParts(p.Vertices(), 4), Ranks: memoryRanks(t, 2, 0)[0]}
+		edit(&o)
+		if _, err := New(t.Context(), p, o); err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+// lostRank is a rank that loses the others in the epoch that it waits for.
+type lostRank struct {
+	memoryRank
+	done chan struct{}
+}
+
+var errLost = errors.New("rank 1 (host b) lost in epoch 0: connection closed")
+
+func (r lostRank) Done() <-chan struct{} { return r.done }
+func (lostRank) Err() error              { return errLost }
+
+// A rank that waits for one that is lost ends with what the connections say, long before the deadline.
+func TestRankIsLost(t *testing.T) {
+	c := farRun{}
+	c.p, c.m = task{share: 0.4, vertices: 200}.make(t, gnn.GCN)
+	all, done := memoryRanks(t, 2, 0), make(chan struct{})
+	trainers, ended := make([]*Trainer, 2), make(chan error)
+	for k, own := range groupings["2x2"] {
+		o := Options{Model: c.m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Epochs: 2, First: own.Lo, Parts: 4, Devices: c.devices(t, own),
+			Part: scatterParts(c.p.Vertices(), 4), Ranks: lostRank{all[k].(memoryRank), done}}
+		go func() {
+			var err error
+			trainers[k], err = New(t.Context(), c.p, o)
+			ended <- err
+		}()
+	}
+	if err := errors.Join(<-ended, <-ended); err != nil {
+		t.Fatal(err)
+	}
+	for _, tr := range trainers {
+		defer tr.Close()
+	}
+	go func() {
+		_, err := trainers[0].Run(t.Context())
+		ended <- err
+	}()
+	time.Sleep(50 * time.Millisecond)
+	close(done)
+	select {
+	case err := <-ended:
+		if !errors.Is(err, errLost) {
+			t.Errorf("rank 0 ends with %v", err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("rank 0 hangs")
+	}
+}
