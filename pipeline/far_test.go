@@ -85,11 +85,15 @@ type farRun struct {
 	p       *Problem
 	m       gnn.Config
 	edit    func(p *Problem, o *Options)
-	sharing bool // two parts on each device
+	sharing bool         // two parts on each device
+	on      []gpu.Device // by part; nil: CPU devices of its own
 }
 
 // devices are those of some parts.
 func (c *farRun) devices(t *testing.T, own graph.Range) (all []gpu.Device) {
+	if c.on != nil {
+		return c.on[own.Lo:own.Hi]
+	}
 	open := cpus(t, own.Hi-own.Lo)
 	for k := range open {
 		if c.sharing {
