@@ -211,6 +211,7 @@ func (a adversary) wrap(devices []gpu.Device) []gpu.Device {
 // No row is ever older than the bound, and none is of another epoch than the schedule says, whichever queue is late: the run
 // has the bits and the counts of one in which none is.
 func TestBoundUnderAdversarialSchedules(t *testing.T) {
+	t.Parallel()
 	list, each := settings(112), 9
 	first, n := 0, 16
 	switch {

@@ -256,6 +256,7 @@ func (d *anyRun) trainer(t *testing.T, devices []gpu.Device, edit func(*Options)
 // Any options on any graph, in as many parts as there are vertices and more: a run ends without an error, and what must not
 // depend on caches or on parts does not.
 func TestAnyRun(t *testing.T) {
+	t.Parallel()
 	first, draws := 0, 100
 	if testing.Short() {
 		draws = 50

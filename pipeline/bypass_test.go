@@ -16,6 +16,7 @@ import (
 // Caches with too few hits are left alone for good: from then on every row moves in every epoch. That is said once, depends on
 // nothing but the run, and survives a stop.
 func TestBypass(t *testing.T) {
+	t.Parallel()
 	const parts, epochs = 3, 12
 	for n, c := range []staleCase{
 		{policy: jaca.JACA, local: "30%", global: "40%", staleness: 2},

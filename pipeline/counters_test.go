@@ -58,6 +58,7 @@ func counterCases() []staleCase {
 // and evaluates, and one that was stopped after any epoch and resumed. CAPGNN_LONG=1 stops all cases after any epoch,
 // by turns.
 func TestCountersOfEqualRuns(t *testing.T) {
+	t.Parallel()
 	const parts, epochs = 3, 12
 	cases := counterCases()
 	taken := takes(t, 1, staleValues(cases))

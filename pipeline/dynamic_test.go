@@ -60,6 +60,7 @@ func schedulesOf(tr *Trainer, plan *jaca.Plan) []jaca.Schedule {
 // Rows that change slots in every epoch: the weights are those of the plain truth, which takes every row in the version that the
 // lookups name.
 func TestDynamicRowsAreThoseOfTheLookups(t *testing.T) {
+	t.Parallel()
 	const parts, epochs = 3, 9
 	cases := dynamicCases()
 	taken := takes(t, 3, staleValues(cases))

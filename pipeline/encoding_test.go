@@ -131,6 +131,7 @@ func TestEncodedBytes(t *testing.T) {
 // rows, in the mean, than half the share of what it falls by that the roundings of three layers in both directions are of a row,
 // of which int8's are the largest. In a single epoch it may be: with stale rows the curves are rough.
 func TestEncodedRowsLearn(t *testing.T) {
+	t.Parallel()
 	const parts = 3
 	kinds := gnn.Kinds
 	if testing.Short() {

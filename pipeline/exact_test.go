@@ -232,6 +232,7 @@ func checkTrace(t *testing.T, name string, got, base trace, of func() *spread) {
 
 // Any number of parts gives what one part gives, dropout on (docs/determinism.md).
 func TestPartsAgree(t *testing.T) {
+	t.Parallel()
 	tasks := map[string]task{
 		"undirected":        {share: 0.5},
 		"directed":          {directed: true, share: 0.5},

@@ -10,6 +10,7 @@ import (
 
 // Exact epochs use rows of their own; behind them rows get as old as the bound allows, and those in use are the schedule's.
 func TestExactEpochs(t *testing.T) {
+	t.Parallel()
 	const exact, parts = 3, 3
 	cases := staleCases()
 	taken := takes(t, 3, staleValues(cases))

@@ -15,6 +15,7 @@ import (
 // at several h, none below 1e-4, and the best must agree to 1 % of the derivative's scale, ‖g‖·‖d‖/√size, plus the rounding
 // at the smallest h, 3e-5·‖d‖.
 func TestFiniteDifferences(t *testing.T) {
+	t.Parallel()
 	for _, kind := range gnn.Kinds {
 		for name, k := range map[string]task{
 			"directed":   {directed: true, share: 0.05, vertices: manyVertices},

@@ -18,6 +18,7 @@ import (
 // A cache that takes what memory leaves leaves enough for all that comes with it: with any budget in which a run without slots
 // fits, a run with them fits as well, counted on ledgers.
 func TestLocalCachesFit(t *testing.T) {
+	t.Parallel()
 	const parts = 3
 	for i, kind := range gnn.Kinds {
 		for name, c := range map[string]halo.Options{

@@ -90,6 +90,7 @@ func near(t *testing.T, name string, got []float32, want []float64) {
 
 // The 12 golden cases on 1, 2, 3 and 5 devices, with every saving switched off in turn.
 func TestGolden(t *testing.T) {
+	t.Parallel()
 	cases, err := golden.Load()
 	if err != nil {
 		t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 // A run that uses rows of earlier epochs, stopped at any epoch and resumed, has the bits of one that was not; and so it has
 // whatever is evaluated or checkpointed in between.
 func TestStaleResume(t *testing.T) {
+	t.Parallel()
 	const parts, epochs = 3, 11
 	cases := staleCases()
 	auto := staleCase{policy: jaca.Paper, local: "50%", global: "30%", staleness: -1}

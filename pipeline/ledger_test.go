@@ -14,6 +14,7 @@ import (
 
 // What a run would take, counted on ledgers, is what it takes: the high-water mark of every device, byte for byte.
 func TestLedgerEqualsRun(t *testing.T) {
+	t.Parallel()
 	for _, kind := range gnn.Kinds {
 		for _, parts := range []int{1, 3} {
 			for name, edit := range map[string]func(*Problem, *Options){

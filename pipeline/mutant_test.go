@@ -121,6 +121,7 @@ var needless = map[string]string{
 // Every wait of a queue is needed: where it is left out, some schedule gives other bits or a fault. So the schedules are
 // adverse enough, and no wait is there for nothing.
 func TestEveryWaitIsNeeded(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("tries some hundred schedules")
 	}

@@ -174,6 +174,7 @@ func TestPreparedKeys(t *testing.T) {
 
 // A damaged entry is not used: it is made again, and the run is the same.
 func TestPreparedDamaged(t *testing.T) {
+	t.Parallel()
 	p, m := task{share: 0.3, directed: true}.make(t, gnn.GCN)
 	p.GraphKey, p.FeaturesKey = "graph", "features"
 	train := func(s *shelf) string {

@@ -109,6 +109,7 @@ func prunedCases(t *testing.T, f func(t *testing.T, kind gnn.Kind, directed, loo
 // against central differences in float64, dropout on, within docs/determinism.md. Gradients that cancel to nothing are compared with
 // the whole.
 func TestPrunedGradients(t *testing.T) {
+	t.Parallel()
 	prunedCases(t, func(t *testing.T, kind gnn.Kind, directed, loops, rescale bool) {
 		p, m, init := smallTask(t, kind, directed, loops)
 		const parts = 3
@@ -164,6 +165,7 @@ func differs(got []float32, want []float64) float64 {
 // A pruned run goes the way of a reference that trains on A_eff in float64: losses and weights of four steps of gradient
 // descent, new dropout masks in each.
 func TestPrunedTraining(t *testing.T) {
+	t.Parallel()
 	const lr, parts = 0.2, 3
 	epochs := 2
 	if long.Wanted() {

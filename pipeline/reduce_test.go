@@ -127,6 +127,7 @@ func shaAfter(t *testing.T, tr *Trainer, epochs int, epoch func(int)) string {
 // Sums beside the backward pass give the bits of sums behind it, over peer routes, staged routes and shared devices, whatever
 // arrives first and in how many pieces a layer lies.
 func TestReductionBits(t *testing.T) {
+	t.Parallel()
 	const epochs = 4
 	shared := func(t testing.TB, n int) []gpu.Device {
 		two := cpus(t, 2)

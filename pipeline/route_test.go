@@ -74,6 +74,7 @@ func TestPartsShareADevice(t *testing.T) {
 
 // Odd depths, widths and heads: 3 parts equal one, and finite differences would not be cheaper.
 func TestOddShapes(t *testing.T) {
+	t.Parallel()
 	for _, kind := range gnn.Kinds {
 		for _, c := range []struct{ layers, hidden, heads int }{{1, 16, 3}, {2, 33, 3}, {5, 7, 1}, {3, 65, 5}} {
 			for _, k := range []task{{share: 0.2, directed: true, vertices: manyVertices}, {share: 0.2, sparse: true, multi: true, vertices: manyVertices}} {

@@ -80,6 +80,7 @@ var errStop = errors.New("stop")
 
 // A run that dies after any epoch and is resumed equals one that did not, bit for bit.
 func TestResume(t *testing.T) {
+	t.Parallel()
 	t.Run("whole", func(t *testing.T) { testResume(t, 0) })
 	t.Run("pruned", func(t *testing.T) { testResume(t, 0.5) })
 }

@@ -282,6 +282,7 @@ func TestExactWhateverIsCached(t *testing.T) {
 
 // Periods that follow drift change nothing but which version is used: the weights are those of the plain truth.
 func TestAdaptiveRowsAreThoseOfTheSchedule(t *testing.T) {
+	t.Parallel()
 	const parts, epochs = 3, 60
 	for n, kind := range gnn.Kinds {
 		for _, pipeline := range []bool{false, true} {

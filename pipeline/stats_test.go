@@ -32,6 +32,7 @@ func replayOf(t *testing.T, tr *Trainer, with func() *Trainer) *jaca.Replay {
 // What a run counts while it moves rows is what the rules of package jaca say of it, epoch by epoch: lookups, hits, bytes by
 // route, refresh, ages. With the pipeline the first epoch moves rows for itself and for the second: only there bytes may be more.
 func TestStatsEqualReplay(t *testing.T) {
+	t.Parallel()
 	const parts, epochs = 4, 11
 	cases := append(staleCases(), dynamicCases()...)
 	for n, c := range append(staleCases(), dynamicCases()...) {

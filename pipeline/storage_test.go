@@ -16,6 +16,7 @@ import (
 // to a gradient is measured, with features that have random errors of up to 2⁻⁷. Checked are all gradients at three sets of
 // weights, dropout on, and the loss curve.
 func TestBF16Storage(t *testing.T) {
+	t.Parallel()
 	for i, kind := range []gnn.Kind{gnn.GCN, gnn.SAGE, gnn.GIN} {
 		for j, k := range []task{{share: 0.3, directed: true}, {share: 1, sparse: true}, {share: 0.5, multi: true}} {
 			if i != j && !long.Wanted() {

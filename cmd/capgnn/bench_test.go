@@ -87,6 +87,7 @@ func TestBenchAfterAKill(t *testing.T) {
 
 // Every experiment runs on a small graph and says something.
 func TestBenchEverything(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t)
 	data := newStore().write(s, "rings.npz")
 	s.measured("cpu:0,threads=1,link=1GiB/s,cpu:1,threads=1,link=1GiB/s,cpu:2,threads=1,link=8GiB/s,cpu:3,threads=1,link=8GiB/s") // those of overhead

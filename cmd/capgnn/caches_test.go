@@ -87,6 +87,7 @@ func TestCacheOfADeviceThatIsTooSmall(t *testing.T) {
 
 // Where memory leaves less than all rows take, auto takes what is left, down to nothing, and the run fits.
 func TestAutoTakesWhatIsLeft(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
 	fits, last := 0, 0
@@ -155,6 +156,7 @@ func TestCacheStatistics(t *testing.T) {
 
 // Drift is kept over a stop: a resumed run tells all of it.
 func TestDriftIsTold(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
 	args := cached("--staleness", "auto:0.5", "--epochs", "300", "--hidden", "32", "--checkpoint-every", "7")

@@ -86,6 +86,7 @@ func TestImportMemoryOfPublishedSets(t *testing.T) {
 // Every format, large enough that a second copy of what is large would show: 2 Mi pairs, or 12 MiB of features. CAPGNN_LONG=1 doubles
 // the features and adds flags.
 func TestImportMemory(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("writes 300 MB")
 	}

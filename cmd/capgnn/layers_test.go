@@ -21,6 +21,7 @@ var readmeCommand = regexp.MustCompile(`(?m)^\./capgnn ((?:train|plan|partition)
 
 // What README and the guide say to type works with one layer and with two, as it stands and with any model on one to four parts: gat refuses old rows.
 func TestReadmeCommandsWithFewLayers(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob("../../docs/guide/*.md")
 	if err != nil {
 		t.Fatal(err)
@@ -71,6 +72,7 @@ func TestReadmeCommandsWithFewLayers(t *testing.T) {
 
 // A staleness that lets no row age changes no bit, and says so; such runs go on where they were stopped, and predict.
 func TestStalenessWithoutOldRows(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
 	flags := func(more ...string) []string {

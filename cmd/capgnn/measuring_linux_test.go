@@ -18,6 +18,7 @@ import (
 // profile that is killed or stopped in its middle is gone on with by the next command that measures these devices: at most
 // what was under way is measured again.
 func TestProfileGoesOn(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t)
 	list := "cpu:threads=1,mem=64MiB,cpu:threads=1,mem=64MiB,slow=2"
 	kept := func() int {

@@ -32,6 +32,7 @@ func (s *sandbox) partition(args ...string) *partitionReport {
 
 // What partition reports is what a walk over the graph counts; vertices alone are balanced unless something else is asked for.
 func TestPartitionCounts(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t)
 	data, err := datasets.Generate(1)
 	if err != nil {
@@ -90,6 +91,7 @@ func countParts(g *graph.CSR, part []int32, parts int) (cut int64, halo, edges [
 
 // Parts for unequal devices: all are about equally long at work, and train takes the plan as it is.
 func TestPartitionForDevices(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t)
 	devices := "sim:rtx3090,sim:gtx1660ti"
 	r := s.partition("--dataset", "generated", "--devices", devices, "--out", "p.plan", "--plot", "pictures/p")
@@ -142,6 +144,7 @@ func picture(t *testing.T, base string) {
 
 // Pruning keeps to its bound, says what went, and trains; the paper's cost ends even.
 func TestPartitionPrunes(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t)
 	devices := "sim:rtx3090,sim:rtx3090,sim:a40,sim:rtx3060"
 	all := s.partition("--dataset", "generated", "--devices", devices, "--max-prune", "1", "--no-move", "--balance", "1.5")
@@ -173,6 +176,7 @@ func TestPartitionPrunes(t *testing.T) {
 // What fits no device ends with exit code 3, need against have and a remedy; what fits the devices together is shared out so
 // that it fits each, whatever that costs.
 func TestPartitionMemory(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t)
 	_, line, code := s.run("partition", "--quiet", "--dataset", "generated", "--devices", "sim:rtx3090,mem=1MiB,sim:rtx3090,mem=1MiB")
 	if code != term.ExitDoesNotFit || strings.Count(line, "\n") != 1 || !strings.Contains(line, "can give") || !strings.Contains(line, "add a device") {
@@ -247,6 +251,7 @@ func TestCardFile(t *testing.T) {
 
 // A device of a profile can be simulated, as often as one likes; links that share a bus are slower together.
 func TestSimulatedProfile(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t)
 	s.must("profile", "--quick", "--devices", "cpu:threads=1,cpu:threads=1,slow=2", "--out", "p.json", "--quiet")
 	r := s.partition("--dataset", "generated", "--devices", "sim:p.json,sim:p.json#1,sim:p.json#0")
@@ -263,6 +268,7 @@ func TestSimulatedProfile(t *testing.T) {
 
 // plan forecasts every choice of devices that differs, the fastest first.
 func TestPlanSubsets(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t)
 	var m training.MemoryPlan
 	out := s.must("plan", "--json", "--quiet", "--dataset", "generated", "--devices", "sim:rtx3090,sim:rtx3090,sim:a40")

@@ -11,6 +11,7 @@ import (
 
 // What plan says a run takes is what the run takes, on every device.
 func TestPlanEqualsRun(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
 	s.measured("cpu:threads=1,cpu:threads=1")

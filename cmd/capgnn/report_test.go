@@ -56,6 +56,7 @@ func numbersIn(t *testing.T, s *sandbox, run string, keys ...string) []float64 {
 
 // The page that train writes, seen in a browser, holds the numbers of metrics.jsonl.
 func TestReportOfARun(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
 	s.train(small("--devices", "cpu:0,cpu:1", "--run-dir", "run")...)
@@ -108,6 +109,7 @@ func TestReportOfARun(t *testing.T) {
 
 // The page of a run with caches whose periods follow drift holds what its metrics say of them, also in a dark and narrow browser.
 func TestReportOfCaches(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
 	s.train("--dataset", "ok.npz", "--layers", "4", "--hidden", "16", "--epochs", "40", "--devices", "cpu:0,cpu:1,cpu:2", "--staleness", "auto:20,4", "--run-dir", "run")

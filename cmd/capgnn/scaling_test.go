@@ -79,6 +79,7 @@ func TestPredictScaling(t *testing.T) {
 
 // Without a train_mask the rows that the split trains on standardise the features, those of this seed whatever was remembered.
 func TestStandardizeBySplit(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t)
 	bare, masked := newStore(), newStore()
 	for _, st := range []store{bare, masked} {

@@ -106,6 +106,7 @@ func losses(t *testing.T, dir string) []any {
 }
 
 func TestRerunsGiveEqualBits(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
 	s.measured("cpu:threads=1,cpu:threads=1,slow=1.5")
@@ -268,6 +269,7 @@ func TestUnwritableMetrics(t *testing.T) {
 }
 
 func TestDemo(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t)
 	stdout, stderr, code := s.run("demo", "--generated")
 	if code != 0 {

@@ -17,6 +17,7 @@ var shellBlock = regexp.MustCompile("(?s)\n```sh\n(.*?)```\n")
 
 // What the tutorial says to type works, in one folder, from the first block to the last.
 func TestTutorial(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("bash"); err != nil {
 		t.Skip("there is no bash on this machine")
 	}
