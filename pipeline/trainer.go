@@ -160,7 +160,7 @@ func (t *Trainer) each(f func(w *worker) error) error {
 	outcomes := make(chan outcome, len(t.workers))
 	for _, w := range t.workers {
 		// Owned by this call, which waits for it; it ends at the latest when the hub does, unless its device does not answer.
-		go func() { outcomes <- outcome{w, f(w)} }()
+		go func() { outcomes <- outcome{w, w.cause(f(w))} }()
 	}
 	errs := make([]error, len(t.workers))
 	var patience <-chan time.Time

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"encoding/binary"
+	"errors"
 	"math"
 	"slices"
 	"time"
@@ -95,6 +96,20 @@ func (w *worker) queues() []gpu.Queue {
 
 // sync waits for all queues of the worker.
 func (w *worker) sync() error { return w.waits.Settle(w.queues()...) }
+
+// cause returns the fault of one of the worker's queues in place of an error that says that another part has ended the run: that part may have
+// failed for what this queue did not do.
+func (w *worker) cause(err error) error {
+	if echo := new(meet.Echo); !errors.As(err, &echo) {
+		return err
+	}
+	for _, q := range w.queues() {
+		if fault := q.Fault(); fault != nil {
+			return fault
+		}
+	}
+	return err
+}
 
 // finish waits until the epoch has been computed. With the pipeline rows may be under way to the next one still.
 func (w *worker) finish() error {
