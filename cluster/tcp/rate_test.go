@@ -22,7 +22,7 @@ const (
 
 // BenchmarkRate measures rows from rank 0 to rank 1 beside a bare copy loop over one connection, in turn, and reports the median ratio:
 //
-//	go test -run XXX -bench Rate -benchtime 45x ./cluster/tcp
+//	go test -run '^$' -bench Rate -benchtime 45x ./cluster/tcp
 func BenchmarkRate(b *testing.B) {
 	for name, o := range modes {
 		b.Run(name, func(b *testing.B) {
