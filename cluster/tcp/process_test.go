@@ -38,7 +38,10 @@ func process(args []string) int {
 		PeerTimeout: time.Second, Waits: func() string { return "rows" }}
 	g, err := Join(context.Background(), o)
 	if err == nil {
-		err = epochsOf(g, epochs)
+		err = epochsOf(g, epochs, func(epoch uint32) {
+			fmt.Println("epoch", epoch)
+			time.Sleep(5 * time.Millisecond)
+		})
 		err = errors.Join(err, g.Close())
 	}
 	if err != nil {
@@ -49,7 +52,8 @@ func process(args []string) int {
 	return 0
 }
 
-func epochsOf(g *Group, epochs int) error {
+// epochsOf exchanges rows and numbers in so many epochs, and calls then behind each.
+func epochsOf(g *Group, epochs int, then func(epoch uint32)) error {
 	var list []cluster.Area
 	for from := range g.Ranks() {
 		for to := range g.Ranks() {
@@ -97,8 +101,7 @@ func epochsOf(g *Group, epochs int) error {
 		if _, err := g.Broadcast(context.Background(), epoch, nil); err != nil {
 			return err
 		}
-		fmt.Println("epoch", epoch)
-		time.Sleep(5 * time.Millisecond)
+		then(epoch)
 	}
 	return nil
 }
