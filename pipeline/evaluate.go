@@ -69,6 +69,7 @@ func (t *Trainer) evaluate() (Metrics, *float64, error) {
 	if err != nil {
 		return Metrics{}, nil, err
 	}
+	t.receivedInEpoch() // what travels to evaluate counts for no epoch
 	counts, err := gather(t.hub.Context(), t, tagEvaluation, own)
 	if err != nil {
 		return Metrics{}, nil, err

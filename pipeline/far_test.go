@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,10 +23,38 @@ import (
 )
 
 // memoryRank is a rank joined to others by memory.
-type memoryRank struct{ shaped.Transport }
+type memoryRank struct {
+	shaped.Transport
+	received []atomic.Int64 // by rank: bytes
+	epoch    atomic.Uint32
+}
+
+func newMemoryRank(t shaped.Transport) *memoryRank {
+	return &memoryRank{Transport: t, received: make([]atomic.Int64, t.Ranks())}
+}
+
+// Expect counts what arrives.
+func (r *memoryRank) Expect(from int, area uint32, into []byte, arrived func(epoch uint32, hi int)) {
+	last, there := int64(-1), 0
+	r.Transport.Expect(from, area, into, func(epoch uint32, hi int) {
+		if int64(epoch) != last {
+			last, there = int64(epoch), 0
+		}
+		r.received[from].Add(int64(hi - there))
+		there = hi
+		arrived(epoch, hi)
+	})
+}
+
+func (r *memoryRank) Received(from int) (rows, frames int64) {
+	n := r.received[from].Load()
+	return n, n
+}
+
+func (r *memoryRank) SetEpoch(epoch uint32) { r.epoch.Store(epoch) }
 
 // Announce compares tables.
-func (r memoryRank) Announce(ctx context.Context, areas [][4]int) error {
+func (r *memoryRank) Announce(ctx context.Context, areas [][4]int) error {
 	mine, err := json.Marshal(areas)
 	if err != nil {
 		return err
@@ -37,8 +66,8 @@ func (r memoryRank) Announce(ctx context.Context, areas [][4]int) error {
 	return err
 }
 
-func (memoryRank) Done() <-chan struct{} { return nil }
-func (memoryRank) Err() error            { return nil }
+func (*memoryRank) Done() <-chan struct{} { return nil }
+func (*memoryRank) Err() error            { return nil }
 
 // tcpRank is a rank joined to others by connections.
 type tcpRank struct{ *tcp.Group }
@@ -55,6 +84,11 @@ func (r tcpRank) Announce(ctx context.Context, areas [][4]int) error {
 	return r.Group.Announce(ctx, table)
 }
 
+func (r tcpRank) Received(from int) (rows, frames int64) {
+	x := r.Traffic()[from]
+	return x.Received, x.ReceivedFrames
+}
+
 // memoryRanks returns n ranks; with a seed what they send takes a random time.
 func memoryRanks(t *testing.T, n int, seed uint64) (all []Ranks) {
 	t.Helper()
@@ -62,12 +96,12 @@ func memoryRanks(t *testing.T, n int, seed uint64) (all []Ranks) {
 	t.Cleanup(locals[0].Close)
 	for _, l := range locals {
 		if seed == 0 {
-			all = append(all, memoryRank{l})
+			all = append(all, newMemoryRank(l))
 			continue
 		}
 		s := shaped.Shape(l, shaped.Options{Jitter: 300 * time.Microsecond, Seed: seed})
 		t.Cleanup(s.Close)
-		all = append(all, memoryRank{s})
+		all = append(all, newMemoryRank(s))
 	}
 	return all
 }
@@ -312,7 +346,7 @@ func TestRanksRefuse(t *testing.T) {
 
 // lostRank is a rank that loses the others in the epoch that it waits for.
 type lostRank struct {
-	memoryRank
+	*memoryRank
 	done chan struct{}
 }
 
@@ -329,7 +363,7 @@ func TestRankIsLost(t *testing.T) {
 	trainers, ended := make([]*Trainer, 2), make(chan error)
 	for k, own := range groupings["2x2"] {
 		o := Options{Model: c.m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Epochs: 2, First: own.Lo, Parts: 4, Devices: c.devices(t, own),
-			Part: scatterParts(c.p.Vertices(), 4), Ranks: lostRank{all[k].(memoryRank), done}}
+			Part: scatterParts(c.p.Vertices(), 4), Ranks: lostRank{all[k].(*memoryRank), done}}
 		go func() {
 			var err error
 			trainers[k], err = New(t.Context(), c.p, o)

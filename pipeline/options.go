@@ -154,6 +154,8 @@ type EpochStats struct {
 	// Reduce is the time that the update takes behind the last backward pass: what is left to reduce, the optimiser step and
 	// the weights' way to all parts.
 	Reduce time.Duration
+	// Pairs is what ranks have sent each other in training, by reader and then by sender: those that sent something. nil: there is one process.
+	Pairs []RankPair
 }
 
 // Totals is the sum over all epochs of a run, those before a resumption among them.

@@ -18,6 +18,10 @@ type Ranks interface {
 	// Announce says which areas there are: from, to, number and bytes of each. All ranks call it once, with the same table, before Send and Expect; it returns
 	// when all have.
 	Announce(ctx context.Context, areas [][4]int) error
+	// SetEpoch says which epoch this process computes now: for lines that name a loss.
+	SetEpoch(epoch uint32)
+	// Received returns the bytes that another rank has sent so far: those in areas of this one, counted before it is told of them, and those of all frames.
+	Received(from int) (rows, frames int64)
 	// Done is closed when the others cannot be reached any more, Err says why.
 	Done() <-chan struct{}
 	Err() error
@@ -36,6 +40,10 @@ const (
 	tagDivergence
 	tagResult
 )
+
+// tagNames says what a rank waits for while it gathers.
+var tagNames = [...]string{tagFacts: "what others know of their devices", tagBuilt: "others to place their parts", tagEpoch: "the numbers of the epoch",
+	tagEvaluation: "scores", tagDivergence: "outputs that are no numbers", tagResult: "the last numbers"}
 
 // Numbers of areas: of gradients and weights between neighbours, then one for each part, of its rows.
 const (
@@ -68,10 +76,16 @@ func (t placer) join() error {
 	if !t.o.several() {
 		return nil
 	}
+	t.pairs = newPairs(t.o.Ranks, t.halo.Facts)
 	if err := t.o.Ranks.Announce(t.hub.Context(), t.areas()); err != nil {
 		return fmt.Errorf("agree on the memory between ranks: %w", err)
 	}
 	t.joined = true
+	var compute []gpu.Queue
+	for _, w := range t.workers {
+		compute = append(compute, w.compute)
+	}
+	t.watch = t.hub.Watch(t.o.First, compute)
 	go func() { // ends with the run
 		select {
 		case <-t.o.Ranks.Done():
@@ -106,6 +120,8 @@ func gather[T any](ctx context.Context, t *Trainer, tag uint32, own []T) ([]T, e
 	if t.o.Ranks == nil {
 		return own, nil
 	}
+	t.gathering.Store(&tagNames[tag])
+	defer t.gathering.Store(nil)
 	raw, err := json.Marshal(own)
 	if err != nil {
 		return nil, err

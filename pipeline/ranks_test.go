@@ -50,6 +50,8 @@ func (noRows) Send(int, uint32, uint32, int, []byte, func(error))       { panic(
 func (noRows) Expect(int, uint32, []byte, func(message uint32, hi int)) { panic("rows") }
 func (noRows) Done() <-chan struct{}                                    { panic("rows") }
 func (noRows) Err() error                                               { panic("rows") }
+func (noRows) SetEpoch(uint32)                                          { panic("rows") }
+func (noRows) Received(int) (rows, frames int64)                        { panic("rows") }
 func (noRows) Taken(from int, area, message uint32)                     { panic("rows") }
 
 func (r *testRank) Rank() int  { return r.rank }

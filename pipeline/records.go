@@ -33,7 +33,8 @@ type partEpoch struct {
 	Halo             jaca.Stats
 	Checking         time.Duration
 	Samples          []halo.Sample
-	Stop             bool // its process has been asked to end
+	Stop             bool       // its process has been asked to end
+	Pairs            []RankPair // at the first part of a process: what others have sent it
 }
 
 // epochOf returns the records of the parts of this process behind an epoch. before and reduced are what they had done before it.
@@ -45,6 +46,7 @@ func (t *Trainer) epochOf(epoch int, before, reduced []gpu.Usage) []partEpoch {
 		r.Halo, r.Checking = w.ep.TakeStats()
 		r.Samples, r.Stop = t.halo.Samples(w.index, epoch), stop
 	}
+	own[0].Pairs = t.receivedInEpoch()
 	return own
 }
 
@@ -57,7 +59,7 @@ func (e *EpochStats) sum(all []partEpoch) (samples []halo.Sample) {
 		e.Halo.Add(r.Halo)
 		e.CheckCache += r.Checking / time.Duration(len(all))
 		e.Parts, e.HaloParts, e.CheckParts = append(e.Parts, r.Usage), append(e.HaloParts, r.Halo), append(e.CheckParts, r.Checking)
-		samples = append(samples, r.Samples...)
+		samples, e.Pairs = append(samples, r.Samples...), append(e.Pairs, r.Pairs...)
 	}
 	return samples
 }

@@ -113,6 +113,9 @@ func (t *Trainer) trainEpoch(e *EpochStats) error {
 // runParts runs an epoch on all parts.
 func (t *Trainer) runParts(epoch int) error {
 	t.hub.Epoch = epoch
+	if t.joined {
+		t.o.Ranks.SetEpoch(uint32(epoch))
+	}
 	if err := t.halo.BeginEpoch(epoch); err != nil {
 		return err
 	}

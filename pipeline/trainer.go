@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"capgnn/gnn"
@@ -38,6 +39,10 @@ type Trainer struct {
 	replaced bool       // newExact made it
 	joined   bool       // other ranks may send rows, gradients and weights
 	over     bool       // they have sent all of them
+	pairs    *pairs     // what they have sent; nil: there are none
+	watch    *meet.Watch
+	// gathering is what this process waits for of others beside rows and gradients; nil: nothing.
+	gathering atomic.Pointer[string]
 	// asked ends when this one of several processes is to end its run, stop ends that of all; nil: there is one process.
 	asked context.Context
 	stop  context.CancelFunc

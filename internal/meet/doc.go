@@ -2,7 +2,7 @@
 //
 // Its nouns: a Hub is what the parts of a run share: when the run ends, how long a wait may take, and the epoch under way; Waits are
 // those of one part, for other parts and for its own device; an Echo is what a part reports that was stopped because another one
-// failed; Late is what a part reports that has waited too long.
+// failed; Late is what a part reports that has waited too long; a Watch notes what parts wait for that other processes have.
 //
 // # Contract
 //

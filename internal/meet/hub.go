@@ -15,6 +15,7 @@ type Hub struct {
 	ctx      context.Context // ends when any part fails
 	cancel   context.CancelCauseFunc
 	deadline time.Duration
+	watch    *Watch // nil: nobody asks
 }
 
 // NewHub returns the hub of a run that is over when ctx ends, and in which no wait may take longer than deadline.
@@ -43,8 +44,10 @@ func Receive[T any](h *Hub, ch <-chan T, waiter, owner int, what string) T {
 	}
 	timer := time.NewTimer(h.deadline)
 	defer timer.Stop()
+	end := h.watch.begin(waiter, owner, what)
 	select {
 	case v := <-ch:
+		end()
 		return v
 	case <-h.ctx.Done():
 		panic(stop{&Echo{context.Cause(h.ctx), h.late(waiter, owner, what)}})

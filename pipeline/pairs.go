@@ -1,0 +1,85 @@
+package pipeline
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"capgnn/gpu"
+	"capgnn/pipeline/halo"
+)
+
+// RankPair is what one rank has sent another.
+type RankPair struct {
+	From, To int
+	Rows     gpu.Bytes     // halo rows, gradients and new weights
+	Frames   gpu.Bytes     // all that travelled on the data connection: Rows, with headers and the words of the transport
+	Wait     time.Duration // how long devices of To had nothing to compute and waited for From, mean over To's parts
+}
+
+// pairs counts what other ranks send this one.
+type pairs struct {
+	ranks        Ranks
+	of           []int   // the rank of every part
+	rows, frames []int64 // by rank: that have been counted
+}
+
+// newPairs counts what comes from now on. facts are those of all parts.
+func newPairs(ranks Ranks, facts []halo.Facts) *pairs {
+	p := &pairs{ranks: ranks, rows: make([]int64, ranks.Ranks()), frames: make([]int64, ranks.Ranks())}
+	for _, f := range facts {
+		p.of = append(p.of, f.Rank)
+	}
+	p.take()
+	return p
+}
+
+// take returns what has come since the last call. All rows of an epoch have come when its parts are done, and no others: before a rank sends those of the
+// next one it has the numbers of this one.
+func (p *pairs) take() (all []RankPair) {
+	for from := range p.rows {
+		if from == p.ranks.Rank() {
+			continue
+		}
+		rows, frames := p.ranks.Received(from)
+		x := RankPair{From: from, To: p.ranks.Rank(), Rows: gpu.Bytes(rows - p.rows[from]), Frames: gpu.Bytes(frames - p.frames[from])}
+		if p.rows[from], p.frames[from] = rows, frames; x.Rows > 0 {
+			all = append(all, x)
+		}
+	}
+	return all
+}
+
+// receivedInEpoch returns what other ranks have sent since the last call, and how long it was waited for.
+func (t *Trainer) receivedInEpoch() []RankPair {
+	if !t.joined {
+		return nil
+	}
+	all := t.pairs.take()
+	waited := make([]time.Duration, t.o.Ranks.Ranks())
+	for part, d := range t.watch.Take() {
+		waited[t.pairs.of[part]] += d / time.Duration(len(t.workers))
+	}
+	for i := range all {
+		all[i].Wait = waited[all[i].From]
+	}
+	return all
+}
+
+// Waits says what this process waits for that another one has, such as "halo rows of layer 1 forward of rank 1"; "" = nothing. It may be called from any
+// goroutine.
+func (t *Trainer) Waits() string {
+	if t.joined {
+		if x := t.watch.Now(); x != nil {
+			rank := t.pairs.of[x.For]
+			if strings.HasPrefix(x.What, "to ") {
+				return fmt.Sprintf("rank %d %s", rank, x.What)
+			}
+			return fmt.Sprintf("%s of rank %d", x.What, rank)
+		}
+	}
+	if what := t.gathering.Load(); what != nil {
+		return *what
+	}
+	return ""
+}

@@ -1,0 +1,136 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/jaca"
+)
+
+// onPairs trains four parts on ranks and returns rank 0's epochs.
+func (c *farRun) onPairs(t *testing.T, group string, ranks []Ranks) (all []EpochStats) {
+	t.Helper()
+	edit := c.edit
+	c.edit = func(p *Problem, o *Options) {
+		if edit != nil {
+			edit(p, o)
+		}
+		o.OnEpoch = func(e EpochStats) error {
+			all = append(all, e)
+			return nil
+		}
+	}
+	defer func() { c.edit = edit }()
+	if _, err := c.train(t, groupings[group], ranks); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// What ranks send each other in an epoch is counted by pair, by the transport: gradients to the next rank and weights back where no row crosses,
+// rows besides where some do, the same in every epoch, evaluations left out. Headers are little beside it, and one process has no pairs.
+func TestPairsOfRanks(t *testing.T) {
+	c := farRun{}
+	c.p, c.m = task{share: 0.4, vertices: 400}.make(t, gnn.GCN)
+	c.m.Hidden = 64
+	g := 4 * gpu.Bytes(gnn.FlatLen(c.m))
+	if all := c.onPairs(t, "1x4", nil); all[0].Pairs != nil {
+		t.Errorf("one process has %v", all[0].Pairs)
+	}
+	apart := c
+	apart.edit = func(p *Problem, o *Options) { clear(o.Part) } // all on part 0
+	for name, run := range map[string]farRun{"rows": c, "no rows": apart} {
+		for _, group := range []string{"3+1", "4x1"} {
+			start := time.Now()
+			ranks := connected(t, len(groupings[group]))
+			all := run.onPairs(t, group, ranks)
+			for e, s := range all {
+				rows, neighbours := gpu.Bytes(0), 0
+				for k, x := range s.Pairs {
+					rows += x.Rows
+					least := gpu.Bytes(0)
+					if x.From == x.To+1 || x.To == x.From+1 {
+						neighbours++
+						least = g
+					}
+					if x.Rows < least || name == "no rows" && x.Rows != least || x.Rows != all[0].Pairs[k].Rows {
+						t.Errorf("%s, %s: epoch %d: %+v, gradients are %d, in epoch 0 %+v", name, group, e, x, g, all[0].Pairs[k])
+					}
+					if x.Frames < x.Rows || x.Frames > x.Rows+x.Rows/50+2048 || x.Wait < 0 || x.Wait > time.Since(start) {
+						t.Errorf("%s, %s: epoch %d: %+v", name, group, e, x)
+					}
+				}
+				if n := len(groupings[group]); neighbours != 2*(n-1) || name == "rows" && (len(s.Pairs) != n*(n-1) || rows <= gpu.Bytes(2*(n-1))*g) {
+					t.Errorf("%s, %s: epoch %d: %+v", name, group, e, s.Pairs)
+				}
+			}
+		}
+	}
+}
+
+// A rank says what it waits for, and which rank has it: rows, then the numbers of the epoch.
+func TestRankSaysWhatItWaitsFor(t *testing.T) {
+	c := farRun{}
+	c.p, c.m = task{share: 0.4, vertices: 200}.make(t, gnn.SAGE)
+	ranks := memoryRanks(t, 2, 0)
+	trainers, ended := make([]*Trainer, 2), make(chan error)
+	hold, epochs := make(chan bool), 0
+	for k, own := range groupings["2x2"] {
+		o := Options{Model: c.m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Epochs: 2, First: own.Lo, Parts: 4, Devices: c.devices(t, own),
+			Part: scatterParts(c.p.Vertices(), 4), Ranks: ranks[k]}
+		o.Cache.Policy = jaca.JACA
+		if k == 0 {
+			o.OnEpoch = func(EpochStats) error {
+				if epochs++; epochs == 1 {
+					<-hold
+				}
+				return nil
+			}
+		}
+		go func() {
+			var err error
+			trainers[k], err = New(t.Context(), c.p, o)
+			ended <- err
+		}()
+	}
+	if err := errors.Join(<-ended, <-ended); err != nil {
+		t.Fatal(err)
+	}
+	for _, tr := range trainers {
+		defer tr.Close()
+	}
+	if w := trainers[1].Waits(); w != "" {
+		t.Errorf("before the run: %q", w)
+	}
+	for _, tr := range trainers {
+		go func() {
+			_, err := tr.Run(context.Background())
+			ended <- err
+		}()
+	}
+	for start := time.Now(); ; time.Sleep(time.Millisecond) {
+		w := trainers[1].Waits()
+		if w == "halo rows of layer 1 forward of rank 0" && ranks[1].(*memoryRank).epoch.Load() == 1 {
+			break
+		}
+		if time.Since(start) > 20*time.Second {
+			t.Fatalf("rank 1 waits for %q", w)
+		}
+	}
+	time.Sleep(100 * time.Millisecond)
+	hold <- true
+	if err := errors.Join(<-ended, <-ended); err != nil {
+		t.Fatal(err)
+	}
+	if w := trainers[1].Waits(); strings.Contains(w, "rank") {
+		t.Errorf("behind the run: %q", w)
+	}
+	if d := trainers[1].watch.Take(); len(d) != 0 {
+		t.Errorf("waits behind the run: %v", d)
+	}
+}
