@@ -19,7 +19,10 @@ type BuildInfo struct {
 }
 
 // String is the build in a line.
-func (b BuildInfo) String() string {
+func (b BuildInfo) String() string { return fmt.Sprintf("%s %s/%s", b.Source(), b.OS, b.Arch) }
+
+// Source is what the build was made of, whatever machine it is for.
+func (b BuildInfo) Source() string {
 	commit := b.Commit
 	if commit == "" {
 		commit = "unknown"
@@ -27,7 +30,7 @@ func (b BuildInfo) String() string {
 	if b.Modified {
 		commit += "+"
 	}
-	return fmt.Sprintf("capgnn %s commit %s %s %s/%s", b.Version, commit, b.Go, b.OS, b.Arch)
+	return fmt.Sprintf("capgnn %s commit %s %s", b.Version, commit, b.Go)
 }
 
 // ReadBuildInfo returns what the Go tools have written into this program.

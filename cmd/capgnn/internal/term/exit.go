@@ -57,11 +57,21 @@ type InterruptedError struct{ Note string }
 // Error says what the interruption leaves.
 func (e *InterruptedError) Error() string { return "interrupted: " + e.Note }
 
+// Elsewhere is a fault of a run of several processes, which all of them end with.
+type Elsewhere struct {
+	Code int // exit code
+	Line string
+}
+
+// Error is the line.
+func (e *Elsewhere) Error() string { return e.Line }
+
 // ExitCode maps an error to the process's exit code; the only place that does.
 func ExitCode(err error) int {
 	var (
 		usage       *usageError
 		interrupted *InterruptedError
+		elsewhere   *Elsewhere
 		fit         *FitError
 		disk        *diskError
 		oom         *gpu.OutOfMemory
@@ -73,6 +83,8 @@ func ExitCode(err error) int {
 	switch {
 	case err == nil:
 		return ExitDone
+	case errors.As(err, &elsewhere):
+		return elsewhere.Code
 	case errors.As(err, &interrupted), errors.Is(err, context.Canceled):
 		return ExitInterrupted
 	case errors.As(err, &disk):

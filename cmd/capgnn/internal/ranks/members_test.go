@@ -1,0 +1,214 @@
+package ranks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"capgnn/cluster"
+	"capgnn/cmd/capgnn/internal/term"
+)
+
+// among runs f as every one of n ranks that have joined over loopback, and returns what each of them returned.
+func among(t *testing.T, n int, f func(m *Members) error) []error {
+	t.Helper()
+	port, err := freePort()
+	if err != nil {
+		t.Skipf("no loopback address: %v", err)
+	}
+	errs := make([]error, n)
+	var all sync.WaitGroup
+	for rank := range n {
+		s := Settings{Place: cluster.Place{Rank: rank, Ranks: n, Master: net.JoinHostPort("127.0.0.1", strconv.Itoa(port))},
+			JoinTimeout: 20 * time.Second, PeerTimeout: 5 * time.Second}
+		all.Go(func() {
+			m, err := Join(t.Context(), &term.Console{Out: io.Discard, Err: io.Discard, Quiet: true}, s, cluster.Facts{})
+			if err != nil {
+				errs[rank] = err
+				return
+			}
+			errs[rank] = f(m)
+			m.Close()
+		})
+	}
+	all.Wait()
+	return errs
+}
+
+// Behind a step all ranks have the same error, with its exit code, or none.
+func TestRanksAgree(t *testing.T) {
+	host := thisHost()
+	for _, tc := range []struct {
+		name string
+		errs [3]error
+		code int
+		want string
+	}{
+		{name: "done"},
+		{"input", [3]error{nil, term.Usagef("--dataset cora: not there"), nil}, term.ExitUsage, "rank 1 (host " + host + "): --dataset cora: not there"},
+		{"lowest", [3]error{nil, &term.FitError{Err: errors.New("too large"), Remedy: "less"}, errors.New("disk")}, term.ExitDoesNotFit, "rank 1 (host " + host + "): too large; less"},
+		{"all", [3]error{errors.New("a\nb"), errors.New("c"), errors.New("d")}, term.ExitFailure, "rank 0 (host " + host + `): a\nb`},
+	} {
+		for rank, err := range among(t, 3, func(m *Members) error { return m.Agree(t.Context(), tc.errs[m.Rank()]) }) {
+			if term.ExitCode(err) != tc.code || err != nil && err.Error() != tc.want {
+				t.Errorf("%s: rank %d: %v (exit code %d), want %q (%d)", tc.name, rank, err, term.ExitCode(err), tc.want, tc.code)
+			}
+		}
+	}
+}
+
+// A rank that is interrupted ends all, though they wait in another place.
+func TestInterruptedRankEndsAll(t *testing.T) {
+	errs := among(t, 3, func(m *Members) error {
+		switch m.Rank() {
+		case 1: // its step was cancelled
+			return m.Agree(t.Context(), context.Canceled)
+		case 2: // it is in a step that ends with the run
+			ctx, cancel := m.Until(t.Context())
+			defer cancel()
+			<-ctx.Done()
+			return m.Agree(t.Context(), ctx.Err())
+		}
+		return m.Agree(t.Context(), nil)
+	})
+	for rank, err := range errs {
+		if term.ExitCode(err) != term.ExitInterrupted || !strings.Contains(err.Error(), "before the first epoch: interrupted: ") || err.Error() != errs[0].Error() {
+			t.Errorf("rank %d: %v (exit code %d)", rank, err, term.ExitCode(err))
+		}
+	}
+}
+
+// A rank that waits for the others in vain is interrupted, too.
+func TestWaitingRankIsInterrupted(t *testing.T) {
+	errs := among(t, 2, func(m *Members) error {
+		ctx, cancel := m.Until(t.Context())
+		defer cancel()
+		if m.Rank() == 1 {
+			<-ctx.Done()
+			return m.Agree(ctx, nil)
+		}
+		time.AfterFunc(20*time.Millisecond, cancel)
+		_, err := All(ctx, m, 1)
+		return err
+	})
+	for rank, err := range errs {
+		if term.ExitCode(err) != term.ExitInterrupted {
+			t.Errorf("rank %d: %v (exit code %d)", rank, err, term.ExitCode(err))
+		}
+	}
+}
+
+// The fault of a rank ends all with one line: there with its own exit code, elsewhere as a loss.
+func TestFailedRankEndsAll(t *testing.T) {
+	errs := among(t, 3, func(m *Members) error {
+		if m.SetEpoch(7); m.Rank() == 1 {
+			return m.Fail(&term.FitError{Err: errors.New("device is full"), Remedy: "buy one"})
+		}
+		_, err := All(t.Context(), m, "hello")
+		return m.Fail(err) // what has been said stays
+	})
+	for rank, err := range errs {
+		code := term.ExitLost
+		if rank == 1 {
+			code = term.ExitDoesNotFit
+		}
+		if want := fmt.Sprintf("rank 1 (host %s) failed in epoch 7: device is full; buy one", thisHost()); term.ExitCode(err) != code || err.Error() != want {
+			t.Errorf("rank %d: %v (exit code %d), want %q (%d)", rank, err, term.ExitCode(err), want, code)
+		}
+	}
+}
+
+// Ranks tell each other things, know their machine, and compare what they derive.
+func TestRanksTell(t *testing.T) {
+	for rank, err := range among(t, 3, func(m *Members) error {
+		ctx := t.Context()
+		all, err := All(ctx, m, m.Rank()*10)
+		if err != nil || !slices.Equal(all, []int{0, 10, 20}) {
+			return fmt.Errorf("all ranks give %v, %v", all, err)
+		}
+		if first, err := First(ctx, m, fmt.Sprint("of ", m.Rank())); err != nil || first != "of 0" {
+			return fmt.Errorf("rank 0 gives %q, %v", first, err)
+		}
+		if b, err := m.FirstBytes(ctx, []byte{byte(m.Rank())}); err != nil || string(b) != "\x00" {
+			return fmt.Errorf("rank 0 gives %v, %v", b, err)
+		}
+		if k, n := m.Local(); k != m.Rank() || n != 3 {
+			return fmt.Errorf("rank %d of %d on this machine", k, n)
+		}
+		if err := m.Same(ctx, func(f *cluster.Facts) { f.Data = "d" }); err != nil {
+			return err
+		}
+		if err := m.Announce(ctx, [][4]int{{0, 1, 5, 100}, {2, 0, 1, 7}}); err != nil {
+			return err
+		}
+		return m.Same(ctx, func(f *cluster.Facts) {
+			if f.Plan = "p"; m.Rank() == 2 {
+				f.Plan = "q"
+			}
+		})
+	}) {
+		if want := fmt.Sprintf("plan of rank 2 (host %s) is q, of rank 0 (host %s) it is p", thisHost(), thisHost()); err == nil || !strings.HasPrefix(err.Error(), want) || term.ExitCode(err) != term.ExitUsage {
+			t.Errorf("rank %d: %v (exit code %d)", rank, err, term.ExitCode(err))
+		}
+	}
+}
+
+// What a command's flags and the environment say of its place, and what is wrong with it.
+func TestSettings(t *testing.T) {
+	here := []string{"--rank", "1", "--ranks", "2", "--master", "10.0.0.1"}
+	for _, tc := range []struct {
+		env  map[string]string
+		args []string
+		want string // rank of ranks at master, or an error
+	}{
+		{nil, nil, "0 of 0 at "},
+		{nil, here, "1 of 2 at 10.0.0.1:29500"},
+		{nil, append(here, "--port", "1234", "--transport", "tcp-plain"), "1 of 2 at 10.0.0.1:1234 plain"},
+		{map[string]string{"RANK": "0", "WORLD_SIZE": "4", "MASTER_ADDR": "a", "MASTER_PORT": "7"}, nil, "0 of 4 at a:7"},
+		{map[string]string{"RANK": "0", "WORLD_SIZE": "4", "MASTER_ADDR": "a"}, here, "1 of 2 at 10.0.0.1:29500"},
+		{nil, []string{"--rank", "1"}, "--rank is set, but not --ranks and --master"},
+		{map[string]string{"RANK": "0"}, nil, "RANK is set, but not WORLD_SIZE and MASTER_ADDR"},
+		{map[string]string{"RANK": "4", "WORLD_SIZE": "4", "MASTER_ADDR": "a"}, nil, `RANK="4" is no rank`},
+		{nil, append(here, "--transport", "pigeon"), `--transport "pigeon" is not one of tcp, tcp-plain`},
+		{nil, append(here, "--join-timeout", "0s"), "--join-timeout 0s: give a time above 0"},
+		{nil, append(here, "--peer-timeout", "-1s"), "--peer-timeout -1s: give a time above 0"},
+		{nil, append(here, "--secret-file", "/nowhere/secret"), "--secret-file: "},
+		{map[string]string{"CAPGNN_SECRET": "short"}, here, "CAPGNN_SECRET"},
+		{map[string]string{"CAPGNN_SECRET": "short"}, nil, "0 of 0 at "}, // nobody asks for it
+	} {
+		for _, name := range []string{"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "CAPGNN_SECRET", "XDG_CONFIG_HOME"} {
+			t.Setenv(name, tc.env[name])
+		}
+		t.Setenv("HOME", t.TempDir())
+		var got string
+		app := &cli.App{Flags: Flags(), ExitErrHandler: func(*cli.Context, error) {}, Action: func(c *cli.Context) error {
+			s, err := FromContext(c)
+			if got = fmt.Sprintf("%d of %d at %s", s.Rank, s.Ranks, s.Master); s.Plain {
+				got += " plain"
+			}
+			if s.Several() != (s.Ranks > 1) {
+				t.Errorf("%v: several: %t", tc.args, s.Several())
+			}
+			return err
+		}}
+		err := app.Run(append([]string{"train"}, tc.args...))
+		if err != nil {
+			if got = err.Error(); term.ExitCode(err) != term.ExitUsage {
+				t.Errorf("%v %v: exit code %d of %v", tc.env, tc.args, term.ExitCode(err), err)
+			}
+		}
+		if err == nil && got != tc.want || !strings.Contains(got, tc.want) {
+			t.Errorf("%v %v: %q, want %q", tc.env, tc.args, got, tc.want)
+		}
+	}
+}

@@ -1,0 +1,70 @@
+package ranks
+
+import (
+	"os"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"capgnn/cluster"
+	"capgnn/cmd/capgnn/internal/term"
+)
+
+// GroupMachines is the group of help that Flags are in.
+const GroupMachines = "Several machines"
+
+// Values of --transport.
+const (
+	transportTLS   = "tcp"
+	transportPlain = "tcp-plain"
+)
+
+// Settings say where a process stands among the ranks of a run, and how it finds and trusts them.
+type Settings struct {
+	cluster.Place
+	Secret                   []byte // nil: there is none
+	Plain                    bool   // rows travel without TLS
+	JoinTimeout, PeerTimeout time.Duration
+}
+
+// Several reports whether there are other ranks.
+func (s *Settings) Several() bool { return s.Ranks > 1 }
+
+// Flags are those of a command that runs over several machines.
+func Flags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "rank", Category: GroupMachines, Usage: "number `R` of this process, from 0; without these flags RANK, WORLD_SIZE and MASTER_ADDR say it, or what mpirun, srun and Kubernetes set"},
+		&cli.StringFlag{Name: "ranks", Category: GroupMachines, Usage: "number `N` of processes"},
+		&cli.StringFlag{Name: "master", Category: GroupMachines, Usage: "where rank 0 listens: `HOST`, HOST:PORT or [IPV6]:PORT"},
+		&cli.StringFlag{Name: "port", Category: GroupMachines, Usage: "`PORT` of rank 0", DefaultText: "29500"},
+		&cli.StringFlag{Name: "secret-file", Category: GroupMachines, Usage: "`FILE` with the secret that all ranks share (default: CAPGNN_SECRET, else the file that `capgnn doctor --cluster` makes)"},
+		&cli.DurationFlag{Name: "join-timeout", Category: GroupMachines, Usage: "how long to wait for all ranks: a `TIME`", Value: 5 * time.Minute},
+		&cli.DurationFlag{Name: "peer-timeout", Category: GroupMachines, Usage: "a rank that gives no sign of life for this `TIME` is lost", Value: time.Minute},
+		&cli.StringFlag{Name: "transport", Category: GroupMachines, Usage: "`HOW` rows travel between ranks: tcp (TLS), or tcp-plain (faster, with a checksum, readable on the network)", Value: transportTLS},
+	}
+}
+
+// FromContext reads the flags of a command, the environment and the secret. Several is false where nothing speaks of others.
+func FromContext(c *cli.Context) (s Settings, err error) {
+	flags := cluster.Flags{Rank: c.String("rank"), Ranks: c.String("ranks"), Master: c.String("master"), Port: c.String("port")}
+	if s.Place, err = cluster.Find(flags, os.LookupEnv); err != nil {
+		return s, term.AsUsage(err)
+	}
+	s.JoinTimeout, s.PeerTimeout = c.Duration("join-timeout"), c.Duration("peer-timeout")
+	for name, d := range map[string]time.Duration{"join-timeout": s.JoinTimeout, "peer-timeout": s.PeerTimeout} {
+		if d <= 0 {
+			return s, term.Usagef("--%s %v: give a time above 0, such as 60s", name, d)
+		}
+	}
+	switch how := c.String("transport"); how {
+	case transportTLS:
+	case transportPlain:
+		s.Plain = true
+	default:
+		return s, term.Usagef("--transport %s is not one of %s, %s", term.Quoted(how, []string{transportTLS, transportPlain}), transportTLS, transportPlain)
+	}
+	if s.Several() || c.IsSet("secret-file") {
+		s.Secret, err = Secret(c.String("secret-file"), os.LookupEnv)
+	}
+	return s, err
+}
