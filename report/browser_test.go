@@ -79,16 +79,19 @@ func TestPagesInABrowser(t *testing.T) {
 	r := sampleRun(t, 41, true)
 	r.Name = "runs/" + strings.Repeat("a-very-long-name-", 8)
 	r.Result.Devices[0] = "cpu:0,threads=1,slow=3,link=1GiB/s,latency=20us,mem=8GiB"
-	var one, two bytes.Buffer
+	var one, two, three bytes.Buffer
 	if err := WriteRun(&one, r); err != nil {
 		t.Fatal(err)
 	}
 	if err := WriteComparison(&two, []Run{r, sampleRun(t, 20, false)}); err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{"run": one.String(), "comparison": two.String()} {
+	if err := WriteRun(&three, rankRun(t, 3, 41)); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"run": one.String(), "comparison": two.String(), "ranks": three.String()} {
 		for _, v := range []browser.View{{Width: 1280}, {Width: 400}, {Width: 1280, Dark: true}, {Width: 400, Dark: true}} {
-			if name == "comparison" && v.Dark == (v.Width == 400) {
+			if name != "run" && v.Dark == (v.Width == 400) {
 				continue // wide in the dark and narrow in the light will do
 			}
 			t.Run(fmt.Sprintf("%s %+v", name, v), func(t *testing.T) {

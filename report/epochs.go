@@ -29,6 +29,17 @@ type Epoch struct {
 	Cache     object `json:"cache"`
 	Staleness object `json:"staleness"`
 	Drift     object `json:"drift"`
+	// Pairs is what ranks sent each other; nil: there was one process, or there were many ranks.
+	Pairs []Pair `json:"pairs"`
+}
+
+// Pair is what one rank sent another.
+type Pair struct {
+	From   int     `json:"from"`
+	To     int     `json:"to"`
+	Rows   float64 `json:"rows"`   // bytes of halo rows, gradients and weights
+	Frames float64 `json:"frames"` // bytes of all that travelled
+	WaitS  float64 `json:"wait_s"` // how long devices of To waited for From
 }
 
 // maxLineBytes bounds a line of metrics.jsonl.

@@ -1,10 +1,15 @@
 package report
 
-import "fmt"
+import (
+	"fmt"
+	"unicode/utf8"
+)
 
-// matrix is a picture of a number for each pair of parts: the more, the darker.
+// matrix is a picture of a number for each pair of parts, or of ranks: the more, the darker.
 type matrix struct {
 	ID, Title, Note string
+	Down, Across    string // what the numbers before the rows and above the columns are of
+	Says            string // of a pair: %d row, %s number, %d column
 	Cells           []cell
 	Heads           []head
 	Height          float64 // of the picture, which is chartWidth wide
@@ -17,7 +22,7 @@ type cell struct {
 	Text, Inside        string // what it says under the pointer, and in the picture where there is room
 }
 
-// head is the number of a part, above its column or before its row.
+// head is the number of a part or rank, above its column or before its row.
 type head struct {
 	X, Y float64
 	Text string
@@ -26,9 +31,10 @@ type head struct {
 // Of a matrix in its picture: where the cells begin, and the largest one.
 const (
 	matrixLeft, matrixTop = 60.0, 40.0
-	matrixCell            = 42.0
-	matrixTextParts       = 8  // numbers are written into the cells of up to so many parts
-	matrixHeadParts       = 20 // and parts are numbered up to so many
+	matrixCell            = 52.0
+	matrixLetter          = 5.4 // about the width of a character in a cell
+	matrixTextParts       = 8   // numbers are written into the cells of up to so many parts
+	matrixHeadParts       = 20  // and parts are numbered up to so many
 )
 
 // matrixOf draws rows[i][j]; nil where they are no matrix of two parts or more, or nothing but zeros.
@@ -56,9 +62,9 @@ func matrixOf(m matrix, q quantity, rows [][]float64) *matrix {
 		}
 		for j, x := range row {
 			c := cell{X: matrixLeft + float64(j)*size, Y: matrixTop + float64(i)*size, Size: size, Opacity: 0.65 * x / most,
-				Text: fmt.Sprintf("part %d reads %s of part %d", i, written(q, x), j)}
-			if n <= matrixTextParts && i != j {
-				c.Inside = written(q, x)
+				Text: fmt.Sprintf(m.Says, i, written(q, x), j)}
+			if text := written(q, x); n <= matrixTextParts && i != j && float64(utf8.RuneCountInString(text))*matrixLetter < size {
+				c.Inside = text
 			}
 			m.Cells = append(m.Cells, c)
 		}
@@ -78,5 +84,6 @@ func (r *Run) pairMatrix() *matrix {
 	if r.Result == nil {
 		return nil
 	}
-	return matrixOf(matrix{ID: "part-pairs", Title: "Halo rows from part to part", Note: "row: the part that reads; column: the part that owns them"}, count, r.Result.HaloPairs)
+	return matrixOf(matrix{ID: "part-pairs", Title: "Halo rows from part to part", Note: "row: the part that reads; column: the part that owns them",
+		Down: "read by", Across: "owned by part", Says: "part %d reads %s of part %d"}, count, r.Result.HaloPairs)
 }

@@ -28,6 +28,14 @@ type section struct {
 	Bars        []*bars
 	Matrices    []*matrix
 	Facts       []Fact
+	Table       *table
+}
+
+// table is numbers in rows, with a head for each column.
+type table struct {
+	ID, Note string
+	Columns  []string
+	Rows     [][]string
 }
 
 // Pairs reports whether the pictures look better two in a row than three.
@@ -69,9 +77,11 @@ func sectionOf(title, text string, pictures ...any) (s section, ok bool) {
 			}
 		case []Fact:
 			s.Facts = append(s.Facts, p...)
+		case *table:
+			s.Table = p
 		}
 	}
-	return s, len(s.Charts)+len(s.Flats)+len(s.Bars)+len(s.Matrices)+len(s.Facts) > 0
+	return s, len(s.Charts)+len(s.Flats)+len(s.Bars)+len(s.Matrices)+len(s.Facts) > 0 || s.Table != nil
 }
 
 // writePage writes a whole page around the template called body.

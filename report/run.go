@@ -78,6 +78,7 @@ type Result struct {
 	Bytes     map[string]float64 `json:"bytes"`
 	HaloRows  int64              `json:"halo_rows"`
 	HaloPairs [][]float64        `json:"halo_pairs"`
+	Hosts     []string           `json:"hosts"` // by rank; nil: one process
 	PeakBytes struct {
 		Host    float64   `json:"host"`
 		Devices []float64 `json:"devices"`

@@ -41,6 +41,7 @@ type metricsLine struct {
 	Bytes       epochBytes   `json:"bytes"`
 	SpMM        int64        `json:"spmm"` // stored entries × columns aggregated
 	*metricsHalo
+	Pairs []RankTraffic `json:"pairs,omitempty"` // left out where there is one process
 }
 
 // epochBytes is all traffic of an epoch, and what of it renewed cached rows, and what was gradients and weights.
@@ -111,6 +112,7 @@ func (m *Metrics) line(s pipeline.EpochStats) metricsLine {
 	line := metricsLine{
 		Epoch: s.Epoch, Loss: lossValue(s.Loss), EpochS: s.Train.Seconds(), EvalS: s.EvalT.Seconds(), ReduceS: s.Reduce.Seconds(),
 		DeviceSeconds: phaseTimesOf(s.Usage), Bytes: epochBytes{routeBytesOf(s.Usage), s.Halo.Bytes.Refresh, moved(s.Gradients)}, SpMM: s.Usage.SpMM,
+		Pairs: trafficOf(s.Pairs),
 	}
 	line.DeviceSeconds.Gradients = s.Gradients.Time[gpu.PhaseTransfer].Seconds()
 	for _, t := range s.CheckParts {

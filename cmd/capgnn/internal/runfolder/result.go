@@ -46,7 +46,9 @@ type Result struct {
 	// Drift is what adaptive staleness has measured by layer, the newest; null: nothing.
 	Drift     map[string][]driftPoint `json:"drift"`
 	HaloRows  int64                   `json:"halo_rows"`
-	HaloPairs [][]int64               `json:"halo_pairs"` // [i][j]: rows of part j that part i reads; null beyond pipeline.MaxPairParts parts
+	HaloPairs [][]int64               `json:"halo_pairs"`      // [i][j]: rows of part j that part i reads; null beyond pipeline.MaxPairParts parts
+	Hosts     []string                `json:"hosts,omitempty"` // by rank; left out where there was one process
+	Pairs     []RankTraffic           `json:"pairs,omitempty"` // between ranks, over all epochs
 	PeakBytes peakBytes               `json:"peak_bytes"`
 	SHA256    string                  `json:"weights_sha256"`
 	RunDir    string                  `json:"run_dir"`

@@ -1,0 +1,68 @@
+package runfolder
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"capgnn/gpu"
+	"capgnn/internal/regular"
+	"capgnn/pipeline"
+)
+
+// maxPairsInMetrics bounds what a line says of other ranks, to about 20 KiB: all pairs of 16 ranks.
+const maxPairsInMetrics = 16 * 15
+
+// RankTraffic is what one rank has sent another, in an epoch or in all.
+type RankTraffic struct {
+	From   int       `json:"from"`
+	To     int       `json:"to"`
+	Rows   gpu.Bytes `json:"rows"`   // halo rows, gradients and weights
+	Frames gpu.Bytes `json:"frames"` // all that travelled: rows, headers and words of the transport
+	WaitS  float64   `json:"wait_s"` // how long devices of To waited for From, mean over To's parts
+}
+
+// trafficOf returns the lines of an epoch; nil where there is one process, or more ranks than a line has room for.
+func trafficOf(pairs []pipeline.RankPair) (all []RankTraffic) {
+	if len(pairs) > maxPairsInMetrics {
+		return nil
+	}
+	for _, p := range pairs {
+		all = append(all, RankTraffic{p.From, p.To, p.Rows, p.Frames, p.Wait.Seconds()})
+	}
+	return all
+}
+
+// ReadTraffic returns the sums over the epochs of a metrics file, by To and then From; nil where there was one process.
+func ReadTraffic(path string) ([]RankTraffic, error) {
+	f, err := regular.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read traffic between ranks: %w", err)
+	}
+	defer f.Close()
+	sums := map[[2]int]RankTraffic{}
+	for in := json.NewDecoder(bufio.NewReader(f)); ; {
+		var e struct {
+			Pairs []RankTraffic `json:"pairs"`
+		}
+		if err := in.Decode(&e); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return nil, fmt.Errorf("read traffic between ranks in %s: %w", path, err)
+		}
+		for _, p := range e.Pairs {
+			s := sums[[2]int{p.To, p.From}]
+			sums[[2]int{p.To, p.From}] = RankTraffic{p.From, p.To, s.Rows + p.Rows, s.Frames + p.Frames, s.WaitS + p.WaitS}
+		}
+	}
+	var all []RankTraffic
+	for _, p := range sums {
+		all = append(all, p)
+	}
+	slices.SortFunc(all, func(x, y RankTraffic) int { return cmp.Or(x.To-y.To, x.From-y.From) })
+	return all, nil
+}

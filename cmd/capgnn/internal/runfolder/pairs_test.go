@@ -1,0 +1,108 @@
+package runfolder
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"capgnn/gpu"
+	"capgnn/pipeline"
+)
+
+// pairsOf returns what so many ranks have sent each other.
+func pairsOf(ranks int) (all []pipeline.RankPair) {
+	for to := range ranks {
+		for from := range ranks {
+			if from != to {
+				all = append(all, pipeline.RankPair{From: from, To: to, Rows: 1 << 40, Frames: 1<<40 + 64, Wait: 123456789 * time.Nanosecond})
+			}
+		}
+	}
+	return all
+}
+
+// A line says what ranks sent each other; of one process it says nothing; of many ranks it stays short enough to be read again.
+func TestMetricsOfRanks(t *testing.T) {
+	line := func(s pipeline.EpochStats) string {
+		data, err := json.Marshal(new(Metrics).line(s))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
+	}
+	s := stats(0, 1)
+	one := line(s)
+	s.Pairs = []pipeline.RankPair{{From: 1, To: 0, Rows: 10, Frames: 42, Wait: 1500 * time.Millisecond}}
+	want := strings.TrimSuffix(one, "}") + `,"pairs":[{"from":1,"to":0,"rows":10,"frames":42,"wait_s":1.5}]}`
+	if got := line(s); got != want || strings.Contains(one, "pairs") {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	for ranks, listed := range map[int]int{2: 2, 16: 240, 17: 0} {
+		s.Pairs = pairsOf(ranks)
+		text := line(s)
+		if n := strings.Count(text, `"from"`); n != listed || len(text) > maxLine/2 {
+			t.Errorf("%d ranks: %d pairs in a line of %d bytes, want %d", ranks, n, len(text), listed)
+		}
+	}
+}
+
+// Sums over a file are those of its lines, also where a line lacks a pair.
+func TestTraffic(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "metrics.jsonl")
+	m := &Metrics{Path: path}
+	for e := range 3 {
+		s := stats(e, 1)
+		s.Pairs = pairsOf(3)
+		if e == 1 {
+			s.Pairs = s.Pairs[:1]
+		}
+		if err := m.Append(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	all, err := ReadTraffic(path)
+	if err != nil || len(all) != 6 {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	for i, p := range pairsOf(3) {
+		n := gpu.Bytes(2)
+		if i == 0 {
+			n = 3
+		}
+		if got := all[i]; got.From != p.From || got.To != p.To || got.Rows != n*p.Rows || got.Frames != n*p.Frames || got.WaitS < float64(n)*0.1234 || got.WaitS > float64(n)*0.1235 {
+			t.Errorf("%+v, want %d × %+v", got, n, p)
+		}
+	}
+}
+
+// TensorBoard gets bytes and waits of several ranks, and of one process nothing new.
+func TestEventsOfRanks(t *testing.T) {
+	for _, ranks := range []int{1, 2} {
+		dir := t.TempDir()
+		f := &Events{Dir: Dir(dir), Metric: "accuracy"}
+		s := stats(0, 1)
+		s.Pairs = pairsOf(ranks)
+		if err := f.Append(s); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+		file := eventFiles(t, dir)[0]
+		for _, tag := range []string{"ranks/bytes", "ranks/longest_wait_seconds"} {
+			if got := bytes.Contains(file, []byte(tag)); got != (ranks > 1) {
+				t.Errorf("%d ranks: %s is there: %v", ranks, tag, got)
+			}
+		}
+	}
+	if got := fmt.Sprint(betweenRanks(pairsOf(2))); !strings.Contains(got, "{ranks/longest_wait_seconds 0.123456789}") {
+		t.Error(got)
+	}
+}
