@@ -21,7 +21,8 @@ type door struct {
 	o        *Options
 	entered  chan entrant
 	slots    chan struct{} // of connections that have not shown who they are
-	quit     chan struct{}
+	open     context.Context
+	quit     context.CancelFunc // ends open
 	running  sync.WaitGroup
 
 	mu      sync.Mutex
@@ -61,8 +62,9 @@ func newDoor(ctx context.Context, addr string, trust *tls.Config, o *Options) (*
 	}
 	d := &door{
 		listener: l.(*net.TCPListener), trust: trust, o: o,
-		entered: make(chan entrant), slots: make(chan struct{}, strangers), quit: make(chan struct{}),
+		entered: make(chan entrant), slots: make(chan struct{}, strangers),
 	}
+	d.open, d.quit = context.WithCancel(context.Background())
 	d.running.Go(d.serve) // ends with close, which waits for it and for those who are in the door
 	return d, nil
 }
@@ -78,7 +80,7 @@ func (d *door) serve() {
 			select {
 			case <-time.After(50 * time.Millisecond):
 				continue
-			case <-d.quit:
+			case <-d.open.Done():
 				return
 			}
 		}
@@ -95,16 +97,11 @@ func (d *door) admit(c *net.TCPConn) {
 	var once sync.Once
 	leave := func() { once.Do(func() { <-d.slots }) }
 	c.SetDeadline(time.Now().Add(strangerTime))
-	stop := make(chan struct{})
-	d.running.Go(func() { // a door that closes waits for nobody; ends with admit
-		select {
-		case <-d.quit:
-			c.Close()
-		case <-stop:
-		}
-	})
+	stop := context.AfterFunc(d.open, func() { c.Close() }) // a door that closes waits for nobody
 	e, err := d.greet(c)
-	close(stop)
+	if !stop() && err == nil {
+		err = net.ErrClosed
+	}
 	if err != nil {
 		d.mu.Lock()
 		d.refused = fmt.Sprintf("%v: %s", c.RemoteAddr(), line(err.Error(), 200))
@@ -116,7 +113,7 @@ func (d *door) admit(c *net.TCPConn) {
 	e.leave = leave
 	select {
 	case d.entered <- e:
-	case <-d.quit:
+	case <-d.open.Done():
 		e.turnAway()
 	}
 }
@@ -159,7 +156,7 @@ func (d *door) lastRefused() string {
 }
 
 func (d *door) close() {
-	close(d.quit)
+	d.quit()
 	d.listener.Close()
 	d.running.Wait()
 }
