@@ -50,7 +50,7 @@ func (t *Run) fitted(ctx context.Context, profile *profiler.Profile, opt rapa.Op
 		plan.Devices = append(plan.Devices, s.String())
 	}
 	for i := range t.Parts {
-		plan.DeviceOf = append(plan.DeviceOf, i%len(t.Specs))
+		plan.DeviceOf = append(plan.DeviceOf, t.deviceOf(i))
 	}
 	t.Plan = plan
 	cachePlan(t.Console, t.Plan)

@@ -6,21 +6,17 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/jaca"
 	"capgnn/pipeline"
 )
 
-// board is the live table of the devices of a run: what each did in the epochs since the last picture. Part p lies on device
-// p mod devices.
+// board is the live table of the devices of a run: what each did in the epochs since the last picture.
 type board struct {
-	k       *term.Console
-	specs   []devices.Spec
-	devices []gpu.Device
-	rows    []boardRow
-	epochs  int
+	run    *Run
+	rows   []boardRow
+	epochs int
 	took    time.Duration // of these epochs
 	drawn   time.Time     // when text was made
 	text    []string
@@ -37,9 +33,7 @@ type boardRow struct {
 const boardPause = 500 * time.Millisecond
 
 // newBoard returns a table without an epoch.
-func newBoard(k *term.Console, specs []devices.Spec, devices []gpu.Device) *board {
-	return &board{k: k, specs: specs, devices: devices, rows: make([]boardRow, len(devices))}
-}
+func newBoard(t *Run) *board { return &board{run: t, rows: make([]boardRow, len(t.Specs))} }
 
 // add counts an epoch.
 func (b *board) add(s pipeline.EpochStats) {
@@ -49,7 +43,7 @@ func (b *board) add(s pipeline.EpochStats) {
 		b.rows[i].parts = 0
 	}
 	for p, u := range s.Parts {
-		r := &b.rows[p%len(b.rows)]
+		r := &b.rows[b.run.deviceOf(p)]
 		r.parts++
 		r.usage = r.usage.Add(u)
 		if p < len(s.HaloParts) {
@@ -60,7 +54,7 @@ func (b *board) add(s pipeline.EpochStats) {
 
 // lines returns the table, which is a new one if the last was made long enough ago. Without a terminal there is none.
 func (b *board) lines(now time.Time) []string {
-	if !b.k.Terminal || b.k.Quiet || b.epochs == 0 || now.Sub(b.drawn) < boardPause {
+	if k := b.run.Console; !k.Terminal || k.Quiet || b.epochs == 0 || now.Sub(b.drawn) < boardPause {
 		return b.text
 	}
 	var out strings.Builder
@@ -69,7 +63,7 @@ func (b *board) lines(now time.Time) []string {
 	for i := range b.rows {
 		r := &b.rows[i]
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t  %s\n", b.share(r, busyTime(r.usage)), b.share(r, r.usage.Time[gpu.PhaseWait]),
-			b.rate(r.usage), b.memory(i), r.hits(), b.specs[i])
+			b.rate(r.usage), b.memory(i), r.hits(), b.run.Specs[i])
 		*r = boardRow{}
 	}
 	_ = t.Flush() // into a string
@@ -101,8 +95,9 @@ func (b *board) rate(u gpu.Usage) string {
 
 // memory returns what is in use on a device, and of how much.
 func (b *board) memory(device int) string {
-	text := term.Size(b.devices[device].Memory().Used)
-	if budget := b.devices[device].Info().Budget; budget > 0 {
+	d := b.run.Devices[device]
+	text := term.Size(d.Memory().Used)
+	if budget := d.Info().Budget; budget > 0 {
 		text += " of " + term.Size(budget)
 	}
 	return text

@@ -161,7 +161,7 @@ func (t *Run) targets(profile *profiler.Profile) ([]float64, error) {
 	var targets []float64
 	if profile != nil {
 		var err error
-		if targets, err = shares(profile.Devices, t.Parts, t.Config.Alpha); err != nil {
+		if targets, err = shares(profile.Devices, t.Parts, t.deviceOf, t.Config.Alpha); err != nil {
 			return nil, term.AsUsage(err)
 		}
 	}

@@ -66,7 +66,7 @@ func (e *epochEstimator) byLambda(out *balance.Estimate) (err error) {
 func (t *Run) Rates(profile *profiler.Profile) []rapa.Rate {
 	rates := make([]rapa.Rate, t.Parts)
 	for p := range rates {
-		r := profile.Devices[p%len(profile.Devices)]
+		r := profile.Devices[t.deviceOf(p)]
 		rates[p] = rapa.Rate{Class: r.UUID, MM: r.MM.Median, SpMM: r.SpMM.Median, H2D: r.H2D.Median, D2H: r.D2H.Median, IDT: r.IDT.Median}
 	}
 	return rates
@@ -97,7 +97,11 @@ func (t *Run) countShared(costs []rapa.PartCost) {
 }
 
 // neighbours returns the number of parts on the device of part i, that one included.
-func (t *Run) neighbours(i int) int {
-	d := len(t.Specs)
-	return (t.Parts - i%d + d - 1) / d
+func (t *Run) neighbours(i int) (n int) {
+	for p := range t.Parts {
+		if t.deviceOf(p) == t.deviceOf(i) {
+			n++
+		}
+	}
+	return n
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -68,7 +69,7 @@ func (t *Run) forecastOptions(profile *profiler.Profile, part []int32, dropped [
 		return opt, nil
 	}
 	links, err := t.links(profile)
-	opt.Cache.Links = linksOf(links, t.Parts)
+	opt.Cache.Links = t.partLinks(links)
 	return opt, err
 }
 
@@ -85,17 +86,19 @@ func (t *Run) simulate(ctx context.Context, profile *profiler.Profile, opt pipel
 		return nil, err
 	}
 	for p := range t.Parts {
-		opt.Devices = append(opt.Devices, opened[p%len(opened)])
+		opt.Devices = append(opt.Devices, opened[t.deviceOf(p)])
 	}
 	s, err := pipeline.Simulate(ctx, t.Data.Problem, opt)
 	if err := errors.Join(err, devices.CloseAll(opened)); err != nil {
 		return nil, term.AsUsage(runfolder.ExplainCache(err))
 	}
-	o := newOutlook(s, len(opened))
+	o := newOutlook(s, t.deviceOf)
 	if limited && s.Caches != nil { // what a cache takes is free for all else
 		for i, n := range s.Caches.Capacities.Local {
-			for j := i % len(opened); j < t.Parts; j += len(opened) {
-				o.Peak[j] -= gpu.Bytes(n) * s.Caches.Capacities.Slot
+			for j := range t.Parts {
+				if t.deviceOf(j) == t.deviceOf(i) {
+					o.Peak[j] -= gpu.Bytes(n) * s.Caches.Capacities.Slot
+				}
 			}
 		}
 	}
@@ -103,8 +106,8 @@ func (t *Run) simulate(ctx context.Context, profile *profiler.Profile, opt pipel
 }
 
 // newOutlook sums a simulation up. What of the transfers computing does not hide, in the whole epoch, counts as work of every
-// device in proportion to its transfers. Part p lies on device p mod devices.
-func newOutlook(s *pipeline.Simulation, devices int) *Outlook {
+// device in proportion to its transfers.
+func newOutlook(s *pipeline.Simulation, deviceOf func(part int) int) *Outlook {
 	o := &Outlook{EpochS: s.Epoch.Seconds(), PartUsage: s.Parts, Peak: s.Peak}
 	computes := 0.0
 	for i, u := range s.Parts {
@@ -117,13 +120,17 @@ func newOutlook(s *pipeline.Simulation, devices int) *Outlook {
 	if o.CommS > 0 {
 		o.Open = min(1, max(0, (o.EpochS-computes)/o.CommS))
 	}
-	load := make([]float64, min(devices, len(s.Parts)))
+	load := map[int]float64{}
 	for i, u := range s.Parts {
 		busy := s.Busy[i].Seconds() + o.Open*TransferSeconds(u)
 		o.BusyS = append(o.BusyS, busy)
-		load[i%len(load)] += busy
+		load[deviceOf(i)] += busy
 	}
-	o.Spread = slices.Max(load) / max(stat.Mean(load, nil), math.SmallestNonzeroFloat64)
+	loads := make([]float64, 0, len(load))
+	for _, d := range slices.Sorted(maps.Keys(load)) {
+		loads = append(loads, load[d])
+	}
+	o.Spread = slices.Max(loads) / max(stat.Mean(loads, nil), math.SmallestNonzeroFloat64)
 	return o
 }
 
@@ -139,7 +146,7 @@ func TransferSeconds(u gpu.Usage) float64 {
 
 // Budget returns the memory that part i has.
 func (t *Run) Budget(profile *profiler.Profile, i int) gpu.Bytes {
-	d := i % len(t.Specs)
+	d := t.deviceOf(i)
 	if b := t.Specs[d].Memory; b > 0 {
 		return b
 	}

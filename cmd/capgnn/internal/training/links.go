@@ -123,11 +123,11 @@ func beside(all []link) []runfolder.Link {
 	return out
 }
 
-// linksOf returns the links of parts, part p lying on device p mod len(recorded); without recorded ones all are as fast.
-func linksOf(recorded []runfolder.Link, parts int) (l jaca.Links) {
-	for p := range parts {
-		if len(recorded) > 0 {
-			d := recorded[p%len(recorded)]
+// partLinks returns the links of parts by those of devices; without these all are as fast.
+func (t *Run) partLinks(of []runfolder.Link) (l jaca.Links) {
+	for p := range t.Parts {
+		if len(of) > 0 {
+			d := of[t.deviceOf(p)]
 			l.H2D, l.D2H = append(l.H2D, d.To), append(l.D2H, d.From)
 		}
 	}

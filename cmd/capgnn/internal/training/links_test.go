@@ -15,7 +15,8 @@ import (
 // Links of parts are those of their devices, on a grid; links within 5 % of each other are equal.
 func TestLinksOfParts(t *testing.T) {
 	grid := func(x float64) float64 { return math.Pow(linkStep, math.Round(math.Log(x)/math.Log(linkStep))) }
-	got := linksOf(beside([]link{{1, 1.02}, {2, 4}}), 3)
+	run := &Run{Specs: make([]devices.Spec, 2), Parts: 3}
+	got := run.partLinks(beside([]link{{1, 1.02}, {2, 4}}))
 	want := jaca.Links{H2D: []float64{1, grid(2), 1}, D2H: []float64{1, grid(4), 1}}
 	for i := range 3 {
 		if math.Abs(got.H2D[i]-want.H2D[i]) > 5e-4*want.H2D[i] || math.Abs(got.D2H[i]-want.D2H[i]) > 5e-4*want.D2H[i] { // of four digits
@@ -25,7 +26,7 @@ func TestLinksOfParts(t *testing.T) {
 	if all := beside([]link{{3, 3.01}, {3.05, 2.99}}); all != nil {
 		t.Errorf("links within 5 %% of each other are %v", all)
 	}
-	if l := linksOf(nil, 3); l.H2D != nil || l.D2H != nil {
+	if l := run.partLinks(nil); l.H2D != nil || l.D2H != nil {
 		t.Errorf("no links are %v", l)
 	}
 }

@@ -79,3 +79,6 @@ func (t *Run) ChooseDevices(context.Context) error {
 	t.estimateStages()
 	return nil
 }
+
+// deviceOf returns on which of Specs a part lies: they take turns.
+func (t *Run) deviceOf(part int) int { return part % len(t.Specs) }

@@ -126,7 +126,7 @@ func (t *Run) account(ctx context.Context, opt pipeline.Options, limited bool) (
 	}
 	opt.Layout = t.layout
 	for p := range t.Parts {
-		opt.Devices = append(opt.Devices, books[p%len(books)])
+		opt.Devices = append(opt.Devices, books[t.deviceOf(p)])
 	}
 	trainer, err := pipeline.New(ctx, t.Data.Problem, opt)
 	if err != nil {

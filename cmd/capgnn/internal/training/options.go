@@ -29,7 +29,7 @@ func (t *Run) ProblemOptions() pipeline.Options {
 		opt.Cache.Slots = slots
 	}
 	if links := t.Config.CacheLinks.Value; len(links) == len(t.Specs) {
-		opt.Cache.Links = linksOf(links, t.Parts)
+		opt.Cache.Links = t.partLinks(links)
 	}
 	if t.Plan != nil {
 		opt.Part, opt.Dropped, opt.NoRescale = t.Plan.Part, t.Plan.Dropped, !t.Config.Rescale
@@ -51,7 +51,7 @@ func (t *Run) options(record func(pipeline.EpochStats) error) (pipeline.Options,
 	opt.CheckpointDir, opt.CheckpointEvery, opt.Resume = t.Dir.Checkpoints(), t.Config.CheckpointEvery, t.Resume
 	opt.Identity, opt.Log = t.identity(), slog.New(&term.NoteHandler{Console: t.Console})
 	var val *float64 // of the last evaluation
-	board := newBoard(t.Console, t.Specs, t.Devices)
+	board := newBoard(t)
 	opt.OnEpoch = func(s pipeline.EpochStats) error {
 		if s.Eval {
 			val = s.Metrics.Val
@@ -65,7 +65,7 @@ func (t *Run) options(record func(pipeline.EpochStats) error) (pipeline.Options,
 		return gnn.WriteSafetensors(t.Dir.Best(), w, t.metadata(epoch))
 	}
 	for p := range t.Parts {
-		opt.Devices = append(opt.Devices, t.Devices[p%len(t.Devices)])
+		opt.Devices = append(opt.Devices, t.Devices[t.deviceOf(p)])
 	}
 	if t.Config.Init == "" {
 		return opt, nil

@@ -17,9 +17,9 @@ import (
 	"capgnn/rapa"
 )
 
-// shares returns the share of the work of each part, part p lying on device p mod len(rows): in proportion to what the
-// devices can do (rapa.Targets; devices of one hardware count as equal). It is nil where all parts are equal.
-func shares(rows []profiler.DeviceProfile, parts int, alpha float64) ([]float64, error) {
+// shares returns the share of the work of each part: in proportion to what the devices can do (rapa.Targets; devices of one
+// hardware count as equal). It is nil where all parts are equal.
+func shares(rows []profiler.DeviceProfile, parts int, deviceOf func(part int) int, alpha float64) ([]float64, error) {
 	used := min(len(rows), parts)
 	rates := make([]rapa.Rate, used)
 	for i, r := range rows[:used] {
@@ -29,11 +29,14 @@ func shares(rows []profiler.DeviceProfile, parts int, alpha float64) ([]float64,
 	if err != nil {
 		return nil, err
 	}
+	onDevice := make([]int, used)
+	for p := range parts {
+		onDevice[deviceOf(p)]++
+	}
 	share, equal := make([]float64, parts), true
 	for p := range share {
-		d := p % used
-		onDevice := (parts - d + used - 1) / used
-		share[p] = ofDevice[d] / float64(onDevice)
+		d := deviceOf(p)
+		share[p] = ofDevice[d] / float64(onDevice[d])
 		equal = equal && share[p] == share[0]
 	}
 	if equal {

@@ -36,7 +36,7 @@ func TestShares(t *testing.T) {
 		{"first device only", []profiler.DeviceProfile{row("a", 9, 9), row("b", 1, 1)}, 1, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got, err := shares(tc.rows, tc.parts, rapa.DefaultAlpha)
+			got, err := shares(tc.rows, tc.parts, func(part int) int { return part % len(tc.rows) }, rapa.DefaultAlpha)
 			if err != nil || len(got) != len(tc.want) {
 				t.Fatalf("got %v, %v, want %v", got, err, tc.want)
 			}
