@@ -31,6 +31,9 @@ type Facts struct {
 // localOptions may differ between ranks: where things lie on a machine, and what computes there. The data set itself is compared by its hash.
 var localOptions = []string{"dataset", "dataset-path", "devices", "profile", "run-dir"}
 
+// IsLocal reports whether an option may differ between ranks.
+func IsLocal(option string) bool { return slices.Contains(localOptions, option) }
+
 // maxJSONDepth is how deep objects and arrays of control messages may be nested.
 const maxJSONDepth = 32
 
@@ -173,7 +176,7 @@ func comparedFacts(all []Facts) []fact {
 	names := map[string]bool{}
 	for _, f := range all {
 		for name := range f.Options {
-			names[name] = !slices.Contains(localOptions, name)
+			names[name] = !IsLocal(name)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(names)) {

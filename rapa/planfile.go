@@ -139,6 +139,22 @@ func appendAscending(b []byte, ids []graph.NodeID) []byte {
 	return b
 }
 
+// MarshalBinary returns the bytes of p's file.
+func (p *Plan) MarshalBinary() ([]byte, error) {
+	var b bytes.Buffer
+	err := encodePlan(&b, p)
+	return b.Bytes(), err
+}
+
+// UnmarshalBinary reads the bytes of a plan's file, as ReadPlan does.
+func (p *Plan) UnmarshalBinary(data []byte) error {
+	got, err := decodePlan(bytes.NewReader(data), "from memory")
+	if err == nil {
+		*p = *got
+	}
+	return err
+}
+
 // ReadPlan reads a plan file. A file that is not a sound plan gives a *FormatError; memory in use stays within a small
 // multiple of the file's size. Whether the plan belongs to a graph is for the caller to see by Key.
 func ReadPlan(path string) (*Plan, error) {

@@ -35,7 +35,7 @@ func partitionAction(c *cli.Context) error {
 	k := term.NewConsole(c)
 	ctx, stop := term.Interruptible(c.Context, k, "now")
 	defer stop()
-	t, err := newTraining(c, k)
+	t, err := beginTraining(c, k, nil)
 	if err != nil {
 		return err
 	}

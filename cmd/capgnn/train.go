@@ -7,10 +7,13 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"capgnn/cluster"
 	"capgnn/cmd/capgnn/internal/devices"
+	"capgnn/cmd/capgnn/internal/ranks"
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/cmd/capgnn/internal/training"
+	"capgnn/gpu/host/kernel"
 )
 
 func trainCommand() *cli.Command {
@@ -19,6 +22,7 @@ func trainCommand() *cli.Command {
 		&cli.StringFlag{Name: "resume", Category: runfolder.GroupRun, Usage: "continue the run in folder `RUN`, or print its result if it is finished"},
 		&cli.StringFlag{Name: "config", Category: runfolder.GroupRun, Usage: "take all settings from `FILE`, a run's config.yaml; flags beside it override it"},
 	)
+	flags = append(flags, ranks.Flags()...)
 	return &cli.Command{
 		Name:  "train",
 		Usage: "train a model on a data set", UsageText: "capgnn train --dataset cora --model sage --layers 2 --devices cpu:0,cpu:1",
@@ -30,13 +34,16 @@ func trainCommand() *cli.Command {
 
 func trainAction(c *cli.Context) error {
 	k := term.NewConsole(c)
+	s, err := ranks.FromContext(c)
+	if err != nil {
+		return err
+	}
+	if s.Several() {
+		return trainTogether(c, k, s)
+	}
 	ctx, stop := term.Interruptible(c.Context, k, "after this epoch")
 	defer stop()
-	begin := newTraining
-	if c.IsSet("resume") {
-		begin = resumedTraining
-	}
-	t, err := begin(c, k)
+	t, err := beginTraining(c, k, nil)
 	if err != nil {
 		return err
 	}
@@ -50,60 +57,95 @@ func trainAction(c *cli.Context) error {
 	return result.Print(k)
 }
 
+// trainTogether is trainAction of one of several ranks. Rank 0 reads the settings and prints the result.
+func trainTogether(c *cli.Context, k *term.Console, s ranks.Settings) error {
+	ctx, stop := term.InterruptibleFor(c.Context, k, "after this epoch", ranks.Patience)
+	defer stop()
+	options, err := training.OptionsTogether(c)
+	if err != nil {
+		return err
+	}
+	m, err := ranks.Join(ctx, k, s, cluster.Facts{Options: options, Instructions: kernel.ISA()})
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	k.Quiet = k.Quiet || !m.Leads()
+	own := training.Own{Dataset: c.String("dataset"), Devices: c.String("devices"), Profile: c.String("profile")}
+	t, result, err := training.BeginTogether(ctx, k, m, own, func() (*training.Run, error) { return beginTraining(c, k, m) })
+	if t != nil && err == nil {
+		result, err = t.Do(ctx)
+	}
+	if err != nil || !m.Leads() {
+		return err
+	}
+	return result.Print(k)
+}
+
+// beginTraining reads the settings of a run; m are the ranks that train it, nil: this process alone.
+func beginTraining(c *cli.Context, k *term.Console, m *ranks.Members) (*training.Run, error) {
+	t := &training.Run{Console: k, Command: c.Command.Name, Config: runfolder.Default(), Ranks: m}
+	read := newTraining
+	if c.IsSet("resume") {
+		read = resumedTraining
+	}
+	if err := read(c, t); err != nil {
+		return nil, err
+	}
+	return t, t.Check()
+}
+
 // newTraining reads the settings of a new run: defaults, then --config, then flags.
-func newTraining(c *cli.Context, k *term.Console) (*training.Run, error) {
-	t := &training.Run{Console: k, Command: c.Command.Name, Config: runfolder.Default(), RunPath: c.String("run-dir")}
+func newTraining(c *cli.Context, t *training.Run) error {
+	t.RunPath = c.String("run-dir")
 	if path := c.String("config"); c.IsSet("config") {
 		if err := runfolder.ReadConfig(path, &t.Config); err != nil {
-			return nil, err
+			return err
 		}
 		t.PlanFile = runfolder.Dir(filepath.Dir(path)).Plan()
 	}
 	given, err := runfolder.ApplyFlags(c, &t.Config)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	runfolder.Forget(&t.Config, given)
 	if err := t.Config.MakeAbsolute(given); err != nil {
-		return nil, err
+		return err
 	}
 	if c.IsSet("run-dir") {
 		if t.RunPath == "" {
-			return nil, term.Usagef("--run-dir is empty: name a folder")
+			return term.Usagef("--run-dir is empty: name a folder")
 		}
 		if err := runfolder.Dir(t.RunPath).Free(); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return t, t.Check()
+	return nil
 }
 
 // resumedTraining reads the settings of the run in the folder given with --resume. Flags may repeat them, not change them.
-func resumedTraining(c *cli.Context, k *term.Console) (*training.Run, error) {
+func resumedTraining(c *cli.Context, t *training.Run) error {
 	d := runfolder.Dir(filepath.Clean(c.String("resume")))
 	for _, name := range []string{"config", "run-dir"} {
 		if c.IsSet(name) {
-			return nil, term.Usagef("--resume %s takes everything from the run: leave --%s away", d, name)
+			return term.Usagef("--resume %s takes everything from the run: leave --%s away", d, name)
 		}
 	}
 	if !d.HoldsRun() {
 		if _, err := os.Stat(string(d)); err != nil {
-			return nil, term.Usagef("--resume: %w", err)
+			return term.Usagef("--resume: %w", err)
 		}
-		return nil, term.Usagef("--resume %s: no run there: the folder has no config.yaml", d)
+		return term.Usagef("--resume %s: no run there: the folder has no config.yaml", d)
 	}
-	t := &training.Run{Console: k, Command: c.Command.Name, Config: runfolder.Default(), Dir: d, PlanFile: d.Plan(), Resume: true}
+	t.Dir, t.PlanFile, t.Resume = d, d.Plan(), true
 	if err := runfolder.ReadConfig(d.Config(), &t.Config); err != nil {
-		return nil, err
+		return err
 	}
-	if err := refuseChanges(c, d, t.Config); err != nil {
-		return nil, err
-	}
-	return t, t.Check()
+	return refuseChanges(c, d, t.Config, t.Ranks != nil)
 }
 
-// refuseChanges reports flags beside --resume whose values differ from the run's.
-func refuseChanges(c *cli.Context, d runfolder.Dir, was runfolder.Config) error {
+// refuseChanges reports flags beside --resume whose values differ from the run's. Several ranks may have other devices, and data elsewhere.
+func refuseChanges(c *cli.Context, d runfolder.Dir, was runfolder.Config, several bool) error {
 	now := was
 	given, err := runfolder.ApplyFlags(c, &now)
 	if err != nil {
@@ -114,6 +156,9 @@ func refuseChanges(c *cli.Context, d runfolder.Dir, was runfolder.Config) error 
 	}
 	var changed []string
 	for _, o := range runfolder.Options {
+		if several && cluster.IsLocal(o.Name) {
+			continue
+		}
 		if o.Name == "devices" && o.Value(&now) != o.Value(&was) && sameDevices(now.Devices, was.Devices) {
 			continue
 		}

@@ -11,13 +11,17 @@ import (
 
 // Open opens the devices in order. CPU devices without mem= share equally what the host has free beside the budgets of
 // the others, and so do those of one GPU. On an error none stays open.
-func Open(specs []Spec) ([]gpu.Device, error) {
+func Open(specs []Spec) ([]gpu.Device, error) { return OpenBeside(specs, 1) }
+
+// OpenBeside is Open where so many processes of this machine, this one included, open devices for one run: the host's free memory is shared
+// by all of them.
+func OpenBeside(specs []Spec, processes int) ([]gpu.Device, error) {
 	if specs[0].Simulated() {
 		return openSimulated(specs)
 	}
 	free, open := gpu.Bytes(0), 0
 	if f, _, err := hostmem.Free(); err == nil { // unknown: no limit
-		free = gpu.Bytes(f)
+		free = gpu.Bytes(f) / gpu.Bytes(processes)
 	}
 	for _, s := range specs {
 		if s.GPU {

@@ -85,8 +85,8 @@ func (m *Members) Local() (rank, ranks int) { return m.local, m.here }
 // Leads reports whether this is rank 0, which writes and decides.
 func (m *Members) Leads() bool { return m.Rank() == 0 }
 
-// name is what lines call a rank.
-func (m *Members) name(rank int) string {
+// Name is what lines call a rank.
+func (m *Members) Name(rank int) string {
 	return fmt.Sprintf("rank %d (host %.64s)", rank, term.Escaped(m.Group.Members()[rank].Host))
 }
 
@@ -111,6 +111,12 @@ func (m *Members) Announce(ctx context.Context, areas [][4]int) error {
 		return err
 	}
 	return m.Group.Announce(ctx, table)
+}
+
+// Received returns the bytes that another rank has sent so far: those of rows, and those of all frames.
+func (m *Members) Received(from int) (rows, frames int64) {
+	t := m.Traffic()[from]
+	return t.Received, t.ReceivedFrames
 }
 
 // Until returns a context that ends with ctx, and when the other ranks cannot be reached any more.
@@ -148,7 +154,7 @@ func (m *Members) Agree(ctx context.Context, err error) error {
 	}
 	mine := outcome{Code: term.ExitCode(err)}
 	if err != nil {
-		mine.Line = m.name(m.Rank()) + ": " + term.OneLine(err)
+		mine.Line = m.Name(m.Rank()) + ": " + term.OneLine(err)
 	}
 	all, err := gather(ctx, m, tagOutcome, mine)
 	if err != nil {
@@ -201,7 +207,7 @@ func gather[T any](ctx context.Context, m *Members, tag uint32, own T) ([]T, err
 	all := make([]T, len(from))
 	for rank, raw := range from {
 		if err := json.Unmarshal(raw, &all[rank]); err != nil {
-			return nil, m.Fail(fmt.Errorf("read what %s says: %w", m.name(rank), err))
+			return nil, m.Fail(fmt.Errorf("read what %s says: %w", m.Name(rank), err))
 		}
 	}
 	return all, nil
@@ -222,7 +228,7 @@ func broadcast[T any](ctx context.Context, m *Members, tag uint32, own T) (T, er
 	}
 	var got T
 	if err := json.Unmarshal(raw, &got); err != nil {
-		return own, m.Fail(fmt.Errorf("read what %s says: %w", m.name(0), err))
+		return own, m.Fail(fmt.Errorf("read what %s says: %w", m.Name(0), err))
 	}
 	return got, nil
 }

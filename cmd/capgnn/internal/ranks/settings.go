@@ -13,6 +13,9 @@ import (
 // GroupMachines is the group of help that Flags are in.
 const GroupMachines = "Several machines"
 
+// Patience is how long a rank that was interrupted may take to end with the others.
+const Patience = 20 * time.Second
+
 // Values of --transport.
 const (
 	transportTLS   = "tcp"

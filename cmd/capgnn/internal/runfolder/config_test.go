@@ -41,7 +41,7 @@ func TestConfigFileSaysEverything(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := Config{}
-		if err := parseConfig(data, &got); err != nil {
+		if err := ParseConfig(data, &got); err != nil {
 			t.Fatalf("%s: %v in\n%s", name, err, data)
 		}
 		if !reflect.DeepEqual(got, want) {
@@ -59,7 +59,7 @@ func TestConfigFileSaysEverything(t *testing.T) {
 
 func TestConfigFileKeepsWhatItDoesNotSay(t *testing.T) {
 	cfg := Default()
-	if err := parseConfig([]byte("epochs: 3\nlr: null\nseed: 5\nsplit: 0.5,0.25,0.25\n"), &cfg); err != nil {
+	if err := ParseConfig([]byte("epochs: 3\nlr: null\nseed: 5\nsplit: 0.5,0.25,0.25\n"), &cfg); err != nil {
 		t.Fatal(err)
 	}
 	want := Default()
@@ -77,7 +77,7 @@ func TestConfigFileRefuses(t *testing.T) {
 		"epochs: " + strings.Repeat("[", maxConfigNesting+1), strings.Repeat("- ", maxConfigNesting+1), "# " + strings.Repeat("x", maxConfigBytes) + "\nepochs: 1",
 	} {
 		cfg := Default()
-		err := parseConfig([]byte(text), &cfg)
+		err := ParseConfig([]byte(text), &cfg)
 		if err == nil {
 			t.Errorf("%q is accepted as %+v", text, cfg)
 		} else if strings.Contains(term.OneLine(err), "\n") {
@@ -108,7 +108,7 @@ func FuzzParseConfig(f *testing.F) {
 	f.Add([]byte("&a [*a]"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		cfg := Default()
-		if parseConfig(data, &cfg) != nil {
+		if ParseConfig(data, &cfg) != nil {
 			return
 		}
 		again, err := FormatConfig(&cfg)
@@ -116,7 +116,7 @@ func FuzzParseConfig(f *testing.F) {
 			t.Fatal(err)
 		}
 		var back Config
-		if err := parseConfig(again, &back); err != nil {
+		if err := ParseConfig(again, &back); err != nil {
 			t.Fatalf("written config does not read: %v in\n%s", err, again)
 		}
 	})

@@ -39,14 +39,14 @@ func ReadConfig(path string, cfg *Config) error {
 	case len(data) > maxConfigBytes:
 		return term.Usagef("read config %s: larger than %d bytes: not a config file", path, maxConfigBytes)
 	}
-	if err := parseConfig(data, cfg); err != nil {
+	if err := ParseConfig(data, cfg); err != nil {
 		return term.Usagef("read config %s: %w", path, err)
 	}
 	return nil
 }
 
-// parseConfig is ReadConfig for the content of a file.
-func parseConfig(data []byte, cfg *Config) error {
+// ParseConfig is ReadConfig for the content of a file.
+func ParseConfig(data []byte, cfg *Config) error {
 	nested := bytes.Count(data, []byte("[")) + bytes.Count(data, []byte("{")) + bytes.Count(data, []byte("- "))
 	if len(data) > maxConfigBytes || nested > maxConfigNesting {
 		return fmt.Errorf("%d bytes with %d lists and mappings: not a config file", len(data), nested)

@@ -47,6 +47,11 @@ func WriteSignalsToErrors() { signal.Notify(make(chan os.Signal, 1), writeSignal
 // second one ends the process at once with exit code 130, and so does the first if that takes longer than grace. when says when
 // it stops, such as "after this epoch". The caller calls stop when it is done.
 func Interruptible(ctx context.Context, k *Console, when string) (_ context.Context, stop func()) {
+	return InterruptibleFor(ctx, k, when, grace)
+}
+
+// InterruptibleFor is Interruptible where what is under way may take so long to finish.
+func InterruptibleFor(ctx context.Context, k *Console, when string, patience time.Duration) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -59,7 +64,7 @@ func Interruptible(ctx context.Context, k *Console, when string) (_ context.Cont
 			return
 		case <-signals:
 		}
-		late := time.After(grace)
+		late := time.After(patience)
 		cancel()
 		k.Note("stopping %s; interrupt again to stop at once", when)
 		select {

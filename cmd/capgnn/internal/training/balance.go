@@ -20,7 +20,7 @@ import (
 
 // uneven reports whether parts are made for what devices take: they differ, are known without measuring, or some may be pruned.
 func (t *Run) uneven() bool {
-	return !t.Anonymous && t.Parts > 1 && (!devices.Alike(t.Specs) || t.Specs[0].Simulated() || t.Config.MaxPrune > 0)
+	return !t.Anonymous && t.Parts > 1 && (!t.alike() || t.Specs[0].Simulated() || t.Config.MaxPrune > 0)
 }
 
 // changed reports whether the partitioner's plan is not yet the one that is trained on.

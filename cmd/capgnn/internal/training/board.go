@@ -17,9 +17,9 @@ type board struct {
 	run    *Run
 	rows   []boardRow
 	epochs int
-	took    time.Duration // of these epochs
-	drawn   time.Time     // when text was made
-	text    []string
+	took   time.Duration // of these epochs
+	drawn  time.Time     // when text was made
+	text   []string
 }
 
 // boardRow is what a device did, summed over its parts and some epochs.
@@ -95,6 +95,10 @@ func (b *board) rate(u gpu.Usage) string {
 
 // memory returns what is in use on a device, and of how much.
 func (b *board) memory(device int) string {
+	device -= b.run.firstDevice()
+	if device < 0 || device >= len(b.run.Devices) {
+		return "-" // of another rank
+	}
 	d := b.run.Devices[device]
 	text := term.Size(d.Memory().Used)
 	if budget := d.Info().Budget; budget > 0 {

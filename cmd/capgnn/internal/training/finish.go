@@ -37,7 +37,7 @@ func (t *Run) metadata(epoch int) map[string]string {
 // writeSettings writes config.yaml, which makes the folder a run, after the plan and the initial weights, which a resumed
 // run must find as they were.
 func (t *Run) writeSettings() error {
-	if t.Resume {
+	if t.Resume || !t.leads() {
 		return nil
 	}
 	if t.Plan != nil {

@@ -24,7 +24,7 @@ func (t *Run) SettleCache(ctx context.Context) error {
 	if n := len(t.Config.CacheSlots.Value); n > 0 && n != t.Parts+1 {
 		return term.Usagef("config: cache-slots: %d numbers for the caches of %d parts and of the host", n, t.Parts)
 	}
-	if n := len(t.Config.CacheLinks.Value); n > 0 && n != len(t.Specs) {
+	if n := len(t.Config.CacheLinks.Value); n > 0 && n != len(t.Specs) && t.place == nil {
 		return term.Usagef("config: cache-links: %d links of %d devices", n, len(t.Specs))
 	}
 	if t.Parts == 1 {
@@ -51,7 +51,7 @@ func (t *Run) SettleCache(ctx context.Context) error {
 
 // linksKnown reports whether the devices' links need no measurement: they are alike, simulated, or said.
 func (t *Run) linksKnown() bool {
-	if devices.Alike(t.Specs) {
+	if t.alike() {
 		return true
 	}
 	for _, d := range t.Specs {
@@ -127,7 +127,10 @@ func beside(all []link) []runfolder.Link {
 func (t *Run) partLinks(of []runfolder.Link) (l jaca.Links) {
 	for p := range t.Parts {
 		if len(of) > 0 {
-			d := of[t.deviceOf(p)]
+			d := of[p%len(of)] // of the devices with which a run began that others continue
+			if len(of) == len(t.Specs) {
+				d = of[t.deviceOf(p)]
+			}
 			l.H2D, l.D2H = append(l.H2D, d.To), append(l.D2H, d.From)
 		}
 	}

@@ -80,5 +80,10 @@ func (t *Run) ChooseDevices(context.Context) error {
 	return nil
 }
 
-// deviceOf returns on which of Specs a part lies: they take turns.
-func (t *Run) deviceOf(part int) int { return part % len(t.Specs) }
+// deviceOf returns on which of Specs a part lies: they take turns, those of several ranks each among its own parts.
+func (t *Run) deviceOf(part int) int {
+	if t.place != nil {
+		return t.place.devices[part]
+	}
+	return part % len(t.Specs)
+}

@@ -64,7 +64,7 @@ func (t *Run) PlanMemory(ctx context.Context) (*MemoryPlan, error) {
 	if err := t.lay(); err != nil {
 		return nil, term.AsUsage(err)
 	}
-	m, err := t.settleSlots(ctx)
+	m, err := t.settleHere(ctx)
 	if err == nil && m.replaced {
 		m, err = t.settleSlots(ctx) // memory leaves room for no row that ages, which is known now: the run is placed once
 	}
@@ -75,6 +75,14 @@ func (t *Run) PlanMemory(ctx context.Context) (*MemoryPlan, error) {
 		t.Console.Note("note: --staleness %s has no effect here: no row of another part can be from an earlier epoch", t.Config.Staleness)
 	}
 	return m, nil
+}
+
+// settleHere is settleSlots, together with other ranks if there are some.
+func (t *Run) settleHere(ctx context.Context) (*MemoryPlan, error) {
+	if t.Ranks != nil {
+		return t.settleTogether(ctx)
+	}
+	return t.settleSlots(ctx)
 }
 
 // settleSlots puts the run on ledgers, and keeps the sizes of caches that it finds.
@@ -116,26 +124,26 @@ func (t *Run) accountTight(ctx context.Context, opt pipeline.Options, oom *gpu.O
 
 // account puts the run on ledgers: with the budgets of the devices, or without an end.
 func (t *Run) account(ctx context.Context, opt pipeline.Options, limited bool) (*MemoryPlan, *jaca.Plan, error) {
-	var books []*ledger.Device
+	var books []gpu.Device
+	var ledgers []*ledger.Device
 	for _, d := range t.Devices {
 		budget := gpu.Bytes(0)
 		if limited {
 			budget = d.Info().Budget
 		}
-		books = append(books, ledger.InPlaceOf(d, budget))
+		l := ledger.InPlaceOf(d, budget)
+		books, ledgers = append(books, l), append(ledgers, l)
 	}
 	opt.Layout = t.layout
-	for p := range t.Parts {
-		opt.Devices = append(opt.Devices, books[t.deviceOf(p)])
-	}
+	t.here(&opt, books)
 	trainer, err := pipeline.New(ctx, t.Data.Problem, opt)
 	if err != nil {
 		return nil, nil, err
 	}
 	m := &MemoryPlan{Dataset: t.Data.Name, Model: t.Config.Model, Parts: t.Parts, Order: t.Config.Order, Storage: t.Config.Storage, Staleness: t.Aging, ages: trainer.Ages(), replaced: trainer.Replaced()}
 	m.Host.Cache, m.Host.Staging = trainer.HostMemory()
-	for i, b := range books {
-		d := DeviceMemory{Device: t.Specs[i].String(), Budget: t.Devices[i].Info().Budget, Peak: b.Memory().HighWater, Buffers: blocksOf(b.Entries())}
+	for i, b := range ledgers {
+		d := DeviceMemory{Device: t.ownSpecs()[i].String(), Budget: t.Devices[i].Info().Budget, Peak: b.Memory().HighWater, Buffers: blocksOf(b.Entries())}
 		d.Fits = d.Peak <= d.Budget
 		m.Devices = append(m.Devices, d)
 	}
@@ -157,7 +165,9 @@ func (t *Run) lay() error {
 	if c != nil {
 		opt.Prepared = c
 	}
-	t.layout, err = pipeline.NewLayout(t.Data.Problem, opt, t.Parts)
+	t.here(&opt, nil)
+	own := t.ownParts()
+	t.layout, err = pipeline.NewLayout(t.Data.Problem, opt, own.Hi-own.Lo)
 	return err
 }
 

@@ -28,7 +28,7 @@ func (t *Run) ProblemOptions() pipeline.Options {
 	if slots := t.Config.CacheSlots.Value; len(slots) == t.Parts+1 {
 		opt.Cache.Slots = slots
 	}
-	if links := t.Config.CacheLinks.Value; len(links) == len(t.Specs) {
+	if links := t.Config.CacheLinks.Value; len(links) == len(t.Specs) || t.place != nil {
 		opt.Cache.Links = t.partLinks(links)
 	}
 	if t.Plan != nil {
@@ -47,8 +47,11 @@ func (t *Run) options(record func(pipeline.EpochStats) error) (pipeline.Options,
 	if c != nil {
 		opt.Prepared = c
 	}
-	opt.Layout, opt.Cache.Host = t.layout, devices.LockFor(t.Specs)
+	opt.Layout, opt.Cache.Host = t.layout, devices.LockFor(t.ownSpecs())
 	opt.CheckpointDir, opt.CheckpointEvery, opt.Resume = t.Dir.Checkpoints(), t.Config.CheckpointEvery, t.Resume
+	if t.Ranks != nil {
+		opt.CheckpointDir = ""
+	}
 	opt.Identity, opt.Log = t.identity(), slog.New(&term.NoteHandler{Console: t.Console})
 	var val *float64 // of the last evaluation
 	board := newBoard(t)
@@ -64,11 +67,14 @@ func (t *Run) options(record func(pipeline.EpochStats) error) (pipeline.Options,
 	opt.OnBest = func(epoch int, w *gnn.Weights) error {
 		return gnn.WriteSafetensors(t.Dir.Best(), w, t.metadata(epoch))
 	}
-	for p := range t.Parts {
-		opt.Devices = append(opt.Devices, t.Devices[t.deviceOf(p)])
-	}
-	if t.Config.Init == "" {
-		return opt, nil
+	t.here(&opt, t.Devices)
+	return opt, nil
+}
+
+// loadInitial reads the weights to start from, if some are named.
+func (t *Run) loadInitial(opt *pipeline.Options) (err error) {
+	if t.Config.Init == "" || !t.leads() {
+		return nil
 	}
 	path := t.Config.Init
 	if t.Resume {
@@ -76,10 +82,10 @@ func (t *Run) options(record func(pipeline.EpochStats) error) (pipeline.Options,
 	}
 	t.initial, err = readInitial(path, opt.Model)
 	if err != nil {
-		return opt, term.Usagef("--init %s: %w", path, err)
+		return term.Usagef("--init %s: %w", path, err)
 	}
 	opt.Init = t.initial.StateDict()
-	return opt, nil
+	return nil
 }
 
 // readInitial reads the weights to start from.
@@ -106,6 +112,9 @@ func epochDetail(s pipeline.EpochStats, val *float64) string {
 func (t *Run) identity() string {
 	cfg := t.Config
 	cfg.Dataset, cfg.DatasetPath, cfg.CheckpointEvery, cfg.Profile, cfg.Plan = "", "", 0, "", ""
+	if t.Resume && t.place != nil { // other devices may continue a run
+		cfg.Devices = t.place.began
+	}
 	h := sha256.New()
 	for _, o := range runfolder.Options {
 		if (o.Name == runfolder.StaleLayers || o.Name == runfolder.CacheLayers) && o.Value(&cfg) == runfolder.LayersAuto {

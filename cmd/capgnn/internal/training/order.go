@@ -79,7 +79,7 @@ func (t *Run) chooseOrder(ctx context.Context) (arrangement, error) {
 	if bytes := int64(p.Vertices()) * int64(t.Config.Hidden) * int64(t.Config.ElementType().Size()); bytes <= cachedRows {
 		return none, nil
 	}
-	opened, err := devices.Open(t.Specs[:1])
+	opened, err := devices.Open(t.ownSpecs()[:1])
 	if err != nil {
 		return none, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"capgnn/cmd/capgnn/internal/datasets"
 	"capgnn/cmd/capgnn/internal/devices"
+	"capgnn/cmd/capgnn/internal/ranks"
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gnn"
@@ -38,19 +39,24 @@ type Run struct {
 	// Bare that there is nothing to learn from.
 	Anonymous, cutting, Bare bool
 
+	Ranks *ranks.Members // the processes that train together; nil: this one alone
+	Own   Own            // with Ranks: what is said for this one
+
 	Data     *datasets.Input // set beforehand by demo for a generated graph; else loaded
 	Specs    []devices.Spec
 	Parts    int
 	Profile  *profiler.Profile // of the devices, nil where nothing had to be known of them
 	Plan     *rapa.Plan        // nil with one part
+	place    *placement        // of parts on devices of several ranks; nil: all are of this process
 	rank     []int32           // place of every vertex in the order of the parts' rows, nil = by number
 	arranged arrangement
-	Devices  []gpu.Device
+	Devices  []gpu.Device // of this process
 	layout   *pipeline.Layout
 	Aging    *runfolder.StaleForecast // why some layers may read stale halo rows; nil: not decided by a forecast
 	Dir      runfolder.Dir            // set beforehand when resuming
 	madeDir  bool                     // by this run
 	lock     *lockfile.Lock
+	written  bool           // the folder holds the run
 	settled  func()         // the folder that this run has made holds it now; nil: it has made none
 	initial  *gnn.Weights   // of --init, nil without
 	start    time.Duration  // from the start of the program to the first epoch
@@ -60,21 +66,38 @@ type Run struct {
 // Do trains. The steps before training change nothing but the cache.
 func (t *Run) Do(ctx context.Context) (*runfolder.Result, error) {
 	defer t.UnlockRunDir()
-	if err := t.LockRunDir(); err != nil {
+	if err := t.agree(ctx, t.LockRunDir()); err != nil {
 		return nil, err
 	}
-	if result, err := t.Finished(); result != nil || err != nil { // another process has just ended it
-		return result, err
+	if t.Ranks == nil {
+		if result, err := t.Finished(); result != nil || err != nil { // another process has just ended it
+			return result, err
+		}
 	}
 	t.BeginStages("prepare")
 	defer t.Console.EndStages()
-	for _, step := range t.Preparations() {
-		if err := errors.Join(step(ctx), ctx.Err()); err != nil {
-			return nil, t.BeforeTraining(err)
-		}
+	if err := t.prepare(ctx); err != nil {
+		return nil, err
 	}
 	result, err := t.Train(ctx)
 	return result, devices.CloseAfter(err, t.Devices)
+}
+
+// prepare takes the steps before training. Of several ranks all take them, or none does.
+func (t *Run) prepare(ctx context.Context) error {
+	steps := t.Preparations()
+	if t.Ranks != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = t.Ranks.Until(ctx)
+		defer cancel()
+		steps = t.preparationsTogether()
+	}
+	for _, step := range steps {
+		if err := t.agree(ctx, t.BeforeTraining(errors.Join(step(ctx), ctx.Err()))); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Preparations are the steps of a run before it trains.
@@ -84,7 +107,7 @@ func (t *Run) Preparations() []func(context.Context) error {
 
 // Open opens the devices.
 func (t *Run) Open(context.Context) error {
-	devices, err := devices.Open(t.Specs)
+	devices, err := t.openOwn()
 	t.Devices = devices
 	if err != nil {
 		return err
@@ -94,22 +117,27 @@ func (t *Run) Open(context.Context) error {
 
 // Train runs the epochs and writes the run folder.
 func (t *Run) Train(ctx context.Context) (_ *runfolder.Result, err error) {
-	if t.Dir == "" {
-		if err := t.lockNewRunDir(); err != nil {
-			return nil, err
-		}
+	whole := context.WithoutCancel(ctx) // an interruption is for the epochs
+	if err := t.makeRunDir(whole); err != nil {
+		return nil, err
 	}
 	t.Console.Enter(term.Placing)
 	metrics := &runfolder.Metrics{Path: t.Dir.Metrics(), Policy: t.Config.Cache, Staleness: t.Config.Staleness.Value}
 	events := &runfolder.Events{Dir: t.Dir, Metric: runfolder.MetricName(t.Data.Problem)}
 	opt, err := t.options(func(s pipeline.EpochStats) error { return errors.Join(metrics.Append(s), events.Append(s)) })
-	if err != nil {
+	if err == nil {
+		err = t.loadInitial(&opt)
+	}
+	if err := t.agree(whole, err); err != nil {
+		return nil, err
+	}
+	if err := t.shareInitial(whole, &opt); err != nil {
 		return nil, err
 	}
 	debug.FreeOSMemory() // what is left of the steps before
 	trainer, err := pipeline.New(ctx, t.Data.Problem, opt)
 	if err != nil {
-		return nil, t.BeforeTraining(term.AsUsage(t.Explain(err)))
+		return nil, t.failed(t.BeforeTraining(term.AsUsage(t.Explain(err))))
 	}
 	defer func() {
 		if term.ExitCode(err) != term.ExitLost {
@@ -118,9 +146,10 @@ func (t *Run) Train(ctx context.Context) (_ *runfolder.Result, err error) {
 	}()
 	metrics.Period = t.fixedPeriod(trainer.Caches())
 	t.layout.Release()
-	if err := errors.Join(t.Data.Release(), t.writeSettings()); err != nil {
+	if err := t.agree(whole, errors.Join(t.Data.Release(), t.writeSettings())); err != nil {
 		return nil, err
 	}
+	t.written = true
 	if t.settled != nil {
 		t.settled()
 	}
@@ -129,16 +158,19 @@ func (t *Run) Train(ctx context.Context) (_ *runfolder.Result, err error) {
 	t.start = time.Since(term.Began)
 	t.Console.EndStages()
 	t.bar = t.Console.Begin("train", int64(t.Config.Epochs), "epochs", 0)
+	t.sayWaits(trainer)
 	result, err := trainer.Run(ctx)
 	t.bar.End()
 	if err := errors.Join(err, metrics.Close(), events.Close()); err != nil {
-		return nil, t.Explain(err)
+		return nil, t.failed(t.Explain(err))
 	}
 	if result.Stopped == StoppedBySignal {
-		t.writeReport()
+		if t.leads() {
+			t.writeReport()
+		}
 		return nil, &term.InterruptedError{Note: fmt.Sprintf("after epoch %d of %d: continue with `capgnn train --resume %s`", result.Epochs, t.Config.Epochs, t.Dir)}
 	}
-	return t.finish(result)
+	return t.finishTogether(whole, result)
 }
 
 // Finished returns the result of a run that is to be resumed and has ended; nil if there is something to do.
@@ -162,6 +194,9 @@ func (t *Run) Check() error {
 		if text := fmt.Sprint(o.Value(&t.Config)); !utf8.ValidString(text) {
 			return term.Usagef("--%s %q: is not UTF-8, which the files of a run need: rename it", o.Name, text)
 		}
+	}
+	if t.Ranks != nil { // each looks at its own
+		return checkTogether(&t.Config)
 	}
 	return devices.Check(t.Config.Devices)
 }
