@@ -42,7 +42,6 @@ const (
 	Start                   // all ranks are ready
 	Fault                   // JSON: a rank reports a fault to rank 0
 	Verdict                 // text: why the run ends, from rank 0 to all
-	Stop                    // to rank 0: end early; from rank 0: Epoch is the last one, rank Area asked for it
 	Begin                   // a message with tag Area of Offset bytes: their SHA-256, then the first of them
 	More                    // the next bytes of that message
 	Ask                     // the reader wants the rest of the message with tag Area, and has room for another

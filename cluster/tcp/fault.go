@@ -91,9 +91,7 @@ func (g *Group) linkFault(l *link, err error) {
 
 // report hands a fault to the goroutine that decides. What finds no room follows from others that did.
 func (g *Group) report(f fault) {
-	g.mu.Lock()
-	f.Epoch = g.epoch
-	g.mu.Unlock()
+	f.Epoch = g.epoch.Load()
 	f.Waits = g.o.Waits()
 	select {
 	case g.faults <- f:
@@ -211,50 +209,5 @@ func (g *Group) heard(l *link, text []byte) error {
 	return nil
 }
 
-// SetEpoch says which epoch this rank computes now: lines of faults name it, and stops follow it.
-func (g *Group) SetEpoch(epoch uint32) {
-	g.mu.Lock()
-	g.epoch = int64(epoch)
-	g.mu.Unlock()
-}
-
-// RequestStop asks rank 0 for an early end of the run. It returns at once; the answer is in LastEpoch of all ranks.
-func (g *Group) RequestStop() {
-	if g.o.Rank == 0 {
-		g.stop(0)
-		return
-	}
-	g.control[0].pushKind(cluster.Stop, 0, 0)
-}
-
-// stop names the epoch after the present one as the last. Epochs end in a message of rank 0 to all, so no rank is further than
-// the epoch after that of rank 0, and each hears of the stop before the message that ends it.
-func (g *Group) stop(by int) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.lastBy >= 0 {
-		return
-	}
-	g.last, g.lastBy = uint32(g.epoch+1), by
-	for _, l := range g.control {
-		if l != nil {
-			l.pushKind(cluster.Stop, uint32(by), g.last)
-		}
-	}
-}
-
-// stopped is the answer of rank 0.
-func (g *Group) stopped(h cluster.Header) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.lastBy < 0 && int64(h.Area) < int64(g.o.Ranks) {
-		g.last, g.lastBy = h.Epoch, int(h.Area)
-	}
-}
-
-// LastEpoch says after which epoch the run ends early, and which rank asked for it; ok is false if none did.
-func (g *Group) LastEpoch() (epoch uint32, by int, ok bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.last, g.lastBy, g.lastBy >= 0
-}
+// SetEpoch says which epoch this rank computes now: lines of faults name it.
+func (g *Group) SetEpoch(epoch uint32) { g.epoch.Store(int64(epoch)) }

@@ -209,36 +209,3 @@ func TestEndAnswersAll(t *testing.T) {
 	}
 	wait.Wait()
 }
-
-func TestRequestStop(t *testing.T) {
-	checkLeaks(t)
-	groups := together(t, 3, Options{}, nil)
-	ctx := context.Background()
-	last := make([]uint32, 3)
-	err := each(groups, func(g *Group) error {
-		for epoch := uint32(0); ; epoch++ {
-			g.SetEpoch(epoch)
-			if g.Rank() == 2 && epoch == 5 {
-				g.RequestStop()
-			}
-			if g.Rank() == 1 && epoch == 5 {
-				g.RequestStop()
-			}
-			if _, err := g.Gather(ctx, 2*epoch, nil); err != nil {
-				return err
-			}
-			if _, err := g.Broadcast(ctx, 2*epoch+1, nil); err != nil {
-				return err
-			}
-			if end, by, ok := g.LastEpoch(); ok && epoch >= end {
-				if last[g.Rank()] = epoch; epoch != end || by == 0 {
-					return errors.New("a rank is beyond the last epoch")
-				}
-				return nil
-			}
-		}
-	})
-	if err != nil || last[0] != last[1] || last[0] != last[2] || last[0] < 5 || last[0] > 7 {
-		t.Errorf("ranks end after epochs %v: %v", last, err)
-	}
-}

@@ -22,10 +22,7 @@ type Group struct {
 	areas      *cluster.Areas
 	collective sync.Mutex // one Gather or Broadcast at a time
 
-	mu     sync.Mutex
-	epoch  int64 // -1: before the first
-	last   uint32
-	lastBy int // -1: nobody asked for a stop
+	epoch atomic.Int64 // -1: before the first
 
 	joined  atomic.Bool   // from here on a lost connection ends the group
 	events  chan event    // what control connections bring while ranks join
@@ -46,10 +43,12 @@ type event struct {
 }
 
 func newGroup(o Options) *Group {
-	return &Group{
-		o: o, members: make([]Member, o.Ranks), data: make([]*link, o.Ranks), epoch: -1, lastBy: -1,
+	g := &Group{
+		o: o, members: make([]Member, o.Ranks), data: make([]*link, o.Ranks),
 		events: make(chan event), begun: make(chan struct{}), faults: make(chan fault, 4*o.Ranks+8), done: make(chan struct{}),
 	}
+	g.epoch.Store(-1)
+	return g
 }
 
 // Rank is the number of this process, from 0.
@@ -145,7 +144,7 @@ func (g *Group) onControl(l *link, h cluster.Header) error {
 		return l.begin(h)
 	case cluster.More:
 		return l.more(h)
-	case cluster.Ask, cluster.Ready, cluster.Start, cluster.Stop:
+	case cluster.Ask, cluster.Ready, cluster.Start:
 		if err := l.fill(nil); err != nil {
 			return err
 		}
@@ -181,12 +180,6 @@ func (g *Group) onSign(l *link, h cluster.Header, fromRoot bool) error {
 	switch {
 	case h.Kind == cluster.Ask:
 		return l.ask(h)
-	case h.Kind == cluster.Stop && fromRoot:
-		g.stopped(h)
-		return nil
-	case h.Kind == cluster.Stop && g.joined.Load():
-		g.stop(l.peer.Rank)
-		return nil
 	case h.Kind == cluster.Ready && !fromRoot && !g.joined.Load():
 		g.event(event{link: l, kind: h.Kind})
 		return nil
@@ -245,7 +238,8 @@ func (l *link) announce(out, in []cluster.Area) {
 // Traffic is what went between this rank and another: bytes of rows, and of all frames of their data connection.
 type Traffic struct{ Sent, SentFrames, Received, ReceivedFrames int64 }
 
-// Traffic returns it by rank. Bytes count when they are with the system, or in their area.
+// Traffic returns it by rank. What is sent counts when the system has it, before sent is called; what is received when it is in its area, before
+// arrived is called. So what a rank has received in an epoch is the same in every run, but for the signs of life among the frames.
 func (g *Group) Traffic() []Traffic {
 	out := make([]Traffic, g.o.Ranks)
 	for r, l := range g.data {

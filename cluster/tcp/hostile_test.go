@@ -143,7 +143,7 @@ var lies = map[string]struct {
 	"opened unknown":   {frames: []frame{sign(cluster.Open, 7, 0, 100)}, want: "opened area 7, which is not in the table"},
 	"opened larger":    {frames: []frame{sign(cluster.Open, 1, 0, 101)}, want: "opened area 1 with 101 bytes in place of 100"},
 	"opened twice":     {frames: []frame{sign(cluster.Open, 1, 0, 100), sign(cluster.Open, 1, 0, 100)}, want: "opened area 1 twice"},
-	"control on data":  {frames: []frame{sign(cluster.Stop, 0, 0, 0)}, want: "sent a frame of kind 13 on a data connection"},
+	"control on data":  {frames: []frame{sign(cluster.Ask, 0, 0, 0)}, want: "sent a frame of kind 15 on a data connection"},
 	"4 GiB":            {raw: header(cluster.Header{Kind: cluster.Rows, Area: 1, Epoch: 1, Length: 1<<32 - 1}), want: "announces 4294967295 bytes"},
 	"noise":            {raw: random(3, 4096), want: "a frame begins with"},
 	"bye twice":        {frames: []frame{sign(cluster.Bye, 0, 0, 0), sign(cluster.Bye, 0, 0, 0)}, want: "said goodbye twice"},
