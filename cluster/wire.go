@@ -115,9 +115,15 @@ func ParseHeader(b *[HeaderBytes]byte) (Header, error) {
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // Sum is what Header.Sum of a frame with this header and these bytes behind it is on a connection without TLS.
-func Sum(header *[HeaderBytes]byte, body []byte) uint32 {
-	return crc32.Update(crc32.Checksum(header[:HeaderBytes-4], castagnoli), castagnoli, body)
+func Sum(header *[HeaderBytes]byte, body []byte) uint32 { return SumMore(SumHeader(header), body) }
+
+// SumHeader is the sum of a header, to which SumMore adds what follows it as it comes.
+func SumHeader(header *[HeaderBytes]byte) uint32 {
+	return crc32.Checksum(header[:HeaderBytes-4], castagnoli)
 }
+
+// SumMore adds the next bytes to a sum.
+func SumMore(sum uint32, body []byte) uint32 { return crc32.Update(sum, castagnoli, body) }
 
 // PutSum writes the sum into a header that Put has written.
 func PutSum(header *[HeaderBytes]byte, body []byte) {

@@ -65,7 +65,7 @@ func newLink(peer Member, conn net.Conn, raw net.Conn, o *Options) *link {
 		peer: peer, conn: conn, raw: raw, sum: !secure, beat: o.beat(), silence: o.PeerTimeout,
 		wake: make(chan struct{}, 1), quit: make(chan struct{}), left: make(chan struct{}), parted: make(chan struct{}), dead: make(chan struct{}),
 	}
-	l.in = bufio.NewReaderSize(patient{conn, o.PeerTimeout}, 4<<10)
+	l.in = bufio.NewReaderSize(&patient{Conn: conn, silence: o.PeerTimeout}, 4<<10)
 	l.stream.init()
 	if secure {
 		l.first = make([]byte, 16<<10)
@@ -73,15 +73,21 @@ func newLink(peer Member, conn net.Conn, raw net.Conn, o *Options) *link {
 	return l
 }
 
-// patient is a connection whose reads end when nothing comes for the time given.
+// patient is a connection whose reads end when nothing comes for the time given, or up to slack more: rows come in thousands of reads a
+// second, and each need not move the deadline.
 type patient struct {
 	net.Conn
 	silence time.Duration
+	renew   time.Time // when the deadline is to be moved
 }
 
-func (p patient) Read(b []byte) (int, error) {
-	if err := p.SetReadDeadline(time.Now().Add(p.silence)); err != nil {
-		return 0, err
+func (p *patient) Read(b []byte) (int, error) {
+	if now := time.Now(); now.After(p.renew) {
+		slack := min(p.silence/8, 250*time.Millisecond)
+		if err := p.SetReadDeadline(now.Add(p.silence + slack)); err != nil {
+			return 0, err
+		}
+		p.renew = now.Add(slack)
 	}
 	return p.Conn.Read(b)
 }
@@ -253,19 +259,28 @@ func (l *link) peerLeft() error {
 	return nil
 }
 
-// fill reads what follows the header into b, which has that length, and checks the sum.
+// fill reads what follows the header into b, which has that length, and checks the sum. What has just been read is in the processor's cache:
+// it is summed then, not when the frame is whole.
 func (l *link) fill(b []byte) error {
-	if _, err := io.ReadFull(l.in, b); err != nil {
-		return err
+	sum := uint32(0)
+	if l.sum {
+		sum = cluster.SumHeader(&l.head)
 	}
-	return l.check(b)
+	for len(b) > 0 {
+		n, err := l.in.Read(b)
+		if n == 0 && err != nil {
+			return err
+		}
+		if l.sum {
+			sum = cluster.SumMore(sum, b[:n])
+		}
+		b = b[n:]
+	}
+	return l.check(sum)
 }
 
-func (l *link) check(b []byte) error {
-	want := uint32(0)
-	if l.sum {
-		want = cluster.Sum(&l.head, b)
-	}
+// check compares a sum with that of the header.
+func (l *link) check(want uint32) error {
 	h, err := cluster.ParseHeader(&l.head)
 	if err == nil && h.Sum != want {
 		err = fmt.Errorf("the checksum of a frame is %08x, its bytes give %08x: the network changed them", h.Sum, want)
@@ -287,7 +302,11 @@ func (l *link) text(h cluster.Header) ([]byte, error) {
 			return nil, err
 		}
 	}
-	return b, l.check(b)
+	want := uint32(0)
+	if l.sum {
+		want = cluster.Sum(&l.head, b)
+	}
+	return b, l.check(want)
 }
 
 // grow makes room for n more bytes: at least doubled, at most of this size.

@@ -70,24 +70,26 @@ func TestRateOfMachines(t *testing.T) {
 		t.Skip("CAPGNN_PAIRS is not set")
 	}
 	for _, plain := range []bool{true, false} {
-		g := machines(t, Options{Secret: testSecret, Plain: plain})
-		m := newMeasure(t, g)
-		var ratios, ours, bare, ourCPU, bareCPU []float64
-		for k := range pairs + 1 {
-			x, c := m.take(m.rows)
-			y, d := m.take(m.copy)
-			if k > 0 { // the first pair warms up
-				ratios, ours, bare, ourCPU, bareCPU = append(ratios, y/x), append(ours, x), append(bare, y), append(ourCPU, c), append(bareCPU, d)
+		t.Run(fmt.Sprintf("plain=%v", plain), func(t *testing.T) {
+			g := machines(t, Options{Secret: testSecret, Plain: plain})
+			m := newMeasure(t, g)
+			var ratios, ours, bare, ourCPU, bareCPU []float64
+			for k := range pairs + 1 {
+				x, c := m.take(m.rows)
+				y, d := m.take(m.copy)
+				if k > 0 { // the first pair warms up
+					ratios, ours, bare, ourCPU, bareCPU = append(ratios, y/x), append(ours, x), append(bare, y), append(ourCPU, c), append(bareCPU, d)
+				}
 			}
-		}
-		if g.Rank() < 2 {
-			gb := rateVolume / 1e9
-			t.Logf("plain=%v rank %d: %.3f of a bare loop; %.2f GB/s against %.2f; CPU-seconds per GB %.3f against %.3f", plain, g.Rank(),
-				median(ratios), gb/median(ours), gb/median(bare), median(ourCPU)/gb, median(bareCPU)/gb)
-		}
-		if err := g.Close(); err != nil {
-			t.Error(err)
-		}
+			if g.Rank() < 2 {
+				gb := rateVolume / 1e9
+				t.Logf("rank %d: %.3f of a bare loop; %.2f GB/s against %.2f; CPU-seconds per GB %.3f against %.3f", g.Rank(),
+					median(ratios), gb/median(ours), gb/median(bare), median(ourCPU)/gb, median(bareCPU)/gb)
+			}
+			if err := g.Close(); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
 
