@@ -101,7 +101,7 @@ func newRank(t *testing.T, s scene, at Rank, start []float32, grads [][]float32)
 		if devices[i] = devices[homes[i]]; devices[i] != nil {
 			continue
 		}
-		d, err := host.Open(host.Spec{Name: fmt.Sprintf("cpu:%d", k), Threads: 1, Memory: 1 << 26, Poison: true})
+		d, err := host.Open(host.Spec{Name: fmt.Sprintf("cpu:%d", k), Threads: 1, Memory: 1 << 27, Poison: true})
 		if err != nil {
 			t.Fatal(err)
 		}
