@@ -4,12 +4,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"os"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/urfave/cli/v2"
 
+	"capgnn/cluster"
+	"capgnn/cmd/capgnn/internal/clustercheck"
 	"capgnn/cmd/capgnn/internal/devices"
+	"capgnn/cmd/capgnn/internal/ranks"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/hostmem"
@@ -20,8 +24,14 @@ func doctorCommand() *cli.Command {
 		Name:  "doctor",
 		Usage: "say what this machine has to train on, what is wrong with it, and how to mend that", UsageText: "capgnn doctor",
 		Description: "It ends with 0 whenever it could report. A build with CUDA looks at the libraries that CAPGNN_CUDA (the driver), CAPGNN_NVML and " +
-			"CAPGNN_CUBLAS name, else at those of the system; CAPGNN_CUBLAS=none does without cuBLAS.",
+			"CAPGNN_CUBLAS name, else at those of the system; CAPGNN_CUBLAS=none does without cuBLAS. With --cluster it ends with 2 on what keeps machines from training together.",
+		Flags: append([]cli.Flag{
+			&cli.BoolFlag{Name: "cluster", Category: ranks.GroupMachines, Usage: "look at what several machines need: secret, names, ports, and between ranks (capgnn launch --hosts a,b -- doctor --cluster) rates, latency, MTU"},
+		}, ranks.Flags()...),
 		Action: func(c *cli.Context) error {
+			if c.Bool("cluster") {
+				return clusterAction(c)
+			}
 			d := examineMachine()
 			if c.Bool("json") {
 				return json.NewEncoder(c.App.Writer).Encode(d)
@@ -30,6 +40,25 @@ func doctorCommand() *cli.Command {
 			return err
 		},
 	}
+}
+
+// clusterAction looks at several machines.
+func clusterAction(c *cli.Context) error {
+	k := term.NewConsole(c)
+	ctx, stop := term.Interruptible(c.Context, k, "at once")
+	defer stop()
+	flags := cluster.Flags{Rank: c.String("rank"), Ranks: c.String("ranks"), Master: c.String("master"), Port: c.String("port")}
+	place, err := cluster.Find(flags, os.LookupEnv)
+	if err != nil {
+		return term.AsUsage(err)
+	}
+	return clustercheck.Run(ctx, k, clustercheck.Options{Place: place, SecretFile: c.String("secret-file"), Cores: devices.Cores(), Settings: func() (ranks.Settings, error) {
+		s, err := ranks.FromContext(c)
+		if !c.IsSet("join-timeout") {
+			s.JoinTimeout = clustercheck.Patience
+		}
+		return s, err
+	}})
 }
 
 // diagnosis is what doctor reports. Bytes are -1 where nothing is known, and math.MaxInt64 where there is no limit.

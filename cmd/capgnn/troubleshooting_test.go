@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -26,15 +27,50 @@ func TestTroubleshooting(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := strings.ReplaceAll(string(doc), "`", "")
-	lines := refusalLines(t)
-	if len(lines) < 80 {
-		t.Errorf("only %d error lines were found in the sources", len(lines))
+	lines, machines := refusalLines(t), clusterLines(t)
+	if len(lines) < 80 || len(machines) < 80 {
+		t.Errorf("only %d and %d error lines were found in the sources", len(lines), len(machines))
 	}
-	for _, line := range lines {
+	for _, line := range append(lines, machines...) {
 		if !strings.Contains(text, line) {
 			t.Errorf("docs/troubleshooting.md does not explain\n\t%s", line)
 		}
 	}
+}
+
+// clusterLines returns the texts of errors of rooms where all errors reach the user: those that several machines need.
+func clusterLines(t *testing.T) (lines []string) {
+	t.Helper()
+	var names []string
+	for _, pattern := range []string{"../../cluster/*.go", "../../cluster/tcp/*.go", "internal/ranks/*.go", "../../pipeline/ranks.go"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil || len(found) == 0 {
+			t.Fatalf("%s: %d files, %v", pattern, len(found), err)
+		}
+		names = append(names, slices.DeleteFunc(found, func(name string) bool { return strings.HasSuffix(name, "_test.go") })...)
+	}
+	for _, name := range names {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok || len(call.Args) == 0 {
+				return true
+			}
+			if f, ok := call.Fun.(*ast.SelectorExpr); ok && (f.Sel.Name == "Errorf" || f.Sel.Name == "New") {
+				if lit, ok := call.Args[0].(*ast.BasicLit); ok && lit.Kind == token.STRING {
+					if s, err := strconv.Unquote(lit.Value); err == nil && saysSomething(plainText(s)) {
+						lines = append(lines, plainText(s))
+					}
+				}
+			}
+			return true
+		})
+	}
+	slices.Sort(lines)
+	return slices.Compact(lines)
 }
 
 // refusalName returns which of refusals is called or made by this name, "" for none.

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"capgnn/cmd/capgnn/internal/clustercheck"
+	"capgnn/cmd/capgnn/internal/term"
+)
+
+// doctor --cluster makes a secret, says what a machine alone can see, and measures the lines between ranks.
+func TestDoctorCluster(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	if text := s.must("doctor", "--cluster"); !strings.Contains(text, "made now") || !strings.Contains(text, "capgnn launch --hosts ") || !strings.Contains(text, "29500/tcp") {
+		t.Errorf("alone:\n%s", text)
+	}
+	if info, err := os.Stat(s.path(".config/capgnn/secret")); err != nil || info.Mode().Perm() != 0o600 {
+		t.Fatalf("the secret: %v, %v", info, err)
+	}
+	if text := s.must("doctor", "--cluster"); strings.Contains(text, "made now") {
+		t.Errorf("it made another secret:\n%s", text)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := l.Addr().(*net.TCPAddr).Port
+	l.Close()
+	const ranks = 3
+	var outs, errs [ranks]bytes.Buffer
+	var codes [ranks]int
+	var all sync.WaitGroup
+	for rank := range ranks {
+		all.Go(func() {
+			cmd := s.command("doctor", "--cluster", "--json", "--rank", fmt.Sprint(rank), "--ranks", fmt.Sprint(ranks), "--master", "127.0.0.1", "--port", fmt.Sprint(port))
+			cmd.Stdout, cmd.Stderr = &outs[rank], &errs[rank]
+			_ = cmd.Run()
+			codes[rank] = cmd.ProcessState.ExitCode()
+		})
+	}
+	all.Wait()
+	if codes != [ranks]int{} {
+		t.Fatalf("they ended with %v: %s %s %s", codes, &errs[0], &errs[1], &errs[2])
+	}
+	var r clustercheck.Report
+	if err := json.Unmarshal(outs[0].Bytes(), &r); err != nil || len(r.Machines) != ranks || len(r.Pairs) != ranks*(ranks-1) || len(r.Problems) != 0 || outs[1].Len()+outs[2].Len() > 0 {
+		t.Errorf("%v: %s, others %s %s", err, &outs[0], &outs[1], &outs[2])
+	}
+	for _, p := range r.Pairs {
+		if p.Rate < 1<<20 || p.RoundTrip <= 0 {
+			t.Errorf("%+v", p)
+		}
+	}
+}
+
+// What keeps ranks from training ends doctor --cluster with 2 and one line that says what to do.
+func TestDoctorClusterRefuses(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ name, args, says string }{
+		{"half set", "--rank 1", "--ranks"},
+		{"no name", "--rank 1 --ranks 2 --master nowhere.invalid", "write its address into /etc/hosts of this machine"},
+		{"no secret", "--rank 1 --ranks 2 --master 192.0.2.1", "scp -p 192.0.2.1:.config/capgnn/secret ~/.config/capgnn/secret`"},
+		{"nobody there", "--rank 1 --ranks 2 --master 127.0.0.1 --port 9 --join-timeout 100ms", "see that rank 0 runs on 127.0.0.1, with the same --port (9)"},
+		{"a file open to others", "--secret-file open", "make it 0600"},
+		{"no transport", "--rank 1 --ranks 2 --master 127.0.0.1 --transport udp", "tcp-plain"},
+	} {
+		s := newSandbox(t)
+		if err := os.WriteFile(s.path("open"), bytes.Repeat([]byte("x"), 40), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		out, text, code := s.run(append([]string{"doctor", "--cluster"}, strings.Fields(tc.args)...)...)
+		if code != term.ExitUsage || out != "" || strings.Count(text, "\n") != 1 || !strings.Contains(text, tc.says) {
+			t.Errorf("%s: exit %d, %q, %q, want %q", tc.name, code, out, text, tc.says)
+		}
+	}
+}

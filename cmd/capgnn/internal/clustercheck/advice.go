@@ -1,0 +1,53 @@
+package clustercheck
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"strings"
+
+	"capgnn/cluster"
+	"capgnn/cmd/capgnn/internal/term"
+)
+
+// advised adds to the error of ranks that did not join what helps. doubt is what was not right, but might have been.
+func advised(err error, p cluster.Place, s Secret, doubt *Problem) error {
+	what := advice(err.Error(), p, s)
+	if doubt != nil {
+		what = doubt.What + ": " + doubt.Mend
+	}
+	if what == "" || term.ExitCode(err) != term.ExitUsage {
+		return err
+	}
+	return term.Usagef("%w: %s", err, what)
+}
+
+// advice says what helps where ranks do not join, by the line that says why; "": the line says it itself.
+func advice(line string, p cluster.Place, s Secret) string {
+	host, port, _ := net.SplitHostPort(p.Master)
+	has := func(texts ...string) bool {
+		for _, t := range texts {
+			if strings.Contains(line, t) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case has("another secret", "without TLS", "bad certificate"):
+		return copySecret(host, s.Place, os.LookupEnv)
+	case has("no loopback address, and there is no secret"):
+		return "`capgnn doctor --cluster` makes one on rank 0's machine; copy it to the others"
+	case has("address already in use"):
+		return fmt.Sprintf("another program has port %s (`ss -ltnp sport = :%s` names it): end it, or give all ranks another --port", port, port)
+	case has("cannot assign requested address"):
+		return fmt.Sprintf("start rank 0 on the machine that has the address %s, or give --master the address of the machine that it is on", host)
+	case has("no such host", "server misbehaving"):
+		return fmt.Sprintf("write the address of %s into /etc/hosts of this machine, or give --master an IP address", host)
+	case has("connection refused"):
+		return fmt.Sprintf("see that rank 0 runs on %s, with the same --port (%s)", host, port)
+	case has("no route to host", "timeout", "deadline exceeded", "unreachable", "a firewall may be", "did not come"):
+		return fmt.Sprintf("let TCP port %s in on %s (`%s`, or as its firewall says that)", port, host, rules(port)[0].Port)
+	}
+	return ""
+}
