@@ -25,10 +25,15 @@ func everyCommand(visit func(words string, cmd *cli.Command)) {
 
 // Every flag that takes a value says in a word what it takes, and every command has an example of flags that it has.
 func TestHelpHasWordsAndExamples(t *testing.T) {
+	of := map[string]map[string]bool{}
 	everyCommand(func(words string, cmd *cli.Command) {
-		flags := map[string]bool{}
+		of[words] = map[string]bool{}
 		for _, f := range cmd.Flags {
-			flags["--"+f.Names()[0]] = true
+			of[words]["--"+f.Names()[0]] = true
+		}
+	})
+	everyCommand(func(words string, cmd *cli.Command) {
+		for _, f := range cmd.Flags {
 			if word, usage := flagValue(f); f.(cli.DocGenerationFlag).TakesValue() && word == "" {
 				t.Errorf("%s --%s: no word for its value in %q", words, f.Names()[0], usage)
 			}
@@ -36,9 +41,13 @@ func TestHelpHasWordsAndExamples(t *testing.T) {
 		if !strings.Contains(cmd.UsageText, "capgnn "+words) {
 			t.Errorf("%s: the example is %q", words, cmd.UsageText)
 		}
-		for word := range strings.FieldsSeq(cmd.UsageText) {
-			if strings.HasPrefix(word, "--") && !flags[word] {
-				t.Errorf("%s: the example has %s, which is no flag of it", words, word)
+		own, other, _ := strings.Cut(cmd.UsageText, " -- ") // flags of a command that this one runs
+		name, _, _ := strings.Cut(other, " ")
+		for text, command := range map[string]string{own: words, other: name} {
+			for word := range strings.FieldsSeq(text) {
+				if strings.HasPrefix(word, "--") && !of[command][word] {
+					t.Errorf("%s: the example has %s, which is no flag of %s", words, word, command)
+				}
 			}
 		}
 	})

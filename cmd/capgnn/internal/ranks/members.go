@@ -8,6 +8,7 @@ import (
 	"os"
 	"regexp"
 	"strconv"
+	"strings"
 	"sync/atomic"
 
 	"capgnn/cluster"
@@ -147,8 +148,12 @@ func (o outcome) fault() error {
 }
 
 // Agree is called by all ranks behind a step, with the error of each. It returns nil if all did it, else the same error at all of them: that
-// of the lowest rank that failed, with its exit code. An interruption ends the run of all ranks at once, wherever they are.
+// of the lowest rank that failed, with its exit code. What they have agreed on already stays as it is. An interruption ends the run of
+// all ranks at once, wherever they are.
 func (m *Members) Agree(ctx context.Context, err error) error {
+	if there := (*term.Elsewhere)(nil); errors.As(err, &there) {
+		return err
+	}
 	if m.Err() != nil || term.ExitCode(err) == term.ExitInterrupted {
 		return m.Fail(err)
 	}
@@ -265,30 +270,31 @@ func (m *Members) broken(ctx context.Context, err error) error {
 	return m.Fail(err)
 }
 
-// failed is the beginning of the line of a run that ended because a rank said so: which one, and whether it was interrupted.
-var failed = regexp.MustCompile(`^rank (\d+) (?:\(host [^)]*\) )?failed (?:before the first epoch|in epoch \d+): (interrupted: )?`)
+// failed is the line of a run that ended because a rank said so: who, when and why.
+var failed = regexp.MustCompile(`^(rank (\d+)(?: \(host [^)]*\))?) failed (before the first epoch|in epoch \d+): (.*)$`)
 
 // Fail ends the run of all ranks with a fault of this one, unless it has ended, and returns the line that all of them have. The exit code is
-// that of err where it is the fault that counts, 130 where another rank was interrupted, else 4. What all ranks have agreed on stays as it is.
+// that of err where it is the fault that counts, 130 where a rank was interrupted, else 4. What all ranks have agreed on stays as it is.
 func (m *Members) Fail(err error) error {
 	var there *term.Elsewhere
-	if errors.As(err, &there) {
-		return err
-	}
 	switch {
+	case errors.As(err, &there):
+		return err
 	case err == nil:
 		err = m.Err()
 	case errors.Is(err, context.Canceled):
 		err = errStopped
 	}
-	line := m.Group.Fail(errors.New(term.OneLine(err))).Error()
-	code := term.ExitLost
-	switch f := failed.FindStringSubmatch(line); {
-	case f == nil:
-	case f[1] == strconv.Itoa(m.Rank()):
-		code = term.ExitCode(err)
-	case f[2] != "":
-		code = term.ExitInterrupted
+	end := &term.Elsewhere{Code: term.ExitLost, Line: m.Group.Fail(errors.New(term.OneLine(err))).Error()}
+	f := failed.FindStringSubmatch(end.Line)
+	if f == nil {
+		return end
 	}
-	return &term.Elsewhere{Code: code, Line: line}
+	if f[2] == strconv.Itoa(m.Rank()) {
+		end.Code = term.ExitCode(err)
+	}
+	if note, ok := strings.CutPrefix(f[4], "interrupted: "); ok {
+		end.Code, end.Line = term.ExitInterrupted, fmt.Sprintf("interrupted: %s was stopped %s: %s", f[1], f[3], note)
+	}
+	return end
 }

@@ -82,7 +82,7 @@ func TestInterruptedRankEndsAll(t *testing.T) {
 		return m.Agree(t.Context(), nil)
 	})
 	for rank, err := range errs {
-		if term.ExitCode(err) != term.ExitInterrupted || !strings.Contains(err.Error(), "before the first epoch: interrupted: ") || err.Error() != errs[0].Error() {
+		if term.ExitCode(err) != term.ExitInterrupted || !strings.Contains(err.Error(), "interrupted: rank 1 (host ") || err.Error() != errs[0].Error() {
 			t.Errorf("rank %d: %v (exit code %d)", rank, err, term.ExitCode(err))
 		}
 	}

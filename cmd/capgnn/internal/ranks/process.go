@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"syscall"
 	"time"
+
+	"capgnn/cmd/capgnn/internal/term"
 )
 
 // process is a rank that runs here, or the ssh of one that runs elsewhere.
@@ -72,4 +74,14 @@ func (p *process) signal(s os.Signal) {
 	if s == syscall.SIGKILL { // also where the other machine does not answer any more
 		time.AfterFunc(time.Second, func() { _ = p.cmd.Process.Kill() })
 	}
+}
+
+// There reports whether there is a file where rank 0 runs.
+func (l *Launch) There(ctx context.Context, path string) bool {
+	if l.Hosts[0] == "" {
+		return term.Exists(path)
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	return l.Remote.Command(ctx, l.Hosts[0], "cd "+quoted(l.Dir)+" && test -e "+quoted(path)).Run() == nil
 }

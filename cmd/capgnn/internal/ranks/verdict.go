@@ -3,6 +3,7 @@ package ranks
 import (
 	"fmt"
 	"os"
+	"regexp"
 	"syscall"
 
 	"capgnn/cmd/capgnn/internal/term"
@@ -19,8 +20,16 @@ type Failed struct {
 	Line string // what the rank said
 }
 
-// Error names the rank and what it said.
-func (f *Failed) Error() string { return fmt.Sprintf("rank %d (host %s): %s", f.Rank, f.Host, f.Line) }
+// saysWho begins the line of a fault that names its rank.
+var saysWho = regexp.MustCompile(`^rank \d+ \(host `)
+
+// Error names the rank at fault and what it said.
+func (f *Failed) Error() string {
+	if saysWho.MatchString(f.Line) {
+		return f.Line
+	}
+	return fmt.Sprintf("rank %d (host %s): %s", f.Rank, f.Host, f.Line)
+}
 
 // ended is how a rank ended.
 type ended struct {

@@ -43,6 +43,17 @@ func stopAtOnce() {
 // are not touched.
 func WriteSignalsToErrors() { signal.Notify(make(chan os.Signal, 1), writeSignals...) }
 
+// Interruptions returns the signals that end a program, for a command that does with them what it likes until stop is called.
+func Interruptions() (_ <-chan os.Signal, stop func()) {
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	attended.Add(1)
+	return signals, func() {
+		signal.Stop(signals)
+		attended.Add(-1)
+	}
+}
+
 // Interruptible returns a context that ends at the first Ctrl-C or SIGTERM, so that what is under way can be finished; the
 // second one ends the process at once with exit code 130, and so does the first if that takes longer than grace. when says when
 // it stops, such as "after this epoch". The caller calls stop when it is done.
@@ -53,9 +64,7 @@ func Interruptible(ctx context.Context, k *Console, when string) (_ context.Cont
 // InterruptibleFor is Interruptible where what is under way may take so long to finish.
 func InterruptibleFor(ctx context.Context, k *Console, when string, patience time.Duration) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	attended.Add(1)
+	signals, leave := Interruptions()
 	done := make(chan struct{})
 	// Owned by the caller: stop ends it and waits for nothing, as it holds nothing.
 	go func() {
@@ -79,8 +88,7 @@ func InterruptibleFor(ctx context.Context, k *Console, when string, patience tim
 		stopAtOnce()
 	}()
 	return ctx, func() {
-		signal.Stop(signals)
-		attended.Add(-1)
+		leave()
 		close(done)
 		cancel()
 	}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"capgnn/cmd/capgnn/internal/ranks"
+	"capgnn/cmd/capgnn/internal/runfolder"
+	"capgnn/cmd/capgnn/internal/term"
+)
+
+// launchable are the commands that several ranks can run.
+var launchable = []string{"train"}
+
+func launchCommand() *cli.Command {
+	return &cli.Command{
+		Name: "launch", ArgsUsage: "-- COMMAND", UsageText: "capgnn launch -n 2 --hosts node1,node2 -- train --dataset cora --run-dir runs/first",
+		Usage: "run a command as several ranks, here or on other machines by ssh",
+		Description: "Ranks of this machine share its devices and cores, unless --devices behind the command says otherwise. Other machines need this program in the same place, and ssh that asks nothing. " +
+			"What ranks note has [RANK HOST] in front; the result is printed as that of one process. If one fails all end; the last line says which one was first, and why. Ctrl-C ends all behind one epoch. " +
+			"Slurm, Open MPI, Kubernetes and torchrun start ranks, too: `capgnn train` knows their variables.",
+		Flags: []cli.Flag{
+			&cli.IntFlag{Name: "n", Usage: "number `N` of ranks, of all machines together (default: one on each of --hosts)", DefaultText: " "},
+			&cli.StringFlag{Name: "hosts", Usage: "machines `LIST`, such as node1,node2 or node[01-04]; rank 0 is on the first (default: this one)"},
+			&cli.IntFlag{Name: "port", Usage: "`PORT` of rank 0 (default: a free one, on another machine 29500)", DefaultText: " "},
+			&cli.IntFlag{Name: "max-restarts", Usage: "continue the run up to `K` times from its last checkpoint if a rank is lost"},
+		},
+		Action: launchAction,
+	}
+}
+
+func launchAction(c *cli.Context) error {
+	l, err := newLaunch(c)
+	if err != nil {
+		return err
+	}
+	signals, stop := term.Interruptions()
+	defer stop()
+	l.Signals = signals
+	if err := l.CheckPrograms(c.Context, term.ReadBuildInfo()); err != nil {
+		return err
+	}
+	err = l.Run()
+	if f := (*ranks.Failed)(nil); errors.As(err, &f) {
+		return &term.Elsewhere{Code: f.Code, Line: term.OneLine(f)}
+	}
+	return err
+}
+
+// newLaunch reads the flags and the command of the ranks.
+func newLaunch(c *cli.Context) (*ranks.Launch, error) {
+	args := c.Args().Slice()
+	if len(args) == 0 || !slices.Contains(launchable, args[0]) {
+		return nil, term.Usagef("launch: name the command of the ranks behind --: `capgnn launch -n 2 -- train ...`; there is %s", strings.Join(launchable, ", "))
+	}
+	for _, name := range []string{"rank", "ranks", "master", "port"} {
+		if ranks.ValueOf(args, name) != "" {
+			return nil, term.Usagef("launch: --%s behind %s: each rank is told its place: leave it away", name, args[0])
+		}
+	}
+	if p := c.Int("port"); p < 0 || p > 65535 || c.IsSet("port") && p == 0 {
+		return nil, term.Usagef("--port %d is no number from 1 to 65535", p)
+	}
+	hosts, err := ranks.Hosts(c.Int("n"), c.String("hosts"))
+	if err != nil {
+		return nil, err
+	}
+	l := &ranks.Launch{Args: args, Hosts: hosts, Port: c.Int("port"), Secret: ranks.NewSecret(), Remote: ranks.SSH{}, MaxRestarts: c.Int("max-restarts"),
+		Out: c.App.ErrWriter, Err: c.App.ErrWriter, Result: c.App.Writer}
+	if l.Program, err = os.Executable(); err != nil {
+		return nil, err
+	}
+	if l.Dir, err = os.Getwd(); err != nil {
+		return nil, err
+	}
+	for _, name := range []string{"json", "quiet"} { // said for the launch
+		if c.Bool(name) {
+			l.Args = append(slices.Clone(l.Args), "--"+name)
+		}
+	}
+	return l, restart(l)
+}
+
+// restart settles how a run is started again that lost a rank.
+func restart(l *ranks.Launch) error {
+	if l.MaxRestarts < 0 {
+		return term.Usagef("--max-restarts %d is below 0", l.MaxRestarts)
+	}
+	folder := ranks.ValueOf(l.Args, "run-dir")
+	if folder == "" {
+		folder = ranks.ValueOf(l.Args, "resume")
+	}
+	if l.MaxRestarts > 0 && folder == "" {
+		return term.Usagef("--max-restarts %d: name the run's folder with --run-dir behind %s, so that a restart finds it", l.MaxRestarts, l.Args[0])
+	}
+	l.Again = func(args []string) []string {
+		if !l.There(context.Background(), runfolder.Dir(folder).Config()) {
+			return args // it had not begun to train
+		}
+		return ranks.Resuming(args, folder)
+	}
+	return nil
+}

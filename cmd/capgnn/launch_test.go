@@ -1,0 +1,60 @@
+package main
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"capgnn/cmd/capgnn/internal/term"
+)
+
+// launch trains as one process with as many devices does: the result is printed alike, notes have their rank in front.
+func TestLaunch(t *testing.T) {
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	args := []string{"--dataset", "ok.npz", "--hidden", "8", "--epochs", "4"}
+	want := s.train(append(args, "--devices", cpus(2))...)
+	stdout, stderr, code := s.run(append([]string{"launch", "-n", "2", "--json", "--", "train", "--devices", cpus(1)}, args...)...)
+	if code != 0 {
+		t.Fatalf("exit code %d\n%s", code, stderr)
+	}
+	if got := readResultLine(t, stdout); got.SHA256 != want.SHA256 || strings.Count(stdout, "\n") != 1 {
+		t.Errorf("weights %s, alone %s; it prints\n%s", got.SHA256, want.SHA256, stdout)
+	}
+	for line := range strings.Lines(stderr) {
+		if !regexp.MustCompile(`^\[0 \S+\] .`).MatchString(line) {
+			t.Errorf("line without its rank, or of another one than 0: %q", line)
+		}
+	}
+	stdout, stderr, code = s.run("launch", "-n", "2", "train", "--dataset", "nowhere", "--quiet") // without --
+	lines := strings.Split(strings.TrimSuffix(stderr, "\n"), "\n")
+	if code != term.ExitUsage || stdout != "" || len(lines) != 3 || !strings.HasPrefix(lines[2], "capgnn: rank 0 (host ") || !strings.Contains(lines[2], "--dataset nowhere") {
+		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
+	}
+}
+
+// What is wrong with a launch is said before anything is started.
+func TestLaunchRefuses(t *testing.T) {
+	s := newSandbox(t)
+	for _, tc := range []struct {
+		args string
+		want string
+	}{
+		{"launch", "name the command of the ranks behind --: `capgnn launch -n 2 -- train ...`"},
+		{"launch -n 2 -- data list", "name the command of the ranks"},
+		{"launch -- train", "-n 0: give the number of ranks, from 1"},
+		{"launch -n -3 -- train", "-n -3: give the number of ranks"},
+		{"launch -n x -- train", "invalid value"},
+		{"launch -n 2 -- train --rank 1", "--rank behind train: each rank is told its place: leave it away"},
+		{"launch -n 2 -- train --master=a", "--master behind train"},
+		{"launch -n 2 --port 99999 -- train", "--port 99999 is no number from 1 to 65535"},
+		{"launch -n 2 --port 0 -- train", "--port 0 is no number"},
+		{"launch -n 2 --max-restarts 3 -- train --dataset x", "--max-restarts 3: name the run's folder with --run-dir behind train"},
+		{"launch -n 2 --max-restarts -1 -- train", "--max-restarts -1 is below 0"},
+		{"launch --hosts a,localhost -- train", "--hosts a,localhost: localhost is another machine for each of them"},
+		{"launch -n 1 --hosts a,b -- train", "--hosts a,b: 2 machines for 1 ranks"},
+		{"launch -n 2 --turbo -- train", "flag provided but not defined: -turbo"},
+	} {
+		s.fails(term.ExitUsage, []string{tc.want}, strings.Fields(tc.args)...)
+	}
+}
