@@ -1,7 +1,10 @@
 // Package cluster holds the rules by which several processes train one model: what they say to each other and where it goes.
 //
-// A rank is one process of a run. Its nouns here: a Header precedes everything that one rank sends another, a Hello opens a
-// connection, an Area is memory of one rank that one other rank fills.
+// A rank is one process of a run. Before it joins: a Place says which of how many it is, and where rank 0 listens (Find reads it from flags and
+// from the variables of those that start ranks); Nodes are a list of machines as Slurm writes it; a Share is what a rank gets of a machine that it
+// shares with others. When ranks join: Facts are what each says of itself, and Compare finds the first difference that forbids a run;
+// Ranges say which parts each rank has. While they train: a Header precedes everything that one rank sends another, a Hello opens a connection,
+// an Area is memory of one rank that one other rank fills.
 //
 // # Contract
 //

@@ -84,6 +84,14 @@ func (t *Run) finish(r *pipeline.Result) (*runfolder.Result, error) {
 			return nil, err
 		}
 	}
+	if t.Ranks != nil {
+		if result.Pairs, err = runfolder.ReadTraffic(t.Dir.Metrics()); err != nil {
+			return nil, err
+		}
+		for _, m := range t.Ranks.Members() {
+			result.Hosts = append(result.Hosts, m.Host)
+		}
+	}
 	result.Order, result.Storage, result.TimeS.Order = t.Config.Order, t.Config.Storage, t.arranged.Seconds
 	if err := t.Dir.WriteResult(result); err != nil {
 		return nil, err

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"capgnn/cmd/capgnn/internal/runfolder"
+)
+
+// A run over ranks says what they sent each other: in every line of metrics, in the result, for TensorBoard and on its page. The same run of one
+// process says nothing of it.
+func TestTrafficOfRanksIsReported(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	args := []string{"--dataset", "ok.npz", "--hidden", "8", "--epochs", "4", "--quiet"}
+	for _, e := range (rankRun{sandbox: s, args: append(args, "--devices", cpus(1), "--run-dir", "two")}).over(2) {
+		if e.code != 0 {
+			t.Fatalf("exit code %d: %s", e.code, e.err)
+		}
+	}
+	s.must(append([]string{"train", "--devices", cpus(2), "--run-dir", "one"}, args...)...)
+	two, err := runfolder.Dir(s.path("two")).ReadResult()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sums, err := runfolder.ReadTraffic(s.path("two/metrics.jsonl"))
+	if err != nil || len(sums) != 2 || len(two.Pairs) != 2 || two.Pairs[0] != sums[0] || two.Pairs[1] != sums[1] || len(two.Hosts) != 2 || two.Hosts[0] == "" {
+		t.Errorf("result: %+v of %v, metrics: %+v, %v", two.Pairs, two.Hosts, sums, err)
+	}
+	lines, err := os.ReadFile(s.path("two/metrics.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range bytes.Lines(lines) {
+		var e struct{ Pairs []runfolder.RankTraffic }
+		if err := json.Unmarshal(line, &e); err != nil || len(e.Pairs) != 2 {
+			t.Fatalf("%v: %s", err, line)
+		}
+		for _, p := range e.Pairs { // frames: an open, a take and a header for each piece, of tens of bytes each
+			if p.From == p.To || p.Rows <= 0 || p.Frames <= p.Rows || p.Frames > p.Rows+8<<10 || p.WaitS < 0 {
+				t.Errorf("%+v", p)
+			}
+		}
+	}
+	for dir, want := range map[string]bool{"one": false, "two": true} {
+		for file, text := range map[string]string{"report.html": "Between machines", "result.json": `"pairs"`, "metrics.jsonl": `"pairs"`} {
+			page, err := os.ReadFile(s.path(dir + "/" + file))
+			if err != nil || strings.Contains(string(page), text) != want {
+				t.Errorf("%s/%s: it speaks of pairs: %v (%v)", dir, file, !want, err)
+			}
+		}
+		if out := s.must("report", dir, "--out", "page.html"); out == "" {
+			t.Errorf("no report of %s", dir)
+		}
+	}
+}
