@@ -11,32 +11,24 @@ import (
 	"capgnn/internal/checkpoint"
 	"capgnn/internal/checkpoint/section"
 	"capgnn/internal/meet"
+	"capgnn/reduce"
 )
 
-// saver writes checkpoints of a trainer, and continues from them. The devices are idle meanwhile.
+// saver writes checkpoints of a trainer, and continues from them. The devices are idle meanwhile. Of several ranks all call it.
 type saver struct{ *Trainer }
 
 // checkpoint writes the run's state.
 func (t saver) checkpoint() error {
-	var err error
 	for _, w := range t.workers { // rows may be under way to the next epoch
 		if err := w.sync(); err != nil {
 			return err
 		}
 	}
-	w, m := t.workers[0], t.moments()
-	c := &checkpoint.File{Identity: t.o.Identity, Epoch: t.state.Epochs, Step: t.reduce.Steps(), Weights: w.vector(w.params.Flat, t.finiteWeights),
-		M: m[0].section(t.finiteWeights), V: m[1].section(t.finiteWeights), VMax: m[2].section(t.finiteWeights)}
-	if t.state.best != nil {
-		c.BestWeights = section.Floats(t.state.best.Flat)
-		if c.Best, err = json.Marshal(t.state.Best); err != nil {
-			return err
-		}
+	if t.joined && !t.o.leads() {
+		return t.giveMoments()
 	}
-	if err := t.halo.Save(c); err != nil {
-		return err
-	}
-	if c.State, err = json.Marshal(t.state); err != nil {
+	c, err := t.file()
+	if err != nil {
 		return err
 	}
 	err = checkpoint.Save(t.o.CheckpointDir, c, t.o.CheckpointKeep)
@@ -49,34 +41,79 @@ func (t saver) checkpoint() error {
 	return err
 }
 
+// file returns the run's state as a file, whose sections are read where they lie.
+func (t saver) file() (c *checkpoint.File, err error) {
+	w := t.workers[0]
+	c = &checkpoint.File{Identity: t.o.Identity, Epoch: t.state.Epochs, Step: t.reduce.Steps(), Weights: w.vector(w.params.Flat, t.finiteWeights)}
+	moments := t.moments()
+	for k, into := range []*checkpoint.Section{&c.M, &c.V, &c.VMax} {
+		switch size := t.momentBytes(k); {
+		case size == 0:
+		case t.joined:
+			*into = &fromLast{t: t.Trainer, size: size, left: size}
+		default:
+			*into = moments[k].section(t.finiteWeights)
+		}
+	}
+	if t.state.best != nil {
+		c.BestWeights = section.Floats(t.state.best.Flat)
+		if c.Best, err = json.Marshal(t.state.Best); err != nil {
+			return nil, err
+		}
+	}
+	if err := t.halo.Save(c); err != nil {
+		return nil, err
+	}
+	c.State, err = json.Marshal(t.state)
+	return c, err
+}
+
+// giveMoments gives rank 0 what the optimiser remembers, which lies in the last rank.
+func (t saver) giveMoments() error {
+	piece := make([]byte, checkpoint.Piece)
+	for k, m := range t.moments() {
+		if err := t.give(m.section(t.finiteWeights), t.momentBytes(k), piece); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// momentBytes is the size of the k-th of moments over all ranks.
+func (t saver) momentBytes(k int) int64 {
+	if k >= reduce.Kept(t.o.Optimizer) {
+		return 0
+	}
+	return 4 * int64(len(t.weights.Flat))
+}
+
+// found is what a checkpoint says beside its sections. Epoch −1: there is none.
+type found struct {
+	Epoch, Step int
+	State       []byte
+	Best        bool // there are weights at the best evaluation
+}
+
 // restore continues from the newest valid checkpoint; without any, the run starts from the beginning.
 func (t saver) restore() error {
-	c, skipped, err := checkpoint.LoadLatest(t.o.CheckpointDir)
-	for _, s := range skipped {
-		t.o.Log.Warn("checkpoint skipped", "error", s)
+	c := &checkpoint.File{Epoch: -1}
+	if t.o.leads() {
+		var err error
+		if c, err = t.newest(); err != nil {
+			return err
+		}
+		defer c.Close()
 	}
-	if errors.Is(err, checkpoint.ErrNone) {
-		t.o.Log.Warn("no valid checkpoint: starting from the first epoch", "dir", t.o.CheckpointDir)
-		return nil
-	}
-	if err != nil {
+	f, err := fromRank0(t.hub.Context(), t.Trainer, tagFound, found{c.Epoch, c.Step, c.State, checkpoint.Size(c.BestWeights) > 0})
+	if err != nil || f.Epoch < 0 {
 		return err
 	}
-	defer c.Close()
-	if c.Identity != t.o.Identity {
-		return fmt.Errorf("resume: %s holds a run of other data or options", t.o.CheckpointDir)
-	}
-	m := t.moments()
-	fits := func(s checkpoint.Section, elements int) bool { return checkpoint.Size(s) == 4*int64(elements) }
-	if !fits(c.Weights, len(t.weights.Flat)) || !fits(c.M, m[0].len()) || !fits(c.V, m[1].len()) || !fits(c.VMax, m[2].len()) {
-		return fmt.Errorf("resume: %s holds a model or optimiser of another size", t.o.CheckpointDir)
-	}
-	if err := json.Unmarshal(c.State, &t.state); err != nil {
+	if err := json.Unmarshal(f.State, &t.state); err != nil {
 		return fmt.Errorf("resume: read the state of %s: %w", t.o.CheckpointDir, err)
 	}
-	t.reduce.Resume(c.Step)
+	t.reduce.Resume(f.Step)
 	piece := make([]byte, checkpoint.Piece)
-	if err := t.takeWeights(c, piece); err != nil {
+	if err := t.takeWeights(c, f.Best, piece); err != nil {
 		return fmt.Errorf("resume: read %s: %w", t.o.CheckpointDir, err)
 	}
 	t.state.resumeBypass(t.halo.NewBypass(t.o.Cache.Bypass))
@@ -86,22 +123,51 @@ func (t saver) restore() error {
 	})
 }
 
+// newest returns the newest valid checkpoint; where there is none, one of epoch −1.
+func (t saver) newest() (*checkpoint.File, error) {
+	c, skipped, err := checkpoint.LoadLatest(t.o.CheckpointDir)
+	for _, s := range skipped {
+		t.o.Log.Warn("checkpoint skipped", "error", s)
+	}
+	if errors.Is(err, checkpoint.ErrNone) {
+		t.o.Log.Warn("no valid checkpoint: starting from the first epoch", "dir", t.o.CheckpointDir)
+		return &checkpoint.File{Epoch: -1}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if c.Identity != t.o.Identity {
+		c.Close()
+		return nil, fmt.Errorf("resume: %s holds a run of other data or options", t.o.CheckpointDir)
+	}
+	fits := checkpoint.Size(c.Weights) == 4*int64(len(t.weights.Flat))
+	for k, s := range []checkpoint.Section{c.M, c.V, c.VMax} {
+		fits = fits && checkpoint.Size(s) == t.momentBytes(k)
+	}
+	if !fits {
+		c.Close()
+		return nil, fmt.Errorf("resume: %s holds a model or optimiser of another size", t.o.CheckpointDir)
+	}
+	return c, nil
+}
+
 // takeWeights puts weights and moments where they belong, by way of piece.
-func (t saver) takeWeights(c *checkpoint.File, piece []byte) error {
+func (t saver) takeWeights(c *checkpoint.File, best bool, piece []byte) error {
 	var all []section.Place
 	for _, w := range t.workers {
 		all = append(all, w.placeOf(w.params.Flat))
 	}
-	err := section.Upload(c.Weights, piece, all...)
+	size := 4 * int64(len(t.weights.Flat))
+	err := section.Upload(t.share(c.Weights, size), piece, all...)
 	m := t.moments()
 	for k, from := range []checkpoint.Section{c.M, c.V, c.VMax} {
 		if err == nil {
-			err = m[k].load(from, piece)
+			err = m[k].load(t.share(from, t.momentBytes(k)), piece)
 		}
 	}
-	if err == nil && checkpoint.Size(c.BestWeights) > 0 { // as many as weights
+	if err == nil && best { // as many as weights
 		t.state.best = t.weights.Clone()
-		_, err = io.ReadFull(c.BestWeights, hostmem.Bytes(t.state.best.Flat))
+		_, err = io.ReadFull(t.share(c.BestWeights, size), hostmem.Bytes(t.state.best.Flat))
 	}
 	return err
 }
@@ -146,8 +212,12 @@ func (s scattered) section(check func([]byte) error) checkpoint.Section {
 	return section.Of(io.MultiReader(all...), 4*int64(s.len()))
 }
 
-// load puts a section of the vector's size back, by way of piece.
+// load puts a section back, by way of piece. The vector is as large, or empty: then another rank has it, and the section is passed over.
 func (s scattered) load(from checkpoint.Section, piece []byte) error {
+	if s.len() == 0 && from != nil {
+		_, err := io.CopyBuffer(io.Discard, section.Of(from, from.Size()), piece)
+		return err
+	}
 	for _, p := range s {
 		if err := section.Upload(section.Of(from, 4*int64(p.v.Len)), piece, p.w.placeOf(p.v)); err != nil {
 			return err

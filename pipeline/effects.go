@@ -21,8 +21,16 @@ func (f *fitter) Report(e EpochStats) error {
 
 // Save implements fit.Trainer.
 func (f *fitter) Save() error {
-	if o := &f.t.o; o.CheckpointDir != "" && o.leads() {
-		return saver{f.t}.checkpoint()
+	if !f.t.saves {
+		return nil
 	}
-	return nil
+	return saver{f.t}.checkpoint()
+}
+
+// SaveNow implements fit.Trainer: rank 0 decides by its time.
+func (f *fitter) SaveNow(slow bool) (bool, error) {
+	if !f.t.saves {
+		return false, nil
+	}
+	return fromRank0(f.t.hub.Context(), f.t, tagSave, slow)
 }

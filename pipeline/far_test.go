@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -49,6 +50,16 @@ func (r *memoryRank) Expect(from int, area uint32, into []byte, arrived func(epo
 func (r *memoryRank) Received(from int) (rows, frames int64) {
 	n := r.received[from].Load()
 	return n, n
+}
+
+// Gather and Broadcast give every rank memory of its own, as connections do.
+func (r *memoryRank) Gather(ctx context.Context, tag uint32, b []byte) ([][]byte, error) {
+	return r.Transport.Gather(ctx, tag, bytes.Clone(b))
+}
+
+func (r *memoryRank) Broadcast(ctx context.Context, tag uint32, b []byte) ([]byte, error) {
+	b, err := r.Transport.Broadcast(ctx, tag, bytes.Clone(b))
+	return bytes.Clone(b), err
 }
 
 func (r *memoryRank) SetEpoch(epoch uint32) { r.epoch.Store(epoch) }
@@ -119,8 +130,10 @@ type farRun struct {
 	p       *Problem
 	m       gnn.Config
 	edit    func(p *Problem, o *Options)
-	sharing bool         // two parts on each device
-	on      []gpu.Device // by part; nil: CPU devices of its own
+	sharing bool                       // two parts on each device
+	at      func(rank int, o *Options) // nil: nothing differs between ranks
+	ends    func(rank int, err error)  // is called when a rank ends with an error; nil: nobody is
+	on      []gpu.Device               // by part; nil: CPU devices of its own
 }
 
 // devices are those of some parts.
@@ -163,8 +176,16 @@ func (c *farRun) train(t *testing.T, groups []graph.Range, ranks []Ranks) ([]str
 		if c.edit != nil {
 			c.edit(c.p, &o)
 		}
+		if c.at != nil {
+			c.at(k, &o)
+		}
 		go func() {
 			defer func() { done <- true }()
+			defer func() {
+				if errs[k] != nil && c.ends != nil {
+					c.ends(k, errs[k])
+				}
+			}()
 			tr, err := New(context.Background(), c.p, o)
 			if err != nil {
 				errs[k] = err
@@ -332,9 +353,6 @@ func TestRanksRefuse(t *testing.T) {
 			o.Cache.Policy, o.Cache.Staleness = jaca.JACA, jaca.Staleness{Bound: 2}
 		},
 		"policy lru over 2 ranks: it decides by what one process reads: choose none or jaca": func(o *Options) { o.Cache.Policy = jaca.LRU },
-		"checkpoints over 2 ranks: they are written and read by one process only: set no checkpoint folder": func(o *Options) {
-			o.CheckpointDir = t.TempDir()
-		},
 	} {
 		o := Options{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Parts: 4, Devices: cpus(t, 2), Part: scatterParts(p.Vertices(), 4), Ranks: memoryRanks(t, 2, 0)[0]}
 		edit(&o)

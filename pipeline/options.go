@@ -104,7 +104,8 @@ type Options struct {
 
 	Init gnn.StateDict // weights to start from; nil: drawn from Model.Seed
 
-	// CheckpointDir is where checkpoints go; empty: none are written.
+	// CheckpointDir is where checkpoints go; empty: none are written. Of several ranks rank 0 writes and reads them: what is said here, for Resume and for
+	// Identity is asked of it alone.
 	CheckpointDir   string
 	CheckpointEvery int // epochs; 0 = only when interrupted and at the end
 	CheckpointKeep  int // newest kept; 0 = 2

@@ -39,11 +39,16 @@ const (
 	tagEvaluation
 	tagDivergence
 	tagResult
+	tagResume
+	tagFound
+	tagSave
+	tagSection
 )
 
 // tagNames says what a rank waits for while it gathers.
 var tagNames = [...]string{tagFacts: "what others know of their devices", tagBuilt: "others to place their parts", tagEpoch: "the numbers of the epoch",
-	tagEvaluation: "scores", tagDivergence: "outputs that are no numbers", tagResult: "the last numbers"}
+	tagEvaluation: "scores", tagDivergence: "outputs that are no numbers", tagResult: "the last numbers",
+	tagResume: "rank 0 to say how the run begins", tagSave: "rank 0 to decide if a checkpoint follows", tagFound: "rank 0 to read the checkpoint", tagSection: "a piece of the checkpoint"}
 
 // Numbers of areas: of gradients and weights between neighbours, then one for each part, of its rows.
 const (
@@ -65,8 +70,6 @@ func (o *Options) checkRanks() error {
 		return fmt.Errorf("staleness %v over %d ranks: rows of other ranks are of the epoch that reads them: set staleness 0", o.Cache.Staleness, o.Ranks.Ranks())
 	case !cmp.Or(o.Cache.Policy, jaca.None).Static():
 		return fmt.Errorf("policy %s over %d ranks: it decides by what one process reads: choose none or jaca", o.Cache.Policy, o.Ranks.Ranks())
-	case o.CheckpointDir != "" || o.Resume:
-		return fmt.Errorf("checkpoints over %d ranks: they are written and read by one process only: set no checkpoint folder", o.Ranks.Ranks())
 	}
 	return nil
 }
@@ -114,19 +117,40 @@ func (t placer) areas() (all [][4]int) {
 // leads reports whether the process is rank 0.
 func (o *Options) leads() bool { return o.Ranks == nil || o.Ranks.Rank() == 0 }
 
+// collect and spread are Gather and Broadcast of the ranks, with what ended the run where that keeps them from it.
+func (t *Trainer) collect(ctx context.Context, tag uint32, b []byte) ([][]byte, error) {
+	t.gathering.Store(&tagNames[tag])
+	defer t.gathering.Store(nil)
+	all, err := t.o.Ranks.Gather(ctx, tag, b)
+	return all, causeOf(ctx, err)
+}
+
+func (t *Trainer) spread(ctx context.Context, tag uint32, b []byte) ([]byte, error) {
+	t.gathering.Store(&tagNames[tag])
+	defer t.gathering.Store(nil)
+	b, err := t.o.Ranks.Broadcast(ctx, tag, b)
+	return b, causeOf(ctx, err)
+}
+
+// causeOf returns what has ended a context in place of the error that it has ended.
+func causeOf(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
 // gather returns the records of all parts, in part order: those of this process, which are given, and those of the others. All sums over parts
 // are made of such records, so they are the same at every rank.
 func gather[T any](ctx context.Context, t *Trainer, tag uint32, own []T) ([]T, error) {
 	if t.o.Ranks == nil {
 		return own, nil
 	}
-	t.gathering.Store(&tagNames[tag])
-	defer t.gathering.Store(nil)
 	raw, err := json.Marshal(own)
 	if err != nil {
 		return nil, err
 	}
-	from, err := t.o.Ranks.Gather(ctx, tag, raw)
+	from, err := t.collect(ctx, tag, raw)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +168,7 @@ func gather[T any](ctx context.Context, t *Trainer, tag uint32, own []T) ([]T, e
 			return nil, err
 		}
 	}
-	if raw, err = t.o.Ranks.Broadcast(ctx, tag, raw); err != nil {
+	if raw, err = t.spread(ctx, tag, raw); err != nil {
 		return nil, err
 	}
 	var all []T

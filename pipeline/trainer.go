@@ -37,6 +37,7 @@ type Trainer struct {
 	halo     *halo.Plan // what parts exchange
 	stuck    bool       // a device does not answer
 	replaced bool       // newExact made it
+	saves    bool       // the run writes checkpoints
 	joined   bool       // other ranks may send rows, gradients and weights
 	over     bool       // they have sent all of them
 	pairs    *pairs     // what they have sent; nil: there are none
@@ -95,13 +96,27 @@ func New(ctx context.Context, p *Problem, o Options) (*Trainer, error) {
 		return nil, err
 	}
 	t.state = state{State: fit.NewState[Metrics](), Bypass: t.halo.NewBypass(o.Cache.Bypass)}
-	if o.Resume {
-		if err := (saver{t}).restore(); err != nil {
-			t.Close()
-			return nil, err
-		}
+	if err := t.begin(); err != nil {
+		t.Close()
+		return nil, err
 	}
 	return t, nil
+}
+
+// begin settles whether the run writes checkpoints, and continues from one if that is asked for.
+func (t *Trainer) begin() error {
+	type asked struct {
+		Saves, Resume bool
+		Every         int
+	}
+	a, err := fromRank0(t.hub.Context(), t, tagResume, asked{t.o.CheckpointDir != "", t.o.Resume, t.o.CheckpointEvery})
+	if err != nil {
+		return err
+	}
+	if t.saves, t.o.CheckpointEvery = a.Saves, a.Every; a.Resume {
+		return saver{t}.restore()
+	}
+	return nil
 }
 
 // validate reports all problems of o and p at once.

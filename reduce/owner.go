@@ -36,10 +36,9 @@ func (d *Division) NewOwner(alloc func(size gpu.Bytes, name string) gpu.Buffer, 
 		}
 		return v
 	}
-	if rule.Kind != gnn.SGD && d.at.last() {
-		o.m, o.v = state("first moments"), state("second moments")
-		if rule.AMSGrad {
-			o.vmax = state("largest second moments")
+	if d.at.last() {
+		for k, v := range []*gpu.Vec{&o.m, &o.v, &o.vmax}[:Kept(rule)] {
+			*v = state([]string{"first moments", "second moments", "largest second moments"}[k])
 		}
 	}
 	for l := range min(lanes, len(d.pieces[part])) {
@@ -82,6 +81,17 @@ func (o *Owner) step(q gpu.Queue, weights, gradients gpu.Vec, at int) {
 		a.VMax = o.vmax.Slice(at, at+n)
 	}
 	q.Adam(a)
+}
+
+// Kept returns how many of Moments an update rule remembers of each weight: the first ones of M, V and VMax.
+func Kept(rule gnn.Optimizer) int {
+	switch {
+	case rule.Kind == gnn.SGD:
+		return 0
+	case rule.AMSGrad:
+		return 3
+	}
+	return 2
 }
 
 // Moments are what the update rule remembers of some weights, on the device of a part: what a checkpoint keeps.

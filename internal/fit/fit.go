@@ -18,6 +18,9 @@ type Trainer[E, M any] interface {
 	KeepBest(epoch int) error
 	// Report is called behind every epoch.
 	Report(report E) error
+	// SaveNow reports whether a checkpoint follows an epoch behind which none is due. slow says that the epoch took so long that it should: processes that train
+	// together measure other times, and decide one thing.
+	SaveNow(slow bool) (bool, error)
 	// Save writes a checkpoint.
 	Save() error
 }
@@ -105,7 +108,16 @@ func (l *loop[E, M]) epoch() error {
 	if err := l.t.Report(report); err != nil {
 		return err
 	}
-	if !last && (due(l.o.SaveEvery, s.Epochs) || l.overdue(time.Since(start))) {
+	if last {
+		return nil
+	}
+	save := due(l.o.SaveEvery, s.Epochs)
+	if !save {
+		if save, err = l.t.SaveNow(l.overdue(time.Since(start))); err != nil {
+			return err
+		}
+	}
+	if save {
 		return l.save()
 	}
 	return nil
