@@ -97,7 +97,10 @@ func readSlurm(r *reading) {
 	}
 }
 
-// slurmPort returns 20000 + job id mod 20000.
+// Jobs of Slurm have ports of their own, below 32768, from which on Linux takes the ports of those who dial.
+const slurmPorts, slurmPortCount = 20000, 12000
+
+// slurmPort returns the port of a job.
 func slurmPort(r *reading) string {
 	text := r.need("SLURM_JOB_ID")
 	if text == "" {
@@ -107,7 +110,7 @@ func slurmPort(r *reading) string {
 	if err != nil {
 		r.fail(fmt.Errorf("SLURM_JOB_ID=%q is no number of a job", text))
 	}
-	return strconv.FormatUint(20000+job%20000, 10)
+	return strconv.FormatUint(slurmPorts+job%slurmPortCount, 10)
 }
 
 // tasksOn returns how many tasks a list such as `2(x3),1` gives to a node, "" if it does not say.

@@ -43,6 +43,7 @@ func TestFind(t *testing.T) {
 		{"PMI with address and port", Flags{}, pmi + " MASTER_ADDR=m MASTER_PORT=6", Place{2, 4, "m:6", 0, 2, "PMI"}},
 		{"PMI of srun", Flags{}, pmi + slurm, Place{2, 4, "n03:21234", 0, 2, "Slurm"}},
 		{"Slurm", Flags{}, slurm, Place{2, 4, "n03:21234", 0, 2, "Slurm"}},
+		{"Slurm, the highest port", Flags{}, strings.ReplaceAll(slurm, "SLURM_JOB_ID=61234", "SLURM_JOB_ID=59999"), Place{2, 4, "n03:31999", 0, 2, "Slurm"}},
 		{"Slurm, tasks of the step", Flags{}, strings.ReplaceAll(slurm, "SLURM_NTASKS=4", "SLURM_NTASKS=64"), Place{2, 4, "n03:21234", 0, 2, "Slurm"}},
 		{"Slurm, without the step's own number", Flags{}, strings.ReplaceAll(slurm, "SLURM_STEP_NUM_TASKS=4", ""), Place{2, 4, "n03:21234", 0, 2, "Slurm"}},
 		{"Slurm with an address", Flags{}, slurm + " MASTER_ADDR=ib0 MASTER_PORT=4", Place{2, 4, "ib0:4", 0, 2, "Slurm"}},
