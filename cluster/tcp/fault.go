@@ -174,14 +174,23 @@ func (g *Group) tell(kind cluster.Kind, text string, gone int) {
 	}
 }
 
-// appeal reports the first fault of this rank to rank 0 and waits for the verdict.
+// appeal reports the first fault of this rank to rank 0 and waits for the verdict. Where rank 0 itself broke the protocol this rank does not
+// listen to it any more.
 func (g *Group) appeal(f fault) {
+	root := g.control[0]
+	var heard chan struct{} // closed when rank 0 has the fault, where it is not listened to
 	if text, err := json.Marshal(f); err == nil && !f.last {
-		g.control[0].push(frame{head: cluster.Header{Kind: cluster.Fault}, body: text})
+		said := make(chan struct{})
+		if root.isDead() {
+			heard = said
+		}
+		root.push(frame{head: cluster.Header{Kind: cluster.Fault}, body: text, sent: func(error) { close(said) }})
 	}
 	timer := time.After(verdictTime)
 	for !f.last {
 		select {
+		case <-heard:
+			f.last = true
 		case other := <-g.faults:
 			if other.last {
 				f = other

@@ -116,8 +116,8 @@ func TestSlowDialler(t *testing.T) {
 		t.Skip("5 s: with CAPGNN_LONG=1")
 	}
 	for _, secret := range [][]byte{nil, testSecret} {
-		for _, first := range []string{"", "c", "\x16"} {
-			t.Run(fmt.Sprintf("%d/%q", len(secret), first), func(t *testing.T) {
+		for _, first := range []string{"", "capgnn\r\n\x01\x00\x01" + strings.Repeat("\x00", 60), "\x16\x03\x01\x01\x00\x01\x00\x00\xfc\x03\x03" + strings.Repeat("\x00", 60)} {
+			t.Run(fmt.Sprintf("%d/%.1q", len(secret), first), func(t *testing.T) {
 				t.Parallel()
 				trust, err := trustOf(secret)
 				if err != nil {
@@ -136,10 +136,11 @@ func TestSlowDialler(t *testing.T) {
 				defer c.Close()
 				start := time.Now()
 				for time.Since(start) < strangerTime+3*time.Second {
-					if _, err := io.WriteString(c, first); err != nil {
+					n, err := io.WriteString(c, first[:min(1, len(first))])
+					if err != nil {
 						break
 					}
-					first = first[:min(1, len(first))]
+					first = first[n:]
 					c.SetReadDeadline(time.Now().Add(200 * time.Millisecond))
 					if _, err := c.Read(make([]byte, 1)); err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
 						break
