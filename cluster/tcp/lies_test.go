@@ -194,6 +194,11 @@ func allocated() uint64 {
 func TestAnnouncedIsNotAllocated(t *testing.T) {
 	checkLeaks(t)
 	root, _, control := liar(t, Options{PeerTimeout: 300 * time.Millisecond})
+	<-control.stream.asked // as if it were a message of its own: it is asked for the rest
+	tag := uint32(5)
+	control.stream.mu.Lock()
+	control.stream.out = &tag
+	control.stream.mu.Unlock()
 	before := allocated()
 	control.push(frame{head: cluster.Header{Kind: cluster.Begin, Area: 5, Offset: maxMessage}, body: make([]byte, 32+cluster.MaxFirst)})
 	_, err := root.Gather(withTimeout(t, 200*time.Millisecond), 5, nil)
