@@ -33,6 +33,9 @@ func TestDoctorCluster(t *testing.T) {
 	}
 	port := l.Addr().(*net.TCPAddr).Port
 	l.Close()
+	if text := s.must("launch", "-n", "2", "--", "doctor", "--cluster"); !strings.Contains(text, "nothing is wrong") || !strings.Contains(text, "round trip") || strings.Contains(text, "ufw") {
+		t.Errorf("launched:\n%s", text)
+	}
 	const ranks = 3
 	var outs, errs [ranks]bytes.Buffer
 	var codes [ranks]int

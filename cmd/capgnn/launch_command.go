@@ -15,7 +15,7 @@ import (
 )
 
 // launchable are the commands that several ranks can run.
-var launchable = []string{"train"}
+var launchable = []string{"train", "doctor"}
 
 func launchCommand() *cli.Command {
 	return &cli.Command{

@@ -10,6 +10,9 @@ import (
 	"capgnn/cmd/capgnn/internal/term"
 )
 
+// oneMTU is what helps where small messages arrive and large ones do not.
+const oneMTU = "give all machines and switches between them one MTU (sudo ip link set dev NAME mtu 1500)"
+
 // advised adds to the error of ranks that did not join what helps. doubt is what was not right, but might have been.
 func advised(err error, p cluster.Place, s Secret, doubt *Problem) error {
 	what := advice(err.Error(), p, s)
@@ -34,6 +37,8 @@ func advice(line string, p cluster.Place, s Secret) string {
 		return false
 	}
 	switch {
+	case has("another secret", "without TLS", "bad certificate") && s.Place == secretVariable:
+		return "give " + secretVariable + " one value at all ranks, or none"
 	case has("another secret", "without TLS", "bad certificate"):
 		return copySecret(host, s.Place, os.LookupEnv)
 	case has("no loopback address, and there is no secret"):
@@ -46,7 +51,11 @@ func advice(line string, p cluster.Place, s Secret) string {
 		return fmt.Sprintf("write the address of %s into /etc/hosts of this machine, or give --master an IP address", host)
 	case has("connection refused"):
 		return fmt.Sprintf("see that rank 0 runs on %s, with the same --port (%s)", host, port)
-	case has("no route to host", "timeout", "deadline exceeded", "unreachable", "a firewall may be", "did not come"):
+	case has("read tcp", "context deadline exceeded") && has("timeout", "deadline"): // the first packets came, which are small
+		return oneMTU
+	case has("did not come"):
+		return fmt.Sprintf("see what they say; a firewall on %s has to let TCP port %s in (`%s`, or as it says that)", host, port, rules(port)[0].Port)
+	case has("no route to host", "timeout", "unreachable", "a firewall may be"):
 		return fmt.Sprintf("let TCP port %s in on %s (`%s`, or as its firewall says that)", port, host, rules(port)[0].Port)
 	}
 	return ""

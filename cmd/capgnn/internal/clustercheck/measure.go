@@ -224,8 +224,8 @@ func (s *station) stuck(peer, n int, err error) error {
 	if n <= signBytes {
 		return term.Usagef("measure the line between ranks %d and %d: no answer within %v: see whether one of their machines is busy or asleep", a, b, s.stall)
 	}
-	return term.Usagef("measure the line between ranks %d and %d: %s did not arrive within %v, though smaller messages did: give all machines and switches between them one MTU (sudo ip link set dev NAME mtu 1500)",
-		a, b, term.Size(gpu.Bytes(n)), s.stall)
+	return term.Usagef("measure the line between ranks %d and %d: %s did not arrive within %v, though smaller messages did: %s",
+		a, b, term.Size(gpu.Bytes(n)), s.stall, oneMTU)
 }
 
 // pair measures both directions of a pair that this rank is in; the lower rank leads first.

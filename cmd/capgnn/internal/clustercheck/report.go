@@ -38,11 +38,13 @@ func (r *Report) Print(out io.Writer) error {
 	for _, line := range r.secrets() {
 		fmt.Fprintln(&b, line)
 	}
-	fmt.Fprintln(&b, "where a firewall is on, rank 0's machine lets its port in")
+	if len(r.Firewall) > 0 {
+		fmt.Fprintln(&b, "where a firewall is on, rank 0's machine lets its port in")
+	}
 	for _, f := range r.Firewall {
 		fmt.Fprintf(&b, "  %-9s  %s\n", f.Firewall, f.Port)
 	}
-	if len(r.Machines) > 2 {
+	if len(r.Machines) > 2 && len(r.Firewall) > 0 {
 		fmt.Fprintln(&b, "and every machine lets the others in, at any port")
 		for _, f := range r.Firewall {
 			fmt.Fprintf(&b, "  %-9s  %s\n", f.Firewall, f.From)

@@ -60,7 +60,9 @@ func Run(ctx context.Context, k *term.Console, o Options) error {
 	if err := members.Close(); err != nil || !members.Leads() {
 		return err
 	}
-	r.Firewall = rules(portOf(o.Place))
+	if len(r.outer()) > 0 {
+		r.Firewall = rules(portOf(o.Place))
+	}
 	return r.show(k)
 }
 
