@@ -184,8 +184,9 @@ func TestAnnouncedJoin(t *testing.T) {
 	if n := allocated() - before; n > 1<<20 {
 		t.Errorf("%d bytes were allocated", n)
 	}
-	o.Rank = 1
-	g, err := Join(t.Context(), o)
+	second := o
+	second.Rank = 1
+	g, err := Join(t.Context(), second)
 	if err != nil {
 		t.Fatal(err)
 	}
