@@ -138,7 +138,7 @@ type EpochStats struct {
 	Eval    bool    // metrics were taken after this epoch's update
 	Metrics Metrics
 	ValLoss *float64      // with Eval: loss of the validation vertices after the update, without dropout; nil: there are none, or it is not finite
-	Train   time.Duration // wall time of the epoch without evaluation; on the devices' clock if they share one
+	Train   time.Duration // wall time of the epoch without evaluation; on the devices' clock if they share one; over ranks the longest
 	EvalT   time.Duration // wall time of the evaluation
 	Usage   gpu.Usage     // summed over devices, training only
 	Parts   []gpu.Usage   // the same by part
@@ -153,7 +153,7 @@ type EpochStats struct {
 	CheckCache time.Duration
 	CheckParts []time.Duration // the same by part
 	// Reduce is the time that the update takes behind the last backward pass: what is left to reduce, the optimiser step and
-	// the weights' way to all parts.
+	// the weights' way to all parts; over ranks the longest of them, which waits for the others.
 	Reduce time.Duration
 	// Pairs is what ranks have sent each other in training, by reader and then by sender: those that sent something. nil: there is one process.
 	Pairs []RankPair
@@ -192,7 +192,7 @@ type Result struct {
 	Caches      *jaca.Plan // of training; nil: none
 	HaloRows    int64      // Σ_i |H_i| of what training exchanges: without replicas that are dropped, which evaluation still reads
 	HaloPairs   [][]int64  // the same from part to part: [i][j] are the rows of part j that part i reads; nil beyond MaxPairParts
-	PeakHost    gpu.Bytes
+	PeakHost    gpu.Bytes  // of the process with most
 	PeakDevice  []gpu.Bytes
 	WeightsSHA  string       // hex SHA-256, see gnn.Weights.SHA256
 	Weights     *gnn.Weights // last weights

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"capgnn/cluster/shaped"
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/jaca"
@@ -132,5 +133,26 @@ func TestRankSaysWhatItWaitsFor(t *testing.T) {
 	}
 	if d := trainers[1].watch.Take(); len(d) != 0 {
 		t.Errorf("waits behind the run: %v", d)
+	}
+}
+
+// What gradients and weights take on their way to another rank and back is part of the update, though a rank waits for it on the host.
+func TestUpdateOverRanksTakesItsTime(t *testing.T) {
+	c := farRun{edit: func(_ *Problem, o *Options) { clear(o.Part) }} // no rows cross
+	c.p, c.m = task{share: 0.4, vertices: 60}.make(t, gnn.GCN)
+	const rate = 250e3
+	way := time.Duration(4 * float64(gnn.FlatLen(c.m)) / rate * float64(time.Second))
+	locals := shaped.NewLocal(2)
+	defer locals[0].Close()
+	var slow []Ranks
+	for _, l := range locals {
+		s := shaped.Shape(l, shaped.Options{Rate: rate})
+		defer s.Close()
+		slow = append(slow, newMemoryRank(s))
+	}
+	for _, e := range c.onPairs(t, "2x2", slow) { // the last layer leaves before the update begins
+		if e.Reduce < way*3/2 || e.Reduce > e.Train {
+			t.Errorf("epoch %d: update of %v, gradients and weights are %v under way each, in an epoch of %v", e.Epoch, e.Reduce, way, e.Train)
+		}
 	}
 }

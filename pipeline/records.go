@@ -32,19 +32,21 @@ type partEpoch struct {
 	Usage, Gradients gpu.Usage // as in EpochStats
 	Halo             jaca.Stats
 	Checking         time.Duration
+	Train, Reduce    time.Duration // of its process
 	Samples          []halo.Sample
 	Stop             bool       // its process has been asked to end
 	Pairs            []RankPair // at the first part of a process: what others have sent it
 }
 
-// epochOf returns the records of the parts of this process behind an epoch. before and reduced are what they had done before it.
-func (t *Trainer) epochOf(epoch int, before, reduced []gpu.Usage) []partEpoch {
+// epochOf returns the records of the parts of this process behind an epoch, whose times are in e. before and reduced are what they had done before it.
+func (t *Trainer) epochOf(e *EpochStats, before, reduced []gpu.Usage) []partEpoch {
 	own, stop := make([]partEpoch, len(t.workers)), t.asked != nil && t.asked.Err() != nil
 	for i, w := range t.workers {
 		r := &own[i]
 		r.Loss, r.Usage, r.Gradients = number(w.lossValue()), w.usage().Sub(before[i]), w.reduction().Sub(reduced[i])
 		r.Halo, r.Checking = w.ep.TakeStats()
-		r.Samples, r.Stop = t.halo.Samples(w.index, epoch), stop
+		r.Train, r.Reduce = e.Train, e.Reduce
+		r.Samples, r.Stop = t.halo.Samples(w.index, e.Epoch), stop
 	}
 	own[0].Pairs = t.receivedInEpoch()
 	return own
@@ -55,6 +57,7 @@ func (e *EpochStats) sum(all []partEpoch) (samples []halo.Sample) {
 	for i := range all {
 		r := &all[i]
 		e.Loss += float64(r.Loss)
+		e.Train, e.Reduce = max(e.Train, r.Train), max(e.Reduce, r.Reduce)
 		e.Usage, e.Gradients = e.Usage.Add(r.Usage), e.Gradients.Add(r.Gradients)
 		e.Halo.Add(r.Halo)
 		e.CheckCache += r.Checking / time.Duration(len(all))

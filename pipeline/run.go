@@ -98,7 +98,7 @@ func (t *Trainer) trainEpoch(e *EpochStats) error {
 	}
 	end := t.now()
 	e.Reduce, e.Train = end-t.backwardDone(), end-start
-	all, err := gather(t.hub.Context(), t, tagEpoch, t.epochOf(e.Epoch, before, reduced))
+	all, err := gather(t.hub.Context(), t, tagEpoch, t.epochOf(e, before, reduced))
 	if err != nil {
 		return err
 	}
@@ -135,6 +135,12 @@ func (t *Trainer) trainPart(w *worker, epoch int, scale float64) error {
 	err := meet.Guard(func() {
 		w.runTrain(epoch, t.p, scale, func(layer int) { t.reduce.Done(t.at(w), layer) })
 		w.backward = w.compute.Record()
+		if t.joined { // Finish waits for other ranks
+			w.compute.Call("note the time", func() error {
+				w.backwardAt = hostNow()
+				return nil
+			})
+		}
 		t.reduce.Finish(t.at(w))
 	})
 	if err != nil {
@@ -143,7 +149,9 @@ func (t *Trainer) trainPart(w *worker, epoch int, scale float64) error {
 	if err := w.waits.Await(w.backward); err != nil {
 		return err
 	}
-	w.backwardAt = hostNow()
+	if !t.joined {
+		w.backwardAt = hostNow()
+	}
 	return w.finish()
 }
 
@@ -206,15 +214,26 @@ func (t *Trainer) finish(r *Result) error {
 			r.HaloPairs = append(r.HaloPairs, rowsByOwner(&p.In, t.o.Parts))
 		}
 	}
-	var own []gpu.Bytes
-	for _, w := range t.workers {
-		own = append(own, w.dev.Memory().HighWater)
-	}
-	if r.PeakDevice, err = gather(t.hub.Context(), t, tagResult, own); err != nil {
+	return t.peaks(r)
+}
+
+// partPeak is the most memory of a part's device, and of its process.
+type partPeak struct{ Device, Host gpu.Bytes }
+
+// peaks fills in the most memory that devices and processes have taken.
+func (t *Trainer) peaks(r *Result) error {
+	host, err := hostmem.PeakRSS()
+	if err != nil {
 		return err
 	}
-	peak, err := hostmem.PeakRSS()
-	r.PeakHost = gpu.Bytes(peak)
+	var own []partPeak
+	for _, w := range t.workers {
+		own = append(own, partPeak{w.dev.Memory().HighWater, gpu.Bytes(host)})
+	}
+	all, err := gather(t.hub.Context(), t, tagResult, own)
+	for _, p := range all {
+		r.PeakDevice, r.PeakHost = append(r.PeakDevice, p.Device), max(r.PeakHost, p.Host)
+	}
 	return err
 }
 

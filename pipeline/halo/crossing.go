@@ -17,6 +17,7 @@ type Area struct {
 type crossing struct {
 	rank     int // that reads
 	rows     int
+	renewed  int            // of rows: those that have a slot at some reader, in its cache or the global one
 	vertices []graph.NodeID // of the rows, in their order
 	readers  []passenger
 }
@@ -70,11 +71,15 @@ func (c *Config) crossWith(t *traffic) {
 // among them.
 func (t *traffic) crossing(rank int, readers []target) crossing {
 	x := crossing{rank: rank}
+	slotted := map[graph.NodeID]bool{}
 	var at map[graph.NodeID]int32 // row of each vertex, once there are several readers
 	for _, s := range readers {
 		wants := t.readers[s.reader].wants(s.at)
 		if len(wants) == 0 {
 			continue
+		}
+		for _, v := range wants[t.readers[s.reader].direct[0][s.at].n:] {
+			slotted[v] = true
 		}
 		y := passenger{part: s.reader}
 		if x.vertices == nil {
@@ -98,7 +103,7 @@ func (t *traffic) crossing(rank int, readers []target) crossing {
 		}
 		x.readers = append(x.readers, y)
 	}
-	x.rows = len(x.vertices)
+	x.rows, x.renewed = len(x.vertices), len(slotted)
 	return x
 }
 

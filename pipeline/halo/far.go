@@ -63,7 +63,7 @@ func (a *attachment) departures() map[int]*departure {
 
 // leave enqueues the way of packed rows to other ranks: down to the host, and from there, piece by piece. start is where block 0 begins in the send buffer.
 // What a part waits for here is of its rank: memory that is free again.
-func (r *sender) leave(box *sendBuffer, ready gpu.Event, start int) {
+func (r *sender) leave(box *sendBuffer, ready gpu.Event, start, epoch int) {
 	row := int(r.wireRow())
 	for i := range r.leaving {
 		l := &r.leaving[i]
@@ -71,6 +71,9 @@ func (r *sender) leave(box *sendBuffer, ready gpu.Event, start int) {
 		l.under.Store(int32((l.rows + r.pieceRows() - 1) / r.pieceRows()))
 		r.out().Wait(ready)
 		message, mem := r.message(r.hub.Epoch), l.stage[:l.rows*row]
+		if epoch != r.schedule().Start {
+			r.stats.Bytes.Refresh += gpu.Bytes(l.renewed * row)
+		}
 		r.download(mem, r.wire(box.send, start+l.first, l.rows), func(lo, hi int) {
 			r.out().Call("send halo rows", func() error {
 				r.net.Send(l.departure.rank, r.area, message, lo*row, mem[lo*row:hi*row], func(err error) { r.left(l, err) })

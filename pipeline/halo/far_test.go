@@ -12,6 +12,7 @@ import (
 
 	"capgnn/cluster/shaped"
 	"capgnn/gnn"
+	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/hostmem"
 	"capgnn/internal/meet"
@@ -146,6 +147,7 @@ func TestRowsOfOtherRanks(t *testing.T) {
 			{Policy: jaca.Paper, Local: jaca.Percent(30), Global: jaca.Percent(40)},
 			{Policy: jaca.Paper, Local: jaca.Rows(0), Global: jaca.Percent(50), Piece: 4 * teamWidth},
 			{Policy: jaca.Degree, Local: jaca.Percent(50), Global: jaca.Rows(0)},
+			{Policy: jaca.Degree, Local: jaca.Percent(100), Global: jaca.Rows(0)},
 		} {
 			o.Host = hostmem.LockOptions{Heap: true}
 			seed++
@@ -163,6 +165,25 @@ func TestRowsOfOtherRanks(t *testing.T) {
 			}
 			if !reflect.DeepEqual(got, want) || len(want) == 0 {
 				t.Errorf("%v, %+v: bytes by rank and area %v, want %v", groups, o, got, want)
+			}
+			if len(groups) < 4 || o.Policy != "" && o.Local != jaca.Percent(100) { // else all rows have a local slot and cross, or none has
+				continue
+			}
+			crossed, renewed, moved := 0, gpu.Bytes(0), gpu.Bytes(0)
+			for _, n := range want {
+				crossed += n
+			}
+			for _, team := range x.teams {
+				for _, e := range team.ends {
+					s, _ := e.TakeStats()
+					renewed, moved = renewed+s.Bytes.Refresh, moved+s.Bytes.D2H+s.Bytes.H2D
+				}
+			}
+			if o.Policy == "" {
+				crossed = 0
+			}
+			if renewed != gpu.Bytes(2*crossed*(epochs-1)) || moved < renewed {
+				t.Errorf("%v, %+v: %d bytes of %d renew rows with a slot, want twice what crosses behind the first epoch: %d", groups, o, renewed, moved, 2*crossed*(epochs-1))
 			}
 		}
 	}
