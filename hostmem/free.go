@@ -82,7 +82,8 @@ func (r *room) lower(root fs.FS, mount, dir string, names groupFiles) {
 			r.total = limit
 		}
 		usage, okUsage := number(root, path.Join(at, names.usage))
-		if ok && okUsage && limit < math.MaxInt64 {
+		// Cache only adds to what is left: where enough is without it, the long file of statistics stays unread.
+		if ok && okUsage && limit-usage < r.free {
 			stat, _ := fs.ReadFile(root, path.Join(at, "memory.stat"))
 			cache, _ := field(stat, names.cache)
 			if left := max(0, limit-max(0, usage-cache)); left < r.free {

@@ -1,6 +1,7 @@
 package hostmem
 
 import (
+	"bytes"
 	"errors"
 	"math"
 	"os"
@@ -120,13 +121,13 @@ func TestArenaWithoutLimit(t *testing.T) {
 func TestPoison(t *testing.T) {
 	a := NewArena("cpu:0", 0)
 	a.Poison = true
-	b, err := a.Alloc(8, "halo")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, v := range Of[float32](b.Bytes()) {
-		if v == v {
-			t.Errorf("fresh memory reads %g, want NaN", v)
+	for _, size := range []int64{0, 1, 8, Alignment - 1, Alignment, Alignment + 1, 4<<10 + 3, 3*MapFrom + 5} {
+		b, err := a.Alloc(size, "halo")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := bytes.Count(b.Bytes(), []byte{0xff}); int64(n) != size {
+			t.Errorf("%d of %d fresh bytes are 0xFF, which is NaN in floating point", n, size)
 		}
 	}
 }
@@ -170,6 +171,16 @@ func TestLinuxRoom(t *testing.T) {
 			"sys/fs/cgroup/a/memory.max": file("409600\n"), "sys/fs/cgroup/a/memory.current": file("204800\n"),
 			"sys/fs/cgroup/a/memory.stat": file("anon 5\ninactive_file 102400\n"),
 		}, 300, 400, "/sys/fs/cgroup/a/memory.max"},
+		{"v2, more than the machine has left", fstest.MapFS{
+			"proc/meminfo": file(meminfo), "proc/self/cgroup": file("0::/\n"),
+			"sys/fs/cgroup/memory.max": file("921600\n"), "sys/fs/cgroup/memory.current": file("307200\n"),
+			"sys/fs/cgroup/memory.stat": file("inactive_file 102400\n"),
+		}, 600, 900, ""},
+		{"v2, more than the machine has left without its cache", fstest.MapFS{
+			"proc/meminfo": file(meminfo), "proc/self/cgroup": file("0::/\n"),
+			"sys/fs/cgroup/memory.max": file("921600\n"), "sys/fs/cgroup/memory.current": file("409600\n"),
+			"sys/fs/cgroup/memory.stat": file("inactive_file 102400\n"),
+		}, 600, 900, ""},
 		{"v2, container", fstest.MapFS{
 			"proc/meminfo": file(meminfo), "proc/self/cgroup": file("0::/\n"),
 			"sys/fs/cgroup/memory.max": file("409600\n"), "sys/fs/cgroup/memory.current": file("409600\n"),

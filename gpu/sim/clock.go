@@ -71,7 +71,7 @@ type node struct {
 	bytes gpu.Bytes
 
 	ready, begun, end float64 // seconds since the last settling; ready: all before it is done
-	seen, done        bool
+	seen, going, done bool
 	at                time.Duration // end on the clock
 }
 

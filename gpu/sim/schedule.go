@@ -21,6 +21,13 @@ type schedule struct {
 	t      float64  // seconds since the last settling
 	going  []*flow
 	order  []*node // as they began
+	heads  []head  // of begin
+}
+
+// head is the first operation of a queue that has not ended.
+type head struct {
+	*node
+	queue int
 }
 
 // flow is an operation under way.
@@ -59,7 +66,7 @@ func (s *schedule) run() float64 {
 
 // begin starts what can start and reports whether anything ended at once.
 func (s *schedule) begin() bool {
-	var heads []*flow
+	s.heads = s.heads[:0]
 	for i, q := range s.queues {
 		if s.at[i] == len(q.pending) {
 			continue
@@ -68,28 +75,27 @@ func (s *schedule) begin() bool {
 		if !n.seen {
 			n.seen, n.ready = true, s.t
 		}
-		if slices.ContainsFunc(s.going, func(f *flow) bool { return f.node == n }) || n.after != nil && !n.after.done {
-			continue
+		if !n.going && (n.after == nil || n.after.done) {
+			s.heads = append(s.heads, head{n, i})
 		}
-		heads = append(heads, &flow{node: n, queue: i})
 	}
-	slices.SortStableFunc(heads, func(a, b *flow) int { return cmp.Compare(a.ready, b.ready) })
+	slices.SortStableFunc(s.heads, func(a, b head) int { return cmp.Compare(a.ready, b.ready) })
 	ended := false
-	for _, f := range heads {
-		if slices.ContainsFunc(f.uses, func(e *engine) bool { return e.busy }) {
+	for _, h := range s.heads {
+		if slices.ContainsFunc(h.uses, func(e *engine) bool { return e.busy }) {
 			continue
 		}
-		for _, e := range f.uses {
+		for _, e := range h.uses {
 			e.busy = true
 		}
+		f := &flow{node: h.node, queue: h.queue}
 		f.start(s)
 		s.order = append(s.order, f.node)
-		if f.left > 0 {
-			s.going = append(s.going, f)
-			continue
+		if f.left <= 0 {
+			ended = s.stageDone(f) || ended
 		}
-		if ended = s.stageDone(f) || ended; !f.done {
-			s.going = append(s.going, f)
+		if !f.done {
+			f.going, s.going = true, append(s.going, f)
 		}
 	}
 	return ended
