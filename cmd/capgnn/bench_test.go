@@ -91,7 +91,7 @@ func TestBenchEverything(t *testing.T) {
 	s := newSandbox(t)
 	data := newStore().write(s, "rings.npz")
 	s.measured("cpu:0,threads=1,link=1GiB/s,cpu:1,threads=1,link=1GiB/s,cpu:2,threads=1,link=8GiB/s,cpu:3,threads=1,link=8GiB/s") // those of overhead
-	stdout := s.must("bench", "all", "--quick", "--quiet", "--json", "--datasets", data, "--epochs", "6", "--out", "all")
+	stdout := s.must("bench", "all", "--quick", "--quiet", "--json", "--datasets", data, "--epochs", "4", "--out", "all")
 	var result struct {
 		Results []struct {
 			Experiment string        `json:"experiment"`
@@ -136,7 +136,7 @@ func TestBenchEverything(t *testing.T) {
 		t.Errorf("report.html: %d sections, want %d: %v", strings.Count(string(page), "<section"), len(names), err)
 	}
 	var e experiments.Environment
-	if err := diskcache.ReadJSON(s.path("all/environment.json"), &e); err != nil || len(e.Runs) != 1 || e.Runs[0].Cores < 1 || e.Runs[0].Epochs != 6 {
+	if err := diskcache.ReadJSON(s.path("all/environment.json"), &e); err != nil || len(e.Runs) != 1 || e.Runs[0].Cores < 1 || e.Runs[0].Epochs != 4 {
 		t.Errorf("environment.json: %+v, %v", e, err)
 	}
 }

@@ -32,7 +32,7 @@ func planEpochCapacity(b *Bench, datasets []string) ([]cell, func() bench.Sectio
 	}
 	shares := []float64{0, 5, 10, 20, 40, 60, 80, 100}
 	if b.opt.Quick {
-		shares = []float64{0, 20, 60, 100}
+		shares = []float64{0, 20, 100}
 	}
 	all := func(float64) string { return percentSize(100) }
 	sweeps := []sweep{{"both", percentSize, percentSize}, {"global, local at 100 %", all, percentSize}, {"local, global at 100 %", percentSize, all}}

@@ -33,7 +33,18 @@ func (b *Bench) deviceList(standard string) ([]devices.Spec, error) {
 // group is the first devices of a list: x2 has two.
 type group struct{ name, devices string }
 
-// groupsOf returns the first lo, lo+1, … hi devices of --devices or of the paper's Table 4, as far as there are that many.
+// numbers returns how many parts or devices an experiment has by turns: lo, lo+1, … hi; with --quick powers of two, and hi.
+func (b *Bench) numbers(lo, hi int) []int {
+	var out []int
+	for n := lo; n <= hi; n++ {
+		if !b.opt.Quick || n&(n-1) == 0 || n == hi {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// groupsOf returns the first devices of --devices or of the paper's Table 4, by numbers from lo to hi, as far as there are that many.
 func (b *Bench) groupsOf(lo, hi int) ([]group, error) {
 	specs, err := b.deviceList(groups)
 	if err != nil {
@@ -41,7 +52,7 @@ func (b *Bench) groupsOf(lo, hi int) ([]group, error) {
 	}
 	devices.ShareCores(specs, devices.Cores())
 	var out []group
-	for n := lo; n <= min(hi, len(specs)); n++ {
+	for _, n := range b.numbers(lo, min(hi, len(specs))) {
 		out = append(out, group{"x" + strconv.Itoa(n), devices.Format(specs[:n])})
 	}
 	if out == nil {

@@ -20,10 +20,7 @@ func haloExperiment() Experiment {
 }
 
 func planHalo(b *Bench, datasets []string) ([]cell, func() bench.Section, error) {
-	numbers := []int{2, 3, 4, 5, 6, 7, 8}
-	if b.opt.Quick {
-		numbers = []int{2, 4, 8}
-	}
+	numbers := b.numbers(2, 8)
 	seed := b.opt.Seeds[0]
 	id := func(data string, method rapa.Method, parts, hops int) bench.Cell {
 		return bench.Cell{"kind": "halo", "dataset": data, "method": string(method), "parts": strconv.Itoa(parts), "hops": strconv.Itoa(hops), "seed": strconv.FormatUint(seed, 10)}

@@ -17,14 +17,14 @@ func hitPriorityExperiment() Experiment {
 const hitText = "Replayed, not measured: the caches of the plan run through one whole refresh period, rows at most " + boundedStaleness + " epochs old, no pipeline; no row is moved. Coverage is the share of lookups whose row has a slot, which is what the paper plots as hit rate. Sizes are shares of the rows that a cache could hold (Algorithm 1's unions). Parts are equal."
 
 func planHitPriority(b *Bench, datasets []string) ([]cell, func() bench.Section, error) {
-	models, policies := []string{"gcn", "sage"}, []jaca.Policy{jaca.Paper, jaca.LowOverlap}
+	numbers, models, policies := b.numbers(2, 8), []string{"gcn", "sage"}, []jaca.Policy{jaca.Paper, jaca.LowOverlap}
 	at := func(data, model string, parts int, p jaca.Policy) setting {
 		return setting{Dataset: data, Model: model, Devices: alikeDevices(parts), Parts: partsEqual, Policy: p, Local: "20%", Global: "20%", Staleness: boundedStaleness, Seed: b.opt.Seeds[0]}
 	}
 	var cells []cell
 	for _, data := range datasets {
 		for _, model := range models {
-			for parts := 2; parts <= 8; parts++ {
+			for _, parts := range numbers {
 				for _, p := range policies {
 					cells = append(cells, b.replayed(at(data, model, parts, p)))
 				}
@@ -39,7 +39,7 @@ func planHitPriority(b *Bench, datasets []string) ([]cell, func() bench.Section,
 			for _, model := range models {
 				panel := bench.Panel{Title: shortDataset(data) + ", " + model, X: "parts", Y: "coverage, %"}
 				high, low := bench.Series{Name: "highest overlap first (paper)"}, bench.Series{Name: "lowest overlap first"}
-				for parts := 2; parts <= 8; parts++ {
+				for _, parts := range numbers {
 					h, l := b.line(b.replayed(at(data, model, parts, policies[0])).id), b.line(b.replayed(at(data, model, parts, policies[1])).id)
 					table.Add(shortDataset(data), model, fmt.Sprint(parts), percentOf(h, "coverage"), percentOf(l, "coverage"), mebibytes(h, "halo_bytes"), mebibytes(l, "halo_bytes"))
 					panel.Groups = append(panel.Groups, fmt.Sprint(parts))
@@ -64,7 +64,7 @@ func planHitCapacity(b *Bench, datasets []string) ([]cell, func() bench.Section,
 	shares := []float64{1, 5, 10, 20, 40, 60, 80, 100}
 	policies := []jaca.Policy{jaca.JACA, jaca.Paper, jaca.FIFO, jaca.LRU, jaca.SIEVE, jaca.Random, jaca.Degree}
 	if b.opt.Quick {
-		shares = []float64{5, 20, 60, 100}
+		shares = []float64{20, 100}
 	}
 	numbers := []int{2, 4}
 	at := func(data string, parts int, p jaca.Policy, share float64) setting {

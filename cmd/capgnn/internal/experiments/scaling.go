@@ -67,13 +67,14 @@ func (b *Bench) showScaling(datasets []string, list []group, at func(string, gro
 		panel := bench.Panel{Title: shortDataset(data), X: "devices", Y: "epoch, ms", FromZero: true, Counts: true}
 		for i, v := range scalingVariants {
 			series := bench.Series{Name: v.name}
-			for n, g := range list {
+			for _, g := range list {
 				l := b.line(b.simulation(at(data, g, v)).id)
 				if l == nil {
 					l = one
 				}
 				lines[i] = append(lines[i], l)
-				series.X, series.Y = append(series.X, float64(n+1)), append(series.Y, 1e3*epochOf(l))
+				specs, _ := devices.Parse(g.devices)
+				series.X, series.Y = append(series.X, float64(len(specs))), append(series.Y, 1e3*epochOf(l))
 				why.Add(shortDataset(data), v.name, g.name, milliseconds(l, "epoch_s"), milliseconds(l, "compute_s"), milliseconds(l, "communication_s"), milliseconds(l, "exposed_s"), mebibytes(l, "bytes"), spreadOf(l))
 			}
 			panel.Series = append(panel.Series, series)

@@ -56,12 +56,15 @@ func TestGroupsOf(t *testing.T) {
 	for _, c := range []struct {
 		devices string
 		lo, hi  int
+		quick   bool
 		want    []string // nil: refused
 	}{
-		{"", 1, 8, []string{"x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8"}}, {"", 2, 5, []string{"x2", "x3", "x4", "x5"}},
-		{"sim:a40,sim:a40,sim:rtx3090", 2, 8, []string{"x2", "x3"}}, {"sim:a40", 2, 8, nil}, {"sim:nothing", 1, 2, nil},
+		{"", 1, 8, false, []string{"x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8"}}, {"", 2, 5, false, []string{"x2", "x3", "x4", "x5"}},
+		{"", 1, 8, true, []string{"x1", "x2", "x4", "x8"}}, {"", 2, 5, true, []string{"x2", "x4", "x5"}}, {"sim:a40", 1, 8, true, []string{"x1"}},
+		{"sim:a40,sim:a40,sim:rtx3090", 2, 8, false, []string{"x2", "x3"}}, {"sim:a40,sim:a40,sim:rtx3090", 2, 8, true, []string{"x2", "x3"}},
+		{"sim:a40", 2, 8, false, nil}, {"sim:nothing", 1, 2, true, nil},
 	} {
-		b, _ := quiet(Options{Devices: c.devices})
+		b, _ := quiet(Options{Devices: c.devices, Quick: c.quick})
 		list, err := b.groupsOf(c.lo, c.hi)
 		if (err == nil) != (c.want != nil) || !slices.Equal(groupNames(list), c.want) {
 			t.Errorf("%q, %d to %d: %v, %v, want %v", c.devices, c.lo, c.hi, list, err, c.want)
