@@ -221,7 +221,7 @@ func TestBoundUnderAdversarialSchedules(t *testing.T) {
 		n = 32
 		first = 16 * turn(t, 6)
 	default:
-		each = 4
+		each = 3
 	}
 	schedules := 0
 	for k := first; k < first+n; k++ {

@@ -62,8 +62,10 @@ func TestStaleResume(t *testing.T) {
 				return run(t, tr).WeightsSHA
 			}
 			want := train(func(o *Options) {})
-			if got := train(func(o *Options) { o.EvalEvery, o.CheckpointEvery, o.CheckpointDir = 1, 1, t.TempDir() }); got != want {
-				t.Error("evaluation and checkpoints change bits")
+			if n%2 == 0 || long.Wanted() {
+				if got := train(func(o *Options) { o.EvalEvery, o.CheckpointEvery, o.CheckpointDir = 1, 1, t.TempDir() }); got != want {
+					t.Error("evaluation and checkpoints change bits")
+				}
 			}
 			stops := []int{1 + n/2%2 + (3+n%4)*(n%2)} // in the first epochs or later, by turns
 			if long.Wanted() {

@@ -13,15 +13,15 @@ import (
 	"testing/synctest"
 
 	"capgnn/gpu"
+	"capgnn/internal/long"
 )
 
 // mutant is a set of devices whose queues leave out the waits of one line of this package, or of one that it calls.
 type mutant struct {
 	site string // "": none
 
-	mu    sync.Mutex
-	seen  map[string]bool // lines that wait
-	lines map[string][]string
+	mu   sync.Mutex
+	seen map[string]bool // lines that wait
 }
 
 // wrap returns the devices as the mutant has them.
@@ -33,10 +33,17 @@ func (m *mutant) wrap(devices []gpu.Device) []gpu.Device {
 	return out
 }
 
-// here returns the line that makes a queue wait: file, function and text, without package meet, which passes waits on.
-func (m *mutant) here() string {
+// waiters are the lines that waitingLine has found, by the calls that led there.
+var waiters sync.Map // of string by [16]uintptr
+
+// waitingLine returns the line that makes a queue wait: file, function and text, without package meet, which passes waits on.
+func waitingLine() string {
 	var pcs [16]uintptr
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(4, pcs[:])])
+	n := runtime.Callers(4, pcs[:])
+	if at, ok := waiters.Load(pcs); ok {
+		return at.(string)
+	}
+	frames := runtime.CallersFrames(pcs[:n])
 	for {
 		f, more := frames.Next()
 		dir, function := path.Split(f.Function)
@@ -46,34 +53,33 @@ func (m *mutant) here() string {
 			if room := strings.TrimPrefix(in, "capgnn/"); room != "pipeline" {
 				file = filepath.Join("..", room, file)
 			}
-			return fmt.Sprintf("%s, %s: %s", file, function[strings.LastIndexByte(function, '.')+1:], m.line(file, f.Line))
+			at := fmt.Sprintf("%s, %s: %s", file, function[strings.LastIndexByte(function, '.')+1:], sourceLine(file, f.Line))
+			waiters.Store(pcs, at)
+			return at
 		}
 	}
 }
 
-// line returns a line of a source file.
-func (m *mutant) line(file string, n int) string {
-	if m.lines[file] == nil {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			panic(err)
-		}
-		m.lines[file] = strings.Split(string(text), "\n")
+// sourceLine returns a line of a source file.
+func sourceLine(file string, n int) string {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		panic(err)
 	}
-	return strings.TrimSpace(m.lines[file][n-1])
+	return strings.TrimSpace(strings.Split(string(text), "\n")[n-1])
 }
 
 // deaf reports whether the wait that is being enqueued is to be left out.
 func (m *mutant) deaf() bool {
+	at := waitingLine()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	at := m.here()
 	m.seen[at] = true
 	return at == m.site
 }
 
 func newMutant(site string) *mutant {
-	return &mutant{site: site, seen: map[string]bool{}, lines: map[string][]string{}}
+	return &mutant{site: site, seen: map[string]bool{}}
 }
 
 // deafDevice is a device of a mutant.
@@ -119,13 +125,17 @@ var needless = map[string]string{
 }
 
 // Every wait of a queue is needed: where it is left out, some schedule gives other bits or a fault. So the schedules are
-// adverse enough, and no wait is there for nothing.
+// adverse enough, and no wait is there for nothing. CAPGNN_LONG=1 tries twice the settings, and waits that are said to be needless
+// with more schedules.
 func TestEveryWaitIsNeeded(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("tries some hundred schedules")
 	}
-	list := settings(64)
+	list, beforeGivingUp := settings(32), 6
+	if long.Wanted() {
+		list, beforeGivingUp = settings(64), 16
+	}
 	wants := make([]outcome, len(list))
 	sites := map[string][]int{} // settings that come there
 	for k, s := range list {
@@ -147,7 +157,7 @@ func TestEveryWaitIsNeeded(t *testing.T) {
 		t.Run(site, func(t *testing.T) {
 			most := 64 // schedules
 			if needless[site] != "" {
-				most = 16
+				most = beforeGivingUp
 			}
 			for n := range most {
 				k := sites[site][n%len(sites[site])]
