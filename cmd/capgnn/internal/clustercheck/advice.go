@@ -45,6 +45,8 @@ func advice(line string, p cluster.Place, s Secret) string {
 		return "`capgnn doctor --cluster` makes one on rank 0's machine; copy it to the others"
 	case has("address already in use"):
 		return fmt.Sprintf("another program has port %s (`ss -ltnp sport = :%s` names it): end it, or give all ranks another --port", port, port)
+	case has("does not look like a TLS"):
+		return fmt.Sprintf("another program answers at port %s of %s: start rank 0 there, with another --port at all ranks", port, host)
 	case has("cannot assign requested address"):
 		return fmt.Sprintf("start rank 0 on the machine that has the address %s, or give --master the address of the machine that it is on", host)
 	case has("no such host", "server misbehaving"):

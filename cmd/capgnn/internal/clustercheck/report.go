@@ -141,14 +141,15 @@ const (
 // judge adds what the measurements say: nothing of it keeps ranks from training.
 func (r *Report) judge() {
 	var rates []float64
-	mtus := map[int]bool{}
+	mtus := map[int]bool{} // of ways and of interfaces, as far as they are known
 	for _, p := range r.outer() {
 		rates = append(rates, p.Rate)
-		mtus[p.MTU] = true
+		mtus[p.MTU], mtus[r.Machines[p.From].MTU] = true, true
 	}
 	if len(rates) == 0 {
 		return
 	}
+	delete(mtus, 0)
 	slices.Sort(rates)
 	middle := rates[len(rates)/2]
 	for _, p := range r.outer() {
@@ -162,7 +163,7 @@ func (r *Report) judge() {
 		}
 	}
 	if len(mtus) > 1 {
-		r.note("the ways between ranks have different MTUs", "give all machines and switches the same (`sudo ip link set dev NAME mtu 1500`): large packets may get lost otherwise")
+		r.note("machines, or the ways between them, have different MTUs", "give all machines and switches the same (`sudo ip link set dev NAME mtu 1500`): large packets may get lost otherwise")
 	}
 }
 

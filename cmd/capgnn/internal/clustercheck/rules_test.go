@@ -147,6 +147,7 @@ func TestAdvice(t *testing.T) {
 		{"alone", errors.New("rank 1 of 2 did not come to alpha:29500 within 1m0s"), "see what they say; a firewall on alpha has to let TCP port 29500 in (`"},
 		{"a firewall", errors.New("rank 1 did not reach rank 0 at alpha:29500 within 6s: dial tcp 10.77.0.1:29500: i/o timeout"), "let TCP port 29500 in on alpha (`"},
 		{"MTU, at rank 0", errors.New("rank 1 of 3 did not come to alpha:29500 within 6s (turned away: 10.77.0.2:46750: read tcp 10.77.0.1:29500->10.77.0.2:46750: i/o timeout)"), "one MTU"},
+		{"not a rank", errors.New("rank 1 did not reach rank 0 at alpha:29500 within 6s: tls: first record does not look like a TLS handshake"), "another program answers at port 29500 of alpha"},
 		{"MTU", errors.New("rank 1 did not reach rank 0 at alpha:29500 within 6s: context deadline exceeded"), "one MTU"},
 		{"another secret, at rank 0", errors.New("rank 1 of 2 did not come to alpha:29500 within 1m0s (turned away: 10.0.0.2:40876: remote error: tls: bad certificate)"), "copy it from"},
 		{"another secret", other, "copy it from rank 0's machine: `mkdir -pm 700 / && scp -p alpha:/s /s`"},
@@ -204,6 +205,8 @@ func TestJudge(t *testing.T) {
 		{"one machine", [][]float64{{0, 1000 * mb}, {10 * mb, 0}}, func(r *Report) { r.Machines[1].Host = "a" }, ""},
 		{"far", [][]float64{{0, mb}, {mb, 0}}, func(r *Report) { r.Pairs[0].RoundTrip = 30 * time.Millisecond }, "a message between ranks 0 and 1 and its answer take 30.0 ms"},
 		{"MTU", [][]float64{{0, mb}, {mb, 0}}, func(r *Report) { r.Pairs[0].MTU = 9000 }, "different MTUs"},
+		{"MTU of an interface", [][]float64{{0, mb}, {mb, 0}}, func(r *Report) { r.Machines[1].MTU = 9000 }, "different MTUs"},
+		{"MTU not known", [][]float64{{0, mb}, {mb, 0}}, func(r *Report) { r.Pairs[0].MTU = 0 }, ""},
 	} {
 		r := reportOf(tc.rates...)
 		if tc.change != nil {
