@@ -9,6 +9,7 @@ import (
 	"io"
 	"slices"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/internal/regular"
 	"capgnn/pipeline"
@@ -65,4 +66,22 @@ func ReadTraffic(path string) ([]RankTraffic, error) {
 	}
 	slices.SortFunc(all, func(x, y RankTraffic) int { return cmp.Or(x.To-y.To, x.From-y.From) })
 	return all, nil
+}
+
+// betweenRanks says in a line what ranks sent each other, and which one was waited for longest.
+func (r *Result) betweenRanks() string {
+	bytes := gpu.Bytes(0)
+	wait := make([]float64, len(r.Hosts)) // by rank: how long another one waited for it, mean over the others
+	for _, p := range r.Pairs {
+		bytes += p.Frames
+		if p.From < len(wait) {
+			wait[p.From] += p.WaitS / float64(len(wait)-1)
+		}
+	}
+	text := fmt.Sprintf("%s between %s", term.Size(bytes), term.Counted(len(r.Hosts), "rank"))
+	if len(wait) == 0 || slices.Max(wait) == 0 {
+		return text
+	}
+	slowest := slices.Index(wait, slices.Max(wait))
+	return text + fmt.Sprintf(", waited longest for rank %d (%s): %s", slowest, r.Hosts[slowest], term.Duration(&wait[slowest]))
 }

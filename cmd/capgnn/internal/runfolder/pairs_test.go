@@ -82,6 +82,28 @@ func TestTraffic(t *testing.T) {
 	}
 }
 
+// The table names the slowest rank, and says nothing of ranks where there was one process.
+func TestTableOfRanks(t *testing.T) {
+	var b strings.Builder
+	r := &Result{Hosts: []string{"a", "b", "c"}}
+	if err := r.table(&b); err != nil || strings.Contains(b.String(), "machines") {
+		t.Errorf("%v\n%s", err, b.String())
+	}
+	for _, tc := range []struct {
+		pairs []RankTraffic
+		want  string
+	}{
+		{[]RankTraffic{{0, 1, 1000, 1024, 1}, {2, 1, 1000, 1024, 3}, {2, 0, 1000, 1024, 1}}, "machines    3.0 KiB between 3 ranks, waited longest for rank 2 (c): 2.00 s\n"},
+		{[]RankTraffic{{0, 1, 1000, 1024, 0}}, "machines    1.0 KiB between 3 ranks\n"},
+	} {
+		b.Reset()
+		r.Pairs = tc.pairs
+		if err := r.table(&b); err != nil || !strings.Contains(b.String(), tc.want) {
+			t.Errorf("%v\n%s lacks %q", err, b.String(), tc.want)
+		}
+	}
+}
+
 // TensorBoard gets bytes and waits of several ranks, and of one process nothing new.
 func TestEventsOfRanks(t *testing.T) {
 	for _, ranks := range []int{1, 2} {

@@ -183,6 +183,9 @@ func (r *Result) table(w io.Writer) error {
 	if r.Bytes.Gradients > 0 {
 		row("", "%s of it gradients and weights", term.Size(r.Bytes.Gradients))
 	}
+	if len(r.Pairs) > 0 {
+		row("machines", "%s", r.betweenRanks())
+	}
 	if c := &r.Cache; c.Coverage > 0 {
 		row("cache", "%s: %s of reads have a slot, %s hit in device memory, %s in host memory (%s)", c.Policy, term.Percentage(c.Coverage),
 			term.Percentage(c.share(c.LocalHits)), term.Percentage(c.share(c.GlobalHits)), c.Capacity)
