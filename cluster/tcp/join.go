@@ -83,7 +83,7 @@ func (g *Group) attend(ctx context.Context, trust *tls.Config) error {
 		if errors.As(err, &stop) {
 			return fmt.Errorf("join rank 0: %w", stop.error)
 		}
-		if deadline.Err() == nil {
+		if last == nil || deadline.Err() == nil { // what ended by the deadline says less than what was before
 			last = err
 		}
 		select {

@@ -27,6 +27,7 @@ func (e ended) last() string {
 // rankRun is a run over several ranks of this machine.
 type rankRun struct {
 	*sandbox
+	port string                  // of rank 0; "": a free one
 	args []string                // of every rank
 	own  func(rank int) []string // of one more
 	env  func(rank int) []string // variables of one more
@@ -46,7 +47,9 @@ func freePort(t *testing.T) string {
 // over runs `train` as n ranks and returns how each ended.
 func (r rankRun) over(n int) []ended {
 	r.t.Helper()
-	port := freePort(r.t)
+	if r.port == "" {
+		r.port = freePort(r.t)
+	}
 	out := make([]ended, n)
 	var all sync.WaitGroup
 	for rank := range n {
@@ -55,7 +58,7 @@ func (r rankRun) over(n int) []ended {
 			args = append(args, r.own(rank)...)
 		}
 		cmd := r.command(args...)
-		cmd.Env = append(cmd.Env, "RANK="+strconv.Itoa(rank), "WORLD_SIZE="+strconv.Itoa(n), "MASTER_ADDR=127.0.0.1", "MASTER_PORT="+port)
+		cmd.Env = append(cmd.Env, "RANK="+strconv.Itoa(rank), "WORLD_SIZE="+strconv.Itoa(n), "MASTER_ADDR=127.0.0.1", "MASTER_PORT="+r.port)
 		if r.env != nil {
 			cmd.Env = append(cmd.Env, r.env(rank)...)
 		}

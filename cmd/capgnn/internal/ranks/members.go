@@ -41,6 +41,9 @@ func Join(ctx context.Context, k *term.Console, s Settings, f cluster.Facts) (*M
 	if f.Version == "" {
 		f.Version = term.ReadBuildInfo().Source()
 	}
+	if err := s.trusted(ctx); err != nil {
+		return nil, err
+	}
 	m := &Members{facts: f, waits: new(atomic.Pointer[func() string])}
 	text, err := f.Encode()
 	if err != nil {
@@ -49,10 +52,14 @@ func Join(ctx context.Context, k *term.Console, s Settings, f cluster.Facts) (*M
 	note := func(line string) { k.Note("%s", line) }
 	m.Group, err = tcp.Join(ctx, tcp.Options{Rank: s.Rank, Ranks: s.Ranks, Master: s.Master, Secret: s.Secret, Plain: s.Plain, Host: f.Host, Facts: text,
 		JoinTimeout: s.JoinTimeout, PeerTimeout: s.PeerTimeout, Compare: Compare(note), OnWait: note, Waits: m.waitsFor})
-	if err != nil {
-		if ctx.Err() != nil {
-			return nil, &term.InterruptedError{Note: "while ranks joined: nothing was written"}
-		}
+	var refused *tcp.Refused
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		return nil, &term.InterruptedError{Note: "while ranks joined: nothing was written"}
+	case errors.As(err, &refused): // the same at all ranks
+		return nil, &term.Elsewhere{Code: term.ExitUsage, Line: refused.Line}
+	default:
 		return nil, term.AsUsage(err)
 	}
 	hosts, err := All(ctx, m, f.Host+" "+boot())

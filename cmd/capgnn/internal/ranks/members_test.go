@@ -163,6 +163,36 @@ func TestRanksTell(t *testing.T) {
 	}
 }
 
+// Another program, and other rows than the plan's, end all ranks before anything is computed.
+func TestRanksDiffer(t *testing.T) {
+	port, err := freePort()
+	if err != nil {
+		t.Skipf("no loopback address: %v", err)
+	}
+	errs := make([]error, 2)
+	var all sync.WaitGroup
+	for rank := range errs {
+		s := Settings{Place: cluster.Place{Rank: rank, Ranks: 2, Master: net.JoinHostPort("127.0.0.1", strconv.Itoa(port))}, JoinTimeout: 20 * time.Second}
+		all.Go(func() {
+			_, errs[rank] = Join(t.Context(), &term.Console{Err: io.Discard, Quiet: true}, s, cluster.Facts{Version: fmt.Sprint("capgnn v", rank)})
+		})
+	}
+	all.Wait()
+	for rank, err := range errs {
+		want := fmt.Sprintf("version of rank 1 (host %s) is \"capgnn v1\", of rank 0 (host %s) it is \"capgnn v0\": start the same program on all machines", thisHost(), thisHost())
+		if want = strings.ReplaceAll(want, `"`, ""); err == nil || err.Error() != want || term.ExitCode(err) != term.ExitUsage {
+			t.Errorf("rank %d: %v (exit code %d), want %q", rank, err, term.ExitCode(err), want)
+		}
+	}
+	for rank, err := range among(t, 2, func(m *Members) error {
+		return m.Same(t.Context(), func(f *cluster.Facts) { f.Plan, f.Layout = "p", fmt.Sprint("l", m.Rank()) })
+	}) {
+		if want := fmt.Sprintf("layout of rank 1 (host %s) is l1, of rank 0 (host %s) it is l0", thisHost(), thisHost()); err == nil || !strings.HasPrefix(err.Error(), want) || term.ExitCode(err) != term.ExitUsage {
+			t.Errorf("rank %d: %v (exit code %d), want %q", rank, err, term.ExitCode(err), want)
+		}
+	}
+}
+
 // What a command's flags and the environment say of its place, and what is wrong with it.
 func TestSettings(t *testing.T) {
 	here := []string{"--rank", "1", "--ranks", "2", "--master", "10.0.0.1"}

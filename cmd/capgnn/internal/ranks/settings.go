@@ -1,6 +1,8 @@
 package ranks
 
 import (
+	"context"
+	"net"
 	"os"
 	"time"
 
@@ -70,4 +72,25 @@ func FromContext(c *cli.Context) (s Settings, err error) {
 		s.Secret, err = Secret(c.String("secret-file"), os.LookupEnv)
 	}
 	return s, err
+}
+
+// trusted refuses to reach other machines without a secret. A name that is not known yet is looked up again while ranks join.
+func (s *Settings) trusted(ctx context.Context) error {
+	if s.Secret != nil {
+		return nil
+	}
+	host, _, err := net.SplitHostPort(s.Master)
+	if err != nil {
+		return term.AsUsage(err)
+	}
+	found, err := net.DefaultResolver.LookupIPAddr(ctx, host)
+	if err != nil {
+		return nil
+	}
+	for _, a := range found {
+		if a.IP.IsLoopback() {
+			return nil
+		}
+	}
+	return term.Usagef("join rank 0 at %s: there is no secret, which ranks of several machines need: %s; copy its file to all of them", s.Master, makesSecret)
 }
