@@ -49,9 +49,6 @@ func (t *Run) options(record func(pipeline.EpochStats) error) (pipeline.Options,
 	}
 	opt.Layout, opt.Cache.Host = t.layout, devices.LockFor(t.ownSpecs())
 	opt.CheckpointDir, opt.CheckpointEvery, opt.Resume = t.Dir.Checkpoints(), t.Config.CheckpointEvery, t.Resume
-	if t.Ranks != nil {
-		opt.CheckpointDir = ""
-	}
 	opt.Identity, opt.Log = t.identity(), slog.New(&term.NoteHandler{Console: t.Console})
 	var val *float64 // of the last evaluation
 	board := newBoard(t)
