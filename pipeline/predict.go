@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,8 +28,11 @@ type PredictOptions struct {
 	Layers int
 
 	Devices []gpu.Device // one part each, in order; a device may appear more than once
-	Part    []int32      // part (index into Devices) of every vertex
-	Savings Savings      // NoNeededRows is implied
+	// First, Parts and Ranks are as in Options.
+	First, Parts int
+	Ranks        Ranks
+	Part         []int32 // part of every vertex
+	Savings      Savings // NoNeededRows is implied
 
 	// WaitDeadline bounds every wait of one worker for another; 0 = 5 minutes.
 	WaitDeadline time.Duration
@@ -52,7 +56,8 @@ const emittedValues = 1 << 20
 // Memory: devices hold the graph, the features and the activations of one layer, whatever the number of layers; the
 // host holds the result besides the problem. ctx is checked between placing, the pass, and every chunk of rows.
 //
-// Errors of input are plain; a part that does not fit its device is a *gpu.OutOfMemory.
+// Errors of input are plain; a part that does not fit its device is a *gpu.OutOfMemory. Of several ranks, which all call it, rank 0 has the result, the
+// others nil.
 func Predict(ctx context.Context, p *Problem, o PredictOptions) (*tensor.Dense, error) {
 	var rows []float32 // asked for when the devices have had their memory, which is more
 	width := o.width()
@@ -65,7 +70,7 @@ func Predict(ctx context.Context, p *Problem, o PredictOptions) (*tensor.Dense, 
 		}
 		return nil
 	})
-	if err != nil {
+	if err != nil || rows == nil {
 		return nil, err
 	}
 	return tensor.New(tensor.WithShape(p.Vertices(), width), tensor.WithBacking(rows)), nil
@@ -73,7 +78,7 @@ func Predict(ctx context.Context, p *Problem, o PredictOptions) (*tensor.Dense, 
 
 // PredictRows is Predict that hands rows to emit in place of keeping them: row i of a chunk belongs to vertex ids[i]. Every
 // vertex is emitted once, in the order of parts and inside them of local numbers; both slices are only lent. emit runs on the
-// caller's goroutine; its error ends the prediction.
+// caller's goroutine; its error ends the prediction. Of several ranks, which all call it, rank 0 emits the rows of all.
 func PredictRows(ctx context.Context, p *Problem, o PredictOptions, emit func(ids []graph.NodeID, rows []float32) error) error {
 	if err := o.validate(p); err != nil {
 		return err
@@ -93,11 +98,10 @@ func PredictRows(ctx context.Context, p *Problem, o PredictOptions, emit func(id
 	if err != nil {
 		return err
 	}
-	for i, w := range t.workers {
-		if err := w.emit(ctx, out[i], emit); err != nil {
-			return err
-		}
+	if err := t.emit(ctx, out, o.width(), emit); err != nil {
+		return err
 	}
+	t.over = true
 	return nil
 }
 
@@ -142,7 +146,7 @@ func newPredictor(ctx context.Context, p *Problem, o PredictOptions) (*Trainer, 
 		o.Layers = o.Model.Layers
 	}
 	t := &Trainer{p: p, halo: new(halo.Plan), weights: o.Weights,
-		o: Options{Model: o.Model, Devices: o.Devices, Parts: len(o.Devices), Part: o.Part, Savings: o.Savings, Log: o.Log}}
+		o: Options{Model: o.Model, Devices: o.Devices, First: o.First, Parts: cmp.Or(o.Parts, len(o.Devices)), Ranks: o.Ranks, Part: o.Part, Savings: o.Savings, Log: o.Log}}
 	if err := errors.Join(ctx.Err(), (planner{t}).planRun()); err != nil {
 		return nil, err
 	}
@@ -152,7 +156,16 @@ func newPredictor(ctx context.Context, p *Problem, o PredictOptions) (*Trainer, 
 	put := placer{t}
 	put.newWorkers()
 	err := put.place(func(w *worker, scale weighting) error { return put.buildEvaluation(w, scale, o.Layers) },
-		func() (*halo.Plan, error) { return halo.NewEvaluation((planner{t}).exchangeConfig(), o.Layers), nil })
+		func() (*halo.Plan, error) {
+			c, err := (planner{t}).exchangeFacts()
+			if err != nil {
+				return nil, err
+			}
+			return halo.NewEvaluation(c, o.Layers), nil
+		})
+	if err == nil {
+		err = put.join()
+	}
 	if err := errors.Join(err, ctx.Err()); err != nil {
 		t.Close()
 		return nil, err

@@ -43,12 +43,13 @@ const (
 	tagFound
 	tagSave
 	tagSection
+	tagOutputs
 )
 
 // tagNames says what a rank waits for while it gathers.
 var tagNames = [...]string{tagFacts: "what others know of their devices", tagBuilt: "others to place their parts", tagEpoch: "the numbers of the epoch",
 	tagEvaluation: "scores", tagDivergence: "outputs that are no numbers", tagResult: "the last numbers",
-	tagResume: "rank 0 to say how the run begins", tagSave: "rank 0 to decide if a checkpoint follows", tagFound: "rank 0 to read the checkpoint", tagSection: "a piece of the checkpoint"}
+	tagResume: "rank 0 to say how the run begins", tagSave: "rank 0 to decide if a checkpoint follows", tagFound: "rank 0 to read the checkpoint", tagSection: "a piece of the checkpoint", tagOutputs: "predictions"}
 
 // Numbers of areas: of gradients and weights between neighbours, then one for each part, of its rows.
 const (
@@ -96,14 +97,17 @@ func (t placer) join() error {
 		case <-t.hub.Context().Done():
 		}
 	}()
-	t.reduce.Join(t.o.Ranks, gradientArea, weightArea, t.locking(t.workers[0], t.o.Cache.Lock()))
+	if t.reduce != nil {
+		t.reduce.Join(t.o.Ranks, gradientArea, weightArea, t.locking(t.workers[0], t.o.Cache.Lock()))
+	}
 	t.halo.Join()
 	return nil
 }
 
 // areas is the table of all areas of a run.
 func (t placer) areas() (all [][4]int) {
-	if n := t.reduce.Bytes(); n > 0 {
+	if t.reduce != nil && t.reduce.Bytes() > 0 {
+		n := t.reduce.Bytes()
 		for behind := 1; behind < t.o.Ranks.Ranks(); behind++ {
 			all = append(all, [4]int{behind - 1, behind, int(gradientArea), n}, [4]int{behind, behind - 1, int(weightArea), n})
 		}

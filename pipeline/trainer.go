@@ -29,7 +29,7 @@ type Trainer struct {
 	weights  *gnn.Weights // layout, and the last weights on the host
 	workers  []*worker    // of the parts of this process, in part order
 	hub      *meet.Hub
-	reduce   *reduce.Reduction
+	reduce   *reduce.Reduction // nil: nothing is trained
 	cancel   context.CancelCauseFunc
 	terms    int // of the loss
 	state    state

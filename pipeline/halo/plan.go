@@ -20,7 +20,7 @@ type Config struct {
 	Order gnn.Plan // of operations
 	Cuts  Cuts
 	Ends  []*Endpoint // of the parts of this process, in part order
-	Facts []Facts     // by part: OwnFacts of all processes; an evaluation needs none
+	Facts []Facts     // by part: OwnFacts of all processes
 	Hub   *meet.Hub
 	Net   Net    // to the other processes; nil: there are none, or nothing moves between them
 	Area  uint32 // number of the first area that exchanges may use
@@ -77,7 +77,7 @@ type decider interface {
 // NewPlan decides what training and evaluation exchange, and takes the memory of the global cache. ErrNoSlots says that there is no room for
 // rows that are to age.
 func NewPlan(c Config) (*Plan, error) {
-	p := NewEvaluation(c, c.Model.Layers)
+	p := newEvaluation(c, c.Model.Layers)
 	if err := p.planTraining(); err != nil {
 		p.Close()
 		return nil, err
@@ -88,6 +88,14 @@ func NewPlan(c Config) (*Plan, error) {
 
 // NewEvaluation returns the plan of a run that only evaluates, through the first layers.
 func NewEvaluation(c Config, layers int) *Plan {
+	p := newEvaluation(c, layers)
+	p.cross()
+	p.openAreas()
+	return p
+}
+
+// newEvaluation decides what an evaluation exchanges.
+func newEvaluation(c Config, layers int) *Plan {
 	return &Plan{Config: c, evaluation: evaluationTraffic(c.Cuts, c.Model, c.Order, layers), sides: make([]*Exchange, len(c.Ends))}
 }
 
