@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 )
 
@@ -31,6 +31,8 @@ type rankRun struct {
 	args []string                // of every rank
 	own  func(rank int) []string // of one more
 	env  func(rank int) []string // variables of one more
+	// limit returns a rank that is to run under some limit; nil: there is none.
+	limit func(rank int, args []string) *exec.Cmd
 }
 
 // freePort returns a port of this machine on which nobody listens.
@@ -44,33 +46,55 @@ func freePort(t *testing.T) string {
 	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
 }
 
-// over runs `train` as n ranks and returns how each ended.
-func (r rankRun) over(n int) []ended {
+// rankProcess is a rank that runs.
+type rankProcess struct {
+	cmd      *exec.Cmd
+	out, err bytes.Buffer
+}
+
+// start starts `train` as n ranks.
+func (r rankRun) start(n int) []*rankProcess {
 	r.t.Helper()
 	if r.port == "" {
 		r.port = freePort(r.t)
 	}
-	out := make([]ended, n)
-	var all sync.WaitGroup
-	for rank := range n {
+	all := make([]*rankProcess, n)
+	for rank := range all {
 		args := append([]string{"train"}, r.args...)
 		if r.own != nil {
 			args = append(args, r.own(rank)...)
 		}
-		cmd := r.command(args...)
-		cmd.Env = append(cmd.Env, "RANK="+strconv.Itoa(rank), "WORLD_SIZE="+strconv.Itoa(n), "MASTER_ADDR=127.0.0.1", "MASTER_PORT="+r.port)
-		if r.env != nil {
-			cmd.Env = append(cmd.Env, r.env(rank)...)
+		p := &rankProcess{cmd: r.command(args...)}
+		if r.limit != nil {
+			p.cmd = r.limit(rank, args)
 		}
-		var stdout, stderr bytes.Buffer
-		cmd.Stdout, cmd.Stderr = &stdout, &stderr
-		all.Go(func() {
-			_ = cmd.Run() // the exit code says it
-			out[rank] = ended{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
-		})
+		p.cmd.Env = append(p.cmd.Env, "RANK="+strconv.Itoa(rank), "WORLD_SIZE="+strconv.Itoa(n), "MASTER_ADDR=127.0.0.1", "MASTER_PORT="+r.port)
+		if r.env != nil {
+			p.cmd.Env = append(p.cmd.Env, r.env(rank)...)
+		}
+		p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.err
+		if err := p.cmd.Start(); err != nil {
+			r.t.Fatal(err)
+		}
+		r.t.Cleanup(func() { _ = p.cmd.Process.Kill() }) // it has ended, unless the test failed
+		all[rank] = p
 	}
-	all.Wait()
-	return out
+	return all
+}
+
+// end waits for the end of a rank.
+func (p *rankProcess) end() ended {
+	_ = p.cmd.Wait() // the exit code says it
+	return ended{p.out.String(), p.err.String(), p.cmd.ProcessState.ExitCode()}
+}
+
+// over runs `train` as n ranks and returns how each ended.
+func (r rankRun) over(n int) (all []ended) {
+	r.t.Helper()
+	for _, p := range r.start(n) {
+		all = append(all, p.end())
+	}
+	return all
 }
 
 // cpus is a list of n devices of one thread.

@@ -164,6 +164,7 @@ func (m *Members) Agree(ctx context.Context, err error) error {
 	if m.Err() != nil || term.ExitCode(err) == term.ExitInterrupted {
 		return m.Fail(err)
 	}
+	err = term.WithinLimits(err)
 	mine := outcome{Code: term.ExitCode(err)}
 	if err != nil {
 		mine.Line = m.Name(m.Rank()) + ": " + term.OneLine(err)
@@ -292,6 +293,7 @@ func (m *Members) Fail(err error) error {
 	case errors.Is(err, context.Canceled):
 		err = errStopped
 	}
+	err = term.WithinLimits(err)
 	end := &term.Elsewhere{Code: term.ExitLost, Line: m.Group.Fail(errors.New(term.OneLine(err))).Error()}
 	f := failed.FindStringSubmatch(end.Line)
 	if f == nil {

@@ -110,7 +110,7 @@ func (t *Run) failed(err error) error {
 		return err
 	}
 	err = t.Ranks.Fail(err)
-	if there := (*term.Elsewhere)(nil); t.written && errors.As(err, &there) && there.Code == term.ExitLost {
+	if there := (*term.Elsewhere)(nil); t.written && errors.As(err, &there) && there.Code != term.ExitInterrupted {
 		there.Line += fmt.Sprintf(": continue from the last checkpoint with --resume %s", t.Dir)
 	}
 	return err
