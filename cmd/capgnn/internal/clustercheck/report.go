@@ -98,18 +98,16 @@ func (r *Report) pairTable(b *strings.Builder) {
 }
 
 // secrets says where the secrets are: once, if all ranks have theirs in the same place.
-func (r *Report) secrets() []string {
-	var places []string
+func (r *Report) secrets() (lines []string) {
+	one := r.Machines[0].Secret
 	for _, m := range r.Machines {
-		places = append(places, "secret  "+m.Secret.String())
+		one.Made = one.Made || m.Secret.Made
+		lines = append(lines, fmt.Sprintf("secret  %s  (rank %d)", m.Secret, m.Rank))
 	}
-	if len(slices.Compact(slices.Clone(places))) == 1 {
-		return places[:1]
+	if slices.ContainsFunc(r.Machines, func(m *Machine) bool { return m.Secret.Place != one.Place || m.Secret.Mode != one.Mode }) {
+		return lines
 	}
-	for i, m := range r.Machines {
-		places[i] += fmt.Sprintf("  (rank %d)", m.Rank)
-	}
-	return places
+	return []string{"secret  " + one.String()}
 }
 
 // rate writes bytes per second.
