@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"net"
 	"os"
 	"time"
@@ -30,7 +28,6 @@ type Options struct {
 	Compare     func(members []Member) error // at rank 0: whether these may train together; nil = they may
 	OnWait      func(text string)            // every few seconds while ranks are missing; nil = nobody listens
 	Waits       func() string                // what this rank waits for now, "" = nothing, for the line that names a loss; nil = nothing
-	Log         *slog.Logger                 // nil = discard
 
 	linger time.Duration               // how long rank 0 stays to refuse ranks that come late; 0 = 5 s
 	every  time.Duration               // between calls of OnWait; 0 = 5 s
@@ -75,9 +72,6 @@ func (o Options) complete() (Options, error) {
 	}
 	if o.Host == "" {
 		o.Host, _ = os.Hostname()
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
 	}
 	if o.OnWait == nil {
 		o.OnWait = func(string) {}
