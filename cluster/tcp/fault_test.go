@@ -3,10 +3,13 @@ package tcp
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -208,4 +211,24 @@ func TestEndAnswersAll(t *testing.T) {
 		t.Errorf("Send after the end: %v", err)
 	}
 	wait.Wait()
+}
+
+// The cause of a loss is in words, without addresses.
+func TestCause(t *testing.T) {
+	in := func(no syscall.Errno) error {
+		return &net.OpError{Op: "read", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(10, 77, 0, 1), Port: 29500}, Err: os.NewSyscallError("read", no)}
+	}
+	for want, err := range map[string]error{
+		"connection closed":         in(syscall.ECONNRESET),
+		"no acknowledgement for 5s": in(syscall.ETIMEDOUT),
+		"network is unreachable":    in(syscall.ENETUNREACH),
+		"no sign of life for 5s":    &net.OpError{Op: "read", Err: os.ErrDeadlineExceeded},
+		"tls: bad record MAC":       errors.New("tls: bad record MAC"),
+		"connection closed ":        io.ErrUnexpectedEOF,
+		"no route to host":          in(syscall.EHOSTUNREACH),
+	} {
+		if got := cause(err, 5*time.Second); got != strings.TrimSpace(want) {
+			t.Errorf("%v: %q, want %q", err, got, want)
+		}
+	}
 }

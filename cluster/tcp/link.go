@@ -376,5 +376,9 @@ func cause(err error, silence time.Duration) string {
 	case errors.Is(err, syscall.ETIMEDOUT):
 		return fmt.Sprintf("no acknowledgement for %v", silence)
 	}
+	var no syscall.Errno
+	if errors.As(err, &no) {
+		return no.Error() // without the addresses: the line names the rank
+	}
 	return line(err.Error(), 200)
 }
