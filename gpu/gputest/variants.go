@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"capgnn/gpu"
-	"capgnn/internal/long"
 	"capgnn/internal/ref"
 )
 
@@ -113,9 +112,6 @@ func gatBackwardVariants(b *bench) {
 func epilogueVariants(b *bench) {
 	b.combinations(func(b *bench, c epilogueCase) {
 		for i, s := range []shape{{40, 128}, {9, 300}, {5, 520}, {4, 1100}, {3, 4200}} {
-			if s.cols > 4096 && !long.Wanted() && !(c.norm && c.relu) { // the slow twin takes a second for each
-				continue
-			}
 			b.scene(fmt.Sprintf("%dx%d", s.rows, s.cols), func(b *bench) {
 				l := layouts[i%2]
 				b.epilogueForward(c, s, l)
