@@ -3,6 +3,8 @@ package pipeline
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"testing"
@@ -94,8 +96,26 @@ func epochSeconds(tb testing.TB, tr *Trainer, warmup, n int) []float64 {
 	return s
 }
 
-// A prediction from a brief measurement comes near the measured epoch, on one device and on two unequal ones. The bound is
-// loose because tests run on busy machines, whose fastest epochs count: they have three tries, and BenchmarkTruth has the table of what is possible.
+// waitedForProcessors returns how long threads of this process were ready to run, and others ran, since it began; false where the
+// system does not tell.
+func waitedForProcessors() (waited time.Duration, ok bool) {
+	files, _ := filepath.Glob("/proc/self/task/*/schedstat")
+	for _, file := range files {
+		var ran, ready, slices int64
+		text, err := os.ReadFile(file)
+		if err != nil {
+			continue // the thread has ended
+		}
+		if _, err := fmt.Sscan(string(text), &ran, &ready, &slices); err == nil {
+			waited, ok = waited+time.Duration(ready), true
+		}
+	}
+	return waited, ok
+}
+
+// A prediction from a brief measurement comes near the measured epoch, on one device and on two unequal ones. The bound is loose, the
+// fastest epochs count, and BenchmarkTruth has the table of what is possible. Three tries may fail; one in which threads waited for
+// processors by a tenth of its time measured other programs, and fails nothing: then there is another, five of these at most.
 func TestSimulationIsTrue(t *testing.T) {
 	const (
 		memory = 64 << 20 // keeps the measurement to small sizes
@@ -116,8 +136,10 @@ func TestSimulationIsTrue(t *testing.T) {
 			part = scatterParts(n, len(specs))
 		}
 		var ratios []float64
-		near := false
-		for range 3 {
+		near, failed, disturbed := false, 0, 0
+		for !near && failed < 3 && disturbed < 5 {
+			begin := time.Now()
+			before, told := waitedForProcessors()
 			tr := newTrainer(t, p, m, openCPUs(t, specs), part, nil)
 			s, err := Simulate(context.Background(), p, Options{Model: m, Optimizer: tr.o.Optimizer, Devices: twins(t, tables(t, specs, budget)), Part: part})
 			if err != nil {
@@ -125,13 +147,22 @@ func TestSimulationIsTrue(t *testing.T) {
 			}
 			r := s.Epoch.Seconds() / epochSeconds(t, tr, 2, 9)[2]
 			ratios = append(ratios, r)
-			if near = r < factor && r > 1./factor; near {
-				break
+			after, _ := waitedForProcessors()
+			switch near = r < factor && r > 1./factor; {
+			case near:
+			case told && after-before > time.Since(begin)/10:
+				disturbed++
+			default:
+				failed++
 			}
 		}
 		t.Logf("%d devices: predicted over measured %.2f", len(specs), ratios)
-		if !near {
-			t.Errorf("%d devices: predicted over measured %.2f, want %.2f to %d", len(specs), ratios, 1./factor, factor)
+		switch {
+		case near:
+		case failed < 3:
+			t.Skipf("%d devices: predicted over measured %.2f: other programs had the processors in %d of %d tries, which say nothing", len(specs), ratios, disturbed, len(ratios))
+		default:
+			t.Errorf("%d devices: predicted over measured %.2f, want %.2f to %d; %d of these were disturbed", len(specs), ratios, 1./factor, factor, disturbed)
 		}
 	}
 }
