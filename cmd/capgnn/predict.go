@@ -3,21 +3,28 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
+	"capgnn/cluster"
 	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/prediction"
+	"capgnn/cmd/capgnn/internal/ranks"
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/cmd/capgnn/internal/training"
+	"capgnn/gpu/host/kernel"
 	"capgnn/internal/atomicfile"
 	"capgnn/jaca"
 	"capgnn/pipeline"
 )
+
+// groupPrediction is the group of help that the flags of predict are in.
+const groupPrediction = "Prediction"
 
 func predictCommand() *cli.Command {
 	return &cli.Command{
@@ -25,21 +32,28 @@ func predictCommand() *cli.Command {
 		Usage: "write logits, labels or hidden embeddings of every vertex with the weights of a run", UsageText: "capgnn predict --run runs/first --what labels --out labels.csv",
 		Description: "Row i is vertex i of the data set, whatever the devices. The run's --edges and --self-loops apply, and features are standardised as the run's were, with its mean and deviation; labels and splits are not needed. " +
 			"Logits and embeddings are float32, labels int64 class numbers or, for multi-label data, a uint8 matrix of 0 and 1. Embeddings are what hidden layer L hands on, behind LayerNorm and ReLU; layers count from 0 as in the names of the weights.",
-		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "run", Usage: "the run folder `RUN`"},
-			&cli.StringFlag{Name: "dataset", Usage: "another data set of the same features and classes: a `NAME`, folder or file (default: the run's)"},
-			&cli.StringFlag{Name: "weights", Value: "best", Usage: "best (model.safetensors), last (last.safetensors) or a `FILE` (.safetensors, .npz)"},
-			&cli.StringFlag{Name: "what", Value: prediction.Logits, Usage: "`WHAT` to write: logits, labels or embeddings"},
-			&cli.IntFlag{Name: "layer", Usage: "hidden layer `L` of the embeddings, from 0 (default: the last one)", DefaultText: " "},
-			&cli.StringFlag{Name: "out", Usage: "the `FILE` to write, .npy or .csv (default: WHAT.npy, for another data set WHAT-NAME.npy, in the run folder)"},
-			&cli.StringFlag{Name: "devices", Usage: "`LIST` as for train; one part each", DefaultText: "auto"},
-		},
+		Flags: append([]cli.Flag{
+			&cli.StringFlag{Name: "run", Category: groupPrediction, Usage: "the run folder `RUN`"},
+			&cli.StringFlag{Name: "dataset", Category: groupPrediction, Usage: "another data set of the same features and classes: a `NAME`, folder or file (default: the run's)"},
+			&cli.StringFlag{Name: "weights", Category: groupPrediction, Value: "best", Usage: "best (model.safetensors), last (last.safetensors) or a `FILE` (.safetensors, .npz)"},
+			&cli.StringFlag{Name: "what", Category: groupPrediction, Value: prediction.Logits, Usage: "`WHAT` to write: logits, labels or embeddings"},
+			&cli.IntFlag{Name: "layer", Category: groupPrediction, Usage: "hidden layer `L` of the embeddings, from 0 (default: the last one)", DefaultText: " "},
+			&cli.StringFlag{Name: "out", Category: groupPrediction, Usage: "the `FILE` to write, .npy or .csv (default: WHAT.npy, for another data set WHAT-NAME.npy, in the run folder)"},
+			&cli.StringFlag{Name: "devices", Category: groupPrediction, Usage: "`LIST` as for train; one part each", DefaultText: "auto"},
+		}, ranks.Flags()...),
 		Action: predictAction,
 	}
 }
 
 func predictAction(c *cli.Context) error {
 	k := term.NewConsole(c)
+	s, err := ranks.FromContext(c)
+	if err != nil {
+		return err
+	}
+	if s.Several() {
+		return predictTogether(c, k, s)
+	}
 	ctx, stop := term.Interruptible(c.Context, k, "as soon as possible")
 	defer stop()
 	p, err := newPrediction(c, k)
@@ -51,6 +65,34 @@ func predictAction(c *cli.Context) error {
 		return &term.InterruptedError{Note: "nothing was written"}
 	}
 	if err != nil {
+		return err
+	}
+	return r.Print(k)
+}
+
+// predictTogether is predictAction of one of several ranks. Rank 0 has the run, writes the file and prints the result.
+func predictTogether(c *cli.Context, k *term.Console, s ranks.Settings) error {
+	ctx, stop := term.InterruptibleFor(c.Context, k, "as soon as possible", ranks.Patience)
+	defer stop()
+	options := map[string]string{}
+	for _, name := range []string{"what", "layer", "weights"} {
+		options[name] = fmt.Sprint(c.Value(name))
+	}
+	m, err := ranks.Join(ctx, k, s, cluster.Facts{Options: options, Instructions: kernel.ISA()})
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	k.Quiet = k.Quiet || !m.Leads()
+	whole, end := m.Until(ctx)
+	defer end()
+	own := training.Own{Dataset: c.String("dataset"), Devices: c.String("devices")}
+	p, err := prediction.Together(whole, k, m, own, func() (*prediction.Prediction, error) { return newPrediction(c, k) })
+	if err != nil {
+		return err
+	}
+	r, err := p.Predict(whole)
+	if err != nil || !m.Leads() {
 		return err
 	}
 	return r.Print(k)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"net"
 	"os"
@@ -28,6 +29,7 @@ func (e ended) last() string {
 type rankRun struct {
 	*sandbox
 	port string                  // of rank 0; "": a free one
+	verb string                  // the command; "": train
 	args []string                // of every rank
 	own  func(rank int) []string // of one more
 	env  func(rank int) []string // variables of one more
@@ -52,7 +54,7 @@ type rankProcess struct {
 	out, err bytes.Buffer
 }
 
-// start starts `train` as n ranks.
+// start starts a command as n ranks.
 func (r rankRun) start(n int) []*rankProcess {
 	r.t.Helper()
 	if r.port == "" {
@@ -60,7 +62,7 @@ func (r rankRun) start(n int) []*rankProcess {
 	}
 	all := make([]*rankProcess, n)
 	for rank := range all {
-		args := append([]string{"train"}, r.args...)
+		args := append([]string{cmp.Or(r.verb, "train")}, r.args...)
 		if r.own != nil {
 			args = append(args, r.own(rank)...)
 		}
@@ -88,7 +90,7 @@ func (p *rankProcess) end() ended {
 	return ended{p.out.String(), p.err.String(), p.cmd.ProcessState.ExitCode()}
 }
 
-// over runs `train` as n ranks and returns how each ended.
+// over runs a command as n ranks and returns how each ended.
 func (r rankRun) over(n int) (all []ended) {
 	r.t.Helper()
 	for _, p := range r.start(n) {

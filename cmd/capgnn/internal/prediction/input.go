@@ -13,8 +13,8 @@ import (
 	"capgnn/pipeline"
 )
 
-// loadInput reads weights and data and checks that they fit each other.
-func (p *Prediction) loadInput(ctx context.Context) error {
+// loadWeights reads the weights.
+func (p *Prediction) loadWeights() error {
 	tensors, err := gnn.ReadStateDict(p.Weights)
 	if err != nil {
 		return term.Usagef("--weights: %w", err)
@@ -26,11 +26,21 @@ func (p *Prediction) loadInput(ctx context.Context) error {
 	if err := p.values.LoadStateDict(tensors); err != nil {
 		return term.Usagef("--weights %s: %w", p.Weights, err)
 	}
+	return nil
+}
+
+// loadInput reads weights, which rank 0 of several has and gives to all, and data, and checks that they fit each other.
+func (p *Prediction) loadInput(ctx context.Context) error {
+	if p.Ranks == nil {
+		if err := p.loadWeights(); err != nil {
+			return err
+		}
+	}
 	d, err := datasets.Read(ctx, p.Console, &p.Config, p.scaling)
 	if err != nil {
 		return err
 	}
-	if err := p.fits(d); err != nil {
+	if err := p.fits(d); p.leads() && err != nil {
 		return term.Usagef("--dataset %s: %w", p.Config.Dataset, err)
 	}
 	if p.Other && p.Config.MakesFeatures() && p.Config.Features != dataset.FeaturesDegree {
@@ -41,6 +51,9 @@ func (p *Prediction) loadInput(ctx context.Context) error {
 		Features: pipeline.Features{Cols: d.Features.Cols, Dense: d.Features.Dense, Indptr: d.Features.Indptr, Indices: d.Features.Indices, Data: d.Features.Data},
 		Classes:  p.model.Out,
 	}}
+	if p.Ranks != nil {
+		p.Config.DataSHA256 = identity(p.Data.Problem)
+	}
 	p.Console.Note("%s: %s vertices, %s edges, %s features", d.Name, term.Grouped(d.Graph.Rows()), term.Grouped(p.Data.Problem.Graph.Edges()), term.Grouped(d.Features.Cols))
 	return nil
 }

@@ -42,11 +42,10 @@ type Prediction struct {
 	values        *gnn.Weights
 }
 
-// Predict runs the network and writes the file.
+// Predict runs the network and writes the file. Of several ranks rank 0 writes it, and has the result.
 func (p *Prediction) Predict(ctx context.Context) (*Result, error) {
-	steps := []func(context.Context) error{p.loadInput, p.ChooseDevices, p.Divide, p.Open}
-	for _, step := range steps {
-		if err := errors.Join(step(ctx), ctx.Err()); err != nil {
+	for _, step := range append([]func(context.Context) error{p.loadInput}, p.ForPrediction()...) {
+		if err := p.agree(ctx, errors.Join(step(ctx), ctx.Err())); err != nil {
 			return nil, devices.CloseAfter(err, p.Devices)
 		}
 	}
@@ -57,22 +56,25 @@ func (p *Prediction) Predict(ctx context.Context) (*Result, error) {
 	if p.Layer >= 0 {
 		r.Layer = &p.Layer
 	}
-	for i, d := range p.Devices {
+	for i, d := range p.Devices { // those of rank 0 are the first ones
 		r.Devices = append(r.Devices, p.Specs[i].String())
 		r.PeakBytes = append(r.PeakBytes, d.Memory().HighWater)
 	}
-	if err := devices.CloseAfter(err, p.Devices); err != nil {
+	if err := p.failed(devices.CloseAfter(err, p.Devices)); err != nil {
 		return nil, err
 	}
-	r.Vertices, r.Columns = t.rows, t.cols
-	return r, t.write(r.Out)
+	if p.leads() {
+		r.Vertices, r.Columns = t.rows, t.cols
+		err = t.write(r.Out)
+	}
+	return r, p.agree(context.WithoutCancel(ctx), err)
 }
 
 // compute returns the predicted rows. Their memory is asked for when the devices have had theirs, which is more.
 func (p *Prediction) compute(ctx context.Context) (*table, error) {
 	var t *table
-	opt := pipeline.PredictOptions{Model: p.model, Weights: p.values, Layers: p.Layer + 1, Devices: p.Devices,
-		Part: make([]int32, p.Data.Problem.Vertices())}
+	opt := pipeline.PredictOptions{Model: p.model, Weights: p.values, Layers: p.Layer + 1, Part: make([]int32, p.Data.Problem.Vertices())}
+	p.Place(&opt)
 	if p.Plan != nil {
 		opt.Part = p.Plan.Part
 	}
@@ -88,7 +90,7 @@ func (p *Prediction) compute(ctx context.Context) (*table, error) {
 		})
 	} else {
 		var rows *tensor.Dense
-		if rows, err = pipeline.Predict(ctx, p.Data.Problem, opt); err == nil {
+		if rows, err = pipeline.Predict(ctx, p.Data.Problem, opt); err == nil && p.leads() {
 			t, err = newRows(p.What, rows)
 		}
 	}

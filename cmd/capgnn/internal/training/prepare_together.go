@@ -179,10 +179,15 @@ func joined(all []*profiler.Profile) (*profiler.Profile, error) {
 
 // decideTogether takes the parts, the caches and the order of rows from rank 0.
 func (t *Run) decideTogether(ctx context.Context) error {
+	return t.takeDecisions(ctx, t.Divide, t.SettleCache, t.SettleAging, t.Arrange)
+}
+
+// takeDecisions takes what some steps decide from rank 0.
+func (t *Run) takeDecisions(ctx context.Context, steps ...func(context.Context) error) error {
 	var text, plan []byte
 	err := error(nil)
 	if t.leads() {
-		for _, step := range []func(context.Context) error{t.Divide, t.SettleCache, t.SettleAging, t.Arrange} {
+		for _, step := range steps {
 			if err == nil {
 				err = errors.Join(step(ctx), ctx.Err())
 			}
