@@ -32,6 +32,11 @@ func doctorCommand() *cli.Command {
 			if c.Bool("cluster") {
 				return clusterAction(c)
 			}
+			for _, f := range ranks.Flags() {
+				if name := f.Names()[0]; c.IsSet(name) {
+					return term.Usagef("--%s is of several machines: add --cluster", name)
+				}
+			}
 			d := examineMachine()
 			if c.Bool("json") {
 				return json.NewEncoder(c.App.Writer).Encode(d)

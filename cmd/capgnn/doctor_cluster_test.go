@@ -78,6 +78,9 @@ func TestDoctorClusterRefuses(t *testing.T) {
 		if err := os.WriteFile(s.path("open"), bytes.Repeat([]byte("x"), 40), 0o644); err != nil {
 			t.Fatal(err)
 		}
+		if _, text, code := s.run(append([]string{"doctor"}, strings.Fields(tc.args)...)...); code != term.ExitUsage || !strings.Contains(text, "add --cluster") {
+			t.Errorf("%s, without --cluster: exit %d, %q", tc.name, code, text)
+		}
 		out, text, code := s.run(append([]string{"doctor", "--cluster"}, strings.Fields(tc.args)...)...)
 		if code != term.ExitUsage || out != "" || strings.Count(text, "\n") != 1 || !strings.Contains(text, tc.says) {
 			t.Errorf("%s: exit %d, %q, %q, want %q", tc.name, code, out, text, tc.says)
