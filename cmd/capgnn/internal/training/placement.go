@@ -82,8 +82,12 @@ func (t *Run) here(opt *pipeline.Options, own []gpu.Device) {
 	for p := parts.Lo; p < parts.Hi && own != nil; p++ {
 		opt.Devices = append(opt.Devices, own[t.deviceOf(p)-t.firstDevice()])
 	}
-	if t.Ranks != nil {
-		opt.First, opt.Parts, opt.Ranks = parts.Lo, t.Parts, t.Ranks
+	if t.Ranks == nil {
+		return
+	}
+	opt.First, opt.Parts, opt.Ranks = parts.Lo, t.Parts, t.Ranks
+	if l := &opt.Cache.Links; len(l.H2D) > 0 {
+		l.H2D, l.D2H = l.H2D[parts.Lo:parts.Hi], l.D2H[parts.Lo:parts.Hi]
 	}
 }
 

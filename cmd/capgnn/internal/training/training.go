@@ -161,7 +161,10 @@ func (t *Run) Train(ctx context.Context) (_ *runfolder.Result, err error) {
 	t.sayWaits(trainer)
 	result, err := trainer.Run(ctx)
 	t.bar.End()
-	if err := errors.Join(err, metrics.Close(), events.Close()); err != nil {
+	if t.leads() { // a run without an epoch has an empty file
+		err = errors.Join(err, metrics.Close(), events.Close())
+	}
+	if err != nil {
 		return nil, t.failed(t.Explain(err))
 	}
 	if result.Stopped == StoppedBySignal {

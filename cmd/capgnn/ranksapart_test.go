@@ -1,0 +1,73 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// apart runs `train` as two ranks that stand in folders of their own, as on two machines: rank 0 in the sandbox, rank 1 in a folder below it,
+// which has to stay empty. own are devices and more of each rank.
+func apart(s *sandbox, own [2]string, args ...string) (code [2]int, stderr [2]string) {
+	s.t.Helper()
+	if err := os.Mkdir(s.path("elsewhere"), 0o755); err != nil {
+		s.t.Fatal(err)
+	}
+	port := freePort(s.t)
+	var all sync.WaitGroup
+	for rank, number := range []string{"0", "1"} {
+		cmd := s.command(append([]string{"train", "--rank", number, "--ranks", "2", "--master", "127.0.0.1", "--port", port, "--devices", own[rank]}, args...)...)
+		if rank == 1 {
+			cmd.Dir = s.path("elsewhere")
+		}
+		var err bytes.Buffer
+		cmd.Stderr = &err
+		all.Go(func() {
+			_ = cmd.Run() // the exit code says it
+			code[rank], stderr[rank] = cmd.ProcessState.ExitCode(), err.String()
+		})
+	}
+	all.Wait()
+	if left, err := os.ReadDir(s.path("elsewhere")); err != nil || len(left) > 0 {
+		s.t.Errorf("rank 1 wrote %v (%v)", left, err)
+	}
+	return code, stderr
+}
+
+// A rank of another machine has no run folder: it ends well without one, and writes nothing.
+func TestRanksOfOtherFolders(t *testing.T) {
+	for _, more := range [][]string{{"--epochs", "3"}, {"--epochs", "0"}, {"--epochs", "30", "--lr", "1e-9", "--eval-every", "1", "--patience", "1"}} {
+		s := newSandbox(t)
+		newStore().write(s, "ok.npz")
+		args := append([]string{"--dataset", s.path("ok.npz"), "--hidden", "4", "--layers", "2", "--run-dir", "run"}, more...)
+		code, stderr := apart(s, [2]string{cpus(1), cpus(1)}, args...)
+		if code != [2]int{} {
+			t.Fatalf("%v: exit codes %v\n%s\n%s", more, code, stderr[0], stderr[1])
+		}
+		for _, name := range []string{"result.json", "metrics.jsonl", "report.html"} {
+			if _, err := os.Stat(s.path("run/" + name)); err != nil {
+				t.Errorf("%v: %v", more, err)
+			}
+		}
+	}
+}
+
+// Ranks whose links differ train with the caches and the bits of one process on the same devices.
+func TestRanksWithUnequalLinks(t *testing.T) {
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	s.must("partition", "--dataset", "ok.npz", "--parts", "2", "--partitioner", "random", "--out", "two.plan") // measures nothing
+	args := []string{"--dataset", s.path("ok.npz"), "--plan", "two.plan", "--hidden", "4", "--layers", "2", "--epochs", "3"}
+	fast, slow := "cpu:threads=1,link=4GiB/s", "cpu:threads=1,link=1GiB/s"
+	want := s.train(append(args, "--devices", fast+","+slow, "--run-dir", "alone")...)
+	code, stderr := apart(s, [2]string{fast, slow}, append(args, "--run-dir", "run")...)
+	if code != [2]int{} {
+		t.Fatalf("exit codes %v\n%s\n%s", code, stderr[0], stderr[1])
+	}
+	got, err := os.ReadFile(s.path("run/result.json"))
+	if err != nil || !strings.Contains(string(got), want.SHA256) {
+		t.Errorf("weights are not %s, as of one process: %s (%v)", want.SHA256, got, err)
+	}
+}
