@@ -75,3 +75,15 @@ func TestLinksOfDevices(t *testing.T) {
 		t.Errorf("by a profile: %v, %v", got, err)
 	}
 }
+
+// Machines of unequal speed are measured with matrices of unequal size: their devices are compared by what they do in the same time.
+func TestProfilesOfRanks(t *testing.T) {
+	once := func(s float64) profiler.Timing { return profiler.Timing{Mean: s, Median: s, Runs: 1} }
+	measured := func(n int, mm float64) *profiler.Profile {
+		return &profiler.Profile{N: n, Entries: n * n / 250, Devices: []profiler.DeviceProfile{{MM: once(mm), SpMM: once(1), H2D: once(1), D2H: once(1), IDT: once(1)}}}
+	}
+	p := joined([]*profiler.Profile{measured(256, 1e-3), measured(512, 4e-3)}) // twice as fast
+	if len(p.Devices) != 2 || p.N != 256 || math.Abs(p.Devices[0].MM.Median/p.Devices[1].MM.Median-2) > 1e-12 {
+		t.Errorf("of %d rows: %+v", p.N, p.Devices)
+	}
+}

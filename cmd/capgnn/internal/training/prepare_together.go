@@ -157,24 +157,20 @@ func (t *Run) profileTogether(ctx context.Context) error {
 		}
 	}
 	all, err := ranks.All(ctx, t.Ranks, mine)
-	if err != nil {
-		return err
+	if err == nil {
+		t.Profile = joined(all)
 	}
-	t.Profile, err = joined(all)
-	return alikeFault(err)
+	return err
 }
 
 // joined returns one profile of the devices of all. Those of different ranks do not reach each other's memory.
-func joined(all []*profiler.Profile) (*profiler.Profile, error) {
+func joined(all []*profiler.Profile) *profiler.Profile {
 	p := *all[0]
-	for rank, q := range all[1:] {
-		if q.N != p.N || q.Entries != p.Entries {
-			return nil, term.Usagef("--profile: rank 0 has measured matrices of %d rows, rank %d of %d: give all of them profiles of one kind", p.N, rank+1, q.N)
-		}
-		p.Devices = append(slices.Clip(p.Devices), q.Devices...)
+	for _, q := range all[1:] {
+		p.Devices = append(slices.Clip(p.Devices), q.At(p.N).Devices...)
 		p.Pairs = append(slices.Clip(p.Pairs), profiler.Pair{})
 	}
-	return &p, nil
+	return &p
 }
 
 // decideTogether takes the parts, the caches and the order of rows from rank 0.
