@@ -142,3 +142,37 @@ func TestTrainOverRanks(t *testing.T) {
 		}
 	}
 }
+
+// Ranks with unequal devices share the work by what each has measured of its own; one process repeats their run to the bit, and so do they.
+func TestUnequalRanks(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	devices := []string{"cpu:threads=1,link=4GiB/s", "cpu:threads=1,slow=4,link=1GiB/s"}
+	for rank, d := range devices {
+		s.must("profile", "--quick", "--quiet", "--devices", d, "--out", fmt.Sprintf("profile%d.json", rank))
+	}
+	own := func(rank int) []string {
+		return []string{"--devices", devices[rank], "--profile", fmt.Sprintf("profile%d.json", rank)}
+	}
+	args := []string{"--hidden", "8", "--epochs", "4", "--quiet", "--json"}
+	first := (rankRun{sandbox: s, args: append(args, "--dataset", "ok.npz", "--run-dir", "first"), own: own}).over(2)[0]
+	if first.code != 0 {
+		t.Fatalf("exit code %d\n%s", first.code, first.err)
+	}
+	want := readResultLine(t, first.out)
+	config, err := os.ReadFile(s.path("first/config.yaml"))
+	if err != nil || !strings.Contains(string(config), "cache-links: ") || strings.Contains(string(config), "cache-links: \"\"") || strings.Contains(string(config), "targets: equal") {
+		t.Errorf("the devices count as equal: %v\n%s", err, config)
+	}
+	again := (rankRun{sandbox: s, args: []string{"--config", "first/config.yaml", "--run-dir", "again", "--quiet", "--json"}, own: func(rank int) []string { return own(rank)[:2] }}).over(2)[0]
+	if again.code != 0 || readResultLine(t, again.out).SHA256 != want.SHA256 {
+		t.Errorf("repeated: exit code %d\n%s%s", again.code, again.out, again.err)
+	}
+	if repeated, err := os.ReadFile(s.path("again/config.yaml")); err != nil || !bytes.Equal(repeated, config) {
+		t.Errorf("repeated by other settings: %v\n%s\n%s", err, repeated, config)
+	}
+	if alone := s.train("--config", "first/config.yaml", "--run-dir", "alone"); alone.SHA256 != want.SHA256 {
+		t.Errorf("one process: weights %s, ranks %s", alone.SHA256, want.SHA256)
+	}
+}

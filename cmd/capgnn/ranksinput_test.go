@@ -106,3 +106,17 @@ func (tc badRanks) check(t *testing.T) {
 		}
 	}
 }
+
+// Commands that one process does alone do not look at the variables of those who start ranks.
+func TestOtherCommandsIgnoreTheirPlace(t *testing.T) {
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	for _, env := range []string{"RANK", "WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "PMI_RANK"} {
+		t.Setenv(env, "1") // half set, or a rank that is not there
+	}
+	for _, args := range [][]string{{"version"}, {"data", "list"}, {"data", "info", "ok.npz"}, {"train", "--help"}, {"completion", "bash"},
+		{"partition", "--dataset", "ok.npz", "--parts", "2", "--quiet"}, {"plan", "--dataset", "ok.npz", "--quiet"}} {
+		s.must(args...)
+	}
+	s.fails(term.ExitUsage, []string{" set, but not "}, "train", "--dataset", "ok.npz", "--quiet")
+}

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -104,9 +105,14 @@ func newTraining(c *cli.Context, t *training.Run) error {
 		}
 		t.PlanFile = runfolder.Dir(filepath.Dir(path)).Plan()
 	}
+	recorded := t.Config.Devices
 	given, err := runfolder.ApplyFlags(c, &t.Config)
 	if err != nil {
 		return err
+	}
+	if t.Ranks != nil { // those of all ranks together may be the recorded ones
+		t.Config.Devices = recorded
+		given = slices.DeleteFunc(given, func(name string) bool { return name == "devices" || name == "profile" })
 	}
 	runfolder.Forget(&t.Config, given)
 	if err := t.Config.MakeAbsolute(given); err != nil {

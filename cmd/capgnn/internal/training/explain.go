@@ -39,7 +39,7 @@ func (t *Run) Explain(err error) error {
 		return runfolder.ExplainCache(err)
 	case errors.As(err, &oom):
 		return &term.FitError{Err: err, Remedy: MoreMemory(oom) + ", use more --parts, or a smaller --hidden"}
-	case term.ExitCode(err) == term.ExitLost && t.Dir.HoldsRun():
+	case term.ExitCode(err) == term.ExitLost && t.Ranks == nil && t.Dir.HoldsRun():
 		return fmt.Errorf("%w: continue from the last checkpoint with `capgnn train --resume %s`", err, t.Dir)
 	}
 	return err

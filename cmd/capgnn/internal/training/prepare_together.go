@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"capgnn/cluster"
 	"capgnn/cmd/capgnn/internal/devices"
@@ -88,14 +89,17 @@ func (t *Run) placeTogether(ctx context.Context) error {
 
 // putOn puts the parts on the devices of all ranks.
 func (t *Run) putOn(all []offer) error {
-	specs, counts := make([][]devices.Spec, len(all)), make([]int, len(all))
+	specs, counts, lists := make([][]devices.Spec, len(all)), make([]int, len(all)), make([]string, len(all))
 	for rank, o := range all {
 		var err error
 		if specs[rank], err = devices.Parse(o.Devices); err != nil {
 			return err
 		}
-		counts[rank] = len(specs[rank])
+		counts[rank], lists[rank] = len(specs[rank]), o.Devices
 		t.Parts += counts[rank]
+	}
+	if was := t.Config.Devices; !t.Resume && !devices.IsAuto(was) && was != strings.Join(lists, ",") {
+		runfolder.Forget(&t.Config, []string{"devices"})
 	}
 	if t.Config.Parts > 0 {
 		t.Parts = t.Config.Parts
