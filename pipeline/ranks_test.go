@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -72,7 +73,7 @@ func takeRecord(ctx context.Context, from chan testRecord, tag uint32) ([]byte, 
 }
 
 func (r *testRank) Gather(ctx context.Context, tag uint32, b []byte) (all [][]byte, err error) {
-	r.up[r.rank] <- testRecord{tag, b}
+	r.up[r.rank] <- testRecord{tag, bytes.Clone(b)}
 	for k := 0; r.rank == 0 && k < len(r.up) && err == nil; k++ {
 		b, err = takeRecord(ctx, r.up[k], tag)
 		all = append(all, b)
@@ -82,7 +83,7 @@ func (r *testRank) Gather(ctx context.Context, tag uint32, b []byte) (all [][]by
 
 func (r *testRank) Broadcast(ctx context.Context, tag uint32, b []byte) ([]byte, error) {
 	for k := 0; r.rank == 0 && k < len(r.down); k++ {
-		r.down[k] <- testRecord{tag, b}
+		r.down[k] <- testRecord{tag, bytes.Clone(b)}
 	}
 	return takeRecord(ctx, r.down[r.rank], tag)
 }
