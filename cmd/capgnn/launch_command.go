@@ -15,7 +15,7 @@ import (
 )
 
 // launchable are the commands that several ranks can run.
-var launchable = []string{"train", "doctor"}
+var launchable = []string{"train", "predict", "doctor"}
 
 func launchCommand() *cli.Command {
 	return &cli.Command{

@@ -41,6 +41,11 @@ func TestPredictOverRanks(t *testing.T) {
 			}
 		}
 	}
+	s.must("launch", "-n", "2", "--", "predict", "--run", "run", "--devices", cpus(2), "--out", "launched.npy")
+	launched, err := os.ReadFile(s.path("launched.npy"))
+	if want, werr := os.ReadFile(s.path("logits.npy")); err != nil || werr != nil || !bytes.Equal(launched, want) {
+		t.Errorf("launched: another file than one process writes (%v, %v)", err, werr)
+	}
 	for want, args := range map[string][]string{
 		"--run none: no run there": {"--run", "none"},
 		"--dataset missing":        {"--run", "run", "--dataset", "missing"},
