@@ -1,4 +1,4 @@
-// Command capgnn trains graph neural networks full-batch on the devices of one machine.
+// Command capgnn trains graph neural networks full-batch on the devices of one machine or of several.
 //
 // It is flags and printing: one file or a few for each command (demo, train, plan, partition, predict, report, data, profile,
 // bench, doctor, completion, version), and help. What commands do lies in the rooms below internal, each of which imports only

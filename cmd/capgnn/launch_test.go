@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -25,6 +27,15 @@ func TestLaunch(t *testing.T) {
 		if !regexp.MustCompile(`^\[0 \S+\] .`).MatchString(line) {
 			t.Errorf("line without its rank, or of another one than 0: %q", line)
 		}
+	}
+	s.must("launch", "-n", "2", "--quiet", "--", "predict", "--run", want.RunDir, "--devices", cpus(1), "--out", "two.npy")
+	s.must("predict", "--quiet", "--run", want.RunDir, "--devices", cpus(2), "--out", "one.npy")
+	one, err := os.ReadFile(s.path("one.npy"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if two, err := os.ReadFile(s.path("two.npy")); err != nil || !bytes.Equal(one, two) {
+		t.Errorf("two ranks predict something else than one process (%v)", err)
 	}
 	stdout, stderr, code = s.run("launch", "-n", "2", "train", "--dataset", "nowhere", "--quiet") // without --
 	lines := strings.Split(strings.TrimSuffix(stderr, "\n"), "\n")
