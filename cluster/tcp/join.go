@@ -123,8 +123,14 @@ func (g *Group) visit(ctx context.Context, conn, raw net.Conn, trust *tls.Config
 	g.control = []*link{l}
 	g.start(l, g.onControl)
 	l.push(frame{head: cluster.Header{Kind: cluster.Join}, body: text})
-	text, err = g.next(ctx, l, cluster.Welcome)
+	// Rank 0 answers when all have come, or at its own join timeout, which may have begun later.
+	answer, cancel := context.WithTimeout(ctx, g.o.JoinTimeout+g.o.linger)
+	defer cancel()
+	text, err = g.next(answer, l, cluster.Welcome)
 	if err != nil {
+		if answer.Err() != nil && ctx.Err() == nil {
+			err = errors.New("what listens there does not answer")
+		}
 		l.shut(err)
 		return err
 	}

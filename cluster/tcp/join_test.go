@@ -111,7 +111,7 @@ func TestMissingRanksAreNamed(t *testing.T) {
 	for r := range errs {
 		wait.Go(func() {
 			_, errs[r] = Join(context.Background(), Options{
-				Rank: r * 2, Ranks: 4, Master: master, JoinTimeout: 300 * time.Millisecond, every: 50 * time.Millisecond, linger: 100 * time.Millisecond,
+				Rank: r * 2, Ranks: 4, Master: master, JoinTimeout: 300 * time.Millisecond, every: 50 * time.Millisecond, linger: time.Second,
 				OnWait: func(s string) { mu.Lock(); said = append(said, s); mu.Unlock() },
 			})
 		})
@@ -146,6 +146,7 @@ func TestJoinErrors(t *testing.T) {
 		"port taken":        {Options{Ranks: 2, Master: taken.Addr().String()}, "address already in use"},
 		"no secret":         {Options{Ranks: 2, Master: "0.0.0.0:0"}, "no loopback address, and there is no secret"},
 		"nobody there":      {Options{Rank: 1, Ranks: 2, Master: freePort(t, "127.0.0.1")}, "did not reach rank 0"},
+		"silent listener":   {Options{Rank: 1, Ranks: 2, Master: taken.Addr().String()}, "did not reach rank 0 at " + taken.Addr().String() + " within 50ms: what listens there does not answer"},
 		"name without addr": {Options{Rank: 1, Ranks: 2, Master: "no-such-host.invalid:1"}, "no-such-host.invalid"},
 	} {
 		t.Run(name, func(t *testing.T) {
