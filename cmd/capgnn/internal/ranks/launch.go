@@ -151,12 +151,13 @@ func (w *watch) run() error {
 	return nil
 }
 
-// end notes how a rank ended. After the first that failed the others have a while to say what they saw.
+// end notes how a rank ended. After the first that failed the others have a while to say what they saw. One that was interrupted has not
+// failed: others may need longer for a checkpoint.
 func (w *watch) end(e ended) {
 	delete(w.running, e.rank)
 	e.forced = w.asked
 	w.list = append(w.list, e)
-	if e.code != 0 && w.late == nil && !w.interrupted {
+	if e.code != 0 && w.late == nil && !(w.interrupted && e.code == term.ExitInterrupted) {
 		w.late = time.After(w.patience())
 	}
 }
@@ -175,7 +176,7 @@ func (w *watch) signal(s os.Signal) {
 		w.tell(syscall.SIGKILL)
 		return
 	}
-	w.interrupted, w.late = true, nil
+	w.interrupted = true
 	w.tell(s)
 }
 

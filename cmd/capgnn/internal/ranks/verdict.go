@@ -52,23 +52,27 @@ func endOf(state *os.ProcessState, remote bool, said string) (code int, line str
 	ws, ok := state.Sys().(syscall.WaitStatus)
 	switch {
 	case ok && ws.Signaled():
-		return -1, killed(ws.Signal())
+		return killed(ws.Signal())
 	case remote && code == sshFailed:
 		return -1, "the connection of ssh ended: " + said
 	case remote && code > shellKills && code != term.ExitInterrupted:
-		return -1, killed(syscall.Signal(code - shellKills))
+		return killed(syscall.Signal(code - shellKills))
 	case said == "":
 		return code, fmt.Sprintf("ended with exit code %d", code)
 	}
 	return code, said
 }
 
-// killed says which signal ended a rank.
-func killed(s syscall.Signal) string {
-	if s == syscall.SIGKILL {
-		return "was killed: if nobody did, its machine ran out of memory"
+// killed tells how a rank ended by a signal. Interruptions end it so before it listens to them.
+func killed(s syscall.Signal) (code int, line string) {
+	line = fmt.Sprintf("was ended by a signal (%v)", s)
+	switch s {
+	case syscall.SIGINT, syscall.SIGTERM:
+		return term.ExitInterrupted, line
+	case syscall.SIGKILL:
+		line = "was killed: if nobody did, its machine ran out of memory"
 	}
-	return fmt.Sprintf("was ended by a signal (%v)", s)
+	return -1, line
 }
 
 // verdict returns the fault of a run whose ranks ended in this order, nil if all did their work. The first rank that failed by itself
