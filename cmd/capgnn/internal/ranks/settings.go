@@ -68,6 +68,9 @@ func FromContext(c *cli.Context) (s Settings, err error) {
 	default:
 		return s, term.Usagef("--transport %s is not one of %s, %s", term.Quoted(how, []string{transportTLS, transportPlain}), transportTLS, transportPlain)
 	}
+	if c.IsSet("secret-file") && c.String("secret-file") == "" {
+		return s, term.Usagef("--secret-file is empty: name a file, or leave it away")
+	}
 	if s.Several() || c.IsSet("secret-file") {
 		s.Secret, err = Secret(c.String("secret-file"), os.LookupEnv)
 	}
