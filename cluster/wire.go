@@ -37,7 +37,7 @@ const (
 	Taken                   // the reader has taken the message of Epoch in Area: the next one may come
 	Join                    // JSON: what a rank says of itself
 	Welcome                 // JSON: who the members are
-	Refuse                  // text: why there will be no run
+	Refuse                  // text: why there will be no run; Area 1: a rank was lost
 	Ready                   // the rank has all its data connections
 	Start                   // all ranks are ready
 	Fault                   // JSON: a rank reports a fault to rank 0

@@ -39,6 +39,7 @@ type event struct {
 	link *link
 	kind cluster.Kind
 	text []byte
+	lost bool // of a refusal: a rank was lost
 	err  error
 }
 
@@ -155,7 +156,7 @@ func (g *Group) onControl(l *link, h cluster.Header) error {
 		}
 		text, err := l.text(h)
 		if err == nil {
-			g.event(event{link: l, kind: h.Kind, text: text})
+			g.event(event{link: l, kind: h.Kind, text: text, lost: h.Area != 0})
 		}
 		return err
 	case cluster.Fault, cluster.Verdict:

@@ -14,6 +14,9 @@ import (
 	"capgnn/cluster"
 )
 
+// errStopped is why there is no run where rank 0 was interrupted.
+var errStopped = &Refused{Line: "rank 0 was stopped while ranks joined", Lost: true}
+
 // reception is rank 0 while ranks join.
 type reception struct {
 	g       *Group
@@ -48,12 +51,15 @@ func (g *Group) host(ctx context.Context, trust *tls.Config) error {
 	if err == nil {
 		return nil
 	}
-	text := line(err.Error(), 4<<10)
-	r.refuse(ctx, text)
+	no := &Refused{Line: line(err.Error(), 4<<10)}
+	if why := (*Refused)(nil); errors.As(err, &why) {
+		no.Lost = why.Lost
+	}
+	r.refuse(ctx, no)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return &Refused{text}
+	return no
 }
 
 // listenAddr is where rank 0 listens. An address is taken as it is. A name is listened for at all addresses, since a machine may know its
@@ -113,7 +119,7 @@ func (r *reception) gather(ctx context.Context) error {
 		case <-timeout:
 			return fmt.Errorf("%s of %d did not come to %s within %v%s", ranksText(missing), g.o.Ranks, g.o.Master, g.o.JoinTimeout, r.hint())
 		case <-ctx.Done():
-			return errors.New("rank 0 was stopped while ranks joined")
+			return errStopped
 		}
 	}
 	return nil
@@ -257,13 +263,14 @@ func (r *reception) invite(ctx context.Context, trust *tls.Config) error {
 				}
 			default:
 				e.link.shut(errClosed)
+				g.control[n], r.refused[n] = nil, true // nobody has to tell it
 				if e.err == nil {
 					e.err = errors.New("it sent a frame that was not due")
 				}
-				return fmt.Errorf("%s was lost while ranks joined: %s", g.members[n].name(), cause(e.err, g.o.PeerTimeout))
+				return &Refused{Line: fmt.Sprintf("%s was lost while ranks joined: %s", g.members[n].name(), cause(e.err, g.o.PeerTimeout)), Lost: true}
 			}
 		case <-ctx.Done():
-			return errors.New("rank 0 was stopped while ranks joined")
+			return errStopped
 		}
 	}
 	g.joined.Store(true)
@@ -274,9 +281,12 @@ func (r *reception) invite(ctx context.Context, trust *tls.Config) error {
 }
 
 // refuse tells all ranks, also those that are still to come, that there will be no run.
-func (r *reception) refuse(ctx context.Context, text string) {
+func (r *reception) refuse(ctx context.Context, no *Refused) {
 	g := r.g
-	refusal := frame{head: cluster.Header{Kind: cluster.Refuse}, body: []byte(text)}
+	refusal := frame{head: cluster.Header{Kind: cluster.Refuse}, body: []byte(no.Line)}
+	if no.Lost {
+		refusal.head.Area = 1
+	}
 	waiting := map[*link]bool{}
 	tell := func(l *link) {
 		l.push(refusal)

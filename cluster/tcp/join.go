@@ -14,7 +14,10 @@ import (
 )
 
 // Refused says why a run does not begin: one line, the same at all ranks that rank 0 could tell.
-type Refused struct{ Line string }
+type Refused struct {
+	Line string
+	Lost bool // a rank was there and is gone: another start may help, and the ranks that are left have to change nothing
+}
 
 func (r *Refused) Error() string { return r.Line }
 
@@ -97,7 +100,7 @@ func (g *Group) attend(ctx context.Context, trust *tls.Config) error {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			return &Refused{fmt.Sprintf("rank %d did not reach rank 0 at %s within %v: %s", g.o.Rank, g.o.Master, g.o.JoinTimeout, line(fmt.Sprint(last), 200))}
+			return &Refused{Line: fmt.Sprintf("rank %d did not reach rank 0 at %s within %v: %s", g.o.Rank, g.o.Master, g.o.JoinTimeout, line(fmt.Sprint(last), 200))}
 		}
 	}
 }
@@ -139,7 +142,7 @@ func (g *Group) visit(ctx context.Context, conn, raw net.Conn, trust *tls.Config
 		l.shut(err)
 		var stop fatal
 		if !errors.As(err, &stop) {
-			err = fatal{&Refused{"rank 0 was lost while ranks joined: " + line(err.Error(), 200)}}
+			err = fatal{&Refused{Line: "rank 0 was lost while ranks joined: " + line(err.Error(), 200), Lost: true}}
 		}
 		return err
 	}
@@ -162,6 +165,7 @@ func (g *Group) meet(ctx context.Context, l *link, d *door, trust *tls.Config, t
 	defer cancel()
 	met := make(chan error, 1)
 	go func() { met <- g.mesh(meeting, d, trust, in.Key) }() // ends with meeting; waited for below
+	stopped, late := ctx.Done(), (<-chan time.Time)(nil)
 	for ready := false; ; {
 		select {
 		case err := <-met:
@@ -182,10 +186,14 @@ func (g *Group) meet(ctx context.Context, l *link, d *door, trust *tls.Config, t
 				<-met
 			}
 			return refusal(e)
-		case <-ctx.Done():
+		case <-stopped:
 			if !ready {
 				<-met
+				return fatal{ctx.Err()}
 			}
+			// Others may count this rank as joined by now: it stays to hear so, and to be able to say that it was stopped.
+			stopped, late = nil, time.After(verdictTime)
+		case <-late:
 			return fatal{ctx.Err()}
 		}
 	}
@@ -213,7 +221,7 @@ func (g *Group) next(ctx context.Context, l *link, kind cluster.Kind) ([]byte, e
 func refusal(e event) error {
 	switch {
 	case e.kind == cluster.Refuse:
-		return fatal{&Refused{line(string(e.text), cluster.MaxText)}}
+		return fatal{&Refused{Line: line(string(e.text), cluster.MaxText), Lost: e.lost}}
 	case e.err != nil && isClosed(e.err):
 		return errors.New("the connection was closed")
 	case e.err != nil:

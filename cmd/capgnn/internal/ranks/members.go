@@ -57,6 +57,8 @@ func Join(ctx context.Context, k *term.Console, s Settings, f cluster.Facts) (*M
 	case err == nil:
 	case ctx.Err() != nil:
 		return nil, &term.InterruptedError{Note: "while ranks joined: nothing was written"}
+	case errors.As(err, &refused) && refused.Lost:
+		return nil, &term.Elsewhere{Code: term.ExitLost, Line: refused.Line}
 	case errors.As(err, &refused): // the same at all ranks
 		return nil, &term.Elsewhere{Code: term.ExitUsage, Line: refused.Line}
 	default:

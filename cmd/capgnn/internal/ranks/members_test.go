@@ -45,6 +45,44 @@ func among(t *testing.T, n int, f func(m *Members) error) []error {
 	return errs
 }
 
+// A rank that is lost while others join ends them with the exit code of a loss: the launcher starts again.
+func TestLostWhileRanksJoin(t *testing.T) {
+	port, err := freePort()
+	if err != nil {
+		t.Skipf("no loopback address: %v", err)
+	}
+	master := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	ended := make(chan error, 1)
+	go func() {
+		s := Settings{Place: cluster.Place{Ranks: 2, Master: master}, JoinTimeout: 20 * time.Second, PeerTimeout: 5 * time.Second}
+		_, err := Join(t.Context(), &term.Console{Out: io.Discard, Err: io.Discard, Quiet: true}, s, cluster.Facts{})
+		ended <- err
+	}()
+	c, err := net.Dial("tcp", master)
+	for ; err != nil; c, err = net.Dial("tcp", master) {
+		time.Sleep(5 * time.Millisecond)
+	}
+	defer c.Close()
+	var hello [cluster.HelloBytes]byte
+	cluster.Hello{Protocol: cluster.Protocol, Role: cluster.Control, Rank: 1, Ranks: 2}.Put(&hello)
+	text, err := cluster.Facts{Protocol: cluster.Protocol, Version: term.ReadBuildInfo().Source(), Ranks: 2, Rank: 1, Host: "h", Devices: 1}.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = fmt.Appendf(nil, `{"host":"h","addr":"%s","facts":%s}`, c.LocalAddr(), text)
+	var head [cluster.HeaderBytes]byte
+	cluster.Header{Kind: cluster.Join, Length: uint32(len(text))}.Put(&head)
+	cluster.PutSum(&head, text)
+	c.Write(slices.Concat(hello[:], head[:], text))
+	if _, err := io.ReadFull(c, head[:]); err != nil { // the answer: it has joined
+		t.Fatal(err)
+	}
+	c.Close()
+	if err := <-ended; term.ExitCode(err) != term.ExitLost || !strings.HasPrefix(err.Error(), "rank 1 (host h) was lost while ranks joined: ") {
+		t.Errorf("%v (exit code %d), want a loss", err, term.ExitCode(err))
+	}
+}
+
 // Behind a step all ranks have the same error, with its exit code, or none.
 func TestRanksAgree(t *testing.T) {
 	host := thisHost()
