@@ -202,7 +202,7 @@ func (r *rank) wait() ended {
 	err := r.process.wait()
 	r.out.end()
 	r.err.end()
-	e := ended{rank: r.number, host: r.host}
+	e := ended{rank: r.number, host: r.host, mute: r.err.fault == ""}
 	if r.cmd.ProcessState == nil { // nobody can say how it ended
 		e.code, e.line = -1, err.Error()
 		return e

@@ -37,6 +37,7 @@ type ended struct {
 	host   string
 	code   int    // its exit code; -1: a signal ended it, or its connection was lost
 	line   string // what it said last
+	mute   bool   // it did not say why
 	forced bool   // the launcher had told it to end, because another had failed or at the second interruption
 }
 
@@ -57,6 +58,8 @@ func endOf(state *os.ProcessState, remote bool, said string) (code int, line str
 		return -1, "the connection of ssh ended: " + said
 	case remote && code > shellKills && code != term.ExitInterrupted:
 		return killed(syscall.Signal(code - shellKills))
+	case said == "" && code == term.ExitInterrupted:
+		return code, "was interrupted"
 	case said == "":
 		return code, fmt.Sprintf("ended with exit code %d", code)
 	}
@@ -77,16 +80,17 @@ func killed(s syscall.Signal) (code int, line string) {
 
 // verdict returns the fault of a run whose ranks ended in this order, nil if all did their work. The first rank that failed by itself
 // counts. A rank that ended because another was lost (exit code 4) is an echo, but says best what happened: it counts before one that
-// cannot say anything any more, and before those that were stopped then. interrupted: the launcher passed a signal on, so that an
+// cannot say anything any more, and before those that were stopped then, of whom those count that say why. interrupted: the launcher passed a signal on, so that an
 // interruption is what was wanted.
 func verdict(list []ended, interrupted bool) *Failed {
 	own := func(e ended) bool { return e.code > 0 && e.code != term.ExitLost && e.code != term.ExitInterrupted }
 	lost := func(e ended) bool { return e.code == term.ExitLost }
 	silent := func(e ended) bool { return e.code < 0 }
 	stopped := func(e ended) bool { return e.code == term.ExitInterrupted }
-	order := []func(ended) bool{own, lost, silent, stopped}
+	told := func(e ended) bool { return stopped(e) && !e.mute }
+	order := []func(ended) bool{own, lost, silent, told, stopped}
 	if interrupted {
-		order = []func(ended) bool{own, stopped, lost, silent}
+		order = []func(ended) bool{own, told, stopped, lost, silent}
 	}
 	for _, forced := range []bool{false, true} {
 		for _, counts := range order {

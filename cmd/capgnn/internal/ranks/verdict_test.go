@@ -8,7 +8,7 @@ import (
 
 func TestVerdict(t *testing.T) {
 	for _, tc := range []struct {
-		name, ends  string // rank:code in the order of ending, ! = told to end
+		name, ends  string // rank:code in the order of ending, ! = told to end, ? = without a word
 		interrupted bool
 		want        string
 	}{
@@ -28,12 +28,15 @@ func TestVerdict(t *testing.T) {
 		{"interrupted with a full disk", "1:130 0:1", true, "0:1"},
 		{"interrupted, then killed by another", "1:-1 0:130", true, "0:130"},
 		{"interrupted twice", "1:-1! 0:-1!", true, "1:130"},
+		{"somebody interrupts a rank twice", "1:130? 0:130", false, "0:130"},
+		{"somebody interrupts the only rank that says nothing", "1:130? 0:0", false, "1:130"},
 		{"interrupted at the end", "1:0 0:0", true, "none"},
 	} {
 		var list []ended
 		for word := range strings.FieldsSeq(tc.ends) {
 			var e ended
 			word, e.forced = strings.CutSuffix(word, "!")
+			word, e.mute = strings.CutSuffix(word, "?")
 			fmt.Sscanf(word, "%d:%d", &e.rank, &e.code)
 			list = append(list, e)
 		}
