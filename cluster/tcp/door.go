@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"sync"
 	"time"
 
@@ -104,7 +105,7 @@ func (d *door) admit(c *net.TCPConn) {
 	}
 	if err != nil {
 		d.mu.Lock()
-		d.refused = fmt.Sprintf("%v: %s", c.RemoteAddr(), line(err.Error(), 200))
+		d.refused = fmt.Sprintf("%v: %s", c.RemoteAddr(), line(turnedAway(err).Error(), 200))
 		d.mu.Unlock()
 		c.Close()
 		leave()
@@ -116,6 +117,14 @@ func (d *door) admit(c *net.TCPConn) {
 	case <-d.open.Done():
 		e.turnAway()
 	}
+}
+
+// turnedAway says why a connection did not come in. A rank that finds another secret here says so by an alert of TLS.
+func turnedAway(err error) error {
+	if alert := (*net.OpError)(nil); errors.As(err, &alert) && alert.Op == "remote error" && strings.Contains(err.Error(), "bad certificate") {
+		return errors.New("it has another secret")
+	}
+	return err
 }
 
 // greet reads a hello, behind a TLS handshake where there is a secret. The first byte tells: a TLS record of a handshake begins with 22,
@@ -143,7 +152,7 @@ func (d *door) greet(c *net.TCPConn) (entrant, error) {
 		return entrant{}, err
 	}
 	if d.trust != nil && e.conn == raw && (!d.o.Plain || e.hello.Role != cluster.Data) {
-		return entrant{}, errors.New("it came without TLS: give all ranks the same secret and the same transport")
+		return entrant{}, errors.New("it connected without TLS: give all ranks the same secret and the same transport")
 	}
 	return e, nil
 }

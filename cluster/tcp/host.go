@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"syscall"
 	"time"
 
 	"capgnn/cluster"
@@ -34,6 +35,9 @@ func (g *Group) host(ctx context.Context, trust *tls.Config) error {
 	}
 	d, err := newDoor(ctx, addr, trust, &g.o)
 	if err != nil {
+		if errors.Is(err, syscall.EADDRINUSE) {
+			return fmt.Errorf("listen for ranks: %w: another program, or another rank 0, listens there: end it, or give all ranks another --port", err)
+		}
 		return fmt.Errorf("listen for ranks: %w", err)
 	}
 	defer d.close()
@@ -117,7 +121,11 @@ func (r *reception) gather(ctx context.Context) error {
 		case <-ticker.C:
 			g.o.OnWait(r.waiting(missing))
 		case <-timeout:
-			return fmt.Errorf("%s of %d did not come to %s within %v%s", ranksText(missing), g.o.Ranks, g.o.Master, g.o.JoinTimeout, r.hint())
+			it := "it"
+			if len(missing) > 1 {
+				it = "them"
+			}
+			return fmt.Errorf("%s of %d did not join at %s within %v: start %s, or raise --join-timeout%s", ranksText(missing), g.o.Ranks, g.o.Master, g.o.JoinTimeout, it, r.hint())
 		case <-ctx.Done():
 			return errStopped
 		}
@@ -154,7 +162,7 @@ func (r *reception) admit(e entrant) error {
 	case h.Rank == 0 || h.Rank >= h.Ranks:
 		err = fmt.Errorf("a rank at %v calls itself rank %d of %d, beside rank 0 at %s", from, h.Rank, h.Ranks, g.o.Master)
 	case h.Plain != g.o.Plain:
-		err = fmt.Errorf("rank %d at %v and rank 0 differ in whether rows travel in plain", h.Rank, from)
+		err = fmt.Errorf("--transport of rank %d at %v is %s, of rank 0 it is %s: start all ranks with the same options", h.Rank, from, transport(h.Plain), transport(g.o.Plain))
 	}
 	e.guard.lifted.Store(true)
 	e.raw.SetDeadline(time.Time{})
@@ -162,6 +170,14 @@ func (r *reception) admit(e entrant) error {
 	r.guests[l] = e.leave
 	g.start(l, g.onControl)
 	return err
+}
+
+// transport is the value of --transport.
+func transport(plain bool) string {
+	if plain {
+		return "tcp-plain"
+	}
+	return "tcp"
 }
 
 // handle takes what a control connection brought. An error is for all.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"syscall"
 	"time"
 
 	"capgnn/cluster"
@@ -91,7 +92,7 @@ func (g *Group) attend(ctx context.Context, trust *tls.Config) error {
 		}
 		select {
 		case <-ticker.C:
-			g.o.OnWait(fmt.Sprintf("rank %d waits for rank 0 at %s: %s", g.o.Rank, g.o.Master, line(last.Error(), 200)))
+			g.o.OnWait(fmt.Sprintf("rank %d waits for rank 0 at %s: %s", g.o.Rank, g.o.Master, line(hindrance(last), 200)))
 		default:
 		}
 		select {
@@ -100,9 +101,23 @@ func (g *Group) attend(ctx context.Context, trust *tls.Config) error {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			return &Refused{Line: fmt.Sprintf("rank %d did not reach rank 0 at %s within %v: %s", g.o.Rank, g.o.Master, g.o.JoinTimeout, line(fmt.Sprint(last), 200))}
+			return &Refused{Line: fmt.Sprintf("rank %d did not reach rank 0 at %s within %v: %s", g.o.Rank, g.o.Master, g.o.JoinTimeout, line(hindrance(last), 200))}
 		}
 	}
+}
+
+// errHungUp is a connection that rank 0 closed without a word.
+var errHungUp = errors.New("the connection was closed")
+
+// hindrance says in words why rank 0 was not reached.
+func hindrance(err error) string {
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "nobody listens there: is rank 0 running, and do all ranks have its --master and --port?"
+	case errors.Is(err, errHungUp) || isClosed(err):
+		return "rank 0 closed the connection: do all ranks have the same secret and --transport?"
+	}
+	return err.Error()
 }
 
 // visit is one connection to rank 0, from Join to Start. An error that is not fatal says that another try may help.
@@ -142,7 +157,7 @@ func (g *Group) visit(ctx context.Context, conn, raw net.Conn, trust *tls.Config
 		l.shut(err)
 		var stop fatal
 		if !errors.As(err, &stop) {
-			err = fatal{&Refused{Line: "rank 0 was lost while ranks joined: " + line(err.Error(), 200), Lost: true}}
+			err = fatal{&Refused{Line: "rank 0 was lost while ranks joined: " + line(cause(err, g.o.PeerTimeout), 200), Lost: true}}
 		}
 		return err
 	}
@@ -223,7 +238,7 @@ func refusal(e event) error {
 	case e.kind == cluster.Refuse:
 		return fatal{&Refused{Line: line(string(e.text), cluster.MaxText), Lost: e.lost}}
 	case e.err != nil && isClosed(e.err):
-		return errors.New("the connection was closed")
+		return errHungUp
 	case e.err != nil:
 		return e.err
 	}

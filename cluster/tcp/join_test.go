@@ -57,7 +57,7 @@ func TestRefusedMembers(t *testing.T) {
 	}{
 		"two of one number": {func(r int, o *Options) { o.Rank = min(r, 1) }, []string{"two processes call themselves rank 1", "host1", "host2"}},
 		"world size":        {func(r int, o *Options) { o.Ranks = 3 + r/2 }, []string{"rank 2 at 127.0.0.1", "one of 4 ranks, rank 0 as one of 3"}},
-		"plain":             {func(r int, o *Options) { o.Plain = r == 1 }, []string{"rank 1 at 127.0.0.1", "plain"}},
+		"plain":             {func(r int, o *Options) { o.Plain = r == 1 }, []string{"--transport of rank 1 at 127.0.0.1", " is tcp-plain, of rank 0 it is tcp: start all ranks with the same options"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			checkLeaks(t)
@@ -118,7 +118,7 @@ func TestMissingRanksAreNamed(t *testing.T) {
 	}
 	wait.Wait()
 	for r, err := range errs {
-		if err == nil || !strings.Contains(err.Error(), "ranks 1 and 3 of 4 did not come") {
+		if err == nil || !strings.Contains(err.Error(), "ranks 1 and 3 of 4 did not join at "+master+" within 300ms: start them, or raise --join-timeout") {
 			t.Errorf("rank %d: %v", 2*r, err)
 		}
 	}
@@ -143,9 +143,9 @@ func TestJoinErrors(t *testing.T) {
 		"no port":           {Options{Rank: 1, Ranks: 2, Master: "127.0.0.1"}, `address "127.0.0.1" of rank 0: want host:port`},
 		"short secret":      {Options{Rank: 1, Ranks: 2, Master: "127.0.0.1:1", Secret: []byte("short")}, "the secret has 5 bytes: at least 32"},
 		"facts no JSON":     {Options{Rank: 1, Ranks: 2, Master: "127.0.0.1:1", Facts: json.RawMessage("{")}, "want JSON"},
-		"port taken":        {Options{Ranks: 2, Master: taken.Addr().String()}, "address already in use"},
+		"port taken":        {Options{Ranks: 2, Master: taken.Addr().String()}, "address already in use: another program, or another rank 0, listens there"},
 		"no secret":         {Options{Ranks: 2, Master: "0.0.0.0:0"}, "no loopback address, and there is no secret"},
-		"nobody there":      {Options{Rank: 1, Ranks: 2, Master: freePort(t, "127.0.0.1")}, "did not reach rank 0"},
+		"nobody there":      {Options{Rank: 1, Ranks: 2, Master: freePort(t, "127.0.0.1")}, "nobody listens there: is rank 0 running"},
 		"silent listener":   {Options{Rank: 1, Ranks: 2, Master: taken.Addr().String()}, "did not reach rank 0 at " + taken.Addr().String() + " within 50ms: what listens there does not answer"},
 		"name without addr": {Options{Rank: 1, Ranks: 2, Master: "no-such-host.invalid:1"}, "no-such-host.invalid"},
 	} {
@@ -176,7 +176,7 @@ func TestOtherSecrets(t *testing.T) {
 		g, err := Join(ctx, Options{Ranks: 2, Master: master, Secret: testSecret, every: 20 * time.Millisecond, OnWait: func(s string) {
 			mu.Lock()
 			defer mu.Unlock()
-			if said = s; strings.Contains(s, "turned away") {
+			if said = s; strings.Contains(s, ": it has another secret)") {
 				once.Do(func() { close(turned) })
 			}
 		}})
@@ -197,7 +197,7 @@ func TestOtherSecrets(t *testing.T) {
 		mu.Unlock()
 	}
 	_, err = Join(ctx, Options{Rank: 1, Ranks: 2, Master: master, JoinTimeout: 300 * time.Millisecond})
-	if err == nil || !strings.Contains(err.Error(), "did not reach rank 0") {
+	if err == nil || !strings.Contains(err.Error(), "rank 0 closed the connection: do all ranks have the same secret") {
 		t.Errorf("without a secret: %v", err)
 	}
 	g, err := Join(ctx, Options{Rank: 1, Ranks: 2, Master: master, Secret: testSecret})

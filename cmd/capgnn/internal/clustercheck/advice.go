@@ -37,26 +37,24 @@ func advice(line string, p cluster.Place, s Secret) string {
 		return false
 	}
 	switch {
-	case has("another secret", "without TLS", "bad certificate") && s.Place == secretVariable:
+	case has("another secret", "without TLS") && s.Place == secretVariable:
 		return "give " + secretVariable + " one value at all ranks, or none"
-	case has("another secret", "without TLS", "bad certificate"):
+	case has("another secret", "without TLS"):
 		return copySecret(host, s.Place, os.LookupEnv)
 	case has("no loopback address, and there is no secret"):
 		return "`capgnn doctor --cluster` makes one on rank 0's machine; copy it to the others"
 	case has("address already in use"):
-		return fmt.Sprintf("another program has port %s (`ss -ltnp sport = :%s` names it): end it, or give all ranks another --port", port, port)
+		return fmt.Sprintf("`ss -ltnp sport = :%s` names it", port)
 	case has("does not look like a TLS"):
 		return fmt.Sprintf("another program answers at port %s of %s: start rank 0 there, with another --port at all ranks", port, host)
 	case has("cannot assign requested address"):
 		return fmt.Sprintf("start rank 0 on the machine that has the address %s, or give --master the address of the machine that it is on", host)
 	case has("no such host", "server misbehaving"):
 		return fmt.Sprintf("write the address of %s into /etc/hosts of this machine, or give --master an IP address", host)
-	case has("connection refused"):
-		return fmt.Sprintf("see that rank 0 runs on %s, with the same --port (%s)", host, port)
-	case has("read tcp", "context deadline exceeded") && has("timeout", "deadline"): // the first packets came, which are small
+	case has("read tcp", "context deadline exceeded") && has("i/o timeout", "deadline"): // the first packets came, which are small
 		return oneMTU
-	case has("did not come"):
-		return fmt.Sprintf("see what they say; a firewall on %s has to let TCP port %s in (`%s`, or as it says that)", host, port, rules(port)[0].Port)
+	case has("did not join"):
+		return fmt.Sprintf("where ranks run, a firewall on %s has to let TCP port %s in (`%s`, or as it says that)", host, port, rules(port)[0].Port)
 	case has("no route to host", "timeout", "unreachable", "a firewall may be"):
 		return fmt.Sprintf("let TCP port %s in on %s (`%s`, or as its firewall says that)", port, host, rules(port)[0].Port)
 	}
