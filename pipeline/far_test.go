@@ -349,10 +349,10 @@ func TestOddRanksTrainAlike(t *testing.T) {
 func TestRanksRefuse(t *testing.T) {
 	p, m := task{share: 0.4, vertices: 200}.make(t, gnn.GCN)
 	for want, edit := range map[string]func(o *Options){
-		"staleness 2 over 2 ranks: rows of other ranks are of the epoch that reads them: set staleness 0": func(o *Options) {
+		"staleness 2 over 2 ranks: they exchange fresh rows only: set staleness 0": func(o *Options) {
 			o.Cache.Policy, o.Cache.Staleness = jaca.JACA, jaca.Staleness{Bound: 2}
 		},
-		"policy lru over 2 ranks: it decides by what one process reads: choose none or jaca": func(o *Options) { o.Cache.Policy = jaca.LRU },
+		"policy lru over 2 ranks: it works within one process: choose none or jaca": func(o *Options) { o.Cache.Policy = jaca.LRU },
 	} {
 		o := Options{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Parts: 4, Devices: cpus(t, 2), Part: scatterParts(p.Vertices(), 4), Ranks: memoryRanks(t, 2, 0)[0]}
 		edit(&o)

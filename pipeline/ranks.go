@@ -68,9 +68,9 @@ func (o *Options) checkRanks() error {
 	switch {
 	case !o.several():
 	case o.Cache.Staleness.Bound > 0:
-		return fmt.Errorf("staleness %v over %d ranks: rows of other ranks are of the epoch that reads them: set staleness 0", o.Cache.Staleness, o.Ranks.Ranks())
+		return fmt.Errorf("staleness %v over %d ranks: they exchange fresh rows only: set staleness 0", o.Cache.Staleness, o.Ranks.Ranks())
 	case !cmp.Or(o.Cache.Policy, jaca.None).Static():
-		return fmt.Errorf("policy %s over %d ranks: it decides by what one process reads: choose none or jaca", o.Cache.Policy, o.Ranks.Ranks())
+		return fmt.Errorf("policy %s over %d ranks: it works within one process: choose none or jaca", o.Cache.Policy, o.Ranks.Ranks())
 	}
 	return nil
 }

@@ -92,6 +92,8 @@ func usageLine(cmd *cli.Command, words string) string {
 	switch {
 	case len(cmd.Subcommands) > 0:
 		return words + " COMMAND [FLAGS]"
+	case strings.HasPrefix(cmd.ArgsUsage, "--"):
+		return words + " [FLAGS] " + cmd.ArgsUsage + " ..."
 	case cmd.ArgsUsage != "":
 		return words + " " + cmd.ArgsUsage + " [FLAGS]"
 	}
@@ -152,7 +154,11 @@ func flagGroups(flags []cli.Flag) []flagGroup {
 // flagWords is a flag with the word for its value.
 func flagWords(f cli.Flag) string {
 	word, _ := flagValue(f)
-	return strings.TrimSpace("--" + f.Names()[0] + " " + word)
+	name := "--" + f.Names()[0]
+	if len(f.Names()[0]) == 1 {
+		name = name[1:]
+	}
+	return strings.TrimSpace(name + " " + word)
 }
 
 // flagValue returns the word for a flag's value, which its usage has between backquotes, "" where it takes none, and the

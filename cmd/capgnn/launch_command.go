@@ -20,14 +20,14 @@ var launchable = []string{"train", "predict", "doctor"}
 func launchCommand() *cli.Command {
 	return &cli.Command{
 		Name: "launch", ArgsUsage: "-- COMMAND", UsageText: "capgnn launch -n 2 --hosts node1,node2 -- train --dataset cora --run-dir runs/first",
-		Usage: "run a command as several ranks, here or on other machines by ssh",
-		Description: "Ranks of this machine share its devices and cores, unless --devices behind the command says otherwise. Other machines need this program in the same place, and ssh that asks nothing. " +
-			"What ranks note has [RANK HOST] in front; the result is printed as that of one process. If one fails all end; the last line says which one was first, and why. Ctrl-C ends all behind one epoch. " +
+		Usage: "run train, predict or doctor as several ranks, here or on other machines by ssh",
+		Description: "Ranks on one machine share its devices and cores equally; --devices behind the command names those of every rank instead. Other machines need the same program at the same path, and an ssh key, so that ssh asks for no password. " +
+			"Notes of a rank begin with [RANK HOST]. The result is printed once, by rank 0. If a rank fails, all end; the last line names the first that failed, and why. Ctrl-C ends all ranks after the same epoch, with a checkpoint. " +
 			"Slurm, Open MPI, Kubernetes and torchrun start ranks, too: `capgnn train` knows their variables.",
 		Flags: []cli.Flag{
 			&cli.IntFlag{Name: "n", Usage: "number `N` of ranks, of all machines together (default: one on each of --hosts)", DefaultText: " "},
-			&cli.StringFlag{Name: "hosts", Usage: "machines `LIST`, such as node1,node2 or node[01-04]; rank 0 is on the first (default: this one)"},
-			&cli.IntFlag{Name: "port", Usage: "`PORT` of rank 0 (default: a free one, on another machine 29500)", DefaultText: " "},
+			&cli.StringFlag{Name: "hosts", Usage: "machines `LIST`, such as node1,node2 or node[01-04]; rank 0 is on the first (default: all ranks on this machine)"},
+			&cli.IntFlag{Name: "port", Usage: "`PORT` of rank 0 (default: a free one; with --hosts 29500)", DefaultText: " "},
 			&cli.IntFlag{Name: "max-restarts", Usage: "continue the run up to `K` times from its last checkpoint if a rank is lost"},
 		},
 		Action: launchAction,
@@ -56,11 +56,11 @@ func launchAction(c *cli.Context) error {
 func newLaunch(c *cli.Context) (*ranks.Launch, error) {
 	args := c.Args().Slice()
 	if len(args) == 0 || !slices.Contains(launchable, args[0]) {
-		return nil, term.Usagef("launch: name the command of the ranks behind --: `capgnn launch -n 2 -- train ...`; there is %s", strings.Join(launchable, ", "))
+		return nil, term.Usagef("launch: name a command behind --, one of %s: `capgnn launch -n 2 -- train ...`", strings.Join(launchable, ", "))
 	}
 	for _, name := range []string{"rank", "ranks", "master", "port"} {
 		if ranks.ValueOf(args, name) != "" {
-			return nil, term.Usagef("launch: --%s behind %s: each rank is told its place: leave it away", name, args[0])
+			return nil, term.Usagef("launch: --%s behind %s: launch tells each rank its place: leave it out", name, args[0])
 		}
 	}
 	if p := c.Int("port"); p < 0 || p > 65535 || c.IsSet("port") && p == 0 {

@@ -70,7 +70,7 @@ func TestLaunchIsStoppedAndRestarts(t *testing.T) {
 	if err := syscall.Kill(rankOf(t, cmd.Process.Pid, 1), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Wait(); err != nil || !strings.Contains(stderr.String(), "start 1 of 1 again\n") {
+	if err := cmd.Wait(); err != nil || !strings.Contains(stderr.String(), "restart 1 of 1\n") {
 		t.Fatalf("%v\n%s", err, &stderr)
 	}
 	if got := readResultLine(t, stdout.String()); got.SHA256 != l.want {

@@ -51,19 +51,19 @@ func TestLaunchRefuses(t *testing.T) {
 		args string
 		want string
 	}{
-		{"launch", "name the command of the ranks behind --: `capgnn launch -n 2 -- train ...`"},
-		{"launch -n 2 -- data list", "name the command of the ranks"},
+		{"launch", "name a command behind --, one of train, predict, doctor: `capgnn launch -n 2 -- train ...`"},
+		{"launch -n 2 -- data list", "name a command behind --"},
 		{"launch -- train", "-n 0: give the number of ranks, from 1"},
 		{"launch -n -3 -- train", "-n -3: give the number of ranks"},
 		{"launch -n x -- train", "invalid value"},
-		{"launch -n 2 -- train --rank 1", "--rank behind train: each rank is told its place: leave it away"},
+		{"launch -n 2 -- train --rank 1", "--rank behind train: launch tells each rank its place: leave it out"},
 		{"launch -n 2 -- train --master=a", "--master behind train"},
 		{"launch -n 2 --port 99999 -- train", "--port 99999 is no number from 1 to 65535"},
 		{"launch -n 2 --port 0 -- train", "--port 0 is no number"},
 		{"launch -n 2 --max-restarts 3 -- train --dataset x", "--max-restarts 3: name the run's folder with --run-dir behind train"},
 		{"launch -n 2 --max-restarts -1 -- train", "--max-restarts -1 is below 0"},
 		{"launch --hosts a,localhost -- train", "--hosts a,localhost: localhost is another machine for each of them"},
-		{"launch -n 1 --hosts a,b -- train", "--hosts a,b: 2 machines for 1 ranks"},
+		{"launch -n 1 --hosts a,b -- train", "--hosts a,b: 2 machines for 1 rank: "},
 		{"launch -n 2 --turbo -- train", "flag provided but not defined: -turbo"},
 	} {
 		s.fails(term.ExitUsage, []string{tc.want}, strings.Fields(tc.args)...)

@@ -48,7 +48,7 @@ func TestRanksRefuseBadInput(t *testing.T) {
 		{name: "other transport", own: map[int][]string{1: {"--transport", "tcp-plain"}}, want: []string{" is tcp-plain, of rank 0 it is tcp: start all ranks with the same options"}},
 		{name: "wrong secret", args: []string{"--join-timeout", soon}, env: map[int][]string{0: secrets[:1], 1: secrets[1:]}, want: []string{"rank 1 of 2 did not join at ", "the other side has another secret: give all ranks the same file"}},
 		{name: "short secret", args: []string{"--secret-file", "short"}, want: []string{"--secret-file: short has 5 bytes"}},
-		{name: "empty secret", args: []string{"--secret-file", ""}, want: []string{"--secret-file is empty: name a file, or leave it away"}},
+		{name: "empty secret", args: []string{"--secret-file", ""}, want: []string{"--secret-file is empty: name a file, or leave it out"}},
 		{name: "open secret", args: []string{"--secret-file", "open"}, want: []string{"--secret-file: open "}},
 		{name: "no secret", env: map[int][]string{0: {"MASTER_ADDR=192.0.2.1"}, 1: {"MASTER_ADDR=192.0.2.1"}}, want: []string{"there is no secret, which ranks of several machines need: `capgnn doctor --cluster` makes one"}},
 		{name: "more ranks than parts", n: 3, args: []string{"--parts", "2"}, want: []string{"2 parts cannot be spread over 3 ranks, each has at least one: raise --parts to 3, or start fewer ranks"}},
@@ -57,10 +57,10 @@ func TestRanksRefuseBadInput(t *testing.T) {
 		{name: "run folder", args: []string{"--run-dir", "ok.npz/run"}, want: []string{"rank 0 (host "}},
 		{name: "run there", args: []string{"--run-dir", "."}, make: func(s *sandbox) { s.put("config.yaml", []byte("lr: 1\n")) }, want: []string{"--run-dir . already holds a run"}},
 		{name: "lost data", own: map[int][]string{1: {"--dataset", "nowhere.npz"}}, want: []string{"rank 1 (host "}},
-		{name: "staleness", args: []string{"--staleness", "2"}, want: []string{"--staleness 2: rows of other ranks are of the epoch that reads them: over several ranks leave it away"}},
+		{name: "staleness", args: []string{"--staleness", "2"}, want: []string{"--staleness 2: several ranks exchange fresh rows only: leave it out"}},
 		{name: "adaptive staleness", args: []string{"--staleness", "auto:0.1"}, want: []string{"--staleness auto:0.1"}},
-		{name: "stale settings", args: []string{"--config", "stale.yaml"}, make: func(s *sandbox) { s.put("stale.yaml", []byte("staleness: 3\n")) }, want: []string{"--staleness 3: rows of other ranks"}},
-		{name: "dynamic cache", args: []string{"--cache", "lru"}, want: []string{"--cache lru decides by what one process reads: over several ranks choose jaca or none"}},
+		{name: "stale settings", args: []string{"--config", "stale.yaml"}, make: func(s *sandbox) { s.put("stale.yaml", []byte("staleness: 3\n")) }, want: []string{"--staleness 3: several ranks"}},
+		{name: "dynamic cache", args: []string{"--cache", "lru"}, want: []string{"--cache lru works within one process: over several ranks choose jaca or none"}},
 		{name: "does not fit", own: map[int][]string{1: {"--devices", "cpu:0,mem=1KiB"}}, want: []string{"rank 1 (host "}, code: term.ExitDoesNotFit},
 	} {
 		t.Run(tc.name, func(t *testing.T) { t.Parallel(); tc.check(t) })

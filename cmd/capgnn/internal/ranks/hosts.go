@@ -20,9 +20,13 @@ func Hosts(n int, list string) ([]string, error) {
 		return hosts, term.AsUsage(named("--hosts "+list, err))
 	}
 	if n < 1 || n > cluster.MaxRanks {
-		return nil, term.AsUsage(fmt.Errorf("-n %d: give the number of ranks, from 1 to %d", n, cluster.MaxRanks))
+		return nil, term.AsUsage(badNumber(n))
 	}
 	return make([]string, n), nil
+}
+
+func badNumber(n int) error {
+	return fmt.Errorf("-n %d: give the number of ranks, from 1 to %d", n, cluster.MaxRanks)
 }
 
 // spread puts n ranks on the machines of a list.
@@ -32,14 +36,16 @@ func spread(n int, list string) (hosts []string, err error) {
 		return nil, err
 	}
 	count := nodes.Count()
-	if n == 0 {
-		n = int(min(count, cluster.MaxRanks+1))
+	if n == 0 && count <= cluster.MaxRanks {
+		n = int(count)
 	}
 	switch {
+	case count > cluster.MaxRanks:
+		return nil, fmt.Errorf("%d machines: up to %d ranks are possible", count, cluster.MaxRanks)
 	case n < 0 || n > cluster.MaxRanks:
-		return nil, fmt.Errorf("more than %d ranks, or less than one", cluster.MaxRanks)
+		return nil, badNumber(n)
 	case uint64(n) < count:
-		return nil, fmt.Errorf("%d machines for %d ranks: raise -n, or name fewer", count, n)
+		return nil, fmt.Errorf("%s for %s: raise -n, or name fewer machines", term.Counted(int(count), "machine"), term.Counted(n, "rank"))
 	}
 	for rank := range uint64(n) {
 		hosts = append(hosts, nodes.Host(rank*count/uint64(n)))

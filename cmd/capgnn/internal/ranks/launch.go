@@ -49,7 +49,7 @@ func (l *Launch) Run() error {
 		if interrupted || !errors.As(err, &f) || f.Code != term.ExitLost || start >= l.MaxRestarts {
 			return err
 		}
-		fmt.Fprintf(l.Err, "%s; start %d of %d again\n", term.OneLine(f), start+1, l.MaxRestarts)
+		fmt.Fprintf(l.Err, "%s; restart %d of %d\n", term.OneLine(f), start+1, l.MaxRestarts)
 		if l.Again != nil {
 			args = l.Again(l.Args)
 		}

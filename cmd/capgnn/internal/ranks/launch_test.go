@@ -313,7 +313,7 @@ func TestRestarts(t *testing.T) {
 		l.MaxRestarts = 1
 		l.Again = func(args []string) []string { return append(args[:1:1], "out:second") }
 		err := l.Run()
-		if want := "start 1 of 1 again\n"; err != nil || strings.Count(out.String(), "second") != 2 || !strings.Contains(stderr.String(), want) {
+		if want := "restart 1 of 1\n"; err != nil || strings.Count(out.String(), "second") != 2 || !strings.Contains(stderr.String(), want) {
 			t.Errorf("%v\n%s\n%s", err, out, stderr)
 		}
 	})

@@ -38,14 +38,14 @@ func (s *Settings) Several() bool { return s.Ranks > 1 }
 // Flags are those of a command that runs over several machines.
 func Flags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "rank", Category: GroupMachines, Usage: "number `R` of this process, from 0; without these flags RANK, WORLD_SIZE and MASTER_ADDR say it, or what mpirun, srun and Kubernetes set"},
+		&cli.StringFlag{Name: "rank", Category: GroupMachines, Usage: "number `R` of this process, from 0 (default: from RANK, WORLD_SIZE and MASTER_ADDR, or the variables of mpirun, srun or Kubernetes)"},
 		&cli.StringFlag{Name: "ranks", Category: GroupMachines, Usage: "number `N` of processes"},
 		&cli.StringFlag{Name: "master", Category: GroupMachines, Usage: "where rank 0 listens: `HOST`, HOST:PORT or [IPV6]:PORT"},
 		&cli.StringFlag{Name: "port", Category: GroupMachines, Usage: "`PORT` of rank 0", DefaultText: "29500"},
 		&cli.StringFlag{Name: "secret-file", Category: GroupMachines, Usage: "`FILE` with the secret that all ranks share (default: CAPGNN_SECRET, else the file that `capgnn doctor --cluster` makes)"},
 		&cli.DurationFlag{Name: "join-timeout", Category: GroupMachines, Usage: "how long to wait for all ranks: a `TIME`", Value: 5 * time.Minute},
-		&cli.DurationFlag{Name: "peer-timeout", Category: GroupMachines, Usage: "a rank that gives no sign of life for this `TIME` is lost", Value: time.Minute},
-		&cli.StringFlag{Name: "transport", Category: GroupMachines, Usage: "`HOW` rows travel between ranks: tcp (TLS), or tcp-plain (faster, with a checksum, readable on the network)", Value: transportTLS},
+		&cli.DurationFlag{Name: "peer-timeout", Category: GroupMachines, Usage: "how long a rank may be silent until it counts as lost: a `TIME`", Value: time.Minute},
+		&cli.StringFlag{Name: "transport", Category: GroupMachines, Usage: "`HOW` rows travel between ranks: tcp (TLS), or tcp-plain (faster; not encrypted)", Value: transportTLS},
 	}
 }
 
@@ -69,7 +69,7 @@ func FromContext(c *cli.Context) (s Settings, err error) {
 		return s, term.Usagef("--transport %s is not one of %s, %s", term.Quoted(how, []string{transportTLS, transportPlain}), transportTLS, transportPlain)
 	}
 	if c.IsSet("secret-file") && c.String("secret-file") == "" {
-		return s, term.Usagef("--secret-file is empty: name a file, or leave it away")
+		return s, term.Usagef("--secret-file is empty: name a file, or leave it out")
 	}
 	if s.Several() || c.IsSet("secret-file") {
 		s.Secret, err = Secret(c.String("secret-file"), os.LookupEnv)

@@ -69,7 +69,7 @@ func (t *Run) ChooseDevices(context.Context) error {
 		t.Parts = len(specs)
 	}
 	if t.Parts < len(specs) {
-		t.Console.Note("note: %d parts use the first %d of %d devices", t.Parts, t.Parts, len(specs))
+		t.Console.Note("note: %s on the first %d of %d devices", term.Counted(t.Parts, "part"), t.Parts, len(specs))
 		specs = specs[:t.Parts]
 	}
 	if n := t.Data.Problem.Vertices(); t.Parts > n {

@@ -38,9 +38,9 @@ func OptionsTogether(c *cli.Context) (map[string]string, error) {
 func checkTogether(c *runfolder.Config) error {
 	switch policy := jaca.Policy(c.Cache); {
 	case c.Staleness.Value.Bound > 0 || c.Staleness.Value.Auto():
-		return term.Usagef("--staleness %s: rows of other ranks are of the epoch that reads them: over several ranks leave it away", c.Staleness)
+		return term.Usagef("--staleness %s: several ranks exchange fresh rows only: leave it out", c.Staleness)
 	case !policy.Static():
-		return term.Usagef("--cache %s decides by what one process reads: over several ranks choose jaca or none", c.Cache)
+		return term.Usagef("--cache %s works within one process: over several ranks choose jaca or none", c.Cache)
 	}
 	return nil
 }
