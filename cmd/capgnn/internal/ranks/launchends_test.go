@@ -15,7 +15,7 @@ func TestInterruptedBesideASilentRank(t *testing.T) {
 	for _, before := range []bool{true, false} { // the interruption comes before a rank fails, or after
 		l, out, stderr := launch(t, 2, "", "0/listen", "0/out:ready", "0/sleep:300", "0/exit:4", "1/hang")
 		if !before {
-			l.Args = []string{"0/exit:4", "1/hang"}
+			l.Args = []string{"0/listen", "0/out:ready", "0/exit:4", "1/hang"}
 		}
 		signals := make(chan os.Signal, 1)
 		l.Signals, l.Patience = signals, 500*time.Millisecond
