@@ -73,6 +73,7 @@ func (g *Group) hello(role cluster.Role) cluster.Hello {
 func (g *Group) attend(ctx context.Context, trust *tls.Config) error {
 	deadline, cancel := context.WithTimeout(ctx, g.o.JoinTimeout)
 	defer cancel()
+	end, _ := deadline.Deadline() // a dial ends then, before deadline.Err says so
 	ticker := time.NewTicker(g.o.every)
 	defer ticker.Stop()
 	var last error
@@ -87,7 +88,7 @@ func (g *Group) attend(ctx context.Context, trust *tls.Config) error {
 		if errors.As(err, &stop) {
 			return fmt.Errorf("join rank 0: %w", stop.error)
 		}
-		if last == nil || deadline.Err() == nil { // what ended by the deadline says less than what was before
+		if last == nil || time.Now().Before(end) { // what ended by the deadline says less than what was before
 			last = err
 		}
 		select {
