@@ -226,7 +226,7 @@ func (t *Run) checkSize() error {
 		budget := int64(d.Info().Budget)
 		if parameters > budget/8 { // weights and gradients, 4 bytes each
 			return &term.FitError{Err: fmt.Errorf("the model has %d parameters, %s has %s", parameters, d.Info().Name, term.Size(d.Info().Budget)),
-				Remedy: "choose a smaller --hidden or fewer --layers"}
+				Remedy: "choose a smaller --hidden or fewer --layers, or give it more memory (mem=, ulimit -v, container, machine)"}
 		}
 		if features > budget/4 {
 			return &term.FitError{Err: fmt.Errorf("the features as dense rows take %s, %s has %s", term.Size(gpu.Bytes(4*features)), d.Info().Name, term.Size(d.Info().Budget)),

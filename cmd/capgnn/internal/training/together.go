@@ -109,11 +109,14 @@ func (t *Run) failed(err error) error {
 	if t.Ranks == nil {
 		return err
 	}
-	err = t.Ranks.Fail(err)
+	return t.Ranks.Fail(err)
+}
+
+// adviseResume adds to the line with which all ranks end how the run goes on, once it has a folder.
+func (t *Run) adviseResume(err error) {
 	if there := (*term.Elsewhere)(nil); t.written && errors.As(err, &there) && there.Code != term.ExitInterrupted {
 		there.Line += fmt.Sprintf(": continue from the last checkpoint with --resume %s", t.Dir)
 	}
-	return err
 }
 
 // alikeFault makes an error that all ranks have found by themselves one that they need not tell each other.

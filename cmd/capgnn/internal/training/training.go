@@ -117,6 +117,7 @@ func (t *Run) Open(context.Context) error {
 
 // Train runs the epochs and writes the run folder.
 func (t *Run) Train(ctx context.Context) (_ *runfolder.Result, err error) {
+	defer func() { t.adviseResume(err) }()
 	whole := context.WithoutCancel(ctx) // an interruption is for the epochs
 	if err := t.makeRunDir(whole); err != nil {
 		return nil, err
