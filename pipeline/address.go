@@ -13,9 +13,9 @@ func (b *builder) address(x *halo.Exchange, layers []gnn.LayerGraph) {
 		if at.Row == nil {
 			continue
 		}
-		op, scale, from := &layers[at.Layer].Forward, b.scaleOf(at.Layer).col, &b.kept.In
+		op, scale, from := &layers[at.Layer].Forward, b.scaleOf(at.Layer).Col, &b.kept.In
 		if at.Dir == gnn.Backward {
-			op, scale, from = &layers[at.Layer].Backward, b.scaleOf(at.Layer).row, &b.kept.Out
+			op, scale, from = &layers[at.Layer].Backward, b.scaleOf(at.Layer).Row, &b.kept.Out
 		}
 		if op.Halo.Entries == 0 && op.Halo.Cols == at.Halo.Rows {
 			continue
@@ -41,7 +41,7 @@ func (b *builder) address(x *halo.Exchange, layers []gnn.LayerGraph) {
 }
 
 // scaleOf returns the edge weights of a layer.
-func (b *builder) scaleOf(layer int) scaling {
+func (b *builder) scaleOf(layer int) gnn.Scaling {
 	if layer == 0 {
 		return b.scale.whole
 	}

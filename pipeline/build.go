@@ -30,7 +30,7 @@ type builder struct {
 // adjacency is a part as one or more layers see it, with the edge weights of both directions.
 type adjacency struct {
 	part     *graph.Part
-	scale    scaling
+	scale    gnn.Scaling
 	forward  scales
 	backward *scales // nil until a layer needs it
 }
@@ -42,8 +42,8 @@ type scales struct {
 }
 
 // adjacency uploads the forward weights of a part.
-func (b *builder) adjacency(part *graph.Part, s scaling) *adjacency {
-	return &adjacency{part: part, scale: s, forward: b.scales("forward", &part.In, s.row, s.col, s.loop)}
+func (b *builder) adjacency(part *graph.Part, s gnn.Scaling) *adjacency {
+	return &adjacency{part: part, scale: s, forward: b.scales("forward", &part.In, s.Row, s.Col, s.Loop)}
 }
 
 func (b *builder) scales(name string, block *graph.Block, row, col, loop []float32) scales {
@@ -119,7 +119,7 @@ func (b *builder) graphs() (train, eval []gnn.LayerGraph) {
 // back returns the operand of a backward pass.
 func (b *builder) back(a *adjacency, rows, cols, level int) gnn.Operand {
 	if a.backward == nil {
-		s := b.scales("backward", &a.part.Out, a.scale.col, a.scale.row, a.scale.loop)
+		s := b.scales("backward", &a.part.Out, a.scale.Col, a.scale.Row, a.scale.Loop)
 		a.backward = &s
 	}
 	return b.operand("backward", &a.part.Out, a.backward, rows, cols, level)
@@ -152,7 +152,7 @@ func (b *builder) haloBack(rows int, outer []float32) gpu.CSR {
 	t := b.part.In.Transpose(rows)
 	var val []float32
 	if outer != nil {
-		r, c := pick(b.scale.whole.col, b.part.In.IDs), pick(b.scale.whole.row, b.part.Inner)
+		r, c := pick(b.scale.whole.Col, b.part.In.IDs), pick(b.scale.whole.Row, b.part.Inner)
 		val = edgeValues(t, r, c, nil)
 	}
 	return b.ld.csr("replicated halo", t, t.Rows(), t.Cols, val)

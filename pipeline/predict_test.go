@@ -115,13 +115,13 @@ func TestPredictHidden(t *testing.T) {
 			t.Fatalf("hidden value %g: these rows are not behind a ReLU", x)
 		}
 	}
-	s := scalingOf(m.Kind, p.Graph.InDegree(), p.Graph.OutDegree())
+	s := gnn.ScalingOf(m.Kind, p.Graph.InDegree(), p.Graph.OutDegree())
 	w, bias := o.Weights.Tensor("convs.2.lin.weight").Data, o.Weights.Tensor("convs.2.bias").Data
 	for v := range p.Vertices() {
 		sum := make([]float64, m.Hidden)
 		for _, u := range p.Graph.Row(v) {
 			for j := range sum {
-				sum[j] += float64(s.row[v]) * float64(s.col[u]) * float64(h[int(u)*m.Hidden+j])
+				sum[j] += float64(s.Row[v]) * float64(s.Col[u]) * float64(h[int(u)*m.Hidden+j])
 			}
 		}
 		for c := range m.Out {

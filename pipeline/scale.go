@@ -1,36 +1,26 @@
 package pipeline
 
 import (
-	"math"
-
 	"capgnn/gnn"
 	"capgnn/graph"
 )
 
-// scaling is the weight of every edge of a model, as a product of a row and a column factor per vertex: entry (v, u)
-// weighs row[v]·col[u]; nil means all ones. Degrees are those of the whole graph (docs/mathematics.md).
-type scaling struct {
-	row, col []float32
-	loop     []float32 // what entry (v, v) weighs besides
-}
-
 // weighting is the scaling of the whole graph, and of what Options.Dropped leaves of it.
-type weighting struct{ whole, kept scaling }
+type weighting struct{ whole, kept gnn.Scaling }
 
 // weightingOf returns the edge weights of a model on a layout.
 func weightingOf(kind gnn.Kind, l *Layout, rescale bool) weighting {
-	s := scalingOf(kind, l.cut.InDegree, l.cut.OutDegree)
+	s := gnn.ScalingOf(kind, l.cut.InDegree, l.cut.OutDegree)
 	w := weighting{s, s}
-	if rescale && kind != gnn.GAT && l.kept != l.cut {
-		w.kept = s.rescaled(l)
+	if rescale && kind.Rescales() && l.kept != l.cut {
+		w.kept = rescaled(s, l)
 	}
 	return w
 }
 
-// rescaled returns s with row v times n/k, where the vertex has n in-edges in the whole graph and k are kept, loops not
-// counted: what is left of the sum over neighbours stands for all of it. The entry (v, v) keeps its weight. Rows without a
-// neighbour left have no such sum and stay as they are (docs/mathematics.md).
-func (s scaling) rescaled(l *Layout) scaling {
+// rescaled returns s with the rows of vertices that lost in-edges as gnn.Rescale has them. Rows without a neighbour left have no
+// sum that could stand for all of it, and stay as they are (docs/mathematics.md).
+func rescaled(s gnn.Scaling, l *Layout) gnn.Scaling {
 	var row, loop []float32
 	for v, lost := range l.pruning.Lost(l.problem.Graph) {
 		if lost == 0 {
@@ -46,51 +36,27 @@ func (s scaling) rescaled(l *Layout) scaling {
 		}
 		if row == nil {
 			row = ones(len(l.cut.PartOf))
-			copy(row, s.row)
+			copy(row, s.Row)
 		}
-		old := row[v]
-		row[v] = float32(float64(old) * float64(n) / float64(n-lost))
+		var own float32
+		row[v], own = gnn.Rescale(row[v], n, n-lost)
 		if hasLoop {
 			if loop == nil {
 				loop = ones(len(row))
 			}
-			loop[v] = float32(float64(old) / float64(row[v]))
+			loop[v] = own
 		}
 	}
 	if row == nil {
 		return s
 	}
-	return scaling{row, s.col, loop}
+	return gnn.Scaling{Row: row, Col: s.Col, Loop: loop}
 }
 
 func ones(n int) []float32 {
 	out := make([]float32, n)
 	for i := range out {
 		out[i] = 1
-	}
-	return out
-}
-
-// scalingOf returns the edge weights of kind on a graph of these degrees: GCN D_in^-1/2 and D_out^-1/2 (0 where the degree is
-// 0), GraphSAGE 1/in-degree, none for GIN and GAT.
-func scalingOf(kind gnn.Kind, in, out []int32) scaling {
-	switch kind {
-	case gnn.GCN:
-		return scaling{row: degrees(in, invSqrt), col: degrees(out, invSqrt)}
-	case gnn.SAGE:
-		return scaling{row: degrees(in, func(d float64) float64 { return 1 / d })}
-	}
-	return scaling{}
-}
-
-func invSqrt(d float64) float64 { return 1 / math.Sqrt(d) }
-
-func degrees(d []int32, f func(float64) float64) []float32 {
-	out := make([]float32, len(d))
-	for v, k := range d {
-		if k > 0 {
-			out[v] = float32(f(float64(k)))
-		}
 	}
 	return out
 }

@@ -1,0 +1,90 @@
+package gnn
+
+import "math"
+
+// Scaling is the weight of every entry of a model's adjacency, as a product of factors per vertex: entry (v, u) weighs
+// Row[v]·Col[u], and an entry (v, v) Loop[v] besides; nil means all ones. Degrees are those of the whole graph
+// (docs/mathematics.md).
+type Scaling struct{ Row, Col, Loop []float32 }
+
+// ScalingOf returns the weights of kind on a graph of these degrees: GCN D_in^-1/2 and D_out^-1/2 (0 where the degree is 0),
+// GraphSAGE 1/in-degree, none for GIN and GAT.
+func ScalingOf(kind Kind, in, out []int32) Scaling {
+	switch kind {
+	case GCN:
+		return Scaling{Row: degrees(in, invSqrt), Col: degrees(out, invSqrt)}
+	case SAGE:
+		return Scaling{Row: degrees(in, func(d float64) float64 { return 1 / d })}
+	}
+	return Scaling{}
+}
+
+func invSqrt(d float64) float64 { return 1 / math.Sqrt(d) }
+
+func degrees(d []int32, f func(float64) float64) []float32 {
+	out := make([]float32, len(d))
+	for v, k := range d {
+		if k > 0 {
+			out[v] = float32(f(float64(k)))
+		}
+	}
+	return out
+}
+
+// Rescale returns the row factor of a vertex of which k > 0 of n in-edges are left, loops not counted: row times n/k, so that
+// what is left of the sum over neighbours stands for all of it. loop is what the entry (v, v) weighs besides, so that it keeps
+// its weight. A mean over n neighbours becomes that over k.
+func Rescale(row float32, n, k int32) (rescaled, loop float32) {
+	rescaled = float32(float64(row) * float64(n) / float64(k))
+	return rescaled, float32(float64(row) / float64(rescaled))
+}
+
+// Rescales reports whether a model's sums over some of a vertex's neighbours are rescaled: GAT's weights add up to 1 over
+// whatever neighbours there are.
+func (c Kind) Rescales() bool { return c != GAT }
+
+// BlockRows appends the row factors of a sampled block to dst: those of its rows' vertices, times ratio, n/k by row (nil: all 1).
+// It appends nothing where all are 1.
+func (s Scaling) BlockRows(dst []float32, ids []int32, ratio []float32) []float32 {
+	if s.Row == nil {
+		return append(dst, ratio...)
+	}
+	for i, v := range ids {
+		x := s.Row[v]
+		if ratio != nil {
+			x *= ratio[i]
+		}
+		dst = append(dst, x)
+	}
+	return dst
+}
+
+// BlockCols appends the column factors of a block to dst: those of its columns' vertices. It appends nothing where all are 1.
+func (s Scaling) BlockCols(dst []float32, ids []int32) []float32 {
+	if s.Col == nil {
+		return dst
+	}
+	for _, v := range ids {
+		dst = append(dst, s.Col[v])
+	}
+	return dst
+}
+
+// BlockLoops appends the values of a sampled block's entries to dst: 1/ratio for entry (r, r), a loop that was added and not
+// drawn and keeps its weight, 1 for the others. It appends nothing where ratio is nil. The block is given by its rows or, for the
+// backward pass, by those of its transpose; ratio is by row of the block either way.
+func BlockLoops(dst []float32, begin []int64, indices []int32, ratio []float32) []float32 {
+	if ratio == nil {
+		return dst
+	}
+	for r := range len(begin) - 1 {
+		for e := begin[r]; e < begin[r+1]; e++ {
+			x := float32(1)
+			if indices[e] == int32(r) {
+				x /= ratio[r]
+			}
+			dst = append(dst, x)
+		}
+	}
+	return dst
+}
