@@ -16,6 +16,7 @@ import (
 	"capgnn/gpu/sim"
 	"capgnn/graph/synth"
 	"capgnn/hostmem"
+	"capgnn/internal/learn"
 	"capgnn/internal/long"
 	"capgnn/jaca"
 	"capgnn/pipeline/halo"
@@ -69,7 +70,7 @@ func settings(n int) []setting {
 }
 
 // problem is small: what counts is the order of operations.
-func (s setting) problem(t testing.TB) (*Problem, gnn.Config) {
+func (s setting) problem(t testing.TB) (*learn.Problem, gnn.Config) {
 	t.Helper()
 	const n = 90
 	g, err := synth.Random(n, 3*n, s.parts == 3, 11)
@@ -81,7 +82,7 @@ func (s setting) problem(t testing.TB) (*Problem, gnn.Config) {
 		g = g.WithLoops()
 	}
 	r := rand.New(rand.NewPCG(3, 4))
-	p := &Problem{Graph: g, Classes: 3, Features: Features{Cols: 8, Dense: make([]float32, 8*n)}}
+	p := &learn.Problem{Graph: g, Classes: 3, Features: learn.Features{Cols: 8, Dense: make([]float32, 8*n)}}
 	for i := range p.Features.Dense {
 		p.Features.Dense[i] = float32(r.NormFloat64())
 	}
@@ -152,7 +153,7 @@ type outcome struct {
 }
 
 // run trains on devices that wrap returns for those of the setting, and closes them.
-func (s setting) run(t testing.TB, p *Problem, m gnn.Config, wrap func([]gpu.Device) []gpu.Device, edit func(*Trainer)) (out outcome) {
+func (s setting) run(t testing.TB, p *learn.Problem, m gnn.Config, wrap func([]gpu.Device) []gpu.Device, edit func(*Trainer)) (out outcome) {
 	t.Helper()
 	devices := s.devices(t)
 	if wrap != nil {

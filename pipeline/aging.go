@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"capgnn/gpu"
+	"capgnn/internal/learn"
 	"capgnn/jaca"
 	"capgnn/pipeline/halo"
 )
@@ -58,7 +59,7 @@ func (t planner) agree(err error) error {
 }
 
 // newExact is New for a run for whose slots there is no memory: without slots, so that nothing ages.
-func newExact(ctx context.Context, p *Problem, o Options) (*Trainer, error) {
+func newExact(ctx context.Context, p *learn.Problem, o Options) (*Trainer, error) {
 	o.Cache.Slots = make([]int, o.Parts+1)
 	t, err := New(ctx, p, o)
 	if err == nil {

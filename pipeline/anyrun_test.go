@@ -15,6 +15,7 @@ import (
 	"capgnn/gpu/host"
 	"capgnn/graph"
 	"capgnn/hostmem"
+	"capgnn/internal/learn"
 	"capgnn/internal/long"
 	"capgnn/jaca"
 	"capgnn/pipeline/halo"
@@ -24,7 +25,7 @@ import (
 type anyRun struct {
 	*rand.Rand
 	shape    string
-	p        *Problem
+	p        *learn.Problem
 	m        gnn.Config
 	o        Options
 	parts    int
@@ -37,7 +38,7 @@ func (d *anyRun) String() string {
 	c := &d.o.Cache
 	return fmt.Sprintf("%s of %d vertices, %d edges, loops %v, features %s, %d classes (multi %t), %d train; %s, %d layers, hidden %d, heads %d; "+
 		"%d parts on %d devices (staged %t), %d dropped; savings %+v, storage %v; cache %q local %v global %v s=%v exact %d pipeline %t no-peer %t %v bypass %g top %d piece %d",
-		d.shape, d.p.Vertices(), d.p.Graph.Edges(), d.p.Loops, d.features, d.p.Classes, d.m.Multi, d.p.trainingVertices(), d.m.Kind, d.m.Layers,
+		d.shape, d.p.Vertices(), d.p.Graph.Edges(), d.p.Loops, d.features, d.p.Classes, d.m.Multi, d.p.TrainingVertices(), d.m.Kind, d.m.Layers,
 		d.m.Hidden, d.m.Heads, d.parts, d.devices, d.staged, len(slices.Concat(d.o.Dropped...)), d.o.Savings, d.o.Storage, c.Policy, c.Local, c.Global,
 		c.Staleness, c.ExactEpochs, c.Pipeline, c.NoPeer, c.HaloType, c.Bypass, c.TopK, c.Piece)
 }
@@ -110,7 +111,7 @@ func anyRunOf(k int) *anyRun {
 	d := &anyRun{Rand: rand.New(rand.NewPCG(uint64(k), 15))}
 	d.shape = anyShapes[d.IntN(len(anyShapes))]
 	n := one(d, 1, 2, 3, 5, 8, 13, 24, 40)
-	d.p = &Problem{Graph: d.edges(n), Loops: one(d, graph.LoopsKept, graph.LoopsAdded, graph.LoopsRemoved), Classes: 1 + d.IntN(4)}
+	d.p = &learn.Problem{Graph: d.edges(n), Loops: one(d, graph.LoopsKept, graph.LoopsAdded, graph.LoopsRemoved), Classes: 1 + d.IntN(4)}
 	d.drawFeatures(n)
 	d.drawAnswers(n)
 	d.m = gnn.Config{Kind: gnn.Kinds[d.IntN(len(gnn.Kinds))], Layers: 1 + d.IntN(4), Heads: 1 + d.IntN(3), In: d.p.Features.Cols, Out: d.p.Classes,
@@ -130,7 +131,7 @@ func anyRunOf(k int) *anyRun {
 }
 
 func (d *anyRun) drawFeatures(n int) {
-	f := Features{Cols: 1 + d.IntN(9), Dense: nil}
+	f := learn.Features{Cols: 1 + d.IntN(9), Dense: nil}
 	f.Dense = make([]float32, n*f.Cols)
 	d.features = one(d, "dense", "sparse", "sparse", "zero", "sparse zero")
 	for i := range f.Dense {

@@ -11,11 +11,12 @@ import (
 	"capgnn/gpu/host"
 	"capgnn/graph/dataset"
 	"capgnn/graph/dataset/formats"
+	"capgnn/internal/learn"
 	"capgnn/internal/published"
 	"capgnn/rapa"
 )
 
-func publishedProblem(tb testing.TB, name string, kind gnn.Kind) (*Problem, gnn.Config) {
+func publishedProblem(tb testing.TB, name string, kind gnn.Kind) (*learn.Problem, gnn.Config) {
 	tb.Helper()
 	d, err := formats.Load(published.Path(tb, name), dataset.Options{})
 	if err != nil {
@@ -26,7 +27,7 @@ func publishedProblem(tb testing.TB, name string, kind gnn.Kind) (*Problem, gnn.
 	if kind == gnn.GCN || kind == gnn.GAT {
 		g = g.WithLoops()
 	}
-	p := &Problem{Graph: g, Features: Features(d.Features), Labels: d.Labels, Targets: d.Targets, Classes: d.Classes,
+	p := &learn.Problem{Graph: g, Features: learn.Features(d.Features), Labels: d.Labels, Targets: d.Targets, Classes: d.Classes,
 		Train: d.Train, Val: d.Val, Test: d.Test}
 	if p.Train == nil {
 		if p.Train, p.Val, p.Test, err = dataset.Split(g.Rows(), d.Labels, 1, [3]float64{0.7, 0.2, 0.1}); err != nil {

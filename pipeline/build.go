@@ -7,12 +7,13 @@ import (
 	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/hostmem"
+	"capgnn/internal/learn"
 )
 
 // builder puts one part on one device.
 type builder struct {
 	*worker
-	p      *Problem
+	p      *learn.Problem
 	model  gnn.Config
 	plan   gnn.Plan
 	kept   *graph.Part // of the part, what Options.Dropped leaves: the part itself if that is all
@@ -227,7 +228,7 @@ func (b *builder) denseRows(name string, ids []graph.NodeID) gpu.Matrix {
 	if b.ld.drops {
 		return m
 	}
-	if rows := f.lying(ids); rows != nil && b.ld.err == nil {
+	if rows := f.Lying(ids); rows != nil && b.ld.err == nil {
 		b.ld.send(m.Buf, 0, hostmem.Bytes(rows))
 		return m
 	}
@@ -247,7 +248,7 @@ func (b *builder) denseRows(name string, ids []graph.NodeID) gpu.Matrix {
 		rows := c.rows[:(hi-lo)*f.Cols]
 		graph.EachBlock(hi-lo, gatherRows, func(from, to int) {
 			for i := from; i < to; i++ {
-				f.fill(rows[i*f.Cols:][:f.Cols], ids[lo+i])
+				f.Fill(rows[i*f.Cols:][:f.Cols], ids[lo+i])
 			}
 		})
 		b.compute.Upload(m.Buf, 4*gpu.Bytes(lo)*gpu.Bytes(f.Cols), hostmem.Bytes(rows))
@@ -261,7 +262,7 @@ const gatherRows = 1 << 9
 
 // sparseRows uploads feature rows as CSR and, for the first src of them, its transpose.
 func (b *builder) sparseRows(name string, ids []graph.NodeID, src int) gnn.Features {
-	rows, val := b.p.Features.rows(ids)
+	rows, val := b.p.Features.Rows(ids)
 	t, tval := transposeValues(rows, val, src)
 	return gnn.Features{
 		Sparse:  b.ld.csr(name, rows, len(ids), rows.Cols, val),
@@ -272,30 +273,11 @@ func (b *builder) sparseRows(name string, ids []graph.NodeID, src int) gnn.Featu
 
 // truncated returns t, the transposed features of the first src rows, restricted to the first rows of them.
 func (b *builder) truncated(ids []graph.NodeID, src, rows int, t gpu.CSR) gpu.CSR {
-	c, val := b.p.Features.rows(ids[:src])
+	c, val := b.p.Features.Rows(ids[:src])
 	host, _ := transposeValues(c, val, src)
 	ends, entries := rowEnds(host, host.Rows(), rows)
 	t.Cols, t.Entries, t.End = rows, entries, upload(b.ld, "root features row ends", ends)
 	return t
-}
-
-// rows returns the sparse features of some vertices.
-func (f *Features) rows(ids []graph.NodeID) (*graph.CSR, []float32) {
-	c := &graph.CSR{Indptr: make([]int64, len(ids)+1), Cols: f.Cols}
-	for i, v := range ids {
-		c.Indptr[i+1] = c.Indptr[i] + f.Indptr[v+1] - f.Indptr[v]
-	}
-	entries := c.Indptr[len(ids)]
-	c.Indices = make([]int32, entries)
-	val := make([]float32, entries)
-	graph.EachBlock(len(ids), gatherRows, func(lo, hi int) {
-		for i := lo; i < hi; i++ {
-			from, to := f.Indptr[ids[i]], f.Indptr[ids[i]+1]
-			copy(c.Indices[c.Indptr[i]:], f.Indices[from:to])
-			copy(val[c.Indptr[i]:], f.Data[from:to])
-		}
-	})
-	return c, val
 }
 
 // transposeValues transposes the first rows of a CSR with values.
@@ -322,7 +304,7 @@ func (b *builder) answers() {
 		labels := make([]int32, n)
 		for i, v := range ids {
 			labels[i] = -1
-			if b.p.trains(v) {
+			if b.p.Trains(v) {
 				labels[i] = b.p.Labels[v]
 			}
 		}
@@ -331,7 +313,7 @@ func (b *builder) answers() {
 		targets, mask := make([]uint8, 0, n*b.p.Classes), make([]uint8, n)
 		for i, v := range ids {
 			targets = append(targets, b.p.Targets[int(v)*b.p.Classes:][:b.p.Classes]...)
-			if b.p.trains(v) {
+			if b.p.Trains(v) {
 				mask[i] = 1
 			}
 		}

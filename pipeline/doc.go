@@ -1,6 +1,6 @@
 // Package pipeline trains one model on several devices, exactly and repeatably.
 //
-// Its nouns: a Problem is what to learn. A Trainer runs it on one worker per part of the graph, of those of its process: a planner decides how, a placer puts the
+// Its nouns: a Trainer learns a Problem (package learn) on one worker per part of the graph, of those of its process: a planner decides how, a placer puts the
 // parts on their devices, a saver writes and reads checkpoints; package fit has the epoch loop, package reduce adds gradients. A Simulation is
 // the predicted time of a run.
 //

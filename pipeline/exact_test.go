@@ -14,6 +14,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/graph/synth"
 	"capgnn/hostmem"
+	"capgnn/internal/learn"
 )
 
 // task is a small random problem for exactness tests.
@@ -31,7 +32,7 @@ const (
 )
 
 // make builds the task for a model: random graph, smooth random features, labels that depend on both.
-func (k task) make(t testing.TB, kind gnn.Kind) (*Problem, gnn.Config) {
+func (k task) make(t testing.TB, kind gnn.Kind) (*learn.Problem, gnn.Config) {
 	t.Helper()
 	if k.vertices == 0 {
 		k.vertices = taskVertices
@@ -46,8 +47,8 @@ func (k task) make(t testing.TB, kind gnn.Kind) (*Problem, gnn.Config) {
 	}
 	r := rand.New(rand.NewPCG(3, 4))
 	n := g.Rows()
-	p := &Problem{Graph: g, Classes: taskClasses, Train: make([]bool, n), Val: make([]bool, n), Test: make([]bool, n)}
-	p.Features = Features{Cols: taskFeatures, Dense: make([]float32, n*taskFeatures)}
+	p := &learn.Problem{Graph: g, Classes: taskClasses, Train: make([]bool, n), Val: make([]bool, n), Test: make([]bool, n)}
+	p.Features = learn.Features{Cols: taskFeatures, Dense: make([]float32, n*taskFeatures)}
 	for i := range p.Features.Dense {
 		if !k.sparse || r.IntN(5) == 0 {
 			p.Features.Dense[i] = float32(r.NormFloat64())
@@ -71,8 +72,8 @@ func (k task) make(t testing.TB, kind gnn.Kind) (*Problem, gnn.Config) {
 		Multi: k.multi, Seed: 5}
 }
 
-func sparsified(f Features) Features {
-	s := Features{Cols: f.Cols, Indptr: []int64{0}}
+func sparsified(f learn.Features) learn.Features {
+	s := learn.Features{Cols: f.Cols, Indptr: []int64{0}}
 	for v := range len(f.Dense) / f.Cols {
 		for j, x := range f.Dense[v*f.Cols:][:f.Cols] {
 			if x != 0 {
@@ -84,7 +85,7 @@ func sparsified(f Features) Features {
 	return s
 }
 
-func newTrainer(t testing.TB, p *Problem, m gnn.Config, devices []gpu.Device, part []int32, edit func(*Options)) *Trainer {
+func newTrainer(t testing.TB, p *learn.Problem, m gnn.Config, devices []gpu.Device, part []int32, edit func(*Options)) *Trainer {
 	t.Helper()
 	o := Options{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Epochs: 20, Devices: devices, Part: part}
 	if edit != nil {
@@ -192,7 +193,7 @@ func lossDistance(a, b trace) float64 {
 }
 
 // renumberings returns the spread of five.
-func renumberings(t *testing.T, p *Problem, m gnn.Config, one []gpu.Device, base trace, at [][]float32) *spread {
+func renumberings(t *testing.T, p *learn.Problem, m gnn.Config, one []gpu.Device, base trace, at [][]float32) *spread {
 	s := new(spread)
 	for i := range 5 {
 		rank := make([]int32, p.Vertices())

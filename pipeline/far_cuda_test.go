@@ -8,6 +8,7 @@ import (
 
 	"capgnn/gnn"
 	"capgnn/hostmem"
+	"capgnn/internal/learn"
 	"capgnn/internal/long"
 	"capgnn/jaca"
 	"capgnn/pipeline/halo"
@@ -32,7 +33,7 @@ func TestRanksTrainAlikeCUDA(t *testing.T) {
 				on[1] = on[0]
 			}
 			driver, _ := fakeDriver() // it is there: devices are open
-			c := farRun{on: on, edit: func(_ *Problem, o *Options) {
+			c := farRun{on: on, edit: func(_ *learn.Problem, o *Options) {
 				o.Cache = halo.Options{Policy: jaca.JACA, HaloType: halo.Encoding((k + 2) % 3), Piece: 2000, Host: hostmem.LockOptions{Pinner: driver.Pinner()}}
 				o.Epochs, o.EvalEvery = 2, 1
 				o.Cache.Local, o.Cache.Global = jaca.Percent(30), jaca.Percent(40)

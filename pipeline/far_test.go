@@ -19,6 +19,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/hostmem"
+	"capgnn/internal/learn"
 	"capgnn/jaca"
 	"capgnn/pipeline/halo"
 )
@@ -127,9 +128,9 @@ var groupings = map[string][]graph.Range{
 
 // farRun is a way to train on four parts.
 type farRun struct {
-	p       *Problem
+	p       *learn.Problem
 	m       gnn.Config
-	edit    func(p *Problem, o *Options)
+	edit    func(p *learn.Problem, o *Options)
 	sharing bool                       // two parts on each device
 	at      func(rank int, o *Options) // nil: nothing differs between ranks
 	ends    func(rank int, err error)  // is called when a rank ends with an error; nil: nobody is
@@ -205,19 +206,19 @@ func (c *farRun) train(t *testing.T, groups []graph.Range, ranks []Ranks) ([]str
 }
 
 // farEdits are ways to move rows.
-var farEdits = map[string]func(p *Problem, o *Options){
-	"none": func(*Problem, *Options) {},
-	"jaca": func(_ *Problem, o *Options) { o.Cache.Policy = jaca.JACA },
-	"slots": func(_ *Problem, o *Options) {
+var farEdits = map[string]func(p *learn.Problem, o *Options){
+	"none": func(*learn.Problem, *Options) {},
+	"jaca": func(_ *learn.Problem, o *Options) { o.Cache.Policy = jaca.JACA },
+	"slots": func(_ *learn.Problem, o *Options) {
 		o.Cache.Policy, o.Cache.Local, o.Cache.Global = jaca.JACA, jaca.Percent(30), jaca.Percent(40)
 	},
-	"bf16":   func(_ *Problem, o *Options) { o.Cache.HaloType = halo.BF16 },
-	"int8":   func(_ *Problem, o *Options) { o.Cache.HaloType, o.Cache.Policy = halo.Int8, jaca.JACA },
-	"pruned": func(p *Problem, o *Options) { o.Dropped = dropReplicas(p.Graph, o.Part, 4, 0.5) },
-	"pieces": func(_ *Problem, o *Options) {
+	"bf16":   func(_ *learn.Problem, o *Options) { o.Cache.HaloType = halo.BF16 },
+	"int8":   func(_ *learn.Problem, o *Options) { o.Cache.HaloType, o.Cache.Policy = halo.Int8, jaca.JACA },
+	"pruned": func(p *learn.Problem, o *Options) { o.Dropped = dropReplicas(p.Graph, o.Part, 4, 0.5) },
+	"pieces": func(_ *learn.Problem, o *Options) {
 		o.Cache.Piece, o.Cache.Policy, o.Cache.Global = 300, jaca.JACA, jaca.Percent(50)
 	},
-	"layer 0": func(_ *Problem, o *Options) { o.Savings.NoPrecompute = true },
+	"layer 0": func(_ *learn.Problem, o *Options) { o.Savings.NoPrecompute = true },
 }
 
 // However four parts are grouped into ranks, and however long what they send is under way, they have the weights and scores of one process.
@@ -320,7 +321,7 @@ func TestOddRanksTrainAlike(t *testing.T) {
 			"all elsewhere": {60, 4, 8, func(int) int32 { return 2 }},
 		} {
 			t.Run(fmt.Sprintf("%s/%s", kind, name), func(t *testing.T) {
-				c := farRun{edit: func(p *Problem, o *Options) {
+				c := farRun{edit: func(p *learn.Problem, o *Options) {
 					for v := range o.Part {
 						o.Part[v] = odd.part(v)
 					}

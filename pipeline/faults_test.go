@@ -15,6 +15,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/gpu/faulty"
 	"capgnn/internal/checkpoint"
+	"capgnn/internal/learn"
 	"capgnn/internal/long"
 	"capgnn/jaca"
 )
@@ -53,7 +54,7 @@ func midEpochs() []midEpoch {
 }
 
 // options are those of the run, with a checkpoint behind every epoch into dir.
-func (x midEpoch) options(t *testing.T, devices []gpu.Device, p *Problem, m gnn.Config, dir string) Options {
+func (x midEpoch) options(t *testing.T, devices []gpu.Device, p *learn.Problem, m gnn.Config, dir string) Options {
 	o := Options{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Devices: devices, Part: scatterParts(p.Vertices(), x.parts)}
 	x.setting.options(t, &o)
 	o.WaitDeadline, o.CheckpointDir, o.CheckpointEvery = faultDeadline, dir, 1
@@ -62,7 +63,7 @@ func (x midEpoch) options(t *testing.T, devices []gpu.Device, p *Problem, m gnn.
 }
 
 // undisturbed trains on devices without faults and returns the weights; it resumes what lies in dir.
-func (x midEpoch) undisturbed(t *testing.T, p *Problem, m gnn.Config, dir string) string {
+func (x midEpoch) undisturbed(t *testing.T, p *learn.Problem, m gnn.Config, dir string) string {
 	t.Helper()
 	devices := x.devices(t)
 	defer closeAll(devices)
@@ -97,7 +98,7 @@ type disturbed struct {
 }
 
 // disturb trains with faults on one device.
-func (x midEpoch) disturb(t *testing.T, p *Problem, m gnn.Config, dir string, f faulty.Faults) (out disturbed) {
+func (x midEpoch) disturb(t *testing.T, p *learn.Problem, m gnn.Config, dir string, f faulty.Faults) (out disturbed) {
 	t.Helper()
 	devices := x.devices(t)
 	bad := faulty.Wrap(devices[x.bad], f)
@@ -135,7 +136,7 @@ func (x midEpoch) disturb(t *testing.T, p *Problem, m gnn.Config, dir string, f 
 }
 
 // middle is disturb at an operation of the queue in the middle of the run: the last of some that the queue comes to.
-func (x midEpoch) middle(t *testing.T, p *Problem, m gnn.Config, fault func(faulty.Point) faulty.Faults) (out disturbed, dir string) {
+func (x midEpoch) middle(t *testing.T, p *learn.Problem, m gnn.Config, fault func(faulty.Point) faulty.Faults) (out disturbed, dir string) {
 	t.Helper()
 	for _, at := range []int{400, 150, 60, 25, 12, 5} {
 		dir = t.TempDir()

@@ -6,14 +6,15 @@ import (
 	"math"
 	"testing"
 
+	"gorgonia.org/tensor"
+
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/gpu/host"
 	"capgnn/graph"
 	"capgnn/internal/golden"
+	"capgnn/internal/learn"
 	"capgnn/internal/meet"
-
-	"gorgonia.org/tensor"
 )
 
 // cpus opens n one-thread CPU devices whose fresh memory is NaN: a row that is read without having been written or copied
@@ -41,7 +42,7 @@ func scatterParts(n, parts int) []int32 {
 	return part
 }
 
-func goldenProblem(t *testing.T, c *golden.Case) (*Problem, gnn.Config, gnn.StateDict) {
+func goldenProblem(t *testing.T, c *golden.Case) (*learn.Problem, gnn.Config, gnn.StateDict) {
 	t.Helper()
 	g := &graph.CSR{Indptr: c.Indptr, Indices: c.Indices, Cols: c.Vertices}
 	g, err := graph.Normalise(g)
@@ -52,7 +53,7 @@ func goldenProblem(t *testing.T, c *golden.Case) (*Problem, gnn.Config, gnn.Stat
 		g = g.WithLoops()
 	}
 	d := c.Dims()
-	p := &Problem{Graph: g, Features: Features{Cols: d.In, Dense: float32s(c.X.Data)}, Labels: c.Labels, Targets: c.Targets,
+	p := &learn.Problem{Graph: g, Features: learn.Features{Cols: d.In, Dense: float32s(c.X.Data)}, Labels: c.Labels, Targets: c.Targets,
 		Classes: d.Out, Train: c.TrainMask}
 	init := gnn.StateDict{}
 	for _, w := range c.Params {

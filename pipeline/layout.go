@@ -7,6 +7,7 @@ import (
 	"capgnn/graph"
 	"capgnn/hostmem"
 	"capgnn/internal/contentkey"
+	"capgnn/internal/learn"
 	"capgnn/pipeline/halo"
 )
 
@@ -18,13 +19,13 @@ type Layout struct {
 	key  string     // under which Options.Prepared keeps the cut, "": it does not
 	lent Kept       // where the cut's edges lie, nil: on the heap
 	// problem and pruning are what the cuts are made of; pruning is nil if nothing is dropped.
-	problem *Problem
+	problem *learn.Problem
 	pruning *graph.Pruning
 }
 
 // NewLayout cuts a problem for a trainer with these options on this many devices, which it has from part o.First on, or takes the cut that an earlier run has kept.
 // Release must be called when the last trainer has been made of it.
-func NewLayout(p *Problem, o Options, parts int) (*Layout, error) {
+func NewLayout(p *learn.Problem, o Options, parts int) (*Layout, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
@@ -36,12 +37,12 @@ func NewLayout(p *Problem, o Options, parts int) (*Layout, error) {
 }
 
 // newLayout cuts a problem for the process that has the parts of a range.
-func newLayout(p *Problem, o *Options, own graph.Range) (*Layout, error) {
+func newLayout(p *learn.Problem, o *Options, own graph.Range) (*Layout, error) {
 	var seeds []bool // that the loss is taken at; nil: every row of every layer is wanted
 	if !o.Savings.NoNeededRows {
 		seeds = make([]bool, p.Vertices())
 		for v := range seeds {
-			seeds[v] = p.trains(graph.NodeID(v))
+			seeds[v] = p.Trains(graph.NodeID(v))
 		}
 	}
 	pruning, err := graph.NewPruning(o.Part, o.Parts, o.Dropped)
@@ -73,7 +74,7 @@ func (l *Layout) cuts() *halo.Cuts { return &halo.Cuts{Whole: l.cut, Kept: l.kep
 
 // cutKey identifies a cut; "" if it is not kept. Levels follow from the seeds, the layers and what is dropped, and so does
 // the order of rows. Rescaling changes neither.
-func cutKey(p *Problem, o *Options, own graph.Range, seeds []bool, pruned bool) string {
+func cutKey(p *learn.Problem, o *Options, own graph.Range, seeds []bool, pruned bool) string {
 	if o.Prepared == nil || p.GraphKey == "" || !hostmem.LittleEndian() {
 		return ""
 	}

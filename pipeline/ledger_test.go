@@ -8,6 +8,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/gpu/ledger"
 	"capgnn/hostmem"
+	"capgnn/internal/learn"
 	"capgnn/jaca"
 	"capgnn/pipeline/halo"
 )
@@ -17,27 +18,27 @@ func TestLedgerEqualsRun(t *testing.T) {
 	t.Parallel()
 	for _, kind := range gnn.Kinds {
 		for _, parts := range []int{1, 3} {
-			for name, edit := range map[string]func(*Problem, *Options){
-				"all savings":  func(*Problem, *Options) {},
-				"none":         func(_ *Problem, o *Options) { o.Savings = Savings{true, true, true, true, true, true, false} },
-				"exchanged":    func(_ *Problem, o *Options) { o.Savings.NoPrecompute = true },
-				"amsgrad":      func(_ *Problem, o *Options) { o.Optimizer.AMSGrad = true },
-				"never scored": func(_ *Problem, o *Options) { o.EvalEvery = 0 },
-				"pruned":       func(p *Problem, o *Options) { o.Dropped = dropReplicas(p.Graph, o.Part, parts, 0.5) },
-				"not rescaled": func(p *Problem, o *Options) {
+			for name, edit := range map[string]func(*learn.Problem, *Options){
+				"all savings":  func(*learn.Problem, *Options) {},
+				"none":         func(_ *learn.Problem, o *Options) { o.Savings = Savings{true, true, true, true, true, true, false} },
+				"exchanged":    func(_ *learn.Problem, o *Options) { o.Savings.NoPrecompute = true },
+				"amsgrad":      func(_ *learn.Problem, o *Options) { o.Optimizer.AMSGrad = true },
+				"never scored": func(_ *learn.Problem, o *Options) { o.EvalEvery = 0 },
+				"pruned":       func(p *learn.Problem, o *Options) { o.Dropped = dropReplicas(p.Graph, o.Part, parts, 0.5) },
+				"not rescaled": func(p *learn.Problem, o *Options) {
 					o.Dropped, o.NoRescale = dropReplicas(p.Graph, o.Part, parts, 0.5), true
 				},
-				"bf16 halos": func(_ *Problem, o *Options) { o.Cache.HaloType = halo.BF16 },
-				"int8 halos": func(_ *Problem, o *Options) { o.Cache.HaloType = halo.Int8 },
-				"cached, int8 halos": func(_ *Problem, o *Options) {
+				"bf16 halos": func(_ *learn.Problem, o *Options) { o.Cache.HaloType = halo.BF16 },
+				"int8 halos": func(_ *learn.Problem, o *Options) { o.Cache.HaloType = halo.Int8 },
+				"cached, int8 halos": func(_ *learn.Problem, o *Options) {
 					o.Cache = halo.Options{Policy: jaca.JACA, Local: jaca.Percent(30), Global: jaca.Percent(40), Staleness: jaca.Staleness{Bound: 2}, Pipeline: true,
 						HaloType: halo.Int8, Host: hostmem.LockOptions{Heap: true}}
 				},
-				"lru, bf16 halos": func(_ *Problem, o *Options) {
+				"lru, bf16 halos": func(_ *learn.Problem, o *Options) {
 					o.Cache = halo.Options{Policy: jaca.LRU, Local: jaca.Percent(30), Global: jaca.Percent(40), Staleness: jaca.Staleness{Bound: 2},
 						HaloType: halo.BF16, Host: hostmem.LockOptions{Heap: true}}
 				},
-				"pruned, exchanged": func(p *Problem, o *Options) {
+				"pruned, exchanged": func(p *learn.Problem, o *Options) {
 					o.Dropped, o.Savings.NoPrecompute = dropReplicas(p.Graph, o.Part, parts, 0.5), true
 				},
 			} {

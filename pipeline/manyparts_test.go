@@ -12,6 +12,7 @@ import (
 	"capgnn/gpu/ledger"
 	"capgnn/graph"
 	"capgnn/graph/synth"
+	"capgnn/internal/learn"
 	"capgnn/internal/long"
 	"capgnn/jaca"
 	"capgnn/pipeline/halo"
@@ -25,7 +26,7 @@ func TestManyParts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Problem{Graph: g, Loops: graph.LoopsAdded, Features: Features{Cols: 4, Dense: make([]float32, 4*n)}, Labels: make([]int32, n), Classes: 2, Train: make([]bool, n)}
+	p := &learn.Problem{Graph: g, Loops: graph.LoopsAdded, Features: learn.Features{Cols: 4, Dense: make([]float32, 4*n)}, Labels: make([]int32, n), Classes: 2, Train: make([]bool, n)}
 	part := make([]int32, n)
 	for v := range part {
 		part[v], p.Labels[v], p.Train[v] = int32(v), int32(v%2), v%3 > 0

@@ -9,13 +9,14 @@ import (
 	"capgnn/graph"
 	"capgnn/graph/synth"
 	"capgnn/hostmem"
+	"capgnn/internal/learn"
 	"capgnn/internal/long"
 	"capgnn/jaca"
 	"capgnn/pipeline/halo"
 )
 
 // small is a problem of a few vertices in two halves without an edge between them: half 0 are the even ones.
-func small(t testing.TB, kind gnn.Kind, layers, hidden int) (*Problem, gnn.Config) {
+func small(t testing.TB, kind gnn.Kind, layers, hidden int) (*learn.Problem, gnn.Config) {
 	t.Helper()
 	const n, cols = 40, 6
 	half, err := synth.Random(n/2, 2*n, false, 7)
@@ -36,7 +37,7 @@ func small(t testing.TB, kind gnn.Kind, layers, hidden int) (*Problem, gnn.Confi
 		g = g.WithLoops()
 	}
 	r := rand.New(rand.NewPCG(1, 2))
-	p := &Problem{Graph: g, Classes: 2, Features: Features{Cols: cols, Dense: make([]float32, cols*n)}}
+	p := &learn.Problem{Graph: g, Classes: 2, Features: learn.Features{Cols: cols, Dense: make([]float32, cols*n)}}
 	for i := range p.Features.Dense {
 		p.Features.Dense[i] = float32(r.NormFloat64())
 	}

@@ -1,60 +1,16 @@
 package pipeline
 
 import (
-	"fmt"
 	"log/slog"
 	"time"
-
-	"gorgonia.org/tensor"
 
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/graph"
+	"capgnn/internal/learn"
 	"capgnn/jaca"
 	"capgnn/pipeline/halo"
 )
-
-// Problem is what a run learns: a graph with features, labels and splits. All slices are read-only and indexed by
-// original vertex id.
-type Problem struct {
-	Graph    *graph.CSR  // in-neighbours
-	Loops    graph.Loops // what the model wants to become of the graph's self-loops; 0: nothing
-	Features Features
-	Labels   []int32 // class per vertex, -1 = unlabelled; nil for multi-label problems
-	Targets  []uint8 // vertices × classes, 0 or 1; nil for single-label problems
-	Classes  int
-	Train    []bool // at least one true
-	Val      []bool // may be nil or empty: no validation
-	Test     []bool // may be nil or empty
-	// GraphKey and FeaturesKey identify the contents of Graph and Features over runs (a hash); "": Options.Prepared is not
-	// used for what is made of them.
-	GraphKey, FeaturesKey string
-}
-
-// Features is the input of layer 0: dense rows, or CSR rows where Indptr is given.
-type Features struct {
-	Cols    int
-	Dense   []float32 // vertices × Cols, nil if sparse
-	Indptr  []int64   // len vertices+1
-	Indices []int32   // columns, ascending in a row
-	Data    []float32 // values
-}
-
-// DenseFeatures returns the rows of x, float32 [vertices, columns], as features. They share memory with x where its elements lie
-// row by row.
-func DenseFeatures(x *tensor.Dense) (Features, error) {
-	if x.Dims() != 2 {
-		return Features{}, fmt.Errorf("features: shape %v, want [vertices, columns]", []int(x.Shape()))
-	}
-	rows, err := gnn.Values(x)
-	if err != nil {
-		return Features{}, fmt.Errorf("features: %w", err)
-	}
-	return Features{Cols: x.Shape()[1], Dense: rows}, nil
-}
-
-// Sparse reports whether the features are stored as CSR.
-func (f *Features) Sparse() bool { return f.Indptr != nil }
 
 // Savings switches off exact optimisations (docs/mathematics.md); the zero value leaves all on. Results agree within docs/determinism.md
 // whatever is set; only time and bytes change.
@@ -126,17 +82,12 @@ type Options struct {
 // own are the parts of this process.
 func (o *Options) own() graph.Range { return graph.Range{Lo: o.First, Hi: o.First + len(o.Devices)} }
 
-// Metrics are scores in [0, 1]; nil = the split is empty.
-type Metrics struct {
-	Train, Val, Test *float64
-}
-
 // EpochStats is one line of metrics.jsonl.
 type EpochStats struct {
 	Epoch   int     // 0-based
 	Loss    float64 // training loss before this epoch's update
 	Eval    bool    // metrics were taken after this epoch's update
-	Metrics Metrics
+	Metrics learn.Metrics
 	ValLoss *float64      // with Eval: loss of the validation vertices after the update, without dropout; nil: there are none, or it is not finite
 	Train   time.Duration // wall time of the epoch without evaluation; on the devices' clock if they share one; over ranks the longest
 	EvalT   time.Duration // wall time of the evaluation
@@ -182,8 +133,8 @@ func (t *Totals) add(e *EpochStats) {
 type Result struct {
 	Epochs     int // epochs done in all, resumed ones included
 	FinalLoss  float64
-	Best       Metrics         // at BestEpoch
-	Last       Metrics         // at the last evaluation
+	Best       learn.Metrics   // at BestEpoch
+	Last       learn.Metrics   // at the last evaluation
 	BestEpoch  int             // epoch of the best validation metric (the last one without validation), -1: never evaluated
 	MetricName string          // "accuracy" or "micro-f1"
 	Stopped    string          // "", "patience" or "interrupted"

@@ -10,6 +10,7 @@ import (
 	"capgnn/cluster/shaped"
 	"capgnn/gnn"
 	"capgnn/gpu"
+	"capgnn/internal/learn"
 	"capgnn/jaca"
 )
 
@@ -17,7 +18,7 @@ import (
 func (c *farRun) onPairs(t *testing.T, group string, ranks []Ranks) (all []EpochStats) {
 	t.Helper()
 	edit := c.edit
-	c.edit = func(p *Problem, o *Options) {
+	c.edit = func(p *learn.Problem, o *Options) {
 		if edit != nil {
 			edit(p, o)
 		}
@@ -44,7 +45,7 @@ func TestPairsOfRanks(t *testing.T) {
 		t.Errorf("one process has %v", all[0].Pairs)
 	}
 	apart := c
-	apart.edit = func(p *Problem, o *Options) { clear(o.Part) } // all on part 0
+	apart.edit = func(p *learn.Problem, o *Options) { clear(o.Part) } // all on part 0
 	for name, run := range map[string]farRun{"rows": c, "no rows": apart} {
 		for _, group := range []string{"3+1", "4x1"} {
 			start := time.Now()
@@ -138,7 +139,7 @@ func TestRankSaysWhatItWaitsFor(t *testing.T) {
 
 // What gradients and weights take on their way to another rank and back is part of the update, though a rank waits for it on the host.
 func TestUpdateOverRanksTakesItsTime(t *testing.T) {
-	c := farRun{edit: func(_ *Problem, o *Options) { clear(o.Part) }} // no rows cross
+	c := farRun{edit: func(_ *learn.Problem, o *Options) { clear(o.Part) }} // no rows cross
 	c.p, c.m = task{share: 0.4, vertices: 60}.make(t, gnn.GCN)
 	const rate = 250e3
 	way := time.Duration(4 * float64(gnn.FlatLen(c.m)) / rate * float64(time.Second))

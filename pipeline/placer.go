@@ -80,7 +80,7 @@ func (t placer) place(build func(*worker, weighting) error, plan func() (*halo.P
 		}
 	}
 	t.releaseLayout()
-	t.p = t.p.answers()
+	t.p = t.p.Answers()
 	return nil
 }
 

@@ -15,6 +15,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/hostmem"
+	"capgnn/internal/learn"
 	"capgnn/internal/meet"
 	"capgnn/pipeline/halo"
 )
@@ -58,7 +59,7 @@ const emittedValues = 1 << 20
 //
 // Errors of input are plain; a part that does not fit its device is a *gpu.OutOfMemory. Of several ranks, which all call it, rank 0 has the result, the
 // others nil.
-func Predict(ctx context.Context, p *Problem, o PredictOptions) (*tensor.Dense, error) {
+func Predict(ctx context.Context, p *learn.Problem, o PredictOptions) (*tensor.Dense, error) {
 	var rows []float32 // asked for when the devices have had their memory, which is more
 	width := o.width()
 	err := PredictRows(ctx, p, o, func(ids []graph.NodeID, chunk []float32) error {
@@ -79,7 +80,7 @@ func Predict(ctx context.Context, p *Problem, o PredictOptions) (*tensor.Dense, 
 // PredictRows is Predict that hands rows to emit in place of keeping them: row i of a chunk belongs to vertex ids[i]. Every
 // vertex is emitted once, in the order of parts and inside them of local numbers; both slices are only lent. emit runs on the
 // caller's goroutine; its error ends the prediction. Of several ranks, which all call it, rank 0 emits the rows of all.
-func PredictRows(ctx context.Context, p *Problem, o PredictOptions, emit func(ids []graph.NodeID, rows []float32) error) error {
+func PredictRows(ctx context.Context, p *learn.Problem, o PredictOptions, emit func(ids []graph.NodeID, rows []float32) error) error {
 	if err := o.validate(p); err != nil {
 		return err
 	}
@@ -106,8 +107,8 @@ func PredictRows(ctx context.Context, p *Problem, o PredictOptions, emit func(id
 }
 
 // validate reports all problems of o and p at once.
-func (o *PredictOptions) validate(p *Problem) error {
-	errs := []error{p.validateInput(), o.Model.Validate()}
+func (o *PredictOptions) validate(p *learn.Problem) error {
+	errs := []error{p.ValidateInput(), o.Model.Validate()}
 	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
 	if p.Vertices() == 0 {
 		bad("the graph has no vertex")
@@ -134,7 +135,7 @@ func (o *PredictOptions) validate(p *Problem) error {
 }
 
 // newPredictor returns a trainer that can only evaluate: without gradients, optimiser, answers and backward operands.
-func newPredictor(ctx context.Context, p *Problem, o PredictOptions) (*Trainer, error) {
+func newPredictor(ctx context.Context, p *learn.Problem, o PredictOptions) (*Trainer, error) {
 	o.Savings.NoNeededRows = true // every vertex is asked for, none is trained on
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

@@ -10,10 +10,11 @@ import (
 	"capgnn/gnn"
 	"capgnn/graph"
 	"capgnn/hostmem"
+	"capgnn/internal/learn"
 )
 
 // predictOn predicts on ranks and returns what rank 0 has by vertex id, and in which order vertices came there.
-func predictOn(t *testing.T, p *Problem, o PredictOptions, groups []graph.Range, ranks []Ranks) (rows []float32, order []graph.NodeID, err error) {
+func predictOn(t *testing.T, p *learn.Problem, o PredictOptions, groups []graph.Range, ranks []Ranks) (rows []float32, order []graph.NodeID, err error) {
 	t.Helper()
 	rows = make([]float32, p.Vertices()*o.width())
 	errs, done := make([]error, len(groups)), make(chan bool)

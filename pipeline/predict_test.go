@@ -12,10 +12,11 @@ import (
 	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/internal/golden"
+	"capgnn/internal/learn"
 )
 
 // predicted returns the rows of Predict by vertex id, and checks that every vertex came once.
-func predicted(t testing.TB, p *Problem, o PredictOptions) []float32 {
+func predicted(t testing.TB, p *learn.Problem, o PredictOptions) []float32 {
 	t.Helper()
 	rows, err := Predict(context.Background(), p, o)
 	if err != nil {
@@ -50,8 +51,8 @@ func predicted(t testing.TB, p *Problem, o PredictOptions) []float32 {
 }
 
 // unlabelled is p without anything that a prediction must not need.
-func unlabelled(p *Problem) *Problem {
-	return &Problem{Graph: p.Graph, Features: p.Features, Classes: p.Classes}
+func unlabelled(p *learn.Problem) *learn.Problem {
+	return &learn.Problem{Graph: p.Graph, Features: p.Features, Classes: p.Classes}
 }
 
 func weightsOf(t testing.TB, m gnn.Config, init gnn.StateDict) *gnn.Weights {
@@ -174,7 +175,7 @@ func TestPredictRefuses(t *testing.T) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
-	empty := &Problem{Graph: &graph.CSR{Indptr: []int64{0}}, Features: Features{Cols: m.In}, Classes: m.Out}
+	empty := &learn.Problem{Graph: &graph.CSR{Indptr: []int64{0}}, Features: learn.Features{Cols: m.In}, Classes: m.Out}
 	none := good
 	none.Part = nil
 	if _, err := Predict(context.Background(), empty, none); err == nil || !strings.Contains(err.Error(), "no vertex") {

@@ -13,6 +13,7 @@ import (
 	"capgnn/graph"
 	"capgnn/graph/synth"
 	"capgnn/hostmem"
+	"capgnn/internal/learn"
 	"capgnn/pipeline/halo"
 )
 
@@ -122,7 +123,7 @@ func TestPreparedKeys(t *testing.T) {
 	base, model := *p, m
 	train, rank := slices.Clone(p.Train), make([]int32, p.Vertices())
 	for v := range train {
-		if p.trains(graph.NodeID(v)) {
+		if p.Trains(graph.NodeID(v)) {
 			train[v] = false
 			break
 		}
@@ -136,28 +137,28 @@ func TestPreparedKeys(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		cut, ax int // entries made anew
-		change  func(p *Problem, o *Options)
+		change  func(p *learn.Problem, o *Options)
 	}{
-		{"base", 1, 2, func(*Problem, *Options) {}},
-		{"again", 0, 0, func(*Problem, *Options) {}},
-		{"seed", 0, 0, func(p *Problem, o *Options) { o.Model.Seed++ }},
-		{"hidden", 0, 0, func(p *Problem, o *Options) { o.Model.Hidden = 24 }},
-		{"features", 0, 2, func(p *Problem, o *Options) { p.FeaturesKey = "other" }},
-		{"model", 0, 2, func(p *Problem, o *Options) { o.Model.Kind = gnn.SAGE }},
-		{"scales", 0, 2, func(p *Problem, o *Options) { o.Savings.NoFoldScale = true }},
-		{"graph", 1, 2, func(p *Problem, o *Options) { p.GraphKey = "other" }},
-		{"loops", 1, 2, func(p *Problem, o *Options) { p.Loops = graph.LoopsRemoved }},
-		{"layers", 1, 2, func(p *Problem, o *Options) { o.Model.Layers = 2 }},
-		{"needed rows", 1, 2, func(p *Problem, o *Options) { o.Savings.NoNeededRows = true }},
-		{"training vertices", 1, 2, func(p *Problem, o *Options) { p.Train = train }},
-		{"rank", 1, 2, func(p *Problem, o *Options) { o.Rank = rank }},
-		{"parts", 1, 2, func(p *Problem, o *Options) { o.Part = slices.Clone(o.Part); o.Part[0] ^= 1 }},
-		{"dropped", 1, 2, func(p *Problem, o *Options) { o.Dropped = dropped }},
-		{"dropped, not rescaled", 0, 0, func(p *Problem, o *Options) { o.Dropped, o.NoRescale = dropped, true }},
-		{"dropped elsewhere", 1, 2, func(p *Problem, o *Options) { o.Dropped = [][]graph.NodeID{nil, dropped[1]} }},
-		{"none dropped", 0, 0, func(p *Problem, o *Options) { o.Dropped = [][]graph.NodeID{nil, nil} }},
-		{"no key", 0, 0, func(p *Problem, o *Options) { p.GraphKey = "" }},
-		{"no features key", 0, 0, func(p *Problem, o *Options) { p.FeaturesKey = "" }},
+		{"base", 1, 2, func(*learn.Problem, *Options) {}},
+		{"again", 0, 0, func(*learn.Problem, *Options) {}},
+		{"seed", 0, 0, func(p *learn.Problem, o *Options) { o.Model.Seed++ }},
+		{"hidden", 0, 0, func(p *learn.Problem, o *Options) { o.Model.Hidden = 24 }},
+		{"features", 0, 2, func(p *learn.Problem, o *Options) { p.FeaturesKey = "other" }},
+		{"model", 0, 2, func(p *learn.Problem, o *Options) { o.Model.Kind = gnn.SAGE }},
+		{"scales", 0, 2, func(p *learn.Problem, o *Options) { o.Savings.NoFoldScale = true }},
+		{"graph", 1, 2, func(p *learn.Problem, o *Options) { p.GraphKey = "other" }},
+		{"loops", 1, 2, func(p *learn.Problem, o *Options) { p.Loops = graph.LoopsRemoved }},
+		{"layers", 1, 2, func(p *learn.Problem, o *Options) { o.Model.Layers = 2 }},
+		{"needed rows", 1, 2, func(p *learn.Problem, o *Options) { o.Savings.NoNeededRows = true }},
+		{"training vertices", 1, 2, func(p *learn.Problem, o *Options) { p.Train = train }},
+		{"rank", 1, 2, func(p *learn.Problem, o *Options) { o.Rank = rank }},
+		{"parts", 1, 2, func(p *learn.Problem, o *Options) { o.Part = slices.Clone(o.Part); o.Part[0] ^= 1 }},
+		{"dropped", 1, 2, func(p *learn.Problem, o *Options) { o.Dropped = dropped }},
+		{"dropped, not rescaled", 0, 0, func(p *learn.Problem, o *Options) { o.Dropped, o.NoRescale = dropped, true }},
+		{"dropped elsewhere", 1, 2, func(p *learn.Problem, o *Options) { o.Dropped = [][]graph.NodeID{nil, dropped[1]} }},
+		{"none dropped", 0, 0, func(p *learn.Problem, o *Options) { o.Dropped = [][]graph.NodeID{nil, nil} }},
+		{"no key", 0, 0, func(p *learn.Problem, o *Options) { p.GraphKey = "" }},
+		{"no features key", 0, 0, func(p *learn.Problem, o *Options) { p.FeaturesKey = "" }},
 	} {
 		q := base
 		tr := newTrainer(t, &q, model, cpus(t, 2), scatterParts(q.Vertices(), 2), func(o *Options) {
@@ -267,8 +268,8 @@ func FuzzKeptCut(f *testing.F) {
 			return
 		}
 		m := gnn.Config{Kind: gnn.GCN, Layers: 2, Hidden: 4, In: 3, Out: 2}
-		l := &Layout{cut: c, kept: c.Without(pruning), pruning: pruning, problem: &Problem{Graph: g, Loops: graph.LoopsAdded}}
-		plan := gnn.Choose(m, l.shape(&Features{Cols: 3, Dense: make([]float32, 120)}, false, m), gnn.Choice{})
+		l := &Layout{cut: c, kept: c.Without(pruning), pruning: pruning, problem: &learn.Problem{Graph: g, Loops: graph.LoopsAdded}}
+		plan := gnn.Choose(m, l.shape(&learn.Features{Cols: 3, Dense: make([]float32, 120)}, false, m), gnn.Choice{})
 		if _, err := halo.NewPlan(halo.Config{Model: m, Order: plan, Cuts: *l.cuts()}); err != nil {
 			t.Errorf("a cut that was taken is not planned with: %v", err)
 		}

@@ -7,13 +7,14 @@ import (
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/graph"
+	"capgnn/internal/learn"
 	"capgnn/internal/ref"
 )
 
 // refModel is docs/mathematics.md in float64 on one device: every layer aggregates over an adjacency of its own, given edge by edge,
 // and computes every row. Gradients are central differences.
 type refModel struct {
-	p   *Problem
+	p   *learn.Problem
 	m   gnn.Config
 	adj []ref.CSR // per layer
 	x   ref.Matrix
@@ -21,7 +22,7 @@ type refModel struct {
 
 // effective returns A_eff of a layer from its definition: the edges that part does not drop, all in layer 0, with the model's
 // weights by degrees of the whole graph; those from other vertices times n/k if rescale.
-func effective(p *Problem, kind gnn.Kind, part []int32, dropped [][]graph.NodeID, rescale bool, layer int) ref.CSR {
+func effective(p *learn.Problem, kind gnn.Kind, part []int32, dropped [][]graph.NodeID, rescale bool, layer int) ref.CSR {
 	drops := map[[2]int32]bool{}
 	for i, ids := range dropped {
 		for _, u := range ids {
@@ -63,11 +64,11 @@ func effective(p *Problem, kind gnn.Kind, part []int32, dropped [][]graph.NodeID
 	return a
 }
 
-func newRefModel(p *Problem, m gnn.Config, part []int32, dropped [][]graph.NodeID, rescale bool) *refModel {
+func newRefModel(p *learn.Problem, m gnn.Config, part []int32, dropped [][]graph.NodeID, rescale bool) *refModel {
 	r := &refModel{p: p, m: m, x: ref.NewMatrix(p.Vertices(), p.Features.Cols)}
 	for v := range p.Vertices() {
 		row := make([]float32, p.Features.Cols)
-		p.Features.fill(row, graph.NodeID(v))
+		p.Features.Fill(row, graph.NodeID(v))
 		for j, x := range row {
 			r.x.Row(v)[j] = float64(x)
 		}
@@ -148,7 +149,7 @@ func (r *refModel) conv(w *refWeights, l int, h ref.Matrix) ref.Matrix {
 
 // score is the mean loss over the training vertices.
 func (r *refModel) score(logits ref.Matrix) float64 {
-	scale := 1 / float64(r.p.lossTerms())
+	scale := 1 / float64(r.p.LossTerms())
 	if r.p.Targets != nil {
 		mask := make([]uint8, r.p.Vertices())
 		for v, train := range r.p.Train {

@@ -13,6 +13,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/graph/synth"
+	"capgnn/internal/learn"
 	"capgnn/internal/long"
 )
 
@@ -43,7 +44,7 @@ func dropReplicas(g *graph.CSR, part []int32, parts int, share float64) [][]grap
 
 // smallTask is a problem whose gradients central differences can give: 5 % of 100 vertices train, and no weight of the model
 // starts at a round value.
-func smallTask(t *testing.T, kind gnn.Kind, directed, loops bool) (*Problem, gnn.Config, gnn.StateDict) {
+func smallTask(t *testing.T, kind gnn.Kind, directed, loops bool) (*learn.Problem, gnn.Config, gnn.StateDict) {
 	t.Helper()
 	const n, features, classes = 100, 6, 3
 	g, err := synth.Random(n, 3*n, directed, 4)
@@ -54,7 +55,7 @@ func smallTask(t *testing.T, kind gnn.Kind, directed, loops bool) (*Problem, gnn
 		g = g.WithLoops()
 	}
 	r := rand.New(rand.NewPCG(21, 22))
-	p := &Problem{Graph: g, Classes: classes, Train: make([]bool, n), Features: Features{Cols: features}}
+	p := &learn.Problem{Graph: g, Classes: classes, Train: make([]bool, n), Features: learn.Features{Cols: features}}
 	for v := range n {
 		p.Train[v] = v%20 == 7
 		for range features {
@@ -328,7 +329,7 @@ func TestPrunedBytes(t *testing.T) {
 }
 
 // readRows returns the number of (part, remote vertex) pairs whose rows a layer reads forward and backward, by definition.
-func readRows(p *Problem, part []int32, dropped [][]graph.NodeID, layers, layer int) (forward, backward int) {
+func readRows(p *learn.Problem, part []int32, dropped [][]graph.NodeID, layers, layer int) (forward, backward int) {
 	drops := map[[2]int32]bool{}
 	for i, ids := range dropped {
 		for _, u := range ids {
@@ -337,7 +338,7 @@ func readRows(p *Problem, part []int32, dropped [][]graph.NodeID, layers, layer 
 	}
 	needed := make([]bool, p.Vertices()) // as output of a layer, from the last one down
 	for v := range needed {
-		needed[v] = p.trains(graph.NodeID(v))
+		needed[v] = p.Trains(graph.NodeID(v))
 	}
 	for l := layers - 1; l > layer; l-- {
 		below := slices.Clone(needed)

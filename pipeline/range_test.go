@@ -14,6 +14,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/gpu/ledger"
 	"capgnn/graph"
+	"capgnn/internal/learn"
 	"capgnn/internal/meet"
 	"capgnn/pipeline/halo"
 )
@@ -60,7 +61,7 @@ func TestLayoutRange(t *testing.T) {
 	}
 }
 
-func layoutOf(t *testing.T, p *Problem, o *Options, own graph.Range) *Layout {
+func layoutOf(t *testing.T, p *learn.Problem, o *Options, own graph.Range) *Layout {
 	t.Helper()
 	l, err := newLayout(p, o, own)
 	if err != nil {
@@ -86,11 +87,11 @@ func samePart(p, q *graph.Part) bool {
 func TestRangeBuild(t *testing.T) {
 	const parts = 5
 	for _, kind := range gnn.Kinds {
-		for name, edit := range map[string]func(p *Problem, o *Options){
-			"all savings": func(*Problem, *Options) {},
-			"exchanged":   func(_ *Problem, o *Options) { o.Savings.NoPrecompute = true },
-			"no savings":  func(_ *Problem, o *Options) { o.Savings = Savings{true, true, true, true, true, true, false} },
-			"pruned":      func(p *Problem, o *Options) { o.Dropped = dropReplicas(p.Graph, o.Part, parts, 0.5) },
+		for name, edit := range map[string]func(p *learn.Problem, o *Options){
+			"all savings": func(*learn.Problem, *Options) {},
+			"exchanged":   func(_ *learn.Problem, o *Options) { o.Savings.NoPrecompute = true },
+			"no savings":  func(_ *learn.Problem, o *Options) { o.Savings = Savings{true, true, true, true, true, true, false} },
+			"pruned":      func(p *learn.Problem, o *Options) { o.Dropped = dropReplicas(p.Graph, o.Part, parts, 0.5) },
 		} {
 			t.Run(fmt.Sprintf("%s/%s", kind, name), func(t *testing.T) {
 				p, m := task{share: 0.3, directed: true, sparse: kind == gnn.GIN}.make(t, kind)
@@ -128,7 +129,7 @@ func TestRangeBuild(t *testing.T) {
 }
 
 // builtOnly returns a trainer whose parts are on their devices, without exchanges.
-func builtOnly(t *testing.T, p *Problem, o Options) *Trainer {
+func builtOnly(t *testing.T, p *learn.Problem, o Options) *Trainer {
 	t.Helper()
 	tr := &Trainer{p: p, o: o, halo: new(halo.Plan), weights: gnn.NewWeights(o.Model)}
 	if err := (planner{tr}).planRun(); err != nil {

@@ -16,6 +16,7 @@ import (
 	"capgnn/gpu/ledger"
 	"capgnn/graph"
 	"capgnn/hostmem"
+	"capgnn/internal/learn"
 	"capgnn/jaca"
 	"capgnn/pipeline/halo"
 )
@@ -120,23 +121,23 @@ func TestRanksPlanAlike(t *testing.T) {
 	const parts = 4
 	none := hostmem.LockOptions{Heap: true}
 	for _, kind := range []gnn.Kind{gnn.GCN, gnn.GAT} {
-		for name, edit := range map[string]func(p *Problem, o *Options){
-			"none":   func(*Problem, *Options) {},
-			"jaca":   func(_ *Problem, o *Options) { o.Cache = halo.Options{Policy: jaca.JACA} },
-			"pruned": func(p *Problem, o *Options) { o.Dropped = dropReplicas(p.Graph, o.Part, parts, 0.5) },
-			"int8": func(_ *Problem, o *Options) {
+		for name, edit := range map[string]func(p *learn.Problem, o *Options){
+			"none":   func(*learn.Problem, *Options) {},
+			"jaca":   func(_ *learn.Problem, o *Options) { o.Cache = halo.Options{Policy: jaca.JACA} },
+			"pruned": func(p *learn.Problem, o *Options) { o.Dropped = dropReplicas(p.Graph, o.Part, parts, 0.5) },
+			"int8": func(_ *learn.Problem, o *Options) {
 				o.Cache = halo.Options{Policy: jaca.Degree, HaloType: halo.Int8, Global: jaca.Percent(30)}
 			},
-			"stale": func(_ *Problem, o *Options) {
+			"stale": func(_ *learn.Problem, o *Options) {
 				o.Cache = halo.Options{Policy: jaca.JACA, Staleness: jaca.Staleness{Bound: 3}, Local: jaca.Percent(40), Global: jaca.Percent(20)}
 			},
-			"lagging": func(_ *Problem, o *Options) {
+			"lagging": func(_ *learn.Problem, o *Options) {
 				o.Cache = halo.Options{Policy: jaca.JACA, Staleness: jaca.Staleness{Bound: 2}, Pipeline: true}
 			},
-			"adapts": func(_ *Problem, o *Options) {
+			"adapts": func(_ *learn.Problem, o *Options) {
 				o.Cache = halo.Options{Policy: jaca.JACA, Staleness: jaca.Staleness{Bound: 4, EPS: 0.01}, Local: jaca.Percent(50)}
 			},
-			"unequal": func(_ *Problem, o *Options) {
+			"unequal": func(_ *learn.Problem, o *Options) {
 				o.Cache = halo.Options{Policy: jaca.JACA, Links: jaca.Links{H2D: []float64{1, 2, 1, 3}, D2H: []float64{2, 1, 1, 4}}, Local: jaca.Percent(30), Global: jaca.Percent(40)}
 			},
 		} {

@@ -1,34 +1,17 @@
 package pipeline
 
 import (
-	"encoding/json"
-	"math"
 	"time"
 
 	"capgnn/gpu"
+	"capgnn/internal/learn"
 	"capgnn/jaca"
 	"capgnn/pipeline/halo"
 )
 
-// number is a float64 of a record. JSON has no word for what is no number, so it is written as its bits.
-type number float64
-
-var _ json.Marshaler = number(0)
-
-// MarshalJSON implements json.Marshaler.
-func (n number) MarshalJSON() ([]byte, error) { return json.Marshal(math.Float64bits(float64(n))) }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (n *number) UnmarshalJSON(b []byte) error {
-	var bits uint64
-	err := json.Unmarshal(b, &bits)
-	*n = number(math.Float64frombits(bits))
-	return err
-}
-
 // partEpoch is what one part has done in an epoch of training.
 type partEpoch struct {
-	Loss             number
+	Loss             learn.Number
 	Usage, Gradients gpu.Usage // as in EpochStats
 	Halo             jaca.Stats
 	Checking         time.Duration
@@ -43,7 +26,7 @@ func (t *Trainer) epochOf(e *EpochStats, before, reduced []gpu.Usage) []partEpoc
 	own, stop := make([]partEpoch, len(t.workers)), t.asked != nil && t.asked.Err() != nil
 	for i, w := range t.workers {
 		r := &own[i]
-		r.Loss, r.Usage, r.Gradients = number(w.lossValue()), w.usage().Sub(before[i]), w.reduction().Sub(reduced[i])
+		r.Loss, r.Usage, r.Gradients = learn.Number(w.lossValue()), w.usage().Sub(before[i]), w.reduction().Sub(reduced[i])
 		r.Halo, r.Checking = w.ep.TakeStats()
 		r.Train, r.Reduce = e.Train, e.Reduce
 		r.Samples, r.Stop = t.halo.Samples(w.index, e.Epoch), stop

@@ -14,6 +14,7 @@ import (
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/graph"
+	"capgnn/internal/learn"
 	"capgnn/internal/meet"
 	"capgnn/jaca"
 	"capgnn/pipeline/halo"
@@ -27,9 +28,9 @@ func TestRecordsOfRanks(t *testing.T) {
 	}
 	for round := range 30 {
 		parts := 1 + r.IntN(6)
-		epochs, scores := make([]partEpoch, parts), make([][3]tally, parts)
+		epochs, scores := make([]partEpoch, parts), make([][3]learn.Tally, parts)
 		for i := range parts {
-			e := partEpoch{Loss: number(value()), Usage: gpu.Usage{H2D: gpu.Bytes(r.Int64()), SpMM: r.Int64()}, Halo: jaca.Stats{Lookups: r.Int64(), AgeMax: r.IntN(9)},
+			e := partEpoch{Loss: learn.Number(value()), Usage: gpu.Usage{H2D: gpu.Bytes(r.Int64()), SpMM: r.Int64()}, Halo: jaca.Stats{Lookups: r.Int64(), AgeMax: r.IntN(9)},
 				Checking: time.Duration(r.Int64())}
 			e.Usage.Time[gpu.PhaseWait], e.Gradients.Peer = time.Duration(r.Int64()), gpu.Bytes(r.Int64())
 			for k := range r.IntN(3) {
@@ -41,7 +42,7 @@ func TestRecordsOfRanks(t *testing.T) {
 			}
 			epochs[i] = e
 			for s := range scores[i] {
-				scores[i][s] = tally{Correct: r.IntN(9), Total: 9, F1: gnn.F1Counts{TP: r.IntN(5), FP: 1}, Members: r.IntN(3), Loss: number(value()), Terms: r.IntN(9)}
+				scores[i][s] = learn.Tally{Correct: r.IntN(9), Total: 9, F1: gnn.F1Counts{TP: r.IntN(5), FP: 1}, Members: r.IntN(3), Loss: learn.Number(value()), Terms: r.IntN(9)}
 			}
 		}
 		var want EpochStats

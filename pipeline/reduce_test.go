@@ -11,6 +11,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/gpu/sim"
 	"capgnn/hostmem"
+	"capgnn/internal/learn"
 	"capgnn/internal/long"
 	"capgnn/internal/meet"
 	"capgnn/reduce"
@@ -343,7 +344,7 @@ func TestReductionDeadline(t *testing.T) {
 func TestCardsWithManyWeights(t *testing.T) {
 	const vertices, smaller = manyVertices, 34493.0 / manyVertices
 	p, m := task{share: 0.7, vertices: vertices}.make(t, gnn.GCN)
-	p.Features = Features{Cols: 8415, Dense: make([]float32, vertices*8415)}
+	p.Features = learn.Features{Cols: 8415, Dense: make([]float32, vertices*8415)}
 	m.In, m.Hidden = p.Features.Cols, 256
 	card, err := sim.FindCard("rtx3090")
 	if err != nil {

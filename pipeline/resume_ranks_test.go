@@ -17,6 +17,7 @@ import (
 	"capgnn/gnn"
 	"capgnn/graph"
 	"capgnn/internal/checkpoint"
+	"capgnn/internal/learn"
 	"capgnn/jaca"
 )
 
@@ -84,7 +85,7 @@ func TestRanksResumeAlike(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%s", kind, name), func(t *testing.T) {
 				turn := 2*turn + k
 				c := farRun{sharing: turn%3 == 1}
-				c.edit = func(p *Problem, o *Options) {
+				c.edit = func(p *learn.Problem, o *Options) {
 					farEdits[name](p, o)
 					o.Optimizer = optimizers[turn%len(optimizers)]
 				}
@@ -197,7 +198,7 @@ func TestCheckpointFaultsOverRanks(t *testing.T) {
 	} {
 		c := farRun{at: at}
 		c.p, c.m = task{share: 0.4, vertices: 100}.make(t, gnn.GCN)
-		c.edit = func(_ *Problem, o *Options) { o.Cache.Policy = jaca.JACA }
+		c.edit = func(_ *learn.Problem, o *Options) { o.Cache.Policy = jaca.JACA }
 		all, done := memoryRanks(t, 2, 0), make(chan struct{})
 		var cause error
 		for k := range all {

@@ -12,13 +12,14 @@ import (
 	"capgnn/graph"
 	"capgnn/hostmem"
 	"capgnn/internal/fit"
+	"capgnn/internal/learn"
 	"capgnn/internal/meet"
 	"capgnn/jaca"
 )
 
 // state is what a run counts besides weights; it goes into checkpoints.
 type state struct {
-	fit.State[Metrics]
+	fit.State[learn.Metrics]
 	Bypass jaca.Bypass
 	Totals Totals
 	best   *gnn.Weights
@@ -52,7 +53,7 @@ type fitter struct {
 	r *Result
 }
 
-var _ fit.Trainer[EpochStats, Metrics] = (*fitter)(nil)
+var _ fit.Trainer[EpochStats, learn.Metrics] = (*fitter)(nil)
 
 // Train implements fit.Trainer.
 func (f *fitter) Train(epoch int, e *EpochStats) (float64, error) {
@@ -73,7 +74,7 @@ func (f *fitter) Train(epoch int, e *EpochStats) (float64, error) {
 }
 
 // Evaluate implements fit.Trainer.
-func (f *fitter) Evaluate(epoch int, e *EpochStats) (Metrics, error) {
+func (f *fitter) Evaluate(epoch int, e *EpochStats) (learn.Metrics, error) {
 	start := time.Now()
 	m, loss, err := f.t.evaluate()
 	if err != nil {
@@ -85,7 +86,7 @@ func (f *fitter) Evaluate(epoch int, e *EpochStats) (Metrics, error) {
 }
 
 // Better implements fit.Trainer: without validation the newest weights are the best.
-func (f *fitter) Better(m, best Metrics) bool {
+func (f *fitter) Better(m, best learn.Metrics) bool {
 	return m.Val == nil || best.Val == nil || *m.Val > *best.Val
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"capgnn/gpu"
+	"capgnn/internal/learn"
 	"capgnn/jaca"
 )
 
@@ -28,7 +29,7 @@ type Simulation struct {
 // Simulate predicts the epochs of a run on devices that share a clock (package gpu/sim): the trainer's own code enqueues two
 // epochs, the second one counts. Devices without arithmetic make it quick. Nothing is kept, written, evaluated or scored; a
 // part that does not fit its device is a *gpu.OutOfMemory.
-func Simulate(ctx context.Context, p *Problem, o Options) (*Simulation, error) {
+func Simulate(ctx context.Context, p *learn.Problem, o Options) (*Simulation, error) {
 	clock := clockOf(o.Devices)
 	if clock == nil {
 		return nil, errors.New("simulate: the devices share no clock")

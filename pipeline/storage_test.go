@@ -8,6 +8,7 @@ import (
 
 	"capgnn/gnn"
 	"capgnn/gpu"
+	"capgnn/internal/learn"
 	"capgnn/internal/long"
 )
 
@@ -41,7 +42,7 @@ func TestBF16Storage(t *testing.T) {
 }
 
 // noisy returns the trace of a run, its weights, and what random errors of its features change.
-func noisy(t *testing.T, p *Problem, m gnn.Config, parts int, part []int32, edit func(*Options)) (base trace, at [][]float32, s spread) {
+func noisy(t *testing.T, p *learn.Problem, m gnn.Config, parts int, part []int32, edit func(*Options)) (base trace, at [][]float32, s spread) {
 	t.Helper()
 	base, at = traceOf(t, newTrainer(t, p, m, cpus(t, parts), part, edit), nil)
 	for seed := range uint64(3) {
@@ -75,7 +76,7 @@ func checkRounded(t *testing.T, name string, got, base trace, s spread) {
 }
 
 // withErrors returns features with random relative errors of up to size.
-func withErrors(f Features, size float64, seed uint64) Features {
+func withErrors(f learn.Features, size float64, seed uint64) learn.Features {
 	r := rand.New(rand.NewPCG(seed, 77))
 	change := func(x []float32) []float32 {
 		x = slices.Clone(x)

@@ -14,6 +14,7 @@ import (
 	"capgnn/graph"
 	"capgnn/hostmem"
 	"capgnn/internal/fit"
+	"capgnn/internal/learn"
 	"capgnn/internal/meet"
 	"capgnn/pipeline/halo"
 	"capgnn/reduce"
@@ -21,7 +22,7 @@ import (
 
 // Trainer is a run: one worker per part, all buffers in place. Not safe for use by several goroutines.
 type Trainer struct {
-	p        *Problem
+	p        *learn.Problem
 	o        Options
 	cut      *graph.Cut
 	shape    gnn.Shape
@@ -52,7 +53,7 @@ type Trainer struct {
 // New validates everything, cuts the graph, plans the order of operations, and puts every part on its device. Errors of
 // input are plain; a part that does not fit its device is a *gpu.OutOfMemory. Close must be called on success. Graph and
 // features of p are not read any more once New has returned.
-func New(ctx context.Context, p *Problem, o Options) (*Trainer, error) {
+func New(ctx context.Context, p *learn.Problem, o Options) (*Trainer, error) {
 	o.Parts = cmp.Or(o.Parts, len(o.Devices))
 	if err := o.validate(p); err != nil {
 		return nil, err
@@ -63,7 +64,7 @@ func New(ctx context.Context, p *Problem, o Options) (*Trainer, error) {
 	if o.WaitDeadline == 0 {
 		o.WaitDeadline = 5 * time.Minute
 	}
-	t := &Trainer{p: p, o: o, halo: new(halo.Plan), weights: gnn.NewWeights(o.Model), terms: p.lossTerms()}
+	t := &Trainer{p: p, o: o, halo: new(halo.Plan), weights: gnn.NewWeights(o.Model), terms: p.LossTerms()}
 	t.weights.Init(o.Model.Seed)
 	if o.Init != nil {
 		if err := t.weights.LoadStateDict(o.Init); err != nil {
@@ -95,7 +96,7 @@ func New(ctx context.Context, p *Problem, o Options) (*Trainer, error) {
 		t.Close()
 		return nil, err
 	}
-	t.state = state{State: fit.NewState[Metrics](), Bypass: t.halo.NewBypass(o.Cache.Bypass)}
+	t.state = state{State: fit.NewState[learn.Metrics](), Bypass: t.halo.NewBypass(o.Cache.Bypass)}
 	if err := t.begin(); err != nil {
 		t.Close()
 		return nil, err
@@ -120,7 +121,7 @@ func (t *Trainer) begin() error {
 }
 
 // validate reports all problems of o and p at once.
-func (o *Options) validate(p *Problem) error {
+func (o *Options) validate(p *learn.Problem) error {
 	errs := []error{p.Validate(), o.Model.Validate(), o.Optimizer.Validate()}
 	errs = append(errs, o.checkParts(p)...)
 	errs = append(errs, o.Cache.Validate(o.Parts, len(o.Devices)), o.checkRanks())
@@ -130,7 +131,7 @@ func (o *Options) validate(p *Problem) error {
 	return errors.Join(append(errs, o.checkModel(p)...)...)
 }
 
-func (o *Options) checkParts(p *Problem) (errs []error) {
+func (o *Options) checkParts(p *learn.Problem) (errs []error) {
 	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
 	if len(o.Devices) == 0 {
 		bad("no device")
@@ -150,7 +151,7 @@ func (o *Options) checkParts(p *Problem) (errs []error) {
 }
 
 // checkModel compares the model with the data that it reads.
-func (o *Options) checkModel(p *Problem) (errs []error) {
+func (o *Options) checkModel(p *learn.Problem) (errs []error) {
 	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
 	if o.Model.In != p.Features.Cols {
 		bad("the model reads %d features, the data has %d", o.Model.In, p.Features.Cols)

@@ -16,6 +16,7 @@ import (
 	"capgnn/gpu/sim"
 	"capgnn/graph/dataset"
 	"capgnn/graph/synth"
+	"capgnn/internal/learn"
 	"capgnn/profiler"
 	"capgnn/rapa"
 )
@@ -127,8 +128,8 @@ func TestSimulationIsTrue(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := g.Rows()
-	p := &Problem{Graph: g.WithLoops(), Classes: 8, Labels: class, Train: slices.Repeat([]bool{true}, n),
-		Features: Features{Cols: 100, Dense: slices.Repeat([]float32{0.5}, 100*n)}}
+	p := &learn.Problem{Graph: g.WithLoops(), Classes: 8, Labels: class, Train: slices.Repeat([]bool{true}, n),
+		Features: learn.Features{Cols: 100, Dense: slices.Repeat([]float32{0.5}, 100*n)}}
 	m := gnn.Config{Kind: gnn.GCN, Layers: 3, Hidden: 128, In: 100, Out: 8, Dropout: 0.5, Seed: 1}
 	for _, specs := range [][]host.Spec{{{Threads: 1, Memory: memory}}, {{Threads: 1, Memory: memory}, {Threads: 1, Memory: memory, Slow: 3}}} {
 		part := make([]int32, n)
@@ -168,7 +169,7 @@ func TestSimulationIsTrue(t *testing.T) {
 }
 
 // redditLike is a problem of the program's preset at 1/10.
-func redditLike(tb testing.TB, kind gnn.Kind) (*Problem, gnn.Config) {
+func redditLike(tb testing.TB, kind gnn.Kind) (*learn.Problem, gnn.Config) {
 	tb.Helper()
 	preset, err := synth.FindPreset("reddit-like")
 	if err == nil {
@@ -185,7 +186,7 @@ func redditLike(tb testing.TB, kind gnn.Kind) (*Problem, gnn.Config) {
 	if kind == gnn.GCN {
 		g = g.WithLoops()
 	}
-	p := &Problem{Graph: g, Features: Features{Cols: s.Cols, Dense: s.Dense}, Labels: s.Labels, Classes: s.Classes}
+	p := &learn.Problem{Graph: g, Features: learn.Features{Cols: s.Cols, Dense: s.Dense}, Labels: s.Labels, Classes: s.Classes}
 	if p.Train, p.Val, p.Test, err = dataset.Split(g.Rows(), nil, 1, preset.Split); err != nil {
 		tb.Fatal(err)
 	}
@@ -212,7 +213,7 @@ func BenchmarkTruth(b *testing.B) {
 		for _, name := range []string{"amazon_photo", "ppi", "coauthor_physics", "reddit-like"} {
 			for _, kind := range []gnn.Kind{gnn.GCN, gnn.SAGE} {
 				b.Run(fmt.Sprintf("%s/%s/%s", setup.name, name, kind), func(b *testing.B) {
-					var p *Problem
+					var p *learn.Problem
 					var m gnn.Config
 					if name == "reddit-like" {
 						p, m = redditLike(b, kind)

@@ -11,6 +11,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/hostmem"
+	"capgnn/internal/learn"
 	"capgnn/internal/meet"
 	"capgnn/pipeline/halo"
 	"capgnn/reduce"
@@ -69,7 +70,7 @@ type backwardPass struct {
 }
 
 // runTrain enqueues one training epoch up to the gradients. done is gnn.Pass.Backward's.
-func (w *worker) runTrain(epoch int, p *Problem, scale float64, done func(layer int)) {
+func (w *worker) runTrain(epoch int, p *learn.Problem, scale float64, done func(layer int)) {
 	q := w.compute
 	q.Fill(gpu.Matrix{Buf: w.grads.Flat.Buf, Rows: 1, Cols: w.grads.Flat.Len, LD: w.grads.Flat.Len}, 0)
 	if w.trainHalo != nil {

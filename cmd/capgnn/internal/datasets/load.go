@@ -16,13 +16,13 @@ import (
 	"capgnn/graph"
 	"capgnn/graph/dataset"
 	"capgnn/graph/dataset/formats"
-	"capgnn/pipeline"
+	"capgnn/internal/learn"
 )
 
 // Input is a data set made ready for one run.
 type Input struct {
 	Name    string
-	Problem *pipeline.Problem
+	Problem *learn.Problem
 	// ClassNames are what the classes are called; nil: only their numbers are known.
 	ClassNames []string
 	Scaling    *dataset.Scaling // of the features; nil: they are as stored
@@ -32,7 +32,7 @@ type Input struct {
 
 // Release gives graph and features back, which must not be used any more.
 func (l *Input) Release() error {
-	l.Problem.Graph, l.Problem.Features = nil, pipeline.Features{}
+	l.Problem.Graph, l.Problem.Features = nil, learn.Features{}
 	return l.CloseFiles()
 }
 
@@ -131,7 +131,7 @@ func Overlooked(d *dataset.Dataset, wanted ...string) error {
 }
 
 // newProblem splits the vertices and settles the self-loops.
-func newProblem(d *dataset.Dataset, cfg *runfolder.Config) (*pipeline.Problem, error) {
+func newProblem(d *dataset.Dataset, cfg *runfolder.Config) (*learn.Problem, error) {
 	wanted := []string{dataset.LooksFeatures, dataset.LooksLabels}
 	if cfg.Split.String() == "" {
 		wanted = append(wanted, dataset.LooksSplit)
@@ -145,9 +145,9 @@ func newProblem(d *dataset.Dataset, cfg *runfolder.Config) (*pipeline.Problem, e
 	if d.Labels == nil && d.Targets == nil {
 		return nil, term.Usagef("the data set has no labels (y): nothing can be learned from it")
 	}
-	p := &pipeline.Problem{
+	p := &learn.Problem{
 		Graph: d.Graph, Loops: LoopsOf(cfg.SelfLoops, cfg.Model),
-		Features: pipeline.Features{Cols: d.Features.Cols, Dense: d.Features.Dense, Indptr: d.Features.Indptr, Indices: d.Features.Indices, Data: d.Features.Data},
+		Features: learn.Features{Cols: d.Features.Cols, Dense: d.Features.Dense, Indptr: d.Features.Indptr, Indices: d.Features.Indices, Data: d.Features.Data},
 		Labels:   d.Labels, Targets: d.Targets, Classes: d.Classes,
 		Train: d.Train, Val: d.Val, Test: d.Test,
 	}

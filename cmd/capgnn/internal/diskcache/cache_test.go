@@ -13,6 +13,7 @@ import (
 
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/graph/synth"
+	"capgnn/internal/learn"
 	"capgnn/pipeline"
 )
 
@@ -172,12 +173,12 @@ func TestRecall(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	problem := func(seed uint64) *pipeline.Problem {
+	problem := func(seed uint64) *learn.Problem {
 		g, err := synth.Random(50, 100, true, seed)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return &pipeline.Problem{Graph: g, Features: pipeline.Features{Cols: 1, Dense: make([]float32, 50)}}
+		return &learn.Problem{Graph: g, Features: learn.Features{Cols: 1, Dense: make([]float32, 50)}}
 	}
 	a, b := SumsOf(problem(1)), SumsOf(problem(2))
 	if a.Graph == b.Graph || a.Features != b.Features || !a.sound() {
@@ -185,7 +186,7 @@ func TestRecall(t *testing.T) {
 	}
 	// The future lies after the change of the file, whose time no program can set back.
 	future := time.Now().Add(time.Hour)
-	check := func(what string, started time.Time, options string, p *pipeline.Problem, want Sums) {
+	check := func(what string, started time.Time, options string, p *learn.Problem, want Sums) {
 		t.Helper()
 		if got := c.Recall(dir, options, started, p); got != want {
 			t.Errorf("%s: other sums than wanted", what)

@@ -9,7 +9,7 @@ import (
 
 	"capgnn/graph"
 	"capgnn/hostmem"
-	"capgnn/pipeline"
+	"capgnn/internal/learn"
 )
 
 // Sums are the hex SHA-256 of what is large in a data set: the graph, loops as they were read, and the features. Equal arrays
@@ -20,7 +20,7 @@ type Sums struct {
 }
 
 // SumsOf computes the sums of a problem.
-func SumsOf(p *pipeline.Problem) Sums {
+func SumsOf(p *learn.Problem) Sums {
 	f := &p.Features
 	g, x := sha256.New(), sha256.New()
 	fmt.Fprintf(g, "capgnn graph 2 vertices=%d\n", p.Vertices())
@@ -36,7 +36,7 @@ func SumsOf(p *pipeline.Problem) Sums {
 
 // Identify returns the hex SHA-256 of a problem with these sums: graph, features, labels and splits. Equal problems train
 // alike, whatever file they came from.
-func Identify(p *pipeline.Problem, s Sums) string {
+func Identify(p *learn.Problem, s Sums) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "capgnn problem 2 graph=%s loops=%v features=%s classes=%d\n", s.Graph, p.Loops, s.Features, p.Classes)
 	hashArray(h, "y", p.Labels)

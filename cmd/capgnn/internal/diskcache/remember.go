@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/internal/learn"
 	"capgnn/internal/regular"
-	"capgnn/pipeline"
 )
 
 // fileStamp is what changes when a file does: git's index trusts the same numbers.
@@ -93,7 +93,7 @@ const memoryVersion = 1
 
 // Recall returns the sums of the problem that was read with these options from path, beginning at started: those that were
 // computed before, if the files are still the same, else new ones, which are remembered.
-func (c *Cache) Recall(path, options string, started time.Time, p *pipeline.Problem) Sums {
+func (c *Cache) Recall(path, options string, started time.Time, p *learn.Problem) Sums {
 	if c == nil || path == "" {
 		return SumsOf(p)
 	}

@@ -13,7 +13,7 @@ import (
 	"capgnn/gnn"
 	"capgnn/graph/dataset"
 	"capgnn/hostmem"
-	"capgnn/pipeline"
+	"capgnn/internal/learn"
 )
 
 // beginning is what rank 0 says of a prediction. Other ranks have the data set, and not the run folder.
@@ -103,7 +103,7 @@ func (p *Prediction) failed(err error) error {
 func (p *Prediction) leads() bool { return p.Ranks == nil || p.Ranks.Leads() }
 
 // identity is what ranks compare of their data sets.
-func identity(p *pipeline.Problem) string {
+func identity(p *learn.Problem) string {
 	h := sha256.New()
 	for _, raw := range [][]byte{hostmem.Bytes(p.Graph.Indptr), hostmem.Bytes(p.Graph.Indices), hostmem.Bytes(p.Features.Dense), hostmem.Bytes(p.Features.Indptr),
 		hostmem.Bytes(p.Features.Indices), hostmem.Bytes(p.Features.Data)} {

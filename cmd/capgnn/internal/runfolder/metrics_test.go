@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"capgnn/gpu"
+	"capgnn/internal/learn"
 	"capgnn/pipeline"
 )
 
@@ -21,7 +22,7 @@ func stats(epoch int, loss float64) pipeline.EpochStats {
 func TestMetricsLine(t *testing.T) {
 	half := 0.5
 	s := stats(3, float64(float32(1)/3))
-	s.Eval, s.Metrics = true, pipeline.Metrics{Train: &half}
+	s.Eval, s.Metrics = true, learn.Metrics{Train: &half}
 	s.ValLoss = &half
 	data, err := json.Marshal(new(Metrics).line(s))
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"capgnn/gpu"
+	"capgnn/internal/learn"
 	"capgnn/internal/tfevents"
 	"capgnn/pipeline"
 )
@@ -23,7 +24,7 @@ type Events struct {
 const MetricMulti = "micro-f1"
 
 // MetricName returns what the scores of a problem are called.
-func MetricName(p *pipeline.Problem) string {
+func MetricName(p *learn.Problem) string {
 	if p.Targets != nil {
 		return MetricMulti
 	}

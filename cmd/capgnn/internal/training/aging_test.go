@@ -12,7 +12,7 @@ import (
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/graph/synth"
-	"capgnn/pipeline"
+	"capgnn/internal/learn"
 )
 
 // settled returns a run on a generated graph that has come as far as which layers may read stale halo rows.
@@ -23,7 +23,7 @@ func settled(t *testing.T, settings map[string]string) *Run {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &pipeline.Problem{Graph: g, Features: pipeline.Features{Cols: 16, Dense: make([]float32, 16*vertices)}, Labels: labels, Classes: classes, Train: make([]bool, vertices)}
+	p := &learn.Problem{Graph: g, Features: learn.Features{Cols: 16, Dense: make([]float32, 16*vertices)}, Labels: labels, Classes: classes, Train: make([]bool, vertices)}
 	for v := range p.Train {
 		p.Train[v] = true
 	}

@@ -7,7 +7,7 @@ import (
 	"capgnn/cmd/capgnn/internal/datasets"
 	"capgnn/cmd/capgnn/internal/diskcache"
 	"capgnn/cmd/capgnn/internal/term"
-	"capgnn/pipeline"
+	"capgnn/internal/learn"
 )
 
 // LoadGraph reads the data set. One without features or labels will do: it is cut, and nothing is said about training.
@@ -24,7 +24,7 @@ func (t *Run) LoadGraph(ctx context.Context) error {
 		t.cutting = true
 		return t.Load(ctx)
 	}
-	p := &pipeline.Problem{Graph: d.Graph, Loops: datasets.LoopsOf(t.Config.SelfLoops, t.Config.Model), Train: d.Train}
+	p := &learn.Problem{Graph: d.Graph, Loops: datasets.LoopsOf(t.Config.SelfLoops, t.Config.Model), Train: d.Train}
 	t.cutting, t.Bare = true, true
 	t.Data = &datasets.Input{Name: d.Name, Problem: p, Sums: diskcache.SumsOf(p), CloseFiles: d.Close}
 	t.Console.Note("%s: %s vertices, %s edges, nothing to learn from: times and memory of training cannot be told", d.Name, term.Grouped(p.Vertices()), term.Grouped(p.Graph.Edges()))

@@ -14,7 +14,7 @@ import (
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/graph/synth"
 	"capgnn/hostmem"
-	"capgnn/pipeline"
+	"capgnn/internal/learn"
 )
 
 // A cached order is used, and a damaged one is made again with a note.
@@ -25,7 +25,7 @@ func TestRanksAreCached(t *testing.T) {
 		t.Fatal(err)
 	}
 	var log bytes.Buffer
-	tr := &Run{Console: &term.Console{Out: &log, Err: &log}, Data: &datasets.Input{Problem: &pipeline.Problem{Graph: g}}, Config: runfolder.Default()}
+	tr := &Run{Console: &term.Console{Out: &log, Err: &log}, Data: &datasets.Input{Problem: &learn.Problem{Graph: g}}, Config: runfolder.Default()}
 	first, err := tr.ranks(context.Background(), runfolder.OrderDegree)
 	if err != nil {
 		t.Fatal(err)

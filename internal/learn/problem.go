@@ -1,0 +1,117 @@
+package learn
+
+import (
+	"errors"
+	"fmt"
+
+	"capgnn/graph"
+)
+
+// Problem is what a run learns: a graph with features, labels and splits. All slices are read-only and indexed by
+// original vertex id.
+type Problem struct {
+	Graph    *graph.CSR  // in-neighbours
+	Loops    graph.Loops // what the model wants to become of the graph's self-loops; 0: nothing
+	Features Features
+	Labels   []int32 // class per vertex, -1 = unlabelled; nil for multi-label problems
+	Targets  []uint8 // vertices × classes, 0 or 1; nil for single-label problems
+	Classes  int
+	Train    []bool // at least one true
+	Val      []bool // may be nil or empty: no validation
+	Test     []bool // may be nil or empty
+	// GraphKey and FeaturesKey identify the contents of Graph and Features over runs (a hash); "": nothing
+	// that is made of them is kept for later runs.
+	GraphKey, FeaturesKey string
+}
+
+// Vertices returns the number of vertices.
+func (p *Problem) Vertices() int { return p.Graph.Rows() }
+
+// Validate reports what is inconsistent in a problem.
+func (p *Problem) Validate() error {
+	n := p.Vertices()
+	errs := []error{p.ValidateInput()}
+	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
+	if (p.Labels == nil) == (p.Targets == nil) {
+		bad("need labels or targets, and not both")
+	}
+	if p.Labels != nil && len(p.Labels) != n {
+		bad("%d labels for %d vertices", len(p.Labels), n)
+	}
+	if p.Targets != nil && len(p.Targets) != n*p.Classes {
+		bad("%d targets, want %d vertices × %d labels", len(p.Targets), n, p.Classes)
+	}
+	for v, y := range p.Labels {
+		if y < -1 || int(y) >= p.Classes {
+			bad("vertex %d: label %d is outside [-1, %d)", v, y, p.Classes)
+			break
+		}
+	}
+	for _, m := range []struct {
+		name string
+		mask []bool
+	}{{"train", p.Train}, {"val", p.Val}, {"test", p.Test}} {
+		if m.mask != nil && len(m.mask) != n {
+			bad("%s mask has %d entries for %d vertices", m.name, len(m.mask), n)
+		}
+	}
+	if errors.Join(errs...) == nil && p.TrainingVertices() == 0 {
+		bad("no vertex to train on: the training mask is empty or all its vertices are unlabelled")
+	}
+	return errors.Join(errs...)
+}
+
+// ValidateInput reports what is inconsistent in graph and features, which is all that a prediction reads.
+func (p *Problem) ValidateInput() error {
+	n := p.Vertices()
+	var errs []error
+	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
+	if p.Graph.Cols != n {
+		bad("graph has %d rows and %d columns", n, p.Graph.Cols)
+	}
+	f := &p.Features
+	switch {
+	case f.Cols < 1:
+		bad("features have %d columns", f.Cols)
+	case f.Sparse():
+		if len(f.Indptr) != n+1 || len(f.Indices) != len(f.Data) {
+			bad("sparse features: %d row pointers for %d vertices, %d indices, %d values", len(f.Indptr), n, len(f.Indices), len(f.Data))
+		}
+	case len(f.Dense) != n*f.Cols:
+		bad("features: %d values, want %d vertices × %d", len(f.Dense), n, f.Cols)
+	}
+	return errors.Join(errs...)
+}
+
+// Answers returns the problem without what devices hold once it is placed: edges and features.
+func (p *Problem) Answers() *Problem {
+	q := *p
+	q.Graph = &graph.CSR{Indptr: make([]int64, p.Vertices()+1), Cols: p.Vertices()}
+	q.Features = Features{Cols: p.Features.Cols}
+	return &q
+}
+
+// Trains reports whether vertex v contributes to the loss.
+func (p *Problem) Trains(v graph.NodeID) bool {
+	return p.Train != nil && p.Train[v] && (p.Labels == nil || p.Labels[v] >= 0)
+}
+
+// TrainingVertices returns how many vertices contribute to the loss.
+func (p *Problem) TrainingVertices() int {
+	n := 0
+	for v := range p.Vertices() {
+		if p.Trains(graph.NodeID(v)) {
+			n++
+		}
+	}
+	return n
+}
+
+// LossTerms is what the loss is the mean over: training vertices, times labels for multi-label problems.
+func (p *Problem) LossTerms() int {
+	n := p.TrainingVertices()
+	if p.Targets != nil {
+		n *= p.Classes
+	}
+	return n
+}
