@@ -13,6 +13,17 @@
 // sum, is fixed by the Plan and the shapes. Gradients are partial sums over the rows of this device; whoever runs several
 // devices adds them up.
 //
+// # Blocks
+//
+// A LayerGraph is rectangular: a layer reads Src rows and computes the first Rows of them. So a pass goes through whole graphs and
+// through stacks of sampled blocks alike. For blocks that differ from step to step, NewPass plans for the largest ones that are
+// known; of these LayerGraphs only the sizes are read. Bind, before each step's Forward, has the pass go through that step's
+// blocks; blocks beyond what was planned are *Exceeds, and Grow makes room for them. Src of a layer is Rows of the one before. With
+// ÂX precomputed layer 0 has no entries, its Src is its Rows, and Input holds AX and, but for GCN, X of these. Entries over some of
+// a vertex's neighbours weigh n/k more (Rescale).
+//
+// NewLayerPass goes through one layer alone, for evaluation layer by layer.
+//
 // # Source
 //
 // docs/mathematics.md. The paper trains GCN and GraphSAGE as its PyTorch code does (§2.1); the savings, GIN, GAT across parts and

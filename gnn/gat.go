@@ -28,7 +28,7 @@ type gat struct {
 
 func newGAT(p *Pass, l int, ws *Workspace) *gat {
 	width := p.cfg.gatWidth(l)
-	g, heads := &p.layers[l], p.cfg.Heads
+	heads := p.cfg.Heads
 	c := &gat{linear: newLinear(p, l, width, ws, true), width: width, heads: heads, last: l == p.cfg.Layers-1}
 	name := func(kind string) string {
 		if p.training() {
@@ -36,27 +36,27 @@ func newGAT(p *Pass, l int, ws *Workspace) *gat {
 		}
 		return "eval-" + kind
 	}
-	c.s = ws.matrix(name("score-src"), g.Src, heads)
-	c.d = ws.matrix(name("score-dst"), g.Rows, heads)
-	c.lse = ws.matrix(name("lse"), g.Rows, heads)
-	c.sHalo = ws.matrix(name("score-halo"), g.HaloRows, heads)
-	c.o = ws.matrix(name("attended"), g.Rows, width)
+	c.s = ws.matrix(name("score-src"), p.srcOf(l), heads)
+	c.d = ws.matrix(name("score-dst"), p.rowsOf(l), heads)
+	c.lse = ws.matrix(name("lse"), p.rowsOf(l), heads)
+	c.sHalo = ws.matrix(name("score-halo"), p.haloOf(l), heads)
+	c.o = ws.matrix(name("attended"), p.rowsOf(l), width)
 	if !p.training() {
 		return c
 	}
-	c.e = ws.matrix("e", g.Rows, width+3*heads)
-	c.dt = ws.matrix("g", g.Src, width)
-	c.ds = ws.matrix("gs", g.Src, heads)
-	c.dd = ws.matrix("gd", g.Rows, heads)
+	c.e = ws.matrix("e", p.rowsOf(l), width+3*heads)
+	c.dt = ws.matrix("g", p.srcOf(l), width)
+	c.ds = ws.matrix("gs", p.srcOf(l), heads)
+	c.dd = ws.matrix("gd", p.rowsOf(l), heads)
 	if p.replicated(l) {
-		c.dtHalo = ws.matrix("ghalo", g.HaloRows, width)
-		c.dsHal = ws.matrix("gshalo", g.HaloRows, heads)
+		c.dtHalo = ws.matrix("ghalo", p.haloOf(l), width)
+		c.dsHal = ws.matrix("gshalo", p.haloOf(l), heads)
 	}
 	return c
 }
 
 func (c *gat) forward(x *exec, h, z gpu.Matrix, then *gpu.Epilogue) {
-	pr, lg := &x.params.layers[c.l], &x.layers[c.l]
+	pr, lg := &x.params.layers[c.l], x.graph(c.l)
 	t, tHalo := c.transform(x, h, pr.w)
 	exchange := x.exchanges(c.l)
 	if exchange {
@@ -107,7 +107,7 @@ func (c *gat) columns(e gpu.Matrix) (do, d, lse, g gpu.Matrix) {
 }
 
 func (c *gat) backward(x *exec, dz, dh gpu.Matrix) {
-	pr, gr, lg := &x.params.layers[c.l], &x.grads.layers[c.l], &x.layers[c.l]
+	pr, gr, lg := &x.params.layers[c.l], &x.grads.layers[c.l], x.graph(c.l)
 	do, d, lse, g := c.columns(*c.e)
 	if c.last {
 		x.q.HeadMeanBackward(do, dz)

@@ -21,7 +21,7 @@ func (c *gcn) forward(x *exec, h, z gpu.Matrix, then *gpu.Epilogue) {
 		return
 	}
 	t, tHalo := c.transform(x, h, pr.w)
-	x.aggregate(c.l, Forward, &x.layers[c.l].Forward, gpu.AggregateArgs{Y: z, X: t, Bias: pr.bias, Then: then}, tHalo, nil)
+	x.aggregate(c.l, Forward, &x.graph(c.l).Forward, gpu.AggregateArgs{Y: z, X: t, Bias: pr.bias, Then: then}, tHalo, nil)
 }
 
 func (c *gcn) backward(x *exec, dz, dh gpu.Matrix) {

@@ -19,7 +19,7 @@ type gin struct {
 func newGIN(p *Pass, l int, ws *Workspace) *gin {
 	_, out := p.cfg.Width(l)
 	c := &gin{linear: newLinear(p, l, out, ws, true)}
-	rows := p.layers[l].Rows
+	rows := p.rowsOf(l)
 	name := "dy"
 	if p.training() {
 		name = fmt.Sprintf("mlp%d", l)
@@ -41,7 +41,7 @@ func newGIN(p *Pass, l int, ws *Workspace) *gin {
 
 func (c *gin) forward(x *exec, h, z gpu.Matrix, then *gpu.Epilogue) {
 	pr := &x.params.layers[c.l]
-	rows := x.layers[c.l].Rows
+	rows := x.graph(c.l).Rows
 	relu := &gpu.Epilogue{Z: *c.y, H: *c.y, ReLU: true}
 	switch {
 	case c.precomputed(x):
@@ -54,7 +54,7 @@ func (c *gin) forward(x *exec, h, z gpu.Matrix, then *gpu.Epilogue) {
 		x.q.Linear(gpu.LinearArgs{Z: *c.y, X: s, W: pr.w, Bias: pr.innerBias, Then: relu})
 	default:
 		t, tHalo := c.transform(x, h, pr.w)
-		x.aggregate(c.l, Forward, &x.layers[c.l].Forward,
+		x.aggregate(c.l, Forward, &x.graph(c.l).Forward,
 			gpu.AggregateArgs{Y: *c.y, X: t, Accumulate: true, Bias: pr.innerBias, Then: relu}, tHalo,
 			func() {
 				x.q.Fill(*c.y, 0)
@@ -66,7 +66,7 @@ func (c *gin) forward(x *exec, h, z gpu.Matrix, then *gpu.Epilogue) {
 
 func (c *gin) backward(x *exec, dz, dh gpu.Matrix) {
 	pr, gr := &x.params.layers[c.l], &x.grads.layers[c.l]
-	rows := x.layers[c.l].Rows
+	rows := x.graph(c.l).Rows
 	du := *c.du
 	x.q.Gemm(gpu.GemmArgs{C: gr.w2, A: dz, B: *c.y, TransA: true, Beta: 1})
 	x.q.Gemm(gpu.GemmArgs{C: *c.dy, A: dz, B: pr.w2})
@@ -95,7 +95,7 @@ func (c *gin) backward(x *exec, dz, dh gpu.Matrix) {
 func (c *gin) weightGrad(x *exec, h, _ gpu.Matrix) {
 	gr := &x.grads.layers[c.l]
 	if c.keepsAggregate(x) {
-		x.q.Dot(gr.eps, *c.ds, c.source(x, h).Dense.RowRange(0, x.layers[c.l].Rows), 1)
+		x.q.Dot(gr.eps, *c.ds, c.source(x, h).Dense.RowRange(0, x.graph(c.l).Rows), 1)
 		return
 	}
 	c.linear.weightGrad(x, h, gr.w)

@@ -27,11 +27,10 @@ type linear struct {
 func newLinear(p *Pass, l, out int, ws *Workspace, keepT bool) linear {
 	in, _ := p.cfg.Width(l)
 	n := linear{l: l, lp: p.plan.Layers[l], in: in, out: out}
-	g := &p.layers[l]
 	if l == 0 && p.in.X.sparse() {
-		n.wt = ws.matrix("wt", in, out)
+		n.wt = ws.matrix("wt", number(in), out)
 		if p.training() {
-			n.dwt = ws.matrix("dwt", in, out)
+			n.dwt = ws.matrix("dwt", number(in), out)
 		}
 	}
 	if l == 0 && p.plan.Input == Precomputed {
@@ -43,23 +42,23 @@ func newLinear(p *Pass, l, out int, ws *Workspace, keepT bool) linear {
 			name = fmt.Sprintf("s%d", l)
 		}
 		if n.lp.BackwardIn && p.training() {
-			n.ds = ws.typed("g", g.Rows, in, p.cfg.GatherType(p.plan, l, Backward))
+			n.ds = ws.typed("g", p.rowsOf(l), in, p.cfg.GatherType(p.plan, l, Backward))
 		}
-		n.s = ws.matrix(name, g.Rows, in)
+		n.s = ws.matrix(name, p.rowsOf(l), in)
 	} else {
 		name := "g"
 		if keepT && p.training() {
 			name = fmt.Sprintf("t%d", l)
 		}
-		n.t = ws.typed(name, g.Src, out, p.cfg.GatherType(p.plan, l, Forward))
+		n.t = ws.typed(name, p.srcOf(l), out, p.cfg.GatherType(p.plan, l, Forward))
 	}
 	if p.training() && !n.lp.BackwardIn {
-		n.g = ws.matrix("g", g.Src, out)
+		n.g = ws.matrix("g", p.srcOf(l), out)
 	}
 	if p.replicated(l) {
-		n.tHalo = ws.typed("thalo", g.HaloRows, out, p.cfg.GatherType(p.plan, l, Forward))
+		n.tHalo = ws.typed("thalo", p.haloOf(l), out, p.cfg.GatherType(p.plan, l, Forward))
 		if p.training() {
-			n.gHalo = ws.matrix("ghalo", g.HaloRows, out)
+			n.gHalo = ws.matrix("ghalo", p.haloOf(l), out)
 		}
 	}
 	return n
@@ -68,7 +67,7 @@ func newLinear(p *Pass, l, out int, ws *Workspace, keepT bool) linear {
 // source returns the rows that the layer reads, as features.
 func (n *linear) source(x *exec, h gpu.Matrix) Features {
 	if n.l == 0 {
-		return x.in.X.head(x.layers[0].Src)
+		return x.in.X.head(x.graph(0).Src)
 	}
 	return Features{Dense: h}
 }
@@ -111,13 +110,13 @@ func (n *linear) transform(x *exec, h, w gpu.Matrix) (t, tHalo gpu.Matrix) {
 
 // gather enqueues S = A·H, with the exchange of H.
 func (n *linear) gather(x *exec, h gpu.Matrix) gpu.Matrix {
-	x.aggregate(n.l, Forward, &x.layers[n.l].Forward, gpu.AggregateArgs{Y: *n.s, X: n.source(x, h).Dense}, gpu.Matrix{}, nil)
+	x.aggregate(n.l, Forward, &x.graph(n.l).Forward, gpu.AggregateArgs{Y: *n.s, X: n.source(x, h).Dense}, gpu.Matrix{}, nil)
 	return *n.s
 }
 
 // scatter enqueues G = Aᵀ·dZ, with the exchange of dZ or, for replicated halo rows, their share of it.
 func (n *linear) scatter(x *exec, dz gpu.Matrix) gpu.Matrix {
-	lg := &x.layers[n.l]
+	lg := x.graph(n.l)
 	x.aggregate(n.l, Backward, &lg.Backward, gpu.AggregateArgs{Y: *n.g, X: dz}, gpu.Matrix{}, nil)
 	if gHalo := n.replicatedGrad(); gHalo.Rows > 0 {
 		x.q.Aggregate(gpu.AggregateArgs{Y: gHalo, A: lg.HaloBack, X: dz,
@@ -128,13 +127,13 @@ func (n *linear) scatter(x *exec, dz gpu.Matrix) gpu.Matrix {
 
 // scatterIn enqueues dH = Aᵀ·(dZ·W), with the exchange of dZ·W.
 func (n *linear) scatterIn(x *exec, ds, dh gpu.Matrix) {
-	x.aggregate(n.l, Backward, &x.layers[n.l].Backward, gpu.AggregateArgs{Y: dh, X: ds}, gpu.Matrix{}, nil)
+	x.aggregate(n.l, Backward, &x.graph(n.l).Backward, gpu.AggregateArgs{Y: dh, X: ds}, gpu.Matrix{}, nil)
 }
 
 // aggregated returns A·H as the forward pass left it: precomputed or kept.
 func (n *linear) aggregated(x *exec) gpu.Matrix {
 	if n.l == 0 && x.plan.Input == Precomputed {
-		return x.in.AX.RowRange(0, x.layers[0].Rows)
+		return x.in.AX.RowRange(0, x.graph(0).Rows)
 	}
 	return *n.s
 }

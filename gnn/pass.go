@@ -14,11 +14,14 @@ const normEps = 1e-5
 type Pass struct {
 	cfg    Config
 	plan   Plan
+	first  int // of the layers that the pass runs
 	layers []LayerGraph
 	in     Input
 	params *Params
 	grads  *Params // nil: evaluation
-	stages []stage
+	stages []stage // of layers, as layers
+	ws     *Workspace
+	views  []view // of ws
 	// Probe, if given, is shown the rows behind each exchange of training as they are before dropout: forward, what LayerNorm
 	// makes of the layer before; backward, the gradient of the layer's output. It may enqueue operations that read rows.
 	Probe func(q gpu.Queue, layer int, dir Direction, rows gpu.Matrix)
@@ -59,18 +62,74 @@ type exec struct {
 // NewPass plans a pass over layers, with its buffers requested from ws (to be allocated by the caller before the first
 // Forward). grads nil makes an evaluation pass.
 func NewPass(c Config, plan Plan, layers []LayerGraph, in Input, params, grads *Params, ws *Workspace) *Pass {
-	p := &Pass{cfg: c, plan: plan, layers: layers, in: in, params: params, grads: grads}
-	for l := range layers {
-		p.stages = append(p.stages, p.newStage(l, ws))
+	return newPass(&Pass{cfg: c, plan: plan, layers: layers, in: in, params: params, grads: grads, ws: ws})
+}
+
+// NewLayerPass plans an evaluation pass through layer l alone, over the block g; its bits are those of a whole evaluation. What
+// layer l reads is in's X: for l > 0 rows that the layer before made, dense, the first g.Src of them. Forward returns what layer l
+// makes of them, behind LayerNorm and ReLU but for the last layer, in BF16 where the plan stores these rows so.
+func NewLayerPass(c Config, plan Plan, l int, g LayerGraph, in Input, params *Params, ws *Workspace) *Pass {
+	return newPass(&Pass{cfg: c, plan: plan, first: l, layers: []LayerGraph{g}, in: in, params: params, ws: ws})
+}
+
+func newPass(p *Pass) *Pass {
+	from := len(p.ws.views)
+	for i := range p.layers {
+		p.stages = append(p.stages, p.newStage(p.first+i, p.ws))
 	}
+	p.views = p.ws.views[from:len(p.ws.views):len(p.ws.views)]
+	p.ws.plan(p.views, p.layers)
 	return p
+}
+
+// Bind has the pass go through other blocks from the next Forward on: as many layers as it has, of any sizes that its slabs
+// reach; beyond them it changes nothing and returns *Exceeds. It allocates nothing and may be called while earlier steps are
+// under way: what it changes is read when operations are enqueued. layers must stay as they are until the next Bind.
+func (p *Pass) Bind(layers []LayerGraph, in Input) error {
+	p.checkLayers(layers)
+	if e := p.ws.exceeds(p.views, layers); e != nil {
+		return e
+	}
+	fit(p.views, layers)
+	p.layers, p.in = layers, in
+	return nil
+}
+
+// Grow makes the slabs of the pass's workspace that are too small for layers larger, by an eighth of their size or more where
+// that can be had, so that Bind takes layers. Other slabs stay what they are. Nothing of an earlier step lies in the new ones, and
+// what passes returned before is invalid. The device's queues must be synchronised. After an error the workspace can only be freed.
+func (p *Pass) Grow(dev gpu.Device, layers []LayerGraph) error {
+	p.checkLayers(layers)
+	return p.ws.grow(dev, p.views, layers)
+}
+
+func (p *Pass) checkLayers(layers []LayerGraph) {
+	if len(layers) != len(p.stages) {
+		panic(fmt.Sprintf("gnn: %d blocks for a pass through %d layers", len(layers), len(p.stages)))
+	}
 }
 
 func (p *Pass) training() bool { return p.grads != nil }
 
+// graph and stage return what layer l aggregates over, and its buffers.
+func (p *Pass) graph(l int) *LayerGraph { return &p.layers[l-p.first] }
+func (p *Pass) stage(l int) *stage      { return &p.stages[l-p.first] }
+
+// rowsOf, srcOf and haloOf count what layer l computes, reads, and reads of other parts.
+func (p *Pass) rowsOf(l int) count {
+	return count{layer: l - p.first, rows: func(g *LayerGraph) int { return g.Rows }}
+}
+
+func (p *Pass) srcOf(l int) count {
+	return count{layer: l - p.first, rows: func(g *LayerGraph) int { return g.Src }}
+}
+
+func (p *Pass) haloOf(l int) count {
+	return count{layer: l - p.first, rows: func(g *LayerGraph) int { return g.HaloRows }}
+}
+
 func (p *Pass) newStage(l int, ws *Workspace) stage {
 	in, out := p.cfg.Width(l)
-	g := &p.layers[l]
 	last := l == p.cfg.Layers-1
 	s := stage{conv: p.newConv(l, ws)}
 	// What a layer made lives until the next one has read it, and so does its gradient: slabs take turns. In the backward
@@ -87,24 +146,24 @@ func (p *Pass) newStage(l int, ws *Workspace) stage {
 		}
 		return kind + "0"
 	}
-	s.z = ws.matrix(own("z"), g.Rows, out)
+	s.z = ws.matrix(own("z"), p.rowsOf(l), out)
 	if !last {
 		name := turn("rows", l)
 		if !p.plan.Fused {
 			name = own("h")
-			s.y = ws.matrix(own("y"), g.Rows, out)
+			s.y = ws.matrix(own("y"), p.rowsOf(l), out)
 		}
-		s.h = ws.typed(name, g.Rows, out, p.rowType(l))
+		s.h = ws.typed(name, p.rowsOf(l), out, p.rowType(l))
 	}
 	if !p.training() {
 		return s
 	}
-	s.rstd = ws.vec(own("rstd"), g.Rows)
+	s.rstd = ws.vec(own("rstd"), p.rowsOf(l))
 	if l > 0 {
-		s.dh = ws.matrix(turn("rows", l), g.Src, in)
+		s.dh = ws.matrix(turn("rows", l), p.srcOf(l), in)
 	}
 	if t := p.gradType(l); t != gpu.FP32 {
-		s.dz = ws.typed(turn("dz", l), g.Rows, out, t)
+		s.dz = ws.typed(turn("dz", l), p.rowsOf(l), out, t)
 	}
 	return s
 }
@@ -148,12 +207,15 @@ func (p *Pass) newConv(l int, ws *Workspace) conv {
 	panic("gnn: no layer of kind " + string(p.cfg.Kind))
 }
 
-// Forward enqueues the network and returns the logits: Rows × Out of the last layer. epoch feeds dropout.
+// Forward enqueues the network and returns the logits: Rows × Out of the last layer. epoch, or the step, feeds dropout.
 func (p *Pass) Forward(q gpu.Queue, halo Halo, epoch int) gpu.Matrix {
 	x := &exec{Pass: p, q: q, halo: halo, epoch: uint32(epoch)}
 	var h gpu.Matrix
-	for l := range p.stages {
-		s := &p.stages[l]
+	if p.first > 0 {
+		h = p.in.X.Dense.RowRange(0, p.graph(p.first).Src)
+	}
+	for i := range p.stages {
+		l, s := p.first+i, &p.stages[i]
 		if s.h == nil {
 			s.conv.forward(x, h, *s.z, nil)
 			return *s.z
@@ -180,7 +242,7 @@ func (x *exec) probe(layer int, dir Direction, rows gpu.Matrix) {
 
 // epilogue returns LayerNorm → ReLU → dropout of layer l.
 func (x *exec) epilogue(l int) gpu.Epilogue {
-	s, pr := &x.stages[l], &x.params.layers[l]
+	s, pr := x.stage(l), &x.params.layers[l]
 	e := gpu.Epilogue{Z: *s.z, H: *s.h, Norm: true, Gamma: pr.gamma, Beta: pr.beta, Eps: normEps, ReLU: true}
 	if x.training() {
 		e.Rstd = *s.rstd
@@ -194,7 +256,7 @@ func (x *exec) dropout(l int) gpu.Dropout {
 		return gpu.Dropout{}
 	}
 	return gpu.Dropout{P: x.cfg.Dropout, Seed: x.cfg.Seed, Layer: uint32(l), Epoch: x.epoch,
-		IDs: x.in.IDs.Slice(0, x.layers[l].Rows)}
+		IDs: x.in.IDs.Slice(0, x.graph(l).Rows)}
 }
 
 // unfused runs an epilogue as three passes (saving 6 off).
@@ -237,7 +299,7 @@ func (p *Pass) Backward(q gpu.Queue, halo Halo, epoch int, done func(layer int))
 // epilogueBackward turns the gradient d of layer l's output into that of its convolution and makes the output again, in
 // the place of the normalised rows. It returns both.
 func (x *exec) epilogueBackward(l int, d gpu.Matrix) (dz, h gpu.Matrix) {
-	s, pr, gr := &x.stages[l], &x.params.layers[l], &x.grads.layers[l]
+	s, pr, gr := x.stage(l), &x.params.layers[l], &x.grads.layers[l]
 	dz = d
 	if s.dz != nil {
 		dz = *s.dz

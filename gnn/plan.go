@@ -74,6 +74,9 @@ type Choice struct {
 	NoPrecompute     bool
 	NoTransformFirst bool
 	NoFuse           bool
+	// Blocks: the layers go through blocks of sampled vertices, without rows of other parts. Layer 0 has no gradient to spread
+	// then, and reads ÂX or features as they are.
+	Blocks bool
 	// Period is after how many epochs rows of other parts are renewed, where they may be of earlier ones; 0 = they may not.
 	Period int
 	// Stale are the layers that may read stale halo rows if Period > 0; nil: all but those whose output is narrow.
@@ -116,6 +119,9 @@ func chooseInput(c Config, s Shape, ch Choice) InputMode {
 	if ch.NoPrecompute {
 		return Exchanged
 	}
+	if ch.Blocks && (c.Kind == GAT || s.Sparse) {
+		return Exchanged
+	}
 	if c.Kind == GAT {
 		return Replicated
 	}
@@ -146,6 +152,9 @@ func chooseLayer(c Config, s Shape, l int, ch Choice) LayerPlan {
 		}
 		return aggregateIn
 	}
+	if ch.Blocks && l == 0 {
+		return c.chooseFirst(s)
+	}
 	src, rows := float64(s.Rows[l]), float64(s.Rows[l+1])
 	gemm := costMAC * float64(in) * float64(out)
 	spread := func(width int, halo int64) float64 {
@@ -162,6 +171,24 @@ func chooseLayer(c Config, s Shape, l int, ch Choice) LayerPlan {
 		plan = aggregateIn
 	}
 	return plan
+}
+
+// chooseFirst is chooseLayer for layer 0 of blocks, whose backward pass makes the gradients of weights alone: of the features there
+// is none.
+func (c Config) chooseFirst(s Shape) LayerPlan {
+	in, out := c.Width(0)
+	src, rows := float64(s.Rows[0]), float64(s.Rows[1])
+	gemm := costMAC * float64(in) * float64(out)
+	gather := costGathered * float64(s.Edges[0])
+	transform := 2 * (gemm*src + gather*float64(out))
+	aggregate := 2*gemm*rows + gather*float64(in)
+	if c.Kind == GIN { // the gradient of ε reads that of what was aggregated
+		aggregate += gemm * rows
+	}
+	if transform <= aggregate {
+		return LayerPlan{}
+	}
+	return aggregateIn
 }
 
 // aggregateIn is the order that transforms last in both directions.

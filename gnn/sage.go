@@ -12,7 +12,7 @@ func newSAGE(p *Pass, l int, ws *Workspace) *sage {
 
 // root returns the rows that the second weight reads: the layer's own vertices.
 func (c *sage) root(x *exec, h gpu.Matrix) Features {
-	return c.source(x, h).head(x.layers[c.l].Rows)
+	return c.source(x, h).head(x.graph(c.l).Rows)
 }
 
 func (c *sage) forward(x *exec, h, z gpu.Matrix, then *gpu.Epilogue) {
@@ -26,7 +26,7 @@ func (c *sage) forward(x *exec, h, z gpu.Matrix, then *gpu.Epilogue) {
 		return
 	}
 	t, tHalo := c.transform(x, h, pr.w)
-	x.aggregate(c.l, Forward, &x.layers[c.l].Forward,
+	x.aggregate(c.l, Forward, &x.graph(c.l).Forward,
 		gpu.AggregateArgs{Y: z, X: t, Accumulate: true, Bias: pr.bias, Then: then}, tHalo,
 		func() { c.project(x, z, root, pr.w2, 0) })
 }

@@ -1,0 +1,196 @@
+package gnn
+
+import (
+	"errors"
+	"reflect"
+	"slices"
+	"testing"
+
+	"capgnn/gpu"
+	"capgnn/gpu/ledger"
+)
+
+// boundModels are models with every buffer that a pass can have: each order of operations, ÂX given or not, sparse features,
+// replicated rows, BF16, and LayerNorm apart from ReLU.
+func boundModels(t *testing.T, f func(c Config, p Plan, in Input)) {
+	t.Helper()
+	orders := []LayerPlan{{}, {AggregateFirst: true}, {AggregateFirst: true, KeepAggregate: true}, aggregateIn}
+	for _, kind := range Kinds {
+		c := Config{Kind: kind, Layers: 3, Hidden: 16, In: 12, Out: 5, Heads: 4, Dropout: 0.5}
+		for _, order := range orders {
+			if kind == GIN && order.AggregateFirst && !order.BackwardIn || kind == GAT && order.AggregateFirst {
+				continue
+			}
+			for _, input := range []InputMode{Precomputed, Replicated, Exchanged} {
+				if kind == GAT && input == Precomputed {
+					continue
+				}
+				for _, storage := range []gpu.DType{gpu.FP32, gpu.BF16} {
+					p := Plan{Input: input, Layers: slices.Repeat([]LayerPlan{order}, 3), Fused: storage == gpu.FP32, Storage: storage}
+					switch input {
+					case Precomputed:
+						p.Layers[0] = aggregateIn
+					case Replicated:
+						p.Layers[0] = LayerPlan{}
+					}
+					f(c, p, Input{})
+					if !p.Layers[0].AggregateFirst {
+						f(c, p, Input{X: Features{Sparse: gpu.CSR{Cols: 12}}})
+					}
+				}
+			}
+		}
+	}
+}
+
+// sizes returns blocks of which only the sizes are read.
+func sizes(rows ...int) []LayerGraph {
+	g := make([]LayerGraph, len(rows)-1)
+	for l := range g {
+		g[l] = LayerGraph{Src: rows[l], Rows: rows[l+1], HaloRows: rows[l] / 3}
+	}
+	return g
+}
+
+// viewsOf returns the type, size and place of every buffer that a pass looks at, in the order of its fields.
+func viewsOf(p *Pass) []any {
+	var out []any
+	var walk func(v reflect.Value)
+	walk = func(v reflect.Value) {
+		switch v.Kind() {
+		case reflect.Pointer, reflect.Interface:
+			if !v.IsNil() {
+				walk(v.Elem())
+			}
+		case reflect.Struct:
+			if v.Type() == reflect.TypeFor[gpu.Matrix]() || v.Type() == reflect.TypeFor[gpu.Vec]() {
+				n := v.FieldByName("Rows")
+				if !n.IsValid() {
+					n = v.FieldByName("Len")
+				}
+				out = append(out, [3]any{v.Type(), n.Int(), v.FieldByName("Off").Int()})
+				return
+			}
+			for i := range v.NumField() {
+				walk(v.Field(i))
+			}
+		}
+	}
+	for i := range p.stages {
+		walk(reflect.ValueOf(p.stages[i]))
+	}
+	return out
+}
+
+// After Bind, every buffer has the rows that it has in a pass made for these blocks: larger, smaller, none.
+func TestBindFitsEveryView(t *testing.T) {
+	large, small, none := sizes(90, 60, 30, 9), sizes(50, 31, 17, 9), sizes(0, 0, 0, 0)
+	boundModels(t, func(c Config, plan Plan, in Input) {
+		w := NewWeights(c)
+		params := Bind(c, w, gpu.Vec{Len: len(w.Flat)})
+		p := NewPass(c, plan, large, in, params, params, NewWorkspace(true))
+		for _, layers := range [][]LayerGraph{small, none, large} {
+			if err := p.Bind(layers, in); err != nil {
+				t.Fatal(err)
+			}
+			want := viewsOf(NewPass(c, plan, layers, in, params, params, NewWorkspace(true)))
+			if got := viewsOf(p); !reflect.DeepEqual(got, want) {
+				t.Fatalf("%s, %+v, %d rows: %v, want %v", c.Kind, plan, layers[0].Rows, got, want)
+			}
+		}
+	})
+}
+
+// A block that is too large for one slab is an error that names it, and changes nothing; Grow makes this slab larger by an eighth
+// at least, leaves the others alone, and all views of it, those of other passes too, look at the new one.
+func TestGrow(t *testing.T) {
+	boundModels(t, func(c Config, plan Plan, in Input) {
+		w := NewWeights(c)
+		params := Bind(c, w, gpu.Vec{Len: len(w.Flat)})
+		ws := NewWorkspace(true)
+		planned := sizes(900, 600, 300, 90)
+		p := NewPass(c, plan, planned, in, params, params, ws)
+		other := NewPass(c, plan, planned, in, params, nil, ws)
+		dev := ledger.New(gpu.Info{Name: "ledger:0"})
+		if err := ws.Alloc(dev); err != nil {
+			t.Fatal(err)
+		}
+		before, slabs := viewsOf(p), ws.Slabs()
+		larger := sizes(900, 601, 300, 90)
+		err := p.Bind(larger, in)
+		var e *Exceeds
+		if !errors.As(err, &e) || e.Need <= e.Have || ws.index[e.Slab] >= len(slabs) || slabs[ws.index[e.Slab]].Size != e.Have {
+			t.Fatalf("%s, %+v: %v", c.Kind, plan, err)
+		}
+		if !reflect.DeepEqual(viewsOf(p), before) {
+			t.Fatal("a refused block changed the pass")
+		}
+		if err := p.Grow(dev, larger); err != nil {
+			t.Fatal(err)
+		}
+		want := NewWorkspace(true)
+		NewPass(c, plan, larger, in, params, params, want)
+		grown := 0
+		for i, s := range ws.Slabs() {
+			need := slabs[i].Size
+			if at, ok := want.index[s.Name]; ok {
+				need = want.slabs[at].Size
+			}
+			switch {
+			case need <= slabs[i].Size && s != slabs[i]:
+				t.Errorf("%s: %v became %v, %d bytes are needed", c.Kind, slabs[i], s, need)
+			case need > slabs[i].Size && (s.Size < need || s.Size < slabs[i].Size+slabs[i].Size/8):
+				t.Errorf("%s: %v became %v, %d bytes are needed", c.Kind, slabs[i], s, need)
+			case need > slabs[i].Size:
+				grown++
+			}
+		}
+		if grown == 0 {
+			t.Errorf("%s, %+v: no slab grew", c.Kind, plan)
+		}
+		for _, pass := range []*Pass{p, other} {
+			if err := pass.Bind(larger, in); err != nil && pass == p {
+				t.Error(err)
+			}
+			for _, v := range pass.views {
+				buf := ws.slabs[v.slab].buf
+				if v.m != nil && v.m.Buf != buf || v.v != nil && v.v.Buf != buf {
+					t.Errorf("a view of %s looks at an old block", ws.slabs[v.slab].Name)
+				}
+			}
+		}
+		ws.Free()
+		if used := dev.Memory().Used; used != 0 {
+			t.Errorf("%d bytes left", used)
+		}
+	})
+}
+
+// Where an eighth more cannot be had, what is needed is taken; where that cannot be had, it is an error and nothing leaks.
+func TestGrowOutOfMemory(t *testing.T) {
+	c := Config{Kind: GCN, Layers: 1, In: 4, Out: 16}
+	plan := Plan{Input: Exchanged, Layers: []LayerPlan{{}}}
+	w := NewWeights(c)
+	params := Bind(c, w, gpu.Vec{Len: len(w.Flat)})
+	for _, x := range []struct {
+		rows int
+		fits bool
+	}{{1001, true}, {1100, false}} {
+		ws := NewWorkspace(true)
+		p := NewPass(c, plan, sizes(1000, 1000), Input{}, params, nil, ws)
+		dev := ledger.New(gpu.Info{Budget: 2*64*1000 + 64})
+		if err := ws.Alloc(dev); err != nil {
+			t.Fatal(err)
+		}
+		larger := sizes(x.rows, 1000)
+		err := p.Grow(dev, larger)
+		var oom *gpu.OutOfMemory
+		if x.fits && (err != nil || p.Bind(larger, Input{}) != nil) || !x.fits && !errors.As(err, &oom) {
+			t.Errorf("%d rows: %v", x.rows, err)
+		}
+		ws.Free()
+		if used := dev.Memory().Used; used != 0 {
+			t.Errorf("%d rows: %d bytes left", x.rows, used)
+		}
+	}
+}
