@@ -1,0 +1,157 @@
+package minibatch
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/hostmem"
+	"capgnn/internal/learn"
+	"capgnn/minibatch/sample"
+)
+
+// Sampling says what a step is made of.
+type Sampling struct {
+	BatchSize int   // roots of a step over all parts, ≥ 1; more than there are training vertices: all of them
+	Fanout    []int // neighbours by hop, nearest the roots first, as many as layers; sample.All = every in-neighbour
+	// Local has every part take roots among its own vertices, as many steps on every part. Otherwise parts share the roots of one order over all parts.
+	Local    bool
+	Prefetch int // steps that are sampled ahead; 0 = 3. Results do not depend on it
+	Samplers int // goroutines that sample for a part; 0 = 1. Results do not depend on it
+}
+
+// Savings switches off exact optimisations (docs/mathematics.md); the zero value leaves all on. Results agree within docs/determinism.md whatever is set.
+type Savings struct {
+	NoPrecompute     bool // 1: layer 0 aggregates sampled rows of the features, where every neighbour is wanted too
+	NoTransformFirst bool // 2: aggregate before transforming
+	NoSparse         bool // 3: sparse features are made dense
+	NoFuse           bool // 6: LayerNorm, ReLU, dropout as passes of their own
+}
+
+// Options configures a Trainer.
+type Options struct {
+	Model     gnn.Config
+	Optimizer gnn.Optimizer
+	Sampling  Sampling
+	Epochs    int // ≥ 0
+	EvalEvery int // epochs between evaluations; 0 = only after the last epoch
+	Patience  int // evaluations without a better validation metric before stopping; 0 = never stop
+
+	Devices []gpu.Device // one part each, in order; a device may appear more than once
+	Part    []int32      // home of every vertex; nil: there is one part
+	Shares  []float64    // of a step's roots by part, with global roots; nil: equal
+	Savings Savings
+	Storage gpu.DType     // element type of the rows that aggregations gather: see gnn.Plan
+	Init    gnn.StateDict // weights to start from; nil: drawn from Model.Seed
+
+	CheckpointDir   string // where checkpoints go; empty: none are written
+	CheckpointEvery int    // epochs; 0 = only when interrupted, behind slow epochs, and at the end
+	CheckpointSteps int    // steps between checkpoints inside epochs, counted from the epoch's first; 0 = none
+	CheckpointKeep  int    // newest kept; 0 = 2
+	Resume          bool   // continue from the newest valid checkpoint in CheckpointDir
+	Identity        string // stored in checkpoints and compared on resume: hash of data, parts, model and options
+
+	WaitDeadline time.Duration       // bounds every wait of one part for another, and for its samplers; 0 = 5 minutes
+	Lock         hostmem.LockOptions // how memory that devices copy from is page-locked
+	Log          *slog.Logger        // nil: discard
+	OnStep       func(Progress)      // called behind every step of the first part, from a goroutine of the run; it must be short
+	// OnEpoch is called after every epoch, from the goroutine that called Run; an error ends the run.
+	OnEpoch func(EpochStats) error
+	// OnBest is called when an evaluation has the best validation metric so far, with the weights.
+	OnBest func(epoch int, w *gnn.Weights) error
+}
+
+// DefaultFanout returns the fan-outs of a model: 15, 10, 5, 5 and so on, the last one all of the neighbours where their features are summed up once, before
+// the first step: of dense features, and not for GAT.
+func DefaultFanout(c gnn.Config, sparse bool) []int {
+	out := make([]int, c.Layers)
+	for h := range out {
+		out[h] = []int{15, 10, 5}[min(h, 2)]
+	}
+	if c.Layers > 0 && c.Kind != gnn.GAT && !sparse {
+		out[c.Layers-1] = sample.All
+	}
+	return out
+}
+
+// Validate reports all problems of o and p at once.
+func (o *Options) Validate(p *learn.Problem) error {
+	errs := []error{p.Validate(), o.Model.Validate(), o.Optimizer.Validate()}
+	errs = append(errs, o.checkSampling()...)
+	errs = append(errs, o.checkParts(p)...)
+	errs = append(errs, o.checkModel(p)...)
+	if o.Epochs < 0 || o.EvalEvery < 0 || o.Patience < 0 || o.CheckpointEvery < 0 || o.CheckpointSteps < 0 {
+		errs = append(errs, errors.New("epochs, evaluation interval, patience and checkpoint intervals must not be negative"))
+	}
+	return errors.Join(errs...)
+}
+
+func (o *Options) checkSampling() (errs []error) {
+	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
+	s := &o.Sampling
+	if s.BatchSize < 1 {
+		bad("batch size %d: want at least 1", s.BatchSize)
+	}
+	if len(s.Fanout) != o.Model.Layers {
+		bad("%d fan-outs for %d layers", len(s.Fanout), o.Model.Layers)
+	}
+	for h, k := range s.Fanout {
+		if k < 1 {
+			bad("fan-out %d of hop %d: want at least 1", k, h+1)
+		}
+	}
+	if s.Prefetch < 0 || s.Samplers < 0 {
+		bad("steps sampled ahead and samplers must not be negative")
+	}
+	return errs
+}
+
+func (o *Options) checkParts(p *learn.Problem) (errs []error) {
+	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
+	parts := len(o.Devices)
+	if parts == 0 {
+		bad("no device")
+	}
+	if o.Part == nil && parts > 1 {
+		bad("no part entries for %d devices", parts)
+	}
+	if o.Part != nil && len(o.Part) != p.Vertices() {
+		bad("%d part entries for %d vertices", len(o.Part), p.Vertices())
+	}
+	if v := slices.IndexFunc(o.Part, func(d int32) bool { return d < 0 || int(d) >= parts }); v >= 0 && parts > 0 {
+		bad("vertex %d: part %d is outside [0, %d)", v, o.Part[v], parts)
+	}
+	sum := 0.0
+	for _, s := range o.Shares {
+		if !(s >= 0) || s > 1e300 {
+			bad("share %v of a step's roots: want a number that is not negative", s)
+		}
+		sum += s
+	}
+	if o.Shares != nil && (len(o.Shares) != parts || sum <= 0) {
+		bad("%d shares of a step's roots, of sum %v, for %d parts", len(o.Shares), sum, parts)
+	}
+	if o.Shares != nil && o.Sampling.Local {
+		bad("shares of a step's roots: parts with local roots take their own")
+	}
+	return errs
+}
+
+// checkModel compares the model with the data that it reads.
+func (o *Options) checkModel(p *learn.Problem) (errs []error) {
+	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
+	if o.Model.In != p.Features.Cols {
+		bad("the model reads %d features, the data has %d", o.Model.In, p.Features.Cols)
+	}
+	if o.Storage != gpu.FP32 && o.Model.Kind == gnn.GAT {
+		bad("storage %v: GAT stores fp32 only", o.Storage)
+	}
+	if o.Model.Out != p.Classes || o.Model.Multi != (p.Targets != nil) {
+		bad("the model has %d outputs (multi-label: %t), the data %d classes", o.Model.Out, o.Model.Multi, p.Classes)
+	}
+	return errs
+}

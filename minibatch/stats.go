@@ -1,0 +1,117 @@
+package minibatch
+
+import (
+	"time"
+
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/internal/learn"
+)
+
+// Progress is where a run stands behind a step.
+type Progress struct {
+	Epoch       int           // 0-based
+	Step, Steps int           // of the epoch: done, and in all
+	Edges       int64         // sampled for the first part in the epoch, since the run was resumed if that was inside it
+	Elapsed     time.Duration // since the epoch began, or the run was resumed inside it
+	Since       int           // the first step that Edges and Elapsed are of
+}
+
+// Rows counts feature rows that steps read, each vertex once in a step of a part.
+type Rows struct {
+	Read    int64 // = Local + Fetched
+	Local   int64 // the vertex's home is the part
+	Fetched int64 // it is another one
+}
+
+// Traffic is bytes between parts.
+type Traffic struct {
+	Rows      gpu.Bytes // fetched rows
+	IDs       gpu.Bytes // what they are asked for by
+	Gradients gpu.Bytes // gradients and new weights
+}
+
+// Times are sums over parts. Sampling and staging run beside the rest.
+type Times struct {
+	Sample  time.Duration // drawing blocks
+	Fetch   time.Duration // gathering rows whose home is another part
+	Stage   time.Duration // putting blocks, and rows that are at home, in the order that devices read
+	Upload  time.Duration // copies to devices
+	Compute time.Duration // of devices, without waits and copies
+	Wait    time.Duration // of compute queues, and of parts for their samplers
+}
+
+// Counts is what steps have done; those of several parts and of several steps add up.
+type Counts struct {
+	Steps    int   // as many as of one part
+	Roots    int64 // over all parts
+	Edges    int64 // sampled, loops that the model adds not counted
+	Rows     Rows
+	Requests int64 // of rows: one for each step, reader and home with rows that the reader needs
+	Bytes    Traffic
+	Time     Times
+	CPU      time.Duration // processor time of this process, everything included
+}
+
+// EpochStats is one line of metrics.jsonl.
+type EpochStats struct {
+	Epoch   int     // 0-based
+	Loss    float64 // mean over the epoch's roots, each before the update of its step
+	Eval    bool    // metrics were taken behind this epoch
+	Metrics learn.Metrics
+	ValLoss *float64      // with Eval: loss of the validation vertices, without dropout; nil: there are none, or it is not finite
+	Train   time.Duration // wall time of the epoch without evaluation and checkpoints
+	EvalT   time.Duration // wall time of the evaluation
+	Counts
+	Usage gpu.Usage   // of devices, summed over parts, training only
+	Parts []gpu.Usage // the same by part
+	// Gradients is what of Usage gradients and new weights take between devices, and their sums and the steps.
+	Gradients gpu.Usage
+	Slowest   int // the part whose device computed longest
+}
+
+// Totals is the sum over all epochs of a run, those before a resumption among them.
+type Totals struct {
+	Counts
+	Usage     gpu.Usage
+	Gradients gpu.Usage
+	TrainTime time.Duration
+	EvalTime  time.Duration
+}
+
+// Result is the outcome of a run.
+type Result struct {
+	Epochs     int // epochs done in all, resumed ones included
+	FinalLoss  float64
+	Best       learn.Metrics   // at BestEpoch
+	Last       learn.Metrics   // at the last evaluation
+	BestEpoch  int             // epoch of the best validation metric (the last one without validation), -1: never evaluated
+	MetricName string          // "accuracy" or "micro-f1"
+	Stopped    string          // "", "patience" or "interrupted"
+	EpochTime  []time.Duration // of the whole epochs since the run was resumed, if it was
+	Totals
+	PeakHost    gpu.Bytes
+	PeakDevice  []gpu.Bytes  // by part
+	WeightsSHA  string       // hex SHA-256, see gnn.Weights.SHA256
+	Weights     *gnn.Weights // last weights
+	BestWeights *gnn.Weights // weights at BestEpoch
+}
+
+// Add adds what other steps, or the same steps of other parts, have done. Steps and CPU are left to the caller, who knows which it is.
+func (c *Counts) Add(d *Counts) {
+	c.Roots += d.Roots
+	c.Edges += d.Edges
+	c.Rows.Read += d.Rows.Read
+	c.Rows.Local += d.Rows.Local
+	c.Rows.Fetched += d.Rows.Fetched
+	c.Requests += d.Requests
+	c.Bytes.Rows += d.Bytes.Rows
+	c.Bytes.IDs += d.Bytes.IDs
+	c.Bytes.Gradients += d.Bytes.Gradients
+	c.Time.Sample += d.Time.Sample
+	c.Time.Fetch += d.Time.Fetch
+	c.Time.Stage += d.Time.Stage
+	c.Time.Upload += d.Time.Upload
+	c.Time.Compute += d.Time.Compute
+	c.Time.Wait += d.Time.Wait
+}
