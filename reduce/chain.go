@@ -105,7 +105,7 @@ func (r *Reduction) pass(owner, index int) {
 func (r *Reduction) download(owner, index int, from gpu.Vec) {
 	c, x := r.chain, &r.pieces[owner][index]
 	if index == 0 {
-		meet.Receive(r.hub, c.free[owner], r.number(owner), r.neighbour(), "room for the next message")
+		meet.ReceiveRoom(r.hub, c.free[owner], r.number(owner), r.neighbour(), "room for the next message")
 	}
 	r.parts[owner].lane(index).Download(x.on(c.out.mem), from.Buf, 4*gpu.Bytes(from.Off+x.Lo))
 }

@@ -1,6 +1,7 @@
 package meet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -58,13 +59,18 @@ func RootCause(errs []error, first int, follows func(error) bool) error {
 	return best
 }
 
-// last follows who waited for whom, from a part that waited too long with the error start, and returns the error of the last one; where they
-// waited in a circle, start.
+// last follows who waited for whom, from a part that waited too long with the error start, and returns the error of the last one. Where they
+// waited in a circle it is that of a part that waited for one which, for its part, waited for room: that one's rows were missing, and the others
+// took none of it for that. In other circles it is start.
 func last(errs []error, first int, late *Late, start error) error {
-	best, passed := start, map[int]bool{late.Part: true}
+	begin, best, passed := late, start, map[int]bool{late.Part: true}
+	var blocked error // of who waited for a part that waited for room
 	for late.For >= first && late.For < first+len(errs) && late.For != late.Part {
 		if passed[late.For] {
-			return start
+			if blocked == nil && begin.Room && !late.Room && late.For == begin.Part {
+				blocked = best
+			}
+			return cmp.Or(blocked, start)
 		}
 		passed[late.For] = true
 		var echo *Echo
@@ -79,6 +85,9 @@ func last(errs []error, first int, late *Late, start error) error {
 		}
 		if next == nil {
 			break
+		}
+		if blocked == nil && next.Room && !late.Room {
+			blocked = best
 		}
 		late, best = next, err
 	}

@@ -37,6 +37,15 @@ func (h *Hub) Grace() time.Duration { return min(h.deadline, 10*time.Second) }
 // Receive takes one value from ch, which the part owner sends to waiter. It ends the waiter's Guard when the run is over, or with a
 // Late when the deadline has passed.
 func Receive[T any](h *Hub, ch <-chan T, waiter, owner int, what string) T {
+	return receive(h, ch, waiter, owner, what, false)
+}
+
+// ReceiveRoom is Receive of the message that memory can be written again, such as "to take halo rows".
+func ReceiveRoom[T any](h *Hub, ch <-chan T, waiter, owner int, what string) T {
+	return receive(h, ch, waiter, owner, what, true)
+}
+
+func receive[T any](h *Hub, ch <-chan T, waiter, owner int, what string, room bool) T {
 	select {
 	case v := <-ch:
 		return v
@@ -50,22 +59,23 @@ func Receive[T any](h *Hub, ch <-chan T, waiter, owner int, what string) T {
 		end()
 		return v
 	case <-h.ctx.Done():
-		panic(stop{&Echo{context.Cause(h.ctx), h.late(waiter, owner, what)}})
+		panic(stop{&Echo{context.Cause(h.ctx), h.late(waiter, owner, what, room)}})
 	case <-timer.C:
-		panic(stop{h.late(waiter, owner, what)})
+		panic(stop{h.late(waiter, owner, what, room)})
 	}
 }
 
 // late is the error of a part that has waited too long for another.
-func (h *Hub) late(waiter, owner int, what string) *Late {
-	return &Late{Epoch: h.Epoch, Part: waiter, For: owner, Deadline: h.deadline, What: fmt.Sprintf("part %d: %s", owner, what)}
+func (h *Hub) late(waiter, owner int, what string, room bool) *Late {
+	return &Late{Epoch: h.Epoch, Part: waiter, For: owner, Room: room, Deadline: h.deadline, What: fmt.Sprintf("part %d: %s", owner, what)}
 }
 
 // Late says who waits for whom. It is a gpu.ErrDeviceLost.
 type Late struct {
-	Epoch    int // that was enqueued last
-	Part     int // that waits
-	For      int // the part that it waits for; Part: its own device
+	Epoch    int  // that was enqueued last
+	Part     int  // that waits
+	For      int  // the part that it waits for; Part: its own device
+	Room     bool // it waits until the other has read what it wrote before
 	Deadline time.Duration
 	What     string // such as "part 1: halo rows of layer 1 forward"
 }

@@ -202,6 +202,9 @@ func TestRootCause(t *testing.T) {
 		second  = &Late{Part: 0, For: 2, What: "part 2: new weights"}
 		first   = &Late{Part: 2, For: 1, What: "part 1: gradients of layer 0"}
 		third   = &Late{Part: 1, For: 2, What: "part 2: new weights"}
+		room    = &Late{Part: 1, For: 0, Room: true, What: "part 0: to take halo rows"}
+		rows    = &Late{Part: 0, For: 1, What: "part 1: halo rows of layer 1 forward"}
+		far     = &Late{Part: 0, For: 2, What: "part 2: halo rows of layer 1 forward"}
 	)
 	follows := func(err error) bool { return errors.Is(err, version) }
 	for name, c := range map[string]struct {
@@ -222,6 +225,10 @@ func TestRootCause(t *testing.T) {
 		"one that was stopped while it waited": {[]error{second, nil, &Echo{second, first}}, first},
 		"one that was stopped at work":         {[]error{second, nil, &Echo{second, nil}}, second},
 		"a circle":                             {[]error{second, third, first}, second},
+		"a circle from who waits for room on":  {[]error{&Echo{room, rows}, room}, rows},
+		"a circle to who waits for room":       {[]error{rows, room}, rows},
+		"a longer circle with room":            {[]error{far, room, first}, first},
+		"room alone":                           {[]error{nil, room}, room},
 		"a part that nobody knows":             {[]error{second}, second},
 		"echoes alone":                         {[]error{nil, context.Canceled, echo}, context.Canceled},
 	} {

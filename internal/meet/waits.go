@@ -23,13 +23,20 @@ type foreign struct {
 	owner    int
 	exchange fmt.Stringer
 	what     string
+	room     bool
 }
 
 // For makes a queue wait for an event of another part, and remembers until it has fired what is waited for: what, such as "halo rows", of
 // an exchange.
 func (w *Waits) For(q gpu.Queue, ev gpu.Event, owner int, exchange fmt.Stringer, what string) {
 	q.Wait(ev)
-	w.foreign = append(w.foreign, foreign{ev, owner, exchange, what})
+	w.foreign = append(w.foreign, foreign{event: ev, owner: owner, exchange: exchange, what: what})
+}
+
+// ForRoom is For of the event that memory can be written again.
+func (w *Waits) ForRoom(q gpu.Queue, ev gpu.Event, owner int, exchange fmt.Stringer, what string) {
+	q.Wait(ev)
+	w.foreign = append(w.foreign, foreign{event: ev, owner: owner, exchange: exchange, what: what, room: true})
 }
 
 // Owe remembers an event of the part's own device that others wait for. While it has not fired, the part is not waiting for what was asked of
@@ -77,7 +84,7 @@ func (w *Waits) Await(ev gpu.Event) error {
 func (w *Waits) stalled() *Late {
 	for _, f := range w.foreign {
 		if !fired(f.event) && f.owner != w.Part {
-			return w.Hub.late(w.Part, f.owner, fmt.Sprintf("%s of %v", f.what, f.exchange))
+			return w.Hub.late(w.Part, f.owner, fmt.Sprintf("%s of %v", f.what, f.exchange), f.room)
 		} else if !fired(f.event) {
 			break
 		}

@@ -67,7 +67,7 @@ func (r *sender) leave(box *sendBuffer, ready gpu.Event, start, epoch int) {
 	row := int(r.wireRow())
 	for i := range r.leaving {
 		l := &r.leaving[i]
-		meet.Receive(r.hub, l.free, r.ep.Part, l.readers[0].part, fmt.Sprintf("to take halo rows before those of %v", r.ID))
+		meet.ReceiveRoom(r.hub, l.free, r.ep.Part, l.readers[0].part, fmt.Sprintf("to take halo rows before those of %v", r.ID))
 		l.under.Store(int32((l.rows + r.pieceRows() - 1) / r.pieceRows()))
 		r.out().Wait(ready)
 		message, mem := r.message(r.hub.Epoch), l.stage[:l.rows*row]

@@ -32,12 +32,12 @@ type unread struct {
 // confirm makes q wait until the send buffer can be written again, and copies to the host on queue out until their memory can be.
 func (b *sendBuffer) confirm(h *meet.Hub, q, out gpu.Queue) {
 	for _, u := range b.unread {
-		copied := meet.Receive(h, u.taken, b.ep.Part, u.reader, "to take halo rows")
+		copied := meet.ReceiveRoom(h, u.taken, b.ep.Part, u.reader, "to take halo rows")
 		if u.staged || u.shared {
-			b.ep.Waits.For(out, copied, u.reader, u.exchange, "to take halo rows")
+			b.ep.Waits.ForRoom(out, copied, u.reader, u.exchange, "to take halo rows")
 		}
 		if !u.staged {
-			b.ep.Waits.For(q, copied, u.reader, u.exchange, "to take halo rows")
+			b.ep.Waits.ForRoom(q, copied, u.reader, u.exchange, "to take halo rows")
 		}
 	}
 	b.unread = b.unread[:0]
