@@ -194,3 +194,41 @@ func TestGrowOutOfMemory(t *testing.T) {
 		}
 	}
 }
+
+// Bind allocates nothing. A step allocates the same few values whatever its blocks: one for each of its two ways through the
+// layers, and the epilogues, which the queue keeps until it has run them: one behind each convolution but the last, one inside
+// each of GIN's.
+func TestStepAllocations(t *testing.T) {
+	boundModels(t, func(c Config, plan Plan, in Input) {
+		if in.X.sparse() { // of which only the shape is there
+			return
+		}
+		in.X.Dense, in.AX, in.IDs = gpu.Matrix{Rows: 90, Cols: 12, LD: 12}, gpu.Matrix{Rows: 90, Cols: 12, LD: 12}, gpu.Ints{Len: 90}
+		w := NewWeights(c)
+		params := Bind(c, w, gpu.Vec{Len: len(w.Flat)})
+		planned, other := sizes(90, 60, 30, 9), sizes(60, 41, 12, 3)
+		p := NewPass(c, plan, planned, in, params, params, NewWorkspace(true))
+		q := ledger.New(gpu.Info{}).NewQueue("compute")
+		bind := func() {
+			planned, other = other, planned
+			if err := p.Bind(planned, in); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := testing.AllocsPerRun(10, bind); n > 0 {
+			t.Errorf("%s, %+v: Bind allocates %g times", c.Kind, plan, n)
+		}
+		n := testing.AllocsPerRun(10, func() {
+			bind()
+			p.Forward(q, nil, 1)
+			p.Backward(q, nil, 1, nil)
+		})
+		most := 2 + c.Layers - 1
+		if c.Kind == GIN {
+			most += c.Layers
+		}
+		if n > float64(most) {
+			t.Errorf("%s, %+v: a step allocates %g times, want at most %d", c.Kind, plan, n, most)
+		}
+	})
+}
