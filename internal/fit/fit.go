@@ -2,13 +2,15 @@ package fit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 )
 
 // Trainer is what the loop drives. E is what is reported of an epoch, M what an evaluation measures.
 type Trainer[E, M any] interface {
-	// Train trains one epoch, from 0 on, and enters it into what is reported. It returns the training loss.
+	// Train trains one epoch, from 0 on, and enters it into what is reported. It returns the training loss. Where it returns ErrInterrupted, it has stopped inside the
+	// epoch, and a run that is resumed from what Save writes then trains the rest of it.
 	Train(epoch int, report *E) (loss float64, err error)
 	// Evaluate measures the weights behind an epoch and enters that into what is reported; behind epoch −1 they are the first ones.
 	Evaluate(epoch int, report *E) (M, error)
@@ -50,6 +52,9 @@ const (
 	Interrupted   = "interrupted"
 )
 
+// ErrInterrupted says that a run is to stop inside an epoch.
+var ErrInterrupted = errors.New("interrupted")
+
 // NewState returns the state of a run that has not begun.
 func NewState[M any]() State[M] { return State[M]{BestEpoch: -1} }
 
@@ -60,7 +65,9 @@ func Run[E, M any](ctx context.Context, t Trainer[E, M], o Options, s *State[M])
 		if ctx.Err() != nil {
 			return l.interrupt()
 		}
-		if err := l.epoch(); err != nil {
+		if err := l.epoch(); errors.Is(err, ErrInterrupted) {
+			return l.interrupt()
+		} else if err != nil {
 			return err
 		}
 	}

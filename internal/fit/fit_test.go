@@ -19,6 +19,7 @@ type script struct {
 	save       time.Duration
 	cancelAt   int // epoch in whose report the run is interrupted; 0: none is
 	cancel     context.CancelFunc
+	within     int // epoch inside which it stops; 0: none
 	calls      []string
 	reported   []report
 	savedState State[int] // at the last Save
@@ -41,6 +42,9 @@ func (s *script) note(format string, a ...any) error {
 func (s *script) Train(epoch int, r *report) (float64, error) {
 	time.Sleep(s.train)
 	r.epoch = epoch
+	if s.within > 0 && epoch == s.within {
+		return 0, errors.Join(s.note("train %d", epoch), ErrInterrupted)
+	}
 	return float64(10 - epoch), s.note("train %d", epoch)
 }
 
@@ -202,5 +206,21 @@ func TestSlowEpochsAreSaved(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// A trainer that stops inside an epoch: that epoch is saved, not counted or reported, and trained on when the run is resumed.
+func TestInterruptedInsideAnEpoch(t *testing.T) {
+	s := &script{scores: []int{1, 2, 3}, within: 2}
+	state, err := s.run(t, Options{Epochs: 3}, NewState[int]())
+	if calls := strings.Join(s.calls, ", "); err != nil || calls != "train 0, report 0, train 1, report 1, train 2, save 2" {
+		t.Errorf("error %v, %s", err, calls)
+	}
+	if state.Stopped != Interrupted || state.Epochs != 2 || s.savedState.Stopped != "" {
+		t.Errorf("%+v, saved %+v", state, s.savedState)
+	}
+	again := &script{scores: s.scores}
+	if state, err = again.run(t, Options{Epochs: 3}, s.savedState); err != nil || state.Epochs != 3 || strings.Join(again.calls, ", ") != "train 2, evaluate 2, keep 2, report 2, save 3" {
+		t.Errorf("resumed: error %v, %+v, %v", err, state, again.calls)
 	}
 }

@@ -1,0 +1,50 @@
+package minibatch
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/gpu/host"
+	"capgnn/minibatch/sample"
+)
+
+// small is a sampled run of some epochs whose steps differ in size.
+func small(m gnn.Config, devices []gpu.Device, part []int32) Options {
+	return Options{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Epochs: 3, Devices: devices, Part: part,
+		Sampling: Sampling{BatchSize: 32, Fanout: []int{4, 3, 2}}}
+}
+
+// What may not change a bit: threads, samplers, how far they are ahead, links, a rerun.
+func TestBitsDependOnNothingElse(t *testing.T) {
+	for _, kind := range gnn.Kinds {
+		for _, parts := range []int{1, 3} {
+			p, m := task{}.make(t, kind)
+			part := homes(p.Vertices(), parts)
+			want := ""
+			try := func(name string, spec host.Spec, s Sampling) {
+				o := small(m, devices(t, parts, spec), part)
+				o.Sampling.Prefetch, o.Sampling.Samplers = s.Prefetch, s.Samplers
+				if kind != gnn.GAT {
+					o.Sampling.Fanout = []int{4, 3, sample.All}
+				}
+				got := trained(t, p, o).WeightsSHA
+				if want == "" {
+					want = got
+				}
+				if got != want {
+					t.Errorf("%s, %d parts: %s changed the weights", kind, parts, name)
+				}
+			}
+			for threads := 1; threads <= 3; threads++ {
+				for _, s := range []Sampling{{Prefetch: 1, Samplers: 1}, {Prefetch: 3, Samplers: 1}, {Prefetch: 1, Samplers: 3}, {Prefetch: 3, Samplers: 3}} {
+					try(fmt.Sprintf("%d threads, %+v", threads, s), host.Spec{Threads: threads}, s)
+				}
+			}
+			try("a slow link", host.Spec{Link: 50e6, Latency: 200 * time.Microsecond}, Sampling{})
+			try("a slow device", host.Spec{Slow: 3}, Sampling{})
+		}
+	}
+}

@@ -1,0 +1,146 @@
+package minibatch
+
+import (
+	"context"
+	"slices"
+
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/graph"
+	"capgnn/internal/learn"
+	"capgnn/minibatch/sample"
+)
+
+// design is what is decided before anything is on a device, from some steps that are sampled: the order of operations and how large buffers are.
+type design struct {
+	plan    gnn.Plan
+	aims    []aim
+	rules   sample.Rules
+	sums    bool // layer 0 reads rows of ÂX, and the last hop is not drawn
+	sparse  bool // features travel as they are stored
+	scaling gnn.Scaling
+	extents []extent // by part, with slack
+	seen    []extent // by part, the largest
+	reads   int      // columns of sparse features, for input
+}
+
+// probes is how many steps are sampled to see how large they are.
+const probes = 16
+
+func newDesign(ctx context.Context, p *learn.Problem, o *Options, r *roots) (design, error) {
+	kind, last := o.Model.Kind, len(o.Sampling.Fanout)-1
+	d := design{sparse: p.Features.Sparse() && !o.Savings.NoSparse, reads: p.Features.Cols}
+	d.sums = kind != gnn.GAT && !d.sparse && !o.Savings.NoPrecompute && o.Sampling.Fanout[last] == sample.All
+	d.rules = sample.Rules{Seed: o.Model.Seed, Fanout: o.Sampling.Fanout, AddLoops: p.Loops == graph.LoopsAdded}
+	if d.sums {
+		d.rules.Fanout = d.rules.Fanout[:last]
+	}
+	switch kind {
+	case gnn.GCN:
+		d.scaling = gnn.ScalingOf(kind, degrees(p, p.Graph.InDegree()), degrees(p, p.Graph.OutDegree()))
+	case gnn.SAGE:
+		d.scaling = gnn.ScalingOf(kind, degrees(p, p.Graph.InDegree()), nil)
+	}
+	all, steps, err := d.probe(ctx, p, o, r)
+	if err != nil {
+		return d, err
+	}
+	var sparse *learn.Features
+	if d.sparse {
+		sparse = &p.Features
+	}
+	d.plan = gnn.Choose(o.Model, shapeOf(all, steps, o.Model.Layers, sparse), gnn.Choice{Blocks: true, NoPrecompute: !d.sums,
+		NoTransformFirst: o.Savings.NoTransformFirst, NoFuse: o.Savings.NoFuse, Storage: o.Storage})
+	for l, lp := range d.plan.Layers {
+		a := aim{hop: o.Model.Layers - 1 - l, loops: kind == gnn.GCN && p.Loops == graph.LoopsAdded, rescales: kind.Rescales()}
+		a.spreads = l > 0 || !lp.KeepAggregate
+		if l == 0 && d.sums {
+			a = aim{hop: -1}
+		}
+		d.aims = append(d.aims, a)
+	}
+	for i := range d.seen {
+		d.extents = append(d.extents, d.seen[i].ample(p.Vertices()))
+	}
+	return d, nil
+}
+
+// probe samples some steps of the first epoch. It returns their extents, of all parts, and how many steps they are.
+func (d *design) probe(ctx context.Context, p *learn.Problem, o *Options, r *roots) (all []extent, steps int, err error) {
+	var sparse *learn.Features
+	if d.sparse {
+		sparse = &p.Features
+	}
+	d.seen = make([]extent, r.parts)
+	s, steps := d.sampler(p), min(probes, r.steps)
+	var st sample.Stack
+	var ids []graph.NodeID
+	for k := range steps {
+		for part := range r.parts {
+			if err := ctx.Err(); err != nil {
+				return nil, 0, err
+			}
+			step := r.steps * k / steps
+			ids = r.of(step, part, ids)
+			s.Draw(&st, uint32(step), ids)
+			var e extent
+			e.of(&st, sparse)
+			all = append(all, e)
+			d.seen[part].cover(&e)
+		}
+	}
+	for part := range d.seen {
+		for b := range r.steps {
+			_, lo, hi := r.span(b, part)
+			d.seen[part].roots = max(d.seen[part].roots, hi-lo)
+		}
+		if len(d.rules.Fanout) == 0 {
+			d.seen[part].ids = d.seen[part].roots
+		}
+	}
+	return all, steps, nil
+}
+
+// sampler returns a new sampler.
+func (d *design) sampler(p *learn.Problem) *sample.Sampler {
+	return sample.New(sample.Topology{Graph: p.Graph, Loops: p.Loops}, d.rules)
+}
+
+// input is what a pass is planned for.
+func (d *design) input() (in gnn.Input) {
+	if d.sparse {
+		in.X.Sparse.Cols, in.X.SparseT.Rows = d.reads, d.reads
+	}
+	return in
+}
+
+// stage returns what makes the drafts of a part.
+func (d *design) stage(t *Trainer, w *worker, tables []table) stage {
+	return stage{part: w.index, device: w.waits.Device, p: t.p, roots: t.roots, scaling: d.scaling, aims: d.aims, sums: d.sums, tables: tables,
+		gathers: w.dev.Info().Kind != gpu.CPU || !allLie(tables), home: t.o.Part, lock: t.o.Lock,
+		grown: func(what string, was, is gpu.Bytes) { t.grown(w, what, was, is) }}
+}
+
+// allLie reports whether tables are memory that devices can be given the ids of rows of.
+func allLie(tables []table) bool {
+	return !slices.ContainsFunc(tables, func(t table) bool { return t.data == nil })
+}
+
+// degrees returns those of a graph whose loops become what the problem says; they are changed in place.
+func degrees(p *learn.Problem, d []int32) []int32 {
+	if p.Loops == graph.LoopsKept {
+		return d
+	}
+	graph.EachBlock(len(d), 1<<12, func(lo, hi int) {
+		for v := lo; v < hi; v++ {
+			has := graph.LoopsKept.Has(p.Graph, graph.NodeID(v))
+			switch {
+			case p.Loops == graph.LoopsAdded && !has:
+				d[v]++
+			case p.Loops == graph.LoopsRemoved && has:
+				d[v]--
+			}
+		}
+	})
+	return d
+}

@@ -1,0 +1,60 @@
+package minibatch
+
+import (
+	"time"
+
+	"capgnn/gpu"
+	"capgnn/internal/learn"
+)
+
+// What a run does to the world besides its result, all of it here: it calls back, writes checkpoints and logs.
+
+// Evaluate implements fit.Trainer.
+func (f *fitter) Evaluate(epoch int, e *EpochStats) (learn.Metrics, error) {
+	start := time.Now()
+	m, loss, err := f.t.evaluate()
+	if err != nil {
+		return m, err
+	}
+	e.Epoch, e.Eval, e.Metrics, e.ValLoss, e.EvalT = epoch, true, m, loss, time.Since(start)
+	f.t.state.Totals.EvalTime += e.EvalT
+	return m, nil
+}
+
+// Better implements fit.Trainer: without validation the newest weights are the best.
+func (f *fitter) Better(m, best learn.Metrics) bool {
+	return m.Val == nil || best.Val == nil || *m.Val > *best.Val
+}
+
+// KeepBest implements fit.Trainer.
+func (f *fitter) KeepBest(epoch int) (err error) {
+	s, o := &f.t.state, &f.t.o
+	if s.best, err = f.t.hostWeights(); err != nil || o.OnBest == nil {
+		return err
+	}
+	return o.OnBest(epoch, s.best)
+}
+
+// Report implements fit.Trainer.
+func (f *fitter) Report(e EpochStats) error {
+	if o := &f.t.o; o.OnEpoch != nil {
+		return o.OnEpoch(e)
+	}
+	return nil
+}
+
+// Save implements fit.Trainer.
+func (f *fitter) Save() error {
+	if f.t.o.CheckpointDir == "" {
+		return nil
+	}
+	return saver{f.t}.checkpoint()
+}
+
+// SaveNow implements fit.Trainer.
+func (f *fitter) SaveNow(slow bool) (bool, error) { return slow && f.t.o.CheckpointDir != "", nil }
+
+// grown says that a buffer had to become larger.
+func (t *Trainer) grown(w *worker, what string, was, is gpu.Bytes) {
+	t.o.Log.Info("grown", "part", w.index, "what", what, "was", int64(was), "is", int64(is))
+}

@@ -1,0 +1,186 @@
+package minibatch
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/hostmem"
+	"capgnn/internal/fit"
+	"capgnn/internal/learn"
+	"capgnn/internal/meet"
+)
+
+// state is what a run counts besides weights; it goes into checkpoints.
+type state struct {
+	fit.State[learn.Metrics]
+	Batch   int     // steps done of the epoch that is not over
+	Partial partial // of them
+	Totals  Totals
+	best    *gnn.Weights
+}
+
+// partial is what is known of the epoch that is not over.
+type partial struct {
+	Counts
+	Loss      learn.Number // times roots
+	Train     time.Duration
+	Parts     []gpu.Usage
+	Computed  []time.Duration // by part
+	Gradients gpu.Usage
+}
+
+// Run trains until the last epoch, until patience runs out, or until ctx ends: then the step under way is finished and a checkpoint written, and Result.Stopped is
+// "interrupted". A device fault ends the run with its error, a loss that is no number with *Diverged.
+func (t *Trainer) Run(ctx context.Context) (*Result, error) {
+	r := &Result{MetricName: "accuracy"}
+	if t.p.Targets != nil {
+		r.MetricName = "micro-f1"
+	}
+	o := fit.Options{Epochs: t.o.Epochs, EvalEvery: t.o.EvalEvery, Patience: t.o.Patience, SaveEvery: t.o.CheckpointEvery}
+	if err := fit.Run(ctx, &fitter{t, r, ctx}, o, &t.state.State); err != nil {
+		return nil, err
+	}
+	return r, t.finish(r)
+}
+
+// fitter is a trainer in the epoch loop.
+type fitter struct {
+	t   *Trainer
+	r   *Result
+	ctx context.Context // of Run
+}
+
+var _ fit.Trainer[EpochStats, learn.Metrics] = (*fitter)(nil)
+
+// Train implements fit.Trainer. It goes on behind the steps of the epoch that have been done.
+func (f *fitter) Train(epoch int, e *EpochStats) (float64, error) {
+	t, s := f.t, &f.t.state
+	whole := s.Batch == 0
+	for s.Batch < t.roots.steps {
+		end := t.roots.steps
+		if every := t.o.CheckpointSteps; every > 0 {
+			end = min(end, (s.Batch/every+1)*every)
+		}
+		if err := t.run(f.ctx, epoch, end); err != nil {
+			return 0, f.named(epoch, err)
+		}
+		if s.Batch < end {
+			return 0, fit.ErrInterrupted
+		}
+		if end < t.roots.steps {
+			if err := f.Save(); err != nil {
+				return 0, err
+			}
+		}
+	}
+	s.Partial.report(epoch, e)
+	s.Totals.add(e)
+	s.Batch, s.Partial = 0, partial{}
+	if whole {
+		f.r.EpochTime = append(f.r.EpochTime, e.Train)
+	}
+	return e.Loss, nil
+}
+
+// named returns an error that names the epoch.
+func (f *fitter) named(epoch int, err error) error {
+	if late := new(meet.Late); errors.As(err, &late) { // it does
+		return err
+	}
+	if bad := new(Diverged); errors.As(err, &bad) {
+		return err
+	}
+	return fmt.Errorf("epoch %d: %w", epoch, err)
+}
+
+// run runs the steps of an epoch that have not been done, up to one, or as many of them as begin before ctx ends.
+func (t *Trainer) run(ctx context.Context, epoch, end int) error {
+	from := t.state.Batch
+	s := &stretch{epoch: epoch, from: from, next: from, end: end, ctx: ctx, began: time.Now(), scale: t.scale}
+	t.hub.Epoch = epoch
+	t.sample(epoch*t.roots.steps + from)
+	before := t.usages()
+	start, cpu := t.now(), hostmem.ProcessorTime()
+	if err := t.each(func(w *worker) error { return t.runPart(w, s) }); err != nil {
+		return err
+	}
+	p := &t.state.Partial
+	p.Train += t.now() - start
+	p.CPU += hostmem.ProcessorTime() - cpu
+	p.Steps += s.next - from
+	t.count(p, before)
+	t.state.Batch = s.next
+	return t.sumLoss(epoch, from, s.next)
+}
+
+// scale is what a root of a step weighs in the loss: 1 by the terms of all of them.
+func (t *Trainer) scale(batch int) float64 {
+	terms := t.roots.count(batch)
+	if t.p.Targets != nil {
+		terms *= t.p.Classes
+	}
+	return 1 / float64(max(1, terms))
+}
+
+// sumLoss adds the losses of some steps, in the order of steps and parts.
+func (t *Trainer) sumLoss(epoch, from, end int) error {
+	for b := from; b < end; b++ {
+		loss := 0.0
+		for _, w := range t.workers {
+			loss += math.Float64frombits(binary.NativeEndian.Uint64(w.lossHost[8*(b-from):]))
+		}
+		if math.IsNaN(loss) || math.IsInf(loss, 0) {
+			return &Diverged{Epoch: epoch, Step: b, Loss: loss}
+		}
+		t.state.Partial.Loss += learn.Number(loss * float64(t.roots.count(b)))
+	}
+	return nil
+}
+
+// Diverged says that the training loss is no number any more. The weights behind that step are useless; the newest checkpoint is from before.
+type Diverged struct {
+	Epoch, Step int
+	Loss        float64 // NaN or infinite
+}
+
+func (e *Diverged) Error() string {
+	return fmt.Sprintf("epoch %d: loss of step %d is %v: try a lower learning rate, or look for extreme features", e.Epoch, e.Step, e.Loss)
+}
+
+// finish fills in what a result says about the whole run.
+func (t *Trainer) finish(r *Result) error {
+	s := &t.state
+	r.Epochs, r.FinalLoss, r.Best, r.Last, r.BestEpoch, r.Stopped = s.Epochs, s.Loss, s.Best, s.Last, s.BestEpoch, s.Stopped
+	r.Totals = s.Totals
+	var err error
+	if r.Weights, err = t.hostWeights(); err != nil {
+		return err
+	}
+	r.BestWeights, r.WeightsSHA = s.best, r.Weights.SHA256()
+	if r.BestWeights == nil {
+		r.BestWeights = r.Weights
+	}
+	host, err := hostmem.PeakRSS()
+	r.PeakHost = gpu.Bytes(host)
+	for _, w := range t.workers {
+		r.PeakDevice = append(r.PeakDevice, w.dev.Memory().HighWater)
+	}
+	return err
+}
+
+// hostWeights downloads the weights, which are those of any part.
+func (t *Trainer) hostWeights() (*gnn.Weights, error) {
+	flat, err := t.workers[0].download(t.workers[0].params.Flat)
+	if err != nil {
+		return nil, err
+	}
+	w := t.weights.Clone()
+	copy(w.Flat, flat)
+	return w, nil
+}

@@ -1,0 +1,112 @@
+package minibatch
+
+import (
+	"math"
+
+	"capgnn/gnn"
+	"capgnn/internal/learn"
+	"capgnn/minibatch/sample"
+)
+
+// extent is how large a step of a part is: what its memory follows from.
+type extent struct {
+	roots, ids int
+	features   int // entries of sparse features of the ids
+	hops       []hopExtent
+}
+
+// hopExtent is that of a block.
+type hopExtent struct {
+	rows, cols, entries int
+	scaled              bool // some rows keep fewer neighbours than they have
+}
+
+// of makes e that of a stack. sparse are features that travel as they are stored, else nil.
+func (e *extent) of(st *sample.Stack, sparse *learn.Features) {
+	e.roots, e.ids, e.features, e.hops = st.Roots, len(st.IDs), 0, e.hops[:0]
+	for h := range st.Blocks {
+		b := &st.Blocks[h]
+		e.hops = append(e.hops, hopExtent{b.Rows, b.Cols, len(b.Indices), b.Ratio != nil})
+	}
+	if sparse != nil {
+		for _, v := range st.IDs {
+			e.features += int(sparse.Indptr[v+1] - sparse.Indptr[v])
+		}
+	}
+}
+
+// cover makes e as large as x in everything.
+func (e *extent) cover(x *extent) {
+	e.roots, e.ids, e.features = max(e.roots, x.roots), max(e.ids, x.ids), max(e.features, x.features)
+	for len(e.hops) < len(x.hops) {
+		e.hops = append(e.hops, hopExtent{})
+	}
+	for h, y := range x.hops {
+		a := &e.hops[h]
+		a.rows, a.cols, a.entries, a.scaled = max(a.rows, y.rows), max(a.cols, y.cols), max(a.entries, y.entries), a.scaled || y.scaled
+	}
+}
+
+// slack is the part of what was seen by which buffers are larger at first: steps differ.
+const slack = 8
+
+// ample returns e with slack, within what a graph of n vertices can need. Roots are known beforehand.
+func (e *extent) ample(n int) extent {
+	more := func(x int) int { return x + (x+slack-1)/slack }
+	a := extent{roots: e.roots, ids: e.ids, features: more(e.features)}
+	if len(e.hops) > 0 {
+		a.ids = min(n, more(e.ids))
+	}
+	for h, x := range e.hops {
+		y := hopExtent{rows: e.roots, cols: min(n, more(x.cols)), entries: more(x.entries), scaled: x.scaled}
+		if h > 0 {
+			y.rows = a.hops[h-1].cols
+		}
+		a.hops = append(a.hops, y)
+	}
+	return a
+}
+
+// shape adds up extents for gnn.Choose: their mean over steps, rounded to 5 %, so that a plan does not hang on single vertices.
+func shapeOf(all []extent, steps int, layers int, f *learn.Features) gnn.Shape {
+	s := gnn.Shape{Rows: make([]int64, layers+1), Edges: make([]int64, layers), Halo: make([]int64, layers), BackHalo: make([]int64, layers), Sparse: f != nil}
+	for i := range all {
+		e := &all[i]
+		s.Rows[layers] += int64(e.roots)
+		for l := range layers {
+			s.Rows[l] += int64(e.ids)
+			if h := layers - 1 - l; h < len(e.hops) {
+				s.Rows[l] += int64(e.hops[h].cols - e.ids)
+				s.Edges[l] += int64(e.hops[h].entries)
+			}
+		}
+		s.FeatureEntries += int64(e.features)
+	}
+	for _, list := range [][]int64{s.Rows, s.Edges} {
+		for i := range list {
+			list[i] = rounded(float64(list[i]) / float64(steps))
+		}
+	}
+	s.FeatureEntries = rounded(float64(s.FeatureEntries) / float64(steps))
+	return s
+}
+
+// rounded returns the power of 1.05 nearest x.
+func rounded(x float64) int64 {
+	if x < 1 {
+		return 0
+	}
+	return int64(math.Round(math.Pow(1.05, math.Round(math.Log(x)/math.Log(1.05)))))
+}
+
+// layers are blocks of this extent without content: what a pass plans its buffers by.
+func (e *extent) layers(aims []aim) []gnn.LayerGraph {
+	out := make([]gnn.LayerGraph, len(aims))
+	for l, a := range aims {
+		out[l] = gnn.LayerGraph{Rows: e.ids, Src: e.ids}
+		if a.hop >= 0 {
+			out[l] = gnn.LayerGraph{Rows: e.hops[a.hop].rows, Src: e.hops[a.hop].cols}
+		}
+	}
+	return out
+}

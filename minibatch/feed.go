@@ -1,0 +1,107 @@
+package minibatch
+
+import (
+	"sync"
+	"time"
+
+	"capgnn/gpu"
+	"capgnn/internal/meet"
+	"capgnn/minibatch/sample"
+)
+
+// feed is what one part samples ahead of its steps: a ring of slots, which goroutines fill in the order of steps and the part takes in that order. A slot is the same
+// whoever has filled it.
+type feed struct {
+	part  int
+	slots []*slot
+	fill  func(s *sample.Sampler, d *draft, step int) error
+	quit  chan struct{} // closed when nothing more is wanted
+	done  sync.WaitGroup
+
+	mu        sync.Mutex
+	next, end int // the step that is sampled next, and the one behind the last
+
+	ending sync.Once
+}
+
+// slot is one step under way.
+type slot struct {
+	draft
+	err  error
+	full chan struct{}  // a token: the part may take it
+	free chan gpu.Event // it may be filled again when that has fired; nil: at once
+}
+
+// newFeed returns the feed of a part with so many slots. fill makes a draft of a step; it is called by several goroutines, each with a sampler and a draft of its own.
+func newFeed(part, slots int, fill func(s *sample.Sampler, d *draft, step int) error) *feed {
+	f := &feed{part: part, fill: fill, quit: make(chan struct{})}
+	for range slots {
+		s := &slot{full: make(chan struct{}, 1), free: make(chan gpu.Event, 1)}
+		s.free <- nil
+		f.slots = append(f.slots, s)
+	}
+	return f
+}
+
+// start has samplers fill slots with the steps from..end-1.
+func (f *feed) start(from, end int, samplers []*sample.Sampler) {
+	f.next, f.end = from, end
+	for _, s := range samplers {
+		f.done.Add(1)
+		// Owned by the feed: close ends it and waits for it.
+		go func() {
+			defer f.done.Done()
+			for f.one(s) {
+			}
+		}()
+	}
+}
+
+// one fills the next slot, and reports whether there may be another one.
+func (f *feed) one(s *sample.Sampler) bool {
+	f.mu.Lock()
+	step := f.next
+	f.next++
+	f.mu.Unlock()
+	if step >= f.end {
+		return false
+	}
+	at := f.at(step)
+	select {
+	case ev := <-at.free:
+		if ev != nil {
+			select {
+			case <-ev.Done():
+			case <-f.quit:
+				return false
+			}
+		}
+	case <-f.quit:
+		return false
+	}
+	at.err = f.fill(s, &at.draft, step)
+	at.full <- struct{}{}
+	return at.err == nil
+}
+
+func (f *feed) at(step int) *slot { return f.slots[step%len(f.slots)] }
+
+// take returns the slot of a step, and how long the part has waited for it. It ends the part's meet.Guard with the error of the step, or if that takes too long.
+func (f *feed) take(h *meet.Hub, step int) (*slot, time.Duration) {
+	s := f.at(step)
+	start := time.Now()
+	meet.Receive(h, s.full, f.part, f.part, "its samplers")
+	if s.err != nil {
+		meet.Stop(s.err)
+	}
+	return s, time.Since(start)
+}
+
+// release lets a slot be filled again when read has fired.
+func (s *slot) release(read gpu.Event) { s.free <- read }
+
+// close ends the goroutines and waits for them.
+func (f *feed) close() {
+	f.ending.Do(func() { close(f.quit) })
+	f.done.Wait()
+}

@@ -1,0 +1,76 @@
+package minibatch
+
+import (
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/hostmem"
+)
+
+// input is a step on the device. A worker has two: one is filled while the other is computed from.
+type input struct {
+	buf    gpu.Buffer
+	read   gpu.Event        // the step that was in it has been computed; nil: there was none
+	layers []gnn.LayerGraph // of the step that is in it
+	in     gnn.Input
+	before []int64 // gnn.Features.Before of sparse features
+}
+
+// upload enqueues a draft's way to the input, whose buffer is large enough.
+func (n *input) upload(q gpu.Queue, g *stage, d *draft) {
+	mem, l := d.mem.Bytes(), &d.layout
+	if g.gathers {
+		q.Upload(n.buf, 0, mem[:l.size])
+		return
+	}
+	q.Upload(n.buf, 0, mem[:l.blocks])
+	for i := range g.tables {
+		if t := &g.tables[i]; l.tables[i].n > 0 {
+			q.UploadRows(rowsIn(l.tables[i], n.buf, t.cols), hostmem.Bytes(t.data), l.ids.on(mem))
+		}
+	}
+}
+
+// bind makes layers and in what a pass reads of the draft.
+func (n *input) bind(g *stage, d *draft) {
+	l := &d.layout
+	n.layers = n.layers[:0]
+	for i := range l.layers {
+		n.layers = append(n.layers, n.layer(l, &l.layers[i]))
+	}
+	n.in = gnn.Input{IDs: l.ids.in(n.buf)}
+	switch {
+	case g.sparse() != nil:
+		n.sparse(d)
+	case g.sums && len(g.tables) == 2:
+		n.in.X.Dense = rowsIn(l.tables[1], n.buf, g.tables[1].cols)
+		fallthrough
+	case g.sums:
+		n.in.AX = rowsIn(l.tables[0], n.buf, g.tables[0].cols)
+	default:
+		n.in.X.Dense = rowsIn(l.tables[0], n.buf, g.tables[0].cols)
+	}
+}
+
+// layer is a layer's block.
+func (n *input) layer(l *layout, s *layerSpans) gnn.LayerGraph {
+	rows, cols := s.scale.in(n.buf), l.cols.in(n.buf)
+	if !cols.Empty() {
+		cols = cols.Slice(0, s.src)
+	}
+	return gnn.LayerGraph{Rows: s.rows, Src: s.src, Central: []gnn.RowRange{{Lo: 0, Hi: s.rows}},
+		Forward:  gnn.Operand{Inner: s.forward.in(n.buf), RowScale: rows, ColScale: cols},
+		Backward: gnn.Operand{Inner: s.backward.in(n.buf), RowScale: cols, ColScale: rows}}
+}
+
+// sparse makes sparse features what the first layer reads.
+func (n *input) sparse(d *draft) {
+	x := &d.layout.x
+	n.before = append(n.before[:0], x.rows.begin.on(d.mem.Bytes())[:x.rows.rows+1]...)
+	n.in.X = gnn.Features{Sparse: x.rows.in(n.buf), SparseT: x.back.in(n.buf), Before: n.before}
+	own := d.layout.layers[0].rows
+	n.in.RootT = n.in.X.SparseT
+	if own < x.rows.rows {
+		n.in.RootT.Cols, n.in.RootT.End = own, x.ends.in(n.buf)
+		n.in.RootT.Entries = n.before[own]
+	}
+}

@@ -1,0 +1,117 @@
+package minibatch
+
+import (
+	"slices"
+	"sync"
+
+	"capgnn/graph"
+	"capgnn/internal/learn"
+	"capgnn/minibatch/sample"
+)
+
+// roots says which vertices are the roots of a step, and which part computes which of them. It is safe for use by several goroutines.
+//
+// Every training vertex is a root once in an epoch. With global roots there is one order of all; a step takes the next batch of it, of which each part has a
+// contiguous share, in part order. With local roots each part has an order of its own training vertices, cut into as many steps.
+type roots struct {
+	seed  uint64
+	batch int
+	steps int              // of an epoch
+	train [][]graph.NodeID // one list, or with local roots one by part
+	local bool
+	bound []float64 // parts+1: where shares begin and end, 0 to 1; nil: equal ones
+	parts int
+
+	mu     sync.Mutex
+	orders [2]epochOrder // of even and odd epochs
+}
+
+// epochOrder is the order of each list in an epoch.
+type epochOrder struct {
+	epoch int // -1: none yet
+	lists [][]graph.NodeID
+}
+
+func newRoots(p *learn.Problem, o *Options) *roots {
+	r := &roots{seed: o.Model.Seed, batch: o.Sampling.BatchSize, local: o.Sampling.Local && len(o.Devices) > 1, parts: len(o.Devices)}
+	r.train = make([][]graph.NodeID, 1)
+	if r.local {
+		r.train = make([][]graph.NodeID, r.parts)
+	}
+	total := 0
+	for v := range graph.NodeID(p.Vertices()) {
+		if p.Trains(v) {
+			total++
+			list := 0
+			if r.local {
+				list = int(o.Part[v])
+			}
+			r.train[list] = append(r.train[list], v)
+		}
+	}
+	r.steps = max(1, (total+r.batch-1)/r.batch)
+	if o.Shares != nil {
+		sum, all := 0.0, 0.0
+		for _, s := range o.Shares {
+			all += s
+		}
+		r.bound = append(r.bound, 0)
+		for _, s := range o.Shares {
+			sum += s
+			r.bound = append(r.bound, sum/all)
+		}
+	}
+	for k := range r.orders {
+		r.orders[k].epoch = -1
+	}
+	return r
+}
+
+// span returns which elements of the list of a part are its roots of a step of an epoch, and which list that is.
+func (r *roots) span(batch, part int) (list, lo, hi int) {
+	if r.local {
+		n := len(r.train[part])
+		return part, n * batch / r.steps, n * (batch + 1) / r.steps
+	}
+	first := batch * r.batch
+	n := min(r.batch, len(r.train[0])-first)
+	return 0, first + r.cut(n, part), first + r.cut(n, part+1)
+}
+
+// cut returns how many of a step's n roots parts before one have.
+func (r *roots) cut(n, part int) int {
+	if r.bound == nil {
+		return n * part / r.parts
+	}
+	return int(float64(n) * r.bound[part])
+}
+
+// count returns how many roots a step has over all parts.
+func (r *roots) count(batch int) (n int) {
+	for part := range r.parts {
+		_, lo, hi := r.span(batch, part)
+		n += hi - lo
+	}
+	return n
+}
+
+// of writes the roots of a part in step t of the run to into, and returns them.
+func (r *roots) of(t, part int, into []graph.NodeID) []graph.NodeID {
+	list, lo, hi := r.span(t%r.steps, part)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append(into[:0], r.order(t / r.steps)[list][lo:hi]...)
+}
+
+// order returns the orders of an epoch.
+func (r *roots) order(epoch int) [][]graph.NodeID {
+	o := &r.orders[epoch%2]
+	if o.epoch != epoch {
+		o.lists = slices.Grow(o.lists[:0], len(r.train))[:len(r.train)]
+		for i, train := range r.train {
+			o.lists[i] = sample.Order(train, r.seed, uint32(epoch), o.lists[i])
+		}
+		o.epoch = epoch
+	}
+	return o.lists
+}

@@ -1,0 +1,238 @@
+package minibatch
+
+import (
+	"slices"
+	"time"
+
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/graph"
+	"capgnn/hostmem"
+	"capgnn/internal/learn"
+	"capgnn/minibatch/sample"
+)
+
+// draft is a step of a part as its samplers leave it: blocks, answers and, where the device cannot fetch them, rows, all in one piece of page-locked memory.
+type draft struct {
+	step   int
+	roots  []graph.NodeID
+	stack  sample.Stack
+	extent extent
+	layout layout
+	mem    *hostmem.Pinned
+	counts Counts
+	homes  []bool // of the rows, by part: scratch
+}
+
+// stage makes drafts for one part. It is read-only, and used by all of the part's samplers.
+type stage struct {
+	part    int
+	device  string
+	p       *learn.Problem
+	roots   *roots
+	scaling gnn.Scaling
+	aims    []aim   // by layer
+	sums    bool    // layer 0 reads rows of ÂX
+	tables  []table // dense rows: ÂX, X, or both
+	gathers bool    // they are gathered here; else the device is given their ids
+	home    []int32 // of every vertex; nil: all are at home
+	lock    hostmem.LockOptions
+	grown   func(what string, was, is gpu.Bytes)
+}
+
+// aim is what a layer reads of its block.
+type aim struct {
+	hop      int // -1: none
+	spreads  bool
+	loops    bool // entries (v, v) keep their weight where the row's is scaled
+	rescales bool
+}
+
+// fill is feed's.
+func (g *stage) fill(s *sample.Sampler, d *draft, step int) error {
+	start := time.Now()
+	d.step = step
+	d.roots = g.roots.of(step, g.part, d.roots)
+	s.Draw(&d.stack, uint32(step), d.roots)
+	drawn := time.Now()
+	d.counts = Counts{Roots: int64(len(d.roots)), Edges: d.stack.Edges}
+	g.count(d)
+	d.extent.of(&d.stack, g.sparse())
+	g.lay(&d.layout, &d.extent)
+	if err := g.room(d, &d.layout); err != nil {
+		return err
+	}
+	mem := d.mem.Bytes()
+	g.put(d, mem)
+	put := time.Now()
+	d.counts.Time.Sample, d.counts.Time.Stage = drawn.Sub(start), put.Sub(drawn)
+	if g.gathers {
+		for i := range g.tables {
+			g.tables[i].gather(d.layout.tables[i].on(mem), d.ids())
+		}
+		took := time.Since(put)
+		d.counts.Time.Fetch = took * time.Duration(d.counts.Rows.Fetched) / time.Duration(max(1, d.counts.Rows.Read))
+		d.counts.Time.Stage += took - d.counts.Time.Fetch
+	}
+	return nil
+}
+
+// ids returns the vertices whose features the step reads.
+func (d *draft) ids() []graph.NodeID { return d.stack.IDs }
+
+// count counts the rows that the step reads.
+func (g *stage) count(d *draft) {
+	c := &d.counts
+	c.Rows.Read = int64(len(d.ids()))
+	if g.home == nil {
+		c.Rows.Local = c.Rows.Read
+		return
+	}
+	d.homes = slices.Grow(d.homes[:0], g.roots.parts)[:g.roots.parts]
+	clear(d.homes)
+	for _, v := range d.ids() {
+		home := g.home[v]
+		if int(home) == g.part {
+			c.Rows.Local++
+		}
+		d.homes[home] = true
+	}
+	c.Rows.Fetched = c.Rows.Read - c.Rows.Local
+	for home, read := range d.homes {
+		if read && home != g.part {
+			c.Requests++
+		}
+	}
+	c.Bytes.IDs = 4 * gpu.Bytes(c.Rows.Fetched)
+	c.Bytes.Rows = gpu.Bytes(c.Rows.Fetched) * g.rowBytes()
+}
+
+// rowBytes is the size of what is read of a vertex, 0 for sparse features, whose sizes differ.
+func (g *stage) rowBytes() (n gpu.Bytes) {
+	for i := range g.tables {
+		n += 4 * gpu.Bytes(g.tables[i].cols)
+	}
+	return n
+}
+
+// lay gives the arrays of a step of some extent their places.
+func (g *stage) lay(l *layout, e *extent) {
+	*l = layout{layers: slices.Grow(l.layers[:0], len(g.aims))[:len(g.aims)]}
+	add(l, &l.ids, e.ids)
+	if g.p.Labels != nil {
+		add(l, &l.labels, e.roots)
+	} else {
+		add(l, &l.targets, e.roots*g.p.Classes)
+	}
+	if g.scaling.Col != nil {
+		add(l, &l.cols, e.ids)
+	}
+	for i := range g.aims {
+		g.layBlock(l, &l.layers[i], &g.aims[i], e)
+	}
+	if g.sparse() != nil {
+		g.laySparse(l, e)
+	}
+	l.size = (l.size + align - 1) &^ (align - 1)
+	l.blocks = l.size
+	for i := range g.tables {
+		add(l, &l.tables[i], e.ids*g.tables[i].cols)
+	}
+}
+
+// layBlock gives a layer's block its places.
+func (g *stage) layBlock(l *layout, s *layerSpans, a *aim, e *extent) {
+	*s = layerSpans{rows: e.ids, src: e.ids}
+	if a.hop < 0 {
+		return
+	}
+	h := e.hops[a.hop]
+	s.rows, s.src = h.rows, h.cols
+	values := a.loops && h.scaled
+	l.csr(&s.forward, h.rows, h.cols, h.entries, values)
+	if a.spreads {
+		l.csr(&s.backward, h.cols, h.rows, h.entries, values)
+	}
+	if g.scaling.Row != nil || a.rescales && h.scaled {
+		add(l, &s.scale, h.rows)
+	}
+}
+
+// room makes the draft's memory large enough for a layout.
+func (g *stage) room(d *draft, l *layout) error {
+	need, have := l.blocks, gpu.Bytes(0)
+	if g.gathers {
+		need = l.size
+	}
+	if d.mem != nil {
+		have = gpu.Bytes(len(d.mem.Bytes()))
+	}
+	if need <= have {
+		return nil
+	}
+	if d.mem != nil {
+		d.mem.Close()
+		d.mem = nil
+		need += need / slack
+		g.grown("staging", have, need)
+	}
+	var err error
+	d.mem, err = hostmem.NewPinned(g.device, "blocks and rows of a step", int64(need), g.lock)
+	return err
+}
+
+// put writes everything but dense rows.
+func (g *stage) put(d *draft, mem []byte) {
+	l, st := &d.layout, &d.stack
+	copy(l.ids.on(mem), st.IDs)
+	if g.p.Labels != nil {
+		labels := l.labels.on(mem)
+		for i, v := range d.roots {
+			labels[i] = g.p.Labels[v]
+		}
+	} else {
+		targets, classes := l.targets.on(mem), g.p.Classes
+		for i, v := range d.roots {
+			copy(targets[i*classes:][:classes], g.p.Targets[int(v)*classes:])
+		}
+	}
+	if l.cols.n > 0 {
+		g.scaling.BlockCols(l.cols.on(mem)[:0], st.IDs)
+	}
+	for i := range g.aims {
+		if a := &g.aims[i]; a.hop >= 0 {
+			g.putBlock(&l.layers[i], a, st, mem)
+		}
+	}
+	if g.sparse() != nil {
+		g.putSparse(d, mem)
+	}
+}
+
+// putBlock writes a layer's block, transposed too where the layer spreads gradients.
+func (g *stage) putBlock(s *layerSpans, a *aim, st *sample.Stack, mem []byte) {
+	b := &st.Blocks[a.hop]
+	copy(s.forward.begin.on(mem), b.Begin)
+	copy(s.forward.indices.on(mem), b.Indices)
+	if s.scale.n > 0 {
+		g.scaling.BlockRows(s.scale.on(mem)[:0], st.IDs[:b.Rows], b.Ratio)
+	}
+	if s.forward.values.n > 0 {
+		gnn.BlockLoops(s.forward.values.on(mem)[:0], b.Begin, b.Indices, b.Ratio)
+	}
+	if !a.spreads {
+		return
+	}
+	t := sample.Block{Begin: s.backward.begin.on(mem), Indices: s.backward.indices.on(mem)}
+	b.Transpose(&t)
+	if s.backward.values.n > 0 {
+		gnn.BlockLoops(s.backward.values.on(mem)[:0], t.Begin, t.Indices, b.Ratio)
+	}
+}
+
+// close gives the draft's memory up.
+func (d *draft) close() {
+	if d.mem != nil {
+		d.mem.Close()
+	}
+}

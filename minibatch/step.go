@@ -1,0 +1,173 @@
+package minibatch
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/internal/meet"
+)
+
+// stretch is some steps of an epoch that parts run without a stop, one behind the other. All parts run the same ones.
+type stretch struct {
+	epoch, from int
+	ctx         context.Context // no part begins another step once it has ended
+	scale       func(batch int) float64
+	began       time.Time
+
+	mu        sync.Mutex
+	next, end int // the step behind those that a part has begun, and the one behind the last
+}
+
+// enter reports whether parts run a step: where one does, all do.
+func (s *stretch) enter(batch int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if batch < s.next {
+		return true
+	}
+	if s.ctx.Err() != nil {
+		s.end = min(s.end, batch)
+	}
+	if batch >= s.end {
+		return false
+	}
+	s.next = batch + 1
+	return true
+}
+
+// runPart runs a stretch on one part, and waits for it.
+func (t *Trainer) runPart(w *worker, s *stretch) error {
+	w.counts = Counts{}
+	done := s.from
+	w.compute.Fill(gpu.Matrix{Buf: w.loss.Buf, Rows: 1, Cols: 2 * w.loss.Len, LD: 2 * w.loss.Len}, 0) // steps without roots leave it so
+	err := meet.Guard(func() {
+		for b := s.from; s.enter(b); b++ {
+			if t.step(w, s, b) && b-2 >= s.from {
+				done = b - 1
+				t.progress(w, s, done)
+			}
+			w.counts.Steps++
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if w.counts.Steps > 0 {
+		w.compute.Download(w.lossHost[:8*w.counts.Steps], w.loss.Buf, 0)
+	}
+	if err := w.sync(); err != nil {
+		return err
+	}
+	for ; done < s.next; done++ {
+		t.progress(w, s, done+1)
+	}
+	return nil
+}
+
+// progress says that a part has done the steps before one.
+func (t *Trainer) progress(w *worker, s *stretch, done int) {
+	if w.index == 0 && t.o.OnStep != nil {
+		t.o.OnStep(Progress{Epoch: s.epoch, Step: done, Steps: t.roots.steps, Edges: w.counts.Edges, Elapsed: time.Since(s.began), Since: s.from})
+	}
+}
+
+// step enqueues a step of a part, when the one before the last has been computed. It ends the part's meet.Guard with an error.
+func (t *Trainer) step(w *worker, s *stretch, batch int) (awaited bool) {
+	number := s.epoch*t.roots.steps + batch
+	slot, waited := w.feed.take(t.hub, number)
+	w.counts.Add(&slot.counts)
+	w.counts.Time.Wait += waited
+	n := &w.inputs[number%2]
+	if n.read != nil {
+		stop(w.waits.Await(n.read))
+		stop(w.compute.Fault())
+		awaited = true
+	}
+	stop(w.waits.Settle()) // forgets what is over
+	stop(w.widen(n, &slot.draft))
+	roots := slot.stack.Roots
+	n.upload(w.prefetch, &w.stage, &slot.draft)
+	n.bind(&w.stage, &slot.draft)
+	labels, targets := slot.layout.labels.in(n.buf), slot.layout.targets.in(n.buf)
+	sent := w.prefetch.Record()
+	slot.release(sent)
+	w.compute.Wait(sent)
+	t.compute(w, n, number, gpu.LossArgs{Labels: labels, Targets: targets, Scale: s.scale(batch), Loss: w.loss.Slice(batch-s.from, batch-s.from+1)}, roots)
+	n.read = w.compute.Record()
+	return awaited
+}
+
+// compute enqueues forward and backward pass of a step, and the update.
+func (t *Trainer) compute(w *worker, n *input, number int, loss gpu.LossArgs, roots int) {
+	q := w.compute
+	q.Fill(flat(w.grads.Flat), 0)
+	if roots == 0 { // nothing to add
+		for l := t.o.Model.Layers - 1; l >= 0; l-- {
+			t.reduce.Done(w.index, l)
+		}
+		t.reduce.Finish(w.index)
+		return
+	}
+	stop(t.bind(w, n))
+	loss.Logits = w.pass.Forward(q, nil, number)
+	loss.Grad = w.pass.LossGrad()
+	if t.p.Targets != nil {
+		q.BCELoss(loss)
+	} else {
+		q.SoftmaxLoss(loss)
+	}
+	w.pass.Backward(q, nil, number, func(layer int) { t.reduce.Done(w.index, layer) })
+	t.reduce.Finish(w.index)
+}
+
+// bind has the pass go through the input's blocks. Where they exceed its memory, it gets more.
+func (t *Trainer) bind(w *worker, n *input) error {
+	err := w.pass.Bind(n.layers, n.in)
+	exceeds := new(gnn.Exceeds)
+	if !errors.As(err, &exceeds) {
+		return err
+	}
+	if err := w.waits.Settle(w.compute); err != nil {
+		return err
+	}
+	t.grown(w, exceeds.Slab, exceeds.Have, exceeds.Need)
+	if err := w.pass.Grow(w.dev, n.layers); err != nil {
+		return err
+	}
+	return w.pass.Bind(n.layers, n.in)
+}
+
+// widen makes the input, which nobody reads any more, large enough for a draft.
+func (w *worker) widen(n *input, d *draft) error {
+	have, need := n.buf.Size(), d.layout.size
+	if need <= have {
+		return nil
+	}
+	n.buf.Free()
+	n.buf = nil
+	var err error
+	if n.buf, err = w.dev.Alloc(need+need/slack, "input"); err != nil {
+		n.buf, err = w.dev.Alloc(need, "input")
+	}
+	if err != nil {
+		return err
+	}
+	w.stage.grown("input", have, n.buf.Size())
+	return nil
+}
+
+// stop ends the innermost meet.Guard if there is an error.
+func stop(err error) {
+	if err != nil {
+		meet.Stop(err)
+	}
+}
+
+// flat views a vector as a matrix of one row.
+func flat(v gpu.Vec) gpu.Matrix {
+	return gpu.Matrix{Buf: v.Buf, Off: v.Off, Rows: 1, Cols: v.Len, LD: v.Len}
+}

@@ -1,0 +1,224 @@
+package minibatch
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/internal/fit"
+	"capgnn/internal/learn"
+	"capgnn/internal/meet"
+	"capgnn/minibatch/sample"
+	"capgnn/reduce"
+)
+
+// Trainer is a run: one worker per part, all buffers in place. Not safe for use by several goroutines.
+type Trainer struct {
+	p       *learn.Problem
+	o       Options
+	roots   *roots
+	design  design
+	weights *gnn.Weights // layout, and the first weights
+	workers []*worker
+	hub     *meet.Hub
+	cancel  context.CancelCauseFunc
+	reduce  *reduce.Reduction
+	state   state
+	fed     bool // samplers run
+	stuck   bool // a device does not answer
+}
+
+// New validates everything, samples some steps to see how large they are, plans the order of operations, and puts every part on its device. Errors of input are plain; a
+// part that does not fit its device is a *gpu.OutOfMemory. Close must be called on success.
+func New(ctx context.Context, p *learn.Problem, o Options) (*Trainer, error) {
+	if err := o.Validate(p); err != nil {
+		return nil, err
+	}
+	o.setDefaults()
+	t := &Trainer{p: p, o: o, roots: newRoots(p, &o), weights: gnn.NewWeights(o.Model)}
+	t.weights.Init(o.Model.Seed)
+	if o.Init != nil {
+		if err := t.weights.LoadStateDict(o.Init); err != nil {
+			return nil, fmt.Errorf("load initial weights: %w", err)
+		}
+	}
+	var err error
+	if t.design, err = newDesign(ctx, p, &t.o, t.roots); err != nil {
+		return nil, err
+	}
+	o.Log.Info("planned", "input", t.design.plan.Input.String(), "layers", fmt.Sprintf("%+v", t.design.plan.Layers), "steps", t.roots.steps)
+	runCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	t.cancel, t.hub = cancel, meet.NewHub(runCtx, o.WaitDeadline)
+	t.state = state{State: fit.NewState[learn.Metrics]()}
+	if err := t.place(ctx); err != nil {
+		t.Close()
+		return nil, err
+	}
+	return t, nil
+}
+
+func (o *Options) setDefaults() {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	o.WaitDeadline = cmp.Or(o.WaitDeadline, 5*time.Minute)
+	o.Sampling.Prefetch = cmp.Or(o.Sampling.Prefetch, 3)
+	o.Sampling.Samplers = cmp.Or(o.Sampling.Samplers, 1)
+	if len(o.Devices) == 1 {
+		o.Part = nil
+	}
+}
+
+// place puts the parts on their devices.
+func (t *Trainer) place(ctx context.Context) error {
+	for i, dev := range t.o.Devices {
+		w := &worker{index: i, dev: dev, waits: meet.Waits{Hub: t.hub, Part: i, Device: dev.Info().Name}, compute: dev.NewQueue("compute"), prefetch: dev.NewQueue("prefetch")}
+		w.queues = reduce.NewQueues(dev, slices.Index(t.o.Devices, dev) == i)
+		t.workers = append(t.workers, w)
+	}
+	tables, err := t.tables(ctx)
+	if err != nil {
+		return err
+	}
+	homes := make([]int, len(t.workers))
+	for i, dev := range t.o.Devices {
+		homes[i] = slices.Index(t.o.Devices, dev)
+	}
+	division := reduce.Divide(t.weights.Layers(), homes)
+	for _, w := range t.workers {
+		if err := t.build(w, division, tables); err != nil {
+			return err
+		}
+	}
+	var parts []reduce.Part
+	for _, w := range t.workers {
+		parts = append(parts, reduce.Part{Compute: w.compute, Queues: w.queues, Waits: &w.waits, Weights: w.params.Flat, Gradients: w.grads.Flat, Reach: t.reach(w), Owner: w.owner})
+	}
+	t.reduce = reduce.New(t.hub, parts, division)
+	for _, w := range t.workers {
+		if err := w.sync(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reach says from which parts' devices a worker's can copy.
+func (t *Trainer) reach(w *worker) []bool {
+	out := make([]bool, len(t.workers))
+	for i, other := range t.workers {
+		p, ok := w.prefetch.(gpu.PeerCopier)
+		out[i] = other.dev == w.dev || ok && p.CanCopyFrom(other.dev)
+	}
+	return out
+}
+
+// build puts one part on its device.
+func (t *Trainer) build(w *worker, division *reduce.Division, tables []table) error {
+	d, o := &t.design, &t.o
+	w.stage = d.stage(t, w, tables)
+	e := d.extents[w.index]
+	var l layout
+	w.stage.lay(&l, &e)
+	for i := range w.inputs {
+		var err error
+		if w.inputs[i].buf, err = w.dev.Alloc(l.size, "input"); err != nil {
+			return err
+		}
+	}
+	n := len(t.weights.Flat)
+	params := gpu.Vec{Buf: w.alloc(4*gpu.Bytes(n), "weights"), Len: n}
+	grads := gpu.Vec{Buf: w.alloc(4*gpu.Bytes(n), "gradients"), Len: n}
+	w.owner = division.NewOwner(w.alloc, w.compute, o.Optimizer, w.index)
+	w.loss = gpu.Array[float64]{Buf: w.alloc(8*gpu.Bytes(t.roots.steps), "loss"), Len: t.roots.steps}
+	if w.failed != nil {
+		return w.failed
+	}
+	w.lossHost = make([]byte, 8*t.roots.steps)
+	w.upload(params, t.weights.Flat)
+	w.params, w.grads = gnn.Bind(o.Model, t.weights, params), gnn.Bind(o.Model, t.weights, grads)
+	w.ws = gnn.NewWorkspace(true)
+	w.pass = gnn.NewPass(o.Model, d.plan, e.layers(d.aims), d.input(), w.params, w.grads, w.ws)
+	if err := w.ws.Alloc(w.dev); err != nil {
+		return err
+	}
+	w.feed = newFeed(w.index, o.Sampling.Prefetch+1, w.stage.fill)
+	for _, s := range w.feed.slots {
+		if err := w.stage.room(&s.draft, &l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sampler returns a new sampler of the run.
+func (t *Trainer) sampler() *sample.Sampler { return t.design.sampler(t.p) }
+
+// sample starts the samplers of all parts with a step.
+func (t *Trainer) sample(from int) {
+	if t.fed {
+		return
+	}
+	t.fed = true
+	for _, w := range t.workers {
+		all := make([]*sample.Sampler, t.o.Sampling.Samplers)
+		for i := range all {
+			all[i] = t.sampler()
+		}
+		w.feed.start(from, t.o.Epochs*t.roots.steps, all)
+	}
+}
+
+// each runs f for every worker, in a goroutine of its own, and waits for all. The first error stops the others' waits; who does not come back some time after it is left
+// behind, with its memory.
+func (t *Trainer) each(f func(w *worker) error) error {
+	type outcome struct {
+		w   *worker
+		err error
+	}
+	outcomes := make(chan outcome, len(t.workers))
+	for _, w := range t.workers {
+		// Owned by this call, which waits for it; it ends at the latest when the hub does, unless its device does not answer.
+		go func() { outcomes <- outcome{w, w.cause(f(w))} }()
+	}
+	errs := make([]error, len(t.workers))
+	var patience <-chan time.Time
+	for range t.workers {
+		select {
+		case o := <-outcomes:
+			if errs[o.w.index] = o.err; o.err != nil {
+				t.cancel(fmt.Errorf("part %d stopped: %w", o.w.index, o.err))
+				if patience == nil {
+					patience = time.After(2 * t.hub.Grace())
+				}
+			}
+		case <-patience:
+			t.stuck = true
+			return meet.RootCause(errs, 0, func(error) bool { return false })
+		}
+	}
+	return meet.RootCause(errs, 0, func(error) bool { return false })
+}
+
+// Close ends the samplers, waits for all queues and releases all memory. Devices stay open. What a device that does not answer may still write to is not released.
+func (t *Trainer) Close() error {
+	t.cancel(errors.New("closed"))
+	for _, w := range t.workers {
+		if w.feed != nil {
+			w.feed.close()
+		}
+	}
+	for _, w := range t.workers {
+		if !t.stuck && !w.close() {
+			t.stuck = true
+		}
+	}
+	t.workers = nil
+	return nil
+}

@@ -1,0 +1,82 @@
+package minibatch
+
+import (
+	"time"
+
+	"capgnn/gpu"
+)
+
+// usages is what the queues of every part have done.
+type usages struct {
+	all, gradients, compute, prefetch []gpu.Usage
+}
+
+func (t *Trainer) usages() (u usages) {
+	for _, w := range t.workers {
+		u.all, u.gradients = append(u.all, w.usage()), append(u.gradients, w.reduction())
+		u.compute, u.prefetch = append(u.compute, w.compute.Usage()), append(u.prefetch, w.prefetch.Usage())
+	}
+	return u
+}
+
+// count adds what parts have done since before.
+func (t *Trainer) count(p *partial, before usages) {
+	now := t.usages()
+	if p.Parts == nil {
+		p.Parts, p.Computed = make([]gpu.Usage, len(t.workers)), make([]time.Duration, len(t.workers))
+	}
+	for i, w := range t.workers {
+		p.Add(&w.counts)
+		p.Parts[i] = p.Parts[i].Add(now.all[i].Sub(before.all[i]))
+		p.Gradients = p.Gradients.Add(now.gradients[i].Sub(before.gradients[i]))
+		compute, upload := now.compute[i].Sub(before.compute[i]), now.prefetch[i].Sub(before.prefetch[i]).Time[gpu.PhaseTransfer]
+		computed := time.Duration(0)
+		for phase, d := range compute.Time {
+			if phase != int(gpu.PhaseWait) && phase != int(gpu.PhaseTransfer) {
+				computed += d
+			}
+		}
+		p.Computed[i] += computed
+		p.Time.Compute += computed
+		p.Time.Upload += upload
+		p.Time.Wait += compute.Time[gpu.PhaseWait]
+	}
+}
+
+// report makes e that of an epoch that is over.
+func (p *partial) report(epoch int, e *EpochStats) {
+	e.Epoch, e.Counts, e.Train, e.Parts, e.Gradients = epoch, p.Counts, p.Train, p.Parts, p.Gradients
+	e.Bytes.Gradients = p.Gradients.H2D + p.Gradients.D2H + p.Gradients.Peer
+	e.Loss = float64(p.Loss) / float64(max(1, p.Roots))
+	for i, u := range p.Parts {
+		e.Usage = e.Usage.Add(u)
+		if p.Computed[i] > p.Computed[e.Slowest] {
+			e.Slowest = i
+		}
+	}
+}
+
+// add adds an epoch.
+func (t *Totals) add(e *EpochStats) {
+	t.Counts.Add(&e.Counts)
+	t.Steps += e.Steps
+	t.CPU += e.CPU
+	t.Usage, t.Gradients = t.Usage.Add(e.Usage), t.Gradients.Add(e.Gradients)
+	t.TrainTime += e.Train
+}
+
+// started is where the host's time is counted from.
+var started = time.Now()
+
+// now returns the time that epochs are measured in: that of the devices' clock if they share one, else the host's.
+func (t *Trainer) now() time.Duration {
+	var clock gpu.Clock
+	for i, d := range t.o.Devices {
+		c, ok := d.(gpu.Clocked)
+		if !ok || i > 0 && c.Clock() != clock {
+			return time.Since(started)
+		}
+		clock = c.Clock()
+	}
+	return clock.Now()
+}

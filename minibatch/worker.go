@@ -1,0 +1,126 @@
+package minibatch
+
+import (
+	"errors"
+
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/hostmem"
+	"capgnn/internal/meet"
+	"capgnn/reduce"
+)
+
+// worker is one part on its device.
+type worker struct {
+	index int
+	dev   gpu.Device
+	waits meet.Waits
+	stage stage
+	feed  *feed
+
+	compute  gpu.Queue // of the model
+	prefetch gpu.Queue // brings steps to the inputs
+	queues   reduce.Queues
+	owner    *reduce.Owner
+
+	params, grads *gnn.Params
+	ws            *gnn.Workspace
+	pass          *gnn.Pass
+	inputs        [2]input
+	loss          gpu.Array[float64] // of the steps of a stretch
+	lossHost      []byte             // the same
+
+	bufs   []gpu.Buffer
+	failed error // of alloc
+	counts Counts
+}
+
+// alloc returns memory of the worker's device, nil after an error.
+func (w *worker) alloc(size gpu.Bytes, name string) gpu.Buffer {
+	if w.failed != nil {
+		return nil
+	}
+	b, err := w.dev.Alloc(size, name)
+	if err != nil {
+		w.failed = err
+		return nil
+	}
+	w.bufs = append(w.bufs, b)
+	return b
+}
+
+// upload enqueues the way of numbers to the device.
+func (w *worker) upload(to gpu.Vec, from []float32) {
+	w.compute.Upload(to.Buf, 4*gpu.Bytes(to.Off), hostmem.Bytes(from))
+}
+
+// download returns a vector of the device.
+func (w *worker) download(v gpu.Vec) ([]float32, error) {
+	host := make([]float32, v.Len)
+	w.compute.Download(hostmem.Bytes(host), v.Buf, 4*gpu.Bytes(v.Off))
+	return host, w.waits.Settle(w.compute)
+}
+
+// all returns the queues of the worker.
+func (w *worker) all() []gpu.Queue {
+	return append([]gpu.Queue{w.compute, w.prefetch}, w.queues.All()...)
+}
+
+// sync waits for all of them.
+func (w *worker) sync() error { return w.waits.Settle(w.all()...) }
+
+// usage is what the worker's queues have done. Waiting is that of the compute queue.
+func (w *worker) usage() gpu.Usage {
+	u := w.compute.Usage()
+	waited := u.Time[gpu.PhaseWait]
+	for _, q := range w.all()[1:] {
+		u = u.Add(q.Usage())
+	}
+	u.Time[gpu.PhaseWait] = waited
+	return u
+}
+
+// reduction is what the queues of gradients and weights have done.
+func (w *worker) reduction() (u gpu.Usage) {
+	for _, q := range w.queues.All() {
+		u = u.Add(q.Usage())
+	}
+	return u
+}
+
+// cause returns the fault of one of the worker's queues in place of an error that says that another part has ended the run.
+func (w *worker) cause(err error) error {
+	if echo := new(meet.Echo); !errors.As(err, &echo) {
+		return err
+	}
+	for _, q := range w.all() {
+		if fault := q.Fault(); fault != nil {
+			return fault
+		}
+	}
+	return err
+}
+
+// close waits for the queues and gives memory up, and reports whether the device answers. What a device that does not answer may still write to is not given up.
+func (w *worker) close() bool {
+	if echo := new(meet.Echo); errors.As(w.sync(), &echo) {
+		return false
+	}
+	if w.feed != nil {
+		for _, s := range w.feed.slots {
+			s.draft.close()
+		}
+	}
+	if w.ws != nil {
+		w.ws.Free()
+	}
+	for i := range w.inputs {
+		if b := w.inputs[i].buf; b != nil {
+			b.Free()
+		}
+	}
+	for _, b := range w.bufs {
+		b.Free()
+	}
+	return true
+}
