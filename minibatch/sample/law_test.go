@@ -143,3 +143,58 @@ func TestIndependence(t *testing.T) {
 		likely(t, "pairs with the other "+other.name, uneven(counts), 24)
 	}
 }
+
+// TestUnbiased: n/k times the sum over a sample is, in the mean over steps, the sum over all neighbours.
+func TestUnbiased(t *testing.T) {
+	g := graphs(t)["degrees"]
+	s := New(Topology{Graph: g, Loops: graph.LoopsRemoved}, Rules{Seed: 8, Fanout: []int{40}})
+	roots := make([]graph.NodeID, 25)
+	for v := range roots {
+		roots[v] = graph.NodeID(v)
+	}
+	sum, squares := make([]float64, len(roots)), make([]float64, len(roots))
+	var st Stack
+	for step := range uint32(steps) {
+		s.Draw(&st, step, roots)
+		b := &st.Blocks[0]
+		for v := range roots {
+			x := 0.0
+			for _, c := range b.Indices[b.Begin[v]:b.Begin[v+1]] {
+				x += float64(st.IDs[c])
+			}
+			x *= float64(ratio(b, v))
+			sum[v] += x
+			squares[v] += x * x
+		}
+	}
+	for v := range roots {
+		want := 0.0
+		for _, u := range g.Row(v) {
+			if int(u) != v {
+				want += float64(u)
+			}
+		}
+		mean := sum[v] / steps
+		deviation := math.Sqrt(max(0, squares[v]/steps-mean*mean) / steps)
+		if math.Abs(mean-want) > 4*deviation+1e-6*want {
+			t.Errorf("vertex %d with %d neighbours: the mean of %d steps is %.1f ± %.1f, the sum over all %.1f", v, len(g.Row(v)), steps, mean, deviation, want)
+		}
+	}
+}
+
+// TestBounds: numbers are evenly spread below bounds of which 2³² holds few, so that many words are rejected.
+func TestBounds(t *testing.T) {
+	const parts = 3
+	for _, bound := range []uint32{3 << 30, 3<<30 - 3, 3 << 20, 48} {
+		w := wordsOf([2]uint32{3, 4}, 5, 6, 7)
+		counts := make([]int, parts)
+		for range 12 * steps {
+			x := w.below(bound)
+			if x >= bound {
+				t.Fatalf("%d is not below %d", x, bound)
+			}
+			counts[x%parts]++
+		}
+		likely(t, fmt.Sprintf("numbers below %d", bound), uneven(counts), parts-1)
+	}
+}
