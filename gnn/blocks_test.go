@@ -64,6 +64,25 @@ func TestBlocksGiveTheWholeGradient(t *testing.T) {
 	}
 }
 
+// The same with sparse features, which a layer transforms before it aggregates.
+func TestBlocksOfSparseFeatures(t *testing.T) {
+	for _, kind := range Kinds {
+		for layers := 1; layers <= 3; layers++ {
+			c := Config{Kind: kind, Layers: layers, Hidden: 16, In: 12, Out: 5, Heads: 4, Dropout: 0.5, Seed: 7}
+			u := newTask(c, 160, uint64(layers))
+			u.sparse = true
+			for i := range u.x {
+				u.x[i] *= float32(i * 7 % 3 / 2)
+			}
+			w := NewWeights(c)
+			w.Init(3)
+			p := Plan{Input: Exchanged, Layers: make([]LayerPlan, layers), Fused: true}
+			checkWhole(t, c, p, w, u)
+			checkRebind(t, c, p, w, u)
+		}
+	}
+}
+
 func checkWhole(t *testing.T, c Config, p Plan, w *Weights, u *task) {
 	t.Helper()
 	const epoch = 5

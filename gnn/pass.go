@@ -65,9 +65,10 @@ func NewPass(c Config, plan Plan, layers []LayerGraph, in Input, params, grads *
 	return newPass(&Pass{cfg: c, plan: plan, layers: layers, in: in, params: params, grads: grads, ws: ws})
 }
 
-// NewLayerPass plans an evaluation pass through layer l alone, over the block g; its bits are those of a whole evaluation. What
-// layer l reads is in's X: for l > 0 rows that the layer before made, dense, the first g.Src of them. Forward returns what layer l
-// makes of them, behind LayerNorm and ReLU but for the last layer, in BF16 where the plan stores these rows so.
+// NewLayerPass plans an evaluation pass through layer l alone, over the block g: it gives the rows of a whole evaluation, on CPU
+// devices to the bit. What layer l reads is in's X: for l > 0 rows that the layer before made, dense, the first g.Src of them.
+// Forward returns what layer l makes of them, behind LayerNorm and ReLU but for the last layer, in BF16 where the plan stores these
+// rows so.
 func NewLayerPass(c Config, plan Plan, l int, g LayerGraph, in Input, params *Params, ws *Workspace) *Pass {
 	return newPass(&Pass{cfg: c, plan: plan, first: l, layers: []LayerGraph{g}, in: in, params: params, ws: ws})
 }

@@ -56,3 +56,40 @@ func TestChooseFollowsStaleLayers(t *testing.T) {
 		}
 	}
 }
+
+// Over blocks, layer 0 reads ÂX or its own features, never rows of other parts, and takes the order that is cheaper without a
+// gradient to spread: aggregating first also where the rows that it reads are many times those that it computes.
+func TestChooseForBlocks(t *testing.T) {
+	wide := Shape{Rows: []int64{100000, 10000, 1000}, Edges: []int64{120000, 12000}, Halo: make([]int64, 2), BackHalo: make([]int64, 2)}
+	dense := Shape{Rows: []int64{2000, 1000, 100}, Edges: []int64{25000, 2500}, Halo: make([]int64, 2), BackHalo: make([]int64, 2)}
+	transform := LayerPlan{}
+	for _, c := range []struct {
+		name   string
+		kind   Kind
+		in     int
+		shape  Shape
+		sparse bool
+		choice Choice
+		input  InputMode
+		first  LayerPlan
+	}{
+		{"ÂX", SAGE, 602, wide, false, Choice{Blocks: true}, Precomputed, aggregateIn},
+		{"no ÂX, many rows to read", SAGE, 602, wide, false, Choice{Blocks: true, NoPrecompute: true}, Exchanged, aggregateIn},
+		{"no ÂX, many entries", SAGE, 602, dense, false, Choice{Blocks: true, NoPrecompute: true}, Exchanged, transform},
+		{"no ÂX, many entries, narrow features", SAGE, 100, dense, false, Choice{Blocks: true, NoPrecompute: true}, Exchanged, aggregateIn},
+		{"no ÂX, transforming first is off", SAGE, 602, dense, false, Choice{Blocks: true, NoPrecompute: true, NoTransformFirst: true}, Exchanged, aggregateIn},
+		{"sparse features", GCN, 602, wide, true, Choice{Blocks: true}, Exchanged, transform},
+		{"GAT", GAT, 602, wide, false, Choice{Blocks: true}, Exchanged, transform},
+		{"the same without blocks", GAT, 602, wide, false, Choice{}, Replicated, transform},
+		{"the same, sparse, without blocks", GCN, 602, wide, true, Choice{}, Replicated, transform},
+	} {
+		c.shape.Sparse = c.sparse
+		if c.sparse {
+			c.shape.FeatureEntries = 10
+		}
+		p := Choose(Config{Kind: c.kind, Layers: 2, Hidden: 64, In: c.in, Out: 40, Heads: 4}, c.shape, c.choice)
+		if p.Input != c.input || p.Layers[0] != c.first {
+			t.Errorf("%s: %v, %+v", c.name, p.Input, p.Layers[0])
+		}
+	}
+}

@@ -21,6 +21,7 @@ type task struct {
 	targets []uint8 // Vertices × out; nil: one label per vertex
 	roots   []int32 // training vertices
 	loops   bool
+	sparse  bool // features
 }
 
 // newTask draws a graph with a hub, vertices without neighbours, and edges in one direction.
@@ -57,7 +58,7 @@ func newTask(c Config, n int, seed uint64) *task {
 
 // renumbered returns the task with vertex v as perm[v].
 func (t *task) renumbered(perm []int) *task {
-	u := &task{loops: t.loops, x: make([]float32, len(t.x)), labels: make([]int32, len(t.labels)), targets: make([]uint8, len(t.targets))}
+	u := &task{loops: t.loops, sparse: t.sparse, x: make([]float32, len(t.x)), labels: make([]int32, len(t.labels)), targets: make([]uint8, len(t.targets))}
 	in, out := len(t.x)/len(perm), len(t.targets)/len(perm)
 	var edges []graph.Edge
 	for v, w := range perm {
@@ -247,6 +248,9 @@ func (d *desk) step(c Config, p Plan, t *task, s *stack) *step {
 	if p.Input != Precomputed || c.Kind != GCN {
 		out.in.X.Dense = d.rows(t.x, ids, c.In)
 	}
+	if t.sparse {
+		out.in.X, out.in.RootT = d.sparse(rowsOf(t.x, ids, c.In), c.In, out.layers[0].Rows)
+	}
 	out.in.IDs = d.ints(append(slices.Clone(ids), 0, 0, 0))
 	return out
 }
@@ -254,6 +258,51 @@ func (d *desk) step(c Config, p Plan, t *task, s *stack) *step {
 // rows puts rows of x on the device, in a buffer that has room for more, which is NaN.
 func (d *desk) rows(x []float32, ids []int32, cols int) gpu.Matrix {
 	return d.matrix(append(rowsOf(x, ids, cols), slices.Repeat([]float32{float32(math.NaN())}, 3*cols)...), cols)
+}
+
+// sparse puts features on the device as CSR, with its transpose, and that of the first rows.
+func (d *desk) sparse(x []float32, cols, rows int) (f Features, rootT gpu.CSR) {
+	all, before := nonZero(x, cols)
+	f = Features{Sparse: d.csr(&all, values(x, cols, &all)), Before: before}
+	back := all.transposed()
+	f.SparseT = d.csr(&back, transposedValues(x, cols, &back))
+	head, _ := nonZero(x[:rows*cols], cols)
+	back = head.transposed()
+	return f, d.csr(&back, transposedValues(x, cols, &back))
+}
+
+// nonZero returns the entries of x that are not 0, and how many there are before each row.
+func nonZero(x []float32, cols int) (block, []int64) {
+	b := block{cols: cols, begin: []int64{0}}
+	for r := range len(x) / cols {
+		for j, v := range x[r*cols:][:cols] {
+			if v != 0 {
+				b.indices = append(b.indices, int32(j))
+			}
+		}
+		b.begin = append(b.begin, int64(len(b.indices)))
+	}
+	return b, b.begin
+}
+
+func values(x []float32, cols int, b *block) []float32 {
+	var out []float32
+	for r := range b.rows() {
+		for _, j := range b.indices[b.begin[r]:b.begin[r+1]] {
+			out = append(out, x[r*cols+int(j)])
+		}
+	}
+	return out
+}
+
+func transposedValues(x []float32, cols int, back *block) []float32 {
+	var out []float32
+	for j := range back.rows() {
+		for _, r := range back.indices[back.begin[j]:back.begin[j+1]] {
+			out = append(out, x[int(r)*cols+j])
+		}
+	}
+	return out
 }
 
 // rowsOf returns rows of x, cols wide.
