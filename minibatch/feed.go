@@ -59,29 +59,39 @@ func (f *feed) start(from, end int, samplers []*sample.Sampler) {
 
 // one fills the next slot, and reports whether there may be another one.
 func (f *feed) one(s *sample.Sampler) bool {
-	f.mu.Lock()
-	step := f.next
-	f.next++
-	f.mu.Unlock()
-	if step >= f.end {
+	step, at, read := f.turn()
+	if at == nil {
 		return false
 	}
-	at := f.at(step)
-	select {
-	case ev := <-at.free:
-		if ev != nil {
-			select {
-			case <-ev.Done():
-			case <-f.quit:
-				return false
-			}
+	if read != nil {
+		select {
+		case <-read.Done():
+		case <-f.quit:
+			return false
 		}
-	case <-f.quit:
-		return false
 	}
-	at.err = f.fill(s, &at.draft, step)
-	at.full <- struct{}{}
-	return at.err == nil
+	err := f.fill(s, &at.draft, step)
+	at.err = err
+	at.full <- struct{}{} // from here on the slot is the part's
+	return err == nil
+}
+
+// turn returns the next step, its slot, which is the caller's from now on, and the event behind which it may be written; nil: there is no
+// more. Whoever waits for a slot keeps the others waiting: of two that wait for one slot, the later step could get it first.
+func (f *feed) turn() (step int, at *slot, read gpu.Event) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.next >= f.end {
+		return 0, nil, nil
+	}
+	at = f.at(f.next)
+	select {
+	case read = <-at.free:
+	case <-f.quit:
+		return 0, nil, nil
+	}
+	f.next++
+	return f.next - 1, at, read
 }
 
 func (f *feed) at(step int) *slot { return f.slots[step%len(f.slots)] }

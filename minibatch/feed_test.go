@@ -1,0 +1,32 @@
+package minibatch
+
+import (
+	"runtime"
+	"testing"
+
+	"capgnn/minibatch/sample"
+)
+
+// A part takes its steps in order, however many goroutines fill few slots, and whichever of them is held up.
+func TestFeedKeepsOrder(t *testing.T) {
+	for slots := 1; slots <= 3; slots++ {
+		const steps = 2000
+		f := newFeed(0, slots, func(_ *sample.Sampler, d *draft, step int) error {
+			if step%3 == 0 {
+				runtime.Gosched()
+			}
+			d.step = step
+			return nil
+		})
+		f.start(0, steps, make([]*sample.Sampler, 8))
+		for step := range steps {
+			s := f.at(step)
+			<-s.full
+			if s.step != step {
+				t.Fatalf("%d slots: step %d came in place of %d", slots, s.step, step)
+			}
+			s.release(nil)
+		}
+		f.close()
+	}
+}

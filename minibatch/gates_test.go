@@ -1,0 +1,99 @@
+package minibatch
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"capgnn/gnn"
+	"capgnn/gpu/host"
+	"capgnn/internal/learn"
+	"capgnn/minibatch/sample"
+)
+
+// The gradient of a step does not depend on how its roots are shared: with global roots, from the same weights (steps 0, 20 and
+// 200), every tensor of 2, 3 and 5 parts, of equal and unequal shares, is that of one part within 2e-5 of its norm.
+func TestGradientOfPartsIsThatOfOne(t *testing.T) {
+	for _, kind := range gnn.Kinds {
+		for i, k := range []task{{}, {directed: true, multi: true}, {sparse: true}} {
+			p, m := k.make(t, kind)
+			m.Dropout = 0.5
+			fanout := [][]int{{4, 3, sample.All}, {3, sample.All, 2}, {4, 3, 2}}[i]
+			o := Options{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.001}, Epochs: 30, Sampling: Sampling{BatchSize: 16, Fanout: fanout}}
+			for _, step := range []int{0, 20, 200} {
+				w := weightsAt(t, p, o, step)
+				want := gradientAt(t, p, o, w, step, 1, nil)
+				for _, parts := range []int{2, 3, 5} {
+					for _, shares := range [][]float64{nil, []float64{5, 0, 1, 2, 3}[:parts]} {
+						got := gradientAt(t, p, o, w, step, parts, shares)
+						near(t, fmt.Sprintf("%s %+v, step %d, %d parts, shares %v", kind, k, step, parts, shares), got, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+// weightsAt returns the weights of one part before a step.
+func weightsAt(t *testing.T, p *learn.Problem, o Options, step int) *gnn.Weights {
+	t.Helper()
+	o.Devices = devices(t, 1, host.Spec{})
+	tr, err := New(t.Context(), p, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close()
+	for epoch := 0; step > 0; epoch++ {
+		n := min(step, tr.roots.steps)
+		tr.state.Batch = 0
+		if err := tr.run(t.Context(), epoch, n); err != nil {
+			t.Fatal(err)
+		}
+		step -= n
+	}
+	w, err := tr.hostWeights()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// gradientAt returns the gradient of one step from weights: what SGD takes off them, with a rate at which nothing of it is lost
+// beside them.
+func gradientAt(t *testing.T, p *learn.Problem, o Options, w *gnn.Weights, step, parts int, shares []float64) *gnn.Weights {
+	t.Helper()
+	const rate = 1e5
+	o.Optimizer = gnn.Optimizer{Kind: gnn.SGD, LR: rate}
+	o.Devices, o.Part, o.Shares, o.Init = devices(t, parts, host.Spec{}), homes(p.Vertices(), parts), shares, w.StateDict()
+	tr, err := New(t.Context(), p, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close()
+	tr.state.Batch = step % tr.roots.steps
+	if err := tr.run(t.Context(), step/tr.roots.steps, tr.state.Batch+1); err != nil {
+		t.Fatal(err)
+	}
+	g, err := tr.hostWeights()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, x := range w.Flat {
+		g.Flat[i] = float32((float64(x) - float64(g.Flat[i])) / rate)
+	}
+	return g
+}
+
+func near(t *testing.T, what string, got, want *gnn.Weights) {
+	t.Helper()
+	for k, e := range want.Tensors {
+		var diff, norm float64
+		for i, x := range e.Data {
+			d := float64(got.Tensors[k].Data[i]) - float64(x)
+			diff, norm = diff+d*d, norm+float64(x)*float64(x)
+		}
+		if !(math.Sqrt(diff) <= 2e-5*math.Sqrt(norm)) || norm == 0 {
+			t.Errorf("%s: gradient of %s differs by %.2e of %.2e", what, e.Name, math.Sqrt(diff), math.Sqrt(norm))
+		}
+	}
+}
