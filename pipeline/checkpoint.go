@@ -44,7 +44,7 @@ func (t saver) checkpoint() error {
 // file returns the run's state as a file, whose sections are read where they lie.
 func (t saver) file() (c *checkpoint.File, err error) {
 	w := t.workers[0]
-	c = &checkpoint.File{Identity: t.o.Identity, Epoch: t.state.Epochs, Step: t.reduce.Steps(), Weights: w.vector(w.params.Flat, t.finiteWeights)}
+	c = &checkpoint.File{Identity: t.o.Identity, Epoch: t.state.Epochs, Step: t.reduce.Steps(), Weights: w.vector(w.params.Flat).Section(t.finiteWeights)}
 	moments := t.moments()
 	for k, into := range []*checkpoint.Section{&c.M, &c.V, &c.VMax} {
 		switch size := t.momentBytes(k); {
@@ -52,7 +52,7 @@ func (t saver) file() (c *checkpoint.File, err error) {
 		case t.joined:
 			*into = &fromLast{t: t.Trainer, size: size, left: size}
 		default:
-			*into = moments[k].section(t.finiteWeights)
+			*into = moments[k].Section(t.finiteWeights)
 		}
 	}
 	if t.state.best != nil {
@@ -72,7 +72,7 @@ func (t saver) file() (c *checkpoint.File, err error) {
 func (t saver) giveMoments() error {
 	piece := make([]byte, checkpoint.Piece)
 	for k, m := range t.moments() {
-		if err := t.give(m.section(t.finiteWeights), t.momentBytes(k), piece); err != nil {
+		if err := t.give(m.Section(t.finiteWeights), t.momentBytes(k), piece); err != nil {
 			return err
 		}
 	}
@@ -125,44 +125,26 @@ func (t saver) restore() error {
 
 // newest returns the newest valid checkpoint; where there is none, one of epoch −1.
 func (t saver) newest() (*checkpoint.File, error) {
-	c, skipped, err := checkpoint.LoadLatest(t.o.CheckpointDir)
-	for _, s := range skipped {
-		t.o.Log.Warn("checkpoint skipped", "error", s)
+	sizes := checkpoint.Sizes{Weights: 4 * int64(len(t.weights.Flat)), M: t.momentBytes(0), V: t.momentBytes(1), VMax: t.momentBytes(2)}
+	c, err := checkpoint.Newest(t.o.CheckpointDir, t.o.Identity, sizes, t.o.Log)
+	if c == nil {
+		c = &checkpoint.File{Epoch: -1}
 	}
-	if errors.Is(err, checkpoint.ErrNone) {
-		t.o.Log.Warn("no valid checkpoint: starting from the first epoch", "dir", t.o.CheckpointDir)
-		return &checkpoint.File{Epoch: -1}, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	if c.Identity != t.o.Identity {
-		c.Close()
-		return nil, fmt.Errorf("resume: %s holds a run of other data or options", t.o.CheckpointDir)
-	}
-	fits := checkpoint.Size(c.Weights) == 4*int64(len(t.weights.Flat))
-	for k, s := range []checkpoint.Section{c.M, c.V, c.VMax} {
-		fits = fits && checkpoint.Size(s) == t.momentBytes(k)
-	}
-	if !fits {
-		c.Close()
-		return nil, fmt.Errorf("resume: %s holds a model or optimiser of another size", t.o.CheckpointDir)
-	}
-	return c, nil
+	return c, err
 }
 
 // takeWeights puts weights and moments where they belong, by way of piece.
 func (t saver) takeWeights(c *checkpoint.File, best bool, piece []byte) error {
 	var all []section.Place
 	for _, w := range t.workers {
-		all = append(all, w.placeOf(w.params.Flat))
+		all = append(all, w.vector(w.params.Flat).Place())
 	}
 	size := 4 * int64(len(t.weights.Flat))
 	err := section.Upload(t.share(c.Weights, size), piece, all...)
 	m := t.moments()
 	for k, from := range []checkpoint.Section{c.M, c.V, c.VMax} {
 		if err == nil {
-			err = m[k].load(t.share(from, t.momentBytes(k)), piece)
+			err = m[k].Load(t.share(from, t.momentBytes(k)), piece)
 		}
 	}
 	if err == nil && best { // as many as weights
@@ -172,69 +154,17 @@ func (t saver) takeWeights(c *checkpoint.File, best bool, piece []byte) error {
 	return err
 }
 
-// scattered is a vector whose elements lie one behind the other on several devices.
-type scattered []deviceVector
-
-type deviceVector struct {
-	w *worker
-	v gpu.Vec
-}
-
 // moments returns what the optimiser remembers: first, second and largest second moments.
-func (t saver) moments() (all [3]scattered) {
+func (t saver) moments() (all [3]section.Scattered) {
 	for _, m := range t.reduce.Moments() {
 		for k, v := range []gpu.Vec{m.M, m.V, m.VMax} {
-			all[k] = append(all[k], deviceVector{t.worker(t.o.First + m.Part), v})
+			all[k] = append(all[k], t.worker(t.o.First+m.Part).vector(v))
 		}
 	}
 	return all
 }
 
-func (s scattered) len() int {
-	n := 0
-	for _, p := range s {
-		n += p.v.Len
-	}
-	return n
-}
-
-// section returns the vector as a section of a checkpoint; nil if it is empty.
-func (s scattered) section(check func([]byte) error) checkpoint.Section {
-	if s.len() == 0 {
-		return nil
-	}
-	var all []io.Reader
-	for _, p := range s {
-		if p.v.Len > 0 {
-			all = append(all, p.w.vector(p.v, check))
-		}
-	}
-	return section.Of(io.MultiReader(all...), 4*int64(s.len()))
-}
-
-// load puts a section back, by way of piece. The vector is as large, or empty: then another rank has it, and the section is passed over.
-func (s scattered) load(from checkpoint.Section, piece []byte) error {
-	if s.len() == 0 && from != nil {
-		_, err := io.CopyBuffer(io.Discard, section.Of(from, from.Size()), piece)
-		return err
-	}
-	for _, p := range s {
-		if err := section.Upload(section.Of(from, 4*int64(p.v.Len)), piece, p.w.placeOf(p.v)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// vector returns a device vector as a section; nil if it is empty.
-func (w *worker) vector(v gpu.Vec, check func([]byte) error) checkpoint.Section {
-	if v.Len == 0 {
-		return nil
-	}
-	return section.OfDevice(w.compute, w.waits.Settle, v.Buf, 4*gpu.Bytes(v.Off), 4*gpu.Bytes(v.Len), check)
-}
-
-// placeOf is where a vector lies.
-func (w *worker) placeOf(v gpu.Vec) section.Place {
-	return section.Place{Queue: w.compute, Buf: v.Buf, At: 4 * gpu.Bytes(v.Off)}
+// vector returns a device vector as what a checkpoint reads and writes.
+func (w *worker) vector(v gpu.Vec) section.Vector {
+	return section.Vector{Queue: w.compute, Settle: w.waits.Settle, Vec: v}
 }
