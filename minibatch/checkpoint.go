@@ -1,5 +1,118 @@
 package minibatch
 
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"capgnn/gpu"
+	"capgnn/hostmem"
+	"capgnn/internal/checkpoint"
+	"capgnn/internal/checkpoint/section"
+	"capgnn/reduce"
+)
+
+// saver writes checkpoints of a trainer, and continues from them. The devices are idle meanwhile. Samples are functions of the step, so nothing is kept of those that were
+// drawn ahead.
 type saver struct{ *Trainer }
 
-func (s saver) checkpoint() error { return nil }
+// checkpoint writes the run's state.
+func (t saver) checkpoint() error {
+	w := t.workers[0]
+	c := &checkpoint.File{Identity: t.o.Identity, Epoch: t.state.Epochs, Step: t.reduce.Steps(), Weights: w.vector(w.params.Flat).Section(t.finite)}
+	moments := t.moments()
+	for k, into := range []*checkpoint.Section{&c.M, &c.V, &c.VMax} {
+		if t.momentBytes(k) > 0 {
+			*into = moments[k].Section(t.finite)
+		}
+	}
+	var err error
+	if t.state.best != nil {
+		c.BestWeights = section.Floats(t.state.best.Flat)
+		if c.Best, err = json.Marshal(t.state.Best); err != nil {
+			return err
+		}
+	}
+	if c.State, err = json.Marshal(t.state); err != nil {
+		return err
+	}
+	return checkpoint.Save(t.o.CheckpointDir, c, t.o.CheckpointKeep)
+}
+
+// finite checks some weights or moments.
+func (t saver) finite(part []byte) error {
+	if section.Finite(hostmem.Of[float32](part)) {
+		return nil
+	}
+	return &section.NotFinite{What: fmt.Sprintf("epoch %d: weights behind step %d", t.state.Epochs, t.state.Batch)}
+}
+
+// restore continues from the newest valid checkpoint; without any, the run starts from the beginning.
+func (t saver) restore() error {
+	sizes := checkpoint.Sizes{Weights: 4 * int64(len(t.weights.Flat)), M: t.momentBytes(0), V: t.momentBytes(1), VMax: t.momentBytes(2)}
+	c, err := checkpoint.Newest(t.o.CheckpointDir, t.o.Identity, sizes, t.o.Log)
+	if err != nil || c == nil {
+		return err
+	}
+	defer c.Close()
+	if err := t.take(c); err != nil {
+		return fmt.Errorf("resume: read the state of %s: %w", t.o.CheckpointDir, err)
+	}
+	t.o.Log.Info("resumed", "epoch", t.state.Epochs, "step", t.state.Batch)
+	return nil
+}
+
+// take goes on from a file.
+func (t saver) take(c *checkpoint.File) error {
+	if err := json.Unmarshal(c.State, &t.state); err != nil {
+		return err
+	}
+	s := &t.state
+	if s.Batch < 0 || s.Batch >= t.roots.steps || s.Partial.Parts != nil && (len(s.Partial.Parts) != len(t.workers) || len(s.Partial.Computed) != len(t.workers)) {
+		return fmt.Errorf("%d steps of an epoch of %d by %d of %d parts", s.Batch, t.roots.steps, len(s.Partial.Parts), len(t.workers))
+	}
+	t.reduce.Resume(c.Step)
+	piece := make([]byte, checkpoint.Piece)
+	var all []section.Place
+	for _, w := range t.workers {
+		all = append(all, w.vector(w.params.Flat).Place())
+	}
+	if err := section.Upload(c.Weights, piece, all...); err != nil {
+		return err
+	}
+	moments := t.moments()
+	for k, from := range []checkpoint.Section{c.M, c.V, c.VMax} {
+		if err := moments[k].Load(from, piece); err != nil {
+			return err
+		}
+	}
+	if checkpoint.Size(c.BestWeights) == 0 {
+		return nil
+	}
+	s.best = t.weights.Clone()
+	_, err := io.ReadFull(c.BestWeights, hostmem.Bytes(s.best.Flat))
+	return err
+}
+
+// momentBytes is the size of the k-th of moments.
+func (t saver) momentBytes(k int) int64 {
+	if k >= reduce.Kept(t.o.Optimizer) {
+		return 0
+	}
+	return 4 * int64(len(t.weights.Flat))
+}
+
+// moments returns what the optimiser remembers: first, second and largest second moments.
+func (t saver) moments() (all [3]section.Scattered) {
+	for _, m := range t.reduce.Moments() {
+		for k, v := range []gpu.Vec{m.M, m.V, m.VMax} {
+			all[k] = append(all[k], t.workers[m.Part].vector(v))
+		}
+	}
+	return all
+}
+
+// vector returns a vector of the device as what a checkpoint reads and writes.
+func (w *worker) vector(v gpu.Vec) section.Vector {
+	return section.Vector{Queue: w.compute, Settle: w.waits.Settle, Vec: v}
+}

@@ -96,7 +96,7 @@ func devices(t testing.TB, n int, spec host.Spec) (out []gpu.Device) {
 	for i := range n {
 		s := spec
 		s.Name = fmt.Sprintf("cpu:%d", i)
-		s.Threads, s.Memory, s.Poison = max(1, s.Threads), 1<<30, true
+		s.Threads, s.Memory, s.Poison = max(1, s.Threads), 4<<30, true
 		d, err := host.Open(s)
 		if err != nil {
 			t.Fatal(err)

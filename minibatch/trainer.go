@@ -56,7 +56,11 @@ func New(ctx context.Context, p *learn.Problem, o Options) (*Trainer, error) {
 	runCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	t.cancel, t.hub = cancel, meet.NewHub(runCtx, o.WaitDeadline)
 	t.state = state{State: fit.NewState[learn.Metrics]()}
-	if err := t.place(ctx); err != nil {
+	err = t.place(ctx)
+	if err == nil && o.Resume {
+		err = saver{t}.restore()
+	}
+	if err != nil {
 		t.Close()
 		return nil, err
 	}

@@ -1,0 +1,86 @@
+package minibatch
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+
+	"capgnn/gnn"
+	"capgnn/gpu/host"
+	"capgnn/internal/fit"
+)
+
+// interrupted runs o from what is saved until some step, or to its end.
+func interrupted(t *testing.T, tr *Trainer, o *Options, stopAt *int) *Result {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	tr.o.OnStep = func(p Progress) {
+		if at := p.Epoch*p.Steps + p.Step; at >= *stopAt {
+			cancel()
+		}
+	}
+	r, err := tr.Run(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// A run that is interrupted at any steps and resumed ends in the bits and counts of one that is not.
+func TestInterruptedAndResumed(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, c := range []struct {
+		kind  gnn.Kind
+		parts int
+		local bool
+		rule  gnn.Optimizer
+		every int
+	}{
+		{gnn.SAGE, 1, false, gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, 0},
+		{gnn.GCN, 3, false, gnn.Optimizer{Kind: gnn.Adam, LR: 0.01, AMSGrad: true}, 2},
+		{gnn.GAT, 2, true, gnn.Optimizer{Kind: gnn.AdamW, LR: 0.01, WeightDecay: 0.01}, 0},
+		{gnn.GIN, 1, false, gnn.Optimizer{Kind: gnn.SGD, LR: 0.1}, 1},
+	} {
+		name := fmt.Sprintf("%+v", c)
+		p, m := task{}.make(t, c.kind)
+		o := small(m, devices(t, c.parts, host.Spec{}), homes(p.Vertices(), c.parts))
+		o.Optimizer, o.Sampling.BatchSize, o.Sampling.Local, o.CheckpointSteps, o.EvalEvery = c.rule, 12, c.local, c.every, 1
+		var wantEpochs []EpochStats
+		o.OnEpoch = func(e EpochStats) error { wantEpochs = append(wantEpochs, e); return nil }
+		want := trained(t, p, o)
+		steps := want.Steps
+		var epochs []EpochStats
+		o.OnEpoch = func(e EpochStats) error { epochs = append(epochs, e); return nil }
+		o.CheckpointDir, o.Resume, o.Identity = t.TempDir(), true, "id"
+		var got *Result
+		stops := 0
+		for at := 0; ; stops++ {
+			at += 1 + r.IntN(steps/6)
+			tr, err := New(t.Context(), p, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = interrupted(t, tr, &o, &at)
+			at = max(at, tr.state.Epochs*tr.roots.steps+tr.state.Batch)
+			tr.Close()
+			if got.Stopped != fit.Interrupted {
+				break
+			}
+		}
+		if stops < 3 || got.WeightsSHA != want.WeightsSHA || got.Steps != want.Steps || got.Edges != want.Edges || got.Rows != want.Rows || got.Bytes != want.Bytes {
+			t.Errorf("%s: stopped %d times: %+v, want %+v", name, stops, got.Totals, want.Totals)
+		}
+		if got.FinalLoss != want.FinalLoss || got.BestEpoch != want.BestEpoch || !reflect.DeepEqual(got.Best, want.Best) || len(epochs) != len(wantEpochs) {
+			t.Errorf("%s: %v %v %v, want %v %v %v", name, got.FinalLoss, got.Best, len(epochs), want.FinalLoss, want.Best, len(wantEpochs))
+		}
+		for i := range min(len(epochs), len(wantEpochs)) {
+			if epochs[i].Loss != wantEpochs[i].Loss || epochs[i].Edges != wantEpochs[i].Edges || epochs[i].Usage.H2D != wantEpochs[i].Usage.H2D {
+				t.Errorf("%s: epoch %d: loss %v edges %d, %d bytes up, want %v %d %d", name, i, epochs[i].Loss, epochs[i].Edges, epochs[i].Usage.H2D,
+					wantEpochs[i].Loss, wantEpochs[i].Edges, wantEpochs[i].Usage.H2D)
+			}
+		}
+	}
+}
