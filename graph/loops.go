@@ -23,6 +23,34 @@ func (l Loops) Has(g *CSR, v NodeID) bool {
 	return has
 }
 
+// Split returns row v of g in the pieces before and behind its loop, and whether the loop stands between them once the loops of g
+// are what l says. Where loops are kept, the row is in one piece, with the loop that it may have.
+func (l Loops) Split(g *CSR, v NodeID) (before, behind []NodeID, loop bool) {
+	row := g.Row(int(v))
+	if l == LoopsKept {
+		return row, nil, false
+	}
+	k, has := slices.BinarySearch(row, v)
+	before, behind = row[:k], row[k:]
+	if has {
+		behind = behind[1:]
+	}
+	return before, behind, l == LoopsAdded
+}
+
+// Degrees returns the in-degree and the out-degree of every vertex of g once its loops are what l says.
+func (l Loops) Degrees(g *CSR) (in, out []int32) {
+	in, out = make([]int32, g.Rows()), g.OutDegree()
+	EachBlock(len(in), rowBlock, func(lo, hi int) {
+		for v := lo; v < hi; v++ {
+			change := int32(l.change(v, g.Row(v)))
+			in[v] = int32(len(g.Row(v))) + change
+			out[v] += change
+		}
+	})
+	return in, out
+}
+
 // change returns by how much the number of edges of row v, which are given, grows: -1, 0 or 1.
 func (l Loops) change(v int, row []NodeID) int {
 	if l == LoopsKept {

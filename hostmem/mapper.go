@@ -24,7 +24,7 @@ var (
 	// sharedMemory is an anonymous file of the kernel.
 	sharedMemory = mapper{"memfd", func(n int) ([]byte, func() error, error) { return mapFile(n, memoryFile) }}
 	// fileMemory is a file without a name, for systems without memfd.
-	fileMemory = mapper{"temporary file", func(n int) ([]byte, func() error, error) { return mapFile(n, temporaryFile) }}
+	fileMemory = mapper{"temporary file", func(n int) ([]byte, func() error, error) { return mapFile(n, fileIn(temporaryDir())) }}
 )
 
 // mapFile maps a new file of n bytes for reading and writing. The file's blocks are there before it is mapped: a full disk
@@ -45,16 +45,19 @@ func mapFile(n int, create func() (f *os.File, remove func() error, err error)) 
 	return mem, func() error { return errors.Join(mem.Unmap(), remove()) }, nil
 }
 
-// temporaryFile returns an empty file that no name leads to. Where a system keeps the name of an open file, remove takes
+// fileIn returns what makes an empty file in a folder that no name leads to. Where a system keeps the name of an open file, remove takes
 // it away when the memory is given back.
-func temporaryFile() (f *os.File, remove func() error, err error) {
-	if f, err = os.CreateTemp(temporaryDir(), "capgnn-shared-*"); err != nil {
-		return nil, nil, err
+func fileIn(dir string) func() (f *os.File, remove func() error, err error) {
+	return func() (*os.File, func() error, error) {
+		f, err := os.CreateTemp(dir, "capgnn-shared-*")
+		if err != nil {
+			return nil, nil, err
+		}
+		if os.Remove(f.Name()) == nil {
+			return f, func() error { return nil }, nil
+		}
+		return f, func() error { return os.Remove(f.Name()) }, nil
 	}
-	if os.Remove(f.Name()) == nil {
-		return f, func() error { return nil }, nil
-	}
-	return f, func() error { return os.Remove(f.Name()) }, nil
 }
 
 // writeZeros makes f n bytes long by writing them.

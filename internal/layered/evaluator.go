@@ -1,0 +1,267 @@
+package layered
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/graph"
+	"capgnn/hostmem"
+	"capgnn/internal/learn"
+	"capgnn/internal/meet"
+)
+
+// Evaluator computes the logits of all vertices, exactly.
+type Evaluator struct {
+	p       *learn.Problem
+	o       Options
+	plan    gnn.Plan
+	tasks   []task
+	scaling gnn.Scaling
+	workers []*worker
+	ax      Memory    // ÂX by vertex; nil: not made yet
+	tables  [2]Memory // rows of layers by vertex; layers take turns
+	broken  error     // that a device has not come to an end with
+}
+
+// Bounds returns what New takes of the device of each part.
+func Bounds(p *learn.Problem, o Options) ([]gpu.Bytes, error) {
+	e, parts, err := plan(p, o)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]gpu.Bytes, len(parts))
+	for i := range parts {
+		out[i] = parts[i].chunks + e.weightBytes()
+	}
+	return out, nil
+}
+
+// plan decides all that an evaluation does.
+func plan(p *learn.Problem, o Options) (*Evaluator, []partition, error) {
+	if err := o.validate(p); err != nil {
+		return nil, nil, err
+	}
+	o.complete()
+	e := &Evaluator{p: p, o: o}
+	e.o.Devices = slices.Clone(o.Devices)
+	least := o.chunkBytes(0)
+	for i := range o.Devices {
+		least = min(least, o.chunkBytes(i))
+	}
+	e.plan, e.tasks = planTasks(p, &e.o, least)
+	weights := gnn.NewWeights(o.Model)
+	params := gnn.Bind(o.Model, weights, gpu.Vec{Len: len(weights.Flat)})
+	inner := members(o.Part, len(o.Devices))
+	parts := make([]partition, len(o.Devices))
+	graph.EachBlock(len(parts), 1, func(i, _ int) {
+		parts[i] = divideAll(p, &e.o, e.tasks, inner[i], o.chunkBytes(i), params)
+	})
+	return e, parts, nil
+}
+
+// weightBytes is what the weights take of a device.
+func (e *Evaluator) weightBytes() gpu.Bytes { return rounded(4 * gpu.Bytes(gnn.FlatLen(e.o.Model))) }
+
+// New places an evaluator on its devices. What it takes there is Bounds; a vertex whose in-neighbours take more than is left is a
+// *TooLarge, other lack of memory a *gpu.OutOfMemory.
+func New(ctx context.Context, p *learn.Problem, o Options) (*Evaluator, error) {
+	e, parts, err := plan(p, o)
+	if err != nil {
+		return nil, err
+	}
+	if o.Scaling != nil {
+		e.scaling = *o.Scaling
+	} else if o.Model.Kind == gnn.GCN || o.Model.Kind == gnn.SAGE {
+		e.scaling = scalingOf(p, o.Model.Kind)
+	}
+	for i := range parts {
+		w, err := e.newWorker(i, &parts[i])
+		if w != nil {
+			e.workers = append(e.workers, w)
+		}
+		if err := errors.Join(err, ctx.Err()); err != nil {
+			return nil, errors.Join(err, e.Close())
+		}
+	}
+	return e, nil
+}
+
+// hubOf begins something that all parts do.
+func (e *Evaluator) hubOf(ctx context.Context) *meet.Hub {
+	h := meet.NewHub(ctx, e.o.WaitDeadline)
+	for _, w := range e.workers {
+		w.waits = meet.Waits{Hub: h, Part: w.index, Device: w.dev.Info().Name}
+	}
+	return h
+}
+
+// each runs f for every part at once, and beside them on the caller's goroutine, if it is given. The first error ends all.
+func (e *Evaluator) each(h *meet.Hub, f func(w *worker) error, beside func() error) error {
+	done := make(chan struct{}, len(e.workers))
+	errs := make([]error, len(e.workers))
+	for i, w := range e.workers {
+		// Owned by this call, which waits for it; whatever it waits for ends with the hub.
+		go func() {
+			defer func() { done <- struct{}{} }()
+			if errs[i] = f(w); errs[i] != nil {
+				h.Fail(fmt.Errorf("part %d stopped: %w", w.index, errs[i]))
+			}
+		}()
+	}
+	var err error
+	if beside != nil {
+		if err = beside(); err != nil {
+			h.Fail(err)
+		}
+	}
+	for range e.workers {
+		<-done
+	}
+	cause := meet.RootCause(errs, 0, func(error) bool { return false })
+	if slices.ContainsFunc(e.workers, func(w *worker) bool { return w.stuck }) {
+		e.broken = cause
+	}
+	if err != nil && (cause == nil || errors.Is(cause, context.Canceled)) { // of emit, which has stopped the parts
+		return err
+	}
+	return cause
+}
+
+// Aggregated returns ÂX, a row for every vertex. It is made by the first call, lies in one of Options.Tables and is valid until Close. Only with
+// Options.Precomputed.
+func (e *Evaluator) Aggregated(ctx context.Context) ([]float32, error) {
+	if !e.o.Precomputed {
+		return nil, errors.New("aggregated features are not precomputed")
+	}
+	if err := e.usable(ctx); err != nil {
+		return nil, err
+	}
+	if e.ax == nil {
+		mem, err := e.o.Tables("aggregated features", 4*int64(e.p.Vertices())*int64(e.o.Model.In))
+		if err != nil {
+			return nil, err
+		}
+		h := e.hubOf(ctx)
+		defer h.Fail(errDone)
+		if err := e.each(h, func(w *worker) error {
+			return w.run(&e.tasks[0], 0, rows{x: hostmem.Bytes(e.p.Features.Dense)}, w.toTable(mem.Bytes()))
+		}, nil); err != nil {
+			return nil, errors.Join(err, mem.Close())
+		}
+		e.ax = mem
+	}
+	return hostmem.Of[float32](e.ax.Bytes()), nil
+}
+
+// errDone ends the context of a hub that is not used any more.
+var errDone = errors.New("done")
+
+// usable reports why nothing can be computed.
+func (e *Evaluator) usable(ctx context.Context) error {
+	if e.broken != nil {
+		return fmt.Errorf("evaluate after an earlier failure: %w", e.broken)
+	}
+	return ctx.Err()
+}
+
+// Logits computes the logits of every vertex with these weights and hands them to emit: row i belongs to vertex ids[i]. Every vertex is emitted
+// once, in an order that is the same in every call; both slices are only lent. emit runs on the caller's goroutine; its error ends the evaluation.
+// Equal weights give equal bits. ctx is checked for every chunk.
+func (e *Evaluator) Logits(ctx context.Context, w *gnn.Weights, emit func(ids []graph.NodeID, rows []float32) error) error {
+	if int64(len(w.Flat)) != gnn.FlatLen(e.o.Model) {
+		return errors.New("the weights are of another model")
+	}
+	in := rows{x: hostmem.Bytes(e.p.Features.Dense)}
+	first := 0
+	if e.o.Precomputed {
+		ax, err := e.Aggregated(ctx)
+		if err != nil {
+			return err
+		}
+		in.ax, first = hostmem.Bytes(ax), 1
+	}
+	if err := e.usable(ctx); err != nil {
+		return err
+	}
+	h := e.hubOf(ctx)
+	defer h.Fail(errDone)
+	for i := first; i < len(e.tasks); i++ {
+		t := &e.tasks[i]
+		upload := func(x *worker) {
+			if i == first && x.compute != nil {
+				x.compute.Upload(x.weights, 0, hostmem.Bytes(w.Flat))
+			}
+		}
+		if i == len(e.tasks)-1 {
+			m := newMerge(e.workers, i)
+			return e.each(h, func(w *worker) error {
+				upload(w)
+				return w.run(t, i, in, w.toMerge(m))
+			}, func() error { return m.run(h, emit) })
+		}
+		table, err := e.table(t)
+		if err != nil {
+			return err
+		}
+		err = e.each(h, func(w *worker) error {
+			upload(w)
+			return w.run(t, i, in, w.toTable(table))
+		}, nil)
+		if err != nil {
+			return err
+		}
+		in = rows{x: table}
+	}
+	return nil
+}
+
+// table returns the memory for what a layer makes. Layers take turns with two.
+func (e *Evaluator) table(t *task) ([]byte, error) {
+	m := &e.tables[t.layer%2]
+	if *m == nil {
+		wide := int64(0)
+		for i := range e.tasks {
+			if u := &e.tasks[i]; u.layer >= 0 && u.layer%2 == t.layer%2 && u.layer < e.o.Model.Layers-1 {
+				wide = max(wide, int64(u.out)*int64(u.outType.Size()))
+			}
+		}
+		mem, err := e.o.Tables(fmt.Sprintf("rows of layer %d", t.layer), wide*int64(e.p.Vertices()))
+		if err != nil {
+			return nil, err
+		}
+		*m = mem
+	}
+	return (*m).Bytes()[:int64(e.p.Vertices())*int64(t.out)*int64(t.outType.Size())], nil
+}
+
+// Close gives back what the evaluator has taken, devices apart.
+func (e *Evaluator) Close() error {
+	var errs []error
+	for _, w := range e.workers {
+		errs = append(errs, w.close(e.broken != nil))
+	}
+	e.workers = nil
+	if e.broken == nil { // else devices may still read and write tables
+		for _, m := range []*Memory{&e.ax, &e.tables[0], &e.tables[1]} {
+			if *m != nil {
+				errs = append(errs, (*m).Close())
+				*m = nil
+			}
+		}
+	}
+	e.broken = cmp.Or(e.broken, error(errClosed))
+	return errors.Join(errs...)
+}
+
+var errClosed = errors.New("the evaluator is closed")
+
+// scalingOf returns the weights of a model's entries.
+func scalingOf(p *learn.Problem, kind gnn.Kind) gnn.Scaling {
+	in, out := p.Loops.Degrees(p.Graph)
+	return gnn.ScalingOf(kind, in, out)
+}

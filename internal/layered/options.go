@@ -1,0 +1,133 @@
+package layered
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/hostmem"
+	"capgnn/internal/learn"
+)
+
+// Options configures an Evaluator.
+type Options struct {
+	Model   gnn.Config
+	Devices []gpu.Device // one part each, in order; a device may appear more than once
+	Part    []int32      // part of every vertex
+	// Precomputed has layer 0 read ÂX, which Aggregated makes. Not for GAT, nor for features that stay sparse.
+	Precomputed bool
+	// Choice says which savings are off (its fields NoTransformFirst and NoFuse) and how rows that are gathered are stored.
+	Choice gnn.Choice
+	// Dense has sparse features made dense (saving 3 off).
+	Dense bool
+	// Scaling is ScalingOf the model and the degrees of the graph with its loops; nil: New makes it.
+	Scaling *gnn.Scaling
+	// ChunkBytes bounds what a part takes of its device for chunks; 0: 1 GiB, and at most half of what is left of the device's budget,
+	// shared with the other parts on it. A vertex whose in-neighbours take more has a chunk of its own.
+	ChunkBytes gpu.Bytes
+	// Tables makes the memory of a table; nil: TablesIn the system's temporary folder.
+	Tables func(name string, size int64) (Memory, error)
+	// WaitDeadline bounds every wait for a device; 0 = 5 minutes.
+	WaitDeadline time.Duration
+}
+
+// Memory is where a table lies.
+type Memory interface {
+	Bytes() []byte
+	Close() error
+}
+
+// TablesIn returns what makes tables in memory, as long as that leaves as much again free, and otherwise in files of a folder that vanish with the
+// process.
+func TablesIn(dir string) func(name string, size int64) (Memory, error) {
+	return func(name string, size int64) (Memory, error) {
+		if free, _, err := hostmem.Free(); err == nil && free/2 < size {
+			return files(dir)(name, size)
+		}
+		return files("")(name, size)
+	}
+}
+
+// files returns what makes tables in files of a folder, or in memory where dir is empty.
+func files(dir string) func(name string, size int64) (Memory, error) {
+	return func(name string, size int64) (Memory, error) {
+		return hostmem.NewScratch("evaluation", name, dir, size)
+	}
+}
+
+const (
+	defaultChunk    = gpu.Bytes(1 << 30)
+	defaultDeadline = 5 * time.Minute
+)
+
+// complete sets what is not given.
+func (o *Options) complete() {
+	if o.Tables == nil {
+		o.Tables = TablesIn(os.TempDir())
+	}
+	if o.WaitDeadline == 0 {
+		o.WaitDeadline = defaultDeadline
+	}
+}
+
+// chunkBytes returns the budget of a part.
+func (o *Options) chunkBytes(part int) gpu.Bytes {
+	if o.ChunkBytes > 0 {
+		return o.ChunkBytes
+	}
+	dev, sharing := o.Devices[part], gpu.Bytes(0)
+	for _, d := range o.Devices {
+		if d == dev {
+			sharing++
+		}
+	}
+	m := dev.Memory()
+	return min(defaultChunk, max(0, m.Budget-m.Used)/2/sharing)
+}
+
+// validate reports all problems of o and p at once.
+func (o *Options) validate(p *learn.Problem) error {
+	errs := []error{p.ValidateInput(), o.Model.Validate()}
+	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
+	if p.Vertices() == 0 {
+		bad("the graph has no vertex")
+	}
+	if len(o.Devices) == 0 {
+		bad("no device")
+	}
+	if len(o.Part) != p.Vertices() {
+		bad("%d part entries for %d vertices", len(o.Part), p.Vertices())
+	}
+	for v, part := range o.Part {
+		if part < 0 || int(part) >= len(o.Devices) {
+			bad("vertex %d: part %d is outside [0, %d)", v, part, len(o.Devices))
+			break
+		}
+	}
+	if o.Model.In != p.Features.Cols {
+		bad("the model reads %d features, the data has %d", o.Model.In, p.Features.Cols)
+	}
+	if o.Precomputed && (o.Model.Kind == gnn.GAT || p.Features.Sparse() && !o.Dense) {
+		bad("aggregated features are neither for gat nor for sparse features")
+	}
+	if o.ChunkBytes < 0 {
+		bad("chunks of %d bytes", o.ChunkBytes)
+	}
+	return errors.Join(errs...)
+}
+
+// TooLarge says that the in-neighbours of one vertex do not fit a device. It is a *gpu.OutOfMemory.
+type TooLarge struct {
+	Vertex, Neighbours int
+	Memory             *gpu.OutOfMemory
+}
+
+func (e *TooLarge) Error() string {
+	return fmt.Sprintf("evaluate vertex %d: the rows of its %d in-neighbours take %d bytes of %s, %d are left: give the device more memory, or choose a smaller --hidden",
+		e.Vertex, e.Neighbours, e.Memory.Need, e.Memory.Device, e.Memory.Have)
+}
+
+func (e *TooLarge) Unwrap() error { return e.Memory }

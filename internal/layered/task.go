@@ -1,0 +1,259 @@
+package layered
+
+import (
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/graph"
+	"capgnn/internal/learn"
+)
+
+// task is one way over all vertices: a layer, or ÂX.
+type task struct {
+	layer     int  // -1: ÂX
+	given     bool // layer 0 reads ÂX, and no neighbours
+	roots     bool // with given: X beside it
+	sparse    bool // it reads X as it is stored
+	dense     bool // it reads X that is stored sparse, made dense
+	in, out   int  // columns that it reads and makes
+	inType    gpu.DType
+	outType   gpu.DType
+	colScales bool // entries weigh by their source
+	rowScales bool // and by their row
+	pass      func(g gnn.LayerGraph, params *gnn.Params, ws *gnn.Workspace) *gnn.Pass
+}
+
+// planTasks returns what an evaluation consists of: ÂX if it is to be made, then the layers.
+func planTasks(p *learn.Problem, o *Options, budget gpu.Bytes) (gnn.Plan, []task) {
+	sparse := p.Features.Sparse() && !o.Dense
+	plan := gnn.Plan{Input: gnn.Exchanged, Fused: !o.Choice.NoFuse, Storage: o.Choice.Storage}
+	for l := range o.Model.Layers {
+		plan.Layers = append(plan.Layers, orderOf(p, o, l, budget))
+	}
+	if sparse {
+		plan.Layers[0] = gnn.LayerPlan{}
+	}
+	dense := p.Features.Sparse() && o.Dense
+	var tasks []task
+	cols, rows := o.Model.Kind == gnn.GCN, o.Model.Kind == gnn.GCN || o.Model.Kind == gnn.SAGE
+	if o.Precomputed {
+		plan.Input, plan.Layers[0] = gnn.Precomputed, aggregateFirst
+		tasks = append(tasks, task{layer: -1, dense: dense, in: o.Model.In, out: o.Model.In, colScales: cols, rowScales: rows})
+	}
+	for l := range o.Model.Layers {
+		t := task{layer: l, given: l == 0 && o.Precomputed, sparse: l == 0 && sparse}
+		t.colScales, t.rowScales = cols && !t.given, rows && !t.given
+		t.roots = t.given && o.Model.Kind != gnn.GCN
+		t.dense = l == 0 && dense && (!t.given || t.roots)
+		t.in, t.out = o.Model.Width(l)
+		if l > 0 {
+			t.inType = tasks[len(tasks)-1].outType
+		}
+		if l+1 < o.Model.Layers && plan.Layers[l+1].AggregateFirst {
+			t.outType = o.Model.GatherType(plan, l+1, gnn.Forward)
+		}
+		var in gnn.Input
+		if t.sparse {
+			in.X.Sparse.Cols = t.in
+		}
+		t.pass = func(g gnn.LayerGraph, params *gnn.Params, ws *gnn.Workspace) *gnn.Pass {
+			return gnn.NewLayerPass(o.Model, plan, l, g, in, params, ws)
+		}
+		tasks = append(tasks, t)
+	}
+	return plan, tasks
+}
+
+// aggregateFirst is the order that transforms last.
+var aggregateFirst = gnn.LayerPlan{AggregateFirst: true, KeepAggregate: true, BackwardIn: true}
+
+// costGathered is what it takes to gather an element of a row, in multiply-adds of a dense product (gnn.Choose).
+const costGathered = 16
+
+// orderOf chooses the cheaper order of a layer's forward pass. Transformed first, every vertex is transformed once in every chunk that reads it: about as
+// often as chunks of this budget are many, and no more often than it has neighbours.
+func orderOf(p *learn.Problem, o *Options, l int, budget gpu.Bytes) gnn.LayerPlan {
+	if o.Model.Kind == gnn.GAT {
+		return gnn.LayerPlan{}
+	}
+	in, out := o.Model.Width(l)
+	n, edges := float64(p.Vertices()), float64(p.Graph.Edges())
+	chunks := 1 + n*float64(16*(in+out))/float64(max(1, budget))
+	gemm := float64(in) * float64(out) * n
+	transform := gemm*min(chunks, 1+edges/n) + costGathered*edges*float64(out)
+	if o.Choice.NoTransformFirst || gemm+costGathered*edges*float64(in) <= transform {
+		return aggregateFirst
+	}
+	return gnn.LayerPlan{}
+}
+
+// over returns the task's pass, with buffers of ws for chunks of at most s.
+func (t *task) over(s size, ws *gnn.Workspace, params *gnn.Params) *gnn.Pass {
+	return t.pass(gnn.LayerGraph{Rows: s.rows, Src: s.sources}, params, ws)
+}
+
+// cost returns what the task takes of a device by row, source, entry and value, and whatever the chunk is: two inputs, and the buffers
+// of the pass.
+func (t *task) cost(params *gnn.Params) (c cost, fixed gpu.Bytes) {
+	if t.layer < 0 {
+		c.row = 4 * gpu.Bytes(t.out)
+	} else {
+		total := func(s size) (n gpu.Bytes) {
+			ws := gnn.NewWorkspace(true)
+			t.over(s, ws, params)
+			for _, slab := range ws.Slabs() {
+				n += slab.Size
+			}
+			return n
+		}
+		fixed = total(size{})
+		c.row, c.source = total(size{rows: 1})-fixed, total(size{sources: 1})-fixed
+	}
+	one, none := size{1, 1, 1, 1}, size{}
+	each := func(drop func(s *size)) gpu.Bytes {
+		s := one
+		drop(&s)
+		return slots * (t.input(one).total() - t.input(s).total())
+	}
+	c.row += each(func(s *size) { s.rows = 0 })
+	c.source += each(func(s *size) { s.sources = 0 })
+	c.entry += each(func(s *size) { s.entries = 0 })
+	c.value += each(func(s *size) { s.values = 0 })
+	return c, fixed + slots*t.input(none).total()
+}
+
+// input is what the buffers of one input on a device hold, in bytes.
+type input [inputs]gpu.Bytes
+
+// The buffers of an input.
+const (
+	inX = iota
+	inAX
+	inBegin
+	inIndices
+	inRowScale
+	inColScale
+	inValueBegin
+	inValueIndices
+	inValues
+	inputs
+)
+
+var inputNames = [inputs]string{"rows of sources", "aggregated rows", "block rows", "block indices", "row scale", "column scale",
+	"features rows", "features indices", "features values"}
+
+// slots is how many inputs a part has: one is filled while the other is computed on.
+const slots = 2
+
+func (in input) total() (n gpu.Bytes) {
+	for _, b := range in {
+		n += b
+	}
+	return n
+}
+
+// input returns what an input for chunks of at most s holds.
+func (t *task) input(s size) (in input) {
+	if t.given {
+		in[inAX] = 4 * gpu.Bytes(s.rows) * gpu.Bytes(t.in)
+		if t.roots {
+			in[inX] = in[inAX]
+		}
+		return in
+	}
+	if t.sparse {
+		in[inValueBegin], in[inValueIndices], in[inValues] = 8*gpu.Bytes(s.sources+1), 4*gpu.Bytes(s.values), 4*gpu.Bytes(s.values)
+	} else {
+		in[inX] = gpu.Bytes(t.inType.Size()) * gpu.Bytes(s.sources) * gpu.Bytes(t.in)
+	}
+	in[inBegin], in[inIndices] = 8*gpu.Bytes(s.rows+1), 4*gpu.Bytes(s.entries)
+	if t.rowScales {
+		in[inRowScale] = 4 * gpu.Bytes(s.rows)
+	}
+	if t.colScales {
+		in[inColScale] = 4 * gpu.Bytes(s.sources)
+	}
+	return in
+}
+
+// partition is how one part goes through every task, and what that takes.
+type partition struct {
+	inner     []graph.NodeID // ascending
+	divisions []division     // by task
+	chunks    gpu.Bytes      // of the device, for chunks
+	fixed     gpu.Bytes      // whatever chunks there are
+	input     input          // the largest of any task
+	vertex    int            // that has a chunk beyond the budget, -1: none
+}
+
+// divideAll cuts a part into chunks for every task, so that they take no more than budget where no single vertex does.
+func divideAll(p *learn.Problem, o *Options, tasks []task, inner []graph.NodeID, budget gpu.Bytes, params *gnn.Params) partition {
+	for limit, round := budget, 0; ; round++ {
+		d := divideFor(p, o, tasks, inner, limit, params)
+		if d.chunks <= budget || d.vertex >= 0 || round == maxRounds {
+			return d
+		}
+		limit = gpu.Bytes(0.97 * float64(limit) * float64(budget) / float64(d.chunks))
+	}
+}
+
+// maxRounds bounds how often a part is divided anew because layers do not share all of their buffers.
+const maxRounds = 6
+
+func divideFor(p *learn.Problem, o *Options, tasks []task, inner []graph.NodeID, budget gpu.Bytes, params *gnn.Params) partition {
+	d := partition{inner: inner, vertex: -1}
+	ws, largest := gnn.NewWorkspace(true), gpu.Bytes(0)
+	type shape struct {
+		limit  size
+		sparse bool
+	}
+	made := map[shape]division{}
+	for i := range tasks {
+		t := &tasks[i]
+		c, fixed := t.cost(params)
+		all := size{rows: len(inner), sources: len(inner)}
+		if !t.given {
+			all = whole(p, inner, t.sparse)
+		}
+		limit := c.limits(all, max(0, budget-fixed))
+		var of division
+		key := shape{limit, t.sparse}
+		switch done, ok := made[key]; {
+		case t.given:
+			of = divideRows(inner, min(limit.rows, limit.sources))
+		case ok:
+			of = done
+		default:
+			of = divide(p, inner, limit, c, t.sparse)
+			made[key] = of
+		}
+		d.divisions = append(d.divisions, of)
+		if took := c.of(of.most); of.worst >= 0 && took > largest {
+			largest, d.vertex = took, int(inner[of.worst])
+		}
+		d.take(t, of.most, params, ws)
+	}
+	for _, slab := range ws.Slabs() {
+		d.chunks += rounded(slab.Size)
+	}
+	for _, b := range d.input {
+		d.chunks += slots * rounded(b)
+	}
+	return d
+}
+
+// take adds what a task takes.
+func (d *partition) take(t *task, most size, params *gnn.Params, ws *gnn.Workspace) {
+	if t.layer < 0 {
+		d.chunks += rounded(4 * gpu.Bytes(most.rows) * gpu.Bytes(t.out))
+	} else {
+		t.over(most, ws, params)
+	}
+	for i, b := range t.input(most) {
+		d.input[i] = max(d.input[i], b)
+	}
+}
+
+// granule is what devices round buffers up to, at most.
+const granule = 512
+
+func rounded(n gpu.Bytes) gpu.Bytes { return (n + granule - 1) / granule * granule }

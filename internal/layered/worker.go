@@ -1,0 +1,335 @@
+package layered
+
+import (
+	"cmp"
+
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/graph"
+	"capgnn/hostmem"
+	"capgnn/internal/meet"
+)
+
+// worker evaluates the vertices of one part on its device.
+type worker struct {
+	e       *Evaluator
+	index   int
+	dev     gpu.Device
+	part    *partition
+	waits   meet.Waits
+	compute gpu.Queue
+	copies  gpu.Queue // uploads inputs
+
+	bufs    []gpu.Buffer
+	ws      *gnn.Workspace
+	passes  []*gnn.Pass // by task, nil for ÂX
+	weights gpu.Buffer
+	sums    gpu.Buffer // rows of ÂX, nil if they are not made
+	stuck   bool       // its device has not come to an end
+	indexer *indexer
+	slots   [slots]slot
+}
+
+// slot is a chunk from its block on the host to its rows.
+type slot struct {
+	block
+	rowScale, colScale []float32
+	values             sparseRows
+	dense              []float32 // rows of features that are not stored so
+	dev                [inputs]gpu.Buffer
+
+	out  []byte    // what the chunk made, where it does not go straight to a table
+	done gpu.Event // behind all that the chunk enqueued; nil: the slot is free
+}
+
+// rows is what a task reads, by vertex: X or the rows of a layer, and ÂX.
+type rows struct{ x, ax []byte }
+
+// newWorker places a part on its device. It returns a worker to be closed, whatever the error.
+func (e *Evaluator) newWorker(index int, part *partition) (*worker, error) {
+	w := &worker{e: e, index: index, dev: e.o.Devices[index], part: part}
+	if len(part.inner) == 0 {
+		return w, nil
+	}
+	if m := w.dev.Memory(); part.vertex >= 0 && part.chunks+e.weightBytes() > m.Budget-m.Used {
+		v := part.vertex
+		return w, &TooLarge{Vertex: v, Neighbours: len(e.p.Graph.Row(v)),
+			Memory: &gpu.OutOfMemory{Device: w.dev.Info().Name, Name: "evaluation", Need: part.chunks + e.weightBytes(), Have: m.Budget - m.Used}}
+	}
+	w.compute, w.copies = w.dev.NewQueue("evaluation"), w.dev.NewQueue("evaluation copies")
+	w.indexer = newIndexer(e.p.Vertices())
+	flat := gnn.FlatLen(e.o.Model)
+	var err error
+	alloc := func(n gpu.Bytes, name string) gpu.Buffer {
+		if err != nil || n == 0 {
+			return nil
+		}
+		var b gpu.Buffer
+		if b, err = w.dev.Alloc(n, name); err == nil {
+			w.bufs = append(w.bufs, b)
+		}
+		return b
+	}
+	w.weights = alloc(4*gpu.Bytes(flat), "weights")
+	for i := range w.slots {
+		for k, n := range part.input {
+			w.slots[i].dev[k] = alloc(n, inputNames[k])
+		}
+	}
+	if e.o.Precomputed {
+		w.sums = alloc(4*gpu.Bytes(part.divisions[0].most.rows)*gpu.Bytes(e.o.Model.In), "aggregated features")
+	}
+	if err != nil {
+		return w, err
+	}
+	params := gnn.Bind(e.o.Model, gnn.NewWeights(e.o.Model), gpu.Vec{Buf: w.weights, Len: int(flat)})
+	ws := gnn.NewWorkspace(true)
+	for i := range e.tasks {
+		var pass *gnn.Pass
+		if t := &e.tasks[i]; t.layer >= 0 {
+			pass = t.over(part.divisions[i].most, ws, params)
+		}
+		w.passes = append(w.passes, pass)
+	}
+	if err := ws.Alloc(w.dev); err != nil {
+		return w, err
+	}
+	w.ws = ws
+	return w, nil
+}
+
+// target is where the rows of a chunk go.
+type target struct {
+	// place returns memory for the rows of these vertices in their order; nil: the slot's own, which done takes them from.
+	place func(ids []graph.NodeID) []byte
+	done  func(ids []graph.NodeID, rows []byte) error
+}
+
+// toTable writes rows to a table by vertex.
+func (w *worker) toTable(table []byte) target {
+	row := len(table) / w.e.p.Vertices()
+	return target{
+		place: func(ids []graph.NodeID) []byte {
+			lo, hi := int(ids[0]), int(ids[len(ids)-1])
+			if hi-lo+1 != len(ids) {
+				return nil
+			}
+			return table[lo*row : (hi+1)*row]
+		},
+		done: func(ids []graph.NodeID, rows []byte) error {
+			for i, v := range ids {
+				copy(table[int(v)*row:][:row], rows[i*row:])
+			}
+			return nil
+		},
+	}
+}
+
+// run goes through a task chunk by chunk: while the device computes one, the block of the next is made and uploaded.
+// When it returns, nothing of it is in use any more, unless the device does not answer.
+func (w *worker) run(t *task, index int, in rows, to target) (err error) {
+	d := &w.part.divisions[index]
+	if d.chunks() == 0 {
+		return nil
+	}
+	defer func() {
+		if err != nil {
+			w.settle()
+		}
+	}()
+	for k := range d.chunks() {
+		s := &w.slots[k%slots]
+		if err := w.finish(s, to); err != nil {
+			return err
+		}
+		if err := w.waits.Hub.Context().Err(); err != nil {
+			return err
+		}
+		w.fill(s, t, w.part.inner[d.begin[k]:d.begin[k+1]])
+		w.upload(s, t, in)
+		w.compute.Wait(w.copies.Record())
+		m, err := w.forward(s, t, index)
+		if err != nil {
+			return err
+		}
+		w.download(s, m, to)
+	}
+	for k := range slots {
+		if err := w.finish(&w.slots[(d.chunks()+k)%slots], to); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settle waits for what was enqueued before a failure, and drops it.
+func (w *worker) settle() {
+	for _, q := range []gpu.Queue{w.copies, w.compute} {
+		w.stuck = w.stuck || w.waits.Await(q.Record()) != nil
+	}
+	for k := range w.slots {
+		w.slots[k].done = nil
+	}
+}
+
+// finish waits for the chunk that a slot has, and hands its rows on.
+func (w *worker) finish(s *slot, to target) error {
+	if s.done == nil {
+		return nil
+	}
+	if err := w.waits.Await(s.done); err != nil {
+		return err
+	}
+	if err := cmp.Or(w.copies.Fault(), w.compute.Fault()); err != nil {
+		return err
+	}
+	s.done = nil
+	ids := s.ids[:s.rows]
+	if to.place(ids) != nil {
+		return nil
+	}
+	return to.done(ids, s.out)
+}
+
+// fill makes the block of a chunk on the host, with the weights of its entries.
+func (w *worker) fill(s *slot, t *task, own []graph.NodeID) {
+	p := w.e.p
+	if t.given {
+		s.rows, s.ids = len(own), append(s.ids[:0], own...)
+	} else {
+		w.indexer.build(p, own, &s.block)
+	}
+	if t.rowScales {
+		s.rowScale = w.e.scaling.BlockRows(s.rowScale[:0], s.ids[:s.rows], nil)
+	}
+	if t.colScales {
+		s.colScale = w.e.scaling.BlockCols(s.colScale[:0], s.ids)
+	}
+	switch {
+	case t.sparse:
+		s.values.gather(&p.Features, s.ids)
+	case t.dense:
+		s.dense = resized(s.dense, len(s.ids)*t.in)
+		graph.EachBlock(len(s.ids), blockRows, func(lo, hi int) {
+			for i := lo; i < hi; i++ {
+				p.Features.Fill(s.dense[i*t.in:][:t.in], s.ids[i])
+			}
+		})
+	}
+}
+
+// upload copies a block and the rows of its sources to the device.
+func (w *worker) upload(s *slot, t *task, in rows) {
+	q := w.copies
+	send := func(buf int, raw []byte) {
+		if len(raw) > 0 {
+			q.Upload(s.dev[buf], 0, raw)
+		}
+	}
+	gather := func(buf, n int, from []byte, typ gpu.DType) {
+		q.UploadRows(gpu.Matrix{Buf: s.dev[buf], Rows: n, Cols: t.in, LD: t.in, Type: typ}, from, s.ids[:n])
+	}
+	if t.given {
+		gather(inAX, s.rows, in.ax, gpu.FP32)
+		switch {
+		case t.roots && t.dense:
+			send(inX, hostmem.Bytes(s.dense))
+		case t.roots:
+			gather(inX, s.rows, in.x, gpu.FP32)
+		}
+		return
+	}
+	send(inBegin, hostmem.Bytes(s.begin))
+	send(inIndices, hostmem.Bytes(s.indices))
+	if t.rowScales {
+		send(inRowScale, hostmem.Bytes(s.rowScale))
+	}
+	if t.colScales {
+		send(inColScale, hostmem.Bytes(s.colScale))
+	}
+	switch {
+	case t.sparse:
+		send(inValueBegin, hostmem.Bytes(s.values.begin))
+		send(inValueIndices, hostmem.Bytes(s.values.indices))
+		send(inValues, hostmem.Bytes(s.values.data))
+	case t.dense:
+		send(inX, hostmem.Bytes(s.dense))
+	default:
+		gather(inX, len(s.ids), in.x, t.inType)
+	}
+}
+
+// forward enqueues the task over a chunk and returns its rows.
+func (w *worker) forward(s *slot, t *task, index int) (gpu.Matrix, error) {
+	g := gnn.LayerGraph{Rows: s.rows, Src: len(s.ids)}
+	var in gnn.Input
+	matrix := func(buf, rows int, typ gpu.DType) gpu.Matrix {
+		return gpu.Matrix{Buf: s.dev[buf], Rows: rows, Cols: t.in, LD: t.in, Type: typ}
+	}
+	switch {
+	case t.given:
+		in.AX = matrix(inAX, s.rows, gpu.FP32)
+		if t.roots {
+			in.X.Dense = matrix(inX, s.rows, gpu.FP32)
+		}
+	case t.sparse:
+		in.X.Before = s.values.begin
+		in.X.Sparse = csrOf(s.dev[inValueBegin], s.dev[inValueIndices], len(s.ids), t.in, len(s.values.indices))
+		in.X.Sparse.Val = gpu.Vec{Buf: s.dev[inValues], Len: len(s.values.data)}
+	default:
+		in.X.Dense = matrix(inX, len(s.ids), t.inType)
+	}
+	if !t.given {
+		g.Forward.Inner = csrOf(s.dev[inBegin], s.dev[inIndices], s.rows, len(s.ids), len(s.indices))
+		if t.rowScales {
+			g.Forward.RowScale = gpu.Vec{Buf: s.dev[inRowScale], Len: s.rows}
+		}
+		if t.colScales {
+			g.Forward.ColScale = gpu.Vec{Buf: s.dev[inColScale], Len: len(s.ids)}
+		}
+	}
+	if t.layer < 0 {
+		ax := gpu.Matrix{Buf: w.sums, Rows: s.rows, Cols: t.out, LD: t.out}
+		gnn.AggregateInput(w.compute, g.Forward, in.X.Dense, gpu.Matrix{}, ax)
+		return ax, nil
+	}
+	if err := w.passes[index].Bind([]gnn.LayerGraph{g}, in); err != nil {
+		return gpu.Matrix{}, err
+	}
+	return w.passes[index].Forward(w.compute, nil, 0), nil
+}
+
+// csrOf returns a sparse matrix whose row pointers and indices lie in these buffers.
+func csrOf(begin, indices gpu.Buffer, rows, cols, entries int) gpu.CSR {
+	ptr := gpu.Array[int64]{Buf: begin, Len: rows + 1}
+	return gpu.CSR{Rows: rows, Cols: cols, Begin: ptr.Slice(0, rows), End: ptr.Slice(1, rows+1), Indices: gpu.Ints{Buf: indices, Len: entries}, Entries: int64(entries)}
+}
+
+// download copies the rows of a chunk to where they go.
+func (w *worker) download(s *slot, m gpu.Matrix, to target) {
+	n := m.Rows * m.Cols * m.Type.Size()
+	at := to.place(s.ids[:s.rows])
+	if at == nil {
+		s.out = resized(s.out, n)
+		at = s.out
+	}
+	w.compute.Download(at[:n], m.Buf, gpu.Bytes(m.Off*m.Type.Size()))
+	s.done = w.compute.Record()
+}
+
+// close gives a part's memory back, unless its device has not answered.
+func (w *worker) close(broken bool) error {
+	if w.compute == nil || broken {
+		return nil
+	}
+	w.copies.Sync() // a fault has been reported by whom it stopped
+	w.compute.Sync()
+	if w.ws != nil {
+		w.ws.Free()
+	}
+	for _, b := range w.bufs {
+		b.Free()
+	}
+	w.bufs = nil
+	return nil
+}
