@@ -52,7 +52,7 @@ func newDesign(ctx context.Context, p *learn.Problem, o *Options, r *roots) (des
 	d.plan = gnn.Choose(o.Model, shapeOf(all, steps, o.Model.Layers, sparse), gnn.Choice{Blocks: true, NoPrecompute: !d.sums,
 		NoTransformFirst: o.Savings.NoTransformFirst, NoFuse: o.Savings.NoFuse, Storage: o.Storage})
 	for l, lp := range d.plan.Layers {
-		a := aim{hop: o.Model.Layers - 1 - l, loops: kind == gnn.GCN && p.Loops == graph.LoopsAdded, rescales: kind.Rescales()}
+		a := aim{hop: o.Model.Layers - 1 - l, loops: kind.Rescales() && p.Loops == graph.LoopsAdded, rescales: kind.Rescales()}
 		a.spreads = l > 0 || !lp.KeepAggregate
 		if l == 0 && d.sums {
 			a = aim{hop: -1}

@@ -7,6 +7,7 @@ import (
 
 	"capgnn/gnn"
 	"capgnn/gpu/host"
+	"capgnn/graph"
 	"capgnn/internal/learn"
 	"capgnn/minibatch/sample"
 )
@@ -94,6 +95,39 @@ func near(t *testing.T, what string, got, want *gnn.Weights) {
 		}
 		if !(math.Sqrt(diff) <= 2e-5*math.Sqrt(norm)) || norm == 0 {
 			t.Errorf("%s: gradient of %s differs by %.2e of %.2e", what, e.Name, math.Sqrt(diff), math.Sqrt(norm))
+		}
+	}
+}
+
+// Where all neighbours count the same, a sum over some of them, times n/k, is that over all, and so is the gradient of one layer: of
+// every model with sums, whatever becomes of loops. An added loop is no neighbour, and keeps its weight.
+func TestSamplesOfEqualsAreTheWhole(t *testing.T) {
+	for _, kind := range []gnn.Kind{gnn.GCN, gnn.SAGE, gnn.GIN} {
+		for _, loops := range []graph.Loops{graph.LoopsKept, graph.LoopsAdded, graph.LoopsRemoved} {
+			p, m := task{directed: true}.make(t, kind)
+			p.Loops = loops
+			m.Layers = 1
+			out := degrees(p, p.Graph.OutDegree())
+			for v := range p.Vertices() {
+				for j := range m.In {
+					x := float64(j%3) - 0.7
+					if kind == gnn.GCN { // a column weighs 1 ÷ √out-degree
+						x *= math.Sqrt(float64(max(1, out[v])))
+					}
+					p.Features.Dense[v*m.In+j] = float32(x)
+				}
+			}
+			w := gnn.NewWeights(m)
+			w.Init(1)
+			gradient := func(fanout int) *gnn.Weights {
+				o := Options{Model: m, Epochs: 1, Sampling: Sampling{BatchSize: p.Vertices(), Fanout: []int{fanout}}}
+				return gradientAt(t, p, o, w, 0, 1, nil)
+			}
+			name := fmt.Sprintf("%s, loops %v", kind, loops)
+			want := gradient(sample.All)
+			for _, k := range []int{1, 2, 5} {
+				near(t, fmt.Sprintf("%s, fan-out %d", name, k), gradient(k), want)
+			}
 		}
 	}
 }
