@@ -21,6 +21,7 @@ type roots struct {
 	local bool
 	bound []float64 // parts+1: where shares begin and end, 0 to 1; nil: equal ones
 	parts int
+	shift []int // with local roots: which steps have one root more than others differs from part to part
 
 	mu     sync.Mutex
 	orders [2]epochOrder // of even and odd epochs
@@ -50,6 +51,11 @@ func newRoots(p *learn.Problem, o *Options) *roots {
 		}
 	}
 	r.steps = max(1, (total+r.batch-1)/r.batch)
+	before := 0
+	for _, train := range r.train {
+		r.shift = append(r.shift, before%r.steps)
+		before += len(train)
+	}
 	if o.Shares != nil {
 		sum, all := 0.0, 0.0
 		for _, s := range o.Shares {
@@ -70,8 +76,8 @@ func newRoots(p *learn.Problem, o *Options) *roots {
 // span returns which elements of the list of a part are its roots of a step of an epoch, and which list that is.
 func (r *roots) span(batch, part int) (list, lo, hi int) {
 	if r.local {
-		n := len(r.train[part])
-		return part, n * batch / r.steps, n * (batch + 1) / r.steps
+		n, from := len(r.train[part]), r.shift[part]
+		return part, (n*batch + from) / r.steps, (n*(batch+1) + from) / r.steps
 	}
 	first := batch * r.batch
 	n := min(r.batch, len(r.train[0])-first)

@@ -1,0 +1,213 @@
+package minibatch
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/gpu/host"
+	"capgnn/graph"
+	"capgnn/internal/learn"
+	"capgnn/minibatch/sample"
+)
+
+// big is a rate of SGD at which what a weight was is lost in what it becomes, so that the difference is the gradient.
+const big = 1 << 12
+
+// gradient returns that of a step from given weights, summed over parts.
+func gradient(t *testing.T, p *learn.Problem, o Options, step int, from *gnn.Weights) *gnn.Weights {
+	t.Helper()
+	o.Init, o.Optimizer, o.Epochs = from.StateDict(), gnn.Optimizer{Kind: gnn.SGD, LR: big}, 1<<20
+	tr, err := New(t.Context(), p, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close()
+	return stepped(t, tr, step, from)
+}
+
+// stepped has a trainer run one step, and returns its gradient.
+func stepped(t *testing.T, tr *Trainer, step int, from *gnn.Weights) *gnn.Weights {
+	t.Helper()
+	tr.state.Epochs, tr.state.Batch = step/tr.roots.steps, step%tr.roots.steps
+	if err := tr.run(t.Context(), tr.state.Epochs, tr.state.Batch+1); err != nil {
+		t.Fatal(err)
+	}
+	w, err := tr.hostWeights()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range w.Flat {
+		w.Flat[i] = (from.Flat[i] - w.Flat[i]) / big
+	}
+	return w
+}
+
+// after returns the weights behind some steps of one part.
+func after(t *testing.T, p *learn.Problem, o Options, steps int) *gnn.Weights {
+	t.Helper()
+	o.Devices, o.Part, o.Epochs = devices(t, 1, host.Spec{}), nil, 1<<20
+	tr, err := New(t.Context(), p, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close()
+	for done := 0; done < steps; done += tr.state.Batch {
+		tr.state.Epochs, tr.state.Batch = done/tr.roots.steps, 0
+		if err := tr.run(t.Context(), tr.state.Epochs, min(tr.roots.steps, steps-done)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w, err := tr.hostWeights()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+var zero = gnn.NewWeights
+
+// A step's gradient does not depend on how its roots are shared out, but for rounding.
+func TestPartsAgree(t *testing.T) {
+	for _, kind := range gnn.Kinds {
+		p, m := task{directed: kind == gnn.GCN, multi: kind == gnn.GIN, sparse: kind == gnn.GAT}.make(t, kind)
+		for _, step := range []int{0, 20, 200} {
+			o := small(m, nil, nil)
+			from := after(t, p, o, step)
+			var want *gnn.Weights
+			for _, parts := range []int{1, 2, 3, 5} {
+				o.Devices, o.Part = devices(t, parts, host.Spec{}), homes(p.Vertices(), parts)
+				got := gradient(t, p, o, step, from)
+				if parts == 1 {
+					want = got
+				}
+				closeTo(t, fmt.Sprintf("%s, step %d, %d parts", kind, step, parts), got, want, zero(m), 2e-5)
+			}
+		}
+	}
+}
+
+// star is a graph in which every vertex reads a hub, and it all of them.
+func star(n int) *graph.CSR {
+	g := &graph.CSR{Cols: n, Indptr: []int64{0}}
+	for v := range n {
+		if v > 0 {
+			g.Indices = append(g.Indices, 0)
+		} else {
+			for u := 1; u < n; u++ {
+				g.Indices = append(g.Indices, int32(u))
+			}
+		}
+		g.Indptr = append(g.Indptr, int64(len(g.Indices)))
+	}
+	return g
+}
+
+// What does not divide evenly: every part count and share gives the gradient of one part, and the run ends.
+func TestUnevenWork(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		parts  int
+		batch  int
+		fanout []int
+		edit   func(p *learn.Problem, o *Options)
+	}{
+		{"more parts than roots", 5, 2, []int{3, 2, 2}, nil},
+		{"a batch larger than the training set", 2, 1 << 20, []int{3, 2, sample.All}, nil},
+		{"a part without vertices", 3, 20, []int{3, 2, 2}, func(p *learn.Problem, o *Options) { o.Part = make([]int32, p.Vertices()) }},
+		{"a part without training vertices", 2, 20, []int{3, 2, 2}, func(p *learn.Problem, o *Options) {
+			for v := range o.Part {
+				o.Part[v] = 0
+				if !p.Train[v] {
+					o.Part[v] = 1
+				}
+			}
+		}},
+		{"unequal shares", 3, 20, []int{3, 2, 2}, func(_ *learn.Problem, o *Options) { o.Shares = []float64{0, 5, 0.1} }},
+		{"one device", 3, 20, []int{3, 2, 2}, func(_ *learn.Problem, o *Options) { o.Devices = slices.Repeat(o.Devices[:1], 3) }},
+		{"no edge", 2, 20, []int{3, 2, sample.All}, func(p *learn.Problem, _ *Options) {
+			p.Graph = &graph.CSR{Cols: p.Vertices(), Indptr: make([]int64, p.Vertices()+1)}
+		}},
+		{"a hub", 2, 20, []int{3, 600, 700}, func(p *learn.Problem, _ *Options) { p.Graph = star(p.Vertices()) }},
+		{"one root", 2, 20, []int{3, 2, 2}, func(p *learn.Problem, _ *Options) {
+			clear(p.Train)
+			v := slices.IndexFunc(p.Labels, func(y int32) bool { return y >= 0 })
+			p.Train[v] = true
+		}},
+		{"one layer", 3, 20, []int{sample.All}, nil},
+		{"two layers", 3, 20, []int{3, 2}, nil},
+	} {
+		for _, kind := range gnn.Kinds {
+			k := task{}
+			if c.name == "a hub" {
+				k.vertices = 900
+			}
+			p, m := k.make(t, kind)
+			m.Layers = len(c.fanout)
+			o := small(m, devices(t, c.parts, host.Spec{}), homes(p.Vertices(), c.parts))
+			o.Sampling.BatchSize, o.Sampling.Fanout, o.Epochs = c.batch, c.fanout, 2
+			if c.edit != nil {
+				c.edit(p, &o)
+			}
+			name := fmt.Sprintf("%s, %s", kind, c.name)
+			for _, local := range []bool{false, true} {
+				if local && o.Shares != nil {
+					continue
+				}
+				o.Sampling.Local = local
+				r := trained(t, p, o)
+				if math.IsNaN(r.FinalLoss) || r.Roots != int64(2*p.TrainingVertices()) {
+					t.Errorf("%s, local %t: loss %v of %d roots", name, local, r.FinalLoss, r.Roots)
+				}
+			}
+			o.Sampling.Local = false
+			from := gnn.NewWeights(m)
+			from.Init(m.Seed)
+			got := gradient(t, p, o, 0, from)
+			o.Devices, o.Part, o.Shares = o.Devices[:1], nil, nil
+			closeTo(t, name, got, gradient(t, p, o, 0, from), zero(m), 2e-5)
+		}
+	}
+}
+
+// Every root is one of an epoch once, in global and local order, whatever the batch; parts of an epoch have as many steps.
+func TestEveryRootOnce(t *testing.T) {
+	p, m := task{}.make(t, gnn.SAGE)
+	for _, parts := range []int{1, 2, 5, 40} {
+		for _, batch := range []int{1, 7, 64, 1000} {
+			for _, local := range []bool{false, true} {
+				o := small(m, make([]gpu.Device, parts), homes(p.Vertices(), parts))
+				o.Sampling.BatchSize, o.Sampling.Local = batch, local
+				r := newRoots(p, &o)
+				for _, epoch := range []int{0, 3} {
+					seen := make([]int, p.Vertices())
+					var ids []graph.NodeID
+					for b := range r.steps {
+						n := 0
+						for part := range parts {
+							ids = r.of(epoch*r.steps+b, part, ids)
+							for _, v := range ids {
+								seen[v]++
+								if local && parts > 1 && int(o.Part[v]) != part {
+									t.Fatalf("vertex %d is a root of part %d, at home at %d", v, part, o.Part[v])
+								}
+							}
+							n += len(ids)
+						}
+						if n != r.count(b) || n > batch+parts {
+							t.Errorf("%d parts, batch %d, local %t: step %d has %d roots, count says %d", parts, batch, local, b, n, r.count(b))
+						}
+					}
+					for v, k := range seen {
+						if want := p.Trains(graph.NodeID(v)); want != (k == 1) || k > 1 {
+							t.Fatalf("%d parts, batch %d, local %t: vertex %d is %d times a root", parts, batch, local, v, k)
+						}
+					}
+				}
+			}
+		}
+	}
+}
