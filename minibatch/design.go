@@ -35,11 +35,9 @@ func newDesign(ctx context.Context, p *learn.Problem, o *Options, r *roots) (des
 	if d.sums {
 		d.rules.Fanout = d.rules.Fanout[:last]
 	}
-	switch kind {
-	case gnn.GCN:
-		d.scaling = gnn.ScalingOf(kind, degrees(p, p.Graph.InDegree()), degrees(p, p.Graph.OutDegree()))
-	case gnn.SAGE:
-		d.scaling = gnn.ScalingOf(kind, degrees(p, p.Graph.InDegree()), nil)
+	if kind == gnn.GCN || kind == gnn.SAGE {
+		in, out := p.Loops.Degrees(p.Graph)
+		d.scaling = gnn.ScalingOf(kind, in, out)
 	}
 	all, steps, err := d.probe(ctx, p, o, r)
 	if err != nil {
@@ -115,7 +113,8 @@ func (d *design) input() (in gnn.Input) {
 }
 
 // stage returns what makes the drafts of a part.
-func (d *design) stage(t *Trainer, w *worker, tables []table) stage {
+func (d *design) stage(t *Trainer, w *worker) stage {
+	tables := d.tables(t.p, t.o.Model.Kind)
 	return stage{part: w.index, device: w.waits.Device, p: t.p, roots: t.roots, scaling: d.scaling, aims: d.aims, sums: d.sums, tables: tables,
 		gathers: w.dev.Info().Kind != gpu.CPU || !allLie(tables), home: t.o.Part, lock: t.o.Lock,
 		grown: func(what string, was, is gpu.Bytes) { t.grown(w, what, was, is) }}
@@ -123,24 +122,5 @@ func (d *design) stage(t *Trainer, w *worker, tables []table) stage {
 
 // allLie reports whether tables are memory that devices can be given the ids of rows of.
 func allLie(tables []table) bool {
-	return !slices.ContainsFunc(tables, func(t table) bool { return t.data == nil })
-}
-
-// degrees returns those of a graph whose loops become what the problem says; they are changed in place.
-func degrees(p *learn.Problem, d []int32) []int32 {
-	if p.Loops == graph.LoopsKept {
-		return d
-	}
-	graph.EachBlock(len(d), 1<<12, func(lo, hi int) {
-		for v := lo; v < hi; v++ {
-			has := graph.LoopsKept.Has(p.Graph, graph.NodeID(v))
-			switch {
-			case p.Loops == graph.LoopsAdded && !has:
-				d[v]++
-			case p.Loops == graph.LoopsRemoved && has:
-				d[v]--
-			}
-		}
-	})
-	return d
+	return !slices.ContainsFunc(tables, func(t table) bool { return t.of != nil })
 }

@@ -3,64 +3,78 @@ package minibatch
 import (
 	"context"
 
+	"capgnn/gnn"
+	"capgnn/gpu"
 	"capgnn/graph"
+	"capgnn/internal/layered"
 	"capgnn/internal/learn"
 )
 
-// tables returns where the dense rows of layer 0 come from; none: features are sparse, and stay so.
-func (t *Trainer) tables(ctx context.Context) ([]table, error) {
-	f := &t.p.Features
-	if t.design.sparse {
-		return nil, nil
+// tables returns where the dense rows of layer 0 come from, ÂX first, which is still to be made; none: features are sparse, and stay so.
+func (d *design) tables(p *learn.Problem, kind gnn.Kind) (list []table) {
+	if d.sparse {
+		return nil
 	}
-	x := table{cols: f.Cols, data: f.Dense}
-	if f.Sparse() {
-		x.of = f
-	}
-	if !t.design.sums {
-		return []table{x}, nil
-	}
-	sums, err := t.aggregated(ctx)
-	if err != nil {
-		return nil, err
-	}
-	ax := table{cols: f.Cols, data: sums}
-	if t.o.Model.Kind == "gcn" {
-		return []table{ax}, nil
-	}
-	return []table{ax, x}, nil
-}
-
-func (t *Trainer) aggregated(ctx context.Context) ([]float32, error) {
-	f, g, n := &t.p.Features, t.p.Graph, t.p.Vertices()
-	out := make([]float32, n*f.Cols)
-	s := &t.design.scaling
-	graph.EachBlock(n, 64, func(lo, hi int) {
-		row := make([]float32, f.Cols)
-		for v := lo; v < hi; v++ {
-			add := func(u int32, w float32) {
-				f.Fill(row, u)
-				if s.Col != nil {
-					w *= s.Col[u]
-				}
-				if s.Row != nil {
-					w *= s.Row[v]
-				}
-				for j, x := range row {
-					out[v*f.Cols+j] += w * x
-				}
-			}
-			for _, u := range g.Row(v) {
-				if u != int32(v) || t.p.Loops == graph.LoopsKept {
-					add(u, 1)
-				}
-			}
-			if t.p.Loops == graph.LoopsAdded {
-				add(int32(v), 1)
-			}
+	cols := p.Features.Cols
+	if d.sums {
+		list = append(list, table{cols: cols})
+		if kind == gnn.GCN { // reads nothing besides
+			return list
 		}
-	})
-	return out, nil
+	}
+	if p.Features.Sparse() {
+		return append(list, table{cols: cols, of: &p.Features})
+	}
+	return append(list, table{cols: cols, data: p.Features.Dense})
 }
 
-func (t *Trainer) evaluate() (learn.Metrics, *float64, error) { return learn.Metrics{}, nil, nil }
+// layeredOptions are those of exact evaluation. It reads ÂX where that can be made, whatever training samples: an evaluation takes all neighbours.
+func (t *Trainer) layeredOptions() layered.Options { return t.design.evaluation(t.p, &t.o) }
+
+func (d *design) evaluation(p *learn.Problem, o *Options) layered.Options {
+	part := o.Part
+	if part == nil {
+		part = make([]int32, p.Vertices())
+	}
+	return layered.Options{Model: o.Model, Devices: o.Devices, Part: part, Scaling: &d.scaling, WaitDeadline: o.WaitDeadline, Dense: o.Savings.NoSparse,
+		Precomputed: o.Model.Kind != gnn.GAT && !d.sparse && !o.Savings.NoPrecompute,
+		Choice:      gnn.Choice{NoTransformFirst: o.Savings.NoTransformFirst, NoFuse: o.Savings.NoFuse, Storage: o.Storage}}
+}
+
+// evaluator places the evaluation beside training, and has it make ÂX where training reads that.
+func (t *Trainer) evaluator(ctx context.Context) error {
+	var err error
+	if t.exact, err = layered.New(ctx, t.p, t.layeredOptions()); err != nil || !t.design.sums {
+		return err
+	}
+	sums, err := t.exact.Aggregated(ctx)
+	for _, w := range t.workers {
+		w.stage.tables[0].data = sums
+	}
+	return err
+}
+
+// evaluate scores each split by exact logits, and returns the loss of validation.
+func (t *Trainer) evaluate() (learn.Metrics, *float64, error) {
+	p := t.p
+	w, err := t.hostWeights()
+	if err != nil {
+		return learn.Metrics{}, nil, err
+	}
+	splits := [3][]bool{p.Train, p.Val, p.Test}
+	var n [len(splits)]learn.Tally
+	const validation = 1
+	err = t.exact.Logits(t.hub.Context(), w, func(ids []graph.NodeID, rows []float32) error {
+		for s, mask := range splits {
+			n[s] = n[s].Add(p.Count(ids, rows, mask, s == validation))
+		}
+		return nil
+	})
+	multi := p.Targets != nil
+	return learn.Metrics{Train: n[0].Score(multi), Val: n[1].Score(multi), Test: n[2].Score(multi)}, n[1].FiniteLoss(), err
+}
+
+// bounds is what evaluation takes of the device of each part.
+func (d *design) bounds(p *learn.Problem, o *Options) ([]gpu.Bytes, error) {
+	return layered.Bounds(p, d.evaluation(p, o))
+}

@@ -107,7 +107,7 @@ func TestSamplesOfEqualsAreTheWhole(t *testing.T) {
 			p, m := task{directed: true}.make(t, kind)
 			p.Loops = loops
 			m.Layers = 1
-			out := degrees(p, p.Graph.OutDegree())
+			_, out := p.Loops.Degrees(p.Graph)
 			for v := range p.Vertices() {
 				for j := range m.In {
 					x := float64(j%3) - 0.7

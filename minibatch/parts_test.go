@@ -46,49 +46,7 @@ func stepped(t *testing.T, tr *Trainer, step int, from *gnn.Weights) *gnn.Weight
 	return w
 }
 
-// after returns the weights behind some steps of one part.
-func after(t *testing.T, p *learn.Problem, o Options, steps int) *gnn.Weights {
-	t.Helper()
-	o.Devices, o.Part, o.Epochs = devices(t, 1, host.Spec{}), nil, 1<<20
-	tr, err := New(t.Context(), p, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer tr.Close()
-	for done := 0; done < steps; done += tr.state.Batch {
-		tr.state.Epochs, tr.state.Batch = done/tr.roots.steps, 0
-		if err := tr.run(t.Context(), tr.state.Epochs, min(tr.roots.steps, steps-done)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	w, err := tr.hostWeights()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return w
-}
-
 var zero = gnn.NewWeights
-
-// A step's gradient does not depend on how its roots are shared out, but for rounding.
-func TestPartsAgree(t *testing.T) {
-	for _, kind := range gnn.Kinds {
-		p, m := task{directed: kind == gnn.GCN, multi: kind == gnn.GIN, sparse: kind == gnn.GAT}.make(t, kind)
-		for _, step := range []int{0, 20, 200} {
-			o := small(m, nil, nil)
-			from := after(t, p, o, step)
-			var want *gnn.Weights
-			for _, parts := range []int{1, 2, 3, 5} {
-				o.Devices, o.Part = devices(t, parts, host.Spec{}), homes(p.Vertices(), parts)
-				got := gradient(t, p, o, step, from)
-				if parts == 1 {
-					want = got
-				}
-				closeTo(t, fmt.Sprintf("%s, step %d, %d parts", kind, step, parts), got, want, zero(m), 2e-5)
-			}
-		}
-	}
-}
 
 // star is a graph in which every vertex reads a hub, and it all of them.
 func star(n int) *graph.CSR {

@@ -12,6 +12,7 @@ import (
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/internal/fit"
+	"capgnn/internal/layered"
 	"capgnn/internal/learn"
 	"capgnn/internal/meet"
 	"capgnn/minibatch/sample"
@@ -29,6 +30,7 @@ type Trainer struct {
 	hub     *meet.Hub
 	cancel  context.CancelCauseFunc
 	reduce  *reduce.Reduction
+	exact   *layered.Evaluator
 	state   state
 	fed     bool // samplers run
 	stuck   bool // a device does not answer
@@ -86,17 +88,13 @@ func (t *Trainer) place(ctx context.Context) error {
 		w.queues = reduce.NewQueues(dev, slices.Index(t.o.Devices, dev) == i)
 		t.workers = append(t.workers, w)
 	}
-	tables, err := t.tables(ctx)
-	if err != nil {
-		return err
-	}
 	homes := make([]int, len(t.workers))
 	for i, dev := range t.o.Devices {
 		homes[i] = slices.Index(t.o.Devices, dev)
 	}
 	division := reduce.Divide(t.weights.Layers(), homes)
 	for _, w := range t.workers {
-		if err := t.build(w, division, tables); err != nil {
+		if err := t.build(w, division); err != nil {
 			return err
 		}
 	}
@@ -110,7 +108,7 @@ func (t *Trainer) place(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	return t.evaluator(ctx)
 }
 
 // reach says from which parts' devices a worker's can copy.
@@ -124,9 +122,9 @@ func (t *Trainer) reach(w *worker) []bool {
 }
 
 // build puts one part on its device.
-func (t *Trainer) build(w *worker, division *reduce.Division, tables []table) error {
+func (t *Trainer) build(w *worker, division *reduce.Division) error {
 	d, o := &t.design, &t.o
-	w.stage = d.stage(t, w, tables)
+	w.stage = d.stage(t, w)
 	e := d.extents[w.index]
 	var l layout
 	w.stage.lay(&l, &e)
@@ -224,5 +222,8 @@ func (t *Trainer) Close() error {
 		}
 	}
 	t.workers = nil
+	if t.exact != nil && !t.stuck {
+		return t.exact.Close()
+	}
 	return nil
 }
