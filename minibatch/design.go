@@ -19,9 +19,11 @@ type design struct {
 	sums    bool // layer 0 reads rows of ÂX, and the last hop is not drawn
 	sparse  bool // features travel as they are stored
 	scaling gnn.Scaling
-	extents []extent // by part, with slack
-	seen    []extent // by part, the largest
-	reads   int      // columns of sparse features, for input
+	extents []extent  // by part, with slack
+	seen    []extent  // by part, the largest
+	epoch   Counts    // of the steps that were sampled
+	chunk   gpu.Bytes // of evaluation, by part
+	reads   int       // columns of sparse features, for input
 }
 
 // probes is how many steps are sampled to see how large they are.
@@ -60,29 +62,30 @@ func newDesign(ctx context.Context, p *learn.Problem, o *Options, r *roots) (des
 	for i := range d.seen {
 		d.extents = append(d.extents, d.seen[i].ample(p.Vertices()))
 	}
+	d.chunk = newSizing(p, o, &d).chunk(r.steps)
 	return d, nil
 }
 
 // probe samples some steps of the first epoch. It returns their extents, of all parts, and how many steps they are.
 func (d *design) probe(ctx context.Context, p *learn.Problem, o *Options, r *roots) (all []extent, steps int, err error) {
-	var sparse *learn.Features
-	if d.sparse {
-		sparse = &p.Features
-	}
 	d.seen = make([]extent, r.parts)
 	s, steps := d.sampler(p), min(probes, r.steps)
-	var st sample.Stack
-	var ids []graph.NodeID
-	for k := range steps {
-		for part := range r.parts {
+	d.epoch.Steps = steps
+	var x draft
+	for part := range r.parts {
+		g := d.stageOf(p, o, part)
+		for k := range steps {
 			if err := ctx.Err(); err != nil {
 				return nil, 0, err
 			}
 			step := r.steps * k / steps
-			ids = r.of(step, part, ids)
-			s.Draw(&st, uint32(step), ids)
+			x.roots = r.of(step, part, x.roots)
+			s.Draw(&x.stack, uint32(step), x.roots)
+			x.counts = Counts{Edges: x.stack.Edges}
+			g.count(&x)
+			d.epoch.Add(&x.counts)
 			var e extent
-			e.of(&st, sparse)
+			e.of(&x.stack, g.sparse())
 			all = append(all, e)
 			d.seen[part].cover(&e)
 		}
@@ -112,12 +115,11 @@ func (d *design) input() (in gnn.Input) {
 	return in
 }
 
-// stage returns what makes the drafts of a part.
-func (d *design) stage(t *Trainer, w *worker) stage {
-	tables := d.tables(t.p, t.o.Model.Kind)
-	return stage{part: w.index, device: w.waits.Device, p: t.p, roots: t.roots, scaling: d.scaling, aims: d.aims, sums: d.sums, tables: tables,
-		gathers: w.dev.Info().Kind != gpu.CPU || !allLie(tables), home: t.o.Part, lock: t.o.Lock,
-		grown: func(what string, was, is gpu.Bytes) { t.grown(w, what, was, is) }}
+// stageOf returns what makes the drafts of a part, but for ÂX.
+func (d *design) stageOf(p *learn.Problem, o *Options, part int) stage {
+	info, tables := o.Devices[part].Info(), d.tables(p, o.Model.Kind)
+	return stage{part: part, device: info.Name, p: p, parts: len(o.Devices), scaling: d.scaling, aims: d.aims, sums: d.sums, tables: tables,
+		gathers: info.Kind != gpu.CPU || !allLie(tables), home: o.Part, lock: o.Lock}
 }
 
 // allLie reports whether tables are memory that devices can be given the ids of rows of.

@@ -1,14 +1,25 @@
 package minibatch
 
-import "capgnn/gpu"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/internal/learn"
+	"capgnn/reduce"
+)
 
 // Memory is what a run takes, before it begins: bounds, of which slack is for steps that are larger than those that were sampled to see. Where a step exceeds a bound, its
 // buffer grows, and the log says so.
 type Memory struct {
 	Parts []PartMemory // by part
-	Host  []Use        // of the process: of its heap, and what is page-locked
+	Host  []Use        // of the process, beside the problem: of its heap, and what is page-locked
 	Steps int          // of an epoch
-	// Rows, Bytes and Requests are those of an epoch, from the steps that were sampled: all rows that parts read, and what of them is at home elsewhere.
+	// Edges, Rows, Bytes and Requests are those of an epoch, from the steps that were sampled.
+	Edges    int64
 	Rows     Rows
 	Bytes    Traffic
 	Requests int64
@@ -34,4 +45,193 @@ func Bound(uses []Use) (n gpu.Bytes) {
 		n += u.Bound
 	}
 	return n
+}
+
+// Plan returns what a run takes. It samples some steps and asks devices for nothing but what they are.
+func Plan(ctx context.Context, p *learn.Problem, o Options) (*Memory, error) {
+	if err := o.Validate(p); err != nil {
+		return nil, err
+	}
+	o.setDefaults()
+	r := newRoots(p, &o)
+	d, err := newDesign(ctx, p, &o, r)
+	if err != nil {
+		return nil, err
+	}
+	exact, err := d.bounds(p, &o)
+	if err != nil {
+		return nil, err
+	}
+	m := &Memory{Steps: r.steps}
+	x := newSizing(p, &o, &d)
+	staging := Use{Name: "steps sampled ahead"}
+	for part, dev := range o.Devices {
+		m.Parts = append(m.Parts, PartMemory{Device: dev.Info().Name, Budget: dev.Memory().Budget, Uses: append(x.part(part, r.steps), Use{Name: "evaluation", Bound: exact[part]})})
+		slot := x.slot(part)
+		staging.Bound += slot.Bound * gpu.Bytes(o.Sampling.Prefetch+1)
+		staging.Slack += slot.Slack * gpu.Bytes(o.Sampling.Prefetch+1)
+	}
+	m.Host = append(x.host(r), staging)
+	share := func(n int64) int64 { return n * int64(r.steps) / int64(max(1, d.epoch.Steps)) }
+	e := &d.epoch
+	m.Edges, m.Requests = share(e.Edges), share(e.Requests)
+	m.Rows = Rows{share(e.Rows.Read), share(e.Rows.Local), share(e.Rows.Fetched)}
+	m.Bytes = Traffic{Rows: gpu.Bytes(share(int64(e.Bytes.Rows))), IDs: gpu.Bytes(share(int64(e.Bytes.IDs)))}
+	return m, nil
+}
+
+// Fits reports whether every device has room for its parts.
+func (m *Memory) Fits() bool {
+	taken := map[string]gpu.Bytes{}
+	for _, p := range m.Parts {
+		if taken[p.Device] += Bound(p.Uses); taken[p.Device] > p.Budget {
+			return false
+		}
+	}
+	return true
+}
+
+// Fitting returns a batch size that fits the devices: the given one, halved as often as it takes; 0: one root does not fit.
+func Fitting(ctx context.Context, p *learn.Problem, o Options) (int, error) {
+	for ; o.Sampling.BatchSize > 0; o.Sampling.BatchSize /= 2 {
+		m, err := Plan(ctx, p, o)
+		if err != nil {
+			return 0, err
+		}
+		if m.Fits() {
+			return o.Sampling.BatchSize, nil
+		}
+	}
+	return 0, nil
+}
+
+// TooLarge says that a run does not fit a device, and what would. It is a *gpu.OutOfMemory.
+type TooLarge struct {
+	Batch, Fits int // Fits 0: no batch does
+	Memory      *gpu.OutOfMemory
+}
+
+func (e *TooLarge) Error() string {
+	if e.Fits == 0 {
+		return fmt.Sprintf("place steps of %d roots: %v: no batch size fits: choose smaller fan-outs or a smaller --hidden, or give the device more memory", e.Batch, e.Memory)
+	}
+	return fmt.Sprintf("place steps of %d roots: %v: --batch-size %d fits", e.Batch, e.Memory, e.Fits)
+}
+
+func (e *TooLarge) Unwrap() error { return e.Memory }
+
+// tooLarge returns an error of placing a run, which says what fits where it is for lack of memory. Nothing lies on the devices any more.
+func tooLarge(ctx context.Context, p *learn.Problem, o Options, err error) error {
+	oom := new(gpu.OutOfMemory)
+	if !errors.As(err, &oom) {
+		return err
+	}
+	batch := min(o.Sampling.BatchSize, p.TrainingVertices())
+	o.Sampling.BatchSize = batch / 2
+	fits, planErr := Fitting(ctx, p, o)
+	if planErr != nil {
+		return err
+	}
+	return &TooLarge{batch, fits, oom}
+}
+
+// sizing adds up what a run takes.
+type sizing struct {
+	p        *learn.Problem
+	o        *Options
+	d        *design
+	weights  *gnn.Weights
+	division *reduce.Division
+}
+
+func newSizing(p *learn.Problem, o *Options, d *design) *sizing {
+	x := &sizing{p: p, o: o, d: d, weights: gnn.NewWeights(o.Model)}
+	x.division = reduce.Divide(x.weights.Layers(), homesOf(o.Devices))
+	return x
+}
+
+// mostChunk is what evaluation takes of a device at most for a part: enough for its products to be large.
+const mostChunk = 256 << 20
+
+// chunk returns what evaluation may take of a device for each part: at most half of what training leaves, the rest is for steps that are larger than all before.
+func (x *sizing) chunk(steps int) gpu.Bytes {
+	least := gpu.Bytes(mostChunk)
+	for _, dev := range x.o.Devices {
+		m := dev.Memory()
+		left, parts := m.Budget-m.Used, gpu.Bytes(0)
+		for part, other := range x.o.Devices {
+			if other == dev {
+				left -= Bound(x.part(part, steps))
+				parts++
+			}
+		}
+		least = min(least, left/2/parts)
+	}
+	return max(1, least)
+}
+
+// part returns what a part takes of its device for training.
+func (x *sizing) part(part, steps int) []Use {
+	ample, seen := x.layout(part)
+	n := 4 * gpu.Bytes(len(x.weights.Flat))
+	owner := gpu.Bytes(0)
+	x.division.NewOwner(func(size gpu.Bytes, _ string) gpu.Buffer {
+		owner += size
+		return nil
+	}, nil, x.o.Optimizer, part)
+	activations, least := x.activations(&x.d.extents[part]), x.activations(&x.d.seen[part])
+	return []Use{{"inputs", 2 * ample.size, 2 * (ample.size - seen.size)}, {"activations", activations, activations - least}, {"weights, gradients and optimiser", 2*n + owner + 8*gpu.Bytes(steps), 0}}
+}
+
+// layout returns the layouts of a part's input, with slack and without.
+func (x *sizing) layout(part int) (ample, seen layout) {
+	g := x.d.stageOf(x.p, x.o, part)
+	g.lay(&ample, &x.d.extents[part])
+	g.lay(&seen, &x.d.seen[part])
+	return ample, seen
+}
+
+// slot returns what a slot of a part takes of the host.
+func (x *sizing) slot(part int) Use {
+	g := x.d.stageOf(x.p, x.o, part)
+	ample, seen := x.layout(part)
+	if g.gathers {
+		return Use{Bound: ample.size, Slack: ample.size - seen.size}
+	}
+	return Use{Bound: ample.blocks, Slack: ample.blocks - seen.blocks}
+}
+
+// activations returns what a pass over blocks of an extent takes.
+func (x *sizing) activations(e *extent) (n gpu.Bytes) {
+	ws := gnn.NewWorkspace(true)
+	none := gnn.Bind(x.o.Model, x.weights, gpu.Vec{Len: len(x.weights.Flat)})
+	gnn.NewPass(x.o.Model, x.d.plan, e.layers(x.d.aims), x.d.input(), none, none, ws)
+	for _, s := range ws.Slabs() {
+		n += s.Size
+	}
+	return n
+}
+
+// host returns what the process takes besides slots.
+func (x *sizing) host(r *roots) []Use {
+	n, parts := gpu.Bytes(x.p.Vertices()), gpu.Bytes(len(x.o.Devices))
+	samplers := parts * gpu.Bytes(x.o.Sampling.Samplers) * 4 * n
+	uses := []Use{{"samplers", samplers, 0}, {"degrees and orders of roots", 4 * gpu.Bytes(len(x.d.scaling.Row)+len(x.d.scaling.Col)+3*r.total), 0}}
+	if x.d.evaluation(x.p, x.o).Precomputed {
+		uses = append(uses, Use{"aggregated features", 4 * n * gpu.Bytes(x.p.Features.Cols), 0})
+	}
+	if hidden := gpu.Bytes(x.o.Model.Layers - 1); hidden > 0 {
+		width, _ := x.o.Model.Width(1)
+		uses = append(uses, Use{"tables of evaluation", min(2, hidden) * 4 * n * gpu.Bytes(width), 0})
+	}
+	return append(uses, Use{"weights", 12 * gpu.Bytes(len(x.weights.Flat)), 0})
+}
+
+// homesOf returns the first part on the device of each part.
+func homesOf(devices []gpu.Device) []int {
+	homes := make([]int, len(devices))
+	for i, dev := range devices {
+		homes[i] = slices.Index(devices, dev)
+	}
+	return homes
 }

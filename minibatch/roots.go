@@ -21,6 +21,7 @@ type roots struct {
 	local bool
 	bound []float64 // parts+1: where shares begin and end, 0 to 1; nil: equal ones
 	parts int
+	total int   // training vertices
 	shift []int // with local roots: which steps have one root more than others differs from part to part
 
 	mu     sync.Mutex
@@ -39,10 +40,9 @@ func newRoots(p *learn.Problem, o *Options) *roots {
 	if r.local {
 		r.train = make([][]graph.NodeID, r.parts)
 	}
-	total := 0
 	for v := range graph.NodeID(p.Vertices()) {
 		if p.Trains(v) {
-			total++
+			r.total++
 			list := 0
 			if r.local {
 				list = int(o.Part[v])
@@ -50,7 +50,7 @@ func newRoots(p *learn.Problem, o *Options) *roots {
 			r.train[list] = append(r.train[list], v)
 		}
 	}
-	r.steps = max(1, (total+r.batch-1)/r.batch)
+	r.steps = max(1, (r.total+r.batch-1)/r.batch)
 	before := 0
 	for _, train := range r.train {
 		r.shift = append(r.shift, before%r.steps)

@@ -29,6 +29,7 @@ type stage struct {
 	part    int
 	device  string
 	p       *learn.Problem
+	parts   int // of the run
 	roots   *roots
 	scaling gnn.Scaling
 	aims    []aim   // by layer
@@ -88,7 +89,7 @@ func (g *stage) count(d *draft) {
 		c.Rows.Local = c.Rows.Read
 		return
 	}
-	d.homes = slices.Grow(d.homes[:0], g.roots.parts)[:g.roots.parts]
+	d.homes = slices.Grow(d.homes[:0], g.parts)[:g.parts]
 	clear(d.homes)
 	for _, v := range d.ids() {
 		home := g.home[v]

@@ -64,7 +64,7 @@ func New(ctx context.Context, p *learn.Problem, o Options) (*Trainer, error) {
 	}
 	if err != nil {
 		t.Close()
-		return nil, err
+		return nil, tooLarge(ctx, p, o, err)
 	}
 	return t, nil
 }
@@ -88,11 +88,7 @@ func (t *Trainer) place(ctx context.Context) error {
 		w.queues = reduce.NewQueues(dev, slices.Index(t.o.Devices, dev) == i)
 		t.workers = append(t.workers, w)
 	}
-	homes := make([]int, len(t.workers))
-	for i, dev := range t.o.Devices {
-		homes[i] = slices.Index(t.o.Devices, dev)
-	}
-	division := reduce.Divide(t.weights.Layers(), homes)
+	division := reduce.Divide(t.weights.Layers(), homesOf(t.o.Devices))
 	for _, w := range t.workers {
 		if err := t.build(w, division); err != nil {
 			return err
@@ -124,7 +120,9 @@ func (t *Trainer) reach(w *worker) []bool {
 // build puts one part on its device.
 func (t *Trainer) build(w *worker, division *reduce.Division) error {
 	d, o := &t.design, &t.o
-	w.stage = d.stage(t, w)
+	w.stage = d.stageOf(t.p, o, w.index)
+	w.stage.roots = t.roots
+	w.stage.grown = func(what string, was, is gpu.Bytes) { t.grown(w, what, was, is) }
 	e := d.extents[w.index]
 	var l layout
 	w.stage.lay(&l, &e)

@@ -1,0 +1,111 @@
+package minibatch
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/gpu/host"
+	"capgnn/minibatch/sample"
+)
+
+// A plan's bounds hold for a run whose steps are no larger than those that were sampled plus slack, and leave little: what devices take is 80 to 100 % of them.
+func TestPlanIsWhatARunTakes(t *testing.T) {
+	for _, kind := range gnn.Kinds {
+		for _, k := range []task{{vertices: 2000}, {vertices: 2000, sparse: true}, {vertices: 2000, multi: true}} {
+			p, m := k.make(t, kind)
+			o := small(m, devices(t, 2, host.Spec{}), homes(p.Vertices(), 2))
+			o.Sampling.BatchSize = 200
+			if kind != gnn.GAT && !k.sparse {
+				o.Sampling.Fanout[2] = sample.All
+			}
+			plan, err := Plan(t.Context(), p, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := trained(t, p, o)
+			for i, part := range plan.Parts {
+				bound := Bound(part.Uses)
+				if peak := r.PeakDevice[i]; peak > bound || float64(peak) < 0.8*float64(bound) {
+					t.Errorf("%s %+v: part %d took %d bytes, planned %d: %+v", kind, k, i, peak, bound, part.Uses)
+				}
+			}
+			if plan.Steps*o.Epochs != r.Steps || !plan.Fits() {
+				t.Errorf("%s: %d steps, want %d; fits %t", kind, plan.Steps*o.Epochs, r.Steps, plan.Fits())
+			}
+			about := func(what string, got, want int64) {
+				if got < want*9/10 || got > want*11/10 {
+					t.Errorf("%s: %d %s planned, %d counted", kind, got, what, want)
+				}
+			}
+			about("rows", plan.Rows.Read, r.Rows.Read/int64(o.Epochs))
+			about("fetched rows", plan.Rows.Fetched, r.Rows.Fetched/int64(o.Epochs))
+			about("edges", plan.Edges, r.Edges/int64(o.Epochs))
+			about("bytes", int64(plan.Bytes.Rows), int64(r.Bytes.Rows)/int64(o.Epochs))
+		}
+	}
+}
+
+// A batch that does not fit names one that does.
+func TestBatchThatFits(t *testing.T) {
+	p, m := task{vertices: 2000}.make(t, gnn.SAGE)
+	o := small(m, nil, nil)
+	o.Sampling.BatchSize = 1000
+	d, err := host.Open(host.Spec{Name: "cpu:0", Threads: 1, Memory: 300 << 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	o.Devices = []gpu.Device{d}
+	_, err = New(t.Context(), p, o)
+	large := new(TooLarge)
+	if !errors.As(err, &large) || large.Fits < 1 || !strings.Contains(err.Error(), fmt.Sprintf("--batch-size %d fits", large.Fits)) || d.Memory().Used != 0 {
+		t.Fatalf("%v, %d bytes used", err, d.Memory().Used)
+	}
+	o.Sampling.BatchSize = large.Fits
+	trained(t, p, o)
+}
+
+// A step that is larger than everything that was seen before makes its buffers larger, and changes no bit.
+func TestBuffersGrow(t *testing.T) {
+	for _, kind := range gnn.Kinds {
+		p, m := task{sparse: kind == gnn.GIN}.make(t, kind)
+		o := small(m, devices(t, 2, host.Spec{}), homes(p.Vertices(), 2))
+		want := trained(t, p, o).WeightsSHA
+		tr, err := New(t.Context(), p, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		grown := map[string]bool{}
+		for _, w := range tr.workers {
+			tiny := extent{roots: 1, ids: 1, features: 1, hops: []hopExtent{{rows: 1, cols: 1, entries: 1}, {rows: 1, cols: 1, entries: 1}, {rows: 1, cols: 1, entries: 1}}}
+			w.ws.Free()
+			w.ws = gnn.NewWorkspace(true)
+			w.pass = gnn.NewPass(m, tr.design.plan, tiny.layers(tr.design.aims), tr.design.input(), w.params, w.grads, w.ws)
+			if err := w.ws.Alloc(w.dev); err != nil {
+				t.Fatal(err)
+			}
+			for i := range w.inputs {
+				w.inputs[i].buf.Free()
+				if w.inputs[i].buf, err = w.dev.Alloc(64, "input"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, s := range w.feed.slots {
+				s.draft.close()
+				s.draft.mem = nil
+			}
+			if w.index == 0 {
+				w.stage.grown = func(what string, was, is gpu.Bytes) { grown[what] = is > was }
+			}
+		}
+		r, err := tr.Run(t.Context())
+		tr.Close()
+		if err != nil || r.WeightsSHA != want || !grown["input"] {
+			t.Errorf("%s: %v, grown %v", kind, err, grown)
+		}
+	}
+}
