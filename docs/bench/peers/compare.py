@@ -1,11 +1,12 @@
 """capgnn beside its peers: alternating runs, as a Markdown table.
 
     python compare.py --capgnn BINARY --dataset STORE... --model gcn sage [--peers NAME...] [--rounds 3] [--epochs 7]
-                      [--ours "--order none" "--order auto"] [--python torch=INTERPRETER dgl=INTERPRETER] [--check]
+                      [--ours "--order none" "--order auto"] [--both "--batch-size 1024 --fanout 15,10,5"] [--python torch=INTERPRETER dgl=INTERPRETER] [--check]
 
 Each round runs capgnn, once with each set of further flags, and every peer once; the first two epochs of a run do not count. Epoch: median of the rounds' medians;
 ratio: peer over capgnn, median of the rounds' ratios, with their range. Memory: the resident peak, and the peak of memory that no
-file backs (the features of a store are mapped); of a peer only its epochs count, of capgnn the whole run.
+file backs (the features of a store are mapped); of a peer only its epochs count, of capgnn the whole run. Where both report the
+CPU-seconds of an epoch (sampled training), they stand behind the memory.
 --check compares the losses of all instead: same weights, no dropout, every step of Adam counts.
 """
 import argparse
@@ -31,6 +32,9 @@ PEERS = {
     "dgl": ("dgl", "dgl_epoch.py", ["--conv", "modules"], True),
     "dgl-plain": ("dgl", "dgl_epoch.py", ["--conv", "modules"], False),
     "dgl-products": ("dgl", "dgl_epoch.py", ["--conv", "products", "--panel", "32"], True),
+    "dgl-sampled": ("dgl", "dgl_sampled.py", ["--loader", "graphbolt"], True),
+    "dgl-dataloading": ("dgl", "dgl_sampled.py", ["--loader", "dataloading"], True),
+    "pyg-sampled": ("torch", "pyg_sampled.py", ["--adj", "csr"], True),
     "dgl-products-cache": ("dgl", "dgl_epoch.py", ["--conv", "products", "--panel", "32", "--cache-ax"], True),
 }
 
@@ -45,6 +49,7 @@ def options():
     p.add_argument("--model", nargs="+", default=["gcn", "sage"])
     p.add_argument("--peers", nargs="+", default=["torch", "torch-cache", "pyg", "dgl", "dgl-products-cache"], choices=PEERS)
     p.add_argument("--ours", nargs="+", default=["--order none"], help="further flags of capgnn: one row for each set")
+    p.add_argument("--both", default="", help="further flags of capgnn and of the peers: --batch-size, --fanout, --layers, --hidden, --dropout")
     p.add_argument("--rounds", type=int, default=3)
     p.add_argument("--epochs", type=int, default=7)
     p.add_argument("--warm-up", type=int, default=2)
@@ -116,7 +121,7 @@ def run_capgnn(o, store, model, scratch, extra=()):
     folder = os.path.join(scratch, "run")
     shutil.rmtree(folder, ignore_errors=True)
     command = [o.capgnn, "train", "--dataset", store, "--model", model, "--devices", f"cpu:threads={o.threads}", "--epochs",
-               str(o.epochs), "--eval-every", "0", "--json", "--quiet", "--run-dir", folder, *extra]
+               str(o.epochs), "--eval-every", "0", "--json", "--quiet", "--run-dir", folder, *o.both.split(), *extra]
     done = execute(command, dict(os.environ), o.max_gib * 2**30)
     if done is None:
         sys.exit(1)
@@ -124,8 +129,14 @@ def run_capgnn(o, store, model, scratch, extra=()):
         lines = [json.loads(line) for line in f]
     seconds = [line["epoch_s"] for line in lines]
     return {"peer": "capgnn", "dataset": done[0]["dataset"], "model": model, "epoch_s": seconds,
-            "median_s": statistics.median(seconds[o.warm_up:] or seconds), "losses": [line["loss"] for line in lines],
+            "median_s": statistics.median(seconds[o.warm_up:] or seconds), "median_cpu_s": middle_cpu(o, lines), "losses": [line["loss"] for line in lines],
             "resident": done[1], "anonymous": done[2]}
+
+
+def middle_cpu(o, lines):
+    """Returns the median CPU-seconds of capgnn's epochs, None if it does not report them."""
+    used = [line["cpu_s"] for line in lines if "cpu_s" in line]
+    return statistics.median(used[o.warm_up:] or used) if used else None
 
 
 def run_peer(o, name, store, model, scratch, extra=()):
@@ -133,7 +144,7 @@ def run_peer(o, name, store, model, scratch, extra=()):
     key, script, args, tuned = PEERS[name]
     interpreters = dict(pair.split("=", 1) for pair in o.python)
     command = [interpreters.get(key, sys.executable), os.path.join(HERE, script), "--dataset", store, "--model", model, "--epochs",
-               str(o.epochs), "--warm-up", str(o.warm_up), "--threads", str(o.threads), *args, *extra]
+               str(o.epochs), "--warm-up", str(o.warm_up), "--threads", str(o.threads), *args, *o.both.split(), *extra]
     done = execute(command, environment(o, tuned, scratch), o.max_gib * 2**30)
     if done is None:
         return None
@@ -170,10 +181,14 @@ def table(o, store, model, scratch):
         runs = theirs[peer]
         a, b = ({key: middle(x, key) for key in ("median_s", "resident", "anonymous")} for x in (ours[flags], runs))
         ratios = sorted(run["median_s"] / our["median_s"] for run, our in zip(runs, ours[flags]))
+        cpu = ""
+        if runs[0].get("median_cpu_s") and ours[flags][0].get("median_cpu_s"):
+            used = sorted(run["median_cpu_s"] / our["median_cpu_s"] for run, our in zip(runs, ours[flags]))
+            cpu = f" {middle(ours[flags], 'median_cpu_s'):.2f} / {middle(runs, 'median_cpu_s'):.2f} s ({statistics.median(used):.2f}×, {used[0]:.2f}–{used[-1]:.2f}) |"
         print(f"| {name} | {model} | {flags} | {peer} | {a['median_s'] * 1e3:,.0f} ms | {b['median_s'] * 1e3:,.0f} ms | "
               f"{statistics.median(ratios):.2f}× ({ratios[0]:.2f}–{ratios[-1]:.2f}) | "
               f"{a['resident'] / 2**20:,.0f} / {b['resident'] / 2**20:,.0f} MiB ({b['resident'] / a['resident']:.2f}×) | "
-              f"{a['anonymous'] / 2**20:,.0f} / {b['anonymous'] / 2**20:,.0f} MiB ({b['anonymous'] / a['anonymous']:.2f}×) |", flush=True)
+              f"{a['anonymous'] / 2**20:,.0f} / {b['anonymous'] / 2**20:,.0f} MiB ({b['anonymous'] / a['anonymous']:.2f}×) |{cpu or ' – |'}", flush=True)
 
 
 def check(o, store, model, scratch):
@@ -203,8 +218,8 @@ def main():
         pairs = [(store, model) for store in o.dataset for model in o.model]
         if o.check:
             sys.exit(0 if all([check(o, store, model, scratch) for store, model in pairs]) else 1)
-        print("| data set | model | flags | peer | capgnn | peer | ratio (range) | resident peak, capgnn / peer | not file-backed |")
-        print("|---|---|---|---|---:|---:|---:|---:|---:|")
+        print("| data set | model | flags | peer | capgnn | peer | ratio (range) | resident peak, capgnn / peer | not file-backed | CPU-seconds |")
+        print("|---|---|---|---|---:|---:|---:|---:|---:|---:|")
         for store, model in pairs:
             table(o, store, model, scratch)
 
