@@ -10,24 +10,57 @@ import (
 type index interface {
 	// begin forgets all ids.
 	begin()
-	// number replaces each vertex of list by its number in ids, and returns ids with the vertices that were not in it appended.
-	number(list []int32, ids []graph.NodeID) []graph.NodeID
+	// number writes the number in ids of each vertex of list to cols, and returns ids with the vertices that were not in it appended.
+	number(list, cols []int32, ids []graph.NodeID) []graph.NodeID
 }
 
-// slots is a sparse set: vertex v has number slots[v] if ids has v there. So what was in it before need not be cleared.
-type slots []int32
+// slots has a number for every vertex: its own of this stack where the stamp above the number is that of this stack. So what was in it before
+// need not be cleared until there are no stamps left, and one load says both whether a vertex is known and where it is.
+type slots struct {
+	slot  []uint32
+	shift int    // bits of a number
+	stamp uint32 // of this stack, at least 1
+	last  uint32 // the largest stamp
+	open  []int32
+}
 
-func (s slots) begin() {}
+func newSlots(vertices int) *slots {
+	shift := min(bits.Len(uint(vertices)), 31)
+	return &slots{slot: make([]uint32, vertices), shift: shift, last: 1<<(32-shift) - 1}
+}
 
-func (s slots) number(list []int32, ids []graph.NodeID) []graph.NodeID {
+func (s *slots) begin() {
+	if s.stamp == s.last {
+		clear(s.slot)
+		s.stamp = 0
+	}
+	s.stamp++
+}
+
+// number first looks all entries up without a branch that depends on what is found: a wrong guess costs more than a comparison, and
+// stops the loads ahead of it. Then it goes through those that were not found; almost all of them are new.
+func (s *slots) number(list, cols []int32, ids []graph.NodeID) []graph.NodeID {
+	slot, shift, stamp := s.slot, s.shift&31, s.stamp<<s.shift
+	cols = cols[:len(list)]
 	for i, v := range list {
-		t := s[v]
-		if uint(t) >= uint(len(ids)) || ids[t] != v {
-			t = int32(len(ids))
-			s[v] = t
+		cols[i] = int32(slot[v] ^ stamp) // the number, if there is nothing above it
+	}
+	s.open = resized(s.open, len(list)+1)
+	open, unknown := s.open, 0
+	for i, t := range cols {
+		open[unknown] = int32(i)
+		above := uint32(t) >> shift
+		unknown += int((above | -above) >> 31)
+	}
+	for _, i := range open[:unknown] {
+		v := list[i]
+		t := slot[v] ^ stamp
+		if t>>shift != 0 {
+			t = uint32(len(ids))
+			slot[v] = t | stamp
 			ids = append(ids, v)
 		}
-		list[i] = t
+		cols[i] = int32(t)
 	}
 	return ids
 }
@@ -43,7 +76,7 @@ func (t *table) begin() { clear(t.cells) }
 // home is the cell at which the search for v begins (Fibonacci hashing).
 func (t *table) home(v graph.NodeID) uint32 { return uint32(v) * 0x9E3779B1 >> t.shift }
 
-func (t *table) number(list []int32, ids []graph.NodeID) []graph.NodeID {
+func (t *table) number(list, cols []int32, ids []graph.NodeID) []graph.NodeID {
 	t.room(len(ids)+len(list), ids)
 	mask := uint32(len(t.cells) - 1)
 	for i, v := range list {
@@ -55,7 +88,7 @@ func (t *table) number(list []int32, ids []graph.NodeID) []graph.NodeID {
 			ids = append(ids, v)
 			t.cells[c] = int32(len(ids))
 		}
-		list[i] = t.cells[c] - 1
+		cols[i] = t.cells[c] - 1
 	}
 	return ids
 }

@@ -105,8 +105,10 @@ func TestSubsets(t *testing.T) {
 		var c choice
 		counts := map[string]int{}
 		for step := range uint32(steps) {
-			w := wordsOf([2]uint32{9, 9}, step, 1, 5)
-			counts[fmt.Sprint(c.choose(&w, 6, k))]++
+			w := words{key: [2]uint32{9, 9}, counter: [4]uint32{0, 5, drawStream, step}}
+			at := make([]int64, k)
+			c.choose(at, 0, &w, 6)
+			counts[fmt.Sprint(at)]++
 		}
 		var list []int
 		for _, n := range counts {
@@ -122,9 +124,8 @@ func TestSubsets(t *testing.T) {
 // TestIndependence counts pairs: what one vertex keeps says nothing of another vertex, the next hop, the next step, another seed.
 func TestIndependence(t *testing.T) {
 	first := func(seed uint64, step uint32, hop int, v int32) int {
-		w := wordsOf(gpu.SeedKey(seed), step, hop, v)
-		var c choice
-		return int(c.choose(&w, 5, 1)[0])
+		w := words{key: gpu.SeedKey(seed), counter: [4]uint32{0, uint32(v), drawStream | uint32(hop), step}}
+		return int(w.below(5))
 	}
 	for _, other := range []struct {
 		name string
@@ -186,7 +187,7 @@ func TestUnbiased(t *testing.T) {
 func TestBounds(t *testing.T) {
 	const parts = 3
 	for _, bound := range []uint32{3 << 30, 3<<30 - 3, 3 << 20, 48} {
-		w := wordsOf([2]uint32{3, 4}, 5, 6, 7)
+		w := words{key: [2]uint32{3, 4}, counter: [4]uint32{0, 7, drawStream, 5}}
 		counts := make([]int, parts)
 		for range 12 * steps {
 			x := w.below(bound)

@@ -39,9 +39,20 @@ type Sampler struct {
 	index  index
 
 	choice choice
-	bounds []int64 // of the rows of a chunk: where each begins and ends
-	at     []int64 // of the entries of a chunk: where they lie in the graph
-	ids    []int32 // of the entries of a chunk: neighbours, then their columns
+	ids    []graph.NodeID // of the stack being drawn
+	rows   []row          // of a chunk
+	words  []uint32       // of its rows, in order
+	at     []int64        // of its entries: where they lie in the graph
+	list   []graph.NodeID // of its entries: neighbours
+	cols   []int32        // of its entries: their columns
+}
+
+// row is what a vertex draws from.
+type row struct {
+	first int64 // where its entries begin in the graph
+	n, k  int   // neighbours, and how many of them it keeps
+	loop  int   // position of a loop that is left out, -1 without
+	ready int   // words drawn ahead
 }
 
 // chunk is how many rows go through one loop before the next one: the lists between loops stay in the processor's cache.
@@ -62,7 +73,7 @@ func New(t Topology, r Rules) *Sampler {
 	if t.Memory > 0 && 4*int64(n) > t.Memory/8 {
 		s.index = &table{}
 	} else {
-		s.index = slots(make([]int32, n))
+		s.index = newSlots(n)
 	}
 	return s
 }
@@ -71,111 +82,143 @@ func New(t Topology, r Rules) *Sampler {
 func (s *Sampler) Draw(st *Stack, step uint32, roots []graph.NodeID) {
 	st.Step, st.Roots, st.Edges = step, len(roots), 0
 	st.Blocks = resized(st.Blocks, len(s.fanout))
-	s.ids = resized(s.ids, len(roots))
-	copy(s.ids, roots)
+	s.cols = resized(s.cols, len(roots))
 	s.index.begin()
-	st.IDs = s.index.number(s.ids, resized(st.IDs, len(roots))[:0])
-	if len(st.IDs) != len(roots) {
-		panic(fmt.Sprintf("sample: %d of %d roots are distinct", len(st.IDs), len(roots)))
+	s.ids = s.index.number(roots, s.cols, s.ids[:0])
+	if len(s.ids) != len(roots) {
+		panic(fmt.Sprintf("sample: %d of %d roots are distinct", len(s.ids), len(roots)))
 	}
 	for h := range s.fanout {
 		s.hop(st, h)
 	}
+	st.IDs = resized(st.IDs, len(s.ids))
+	copy(st.IDs, s.ids)
 }
 
-// hop draws block h: four loops over flat lists for every chunk of rows. Each loop's loads are independent of each other, so that
-// the processor has many of them under way at once.
+// hop draws block h: short loops over flat lists for every chunk of rows. The loads of a loop do not depend on each other, so that the
+// processor has many of them under way at once.
 func (s *Sampler) hop(st *Stack, h int) {
 	b := &st.Blocks[h]
-	b.reset(len(st.IDs))
+	b.reset(len(s.ids))
 	for lo := 0; lo < b.Rows; lo += chunk {
-		rows := st.IDs[lo:min(lo+chunk, b.Rows)]
-		s.bound(rows)
-		s.pick(b, lo, rows, h, st.Step)
+		vertices := s.ids[lo:min(lo+chunk, b.Rows)]
+		s.bound(vertices)
+		s.plan(b, lo, vertices, s.fanout[h])
+		s.draw(vertices, st.Step, h)
+		s.pick(vertices, st.Step, h)
 		s.gather()
-		st.Edges += int64(len(s.ids))
-		st.IDs = s.index.number(s.ids, st.IDs)
-		s.emit(b, lo, len(rows))
+		s.ids = s.index.number(s.list, s.cols, s.ids)
+		s.emit(b, lo)
+		st.Edges += int64(len(s.cols))
 	}
-	b.Cols = len(st.IDs)
+	b.Cols = len(s.ids)
 }
 
 // bound looks up where rows begin and end.
-func (s *Sampler) bound(rows []graph.NodeID) {
+func (s *Sampler) bound(vertices []graph.NodeID) {
 	begin := s.graph.Indptr
-	s.bounds = resized(s.bounds, 2*len(rows))
-	for i, v := range rows {
-		s.bounds[2*i], s.bounds[2*i+1] = begin[v], begin[v+1]
+	s.rows = resized(s.rows, len(vertices))
+	for i, v := range vertices {
+		r, first := &s.rows[i], begin[v]
+		r.first, r.n, r.loop = first, int(begin[v+1]-first), -1
 	}
 }
 
-// pick chooses the entries of rows, which are those of b from lo on, and notes how many each keeps.
-func (s *Sampler) pick(b *Block, lo int, rows []graph.NodeID, h int, step uint32) {
-	s.at = s.at[:0]
-	fanout, end := s.fanout[h], b.Begin[lo]
-	for i, v := range rows {
-		first, past := s.bounds[2*i], s.bounds[2*i+1]
-		n, loop := int(past-first), -1
+// plan decides how many neighbours the rows keep, which are those of b from lo on.
+func (s *Sampler) plan(b *Block, lo int, vertices []graph.NodeID, fanout int) {
+	entries, words, end := 0, 0, b.Begin[lo]
+	for i := range s.rows {
+		r := &s.rows[i]
 		if s.loops != nil {
-			if loop = s.loops.at(v); loop >= 0 {
-				n--
+			if r.loop = s.loops.at(vertices[i]); r.loop >= 0 {
+				r.n--
 			}
 		}
-		before := len(s.at)
-		if n <= fanout {
-			s.all(first, past, loop)
-		} else {
-			w := wordsOf(s.key, step, h, v)
-			s.some(first, loop, s.choice.choose(&w, n, fanout))
-			b.scale(lo+i, n, fanout)
+		r.k, r.ready = r.n, 0
+		if r.n > fanout {
+			r.k = fanout
+			b.scale(lo+i, r.n, r.k)
+			if m := drawn(r.n, r.k); m <= ahead {
+				r.ready = (m + 3) / 4 * 4
+				words += r.ready
+			}
 		}
-		end += int64(len(s.at) - before)
+		entries += r.k
+		end += int64(r.k)
 		if s.added {
 			end++
 		}
 		b.Begin = append(b.Begin, end)
 	}
+	s.at, s.words = resized(s.at, entries), resized(s.words, words)
 }
 
-// all picks the entries first to past-1 but the loop, the loop-th one, where there is one.
-func (s *Sampler) all(first, past int64, loop int) {
-	for e := first; e < past; e++ {
-		if e-first != int64(loop) {
-			s.at = append(s.at, e)
+// ahead is how many words of a row are drawn before the row is looked at, at most.
+const ahead = 64
+
+// draw draws words for the rows that choose.
+func (s *Sampler) draw(vertices []graph.NodeID, step uint32, h int) {
+	from := 0
+	for i := range s.rows {
+		if n := s.rows[i].ready; n > 0 {
+			gpu.PhiloxWords(s.words[from:from+n], uint32(vertices[i]), drawStream|uint32(h), step, s.key)
+			from += n
 		}
 	}
 }
 
-// some picks the entries at these positions after first. Positions do not count the loop.
-func (s *Sampler) some(first int64, loop int, positions []uint32) {
-	for _, p := range positions {
-		e := first + int64(p)
-		if loop >= 0 && int(p) >= loop {
-			e++
+// pick chooses the entries of the rows.
+func (s *Sampler) pick(vertices []graph.NodeID, step uint32, h int) {
+	w := words{key: s.key}
+	at, ready := s.at, s.words
+	for i := range s.rows {
+		r := &s.rows[i]
+		into := at[:r.k]
+		at = at[r.k:]
+		if r.k == r.n {
+			for p := range into {
+				into[p] = r.first + int64(p)
+			}
+		} else {
+			w.counter = [4]uint32{0, uint32(vertices[i]), drawStream | uint32(h), step}
+			w.ready, w.used = ready[:r.ready], 0
+			ready = ready[r.ready:]
+			s.choice.choose(into, r.first, &w, r.n)
 		}
-		s.at = append(s.at, e)
+		if r.loop >= 0 {
+			skip(into, r.first+int64(r.loop))
+		}
+	}
+}
+
+// skip makes room for an entry that no position counts.
+func skip(at []int64, loop int64) {
+	for i, e := range at {
+		if e >= loop {
+			at[i]++
+		}
 	}
 }
 
 // gather reads the neighbours that were picked.
 func (s *Sampler) gather() {
-	s.ids = resized(s.ids, len(s.at))
-	neighbours := s.graph.Indices
+	s.list, s.cols = resized(s.list, len(s.at)), resized(s.cols, len(s.at))
+	neighbours, list := s.graph.Indices, s.list
 	for i, e := range s.at {
-		s.ids[i] = neighbours[e]
+		list[i] = neighbours[e]
 	}
 }
 
-// emit appends the columns of count rows from lo on to b, each row's loop first.
-func (s *Sampler) emit(b *Block, lo, count int) {
+// emit appends the columns of the rows to b, whose rows from lo on they are, each row's loop first.
+func (s *Sampler) emit(b *Block, lo int) {
 	if !s.added {
-		b.Indices = append(b.Indices, s.ids...)
+		b.Indices = append(b.Indices, s.cols...)
 		return
 	}
 	from := 0
-	for r := lo; r < lo+count; r++ {
-		k := int(b.Begin[r+1]-b.Begin[r]) - 1
-		b.Indices = append(append(b.Indices, int32(r)), s.ids[from:from+k]...)
+	for i := range s.rows {
+		k := s.rows[i].k
+		b.Indices = append(append(b.Indices, int32(lo+i)), s.cols[from:from+k]...)
 		from += k
 	}
 }
