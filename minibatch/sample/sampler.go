@@ -56,7 +56,7 @@ type row struct {
 }
 
 // chunk is how many rows go through one loop before the next one: the lists between loops stay in the processor's cache.
-const chunk = 512
+const chunk = 256
 
 // New makes a sampler: 4 bytes per vertex and lists of the size of a chunk.
 func New(t Topology, r Rules) *Sampler {
