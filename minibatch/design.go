@@ -18,7 +18,7 @@ type design struct {
 	rules   sample.Rules
 	sums    bool // layer 0 reads rows of ÂX, and the last hop is not drawn
 	sparse  bool // features travel as they are stored
-	scaling gnn.Scaling
+	scaling *gnn.Scaling
 	extents []extent  // by part, with slack
 	seen    []extent  // by part, the largest
 	epoch   Counts    // of the steps that were sampled
@@ -37,9 +37,10 @@ func newDesign(ctx context.Context, p *learn.Problem, o *Options, r *roots) (des
 	if d.sums {
 		d.rules.Fanout = d.rules.Fanout[:last]
 	}
+	d.scaling = new(gnn.Scaling)
 	if kind == gnn.GCN || kind == gnn.SAGE {
 		in, out := p.Loops.Degrees(p.Graph)
-		d.scaling = gnn.ScalingOf(kind, in, out)
+		*d.scaling = gnn.ScalingOf(kind, in, out)
 	}
 	all, steps, err := d.probe(ctx, p, o, r)
 	if err != nil {

@@ -31,7 +31,7 @@ type stage struct {
 	p       *learn.Problem
 	parts   int // of the run
 	roots   *roots
-	scaling gnn.Scaling
+	scaling *gnn.Scaling
 	aims    []aim   // by layer
 	sums    bool    // layer 0 reads rows of ÂX
 	tables  []table // dense rows: ÂX, X, or both

@@ -1,0 +1,64 @@
+package minibatch
+
+import (
+	"math"
+	"testing"
+
+	"capgnn/gnn"
+	"capgnn/gpu/host"
+	"capgnn/graph"
+	"capgnn/pipeline"
+)
+
+// Scores behind a run, and predictions with its weights, are those of a pass over the whole graph.
+func TestEvaluationIsExact(t *testing.T) {
+	for _, kind := range gnn.Kinds {
+		for _, k := range []task{{}, {directed: true, multi: true}, {sparse: true}} {
+			p, m := k.make(t, kind)
+			part := homes(p.Vertices(), 2)
+			o := small(m, devices(t, 2, host.Spec{}), part)
+			o.EvalEvery = 1
+			r := trained(t, p, o)
+			whole, err := pipeline.Predict(t.Context(), p, pipeline.PredictOptions{Model: m, Weights: r.Weights, Devices: devices(t, 1, host.Spec{}), Part: make([]int32, p.Vertices())})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := Predict(t.Context(), p, PredictOptions{Model: m, Weights: r.Weights, Devices: o.Devices, Part: part})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := whole.Data().([]float32)
+			var diff, norm float64
+			for i, x := range got.Data().([]float32) {
+				diff, norm = diff+math.Pow(float64(x-want[i]), 2), norm+math.Pow(float64(want[i]), 2)
+			}
+			if !(math.Sqrt(diff) <= 1e-5*math.Sqrt(norm)) {
+				t.Errorf("%s %+v: logits differ by %.2e of %.2e", kind, k, math.Sqrt(diff), math.Sqrt(norm))
+			}
+			ids := make([]graph.NodeID, p.Vertices())
+			for v := range ids {
+				ids[v] = graph.NodeID(v)
+			}
+			for i, mask := range [][]bool{p.Train, p.Val, p.Test} {
+				score := p.Count(ids, want, mask, false).Score(k.multi)
+				if is := []*float64{r.Last.Train, r.Last.Val, r.Last.Test}[i]; math.Abs(*is-*score) > 0.005 {
+					t.Errorf("%s %+v: score %d is %v, want %v", kind, k, i, *is, *score)
+				}
+			}
+			if r.BestEpoch < 0 || r.BestWeights == nil || r.EvalTime <= 0 {
+				t.Errorf("%s: best epoch %d, %v in evaluations", kind, r.BestEpoch, r.EvalTime)
+			}
+		}
+	}
+}
+
+// Without validation vertices the newest weights are the best.
+func TestNoValidation(t *testing.T) {
+	p, m := task{}.make(t, gnn.SAGE)
+	p.Val, p.Test = nil, nil
+	o := small(m, devices(t, 1, host.Spec{}), nil)
+	o.EvalEvery = 1
+	if r := trained(t, p, o); r.BestEpoch != o.Epochs-1 || r.Last.Val != nil || r.Last.Train == nil {
+		t.Errorf("best epoch %d, %+v", r.BestEpoch, r.Last)
+	}
+}
