@@ -89,7 +89,11 @@ func TestPagesInABrowser(t *testing.T) {
 	if err := WriteRun(&three, rankRun(t, 3, 41)); err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{"run": one.String(), "comparison": two.String(), "ranks": three.String()} {
+	var four bytes.Buffer
+	if err := WriteRun(&four, sampledRun(t, 41)); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"run": one.String(), "comparison": two.String(), "ranks": three.String(), "sampled": four.String()} {
 		for _, v := range []browser.View{{Width: 1280}, {Width: 400}, {Width: 1280, Dark: true}, {Width: 400, Dark: true}} {
 			if name != "run" && v.Dark == (v.Width == 400) {
 				continue // wide in the dark and narrow in the light will do

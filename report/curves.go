@@ -59,6 +59,9 @@ func (r *Run) lossChart() *chart {
 	d := overEpochs("loss", "Loss", plain)
 	d.log, d.zero, d.smooth = true, true, true
 	d.colours, d.note = []int{0, 1}, "training: before each epoch's update"
+	if r.sampled() {
+		d.note = "training: mean over the epoch's roots, each before the update of its step"
+	}
 	validation := r.series("validation", func(e *Epoch) float64 { return or(e.ValLoss) })
 	if len(validation.X) > 0 {
 		d.note += "; validation: after it, without dropout"
@@ -160,7 +163,7 @@ func (r *Run) gradientsChart() *chart {
 	d := overEpochs("gradients", "Bytes of gradients and weights", amount)
 	d.zero, d.note = true, "part of the bytes moved"
 	p := r.series("gradients", func(e *Epoch) float64 { return in(e.Bytes, "gradients") })
-	if !slices.ContainsFunc(p.Y, func(y float64) bool { return y != 0 }) {
+	if r.sampled() || !slices.ContainsFunc(p.Y, func(y float64) bool { return y != 0 }) { // of sampled training they stand beside rows
 		return nil
 	}
 	return d.draw(p)

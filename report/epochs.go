@@ -29,6 +29,14 @@ type Epoch struct {
 	Cache     object `json:"cache"`
 	Staleness object `json:"staleness"`
 	Drift     object `json:"drift"`
+	// What sampled training has besides: steps, sampled edges, rows of features by where they come from, and seconds by what becomes of a step.
+	Steps       int                `json:"steps"`
+	Edges       int64              `json:"edges"`
+	EdgesPerS   float64            `json:"edges_per_s"`
+	Rows        map[string]float64 `json:"rows"`
+	TimeS       map[string]float64 `json:"time_s"`
+	CPUS        float64            `json:"cpu_s"`
+	SlowestPart int                `json:"slowest_part"`
 	// Pairs is what ranks sent each other; nil: there was one process, or there were many ranks.
 	Pairs []Pair `json:"pairs"`
 }

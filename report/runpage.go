@@ -44,6 +44,7 @@ func WriteRun(w io.Writer, r Run) error {
 	}
 	add(sectionOf("Learning", "", r.lossChart(), r.scoreChart()))
 	add(sectionOf("Time", "", r.phaseBars(), r.epochTimeChart(), r.phaseChart()))
+	add(r.sampledSection())
 	add(sectionOf("Traffic and memory", "", r.bytesChart(), r.memoryBars(), r.gradientsChart(), r.refreshChart()))
 	add(sectionOf("Caches", "", r.coverageChart(), r.lookupChart(), r.cacheFacts()))
 	add(sectionOf("Staleness", "", r.stalenessChart(), r.periodChart(), r.driftChart(), r.stalenessFacts()))
@@ -106,14 +107,20 @@ func (r *Run) cards() []card {
 		cards = append(cards,
 			card{"training loss", written(plain, or(r.Epochs[n-1].Loss)), fmt.Sprintf("of epoch %d", r.Epochs[n-1].Epoch)},
 			card{"time of an epoch", written(seconds, median(times)), "median"},
-			card{"all epochs", written(seconds, total), beside},
+			card{"all epochs", written(seconds, total), beside})
+		if r.sampled() {
+			cards = append(cards, card{"sampled edges", written(count, r.meanOf(func(e *Epoch) float64 { return e.EdgesPerS })) + "/s", "in a mean epoch"})
+		}
+		cards = append(cards,
 			card{"traffic", written(amount, r.meanBytes()), "a mean epoch"})
 	}
 	if s := r.Result; s != nil {
 		if len(s.PeakBytes.Devices) > 0 {
 			cards = append(cards, card{"device memory", written(amount, slices.Max(s.PeakBytes.Devices)), "the largest; host " + written(amount, s.PeakBytes.Host)})
 		}
-		if s.Parts > 1 {
+		if s.Parts > 1 && r.sampled() {
+			cards = append(cards, card{"rows fetched", written(count, r.meanOf(func(e *Epoch) float64 { return e.Rows["fetched"] })), "of other parts, in a mean epoch"})
+		} else if s.Parts > 1 {
 			cards = append(cards, card{"halo rows", written(count, float64(s.HaloRows)), "read from other parts"})
 		}
 		if x := s.Cache.number("coverage"); x > 0 {
