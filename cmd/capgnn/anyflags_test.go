@@ -17,9 +17,10 @@ import (
 // anyFlags is a random data set with random flags. wrong says why the command must refuse them, "" if it must not.
 type anyFlags struct {
 	*rand.Rand
-	n     int
-	args  []string
-	wrong string
+	n       int
+	sampled bool
+	args    []string
+	wrong   string
 }
 
 func drawn[T any](d *anyFlags, of ...T) T { return of[d.IntN(len(of))] }
@@ -54,23 +55,27 @@ func (d *anyFlags) data(t *testing.T, path string) {
 // draw draws flags.
 func (d *anyFlags) draw(path string) {
 	set := func(name string, value any) { d.args = append(d.args, fmt.Sprintf("--%s=%v", name, value)) }
-	kind, parts := drawn(d, "gcn", "sage", "gin", "gat"), 1+d.IntN(d.n+2)
+	kind, parts, layers := drawn(d, "gcn", "sage", "gin", "gat"), 1+d.IntN(d.n+2), 1+d.IntN(3)
 	d.args = []string{"capgnn", drawn(d, "train", "train", "plan"), "--quiet"}
 	set("dataset", path)
 	set("model", kind)
 	set("parts", parts)
-	set("layers", 1+d.IntN(3))
+	set("layers", layers)
 	set("hidden", 12)
 	set("heads", drawn(d, 1, 2, 3))
 	set("epochs", d.IntN(4))
 	set("devices", drawn(d, "cpu:threads=1", "cpu:threads=1,cpu:threads=1"))
 	set("partitioner", drawn(d, "multilevel", "streaming", "random"))
 	set("self-loops", drawn(d, "auto", "add", "keep", "remove"))
-	set("peer", drawn(d, "on", "off"))
-	set("halo-dtype", drawn(d, "fp32", "bf16", "int8"))
 	if parts > d.n && d.wrong == "" {
 		d.wrong = "more parts than vertices"
 	}
+	if d.sampled {
+		d.drawSampled(layers)
+		return
+	}
+	set("peer", drawn(d, "on", "off"))
+	set("halo-dtype", drawn(d, "fp32", "bf16", "int8"))
 	policy := drawn(d, "jaca", "paper", "fifo", "lru", "sieve", "none")
 	if set("cache", policy); policy != "none" {
 		set("gpu-cache", drawn(d, "auto", "0", "2", "30%"))
@@ -86,9 +91,42 @@ func (d *anyFlags) draw(path string) {
 	}
 }
 
+// drawSampled draws flags of sampled training.
+func (d *anyFlags) drawSampled(layers int) {
+	set := func(name string, value any) { d.args = append(d.args, fmt.Sprintf("--%s=%v", name, value)) }
+	set("batch-size", drawn(d, 1, 2, 5, 1000))
+	set("sampling", drawn(d, "default", "distdgl", "default,roots=local,prefetch=1", "distdgl,roots=global,prefetch=64"))
+	set("checkpoint-every", drawn(d, "0", "1", "1steps", "3steps"))
+	set("eval-every", d.IntN(3))
+	if d.IntN(2) == 0 {
+		var fanout []string
+		for range layers + max(0, d.IntN(8)-6) {
+			fanout = append(fanout, drawn(d, "1", "2", "600", "all"))
+		}
+		if len(fanout) != layers && d.wrong == "" {
+			d.wrong = "a fan-out too many"
+		}
+		set("fanout", strings.Join(fanout, ","))
+	}
+	for _, off := range []string{"no-precompute", "no-transform-first", "no-sparse", "no-fuse"} {
+		if d.IntN(6) == 0 {
+			set(off, true)
+		}
+	}
+	if wrong := drawn(d, "staleness=1", "cache=none", "order=degree", "no-reuse=true", "halo-dtype=int8", "prune=0.5"); d.IntN(10) == 0 {
+		d.args = append(d.args, "--"+wrong)
+		d.wrong = "of full-batch training"
+	}
+}
+
 // Any flags on any small graph, as many parts as vertices and more: a command does what it is to do, or says in one line why not,
 // with the exit code of wrong usage.
-func TestAnyFlags(t *testing.T) {
+func TestAnyFlags(t *testing.T) { tryAnyFlags(t, false) }
+
+// So do those of sampled training.
+func TestAnySampledFlags(t *testing.T) { tryAnyFlags(t, true) }
+
+func tryAnyFlags(t *testing.T, sampled bool) {
 	draws := 24
 	if long.Wanted() {
 		draws = 600
@@ -104,7 +142,7 @@ func TestAnyFlags(t *testing.T) {
 	}
 	for k := range draws {
 		t.Run(fmt.Sprint(k), func(t *testing.T) {
-			d := &anyFlags{Rand: rand.New(rand.NewPCG(uint64(k), 4))}
+			d := &anyFlags{Rand: rand.New(rand.NewPCG(uint64(k), 4)), sampled: sampled}
 			path := filepath.Join(dir, "data.npz")
 			d.data(t, path)
 			d.draw(path)

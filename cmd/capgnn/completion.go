@@ -154,6 +154,7 @@ func flagChoices() map[string][]string {
 		"cost":        {runfolder.CostAuto, runfolder.CostTime, runfolder.CostLambda},
 		"order":       runfolder.Orders,
 		"storage":     {gpu.FP32.String(), gpu.BF16.String()},
+		"sampling":    runfolder.SamplingNames(),
 		"what":        {prediction.Logits, prediction.Labels, prediction.Embeddings},
 		"devices":     {"auto", "all"},
 	}

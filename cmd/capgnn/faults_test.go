@@ -30,7 +30,7 @@ func (f *faultyRun) train(name string) (*runfolder.Result, error) {
 	f.t.Helper()
 	t := &training.Run{Console: &term.Console{Out: new(bytes.Buffer), Err: new(bytes.Buffer), Quiet: true}, Config: runfolder.Default(), RunPath: f.path(name)}
 	c := &t.Config
-	c.Dataset, c.Devices, c.Hidden, c.Layers, c.Epochs, c.CheckpointEvery = f.path("ok.npz"), "cpu:0,threads=1,cpu:1,threads=1", 16, 2, 12, 3
+	c.Dataset, c.Devices, c.Hidden, c.Layers, c.Epochs, c.CheckpointEvery.Epochs = f.path("ok.npz"), "cpu:0,threads=1,cpu:1,threads=1", 16, 2, 12, 3
 	if f.edit != nil {
 		f.edit(c)
 	}

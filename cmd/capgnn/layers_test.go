@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -47,9 +48,12 @@ func TestReadmeCommandsWithFewLayers(t *testing.T) {
 		if args[0] == "train" {
 			args = append(args, "--epochs", "5")
 		}
-		if slices.Contains(args, "--staleness") && slices.Contains(more, "gat") {
+		switch {
+		case slices.Contains(args, "--staleness") && slices.Contains(more, "gat"):
 			s.fails(term.ExitUsage, []string{"gat", "--staleness"}, args...)
-		} else {
+		case slices.Contains(args, "--fanout") && !slices.Contains(more, fmt.Sprint(strings.Count(args[slices.Index(args, "--fanout")+1], ",")+1)):
+			s.fails(term.ExitUsage, []string{"--fanout", "give one for each layer"}, args...)
+		default:
 			s.must(args...)
 		}
 	}

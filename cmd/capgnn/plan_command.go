@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 
 	"github.com/urfave/cli/v2"
@@ -15,7 +14,7 @@ func planCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "plan",
 		Usage: "say what a training run would take, without training", UsageText: "capgnn plan --dataset coauthor_physics --devices cpu:threads=1,cpu:threads=1,slow=3",
-		Description: "Takes the flags of train and says whether the run fits, how long an epoch would take, which of the devices are best and what memory it needs. Exit code 3: a device is too small.",
+		Description: "Takes the flags of train and says whether the run fits, how long an epoch would take, which of the devices are best and what memory it needs. With --batch-size it samples steps and says what they read, and what memory they need at most. Exit code 3: a device is too small.",
 		Flags:       append(runfolder.Flags(), &cli.BoolFlag{Name: "buffers", Usage: "list every buffer of every device with its size, too"}),
 		Action:      planAction,
 	}
@@ -31,12 +30,20 @@ func planAction(c *cli.Context) error {
 	}
 	t.BeginStages("prepare")
 	defer t.Console.EndStages()
-	for _, step := range []func(context.Context) error{t.Load, t.ChooseDevices, t.Divide, t.SettleCache, t.SettleAging, t.Arrange, t.Open} {
+	for _, step := range t.BeforeMemory() {
 		if err := errors.Join(step(ctx), ctx.Err()); err != nil {
 			return t.BeforeTraining(err)
 		}
 	}
 	t.Console.Enter(term.Checking)
+	if t.Config.Sampled() {
+		p, err := t.PlanSampled(ctx)
+		t.Console.EndStages()
+		if err == nil {
+			err = printSampled(ctx, t, p, c.Bool("buffers"))
+		}
+		return devices.CloseAfter(t.BeforeTraining(err), t.Devices)
+	}
 	m, err := t.PlanMemory(ctx)
 	t.Console.EndStages()
 	if err := errors.Join(err, devices.CloseAll(t.Devices)); err != nil {

@@ -96,9 +96,30 @@ func beginTraining(c *cli.Context, k *term.Console, m *ranks.Members) (*training
 	return t, t.Check()
 }
 
-// newTraining reads the settings of a new run: defaults, then --config, then flags.
+// newTraining reads the settings of a new run: defaults, then --config, then flags. What is not said of a sampled run has defaults of its own.
 func newTraining(c *cli.Context, t *training.Run) error {
 	t.RunPath = c.String("run-dir")
+	if err := readSettings(c, t); err != nil {
+		return err
+	}
+	if t.Config.Sampled() {
+		t.Config = runfolder.SampledDefault(t.Config.Optimizer)
+		if err := readSettings(c, t); err != nil {
+			return err
+		}
+		t.Config.SpellSampling()
+	}
+	if c.IsSet("run-dir") {
+		if t.RunPath == "" {
+			return term.Usagef("--run-dir is empty: name a folder")
+		}
+		return runfolder.Dir(t.RunPath).Free()
+	}
+	return nil
+}
+
+// readSettings reads --config, then flags, into the settings of a run.
+func readSettings(c *cli.Context, t *training.Run) error {
 	if path := c.String("config"); c.IsSet("config") {
 		if err := runfolder.ReadConfig(path, &t.Config); err != nil {
 			return err
@@ -115,18 +136,7 @@ func newTraining(c *cli.Context, t *training.Run) error {
 		given = slices.DeleteFunc(given, func(name string) bool { return name == "devices" || name == "profile" })
 	}
 	runfolder.Forget(&t.Config, given)
-	if err := t.Config.MakeAbsolute(given); err != nil {
-		return err
-	}
-	if c.IsSet("run-dir") {
-		if t.RunPath == "" {
-			return term.Usagef("--run-dir is empty: name a folder")
-		}
-		if err := runfolder.Dir(t.RunPath).Free(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return t.Config.MakeAbsolute(given)
 }
 
 // resumedTraining reads the settings of the run in the folder given with --resume. Flags may repeat them, not change them.
@@ -160,6 +170,7 @@ func refuseChanges(c *cli.Context, d runfolder.Dir, was runfolder.Config, severa
 	if err := now.MakeAbsolute(given); err != nil {
 		return err
 	}
+	now.SpellSampling()
 	var changed []string
 	for _, o := range runfolder.Options {
 		if several && cluster.IsLocal(o.Name) {

@@ -46,6 +46,10 @@ type Config struct {
 	EvalEvery   int
 	Patience    int
 
+	BatchSize int            // roots of a step over all parts, 0 = full batch
+	Fanout    Text[[]int]    // sampled in-neighbours by layer, nearest the roots first; nil = by model and features
+	Sampling  Text[Sampling] // how steps are made
+
 	Devices     string // grammar of --devices
 	Parts       int    // 0 = one per device
 	Partitioner string
@@ -83,7 +87,7 @@ type Config struct {
 	PlanKey     string               // of the plan of the run that wrote the file; config file only
 	Targets     string               // share of the work of each part, "" = decide from devices and profile; config file only
 
-	CheckpointEvery int
+	CheckpointEvery Cadence
 	Savings         pipeline.Savings
 	DataSHA256      string // identity of graph, features, labels and splits of the run that wrote the file; config file only
 }
@@ -93,12 +97,13 @@ func Default() Config {
 	c := Config{
 		Edges: dataset.Auto, Standardize: dataset.Auto, Features: dataset.FeaturesStored, SelfLoops: "auto", Model: string(gnn.GCN), Layers: 3, Hidden: 256, Heads: 4, Dropout: 0.5,
 		Epochs: 200, LR: 0.01, Optimizer: string(gnn.Adam), Seed: 1, EvalEvery: 5,
-		Devices: "auto", Partitioner: string(rapa.Methods[0]), Objective: "cut", Balance: 1.03, Cost: CostAuto, PruneScore: string(rapa.PruneScores[0]), Alpha: 0.5, Order: OrderAuto, Storage: gpu.FP32.String(), CheckpointEvery: 10,
+		Devices: "auto", Partitioner: string(rapa.Methods[0]), Objective: "cut", Balance: 1.03, Cost: CostAuto, PruneScore: string(rapa.PruneScores[0]), Alpha: 0.5, Order: OrderAuto, Storage: gpu.FP32.String(), CheckpointEvery: Cadence{Epochs: 10},
 		Cache: string(jaca.JACA), Pipeline: PipelineAuto, Peer: SwitchOn,
 	}
 	for name, text := range map[string]string{
 		"split": "", "gpu-cache": jaca.Size{}.String(), "cpu-cache": jaca.Size{}.String(), "reserve-gpu": "0", "reserve-cpu": "0",
 		"staleness": jaca.Staleness{}.String(), StaleLayers: LayersAuto, CacheLayers: LayersAuto, "exact-epochs": exactAuto, "halo-dtype": halo.FP32.String(), "cache-slots": "", "cache-links": "",
+		fanOut: "", sampling: samplingDefault,
 	} {
 		c.Set(name, text)
 	}
@@ -167,6 +172,7 @@ func (c *Config) Validate() error {
 	}
 	p = append(p, c.cacheErrors()...)
 	c.checkCounts(&p)
+	c.checkSampling(&p)
 	if err := dataset.CheckFeatures(c.Features); err != nil {
 		p.add("--%w", err)
 	} else if c.MakesFeatures() && c.Standardize == dataset.StandardizeTrain {
@@ -202,7 +208,7 @@ func (c *Config) checkCounts(p *problems) {
 	p.within("epochs", c.Epochs, 0, MaxEpochs)
 	p.within("eval-every", c.EvalEvery, 0, MaxEpochs)
 	p.within("patience", c.Patience, 0, MaxEpochs)
-	p.within("checkpoint-every", c.CheckpointEvery, 0, MaxEpochs)
+	p.within("checkpoint-every", c.CheckpointEvery.Epochs, 0, MaxEpochs)
 	p.within("parts", c.Parts, 0, maxParts)
 	if c.Patience > 0 && c.EvalEvery == 0 {
 		p.add("--patience counts evaluations, but --eval-every 0 evaluates only at the end")

@@ -1,6 +1,7 @@
 package runfolder
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -18,7 +19,7 @@ func unusual() Config {
 		Dataset: "a: b #c", DatasetPath: "/data/1e5", Edges: "reversed", Standardize: "none", SelfLoops: "keep",
 		Model: "gat", Layers: 2, Hidden: 24, Heads: 3, Dropout: 0.1, Init: "w.npz", Epochs: 7, LR: 1e-7, Optimizer: "sgd",
 		WeightDecay: 5e-4, AMSGrad: true, Seed: 1<<64 - 1, EvalEvery: 1, Patience: 3, Devices: "cpu:0,threads=1,cpu:threads=2",
-		Parts: 5, Partitioner: "random", Profile: "p.json", Targets: "0.1,0.9", CheckpointEvery: 4,
+		Parts: 5, Partitioner: "random", Profile: "p.json", Targets: "0.1,0.9", CheckpointEvery: Cadence{Steps: 4}, BatchSize: 512,
 		Objective: "volume", Balance: 1.5, BalanceBy: "edges", Cost: "time", NoMove: true, MaxPrune: 0.25, Prune: 0.5, PruneScore: "degree", Rescale: true,
 		Alpha: 0.35, Plan: "p.plan", PlanKey: "abc", TF32: true,
 		Savings: pipeline.Savings{NoPrecompute: true, NoTransformFirst: true, NoSparse: true, NoNeededRows: true,
@@ -28,7 +29,8 @@ func unusual() Config {
 		DataSHA256: "1234567890123456789012345678901234567890123456789012345678901234",
 	}
 	for name, text := range map[string]string{"split": "0.6,0.2,0.2", "gpu-cache": "20%", "cpu-cache": "2GiB", "reserve-gpu": "1MiB", "reserve-cpu": "2MiB",
-		"staleness": "auto:0.05,8", "exact-epochs": "11", "halo-dtype": "bf16", StaleLayers: "1", CacheLayers: "none", "cache-slots": "3,4,5", "cache-links": "1:2,3:4"} {
+		"staleness": "auto:0.05,8", "exact-epochs": "11", "halo-dtype": "bf16", StaleLayers: "1", CacheLayers: "none", "cache-slots": "3,4,5", "cache-links": "1:2,3:4",
+		"fanout": "15,all", "sampling": "distdgl,prefetch=2"} {
 		c.Set(name, text)
 	}
 	return c
@@ -41,6 +43,11 @@ func TestConfigFileSaysEverything(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := Config{}
+		for _, o := range Options { // which the files of full-batch runs leave out
+			if !o.Says(&want) {
+				o.Set(&got, fmt.Sprint(o.Value(&want)))
+			}
+		}
 		if err := ParseConfig(data, &got); err != nil {
 			t.Fatalf("%s: %v in\n%s", name, err, data)
 		}

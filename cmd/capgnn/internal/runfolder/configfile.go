@@ -94,9 +94,11 @@ func scalarText(value any) (string, error) {
 
 // FormatConfig returns the content of a config file that says everything about cfg.
 func FormatConfig(cfg *Config) ([]byte, error) {
-	entries := make(yaml.MapSlice, len(Options))
-	for i, o := range Options {
-		entries[i] = yaml.MapItem{Key: o.Name, Value: o.Value(cfg)}
+	var entries yaml.MapSlice
+	for _, o := range Options {
+		if o.Says(cfg) {
+			entries = append(entries, yaml.MapItem{Key: o.Name, Value: o.Value(cfg)})
+		}
 	}
 	body, err := yaml.Marshal(entries)
 	if err != nil {

@@ -140,10 +140,13 @@ func TestRunFolderIsDescribed(t *testing.T) {
 	if !ok {
 		t.Fatal("docs/formats/run.md has other headings")
 	}
-	for section, of := range map[string]reflect.Type{metrics: reflect.TypeFor[metricsLine](), result: reflect.TypeFor[Result]()} {
-		for _, key := range jsonKeys(of) {
-			if !strings.Contains(section, "`"+key+"`") {
-				t.Errorf("docs/formats/run.md does not describe %s of %s", key, of)
+	for _, file := range []struct {
+		section string
+		of      reflect.Type
+	}{{metrics, reflect.TypeFor[metricsLine]()}, {metrics, reflect.TypeFor[sampledLine]()}, {result, reflect.TypeFor[Result]()}} {
+		for _, key := range jsonKeys(file.of) {
+			if !strings.Contains(file.section, "`"+key+"`") {
+				t.Errorf("docs/formats/run.md does not describe %s of %s", key, file.of)
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package runfolder
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -28,11 +29,30 @@ func Forget(cfg *Config, given []string) {
 	if changed(PartitionOptions...) || changed("plan") {
 		cfg.PlanKey = ""
 	}
+	if changed(batchSize) {
+		cfg.forgetMode(changed)
+	}
 	if changed("devices") && !changed("parts") {
 		cfg.Parts = 0
 	}
 	if changed("dataset", "edges", "features", "split", "seed", "self-loops", "model") {
 		cfg.DataSHA256 = ""
+	}
+}
+
+// forgetMode drops what a full-batch run recorded, or a sampled one, where the other may follow.
+func (c *Config) forgetMode(changed func(names ...string) bool) {
+	c.PlanKey = "" // parts of full-batch runs may be fitted to devices
+	c.Set("cache-slots", "")
+	c.CacheLayers = layersOpen
+	if !changed("order") {
+		c.Order = OrderAuto
+	}
+	for _, name := range []string{fanOut, sampling} {
+		if !changed(name) && !c.Sampled() {
+			defaults := Default()
+			c.Set(name, fmt.Sprint(ValuesOf(&defaults, []string{name})[0]))
+		}
 	}
 }
 

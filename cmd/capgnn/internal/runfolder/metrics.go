@@ -49,6 +49,9 @@ type epochBytes struct {
 	routeBytes
 	Refresh   gpu.Bytes `json:"refresh"`
 	Gradients gpu.Bytes `json:"gradients,omitempty"` // left out where there are none
+	// Of sampled training: rows of features that parts have fetched from each other, and what they are asked for by.
+	Rows gpu.Bytes `json:"rows,omitempty"`
+	IDs  gpu.Bytes `json:"ids,omitempty"`
 }
 
 // metricsHalo is there where parts exchange rows.
@@ -111,7 +114,7 @@ func routeBytesOf(u gpu.Usage) routeBytes { return routeBytes{D2H: u.D2H, H2D: u
 func (m *Metrics) line(s pipeline.EpochStats) metricsLine {
 	line := metricsLine{
 		Epoch: s.Epoch, Loss: lossValue(s.Loss), EpochS: s.Train.Seconds(), EvalS: s.EvalT.Seconds(), ReduceS: s.Reduce.Seconds(),
-		DeviceSeconds: phaseTimesOf(s.Usage), Bytes: epochBytes{routeBytesOf(s.Usage), s.Halo.Bytes.Refresh, moved(s.Gradients)}, SpMM: s.Usage.SpMM,
+		DeviceSeconds: phaseTimesOf(s.Usage), Bytes: epochBytes{routeBytes: routeBytesOf(s.Usage), Refresh: s.Halo.Bytes.Refresh, Gradients: moved(s.Gradients)}, SpMM: s.Usage.SpMM,
 		Pairs: trafficOf(s.Pairs),
 	}
 	line.DeviceSeconds.Gradients = s.Gradients.Time[gpu.PhaseTransfer].Seconds()
@@ -191,14 +194,19 @@ func (l *lossValue) UnmarshalJSON(data []byte) error {
 // Append writes the line of one epoch. Before the first one, lines of this epoch and later ones, left by a run that was
 // stopped after its last checkpoint, are cut off.
 func (m *Metrics) Append(s pipeline.EpochStats) error {
-	if m.f == nil {
-		if err := m.open(s.Epoch); err != nil {
-			return err
-		}
+	if err := m.open(s.Epoch); err != nil { // which tells the periods of the line
+		return err
 	}
-	data, err := json.Marshal(m.line(s))
+	return m.append(s.Epoch, m.line(s))
+}
+
+func (m *Metrics) append(epoch int, line any) error {
+	if err := m.open(epoch); err != nil {
+		return err
+	}
+	data, err := json.Marshal(line)
 	if err != nil {
-		return fmt.Errorf("format metrics of epoch %d: %w", s.Epoch, err)
+		return fmt.Errorf("format metrics of epoch %d: %w", epoch, err)
 	}
 	if _, err := m.f.Write(append(data, '\n')); err != nil {
 		return fmt.Errorf("write metrics: %w", err)
@@ -206,8 +214,11 @@ func (m *Metrics) Append(s pipeline.EpochStats) error {
 	return nil
 }
 
-// open opens the file behind its last line before epoch.
+// open opens the file, if it is not open, behind its last line before epoch.
 func (m *Metrics) open(epoch int) error {
+	if m.f != nil {
+		return nil
+	}
 	f, err := regular.OpenFile(m.Path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return fmt.Errorf("write metrics: %w", err)
@@ -256,10 +267,8 @@ func lengthBefore(r io.Reader, epoch int) (int64, error) {
 
 // Close closes the file; a run without a single epoch leaves an empty one.
 func (m *Metrics) Close() error {
-	if m.f == nil {
-		if err := m.open(math.MaxInt); err != nil {
-			return err
-		}
+	if err := m.open(math.MaxInt); err != nil {
+		return err
 	}
 	return m.f.Close()
 }

@@ -16,8 +16,9 @@ import (
 type Option struct {
 	Name, usage string            // usage has the word for the value between backquotes
 	Group       string            // of help
-	field       func(*Config) any // pointer to a string, int, uint64, float64 or bool, or a textSetting
+	field       func(*Config) any // pointer to a string, int, uint64, float64, bool or Cadence, or a textSetting
 	FileOnly    bool              // no flag: written by a run for its repetition
+	Sampled     bool              // says nothing of full-batch runs, whose files do not have it
 }
 
 // Groups of options in help.
@@ -25,6 +26,7 @@ const (
 	GroupData     = "Data"
 	GroupModel    = "Model"
 	GroupTraining = "Training"
+	GroupSampling = "Sampled training"
 	GroupParts    = "Devices and parts"
 	groupUnequal  = "Unequal devices, and edges left out"
 	groupMemory   = "Memory and arithmetic"
@@ -51,14 +53,17 @@ var Options = []Option{
 	{Name: "heads", Group: GroupModel, usage: "number `N` of attention heads (gat)", field: func(c *Config) any { return &c.Heads }},
 	{Name: "dropout", Group: GroupModel, usage: "probability `P` of dropping an activation", field: func(c *Config) any { return &c.Dropout }},
 	{Name: "init", Group: GroupModel, usage: "start from the weights in `FILE` (.npz or .safetensors, state_dict names)", field: func(c *Config) any { return &c.Init }},
-	{Name: "epochs", Group: GroupTraining, usage: "number `N` of epochs", field: func(c *Config) any { return &c.Epochs }},
-	{Name: "lr", Group: GroupTraining, usage: "learning `RATE`", field: func(c *Config) any { return &c.LR }},
+	{Name: "epochs", Group: GroupTraining, usage: "number `N` of epochs; 30 with --batch-size", field: func(c *Config) any { return &c.Epochs }},
+	{Name: "lr", Group: GroupTraining, usage: "learning `RATE`; 0.003 with --batch-size, but for sgd", field: func(c *Config) any { return &c.LR }},
 	{Name: "optimizer", Group: GroupTraining, usage: "`OPTIMIZER`: adam, adamw or sgd", field: func(c *Config) any { return &c.Optimizer }},
 	{Name: "weight-decay", Group: GroupTraining, usage: "weight `DECAY`", field: func(c *Config) any { return &c.WeightDecay }},
 	{Name: "amsgrad", Group: GroupTraining, usage: "AMSGrad variant of adam and adamw", field: func(c *Config) any { return &c.AMSGrad }},
 	{Name: "seed", Group: GroupTraining, usage: "`SEED` of weights, dropout, splits and partitions", field: func(c *Config) any { return &c.Seed }},
-	{Name: "eval-every", Group: GroupTraining, usage: "evaluate every `N` epochs; 0 = only at the end", field: func(c *Config) any { return &c.EvalEvery }},
+	{Name: "eval-every", Group: GroupTraining, usage: "evaluate every `N` epochs; 0 = only at the end; 1 with --batch-size", field: func(c *Config) any { return &c.EvalEvery }},
 	{Name: "patience", Group: GroupTraining, usage: "stop after `N` evaluations without a better validation score; 0 = never", field: func(c *Config) any { return &c.Patience }},
+	{Name: batchSize, Group: GroupSampling, usage: "train on mini-batches: a step takes `N` training vertices of all parts together, and samples of their neighbours; 0 = full batch", Sampled: true, field: func(c *Config) any { return &c.BatchSize }},
+	{Name: fanOut, Group: GroupSampling, usage: "neighbours `LIST` that are sampled for each vertex, by layer, nearest the roots first, such as 15,10,5; all = every neighbour (default: 15,10,5,5,... for as many layers, the last one all, but for gat and sparse features)", Sampled: true, field: func(c *Config) any { return readBy(&c.Fanout, parseFanout) }},
+	{Name: sampling, Group: GroupSampling, usage: "settings `NAME[,KEY=VALUE...]`: default, or distdgl (every part takes roots of its own); keys are roots (global, or local to each part) and prefetch (steps that are made ahead)", Sampled: true, field: func(c *Config) any { return readBy(&c.Sampling, parseSampling) }},
 	{Name: "devices", Group: GroupParts, usage: "`LIST` such as cpu:0,cpu:1 or cpu:threads=1,mem=4GiB,cpu:threads=1,slow=3 or cuda:0,cuda:1; auto = every GPU, or one CPU device with all cores", field: func(c *Config) any { return &c.Devices }},
 	{Name: "parts", Group: GroupParts, usage: "number `N` of parts, placed round-robin on the devices; 0 = one per device", field: func(c *Config) any { return &c.Parts }},
 	{Name: "partitioner", Group: GroupParts, usage: "`METHOD`: multilevel, streaming or random", field: func(c *Config) any { return &c.Partitioner }},
@@ -95,7 +100,7 @@ var Options = []Option{
 	{Name: "cache-links", field: func(c *Config) any { return readBy(&c.CacheLinks, parseLinks) }, FileOnly: true},
 	{Name: "plan-key", field: func(c *Config) any { return &c.PlanKey }, FileOnly: true},
 	{Name: "targets", field: func(c *Config) any { return &c.Targets }, FileOnly: true},
-	{Name: "checkpoint-every", Group: GroupTraining, usage: "keep a checkpoint every `N` epochs; 0 = only when interrupted and at the end", field: func(c *Config) any { return &c.CheckpointEvery }},
+	{Name: "checkpoint-every", Group: GroupTraining, usage: "keep a checkpoint every `N` epochs, or with --batch-size so many steps, such as 500steps; 0 = only when interrupted and at the end", field: func(c *Config) any { return &c.CheckpointEvery }},
 	{Name: "no-precompute", Group: groupSavings, usage: "aggregate the input features every epoch", field: func(c *Config) any { return &c.Savings.NoPrecompute }},
 	{Name: "no-transform-first", Group: groupSavings, usage: "always aggregate before transforming", field: func(c *Config) any { return &c.Savings.NoTransformFirst }},
 	{Name: "no-sparse", Group: groupSavings, usage: "make sparse features dense", field: func(c *Config) any { return &c.Savings.NoSparse }},
@@ -113,6 +118,9 @@ func (o Option) Set(c *Config, text string) error {
 	switch p := o.field(c).(type) {
 	case textSetting:
 		p.set(text)
+	case *Cadence:
+		*p, err = parseCadence(text)
+		want = "a whole number of epochs, or one of steps such as 500steps"
 	case *string:
 		*p = text
 	case *int:
@@ -153,6 +161,8 @@ func (o Option) Value(c *Config) any {
 	switch p := o.field(c).(type) {
 	case textSetting:
 		return p.String()
+	case *Cadence:
+		return p.value()
 	case *string:
 		return *p
 	case *int:
@@ -166,6 +176,10 @@ func (o Option) Value(c *Config) any {
 	}
 	panic("capgnn: option " + o.Name + " has a field of an unknown type")
 }
+
+// Says reports whether the option says something of a run: of a full-batch run those of sampled training say nothing. As files of such runs do
+// not have them, nor do what they are identified by.
+func (o Option) Says(c *Config) bool { return !o.Sampled || c.Sampled() }
 
 // ValuesOf returns the values of some options.
 func ValuesOf(c *Config, names []string) []any {

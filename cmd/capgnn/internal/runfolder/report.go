@@ -57,9 +57,14 @@ func readPart(path string, read func(io.Reader) error) error {
 // settingsOf returns every option with its default.
 func settingsOf(cfg *Config) []report.Setting {
 	defaults := Default()
-	settings := make([]report.Setting, len(Options))
-	for i, o := range Options {
-		settings[i] = report.Setting{Name: o.Name, Value: fmt.Sprint(o.Value(cfg)), Default: fmt.Sprint(o.Value(&defaults)), Recorded: o.FileOnly}
+	if cfg.Sampled() {
+		defaults = SampledDefault(cfg.Optimizer)
+	}
+	var settings []report.Setting
+	for _, o := range Options {
+		if o.Says(cfg) {
+			settings = append(settings, report.Setting{Name: o.Name, Value: fmt.Sprint(o.Value(cfg)), Default: fmt.Sprint(o.Value(&defaults)), Recorded: o.FileOnly})
+		}
 	}
 	return settings
 }

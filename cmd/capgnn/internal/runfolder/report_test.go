@@ -36,11 +36,15 @@ func keysOf(t reflect.Type) []string {
 
 // The page reads nothing that runs do not write: a key that is called otherwise here would be drawn no more, without an error.
 func TestReportReadsWhatRunsWrite(t *testing.T) {
-	for name, c := range map[string][2]reflect.Type{
+	for name, c := range map[string][]reflect.Type{
 		"result.json":   {reflect.TypeFor[report.Result](), reflect.TypeFor[Result]()},
-		"metrics.jsonl": {reflect.TypeFor[report.Epoch](), reflect.TypeFor[metricsLine]()},
+		"metrics.jsonl": {reflect.TypeFor[report.Epoch](), reflect.TypeFor[metricsLine](), reflect.TypeFor[sampledLine]()},
 	} {
-		read, written := keysOf(c[0]), keysOf(c[1])
+		read := keysOf(c[0])
+		var written []string
+		for _, line := range c[1:] {
+			written = append(written, keysOf(line)...)
+		}
 		if len(read) < 10 || len(written) < len(read) {
 			t.Errorf("%s: %d keys read, %d written", name, len(read), len(written))
 		}

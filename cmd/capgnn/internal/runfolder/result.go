@@ -15,6 +15,7 @@ import (
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/internal/number"
+	"capgnn/jaca"
 	"capgnn/pipeline"
 )
 
@@ -46,9 +47,10 @@ type Result struct {
 	// Drift is what adaptive staleness has measured by layer, the newest; null: nothing.
 	Drift     map[string][]driftPoint `json:"drift"`
 	HaloRows  int64                   `json:"halo_rows"`
-	HaloPairs [][]int64               `json:"halo_pairs"`      // [i][j]: rows of part j that part i reads; null beyond pipeline.MaxPairParts parts
-	Hosts     []string                `json:"hosts,omitempty"` // by rank; left out where there was one process
-	Pairs     []RankTraffic           `json:"pairs,omitempty"` // between ranks, over all epochs
+	HaloPairs [][]int64               `json:"halo_pairs"`         // [i][j]: rows of part j that part i reads; null beyond pipeline.MaxPairParts parts
+	Hosts     []string                `json:"hosts,omitempty"`    // by rank; left out where there was one process
+	Pairs     []RankTraffic           `json:"pairs,omitempty"`    // between ranks, over all epochs
+	Sampling  *runSampling            `json:"sampling,omitempty"` // left out of full-batch runs
 	PeakBytes peakBytes               `json:"peak_bytes"`
 	SHA256    string                  `json:"weights_sha256"`
 	RunDir    string                  `json:"run_dir"`
@@ -94,7 +96,7 @@ func NewResult(cfg *Config, dataset string, devices []devices.Spec, parts int, d
 	out := &Result{
 		Dataset: dataset, Model: cfg.Model, Parts: parts, Epochs: r.Epochs, Seed: cfg.Seed,
 		FinalLoss: lossValue(math.NaN()), Train: r.Best.Train, Val: r.Best.Val, Test: r.Best.Test, TestLast: r.Last.Test,
-		Metric: r.MetricName, EpochS: EpochSecondsOf(r.EpochTime), Bytes: epochBytes{routeBytesOf(r.Usage), r.Halo.Bytes.Refresh, moved(r.Gradients)}, HaloRows: r.HaloRows, HaloPairs: r.HaloPairs,
+		Metric: r.MetricName, EpochS: EpochSecondsOf(r.EpochTime), Bytes: epochBytes{routeBytes: routeBytesOf(r.Usage), Refresh: r.Halo.Bytes.Refresh, Gradients: moved(r.Gradients)}, HaloRows: r.HaloRows, HaloPairs: r.HaloPairs,
 		PeakBytes: peakBytes{Host: r.PeakHost, Devices: r.PeakDevice[:min(len(devices), len(r.PeakDevice))]}, SHA256: r.WeightsSHA, RunDir: string(d), Build: term.ReadBuildInfo(),
 	}
 	for _, spec := range devices {
@@ -107,7 +109,11 @@ func NewResult(cfg *Config, dataset string, devices []devices.Spec, parts int, d
 	if r.BestEpoch >= 0 {
 		out.BestEpoch = &r.BestEpoch
 	}
-	out.Cache, out.Staleness = runCache{cacheUseOf(cfg.Cache, r.Halo), CapacityOf(r.Caches)}, runStaleness{staleUse: staleUseOf(cfg.Staleness.Value, r.Halo, nil)}
+	policy := cfg.Cache
+	if cfg.Sampled() {
+		policy = string(jaca.None)
+	}
+	out.Cache, out.Staleness = runCache{cacheUseOf(policy, r.Halo), CapacityOf(r.Caches)}, runStaleness{staleUse: staleUseOf(cfg.Staleness.Value, r.Halo, nil)}
 	p, n := phaseTimesOf(r.Usage), float64(max(1, parts))
 	out.TimeS = runSeconds{
 		Aggregation: p.Aggregation / n, MM: p.MM / n, Wait: p.Wait / n, Transfer: p.Transfer / n,
@@ -179,9 +185,18 @@ func (r *Result) table(w io.Writer) error {
 		}
 		row(name, "%s", strings.Join(line, "  "))
 	}
-	row("traffic", "%s down  %s up  %s peer  (%s halo rows)", term.Size(r.Bytes.D2H), term.Size(r.Bytes.H2D), term.Size(r.Bytes.Peer), term.Grouped(r.HaloRows))
+	halo := ""
+	if r.Sampling == nil {
+		halo = fmt.Sprintf("  (%s halo rows)", term.Grouped(r.HaloRows))
+	}
+	row("traffic", "%s down  %s up  %s peer%s", term.Size(r.Bytes.D2H), term.Size(r.Bytes.H2D), term.Size(r.Bytes.Peer), halo)
 	if r.Bytes.Gradients > 0 {
 		row("", "%s of it gradients and weights", term.Size(r.Bytes.Gradients))
+	}
+	if s := r.Sampling; s != nil {
+		row("sampling", "%s of %s, fan-outs %s", term.Counted(s.Steps, "step"), term.Counted(s.BatchSize, "root"), s.Fanout)
+		row("", "%s edges, %s", term.Grouped(s.Edges), EdgeRate(s.EdgesPerS))
+		row("", "%s rows of features, %s of them fetched from other parts", term.Grouped(s.Rows.Read), term.Grouped(s.Rows.Fetched))
 	}
 	if len(r.Pairs) > 0 {
 		row("machines", "%s", r.betweenRanks())

@@ -11,8 +11,8 @@ import (
 )
 
 // Events appends the curves of a run to a TensorBoard event file in the run folder: loss and epoch_seconds at every
-// epoch, METRIC/train, METRIC/val and METRIC/test where there was an evaluation, and of a run of several processes ranks/bytes and
-// ranks/longest_wait_seconds. Steps are epochs, counted as in
+// epoch, METRIC/train, METRIC/val and METRIC/test where there was an evaluation, of a run of several processes ranks/bytes and
+// ranks/longest_wait_seconds, and of sampled training sampling/edges_per_second, sampling/rows_read and sampling/rows_fetched. Steps are epochs, counted as in
 // metrics.jsonl. Every start of a run makes a file of its own, which takes back the epochs that it repeats.
 type Events struct {
 	Dir    Dir
@@ -31,35 +31,52 @@ func MetricName(p *learn.Problem) string {
 	return "accuracy"
 }
 
+// curves are what every trainer says of an epoch.
+type curves struct {
+	epoch   int
+	loss    float64
+	train   time.Duration
+	eval    bool
+	metrics learn.Metrics
+	valLoss *float64
+}
+
 // Append writes the values of one epoch.
 func (f *Events) Append(s pipeline.EpochStats) error {
+	return f.append(curves{s.Epoch, s.Loss, s.Train, s.Eval, s.Metrics, s.ValLoss}, betweenRanks(s.Pairs)...)
+}
+
+func (f *Events) append(s curves, more ...tfevents.Scalar) error {
 	now := time.Now()
 	if f.w == nil {
-		w, err := tfevents.Create(string(f.Dir), now, int64(s.Epoch))
+		w, err := tfevents.Create(string(f.Dir), now, int64(s.epoch))
 		if err != nil {
 			return fmt.Errorf("write events: %w", err)
 		}
 		f.w = w
 	}
-	values := []tfevents.Scalar{{Tag: "loss", Value: s.Loss}, {Tag: "epoch_seconds", Value: s.Train.Seconds()}}
-	if s.Eval {
+	values := []tfevents.Scalar{scalar("loss", s.loss), scalar("epoch_seconds", s.train.Seconds())}
+	if s.eval {
 		for _, split := range []struct {
 			name  string
 			value *float64
-		}{{"train", s.Metrics.Train}, {"val", s.Metrics.Val}, {"test", s.Metrics.Test}} {
+		}{{"train", s.metrics.Train}, {"val", s.metrics.Val}, {"test", s.metrics.Test}} {
 			if split.value != nil {
-				values = append(values, tfevents.Scalar{Tag: f.Metric + "/" + split.name, Value: *split.value})
+				values = append(values, scalar(f.Metric+"/"+split.name, *split.value))
 			}
 		}
-		if s.ValLoss != nil {
-			values = append(values, tfevents.Scalar{Tag: "val_loss", Value: *s.ValLoss})
+		if s.valLoss != nil {
+			values = append(values, scalar("val_loss", *s.valLoss))
 		}
 	}
-	values = append(values, betweenRanks(s.Pairs)...)
-	if err := f.w.Scalars(now, int64(s.Epoch), values); err != nil {
+	if err := f.w.Scalars(now, int64(s.epoch), append(values, more...)); err != nil {
 		return fmt.Errorf("write events: %w", err)
 	}
 	return nil
+}
+
+func scalar(tag string, value float64) tfevents.Scalar {
+	return tfevents.Scalar{Tag: tag, Value: value}
 }
 
 // betweenRanks returns the scalars of a run of several processes: the bytes that they sent each other, and the longest that one of them waited
@@ -72,7 +89,7 @@ func betweenRanks(pairs []pipeline.RankPair) []tfevents.Scalar {
 	for _, p := range pairs {
 		bytes, wait = bytes+p.Frames, max(wait, p.Wait)
 	}
-	return []tfevents.Scalar{{Tag: "ranks/bytes", Value: float64(bytes)}, {Tag: "ranks/longest_wait_seconds", Value: wait.Seconds()}}
+	return []tfevents.Scalar{scalar("ranks/bytes", float64(bytes)), scalar("ranks/longest_wait_seconds", wait.Seconds())}
 }
 
 // Close closes the file, if there was an epoch.

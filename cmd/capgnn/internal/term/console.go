@@ -23,6 +23,7 @@ type Console struct {
 	approach *approach // to the first epoch, while one is under way
 
 	interruption atomic.Pointer[string] // what an interruption in the middle of something leaves; nil: nothing
+	stop         atomic.Pointer[string] // when what is under way stops; nil: as Interruptible was told
 
 	mu   sync.Mutex // held while anything is written to err: signals and workers' logs come from other goroutines
 	live []string   // the lines at the bottom of the terminal, which the next picture replaces; none holds a line break
@@ -60,6 +61,16 @@ func (k *Console) Note(format string, a ...any) {
 
 // OnInterrupt sets the text that an interruption in the middle of a step prints from now on: what is left, and how to go on.
 func (k *Console) OnInterrupt(text string) { k.interruption.Store(&text) }
+
+// OnStop sets when what is under way stops after an interruption from now on, such as "after this step".
+func (k *Console) OnStop(when string) { k.stop.Store(&when) }
+
+func (k *Console) stopText(when string) string {
+	if text := k.stop.Load(); text != nil {
+		return *text
+	}
+	return when
+}
 
 func (k *Console) interruptText() string {
 	if text := k.interruption.Load(); text != nil {

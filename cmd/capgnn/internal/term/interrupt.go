@@ -75,7 +75,7 @@ func InterruptibleFor(ctx context.Context, k *Console, when string, patience tim
 		}
 		late := time.After(patience)
 		cancel()
-		k.Note("stopping %s; interrupt again to stop at once", when)
+		k.Note("stopping %s; interrupt again to stop at once", k.stopText(when))
 		select {
 		case <-done:
 			return

@@ -9,7 +9,6 @@ import (
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/jaca"
-	"capgnn/pipeline"
 )
 
 // board is the live table of the devices of a run: what each did in the epochs since the last picture.
@@ -35,19 +34,19 @@ const boardPause = 500 * time.Millisecond
 // newBoard returns a table without an epoch.
 func newBoard(t *Run) *board { return &board{run: t, rows: make([]boardRow, len(t.Specs))} }
 
-// add counts an epoch.
-func (b *board) add(s pipeline.EpochStats) {
+// add counts an epoch: what it took, and what parts did in it.
+func (b *board) add(took time.Duration, parts []gpu.Usage, halo []jaca.Stats) {
 	b.epochs++
-	b.took += s.Train
+	b.took += took
 	for i := range b.rows {
 		b.rows[i].parts = 0
 	}
-	for p, u := range s.Parts {
+	for p, u := range parts {
 		r := &b.rows[b.run.deviceOf(p)]
 		r.parts++
 		r.usage = r.usage.Add(u)
-		if p < len(s.HaloParts) {
-			r.halo.Add(s.HaloParts[p])
+		if p < len(halo) {
+			r.halo.Add(halo[p])
 		}
 	}
 }

@@ -113,6 +113,9 @@ func (t *Run) usePlan() error {
 	if t.Config.PlanKey != "" && t.Config.PlanKey != plan.Key {
 		return term.Usagef("--plan %s: the file holds another plan than when the run was made", t.Config.Plan)
 	}
+	if t.Config.Sampled() && plan.Dropped != nil {
+		return term.Usagef("--plan %s: the plan leaves edges out, which sampled training does not: make one without --prune and --max-prune", t.Config.Plan)
+	}
 	t.Plan, t.Config.PlanKey = plan, plan.Key
 	t.Console.Note("partition: %s: %s", t.Config.Plan, planText(plan))
 	if len(plan.Devices) > 0 && devices.Format(t.Specs) != strings.Join(plan.Devices, ",") {

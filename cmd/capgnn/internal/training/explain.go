@@ -11,6 +11,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/hostmem"
 	"capgnn/jaca"
+	"capgnn/minibatch"
 )
 
 // BeforeTraining says of an interruption that nothing was lost by it.
@@ -34,9 +35,14 @@ func (t *Run) Explain(err error) error {
 	var oom *gpu.OutOfMemory
 	var large *jaca.TooLarge
 	var limit *hostmem.Limit
+	var step *minibatch.TooLarge
 	switch {
 	case errors.As(err, &large), errors.As(err, &limit), errors.Is(err, syscall.ENOMEM):
 		return runfolder.ExplainCache(err)
+	case errors.As(err, &step):
+		return &term.FitError{Err: fmt.Errorf("place steps of %s: %w", term.Counted(step.Batch, "root"), step.Memory), Remedy: fittingBatch(step.Fits)}
+	case errors.As(err, &oom) && t.Config.Sampled():
+		return &term.FitError{Err: err, Remedy: MoreMemory(oom) + ", a smaller --batch-size, smaller fan-outs (--fanout), or a smaller --hidden"}
 	case errors.As(err, &oom):
 		return &term.FitError{Err: err, Remedy: MoreMemory(oom) + ", use more --parts, or a smaller --hidden"}
 	case term.ExitCode(err) == term.ExitLost && t.Ranks == nil && t.Dir.HoldsRun():

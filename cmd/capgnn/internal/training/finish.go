@@ -92,6 +92,9 @@ func (t *Run) finish(r *pipeline.Result) (*runfolder.Result, error) {
 			result.Hosts = append(result.Hosts, m.Host)
 		}
 	}
+	if t.sampled != nil {
+		result.AddSampling(&t.Config, t.sampled)
+	}
 	result.Order, result.Storage, result.TimeS.Order = t.Config.Order, t.Config.Storage, t.arranged.Seconds
 	if err := t.Dir.WriteResult(result); err != nil {
 		return nil, err

@@ -34,6 +34,7 @@ func (t *Run) Load(ctx context.Context) error {
 		t.Console.Note("note: data set %s differs from the one the config file was written for", t.Data.Name)
 	}
 	t.Config.DataSHA256 = identity
+	t.settleSampled()
 	t.Console.Note("%s: %s vertices, %s edges, %s features, %d classes", t.Data.Name, term.Grouped(p.Vertices()), term.Grouped(p.Graph.Edges()), term.Grouped(p.Features.Cols), p.Classes)
 	return nil
 }

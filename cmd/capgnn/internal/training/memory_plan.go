@@ -219,7 +219,7 @@ func (t *Run) checkSize() error {
 	p := t.Data.Problem
 	parameters := gnn.FlatLen(t.Config.Network(p.Features.Cols, p.Classes, p.Targets != nil))
 	features := int64(0)
-	if p.Features.Sparse() && t.Config.Savings.NoSparse {
+	if p.Features.Sparse() && t.Config.Savings.NoSparse && !t.Config.Sampled() {
 		features = int64(p.Vertices()) * int64(p.Features.Cols) / int64(t.Parts)
 	}
 	for _, d := range t.Devices {

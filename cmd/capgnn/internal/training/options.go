@@ -48,7 +48,7 @@ func (t *Run) options(record func(pipeline.EpochStats) error) (pipeline.Options,
 		opt.Prepared = c
 	}
 	opt.Layout, opt.Cache.Host = t.layout, devices.LockFor(t.ownSpecs())
-	opt.CheckpointDir, opt.CheckpointEvery, opt.Resume = t.Dir.Checkpoints(), t.Config.CheckpointEvery, t.Resume
+	opt.CheckpointDir, opt.CheckpointEvery, opt.Resume = t.Dir.Checkpoints(), t.Config.CheckpointEvery.Epochs, t.Resume
 	opt.Identity, opt.Log = t.identity(), slog.New(&term.NoteHandler{Console: t.Console})
 	var val *float64 // of the last evaluation
 	board := newBoard(t)
@@ -56,7 +56,7 @@ func (t *Run) options(record func(pipeline.EpochStats) error) (pipeline.Options,
 		if s.Eval {
 			val = s.Metrics.Val
 		}
-		board.add(s)
+		board.add(s.Train, s.Parts, s.HaloParts)
 		t.bar.Table = board.lines(time.Now())
 		t.bar.At(int64(s.Epoch+1), epochDetail(s, val))
 		return record(s)
@@ -68,21 +68,20 @@ func (t *Run) options(record func(pipeline.EpochStats) error) (pipeline.Options,
 	return opt, nil
 }
 
-// loadInitial reads the weights to start from, if some are named.
-func (t *Run) loadInitial(opt *pipeline.Options) (err error) {
+// loadInitial reads the weights to start from, nil if none are named.
+func (t *Run) loadInitial(model gnn.Config) (_ gnn.StateDict, err error) {
 	if t.Config.Init == "" || !t.leads() {
-		return nil
+		return nil, nil
 	}
 	path := t.Config.Init
 	if t.Resume {
 		path = t.Dir.Initial()
 	}
-	t.initial, err = readInitial(path, opt.Model)
+	t.initial, err = readInitial(path, model)
 	if err != nil {
-		return term.Usagef("--init %s: %w", path, err)
+		return nil, term.Usagef("--init %s: %w", path, err)
 	}
-	opt.Init = t.initial.StateDict()
-	return nil
+	return t.initial.StateDict(), nil
 }
 
 // readInitial reads the weights to start from.
@@ -108,7 +107,7 @@ func epochDetail(s pipeline.EpochStats, val *float64) string {
 // identity is the hash of everything that decides the bits of a run: data, settings and plan.
 func (t *Run) identity() string {
 	cfg := t.Config
-	cfg.Dataset, cfg.DatasetPath, cfg.CheckpointEvery, cfg.Profile, cfg.Plan = "", "", 0, "", ""
+	cfg.Dataset, cfg.DatasetPath, cfg.CheckpointEvery, cfg.Profile, cfg.Plan = "", "", runfolder.Cadence{}, "", ""
 	if t.Resume && t.place != nil { // other devices may continue a run
 		cfg.Devices = t.place.began
 	}
@@ -116,6 +115,9 @@ func (t *Run) identity() string {
 	for _, o := range runfolder.Options {
 		if (o.Name == runfolder.StaleLayers || o.Name == runfolder.CacheLayers) && o.Value(&cfg) == runfolder.LayersAuto {
 			continue // as before there was a choice, so that such runs are resumed
+		}
+		if !o.Says(&cfg) {
+			continue
 		}
 		fmt.Fprintf(h, "%s=%v\n", o.Name, o.Value(&cfg))
 	}

@@ -37,6 +37,8 @@ func OptionsTogether(c *cli.Context) (map[string]string, error) {
 // checkTogether refuses settings that several ranks do not train by.
 func checkTogether(c *runfolder.Config) error {
 	switch policy := jaca.Policy(c.Cache); {
+	case c.Sampled():
+		return term.Usagef("--batch-size %d: sampled training runs in one process: leave it out, or train with all --devices of one machine", c.BatchSize)
 	case c.Staleness.Value.Bound > 0 || c.Staleness.Value.Auto():
 		return term.Usagef("--staleness %s: several ranks exchange fresh rows only: leave it out", c.Staleness)
 	case !policy.Static():

@@ -16,6 +16,7 @@ import (
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/internal/lockfile"
+	"capgnn/minibatch"
 	"capgnn/pipeline"
 	"capgnn/profiler"
 	"capgnn/rapa"
@@ -52,6 +53,8 @@ type Run struct {
 	arranged arrangement
 	Devices  []gpu.Device // of this process
 	layout   *pipeline.Layout
+	shares   []float64                // of the roots of a step of sampled training, by part; nil: equal ones
+	sampled  *minibatch.Totals        // what steps have done, once a run has trained on samples
 	Aging    *runfolder.StaleForecast // why some layers may read stale halo rows; nil: not decided by a forecast
 	Dir      runfolder.Dir            // set beforehand when resuming
 	madeDir  bool                     // by this run
@@ -102,7 +105,18 @@ func (t *Run) prepare(ctx context.Context) error {
 
 // Preparations are the steps of a run before it trains.
 func (t *Run) Preparations() []func(context.Context) error {
-	return []func(context.Context) error{t.Load, t.ChooseDevices, t.Divide, t.SettleCache, t.SettleAging, t.Arrange, t.Open, t.preflight}
+	if t.Config.Sampled() {
+		return append(t.BeforeMemory(), t.preflightSampled)
+	}
+	return append(t.BeforeMemory(), t.preflight)
+}
+
+// BeforeMemory are those of Preparations after which it is looked at what memory the run takes.
+func (t *Run) BeforeMemory() []func(context.Context) error {
+	if t.Config.Sampled() {
+		return []func(context.Context) error{t.Load, t.ChooseDevices, t.Divide, t.settleShares, t.Open}
+	}
+	return []func(context.Context) error{t.Load, t.ChooseDevices, t.Divide, t.SettleCache, t.SettleAging, t.Arrange, t.Open}
 }
 
 // Open opens the devices.
@@ -123,31 +137,20 @@ func (t *Run) Train(ctx context.Context) (_ *runfolder.Result, err error) {
 		return nil, err
 	}
 	t.Console.Enter(term.Placing)
-	metrics := &runfolder.Metrics{Path: t.Dir.Metrics(), Policy: t.Config.Cache, Staleness: t.Config.Staleness.Value}
-	events := &runfolder.Events{Dir: t.Dir, Metric: runfolder.MetricName(t.Data.Problem)}
-	opt, err := t.options(func(s pipeline.EpochStats) error { return errors.Join(metrics.Append(s), events.Append(s)) })
-	if err == nil {
-		err = t.loadInitial(&opt)
+	place := t.fullBatchJob
+	if t.Config.Sampled() {
+		place = t.sampledJob
 	}
-	if err := t.agree(whole, err); err != nil {
-		return nil, err
-	}
-	if err := t.shareInitial(whole, &opt); err != nil {
-		return nil, err
-	}
-	debug.FreeOSMemory() // what is left of the steps before
-	trainer, err := pipeline.New(ctx, t.Data.Problem, opt)
+	job, err := place(ctx)
 	if err != nil {
-		return nil, t.failed(t.BeforeTraining(term.AsUsage(t.Explain(err))))
+		return nil, err
 	}
 	defer func() {
 		if term.ExitCode(err) != term.ExitLost {
-			err = errors.Join(err, trainer.Close())
+			err = errors.Join(err, job.close())
 		}
 	}()
-	metrics.Period = t.fixedPeriod(trainer.Caches())
-	t.layout.Release()
-	if err := t.agree(whole, errors.Join(t.Data.Release(), t.writeSettings())); err != nil {
+	if err := t.agree(whole, errors.Join(job.placed(), t.writeSettings())); err != nil {
 		return nil, err
 	}
 	t.written = true
@@ -158,12 +161,11 @@ func (t *Run) Train(ctx context.Context) (_ *runfolder.Result, err error) {
 	debug.FreeOSMemory() // what is left of placing the graph goes back before the activations take its place
 	t.start = time.Since(term.Began)
 	t.Console.EndStages()
-	t.bar = t.Console.Begin("train", int64(t.Config.Epochs), "epochs", 0)
-	t.sayWaits(trainer)
-	result, err := trainer.Run(ctx)
+	t.bar = t.Console.Begin("train", job.total, job.unit, 0)
+	result, err := job.run(ctx)
 	t.bar.End()
 	if t.leads() { // a run without an epoch has an empty file
-		err = errors.Join(err, metrics.Close(), events.Close())
+		err = errors.Join(err, job.metrics.Close(), job.events.Close())
 	}
 	if err != nil {
 		return nil, t.failed(t.Explain(err))
@@ -172,7 +174,7 @@ func (t *Run) Train(ctx context.Context) (_ *runfolder.Result, err error) {
 		if t.leads() {
 			t.writeReport()
 		}
-		return nil, &term.InterruptedError{Note: fmt.Sprintf("after epoch %d of %d: continue with `capgnn train --resume %s`", result.Epochs, t.Config.Epochs, t.Dir)}
+		return nil, &term.InterruptedError{Note: fmt.Sprintf("%s: continue with `capgnn train --resume %s`", job.reached(result), t.Dir)}
 	}
 	return t.finishTogether(whole, result)
 }

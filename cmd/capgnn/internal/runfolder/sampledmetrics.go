@@ -1,0 +1,111 @@
+package runfolder
+
+import (
+	"time"
+
+	"capgnn/gpu"
+	"capgnn/internal/number"
+	"capgnn/minibatch"
+)
+
+// sampledLine is the line of an epoch of sampled training. Keys that full-batch training has, too, mean the same.
+type sampledLine struct {
+	Epoch int       `json:"epoch"`
+	Loss  lossValue `json:"loss"` // mean over the epoch's roots, each before the update of its step
+	*metricsScores
+	EpochS        float64      `json:"epoch_s"`
+	EvalS         float64      `json:"eval_s"`
+	DeviceSeconds phaseTimes   `json:"device_s"`
+	PartSeconds   []phaseTimes `json:"part_s,omitempty"`
+	Bytes         epochBytes   `json:"bytes"`
+	SpMM          int64        `json:"spmm"`
+	sampledWork
+	SlowestPart int `json:"slowest_part"` // whose device computed longest
+}
+
+// sampledWork is what steps have done. Times are seconds, summed over parts.
+type sampledWork struct {
+	Steps     int         `json:"steps"`
+	Edges     int64       `json:"edges"`       // sampled, loops that the model adds not counted
+	EdgesPerS float64     `json:"edges_per_s"` // of the wall time of training
+	Rows      sampledRows `json:"rows"`
+	Requests  int64       `json:"requests"` // of rows: one for each step, part that reads and part that is asked
+	TimeS     stepSeconds `json:"time_s"`
+	CPUS      float64     `json:"cpu_s"` // of the whole process
+}
+
+// sampledRows counts rows of features that steps read, each vertex once in a step of a part.
+type sampledRows struct {
+	Read    int64 `json:"read"`
+	Local   int64 `json:"local"`   // of the part itself
+	Fetched int64 `json:"fetched"` // of another part
+}
+
+// stepSeconds is where the time of steps went. Sampling and staging run beside the rest.
+type stepSeconds struct {
+	Sample  float64 `json:"sample"`
+	Fetch   float64 `json:"fetch"`
+	Stage   float64 `json:"stage"`
+	Upload  float64 `json:"upload"`
+	Compute float64 `json:"compute"`
+	Wait    float64 `json:"wait"`
+}
+
+func sampledWorkOf(c *minibatch.Counts, took time.Duration) sampledWork {
+	t := &c.Time
+	w := sampledWork{Steps: c.Steps, Edges: c.Edges, Rows: sampledRows{c.Rows.Read, c.Rows.Local, c.Rows.Fetched}, Requests: c.Requests, CPUS: c.CPU.Seconds(),
+		TimeS: stepSeconds{t.Sample.Seconds(), t.Fetch.Seconds(), t.Stage.Seconds(), t.Upload.Seconds(), t.Compute.Seconds(), t.Wait.Seconds()}}
+	if took > 0 {
+		w.EdgesPerS = float64(c.Edges) / took.Seconds()
+	}
+	return w
+}
+
+// sampledBytes is the traffic of sampled training: by route, and what goes from part to part.
+func sampledBytes(u gpu.Usage, t minibatch.Traffic) epochBytes {
+	return epochBytes{routeBytes: routeBytesOf(u), Gradients: t.Gradients, Rows: t.Rows, IDs: t.IDs}
+}
+
+func sampledLineOf(s *minibatch.EpochStats) sampledLine {
+	line := sampledLine{Epoch: s.Epoch, Loss: lossValue(s.Loss), EpochS: s.Train.Seconds(), EvalS: s.EvalT.Seconds(), DeviceSeconds: phaseTimesOf(s.Usage),
+		Bytes: sampledBytes(s.Usage, s.Bytes), SpMM: s.Usage.SpMM, sampledWork: sampledWorkOf(&s.Counts, s.Train), SlowestPart: s.Slowest}
+	line.DeviceSeconds.Gradients = s.Gradients.Time[gpu.PhaseTransfer].Seconds()
+	if s.Eval {
+		line.metricsScores = &metricsScores{s.Metrics.Train, s.Metrics.Val, s.Metrics.Test, (*lossValue)(s.ValLoss)}
+	}
+	if n := len(s.Parts); n > 1 && n <= maxPartsInMetrics {
+		for _, u := range s.Parts {
+			line.PartSeconds = append(line.PartSeconds, phaseTimesOf(u))
+		}
+	}
+	return line
+}
+
+// AppendSampled writes the line of one epoch of sampled training, as Append does.
+func (m *Metrics) AppendSampled(s minibatch.EpochStats) error {
+	return m.append(s.Epoch, sampledLineOf(&s))
+}
+
+// AppendSampled writes the values of one epoch of sampled training, as Append does, and how many edges were sampled per second.
+func (f *Events) AppendSampled(s minibatch.EpochStats) error {
+	rate := sampledWorkOf(&s.Counts, s.Train).EdgesPerS
+	return f.append(curves{s.Epoch, s.Loss, s.Train, s.Eval, s.Metrics, s.ValLoss}, scalar("sampling/edges_per_second", rate),
+		scalar("sampling/rows_read", float64(s.Rows.Read)), scalar("sampling/rows_fetched", float64(s.Rows.Fetched)))
+}
+
+// runSampling is what the steps of a run were, and what they have done in all.
+type runSampling struct {
+	BatchSize int    `json:"batch_size"`
+	Fanout    string `json:"fanout"` // nearest the roots first
+	Sampling  string `json:"sampling"`
+	sampledWork
+}
+
+// AddSampling adds what steps have done to the result of a run that trained on samples.
+func (r *Result) AddSampling(cfg *Config, t *minibatch.Totals) {
+	r.Sampling = &runSampling{cfg.BatchSize, cfg.Fanout.String(), cfg.Sampling.String(), sampledWorkOf(&t.Counts, t.TrainTime)}
+	r.Bytes = sampledBytes(t.Usage, t.Bytes)
+}
+
+// EdgeRate writes how many edges are sampled in a second.
+func EdgeRate(perSecond float64) string { return number.Rate(perSecond/1e6, "M edges") }

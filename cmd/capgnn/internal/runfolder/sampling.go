@@ -1,0 +1,253 @@
+package runfolder
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/gnn"
+)
+
+// Names of options that only sampled training has.
+const (
+	batchSize = "batch-size"
+	fanOut    = "fanout"
+	sampling  = "sampling"
+)
+
+// Sampled training where nothing is said.
+const (
+	sampledEpochs    = 30
+	sampledEvalEvery = 1
+	sampledLR        = 0.003 // of adam and adamw
+	samplingDefault  = "default"
+	defaultPrefetch  = 3
+)
+
+// allNeighbours is the fan-out that takes every in-neighbour, as text and as a number.
+const (
+	allNeighbours = "all"
+	AllNeighbours = math.MaxInt32
+)
+
+// maxPrefetch bounds how many steps are made ahead: each takes memory, and more than a few hide nothing.
+const maxPrefetch = 64
+
+// Sampling is how the steps of sampled training are made.
+type Sampling struct {
+	Name     string // of the settings that the others begin with
+	Local    bool   // every part takes its roots from its own training vertices; else all parts share those of a step
+	Prefetch int    // steps that are made before they are computed
+}
+
+// samplings are the settings by name.
+var samplings = []Sampling{
+	{Name: samplingDefault, Prefetch: defaultPrefetch},
+	{Name: "distdgl", Local: true, Prefetch: defaultPrefetch},
+}
+
+// SamplingNames are the names that --sampling takes.
+func SamplingNames() []string {
+	names := make([]string, len(samplings))
+	for i, s := range samplings {
+		names[i] = s.Name
+	}
+	return names
+}
+
+// parseSampling reads NAME[,key=value...].
+func parseSampling(text string) (Sampling, error) {
+	name, rest, more := strings.Cut(text, ",")
+	at := slices.IndexFunc(samplings, func(s Sampling) bool { return s.Name == name })
+	if at < 0 {
+		return Sampling{}, fmt.Errorf("%s is not one of %s", term.Quoted(name, SamplingNames()), strings.Join(SamplingNames(), ", "))
+	}
+	s := samplings[at]
+	if !more {
+		return s, nil
+	}
+	seen := map[string]bool{}
+	for item := range strings.SplitSeq(rest, ",") {
+		key, value, _ := strings.Cut(item, "=")
+		if seen[key] {
+			return s, fmt.Errorf("%s is said twice", key)
+		}
+		seen[key] = true
+		if err := s.set(key, value); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
+}
+
+// samplingKeys are the keys behind the name.
+var samplingKeys = []string{"roots", "place", "fetch", "prefetch"}
+
+// set changes one of the settings.
+func (s *Sampling) set(key, value string) error {
+	oneOf := func(choices ...string) error {
+		if slices.Contains(choices, value) {
+			return nil
+		}
+		return fmt.Errorf("%s=%s: want %s", key, value, strings.Join(choices, " or "))
+	}
+	switch key {
+	case "roots":
+		s.Local = value == "local"
+		return oneOf("global", "local")
+	case "place":
+		return oneOf("batch")
+	case "fetch":
+		return oneOf("demand")
+	case "prefetch":
+		n, err := strconv.Atoi(value)
+		if err != nil || n < 1 || n > maxPrefetch {
+			return fmt.Errorf("prefetch=%s: want a number of steps from 1 to %d", value, maxPrefetch)
+		}
+		s.Prefetch = n
+		return nil
+	}
+	return fmt.Errorf("no key %s: these are %s", term.Quoted(key, samplingKeys), strings.Join(samplingKeys, ", "))
+}
+
+// String spells everything out, so that a run can be repeated where other settings are the default.
+func (s Sampling) String() string {
+	roots := "global"
+	if s.Local {
+		roots = "local"
+	}
+	return fmt.Sprintf("%s,roots=%s,place=batch,fetch=demand,prefetch=%d", s.Name, roots, s.Prefetch)
+}
+
+// parseFanout reads a fan-out for each layer, nearest the roots first; "" is nil: by the model and the features.
+func parseFanout(text string) ([]int, error) {
+	if text == "" {
+		return nil, nil
+	}
+	var out []int
+	for item := range strings.SplitSeq(text, ",") {
+		if item = strings.TrimSpace(item); item == allNeighbours {
+			out = append(out, AllNeighbours)
+			continue
+		}
+		n, err := strconv.ParseUint(item, 10, 31)
+		if err != nil || n == 0 || n >= AllNeighbours {
+			return nil, fmt.Errorf("%q is not a number of neighbours from 1 on, or all: give one for each layer, such as 15,10,5", item)
+		}
+		out = append(out, int(n))
+	}
+	return out, nil
+}
+
+// formatFanout is the inverse of parseFanout.
+func formatFanout(fanout []int) string {
+	items := make([]string, len(fanout))
+	for i, n := range fanout {
+		if items[i] = strconv.Itoa(n); n == AllNeighbours {
+			items[i] = allNeighbours
+		}
+	}
+	return strings.Join(items, ",")
+}
+
+// SettleFanout records the fan-outs of a sampled run that says none: 15, 10 and then 5, the last one all where the sums over the neighbours'
+// features are made once, because then no row of a neighbour is read there.
+func (c *Config) SettleFanout(sparse bool) {
+	if !c.Sampled() || c.Fanout.Value != nil {
+		return
+	}
+	fanout := []int{15, 10}
+	for len(fanout) < c.Layers {
+		fanout = append(fanout, 5)
+	}
+	fanout = fanout[:c.Layers]
+	if c.Model != string(gnn.GAT) && !c.Savings.NoPrecompute && (!sparse || c.Savings.NoSparse) {
+		fanout[c.Layers-1] = AllNeighbours
+	}
+	c.Set(fanOut, formatFanout(fanout))
+}
+
+// Sampled reports whether the run trains on mini-batches of sampled neighbours.
+func (c *Config) Sampled() bool { return c.BatchSize > 0 }
+
+// SampledDefault returns the settings of a run where nothing is said but that it is sampled, and with what optimiser.
+func SampledDefault(optimizer string) Config {
+	c := Default()
+	c.Epochs, c.EvalEvery = sampledEpochs, sampledEvalEvery
+	if optimizer != string(gnn.SGD) {
+		c.LR = sampledLR
+	}
+	c.Set(sampling, c.Sampling.Value.String())
+	return c
+}
+
+// SpellSampling spells --sampling out, as config.yaml has it.
+func (c *Config) SpellSampling() {
+	if c.Sampled() && c.Sampling.err == nil {
+		c.Set(sampling, c.Sampling.Value.String())
+	}
+}
+
+// ofFullBatch are the options that say how full-batch training lays out vertices, what it prunes, and how it exchanges rows.
+var ofFullBatch = append([]string{"cost", "no-move", "max-prune", "prune", "prune-score", "rescale", "no-needed-rows", "no-fold-scale", "no-reuse"}, CacheOptions...)
+
+// checkSampling looks at the options of sampled training, and at those that it does not have.
+func (c *Config) checkSampling(p *problems) {
+	p.within(batchSize, c.BatchSize, 0, math.MaxInt32)
+	p.within("checkpoint-every", c.CheckpointEvery.Steps, 0, math.MaxInt32)
+	if err := c.Fanout.err; err != nil {
+		p.add("--%s: %w", fanOut, err)
+	}
+	if err := c.Sampling.err; err != nil {
+		p.add("--%s: %w", sampling, err)
+	}
+	if c.BatchSize == 0 {
+		if list := c.sampledOnly(); list != "" {
+			p.add("%s: for sampled training only: give --batch-size, too, such as --batch-size 1024", list)
+		}
+		return
+	}
+	if n := len(c.Fanout.Value); n > 0 && n != c.Layers {
+		p.add("--%s %s: %s for %s: give one for each layer, nearest the roots first", fanOut, c.Fanout, term.Counted(n, "fan-out"), term.Counted(c.Layers, "layer"))
+	}
+	if list := c.fullBatchOnly(); list != "" {
+		p.add("with --batch-size %d leave %s away: for full-batch training only", c.BatchSize, list)
+	}
+}
+
+// sampledOnly lists what is set that only sampled training has.
+func (c *Config) sampledOnly() string {
+	list := c.changed(func(o Option) bool { return o.Sampled })
+	if c.CheckpointEvery.Steps > 0 {
+		list = append(list, fmt.Sprintf("--checkpoint-every %s", c.CheckpointEvery))
+	}
+	return strings.Join(list, " ")
+}
+
+// fullBatchOnly lists what is set that only full-batch training has.
+func (c *Config) fullBatchOnly() string {
+	list := c.changed(func(o Option) bool { return slices.Contains(ofFullBatch, o.Name) })
+	if c.Order != OrderAuto && c.Order != OrderNone {
+		list = append(list, "--order "+c.Order)
+	}
+	return strings.Join(list, " ")
+}
+
+// changed lists options that are not at their default.
+func (c *Config) changed(among func(Option) bool) []string {
+	defaults := Default()
+	var list []string
+	for _, o := range Options {
+		switch v := o.Value(c); {
+		case !among(o) || v == o.Value(&defaults):
+		case v == true:
+			list = append(list, "--"+o.Name)
+		default:
+			list = append(list, fmt.Sprintf("--%s %v", o.Name, v))
+		}
+	}
+	return list
+}

@@ -1,0 +1,143 @@
+package runfolder
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"capgnn/cmd/capgnn/internal/term"
+)
+
+// sampledBy returns settings with the given options.
+func sampledBy(options ...string) Config {
+	c := SampledDefault("adam")
+	c.Dataset, c.BatchSize = "cora", 1024
+	for i := 0; i < len(options); i += 2 {
+		at := slices.IndexFunc(Options, func(o Option) bool { return o.Name == options[i] })
+		if err := Options[at].Set(&c, options[i+1]); err != nil {
+			panic(err)
+		}
+	}
+	return c
+}
+
+func TestSampledSettings(t *testing.T) {
+	for _, tc := range []struct {
+		want    string // "" = valid
+		options []string
+	}{
+		{"", nil},
+		{"", []string{"fanout", "15,10,all", "sampling", "distdgl"}},
+		{"", []string{"fanout", " 15, 10,1000 ", "sampling", "distdgl,roots=global,place=batch,fetch=demand,prefetch=64"}},
+		{"", []string{"checkpoint-every", "500steps"}},
+		{"", []string{"batch-size", "0", "sampling", "default"}},
+		{"--fanout 15,10: 2 fan-outs for 3 layers: give one for each layer", []string{"fanout", "15,10"}},
+		{`--fanout: "0" is not a number of neighbours from 1 on, or all`, []string{"fanout", "15,10,0"}},
+		{`--fanout: "-1" is not`, []string{"fanout", "15,10,-1"}},
+		{`--fanout: "x" is not`, []string{"fanout", "15,x,5"}},
+		{`--fanout: "" is not`, []string{"fanout", "15,10,"}},
+		{`--fanout: "1.5" is not`, []string{"fanout", "15,10,1.5"}},
+		{`--fanout: "2147483647" is not`, []string{"fanout", "15,10,2147483647"}},
+		{"--batch-size -1 is not in [0,", []string{"batch-size", "-1"}},
+		{"--fanout 15,10,5: for sampled training only: give --batch-size", []string{"batch-size", "0", "sampling", "default", "fanout", "15,10,5"}},
+		{"--sampling distdgl: for sampled training only", []string{"batch-size", "0", "sampling", "distdgl"}},
+		{"--checkpoint-every 500steps: for sampled training only", []string{"batch-size", "0", "sampling", "default", "checkpoint-every", "500steps"}},
+		{"--checkpoint-every -500 is not in", []string{"checkpoint-every", "-500steps"}},
+		{"with --batch-size 1024 leave --staleness 2 away: for full-batch training only", []string{"staleness", "2"}},
+		{"--cache lru", []string{"cache", "lru"}},
+		{"--max-prune 0.25 --halo-dtype bf16", []string{"halo-dtype", "bf16", "max-prune", "0.25"}},
+		{"--order community", []string{"order", "community"}},
+		{"", []string{"order", "none"}},
+		{"leave --no-move away: for", []string{"no-move", "true"}},
+		{`--sampling: "distdlg" (did you mean distdgl?) is not one of default, distdgl`, []string{"sampling", "distdlg"}},
+		{`--sampling: "" is not one of`, []string{"sampling", ""}},
+		{`--sampling: no key "root" (did you mean roots?): these are roots, place, fetch, prefetch`, []string{"sampling", "default,root=local"}},
+		{`--sampling: roots=here: want global or local`, []string{"sampling", "default,roots=here"}},
+		{`--sampling: place=home: want batch`, []string{"sampling", "default,place=home"}},
+		{`--sampling: fetch=planned: want demand`, []string{"sampling", "default,fetch=planned"}},
+		{`--sampling: prefetch=0: want a number of steps from 1 to 64`, []string{"sampling", "default,prefetch=0"}},
+		{`--sampling: roots is said twice`, []string{"sampling", "default,roots=local,roots=global"}},
+		{`--sampling: no key ""`, []string{"sampling", "default,"}},
+	} {
+		c := sampledBy(tc.options...)
+		err := c.Validate()
+		if tc.want == "" && err != nil || tc.want != "" && (term.ExitCode(err) != term.ExitUsage || !strings.Contains(term.OneLine(err), tc.want)) {
+			t.Errorf("%v: got %v, want %q", tc.options, err, tc.want)
+		}
+	}
+}
+
+func TestSpelledSamplingReadsBack(t *testing.T) {
+	for _, text := range []string{"default", "distdgl", "distdgl,prefetch=7", "default,roots=local"} {
+		s, err := parseSampling(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err := parseSampling(s.String()); err != nil || again != s {
+			t.Errorf("%s: %s reads as %v, %v", text, s, again, err)
+		}
+	}
+}
+
+func TestSettleFanout(t *testing.T) {
+	for _, tc := range []struct {
+		want    string
+		sparse  bool
+		options []string
+	}{
+		{"15,10,all", false, nil},
+		{"15,10,5", true, nil},
+		{"15,10,all", true, []string{"no-sparse", "true"}},
+		{"15,10,5", false, []string{"no-precompute", "true"}},
+		{"15,10,5", false, []string{"model", "gat"}},
+		{"all", false, []string{"layers", "1"}},
+		{"15,all", false, []string{"layers", "2"}},
+		{"15,10", false, []string{"layers", "2", "model", "gat"}},
+		{"15,10,5,5,all", false, []string{"layers", "5"}},
+		{"7,6,5", false, []string{"fanout", "7,6,5"}},
+		{"", false, []string{"batch-size", "0"}},
+	} {
+		c := sampledBy(tc.options...)
+		if c.SettleFanout(tc.sparse); c.Fanout.String() != tc.want {
+			t.Errorf("%v, sparse %t: got %s, want %s", tc.options, tc.sparse, c.Fanout, tc.want)
+		}
+	}
+}
+
+// A config file of a full-batch run says nothing of sampling, so that it is the file it was; a sampled run's says all of it.
+func TestConfigFileOfSampledRun(t *testing.T) {
+	full := Default()
+	for _, c := range []struct {
+		config Config
+		says   bool
+	}{{full, false}, {sampledBy("sampling", "distdgl", "checkpoint-every", "500steps"), true}} {
+		data, err := FormatConfig(&c.config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range []string{"batch-size: 1024\n", "sampling: distdgl\n", "checkpoint-every: 500steps\n", "fanout: \"\"\n"} {
+			if strings.Contains(string(data), line) != c.says {
+				t.Errorf("%q is there: %t, want %t, in\n%s", line, !c.says, c.says, data)
+			}
+		}
+		if !c.says && !strings.Contains(string(data), "checkpoint-every: 10\n") {
+			t.Errorf("no checkpoint-every: 10 in\n%s", data)
+		}
+	}
+}
+
+func TestForgetMode(t *testing.T) {
+	c := sampledBy("fanout", "7,6,5", "sampling", "distdgl")
+	c.PlanKey, c.Order = "abc", OrderNone
+	c.BatchSize = 0
+	Forget(&c, []string{"batch-size"})
+	if c.PlanKey != "" || c.Order != OrderAuto || c.Validate() != nil {
+		t.Errorf("a full-batch run after a sampled one: %v, plan %q, order %s", c.Validate(), c.PlanKey, c.Order)
+	}
+	c = Default()
+	c.Dataset, c.Order, c.PlanKey, c.BatchSize = "cora", OrderCommunity, "abc", 512
+	Forget(&c, []string{"batch-size"})
+	if err := c.Validate(); err != nil || c.PlanKey != "" {
+		t.Errorf("a sampled run after a full-batch one: %v, plan %q", err, c.PlanKey)
+	}
+}

@@ -1,0 +1,58 @@
+package training
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"capgnn/cmd/capgnn/internal/runfolder"
+	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/pipeline"
+)
+
+// job is a run that is placed on its devices: its trainer, and the files that grow while it trains.
+type job struct {
+	run     func(context.Context) (*pipeline.Result, error)
+	reached func(*pipeline.Result) string // says where an interrupted run stands
+	placed  func() error                  // gives up what is only needed until the run is placed
+	close   func() error                  // ends the trainer
+	total   int64                         // of what is counted while it trains
+	unit    string
+	metrics *runfolder.Metrics
+	events  *runfolder.Events
+}
+
+// files returns those that grow while the run trains.
+func (t *Run) files() (*runfolder.Metrics, *runfolder.Events) {
+	return &runfolder.Metrics{Path: t.Dir.Metrics(), Policy: t.Config.Cache, Staleness: t.Config.Staleness.Value},
+		&runfolder.Events{Dir: t.Dir, Metric: runfolder.MetricName(t.Data.Problem)}
+}
+
+// fullBatchJob places the run on its devices, together with other ranks if there are some.
+func (t *Run) fullBatchJob(ctx context.Context) (*job, error) {
+	whole := context.WithoutCancel(ctx) // an interruption is for the epochs
+	metrics, events := t.files()
+	opt, err := t.options(func(s pipeline.EpochStats) error { return errors.Join(metrics.Append(s), events.Append(s)) })
+	if err == nil {
+		opt.Init, err = t.loadInitial(opt.Model)
+	}
+	if err := t.agree(whole, err); err != nil {
+		return nil, err
+	}
+	if err := t.shareInitial(whole, &opt); err != nil {
+		return nil, err
+	}
+	debug.FreeOSMemory() // what is left of the steps before
+	trainer, err := pipeline.New(ctx, t.Data.Problem, opt)
+	if err != nil {
+		return nil, t.failed(t.BeforeTraining(term.AsUsage(t.Explain(err))))
+	}
+	metrics.Period = t.fixedPeriod(trainer.Caches())
+	t.layout.Release()
+	t.sayWaits(trainer)
+	return &job{run: trainer.Run, placed: t.Data.Release, close: trainer.Close, total: int64(t.Config.Epochs), unit: "epochs", metrics: metrics, events: events,
+		reached: func(r *pipeline.Result) string {
+			return fmt.Sprintf("after epoch %d of %d", r.Epochs, t.Config.Epochs)
+		}}, nil
+}

@@ -1,0 +1,179 @@
+package training
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"capgnn/cmd/capgnn/internal/devices"
+	"capgnn/cmd/capgnn/internal/runfolder"
+	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/gnn"
+	"capgnn/internal/number"
+	"capgnn/minibatch"
+	"capgnn/pipeline"
+)
+
+// settleSampled settles what sampled training takes from the data: fan-outs. Vertices stay in the order of the data set.
+func (t *Run) settleSampled() {
+	if !t.Config.Sampled() {
+		return
+	}
+	p := t.Data.Problem
+	t.Config.Order = runfolder.OrderNone
+	t.Config.SettleFanout(p.Features.Sparse())
+}
+
+// settleShares settles which share of a step's roots each part computes: by the speed of its device, unless parts take roots of their own.
+func (t *Run) settleShares(ctx context.Context) error {
+	if t.Parts == 1 || t.Config.Sampling.Value.Local {
+		return nil
+	}
+	profile := t.Profile
+	if t.Config.Targets == "" {
+		var err error
+		if profile, err = t.knownDevices(ctx); err != nil {
+			return err
+		}
+	}
+	var err error
+	t.shares, err = t.targets(profile)
+	return err
+}
+
+// sampledOptions returns what decides how the trainer on samples lays out the problem, on devices that stand for those of the run.
+func (t *Run) sampledOptions() minibatch.Options {
+	p, c := t.Data.Problem, &t.Config
+	opt := minibatch.Options{
+		Model: c.Network(p.Features.Cols, p.Classes, p.Targets != nil), Optimizer: c.UpdateRule(), Epochs: c.Epochs, EvalEvery: c.EvalEvery, Patience: c.Patience,
+		Sampling: minibatch.Sampling{BatchSize: c.BatchSize, Fanout: c.Fanout.Value, Local: c.Sampling.Value.Local, Prefetch: c.Sampling.Value.Prefetch},
+		Shares:   t.shares, Storage: c.ElementType(), Lock: devices.LockFor(t.Specs),
+		Savings: minibatch.Savings{NoPrecompute: c.Savings.NoPrecompute, NoTransformFirst: c.Savings.NoTransformFirst, NoSparse: c.Savings.NoSparse, NoFuse: c.Savings.NoFuse},
+	}
+	if t.Plan != nil {
+		opt.Part = t.Plan.Part
+	}
+	for part := range t.Parts {
+		opt.Devices = append(opt.Devices, t.Devices[t.deviceOf(part)])
+	}
+	return opt
+}
+
+// sampledJob places the run on its devices and returns what trains it on samples.
+func (t *Run) sampledJob(ctx context.Context) (*job, error) {
+	metrics, events := t.files()
+	steps := t.stepsPerEpoch()
+	watch := &sampledWatch{run: t, steps: steps, board: newBoard(t)}
+	opt := t.sampledOptions()
+	opt.CheckpointDir, opt.Resume, opt.Identity = t.Dir.Checkpoints(), t.Resume, t.identity()
+	opt.CheckpointEvery, opt.CheckpointSteps = checkpoints(t.Config.CheckpointEvery, steps)
+	opt.Log = slog.New(&term.NoteHandler{Console: t.Console})
+	opt.OnStep = watch.step
+	opt.OnEpoch = func(s minibatch.EpochStats) error {
+		watch.epoch(s)
+		if err := metrics.AppendSampled(s); err != nil {
+			return err
+		}
+		return events.AppendSampled(s)
+	}
+	opt.OnBest = func(epoch int, w *gnn.Weights) error {
+		return gnn.WriteSafetensors(t.Dir.Best(), w, t.metadata(epoch))
+	}
+	var err error
+	if opt.Init, err = t.loadInitial(opt.Model); err != nil {
+		return nil, err
+	}
+	trainer, err := minibatch.New(ctx, t.Data.Problem, opt)
+	if err != nil {
+		return nil, t.BeforeTraining(term.AsUsage(t.Explain(err)))
+	}
+	t.Console.OnStop("after this step")
+	return &job{total: int64(t.Config.Epochs) * int64(steps), unit: "steps", metrics: metrics, events: events, reached: watch.reached,
+		placed: func() error { return nil }, // steps read the graph and the features
+		close:  func() error { return errors.Join(trainer.Close(), t.Data.Release()) },
+		run: func(ctx context.Context) (*pipeline.Result, error) {
+			r, err := trainer.Run(ctx)
+			if err != nil {
+				return nil, err
+			}
+			t.sampled = &r.Totals
+			return asResult(r), nil
+		}}, nil
+}
+
+// stepsPerEpoch returns how many steps an epoch has.
+func (t *Run) stepsPerEpoch() int {
+	n := t.Data.Problem.TrainingVertices()
+	return max(1, (n+t.Config.BatchSize-1)/t.Config.BatchSize)
+}
+
+// checkpoints returns how many epochs, and inside an epoch how many steps, lie between checkpoints.
+func checkpoints(c runfolder.Cadence, stepsPerEpoch int) (epochs, steps int) {
+	switch {
+	case c.Steps == 0:
+		return c.Epochs, 0
+	case c.Steps < stepsPerEpoch:
+		return 1, c.Steps
+	}
+	return c.Steps / stepsPerEpoch, 0
+}
+
+// asResult returns what both trainers leave behind.
+func asResult(r *minibatch.Result) *pipeline.Result {
+	return &pipeline.Result{Epochs: r.Epochs, FinalLoss: r.FinalLoss, Best: r.Best, Last: r.Last, BestEpoch: r.BestEpoch, MetricName: r.MetricName, Stopped: r.Stopped,
+		EpochTime: r.EpochTime, Totals: pipeline.Totals{Usage: r.Usage, Gradients: r.Gradients, EvalTime: r.EvalTime}, PeakHost: r.PeakHost, PeakDevice: r.PeakDevice,
+		WeightsSHA: r.WeightsSHA, Weights: r.Weights, BestWeights: r.BestWeights}
+}
+
+// sampledWatch shows how far a run on samples has come.
+type sampledWatch struct {
+	run   *Run
+	steps int
+	board *board
+	last  minibatch.Progress
+	loss  float64 // of the last epoch
+	val   *float64
+	some  bool // there was one
+}
+
+// step is called behind every step.
+func (w *sampledWatch) step(p minibatch.Progress) {
+	w.last = p
+	w.run.bar.At(int64(p.Epoch)*int64(w.steps)+int64(p.Step), w.detail(p))
+}
+
+// detail is what the bar says behind a step.
+func (w *sampledWatch) detail(p minibatch.Progress) string {
+	text := fmt.Sprintf("epoch %d/%d", p.Epoch+1, w.run.Config.Epochs)
+	if p.Elapsed > 0 {
+		text += "  " + runfolder.EdgeRate(float64(p.Edges)*float64(w.run.Parts)/p.Elapsed.Seconds())
+	}
+	if w.some {
+		text += "  loss " + number.Plain.Text(w.loss)
+	}
+	if w.val != nil {
+		text += "  val " + term.Score(w.val)
+	}
+	return text
+}
+
+// epoch is called behind every epoch.
+func (w *sampledWatch) epoch(s minibatch.EpochStats) {
+	if w.loss, w.some = s.Loss, true; s.Eval {
+		w.val = s.Metrics.Val
+	}
+	w.board.add(s.Train, s.Parts, nil)
+	w.run.bar.Table = w.board.lines(time.Now())
+	w.last = minibatch.Progress{Epoch: s.Epoch, Step: w.steps, Steps: w.steps, Edges: s.Edges / int64(w.run.Parts), Elapsed: s.Train}
+	w.run.bar.At(int64(s.Epoch+1)*int64(w.steps), w.detail(w.last))
+}
+
+// reached says where a run stands that was interrupted.
+func (w *sampledWatch) reached(r *pipeline.Result) string {
+	if w.last.Step == 0 || w.last.Step == w.steps || w.last.Epoch < r.Epochs {
+		return fmt.Sprintf("after epoch %d of %d", r.Epochs, w.run.Config.Epochs)
+	}
+	return fmt.Sprintf("in epoch %d of %d, after step %d of %d", w.last.Epoch+1, w.run.Config.Epochs, w.last.Step, w.steps)
+}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/cmd/capgnn/internal/training"
+)
+
+// printSampled writes the plan of a run on samples, and whether it fits: one JSON line, or the answers, with buffers also what memory is for.
+func printSampled(ctx context.Context, t *training.Run, p *training.SampledPlan, buffers bool) error {
+	k, misfit := t.Console, t.FitSampled(ctx, p)
+	if k.JSON {
+		return errors.Join(json.NewEncoder(k.Out).Encode(p), misfit)
+	}
+	if err := sampledAnswers(p, k.Out); err != nil {
+		return err
+	}
+	if buffers {
+		for i := range p.Parts {
+			if err := usesTable(fmt.Sprintf("part %d, %s", i, p.Parts[i].Device), &p.Parts[i].Amount, k.Out); err != nil {
+				return err
+			}
+		}
+		if err := usesTable("host memory", &p.Host, k.Out); err != nil {
+			return err
+		}
+	}
+	return misfit
+}
+
+// sampledAnswers says whether the run fits, what an epoch reads, and what memory it takes at most.
+func sampledAnswers(p *training.SampledPlan, w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	verdict := "yes"
+	if !p.Fits {
+		verdict = "no, it does not fit"
+	}
+	fmt.Fprintf(t, "fits\t%s\n", verdict)
+	fmt.Fprintf(t, "epoch\t%s of %s, fan-outs %s\n", term.Counted(p.Epoch.Steps, "step"), term.Counted(p.BatchSize, "root"), p.Fanout)
+	fmt.Fprintf(t, "\tabout %s edges are sampled, %s rows of features read\n", term.Grouped(p.Epoch.Edges), term.Grouped(p.Epoch.Rows))
+	if len(p.Parts) > 1 {
+		fmt.Fprintf(t, "\t%s of them fetched from other parts: %s by %s\n", term.Grouped(p.Epoch.Fetched), term.Size(p.Epoch.FetchedBytes), term.Counted(int(p.Epoch.Requests), "request"))
+	}
+	for i := range p.Parts {
+		name, m := "", &p.Parts[i]
+		if i == 0 {
+			name = "memory"
+		}
+		fmt.Fprintf(t, "%s\tpart %d, %s: at most %s of %s, %s of it slack\n", name, i, m.Device, term.Size(m.Bound), term.Size(m.Budget), term.Size(m.Slack))
+	}
+	fmt.Fprintf(t, "host memory\tat most %s, %s of it slack\n", term.Size(p.Host.Bound), term.Size(p.Host.Slack))
+	return t.Flush()
+}
+
+// usesTable writes what memory is for.
+func usesTable(of string, a *training.Amount, w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "\n%s\tat most\tslack\n", of)
+	for _, u := range a.Uses {
+		fmt.Fprintf(t, "  %s\t%s\t%s\n", u.Name, term.Size(u.Bound), term.Size(u.Slack))
+	}
+	return t.Flush()
+}

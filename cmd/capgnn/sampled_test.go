@@ -1,0 +1,121 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"capgnn/cmd/capgnn/internal/runfolder"
+	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/report"
+)
+
+// sampledArgs are those of a small run on samples: 11 steps an epoch.
+func sampledArgs(more ...string) []string {
+	return append([]string{"--dataset", "ok.npz", "--hidden", "16", "--batch-size", "4"}, more...)
+}
+
+// A run on samples leaves what every run leaves, with what steps have done, in words that the commands after it understand.
+func TestSampledRun(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	r := s.train(sampledArgs("--devices", "cpu:0,cpu:1", "--run-dir", "run")...)
+	if r.Epochs != 30 || r.Val == nil || *r.Val < 0.9 || r.Sampling == nil || r.Cache.Policy != "none" || r.Order != "none" || r.HaloRows != 0 {
+		t.Errorf("the result is %+v", r)
+	} else if w := r.Sampling; w.Steps != 30*11 || w.Fanout != "15,10,all" || w.Rows.Read != w.Rows.Local+w.Rows.Fetched || w.Rows.Fetched == 0 || w.Edges == 0 || r.Bytes.Rows == 0 {
+		t.Errorf("steps have done %+v, bytes %+v", w, r.Bytes)
+	}
+	run, err := runfolder.Dir(s.path("run")).Describe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(run.Epochs) != 30 || slices.ContainsFunc(run.Epochs, func(e report.Epoch) bool { return e.Steps != 11 || e.Val == nil || e.Rows["read"] == 0 }) {
+		t.Errorf("the epochs are %+v", run.Epochs)
+	}
+	for _, name := range []string{"config.yaml", "report.html", "model.safetensors", "last.safetensors", "plan.bin"} {
+		if !exists(s.path(filepath.Join("run", name))) {
+			t.Errorf("the run has no %s", name)
+		}
+	}
+	if again := s.train("--config", "run/config.yaml", "--run-dir", "again"); again.SHA256 != r.SHA256 {
+		t.Errorf("repeated by its config file: weights %s, were %s", again.SHA256, r.SHA256)
+	}
+	if done := s.train("--resume", "run", "--batch-size", "4", "--sampling", "default"); done.SHA256 != r.SHA256 {
+		t.Error("a finished run is not its result")
+	}
+	s.fails(term.ExitUsage, []string{"leave --batch-size away"}, "train", "--quiet", "--resume", "run", "--batch-size", "8")
+	s.must("predict", "--run", "run", "--what", "labels", "--out", "labels.csv", "--quiet")
+	labels, err := os.ReadFile(s.path("labels.csv"))
+	if err != nil || strings.Count(string(labels), "\n") < 60 {
+		t.Errorf("labels: %v\n%s", err, labels)
+	}
+	s.must("predict", "--run", "run", "--what", "embeddings", "--out", "hidden.npy", "--devices", "cpu:0,cpu:1", "--quiet")
+	s.must("report", "run", "again", "--out", "both.html", "--quiet")
+}
+
+// The config file of a run on samples trains full-batch with --batch-size 0, and the other way round; what one of them recorded does not stand in
+// the way of the other.
+func TestFromSampledToFullBatchAndBack(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	s.train(sampledArgs("--devices", "cpu:0,cpu:1", "--run-dir", "sampled", "--sampling", "distdgl", "--epochs", "3")...)
+	full := s.train("--config", "sampled/config.yaml", "--batch-size", "0", "--run-dir", "full")
+	if full.Sampling != nil || full.Epochs != 3 {
+		t.Errorf("full batch: %+v", full)
+	}
+	if back := s.train("--config", "full/config.yaml", "--batch-size", "4", "--run-dir", "back"); back.Sampling == nil || back.Epochs != 3 {
+		t.Errorf("sampled again: %+v", back)
+	}
+}
+
+// The weights are a function of the settings that decide them: threads, steps that are made ahead, links and another try change no bit.
+func TestSampledBits(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	for _, more := range [][]string{{"--model", "sage"}, {"--model", "gat", "--heads", "2", "--fanout", "2,1,2"}, {"--model", "gcn", "--sampling", "distdgl"}} {
+		want := ""
+		for i, devices := range []string{"cpu:0,threads=1,cpu:1,threads=1", "cpu:0,threads=2,cpu:1,threads=2", "cpu:0,threads=1,link=20MiB/s,cpu:1,threads=1,link=20MiB/s"} {
+			for _, prefetch := range []int{1, 3} {
+				name := "default"
+				if slices.Contains(more, "distdgl") {
+					name = "distdgl"
+				}
+				args := append(sampledArgs(more...), "--epochs", "3", "--devices", devices, "--sampling", fmt.Sprintf("%s,prefetch=%d", name, prefetch), "--run-dir", fmt.Sprint(more[1], i, prefetch))
+				if got := s.train(args...); want == "" {
+					want = got.SHA256
+				} else if got.SHA256 != want {
+					t.Errorf("%v on %s, prefetch %d: weights %s, want %s", more, devices, prefetch, got.SHA256, want)
+				}
+			}
+		}
+	}
+}
+
+// A run on samples whose steps do not fit says what does, in one line.
+func TestSampledDoesNotFit(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	for _, command := range []string{"train", "plan"} {
+		for want, more := range map[string][]string{
+			"give --batch-size":    {"--devices", "cpu:0,mem=30KiB", "--batch-size", "40", "--fanout", "all,all,all"},
+			"no --batch-size fits": {"--devices", "cpu:0,mem=6KiB"},
+		} {
+			args := append([]string{command, "--quiet"}, sampledArgs(more...)...)
+			_, stderr, code := s.run(args...)
+			if code != term.ExitDoesNotFit || !strings.Contains(stderr, want) || strings.Count(stderr, "\n") != 1 {
+				t.Errorf("%v: exit code %d, want 3 and %q: %s", args, code, want, stderr)
+			}
+			if fits := regexp.MustCompile(`give (--batch-size) (\d+),`).FindStringSubmatch(stderr); fits != nil {
+				s.must(append(args, fits[1:]...)...)
+			}
+		}
+	}
+}
