@@ -165,6 +165,7 @@ func (g *stage) room(d *draft, l *layout) error {
 	if g.gathers {
 		need = l.size
 	}
+	need = max(need, align) // a part without roots has steps without anything
 	if d.mem != nil {
 		have = gpu.Bytes(len(d.mem.Bytes()))
 	}

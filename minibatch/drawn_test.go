@@ -1,0 +1,126 @@
+package minibatch
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/gpu/host"
+	"capgnn/graph"
+	"capgnn/internal/fit"
+	"capgnn/internal/learn"
+	"capgnn/internal/long"
+	"capgnn/minibatch/sample"
+)
+
+// drawn is a run that nobody thought of.
+type drawn struct {
+	p    *learn.Problem
+	o    Options
+	name string
+}
+
+// draw draws run number k: models of 1 to 4 layers, fan-outs up to all, loops of every kind, sparse features, labels or targets, parts without
+// vertices, shares of nothing, batches of one root and of more than there are.
+func draw(t *testing.T, k int) drawn {
+	t.Helper()
+	r := rand.New(rand.NewPCG(19, uint64(k)))
+	kind := gnn.Kinds[k%len(gnn.Kinds)]
+	p, m := task{directed: r.IntN(2) == 0, multi: r.IntN(3) == 0, sparse: r.IntN(3) == 0, share: []float64{0.02, 0.3, 1}[r.IntN(3)], vertices: 20 + r.IntN(300)}.make(t, kind)
+	p.Loops = []graph.Loops{graph.LoopsKept, graph.LoopsAdded, graph.LoopsRemoved}[r.IntN(3)]
+	if r.IntN(3) == 0 {
+		p.Graph = withHubs(t, p.Graph)
+	}
+	m.Layers, m.Hidden, m.Heads, m.Dropout, m.Seed = 1+r.IntN(4), 4*(1+r.IntN(5)), []int{1, 4}[r.IntN(2)], []float64{0, 0.5}[r.IntN(2)], r.Uint64()
+	parts := []int{1, 2, 3, 5}[r.IntN(4)]
+	o := Options{Model: m, Optimizer: gnn.Optimizer{Kind: []gnn.OptimizerKind{gnn.Adam, gnn.AdamW, gnn.SGD}[r.IntN(3)], LR: 0.01}, Epochs: 2}
+	o.Devices, o.Part = devices(t, parts, host.Spec{}), make([]int32, p.Vertices())
+	if parts > 1 && r.IntN(4) == 0 {
+		o.Devices[1] = o.Devices[0]
+	}
+	full := 1 + r.IntN(parts) // the parts with vertices
+	for v := range o.Part {
+		o.Part[v] = int32(r.IntN(full))
+	}
+	s := &o.Sampling
+	s.BatchSize, s.Local = []int{1 + r.IntN(40), 20, 1 << 20}[r.IntN(3)], r.IntN(3) == 0
+	for range m.Layers {
+		s.Fanout = append(s.Fanout, []int{1, 2, 3, 10, sample.All}[r.IntN(5)])
+	}
+	if !s.Local && r.IntN(2) == 0 {
+		for range parts {
+			o.Shares = append(o.Shares, float64(r.IntN(3)))
+		}
+		o.Shares[r.IntN(parts)] = 1.5
+	}
+	o.Savings = Savings{NoPrecompute: r.IntN(3) == 0, NoTransformFirst: r.IntN(3) == 0, NoSparse: r.IntN(3) == 0, NoFuse: r.IntN(3) == 0}
+	if kind != gnn.GAT && r.IntN(4) == 0 {
+		o.Storage = gpu.BF16
+	}
+	return drawn{p, o, fmt.Sprintf("run %d: %+v, %d vertices (%d train), loops %v, sparse %t, %d parts (%d with vertices), shares %v, %+v, %+v, %v", k, m, p.Vertices(),
+		p.TrainingVertices(), p.Loops, p.Features.Sparse(), parts, full, o.Shares, o.Sampling, o.Savings, o.Storage)}
+}
+
+// Any run gives the same bits with other threads, samplers and slots, and when it is interrupted anywhere and resumed; and the gradient of a
+// step is that of one part, which shares no work.
+func TestDrawnRuns(t *testing.T) {
+	runs := 60
+	if long.Wanted() {
+		runs = 600
+	}
+	for k := range runs {
+		d := draw(t, k)
+		if d.p.TrainingVertices() == 0 {
+			continue
+		}
+		want := trained(t, d.p, d.o)
+		if want.Roots != int64(2*d.p.TrainingVertices()) {
+			t.Errorf("%s: %d roots", d.name, want.Roots)
+		}
+		o := d.o
+		o.Devices = devices(t, len(o.Devices), host.Spec{Threads: 2, Latency: time.Duration(k%3) * 10 * time.Microsecond})
+		o.Sampling.Prefetch, o.Sampling.Samplers = 1+k%4, 1+k%3
+		o.CheckpointDir, o.Resume, o.Identity = t.TempDir(), true, "id"
+		r := rand.New(rand.NewPCG(20, uint64(k)))
+		for {
+			tr, err := New(t.Context(), d.p, o)
+			if err != nil {
+				t.Fatalf("%s: %v", d.name, err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			left := 1 + r.IntN(3*tr.roots.steps)
+			tr.o.OnStep = func(Progress) {
+				if left--; left == 0 {
+					cancel()
+				}
+			}
+			got, err := tr.Run(ctx)
+			tr.Close()
+			cancel()
+			if err != nil {
+				t.Fatalf("%s: %v", d.name, err)
+			}
+			if got.Stopped == fit.Interrupted {
+				continue
+			}
+			if got.WeightsSHA != want.WeightsSHA || got.FinalLoss != want.FinalLoss || got.Edges != want.Edges {
+				t.Errorf("%s: %s, loss %v, %d edges with %+v, want %s, %v, %d", d.name, got.WeightsSHA, got.FinalLoss, got.Edges, o.Sampling, want.WeightsSHA, want.FinalLoss, want.Edges)
+			}
+			break
+		}
+		if !d.o.Sampling.Local && d.o.Storage == gpu.FP32 {
+			from, step := want.Weights, r.IntN(100)
+			got := gradient(t, d.p, d.o, step, from)
+			one := d.o
+			one.Devices, one.Part, one.Shares = one.Devices[:1], nil, nil
+			closeTo(t, fmt.Sprintf("%s: step %d", d.name, step), got, gradient(t, d.p, one, step, from), gnn.NewWeights(d.o.Model), 2e-5)
+		}
+		for _, dev := range append(o.Devices, d.o.Devices...) {
+			dev.Close()
+		}
+	}
+}
