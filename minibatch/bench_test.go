@@ -29,9 +29,13 @@ func BenchmarkEpoch(b *testing.B) {
 	for v := range s.Labels {
 		p.Train = append(p.Train, v%3 != 0)
 	}
-	for _, fan := range [][]int{{15, 10, 5}, {15, 10, sample.All}} {
-		b.Run(fmt.Sprint(fan), func(b *testing.B) {
-			m := gnn.Config{Kind: gnn.SAGE, Layers: 3, Hidden: 256, In: s.Cols, Out: s.Classes, Dropout: 0.5, Seed: 1}
+	for _, fan := range [][]int{{15, 10, 5}, {15, 10, sample.All}, {10, 25}, {10, sample.All}} {
+		hidden := 256
+		if len(fan) == 2 {
+			hidden = 64
+		}
+		b.Run(fmt.Sprintf("%dx%d/%v", len(fan), hidden, fan), func(b *testing.B) {
+			m := gnn.Config{Kind: gnn.SAGE, Layers: len(fan), Hidden: hidden, In: s.Cols, Out: s.Classes, Dropout: 0.5, Seed: 1}
 			o := Options{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.003}, Epochs: 1 + b.N, Devices: devices(b, 1, host.Spec{Threads: 2}), Sampling: Sampling{BatchSize: 1024, Fanout: fan}}
 			if o.Devices[0].Memory().Budget < 4<<30 {
 				b.Log("memory", o.Devices[0].Memory().Budget)
