@@ -7,6 +7,7 @@ import (
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/graph"
+	"capgnn/hostmem"
 	"capgnn/internal/learn"
 	"capgnn/minibatch/sample"
 )
@@ -119,8 +120,13 @@ func (d *design) input() (in gnn.Input) {
 // stageOf returns what makes the drafts of a part, but for ÂX.
 func (d *design) stageOf(p *learn.Problem, o *Options, part int) stage {
 	info, tables := o.Devices[part].Info(), d.tables(p, o.Model.Kind)
+	lock := o.Lock
+	lock.Optional = true // slower, not wrong
+	if info.Kind == gpu.CPU {
+		lock = hostmem.LockOptions{Heap: true} // which copies from any memory
+	}
 	return stage{part: part, device: info.Name, p: p, parts: len(o.Devices), scaling: d.scaling, aims: d.aims, sums: d.sums, tables: tables,
-		gathers: info.Kind != gpu.CPU || !allLie(tables), home: o.Part, lock: o.Lock}
+		gathers: info.Kind != gpu.CPU || !allLie(tables), home: o.Part, lock: lock}
 }
 
 // allLie reports whether tables are memory that devices can be given the ids of rows of.

@@ -99,6 +99,11 @@ func (t *Trainer) place(ctx context.Context) error {
 		parts = append(parts, reduce.Part{Compute: w.compute, Queues: w.queues, Waits: &w.waits, Weights: w.params.Flat, Gradients: w.grads.Flat, Reach: t.reach(w), Owner: w.owner})
 	}
 	t.reduce = reduce.New(t.hub, parts, division)
+	for i, w := range t.workers {
+		lock := w.locking(t.o.Lock)
+		w.lossHost = lock(w.lossHost)
+		t.reduce.Lock(i, lock)
+	}
 	for _, w := range t.workers {
 		if err := w.sync(); err != nil {
 			return err

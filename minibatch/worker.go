@@ -30,6 +30,7 @@ type worker struct {
 	loss          gpu.Array[float64] // of the steps of a stretch
 	lossHost      []byte             // the same
 
+	pinned []*hostmem.Pinned
 	bufs   []gpu.Buffer
 	failed error // of alloc
 	counts Counts
@@ -47,6 +48,21 @@ func (w *worker) alloc(size gpu.Bytes, name string) gpu.Buffer {
 	}
 	w.bufs = append(w.bufs, b)
 	return b
+}
+
+// locking returns what replaces memory by page-locked memory of its size, where there is a driver that gives it: a GPU's queue is parked while it copies to other memory.
+func (w *worker) locking(o hostmem.LockOptions) func(mem []byte) []byte {
+	return func(mem []byte) []byte {
+		if len(mem) == 0 || o.Pinner == nil {
+			return mem
+		}
+		p, err := hostmem.NewPinned(w.waits.Device, "loss, gradients and weights", int64(len(mem)), o)
+		if err != nil {
+			return mem
+		}
+		w.pinned = append(w.pinned, p)
+		return p.Bytes()
+	}
 }
 
 // upload enqueues the way of numbers to the device.
@@ -121,6 +137,9 @@ func (w *worker) close() bool {
 	}
 	for _, b := range w.bufs {
 		b.Free()
+	}
+	for _, p := range w.pinned {
+		p.Close()
 	}
 	return true
 }

@@ -1,0 +1,77 @@
+//go:build cuda
+
+package minibatch
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/gpu/cuda"
+	"capgnn/gpu/cuda/fakedriver/fake"
+	"capgnn/gpu/host"
+	"capgnn/hostmem"
+	"capgnn/minibatch/sample"
+)
+
+// fakeDriver is the fake CUDA driver; with CAPGNN_CUDA_DRIVER=real that of the machine.
+var fakeDriver = sync.OnceValues(func() (*cuda.Driver, error) {
+	libs, err := fake.Build()
+	if err != nil {
+		return nil, err
+	}
+	return cuda.Load(cuda.Options{Library: libs.Driver, NVML: libs.NVML, BLAS: cuda.BLASOff})
+})
+
+// GPUs that do not reach each other, one beside a CPU device, give the gradient of CPU devices; rows travel page-locked.
+func TestCUDASteps(t *testing.T) {
+	driver, err := fakeDriver()
+	if errors.Is(err, fake.ErrNoCompiler) {
+		t.Skip(err)
+	}
+	if err == nil {
+		err = fake.Configure("n=2;mem=64;p2p=00/00")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var gpus []gpu.Device
+	for i := range 2 {
+		ordinal := i
+		if n, err := driver.Count(); err == nil && fake.Real() {
+			ordinal %= n
+		}
+		d, err := driver.Open(cuda.Spec{Name: fmt.Sprintf("cuda:%d", i), Ordinal: ordinal, Memory: 64 << 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.Close()
+		gpus = append(gpus, d)
+	}
+	for _, kind := range gnn.Kinds {
+		for _, k := range []task{{}, {sparse: true, multi: true}} {
+			k.vertices = 150
+			p, m := k.make(t, kind)
+			o := small(m, nil, homes(p.Vertices(), 3))
+			o.Lock = hostmem.LockOptions{Pinner: driver.Pinner(), Optional: true}
+			if kind == gnn.GCN {
+				o.Sampling.Fanout[2] = sample.All
+			}
+			from := gnn.NewWeights(m)
+			from.Init(m.Seed)
+			o.Devices = devices(t, 3, host.Spec{})
+			want := gradient(t, p, o, 1, from)
+			o.Devices = []gpu.Device{gpus[0], o.Devices[0], gpus[1]}
+			closeTo(t, fmt.Sprintf("%s %+v", kind, k), gradient(t, p, o, 1, from), want, zero(m), 2e-5)
+			o.Epochs = 1
+			sha := trained(t, p, o).WeightsSHA
+			o.Sampling.Samplers, o.Sampling.Prefetch = 2, 1
+			if trained(t, p, o).WeightsSHA != sha {
+				t.Errorf("%s %+v: samplers changed the weights", kind, k)
+			}
+		}
+	}
+}
