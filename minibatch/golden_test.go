@@ -1,0 +1,61 @@
+package minibatch
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"capgnn/gnn"
+	"capgnn/gpu/host"
+	"capgnn/graph"
+	"capgnn/internal/golden"
+	"capgnn/internal/learn"
+	"capgnn/minibatch/sample"
+)
+
+// PyTorch's gradients, of all training vertices in one step with all neighbours, on 1 and 3 parts, with ÂX and without, within the tolerance of
+// docs/mathematics.md.
+func TestGoldenGradients(t *testing.T) {
+	cases, err := golden.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range cases {
+		g, err := graph.Normalise(&graph.CSR{Indptr: c.Indptr, Indices: c.Indices, Cols: c.Vertices})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := c.Dims()
+		m := gnn.Config{Kind: gnn.Kind(c.Kind), Layers: d.Layers, Hidden: d.Hidden, In: d.In, Out: d.Out, Heads: d.Heads, Multi: c.Multi()}
+		p := &learn.Problem{Graph: g, Labels: c.Labels, Targets: c.Targets, Classes: d.Out, Train: c.TrainMask}
+		p.Features.Cols = d.In
+		for _, x := range c.X.Data {
+			p.Features.Dense = append(p.Features.Dense, float32(x))
+		}
+		if c.SelfLoops {
+			p.Loops = graph.LoopsAdded
+		}
+		from := gnn.NewWeights(m)
+		for _, x := range c.Params {
+			for i, v := range x.Data {
+				from.Tensor(x.Name).Data[i] = float32(v)
+			}
+		}
+		for _, parts := range []int{1, 3} {
+			for _, s := range []Savings{{}, {NoPrecompute: true}, {NoTransformFirst: true, NoFuse: true}} {
+				got := gradient(t, p, Options{Model: m, Devices: devices(t, parts, host.Spec{}), Part: homes(p.Vertices(), parts), Savings: s,
+					Sampling: Sampling{BatchSize: p.Vertices(), Fanout: slices.Repeat([]int{sample.All}, m.Layers)}}, 0, from)
+				for _, want := range c.Grads {
+					x := make([]float64, len(want.Data))
+					for i, v := range got.Tensor(want.Name).Data {
+						x[i] = float64(v)
+					}
+					if far := golden.Distance(x, want.Data); math.IsNaN(far) || far > golden.Tolerance(want.Data) {
+						t.Errorf("%s: gradient of %s differs by %.3g, tolerance %.3g", fmt.Sprintf("%s, %d parts, %+v", c.Name, parts, s), want.Name, far, golden.Tolerance(want.Data))
+					}
+				}
+			}
+		}
+	}
+}
