@@ -136,8 +136,8 @@ func (p *Pass) newStage(l int, ws *Workspace) stage {
 	// What a layer made lives until the next one has read it, and so does its gradient: slabs take turns. In the backward
 	// pass h is made again, in the place of z. Evaluation writes to training's slabs, which are dead between epochs.
 	turn := func(kind string, l int) string {
-		if p.cfg.overwritesGrad() {
-			return kind
+		if p.cfg.overwritesGrad() || !p.training() && len(p.layers) == 1 {
+			return kind // a layer alone has nobody to take turns with
 		}
 		return fmt.Sprintf("%s-%d", kind, l%2)
 	}

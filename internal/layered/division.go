@@ -34,8 +34,11 @@ func (c cost) of(s size) gpu.Bytes {
 	return c.row*gpu.Bytes(s.rows) + c.source*gpu.Bytes(s.sources) + c.entry*gpu.Bytes(s.entries) + c.value*gpu.Bytes(s.values)
 }
 
-// limits returns how large chunks may be so that they take no more than budget: all of a part if it fits, else shares of the budget that are
-// fixed, half of it for sources. What all rows, sources or entries of the part together do not need of their share goes to the others.
+// limits returns how large chunks may be so that they take no more than budget: all of a part if it fits, else all sources if they leave a quarter of the
+// budget for the rest, else shares of the budget that are fixed, half of it for sources. What all rows, sources or entries of the part together do not need
+// of their share goes to the others.
+//
+// Why all sources: where neighbours are anywhere, a chunk that may read nine tenths of them has a twentieth of the vertices.
 func (c cost) limits(all size, budget gpu.Bytes) size {
 	type item struct {
 		each  gpu.Bytes
@@ -45,6 +48,9 @@ func (c cost) limits(all size, budget gpu.Bytes) size {
 	}
 	out := all
 	items := []item{{c.row, all.rows, &out.rows, 2}, {c.source, all.sources, &out.sources, 4}, {c.entry, all.entries, &out.entries, 1}, {c.value, all.values, &out.values, 1}}
+	if need := c.source * gpu.Bytes(all.sources); need <= budget/4*3 {
+		items[1].share, budget = 0, budget-need
+	}
 	for changed := true; changed; {
 		changed = false
 		shares := gpu.Bytes(0)
@@ -177,8 +183,11 @@ func members(part []int32, parts int) [][]graph.NodeID {
 }
 
 // whole returns the size of a part that is one chunk, or a bound of it: not all of its sources need differ.
-func whole(p *learn.Problem, inner []graph.NodeID, sparse bool) size {
-	s := size{rows: len(inner)}
+func whole(p *learn.Problem, inner []graph.NodeID, t *task) size {
+	s := size{rows: len(inner), sources: len(inner)}
+	if t.given {
+		return s
+	}
 	for _, v := range inner {
 		before, behind, loop := p.Loops.Split(p.Graph, v)
 		s.entries += len(before) + len(behind)
@@ -187,7 +196,7 @@ func whole(p *learn.Problem, inner []graph.NodeID, sparse bool) size {
 		}
 	}
 	s.sources = min(p.Vertices(), s.entries+s.rows)
-	if sparse {
+	if t.sparse {
 		s.values = len(p.Features.Data)
 	}
 	return s

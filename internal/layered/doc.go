@@ -13,7 +13,7 @@
 // neither chunks nor parts; the order of a layer's operations depends on how many chunks there are. Chunks are emitted in an order that says nothing of
 // when they were computed.
 //
-// Memory of a device is bounded by Options.ChunkBytes for each part on it and the weights: two inputs, of which one is filled while the other is computed
+// Memory of a device is bounded by Options.ChunkBytes for each part on it and the weights: two inputs (one, where the part is one chunk), of which one is filled while the other is computed
 // on, and the buffers of one layer. Bounds announces it. A row is computed from all of its in-neighbours at once (a softmax over them cannot be cut where
 // it would pay), so a vertex of which they take more has a chunk of its own, the bound is larger, and where the device does not have that much
 // New returns *TooLarge. Memory of the host: the tables, blocks of two chunks per part, and 24 bytes per 64 vertices and part.

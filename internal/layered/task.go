@@ -91,9 +91,8 @@ func (t *task) over(s size, ws *gnn.Workspace, params *gnn.Params) *gnn.Pass {
 	return t.pass(gnn.LayerGraph{Rows: s.rows, Src: s.sources}, params, ws)
 }
 
-// cost returns what the task takes of a device by row, source, entry and value, and whatever the chunk is: two inputs, and the buffers
-// of the pass.
-func (t *task) cost(params *gnn.Params) (c cost, fixed gpu.Bytes) {
+// cost returns what the task takes of a device by row, source, entry and value, and whatever the chunk is: inputs, and the buffers of the pass.
+func (t *task) cost(params *gnn.Params, slots gpu.Bytes) (c cost, fixed gpu.Bytes) {
 	if t.layer < 0 {
 		c.row = 4 * gpu.Bytes(t.out)
 	} else {
@@ -141,8 +140,8 @@ const (
 var inputNames = [inputs]string{"rows of sources", "aggregated rows", "block rows", "block indices", "row scale", "column scale",
 	"features rows", "features indices", "features values"}
 
-// slots is how many inputs a part has: one is filled while the other is computed on.
-const slots = 2
+// maxSlots is how many inputs a part has: one is filled while the other is computed on. A part that is one chunk has one.
+const maxSlots = 2
 
 func (in input) total() (n gpu.Bytes) {
 	for _, b := range in {
@@ -180,15 +179,20 @@ type partition struct {
 	inner     []graph.NodeID // ascending
 	divisions []division     // by task
 	chunks    gpu.Bytes      // of the device, for chunks
-	fixed     gpu.Bytes      // whatever chunks there are
+	slots     int            // inputs
 	input     input          // the largest of any task
 	vertex    int            // that has a chunk beyond the budget, -1: none
 }
 
 // divideAll cuts a part into chunks for every task, so that they take no more than budget where no single vertex does.
 func divideAll(p *learn.Problem, o *Options, tasks []task, inner []graph.NodeID, budget gpu.Bytes, params *gnn.Params) partition {
+	if fitsWhole(p, tasks, inner, budget, params) {
+		if d := divideFor(p, o, tasks, inner, budget, params, 1); d.chunks <= budget {
+			return d
+		}
+	}
 	for limit, round := budget, 0; ; round++ {
-		d := divideFor(p, o, tasks, inner, limit, params)
+		d := divideFor(p, o, tasks, inner, limit, params, maxSlots)
 		if d.chunks <= budget || d.vertex >= 0 || round == maxRounds {
 			return d
 		}
@@ -199,8 +203,19 @@ func divideAll(p *learn.Problem, o *Options, tasks []task, inner []graph.NodeID,
 // maxRounds bounds how often a part is divided anew because layers do not share all of their buffers.
 const maxRounds = 6
 
-func divideFor(p *learn.Problem, o *Options, tasks []task, inner []graph.NodeID, budget gpu.Bytes, params *gnn.Params) partition {
-	d := partition{inner: inner, vertex: -1}
+// fitsWhole reports whether the part may be one chunk in every task.
+func fitsWhole(p *learn.Problem, tasks []task, inner []graph.NodeID, budget gpu.Bytes, params *gnn.Params) bool {
+	for i := range tasks {
+		c, fixed := tasks[i].cost(params, 1)
+		if c.of(whole(p, inner, &tasks[i]))+fixed > budget {
+			return false
+		}
+	}
+	return true
+}
+
+func divideFor(p *learn.Problem, o *Options, tasks []task, inner []graph.NodeID, budget gpu.Bytes, params *gnn.Params, slots int) partition {
+	d := partition{inner: inner, vertex: -1, slots: slots}
 	ws, largest := gnn.NewWorkspace(true), gpu.Bytes(0)
 	type shape struct {
 		limit  size
@@ -209,12 +224,12 @@ func divideFor(p *learn.Problem, o *Options, tasks []task, inner []graph.NodeID,
 	made := map[shape]division{}
 	for i := range tasks {
 		t := &tasks[i]
-		c, fixed := t.cost(params)
-		all := size{rows: len(inner), sources: len(inner)}
-		if !t.given {
-			all = whole(p, inner, t.sparse)
+		c, fixed := t.cost(params, gpu.Bytes(slots))
+		room := max(0, budget-fixed)
+		if t.given { // larger chunks would not be computed faster, but take memory that other layers do not share
+			room /= 4
 		}
-		limit := c.limits(all, max(0, budget-fixed))
+		limit := c.limits(whole(p, inner, t), room)
 		var of division
 		key := shape{limit, t.sparse}
 		switch done, ok := made[key]; {
@@ -236,7 +251,7 @@ func divideFor(p *learn.Problem, o *Options, tasks []task, inner []graph.NodeID,
 		d.chunks += rounded(slab.Size)
 	}
 	for _, b := range d.input {
-		d.chunks += slots * rounded(b)
+		d.chunks += gpu.Bytes(slots) * rounded(b)
 	}
 	return d
 }

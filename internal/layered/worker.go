@@ -27,7 +27,7 @@ type worker struct {
 	sums    gpu.Buffer // rows of ÂX, nil if they are not made
 	stuck   bool       // its device has not come to an end
 	indexer *indexer
-	slots   [slots]slot
+	slots   []slot
 }
 
 // slot is a chunk from its block on the host to its rows.
@@ -47,7 +47,7 @@ type rows struct{ x, ax []byte }
 
 // newWorker places a part on its device. It returns a worker to be closed, whatever the error.
 func (e *Evaluator) newWorker(index int, part *partition) (*worker, error) {
-	w := &worker{e: e, index: index, dev: e.o.Devices[index], part: part}
+	w := &worker{e: e, index: index, dev: e.o.Devices[index], part: part, slots: make([]slot, part.slots)}
 	if len(part.inner) == 0 {
 		return w, nil
 	}
@@ -138,7 +138,7 @@ func (w *worker) run(t *task, index int, in rows, to target) (err error) {
 		}
 	}()
 	for k := range d.chunks() {
-		s := &w.slots[k%slots]
+		s := &w.slots[k%len(w.slots)]
 		if err := w.finish(s, to); err != nil {
 			return err
 		}
@@ -154,8 +154,8 @@ func (w *worker) run(t *task, index int, in rows, to target) (err error) {
 		}
 		w.download(s, m, to)
 	}
-	for k := range slots {
-		if err := w.finish(&w.slots[(d.chunks()+k)%slots], to); err != nil {
+	for k := range w.slots {
+		if err := w.finish(&w.slots[(d.chunks()+k)%len(w.slots)], to); err != nil {
 			return err
 		}
 	}
