@@ -55,6 +55,7 @@ func TestSampledRun(t *testing.T) {
 		t.Errorf("labels: %v\n%s", err, labels)
 	}
 	s.must("predict", "--run", "run", "--what", "embeddings", "--out", "hidden.npy", "--devices", "cpu:0,cpu:1", "--quiet")
+	s.must("predict", "--run", "run", "--what", "logits", "--out", "run/logits.npy", "--quiet")
 	s.must("report", "run", "again", "--out", "both.html", "--quiet")
 }
 

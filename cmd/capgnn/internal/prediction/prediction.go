@@ -17,6 +17,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/graph/dataset"
+	"capgnn/minibatch"
 	"capgnn/pipeline"
 )
 
@@ -73,14 +74,9 @@ func (p *Prediction) Predict(ctx context.Context) (*Result, error) {
 // compute returns the predicted rows. Their memory is asked for when the devices have had theirs, which is more.
 func (p *Prediction) compute(ctx context.Context) (*table, error) {
 	var t *table
-	opt := pipeline.PredictOptions{Model: p.model, Weights: p.values, Layers: p.Layer + 1, Part: make([]int32, p.Data.Problem.Vertices())}
-	p.Place(&opt)
-	if p.Plan != nil {
-		opt.Part = p.Plan.Part
-	}
 	var err error
 	if p.What == Labels {
-		err = pipeline.PredictRows(ctx, p.Data.Problem, opt, func(ids []graph.NodeID, logits []float32) error {
+		err = p.rows(ctx, func(ids []graph.NodeID, logits []float32) error {
 			if t == nil {
 				t = newLabels(p.Data.Problem.Vertices(), p.model.Out, p.multi)
 				t.names = p.Data.ClassNames
@@ -90,7 +86,7 @@ func (p *Prediction) compute(ctx context.Context) (*table, error) {
 		})
 	} else {
 		var rows *tensor.Dense
-		if rows, err = pipeline.Predict(ctx, p.Data.Problem, opt); err == nil && p.leads() {
+		if rows, err = p.matrix(ctx); err == nil && p.leads() {
 			t, err = newRows(p.What, rows)
 		}
 	}
@@ -99,6 +95,46 @@ func (p *Prediction) compute(ctx context.Context) (*table, error) {
 		return nil, &term.FitError{Err: err, Remedy: training.MoreMemory(oom) + ", or name more --devices"}
 	}
 	return t, term.AsUsage(err)
+}
+
+// inChunks reports whether devices hold a chunk of the graph at a time: of runs that trained on samples, whose graphs may not fit.
+func (p *Prediction) inChunks() bool { return p.Config.Sampled() && p.Layer < 0 && p.Ranks == nil }
+
+// rows gives emit the logits of all vertices.
+func (p *Prediction) rows(ctx context.Context, emit func([]graph.NodeID, []float32) error) error {
+	if p.inChunks() {
+		return minibatch.PredictRows(ctx, p.Data.Problem, p.chunked(), emit)
+	}
+	return pipeline.PredictRows(ctx, p.Data.Problem, p.whole(), emit)
+}
+
+// matrix returns the logits of all vertices, or the rows of a layer.
+func (p *Prediction) matrix(ctx context.Context) (*tensor.Dense, error) {
+	if p.inChunks() {
+		return minibatch.Predict(ctx, p.Data.Problem, p.chunked())
+	}
+	return pipeline.Predict(ctx, p.Data.Problem, p.whole())
+}
+
+// part returns the part of every vertex.
+func (p *Prediction) part() []int32 {
+	if p.Plan != nil {
+		return p.Plan.Part
+	}
+	return make([]int32, p.Data.Problem.Vertices())
+}
+
+// whole are the options of a prediction whose parts lie on their devices as a whole.
+func (p *Prediction) whole() pipeline.PredictOptions {
+	opt := pipeline.PredictOptions{Model: p.model, Weights: p.values, Layers: p.Layer + 1, Part: p.part()}
+	p.Place(&opt)
+	return opt
+}
+
+// chunked are the options of a prediction in chunks.
+func (p *Prediction) chunked() minibatch.PredictOptions {
+	placed := p.whole()
+	return minibatch.PredictOptions{Model: p.model, Weights: p.values, Devices: placed.Devices, Part: placed.Part}
 }
 
 // outFile returns the file to write.

@@ -9,6 +9,8 @@ import (
 
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gnn"
+	"capgnn/minibatch"
+	"capgnn/minibatch/sample"
 )
 
 // Names of options that only sampled training has.
@@ -27,11 +29,8 @@ const (
 	defaultPrefetch  = 3
 )
 
-// allNeighbours is the fan-out that takes every in-neighbour, as text and as a number.
-const (
-	allNeighbours = "all"
-	AllNeighbours = math.MaxInt32
-)
+// allNeighbours is how the fan-out sample.All is written.
+const allNeighbours = "all"
 
 // maxPrefetch bounds how many steps are made ahead: each takes memory, and more than a few hide nothing.
 const maxPrefetch = 64
@@ -130,11 +129,11 @@ func parseFanout(text string) ([]int, error) {
 	var out []int
 	for item := range strings.SplitSeq(text, ",") {
 		if item = strings.TrimSpace(item); item == allNeighbours {
-			out = append(out, AllNeighbours)
+			out = append(out, sample.All)
 			continue
 		}
 		n, err := strconv.ParseUint(item, 10, 31)
-		if err != nil || n == 0 || n >= AllNeighbours {
+		if err != nil || n == 0 || n >= sample.All {
 			return nil, fmt.Errorf("%q is not a number of neighbours from 1 on, or all: give one for each layer, such as 15,10,5", item)
 		}
 		out = append(out, int(n))
@@ -146,27 +145,19 @@ func parseFanout(text string) ([]int, error) {
 func formatFanout(fanout []int) string {
 	items := make([]string, len(fanout))
 	for i, n := range fanout {
-		if items[i] = strconv.Itoa(n); n == AllNeighbours {
+		if items[i] = strconv.Itoa(n); n == sample.All {
 			items[i] = allNeighbours
 		}
 	}
 	return strings.Join(items, ",")
 }
 
-// SettleFanout records the fan-outs of a sampled run that says none: 15, 10 and then 5, the last one all where the sums over the neighbours'
-// features are made once, because then no row of a neighbour is read there.
+// SettleFanout records the fan-outs of a sampled run that says none.
 func (c *Config) SettleFanout(sparse bool) {
 	if !c.Sampled() || c.Fanout.Value != nil {
 		return
 	}
-	fanout := []int{15, 10}
-	for len(fanout) < c.Layers {
-		fanout = append(fanout, 5)
-	}
-	fanout = fanout[:c.Layers]
-	if c.Model != string(gnn.GAT) && !c.Savings.NoPrecompute && (!sparse || c.Savings.NoSparse) {
-		fanout[c.Layers-1] = AllNeighbours
-	}
+	fanout := minibatch.DefaultFanout(c.Network(1, 1, false), sparse && !c.Savings.NoSparse || c.Savings.NoPrecompute)
 	c.Set(fanOut, formatFanout(fanout))
 }
 

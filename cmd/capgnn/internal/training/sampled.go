@@ -133,7 +133,9 @@ type sampledWatch struct {
 	steps int
 	board *board
 	last  minibatch.Progress
-	loss  float64 // of the last epoch
+	edges int64         // sampled by the first part in the epochs that are over
+	took  time.Duration // of these epochs, without evaluation
+	loss  float64       // of the last epoch
 	val   *float64
 	some  bool // there was one
 }
@@ -147,8 +149,8 @@ func (w *sampledWatch) step(p minibatch.Progress) {
 // detail is what the bar says behind a step.
 func (w *sampledWatch) detail(p minibatch.Progress) string {
 	text := fmt.Sprintf("epoch %d/%d", p.Epoch+1, w.run.Config.Epochs)
-	if p.Elapsed > 0 {
-		text += "  " + runfolder.EdgeRate(float64(p.Edges)*float64(w.run.Parts)/p.Elapsed.Seconds())
+	if took := w.took + p.Elapsed; took > 0 {
+		text += "  " + runfolder.EdgeRate(float64(w.edges+p.Edges)*float64(w.run.Parts)/took.Seconds())
 	}
 	if w.some {
 		text += "  loss " + number.Plain.Text(w.loss)
@@ -166,7 +168,8 @@ func (w *sampledWatch) epoch(s minibatch.EpochStats) {
 	}
 	w.board.add(s.Train, s.Parts, nil)
 	w.run.bar.Table = w.board.lines(time.Now())
-	w.last = minibatch.Progress{Epoch: s.Epoch, Step: w.steps, Steps: w.steps, Edges: s.Edges / int64(w.run.Parts), Elapsed: s.Train}
+	w.last = minibatch.Progress{Epoch: s.Epoch, Step: w.steps, Steps: w.steps}
+	w.edges, w.took = w.edges+s.Edges/int64(w.run.Parts), w.took+s.Train
 	w.run.bar.At(int64(s.Epoch+1)*int64(w.steps), w.detail(w.last))
 }
 
