@@ -22,9 +22,10 @@ func drawn(n, k int) int { return min(k, n-k) }
 // choose writes to into, ascending, first + each of len(into) of the positions 0 to n-1; fewer than n are chosen.
 func (c *choice) choose(into []int64, first int64, w *words, n int) {
 	m := drawn(n, len(into))
-	switch out := m < len(into); {
+	out := m < len(into)
+	switch {
 	case n <= 64:
-		set := c.narrow(w, n, m)
+		set := narrow(w, n, m)
 		if out {
 			set = ^set << (64 - n) >> (64 - n)
 		}
@@ -33,11 +34,17 @@ func (c *choice) choose(into []int64, first int64, w *words, n int) {
 			set &= set - 1
 		}
 	case n <= 64*len(c.wide):
-		c.spread(into, first, w, n, m)
+		set := c.wide[:(n+63)/64]
+		if !spread(set, w, n, m) {
+			clear(set)
+			floyd(set, w, n, m)
+		}
+		write(into, first, set, out)
+		clear(set)
 	case out || m*m/4 > n/64:
 		c.set = resized(c.set, (n+63)/64)
 		clear(c.set)
-		floyd(w, c.set, n, m)
+		floyd(c.set, w, n, m)
 		write(into, first, c.set, out)
 	default:
 		c.insert(w, n, m)
@@ -47,16 +54,25 @@ func (c *choice) choose(into []int64, first int64, w *words, n int) {
 	}
 }
 
-// narrow returns m bits of the first n, n ≤ 64.
-func (c *choice) narrow(w *words, n, m int) uint64 {
-	var set uint64
+// floyd sets m bits of the first n.
+func floyd(set []uint64, w *words, n, m int) {
+	for j := n - m; j < n; j++ {
+		x := w.below(uint32(j + 1))
+		if set[x/64]>>(x%64)&1 != 0 {
+			x = uint32(j)
+		}
+		set[x/64] |= 1 << (x % 64)
+	}
+}
+
+// narrow is floyd for n ≤ 64, with the set in a register, and without a branch that depends on the words.
+func narrow(w *words, n, m int) uint64 {
 	if m <= len(w.ready) {
-		ready := w.ready[:m]
-		j := uint64(n - m)
-		for _, word := range ready {
+		set, j := uint64(0), uint64(n-m)
+		for _, word := range w.ready[:m] {
 			product := uint64(word) * (j + 1)
-			if uint32(product) <= uint32(j) { // may be rejected
-				return c.careful(w, n, m)
+			if uint32(product) <= uint32(j) { // this word may be one to reject
+				break
 			}
 			bit, last := uint64(1)<<(product>>32&63), uint64(1)<<(j&63)
 			if set&bit != 0 {
@@ -65,34 +81,35 @@ func (c *choice) narrow(w *words, n, m int) uint64 {
 			set |= bit
 			j++
 		}
-		return set
+		if j == uint64(n) {
+			return set
+		}
 	}
-	return c.careful(w, n, m)
-}
-
-func (c *choice) careful(w *words, n, m int) uint64 {
 	var set [1]uint64
-	floyd(w, set[:], n, m)
+	floyd(set[:], w, n, m)
 	return set[0]
 }
 
-// spread is choose for rows of up to 4096: it looks only at words of the set that it has written.
-func (c *choice) spread(into []int64, first int64, w *words, n, m int) {
-	set := c.wide[:(n+63)/64]
-	floyd(w, set, n, m)
-	write(into, first, set, m < len(into))
-	clear(set)
-}
-
-// floyd sets m bits of the first n.
-func floyd(w *words, set []uint64, n, m int) {
-	for j := n - m; j < n; j++ {
-		x := w.below(uint32(j + 1))
+// spread is floyd for words that are ready, without a branch that depends on them. It gives up, and reports that, where one may have to
+// be rejected.
+func spread(set []uint64, w *words, n, m int) bool {
+	if m > len(w.ready) {
+		return false
+	}
+	j := uint64(n - m)
+	for _, word := range w.ready[:m] {
+		product := uint64(word) * (j + 1)
+		if uint32(product) <= uint32(j) {
+			return false
+		}
+		x := product >> 32
 		if set[x/64]>>(x%64)&1 != 0 {
-			x = uint32(j)
+			x = j
 		}
 		set[x/64] |= 1 << (x % 64)
+		j++
 	}
+	return true
 }
 
 // write writes first + the positions whose bits are set, or clear, until into is full.
