@@ -23,6 +23,7 @@ type design struct {
 	extents []extent  // by part, with slack
 	seen    []extent  // by part, the largest
 	epoch   Counts    // of the steps that were sampled
+	memory  int64     // of the host, by sampler; 0: not known
 	chunk   gpu.Bytes // of evaluation, by part
 	reads   int       // columns of sparse features, for input
 }
@@ -42,6 +43,9 @@ func newDesign(ctx context.Context, p *learn.Problem, o *Options, r *roots) (des
 	if kind == gnn.GCN || kind == gnn.SAGE {
 		in, out := p.Loops.Degrees(p.Graph)
 		*d.scaling = gnn.ScalingOf(kind, in, out)
+	}
+	if _, total, err := hostmem.Free(); err == nil {
+		d.memory = total / int64(r.parts*o.Sampling.Samplers)
 	}
 	all, steps, err := d.probe(ctx, p, o, r)
 	if err != nil {
@@ -106,7 +110,7 @@ func (d *design) probe(ctx context.Context, p *learn.Problem, o *Options, r *roo
 
 // sampler returns a new sampler.
 func (d *design) sampler(p *learn.Problem) *sample.Sampler {
-	return sample.New(sample.Topology{Graph: p.Graph, Loops: p.Loops}, d.rules)
+	return sample.New(sample.Topology{Graph: p.Graph, Loops: p.Loops, Memory: d.memory}, d.rules)
 }
 
 // input is what a pass is planned for.

@@ -35,7 +35,17 @@ type partial struct {
 	Gradients gpu.Usage
 }
 
-// Run trains until the last epoch, until patience runs out, or until ctx ends: then the step under way is finished and a checkpoint written, and Result.Stopped is
+// longest is how many steps parts run before their losses are looked at: one that is no number ends the run then.
+const longest = 256
+
+// watch is what progress is counted from: when the epoch began, or the run went on inside it, and with which step.
+type watch struct {
+	since int
+	began time.Time
+	edges int64 // of the first part, but for those of the stretch under way
+}
+
+// Run trains until the last epoch, until patience runs out, or until ctx ends: then the steps under way, or the evaluation, are finished and a checkpoint written, and Result.Stopped is
 // "interrupted". A device fault ends the run with its error, a loss that is no number with *Diverged.
 func (t *Trainer) Run(ctx context.Context) (*Result, error) {
 	r := &Result{MetricName: "accuracy"}
@@ -62,8 +72,9 @@ var _ fit.Trainer[EpochStats, learn.Metrics] = (*fitter)(nil)
 func (f *fitter) Train(epoch int, e *EpochStats) (float64, error) {
 	t, s := f.t, &f.t.state
 	whole := s.Batch == 0
+	t.watch = watch{since: s.Batch, began: time.Now()}
 	for s.Batch < t.roots.steps {
-		end := t.roots.steps
+		end := min(t.roots.steps, s.Batch+longest)
 		if every := t.o.CheckpointSteps; every > 0 {
 			end = min(end, (s.Batch/every+1)*every)
 		}
@@ -73,7 +84,7 @@ func (f *fitter) Train(epoch int, e *EpochStats) (float64, error) {
 		if s.Batch < end {
 			return 0, fit.ErrInterrupted
 		}
-		if end < t.roots.steps {
+		if t.o.CheckpointSteps > 0 && end < t.roots.steps && end%t.o.CheckpointSteps == 0 {
 			if err := f.Save(); err != nil {
 				return 0, err
 			}
@@ -102,7 +113,7 @@ func (f *fitter) named(epoch int, err error) error {
 // run runs the steps of an epoch that have not been done, up to one, or as many of them as begin before ctx ends.
 func (t *Trainer) run(ctx context.Context, epoch, end int) error {
 	from := t.state.Batch
-	s := &stretch{epoch: epoch, from: from, next: from, end: end, ctx: ctx, began: time.Now(), scale: t.scale}
+	s := &stretch{epoch: epoch, from: from, next: from, end: end, ctx: ctx, scale: t.scale}
 	t.hub.Epoch = epoch
 	t.sample(epoch*t.roots.steps + from)
 	before := t.usages()
@@ -114,6 +125,7 @@ func (t *Trainer) run(ctx context.Context, epoch, end int) error {
 	p.Train += t.now() - start
 	p.CPU += hostmem.ProcessorTime() - cpu
 	p.Steps += s.next - from
+	t.watch.edges += t.workers[0].counts.Edges
 	t.count(p, before)
 	t.state.Batch = s.next
 	return t.sumLoss(epoch, from, s.next)

@@ -180,7 +180,7 @@ func (x *sizing) part(part, steps int) []Use {
 		return nil
 	}, nil, x.o.Optimizer, part)
 	activations, least := x.activations(&x.d.extents[part]), x.activations(&x.d.seen[part])
-	return []Use{{"inputs", 2 * ample.size, 2 * (ample.size - seen.size)}, {"activations", activations, activations - least}, {"weights, gradients and optimiser", 2*n + owner + 8*gpu.Bytes(steps), 0}}
+	return []Use{{"inputs", 2 * ample.size, 2 * (ample.size - seen.size)}, {"activations", activations, activations - least}, {"weights, gradients and optimiser", 2*n + owner + 8*gpu.Bytes(min(steps, longest)), 0}}
 }
 
 // layout returns the layouts of a part's input, with slack and without.

@@ -25,7 +25,7 @@ type roots struct {
 	shift []int // with local roots: which steps have one root more than others differs from part to part
 
 	mu     sync.Mutex
-	orders [2]epochOrder // of even and odd epochs
+	orders []epochOrder // of as many epochs as may be sampled at the same time, by turns
 }
 
 // epochOrder is the order of each list in an epoch.
@@ -67,6 +67,7 @@ func newRoots(p *learn.Problem, o *Options) *roots {
 			r.bound = append(r.bound, sum/all)
 		}
 	}
+	r.orders = make([]epochOrder, 2+o.Sampling.Prefetch/r.steps)
 	for k := range r.orders {
 		r.orders[k].epoch = -1
 	}
@@ -111,7 +112,7 @@ func (r *roots) of(t, part int, into []graph.NodeID) []graph.NodeID {
 
 // order returns the orders of an epoch.
 func (r *roots) order(epoch int) [][]graph.NodeID {
-	o := &r.orders[epoch%2]
+	o := &r.orders[epoch%len(r.orders)]
 	if o.epoch != epoch {
 		o.lists = slices.Grow(o.lists[:0], len(r.train))[:len(r.train)]
 		for i, train := range r.train {

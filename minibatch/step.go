@@ -16,7 +16,6 @@ type stretch struct {
 	epoch, from int
 	ctx         context.Context // no part begins another step once it has ended
 	scale       func(batch int) float64
-	began       time.Time
 
 	mu        sync.Mutex
 	next, end int // the step behind those that a part has begun, and the one behind the last
@@ -71,7 +70,7 @@ func (t *Trainer) runPart(w *worker, s *stretch) error {
 // progress says that a part has done the steps before one.
 func (t *Trainer) progress(w *worker, s *stretch, done int) {
 	if w.index == 0 && t.o.OnStep != nil {
-		t.o.OnStep(Progress{Epoch: s.epoch, Step: done, Steps: t.roots.steps, Edges: w.counts.Edges, Elapsed: time.Since(s.began), Since: s.from})
+		t.o.OnStep(Progress{Epoch: s.epoch, Step: done, Steps: t.roots.steps, Edges: t.watch.edges + w.counts.Edges, Elapsed: time.Since(t.watch.began), Since: t.watch.since})
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"slices"
 	"time"
 
@@ -32,6 +33,7 @@ type Trainer struct {
 	reduce  *reduce.Reduction
 	exact   *layered.Evaluator
 	state   state
+	watch   watch
 	fed     bool // samplers run
 	stuck   bool // a device does not answer
 }
@@ -49,6 +51,9 @@ func New(ctx context.Context, p *learn.Problem, o Options) (*Trainer, error) {
 		if err := t.weights.LoadStateDict(o.Init); err != nil {
 			return nil, fmt.Errorf("load initial weights: %w", err)
 		}
+	}
+	if last := int64(o.Epochs) * int64(t.roots.steps); last > math.MaxUint32 {
+		return nil, fmt.Errorf("%d epochs of %d steps: samples are numbered to %d: choose a larger batch size or fewer epochs", o.Epochs, t.roots.steps, uint32(math.MaxUint32))
 	}
 	var err error
 	if t.design, err = newDesign(ctx, p, &t.o, t.roots); err != nil {
@@ -141,11 +146,12 @@ func (t *Trainer) build(w *worker, division *reduce.Division) error {
 	params := gpu.Vec{Buf: w.alloc(4*gpu.Bytes(n), "weights"), Len: n}
 	grads := gpu.Vec{Buf: w.alloc(4*gpu.Bytes(n), "gradients"), Len: n}
 	w.owner = division.NewOwner(w.alloc, w.compute, o.Optimizer, w.index)
-	w.loss = gpu.Array[float64]{Buf: w.alloc(8*gpu.Bytes(t.roots.steps), "loss"), Len: t.roots.steps}
+	stretch := min(t.roots.steps, longest)
+	w.loss = gpu.Array[float64]{Buf: w.alloc(8*gpu.Bytes(stretch), "loss"), Len: stretch}
 	if w.failed != nil {
 		return w.failed
 	}
-	w.lossHost = make([]byte, 8*t.roots.steps)
+	w.lossHost = make([]byte, 8*stretch)
 	w.upload(params, t.weights.Flat)
 	w.params, w.grads = gnn.Bind(o.Model, t.weights, params), gnn.Bind(o.Model, t.weights, grads)
 	w.ws = gnn.NewWorkspace(true)
