@@ -56,7 +56,7 @@ func cause(err error) error {
 func newApp(stdout, stderr io.Writer) *cli.App {
 	app := &cli.App{
 		Name:           "capgnn",
-		Usage:          "train graph neural networks full-batch on the devices of one machine or of several",
+		Usage:          "train graph neural networks, full-batch or on samples, on the devices of one machine or of several",
 		Writer:         stdout,
 		ErrWriter:      stderr,
 		HideVersion:    true,

@@ -1,4 +1,4 @@
-// Command capgnn trains graph neural networks full-batch on the devices of one machine or of several.
+// Command capgnn trains graph neural networks, full-batch or on samples, on the devices of one machine or of several.
 //
 // It is flags and printing: one file or a few for each command (demo, train, plan, partition, predict, report, data, profile,
 // bench, doctor, completion, version), and help. What commands do lies in the rooms below internal, each of which imports only
@@ -21,6 +21,7 @@
 //	capgnn profile --devices cpu:threads=1,cpu:threads=1,slow=3
 //	capgnn train --dataset cora_ml --model sage --devices cpu:0,cpu:1
 //	capgnn train --dataset ./store --epochs 50 --json | tail -n 1
+//	capgnn train --dataset ppi --model sage --batch-size 1024
 //	capgnn train --resume runs/cora_ml-sage-20260102-150405
 //	capgnn train --config runs/cora_ml-sage-20260102-150405/config.yaml --seed 2
 package main

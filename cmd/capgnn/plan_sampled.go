@@ -45,7 +45,11 @@ func sampledAnswers(p *training.SampledPlan, w io.Writer) error {
 	fmt.Fprintf(t, "epoch\t%s of %s, fan-outs %s\n", term.Counted(p.Epoch.Steps, "step"), term.Counted(p.BatchSize, "root"), p.Fanout)
 	fmt.Fprintf(t, "\tabout %s edges are sampled, %s rows of features read\n", term.Grouped(p.Epoch.Edges), term.Grouped(p.Epoch.Rows))
 	if len(p.Parts) > 1 {
-		fmt.Fprintf(t, "\t%s of them fetched from other parts: %s by %s\n", term.Grouped(p.Epoch.Fetched), term.Size(p.Epoch.FetchedBytes), term.Counted(int(p.Epoch.Requests), "request"))
+		fmt.Fprintf(t, "\t%s of them fetched from other parts, by %s", term.Grouped(p.Epoch.Fetched), term.Counted(int(p.Epoch.Requests), "request"))
+		if p.Epoch.FetchedBytes > 0 { // of sparse rows it is not counted
+			fmt.Fprintf(t, ": %s", term.Size(p.Epoch.FetchedBytes))
+		}
+		fmt.Fprintln(t)
 	}
 	for i := range p.Parts {
 		name, m := "", &p.Parts[i]

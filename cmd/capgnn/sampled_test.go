@@ -51,11 +51,16 @@ func TestSampledRun(t *testing.T) {
 	s.fails(term.ExitUsage, []string{"leave --batch-size away"}, "train", "--quiet", "--resume", "run", "--batch-size", "8")
 	s.must("predict", "--run", "run", "--what", "labels", "--out", "labels.csv", "--quiet")
 	labels, err := os.ReadFile(s.path("labels.csv"))
-	if err != nil || strings.Count(string(labels), "\n") < 60 {
-		t.Errorf("labels: %v\n%s", err, labels)
+	right := 0
+	for v, line := range strings.Split(strings.TrimSpace(string(labels)), "\n")[1:] {
+		if line == fmt.Sprintf("%d,%d", v, v/30) {
+			right++
+		}
+	}
+	if err != nil || right < 54 { // of 60 vertices
+		t.Errorf("labels: %v, %d right\n%s", err, right, labels)
 	}
 	s.must("predict", "--run", "run", "--what", "embeddings", "--out", "hidden.npy", "--devices", "cpu:0,cpu:1", "--quiet")
-	s.must("predict", "--run", "run", "--what", "logits", "--out", "run/logits.npy", "--quiet")
 	s.must("report", "run", "again", "--out", "both.html", "--quiet")
 }
 
