@@ -129,13 +129,11 @@ var needless = map[string]string{
 // with more schedules.
 func TestEveryWaitIsNeeded(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("tries some hundred schedules")
+	if testing.Short() || !long.Wanted() {
+		t.Skip("tries some hundred schedules: CAPGNN_LONG=1")
 	}
-	list, beforeGivingUp := settings(32), 6
-	if long.Wanted() {
-		list, beforeGivingUp = settings(64), 16
-	}
+	const beforeGivingUp = 16
+	list := settings(64)
 	wants := make([]outcome, len(list))
 	sites := map[string][]int{} // settings that come there
 	for k, s := range list {
