@@ -116,17 +116,18 @@ func (t *Trainer) run(ctx context.Context, epoch, end int) error {
 	s := &stretch{epoch: epoch, from: from, next: from, end: end, ctx: ctx, scale: t.scale}
 	t.hub.Epoch = epoch
 	t.sample(epoch*t.roots.steps + from)
-	before := t.usages()
-	start, cpu := t.now(), hostmem.ProcessorTime()
+	m := meter{t}
+	before := m.usages()
+	start, cpu := m.now(), hostmem.ProcessorTime()
 	if err := t.each(func(w *worker) error { return t.runPart(w, s) }); err != nil {
 		return err
 	}
 	p := &t.state.Partial
-	p.Train += t.now() - start
+	p.Train += m.now() - start
 	p.CPU += hostmem.ProcessorTime() - cpu
 	p.Steps += s.next - from
 	t.watch.edges += t.workers[0].counts.Edges
-	t.count(p, before)
+	m.count(p, before)
 	t.state.Batch = s.next
 	return t.sumLoss(epoch, from, s.next)
 }

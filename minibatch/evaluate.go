@@ -1,8 +1,6 @@
 package minibatch
 
 import (
-	"context"
-
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/graph"
@@ -28,9 +26,7 @@ func (d *design) tables(p *learn.Problem, kind gnn.Kind) (list []table) {
 	return append(list, table{cols: cols, data: p.Features.Dense})
 }
 
-// layeredOptions are those of exact evaluation. It reads ÂX where that can be made, whatever training samples: an evaluation takes all neighbours.
-func (t *Trainer) layeredOptions() layered.Options { return t.design.evaluation(t.p, &t.o) }
-
+// evaluation returns the options of exact evaluation. It reads ÂX where that can be made, whatever training samples: an evaluation takes all neighbours.
 func (d *design) evaluation(p *learn.Problem, o *Options) layered.Options {
 	part := o.Part
 	if part == nil {
@@ -39,19 +35,6 @@ func (d *design) evaluation(p *learn.Problem, o *Options) layered.Options {
 	return layered.Options{Model: o.Model, Devices: o.Devices, Part: part, Scaling: d.scaling, WaitDeadline: o.WaitDeadline, ChunkBytes: d.chunk, Dense: o.Savings.NoSparse,
 		Precomputed: o.Model.Kind != gnn.GAT && !d.sparse && !o.Savings.NoPrecompute,
 		Choice:      gnn.Choice{NoTransformFirst: o.Savings.NoTransformFirst, NoFuse: o.Savings.NoFuse, Storage: o.Storage}}
-}
-
-// evaluator places the evaluation beside training, and has it make ÂX where training reads that.
-func (t *Trainer) evaluator(ctx context.Context) error {
-	var err error
-	if t.exact, err = layered.New(ctx, t.p, t.layeredOptions()); err != nil || !t.design.sums {
-		return err
-	}
-	sums, err := t.exact.Aggregated(ctx)
-	for _, w := range t.workers {
-		w.stage.tables[0].data = sums
-	}
-	return err
 }
 
 // evaluate scores each split by exact logits, and returns the loss of validation.

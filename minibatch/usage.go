@@ -6,12 +6,15 @@ import (
 	"capgnn/gpu"
 )
 
+// meter measures what the parts of a run do.
+type meter struct{ *Trainer }
+
 // usages is what the queues of every part have done.
 type usages struct {
 	all, gradients, compute, prefetch []gpu.Usage
 }
 
-func (t *Trainer) usages() (u usages) {
+func (t meter) usages() (u usages) {
 	for _, w := range t.workers {
 		u.all, u.gradients = append(u.all, w.usage()), append(u.gradients, w.reduction())
 		u.compute, u.prefetch = append(u.compute, w.compute.Usage()), append(u.prefetch, w.prefetch.Usage())
@@ -20,7 +23,7 @@ func (t *Trainer) usages() (u usages) {
 }
 
 // count adds what parts have done since before.
-func (t *Trainer) count(p *partial, before usages) {
+func (t meter) count(p *partial, before usages) {
 	now := t.usages()
 	if p.Parts == nil {
 		p.Parts, p.Computed = make([]gpu.Usage, len(t.workers)), make([]time.Duration, len(t.workers))
@@ -69,7 +72,7 @@ func (t *Totals) add(e *EpochStats) {
 var started = time.Now()
 
 // now returns the time that epochs are measured in: that of the devices' clock if they share one, else the host's.
-func (t *Trainer) now() time.Duration {
+func (t meter) now() time.Duration {
 	var clock gpu.Clock
 	for i, d := range t.o.Devices {
 		c, ok := d.(gpu.Clocked)

@@ -1,0 +1,110 @@
+package minibatch
+
+import (
+	"context"
+	"slices"
+
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/internal/layered"
+	"capgnn/internal/meet"
+	"capgnn/reduce"
+)
+
+// placer puts the parts of a designed run on their devices.
+type placer struct{ *Trainer }
+
+// place puts the parts on their devices.
+func (t placer) place(ctx context.Context) error {
+	for i, dev := range t.o.Devices {
+		w := &worker{index: i, dev: dev, waits: meet.Waits{Hub: t.hub, Part: i, Device: dev.Info().Name}, compute: dev.NewQueue("compute"), prefetch: dev.NewQueue("prefetch")}
+		w.queues = reduce.NewQueues(dev, slices.Index(t.o.Devices, dev) == i)
+		t.workers = append(t.workers, w)
+	}
+	division := reduce.Divide(t.weights.Layers(), homesOf(t.o.Devices))
+	for _, w := range t.workers {
+		if err := t.build(w, division); err != nil {
+			return err
+		}
+	}
+	var parts []reduce.Part
+	for _, w := range t.workers {
+		parts = append(parts, reduce.Part{Compute: w.compute, Queues: w.queues, Waits: &w.waits, Weights: w.params.Flat, Gradients: w.grads.Flat, Reach: t.reach(w), Owner: w.owner})
+	}
+	t.reduce = reduce.New(t.hub, parts, division)
+	for i, w := range t.workers {
+		lock := w.locking(t.o.Lock)
+		w.lossHost = lock(w.lossHost)
+		t.reduce.Lock(i, lock)
+	}
+	for _, w := range t.workers {
+		if err := w.sync(); err != nil {
+			return err
+		}
+	}
+	return t.evaluator(ctx)
+}
+
+// reach says from which parts' devices a worker's can copy.
+func (t placer) reach(w *worker) []bool {
+	out := make([]bool, len(t.workers))
+	for i, other := range t.workers {
+		p, ok := w.prefetch.(gpu.PeerCopier)
+		out[i] = other.dev == w.dev || ok && p.CanCopyFrom(other.dev)
+	}
+	return out
+}
+
+// build puts one part on its device.
+func (t placer) build(w *worker, division *reduce.Division) error {
+	d, o := &t.design, &t.o
+	w.stage = d.stageOf(t.p, o, w.index)
+	w.stage.roots = t.roots
+	w.stage.grown = func(what string, was, is gpu.Bytes) { t.grown(w, what, was, is) }
+	e := d.extents[w.index]
+	var l layout
+	w.stage.lay(&l, &e)
+	for i := range w.inputs {
+		var err error
+		if w.inputs[i].buf, err = w.dev.Alloc(l.size, "input"); err != nil {
+			return err
+		}
+	}
+	n := len(t.weights.Flat)
+	params := gpu.Vec{Buf: w.alloc(4*gpu.Bytes(n), "weights"), Len: n}
+	grads := gpu.Vec{Buf: w.alloc(4*gpu.Bytes(n), "gradients"), Len: n}
+	w.owner = division.NewOwner(w.alloc, w.compute, o.Optimizer, w.index)
+	stretch := min(t.roots.steps, longest)
+	w.loss = gpu.Array[float64]{Buf: w.alloc(8*gpu.Bytes(stretch), "loss"), Len: stretch}
+	if w.failed != nil {
+		return w.failed
+	}
+	w.lossHost = make([]byte, 8*stretch)
+	w.upload(params, t.weights.Flat)
+	w.params, w.grads = gnn.Bind(o.Model, t.weights, params), gnn.Bind(o.Model, t.weights, grads)
+	w.ws = gnn.NewWorkspace(true)
+	w.pass = gnn.NewPass(o.Model, d.plan, e.layers(d.aims), d.input(), w.params, w.grads, w.ws)
+	if err := w.ws.Alloc(w.dev); err != nil {
+		return err
+	}
+	w.feed = newFeed(w.index, o.Sampling.Prefetch+1, w.stage.fill)
+	for _, s := range w.feed.slots {
+		if err := w.stage.room(&s.draft, &l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// evaluator places the evaluation beside training, and has it make ÂX where training reads that.
+func (t placer) evaluator(ctx context.Context) error {
+	var err error
+	if t.exact, err = layered.New(ctx, t.p, t.design.evaluation(t.p, &t.o)); err != nil || !t.design.sums {
+		return err
+	}
+	sums, err := t.exact.Aggregated(ctx)
+	for _, w := range t.workers {
+		w.stage.tables[0].data = sums
+	}
+	return err
+}
