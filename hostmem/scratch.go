@@ -42,7 +42,7 @@ func NewScratch(owner, name, dir string, size int64) (*Scratch, error) {
 	}
 	mem, unmap, err := mapFile(int(whole), fileIn(dir))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %q needs a file of %d bytes in %s: %w; free room there or name another folder", owner, name, whole, dir, err)
+		return nil, fmt.Errorf("%s: %q needs a file of %d bytes in %s: %w; free room there, or set TMPDIR to another folder", owner, name, whole, dir, err)
 	}
 	s.bytes, s.unmap = mem[:size:size], unmap
 	return s, nil

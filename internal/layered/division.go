@@ -166,9 +166,16 @@ func (s *seen) with(now size, p *learn.Problem, v graph.NodeID, sparse bool) siz
 	return now
 }
 
-// members returns the vertices of every part, ascending.
-func members(part []int32, parts int) [][]graph.NodeID {
+// members returns the vertices of every part, ascending; of the only one where part is nil.
+func members(part []int32, parts, vertices int) [][]graph.NodeID {
 	out := make([][]graph.NodeID, parts)
+	if part == nil {
+		out[0] = make([]graph.NodeID, vertices)
+		for v := range out[0] {
+			out[0][v] = graph.NodeID(v)
+		}
+		return out
+	}
 	counts := make([]int, parts)
 	for _, p := range part {
 		counts[p]++

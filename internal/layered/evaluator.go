@@ -56,7 +56,7 @@ func plan(p *learn.Problem, o Options) (*Evaluator, []partition, error) {
 	e.plan, e.tasks = planTasks(p, &e.o, least)
 	weights := gnn.NewWeights(o.Model)
 	params := gnn.Bind(o.Model, weights, gpu.Vec{Len: len(weights.Flat)})
-	inner := members(o.Part, len(o.Devices))
+	inner := members(o.Part, len(o.Devices), p.Vertices())
 	parts := make([]partition, len(o.Devices))
 	graph.EachBlock(len(parts), 1, func(i, _ int) {
 		parts[i] = divideAll(p, &e.o, e.tasks, inner[i], o.chunkBytes(i), params)

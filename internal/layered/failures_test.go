@@ -238,6 +238,12 @@ func TestTables(t *testing.T) {
 	if err := e.Close(); err != nil {
 		t.Error(err)
 	}
+	for room, inFiles := range map[gpu.Bytes]bool{0: false, 40 * 400: true, 400 * 400: false} {
+		_, err := TablesIn(dir+"/none", room)("table", 40*400)
+		if (err != nil) != inFiles {
+			t.Errorf("of %d bytes of room: %v", room, err)
+		}
+	}
 	o.Tables = files(dir + "/none")
 	if e, err = New(context.Background(), p, o); err != nil {
 		t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 type Options struct {
 	Model   gnn.Config
 	Devices []gpu.Device // one part each, in order; a device may appear more than once
-	Part    []int32      // part of every vertex
+	Part    []int32      // part of every vertex; nil: there is one part
 	// Precomputed has layer 0 read ÂX, which Aggregated makes. Not for GAT, nor for features that stay sparse.
 	Precomputed bool
 	// Choice says which savings are off (its fields NoTransformFirst and NoFuse) and how rows that are gathered are stored.
@@ -28,7 +28,7 @@ type Options struct {
 	// ChunkBytes bounds what a part takes of its device for chunks; 0: 1 GiB, and at most half of what is left of the device's budget,
 	// shared with the other parts on it. A vertex whose in-neighbours take more has a chunk of its own.
 	ChunkBytes gpu.Bytes
-	// Tables makes the memory of a table; nil: TablesIn the system's temporary folder.
+	// Tables makes the memory of a table; nil: TablesIn the system's temporary folder, of what CPU devices may use.
 	Tables func(name string, size int64) (Memory, error)
 	// WaitDeadline bounds every wait for a device; 0 = 5 minutes.
 	WaitDeadline time.Duration
@@ -40,11 +40,12 @@ type Memory interface {
 	Close() error
 }
 
-// TablesIn returns what makes tables in memory, as long as that leaves as much again free, and otherwise in files of a folder that vanish with the
-// process.
-func TablesIn(dir string) func(name string, size int64) (Memory, error) {
+// TablesIn returns what makes tables in memory, where they take no more than half of what is free and of room (0: no bound), and otherwise in files of a
+// folder that vanish with the process.
+func TablesIn(dir string, room gpu.Bytes) func(name string, size int64) (Memory, error) {
 	return func(name string, size int64) (Memory, error) {
-		if free, _, err := hostmem.Free(); err == nil && free/2 < size {
+		free, _, err := hostmem.Free()
+		if err == nil && free/2 < size || room > 0 && int64(room/2) < size {
 			return files(dir)(name, size)
 		}
 		return files("")(name, size)
@@ -54,8 +55,22 @@ func TablesIn(dir string) func(name string, size int64) (Memory, error) {
 // files returns what makes tables in files of a folder, or in memory where dir is empty.
 func files(dir string) func(name string, size int64) (Memory, error) {
 	return func(name string, size int64) (Memory, error) {
-		return hostmem.NewScratch("evaluation", name, dir, size)
+		mem, err := hostmem.NewScratch("evaluation", name, dir, size)
+		if err != nil {
+			return nil, err
+		}
+		return mem, nil
 	}
+}
+
+// hostRoom is what the user lets this process have of the host's memory: the least budget of a CPU device, 0 where there is none.
+func hostRoom(devices []gpu.Device) (least gpu.Bytes) {
+	for _, d := range devices {
+		if info := d.Info(); info.Kind == gpu.CPU && (least == 0 || info.Budget < least) {
+			least = info.Budget
+		}
+	}
+	return least
 }
 
 const (
@@ -66,7 +81,7 @@ const (
 // complete sets what is not given.
 func (o *Options) complete() {
 	if o.Tables == nil {
-		o.Tables = TablesIn(os.TempDir())
+		o.Tables = TablesIn(os.TempDir(), hostRoom(o.Devices))
 	}
 	if o.WaitDeadline == 0 {
 		o.WaitDeadline = defaultDeadline
@@ -98,7 +113,7 @@ func (o *Options) validate(p *learn.Problem) error {
 	if len(o.Devices) == 0 {
 		bad("no device")
 	}
-	if len(o.Part) != p.Vertices() {
+	if len(o.Part) != p.Vertices() && (o.Part != nil || len(o.Devices) > 1) {
 		bad("%d part entries for %d vertices", len(o.Part), p.Vertices())
 	}
 	for v, part := range o.Part {
