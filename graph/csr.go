@@ -66,12 +66,24 @@ func (g *CSR) Validate() error {
 // Normalise returns a CSR with the same edges, rows sorted and repeats merged. It checks bounds and row pointers first, so
 // it takes arrays straight from a file; g itself is not changed. If g is normal already, g is returned.
 func Normalise(g *CSR) (*CSR, error) {
+	normal, err := g.Normal()
+	switch {
+	case err != nil:
+		return nil, err
+	case normal:
+		return g, nil
+	}
+	return g.sorted(), nil
+}
+
+// Normal reports whether rows are sorted and have no repeats. Row pointers and bounds that are wrong are an error.
+func (g *CSR) Normal() (bool, error) {
 	n := len(g.Indptr) - 1
 	if n < 0 {
-		return nil, errors.New("row pointers are empty")
+		return false, errors.New("row pointers are empty")
 	}
 	if g.Indptr[0] != 0 || g.Indptr[n] != int64(len(g.Indices)) {
-		return nil, fmt.Errorf("row pointers run from %d to %d, want 0 to %d", g.Indptr[0], g.Indptr[n], len(g.Indices))
+		return false, fmt.Errorf("row pointers run from %d to %d, want 0 to %d", g.Indptr[0], g.Indptr[n], len(g.Indices))
 	}
 	var unsorted atomic.Bool
 	err := firstError(n, rowBlock, func(lo, hi int) error {
@@ -81,13 +93,7 @@ func Normalise(g *CSR) (*CSR, error) {
 		}
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	if !unsorted.Load() {
-		return g, nil
-	}
-	return g.sorted(), nil
+	return err == nil && !unsorted.Load(), err
 }
 
 // checkRows checks row pointers and bounds of rows lo to hi-1 and reports whether they ascend. Where the first pointer is out

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -60,6 +61,29 @@ func TestBuildRefusesBadInput(t *testing.T) {
 		}
 		if err := g.Validate(); err == nil {
 			t.Errorf("%s: taken by Validate", name)
+		}
+	}
+}
+
+// A graph is normal if its rows ascend without repeats; what is out of bounds is an error, not a graph that is not normal.
+func TestNormal(t *testing.T) {
+	for _, c := range []struct {
+		indptr  []int64
+		indices []int32
+		normal  bool
+		fault   string
+	}{
+		{[]int64{0, 2, 3}, []int32{0, 1, 1}, true, ""},
+		{[]int64{0, 2, 3}, []int32{1, 0, 1}, false, ""},
+		{[]int64{0, 2, 3}, []int32{1, 1, 1}, false, ""},
+		{[]int64{0, 2, 3}, []int32{1, 2, 1}, false, "outside"},
+		{[]int64{0, 4, 3}, []int32{0, 1, 1}, false, "out of order"},
+		{[]int64{0, 2}, []int32{0}, false, "row pointers"},
+		{nil, nil, false, "empty"},
+	} {
+		normal, err := (&CSR{Indptr: c.indptr, Indices: c.indices, Cols: 2}).Normal()
+		if normal != c.normal || (err != nil) != (c.fault != "") || err != nil && !strings.Contains(err.Error(), c.fault) {
+			t.Errorf("%v, %v: %t, %v", c.indptr, c.indices, normal, err)
 		}
 	}
 }

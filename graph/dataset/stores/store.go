@@ -98,17 +98,15 @@ func takeGraph(d *dataset.Dataset, src fields.Arrays, indptr []int64, indices []
 	counts, g := adjacency.Counts{Stored: int64(len(indices))}, (*graph.CSR)(nil)
 	_, mapped := src.(fields.Folder)
 	if mapped {
-		if err := room.For(4 * counts.Stored); err != nil {
-			return err
-		}
-		if g, err = graph.Normalise(&graph.CSR{Indptr: indptr, Indices: indices, Cols: len(indptr) - 1}); err != nil {
+		if g, err = normalised(&graph.CSR{Indptr: indptr, Indices: indices, Cols: len(indptr) - 1}); err != nil {
 			return err
 		}
 	} else {
 		g = adjacency.SortRows(indptr, indices)
 	}
 	counts.Normal = g.Edges()
-	if opt.Edges == dataset.Reversed || opt.Edges == dataset.Symmetric && mapped {
+	copies := opt.Edges == dataset.Symmetric && mapped && !g.Symmetric()
+	if opt.Edges == dataset.Reversed || copies {
 		if err := room.For(12*counts.Normal + 16*int64(len(indptr))); err != nil {
 			return err
 		}
@@ -116,8 +114,9 @@ func takeGraph(d *dataset.Dataset, src fields.Arrays, indptr []int64, indices []
 	switch {
 	case opt.Edges == dataset.Reversed:
 		g = g.Transpose()
-	case opt.Edges == dataset.Symmetric && mapped:
-		g = g.Symmetrise()
+	case copies:
+		g = graph.Union(g, g.Transpose())
+	case opt.Edges == dataset.Symmetric && mapped: // it stays in its file
 	case opt.Edges == dataset.Symmetric:
 		if g, err = adjacency.Symmetrised(g); err != nil {
 			return err
@@ -126,6 +125,18 @@ func takeGraph(d *dataset.Dataset, src fields.Arrays, indptr []int64, indices []
 	d.Graph = g
 	fields.NoteEdges(d, counts)
 	return nil
+}
+
+// normalised returns g, which may be larger than memory, if it is normal; only what is not needs memory for a copy.
+func normalised(g *graph.CSR) (*graph.CSR, error) {
+	normal, err := g.Normal()
+	if err != nil || normal {
+		return g, err
+	}
+	if err := room.For(4*int64(len(g.Indices)) + 8*int64(len(g.Indptr))); err != nil {
+		return nil, err
+	}
+	return graph.Normalise(g)
 }
 
 func readStoreFeatures(d *dataset.Dataset, src fields.Arrays, m meta, fault func(error) error, n int) error {
