@@ -8,7 +8,7 @@ package docs
 
 import "embed"
 
-// Scripts are the Python programs that `capgnn bench peers` runs. They find each other by their places below one folder.
+// Scripts are the Python programs that `capgnn bench peers` and `bench sampler` run. They find each other by their places below one folder.
 //
-//go:embed bench/peers/common.py bench/peers/torch_epoch.py bench/peers/pyg_epoch.py bench/peers/dgl_epoch.py python/read_store.py
+//go:embed bench/peers/common.py bench/peers/torch_epoch.py bench/peers/pyg_epoch.py bench/peers/dgl_epoch.py bench/peers/dgl_sampler.py python/read_store.py
 var Scripts embed.FS

@@ -41,7 +41,7 @@ func benchSubcommand(name, usage string, list []experiments.Experiment) *cli.Com
 			return flagProblem(err, c.Command.Flags, "capgnn bench "+name+" --help")
 		},
 	}
-	if name == "peers" || name == benchAll {
+	if name == "peers" || name == "sampler" || name == benchAll {
 		sub.Flags = append(sub.Flags, &cli.StringFlag{Name: "python", Usage: "interpreter `FILE` that has torch, and torch_geometric or dgl for more baselines"})
 	}
 	sub.Action = inheriting(withoutArguments("bench "+name, func(c *cli.Context) error { return benchAction(c, name, list) }))

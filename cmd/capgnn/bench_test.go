@@ -123,7 +123,7 @@ func TestBenchEverything(t *testing.T) {
 		}
 		outputs(s, "all", r.Experiment)
 	}
-	want := "table1 halo hit-priority hit-capacity epoch-capacity overhead rapa hetero convergence overall ablation savings scaling staleness"
+	want := "table1 halo hit-priority hit-capacity epoch-capacity overhead rapa hetero convergence overall ablation savings scaling staleness sampler"
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("experiments %s, want %s", got, want)
 	}

@@ -43,6 +43,9 @@ func uneven(counts []int) float64 {
 // TestInclusion draws vertices of many degrees and counts how often each neighbour is kept. With k of n without replacement a
 // count has variance T·k/n·(1-k/n), and the counts add up to T·k: χ² of equal counts is then scaled by (1-k/n)·n/(n-1).
 func TestInclusion(t *testing.T) {
+	if testing.Short() {
+		t.Skip("10,000 steps")
+	}
 	degrees := []int{2, 3, 5, 16, 31, 40, 63, 64, 65, 100, 129, 511, 512, 513, 700}
 	var edges []graph.Edge
 	roots := make([]graph.NodeID, len(degrees))
@@ -147,6 +150,9 @@ func TestIndependence(t *testing.T) {
 
 // TestUnbiased: n/k times the sum over a sample is, in the mean over steps, the sum over all neighbours.
 func TestUnbiased(t *testing.T) {
+	if testing.Short() {
+		t.Skip("10,000 steps")
+	}
 	g := graphs(t)["degrees"]
 	s := New(Topology{Graph: g, Loops: graph.LoopsRemoved}, Rules{Seed: 8, Fanout: []int{40}})
 	roots := make([]graph.NodeID, 25)
