@@ -25,7 +25,7 @@ func TestSampledKilledAndResumed(t *testing.T) {
 	}
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
-	args := sampledArgs("--batch-size", "2", "--epochs", "150", "--devices", "cpu:0,threads=1,cpu:1,threads=1", "--quiet")
+	args := sampledArgs("--batch-size", "2", "--epochs", "80", "--devices", "cpu:0,threads=1,cpu:1,threads=1", "--quiet")
 	want := s.train(append(args, "--run-dir", "whole")...)
 	random := rand.New(rand.NewPCG(19, uint64(kills)))
 	inside := 0 // interrupted inside an epoch
@@ -67,7 +67,7 @@ func TestSampledKilledAndResumed(t *testing.T) {
 			t.Errorf("signal %v with --checkpoint-every %s, resumed: weights %s, steps %+v, undisturbed %s, %+v", signal, every, got.SHA256, got.Sampling, want.SHA256, want.Sampling)
 		}
 		lines, err := os.ReadFile(s.path(filepath.Join(dir, "metrics.jsonl")))
-		if err != nil || bytes.Count(lines, []byte("\n")) != 150 {
+		if err != nil || bytes.Count(lines, []byte("\n")) != 80 {
 			t.Errorf("resumed: %d lines of metrics, %v", bytes.Count(lines, []byte("\n")), err)
 		}
 		os.RemoveAll(s.path(dir))

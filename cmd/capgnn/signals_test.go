@@ -40,6 +40,7 @@ func TestSignals(t *testing.T) {
 	commands := map[string][]string{
 		"train":     {"train", "--dataset", "graph", "--epochs", "100000", "--parts", "16", "--staleness", "2", "--checkpoint-every", "3"},
 		"slow":      {"train", "--dataset", "graph", "--epochs", "100000", "--parts", "600", "--hidden", "16"},
+		"sampled":   {"train", "--dataset", "graph", "--epochs", "100000", "--batch-size", "64", "--parts", "3", "--checkpoint-every", "3steps"},
 		"demo":      {"demo"},
 		"partition": {"partition", "--dataset", "graph", "--parts", "700"},
 		"plan":      {"plan", "--dataset", "graph", "--parts", "700"},
