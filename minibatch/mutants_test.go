@@ -20,7 +20,6 @@ func TestMutantsAreCaught(t *testing.T) {
 			return fill(sample.New(sample.Topology{Graph: tr.p.Graph, Loops: tr.p.Loops}, rules), d, step)
 		},
 		"a neighbouring row is read": func(_ *Trainer, w *worker, s *sample.Sampler, d *draft, step int, fill func(*sample.Sampler, *draft, int) error) error {
-			w.stage.gathers = true
 			err := fill(s, d, step)
 			rows, cols := d.layout.tables[0].on(d.mem.Bytes()), w.stage.tables[0].cols
 			if len(rows) > cols {
@@ -52,6 +51,7 @@ func TestMutantsAreCaught(t *testing.T) {
 		}
 		for _, w := range tr.workers {
 			if fill := w.feed.fill; mutate != nil {
+				w.stage.gathers = true // so that a draft has its rows
 				w.feed.fill = func(s *sample.Sampler, d *draft, step int) error { return mutate(tr, w, s, d, step, fill) }
 			}
 		}

@@ -21,7 +21,7 @@ type Sampling struct {
 	// Local has every part take roots among its own vertices, as many steps on every part. Otherwise parts share the roots of one order over all parts.
 	Local    bool
 	Prefetch int // steps that are sampled ahead; 0 = 3. Results do not depend on it
-	Samplers int // goroutines that sample for a part; 0 = 1. Results do not depend on it
+	Samplers int // goroutines that sample for a part; 0 = 1, and beside GPUs alone up to 4. Results do not depend on it
 }
 
 // Savings switches off exact optimisations (docs/mathematics.md); the zero value leaves all on. Results agree within docs/determinism.md whatever is set.

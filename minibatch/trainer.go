@@ -7,9 +7,12 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"runtime"
+	"slices"
 	"time"
 
 	"capgnn/gnn"
+	"capgnn/gpu"
 	"capgnn/internal/fit"
 	"capgnn/internal/layered"
 	"capgnn/internal/learn"
@@ -78,10 +81,18 @@ func (o *Options) setDefaults() {
 	}
 	o.WaitDeadline = cmp.Or(o.WaitDeadline, 5*time.Minute)
 	o.Sampling.Prefetch = cmp.Or(o.Sampling.Prefetch, 3)
-	o.Sampling.Samplers = cmp.Or(o.Sampling.Samplers, 1)
+	o.Sampling.Samplers = cmp.Or(o.Sampling.Samplers, o.samplers())
 	if len(o.Devices) == 1 {
 		o.Part = nil
 	}
+}
+
+// samplers returns how many goroutines sample for a part: one where CPU devices compute on the same cores, else as many as there are cores for, up to four.
+func (o *Options) samplers() int {
+	if slices.ContainsFunc(o.Devices, func(d gpu.Device) bool { return d.Info().Kind != gpu.CUDA }) {
+		return 1
+	}
+	return max(1, min(4, runtime.GOMAXPROCS(0)/len(o.Devices)))
 }
 
 // sample starts the samplers of all parts with a step.
