@@ -44,6 +44,9 @@ func TestPlanIsWhatARunTakes(t *testing.T) {
 			about("rows", plan.Rows.Read, r.Rows.Read/int64(o.Epochs))
 			about("fetched rows", plan.Rows.Fetched, r.Rows.Fetched/int64(o.Epochs))
 			about("edges", plan.Edges, r.Edges/int64(o.Epochs))
+			if r.Bytes.Rows < 8*gpu.Bytes(r.Rows.Fetched) {
+				t.Errorf("%s %+v: %d rows are fetched by %d bytes", kind, k, r.Rows.Fetched, r.Bytes.Rows)
+			}
 			about("bytes", int64(plan.Bytes.Rows), int64(r.Bytes.Rows)/int64(o.Epochs))
 		}
 	}

@@ -91,12 +91,18 @@ func (g *stage) count(d *draft) {
 	}
 	d.homes = slices.Grow(d.homes[:0], g.parts)[:g.parts]
 	clear(d.homes)
+	sparse, row := g.sparse(), g.rowBytes()
 	for _, v := range d.ids() {
 		home := g.home[v]
+		d.homes[home] = true
 		if int(home) == g.part {
 			c.Rows.Local++
+			continue
 		}
-		d.homes[home] = true
+		c.Bytes.Rows += row
+		if sparse != nil {
+			c.Bytes.Rows += entryBytes * gpu.Bytes(sparse.Indptr[v+1]-sparse.Indptr[v])
+		}
 	}
 	c.Rows.Fetched = c.Rows.Read - c.Rows.Local
 	for home, read := range d.homes {
@@ -105,10 +111,12 @@ func (g *stage) count(d *draft) {
 		}
 	}
 	c.Bytes.IDs = 4 * gpu.Bytes(c.Rows.Fetched)
-	c.Bytes.Rows = gpu.Bytes(c.Rows.Fetched) * g.rowBytes()
 }
 
-// rowBytes is the size of what is read of a vertex, 0 for sparse features, whose sizes differ.
+// entryBytes is the size of an entry of sparse features: column and value.
+const entryBytes = 8
+
+// rowBytes is the size of what is read of a vertex, entries of sparse features apart.
 func (g *stage) rowBytes() (n gpu.Bytes) {
 	for i := range g.tables {
 		n += 4 * gpu.Bytes(g.tables[i].cols)

@@ -34,7 +34,7 @@ type Traffic struct {
 // Times are sums over parts. Sampling and staging run beside the rest.
 type Times struct {
 	Sample  time.Duration // drawing blocks
-	Fetch   time.Duration // gathering rows whose home is another part
+	Fetch   time.Duration // gathering rows whose home is another part; where devices gather rows themselves, Upload has it
 	Stage   time.Duration // putting blocks, and rows that are at home, in the order that devices read
 	Upload  time.Duration // copies to devices
 	Compute time.Duration // of devices, without waits and copies
