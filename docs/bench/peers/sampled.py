@@ -30,7 +30,8 @@ def arguments(description):
     p.add_argument("--batch-size", type=int, default=1024)
     p.add_argument("--fanout", help="fan-outs, nearest the roots first (default: 15, 10, 5, 5 … for as many layers)")
     p.add_argument("--lr", type=float, default=0.01)
-    p.add_argument("--transform-first", type=int, default=0, metavar="L", help="the first L layers multiply by the weights before they aggregate")
+    p.add_argument("--transform-first", type=int, metavar="L",
+                   help="the first L layers multiply by the weights before they aggregate (default: 1 where the features are 4 times as wide as the hidden layer, else 0)")
     p.add_argument("--workers", type=int, default=0, help="processes that sample")
     p.add_argument("--eval-every", type=int, default=0, help="score every N epochs; 0 = not at all")
     return p
@@ -127,6 +128,8 @@ def start(parser):
     if len(fanout) != o.layers:
         parser.error("--fanout: as many as layers")
     g = Data(o)
+    if o.transform_first is None:
+        o.transform_first = int(g.width > 4 * o.hidden)
     o.last_all = fanout[-1] == "all"
     o.hops = [int(k) for k in (fanout[:-1] if o.last_all else fanout)]
     if o.last_all:
