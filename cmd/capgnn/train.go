@@ -103,7 +103,7 @@ func newTraining(c *cli.Context, t *training.Run) error {
 		return err
 	}
 	if t.Config.Sampled() {
-		t.Config = runfolder.SampledDefault(t.Config.Optimizer)
+		t.Config = runfolder.SampledDefault()
 		if err := readSettings(c, t); err != nil {
 			return err
 		}

@@ -54,7 +54,7 @@ var Options = []Option{
 	{Name: "dropout", Group: GroupModel, usage: "probability `P` of dropping an activation", field: func(c *Config) any { return &c.Dropout }},
 	{Name: "init", Group: GroupModel, usage: "start from the weights in `FILE` (.npz or .safetensors, state_dict names)", field: func(c *Config) any { return &c.Init }},
 	{Name: "epochs", Group: GroupTraining, usage: "number `N` of epochs; 30 with --batch-size", field: func(c *Config) any { return &c.Epochs }},
-	{Name: "lr", Group: GroupTraining, usage: "learning `RATE`; 0.003 with --batch-size, but for sgd", field: func(c *Config) any { return &c.LR }},
+	{Name: "lr", Group: GroupTraining, usage: "learning `RATE`", field: func(c *Config) any { return &c.LR }},
 	{Name: "optimizer", Group: GroupTraining, usage: "`OPTIMIZER`: adam, adamw or sgd", field: func(c *Config) any { return &c.Optimizer }},
 	{Name: "weight-decay", Group: GroupTraining, usage: "weight `DECAY`", field: func(c *Config) any { return &c.WeightDecay }},
 	{Name: "amsgrad", Group: GroupTraining, usage: "AMSGrad variant of adam and adamw", field: func(c *Config) any { return &c.AMSGrad }},

@@ -58,7 +58,7 @@ func readPart(path string, read func(io.Reader) error) error {
 func settingsOf(cfg *Config) []report.Setting {
 	defaults := Default()
 	if cfg.Sampled() {
-		defaults = SampledDefault(cfg.Optimizer)
+		defaults = SampledDefault()
 	}
 	var settings []report.Setting
 	for _, o := range Options {

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"capgnn/cmd/capgnn/internal/term"
-	"capgnn/gnn"
 	"capgnn/minibatch"
 	"capgnn/minibatch/sample"
 )
@@ -24,7 +23,6 @@ const (
 const (
 	sampledEpochs    = 30
 	sampledEvalEvery = 1
-	sampledLR        = 0.003 // of adam and adamw
 	samplingDefault  = "default"
 	defaultPrefetch  = 3
 )
@@ -164,13 +162,10 @@ func (c *Config) SettleFanout(sparse bool) {
 // Sampled reports whether the run trains on mini-batches of sampled neighbours.
 func (c *Config) Sampled() bool { return c.BatchSize > 0 }
 
-// SampledDefault returns the settings of a run where nothing is said but that it is sampled, and with what optimiser.
-func SampledDefault(optimizer string) Config {
+// SampledDefault returns the settings of a run where nothing is said but that it is sampled. The learning rate is full batch's: docs/bench/sampled.md has what was measured.
+func SampledDefault() Config {
 	c := Default()
 	c.Epochs, c.EvalEvery = sampledEpochs, sampledEvalEvery
-	if optimizer != string(gnn.SGD) {
-		c.LR = sampledLR
-	}
 	c.Set(sampling, c.Sampling.Value.String())
 	return c
 }

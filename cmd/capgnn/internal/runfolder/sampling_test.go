@@ -10,7 +10,7 @@ import (
 
 // sampledBy returns settings with the given options.
 func sampledBy(options ...string) Config {
-	c := SampledDefault("adam")
+	c := SampledDefault()
 	c.Dataset, c.BatchSize = "cora", 1024
 	for i := 0; i < len(options); i += 2 {
 		at := slices.IndexFunc(Options, func(o Option) bool { return o.Name == options[i] })
