@@ -6,7 +6,8 @@
 // # Contract
 //
 // Logits are those of a forward pass over the whole graph, without dropout, to rounding. A layer reads the table of the layer before and writes one of its
-// own: two are alive at once, shared by all parts of the process, in memory where there is room and else in files that vanish with the process. Layer 0
+// own: two are alive at once, shared by all parts of the process, in memory where there is room and CPU devices may use as much, else in files that vanish
+// with the process (TMPDIR says where). Layer 0
 // reads the features, dense or sparse, or ÂX, which is made once, in the same way.
 //
 // Bits are a function of the problem, the weights and the options. Entries of a block stay in the order of the graph's rows, so sums over neighbours depend on

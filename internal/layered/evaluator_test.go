@@ -226,6 +226,19 @@ func TestLogitsEqualPredict(t *testing.T) {
 
 // PyTorch's logits, whole and in tiny chunks.
 func TestGoldenLogits(t *testing.T) {
+	goldenCases(t, func(name string, p *learn.Problem, m gnn.Config, w *gnn.Weights, want []float32) {
+		for _, chunk := range []gpu.Bytes{1, 0} {
+			o := Options{Model: m, Devices: cpus(t, 1, 2, 1), Part: spread(p.Vertices(), 3), ChunkBytes: chunk, Precomputed: m.Kind != gnn.GAT && chunk == 0}
+			if far := away(evaluated(t, p, o, w), want); !(far <= 1e-5) {
+				t.Errorf("%s, chunks of %d bytes: %.2g of the logits away", name, chunk, far)
+			}
+		}
+	})
+}
+
+// goldenCases calls f with every golden case and its logits.
+func goldenCases(t *testing.T, f func(name string, p *learn.Problem, m gnn.Config, w *gnn.Weights, want []float32)) {
+	t.Helper()
 	cases, err := golden.Load()
 	if err != nil {
 		t.Fatal(err)
@@ -249,16 +262,7 @@ func TestGoldenLogits(t *testing.T) {
 		if err := w.LoadStateDict(init); err != nil {
 			t.Fatal(err)
 		}
-		part := make([]int32, c.Vertices)
-		for v := range part {
-			part[v] = int32(v % 3)
-		}
-		for _, chunk := range []gpu.Bytes{1, 0} {
-			o := Options{Model: m, Devices: cpus(t, 1, 2, 1), Part: part, ChunkBytes: chunk, Precomputed: m.Kind != gnn.GAT && chunk == 0}
-			if far := away(evaluated(t, p, o, w), float32s(c.Logits.Data)); !(far <= 1e-5) {
-				t.Errorf("%s, chunks of %d bytes: %.2g of the logits away", c.Name, chunk, far)
-			}
-		}
+		f(c.Name, p, m, w, float32s(c.Logits.Data))
 	}
 }
 
