@@ -20,7 +20,7 @@ func TestLayerPass(t *testing.T) {
 			for _, storage := range []gpu.DType{gpu.FP32, gpu.BF16} {
 				p.Storage = storage
 				want := evaluated(newDesk(t), c, p, w, u)
-				for _, chunk := range []int{160, 64, 7, 1} {
+				for _, chunk := range []int{160, 64, 9} {
 					if got := layered(t, newDesk(t), c, p, w, u, chunk); !slices.Equal(got, want) {
 						t.Errorf("%s: chunks of %d: other logits than those of a whole evaluation", name(c, p), chunk)
 					}
