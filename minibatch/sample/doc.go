@@ -23,8 +23,7 @@
 // # Source
 //
 // Neighbour sampling: Hamilton et al., 2017. Floyd's choice: Bentley and Floyd, CACM 30(9), 1987. Bounded words: Lemire, ACM TOMACS 29(1),
-// 2019. The sparse set: Briggs and Torczon, ACM LOPLAS 2, 1993. Samples that are a function of the vertex are ours, for equal bits
-// wherever a root is computed.
+// 2019. Samples that are a function of the vertex are ours, for equal bits wherever a root is computed. Figures: docs/bench/sampled.md.
 //
 // # Usage
 //

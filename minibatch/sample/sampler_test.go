@@ -212,3 +212,19 @@ func FuzzDraw(f *testing.F) {
 		}
 	})
 }
+
+// TestStamps: stacks are right when stamps run out and are used again.
+func TestStamps(t *testing.T) {
+	for name, g := range graphs(t) {
+		topology, rules := Topology{Graph: g}, Rules{Seed: 5, Fanout: []int{4, 3}}
+		s := New(topology, rules)
+		s.index.(*slots).last = 2
+		var st Stack
+		for step, roots := range slices.Concat(rootsOf(g.Rows()), rootsOf(g.Rows())) {
+			s.Draw(&st, uint32(step), roots)
+			if err := difference(&st, (twin{topology, rules}).draw(uint32(step), roots)); err != nil {
+				t.Fatalf("%s, step %d: %v", name, step, err)
+			}
+		}
+	}
+}
