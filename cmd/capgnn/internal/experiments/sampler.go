@@ -71,9 +71,9 @@ func planSampler(b *Bench, datasets []string) ([]cell, func() bench.Section, err
 		return c
 	}
 	var cells []cell
-	for _, data := range datasets {
-		for _, d := range drawings {
-			for round := range rounds {
+	for round := range rounds {
+		for _, data := range datasets {
+			for _, d := range drawings {
 				for _, name := range who {
 					cells = append(cells, cell{id(data, d, name, round), func(ctx context.Context) (*bench.Line, error) {
 						switch name {
