@@ -122,6 +122,9 @@ func TestOfferedChoices(t *testing.T) {
 			if o.Name == "devices" {
 				continue
 			}
+			if o.Sampled { // says something beside --batch-size only
+				cfg.BatchSize = 1024
+			}
 			if err := o.Set(&cfg, value); err != nil {
 				t.Fatal(err)
 			}

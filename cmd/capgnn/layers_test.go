@@ -41,17 +41,17 @@ func TestReadmeCommandsWithFewLayers(t *testing.T) {
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
 	n := 0
-	try := func(line string, more ...string) {
+	try := func(line, layers string, more ...string) {
 		args := strings.Fields(line)
 		args[slices.Index(args, "--dataset")+1] = "ok.npz"
-		args = append(append(args, "--hidden", "16", "--quiet"), more...)
+		args = append(append(args, "--hidden", "16", "--quiet", "--layers", layers), more...)
 		if args[0] == "train" {
 			args = append(args, "--epochs", "5")
 		}
 		switch {
 		case slices.Contains(args, "--staleness") && slices.Contains(more, "gat"):
 			s.fails(term.ExitUsage, []string{"gat", "--staleness"}, args...)
-		case slices.Contains(args, "--fanout") && !slices.Contains(more, fmt.Sprint(strings.Count(args[slices.Index(args, "--fanout")+1], ",")+1)):
+		case slices.Contains(args, "--fanout") && layers != fmt.Sprint(strings.Count(args[slices.Index(args, "--fanout")+1], ",")+1):
 			s.fails(term.ExitUsage, []string{"--fanout", "give one for each layer"}, args...)
 		default:
 			s.must(args...)
@@ -59,14 +59,14 @@ func TestReadmeCommandsWithFewLayers(t *testing.T) {
 	}
 	for _, layers := range []string{"1", "2"} {
 		for _, line := range lines {
-			try(line[1], "--layers", layers)
+			try(line[1], layers)
 			if strings.Contains(line[1], "--plan") || strings.Contains(line[1], "--parts") || strings.Contains(line[1], "--out") {
 				continue // of parts of its own
 			}
 			for _, model := range runfolder.Names(gnn.Kinds) {
 				for _, parts := range []string{"1", "2", "3", "4"} {
 					if n++; long.Wanted() || n%23 == 0 {
-						try(line[1], "--layers", layers, "--model", model, "--parts", parts)
+						try(line[1], layers, "--model", model, "--parts", parts)
 					}
 				}
 			}
