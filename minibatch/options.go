@@ -22,6 +22,12 @@ type Sampling struct {
 	Local    bool
 	Prefetch int // steps that are sampled ahead; 0 = 3. Results do not depend on it
 	Samplers int // goroutines that sample for a part; 0 = 1, and beside GPUs alone up to 4. Results do not depend on it
+
+	Place    Place
+	NoMerge  bool // with Hop: time steps stay as many as parts
+	NoGather bool // with Hop: rows are fetched for each unit of a step, not once for all
+	// RowCache is that of each part. Results do not depend on it.
+	RowCache CacheSize
 }
 
 // Savings switches off exact optimisations (docs/mathematics.md); the zero value leaves all on. Results agree within docs/determinism.md whatever is set.
@@ -107,7 +113,12 @@ func (o *Options) checkSampling() (errs []error) {
 	if s.Prefetch < 0 || s.Samplers < 0 {
 		bad("steps sampled ahead and samplers must not be negative")
 	}
-	return errs
+	if err := s.RowCache.check(); err != nil {
+		errs = append(errs, err)
+	} else if s.RowCache.Unit != CacheFree {
+		bad("row cache: rows of other parts are fetched for each step, and none is kept")
+	}
+	return append(errs, s.checkPlace()...)
 }
 
 func (o *Options) checkParts(p *learn.Problem) (errs []error) {
