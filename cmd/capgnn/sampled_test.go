@@ -75,7 +75,7 @@ func TestFromSampledToFullBatchAndBack(t *testing.T) {
 	if full.Sampling != nil || full.Epochs != 3 {
 		t.Errorf("full batch: %+v", full)
 	}
-	if back := s.train("--config", "full/config.yaml", "--batch-size", "4", "--run-dir", "back"); back.Sampling == nil || back.Epochs != 3 {
+	if back := s.train("--config", "full/config.yaml", "--batch-size", "4", "--cache", "jaca", "--run-dir", "back"); back.Sampling == nil || back.Epochs != 3 {
 		t.Errorf("sampled again: %+v", back)
 	}
 }

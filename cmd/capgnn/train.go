@@ -99,15 +99,21 @@ func beginTraining(c *cli.Context, k *term.Console, m *ranks.Members) (*training
 // newTraining reads the settings of a new run: defaults, then --config, then flags. What is not said of a sampled run has defaults of its own.
 func newTraining(c *cli.Context, t *training.Run) error {
 	t.RunPath = c.String("run-dir")
-	if err := readSettings(c, t); err != nil {
+	given, err := readSettings(c, t)
+	if err != nil {
 		return err
 	}
 	if t.Config.Sampled() {
 		t.Config = runfolder.SampledDefault()
-		if err := readSettings(c, t); err != nil {
+		if _, err := readSettings(c, t); err != nil {
 			return err
 		}
 		t.Config.SpellSampling()
+		if !c.IsSet("config") { // a flag may take back what the file says
+			if err := t.Config.RefuseFullBatch(given); err != nil {
+				return err
+			}
+		}
 	}
 	if c.IsSet("run-dir") {
 		if t.RunPath == "" {
@@ -118,25 +124,24 @@ func newTraining(c *cli.Context, t *training.Run) error {
 	return nil
 }
 
-// readSettings reads --config, then flags, into the settings of a run.
-func readSettings(c *cli.Context, t *training.Run) error {
+// readSettings reads --config, then flags, into the settings of a run. It returns the names of the flags.
+func readSettings(c *cli.Context, t *training.Run) (given []string, err error) {
 	if path := c.String("config"); c.IsSet("config") {
 		if err := runfolder.ReadConfig(path, &t.Config); err != nil {
-			return err
+			return nil, err
 		}
 		t.PlanFile = runfolder.Dir(filepath.Dir(path)).Plan()
 	}
 	recorded := t.Config.Devices
-	given, err := runfolder.ApplyFlags(c, &t.Config)
-	if err != nil {
-		return err
+	if given, err = runfolder.ApplyFlags(c, &t.Config); err != nil {
+		return nil, err
 	}
 	if t.Ranks != nil { // those of all ranks together may be the recorded ones
 		t.Config.Devices = recorded
 		given = slices.DeleteFunc(given, func(name string) bool { return name == "devices" || name == "profile" })
 	}
 	runfolder.Forget(&t.Config, given)
-	return t.Config.MakeAbsolute(given)
+	return given, t.Config.MakeAbsolute(given)
 }
 
 // resumedTraining reads the settings of the run in the folder given with --resume. Flags may repeat them, not change them.

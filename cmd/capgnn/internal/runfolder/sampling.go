@@ -192,44 +192,53 @@ func (c *Config) checkSampling(p *problems) {
 	}
 	if c.BatchSize == 0 {
 		if list := c.sampledOnly(); list != "" {
-			p.add("%s: for sampled training only: give --batch-size, too, such as --batch-size 1024", list)
+			p.add("%s: for sampled training only: add --batch-size, such as --batch-size 1024", list)
 		}
 		return
 	}
 	if n := len(c.Fanout.Value); n > 0 && n != c.Layers {
 		p.add("--%s %s: %s for %s: give one for each layer, nearest the roots first", fanOut, c.Fanout, term.Counted(n, "fan-out"), term.Counted(c.Layers, "layer"))
 	}
-	if list := c.fullBatchOnly(); list != "" {
-		p.add("with --batch-size %d leave %s away: for full-batch training only", c.BatchSize, list)
+	if err := c.RefuseFullBatch(nil); err != nil {
+		p.add("%w", err)
 	}
+}
+
+// RefuseFullBatch refuses options that only full-batch training has, beside --batch-size: those that are not at their default, and those that flags have given,
+// whatever their value.
+func (c *Config) RefuseFullBatch(given []string) error {
+	if list := c.fullBatchOnly(given); c.Sampled() && list != "" {
+		return term.Usagef("with --batch-size %d leave %s out: for full-batch training only", c.BatchSize, list)
+	}
+	return nil
 }
 
 // sampledOnly lists what is set that only sampled training has.
 func (c *Config) sampledOnly() string {
-	list := c.changed(func(o Option) bool { return o.Sampled })
+	list := c.said(func(o Option) bool { return o.Sampled }, nil)
 	if c.CheckpointEvery.Steps > 0 {
 		list = append(list, fmt.Sprintf("--checkpoint-every %s", c.CheckpointEvery))
 	}
 	return strings.Join(list, " ")
 }
 
-// fullBatchOnly lists what is set that only full-batch training has.
-func (c *Config) fullBatchOnly() string {
-	list := c.changed(func(o Option) bool { return slices.Contains(ofFullBatch, o.Name) })
+// fullBatchOnly lists what is set, or given, that only full-batch training has.
+func (c *Config) fullBatchOnly(given []string) string {
+	list := c.said(func(o Option) bool { return slices.Contains(ofFullBatch, o.Name) }, given)
 	if c.Order != OrderAuto && c.Order != OrderNone {
 		list = append(list, "--order "+c.Order)
 	}
 	return strings.Join(list, " ")
 }
 
-// changed lists options that are not at their default.
-func (c *Config) changed(among func(Option) bool) []string {
+// said lists options that are not at their default, or among those given.
+func (c *Config) said(among func(Option) bool, given []string) []string {
 	defaults := Default()
 	var list []string
 	for _, o := range Options {
 		switch v := o.Value(c); {
-		case !among(o) || v == o.Value(&defaults):
-		case v == true:
+		case !among(o) || v == o.Value(&defaults) && !slices.Contains(given, o.Name):
+		case v == true || v == false:
 			list = append(list, "--"+o.Name)
 		default:
 			list = append(list, fmt.Sprintf("--%s %v", o.Name, v))
