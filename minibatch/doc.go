@@ -1,27 +1,28 @@
-// Package minibatch trains on samples: a step draws neighbours of some training vertices, its roots, and updates the weights by the gradient of their loss.
+// Package minibatch trains on mini-batches of sampled neighbours: a step samples neighbours of some training vertices, its roots, and updates the weights by the
+// gradient of their mean loss.
 //
-// Its nouns: Options say what is sampled and where it is computed; a Trainer is a run; EpochStats is what an epoch took; Memory is what a run takes, before it
-// begins. Which neighbours a vertex keeps is package sample's.
+// Its nouns: Options say what is sampled and where it is computed; a Trainer is a run; EpochStats is what an epoch took; Memory is what a run will take at
+// most. Package sample decides which neighbours a vertex keeps.
 //
 // # Contract
 //
-// A step is one mini-batch of all its roots over all parts. Its number t counts from the first step of the run and feeds samples and dropout. Each part
-// computes its share of the roots as one stack of blocks; the gradients are added in part order by package reduce, and every part goes on with equal weights. So
-// the weights are a function of seed, data, parts, roots and model, to the bit: threads, goroutines that sample, how far they sample ahead, links, reruns and
-// interruptions change nothing.
+// A step is one mini-batch: all its roots, over all parts. Its number t counts from the first step of the run, and samples and dropout are functions of t. Each part
+// computes its share of the roots as one stack of blocks. Package reduce adds the gradients of the parts in part order, and gives every part equal
+// weights for the next step. So the weights are a function of seed, data, parts, roots and model, to the bit. The number of threads and of samplers, how far
+// ahead they sample, links, reruns and interruptions change nothing.
 //
-// Three things are kept apart: what is sampled (feed), where a root is computed (roots), where its rows come from (rows). A part's goroutine takes the samples of its
-// steps in order; goroutines that sample fill a ring of slots ahead of it, each of them memory of its own. A slot is filled again when the device has read it. The
-// device has two inputs: one is filled while the other is computed from. Nothing is allocated between steps, but where a step is larger than all before: that
-// is logged.
+// Three questions are answered apart: what is sampled (feed), where a root is computed (roots), where its feature rows come from (rows). A part's goroutine
+// takes the samples of its steps in order. Samplers, which are other goroutines, fill a ring of slots ahead of it; each slot has memory of its own, and is filled
+// again only when the device has read it. The device has two inputs: one is filled while the other is computed from. Nothing is allocated between steps, unless
+// a step is larger than all before it: then its buffers grow, which is logged.
 //
-// Run ends behind the step that it is in when its context ends; the run can be resumed there. Evaluation is exact (package layered). Every wait has a deadline, and
-// its error says who waited for whom.
+// When the context of Run ends, Run finishes the step that it is in; the run can be resumed there. Evaluation is exact (package layered). Every wait has a
+// deadline, and its error says who waited for whom.
 //
 // # Source
 //
-// GraphSAGE (Hamilton, Ying, Leskovec, NeurIPS 2017) trains so; sums over neighbours that are scaled by n/k are unbiased per layer (Chen, Zhu, Song, ICML 2018).
-// Samples that depend on seed, step, hop and vertex alone are ours, and so is the exact last hop, whose sums are made once (docs/mathematics.md).
+// Neighbour sampling is GraphSAGE's (Hamilton, Ying, Leskovec, NeurIPS 2017). Sums over k of n neighbours, scaled by n/k, are unbiased per layer (Chen, Zhu, Song,
+// ICML 2018). Two things are ours: samples that depend on seed, step, hop and vertex alone, and an exact last hop, whose sums are made once (docs/mathematics.md).
 //
 // # Usage
 //

@@ -1,32 +1,31 @@
 // Package layered evaluates a model exactly on graphs that no device holds: layer by layer, each part its own vertices, in chunks.
 //
-// Its nouns: a chunk is some consecutive vertices of a part, a block their in-neighbours, all of them; a table holds what a layer makes, a row for every
-// vertex; a task is one way over all vertices, a layer or ÂX; a division cuts a part into chunks for a task.
+// Its nouns: a chunk is some consecutive vertices of a part; a block is a chunk with all in-neighbours of its vertices; a table holds the output of a layer, a
+// row for every vertex; a task is one pass over all vertices, which computes a layer or ÂX; a division cuts a part into chunks for a task.
 //
 // # Contract
 //
-// Logits are those of a forward pass over the whole graph, without dropout, to rounding. A layer reads the table of the layer before and writes one of its
-// own: two are alive at once, shared by all parts of the process, in memory where there is room and CPU devices may use as much, else in files that vanish
-// with the process (TMPDIR says where). Layer 0
-// reads the features, dense or sparse, or ÂX, which is made once, in the same way.
+// Logits equal those of a forward pass over the whole graph, without dropout, to rounding. A layer reads the table of the layer before it and writes its own,
+// so two tables exist at a time, shared by all parts of the process. They lie in memory if there is room and CPU devices may use as much, else in files that
+// vanish with the process (in TMPDIR). Layer 0 reads the features, dense or sparse, or ÂX, which is computed once, in the same way.
 //
 // Bits are a function of the problem, the weights and the options. Entries of a block stay in the order of the graph's rows, so sums over neighbours depend on
-// neither chunks nor parts; the order of a layer's operations depends on how many chunks there are. Chunks are emitted in an order that says nothing of
+// neither chunks nor parts; the order of a layer's operations depends on how many chunks there are. The order in which chunks are emitted does not depend on
 // when they were computed.
 //
-// Memory of a device is bounded by Options.ChunkBytes for each part on it and the weights: two inputs (one, where the part is one chunk), of which one is filled while the other is computed
-// on, and the buffers of one layer. Bounds announces it. A row is computed from all of its in-neighbours at once (a softmax over them cannot be cut where
-// it would pay), so a vertex of which they take more has a chunk of its own, the bound is larger, and where the device does not have that much
-// New returns *TooLarge. Memory of the host: the tables, blocks of two chunks per part, and 24 bytes per 64 vertices and part.
+// Each part takes at most Options.ChunkBytes of its device, and the weights: for two inputs, one of which is filled while the other is computed on (one input
+// where the part is one chunk), and for the buffers of one layer. Bounds announces how much. A row is computed from all of its in-neighbours at once, as a
+// softmax over them cannot be cut. So a vertex whose in-neighbours take more than ChunkBytes has a chunk of its own, and the bound is larger; if the device has
+// less, New returns *TooLarge. The host holds the tables, blocks of two chunks per part, and 24 bytes per 64 vertices and part.
 //
-// An evaluation ends with its context, within a chunk; every wait for a device has a deadline. When a call has returned, nothing that was lent to it is in use
-// and its goroutines have ended. After a device has not answered in time nothing more can be computed, and what it may still write to is kept.
-// One call at a time.
+// An evaluation ends with its context, within a chunk, and every wait for a device has a deadline. When a call returns, its goroutines have ended and it uses
+// nothing that was lent to it. If a device has not answered in time, the Evaluator computes nothing more and keeps the memory that the device may still write
+// to. Calls must not overlap.
 //
 // # Source
 //
-// Layer-wise inference is what DGL and PyTorch Geometric do after sampled training (Hamilton et al., 2017, needs all neighbours then). Chunks by bytes,
-// several unequal devices and the order of entries are ours.
+// Layer-wise inference is what DGL and PyTorch Geometric do after sampled training (Hamilton et al., 2017, needs all neighbours then). Ours are chunks by
+// bytes, several unequal devices and the order of entries.
 //
 // # Usage
 //

@@ -1,29 +1,29 @@
 // Package sample draws the in-neighbours that a training step reads, hop by hop, as blocks that package gnn's layers compute on.
 //
-// Its nouns: a Topology is a graph and what becomes of its loops; Rules say how many neighbours a vertex keeps at each hop; a
-// Sampler draws; a Stack is what one step, or a part's share of it, reads; a Block is one hop of it.
+// Its nouns: a Topology is a graph, and whether its loops count as neighbours; Rules say how many neighbours a vertex keeps at each hop; a
+// Sampler draws; a Stack is what one step reads, or a part's share of the step; a Block is one hop of a stack.
 //
 // # Contract
 //
-// What vertex v keeps at hop h of step t is a function of (seed, t, h, v): neither the other roots, nor the part, nor what was drawn
-// before enters. So roots may be grouped in any way, steps may be drawn in any order by any number of samplers, and each vertex
-// keeps its sample.
+// Which neighbours vertex v keeps at hop h of step t is a function of (seed, t, h, v) alone. It does not depend on the other roots, on the
+// part, or on earlier draws. So roots may be grouped in any way, and steps may be drawn in any order by any number of samplers: each
+// vertex keeps its sample.
 //
 //   - Of its n in-neighbours (loops left out, unless the topology keeps them as neighbours) a vertex keeps k = min(fan-out, n),
 //     uniformly and without replacement: Floyd's choice of positions 0 to n-1, from the words of gpu.Philox({word/4, v,
 //     0x5A000000|h, t}) in order, each reduced to the bound by Lemire's method. Where k is more than half of n, the n-k positions
-//     that are left out are chosen so.
+//     to leave out are chosen in that way.
 //   - The ids of a stack are the roots, then vertices in order of first sight. The rows of block h are all ids before the hop, the
 //     columns all ids after it: rows are a prefix of the columns, and the rows of block h+1 are the columns of block h.
 //   - A row lists its loop first, where every vertex has one, and then its neighbours in the order of the graph.
 //
-// A Sampler belongs to one goroutine. A Stack belongs to its caller; Draw uses its slices again and allocates only where they are too
-// small. Graphs are valid, roots distinct and fan-outs at least 1: what is not is a mistake of the caller, and panics.
+// A Sampler belongs to one goroutine. A Stack belongs to its caller; Draw reuses its slices and allocates only where they are too
+// small. The graph must be valid, the roots distinct and every fan-out at least 1; Draw panics where they are not.
 //
 // # Source
 //
 // Neighbour sampling: Hamilton et al., 2017. Floyd's choice: Bentley and Floyd, CACM 30(9), 1987. Bounded words: Lemire, ACM TOMACS 29(1),
-// 2019. Samples that are a function of the vertex are ours, for equal bits wherever a root is computed. Figures: docs/bench/sampled.md.
+// 2019. Samples that are a function of the vertex are ours: bits are equal wherever a root is computed. Figures: docs/bench/sampled.md.
 //
 // # Usage
 //
