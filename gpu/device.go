@@ -112,6 +112,30 @@ type PeerCopier interface {
 	CopyFrom(dst, src Matrix)
 }
 
+// Resident is implemented by devices whose memory is the host's, and whose link is emulated: of what a program keeps in host memory for such a device, only what
+// comes from other devices crosses that link.
+type Resident interface {
+	// Linked reports whether copies over the link take time.
+	Linked() bool
+	// NewResidentQueue is NewQueue of a queue whose uploads and downloads do not cross the link: what they copy lies with the device already.
+	NewResidentQueue(name string) ResidentQueue
+}
+
+// ResidentQueue is a queue of a Resident device.
+type ResidentQueue interface {
+	Queue
+	// Fetch runs f on the host, which copies what other devices keep there to what this one keeps: parcels say how much of it comes from which. It takes as long
+	// as f, and as the links that the parcels cross, all at once. Their bytes are counted as peer traffic, but for those of the device itself, which cross
+	// nothing. f must use no queue.
+	Fetch(parcels []Parcel, f func())
+}
+
+// Parcel is what a device has another one send: Ask bytes go there, and then Answer bytes come back.
+type Parcel struct {
+	From        Device
+	Ask, Answer Bytes
+}
+
 // Phase classifies where a queue's time goes.
 type Phase uint8
 

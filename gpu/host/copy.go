@@ -13,7 +13,7 @@ func (q *Queue) Upload(dst gpu.Buffer, off gpu.Bytes, src []byte) {
 	q.check("Upload").Bytes("dst", dst, int(off), len(src), 1)
 	mem := bytesOf(dst, int(off), len(src), 1)
 	q.transfer("Upload", gpu.Usage{H2D: gpu.Bytes(len(src))}, func(ready time.Time) time.Time {
-		arrived := q.dev.link.book(toDevice, gpu.Bytes(len(src)), ready)
+		arrived := q.book(toDevice, gpu.Bytes(len(src)), ready)
 		copy(mem, src)
 		return arrived
 	})
@@ -35,7 +35,7 @@ func (q *Queue) UploadRows(dst gpu.Matrix, src []byte, rows []int32) {
 	c.Bytes("dst", dst.Buf, dst.Type.Size()*dst.Off, row*dst.Rows, 1)
 	mem := bytesOf(dst.Buf, dst.Type.Size()*dst.Off, row*dst.Rows, 1)
 	q.transfer("UploadRows", gpu.Usage{H2D: gpu.Bytes(len(mem))}, func(ready time.Time) time.Time {
-		arrived := q.dev.link.book(toDevice, gpu.Bytes(len(mem)), ready)
+		arrived := q.book(toDevice, gpu.Bytes(len(mem)), ready)
 		for k, r := range rows {
 			copy(mem[k*row:][:row], src[int(r)*row:])
 		}
@@ -48,10 +48,18 @@ func (q *Queue) Download(dst []byte, src gpu.Buffer, off gpu.Bytes) {
 	q.check("Download").Bytes("src", src, int(off), len(dst), 1)
 	mem := bytesOf(src, int(off), len(dst), 1)
 	q.transfer("Download", gpu.Usage{D2H: gpu.Bytes(len(dst))}, func(ready time.Time) time.Time {
-		arrived := q.dev.link.book(fromDevice, gpu.Bytes(len(dst)), ready)
+		arrived := q.book(fromDevice, gpu.Bytes(len(dst)), ready)
 		copy(dst, mem)
 		return arrived
 	})
+}
+
+// book takes the link for n bytes that are there at ready, and returns when they have arrived.
+func (q *Queue) book(d direction, n gpu.Bytes, ready time.Time) time.Time {
+	if q.resident {
+		return ready
+	}
+	return q.dev.link.book(d, n, ready)
 }
 
 // CanCopyFrom reports whether src is a CPU device of this process.
@@ -86,4 +94,37 @@ func (q *Queue) CopyFrom(dst, src gpu.Matrix) {
 		}
 		return latest(sent, arrived)
 	})
+}
+
+// Fetch implements gpu.ResidentQueue.
+func (q *Queue) Fetch(parcels []gpu.Parcel, f func()) {
+	var n gpu.Bytes
+	for _, p := range parcels {
+		if p.From != gpu.Device(q.dev) {
+			n += p.Ask + p.Answer
+		}
+	}
+	q.transfer("Fetch", gpu.Usage{Peer: n}, func(ready time.Time) time.Time {
+		arrived := q.dev.exchange(parcels, ready)
+		f()
+		return arrived
+	})
+}
+
+// exchange takes the links for parcels that are asked for at ready, and returns when all of them are there. An answer takes the links from when it was asked for,
+// and arrives later by what the request takes: so a link is not kept for it in between.
+func (d *Device) exchange(parcels []gpu.Parcel, ready time.Time) time.Time {
+	arrived := ready
+	for _, p := range parcels {
+		if p.From == gpu.Device(d) {
+			continue
+		}
+		asked, sent := d.link.book(fromDevice, p.Ask, ready), ready
+		if from, ok := p.From.(*Device); ok {
+			asked, sent = latest(asked, from.link.book(toDevice, p.Ask, ready)), from.link.book(fromDevice, p.Answer, ready)
+		}
+		answer := latest(sent, d.link.book(toDevice, p.Answer, ready))
+		arrived = latest(arrived, answer.Add(asked.Sub(ready)))
+	}
+	return arrived
 }

@@ -74,7 +74,10 @@ type Device struct {
 	closed bool
 }
 
-var _ gpu.Device = (*Device)(nil)
+var (
+	_ gpu.Device   = (*Device)(nil)
+	_ gpu.Resident = (*Device)(nil)
+)
 
 // Open starts a CPU device. The error names what is wrong in spec.
 func Open(spec Spec) (*Device, error) {
@@ -138,13 +141,21 @@ func (d *Device) Alloc(n gpu.Bytes, name string) (gpu.Buffer, error) {
 func (d *Device) Memory() gpu.Memory { return d.memory.state() }
 
 // NewQueue returns an empty queue; it lives until the device is closed.
-func (d *Device) NewQueue(name string) gpu.Queue {
+func (d *Device) NewQueue(name string) gpu.Queue { return d.newQueue(name, false) }
+
+// NewResidentQueue implements gpu.Resident.
+func (d *Device) NewResidentQueue(name string) gpu.ResidentQueue { return d.newQueue(name, true) }
+
+// Linked implements gpu.Resident.
+func (d *Device) Linked() bool { return d.spec.Link > 0 || d.spec.Latency > 0 || d.spec.Bus != nil }
+
+func (d *Device) newQueue(name string, resident bool) *Queue {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
 		panic(fmt.Sprintf("%s: new queue %s on a closed device", d.info.Name, name))
 	}
-	q := newQueue(d, name)
+	q := newQueue(d, name, resident)
 	d.queues = append(d.queues, q)
 	return q
 }

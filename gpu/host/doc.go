@@ -17,7 +17,7 @@
 //
 // Slow, Link and Latency make a device behave like a weaker one, for tests and for trying heterogeneous plans: after an
 // operation the device sleeps, holding its threads but no core; a copy occupies its direction of the device's link
-// until a busy clock has passed.
+// until a busy clock has passed. Copies of a resident queue cross no link, but for what it fetches from other devices.
 //
 // # Source
 //

@@ -11,16 +11,17 @@ import (
 // queueDepth bounds the operations that may be enqueued ahead of the one that runs.
 const queueDepth = 256
 
-// Queue runs operations in order on its own goroutine. It implements gpu.Queue and gpu.PeerCopier.
+// Queue runs operations in order on its own goroutine. It implements gpu.ResidentQueue and gpu.PeerCopier.
 //
 // Copies over an emulated link take place in the link's time: one begins when it was enqueued, when the operation before it
 // was due, and when the events that it waits for were; not when the goroutine has woken up. So waking up late, which it does
 // while all processors compute, costs a link nothing that it could not make up for.
 type Queue struct {
-	dev   *Device
-	name  string
-	tasks chan task // closed by Device.Close
-	done  chan struct{}
+	dev      *Device
+	name     string
+	resident bool      // uploads and downloads cross no link
+	tasks    chan task // closed by Device.Close
+	done     chan struct{}
 
 	// Of the queue's goroutine.
 	due   time.Time // when the last operation was done, or would have been
@@ -32,8 +33,8 @@ type Queue struct {
 }
 
 var (
-	_ gpu.Queue      = (*Queue)(nil)
-	_ gpu.PeerCopier = (*Queue)(nil)
+	_ gpu.ResidentQueue = (*Queue)(nil)
+	_ gpu.PeerCopier    = (*Queue)(nil)
 )
 
 // task is one enqueued operation: one of run, copy, call, record and wait.
@@ -53,8 +54,8 @@ type task struct {
 // order reports whether the task is event traffic: it runs after a fault too, so that nobody hangs.
 func (t *task) order() bool { return t.record != nil || t.wait != nil }
 
-func newQueue(d *Device, name string) *Queue {
-	q := &Queue{dev: d, name: name, tasks: make(chan task, queueDepth), done: make(chan struct{})}
+func newQueue(d *Device, name string, resident bool) *Queue {
+	q := &Queue{dev: d, name: name, resident: resident, tasks: make(chan task, queueDepth), done: make(chan struct{})}
 	// Owned by the device: Close ends it and waits for it.
 	go func() {
 		defer close(q.done)
