@@ -68,7 +68,7 @@ func (t saver) take(c *checkpoint.File) error {
 		return err
 	}
 	s := &t.state
-	if s.Batch < 0 || s.Batch >= t.roots.steps || s.Partial.Parts != nil && (len(s.Partial.Parts) != len(t.workers) || len(s.Partial.Computed) != len(t.workers)) {
+	if s.Batch < 0 || s.Batch > t.roots.steps || s.Partial.Parts != nil && (len(s.Partial.Parts) != len(t.workers) || len(s.Partial.Computed) != len(t.workers)) {
 		return fmt.Errorf("%d steps of an epoch of %d by %d of %d parts", s.Batch, t.roots.steps, len(s.Partial.Parts), len(t.workers))
 	}
 	t.reduce.Resume(c.Step)

@@ -1,9 +1,12 @@
 package minibatch
 
 import (
+	"context"
+	"errors"
 	"time"
 
 	"capgnn/gpu"
+	"capgnn/internal/fit"
 	"capgnn/internal/learn"
 )
 
@@ -12,8 +15,10 @@ import (
 // Evaluate implements fit.Trainer.
 func (f *fitter) Evaluate(epoch int, e *EpochStats) (learn.Metrics, error) {
 	start := time.Now()
-	m, loss, err := f.t.evaluate()
-	if err != nil {
+	m, loss, err := f.t.evaluate(f.ctx)
+	if errors.Is(err, context.Canceled) && f.ctx.Err() != nil {
+		return m, fit.ErrInterrupted
+	} else if err != nil {
 		return m, err
 	}
 	e.Epoch, e.Eval, e.Metrics, e.ValLoss, e.EvalT = epoch, true, m, loss, time.Since(start)
@@ -35,9 +40,12 @@ func (f *fitter) KeepBest(epoch int) (err error) {
 	return o.OnBest(epoch, s.best)
 }
 
-// Report implements fit.Trainer.
+// Report implements fit.Trainer: the epoch is over.
 func (f *fitter) Report(e EpochStats) error {
-	if o := &f.t.o; o.OnEpoch != nil {
+	s, o := &f.t.state, &f.t.o
+	s.Totals.add(&e)
+	s.Batch, s.Partial = 0, partial{}
+	if o.OnEpoch != nil {
 		return o.OnEpoch(e)
 	}
 	return nil

@@ -19,7 +19,7 @@ import (
 // state is what a run counts besides weights; it goes into checkpoints.
 type state struct {
 	fit.State[learn.Metrics]
-	Batch   int     // steps done of the epoch that is not over
+	Batch   int     // steps done of the epoch that is not over: all of them until it has been evaluated and reported
 	Partial partial // of them
 	Totals  Totals
 	best    *gnn.Weights
@@ -35,8 +35,11 @@ type partial struct {
 	Gradients gpu.Usage
 }
 
-// longest is how many steps parts run before their losses are looked at: one that is no number ends the run then.
-const longest = 256
+// Parts run so many steps, for about so long, before their losses are looked at: one that is no number ends the run then.
+const (
+	longest = 256
+	looks   = 10 * time.Second
+)
 
 // watch is what progress is counted from: when the epoch began, or the run went on inside it, and with which step.
 type watch struct {
@@ -45,8 +48,8 @@ type watch struct {
 	edges int64 // of the first part, but for those of the stretch under way
 }
 
-// Run trains until the last epoch, until patience runs out, or until ctx ends: then the steps under way, or the evaluation, are finished and a checkpoint written, and Result.Stopped is
-// "interrupted". A device fault ends the run with its error, a loss that is no number with *Diverged.
+// Run trains until the last epoch, until patience runs out, or until ctx ends: then the steps under way are finished, or the evaluation is left for later, a checkpoint is written, and
+// Result.Stopped is "interrupted". A device fault ends the run with its error, a loss that is no number with *Diverged.
 func (t *Trainer) Run(ctx context.Context) (*Result, error) {
 	r := &Result{MetricName: "accuracy"}
 	if t.p.Targets != nil {
@@ -68,7 +71,7 @@ type fitter struct {
 
 var _ fit.Trainer[EpochStats, learn.Metrics] = (*fitter)(nil)
 
-// Train implements fit.Trainer. It goes on behind the steps of the epoch that have been done.
+// Train implements fit.Trainer. It goes on behind the steps of the epoch that have been done, all of them where its evaluation was interrupted.
 func (f *fitter) Train(epoch int, e *EpochStats) (float64, error) {
 	t, s := f.t, &f.t.state
 	whole := s.Batch == 0
@@ -82,7 +85,10 @@ func (f *fitter) Train(epoch int, e *EpochStats) (float64, error) {
 			return 0, f.named(epoch, err)
 		}
 		if s.Batch < end {
-			return 0, fit.ErrInterrupted
+			if f.ctx.Err() != nil {
+				return 0, fit.ErrInterrupted
+			}
+			continue // time to look at the losses
 		}
 		if t.o.CheckpointSteps > 0 && end < t.roots.steps && end%t.o.CheckpointSteps == 0 {
 			if err := f.Save(); err != nil {
@@ -91,8 +97,6 @@ func (f *fitter) Train(epoch int, e *EpochStats) (float64, error) {
 		}
 	}
 	s.Partial.report(epoch, e)
-	s.Totals.add(e)
-	s.Batch, s.Partial = 0, partial{}
 	if whole {
 		f.r.EpochTime = append(f.r.EpochTime, e.Train)
 	}
@@ -113,7 +117,7 @@ func (f *fitter) named(epoch int, err error) error {
 // run runs the steps of an epoch that have not been done, up to one, or as many of them as begin before ctx ends.
 func (t *Trainer) run(ctx context.Context, epoch, end int) error {
 	from := t.state.Batch
-	s := &stretch{epoch: epoch, from: from, next: from, end: end, ctx: ctx, scale: t.scale}
+	s := &stretch{epoch: epoch, from: from, next: from, end: end, ctx: ctx, until: time.Now().Add(t.looks), scale: t.scale}
 	t.hub.Epoch = epoch
 	t.sample(epoch*t.roots.steps + from)
 	m := meter{t}

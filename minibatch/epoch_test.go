@@ -11,6 +11,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/gpu/host"
 	"capgnn/graph"
+	"capgnn/internal/learn"
 )
 
 // A loss that is no number ends the run and names the first step that had it.
@@ -30,6 +31,39 @@ func TestDiverges(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Losses are looked at behind some time, however many steps are left, and when they are changes neither bits nor counts.
+func TestLossesAreLookedAtInTime(t *testing.T) {
+	p, m := task{}.make(t, gnn.SAGE)
+	o := small(m, devices(t, 2, host.Spec{}), homes(p.Vertices(), 2))
+	o.EvalEvery, o.CheckpointDir, o.CheckpointSteps = 1, t.TempDir(), 2
+	want := trained(t, p, o)
+	last := 0
+	run := func(poison bool) (*Result, error) {
+		q := *p
+		if q.Features.Dense = slices.Clone(p.Features.Dense); poison {
+			q.Features.Dense[int(newRoots(p, &o).of(0, 1, nil)[0])*m.In] = float32(math.NaN())
+		}
+		tr, err := New(t.Context(), &q, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tr.Close()
+		tr.looks = 0
+		tr.o.OnStep = func(p Progress) { last = max(last, p.Step) }
+		return tr.Run(t.Context())
+	}
+	if got, err := run(false); err != nil || got.WeightsSHA != want.WeightsSHA || got.Edges != want.Edges || got.FinalLoss != want.FinalLoss || last != o.steps(p) {
+		t.Errorf("looked at behind every step: %v, equal bits %t, the last step is %d", err, err == nil && got.WeightsSHA == want.WeightsSHA, last)
+	}
+	last = 0
+	if _, err := run(true); !errors.As(err, new(*Diverged)) || last != 1 {
+		t.Errorf("%v behind %d steps, want 1", err, last)
+	}
+}
+
+// steps returns how many steps an epoch has.
+func (o *Options) steps(p *learn.Problem) int { return newRoots(p, o).steps }
 
 // Epochs of more steps than parts run without a stop: progress counts all of them, a checkpoint inside goes on to equal bits.
 func TestLongEpochs(t *testing.T) {

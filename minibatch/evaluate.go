@@ -1,6 +1,8 @@
 package minibatch
 
 import (
+	"context"
+
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/graph"
@@ -33,8 +35,8 @@ func (d *design) evaluation(p *learn.Problem, o *Options) layered.Options {
 		Choice:      gnn.Choice{NoTransformFirst: o.Savings.NoTransformFirst, NoFuse: o.Savings.NoFuse, Storage: o.Storage}}
 }
 
-// evaluate scores each split by exact logits, and returns the loss of validation.
-func (t *Trainer) evaluate() (learn.Metrics, *float64, error) {
+// evaluate scores each split by exact logits, and returns the loss of validation. It ends with ctx, within a chunk.
+func (t *Trainer) evaluate(ctx context.Context) (learn.Metrics, *float64, error) {
 	p := t.p
 	w, err := t.hostWeights()
 	if err != nil {
@@ -43,7 +45,10 @@ func (t *Trainer) evaluate() (learn.Metrics, *float64, error) {
 	splits := [3][]bool{p.Train, p.Val, p.Test}
 	var n [len(splits)]learn.Tally
 	const validation = 1
-	err = t.exact.Logits(t.hub.Context(), w, func(ids []graph.NodeID, rows []float32) error {
+	both, done := context.WithCancel(t.hub.Context())
+	defer done()
+	defer context.AfterFunc(ctx, done)()
+	err = t.exact.Logits(both, w, func(ids []graph.NodeID, rows []float32) error {
 		for s, mask := range splits {
 			n[s] = n[s].Add(p.Count(ids, rows, mask, s == validation))
 		}

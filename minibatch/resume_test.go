@@ -29,6 +29,39 @@ func interrupted(t *testing.T, tr *Trainer, o *Options, stopAt *int) *Result {
 	return r
 }
 
+// A run that is interrupted behind the last step of an epoch does not wait for the evaluation: that is made up for when the run is resumed.
+func TestInterruptedInEvaluation(t *testing.T) {
+	for _, every := range []int{1, 0} { // with 0 the last epoch is evaluated
+		p, m := task{}.make(t, gnn.SAGE)
+		o := small(m, devices(t, 2, host.Spec{}), homes(p.Vertices(), 2))
+		o.EvalEvery = every
+		want := trained(t, p, o)
+		o.CheckpointDir, o.Resume, o.Identity = t.TempDir(), true, "id"
+		var epochs []EpochStats
+		o.OnEpoch = func(e EpochStats) error { epochs = append(epochs, e); return nil }
+		var got *Result
+		for epoch := range o.Epochs + 1 {
+			if every == 0 && epoch < o.Epochs-1 { // nothing is evaluated there
+				continue
+			}
+			tr, err := New(t.Context(), p, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			steps := tr.roots.steps
+			at := (epoch + 1) * steps
+			got = interrupted(t, tr, &o, &at)
+			if s := tr.state; epoch < o.Epochs && (got.Stopped != fit.Interrupted || s.Epochs != epoch || s.Batch != steps || len(epochs) != epoch) {
+				t.Fatalf("stopped %q behind %d epochs and %d of %d steps, %d reported, want %d", got.Stopped, s.Epochs, s.Batch, steps, len(epochs), epoch)
+			}
+			tr.Close()
+		}
+		if got.WeightsSHA != want.WeightsSHA || got.Counts.Edges != want.Counts.Edges || got.Steps != want.Steps || got.FinalLoss != want.FinalLoss || !reflect.DeepEqual(got.Best, want.Best) || len(epochs) != o.Epochs {
+			t.Errorf("every %d: %d epochs reported, %+v, want %+v", every, len(epochs), got.Totals, want.Totals)
+		}
+	}
+}
+
 // A run that is interrupted at any steps and resumed ends in the bits and counts of one that is not.
 func TestInterruptedAndResumed(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))

@@ -15,6 +15,7 @@ import (
 type stretch struct {
 	epoch, from int
 	ctx         context.Context // no part begins another step once it has ended
+	until       time.Time       // nor, but for the first one, behind this
 	scale       func(batch int) float64
 
 	mu        sync.Mutex
@@ -28,7 +29,7 @@ func (s *stretch) enter(batch int) bool {
 	if batch < s.next {
 		return true
 	}
-	if s.ctx.Err() != nil {
+	if s.ctx.Err() != nil || batch > s.from && time.Now().After(s.until) {
 		s.end = min(s.end, batch)
 	}
 	if batch >= s.end {

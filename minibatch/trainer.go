@@ -35,8 +35,9 @@ type Trainer struct {
 	exact   *layered.Evaluator
 	state   state
 	watch   watch
-	fed     bool // samplers run
-	stuck   bool // a device does not answer
+	looks   time.Duration // between looks at losses
+	fed     bool          // samplers run
+	stuck   bool          // a device does not answer
 }
 
 // New validates everything, samples some steps to see how large they are, plans the order of operations, and puts every part on its device. Errors of input are plain; a
@@ -46,7 +47,7 @@ func New(ctx context.Context, p *learn.Problem, o Options) (*Trainer, error) {
 		return nil, err
 	}
 	o.setDefaults()
-	t := &Trainer{p: p, o: o, roots: newRoots(p, &o), weights: gnn.NewWeights(o.Model)}
+	t := &Trainer{p: p, o: o, looks: looks, roots: newRoots(p, &o), weights: gnn.NewWeights(o.Model)}
 	t.weights.Init(o.Model.Seed)
 	if o.Init != nil {
 		if err := t.weights.LoadStateDict(o.Init); err != nil {

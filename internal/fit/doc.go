@@ -13,7 +13,7 @@
 //
 // The first error ends the run, and nothing is saved: the newest checkpoint is from before. A run that is interrupted (its context
 // ends) finishes its epoch and saves a State that is not stopped, so that it can be resumed. A Trainer that can stop inside an epoch
-// returns ErrInterrupted from Train instead, and keeps what it has done of the epoch in what it saves; the State does not count it.
+// returns ErrInterrupted from Train or Evaluate instead, and keeps what it has done of the epoch in what it saves; the State does not count it.
 //
 // Time decides nothing but when a slow run is saved.
 //

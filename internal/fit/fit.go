@@ -12,7 +12,8 @@ type Trainer[E, M any] interface {
 	// Train trains one epoch, from 0 on, and enters it into what is reported. It returns the training loss. Where it returns ErrInterrupted, it has stopped inside the
 	// epoch, and a run that is resumed from what Save writes then trains the rest of it.
 	Train(epoch int, report *E) (loss float64, err error)
-	// Evaluate measures the weights behind an epoch and enters that into what is reported; behind epoch −1 they are the first ones.
+	// Evaluate measures the weights behind an epoch and enters that into what is reported; behind epoch −1 they are the first ones. Where it returns ErrInterrupted, a run
+	// that is resumed from what Save writes then calls Train for the epoch again, which has nothing left to train, and Evaluate.
 	Evaluate(epoch int, report *E) (M, error)
 	// Better reports whether weights of metrics m are to be kept in place of the best ones so far.
 	Better(m, best M) bool
@@ -52,7 +53,7 @@ const (
 	Interrupted   = "interrupted"
 )
 
-// ErrInterrupted says that a run is to stop inside an epoch.
+// ErrInterrupted says that a run is to stop inside an epoch, or in its evaluation.
 var ErrInterrupted = errors.New("interrupted")
 
 // NewState returns the state of a run that has not begun.
@@ -72,7 +73,9 @@ func Run[E, M any](ctx context.Context, t Trainer[E, M], o Options, s *State[M])
 		}
 	}
 	if s.BestEpoch < 0 {
-		if err := l.evaluate(s.Epochs-1, new(E)); err != nil {
+		if err := l.evaluate(s.Epochs-1, new(E)); errors.Is(err, ErrInterrupted) {
+			return l.interrupt()
+		} else if err != nil {
 			return err
 		}
 	}
@@ -105,10 +108,14 @@ func (l *loop[E, M]) epoch() error {
 	if err != nil {
 		return err
 	}
+	before := s.Loss
 	s.Epochs, s.Loss = epoch+1, loss
 	last := s.Epochs == l.o.Epochs
 	if last || due(l.o.EvalEvery, s.Epochs) {
-		if err := l.evaluate(epoch, &report); err != nil {
+		if err := l.evaluate(epoch, &report); errors.Is(err, ErrInterrupted) {
+			s.Epochs, s.Loss = epoch, before
+			return err
+		} else if err != nil {
 			return fmt.Errorf("evaluate after epoch %d: %w", epoch, err)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 type script struct {
 	scores     []int
 	fails      string // the call that fails
+	halts      string // the call that is interrupted
 	train      time.Duration
 	save       time.Duration
 	cancelAt   int // epoch in whose report the run is interrupted; 0: none is
@@ -33,8 +34,11 @@ var errScript = errors.New("the device is lost")
 func (s *script) note(format string, a ...any) error {
 	call := fmt.Sprintf(format, a...)
 	s.calls = append(s.calls, call)
-	if call == s.fails {
+	switch call {
+	case s.fails:
 		return errScript
+	case s.halts:
+		return ErrInterrupted
 	}
 	return nil
 }
@@ -222,5 +226,31 @@ func TestInterruptedInsideAnEpoch(t *testing.T) {
 	again := &script{scores: s.scores}
 	if state, err = again.run(t, Options{Epochs: 3}, s.savedState); err != nil || state.Epochs != 3 || strings.Join(again.calls, ", ") != "train 2, evaluate 2, keep 2, report 2, save 3" {
 		t.Errorf("resumed: error %v, %+v, %v", err, state, again.calls)
+	}
+}
+
+// A trainer that stops in an evaluation: the epoch is neither counted nor reported, and trained and evaluated when the run is resumed.
+func TestInterruptedInEvaluation(t *testing.T) {
+	for _, c := range []struct {
+		epochs              int
+		halts, calls, again string
+	}{
+		{3, "evaluate 1", "train 0, evaluate 0, keep 0, report 0, train 1, evaluate 1, save 1", "train 1, evaluate 1, keep 1, report 1, train 2, evaluate 2, report 2, save 3"},
+		{2, "evaluate 1", "train 0, evaluate 0, keep 0, report 0, train 1, evaluate 1, save 1", "train 1, evaluate 1, keep 1, report 1, save 2"},
+		{0, "evaluate -1", "evaluate -1, save 0", "evaluate -1, keep -1, save 0"},
+	} {
+		o := Options{Epochs: c.epochs, EvalEvery: 1}
+		s := &script{scores: []int{1, 3, 2}, halts: c.halts}
+		state, err := s.run(t, o, NewState[int]())
+		if calls := strings.Join(s.calls, ", "); err != nil || calls != c.calls {
+			t.Errorf("%s of %d: error %v, %s", c.halts, c.epochs, err, calls)
+		}
+		if saved := s.savedState; state.Stopped != Interrupted || saved.Stopped != "" || saved.Epochs > 0 && (saved.Last != 1 || saved.Loss != 10) {
+			t.Errorf("%s of %d: %+v, saved %+v", c.halts, c.epochs, state, s.savedState)
+		}
+		again := &script{scores: s.scores}
+		if _, err := again.run(t, o, s.savedState); err != nil || strings.Join(again.calls, ", ") != c.again {
+			t.Errorf("%s of %d, resumed: error %v, %v", c.halts, c.epochs, err, again.calls)
+		}
 	}
 }

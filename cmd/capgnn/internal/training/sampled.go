@@ -175,7 +175,7 @@ func (w *sampledWatch) epoch(s minibatch.EpochStats) {
 
 // reached says where a run stands that was interrupted.
 func (w *sampledWatch) reached(r *pipeline.Result) string {
-	if w.last.Step == 0 || w.last.Step == w.steps || w.last.Epoch < r.Epochs {
+	if w.last.Step == 0 || w.last.Epoch < r.Epochs {
 		return fmt.Sprintf("after epoch %d of %d", r.Epochs, w.run.Config.Epochs)
 	}
 	return fmt.Sprintf("in epoch %d of %d, after step %d of %d", w.last.Epoch+1, w.run.Config.Epochs, w.last.Step, w.steps)
