@@ -17,16 +17,17 @@ func small(m gnn.Config, devices []gpu.Device, part []int32) Options {
 		Sampling: Sampling{BatchSize: 32, Fanout: []int{4, 3, 2}}}
 }
 
-// What may not change a bit: threads, samplers, how far they are ahead, links, a rerun.
+// What may not change a bit, for each choice of roots and their place: threads, samplers, how far they are ahead, links, a rerun.
 func TestBitsDependOnNothingElse(t *testing.T) {
 	for _, kind := range gnn.Kinds {
-		for _, parts := range []int{1, 3} {
+		for i, c := range append([]kindOfRoots{{}, {local: true}}, scattered()...) {
+			parts := min(3, 1+2*i)
 			p, m := task{}.make(t, kind)
 			part := homes(p.Vertices(), parts)
 			want := ""
 			try := func(name string, spec host.Spec, s Sampling) {
 				o := small(m, devices(t, parts, spec), part)
-				o.Sampling.Prefetch, o.Sampling.Samplers = s.Prefetch, s.Samplers
+				o.Sampling.Prefetch, o.Sampling.Samplers, o.Sampling.Local, o.Sampling.Place = s.Prefetch, s.Samplers, c.local, c.place
 				if kind != gnn.GAT {
 					o.Sampling.Fanout = []int{4, 3, sample.All}
 				}
@@ -35,7 +36,7 @@ func TestBitsDependOnNothingElse(t *testing.T) {
 					want = got
 				}
 				if got != want {
-					t.Errorf("%s, %d parts: %s changed the weights", kind, parts, name)
+					t.Errorf("%s, %d parts, %+v: %s changed the weights", kind, parts, c, name)
 				}
 			}
 			for threads := 1; threads <= 3; threads++ {

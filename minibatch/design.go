@@ -97,10 +97,7 @@ func (d *design) probe(ctx context.Context, p *learn.Problem, o *Options, r *roo
 		}
 	}
 	for part := range d.seen {
-		for b := range r.steps {
-			_, lo, hi := r.span(b, part)
-			d.seen[part].roots = max(d.seen[part].roots, hi-lo)
-		}
+		d.seen[part].roots = r.most(part)
 		if len(d.rules.Fanout) == 0 {
 			d.seen[part].ids = d.seen[part].roots
 		}

@@ -7,9 +7,9 @@
 // # Contract
 //
 // A step is one mini-batch: all its roots, over all parts. Its number t counts from the first step of the run, and samples and dropout are functions of t. Each part
-// computes its share of the roots as one stack of blocks. Package reduce adds the gradients of the parts in part order, and gives every part equal
-// weights for the next step. So the weights are a function of seed, data, parts, roots and model, to the bit. The number of threads and of samplers, how far
-// ahead they sample, links, reruns and interruptions change nothing.
+// computes its share of the roots, the next ones in order or those that are at home there, as one stack of blocks. Package reduce adds the gradients of the parts
+// in part order, and gives every part equal weights for the next step. So the weights are a function of seed, data, parts, roots, their place and model, to the bit.
+// The number of threads and of samplers, how far ahead they sample, links, reruns and interruptions change nothing.
 //
 // Three questions are answered apart: what is sampled (feed), where a root is computed (roots), where its feature rows come from (rows). A part's goroutine
 // takes the samples of its steps in order. Samplers, which are other goroutines, fill a ring of slots ahead of it; each slot has memory of its own, and is filled

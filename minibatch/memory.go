@@ -216,7 +216,7 @@ func (x *sizing) activations(e *extent) (n gpu.Bytes) {
 func (x *sizing) host(r *roots) []Use {
 	n, parts := gpu.Bytes(x.p.Vertices()), gpu.Bytes(len(x.o.Devices))
 	samplers := parts * gpu.Bytes(x.o.Sampling.Samplers) * 4 * n
-	uses := []Use{{"samplers", samplers, 0}, {"degrees and orders of roots", 4 * gpu.Bytes(len(x.d.scaling.Row)+len(x.d.scaling.Col)+3*r.total), 0}}
+	uses := []Use{{"samplers", samplers, 0}, {"degrees and orders of roots", 4*gpu.Bytes(len(x.d.scaling.Row)+len(x.d.scaling.Col)) + r.bytes(), 0}}
 	if x.d.evaluation(x.p, x.o).Precomputed {
 		uses = append(uses, Use{"aggregated features", 4 * n * gpu.Bytes(x.p.Features.Cols), 0})
 	}

@@ -124,22 +124,31 @@ func TestUnevenWork(t *testing.T) {
 			o.Sampling.Local = false
 			from := gnn.NewWeights(m)
 			from.Init(m.Seed)
-			got := gradient(t, p, o, 0, from)
-			o.Devices, o.Part, o.Shares = o.Devices[:1], nil, nil
-			closeTo(t, name, got, gradient(t, p, o, 0, from), zero(m), 2e-5)
+			one := o
+			one.Devices, one.Part, one.Shares = o.Devices[:1], nil, nil
+			want := gradient(t, p, one, 0, from)
+			for _, place := range places {
+				o.Sampling.Place = place
+				closeTo(t, fmt.Sprintf("%s, %v", name, place), gradient(t, p, o, 0, from), want, zero(m), 2e-5)
+			}
 		}
 	}
 }
 
-// Every root is one of an epoch once, in global and local order, whatever the batch; parts of an epoch have as many steps.
+// Every root is one of an epoch once, in global and local order, wherever it is computed, whatever the batch; parts of an epoch have as many steps. Steps
+// have the same roots in every place.
 func TestEveryRootOnce(t *testing.T) {
 	p, m := task{}.make(t, gnn.SAGE)
 	for _, parts := range []int{1, 2, 5, 40} {
 		for _, batch := range []int{1, 7, 64, 1000} {
-			for _, local := range []bool{false, true} {
+			var of []int // by vertex: the step of the last epoch that has it as a root, with global roots
+			for _, c := range append(scattered(), kindOfRoots{Batch, true}) {
+				local := c.local
 				o := small(m, make([]gpu.Device, parts), homes(p.Vertices(), parts))
-				o.Sampling.BatchSize, o.Sampling.Local = batch, local
+				o.Sampling.BatchSize, o.Sampling.Local, o.Sampling.Place = batch, local, c.place
 				r := newRoots(p, &o)
+				before := of
+				of = make([]int, p.Vertices())
 				for _, epoch := range []int{0, 3} {
 					seen := make([]int, p.Vertices())
 					var ids []graph.NodeID
@@ -149,6 +158,7 @@ func TestEveryRootOnce(t *testing.T) {
 							ids = r.of(epoch*r.steps+b, part, ids)
 							for _, v := range ids {
 								seen[v]++
+								of[v] = b
 								if local && parts > 1 && int(o.Part[v]) != part {
 									t.Fatalf("vertex %d is a root of part %d, at home at %d", v, part, o.Part[v])
 								}
@@ -156,14 +166,17 @@ func TestEveryRootOnce(t *testing.T) {
 							n += len(ids)
 						}
 						if n != r.count(b) || n > batch+parts {
-							t.Errorf("%d parts, batch %d, local %t: step %d has %d roots, count says %d", parts, batch, local, b, n, r.count(b))
+							t.Errorf("%d parts, batch %d, %+v: step %d has %d roots, count says %d", parts, batch, c, b, n, r.count(b))
 						}
 					}
 					for v, k := range seen {
 						if want := p.Trains(graph.NodeID(v)); want != (k == 1) || k > 1 {
-							t.Fatalf("%d parts, batch %d, local %t: vertex %d is %d times a root", parts, batch, local, v, k)
+							t.Fatalf("%d parts, batch %d, %+v: vertex %d is %d times a root", parts, batch, c, v, k)
 						}
 					}
+				}
+				if before != nil && !local && !slices.Equal(of, before) {
+					t.Errorf("%d parts, batch %d: steps at %v have other roots", parts, batch, c.place)
 				}
 			}
 		}

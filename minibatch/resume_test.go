@@ -68,19 +68,20 @@ func TestInterruptedAndResumed(t *testing.T) {
 	for _, c := range []struct {
 		kind  gnn.Kind
 		parts int
-		local bool
+		roots kindOfRoots
 		rule  gnn.Optimizer
 		every int
 	}{
-		{gnn.SAGE, 1, false, gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, 0},
-		{gnn.GCN, 3, false, gnn.Optimizer{Kind: gnn.Adam, LR: 0.01, AMSGrad: true}, 2},
-		{gnn.GAT, 2, true, gnn.Optimizer{Kind: gnn.AdamW, LR: 0.01, WeightDecay: 0.01}, 0},
-		{gnn.GIN, 1, false, gnn.Optimizer{Kind: gnn.SGD, LR: 0.1}, 1},
+		{gnn.SAGE, 1, kindOfRoots{}, gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, 0},
+		{gnn.GCN, 3, kindOfRoots{}, gnn.Optimizer{Kind: gnn.Adam, LR: 0.01, AMSGrad: true}, 2},
+		{gnn.GAT, 2, kindOfRoots{local: true}, gnn.Optimizer{Kind: gnn.AdamW, LR: 0.01, WeightDecay: 0.01}, 0},
+		{gnn.GIN, 1, kindOfRoots{}, gnn.Optimizer{Kind: gnn.SGD, LR: 0.1}, 1},
+		{gnn.SAGE, 3, kindOfRoots{place: Home}, gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, 3},
 	} {
 		name := fmt.Sprintf("%+v", c)
 		p, m := task{}.make(t, c.kind)
 		o := small(m, devices(t, c.parts, host.Spec{}), homes(p.Vertices(), c.parts))
-		o.Optimizer, o.Sampling.BatchSize, o.Sampling.Local, o.CheckpointSteps, o.EvalEvery = c.rule, 12, c.local, c.every, 1
+		o.Optimizer, o.Sampling.BatchSize, o.Sampling.Local, o.Sampling.Place, o.CheckpointSteps, o.EvalEvery = c.rule, 12, c.roots.local, c.roots.place, c.every, 1
 		var wantEpochs []EpochStats
 		o.OnEpoch = func(e EpochStats) error { wantEpochs = append(wantEpochs, e); return nil }
 		want := trained(t, p, o)

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 
+	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/internal/learn"
 	"capgnn/minibatch/sample"
@@ -12,7 +13,7 @@ import (
 // roots says which vertices are the roots of a step, and which part computes which of them. It is safe for use by several goroutines.
 //
 // Every training vertex is a root once in an epoch. With global roots there is one order of all; a step takes the next batch of it, of which each part has a
-// contiguous share, in part order. With local roots each part has an order of its own training vertices, cut into as many steps.
+// contiguous share, in part order, or those whose home it is. With local roots each part has an order of its own training vertices, cut into as many steps.
 type roots struct {
 	seed  uint64
 	batch int
@@ -25,6 +26,7 @@ type roots struct {
 	shift []int // with local roots: which steps have one root more than others differs from part to part
 
 	mu     sync.Mutex
+	dealer *dealer      // of roots that are computed at home; nil: parts have spans of the lists
 	orders []epochOrder // of as many epochs as may be sampled at the same time, by turns
 }
 
@@ -32,6 +34,7 @@ type roots struct {
 type epochOrder struct {
 	epoch int // -1: none yet
 	lists [][]graph.NodeID
+	ends  []int // with a dealer: by step and part, where its roots end among the step's
 }
 
 func newRoots(p *learn.Problem, o *Options) *roots {
@@ -67,6 +70,9 @@ func newRoots(p *learn.Problem, o *Options) *roots {
 			r.bound = append(r.bound, sum/all)
 		}
 	}
+	if o.Sampling.Place == Home && !r.local && r.parts > 1 {
+		r.dealer = newDealer(o.Part, r.parts, o.Shares)
+	}
 	r.orders = make([]epochOrder, 2+o.Sampling.Prefetch/r.steps)
 	for k := range r.orders {
 		r.orders[k].epoch = -1
@@ -74,7 +80,7 @@ func newRoots(p *learn.Problem, o *Options) *roots {
 	return r
 }
 
-// span returns which elements of the list of a part are its roots of a step of an epoch, and which list that is.
+// span returns which elements of the list of a part are its roots of a step of an epoch, and which list that is, where there is no dealer.
 func (r *roots) span(batch, part int) (list, lo, hi int) {
 	if r.local {
 		n, from := len(r.train[part]), r.shift[part]
@@ -93,8 +99,18 @@ func (r *roots) cut(n, part int) int {
 	return int(float64(n) * r.bound[part])
 }
 
+// batchOf returns which elements of the one list are the roots of a step, with global roots.
+func (r *roots) batchOf(batch int) (lo, hi int) {
+	lo = batch * r.batch
+	return lo, min(lo+r.batch, r.total)
+}
+
 // count returns how many roots a step has over all parts.
 func (r *roots) count(batch int) (n int) {
+	if !r.local {
+		lo, hi := r.batchOf(batch)
+		return hi - lo
+	}
 	for part := range r.parts {
 		_, lo, hi := r.span(batch, part)
 		n += hi - lo
@@ -102,23 +118,63 @@ func (r *roots) count(batch int) (n int) {
 	return n
 }
 
-// of writes the roots of a part in step t of the run to into, and returns them.
-func (r *roots) of(t, part int, into []graph.NodeID) []graph.NodeID {
-	list, lo, hi := r.span(t%r.steps, part)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return append(into[:0], r.order(t / r.steps)[list][lo:hi]...)
+// most returns how many roots a part has in a step, at most.
+func (r *roots) most(part int) (n int) {
+	if r.dealer != nil {
+		return r.dealer.limit(r.count(0), part)
+	}
+	for b := range r.steps {
+		_, lo, hi := r.span(b, part)
+		n = max(n, hi-lo)
+	}
+	return n
 }
 
-// order returns the orders of an epoch.
-func (r *roots) order(epoch int) [][]graph.NodeID {
-	o := &r.orders[epoch%len(r.orders)]
-	if o.epoch != epoch {
-		o.lists = slices.Grow(o.lists[:0], len(r.train))[:len(r.train)]
-		for i, train := range r.train {
-			o.lists[i] = sample.Order(train, r.seed, uint32(epoch), o.lists[i])
-		}
-		o.epoch = epoch
+// of writes the roots of a part in step t of the run to into, and returns them.
+func (r *roots) of(t, part int, into []graph.NodeID) []graph.NodeID {
+	batch := t % r.steps
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	o := r.order(t / r.steps)
+	if r.dealer == nil {
+		list, lo, hi := r.span(batch, part)
+		return append(into[:0], o.lists[list][lo:hi]...)
 	}
-	return o.lists
+	first, _ := r.batchOf(batch)
+	ends, lo := o.ends[batch*r.parts:][:r.parts], 0
+	if part > 0 {
+		lo = ends[part-1]
+	}
+	return append(into[:0], o.lists[0][first+lo:first+ends[part]]...)
+}
+
+// order returns the order of an epoch.
+func (r *roots) order(epoch int) *epochOrder {
+	o := &r.orders[epoch%len(r.orders)]
+	if o.epoch == epoch {
+		return o
+	}
+	o.epoch = epoch
+	o.lists = slices.Grow(o.lists[:0], len(r.train))[:len(r.train)]
+	for i, train := range r.train {
+		o.lists[i] = sample.Order(train, r.seed, uint32(epoch), o.lists[i])
+	}
+	if r.dealer == nil {
+		return o
+	}
+	o.ends = slices.Grow(o.ends[:0], r.steps*r.parts)[:r.steps*r.parts]
+	for b := range r.steps {
+		lo, hi := r.batchOf(b)
+		r.dealer.atHome(o.lists[0][lo:hi], o.ends[b*r.parts:][:r.parts])
+	}
+	return o
+}
+
+// bytes is the size of the lists and orders.
+func (r *roots) bytes() gpu.Bytes {
+	n := 4 * gpu.Bytes((1+len(r.orders))*r.total)
+	if r.dealer != nil {
+		n += 8 * gpu.Bytes(len(r.orders)*r.steps*r.parts)
+	}
+	return n
 }

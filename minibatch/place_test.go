@@ -1,0 +1,238 @@
+package minibatch
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"capgnn/gnn"
+	"capgnn/gpu/host"
+	"capgnn/graph"
+	"capgnn/internal/learn"
+	"capgnn/minibatch/sample"
+)
+
+// places are the ways in which roots of one order over all parts can be placed.
+var places = []Place{Batch, Home}
+
+// kindOfRoots is a choice of roots and of where they are computed.
+type kindOfRoots struct {
+	place Place
+	local bool
+}
+
+// scattered are the choices with one order over all parts.
+func scattered() (all []kindOfRoots) {
+	for _, place := range places {
+		all = append(all, kindOfRoots{place: place})
+	}
+	return all
+}
+
+// Roots go to their homes; what a home has beyond 1.05 times its target goes, in order, to where least of the target is.
+func TestRootsAtHome(t *testing.T) {
+	type dealt [][]graph.NodeID
+	for _, c := range []struct {
+		name   string
+		home   string // by root, which is its place in the step: its home, as a digit
+		shares []float64
+		parts  int
+		want   dealt
+	}{
+		{"balanced", "0121020", nil, 3, dealt{{0, 4, 6}, {1, 3}, {2, 5}}},
+		{"the last in order go to the emptiest", "00000012", nil, 3, dealt{{0, 1, 2}, {3, 5, 6}, {4, 7}}},
+		{"all at one home", "1111", nil, 2, dealt{{2, 3}, {0, 1}}},
+		{"1.05 times the mean stay", "0000000000000000000001111111111111111111", nil, 2, dealt{upTo(0, 21), upTo(21, 40)}},
+		{"and no more", "0000000000000000000000111111111111111111", nil, 2, dealt{upTo(0, 21), append([]graph.NodeID{21}, upTo(22, 40)...)}},
+		{"targets", "000000", []float64{1, 2}, 2, dealt{{0, 1}, {2, 3, 4, 5}}},
+		{"no target", "0101", []float64{0, 3}, 2, dealt{{}, {0, 1, 2, 3}}},
+		{"more parts than roots", "33", nil, 5, dealt{{1}, {}, {}, {0}, {}}},
+		{"no root", "", nil, 3, dealt{{}, {}, {}}},
+	} {
+		var home []int32
+		for _, d := range c.home {
+			home = append(home, int32(d-'0'))
+		}
+		roots, ends := upTo(0, len(home)), make([]int, c.parts)
+		newDealer(home, c.parts, c.shares).atHome(roots, ends)
+		lo := 0
+		for part, hi := range ends {
+			if !slices.Equal(roots[lo:hi], c.want[part]) {
+				t.Errorf("%s: part %d has roots %v, want %v", c.name, part, roots[lo:hi], c.want[part])
+			}
+			lo = hi
+		}
+	}
+}
+
+// upTo returns the vertices lo..hi-1.
+func upTo(lo, hi int) (out []graph.NodeID) {
+	for v := lo; v < hi; v++ {
+		out = append(out, graph.NodeID(v))
+	}
+	return out
+}
+
+// Whatever homes and shares are, no part has more than 1.05 times its target or the next whole number, and no root leaves a home that has room for it.
+func TestHomesAreBalanced(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	for range 2000 {
+		parts, n := 1+r.IntN(8), r.IntN(200)
+		var shares []float64
+		if r.IntN(2) == 0 {
+			for range parts {
+				shares = append(shares, float64(r.IntN(4)))
+			}
+			shares[r.IntN(parts)] = 0.7
+		}
+		home, full := make([]int32, n), 1+r.IntN(parts)
+		for i := range home {
+			home[i] = int32(r.IntN(full))
+		}
+		all := 0.0
+		for _, s := range shares {
+			all += s
+		}
+		roots, ends := upTo(0, n), make([]int, parts)
+		newDealer(home, parts, shares).atHome(roots, ends)
+		lo := 0
+		for part, hi := range ends {
+			target := float64(n) / float64(parts)
+			if shares != nil {
+				target = float64(n) * shares[part] / all
+			}
+			guests := 0
+			for _, v := range roots[lo:hi] {
+				if int(home[v]) != part {
+					guests++
+				}
+			}
+			if most := math.Max(1.05*target, math.Ceil(target)); float64(hi-lo) > most+1e-6 {
+				t.Fatalf("part %d of %d has %d of %d roots, its share of %v is %v", part, parts, hi-lo, n, shares, target)
+			}
+			own := 0
+			for _, h := range home {
+				if int(h) == part {
+					own++
+				}
+			}
+			if guests > 0 && own != hi-lo-guests {
+				t.Fatalf("part %d of %d has %d roots of others and %d of its own %d", part, parts, guests, hi-lo-guests, own)
+			}
+			lo = hi
+		}
+		if lo != n {
+			t.Fatalf("%d of %d roots are dealt", lo, n)
+		}
+	}
+}
+
+// ringed is a graph whose vertices read those next to them, in a ring of parts of equal length: most of what a vertex reads is at its home.
+func ringed(p *learn.Problem, o *Options) {
+	n, parts := p.Vertices(), len(o.Devices)
+	g := &graph.CSR{Cols: n, Indptr: []int64{0}}
+	for v := range n {
+		var row []int32
+		for _, d := range []int{n - 3, n - 2, n - 1, 1, 2, 3} {
+			row = append(row, int32((v+d)%n))
+		}
+		slices.Sort(row)
+		g.Indices = append(g.Indices, row...)
+		g.Indptr = append(g.Indptr, int64(len(g.Indices)))
+	}
+	p.Graph, o.Part = g, make([]int32, n)
+	for v := range n {
+		o.Part[v] = int32(v * parts / n)
+	}
+}
+
+// recount counts the rows of an epoch from blocks that are drawn for these roots by part and step.
+func recount(p *learn.Problem, o *Options, epoch int, rootsOf func(part, step int) []graph.NodeID) (rows Rows, requests int64) {
+	s := sample.New(sample.Topology{Graph: p.Graph, Loops: p.Loops}, sample.Rules{Seed: o.Model.Seed, Fanout: o.Sampling.Fanout, AddLoops: p.Loops == graph.LoopsAdded})
+	steps := (p.TrainingVertices() + o.Sampling.BatchSize - 1) / o.Sampling.BatchSize
+	var st sample.Stack
+	for b := range steps {
+		for part := range o.Devices {
+			s.Draw(&st, uint32(epoch*steps+b), rootsOf(part, epoch*steps+b))
+			asked := map[int32]bool{}
+			for _, v := range st.IDs {
+				rows.Read++
+				if home := o.Part[v]; int(home) == part {
+					rows.Local++
+				} else {
+					rows.Fetched++
+					asked[home] = true
+				}
+			}
+			requests += int64(len(asked))
+		}
+	}
+	return rows, requests
+}
+
+// Rows are counted as the blocks have them. Where most of what roots read is at their home, roots at home fetch far fewer than the same roots in the batch's order.
+func TestRowsByPlace(t *testing.T) {
+	for _, kind := range gnn.Kinds {
+		p, m := task{vertices: 600}.make(t, kind)
+		o := small(m, devices(t, 4, host.Spec{}), nil)
+		ringed(p, &o)
+		o.Sampling.BatchSize, o.Epochs = 60, 2
+		count := func(place Place, local bool) Rows {
+			o.Sampling.Place, o.Sampling.Local = place, local
+			var got Rows
+			var requests int64
+			o.OnEpoch = func(e EpochStats) error { got, requests = e.Rows, e.Requests; return nil }
+			trained(t, p, o)
+			r := newRoots(p, &o)
+			want, wanted := recount(p, &o, 1, func(part, step int) []graph.NodeID { return r.of(step, part, nil) })
+			if got != want || requests != wanted {
+				t.Errorf("%s, %v, local %t: %+v in %d requests, the blocks have %+v in %d", kind, place, local, got, requests, want, wanted)
+			}
+			return got
+		}
+		count(Batch, true)
+		if batch, home := count(Batch, false), count(Home, false); home.Fetched*5 > batch.Fetched {
+			t.Errorf("%s: %d rows are fetched at home, %d in the batch's order", kind, home.Fetched, batch.Fetched)
+		}
+	}
+}
+
+// Local roots are at home as they are, and one part computes all roots: their place changes no bit.
+func TestPlaceOfLocalRoots(t *testing.T) {
+	p, m := task{}.make(t, gnn.SAGE)
+	for _, parts := range []int{1, 3} {
+		o := small(m, devices(t, parts, host.Spec{}), homes(p.Vertices(), parts))
+		o.Sampling.Local = parts > 1
+		want := trained(t, p, o).WeightsSHA
+		for _, place := range places {
+			o.Sampling.Place = place
+			if got := trained(t, p, o).WeightsSHA; got != want {
+				t.Errorf("%d parts: %v changed the weights", parts, place)
+			}
+		}
+	}
+}
+
+// A plan's bounds hold for roots at home too, which are as many as their limit in some step or other.
+func TestPlanOfPlaces(t *testing.T) {
+	for _, place := range places {
+		p, m := task{vertices: 2000}.make(t, gnn.SAGE)
+		o := small(m, devices(t, 3, host.Spec{}), nil)
+		ringed(p, &o)
+		o.Sampling.BatchSize, o.Sampling.Place, o.Shares = 200, place, []float64{1, 2, 1}
+		plan, err := Plan(t.Context(), p, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := trained(t, p, o)
+		for i, part := range plan.Parts {
+			if peak, bound := r.PeakDevice[i], Bound(part.Uses); peak > bound || float64(peak) < 0.7*float64(bound) {
+				t.Errorf("%v: part %d took %d bytes, planned %d: %+v", place, i, peak, bound, part.Uses)
+			}
+		}
+		if got, want := plan.Rows.Fetched, r.Rows.Fetched/int64(o.Epochs); got < want*8/10 || got > want*12/10 {
+			t.Errorf("%v: %d rows planned to be fetched, %d were", place, got, want)
+		}
+	}
+}
