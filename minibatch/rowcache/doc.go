@@ -1,0 +1,36 @@
+// Package rowcache decides which rows of other parts a part of a sampled run keeps, and which it fetches, step by step.
+//
+// Its nouns: Rules say which policy, and how it is set; a Policy decides; a Step is the rows that a part reads of others in one step; a Decision says where each
+// of them comes from and what is fetched; the World is what a policy may know beside the steps.
+//
+// # Contract
+//
+// A policy is a function of its rules, its slots, its world and the steps so far: no clock, no chance, no goroutines. So counts repeat, and so does a run that is
+// resumed: Restore of what Save returned continues with equal decisions. It belongs to one goroutine, which hands it every step once, in order.
+//
+// Within a step, rows are read from slots before slots are written: From names the slot of a row that was there before the step, even where Fetch gives that slot
+// to another row. What Fetch brings in a step is read from where it arrives. So the caller writes a slot behind the reads of this step and of those before it.
+//
+// A row has at most one slot. Moving rows is the caller's: this package knows ids alone.
+//
+//   - Demand keeps nothing (DistDGL).
+//   - Planned looks at the steps ahead: the row whose next read is farthest leaves, and a fetched row that is read later than all others is not kept (Belady, IBM
+//     Systems Journal 5(2), 1966). Rows that are not read within the steps ahead leave first, the one read longest ago before others. With all steps ahead no
+//     policy fetches fewer rows.
+//
+// # Usage
+//
+//	p := rowcache.New(rowcache.Rules{Kind: rowcache.Planned}, slots, rowcache.World{Vertices: n, Ahead: ahead})
+//	var d rowcache.Decision
+//	for t := range steps {
+//		p.Decide(rowcache.Step{Number: t, Rows: rows(t)}, &d)
+//		for i, from := range d.From {
+//			if from >= 0 {
+//				copy(input[i], cache[from])
+//			}
+//		}
+//		for _, f := range d.Fetch {
+//			row := fetch(f.ID) // to input[f.Row] where f.Row ≥ 0, and to cache[f.Slot] where f.Slot ≥ 0
+//		}
+//	}
+package rowcache
