@@ -11,6 +11,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/hostmem"
 	"capgnn/internal/learn"
+	"capgnn/minibatch/rowcache"
 	"capgnn/minibatch/sample"
 )
 
@@ -26,7 +27,8 @@ type Sampling struct {
 	Place    Place
 	NoMerge  bool // with Hop: time steps stay as many as parts
 	NoGather bool // with Hop: rows are fetched for each unit of a step, not once for all
-	// RowCache is that of each part. Results do not depend on it.
+	// Fetch says how rows of other parts come, RowCache how many of them each part keeps. Results depend on neither.
+	Fetch    rowcache.Rules
 	RowCache CacheSize
 }
 
@@ -112,6 +114,11 @@ func (o *Options) checkSampling() (errs []error) {
 	}
 	if s.Prefetch < 0 || s.Samplers < 0 {
 		bad("steps sampled ahead and samplers must not be negative")
+	}
+	if err := s.Fetch.Validate(); err != nil {
+		errs = append(errs, err)
+	} else if s.Fetch.Kind != rowcache.Demand {
+		bad("fetch %v: rows of other parts are fetched for each step", s.Fetch.Kind)
 	}
 	if err := s.RowCache.check(); err != nil {
 		errs = append(errs, err)
