@@ -63,7 +63,7 @@ var Options = []Option{
 	{Name: "patience", Group: GroupTraining, usage: "stop after `N` evaluations without a better validation score; 0 = never", field: func(c *Config) any { return &c.Patience }},
 	{Name: batchSize, Group: GroupSampling, usage: "train on mini-batches: each step takes `N` training vertices, over all parts together, and sampled neighbours; 0 = full batch", Sampled: true, field: func(c *Config) any { return &c.BatchSize }},
 	{Name: fanOut, Group: GroupSampling, usage: "fan-outs (`LIST`), one for each layer, nearest the roots first: how many neighbours of each vertex are sampled, such as 15,10,5; all = every neighbour (default: 15,10,5,5,...; the last one is all, except for gat and sparse features)", Sampled: true, field: func(c *Config) any { return readBy(&c.Fanout, parseFanout) }},
-	{Name: sampling, Group: GroupSampling, usage: "how mini-batches are made: `NAME[,KEY=VALUE...]`. NAME is default, or distdgl (default with roots=local). Keys: roots, global (drawn over all parts) or local (each part draws from its own training vertices); prefetch, mini-batches sampled ahead (3)", Sampled: true, field: func(c *Config) any { return readBy(&c.Sampling, parseSampling) }},
+	{Name: sampling, Group: GroupSampling, usage: "how mini-batches are made: `NAME[,KEY=VALUE...]`. NAME is default, or distdgl (roots=local,place=batch). Keys: roots, global (drawn over all parts) or local (each part draws from its own training vertices); place, where a root is computed: home (the part with its features) or batch (in order, equally many on each part); prefetch, mini-batches sampled ahead (3)", Sampled: true, field: func(c *Config) any { return readBy(&c.Sampling, parseSampling) }},
 	{Name: "devices", Group: GroupParts, usage: "`LIST` such as cpu:0,cpu:1 or cpu:threads=1,mem=4GiB,cpu:threads=1,slow=3 or cuda:0,cuda:1; auto = every GPU, or one CPU device with all cores", field: func(c *Config) any { return &c.Devices }},
 	{Name: "parts", Group: GroupParts, usage: "number `N` of parts, placed round-robin on the devices; 0 = one per device", field: func(c *Config) any { return &c.Parts }},
 	{Name: "partitioner", Group: GroupParts, usage: "`METHOD`: multilevel, streaming or random", field: func(c *Config) any { return &c.Partitioner }},
@@ -180,6 +180,19 @@ func (o Option) Value(c *Config) any {
 // Says reports whether the option says something of a run: of a full-batch run those of sampled training say nothing. As files of such runs do
 // not have them, nor do what they are identified by.
 func (o Option) Says(c *Config) bool { return !o.Sampled || c.Sampled() }
+
+// Identity returns what of the option's value decides the bits of a run, and whether anything does. Options that came later are left out where they say what was
+// so before, so that older runs are resumed.
+func (o Option) Identity(c *Config) (value any, decides bool) {
+	value = o.Value(c)
+	switch {
+	case !o.Says(c), (o.Name == StaleLayers || o.Name == CacheLayers) && value == LayersAuto:
+		return nil, false
+	case o.Name == sampling:
+		return c.Sampling.Value.Identity(), true
+	}
+	return value, true
+}
 
 // ValuesOf returns the values of some options.
 func ValuesOf(c *Config, names []string) []any {

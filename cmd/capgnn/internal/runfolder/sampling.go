@@ -23,101 +23,10 @@ const (
 const (
 	sampledEpochs    = 30
 	sampledEvalEvery = 1
-	samplingDefault  = "default"
-	defaultPrefetch  = 3
 )
 
 // allNeighbours is how the fan-out sample.All is written.
 const allNeighbours = "all"
-
-// maxPrefetch bounds how many steps are made ahead: each takes memory, and more than a few hide nothing.
-const maxPrefetch = 64
-
-// Sampling is how the steps of sampled training are made.
-type Sampling struct {
-	Name     string // of the settings that the others begin with
-	Local    bool   // every part takes its roots from its own training vertices; else all parts share those of a step
-	Prefetch int    // steps that are made before they are computed
-}
-
-// samplings are the settings by name.
-var samplings = []Sampling{
-	{Name: samplingDefault, Prefetch: defaultPrefetch},
-	{Name: "distdgl", Local: true, Prefetch: defaultPrefetch},
-}
-
-// SamplingNames are the names that --sampling takes.
-func SamplingNames() []string {
-	names := make([]string, len(samplings))
-	for i, s := range samplings {
-		names[i] = s.Name
-	}
-	return names
-}
-
-// parseSampling reads NAME[,key=value...].
-func parseSampling(text string) (Sampling, error) {
-	name, rest, more := strings.Cut(text, ",")
-	at := slices.IndexFunc(samplings, func(s Sampling) bool { return s.Name == name })
-	if at < 0 {
-		return Sampling{}, fmt.Errorf("%s is not one of %s", term.Quoted(name, SamplingNames()), strings.Join(SamplingNames(), ", "))
-	}
-	s := samplings[at]
-	if !more {
-		return s, nil
-	}
-	seen := map[string]bool{}
-	for item := range strings.SplitSeq(rest, ",") {
-		key, value, _ := strings.Cut(item, "=")
-		if seen[key] {
-			return s, fmt.Errorf("%s is said twice", key)
-		}
-		seen[key] = true
-		if err := s.set(key, value); err != nil {
-			return s, err
-		}
-	}
-	return s, nil
-}
-
-// samplingKeys are the keys behind the name.
-var samplingKeys = []string{"roots", "place", "fetch", "prefetch"}
-
-// set changes one of the settings.
-func (s *Sampling) set(key, value string) error {
-	oneOf := func(choices ...string) error {
-		if slices.Contains(choices, value) {
-			return nil
-		}
-		return fmt.Errorf("%s=%s: want %s", key, value, strings.Join(choices, " or "))
-	}
-	switch key {
-	case "roots":
-		s.Local = value == "local"
-		return oneOf("global", "local")
-	case "place":
-		return oneOf("batch")
-	case "fetch":
-		return oneOf("demand")
-	case "prefetch":
-		n, err := strconv.Atoi(value)
-		if err != nil || n < 1 || n > maxPrefetch {
-			return fmt.Errorf("prefetch=%s: want a number of steps from 1 to %d", value, maxPrefetch)
-		}
-		s.Prefetch = n
-		return nil
-	}
-	return fmt.Errorf("no key %s: these are %s", term.Quoted(key, samplingKeys), strings.Join(samplingKeys, ", "))
-}
-
-// String spells everything out, so that a run can be repeated where other settings are the default.
-func (s Sampling) String() string {
-	roots := "global"
-	if s.Local {
-		roots = "local"
-	}
-	return fmt.Sprintf("%s,roots=%s,place=batch,fetch=demand,prefetch=%d", s.Name, roots, s.Prefetch)
-}
 
 // parseFanout reads a fan-out for each layer, nearest the roots first; "" is nil: by the model and the features.
 func parseFanout(text string) ([]int, error) {

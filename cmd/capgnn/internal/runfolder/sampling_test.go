@@ -53,7 +53,8 @@ func TestSampledSettings(t *testing.T) {
 		{`--sampling: "" is not one of`, []string{"sampling", ""}},
 		{`--sampling: no key "root" (did you mean roots?): these are roots, place, fetch, prefetch`, []string{"sampling", "default,root=local"}},
 		{`--sampling: roots=here: want global or local`, []string{"sampling", "default,roots=here"}},
-		{`--sampling: place=home: want batch`, []string{"sampling", "default,place=home"}},
+		{`--sampling: place=hom: want batch or home`, []string{"sampling", "default,place=hom"}},
+		{`--sampling: place=: want batch or home`, []string{"sampling", "default,place"}},
 		{`--sampling: fetch=planned: want demand`, []string{"sampling", "default,fetch=planned"}},
 		{`--sampling: prefetch=0: want a number of steps from 1 to 64`, []string{"sampling", "default,prefetch=0"}},
 		{`--sampling: roots is said twice`, []string{"sampling", "default,roots=local,roots=global"}},
@@ -68,13 +69,29 @@ func TestSampledSettings(t *testing.T) {
 }
 
 func TestSpelledSamplingReadsBack(t *testing.T) {
-	for _, text := range []string{"default", "distdgl", "distdgl,prefetch=7", "default,roots=local"} {
+	for _, text := range []string{"default", "distdgl", "distdgl,prefetch=7", "default,roots=local", "default,place=batch", "distdgl,place=home"} {
 		s, err := parseSampling(text)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if again, err := parseSampling(s.String()); err != nil || again != s {
 			t.Errorf("%s: %s reads as %v, %v", text, s, again, err)
+		}
+	}
+}
+
+// Identity has what decides bits alone, and of the order of the batch, the only place that there was, what older runs have.
+func TestIdentityOfSampling(t *testing.T) {
+	for _, tc := range []struct{ text, want string }{
+		{"default", "roots=global,place=home"},
+		{"default,prefetch=9", "roots=global,place=home"},
+		{"default,roots=local", "roots=local,place=home"},
+		{"default,place=batch", "default,roots=global,place=batch,fetch=demand,prefetch=3"},
+		{"distdgl", "distdgl,roots=local,place=batch,fetch=demand,prefetch=3"},
+	} {
+		s, err := parseSampling(tc.text)
+		if got := s.Identity(); err != nil || got != tc.want {
+			t.Errorf("%s: got %s, %v, want %s", tc.text, got, err, tc.want)
 		}
 	}
 }

@@ -113,13 +113,9 @@ func (t *Run) identity() string {
 	}
 	h := sha256.New()
 	for _, o := range runfolder.Options {
-		if (o.Name == runfolder.StaleLayers || o.Name == runfolder.CacheLayers) && o.Value(&cfg) == runfolder.LayersAuto {
-			continue // as before there was a choice, so that such runs are resumed
+		if value, decides := o.Identity(&cfg); decides {
+			fmt.Fprintf(h, "%s=%v\n", o.Name, value)
 		}
-		if !o.Says(&cfg) {
-			continue
-		}
-		fmt.Fprintf(h, "%s=%v\n", o.Name, o.Value(&cfg))
 	}
 	if t.Plan != nil {
 		fmt.Fprintf(h, "plan=%s\n", t.Plan.Key)

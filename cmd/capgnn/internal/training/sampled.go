@@ -48,7 +48,7 @@ func (t *Run) sampledOptions() minibatch.Options {
 	p, c := t.Data.Problem, &t.Config
 	opt := minibatch.Options{
 		Model: c.Network(p.Features.Cols, p.Classes, p.Targets != nil), Optimizer: c.UpdateRule(), Epochs: c.Epochs, EvalEvery: c.EvalEvery, Patience: c.Patience,
-		Sampling: minibatch.Sampling{BatchSize: c.BatchSize, Fanout: c.Fanout.Value, Local: c.Sampling.Value.Local, Prefetch: c.Sampling.Value.Prefetch},
+		Sampling: minibatch.Sampling{BatchSize: c.BatchSize, Fanout: c.Fanout.Value, Local: c.Sampling.Value.Local, Place: c.Sampling.Value.Place, Prefetch: c.Sampling.Value.Prefetch},
 		Shares:   t.shares, Storage: c.ElementType(), Lock: devices.LockFor(t.Specs),
 		Savings: minibatch.Savings{NoPrecompute: c.Savings.NoPrecompute, NoTransformFirst: c.Savings.NoTransformFirst, NoSparse: c.Savings.NoSparse, NoFuse: c.Savings.NoFuse},
 	}
