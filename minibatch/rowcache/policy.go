@@ -51,6 +51,28 @@ type Ahead func(step int) ([]graph.NodeID, bool)
 type World struct {
 	Vertices int // ids are 0 to Vertices-1
 	Ahead    Ahead
+	Steps    int // Rapid: of an epoch
+	// Massive: vertices of other parts with edges into the part (Halo returns them), and their degrees.
+	Halo   []graph.NodeID
+	Degree func(graph.NodeID) int
+}
+
+// Halo returns the in-neighbours of a part's vertices that are in other parts, ascending.
+func Halo(g *graph.CSR, part []int32, self int32) (halo []graph.NodeID) {
+	seen := make([]bool, g.Rows())
+	for v := range part {
+		if part[v] == self {
+			for _, u := range g.Row(v) {
+				seen[u] = part[u] != self
+			}
+		}
+	}
+	for v := range seen {
+		if seen[v] {
+			halo = append(halo, graph.NodeID(v))
+		}
+	}
+	return halo
 }
 
 // Policy decides which rows have slots.
@@ -75,6 +97,10 @@ func New(r Rules, slots int, w World) Policy {
 	switch r.Kind {
 	case Planned:
 		return newPlanned(r, slots, w)
+	case Rapid:
+		return newRapid(r, slots, w)
+	case Massive:
+		return newMassive(r, slots, w)
 	}
 	return &demand{}
 }

@@ -13,9 +13,11 @@ type Kind int
 const (
 	Demand  Kind = iota // no cache
 	Planned             // the row whose next read is farthest leaves
+	Rapid               // the rows that an epoch reads most often stay through it
+	Massive             // rows that were not read for long leave for those that were often missed
 )
 
-var kinds = []string{"demand", "planned"}
+var kinds = []string{"demand", "planned", "rapid", "massive"}
 
 func (k Kind) String() string { return kinds[k] }
 
@@ -33,7 +35,11 @@ const All = math.MaxInt32
 // Rules say which policy, and how it is set.
 type Rules struct {
 	Kind      Kind
-	Lookahead int // Planned: steps behind the one decided whose reads are known; 0 = 64
+	Lookahead int     // Planned: steps behind the one decided whose reads are known; 0 = 64
+	Pull      bool    // Rapid: at the border of an epoch all its rows are fetched, as in the paper; else when they are first read, and those that are there stay
+	Share     float64 // Massive: how many of the halo vertices have slots, the paper's f, if there are as many slots; 0 = 0.25
+	Gamma     float64 // Massive: what a step that does not read a row leaves of its score, γ; 0 = 0.995
+	Delta     int     // Massive: steps between exchanges, Δ; 0 = 64
 }
 
 // Validate reports all problems at once.
@@ -45,21 +51,42 @@ func (r Rules) Validate() error {
 	if r.Lookahead < 0 {
 		errs = append(errs, fmt.Errorf("%d steps ahead: want a number that is not negative", r.Lookahead))
 	}
+	if !(r.Share >= 0 && r.Share <= 1) || !(r.Gamma >= 0 && r.Gamma <= 1) {
+		errs = append(errs, fmt.Errorf("share of halo vertices %v and decay %v: want 0 to 1", r.Share, r.Gamma))
+	}
+	if r.Delta < 0 || r.Delta > longest {
+		errs = append(errs, fmt.Errorf("%d steps between exchanges: want at most %d", r.Delta, longest))
+	}
 	return errors.Join(errs...)
 }
+
+// longest is how many steps may be between exchanges at most.
+const longest = 1 << 20
 
 // settled returns r with defaults in place of zeros.
 func (r Rules) settled() Rules {
 	if r.Lookahead == 0 {
 		r.Lookahead = 64
 	}
+	if r.Share == 0 {
+		r.Share = 0.25
+	}
+	if r.Gamma == 0 {
+		r.Gamma = 0.995
+	}
+	if r.Delta == 0 {
+		r.Delta = 64
+	}
 	return r
 }
 
-// Reach returns how many steps behind the one decided a policy asks for at most.
-func (r Rules) Reach() int {
-	if r.Kind == Planned {
+// Reach returns how many steps behind the one decided a policy asks for at most, where an epoch has so many.
+func (r Rules) Reach(epoch int) int {
+	switch r.Kind {
+	case Planned:
 		return r.settled().Lookahead
+	case Rapid:
+		return epoch
 	}
 	return 0
 }

@@ -1,6 +1,7 @@
 package rowcache
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -55,56 +56,73 @@ func newCache(t *testing.T, slots int) *cache {
 	return c
 }
 
+// do does what is decided of a step, and fails where it cannot.
 func (c *cache) do(p Policy, s Step, d *Decision) {
 	c.t.Helper()
+	was := slices.Clone(c.rows)
+	err := c.read(s, d)
+	if err == nil {
+		c.write(d)
+		err = c.compare(p, d, was)
+	}
+	if err != nil {
+		c.t.Fatalf("step %d: %v: %+v", s.Number, err, d)
+	}
+}
+
+// read reads the rows of a step.
+func (c *cache) read(s Step, d *Decision) error {
 	if len(d.From) != len(s.Rows) {
-		c.t.Fatalf("step %d: %d rows come from somewhere, of %d", s.Number, len(d.From), len(s.Rows))
+		return fmt.Errorf("%d rows come from somewhere, of %d", len(d.From), len(s.Rows))
 	}
 	for i, v := range s.Rows {
 		from := d.From[i]
 		switch {
 		case from >= 0:
 			if int(from) >= len(c.rows) || c.rows[from] != v {
-				c.t.Fatalf("step %d: row %d is not in slot %d", s.Number, v, from)
+				return fmt.Errorf("row %d is not in slot %d", v, from)
 			}
 			c.hits++
 		case int(^from) >= len(d.Fetch) || d.Fetch[^from].ID != v || int(d.Fetch[^from].Row) != i:
-			c.t.Fatalf("step %d: row %d is neither held nor fetched: %+v", s.Number, v, d)
+			return fmt.Errorf("row %d is neither held nor fetched", v)
 		}
 	}
-	was := slices.Clone(c.rows)
 	asked := map[graph.NodeID]bool{}
 	for k, f := range d.Fetch {
 		if asked[f.ID] {
-			c.t.Fatalf("step %d: row %d is asked for twice", s.Number, f.ID)
+			return fmt.Errorf("row %d is asked for twice", f.ID)
 		}
 		asked[f.ID] = true
 		if f.Row >= 0 && d.From[f.Row] != ^int32(k) {
-			c.t.Fatalf("step %d: row %d is held, and fetched to be read", s.Number, f.ID)
+			return fmt.Errorf("row %d is held, and fetched to be read", f.ID)
 		}
+	}
+	return nil
+}
+
+// write fills slots.
+func (c *cache) write(d *Decision) {
+	for _, f := range d.Fetch {
 		if f.Slot >= 0 {
 			c.rows[f.Slot] = f.ID
 		}
 	}
 	c.fetched += len(d.Fetch)
-	c.compare(p, s, d, was)
 }
 
-// compare checks that slots are what the policy says, and no row is in two.
-func (c *cache) compare(p Policy, s Step, d *Decision, was []graph.NodeID) {
-	c.t.Helper()
+// compare checks that slots are what the policy says, and no row is in two. Rows that it has forgotten are no longer there.
+func (c *cache) compare(p Policy, d *Decision, was []graph.NodeID) error {
 	in := map[graph.NodeID]bool{}
 	for slot, v := range p.Held() {
-		if v >= 0 && in[v] {
-			c.t.Fatalf("step %d: row %d is in two slots", s.Number, v)
+		switch {
+		case v < 0:
+			c.rows[slot] = -1
+		case in[v]:
+			return fmt.Errorf("row %d is in two slots", v)
+		case c.rows[slot] != v:
+			return fmt.Errorf("slot %d has row %d, the policy says %d", slot, c.rows[slot], v)
 		}
 		in[v] = true
-		if v < 0 {
-			c.rows[slot] = -1 // forgotten
-		}
-		if v >= 0 && c.rows[slot] != v {
-			c.t.Fatalf("step %d: slot %d has row %d, the policy says %d", s.Number, slot, c.rows[slot], v)
-		}
 	}
 	left := 0
 	for _, v := range was {
@@ -113,8 +131,9 @@ func (c *cache) compare(p Policy, s Step, d *Decision, was []graph.NodeID) {
 		}
 	}
 	if left != d.Evicted {
-		c.t.Fatalf("step %d: %d rows left, %d counted", s.Number, left, d.Evicted)
+		return fmt.Errorf("%d rows left, %d counted", left, d.Evicted)
 	}
+	return nil
 }
 
 // run decides the steps from..to-1 and does what they say.
