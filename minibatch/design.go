@@ -107,7 +107,12 @@ func (d *design) probe(ctx context.Context, p *learn.Problem, o *Options, r *roo
 
 // sampler returns a new sampler.
 func (d *design) sampler(p *learn.Problem) *sample.Sampler {
-	return sample.New(sample.Topology{Graph: p.Graph, Loops: p.Loops, Memory: d.memory}, d.rules)
+	return sample.New(d.topology(p), d.rules)
+}
+
+// topology is what is sampled.
+func (d *design) topology(p *learn.Problem) sample.Topology {
+	return sample.Topology{Graph: p.Graph, Loops: p.Loops, Memory: d.memory}
 }
 
 // input is what a pass is planned for.

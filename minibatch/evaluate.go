@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"capgnn/gnn"
-	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/internal/layered"
 	"capgnn/internal/learn"
@@ -58,7 +57,7 @@ func (t *Trainer) evaluate(ctx context.Context) (learn.Metrics, *float64, error)
 	return learn.Metrics{Train: n[0].Score(multi), Val: n[1].Score(multi), Test: n[2].Score(multi)}, n[1].FiniteLoss(), err
 }
 
-// bounds is what evaluation takes of the device of each part.
-func (d *design) bounds(p *learn.Problem, o *Options) ([]gpu.Bytes, error) {
+// bounds is what evaluation takes.
+func (d *design) bounds(p *learn.Problem, o *Options) (layered.Bound, error) {
 	return layered.Bounds(p, d.evaluation(p, o))
 }

@@ -16,7 +16,7 @@ import (
 // buffer grows, and the log says so.
 type Memory struct {
 	Parts []PartMemory // by part
-	Host  []Use        // of the process, beside the problem: of its heap, and what is page-locked
+	Host  []Use        // of the process, beside the problem and devices: of its heap, what is page-locked, and tables
 	Steps int          // of an epoch
 	// Edges, Rows, Bytes and Requests are those of an epoch, from the steps that were sampled.
 	Edges    int64
@@ -64,14 +64,10 @@ func Plan(ctx context.Context, p *learn.Problem, o Options) (*Memory, error) {
 	}
 	m := &Memory{Steps: r.steps}
 	x := newSizing(p, &o, &d)
-	staging := Use{Name: "steps sampled ahead"}
 	for part, dev := range o.Devices {
-		m.Parts = append(m.Parts, PartMemory{Device: dev.Info().Name, Budget: dev.Memory().Budget, Uses: append(x.part(part, r.steps), Use{Name: "evaluation", Bound: exact[part]})})
-		slot := x.slot(part)
-		staging.Bound += slot.Bound * gpu.Bytes(o.Sampling.Prefetch+1)
-		staging.Slack += slot.Slack * gpu.Bytes(o.Sampling.Prefetch+1)
+		m.Parts = append(m.Parts, PartMemory{Device: dev.Info().Name, Budget: dev.Memory().Budget, Uses: append(x.part(part, r.steps), Use{Name: "evaluation", Bound: exact.Devices[part]})})
 	}
-	m.Host = append(x.host(r), staging)
+	m.Host = x.host(r, exact)
 	share := func(n int64) int64 { return n * int64(r.steps) / int64(max(1, d.epoch.Steps)) }
 	e := &d.epoch
 	m.Edges, m.Requests = share(e.Edges), share(e.Requests)
@@ -191,16 +187,6 @@ func (x *sizing) layout(part int) (ample, seen layout) {
 	return ample, seen
 }
 
-// slot returns what a slot of a part takes of the host.
-func (x *sizing) slot(part int) Use {
-	g := x.d.stageOf(x.p, x.o, part)
-	ample, seen := x.layout(part)
-	if g.gathers {
-		return Use{Bound: ample.size, Slack: ample.size - seen.size}
-	}
-	return Use{Bound: ample.blocks, Slack: ample.blocks - seen.blocks}
-}
-
 // activations returns what a pass over blocks of an extent takes.
 func (x *sizing) activations(e *extent) (n gpu.Bytes) {
 	ws := gnn.NewWorkspace(true)
@@ -210,21 +196,6 @@ func (x *sizing) activations(e *extent) (n gpu.Bytes) {
 		n += s.Size
 	}
 	return n
-}
-
-// host returns what the process takes besides slots.
-func (x *sizing) host(r *roots) []Use {
-	n, parts := gpu.Bytes(x.p.Vertices()), gpu.Bytes(len(x.o.Devices))
-	samplers := parts * gpu.Bytes(x.o.Sampling.Samplers) * 4 * n
-	uses := []Use{{"samplers", samplers, 0}, {"degrees and orders of roots", 4*gpu.Bytes(len(x.d.scaling.Row)+len(x.d.scaling.Col)) + r.bytes(), 0}}
-	if x.d.evaluation(x.p, x.o).Precomputed {
-		uses = append(uses, Use{"aggregated features", 4 * n * gpu.Bytes(x.p.Features.Cols), 0})
-	}
-	if hidden := gpu.Bytes(x.o.Model.Layers - 1); hidden > 0 {
-		width, _ := x.o.Model.Width(1)
-		uses = append(uses, Use{"tables of evaluation", min(2, hidden) * 4 * n * gpu.Bytes(width), 0})
-	}
-	return append(uses, Use{"weights", 12 * gpu.Bytes(len(x.weights.Flat)), 0})
 }
 
 // homesOf returns the first part on the device of each part.

@@ -28,19 +28,6 @@ type Evaluator struct {
 	broken  error     // that a device has not come to an end with
 }
 
-// Bounds returns what New takes of the device of each part.
-func Bounds(p *learn.Problem, o Options) ([]gpu.Bytes, error) {
-	e, parts, err := plan(p, o)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]gpu.Bytes, len(parts))
-	for i := range parts {
-		out[i] = parts[i].chunks + e.weightBytes()
-	}
-	return out, nil
-}
-
 // plan decides all that an evaluation does.
 func plan(p *learn.Problem, o Options) (*Evaluator, []partition, error) {
 	if err := o.validate(p); err != nil {
@@ -224,19 +211,24 @@ func (e *Evaluator) Logits(ctx context.Context, w *gnn.Weights, emit func(ids []
 func (e *Evaluator) table(t *task) ([]byte, error) {
 	m := &e.tables[t.layer%2]
 	if *m == nil {
-		wide := int64(0)
-		for i := range e.tasks {
-			if u := &e.tasks[i]; u.layer >= 0 && u.layer%2 == t.layer%2 && u.layer < e.o.Model.Layers-1 {
-				wide = max(wide, int64(u.out)*int64(u.outType.Size()))
-			}
-		}
-		mem, err := e.o.Tables(fmt.Sprintf("rows of layer %d", t.layer), wide*int64(e.p.Vertices()))
+		mem, err := e.o.Tables(fmt.Sprintf("rows of layer %d", t.layer), e.tableBytes(t.layer%2))
 		if err != nil {
 			return nil, err
 		}
 		*m = mem
 	}
 	return (*m).Bytes()[:int64(e.p.Vertices())*int64(t.out)*int64(t.outType.Size())], nil
+}
+
+// tableBytes is the size of the table that even layers write (0), or odd ones (1).
+func (e *Evaluator) tableBytes(turn int) int64 {
+	wide := int64(0)
+	for i := range e.tasks {
+		if t := &e.tasks[i]; t.layer >= 0 && t.layer%2 == turn && t.layer < e.o.Model.Layers-1 {
+			wide = max(wide, int64(t.out)*int64(t.outType.Size()))
+		}
+	}
+	return wide * int64(e.p.Vertices())
 }
 
 // Close gives back what the evaluator has taken, devices apart.

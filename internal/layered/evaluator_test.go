@@ -57,7 +57,7 @@ func evaluated(t testing.TB, p *learn.Problem, o Options, w *gnn.Weights) []floa
 	}
 	sums, before := map[gpu.Device]gpu.Bytes{}, map[gpu.Device]gpu.Bytes{}
 	for i, d := range o.Devices {
-		sums[d] += bounds[i]
+		sums[d] += bounds.Devices[i]
 		before[d] = d.Memory().Used
 	}
 	e, err := New(context.Background(), p, o)

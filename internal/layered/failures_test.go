@@ -79,7 +79,7 @@ func TestHub(t *testing.T) {
 	}
 	o := Options{Model: m, Devices: open(4 << 20), Part: make([]int32, n), ChunkBytes: 100_000}
 	bounds, err := Bounds(p, o)
-	if err != nil || bounds[0] < 4*32*n || bounds[0] > 4<<20 {
+	if err != nil || bounds.Devices[0] < 4*32*n || bounds.Devices[0] > 4<<20 {
 		t.Fatalf("%v, %v: want what a hub's rows take", bounds, err)
 	}
 	evaluated(t, p, o, w)
@@ -87,7 +87,7 @@ func TestHub(t *testing.T) {
 	_, err = New(context.Background(), p, o)
 	var large *TooLarge
 	var oom *gpu.OutOfMemory
-	if !errors.As(err, &large) || !errors.As(err, &oom) || large.Vertex != 7 || large.Neighbours != n || oom.Need != bounds[0] || oom.Have != 1<<20 {
+	if !errors.As(err, &large) || !errors.As(err, &oom) || large.Vertex != 7 || large.Neighbours != n || oom.Need != bounds.Devices[0] || oom.Have != 1<<20 {
 		t.Errorf("%v", err)
 	}
 	if used := o.Devices[0].Memory().Used; used != 0 {

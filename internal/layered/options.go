@@ -45,12 +45,15 @@ type Memory interface {
 func TablesIn(dir string, room gpu.Bytes) func(name string, size int64) (Memory, error) {
 	return func(name string, size int64) (Memory, error) {
 		free, _, err := hostmem.Free()
-		if err == nil && free/2 < size || room > 0 && int64(room/2) < size {
+		if err == nil && free/2 < size || !within(room, size) {
 			return files(dir)(name, size)
 		}
 		return files("")(name, size)
 	}
 }
+
+// within reports whether a table may take so much of room.
+func within(room gpu.Bytes, size int64) bool { return room <= 0 || size <= int64(room/2) }
 
 // files returns what makes tables in files of a folder, or in memory where dir is empty.
 func files(dir string) func(name string, size int64) (Memory, error) {

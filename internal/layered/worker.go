@@ -110,11 +110,11 @@ func (w *worker) toTable(table []byte) target {
 	row := len(table) / w.e.p.Vertices()
 	return target{
 		place: func(ids []graph.NodeID) []byte {
-			lo, hi := int(ids[0]), int(ids[len(ids)-1])
-			if hi-lo+1 != len(ids) {
+			if !consecutive(ids) {
 				return nil
 			}
-			return table[lo*row : (hi+1)*row]
+			lo := int(ids[0])
+			return table[lo*row : (lo+len(ids))*row]
 		},
 		done: func(ids []graph.NodeID, rows []byte) error {
 			for i, v := range ids {
@@ -124,6 +124,9 @@ func (w *worker) toTable(table []byte) target {
 		},
 	}
 }
+
+// consecutive reports whether ids, which ascend, are all vertices between the first and the last. There is one.
+func consecutive(ids []graph.NodeID) bool { return int(ids[len(ids)-1]-ids[0])+1 == len(ids) }
 
 // run goes through a task chunk by chunk: while the device computes one, the block of the next is made and uploaded.
 // When it returns, nothing of it is in use any more, unless the device does not answer.

@@ -93,12 +93,15 @@ func (t *table) number(list, cols []int32, ids []graph.NodeID) []graph.NodeID {
 	return ids
 }
 
+// cells is the logarithm of how many cells a table for n ids has.
+func cells(n int) int { return max(bits.Len(uint(2*n-1)), 10) }
+
 // room makes the table large enough for n ids; those given are in it.
 func (t *table) room(n int, ids []graph.NodeID) {
 	if 2*n <= len(t.cells) {
 		return
 	}
-	log := max(bits.Len(uint(2*n-1)), 10)
+	log := cells(n)
 	t.cells, t.shift = make([]int32, 1<<log), 32-log
 	for i, v := range ids {
 		c := t.home(v)

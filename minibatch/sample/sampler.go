@@ -58,7 +58,7 @@ type row struct {
 // chunk is how many rows go through one loop before the next one: the lists between loops stay in the processor's cache.
 const chunk = 256
 
-// New makes a sampler: 4 bytes per vertex and lists of the size of a chunk.
+// New makes a sampler: 4 bytes per vertex and lists of the size of a chunk (Bytes).
 func New(t Topology, r Rules) *Sampler {
 	for h, k := range r.Fanout {
 		if k < 1 {
@@ -70,7 +70,7 @@ func New(t Topology, r Rules) *Sampler {
 	if s.added || t.Loops == graph.LoopsRemoved {
 		s.loops = newLoops(t.Graph)
 	}
-	if t.Memory > 0 && 4*int64(n) > t.Memory/8 {
+	if t.hashed() {
 		s.index = &table{}
 	} else {
 		s.index = newSlots(n)

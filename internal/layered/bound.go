@@ -1,0 +1,80 @@
+package layered
+
+import (
+	"capgnn/gpu"
+	"capgnn/internal/learn"
+)
+
+// Bound is what an Evaluator takes.
+type Bound struct {
+	Devices []gpu.Bytes // of the device of each part
+	Tables  gpu.Bytes   // of the process: tables that Options let lie in memory
+	Heap    gpu.Bytes   // of the process's heap: the blocks of chunks, and rows on their way from a device
+}
+
+// wordBytes is the size of a word.
+const wordBytes = 24
+
+// Bounds returns what New takes, and what is made with it.
+func Bounds(p *learn.Problem, o Options) (Bound, error) {
+	e, parts, err := plan(p, o)
+	if err != nil {
+		return Bound{}, err
+	}
+	b := Bound{Tables: e.tablesInMemory(o.Tables != nil)}
+	for i := range parts {
+		d := &parts[i]
+		b.Devices = append(b.Devices, d.chunks+e.weightBytes())
+		if len(d.inner) > 0 {
+			b.Heap += 4*gpu.Bytes(len(d.inner)) + gpu.Bytes(d.slots)*e.slotBytes(d) + gpu.Bytes((p.Vertices()+63)/64)*wordBytes
+		}
+	}
+	return b, nil
+}
+
+// tablesInMemory adds up the tables that do not go to files for want of room; all where the caller makes them.
+func (e *Evaluator) tablesInMemory(all bool) (n gpu.Bytes) {
+	sizes := []int64{e.tableBytes(0), e.tableBytes(1)}
+	if e.o.Precomputed {
+		sizes = append(sizes, 4*int64(e.p.Vertices())*int64(e.o.Model.In))
+	}
+	for _, size := range sizes {
+		if all || within(hostRoom(e.o.Devices), size) {
+			n += gpu.Bytes(size)
+		}
+	}
+	return n
+}
+
+// grown is the most that a list of so many bytes takes which was appended to element by element.
+func grown(n gpu.Bytes) gpu.Bytes { return n*11/8 + 1<<10 }
+
+// slotBytes is what a slot of a part takes of the heap: its arrays become as large as they are in any chunk of any task.
+func (e *Evaluator) slotBytes(d *partition) gpu.Bytes {
+	var ids, begin, indices, rowScale, colScale, values, dense, out gpu.Bytes
+	pieces := !consecutive(d.inner)
+	for i := range e.tasks {
+		t, most := &e.tasks[i], d.divisions[i].most
+		rows, sources := gpu.Bytes(most.rows), gpu.Bytes(most.sources)
+		ids = max(ids, 4*sources)
+		if !t.given {
+			begin, indices = max(begin, 8*(rows+1)), max(indices, 4*gpu.Bytes(most.entries))
+		}
+		if t.rowScales {
+			rowScale = max(rowScale, 4*rows)
+		}
+		if t.colScales {
+			colScale = max(colScale, 4*sources)
+		}
+		if t.sparse {
+			values = max(values, 8*(sources+1)+8*gpu.Bytes(most.values))
+		}
+		if t.dense {
+			dense = max(dense, 4*sources*gpu.Bytes(t.in))
+		}
+		if last := i == len(e.tasks)-1; last || pieces {
+			out = max(out, rows*gpu.Bytes(t.out)*gpu.Bytes(t.outType.Size()))
+		}
+	}
+	return grown(ids) + grown(rowScale) + grown(colScale) + begin + indices + values + dense + out
+}

@@ -1,0 +1,65 @@
+package layered
+
+import (
+	"slices"
+	"testing"
+	"unsafe"
+
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/gpu/host"
+)
+
+// Bounds says what evaluations take of the process: the memory of tables to the byte, and of the heap at least what slots have.
+func TestBoundsOfTheProcess(t *testing.T) {
+	for _, kind := range gnn.Kinds {
+		for _, parts := range []int{1, 2} {
+			p, m, w := plain(t, kind)
+			o := Options{Model: m, Devices: cpus(t, slices.Repeat([]int{1}, parts)...), Part: make([]int32, p.Vertices()), ChunkBytes: 60_000, Precomputed: kind != gnn.GAT}
+			for v := range o.Part {
+				o.Part[v] = int32(v % parts)
+			}
+			tables := gpu.Bytes(0)
+			o.Tables = func(name string, size int64) (Memory, error) {
+				tables += gpu.Bytes(size)
+				return poisoned(name, size)
+			}
+			b, err := Bounds(p, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			e, err := New(t.Context(), p, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			logits(t, e, w)
+			heap := gpu.Bytes(0)
+			for _, x := range e.workers {
+				heap += 4*gpu.Bytes(cap(x.part.inner)) + gpu.Bytes(len(x.indexer.words))*gpu.Bytes(unsafe.Sizeof(word{}))
+				for i := range x.slots {
+					s := &x.slots[i]
+					heap += 4*gpu.Bytes(cap(s.ids)+cap(s.indices)+cap(s.rowScale)+cap(s.colScale)+cap(s.dense)+cap(s.values.data)+cap(s.values.indices)) + 8*gpu.Bytes(cap(s.begin)+cap(s.values.begin)) + gpu.Bytes(cap(s.out))
+				}
+			}
+			if err := e.Close(); err != nil {
+				t.Error(err)
+			}
+			if b.Tables != tables || b.Heap < heap || heap < b.Heap/2 {
+				t.Errorf("%s, %d parts: tables take %d, announced %d; the heap has %d, announced %d", kind, parts, tables, b.Tables, heap, b.Heap)
+			}
+			o.Tables, o.Devices = nil, nil
+			for range parts {
+				d, err := host.Open(host.Spec{Threads: 1, Memory: 2 * gpu.Bytes(e.tableBytes(0)-1)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer d.Close()
+				o.Devices = append(o.Devices, d)
+			}
+			o.ChunkBytes = 2000
+			if b, err := Bounds(p, o); err != nil || b.Tables >= tables {
+				t.Errorf("%s: %d bytes of tables announced where they go to files, %v", kind, b.Tables, err)
+			}
+		}
+	}
+}

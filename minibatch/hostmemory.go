@@ -1,0 +1,76 @@
+package minibatch
+
+import (
+	"slices"
+
+	"capgnn/gpu"
+	"capgnn/internal/layered"
+	"capgnn/minibatch/sample"
+)
+
+// host returns what the process takes beside the problem and the memory of CPU devices.
+func (x *sizing) host(r *roots, exact layered.Bound) []Use {
+	steps, pinned := x.ahead()
+	heap := []Use{steps, {Name: "samplers", Bound: x.samplers()},
+		{Name: "degrees and orders of roots", Bound: 4*gpu.Bytes(len(x.d.scaling.Row)+len(x.d.scaling.Col)) + r.bytes()},
+		{Name: "blocks of evaluation", Bound: exact.Heap}, {Name: "weights", Bound: 16 * gpu.Bytes(len(x.weights.Flat))}}
+	garbage := Use{Name: "not yet collected", Bound: max(leastGarbage, Bound(heap))}
+	all := append(heap, garbage, pinned, Use{Name: "tables of rows", Bound: exact.Tables})
+	return slices.DeleteFunc(all, func(u Use) bool { return u.Bound == 0 })
+}
+
+// leastGarbage is how far the heap grows before it is collected, and what the runtime takes besides; of a larger heap it is as much as is in use.
+const leastGarbage = 8 << 20
+
+// ahead returns what steps that are sampled ahead take: of the heap, and where devices need that, page-locked.
+func (x *sizing) ahead() (heap, pinned Use) {
+	heap.Name, pinned.Name = "steps sampled ahead", "page-locked steps"
+	for part := range x.o.Devices {
+		ample, seen := stackBytes(&x.d.extents[part]), stackBytes(&x.d.seen[part])
+		slots := gpu.Bytes(x.o.Sampling.Prefetch + 1)
+		heap.add(slots*ample, slots*(ample-seen))
+		ample, seen, locked := x.slot(part)
+		if locked {
+			pinned.add(slots*ample, slots*(ample-seen))
+		} else {
+			heap.add(slots*ample, slots*(ample-seen))
+		}
+	}
+	return heap, pinned
+}
+
+func (u *Use) add(bound, slack gpu.Bytes) { u.Bound, u.Slack = u.Bound+bound, u.Slack+slack }
+
+// slot returns what a slot of a part takes for what is uploaded, with slack and without, and whether that is page-locked.
+func (x *sizing) slot(part int) (ample, seen gpu.Bytes, locked bool) {
+	g := x.d.stageOf(x.p, x.o, part)
+	a, s := x.layout(part)
+	if g.gathers {
+		return a.size, s.size, !g.lock.Heap
+	}
+	return a.blocks, s.blocks, !g.lock.Heap
+}
+
+// stackBytes is what the stack of a slot takes at most, as a sampler leaves it: lists have an eighth more room than they need, those that are appended to more.
+func stackBytes(e *extent) gpu.Bytes {
+	n := 4 * (e.roots + e.ids) * 9 / 8
+	for _, h := range e.hops {
+		n += 8*(h.rows+2)*9/8 + 4*h.entries*11/8 + 1<<10
+		if h.scaled {
+			n += 4 * h.rows * 9 / 8
+		}
+	}
+	return gpu.Bytes(n)
+}
+
+// samplers returns what all samplers take.
+func (x *sizing) samplers() (n gpu.Bytes) {
+	for part := range x.o.Devices {
+		e, entries := &x.d.extents[part], 0
+		for _, h := range e.hops {
+			entries = max(entries, h.entries)
+		}
+		n += gpu.Bytes(x.o.Sampling.Samplers) * gpu.Bytes(sample.Bytes(x.d.topology(x.p), x.d.rules, e.ids, entries))
+	}
+	return n
+}

@@ -1,0 +1,105 @@
+package minibatch
+
+import (
+	"fmt"
+	"os"
+	"runtime/debug"
+	"strings"
+	"testing"
+
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/gpu/host"
+	"capgnn/graph"
+	"capgnn/graph/synth"
+	"capgnn/hostmem"
+	"capgnn/internal/learn"
+	"capgnn/minibatch/sample"
+)
+
+// anonymous returns the resident memory of this process that is of no file.
+func anonymous(t *testing.T) gpu.Bytes {
+	t.Helper()
+	text, err := os.ReadFile("/proc/self/status")
+	_, rest, ok := strings.Cut(string(text), "RssAnon:")
+	var kib gpu.Bytes
+	if _, scan := fmt.Sscan(rest, &kib); err != nil || !ok || scan != nil {
+		t.Skip("the system does not say what is of no file")
+	}
+	return kib << 10
+}
+
+// What a run takes of the machine, its CPU devices with it, is within what the plan says, and where it is some megabytes no less than 80 % of that.
+func TestPlanIsWhatTheProcessTakes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the race detector has memory of its own")
+	}
+	for name, c := range map[string]struct {
+		kind                   gnn.Kind
+		vertices, cols, hidden int
+		parts                  int
+		fanout                 []int
+		least                  float64 // of the bound
+	}{
+		"wide features": {gnn.SAGE, 20000, 128, 32, 1, []int{10, 5, sample.All}, 0.8},
+		"wide layers":   {gnn.GCN, 20000, 16, 128, 2, []int{5, 5, 5}, 0.8},
+		"small":         {gnn.GIN, 500, 8, 8, 3, []int{5, sample.All}, 0},
+	} {
+		p := large(t, c.vertices, c.cols, c.kind)
+		o := small(gnn.Config{Kind: c.kind, Layers: len(c.fanout), Hidden: c.hidden, In: c.cols, Out: p.Classes, Dropout: 0.5, Seed: 5}, nil, homes(c.vertices, c.parts))
+		for range c.parts {
+			d, err := host.Open(host.Spec{Threads: 1, Memory: 1 << 30})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer d.Close()
+			o.Devices = append(o.Devices, d)
+		}
+		o.Sampling, o.EvalEvery = Sampling{BatchSize: 256, Fanout: c.fanout}, 1
+		plan, err := Plan(t.Context(), p, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bound := Bound(plan.Host)
+		for _, part := range plan.Parts {
+			bound += Bound(part.Uses)
+		}
+		debug.FreeOSMemory()
+		before, peak := anonymous(t), gpu.Bytes(0)
+		look := func() { peak = max(peak, anonymous(t)-before) }
+		o.OnStep, o.OnEpoch = func(Progress) { look() }, func(EpochStats) error { look(); return nil }
+		trained(t, p, o)
+		if ratio := float64(peak) / float64(bound); ratio > 1 || ratio < c.least {
+			t.Errorf("%s: %d KiB are %.3f of the %d planned: %+v, %+v", name, peak>>10, ratio, bound>>10, plan.Host, plan.Parts)
+		} else {
+			t.Logf("%s: %d KiB are %.3f of what was planned", name, peak>>10, ratio)
+		}
+	}
+}
+
+// large is a problem whose features lie outside the heap, as those of a mapped store do.
+func large(t *testing.T, n, cols int, kind gnn.Kind) *learn.Problem {
+	t.Helper()
+	g, err := synth.Random(n, 10*n, false, 11)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &learn.Problem{Graph: g.WithoutLoops(), Loops: graph.LoopsRemoved, Classes: 8, Train: make([]bool, n), Val: make([]bool, n), Test: make([]bool, n), Labels: make([]int32, n)}
+	if kind == gnn.GCN || kind == gnn.GAT {
+		p.Loops = graph.LoopsAdded
+	}
+	mem, err := hostmem.NewScratch("test", "features", "", int64(4*n*cols))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { mem.Close() })
+	p.Features = learn.Features{Cols: cols, Dense: hostmem.Of[float32](mem.Bytes())}
+	for i := range p.Features.Dense {
+		p.Features.Dense[i] = float32(i*2654435761>>16&0xff) / 256
+	}
+	for v := range n {
+		p.Labels[v] = int32(v % 8)
+		p.Train[v], p.Val[v], p.Test[v] = v%10 == 0, v%10 == 1, v%10 > 1
+	}
+	return p
+}
