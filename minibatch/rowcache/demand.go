@@ -18,7 +18,10 @@ func (p *demand) Held() []graph.NodeID { return nil }
 func (p *demand) Save() []byte { return newState(Demand, p.clock, nil).bytes }
 
 func (p *demand) Restore(state []byte) error {
-	_, c, err := readState(state, Demand, nil)
+	s, c, err := readState(state, Demand, nil, 0)
+	if err == nil {
+		err = s.end()
+	}
 	if err == nil {
 		p.clock = c
 	}

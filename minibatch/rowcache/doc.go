@@ -15,7 +15,8 @@
 //
 //   - Demand keeps nothing (DistDGL).
 //   - Planned looks at the steps ahead: the row whose next read is farthest leaves, and a fetched row that is read later than all others is not kept (Belady, IBM
-//     Systems Journal 5(2), 1966). Rows that are not read within the steps ahead leave first, the one read longest ago before others. With all steps ahead no
+//     Systems Journal 5(2), 1966). Rows that are not read within the steps ahead leave first, higher ids before lower ones: an order in which fetched rows
+//     do not push each other out. With all steps ahead no
 //     policy fetches fewer rows.
 //   - Rapid keeps the rows that an epoch reads most often, from its first step to its last (RapidGNN, Algorithm 1). Rows of two epochs stay, and others come when
 //     they are first read, which fetches no more rows than the paper's refill (Rules.Pull) does.

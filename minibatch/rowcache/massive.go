@@ -32,6 +32,7 @@ type massive struct {
 	scores []score  // S_E, by slot
 	number []int32  // by vertex: where it is in access, if access says so, too
 	access []access // S_A of the rows that are not held and were read, or were held; in order of first sight
+	list   []int32  // scratch of best
 }
 
 // score is S_E: value times γ for each of the steps since then that has not read the row.
@@ -41,10 +42,10 @@ type score struct {
 	reads int64 // steps since then that have read the row
 }
 
-// access is S_A of a row, while it has no slot.
+// access is S_A of a row.
 type access struct {
+	score float64 // 0 while the row has a slot
 	id    graph.NodeID
-	score float64
 	fetch int32 // number in Decision.Fetch, where it was fetched in this step
 }
 
@@ -177,19 +178,58 @@ func (p *massive) now(slot int) float64 {
 	return s.value
 }
 
-// best returns where in access the rows are that come first, at most k: those with the largest S_A above 0.
-func (p *massive) best(k int) []int {
-	var out []int
+// best returns where in access the rows are that come first, in order, at most k: those with the largest S_A above 0.
+func (p *massive) best(k int) []int32 {
+	p.list = p.list[:0]
 	for n := range p.access {
-		if a := &p.access[n]; a.score > 0 && p.slot(a.id) < 0 {
-			out = append(out, n)
+		if p.access[n].score > 0 {
+			p.list = append(p.list, int32(n))
 		}
 	}
-	slices.SortFunc(out, func(i, j int) int {
-		a, b := &p.access[i], &p.access[j]
-		return cmp.Or(cmp.Compare(b.score, a.score), p.degree(b.id)-p.degree(a.id), int(a.id-b.id))
-	})
-	return out[:min(k, len(out))]
+	if k < len(p.list) {
+		p.divide(p.list, k)
+	}
+	first := p.list[:min(k, len(p.list))]
+	slices.SortFunc(first, p.before)
+	return first
+}
+
+// divide brings those that come first to the first k places of a longer list (Hoare's quickselect).
+func (p *massive) divide(list []int32, k int) {
+	for lo, hi := 0, len(list)-1; lo < hi; {
+		three := [3]int32{list[lo], list[(lo+hi)/2], list[hi]}
+		slices.SortFunc(three[:], p.before)
+		i, j := lo, hi
+		for i <= j {
+			for p.before(list[i], three[1]) < 0 {
+				i++
+			}
+			for p.before(list[j], three[1]) > 0 {
+				j--
+			}
+			if i <= j {
+				list[i], list[j] = list[j], list[i]
+				i, j = i+1, j-1
+			}
+		}
+		switch {
+		case k <= j:
+			hi = j
+		case k >= i:
+			lo = i
+		default:
+			return
+		}
+	}
+}
+
+// before orders rows by S_A, degree and id.
+func (p *massive) before(i, j int32) int {
+	a, b := &p.access[i], &p.access[j]
+	if a.score != b.score {
+		return cmp.Compare(b.score, a.score)
+	}
+	return cmp.Or(p.degree(b.id)-p.degree(a.id), int(a.id-b.id))
 }
 
 // Save has, behind ids, the steps decided, S_E by slot and S_A by row.
@@ -211,9 +251,14 @@ func (p *massive) Restore(b []byte) error {
 	q := *p
 	q.held, q.scores = newHeld(len(p.ids), len(p.number)), make([]score, len(p.ids))
 	q.number, q.access = make([]int32, len(p.number)), nil
-	s, c, err := readState(b, Massive, &q.held)
+	s, c, err := readState(b, Massive, q.ids, len(p.number))
 	if err != nil {
 		return err
+	}
+	for slot, v := range q.ids {
+		if v >= 0 {
+			q.put(int32(slot), v)
+		}
 	}
 	q.clock, q.passed = c, int64(s.get())
 	for slot := range q.scores {

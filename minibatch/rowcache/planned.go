@@ -9,21 +9,30 @@ import (
 )
 
 // planned keeps the rows whose next reads are nearest. It knows the reads of some steps ahead; a row that is not among them counts as read behind all that
-// are, and of those the one read longest ago is the farthest. Reads are ordered within steps, too, so no two rows are equally far.
+// are, and of those the one of the highest id is the farthest. Reads are ordered within steps, too, so no two rows are equally far.
 //
 // Rows that a step reads from slots are the nearest until they are read. So going through the rows of a step one by one leaves the same rows as choosing among
 // all of them, and all that were held.
 type planned struct {
 	clock
-	held
 	look  int
 	ahead Ahead
-	known int // steps before this one are in the window, or were
+	seen  int // steps before this one are in the window, or were
 	reads window
-	next  []int64 // by slot: the number of the next read of its row
-	came  []int32 // by slot: which Fetched brought its row, where that was in this step
-	used  int     // slots that hold rows: the first ones
-	far   []claim // a heap: the farthest first. Claims of which next says otherwise are void
+	known []known // by vertex
+	base  int64   // what the numbers in known count from
+
+	ids  []graph.NodeID // by slot, -1: empty
+	used int            // slots that hold rows: the first ones
+	next []int64        // by slot: the number of the next read of its row
+	came []int32        // by slot: which Fetched brought its row, where that was in this step
+	far  []claim        // a heap: the farthest first. Claims of which next says otherwise are void
+}
+
+// known is what is known of a vertex: one load brings all.
+type known struct {
+	last uint32 // its last read, the number less planned.base; 0: none
+	slot int32  // plus 1; 0: none
 }
 
 // claim says that the row of a slot is read next at that number.
@@ -33,8 +42,14 @@ type claim struct {
 }
 
 func newPlanned(r Rules, slots int, w World) *planned {
-	return &planned{held: newHeld(slots, w.Vertices), look: r.Lookahead, ahead: w.Ahead, reads: newWindow(w.Vertices), next: make([]int64, slots), came: make([]int32, slots)}
+	p := &planned{look: r.Lookahead, ahead: w.Ahead, reads: newWindow(), known: make([]known, w.Vertices), ids: make([]graph.NodeID, slots), next: make([]int64, slots), came: make([]int32, slots)}
+	for slot := range p.ids {
+		p.ids[slot] = -1
+	}
+	return p
 }
+
+func (p *planned) Held() []graph.NodeID { return p.ids }
 
 func (p *planned) Decide(s Step, d *Decision) {
 	p.take(s.Number)
@@ -42,7 +57,7 @@ func (p *planned) Decide(s Step, d *Decision) {
 	d.reset(len(s.Rows))
 	n := p.reads.first
 	for i, v := range s.Rows {
-		if slot := p.slot(v); slot >= 0 {
+		if slot := p.known[v].slot - 1; slot >= 0 {
 			d.From[i] = slot
 			p.claim(slot, p.reads.then(n+int64(i)))
 		} else {
@@ -57,14 +72,14 @@ func (p *planned) Decide(s Step, d *Decision) {
 
 // see takes a step and those ahead of it into the window.
 func (p *planned) see(s Step) {
-	if p.known <= s.Number {
+	if p.seen <= s.Number {
 		p.add(s.Rows)
-		p.known = s.Number + 1
+		p.seen = s.Number + 1
 	} else if !p.reads.begins(s.Rows) {
 		panic(fmt.Sprintf("rowcache: step %d reads other rows than it was said to", s.Number))
 	}
-	for ; p.known-s.Number <= p.look; p.known++ {
-		rows, ok := p.ahead(p.known)
+	for ; p.seen-s.Number <= p.look; p.seen++ {
+		rows, ok := p.ahead(p.seen)
 		if !ok {
 			return
 		}
@@ -72,30 +87,32 @@ func (p *planned) see(s Step) {
 	}
 }
 
-// begins reports whether the rows are the first reads of the window.
-func (w *window) begins(rows []graph.NodeID) bool {
-	if w.end-w.first < int64(len(rows)) {
-		return false
-	}
-	for i, v := range rows {
-		if w.ids[(w.first+int64(i))&w.mask] != v {
-			return false
-		}
-	}
-	return true
-}
-
 // add appends the reads of a step to the window. Rows in slots of which it had no read come into sight.
 func (p *planned) add(rows []graph.NodeID) {
 	p.reads.room(len(rows))
+	p.rebase(len(rows))
 	for _, v := range rows {
-		n := p.reads.end
-		if !p.reads.add(v) {
-			if slot := p.slot(v); slot >= 0 {
-				p.claim(slot, n)
-			}
+		k, n := &p.known[v], p.reads.end
+		before := p.base + int64(k.last)
+		k.last = uint32(n - p.base)
+		p.reads.add(v, before)
+		if before < p.reads.first && k.slot > 0 {
+			p.claim(k.slot-1, n)
 		}
 	}
+}
+
+// rebase has numbers of reads count from the window where so many more would be too many for 32 bits.
+func (p *planned) rebase(reads int) {
+	if p.reads.end+int64(reads)-p.base <= math.MaxUint32 {
+		return
+	}
+	base := p.reads.first - 1
+	for v := range p.known {
+		k := &p.known[v]
+		k.last = uint32(max(0, p.base+int64(k.last)-base))
+	}
+	p.base = base
 }
 
 // keep gives row k of what is fetched, which is read next at that number, a slot: a free one, or that of the row farthest away, if that is farther.
@@ -114,8 +131,10 @@ func (p *planned) keep(d *Decision, k int, next int64) {
 		} else {
 			d.Evicted++
 		}
+		p.known[p.ids[slot]].slot = 0
 	}
-	p.put(slot, d.Fetch[k].ID)
+	v := d.Fetch[k].ID
+	p.ids[slot], p.known[v].slot = v, slot+1
 	d.Fetch[k].Slot, p.came[slot] = slot, int32(k)
 	p.claim(slot, next)
 }
@@ -166,42 +185,26 @@ func (p *planned) sink(i int) {
 	}
 }
 
-// Save has, behind ids, the number of reads so far, and for each slot the number of the last read of a row that is out of sight; 0: it comes into sight again with
-// the steps ahead.
-func (p *planned) Save() []byte {
-	s := newState(Planned, p.clock, p.ids)
-	s.put(uint64(p.reads.first))
-	for slot := range p.used {
-		if last := math.MaxInt64 - p.next[slot]; last < p.reads.first {
-			s.put(uint64(last))
-		} else {
-			s.put(0)
-		}
-	}
-	return s.bytes
-}
+// Save has ids alone: when rows are read next is known again with the steps ahead.
+func (p *planned) Save() []byte { return newState(Planned, p.clock, p.ids).bytes }
 
 func (p *planned) Restore(b []byte) error {
-	q := newPlanned(Rules{Lookahead: p.look}, len(p.ids), World{Vertices: len(p.slotOf), Ahead: p.ahead})
-	s, c, err := readState(b, Planned, &q.held)
+	q := newPlanned(Rules{Lookahead: p.look}, len(p.ids), World{Vertices: len(p.known), Ahead: p.ahead})
+	s, c, err := readState(b, Planned, q.ids, len(p.known))
 	if err != nil {
 		return err
 	}
-	first := s.get()
-	if first < 1 || first > 1<<56 {
-		return fmt.Errorf("%d reads before cached rows", first)
-	}
-	q.clock, q.known, q.reads.first, q.reads.end = c, c.next, int64(first), int64(first)
+	q.clock, q.seen = c, c.next
 	for slot, v := range q.ids {
 		if v < 0 {
 			continue
 		}
-		last := s.get()
-		if slot != q.used || last >= first {
-			return fmt.Errorf("slot %d of cached rows is behind an empty one, or read at %d of %d", slot, last, first)
+		if slot != q.used {
+			return fmt.Errorf("slot %d of cached rows is behind an empty one", slot)
 		}
 		q.used++
-		q.claim(int32(slot), math.MaxInt64-int64(last))
+		q.known[v].slot = int32(slot) + 1
+		q.claim(int32(slot), beyond+int64(v))
 	}
 	if err := s.end(); err != nil {
 		return err

@@ -150,11 +150,14 @@ func (p *rapid) Save() []byte {
 
 func (p *rapid) Restore(b []byte) error {
 	q := newRapid(Rules{Pull: p.pull}, len(p.rows), World{Vertices: len(p.count), Steps: p.steps, Ahead: p.ahead})
-	s, c, err := readState(b, Rapid, &q.hot)
+	s, c, err := readState(b, Rapid, q.hot.ids, len(p.count))
 	if err != nil {
 		return err
 	}
 	for slot, v := range q.hot.ids {
+		if v >= 0 {
+			q.hot.put(int32(slot), v)
+		}
 		switch here := s.get(); {
 		case here > 1 || here == 1 && v < 0:
 			return fmt.Errorf("slot %d of cached rows is marked %d", slot, here)

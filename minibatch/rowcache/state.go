@@ -33,33 +33,32 @@ func newState(k Kind, c clock, ids []graph.NodeID) *state {
 
 func (s *state) put(x uint64) { s.bytes = binary.LittleEndian.AppendUint64(s.bytes, x) }
 
-// readState reads what newState wrote, for a policy with slots for rows of h; nil: without slots. It writes the ids to a new held.
-func readState(b []byte, k Kind, h *held) (*state, clock, error) {
+// readState reads what newState wrote, for as many slots, to ids, which are -1. Rows are distinct and below vertices.
+func readState(b []byte, k Kind, ids []graph.NodeID, vertices int) (*state, clock, error) {
 	s := &state{bytes: b}
 	kind, next, slots := s.get(), s.get(), s.get()
-	want := 0
-	if h != nil {
-		want = len(h.ids)
-	}
 	switch {
 	case s.err != nil:
 		return nil, clock{}, s.err
 	case kind != uint64(k):
 		return nil, clock{}, fmt.Errorf("cached rows of policy %d, want %d", kind, k)
-	case slots != uint64(want):
-		return nil, clock{}, fmt.Errorf("%d slots of cached rows, want %d", slots, want)
+	case slots != uint64(len(ids)):
+		return nil, clock{}, fmt.Errorf("%d slots of cached rows, want %d", slots, len(ids))
 	case next > 1<<40:
 		return nil, clock{}, fmt.Errorf("step %d behind cached rows", next-1)
 	}
-	for slot := range want {
+	seen := make([]uint64, (vertices+63)/64)
+	for slot := range ids {
 		v := s.get()
 		if v == 0 {
 			continue
 		}
-		if v > uint64(len(h.slotOf)) || h.slot(graph.NodeID(v-1)) >= 0 {
-			return nil, clock{}, fmt.Errorf("cached row %d of slot %d is no vertex, or in another slot, too", int64(v)-1, slot)
+		v--
+		if v >= uint64(vertices) || seen[v/64]>>(v%64)&1 != 0 {
+			return nil, clock{}, fmt.Errorf("cached row %d of slot %d is no vertex, or in another slot, too", v, slot)
 		}
-		h.put(int32(slot), graph.NodeID(v-1))
+		seen[v/64] |= 1 << (v % 64)
+		ids[slot] = graph.NodeID(v)
 	}
 	return s, clock{int(max(next, 1)) - 1, next > 0}, s.err
 }
