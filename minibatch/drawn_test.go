@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"strconv"
 	"testing"
 	"time"
 
@@ -69,59 +71,66 @@ func draw(t *testing.T, k int) drawn {
 // Any run gives the same bits with other threads, samplers and slots, and when it is interrupted anywhere and resumed; and the gradient of a
 // step is that of one part, which shares no work.
 func TestDrawnRuns(t *testing.T) {
-	runs := 60
-	if long.Wanted() {
-		runs = 600
-	}
+	const runs = 60
 	for k := range runs {
-		d := draw(t, k)
-		if d.p.TrainingVertices() == 0 {
+		tryDrawn(t, k)
+	}
+	if long.Wanted() {
+		turn, _ := strconv.ParseUint(os.Getenv("CAPGNN_TURN"), 10, 64) // others for every commit; a failure names its number
+		for k := range runs {
+			tryDrawn(t, runs*(1+int(turn%1000))+k)
+		}
+	}
+}
+
+func tryDrawn(t *testing.T, k int) {
+	t.Helper()
+	d := draw(t, k)
+	if d.p.TrainingVertices() == 0 {
+		return
+	}
+	want := trained(t, d.p, d.o)
+	if want.Roots != int64(2*d.p.TrainingVertices()) {
+		t.Errorf("%s: %d roots", d.name, want.Roots)
+	}
+	o := d.o
+	o.Devices = devices(t, len(o.Devices), host.Spec{Threads: 2, Latency: time.Duration(k%3) * 10 * time.Microsecond})
+	o.Sampling.Prefetch, o.Sampling.Samplers = 1+k%4, 1+k%3
+	o.CheckpointDir, o.Resume, o.Identity = t.TempDir(), true, "id"
+	r := rand.New(rand.NewPCG(20, uint64(k)))
+	for {
+		tr, err := New(t.Context(), d.p, o)
+		if err != nil {
+			t.Fatalf("%s: %v", d.name, err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		left := 1 + r.IntN(3*tr.roots.steps)
+		tr.o.OnStep = func(Progress) {
+			if left--; left == 0 {
+				cancel()
+			}
+		}
+		got, err := tr.Run(ctx)
+		tr.Close()
+		cancel()
+		if err != nil {
+			t.Fatalf("%s: %v", d.name, err)
+		}
+		if got.Stopped == fit.Interrupted {
 			continue
 		}
-		want := trained(t, d.p, d.o)
-		if want.Roots != int64(2*d.p.TrainingVertices()) {
-			t.Errorf("%s: %d roots", d.name, want.Roots)
+		if got.WeightsSHA != want.WeightsSHA || got.FinalLoss != want.FinalLoss || got.Edges != want.Edges {
+			t.Errorf("%s: %s, loss %v, %d edges with %+v, want %s, %v, %d", d.name, got.WeightsSHA, got.FinalLoss, got.Edges, o.Sampling, want.WeightsSHA, want.FinalLoss, want.Edges)
 		}
-		o := d.o
-		o.Devices = devices(t, len(o.Devices), host.Spec{Threads: 2, Latency: time.Duration(k%3) * 10 * time.Microsecond})
-		o.Sampling.Prefetch, o.Sampling.Samplers = 1+k%4, 1+k%3
-		o.CheckpointDir, o.Resume, o.Identity = t.TempDir(), true, "id"
-		r := rand.New(rand.NewPCG(20, uint64(k)))
-		for {
-			tr, err := New(t.Context(), d.p, o)
-			if err != nil {
-				t.Fatalf("%s: %v", d.name, err)
-			}
-			ctx, cancel := context.WithCancel(t.Context())
-			left := 1 + r.IntN(3*tr.roots.steps)
-			tr.o.OnStep = func(Progress) {
-				if left--; left == 0 {
-					cancel()
-				}
-			}
-			got, err := tr.Run(ctx)
-			tr.Close()
-			cancel()
-			if err != nil {
-				t.Fatalf("%s: %v", d.name, err)
-			}
-			if got.Stopped == fit.Interrupted {
-				continue
-			}
-			if got.WeightsSHA != want.WeightsSHA || got.FinalLoss != want.FinalLoss || got.Edges != want.Edges {
-				t.Errorf("%s: %s, loss %v, %d edges with %+v, want %s, %v, %d", d.name, got.WeightsSHA, got.FinalLoss, got.Edges, o.Sampling, want.WeightsSHA, want.FinalLoss, want.Edges)
-			}
-			break
-		}
-		if !d.o.Sampling.Local && d.o.Storage == gpu.FP32 {
-			from, step := want.Weights, r.IntN(100)
-			got := gradient(t, d.p, d.o, step, from)
-			one := d.o
-			one.Devices, one.Part, one.Shares = one.Devices[:1], nil, nil
-			closeTo(t, fmt.Sprintf("%s: step %d", d.name, step), got, gradient(t, d.p, one, step, from), gnn.NewWeights(d.o.Model), 2e-5)
-		}
-		for _, dev := range append(o.Devices, d.o.Devices...) {
-			dev.Close()
-		}
+		break
 	}
+	if !d.o.Sampling.Local && d.o.Storage == gpu.FP32 {
+		from, step := want.Weights, r.IntN(100)
+		got := gradient(t, d.p, d.o, step, from)
+		one := d.o
+		one.Devices, one.Part, one.Shares = one.Devices[:1], nil, nil
+		closeTo(t, fmt.Sprintf("%s: step %d", d.name, step), got, gradient(t, d.p, one, step, from), gnn.NewWeights(d.o.Model), 2e-5)
+	}
+	closed(o.Devices)
+	closed(d.o.Devices)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"capgnn/gnn"
+	"capgnn/gpu"
 	"capgnn/gpu/host"
 	"capgnn/graph"
 	"capgnn/internal/learn"
@@ -74,6 +75,7 @@ func gradientAt(t *testing.T, p *learn.Problem, o Options, w *gnn.Weights, step,
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer closed(o.Devices) // some hundred of them would stay open
 	defer tr.Close()
 	tr.state.Batch = step % tr.roots.steps
 	if err := tr.run(t.Context(), step/tr.roots.steps, tr.state.Batch+1); err != nil {
@@ -87,6 +89,13 @@ func gradientAt(t *testing.T, p *learn.Problem, o Options, w *gnn.Weights, step,
 		g.Flat[i] = float32((float64(x) - float64(g.Flat[i])) / rate)
 	}
 	return g
+}
+
+// closed closes devices before the end of the test.
+func closed(devices []gpu.Device) {
+	for _, d := range devices {
+		d.Close()
+	}
 }
 
 func near(t *testing.T, what string, got, want *gnn.Weights) {
