@@ -8,6 +8,7 @@ import (
 
 	"capgnn/gnn"
 	"capgnn/gpu"
+	"capgnn/internal/layered"
 	"capgnn/internal/learn"
 	"capgnn/reduce"
 )
@@ -65,7 +66,7 @@ func Plan(ctx context.Context, p *learn.Problem, o Options) (*Memory, error) {
 	m := &Memory{Steps: r.steps}
 	x := newSizing(p, &o, &d)
 	for part, dev := range o.Devices {
-		m.Parts = append(m.Parts, PartMemory{Device: dev.Info().Name, Budget: dev.Memory().Budget, Uses: append(x.part(part, r.steps), Use{Name: "evaluation", Bound: exact.Devices[part]})})
+		m.Parts = append(m.Parts, PartMemory{Device: dev.Info().Name, Budget: dev.Memory().Budget, Uses: append(x.part(part, r.steps), x.evaluation(exact, part))})
 	}
 	m.Host = x.host(r, exact)
 	share := func(n int64) int64 { return n * int64(r.steps) / int64(max(1, d.epoch.Steps)) }
@@ -177,6 +178,15 @@ func (x *sizing) part(part, steps int) []Use {
 	}, nil, x.o.Optimizer, part)
 	activations, least := x.activations(&x.d.extents[part]), x.activations(&x.d.seen[part])
 	return []Use{{"inputs", 2 * ample.size, 2 * (ample.size - seen.size)}, {"activations", activations, activations - least}, {"weights, gradients and optimiser", 2*n + owner + 8*gpu.Bytes(min(steps, longest)), 0}}
+}
+
+// evaluation returns what exact evaluation takes of the device of a part. A vertex that takes more of it than chunks may is named.
+func (x *sizing) evaluation(exact layered.Bound, part int) Use {
+	name := "evaluation"
+	if v := exact.Hubs[part]; v >= 0 {
+		name = fmt.Sprintf("evaluation of vertex %d from %d in-neighbours", v, len(x.p.Graph.Row(v)))
+	}
+	return Use{Name: name, Bound: exact.Devices[part]}
 }
 
 // layout returns the layouts of a part's input, with slack and without.

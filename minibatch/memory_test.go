@@ -112,3 +112,22 @@ func TestBuffersGrow(t *testing.T) {
 		}
 	}
 }
+
+// A vertex whose in-neighbours alone are more than a device's chunks may take is named where memory is planned.
+func TestPlanNamesHubs(t *testing.T) {
+	p, m := task{vertices: 3000}.make(t, gnn.GAT)
+	p.Graph = star(p.Vertices())
+	d, err := host.Open(host.Spec{Name: "cpu:0", Threads: 1, Memory: 400 << 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	plan, err := Plan(t.Context(), p, small(m, []gpu.Device{d}, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	uses := plan.Parts[0].Uses
+	if last := uses[len(uses)-1]; plan.Fits() || last.Name != "evaluation of vertex 0 from 2999 in-neighbours" {
+		t.Errorf("it fits: %t, %+v", plan.Fits(), uses)
+	}
+}

@@ -8,6 +8,7 @@ import (
 // Bound is what an Evaluator takes.
 type Bound struct {
 	Devices []gpu.Bytes // of the device of each part
+	Hubs    []int       // by part: the vertex whose in-neighbours take more than Options.ChunkBytes, -1 without
 	Tables  gpu.Bytes   // of the process: tables that Options let lie in memory
 	Heap    gpu.Bytes   // of the process's heap: the blocks of chunks, and rows on their way from a device
 }
@@ -24,7 +25,7 @@ func Bounds(p *learn.Problem, o Options) (Bound, error) {
 	b := Bound{Tables: e.tablesInMemory(o.Tables != nil)}
 	for i := range parts {
 		d := &parts[i]
-		b.Devices = append(b.Devices, d.chunks+e.weightBytes())
+		b.Devices, b.Hubs = append(b.Devices, d.chunks+e.weightBytes()), append(b.Hubs, d.vertex)
 		if len(d.inner) > 0 {
 			b.Heap += 4*gpu.Bytes(len(d.inner)) + gpu.Bytes(d.slots)*e.slotBytes(d) + gpu.Bytes((p.Vertices()+63)/64)*wordBytes
 		}

@@ -82,6 +82,9 @@ func TestHub(t *testing.T) {
 	if err != nil || bounds.Devices[0] < 4*32*n || bounds.Devices[0] > 4<<20 {
 		t.Fatalf("%v, %v: want what a hub's rows take", bounds, err)
 	}
+	if bounds.Hubs[0] != 7 {
+		t.Errorf("the hub is vertex %d, want 7", bounds.Hubs[0])
+	}
 	evaluated(t, p, o, w)
 	o.Devices = open(1 << 20)
 	_, err = New(context.Background(), p, o)
