@@ -32,13 +32,9 @@ type design struct {
 const probes = 16
 
 func newDesign(ctx context.Context, p *learn.Problem, o *Options, r *roots) (design, error) {
-	kind, last := o.Model.Kind, len(o.Sampling.Fanout)-1
+	kind := o.Model.Kind
 	d := design{sparse: p.Features.Sparse() && !o.Savings.NoSparse, reads: p.Features.Cols}
-	d.sums = kind != gnn.GAT && !d.sparse && !o.Savings.NoPrecompute && o.Sampling.Fanout[last] == sample.All
-	d.rules = sample.Rules{Seed: o.Model.Seed, Fanout: o.Sampling.Fanout, AddLoops: p.Loops == graph.LoopsAdded}
-	if d.sums {
-		d.rules.Fanout = d.rules.Fanout[:last]
-	}
+	d.settle(p, o)
 	d.scaling = new(gnn.Scaling)
 	if kind == gnn.GCN || kind == gnn.SAGE {
 		in, out := p.Loops.Degrees(p.Graph)

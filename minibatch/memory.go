@@ -72,7 +72,7 @@ func Plan(ctx context.Context, p *learn.Problem, o Options) (*Memory, error) {
 	share := func(n int64) int64 { return n * int64(r.steps) / int64(max(1, d.epoch.Steps)) }
 	e := &d.epoch
 	m.Edges, m.Requests = share(e.Edges), share(e.Requests)
-	m.Rows = Rows{share(e.Rows.Read), share(e.Rows.Local), share(e.Rows.Fetched)}
+	m.Rows = Rows{Read: share(e.Rows.Read), Local: share(e.Rows.Local), Fetched: share(e.Rows.Fetched)}
 	m.Bytes = Traffic{Rows: gpu.Bytes(share(int64(e.Bytes.Rows))), IDs: gpu.Bytes(share(int64(e.Bytes.IDs)))}
 	return m, nil
 }

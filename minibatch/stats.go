@@ -19,9 +19,12 @@ type Progress struct {
 
 // Rows counts feature rows that steps read, each vertex once in a step of a part.
 type Rows struct {
-	Read    int64 // = Local + Fetched
-	Local   int64 // the vertex's home is the part
-	Fetched int64 // it is another one
+	Read      int64 // = Local + Hit + Fetched
+	Local     int64 // the vertex's home is the part
+	Hit       int64 // it is another one, and the part's cache has the row
+	Fetched   int64 // the row came from its home
+	Evicted   int64 // rows that left a cache
+	Prefilled int64 // rows that came to a cache without being read in that step
 }
 
 // Traffic is bytes between parts.
@@ -103,7 +106,10 @@ func (c *Counts) Add(d *Counts) {
 	c.Edges += d.Edges
 	c.Rows.Read += d.Rows.Read
 	c.Rows.Local += d.Rows.Local
+	c.Rows.Hit += d.Rows.Hit
 	c.Rows.Fetched += d.Rows.Fetched
+	c.Rows.Evicted += d.Rows.Evicted
+	c.Rows.Prefilled += d.Rows.Prefilled
 	c.Requests += d.Requests
 	c.Bytes.Rows += d.Bytes.Rows
 	c.Bytes.IDs += d.Bytes.IDs

@@ -1,0 +1,224 @@
+package minibatch
+
+import (
+	"context"
+	"runtime"
+	"sync"
+
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/graph"
+	"capgnn/internal/learn"
+	"capgnn/minibatch/rowcache"
+	"capgnn/minibatch/sample"
+)
+
+// Trace counts what rows a run moves between its parts, without devices and without training. Samples are pure functions, so counts are those of the run.
+type Trace struct {
+	p     *learn.Problem
+	o     *Options
+	rules sample.Rules
+	row   gpu.Bytes // of a vertex, entries of sparse features apart
+	Steps int       // of an epoch
+	turns int       // how often a part asks for rows in a step
+	Parts int
+}
+
+// Way is one way to fetch rows of other parts.
+type Way struct {
+	Rules rowcache.Rules
+	Slots []int // by part
+}
+
+// NewTrace returns the trace of a run with so many parts. Of options it needs the model, the sampling, homes of vertices, shares and savings; how rows are fetched is what the
+// methods are asked about.
+func NewTrace(p *learn.Problem, o Options, parts int) *Trace {
+	o.Devices = make([]gpu.Device, parts) // how many there are is all that is asked of them
+	if parts == 1 {
+		o.Part = nil
+	}
+	d := design{sparse: p.Features.Sparse() && !o.Savings.NoSparse}
+	d.settle(p, &o)
+	t := &Trace{p: p, o: &o, rules: d.rules, Steps: newRoots(p, &o).steps, turns: 1, Parts: parts}
+	if o.Sampling.Place == Hop && o.Sampling.NoGather {
+		t.turns = parts
+	}
+	for _, x := range d.tables(p, o.Model.Kind) {
+		t.row += 4 * gpu.Bytes(x.cols)
+	}
+	return t
+}
+
+// each calls do with a reader of every part, as many at the same time as there are processors, and waits for all.
+func (t *Trace) each(do func(r *reader)) {
+	turns := make(chan struct{}, runtime.GOMAXPROCS(0))
+	var all sync.WaitGroup
+	for part := range t.Parts {
+		all.Go(func() { // ends by itself; each waits
+			turns <- struct{}{}
+			do(t.reader(part))
+			<-turns
+		})
+	}
+	all.Wait()
+}
+
+// Distinct returns how many rows of other parts each part reads in the first epoch, each counted once.
+func (t *Trace) Distinct(ctx context.Context) ([]int, error) {
+	out := make([]int, t.Parts)
+	t.each(func(r *reader) {
+		seen := make([]bool, t.p.Vertices())
+		for turn := 0; turn < t.Steps*t.turns && ctx.Err() == nil; turn++ {
+			for _, v := range r.at(turn).remote {
+				if !seen[v] {
+					seen[v] = true
+					out[r.part]++
+				}
+			}
+			r.drop(turn + 1)
+		}
+	})
+	return out, ctx.Err()
+}
+
+// Count returns what the first epochs move, by way and epoch, over all parts.
+func (t *Trace) Count(ctx context.Context, epochs int, ways []Way) ([][]Counts, error) {
+	byPart := make([][][]Counts, t.Parts)
+	t.each(func(r *reader) { byPart[r.part] = r.count(ctx, epochs, ways) })
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	sum := byPart[0]
+	for _, list := range byPart[1:] {
+		for w := range list {
+			for e := range list[w] {
+				sum[w][e].Add(&list[w][e])
+			}
+		}
+	}
+	return sum, nil
+}
+
+// count counts for one part.
+func (r *reader) count(ctx context.Context, epochs int, ways []Way) [][]Counts {
+	t, epoch := r.t, r.t.Steps*r.t.turns
+	world := r.world(epochs * epoch)
+	policies, out := make([]rowcache.Policy, len(ways)), make([][]Counts, len(ways))
+	for w := range ways {
+		policies[w], out[w] = rowcache.New(ways[w].Rules, ways[w].Slots[r.part], world), make([]Counts, epochs)
+	}
+	var d rowcache.Decision
+	asked := make([]bool, t.Parts)
+	for turn := 0; turn < epochs*epoch && ctx.Err() == nil; turn++ {
+		x := *r.at(turn) // what looks ahead may move it
+		for w, p := range policies {
+			p.Decide(rowcache.Step{Number: turn, Rows: x.remote}, &d)
+			c := &out[w][turn/epoch]
+			c.Add(&x.counts)
+			t.moved(c, &d, asked)
+		}
+		r.drop(turn + 1)
+	}
+	for w := range out {
+		for e := range out[w] {
+			out[w][e].Steps = t.Steps
+		}
+	}
+	return out
+}
+
+// moved counts the rows, requests and bytes of a decision.
+func (t *Trace) moved(c *Counts, d *rowcache.Decision, asked []bool) {
+	clear(asked)
+	fetched := int64(0)
+	for _, f := range d.Fetch {
+		if home := t.o.Part[f.ID]; !asked[home] {
+			asked[home] = true
+			c.Requests++
+		}
+		if f.Row >= 0 {
+			fetched++
+		}
+		c.Bytes.Rows += t.bytes(f.ID)
+	}
+	c.Rows.Fetched += fetched
+	c.Rows.Hit += int64(len(d.From)) - fetched
+	c.Rows.Prefilled += int64(len(d.Fetch)) - fetched
+	c.Rows.Evicted += int64(d.Evicted)
+	c.Bytes.IDs += 4 * gpu.Bytes(len(d.Fetch))
+}
+
+// bytes is the size of a row.
+func (t *Trace) bytes(v graph.NodeID) gpu.Bytes {
+	if t.row > 0 {
+		return t.row
+	}
+	x := &t.p.Features
+	return entryBytes * gpu.Bytes(x.Indptr[v+1]-x.Indptr[v])
+}
+
+// shares are the sizes among which Smallest chooses, as shares of the rows of other parts that an epoch reads.
+var shares = []float64{0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.8, 1}
+
+// Nearly is how many more rows than with the best cache the smallest good one fetches, at most.
+const Nearly = 1.05
+
+// Good is a row cache, and what it does in the first epoch.
+type Good struct {
+	Share  float64 // its slots, as share of the rows of other parts that the epoch reads
+	Slots  []int   // by part
+	Counts Counts  // with it
+	Best   Counts  // with the size that fetches least
+	Demand Counts  // without a cache
+}
+
+// Smallest returns the smallest row cache that fetches at most 5 % more rows in the first epoch than the best one. In epochs behind the first, rows that are there
+// still are fetched by neither.
+func (t *Trace) Smallest(ctx context.Context, r rowcache.Rules) (*Good, error) {
+	distinct, err := t.Distinct(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ways := []Way{{Slots: make([]int, t.Parts)}}
+	for _, share := range shares {
+		ways = append(ways, Way{r, slotsOf(distinct, share)})
+	}
+	counts, err := t.Count(ctx, 1, ways)
+	if err != nil {
+		return nil, err
+	}
+	g := &Good{Demand: counts[0][0], Best: counts[1][0]}
+	for _, c := range counts[2:] {
+		if c[0].Rows.brought() < g.Best.Rows.brought() {
+			g.Best = c[0]
+		}
+	}
+	for i, share := range shares {
+		g.Share, g.Slots, g.Counts = share, ways[i+1].Slots, counts[i+1][0]
+		if float64(g.Counts.Rows.brought()) <= Nearly*float64(g.Best.Rows.brought()) {
+			break
+		}
+	}
+	return g, nil
+}
+
+// slotsOf returns a share of numbers of rows.
+func slotsOf(rows []int, share float64) (slots []int) {
+	for _, n := range rows {
+		slots = append(slots, int(share*float64(n)))
+	}
+	return slots
+}
+
+// brought is how many rows came from other parts.
+func (r *Rows) brought() int64 { return r.Fetched + r.Prefilled }
+
+// settle decides what is sampled: sums says whether layer 0 reads rows of ÂX, so that the last hop is not drawn.
+func (d *design) settle(p *learn.Problem, o *Options) {
+	kind, last := o.Model.Kind, len(o.Sampling.Fanout)-1
+	d.sums = kind != gnn.GAT && !d.sparse && !o.Savings.NoPrecompute && o.Sampling.Fanout[last] == sample.All
+	d.rules = sample.Rules{Seed: o.Model.Seed, Fanout: o.Sampling.Fanout, AddLoops: p.Loops == graph.LoopsAdded}
+	if d.sums {
+		d.rules.Fanout = d.rules.Fanout[:last]
+	}
+}
