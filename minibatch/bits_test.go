@@ -27,7 +27,8 @@ func TestBitsDependOnNothingElse(t *testing.T) {
 			want := ""
 			try := func(name string, spec host.Spec, s Sampling) {
 				o := small(m, devices(t, parts, spec), part)
-				o.Sampling.Prefetch, o.Sampling.Samplers, o.Sampling.Local, o.Sampling.Place = s.Prefetch, s.Samplers, c.local, c.place
+				o.Sampling.Prefetch, o.Sampling.Samplers = s.Prefetch, s.Samplers
+				c.set(&o.Sampling)
 				if kind != gnn.GAT {
 					o.Sampling.Fanout = []int{4, 3, sample.All}
 				}

@@ -71,6 +71,10 @@ func (t saver) take(c *checkpoint.File) error {
 	if s.Batch < 0 || s.Batch > t.roots.steps || s.Partial.Parts != nil && (len(s.Partial.Parts) != len(t.workers) || len(s.Partial.Computed) != len(t.workers)) {
 		return fmt.Errorf("%d steps of an epoch of %d by %d of %d parts", s.Batch, t.roots.steps, len(s.Partial.Parts), len(t.workers))
 	}
+	if m := &s.Merging; m.Kept < 0 || m.Kept > m.most {
+		return fmt.Errorf("%d time steps of %d are dropped", m.Kept, m.most+1)
+	}
+	t.roots.merge(s.Merging)
 	t.reduce.Resume(c.Step)
 	piece := make([]byte, checkpoint.Piece)
 	var all []section.Place

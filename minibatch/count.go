@@ -39,9 +39,13 @@ func NewTrace(p *learn.Problem, o Options, parts int) *Trace {
 	}
 	d := design{sparse: p.Features.Sparse() && !o.Savings.NoSparse}
 	d.settle(p, &o)
-	t := &Trace{p: p, o: &o, rules: d.rules, Steps: newRoots(p, &o).steps, turns: 1, Parts: parts}
-	if o.Sampling.Place == Hop && o.Sampling.NoGather {
-		t.turns = parts
+	if o.Sampling.Merged == nil { // nobody knows what will be merged
+		o.Sampling.NoMerge = true
+	}
+	r := newRoots(p, &o)
+	t := &Trace{p: p, o: &o, rules: d.rules, Steps: r.steps, turns: 1, Parts: parts}
+	if o.Sampling.NoGather {
+		t.turns = r.units
 	}
 	for _, x := range d.tables(p, o.Model.Kind) {
 		t.row += 4 * gpu.Bytes(x.cols)

@@ -52,13 +52,13 @@ func readAgain(p *learn.Problem, o *Options, rules sample.Rules, parts int) (c C
 		}
 		for step := range 2 * r.steps {
 			if o.Sampling.Place != Hop {
-				ask(step, r.of(step, part, nil))
+				ask(step, r.of(step, part, 0, nil))
 				send()
 				continue
 			}
 			for model := range parts {
 				var own []graph.NodeID
-				for _, v := range r.of(step, model, nil) {
+				for _, v := range r.of(step, model, 0, nil) {
 					if int(o.Part[v]) == part {
 						own = append(own, v)
 					}

@@ -45,17 +45,12 @@ func (r *reader) drop(before int) {
 	r.first = before
 }
 
-// draw samples what the part asks for at once: the roots of a step; with Hop those of them whose home it is, model by model; without gathering those of one model.
+// draw samples what the part asks for at once: the units of a step, or with Hop and without gathering one of them.
 func (r *reader) draw(turn int) (x read) {
 	t, step := r.t, turn/r.t.turns
-	if t.o.Sampling.Place != Hop {
-		r.now = r.roots.of(step, r.part, r.now)
-		r.unit(step, int32(turn)+1, &x)
-		return x
-	}
-	for model := range t.Parts {
-		if t.turns == 1 || turn%t.turns == model {
-			r.now = slices.DeleteFunc(r.roots.of(step, model, r.now), r.away)
+	for unit := range r.roots.units {
+		if t.turns == 1 || turn%t.turns == unit {
+			r.now = r.roots.of(step, r.part, unit, r.now)
 			r.unit(step, int32(turn)+1, &x)
 		}
 	}

@@ -6,14 +6,17 @@ import (
 	"capgnn/graph"
 )
 
-// dealer says which part computes which roots of a step, where that is their home's. It is a function of the step's roots, in their order, alone.
+// dealer says which part computes which roots of a step, and with Hop in which of its time steps, where that depends on their homes. It is a function of the step's
+// roots, in their order, alone.
 type dealer struct {
 	home   []int32   // of every vertex
 	target []float64 // by part: its share of a step's roots; they add up to 1
 
-	count []int          // by part: scratch, as all that follows
+	count []int          // by part, or by time step: scratch, as all that follows
 	to    []int32        // by root: its group
 	list  []graph.NodeID // of a step
+	// Of byModel.
+	others []int32 // time steps that are left
 }
 
 // newDealer returns the dealer for parts with some shares of a step's roots; nil: equal ones.
@@ -94,4 +97,57 @@ func (d *dealer) group(roots []graph.NodeID, ends []int) {
 		roots[ends[k]] = d.list[i]
 		ends[k]++
 	}
+}
+
+// byModel has each model come by the homes of its roots (HopGNN, section 5.1). Model d is the part d's share of the batch; models[i] is that of root i. At time step τ part
+// s computes those roots of model s−τ (modulo the parts) whose home it is. Then as many time steps as merged are dropped, one after another: the one with the fewest
+// roots, the first of those. Each model's roots of it are dealt out to the others, in turn (section 5.3). The roots of each part and time step then lie together, by part,
+// by time step and in their order; ends says where each ends. dropped says which time steps are.
+func (d *dealer) byModel(roots []graph.NodeID, models []int32, merged int, ends []int, dropped []bool) {
+	parts := int32(len(d.target))
+	clear(d.count)
+	clear(dropped)
+	d.to = d.to[:0] // the time step, at first
+	for i, v := range roots {
+		step := (d.home[v] - models[i] + parts) % parts
+		d.to = append(d.to, step)
+		d.count[step]++
+	}
+	for range merged {
+		d.merge(models, dropped)
+	}
+	for i, step := range d.to {
+		d.to[i] = (models[i]+step)%parts*parts + step
+	}
+	d.group(roots, ends)
+}
+
+// merge drops a time step.
+func (d *dealer) merge(models []int32, dropped []bool) {
+	least := -1
+	for step, n := range d.count {
+		if !dropped[step] && (least < 0 || n < d.count[least]) {
+			least = step
+		}
+	}
+	dropped[least] = true
+	d.others = d.others[:0]
+	for step, gone := range dropped {
+		if !gone {
+			d.others = append(d.others, int32(step))
+		}
+	}
+	turn, of := 0, int32(-1)
+	for i, step := range d.to {
+		if int(step) != least {
+			continue
+		}
+		if models[i] != of { // their roots lie together
+			turn, of = int(models[i]), models[i] // so that what does not divide evenly is not all the first step's
+		}
+		d.to[i] = d.others[turn%len(d.others)]
+		d.count[d.to[i]]++
+		turn++
+	}
+	d.count[least] = 0
 }

@@ -20,9 +20,10 @@ type design struct {
 	sums    bool // layer 0 reads rows of ÂX, and the last hop is not drawn
 	sparse  bool // features travel as they are stored
 	scaling *gnn.Scaling
-	extents []extent  // by part, with slack
-	seen    []extent  // by part, the largest
-	epoch   Counts    // of the steps that were sampled
+	extents []extent // by part, with slack
+	seen    []extent // by part, the largest
+	epoch   Counts   // of the steps that were sampled
+	roots   *roots
 	memory  int64     // of the host, by sampler; 0: not known
 	chunk   gpu.Bytes // of evaluation, by part
 	reads   int       // columns of sparse features, for input
@@ -33,7 +34,7 @@ const probes = 16
 
 func newDesign(ctx context.Context, p *learn.Problem, o *Options, r *roots) (design, error) {
 	kind := o.Model.Kind
-	d := design{sparse: p.Features.Sparse() && !o.Savings.NoSparse, reads: p.Features.Cols}
+	d := design{roots: r, sparse: p.Features.Sparse() && !o.Savings.NoSparse, reads: p.Features.Cols}
 	d.settle(p, o)
 	d.scaling = new(gnn.Scaling)
 	if kind == gnn.GCN || kind == gnn.SAGE {
@@ -62,7 +63,7 @@ func newDesign(ctx context.Context, p *learn.Problem, o *Options, r *roots) (des
 		d.aims = append(d.aims, a)
 	}
 	for i := range d.seen {
-		d.extents = append(d.extents, d.seen[i].ample(p.Vertices()))
+		d.extents = append(d.extents, d.seen[i].ample(p.Vertices(), r.units > 1))
 	}
 	d.chunk = newSizing(p, o, &d).chunk(r.steps)
 	return d, nil
@@ -73,27 +74,30 @@ func (d *design) probe(ctx context.Context, p *learn.Problem, o *Options, r *roo
 	d.seen = make([]extent, r.parts)
 	s, steps := d.sampler(p), min(probes, r.steps)
 	d.epoch.Steps = steps
-	var x draft
+	x := draft{group: new(group)}
 	for part := range r.parts {
 		g := d.stageOf(p, o, part)
-		for k := range steps {
-			if err := ctx.Err(); err != nil {
-				return nil, 0, err
+		for _, merged := range r.merging.probed() {
+			for k := range steps * r.units {
+				if err := ctx.Err(); err != nil {
+					return nil, 0, err
+				}
+				batch := r.steps * (k / r.units) / steps
+				x.unit = k % r.units
+				x.roots = r.first(batch, part, x.unit, merged, x.roots)
+				s.Draw(&x.stack, uint32(batch), x.roots)
+				var e extent
+				e.of(&x.stack, g.sparse())
+				d.seen[part].cover(&e)
+				if merged == r.merging.Kept {
+					x.counts = Counts{Edges: x.stack.Edges}
+					g.count(&x)
+					d.epoch.Add(&x.counts)
+					all = append(all, e)
+				}
 			}
-			step := r.steps * k / steps
-			x.roots = r.of(step, part, x.roots)
-			s.Draw(&x.stack, uint32(step), x.roots)
-			x.counts = Counts{Edges: x.stack.Edges}
-			g.count(&x)
-			d.epoch.Add(&x.counts)
-			var e extent
-			e.of(&x.stack, g.sparse())
-			all = append(all, e)
-			d.seen[part].cover(&e)
+			d.seen[part].roots = max(d.seen[part].roots, r.most(part, merged))
 		}
-	}
-	for part := range d.seen {
-		d.seen[part].roots = r.most(part)
 		if len(d.rules.Fanout) == 0 {
 			d.seen[part].ids = d.seen[part].roots
 		}
@@ -128,7 +132,7 @@ func (d *design) stageOf(p *learn.Problem, o *Options, part int) stage {
 		lock = hostmem.LockOptions{Heap: true} // which copies from any memory
 	}
 	return stage{part: part, device: info.Name, p: p, parts: len(o.Devices), scaling: d.scaling, aims: d.aims, sums: d.sums, tables: tables,
-		gathers: info.Kind != gpu.CPU || !allLie(tables), home: o.Part, lock: lock}
+		gathers: info.Kind != gpu.CPU || !allLie(tables), home: o.Part, lock: lock, roots: d.roots, apart: o.Sampling.NoGather}
 }
 
 // allLie reports whether tables are memory that devices can be given the ids of rows of.

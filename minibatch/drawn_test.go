@@ -63,7 +63,8 @@ func draw(t *testing.T, k int) drawn {
 	if kind != gnn.GAT && r.IntN(4) == 0 {
 		o.Storage = gpu.BF16
 	}
-	s.Place = places[r.IntN(len(places))]
+	kindOfRoots{places[r.IntN(len(places))], s.Local}.set(s)
+	s.NoGather = s.Place == Hop && r.IntN(2) == 0
 	return drawn{p, o, fmt.Sprintf("run %d: %+v, %d vertices (%d train), loops %v, sparse %t, %d parts (%d with vertices), shares %v, %+v, %+v, %v", k, m, p.Vertices(),
 		p.TrainingVertices(), p.Loops, p.Features.Sparse(), parts, full, o.Shares, o.Sampling, o.Savings, o.Storage)}
 }

@@ -45,6 +45,8 @@ func (f *fitter) Report(e EpochStats) error {
 	s, o := &f.t.state, &f.t.o
 	s.Totals.add(&e)
 	s.Batch, s.Partial = 0, partial{}
+	s.Merging.over(e.Epoch, e.Train)
+	f.t.roots.merge(s.Merging)
 	if o.OnEpoch != nil {
 		return o.OnEpoch(e)
 	}

@@ -22,6 +22,7 @@ type state struct {
 	Batch   int     // steps done of the epoch that is not over: all of them until it has been evaluated and reported
 	Partial partial // of them
 	Totals  Totals
+	Merging merging
 	best    *gnn.Weights
 }
 
@@ -33,6 +34,7 @@ type partial struct {
 	Parts     []gpu.Usage
 	Computed  []time.Duration // by part
 	Gradients gpu.Usage
+	Carried   gpu.Usage
 }
 
 // Parts run so many steps, for about so long, before their losses are looked at: one that is no number ends the run then.
@@ -97,6 +99,7 @@ func (f *fitter) Train(epoch int, e *EpochStats) (float64, error) {
 		}
 	}
 	s.Partial.report(epoch, e)
+	e.TimeSteps = t.roots.units - s.Merging.of(epoch)
 	if whole {
 		f.r.EpochTime = append(f.r.EpochTime, e.Train)
 	}
@@ -145,12 +148,14 @@ func (t *Trainer) scale(batch int) float64 {
 	return 1 / float64(max(1, terms))
 }
 
-// sumLoss adds the losses of some steps, in the order of steps and parts.
+// sumLoss adds the losses of some steps, in the order of steps, parts and units.
 func (t *Trainer) sumLoss(epoch, from, end int) error {
 	for b := from; b < end; b++ {
 		loss := 0.0
 		for _, w := range t.workers {
-			loss += math.Float64frombits(binary.NativeEndian.Uint64(w.lossHost[8*(b-from):]))
+			for u := range t.roots.units {
+				loss += math.Float64frombits(binary.NativeEndian.Uint64(w.lossHost[8*((b-from)*t.roots.units+u):]))
+			}
 		}
 		if math.IsNaN(loss) || math.IsInf(loss, 0) {
 			return &Diverged{Epoch: epoch, Step: b, Loss: loss}
@@ -175,6 +180,10 @@ func (t *Trainer) finish(r *Result) error {
 	s := &t.state
 	r.Epochs, r.FinalLoss, r.Best, r.Last, r.BestEpoch, r.Stopped = s.Epochs, s.Loss, s.Best, s.Last, s.BestEpoch, s.Stopped
 	r.Totals = s.Totals
+	if s.Merging.most > 0 {
+		kept := s.Merging.kept()
+		r.Merged = &kept
+	}
 	var err error
 	if r.Weights, err = t.hostWeights(); err != nil {
 		return err

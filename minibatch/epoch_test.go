@@ -19,7 +19,7 @@ func TestDiverges(t *testing.T) {
 	p, m := task{}.make(t, gnn.GIN)
 	p.Graph = &graph.CSR{Cols: p.Vertices(), Indptr: make([]int64, p.Vertices()+1)} // so that a vertex is read in its own step alone
 	o := small(m, devices(t, 2, host.Spec{}), homes(p.Vertices(), 2))
-	bad := newRoots(p, &o).of(3, 1, nil)[2]
+	bad := newRoots(p, &o).of(3, 1, 0, nil)[2]
 	p.Features.Dense[int(bad)*m.In] = float32(math.Inf(1))
 	tr, err := New(t.Context(), p, o)
 	if err != nil {
@@ -42,7 +42,7 @@ func TestLossesAreLookedAtInTime(t *testing.T) {
 	run := func(poison bool) (*Result, error) {
 		q := *p
 		if q.Features.Dense = slices.Clone(p.Features.Dense); poison {
-			q.Features.Dense[int(newRoots(p, &o).of(0, 1, nil)[0])*m.In] = float32(math.NaN())
+			q.Features.Dense[int(newRoots(p, &o).of(0, 1, 0, nil)[0])*m.In] = float32(math.NaN())
 		}
 		tr, err := New(t.Context(), &q, o)
 		if err != nil {

@@ -50,15 +50,18 @@ func (e *extent) cover(x *extent) {
 // slack is the part of what was seen by which buffers are larger at first: steps differ.
 const slack = 8
 
-// ample returns e with slack, within what a graph of n vertices can need. Roots are known beforehand.
-func (e *extent) ample(n int) extent {
+// ample returns e with slack, within what a graph of n vertices can need. Where roots of a unit are drawn, their number has slack too; else it is known beforehand.
+func (e *extent) ample(n int, drawn bool) extent {
 	more := func(x int) int { return x + (x+slack-1)/slack }
 	a := extent{roots: e.roots, ids: e.ids, features: more(e.features)}
-	if len(e.hops) > 0 {
+	if drawn {
+		a.roots = min(n, more(e.roots))
+	}
+	if len(e.hops) > 0 || drawn {
 		a.ids = min(n, more(e.ids))
 	}
 	for h, x := range e.hops {
-		y := hopExtent{rows: e.roots, cols: min(n, more(x.cols)), entries: more(x.entries), scaled: x.scaled}
+		y := hopExtent{rows: a.roots, cols: min(n, more(x.cols)), entries: more(x.entries), scaled: x.scaled}
 		if h > 0 {
 			y.rows = a.hops[h-1].cols
 		}

@@ -45,6 +45,8 @@ func TestFaults(t *testing.T) {
 		fault faulty.Faults
 		want  string
 	}{
+		{"lost on the way of carried gradients", faulty.Faults{Lost: faulty.Point{Queue: "carry", At: 9}}, "cpu:1"},
+		{"carried gradients that do not come", faulty.Faults{Stall: faulty.Point{Queue: "carry", At: 9}}, "part 1"},
 		{"lost", faulty.Faults{Lost: faulty.Point{Queue: "compute", At: 200}}, "cpu:1"},
 		{"lost upload", faulty.Faults{Lost: faulty.Point{Queue: "prefetch", At: 7}}, "cpu:1"},
 		{"stalled", faulty.Faults{Stall: faulty.Point{Queue: "compute", At: 200}}, "part 1"},
@@ -55,6 +57,9 @@ func TestFaults(t *testing.T) {
 		bad[1] = stalling
 		o := small(m, bad, homes(p.Vertices(), 3))
 		o.Epochs, o.WaitDeadline = 100, 300*time.Millisecond
+		if c.fault.Lost.Queue+c.fault.Stall.Queue == "carry" {
+			o.Sampling.Place, o.Sampling.NoMerge = Hop, true
+		}
 		tr, err := New(t.Context(), p, o)
 		if err != nil {
 			t.Fatal(err)
@@ -189,6 +194,9 @@ func TestSimulatedDevices(t *testing.T) {
 				list = append(list, d)
 			}
 			o := small(m, list, part)
+			if kind != gnn.GAT { // they do not reach each other: sums are carried through host memory
+				kindOfRoots{place: Hop}.set(&o.Sampling)
+			}
 			got := trained(t, p, o)
 			if len(got.EpochTime) != 3 || got.EpochTime[0] <= 0 || got.EpochTime[0] > time.Second {
 				t.Errorf("%s: epochs take %v", kind, got.EpochTime)

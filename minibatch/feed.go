@@ -26,25 +26,31 @@ type feed struct {
 
 // slot is one step under way.
 type slot struct {
-	draft
-	err  error
-	full chan struct{}  // a token: the part may take it
-	free chan gpu.Event // it may be filled again when that has fired; nil: at once
+	units []draft // in the order in which they are computed
+	group group
+	err   error
+	full  chan struct{}  // a token: the part may take it
+	free  chan gpu.Event // it may be filled again when that has fired; nil: at once
 }
 
-// newFeed returns the feed of a part with so many slots. fill makes a draft of a step; it is called by several goroutines, each with a sampler and a draft of its own.
-func newFeed(part, slots int, fill func(s *sample.Sampler, d *draft, step int) error) *feed {
+// newFeed returns the feed of a part with so many slots, and so many units in each. fill makes a draft of a step; it is called by several goroutines, each with a sampler and
+// drafts of its own, for the units of a step in their order.
+func newFeed(part, slots, units int, fill func(s *sample.Sampler, d *draft, step int) error) *feed {
 	f := &feed{part: part, fill: fill, quit: make(chan struct{})}
 	for range slots {
-		s := &slot{full: make(chan struct{}, 1), free: make(chan gpu.Event, 1)}
+		s := &slot{units: make([]draft, units), full: make(chan struct{}, 1), free: make(chan gpu.Event, 1)}
+		for u := range s.units {
+			s.units[u].unit, s.units[u].group = u, &s.group
+		}
 		s.free <- nil
 		f.slots = append(f.slots, s)
 	}
 	return f
 }
 
-// start has samplers fill slots with the steps from..end-1.
+// start has samplers fill slots with the steps from..end-1. The part has taken all steps before.
 func (f *feed) start(from, end int, samplers []*sample.Sampler) {
+	f.done.Wait()
 	f.next, f.end = from, end
 	for _, s := range samplers {
 		f.done.Add(1)
@@ -70,7 +76,12 @@ func (f *feed) one(s *sample.Sampler) bool {
 			return false
 		}
 	}
-	err := f.fill(s, &at.draft, step)
+	var err error
+	for u := range at.units {
+		if err == nil {
+			err = f.fill(s, &at.units[u], step)
+		}
+	}
 	at.err = err
 	at.full <- struct{}{} // from here on the slot is the part's
 	return err == nil

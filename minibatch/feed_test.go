@@ -11,7 +11,7 @@ import (
 func TestFeedKeepsOrder(t *testing.T) {
 	for slots := 1; slots <= 3; slots++ {
 		const steps = 2000
-		f := newFeed(0, slots, func(_ *sample.Sampler, d *draft, step int) error {
+		f := newFeed(0, slots, 2, func(_ *sample.Sampler, d *draft, step int) error {
 			if step%3 == 0 {
 				runtime.Gosched()
 			}
@@ -22,8 +22,10 @@ func TestFeedKeepsOrder(t *testing.T) {
 		for step := range steps {
 			s := f.at(step)
 			<-s.full
-			if s.step != step {
-				t.Fatalf("%d slots: step %d came in place of %d", slots, s.step, step)
+			for u := range s.units {
+				if d := &s.units[u]; d.step != step || d.unit != u {
+					t.Fatalf("%d slots: unit %d of step %d came in place of %d of %d", slots, d.unit, d.step, u, step)
+				}
 			}
 			s.release(nil)
 		}

@@ -14,7 +14,7 @@ import (
 )
 
 // The gradient of a step does not depend on how its roots are shared: with global roots, from the same weights (steps 0, 20 and
-// 200), every tensor of 2, 3 and 5 parts, of equal and unequal shares, is that of one part within 2e-5 of its norm, wherever roots are computed.
+// 200), every tensor of 2, 3 and 5 parts, of 3 with unequal shares too, is that of one part within 2e-5 of its norm, wherever roots are computed.
 func TestGradientOfPartsIsThatOfOne(t *testing.T) {
 	for _, kind := range gnn.Kinds {
 		for i, k := range []task{{}, {directed: true, multi: true}, {sparse: true}} {
@@ -27,12 +27,15 @@ func TestGradientOfPartsIsThatOfOne(t *testing.T) {
 				want := gradientAt(t, p, o, w, step, 1, nil)
 				for _, parts := range []int{2, 3, 5} {
 					for _, shares := range [][]float64{nil, []float64{5, 0, 1, 2, 3}[:parts]} {
+						if shares != nil && parts != 3 {
+							continue
+						}
 						for _, place := range places {
-							o.Sampling.Place = place
+							kindOfRoots{place: place}.set(&o.Sampling)
 							got := gradientAt(t, p, o, w, step, parts, shares)
 							near(t, fmt.Sprintf("%s %+v, step %d, %d parts, shares %v, %v", kind, k, step, parts, shares, place), got, want)
 						}
-						o.Sampling.Place = Batch
+						kindOfRoots{}.set(&o.Sampling)
 					}
 				}
 			}

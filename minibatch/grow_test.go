@@ -95,7 +95,7 @@ func enlarge(t *testing.T, tr *Trainer) {
 			}
 		}
 		for _, s := range w.feed.slots {
-			if err := w.stage.room(&s.draft, &d.layout); err != nil {
+			if err := w.stage.room(&s.units[0], &d.layout); err != nil {
 				t.Fatal(err)
 			}
 		}

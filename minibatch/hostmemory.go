@@ -14,6 +14,9 @@ func (x *sizing) host(r *roots, exact layered.Bound) []Use {
 	heap := []Use{steps, {Name: "samplers", Bound: x.samplers()},
 		{Name: "degrees and orders of roots", Bound: 4*gpu.Bytes(len(x.d.scaling.Row)+len(x.d.scaling.Col)) + r.bytes()},
 		{Name: "blocks of evaluation", Bound: exact.Heap}, {Name: "weights", Bound: 16 * gpu.Bytes(len(x.weights.Flat))}}
+	if r.units > 1 { // where devices do not reach each other
+		heap = append(heap, Use{Name: "carried gradients", Bound: 4 * gpu.Bytes(r.parts*len(x.weights.Flat))})
+	}
 	garbage := Use{Name: "not yet collected", Bound: max(leastGarbage, Bound(heap))}
 	all := append(heap, garbage, pinned, Use{Name: "tables of rows", Bound: exact.Tables})
 	return slices.DeleteFunc(all, func(u Use) bool { return u.Bound == 0 })
@@ -27,7 +30,10 @@ func (x *sizing) ahead() (heap, pinned Use) {
 	heap.Name, pinned.Name = "steps sampled ahead", "page-locked steps"
 	for part := range x.o.Devices {
 		ample, seen := stackBytes(&x.d.extents[part]), stackBytes(&x.d.seen[part])
-		slots := gpu.Bytes(x.o.Sampling.Prefetch + 1)
+		slots := gpu.Bytes((x.o.Sampling.Prefetch + 1) * x.d.roots.units)
+		if x.d.roots.units > 1 {
+			heap.add(slots*4*gpu.Bytes(x.d.extents[part].ids)+gpu.Bytes(x.o.Sampling.Prefetch+1)*gpu.Bytes(x.p.Vertices()/8), slots*4*gpu.Bytes(x.d.extents[part].ids-x.d.seen[part].ids)) // groups
+		}
 		heap.add(slots*ample, slots*(ample-seen))
 		ample, seen, locked := x.slot(part)
 		if locked {
@@ -41,7 +47,7 @@ func (x *sizing) ahead() (heap, pinned Use) {
 
 func (u *Use) add(bound, slack gpu.Bytes) { u.Bound, u.Slack = u.Bound+bound, u.Slack+slack }
 
-// slot returns what a slot of a part takes for what is uploaded, with slack and without, and whether that is page-locked.
+// slot returns what a unit in a slot of a part takes for what is uploaded, with slack and without, and whether that is page-locked.
 func (x *sizing) slot(part int) (ample, seen gpu.Bytes, locked bool) {
 	g := x.d.stageOf(x.p, x.o, part)
 	a, s := x.layout(part)
@@ -51,7 +57,7 @@ func (x *sizing) slot(part int) (ample, seen gpu.Bytes, locked bool) {
 	return a.blocks, s.blocks, !g.lock.Heap
 }
 
-// stackBytes is what the stack of a slot takes at most, as a sampler leaves it: lists have an eighth more room than they need, those that are appended to more.
+// stackBytes is what the stack of a unit in a slot takes at most, as a sampler leaves it: lists have an eighth more room than they need, those that are appended to more.
 func stackBytes(e *extent) gpu.Bytes {
 	n := 4 * (e.roots + e.ids) * 9 / 8
 	for _, h := range e.hops {

@@ -6,11 +6,15 @@ import (
 	"capgnn/hostmem"
 )
 
-// input is a step on the device. A worker has two: one is filled while the other is computed from.
+// input is a unit on the device. A worker has two: one is filled while the other is computed from.
 type input struct {
 	buf    gpu.Buffer
-	read   gpu.Event        // the step that was in it has been computed; nil: there was none
-	layers []gnn.LayerGraph // of the step that is in it
+	read   gpu.Event // the unit that was in it has been computed; nil: there was none
+	step   int       // of the unit that is in it, as all that follows
+	roots  int
+	labels gpu.Ints // or
+	target gpu.Array[uint8]
+	layers []gnn.LayerGraph
 	in     gnn.Input
 	before []int64 // gnn.Features.Before of sparse features
 }
@@ -33,6 +37,7 @@ func (n *input) upload(q gpu.Queue, g *stage, d *draft) {
 // bind makes layers and in what a pass reads of the draft.
 func (n *input) bind(g *stage, d *draft) {
 	l := &d.layout
+	n.step, n.roots, n.labels, n.target = d.step, d.stack.Roots, l.labels.in(n.buf), l.targets.in(n.buf)
 	n.layers = n.layers[:0]
 	for i := range l.layers {
 		n.layers = append(n.layers, n.layer(l, &l.layers[i]))

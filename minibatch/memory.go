@@ -177,7 +177,13 @@ func (x *sizing) part(part, steps int) []Use {
 		return nil
 	}, nil, x.o.Optimizer, part)
 	activations, least := x.activations(&x.d.extents[part]), x.activations(&x.d.seen[part])
-	return []Use{{"inputs", 2 * ample.size, 2 * (ample.size - seen.size)}, {"activations", activations, activations - least}, {"weights, gradients and optimiser", 2*n + owner + 8*gpu.Bytes(min(steps, longest)), 0}}
+	units := gpu.Bytes(x.d.roots.units)
+	uses := []Use{{"inputs", 2 * ample.size, 2 * (ample.size - seen.size)}, {"activations", activations, activations - least},
+		{"weights, gradients and optimiser", 2*n + owner + 8*units*gpu.Bytes(min(steps, longest)), 0}}
+	if units > 1 {
+		uses = append(uses, Use{"carried gradients", 2 * n, 0})
+	}
+	return uses
 }
 
 // evaluation returns what exact evaluation takes of the device of a part. A vertex that takes more of it than chunks may is named.

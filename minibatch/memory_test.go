@@ -98,8 +98,8 @@ func TestBuffersGrow(t *testing.T) {
 				}
 			}
 			for _, s := range w.feed.slots {
-				s.draft.close()
-				s.draft.mem = nil
+				s.units[0].close()
+				s.units[0].mem = nil
 			}
 			if w.index == 0 {
 				w.stage.grown = func(what string, was, is gpu.Bytes) { grown[what] = is > was }

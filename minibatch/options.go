@@ -24,8 +24,11 @@ type Sampling struct {
 	Prefetch int // steps that are sampled ahead; 0 = 3. Results do not depend on it
 	Samplers int // goroutines that sample for a part; 0 = 1, and beside GPUs alone up to 4. Results do not depend on it
 
-	Place    Place
-	NoMerge  bool // with Hop: time steps stay as many as parts
+	Place   Place
+	NoMerge bool // with Hop: time steps stay as many as parts
+	// Merged is with Hop how many time steps an earlier run dropped for good (Result.Merged): this one drops the same ones in the same epochs. nil: times of epochs
+	// decide, so that a rerun may have other bits.
+	Merged   *int
 	NoGather bool // with Hop: rows are fetched for each unit of a step, not once for all
 	// Fetch says how rows of other parts come, RowCache how many of them each part keeps. Results depend on neither.
 	Fetch    rowcache.Rules

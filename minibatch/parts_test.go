@@ -128,7 +128,7 @@ func TestUnevenWork(t *testing.T) {
 			one.Devices, one.Part, one.Shares = o.Devices[:1], nil, nil
 			want := gradient(t, p, one, 0, from)
 			for _, place := range places {
-				o.Sampling.Place = place
+				kindOfRoots{place: place}.set(&o.Sampling)
 				closeTo(t, fmt.Sprintf("%s, %v", name, place), gradient(t, p, o, 0, from), want, zero(m), 2e-5)
 			}
 		}
@@ -145,7 +145,8 @@ func TestEveryRootOnce(t *testing.T) {
 			for _, c := range append(scattered(), kindOfRoots{Batch, true}) {
 				local := c.local
 				o := small(m, make([]gpu.Device, parts), homes(p.Vertices(), parts))
-				o.Sampling.BatchSize, o.Sampling.Local, o.Sampling.Place = batch, local, c.place
+				o.Sampling.BatchSize = batch
+				c.set(&o.Sampling)
 				r := newRoots(p, &o)
 				before := of
 				of = make([]int, p.Vertices())
@@ -155,7 +156,10 @@ func TestEveryRootOnce(t *testing.T) {
 					for b := range r.steps {
 						n := 0
 						for part := range parts {
-							ids = r.of(epoch*r.steps+b, part, ids)
+							ids = ids[:0]
+							for unit := range r.units {
+								ids = append(ids, r.of(epoch*r.steps+b, part, unit, nil)...)
+							}
 							for _, v := range ids {
 								seen[v]++
 								of[v] = b

@@ -1,6 +1,9 @@
 package minibatch
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // Place says where a root of a step is computed, with global roots: local ones are computed where they are at home. The gradient of a step is the same in every place, to
 // rounding, and so is its loss.
@@ -10,18 +13,21 @@ type Place int
 const (
 	Batch Place = iota // where its place in the step's order falls, or with local roots at the part that took it
 	Home               // at its home; what a part has beyond 1.05 times its share, the last ones in order, at the parts with least of theirs
-	Hop                // where the model that it belongs to comes by: see docs/guide/sampling.md
+	Hop                // at its home too, in the time step in which the model comes by that is the batch's share that it is in (HopGNN)
 )
 
 func (p Place) String() string { return [...]string{"batch", "home", "hop"}[p] }
 
 // checkPlace reports places that a run cannot have.
 func (s *Sampling) checkPlace() (errs []error) {
-	if s.Place != Batch && s.Place != Home {
-		errs = append(errs, errors.New("place: roots are computed in the order of the batch, or at home"))
+	if s.Place < Batch || s.Place > Hop {
+		errs = append(errs, fmt.Errorf("place %d of roots is unknown", s.Place))
 	}
-	if s.NoMerge || s.NoGather {
+	if s.Place != Hop && (s.NoMerge || s.NoGather || s.Merged != nil) {
 		errs = append(errs, errors.New("merging and gathering: there is nothing to merge or gather where roots are computed in the order of the batch, or at home"))
+	}
+	if s.Merged != nil && (s.NoMerge || *s.Merged < 0) {
+		errs = append(errs, fmt.Errorf("%d merged time steps: want none or more, and merging", *s.Merged))
 	}
 	return errs
 }

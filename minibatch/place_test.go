@@ -14,12 +14,20 @@ import (
 )
 
 // places are the ways in which roots of one order over all parts can be placed.
-var places = []Place{Batch, Home}
+var places = []Place{Batch, Home, Hop}
 
-// kindOfRoots is a choice of roots and of where they are computed.
+// kindOfRoots is a choice of roots and of where they are computed. With Hop a time step is merged, and another one tried in vain: that does not hang on the time.
 type kindOfRoots struct {
 	place Place
 	local bool
+}
+
+// set makes a run have such roots.
+func (k kindOfRoots) set(s *Sampling) {
+	s.Local, s.Place, s.Merged = k.local, k.place, nil
+	if one := 1; k.place == Hop {
+		s.Merged = &one
+	}
 }
 
 // scattered are the choices with one order over all parts.
@@ -147,24 +155,32 @@ func ringed(p *learn.Problem, o *Options) {
 	}
 }
 
-// recount counts the rows of an epoch from blocks that are drawn for these roots by part and step.
-func recount(p *learn.Problem, o *Options, epoch int, rootsOf func(part, step int) []graph.NodeID) (rows Rows, requests int64) {
+// recount counts the rows of an epoch from the blocks of all units, whose roots those of r are: each row once in a step of a part, or once in a unit.
+func recount(p *learn.Problem, o *Options, epoch int, r *roots) (rows Rows, requests int64) {
 	s := sample.New(sample.Topology{Graph: p.Graph, Loops: p.Loops}, sample.Rules{Seed: o.Model.Seed, Fanout: o.Sampling.Fanout, AddLoops: p.Loops == graph.LoopsAdded})
-	steps := (p.TrainingVertices() + o.Sampling.BatchSize - 1) / o.Sampling.BatchSize
-	var st sample.Stack
-	for b := range steps {
+	for t := epoch * r.steps; t < (epoch+1)*r.steps; t++ {
 		for part := range o.Devices {
-			s.Draw(&st, uint32(epoch*steps+b), rootsOf(part, epoch*steps+b))
-			asked := map[int32]bool{}
-			for _, v := range st.IDs {
-				rows.Read++
-				if home := o.Part[v]; int(home) == part {
+			type reader struct{ unit, id int32 }
+			read, asked := map[reader]bool{}, map[reader]bool{}
+			for unit := range r.units {
+				var st sample.Stack
+				s.Draw(&st, uint32(t), r.of(t, part, unit, nil))
+				if !o.Sampling.NoGather {
+					unit = 0
+				}
+				for _, v := range st.IDs {
+					read[reader{int32(unit), v}] = true
+				}
+			}
+			for x := range read {
+				if home := o.Part[x.id]; int(home) == part {
 					rows.Local++
 				} else {
 					rows.Fetched++
-					asked[home] = true
+					asked[reader{x.unit, home}] = true
 				}
 			}
+			rows.Read += int64(len(read))
 			requests += int64(len(asked))
 		}
 	}
@@ -178,22 +194,24 @@ func TestRowsByPlace(t *testing.T) {
 		o := small(m, devices(t, 4, host.Spec{}), nil)
 		ringed(p, &o)
 		o.Sampling.BatchSize, o.Epochs = 60, 2
-		count := func(place Place, local bool) Rows {
-			o.Sampling.Place, o.Sampling.Local = place, local
+		count := func(c kindOfRoots, apart bool) Rows {
+			c.set(&o.Sampling)
+			o.Sampling.NoGather = apart
 			var got Rows
 			var requests int64
 			o.OnEpoch = func(e EpochStats) error { got, requests = e.Rows, e.Requests; return nil }
 			trained(t, p, o)
-			r := newRoots(p, &o)
-			want, wanted := recount(p, &o, 1, func(part, step int) []graph.NodeID { return r.of(step, part, nil) })
+			want, wanted := recount(p, &o, 1, newRoots(p, &o))
 			if got != want || requests != wanted {
-				t.Errorf("%s, %v, local %t: %+v in %d requests, the blocks have %+v in %d", kind, place, local, got, requests, want, wanted)
+				t.Errorf("%s, %+v, apart %t: %+v in %d requests, the blocks have %+v in %d", kind, c, apart, got, requests, want, wanted)
 			}
 			return got
 		}
-		count(Batch, true)
-		if batch, home := count(Batch, false), count(Home, false); home.Fetched*5 > batch.Fetched {
-			t.Errorf("%s: %d rows are fetched at home, %d in the batch's order", kind, home.Fetched, batch.Fetched)
+		count(kindOfRoots{local: true}, false)
+		batch, home := count(kindOfRoots{}, false), count(kindOfRoots{place: Home}, false)
+		hop, apart := count(kindOfRoots{place: Hop}, false), count(kindOfRoots{place: Hop}, true)
+		if home.Fetched*5 > batch.Fetched || hop.Fetched >= batch.Fetched || apart.Fetched <= hop.Fetched {
+			t.Errorf("%s: %d rows are fetched at home, %d with hop, %d unit by unit, %d in the batch's order", kind, home.Fetched, hop.Fetched, apart.Fetched, batch.Fetched)
 		}
 	}
 }
@@ -206,7 +224,7 @@ func TestPlaceOfLocalRoots(t *testing.T) {
 		o.Sampling.Local = parts > 1
 		want := trained(t, p, o).WeightsSHA
 		for _, place := range places {
-			o.Sampling.Place = place
+			kindOfRoots{place, o.Sampling.Local}.set(&o.Sampling)
 			if got := trained(t, p, o).WeightsSHA; got != want {
 				t.Errorf("%d parts: %v changed the weights", parts, place)
 			}
@@ -220,7 +238,8 @@ func TestPlanOfPlaces(t *testing.T) {
 		p, m := task{vertices: 2000}.make(t, gnn.SAGE)
 		o := small(m, devices(t, 3, host.Spec{}), nil)
 		ringed(p, &o)
-		o.Sampling.BatchSize, o.Sampling.Place, o.Shares = 200, place, []float64{1, 2, 1}
+		o.Sampling.BatchSize, o.Shares = 200, []float64{1, 2, 1}
+		kindOfRoots{place: place}.set(&o.Sampling)
 		plan, err := Plan(t.Context(), p, o)
 		if err != nil {
 			t.Fatal(err)
@@ -229,6 +248,13 @@ func TestPlanOfPlaces(t *testing.T) {
 		for i, part := range plan.Parts {
 			if peak, bound := r.PeakDevice[i], Bound(part.Uses); peak > bound || float64(peak) < 0.7*float64(bound) {
 				t.Errorf("%v: part %d took %d bytes, planned %d: %+v", place, i, peak, bound, part.Uses)
+			}
+		}
+		if place == Hop { // the epochs of the search read more
+			o.Sampling.NoMerge, o.Sampling.Merged = true, nil
+			r = trained(t, p, o)
+			if plan, err = Plan(t.Context(), p, o); err != nil {
+				t.Fatal(err)
 			}
 		}
 		if got, want := plan.Rows.Fetched, r.Rows.Fetched/int64(o.Epochs); got < want*8/10 || got > want*12/10 {

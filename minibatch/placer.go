@@ -19,6 +19,7 @@ func (t placer) place(ctx context.Context) error {
 	for i, dev := range t.o.Devices {
 		w := &worker{index: i, dev: dev, waits: meet.Waits{Hub: t.hub, Part: i, Device: dev.Info().Name}, compute: dev.NewQueue("compute"), prefetch: dev.NewQueue("prefetch")}
 		w.queues = reduce.NewQueues(dev, slices.Index(t.o.Devices, dev) == i)
+		w.reach = t.reach(w)
 		t.workers = append(t.workers, w)
 	}
 	division := reduce.Divide(t.weights.Layers(), homesOf(t.o.Devices))
@@ -29,13 +30,16 @@ func (t placer) place(ctx context.Context) error {
 	}
 	var parts []reduce.Part
 	for _, w := range t.workers {
-		parts = append(parts, reduce.Part{Compute: w.compute, Queues: w.queues, Waits: &w.waits, Weights: w.params.Flat, Gradients: w.grads.Flat, Reach: t.reach(w), Owner: w.owner})
+		parts = append(parts, reduce.Part{Compute: w.compute, Queues: w.queues, Waits: &w.waits, Weights: w.params.Flat, Gradients: w.grads.Flat, Reach: w.reach, Owner: w.owner})
 	}
 	t.reduce = reduce.New(t.hub, parts, division)
 	for i, w := range t.workers {
 		lock := w.locking(t.o.Lock)
 		w.lossHost = lock(w.lossHost)
 		t.reduce.Lock(i, lock)
+		if w.carrier != nil {
+			w.carrier.stage = lock(w.carrier.stage)
+		}
 	}
 	for _, w := range t.workers {
 		if err := w.sync(); err != nil {
@@ -47,10 +51,10 @@ func (t placer) place(ctx context.Context) error {
 
 // reach says from which parts' devices a worker's can copy.
 func (t placer) reach(w *worker) []bool {
-	out := make([]bool, len(t.workers))
-	for i, other := range t.workers {
+	out := make([]bool, len(t.o.Devices))
+	for i, other := range t.o.Devices {
 		p, ok := w.prefetch.(gpu.PeerCopier)
-		out[i] = other.dev == w.dev || ok && p.CanCopyFrom(other.dev)
+		out[i] = other == w.dev || ok && p.CanCopyFrom(other)
 	}
 	return out
 }
@@ -59,7 +63,6 @@ func (t placer) reach(w *worker) []bool {
 func (t placer) build(w *worker, division *reduce.Division) error {
 	d, o := &t.design, &t.o
 	w.stage = d.stageOf(t.p, o, w.index)
-	w.stage.roots = t.roots
 	w.stage.grown = func(what string, was, is gpu.Bytes) { t.grown(w, what, was, is) }
 	e := d.extents[w.index]
 	var l layout
@@ -73,8 +76,9 @@ func (t placer) build(w *worker, division *reduce.Division) error {
 	n := len(t.weights.Flat)
 	params := gpu.Vec{Buf: w.alloc(4*gpu.Bytes(n), "weights"), Len: n}
 	grads := gpu.Vec{Buf: w.alloc(4*gpu.Bytes(n), "gradients"), Len: n}
+	w.carrier = t.newCarrier(w)
 	w.owner = division.NewOwner(w.alloc, w.compute, o.Optimizer, w.index)
-	stretch := min(t.roots.steps, longest)
+	stretch := min(t.roots.steps, longest) * t.roots.units
 	w.loss = gpu.Array[float64]{Buf: w.alloc(8*gpu.Bytes(stretch), "loss"), Len: stretch}
 	if w.failed != nil {
 		return w.failed
@@ -87,10 +91,12 @@ func (t placer) build(w *worker, division *reduce.Division) error {
 	if err := w.ws.Alloc(w.dev); err != nil {
 		return err
 	}
-	w.feed = newFeed(w.index, o.Sampling.Prefetch+1, w.stage.fill)
+	w.feed = newFeed(w.index, o.Sampling.Prefetch+1, t.roots.units, w.stage.fill)
 	for _, s := range w.feed.slots {
-		if err := w.stage.room(&s.draft, &l); err != nil {
-			return err
+		for u := range s.units {
+			if err := w.stage.room(&s.units[u], &l); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -77,11 +77,13 @@ func TestInterruptedAndResumed(t *testing.T) {
 		{gnn.GAT, 2, kindOfRoots{local: true}, gnn.Optimizer{Kind: gnn.AdamW, LR: 0.01, WeightDecay: 0.01}, 0},
 		{gnn.GIN, 1, kindOfRoots{}, gnn.Optimizer{Kind: gnn.SGD, LR: 0.1}, 1},
 		{gnn.SAGE, 3, kindOfRoots{place: Home}, gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, 3},
+		{gnn.GCN, 3, kindOfRoots{place: Hop}, gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, 2},
 	} {
 		name := fmt.Sprintf("%+v", c)
 		p, m := task{}.make(t, c.kind)
 		o := small(m, devices(t, c.parts, host.Spec{}), homes(p.Vertices(), c.parts))
-		o.Optimizer, o.Sampling.BatchSize, o.Sampling.Local, o.Sampling.Place, o.CheckpointSteps, o.EvalEvery = c.rule, 12, c.roots.local, c.roots.place, c.every, 1
+		o.Optimizer, o.Sampling.BatchSize, o.CheckpointSteps, o.EvalEvery = c.rule, 12, c.every, 1
+		c.roots.set(&o.Sampling)
 		var wantEpochs []EpochStats
 		o.OnEpoch = func(e EpochStats) error { wantEpochs = append(wantEpochs, e); return nil }
 		want := trained(t, p, o)

@@ -14,6 +14,8 @@ import (
 //
 // Every training vertex is a root once in an epoch. With global roots there is one order of all; a step takes the next batch of it, of which each part has a
 // contiguous share, in part order, or those whose home it is. With local roots each part has an order of its own training vertices, cut into as many steps.
+//
+// The roots of a part in a step are one unit. With Hop they are as many units as there are parts, one for each time step; no unit of a dropped time step has any.
 type roots struct {
 	seed  uint64
 	batch int
@@ -22,23 +24,28 @@ type roots struct {
 	local bool
 	bound []float64 // parts+1: where shares begin and end, 0 to 1; nil: equal ones
 	parts int
+	units int   // of a part in a step
 	total int   // training vertices
 	shift []int // with local roots: which steps have one root more than others differs from part to part
 
-	mu     sync.Mutex
-	dealer *dealer      // of roots that are computed at home; nil: parts have spans of the lists
-	orders []epochOrder // of as many epochs as may be sampled at the same time, by turns
+	mu      sync.Mutex
+	dealer  *dealer // of roots whose part depends on their homes; nil: parts have spans of the lists
+	models  []int32 // with Hop, by root of a step: its model; scratch
+	merging merging
+	orders  []epochOrder // of as many epochs as may be sampled at the same time, by turns
 }
 
 // epochOrder is the order of each list in an epoch.
 type epochOrder struct {
-	epoch int // -1: none yet
-	lists [][]graph.NodeID
-	ends  []int // with a dealer: by step and part, where its roots end among the step's
+	epoch   int // -1: none yet
+	merged  int // time steps that are dropped
+	lists   [][]graph.NodeID
+	ends    []int  // with a dealer: by step, part and unit, where its roots end among the step's
+	dropped []bool // with Hop: by step and time step
 }
 
 func newRoots(p *learn.Problem, o *Options) *roots {
-	r := &roots{seed: o.Model.Seed, batch: o.Sampling.BatchSize, local: o.Sampling.Local && len(o.Devices) > 1, parts: len(o.Devices)}
+	r := &roots{seed: o.Model.Seed, batch: o.Sampling.BatchSize, local: o.Sampling.Local && len(o.Devices) > 1, parts: len(o.Devices), units: 1}
 	r.train = make([][]graph.NodeID, 1)
 	if r.local {
 		r.train = make([][]graph.NodeID, r.parts)
@@ -70,8 +77,12 @@ func newRoots(p *learn.Problem, o *Options) *roots {
 			r.bound = append(r.bound, sum/all)
 		}
 	}
-	if o.Sampling.Place == Home && !r.local && r.parts > 1 {
+	r.merging = newMerging(&o.Sampling, r.parts)
+	if o.Sampling.Place != Batch && !r.local && r.parts > 1 {
 		r.dealer = newDealer(o.Part, r.parts, o.Shares)
+		if o.Sampling.Place == Hop {
+			r.units = r.parts
+		}
 	}
 	r.orders = make([]epochOrder, 2+o.Sampling.Prefetch/r.steps)
 	for k := range r.orders {
@@ -118,8 +129,65 @@ func (r *roots) count(batch int) (n int) {
 	return n
 }
 
-// most returns how many roots a part has in a step, at most.
-func (r *roots) most(part int) (n int) {
+// of writes the roots of a unit of a part in step t of the run to into, and returns them.
+func (r *roots) of(t, part, unit int, into []graph.NodeID) []graph.NodeID {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.from(r.order(t/r.steps), t%r.steps, part, unit, into)
+}
+
+// first is of in the first epoch, if that dropped some time steps.
+func (r *roots) first(batch, part, unit, merged int, into []graph.NodeID) []graph.NodeID {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.from(r.orderOf(0, merged), batch, part, unit, into)
+}
+
+// from is of in an order.
+func (r *roots) from(o *epochOrder, batch, part, unit int, into []graph.NodeID) []graph.NodeID {
+	if r.dealer == nil {
+		list, lo, hi := r.span(batch, part)
+		return append(into[:0], o.lists[list][lo:hi]...)
+	}
+	first, _ := r.batchOf(batch)
+	lo, hi := r.piece(o, batch, part, unit)
+	return append(into[:0], o.lists[0][first+lo:first+hi]...)
+}
+
+// piece returns which of a step's roots are those of a unit.
+func (r *roots) piece(o *epochOrder, batch, part, unit int) (lo, hi int) {
+	all := r.parts * r.units
+	ends, k := o.ends[batch*all:][:all], part*r.units+unit
+	if k > 0 {
+		lo = ends[k-1]
+	}
+	return lo, ends[k]
+}
+
+// dropped reports whether a time step of step t has been dropped.
+func (r *roots) dropped(t, unit int) bool {
+	if r.units == 1 {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.order(t / r.steps).dropped[t%r.steps*r.units+unit]
+}
+
+// most returns how many roots a unit of a part has, at most: with Hop in the first epoch, if that dropped some time steps.
+func (r *roots) most(part, merged int) (n int) {
+	if r.units > 1 {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		o := r.orderOf(0, merged)
+		for b := range r.steps {
+			for unit := range r.units {
+				lo, hi := r.piece(o, b, part, unit)
+				n = max(n, hi-lo)
+			}
+		}
+		return n
+	}
 	if r.dealer != nil {
 		return r.dealer.limit(r.count(0), part)
 	}
@@ -130,51 +198,62 @@ func (r *roots) most(part int) (n int) {
 	return n
 }
 
-// of writes the roots of a part in step t of the run to into, and returns them.
-func (r *roots) of(t, part int, into []graph.NodeID) []graph.NodeID {
-	batch := t % r.steps
+// merge has epochs drop the time steps that m says, from the next one on.
+func (r *roots) merge(m merging) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	o := r.order(t / r.steps)
-	if r.dealer == nil {
-		list, lo, hi := r.span(batch, part)
-		return append(into[:0], o.lists[list][lo:hi]...)
-	}
-	first, _ := r.batchOf(batch)
-	ends, lo := o.ends[batch*r.parts:][:r.parts], 0
-	if part > 0 {
-		lo = ends[part-1]
-	}
-	return append(into[:0], o.lists[0][first+lo:first+ends[part]]...)
+	r.merging = m
 }
 
 // order returns the order of an epoch.
-func (r *roots) order(epoch int) *epochOrder {
+func (r *roots) order(epoch int) *epochOrder { return r.orderOf(epoch, r.merging.of(epoch)) }
+
+// orderOf returns the order of an epoch that drops some time steps.
+func (r *roots) orderOf(epoch, merged int) *epochOrder {
 	o := &r.orders[epoch%len(r.orders)]
-	if o.epoch == epoch {
+	if o.epoch == epoch && o.merged == merged {
 		return o
 	}
-	o.epoch = epoch
+	o.epoch, o.merged = epoch, merged
 	o.lists = slices.Grow(o.lists[:0], len(r.train))[:len(r.train)]
 	for i, train := range r.train {
 		o.lists[i] = sample.Order(train, r.seed, uint32(epoch), o.lists[i])
 	}
-	if r.dealer == nil {
-		return o
-	}
-	o.ends = slices.Grow(o.ends[:0], r.steps*r.parts)[:r.steps*r.parts]
-	for b := range r.steps {
-		lo, hi := r.batchOf(b)
-		r.dealer.atHome(o.lists[0][lo:hi], o.ends[b*r.parts:][:r.parts])
+	if r.dealer != nil {
+		r.deal(o)
 	}
 	return o
+}
+
+// deal groups the roots of each step by the units that compute them.
+func (r *roots) deal(o *epochOrder) {
+	all := r.parts * r.units
+	o.ends = slices.Grow(o.ends[:0], r.steps*all)[:r.steps*all]
+	if r.units > 1 {
+		o.dropped = slices.Grow(o.dropped[:0], r.steps*r.units)[:r.steps*r.units]
+	}
+	for b := range r.steps {
+		lo, hi := r.batchOf(b)
+		list, ends := o.lists[0][lo:hi], o.ends[b*all:][:all]
+		if r.units == 1 {
+			r.dealer.atHome(list, ends)
+			continue
+		}
+		r.models = r.models[:0]
+		for d := range r.parts {
+			for range r.cut(hi-lo, d+1) - r.cut(hi-lo, d) {
+				r.models = append(r.models, int32(d))
+			}
+		}
+		r.dealer.byModel(list, r.models, o.merged, ends, o.dropped[b*r.units:][:r.units])
+	}
 }
 
 // bytes is the size of the lists and orders.
 func (r *roots) bytes() gpu.Bytes {
 	n := 4 * gpu.Bytes((1+len(r.orders))*r.total)
 	if r.dealer != nil {
-		n += 8 * gpu.Bytes(len(r.orders)*r.steps*r.parts)
+		n += 8 * gpu.Bytes(len(r.orders)*r.steps*r.parts*r.units)
 	}
 	return n
 }

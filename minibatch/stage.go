@@ -12,16 +12,18 @@ import (
 	"capgnn/minibatch/sample"
 )
 
-// draft is a step of a part as its samplers leave it: blocks, answers and, where the device cannot fetch them, rows, all in one piece of page-locked memory.
+// draft is a unit of a part in a step as its samplers leave it: blocks, answers and, where the device cannot fetch them, rows, all in one piece of page-locked memory.
 type draft struct {
-	step   int
-	roots  []graph.NodeID
-	stack  sample.Stack
-	extent extent
-	layout layout
-	mem    *hostmem.Pinned
-	counts Counts
-	homes  []bool // of the rows, by part: scratch
+	step    int
+	unit    int
+	dropped bool   // the unit's time step is none of the step's
+	group   *group // of the step
+	roots   []graph.NodeID
+	stack   sample.Stack
+	extent  extent
+	layout  layout
+	mem     *hostmem.Pinned
+	counts  Counts
 }
 
 // stage makes drafts for one part. It is read-only, and used by all of the part's samplers.
@@ -36,6 +38,7 @@ type stage struct {
 	sums    bool    // layer 0 reads rows of ÂX
 	tables  []table // dense rows: ÂX, X, or both
 	gathers bool    // they are gathered here; else the device is given their ids
+	apart   bool    // the units of a step fetch their rows apart
 	home    []int32 // of every vertex; nil: all are at home
 	lock    hostmem.LockOptions
 	grown   func(what string, was, is gpu.Bytes)
@@ -53,7 +56,8 @@ type aim struct {
 func (g *stage) fill(s *sample.Sampler, d *draft, step int) error {
 	start := time.Now()
 	d.step = step
-	d.roots = g.roots.of(step, g.part, d.roots)
+	d.dropped = g.roots.dropped(step, d.unit)
+	d.roots = g.roots.of(step, g.part, d.unit, d.roots)
 	s.Draw(&d.stack, uint32(step), d.roots)
 	drawn := time.Now()
 	d.counts = Counts{Roots: int64(len(d.roots)), Edges: d.stack.Edges}
@@ -81,33 +85,35 @@ func (g *stage) fill(s *sample.Sampler, d *draft, step int) error {
 // ids returns the vertices whose features the step reads.
 func (d *draft) ids() []graph.NodeID { return d.stack.IDs }
 
-// count counts the rows that the step reads.
+// count counts the rows that the unit reads and no unit before it in its group.
 func (g *stage) count(d *draft) {
 	c := &d.counts
-	c.Rows.Read = int64(len(d.ids()))
 	if g.home == nil {
+		c.Rows.Read = int64(len(d.ids()))
 		c.Rows.Local = c.Rows.Read
 		return
 	}
-	d.homes = slices.Grow(d.homes[:0], g.parts)[:g.parts]
-	clear(d.homes)
+	if d.unit == 0 || g.apart {
+		d.group.reset(g.parts)
+	}
 	sparse, row := g.sparse(), g.rowBytes()
 	for _, v := range d.ids() {
+		if g.roots.units > 1 && !d.group.add(v) {
+			continue
+		}
+		c.Rows.Read++
 		home := g.home[v]
-		d.homes[home] = true
 		if int(home) == g.part {
 			c.Rows.Local++
 			continue
 		}
+		c.Rows.Fetched++
+		if d.group.ask(home) {
+			c.Requests++
+		}
 		c.Bytes.Rows += row
 		if sparse != nil {
 			c.Bytes.Rows += entryBytes * gpu.Bytes(sparse.Indptr[v+1]-sparse.Indptr[v])
-		}
-	}
-	c.Rows.Fetched = c.Rows.Read - c.Rows.Local
-	for home, read := range d.homes {
-		if read && home != g.part {
-			c.Requests++
 		}
 	}
 	c.Bytes.IDs = 4 * gpu.Bytes(c.Rows.Fetched)

@@ -17,7 +17,7 @@ type Progress struct {
 	Since       int           // the first step that Edges and Elapsed are of
 }
 
-// Rows counts feature rows that steps read, each vertex once in a step of a part.
+// Rows counts feature rows that steps read, each vertex once in a step of a part; with NoGather once in a unit.
 type Rows struct {
 	Read      int64 // = Local + Hit + Fetched
 	Local     int64 // the vertex's home is the part
@@ -32,6 +32,7 @@ type Traffic struct {
 	Rows      gpu.Bytes // fetched rows
 	IDs       gpu.Bytes // what they are asked for by
 	Gradients gpu.Bytes // gradients and new weights
+	Carried   gpu.Bytes // with Hop: sums of gradients that models bring along
 }
 
 // Times are sums over parts. Sampling and staging run beside the rest.
@@ -71,6 +72,7 @@ type EpochStats struct {
 	// Gradients is what of Usage gradients and new weights take between devices, and their sums and the steps.
 	Gradients gpu.Usage
 	Slowest   int // the part whose device computed longest
+	TimeSteps int // of each step: 1, or with Hop as many as parts, without those that were merged
 }
 
 // Totals is the sum over all epochs of a run, those before a resumption among them.
@@ -92,6 +94,7 @@ type Result struct {
 	MetricName string          // "accuracy" or "micro-f1"
 	Stopped    string          // "", "patience" or "interrupted"
 	EpochTime  []time.Duration // of the whole epochs since the run was resumed, if it was
+	Merged     *int            // with Hop and merging: what Sampling.Merged has to be for a run to repeat this one
 	Totals
 	PeakHost    gpu.Bytes
 	PeakDevice  []gpu.Bytes  // by part
@@ -114,6 +117,7 @@ func (c *Counts) Add(d *Counts) {
 	c.Bytes.Rows += d.Bytes.Rows
 	c.Bytes.IDs += d.Bytes.IDs
 	c.Bytes.Gradients += d.Bytes.Gradients
+	c.Bytes.Carried += d.Bytes.Carried
 	c.Time.Sample += d.Time.Sample
 	c.Time.Fetch += d.Time.Fetch
 	c.Time.Stage += d.Time.Stage

@@ -57,7 +57,7 @@ func (t *Trainer) runPart(w *worker, s *stretch) error {
 		return err
 	}
 	if w.counts.Steps > 0 {
-		w.compute.Download(w.lossHost[:8*w.counts.Steps], w.loss.Buf, 0)
+		w.compute.Download(w.lossHost[:8*w.counts.Steps*t.roots.units], w.loss.Buf, 0)
 	}
 	if err := w.sync(); err != nil {
 		return err
@@ -75,53 +75,102 @@ func (t *Trainer) progress(w *worker, s *stretch, done int) {
 	}
 }
 
-// step enqueues a step of a part, when the one before the last has been computed. It ends the part's meet.Guard with an error.
+// step enqueues a step of a part, unit by unit, each when the one before the last has been computed, and the update. It ends the part's meet.Guard with an error.
 func (t *Trainer) step(w *worker, s *stretch, batch int) (awaited bool) {
-	number := s.epoch*t.roots.steps + batch
-	slot, waited := w.feed.take(t.hub, number)
-	w.counts.Add(&slot.counts)
+	slot, waited := w.feed.take(t.hub, s.epoch*t.roots.steps+batch)
 	w.counts.Time.Wait += waited
-	n := &w.inputs[number%2]
+	for u := range slot.units {
+		w.counts.Add(&slot.units[u].counts)
+	}
+	w.units = left(slot.units, w.units)
+	if w.carrier != nil {
+		w.carrier.begin(w.units)
+	}
+	for i, u := range w.units {
+		last := i == len(w.units)-1
+		n, again := w.fetch(&slot.units[u])
+		awaited = awaited || again
+		sent := w.prefetch.Record()
+		if last {
+			slot.release(sent)
+		}
+		w.compute.Wait(sent)
+		at := (batch-s.from)*t.roots.units + u
+		t.compute(w, n, gpu.LossArgs{Scale: s.scale(batch), Loss: w.loss.Slice(at, at+1)}, last)
+		n.read = w.compute.Record()
+	}
+	return awaited
+}
+
+// left writes which units are not dropped to into, and returns them: there is one at least.
+func left(units []draft, into []int) []int {
+	into = into[:0]
+	for u := range units {
+		if !units[u].dropped {
+			into = append(into, u)
+		}
+	}
+	return into
+}
+
+// fetch enqueues the way of a unit to one of the inputs, when the unit that was there has been computed.
+func (w *worker) fetch(d *draft) (n *input, awaited bool) {
+	n = &w.inputs[w.turn%2]
+	w.turn++
 	if n.read != nil {
 		stop(w.waits.Await(n.read))
 		stop(w.compute.Fault())
 		awaited = true
 	}
 	stop(w.waits.Settle()) // forgets what is over
-	stop(w.widen(n, &slot.draft))
-	roots := slot.stack.Roots
-	n.upload(w.prefetch, &w.stage, &slot.draft)
-	n.bind(&w.stage, &slot.draft)
-	labels, targets := slot.layout.labels.in(n.buf), slot.layout.targets.in(n.buf)
-	sent := w.prefetch.Record()
-	slot.release(sent)
-	w.compute.Wait(sent)
-	t.compute(w, n, number, gpu.LossArgs{Labels: labels, Targets: targets, Scale: s.scale(batch), Loss: w.loss.Slice(batch-s.from, batch-s.from+1)}, roots)
-	n.read = w.compute.Record()
-	return awaited
+	stop(w.widen(n, d))
+	n.upload(w.prefetch, &w.stage, d)
+	n.bind(&w.stage, d)
+	return n, awaited
 }
 
-// compute enqueues forward and backward pass of a step, and the update.
-func (t *Trainer) compute(w *worker, n *input, number int, loss gpu.LossArgs, roots int) {
-	q := w.compute
-	q.Fill(flat(w.grads.Flat), 0)
-	if roots == 0 { // nothing to add
-		for l := t.o.Model.Layers - 1; l >= 0; l-- {
-			t.reduce.Done(w.index, l)
-		}
+// compute enqueues a unit, and behind the last one of a step the update.
+func (t *Trainer) compute(w *worker, n *input, loss gpu.LossArgs, last bool) {
+	done := func(layer int) { t.reduce.Done(w.index, layer) }
+	if w.carrier == nil {
+		t.gradient(w, n, loss, done)
 		t.reduce.Finish(w.index)
 		return
 	}
+	w.carrier.bring()
+	t.gradient(w, n, loss, func(int) {})
+	w.carrier.give()
+	if last {
+		t.eachLayer(done)
+		t.reduce.Finish(w.index)
+	}
+}
+
+// eachLayer calls f for the layers in the order of the backward pass.
+func (t *Trainer) eachLayer(f func(layer int)) {
+	for l := t.o.Model.Layers - 1; l >= 0; l-- {
+		f(l)
+	}
+}
+
+// gradient enqueues forward and backward pass of a unit.
+func (t *Trainer) gradient(w *worker, n *input, loss gpu.LossArgs, done func(layer int)) {
+	q := w.compute
+	q.Fill(flat(w.grads.Flat), 0)
+	if n.roots == 0 { // nothing to add
+		t.eachLayer(done)
+		return
+	}
 	stop(t.bind(w, n))
-	loss.Logits = w.pass.Forward(q, nil, number)
+	loss.Labels, loss.Targets = n.labels, n.target
+	loss.Logits = w.pass.Forward(q, nil, n.step)
 	loss.Grad = w.pass.LossGrad()
 	if t.p.Targets != nil {
 		q.BCELoss(loss)
 	} else {
 		q.SoftmaxLoss(loss)
 	}
-	w.pass.Backward(q, nil, number, func(layer int) { t.reduce.Done(w.index, layer) })
-	t.reduce.Finish(w.index)
+	w.pass.Backward(q, nil, n.step, done)
 }
 
 // bind has the pass go through the input's blocks. Where they exceed its memory, it gets more.

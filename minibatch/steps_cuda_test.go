@@ -65,7 +65,10 @@ func TestCUDASteps(t *testing.T) {
 			o.Devices = devices(t, 3, host.Spec{})
 			want := gradient(t, p, o, 1, from)
 			o.Devices = []gpu.Device{gpus[0], o.Devices[0], gpus[1]}
-			closeTo(t, fmt.Sprintf("%s %+v", kind, k), gradient(t, p, o, 1, from), want, zero(m), 2e-5)
+			for _, c := range scattered() {
+				c.set(&o.Sampling)
+				closeTo(t, fmt.Sprintf("%s %+v, %v", kind, k, c.place), gradient(t, p, o, 1, from), want, zero(m), 2e-5)
+			}
 			o.Epochs = 1
 			sha := trained(t, p, o).WeightsSHA
 			o.Sampling.Samplers, o.Sampling.Prefetch = 2, 1

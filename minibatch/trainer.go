@@ -17,7 +17,6 @@ import (
 	"capgnn/internal/layered"
 	"capgnn/internal/learn"
 	"capgnn/internal/meet"
-	"capgnn/minibatch/sample"
 	"capgnn/reduce"
 )
 
@@ -36,7 +35,7 @@ type Trainer struct {
 	state   state
 	watch   watch
 	looks   time.Duration // between looks at losses
-	fed     bool          // samplers run
+	fed     int           // samplers end before this step
 	stuck   bool          // a device does not answer
 }
 
@@ -64,7 +63,7 @@ func New(ctx context.Context, p *learn.Problem, o Options) (*Trainer, error) {
 	o.Log.Info("planned", "input", t.design.plan.Input.String(), "layers", fmt.Sprintf("%+v", t.design.plan.Layers), "steps", t.roots.steps)
 	runCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	t.cancel, t.hub = cancel, meet.NewHub(runCtx, o.WaitDeadline)
-	t.state = state{State: fit.NewState[learn.Metrics]()}
+	t.state = state{State: fit.NewState[learn.Metrics](), Merging: t.roots.merging}
 	err = placer{t}.place(ctx)
 	if err == nil && o.Resume {
 		err = saver{t}.restore()
@@ -96,18 +95,21 @@ func (o *Options) samplers() int {
 	return max(1, min(4, runtime.GOMAXPROCS(0)/len(o.Devices)))
 }
 
-// sample starts the samplers of all parts with a step.
+// sample has the samplers of all parts go on with a step, where they have come to an end: that of the run, or that of an epoch behind which the next one's units are
+// decided.
 func (t *Trainer) sample(from int) {
-	if t.fed {
+	if from < t.fed {
 		return
 	}
-	t.fed = true
+	t.fed = t.o.Epochs * t.roots.steps
+	if t.state.Merging.open() {
+		t.fed = (from/t.roots.steps + 1) * t.roots.steps
+	}
 	for _, w := range t.workers {
-		all := make([]*sample.Sampler, t.o.Sampling.Samplers)
-		for i := range all {
-			all[i] = t.design.sampler(t.p)
+		for len(w.samplers) < t.o.Sampling.Samplers {
+			w.samplers = append(w.samplers, t.design.sampler(t.p))
 		}
-		w.feed.start(from, t.o.Epochs*t.roots.steps, all)
+		w.feed.start(from, t.fed, w.samplers)
 	}
 }
 

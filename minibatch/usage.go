@@ -11,12 +11,12 @@ type meter struct{ *Trainer }
 
 // usages is what the queues of every part have done.
 type usages struct {
-	all, gradients, compute, prefetch []gpu.Usage
+	all, gradients, carried, compute, prefetch []gpu.Usage
 }
 
 func (t meter) usages() (u usages) {
 	for _, w := range t.workers {
-		u.all, u.gradients = append(u.all, w.usage()), append(u.gradients, w.reduction())
+		u.all, u.gradients, u.carried = append(u.all, w.usage()), append(u.gradients, w.reduction()), append(u.carried, w.carried())
 		u.compute, u.prefetch = append(u.compute, w.compute.Usage()), append(u.prefetch, w.prefetch.Usage())
 	}
 	return u
@@ -32,6 +32,7 @@ func (t meter) count(p *partial, before usages) {
 		p.Add(&w.counts)
 		p.Parts[i] = p.Parts[i].Add(now.all[i].Sub(before.all[i]))
 		p.Gradients = p.Gradients.Add(now.gradients[i].Sub(before.gradients[i]))
+		p.Carried = p.Carried.Add(now.carried[i].Sub(before.carried[i]))
 		compute, upload := now.compute[i].Sub(before.compute[i]), now.prefetch[i].Sub(before.prefetch[i]).Time[gpu.PhaseTransfer]
 		computed := time.Duration(0)
 		for phase, d := range compute.Time {
@@ -49,7 +50,7 @@ func (t meter) count(p *partial, before usages) {
 // report makes e that of an epoch that is over.
 func (p *partial) report(epoch int, e *EpochStats) {
 	e.Epoch, e.Counts, e.Train, e.Parts, e.Gradients = epoch, p.Counts, p.Train, p.Parts, p.Gradients
-	e.Bytes.Gradients = p.Gradients.H2D + p.Gradients.D2H + p.Gradients.Peer
+	e.Bytes.Gradients, e.Bytes.Carried = between(p.Gradients), between(p.Carried)
 	e.Loss = float64(p.Loss) / float64(max(1, p.Roots))
 	for i, u := range p.Parts {
 		e.Usage = e.Usage.Add(u)
@@ -58,6 +59,9 @@ func (p *partial) report(epoch int, e *EpochStats) {
 		}
 	}
 }
+
+// between is what was copied to, from and between devices.
+func between(u gpu.Usage) gpu.Bytes { return u.H2D + u.D2H + u.Peer }
 
 // add adds an epoch.
 func (t *Totals) add(e *EpochStats) {

@@ -7,6 +7,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/hostmem"
 	"capgnn/internal/meet"
+	"capgnn/minibatch/sample"
 	"capgnn/reduce"
 )
 
@@ -17,11 +18,17 @@ type worker struct {
 	waits meet.Waits
 	stage stage
 	feed  *feed
+	// samplers are the feed's, while it runs.
+	samplers []*sample.Sampler
 
 	compute  gpu.Queue // of the model
 	prefetch gpu.Queue // brings steps to the inputs
 	queues   reduce.Queues
 	owner    *reduce.Owner
+	reach    []bool   // by part: the device can copy from its device, or is it
+	carrier  *carrier // nil: no gradients are carried
+	turn     int      // units that were enqueued
+	units    []int    // of the step that is being enqueued: those that are not dropped
 
 	params, grads *gnn.Params
 	ws            *gnn.Workspace
@@ -79,7 +86,11 @@ func (w *worker) download(v gpu.Vec) ([]float32, error) {
 
 // all returns the queues of the worker.
 func (w *worker) all() []gpu.Queue {
-	return append([]gpu.Queue{w.compute, w.prefetch}, w.queues.All()...)
+	all := append([]gpu.Queue{w.compute, w.prefetch}, w.queues.All()...)
+	if w.carrier != nil {
+		all = append(all, w.carrier.queue)
+	}
+	return all
 }
 
 // sync waits for all of them.
@@ -104,6 +115,14 @@ func (w *worker) reduction() (u gpu.Usage) {
 	return u
 }
 
+// carried is what the queue of carried gradients has done.
+func (w *worker) carried() (u gpu.Usage) {
+	if w.carrier != nil {
+		u = w.carrier.queue.Usage()
+	}
+	return u
+}
+
 // cause returns the fault of one of the worker's queues in place of an error that says that another part has ended the run.
 func (w *worker) cause(err error) error {
 	if echo := new(meet.Echo); !errors.As(err, &echo) {
@@ -124,7 +143,9 @@ func (w *worker) close() bool {
 	}
 	if w.feed != nil {
 		for _, s := range w.feed.slots {
-			s.draft.close()
+			for u := range s.units {
+				s.units[u].close()
+			}
 		}
 	}
 	if w.ws != nil {

@@ -1,0 +1,135 @@
+package minibatch
+
+import (
+	"fmt"
+
+	"capgnn/gpu"
+	"capgnn/internal/meet"
+)
+
+// carrier is a part's side of Hop, where each model comes by several parts in a step and brings the sum of its gradients along, never its weights: all models of a step
+// have the same.
+//
+// Method: a part computes the gradient of a unit as always. It adds what the model brought, and copies the sum to memory of its own, from where the part at which the
+// model is next fetches it while it computes its unit: from the device, or where it does not reach that, through host memory. So a sum is that of the model's units in
+// the order of time steps, ((g₀ + g₁) + g₂) + …, wherever they are computed. Behind its last unit each part has the whole sum of one model as its gradient, and
+// package reduce adds these in part order.
+type carrier struct {
+	hub   *meet.Hub
+	w     *worker
+	all   []*worker
+	queue gpu.Queue // fetches sums, and takes them to host memory
+	in    gpu.Vec   // a sum that has come
+	out   gpu.Vec   // one that leaves
+	stage []byte    // out in host memory; empty: all others reach it
+	steps []int     // time steps of the step that is enqueued
+	at    int       // of them: that of the unit under way
+
+	ready []chan gpu.Event // by time step: the sum for it is there
+	taken chan gpu.Event   // the part that out was for has it; nil: out is free
+	last  int              // that part
+	added gpu.Event        // in has been added; nil: never
+	came  gpu.Event        // the model's sum, at the part where it was
+}
+
+// newCarrier returns the carrier of a part; nil: models stay where they are.
+func (t placer) newCarrier(w *worker) *carrier {
+	if t.roots.units == 1 {
+		return nil
+	}
+	n := len(t.weights.Flat)
+	c := &carrier{hub: t.hub, w: w, all: t.workers, queue: w.dev.NewQueue("carry"), taken: make(chan gpu.Event, 1)}
+	c.in, c.out = gpu.Vec{Buf: w.alloc(4*gpu.Bytes(n), "sum of a model's gradients"), Len: n}, gpu.Vec{Buf: w.alloc(4*gpu.Bytes(n), "sum that is carried on"), Len: n}
+	c.taken <- nil
+	for range t.roots.units {
+		c.ready = append(c.ready, make(chan gpu.Event, 1)) // a step has one for each, and no part is a step ahead of the others
+	}
+	for _, other := range t.workers {
+		if !other.reach[w.index] {
+			c.stage = make([]byte, 4*n)
+		}
+	}
+	return c
+}
+
+// begin has the next units be those of a step in which these time steps are left.
+func (c *carrier) begin(steps []int) { c.steps, c.at = steps, 0 }
+
+// carriage names a model's way in errors.
+type carriage struct{ model int }
+
+func (c carriage) String() string { return fmt.Sprintf("model %d", c.model) }
+
+// model returns which model is at the part in the time step under way.
+func (c *carrier) model() carriage { return carriage{c.part(-c.steps[c.at])} }
+
+// part returns the part some places behind.
+func (c *carrier) part(places int) int {
+	n := len(c.all)
+	return ((c.w.index+places)%n + n) % n
+}
+
+// before and behind return the parts at which the model was in the time step before, and which has the part's own one in the next.
+func (c *carrier) before() *worker { return c.all[c.part(c.steps[c.at-1]-c.steps[c.at])] }
+func (c *carrier) behind() *worker { return c.all[c.part(c.steps[c.at+1]-c.steps[c.at])] }
+
+// bring enqueues the way of the model's sum to the part.
+func (c *carrier) bring() {
+	if c.at == 0 {
+		return
+	}
+	from, w := c.before(), c.w
+	c.came = meet.Receive(c.hub, c.ready[c.steps[c.at]], w.index, from.index, "gradients of "+c.model().String())
+	if from.dev == w.dev {
+		return
+	}
+	if c.added != nil {
+		c.queue.Wait(c.added)
+	}
+	w.waits.For(c.queue, c.came, from.index, c.model(), "gradients")
+	if w.reach[from.index] {
+		c.queue.(gpu.PeerCopier).CopyFrom(flat(c.in), flat(from.carrier.out))
+	} else {
+		c.queue.Upload(c.in.Buf, 0, from.carrier.stage)
+	}
+	from.carrier.taken <- c.queue.Record()
+}
+
+// give enqueues, behind the gradient of a unit, the sum with what the model brought, and its way on. The last unit's stays.
+func (c *carrier) give() {
+	w := c.w
+	q, own := w.compute, flat(w.grads.Flat)
+	if c.at > 0 {
+		if from := c.before(); from.dev == w.dev {
+			w.waits.For(q, c.came, from.index, c.model(), "gradients")
+			q.Axpby(own, 1, flat(from.carrier.out), 1)
+			from.carrier.taken <- q.Record()
+		} else {
+			q.Wait(c.queue.Record())
+			q.Axpby(own, 1, flat(c.in), 1)
+			c.added = q.Record()
+		}
+	}
+	if c.at+1 < len(c.steps) {
+		c.send(c.behind())
+	}
+	c.at++
+}
+
+// send enqueues the way of the part's gradient to memory from where another part fetches it.
+func (c *carrier) send(to *worker) {
+	w := c.w
+	if free := meet.ReceiveRoom(c.hub, c.taken, w.index, c.last, "to take gradients"); free != nil {
+		w.waits.ForRoom(w.compute, free, c.last, c.model(), "gradients")
+	}
+	w.compute.Copy(flat(c.out), flat(w.grads.Flat))
+	there := w.compute.Record()
+	if !to.reach[w.index] {
+		c.queue.Wait(there)
+		c.queue.Download(c.stage, c.out.Buf, 0)
+		there = c.queue.Record()
+	}
+	w.waits.Owe(there)
+	c.last = to.index
+	to.carrier.ready[c.steps[c.at+1]] <- there
+}

@@ -1,0 +1,298 @@
+package minibatch
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/gpu/host"
+	"capgnn/graph"
+	"capgnn/internal/meet"
+)
+
+// schedule writes what each part computes in each time step: model, colon, roots.
+func schedule(home []int32, models []int32, roots []graph.NodeID, parts, merged int) string {
+	d := newDealer(home, parts, nil)
+	of := map[graph.NodeID]int32{}
+	for i, v := range roots {
+		of[v] = models[i]
+	}
+	ends, dropped := make([]int, parts*parts), make([]bool, parts)
+	roots = slices.Clone(roots)
+	d.byModel(roots, models, merged, ends, dropped)
+	unit := func(part, step int) string {
+		k, lo := part*parts+step, 0
+		if k > 0 {
+			lo = ends[k-1]
+		}
+		model := (part - step + parts) % parts
+		for _, v := range roots[lo:ends[k]] {
+			if int(of[v]) != model {
+				return fmt.Sprintf("root %d of model %d in a unit of model %d", v, of[v], model)
+			}
+		}
+		return fmt.Sprintf("%d:%v", model, roots[lo:ends[k]])
+	}
+	var out []string
+	for step := range parts {
+		if dropped[step] {
+			continue
+		}
+		line := fmt.Sprintf("t%d ", step)
+		for part := range parts {
+			line += " " + unit(part, step)
+		}
+		out = append(out, line)
+	}
+	return strings.Join(out, "\n")
+}
+
+// HopGNN's Figure 9: two servers, of which the first has vertices 4 to 7, and mini-batches {6, 3} and {5, 0}. In the first time step the servers train on the micrographs
+// of 6 and 0, in the second one, when the models have changed places, on those of 5 and 3.
+func TestFigure9(t *testing.T) {
+	home := []int32{1, 1, 1, 1, 0, 0, 0, 0}
+	got := schedule(home, []int32{0, 0, 1, 1}, []graph.NodeID{6, 3, 5, 0}, 2, 0)
+	if want := "t0  0:[6] 1:[0]\nt1  1:[5] 0:[3]"; got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+}
+
+// HopGNN's Figure 10: three servers, three time steps. The second one has the fewest roots. The two that its first model has in it go to that model's other time steps, one to
+// each, where it then has 5 and 3; so do those of the others, and no model has fewer roots than before. What does not divide evenly begins with another
+// time step for another model.
+func TestFigure10(t *testing.T) {
+	var home, models []int32
+	var roots []graph.NodeID
+	for model, counts := range [][]int{{4, 2, 2}, {3, 1, 3}, {2, 2, 4}} { // by time step
+		for step, n := range counts {
+			for range n {
+				roots = append(roots, graph.NodeID(len(home)))
+				home, models = append(home, int32((model+step)%3)), append(models, int32(model))
+			}
+		}
+	}
+	for merged, want := range []string{
+		`t0  0:[0 1 2 3] 1:[8 9 10] 2:[15 16]
+t1  2:[17 18] 0:[4 5] 1:[11]
+t2  1:[12 13 14] 2:[19 20 21 22] 0:[6 7]`,
+		`t0  0:[0 1 2 3 4] 1:[8 9 10] 2:[15 16 17]
+t2  1:[11 12 13 14] 2:[18 19 20 21 22] 0:[5 6 7]`,
+		`t2  1:[8 9 10 11 12 13 14] 2:[15 16 17 18 19 20 21 22] 0:[0 1 2 3 4 5 6 7]`,
+	} {
+		if got := schedule(home, models, roots, 3, merged); got != want {
+			t.Errorf("%d merged:\n%s\nwant\n%s", merged, got, want)
+		}
+	}
+}
+
+// Time steps are dropped while that makes epochs faster; with the outcome a run repeats all of it (HopGNN's Figure 17 has 4, 3, 2, 3).
+func TestSearchForTimeSteps(t *testing.T) {
+	for _, c := range []struct {
+		times string // of epochs
+		parts int
+		want  string // time steps of epochs
+		kept  int
+	}{
+		{"9876", 4, "4321111", 3},
+		{"9878", 4, "4321222", 2}, // the trial of a single one fails
+		{"9888", 4, "4323333", 1},
+		{"9988", 4, "4344444", 0},
+		{"98", 2, "2111", 1},
+		{"99", 2, "2122", 0},
+		{"9", 1, "11", 0},
+		{"98", 4, "43", 3}, // it is not over
+	} {
+		m := newMerging(&Sampling{Place: Hop}, c.parts)
+		got := ""
+		for e := range c.want {
+			got += fmt.Sprint(c.parts - m.of(e))
+			if e < len(c.times) {
+				m.over(e, time.Duration(c.times[e]))
+			}
+		}
+		if got != c.want || m.kept() != c.kept {
+			t.Errorf("times %s: %s time steps, %d dropped for good, want %s, %d", c.times, got, m.kept(), c.want, c.kept)
+		}
+		kept := m.kept()
+		again := newMerging(&Sampling{Place: Hop, Merged: &kept}, c.parts)
+		for e := range c.want {
+			if again.of(e) != m.of(e) {
+				t.Errorf("times %s: epoch %d drops %d time steps when it is repeated, %d before", c.times, e, again.of(e), m.of(e))
+			}
+		}
+	}
+	if m := newMerging(&Sampling{Place: Hop, NoMerge: true}, 4); m.of(0)+m.of(1)+m.of(7) != 0 {
+		t.Error("time steps are merged where that is switched off")
+	}
+}
+
+// A sum that models bring along is that of their units in the order of time steps, and the sum of a step that of models in part order, to the bit: as when all is computed
+// and added at one place.
+func TestCarriedSumsAreThoseOfOnePlace(t *testing.T) {
+	for i, kind := range gnn.Kinds {
+		for merged := range 4 {
+			p, m := task{sparse: kind == gnn.GIN, multi: kind == gnn.SAGE}.make(t, kind)
+			o := small(m, devices(t, 4, host.Spec{Threads: 1 + i%2}), homes(p.Vertices(), 4))
+			if i%2 == 1 {
+				o.Devices[3] = o.Devices[1]
+			}
+			o.Optimizer, o.Epochs = gnn.Optimizer{Kind: gnn.SGD, LR: 1e-30}, 5
+			o.Sampling.Place, o.Sampling.Merged, o.Sampling.BatchSize = Hop, &merged, 40
+			tr, err := New(t.Context(), p, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			const epoch, batch = 4, 2
+			tr.state.Batch = batch
+			want := inOnePlace(t, tr, epoch*tr.roots.steps+batch)
+			if err := tr.run(t.Context(), epoch, batch+1); err != nil {
+				t.Fatal(err)
+			}
+			var got [4][]float32
+			for s, w := range tr.workers {
+				if got[s], err = w.download(w.grads.Flat); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for k := range got[0] {
+				total := float32(0)
+				for s := range got {
+					if s == 0 {
+						total = want[s][k]
+					} else {
+						total += want[s][k]
+					}
+				}
+				owners := 0
+				for s := range got {
+					if got[s][k] == total && (total != want[s][k] || owners == 0) {
+						owners++
+					} else if got[s][k] != want[s][k] {
+						t.Fatalf("%s, %d merged: element %d at part %d is %v, want %v, or the sum %v", kind, merged, k, s, got[s][k], want[s][k], total)
+					}
+				}
+				if owners == 0 {
+					t.Fatalf("%s, %d merged: no part has the sum of element %d", kind, merged, k)
+				}
+			}
+			tr.Close()
+		}
+	}
+}
+
+// inOnePlace computes all units of a step on the first part's device, and adds them up on the host: by part, the sum of the model that ends there.
+func inOnePlace(t *testing.T, tr *Trainer, step int) (sums [4][]float32) {
+	t.Helper()
+	w, parts := tr.workers[0], len(tr.workers)
+	s := tr.design.sampler(tr.p)
+	last := 0
+	for unit := range parts {
+		if !tr.roots.dropped(step, unit) {
+			last = unit
+		}
+	}
+	for unit := range parts {
+		if tr.roots.dropped(step, unit) {
+			continue
+		}
+		for part := range parts {
+			stage := w.stage
+			stage.part, stage.apart = part, true // each unit is counted by itself
+			d := draft{unit: unit, group: new(group)}
+			if err := stage.fill(s, &d, step); err != nil {
+				t.Fatal(err)
+			}
+			err := meet.Guard(func() {
+				n, _ := w.fetch(&d)
+				w.compute.Wait(w.prefetch.Record())
+				tr.gradient(w, n, gpu.LossArgs{Scale: tr.scale(step % tr.roots.steps), Loss: w.loss.Slice(0, 1)}, func(int) {})
+				n.read = w.compute.Record()
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			g, err := w.download(w.grads.Flat)
+			if err != nil {
+				t.Fatal(err)
+			}
+			d.close()
+			model := (part - unit + parts) % parts
+			end := (model + last) % parts
+			if sums[end] == nil {
+				sums[end] = g
+				continue
+			}
+			for i := range g {
+				sums[end][i] += g[i]
+			}
+		}
+	}
+	return sums
+}
+
+// Models bring as many bytes along as their gradients have, once between two time steps, counted apart; a run of Hop alone has them.
+func TestCarriedBytes(t *testing.T) {
+	p, m := task{}.make(t, gnn.SAGE)
+	n := gpu.Bytes(4 * len(gnn.NewWeights(m).Flat))
+	for _, c := range []struct {
+		place  Place
+		merged int
+	}{{Batch, 0}, {Home, 0}, {Hop, 0}, {Hop, 1}, {Hop, 2}} {
+		o := small(m, devices(t, 3, host.Spec{}), homes(p.Vertices(), 3))
+		if o.Sampling.Place = c.place; c.place == Hop {
+			o.Sampling.Merged = &c.merged
+		}
+		o.Epochs = 5
+		var last EpochStats
+		o.OnEpoch = func(e EpochStats) error { last = e; return nil }
+		r := trained(t, p, o)
+		want, steps := gpu.Bytes(0), 1
+		if c.place == Hop {
+			steps = 3 - c.merged
+			want = n * gpu.Bytes(3*(steps-1)*last.Steps)
+		}
+		if last.Bytes.Carried != want || last.TimeSteps != steps || (r.Merged != nil) != (c.place == Hop) || r.Merged != nil && *r.Merged != c.merged {
+			t.Errorf("%+v: %d bytes carried in %d time steps, want %d in %d; merged %v", c, last.Bytes.Carried, last.TimeSteps, want, steps, r.Merged)
+		}
+		if r.Bytes.Gradients/gpu.Bytes(r.Steps) != last.Bytes.Gradients/gpu.Bytes(last.Steps) {
+			t.Errorf("%+v: carried sums are counted as gradients", c)
+		}
+	}
+}
+
+// A run that measures which time steps to drop is repeated to the bit by one that is told, and by one that is interrupted and goes on; its weights are
+// in the checkpoint with the outcome.
+func TestMeasuredMerging(t *testing.T) {
+	p, m := task{}.make(t, gnn.SAGE)
+	o := small(m, devices(t, 3, host.Spec{}), homes(p.Vertices(), 3))
+	o.Sampling.Place, o.Epochs = Hop, 6
+	o.CheckpointDir, o.CheckpointSteps, o.Resume, o.Identity = t.TempDir(), 2, true, "id"
+	var steps []int
+	o.OnEpoch = func(e EpochStats) error { steps = append(steps, e.TimeSteps); return nil }
+	var want *Result
+	for at := 3; ; at += 7 {
+		tr, err := New(t.Context(), p, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want = interrupted(t, tr, &o, &at)
+		tr.Close()
+		if want.Stopped == "" {
+			break
+		}
+	}
+	if want.Merged == nil {
+		t.Fatal("the run does not say what it merged")
+	}
+	measured := steps
+	steps = nil
+	o.Resume, o.CheckpointDir, o.CheckpointSteps, o.Sampling.Merged = false, "", 0, want.Merged
+	if got := trained(t, p, o); got.WeightsSHA != want.WeightsSHA || !reflect.DeepEqual(steps, measured) {
+		t.Errorf("%v time steps by measurement, %v when they are repeated; equal bits %t", measured, steps, got.WeightsSHA == want.WeightsSHA)
+	}
+}

@@ -1,0 +1,75 @@
+package minibatch
+
+import (
+	"slices"
+	"time"
+)
+
+// merging says how many time steps of Hop each epoch drops (HopGNN, section 5.3): none in the first epoch, one more in each epoch behind it while that made epochs
+// faster. The first epoch that took no less time than the one before ends the search, and from then on as many are dropped as in the one before. It is in
+// checkpoints.
+type merging struct {
+	Decided bool
+	Kept    int           // time steps that are dropped for good; with Decided
+	Last    time.Duration // of the epoch before; without Decided
+	most    int           // time steps that can be dropped
+}
+
+// newMerging returns that of so many parts which o wants.
+func newMerging(s *Sampling, parts int) merging {
+	m := merging{most: parts - 1}
+	switch {
+	case s.Place != Hop || s.NoMerge || s.Local || parts == 1:
+		return merging{Decided: true}
+	case s.Merged != nil:
+		m.Decided, m.Kept = true, min(*s.Merged, m.most)
+	}
+	return m
+}
+
+// of returns how many time steps an epoch drops. It is a function of the outcome: who knows that repeats the search too.
+func (m *merging) of(epoch int) int {
+	if m.Decided && epoch > m.Kept+1 {
+		return m.Kept
+	}
+	return min(epoch, m.most)
+}
+
+// probed returns how many time steps are dropped in the epochs that are looked at beforehand: first in those that count, as most epochs will as far as is known,
+// then where units are the smallest and the largest.
+func (m *merging) probed() []int {
+	out, last := []int{m.Kept}, m.most
+	if m.Decided {
+		last = min(m.Kept+1, m.most)
+	}
+	for _, n := range []int{0, last} {
+		if !slices.Contains(out, n) {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// open reports whether the epoch behind one drops as many as that one's time says.
+func (m *merging) open() bool { return !m.Decided }
+
+// over says what an epoch took.
+func (m *merging) over(epoch int, took time.Duration) {
+	if m.Decided {
+		return
+	}
+	if epoch > 0 && took >= m.Last {
+		m.Decided, m.Kept = true, epoch-1
+	} else if m.of(epoch) == m.most {
+		m.Decided, m.Kept = true, m.most
+	}
+	m.Last = took
+}
+
+// kept returns the outcome: that of the search, or where it is not over, what repeats the epochs so far.
+func (m *merging) kept() int {
+	if m.Decided {
+		return m.Kept
+	}
+	return m.most
+}
