@@ -246,3 +246,23 @@ func TestPredictWrongUsage(t *testing.T) {
 		t.Error("a prediction that went wrong left its file")
 	}
 }
+
+// A run is predicted on any number of devices, whatever it was trained on, in chunks and whole.
+func TestPredictOnOtherDevices(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	for name, batch := range map[string]string{"full": "0", "sampled": "8"} {
+		s.train(small("--run-dir", name, "--epochs", "2", "--batch-size", batch, "--devices", "cpu:threads=1,cpu:threads=1,cpu:threads=1")...)
+		s.predict("--run", name)
+		logits := s.floats(name+"/logits.npy", 60, 2)
+		for _, devices := range []string{"cpu:threads=1,cpu:threads=1", "cpu:threads=1,cpu:threads=1,cpu:threads=1", "cpu:threads=1,cpu:threads=1,cpu:threads=1,cpu:threads=1"} {
+			s.predict("--run", name, "--devices", devices, "--out", "other.npy")
+			for i, x := range s.floats("other.npy", 60, 2) {
+				if math.Abs(float64(x-logits[i])) > 1e-5 {
+					t.Fatalf("%s: logit %d is %g on one device, %g on %s", name, i, logits[i], x, devices)
+				}
+			}
+		}
+	}
+}

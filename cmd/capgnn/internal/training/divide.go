@@ -131,6 +131,8 @@ func (t *Run) recorded() bool {
 	}
 	if t.Plan = findPlan(t.Console, t.Config.PlanKey, t.PlanFile, t.Data.Problem.Vertices()); t.Plan == nil {
 		t.Console.Note("note: the plan that the config file names is not there any more: a new one is made")
+	} else if len(t.Plan.Parts) != t.Parts { // a prediction on other devices
+		t.Plan = nil
 	}
 	return t.Plan != nil
 }
