@@ -7,8 +7,9 @@
 // # Contract
 //
 // A step is one mini-batch: all its roots, over all parts. Its number t counts from the first step of the run, and samples and dropout are functions of t. Each part
-// computes its share of the roots, the next ones in order or those that are at home there, as one stack of blocks. Package reduce adds the gradients of the parts
-// in part order, and gives every part equal weights for the next step. So the weights are a function of seed, data, parts, roots, their place and model, to the bit.
+// computes its share of the roots, the next ones in order or those that are at home there, as one stack of blocks. With Hop it computes one stack for each model that
+// comes by, in time steps; models bring the sums of their gradients along. Package reduce adds the gradients of the parts in part order, and gives every part equal
+// weights for the next step. So the weights are a function of seed, data, parts, roots, their place and model, to the bit.
 // The number of threads and of samplers, how far ahead they sample, links, reruns and interruptions change nothing.
 //
 // Three questions are answered apart: what is sampled (feed), where a root is computed (roots), where its feature rows come from (rows). A part's goroutine
@@ -22,7 +23,8 @@
 // # Source
 //
 // Neighbour sampling is GraphSAGE's (Hamilton, Ying, Leskovec, NeurIPS 2017). Sums over k of n neighbours, scaled by n/k, are unbiased per layer (Chen, Zhu, Song,
-// ICML 2018). Two things are ours: samples that depend on seed, step, hop and vertex alone, and an exact last hop, whose sums are made once (docs/mathematics.md).
+// ICML 2018). Hop is HopGNN's (Chen, He, Qu, Zhang, 2024) micrographs, pre-gathering and merging, with gradients that move in place of models; Home is ours, and reads the
+// same rows. Two more things are ours: samples that depend on seed, step, hop and vertex alone, and an exact last hop, whose sums are made once (docs/mathematics.md).
 //
 // # Usage
 //

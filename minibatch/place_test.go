@@ -1,12 +1,14 @@
 package minibatch
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"capgnn/gnn"
+	"capgnn/gpu"
 	"capgnn/gpu/host"
 	"capgnn/graph"
 	"capgnn/internal/learn"
@@ -24,7 +26,7 @@ type kindOfRoots struct {
 
 // set makes a run have such roots.
 func (k kindOfRoots) set(s *Sampling) {
-	s.Local, s.Place, s.Merged = k.local, k.place, nil
+	s.Local, s.Place, s.Merged, s.NoGather = k.local, k.place, nil, false
 	if one := 1; k.place == Hop {
 		s.Merged = &one
 	}
@@ -259,6 +261,36 @@ func TestPlanOfPlaces(t *testing.T) {
 		}
 		if got, want := plan.Rows.Fetched, r.Rows.Fetched/int64(o.Epochs); got < want*8/10 || got > want*12/10 {
 			t.Errorf("%v: %d rows planned to be fetched, %d were", place, got, want)
+		}
+	}
+}
+
+// Whatever a run is made of, the gradient of a step is that of one part in every place: any number of parts, some without vertices, unequal shares, devices with several
+// parts, batches of one root and of all, merged time steps.
+func TestPlacesOfDrawnRuns(t *testing.T) {
+	for k := range 30 {
+		d := draw(t, 1000+k)
+		if d.p.TrainingVertices() == 0 {
+			continue
+		}
+		r := rand.New(rand.NewPCG(21, uint64(k)))
+		o := d.o
+		o.Storage, o.Sampling.Local = gpu.FP32, false
+		from := gnn.NewWeights(o.Model)
+		from.Init(o.Model.Seed)
+		step, one := r.IntN(60), o
+		one.Devices, one.Part, one.Shares = o.Devices[:1], nil, nil
+		want := gradient(t, d.p, one, step, from)
+		for _, c := range scattered() {
+			c.set(&o.Sampling)
+			if merged := r.IntN(7); c.place == Hop {
+				o.Sampling.Merged, o.Sampling.NoGather = &merged, r.IntN(2) == 0
+			}
+			got := gradient(t, d.p, o, step, from)
+			closeTo(t, fmt.Sprintf("%s: step %d at %v", d.name, step, c.place), got, want, zero(o.Model), 2e-5)
+		}
+		for _, dev := range o.Devices {
+			dev.Close()
 		}
 	}
 }
