@@ -62,14 +62,28 @@ func (t saver) restore() error {
 	return nil
 }
 
+// check reports where a state cannot be one of a run of so many steps in an epoch, and parts.
+func (s *state) check(steps, parts int) error {
+	p := &s.Partial
+	switch none := s.Batch == 0 && p.Parts == nil && p.Computed == nil; {
+	case s.Epochs < 0 || s.BestEpoch < -1 || s.BestEpoch >= s.Epochs && s.BestEpoch >= 0:
+		return fmt.Errorf("%d epochs, the best %d", s.Epochs, s.BestEpoch)
+	case s.Batch < 0 || s.Batch > steps:
+		return fmt.Errorf("%d steps of an epoch of %d", s.Batch, steps)
+	case !none && (len(p.Parts) != parts || len(p.Computed) != parts):
+		return fmt.Errorf("an epoch by %d of %d parts", len(p.Parts), parts)
+	}
+	return nil
+}
+
 // take goes on from a file.
 func (t saver) take(c *checkpoint.File) error {
 	if err := json.Unmarshal(c.State, &t.state); err != nil {
 		return err
 	}
 	s := &t.state
-	if s.Batch < 0 || s.Batch > t.roots.steps || s.Partial.Parts != nil && (len(s.Partial.Parts) != len(t.workers) || len(s.Partial.Computed) != len(t.workers)) {
-		return fmt.Errorf("%d steps of an epoch of %d by %d of %d parts", s.Batch, t.roots.steps, len(s.Partial.Parts), len(t.workers))
+	if err := s.check(t.roots.steps, len(t.workers)); err != nil {
+		return err
 	}
 	if m := &s.Merging; m.Kept < 0 || m.Kept > m.most {
 		return fmt.Errorf("%d time steps of %d are dropped", m.Kept, m.most+1)

@@ -6,8 +6,10 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"testing"
+	"time"
 
 	"capgnn/gnn"
+	"capgnn/gpu"
 	"capgnn/gpu/host"
 	"capgnn/internal/fit"
 )
@@ -117,6 +119,47 @@ func TestInterruptedAndResumed(t *testing.T) {
 				t.Errorf("%s: epoch %d: loss %v edges %d, %d bytes up, want %v %d %d", name, i, epochs[i].Loss, epochs[i].Edges, epochs[i].Usage.H2D,
 					wantEpochs[i].Loss, wantEpochs[i].Edges, wantEpochs[i].Usage.H2D)
 			}
+		}
+	}
+}
+
+// A checkpoint whose state is of no such run is an error, wherever it stands.
+func TestStatesThatCannotBe(t *testing.T) {
+	p, m := task{}.make(t, gnn.SAGE)
+	o := small(m, devices(t, 2, host.Spec{}), homes(p.Vertices(), 2))
+	o.Identity = "id"
+	for name, spoil := range map[string]func(s *state, steps int){
+		"":                     func(*state, int) {},
+		"1 epochs, the best 1": func(s *state, _ int) { s.Epochs, s.BestEpoch = 1, 1 },
+		"the best -2":          func(s *state, _ int) { s.BestEpoch = -2 },
+		"-1 steps":             func(s *state, _ int) { s.Batch = -1 },
+		"steps of an epoch of": func(s *state, steps int) { s.Batch = steps + 1 },
+		"by 0 of 2 parts":      func(s *state, steps int) { s.Batch = steps },
+		"by 1 of 2 parts": func(s *state, _ int) {
+			s.Batch, s.Partial.Parts, s.Partial.Computed = 1, make([]gpu.Usage, 1), make([]time.Duration, 2)
+		},
+		"an epoch by 2 of 2": func(s *state, _ int) {
+			s.Partial.Parts, s.Partial.Computed = make([]gpu.Usage, 2), make([]time.Duration, 3)
+		},
+	} {
+		o.CheckpointDir, o.Resume = t.TempDir(), false
+		tr, err := New(t.Context(), p, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		spoil(&tr.state, tr.roots.steps)
+		err = saver{tr}.checkpoint()
+		tr.Close()
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		o.Resume = true
+		tr, err = New(t.Context(), p, o)
+		if err == nil {
+			tr.Close()
+		}
+		if name == "" && err != nil || name != "" && (err == nil || !contains(err, name)) {
+			t.Errorf("%q: %v", name, err)
 		}
 	}
 }
