@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"os"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -123,7 +124,7 @@ func TestBenchEverything(t *testing.T) {
 		}
 		outputs(s, "all", r.Experiment)
 	}
-	want := "table1 halo hit-priority hit-capacity epoch-capacity overhead rapa hetero convergence overall ablation savings scaling staleness sampler"
+	want := "table1 halo hit-priority hit-capacity epoch-capacity overhead rapa hetero convergence overall ablation savings scaling staleness sampler fetch rapid massive hop"
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("experiments %s, want %s", got, want)
 	}
@@ -177,5 +178,40 @@ func TestBenchWrongUsage(t *testing.T) {
 		{"unexpected argument", []string{"bench", "halo", "please"}},
 	} {
 		s.fails(term.ExitUsage, []string{tc.want}, append(tc.args, "--quiet")...)
+	}
+}
+
+// At equal slots planned with all steps ahead fetches no more rows than any other way, and rapid no more than with pull; counts repeat.
+func TestBenchFetchCounts(t *testing.T) {
+	s := newSandbox(t)
+	data := newStore().write(s, "rings.npz")
+	values := func(out string) (lines []map[string]float64) {
+		s.must("bench", "fetch", "--quick", "--quiet", "--datasets", data, "--out", out)
+		text, err := os.ReadFile(s.path(out + "/cells.jsonl"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			var l bench.Line
+			if err := json.Unmarshal([]byte(line), &l); err != nil {
+				t.Fatal(err)
+			}
+			lines = append(lines, l.Values)
+		}
+		return lines
+	}
+	first, again := values("first"), values("again")
+	if !reflect.DeepEqual(first, again) || len(first) != 2 {
+		t.Fatalf("counts of two runs differ: %v and %v", first, again)
+	}
+	for _, v := range first {
+		if v["demand rows"] == 0 || v["rapid rows"] > v["rapid, pull rows"] {
+			t.Errorf("rows: %v", v)
+		}
+		for name, rows := range v {
+			if strings.HasSuffix(name, " rows") && rows < v["planned, all rows"] {
+				t.Errorf("%s are %v, of planned with all steps ahead %v", name, rows, v["planned, all rows"])
+			}
+		}
 	}
 }

@@ -19,6 +19,7 @@ type Bench struct {
 	opt     Options
 	journal *bench.Journal
 	loaded  *loadedData // the data set that was used last
+	divided *divided    // how the graph was cut that was traced last
 	noted   map[string]bool
 	about   []bench.Fact // where the results come from
 	// peersOnly says that nothing but peers is asked for, so that a missing --python is an error.
