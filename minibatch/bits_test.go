@@ -41,7 +41,10 @@ func TestBitsDependOnNothingElse(t *testing.T) {
 				}
 			}
 			for threads := 1; threads <= 3; threads++ {
-				for _, s := range []Sampling{{Prefetch: 1, Samplers: 1}, {Prefetch: 3, Samplers: 1}, {Prefetch: 1, Samplers: 3}, {Prefetch: 3, Samplers: 3}} {
+				for i, s := range []Sampling{{Prefetch: 1, Samplers: 1}, {Prefetch: 3, Samplers: 3}, {Prefetch: 3, Samplers: 1}, {Prefetch: 1, Samplers: 3}} {
+					if i > 1 && c.place != Batch {
+						continue
+					}
 					try(fmt.Sprintf("%d threads, %+v", threads, s), host.Spec{Threads: threads}, s)
 				}
 			}
