@@ -29,6 +29,7 @@ func TestBitsDependOnNothingElse(t *testing.T) {
 				o := small(m, devices(t, parts, spec), part)
 				o.Sampling.Prefetch, o.Sampling.Samplers = s.Prefetch, s.Samplers
 				c.set(&o.Sampling)
+				o.Sampling.NoGather = s.NoGather
 				if kind != gnn.GAT {
 					o.Sampling.Fanout = []int{4, 3, sample.All}
 				}
@@ -50,6 +51,9 @@ func TestBitsDependOnNothingElse(t *testing.T) {
 			}
 			try("a slow link", host.Spec{Link: 50e6, Latency: 200 * time.Microsecond}, Sampling{})
 			try("a slow device", host.Spec{Slow: 3}, Sampling{})
+			if c.place == Hop {
+				try("rows unit by unit", host.Spec{}, Sampling{NoGather: true})
+			}
 		}
 	}
 }
