@@ -1,6 +1,15 @@
 package minibatch
 
-import "fmt"
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"capgnn/gpu"
+	"capgnn/hostmem"
+	"capgnn/internal/learn"
+	"capgnn/minibatch/rowcache"
+)
 
 // CacheSize is how many rows of other parts a part keeps in host memory.
 type CacheSize struct {
@@ -28,4 +37,64 @@ func (c CacheSize) check() error {
 		return fmt.Errorf("row cache of %v: want a number that is not negative", c.N)
 	}
 	return nil
+}
+
+// mostArea is what the rows that a step fetches may take at once, or one row. More come in rounds.
+const mostArea = 64 << 20
+
+// sizeCaches decides how many rows each part keeps, and how many come at once.
+func (d *design) sizeCaches(ctx context.Context, p *learn.Problem, o *Options, r *roots) error {
+	g := d.stageOf(p, o, 0)
+	d.row = (g.largestRow() + align - 1) &^ (align - 1)
+	d.slots = make([]int, r.parts)
+	for part := range r.parts {
+		d.areas = append(d.areas, max(min(d.away[part]+d.away[part]/slack, mostArea), gpu.Bytes(d.row)))
+	}
+	if o.Sampling.Fetch.Kind == rowcache.Demand {
+		return nil
+	}
+	size := o.Sampling.RowCache
+	remote := make([]int, r.parts) // vertices whose home is another part
+	for _, home := range o.Part {
+		for part := range remote {
+			if part != int(home) {
+				remote[part]++
+			}
+		}
+	}
+	var slots []float64
+	switch size.Unit {
+	case CacheFree:
+		slots = slices.Repeat([]float64{float64(d.left(p, o)) / float64(r.parts*d.row)}, r.parts)
+	case CacheRows:
+		slots = slices.Repeat([]float64{size.N}, r.parts)
+	case CacheBytes:
+		slots = slices.Repeat([]float64{size.N / float64(d.row)}, r.parts)
+	case CacheShare:
+		read, err := NewTrace(p, *o, r.parts).Distinct(ctx)
+		if err != nil {
+			return err
+		}
+		for _, n := range read {
+			slots = append(slots, size.N*float64(n))
+		}
+	}
+	for part := range d.slots {
+		d.slots[part] = int(min(slots[part], float64(remote[part])))
+		if o.Sampling.Fetch.Kind == rowcache.Massive { // has a size of its own
+			d.slots[part] = len(rowcache.New(o.Sampling.Fetch, d.slots[part], worldOf(p, o, r.steps, part)).Held())
+		}
+	}
+	return nil
+}
+
+// left is what of the host's memory caches may take where the user does not say: half of what is free beside the steps that are sampled ahead.
+func (d *design) left(p *learn.Problem, o *Options) gpu.Bytes {
+	free, _, err := hostmem.Free()
+	if err != nil {
+		return 0
+	}
+	x := newSizing(p, o, d)
+	steps, locked := x.ahead()
+	return max(0, gpu.Bytes(free)-steps.Bound-locked.Bound-x.samplers()-mostKept) / 2
 }

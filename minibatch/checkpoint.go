@@ -1,6 +1,7 @@
 package minibatch
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -33,10 +34,47 @@ func (t saver) checkpoint() error {
 			return err
 		}
 	}
-	if c.State, err = json.Marshal(t.state); err != nil {
+	state := t.state
+	if state.Caches = t.caches(); state.Caches != nil {
+		c.Sections = map[string]checkpoint.Section{}
+	}
+	for part, x := range state.Caches {
+		c.Sections[cacheSection(part)] = bytes.NewReader(x.state)
+	}
+	if c.State, err = json.Marshal(state); err != nil {
 		return err
 	}
 	return checkpoint.Save(t.o.CheckpointDir, c, t.o.CheckpointKeep)
+}
+
+// cacheSection is the name of what a part's cache remembers.
+func cacheSection(part int) string { return fmt.Sprintf("rowcache/%d", part) }
+
+// caches returns the newest snapshot of each part's cache that is not behind the steps done; nil: there are none. Rows are not part of it: they are fetched again.
+func (t saver) caches() []snapshot {
+	var list []snapshot
+	for _, w := range t.workers {
+		if w.fetcher == nil {
+			return nil
+		}
+		x := w.fetcher.snapshots.before((t.state.Epochs*t.roots.steps + t.state.Batch) * w.fetcher.turns)
+		if x == nil {
+			x = t.state.cache(w.index)
+		}
+		if x == nil {
+			return nil
+		}
+		list = append(list, *x)
+	}
+	return list
+}
+
+// cache returns what a part's cache remembered in the run that this one goes on from; nil: nothing.
+func (s *state) cache(part int) *snapshot {
+	if part >= len(s.Caches) {
+		return nil
+	}
+	return &s.Caches[part]
 }
 
 // finite checks some weights or moments.
@@ -89,6 +127,12 @@ func (t saver) take(c *checkpoint.File) error {
 		return fmt.Errorf("%d time steps of %d are dropped", m.Kept, m.most+1)
 	}
 	t.roots.merge(s.Merging)
+	for part := range s.Caches {
+		var err error
+		if s.Caches[part].state, err = readAll(c.Sections[cacheSection(part)]); err != nil {
+			return err
+		}
+	}
 	t.reduce.Resume(c.Step)
 	piece := make([]byte, checkpoint.Piece)
 	var all []section.Place
@@ -110,6 +154,14 @@ func (t saver) take(c *checkpoint.File) error {
 	s.best = t.weights.Clone()
 	_, err := io.ReadFull(c.BestWeights, hostmem.Bytes(s.best.Flat))
 	return err
+}
+
+// readAll reads a section, which may be missing.
+func readAll(s checkpoint.Section) ([]byte, error) {
+	if s == nil {
+		return nil, nil
+	}
+	return io.ReadAll(s)
 }
 
 // momentBytes is the size of the k-th of moments.

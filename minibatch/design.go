@@ -27,6 +27,12 @@ type design struct {
 	memory  int64     // of the host, by sampler; 0: not known
 	chunk   gpu.Bytes // of evaluation, by part
 	reads   int       // columns of sparse features, for input
+
+	// Where rows of other parts are fetched:
+	away  []gpu.Bytes // by part: of a step that was sampled, the most
+	areas []gpu.Bytes // by part: what rows come to
+	slots []int       // by part: of its cache
+	row   int         // bytes of a slot
 }
 
 // probes is how many steps are sampled to see how large they are.
@@ -66,15 +72,19 @@ func newDesign(ctx context.Context, p *learn.Problem, o *Options, r *roots) (des
 		d.extents = append(d.extents, d.seen[i].ample(p.Vertices(), r.units > 1))
 	}
 	d.chunk = newSizing(p, o, &d).chunk(r.steps)
-	return d, nil
+	if o.fetches() {
+		err = d.sizeCaches(ctx, p, o, r)
+	}
+	return d, err
 }
 
 // probe samples some steps of the first epoch. It returns their extents, of all parts, and how many steps they are.
 func (d *design) probe(ctx context.Context, p *learn.Problem, o *Options, r *roots) (all []extent, steps int, err error) {
-	d.seen = make([]extent, r.parts)
+	d.seen, d.away = make([]extent, r.parts), make([]gpu.Bytes, r.parts)
 	s, steps := d.sampler(p), min(probes, r.steps)
 	d.epoch.Steps = steps
 	x := draft{group: new(group)}
+	together := gpu.Bytes(0) // rows that are fetched at once
 	for part := range r.parts {
 		g := d.stageOf(p, o, part)
 		for _, merged := range r.merging.probed() {
@@ -93,6 +103,11 @@ func (d *design) probe(ctx context.Context, p *learn.Problem, o *Options, r *roo
 					x.counts = Counts{Edges: x.stack.Edges}
 					g.count(&x)
 					d.epoch.Add(&x.counts)
+					if x.unit == 0 || g.apart {
+						together = 0
+					}
+					together += x.counts.Bytes.Rows
+					d.away[part] = max(d.away[part], together)
 					all = append(all, e)
 				}
 			}
@@ -132,7 +147,7 @@ func (d *design) stageOf(p *learn.Problem, o *Options, part int) stage {
 		lock = hostmem.LockOptions{Heap: true} // which copies from any memory
 	}
 	return stage{part: part, device: info.Name, p: p, parts: len(o.Devices), scaling: d.scaling, aims: d.aims, sums: d.sums, tables: tables,
-		gathers: info.Kind != gpu.CPU || !allLie(tables), home: o.Part, lock: lock, roots: d.roots, apart: o.Sampling.NoGather}
+		gathers: info.Kind != gpu.CPU || !allLie(tables) || o.fetches(), fetches: o.fetches(), home: o.Part, lock: lock, roots: d.roots, apart: o.Sampling.NoGather}
 }
 
 // allLie reports whether tables are memory that devices can be given the ids of rows of.

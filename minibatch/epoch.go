@@ -23,6 +23,7 @@ type state struct {
 	Partial partial // of them
 	Totals  Totals
 	Merging merging
+	Caches  []snapshot // by part: of the run that this one goes on from; nil: rows were not kept
 	best    *gnn.Weights
 }
 
@@ -122,7 +123,9 @@ func (t *Trainer) run(ctx context.Context, epoch, end int) error {
 	from := t.state.Batch
 	s := &stretch{epoch: epoch, from: from, next: from, end: end, ctx: ctx, until: time.Now().Add(t.looks), scale: t.scale}
 	t.hub.Epoch = epoch
-	t.sample(epoch*t.roots.steps + from)
+	if err := t.sample(epoch*t.roots.steps + from); err != nil {
+		return err
+	}
 	m := meter{t}
 	before := m.usages()
 	start, cpu := m.now(), hostmem.ProcessorTime()

@@ -15,7 +15,9 @@ type feed struct {
 	part  int
 	slots []*slot
 	fill  func(s *sample.Sampler, d *draft, step int) error
-	quit  chan struct{} // closed when nothing more is wanted
+	then  []func(s *slot) error // what is done with a slot behind fill, each by a goroutine of its own, in the order of steps
+	blame func() string         // what else than samplers a step may wait for; "": nothing, and so if nil
+	quit  chan struct{}         // closed when nothing more is wanted
 	done  sync.WaitGroup
 
 	mu        sync.Mutex
@@ -26,11 +28,14 @@ type feed struct {
 
 // slot is one step under way.
 type slot struct {
+	step  int
 	units []draft // in the order in which they are computed
 	group group
+	turns []fetching // where rows of other parts are fetched: for all units at once, or for each
 	err   error
-	full  chan struct{}  // a token: the part may take it
-	free  chan gpu.Event // it may be filled again when that has fired; nil: at once
+	done  []chan struct{} // by feed.then: a token: that may be done with it
+	full  chan struct{}   // a token: the part may take it
+	free  chan gpu.Event  // it may be filled again when that has fired; nil: at once
 }
 
 // newFeed returns the feed of a part with so many slots, and so many units in each. fill makes a draft of a step; it is called by several goroutines, each with a sampler and
@@ -52,6 +57,20 @@ func newFeed(part, slots, units int, fill func(s *sample.Sampler, d *draft, step
 func (f *feed) start(from, end int, samplers []*sample.Sampler) {
 	f.done.Wait()
 	f.next, f.end = from, end
+	for _, s := range f.slots {
+		for len(s.done) < len(f.then) {
+			s.done = append(s.done, make(chan struct{}, 1))
+		}
+	}
+	for k := range f.then {
+		f.done.Add(1)
+		// Owned by the feed: close ends it and waits for it.
+		go func() {
+			defer f.done.Done()
+			for step := from; step < end && f.pass(k, step); step++ {
+			}
+		}()
+	}
 	for _, s := range samplers {
 		f.done.Add(1)
 		// Owned by the feed: close ends it and waits for it.
@@ -76,6 +95,7 @@ func (f *feed) one(s *sample.Sampler) bool {
 			return false
 		}
 	}
+	at.step = step
 	var err error
 	for u := range at.units {
 		if err == nil {
@@ -83,8 +103,33 @@ func (f *feed) one(s *sample.Sampler) bool {
 		}
 	}
 	at.err = err
-	at.full <- struct{}{} // from here on the slot is the part's
+	f.hand(at, 0)
 	return err == nil
+}
+
+// hand gives a slot to who is k-th behind fill: behind all of them it is the part's.
+func (f *feed) hand(s *slot, k int) {
+	if k < len(f.then) {
+		s.done[k] <- struct{}{}
+	} else {
+		s.full <- struct{}{}
+	}
+}
+
+// pass does what is k-th behind fill with a step, and reports whether there may be another one.
+func (f *feed) pass(k, step int) bool {
+	s := f.at(step)
+	select {
+	case <-s.done[k]:
+	case <-f.quit:
+		return false
+	}
+	if s.err == nil {
+		s.err = f.then[k](s)
+	}
+	failed := s.err != nil
+	f.hand(s, k+1)
+	return !failed
 }
 
 // turn returns the next step, its slot, which is the caller's from now on, and the event behind which it may be written; nil: there is no
@@ -111,11 +156,28 @@ func (f *feed) at(step int) *slot { return f.slots[step%len(f.slots)] }
 func (f *feed) take(h *meet.Hub, step int) (*slot, time.Duration) {
 	s := f.at(step)
 	start := time.Now()
-	meet.Receive(h, s.full, f.part, f.part, "its samplers")
+	f.wait(h, s)
 	if s.err != nil {
 		meet.Stop(s.err)
 	}
 	return s, time.Since(start)
+}
+
+// samplersName is what a part waits for whose steps are not drawn.
+const samplersName = "its samplers"
+
+// wait waits for a slot. Where that takes too long, its error says what for.
+func (f *feed) wait(h *meet.Hub, s *slot) {
+	err := meet.Guard(func() { meet.Receive(h, s.full, f.part, f.part, samplersName) })
+	if err == nil {
+		return
+	}
+	if f.blame != nil {
+		if what := f.blame(); what != "" {
+			blamed(err, what)
+		}
+	}
+	meet.Stop(err)
 }
 
 // release lets a slot be filled again when read has fired.

@@ -69,6 +69,32 @@ func stackBytes(e *extent) gpu.Bytes {
 	return gpu.Bytes(n)
 }
 
+// caches returns what it takes to fetch rows of other parts, and to keep some: beside the heap, but for what policies know of steps and vertices.
+func (x *sizing) caches(steps int) []Use {
+	if !x.o.fetches() {
+		return nil
+	}
+	area, cache, ahead, n := Use{Name: "rows of other parts, on their way"}, Use{Name: "row caches"}, Use{Name: "steps that caches look ahead for"}, gpu.Bytes(x.p.Vertices())
+	for part, slots := range x.d.slots {
+		area.Bound += x.d.areas[part] * gpu.Bytes(x.turns()*(x.o.Sampling.Prefetch+1))
+		if slots > 0 {
+			cache.Bound += gpu.Bytes(slots)*gpu.Bytes(x.d.row+2*idBytes) + idBytes*n
+		}
+	}
+	if x.o.Sampling.Fetch.Reach(steps*x.turns()) > 0 {
+		ahead.add(mostKept+x.samplers()/gpu.Bytes(x.o.Sampling.Samplers), mostKept)
+	}
+	return slices.DeleteFunc([]Use{area, cache, ahead}, func(u Use) bool { return u.Bound == 0 })
+}
+
+// turns returns how often a part fetches rows in a step.
+func (x *sizing) turns() int {
+	if x.o.Sampling.NoGather {
+		return x.d.roots.units
+	}
+	return 1
+}
+
 // samplers returns what all samplers take.
 func (x *sizing) samplers() (n gpu.Bytes) {
 	for part := range x.o.Devices {

@@ -68,7 +68,7 @@ func Plan(ctx context.Context, p *learn.Problem, o Options) (*Memory, error) {
 	for part, dev := range o.Devices {
 		m.Parts = append(m.Parts, PartMemory{Device: dev.Info().Name, Budget: dev.Memory().Budget, Uses: append(x.part(part, r.steps), x.evaluation(exact, part))})
 	}
-	m.Host = x.host(r, exact)
+	m.Host = append(x.host(r, exact), x.caches(r.steps)...)
 	share := func(n int64) int64 { return n * int64(r.steps) / int64(max(1, d.epoch.Steps)) }
 	e := &d.epoch
 	m.Edges, m.Requests = share(e.Edges), share(e.Requests)

@@ -76,6 +76,36 @@ type Options struct {
 	OnBest func(epoch int, w *gnn.Weights) error
 }
 
+// ahead returns how many steps are drawn before they are due, at most, where an epoch has so many.
+func (o *Options) ahead(epoch int) int {
+	if o.fetches() {
+		return max(o.Sampling.Prefetch, o.Sampling.Fetch.Reach(epoch))
+	}
+	return o.Sampling.Prefetch
+}
+
+// fetches reports whether rows of other parts have to be fetched: where links lie between the parts, or some are kept. Else they are read as own ones, from where they lie.
+func (o *Options) fetches() bool {
+	return len(o.Devices) > 1 && o.Part != nil && (o.Sampling.Fetch.Kind != rowcache.Demand || Linked(o.Devices))
+}
+
+// Linked reports whether links are emulated between devices.
+func Linked(devices []gpu.Device) bool {
+	return slices.ContainsFunc(devices, func(d gpu.Device) bool {
+		r, ok := d.(gpu.Resident)
+		return ok && r.Linked()
+	})
+}
+
+// DefaultFetch returns how rows of other parts are fetched unless the user says otherwise: with a cache that looks ahead where they cross links; without a cache where they are as near as
+// own ones.
+func DefaultFetch(devices []gpu.Device) rowcache.Rules {
+	if len(devices) > 1 && Linked(devices) {
+		return rowcache.Rules{Kind: rowcache.Planned}
+	}
+	return rowcache.Rules{}
+}
+
 // DefaultFanout returns the fan-outs of a model: 15, 10, 5, 5 and so on, the last one all of the neighbours where their features are summed up once, before
 // the first step: of dense features, and not for GAT.
 func DefaultFanout(c gnn.Config, sparse bool) []int {
@@ -120,13 +150,9 @@ func (o *Options) checkSampling() (errs []error) {
 	}
 	if err := s.Fetch.Validate(); err != nil {
 		errs = append(errs, err)
-	} else if s.Fetch.Kind != rowcache.Demand {
-		bad("fetch %v: rows of other parts are fetched for each step", s.Fetch.Kind)
 	}
 	if err := s.RowCache.check(); err != nil {
 		errs = append(errs, err)
-	} else if s.RowCache.Unit != CacheFree {
-		bad("row cache: rows of other parts are fetched for each step, and none is kept")
 	}
 	return append(errs, s.checkPlace()...)
 }

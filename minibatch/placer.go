@@ -17,7 +17,12 @@ type placer struct{ *Trainer }
 // place puts the parts on their devices.
 func (t placer) place(ctx context.Context) error {
 	for i, dev := range t.o.Devices {
-		w := &worker{index: i, dev: dev, waits: meet.Waits{Hub: t.hub, Part: i, Device: dev.Info().Name}, compute: dev.NewQueue("compute"), prefetch: dev.NewQueue("prefetch")}
+		w := &worker{index: i, dev: dev, waits: meet.Waits{Hub: t.hub, Part: i, Device: dev.Info().Name}, compute: dev.NewQueue("compute")}
+		if r, ok := dev.(gpu.Resident); ok { // where blocks and rows lie with it
+			w.prefetch = r.NewResidentQueue("prefetch")
+		} else {
+			w.prefetch = dev.NewQueue("prefetch")
+		}
 		w.queues = reduce.NewQueues(dev, slices.Index(t.o.Devices, dev) == i)
 		w.reach = t.reach(w)
 		t.workers = append(t.workers, w)
@@ -99,7 +104,15 @@ func (t placer) build(w *worker, division *reduce.Division) error {
 			}
 		}
 	}
-	return nil
+	return t.fetcher(w)
+}
+
+// fetcher has the worker's feed fetch rows of other parts, where they have to be.
+func (t placer) fetcher(w *worker) (err error) {
+	if w.fetcher, err = t.newFetcher(w); w.fetcher != nil {
+		w.feed.then, w.feed.blame = []func(*slot) error{w.fetcher.decide, w.fetcher.collect}, w.fetcher.waits
+	}
+	return err
 }
 
 // evaluator places the evaluation beside training, and has it make ÂX where training reads that.

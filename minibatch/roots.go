@@ -35,6 +35,9 @@ type roots struct {
 	orders  []epochOrder // of as many epochs as may be sampled at the same time, by turns
 }
 
+// mostOrders is how many epochs ahead orders are kept for.
+const mostOrders = 4
+
 // epochOrder is the order of each list in an epoch.
 type epochOrder struct {
 	epoch   int // -1: none yet
@@ -84,7 +87,7 @@ func newRoots(p *learn.Problem, o *Options) *roots {
 			r.units = r.parts
 		}
 	}
-	r.orders = make([]epochOrder, 2+o.Sampling.Prefetch/r.steps)
+	r.orders = make([]epochOrder, 2+min(o.ahead(r.steps)/r.steps, mostOrders))
 	for k := range r.orders {
 		r.orders[k].epoch = -1
 	}

@@ -12,16 +12,18 @@ type table struct {
 	of   *learn.Features // in place of data: sparse, made dense
 }
 
-// gather writes the rows of vertices to dst.
-func (t *table) gather(dst []float32, ids []graph.NodeID) {
-	n := t.cols
+// row writes the row of a vertex to dst.
+func (t *table) row(dst []float32, v graph.NodeID) {
 	if t.of != nil {
-		for i, v := range ids {
-			t.of.Fill(dst[i*n:][:n], v)
-		}
+		t.of.Fill(dst, v)
 		return
 	}
+	copy(dst, t.data[int(v)*t.cols:])
+}
+
+// gather writes the rows of vertices to dst.
+func (t *table) gather(dst []float32, ids []graph.NodeID) {
 	for i, v := range ids {
-		copy(dst[i*n:][:n], t.data[int(v)*n:])
+		t.row(dst[i*t.cols:][:t.cols], v)
 	}
 }

@@ -17,35 +17,46 @@ func (g *stage) laySparse(l *layout, e *extent) {
 	add(l, &l.x.ends, g.p.Features.Cols)
 }
 
-// putSparse writes the sparse features of a draft's vertices, and transposed: each column's entries ascend, so that those of the first layer's own rows, the
-// first ones, come first.
+// putSparse writes the sparse features of a draft's vertices, all of which the part has at hand.
 func (g *stage) putSparse(d *draft, mem []byte) {
-	f, x := &g.p.Features, &d.layout.x
-	begin, indices, values := x.rows.begin.on(mem), x.rows.indices.on(mem), x.rows.values.on(mem)
-	tBegin, tIndices, tValues := x.back.begin.on(mem), x.back.indices.on(mem), x.back.values.on(mem)
-	own, ends := d.layout.layers[0].rows, x.ends.on(mem)
+	g.beginSparse(d)
+	for i, v := range d.stack.IDs {
+		g.seatOwn(d, mem, i, v)
+	}
+	g.spreadSparse(d)
+}
+
+// beginSparse writes where the rows of a draft's sparse features begin.
+func (g *stage) beginSparse(d *draft) {
+	f, begin := &g.p.Features, d.layout.x.rows.begin.on(d.mem.Bytes())
 	at := int64(0)
-	clear(tBegin)
-	clear(ends)
 	for i, v := range d.stack.IDs {
 		begin[i] = at
-		for e := f.Indptr[v]; e < f.Indptr[v+1]; e++ {
-			c := f.Indices[e]
-			indices[at], values[at] = c, f.Data[e]
-			tBegin[c+2]++
-			if i < own {
-				ends[c]++
-			}
-			at++
-		}
+		at += f.Indptr[v+1] - f.Indptr[v]
 	}
 	begin[len(d.stack.IDs)] = at
+}
+
+// spreadSparse writes a draft's sparse features transposed: each column's entries ascend, so that those of the first layer's own rows, the first ones, come first.
+func (g *stage) spreadSparse(d *draft) {
+	f, x, mem := &g.p.Features, &d.layout.x, d.mem.Bytes()
+	begin, indices, values := x.rows.begin.on(mem), x.rows.indices.on(mem), x.rows.values.on(mem)
+	tBegin, tIndices, tValues := x.back.begin.on(mem), x.back.indices.on(mem), x.back.values.on(mem)
+	own, ends, n := d.layout.layers[0].rows, x.ends.on(mem), len(d.stack.IDs)
+	clear(tBegin)
+	clear(ends)
+	for _, c := range indices[:begin[n]] {
+		tBegin[c+2]++
+	}
+	for _, c := range indices[:begin[own]] {
+		ends[c]++
+	}
 	for c := range f.Cols {
 		tBegin[c+2] += tBegin[c+1]
 		ends[c] += tBegin[c+1]
 	}
 	next := tBegin[1:]
-	for i := range d.stack.IDs {
+	for i := range n {
 		for e := begin[i]; e < begin[i+1]; e++ {
 			to := &next[indices[e]]
 			tIndices[*to], tValues[*to] = int32(i), values[e]

@@ -37,8 +37,10 @@ type stage struct {
 	aims    []aim   // by layer
 	sums    bool    // layer 0 reads rows of ÂX
 	tables  []table // dense rows: ÂX, X, or both
-	gathers bool    // they are gathered here; else the device is given their ids
+	gathers bool    // they are gathered on the host; else the device is given their ids
 	apart   bool    // the units of a step fetch their rows apart
+	fetches bool    // they are put behind fill, by fetcher
+	scout   *scout  // has drawn some steps already; nil: nobody has
 	home    []int32 // of every vertex; nil: all are at home
 	lock    hostmem.LockOptions
 	grown   func(what string, was, is gpu.Bytes)
@@ -58,7 +60,9 @@ func (g *stage) fill(s *sample.Sampler, d *draft, step int) error {
 	d.step = step
 	d.dropped = g.roots.dropped(step, d.unit)
 	d.roots = g.roots.of(step, g.part, d.unit, d.roots)
-	s.Draw(&d.stack, uint32(step), d.roots)
+	if g.scout == nil || !g.scout.take(step*g.roots.units+d.unit, &d.stack) {
+		s.Draw(&d.stack, uint32(step), d.roots)
+	}
 	drawn := time.Now()
 	d.counts = Counts{Roots: int64(len(d.roots)), Edges: d.stack.Edges}
 	g.count(d)
@@ -71,7 +75,7 @@ func (g *stage) fill(s *sample.Sampler, d *draft, step int) error {
 	g.put(d, mem)
 	put := time.Now()
 	d.counts.Time.Sample, d.counts.Time.Stage = drawn.Sub(start), put.Sub(drawn)
-	if g.gathers {
+	if g.gathers && !g.fetches {
 		for i := range g.tables {
 			g.tables[i].gather(d.layout.tables[i].on(mem), d.ids())
 		}
@@ -116,7 +120,7 @@ func (g *stage) count(d *draft) {
 			c.Bytes.Rows += entryBytes * gpu.Bytes(sparse.Indptr[v+1]-sparse.Indptr[v])
 		}
 	}
-	c.Bytes.IDs = 4 * gpu.Bytes(c.Rows.Fetched)
+	c.Bytes.IDs = idBytes * gpu.Bytes(c.Rows.Fetched)
 }
 
 // entryBytes is the size of an entry of sparse features: column and value.
@@ -197,7 +201,7 @@ func (g *stage) room(d *draft, l *layout) error {
 	return err
 }
 
-// put writes everything but dense rows.
+// put writes everything but rows that come later.
 func (g *stage) put(d *draft, mem []byte) {
 	l, st := &d.layout, &d.stack
 	copy(l.ids.on(mem), st.IDs)
@@ -220,7 +224,7 @@ func (g *stage) put(d *draft, mem []byte) {
 			g.putBlock(&l.layers[i], a, st, mem)
 		}
 	}
-	if g.sparse() != nil {
+	if g.sparse() != nil && !g.fetches {
 		g.putSparse(d, mem)
 	}
 }

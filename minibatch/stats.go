@@ -29,7 +29,7 @@ type Rows struct {
 
 // Traffic is bytes between parts.
 type Traffic struct {
-	Rows      gpu.Bytes // fetched rows
+	Rows      gpu.Bytes // fetched rows, and prefilled ones
 	IDs       gpu.Bytes // what they are asked for by
 	Gradients gpu.Bytes // gradients and new weights
 	Carried   gpu.Bytes // with Hop: sums of gradients that models bring along
@@ -37,8 +37,9 @@ type Traffic struct {
 
 // Times are sums over parts. Sampling and staging run beside the rest.
 type Times struct {
-	Sample  time.Duration // drawing blocks
-	Fetch   time.Duration // gathering rows whose home is another part; where devices gather rows themselves, Upload has it
+	Sample  time.Duration // drawing blocks; of steps that a policy looks ahead for, what it has to wait for is in Decide
+	Decide  time.Duration // which rows a cache has, which are fetched and kept
+	Fetch   time.Duration // getting rows whose home is another part, over links if there are any; where devices gather rows themselves, Upload has it
 	Stage   time.Duration // putting blocks, and rows that are at home, in the order that devices read
 	Upload  time.Duration // copies to devices
 	Compute time.Duration // of devices, without waits and copies
@@ -51,7 +52,7 @@ type Counts struct {
 	Roots    int64 // over all parts
 	Edges    int64 // sampled, loops that the model adds not counted
 	Rows     Rows
-	Requests int64 // of rows: one for each step, reader and home with rows that the reader needs
+	Requests int64 // of rows: one for each step, reader and home with rows that are fetched, and more where they exceed the area that they come to
 	Bytes    Traffic
 	Time     Times
 	CPU      time.Duration // processor time of this process, everything included
@@ -82,6 +83,7 @@ type Totals struct {
 	Gradients gpu.Usage
 	TrainTime time.Duration
 	EvalTime  time.Duration
+	Refilled  int64 // rows that resumed runs have fetched to fill their caches again; Rows and Bytes do not count them
 }
 
 // Result is the outcome of a run.
@@ -119,6 +121,7 @@ func (c *Counts) Add(d *Counts) {
 	c.Bytes.Gradients += d.Bytes.Gradients
 	c.Bytes.Carried += d.Bytes.Carried
 	c.Time.Sample += d.Time.Sample
+	c.Time.Decide += d.Time.Decide
 	c.Time.Fetch += d.Time.Fetch
 	c.Time.Stage += d.Time.Stage
 	c.Time.Upload += d.Time.Upload

@@ -96,14 +96,18 @@ func (o *Options) samplers() int {
 }
 
 // sample has the samplers of all parts go on with a step, where they have come to an end: that of the run, or that of an epoch behind which the next one's units are
-// decided.
-func (t *Trainer) sample(from int) {
+// decided. Before the first one it fills caches again where the run goes on from another one.
+func (t *Trainer) sample(from int) error {
 	if from < t.fed {
-		return
+		return nil
 	}
+	first := t.fed == 0
 	t.fed = t.o.Epochs * t.roots.steps
 	if t.state.Merging.open() {
 		t.fed = (from/t.roots.steps + 1) * t.roots.steps
+	}
+	if err := t.fetch(from, t.fed, first); err != nil {
+		return err
 	}
 	for _, w := range t.workers {
 		for len(w.samplers) < t.o.Sampling.Samplers {
@@ -111,6 +115,7 @@ func (t *Trainer) sample(from int) {
 		}
 		w.feed.start(from, t.fed, w.samplers)
 	}
+	return nil
 }
 
 // each runs f for every worker, in a goroutine of its own, and waits for all. The first error stops the others' waits; who does not come back some time after it is left
@@ -148,6 +153,9 @@ func (t *Trainer) each(f func(w *worker) error) error {
 func (t *Trainer) Close() error {
 	t.cancel(errors.New("closed"))
 	for _, w := range t.workers {
+		if w.fetcher != nil && w.fetcher.scout != nil {
+			w.fetcher.scout.close()
+		}
 		if w.feed != nil {
 			w.feed.close()
 		}

@@ -11,13 +11,18 @@ type meter struct{ *Trainer }
 
 // usages is what the queues of every part have done.
 type usages struct {
-	all, gradients, carried, compute, prefetch []gpu.Usage
+	all, gradients, carried, compute, prefetch, rows []gpu.Usage
 }
 
 func (t meter) usages() (u usages) {
 	for _, w := range t.workers {
 		u.all, u.gradients, u.carried = append(u.all, w.usage()), append(u.gradients, w.reduction()), append(u.carried, w.carried())
 		u.compute, u.prefetch = append(u.compute, w.compute.Usage()), append(u.prefetch, w.prefetch.Usage())
+		var rows gpu.Usage
+		if w.rows != nil {
+			rows = w.rows.Usage()
+		}
+		u.rows = append(u.rows, rows)
 	}
 	return u
 }
@@ -43,6 +48,7 @@ func (t meter) count(p *partial, before usages) {
 		p.Computed[i] += computed
 		p.Time.Compute += computed
 		p.Time.Upload += upload
+		p.Time.Fetch += now.rows[i].Sub(before.rows[i]).Time[gpu.PhaseTransfer]
 		p.Time.Wait += compute.Time[gpu.PhaseWait]
 	}
 }

@@ -20,9 +20,11 @@ type worker struct {
 	feed  *feed
 	// samplers are the feed's, while it runs.
 	samplers []*sample.Sampler
+	fetcher  *fetcher // nil: rows of other parts are read as own ones
 
 	compute  gpu.Queue // of the model
 	prefetch gpu.Queue // brings steps to the inputs
+	rows     gpu.Queue // brings rows of other parts; nil: they come otherwise
 	queues   reduce.Queues
 	owner    *reduce.Owner
 	reach    []bool   // by part: the device can copy from its device, or is it
@@ -90,6 +92,9 @@ func (w *worker) all() []gpu.Queue {
 	if w.carrier != nil {
 		all = append(all, w.carrier.queue)
 	}
+	if w.rows != nil {
+		all = append(all, w.rows)
+	}
 	return all
 }
 
@@ -147,6 +152,9 @@ func (w *worker) close() bool {
 				s.units[u].close()
 			}
 		}
+	}
+	if w.fetcher != nil {
+		w.fetcher.close()
 	}
 	if w.ws != nil {
 		w.ws.Free()

@@ -1,0 +1,366 @@
+package minibatch
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"capgnn/gpu"
+	"capgnn/graph"
+	"capgnn/hostmem"
+	"capgnn/internal/meet"
+	"capgnn/minibatch/rowcache"
+)
+
+// fetcher brings the rows of other parts to the steps of one part, and keeps some of them. Two goroutines of the part's feed use it, each in the order of steps: decide says
+// which rows the cache has and asks owners for the others, collect waits for those and puts all rows in the order that the device reads. So while a step is
+// collected, rows of later ones are on their way. What is decided and fetched together is a turn: a step, or with Hop and without gathering one of its units.
+//
+// Only collect reads and writes the cache, turn by turn, and a turn's reads before its writes: a slot is written behind the reads of all earlier turns, and a row
+// that a turn brings is in its slot when a later turn reads it. So a row that is on its way to a slot is not asked for twice.
+type fetcher struct {
+	hub     *meet.Hub
+	g       *stage
+	rules   rowcache.Rules
+	service service
+	scout   *scout // nil: the policy does not look ahead
+	turns   int    // of a step
+	slots   int
+	row     int // bytes of a slot
+	arena   *hostmem.Arena
+	cache   *hostmem.Block // slots
+	awaited atomic.Int32   // the owner whose rows are waited for, -1: none
+
+	policy    rowcache.Policy // of decide
+	known     numbers         // of decide
+	keeps     bool            // what a checkpoint needs
+	snapshots snapshots
+}
+
+// fetching is what the units of a slot that fetch together have of other parts.
+type fetching struct {
+	units    []draft
+	ids      []graph.NodeID // rows of other parts that they read, each once
+	first    []int32        // by row: the first of places that it has
+	places   []place
+	decision rowcache.Decision
+	order    []int32 // of decision.Fetch, by home
+	ends     []int   // by part: where its rows end among those
+	done, to int     // of order: rows that have been brought, and those that are asked for
+	requests []request
+	list     []graph.NodeID // of the requests
+	events   []gpu.Event
+	area     *hostmem.Block
+}
+
+// place is where a unit reads a row.
+type place struct {
+	unit, at int32 // the at-th vertex of a unit
+	next     int32 // the next place of the row; -1: there is none
+}
+
+// numbers are those of some vertices in a list.
+type numbers struct {
+	number []int32 // by vertex: its number, if ids says so, too
+}
+
+// add appends a vertex to ids, if it is not in it, and returns its number.
+func (n *numbers) add(ids []graph.NodeID, v graph.NodeID) ([]graph.NodeID, int32) {
+	if int(v) >= len(n.number) {
+		n.number = append(n.number, make([]int32, int(v)+1-len(n.number))...)
+	}
+	if k := n.number[v]; int(k) < len(ids) && ids[k] == v {
+		return ids, k
+	}
+	n.number[v] = int32(len(ids))
+	return append(ids, v), int32(len(ids))
+}
+
+// away reports whether the home of a vertex is another part.
+func (g *stage) away(v graph.NodeID) bool { return int(g.home[v]) != g.part }
+
+// remote lists the rows of other parts that the units read, in the order in which they read them, and where.
+func (x *fetching) remote(g *stage, known *numbers) {
+	x.ids, x.first, x.places = x.ids[:0], x.first[:0], x.places[:0]
+	for u := range x.units {
+		for i, v := range x.units[u].ids() {
+			if !g.away(v) {
+				continue
+			}
+			row := int32(len(x.ids))
+			if len(x.units) == 1 {
+				x.ids = append(x.ids, v)
+			} else {
+				x.ids, row = known.add(x.ids, v)
+			}
+			at := place{int32(u), int32(i), -1}
+			if int(row) < len(x.first) {
+				at.next = x.first[row]
+				x.first[row] = int32(len(x.places))
+			} else {
+				x.first = append(x.first, int32(len(x.places)))
+			}
+			x.places = append(x.places, at)
+		}
+	}
+}
+
+// decide says where each row of a slot comes from, and asks for those that are not here.
+func (f *fetcher) decide(s *slot) error {
+	for k := range s.turns {
+		start, x := time.Now(), &s.turns[k]
+		x.remote(f.g, &f.known)
+		turn := s.step*len(s.turns) + k
+		f.keep(turn)
+		if err := f.choose(turn, x); err != nil {
+			return err
+		}
+		x.sort(f.g)
+		c := f.count(x)
+		x.done, x.to = 0, 0
+		asked := time.Now()
+		f.ask(x)
+		c.Time.Decide, c.Time.Fetch = asked.Sub(start), time.Since(asked)
+	}
+	return f.failed()
+}
+
+// choose has the policy decide on a turn.
+func (f *fetcher) choose(turn int, x *fetching) error {
+	if f.scout != nil {
+		f.scout.decides(turn)
+	}
+	return meet.Guard(func() { f.policy.Decide(rowcache.Step{Number: turn, Rows: x.ids}, &x.decision) })
+}
+
+// sort lists what is fetched by home.
+func (x *fetching) sort(g *stage) {
+	fetch := x.decision.Fetch
+	x.ends = slices.Grow(x.ends[:0], g.parts)[:g.parts]
+	clear(x.ends)
+	for k := range fetch {
+		x.ends[g.home[fetch[k].ID]]++
+	}
+	sum := 0
+	for part, n := range x.ends { // to where parts begin; they end where their last row is put
+		x.ends[part] = sum
+		sum += n
+	}
+	x.order = slices.Grow(x.order[:0], len(fetch))[:len(fetch)]
+	for k := range fetch {
+		end := &x.ends[g.home[fetch[k].ID]]
+		x.order[*end] = int32(k)
+		*end++
+	}
+}
+
+// count counts what was decided, for the first of the units.
+func (f *fetcher) count(x *fetching) *Counts {
+	for u := range x.units {
+		c := &x.units[u].counts
+		c.Rows.Fetched, c.Requests, c.Bytes = 0, 0, Traffic{}
+	}
+	c := &x.units[0].counts
+	for k := range x.decision.Fetch {
+		row := &x.decision.Fetch[k]
+		if row.Row < 0 {
+			c.Rows.Prefilled++
+		} else {
+			c.Rows.Fetched++
+		}
+		c.Bytes.Rows += gpu.Bytes(f.g.rowSize(row.ID))
+	}
+	c.Bytes.IDs = idBytes * gpu.Bytes(len(x.decision.Fetch))
+	c.Rows.Hit = int64(len(x.ids)) - c.Rows.Fetched
+	c.Rows.Evicted = int64(x.decision.Evicted)
+	for from := 0; from < len(x.order); {
+		to := f.round(x, from)
+		from, c.Requests = to, c.Requests+int64(f.owners(x, from, to))
+	}
+	return c
+}
+
+// round returns where the rows end that are fetched together, from some on: as many as the area has room for.
+func (f *fetcher) round(x *fetching, from int) (to int) {
+	left := len(x.area.Bytes())
+	for to = from; to < len(x.order); to++ {
+		if left -= f.g.rowSize(x.fetched(to).ID); left < 0 {
+			break
+		}
+	}
+	return to
+}
+
+// fetched returns the k-th row that is fetched, by home.
+func (x *fetching) fetched(k int) *rowcache.Fetched { return &x.decision.Fetch[x.order[k]] }
+
+// owners returns how many parts are asked for some of the rows.
+func (f *fetcher) owners(x *fetching, from, to int) (n int) {
+	last := int32(-1)
+	for k := from; k < to; k++ {
+		if home := f.g.home[x.fetched(k).ID]; home != last {
+			last = home
+			n++
+		}
+	}
+	return n
+}
+
+// ask asks for the next round of rows, if there are any: one request of each owner.
+func (f *fetcher) ask(x *fetching) {
+	x.to = f.round(x, x.done)
+	x.requests, x.list = x.requests[:0], slices.Grow(x.list[:0], x.to-x.done)
+	area := x.area.Bytes()
+	for k := x.done; k < x.to; k++ {
+		id := x.fetched(k).ID
+		owner, size := int(f.g.home[id]), f.g.rowSize(id)
+		if n := len(x.requests); n == 0 || x.requests[n-1].owner != owner {
+			x.requests = append(x.requests, request{owner: owner, ids: x.list[len(x.list):], area: area[:0]})
+		}
+		r := &x.requests[len(x.requests)-1]
+		x.list = append(x.list, id)
+		r.ids, r.area, area = r.ids[:len(r.ids)+1], r.area[:len(r.area)+size], area[size:]
+	}
+	if len(x.requests) > 0 {
+		x.events = f.service.ask(x.requests)
+	}
+}
+
+// collect puts the rows of a slot in the order that the device reads, those that are fetched when they have come, and into the cache what is kept of them.
+func (f *fetcher) collect(s *slot) error {
+	for k := range s.turns {
+		if err := f.bring(&s.turns[k]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bring is collect of the units that fetch together.
+func (f *fetcher) bring(x *fetching) error {
+	start, waited, sparse := time.Now(), time.Duration(0), f.g.sparse() != nil
+	for u := range x.units {
+		if sparse {
+			f.g.beginSparse(&x.units[u])
+		}
+		f.seatOwn(&x.units[u])
+	}
+	f.seatHits(x)
+	for x.done < len(x.order) {
+		began := time.Now()
+		if err := f.await(x); err != nil {
+			return err
+		}
+		waited += time.Since(began)
+		f.land(x)
+		if x.done = x.to; x.done < len(x.order) {
+			f.ask(x)
+		}
+	}
+	for u := range x.units {
+		if sparse {
+			f.g.spreadSparse(&x.units[u])
+		}
+	}
+	x.units[0].counts.Time.Stage += time.Since(start) - waited
+	return nil
+}
+
+// seatOwn seats the rows that are at home.
+func (f *fetcher) seatOwn(d *draft) {
+	mem := d.mem.Bytes()
+	for i, v := range d.ids() {
+		if !f.g.away(v) {
+			f.g.seatOwn(d, mem, i, v)
+		}
+	}
+}
+
+// seatHits seats the rows that the cache has had since before the turn.
+func (f *fetcher) seatHits(x *fetching) {
+	for row, slot := range x.decision.From {
+		if slot >= 0 {
+			f.seat(x, int32(row), f.slot(slot)[:f.g.rowSize(x.ids[row])])
+		}
+	}
+}
+
+// seat puts a row wherever units read it.
+func (f *fetcher) seat(x *fetching, row int32, packed []byte) {
+	for k := x.first[row]; k >= 0; k = x.places[k].next {
+		p := &x.places[k]
+		d := &x.units[p.unit]
+		f.g.seat(d, d.mem.Bytes(), int(p.at), packed)
+	}
+}
+
+// slot is where the cache keeps a row.
+func (f *fetcher) slot(k int32) []byte { return f.cache.Bytes()[int(k)*f.row:][:f.row] }
+
+// land seats the rows of the round that has come, and keeps what is to be kept.
+func (f *fetcher) land(x *fetching) {
+	area := x.area.Bytes()
+	for k := x.done; k < x.to; k++ {
+		r := x.fetched(k)
+		size := f.g.rowSize(r.ID)
+		if r.Row >= 0 {
+			f.seat(x, r.Row, area[:size])
+		}
+		if r.Slot >= 0 {
+			copy(f.slot(r.Slot), area[:size])
+		}
+		area = area[size:]
+	}
+}
+
+// await waits until the rows of the round under way are in the area.
+func (f *fetcher) await(x *fetching) error {
+	for i, r := range x.requests {
+		f.awaited.Store(int32(r.owner))
+		err := meet.Guard(func() { meet.Receive(f.hub, x.events[i].Done(), f.g.part, r.owner, "rows") })
+		if err != nil {
+			blamed(err, rowsOf(r.owner))
+			return err
+		}
+		if err := f.failed(); err != nil {
+			return err
+		}
+	}
+	f.awaited.Store(-1) // not behind an error: who waits for the step may give up at the same time, and ask why
+	return nil
+}
+
+// failed returns what went wrong with rows that were asked for.
+func (f *fetcher) failed() error {
+	if err := f.service.fault(); err != nil {
+		return fmt.Errorf("part %d: fetch rows of other parts: %w", f.g.part, err)
+	}
+	return nil
+}
+
+// waits returns what the fetcher waits for, "" if for nothing.
+func (f *fetcher) waits() string {
+	if owner := f.awaited.Load(); owner >= 0 {
+		return rowsOf(int(owner))
+	}
+	return ""
+}
+
+// rowsOf is what a part waits for that has asked another one for rows.
+func rowsOf(owner int) string { return fmt.Sprintf("part %d: rows", owner) }
+
+// blamed says in the error of a part that has waited too long, or that another part has ended the run, what it was waiting for. Who answers for rows is not what trains at
+// their owner: so nobody is to look for what that waits for.
+func blamed(err error, what string) {
+	late, echo := new(meet.Late), new(meet.Echo)
+	if errors.As(err, &echo) {
+		late = echo.Wait
+	} else if !errors.As(err, &late) {
+		late = nil
+	}
+	if late != nil {
+		late.For, late.What = late.Part, what
+	}
+}

@@ -1,0 +1,204 @@
+package minibatch
+
+import (
+	"sync"
+
+	"capgnn/gpu"
+	"capgnn/graph"
+	"capgnn/hostmem"
+	"capgnn/internal/learn"
+	"capgnn/minibatch/rowcache"
+)
+
+// snapshotEvery is how many turns lie between two snapshots of a policy: a run that is resumed decides those since the last one again.
+const snapshotEvery = 64
+
+// snapshot is a policy before a turn.
+type snapshot struct {
+	Turn  int
+	Slots int
+	Rules rowcache.Rules
+	state []byte // of rowcache.Policy.Save
+}
+
+// snapshots are the newest ones of a policy. They are safe for use by several goroutines.
+type snapshots struct {
+	ahead int // how many turns at most are decided and not done
+	mu    sync.Mutex
+	list  []snapshot // ascending
+}
+
+// add adds a newer one, and drops those that no run needs to go on from.
+func (s *snapshots) add(x snapshot) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.list = append(s.list, x)
+	for len(s.list) > 1 && s.list[1].Turn <= x.Turn-s.ahead {
+		s.list = s.list[1:]
+	}
+}
+
+// due reports whether a turn is long enough behind the newest one.
+func (s *snapshots) due(turn int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := len(s.list)
+	return n == 0 || turn-s.list[n-1].Turn >= snapshotEvery
+}
+
+// before returns the newest one that is not behind a turn; nil: there is none.
+func (s *snapshots) before(turn int) (best *snapshot) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.list {
+		if s.list[i].Turn <= turn {
+			best = &s.list[i]
+		}
+	}
+	return best
+}
+
+// newFetcher returns what fetches rows for a worker, whose stage and feed it has; nil: there is nothing to fetch.
+func (t *Trainer) newFetcher(w *worker) (*fetcher, error) {
+	if !t.o.fetches() {
+		return nil, nil
+	}
+	g := &w.stage
+	near := &neighbours{g: g, devices: t.o.Devices}
+	if r, ok := w.dev.(gpu.Resident); ok {
+		near.queue = r.NewResidentQueue("rows")
+		w.rows = near.queue
+	}
+	f := &fetcher{hub: t.hub, g: g, rules: t.o.Sampling.Fetch, service: near, slots: t.design.slots[w.index], row: t.design.row,
+		arena: hostmem.NewArena(g.device, 0), turns: 1, keeps: t.o.CheckpointDir != ""}
+	if g.apart {
+		f.turns = g.roots.units
+	}
+	f.snapshots.ahead = 2 * len(w.feed.slots) * f.turns
+	f.awaited.Store(-1)
+	if f.rules.Reach(t.roots.steps*f.turns) > 0 {
+		f.scout = newScout(g, t.design.sampler(t.p), f.turns, mostKept/gpu.Bytes(len(t.o.Devices)))
+		g.scout = f.scout
+	}
+	for _, s := range w.feed.slots {
+		s.turns = make([]fetching, f.turns)
+		for k := range s.turns {
+			x := &s.turns[k]
+			if x.units = s.units; f.turns > 1 {
+				x.units = s.units[k : k+1]
+			}
+			var err error
+			if x.area, err = f.arena.Alloc(int64(t.design.areas[w.index]), "rows of other parts"); err != nil {
+				return f, err
+			}
+		}
+	}
+	return f, f.room()
+}
+
+// room gives the cache its memory.
+func (f *fetcher) room() (err error) {
+	f.cache, err = f.arena.Alloc(int64(f.slots)*int64(f.row), "row cache")
+	return err
+}
+
+// worldOf returns what a part's policy may know, but for the turns ahead.
+func worldOf(p *learn.Problem, o *Options, epoch, part int) rowcache.World {
+	w := rowcache.World{Vertices: p.Vertices(), Steps: epoch}
+	if o.Sampling.Fetch.Kind == rowcache.Massive {
+		w.Halo = rowcache.Halo(p.Graph, o.Part, int32(part))
+		w.Degree = func(v graph.NodeID) int { return len(p.Graph.Row(int(v))) }
+	}
+	return w
+}
+
+// fetch makes the fetchers of all parts ready for the steps from..end-1, and at first fills their caches again where the run goes on from another one.
+func (t *Trainer) fetch(from, end int, first bool) error {
+	refilled := make([]int64, len(t.workers))
+	err := t.each(func(w *worker) (err error) {
+		f := w.fetcher
+		if f == nil {
+			return nil
+		}
+		if first {
+			refilled[w.index], err = f.begin(t, from*f.turns, end*f.turns, t.state.cache(w.index))
+		} else if f.scout != nil {
+			f.scout.extend(end * f.turns)
+		}
+		return err
+	})
+	for _, n := range refilled {
+		t.state.Totals.Refilled += n
+	}
+	return err
+}
+
+// begin makes the fetcher ready for the turns from..end-1. saved is of the run that this one goes on from; nil: there is none.
+func (f *fetcher) begin(t *Trainer, from, end int, saved *snapshot) (refilled int64, err error) {
+	if saved != nil && t.o.Sampling.RowCache.Unit == CacheFree && saved.Slots != f.slots {
+		f.cache.Free()
+		f.slots = saved.Slots
+		if err := f.room(); err != nil {
+			return 0, err
+		}
+	}
+	if saved != nil && (saved.Slots != f.slots || saved.Rules != f.rules || saved.Turn > from) {
+		t.o.Log.Info("row cache begins empty: it was set otherwise", "part", f.g.part)
+		saved = nil
+	}
+	first := from
+	if saved != nil {
+		first = saved.Turn
+	}
+	world := worldOf(t.p, &t.o, t.roots.steps*f.turns, f.g.part)
+	if f.scout != nil {
+		f.scout.start(first, end)
+		world.Ahead = func(turn int) ([]graph.NodeID, bool) { return f.scout.ahead(f.hub, turn) }
+	}
+	f.policy = rowcache.New(f.rules, f.slots, world)
+	if saved == nil {
+		return 0, nil
+	}
+	if err := f.policy.Restore(saved.state); err != nil {
+		return 0, err
+	}
+	return f.catchUp(t, first, from)
+}
+
+// catchUp decides some turns again, and fetches the rows that the cache has behind them.
+func (f *fetcher) catchUp(t *Trainer, first, from int) (refilled int64, err error) {
+	again := newScout(f.g, t.design.sampler(t.p), f.turns, 0)
+	var x fetching
+	for turn := first; turn < from; turn++ {
+		x.ids = again.list(turn, x.ids[:0], nil)
+		if err := f.choose(turn, &x); err != nil {
+			return 0, err
+		}
+	}
+	x = fetching{area: t.workers[f.g.part].feed.slots[0].turns[0].area}
+	for slot, id := range f.policy.Held() {
+		if id >= 0 {
+			x.decision.Fetch = append(x.decision.Fetch, rowcache.Fetched{ID: id, Slot: int32(slot), Row: -1})
+		}
+	}
+	x.sort(f.g)
+	for x.done < len(x.order) {
+		f.ask(&x)
+		if err := f.await(&x); err != nil {
+			return 0, err
+		}
+		f.land(&x)
+		x.done = x.to
+	}
+	return int64(len(x.order)), nil
+}
+
+// keep takes a snapshot before a turn, where one is due.
+func (f *fetcher) keep(turn int) {
+	if f.keeps && f.slots > 0 && f.snapshots.due(turn) {
+		f.snapshots.add(snapshot{turn, f.slots, f.rules, f.policy.Save()})
+	}
+}
+
+// close gives memory up. Its goroutines are the feed's, and have ended.
+func (f *fetcher) close() { f.arena.Close() }

@@ -1,0 +1,75 @@
+package minibatch
+
+import (
+	"capgnn/graph"
+	"capgnn/hostmem"
+)
+
+// A packed row is all that a step reads of a vertex, as it lies in requests and caches: its row of every table, one behind the other; of sparse features the
+// columns and then the values of its entries.
+
+// rowSize returns the bytes of a vertex's packed row.
+func (g *stage) rowSize(v graph.NodeID) int {
+	if f := g.sparse(); f != nil {
+		return entryBytes * int(f.Indptr[v+1]-f.Indptr[v])
+	}
+	return int(g.rowBytes())
+}
+
+// largestRow returns the bytes of the largest packed row, at least those of a number.
+func (g *stage) largestRow() int {
+	n := max(int(g.rowBytes()), entryBytes)
+	if f := g.sparse(); f != nil {
+		for v := range len(f.Indptr) - 1 {
+			n = max(n, entryBytes*int(f.Indptr[v+1]-f.Indptr[v]))
+		}
+	}
+	return n
+}
+
+// packRow writes a vertex's packed row to dst, and returns its size.
+func (g *stage) packRow(dst []byte, v graph.NodeID) (n int) {
+	if f := g.sparse(); f != nil {
+		lo, hi := f.Indptr[v], f.Indptr[v+1]
+		n = copy(dst, hostmem.Bytes(f.Indices[lo:hi]))
+		return n + copy(dst[n:], hostmem.Bytes(f.Data[lo:hi]))
+	}
+	for i := range g.tables {
+		t := &g.tables[i]
+		t.row(hostmem.Of[float32](dst[n:][:4*t.cols]), v)
+		n += 4 * t.cols
+	}
+	return n
+}
+
+// seat writes a packed row to where the step reads that of its i-th vertex.
+func (g *stage) seat(d *draft, mem []byte, i int, row []byte) {
+	l := &d.layout
+	if g.sparse() == nil {
+		for k := range g.tables {
+			n := 4 * g.tables[k].cols
+			copy(mem[int(l.tables[k].at)+i*n:][:n], row)
+			row = row[n:]
+		}
+		return
+	}
+	begin, half := l.x.rows.begin.on(mem)[i], len(row)/2
+	copy(mem[int64(l.x.rows.indices.at)+4*begin:], row[:half])
+	copy(mem[int64(l.x.rows.values.at)+4*begin:], row[half:])
+}
+
+// seatOwn is seat of the i-th vertex's row as the part has it itself.
+func (g *stage) seatOwn(d *draft, mem []byte, i int, v graph.NodeID) {
+	l := &d.layout
+	if f := g.sparse(); f != nil {
+		begin := l.x.rows.begin.on(mem)[i]
+		lo, hi := f.Indptr[v], f.Indptr[v+1]
+		copy(l.x.rows.indices.on(mem)[begin:], f.Indices[lo:hi])
+		copy(l.x.rows.values.on(mem)[begin:], f.Data[lo:hi])
+		return
+	}
+	for k := range g.tables {
+		t := &g.tables[k]
+		t.row(l.tables[k].on(mem)[i*t.cols:][:t.cols], v)
+	}
+}
