@@ -13,6 +13,7 @@ import (
 	"capgnn/gpu/host"
 	"capgnn/graph"
 	"capgnn/internal/meet"
+	"capgnn/minibatch/rowcache"
 )
 
 // schedule writes what each part computes in each time step: model, colon, roots.
@@ -265,34 +266,37 @@ func TestCarriedBytes(t *testing.T) {
 	}
 }
 
-// A run that measures which time steps to drop is repeated to the bit by one that is told, and by one that is interrupted and goes on; its weights are
-// in the checkpoint with the outcome.
+// A run that measures which time steps to drop, and is interrupted meanwhile, is repeated to the bit by one that is told, however rows of other parts come.
 func TestMeasuredMerging(t *testing.T) {
 	p, m := task{}.make(t, gnn.SAGE)
-	o := small(m, devices(t, 3, host.Spec{}), homes(p.Vertices(), 3))
-	o.Sampling.Place, o.Epochs = Hop, 6
-	o.CheckpointDir, o.CheckpointSteps, o.Resume, o.Identity = t.TempDir(), 2, true, "id"
-	var steps []int
-	o.OnEpoch = func(e EpochStats) error { steps = append(steps, e.TimeSteps); return nil }
-	var want *Result
-	for at := 3; ; at += 7 {
-		tr, err := New(t.Context(), p, o)
-		if err != nil {
-			t.Fatal(err)
+	for _, rules := range []rowcache.Rules{{}, {Kind: rowcache.Planned, Lookahead: rowcache.All}, {Kind: rowcache.Rapid}, {Kind: rowcache.Massive, Delta: 4}} {
+		o := small(m, devices(t, 3, linked), homes(p.Vertices(), 3))
+		o.Sampling.Place, o.Sampling.Fetch, o.Epochs = Hop, rules, 6
+		o.CheckpointDir, o.CheckpointSteps, o.Resume, o.Identity = t.TempDir(), 2, true, "id"
+		var steps []int
+		o.OnEpoch = func(e EpochStats) error { steps = append(steps, e.TimeSteps); return nil }
+		var want *Result
+		for at := 3; ; at += 7 {
+			tr, err := New(t.Context(), p, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want = interrupted(t, tr, &o, &at)
+			tr.Close()
+			if want.Stopped == "" {
+				break
+			}
 		}
-		want = interrupted(t, tr, &o, &at)
-		tr.Close()
-		if want.Stopped == "" {
-			break
+		if want.Merged == nil {
+			t.Fatal("the run does not say what it merged")
 		}
-	}
-	if want.Merged == nil {
-		t.Fatal("the run does not say what it merged")
-	}
-	measured := steps
-	steps = nil
-	o.Resume, o.CheckpointDir, o.CheckpointSteps, o.Sampling.Merged = false, "", 0, want.Merged
-	if got := trained(t, p, o); got.WeightsSHA != want.WeightsSHA || !reflect.DeepEqual(steps, measured) {
-		t.Errorf("%v time steps by measurement, %v when they are repeated; equal bits %t", measured, steps, got.WeightsSHA == want.WeightsSHA)
+		measured := steps
+		steps = nil
+		o.Resume, o.CheckpointDir, o.CheckpointSteps, o.Sampling.Merged, o.Sampling.Fetch = false, "", 0, want.Merged, rowcache.Rules{}
+		got := trained(t, p, o)
+		if got.WeightsSHA != want.WeightsSHA || !reflect.DeepEqual(steps, measured) || got.Rows.Read != want.Rows.Read {
+			t.Errorf("%+v: %v time steps and %d rows by measurement, %v and %d when they are repeated; equal bits %t", rules, measured, want.Rows.Read, steps, got.Rows.Read,
+				got.WeightsSHA == want.WeightsSHA)
+		}
 	}
 }
