@@ -23,6 +23,7 @@ type design struct {
 	extents []extent // by part, with slack
 	seen    []extent // by part, the largest
 	epoch   Counts   // of the steps that were sampled
+	work    []Counts // the same by part
 	roots   *roots
 	memory  int64     // of the host, by sampler; 0: not known
 	chunk   gpu.Bytes // of evaluation, by part
@@ -80,7 +81,7 @@ func newDesign(ctx context.Context, p *learn.Problem, o *Options, r *roots) (des
 
 // probe samples some steps of the first epoch. It returns their extents, of all parts, and how many steps they are.
 func (d *design) probe(ctx context.Context, p *learn.Problem, o *Options, r *roots) (all []extent, steps int, err error) {
-	d.seen, d.away = make([]extent, r.parts), make([]gpu.Bytes, r.parts)
+	d.seen, d.work, d.away = make([]extent, r.parts), make([]Counts, r.parts), make([]gpu.Bytes, r.parts)
 	s, steps := d.sampler(p), min(probes, r.steps)
 	d.epoch.Steps = steps
 	x := draft{group: new(group)}
@@ -102,7 +103,9 @@ func (d *design) probe(ctx context.Context, p *learn.Problem, o *Options, r *roo
 				if merged == r.merging.Kept {
 					x.counts = Counts{Edges: x.stack.Edges}
 					g.count(&x)
+					x.counts.Roots = int64(len(x.roots))
 					d.epoch.Add(&x.counts)
+					d.work[part].Add(&x.counts)
 					if x.unit == 0 || g.apart {
 						together = 0
 					}
@@ -118,6 +121,12 @@ func (d *design) probe(ctx context.Context, p *learn.Problem, o *Options, r *roo
 		}
 	}
 	return all, steps, nil
+}
+
+// share returns a part's share of the roots and of the rows of the steps that were sampled.
+func (d *design) share(part int) Share {
+	work, all := &d.work[part], &d.epoch
+	return Share{float64(work.Roots) / float64(max(1, all.Roots)), float64(work.Rows.Read) / float64(max(1, all.Rows.Read))}
 }
 
 // sampler returns a new sampler.

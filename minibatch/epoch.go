@@ -34,6 +34,7 @@ type partial struct {
 	Train     time.Duration
 	Parts     []gpu.Usage
 	Computed  []time.Duration // by part
+	Work      []Counts        // by part; those of older checkpoints lack it
 	Gradients gpu.Usage
 	Carried   gpu.Usage
 }

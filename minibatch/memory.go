@@ -31,7 +31,11 @@ type PartMemory struct {
 	Device string
 	Budget gpu.Bytes // of the device, which its parts share
 	Uses   []Use
+	Share  Share // of an epoch, by the steps that were sampled
 }
+
+// Share is which part of an epoch's roots a part computes, and of the rows that are read it reads; 0 to 1.
+type Share struct{ Roots, Rows float64 }
 
 // Use is memory for one purpose.
 type Use struct {
@@ -66,7 +70,7 @@ func Plan(ctx context.Context, p *learn.Problem, o Options) (*Memory, error) {
 	m := &Memory{Steps: r.steps}
 	x := newSizing(p, &o, &d)
 	for part, dev := range o.Devices {
-		m.Parts = append(m.Parts, PartMemory{Device: dev.Info().Name, Budget: dev.Memory().Budget, Uses: append(x.part(part, r.steps), x.evaluation(exact, part))})
+		m.Parts = append(m.Parts, PartMemory{Device: dev.Info().Name, Budget: dev.Memory().Budget, Uses: append(x.part(part, r.steps), x.evaluation(exact, part)), Share: d.share(part)})
 	}
 	m.Host = append(x.host(r, exact), x.caches(r.steps)...)
 	share := func(n int64) int64 { return n * int64(r.steps) / int64(max(1, d.epoch.Steps)) }

@@ -186,3 +186,31 @@ func TestEveryRootOnce(t *testing.T) {
 		}
 	}
 }
+
+// What parts did adds up to what the run did, and the plan knows their shares.
+func TestWorkOfParts(t *testing.T) {
+	p, m := task{}.make(t, gnn.SAGE)
+	for _, place := range []Place{Batch, Home, Hop} {
+		o := small(m, devices(t, 3, host.Spec{}), homes(p.Vertices(), 3))
+		o.Sampling.Place, o.Epochs = place, 1
+		plan, err := Plan(t.Context(), p, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var e EpochStats
+		o.OnEpoch = func(s EpochStats) error { e = s; return nil }
+		trained(t, p, o)
+		var sum Counts
+		for part := range e.Work {
+			w := &e.Work[part]
+			sum.Add(w)
+			want := Share{float64(w.Roots) / float64(e.Roots), float64(w.Rows.Read) / float64(e.Rows.Read)}
+			if got := plan.Parts[part].Share; e.Steps > probes || got != want {
+				t.Errorf("%v, part %d of %d steps: planned %+v, want %+v", place, part, e.Steps, got, want)
+			}
+		}
+		if want := e.Counts; len(e.Work) != 3 || sum.Roots != want.Roots || sum.Edges != want.Edges || sum.Rows != want.Rows || sum.Requests != want.Requests || sum.Time != want.Time {
+			t.Errorf("%v: parts did %+v, the run %+v", place, sum, want)
+		}
+	}
+}

@@ -70,6 +70,7 @@ type EpochStats struct {
 	Counts
 	Usage gpu.Usage   // of devices, summed over parts, training only
 	Parts []gpu.Usage // the same by part
+	Work  []Counts    // what of Counts each part did, but for Steps, CPU and what gradients take
 	// Gradients is what of Usage gradients and new weights take between devices, and their sums and the steps.
 	Gradients gpu.Usage
 	Slowest   int // the part whose device computed longest

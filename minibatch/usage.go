@@ -33,8 +33,11 @@ func (t meter) count(p *partial, before usages) {
 	if p.Parts == nil {
 		p.Parts, p.Computed = make([]gpu.Usage, len(t.workers)), make([]time.Duration, len(t.workers))
 	}
+	if p.Work == nil {
+		p.Work = make([]Counts, len(t.workers))
+	}
 	for i, w := range t.workers {
-		p.Add(&w.counts)
+		work := w.counts
 		p.Parts[i] = p.Parts[i].Add(now.all[i].Sub(before.all[i]))
 		p.Gradients = p.Gradients.Add(now.gradients[i].Sub(before.gradients[i]))
 		p.Carried = p.Carried.Add(now.carried[i].Sub(before.carried[i]))
@@ -46,16 +49,18 @@ func (t meter) count(p *partial, before usages) {
 			}
 		}
 		p.Computed[i] += computed
-		p.Time.Compute += computed
-		p.Time.Upload += upload
-		p.Time.Fetch += now.rows[i].Sub(before.rows[i]).Time[gpu.PhaseTransfer]
-		p.Time.Wait += compute.Time[gpu.PhaseWait]
+		work.Time.Compute += computed
+		work.Time.Upload += upload
+		work.Time.Fetch += now.rows[i].Sub(before.rows[i]).Time[gpu.PhaseTransfer]
+		work.Time.Wait += compute.Time[gpu.PhaseWait]
+		p.Add(&work)
+		p.Work[i].Add(&work)
 	}
 }
 
 // report makes e that of an epoch that is over.
 func (p *partial) report(epoch int, e *EpochStats) {
-	e.Epoch, e.Counts, e.Train, e.Parts, e.Gradients = epoch, p.Counts, p.Train, p.Parts, p.Gradients
+	e.Epoch, e.Counts, e.Train, e.Parts, e.Work, e.Gradients = epoch, p.Counts, p.Train, p.Parts, p.Work, p.Gradients
 	e.Bytes.Gradients, e.Bytes.Carried = between(p.Gradients), between(p.Carried)
 	e.Loss = float64(p.Loss) / float64(max(1, p.Roots))
 	for i, u := range p.Parts {
