@@ -37,8 +37,16 @@ type Epoch struct {
 	TimeS       map[string]float64 `json:"time_s"`
 	CPUS        float64            `json:"cpu_s"`
 	SlowestPart int                `json:"slowest_part"`
+	PartWork    []PartWork         `json:"part_work"` // the same by part; nil: there is one, or there are many, or the run is of an older version
 	// Pairs is what ranks sent each other; nil: there was one process, or there were many ranks.
 	Pairs []Pair `json:"pairs"`
+}
+
+// PartWork is what one part did in the steps of an epoch.
+type PartWork struct {
+	Roots float64            `json:"roots"`
+	Rows  map[string]float64 `json:"rows"`
+	TimeS map[string]float64 `json:"time_s"`
 }
 
 // Pair is what one rank sent another.

@@ -5,19 +5,20 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 )
 
 // stages are what becomes of a step of sampled training, in order.
 var stages = []kind{
-	{"sample", "sampling", 2}, {"fetch", "fetching rows of other parts", 3}, {"stage", "putting rows in order", 1},
+	{"sample", "sampling", 2}, {"decide", "deciding what is kept", 6}, {"fetch", "fetching rows of other parts", 3}, {"stage", "putting rows in order", 1},
 	{"upload", "upload", 5}, {"compute", "computing", 0}, {"wait", "waiting", 4},
 }
 
-// homes are where the rows that steps read come from.
-var homes = []kind{{"local", "of the part itself", 0}, {"fetched", "of other parts", 1}}
+// sources are where the rows that steps read come from.
+var sources = []kind{{"local", "of the part itself", 0}, {"hit", "of other parts, in its cache", 2}, {"fetched", "fetched from other parts", 1}}
 
 // fetches are the bytes that go from part to part in sampled training.
-var fetches = []kind{{"rows", "rows", 0}, {"ids", "what they are asked for by", 3}, {"gradients", "gradients and weights", 1}}
+var fetches = []kind{{"rows", "rows", 0}, {"ids", "what they are asked for by", 3}, {"gradients", "gradients and weights", 1}, {"carried", "gradients that models bring along", 6}}
 
 // sampled reports whether the run trained on samples.
 func (r *Run) sampled() bool {
@@ -29,7 +30,7 @@ func (r *Run) sampledSection() (section, bool) {
 	if !r.sampled() {
 		return section{}, false
 	}
-	return sectionOf("Sampling", "", r.stageBars(), r.edgeRateChart(), r.rowsChart(), r.fetchChart(), r.slowestFacts())
+	return sectionOf("Sampling", "", r.stageBars(), r.edgeRateChart(), r.rowsChart(), r.sourceBars(), r.fetchChart(), r.slowestFacts())
 }
 
 // meanOf returns the mean over the epochs that have steps.
@@ -46,14 +47,56 @@ func (r *Run) meanOf(of func(*Epoch) float64) float64 {
 	return sum / float64(n)
 }
 
+// byPart returns what each part has in a mean epoch; nil where it is not known.
+func (r *Run) byPart(of func(*PartWork) map[string]float64) (labels []string, rows []map[string]float64) {
+	parts, counted := 0, 0.0
+	for i := range r.Epochs {
+		parts = max(parts, len(r.Epochs[i].PartWork))
+	}
+	if parts < 2 || parts > maxPartBars {
+		return nil, nil
+	}
+	for p := range parts {
+		labels, rows = append(labels, r.deviceOf(p)), append(rows, map[string]float64{})
+	}
+	for i := range r.Epochs {
+		work := r.Epochs[i].PartWork
+		if len(work) != parts {
+			continue
+		}
+		counted++
+		for p := range work {
+			for key, x := range of(&work[p]) {
+				rows[p][key] += x
+			}
+		}
+	}
+	for _, row := range rows {
+		for key := range row {
+			row[key] /= counted
+		}
+	}
+	return labels, rows
+}
+
 // stageBars draws where the time of a mean epoch went.
 func (r *Run) stageBars() *bars {
-	row := map[string]float64{}
-	for _, k := range stages {
-		row[k.key] = r.meanOf(func(e *Epoch) float64 { return e.TimeS[k.key] })
+	b := bars{ID: "stages", Title: "What a mean epoch is made of", Note: "Sampling, deciding, fetching and putting rows in order run beside the rest, so the pieces may be more than the epoch."}
+	labels, rows := r.byPart(func(w *PartWork) map[string]float64 { return w.TimeS })
+	if rows == nil {
+		row := map[string]float64{}
+		for _, k := range stages {
+			row[k.key] = r.meanOf(func(e *Epoch) float64 { return e.TimeS[k.key] })
+		}
+		labels, rows, b.Note = []string{"all steps of an epoch"}, []map[string]float64{row}, "Summed over the parts. "+b.Note
 	}
-	return barsOf(bars{ID: "stages", Title: "What a mean epoch is made of", Note: "Summed over the parts. Sampling and putting rows in order run beside the rest, so the pieces may be more than the epoch."},
-		seconds, stages, []string{"all steps of an epoch"}, []map[string]float64{row})
+	return barsOf(b, seconds, stages, labels, rows)
+}
+
+// sourceBars draws where the rows of each part come from.
+func (r *Run) sourceBars() *bars {
+	labels, rows := r.byPart(func(w *PartWork) map[string]float64 { return w.Rows })
+	return barsOf(bars{ID: "sources", Title: "Rows of features that each part reads", Note: "In a mean epoch, each vertex once in a step."}, count, sources, labels, rows)
 }
 
 func (r *Run) edgeRateChart() *chart {
@@ -63,7 +106,12 @@ func (r *Run) edgeRateChart() *chart {
 }
 
 func (r *Run) rowsChart() *chart {
-	series, colours := r.keyed(homes, func(e *Epoch, key string) float64 { return in(e.Rows, key) })
+	series, colours := r.keyed(sources, func(e *Epoch, key string) float64 {
+		if e.Rows == nil {
+			return math.NaN()
+		}
+		return e.Rows[key]
+	})
 	d := overEpochs("rows", "Rows of features that steps read", count)
 	d.stacked, d.colours, d.note = true, colours, "each vertex once in a step of a part"
 	return d.draw(series...)
@@ -84,6 +132,12 @@ func (r *Run) slowestFacts() []Fact {
 	if cpu := r.meanOf(func(e *Epoch) float64 { return e.CPUS }); cpu > 0 {
 		facts = append(facts, Fact{"processor time of an epoch", written(seconds, cpu)})
 	}
+	facts = append(facts, r.rowCacheFacts()...)
+	if _, work := r.byPart(func(w *PartWork) map[string]float64 {
+		return map[string]float64{"roots": w.Roots, "rows": w.Rows["read"]}
+	}); work != nil {
+		facts = append(facts, Fact{"roots of a step, by part", sharesOf(work, "roots")}, Fact{"rows that they read", sharesOf(work, "rows")})
+	}
 	often := map[int]int{}
 	for i := range r.Epochs {
 		if e := &r.Epochs[i]; e.Steps > 0 && len(e.PartS) > 1 {
@@ -99,4 +153,31 @@ func (r *Run) slowestFacts() []Fact {
 		facts = append(facts, Fact{"slowest", fmt.Sprintf("%s, in %d of %d epochs", r.deviceOf(slowest), often[slowest], len(r.Epochs))})
 	}
 	return facts
+}
+
+// rowCacheFacts says how much the caches of rows saved in a mean epoch; nothing where there are none.
+func (r *Run) rowCacheFacts() []Fact {
+	rows := func(key string) float64 { return r.meanOf(func(e *Epoch) float64 { return e.Rows[key] }) }
+	hit, fetched, extra := rows("hit"), rows("fetched"), rows("prefilled")
+	if !(hit > 0) {
+		return nil
+	}
+	text := fmt.Sprintf("%s of %s are in its cache", written(share, hit/(hit+fetched)), written(count, hit+fetched))
+	if extra > 0 {
+		text += fmt.Sprintf("; to fill it %s more are fetched", written(count, extra))
+	}
+	return []Fact{{"rows of other parts that a part reads", text}}
+}
+
+// sharesOf writes which share each part has of what is under a key.
+func sharesOf(parts []map[string]float64, key string) string {
+	sum := 0.0
+	for _, p := range parts {
+		sum += p[key]
+	}
+	var text []string
+	for _, p := range parts {
+		text = append(text, written(share, p[key]/sum))
+	}
+	return strings.Join(text, ", ")
 }

@@ -13,10 +13,14 @@ func sampledRun(t testing.TB, epochs int) Run {
 	t.Helper()
 	r := sampleRun(t, epochs, false)
 	var b strings.Builder
+	work := func(roots, local, fetched any) map[string]any {
+		return map[string]any{"roots": roots, "rows": map[string]any{"read": 600_000, "local": local, "hit": 20_000, "fetched": fetched}, "time_s": map[string]any{"sample": 0.4, "decide": 0.01, "compute": 1}}
+	}
 	for e := range epochs {
 		s := 1 + float64(e%7)/20
-		line := map[string]any{"steps": 120, "edges": 4_000_000 + e, "edges_per_s": 1.9e6 / s, "rows": map[string]any{"read": 500_000, "local": 400_000, "fetched": 100_000},
-			"time_s": map[string]any{"sample": 0.8 * s, "fetch": 0.1, "stage": 0.3, "upload": 0.2, "compute": 2 * s, "wait": 0.05}, "cpu_s": 4.1, "slowest_part": e % 3 % 2,
+		line := map[string]any{"steps": 120, "edges": 4_000_000 + e, "edges_per_s": 1.9e6 / s, "rows": map[string]any{"read": 500_000, "local": 400_000, "hit": 40_000, "fetched": 60_000, "prefilled": 1000},
+			"part_work": []any{work(300, 300_000, 40_000*s), work(100, 100_000, 20_000)},
+			"time_s":    map[string]any{"sample": 0.8 * s, "decide": 0.01, "fetch": 0.1, "stage": 0.3, "upload": 0.2, "compute": 2 * s, "wait": 0.05}, "cpu_s": 4.1, "slowest_part": e % 3 % 2,
 			"epoch": e, "bytes": map[string]any{"h2d": 1 << 20, "rows": 1 << 24, "ids": 1 << 18, "gradients": 1 << 16}, "epoch_s": 2.1 * s,
 			"loss": r.Epochs[e].Loss, "val": 0.5 + float64(e)/1e3, "part_s": []any{map[string]any{"mm": s}, map[string]any{"mm": 1}}}
 		data, err := json.Marshal(line)
@@ -37,12 +41,12 @@ func sampledRun(t testing.TB, epochs int) Run {
 // A sampled run shows what its steps were made of; a full-batch run has none of it.
 func TestSampledSection(t *testing.T) {
 	p := pageOf(t, sampledRun(t, 21))
-	for _, id := range []string{"stages", "edge-rate", "rows", "fetches"} {
+	for _, id := range []string{"stages", "edge-rate", "rows", "sources", "fetches"} {
 		if !slices.Contains(ids(p), id) {
 			t.Errorf("no picture %s among %v", id, ids(p))
 		}
 	}
-	for _, want := range []string{"120 steps of 1024 roots", "15,10,all", "part 0 · cpu:0,threads=1, in 14 of 21 epochs", "rows fetched", "sampled edges"} {
+	for _, want := range []string{"120 steps of 1024 roots", "15,10,all", "part 0 · cpu:0,threads=1, in 14 of 21 epochs", "rows fetched", "sampled edges", "75.0 %, 25.0 %", "40.0 % of 100,000 are in its cache; to fill it 1,000 more are fetched", "deciding what is kept"} {
 		if !strings.Contains(strings.ReplaceAll(p.text, "\u00a0", " "), want) {
 			t.Errorf("the page lacks %q", want)
 		}
@@ -52,7 +56,16 @@ func TestSampledSection(t *testing.T) {
 	}
 	damaged := sampledRun(t, 3)
 	for i := range damaged.Epochs {
-		damaged.Epochs[i].Rows, damaged.Epochs[i].TimeS, damaged.Epochs[i].SlowestPart = nil, nil, 1<<40
+		damaged.Epochs[i].Rows, damaged.Epochs[i].TimeS, damaged.Epochs[i].SlowestPart, damaged.Epochs[i].PartWork[1] = nil, nil, 1<<40, PartWork{}
 	}
 	pageOf(t, damaged)
+	damaged.Epochs[0].PartWork, damaged.Epochs[1].PartWork = make([]PartWork, 1000), nil
+	pageOf(t, damaged)
+	older := sampledRun(t, 3)
+	for i := range older.Epochs {
+		older.Epochs[i].PartWork, older.Epochs[i].Rows = nil, map[string]float64{"read": 5, "local": 3, "fetched": 2}
+	}
+	if p := pageOf(t, older); slices.Contains(ids(p), "sources") || !slices.Contains(ids(p), "rows") || strings.Contains(p.text, "in its cache") {
+		t.Errorf("a run without caches of rows has figures of them: %v", ids(p))
+	}
 }
