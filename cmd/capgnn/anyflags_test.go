@@ -95,7 +95,8 @@ func (d *anyFlags) draw(path string) {
 func (d *anyFlags) drawSampled(layers int) {
 	set := func(name string, value any) { d.args = append(d.args, fmt.Sprintf("--%s=%v", name, value)) }
 	set("batch-size", drawn(d, 1, 2, 5, 1000))
-	set("sampling", drawn(d, "default", "distdgl", "default,roots=local,prefetch=1", "distdgl,roots=global,prefetch=64"))
+	set("sampling", drawn(d, "default", "distdgl", "default,roots=local,prefetch=1", "distdgl,roots=global,prefetch=64", "hopgnn", "hopgnn,merge=off,gather=off", "default,place=batch",
+		"rapidgnn", "massivegnn,delta=3", "default,fetch=planned,lookahead=all", "default,fetch=rapid,pull=off"))
 	set("checkpoint-every", drawn(d, "0", "1", "1steps", "3steps"))
 	set("eval-every", d.IntN(3))
 	if d.IntN(2) == 0 {

@@ -14,7 +14,7 @@ func planCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "plan",
 		Usage: "say what a training run would take, without training", UsageText: "capgnn plan --dataset coauthor_physics --devices cpu:threads=1,cpu:threads=1,slow=3",
-		Description: "Takes the flags of train and says whether the run fits, how long an epoch would take, which of the devices are best and what memory it needs. With --batch-size it samples steps and says what they read, and what memory they need at most. Exit code 3: a device is too small.",
+		Description: "Takes the flags of train and says whether the run fits, how long an epoch would take, which of the devices are best and what memory it needs. With --batch-size it samples steps and says what memory they need at most, and of several parts what rows an epoch fetches, by the place of roots and the way to fetch. Exit code 3: a device is too small.",
 		Flags:       append(runfolder.Flags(), &cli.BoolFlag{Name: "buffers", Usage: "list every buffer of every device with its size, too"}),
 		Action:      planAction,
 	}
@@ -38,6 +38,9 @@ func planAction(c *cli.Context) error {
 	t.Console.Enter(term.Checking)
 	if t.Config.Sampled() {
 		p, err := t.PlanSampled(ctx)
+		if err == nil {
+			p.Rows, err = t.PlanRows(ctx)
+		}
 		t.Console.EndStages()
 		if err == nil {
 			err = printSampled(ctx, t, p, c.Bool("buffers"))

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"text/tabwriter"
 
 	"capgnn/cmd/capgnn/internal/term"
@@ -20,6 +21,11 @@ func printSampled(ctx context.Context, t *training.Run, p *training.SampledPlan,
 	}
 	if err := sampledAnswers(p, k.Out); err != nil {
 		return err
+	}
+	if p.Rows != nil {
+		if err := rowsTable(p, k.Out); err != nil {
+			return err
+		}
 	}
 	if buffers {
 		for i := range p.Parts {
@@ -45,11 +51,10 @@ func sampledAnswers(p *training.SampledPlan, w io.Writer) error {
 	fmt.Fprintf(t, "epoch\t%s of %s, fan-outs %s\n", term.Counted(p.Epoch.Steps, "step"), term.Counted(p.BatchSize, "root"), p.Fanout)
 	fmt.Fprintf(t, "\tabout %s edges are sampled, %s rows of features read\n", term.Grouped(p.Epoch.Edges), term.Grouped(p.Epoch.Rows))
 	if len(p.Parts) > 1 {
-		fmt.Fprintf(t, "\t%s of them fetched from other parts, by %s", term.Grouped(p.Epoch.Fetched), term.Counted(int(p.Epoch.Requests), "request"))
-		if p.Epoch.FetchedBytes > 0 { // of sparse rows it is not counted
-			fmt.Fprintf(t, ": %s", term.Size(p.Epoch.FetchedBytes))
-		}
-		fmt.Fprintln(t)
+		fmt.Fprintf(t, "\t%s of them of other parts\n", term.Grouped(p.Epoch.Fetched))
+	}
+	if len(p.Parts) > 1 {
+		fmt.Fprintf(t, "\t%s\n", p.Shares())
 	}
 	for i := range p.Parts {
 		name, m := "", &p.Parts[i]
@@ -59,6 +64,25 @@ func sampledAnswers(p *training.SampledPlan, w io.Writer) error {
 		fmt.Fprintf(t, "%s\tpart %d, %s: at most %s of %s, %s of it slack\n", name, i, m.Device, term.Size(m.Bound), term.Size(m.Budget), term.Size(m.Slack))
 	}
 	fmt.Fprintf(t, "host memory\tat most %s, %s of it slack\n", term.Size(p.Host.Bound), term.Size(p.Host.Slack))
+	if p.Rows != nil {
+		c := &p.Rows.Cache
+		fmt.Fprintf(t, "row cache\t--row-cache %g%% is the smallest within 5 %% of the best: %s rows a part\n", 100*c.Share, term.Grouped(slices.Max(c.Slots)))
+		fmt.Fprintf(t, "\t%s then fetches %s rows in an epoch, at best %s\n", c.Setting, term.Grouped(c.Rows), term.Grouped(c.Best))
+	}
+	return t.Flush()
+}
+
+// rowsTable writes what an epoch fetches of other parts, by the place of roots and the way to fetch, and how large a cache is of use.
+func rowsTable(p *training.SampledPlan, w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	table := func(title string, counts []training.RowCount) {
+		fmt.Fprintf(t, "\n%s\trows\tbytes\trequests\n", title)
+		for _, c := range counts {
+			fmt.Fprintf(t, "  %s\t%s\t%s\t%s\n", c.Setting, term.Grouped(c.Rows), term.Size(c.Bytes), term.Grouped(c.Requests))
+		}
+	}
+	table("an epoch fetches without a cache", p.Rows.Places)
+	table(fmt.Sprintf("with --row-cache %g%%", 100*p.Rows.Cache.Share), p.Rows.Ways)
 	return t.Flush()
 }
 

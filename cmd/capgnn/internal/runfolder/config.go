@@ -14,6 +14,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/graph/dataset"
 	"capgnn/jaca"
+	"capgnn/minibatch"
 	"capgnn/pipeline"
 	"capgnn/pipeline/halo"
 	"capgnn/rapa"
@@ -46,9 +47,10 @@ type Config struct {
 	EvalEvery   int
 	Patience    int
 
-	BatchSize int            // roots of a step over all parts, 0 = full batch
-	Fanout    Text[[]int]    // sampled in-neighbours by layer, nearest the roots first; nil = by model and features
-	Sampling  Text[Sampling] // how steps are made
+	BatchSize int                       // roots of a step over all parts, 0 = full batch
+	Fanout    Text[[]int]               // sampled in-neighbours by layer, nearest the roots first; nil = by model and features
+	Sampling  Text[Sampling]            // how steps are made
+	RowCache  Text[minibatch.CacheSize] // of each part, for rows of others
 
 	Devices     string // grammar of --devices
 	Parts       int    // 0 = one per device
@@ -84,6 +86,7 @@ type Config struct {
 	CacheSlots  Text[[]int]          // capacities of the run that wrote the file: rows of each part's cache, then of the host's; "" = decide; config file only
 	CacheLayers Text[[]int]          // layers whose halo rows may be stale, as a forecast decided; nil: none did, or does not yet; config file only
 	CacheLinks  Text[[]Link]         // of each device: transfer rates that slots were decided by; "" = decide; config file only
+	Merged      Text[*int]           // time steps of HopGNN that the run that wrote the file dropped for good; nil: its epochs decide; config file only
 	PlanKey     string               // of the plan of the run that wrote the file; config file only
 	Targets     string               // share of the work of each part, "" = decide from devices and profile; config file only
 
@@ -103,7 +106,7 @@ func Default() Config {
 	for name, text := range map[string]string{
 		"split": "", "gpu-cache": jaca.Size{}.String(), "cpu-cache": jaca.Size{}.String(), "reserve-gpu": "0", "reserve-cpu": "0",
 		"staleness": jaca.Staleness{}.String(), StaleLayers: LayersAuto, CacheLayers: LayersAuto, "exact-epochs": exactAuto, "halo-dtype": halo.FP32.String(), "cache-slots": "", "cache-links": "",
-		fanOut: "", sampling: samplingDefault,
+		fanOut: "", sampling: samplingDefault, rowCache: jaca.Size{}.String(), merged: "",
 	} {
 		c.Set(name, text)
 	}

@@ -29,6 +29,9 @@ func Forget(cfg *Config, given []string) {
 	if changed(PartitionOptions...) || changed("plan") {
 		cfg.PlanKey = ""
 	}
+	if cfg.PlanKey == "" || changed(sampling, batchSize) {
+		cfg.Set(merged, "")
+	}
 	if changed(batchSize) {
 		cfg.forgetMode(changed)
 	}
@@ -48,7 +51,7 @@ func (c *Config) forgetMode(changed func(names ...string) bool) {
 	if !changed("order") {
 		c.Order = OrderAuto
 	}
-	for _, name := range []string{fanOut, sampling} {
+	for _, name := range []string{fanOut, sampling, rowCache, merged} {
 		if !changed(name) && !c.Sampled() {
 			defaults := Default()
 			c.Set(name, fmt.Sprint(ValuesOf(&defaults, []string{name})[0]))

@@ -63,7 +63,8 @@ var Options = []Option{
 	{Name: "patience", Group: GroupTraining, usage: "stop after `N` evaluations without a better validation score; 0 = never", field: func(c *Config) any { return &c.Patience }},
 	{Name: batchSize, Group: GroupSampling, usage: "train on mini-batches: each step takes `N` training vertices, over all parts together, and sampled neighbours; 0 = full batch", Sampled: true, field: func(c *Config) any { return &c.BatchSize }},
 	{Name: fanOut, Group: GroupSampling, usage: "fan-outs (`LIST`), one for each layer, nearest the roots first: how many neighbours of each vertex are sampled, such as 15,10,5; all = every neighbour (default: 15,10,5,5,...; the last one is all, except for gat and sparse features)", Sampled: true, field: func(c *Config) any { return readBy(&c.Fanout, parseFanout) }},
-	{Name: sampling, Group: GroupSampling, usage: "how mini-batches are made: `NAME[,KEY=VALUE...]`. NAME is default, or distdgl (roots=local,place=batch). Keys: roots, global (drawn over all parts) or local (each part draws from its own training vertices); place, where a root is computed: home (the part with its features) or batch (in order, equally many on each part); prefetch, mini-batches sampled ahead (3)", Sampled: true, field: func(c *Config) any { return readBy(&c.Sampling, parseSampling) }},
+	{Name: sampling, Group: GroupSampling, usage: samplingUsage, Sampled: true, field: func(c *Config) any { return readBy(&c.Sampling, parseSampling) }},
+	{Name: rowCache, Group: GroupSampling, usage: "`SIZE` of each part's cache for rows of other parts, in host memory: rows (20000), a share of those that an epoch reads (15%), memory (2GiB), or auto = what memory leaves, with rapidgnn 15%", Sampled: true, field: func(c *Config) any { return readBy(&c.RowCache, parseRowCache) }},
 	{Name: "devices", Group: GroupParts, usage: "`LIST` such as cpu:0,cpu:1 or cpu:threads=1,mem=4GiB,cpu:threads=1,slow=3 or cuda:0,cuda:1; auto = every GPU, or one CPU device with all cores", field: func(c *Config) any { return &c.Devices }},
 	{Name: "parts", Group: GroupParts, usage: "number `N` of parts, placed round-robin on the devices; 0 = one per device", field: func(c *Config) any { return &c.Parts }},
 	{Name: "partitioner", Group: GroupParts, usage: "`METHOD`: multilevel, streaming or random", field: func(c *Config) any { return &c.Partitioner }},
@@ -98,6 +99,7 @@ var Options = []Option{
 	{Name: "cache-slots", field: func(c *Config) any { return readBy(&c.CacheSlots, parseSlots) }, FileOnly: true},
 	{Name: CacheLayers, field: func(c *Config) any { return readBy(&c.CacheLayers, parseLayers) }, FileOnly: true},
 	{Name: "cache-links", field: func(c *Config) any { return readBy(&c.CacheLinks, parseLinks) }, FileOnly: true},
+	{Name: merged, field: func(c *Config) any { return readBy(&c.Merged, parseMerged) }, FileOnly: true, Sampled: true},
 	{Name: "plan-key", field: func(c *Config) any { return &c.PlanKey }, FileOnly: true},
 	{Name: "targets", field: func(c *Config) any { return &c.Targets }, FileOnly: true},
 	{Name: "checkpoint-every", Group: GroupTraining, usage: "write a checkpoint every `N` epochs, or, with --batch-size, every so many steps (500steps); 0 = only when interrupted and at the end", field: func(c *Config) any { return &c.CheckpointEvery }},
@@ -187,6 +189,8 @@ func (o Option) Identity(c *Config) (value any, decides bool) {
 	value = o.Value(c)
 	switch {
 	case !o.Says(c), (o.Name == StaleLayers || o.Name == CacheLayers) && value == LayersAuto:
+		return nil, false
+	case o.Name == rowCache, o.Name == merged: // changes no bit; is in checkpoints
 		return nil, false
 	case o.Name == sampling:
 		return c.Sampling.Value.Identity(), true

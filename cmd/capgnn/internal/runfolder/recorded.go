@@ -31,6 +31,22 @@ func parseSlots(text string) ([]int, error) {
 	return slots, nil
 }
 
+// parseMerged reads the setting merged; "" is nil.
+func parseMerged(text string) (*int, error) {
+	if text == "" {
+		return nil, nil
+	}
+	n, err := strconv.ParseUint(text, 10, 31)
+	if err != nil {
+		return nil, fmt.Errorf("%q is not a number of time steps", text)
+	}
+	steps := int(n)
+	return &steps, nil
+}
+
+// RecordMerged keeps how many time steps a run has merged.
+func (c *Config) RecordMerged(steps int) { c.Set(merged, strconv.Itoa(steps)) }
+
 // FormatSlots writes capacities as the setting cache-slots.
 func FormatSlots(c *jaca.Capacities) string {
 	var items []string

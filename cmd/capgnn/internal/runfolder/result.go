@@ -194,9 +194,9 @@ func (r *Result) table(w io.Writer) error {
 		row("", "%s of it gradients and weights", term.Size(r.Bytes.Gradients))
 	}
 	if s := r.Sampling; s != nil {
-		row("sampling", "%s of %s, fan-outs %s", term.Counted(s.Steps, "step"), term.Counted(s.BatchSize, "root"), s.Fanout)
-		row("", "%s edges, %s", term.Grouped(s.Edges), EdgeRate(s.EdgesPerS))
-		row("", "%s rows of features, %s of them fetched from other parts", term.Grouped(s.Rows.Read), term.Grouped(s.Rows.Fetched))
+		for i, line := range s.lines() {
+			row([]string{"sampling", ""}[min(i, 1)], "%s", line)
+		}
 	}
 	if len(r.Pairs) > 0 {
 		row("machines", "%s", r.betweenRanks())

@@ -1,8 +1,10 @@
 package runfolder
 
 import (
+	"fmt"
 	"time"
 
+	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/internal/number"
 	"capgnn/minibatch"
@@ -20,7 +22,16 @@ type sampledLine struct {
 	Bytes         epochBytes   `json:"bytes"`
 	SpMM          int64        `json:"spmm"`
 	sampledWork
-	SlowestPart int `json:"slowest_part"` // whose device computed longest
+	TimeSteps   int        `json:"time_steps"`   // of each step: 1, or as many as HopGNN has
+	SlowestPart int        `json:"slowest_part"` // whose device computed longest
+	PartWork    []partWork `json:"part_work,omitempty"`
+}
+
+// partWork is what one part did in an epoch.
+type partWork struct {
+	Roots int64       `json:"roots"`
+	Rows  sampledRows `json:"rows"`
+	TimeS stepSeconds `json:"time_s"`
 }
 
 // sampledWork is what steps have done. Times are seconds, summed over parts.
@@ -36,14 +47,18 @@ type sampledWork struct {
 
 // sampledRows counts rows of features that steps read, each vertex once in a step of a part.
 type sampledRows struct {
-	Read    int64 `json:"read"`
-	Local   int64 `json:"local"`   // of the part itself
-	Fetched int64 `json:"fetched"` // of another part
+	Read      int64 `json:"read"`      // local + hit + fetched
+	Local     int64 `json:"local"`     // of the part itself
+	Hit       int64 `json:"hit"`       // of another part, in the part's cache
+	Fetched   int64 `json:"fetched"`   // of another part, and come from there
+	Evicted   int64 `json:"evicted"`   // left the cache
+	Prefilled int64 `json:"prefilled"` // came to the cache in a step that did not read them
 }
 
 // stepSeconds is where the time of steps went. Sampling and staging run beside the rest.
 type stepSeconds struct {
 	Sample  float64 `json:"sample"`
+	Decide  float64 `json:"decide"`
 	Fetch   float64 `json:"fetch"`
 	Stage   float64 `json:"stage"`
 	Upload  float64 `json:"upload"`
@@ -52,23 +67,26 @@ type stepSeconds struct {
 }
 
 func sampledWorkOf(c *minibatch.Counts, took time.Duration) sampledWork {
-	t := &c.Time
-	w := sampledWork{Steps: c.Steps, Edges: c.Edges, Rows: sampledRows{c.Rows.Read, c.Rows.Local, c.Rows.Fetched}, Requests: c.Requests, CPUS: c.CPU.Seconds(),
-		TimeS: stepSeconds{t.Sample.Seconds(), t.Fetch.Seconds(), t.Stage.Seconds(), t.Upload.Seconds(), t.Compute.Seconds(), t.Wait.Seconds()}}
+	w := sampledWork{Steps: c.Steps, Edges: c.Edges, Rows: sampledRows(c.Rows), Requests: c.Requests, CPUS: c.CPU.Seconds(),
+		TimeS: stepSecondsOf(&c.Time)}
 	if took > 0 {
 		w.EdgesPerS = float64(c.Edges) / took.Seconds()
 	}
 	return w
 }
 
+func stepSecondsOf(t *minibatch.Times) stepSeconds {
+	return stepSeconds{t.Sample.Seconds(), t.Decide.Seconds(), t.Fetch.Seconds(), t.Stage.Seconds(), t.Upload.Seconds(), t.Compute.Seconds(), t.Wait.Seconds()}
+}
+
 // sampledBytes is the traffic of sampled training: by route, and what goes from part to part.
 func sampledBytes(u gpu.Usage, t minibatch.Traffic) epochBytes {
-	return epochBytes{routeBytes: routeBytesOf(u), Gradients: t.Gradients, Rows: t.Rows, IDs: t.IDs}
+	return epochBytes{routeBytes: routeBytesOf(u), Gradients: t.Gradients, Carried: t.Carried, Rows: t.Rows, IDs: t.IDs}
 }
 
 func sampledLineOf(s *minibatch.EpochStats) sampledLine {
 	line := sampledLine{Epoch: s.Epoch, Loss: lossValue(s.Loss), EpochS: s.Train.Seconds(), EvalS: s.EvalT.Seconds(), DeviceSeconds: phaseTimesOf(s.Usage),
-		Bytes: sampledBytes(s.Usage, s.Bytes), SpMM: s.Usage.SpMM, sampledWork: sampledWorkOf(&s.Counts, s.Train), SlowestPart: s.Slowest}
+		Bytes: sampledBytes(s.Usage, s.Bytes), SpMM: s.Usage.SpMM, sampledWork: sampledWorkOf(&s.Counts, s.Train), TimeSteps: s.TimeSteps, SlowestPart: s.Slowest}
 	line.DeviceSeconds.Gradients = s.Gradients.Time[gpu.PhaseTransfer].Seconds()
 	if s.Eval {
 		line.metricsScores = &metricsScores{s.Metrics.Train, s.Metrics.Val, s.Metrics.Test, (*lossValue)(s.ValLoss)}
@@ -76,6 +94,10 @@ func sampledLineOf(s *minibatch.EpochStats) sampledLine {
 	if n := len(s.Parts); n > 1 && n <= maxPartsInMetrics {
 		for _, u := range s.Parts {
 			line.PartSeconds = append(line.PartSeconds, phaseTimesOf(u))
+		}
+		for i := range s.Work {
+			w := &s.Work[i]
+			line.PartWork = append(line.PartWork, partWork{w.Roots, sampledRows(w.Rows), stepSecondsOf(&w.Time)})
 		}
 	}
 	return line
@@ -90,22 +112,43 @@ func (m *Metrics) AppendSampled(s minibatch.EpochStats) error {
 func (f *Events) AppendSampled(s minibatch.EpochStats) error {
 	rate := sampledWorkOf(&s.Counts, s.Train).EdgesPerS
 	return f.append(curves{s.Epoch, s.Loss, s.Train, s.Eval, s.Metrics, s.ValLoss}, scalar("sampling/edges_per_second", rate),
-		scalar("sampling/rows_read", float64(s.Rows.Read)), scalar("sampling/rows_fetched", float64(s.Rows.Fetched)))
+		scalar("sampling/rows_read", float64(s.Rows.Read)), scalar("sampling/rows_hit", float64(s.Rows.Hit)), scalar("sampling/rows_fetched", float64(s.Rows.Fetched+s.Rows.Prefilled)))
 }
 
 // runSampling is what the steps of a run were, and what they have done in all.
 type runSampling struct {
 	BatchSize int    `json:"batch_size"`
-	Fanout    string `json:"fanout"` // nearest the roots first
-	Sampling  string `json:"sampling"`
+	Fanout    string `json:"fanout"`   // nearest the roots first
+	Sampling  string `json:"sampling"` // as it was settled: fetch is not auto
 	sampledWork
+	how      string
+	Refilled int64 `json:"refilled"` // rows that a resumed run fetched to have its caches again; rows and bytes do not count them
 }
 
-// AddSampling adds what steps have done to the result of a run that trained on samples.
-func (r *Result) AddSampling(cfg *Config, t *minibatch.Totals) {
-	r.Sampling = &runSampling{cfg.BatchSize, cfg.Fanout.String(), cfg.Sampling.String(), sampledWorkOf(&t.Counts, t.TrainTime)}
+// AddSampling adds what steps have done to the result of a run that trained on samples, by settings in which nothing is left open.
+func (r *Result) AddSampling(cfg *Config, settled Sampling, t *minibatch.Totals) {
+	r.Sampling = &runSampling{cfg.BatchSize, cfg.Fanout.String(), settled.String(), sampledWorkOf(&t.Counts, t.TrainTime), settled.brief(), t.Refilled}
 	r.Bytes = sampledBytes(t.Usage, t.Bytes)
 }
 
 // EdgeRate writes how many edges are sampled in a second.
 func EdgeRate(perSecond float64) string { return number.Rate(perSecond/1e6, "M edges") }
+
+// lines are how steps were made and where their rows came from, in 80 columns behind a name.
+func (s *runSampling) lines() []string {
+	rows := &s.Rows
+	share := func(n int64) string { return term.Percentage(float64(n) / float64(max(1, rows.Read))) }
+	from := fmt.Sprintf("%s rows of features", term.Grouped(rows.Read))
+	switch {
+	case rows.Hit+rows.Prefilled > 0:
+		from = fmt.Sprintf("%s rows: %s own, %s in caches, %s fetched", term.Grouped(rows.Read), share(rows.Local), share(rows.Hit), share(rows.Fetched))
+	case rows.Fetched > 0:
+		from += fmt.Sprintf(", %s of them fetched from other parts", term.Grouped(rows.Fetched))
+	}
+	lines := []string{fmt.Sprintf("%s of %s, fan-outs %s", term.Counted(s.Steps, "step"), term.Counted(s.BatchSize, "root"), s.Fanout), s.how,
+		fmt.Sprintf("%s edges, %s", term.Grouped(s.Edges), EdgeRate(s.EdgesPerS)), from}
+	if rows.Prefilled > 0 {
+		lines = append(lines, fmt.Sprintf("%s rows fetched to fill caches", term.Grouped(rows.Prefilled)))
+	}
+	return lines
+}

@@ -9,6 +9,7 @@ import (
 
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/minibatch"
+	"capgnn/minibatch/rowcache"
 	"capgnn/minibatch/sample"
 )
 
@@ -17,6 +18,8 @@ const (
 	batchSize = "batch-size"
 	fanOut    = "fanout"
 	sampling  = "sampling"
+	rowCache  = "row-cache"
+	merged    = "merged"
 )
 
 // Sampled training where nothing is said.
@@ -99,6 +102,12 @@ func (c *Config) checkSampling(p *problems) {
 	if err := c.Sampling.err; err != nil {
 		p.add("--%s: %w", sampling, err)
 	}
+	if err := c.Merged.err; err != nil {
+		p.add("%s: %w", merged, err)
+	}
+	if err := c.RowCache.err; err != nil {
+		p.add("--%s: %w", rowCache, err)
+	}
 	if c.BatchSize == 0 {
 		if list := c.sampledOnly(); list != "" {
 			p.add("%s: for sampled training only: add --batch-size, such as --batch-size 1024", list)
@@ -107,6 +116,9 @@ func (c *Config) checkSampling(p *problems) {
 	}
 	if n := len(c.Fanout.Value); n > 0 && n != c.Layers {
 		p.add("--%s %s: %s for %s: give one for each layer, nearest the roots first", fanOut, c.Fanout, term.Counted(n, "fan-out"), term.Counted(c.Layers, "layer"))
+	}
+	if s := &c.Sampling.Value; c.RowCache.Value != (minibatch.CacheSize{}) && s.Fetch.Kind == rowcache.Demand && c.Sampling.err == nil {
+		p.add("--%s %s: fetch=demand keeps no rows: leave it out, or choose another fetch in --%s", rowCache, c.RowCache, sampling)
 	}
 	if err := c.RefuseFullBatch(nil); err != nil {
 		p.add("%w", err)

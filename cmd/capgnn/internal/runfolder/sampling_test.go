@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/minibatch"
 )
 
 // sampledBy returns settings with the given options.
@@ -49,13 +50,47 @@ func TestSampledSettings(t *testing.T) {
 		{"--order community", []string{"order", "community"}},
 		{"", []string{"order", "none"}},
 		{"leave --no-move out: for", []string{"no-move", "true"}},
-		{`--sampling: "distdlg" (did you mean distdgl?) is not one of default, distdgl`, []string{"sampling", "distdlg"}},
+		{`--sampling: "distdlg" (did you mean distdgl?) is not one of default, distdgl, rapidgnn, massivegnn, hopgnn`, []string{"sampling", "distdlg"}},
+		{`--sampling: "hop" (did you mean hopgnn?) is not one of`, []string{"sampling", "hop"}},
 		{`--sampling: "" is not one of`, []string{"sampling", ""}},
-		{`--sampling: no key "root" (did you mean roots?): these are roots, place, fetch, prefetch`, []string{"sampling", "default,root=local"}},
+		{`--sampling: no key "root" (did you mean roots?): these are roots, place, merge, gather, fetch, lookahead, pull, f, gamma, delta, prefetch`, []string{"sampling", "default,root=local"}},
 		{`--sampling: roots=here: want global or local`, []string{"sampling", "default,roots=here"}},
-		{`--sampling: place=hom: want batch or home`, []string{"sampling", "default,place=hom"}},
-		{`--sampling: place=: want batch or home`, []string{"sampling", "default,place"}},
-		{`--sampling: fetch=planned: want demand`, []string{"sampling", "default,fetch=planned"}},
+		{`--sampling: place=hom: want batch, home or hop`, []string{"sampling", "default,place=hom"}},
+		{`--sampling: place=: want batch, home or hop`, []string{"sampling", "default,place"}},
+		{`--sampling: fetch=plan: want demand, planned, rapid, massive or auto`, []string{"sampling", "default,fetch=plan"}},
+		{`--sampling: no key "lookahed" (did you mean lookahead?)`, []string{"sampling", "default,lookahed=3"}},
+		{`--sampling: lookahead=0: want a number of steps from 1 to 1048576, or all`, []string{"sampling", "default,lookahead=0"}},
+		{`--sampling: lookahead=1048577: want`, []string{"sampling", "default,lookahead=1048577"}},
+		{`--sampling: lookahead=some: want`, []string{"sampling", "default,lookahead=some"}},
+		{`--sampling: lookahead=9: for fetch=planned only: leave it out`, []string{"sampling", "rapidgnn,lookahead=9"}},
+		{`--sampling: lookahead=all: for fetch=planned only`, []string{"sampling", "default,lookahead=all,fetch=demand"}},
+		{`--sampling: pull=yes: want off or on`, []string{"sampling", "rapidgnn,pull=yes"}},
+		{`--sampling: pull=on: for fetch=rapid only`, []string{"sampling", "default,pull=on"}},
+		{`--sampling: f=0: want a number above 0, at most 1`, []string{"sampling", "massivegnn,f=0"}},
+		{`--sampling: f=25%: want a number`, []string{"sampling", "massivegnn,f=25%"}},
+		{`--sampling: f=NaN: want a number`, []string{"sampling", "massivegnn,f=NaN"}},
+		{`--sampling: f=0.5: for fetch=massive only`, []string{"sampling", "distdgl,f=0.5"}},
+		{`--sampling: gamma=1.5: want a number above 0, at most 1`, []string{"sampling", "massivegnn,gamma=1.5"}},
+		{`--sampling: gamma=-0.5: want`, []string{"sampling", "massivegnn,gamma=-0.5"}},
+		{`--sampling: gamma=0.9: for fetch=massive only`, []string{"sampling", "rapidgnn,gamma=0.9"}},
+		{`--sampling: delta=0: want a number of steps from 1 to 1048576`, []string{"sampling", "massivegnn,delta=0"}},
+		{`--sampling: delta=all: want a number of steps`, []string{"sampling", "massivegnn,delta=all"}},
+		{`--sampling: delta=8: for fetch=massive only`, []string{"sampling", "hopgnn,delta=8"}},
+		{`--sampling: merge=maybe: want off or on`, []string{"sampling", "hopgnn,merge=maybe"}},
+		{`--sampling: merge=off: for place=hop only: leave it out`, []string{"sampling", "default,merge=off"}},
+		{`--sampling: gather=off: for place=hop only`, []string{"sampling", "hopgnn,gather=off,place=home"}},
+		{`--row-cache: "many" is no size: give rows (20000), a share of the rows of other parts that an epoch reads (15%), memory (2GiB) or auto`, []string{"row-cache", "many"}},
+		{`--row-cache: "120%" is no size`, []string{"row-cache", "120%"}},
+		{`--row-cache: "-5" is no size`, []string{"row-cache", "-5"}},
+		{`--row-cache: "" is no size`, []string{"row-cache", ""}},
+		{`--row-cache: "1.5" is no size`, []string{"row-cache", "1.5"}},
+		{`--row-cache 15%: fetch=demand keeps no rows: leave it out, or choose another fetch in --sampling`, []string{"row-cache", "15%", "sampling", "distdgl"}},
+		{"--row-cache 15%: for sampled training only", []string{"batch-size", "0", "sampling", "default", "row-cache", "15%"}},
+		{"", []string{"row-cache", "15%"}},
+		{"", []string{"row-cache", "0", "sampling", "massivegnn"}},
+		{"", []string{"row-cache", "2GiB", "sampling", "distdgl,fetch=planned,lookahead=all"}},
+		{"", []string{"sampling", "distdgl,lookahead=5,fetch=planned"}},
+		{"", []string{"sampling", "hopgnn,merge=off,gather=off,fetch=planned"}},
 		{`--sampling: prefetch=0: want a number of steps from 1 to 64`, []string{"sampling", "default,prefetch=0"}},
 		{`--sampling: roots is said twice`, []string{"sampling", "default,roots=local,roots=global"}},
 		{`--sampling: no key ""`, []string{"sampling", "default,"}},
@@ -69,7 +104,8 @@ func TestSampledSettings(t *testing.T) {
 }
 
 func TestSpelledSamplingReadsBack(t *testing.T) {
-	for _, text := range []string{"default", "distdgl", "distdgl,prefetch=7", "default,roots=local", "default,place=batch", "distdgl,place=home"} {
+	for _, text := range []string{"default", "distdgl", "distdgl,prefetch=7", "default,roots=local", "default,place=batch", "distdgl,place=home", "rapidgnn", "rapidgnn,pull=off", "massivegnn,f=0.15,gamma=0.9995,delta=512",
+		"hopgnn,merge=off", "hopgnn,gather=off,fetch=planned,lookahead=all", "default,fetch=auto", "default,fetch=massive"} {
 		s, err := parseSampling(text)
 		if err != nil {
 			t.Fatal(err)
@@ -88,10 +124,26 @@ func TestIdentityOfSampling(t *testing.T) {
 		{"default,roots=local", "roots=local,place=home"},
 		{"default,place=batch", "default,roots=global,place=batch,fetch=demand,prefetch=3"},
 		{"distdgl", "distdgl,roots=local,place=batch,fetch=demand,prefetch=3"},
+		{"rapidgnn,pull=off", "rapidgnn,roots=local,place=batch,fetch=demand,prefetch=3"},
+		{"default,fetch=massive,delta=5", "roots=global,place=home"},
+		{"hopgnn", "roots=global,place=hop,merge=on"},
+		{"hopgnn,gather=off,fetch=planned", "roots=global,place=hop,merge=on"},
+		{"hopgnn,merge=off", "roots=global,place=hop,merge=off"},
 	} {
 		s, err := parseSampling(tc.text)
 		if got := s.Identity(); err != nil || got != tc.want {
 			t.Errorf("%s: got %s, %v, want %s", tc.text, got, err, tc.want)
+		}
+	}
+}
+
+func TestRowCache(t *testing.T) {
+	for text, want := range map[string]minibatch.CacheSize{
+		"auto": {}, "0": {Unit: minibatch.CacheRows}, "20000": {Unit: minibatch.CacheRows, N: 20000}, "15%": {Unit: minibatch.CacheShare, N: 0.15},
+		"100%": {Unit: minibatch.CacheShare, N: 1}, "2GiB": {Unit: minibatch.CacheBytes, N: 2 << 30}, "1.5kB": {Unit: minibatch.CacheBytes, N: 1500},
+	} {
+		if got, err := parseRowCache(text); err != nil || got != want {
+			t.Errorf("%s: got %v, %v, want %v", text, got, err, want)
 		}
 	}
 }

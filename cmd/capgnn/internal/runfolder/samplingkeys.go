@@ -7,15 +7,23 @@ import (
 	"strings"
 
 	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/gpu"
+	"capgnn/jaca"
 	"capgnn/minibatch"
+	"capgnn/minibatch/rowcache"
 )
 
 // Sampling is how the steps of sampled training are made: what --sampling says.
 type Sampling struct {
-	Name     string // of the preset that the other settings began with
-	Local    bool   // every part draws roots from its own training vertices; else those of a step are drawn over all parts
-	Place    minibatch.Place
-	Prefetch int // steps that are sampled before they are computed
+	Name      string // of the preset that the other settings began with
+	Local     bool   // every part draws roots from its own training vertices; else those of a step are drawn over all parts
+	Place     minibatch.Place
+	NoMerge   bool // with Hop: time steps stay as many as parts
+	NoGather  bool // with Hop: rows are fetched for each unit of a step
+	AutoFetch bool // Fetch is planned where rows of other parts cross links, else demand
+	Fetch     rowcache.Rules
+	RowCache  minibatch.CacheSize // where --row-cache says nothing
+	Prefetch  int                 // steps that are sampled before they are computed
 }
 
 const (
@@ -23,12 +31,43 @@ const (
 	defaultPrefetch = 3
 	// maxPrefetch bounds how many steps are sampled ahead: each takes memory, and more than a few hide nothing.
 	maxPrefetch = 64
+	// maxSteps bounds the other numbers of steps; it is more than any epoch has.
+	maxSteps = 1 << 20
 )
 
-// samplings are the presets, the default first.
+// samplingUsage is the help of --sampling.
+const samplingUsage = "how mini-batches are made: `NAME[,KEY=VALUE...]`. NAME is default, or distdgl, rapidgnn, massivegnn or hopgnn (the settings of these systems). " +
+	"Keys: roots=global (drawn over all parts) or local (each part draws from its own training vertices); " +
+	"place, where a root is computed: home (the part that has its features), batch (in order, equally many on each part) or hop (at home, in turns of migrating gradients; merge=off, gather=off); " +
+	"fetch, how rows of other parts come: demand (no cache), planned (the row whose next read is farthest leaves the cache; lookahead=STEPS or all), rapid (those that an epoch reads most; pull=on), massive (by scores; f, gamma, delta), or auto = planned over links, else demand; " +
+	"prefetch=STEPS, mini-batches sampled ahead"
+
+// samplings are the presets, the default first. Those of papers have the papers' settings.
 var samplings = []Sampling{
-	{Name: samplingDefault, Place: minibatch.Home, Prefetch: defaultPrefetch},
-	{Name: "distdgl", Local: true, Prefetch: defaultPrefetch},
+	{Name: samplingDefault, Place: minibatch.Home, AutoFetch: true, Fetch: rulesOf(rowcache.Planned), Prefetch: defaultPrefetch},
+	{Name: "distdgl", Local: true, Fetch: rulesOf(rowcache.Demand), Prefetch: defaultPrefetch},
+	{Name: "rapidgnn", Local: true, Fetch: pulling(rulesOf(rowcache.Rapid)), RowCache: minibatch.CacheSize{Unit: minibatch.CacheShare, N: 0.15}, Prefetch: 3},
+	{Name: "massivegnn", Local: true, Fetch: rulesOf(rowcache.Massive), Prefetch: 1},
+	{Name: "hopgnn", Place: minibatch.Hop, Fetch: rulesOf(rowcache.Demand), Prefetch: defaultPrefetch},
+}
+
+// Settled returns s with the way to fetch rows between the parts on these devices.
+func (s Sampling) Settled(devices []gpu.Device) Sampling {
+	if s.AutoFetch {
+		s.AutoFetch, s.Fetch.Kind = false, minibatch.DefaultFetch(devices).Kind
+	}
+	return s
+}
+
+// rulesOf returns the rules of a policy with every setting said.
+func rulesOf(k rowcache.Kind) rowcache.Rules {
+	return rowcache.Rules{Kind: k, Lookahead: 64, Share: 0.25, Gamma: 0.995, Delta: 64}
+}
+
+// pulling is rules with RapidGNN's way to fill the cache.
+func pulling(r rowcache.Rules) rowcache.Rules {
+	r.Pull = true
+	return r
 }
 
 // SamplingNames are the names that --sampling takes.
@@ -45,14 +84,49 @@ type samplingKey struct {
 	name, want string                               // want says which values there are
 	set        func(s *Sampling, value string) bool // false: the value is none of them
 	get        func(s *Sampling) string
+	of         string               // settings that give it a meaning
+	means      func(*Sampling) bool // whether they are there; nil: always
 }
 
 // samplingKeys are the settings, in the order in which they are spelled out.
 var samplingKeys = []samplingKey{
 	choice("roots", []string{"global", "local"}, func(s *Sampling, i int) { s.Local = i == 1 }, func(s *Sampling) int { return indexOf(s.Local) }),
-	choice("place", []string{"batch", "home"}, func(s *Sampling, i int) { s.Place = minibatch.Place(i) }, func(s *Sampling) int { return int(s.Place) }),
-	choice("fetch", []string{"demand"}, func(*Sampling, int) {}, func(*Sampling) int { return 0 }),
-	count("prefetch", maxPrefetch, func(s *Sampling) *int { return &s.Prefetch }),
+	choice("place", []string{"batch", "home", "hop"}, func(s *Sampling, i int) { s.Place = minibatch.Place(i) }, func(s *Sampling) int { return int(s.Place) }),
+	onOff("merge", func(s *Sampling) *bool { return &s.NoMerge }, true).only("place=hop", (*Sampling).hops),
+	onOff("gather", func(s *Sampling) *bool { return &s.NoGather }, true).only("place=hop", (*Sampling).hops),
+	choice("fetch", []string{"demand", "planned", "rapid", "massive", "auto"}, (*Sampling).setFetch, (*Sampling).fetch),
+	steps("lookahead", maxSteps, true, func(s *Sampling) *int { return &s.Fetch.Lookahead }).only("fetch=planned", fetches(rowcache.Planned)),
+	onOff("pull", func(s *Sampling) *bool { return &s.Fetch.Pull }, false).only("fetch=rapid", fetches(rowcache.Rapid)),
+	share("f", func(s *Sampling) *float64 { return &s.Fetch.Share }).only("fetch=massive", fetches(rowcache.Massive)),
+	share("gamma", func(s *Sampling) *float64 { return &s.Fetch.Gamma }).only("fetch=massive", fetches(rowcache.Massive)),
+	steps("delta", maxSteps, false, func(s *Sampling) *int { return &s.Fetch.Delta }).only("fetch=massive", fetches(rowcache.Massive)),
+	steps("prefetch", maxPrefetch, false, func(s *Sampling) *int { return &s.Prefetch }),
+}
+
+// only says with which settings the key has a meaning.
+func (k samplingKey) only(of string, means func(*Sampling) bool) samplingKey {
+	k.of, k.means = of, means
+	return k
+}
+
+func (s *Sampling) hops() bool { return s.Place == minibatch.Hop }
+
+func fetches(kind rowcache.Kind) func(*Sampling) bool {
+	return func(s *Sampling) bool { return s.Fetch.Kind == kind }
+}
+
+func (s *Sampling) fetch() int {
+	if s.AutoFetch {
+		return int(rowcache.Massive) + 1
+	}
+	return int(s.Fetch.Kind)
+}
+
+func (s *Sampling) setFetch(i int) {
+	if s.AutoFetch = i > int(rowcache.Massive); s.AutoFetch {
+		i = int(rowcache.Planned)
+	}
+	s.Fetch.Kind = rowcache.Kind(i)
 }
 
 func indexOf(second bool) int {
@@ -64,29 +138,61 @@ func indexOf(second bool) int {
 
 // choice is a key whose value is one of some names; a setting has the number of the name.
 func choice(key string, names []string, set func(*Sampling, int), get func(*Sampling) int) samplingKey {
-	return samplingKey{key, strings.Join(names, " or "),
-		func(s *Sampling, value string) bool {
+	return samplingKey{name: key, want: strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1],
+		set: func(s *Sampling, value string) bool {
 			i := slices.Index(names, value)
 			if i >= 0 {
 				set(s, i)
 			}
 			return i >= 0
 		},
-		func(s *Sampling) string { return names[get(s)] }}
+		get: func(s *Sampling) string { return names[get(s)] }}
 }
 
-// count is a key whose value is a number of steps from 1 to most.
-func count(key string, most int, field func(*Sampling) *int) samplingKey {
-	return samplingKey{key, fmt.Sprintf("a number of steps from 1 to %d", most),
-		func(s *Sampling, value string) bool {
+// onOff is a key whose value is on or off, for a setting that says the one or, if it is negated, the other.
+func onOff(key string, field func(*Sampling) *bool, negated bool) samplingKey {
+	return choice(key, []string{"off", "on"}, func(s *Sampling, i int) { *field(s) = (i == 1) != negated }, func(s *Sampling) int { return indexOf(*field(s) != negated) })
+}
+
+// steps is a key whose value is a number of steps from 1 to most, or with all those to the end of the run.
+func steps(key string, most int, all bool, field func(*Sampling) *int) samplingKey {
+	want := fmt.Sprintf("a number of steps from 1 to %d", most)
+	if all {
+		want += ", or all"
+	}
+	return samplingKey{name: key, want: want,
+		set: func(s *Sampling, value string) bool {
 			n, err := strconv.Atoi(value)
-			if err != nil || n < 1 || n > most {
+			if all && value == "all" {
+				n, err = rowcache.All, nil
+			} else if n > most {
 				return false
 			}
-			*field(s) = n
-			return true
+			if err == nil && n > 0 {
+				*field(s) = n
+			}
+			return err == nil && n > 0
 		},
-		func(s *Sampling) string { return strconv.Itoa(*field(s)) }}
+		get: func(s *Sampling) string {
+			if n := *field(s); !all || n != rowcache.All {
+				return strconv.Itoa(n)
+			}
+			return "all"
+		}}
+}
+
+// share is a key whose value is above 0, and at most 1.
+func share(key string, field func(*Sampling) *float64) samplingKey {
+	return samplingKey{name: key, want: "a number above 0, at most 1",
+		set: func(s *Sampling, value string) bool {
+			x, err := strconv.ParseFloat(value, 64)
+			ok := err == nil && x > 0 && x <= 1
+			if ok {
+				*field(s) = x
+			}
+			return ok
+		},
+		get: func(s *Sampling) string { return strconv.FormatFloat(*field(s), 'g', -1, 64) }}
 }
 
 // parseSampling reads NAME[,key=value...].
@@ -100,15 +206,20 @@ func parseSampling(text string) (Sampling, error) {
 	if !more {
 		return s, nil
 	}
-	seen := map[string]bool{}
+	said := map[string]string{}
 	for item := range strings.SplitSeq(rest, ",") {
 		key, value, _ := strings.Cut(item, "=")
-		if seen[key] {
+		if _, again := said[key]; again {
 			return s, fmt.Errorf("%s is said twice", key)
 		}
-		seen[key] = true
+		said[key] = value
 		if err := s.set(key, value); err != nil {
 			return s, err
+		}
+	}
+	for _, k := range samplingKeys {
+		if value, given := said[k.name]; given && k.means != nil && !k.means(&s) {
+			return s, fmt.Errorf("%s=%s: for %s only: leave it out", k.name, value, k.of)
 		}
 	}
 	return s, nil
@@ -130,13 +241,21 @@ func (s *Sampling) set(key, value string) error {
 }
 
 // String spells everything out, so that a run can be repeated where other settings are the default.
-func (s Sampling) String() string { return s.Name + "," + s.values() }
+func (s Sampling) String() string {
+	return s.Name + "," + s.values(func(samplingKey) bool { return true })
+}
 
-// values are the settings, without some keys.
-func (s Sampling) values(without ...string) string {
+// brief says the preset, and the three choices that it makes.
+func (s Sampling) brief() string {
+	text := s.values(func(k samplingKey) bool { return k.name == "roots" || k.name == "place" || k.name == "fetch" })
+	return s.Name + ": " + strings.ReplaceAll(text, ",", " ")
+}
+
+// values are some of the settings that mean something.
+func (s Sampling) values(which func(samplingKey) bool) string {
 	var items []string
 	for _, k := range samplingKeys {
-		if !slices.Contains(without, k.name) {
+		if (k.means == nil || k.means(&s)) && which(k) {
 			items = append(items, k.name+"="+k.get(&s))
 		}
 	}
@@ -148,5 +267,40 @@ func (s Sampling) Identity() string {
 	if s.Place == minibatch.Batch {
 		return fmt.Sprintf("%s,roots=%s,place=batch,fetch=demand,prefetch=%d", s.Name, samplingKeys[0].get(&s), s.Prefetch)
 	}
-	return s.values("fetch", "prefetch")
+	return s.values(func(k samplingKey) bool { return k.name == "roots" || k.name == "place" || k.name == "merge" })
+}
+
+// RowCacheSize returns how many rows of other parts each part keeps: as --row-cache says, else as the preset does.
+func (c *Config) RowCacheSize() minibatch.CacheSize {
+	if size := c.RowCache.Value; size != (minibatch.CacheSize{}) {
+		return size
+	}
+	if s := &c.Sampling.Value; s.Fetch.Kind != rowcache.Demand {
+		return s.RowCache
+	}
+	return minibatch.CacheSize{}
+}
+
+// parseRowCache reads the size of a part's cache of rows.
+func parseRowCache(text string) (size minibatch.CacheSize, err error) {
+	read, err := jaca.ParseSize(text)
+	if err != nil {
+		return size, fmt.Errorf("%q is no size: give rows (20000), a share of the rows of other parts that an epoch reads (15%%), memory (2GiB) or auto", text)
+	}
+	number := read.String()
+	switch {
+	case read == jaca.Size{}:
+		return size, nil
+	case strings.HasSuffix(number, "%"):
+		size, number = minibatch.CacheSize{Unit: minibatch.CacheShare}, strings.TrimSuffix(number, "%")
+	case strings.HasSuffix(number, "B"):
+		size, number = minibatch.CacheSize{Unit: minibatch.CacheBytes}, strings.TrimSuffix(number, "B")
+	default:
+		size.Unit = minibatch.CacheRows
+	}
+	size.N, err = strconv.ParseFloat(number, 64)
+	if size.Unit == minibatch.CacheShare {
+		size.N /= 100
+	}
+	return size, err
 }

@@ -53,6 +53,11 @@ func (t *Run) writeSettings() error {
 	if err := t.Dir.WriteScaling(t.Data.Scaling); err != nil {
 		return err
 	}
+	return t.writeConfig()
+}
+
+// writeConfig writes what repeats the run.
+func (t *Run) writeConfig() error {
 	data, err := runfolder.FormatConfig(&t.Config)
 	if err != nil {
 		return err
@@ -92,8 +97,13 @@ func (t *Run) finish(r *pipeline.Result) (*runfolder.Result, error) {
 			result.Hosts = append(result.Hosts, m.Host)
 		}
 	}
+	if t.Config.Merged.Value != nil { // known by now
+		if err := t.writeConfig(); err != nil {
+			return nil, err
+		}
+	}
 	if t.sampled != nil {
-		result.AddSampling(&t.Config, t.sampled)
+		result.AddSampling(&t.Config, t.settledSampling(), t.sampled)
 	}
 	result.Order, result.Storage, result.TimeS.Order = t.Config.Order, t.Config.Storage, t.arranged.Seconds
 	if err := t.Dir.WriteResult(result); err != nil {

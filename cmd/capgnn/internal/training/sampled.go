@@ -11,6 +11,7 @@ import (
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gnn"
+	"capgnn/gpu"
 	"capgnn/internal/number"
 	"capgnn/minibatch"
 	"capgnn/pipeline"
@@ -45,20 +46,33 @@ func (t *Run) settleShares(ctx context.Context) error {
 
 // sampledOptions returns what decides how the trainer on samples lays out the problem, on devices that stand for those of the run.
 func (t *Run) sampledOptions() minibatch.Options {
-	p, c := t.Data.Problem, &t.Config
+	p, c, s := t.Data.Problem, &t.Config, t.settledSampling()
 	opt := minibatch.Options{
 		Model: c.Network(p.Features.Cols, p.Classes, p.Targets != nil), Optimizer: c.UpdateRule(), Epochs: c.Epochs, EvalEvery: c.EvalEvery, Patience: c.Patience,
-		Sampling: minibatch.Sampling{BatchSize: c.BatchSize, Fanout: c.Fanout.Value, Local: c.Sampling.Value.Local, Place: c.Sampling.Value.Place, Prefetch: c.Sampling.Value.Prefetch},
-		Shares:   t.shares, Storage: c.ElementType(), Lock: devices.LockFor(t.Specs),
+		Sampling: minibatch.Sampling{BatchSize: c.BatchSize, Fanout: c.Fanout.Value, Local: s.Local, Place: s.Place, NoMerge: s.NoMerge, NoGather: s.NoGather,
+			Merged: c.Merged.Value, Fetch: s.Fetch, RowCache: c.RowCacheSize(), Prefetch: s.Prefetch},
+		Shares: t.shares, Storage: c.ElementType(), Lock: devices.LockFor(t.Specs),
 		Savings: minibatch.Savings{NoPrecompute: c.Savings.NoPrecompute, NoTransformFirst: c.Savings.NoTransformFirst, NoSparse: c.Savings.NoSparse, NoFuse: c.Savings.NoFuse},
 	}
 	if t.Plan != nil {
 		opt.Part = t.Plan.Part
 	}
-	for part := range t.Parts {
-		opt.Devices = append(opt.Devices, t.Devices[t.deviceOf(part)])
-	}
+	opt.Devices = t.partDevices()
 	return opt
+}
+
+// partDevices returns the device of each part.
+func (t *Run) partDevices() []gpu.Device {
+	devices := make([]gpu.Device, t.Parts)
+	for part := range devices {
+		devices[part] = t.Devices[t.deviceOf(part)]
+	}
+	return devices
+}
+
+// settledSampling returns how steps are made on the run's devices.
+func (t *Run) settledSampling() runfolder.Sampling {
+	return t.Config.Sampling.Value.Settled(t.partDevices())
 }
 
 // sampledJob places the run on its devices and returns what trains it on samples.
@@ -99,6 +113,9 @@ func (t *Run) sampledJob(ctx context.Context) (*job, error) {
 				return nil, err
 			}
 			t.sampled = &r.Totals
+			if r.Merged != nil {
+				t.Config.RecordMerged(*r.Merged)
+			}
 			return asResult(r), nil
 		}}, nil
 }

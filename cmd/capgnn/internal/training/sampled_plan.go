@@ -5,7 +5,9 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
+	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/minibatch"
@@ -22,12 +24,15 @@ type SampledPlan struct {
 	Parts     []PartMemory `json:"parts"`
 	Host      Amount       `json:"host"` // of the process
 	Epoch     SampledEpoch `json:"epoch"`
+	Rows      *RowsPlan    `json:"rows"` // null with one part
 }
 
 // PartMemory is what a part takes of its device, which its parts share. Amounts are in bytes.
 type PartMemory struct {
 	Device string    `json:"device"`
 	Budget gpu.Bytes `json:"budget"`
+	Roots  float64   `json:"roots"` // share of a step's that the part computes
+	Rows   float64   `json:"rows"`  // share of the feature rows that are read which it reads
 	Amount
 }
 
@@ -65,7 +70,7 @@ func (t *Run) PlanSampled(ctx context.Context) (*SampledPlan, error) {
 	p := &SampledPlan{Dataset: t.Data.Name, Model: c.Model, BatchSize: c.BatchSize, Fanout: c.Fanout.String(), Storage: c.Storage, Host: amountOf(m.Host),
 		Epoch: SampledEpoch{m.Steps, m.Edges, m.Rows.Read, m.Rows.Fetched, m.Bytes.Rows, m.Requests}}
 	for part, memory := range m.Parts {
-		p.Parts = append(p.Parts, PartMemory{t.Specs[t.deviceOf(part)].String(), memory.Budget, amountOf(memory.Uses)})
+		p.Parts = append(p.Parts, PartMemory{t.Specs[t.deviceOf(part)].String(), memory.Budget, memory.Share.Roots, memory.Share.Rows, amountOf(memory.Uses)})
 	}
 	p.Fits = m.Fits()
 	return p, nil
@@ -85,7 +90,38 @@ func (t *Run) preflightSampled(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	t.noteShares(p)
 	return t.FitSampled(ctx, p)
+}
+
+// noteShares says what each part has of a step, where a preset is of a system in which each part has a batch of its own.
+func (t *Run) noteShares(p *SampledPlan) {
+	name := t.Config.Sampling.Value.Name
+	if len(p.Parts) < 2 || name == runfolder.SamplingNames()[0] {
+		return
+	}
+	t.Console.Note("%s: %s", name, p.Shares())
+}
+
+// Shares writes each part's share of a step's roots and of the rows that they read.
+func (p *SampledPlan) Shares() string {
+	roots, rows := func(m *PartMemory) float64 { return m.Roots }, func(m *PartMemory) float64 { return m.Rows }
+	return "a step's roots by part: " + sharesOf(p.Parts, roots) + "; rows read: " + sharesOf(p.Parts, rows)
+}
+
+// sharesOf writes the share of each part, of many parts the least and the largest.
+func sharesOf(parts []PartMemory, of func(*PartMemory) float64) string {
+	const most = 2 // as many as a line has room for
+	var shares []float64
+	var text []string
+	for i := range parts {
+		shares = append(shares, of(&parts[i]))
+		text = append(text, term.Percentage(shares[i]))
+	}
+	if len(shares) > most {
+		return fmt.Sprintf("%s to %s", term.Percentage(slices.Min(shares)), term.Percentage(slices.Max(shares)))
+	}
+	return strings.Join(text, ", ")
 }
 
 // FitSampled returns a *FitError if a device is too small, with a batch that fits.
