@@ -22,8 +22,8 @@ type carrier struct {
 	in    gpu.Vec   // a sum that has come
 	out   gpu.Vec   // one that leaves
 	stage []byte    // out in host memory; empty: all others reach it
-	steps []int     // time steps of the step that is enqueued
-	at    int       // of them: that of the unit under way
+	steps []int     // by unit of the step that is enqueued: its time step
+	at    int       // the unit under way
 
 	ready []chan gpu.Event // by time step: the sum for it is there
 	taken chan gpu.Event   // the part that out was for has it; nil: out is free
@@ -52,8 +52,13 @@ func (t placer) newCarrier(w *worker) *carrier {
 	return c
 }
 
-// begin has the next units be those of a step in which these time steps are left.
-func (c *carrier) begin(steps []int) { c.steps, c.at = steps, 0 }
+// begin has the next units be these of a step.
+func (c *carrier) begin(units []draft) {
+	c.steps, c.at = c.steps[:0], 0
+	for u := range units {
+		c.steps = append(c.steps, units[u].time)
+	}
+}
 
 // carriage names a model's way in errors.
 type carriage struct{ model int }

@@ -2,6 +2,7 @@ package minibatch
 
 import (
 	"math"
+	"slices"
 
 	"capgnn/graph"
 )
@@ -101,12 +102,15 @@ func (d *dealer) group(roots []graph.NodeID, ends []int) {
 
 // byModel has each model come by the homes of its roots (HopGNN, section 5.1). Model d is the part d's share of the batch; models[i] is that of root i. At time step τ part
 // s computes those roots of model s−τ (modulo the parts) whose home it is. Then as many time steps as merged are dropped, one after another: the one with the fewest
-// roots, the first of those. Each model's roots of it are dealt out to the others, in turn (section 5.3). The roots of each part and time step then lie together, by part,
-// by time step and in their order; ends says where each ends. dropped says which time steps are.
-func (d *dealer) byModel(roots []graph.NodeID, models []int32, merged int, ends []int, dropped []bool) {
+// roots, the first of those. Each model's roots of it are dealt out to the others, in turn (section 5.3). What is left of a part's time steps are its first units. The roots of
+// each lie together, by part, by unit and in their order; ends says where each ends, and steps which time steps they are: dropped, if that has no unit.
+func (d *dealer) byModel(roots []graph.NodeID, models []int32, merged int, ends []int, steps []int32) {
 	parts := int32(len(d.target))
 	clear(d.count)
-	clear(dropped)
+	d.others = d.others[:0]
+	for step := range parts {
+		d.others = append(d.others, step)
+	}
 	d.to = d.to[:0] // the time step, at first
 	for i, v := range roots {
 		step := (d.home[v] - models[i] + parts) % parts
@@ -114,32 +118,33 @@ func (d *dealer) byModel(roots []graph.NodeID, models []int32, merged int, ends 
 		d.count[step]++
 	}
 	for range merged {
-		d.merge(models, dropped)
+		d.merge(models)
 	}
 	for i, step := range d.to {
-		d.to[i] = (models[i]+step)%parts*parts + step
+		unit, _ := slices.BinarySearch(d.others, step)
+		d.to[i] = (models[i]+step)%parts*parts + int32(unit)
+	}
+	for k := copy(steps, d.others); k < len(steps); k++ {
+		steps[k] = dropped
 	}
 	d.group(roots, ends)
 }
 
+// dropped is the time step of a unit that has none.
+const dropped = -1
+
 // merge drops a time step.
-func (d *dealer) merge(models []int32, dropped []bool) {
-	least := -1
-	for step, n := range d.count {
-		if !dropped[step] && (least < 0 || n < d.count[least]) {
+func (d *dealer) merge(models []int32) {
+	least := d.others[0]
+	for _, step := range d.others {
+		if d.count[step] < d.count[least] {
 			least = step
 		}
 	}
-	dropped[least] = true
-	d.others = d.others[:0]
-	for step, gone := range dropped {
-		if !gone {
-			d.others = append(d.others, int32(step))
-		}
-	}
+	d.others = slices.DeleteFunc(d.others, func(step int32) bool { return step == least })
 	turn, of := 0, int32(-1)
 	for i, step := range d.to {
-		if int(step) != least {
+		if step != least {
 			continue
 		}
 		if models[i] != of { // their roots lie together
@@ -149,5 +154,4 @@ func (d *dealer) merge(models []int32, dropped []bool) {
 		d.count[d.to[i]]++
 		turn++
 	}
-	d.count[least] = 0
 }

@@ -20,10 +20,11 @@ type design struct {
 	sums    bool // layer 0 reads rows of ÂX, and the last hop is not drawn
 	sparse  bool // features travel as they are stored
 	scaling *gnn.Scaling
-	extents []extent // by part, with slack
-	seen    []extent // by part, the largest
-	epoch   Counts   // of the steps that were sampled
-	work    []Counts // the same by part
+	extents []extent   // by part, with slack
+	seen    []extent   // by part, the largest
+	epoch   Counts     // of the steps that were sampled
+	work    []Counts   // the same by part
+	units   [][]extent // by part and unit, the largest
 	roots   *roots
 	memory  int64     // of the host, by sampler; 0: not known
 	chunk   gpu.Bytes // of evaluation, by part
@@ -88,6 +89,7 @@ func (d *design) probe(ctx context.Context, p *learn.Problem, o *Options, r *roo
 	together := gpu.Bytes(0) // rows that are fetched at once
 	for part := range r.parts {
 		g := d.stageOf(p, o, part)
+		d.units = append(d.units, make([]extent, r.units))
 		for _, merged := range r.merging.probed() {
 			for k := range steps * r.units {
 				if err := ctx.Err(); err != nil {
@@ -99,7 +101,7 @@ func (d *design) probe(ctx context.Context, p *learn.Problem, o *Options, r *roo
 				s.Draw(&x.stack, uint32(batch), x.roots)
 				var e extent
 				e.of(&x.stack, g.sparse())
-				d.seen[part].cover(&e)
+				d.units[part][x.unit].cover(&e)
 				if merged == r.merging.Kept {
 					x.counts = Counts{Edges: x.stack.Edges}
 					g.count(&x)
@@ -114,10 +116,17 @@ func (d *design) probe(ctx context.Context, p *learn.Problem, o *Options, r *roo
 					all = append(all, e)
 				}
 			}
-			d.seen[part].roots = max(d.seen[part].roots, r.most(part, merged))
+			for unit := range d.units[part] {
+				e := &d.units[part][unit]
+				e.roots = max(e.roots, r.most(part, unit, merged))
+			}
 		}
-		if len(d.rules.Fanout) == 0 {
-			d.seen[part].ids = d.seen[part].roots
+		for unit := range d.units[part] {
+			e := &d.units[part][unit]
+			if len(d.rules.Fanout) == 0 {
+				e.ids = e.roots
+			}
+			d.seen[part].cover(e)
 		}
 	}
 	return all, steps, nil

@@ -23,11 +23,11 @@ func schedule(home []int32, models []int32, roots []graph.NodeID, parts, merged 
 	for i, v := range roots {
 		of[v] = models[i]
 	}
-	ends, dropped := make([]int, parts*parts), make([]bool, parts)
+	ends, steps := make([]int, parts*parts), make([]int32, parts)
 	roots = slices.Clone(roots)
-	d.byModel(roots, models, merged, ends, dropped)
-	unit := func(part, step int) string {
-		k, lo := part*parts+step, 0
+	d.byModel(roots, models, merged, ends, steps)
+	unit := func(part, unit int) string {
+		k, lo, step := part*parts+unit, 0, int(steps[unit])
 		if k > 0 {
 			lo = ends[k-1]
 		}
@@ -40,13 +40,16 @@ func schedule(home []int32, models []int32, roots []graph.NodeID, parts, merged 
 		return fmt.Sprintf("%d:%v", model, roots[lo:ends[k]])
 	}
 	var out []string
-	for step := range parts {
-		if dropped[step] {
+	for k, step := range steps {
+		if step == dropped {
+			if k < parts-merged || ends[k] != ends[k-1] {
+				return fmt.Sprintf("unit %d is dropped, %d time steps are", k, merged)
+			}
 			continue
 		}
 		line := fmt.Sprintf("t%d ", step)
 		for part := range parts {
-			line += " " + unit(part, step)
+			line += " " + unit(part, k)
 		}
 		out = append(out, line)
 	}
@@ -193,12 +196,11 @@ func inOnePlace(t *testing.T, tr *Trainer, step int) (sums [4][]float32) {
 	s := tr.design.sampler(tr.p)
 	last := 0
 	for unit := range parts {
-		if !tr.roots.dropped(step, unit) {
-			last = unit
-		}
+		last = max(last, tr.roots.timeStep(step, unit))
 	}
 	for unit := range parts {
-		if tr.roots.dropped(step, unit) {
+		at := tr.roots.timeStep(step, unit)
+		if at == dropped {
 			continue
 		}
 		for part := range parts {
@@ -222,7 +224,7 @@ func inOnePlace(t *testing.T, tr *Trainer, step int) (sums [4][]float32) {
 				t.Fatal(err)
 			}
 			d.close()
-			model := (part - unit + parts) % parts
+			model := (part - at + parts) % parts
 			end := (model + last) % parts
 			if sums[end] == nil {
 				sums[end] = g

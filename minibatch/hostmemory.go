@@ -28,18 +28,25 @@ const leastGarbage = 8 << 20
 // ahead returns what steps that are sampled ahead take: of the heap, and where devices need that, page-locked.
 func (x *sizing) ahead() (heap, pinned Use) {
 	heap.Name, pinned.Name = "steps sampled ahead", "page-locked steps"
+	slots := gpu.Bytes(x.o.Sampling.Prefetch + 1)
 	for part := range x.o.Devices {
-		ample, seen := stackBytes(&x.d.extents[part]), stackBytes(&x.d.seen[part])
-		slots := gpu.Bytes((x.o.Sampling.Prefetch + 1) * x.d.roots.units)
-		if x.d.roots.units > 1 {
-			heap.add(slots*4*gpu.Bytes(x.d.extents[part].ids)+gpu.Bytes(x.o.Sampling.Prefetch+1)*gpu.Bytes(x.p.Vertices()/8), slots*4*gpu.Bytes(x.d.extents[part].ids-x.d.seen[part].ids)) // groups
+		g := x.d.stageOf(x.p, x.o, part)
+		for unit := range x.d.units[part] {
+			seen := &x.d.units[part][unit]
+			ample := seen.ample(x.p.Vertices(), x.d.roots.units > 1)
+			heap.add(slots*stackBytes(&ample), slots*(stackBytes(&ample)-stackBytes(seen)))
+			to := &pinned
+			if g.lock.Heap {
+				to = &heap
+			}
+			most := g.draftBytes(&ample)
+			to.add(slots*most, slots*(most-g.draftBytes(seen)))
+			if x.d.roots.units > 1 { // groups
+				heap.add(slots*4*gpu.Bytes(ample.ids), slots*4*gpu.Bytes(ample.ids-seen.ids))
+			}
 		}
-		heap.add(slots*ample, slots*(ample-seen))
-		ample, seen, locked := x.slot(part)
-		if locked {
-			pinned.add(slots*ample, slots*(ample-seen))
-		} else {
-			heap.add(slots*ample, slots*(ample-seen))
+		if x.d.roots.units > 1 {
+			heap.add(slots*gpu.Bytes(x.p.Vertices()/8), 0)
 		}
 	}
 	return heap, pinned
@@ -47,14 +54,13 @@ func (x *sizing) ahead() (heap, pinned Use) {
 
 func (u *Use) add(bound, slack gpu.Bytes) { u.Bound, u.Slack = u.Bound+bound, u.Slack+slack }
 
-// slot returns what a unit in a slot of a part takes for what is uploaded, with slack and without, and whether that is page-locked.
-func (x *sizing) slot(part int) (ample, seen gpu.Bytes, locked bool) {
-	g := x.d.stageOf(x.p, x.o, part)
-	a, s := x.layout(part)
-	if g.gathers {
-		return a.size, s.size, !g.lock.Heap
+// draftBytes returns what a unit of an extent takes of its slot for what is uploaded.
+func (g *stage) draftBytes(e *extent) gpu.Bytes {
+	var l layout
+	if g.lay(&l, e); g.gathers {
+		return l.size
 	}
-	return a.blocks, s.blocks, !g.lock.Heap
+	return l.blocks
 }
 
 // stackBytes is what the stack of a unit in a slot takes at most, as a sampler leaves it: lists have an eighth more room than they need, those that are appended to more.

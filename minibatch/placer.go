@@ -99,6 +99,8 @@ func (t placer) build(w *worker, division *reduce.Division) error {
 	w.feed = newFeed(w.index, o.Sampling.Prefetch+1, t.roots.units, w.stage.fill)
 	for _, s := range w.feed.slots {
 		for u := range s.units {
+			e := d.units[w.index][u].ample(t.p.Vertices(), len(s.units) > 1)
+			w.stage.lay(&l, &e)
 			if err := w.stage.room(&s.units[u], &l); err != nil {
 				return err
 			}

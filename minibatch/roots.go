@@ -15,7 +15,8 @@ import (
 // Every training vertex is a root once in an epoch. With global roots there is one order of all; a step takes the next batch of it, of which each part has a
 // contiguous share, in part order, or those whose home it is. With local roots each part has an order of its own training vertices, cut into as many steps.
 //
-// The roots of a part in a step are one unit. With Hop they are as many units as there are parts, one for each time step; no unit of a dropped time step has any.
+// The roots of a part in a step are one unit. With Hop they are as many units as there are parts; the first ones are those of the time steps, the last ones have no roots, as
+// many as time steps are dropped.
 type roots struct {
 	seed  uint64
 	batch int
@@ -40,11 +41,11 @@ const mostOrders = 4
 
 // epochOrder is the order of each list in an epoch.
 type epochOrder struct {
-	epoch   int // -1: none yet
-	merged  int // time steps that are dropped
-	lists   [][]graph.NodeID
-	ends    []int  // with a dealer: by step, part and unit, where its roots end among the step's
-	dropped []bool // with Hop: by step and time step
+	epoch  int // -1: none yet
+	merged int // time steps that are dropped
+	lists  [][]graph.NodeID
+	ends   []int   // with a dealer: by step, part and unit, where its roots end among the step's
+	steps  []int32 // with Hop: by step and unit, its time step
 }
 
 func newRoots(p *learn.Problem, o *Options) *roots {
@@ -167,27 +168,25 @@ func (r *roots) piece(o *epochOrder, batch, part, unit int) (lo, hi int) {
 	return lo, ends[k]
 }
 
-// dropped reports whether a time step of step t has been dropped.
-func (r *roots) dropped(t, unit int) bool {
+// timeStep returns the time step of a unit in step t, or dropped.
+func (r *roots) timeStep(t, unit int) int {
 	if r.units == 1 {
-		return false
+		return 0
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.order(t / r.steps).dropped[t%r.steps*r.units+unit]
+	return int(r.order(t / r.steps).steps[t%r.steps*r.units+unit])
 }
 
 // most returns how many roots a unit of a part has, at most: with Hop in the first epoch, if that dropped some time steps.
-func (r *roots) most(part, merged int) (n int) {
+func (r *roots) most(part, unit, merged int) (n int) {
 	if r.units > 1 {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		o := r.orderOf(0, merged)
 		for b := range r.steps {
-			for unit := range r.units {
-				lo, hi := r.piece(o, b, part, unit)
-				n = max(n, hi-lo)
-			}
+			lo, hi := r.piece(o, b, part, unit)
+			n = max(n, hi-lo)
 		}
 		return n
 	}
@@ -233,7 +232,7 @@ func (r *roots) deal(o *epochOrder) {
 	all := r.parts * r.units
 	o.ends = slices.Grow(o.ends[:0], r.steps*all)[:r.steps*all]
 	if r.units > 1 {
-		o.dropped = slices.Grow(o.dropped[:0], r.steps*r.units)[:r.steps*r.units]
+		o.steps = slices.Grow(o.steps[:0], r.steps*r.units)[:r.steps*r.units]
 	}
 	for b := range r.steps {
 		lo, hi := r.batchOf(b)
@@ -248,7 +247,7 @@ func (r *roots) deal(o *epochOrder) {
 				r.models = append(r.models, int32(d))
 			}
 		}
-		r.dealer.byModel(list, r.models, o.merged, ends, o.dropped[b*r.units:][:r.units])
+		r.dealer.byModel(list, r.models, o.merged, ends, o.steps[b*r.units:][:r.units])
 	}
 }
 

@@ -14,16 +14,16 @@ import (
 
 // draft is a unit of a part in a step as its samplers leave it: blocks, answers and, where the device cannot fetch them, rows, all in one piece of page-locked memory.
 type draft struct {
-	step    int
-	unit    int
-	dropped bool   // the unit's time step is none of the step's
-	group   *group // of the step
-	roots   []graph.NodeID
-	stack   sample.Stack
-	extent  extent
-	layout  layout
-	mem     *hostmem.Pinned
-	counts  Counts
+	step   int
+	unit   int
+	time   int    // step of the unit: see roots.timeStep
+	group  *group // of the step
+	roots  []graph.NodeID
+	stack  sample.Stack
+	extent extent
+	layout layout
+	mem    *hostmem.Pinned
+	counts Counts
 }
 
 // stage makes drafts for one part. It is read-only, and used by all of the part's samplers.
@@ -58,7 +58,7 @@ type aim struct {
 func (g *stage) fill(s *sample.Sampler, d *draft, step int) error {
 	start := time.Now()
 	d.step = step
-	d.dropped = g.roots.dropped(step, d.unit)
+	d.time = g.roots.timeStep(step, d.unit)
 	d.roots = g.roots.of(step, g.part, d.unit, d.roots)
 	if g.scout == nil || !g.scout.take(step*g.roots.units+d.unit, &d.stack) {
 		s.Draw(&d.stack, uint32(step), d.roots)

@@ -82,13 +82,13 @@ func (t *Trainer) step(w *worker, s *stretch, batch int) (awaited bool) {
 	for u := range slot.units {
 		w.counts.Add(&slot.units[u].counts)
 	}
-	w.units = left(slot.units, w.units)
+	units := left(slot.units)
 	if w.carrier != nil {
-		w.carrier.begin(w.units)
+		w.carrier.begin(units)
 	}
-	for i, u := range w.units {
-		last := i == len(w.units)-1
-		n, again := w.fetch(&slot.units[u])
+	for u := range units {
+		last := u == len(units)-1
+		n, again := w.fetch(&units[u])
 		awaited = awaited || again
 		sent := w.prefetch.Record()
 		if last {
@@ -102,15 +102,12 @@ func (t *Trainer) step(w *worker, s *stretch, batch int) (awaited bool) {
 	return awaited
 }
 
-// left writes which units are not dropped to into, and returns them: there is one at least.
-func left(units []draft, into []int) []int {
-	into = into[:0]
-	for u := range units {
-		if !units[u].dropped {
-			into = append(into, u)
-		}
+// left returns those units of a step that have a time step: the first ones, one at least.
+func left(units []draft) []draft {
+	for units[len(units)-1].time == dropped {
+		units = units[:len(units)-1]
 	}
-	return into
+	return units
 }
 
 // fetch enqueues the way of a unit to one of the inputs, when the unit that was there has been computed.

@@ -30,7 +30,6 @@ type worker struct {
 	reach    []bool   // by part: the device can copy from its device, or is it
 	carrier  *carrier // nil: no gradients are carried
 	turn     int      // units that were enqueued
-	units    []int    // of the step that is being enqueued: those that are not dropped
 
 	params, grads *gnn.Params
 	ws            *gnn.Workspace
