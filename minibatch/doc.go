@@ -10,12 +10,16 @@
 // computes its share of the roots, the next ones in order or those that are at home there, as one stack of blocks. With Hop it computes one stack for each model that
 // comes by, in time steps; models bring the sums of their gradients along. Package reduce adds the gradients of the parts in part order, and gives every part equal
 // weights for the next step. So the weights are a function of seed, data, parts, roots, their place and model, to the bit.
-// The number of threads and of samplers, how far ahead they sample, links, reruns and interruptions change nothing.
+// The number of threads and of samplers, how far ahead they sample, how rows are fetched and kept, links, reruns and interruptions change nothing.
 //
 // Three questions are answered apart: what is sampled (feed), where a root is computed (roots), where its feature rows come from (rows). A part's goroutine
 // takes the samples of its steps in order. Samplers, which are other goroutines, fill a ring of slots ahead of it; each slot has memory of its own, and is filled
 // again only when the device has read it. The device has two inputs: one is filled while the other is computed from. Nothing is allocated between steps, unless
 // a step is larger than all before it: then its buffers grow, which is logged.
+//
+// Where links are emulated between parts, or rows are kept (package rowcache), rows of other parts are fetched: behind the samplers one goroutine of a part decides, in the order of
+// steps, what its cache has, what is fetched and what is kept, and asks the owners; another one waits for answers, writes the cache and stages all rows (fetch). Otherwise
+// rows of other parts are read as own ones.
 //
 // When the context of Run ends, Run finishes the step that it is in; the run can be resumed there. Evaluation is exact (package layered). Every wait has a
 // deadline, and its error says who waited for whom.

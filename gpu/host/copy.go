@@ -95,36 +95,3 @@ func (q *Queue) CopyFrom(dst, src gpu.Matrix) {
 		return latest(sent, arrived)
 	})
 }
-
-// Fetch implements gpu.ResidentQueue.
-func (q *Queue) Fetch(parcels []gpu.Parcel, f func()) {
-	var n gpu.Bytes
-	for _, p := range parcels {
-		if p.From != gpu.Device(q.dev) {
-			n += p.Ask + p.Answer
-		}
-	}
-	q.transfer("Fetch", gpu.Usage{Peer: n}, func(ready time.Time) time.Time {
-		arrived := q.dev.exchange(parcels, ready)
-		f()
-		return arrived
-	})
-}
-
-// exchange takes the links for parcels that are asked for at ready, and returns when all of them are there. An answer takes the links from when it was asked for,
-// and arrives later by what the request takes: so a link is not kept for it in between.
-func (d *Device) exchange(parcels []gpu.Parcel, ready time.Time) time.Time {
-	arrived := ready
-	for _, p := range parcels {
-		if p.From == gpu.Device(d) {
-			continue
-		}
-		asked, sent := d.link.book(fromDevice, p.Ask, ready), ready
-		if from, ok := p.From.(*Device); ok {
-			asked, sent = latest(asked, from.link.book(toDevice, p.Ask, ready)), from.link.book(fromDevice, p.Answer, ready)
-		}
-		answer := latest(sent, d.link.book(toDevice, p.Answer, ready))
-		arrived = latest(arrived, answer.Add(asked.Sub(ready)))
-	}
-	return arrived
-}

@@ -72,11 +72,16 @@ func (l *link) set(s *Spec) {
 // book takes the direction for n bytes that are there at ready, after what was booked before, and returns when they have
 // arrived.
 func (l *link) book(d direction, n gpu.Bytes, ready time.Time) time.Time {
+	return l.pass(d, n, ready).Add(l.latency)
+}
+
+// pass is book without latency: it returns when the direction is free for what comes next.
+func (l *link) pass(d direction, n gpu.Bytes, ready time.Time) time.Time {
 	through := l.sides[d].book(n, ready)
 	if l.bus != nil {
 		through = latest(through, l.bus.sides[d].book(n, ready))
 	}
-	return through.Add(l.latency)
+	return through
 }
 
 func latest(a, b time.Time) time.Time {

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -23,13 +24,19 @@ func TestExchange(t *testing.T) {
 		{"answer", [2]Spec{{Link: rate}, {}}, func(_, other *Device) []gpu.Parcel { return []gpu.Parcel{{From: other, Answer: copied}} }, one},
 		{"there and back", [2]Spec{{}, {Link: rate}}, func(_, other *Device) []gpu.Parcel { return []gpu.Parcel{{From: other, Ask: copied, Answer: copied}} }, 2 * one},
 		{"latencies", [2]Spec{{Latency: 5 * ms}, {Latency: 3 * ms}}, func(_, other *Device) []gpu.Parcel { return []gpu.Parcel{{From: other, Ask: 1, Answer: 1}} }, 10 * ms},
+		{"in pieces", [2]Spec{{Link: rate, Latency: ms}, {Link: 2 * rate}}, func(_, other *Device) []gpu.Parcel { return []gpu.Parcel{{From: other, Answer: 20 * copied}} }, 20*one + 2*ms},
 		{"two answers over one link", [2]Spec{{Link: rate}, {}}, func(_, other *Device) []gpu.Parcel {
 			return []gpu.Parcel{{From: other, Answer: copied}, {From: other, Answer: copied}}
 		}, 2 * one},
 	} {
 		p := newPair(t, c.specs)
 		own, other := p.devices[0], p.devices[1]
-		if got := own.exchange(c.parcels(own, other), t0).Sub(t0); got.Round(time.Microsecond) != c.want.Round(time.Microsecond) {
+		x := &exchange{to: own, parcels: slices.DeleteFunc(c.parcels(own, other), func(p gpu.Parcel) bool { return p.From == gpu.Device(own) })}
+		arrived := x.ask(t0)
+		for slices.ContainsFunc(x.parcels, func(p gpu.Parcel) bool { return p.Answer > 0 }) {
+			arrived = x.next(arrived)
+		}
+		if got := arrived.Sub(t0); got.Round(time.Microsecond) != c.want.Round(time.Microsecond) {
 			t.Errorf("%s: takes %v, want %v", c.name, got, c.want)
 		}
 		if linked := c.specs[0] != (Spec{}); own.Linked() != linked {
@@ -62,5 +69,17 @@ func TestResidentQueue(t *testing.T) {
 	q.Fetch(nil, func() { panic("no such row") })
 	if err := q.Sync(); err == nil {
 		t.Error("a panic is no fault")
+	}
+}
+
+// What crosses a link beside a large answer waits for a piece of it, not for all.
+func TestAnswersLeaveRoom(t *testing.T) {
+	const rate = 1 << 20
+	p := newPair(t, [2]Spec{{Link: rate}, {}})
+	t0 := time.Unix(1000, 0)
+	x := &exchange{to: p.devices[0], parcels: []gpu.Parcel{{From: p.devices[1], Answer: 100 * rate}}}
+	free := x.ask(t0)
+	if got, want := p.devices[0].link.book(toDevice, rate, t0).Sub(t0), time.Second+piece*time.Second/rate; got != want || free.Sub(t0) != piece*time.Second/rate {
+		t.Errorf("a copy beside the answer arrives after %v, want %v", got, want)
 	}
 }

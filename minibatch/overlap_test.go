@@ -1,0 +1,82 @@
+package minibatch
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"capgnn/gnn"
+	"capgnn/gpu/host"
+	"capgnn/minibatch/rowcache"
+	"capgnn/minibatch/sample"
+)
+
+// overlapping trains an epoch behind another one and returns how long its steps took, and what of that the links and the devices were busy. One by one, nothing of a step begins
+// before the step before it is over.
+func overlapping(b *testing.B, k task, spec host.Spec, oneByOne bool) (step time.Duration, c Counts) {
+	p, m := k.make(b, gnn.SAGE)
+	m.Hidden = 16
+	o := small(m, devices(b, 2, spec), homes(p.Vertices(), 2))
+	defer func() {
+		for _, d := range o.Devices {
+			d.Close()
+		}
+	}()
+	o.Sampling.BatchSize, o.Sampling.Fanout, o.Epochs, o.Sampling.Fetch = 128, []int{5, 3, 3}, 2, rowcache.Rules{}
+	tr, err := New(b.Context(), p, o)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer tr.Close()
+	var allowed []chan struct{} // by part: a token for each step
+	allow := func(steps int) {
+		for _, c := range allowed {
+			for range steps {
+				c <- struct{}{}
+			}
+		}
+	}
+	for i, w := range tr.workers {
+		allowed = append(allowed, make(chan struct{}, o.Epochs*tr.roots.steps))
+		fill := w.feed.fill
+		w.feed.fill = func(s *sample.Sampler, d *draft, step int) error {
+			<-allowed[i]
+			return fill(s, d, step)
+		}
+	}
+	for epoch := range o.Epochs {
+		tr.state.Batch, tr.state.Partial = 0, partial{}
+		start := time.Now()
+		if oneByOne {
+			for batch := range tr.roots.steps {
+				allow(1)
+				if err := tr.run(b.Context(), epoch, batch+1); err != nil {
+					b.Fatal(err)
+				}
+			}
+		} else {
+			allow(tr.roots.steps)
+			if err := tr.run(b.Context(), epoch, tr.roots.steps); err != nil {
+				b.Fatal(err)
+			}
+		}
+		step, c = time.Since(start)/time.Duration(tr.roots.steps), tr.state.Partial.Counts
+	}
+	return step, c
+}
+
+// BenchmarkOverlap compares steps that overlap with steps one by one, where fetching and computing take about as long: devices compute slowly, by sleeping, and links are as slow.
+func BenchmarkOverlap(b *testing.B) {
+	k, spec := task{vertices: 6000}, host.Spec{Slow: 100, Link: 3 << 19, Latency: 50 * time.Microsecond}
+	var ratios []float64
+	for range b.N {
+		serial, c := overlapping(b, k, spec, true)
+		overlapped, d := overlapping(b, k, spec, false)
+		steps := time.Duration(2 * c.Steps)
+		ratios = append(ratios, float64(serial)/float64(overlapped))
+		b.Logf("one by one %v a step: fetch %.0f %%, compute %.0f %%; overlapped %v, in which fetching takes %v, computing %v: %.2f times as fast", serial, 100*float64(c.Time.Fetch/steps)/float64(serial), 100*float64(c.Time.Compute/steps)/float64(serial),
+			overlapped, d.Time.Fetch/steps, d.Time.Compute/steps, ratios[len(ratios)-1])
+	}
+	slices.Sort(ratios)
+	b.ReportMetric(ratios[len(ratios)/2], "times")
+}
