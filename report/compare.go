@@ -51,7 +51,14 @@ var columns = []column{
 	}},
 	{"all epochs", func(r *Run, s *Result) string { return written(seconds, r.elapsed()) + simulated(s) }},
 	{"traffic an epoch", func(r *Run, _ *Result) string { return written(amount, r.meanBytes()) }},
-	{"halo rows", func(_ *Run, s *Result) string { return written(count, float64(s.HaloRows)) }},
+	{"halo rows", func(r *Run, s *Result) string {
+		if r.sampled() {
+			return number.Missing
+		}
+		return written(count, float64(s.HaloRows))
+	}},
+	{"rows fetched in an epoch", func(r *Run, _ *Result) string { return written(count, r.meanOf((*Epoch).brought)) }},
+	{"rows in caches", func(r *Run, _ *Result) string { return written(share, positive(r.hitShare())) }},
 	{"coverage", func(_ *Run, s *Result) string { return written(share, positive(s.Cache.number("coverage"))) }},
 	{"device memory", func(_ *Run, s *Result) string {
 		if len(s.PeakBytes.Devices) == 0 {
@@ -149,7 +156,7 @@ func WriteComparison(w io.Writer, runs []Run) error {
 	learning := []any{overlay(runs, names, lossOverlay, nil), overlay(runs, names, valLossOverlay, nil), overlay(runs, names, valOverlay, nil)}
 	add(sectionOf("Learning", "", append(learning, overTime(runs, names, valOverTime, (*Run).secondsAt)...)...))
 	times := append(phasesOfRuns(runs, names), overTime(runs, names, timeOverlay, nil)...)
-	add(sectionOf("Time and traffic", "", append(times, overlay(runs, names, bytesOverlay, nil), overlay(runs, names, coverageOverlay, nil))...))
+	add(sectionOf("Time and traffic", "", append(times, overlay(runs, names, bytesOverlay, nil), overlay(runs, names, broughtOverlay, nil), overlay(runs, names, coverageOverlay, nil))...))
 	c.Differing = differing(runs)
 	return writePage(w, "capgnn: "+c.Title, "comparison", c)
 }

@@ -24,6 +24,7 @@ var (
 		note: "legend: median"}, func(e *Epoch) float64 { return e.EpochS }}
 	bytesOverlay = overlaid{drawing{id: "bytes", title: "Bytes moved", xName: "epoch", xKind: count, kind: amount, zero: true,
 		note: "legend: median"}, (*Epoch).bytes}
+	broughtOverlay  = overlaid{drawing{id: "fetched", title: "Rows fetched from other parts", xName: "epoch", xKind: count, kind: count, zero: true}, (*Epoch).brought}
 	coverageOverlay = overlaid{drawing{id: "coverage", title: "Coverage", xName: "epoch", xKind: count, kind: share, zero: true},
 		func(e *Epoch) float64 { return e.Cache.number("coverage") }}
 )

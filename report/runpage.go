@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"capgnn/internal/number"
 )
 
 // colourCount is the number of colours of curves; more curves repeat them dashed.
@@ -109,7 +111,7 @@ func (r *Run) cards() []card {
 			card{"time of an epoch", written(seconds, median(times)), "median"},
 			card{"all epochs", written(seconds, total), beside})
 		if r.sampled() {
-			cards = append(cards, card{"sampled edges", written(count, r.meanOf(func(e *Epoch) float64 { return e.EdgesPerS })) + "/s", "in a mean epoch"})
+			cards = append(cards, card{"sampled edges", number.Rate(r.meanOf(func(e *Epoch) float64 { return e.EdgesPerS })/1e6, "M"), "in a mean epoch"})
 		}
 		cards = append(cards,
 			card{"traffic", written(amount, r.meanBytes()), "a mean epoch"})
@@ -119,7 +121,7 @@ func (r *Run) cards() []card {
 			cards = append(cards, card{"device memory", written(amount, slices.Max(s.PeakBytes.Devices)), "the largest; host " + written(amount, s.PeakBytes.Host)})
 		}
 		if s.Parts > 1 && r.sampled() {
-			cards = append(cards, card{"rows fetched", written(count, r.meanOf(func(e *Epoch) float64 { return e.Rows["fetched"] })), "of other parts, in a mean epoch"})
+			cards = append(cards, card{"rows fetched", written(count, r.meanOf((*Epoch).brought)), "of other parts, in a mean epoch"})
 		} else if s.Parts > 1 {
 			cards = append(cards, card{"halo rows", written(count, float64(s.HaloRows)), "read from other parts"})
 		}

@@ -155,6 +155,20 @@ func (r *Run) slowestFacts() []Fact {
 	return facts
 }
 
+// brought returns how many rows of other parts came in an epoch, those that fill caches among them; NaN where that is not known.
+func (e *Epoch) brought() float64 {
+	if e.Rows == nil {
+		return math.NaN()
+	}
+	return e.Rows["fetched"] + e.Rows["prefilled"]
+}
+
+// hitShare returns which share of the rows of other parts was found in caches; NaN where none was read.
+func (r *Run) hitShare() float64 {
+	hit := r.meanOf(func(e *Epoch) float64 { return e.Rows["hit"] })
+	return hit / (hit + r.meanOf(func(e *Epoch) float64 { return e.Rows["fetched"] }))
+}
+
 // rowCacheFacts says how much the caches of rows saved in a mean epoch; nothing where there are none.
 func (r *Run) rowCacheFacts() []Fact {
 	rows := func(key string) float64 { return r.meanOf(func(e *Epoch) float64 { return e.Rows[key] }) }
@@ -162,7 +176,7 @@ func (r *Run) rowCacheFacts() []Fact {
 	if !(hit > 0) {
 		return nil
 	}
-	text := fmt.Sprintf("%s of %s are in its cache", written(share, hit/(hit+fetched)), written(count, hit+fetched))
+	text := fmt.Sprintf("%s of %s are in its cache", written(share, r.hitShare()), written(count, hit+fetched))
 	if extra > 0 {
 		text += fmt.Sprintf("; to fill it %s more are fetched", written(count, extra))
 	}

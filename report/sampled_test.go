@@ -38,6 +38,23 @@ func sampledRun(t testing.TB, epochs int) Run {
 	return r
 }
 
+// Compared runs show how many rows they fetch; full-batch runs have no such columns.
+func TestComparedSampledRuns(t *testing.T) {
+	a, b := sampledRun(t, 9), sampledRun(t, 9)
+	b.Name, b.Epochs = "runs/other", slices.Clone(b.Epochs)
+	for i := range b.Epochs {
+		b.Epochs[i].Rows = map[string]float64{"read": 500_000, "local": 400_000, "fetched": 100_000}
+	}
+	_, heading, rows := Compare([]Run{a, b})
+	at := slices.Index(heading, "rows fetched in an epoch")
+	if at < 0 || rows[0][at] != "61,000" || rows[1][at] != "100,000" || !slices.Contains(heading, "rows in caches") {
+		t.Errorf("the table is %v\n%v", heading, rows)
+	}
+	if _, heading, _ := Compare([]Run{sampleRun(t, 3, true), sampleRun(t, 4, true)}); slices.Contains(heading, "rows fetched in an epoch") {
+		t.Errorf("full-batch runs have %v", heading)
+	}
+}
+
 // A sampled run shows what its steps were made of; a full-batch run has none of it.
 func TestSampledSection(t *testing.T) {
 	p := pageOf(t, sampledRun(t, 21))
