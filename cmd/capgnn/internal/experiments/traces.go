@@ -29,6 +29,7 @@ type traced struct {
 	place    minibatch.Place
 	local    bool
 	noGather bool
+	merged   int // time steps
 	epochs   int
 	seed     uint64
 }
@@ -49,6 +50,8 @@ func (s traced) rootsText() string {
 		return "local"
 	case s.noGather:
 		return "hop, no gathering"
+	case s.merged > 0:
+		return "hop, merged " + strconv.Itoa(s.merged)
 	}
 	return s.place.String()
 }
@@ -81,6 +84,9 @@ func (b *Bench) trace(ctx context.Context, s traced) (*minibatch.Trace, *learn.P
 	}
 	o := minibatch.Options{Model: t.Config.Network(p.Features.Cols, p.Classes, p.Targets != nil), Part: b.divided.part,
 		Sampling: minibatch.Sampling{BatchSize: min(s.batch, max(1, p.TrainingVertices()/8)), Fanout: s.fanout, Local: s.local, Place: s.place, NoGather: s.noGather}}
+	if s.merged > 0 {
+		o.Sampling.Merged = &s.merged
+	}
 	return minibatch.NewTrace(p, o, s.parts), p, b.divided, nil
 }
 
