@@ -104,10 +104,9 @@ func (f *fetcher) room() (err error) {
 
 // worldOf returns what a part's policy may know, but for the turns ahead.
 func worldOf(p *learn.Problem, o *Options, epoch, part int) rowcache.World {
-	w := rowcache.World{Vertices: p.Vertices(), Steps: epoch}
+	w := rowcache.World{Vertices: p.Vertices(), Steps: epoch, Degree: func(v graph.NodeID) int { return len(p.Graph.Row(int(v))) }}
 	if o.Sampling.Fetch.Kind == rowcache.Massive {
 		w.Halo = rowcache.Halo(p.Graph, o.Part, int32(part))
-		w.Degree = func(v graph.NodeID) int { return len(p.Graph.Row(int(v))) }
 	}
 	return w
 }

@@ -9,14 +9,14 @@ import (
 )
 
 // planned keeps the rows whose next reads are nearest. It knows the reads of some steps ahead; a row that is not among them counts as read behind all that
-// are, and of those the one of the highest id is the farthest. Reads are ordered within steps, too, so no two rows are equally far.
+// are, and of those the one of the lowest degree is the farthest (then of the highest id): neighbours of many are drawn often. Reads are ordered within steps, too, so no two rows are equally far.
 //
 // Rows that a step reads from slots are the nearest until they are read. So going through the rows of a step one by one leaves the same rows as choosing among
 // all of them, and all that were held.
 type planned struct {
 	clock
 	look  int
-	ahead Ahead
+	world World
 	seen  int // steps before this one are in the window, or were
 	reads window
 	known []known // by vertex
@@ -42,7 +42,7 @@ type claim struct {
 }
 
 func newPlanned(r Rules, slots int, w World) *planned {
-	p := &planned{look: r.Lookahead, ahead: w.Ahead, reads: newWindow(), known: make([]known, w.Vertices), ids: make([]graph.NodeID, slots), next: make([]int64, slots), came: make([]int32, slots)}
+	p := &planned{look: r.Lookahead, world: w, reads: newWindow(), known: make([]known, w.Vertices), ids: make([]graph.NodeID, slots), next: make([]int64, slots), came: make([]int32, slots)}
 	for slot := range p.ids {
 		p.ids[slot] = -1
 	}
@@ -59,15 +59,28 @@ func (p *planned) Decide(s Step, d *Decision) {
 	for i, v := range s.Rows {
 		if slot := p.known[v].slot - 1; slot >= 0 {
 			d.From[i] = slot
-			p.claim(slot, p.reads.then(n+int64(i)))
+			p.claim(slot, p.then(v, n+int64(i)))
 		} else {
 			d.fetch(i, v, -1)
 		}
 	}
-	for k := range d.Fetch {
-		p.keep(d, k, p.reads.then(n+int64(d.Fetch[k].Row)))
+	for k, f := range d.Fetch {
+		p.keep(d, k, p.then(f.ID, n+int64(f.Row)))
 	}
 	p.reads.first += int64(len(s.Rows))
+}
+
+// then returns the number of the read of v behind read n, or if that is out of sight, where it counts as read.
+func (p *planned) then(v graph.NodeID, n int64) int64 {
+	if next, known := p.reads.then(n); known {
+		return next
+	}
+	return p.beyond(v)
+}
+
+// beyond returns where v counts as read if no step in sight reads it: behind all reads.
+func (p *planned) beyond(v graph.NodeID) int64 {
+	return 1<<62 | int64(math.MaxInt32-p.world.Degree(v))<<31 | int64(v)
 }
 
 // see takes a step and those ahead of it into the window.
@@ -79,7 +92,7 @@ func (p *planned) see(s Step) {
 		panic(fmt.Sprintf("rowcache: step %d reads other rows than it was said to", s.Number))
 	}
 	for ; p.seen-s.Number <= p.look; p.seen++ {
-		rows, ok := p.ahead(p.seen)
+		rows, ok := p.world.Ahead(p.seen)
 		if !ok {
 			return
 		}
@@ -189,7 +202,7 @@ func (p *planned) sink(i int) {
 func (p *planned) Save() []byte { return newState(Planned, p.clock, p.ids).bytes }
 
 func (p *planned) Restore(b []byte) error {
-	q := newPlanned(Rules{Lookahead: p.look}, len(p.ids), World{Vertices: len(p.known), Ahead: p.ahead})
+	q := newPlanned(Rules{Lookahead: p.look}, len(p.ids), p.world)
 	s, c, err := readState(b, Planned, q.ids, len(p.known))
 	if err != nil {
 		return err
@@ -204,7 +217,7 @@ func (p *planned) Restore(b []byte) error {
 		}
 		q.used++
 		q.known[v].slot = int32(slot) + 1
-		q.claim(int32(slot), beyond+int64(v))
+		q.claim(int32(slot), q.beyond(v))
 	}
 	if err := s.end(); err != nil {
 		return err

@@ -49,7 +49,7 @@ func TestPlannedIsOptimal(t *testing.T) {
 		tr := randomTrace(r, 1+r.IntN(8), n, 1+r.IntN(n))
 		slots := r.IntN(n + 1)
 		c := newCache(t, slots)
-		tr.run(c, New(Rules{Kind: Planned, Lookahead: All}, slots, World{Vertices: n, Ahead: tr.ahead}), 0, len(tr))
+		tr.run(c, New(Rules{Kind: Planned, Lookahead: All}, slots, tr.world(r, n)), 0, len(tr))
 		if want := optimum(tr, slots); c.fetched != want {
 			t.Fatalf("%d slots, steps %v: %d rows fetched, %d suffice", slots, tr, c.fetched, want)
 		}
@@ -61,6 +61,7 @@ type slowPlanned struct {
 	tr    trace
 	slots int
 	look  int
+	w     World
 	rows  []graph.NodeID
 }
 
@@ -85,6 +86,9 @@ func (p *slowPlanned) farther(a, b graph.NodeID, step int) bool {
 	y, also := p.next(b, step)
 	if known != also {
 		return !known
+	}
+	if x, y := p.w.Degree(a), p.w.Degree(b); !known && x != y {
+		return x < y
 	}
 	if !known {
 		return a > b
@@ -123,12 +127,13 @@ func TestPlannedEqualsItsTwin(t *testing.T) {
 		n := 1 + r.IntN(40)
 		tr := randomTrace(r, 1+r.IntN(30), n, 1+r.IntN(n))
 		slots, look := r.IntN(n+1), 1+r.IntN(12)
-		p := New(Rules{Kind: Planned, Lookahead: look}, slots, World{Vertices: n, Ahead: tr.ahead}).(*planned)
+		w := tr.world(r, n)
+		p := New(Rules{Kind: Planned, Lookahead: look}, slots, w).(*planned)
 		if r.IntN(2) == 0 { // numbers of reads pass 32 bits
 			p.reads.first = 1<<32 - int64(r.IntN(300))
 			p.reads.end = p.reads.first
 		}
-		twin := slowPlanned{tr: tr, slots: slots, look: look}
+		twin := slowPlanned{tr: tr, slots: slots, look: look, w: w}
 		c := newCache(t, slots)
 		var d Decision
 		for step, rows := range tr {
@@ -152,7 +157,7 @@ func TestPlannedEqualsItsTwin(t *testing.T) {
 // A step that reads other rows than were announced is a mistake of the caller.
 func TestPlannedRefusesOtherRows(t *testing.T) {
 	tr := trace{{0, 1}, {1, 2}}
-	p := New(Rules{Kind: Planned}, 2, World{Vertices: 3, Ahead: tr.ahead})
+	p := New(Rules{Kind: Planned}, 2, tr.world(rand.New(rand.NewPCG(1, 3)), 3))
 	var d Decision
 	p.Decide(Step{0, tr[0]}, &d)
 	defer func() {

@@ -51,10 +51,9 @@ type Ahead func(step int) ([]graph.NodeID, bool)
 type World struct {
 	Vertices int // ids are 0 to Vertices-1
 	Ahead    Ahead
-	Steps    int // Rapid: of an epoch
-	// Massive: vertices of other parts with edges into the part (Halo returns them), and their degrees.
-	Halo   []graph.NodeID
-	Degree func(graph.NodeID) int
+	Steps    int                    // Rapid: of an epoch
+	Halo     []graph.NodeID         // Massive: vertices of other parts with edges into the part (Halo returns them)
+	Degree   func(graph.NodeID) int // Planned, Massive
 }
 
 // Halo returns the in-neighbours of a part's vertices that are in other parts, ascending.

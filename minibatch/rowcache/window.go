@@ -42,17 +42,10 @@ func (w *window) add(v graph.NodeID, before int64) {
 	w.end++
 }
 
-// beyond is behind the number of every read.
-const beyond = 1 << 62
-
-// then returns the number of the read of the same row behind read n. Of a row that is not read again in the window it is beyond all others, and the farther the
-// higher its id.
-func (w *window) then(n int64) int64 {
-	at := n & w.mask
-	if g := w.gap[at]; g > 0 {
-		return n + int64(g)
-	}
-	return beyond + int64(w.ids[at])
+// then returns the number of the read of the same row behind read n; false: it is not in the window.
+func (w *window) then(n int64) (int64, bool) {
+	g := w.gap[n&w.mask]
+	return n + int64(g), g > 0
 }
 
 // begins reports whether the rows are the first reads of the window.
