@@ -103,6 +103,12 @@ type Clocked interface {
 	Clock() Clock
 }
 
+// Scratcher is implemented by devices that take memory of the process besides what Memory counts.
+type Scratcher interface {
+	// Scratch returns how much products of rows × in and in × out take so at most, and their gradients.
+	Scratch(rows, in, out int) Bytes
+}
+
 // PeerCopier is implemented by queues that can copy straight from another device's memory.
 type PeerCopier interface {
 	// CanCopyFrom reports whether this queue's device reaches the memory of src.

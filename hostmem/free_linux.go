@@ -35,6 +35,16 @@ func addressSpaceInUse() int64 {
 	return used
 }
 
+// systemAnonymous reads RssAnon.
+func systemAnonymous() int64 {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0
+	}
+	n, _ := field(status, "RssAnon:")
+	return n
+}
+
 // systemPeak reads VmHWM, or asks getrusage(2) where /proc is not mounted.
 func systemPeak() (int64, error) {
 	if status, err := os.ReadFile("/proc/self/status"); err == nil {

@@ -231,3 +231,27 @@ func TestThisMachine(t *testing.T) {
 		t.Errorf("peak of %d bytes after touching 64 MiB, %d before, %v", after, before, err)
 	}
 }
+
+// Memory of the process counts once it was written, that of a file does not.
+func TestAnonymous(t *testing.T) {
+	before := Anonymous()
+	if before == 0 {
+		t.Skip("the system does not say what is of no file")
+	}
+	const size = 32 << 20
+	for dir, want := range map[string]int64{"": size, t.TempDir(): 0} {
+		s, err := NewScratch("test", "rows", dir, size)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := 0; i < size; i += 1 << 12 {
+			s.Bytes()[i] = 1
+		}
+		if grown := Anonymous() - before; grown < want-4<<20 || grown > want+16<<20 {
+			t.Errorf("in %q: %d bytes more, want about %d", dir, grown, want)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}

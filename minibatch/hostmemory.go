@@ -3,6 +3,7 @@ package minibatch
 import (
 	"slices"
 
+	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/internal/layered"
 	"capgnn/minibatch/sample"
@@ -13,7 +14,8 @@ func (x *sizing) host(r *roots, exact layered.Bound) []Use {
 	steps, pinned := x.ahead()
 	heap := []Use{steps, {Name: "samplers", Bound: x.samplers()},
 		{Name: "degrees and orders of roots", Bound: 4*gpu.Bytes(len(x.d.scaling.Row)+len(x.d.scaling.Col)) + r.bytes()},
-		{Name: "blocks of evaluation", Bound: exact.Heap}, {Name: "weights", Bound: 16 * gpu.Bytes(len(x.weights.Flat))}}
+		{Name: "blocks of evaluation", Bound: exact.Heap}, {Name: "weights", Bound: 16 * gpu.Bytes(len(x.weights.Flat))},
+		{Name: "products of CPU devices", Bound: x.scratch()}}
 	if r.units > 1 { // where devices do not reach each other
 		heap = append(heap, Use{Name: "carried gradients", Bound: 4 * gpu.Bytes(r.parts*len(x.weights.Flat))})
 	}
@@ -109,6 +111,30 @@ func (x *sizing) samplers() (n gpu.Bytes) {
 			entries = max(entries, h.entries)
 		}
 		n += gpu.Bytes(x.o.Sampling.Samplers) * gpu.Bytes(sample.Bytes(x.d.topology(x.p), x.d.rules, e.ids, entries))
+	}
+	return n
+}
+
+// scratch returns what devices take of the process while they compute.
+func (x *sizing) scratch() (n gpu.Bytes) {
+	most := map[gpu.Device]gpu.Bytes{}
+	for part, dev := range x.o.Devices {
+		s, ok := dev.(gpu.Scratcher)
+		if !ok {
+			continue
+		}
+		for l, g := range x.d.extents[part].layers(x.d.aims) {
+			in, out := x.o.Model.Width(l)
+			if l > 0 || !x.d.sparse {
+				most[dev] = max(most[dev], s.Scratch(g.Src, in, out))
+			}
+			if x.o.Model.Kind == gnn.GIN { // has a second product
+				most[dev] = max(most[dev], s.Scratch(g.Rows, out, out))
+			}
+		}
+	}
+	for _, b := range most {
+		n += b
 	}
 	return n
 }

@@ -160,3 +160,25 @@ func TestGemmPlan(t *testing.T) {
 		}
 	}
 }
+
+// What products take besides their operands is within PartialLen and PackedLen, some cache lines apart.
+func TestScratchOfProducts(t *testing.T) {
+	const lines = 2 * 16
+	for _, s := range [][3]int{{256, 602, 5000}, {41, 256, 1000}, {1, 1, 1}, {7, 130, 900}} {
+		in, out, rows := s[0], s[1], s[2]
+		for _, threads := range []int{1, 3} {
+			p, sc := &workers.Pool{Threads: threads}, new(Scratch)
+			of := func(rows, cols int) Dense { return Dense{make([]float32, rows*cols+64), rows, cols, cols} }
+			a, b, w := of(rows, in), of(rows, out), of(in, out)
+			gemm(p, sc, w, a, b, true, false, 0)
+			if got, bound := cap(sc.parts)+cap(sc.room), PartialLen(rows, in, out, threads); got > bound+lines || got < bound {
+				t.Errorf("%v, %d threads: partial sums take %d floats, announced %d", s, threads, got, bound)
+			}
+			gemm(p, sc, b, a, w, false, false, 0)
+			gemm(p, sc, a, b, w, false, true, 0)
+			if got, bound := cap(sc.panels), PackedLen(in, out); got > bound+lines || got < bound {
+				t.Errorf("%v: packed weights take %d floats, announced %d", s, got, bound)
+			}
+		}
+	}
+}

@@ -23,6 +23,21 @@ func planTN(kern *tileKernel, m, n, rows, threads int) tnPlan {
 	return tnPlan{perPart, parts, RoundUp(group, kern.mr), width}
 }
 
+// PartialLen is how many floats a product Aᵀ·B of rows×m and rows×n matrices takes for partial sums, and for packed blocks of B.
+func PartialLen(rows, m, n, threads int) int {
+	if rows == 0 || m == 0 || n == 0 {
+		return 0
+	}
+	plan := planTN(gemmKernel(), m, n, rows, threads)
+	return plan.parts*m*plan.width + threads*plan.room()
+}
+
+// PackedLen is how many floats a packed k×n matrix takes, either way round.
+func PackedLen(k, n int) int {
+	lanes := gemmKernel().lanes
+	return max(k*RoundUp(n, lanes), RoundUp(k, lanes)*n)
+}
+
 // gemmTN computes C = Aᵀ·B + beta·C: a sum over the rows of A and B, which are many. Work items are (part of the rows,
 // group of C's rows); each adds blocks of tnBlock rows in order to its place in the part's partial sum. Partial sums are
 // then added in part order.

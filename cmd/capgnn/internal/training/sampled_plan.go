@@ -4,12 +4,15 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
+	"capgnn/hostmem"
 	"capgnn/minibatch"
 )
 
@@ -62,6 +65,7 @@ type SampledEpoch struct {
 
 // PlanSampled says what the run would take on its open devices.
 func (t *Run) PlanSampled(ctx context.Context) (*SampledPlan, error) {
+	own := ownMemory()
 	m, err := minibatch.Plan(ctx, t.Data.Problem, t.sampledOptions())
 	if err != nil {
 		return nil, term.AsUsage(t.Explain(err))
@@ -73,7 +77,17 @@ func (t *Run) PlanSampled(ctx context.Context) (*SampledPlan, error) {
 		p.Parts = append(p.Parts, PartMemory{t.Specs[t.deviceOf(part)].String(), memory.Budget, memory.Share.Roots, memory.Share.Rows, amountOf(memory.Uses)})
 	}
 	p.Fits = m.Fits()
+	p.Host.Bound += own.Bound
+	p.Host.Uses = append([]MemUse{own}, p.Host.Uses...)
 	return p, nil
+}
+
+// ownMemory is what the process takes without the run: now, and as much again as its heap holds before that is collected.
+func ownMemory() MemUse {
+	debug.FreeOSMemory() // what reading the data set has left
+	var heap runtime.MemStats
+	runtime.ReadMemStats(&heap)
+	return MemUse{Name: "program and data set", Bound: gpu.Bytes(hostmem.Anonymous()) + gpu.Bytes(heap.HeapAlloc)}
 }
 
 func amountOf(uses []minibatch.Use) (a Amount) {
