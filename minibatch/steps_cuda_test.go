@@ -14,6 +14,7 @@ import (
 	"capgnn/gpu/cuda/fakedriver/fake"
 	"capgnn/gpu/host"
 	"capgnn/hostmem"
+	"capgnn/minibatch/rowcache"
 	"capgnn/minibatch/sample"
 )
 
@@ -75,8 +76,9 @@ func TestCUDASteps(t *testing.T) {
 			o.Epochs = 1
 			sha := trained(t, p, o).WeightsSHA
 			o.Sampling.Samplers, o.Sampling.Prefetch = 2, 1
+			o.Sampling.Fetch, o.Sampling.RowCache = rowcache.Rules{Kind: rowcache.Planned}, CacheSize{CacheShare, 0.2}
 			if trained(t, p, o).WeightsSHA != sha {
-				t.Errorf("%s %+v: samplers changed the weights", kind, k)
+				t.Errorf("%s %+v: samplers or a row cache changed the weights", kind, k)
 			}
 		}
 	}
