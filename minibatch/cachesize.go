@@ -48,7 +48,8 @@ func (d *design) sizeCaches(ctx context.Context, p *learn.Problem, o *Options, r
 	d.row = (g.largestRow() + align - 1) &^ (align - 1)
 	d.slots = make([]int, r.parts)
 	for part := range r.parts {
-		d.areas = append(d.areas, max(min(d.away[part]+d.away[part]/slack, mostArea), gpu.Bytes(d.row)))
+		area := max(min(d.away[part]+d.away[part]/slack, mostArea), gpu.Bytes(d.row))
+		d.areas = append(d.areas, (area+align-1)&^(align-1))
 	}
 	if o.Sampling.Fetch.Kind == rowcache.Demand {
 		return nil

@@ -499,3 +499,34 @@ func TestCachesAreResumed(t *testing.T) {
 		}
 	}
 }
+
+// Plan names what caches and areas take: as much as a run has of them.
+func TestPlanNamesCaches(t *testing.T) {
+	p, m := task{vertices: 2000}.make(t, gnn.SAGE)
+	o := small(m, devices(t, 3, linked), homes(p.Vertices(), 3))
+	for _, rules := range policies {
+		o.Sampling.Fetch, o.Sampling.RowCache = rules, CacheSize{CacheRows, 900}
+		plan, err := Plan(t.Context(), p, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bound := gpu.Bytes(0)
+		for _, u := range plan.Host {
+			if u.Name == "rows of other parts, on their way" || u.Name == "row caches" {
+				bound += u.Bound
+			}
+		}
+		tr, err := New(t.Context(), p, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		taken := gpu.Bytes(0)
+		for _, w := range tr.workers {
+			taken += gpu.Bytes(w.fetcher.arena.Usage().Used)
+		}
+		tr.Close()
+		if taken > bound || float64(taken) < 0.8*float64(bound) {
+			t.Errorf("%+v: %d bytes are taken, the bound is %d", rules, taken, bound)
+		}
+	}
+}
