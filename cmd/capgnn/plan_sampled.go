@@ -66,8 +66,8 @@ func sampledAnswers(p *training.SampledPlan, w io.Writer) error {
 	fmt.Fprintf(t, "host memory\tat most %s, %s of it slack\n", term.Size(p.Host.Bound), term.Size(p.Host.Slack))
 	if p.Rows != nil {
 		c := &p.Rows.Cache
-		fmt.Fprintf(t, "row cache\t--row-cache %g%% is the smallest within 5 %% of the best: %s rows a part\n", 100*c.Share, term.Grouped(slices.Max(c.Slots)))
-		fmt.Fprintf(t, "\t%s then fetches %s rows in an epoch, at best %s\n", c.Setting, term.Grouped(c.Rows), term.Grouped(c.Best))
+		fmt.Fprintf(t, "row cache\t--row-cache %g%%, %s rows a part: the smallest that fetches at most\n", 100*c.Share, term.Grouped(slices.Max(c.Slots)))
+		fmt.Fprintf(t, "\t5 %% more than the best: %s rows with %s, at best %s\n", term.Grouped(c.Rows), c.Setting, term.Grouped(c.Best))
 	}
 	return t.Flush()
 }
@@ -76,13 +76,13 @@ func sampledAnswers(p *training.SampledPlan, w io.Writer) error {
 func rowsTable(p *training.SampledPlan, w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	table := func(title string, counts []training.RowCount) {
-		fmt.Fprintf(t, "\n%s\trows\tbytes\trequests\n", title)
+		fmt.Fprintf(t, "\n%s\trows fetched\tbytes\trequests\n", title)
 		for _, c := range counts {
 			fmt.Fprintf(t, "  %s\t%s\t%s\t%s\n", c.Setting, term.Grouped(c.Rows), term.Size(c.Bytes), term.Grouped(c.Requests))
 		}
 	}
-	table("an epoch fetches without a cache", p.Rows.Places)
-	table(fmt.Sprintf("with --row-cache %g%%", 100*p.Rows.Cache.Share), p.Rows.Ways)
+	table("the first epoch, no cache", p.Rows.Places)
+	table(fmt.Sprintf("the first epoch, --row-cache %g%%", 100*p.Rows.Cache.Share), p.Rows.Ways)
 	return t.Flush()
 }
 

@@ -1,11 +1,15 @@
 package main
 
 import (
+	"encoding/json"
+	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
 	"capgnn/cmd/capgnn/internal/runfolder"
+	"capgnn/cmd/capgnn/internal/training"
 )
 
 // linked are two devices whose rows cross links.
@@ -60,5 +64,42 @@ func TestSampledFetchBits(t *testing.T) {
 				t.Errorf("%s, %v: weights %s, want %s", place, more, r.SHA256, want)
 			}
 		}
+	}
+}
+
+// What plan counts is what a run of one epoch fetches, in every place and in every way.
+func TestPlannedRowsAreFetched(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	flags := sampledArgs("--devices", linked, "--partitioner", "random", "--fanout", "3,2,2")
+	var p training.SampledPlan
+	if err := json.Unmarshal([]byte(s.must(append([]string{"plan", "--json", "--quiet"}, flags...)...)), &p); err != nil {
+		t.Fatal(err)
+	}
+	if p.Rows == nil || len(p.Rows.Places) != 3 || len(p.Rows.Ways) != 6 || p.Rows.Cache.Best > p.Rows.Cache.Rows || len(p.Rows.Cache.Slots) != 2 {
+		t.Fatalf("the plan is %+v", p.Rows)
+	}
+	check := func(what training.RowCount, more ...string) {
+		r := s.train(slices.Concat(flags, []string{"--epochs", "1", "--run-dir", what.Setting, "--sampling"}, more)...)
+		if w := r.Sampling; w.Rows.Fetched+w.Rows.Prefilled != what.Rows || r.Bytes.Rows != what.Bytes || w.Rows.Prefilled == 0 && w.Requests != what.Requests { // rows that fill caches come in rounds
+			t.Errorf("%v: %+v by %d requests, %d bytes, planned %+v", more, w.Rows, w.Requests, r.Bytes.Rows, what)
+		}
+	}
+	for _, place := range p.Rows.Places {
+		check(place, "default,fetch=demand,"+place.Setting)
+	}
+	for _, way := range p.Rows.Ways[1:] {
+		check(way, "default,"+way.Setting, "--row-cache", fmt.Sprintf("%g%%", 100*p.Rows.Cache.Share))
+	}
+	text := s.must(append([]string{"plan", "--quiet"}, flags...)...)
+	for _, line := range strings.Split(text, "\n") {
+		if len(line) > 80 && !strings.Contains(line, "cpu:") { // names of devices are as long as users make them
+			t.Errorf("%d columns: %s", len(line), line)
+		}
+	}
+	one := s.must("plan", "--quiet", "--dataset", "ok.npz", "--batch-size", "4", "--devices", "cpu:0")
+	if strings.Contains(one, "row cache") || !strings.Contains(text, "row cache") {
+		t.Errorf("of one part:\n%s\nof two:\n%s", one, text)
 	}
 }

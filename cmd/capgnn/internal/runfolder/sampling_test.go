@@ -6,7 +6,9 @@ import (
 	"testing"
 
 	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/gpu"
 	"capgnn/minibatch"
+	"capgnn/minibatch/rowcache"
 )
 
 // sampledBy returns settings with the given options.
@@ -133,6 +135,36 @@ func TestIdentityOfSampling(t *testing.T) {
 		s, err := parseSampling(tc.text)
 		if got := s.Identity(); err != nil || got != tc.want {
 			t.Errorf("%s: got %s, %v, want %s", tc.text, got, err, tc.want)
+		}
+	}
+}
+
+func TestSettledSampling(t *testing.T) {
+	near := []gpu.Device{nil, nil}
+	for _, tc := range []struct {
+		want    rowcache.Kind
+		devices []gpu.Device
+		options []string
+	}{
+		{rowcache.Demand, near, nil},
+		{rowcache.Planned, near, []string{"row-cache", "15%"}},
+		{rowcache.Demand, near[:1], []string{"row-cache", "15%"}},
+		{rowcache.Demand, near, []string{"sampling", "distdgl"}},
+		{rowcache.Massive, near, []string{"sampling", "default,fetch=massive"}},
+		{rowcache.Rapid, near, []string{"sampling", "rapidgnn"}},
+	} {
+		c := sampledBy(tc.options...)
+		if s := c.SettledSampling(tc.devices); s.Fetch.Kind != tc.want || s.AutoFetch {
+			t.Errorf("%v on %d devices: %v, want %v", tc.options, len(tc.devices), s.Fetch.Kind, tc.want)
+		}
+	}
+	c := sampledBy("sampling", "rapidgnn")
+	if got := c.RowCacheSize(); got != (minibatch.CacheSize{Unit: minibatch.CacheShare, N: 0.15}) {
+		t.Errorf("rapidgnn's cache is %v", got)
+	}
+	for sampling, want := range map[string]float64{"rapidgnn": 9, "default": 9} {
+		if c := sampledBy("sampling", sampling, "row-cache", "9"); c.RowCacheSize().N != want {
+			t.Errorf("%s: a cache of %v", sampling, c.RowCacheSize())
 		}
 	}
 }

@@ -20,7 +20,7 @@ type Sampling struct {
 	Place     minibatch.Place
 	NoMerge   bool // with Hop: time steps stay as many as parts
 	NoGather  bool // with Hop: rows are fetched for each unit of a step
-	AutoFetch bool // Fetch is planned where rows of other parts cross links, else demand
+	AutoFetch bool // Fetch is planned where rows of other parts cross links or there is a row cache, else demand
 	Fetch     rowcache.Rules
 	RowCache  minibatch.CacheSize // where --row-cache says nothing
 	Prefetch  int                 // steps that are sampled before they are computed
@@ -39,7 +39,7 @@ const (
 const samplingUsage = "how mini-batches are made: `NAME[,KEY=VALUE...]`. NAME is default, or distdgl, rapidgnn, massivegnn or hopgnn (the settings of these systems). " +
 	"Keys: roots=global (drawn over all parts) or local (each part draws from its own training vertices); " +
 	"place, where a root is computed: home (the part that has its features), batch (in order, equally many on each part) or hop (at home, in turns of migrating gradients; merge=off, gather=off); " +
-	"fetch, how rows of other parts come: demand (no cache), planned (the row whose next read is farthest leaves the cache; lookahead=STEPS or all), rapid (those that an epoch reads most; pull=on), massive (by scores; f, gamma, delta), or auto = planned over links, else demand; " +
+	"fetch, how rows of other parts come: demand (no cache), planned (the row whose next read is farthest leaves the cache; lookahead=STEPS or all), rapid (those that an epoch reads most; pull=on), massive (by scores; f, gamma, delta), or auto = planned over links and with --row-cache, else demand; " +
 	"prefetch=STEPS, mini-batches sampled ahead"
 
 // samplings are the presets, the default first. Those of papers have the papers' settings.
@@ -51,11 +51,13 @@ var samplings = []Sampling{
 	{Name: "hopgnn", Place: minibatch.Hop, Fetch: rulesOf(rowcache.Demand), Prefetch: defaultPrefetch},
 }
 
-// Settled returns s with the way to fetch rows between the parts on these devices.
-func (s Sampling) Settled(devices []gpu.Device) Sampling {
-	if s.AutoFetch {
-		s.AutoFetch, s.Fetch.Kind = false, minibatch.DefaultFetch(devices).Kind
+// SettledSampling returns how steps are made with parts on these devices: with fetch=auto rows are kept where they cross links, or --row-cache says how many.
+func (c *Config) SettledSampling(devices []gpu.Device) Sampling {
+	s := c.Sampling.Value
+	if s.AutoFetch && (len(devices) == 1 || c.RowCache.Value == minibatch.CacheSize{}) {
+		s.Fetch.Kind = minibatch.DefaultFetch(devices).Kind
 	}
+	s.AutoFetch = false
 	return s
 }
 

@@ -72,7 +72,7 @@ func (t *Run) partDevices() []gpu.Device {
 
 // settledSampling returns how steps are made on the run's devices.
 func (t *Run) settledSampling() runfolder.Sampling {
-	return t.Config.Sampling.Value.Settled(t.partDevices())
+	return t.Config.SettledSampling(t.partDevices())
 }
 
 // sampledJob places the run on its devices and returns what trains it on samples.
