@@ -6,6 +6,7 @@ import (
 
 	"capgnn/gnn"
 	"capgnn/gpu"
+	"capgnn/gpu/host"
 	"capgnn/graph"
 	"capgnn/internal/learn"
 	"capgnn/minibatch/rowcache"
@@ -133,5 +134,29 @@ func TestTraceSmallest(t *testing.T) {
 	best, got, smaller := g.Best.Rows.brought(), g.Counts.Rows.brought(), less[0][0].Rows.brought()
 	if best > got || float64(got) > Nearly*float64(best) || float64(smaller) <= Nearly*float64(best) || g.Demand.Rows.Fetched <= got {
 		t.Errorf("%v of the rows: %d fetched; %d with %v, %d at best, %d without", g.Share, got, smaller, shares[k-1], best, g.Demand.Rows.Fetched)
+	}
+}
+
+// Counts are those of a run that trains: for every way to fetch rows, and wherever roots are computed. Requests apart, of which a run may have more: areas have a size.
+func TestTraceCountsWhatARunCounts(t *testing.T) {
+	const parts, slots = 3, 40
+	p, m := task{}.make(t, gnn.SAGE)
+	for _, s := range []Sampling{{Place: Home}, {Local: true}, {Place: Hop, NoMerge: true, NoGather: true}} {
+		for _, rules := range policies {
+			o := small(m, devices(t, parts, host.Spec{}), homes(p.Vertices(), parts))
+			s.BatchSize, s.Fanout = o.Sampling.BatchSize, o.Sampling.Fanout
+			o.Sampling, o.Epochs = s, 2
+			o.Sampling.Fetch, o.Sampling.RowCache = rules, CacheSize{CacheRows, slots}
+			want := trained(t, p, o).Counts
+			counts, err := NewTrace(p, o, parts).Count(t.Context(), o.Epochs, []Way{{rules, slices.Repeat([]int{slots}, parts)}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := counts[0][0]
+			got.Add(&counts[0][1])
+			if got.Rows != want.Rows || got.Edges != want.Edges || got.Roots != want.Roots || got.Bytes.Rows != want.Bytes.Rows || got.Bytes.IDs != want.Bytes.IDs {
+				t.Errorf("%+v, %+v: %+v and %+v, the run counts %+v and %+v", s, rules, got.Rows, got.Bytes, want.Rows, want.Bytes)
+			}
+		}
 	}
 }
