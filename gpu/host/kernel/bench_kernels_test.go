@@ -136,6 +136,7 @@ var gemmBenches = []gemmBench{
 	{"NN", 100, 256}, {"NN", 256, 16}, {"NN", 256, 5},
 	{"NT", 602, 256}, {"NT", 256, 256}, {"NT", 256, 41}, {"NT", 41, 256},
 	{"TN", 602, 256}, {"TN", 256, 256}, {"TN", 256, 47}, {"TN", 256, 41}, {"TN", 100, 256}, {"TN", 256, 16}, {"TN", 256, 5},
+	{"NT", 602, 64}, {"TN", 64, 602}, {"TN", 256, 602}, {"TN", 41, 256}, // of sampled steps, weight gradients as layers ask for them
 }
 
 func (s gemmBench) String() string { return fmt.Sprintf("%s/%dx%d", s.mode, s.in, s.out) }

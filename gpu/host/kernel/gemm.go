@@ -16,7 +16,7 @@ const (
 	tnBlock      = 96         // rows of A and B per tile call: measured best of 64 to 256
 	tnParts      = 32         // partial sums at most
 	tnPartRows   = 256        // rows per partial sum at least, so that adding it costs little beside making it
-	tnPartFloats = 4 << 20    // all partial sums together: 16 MiB
+	tnPartFloats = 4 << 20    // all partial sums together: about 16 MiB
 	tnGroup      = 192 * 1024 // floats of a partial sum per work item: 768 KiB, within the L2 cache
 )
 
@@ -84,7 +84,7 @@ func gemm(p *workers.Pool, sc *Scratch, c, a, b Dense, transA, transB bool, beta
 	case a.Rows == 0 || a.Cols == 0:
 		scaleRows(c, beta)
 	default:
-		gemmTN(p, sc, c, a, b, beta)
+		GemmTN(p, sc, c, Either{D32: a}, Either{D32: b}, beta)
 	}
 }
 

@@ -2,34 +2,42 @@ package kernel
 
 import "capgnn/gpu/host/workers"
 
-// tnPlan is how a sum over rows is cut. rows and parts depend on shapes only, because they decide the order of the sum;
-// group does not.
+// tnPlan is how a sum over rows is cut. rows and parts depend on shapes only, because they decide the order of the sum; group and
+// flipped do not.
 type tnPlan struct {
-	rows  int // rows of A and B per partial sum, a multiple of tnBlock (the last part may be shorter)
-	parts int // partial sums
-	group int // rows of C per work item
-	width int // columns of a partial sum: C's, rounded up to lanes
+	rows    int  // rows of A and B per partial sum, a multiple of tnBlock (the last part may be shorter)
+	parts   int  // partial sums
+	flipped bool // partial sums are those of Bᵀ·A
+	m, n    int  // shape of a partial sum
+	group   int  // its rows per work item
+	width   int  // its columns rounded up to lanes
 }
 
+// planTN cuts the sum for a C of m×n. The second factor is packed: where that rounds up little, it is the narrower one, which takes
+// less of that and whose panels stay in the L1 cache.
 func planTN(kern *tileKernel, m, n, rows, threads int) tnPlan {
-	width := RoundUp(n, kern.lanes)
-	parts := min(tnParts, (rows+tnPartRows-1)/tnPartRows, max(1, tnPartFloats/(m*width)))
+	parts := min(tnParts, (rows+tnPartRows-1)/tnPartRows, max(1, tnPartFloats/(m*RoundUp(n, kern.lanes))))
 	perPart := RoundUp((rows+parts-1)/parts, tnBlock)
-	parts = (rows + perPart - 1) / perPart
-	group := max(1, tnGroup/width)
-	if parts < 2*threads {
-		group = min(group, (m*parts+2*threads-1)/(2*threads))
+	plan := tnPlan{rows: perPart, parts: (rows + perPart - 1) / perPart, m: m, n: n}
+	if plan.flipped = m < n && 10*n*RoundUp(m, kern.lanes) <= 11*m*RoundUp(n, kern.lanes); plan.flipped {
+		plan.m, plan.n = n, m
 	}
-	return tnPlan{perPart, parts, RoundUp(group, kern.mr), width}
+	plan.width = RoundUp(plan.n, kern.lanes)
+	group := max(1, tnGroup/plan.width)
+	if plan.parts < 2*threads {
+		group = min(group, (plan.m*plan.parts+2*threads-1)/(2*threads))
+	}
+	plan.group = RoundUp(group, kern.mr)
+	return plan
 }
 
-// PartialLen is how many floats a product Aᵀ·B of rows×m and rows×n matrices takes for partial sums, and for packed blocks of B.
+// PartialLen is how many floats a product Aᵀ·B of rows×m and rows×n matrices takes for partial sums, and for packed blocks.
 func PartialLen(rows, m, n, threads int) int {
 	if rows == 0 || m == 0 || n == 0 {
 		return 0
 	}
 	plan := planTN(gemmKernel(), m, n, rows, threads)
-	return plan.parts*m*plan.width + threads*plan.room()
+	return plan.parts*plan.m*plan.width + threads*tnRoom(plan.width)
 }
 
 // PackedLen is how many floats a packed k×n matrix takes, either way round.
@@ -38,162 +46,152 @@ func PackedLen(k, n int) int {
 	return max(k*RoundUp(n, lanes), RoundUp(k, lanes)*n)
 }
 
-// gemmTN computes C = Aᵀ·B + beta·C: a sum over the rows of A and B, which are many. Work items are (part of the rows,
-// group of C's rows); each adds blocks of tnBlock rows in order to its place in the part's partial sum. Partial sums are
+// GemmTN computes C = Aᵀ·B + beta·C: a sum over the rows of A and B, which are many. A and B may be bf16: each block of
+// rows is widened before it is used, and the result has the bits of that of the widened matrices. Work items are (part of the rows,
+// group of a partial sum's rows); each adds blocks of tnBlock rows in order to its place in the part's partial sum. Partial sums are
 // then added in part order.
-func gemmTN(p *workers.Pool, sc *Scratch, c, a, b Dense, beta float32) {
-	kern := gemmKernel()
-	plan := planTN(kern, c.Rows, c.Cols, a.Rows, p.Threads)
-	size := c.Rows * plan.width
-	parts := workers.Aligned(&sc.parts, plan.parts*size)
-	rooms := workers.Aligned(&sc.room, p.Threads*plan.room())
-	groups := (c.Rows + plan.group - 1) / plan.group
-	p.Each(plan.parts*groups, func(worker, item int) {
-		part, first := item/groups, item%groups*plan.group
-		last := min(first+plan.group, c.Rows)
-		room := rooms[worker*plan.room() : (worker+1)*plan.room()]
-		sum := parts[part*size : (part+1)*size]
-		start := part * plan.rows
-		for r := start; r < min(start+plan.rows, a.Rows); r += tnBlock {
-			rows := min(tnBlock, a.Rows-r)
-			tnRows(kern, sum, plan.width, a, b, r, rows, first, last, room, r > start)
-		}
-	})
-	sumParts(p, c, parts, plan, beta)
-}
-
-// room returns how many floats of scratch tnRows needs.
-func (plan tnPlan) room() int { return tnBlock * plan.width }
-
-// tnRows adds or assigns rows r to r+rows ≤ r+tnBlock of Aᵀ·B to rows first to last of a partial sum of the given width.
-func tnRows(kern *tileKernel, sum []float32, width int, a, b Dense, r, rows, first, last int, room []float32, add bool) {
-	t := tnBlocks{kern, a, b, r, rows, first, last}
-	if b.Cols > 3*kern.lanes {
-		packPanels(kern, room, b, r, rows)
-		t.panels(sum, width, room, add)
-	} else {
-		t.panel(sum, width, room, add)
-	}
-}
-
-// tnBlocks is a block of rows of A and of B, and the rows of C that are wanted.
-type tnBlocks struct {
-	kern        *tileKernel
-	a, b        Dense
-	r, rows     int
-	first, last int
-}
-
-// panel multiplies in place, for a B of one panel: packing costs more there than it gives, as each element of B serves a few
-// tiles only. The sum's columns behind those of B are undefined.
-func (t *tnBlocks) panel(sum []float32, width int, room []float32, add bool) {
-	n := RoundUp(t.b.Cols, t.kern.lanes)
-	src, stride := t.b.V[t.r*t.b.LD:], t.b.LD
-	if (t.rows-1)*stride+n > len(src) { // the last columns would be read past the end
-		packRows(room, t.b, t.r, t.rows, 0, t.b.Cols, n, n)
-		src, stride = room, n
-	}
-	_, rows := t.kern.panel(n)
-	for i := t.first; i < t.last; i += rows {
-		t.kern.tile(min(rows, t.last-i), n, t.rows, t.a.V[t.r*t.a.LD+i:], 1, t.a.LD, src, stride, sum[i*width:], width, add,
-			soon(t.a.V, (t.r+t.rows)*t.a.LD+i, t.a.LD))
-	}
-}
-
-// panels multiplies A in place with B's packed panels.
-func (t *tnBlocks) panels(sum []float32, width int, panels []float32, add bool) {
-	tile := 0
-	for j := 0; j < t.b.Cols; {
-		n, rows := t.kern.panel(t.b.Cols - j)
-		full := RoundUp(n, t.kern.lanes)
-		for i := t.first; i < t.last; i += rows {
-			t.kern.tile(min(rows, t.last-i), full, t.rows, t.a.V[t.r*t.a.LD+i:], 1, t.a.LD, panels[j*t.rows:], full,
-				sum[i*width+j:], width, add, t.coming(tile))
-			tile++
-		}
-		j += n
-	}
-}
-
-// coming shares out the prefetch of the next row block among the tiles of this one: a column of cache lines each, first
-// those of A, then those of B.
-func (t *tnBlocks) coming(tile int) hint {
-	ofA := (t.last-t.first)/line + 1
-	if tile < ofA {
-		return soon(t.a.V, (t.r+t.rows)*t.a.LD+t.first+tile*line, t.a.LD)
-	}
-	return soon(t.b.V, (t.r+t.rows)*t.b.LD+min((tile-ofA)*line, t.b.Cols-1), t.b.LD)
-}
-
-// packPanels copies rows r to r+rows of b into panels: in place, rows as long as a power of two share a few sets of the cache.
-// What is behind the last column is undefined.
-func packPanels(kern *tileKernel, dst []float32, b Dense, r, rows int) {
-	for j := 0; j < b.Cols; {
-		n, _ := kern.panel(b.Cols - j)
-		full := RoundUp(n, kern.lanes)
-		if !packBlock(dst[j*rows:], b.V[r*b.LD+j:], rows, full, b.LD) {
-			packRows(dst[j*rows:], b, r, rows, j, n, full, full)
-		}
-		j += n
-	}
-}
-
-// sumParts sets C to the sum of the partial sums in order, plus beta·C.
-func sumParts(p *workers.Pool, c Dense, parts []float32, plan tnPlan, beta float32) {
-	const rows = 8
-	size := c.Rows * plan.width
-	p.Each((c.Rows+rows-1)/rows, func(_, item int) {
-		for i := item * rows; i < min((item+1)*rows, c.Rows); i++ {
-			sum := parts[i*plan.width : i*plan.width+c.Cols]
-			for q := 1; q < plan.parts; q++ {
-				at := q*size + i*plan.width
-				for j, v := range parts[at : at+c.Cols] {
-					sum[j] += v
-				}
-			}
-			row := c.V[i*c.LD : i*c.LD+c.Cols]
-			if beta == 0 {
-				copy(row, sum)
-				continue
-			}
-			for j, v := range sum {
-				row[j] = v + beta*row[j]
-			}
-		}
-	})
-}
-
-// GemmTN: C = Aᵀ·B + beta·C, where A and B may be bf16: each block of rows is widened before it is used. The result has
-// the bits of gemmTN of the widened matrices.
 func GemmTN(p *workers.Pool, sc *Scratch, c Dense, a, b Either, beta float32) {
-	if !a.Half && !b.Half {
-		gemm(p, sc, c, a.D32, b.D32, true, false, beta)
-		return
-	}
 	rows, _ := a.Size()
-	if rows == 0 {
+	if rows == 0 || c.Empty() {
 		Scale(p, c, beta)
 		return
 	}
 	kern := gemmKernel()
 	plan := planTN(kern, c.Rows, c.Cols, rows, p.Threads)
-	size := c.Rows * plan.width
+	if plan.flipped {
+		a, b = b, a
+	}
+	size := plan.m * plan.width
 	parts := workers.Aligned(&sc.parts, plan.parts*size)
-	rooms := workers.Aligned(&sc.room, p.Threads*plan.room())
-	room := p.Own(&sc.blocks, tnBlock*(a.Spare()+b.Spare()))
-	groups := (c.Rows + plan.group - 1) / plan.group
+	rooms := p.Own(&sc.room, tnRoom(plan.width))
+	wide := p.Own(&sc.blocks, tnBlock*(a.Spare()+b.Spare()))
+	groups := (plan.m + plan.group - 1) / plan.group
 	p.Each(plan.parts*groups, func(worker, item int) {
 		part, first := item/groups, item%groups*plan.group
-		last := min(first+plan.group, c.Rows)
-		packing := rooms[worker*plan.room() : (worker+1)*plan.room()]
-		sum := parts[part*size : (part+1)*size]
-		start := part * plan.rows
+		last := min(first+plan.group, plan.m)
+		sum := parts[part*size+first*plan.width : (part+1)*size]
+		start, strip := part*plan.rows, a.columns(first, last-first)
 		for r := start; r < min(start+plan.rows, rows); r += tnBlock {
-			end := min(r+tnBlock, rows)
-			wide := room.Of(worker)
-			wa, wb := a.Widened(r, end, wide), b.Widened(r, end, wide[tnBlock*a.Spare():])
-			tnRows(kern, sum, plan.width, wa, wb, 0, end-r, first, last, packing, r > start)
+			end, room := min(r+tnBlock, rows), wide.Of(worker)
+			t := tnBlocks{kern, strip.block(r, end, room), b.block(r, end, room[tnBlock*strip.Spare():])}
+			t.add(sum, plan.width, rooms.Of(worker), r > start)
 		}
 	})
 	sumParts(p, c, parts, plan, beta)
+}
+
+// tnBlocks is a block of rows of A, those columns of it for which sums are wanted, and of B.
+type tnBlocks struct {
+	kern *tileKernel
+	a, b Dense
+}
+
+// tnStrip is how many columns of A are packed at a time, a multiple of the rows of every tile: what tiles read then lies in the L1
+// cache in the order in which it is read.
+const tnStrip = 24
+
+// tnRoom returns how many floats of scratch a block needs for a B of so many columns, rounded up to lanes.
+func tnRoom(width int) int { return tnBlock * (width + tnStrip) }
+
+// add adds or assigns Aᵀ·B to a partial sum of the given width, whose columns behind those of B are undefined.
+func (t *tnBlocks) add(sum []float32, width int, room []float32, add bool) {
+	panels, strip := room[:tnBlock*width], room[tnBlock*width:]
+	packPanels(t.kern, panels, t.b)
+	depth := t.a.Rows
+	for i := 0; i < t.a.Cols; i += tnStrip {
+		w, tile := min(tnStrip, t.a.Cols-i), 0
+		a := t.a.columns(i, w)
+		if !packBlock(strip, a.V, depth, w, a.LD) {
+			packRows(strip, a, 0, depth, 0, w, w, w)
+		}
+		for j := 0; j < t.b.Cols; {
+			n, rows := t.kern.panel(t.b.Cols - j)
+			full := RoundUp(n, t.kern.lanes)
+			for r := 0; r < w; r += rows {
+				t.kern.tile(min(rows, w-r), full, depth, strip[r:], 1, w, panels[j*depth:], full, sum[(i+r)*width+j:], width, add, t.coming(i, tile))
+				tile++
+			}
+			j += n
+		}
+	}
+}
+
+// coming is what the tiles of a strip prefetch: the first ones the next strip, a column of cache lines each; behind the last strip
+// those of the next block of rows, and the other tiles B's.
+func (t *tnBlocks) coming(i, tile int) hint {
+	const lines = tnStrip/line + 1
+	a, rows := t.a, t.a.Rows
+	switch last := i+tnStrip >= a.Cols; {
+	case tile < lines && !last:
+		return soon(a.V, min(i+tnStrip+tile*line, a.Cols-1), a.LD)
+	case tile < lines:
+		return soon(a.V, rows*a.LD+min(tile*line, a.Cols-1), a.LD)
+	case last:
+		return soon(t.b.V, rows*t.b.LD+min((tile-lines)*line, t.b.Cols-1), t.b.LD)
+	}
+	return soon(a.V, 0, 0)
+}
+
+// packPanels copies b into panels. What is behind the last column is undefined.
+func packPanels(kern *tileKernel, dst []float32, b Dense) {
+	for j := 0; j < b.Cols; {
+		n, _ := kern.panel(b.Cols - j)
+		full := RoundUp(n, kern.lanes)
+		if !packBlock(dst[j*b.Rows:], b.V[j:], b.Rows, full, b.LD) {
+			packRows(dst[j*b.Rows:], b, 0, b.Rows, j, n, full, full)
+		}
+		j += n
+	}
+}
+
+// sumRows is how many rows of partial sums are added at a time: a cache line of C's, where they are its columns.
+const sumRows = line
+
+// sumParts sets C to the sum of the partial sums in order, plus beta·C.
+func sumParts(p *workers.Pool, c Dense, parts []float32, plan tnPlan, beta float32) {
+	size := plan.m * plan.width
+	p.Each((plan.m+sumRows-1)/sumRows, func(_, item int) {
+		lo, hi := item*sumRows, min((item+1)*sumRows, plan.m)
+		for i := lo; i < hi; i++ {
+			sum := parts[i*plan.width : i*plan.width+plan.n]
+			for q := 1; q < plan.parts; q++ {
+				at := q*size + i*plan.width
+				Axpby(sum, 1, parts[at:at+plan.n], 1)
+			}
+		}
+		sums := Dense{parts[lo*plan.width:], hi - lo, plan.n, plan.width}
+		if plan.flipped {
+			addColumns(c.columns(lo, hi-lo), sums, beta)
+		} else {
+			addRows(c.RowRange(lo, hi), sums, beta)
+		}
+	})
+}
+
+// addRows sets c to s + beta·c. With beta 0, c is not read.
+func addRows(c, s Dense, beta float32) {
+	for i := range c.Rows {
+		row, sum := c.Row(i), s.Row(i)
+		if beta == 0 {
+			copy(row, sum)
+			continue
+		}
+		for j, v := range sum {
+			row[j] = v + beta*row[j]
+		}
+	}
+}
+
+// addColumns sets c to sᵀ + beta·c. With beta 0, c is not read.
+func addColumns(c, s Dense, beta float32) {
+	for i := range c.Rows {
+		row := c.Row(i)
+		for j := range row {
+			v := s.V[j*s.LD+i]
+			if beta != 0 {
+				v += beta * row[j]
+			}
+			row[j] = v
+		}
+	}
 }

@@ -63,6 +63,26 @@ func (m Either) Widened(lo, hi int, room []float32) Dense {
 	return d
 }
 
+// block is Widened for a reader that takes whole vectors: what is behind the last column may be read where there is a next row.
+func (m Either) block(lo, hi int, room []float32) Dense {
+	if m.Half {
+		return m.Widened(lo, hi, room)
+	}
+	d := m.D32
+	return Dense{d.V[lo*d.LD:], hi - lo, d.Cols, d.LD}
+}
+
+// columns returns columns j to j+n of m.
+func (m Either) columns(j, n int) Either {
+	if m.Half {
+		d := &m.D16
+		d.V, d.Cols = d.V[j:], n
+	} else {
+		m.D32 = m.D32.columns(j, n)
+	}
+	return m
+}
+
 // WideRow is Widened of one row.
 func (m Either) WideRow(i int, room []float32) []float32 {
 	if !m.Half {

@@ -7,15 +7,18 @@
 // func tile512r1v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile512r1v1(SB), NOSPLIT, $0-96
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	MOVQ   cs+24(FP), DX
-	MOVQ   b+32(FP), BX
-	MOVQ   bs+40(FP), SI
-	VXORPS X0, X0, X0
-	MOVQ   next+80(FP), DI
-	MOVQ   step+88(FP), R8
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	PREFETCHT0 (AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rs+16(FP), DX
+	MOVQ       cs+24(FP), DX
+	MOVQ       b+32(FP), BX
+	MOVQ       bs+40(FP), SI
+	VXORPS     X0, X0, X0
+	MOVQ       next+80(FP), DI
+	MOVQ       step+88(FP), R8
 
 loop:
 	PREFETCHT1   (DI)
@@ -27,12 +30,12 @@ loop:
 	ADDQ         DX, CX
 	DECQ         AX
 	JNZ          loop
+	MOVQ         last+64(FP), AX
+	MOVL         $0xffffffff, CX
+	BZHIL        AX, CX, CX
+	KMOVW        CX, K1
 	MOVQ         c+48(FP), AX
 	MOVQ         ldc+56(FP), CX
-	MOVQ         last+64(FP), DX
-	MOVL         $0xffffffff, BX
-	BZHIL        DX, BX, BX
-	KMOVW        BX, K1
 	MOVB         add+72(FP), DL
 	TESTB        DL, DL
 	JZ           store
@@ -50,16 +53,21 @@ store:
 // func tile512r2v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile512r2v1(SB), NOSPLIT, $0-96
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	MOVQ   cs+24(FP), BX
-	MOVQ   b+32(FP), SI
-	MOVQ   bs+40(FP), DI
-	VXORPS X0, X0, X0
-	VXORPS X1, X1, X1
-	MOVQ   next+80(FP), R8
-	MOVQ   step+88(FP), R9
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rs+16(FP), DX
+	MOVQ       cs+24(FP), BX
+	MOVQ       b+32(FP), SI
+	MOVQ       bs+40(FP), DI
+	VXORPS     X0, X0, X0
+	VXORPS     X1, X1, X1
+	MOVQ       next+80(FP), R8
+	MOVQ       step+88(FP), R9
 
 loop:
 	PREFETCHT1   (R8)
@@ -73,12 +81,12 @@ loop:
 	ADDQ         BX, CX
 	DECQ         AX
 	JNZ          loop
+	MOVQ         last+64(FP), AX
+	MOVL         $0xffffffff, CX
+	BZHIL        AX, CX, CX
+	KMOVW        CX, K1
 	MOVQ         c+48(FP), AX
 	MOVQ         ldc+56(FP), CX
-	MOVQ         last+64(FP), DX
-	MOVL         $0xffffffff, BX
-	BZHIL        DX, BX, BX
-	KMOVW        BX, K1
 	MOVB         add+72(FP), DL
 	TESTB        DL, DL
 	JZ           store
@@ -101,17 +109,24 @@ store:
 // func tile512r3v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile512r3v1(SB), NOSPLIT, $0-96
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	MOVQ   cs+24(FP), BX
-	MOVQ   b+32(FP), SI
-	MOVQ   bs+40(FP), DI
-	VXORPS X0, X0, X0
-	VXORPS X1, X1, X1
-	VXORPS X2, X2, X2
-	MOVQ   next+80(FP), R8
-	MOVQ   step+88(FP), R9
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rs+16(FP), DX
+	MOVQ       cs+24(FP), BX
+	MOVQ       b+32(FP), SI
+	MOVQ       bs+40(FP), DI
+	VXORPS     X0, X0, X0
+	VXORPS     X1, X1, X1
+	VXORPS     X2, X2, X2
+	MOVQ       next+80(FP), R8
+	MOVQ       step+88(FP), R9
 
 loop:
 	PREFETCHT1   (R8)
@@ -127,12 +142,12 @@ loop:
 	ADDQ         BX, CX
 	DECQ         AX
 	JNZ          loop
+	MOVQ         last+64(FP), AX
+	MOVL         $0xffffffff, CX
+	BZHIL        AX, CX, CX
+	KMOVW        CX, K1
 	MOVQ         c+48(FP), AX
 	MOVQ         ldc+56(FP), CX
-	MOVQ         last+64(FP), DX
-	MOVL         $0xffffffff, BX
-	BZHIL        DX, BX, BX
-	KMOVW        BX, K1
 	MOVB         add+72(FP), DL
 	TESTB        DL, DL
 	JZ           store
@@ -160,20 +175,29 @@ store:
 // func tile512r4v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile512r4v1(SB), NOSPLIT, $0-96
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	MOVQ   cs+24(FP), BX
-	MOVQ   b+32(FP), SI
-	MOVQ   bs+40(FP), DI
-	LEAQ   (CX)(DX*2), R8
-	ADDQ   DX, R8
-	VXORPS X0, X0, X0
-	VXORPS X1, X1, X1
-	VXORPS X2, X2, X2
-	VXORPS X3, X3, X3
-	MOVQ   next+80(FP), R9
-	MOVQ   step+88(FP), R10
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rs+16(FP), DX
+	MOVQ       cs+24(FP), BX
+	MOVQ       b+32(FP), SI
+	MOVQ       bs+40(FP), DI
+	LEAQ       (CX)(DX*2), R8
+	ADDQ       DX, R8
+	VXORPS     X0, X0, X0
+	VXORPS     X1, X1, X1
+	VXORPS     X2, X2, X2
+	VXORPS     X3, X3, X3
+	MOVQ       next+80(FP), R9
+	MOVQ       step+88(FP), R10
 
 loop:
 	PREFETCHT1   (R9)
@@ -192,12 +216,12 @@ loop:
 	ADDQ         BX, R8
 	DECQ         AX
 	JNZ          loop
+	MOVQ         last+64(FP), AX
+	MOVL         $0xffffffff, CX
+	BZHIL        AX, CX, CX
+	KMOVW        CX, K1
 	MOVQ         c+48(FP), AX
 	MOVQ         ldc+56(FP), CX
-	MOVQ         last+64(FP), DX
-	MOVL         $0xffffffff, BX
-	BZHIL        DX, BX, BX
-	KMOVW        BX, K1
 	MOVB         add+72(FP), DL
 	TESTB        DL, DL
 	JZ           store
@@ -230,21 +254,32 @@ store:
 // func tile512r5v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile512r5v1(SB), NOSPLIT, $0-96
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	MOVQ   cs+24(FP), BX
-	MOVQ   b+32(FP), SI
-	MOVQ   bs+40(FP), DI
-	LEAQ   (CX)(DX*2), R8
-	ADDQ   DX, R8
-	VXORPS X0, X0, X0
-	VXORPS X1, X1, X1
-	VXORPS X2, X2, X2
-	VXORPS X3, X3, X3
-	VXORPS X4, X4, X4
-	MOVQ   next+80(FP), R9
-	MOVQ   step+88(FP), R10
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rs+16(FP), DX
+	MOVQ       cs+24(FP), BX
+	MOVQ       b+32(FP), SI
+	MOVQ       bs+40(FP), DI
+	LEAQ       (CX)(DX*2), R8
+	ADDQ       DX, R8
+	VXORPS     X0, X0, X0
+	VXORPS     X1, X1, X1
+	VXORPS     X2, X2, X2
+	VXORPS     X3, X3, X3
+	VXORPS     X4, X4, X4
+	MOVQ       next+80(FP), R9
+	MOVQ       step+88(FP), R10
 
 loop:
 	PREFETCHT1   (R9)
@@ -265,12 +300,12 @@ loop:
 	ADDQ         BX, R8
 	DECQ         AX
 	JNZ          loop
+	MOVQ         last+64(FP), AX
+	MOVL         $0xffffffff, CX
+	BZHIL        AX, CX, CX
+	KMOVW        CX, K1
 	MOVQ         c+48(FP), AX
 	MOVQ         ldc+56(FP), CX
-	MOVQ         last+64(FP), DX
-	MOVL         $0xffffffff, BX
-	BZHIL        DX, BX, BX
-	KMOVW        BX, K1
 	MOVB         add+72(FP), DL
 	TESTB        DL, DL
 	JZ           store
@@ -308,22 +343,35 @@ store:
 // func tile512r6v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile512r6v1(SB), NOSPLIT, $0-96
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	MOVQ   cs+24(FP), BX
-	MOVQ   b+32(FP), SI
-	MOVQ   bs+40(FP), DI
-	LEAQ   (CX)(DX*2), R8
-	ADDQ   DX, R8
-	VXORPS X0, X0, X0
-	VXORPS X1, X1, X1
-	VXORPS X2, X2, X2
-	VXORPS X3, X3, X3
-	VXORPS X4, X4, X4
-	VXORPS X5, X5, X5
-	MOVQ   next+80(FP), R9
-	MOVQ   step+88(FP), R10
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rs+16(FP), DX
+	MOVQ       cs+24(FP), BX
+	MOVQ       b+32(FP), SI
+	MOVQ       bs+40(FP), DI
+	LEAQ       (CX)(DX*2), R8
+	ADDQ       DX, R8
+	VXORPS     X0, X0, X0
+	VXORPS     X1, X1, X1
+	VXORPS     X2, X2, X2
+	VXORPS     X3, X3, X3
+	VXORPS     X4, X4, X4
+	VXORPS     X5, X5, X5
+	MOVQ       next+80(FP), R9
+	MOVQ       step+88(FP), R10
 
 loop:
 	PREFETCHT1   (R9)
@@ -346,12 +394,12 @@ loop:
 	ADDQ         BX, R8
 	DECQ         AX
 	JNZ          loop
+	MOVQ         last+64(FP), AX
+	MOVL         $0xffffffff, CX
+	BZHIL        AX, CX, CX
+	KMOVW        CX, K1
 	MOVQ         c+48(FP), AX
 	MOVQ         ldc+56(FP), CX
-	MOVQ         last+64(FP), DX
-	MOVL         $0xffffffff, BX
-	BZHIL        DX, BX, BX
-	KMOVW        BX, K1
 	MOVB         add+72(FP), DL
 	TESTB        DL, DL
 	JZ           store
@@ -394,25 +442,40 @@ store:
 // func tile512r7v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile512r7v1(SB), NOSPLIT, $0-96
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	MOVQ   cs+24(FP), BX
-	MOVQ   b+32(FP), SI
-	MOVQ   bs+40(FP), DI
-	LEAQ   (CX)(DX*2), R8
-	ADDQ   DX, R8
-	LEAQ   (R8)(DX*2), R9
-	ADDQ   DX, R9
-	VXORPS X0, X0, X0
-	VXORPS X1, X1, X1
-	VXORPS X2, X2, X2
-	VXORPS X3, X3, X3
-	VXORPS X4, X4, X4
-	VXORPS X5, X5, X5
-	VXORPS X6, X6, X6
-	MOVQ   next+80(FP), R10
-	MOVQ   step+88(FP), R11
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rs+16(FP), DX
+	MOVQ       cs+24(FP), BX
+	MOVQ       b+32(FP), SI
+	MOVQ       bs+40(FP), DI
+	LEAQ       (CX)(DX*2), R8
+	ADDQ       DX, R8
+	LEAQ       (R8)(DX*2), R9
+	ADDQ       DX, R9
+	VXORPS     X0, X0, X0
+	VXORPS     X1, X1, X1
+	VXORPS     X2, X2, X2
+	VXORPS     X3, X3, X3
+	VXORPS     X4, X4, X4
+	VXORPS     X5, X5, X5
+	VXORPS     X6, X6, X6
+	MOVQ       next+80(FP), R10
+	MOVQ       step+88(FP), R11
 
 loop:
 	PREFETCHT1   (R10)
@@ -438,12 +501,12 @@ loop:
 	ADDQ         BX, R9
 	DECQ         AX
 	JNZ          loop
+	MOVQ         last+64(FP), AX
+	MOVL         $0xffffffff, CX
+	BZHIL        AX, CX, CX
+	KMOVW        CX, K1
 	MOVQ         c+48(FP), AX
 	MOVQ         ldc+56(FP), CX
-	MOVQ         last+64(FP), DX
-	MOVL         $0xffffffff, BX
-	BZHIL        DX, BX, BX
-	KMOVW        BX, K1
 	MOVB         add+72(FP), DL
 	TESTB        DL, DL
 	JZ           store
@@ -491,26 +554,43 @@ store:
 // func tile512r8v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile512r8v1(SB), NOSPLIT, $0-96
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	MOVQ   cs+24(FP), BX
-	MOVQ   b+32(FP), SI
-	MOVQ   bs+40(FP), DI
-	LEAQ   (CX)(DX*2), R8
-	ADDQ   DX, R8
-	LEAQ   (R8)(DX*2), R9
-	ADDQ   DX, R9
-	VXORPS X0, X0, X0
-	VXORPS X1, X1, X1
-	VXORPS X2, X2, X2
-	VXORPS X3, X3, X3
-	VXORPS X4, X4, X4
-	VXORPS X5, X5, X5
-	VXORPS X6, X6, X6
-	VXORPS X7, X7, X7
-	MOVQ   next+80(FP), R10
-	MOVQ   step+88(FP), R11
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rs+16(FP), DX
+	MOVQ       cs+24(FP), BX
+	MOVQ       b+32(FP), SI
+	MOVQ       bs+40(FP), DI
+	LEAQ       (CX)(DX*2), R8
+	ADDQ       DX, R8
+	LEAQ       (R8)(DX*2), R9
+	ADDQ       DX, R9
+	VXORPS     X0, X0, X0
+	VXORPS     X1, X1, X1
+	VXORPS     X2, X2, X2
+	VXORPS     X3, X3, X3
+	VXORPS     X4, X4, X4
+	VXORPS     X5, X5, X5
+	VXORPS     X6, X6, X6
+	VXORPS     X7, X7, X7
+	MOVQ       next+80(FP), R10
+	MOVQ       step+88(FP), R11
 
 loop:
 	PREFETCHT1   (R10)
@@ -538,12 +618,12 @@ loop:
 	ADDQ         BX, R9
 	DECQ         AX
 	JNZ          loop
+	MOVQ         last+64(FP), AX
+	MOVL         $0xffffffff, CX
+	BZHIL        AX, CX, CX
+	KMOVW        CX, K1
 	MOVQ         c+48(FP), AX
 	MOVQ         ldc+56(FP), CX
-	MOVQ         last+64(FP), DX
-	MOVL         $0xffffffff, BX
-	BZHIL        DX, BX, BX
-	KMOVW        BX, K1
 	MOVB         add+72(FP), DL
 	TESTB        DL, DL
 	JZ           store
@@ -596,27 +676,46 @@ store:
 // func tile512r9v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile512r9v1(SB), NOSPLIT, $0-96
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	MOVQ   cs+24(FP), BX
-	MOVQ   b+32(FP), SI
-	MOVQ   bs+40(FP), DI
-	LEAQ   (CX)(DX*2), R8
-	ADDQ   DX, R8
-	LEAQ   (R8)(DX*2), R9
-	ADDQ   DX, R9
-	VXORPS X0, X0, X0
-	VXORPS X1, X1, X1
-	VXORPS X2, X2, X2
-	VXORPS X3, X3, X3
-	VXORPS X4, X4, X4
-	VXORPS X5, X5, X5
-	VXORPS X6, X6, X6
-	VXORPS X7, X7, X7
-	VXORPS X8, X8, X8
-	MOVQ   next+80(FP), R10
-	MOVQ   step+88(FP), R11
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rs+16(FP), DX
+	MOVQ       cs+24(FP), BX
+	MOVQ       b+32(FP), SI
+	MOVQ       bs+40(FP), DI
+	LEAQ       (CX)(DX*2), R8
+	ADDQ       DX, R8
+	LEAQ       (R8)(DX*2), R9
+	ADDQ       DX, R9
+	VXORPS     X0, X0, X0
+	VXORPS     X1, X1, X1
+	VXORPS     X2, X2, X2
+	VXORPS     X3, X3, X3
+	VXORPS     X4, X4, X4
+	VXORPS     X5, X5, X5
+	VXORPS     X6, X6, X6
+	VXORPS     X7, X7, X7
+	VXORPS     X8, X8, X8
+	MOVQ       next+80(FP), R10
+	MOVQ       step+88(FP), R11
 
 loop:
 	PREFETCHT1   (R10)
@@ -646,12 +745,12 @@ loop:
 	ADDQ         BX, R9
 	DECQ         AX
 	JNZ          loop
+	MOVQ         last+64(FP), AX
+	MOVL         $0xffffffff, CX
+	BZHIL        AX, CX, CX
+	KMOVW        CX, K1
 	MOVQ         c+48(FP), AX
 	MOVQ         ldc+56(FP), CX
-	MOVQ         last+64(FP), DX
-	MOVL         $0xffffffff, BX
-	BZHIL        DX, BX, BX
-	KMOVW        BX, K1
 	MOVB         add+72(FP), DL
 	TESTB        DL, DL
 	JZ           store
@@ -709,30 +808,51 @@ store:
 // func tile512r10v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile512r10v1(SB), NOSPLIT, $0-96
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	MOVQ   cs+24(FP), BX
-	MOVQ   b+32(FP), SI
-	MOVQ   bs+40(FP), DI
-	LEAQ   (CX)(DX*2), R8
-	ADDQ   DX, R8
-	LEAQ   (R8)(DX*2), R9
-	ADDQ   DX, R9
-	LEAQ   (R9)(DX*2), R10
-	ADDQ   DX, R10
-	VXORPS X0, X0, X0
-	VXORPS X1, X1, X1
-	VXORPS X2, X2, X2
-	VXORPS X3, X3, X3
-	VXORPS X4, X4, X4
-	VXORPS X5, X5, X5
-	VXORPS X6, X6, X6
-	VXORPS X7, X7, X7
-	VXORPS X8, X8, X8
-	VXORPS X9, X9, X9
-	MOVQ   next+80(FP), R11
-	MOVQ   step+88(FP), R12
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rs+16(FP), DX
+	MOVQ       cs+24(FP), BX
+	MOVQ       b+32(FP), SI
+	MOVQ       bs+40(FP), DI
+	LEAQ       (CX)(DX*2), R8
+	ADDQ       DX, R8
+	LEAQ       (R8)(DX*2), R9
+	ADDQ       DX, R9
+	LEAQ       (R9)(DX*2), R10
+	ADDQ       DX, R10
+	VXORPS     X0, X0, X0
+	VXORPS     X1, X1, X1
+	VXORPS     X2, X2, X2
+	VXORPS     X3, X3, X3
+	VXORPS     X4, X4, X4
+	VXORPS     X5, X5, X5
+	VXORPS     X6, X6, X6
+	VXORPS     X7, X7, X7
+	VXORPS     X8, X8, X8
+	VXORPS     X9, X9, X9
+	MOVQ       next+80(FP), R11
+	MOVQ       step+88(FP), R12
 
 loop:
 	PREFETCHT1   (R11)
@@ -765,12 +885,12 @@ loop:
 	ADDQ         BX, R10
 	DECQ         AX
 	JNZ          loop
+	MOVQ         last+64(FP), AX
+	MOVL         $0xffffffff, CX
+	BZHIL        AX, CX, CX
+	KMOVW        CX, K1
 	MOVQ         c+48(FP), AX
 	MOVQ         ldc+56(FP), CX
-	MOVQ         last+64(FP), DX
-	MOVL         $0xffffffff, BX
-	BZHIL        DX, BX, BX
-	KMOVW        BX, K1
 	MOVB         add+72(FP), DL
 	TESTB        DL, DL
 	JZ           store
@@ -833,31 +953,54 @@ store:
 // func tile512r11v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile512r11v1(SB), NOSPLIT, $0-96
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	MOVQ   cs+24(FP), BX
-	MOVQ   b+32(FP), SI
-	MOVQ   bs+40(FP), DI
-	LEAQ   (CX)(DX*2), R8
-	ADDQ   DX, R8
-	LEAQ   (R8)(DX*2), R9
-	ADDQ   DX, R9
-	LEAQ   (R9)(DX*2), R10
-	ADDQ   DX, R10
-	VXORPS X0, X0, X0
-	VXORPS X1, X1, X1
-	VXORPS X2, X2, X2
-	VXORPS X3, X3, X3
-	VXORPS X4, X4, X4
-	VXORPS X5, X5, X5
-	VXORPS X6, X6, X6
-	VXORPS X7, X7, X7
-	VXORPS X8, X8, X8
-	VXORPS X9, X9, X9
-	VXORPS X10, X10, X10
-	MOVQ   next+80(FP), R11
-	MOVQ   step+88(FP), R12
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rs+16(FP), DX
+	MOVQ       cs+24(FP), BX
+	MOVQ       b+32(FP), SI
+	MOVQ       bs+40(FP), DI
+	LEAQ       (CX)(DX*2), R8
+	ADDQ       DX, R8
+	LEAQ       (R8)(DX*2), R9
+	ADDQ       DX, R9
+	LEAQ       (R9)(DX*2), R10
+	ADDQ       DX, R10
+	VXORPS     X0, X0, X0
+	VXORPS     X1, X1, X1
+	VXORPS     X2, X2, X2
+	VXORPS     X3, X3, X3
+	VXORPS     X4, X4, X4
+	VXORPS     X5, X5, X5
+	VXORPS     X6, X6, X6
+	VXORPS     X7, X7, X7
+	VXORPS     X8, X8, X8
+	VXORPS     X9, X9, X9
+	VXORPS     X10, X10, X10
+	MOVQ       next+80(FP), R11
+	MOVQ       step+88(FP), R12
 
 loop:
 	PREFETCHT1   (R11)
@@ -892,12 +1035,12 @@ loop:
 	ADDQ         BX, R10
 	DECQ         AX
 	JNZ          loop
+	MOVQ         last+64(FP), AX
+	MOVL         $0xffffffff, CX
+	BZHIL        AX, CX, CX
+	KMOVW        CX, K1
 	MOVQ         c+48(FP), AX
 	MOVQ         ldc+56(FP), CX
-	MOVQ         last+64(FP), DX
-	MOVL         $0xffffffff, BX
-	BZHIL        DX, BX, BX
-	KMOVW        BX, K1
 	MOVB         add+72(FP), DL
 	TESTB        DL, DL
 	JZ           store
@@ -965,32 +1108,57 @@ store:
 // func tile512r12v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile512r12v1(SB), NOSPLIT, $0-96
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	MOVQ   cs+24(FP), BX
-	MOVQ   b+32(FP), SI
-	MOVQ   bs+40(FP), DI
-	LEAQ   (CX)(DX*2), R8
-	ADDQ   DX, R8
-	LEAQ   (R8)(DX*2), R9
-	ADDQ   DX, R9
-	LEAQ   (R9)(DX*2), R10
-	ADDQ   DX, R10
-	VXORPS X0, X0, X0
-	VXORPS X1, X1, X1
-	VXORPS X2, X2, X2
-	VXORPS X3, X3, X3
-	VXORPS X4, X4, X4
-	VXORPS X5, X5, X5
-	VXORPS X6, X6, X6
-	VXORPS X7, X7, X7
-	VXORPS X8, X8, X8
-	VXORPS X9, X9, X9
-	VXORPS X10, X10, X10
-	VXORPS X11, X11, X11
-	MOVQ   next+80(FP), R11
-	MOVQ   step+88(FP), R12
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rs+16(FP), DX
+	MOVQ       cs+24(FP), BX
+	MOVQ       b+32(FP), SI
+	MOVQ       bs+40(FP), DI
+	LEAQ       (CX)(DX*2), R8
+	ADDQ       DX, R8
+	LEAQ       (R8)(DX*2), R9
+	ADDQ       DX, R9
+	LEAQ       (R9)(DX*2), R10
+	ADDQ       DX, R10
+	VXORPS     X0, X0, X0
+	VXORPS     X1, X1, X1
+	VXORPS     X2, X2, X2
+	VXORPS     X3, X3, X3
+	VXORPS     X4, X4, X4
+	VXORPS     X5, X5, X5
+	VXORPS     X6, X6, X6
+	VXORPS     X7, X7, X7
+	VXORPS     X8, X8, X8
+	VXORPS     X9, X9, X9
+	VXORPS     X10, X10, X10
+	VXORPS     X11, X11, X11
+	MOVQ       next+80(FP), R11
+	MOVQ       step+88(FP), R12
 
 loop:
 	PREFETCHT1   (R11)
@@ -1027,12 +1195,12 @@ loop:
 	ADDQ         BX, R10
 	DECQ         AX
 	JNZ          loop
+	MOVQ         last+64(FP), AX
+	MOVL         $0xffffffff, CX
+	BZHIL        AX, CX, CX
+	KMOVW        CX, K1
 	MOVQ         c+48(FP), AX
 	MOVQ         ldc+56(FP), CX
-	MOVQ         last+64(FP), DX
-	MOVL         $0xffffffff, BX
-	BZHIL        DX, BX, BX
-	KMOVW        BX, K1
 	MOVB         add+72(FP), DL
 	TESTB        DL, DL
 	JZ           store
@@ -1105,16 +1273,20 @@ store:
 // func tile512r1v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile512r1v2(SB), NOSPLIT, $0-96
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	MOVQ   cs+24(FP), DX
-	MOVQ   b+32(FP), BX
-	MOVQ   bs+40(FP), SI
-	VXORPS X0, X0, X0
-	VXORPS X1, X1, X1
-	MOVQ   next+80(FP), DI
-	MOVQ   step+88(FP), R8
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rs+16(FP), DX
+	MOVQ       cs+24(FP), DX
+	MOVQ       b+32(FP), BX
+	MOVQ       bs+40(FP), SI
+	VXORPS     X0, X0, X0
+	VXORPS     X1, X1, X1
+	MOVQ       next+80(FP), DI
+	MOVQ       step+88(FP), R8
 
 loop:
 	PREFETCHT1   (DI)
@@ -1128,12 +1300,12 @@ loop:
 	ADDQ         DX, CX
 	DECQ         AX
 	JNZ          loop
+	MOVQ         last+64(FP), AX
+	MOVL         $0xffffffff, CX
+	BZHIL        AX, CX, CX
+	KMOVW        CX, K1
 	MOVQ         c+48(FP), AX
 	MOVQ         ldc+56(FP), CX
-	MOVQ         last+64(FP), DX
-	MOVL         $0xffffffff, BX
-	BZHIL        DX, BX, BX
-	KMOVW        BX, K1
 	MOVB         add+72(FP), DL
 	TESTB        DL, DL
 	JZ           store
@@ -1153,18 +1325,25 @@ store:
 // func tile512r2v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile512r2v2(SB), NOSPLIT, $0-96
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	MOVQ   cs+24(FP), BX
-	MOVQ   b+32(FP), SI
-	MOVQ   bs+40(FP), DI
-	VXORPS X0, X0, X0
-	VXORPS X1, X1, X1
-	VXORPS X2, X2, X2
-	VXORPS X3, X3, X3
-	MOVQ   next+80(FP), R8
-	MOVQ   step+88(FP), R9
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rs+16(FP), DX
+	MOVQ       cs+24(FP), BX
+	MOVQ       b+32(FP), SI
+	MOVQ       bs+40(FP), DI
+	VXORPS     X0, X0, X0
+	VXORPS     X1, X1, X1
+	VXORPS     X2, X2, X2
+	VXORPS     X3, X3, X3
+	MOVQ       next+80(FP), R8
+	MOVQ       step+88(FP), R9
 
 loop:
 	PREFETCHT1   (R8)
@@ -1181,12 +1360,12 @@ loop:
 	ADDQ         BX, CX
 	DECQ         AX
 	JNZ          loop
+	MOVQ         last+64(FP), AX
+	MOVL         $0xffffffff, CX
+	BZHIL        AX, CX, CX
+	KMOVW        CX, K1
 	MOVQ         c+48(FP), AX
 	MOVQ         ldc+56(FP), CX
-	MOVQ         last+64(FP), DX
-	MOVL         $0xffffffff, BX
-	BZHIL        DX, BX, BX
-	KMOVW        BX, K1
 	MOVB         add+72(FP), DL
 	TESTB        DL, DL
 	JZ           store
@@ -1213,20 +1392,30 @@ store:
 // func tile512r3v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile512r3v2(SB), NOSPLIT, $0-96
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	MOVQ   cs+24(FP), BX
-	MOVQ   b+32(FP), SI
-	MOVQ   bs+40(FP), DI
-	VXORPS X0, X0, X0
-	VXORPS X1, X1, X1
-	VXORPS X2, X2, X2
-	VXORPS X3, X3, X3
-	VXORPS X4, X4, X4
-	VXORPS X5, X5, X5
-	MOVQ   next+80(FP), R8
-	MOVQ   step+88(FP), R9
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rs+16(FP), DX
+	MOVQ       cs+24(FP), BX
+	MOVQ       b+32(FP), SI
+	MOVQ       bs+40(FP), DI
+	VXORPS     X0, X0, X0
+	VXORPS     X1, X1, X1
+	VXORPS     X2, X2, X2
+	VXORPS     X3, X3, X3
+	VXORPS     X4, X4, X4
+	VXORPS     X5, X5, X5
+	MOVQ       next+80(FP), R8
+	MOVQ       step+88(FP), R9
 
 loop:
 	PREFETCHT1   (R8)
@@ -1246,12 +1435,12 @@ loop:
 	ADDQ         BX, CX
 	DECQ         AX
 	JNZ          loop
+	MOVQ         last+64(FP), AX
+	MOVL         $0xffffffff, CX
+	BZHIL        AX, CX, CX
+	KMOVW        CX, K1
 	MOVQ         c+48(FP), AX
 	MOVQ         ldc+56(FP), CX
-	MOVQ         last+64(FP), DX
-	MOVL         $0xffffffff, BX
-	BZHIL        DX, BX, BX
-	KMOVW        BX, K1
 	MOVB         add+72(FP), DL
 	TESTB        DL, DL
 	JZ           store
@@ -1285,24 +1474,37 @@ store:
 // func tile512r4v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile512r4v2(SB), NOSPLIT, $0-96
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	MOVQ   cs+24(FP), BX
-	MOVQ   b+32(FP), SI
-	MOVQ   bs+40(FP), DI
-	LEAQ   (CX)(DX*2), R8
-	ADDQ   DX, R8
-	VXORPS X0, X0, X0
-	VXORPS X1, X1, X1
-	VXORPS X2, X2, X2
-	VXORPS X3, X3, X3
-	VXORPS X4, X4, X4
-	VXORPS X5, X5, X5
-	VXORPS X6, X6, X6
-	VXORPS X7, X7, X7
-	MOVQ   next+80(FP), R9
-	MOVQ   step+88(FP), R10
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rs+16(FP), DX
+	MOVQ       cs+24(FP), BX
+	MOVQ       b+32(FP), SI
+	MOVQ       bs+40(FP), DI
+	LEAQ       (CX)(DX*2), R8
+	ADDQ       DX, R8
+	VXORPS     X0, X0, X0
+	VXORPS     X1, X1, X1
+	VXORPS     X2, X2, X2
+	VXORPS     X3, X3, X3
+	VXORPS     X4, X4, X4
+	VXORPS     X5, X5, X5
+	VXORPS     X6, X6, X6
+	VXORPS     X7, X7, X7
+	MOVQ       next+80(FP), R9
+	MOVQ       step+88(FP), R10
 
 loop:
 	PREFETCHT1   (R9)
@@ -1326,12 +1528,12 @@ loop:
 	ADDQ         BX, R8
 	DECQ         AX
 	JNZ          loop
+	MOVQ         last+64(FP), AX
+	MOVL         $0xffffffff, CX
+	BZHIL        AX, CX, CX
+	KMOVW        CX, K1
 	MOVQ         c+48(FP), AX
 	MOVQ         ldc+56(FP), CX
-	MOVQ         last+64(FP), DX
-	MOVL         $0xffffffff, BX
-	BZHIL        DX, BX, BX
-	KMOVW        BX, K1
 	MOVB         add+72(FP), DL
 	TESTB        DL, DL
 	JZ           store
@@ -1372,26 +1574,42 @@ store:
 // func tile512r5v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile512r5v2(SB), NOSPLIT, $0-96
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	MOVQ   cs+24(FP), BX
-	MOVQ   b+32(FP), SI
-	MOVQ   bs+40(FP), DI
-	LEAQ   (CX)(DX*2), R8
-	ADDQ   DX, R8
-	VXORPS X0, X0, X0
-	VXORPS X1, X1, X1
-	VXORPS X2, X2, X2
-	VXORPS X3, X3, X3
-	VXORPS X4, X4, X4
-	VXORPS X5, X5, X5
-	VXORPS X6, X6, X6
-	VXORPS X7, X7, X7
-	VXORPS X8, X8, X8
-	VXORPS X9, X9, X9
-	MOVQ   next+80(FP), R9
-	MOVQ   step+88(FP), R10
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rs+16(FP), DX
+	MOVQ       cs+24(FP), BX
+	MOVQ       b+32(FP), SI
+	MOVQ       bs+40(FP), DI
+	LEAQ       (CX)(DX*2), R8
+	ADDQ       DX, R8
+	VXORPS     X0, X0, X0
+	VXORPS     X1, X1, X1
+	VXORPS     X2, X2, X2
+	VXORPS     X3, X3, X3
+	VXORPS     X4, X4, X4
+	VXORPS     X5, X5, X5
+	VXORPS     X6, X6, X6
+	VXORPS     X7, X7, X7
+	VXORPS     X8, X8, X8
+	VXORPS     X9, X9, X9
+	MOVQ       next+80(FP), R9
+	MOVQ       step+88(FP), R10
 
 loop:
 	PREFETCHT1   (R9)
@@ -1418,12 +1636,12 @@ loop:
 	ADDQ         BX, R8
 	DECQ         AX
 	JNZ          loop
+	MOVQ         last+64(FP), AX
+	MOVL         $0xffffffff, CX
+	BZHIL        AX, CX, CX
+	KMOVW        CX, K1
 	MOVQ         c+48(FP), AX
 	MOVQ         ldc+56(FP), CX
-	MOVQ         last+64(FP), DX
-	MOVL         $0xffffffff, BX
-	BZHIL        DX, BX, BX
-	KMOVW        BX, K1
 	MOVB         add+72(FP), DL
 	TESTB        DL, DL
 	JZ           store
@@ -1471,28 +1689,47 @@ store:
 // func tile512r6v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile512r6v2(SB), NOSPLIT, $0-96
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	MOVQ   cs+24(FP), BX
-	MOVQ   b+32(FP), SI
-	MOVQ   bs+40(FP), DI
-	LEAQ   (CX)(DX*2), R8
-	ADDQ   DX, R8
-	VXORPS X0, X0, X0
-	VXORPS X1, X1, X1
-	VXORPS X2, X2, X2
-	VXORPS X3, X3, X3
-	VXORPS X4, X4, X4
-	VXORPS X5, X5, X5
-	VXORPS X6, X6, X6
-	VXORPS X7, X7, X7
-	VXORPS X8, X8, X8
-	VXORPS X9, X9, X9
-	VXORPS X10, X10, X10
-	VXORPS X11, X11, X11
-	MOVQ   next+80(FP), R9
-	MOVQ   step+88(FP), R10
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rs+16(FP), DX
+	MOVQ       cs+24(FP), BX
+	MOVQ       b+32(FP), SI
+	MOVQ       bs+40(FP), DI
+	LEAQ       (CX)(DX*2), R8
+	ADDQ       DX, R8
+	VXORPS     X0, X0, X0
+	VXORPS     X1, X1, X1
+	VXORPS     X2, X2, X2
+	VXORPS     X3, X3, X3
+	VXORPS     X4, X4, X4
+	VXORPS     X5, X5, X5
+	VXORPS     X6, X6, X6
+	VXORPS     X7, X7, X7
+	VXORPS     X8, X8, X8
+	VXORPS     X9, X9, X9
+	VXORPS     X10, X10, X10
+	VXORPS     X11, X11, X11
+	MOVQ       next+80(FP), R9
+	MOVQ       step+88(FP), R10
 
 loop:
 	PREFETCHT1   (R9)
@@ -1522,12 +1759,12 @@ loop:
 	ADDQ         BX, R8
 	DECQ         AX
 	JNZ          loop
+	MOVQ         last+64(FP), AX
+	MOVL         $0xffffffff, CX
+	BZHIL        AX, CX, CX
+	KMOVW        CX, K1
 	MOVQ         c+48(FP), AX
 	MOVQ         ldc+56(FP), CX
-	MOVQ         last+64(FP), DX
-	MOVL         $0xffffffff, BX
-	BZHIL        DX, BX, BX
-	KMOVW        BX, K1
 	MOVB         add+72(FP), DL
 	TESTB        DL, DL
 	JZ           store
@@ -1582,32 +1819,54 @@ store:
 // func tile512r7v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile512r7v2(SB), NOSPLIT, $0-96
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	MOVQ   cs+24(FP), BX
-	MOVQ   b+32(FP), SI
-	MOVQ   bs+40(FP), DI
-	LEAQ   (CX)(DX*2), R8
-	ADDQ   DX, R8
-	LEAQ   (R8)(DX*2), R9
-	ADDQ   DX, R9
-	VXORPS X0, X0, X0
-	VXORPS X1, X1, X1
-	VXORPS X2, X2, X2
-	VXORPS X3, X3, X3
-	VXORPS X4, X4, X4
-	VXORPS X5, X5, X5
-	VXORPS X6, X6, X6
-	VXORPS X7, X7, X7
-	VXORPS X8, X8, X8
-	VXORPS X9, X9, X9
-	VXORPS X10, X10, X10
-	VXORPS X11, X11, X11
-	VXORPS X12, X12, X12
-	VXORPS X13, X13, X13
-	MOVQ   next+80(FP), R10
-	MOVQ   step+88(FP), R11
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rs+16(FP), DX
+	MOVQ       cs+24(FP), BX
+	MOVQ       b+32(FP), SI
+	MOVQ       bs+40(FP), DI
+	LEAQ       (CX)(DX*2), R8
+	ADDQ       DX, R8
+	LEAQ       (R8)(DX*2), R9
+	ADDQ       DX, R9
+	VXORPS     X0, X0, X0
+	VXORPS     X1, X1, X1
+	VXORPS     X2, X2, X2
+	VXORPS     X3, X3, X3
+	VXORPS     X4, X4, X4
+	VXORPS     X5, X5, X5
+	VXORPS     X6, X6, X6
+	VXORPS     X7, X7, X7
+	VXORPS     X8, X8, X8
+	VXORPS     X9, X9, X9
+	VXORPS     X10, X10, X10
+	VXORPS     X11, X11, X11
+	VXORPS     X12, X12, X12
+	VXORPS     X13, X13, X13
+	MOVQ       next+80(FP), R10
+	MOVQ       step+88(FP), R11
 
 loop:
 	PREFETCHT1   (R10)
@@ -1641,12 +1900,12 @@ loop:
 	ADDQ         BX, R9
 	DECQ         AX
 	JNZ          loop
+	MOVQ         last+64(FP), AX
+	MOVL         $0xffffffff, CX
+	BZHIL        AX, CX, CX
+	KMOVW        CX, K1
 	MOVQ         c+48(FP), AX
 	MOVQ         ldc+56(FP), CX
-	MOVQ         last+64(FP), DX
-	MOVL         $0xffffffff, BX
-	BZHIL        DX, BX, BX
-	KMOVW        BX, K1
 	MOVB         add+72(FP), DL
 	TESTB        DL, DL
 	JZ           store
@@ -1708,34 +1967,59 @@ store:
 // func tile512r8v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile512r8v2(SB), NOSPLIT, $0-96
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	MOVQ   cs+24(FP), BX
-	MOVQ   b+32(FP), SI
-	MOVQ   bs+40(FP), DI
-	LEAQ   (CX)(DX*2), R8
-	ADDQ   DX, R8
-	LEAQ   (R8)(DX*2), R9
-	ADDQ   DX, R9
-	VXORPS X0, X0, X0
-	VXORPS X1, X1, X1
-	VXORPS X2, X2, X2
-	VXORPS X3, X3, X3
-	VXORPS X4, X4, X4
-	VXORPS X5, X5, X5
-	VXORPS X6, X6, X6
-	VXORPS X7, X7, X7
-	VXORPS X8, X8, X8
-	VXORPS X9, X9, X9
-	VXORPS X10, X10, X10
-	VXORPS X11, X11, X11
-	VXORPS X12, X12, X12
-	VXORPS X13, X13, X13
-	VXORPS X14, X14, X14
-	VXORPS X15, X15, X15
-	MOVQ   next+80(FP), R10
-	MOVQ   step+88(FP), R11
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rs+16(FP), DX
+	MOVQ       cs+24(FP), BX
+	MOVQ       b+32(FP), SI
+	MOVQ       bs+40(FP), DI
+	LEAQ       (CX)(DX*2), R8
+	ADDQ       DX, R8
+	LEAQ       (R8)(DX*2), R9
+	ADDQ       DX, R9
+	VXORPS     X0, X0, X0
+	VXORPS     X1, X1, X1
+	VXORPS     X2, X2, X2
+	VXORPS     X3, X3, X3
+	VXORPS     X4, X4, X4
+	VXORPS     X5, X5, X5
+	VXORPS     X6, X6, X6
+	VXORPS     X7, X7, X7
+	VXORPS     X8, X8, X8
+	VXORPS     X9, X9, X9
+	VXORPS     X10, X10, X10
+	VXORPS     X11, X11, X11
+	VXORPS     X12, X12, X12
+	VXORPS     X13, X13, X13
+	VXORPS     X14, X14, X14
+	VXORPS     X15, X15, X15
+	MOVQ       next+80(FP), R10
+	MOVQ       step+88(FP), R11
 
 loop:
 	PREFETCHT1   (R10)
@@ -1772,12 +2056,12 @@ loop:
 	ADDQ         BX, R9
 	DECQ         AX
 	JNZ          loop
+	MOVQ         last+64(FP), AX
+	MOVL         $0xffffffff, CX
+	BZHIL        AX, CX, CX
+	KMOVW        CX, K1
 	MOVQ         c+48(FP), AX
 	MOVQ         ldc+56(FP), CX
-	MOVQ         last+64(FP), DX
-	MOVL         $0xffffffff, BX
-	BZHIL        DX, BX, BX
-	KMOVW        BX, K1
 	MOVB         add+72(FP), DL
 	TESTB        DL, DL
 	JZ           store
@@ -1846,36 +2130,64 @@ store:
 // func tile512r9v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile512r9v2(SB), NOSPLIT, $0-96
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	MOVQ   cs+24(FP), BX
-	MOVQ   b+32(FP), SI
-	MOVQ   bs+40(FP), DI
-	LEAQ   (CX)(DX*2), R8
-	ADDQ   DX, R8
-	LEAQ   (R8)(DX*2), R9
-	ADDQ   DX, R9
-	VXORPS X0, X0, X0
-	VXORPS X1, X1, X1
-	VXORPS X2, X2, X2
-	VXORPS X3, X3, X3
-	VXORPS X4, X4, X4
-	VXORPS X5, X5, X5
-	VXORPS X6, X6, X6
-	VXORPS X7, X7, X7
-	VXORPS X8, X8, X8
-	VXORPS X9, X9, X9
-	VXORPS X10, X10, X10
-	VXORPS X11, X11, X11
-	VXORPS X12, X12, X12
-	VXORPS X13, X13, X13
-	VXORPS X14, X14, X14
-	VXORPS X15, X15, X15
-	VXORPS X16, X16, X16
-	VXORPS X17, X17, X17
-	MOVQ   next+80(FP), R10
-	MOVQ   step+88(FP), R11
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rs+16(FP), DX
+	MOVQ       cs+24(FP), BX
+	MOVQ       b+32(FP), SI
+	MOVQ       bs+40(FP), DI
+	LEAQ       (CX)(DX*2), R8
+	ADDQ       DX, R8
+	LEAQ       (R8)(DX*2), R9
+	ADDQ       DX, R9
+	VXORPS     X0, X0, X0
+	VXORPS     X1, X1, X1
+	VXORPS     X2, X2, X2
+	VXORPS     X3, X3, X3
+	VXORPS     X4, X4, X4
+	VXORPS     X5, X5, X5
+	VXORPS     X6, X6, X6
+	VXORPS     X7, X7, X7
+	VXORPS     X8, X8, X8
+	VXORPS     X9, X9, X9
+	VXORPS     X10, X10, X10
+	VXORPS     X11, X11, X11
+	VXORPS     X12, X12, X12
+	VXORPS     X13, X13, X13
+	VXORPS     X14, X14, X14
+	VXORPS     X15, X15, X15
+	VXORPS     X16, X16, X16
+	VXORPS     X17, X17, X17
+	MOVQ       next+80(FP), R10
+	MOVQ       step+88(FP), R11
 
 loop:
 	PREFETCHT1   (R10)
@@ -1915,12 +2227,12 @@ loop:
 	ADDQ         BX, R9
 	DECQ         AX
 	JNZ          loop
+	MOVQ         last+64(FP), AX
+	MOVL         $0xffffffff, CX
+	BZHIL        AX, CX, CX
+	KMOVW        CX, K1
 	MOVQ         c+48(FP), AX
 	MOVQ         ldc+56(FP), CX
-	MOVQ         last+64(FP), DX
-	MOVL         $0xffffffff, BX
-	BZHIL        DX, BX, BX
-	KMOVW        BX, K1
 	MOVB         add+72(FP), DL
 	TESTB        DL, DL
 	JZ           store
@@ -1996,40 +2308,71 @@ store:
 // func tile512r10v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile512r10v2(SB), NOSPLIT, $0-96
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	MOVQ   cs+24(FP), BX
-	MOVQ   b+32(FP), SI
-	MOVQ   bs+40(FP), DI
-	LEAQ   (CX)(DX*2), R8
-	ADDQ   DX, R8
-	LEAQ   (R8)(DX*2), R9
-	ADDQ   DX, R9
-	LEAQ   (R9)(DX*2), R10
-	ADDQ   DX, R10
-	VXORPS X0, X0, X0
-	VXORPS X1, X1, X1
-	VXORPS X2, X2, X2
-	VXORPS X3, X3, X3
-	VXORPS X4, X4, X4
-	VXORPS X5, X5, X5
-	VXORPS X6, X6, X6
-	VXORPS X7, X7, X7
-	VXORPS X8, X8, X8
-	VXORPS X9, X9, X9
-	VXORPS X10, X10, X10
-	VXORPS X11, X11, X11
-	VXORPS X12, X12, X12
-	VXORPS X13, X13, X13
-	VXORPS X14, X14, X14
-	VXORPS X15, X15, X15
-	VXORPS X16, X16, X16
-	VXORPS X17, X17, X17
-	VXORPS X18, X18, X18
-	VXORPS X19, X19, X19
-	MOVQ   next+80(FP), R11
-	MOVQ   step+88(FP), R12
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rs+16(FP), DX
+	MOVQ       cs+24(FP), BX
+	MOVQ       b+32(FP), SI
+	MOVQ       bs+40(FP), DI
+	LEAQ       (CX)(DX*2), R8
+	ADDQ       DX, R8
+	LEAQ       (R8)(DX*2), R9
+	ADDQ       DX, R9
+	LEAQ       (R9)(DX*2), R10
+	ADDQ       DX, R10
+	VXORPS     X0, X0, X0
+	VXORPS     X1, X1, X1
+	VXORPS     X2, X2, X2
+	VXORPS     X3, X3, X3
+	VXORPS     X4, X4, X4
+	VXORPS     X5, X5, X5
+	VXORPS     X6, X6, X6
+	VXORPS     X7, X7, X7
+	VXORPS     X8, X8, X8
+	VXORPS     X9, X9, X9
+	VXORPS     X10, X10, X10
+	VXORPS     X11, X11, X11
+	VXORPS     X12, X12, X12
+	VXORPS     X13, X13, X13
+	VXORPS     X14, X14, X14
+	VXORPS     X15, X15, X15
+	VXORPS     X16, X16, X16
+	VXORPS     X17, X17, X17
+	VXORPS     X18, X18, X18
+	VXORPS     X19, X19, X19
+	MOVQ       next+80(FP), R11
+	MOVQ       step+88(FP), R12
 
 loop:
 	PREFETCHT1   (R11)
@@ -2073,12 +2416,12 @@ loop:
 	ADDQ         BX, R10
 	DECQ         AX
 	JNZ          loop
+	MOVQ         last+64(FP), AX
+	MOVL         $0xffffffff, CX
+	BZHIL        AX, CX, CX
+	KMOVW        CX, K1
 	MOVQ         c+48(FP), AX
 	MOVQ         ldc+56(FP), CX
-	MOVQ         last+64(FP), DX
-	MOVL         $0xffffffff, BX
-	BZHIL        DX, BX, BX
-	KMOVW        BX, K1
 	MOVB         add+72(FP), DL
 	TESTB        DL, DL
 	JZ           store
@@ -2161,42 +2504,76 @@ store:
 // func tile512r11v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile512r11v2(SB), NOSPLIT, $0-96
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	MOVQ   cs+24(FP), BX
-	MOVQ   b+32(FP), SI
-	MOVQ   bs+40(FP), DI
-	LEAQ   (CX)(DX*2), R8
-	ADDQ   DX, R8
-	LEAQ   (R8)(DX*2), R9
-	ADDQ   DX, R9
-	LEAQ   (R9)(DX*2), R10
-	ADDQ   DX, R10
-	VXORPS X0, X0, X0
-	VXORPS X1, X1, X1
-	VXORPS X2, X2, X2
-	VXORPS X3, X3, X3
-	VXORPS X4, X4, X4
-	VXORPS X5, X5, X5
-	VXORPS X6, X6, X6
-	VXORPS X7, X7, X7
-	VXORPS X8, X8, X8
-	VXORPS X9, X9, X9
-	VXORPS X10, X10, X10
-	VXORPS X11, X11, X11
-	VXORPS X12, X12, X12
-	VXORPS X13, X13, X13
-	VXORPS X14, X14, X14
-	VXORPS X15, X15, X15
-	VXORPS X16, X16, X16
-	VXORPS X17, X17, X17
-	VXORPS X18, X18, X18
-	VXORPS X19, X19, X19
-	VXORPS X20, X20, X20
-	VXORPS X21, X21, X21
-	MOVQ   next+80(FP), R11
-	MOVQ   step+88(FP), R12
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rs+16(FP), DX
+	MOVQ       cs+24(FP), BX
+	MOVQ       b+32(FP), SI
+	MOVQ       bs+40(FP), DI
+	LEAQ       (CX)(DX*2), R8
+	ADDQ       DX, R8
+	LEAQ       (R8)(DX*2), R9
+	ADDQ       DX, R9
+	LEAQ       (R9)(DX*2), R10
+	ADDQ       DX, R10
+	VXORPS     X0, X0, X0
+	VXORPS     X1, X1, X1
+	VXORPS     X2, X2, X2
+	VXORPS     X3, X3, X3
+	VXORPS     X4, X4, X4
+	VXORPS     X5, X5, X5
+	VXORPS     X6, X6, X6
+	VXORPS     X7, X7, X7
+	VXORPS     X8, X8, X8
+	VXORPS     X9, X9, X9
+	VXORPS     X10, X10, X10
+	VXORPS     X11, X11, X11
+	VXORPS     X12, X12, X12
+	VXORPS     X13, X13, X13
+	VXORPS     X14, X14, X14
+	VXORPS     X15, X15, X15
+	VXORPS     X16, X16, X16
+	VXORPS     X17, X17, X17
+	VXORPS     X18, X18, X18
+	VXORPS     X19, X19, X19
+	VXORPS     X20, X20, X20
+	VXORPS     X21, X21, X21
+	MOVQ       next+80(FP), R11
+	MOVQ       step+88(FP), R12
 
 loop:
 	PREFETCHT1   (R11)
@@ -2243,12 +2620,12 @@ loop:
 	ADDQ         BX, R10
 	DECQ         AX
 	JNZ          loop
+	MOVQ         last+64(FP), AX
+	MOVL         $0xffffffff, CX
+	BZHIL        AX, CX, CX
+	KMOVW        CX, K1
 	MOVQ         c+48(FP), AX
 	MOVQ         ldc+56(FP), CX
-	MOVQ         last+64(FP), DX
-	MOVL         $0xffffffff, BX
-	BZHIL        DX, BX, BX
-	KMOVW        BX, K1
 	MOVB         add+72(FP), DL
 	TESTB        DL, DL
 	JZ           store
@@ -2338,44 +2715,81 @@ store:
 // func tile512r12v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile512r12v2(SB), NOSPLIT, $0-96
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	MOVQ   cs+24(FP), BX
-	MOVQ   b+32(FP), SI
-	MOVQ   bs+40(FP), DI
-	LEAQ   (CX)(DX*2), R8
-	ADDQ   DX, R8
-	LEAQ   (R8)(DX*2), R9
-	ADDQ   DX, R9
-	LEAQ   (R9)(DX*2), R10
-	ADDQ   DX, R10
-	VXORPS X0, X0, X0
-	VXORPS X1, X1, X1
-	VXORPS X2, X2, X2
-	VXORPS X3, X3, X3
-	VXORPS X4, X4, X4
-	VXORPS X5, X5, X5
-	VXORPS X6, X6, X6
-	VXORPS X7, X7, X7
-	VXORPS X8, X8, X8
-	VXORPS X9, X9, X9
-	VXORPS X10, X10, X10
-	VXORPS X11, X11, X11
-	VXORPS X12, X12, X12
-	VXORPS X13, X13, X13
-	VXORPS X14, X14, X14
-	VXORPS X15, X15, X15
-	VXORPS X16, X16, X16
-	VXORPS X17, X17, X17
-	VXORPS X18, X18, X18
-	VXORPS X19, X19, X19
-	VXORPS X20, X20, X20
-	VXORPS X21, X21, X21
-	VXORPS X22, X22, X22
-	VXORPS X23, X23, X23
-	MOVQ   next+80(FP), R11
-	MOVQ   step+88(FP), R12
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rs+16(FP), DX
+	MOVQ       cs+24(FP), BX
+	MOVQ       b+32(FP), SI
+	MOVQ       bs+40(FP), DI
+	LEAQ       (CX)(DX*2), R8
+	ADDQ       DX, R8
+	LEAQ       (R8)(DX*2), R9
+	ADDQ       DX, R9
+	LEAQ       (R9)(DX*2), R10
+	ADDQ       DX, R10
+	VXORPS     X0, X0, X0
+	VXORPS     X1, X1, X1
+	VXORPS     X2, X2, X2
+	VXORPS     X3, X3, X3
+	VXORPS     X4, X4, X4
+	VXORPS     X5, X5, X5
+	VXORPS     X6, X6, X6
+	VXORPS     X7, X7, X7
+	VXORPS     X8, X8, X8
+	VXORPS     X9, X9, X9
+	VXORPS     X10, X10, X10
+	VXORPS     X11, X11, X11
+	VXORPS     X12, X12, X12
+	VXORPS     X13, X13, X13
+	VXORPS     X14, X14, X14
+	VXORPS     X15, X15, X15
+	VXORPS     X16, X16, X16
+	VXORPS     X17, X17, X17
+	VXORPS     X18, X18, X18
+	VXORPS     X19, X19, X19
+	VXORPS     X20, X20, X20
+	VXORPS     X21, X21, X21
+	VXORPS     X22, X22, X22
+	VXORPS     X23, X23, X23
+	MOVQ       next+80(FP), R11
+	MOVQ       step+88(FP), R12
 
 loop:
 	PREFETCHT1   (R11)
@@ -2425,12 +2839,12 @@ loop:
 	ADDQ         BX, R10
 	DECQ         AX
 	JNZ          loop
+	MOVQ         last+64(FP), AX
+	MOVL         $0xffffffff, CX
+	BZHIL        AX, CX, CX
+	KMOVW        CX, K1
 	MOVQ         c+48(FP), AX
 	MOVQ         ldc+56(FP), CX
-	MOVQ         last+64(FP), DX
-	MOVL         $0xffffffff, BX
-	BZHIL        DX, BX, BX
-	KMOVW        BX, K1
 	MOVB         add+72(FP), DL
 	TESTB        DL, DL
 	JZ           store
@@ -2527,17 +2941,22 @@ store:
 // func tile512r1v3(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile512r1v3(SB), NOSPLIT, $0-96
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	MOVQ   cs+24(FP), DX
-	MOVQ   b+32(FP), BX
-	MOVQ   bs+40(FP), SI
-	VXORPS X0, X0, X0
-	VXORPS X1, X1, X1
-	VXORPS X2, X2, X2
-	MOVQ   next+80(FP), DI
-	MOVQ   step+88(FP), R8
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rs+16(FP), DX
+	MOVQ       cs+24(FP), DX
+	MOVQ       b+32(FP), BX
+	MOVQ       bs+40(FP), SI
+	VXORPS     X0, X0, X0
+	VXORPS     X1, X1, X1
+	VXORPS     X2, X2, X2
+	MOVQ       next+80(FP), DI
+	MOVQ       step+88(FP), R8
 
 loop:
 	PREFETCHT1   (DI)
@@ -2553,12 +2972,12 @@ loop:
 	ADDQ         DX, CX
 	DECQ         AX
 	JNZ          loop
+	MOVQ         last+64(FP), AX
+	MOVL         $0xffffffff, CX
+	BZHIL        AX, CX, CX
+	KMOVW        CX, K1
 	MOVQ         c+48(FP), AX
 	MOVQ         ldc+56(FP), CX
-	MOVQ         last+64(FP), DX
-	MOVL         $0xffffffff, BX
-	BZHIL        DX, BX, BX
-	KMOVW        BX, K1
 	MOVB         add+72(FP), DL
 	TESTB        DL, DL
 	JZ           store
@@ -2580,20 +2999,29 @@ store:
 // func tile512r2v3(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile512r2v3(SB), NOSPLIT, $0-96
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	MOVQ   cs+24(FP), BX
-	MOVQ   b+32(FP), SI
-	MOVQ   bs+40(FP), DI
-	VXORPS X0, X0, X0
-	VXORPS X1, X1, X1
-	VXORPS X2, X2, X2
-	VXORPS X3, X3, X3
-	VXORPS X4, X4, X4
-	VXORPS X5, X5, X5
-	MOVQ   next+80(FP), R8
-	MOVQ   step+88(FP), R9
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rs+16(FP), DX
+	MOVQ       cs+24(FP), BX
+	MOVQ       b+32(FP), SI
+	MOVQ       bs+40(FP), DI
+	VXORPS     X0, X0, X0
+	VXORPS     X1, X1, X1
+	VXORPS     X2, X2, X2
+	VXORPS     X3, X3, X3
+	VXORPS     X4, X4, X4
+	VXORPS     X5, X5, X5
+	MOVQ       next+80(FP), R8
+	MOVQ       step+88(FP), R9
 
 loop:
 	PREFETCHT1   (R8)
@@ -2613,12 +3041,12 @@ loop:
 	ADDQ         BX, CX
 	DECQ         AX
 	JNZ          loop
+	MOVQ         last+64(FP), AX
+	MOVL         $0xffffffff, CX
+	BZHIL        AX, CX, CX
+	KMOVW        CX, K1
 	MOVQ         c+48(FP), AX
 	MOVQ         ldc+56(FP), CX
-	MOVQ         last+64(FP), DX
-	MOVL         $0xffffffff, BX
-	BZHIL        DX, BX, BX
-	KMOVW        BX, K1
 	MOVB         add+72(FP), DL
 	TESTB        DL, DL
 	JZ           store
@@ -2649,23 +3077,36 @@ store:
 // func tile512r3v3(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile512r3v3(SB), NOSPLIT, $0-96
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	MOVQ   cs+24(FP), BX
-	MOVQ   b+32(FP), SI
-	MOVQ   bs+40(FP), DI
-	VXORPS X0, X0, X0
-	VXORPS X1, X1, X1
-	VXORPS X2, X2, X2
-	VXORPS X3, X3, X3
-	VXORPS X4, X4, X4
-	VXORPS X5, X5, X5
-	VXORPS X6, X6, X6
-	VXORPS X7, X7, X7
-	VXORPS X8, X8, X8
-	MOVQ   next+80(FP), R8
-	MOVQ   step+88(FP), R9
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rs+16(FP), DX
+	MOVQ       cs+24(FP), BX
+	MOVQ       b+32(FP), SI
+	MOVQ       bs+40(FP), DI
+	VXORPS     X0, X0, X0
+	VXORPS     X1, X1, X1
+	VXORPS     X2, X2, X2
+	VXORPS     X3, X3, X3
+	VXORPS     X4, X4, X4
+	VXORPS     X5, X5, X5
+	VXORPS     X6, X6, X6
+	VXORPS     X7, X7, X7
+	VXORPS     X8, X8, X8
+	MOVQ       next+80(FP), R8
+	MOVQ       step+88(FP), R9
 
 loop:
 	PREFETCHT1   (R8)
@@ -2689,12 +3130,12 @@ loop:
 	ADDQ         BX, CX
 	DECQ         AX
 	JNZ          loop
+	MOVQ         last+64(FP), AX
+	MOVL         $0xffffffff, CX
+	BZHIL        AX, CX, CX
+	KMOVW        CX, K1
 	MOVQ         c+48(FP), AX
 	MOVQ         ldc+56(FP), CX
-	MOVQ         last+64(FP), DX
-	MOVL         $0xffffffff, BX
-	BZHIL        DX, BX, BX
-	KMOVW        BX, K1
 	MOVB         add+72(FP), DL
 	TESTB        DL, DL
 	JZ           store
@@ -2734,28 +3175,45 @@ store:
 // func tile512r4v3(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile512r4v3(SB), NOSPLIT, $0-96
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	MOVQ   cs+24(FP), BX
-	MOVQ   b+32(FP), SI
-	MOVQ   bs+40(FP), DI
-	LEAQ   (CX)(DX*2), R8
-	ADDQ   DX, R8
-	VXORPS X0, X0, X0
-	VXORPS X1, X1, X1
-	VXORPS X2, X2, X2
-	VXORPS X3, X3, X3
-	VXORPS X4, X4, X4
-	VXORPS X5, X5, X5
-	VXORPS X6, X6, X6
-	VXORPS X7, X7, X7
-	VXORPS X8, X8, X8
-	VXORPS X9, X9, X9
-	VXORPS X10, X10, X10
-	VXORPS X11, X11, X11
-	MOVQ   next+80(FP), R9
-	MOVQ   step+88(FP), R10
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rs+16(FP), DX
+	MOVQ       cs+24(FP), BX
+	MOVQ       b+32(FP), SI
+	MOVQ       bs+40(FP), DI
+	LEAQ       (CX)(DX*2), R8
+	ADDQ       DX, R8
+	VXORPS     X0, X0, X0
+	VXORPS     X1, X1, X1
+	VXORPS     X2, X2, X2
+	VXORPS     X3, X3, X3
+	VXORPS     X4, X4, X4
+	VXORPS     X5, X5, X5
+	VXORPS     X6, X6, X6
+	VXORPS     X7, X7, X7
+	VXORPS     X8, X8, X8
+	VXORPS     X9, X9, X9
+	VXORPS     X10, X10, X10
+	VXORPS     X11, X11, X11
+	MOVQ       next+80(FP), R9
+	MOVQ       step+88(FP), R10
 
 loop:
 	PREFETCHT1   (R9)
@@ -2784,12 +3242,12 @@ loop:
 	ADDQ         BX, R8
 	DECQ         AX
 	JNZ          loop
+	MOVQ         last+64(FP), AX
+	MOVL         $0xffffffff, CX
+	BZHIL        AX, CX, CX
+	KMOVW        CX, K1
 	MOVQ         c+48(FP), AX
 	MOVQ         ldc+56(FP), CX
-	MOVQ         last+64(FP), DX
-	MOVL         $0xffffffff, BX
-	BZHIL        DX, BX, BX
-	KMOVW        BX, K1
 	MOVB         add+72(FP), DL
 	TESTB        DL, DL
 	JZ           store
@@ -2838,31 +3296,52 @@ store:
 // func tile512r5v3(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile512r5v3(SB), NOSPLIT, $0-96
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	MOVQ   cs+24(FP), BX
-	MOVQ   b+32(FP), SI
-	MOVQ   bs+40(FP), DI
-	LEAQ   (CX)(DX*2), R8
-	ADDQ   DX, R8
-	VXORPS X0, X0, X0
-	VXORPS X1, X1, X1
-	VXORPS X2, X2, X2
-	VXORPS X3, X3, X3
-	VXORPS X4, X4, X4
-	VXORPS X5, X5, X5
-	VXORPS X6, X6, X6
-	VXORPS X7, X7, X7
-	VXORPS X8, X8, X8
-	VXORPS X9, X9, X9
-	VXORPS X10, X10, X10
-	VXORPS X11, X11, X11
-	VXORPS X12, X12, X12
-	VXORPS X13, X13, X13
-	VXORPS X14, X14, X14
-	MOVQ   next+80(FP), R9
-	MOVQ   step+88(FP), R10
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rs+16(FP), DX
+	MOVQ       cs+24(FP), BX
+	MOVQ       b+32(FP), SI
+	MOVQ       bs+40(FP), DI
+	LEAQ       (CX)(DX*2), R8
+	ADDQ       DX, R8
+	VXORPS     X0, X0, X0
+	VXORPS     X1, X1, X1
+	VXORPS     X2, X2, X2
+	VXORPS     X3, X3, X3
+	VXORPS     X4, X4, X4
+	VXORPS     X5, X5, X5
+	VXORPS     X6, X6, X6
+	VXORPS     X7, X7, X7
+	VXORPS     X8, X8, X8
+	VXORPS     X9, X9, X9
+	VXORPS     X10, X10, X10
+	VXORPS     X11, X11, X11
+	VXORPS     X12, X12, X12
+	VXORPS     X13, X13, X13
+	VXORPS     X14, X14, X14
+	MOVQ       next+80(FP), R9
+	MOVQ       step+88(FP), R10
 
 loop:
 	PREFETCHT1   (R9)
@@ -2895,12 +3374,12 @@ loop:
 	ADDQ         BX, R8
 	DECQ         AX
 	JNZ          loop
+	MOVQ         last+64(FP), AX
+	MOVL         $0xffffffff, CX
+	BZHIL        AX, CX, CX
+	KMOVW        CX, K1
 	MOVQ         c+48(FP), AX
 	MOVQ         ldc+56(FP), CX
-	MOVQ         last+64(FP), DX
-	MOVL         $0xffffffff, BX
-	BZHIL        DX, BX, BX
-	KMOVW        BX, K1
 	MOVB         add+72(FP), DL
 	TESTB        DL, DL
 	JZ           store
@@ -2958,34 +3437,59 @@ store:
 // func tile512r6v3(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile512r6v3(SB), NOSPLIT, $0-96
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	MOVQ   cs+24(FP), BX
-	MOVQ   b+32(FP), SI
-	MOVQ   bs+40(FP), DI
-	LEAQ   (CX)(DX*2), R8
-	ADDQ   DX, R8
-	VXORPS X0, X0, X0
-	VXORPS X1, X1, X1
-	VXORPS X2, X2, X2
-	VXORPS X3, X3, X3
-	VXORPS X4, X4, X4
-	VXORPS X5, X5, X5
-	VXORPS X6, X6, X6
-	VXORPS X7, X7, X7
-	VXORPS X8, X8, X8
-	VXORPS X9, X9, X9
-	VXORPS X10, X10, X10
-	VXORPS X11, X11, X11
-	VXORPS X12, X12, X12
-	VXORPS X13, X13, X13
-	VXORPS X14, X14, X14
-	VXORPS X15, X15, X15
-	VXORPS X16, X16, X16
-	VXORPS X17, X17, X17
-	MOVQ   next+80(FP), R9
-	MOVQ   step+88(FP), R10
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rs+16(FP), DX
+	MOVQ       cs+24(FP), BX
+	MOVQ       b+32(FP), SI
+	MOVQ       bs+40(FP), DI
+	LEAQ       (CX)(DX*2), R8
+	ADDQ       DX, R8
+	VXORPS     X0, X0, X0
+	VXORPS     X1, X1, X1
+	VXORPS     X2, X2, X2
+	VXORPS     X3, X3, X3
+	VXORPS     X4, X4, X4
+	VXORPS     X5, X5, X5
+	VXORPS     X6, X6, X6
+	VXORPS     X7, X7, X7
+	VXORPS     X8, X8, X8
+	VXORPS     X9, X9, X9
+	VXORPS     X10, X10, X10
+	VXORPS     X11, X11, X11
+	VXORPS     X12, X12, X12
+	VXORPS     X13, X13, X13
+	VXORPS     X14, X14, X14
+	VXORPS     X15, X15, X15
+	VXORPS     X16, X16, X16
+	VXORPS     X17, X17, X17
+	MOVQ       next+80(FP), R9
+	MOVQ       step+88(FP), R10
 
 loop:
 	PREFETCHT1   (R9)
@@ -3022,12 +3526,12 @@ loop:
 	ADDQ         BX, R8
 	DECQ         AX
 	JNZ          loop
+	MOVQ         last+64(FP), AX
+	MOVL         $0xffffffff, CX
+	BZHIL        AX, CX, CX
+	KMOVW        CX, K1
 	MOVQ         c+48(FP), AX
 	MOVQ         ldc+56(FP), CX
-	MOVQ         last+64(FP), DX
-	MOVL         $0xffffffff, BX
-	BZHIL        DX, BX, BX
-	KMOVW        BX, K1
 	MOVB         add+72(FP), DL
 	TESTB        DL, DL
 	JZ           store
@@ -3094,39 +3598,68 @@ store:
 // func tile512r7v3(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile512r7v3(SB), NOSPLIT, $0-96
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	MOVQ   cs+24(FP), BX
-	MOVQ   b+32(FP), SI
-	MOVQ   bs+40(FP), DI
-	LEAQ   (CX)(DX*2), R8
-	ADDQ   DX, R8
-	LEAQ   (R8)(DX*2), R9
-	ADDQ   DX, R9
-	VXORPS X0, X0, X0
-	VXORPS X1, X1, X1
-	VXORPS X2, X2, X2
-	VXORPS X3, X3, X3
-	VXORPS X4, X4, X4
-	VXORPS X5, X5, X5
-	VXORPS X6, X6, X6
-	VXORPS X7, X7, X7
-	VXORPS X8, X8, X8
-	VXORPS X9, X9, X9
-	VXORPS X10, X10, X10
-	VXORPS X11, X11, X11
-	VXORPS X12, X12, X12
-	VXORPS X13, X13, X13
-	VXORPS X14, X14, X14
-	VXORPS X15, X15, X15
-	VXORPS X16, X16, X16
-	VXORPS X17, X17, X17
-	VXORPS X18, X18, X18
-	VXORPS X19, X19, X19
-	VXORPS X20, X20, X20
-	MOVQ   next+80(FP), R10
-	MOVQ   step+88(FP), R11
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rs+16(FP), DX
+	MOVQ       cs+24(FP), BX
+	MOVQ       b+32(FP), SI
+	MOVQ       bs+40(FP), DI
+	LEAQ       (CX)(DX*2), R8
+	ADDQ       DX, R8
+	LEAQ       (R8)(DX*2), R9
+	ADDQ       DX, R9
+	VXORPS     X0, X0, X0
+	VXORPS     X1, X1, X1
+	VXORPS     X2, X2, X2
+	VXORPS     X3, X3, X3
+	VXORPS     X4, X4, X4
+	VXORPS     X5, X5, X5
+	VXORPS     X6, X6, X6
+	VXORPS     X7, X7, X7
+	VXORPS     X8, X8, X8
+	VXORPS     X9, X9, X9
+	VXORPS     X10, X10, X10
+	VXORPS     X11, X11, X11
+	VXORPS     X12, X12, X12
+	VXORPS     X13, X13, X13
+	VXORPS     X14, X14, X14
+	VXORPS     X15, X15, X15
+	VXORPS     X16, X16, X16
+	VXORPS     X17, X17, X17
+	VXORPS     X18, X18, X18
+	VXORPS     X19, X19, X19
+	VXORPS     X20, X20, X20
+	MOVQ       next+80(FP), R10
+	MOVQ       step+88(FP), R11
 
 loop:
 	PREFETCHT1   (R10)
@@ -3168,12 +3701,12 @@ loop:
 	ADDQ         BX, R9
 	DECQ         AX
 	JNZ          loop
+	MOVQ         last+64(FP), AX
+	MOVL         $0xffffffff, CX
+	BZHIL        AX, CX, CX
+	KMOVW        CX, K1
 	MOVQ         c+48(FP), AX
 	MOVQ         ldc+56(FP), CX
-	MOVQ         last+64(FP), DX
-	MOVL         $0xffffffff, BX
-	BZHIL        DX, BX, BX
-	KMOVW        BX, K1
 	MOVB         add+72(FP), DL
 	TESTB        DL, DL
 	JZ           store
@@ -3249,42 +3782,75 @@ store:
 // func tile512r8v3(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile512r8v3(SB), NOSPLIT, $0-96
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	MOVQ   cs+24(FP), BX
-	MOVQ   b+32(FP), SI
-	MOVQ   bs+40(FP), DI
-	LEAQ   (CX)(DX*2), R8
-	ADDQ   DX, R8
-	LEAQ   (R8)(DX*2), R9
-	ADDQ   DX, R9
-	VXORPS X0, X0, X0
-	VXORPS X1, X1, X1
-	VXORPS X2, X2, X2
-	VXORPS X3, X3, X3
-	VXORPS X4, X4, X4
-	VXORPS X5, X5, X5
-	VXORPS X6, X6, X6
-	VXORPS X7, X7, X7
-	VXORPS X8, X8, X8
-	VXORPS X9, X9, X9
-	VXORPS X10, X10, X10
-	VXORPS X11, X11, X11
-	VXORPS X12, X12, X12
-	VXORPS X13, X13, X13
-	VXORPS X14, X14, X14
-	VXORPS X15, X15, X15
-	VXORPS X16, X16, X16
-	VXORPS X17, X17, X17
-	VXORPS X18, X18, X18
-	VXORPS X19, X19, X19
-	VXORPS X20, X20, X20
-	VXORPS X21, X21, X21
-	VXORPS X22, X22, X22
-	VXORPS X23, X23, X23
-	MOVQ   next+80(FP), R10
-	MOVQ   step+88(FP), R11
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rs+16(FP), DX
+	MOVQ       cs+24(FP), BX
+	MOVQ       b+32(FP), SI
+	MOVQ       bs+40(FP), DI
+	LEAQ       (CX)(DX*2), R8
+	ADDQ       DX, R8
+	LEAQ       (R8)(DX*2), R9
+	ADDQ       DX, R9
+	VXORPS     X0, X0, X0
+	VXORPS     X1, X1, X1
+	VXORPS     X2, X2, X2
+	VXORPS     X3, X3, X3
+	VXORPS     X4, X4, X4
+	VXORPS     X5, X5, X5
+	VXORPS     X6, X6, X6
+	VXORPS     X7, X7, X7
+	VXORPS     X8, X8, X8
+	VXORPS     X9, X9, X9
+	VXORPS     X10, X10, X10
+	VXORPS     X11, X11, X11
+	VXORPS     X12, X12, X12
+	VXORPS     X13, X13, X13
+	VXORPS     X14, X14, X14
+	VXORPS     X15, X15, X15
+	VXORPS     X16, X16, X16
+	VXORPS     X17, X17, X17
+	VXORPS     X18, X18, X18
+	VXORPS     X19, X19, X19
+	VXORPS     X20, X20, X20
+	VXORPS     X21, X21, X21
+	VXORPS     X22, X22, X22
+	VXORPS     X23, X23, X23
+	MOVQ       next+80(FP), R10
+	MOVQ       step+88(FP), R11
 
 loop:
 	PREFETCHT1   (R10)
@@ -3330,12 +3896,12 @@ loop:
 	ADDQ         BX, R9
 	DECQ         AX
 	JNZ          loop
+	MOVQ         last+64(FP), AX
+	MOVL         $0xffffffff, CX
+	BZHIL        AX, CX, CX
+	KMOVW        CX, K1
 	MOVQ         c+48(FP), AX
 	MOVQ         ldc+56(FP), CX
-	MOVQ         last+64(FP), DX
-	MOVL         $0xffffffff, BX
-	BZHIL        DX, BX, BX
-	KMOVW        BX, K1
 	MOVB         add+72(FP), DL
 	TESTB        DL, DL
 	JZ           store
@@ -3420,15 +3986,18 @@ store:
 // func tile256r1v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·tile256r1v1(SB), NOSPLIT, $0-96
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	MOVQ   cs+24(FP), DX
-	MOVQ   b+32(FP), BX
-	MOVQ   bs+40(FP), SI
-	VXORPS X0, X0, X0
-	MOVQ   next+80(FP), DI
-	MOVQ   step+88(FP), R8
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	PREFETCHT0 (AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rs+16(FP), DX
+	MOVQ       cs+24(FP), DX
+	MOVQ       b+32(FP), BX
+	MOVQ       bs+40(FP), SI
+	VXORPS     X0, X0, X0
+	MOVQ       next+80(FP), DI
+	MOVQ       step+88(FP), R8
 
 loop:
 	PREFETCHT1   (DI)
@@ -3440,12 +4009,30 @@ loop:
 	ADDQ         DX, CX
 	DECQ         AX
 	JNZ          loop
+	MOVQ         last+64(FP), AX
+	CMPQ         AX, $0x08
+	JNE          rest
 	MOVQ         c+48(FP), AX
 	MOVQ         ldc+56(FP), CX
-	MOVQ         last+64(FP), DX
-	VMOVD        DX, X1
+	MOVB         add+72(FP), DL
+	TESTB        DL, DL
+	JZ           whole
+	MOVQ         AX, DX
+	VADDPS       (DX), Y0, Y0
+	ADDQ         CX, DX
+
+whole:
+	VMOVUPS Y0, (AX)
+	ADDQ    CX, AX
+	VZEROUPPER
+	RET
+
+rest:
+	VMOVD        AX, X1
 	VPBROADCASTD X1, Y1
 	VPCMPGTD     iota<>+0(SB), Y1, Y1
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
 	MOVB         add+72(FP), DL
 	TESTB        DL, DL
 	JZ           store
@@ -3481,16 +4068,21 @@ GLOBL iota<>(SB), RODATA|NOPTR, $64
 // func tile256r2v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·tile256r2v1(SB), NOSPLIT, $0-96
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	MOVQ   cs+24(FP), BX
-	MOVQ   b+32(FP), SI
-	MOVQ   bs+40(FP), DI
-	VXORPS X0, X0, X0
-	VXORPS X1, X1, X1
-	MOVQ   next+80(FP), R8
-	MOVQ   step+88(FP), R9
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rs+16(FP), DX
+	MOVQ       cs+24(FP), BX
+	MOVQ       b+32(FP), SI
+	MOVQ       bs+40(FP), DI
+	VXORPS     X0, X0, X0
+	VXORPS     X1, X1, X1
+	MOVQ       next+80(FP), R8
+	MOVQ       step+88(FP), R9
 
 loop:
 	PREFETCHT1   (R8)
@@ -3504,12 +4096,34 @@ loop:
 	ADDQ         BX, CX
 	DECQ         AX
 	JNZ          loop
+	MOVQ         last+64(FP), AX
+	CMPQ         AX, $0x08
+	JNE          rest
 	MOVQ         c+48(FP), AX
 	MOVQ         ldc+56(FP), CX
-	MOVQ         last+64(FP), DX
-	VMOVD        DX, X2
+	MOVB         add+72(FP), DL
+	TESTB        DL, DL
+	JZ           whole
+	MOVQ         AX, DX
+	VADDPS       (DX), Y0, Y0
+	ADDQ         CX, DX
+	VADDPS       (DX), Y1, Y1
+	ADDQ         CX, DX
+
+whole:
+	VMOVUPS Y0, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Y1, (AX)
+	ADDQ    CX, AX
+	VZEROUPPER
+	RET
+
+rest:
+	VMOVD        AX, X2
 	VPBROADCASTD X2, Y2
 	VPCMPGTD     iota<>+0(SB), Y2, Y2
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
 	MOVB         add+72(FP), DL
 	TESTB        DL, DL
 	JZ           store
@@ -3532,17 +4146,24 @@ store:
 // func tile256r3v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·tile256r3v1(SB), NOSPLIT, $0-96
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	MOVQ   cs+24(FP), BX
-	MOVQ   b+32(FP), SI
-	MOVQ   bs+40(FP), DI
-	VXORPS X0, X0, X0
-	VXORPS X1, X1, X1
-	VXORPS X2, X2, X2
-	MOVQ   next+80(FP), R8
-	MOVQ   step+88(FP), R9
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rs+16(FP), DX
+	MOVQ       cs+24(FP), BX
+	MOVQ       b+32(FP), SI
+	MOVQ       bs+40(FP), DI
+	VXORPS     X0, X0, X0
+	VXORPS     X1, X1, X1
+	VXORPS     X2, X2, X2
+	MOVQ       next+80(FP), R8
+	MOVQ       step+88(FP), R9
 
 loop:
 	PREFETCHT1   (R8)
@@ -3558,12 +4179,38 @@ loop:
 	ADDQ         BX, CX
 	DECQ         AX
 	JNZ          loop
+	MOVQ         last+64(FP), AX
+	CMPQ         AX, $0x08
+	JNE          rest
 	MOVQ         c+48(FP), AX
 	MOVQ         ldc+56(FP), CX
-	MOVQ         last+64(FP), DX
-	VMOVD        DX, X3
+	MOVB         add+72(FP), DL
+	TESTB        DL, DL
+	JZ           whole
+	MOVQ         AX, DX
+	VADDPS       (DX), Y0, Y0
+	ADDQ         CX, DX
+	VADDPS       (DX), Y1, Y1
+	ADDQ         CX, DX
+	VADDPS       (DX), Y2, Y2
+	ADDQ         CX, DX
+
+whole:
+	VMOVUPS Y0, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Y1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Y2, (AX)
+	ADDQ    CX, AX
+	VZEROUPPER
+	RET
+
+rest:
+	VMOVD        AX, X3
 	VPBROADCASTD X3, Y3
 	VPCMPGTD     iota<>+0(SB), Y3, Y3
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
 	MOVB         add+72(FP), DL
 	TESTB        DL, DL
 	JZ           store
@@ -3591,20 +4238,29 @@ store:
 // func tile256r4v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·tile256r4v1(SB), NOSPLIT, $0-96
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	MOVQ   cs+24(FP), BX
-	MOVQ   b+32(FP), SI
-	MOVQ   bs+40(FP), DI
-	LEAQ   (CX)(DX*2), R8
-	ADDQ   DX, R8
-	VXORPS X0, X0, X0
-	VXORPS X1, X1, X1
-	VXORPS X2, X2, X2
-	VXORPS X3, X3, X3
-	MOVQ   next+80(FP), R9
-	MOVQ   step+88(FP), R10
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rs+16(FP), DX
+	MOVQ       cs+24(FP), BX
+	MOVQ       b+32(FP), SI
+	MOVQ       bs+40(FP), DI
+	LEAQ       (CX)(DX*2), R8
+	ADDQ       DX, R8
+	VXORPS     X0, X0, X0
+	VXORPS     X1, X1, X1
+	VXORPS     X2, X2, X2
+	VXORPS     X3, X3, X3
+	MOVQ       next+80(FP), R9
+	MOVQ       step+88(FP), R10
 
 loop:
 	PREFETCHT1   (R9)
@@ -3623,12 +4279,42 @@ loop:
 	ADDQ         BX, R8
 	DECQ         AX
 	JNZ          loop
+	MOVQ         last+64(FP), AX
+	CMPQ         AX, $0x08
+	JNE          rest
 	MOVQ         c+48(FP), AX
 	MOVQ         ldc+56(FP), CX
-	MOVQ         last+64(FP), DX
-	VMOVD        DX, X4
+	MOVB         add+72(FP), DL
+	TESTB        DL, DL
+	JZ           whole
+	MOVQ         AX, DX
+	VADDPS       (DX), Y0, Y0
+	ADDQ         CX, DX
+	VADDPS       (DX), Y1, Y1
+	ADDQ         CX, DX
+	VADDPS       (DX), Y2, Y2
+	ADDQ         CX, DX
+	VADDPS       (DX), Y3, Y3
+	ADDQ         CX, DX
+
+whole:
+	VMOVUPS Y0, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Y1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Y2, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Y3, (AX)
+	ADDQ    CX, AX
+	VZEROUPPER
+	RET
+
+rest:
+	VMOVD        AX, X4
 	VPBROADCASTD X4, Y4
 	VPCMPGTD     iota<>+0(SB), Y4, Y4
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
 	MOVB         add+72(FP), DL
 	TESTB        DL, DL
 	JZ           store
@@ -3661,21 +4347,32 @@ store:
 // func tile256r5v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·tile256r5v1(SB), NOSPLIT, $0-96
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	MOVQ   cs+24(FP), BX
-	MOVQ   b+32(FP), SI
-	MOVQ   bs+40(FP), DI
-	LEAQ   (CX)(DX*2), R8
-	ADDQ   DX, R8
-	VXORPS X0, X0, X0
-	VXORPS X1, X1, X1
-	VXORPS X2, X2, X2
-	VXORPS X3, X3, X3
-	VXORPS X4, X4, X4
-	MOVQ   next+80(FP), R9
-	MOVQ   step+88(FP), R10
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rs+16(FP), DX
+	MOVQ       cs+24(FP), BX
+	MOVQ       b+32(FP), SI
+	MOVQ       bs+40(FP), DI
+	LEAQ       (CX)(DX*2), R8
+	ADDQ       DX, R8
+	VXORPS     X0, X0, X0
+	VXORPS     X1, X1, X1
+	VXORPS     X2, X2, X2
+	VXORPS     X3, X3, X3
+	VXORPS     X4, X4, X4
+	MOVQ       next+80(FP), R9
+	MOVQ       step+88(FP), R10
 
 loop:
 	PREFETCHT1   (R9)
@@ -3696,12 +4393,46 @@ loop:
 	ADDQ         BX, R8
 	DECQ         AX
 	JNZ          loop
+	MOVQ         last+64(FP), AX
+	CMPQ         AX, $0x08
+	JNE          rest
 	MOVQ         c+48(FP), AX
 	MOVQ         ldc+56(FP), CX
-	MOVQ         last+64(FP), DX
-	VMOVD        DX, X5
+	MOVB         add+72(FP), DL
+	TESTB        DL, DL
+	JZ           whole
+	MOVQ         AX, DX
+	VADDPS       (DX), Y0, Y0
+	ADDQ         CX, DX
+	VADDPS       (DX), Y1, Y1
+	ADDQ         CX, DX
+	VADDPS       (DX), Y2, Y2
+	ADDQ         CX, DX
+	VADDPS       (DX), Y3, Y3
+	ADDQ         CX, DX
+	VADDPS       (DX), Y4, Y4
+	ADDQ         CX, DX
+
+whole:
+	VMOVUPS Y0, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Y1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Y2, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Y3, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Y4, (AX)
+	ADDQ    CX, AX
+	VZEROUPPER
+	RET
+
+rest:
+	VMOVD        AX, X5
 	VPBROADCASTD X5, Y5
 	VPCMPGTD     iota<>+0(SB), Y5, Y5
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
 	MOVB         add+72(FP), DL
 	TESTB        DL, DL
 	JZ           store
@@ -3739,22 +4470,35 @@ store:
 // func tile256r6v1(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·tile256r6v1(SB), NOSPLIT, $0-96
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	MOVQ   cs+24(FP), BX
-	MOVQ   b+32(FP), SI
-	MOVQ   bs+40(FP), DI
-	LEAQ   (CX)(DX*2), R8
-	ADDQ   DX, R8
-	VXORPS X0, X0, X0
-	VXORPS X1, X1, X1
-	VXORPS X2, X2, X2
-	VXORPS X3, X3, X3
-	VXORPS X4, X4, X4
-	VXORPS X5, X5, X5
-	MOVQ   next+80(FP), R9
-	MOVQ   step+88(FP), R10
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rs+16(FP), DX
+	MOVQ       cs+24(FP), BX
+	MOVQ       b+32(FP), SI
+	MOVQ       bs+40(FP), DI
+	LEAQ       (CX)(DX*2), R8
+	ADDQ       DX, R8
+	VXORPS     X0, X0, X0
+	VXORPS     X1, X1, X1
+	VXORPS     X2, X2, X2
+	VXORPS     X3, X3, X3
+	VXORPS     X4, X4, X4
+	VXORPS     X5, X5, X5
+	MOVQ       next+80(FP), R9
+	MOVQ       step+88(FP), R10
 
 loop:
 	PREFETCHT1   (R9)
@@ -3777,12 +4521,50 @@ loop:
 	ADDQ         BX, R8
 	DECQ         AX
 	JNZ          loop
+	MOVQ         last+64(FP), AX
+	CMPQ         AX, $0x08
+	JNE          rest
 	MOVQ         c+48(FP), AX
 	MOVQ         ldc+56(FP), CX
-	MOVQ         last+64(FP), DX
-	VMOVD        DX, X6
+	MOVB         add+72(FP), DL
+	TESTB        DL, DL
+	JZ           whole
+	MOVQ         AX, DX
+	VADDPS       (DX), Y0, Y0
+	ADDQ         CX, DX
+	VADDPS       (DX), Y1, Y1
+	ADDQ         CX, DX
+	VADDPS       (DX), Y2, Y2
+	ADDQ         CX, DX
+	VADDPS       (DX), Y3, Y3
+	ADDQ         CX, DX
+	VADDPS       (DX), Y4, Y4
+	ADDQ         CX, DX
+	VADDPS       (DX), Y5, Y5
+	ADDQ         CX, DX
+
+whole:
+	VMOVUPS Y0, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Y1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Y2, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Y3, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Y4, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Y5, (AX)
+	ADDQ    CX, AX
+	VZEROUPPER
+	RET
+
+rest:
+	VMOVD        AX, X6
 	VPBROADCASTD X6, Y6
 	VPCMPGTD     iota<>+0(SB), Y6, Y6
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
 	MOVB         add+72(FP), DL
 	TESTB        DL, DL
 	JZ           store
@@ -3825,16 +4607,19 @@ store:
 // func tile256r1v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·tile256r1v2(SB), NOSPLIT, $0-96
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	MOVQ   cs+24(FP), DX
-	MOVQ   b+32(FP), BX
-	MOVQ   bs+40(FP), SI
-	VXORPS X0, X0, X0
-	VXORPS X1, X1, X1
-	MOVQ   next+80(FP), DI
-	MOVQ   step+88(FP), R8
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	PREFETCHT0 (AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rs+16(FP), DX
+	MOVQ       cs+24(FP), DX
+	MOVQ       b+32(FP), BX
+	MOVQ       bs+40(FP), SI
+	VXORPS     X0, X0, X0
+	VXORPS     X1, X1, X1
+	MOVQ       next+80(FP), DI
+	MOVQ       step+88(FP), R8
 
 loop:
 	PREFETCHT1   (DI)
@@ -3848,12 +4633,32 @@ loop:
 	ADDQ         DX, CX
 	DECQ         AX
 	JNZ          loop
+	MOVQ         last+64(FP), AX
+	CMPQ         AX, $0x08
+	JNE          rest
 	MOVQ         c+48(FP), AX
 	MOVQ         ldc+56(FP), CX
-	MOVQ         last+64(FP), DX
-	VMOVD        DX, X2
+	MOVB         add+72(FP), DL
+	TESTB        DL, DL
+	JZ           whole
+	MOVQ         AX, DX
+	VADDPS       (DX), Y0, Y0
+	VADDPS       32(DX), Y1, Y1
+	ADDQ         CX, DX
+
+whole:
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	ADDQ    CX, AX
+	VZEROUPPER
+	RET
+
+rest:
+	VMOVD        AX, X2
 	VPBROADCASTD X2, Y2
 	VPCMPGTD     iota<>+0(SB), Y2, Y2
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
 	MOVB         add+72(FP), DL
 	TESTB        DL, DL
 	JZ           store
@@ -3873,18 +4678,23 @@ store:
 // func tile256r2v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·tile256r2v2(SB), NOSPLIT, $0-96
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	MOVQ   cs+24(FP), BX
-	MOVQ   b+32(FP), SI
-	MOVQ   bs+40(FP), DI
-	VXORPS X0, X0, X0
-	VXORPS X1, X1, X1
-	VXORPS X2, X2, X2
-	VXORPS X3, X3, X3
-	MOVQ   next+80(FP), R8
-	MOVQ   step+88(FP), R9
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rs+16(FP), DX
+	MOVQ       cs+24(FP), BX
+	MOVQ       b+32(FP), SI
+	MOVQ       bs+40(FP), DI
+	VXORPS     X0, X0, X0
+	VXORPS     X1, X1, X1
+	VXORPS     X2, X2, X2
+	VXORPS     X3, X3, X3
+	MOVQ       next+80(FP), R8
+	MOVQ       step+88(FP), R9
 
 loop:
 	PREFETCHT1   (R8)
@@ -3901,12 +4711,38 @@ loop:
 	ADDQ         BX, CX
 	DECQ         AX
 	JNZ          loop
+	MOVQ         last+64(FP), AX
+	CMPQ         AX, $0x08
+	JNE          rest
 	MOVQ         c+48(FP), AX
 	MOVQ         ldc+56(FP), CX
-	MOVQ         last+64(FP), DX
-	VMOVD        DX, X4
+	MOVB         add+72(FP), DL
+	TESTB        DL, DL
+	JZ           whole
+	MOVQ         AX, DX
+	VADDPS       (DX), Y0, Y0
+	VADDPS       32(DX), Y1, Y1
+	ADDQ         CX, DX
+	VADDPS       (DX), Y2, Y2
+	VADDPS       32(DX), Y3, Y3
+	ADDQ         CX, DX
+
+whole:
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	ADDQ    CX, AX
+	VMOVUPS Y2, (AX)
+	VMOVUPS Y3, 32(AX)
+	ADDQ    CX, AX
+	VZEROUPPER
+	RET
+
+rest:
+	VMOVD        AX, X4
 	VPBROADCASTD X4, Y4
 	VPCMPGTD     iota<>+0(SB), Y4, Y4
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
 	MOVB         add+72(FP), DL
 	TESTB        DL, DL
 	JZ           store
@@ -3933,20 +4769,27 @@ store:
 // func tile256r3v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·tile256r3v2(SB), NOSPLIT, $0-96
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	MOVQ   cs+24(FP), BX
-	MOVQ   b+32(FP), SI
-	MOVQ   bs+40(FP), DI
-	VXORPS X0, X0, X0
-	VXORPS X1, X1, X1
-	VXORPS X2, X2, X2
-	VXORPS X3, X3, X3
-	VXORPS X4, X4, X4
-	VXORPS X5, X5, X5
-	MOVQ   next+80(FP), R8
-	MOVQ   step+88(FP), R9
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rs+16(FP), DX
+	MOVQ       cs+24(FP), BX
+	MOVQ       b+32(FP), SI
+	MOVQ       bs+40(FP), DI
+	VXORPS     X0, X0, X0
+	VXORPS     X1, X1, X1
+	VXORPS     X2, X2, X2
+	VXORPS     X3, X3, X3
+	VXORPS     X4, X4, X4
+	VXORPS     X5, X5, X5
+	MOVQ       next+80(FP), R8
+	MOVQ       step+88(FP), R9
 
 loop:
 	PREFETCHT1   (R8)
@@ -3966,12 +4809,44 @@ loop:
 	ADDQ         BX, CX
 	DECQ         AX
 	JNZ          loop
+	MOVQ         last+64(FP), AX
+	CMPQ         AX, $0x08
+	JNE          rest
 	MOVQ         c+48(FP), AX
 	MOVQ         ldc+56(FP), CX
-	MOVQ         last+64(FP), DX
-	VMOVD        DX, X6
+	MOVB         add+72(FP), DL
+	TESTB        DL, DL
+	JZ           whole
+	MOVQ         AX, DX
+	VADDPS       (DX), Y0, Y0
+	VADDPS       32(DX), Y1, Y1
+	ADDQ         CX, DX
+	VADDPS       (DX), Y2, Y2
+	VADDPS       32(DX), Y3, Y3
+	ADDQ         CX, DX
+	VADDPS       (DX), Y4, Y4
+	VADDPS       32(DX), Y5, Y5
+	ADDQ         CX, DX
+
+whole:
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	ADDQ    CX, AX
+	VMOVUPS Y2, (AX)
+	VMOVUPS Y3, 32(AX)
+	ADDQ    CX, AX
+	VMOVUPS Y4, (AX)
+	VMOVUPS Y5, 32(AX)
+	ADDQ    CX, AX
+	VZEROUPPER
+	RET
+
+rest:
+	VMOVD        AX, X6
 	VPBROADCASTD X6, Y6
 	VPCMPGTD     iota<>+0(SB), Y6, Y6
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
 	MOVB         add+72(FP), DL
 	TESTB        DL, DL
 	JZ           store
@@ -4005,24 +4880,33 @@ store:
 // func tile256r4v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·tile256r4v2(SB), NOSPLIT, $0-96
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	MOVQ   cs+24(FP), BX
-	MOVQ   b+32(FP), SI
-	MOVQ   bs+40(FP), DI
-	LEAQ   (CX)(DX*2), R8
-	ADDQ   DX, R8
-	VXORPS X0, X0, X0
-	VXORPS X1, X1, X1
-	VXORPS X2, X2, X2
-	VXORPS X3, X3, X3
-	VXORPS X4, X4, X4
-	VXORPS X5, X5, X5
-	VXORPS X6, X6, X6
-	VXORPS X7, X7, X7
-	MOVQ   next+80(FP), R9
-	MOVQ   step+88(FP), R10
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rs+16(FP), DX
+	MOVQ       cs+24(FP), BX
+	MOVQ       b+32(FP), SI
+	MOVQ       bs+40(FP), DI
+	LEAQ       (CX)(DX*2), R8
+	ADDQ       DX, R8
+	VXORPS     X0, X0, X0
+	VXORPS     X1, X1, X1
+	VXORPS     X2, X2, X2
+	VXORPS     X3, X3, X3
+	VXORPS     X4, X4, X4
+	VXORPS     X5, X5, X5
+	VXORPS     X6, X6, X6
+	VXORPS     X7, X7, X7
+	MOVQ       next+80(FP), R9
+	MOVQ       step+88(FP), R10
 
 loop:
 	PREFETCHT1   (R9)
@@ -4046,12 +4930,50 @@ loop:
 	ADDQ         BX, R8
 	DECQ         AX
 	JNZ          loop
+	MOVQ         last+64(FP), AX
+	CMPQ         AX, $0x08
+	JNE          rest
 	MOVQ         c+48(FP), AX
 	MOVQ         ldc+56(FP), CX
-	MOVQ         last+64(FP), DX
-	VMOVD        DX, X8
+	MOVB         add+72(FP), DL
+	TESTB        DL, DL
+	JZ           whole
+	MOVQ         AX, DX
+	VADDPS       (DX), Y0, Y0
+	VADDPS       32(DX), Y1, Y1
+	ADDQ         CX, DX
+	VADDPS       (DX), Y2, Y2
+	VADDPS       32(DX), Y3, Y3
+	ADDQ         CX, DX
+	VADDPS       (DX), Y4, Y4
+	VADDPS       32(DX), Y5, Y5
+	ADDQ         CX, DX
+	VADDPS       (DX), Y6, Y6
+	VADDPS       32(DX), Y7, Y7
+	ADDQ         CX, DX
+
+whole:
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	ADDQ    CX, AX
+	VMOVUPS Y2, (AX)
+	VMOVUPS Y3, 32(AX)
+	ADDQ    CX, AX
+	VMOVUPS Y4, (AX)
+	VMOVUPS Y5, 32(AX)
+	ADDQ    CX, AX
+	VMOVUPS Y6, (AX)
+	VMOVUPS Y7, 32(AX)
+	ADDQ    CX, AX
+	VZEROUPPER
+	RET
+
+rest:
+	VMOVD        AX, X8
 	VPBROADCASTD X8, Y8
 	VPCMPGTD     iota<>+0(SB), Y8, Y8
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
 	MOVB         add+72(FP), DL
 	TESTB        DL, DL
 	JZ           store
@@ -4092,26 +5014,37 @@ store:
 // func tile256r5v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·tile256r5v2(SB), NOSPLIT, $0-96
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	MOVQ   cs+24(FP), BX
-	MOVQ   b+32(FP), SI
-	MOVQ   bs+40(FP), DI
-	LEAQ   (CX)(DX*2), R8
-	ADDQ   DX, R8
-	VXORPS X0, X0, X0
-	VXORPS X1, X1, X1
-	VXORPS X2, X2, X2
-	VXORPS X3, X3, X3
-	VXORPS X4, X4, X4
-	VXORPS X5, X5, X5
-	VXORPS X6, X6, X6
-	VXORPS X7, X7, X7
-	VXORPS X8, X8, X8
-	VXORPS X9, X9, X9
-	MOVQ   next+80(FP), R9
-	MOVQ   step+88(FP), R10
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rs+16(FP), DX
+	MOVQ       cs+24(FP), BX
+	MOVQ       b+32(FP), SI
+	MOVQ       bs+40(FP), DI
+	LEAQ       (CX)(DX*2), R8
+	ADDQ       DX, R8
+	VXORPS     X0, X0, X0
+	VXORPS     X1, X1, X1
+	VXORPS     X2, X2, X2
+	VXORPS     X3, X3, X3
+	VXORPS     X4, X4, X4
+	VXORPS     X5, X5, X5
+	VXORPS     X6, X6, X6
+	VXORPS     X7, X7, X7
+	VXORPS     X8, X8, X8
+	VXORPS     X9, X9, X9
+	MOVQ       next+80(FP), R9
+	MOVQ       step+88(FP), R10
 
 loop:
 	PREFETCHT1   (R9)
@@ -4138,12 +5071,56 @@ loop:
 	ADDQ         BX, R8
 	DECQ         AX
 	JNZ          loop
+	MOVQ         last+64(FP), AX
+	CMPQ         AX, $0x08
+	JNE          rest
 	MOVQ         c+48(FP), AX
 	MOVQ         ldc+56(FP), CX
-	MOVQ         last+64(FP), DX
-	VMOVD        DX, X10
+	MOVB         add+72(FP), DL
+	TESTB        DL, DL
+	JZ           whole
+	MOVQ         AX, DX
+	VADDPS       (DX), Y0, Y0
+	VADDPS       32(DX), Y1, Y1
+	ADDQ         CX, DX
+	VADDPS       (DX), Y2, Y2
+	VADDPS       32(DX), Y3, Y3
+	ADDQ         CX, DX
+	VADDPS       (DX), Y4, Y4
+	VADDPS       32(DX), Y5, Y5
+	ADDQ         CX, DX
+	VADDPS       (DX), Y6, Y6
+	VADDPS       32(DX), Y7, Y7
+	ADDQ         CX, DX
+	VADDPS       (DX), Y8, Y8
+	VADDPS       32(DX), Y9, Y9
+	ADDQ         CX, DX
+
+whole:
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	ADDQ    CX, AX
+	VMOVUPS Y2, (AX)
+	VMOVUPS Y3, 32(AX)
+	ADDQ    CX, AX
+	VMOVUPS Y4, (AX)
+	VMOVUPS Y5, 32(AX)
+	ADDQ    CX, AX
+	VMOVUPS Y6, (AX)
+	VMOVUPS Y7, 32(AX)
+	ADDQ    CX, AX
+	VMOVUPS Y8, (AX)
+	VMOVUPS Y9, 32(AX)
+	ADDQ    CX, AX
+	VZEROUPPER
+	RET
+
+rest:
+	VMOVD        AX, X10
 	VPBROADCASTD X10, Y10
 	VPCMPGTD     iota<>+0(SB), Y10, Y10
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
 	MOVB         add+72(FP), DL
 	TESTB        DL, DL
 	JZ           store
@@ -4191,28 +5168,41 @@ store:
 // func tile256r6v2(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·tile256r6v2(SB), NOSPLIT, $0-96
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	MOVQ   cs+24(FP), BX
-	MOVQ   b+32(FP), SI
-	MOVQ   bs+40(FP), DI
-	LEAQ   (CX)(DX*2), R8
-	ADDQ   DX, R8
-	VXORPS X0, X0, X0
-	VXORPS X1, X1, X1
-	VXORPS X2, X2, X2
-	VXORPS X3, X3, X3
-	VXORPS X4, X4, X4
-	VXORPS X5, X5, X5
-	VXORPS X6, X6, X6
-	VXORPS X7, X7, X7
-	VXORPS X8, X8, X8
-	VXORPS X9, X9, X9
-	VXORPS X10, X10, X10
-	VXORPS X11, X11, X11
-	MOVQ   next+80(FP), R9
-	MOVQ   step+88(FP), R10
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rs+16(FP), DX
+	MOVQ       cs+24(FP), BX
+	MOVQ       b+32(FP), SI
+	MOVQ       bs+40(FP), DI
+	LEAQ       (CX)(DX*2), R8
+	ADDQ       DX, R8
+	VXORPS     X0, X0, X0
+	VXORPS     X1, X1, X1
+	VXORPS     X2, X2, X2
+	VXORPS     X3, X3, X3
+	VXORPS     X4, X4, X4
+	VXORPS     X5, X5, X5
+	VXORPS     X6, X6, X6
+	VXORPS     X7, X7, X7
+	VXORPS     X8, X8, X8
+	VXORPS     X9, X9, X9
+	VXORPS     X10, X10, X10
+	VXORPS     X11, X11, X11
+	MOVQ       next+80(FP), R9
+	MOVQ       step+88(FP), R10
 
 loop:
 	PREFETCHT1   (R9)
@@ -4242,12 +5232,62 @@ loop:
 	ADDQ         BX, R8
 	DECQ         AX
 	JNZ          loop
+	MOVQ         last+64(FP), AX
+	CMPQ         AX, $0x08
+	JNE          rest
 	MOVQ         c+48(FP), AX
 	MOVQ         ldc+56(FP), CX
-	MOVQ         last+64(FP), DX
-	VMOVD        DX, X12
+	MOVB         add+72(FP), DL
+	TESTB        DL, DL
+	JZ           whole
+	MOVQ         AX, DX
+	VADDPS       (DX), Y0, Y0
+	VADDPS       32(DX), Y1, Y1
+	ADDQ         CX, DX
+	VADDPS       (DX), Y2, Y2
+	VADDPS       32(DX), Y3, Y3
+	ADDQ         CX, DX
+	VADDPS       (DX), Y4, Y4
+	VADDPS       32(DX), Y5, Y5
+	ADDQ         CX, DX
+	VADDPS       (DX), Y6, Y6
+	VADDPS       32(DX), Y7, Y7
+	ADDQ         CX, DX
+	VADDPS       (DX), Y8, Y8
+	VADDPS       32(DX), Y9, Y9
+	ADDQ         CX, DX
+	VADDPS       (DX), Y10, Y10
+	VADDPS       32(DX), Y11, Y11
+	ADDQ         CX, DX
+
+whole:
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	ADDQ    CX, AX
+	VMOVUPS Y2, (AX)
+	VMOVUPS Y3, 32(AX)
+	ADDQ    CX, AX
+	VMOVUPS Y4, (AX)
+	VMOVUPS Y5, 32(AX)
+	ADDQ    CX, AX
+	VMOVUPS Y6, (AX)
+	VMOVUPS Y7, 32(AX)
+	ADDQ    CX, AX
+	VMOVUPS Y8, (AX)
+	VMOVUPS Y9, 32(AX)
+	ADDQ    CX, AX
+	VMOVUPS Y10, (AX)
+	VMOVUPS Y11, 32(AX)
+	ADDQ    CX, AX
+	VZEROUPPER
+	RET
+
+rest:
+	VMOVD        AX, X12
 	VPBROADCASTD X12, Y12
 	VPCMPGTD     iota<>+0(SB), Y12, Y12
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
 	MOVB         add+72(FP), DL
 	TESTB        DL, DL
 	JZ           store
@@ -4302,17 +5342,21 @@ store:
 // func tile256r1v3(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·tile256r1v3(SB), NOSPLIT, $0-96
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	MOVQ   cs+24(FP), DX
-	MOVQ   b+32(FP), BX
-	MOVQ   bs+40(FP), SI
-	VXORPS X0, X0, X0
-	VXORPS X1, X1, X1
-	VXORPS X2, X2, X2
-	MOVQ   next+80(FP), DI
-	MOVQ   step+88(FP), R8
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rs+16(FP), DX
+	MOVQ       cs+24(FP), DX
+	MOVQ       b+32(FP), BX
+	MOVQ       bs+40(FP), SI
+	VXORPS     X0, X0, X0
+	VXORPS     X1, X1, X1
+	VXORPS     X2, X2, X2
+	MOVQ       next+80(FP), DI
+	MOVQ       step+88(FP), R8
 
 loop:
 	PREFETCHT1   (DI)
@@ -4328,12 +5372,34 @@ loop:
 	ADDQ         DX, CX
 	DECQ         AX
 	JNZ          loop
+	MOVQ         last+64(FP), AX
+	CMPQ         AX, $0x08
+	JNE          rest
 	MOVQ         c+48(FP), AX
 	MOVQ         ldc+56(FP), CX
-	MOVQ         last+64(FP), DX
-	VMOVD        DX, X3
+	MOVB         add+72(FP), DL
+	TESTB        DL, DL
+	JZ           whole
+	MOVQ         AX, DX
+	VADDPS       (DX), Y0, Y0
+	VADDPS       32(DX), Y1, Y1
+	VADDPS       64(DX), Y2, Y2
+	ADDQ         CX, DX
+
+whole:
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	VMOVUPS Y2, 64(AX)
+	ADDQ    CX, AX
+	VZEROUPPER
+	RET
+
+rest:
+	VMOVD        AX, X3
 	VPBROADCASTD X3, Y3
 	VPCMPGTD     iota<>+0(SB), Y3, Y3
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
 	MOVB         add+72(FP), DL
 	TESTB        DL, DL
 	JZ           store
@@ -4355,20 +5421,27 @@ store:
 // func tile256r2v3(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·tile256r2v3(SB), NOSPLIT, $0-96
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	MOVQ   cs+24(FP), BX
-	MOVQ   b+32(FP), SI
-	MOVQ   bs+40(FP), DI
-	VXORPS X0, X0, X0
-	VXORPS X1, X1, X1
-	VXORPS X2, X2, X2
-	VXORPS X3, X3, X3
-	VXORPS X4, X4, X4
-	VXORPS X5, X5, X5
-	MOVQ   next+80(FP), R8
-	MOVQ   step+88(FP), R9
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rs+16(FP), DX
+	MOVQ       cs+24(FP), BX
+	MOVQ       b+32(FP), SI
+	MOVQ       bs+40(FP), DI
+	VXORPS     X0, X0, X0
+	VXORPS     X1, X1, X1
+	VXORPS     X2, X2, X2
+	VXORPS     X3, X3, X3
+	VXORPS     X4, X4, X4
+	VXORPS     X5, X5, X5
+	MOVQ       next+80(FP), R8
+	MOVQ       step+88(FP), R9
 
 loop:
 	PREFETCHT1   (R8)
@@ -4388,12 +5461,42 @@ loop:
 	ADDQ         BX, CX
 	DECQ         AX
 	JNZ          loop
+	MOVQ         last+64(FP), AX
+	CMPQ         AX, $0x08
+	JNE          rest
 	MOVQ         c+48(FP), AX
 	MOVQ         ldc+56(FP), CX
-	MOVQ         last+64(FP), DX
-	VMOVD        DX, X6
+	MOVB         add+72(FP), DL
+	TESTB        DL, DL
+	JZ           whole
+	MOVQ         AX, DX
+	VADDPS       (DX), Y0, Y0
+	VADDPS       32(DX), Y1, Y1
+	VADDPS       64(DX), Y2, Y2
+	ADDQ         CX, DX
+	VADDPS       (DX), Y3, Y3
+	VADDPS       32(DX), Y4, Y4
+	VADDPS       64(DX), Y5, Y5
+	ADDQ         CX, DX
+
+whole:
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	VMOVUPS Y2, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Y3, (AX)
+	VMOVUPS Y4, 32(AX)
+	VMOVUPS Y5, 64(AX)
+	ADDQ    CX, AX
+	VZEROUPPER
+	RET
+
+rest:
+	VMOVD        AX, X6
 	VPBROADCASTD X6, Y6
 	VPCMPGTD     iota<>+0(SB), Y6, Y6
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
 	MOVB         add+72(FP), DL
 	TESTB        DL, DL
 	JZ           store
@@ -4424,23 +5527,33 @@ store:
 // func tile256r3v3(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·tile256r3v3(SB), NOSPLIT, $0-96
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	MOVQ   cs+24(FP), BX
-	MOVQ   b+32(FP), SI
-	MOVQ   bs+40(FP), DI
-	VXORPS X0, X0, X0
-	VXORPS X1, X1, X1
-	VXORPS X2, X2, X2
-	VXORPS X3, X3, X3
-	VXORPS X4, X4, X4
-	VXORPS X5, X5, X5
-	VXORPS X6, X6, X6
-	VXORPS X7, X7, X7
-	VXORPS X8, X8, X8
-	MOVQ   next+80(FP), R8
-	MOVQ   step+88(FP), R9
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rs+16(FP), DX
+	MOVQ       cs+24(FP), BX
+	MOVQ       b+32(FP), SI
+	MOVQ       bs+40(FP), DI
+	VXORPS     X0, X0, X0
+	VXORPS     X1, X1, X1
+	VXORPS     X2, X2, X2
+	VXORPS     X3, X3, X3
+	VXORPS     X4, X4, X4
+	VXORPS     X5, X5, X5
+	VXORPS     X6, X6, X6
+	VXORPS     X7, X7, X7
+	VXORPS     X8, X8, X8
+	MOVQ       next+80(FP), R8
+	MOVQ       step+88(FP), R9
 
 loop:
 	PREFETCHT1   (R8)
@@ -4464,12 +5577,50 @@ loop:
 	ADDQ         BX, CX
 	DECQ         AX
 	JNZ          loop
+	MOVQ         last+64(FP), AX
+	CMPQ         AX, $0x08
+	JNE          rest
 	MOVQ         c+48(FP), AX
 	MOVQ         ldc+56(FP), CX
-	MOVQ         last+64(FP), DX
-	VMOVD        DX, X9
+	MOVB         add+72(FP), DL
+	TESTB        DL, DL
+	JZ           whole
+	MOVQ         AX, DX
+	VADDPS       (DX), Y0, Y0
+	VADDPS       32(DX), Y1, Y1
+	VADDPS       64(DX), Y2, Y2
+	ADDQ         CX, DX
+	VADDPS       (DX), Y3, Y3
+	VADDPS       32(DX), Y4, Y4
+	VADDPS       64(DX), Y5, Y5
+	ADDQ         CX, DX
+	VADDPS       (DX), Y6, Y6
+	VADDPS       32(DX), Y7, Y7
+	VADDPS       64(DX), Y8, Y8
+	ADDQ         CX, DX
+
+whole:
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	VMOVUPS Y2, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Y3, (AX)
+	VMOVUPS Y4, 32(AX)
+	VMOVUPS Y5, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Y6, (AX)
+	VMOVUPS Y7, 32(AX)
+	VMOVUPS Y8, 64(AX)
+	ADDQ    CX, AX
+	VZEROUPPER
+	RET
+
+rest:
+	VMOVD        AX, X9
 	VPBROADCASTD X9, Y9
 	VPCMPGTD     iota<>+0(SB), Y9, Y9
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
 	MOVB         add+72(FP), DL
 	TESTB        DL, DL
 	JZ           store
@@ -4509,28 +5660,41 @@ store:
 // func tile256r4v3(k int, a *float32, rs uintptr, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, next uintptr, step uintptr)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·tile256r4v3(SB), NOSPLIT, $0-96
-	MOVQ   k+0(FP), AX
-	MOVQ   a+8(FP), CX
-	MOVQ   rs+16(FP), DX
-	MOVQ   cs+24(FP), BX
-	MOVQ   b+32(FP), SI
-	MOVQ   bs+40(FP), DI
-	LEAQ   (CX)(DX*2), R8
-	ADDQ   DX, R8
-	VXORPS X0, X0, X0
-	VXORPS X1, X1, X1
-	VXORPS X2, X2, X2
-	VXORPS X3, X3, X3
-	VXORPS X4, X4, X4
-	VXORPS X5, X5, X5
-	VXORPS X6, X6, X6
-	VXORPS X7, X7, X7
-	VXORPS X8, X8, X8
-	VXORPS X9, X9, X9
-	VXORPS X10, X10, X10
-	VXORPS X11, X11, X11
-	MOVQ   next+80(FP), R9
-	MOVQ   step+88(FP), R10
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	MOVQ       k+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       rs+16(FP), DX
+	MOVQ       cs+24(FP), BX
+	MOVQ       b+32(FP), SI
+	MOVQ       bs+40(FP), DI
+	LEAQ       (CX)(DX*2), R8
+	ADDQ       DX, R8
+	VXORPS     X0, X0, X0
+	VXORPS     X1, X1, X1
+	VXORPS     X2, X2, X2
+	VXORPS     X3, X3, X3
+	VXORPS     X4, X4, X4
+	VXORPS     X5, X5, X5
+	VXORPS     X6, X6, X6
+	VXORPS     X7, X7, X7
+	VXORPS     X8, X8, X8
+	VXORPS     X9, X9, X9
+	VXORPS     X10, X10, X10
+	VXORPS     X11, X11, X11
+	MOVQ       next+80(FP), R9
+	MOVQ       step+88(FP), R10
 
 loop:
 	PREFETCHT1   (R9)
@@ -4559,12 +5723,58 @@ loop:
 	ADDQ         BX, R8
 	DECQ         AX
 	JNZ          loop
+	MOVQ         last+64(FP), AX
+	CMPQ         AX, $0x08
+	JNE          rest
 	MOVQ         c+48(FP), AX
 	MOVQ         ldc+56(FP), CX
-	MOVQ         last+64(FP), DX
-	VMOVD        DX, X12
+	MOVB         add+72(FP), DL
+	TESTB        DL, DL
+	JZ           whole
+	MOVQ         AX, DX
+	VADDPS       (DX), Y0, Y0
+	VADDPS       32(DX), Y1, Y1
+	VADDPS       64(DX), Y2, Y2
+	ADDQ         CX, DX
+	VADDPS       (DX), Y3, Y3
+	VADDPS       32(DX), Y4, Y4
+	VADDPS       64(DX), Y5, Y5
+	ADDQ         CX, DX
+	VADDPS       (DX), Y6, Y6
+	VADDPS       32(DX), Y7, Y7
+	VADDPS       64(DX), Y8, Y8
+	ADDQ         CX, DX
+	VADDPS       (DX), Y9, Y9
+	VADDPS       32(DX), Y10, Y10
+	VADDPS       64(DX), Y11, Y11
+	ADDQ         CX, DX
+
+whole:
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	VMOVUPS Y2, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Y3, (AX)
+	VMOVUPS Y4, 32(AX)
+	VMOVUPS Y5, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Y6, (AX)
+	VMOVUPS Y7, 32(AX)
+	VMOVUPS Y8, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Y9, (AX)
+	VMOVUPS Y10, 32(AX)
+	VMOVUPS Y11, 64(AX)
+	ADDQ    CX, AX
+	VZEROUPPER
+	RET
+
+rest:
+	VMOVD        AX, X12
 	VPBROADCASTD X12, Y12
 	VPCMPGTD     iota<>+0(SB), Y12, Y12
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
 	MOVB         add+72(FP), DL
 	TESTB        DL, DL
 	JZ           store

@@ -45,13 +45,14 @@ func gemmPack(w *writer, vectors int) {
 }
 
 // gemmTile writes one tile kernel; see tileKernel in gemm.go of package host for the loop that it equals. Strides are in
-// bytes, last is the number of columns in the last vector, k is at least 1. Meanwhile the memory at next, next+step, …, is
+// bytes, last is the number of columns in the last vector, k is at least 1. Meanwhile the tile of C comes to the L1 cache, and the memory at next, next+step, …, is
 // prefetched into L2, one line per k.
 func gemmTile(w *writer, rows, vectors int) {
 	w.begin(w.name("tile", fmt.Sprintf("r%dv%d", rows, vectors)),
 		fmt.Sprintf("computes %d rows by %d vectors of C.", rows, vectors),
 		"func(k int, a *float32, rs, cs uintptr, b *float32, bs uintptr, c *float32, ldc uintptr, last int, add bool, "+
 			"next, step uintptr)")
+	gemmAwait(w, rows, vectors)
 	k, a, rs, cs := w.arg("k"), w.arg("a"), w.arg("rs"), w.arg("cs")
 	b, bs := w.arg("b"), w.arg("bs")
 
@@ -99,10 +100,37 @@ func gemmTile(w *writer, rows, vectors int) {
 	gemmStore(w, sums, t[0])
 }
 
-// gemmStore adds the old C if told to and writes the tile.
-func gemmStore(w *writer, sums [][]vec, t vec) {
+// gemmAwait prefetches the tile of C, which the loop gives the time to arrive.
+func gemmAwait(w *writer, rows, vectors int) {
 	c, ldc := w.arg("c"), w.arg("ldc")
-	lanes := w.firstLanes(w.arg("last"))
+	for i := range rows {
+		for at := 0; at < w.size()*vectors; at += 64 {
+			w.PREFETCHT0(mem{Base: c, Disp: at})
+		}
+		if i < rows-1 {
+			w.ADDQ(ldc, c)
+		}
+	}
+}
+
+// gemmStore adds the old C if told to and writes the tile. Masked stores of AVX2 take many cycles on some processors, so that whole
+// vectors have a way of their own.
+func gemmStore(w *writer, sums [][]vec, t vec) {
+	last := w.arg("last")
+	if !w.wide {
+		w.CMPQ(last, operand.Imm(uint64(w.size()/4)))
+		w.JNE(operand.LabelRef("rest"))
+		gemmRows(w, "whole", sums, t, nil)
+		w.end()
+		w.Label("rest")
+	}
+	gemmRows(w, "store", sums, t, w.firstLanes(last))
+	w.end()
+}
+
+// gemmRows is gemmStore with a mask for the last vector of a row, nil for all of it.
+func gemmRows(w *writer, label string, sums [][]vec, t vec, lanes mask) {
+	c, ldc := w.arg("c"), w.arg("ldc")
 	at := func(p gp, i, j int) (mem, mask) {
 		m := mem{Base: p, Disp: w.size() * j}
 		if j == len(sums[i])-1 {
@@ -112,7 +140,7 @@ func gemmStore(w *writer, sums [][]vec, t vec) {
 	}
 	add := w.Load(w.Param("add"), w.GP8())
 	w.TESTB(add, add)
-	w.JZ(operand.LabelRef("store"))
+	w.JZ(operand.LabelRef(label))
 	p := w.GP64()
 	w.MOVQ(c, p)
 	for i, row := range sums {
@@ -122,7 +150,7 @@ func gemmStore(w *writer, sums [][]vec, t vec) {
 		}
 		w.ADDQ(ldc, p)
 	}
-	w.Label("store")
+	w.Label(label)
 	for i, row := range sums {
 		for j, v := range row {
 			m, k := at(c, i, j)
@@ -130,5 +158,4 @@ func gemmStore(w *writer, sums [][]vec, t vec) {
 		}
 		w.ADDQ(ldc, c)
 	}
-	w.end()
 }
