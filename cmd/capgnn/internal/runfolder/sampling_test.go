@@ -88,6 +88,8 @@ func TestSampledSettings(t *testing.T) {
 		{`--row-cache: "1.5" is no size`, []string{"row-cache", "1.5"}},
 		{`--row-cache 15%: fetch=demand keeps no rows: leave it out, or choose another fetch in --sampling`, []string{"row-cache", "15%", "sampling", "distdgl"}},
 		{"--row-cache 15%: for sampled training only", []string{"batch-size", "0", "sampling", "default", "row-cache", "15%"}},
+		{`merged: "x" is not a number of time steps`, []string{"merged", "x"}},
+		{"", []string{"merged", "2"}},
 		{"", []string{"row-cache", "15%"}},
 		{"", []string{"row-cache", "0", "sampling", "massivegnn"}},
 		{"", []string{"row-cache", "2GiB", "sampling", "distdgl,fetch=planned,lookahead=all"}},

@@ -50,12 +50,15 @@ func (t *Run) sampledOptions() minibatch.Options {
 	opt := minibatch.Options{
 		Model: c.Network(p.Features.Cols, p.Classes, p.Targets != nil), Optimizer: c.UpdateRule(), Epochs: c.Epochs, EvalEvery: c.EvalEvery, Patience: c.Patience,
 		Sampling: minibatch.Sampling{BatchSize: c.BatchSize, Fanout: c.Fanout.Value, Local: s.Local, Place: s.Place, NoMerge: s.NoMerge, NoGather: s.NoGather,
-			Merged: c.Merged.Value, Fetch: s.Fetch, RowCache: c.RowCacheSize(), Prefetch: s.Prefetch},
+			Fetch: s.Fetch, RowCache: c.RowCacheSize(), Prefetch: s.Prefetch},
 		Shares: t.shares, Storage: c.ElementType(), Lock: devices.LockFor(t.Specs),
 		Savings: minibatch.Savings{NoPrecompute: c.Savings.NoPrecompute, NoTransformFirst: c.Savings.NoTransformFirst, NoSparse: c.Savings.NoSparse, NoFuse: c.Savings.NoFuse},
 	}
 	if t.Plan != nil {
 		opt.Part = t.Plan.Part
+	}
+	if s.Place == minibatch.Hop && !s.NoMerge {
+		opt.Sampling.Merged = c.Merged.Value
 	}
 	opt.Devices = t.partDevices()
 	return opt
