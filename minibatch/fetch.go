@@ -122,6 +122,9 @@ func (f *fetcher) decide(s *slot) error {
 		x.done, x.to = 0, 0
 		asked := time.Now()
 		f.ask(x)
+		if f.scout != nil {
+			c.Time.Sample += time.Duration(f.scout.spent.Swap(0))
+		}
 		c.Time.Decide, c.Time.Fetch = asked.Sub(start), time.Since(asked)
 	}
 	return f.failed()
@@ -245,7 +248,7 @@ func (f *fetcher) bring(x *fetching) error {
 		if sparse {
 			f.g.beginSparse(&x.units[u])
 		}
-		f.seatOwn(&x.units[u])
+		f.g.seatOwn(&x.units[u])
 	}
 	f.seatHits(x)
 	for x.done < len(x.order) {
@@ -266,16 +269,6 @@ func (f *fetcher) bring(x *fetching) error {
 	}
 	x.units[0].counts.Time.Stage += time.Since(start) - waited
 	return nil
-}
-
-// seatOwn seats the rows that are at home.
-func (f *fetcher) seatOwn(d *draft) {
-	mem := d.mem.Bytes()
-	for i, v := range d.ids() {
-		if !f.g.away(v) {
-			f.g.seatOwn(d, mem, i, v)
-		}
-	}
 }
 
 // seatHits seats the rows that the cache has had since before the turn.

@@ -58,18 +58,38 @@ func (g *stage) seat(d *draft, mem []byte, i int, row []byte) {
 	copy(mem[int64(l.x.rows.values.at)+4*begin:], row[half:])
 }
 
-// seatOwn is seat of the i-th vertex's row as the part has it itself.
-func (g *stage) seatOwn(d *draft, mem []byte, i int, v graph.NodeID) {
-	l := &d.layout
-	if f := g.sparse(); f != nil {
-		begin := l.x.rows.begin.on(mem)[i]
-		lo, hi := f.Indptr[v], f.Indptr[v+1]
-		copy(l.x.rows.indices.on(mem)[begin:], f.Indices[lo:hi])
-		copy(l.x.rows.values.on(mem)[begin:], f.Data[lo:hi])
+// seatOwn writes the rows of the vertices that are at home to where the step reads them.
+func (g *stage) seatOwn(d *draft) {
+	mem, ids := d.mem.Bytes(), d.ids()
+	if g.sparse() != nil {
+		g.seatOwnSparse(d)
 		return
 	}
 	for k := range g.tables {
-		t := &g.tables[k]
-		t.row(l.tables[k].on(mem)[i*t.cols:][:t.cols], v)
+		t, dst := &g.tables[k], d.layout.tables[k].on(mem)
+		n := t.cols
+		for i, v := range ids {
+			switch {
+			case g.away(v):
+			case t.of != nil:
+				t.of.Fill(dst[i*n:][:n], v)
+			default:
+				copy(dst[i*n:][:n], t.data[int(v)*n:])
+			}
+		}
+	}
+}
+
+// seatOwnSparse is seatOwn of sparse features, whose rows have their beginnings.
+func (g *stage) seatOwnSparse(d *draft) {
+	f, rows, mem := &g.p.Features, &d.layout.x.rows, d.mem.Bytes()
+	begin, indices, values := rows.begin.on(mem), rows.indices.on(mem), rows.values.on(mem)
+	for i, v := range d.ids() {
+		if g.fetches && g.away(v) {
+			continue
+		}
+		lo, hi := f.Indptr[v], f.Indptr[v+1]
+		copy(indices[begin[i]:], f.Indices[lo:hi])
+		copy(values[begin[i]:], f.Data[lo:hi])
 	}
 }

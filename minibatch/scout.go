@@ -2,6 +2,8 @@ package minibatch
 
 import (
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"capgnn/gpu"
 	"capgnn/graph"
@@ -20,6 +22,7 @@ type scout struct {
 	most  gpu.Bytes // of kept stacks
 	quit  chan struct{}
 	done  sync.WaitGroup
+	spent atomic.Int64 // ns of drawing that nobody has counted
 
 	// Of who draws.
 	sampler *sample.Sampler
@@ -128,7 +131,9 @@ func (s *scout) one() bool {
 	if !ok {
 		return false
 	}
+	start := time.Now()
 	list = s.list(turn, list, s.keep)
+	s.spent.Add(int64(time.Since(start)))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.seen[turn] = list

@@ -18,15 +18,9 @@ func (g *stage) laySparse(l *layout, e *extent) {
 }
 
 // putSparse writes the sparse features of a draft's vertices, all of which the part has at hand.
-func (g *stage) putSparse(d *draft, mem []byte) {
+func (g *stage) putSparse(d *draft) {
 	g.beginSparse(d)
-	f, rows := &g.p.Features, &d.layout.x.rows
-	begin, indices, values := rows.begin.on(mem), rows.indices.on(mem), rows.values.on(mem)
-	for i, v := range d.stack.IDs {
-		lo, hi := f.Indptr[v], f.Indptr[v+1]
-		copy(indices[begin[i]:], f.Indices[lo:hi])
-		copy(values[begin[i]:], f.Data[lo:hi])
-	}
+	g.seatOwnSparse(d)
 	g.spreadSparse(d)
 }
 

@@ -225,7 +225,7 @@ func (g *stage) put(d *draft, mem []byte) {
 		}
 	}
 	if g.sparse() != nil && !g.fetches {
-		g.putSparse(d, mem)
+		g.putSparse(d)
 	}
 }
 

@@ -37,8 +37,8 @@ type Traffic struct {
 
 // Times are sums over parts. Sampling and staging run beside the rest.
 type Times struct {
-	Sample  time.Duration // drawing blocks; of steps that a policy looks ahead for, what it has to wait for is in Decide
-	Decide  time.Duration // which rows a cache has, which are fetched and kept
+	Sample  time.Duration // drawing blocks, those of steps that a policy looks ahead for, too
+	Decide  time.Duration // which rows a cache has, which are fetched and kept; with waits for the steps ahead
 	Fetch   time.Duration // getting rows whose home is another part, over links if there are any; where devices gather rows themselves, Upload has it
 	Stage   time.Duration // putting blocks, and rows that are at home, in the order that devices read
 	Upload  time.Duration // copies to devices
