@@ -72,7 +72,10 @@ func draw(t *testing.T, k int) drawn {
 // Any run gives the same bits with other threads, samplers and slots, and when it is interrupted anywhere and resumed; and the gradient of a
 // step is that of one part, which shares no work.
 func TestDrawnRuns(t *testing.T) {
-	const runs = 60
+	runs := 60
+	if testing.Short() { // under the race detector
+		runs = 20
+	}
 	for k := range runs {
 		tryDrawn(t, k)
 	}
