@@ -142,7 +142,7 @@ func (f *fetcher) begin(t *Trainer, from, end int, saved *snapshot) (refilled in
 		}
 	}
 	if saved != nil && (saved.Slots != f.slots || saved.Rules != f.rules || saved.Turn > from) {
-		t.o.Log.Info("row cache begins empty: it was set otherwise", "part", f.g.part)
+		t.o.Log.Info("the row cache begins empty: the run was stopped with another one", "part", f.g.part)
 		saved = nil
 	}
 	first := from

@@ -54,7 +54,7 @@ func New(ctx context.Context, p *learn.Problem, o Options) (*Trainer, error) {
 		}
 	}
 	if last := int64(o.Epochs) * int64(t.roots.steps); last > math.MaxUint32 {
-		return nil, fmt.Errorf("%d epochs of %d steps: samples are numbered to %d: choose a larger batch size or fewer epochs", o.Epochs, t.roots.steps, uint32(math.MaxUint32))
+		return nil, fmt.Errorf("%d epochs of %d steps: a run has at most %d steps: choose a larger batch size or fewer epochs", o.Epochs, t.roots.steps, uint32(math.MaxUint32))
 	}
 	var err error
 	if t.design, err = newDesign(ctx, p, &t.o, t.roots); err != nil {
