@@ -9,6 +9,7 @@ import (
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/jaca"
+	"capgnn/minibatch"
 )
 
 // board is the live table of the devices of a run: what each did in the epochs since the last picture.
@@ -26,6 +27,7 @@ type boardRow struct {
 	parts int
 	usage gpu.Usage
 	halo  jaca.Stats
+	rows  minibatch.Rows // of sampled training
 }
 
 // boardPause is the shortest time between two tables: digits that change faster cannot be read.
@@ -48,6 +50,15 @@ func (b *board) add(took time.Duration, parts []gpu.Usage, halo []jaca.Stats) {
 		if p < len(halo) {
 			r.halo.Add(halo[p])
 		}
+	}
+}
+
+// addSampled counts an epoch of sampled training.
+func (b *board) addSampled(s *minibatch.EpochStats) {
+	b.add(s.Train, s.Parts, nil)
+	for p := range s.Work {
+		rows, more := &b.rows[b.run.deviceOf(p)].rows, &s.Work[p].Rows
+		rows.Hit, rows.Fetched = rows.Hit+more.Hit, rows.Fetched+more.Fetched
 	}
 }
 
@@ -108,8 +119,11 @@ func (b *board) memory(device int) string {
 
 // hits returns the share of lookups that found a row in a cache.
 func (r *boardRow) hits() string {
-	if r.halo.Lookups == 0 {
-		return "-"
+	switch {
+	case r.rows.Hit > 0:
+		return term.Percentage(float64(r.rows.Hit) / float64(r.rows.Hit+r.rows.Fetched))
+	case r.halo.Lookups > 0:
+		return term.Percentage(r.halo.HitRate())
 	}
-	return term.Percentage(r.halo.HitRate())
+	return "-"
 }

@@ -186,7 +186,7 @@ func (w *sampledWatch) epoch(s minibatch.EpochStats) {
 	if w.loss, w.some = s.Loss, true; s.Eval {
 		w.val = s.Metrics.Val
 	}
-	w.board.add(s.Train, s.Parts, nil)
+	w.board.addSampled(&s)
 	w.run.bar.Table = w.board.lines(time.Now())
 	w.last = minibatch.Progress{Epoch: s.Epoch, Step: w.steps, Steps: w.steps}
 	w.edges, w.took = w.edges+s.Edges/int64(w.run.Parts), w.took+s.Train
