@@ -184,3 +184,27 @@ func TestSlotsWrittenEarlyAreCaught(t *testing.T) {
 		}
 	}
 }
+
+// Traces that nobody drew: a byte is a row of the step, 255 ends it.
+func FuzzDecide(f *testing.F) {
+	f.Add(uint8(3), []byte{1, 2, 3, 255, 2, 3, 255, 255, 1, 9, 255, 2})
+	f.Add(uint8(0), []byte{7, 255, 7})
+	f.Fuzz(func(t *testing.T, slots uint8, text []byte) {
+		tr := trace{nil}
+		for _, b := range text {
+			last := len(tr) - 1
+			switch {
+			case b == 255:
+				tr = append(tr, nil)
+			case !slices.Contains(tr[last], graph.NodeID(b)):
+				tr[last] = append(tr[last], graph.NodeID(b))
+			}
+		}
+		r := rand.New(rand.NewPCG(uint64(slots), uint64(len(text))))
+		w := tr.world(r, 255)
+		for _, rules := range settings(r) {
+			p := New(rules, int(slots), w)
+			tr.run(newCache(t, len(p.Held())), p, 0, len(tr))
+		}
+	})
+}
