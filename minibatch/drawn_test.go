@@ -69,7 +69,7 @@ func draw(t *testing.T, k int) drawn {
 		p.TrainingVertices(), p.Loops, p.Features.Sparse(), parts, full, o.Shares, o.Sampling, o.Savings, o.Storage)}
 }
 
-// Any run gives the same bits with other threads, samplers and slots, and when it is interrupted anywhere and resumed; and the gradient of a
+// Any run gives the same bits with other threads, samplers, slots and row caches, and when it is interrupted anywhere and resumed; and the gradient of a
 // step is that of one part, which shares no work.
 func TestDrawnRuns(t *testing.T) {
 	runs := 60
@@ -100,6 +100,7 @@ func tryDrawn(t *testing.T, k int) {
 	o := d.o
 	o.Devices = devices(t, len(o.Devices), host.Spec{Threads: 2, Latency: time.Duration(k%3) * 10 * time.Microsecond})
 	o.Sampling.Prefetch, o.Sampling.Samplers = 1+k%4, 1+k%3
+	o.Sampling.Fetch, o.Sampling.RowCache = policies[k%len(policies)], CacheSize{CacheRows, float64(k % 50)}
 	o.CheckpointDir, o.Resume, o.Identity = t.TempDir(), true, "id"
 	r := rand.New(rand.NewPCG(20, uint64(k)))
 	for {

@@ -67,7 +67,7 @@ func overlapping(b *testing.B, k task, spec host.Spec, oneByOne bool) (step time
 
 // BenchmarkOverlap compares steps that overlap with steps one by one, where fetching and computing take about as long: devices compute slowly, by sleeping, and links are as slow.
 func BenchmarkOverlap(b *testing.B) {
-	k, spec := task{vertices: 6000}, host.Spec{Slow: 100, Link: 3 << 19, Latency: 50 * time.Microsecond}
+	k, spec := task{vertices: 6000}, host.Spec{Slow: 240, Link: 5 << 17, Latency: 50 * time.Microsecond}
 	var ratios []float64
 	for range b.N {
 		serial, c := overlapping(b, k, spec, true)
