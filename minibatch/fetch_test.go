@@ -530,3 +530,31 @@ func TestPlanNamesCaches(t *testing.T) {
 		}
 	}
 }
+
+// Blocks, own rows and kept rows cross no link: over one that is as slow as this, uploads would take seconds.
+func TestOwnRowsCrossNoLink(t *testing.T) {
+	const rate = 1 << 18
+	p, m := task{}.make(t, gnn.SAGE)
+	for _, parts := range []int{1, 2} {
+		o := small(m, devices(t, parts, host.Spec{Link: rate}), homes(p.Vertices(), parts))
+		o.Sampling.Fetch, o.EvalEvery = rowcache.Rules{Kind: rowcache.Planned}, 1000
+		tr, err := New(t.Context(), p, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := tr.Run(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range tr.workers {
+			u := w.prefetch.Usage()
+			if crossing := time.Duration(u.H2D) * time.Second / rate; crossing < time.Second || u.Time[gpu.PhaseTransfer] > crossing/2 {
+				t.Errorf("%d parts: uploads of %d bytes took %v, over the link they take %v", parts, u.H2D, u.Time[gpu.PhaseTransfer], crossing)
+			}
+			if parts == 1 && u.Peer != 0 || (r.Bytes.Rows == 0) != (parts == 1) {
+				t.Errorf("%d parts: %+v, %+v", parts, u, r.Bytes)
+			}
+		}
+		tr.Close()
+	}
+}
