@@ -21,7 +21,8 @@ import (
 // Only collect reads and writes the cache, turn by turn, and a turn's reads before its writes: a slot is written behind the reads of all earlier turns, and a row
 // that a turn brings is in its slot when a later turn reads it. So a row that is on its way to a slot is not asked for twice.
 type fetcher struct {
-	hub     *meet.Hub
+	hub     *meet.Hub // of its own: the run's is in the epoch that is computed
+	epoch   int       // steps of an epoch
 	g       *stage
 	rules   rowcache.Rules
 	service service
@@ -41,6 +42,7 @@ type fetcher struct {
 
 // fetching is what the units of a slot that fetch together have of other parts.
 type fetching struct {
+	step     int
 	units    []draft
 	ids      []graph.NodeID // rows of other parts that they read, each once
 	first    []int32        // by row: the first of places that it has
@@ -111,6 +113,7 @@ func (x *fetching) remote(g *stage, known *numbers) {
 func (f *fetcher) decide(s *slot) error {
 	for k := range s.turns {
 		start, x := time.Now(), &s.turns[k]
+		x.step = s.step
 		x.remote(f.g, &f.known)
 		turn := s.step*len(s.turns) + k
 		f.keep(turn)
@@ -135,7 +138,11 @@ func (f *fetcher) choose(turn int, x *fetching) error {
 	if f.scout != nil {
 		f.scout.decides(turn)
 	}
-	return meet.Guard(func() { f.policy.Decide(rowcache.Step{Number: turn, Rows: x.ids}, &x.decision) })
+	err := meet.Guard(func() { f.policy.Decide(rowcache.Step{Number: turn, Rows: x.ids}, &x.decision) })
+	if late := waited(err); late != nil {
+		late.Epoch = x.step / f.epoch
+	}
+	return err
 }
 
 // sort lists what is fetched by home.
@@ -315,6 +322,9 @@ func (f *fetcher) await(x *fetching) error {
 		err := meet.Guard(func() { meet.Receive(f.hub, x.events[i].Done(), f.g.part, r.owner, "rows") })
 		if err != nil {
 			blamed(err, rowsOf(r.owner))
+			if late := waited(err); late != nil {
+				late.Epoch = x.step / f.epoch
+			}
 			return err
 		}
 		if err := f.failed(); err != nil {
@@ -347,13 +357,19 @@ func rowsOf(owner int) string { return fmt.Sprintf("part %d: rows", owner) }
 // blamed says in the error of a part that has waited too long, or that another part has ended the run, what it was waiting for. Who answers for rows is not what trains at
 // their owner: so nobody is to look for what that waits for.
 func blamed(err error, what string) {
-	late, echo := new(meet.Late), new(meet.Echo)
-	if errors.As(err, &echo) {
-		late = echo.Wait
-	} else if !errors.As(err, &late) {
-		late = nil
-	}
-	if late != nil {
+	if late := waited(err); late != nil {
 		late.For, late.What = late.Part, what
 	}
+}
+
+// waited returns what a part was waiting for that reports an error; nil: nothing.
+func waited(err error) *meet.Late {
+	late, echo := new(meet.Late), new(meet.Echo)
+	switch {
+	case errors.As(err, &echo):
+		return echo.Wait
+	case errors.As(err, &late):
+		return late
+	}
+	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"capgnn/graph"
 	"capgnn/hostmem"
 	"capgnn/internal/learn"
+	"capgnn/internal/meet"
 	"capgnn/minibatch/rowcache"
 )
 
@@ -69,7 +70,7 @@ func (t *Trainer) newFetcher(w *worker) (*fetcher, error) {
 		near.queue = r.NewResidentQueue("rows")
 		w.rows = near.queue
 	}
-	f := &fetcher{hub: t.hub, g: g, rules: t.o.Sampling.Fetch, service: near, slots: t.design.slots[w.index], row: t.design.row,
+	f := &fetcher{hub: meet.NewHub(t.hub.Context(), t.o.WaitDeadline), epoch: t.roots.steps, g: g, rules: t.o.Sampling.Fetch, service: near, slots: t.design.slots[w.index], row: t.design.row,
 		arena: hostmem.NewArena(g.device, 0), turns: 1, keeps: t.o.CheckpointDir != ""}
 	if g.apart {
 		f.turns = g.roots.units
@@ -170,11 +171,12 @@ func (f *fetcher) catchUp(t *Trainer, first, from int) (refilled int64, err erro
 	var x fetching
 	for turn := first; turn < from; turn++ {
 		x.ids = again.list(turn, x.ids[:0], nil)
+		x.step = turn / f.turns
 		if err := f.choose(turn, &x); err != nil {
 			return 0, err
 		}
 	}
-	x = fetching{area: t.workers[f.g.part].feed.slots[0].turns[0].area}
+	x = fetching{step: from / f.turns, area: t.workers[f.g.part].feed.slots[0].turns[0].area}
 	for slot, id := range f.policy.Held() {
 		if id >= 0 {
 			x.decision.Fetch = append(x.decision.Fetch, rowcache.Fetched{ID: id, Slot: int32(slot), Row: -1})
