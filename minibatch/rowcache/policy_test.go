@@ -105,14 +105,6 @@ func TestRules(t *testing.T) {
 			t.Errorf("%+v is valid", r)
 		}
 	}
-	for k := range kinds {
-		if got, err := ParseKind(Kind(k).String()); got != Kind(k) || err != nil {
-			t.Errorf("%v is read as %v: %v", Kind(k), got, err)
-		}
-	}
-	if _, err := ParseKind("lru"); err == nil {
-		t.Error("lru is a way to fetch rows")
-	}
 }
 
 // Steps come in order, each once.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 )
 
 // Kind is a policy.
@@ -20,14 +19,6 @@ const (
 var kinds = []string{"demand", "planned", "rapid", "massive"}
 
 func (k Kind) String() string { return kinds[k] }
-
-// ParseKind returns the policy of that name.
-func ParseKind(s string) (Kind, error) {
-	if k := slices.Index(kinds, s); k >= 0 {
-		return Kind(k), nil
-	}
-	return 0, fmt.Errorf("%q is no way to fetch rows, these are: %v", s, kinds)
-}
 
 // All is the look-ahead to the end of the run.
 const All = math.MaxInt32

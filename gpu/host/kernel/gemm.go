@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	"fmt"
 	"unsafe"
 
 	"capgnn/gpu/host/workers"
@@ -62,36 +61,6 @@ type Scratch struct {
 	sums   []float32   // partial sums of GATScoresBackward
 	blocks []float32   // rows of operands and results, divided among workers
 	list   []int32     // rows of SpMM16's blocks, divided among workers
-}
-
-// gemm computes C = op(A)·op(B) + beta·C, where op transposes if told to. With beta 0, C is not read. Not both of A and B
-// may be transposed. The result is the same for any number of threads: see tnBlock for sums over rows.
-func gemm(p *workers.Pool, sc *Scratch, c, a, b Dense, transA, transB bool, beta float32) {
-	switch {
-	case transA && transB:
-		panic("kernel: gemm with both operands transposed")
-	case transA:
-		checkGemm(c, a.Cols, a.Rows, b.Rows, b.Cols)
-	case transB:
-		checkGemm(c, a.Rows, a.Cols, b.Cols, b.Rows)
-	default:
-		checkGemm(c, a.Rows, a.Cols, b.Rows, b.Cols)
-	}
-	switch {
-	case c.Rows == 0 || c.Cols == 0:
-	case !transA:
-		gemmNN(p, sc, c, a, b, transB, beta, nil)
-	case a.Rows == 0 || a.Cols == 0:
-		scaleRows(c, beta)
-	default:
-		GemmTN(p, sc, c, Either{D32: a}, Either{D32: b}, beta)
-	}
-}
-
-func checkGemm(c Dense, m, k, k2, n int) {
-	if c.Rows != m || c.Cols != n || k != k2 {
-		panic(fmt.Sprintf("kernel: gemm of %d×%d and %d×%d into %d×%d", m, k, k2, n, c.Rows, c.Cols))
-	}
 }
 
 // scaleRows sets c to beta times itself, without reading it if beta is 0.

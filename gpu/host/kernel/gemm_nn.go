@@ -2,22 +2,6 @@ package kernel
 
 import "capgnn/gpu/host/workers"
 
-// gemmNN is gemm without transposition of A, blocks of rows of C being the work items: B is packed once. If after is not
-// nil, it is called with every block of rows of C once these are final, by the worker that has made them and while they are
-// in its cache; the blocks cover all rows of C.
-func gemmNN(p *workers.Pool, sc *Scratch, c, a, b Dense, transB bool, beta float32, after func(worker, lo, hi int)) {
-	w := Pack(p, &sc.panels, b, transB)
-	step := GemmStep(p, c.Rows)
-	p.Each((c.Rows+step-1)/step, func(worker, item int) {
-		lo := item * step
-		hi := min(lo+step, c.Rows)
-		w.Product(c.RowRange(lo, hi), a.RowRange(lo, hi), beta)
-		if after != nil {
-			after(worker, lo, hi)
-		}
-	})
-}
-
 // GemmStep returns how many of C's rows a work item takes. It decides no bits.
 func GemmStep(p *workers.Pool, rows int) int {
 	mr := gemmKernel().mr
