@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"text/tabwriter"
 
 	"capgnn/cmd/capgnn/internal/term"
@@ -66,10 +67,15 @@ func sampledAnswers(p *training.SampledPlan, w io.Writer) error {
 	fmt.Fprintf(t, "host memory\tat most %s, %s of it slack\n", term.Size(p.Host.Bound), term.Size(p.Host.Slack))
 	if p.Rows != nil {
 		c := &p.Rows.Cache
-		fmt.Fprintf(t, "row cache\t--row-cache %g%%, %s rows a part: the smallest that fetches at most\n", 100*c.Share, term.Grouped(slices.Max(c.Slots)))
+		fmt.Fprintf(t, "row cache\t%s, %s rows a part: the smallest that fetches at most\n", cacheFlag(c.Share), term.Grouped(slices.Max(c.Slots)))
 		fmt.Fprintf(t, "\t5 %% more than the best: %s rows with %s, at best %s\n", term.Grouped(c.Rows), c.Setting, term.Grouped(c.Best))
 	}
 	return t.Flush()
+}
+
+// cacheFlag returns the flag that asks for a share of the rows.
+func cacheFlag(share float64) string {
+	return "--row-cache " + strconv.FormatFloat(100*share, 'g', 4, 64) + "%"
 }
 
 // rowsTable writes what an epoch fetches of other parts, by the place of roots and the way to fetch, and how large a cache is of use.
@@ -82,7 +88,7 @@ func rowsTable(p *training.SampledPlan, w io.Writer) error {
 		}
 	}
 	table("the first epoch, no cache", p.Rows.Places)
-	table(fmt.Sprintf("the first epoch, --row-cache %g%%", 100*p.Rows.Cache.Share), p.Rows.Ways)
+	table("the first epoch, "+cacheFlag(p.Rows.Cache.Share), p.Rows.Ways)
 	return t.Flush()
 }
 
