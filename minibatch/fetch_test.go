@@ -83,10 +83,11 @@ func away(p *learn.Problem, tr *Trainer, part int) (turns [][]graph.NodeID) {
 // recounted returns what a run counts of rows, by a policy of its own over steps that are drawn anew, and by parts that ask in as many rounds as their areas make it.
 func recounted(p *learn.Problem, tr *Trainer) (want Counts) {
 	for part, w := range tr.workers {
-		trace := away(p, tr, part)
-		world := worldOf(p, &tr.o, tr.roots.steps*w.fetcher.turns, part)
+		trace, epoch, now := away(p, tr, part), tr.roots.steps*w.fetcher.turns, 0
+		world := worldOf(p, &tr.o, epoch, part)
 		world.Ahead = func(step int) ([]graph.NodeID, bool) {
-			if step >= len(trace) {
+			searches := tr.o.Sampling.Merged != nil && now/epoch <= *tr.o.Sampling.Merged+1 // where a run that measures cannot know the next epoch's units
+			if step >= len(trace) || searches && step/epoch > now/epoch {
 				return nil, false
 			}
 			return trace[step], true
@@ -94,6 +95,7 @@ func recounted(p *learn.Problem, tr *Trainer) (want Counts) {
 		policy := rowcache.New(tr.o.Sampling.Fetch, tr.design.slots[part], world)
 		var d rowcache.Decision
 		for step, ids := range trace {
+			now = step
 			policy.Decide(rowcache.Step{Number: step, Rows: ids}, &d)
 			want.Rows.Evicted += int64(d.Evicted)
 			for _, from := range d.From {

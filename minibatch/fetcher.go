@@ -112,8 +112,8 @@ func worldOf(p *learn.Problem, o *Options, epoch, part int) rowcache.World {
 	return w
 }
 
-// fetch makes the fetchers of all parts ready for the steps from..end-1, and at first fills their caches again where the run goes on from another one.
-func (t *Trainer) fetch(from, end int, first bool) error {
+// fetch makes the fetchers of all parts ready for the steps from one on, and at first fills their caches again where the run goes on from another one.
+func (t *Trainer) fetch(from int, first bool) error {
 	refilled := make([]int64, len(t.workers))
 	err := t.each(func(w *worker) (err error) {
 		f := w.fetcher
@@ -121,9 +121,9 @@ func (t *Trainer) fetch(from, end int, first bool) error {
 			return nil
 		}
 		if first {
-			refilled[w.index], err = f.begin(t, from*f.turns, end*f.turns, t.state.cache(w.index))
-		} else if f.scout != nil {
-			f.scout.extend(end * f.turns)
+			refilled[w.index], err = f.begin(t, from*f.turns, t.state.cache(w.index))
+		} else {
+			f.see(t, from*f.turns)
 		}
 		return err
 	})
@@ -133,8 +133,8 @@ func (t *Trainer) fetch(from, end int, first bool) error {
 	return err
 }
 
-// begin makes the fetcher ready for the turns from..end-1. saved is of the run that this one goes on from; nil: there is none.
-func (f *fetcher) begin(t *Trainer, from, end int, saved *snapshot) (refilled int64, err error) {
+// begin makes the fetcher ready for a turn. saved is of the run that this one goes on from; nil: there is none.
+func (f *fetcher) begin(t *Trainer, from int, saved *snapshot) (refilled int64, err error) {
 	if saved != nil && t.o.Sampling.RowCache.Unit == CacheFree && saved.Slots != f.slots {
 		f.cache.Free()
 		f.slots = saved.Slots
@@ -152,7 +152,7 @@ func (f *fetcher) begin(t *Trainer, from, end int, saved *snapshot) (refilled in
 	}
 	world := worldOf(t.p, &t.o, t.roots.steps*f.turns, f.g.part)
 	if f.scout != nil {
-		f.scout.start(first, end)
+		f.scout.start(first, t.horizon(first/f.turns)*f.turns)
 		world.Ahead = func(turn int) ([]graph.NodeID, bool) { return f.scout.ahead(f.hub, turn) }
 	}
 	f.policy = rowcache.New(f.rules, f.slots, world)
@@ -165,17 +165,26 @@ func (f *fetcher) begin(t *Trainer, from, end int, saved *snapshot) (refilled in
 	return f.catchUp(t, first, from)
 }
 
+// see has the policy look as far ahead as it may while a turn is decided.
+func (f *fetcher) see(t *Trainer, turn int) {
+	if f.scout != nil {
+		f.scout.extend(t.horizon(turn/f.turns) * f.turns)
+	}
+}
+
 // catchUp decides some turns again, and fetches the rows that the cache has behind them.
 func (f *fetcher) catchUp(t *Trainer, first, from int) (refilled int64, err error) {
 	again := newScout(f.g, t.design.sampler(t.p), f.turns, 0)
 	var x fetching
 	for turn := first; turn < from; turn++ {
+		f.see(t, turn)
 		x.ids = again.list(turn, x.ids[:0], nil)
 		x.step = turn / f.turns
 		if err := f.choose(turn, &x); err != nil {
 			return 0, err
 		}
 	}
+	f.see(t, from)
 	x = fetching{step: from / f.turns, area: t.workers[f.g.part].feed.slots[0].turns[0].area}
 	for slot, id := range f.policy.Held() {
 		if id >= 0 {

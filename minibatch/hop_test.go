@@ -112,8 +112,9 @@ func TestSearchForTimeSteps(t *testing.T) {
 		{"98", 4, "43", 3}, // it is not over
 	} {
 		m := newMerging(&Sampling{Place: Hop}, c.parts)
-		got := ""
+		got, open := "", make([]bool, len(c.want))
 		for e := range c.want {
+			open[e] = m.open(e)
 			got += fmt.Sprint(c.parts - m.of(e))
 			if e < len(c.times) {
 				m.over(e, time.Duration(c.times[e]))
@@ -128,9 +129,12 @@ func TestSearchForTimeSteps(t *testing.T) {
 			if again.of(e) != m.of(e) {
 				t.Errorf("times %s: epoch %d drops %d time steps when it is repeated, %d before", c.times, e, again.of(e), m.of(e))
 			}
+			if again.open(e) != open[e] {
+				t.Errorf("times %s: epoch %d is one of the search: %t when it is repeated", c.times, e, again.open(e))
+			}
 		}
 	}
-	if m := newMerging(&Sampling{Place: Hop, NoMerge: true}, 4); m.of(0)+m.of(1)+m.of(7) != 0 {
+	if m := newMerging(&Sampling{Place: Hop, NoMerge: true}, 4); m.of(0)+m.of(1)+m.of(7) != 0 || m.open(0) {
 		t.Error("time steps are merged where that is switched off")
 	}
 }
@@ -268,15 +272,17 @@ func TestCarriedBytes(t *testing.T) {
 	}
 }
 
-// A run that measures which time steps to drop, and is interrupted meanwhile, is repeated to the bit by one that is told, however rows of other parts come.
+// A run that measures which time steps to drop, and is interrupted meanwhile, is repeated to the bit by one that is told, however rows of other parts come. Where they
+// come in the same way, the same rows are fetched.
 func TestMeasuredMerging(t *testing.T) {
 	p, m := task{}.make(t, gnn.SAGE)
 	for _, rules := range []rowcache.Rules{{}, {Kind: rowcache.Planned, Lookahead: rowcache.All}, {Kind: rowcache.Rapid}, {Kind: rowcache.Massive, Delta: 4}} {
 		o := small(m, devices(t, 3, linked), homes(p.Vertices(), 3))
-		o.Sampling.Place, o.Sampling.Fetch, o.Epochs = Hop, rules, 6
+		o.Sampling.Place, o.Sampling.Fetch, o.Sampling.RowCache, o.Epochs = Hop, rules, CacheSize{Unit: CacheRows, N: 20}, 6
 		o.CheckpointDir, o.CheckpointSteps, o.Resume, o.Identity = t.TempDir(), 2, true, "id"
 		var steps []int
-		o.OnEpoch = func(e EpochStats) error { steps = append(steps, e.TimeSteps); return nil }
+		var rows []Rows
+		o.OnEpoch = func(e EpochStats) error { steps, rows = append(steps, e.TimeSteps), append(rows, e.Rows); return nil }
 		var want *Result
 		for at := 3; ; at += 7 {
 			tr, err := New(t.Context(), p, o)
@@ -292,9 +298,13 @@ func TestMeasuredMerging(t *testing.T) {
 		if want.Merged == nil {
 			t.Fatal("the run does not say what it merged")
 		}
-		measured := steps
-		steps = nil
-		o.Resume, o.CheckpointDir, o.CheckpointSteps, o.Sampling.Merged, o.Sampling.Fetch = false, "", 0, want.Merged, rowcache.Rules{}
+		measured, fetched := steps, rows
+		steps, rows = nil, nil
+		o.Resume, o.CheckpointDir, o.CheckpointSteps, o.Sampling.Merged = false, "", 0, want.Merged
+		if trained(t, p, o); !reflect.DeepEqual(rows, fetched) {
+			t.Errorf("%+v: rows %+v by measurement, %+v when they are repeated", rules, fetched, rows)
+		}
+		steps, o.Sampling.Fetch = nil, rowcache.Rules{}
 		got := trained(t, p, o)
 		if got.WeightsSHA != want.WeightsSHA || !reflect.DeepEqual(steps, measured) || got.Rows.Read != want.Rows.Read {
 			t.Errorf("%+v: %v time steps and %d rows by measurement, %v and %d when they are repeated; equal bits %t", rules, measured, want.Rows.Read, steps, got.Rows.Read,

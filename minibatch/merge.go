@@ -50,8 +50,11 @@ func (m *merging) probed() []int {
 	return out
 }
 
-// open reports whether the epoch behind one drops as many as that one's time says.
-func (m *merging) open() bool { return !m.Decided }
+// open reports whether an epoch is one of the search: nobody knows before its end how many time steps the next one drops, so nobody samples beyond it. A run that knows
+// the outcome does not either: so policies see as far ahead, and the same rows are fetched.
+func (m *merging) open(epoch int) bool {
+	return m.most > 0 && (!m.Decided || epoch <= min(m.Kept+1, m.most))
+}
 
 // over says what an epoch took.
 func (m *merging) over(epoch int, took time.Duration) {

@@ -102,11 +102,8 @@ func (t *Trainer) sample(from int) error {
 		return nil
 	}
 	first := t.fed == 0
-	t.fed = t.o.Epochs * t.roots.steps
-	if t.state.Merging.open() {
-		t.fed = (from/t.roots.steps + 1) * t.roots.steps
-	}
-	if err := t.fetch(from, t.fed, first); err != nil {
+	t.fed = t.horizon(from)
+	if err := t.fetch(from, first); err != nil {
 		return err
 	}
 	for _, w := range t.workers {
@@ -116,6 +113,14 @@ func (t *Trainer) sample(from int) error {
 		w.feed.start(from, t.fed, w.samplers)
 	}
 	return nil
+}
+
+// horizon returns the step behind the last one that may be sampled while a step is due.
+func (t *Trainer) horizon(step int) int {
+	if epoch := step / t.roots.steps; t.state.Merging.open(epoch) {
+		return (epoch + 1) * t.roots.steps
+	}
+	return t.o.Epochs * t.roots.steps
 }
 
 // each runs f for every worker, in a goroutine of its own, and waits for all. The first error stops the others' waits; who does not come back some time after it is left
