@@ -5,7 +5,8 @@ package gpu
 //
 //	m     = max_j |x[j]|
 //	scale = m / 127;  0 if that is below 2⁻¹²⁶;  0x7FC00000 (NaN) if an x[j] is NaN or infinite
-//	u[j]  = (2·⌊w/2¹⁶⌋ + 1)·2⁻¹⁷,  w = word j mod 4 of Philox(counter (j/4, IDs[i], Stream, Epoch), key Seed)
+//	u[j]  = (2·h + 1)·2⁻¹⁷,  h = the low half of a random word if ⌊j/16⌋ is even, else its high half: word j mod 4 of
+//	        Philox(counter (4·⌊j/32⌋ + ⌊j/4⌋ mod 4, IDs[i], Stream, Epoch), key Seed)
 //	q[j]  = ⌊x[j]/scale + u[j]⌋, not below -127 and not above 127;  0 if scale is 0 or NaN
 //
 // A packed row is the scale as a float32, then q[0], q[1], … as one byte each (two's complement), then zeros up to a multiple
@@ -15,7 +16,7 @@ package gpu
 // Rounding is stochastic: u[j] is spread evenly over (0, 1), so what UnpackInt8 returns is x[j] on average over the epochs
 // (to 2⁻¹⁶ of the scale), and its error is below scale·(1 + 2⁻¹⁷) in every one of them; below 127·2⁻¹²⁶ where scale is 0.
 // (For |x[j]| < 2¹²⁷: beyond, 127·scale may round to infinity.) A row with a NaN or an infinity becomes NaN as a whole.
-// The words are equal on every backend.
+// The words are equal on every backend. A word serves elements j and j + 16, so that no backend moves random words between lanes.
 type PackArgs struct {
 	Dst    Matrix // rows × Int8Words(Src.Cols)
 	Src    Matrix // may be BF16

@@ -34,8 +34,9 @@ func (b *bench) packing(x ref.Matrix, rows, ids []int32, l layout, t gpu.DType) 
 func (p *packing) want(k int) ref.PackedRow {
 	i := p.rows[k]
 	return ref.PackInt8(p.x.Row(int(i)), func(j int) uint32 {
-		words := gpu.Philox([4]uint32{uint32(j / 4), uint32(p.ids[i]), p.args.Stream, p.args.Epoch}, gpu.SeedKey(p.args.Seed))
-		return words[j%4]
+		counter := uint32(4*(j/32) + j/4%4)
+		words := gpu.Philox([4]uint32{counter, uint32(p.ids[i]), p.args.Stream, p.args.Epoch}, gpu.SeedKey(p.args.Seed))
+		return words[j%4] >> (16 * (j / 16 % 2)) & 0xFFFF
 	})
 }
 

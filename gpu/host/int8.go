@@ -3,7 +3,6 @@ package host
 import (
 	"capgnn/gpu"
 	"capgnn/gpu/host/kernel"
-	"capgnn/gpu/host/workers"
 	"capgnn/hostmem"
 )
 
@@ -17,10 +16,8 @@ func (q *Queue) PackInt8(a gpu.PackArgs) {
 	}
 	q.compute("PackInt8", gpu.PhasePick, func() {
 		cols, key := a.Src.Cols, gpu.SeedKey(a.Seed)
-		n := kernel.RoundUp(max(cols, 1), kernel.PhiloxBlock)
-		words, room := workers.Grown(&q.dev.work.bits, q.dev.pool.Threads*n), q.dev.pool.Own(&q.dev.work.row, src.Spare())
+		room := q.dev.pool.Own(&q.dev.work.row, src.Spare())
 		q.dev.pool.Rows(d.Rows, cols, func(w, lo, hi int) {
-			mine := words[w*n : (w+1)*n]
 			for k := lo; k < hi; k++ {
 				i := k
 				if list != nil {
@@ -33,10 +30,7 @@ func (q *Queue) PackInt8(a gpu.PackArgs) {
 				if cols > 0 {
 					x = src.WideRow(i, room.Of(w))
 				}
-				kernel.PackRow(d.Row(k), x, func() []uint32 {
-					kernel.PhiloxWords(mine, uint32(ids[i]), a.Stream, a.Epoch, key)
-					return mine
-				})
+				kernel.PackRow(d.Row(k), x, kernel.Draw{ID: uint32(ids[i]), Stream: a.Stream, Epoch: a.Epoch, Key: key})
 			}
 		})
 	})

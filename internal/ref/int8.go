@@ -8,9 +8,9 @@ type PackedRow struct {
 	Q     []int8
 }
 
-// PackInt8 quantises a row; words are the random words of its elements. The loop is exact: float32 results are rounded from
+// PackInt8 quantises a row; draw returns the 16 random bits of an element. The loop is exact: float32 results are rounded from
 // float64, which rounds quotients and sums of float32s as one operation would (Figueroa 1995: 53 ≥ 2·24 + 2).
-func PackInt8(x []float64, words func(j int) uint32) PackedRow {
+func PackInt8(x []float64, draw func(j int) uint32) PackedRow {
 	p := PackedRow{Q: make([]int8, len(x))}
 	m := 0.0
 	for _, v := range x {
@@ -25,7 +25,7 @@ func PackInt8(x []float64, words func(j int) uint32) PackedRow {
 		return p
 	}
 	for j, v := range x {
-		u := float64(2*(words(j)>>16)+1) * 0x1p-17
+		u := float64(2*draw(j)+1) * 0x1p-17
 		t := float64(float32(float64(float32(v/p.Scale)) + u))
 		p.Q[j] = int8(math.Max(-127, math.Min(math.Floor(t), 127)))
 	}

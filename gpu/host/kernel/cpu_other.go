@@ -47,14 +47,8 @@ func (r *normRow) backward(rstd float32, dz, dgamma, dbeta, dbias, out []float32
 	r.backwardGo(rstd, dz, dgamma, dbeta, dbias, out)
 }
 
-func philoxDraw(dst []uint32, id, stream, epoch uint32, key [2]uint32) {
-	philoxDrawGo(dst, id, stream, epoch, key)
-}
-
 func topBits(src []float32) uint32 { return topBitsGo(src) }
 
-func quantise(dst []byte, src []float32, words []uint32, scale float32) {
-	quantiseGo(dst, src, words, scale)
-}
+func quantise(dst []byte, src []float32, scale float32, d Draw) { quantiseGo(dst, src, scale, d) }
 
 func Spread(dst []float32, src []byte, scale float32) { spreadGo(dst, src, scale) }

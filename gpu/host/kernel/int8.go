@@ -3,11 +3,18 @@ package kernel
 import (
 	"math"
 
+	"capgnn/gpu"
 	"capgnn/hostmem"
 )
 
-// PackRow packs x into dst; words returns random words, as many as x has elements, in whole blocks.
-func PackRow(dst, x []float32, words func() []uint32) {
+// Draw names the random words of a row: those of gpu.Philox({counter, ID, Stream, Epoch}, Key).
+type Draw struct {
+	ID, Stream, Epoch uint32
+	Key               [2]uint32
+}
+
+// PackRow packs x into dst, see gpu.PackArgs.
+func PackRow(dst, x []float32, d Draw) {
 	q := hostmem.Bytes(dst[1:])
 	dst[0] = int8Scale(topBits(x))
 	if dst[0] == 0 || dst[0] != dst[0] {
@@ -15,7 +22,7 @@ func PackRow(dst, x []float32, words func() []uint32) {
 		return
 	}
 	clear(q[len(x):])
-	quantise(q, x, words(), dst[0])
+	quantise(q, x, dst[0], d)
 }
 
 // int8Scale returns the scale of a row whose largest absolute value has these bits.
@@ -39,18 +46,32 @@ func topBitsGo(src []float32) uint32 {
 	return top
 }
 
-// quantiseGo: dst[j] = ⌊src[j]/scale + u⌋ within ±127, u of words[j]. len(dst) ≥ len(src).
-func quantiseGo(dst []byte, src []float32, words []uint32, scale float32) {
-	dst, words = dst[:len(src)], words[:len(src)]
-	for j, v := range src {
-		u := float32(2*(words[j]>>16)+1) * (1.0 / (1 << 17))
-		t := v/scale + u
-		i := int32(t)
-		if float32(i) > t {
-			i--
+// quantiseGo: dst[j] = ⌊src[j]/scale + u[j]⌋ within ±127. Word i of counter 4g + c is for elements 32g + 4c + i, its low half, and 16
+// further on, its high half.
+func quantiseGo(dst []byte, src []float32, scale float32, d Draw) {
+	for g := 0; g < len(src); g += 32 {
+		for c := 0; c < 16 && g+c < len(src); c += 4 {
+			words := gpu.Philox([4]uint32{uint32(g/8 + c/4), d.ID, d.Stream, d.Epoch}, d.Key)
+			for i, w := range words {
+				if j := g + c + i; j < len(src) {
+					dst[j] = roundedGo(src[j], scale, w&0xFFFF)
+				}
+				if j := g + c + i + 16; j < len(src) {
+					dst[j] = roundedGo(src[j], scale, w>>16)
+				}
+			}
 		}
-		dst[j] = byte(int8(max(-127, min(i, 127))))
 	}
+}
+
+// roundedGo returns ⌊v/scale + u⌋ within ±127, u = (2·draw + 1)·2⁻¹⁷.
+func roundedGo(v, scale float32, draw uint32) byte {
+	t := v/scale + float32(2*draw+1)*(1.0/(1<<17))
+	i := int32(t)
+	if float32(i) > t {
+		i--
+	}
+	return byte(int8(max(-127, min(i, 127))))
 }
 
 // spreadGo: dst[j] = scale·src[j].

@@ -13,22 +13,28 @@ func topBits(src []float32) uint32 {
 	return int8top256(len(src), &src[0])
 }
 
-// quantise: dst[j] = ⌊src[j]/scale + u⌋ within ±127, u of words[j], of which there are whole blocks.
-func quantise(dst []byte, src []float32, words []uint32, scale float32) {
-	n := len(src)
-	switch {
-	case Active == generic || n < short:
-	case Active == avx512:
-		_, _ = dst[n-1], words[RoundUp(n, 16)-1]
-		int8quantise512(n, &dst[0], &src[0], &words[0], scale)
+// quantise is quantiseGo; scale is src's. What is left of the last set of counters goes through memory that holds a whole one.
+func quantise(dst []byte, src []float32, scale float32, d Draw) {
+	set, pack := 32, int8pack256
+	switch Active {
+	case generic:
+		quantiseGo(dst, src, scale, d)
 		return
-	default:
-		n &^= 7 // there are no masks of bytes
-		_, _ = dst[n-1], words[n-1]
-		int8quantise256(n, &dst[0], &src[0], &words[0], scale)
-		dst, src, words = dst[n:], src[n:], words[n:]
+	case avx512:
+		set, pack = 64, int8pack512
 	}
-	quantiseGo(dst, src, words, scale)
+	n := len(src) / set
+	if n > 0 {
+		_ = dst[n*set-1]
+		pack(n, &dst[0], &src[0], scale, 0, d.ID, d.Stream, d.Epoch, d.Key[0], d.Key[1])
+	}
+	if rest := src[n*set:]; len(rest) > 0 {
+		var from [64]float32
+		var to [64]byte
+		copy(from[:], rest)
+		pack(1, &to[0], &from[0], scale, uint32(n*set/8), d.ID, d.Stream, d.Epoch, d.Key[0], d.Key[1])
+		copy(dst[n*set:len(src)], to[:])
+	}
 }
 
 // Spread: dst[j] = scale·src[j].

@@ -12,19 +12,6 @@ func DropoutKeep(dst []uint32, cols int, id, layer, epoch uint32, key [2]uint32,
 	}
 }
 
-// PhiloxBlock is what PhiloxWords writes at a time.
-const PhiloxBlock = 64
-
-// PhiloxWords writes word j mod 4 of gpu.Philox({j/4, id, stream, epoch}, key) to dst[j]; len(dst) is a multiple of PhiloxBlock.
-func PhiloxWords(dst []uint32, id, stream, epoch uint32, key [2]uint32) {
-	if len(dst)%PhiloxBlock != 0 {
-		panic("kernel: part of a block of random words")
-	}
-	if len(dst) > 0 {
-		philoxDraw(dst, id, stream, epoch, key)
-	}
-}
-
 // philoxKeepGo writes the keep bits of 32·len(dst) elements to dst.
 func philoxKeepGo(dst []uint32, id, layer, epoch uint32, key [2]uint32, threshold uint32) {
 	for i := range dst {
@@ -38,13 +25,5 @@ func philoxKeepGo(dst []uint32, id, layer, epoch uint32, key [2]uint32, threshol
 			}
 		}
 		dst[i] = bits
-	}
-}
-
-// philoxDrawGo is PhiloxWords in Go.
-func philoxDrawGo(dst []uint32, id, stream, epoch uint32, key [2]uint32) {
-	for i := 0; i+4 <= len(dst); i += 4 {
-		words := gpu.Philox([4]uint32{uint32(i / 4), id, stream, epoch}, key)
-		copy(dst[i:], words[:])
 	}
 }

@@ -23,15 +23,3 @@ func philoxKeep(dst []uint32, id, layer, epoch uint32, key [2]uint32, threshold 
 		philoxKeepGo(dst, id, layer, epoch, key, threshold)
 	}
 }
-
-// philoxDraw is PhiloxWords of one block or more.
-func philoxDraw(dst []uint32, id, stream, epoch uint32, key [2]uint32) {
-	switch Active {
-	case avx512:
-		philox512words(&dst[0], len(dst)/64, 0, id, stream, epoch, key[0], key[1])
-	case avx2:
-		philox256words(&dst[0], len(dst)/32, 0, id, stream, epoch, key[0], key[1])
-	default:
-		philoxDrawGo(dst, id, stream, epoch, key)
-	}
-}

@@ -9,10 +9,10 @@ package kernel
 //go:noescape
 func int8top512(n int, src *float32) (bits uint32)
 
-// int8quantise512 is quantiseGo. It reads words of whole vectors.
+// int8pack512 is quantiseGo of 64·sets elements, from a counter on; |src[j]| < 128·scale.
 //
 //go:noescape
-func int8quantise512(n int, dst *uint8, src *float32, words *uint32, scale float32)
+func int8pack512(sets int, dst *uint8, src *float32, scale float32, counter uint32, id uint32, stream uint32, epoch uint32, key0 uint32, key1 uint32)
 
 // int8spread512 is spreadGo.
 //
@@ -24,10 +24,10 @@ func int8spread512(n int, dst *float32, src *uint8, scale float32)
 //go:noescape
 func int8top256(n int, src *float32) (bits uint32)
 
-// int8quantise256 is quantiseGo. It reads words of whole vectors.
+// int8pack256 is quantiseGo of 32·sets elements, from a counter on; |src[j]| < 128·scale.
 //
 //go:noescape
-func int8quantise256(n int, dst *uint8, src *float32, words *uint32, scale float32)
+func int8pack256(sets int, dst *uint8, src *float32, scale float32, counter uint32, id uint32, stream uint32, epoch uint32, key0 uint32, key1 uint32)
 
 // int8spread256 is spreadGo.
 //

@@ -4,6 +4,150 @@
 
 #include "textflag.h"
 
+DATA counters512<>+0(SB)/4, $0x00000000
+DATA counters512<>+4(SB)/4, $0x00000000
+DATA counters512<>+8(SB)/4, $0x00000004
+DATA counters512<>+12(SB)/4, $0x00000000
+DATA counters512<>+16(SB)/4, $0x00000001
+DATA counters512<>+20(SB)/4, $0x00000000
+DATA counters512<>+24(SB)/4, $0x00000005
+DATA counters512<>+28(SB)/4, $0x00000000
+DATA counters512<>+32(SB)/4, $0x00000002
+DATA counters512<>+36(SB)/4, $0x00000000
+DATA counters512<>+40(SB)/4, $0x00000006
+DATA counters512<>+44(SB)/4, $0x00000000
+DATA counters512<>+48(SB)/4, $0x00000003
+DATA counters512<>+52(SB)/4, $0x00000000
+DATA counters512<>+56(SB)/4, $0x00000007
+DATA counters512<>+60(SB)/4, $0x00000000
+GLOBL counters512<>(SB), RODATA|NOPTR, $64
+
+DATA counters256<>+0(SB)/4, $0x00000000
+DATA counters256<>+4(SB)/4, $0x00000000
+DATA counters256<>+8(SB)/4, $0x00000002
+DATA counters256<>+12(SB)/4, $0x00000000
+DATA counters256<>+16(SB)/4, $0x00000001
+DATA counters256<>+20(SB)/4, $0x00000000
+DATA counters256<>+24(SB)/4, $0x00000003
+DATA counters256<>+28(SB)/4, $0x00000000
+DATA counters256<>+32(SB)/4, $0x00000000
+DATA counters256<>+36(SB)/4, $0x00000000
+DATA counters256<>+40(SB)/4, $0x00000002
+DATA counters256<>+44(SB)/4, $0x00000000
+DATA counters256<>+48(SB)/4, $0x00000001
+DATA counters256<>+52(SB)/4, $0x00000000
+DATA counters256<>+56(SB)/4, $0x00000003
+DATA counters256<>+60(SB)/4, $0x00000000
+GLOBL counters256<>(SB), RODATA|NOPTR, $64
+
+DATA eight<>+0(SB)/4, $0x00000008
+DATA eight<>+4(SB)/4, $0x00000008
+DATA eight<>+8(SB)/4, $0x00000008
+DATA eight<>+12(SB)/4, $0x00000008
+DATA eight<>+16(SB)/4, $0x00000008
+DATA eight<>+20(SB)/4, $0x00000008
+DATA eight<>+24(SB)/4, $0x00000008
+DATA eight<>+28(SB)/4, $0x00000008
+DATA eight<>+32(SB)/4, $0x00000008
+DATA eight<>+36(SB)/4, $0x00000008
+DATA eight<>+40(SB)/4, $0x00000008
+DATA eight<>+44(SB)/4, $0x00000008
+DATA eight<>+48(SB)/4, $0x00000008
+DATA eight<>+52(SB)/4, $0x00000008
+DATA eight<>+56(SB)/4, $0x00000008
+DATA eight<>+60(SB)/4, $0x00000008
+GLOBL eight<>(SB), RODATA|NOPTR, $64
+
+DATA four<>+0(SB)/4, $0x00000004
+DATA four<>+4(SB)/4, $0x00000004
+DATA four<>+8(SB)/4, $0x00000004
+DATA four<>+12(SB)/4, $0x00000004
+DATA four<>+16(SB)/4, $0x00000004
+DATA four<>+20(SB)/4, $0x00000004
+DATA four<>+24(SB)/4, $0x00000004
+DATA four<>+28(SB)/4, $0x00000004
+DATA four<>+32(SB)/4, $0x00000004
+DATA four<>+36(SB)/4, $0x00000004
+DATA four<>+40(SB)/4, $0x00000004
+DATA four<>+44(SB)/4, $0x00000004
+DATA four<>+48(SB)/4, $0x00000004
+DATA four<>+52(SB)/4, $0x00000004
+DATA four<>+56(SB)/4, $0x00000004
+DATA four<>+60(SB)/4, $0x00000004
+GLOBL four<>(SB), RODATA|NOPTR, $64
+
+DATA unit<>+0(SB)/4, $0x37000000
+DATA unit<>+4(SB)/4, $0x37000000
+DATA unit<>+8(SB)/4, $0x37000000
+DATA unit<>+12(SB)/4, $0x37000000
+DATA unit<>+16(SB)/4, $0x37000000
+DATA unit<>+20(SB)/4, $0x37000000
+DATA unit<>+24(SB)/4, $0x37000000
+DATA unit<>+28(SB)/4, $0x37000000
+DATA unit<>+32(SB)/4, $0x37000000
+DATA unit<>+36(SB)/4, $0x37000000
+DATA unit<>+40(SB)/4, $0x37000000
+DATA unit<>+44(SB)/4, $0x37000000
+DATA unit<>+48(SB)/4, $0x37000000
+DATA unit<>+52(SB)/4, $0x37000000
+DATA unit<>+56(SB)/4, $0x37000000
+DATA unit<>+60(SB)/4, $0x37000000
+GLOBL unit<>(SB), RODATA|NOPTR, $64
+
+DATA one<>+0(SB)/4, $0x00000001
+DATA one<>+4(SB)/4, $0x00000001
+DATA one<>+8(SB)/4, $0x00000001
+DATA one<>+12(SB)/4, $0x00000001
+DATA one<>+16(SB)/4, $0x00000001
+DATA one<>+20(SB)/4, $0x00000001
+DATA one<>+24(SB)/4, $0x00000001
+DATA one<>+28(SB)/4, $0x00000001
+DATA one<>+32(SB)/4, $0x00000001
+DATA one<>+36(SB)/4, $0x00000001
+DATA one<>+40(SB)/4, $0x00000001
+DATA one<>+44(SB)/4, $0x00000001
+DATA one<>+48(SB)/4, $0x00000001
+DATA one<>+52(SB)/4, $0x00000001
+DATA one<>+56(SB)/4, $0x00000001
+DATA one<>+60(SB)/4, $0x00000001
+GLOBL one<>(SB), RODATA|NOPTR, $64
+
+DATA draws<>+0(SB)/4, $0x0001ffff
+DATA draws<>+4(SB)/4, $0x0001ffff
+DATA draws<>+8(SB)/4, $0x0001ffff
+DATA draws<>+12(SB)/4, $0x0001ffff
+DATA draws<>+16(SB)/4, $0x0001ffff
+DATA draws<>+20(SB)/4, $0x0001ffff
+DATA draws<>+24(SB)/4, $0x0001ffff
+DATA draws<>+28(SB)/4, $0x0001ffff
+DATA draws<>+32(SB)/4, $0x0001ffff
+DATA draws<>+36(SB)/4, $0x0001ffff
+DATA draws<>+40(SB)/4, $0x0001ffff
+DATA draws<>+44(SB)/4, $0x0001ffff
+DATA draws<>+48(SB)/4, $0x0001ffff
+DATA draws<>+52(SB)/4, $0x0001ffff
+DATA draws<>+56(SB)/4, $0x0001ffff
+DATA draws<>+60(SB)/4, $0x0001ffff
+GLOBL draws<>(SB), RODATA|NOPTR, $64
+
+DATA packed<>+0(SB)/4, $0x00000000
+DATA packed<>+4(SB)/4, $0x00000004
+DATA packed<>+8(SB)/4, $0x00000001
+DATA packed<>+12(SB)/4, $0x00000005
+DATA packed<>+16(SB)/4, $0x00000002
+DATA packed<>+20(SB)/4, $0x00000006
+DATA packed<>+24(SB)/4, $0x00000003
+DATA packed<>+28(SB)/4, $0x00000007
+DATA packed<>+32(SB)/4, $0x00000000
+DATA packed<>+36(SB)/4, $0x00000004
+DATA packed<>+40(SB)/4, $0x00000001
+DATA packed<>+44(SB)/4, $0x00000005
+DATA packed<>+48(SB)/4, $0x00000002
+DATA packed<>+52(SB)/4, $0x00000006
+DATA packed<>+56(SB)/4, $0x00000003
+DATA packed<>+60(SB)/4, $0x00000007
+GLOBL packed<>(SB), RODATA|NOPTR, $64
+
 // func int8top512(n int, src *float32) (bits uint32)
 // Requires: AVX, AVX2, AVX512F, BMI2
 TEXT ·int8top512(SB), NOSPLIT, $0-20
@@ -20,26 +164,51 @@ TEXT ·int8top512(SB), NOSPLIT, $0-20
 	VMOVD        DX, X0
 	VPBROADCASTD X0, Z0
 	VXORPS       X1, X1, X1
+	VXORPS       X2, X2, X2
+	VXORPS       X3, X3, X3
+	VXORPS       X4, X4, X4
+	LEAQ         -192(AX), SI
 	XORQ         DX, DX
-	TESTQ        AX, AX
-	JZ           columnrest
+	CMPQ         DX, SI
+	JGE          columnfew
 
 column:
-	VMOVUPS (BX)(DX*1), Z2
-	VPANDD  Z0, Z2, Z2
-	VPMAXUD Z2, Z1, Z1
-	ADDQ    $0x40, DX
-	CMPQ    DX, AX
+	VMOVUPS (BX)(DX*1), Z5
+	VPANDD  Z0, Z5, Z5
+	VPMAXUD Z5, Z1, Z1
+	VMOVUPS 64(BX)(DX*1), Z5
+	VPANDD  Z0, Z5, Z5
+	VPMAXUD Z5, Z2, Z2
+	VMOVUPS 128(BX)(DX*1), Z5
+	VPANDD  Z0, Z5, Z5
+	VPMAXUD Z5, Z3, Z3
+	VMOVUPS 192(BX)(DX*1), Z5
+	VPANDD  Z0, Z5, Z5
+	VPMAXUD Z5, Z4, Z4
+	ADDQ    $0x00000100, DX
+	CMPQ    DX, SI
 	JLT     column
+
+columnfew:
+	CMPQ    DX, AX
+	JGE     columnrest
+	VMOVUPS (BX)(DX*1), Z5
+	VPANDD  Z0, Z5, Z5
+	VPMAXUD Z5, Z1, Z1
+	ADDQ    $0x40, DX
+	JMP     columnfew
 
 columnrest:
 	TESTQ     CX, CX
 	JZ        columndone
-	VMOVUPS.Z (BX)(DX*1), K1, Z2
-	VPANDD    Z0, Z2, Z2
-	VPMAXUD   Z2, Z1, Z1
+	VMOVUPS.Z (BX)(DX*1), K1, Z5
+	VPANDD    Z0, Z5, Z5
+	VPMAXUD   Z5, Z1, Z1
 
 columndone:
+	VPMAXUD       Z2, Z1, Z1
+	VPMAXUD       Z3, Z1, Z1
+	VPMAXUD       Z4, Z1, Z1
 	VEXTRACTF64X4 $0x01, Z1, Y0
 	VPMAXUD       Y0, Y1, Y1
 	VEXTRACTF128  $0x01, Y1, X0
@@ -53,77 +222,397 @@ columndone:
 	VZEROUPPER
 	RET
 
-// func int8quantise512(n int, dst *uint8, src *float32, words *uint32, scale float32)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·int8quantise512(SB), NOSPLIT, $0-36
-	MOVQ         n+0(FP), AX
-	MOVQ         AX, CX
-	ANDQ         $0x0f, CX
-	SUBQ         CX, AX
-	SHLQ         $0x02, AX
-	MOVL         $0xffffffff, DX
-	BZHIL        CX, DX, DX
-	KMOVW        DX, K1
-	MOVQ         dst+8(FP), BX
-	MOVQ         src+16(FP), SI
-	MOVQ         words+24(FP), DI
-	VBROADCASTSS scale+32(FP), Z0
-	MOVL         $0x00000001, DX
-	VMOVD        DX, X1
+// func int8pack512(sets int, dst *uint8, src *float32, scale float32, counter uint32, id uint32, stream uint32, epoch uint32, key0 uint32, key1 uint32)
+// Requires: AVX, AVX512F
+TEXT ·int8pack512(SB), NOSPLIT, $96-52
+	MOVQ         sets+0(FP), AX
+	MOVQ         dst+8(FP), CX
+	MOVQ         src+16(FP), DX
+	VBROADCASTSS scale+24(FP), Z0
+	MOVL         $0xd2511f53, BX
+	VMOVD        BX, X1
 	VPBROADCASTD X1, Z1
-	MOVL         $0x37000000, DX
-	VMOVD        DX, X2
+	MOVL         $0xcd9e8d57, BX
+	VMOVD        BX, X2
 	VPBROADCASTD X2, Z2
-	MOVL         $0x42fe0000, DX
-	VMOVD        DX, X3
-	VPBROADCASTD X3, Z3
-	MOVL         $0xc2fe0000, DX
-	VMOVD        DX, X4
-	VPBROADCASTD X4, Z4
-	XORQ         DX, DX
-	TESTQ        AX, AX
-	JZ           columnrest
+	MOVL         key0+44(FP), BX
+	MOVL         key1+48(FP), SI
+	MOVL         BX, (SP)
+	MOVL         SI, 4(SP)
+	ADDL         $0x9e3779b9, BX
+	ADDL         $0xbb67ae85, SI
+	MOVL         BX, 8(SP)
+	MOVL         SI, 12(SP)
+	ADDL         $0x9e3779b9, BX
+	ADDL         $0xbb67ae85, SI
+	MOVL         BX, 16(SP)
+	MOVL         SI, 20(SP)
+	ADDL         $0x9e3779b9, BX
+	ADDL         $0xbb67ae85, SI
+	MOVL         BX, 24(SP)
+	MOVL         SI, 28(SP)
+	ADDL         $0x9e3779b9, BX
+	ADDL         $0xbb67ae85, SI
+	MOVL         BX, 32(SP)
+	MOVL         SI, 36(SP)
+	ADDL         $0x9e3779b9, BX
+	ADDL         $0xbb67ae85, SI
+	MOVL         BX, 40(SP)
+	MOVL         SI, 44(SP)
+	ADDL         $0x9e3779b9, BX
+	ADDL         $0xbb67ae85, SI
+	MOVL         BX, 48(SP)
+	MOVL         SI, 52(SP)
+	ADDL         $0x9e3779b9, BX
+	ADDL         $0xbb67ae85, SI
+	MOVL         BX, 56(SP)
+	MOVL         SI, 60(SP)
+	ADDL         $0x9e3779b9, BX
+	ADDL         $0xbb67ae85, SI
+	MOVL         BX, 64(SP)
+	MOVL         SI, 68(SP)
+	ADDL         $0x9e3779b9, BX
+	ADDL         $0xbb67ae85, SI
+	MOVL         BX, 72(SP)
+	MOVL         SI, 76(SP)
+	ADDL         $0x9e3779b9, BX
+	ADDL         $0xbb67ae85, SI
+	MOVL         counter+28(FP), BX
+	MOVL         BX, 80(SP)
+	MOVL         id+32(FP), BX
+	MOVL         BX, 84(SP)
+	MOVL         stream+36(FP), BX
+	MOVL         BX, 88(SP)
+	MOVL         epoch+40(FP), BX
+	MOVL         BX, 92(SP)
+	VPBROADCASTD 80(SP), Z3
+	VPADDD       counters512<>+0(SB), Z3, Z3
 
-column:
-	MOVQ        DX, R8
-	SHRQ        $0x02, R8
-	VMOVUPS     (SI)(DX*1), Z5
-	VDIVPS      Z0, Z5, Z5
-	VMOVUPS     (DI)(DX*1), Z6
-	VPSRLD      $0x10, Z6, Z6
-	VPADDD      Z6, Z6, Z6
-	VPADDD      Z1, Z6, Z6
-	VCVTDQ2PS   Z6, Z6
-	VFMADD231PS Z2, Z6, Z5
-	VRNDSCALEPS $0x09, Z5, Z5
-	VMINPS      Z3, Z5, Z5
-	VMAXPS      Z4, Z5, Z5
-	VCVTPS2DQ   Z5, Z5
-	VPMOVDB     Z5, (BX)(R8*1)
-	ADDQ        $0x40, DX
-	CMPQ        DX, AX
-	JLT         column
+pair:
+	CMPQ             AX, $0x02
+	JLT              single
+	VMOVUPS          Z3, Z4
+	VPADDD           eight<>+0(SB), Z3, Z3
+	VPBROADCASTD     84(SP), Z5
+	VPBROADCASTD     88(SP), Z6
+	VPBROADCASTD     92(SP), Z7
+	VMOVUPS          Z3, Z8
+	VPADDD           eight<>+0(SB), Z3, Z3
+	VPBROADCASTD     84(SP), Z9
+	VPBROADCASTD     88(SP), Z10
+	VPBROADCASTD     92(SP), Z11
+	VPMULUDQ         Z1, Z4, Z12
+	VPMULUDQ         Z2, Z6, Z13
+	VPSRLQ           $0x20, Z13, Z4
+	VPSRLQ           $0x20, Z12, Z6
+	VPTERNLOGD.BCST  $0x96, (SP), Z5, Z4
+	VPTERNLOGD.BCST  $0x96, 4(SP), Z7, Z6
+	VPMULUDQ         Z1, Z8, Z5
+	VPMULUDQ         Z2, Z10, Z7
+	VPSRLQ           $0x20, Z7, Z8
+	VPSRLQ           $0x20, Z5, Z10
+	VPTERNLOGD.BCST  $0x96, (SP), Z9, Z8
+	VPTERNLOGD.BCST  $0x96, 4(SP), Z11, Z10
+	VPMULUDQ         Z1, Z4, Z9
+	VPMULUDQ         Z2, Z6, Z11
+	VPSRLQ           $0x20, Z11, Z4
+	VPSRLQ           $0x20, Z9, Z6
+	VPTERNLOGD.BCST  $0x96, 8(SP), Z13, Z4
+	VPTERNLOGD.BCST  $0x96, 12(SP), Z12, Z6
+	VPMULUDQ         Z1, Z8, Z12
+	VPMULUDQ         Z2, Z10, Z13
+	VPSRLQ           $0x20, Z13, Z8
+	VPSRLQ           $0x20, Z12, Z10
+	VPTERNLOGD.BCST  $0x96, 8(SP), Z7, Z8
+	VPTERNLOGD.BCST  $0x96, 12(SP), Z5, Z10
+	VPMULUDQ         Z1, Z4, Z5
+	VPMULUDQ         Z2, Z6, Z7
+	VPSRLQ           $0x20, Z7, Z4
+	VPSRLQ           $0x20, Z5, Z6
+	VPTERNLOGD.BCST  $0x96, 16(SP), Z11, Z4
+	VPTERNLOGD.BCST  $0x96, 20(SP), Z9, Z6
+	VPMULUDQ         Z1, Z8, Z9
+	VPMULUDQ         Z2, Z10, Z11
+	VPSRLQ           $0x20, Z11, Z8
+	VPSRLQ           $0x20, Z9, Z10
+	VPTERNLOGD.BCST  $0x96, 16(SP), Z13, Z8
+	VPTERNLOGD.BCST  $0x96, 20(SP), Z12, Z10
+	VPMULUDQ         Z1, Z4, Z12
+	VPMULUDQ         Z2, Z6, Z13
+	VPSRLQ           $0x20, Z13, Z4
+	VPSRLQ           $0x20, Z12, Z6
+	VPTERNLOGD.BCST  $0x96, 24(SP), Z7, Z4
+	VPTERNLOGD.BCST  $0x96, 28(SP), Z5, Z6
+	VPMULUDQ         Z1, Z8, Z5
+	VPMULUDQ         Z2, Z10, Z7
+	VPSRLQ           $0x20, Z7, Z8
+	VPSRLQ           $0x20, Z5, Z10
+	VPTERNLOGD.BCST  $0x96, 24(SP), Z11, Z8
+	VPTERNLOGD.BCST  $0x96, 28(SP), Z9, Z10
+	VPMULUDQ         Z1, Z4, Z9
+	VPMULUDQ         Z2, Z6, Z11
+	VPSRLQ           $0x20, Z11, Z4
+	VPSRLQ           $0x20, Z9, Z6
+	VPTERNLOGD.BCST  $0x96, 32(SP), Z13, Z4
+	VPTERNLOGD.BCST  $0x96, 36(SP), Z12, Z6
+	VPMULUDQ         Z1, Z8, Z12
+	VPMULUDQ         Z2, Z10, Z13
+	VPSRLQ           $0x20, Z13, Z8
+	VPSRLQ           $0x20, Z12, Z10
+	VPTERNLOGD.BCST  $0x96, 32(SP), Z7, Z8
+	VPTERNLOGD.BCST  $0x96, 36(SP), Z5, Z10
+	VPMULUDQ         Z1, Z4, Z5
+	VPMULUDQ         Z2, Z6, Z7
+	VPSRLQ           $0x20, Z7, Z4
+	VPSRLQ           $0x20, Z5, Z6
+	VPTERNLOGD.BCST  $0x96, 40(SP), Z11, Z4
+	VPTERNLOGD.BCST  $0x96, 44(SP), Z9, Z6
+	VPMULUDQ         Z1, Z8, Z9
+	VPMULUDQ         Z2, Z10, Z11
+	VPSRLQ           $0x20, Z11, Z8
+	VPSRLQ           $0x20, Z9, Z10
+	VPTERNLOGD.BCST  $0x96, 40(SP), Z13, Z8
+	VPTERNLOGD.BCST  $0x96, 44(SP), Z12, Z10
+	VPMULUDQ         Z1, Z4, Z12
+	VPMULUDQ         Z2, Z6, Z13
+	VPSRLQ           $0x20, Z13, Z4
+	VPSRLQ           $0x20, Z12, Z6
+	VPTERNLOGD.BCST  $0x96, 48(SP), Z7, Z4
+	VPTERNLOGD.BCST  $0x96, 52(SP), Z5, Z6
+	VPMULUDQ         Z1, Z8, Z5
+	VPMULUDQ         Z2, Z10, Z7
+	VPSRLQ           $0x20, Z7, Z8
+	VPSRLQ           $0x20, Z5, Z10
+	VPTERNLOGD.BCST  $0x96, 48(SP), Z11, Z8
+	VPTERNLOGD.BCST  $0x96, 52(SP), Z9, Z10
+	VPMULUDQ         Z1, Z4, Z9
+	VPMULUDQ         Z2, Z6, Z11
+	VPSRLQ           $0x20, Z11, Z4
+	VPSRLQ           $0x20, Z9, Z6
+	VPTERNLOGD.BCST  $0x96, 56(SP), Z13, Z4
+	VPTERNLOGD.BCST  $0x96, 60(SP), Z12, Z6
+	VPMULUDQ         Z1, Z8, Z12
+	VPMULUDQ         Z2, Z10, Z13
+	VPSRLQ           $0x20, Z13, Z8
+	VPSRLQ           $0x20, Z12, Z10
+	VPTERNLOGD.BCST  $0x96, 56(SP), Z7, Z8
+	VPTERNLOGD.BCST  $0x96, 60(SP), Z5, Z10
+	VPMULUDQ         Z1, Z4, Z5
+	VPMULUDQ         Z2, Z6, Z7
+	VPSRLQ           $0x20, Z7, Z4
+	VPSRLQ           $0x20, Z5, Z6
+	VPTERNLOGD.BCST  $0x96, 64(SP), Z11, Z4
+	VPTERNLOGD.BCST  $0x96, 68(SP), Z9, Z6
+	VPMULUDQ         Z1, Z8, Z9
+	VPMULUDQ         Z2, Z10, Z11
+	VPSRLQ           $0x20, Z11, Z8
+	VPSRLQ           $0x20, Z9, Z10
+	VPTERNLOGD.BCST  $0x96, 64(SP), Z13, Z8
+	VPTERNLOGD.BCST  $0x96, 68(SP), Z12, Z10
+	VPMULUDQ         Z1, Z4, Z12
+	VPMULUDQ         Z2, Z6, Z13
+	VPSRLQ           $0x20, Z13, Z4
+	VPSRLQ           $0x20, Z12, Z6
+	VPTERNLOGD.BCST  $0x96, 72(SP), Z7, Z4
+	VPTERNLOGD.BCST  $0x96, 76(SP), Z5, Z6
+	VPMULUDQ         Z1, Z8, Z5
+	VPMULUDQ         Z2, Z10, Z7
+	VPSRLQ           $0x20, Z7, Z8
+	VPSRLQ           $0x20, Z5, Z10
+	VPTERNLOGD.BCST  $0x96, 72(SP), Z11, Z8
+	VPTERNLOGD.BCST  $0x96, 76(SP), Z9, Z10
+	VSHUFPS          $0x88, Z13, Z4, Z4
+	VSHUFPS          $0x88, Z12, Z6, Z6
+	VSHUFPS          $0xdd, Z6, Z4, Z13
+	VSHUFPS          $0x88, Z6, Z4, Z4
+	VPADDD           Z4, Z4, Z6
+	VPANDD           draws<>+0(SB), Z6, Z6
+	VPORD            one<>+0(SB), Z6, Z6
+	VCVTDQ2PS        Z6, Z6
+	VMOVUPS          (DX), Z9
+	VDIVPS           Z0, Z9, Z9
+	VFMADD231PS      unit<>+0(SB), Z6, Z9
+	VCVTPS2DQ.RD_SAE Z9, Z9
+	VPMOVSDB         Z9, (CX)
+	VPSRLD           $0x0f, Z4, Z4
+	VPORD            one<>+0(SB), Z4, Z4
+	VCVTDQ2PS        Z4, Z4
+	VMOVUPS          64(DX), Z6
+	VDIVPS           Z0, Z6, Z6
+	VFMADD231PS      unit<>+0(SB), Z4, Z6
+	VCVTPS2DQ.RD_SAE Z6, Z6
+	VPMOVSDB         Z6, 16(CX)
+	VPADDD           Z13, Z13, Z4
+	VPANDD           draws<>+0(SB), Z4, Z4
+	VPORD            one<>+0(SB), Z4, Z4
+	VCVTDQ2PS        Z4, Z4
+	VMOVUPS          128(DX), Z6
+	VDIVPS           Z0, Z6, Z6
+	VFMADD231PS      unit<>+0(SB), Z4, Z6
+	VCVTPS2DQ.RD_SAE Z6, Z6
+	VPMOVSDB         Z6, 32(CX)
+	VPSRLD           $0x0f, Z13, Z4
+	VPORD            one<>+0(SB), Z4, Z4
+	VCVTDQ2PS        Z4, Z4
+	VMOVUPS          192(DX), Z6
+	VDIVPS           Z0, Z6, Z6
+	VFMADD231PS      unit<>+0(SB), Z4, Z6
+	VCVTPS2DQ.RD_SAE Z6, Z6
+	VPMOVSDB         Z6, 48(CX)
+	VSHUFPS          $0x88, Z7, Z8, Z8
+	VSHUFPS          $0x88, Z5, Z10, Z10
+	VSHUFPS          $0xdd, Z10, Z8, Z7
+	VSHUFPS          $0x88, Z10, Z8, Z8
+	VPADDD           Z8, Z8, Z4
+	VPANDD           draws<>+0(SB), Z4, Z4
+	VPORD            one<>+0(SB), Z4, Z4
+	VCVTDQ2PS        Z4, Z4
+	VMOVUPS          256(DX), Z5
+	VDIVPS           Z0, Z5, Z5
+	VFMADD231PS      unit<>+0(SB), Z4, Z5
+	VCVTPS2DQ.RD_SAE Z5, Z5
+	VPMOVSDB         Z5, 64(CX)
+	VPSRLD           $0x0f, Z8, Z4
+	VPORD            one<>+0(SB), Z4, Z4
+	VCVTDQ2PS        Z4, Z4
+	VMOVUPS          320(DX), Z5
+	VDIVPS           Z0, Z5, Z5
+	VFMADD231PS      unit<>+0(SB), Z4, Z5
+	VCVTPS2DQ.RD_SAE Z5, Z5
+	VPMOVSDB         Z5, 80(CX)
+	VPADDD           Z7, Z7, Z4
+	VPANDD           draws<>+0(SB), Z4, Z4
+	VPORD            one<>+0(SB), Z4, Z4
+	VCVTDQ2PS        Z4, Z4
+	VMOVUPS          384(DX), Z5
+	VDIVPS           Z0, Z5, Z5
+	VFMADD231PS      unit<>+0(SB), Z4, Z5
+	VCVTPS2DQ.RD_SAE Z5, Z5
+	VPMOVSDB         Z5, 96(CX)
+	VPSRLD           $0x0f, Z7, Z4
+	VPORD            one<>+0(SB), Z4, Z4
+	VCVTDQ2PS        Z4, Z4
+	VMOVUPS          448(DX), Z5
+	VDIVPS           Z0, Z5, Z5
+	VFMADD231PS      unit<>+0(SB), Z4, Z5
+	VCVTPS2DQ.RD_SAE Z5, Z5
+	VPMOVSDB         Z5, 112(CX)
+	ADDQ             $0x00000200, DX
+	ADDQ             $0x00000080, CX
+	SUBQ             $0x02, AX
+	JMP              pair
 
-columnrest:
-	TESTQ       CX, CX
-	JZ          columndone
-	MOVQ        DX, AX
-	SHRQ        $0x02, AX
-	VMOVUPS.Z   (SI)(DX*1), K1, Z5
-	VDIVPS      Z0, Z5, Z5
-	VMOVUPS     (DI)(DX*1), Z0
-	VPSRLD      $0x10, Z0, Z0
-	VPADDD      Z0, Z0, Z0
-	VPADDD      Z1, Z0, Z0
-	VCVTDQ2PS   Z0, Z0
-	VFMADD231PS Z2, Z0, Z5
-	VRNDSCALEPS $0x09, Z5, Z5
-	VMINPS      Z3, Z5, Z5
-	VMAXPS      Z4, Z5, Z5
-	VCVTPS2DQ   Z5, Z5
-	VPMOVDB     Z5, K1, (BX)(AX*1)
+single:
+	TESTQ            AX, AX
+	JZ               done
+	VMOVUPS          Z3, Z4
+	VPADDD           eight<>+0(SB), Z3, Z3
+	VPBROADCASTD     84(SP), Z3
+	VPBROADCASTD     88(SP), Z5
+	VPBROADCASTD     92(SP), Z6
+	VPMULUDQ         Z1, Z4, Z7
+	VPMULUDQ         Z2, Z5, Z8
+	VPSRLQ           $0x20, Z8, Z4
+	VPSRLQ           $0x20, Z7, Z5
+	VPTERNLOGD.BCST  $0x96, (SP), Z3, Z4
+	VPTERNLOGD.BCST  $0x96, 4(SP), Z6, Z5
+	VPMULUDQ         Z1, Z4, Z3
+	VPMULUDQ         Z2, Z5, Z6
+	VPSRLQ           $0x20, Z6, Z4
+	VPSRLQ           $0x20, Z3, Z5
+	VPTERNLOGD.BCST  $0x96, 8(SP), Z8, Z4
+	VPTERNLOGD.BCST  $0x96, 12(SP), Z7, Z5
+	VPMULUDQ         Z1, Z4, Z7
+	VPMULUDQ         Z2, Z5, Z8
+	VPSRLQ           $0x20, Z8, Z4
+	VPSRLQ           $0x20, Z7, Z5
+	VPTERNLOGD.BCST  $0x96, 16(SP), Z6, Z4
+	VPTERNLOGD.BCST  $0x96, 20(SP), Z3, Z5
+	VPMULUDQ         Z1, Z4, Z3
+	VPMULUDQ         Z2, Z5, Z6
+	VPSRLQ           $0x20, Z6, Z4
+	VPSRLQ           $0x20, Z3, Z5
+	VPTERNLOGD.BCST  $0x96, 24(SP), Z8, Z4
+	VPTERNLOGD.BCST  $0x96, 28(SP), Z7, Z5
+	VPMULUDQ         Z1, Z4, Z7
+	VPMULUDQ         Z2, Z5, Z8
+	VPSRLQ           $0x20, Z8, Z4
+	VPSRLQ           $0x20, Z7, Z5
+	VPTERNLOGD.BCST  $0x96, 32(SP), Z6, Z4
+	VPTERNLOGD.BCST  $0x96, 36(SP), Z3, Z5
+	VPMULUDQ         Z1, Z4, Z3
+	VPMULUDQ         Z2, Z5, Z6
+	VPSRLQ           $0x20, Z6, Z4
+	VPSRLQ           $0x20, Z3, Z5
+	VPTERNLOGD.BCST  $0x96, 40(SP), Z8, Z4
+	VPTERNLOGD.BCST  $0x96, 44(SP), Z7, Z5
+	VPMULUDQ         Z1, Z4, Z7
+	VPMULUDQ         Z2, Z5, Z8
+	VPSRLQ           $0x20, Z8, Z4
+	VPSRLQ           $0x20, Z7, Z5
+	VPTERNLOGD.BCST  $0x96, 48(SP), Z6, Z4
+	VPTERNLOGD.BCST  $0x96, 52(SP), Z3, Z5
+	VPMULUDQ         Z1, Z4, Z3
+	VPMULUDQ         Z2, Z5, Z6
+	VPSRLQ           $0x20, Z6, Z4
+	VPSRLQ           $0x20, Z3, Z5
+	VPTERNLOGD.BCST  $0x96, 56(SP), Z8, Z4
+	VPTERNLOGD.BCST  $0x96, 60(SP), Z7, Z5
+	VPMULUDQ         Z1, Z4, Z7
+	VPMULUDQ         Z2, Z5, Z8
+	VPSRLQ           $0x20, Z8, Z4
+	VPSRLQ           $0x20, Z7, Z5
+	VPTERNLOGD.BCST  $0x96, 64(SP), Z6, Z4
+	VPTERNLOGD.BCST  $0x96, 68(SP), Z3, Z5
+	VPMULUDQ         Z1, Z4, Z1
+	VPMULUDQ         Z2, Z5, Z2
+	VPSRLQ           $0x20, Z2, Z4
+	VPSRLQ           $0x20, Z1, Z5
+	VPTERNLOGD.BCST  $0x96, 72(SP), Z8, Z4
+	VPTERNLOGD.BCST  $0x96, 76(SP), Z7, Z5
+	VSHUFPS          $0x88, Z2, Z4, Z4
+	VSHUFPS          $0x88, Z1, Z5, Z5
+	VSHUFPS          $0xdd, Z5, Z4, Z2
+	VSHUFPS          $0x88, Z5, Z4, Z4
+	VPADDD           Z4, Z4, Z1
+	VPANDD           draws<>+0(SB), Z1, Z1
+	VPORD            one<>+0(SB), Z1, Z1
+	VCVTDQ2PS        Z1, Z1
+	VMOVUPS          (DX), Z3
+	VDIVPS           Z0, Z3, Z3
+	VFMADD231PS      unit<>+0(SB), Z1, Z3
+	VCVTPS2DQ.RD_SAE Z3, Z3
+	VPMOVSDB         Z3, (CX)
+	VPSRLD           $0x0f, Z4, Z1
+	VPORD            one<>+0(SB), Z1, Z1
+	VCVTDQ2PS        Z1, Z1
+	VMOVUPS          64(DX), Z3
+	VDIVPS           Z0, Z3, Z3
+	VFMADD231PS      unit<>+0(SB), Z1, Z3
+	VCVTPS2DQ.RD_SAE Z3, Z3
+	VPMOVSDB         Z3, 16(CX)
+	VPADDD           Z2, Z2, Z1
+	VPANDD           draws<>+0(SB), Z1, Z1
+	VPORD            one<>+0(SB), Z1, Z1
+	VCVTDQ2PS        Z1, Z1
+	VMOVUPS          128(DX), Z3
+	VDIVPS           Z0, Z3, Z3
+	VFMADD231PS      unit<>+0(SB), Z1, Z3
+	VCVTPS2DQ.RD_SAE Z3, Z3
+	VPMOVSDB         Z3, 32(CX)
+	VPSRLD           $0x0f, Z2, Z1
+	VPORD            one<>+0(SB), Z1, Z1
+	VCVTDQ2PS        Z1, Z1
+	VMOVUPS          192(DX), Z2
+	VDIVPS           Z0, Z2, Z2
+	VFMADD231PS      unit<>+0(SB), Z1, Z2
+	VCVTPS2DQ.RD_SAE Z2, Z2
+	VPMOVSDB         Z2, 48(CX)
+	ADDQ             $0x00000100, DX
+	ADDQ             $0x00000040, CX
+	SUBQ             $0x01, AX
 
-columndone:
+done:
 	VZEROUPPER
 	RET
 
@@ -186,17 +675,39 @@ TEXT ·int8top256(SB), NOSPLIT, $0-20
 	VMOVD        DX, X1
 	VPBROADCASTD X1, Y1
 	VXORPS       X2, X2, X2
+	VXORPS       X3, X3, X3
+	VXORPS       X4, X4, X4
+	VXORPS       X5, X5, X5
+	LEAQ         -96(AX), SI
 	XORQ         DX, DX
-	TESTQ        AX, AX
-	JZ           columnrest
+	CMPQ         DX, SI
+	JGE          columnfew
 
 column:
-	VMOVUPS (BX)(DX*1), Y3
-	VPAND   Y1, Y3, Y3
-	VPMAXUD Y3, Y2, Y2
-	ADDQ    $0x20, DX
-	CMPQ    DX, AX
+	VMOVUPS (BX)(DX*1), Y6
+	VPAND   Y1, Y6, Y6
+	VPMAXUD Y6, Y2, Y2
+	VMOVUPS 32(BX)(DX*1), Y6
+	VPAND   Y1, Y6, Y6
+	VPMAXUD Y6, Y3, Y3
+	VMOVUPS 64(BX)(DX*1), Y6
+	VPAND   Y1, Y6, Y6
+	VPMAXUD Y6, Y4, Y4
+	VMOVUPS 96(BX)(DX*1), Y6
+	VPAND   Y1, Y6, Y6
+	VPMAXUD Y6, Y5, Y5
+	ADDQ    $0x00000080, DX
+	CMPQ    DX, SI
 	JLT     column
+
+columnfew:
+	CMPQ    DX, AX
+	JGE     columnrest
+	VMOVUPS (BX)(DX*1), Y6
+	VPAND   Y1, Y6, Y6
+	VPMAXUD Y6, Y2, Y2
+	ADDQ    $0x20, DX
+	JMP     columnfew
 
 columnrest:
 	TESTQ      CX, CX
@@ -206,6 +717,9 @@ columnrest:
 	VPMAXUD    Y0, Y2, Y2
 
 columndone:
+	VPMAXUD      Y3, Y2, Y2
+	VPMAXUD      Y4, Y2, Y2
+	VPMAXUD      Y5, Y2, Y2
 	VEXTRACTF128 $0x01, Y2, X0
 	VPMAXUD      X0, X2, X2
 	VPERMILPS    $0x4e, X2, X0
@@ -235,65 +749,535 @@ DATA iota<>+56(SB)/4, $0x0000000e
 DATA iota<>+60(SB)/4, $0x0000000f
 GLOBL iota<>(SB), RODATA|NOPTR, $64
 
-// func int8quantise256(n int, dst *uint8, src *float32, words *uint32, scale float32)
+// func int8pack256(sets int, dst *uint8, src *float32, scale float32, counter uint32, id uint32, stream uint32, epoch uint32, key0 uint32, key1 uint32)
 // Requires: AVX, AVX2, FMA3
-TEXT ·int8quantise256(SB), NOSPLIT, $0-36
-	MOVQ         n+0(FP), AX
-	MOVQ         AX, CX
-	ANDQ         $0x07, CX
-	SUBQ         CX, AX
-	SHLQ         $0x02, AX
-	VMOVD        CX, X0
-	VPBROADCASTD X0, Y0
-	VPCMPGTD     iota<>+0(SB), Y0, Y0
-	MOVQ         dst+8(FP), BX
-	MOVQ         src+16(FP), SI
-	MOVQ         words+24(FP), DI
-	VBROADCASTSS scale+32(FP), Y0
-	MOVL         $0x00000001, DX
-	VMOVD        DX, X1
+TEXT ·int8pack256(SB), NOSPLIT, $96-52
+	MOVQ         sets+0(FP), AX
+	MOVQ         dst+8(FP), CX
+	MOVQ         src+16(FP), DX
+	VBROADCASTSS scale+24(FP), Y0
+	MOVL         $0xd2511f53, BX
+	VMOVD        BX, X1
 	VPBROADCASTD X1, Y1
-	MOVL         $0x37000000, DX
-	VMOVD        DX, X2
+	MOVL         $0xcd9e8d57, BX
+	VMOVD        BX, X2
 	VPBROADCASTD X2, Y2
-	MOVL         $0x42fe0000, DX
-	VMOVD        DX, X3
-	VPBROADCASTD X3, Y3
-	MOVL         $0xc2fe0000, DX
-	VMOVD        DX, X4
-	VPBROADCASTD X4, Y4
-	XORQ         DX, DX
+	MOVL         key0+44(FP), BX
+	MOVL         key1+48(FP), SI
+	MOVL         BX, (SP)
+	MOVL         SI, 4(SP)
+	ADDL         $0x9e3779b9, BX
+	ADDL         $0xbb67ae85, SI
+	MOVL         BX, 8(SP)
+	MOVL         SI, 12(SP)
+	ADDL         $0x9e3779b9, BX
+	ADDL         $0xbb67ae85, SI
+	MOVL         BX, 16(SP)
+	MOVL         SI, 20(SP)
+	ADDL         $0x9e3779b9, BX
+	ADDL         $0xbb67ae85, SI
+	MOVL         BX, 24(SP)
+	MOVL         SI, 28(SP)
+	ADDL         $0x9e3779b9, BX
+	ADDL         $0xbb67ae85, SI
+	MOVL         BX, 32(SP)
+	MOVL         SI, 36(SP)
+	ADDL         $0x9e3779b9, BX
+	ADDL         $0xbb67ae85, SI
+	MOVL         BX, 40(SP)
+	MOVL         SI, 44(SP)
+	ADDL         $0x9e3779b9, BX
+	ADDL         $0xbb67ae85, SI
+	MOVL         BX, 48(SP)
+	MOVL         SI, 52(SP)
+	ADDL         $0x9e3779b9, BX
+	ADDL         $0xbb67ae85, SI
+	MOVL         BX, 56(SP)
+	MOVL         SI, 60(SP)
+	ADDL         $0x9e3779b9, BX
+	ADDL         $0xbb67ae85, SI
+	MOVL         BX, 64(SP)
+	MOVL         SI, 68(SP)
+	ADDL         $0x9e3779b9, BX
+	ADDL         $0xbb67ae85, SI
+	MOVL         BX, 72(SP)
+	MOVL         SI, 76(SP)
+	ADDL         $0x9e3779b9, BX
+	ADDL         $0xbb67ae85, SI
+	MOVL         counter+28(FP), BX
+	MOVL         BX, 80(SP)
+	MOVL         id+32(FP), BX
+	MOVL         BX, 84(SP)
+	MOVL         stream+36(FP), BX
+	MOVL         BX, 88(SP)
+	MOVL         epoch+40(FP), BX
+	MOVL         BX, 92(SP)
+	VPBROADCASTD 80(SP), Y3
+	VPADDD       counters256<>+0(SB), Y3, Y3
+
+pair:
+	CMPQ         AX, $0x02
+	JLT          single
+	VMOVUPS      Y3, Y4
+	VPADDD       four<>+0(SB), Y3, Y3
+	VPBROADCASTD 84(SP), Y5
+	VPBROADCASTD 88(SP), Y6
+	VPBROADCASTD 92(SP), Y7
+	VMOVUPS      Y3, Y8
+	VPADDD       four<>+0(SB), Y3, Y3
+	VPBROADCASTD 84(SP), Y9
+	VPBROADCASTD 88(SP), Y10
+	VPBROADCASTD 92(SP), Y11
+	VPMULUDQ     Y1, Y4, Y12
+	VPMULUDQ     Y2, Y6, Y13
+	VPSRLQ       $0x20, Y13, Y4
+	VPSRLQ       $0x20, Y12, Y6
+	VPBROADCASTD (SP), Y14
+	VPXOR        Y14, Y4, Y4
+	VPXOR        Y5, Y4, Y4
+	VPBROADCASTD 4(SP), Y5
+	VPXOR        Y5, Y6, Y6
+	VPXOR        Y7, Y6, Y6
+	VPMULUDQ     Y1, Y8, Y5
+	VPMULUDQ     Y2, Y10, Y7
+	VPSRLQ       $0x20, Y7, Y8
+	VPSRLQ       $0x20, Y5, Y10
+	VPBROADCASTD (SP), Y14
+	VPXOR        Y14, Y8, Y8
+	VPXOR        Y9, Y8, Y8
+	VPBROADCASTD 4(SP), Y9
+	VPXOR        Y9, Y10, Y10
+	VPXOR        Y11, Y10, Y10
+	VPMULUDQ     Y1, Y4, Y9
+	VPMULUDQ     Y2, Y6, Y11
+	VPSRLQ       $0x20, Y11, Y4
+	VPSRLQ       $0x20, Y9, Y6
+	VPBROADCASTD 8(SP), Y14
+	VPXOR        Y14, Y4, Y4
+	VPXOR        Y13, Y4, Y4
+	VPBROADCASTD 12(SP), Y13
+	VPXOR        Y13, Y6, Y6
+	VPXOR        Y12, Y6, Y6
+	VPMULUDQ     Y1, Y8, Y12
+	VPMULUDQ     Y2, Y10, Y13
+	VPSRLQ       $0x20, Y13, Y8
+	VPSRLQ       $0x20, Y12, Y10
+	VPBROADCASTD 8(SP), Y14
+	VPXOR        Y14, Y8, Y8
+	VPXOR        Y7, Y8, Y8
+	VPBROADCASTD 12(SP), Y7
+	VPXOR        Y7, Y10, Y10
+	VPXOR        Y5, Y10, Y10
+	VPMULUDQ     Y1, Y4, Y5
+	VPMULUDQ     Y2, Y6, Y7
+	VPSRLQ       $0x20, Y7, Y4
+	VPSRLQ       $0x20, Y5, Y6
+	VPBROADCASTD 16(SP), Y14
+	VPXOR        Y14, Y4, Y4
+	VPXOR        Y11, Y4, Y4
+	VPBROADCASTD 20(SP), Y11
+	VPXOR        Y11, Y6, Y6
+	VPXOR        Y9, Y6, Y6
+	VPMULUDQ     Y1, Y8, Y9
+	VPMULUDQ     Y2, Y10, Y11
+	VPSRLQ       $0x20, Y11, Y8
+	VPSRLQ       $0x20, Y9, Y10
+	VPBROADCASTD 16(SP), Y14
+	VPXOR        Y14, Y8, Y8
+	VPXOR        Y13, Y8, Y8
+	VPBROADCASTD 20(SP), Y13
+	VPXOR        Y13, Y10, Y10
+	VPXOR        Y12, Y10, Y10
+	VPMULUDQ     Y1, Y4, Y12
+	VPMULUDQ     Y2, Y6, Y13
+	VPSRLQ       $0x20, Y13, Y4
+	VPSRLQ       $0x20, Y12, Y6
+	VPBROADCASTD 24(SP), Y14
+	VPXOR        Y14, Y4, Y4
+	VPXOR        Y7, Y4, Y4
+	VPBROADCASTD 28(SP), Y7
+	VPXOR        Y7, Y6, Y6
+	VPXOR        Y5, Y6, Y6
+	VPMULUDQ     Y1, Y8, Y5
+	VPMULUDQ     Y2, Y10, Y7
+	VPSRLQ       $0x20, Y7, Y8
+	VPSRLQ       $0x20, Y5, Y10
+	VPBROADCASTD 24(SP), Y14
+	VPXOR        Y14, Y8, Y8
+	VPXOR        Y11, Y8, Y8
+	VPBROADCASTD 28(SP), Y11
+	VPXOR        Y11, Y10, Y10
+	VPXOR        Y9, Y10, Y10
+	VPMULUDQ     Y1, Y4, Y9
+	VPMULUDQ     Y2, Y6, Y11
+	VPSRLQ       $0x20, Y11, Y4
+	VPSRLQ       $0x20, Y9, Y6
+	VPBROADCASTD 32(SP), Y14
+	VPXOR        Y14, Y4, Y4
+	VPXOR        Y13, Y4, Y4
+	VPBROADCASTD 36(SP), Y13
+	VPXOR        Y13, Y6, Y6
+	VPXOR        Y12, Y6, Y6
+	VPMULUDQ     Y1, Y8, Y12
+	VPMULUDQ     Y2, Y10, Y13
+	VPSRLQ       $0x20, Y13, Y8
+	VPSRLQ       $0x20, Y12, Y10
+	VPBROADCASTD 32(SP), Y14
+	VPXOR        Y14, Y8, Y8
+	VPXOR        Y7, Y8, Y8
+	VPBROADCASTD 36(SP), Y7
+	VPXOR        Y7, Y10, Y10
+	VPXOR        Y5, Y10, Y10
+	VPMULUDQ     Y1, Y4, Y5
+	VPMULUDQ     Y2, Y6, Y7
+	VPSRLQ       $0x20, Y7, Y4
+	VPSRLQ       $0x20, Y5, Y6
+	VPBROADCASTD 40(SP), Y14
+	VPXOR        Y14, Y4, Y4
+	VPXOR        Y11, Y4, Y4
+	VPBROADCASTD 44(SP), Y11
+	VPXOR        Y11, Y6, Y6
+	VPXOR        Y9, Y6, Y6
+	VPMULUDQ     Y1, Y8, Y9
+	VPMULUDQ     Y2, Y10, Y11
+	VPSRLQ       $0x20, Y11, Y8
+	VPSRLQ       $0x20, Y9, Y10
+	VPBROADCASTD 40(SP), Y14
+	VPXOR        Y14, Y8, Y8
+	VPXOR        Y13, Y8, Y8
+	VPBROADCASTD 44(SP), Y13
+	VPXOR        Y13, Y10, Y10
+	VPXOR        Y12, Y10, Y10
+	VPMULUDQ     Y1, Y4, Y12
+	VPMULUDQ     Y2, Y6, Y13
+	VPSRLQ       $0x20, Y13, Y4
+	VPSRLQ       $0x20, Y12, Y6
+	VPBROADCASTD 48(SP), Y14
+	VPXOR        Y14, Y4, Y4
+	VPXOR        Y7, Y4, Y4
+	VPBROADCASTD 52(SP), Y7
+	VPXOR        Y7, Y6, Y6
+	VPXOR        Y5, Y6, Y6
+	VPMULUDQ     Y1, Y8, Y5
+	VPMULUDQ     Y2, Y10, Y7
+	VPSRLQ       $0x20, Y7, Y8
+	VPSRLQ       $0x20, Y5, Y10
+	VPBROADCASTD 48(SP), Y14
+	VPXOR        Y14, Y8, Y8
+	VPXOR        Y11, Y8, Y8
+	VPBROADCASTD 52(SP), Y11
+	VPXOR        Y11, Y10, Y10
+	VPXOR        Y9, Y10, Y10
+	VPMULUDQ     Y1, Y4, Y9
+	VPMULUDQ     Y2, Y6, Y11
+	VPSRLQ       $0x20, Y11, Y4
+	VPSRLQ       $0x20, Y9, Y6
+	VPBROADCASTD 56(SP), Y14
+	VPXOR        Y14, Y4, Y4
+	VPXOR        Y13, Y4, Y4
+	VPBROADCASTD 60(SP), Y13
+	VPXOR        Y13, Y6, Y6
+	VPXOR        Y12, Y6, Y6
+	VPMULUDQ     Y1, Y8, Y12
+	VPMULUDQ     Y2, Y10, Y13
+	VPSRLQ       $0x20, Y13, Y8
+	VPSRLQ       $0x20, Y12, Y10
+	VPBROADCASTD 56(SP), Y14
+	VPXOR        Y14, Y8, Y8
+	VPXOR        Y7, Y8, Y8
+	VPBROADCASTD 60(SP), Y7
+	VPXOR        Y7, Y10, Y10
+	VPXOR        Y5, Y10, Y10
+	VPMULUDQ     Y1, Y4, Y5
+	VPMULUDQ     Y2, Y6, Y7
+	VPSRLQ       $0x20, Y7, Y4
+	VPSRLQ       $0x20, Y5, Y6
+	VPBROADCASTD 64(SP), Y14
+	VPXOR        Y14, Y4, Y4
+	VPXOR        Y11, Y4, Y4
+	VPBROADCASTD 68(SP), Y11
+	VPXOR        Y11, Y6, Y6
+	VPXOR        Y9, Y6, Y6
+	VPMULUDQ     Y1, Y8, Y9
+	VPMULUDQ     Y2, Y10, Y11
+	VPSRLQ       $0x20, Y11, Y8
+	VPSRLQ       $0x20, Y9, Y10
+	VPBROADCASTD 64(SP), Y14
+	VPXOR        Y14, Y8, Y8
+	VPXOR        Y13, Y8, Y8
+	VPBROADCASTD 68(SP), Y13
+	VPXOR        Y13, Y10, Y10
+	VPXOR        Y12, Y10, Y10
+	VPMULUDQ     Y1, Y4, Y12
+	VPMULUDQ     Y2, Y6, Y13
+	VPSRLQ       $0x20, Y13, Y4
+	VPSRLQ       $0x20, Y12, Y6
+	VPBROADCASTD 72(SP), Y14
+	VPXOR        Y14, Y4, Y4
+	VPXOR        Y7, Y4, Y4
+	VPBROADCASTD 76(SP), Y7
+	VPXOR        Y7, Y6, Y6
+	VPXOR        Y5, Y6, Y6
+	VPMULUDQ     Y1, Y8, Y5
+	VPMULUDQ     Y2, Y10, Y7
+	VPSRLQ       $0x20, Y7, Y8
+	VPSRLQ       $0x20, Y5, Y10
+	VPBROADCASTD 72(SP), Y14
+	VPXOR        Y14, Y8, Y8
+	VPXOR        Y11, Y8, Y8
+	VPBROADCASTD 76(SP), Y11
+	VPXOR        Y11, Y10, Y10
+	VPXOR        Y9, Y10, Y10
+	VSHUFPS      $0x88, Y13, Y4, Y4
+	VSHUFPS      $0x88, Y12, Y6, Y6
+	VSHUFPS      $0xdd, Y6, Y4, Y13
+	VSHUFPS      $0x88, Y6, Y4, Y4
+	VPADDD       Y4, Y4, Y6
+	VPAND        draws<>+0(SB), Y6, Y6
+	VPOR         one<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMOVUPS      (DX), Y9
+	VDIVPS       Y0, Y9, Y9
+	VFMADD231PS  unit<>+0(SB), Y6, Y9
+	VROUNDPS     $0x09, Y9, Y9
+	VCVTPS2DQ    Y9, Y9
+	VPADDD       Y13, Y13, Y6
+	VPAND        draws<>+0(SB), Y6, Y6
+	VPOR         one<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMOVUPS      32(DX), Y11
+	VDIVPS       Y0, Y11, Y11
+	VFMADD231PS  unit<>+0(SB), Y6, Y11
+	VROUNDPS     $0x09, Y11, Y11
+	VCVTPS2DQ    Y11, Y11
+	VPSRLD       $0x0f, Y4, Y4
+	VPOR         one<>+0(SB), Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VMOVUPS      64(DX), Y6
+	VDIVPS       Y0, Y6, Y6
+	VFMADD231PS  unit<>+0(SB), Y4, Y6
+	VROUNDPS     $0x09, Y6, Y6
+	VCVTPS2DQ    Y6, Y6
+	VPSRLD       $0x0f, Y13, Y4
+	VPOR         one<>+0(SB), Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VMOVUPS      96(DX), Y12
+	VDIVPS       Y0, Y12, Y12
+	VFMADD231PS  unit<>+0(SB), Y4, Y12
+	VROUNDPS     $0x09, Y12, Y12
+	VCVTPS2DQ    Y12, Y12
+	VPACKSSDW    Y11, Y9, Y9
+	VPACKSSDW    Y12, Y6, Y6
+	VPACKSSWB    Y6, Y9, Y9
+	VMOVUPS      packed<>+0(SB), Y4
+	VPERMD       Y9, Y4, Y9
+	VMOVUPS      Y9, (CX)
+	VSHUFPS      $0x88, Y7, Y8, Y8
+	VSHUFPS      $0x88, Y5, Y10, Y10
+	VSHUFPS      $0xdd, Y10, Y8, Y7
+	VSHUFPS      $0x88, Y10, Y8, Y8
+	VPADDD       Y8, Y8, Y4
+	VPAND        draws<>+0(SB), Y4, Y4
+	VPOR         one<>+0(SB), Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VMOVUPS      128(DX), Y5
+	VDIVPS       Y0, Y5, Y5
+	VFMADD231PS  unit<>+0(SB), Y4, Y5
+	VROUNDPS     $0x09, Y5, Y5
+	VCVTPS2DQ    Y5, Y5
+	VPADDD       Y7, Y7, Y4
+	VPAND        draws<>+0(SB), Y4, Y4
+	VPOR         one<>+0(SB), Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VMOVUPS      160(DX), Y6
+	VDIVPS       Y0, Y6, Y6
+	VFMADD231PS  unit<>+0(SB), Y4, Y6
+	VROUNDPS     $0x09, Y6, Y6
+	VCVTPS2DQ    Y6, Y6
+	VPSRLD       $0x0f, Y8, Y4
+	VPOR         one<>+0(SB), Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VMOVUPS      192(DX), Y8
+	VDIVPS       Y0, Y8, Y8
+	VFMADD231PS  unit<>+0(SB), Y4, Y8
+	VROUNDPS     $0x09, Y8, Y8
+	VCVTPS2DQ    Y8, Y8
+	VPSRLD       $0x0f, Y7, Y4
+	VPOR         one<>+0(SB), Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VMOVUPS      224(DX), Y7
+	VDIVPS       Y0, Y7, Y7
+	VFMADD231PS  unit<>+0(SB), Y4, Y7
+	VROUNDPS     $0x09, Y7, Y7
+	VCVTPS2DQ    Y7, Y7
+	VPACKSSDW    Y6, Y5, Y5
+	VPACKSSDW    Y7, Y8, Y8
+	VPACKSSWB    Y8, Y5, Y5
+	VMOVUPS      packed<>+0(SB), Y4
+	VPERMD       Y5, Y4, Y5
+	VMOVUPS      Y5, 32(CX)
+	ADDQ         $0x00000100, DX
+	ADDQ         $0x00000040, CX
+	SUBQ         $0x02, AX
+	JMP          pair
+
+single:
 	TESTQ        AX, AX
-	JZ           columnrest
+	JZ           done
+	VMOVUPS      Y3, Y4
+	VPADDD       four<>+0(SB), Y3, Y3
+	VPBROADCASTD 84(SP), Y3
+	VPBROADCASTD 88(SP), Y5
+	VPBROADCASTD 92(SP), Y6
+	VPMULUDQ     Y1, Y4, Y7
+	VPMULUDQ     Y2, Y5, Y8
+	VPSRLQ       $0x20, Y8, Y4
+	VPSRLQ       $0x20, Y7, Y5
+	VPBROADCASTD (SP), Y9
+	VPXOR        Y9, Y4, Y4
+	VPXOR        Y3, Y4, Y4
+	VPBROADCASTD 4(SP), Y3
+	VPXOR        Y3, Y5, Y5
+	VPXOR        Y6, Y5, Y5
+	VPMULUDQ     Y1, Y4, Y3
+	VPMULUDQ     Y2, Y5, Y6
+	VPSRLQ       $0x20, Y6, Y4
+	VPSRLQ       $0x20, Y3, Y5
+	VPBROADCASTD 8(SP), Y9
+	VPXOR        Y9, Y4, Y4
+	VPXOR        Y8, Y4, Y4
+	VPBROADCASTD 12(SP), Y8
+	VPXOR        Y8, Y5, Y5
+	VPXOR        Y7, Y5, Y5
+	VPMULUDQ     Y1, Y4, Y7
+	VPMULUDQ     Y2, Y5, Y8
+	VPSRLQ       $0x20, Y8, Y4
+	VPSRLQ       $0x20, Y7, Y5
+	VPBROADCASTD 16(SP), Y9
+	VPXOR        Y9, Y4, Y4
+	VPXOR        Y6, Y4, Y4
+	VPBROADCASTD 20(SP), Y6
+	VPXOR        Y6, Y5, Y5
+	VPXOR        Y3, Y5, Y5
+	VPMULUDQ     Y1, Y4, Y3
+	VPMULUDQ     Y2, Y5, Y6
+	VPSRLQ       $0x20, Y6, Y4
+	VPSRLQ       $0x20, Y3, Y5
+	VPBROADCASTD 24(SP), Y9
+	VPXOR        Y9, Y4, Y4
+	VPXOR        Y8, Y4, Y4
+	VPBROADCASTD 28(SP), Y8
+	VPXOR        Y8, Y5, Y5
+	VPXOR        Y7, Y5, Y5
+	VPMULUDQ     Y1, Y4, Y7
+	VPMULUDQ     Y2, Y5, Y8
+	VPSRLQ       $0x20, Y8, Y4
+	VPSRLQ       $0x20, Y7, Y5
+	VPBROADCASTD 32(SP), Y9
+	VPXOR        Y9, Y4, Y4
+	VPXOR        Y6, Y4, Y4
+	VPBROADCASTD 36(SP), Y6
+	VPXOR        Y6, Y5, Y5
+	VPXOR        Y3, Y5, Y5
+	VPMULUDQ     Y1, Y4, Y3
+	VPMULUDQ     Y2, Y5, Y6
+	VPSRLQ       $0x20, Y6, Y4
+	VPSRLQ       $0x20, Y3, Y5
+	VPBROADCASTD 40(SP), Y9
+	VPXOR        Y9, Y4, Y4
+	VPXOR        Y8, Y4, Y4
+	VPBROADCASTD 44(SP), Y8
+	VPXOR        Y8, Y5, Y5
+	VPXOR        Y7, Y5, Y5
+	VPMULUDQ     Y1, Y4, Y7
+	VPMULUDQ     Y2, Y5, Y8
+	VPSRLQ       $0x20, Y8, Y4
+	VPSRLQ       $0x20, Y7, Y5
+	VPBROADCASTD 48(SP), Y9
+	VPXOR        Y9, Y4, Y4
+	VPXOR        Y6, Y4, Y4
+	VPBROADCASTD 52(SP), Y6
+	VPXOR        Y6, Y5, Y5
+	VPXOR        Y3, Y5, Y5
+	VPMULUDQ     Y1, Y4, Y3
+	VPMULUDQ     Y2, Y5, Y6
+	VPSRLQ       $0x20, Y6, Y4
+	VPSRLQ       $0x20, Y3, Y5
+	VPBROADCASTD 56(SP), Y9
+	VPXOR        Y9, Y4, Y4
+	VPXOR        Y8, Y4, Y4
+	VPBROADCASTD 60(SP), Y8
+	VPXOR        Y8, Y5, Y5
+	VPXOR        Y7, Y5, Y5
+	VPMULUDQ     Y1, Y4, Y7
+	VPMULUDQ     Y2, Y5, Y8
+	VPSRLQ       $0x20, Y8, Y4
+	VPSRLQ       $0x20, Y7, Y5
+	VPBROADCASTD 64(SP), Y9
+	VPXOR        Y9, Y4, Y4
+	VPXOR        Y6, Y4, Y4
+	VPBROADCASTD 68(SP), Y6
+	VPXOR        Y6, Y5, Y5
+	VPXOR        Y3, Y5, Y5
+	VPMULUDQ     Y1, Y4, Y1
+	VPMULUDQ     Y2, Y5, Y2
+	VPSRLQ       $0x20, Y2, Y4
+	VPSRLQ       $0x20, Y1, Y5
+	VPBROADCASTD 72(SP), Y3
+	VPXOR        Y3, Y4, Y4
+	VPXOR        Y8, Y4, Y4
+	VPBROADCASTD 76(SP), Y3
+	VPXOR        Y3, Y5, Y5
+	VPXOR        Y7, Y5, Y5
+	VSHUFPS      $0x88, Y2, Y4, Y4
+	VSHUFPS      $0x88, Y1, Y5, Y5
+	VSHUFPS      $0xdd, Y5, Y4, Y2
+	VSHUFPS      $0x88, Y5, Y4, Y4
+	VPADDD       Y4, Y4, Y1
+	VPAND        draws<>+0(SB), Y1, Y1
+	VPOR         one<>+0(SB), Y1, Y1
+	VCVTDQ2PS    Y1, Y1
+	VMOVUPS      (DX), Y3
+	VDIVPS       Y0, Y3, Y3
+	VFMADD231PS  unit<>+0(SB), Y1, Y3
+	VROUNDPS     $0x09, Y3, Y3
+	VCVTPS2DQ    Y3, Y3
+	VPADDD       Y2, Y2, Y1
+	VPAND        draws<>+0(SB), Y1, Y1
+	VPOR         one<>+0(SB), Y1, Y1
+	VCVTDQ2PS    Y1, Y1
+	VMOVUPS      32(DX), Y5
+	VDIVPS       Y0, Y5, Y5
+	VFMADD231PS  unit<>+0(SB), Y1, Y5
+	VROUNDPS     $0x09, Y5, Y5
+	VCVTPS2DQ    Y5, Y5
+	VPSRLD       $0x0f, Y4, Y1
+	VPOR         one<>+0(SB), Y1, Y1
+	VCVTDQ2PS    Y1, Y1
+	VMOVUPS      64(DX), Y4
+	VDIVPS       Y0, Y4, Y4
+	VFMADD231PS  unit<>+0(SB), Y1, Y4
+	VROUNDPS     $0x09, Y4, Y4
+	VCVTPS2DQ    Y4, Y4
+	VPSRLD       $0x0f, Y2, Y1
+	VPOR         one<>+0(SB), Y1, Y1
+	VCVTDQ2PS    Y1, Y1
+	VMOVUPS      96(DX), Y2
+	VDIVPS       Y0, Y2, Y2
+	VFMADD231PS  unit<>+0(SB), Y1, Y2
+	VROUNDPS     $0x09, Y2, Y2
+	VCVTPS2DQ    Y2, Y2
+	VPACKSSDW    Y5, Y3, Y3
+	VPACKSSDW    Y2, Y4, Y4
+	VPACKSSWB    Y4, Y3, Y3
+	VMOVUPS      packed<>+0(SB), Y0
+	VPERMD       Y3, Y0, Y3
+	VMOVUPS      Y3, (CX)
+	ADDQ         $0x00000080, DX
+	ADDQ         $0x00000020, CX
+	SUBQ         $0x01, AX
 
-column:
-	MOVQ        DX, R8
-	SHRQ        $0x02, R8
-	VMOVUPS     (SI)(DX*1), Y5
-	VDIVPS      Y0, Y5, Y5
-	VMOVUPS     (DI)(DX*1), Y6
-	VPSRLD      $0x10, Y6, Y6
-	VPADDD      Y6, Y6, Y6
-	VPADDD      Y1, Y6, Y6
-	VCVTDQ2PS   Y6, Y6
-	VFMADD231PS Y2, Y6, Y5
-	VROUNDPS    $0x09, Y5, Y5
-	VMINPS      Y3, Y5, Y5
-	VMAXPS      Y4, Y5, Y5
-	VCVTPS2DQ   Y5, Y5
-	VPACKSSDW   Y5, Y5, Y5
-	VPERMQ      $0x08, Y5, Y5
-	VPACKSSWB   X5, X5, X5
-	VMOVQ       X5, (BX)(R8*1)
-	ADDQ        $0x20, DX
-	CMPQ        DX, AX
-	JLT         column
-
-columnrest:
-	TESTQ CX, CX
-	JZ    columndone
-
-columndone:
+done:
 	VZEROUPPER
 	RET
 

@@ -9,17 +9,7 @@ package kernel
 //go:noescape
 func philox512keep(dst *uint32, blocks int, counter uint32, id uint32, layer uint32, epoch uint32, key0 uint32, key1 uint32, threshold uint32)
 
-// philox512words writes the words of lanes·blocks counters, four each, from counter on.
-//
-//go:noescape
-func philox512words(dst *uint32, blocks int, counter uint32, id uint32, layer uint32, epoch uint32, key0 uint32, key1 uint32)
-
 // philox256keep writes the keep bits of 4·lanes·blocks elements from element 4·counter on.
 //
 //go:noescape
 func philox256keep(dst *uint32, blocks int, counter uint32, id uint32, layer uint32, epoch uint32, key0 uint32, key1 uint32, threshold uint32)
-
-// philox256words writes the words of lanes·blocks counters, four each, from counter on.
-//
-//go:noescape
-func philox256words(dst *uint32, blocks int, counter uint32, id uint32, layer uint32, epoch uint32, key0 uint32, key1 uint32)

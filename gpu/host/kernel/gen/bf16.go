@@ -67,7 +67,7 @@ func narrowKernel(w *writer) {
 }
 
 // and computes v = a & b of integers.
-func (w *writer) and(a, b, v vec) {
+func (w *writer) and(a operand.Op, b, v vec) {
 	if w.wide {
 		w.VPANDD(a, b, v)
 		return

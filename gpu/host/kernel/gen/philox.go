@@ -16,39 +16,27 @@ func philoxKernels(w *writer) {
 	evens := w.table("evens", func(i int) uint32 { return uint32(i * (1 - i%2)) })
 	// Of 16 bytes, 4i+c goes to 4c+i.
 	order := w.table("wordorder", func(i int) uint32 { return 0x0c080400 + 0x01010101*uint32(i%4) })
-	w.both(func() {
-		philoxKernel(w, "keep", "writes the keep bits of 4·lanes·blocks elements from element 4·counter on.", evens, []string{"threshold"},
-			func(words [4]vec, constants []mem, dst gp) {
-				w.keepBits(words, constants[0], dst, order)
-				w.ADDQ(operand.Imm(uint64(w.lanes()/2)), dst)
-			})
-		philoxKernel(w, "words", "writes the words of lanes·blocks counters, four each, from counter on.", evens, nil,
-			func(words [4]vec, _ []mem, dst gp) {
-				w.storeWords(words, dst)
-				w.ADDQ(operand.U32(4*w.size()), dst)
-			})
-	})
+	w.both(func() { keepKernel(w, evens, order) })
 }
 
-// philoxKernel writes a loop over blocks of counters. more are further parameters, which write gets as constants; it takes
-// word i of every counter of a block and moves dst on.
-func philoxKernel(w *writer, rest, doc string, evens mem, more []string, write func(words [4]vec, constants []mem, dst gp)) {
-	signature := "func(dst *uint32, blocks int, counter, id, layer, epoch, key0, key1"
-	for _, name := range more {
-		signature += ", " + name
-	}
-	w.begin(w.name("philox", rest), doc, signature+" uint32)")
+// keepKernel writes a loop over blocks of counters.
+func keepKernel(w *writer, evens, order mem) {
+	w.begin(w.name("philox", "keep"), "writes the keep bits of 4·lanes·blocks elements from element 4·counter on.",
+		"func(dst *uint32, blocks int, counter, id, layer, epoch, key0, key1, threshold uint32)")
 	dst, blocks := w.arg("dst"), w.arg("blocks")
 	step, one := w.broadcastConst(uint32(w.lanes())), w.broadcastConst(1)
 	m0, m1 := w.broadcastConst(philoxM0), w.broadcastConst(philoxM1)
 	keys := w.roundKeys()
-	constants := w.words(append([]string{"counter", "id", "layer", "epoch"}, more...)...)
+	constants := w.words("counter", "id", "layer", "epoch", "threshold")
 	first := w.vec()
 	w.VPBROADCASTD(constants[0], first)
 	w.VPADDD(evens, first, first)
 
 	block := func(n int) {
-		w.philoxBlocks(n, m0, m1, one, step, first, keys, constants, func(words [4]vec) { write(words, constants[4:], dst) })
+		w.philoxBlocks(n, m0, m1, one, step, first, keys, constants, func(words [4]vec) {
+			w.keepBits(words, constants[4], dst, order)
+			w.ADDQ(operand.Imm(uint64(w.lanes()/2)), dst)
+		})
 		w.SUBQ(operand.Imm(uint64(n)), blocks)
 	}
 	if w.wide { // registers for two blocks, whose rounds need not wait for each other
@@ -83,6 +71,19 @@ func (w *writer) philoxBlocks(n int, m0, m1, one, step, first vec, keys mem, con
 		}
 		sets = append(sets, even, odd)
 	}
+	w.philoxRounds(sets, m0, m1, keys)
+	for k := range n {
+		even, odd := sets[2*k], sets[2*k+1]
+		for i := range even {
+			w.interleave(odd[i], even[i])
+		}
+		write(even)
+	}
+}
+
+// philoxRounds turns counters into words: a vector for each of a counter's four, in the low halves of 64-bit lanes. The rounds of one set
+// of counters need not wait for those of another.
+func (w *writer) philoxRounds(sets [][4]vec, m0, m1 vec, keys mem) {
 	for round := range philoxRounds {
 		k0, k1 := keys.Offset(8*round), keys.Offset(8*round+4)
 		for i := range sets {
@@ -95,39 +96,6 @@ func (w *writer) philoxBlocks(n int, m0, m1, one, step, first vec, keys mem, con
 			w.xor(c[1], k0, c[0])
 			w.xor(c[3], k1, c[2])
 			c[1], c[3] = low1, low0
-		}
-	}
-	for k := range n {
-		even, odd := sets[2*k], sets[2*k+1]
-		for i := range even {
-			w.interleave(odd[i], even[i])
-		}
-		write(even)
-	}
-}
-
-// storeWords stores the words of every counter one after the other: 16 bytes per counter.
-func (w *writer) storeWords(words [4]vec, dst gp) {
-	pair := w.vecs(4) // words 0 and 1, 2 and 3, of the first two counters of each 16 bytes; then of the others
-	w.VPUNPCKLDQ(words[1], words[0], pair[0])
-	w.VPUNPCKLDQ(words[3], words[2], pair[1])
-	w.VPUNPCKHDQ(words[1], words[0], pair[2])
-	w.VPUNPCKHDQ(words[3], words[2], pair[3])
-	for i := range 4 {
-		v, low := w.vec(), 2*(i/2)
-		if i%2 == 0 {
-			w.VPUNPCKLQDQ(pair[low+1], pair[low], v)
-		} else {
-			w.VPUNPCKHQDQ(pair[low+1], pair[low], v)
-		}
-		w.VMOVUPS(v.AsX(), mem{Base: dst, Disp: 16 * i})
-		for k := 1; k < w.size()/16; k++ {
-			to := mem{Base: dst, Disp: 64*k + 16*i}
-			if w.wide {
-				w.VEXTRACTF32X4(operand.Imm(uint64(k)), v, to)
-			} else {
-				w.VEXTRACTF128(operand.Imm(uint64(k)), v, to)
-			}
 		}
 	}
 }
