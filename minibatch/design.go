@@ -102,7 +102,7 @@ func (d *design) probe(ctx context.Context, p *learn.Problem, o *Options, r *roo
 				var e extent
 				e.of(&x.stack, g.sparse())
 				d.units[part][x.unit].cover(&e)
-				if merged == r.merging.Kept {
+				if merged == 0 {
 					x.counts = Counts{Edges: x.stack.Edges}
 					g.count(&x)
 					x.counts.Roots = int64(len(x.roots))

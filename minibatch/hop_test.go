@@ -312,3 +312,26 @@ func TestMeasuredMerging(t *testing.T) {
 		}
 	}
 }
+
+// What a run plans by does not depend on whether it knows how many time steps will be dropped: else the repetition of a run had another order of operations.
+func TestPlanBeforeMerging(t *testing.T) {
+	p, m := task{}.make(t, gnn.SAGE)
+	var want design
+	for _, merged := range []*int{nil, new(int), new(2)} {
+		o := small(m, devices(t, 3, linked), homes(p.Vertices(), 3))
+		o.Sampling.Place, o.Sampling.Merged = Hop, merged
+		tr, err := New(t.Context(), p, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := tr.design
+		tr.Close()
+		d.epoch.Time = Times{}
+		if merged == nil {
+			want = d
+		}
+		if !reflect.DeepEqual(d.plan, want.plan) || !reflect.DeepEqual(d.extents, want.extents) || !reflect.DeepEqual(d.areas, want.areas) || d.epoch != want.epoch {
+			t.Errorf("with %d dropped: %+v %v %v %+v, want %+v %v %v %+v", *merged, d.plan, d.extents, d.areas, d.epoch, want.plan, want.extents, want.areas, want.epoch)
+		}
+	}
+}

@@ -1,9 +1,6 @@
 package minibatch
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // merging says how many time steps of Hop each epoch drops (HopGNN, section 5.3): none in the first epoch, one more in each epoch behind it while that made epochs
 // faster. The first epoch that took no less time than the one before ends the search, and from then on as many are dropped as in the one before. It is in
@@ -35,19 +32,13 @@ func (m *merging) of(epoch int) int {
 	return min(epoch, m.most)
 }
 
-// probed returns how many time steps are dropped in the epochs that are looked at beforehand: first in those that count, as most epochs will as far as is known,
-// then where units are the smallest and the largest.
+// probed returns how many time steps are dropped in the epochs that are looked at beforehand: none, as in the first epoch, and as many as can be. Units are the smallest and the
+// largest there. It is the same for a run that knows the outcome: the order of operations and the size of areas follow from it.
 func (m *merging) probed() []int {
-	out, last := []int{m.Kept}, m.most
-	if m.Decided {
-		last = min(m.Kept+1, m.most)
+	if m.most == 0 {
+		return []int{0}
 	}
-	for _, n := range []int{0, last} {
-		if !slices.Contains(out, n) {
-			out = append(out, n)
-		}
-	}
-	return out
+	return []int{0, m.most}
 }
 
 // open reports whether an epoch is one of the search: nobody knows before its end how many time steps the next one drops, so nobody samples beyond it. A run that knows
