@@ -36,7 +36,7 @@ type fetcher struct {
 
 	policy    rowcache.Policy // of decide
 	known     numbers         // of decide
-	keeps     bool            // what a checkpoint needs
+	keeps     bool            // what a checkpoint needs: of every part, with slots or without
 	snapshots snapshots
 }
 

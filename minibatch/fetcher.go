@@ -71,7 +71,7 @@ func (t *Trainer) newFetcher(w *worker) (*fetcher, error) {
 		w.rows = near.queue
 	}
 	f := &fetcher{hub: meet.NewHub(t.hub.Context(), t.o.WaitDeadline), epoch: t.roots.steps, g: g, rules: t.o.Sampling.Fetch, service: near, slots: t.design.slots[w.index], row: t.design.row,
-		arena: hostmem.NewArena(g.device, 0), turns: 1, keeps: t.o.CheckpointDir != ""}
+		arena: hostmem.NewArena(g.device, 0), turns: 1, keeps: t.o.CheckpointDir != "" && t.o.Sampling.Fetch.Kind != rowcache.Demand}
 	if g.apart {
 		f.turns = g.roots.units
 	}
@@ -143,7 +143,7 @@ func (f *fetcher) begin(t *Trainer, from int, saved *snapshot) (refilled int64, 
 		}
 	}
 	if saved != nil && (saved.Slots != f.slots || saved.Rules != f.rules || saved.Turn > from) {
-		t.o.Log.Info("the row cache begins empty: the run was stopped with another one", "part", f.g.part)
+		t.o.Log.Info("the row cache begins empty: the run was stopped with another size or another way to fetch", "part", f.g.part)
 		saved = nil
 	}
 	first := from
@@ -205,7 +205,7 @@ func (f *fetcher) catchUp(t *Trainer, first, from int) (refilled int64, err erro
 
 // keep takes a snapshot before a turn, where one is due.
 func (f *fetcher) keep(turn int) {
-	if f.keeps && f.slots > 0 && f.snapshots.due(turn) {
+	if f.keeps && f.snapshots.due(turn) {
 		f.snapshots.add(snapshot{turn, f.slots, f.rules, f.policy.Save()})
 	}
 }
