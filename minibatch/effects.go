@@ -66,5 +66,5 @@ func (f *fitter) SaveNow(slow bool) (bool, error) { return slow && f.t.o.Checkpo
 
 // grown says that a buffer had to become larger.
 func (t *Trainer) grown(w *worker, what string, was, is gpu.Bytes) {
-	t.o.Log.Warn("a step is larger than those that were planned with: a buffer has grown", "part", w.index, "what", what, "was", int64(was), "is", int64(is))
+	t.o.Log.Warn("a buffer has grown: this step is larger than those by which memory was planned", "part", w.index, "what", what, "bytes", int64(is), "before", int64(was))
 }

@@ -30,7 +30,7 @@ type Rows struct {
 // Traffic is bytes between parts.
 type Traffic struct {
 	Rows      gpu.Bytes // fetched rows, and prefilled ones
-	IDs       gpu.Bytes // what they are asked for by
+	IDs       gpu.Bytes // of the rows that are asked for
 	Gradients gpu.Bytes // gradients and new weights
 	Carried   gpu.Bytes // with Hop: sums of gradients that models bring along
 }

@@ -18,7 +18,7 @@ var stages = []kind{
 var sources = []kind{{"local", "of the part itself", 0}, {"hit", "of other parts, in its cache", 2}, {"fetched", "fetched from other parts", 1}}
 
 // fetches are the bytes that go from part to part in sampled training.
-var fetches = []kind{{"rows", "rows", 0}, {"ids", "what they are asked for by", 3}, {"gradients", "gradients and weights", 1}, {"carried", "gradients that models bring along", 6}}
+var fetches = []kind{{"rows", "rows", 0}, {"ids", "ids of rows that are asked for", 3}, {"gradients", "gradients and weights", 1}, {"carried", "gradients that models bring along", 6}}
 
 // sampled reports whether the run trained on samples.
 func (r *Run) sampled() bool {

@@ -52,7 +52,7 @@ func sampledAnswers(p *training.SampledPlan, w io.Writer) error {
 	fmt.Fprintf(t, "epoch\t%s of %s, fan-outs %s\n", term.Counted(p.Epoch.Steps, "step"), term.Counted(p.BatchSize, "root"), p.Fanout)
 	fmt.Fprintf(t, "\tabout %s edges are sampled, %s rows of features read\n", term.Grouped(p.Epoch.Edges), term.Grouped(p.Epoch.Rows))
 	if len(p.Parts) > 1 {
-		fmt.Fprintf(t, "\t%s of them of other parts\n", term.Grouped(p.Epoch.Fetched))
+		fmt.Fprintf(t, "\t%s of these rows belong to other parts\n", term.Grouped(p.Epoch.Fetched))
 	}
 	if len(p.Parts) > 1 {
 		fmt.Fprintf(t, "\t%s\n", p.Shares())
@@ -67,8 +67,8 @@ func sampledAnswers(p *training.SampledPlan, w io.Writer) error {
 	fmt.Fprintf(t, "host memory\tat most %s, %s of it slack\n", term.Size(p.Host.Bound), term.Size(p.Host.Slack))
 	if p.Rows != nil {
 		c := &p.Rows.Cache
-		fmt.Fprintf(t, "row cache\t%s, %s rows a part: the smallest that fetches at most\n", cacheFlag(c.Share), term.Grouped(slices.Max(c.Slots)))
-		fmt.Fprintf(t, "\t5 %% more than the best: %s rows with %s, at best %s\n", term.Grouped(c.Rows), c.Setting, term.Grouped(c.Best))
+		fmt.Fprintf(t, "row cache\t%s is enough, %s rows a part: the first epoch fetches\n", cacheFlag(c.Share), term.Grouped(slices.Max(c.Slots)))
+		fmt.Fprintf(t, "\t%s rows with %s; with larger caches at least %s\n", term.Grouped(c.Rows), c.Setting, term.Grouped(c.Best))
 	}
 	return t.Flush()
 }

@@ -46,7 +46,7 @@ func (r Rules) Validate() error {
 		errs = append(errs, fmt.Errorf("share of halo vertices %v and decay %v: want 0 to 1", r.Share, r.Gamma))
 	}
 	if r.Delta < 0 || r.Delta > longest {
-		errs = append(errs, fmt.Errorf("%d steps between exchanges: want at most %d", r.Delta, longest))
+		errs = append(errs, fmt.Errorf("%d steps between two rounds of eviction: want at most %d", r.Delta, longest))
 	}
 	return errors.Join(errs...)
 }

@@ -50,7 +50,7 @@ type epochBytes struct {
 	Refresh   gpu.Bytes `json:"refresh"`
 	Gradients gpu.Bytes `json:"gradients,omitempty"` // left out where there are none
 	Carried   gpu.Bytes `json:"carried,omitempty"`   // with HopGNN's models: sums of gradients that they bring along
-	// Of sampled training: rows of features that parts have fetched from each other, and what they are asked for by.
+	// Of sampled training: rows of features that parts have fetched from each other, and the ids by which they ask for them.
 	Rows gpu.Bytes `json:"rows,omitempty"`
 	IDs  gpu.Bytes `json:"ids,omitempty"`
 }

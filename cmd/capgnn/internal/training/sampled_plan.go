@@ -120,7 +120,7 @@ func (t *Run) noteShares(p *SampledPlan) {
 // Shares writes each part's share of a step's roots and of the rows that they read.
 func (p *SampledPlan) Shares() string {
 	roots, rows := func(m *PartMemory) float64 { return m.Roots }, func(m *PartMemory) float64 { return m.Rows }
-	return "a step's roots by part: " + sharesOf(p.Parts, roots) + "; rows read: " + sharesOf(p.Parts, rows)
+	return "by part: " + sharesOf(p.Parts, roots) + " of the roots; " + sharesOf(p.Parts, rows) + " of the rows"
 }
 
 // sharesOf writes the share of each part, of many parts the least and the largest.
