@@ -347,7 +347,9 @@ func (x *exec) aggregate(l int, dir Direction, op *Operand, a gpu.AggregateArgs,
 	x.q.Aggregate(inner)
 	a.A, a.RowScale, a.ColScale, a.X, a.Accumulate = op.Halo, op.RowScale, op.HaloScale, local, true
 	if exchange {
-		a.X = x.halo.Wait(x.q, l, dir)
+		if a.X = x.halo.Wait(x.q, l, dir); dir == Backward && a.X.Rows == 0 {
+			return
+		}
 	}
 	x.q.Aggregate(a)
 }

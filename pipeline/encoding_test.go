@@ -18,27 +18,34 @@ import (
 // blur makes of rows of these vertices, which lie on the host in their stored type, what readers see of them: by the definition of the
 // encoding.
 func blur(o *Options, id halo.ID, m gpu.Matrix, host []byte, inner []graph.NodeID, epoch int) {
-	as := o.Cache.HaloType
-	if as == halo.FP32 || as == halo.BF16 && m.Type == gpu.BF16 {
+	if as := o.Cache.HaloType; as == halo.FP32 || as == halo.BF16 && m.Type == gpu.BF16 {
 		return
 	}
-	x := make([]float64, m.Cols-o.Model.ScoreColumns(id.Dir))
+	x := make([]float64, m.Cols)
 	for i := range m.Rows {
 		row := host[i*m.Cols*m.Type.Size():]
 		for j := range x {
 			x[j] = load(row, j, m.Type)
 		}
-		if as == halo.Int8 {
-			x = ref.PackInt8(x, func(j int) uint32 {
-				return gpu.Philox([4]uint32{uint32(j / 4), uint32(inner[i]), gpu.Int8Stream(id.Layer, id.Dir == gnn.Backward), uint32(epoch)},
-					gpu.SeedKey(o.Model.Seed))[j%4]
-			}).Unpack()
-		}
+		blurRow(o, id, x, inner[i], epoch)
 		for j := range x {
-			if as == halo.BF16 {
-				x[j] = ref.BF16(x[j])
-			}
 			store(row, j, m.Type, x[j])
+		}
+	}
+}
+
+// blurRow is blur of the row of one vertex.
+func blurRow(o *Options, id halo.ID, x []float64, v graph.NodeID, epoch int) {
+	head := x[:len(x)-o.Model.ScoreColumns(id.Dir)]
+	switch o.Cache.HaloType {
+	case halo.Int8:
+		copy(head, ref.PackInt8(head, func(j int) uint32 {
+			return gpu.Philox([4]uint32{uint32(j / 4), uint32(v), gpu.Int8Stream(id.Layer, id.Dir == gnn.Backward), uint32(epoch)},
+				gpu.SeedKey(o.Model.Seed))[j%4]
+		}).Unpack())
+	case halo.BF16:
+		for j := range head {
+			head[j] = ref.BF16(head[j])
 		}
 	}
 }

@@ -35,6 +35,11 @@ func TestStaleResume(t *testing.T) {
 	for _, as := range []halo.Encoding{halo.BF16, halo.Int8} {
 		cases = append(cases, staleCase{policy: jaca.JACA, local: "30%", global: "40%", staleness: 2, pipeline: true, peers: as == halo.BF16, halo: as})
 	}
+	for k, c := range smoothedCases() {
+		if k%5 == 0 {
+			cases = append(cases, c)
+		}
+	}
 	taken := takes(t, 4, staleValues(cases))
 	for n, c := range cases {
 		if !taken[n] {
@@ -51,7 +56,7 @@ func TestStaleResume(t *testing.T) {
 						o.Cache.Staleness = jaca.Staleness{Bound: 8, EPS: 1.2}
 					}
 					if c.staleness > 0 && c.policy.Static() && n%3 == 1 {
-						o.Cache.ExactEpochs = 2
+						o.Cache.ExactEpochs, o.Cache.BackwardExact = 2, c.gamma > 0
 					}
 					edit(o)
 				}
@@ -107,6 +112,7 @@ func TestStaleResumeOnAnotherPlan(t *testing.T) {
 		"pipeline": func(o *Options) { o.Cache.Pipeline = true },
 		"aging":    func(o *Options) { o.Cache.Pipeline, o.Cache.ExactEpochs = true, 7 },
 		"auto":     func(o *Options) { o.Cache.Staleness.EPS = 0.5 },
+		"smooth":   func(o *Options) { o.Cache.Smoothing = 0.5 },
 		"parts":    func(o *Options) { o.Part[0] = (o.Part[0] + 1) % parts },
 	} {
 		var log bytes.Buffer

@@ -67,6 +67,7 @@ func (a archive) Begin(q gpu.Queue, layer int, dir gnn.Direction, rows gpu.Matri
 		meet.Stop(err)
 	}
 	epoch := a.tr.hub.Epoch
+	a.past.put(a.rawKey(halo.ID{Layer: layer, Dir: dir}, epoch, a.w.index), slices.Clone(host))
 	blur(&a.tr.o, halo.ID{Layer: layer, Dir: dir}, rows, host, a.w.part.Inner, epoch)
 	a.past.put(a.key(halo.ID{Layer: layer, Dir: dir}, epoch, a.w.index), host)
 }
@@ -81,6 +82,10 @@ func (a archive) Wait(q gpu.Queue, layer int, dir gnn.Direction) gpu.Matrix {
 	if dir == gnn.Backward {
 		b = &a.w.part.Out
 	}
+	if c := &a.tr.o.Cache; c.BackwardExact && dir == gnn.Backward && a.tr.plan.Ages(layer) && now >= c.ExactEpochs {
+		q.Fill(halo, 0)
+		return halo
+	}
 	for k, v := range b.IDs {
 		row, epoch := k, schedule.Fresh(now)
 		if at.Row != nil {
@@ -89,17 +94,24 @@ func (a archive) Wait(q gpu.Queue, layer int, dir gnn.Direction) gpu.Matrix {
 		if row < 0 {
 			continue
 		}
+		class := -1
 		if table != nil && a.version != nil {
 			epoch = a.version(id, now, a.w.index, k)
 		} else if table != nil && table.Readers[a.w.index].Class[k] >= 0 {
-			epoch = schedule.Version(int(table.Readers[a.w.index].Class[k]), now)
+			class = int(table.Readers[a.w.index].Class[k])
+			epoch = schedule.Version(class, now)
 		}
 		from := a.past.get(a.key(id, epoch, ownerOf(b, k)))
 		first := int(a.tr.cut.LocalOf[v]) * size
 		if first+size > len(from) {
 			continue // not exchanged: the owner has no such row in this layer
 		}
-		q.Upload(halo.Buf, gpu.Bytes(halo.Off*halo.Type.Size()+row*size), from[first:first+size])
+		value := from[first : first+size]
+		if class >= 0 && a.tr.o.Cache.Smoothing > 0 && schedule.Bound() > 0 {
+			value = a.average(keptRow{id: id, vertex: v, owner: ownerOf(b, k), first: first, cols: halo.Cols, dtype: halo.Type,
+				published: table.Readers[a.w.index].Global[k] >= 0}, schedule, class, now)
+		}
+		q.Upload(halo.Buf, gpu.Bytes(halo.Off*halo.Type.Size()+row*size), value)
 	}
 	return halo
 }
@@ -145,10 +157,11 @@ type staleCase struct {
 	pipeline      bool
 	peers         bool
 	halo          halo.Encoding
+	gamma         float64
 }
 
 func (c staleCase) String() string {
-	return fmt.Sprintf("%s/%s,%s/s=%d/pipeline=%t/peers=%t/%v", c.policy, c.local, c.global, c.staleness, c.pipeline, c.peers, c.halo)
+	return fmt.Sprintf("%s/%s,%s/s=%d/pipeline=%t/peers=%t/%v/smoothing=%g", c.policy, c.local, c.global, c.staleness, c.pipeline, c.peers, c.halo, c.gamma)
 }
 
 func (c staleCase) cache(t testing.TB) halo.Options {
@@ -160,7 +173,7 @@ func (c staleCase) cache(t testing.TB) halo.Options {
 		return v
 	}
 	return halo.Options{Policy: c.policy, Local: size(c.local), Global: size(c.global), Staleness: jaca.Staleness{Bound: c.staleness}, Pipeline: c.pipeline,
-		HaloType: c.halo, Host: hostmem.LockOptions{Heap: true}}
+		HaloType: c.halo, Smoothing: c.gamma, Host: hostmem.LockOptions{Heap: true}}
 }
 
 func (c staleCase) devices(t *testing.T, n int) []gpu.Device {
@@ -181,7 +194,7 @@ func staleCases() []staleCase {
 			for _, s := range []int{1, 2, 4} {
 				for _, pipeline := range []bool{false, true} {
 					for _, peers := range []bool{false, true} {
-						out = append(out, staleCase{policy, size[0], size[1], s, pipeline, peers, halo.FP32})
+						out = append(out, staleCase{policy, size[0], size[1], s, pipeline, peers, halo.FP32, 0})
 					}
 				}
 			}
@@ -197,7 +210,7 @@ func kindOf(n int) gnn.Kind { return gnn.Kinds[(n+n/4+n/16)%len(gnn.Kinds)] }
 func staleValues(cases []staleCase) [][]any {
 	var out [][]any
 	for n, c := range cases {
-		out = append(out, []any{kindOf(n), c.policy, c.local + "," + c.global, c.staleness, c.pipeline, c.peers, c.halo})
+		out = append(out, []any{kindOf(n), c.policy, c.local + "," + c.global, c.staleness, c.pipeline, c.peers, c.halo, c.gamma})
 	}
 	return out
 }
@@ -343,7 +356,7 @@ func TestPartThatReadsNothing(t *testing.T) {
 		}
 		hashes := map[string]bool{}
 		for _, policy := range []jaca.Policy{jaca.None, jaca.JACA, jaca.Paper} {
-			for _, c := range []staleCase{{policy, "auto", "auto", 0, true, true, halo.FP32}, {policy, "0", "auto", 0, true, false, halo.FP32}, {policy, "auto", "0", 0, true, false, halo.FP32}} {
+			for _, c := range []staleCase{{policy, "auto", "auto", 0, true, true, halo.FP32, 0}, {policy, "0", "auto", 0, true, false, halo.FP32, 0}, {policy, "auto", "0", 0, true, false, halo.FP32, 0}} {
 				tr := newTrainer(t, p, m, c.devices(t, parts), part, func(o *Options) { o.Epochs, o.Cache = 3, c.cache(t) })
 				hashes[run(t, tr).WeightsSHA] = true
 			}

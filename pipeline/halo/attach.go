@@ -94,6 +94,7 @@ func (a *attachment) halos() (train, eval *Exchange) {
 		eval.relays, eval.of[l.ID] = append(eval.relays, r), r
 	}
 	a.place(train, eval)
+	a.smoothings(train)
 	a.assemblies(train, shared)
 	a.landings()
 	return train, eval

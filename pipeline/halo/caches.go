@@ -11,7 +11,7 @@ import (
 // cacheExchanges returns the exchanges whose rows may have slots.
 func (c *Config) cacheExchanges() []jaca.Exchange {
 	var out []jaca.Exchange
-	for _, l := range trainingExchanges(c.Model, c.Order, c.HaloType) {
+	for _, l := range trainingExchanges(c.Model, c.Order, &c.Options) {
 		if l.ages {
 			x := jaca.NewExchange(c.Cuts.At(l.Layer), l.Layer, l.Dir, l.rowBytes(1))
 			x.WireBytes = l.wireRow()

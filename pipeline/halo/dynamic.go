@@ -84,7 +84,7 @@ func (r *dynamicSide) begin(q gpu.Queue, box *sendBuffer, rows gpu.Matrix, epoch
 	box.confirm(r.hub, q, r.out())
 	if n := len(s.List); n > 0 {
 		q.Upload(r.list.Buf, 4*gpu.Bytes(r.list.Off), hostmem.Bytes(s.List))
-		r.encode(q, r.wire(box.send, 0, n), rows, r.list.Slice(0, n), epoch)
+		r.encode(q, r.wire(box.send, 0, n), rows, r.list.Slice(0, n), r.idsOf(rows), epoch)
 	}
 	ready := q.Record()
 	area, published := r.publishAgenda(box, ready, s, epoch)
@@ -181,9 +181,9 @@ func (r *dynamicSide) fromHost(q gpu.Queue, p dynamic.Picked, mem []byte) {
 	dst := r.transient.RowRange(p.First, p.First+len(p.Rows))
 	r.eachPiece(dst.Rows, func(lo, hi int) {
 		to := dst.RowRange(lo, hi)
-		at := r.land(q, to)
+		at := r.land(q, to, false)
 		q.UploadRows(at, mem, p.Rows[lo:hi])
-		r.landed(q, to, at)
+		r.landed(q, to, at, false)
 	})
 	r.stats.Bytes.H2D += gpu.Bytes(len(p.Rows)) * r.wireRow()
 }

@@ -100,24 +100,41 @@ func (t *rowFormat) encoded(m gpu.Matrix) (head, tail gpu.Matrix) {
 	return head, tail
 }
 
-// encode enqueues dst = rows of this part's matrix, listed by list, on their way. A row's bytes depend on its vertex, the
-// exchange, the epoch and its elements only: so all readers get the same, whatever way it takes.
-func (r *sender) encode(q gpu.Queue, dst, rows gpu.Matrix, list gpu.Ints, epoch int) {
+// encode enqueues dst = rows of a matrix, listed by list or all of them if it is empty, on their way. ids are the vertices of the matrix. A row's bytes
+// depend on its vertex, the exchange, the epoch and its elements only: so all readers get the same, whatever way it takes.
+func (r *sender) encode(q gpu.Queue, dst, rows gpu.Matrix, list, ids gpu.Ints, epoch int) {
 	if r.coding.as == FP32 {
-		q.Gather(dst, rows, list)
+		pick(q, dst, rows, list)
 		return
 	}
 	head, tail := r.encoded(dst)
 	from := rows.ColRange(0, r.width-r.coding.exact)
 	if r.coding.as == Int8 {
-		q.PackInt8(gpu.PackArgs{Dst: head, Src: from, Rows: list, IDs: r.vertices.Slice(0, rows.Rows), Seed: r.seed,
+		q.PackInt8(gpu.PackArgs{Dst: head, Src: from, Rows: list, IDs: ids, Seed: r.seed,
 			Stream: gpu.Int8Stream(r.Layer, r.Dir == gnn.Backward), Epoch: uint32(epoch)})
 	} else {
-		q.Gather(head, from, list)
+		pick(q, head, from, list)
 	}
 	if !tail.Empty() {
-		q.Gather(tail, rows.ColRange(r.width-r.coding.exact, r.width), list)
+		pick(q, tail, rows.ColRange(r.width-r.coding.exact, r.width), list)
 	}
+}
+
+// pick enqueues dst = rows of src, all of them if list is empty.
+func pick(q gpu.Queue, dst, src gpu.Matrix, list gpu.Ints) {
+	if list.Len == 0 {
+		q.Copy(dst, src)
+	} else {
+		q.Gather(dst, src, list)
+	}
+}
+
+// idsOf returns the original ids of this part's rows, as far as a matrix has them; none where no encoding asks.
+func (r *sender) idsOf(rows gpu.Matrix) gpu.Ints {
+	if r.coding.as != Int8 {
+		return gpu.Ints{}
+	}
+	return r.vertices.Slice(0, rows.Rows)
 }
 
 // decode enqueues dst = rows that have arrived.
@@ -138,10 +155,10 @@ func (t *rowFormat) decode(q gpu.Queue, dst, src gpu.Matrix) {
 	}
 }
 
-// land returns where n rows arrive on a queue that are to become dst: dst itself where they travel as stored, else memory of
-// the queue's own, to be decoded before the queue brings the next ones.
-func (r *side) land(q gpu.Queue, dst gpu.Matrix) gpu.Matrix {
-	if r.coding.as == FP32 {
+// land returns where n rows arrive on a queue that are to become dst: dst itself where they travel as stored and replace what is there, else
+// memory of the queue's own, to be decoded or mixed before the queue brings the next ones.
+func (r *side) land(q gpu.Queue, dst gpu.Matrix, mixes bool) gpu.Matrix {
+	if r.coding.as == FP32 && !mixes {
 		return dst
 	}
 	buf := r.ep.landing[0]
@@ -151,9 +168,12 @@ func (r *side) land(q gpu.Queue, dst gpu.Matrix) gpu.Matrix {
 	return r.wire(buf, 0, dst.Rows)
 }
 
-// landed enqueues the decoding of rows that have arrived at src.
-func (r *side) landed(q gpu.Queue, dst, src gpu.Matrix) {
-	if r.coding.as != FP32 {
+// landed enqueues what makes dst of rows that have arrived at src.
+func (r *side) landed(q gpu.Queue, dst, src gpu.Matrix, mixes bool) {
+	switch {
+	case mixes:
+		r.mix(q, dst, src)
+	case r.coding.as != FP32:
 		r.decode(q, dst, src)
 	}
 }
@@ -188,12 +208,12 @@ func (t *traffic) largestArrival(part int, ahead bool) int {
 func (a *attachment) landings() {
 	var size [2]gpu.Bytes
 	for _, l := range a.training {
-		if l.coding.as == FP32 {
+		if l.coding.as == FP32 && l.gamma == 0 {
 			continue
 		}
 		i := a.ep.Part
 		size[0] = max(size[0], l.wireRow()*gpu.Bytes(min(l.pieceRows(), l.largestArrival(i, false))))
-		if l.pipelined {
+		if l.pipelined && l.coding.as != FP32 {
 			size[1] = max(size[1], l.wireRow()*gpu.Bytes(min(l.pieceRows(), l.largestArrival(i, true))))
 		}
 	}

@@ -111,13 +111,20 @@ func (x *Exchange) Begin(q gpu.Queue, layer int, dir gnn.Direction, rows gpu.Mat
 	}
 	x.passed(q, r.index)
 	epoch := x.clock()
+	if r.skips(epoch) {
+		return
+	}
 	r.way.begin(q, x.shared, rows, epoch)
 	x.packed = q.Record()
 }
 
 // Wait implements gnn.Halo.
 func (x *Exchange) Wait(q gpu.Queue, layer int, dir gnn.Direction) gpu.Matrix {
-	return x.of[ID{layer, dir}].way.wait(q, x.packed, x.clock())
+	r := x.of[ID{layer, dir}]
+	if r.skips(x.clock()) {
+		return gpu.Matrix{}
+	}
+	return r.way.wait(q, x.packed, x.clock())
 }
 
 // Lags reports whether some rows are used in the epoch after the one that makes them.

@@ -256,15 +256,15 @@ func (r *receiver) bringFar(q gpu.Queue, at int, dst gpu.Matrix, next int, messa
 		to := dst.RowRange(lo, hi)
 		if f.pick == nil {
 			r.await(at, message, (next+hi)*row)
-			r.copyRows(q, to, gpu.Matrix{}, f.mem[(next+lo)*row:(next+hi)*row], int(r.mine.owners[at]))
+			r.copyRows(q, to, gpu.Matrix{}, f.mem[(next+lo)*row:(next+hi)*row], int(r.mine.owners[at]), false)
 			return
 		}
 		rows := f.pick[next+lo : next+hi]
 		r.await(at, message, (int(slices.Max(rows))+1)*row)
-		landing := r.land(q, to)
+		landing := r.land(q, to, false)
 		q.UploadRows(landing, f.mem[:f.rows*row], rows)
 		r.stats.Bytes.H2D += gpu.Bytes(len(rows) * row)
-		r.landed(q, to, landing)
+		r.landed(q, to, landing, false)
 	})
 }
 

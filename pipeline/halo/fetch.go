@@ -154,27 +154,32 @@ func (r *receiver) bring(q gpu.Queue, dst gpu.Matrix, t *shipment, k, owner int)
 			r.ep.Waits.For(q, t.pieces[k][piece], owner, r.ID, "halo rows")
 			piece++
 		}
-		r.copyRows(q, dst.RowRange(lo, hi), t.rows[k].RowRange(lo, hi), staged, owner)
+		r.copyRows(q, dst.RowRange(lo, hi), t.rows[k].RowRange(lo, hi), staged, owner, t.blocks[k] > 0 && r.mixes(t.epoch))
 	})
 }
 
-// copyRows brings rows straight from their owner: from the host where they are staged, else from the owner's memory.
-func (r *receiver) copyRows(q gpu.Queue, dst, src gpu.Matrix, staged []byte, owner int) {
+// copyRows brings rows straight from their owner: from the host where they are staged, else from the owner's memory. They replace those of dst, or are
+// mixed with them.
+func (r *receiver) copyRows(q gpu.Queue, dst, src gpu.Matrix, staged []byte, owner int, mixes bool) {
 	if staged == nil {
 		r.stats.Bytes.Peer += gpu.Bytes(src.Rows) * r.wireRow()
 		if r.ep.Peers[owner] { // one device
-			r.decode(q, dst, src)
+			if mixes {
+				r.mix(q, dst, src)
+			} else {
+				r.decode(q, dst, src)
+			}
 			return
 		}
 	}
-	at := r.land(q, dst)
+	at := r.land(q, dst, mixes)
 	if staged != nil {
 		q.Upload(at.Buf, gpu.Bytes(at.Type.Size())*gpu.Bytes(at.Off), staged)
 		r.stats.Bytes.H2D += gpu.Bytes(len(staged))
 	} else {
 		q.(gpu.PeerCopier).CopyFrom(at, src)
 	}
-	r.landed(q, dst, at)
+	r.landed(q, dst, at, mixes)
 }
 
 // pass brings the transient rows that the global cache holds, in the versions that the epoch uses.
@@ -211,9 +216,9 @@ func (r *receiver) look(q gpu.Queue, e entry, class, owner int, into gpu.Matrix,
 			there = n
 		}
 		to := dst.RowRange(lo, hi)
-		at := r.land(q, to)
+		at := r.land(q, to, false)
 		q.UploadRows(at, e.rows, p.rows[lo:hi])
-		r.landed(q, to, at)
+		r.landed(q, to, at, false)
 	})
 	r.ep.Waits.For(q, e.published, owner, r.ID, "cached halo rows")
 	q.Call("check cached rows", func() error { return reading.Check() })

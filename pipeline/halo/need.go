@@ -48,7 +48,7 @@ func exchangeNeed(training, evaluation []*traffic, part int, dynamic bool) gpu.B
 		own += wire
 		ids := len(l.readers[part].ids)
 		lists += listNeed(l, all) + 4*gpu.Bytes(2*ids) // in the order of a dynamic policy
-		if l.coding.as != FP32 {
+		if l.coding.as != FP32 || l.gamma > 0 {
 			land = max(land, l.wireRow()*gpu.Bytes(ids))
 		}
 		if halo = max(halo, l.rowBytes(ids+1)); l.keeps {
@@ -60,7 +60,7 @@ func exchangeNeed(training, evaluation []*traffic, part int, dynamic bool) gpu.B
 		send, halo = max(send, l.rowBytes(all)), max(halo, l.rowBytes(len(l.readers[part].ids)+1))
 		lists += listNeed(l, all)
 	}
-	need := send + kept + halo + land + lists + blockNeed*gpu.Bytes(len(training)+len(evaluation)+1)
+	need := send + kept + halo + land + lists + smoothingNeed(training, part) + blockNeed*gpu.Bytes(len(training)+len(evaluation)+1)
 	if lag {
 		need += own + halo + land
 	}

@@ -32,6 +32,12 @@ type Options struct {
 	// ExactEpochs is how many epochs at first use rows of their own epoch, as weights move most then. Adaptive staleness finds that
 	// out itself.
 	ExactEpochs int
+	// Smoothing γ, 0 ≤ γ < 1, mixes rows that may be of an earlier epoch with what their slot holds: ĥ = γ·ĥ + (1 − γ)·h at every refresh. 0 = rows
+	// replace each other.
+	Smoothing float64
+	// BackwardExact exchanges the gradients of layers that age in exact epochs only, and drops them behind: other parts' rows count as constants
+	// then (GNNAutoScale, ICML 2021).
+	BackwardExact bool
 	// Pipeline uses rows from the epoch on that follows the one that made them, so that they move while others compute. It
 	// needs a staleness of 1 or more; at 0 transfers overlap inside the epoch alone.
 	Pipeline bool
@@ -97,6 +103,12 @@ func (c *Options) checkStaleness() (errs []error) {
 	}
 	if c.ExactEpochs < 0 || c.ExactEpochs > 0 && (c.Staleness.Auto() || !c.policy().Static()) {
 		errs = append(errs, fmt.Errorf("%d exact epochs need a fixed staleness, and a policy that keeps its rows", c.ExactEpochs))
+	}
+	if c.Smoothing != 0 && (!(c.Smoothing > 0 && c.Smoothing < 1) || !c.policy().Static()) {
+		errs = append(errs, fmt.Errorf("smoothing by %g is not in [0, 1), or policy %s decides while rows are read", c.Smoothing, c.policy()))
+	}
+	if c.BackwardExact && (c.Staleness.Auto() || !c.policy().Static()) {
+		errs = append(errs, errors.New("gradients of exact epochs only need a fixed staleness, and a policy that keeps its rows"))
 	}
 	if c.Bypass > 0 && c.Staleness.Auto() {
 		errs = append(errs, fmt.Errorf("bypass at %g needs a fixed staleness", c.Bypass))

@@ -102,7 +102,7 @@ func newEvaluation(c Config, layers int) *Plan {
 // planTraining decides what training exchanges, and takes the memory of the global cache.
 func (p *Plan) planTraining() error {
 	var err error
-	if p.periods, err = newPeriods(&p.Options, trainingExchanges(p.Model, p.Order, p.HaloType)); err != nil {
+	if p.periods, err = newPeriods(&p.Options, trainingExchanges(p.Model, p.Order, &p.Options)); err != nil {
 		return err
 	}
 	p.training = exactTraffic(p.Cuts, p.Model, p.Order, &p.Options, p.periods)

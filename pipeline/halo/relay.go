@@ -88,6 +88,7 @@ type sender struct {
 	at       []int
 	vertices gpu.Ints // original ids of this part's rows, and seed: for encode
 	seed     uint64
+	smoothed smoothed    // rows that the part puts into the global cache
 	leaving  []leaving   // rows for other ranks
 	area     uint32      // at another rank, in which its rows arrive
 	to       [][]int     // [block][reader]: where its rows begin in list, and at last where those of all readers end

@@ -22,6 +22,7 @@ import (
 //	halo/K/P/transient  the same of its other rows, where they stay until the next epoch; where no row has a slot, /transient O of
 //	                    those of owner O: rows that are not exchanged lie between them
 //	halo/K/P/sent       rows that part P has packed for the next epoch, with the pipeline
+//	halo/K/P/smoothed   rows of the global cache as part P goes on smoothing them, of all classes
 //	halo/K/P/C          the newest rows of class C that part P has put into the global cache
 //	halo/K/0/slots      rows of the global cache of exchange K, by slot, with a policy that decides while rows are read
 //	halo/K/P/sample     float32: sample rows of the last refresh, then those of the one before, with adaptive staleness
@@ -101,6 +102,9 @@ func (r *relay) lasting() map[string]gpu.Matrix {
 		for o, e := range r.mine.direct[0] {
 			m[fmt.Sprint("transient ", r.mine.owners[o])] = r.transient.RowRange(e.first, e.first+e.n)
 		}
+	}
+	if !r.smoothed.rows.Empty() {
+		m["smoothed"] = r.smoothed.rows
 	}
 	if r.own != nil && r.at[1] > 0 {
 		m["sent"] = r.wire(r.own.send, 0, r.at[1])

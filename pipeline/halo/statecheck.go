@@ -45,6 +45,9 @@ func (p *Plan) key() string {
 	if p.caches != nil {
 		things = append(things, p.caches.Capacities)
 	}
+	if p.Smoothing > 0 {
+		things = append(things, "smoothed")
+	}
 	for _, l := range p.training {
 		things = append(things, l.ID, l.classes)
 		for i := range l.readers {

@@ -18,10 +18,12 @@ import (
 type traffic struct {
 	ID
 	rowFormat
-	index   int  // place among the exchanges of an epoch
-	keeps   bool // the backward pass reads the rows once more
-	ages    bool // rows may have a slot, and be of an earlier epoch
-	until   int  // index of the exchange that begins when they have been read for the last time
+	index   int     // place among the exchanges of an epoch
+	keeps   bool    // the backward pass reads the rows once more
+	ages    bool    // rows may have a slot, and be of an earlier epoch
+	dropped bool    // only exact epochs exchange it
+	gamma   float32 // share of what a slot holds that a refresh leaves there; 0: rows replace each other
+	until   int     // index of the exchange that begins when they have been read for the last time
 	classes int
 	piece   gpu.Bytes // that a copy moves at most; 0 = pieceBytes
 	// pipelined says that its schedule may get a lag, adaptive that its period may get shorter than the number of classes, of
@@ -231,6 +233,9 @@ func (t *traffic) due(epoch int) []int {
 
 // atOnce reports whether the rows of an epoch are used in that epoch.
 func (t *traffic) atOnce(epoch int) bool { return t.schedule().Lag == 0 || epoch == t.schedule().Start }
+
+// skips reports whether an exchange moves nothing in an epoch, and its readers do without.
+func (t *traffic) skips(epoch int) bool { return t.dropped && epoch >= t.periods.exact }
 
 // later returns the blocks of an epoch that are sent for the next one: those that are due; where these are used at once, the
 // rows without a slot, which are used again, unless they stay where they are.

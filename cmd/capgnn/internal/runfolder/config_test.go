@@ -25,7 +25,7 @@ func unusual() Config {
 		Savings: pipeline.Savings{NoPrecompute: true, NoTransformFirst: true, NoSparse: true, NoNeededRows: true,
 			NoFoldScale: true, NoFuse: true, NoReuse: true},
 		Cache: "lru", CacheTopK: 9, CacheBypass: 0.125,
-		Pipeline: "off", Peer: "off",
+		Pipeline: "off", Peer: "off", Smoothing: 0.25, HaloBackward: "warmup",
 		DataSHA256: "1234567890123456789012345678901234567890123456789012345678901234",
 	}
 	for name, text := range map[string]string{"split": "0.6,0.2,0.2", "gpu-cache": "20%", "cpu-cache": "2GiB", "reserve-gpu": "1MiB", "reserve-cpu": "2MiB",

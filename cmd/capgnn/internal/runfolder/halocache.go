@@ -26,6 +26,13 @@ const (
 	layersNone   = "none"
 )
 
+// HaloBackward is the option that says when gradients of stale rows are exchanged, and its values.
+const (
+	HaloBackward       = "halo-backward"
+	HaloBackwardAlways = "always"
+	HaloBackwardWarmup = "warmup"
+)
+
 // Names of the options that say which layers may read stale halo rows: as the user asks, and as a forecast decided.
 const (
 	StaleLayers = "stale-layers"
@@ -33,7 +40,7 @@ const (
 )
 
 // CacheOptions are the options of train that say which halo rows are kept, and how old they may get.
-var CacheOptions = []string{"cache", "gpu-cache", "cpu-cache", "reserve-gpu", "reserve-cpu", "cache-topk", "cache-bypass", "staleness", StaleLayers, "exact-epochs", "pipeline", "peer", "halo-dtype"}
+var CacheOptions = []string{"cache", "gpu-cache", "cpu-cache", "reserve-gpu", "reserve-cpu", "cache-topk", "cache-bypass", "staleness", StaleLayers, "exact-epochs", "smoothing", HaloBackward, "pipeline", "peer", "halo-dtype"}
 
 // cacheErrors says what is wrong with the settings of caches, each on its own and beside each other.
 func (c *Config) cacheErrors() []error {
@@ -42,7 +49,7 @@ func (c *Config) cacheErrors() []error {
 	if err != nil {
 		errs = append(errs, fmt.Errorf("--cache: %s is not a cache policy, these are: %v", term.Quoted(c.Cache, Names(jaca.Policies)), jaca.Policies))
 	}
-	return slices.Concat(errs, c.capacityErrors(policy), c.stalenessErrors(policy), c.exchangeErrors(policy))
+	return slices.Concat(errs, c.capacityErrors(policy), c.stalenessErrors(policy), c.smoothingErrors(policy), c.exchangeErrors(policy))
 }
 
 // capacityErrors says what is wrong with the sizes of caches, and with the rows that they are for.
@@ -113,6 +120,35 @@ func (c *Config) stalenessErrors(policy jaca.Policy) []error {
 		bad("--exact-epochs %d with --staleness %s and --cache %s: leave --exact-epochs away", n, c.Staleness, c.Cache)
 	}
 	return errs
+}
+
+// smoothingErrors says what is wrong with what becomes of stale rows and of their gradients.
+func (c *Config) smoothingErrors(policy jaca.Policy) []error {
+	var errs []error
+	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
+	fresh, drops := c.Staleness.Value.Bound == 0 && c.Staleness.err == nil, c.HaloBackward == HaloBackwardWarmup
+	switch {
+	case !(c.Smoothing >= 0 && c.Smoothing < 1):
+		bad("--smoothing %g is not in [0, 1)", c.Smoothing)
+	case c.Smoothing > 0 && fresh:
+		bad("--smoothing %g: without --staleness all rows are fresh: give both", c.Smoothing)
+	case c.Smoothing > 0 && (!policy.Static() || policy == jaca.None):
+		bad("--smoothing %g: --cache %s has no rows that stay in their slots: give one of the policies %v", c.Smoothing, c.Cache, keepingPolicies())
+	}
+	switch {
+	case c.HaloBackward != HaloBackwardAlways && !drops:
+		bad("--%s %q is not one of %s, %s", HaloBackward, c.HaloBackward, HaloBackwardAlways, HaloBackwardWarmup)
+	case drops && fresh:
+		bad("--%s %s: without --staleness all rows are fresh: give both", HaloBackward, HaloBackwardWarmup)
+	case drops && (!policy.Static() || c.Staleness.Value.Auto()):
+		bad("--%s %s with --staleness %s and --cache %s, which have no exact epochs: leave it away", HaloBackward, HaloBackwardWarmup, c.Staleness, c.Cache)
+	}
+	return errs
+}
+
+// keepingPolicies are those whose slots keep their rows.
+func keepingPolicies() []jaca.Policy {
+	return slices.DeleteFunc(staticPolicies(), func(p jaca.Policy) bool { return p == jaca.None })
 }
 
 // exchangeErrors says what is wrong with the way that rows take.
@@ -229,7 +265,8 @@ func (c *Config) HaloCache() halo.Options {
 	if layers == nil {
 		layers = c.CacheLayers.Value
 	}
-	return halo.Options{Policy: jaca.Policy(c.Cache), TopK: c.CacheTopK, Staleness: c.Staleness.Value, Layers: layers, ExactEpochs: c.exactEpochs(), Pipeline: c.Pipelined(),
+	return halo.Options{Policy: jaca.Policy(c.Cache), TopK: c.CacheTopK, Staleness: c.Staleness.Value, Layers: layers, ExactEpochs: c.exactEpochs(),
+		Smoothing: c.Smoothing, BackwardExact: c.HaloBackward == HaloBackwardWarmup, Pipeline: c.Pipelined(),
 		Local: c.GPUCache.Value, Global: c.CPUCache.Value, HaloType: c.HaloType.Value, ReserveDevice: c.ReserveGPU.Value, ReserveHost: c.ReserveCPU.Value,
 		NoPeer: c.Peer == SwitchOff, Bypass: c.CacheBypass, Seed: c.Seed}
 }

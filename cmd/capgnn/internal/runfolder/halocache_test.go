@@ -2,6 +2,7 @@ package runfolder
 
 import (
 	"fmt"
+	"math"
 	"reflect"
 	"strings"
 	"syscall"
@@ -36,6 +37,9 @@ func TestHaloCacheOfSettings(t *testing.T) {
 		{"no stale layers by a forecast", func(c *Config) { c.Set("staleness", "4"); c.Set(CacheLayers, "none") }, func(c *halo.Options) {
 			c.Staleness.Bound, c.ExactEpochs, c.Layers = 4, Default().Epochs/10, []int{}
 		}},
+		{"smoothed", func(c *Config) { c.Set("staleness", "4"); c.Smoothing, c.HaloBackward = 0.5, HaloBackwardWarmup }, func(c *halo.Options) {
+			c.Staleness.Bound, c.ExactEpochs, c.Smoothing, c.BackwardExact = 4, Default().Epochs/10, 0.5, true
+		}},
 		{"pipeline off", func(c *Config) { c.Pipeline = "off" }, func(c *halo.Options) { c.Pipeline = false }},
 		{"fifo, exact", func(c *Config) { c.Cache = "fifo" }, func(c *halo.Options) { c.Policy = jaca.FIFO }},
 		{"fifo, stale", func(c *Config) { c.Cache = "fifo"; c.Set("staleness", "2") }, func(c *halo.Options) {
@@ -53,6 +57,34 @@ func TestHaloCacheOfSettings(t *testing.T) {
 		}
 		if got := cfg.HaloCache(); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: got %+v, want %+v", tc.name, got, want)
+		}
+	}
+}
+
+// What smoothing and gradients of exact epochs cannot go with is one problem each, which names the flag.
+func TestSmoothingErrors(t *testing.T) {
+	stale := func(c *Config) { c.Set("staleness", "4") }
+	for name, tc := range map[string]struct {
+		change func(*Config)
+		want   string
+	}{
+		"share of 1":        {func(c *Config) { stale(c); c.Smoothing = 1 }, "--smoothing 1 is not in [0, 1)"},
+		"negative share":    {func(c *Config) { stale(c); c.Smoothing = -0.5 }, "--smoothing -0.5 is not in [0, 1)"},
+		"no number":         {func(c *Config) { stale(c); c.Smoothing = math.NaN() }, "--smoothing NaN is not in [0, 1)"},
+		"fresh rows":        {func(c *Config) { c.Smoothing = 0.5 }, "--smoothing 0.5: without --staleness all rows are fresh"},
+		"lru":               {func(c *Config) { stale(c); c.Cache, c.Smoothing = "lru", 0.5 }, "--smoothing 0.5: --cache lru has no rows that stay"},
+		"fifo":              {func(c *Config) { stale(c); c.Cache, c.Smoothing = "fifo", 0.5 }, "--smoothing 0.5: --cache fifo has no rows that stay"},
+		"sieve":             {func(c *Config) { stale(c); c.Cache, c.Smoothing = "sieve", 0.5 }, "--smoothing 0.5: --cache sieve has no rows that stay"},
+		"none":              {func(c *Config) { stale(c); c.Cache, c.Smoothing = "none", 0.5 }, "--smoothing 0.5: --cache none has no rows that stay"},
+		"no such time":      {func(c *Config) { stale(c); c.HaloBackward = "never" }, `--halo-backward "never" is not one of always, warmup`},
+		"gradients fresh":   {func(c *Config) { c.HaloBackward = HaloBackwardWarmup }, "--halo-backward warmup: without --staleness all rows are fresh"},
+		"gradients of lru":  {func(c *Config) { stale(c); c.Cache, c.HaloBackward = "lru", HaloBackwardWarmup }, "--halo-backward warmup with --staleness 4 and --cache lru"},
+		"gradients by need": {func(c *Config) { c.Set("staleness", "auto:0.1"); c.HaloBackward = HaloBackwardWarmup }, "--halo-backward warmup with --staleness auto:0.1"},
+	} {
+		c := Default()
+		tc.change(&c)
+		if errs := c.cacheErrors(); len(errs) != 1 || !strings.HasPrefix(errs[0].Error(), tc.want) {
+			t.Errorf("%s: got %v, want %q", name, errs, tc.want)
 		}
 	}
 }
