@@ -73,7 +73,7 @@ func draw(t *testing.T, k int) drawn {
 // step is that of one part, which shares no work.
 func TestDrawnRuns(t *testing.T) {
 	runs := 60
-	if testing.Short() { // under the race detector
+	if testing.Short() || !long.Wanted() {
 		runs = 20
 	}
 	for k := range runs {

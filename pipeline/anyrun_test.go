@@ -258,10 +258,10 @@ func (d *anyRun) trainer(t *testing.T, devices []gpu.Device, edit func(*Options)
 // depend on caches or on parts does not.
 func TestAnyRun(t *testing.T) {
 	t.Parallel()
-	first, draws := 0, 100
-	if testing.Short() {
+	first, draws := 0, 0
+	if testing.Short() || !long.Wanted() {
 		draws = 50
-	} else if long.Wanted() { // 2000 by turns
+	} else { // 2000 by turns
 		draws = 400
 		first = draws * turn(t, 5)
 	}

@@ -142,8 +142,11 @@ func TestEncodedRowsLearn(t *testing.T) {
 	t.Parallel()
 	const parts = 3
 	kinds := gnn.Kinds
-	if testing.Short() {
+	switch {
+	case testing.Short():
 		kinds = kinds[:1]
+	case !long.Wanted():
+		kinds = kinds[:2]
 	}
 	for n, kind := range kinds {
 		p, m := task{share: 0.5, vertices: manyVertices}.make(t, kind)
@@ -158,7 +161,7 @@ func TestEncodedRowsLearn(t *testing.T) {
 		}
 		for i, s := range []int{0, 2} {
 			if i != n%2 && !long.Wanted() {
-				continue // each model and each age; CAPGNN_LONG=1 has all pairs
+				continue // two models, an age each; CAPGNN_LONG=1 has all pairs
 			}
 			base := curve(halo.FP32, s)
 			for _, as := range []halo.Encoding{halo.BF16, halo.Int8} {

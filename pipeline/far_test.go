@@ -20,6 +20,7 @@ import (
 	"capgnn/graph"
 	"capgnn/hostmem"
 	"capgnn/internal/learn"
+	"capgnn/internal/long"
 	"capgnn/jaca"
 	"capgnn/pipeline/halo"
 )
@@ -235,6 +236,9 @@ func TestRanksTrainAlike(t *testing.T) {
 					t.Fatal(err)
 				}
 				for k, group := range []string{"2x2", "3+1", "4x1", "1x4"} {
+					if (turn/2+k)%2 > 0 && !long.Wanted() {
+						continue // two of four, each with every kind of rows
+					}
 					seed := uint64(0)
 					if (turn+k)%2 == 0 {
 						seed = uint64(1 + turn)

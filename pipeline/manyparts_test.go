@@ -37,10 +37,8 @@ func TestManyParts(t *testing.T) {
 	}
 	defer dev.Close()
 	caches := []halo.Options{{}, {Policy: jaca.JACA}, {Policy: jaca.LRU, Staleness: jaca.Staleness{Bound: 4}}, {Policy: jaca.JACA, Staleness: jaca.Staleness{Bound: 4}, Pipeline: true}}
-	if testing.Short() {
-		caches = caches[3:]
-	} else if !long.Wanted() {
-		caches = caches[2:] // those of which most is kept
+	if testing.Short() || !long.Wanted() {
+		caches = caches[3:] // that of which most is kept
 	}
 	for _, c := range caches {
 		book, before := ledger.InPlaceOf(dev, 0), heap()

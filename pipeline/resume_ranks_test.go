@@ -18,6 +18,7 @@ import (
 	"capgnn/graph"
 	"capgnn/internal/checkpoint"
 	"capgnn/internal/learn"
+	"capgnn/internal/long"
 	"capgnn/jaca"
 )
 
@@ -82,6 +83,9 @@ func TestRanksResumeAlike(t *testing.T) {
 	order := []string{"alone", "2x2", "3+1", "4x1"}
 	for turn, kind := range gnn.Kinds {
 		for k, name := range []string{"none", "jaca"} {
+			if k != turn%2 && !long.Wanted() {
+				continue
+			}
 			t.Run(fmt.Sprintf("%s/%s", kind, name), func(t *testing.T) {
 				turn := 2*turn + k
 				c := farRun{sharing: turn%3 == 1}

@@ -31,13 +31,14 @@ func turn(t testing.TB, n int) int {
 	return k
 }
 
-// takes says of every case whether this run takes it. The values of a case are those of its dimensions. In short, and so under the
-// race detector, every value of a dimension comes in some case; otherwise every two values that come together in any case do so
-// in one that is taken; CAPGNN_LONG=1 adds a slice of all cases.
+// takes says of every case whether this run takes it. The values of a case are those of its dimensions: every value of a dimension
+// comes in some case. With CAPGNN_LONG=1 and not in short, every two values that come together in any case do so in one that is taken,
+// and a slice of all cases is added.
 func takes(t testing.TB, slices int, values [][]any) []bool {
 	t.Helper()
-	taken := covering(values, !testing.Short())
-	if long.Wanted() && !testing.Short() {
+	whole := long.Wanted() && !testing.Short()
+	taken := covering(values, whole)
+	if whole {
 		order := rand.New(rand.NewPCG(uint64(len(values)), 1)).Perm(len(values))
 		for i := turn(t, slices); i < len(order); i += slices {
 			taken[order[i]] = true

@@ -12,6 +12,7 @@ import (
 
 // A run that is stopped, killed or by Ctrl-C, and resumed counts in every epoch what one counts that was left alone, and in all.
 func TestCountersOfStoppedRuns(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
 	for n, more := range [][]string{

@@ -155,6 +155,7 @@ func TestDataReadingFlags(t *testing.T) {
 
 // Equal seeds give equal files; every preset makes a store that is read back with the sizes it promised.
 func TestDataSynth(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t)
 	synthesise := func(out, preset string, more ...string) written {
 		return resultOf[written](t, s.must(append([]string{"data", "synth", preset, "--out", out, "--json", "--quiet"}, more...)...))

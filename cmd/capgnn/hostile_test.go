@@ -61,6 +61,7 @@ func (s *sandbox) refused(cmd *exec.Cmd, want string, args []string) {
 // space, where a program that believed them would end with the runtime's "out of memory". Both commands that read them meet all with
 // CAPGNN_LONG=1, else every other one.
 func TestHostileFiles(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("needs ulimit -v")
 	}

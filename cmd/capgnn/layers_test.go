@@ -65,7 +65,7 @@ func TestReadmeCommandsWithFewLayers(t *testing.T) {
 			}
 			for _, model := range runfolder.Names(gnn.Kinds) {
 				for _, parts := range []string{"1", "2", "3", "4"} {
-					if n++; long.Wanted() || n%23 == 0 {
+					if n++; long.Wanted() || n%67 == 0 {
 						try(line[1], layers, "--model", model, "--parts", parts)
 					}
 				}

@@ -23,6 +23,7 @@ func (s *sandbox) oneLineOf(code int, want, what string, limit int, args ...stri
 
 // Limits of the system end with one line that says what to raise, and exit code 3.
 func TestSystemLimits(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
 	for _, files := range []int{9, 12, 31} {

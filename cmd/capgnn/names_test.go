@@ -142,6 +142,7 @@ func TestErrorsNameTheirCommand(t *testing.T) {
 
 // A list of devices that cannot be had is refused before data are read: here the data set is not there either.
 func TestDevicesBeforeData(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
 	s.train("--dataset", "ok.npz", "--epochs", "1", "--hidden", "4", "--run-dir", "run")

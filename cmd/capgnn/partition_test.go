@@ -249,6 +249,7 @@ func TestPartitionUsage(t *testing.T) {
 
 // A card of one's own describes a device as an embedded one does.
 func TestCardFile(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t)
 	s.put("mine.json", []byte(`{"model": "mine", "source": "made up", "n": 1000, "mm_s": 0.01, "spmm_s": 0.02, "h2d_s": 0.001, "d2h_s": 0.001, "idt_s": 0.0001, "memory_bytes": 1073741824}`))
 	s.put("slow.json", []byte(`{"model": "mine", "n": 1000, "mm_s": -1}`))

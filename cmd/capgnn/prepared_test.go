@@ -12,6 +12,7 @@ import (
 // The second run finds what the first has prepared: it says nothing about keeping, and gives the same bits; so does a run
 // without a cache, and one that finds damage.
 func TestTrainPrepared(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t)
 	s.must("data", "synth", "products-like", "--scale", "0.005", "--out", "store")
 	models := []string{"sage"}

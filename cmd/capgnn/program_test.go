@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -32,6 +35,10 @@ func TestMain(m *testing.M) {
 	if out, err := exec.Command("go", "build", "-tags", tags, "-ldflags=-s -w", "-o", program, ".").CombinedOutput(); err != nil {
 		os.RemoveAll(dir)
 		panic("build the program under test: " + err.Error() + "\n" + string(out))
+	}
+	// Tests wait for processes, which wait for disks, signals and each other: twice as many at once keep the processors busy.
+	if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
+		panic(err)
 	}
 	code := m.Run()
 	os.RemoveAll(dir)

@@ -104,6 +104,7 @@ func cpus(n int) string { return strings.Join(slices.Repeat([]string{"cpu:thread
 
 // However parts are grouped into ranks, the run folder of rank 0 holds what one process leaves, and nobody else writes anything.
 func TestTrainOverRanks(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
 	for k, model := range []string{"gcn", "sage", "gin", "gat"} {

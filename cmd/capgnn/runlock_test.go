@@ -120,6 +120,7 @@ func TestDefaultRunDirsAtOnce(t *testing.T) {
 // A run that runs is not resumed, nor begun anew, but reported and read by predict. When it is killed it can be resumed at once, by
 // one process.
 func TestResumeOfARunThatRuns(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t)
 	data := newStore().write(s, "rings.npz")
 	d := runfolder.Dir(s.path("run"))

@@ -19,6 +19,7 @@ import (
 // A run on samples that is killed or interrupted at any moment, inside an epoch too, goes on to the weights of a run that nobody disturbed, and an
 // interrupted one says how.
 func TestSampledKilledAndResumed(t *testing.T) {
+	t.Parallel()
 	kills := 1
 	if long.Wanted() {
 		kills = 30

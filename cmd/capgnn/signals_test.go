@@ -28,6 +28,7 @@ var halfWritten = regexp.MustCompile(`\.tmp-|\.capgnn-|\.probe-`)
 // nothing half-written is left. On a loaded machine a process takes longer to end, by so much as an empty one takes to run. Moments are
 // most often soon, where commands do one thing after another; CAPGNN_LONG=1 draws later ones and twice as many.
 func TestSignals(t *testing.T) {
+	t.Parallel()
 	moments, mean := 1, 300*time.Millisecond
 	if long.Wanted() {
 		moments, mean = 2, time.Second

@@ -13,6 +13,7 @@ import (
 
 // Everything a user can get wrong ends with exit code 2 and one line that names what is wrong.
 func TestWrongUsage(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
 	masked := newStore()
@@ -175,6 +176,7 @@ func TestTruncatedData(t *testing.T) {
 }
 
 func TestDoesNotFit(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
 	s.fails(term.ExitDoesNotFit, []string{"cpu:0", "--hidden"}, "train", "--quiet", "--dataset", "ok.npz", "--devices", "cpu:0,mem=20KiB", "--run-dir", "run")

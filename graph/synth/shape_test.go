@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"capgnn/graph"
+	"capgnn/internal/long"
 )
 
 var update = flag.Bool("update", false, "write the table of docs/formats/synth.md anew")
@@ -36,6 +37,9 @@ type shape struct {
 	all, most, some float64
 }
 
+// wholeTable says that every preset is measured: with CAPGNN_LONG=1, and to write the table anew.
+func wholeTable() bool { return long.Wanted() || *update }
+
 // TestPresetShapes: hubs, communities, homophily and what a classifier that knows the prototypes can reach, for each preset.
 func TestPresetShapes(t *testing.T) {
 	var table strings.Builder
@@ -45,6 +49,9 @@ func TestPresetShapes(t *testing.T) {
 		scale, ok := shapeScales[p.Name]
 		if !ok {
 			continue // topology only
+		}
+		if !wholeTable() && p.Name != "flickr-like" && p.Name != "corafull-like" {
+			continue
 		}
 		p, err := p.Scaled(scale)
 		if err != nil {
@@ -112,9 +119,20 @@ func compareDoc(t *testing.T, table string) {
 		if err := os.WriteFile(path, slices.Concat(text[:i], []byte(table), text[j:]), 0o644); err != nil {
 			t.Fatal(err)
 		}
-	} else if string(text[i:j]) != table {
+	} else if got := string(text[i:j]); wholeTable() && got != table || !wholeTable() && !holdsLines(got, table) {
 		t.Errorf("the table of %s is not what is measured: run go test ./graph/synth -run TestPresetShapes -update\n%s", path, table)
 	}
+}
+
+// holdsLines says that every line of part is one of text.
+func holdsLines(text, part string) bool {
+	have := strings.Split(text, "\n")
+	for line := range strings.SplitSeq(part, "\n") {
+		if !slices.Contains(have, line) {
+			return false
+		}
+	}
+	return true
 }
 
 func measureShape(p Preset, d *Data) shape {

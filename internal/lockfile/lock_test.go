@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"capgnn/internal/long"
 )
@@ -79,8 +80,9 @@ func (o *other) says(t *testing.T) string {
 
 // Of processes that take a lock at once one gets it, round after round, whatever the last holder has left; the others name it.
 func TestOneOfMany(t *testing.T) {
+	t.Parallel() // the others wait a second
 	path := filepath.Join(t.TempDir(), "lock")
-	rounds := 4
+	rounds := 2
 	if long.Wanted() {
 		rounds = 10
 	}
@@ -132,20 +134,21 @@ func TestStale(t *testing.T) {
 		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		lock, err := Take(path)
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		var held *Held
-		if _, err := Take(path); !errors.As(err, &held) || held.By.PID != os.Getpid() {
-			t.Errorf("%s: second: %v", name, err)
-		}
-		lock.Release()
-		lock.Release()
-		if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("%s: the file stays: %v", name, err)
-		}
+		synctest.Test(t, func(t *testing.T) { // the second waits
+			lock, err := Take(path)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			var held *Held
+			if _, err := Take(path); !errors.As(err, &held) || held.By.PID != os.Getpid() {
+				t.Errorf("%s: second: %v", name, err)
+			}
+			lock.Release()
+			lock.Release()
+			if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("%s: the file stays: %v", name, err)
+			}
+		})
 	}
 }
 
