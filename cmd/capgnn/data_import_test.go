@@ -83,8 +83,8 @@ func TestImportMemoryOfPublishedSets(t *testing.T) {
 	withinMemory(t, s, published.Path(t, "web_notredame"), 0, "--compact")
 }
 
-// Every format, large enough that a second copy of what is large would show: 2 Mi pairs, or 12 MiB of features. CAPGNN_LONG=1 doubles
-// the features and adds flags.
+// Formats, large enough that a second copy of what is large would show: 2 Mi pairs, or 12 MiB of features. CAPGNN_LONG=1 has all of
+// them, with twice the features and more flags.
 func TestImportMemory(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -107,6 +107,11 @@ func TestImportMemory(t *testing.T) {
 	ones := npy.Entry{Key: "data", Data: bytes.Repeat([]byte{1}, len(indices))}
 	dense := func(key string) npy.Entry { return npy.Entry{Key: key, Shape: []int{n, cols}, Data: x} }
 
+	further := func(name string, f func(t *testing.T)) {
+		if long.Wanted() {
+			t.Run(name, f)
+		}
+	}
 	t.Run("edge list", func(t *testing.T) {
 		create(t, s.path("once.txt"), false, func(w io.Writer) error { return big.text(w, "\t", false) })
 		withinMemory(t, s, "once.txt", edgesOnly, "--compact", "--edges", "reversed")
@@ -126,7 +131,7 @@ func TestImportMemory(t *testing.T) {
 		}
 		withinMemory(t, s, "stores/plain-npz", withFeatures, "--standardize", "train")
 	})
-	t.Run("zeros", func(t *testing.T) { // which inflate a thousand times
+	further("zeros", func(t *testing.T) { // which inflate a thousand times
 		archive(t, s.path("zeros.npz"), npy.Entry{Key: "indptr", Data: indptr}, npy.Entry{Key: "indices", Data: indices}, npy.Entry{Key: "x", Shape: []int{n, cols}, Data: make([]float32, n*cols)})
 		withinMemory(t, s, "zeros.npz", withFeatures)
 	})
@@ -145,7 +150,7 @@ func TestImportMemory(t *testing.T) {
 			npy.Entry{Key: "attr_indptr", Data: ptr}, npy.Entry{Key: "attr_indices", Data: col}, npy.Entry{Key: "attr_data", Data: val}, npy.Entry{Key: "attr_shape", Data: []int64{int64(n), 3000}}, npy.Entry{Key: "labels", Data: y})
 		withinMemory(t, s, "bench.npz", withFeatures)
 	})
-	t.Run("heterophilous", func(t *testing.T) {
+	further("heterophilous", func(t *testing.T) {
 		pairs, masks := make([]int64, 2*small.n*small.k), npy.Entry{Shape: []int{10, n}, Data: bytes.Repeat([]byte{1}, 10*n)}
 		small.each(func(i, u, v int) { pairs[2*i], pairs[2*i+1] = int64(u), int64(v) })
 		train := masks
@@ -153,7 +158,7 @@ func TestImportMemory(t *testing.T) {
 		archive(t, s.path("het.npz"), dense("node_features"), npy.Entry{Key: "node_labels", Data: y}, npy.Entry{Key: "edges", Shape: []int{len(pairs) / 2, 2}, Data: pairs}, train)
 		withinMemory(t, s, "het.npz", withFeatures)
 	})
-	t.Run("GraphSAINT", func(t *testing.T) {
+	further("GraphSAINT", func(t *testing.T) {
 		shape, format := npy.Entry{Key: "shape", Data: []int64{int64(n), int64(n)}}, npy.Entry{Key: "format", Shape: []int{}, Data: []string{"csr"}}
 		archive(t, s.path("saint/adj_full.npz"), npy.Entry{Key: "indptr", Data: indptr}, npy.Entry{Key: "indices", Data: indices}, shape, format, ones)
 		create(t, s.path("saint/feats.npy"), false, func(w io.Writer) error { return npy.Write(w, []int{n, cols}, x) })
@@ -161,7 +166,7 @@ func TestImportMemory(t *testing.T) {
 		create(t, s.path("saint/class_map.json"), false, func(w io.Writer) error { _, err := io.WriteString(w, `{"0": 1, "5": 0}`); return err })
 		withinMemory(t, s, "saint", withFeatures)
 	})
-	t.Run("reddit", func(t *testing.T) {
+	further("reddit", func(t *testing.T) {
 		from, types := make([]int64, len(indices)), make([]uint8, n)
 		small.each(func(i, u, _ int) { from[i] = int64(u) })
 		archive(t, s.path("red/reddit_graph.npz"), npy.Entry{Key: "row", Data: from}, npy.Entry{Key: "col", Data: indices}, ones,
@@ -195,7 +200,7 @@ func TestImportMemory(t *testing.T) {
 		})
 		withinMemory(t, s, "ogb", withFeatures)
 	})
-	t.Run("CSV", func(t *testing.T) {
+	further("CSV", func(t *testing.T) {
 		create(t, s.path("csv/edges.csv"), false, func(w io.Writer) error { return small.text(w, ",", false) })
 		create(t, s.path("csv/features.csv"), false, func(w io.Writer) error {
 			return table(w, n, cols, func(b []byte, r, c int) []byte { return number(b, x[r*cols+c]) })
