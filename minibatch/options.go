@@ -54,7 +54,7 @@ type Options struct {
 
 	Devices []gpu.Device // one part each, in order; a device may appear more than once
 	Part    []int32      // home of every vertex; nil: there is one part
-	Shares  []float64    // of a step's roots by part, with global roots; nil: equal. At home they are what parts may have
+	Shares  []float64    // of a step's roots by part, with global roots; nil: equal. With Home a part has at most 1.05 times its share
 	Savings Savings
 	Storage gpu.DType     // element type of the rows that aggregations gather: see gnn.Plan
 	Init    gnn.StateDict // weights to start from; nil: drawn from Model.Seed

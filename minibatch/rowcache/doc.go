@@ -15,8 +15,9 @@
 //
 //   - Demand keeps nothing (DistDGL).
 //   - Planned looks at the steps ahead: the row whose next read is farthest leaves, and a fetched row that is read later than all others is not kept (Belady, IBM
-//     Systems Journal 5(2), 1966). Rows that no step ahead reads leave first, those of low degree before others: with few steps
-//     ahead a tenth fewer rows than by age or by id, and fetched rows do not push each other out. With all steps ahead no policy fetches fewer rows.
+//     Systems Journal 5(2), 1966). Rows that no step ahead reads leave first, those of low degree before others. With few steps
+//     ahead this fetches a tenth fewer rows than an order by age or by id, and rows that have just come do not push each other out.
+//     With all steps ahead no policy fetches fewer rows.
 //   - Rapid keeps the rows that an epoch reads most often, from its first step to its last (RapidGNN, Algorithm 1). Rows of two epochs stay, and others come when
 //     they are first read, which fetches no more rows than the paper's refill (Rules.Pull) does.
 //   - Massive keeps rows by two scores, and looks at nothing ahead (MassiveGNN, Algorithms 1 and 2).

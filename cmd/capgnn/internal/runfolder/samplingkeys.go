@@ -38,7 +38,7 @@ const (
 // samplingUsage is the help of --sampling.
 const samplingUsage = "how mini-batches are made: `NAME[,KEY=VALUE...]`. NAME is default, or distdgl, rapidgnn, massivegnn or hopgnn (the settings of these systems). " +
 	"Keys: roots=global (drawn over all parts) or local (each part draws from its own training vertices); " +
-	"place, where a root is computed: home (at the part that has its features), batch (each part takes the next ones, equally many) or hop (as HopGNN: at home, in several turns, between which gradients travel; merge=off keeps all turns, gather=off fetches rows for each turn); " +
+	"place, where a root is computed: home (at the part that has its features), batch (each part takes the next ones, equally many) or hop (as HopGNN: at home, in several time steps, between which gradients travel; merge=off keeps all of these, gather=off fetches rows for each); " +
 	"fetch, how rows of other parts come: demand (no cache), planned (the row whose next read is farthest leaves the cache; lookahead=STEPS or all), rapid (the cache keeps the rows that an epoch reads most; pull=on), massive (the cache keeps rows by scores; f, gamma, delta), or auto = planned over links and with --row-cache, else demand; " +
 	"prefetch=STEPS, how many mini-batches are sampled ahead"
 
