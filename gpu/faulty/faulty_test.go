@@ -30,6 +30,7 @@ func cpu(t *testing.T, f faulty.Faults) *faulty.Device {
 // A device on which nothing goes wrong is the wrapped one; one that is late gives its results.
 func TestConformance(t *testing.T) {
 	t.Run("late", func(t *testing.T) {
+		t.Parallel() // it waits
 		gputest.Run(t, func(t *testing.T) gpu.Device {
 			return cpu(t, faulty.Faults{Delays: faulty.Delays{Seed: 1, Most: 200 * time.Microsecond, Share: 0.03}})
 		})
@@ -45,6 +46,7 @@ func TestConformance(t *testing.T) {
 		})
 	}
 	t.Run("simulated", func(t *testing.T) {
+		t.Parallel()
 		card, err := sim.FindCard("rtx3090")
 		if err != nil {
 			t.Fatal(err)
