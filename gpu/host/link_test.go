@@ -158,14 +158,18 @@ func TestLateQueuesCatchUp(t *testing.T) {
 	start := time.Now()
 	was := start.Add(-time.Hour)
 	q := &Queue{due: was}
-	carry := func(run func(ready time.Time) time.Time) {
+	carry := func(run func(ready time.Time) time.Time) time.Duration {
 		t.Helper()
-		if _, err := q.carry(run); err != nil {
+		took, err := q.carry(run)
+		if err != nil {
 			t.Fatal(err)
 		}
+		return took
 	}
 	for range 3 {
-		carry(func(ready time.Time) time.Time { return ready.Add(time.Minute) })
+		if took := carry(func(ready time.Time) time.Time { return ready.Add(time.Minute) }); took != time.Minute {
+			t.Errorf("a copy of a minute counts %v", took)
+		}
 	}
 	if got := q.due.Sub(was); got != 3*time.Minute {
 		t.Errorf("three copies of a minute took %v", got)

@@ -125,7 +125,7 @@ func (q *Queue) calculate(run func()) (elapsed time.Duration, err error) {
 }
 
 // carry runs a copy, and waits until it has arrived. It took as long as its link was busy with it, or as the copying, if
-// that is longer.
+// that is longer: time for which the queue is behind its link's is not counted, or each copy would count it until the queue has caught up.
 func (q *Queue) carry(run func(ready time.Time) (due time.Time)) (elapsed time.Duration, err error) {
 	ready, start := q.due, time.Now()
 	due := ready
@@ -138,7 +138,7 @@ func (q *Queue) carry(run func(ready time.Time) (due time.Time)) (elapsed time.D
 	if wait := time.Until(q.due); wait > 0 {
 		q.alarm.sleep(wait)
 	}
-	return time.Since(ready), err
+	return q.due.Sub(ready), err
 }
 
 // report calls the host, which takes its time also where the queue is behind its link's.
