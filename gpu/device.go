@@ -118,12 +118,12 @@ type PeerCopier interface {
 	CopyFrom(dst, src Matrix)
 }
 
-// Resident is implemented by devices whose memory is the host's, and whose link is emulated: of what a program keeps in host memory for such a device, only what
-// comes from other devices crosses that link.
+// Resident is implemented by devices whose link may lie between them and other devices, where it is emulated or simulated: of what a program keeps in host memory for
+// such a device, only what comes from other devices crosses it.
 type Resident interface {
-	// Linked reports whether copies over the link take time.
+	// Linked reports whether the link lies there, so that what comes from other devices takes time.
 	Linked() bool
-	// NewResidentQueue is NewQueue of a queue whose uploads and downloads do not cross the link: what they copy lies with the device already.
+	// NewResidentQueue is NewQueue of a queue whose uploads and downloads do not cross that link: what they copy lies with the device already.
 	NewResidentQueue(name string) ResidentQueue
 }
 

@@ -34,7 +34,10 @@ type Config struct {
 	// Host is what it shares caches and memory with other devices on; nil = nothing. See Table.Beside.
 	Host *Host
 	// Bus is what its link shares with others; nil = nothing.
-	Bus    *Bus
+	Bus *Bus
+	// Linked says that the link lies between the device with a host of its own and other devices, as an emulated one of package host does: not between it
+	// and its host.
+	Linked bool
 	Faults Faults
 }
 
@@ -91,9 +94,11 @@ type costs interface {
 	emulated() bool
 	// transfer returns for how long a copy holds its engines, and what passes after that until it has arrived.
 	transfer(way route, n gpu.Bytes) (held, latency float64)
+	// near returns what a copy between the device and a host of its own takes.
+	near(n gpu.Bytes) float64
 }
 
-// Device is a simulated device. It implements gpu.Device and gpu.Clocked.
+// Device is a simulated device. It implements gpu.Device, gpu.Clocked and gpu.Resident.
 type Device struct {
 	info    gpu.Info
 	inner   gpu.Device
@@ -101,13 +106,14 @@ type Device struct {
 	costs   costs
 	counts  bool // there is no arithmetic: bytes are counted here
 	peer    bool
+	linked  bool
 	bus     *Bus
 	host    *Host
 	threads int
 	faults  Faults
 
-	// Engines: computations, and each direction of the link.
-	computes, to, from engine
+	// Engines: computations, each direction of the link, and of the way to a host of its own.
+	computes, to, from, in, out engine
 
 	queues []*Queue // guarded by clock.mu
 
@@ -117,8 +123,9 @@ type Device struct {
 }
 
 var (
-	_ gpu.Device  = (*Device)(nil)
-	_ gpu.Clocked = (*Device)(nil)
+	_ gpu.Device   = (*Device)(nil)
+	_ gpu.Clocked  = (*Device)(nil)
+	_ gpu.Resident = (*Device)(nil)
 )
 
 // Open returns a simulated device. The error names what is wrong in c.
@@ -132,7 +139,7 @@ func Open(c Config) (*Device, error) {
 	if c.UUID == "" {
 		c.UUID = "sim-" + c.Model
 	}
-	d := &Device{clock: c.Clock, counts: !c.Arithmetic, peer: c.Peer, bus: c.Bus, host: c.Host, threads: max(1, c.Threads), faults: c.Faults}
+	d := &Device{clock: c.Clock, counts: !c.Arithmetic, peer: c.Peer, linked: c.Linked, bus: c.Bus, host: c.Host, threads: max(1, c.Threads), faults: c.Faults}
 	d.costs = &c.Rates
 	if c.Table != nil {
 		d.costs, d.samples = c.Table, map[gpu.Buffer]*sample{}
@@ -184,8 +191,10 @@ func (d *Device) Alloc(n gpu.Bytes, name string) (gpu.Buffer, error) {
 func (d *Device) Memory() gpu.Memory { return d.inner.Memory() }
 
 // NewQueue implements gpu.Device.
-func (d *Device) NewQueue(name string) gpu.Queue {
-	q := &Queue{dev: d, name: name, inner: d.inner.NewQueue(name)}
+func (d *Device) NewQueue(name string) gpu.Queue { return d.newQueue(name, d.inner.NewQueue(name)) }
+
+func (d *Device) newQueue(name string, inner gpu.Queue) *Queue {
+	q := &Queue{dev: d, name: name, inner: inner}
 	d.clock.mu.Lock()
 	defer d.clock.mu.Unlock()
 	d.queues = append(d.queues, q)

@@ -18,6 +18,9 @@
 // A copy between devices holds the sending side of one link and the receiving side of the other, for the time that the
 // slower one takes. A copy holds its engines for its bytes, its queue for the latency too.
 //
+// The link of a device that is linked lies between it, with a host of its own, and other devices. Then a resident queue copies from that host at a rate of its own
+// (Rates.Near), and Fetch takes the time of the links of who asks and who sends, in pieces that leave room for other copies.
+//
 // # Source
 //
 // Decision: docs/adr/0010. Cards: the paper's Table 1. The paper estimates by λ (Eq. 5 ff.); here the operations that the trainer

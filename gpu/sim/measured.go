@@ -69,6 +69,7 @@ type Rates struct {
 	BytesPerSec  float64 // device memory, read and written
 	H2D, D2H     float64 // bytes per second of the link, per direction
 	Peer         float64 // bytes per second from another device's memory; 0 = the slower of the two links
+	Near         float64 // bytes per second and direction of resident queues, between a linked device and its host; 0 = unlimited
 	Launch       float64 // seconds of an operation beside its work
 	Latency      float64 // seconds of a copy beside its bytes
 	Hop          float64 // seconds between an event and the queue that was waiting for it
@@ -84,9 +85,9 @@ func (r *Rates) validate() error {
 			errs = append(errs, fmt.Errorf("rates: %s of %g a second are impossible", x.name, x.rate))
 		}
 	}
-	for _, s := range []float64{r.Launch, r.Latency, r.Hop, r.Peer} {
+	for _, s := range []float64{r.Launch, r.Latency, r.Hop, r.Peer, r.Near} {
 		if !(s >= 0) || math.IsInf(s, 0) {
-			errs = append(errs, fmt.Errorf("rates: launch %g s, latency %g s, hop %g s or peer %g B/s is impossible", r.Launch, r.Latency, r.Hop, r.Peer))
+			errs = append(errs, fmt.Errorf("rates: launch %g s, latency %g s, hop %g s, peer %g B/s or near %g B/s is impossible", r.Launch, r.Latency, r.Hop, r.Peer, r.Near))
 			break
 		}
 	}
@@ -134,4 +135,12 @@ func (r *Rates) transfer(way route, n gpu.Bytes) (held, latency float64) {
 		rate = min(r.H2D, r.D2H)
 	}
 	return float64(n) / rate, r.Latency
+}
+
+// near implements costs.
+func (r *Rates) near(n gpu.Bytes) float64 {
+	if r.Near == 0 {
+		return 0
+	}
+	return float64(n) / r.Near
 }

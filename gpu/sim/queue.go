@@ -6,11 +6,13 @@ import (
 	"capgnn/gpu"
 )
 
-// Queue runs operations in order, and notes what they take. It implements gpu.Queue and gpu.PeerCopier.
+// Queue runs operations in order, and notes what they take. It implements gpu.ResidentQueue and gpu.PeerCopier.
 type Queue struct {
-	dev   *Device
-	name  string
-	inner gpu.Queue
+	dev      *Device
+	name     string
+	inner    gpu.Queue
+	resident bool               // uploads and downloads do not cross the link
+	senders  map[*Device]*Queue // of a resident queue: on each of them the parcels of one device come in order; of the goroutine that uses the queue
 
 	// Guarded by the clock's lock.
 	pending []*node
@@ -22,8 +24,8 @@ type Queue struct {
 }
 
 var (
-	_ gpu.Queue      = (*Queue)(nil)
-	_ gpu.PeerCopier = (*Queue)(nil)
+	_ gpu.ResidentQueue = (*Queue)(nil)
+	_ gpu.PeerCopier    = (*Queue)(nil)
 )
 
 // admit reports whether the operation is to run: neither the queue nor the device is out of order.

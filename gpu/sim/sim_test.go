@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"capgnn/gpu"
 	"capgnn/gpu/gputest"
@@ -139,5 +140,32 @@ func TestCards(t *testing.T) {
 	}
 	if _, err := sim.FindCard("rtx9090"); err == nil || !strings.Contains(err.Error(), "gtx1660ti") {
 		t.Errorf("a card that there is not: %v", err)
+	}
+}
+
+// What is fetched is copied when the queue has been waited for, counts once, as traffic between devices, and takes the queue the time of the links.
+func TestFetch(t *testing.T) {
+	for _, arithmetic := range []bool{false, true} {
+		clock := sim.NewClock()
+		rates := card(t, "a40")
+		rates.H2D, rates.D2H, rates.Latency = 1e9, 2e9, 1e-6
+		config := sim.Config{Name: "sim:0", Clock: clock, Rates: rates, Memory: 1 << 20, Linked: true, Arithmetic: arithmetic, Threads: 1}
+		own := open(t, config)
+		config.Name = "sim:1"
+		other := open(t, config)
+		q := own.NewResidentQueue("rows")
+		rows := make([]byte, 2)
+		q.Fetch([]gpu.Parcel{{From: other, Ask: 2000, Answer: 5000}, {From: own, Ask: 1, Answer: 1}}, func() { rows[0] = 1 })
+		q.Fetch(nil, func() { rows[1] = 2 })
+		if err := q.Sync(); err != nil || rows[0] != 1 || rows[1] != 2 {
+			t.Errorf("arithmetic %t: %v, %d", arithmetic, err, rows)
+		}
+		u := q.Usage()
+		if want := 9 * time.Microsecond; u.Time[gpu.PhaseTransfer] != want || clock.Now() != want { // there 2, back 5, and the latency twice
+			t.Errorf("arithmetic %t: %v until %v, want %v", arithmetic, u.Time[gpu.PhaseTransfer], clock.Now(), want)
+		}
+		if want := (gpu.Usage{Time: u.Time, Peer: 7000}); u != want {
+			t.Errorf("arithmetic %t: counts %+v, want %+v", arithmetic, u, want)
+		}
 	}
 }

@@ -226,6 +226,11 @@ func (t *Table) transfer(way route, n gpu.Bytes) (held, latency float64) {
 	return max(0, c.held.line(float64(n))), c.latency
 }
 
+// near implements costs: each byte is read and written.
+func (t *Table) near(n gpu.Bytes) float64 {
+	return float64(2*n) * t.passes[stream].log(float64(2*n))
+}
+
 // grid is the seconds per row of products, by both widths and by the bytes of the operands.
 type grid struct {
 	in, out []float64 // ascending

@@ -16,13 +16,16 @@ import (
 // Each file of testdata/schedules is a scenario, a line "----", and the schedule that follows from it. Scenarios:
 //
 //	bus NAME RATE                      bytes per ns (GB/s)
-//	device NAME RATE [peer] [bus=NAME] [latency=NS] [launch=NS] [hop=NS] [slow=TIMES@NS] [lost=OPERATIONS]
-//	                                   RATE: bytes per ns, of each direction of the link; memory has 1
+//	device NAME RATE [linked[=NEAR]] [peer] [bus=NAME] [latency=NS] [launch=NS] [hop=NS] [slow=TIMES@NS] [lost=OPERATIONS]
+//	                                   RATE: bytes per ns, of each direction of the link; NEAR: between a linked device and its host; memory has 1
 //	DEVICE.QUEUE work BYTES            a computation that takes as many ns
 //	DEVICE.QUEUE upload|download BYTES
 //	DEVICE.QUEUE copy BYTES DEVICE     from that device
+//	DEVICE.QUEUE fetch BYTES DEVICE... asks each of these devices, by a tenth of so many bytes
 //	DEVICE.QUEUE record|wait EVENT
 //	now
+//
+// Queues with a + in front of their names are resident.
 //
 // Schedules: start, end, device.queue, operation, bytes of copies, in ns; then the faults.
 func TestSchedules(t *testing.T) {
@@ -109,6 +112,10 @@ func (s *stage) device(name string, rate float64, options []string) {
 	for _, o := range options {
 		key, value, _ := strings.Cut(o, "=")
 		switch key {
+		case "linked":
+			if c.Linked = true; value != "" {
+				c.Rates.Near = 1e9 * s.number(value)
+			}
 		case "peer":
 			c.Peer = true
 		case "bus":
@@ -135,7 +142,9 @@ func (s *stage) queue(w []string) {
 	dev, name, _ := strings.Cut(w[0], ".")
 	q, ok := s.queues[w[0]]
 	if !ok {
-		q = s.devices[dev].NewQueue(name)
+		if q = s.devices[dev].NewQueue(name); strings.HasPrefix(name, "+") {
+			q = s.devices[dev].NewResidentQueue(name)
+		}
 		s.queues[w[0]], s.order = q, append(s.order, w[0])
 	}
 	block := func(dev string, n int) gpu.Buffer {
@@ -162,6 +171,12 @@ func (s *stage) queue(w []string) {
 		from := m
 		m.Buf, from.Buf = block(dev, n), block(w[3], n)
 		q.(gpu.PeerCopier).CopyFrom(m, from)
+	case "fetch":
+		var parcels []gpu.Parcel
+		for _, name := range w[3:] {
+			parcels = append(parcels, gpu.Parcel{From: s.devices[name], Ask: gpu.Bytes(n / 10), Answer: gpu.Bytes(n)})
+		}
+		q.(gpu.ResidentQueue).Fetch(parcels, func() {})
 	case "record":
 		s.events[w[2]] = q.Record()
 	case "wait":

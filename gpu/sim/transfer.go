@@ -21,7 +21,16 @@ func (q *Queue) copies(op string, way route, n gpu.Bytes, other *Device) {
 		return
 	}
 	d := q.dev
-	c := &node{q: q, op: op, phase: gpu.PhaseTransfer, link: true, bytes: n}
+	c := &node{q: q, op: op, phase: gpu.PhaseTransfer, bytes: n}
+	if q.resident && way != betweenDevices {
+		c.work, c.uses = d.costs.near(n), []*engine{&d.in}
+		if way == fromDevice {
+			c.uses[0] = &d.out
+		}
+		d.clock.add(c)
+		return
+	}
+	c.link = true
 	c.work, c.tail = d.costs.transfer(way, n)
 	switch way {
 	case toDevice:

@@ -82,6 +82,9 @@ func readCardFile(path string) (sim.Card, error) {
 func (d Spec) Rates(c *sim.Card) sim.Rates {
 	r := c.Rates()
 	r.FlopsPerSec, r.GatherPerSec, r.BytesPerSec = r.FlopsPerSec/d.Slow, r.GatherPerSec/d.Slow, r.BytesPerSec/d.Slow
+	if d.linked() {
+		r.Near = r.H2D
+	}
 	if d.Link > 0 {
 		r.H2D, r.D2H = d.Link, d.Link
 	}
@@ -91,6 +94,9 @@ func (d Spec) Rates(c *sim.Card) sim.Rates {
 	return r
 }
 
+// linked reports whether the spec says what connects the device with others: they have hosts of their own then.
+func (d Spec) linked() bool { return d.Link > 0 || d.Latency > 0 }
+
 // pace says how fast a simulated device is: by its calibration if there is one and the spec says nothing otherwise.
 func (d Spec) pace(c *sim.Config) (sim.Card, error) {
 	card, ops, err := d.measurements()
@@ -98,7 +104,7 @@ func (d Spec) pace(c *sim.Config) (sim.Card, error) {
 		return card, err
 	}
 	c.Rates = d.Rates(&card)
-	if ops != nil && d.Slow == 1 && d.Link == 0 && d.Latency == 0 {
+	if ops != nil && d.Slow == 1 && !d.linked() {
 		c.Table, err = sim.NewTable(samplesOf(ops))
 	}
 	return card, err
@@ -122,7 +128,7 @@ func openSimulated(specs []Spec) ([]gpu.Device, error) {
 	clock, shared := sim.NewClock(), buses{}
 	return openEach(len(specs), func(i int) (gpu.Device, error) {
 		s := specs[i]
-		c := sim.Config{Name: s.name(), Clock: clock, Memory: s.Memory, Bus: shared.of(s), Arithmetic: true}
+		c := sim.Config{Name: s.name(), Clock: clock, Memory: s.Memory, Bus: shared.of(s), Linked: s.linked(), Arithmetic: true}
 		card, err := s.pace(&c)
 		if err != nil {
 			return nil, err
