@@ -23,7 +23,7 @@ type RowCount struct {
 	Requests int64     `json:"requests"`
 }
 
-// SmallRowsCache is the smallest cache that fetches at most 5 % more rows than the best one.
+// SmallRowsCache is the smallest cache that fetches at most 5 % more rows than the best one in the first epoch. Later epochs find more rows in a larger one.
 type SmallRowsCache struct {
 	Setting string  `json:"setting"` // the way to fetch that it is for
 	Share   float64 `json:"share"`   // of the rows of other parts that an epoch reads: --row-cache
