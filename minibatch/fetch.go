@@ -185,9 +185,12 @@ func (f *fetcher) count(x *fetching) *Counts {
 	c.Bytes.IDs = idBytes * gpu.Bytes(len(x.decision.Fetch))
 	c.Rows.Hit = int64(len(x.ids)) - c.Rows.Fetched
 	c.Rows.Evicted = int64(x.decision.Evicted)
-	for from := 0; from < len(x.order); {
-		to := f.round(x, from)
-		from, c.Requests = to, c.Requests+int64(f.owners(x, from, to))
+	from := 0
+	for _, end := range x.ends {
+		if end > from {
+			c.Requests++
+		}
+		from = end
 	}
 	return c
 }
@@ -205,18 +208,6 @@ func (f *fetcher) round(x *fetching, from int) (to int) {
 
 // fetched returns the k-th row that is fetched, by home.
 func (x *fetching) fetched(k int) *rowcache.Fetched { return &x.decision.Fetch[x.order[k]] }
-
-// owners returns how many parts are asked for some of the rows.
-func (f *fetcher) owners(x *fetching, from, to int) (n int) {
-	last := int32(-1)
-	for k := from; k < to; k++ {
-		if home := f.g.home[x.fetched(k).ID]; home != last {
-			last = home
-			n++
-		}
-	}
-	return n
-}
 
 // ask asks for the next round of rows, if there are any: one request of each owner.
 func (f *fetcher) ask(x *fetching) {

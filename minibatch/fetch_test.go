@@ -81,7 +81,7 @@ func away(p *learn.Problem, tr *Trainer, part int) (turns [][]graph.NodeID) {
 	return turns
 }
 
-// recounted returns what a run counts of rows, by a policy of its own over steps that are drawn anew, and by parts that ask in as many rounds as their areas make it.
+// recounted returns what a run counts of rows, by a policy of its own over steps that are drawn anew.
 func recounted(p *learn.Problem, tr *Trainer) (want Counts) {
 	for part, w := range tr.workers {
 		trace, epoch, now := away(p, tr, part), tr.roots.steps*w.fetcher.turns, 0
@@ -113,19 +113,13 @@ func recounted(p *learn.Problem, tr *Trainer) (want Counts) {
 				}
 				byHome[tr.o.Part[f.ID]] = append(byHome[tr.o.Part[f.ID]], f.ID)
 			}
-			left, asked := int(tr.design.areas[part]), -1
-			for home, ids := range byHome {
+			for _, ids := range byHome {
+				if len(ids) > 0 {
+					want.Requests++
+				}
 				for _, v := range ids {
-					size := w.stage.rowSize(v)
-					want.Bytes.Rows += gpu.Bytes(size)
+					want.Bytes.Rows += gpu.Bytes(w.stage.rowSize(v))
 					want.Bytes.IDs += 4
-					if left -= size; left < 0 {
-						left, asked = int(tr.design.areas[part])-size, -1
-					}
-					if asked != home {
-						asked = home
-						want.Requests++
-					}
 				}
 			}
 		}

@@ -52,7 +52,7 @@ type Counts struct {
 	Roots    int64 // over all parts
 	Edges    int64 // sampled, loops that the model adds not counted
 	Rows     Rows
-	Requests int64 // of rows: one for each step, reader and home with rows that are fetched, and more where they exceed the area that they come to
+	Requests int64 // of rows: one for each step, reader and home with rows that are fetched, in however many rounds they come
 	Bytes    Traffic
 	Time     Times
 	CPU      time.Duration // processor time of this process, everything included
