@@ -39,7 +39,8 @@ type partial struct {
 	Carried   gpu.Usage
 }
 
-// Parts run so many steps, for about so long, before their losses are looked at: one that is no number ends the run then.
+// Parts run so many steps, for about so long, before their losses are looked at: one that is no number ends the run then. On devices with a clock of their own steps alone
+// count, so that their times do not depend on the host's.
 const (
 	longest = 256
 	looks   = 10 * time.Second
@@ -122,7 +123,10 @@ func (f *fitter) named(epoch int, err error) error {
 // run runs the steps of an epoch that have not been done, up to one, or as many of them as begin before ctx ends.
 func (t *Trainer) run(ctx context.Context, epoch, end int) error {
 	from := t.state.Batch
-	s := &stretch{epoch: epoch, from: from, next: from, end: end, ctx: ctx, until: time.Now().Add(t.looks), scale: t.scale}
+	s := &stretch{epoch: epoch, from: from, next: from, end: end, ctx: ctx, scale: t.scale}
+	if clockOf(t.o.Devices) == nil {
+		s.until = time.Now().Add(t.looks)
+	}
 	t.hub.Epoch = epoch
 	if err := t.sample(epoch*t.roots.steps + from); err != nil {
 		return err

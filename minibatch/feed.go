@@ -36,6 +36,7 @@ type slot struct {
 	done  []chan struct{} // by feed.then: a token: that may be done with it
 	full  chan struct{}   // a token: the part may take it
 	free  chan gpu.Event  // it may be filled again when that has fired; nil: at once
+	sent  gpu.Event       // the last one of these; of the part
 }
 
 // newFeed returns the feed of a part with so many slots, and so many units in each. fill makes a draft of a step; it is called by several goroutines, each with a sampler and
@@ -181,7 +182,10 @@ func (f *feed) wait(h *meet.Hub, s *slot) {
 }
 
 // release lets a slot be filled again when read has fired.
-func (s *slot) release(read gpu.Event) { s.free <- read }
+func (s *slot) release(read gpu.Event) {
+	s.sent = read
+	s.free <- read
+}
 
 // close ends the goroutines and waits for them.
 func (f *feed) close() {

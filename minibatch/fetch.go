@@ -26,6 +26,7 @@ type fetcher struct {
 	g       *stage
 	rules   rowcache.Rules
 	service service
+	charged bool   // rows take the time of links on the device's clock (Trainer.charge), none of the host's
 	scout   *scout // nil: the policy does not look ahead
 	turns   int    // of a step
 	slots   int
@@ -128,7 +129,12 @@ func (f *fetcher) decide(s *slot) error {
 		if f.scout != nil {
 			c.Time.Sample += time.Duration(f.scout.spent.Swap(0))
 		}
-		c.Time.Decide, c.Time.Fetch = asked.Sub(start), time.Since(asked)
+		c.Time.Decide = asked.Sub(start)
+		if took := time.Since(asked); f.charged {
+			c.Time.Stage += took
+		} else {
+			c.Time.Fetch = took
+		}
 	}
 	return f.failed()
 }
@@ -193,6 +199,21 @@ func (f *fetcher) count(x *fetching) *Counts {
 		from = end
 	}
 	return c
+}
+
+// parcels is what a turn fetches from each device.
+func (f *fetcher) parcels(x *fetching, devices []gpu.Device) (out []gpu.Parcel) {
+	from := 0
+	for part, end := range x.ends {
+		p := gpu.Parcel{From: devices[part], Ask: idBytes * gpu.Bytes(end-from)}
+		for ; from < end; from++ {
+			p.Answer += gpu.Bytes(f.g.rowSize(x.fetched(from).ID))
+		}
+		if p.Ask > 0 {
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 // round returns where the rows end that are fetched together, from some on: as many as the area has room for.

@@ -66,11 +66,13 @@ func (t *Trainer) newFetcher(w *worker) (*fetcher, error) {
 	}
 	g := &w.stage
 	near := &neighbours{g: g, devices: t.o.Devices}
+	_, clocked := w.dev.(gpu.Clocked)
 	if r, ok := w.dev.(gpu.Resident); ok {
-		near.queue = r.NewResidentQueue("rows")
-		w.rows = near.queue
+		if w.rows = r.NewResidentQueue("rows"); !clocked {
+			near.queue = w.rows
+		}
 	}
-	f := &fetcher{hub: meet.NewHub(t.hub.Context(), t.o.WaitDeadline), epoch: t.roots.steps, g: g, rules: t.o.Sampling.Fetch, service: near, slots: t.design.slots[w.index], row: t.design.row,
+	f := &fetcher{hub: meet.NewHub(t.hub.Context(), t.o.WaitDeadline), epoch: t.roots.steps, g: g, rules: t.o.Sampling.Fetch, service: near, charged: clocked && w.rows != nil, slots: t.design.slots[w.index], row: t.design.row,
 		arena: hostmem.NewArena(g.device, 0), turns: 1, keeps: t.o.CheckpointDir != "" && t.o.Sampling.Fetch.Kind != rowcache.Demand}
 	if g.apart {
 		f.turns = g.roots.units

@@ -1,6 +1,7 @@
 package minibatch
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -21,6 +22,7 @@ type task struct {
 	directed, multi, sparse bool
 	share                   float64 // of vertices that train; 0: half of them
 	vertices                int     // 0: 300
+	cols                    int     // of features; 0: 20
 }
 
 // make builds the task for a model. Vertices 0 and 1 have no in-neighbour; stored loops are not what any model wants.
@@ -51,7 +53,8 @@ func (k task) make(t testing.TB, kind gnn.Kind) (*learn.Problem, gnn.Config) {
 		}
 		edges.Indptr = append(edges.Indptr, int64(len(edges.Indices)))
 	}
-	const cols, classes = 20, 6
+	const classes = 6
+	cols := cmp.Or(k.cols, 20)
 	r := rand.New(rand.NewPCG(3, 4))
 	n := g.Rows()
 	p := &learn.Problem{Graph: &edges, Loops: graph.LoopsRemoved, Classes: classes, Train: make([]bool, n), Val: make([]bool, n), Test: make([]bool, n)}

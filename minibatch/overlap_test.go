@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"capgnn/gnn"
+	"capgnn/gpu"
 	"capgnn/gpu/host"
 	"capgnn/minibatch/rowcache"
 	"capgnn/minibatch/sample"
@@ -13,16 +14,20 @@ import (
 
 // overlapping trains an epoch behind another one and returns how long its steps took, and what of that the links and the devices were busy. One by one, nothing of a step begins
 // before the step before it is over.
-func overlapping(b *testing.B, k task, spec host.Spec, oneByOne bool) (step time.Duration, c Counts) {
-	p, m := k.make(b, gnn.SAGE)
+func overlapping(b testing.TB, devices []gpu.Device, oneByOne bool) (step time.Duration, c Counts) {
+	p, m := wide.make(b, gnn.SAGE)
 	m.Hidden = 16
-	o := small(m, devices(b, 2, spec), homes(p.Vertices(), 2))
+	part := make([]int32, p.Vertices())
+	for v := range part {
+		part[v] = int32(v % 2) // as much to fetch for the one as for the other
+	}
+	o := small(m, devices, part)
 	defer func() {
 		for _, d := range o.Devices {
 			d.Close()
 		}
 	}()
-	o.Sampling.BatchSize, o.Sampling.Fanout, o.Epochs, o.Sampling.Fetch = 128, []int{5, 3, 3}, 2, rowcache.Rules{}
+	o.Sampling.BatchSize, o.Sampling.Fanout, o.Epochs, o.Sampling.Fetch = 512, []int{5, 3, 3}, 2, rowcache.Rules{}
 	tr, err := New(b.Context(), p, o)
 	if err != nil {
 		b.Fatal(err)
@@ -46,7 +51,7 @@ func overlapping(b *testing.B, k task, spec host.Spec, oneByOne bool) (step time
 	}
 	for epoch := range o.Epochs {
 		tr.state.Batch, tr.state.Partial = 0, partial{}
-		start := time.Now()
+		start := meter{tr}.now()
 		if oneByOne {
 			for batch := range tr.roots.steps {
 				allow(1)
@@ -60,18 +65,21 @@ func overlapping(b *testing.B, k task, spec host.Spec, oneByOne bool) (step time
 				b.Fatal(err)
 			}
 		}
-		step, c = time.Since(start)/time.Duration(tr.roots.steps), tr.state.Partial.Counts
+		step, c = (meter{tr}.now()-start)/time.Duration(tr.roots.steps), tr.state.Partial.Counts
 	}
 	return step, c
 }
 
+// wide is a task of which little is neither fetched nor computed.
+var wide = task{vertices: 12000, cols: 256}
+
 // BenchmarkOverlap compares steps that overlap with steps one by one, where fetching and computing take about as long: devices compute slowly, by sleeping, and links are as slow.
 func BenchmarkOverlap(b *testing.B) {
-	k, spec := task{vertices: 6000}, host.Spec{Slow: 240, Link: 5 << 17, Latency: 50 * time.Microsecond}
+	spec := host.Spec{Slow: 40, Link: 16 << 20, Latency: 50 * time.Microsecond}
 	var ratios []float64
 	for range b.N {
-		serial, c := overlapping(b, k, spec, true)
-		overlapped, d := overlapping(b, k, spec, false)
+		serial, c := overlapping(b, devices(b, 2, spec), true)
+		overlapped, d := overlapping(b, devices(b, 2, spec), false)
 		steps := time.Duration(2 * c.Steps)
 		ratios = append(ratios, float64(serial)/float64(overlapped))
 		b.Logf("one by one %v a step: fetch %.0f %%, compute %.0f %%; overlapped %v, in which fetching takes %v, computing %v: %.2f times as fast", serial, 100*float64(c.Time.Fetch/steps)/float64(serial), 100*float64(c.Time.Compute/steps)/float64(serial),

@@ -29,7 +29,7 @@ type neighbours struct {
 	devices []gpu.Device // by part
 
 	mu    sync.Mutex
-	queue gpu.ResidentQueue // of the part's device; nil: it has no link that is emulated
+	queue gpu.ResidentQueue // of the part's device; nil: it has no link that is emulated, or a simulated one (Trainer.charge)
 }
 
 // idBytes is the size of a vertex's number in a request.

@@ -15,7 +15,7 @@ import (
 type stretch struct {
 	epoch, from int
 	ctx         context.Context // no part begins another step once it has ended
-	until       time.Time       // nor, but for the first one, behind this
+	until       time.Time       // nor, but for the first one, behind this; zero: there is no such time
 	scale       func(batch int) float64
 
 	mu        sync.Mutex
@@ -29,7 +29,7 @@ func (s *stretch) enter(batch int) bool {
 	if batch < s.next {
 		return true
 	}
-	if s.ctx.Err() != nil || batch > s.from && time.Now().After(s.until) {
+	if s.ctx.Err() != nil || batch > s.from && !s.until.IsZero() && time.Now().After(s.until) {
 		s.end = min(s.end, batch)
 	}
 	if batch >= s.end {
@@ -82,6 +82,7 @@ func (t *Trainer) step(w *worker, s *stretch, batch int) (awaited bool) {
 	for u := range slot.units {
 		w.counts.Add(&slot.units[u].counts)
 	}
+	t.charge(w, slot)
 	units := left(slot.units)
 	if w.carrier != nil {
 		w.carrier.begin(units)
@@ -102,6 +103,21 @@ func (t *Trainer) step(w *worker, s *stretch, batch int) (awaited bool) {
 	return awaited
 }
 
+// charge has a simulated device's clock know what a step's rows take over links, between the upload that its slot had before and its own. They have been copied when their
+// owners were asked. But who asks is ahead of the steps by as much as goroutines make it: the clock would know of requests that are none of the steps it is asked about.
+func (t *Trainer) charge(w *worker, s *slot) {
+	if w.fetcher == nil || !w.fetcher.charged {
+		return
+	}
+	if s.sent != nil {
+		w.rows.Wait(s.sent)
+	}
+	for k := range s.turns {
+		w.rows.Fetch(w.fetcher.parcels(&s.turns[k], t.o.Devices), func() {})
+	}
+	w.prefetch.Wait(w.rows.Record())
+}
+
 // left returns those units of a step that have a time step: the first ones, one at least.
 func left(units []draft) []draft {
 	for units[len(units)-1].time == dropped {
@@ -118,6 +134,7 @@ func (w *worker) fetch(d *draft) (n *input, awaited bool) {
 		stop(w.waits.Await(n.read))
 		stop(w.compute.Fault())
 		awaited = true
+		w.prefetch.Wait(n.read) // it has fired; a device's clock is to know
 	}
 	stop(w.waits.Settle()) // forgets what is over
 	stop(w.widen(n, d))

@@ -88,13 +88,20 @@ var started = time.Now()
 
 // now returns the time that epochs are measured in: that of the devices' clock if they share one, else the host's.
 func (t meter) now() time.Duration {
-	var clock gpu.Clock
-	for i, d := range t.o.Devices {
+	if clock := clockOf(t.o.Devices); clock != nil {
+		return clock.Now()
+	}
+	return time.Since(started)
+}
+
+// clockOf returns the clock that all devices share; nil: there is none.
+func clockOf(devices []gpu.Device) (clock gpu.Clock) {
+	for i, d := range devices {
 		c, ok := d.(gpu.Clocked)
 		if !ok || i > 0 && c.Clock() != clock {
-			return time.Since(started)
+			return nil
 		}
 		clock = c.Clock()
 	}
-	return clock.Now()
+	return clock
 }

@@ -22,9 +22,9 @@ type worker struct {
 	samplers []*sample.Sampler
 	fetcher  *fetcher // nil: rows of other parts are read as own ones
 
-	compute  gpu.Queue // of the model
-	prefetch gpu.Queue // brings steps to the inputs
-	rows     gpu.Queue // brings rows of other parts; nil: they come otherwise
+	compute  gpu.Queue         // of the model
+	prefetch gpu.Queue         // brings steps to the inputs
+	rows     gpu.ResidentQueue // brings rows of other parts; nil: they come otherwise
 	queues   reduce.Queues
 	owner    *reduce.Owner
 	reach    []bool   // by part: the device can copy from its device, or is it
