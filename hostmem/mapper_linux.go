@@ -10,11 +10,19 @@ import (
 
 // pageMemory is private memory of this process, in small pages: it is copied in order, see Block.Streamed.
 var pageMemory = mapper{"pages", func(n int) ([]byte, func() error, error) {
+	mem, unmap, err := widePages.open(n)
+	if err == nil {
+		smallPages(mem)
+	}
+	return mem, unmap, err
+}}
+
+// widePages is private memory of this process, in huge pages where there are any: it is written here and there.
+var widePages = mapper{"wide pages", func(n int) ([]byte, func() error, error) {
 	mem, err := mapAnonymous(n)
 	if err != nil {
 		return nil, nil, err
 	}
-	smallPages(mem)
 	return mem, func() error { return syscall.Munmap(mem) }, nil
 }}
 

@@ -20,6 +20,9 @@ var pageMemory = mapper{"pages", func(n int) ([]byte, func() error, error) {
 	return mem, func() error { return mem.Unmap() }, nil
 }}
 
+// widePages is pageMemory: nothing is known of wider ones.
+var widePages = pageMemory
+
 // memoryFile does not exist here.
 func memoryFile() (*os.File, func() error, error) {
 	return nil, nil, fmt.Errorf("memfd on %s: %w", runtime.GOOS, errors.ErrUnsupported)

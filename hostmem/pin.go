@@ -22,6 +22,9 @@ type LockOptions struct {
 	Pinner Pinner
 	// Optional lets memory that cannot be locked be used unlocked; Unlocked then says why.
 	Optional bool
+	// Unlocked leaves the memory unlocked, for devices that copy from any memory. The Go heap does not hold it, so it does not
+	// count for how far that grows before it is collected.
+	Unlocked bool
 	// Heap takes the memory from the Go heap and leaves it unlocked. It is for tests: the race detector follows no other
 	// memory.
 	Heap bool

@@ -131,6 +131,18 @@ func TestHeap(t *testing.T) {
 	}
 }
 
+func TestUnlockedByChoice(t *testing.T) {
+	hook := &FailPin{Nth: 1, Err: errRefuse}
+	p, err := NewPinned("cpu:0", "x", 100, LockOptions{Unlocked: true, Pinner: hook})
+	if err != nil || p.Unlocked() == nil || hook.Live() != 0 || len(p.Bytes()) != 100 || p.kind == heapMemory.kind {
+		t.Fatalf("got %v, unlocked %v, %d registered, %d bytes of %s", err, p.Unlocked(), hook.Live(), len(p.Bytes()), p.kind)
+	}
+	p.Bytes()[99] = 1
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // A driver that does not let go is told of, and the memory is given back all the same.
 func TestUnregisterFails(t *testing.T) {
 	p, err := NewPinned("cuda:0", "x", 100, LockOptions{Pinner: clinging{}})

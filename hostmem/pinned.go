@@ -43,6 +43,11 @@ func newPinned(owner, name string, size int64, o LockOptions, maps ...mapper) (*
 		maps, p.pinner, p.unlocked = []mapper{heapMemory}, nil, errors.New("memory of the Go heap is not locked")
 	case o.maps != nil:
 		maps = o.maps
+	case o.Unlocked:
+		maps = []mapper{widePages}
+	}
+	if o.Unlocked && !o.Heap {
+		p.pinner, p.unlocked = nil, errors.New("nobody asked for locked memory")
 	}
 	page := int64(os.Getpagesize())
 	whole := (min(size, maxBlock) + page - 1) / page * page

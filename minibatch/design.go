@@ -162,7 +162,7 @@ func (d *design) stageOf(p *learn.Problem, o *Options, part int) stage {
 	lock := o.Lock
 	lock.Optional = true // slower, not wrong
 	if info.Kind == gpu.CPU {
-		lock = hostmem.LockOptions{Heap: true} // which copies from any memory
+		lock = hostmem.LockOptions{Heap: o.Lock.Heap, Unlocked: true} // it copies from any memory
 	}
 	return stage{part: part, device: info.Name, p: p, parts: len(o.Devices), scaling: d.scaling, aims: d.aims, sums: d.sums, tables: tables,
 		gathers: info.Kind != gpu.CPU || !allLie(tables) || o.fetches(), fetches: o.fetches(), home: o.Part, lock: lock, roots: d.roots, apart: o.Sampling.NoGather}

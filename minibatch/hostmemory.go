@@ -11,7 +11,7 @@ import (
 
 // host returns what the process takes beside the problem and the memory of CPU devices.
 func (x *sizing) host(r *roots, exact layered.Bound) []Use {
-	steps, pinned := x.ahead()
+	steps, staged := x.ahead()
 	heap := []Use{steps, {Name: "samplers", Bound: x.samplers()},
 		{Name: "degrees and orders of roots", Bound: 4*gpu.Bytes(len(x.d.scaling.Row)+len(x.d.scaling.Col)) + r.bytes()},
 		{Name: "blocks of evaluation", Bound: exact.Heap}, {Name: "weights", Bound: 16 * gpu.Bytes(len(x.weights.Flat))},
@@ -20,16 +20,16 @@ func (x *sizing) host(r *roots, exact layered.Bound) []Use {
 		heap = append(heap, Use{Name: "carried gradients", Bound: 4 * gpu.Bytes(r.parts*len(x.weights.Flat))})
 	}
 	garbage := Use{Name: "not yet collected", Bound: max(leastGarbage, Bound(heap))}
-	all := append(heap, garbage, pinned, Use{Name: "tables of rows", Bound: exact.Tables})
+	all := append(heap, garbage, staged, Use{Name: "tables of rows", Bound: exact.Tables})
 	return slices.DeleteFunc(all, func(u Use) bool { return u.Bound == 0 })
 }
 
 // leastGarbage is how far the heap grows before it is collected, and what the runtime takes besides; of a larger heap it is as much as is in use.
 const leastGarbage = 8 << 20
 
-// ahead returns what steps that are sampled ahead take: of the heap, and where devices need that, page-locked.
-func (x *sizing) ahead() (heap, pinned Use) {
-	heap.Name, pinned.Name = "steps sampled ahead", "page-locked steps"
+// ahead returns what steps that are sampled ahead take: of the heap, and beside it, as they are uploaded.
+func (x *sizing) ahead() (heap, staged Use) {
+	heap.Name, staged.Name = "steps sampled ahead", "staged steps"
 	slots := gpu.Bytes(x.o.Sampling.Prefetch + 1)
 	for part := range x.o.Devices {
 		g := x.d.stageOf(x.p, x.o, part)
@@ -37,12 +37,8 @@ func (x *sizing) ahead() (heap, pinned Use) {
 			seen := &x.d.units[part][unit]
 			ample := seen.ample(x.p.Vertices(), x.d.roots.units > 1)
 			heap.add(slots*stackBytes(&ample), slots*(stackBytes(&ample)-stackBytes(seen)))
-			to := &pinned
-			if g.lock.Heap {
-				to = &heap
-			}
 			most := g.draftBytes(&ample)
-			to.add(slots*most, slots*(most-g.draftBytes(seen)))
+			staged.add(slots*most, slots*(most-g.draftBytes(seen)))
 			if x.d.roots.units > 1 { // groups
 				heap.add(slots*4*gpu.Bytes(ample.ids), slots*4*gpu.Bytes(ample.ids-seen.ids))
 			}
@@ -51,7 +47,7 @@ func (x *sizing) ahead() (heap, pinned Use) {
 			heap.add(slots*gpu.Bytes(x.p.Vertices()/8), 0)
 		}
 	}
-	return heap, pinned
+	return heap, staged
 }
 
 func (u *Use) add(bound, slack gpu.Bytes) { u.Bound, u.Slack = u.Bound+bound, u.Slack+slack }
