@@ -24,9 +24,9 @@ type planned struct {
 
 	ids  []graph.NodeID // by slot, -1: empty
 	used int            // slots that hold rows: the first ones
-	next []int64        // by slot: the number of the next read of its row
+	was  []known        // scratch of add: by row of the step, before it
 	came []int32        // by slot: which Fetched brought its row, where that was in this step
-	far  []claim        // a heap: the farthest first. Claims of which next says otherwise are void
+	lost []int64        // a heap: where rows count as read that are held, and that nothing in sight reads; the farthest first, some of them void
 }
 
 // known is what is known of a vertex: one load brings all.
@@ -35,14 +35,8 @@ type known struct {
 	slot int32  // plus 1; 0: none
 }
 
-// claim says that the row of a slot is read next at that number.
-type claim struct {
-	next int64
-	slot int32
-}
-
 func newPlanned(r Rules, slots int, w World) *planned {
-	p := &planned{look: r.Lookahead, world: w, reads: newWindow(), known: make([]known, w.Vertices), ids: make([]graph.NodeID, slots), next: make([]int64, slots), came: make([]int32, slots)}
+	p := &planned{look: r.Lookahead, world: w, reads: newWindow(), known: make([]known, w.Vertices), ids: make([]graph.NodeID, slots), came: make([]int32, slots)}
 	for slot := range p.ids {
 		p.ids[slot] = -1
 	}
@@ -56,31 +50,35 @@ func (p *planned) Decide(s Step, d *Decision) {
 	p.see(s)
 	d.reset(len(s.Rows))
 	n := p.reads.first
+	p.reads.first += int64(len(s.Rows))
+	for i, v := range s.Rows { // a loop of its own: no load waits for another
+		d.From[i] = p.known[v].slot - 1
+	}
 	for i, v := range s.Rows {
-		if slot := p.known[v].slot - 1; slot >= 0 {
-			d.From[i] = slot
-			p.claim(slot, p.then(v, n+int64(i)))
-		} else {
+		if d.From[i] < 0 {
 			d.fetch(i, v, -1)
+		} else {
+			p.reads.unmark(n + int64(i))
+			p.expect(v, n+int64(i))
 		}
 	}
-	for k, f := range d.Fetch {
-		p.keep(d, k, p.then(f.ID, n+int64(f.Row)))
+	for k := range d.Fetch {
+		p.keep(d, k, n+int64(d.Fetch[k].Row))
 	}
-	p.reads.first += int64(len(s.Rows))
 }
 
-// then returns the number of the read of v behind read n, or if that is out of sight, where it counts as read.
-func (p *planned) then(v graph.NodeID, n int64) int64 {
+// expect notes when a row that is held is read next behind read n.
+func (p *planned) expect(v graph.NodeID, n int64) {
 	if next, known := p.reads.then(n); known {
-		return next
+		p.reads.mark(next)
+	} else {
+		p.lose(v)
 	}
-	return p.beyond(v)
 }
 
 // beyond returns where v counts as read if no step in sight reads it: behind all reads.
 func (p *planned) beyond(v graph.NodeID) int64 {
-	return 1<<62 | int64(math.MaxInt32-p.world.Degree(v))<<31 | int64(v)
+	return int64(math.MaxInt32-p.world.Degree(v))<<31 | int64(v)
 }
 
 // see takes a step and those ahead of it into the window.
@@ -104,14 +102,17 @@ func (p *planned) see(s Step) {
 func (p *planned) add(rows []graph.NodeID) {
 	p.reads.room(len(rows))
 	p.rebase(len(rows))
-	for _, v := range rows {
-		k, n := &p.known[v], p.reads.end
+	p.was = slices.Grow(p.was[:0], len(rows))[:len(rows)]
+	last := uint32(p.reads.end - p.base)
+	for i, v := range rows { // a loop of its own: no load waits for another
+		p.was[i], p.known[v].last = p.known[v], last+uint32(i)
+	}
+	for i, k := range p.was {
 		before := p.base + int64(k.last)
-		k.last = uint32(n - p.base)
-		p.reads.add(v, before)
 		if before < p.reads.first && k.slot > 0 {
-			p.claim(k.slot-1, n)
+			p.reads.mark(p.reads.end)
 		}
+		p.reads.add(rows[i], before)
 	}
 }
 
@@ -128,73 +129,99 @@ func (p *planned) rebase(reads int) {
 	p.base = base
 }
 
-// keep gives row k of what is fetched, which is read next at that number, a slot: a free one, or that of the row farthest away, if that is farther.
-func (p *planned) keep(d *Decision, k int, next int64) {
-	var slot int32
-	switch {
-	case p.used < len(p.ids):
-		slot = int32(p.used)
+// keep gives row k of what is fetched, which is read n, a slot: a free one, or that of the row farthest away, if that is farther.
+func (p *planned) keep(d *Decision, k int, n int64) {
+	v, slot := d.Fetch[k].ID, int32(p.used)
+	if p.used < len(p.ids) {
 		p.used++
-	case len(p.ids) == 0 || p.farthest().next <= next:
+	} else if slot = p.leave(v, n); slot < 0 {
 		return
-	default:
-		slot = p.far[0].slot
-		if j := int(p.came[slot]); j < k && d.Fetch[j].Slot == slot {
-			d.Fetch[j].Slot = -1 // it came in this step, and is not kept
-		} else {
-			d.Evicted++
-		}
-		p.known[p.ids[slot]].slot = 0
+	} else if j := int(p.came[slot]); j < k && d.Fetch[j].Slot == slot {
+		d.Fetch[j].Slot = -1 // it came in this step, and is not kept
+	} else {
+		d.Evicted++
 	}
-	v := d.Fetch[k].ID
 	p.ids[slot], p.known[v].slot = v, slot+1
 	d.Fetch[k].Slot, p.came[slot] = slot, int32(k)
-	p.claim(slot, next)
+	p.expect(v, n)
 }
 
-// claim notes when the row of a slot is read next.
-func (p *planned) claim(slot int32, next int64) {
-	p.next[slot] = next
-	if len(p.far) >= 64+2*len(p.ids) {
-		p.far = slices.DeleteFunc(p.far, func(c claim) bool { return p.next[c.slot] != c.next })
-		for i := len(p.far)/2 - 1; i >= 0; i-- {
-			p.sink(i)
+// leave takes its slot from the row farthest away, if that is farther than v behind read n; -1: it is not.
+func (p *planned) leave(v graph.NodeID, n int64) (slot int32) {
+	next, known := p.reads.then(n)
+	out := p.farthest()
+	switch {
+	case out >= 0:
+		if !known && p.beyond(v) > p.lost[0] {
+			return -1
 		}
-	}
-	p.far = append(p.far, claim{})
-	i := len(p.far) - 1
-	for ; i > 0 && p.far[(i-1)/2].next < next; i = (i - 1) / 2 {
-		p.far[i] = p.far[(i-1)/2]
-	}
-	p.far[i] = claim{next, slot}
-}
-
-// farthest returns the claim of the row whose next read is farthest, the heap's first, of which there is one.
-func (p *planned) farthest() claim {
-	for p.next[p.far[0].slot] != p.far[0].next {
-		last := len(p.far) - 1
-		p.far[0] = p.far[last]
-		p.far = p.far[:last]
-		p.sink(0)
-	}
-	return p.far[0]
-}
-
-// sink restores the order of the heap below i.
-func (p *planned) sink(i int) {
-	for {
-		child := 2*i + 1
-		if child >= len(p.far) {
-			return
+		p.unlose()
+	case !known:
+		return -1
+	default:
+		last := p.reads.last()
+		if last <= next {
+			return -1
 		}
-		if child+1 < len(p.far) && p.far[child+1].next > p.far[child].next {
+		p.reads.unmark(last)
+		out = p.reads.id(last)
+	}
+	slot = p.known[out].slot - 1
+	p.known[out].slot = 0
+	return slot
+}
+
+// lose notes that nothing in sight reads a row that is held.
+func (p *planned) lose(v graph.NodeID) {
+	if len(p.lost) >= 64+2*len(p.ids) {
+		p.lost = slices.DeleteFunc(p.lost, func(x int64) bool { return !p.isLost(x) })
+		slices.Sort(p.lost)
+		p.lost = slices.Compact(p.lost)
+		slices.Reverse(p.lost)
+	}
+	x := p.beyond(v)
+	p.lost = append(p.lost, 0)
+	i := len(p.lost) - 1
+	for ; i > 0 && p.lost[(i-1)/2] < x; i = (i - 1) / 2 {
+		p.lost[i] = p.lost[(i-1)/2]
+	}
+	p.lost[i] = x
+}
+
+// isLost reports whether an element of lost is not void.
+func (p *planned) isLost(x int64) bool {
+	k := p.known[x&math.MaxInt32]
+	return k.slot > 0 && p.base+int64(k.last) < p.reads.first
+}
+
+// farthest returns the farthest of the rows that nothing in sight reads, which is the first in lost; -1: there is none.
+func (p *planned) farthest() graph.NodeID {
+	for len(p.lost) > 0 {
+		if x := p.lost[0]; p.isLost(x) {
+			return graph.NodeID(x & math.MaxInt32)
+		}
+		p.unlose()
+	}
+	return -1
+}
+
+// unlose takes the first element of lost away.
+func (p *planned) unlose() {
+	last := len(p.lost) - 1
+	x, i := p.lost[last], 0
+	p.lost = p.lost[:last]
+	for child := 1; child < last; child = 2*i + 1 {
+		if child+1 < last && p.lost[child+1] > p.lost[child] {
 			child++
 		}
-		if p.far[child].next <= p.far[i].next {
-			return
+		if p.lost[child] <= x {
+			break
 		}
-		p.far[i], p.far[child] = p.far[child], p.far[i]
+		p.lost[i] = p.lost[child]
 		i = child
+	}
+	if last > 0 {
+		p.lost[i] = x
 	}
 }
 
@@ -217,7 +244,7 @@ func (p *planned) Restore(b []byte) error {
 		}
 		q.used++
 		q.known[v].slot = int32(slot) + 1
-		q.claim(int32(slot), q.beyond(v))
+		q.lose(v)
 	}
 	if err := s.end(); err != nil {
 		return err
