@@ -1,6 +1,7 @@
 package minibatch
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -8,21 +9,32 @@ import (
 )
 
 // dealer says which part computes which roots of a step, and with Hop in which of its time steps, where that depends on their homes. It is a function of the step's
-// roots, in their order, alone.
+// roots, in their order, and of the graph alone.
 type dealer struct {
+	g      *graph.CSR
+	fanout int       // of roots
 	home   []int32   // of every vertex
 	target []float64 // by part: its share of a step's roots; they add up to 1
 
 	count []int          // by part, or by time step: scratch, as all that follows
 	to    []int32        // by root: its group
 	list  []graph.NodeID // of a step
+	// Of atHome.
+	near  []int // by part: neighbours of a root
+	moves []move
 	// Of byModel.
 	others []int32 // time steps that are left
 }
 
-// newDealer returns the dealer for parts with some shares of a step's roots; nil: equal ones.
-func newDealer(home []int32, parts int, shares []float64) *dealer {
-	d := &dealer{home: home, target: make([]float64, parts), count: make([]int, parts)}
+// move is a root that may go to another part.
+type move struct {
+	root int32   // its place among the step's
+	lost float64 // how many of the neighbours that it samples would no longer be where it is computed, on average
+}
+
+// newDealer returns the dealer for parts with some shares of a step's roots; nil: equal ones. Each root samples so many neighbours in g.
+func newDealer(g *graph.CSR, fanout int, home []int32, parts int, shares []float64) *dealer {
+	d := &dealer{g: g, fanout: fanout, home: home, target: make([]float64, parts), count: make([]int, parts), near: make([]int, parts)}
 	sum := 0.0
 	for _, s := range shares {
 		sum += s
@@ -46,37 +58,56 @@ func (d *dealer) limit(n, part int) int {
 	return max(int(target*(1+beyond)+rounding), int(math.Ceil(target-rounding)))
 }
 
-// atHome gives roots to their homes. What a home has beyond its limit, the last ones in order, goes to the parts that have least of their targets. The roots of each part
-// then lie together, in part order, and in their order; ends says where each part's end.
+// atHome gives roots to their homes, and what a home has beyond its limit to parts with room: the roots that lose the fewest of the neighbours that they sample by it, each
+// where it has most of them. The roots of each part then lie together, in part order, and in their order; ends says where each part's end.
 func (d *dealer) atHome(roots []graph.NodeID, ends []int) {
 	clear(d.count)
 	d.to = d.to[:0]
-	const nowhere = -1
 	for _, v := range roots {
-		part := d.home[v]
-		if d.count[part] == d.limit(len(roots), int(part)) {
-			part = nowhere
-		} else {
-			d.count[part]++
-		}
-		d.to = append(d.to, part)
+		d.to = append(d.to, d.home[v])
+		d.count[d.home[v]]++
 	}
-	for i, part := range d.to {
-		if part == nowhere {
-			part = d.emptiest()
-			d.count[part]++
-			d.to[i] = part
+	for part, n := range d.count {
+		if most := d.limit(len(roots), part); n > most {
+			d.relieve(roots, int32(part), n-most)
 		}
 	}
 	d.group(roots, ends)
 }
 
-// emptiest returns the part that has least of its target, the first of those.
-func (d *dealer) emptiest() int32 {
-	best, least := 0, math.Inf(1)
-	for part, n := range d.count {
-		if filled := float64(n) / d.target[part]; d.target[part] > 0 && filled < least {
-			best, least = part, filled
+// relieve moves so many roots from a part to others. Of two that lose as much the first in order moves.
+func (d *dealer) relieve(roots []graph.NodeID, part int32, beyond int) {
+	d.moves = d.moves[:0]
+	for i, v := range roots {
+		if d.home[v] == part {
+			best, degree := d.next(len(roots), v), len(d.g.Row(int(v)))
+			lost := float64(min(d.fanout, degree)*(d.near[part]-d.near[best])) / float64(max(1, degree))
+			d.moves = append(d.moves, move{int32(i), lost})
+		}
+	}
+	slices.SortFunc(d.moves, func(a, b move) int { return cmp.Or(cmp.Compare(a.lost, b.lost), int(a.root-b.root)) })
+	for _, m := range d.moves[:beyond] {
+		best := d.next(len(roots), roots[m.root])
+		d.to[m.root] = best
+		d.count[best]++
+		d.count[part]--
+	}
+}
+
+// next returns the part with room, of a step of n roots, that has most of the neighbours of v; of several the one that has least of its target, the first of those.
+// There is one while any part is beyond its limit, as limits add up to n at least. It leaves how many neighbours each part has in near.
+func (d *dealer) next(n int, v graph.NodeID) int32 {
+	clear(d.near)
+	for _, u := range d.g.Row(int(v)) {
+		d.near[d.home[u]]++
+	}
+	best, filled := -1, 0.0
+	for part, count := range d.count {
+		if count >= d.limit(n, part) {
+			continue
+		}
+		if f := float64(count) / d.target[part]; best < 0 || d.near[part] > d.near[best] || d.near[part] == d.near[best] && f < filled {
+			best, filled = part, f
 		}
 	}
 	return int32(best)

@@ -18,7 +18,7 @@ import (
 
 // schedule writes what each part computes in each time step: model, colon, roots.
 func schedule(home []int32, models []int32, roots []graph.NodeID, parts, merged int) string {
-	d := newDealer(home, parts, nil)
+	d := newDealer(nil, 0, home, parts, nil)
 	of := map[graph.NodeID]int32{}
 	for i, v := range roots {
 		of[v] = models[i]

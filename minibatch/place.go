@@ -12,7 +12,7 @@ type Place int
 // Places of roots.
 const (
 	Batch Place = iota // where its place in the step's order falls, or with local roots at the part that took it
-	Home               // at its home; what a part has beyond 1.05 times its share, the last ones in order, at the parts with least of theirs
+	Home               // at its home; what a part has beyond 1.05 times its share, those that lose the fewest neighbours by it, where most of their neighbours are
 	Hop                // at its home too, in the time step in which the model comes by that is the batch's share that it is in (HopGNN)
 )
 

@@ -40,32 +40,49 @@ func scattered() (all []kindOfRoots) {
 	return all
 }
 
-// Roots go to their homes; what a home has beyond 1.05 times its target goes, in order, to where least of the target is.
+// wired returns a graph of so many vertices whose rows are those given.
+func wired(n int, rows map[int][]graph.NodeID) *graph.CSR {
+	g := &graph.CSR{Cols: n, Indptr: []int64{0}}
+	for v := range n {
+		g.Indices = append(g.Indices, rows[v]...)
+		g.Indptr = append(g.Indptr, int64(len(g.Indices)))
+	}
+	return g
+}
+
+// Roots go to their homes; of what a home has beyond 1.05 times its target, those go elsewhere that lose the fewest neighbours by it, to where most of their neighbours are.
 func TestRootsAtHome(t *testing.T) {
 	type dealt [][]graph.NodeID
+	type rows = map[int][]graph.NodeID
 	for _, c := range []struct {
 		name   string
-		home   string // by root, which is its place in the step: its home, as a digit
+		home   string // by vertex: its home, as a digit
+		roots  int    // the first vertices
+		rows   rows
 		shares []float64
 		parts  int
 		want   dealt
 	}{
-		{"balanced", "0121020", nil, 3, dealt{{0, 4, 6}, {1, 3}, {2, 5}}},
-		{"the last in order go to the emptiest", "00000012", nil, 3, dealt{{0, 1, 2}, {3, 5, 6}, {4, 7}}},
-		{"all at one home", "1111", nil, 2, dealt{{2, 3}, {0, 1}}},
-		{"1.05 times the mean stay", "0000000000000000000001111111111111111111", nil, 2, dealt{upTo(0, 21), upTo(21, 40)}},
-		{"and no more", "0000000000000000000000111111111111111111", nil, 2, dealt{upTo(0, 21), append([]graph.NodeID{21}, upTo(22, 40)...)}},
-		{"targets", "000000", []float64{1, 2}, 2, dealt{{0, 1}, {2, 3, 4, 5}}},
-		{"no target", "0101", []float64{0, 3}, 2, dealt{{}, {0, 1, 2, 3}}},
-		{"more parts than roots", "33", nil, 5, dealt{{1}, {}, {}, {0}, {}}},
-		{"no root", "", nil, 3, dealt{{}, {}, {}}},
+		{"balanced", "0121020", 7, nil, nil, 3, dealt{{0, 4, 6}, {1, 3}, {2, 5}}},
+		{"without neighbours the first go, to the emptiest", "00000012", 8, nil, nil, 3, dealt{{3, 4, 5}, {0, 2, 6}, {1, 7}}},
+		{"all at one home", "1111", 4, nil, nil, 2, dealt{{0, 1}, {2, 3}}},
+		{"1.05 times the mean stay", "0000000000000000000001111111111111111111", 40, nil, nil, 2, dealt{upTo(0, 21), upTo(21, 40)}},
+		{"and no more", "0000000000000000000000111111111111111111", 40, nil, nil, 2, dealt{upTo(1, 22), append([]graph.NodeID{0}, upTo(22, 40)...)}},
+		{"targets", "000000", 6, nil, []float64{1, 2}, 2, dealt{{4, 5}, {0, 1, 2, 3}}},
+		{"no target", "0101", 4, nil, []float64{0, 3}, 2, dealt{{}, {0, 1, 2, 3}}},
+		{"more parts than roots", "33", 2, nil, nil, 5, dealt{{0}, {}, {}, {1}, {}}},
+		{"no root", "", 0, nil, nil, 3, dealt{{}, {}, {}}},
+		{"who has neighbours elsewhere", "0000112", 4, rows{0: {1, 2}, 1: {0, 4}, 2: {6, 6, 0}, 3: {0}}, nil, 3, dealt{{0, 3}, {1}, {2}}},
+		{"who has fewer", "0000" + "0000", 4, rows{0: {4, 5}, 1: {4, 5, 6}, 2: {4}, 3: {4, 5, 6}}, nil, 2, dealt{{1, 3}, {0, 2}}},
+		{"the share of the sample counts", "0000" + "00000011", 4, rows{0: {4, 5}, 1: {4, 5, 6, 7, 10, 11}, 2: {4, 5}, 3: {4, 5}}, nil, 2, dealt{{2, 3}, {0, 1}}},
+		{"first to where most are, then where there is room", "000000" + "12", 6, rows{0: {6, 6}, 1: {6, 6}, 2: {6, 6}, 3: {6, 7, 6}, 4: {7}, 5: {0}}, nil, 3, dealt{{4, 5}, {0, 1}, {2, 3}}},
 	} {
 		var home []int32
 		for _, d := range c.home {
 			home = append(home, int32(d-'0'))
 		}
-		roots, ends := upTo(0, len(home)), make([]int, c.parts)
-		newDealer(home, c.parts, c.shares).atHome(roots, ends)
+		roots, ends := upTo(0, c.roots), make([]int, c.parts)
+		newDealer(wired(len(home), c.rows), 2, home, c.parts, c.shares).atHome(roots, ends)
 		lo := 0
 		for part, hi := range ends {
 			if !slices.Equal(roots[lo:hi], c.want[part]) {
@@ -84,51 +101,97 @@ func upTo(lo, hi int) (out []graph.NodeID) {
 	return out
 }
 
-// Whatever homes and shares are, no part has more than 1.05 times its target or the next whole number, and no root leaves a home that has room for it.
+// dealtSlowly is where dealer.atHome is to have roots computed, with limits by part, found root by root.
+func dealtSlowly(g *graph.CSR, fanout int, home []int32, roots []graph.NodeID, limit []int, target []float64) map[graph.NodeID]int {
+	at, count := map[graph.NodeID]int{}, make([]int, len(limit))
+	for _, v := range roots {
+		at[v] = int(home[v])
+		count[home[v]]++
+	}
+	neighbours := func(v graph.NodeID, part int) (n int) {
+		for _, u := range g.Row(int(v)) {
+			if int(home[u]) == part {
+				n++
+			}
+		}
+		return n
+	}
+	goal := func(v graph.NodeID) int {
+		best := -1
+		for part := range limit {
+			more := best < 0
+			if !more {
+				a, b := neighbours(v, part), neighbours(v, best)
+				more = a > b || a == b && float64(count[part])/target[part] < float64(count[best])/target[best]
+			}
+			if count[part] < limit[part] && more {
+				best = part
+			}
+		}
+		return best
+	}
+	for part := range limit {
+		type ratio struct{ up, down int }
+		lost := map[graph.NodeID]ratio{}
+		for _, v := range roots {
+			if degree := len(g.Row(int(v))); int(home[v]) == part && count[part] > limit[part] {
+				lost[v] = ratio{min(fanout, degree) * (neighbours(v, part) - neighbours(v, goal(v))), max(1, degree)}
+			}
+		}
+		for count[part] > limit[part] {
+			var first graph.NodeID = -1
+			for _, v := range roots {
+				if l, left := lost[v]; left && (first < 0 || l.up*lost[first].down < lost[first].up*l.down) {
+					first = v
+				}
+			}
+			at[first] = goal(first)
+			count[at[first]]++
+			count[part]--
+			delete(lost, first)
+		}
+	}
+	return at
+}
+
+// Whatever graph, homes and shares are, roots are where a slow twin has them: no part has more than 1.05 times its target or the next whole number, and no root
+// leaves a home that has room for it.
 func TestHomesAreBalanced(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for range 2000 {
 		parts, n := 1+r.IntN(8), r.IntN(200)
-		var shares []float64
-		if r.IntN(2) == 0 {
-			for range parts {
-				shares = append(shares, float64(r.IntN(4)))
-			}
-			shares[r.IntN(parts)] = 0.7
+		shares, all := make([]float64, parts), 0.0
+		for part := range shares {
+			shares[part] = float64(r.IntN(4))
 		}
-		home, full := make([]int32, n), 1+r.IntN(parts)
-		for i := range home {
-			home[i] = int32(r.IntN(full))
-		}
-		all := 0.0
+		shares[r.IntN(parts)] = 0.7
 		for _, s := range shares {
 			all += s
 		}
+		home, full, rows := make([]int32, n), 1+r.IntN(parts), map[int][]graph.NodeID{}
+		for v := range home {
+			home[v] = int32(r.IntN(full))
+			for range r.IntN(9) {
+				rows[v] = append(rows[v], graph.NodeID(r.IntN(n)))
+			}
+		}
+		limit, target := make([]int, parts), make([]float64, parts)
+		for part, s := range shares {
+			target[part] = s / all
+			limit[part] = int(max(math.Floor(1.05*float64(n)*s/all+1e-6), math.Ceil(float64(n)*s/all-1e-6)))
+		}
+		g, fanout := wired(n, rows), 1+r.IntN(6)
 		roots, ends := upTo(0, n), make([]int, parts)
-		newDealer(home, parts, shares).atHome(roots, ends)
-		lo := 0
+		newDealer(g, fanout, home, parts, shares).atHome(roots, ends)
+		want, lo := dealtSlowly(g, fanout, home, upTo(0, n), limit, target), 0
 		for part, hi := range ends {
-			target := float64(n) / float64(parts)
-			if shares != nil {
-				target = float64(n) * shares[part] / all
+			if hi-lo > limit[part] || !slices.IsSorted(roots[lo:hi]) {
+				t.Fatalf("part %d of %d has roots %v, at most %d of them, in order", part, parts, roots[lo:hi], limit[part])
 			}
-			guests := 0
 			for _, v := range roots[lo:hi] {
-				if int(home[v]) != part {
-					guests++
+				if want[v] != part {
+					t.Fatalf("root %d of part %d is at part %d of %d, want %d", v, home[v], part, parts, want[v])
 				}
-			}
-			if most := math.Max(1.05*target, math.Ceil(target)); float64(hi-lo) > most+1e-6 {
-				t.Fatalf("part %d of %d has %d of %d roots, its share of %v is %v", part, parts, hi-lo, n, shares, target)
-			}
-			own := 0
-			for _, h := range home {
-				if int(h) == part {
-					own++
-				}
-			}
-			if guests > 0 && own != hi-lo-guests {
-				t.Fatalf("part %d of %d has %d roots of others and %d of its own %d", part, parts, guests, hi-lo-guests, own)
 			}
 			lo = hi
 		}

@@ -83,7 +83,7 @@ func newRoots(p *learn.Problem, o *Options) *roots {
 	}
 	r.merging = newMerging(&o.Sampling, r.parts)
 	if o.Sampling.Place != Batch && !r.local && r.parts > 1 {
-		r.dealer = newDealer(o.Part, r.parts, o.Shares)
+		r.dealer = newDealer(p.Graph, o.Sampling.Fanout[0], o.Part, r.parts, o.Shares)
 		if o.Sampling.Place == Hop {
 			r.units = r.parts
 		}
