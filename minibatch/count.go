@@ -67,22 +67,32 @@ func (t *Trace) each(do func(r *reader)) {
 	all.Wait()
 }
 
-// Distinct returns how many rows of other parts each part reads in the first epoch, each counted once.
-func (t *Trace) Distinct(ctx context.Context) ([]int, error) {
-	out := make([]int, t.Parts)
+// Reads returns how often each part reads each row of other parts in the first epochs: by part and vertex.
+func (t *Trace) Reads(ctx context.Context, epochs int) ([][]int32, error) {
+	out := make([][]int32, t.Parts)
 	t.each(func(r *reader) {
-		seen := make([]bool, t.p.Vertices())
-		for turn := 0; turn < t.Steps*t.turns && ctx.Err() == nil; turn++ {
+		reads := make([]int32, t.p.Vertices())
+		for turn := 0; turn < epochs*t.Steps*t.turns && ctx.Err() == nil; turn++ {
 			for _, v := range r.at(turn).remote {
-				if !seen[v] {
-					seen[v] = true
-					out[r.part]++
-				}
+				reads[v]++
 			}
 			r.drop(turn + 1)
 		}
+		out[r.part] = reads
 	})
 	return out, ctx.Err()
+}
+
+// Distinct returns how many rows of other parts each part reads in the first epoch, each counted once.
+func (t *Trace) Distinct(ctx context.Context) ([]int, error) {
+	out := make([]int, t.Parts)
+	reads, err := t.Reads(ctx, 1)
+	for part := range reads {
+		for _, n := range reads[part] {
+			out[part] += int(min(n, 1))
+		}
+	}
+	return out, err
 }
 
 // Count returns what the first epochs move, by way and epoch, over all parts.

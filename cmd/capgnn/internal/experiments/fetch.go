@@ -1,7 +1,6 @@
 package experiments
 
 import (
-	"context"
 	"fmt"
 
 	"capgnn/internal/bench"
@@ -39,9 +38,9 @@ func planFetch(b *Bench, datasets []string) ([]cell, func() bench.Section, error
 	var cells []cell
 	for _, data := range datasets {
 		for _, share := range sizes {
-			cells = append(cells, cell{id(data, share), func(ctx context.Context) (*bench.Line, error) {
-				return b.countWays(ctx, at(data), equalSlots(share))
-			}})
+			c := b.counting("fetch", at(data), equalSlots(share))
+			c.id = id(data, share)
+			cells = append(cells, c)
 		}
 	}
 	return cells, func() bench.Section {

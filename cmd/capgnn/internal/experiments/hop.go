@@ -15,9 +15,9 @@ import (
 	"capgnn/rapa"
 )
 
-// hopExperiment is Table 1 and Fig. 5, 14, 16, 22 and 23 of HopGNN, as far as they are counted.
+// hopExperiment is Table 1 and Fig. 5, 7, 14, 16, 22 and 23 of HopGNN, as far as they are counted.
 func hopExperiment() Experiment {
-	return Experiment{Name: "hop", Usage: "HopGNN's Table 1, Fig. 5, 14, 16, 22 and 23, counted: rows by place of the roots, parts, batch and fan-outs",
+	return Experiment{Name: "hop", Usage: "HopGNN's Table 1, Fig. 5, 7, 14, 16, 22 and 23, counted: rows by place of the roots, parts, batch and fan-outs",
 		full: []string{"coauthor_physics", "reddit-like:0.1", "products-like:0.4"}, quick: quickGraphs, plan: planHop}
 }
 
@@ -96,7 +96,7 @@ func (h *hops) each(do func(s traced)) {
 func (h *hops) cells() (cells []cell) {
 	add := func(s traced) {
 		for _, x := range placings(s) {
-			cells = append(cells, cell{x.id("hop"), func(ctx context.Context) (*bench.Line, error) { return h.b.countWays(ctx, x, []way{onDemand}) }})
+			cells = append(cells, h.b.counting("hop", x, []way{onDemand}))
 		}
 	}
 	h.each(func(s traced) {
@@ -120,7 +120,7 @@ func (h *hops) placed(s traced) (lines []*bench.Line) {
 func (h *hops) show() bench.Section {
 	return bench.Section{Title: "HopGNN: rows by place of the roots", Text: []string{countedText,
 		fmt.Sprintf("500 roots a part and step, fan-outs %s, no cache. batch: each part computes its share of the step's roots (HopGNN's DGL). hop: a root is computed at its home, in the time step in which its model comes by, each with a request of its own (+MG), or with one for all (gathered, +PG); merged: the time step with fewest roots is spread over the others, which begins with the second epoch: rows of the last. home: all roots of the step at their home in one block, at most 1.05 times the mean. local: each part has an order of its own training vertices (DistDGL).", drawing{fanout: fanouts}.text())},
-		Tables: []bench.Table{h.rows(), h.micrographTable(), h.otherRows(), h.alpha()}, Figures: []bench.Figure{h.figure()}}
+		Tables: []bench.Table{h.rows(), h.micrographTable(), h.otherRows(), h.alpha(), h.naiveTable()}, Figures: []bench.Figure{h.figure()}}
 }
 
 // placedColumns are what placedCells writes of a run.
@@ -225,7 +225,11 @@ func (b *Bench) micrographs(ctx context.Context, s traced) (*bench.Line, error) 
 	}
 	order, l := sample.Order(train, s.seed, 0, nil), newLine()
 	s.nearby(l, p, order[:min(len(order), 2000)], d.part)
-	s.balance(l, order, (len(order)+t.Steps-1)/t.Steps, d.part)
+	batch := (len(order) + t.Steps - 1) / t.Steps
+	s.balance(l, order, batch, d.part)
+	if !p.Features.Sparse() {
+		s.naive(l, p, order, batch)
+	}
 	for _, hidden := range hiddens {
 		m := gnn.Config{Kind: gnn.SAGE, Layers: len(s.fanout), Hidden: hidden, In: p.Features.Cols, Out: p.Classes}
 		l.Values[modelName(hidden)] = 4 * float64(len(gnn.NewWeights(m).Flat))

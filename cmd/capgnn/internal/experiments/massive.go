@@ -1,7 +1,6 @@
 package experiments
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 
@@ -66,15 +65,11 @@ func (x *scores) grid() []way {
 }
 
 func (x *scores) cells() (cells []cell) {
-	add := func(kind string, s traced, ways []way) {
-		cells = append(cells, cell{s.id(kind), func(ctx context.Context) (*bench.Line, error) { return x.b.countWays(ctx, s, ways) }})
-	}
 	for _, data := range x.datasets {
 		for _, n := range x.trainers {
-			add("trainers", x.at(data, n, 1), []way{onDemand})
+			cells = append(cells, x.b.counting("trainers", x.at(data, n, 1), []way{onDemand}))
 		}
-		add("massive", x.at(data, 4, x.long), overLong())
-		add("grid", x.at(data, 4, x.short), x.grid())
+		cells = append(cells, x.b.counting("massive", x.at(data, 4, x.long), overLong()), x.b.counting("grid", x.at(data, 4, x.short), x.grid()))
 	}
 	return cells
 }

@@ -119,7 +119,7 @@ var (
 	someAhead = rowcache.Rules{Kind: rowcache.Planned}
 )
 
-// counted counts what ways move, and writes it into a line: values "WAY rows", "WAY requests" and so on, means over epochs, and the series of rows by epoch.
+// countWays counts what ways move, and writes it into a line: values "WAY rows", "WAY requests" and so on, means over epochs, and the series of rows by epoch.
 func (b *Bench) countWays(ctx context.Context, s traced, ways []way) (*bench.Line, error) {
 	t, p, d, err := b.trace(ctx, s)
 	if err != nil {
@@ -154,6 +154,11 @@ func (b *Bench) countWays(ctx context.Context, s traced, ways []way) (*bench.Lin
 		addCounts(l, w.name, counts[i])
 	}
 	return l, nil
+}
+
+// counting is the cell of a run by ways to fetch rows.
+func (b *Bench) counting(kind string, s traced, ways []way) cell {
+	return cell{s.id(kind), func(ctx context.Context) (*bench.Line, error) { return b.countWays(ctx, s, ways) }}
 }
 
 // addCounts writes what a way moves: rows are all that came from other parts.
