@@ -75,7 +75,7 @@ var wide = task{vertices: 12000, cols: 256}
 
 // BenchmarkOverlap compares steps that overlap with steps one by one, where fetching and computing take about as long: devices compute slowly, by sleeping, and links are as slow.
 func BenchmarkOverlap(b *testing.B) {
-	spec := host.Spec{Slow: 40, Link: 16 << 20, Latency: 50 * time.Microsecond}
+	spec := host.Spec{Slow: 44, Link: 16 << 20, Latency: 50 * time.Microsecond}
 	var ratios []float64
 	for range b.N {
 		serial, c := overlapping(b, devices(b, 2, spec), true)
