@@ -184,7 +184,8 @@ func refuseChanges(c *cli.Context, d runfolder.Dir, was runfolder.Config, severa
 		if o.Name == "devices" && o.Value(&now) != o.Value(&was) && sameDevices(now.Devices, was.Devices) {
 			continue
 		}
-		if o.Value(&now) != o.Value(&was) {
+		byLevel := slices.Contains(given, "comm") && !slices.Contains(given, o.Name) // the level is named, not what it stands for
+		if o.Value(&now) != o.Value(&was) && (!byLevel || now.Comm == was.Comm) {
 			changed = append(changed, "--"+o.Name)
 		}
 	}

@@ -84,6 +84,7 @@ type Config struct {
 	HaloBackward string               // when gradients of stale rows are exchanged: HaloBackwardAlways or HaloBackwardWarmup
 	Pipeline     string               // SwitchOn, SwitchOff or PipelineAuto
 	Peer         string               // whether devices copy straight from each other: SwitchOn or SwitchOff
+	Comm         string               // level of communication: a name for settings of the exchange
 	HaloType     Text[halo.Encoding]  // encoding of halo rows on their way
 	CacheSlots   Text[[]int]          // capacities of the run that wrote the file: rows of each part's cache, then of the host's; "" = decide; config file only
 	CacheLayers  Text[[]int]          // layers whose halo rows may be stale, as a forecast decided; nil: none did, or does not yet; config file only
@@ -103,7 +104,7 @@ func Default() Config {
 		Edges: dataset.Auto, Standardize: dataset.Auto, Features: dataset.FeaturesStored, SelfLoops: "auto", Model: string(gnn.GCN), Layers: 3, Hidden: 256, Heads: 4, Dropout: 0.5,
 		Epochs: 200, LR: 0.01, Optimizer: string(gnn.Adam), Seed: 1, EvalEvery: 5,
 		Devices: "auto", Partitioner: string(rapa.Methods[0]), Objective: "cut", Balance: 1.03, Cost: CostAuto, PruneScore: string(rapa.PruneScores[0]), Alpha: 0.5, Order: OrderAuto, Storage: gpu.FP32.String(), CheckpointEvery: Cadence{Epochs: 10},
-		Cache: string(jaca.JACA), HaloBackward: HaloBackwardAlways, Pipeline: PipelineAuto, Peer: SwitchOn,
+		Comm: levels[0].name, Cache: string(jaca.JACA), HaloBackward: HaloBackwardAlways, Pipeline: PipelineAuto, Peer: SwitchOn,
 	}
 	for name, text := range map[string]string{
 		"split": "", "gpu-cache": jaca.Size{}.String(), "cpu-cache": jaca.Size{}.String(), "reserve-gpu": "0", "reserve-cpu": "0",
@@ -175,6 +176,7 @@ func (c *Config) Validate() error {
 	if c.ElementType() != gpu.FP32 && c.Model == string(gnn.GAT) {
 		p.add("--storage %s: gat computes on fp32 rows only; leave it away, or train gcn, sage or gin", c.Storage)
 	}
+	c.checkLevel(&p)
 	p = append(p, c.cacheErrors()...)
 	c.checkCounts(&p)
 	c.checkSampling(&p)

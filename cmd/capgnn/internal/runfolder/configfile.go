@@ -55,6 +55,11 @@ func ParseConfig(data []byte, cfg *Config) error {
 	if err := yaml.UnmarshalWithOptions(data, &entries, yaml.Strict()); err != nil {
 		return errors.New(yaml.FormatError(err, false, false))
 	}
+	said := func(name string) bool { return entries[name] != nil }
+	if text, ok := entries[comm].(string); ok {
+		cfg.Comm = text
+		cfg.applyLevel(said)
+	}
 	for _, o := range Options {
 		value, ok := entries[o.Name]
 		if !ok {

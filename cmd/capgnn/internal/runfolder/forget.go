@@ -8,12 +8,17 @@ import (
 
 // PartitionOptions are the options of train that decide how a graph is cut, and for what model.
 var PartitionOptions = append([]string{"dataset", "edges", "standardize", "features", "split", "self-loops", "model", "layers", "hidden", "heads", "seed", "devices",
-	"parts", "partitioner", "objective", "balance", "balance-by", "cost", "no-move", "max-prune", "prune", "prune-score", "alpha", "profile", "storage"}, CacheOptions...)
+	"parts", "partitioner", "objective", "balance", "balance-by", "cost", "no-move", "max-prune", "prune", "prune-score", "alpha", "profile", "storage", comm}, CacheOptions...)
 
 // Forget drops what a config file recorded about choices that flags beside it have changed.
 func Forget(cfg *Config, given []string) {
 	changed := func(names ...string) bool {
 		return slices.ContainsFunc(names, func(name string) bool { return slices.Contains(given, name) })
+	}
+	if l := cfg.level(); l != nil && changed(comm) {
+		for _, s := range l.settings {
+			given = append(given, s.name)
+		}
 	}
 	if changed("dataset") {
 		cfg.DatasetPath = ""

@@ -83,6 +83,7 @@ var Options = []Option{
 	{Name: "order", Group: groupMemory, usage: "`ORDER` of the vertices in memory: none, community, rcm or degree; auto measures once whether community pays", field: func(c *Config) any { return &c.Order }},
 	{Name: "storage", Group: groupMemory, usage: "element `TYPE` of the rows that neighbours gather and devices exchange: fp32 or bf16; sums are fp32 either way", field: func(c *Config) any { return &c.Storage }},
 	{Name: "tf32", Group: groupMemory, usage: "let dense products on GPUs round their operands to 10 bits of mantissa, where cuBLAS and the GPU can", field: func(c *Config) any { return &c.TF32 }},
+	{Name: comm, Group: GroupExchange, usage: "`LEVEL` of communication, a name for flags: exact (--halo-dtype fp32 --staleness 0) or encoded (--halo-dtype int8 --staleness 0); flags given beside it hold", field: func(c *Config) any { return &c.Comm }},
 	{Name: "cache", Group: GroupExchange, usage: "`POLICY`, which rows of other parts are kept in memory: jaca, paper, fifo, lru, sieve, random, degree, low-overlap or none", field: func(c *Config) any { return &c.Cache }},
 	{Name: "gpu-cache", Group: GroupExchange, usage: "`SIZE` of each device's cache: rows (20000), a share of the rows that it could hold (20%), memory (2GiB), or auto = what memory leaves", field: func(c *Config) any { return readBy(&c.GPUCache, jaca.ParseSize) }},
 	{Name: "cpu-cache", Group: GroupExchange, usage: "`SIZE` of the cache in host memory, as --gpu-cache", field: func(c *Config) any { return readBy(&c.CPUCache, jaca.ParseSize) }},
@@ -192,6 +193,8 @@ func (o Option) Identity(c *Config) (value any, decides bool) {
 	switch {
 	case !o.Says(c), (o.Name == StaleLayers || o.Name == CacheLayers) && value == LayersAuto:
 		return nil, false
+	case o.Name == comm: // what it stands for decides
+		return nil, false
 	case o.Name == rowCache, o.Name == merged: // changes no bit; is in checkpoints
 		return nil, false
 	case o.Name == sampling:
@@ -232,7 +235,7 @@ func Flags() []cli.Flag {
 	return flags
 }
 
-// ApplyFlags sets every option that was given on the command line and returns their names.
+// ApplyFlags sets every option that was given on the command line, and what the level stands for if one was. It returns the names of those given.
 func ApplyFlags(c *cli.Context, cfg *Config) ([]string, error) {
 	var given []string
 	for _, o := range Options {
@@ -243,6 +246,9 @@ func ApplyFlags(c *cli.Context, cfg *Config) ([]string, error) {
 			return nil, term.Usagef("%s: --%w", c.Command.Name, err)
 		}
 		given = append(given, o.Name)
+	}
+	if c.IsSet(comm) {
+		cfg.applyLevel(c.IsSet)
 	}
 	return given, nil
 }

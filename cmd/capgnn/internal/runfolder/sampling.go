@@ -90,7 +90,7 @@ func (c *Config) SpellSampling() {
 }
 
 // ofFullBatch are the options that say how full-batch training lays out vertices, what it prunes, and how it exchanges rows.
-var ofFullBatch = append([]string{"cost", "no-move", "max-prune", "prune", "prune-score", "rescale", "no-needed-rows", "no-fold-scale", "no-reuse"}, CacheOptions...)
+var ofFullBatch = append([]string{"cost", "no-move", "max-prune", "prune", "prune-score", "rescale", "no-needed-rows", "no-fold-scale", "no-reuse", comm}, CacheOptions...)
 
 // checkSampling looks at the options of sampled training, and at those that it does not have.
 func (c *Config) checkSampling(p *problems) {
@@ -158,7 +158,7 @@ func (c *Config) said(among func(Option) bool, given []string) []string {
 	var list []string
 	for _, o := range Options {
 		switch v := o.Value(c); {
-		case !among(o) || v == o.Value(&defaults) && !slices.Contains(given, o.Name):
+		case !among(o) || (v == o.Value(&defaults) || c.ofLevel(o)) && !slices.Contains(given, o.Name):
 		case v == true || v == false:
 			list = append(list, "--"+o.Name)
 		default:

@@ -77,8 +77,20 @@ func (t *Run) ChooseDevices(context.Context) error {
 		return term.Usagef("--parts %d: the graph has %d vertices: use at most that many parts", t.Parts, n)
 	}
 	t.Specs, t.Config.Devices, t.Config.Parts = specs, devices.Format(specs), t.Parts
+	t.noteLevel()
 	t.estimateStages()
 	return nil
+}
+
+// noteLevel says what --comm stands for, or that there is nothing to be exchanged.
+func (t *Run) noteLevel() {
+	switch text := t.Config.DescribeLevel(); {
+	case text == "":
+	case t.Parts == 1:
+		t.Console.Note("note: --comm %s has no effect with one part: no row of another part is read", t.Config.Comm)
+	default:
+		t.Console.Note("comm: %s", text)
+	}
 }
 
 // deviceOf returns on which of Specs a part lies: they take turns, those of several ranks each among its own parts.

@@ -1,0 +1,97 @@
+package runfolder
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestLevelsAreSettings reads every level from a file: its options have its values, but for those that the file says on their own, and what
+// is written is read again to the same.
+func TestLevelsAreSettings(t *testing.T) {
+	for _, l := range levels {
+		for _, over := range append([]setting{{}}, setting{"halo-dtype", "bf16"}, setting{"staleness", "3"}) {
+			text := "comm: " + l.name + "\n"
+			if over.name != "" {
+				text += over.name + ": \"" + over.value + "\"\n"
+			}
+			cfg := Default()
+			cfg.Set("halo-dtype", "bf16") // of a file before it
+			if err := ParseConfig([]byte(text), &cfg); err != nil {
+				t.Fatal(err)
+			}
+			for _, s := range l.settings {
+				want := s.value
+				if s.name == over.name {
+					want = over.value
+				}
+				if got := ValuesOf(&cfg, []string{s.name})[0]; got != want {
+					t.Errorf("%q: %s is %v, want %s", text, s.name, got, want)
+				}
+			}
+			written, err := FormatConfig(&cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			again := Default()
+			if err := ParseConfig(written, &again); err != nil {
+				t.Fatal(err)
+			}
+			if got, want := again.DescribeLevel(), cfg.DescribeLevel(); got != want {
+				t.Errorf("%q: read again %q, was %q", text, got, want)
+			}
+		}
+	}
+}
+
+// TestLevelDescribed: the default says nothing; a level says its flags, and those that are others.
+func TestLevelDescribed(t *testing.T) {
+	cfg := Default()
+	if got := cfg.DescribeLevel(); got != "" {
+		t.Errorf("the default is described as %q", got)
+	}
+	if err := ParseConfig([]byte("comm: encoded\nstaleness: 2\n"), &cfg); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := cfg.DescribeLevel(), "encoded = --halo-dtype int8 --staleness 0; here --staleness 2"; got != want {
+		t.Errorf("described as %q, want %q", got, want)
+	}
+}
+
+// TestLevelRefused: names that are none, and levels of sampled training, whose rows are fetched in other ways.
+func TestLevelRefused(t *testing.T) {
+	for text, want := range map[string]string{
+		"comm: encode":                      `--comm "encode" (did you mean encoded?) is not one of exact, encoded`,
+		"comm: encoded\nbatch-size: 64":     "with --batch-size 64 leave --comm encoded out: for full-batch training only",
+		"comm: encoded\nhalo-dtype: float8": "--halo-dtype",
+	} {
+		cfg := Default()
+		if err := ParseConfig([]byte("dataset: x\n"+text), &cfg); err != nil {
+			t.Fatal(err)
+		}
+		if err := cfg.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// TestLevelChangesNoIdentity: a run is what its settings are, whatever they are called, so that runs from before --comm are resumed.
+func TestLevelChangesNoIdentity(t *testing.T) {
+	cfg := Default()
+	cfg.Comm = "encoded"
+	for _, o := range Options {
+		if _, decides := o.Identity(&cfg); o.Name == comm && decides {
+			t.Error("the name of a level decides what a run is")
+		}
+	}
+}
+
+// TestForgetAtLevel: a level changes what a config file recorded of caches.
+func TestForgetAtLevel(t *testing.T) {
+	cfg := Default()
+	cfg.PlanKey = "key"
+	cfg.Set("cache-slots", "0,0,0,0,7")
+	Forget(&cfg, []string{comm})
+	if cfg.PlanKey != "" || cfg.CacheSlots.String() != "" {
+		t.Errorf("kept: plan key %q, slots %q", cfg.PlanKey, cfg.CacheSlots)
+	}
+}
