@@ -21,9 +21,11 @@ type gat struct {
 	o             *gpu.Matrix // Rows × width: Σ α T, without bias
 	e             *gpu.Matrix // Rows × (width + 3·heads): what the backward pass sends: dO, d, L, g
 	dt, ds, dd    *gpu.Matrix // gradients of T, s, d
-	dtHalo, dsHal *gpu.Matrix // of replicated halo rows
+	dtHalo, dsHal *gpu.Matrix // of halo rows that are transformed here: replicated, or of a layer that returns their gradients
+	dhHalo        *gpu.Matrix // HaloRows × in: what the backward pass sends then, the gradients of the halo rows of H
 
-	tHaloRows gpu.Matrix // halo rows of T of this epoch: exchanged or replicated
+	tHaloRows gpu.Matrix // halo rows of T of this epoch: exchanged, or made here
+	hHaloRows gpu.Matrix // halo rows of H that these were made of, of a layer that returns their gradients
 }
 
 func newGAT(p *Pass, l int, ws *Workspace) *gat {
@@ -45,10 +47,13 @@ func newGAT(p *Pass, l int, ws *Workspace) *gat {
 		return c
 	}
 	c.e = ws.matrix("e", p.rowsOf(l), width+3*heads)
+	if c.lp.Returns {
+		c.dhHalo = ws.matrix("hhalo", p.haloOf(l), c.in)
+	}
 	c.dt = ws.matrix("g", p.srcOf(l), width)
 	c.ds = ws.matrix("gs", p.srcOf(l), heads)
 	c.dd = ws.matrix("gd", p.rowsOf(l), heads)
-	if p.replicated(l) {
+	if p.replicated(l) || c.lp.Returns {
 		c.dtHalo = ws.matrix("ghalo", p.haloOf(l), width)
 		c.dsHal = ws.matrix("gshalo", p.haloOf(l), heads)
 	}
@@ -57,9 +62,12 @@ func newGAT(p *Pass, l int, ws *Workspace) *gat {
 
 func (c *gat) forward(x *exec, h, z gpu.Matrix, then *gpu.Epilogue) {
 	pr, lg := &x.params.layers[c.l], x.graph(c.l)
-	t, tHalo := c.transform(x, h, pr.w)
 	exchange := x.exchanges(c.l)
-	if exchange {
+	if exchange && c.lp.Returns {
+		x.halo.Begin(x.q, c.l, Forward, c.source(x, h).Dense)
+	}
+	t, tHalo := c.transform(x, h, pr.w)
+	if exchange && !c.lp.Returns {
 		x.halo.Begin(x.q, c.l, Forward, t)
 	}
 	x.q.GATScores(c.s.RowRange(0, lg.Rows), *c.d, t.RowRange(0, lg.Rows), pr.aSrc, pr.aDst)
@@ -74,6 +82,12 @@ func (c *gat) forward(x *exec, h, z gpu.Matrix, then *gpu.Epilogue) {
 			x.q.GATAggregate(a)
 		}
 		tHalo = x.halo.Wait(x.q, c.l, Forward)
+		if c.lp.Returns {
+			c.hHaloRows, tHalo = tHalo, c.tHalo.RowRange(0, tHalo.Rows)
+			if tHalo.Rows > 0 {
+				x.q.Linear(gpu.LinearArgs{Z: tHalo, X: c.hHaloRows, W: pr.w})
+			}
+		}
 	}
 	c.tHaloRows = tHalo
 	if tHalo.Rows > 0 {
@@ -121,8 +135,11 @@ func (c *gat) backward(x *exec, dz, dh gpu.Matrix) {
 		dst.Halo, dst.THalo, dst.SHalo = lg.Forward.Halo, c.tHaloRows, *c.sHalo
 	}
 	x.q.GATBackwardDst(dst)
+	if c.lp.Returns && x.exchanges(c.l) {
+		c.returnGrads(x, gpu.GATGradSrc{DO: do, D: d, LSE: lse, G: g, Slope: gatSlope})
+	}
 	src := gpu.GATGradSrc{DT: *c.dt, DS: *c.ds, T: *c.t, S: *c.s, Inner: lg.Backward.Inner, DO: do, D: d, LSE: lse, G: g, Slope: gatSlope}
-	if x.exchanges(c.l) {
+	if x.exchanges(c.l) && !c.lp.Returns {
 		x.halo.Begin(x.q, c.l, Backward, *c.e)
 		if rows := x.halo.Wait(x.q, c.l, Backward); rows.Rows > 0 {
 			src.Halo = lg.Backward.Halo
@@ -138,22 +155,45 @@ func (c *gat) backward(x *exec, dz, dh gpu.Matrix) {
 		scores.T, scores.DT, scores.DS = c.t.RowRange(lg.Rows, lg.Src), c.dt.RowRange(lg.Rows, lg.Src), c.ds.RowRange(lg.Rows, lg.Src)
 		x.q.GATScoresBackward(scores)
 	}
-	if c.dtHalo != nil && c.dtHalo.Rows > 0 {
-		dtHalo := *c.dtHalo
-		src.DT, src.DS, src.T, src.S, src.Inner = dtHalo, *c.dsHal, c.tHaloRows, *c.sHalo, lg.HaloBack
+	if x.replicated(c.l) {
 		src.Halo = gpu.CSR{}
-		x.q.GATBackwardSrc(src)
-		scores.T, scores.DT, scores.DS = c.tHaloRows, dtHalo, *c.dsHal
-		x.q.GATScoresBackward(scores)
+		c.haloGrads(x, src)
 	}
 	if dh.Rows > 0 {
 		x.q.Gemm(gpu.GemmArgs{C: dh, A: *c.dt, B: pr.w})
 	}
+	if c.lp.Returns && x.exchanges(c.l) {
+		if rows := x.halo.Wait(x.q, c.l, Backward); rows.Rows > 0 && dh.Rows > 0 {
+			x.q.Aggregate(gpu.AggregateArgs{Y: dh, A: lg.Backward.Halo, X: rows, Accumulate: true})
+		}
+	}
+}
+
+// haloGrads enqueues the gradients of halo rows that are transformed here, of which src says what they are made of, and adds those of
+// the scores' weights.
+func (c *gat) haloGrads(x *exec, src gpu.GATGradSrc) {
+	if c.dtHalo.Rows == 0 {
+		return
+	}
+	pr, gr := &x.params.layers[c.l], &x.grads.layers[c.l]
+	src.DT, src.DS, src.T, src.S, src.Inner = *c.dtHalo, *c.dsHal, c.tHaloRows, *c.sHalo, x.graph(c.l).HaloBack
+	x.q.GATBackwardSrc(src)
+	x.q.GATScoresBackward(gpu.GATScoresGrad{T: c.tHaloRows, DT: *c.dtHalo, DS: *c.dsHal, ASrc: pr.aSrc, DASrc: gr.aSrc})
+}
+
+// returnGrads sends the gradients of halo rows of H to their owners. Those of the weights are added before the rows may be replaced.
+func (c *gat) returnGrads(x *exec, src gpu.GATGradSrc) {
+	c.haloGrads(x, src)
+	if c.dtHalo.Rows > 0 {
+		x.q.Gemm(gpu.GemmArgs{C: x.grads.layers[c.l].w, A: *c.dtHalo, B: c.hHaloRows, TransA: true, Beta: 1})
+		x.q.Gemm(gpu.GemmArgs{C: *c.dhHalo, A: *c.dtHalo, B: x.params.layers[c.l].w})
+	}
+	x.halo.Begin(x.q, c.l, Backward, *c.dhHalo)
 }
 
 func (c *gat) weightGrad(x *exec, h, _ gpu.Matrix) {
 	var dtHalo gpu.Matrix
-	if c.dtHalo != nil {
+	if x.replicated(c.l) {
 		dtHalo = *c.dtHalo
 	}
 	c.projectGrad(x, x.grads.layers[c.l].w, *c.dt, c.source(x, h), dtHalo, x.in.Halo)

@@ -46,7 +46,8 @@ type LayerGraph struct {
 	HaloRows int
 	Forward  Operand // Rows × Src, Rows × HaloRows
 	Backward Operand // Src × Rows, Src × halo rows; unused in evaluation
-	// HaloBack is the transpose of Forward.Halo (HaloRows × Rows), for a replicated first layer.
+	// HaloBack is the transpose of Forward.Halo (HaloRows × Rows), for a replicated first layer and for layers that return gradients
+	// (LayerPlan.Returns). These have in Backward.Halo which of the rows that are returned belong to each row: a sum over them.
 	HaloBack gpu.CSR
 	// Central lists the rows without halo columns, as ascending ranges below Rows.
 	Central []RowRange

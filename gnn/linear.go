@@ -55,9 +55,13 @@ func newLinear(p *Pass, l, out int, ws *Workspace, keepT bool) linear {
 	if p.training() && !n.lp.BackwardIn {
 		n.g = ws.matrix("g", p.srcOf(l), out)
 	}
-	if p.replicated(l) {
-		n.tHalo = ws.typed("thalo", p.haloOf(l), out, p.cfg.GatherType(p.plan, l, Forward))
-		if p.training() {
+	if p.replicated(l) || n.lp.Returns {
+		name := "thalo"
+		if n.lp.Returns && p.training() { // the backward pass reads them
+			name = fmt.Sprintf("thalo%d", l)
+		}
+		n.tHalo = ws.typed(name, p.haloOf(l), out, p.cfg.GatherType(p.plan, l, Forward))
+		if p.training() && !n.lp.Returns {
 			n.gHalo = ws.matrix("ghalo", p.haloOf(l), out)
 		}
 	}
@@ -101,7 +105,7 @@ func (n *linear) projectGrad(x *exec, dw gpu.Matrix, g gpu.Matrix, f Features, g
 // transform enqueues T = H·Wᵀ for inner rows and, if they are replicated, for halo rows; it returns both.
 func (n *linear) transform(x *exec, h, w gpu.Matrix) (t, tHalo gpu.Matrix) {
 	n.project(x, *n.t, n.source(x, h), w, 0)
-	if n.tHalo != nil && n.tHalo.Rows > 0 {
+	if p := x.Pass; p.replicated(n.l) && n.tHalo.Rows > 0 {
 		n.project(x, *n.tHalo, x.in.Halo, w, 0)
 		tHalo = *n.tHalo
 	}

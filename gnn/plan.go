@@ -29,6 +29,9 @@ type LayerPlan struct {
 	KeepAggregate bool
 	// BackwardIn: dH = Aᵀ·(dZ·W), exchanging dZ·W; otherwise dH = (Aᵀ·dZ)·W, exchanging dZ. Needs KeepAggregate.
 	BackwardIn bool
+	// Returns: the part that reads halo rows of H transforms them itself, and returns their gradients to the owners: user and owner differentiate
+	// the same forward pass, however old the rows are. Of GAT, where rows may be stale.
+	Returns bool
 	// Fresh: the layer reads only halo rows that were computed in the same epoch, whatever staleness is allowed.
 	Fresh bool
 }
@@ -140,7 +143,7 @@ func chooseInput(c Config, s Shape, ch Choice) InputMode {
 
 func chooseLayer(c Config, s Shape, l int, ch Choice) LayerPlan {
 	if c.Kind == GAT {
-		return LayerPlan{}
+		return LayerPlan{Returns: ch.Period > 0 && l > 0}
 	}
 	if ch.NoTransformFirst {
 		return aggregateIn
@@ -219,10 +222,10 @@ func (c Config) ExchangeWidth(p Plan, layer int, dir Direction) int {
 	in, out := c.Width(layer)
 	lp := p.Layers[layer]
 	switch {
-	case c.Kind == GAT && dir == Forward:
-		return c.gatWidth(layer)
+	case lp.Returns:
+		return in
 	case c.Kind == GAT:
-		return c.gatWidth(layer) + c.ScoreColumns(dir)
+		return c.gatWidth(layer) + c.ScoreColumns(p, layer, dir)
 	case dir == Forward && lp.AggregateFirst:
 		return in
 	case dir == Forward:
@@ -237,9 +240,9 @@ func (c Config) ExchangeWidth(p Plan, layer int, dir Direction) int {
 }
 
 // ScoreColumns returns how many of the last columns of an exchanged row are scores: of GAT's backward rows the d, L and g of
-// every head.
-func (c Config) ScoreColumns(dir Direction) int {
-	if c.Kind == GAT && dir == Backward {
+// every head, unless gradients are returned.
+func (c Config) ScoreColumns(p Plan, layer int, dir Direction) int {
+	if c.Kind == GAT && dir == Backward && !p.Layers[layer].Returns {
 		return 3 * c.Heads
 	}
 	return 0

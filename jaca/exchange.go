@@ -26,7 +26,9 @@ type Exchange struct {
 	RowBytes gpu.Bytes // width × element size: what a local slot takes
 	// WireBytes is what a row takes on links and in the global cache, if it is encoded there; 0 = RowBytes.
 	WireBytes gpu.Bytes
-	Halos     []Halo // by reader
+	// Vertices is the vertex of every id, where ids are of other things than vertices; nil: they are vertices.
+	Vertices []graph.NodeID
+	Halos    []Halo // by reader
 }
 
 // Halo is what one part reads in one exchange. A row is known by its halo index, its place in IDs.
@@ -49,15 +51,32 @@ func HaloOf(b *graph.Block, layer int) Halo {
 
 // NewExchange is the exchange of a layer over the parts of a cut.
 func NewExchange(c *graph.Cut, layer int, dir Direction, rowBytes gpu.Bytes) Exchange {
-	x := Exchange{Layer: layer, Dir: dir, RowBytes: rowBytes}
+	var blocks []*graph.Block
 	for _, p := range c.Parts {
 		b := &p.In
 		if dir == Backward {
 			b = &p.Out
 		}
+		blocks = append(blocks, b)
+	}
+	return ExchangeOf(blocks, layer, dir, rowBytes)
+}
+
+// ExchangeOf is the exchange of a layer of which the parts read these blocks.
+func ExchangeOf(blocks []*graph.Block, layer int, dir Direction, rowBytes gpu.Bytes) Exchange {
+	x := Exchange{Layer: layer, Dir: dir, RowBytes: rowBytes}
+	for _, b := range blocks {
 		x.Halos = append(x.Halos, HaloOf(b, layer))
 	}
 	return x
+}
+
+// vertex returns that of a row.
+func (x *Exchange) vertex(id graph.NodeID) graph.NodeID {
+	if x.Vertices == nil {
+		return id
+	}
+	return x.Vertices[id]
 }
 
 // wire returns the bytes of a row in the form in which it travels.

@@ -70,7 +70,7 @@ func (o *Options) resolve(exchanges []Exchange, caps *Capacities) error {
 		}
 		for i := range x.Halos {
 			for _, v := range x.Halos[i].IDs {
-				if int(v) >= len(o.Degree[x.Dir]) {
+				if int(x.vertex(v)) >= len(o.Degree[x.Dir]) {
 					return errors.Join(append(errs, fmt.Errorf("policy degree: no %s degree of vertex %d", x.Dir, v))...)
 				}
 			}

@@ -52,7 +52,7 @@ func rankOf(o *Options, x *Exchange, ix *index) rank {
 	case LowOverlap:
 		return func(_, row int) float64 { return -float64(ix.readers(row)) }
 	case Degree:
-		return func(_, row int) float64 { return float64(o.Degree[x.Dir][ix.ids[row]]) }
+		return func(_, row int) float64 { return float64(o.Degree[x.Dir][x.vertex(ix.ids[row])]) }
 	case Random:
 		key := gpu.SeedKey(o.Seed)
 		return func(part, row int) float64 { // uniform in [0, 2³²)

@@ -10,7 +10,10 @@ import (
 // halo matrix.
 func (b *builder) address(x *halo.Exchange, layers []gnn.LayerGraph) {
 	for _, at := range x.Placements() {
-		if at.Row == nil {
+		if b.plan.Layers[at.Layer].Returns {
+			b.addressReturned(&at, &layers[at.Layer])
+		}
+		if at.Row == nil || b.plan.Layers[at.Layer].Returns && at.Dir == gnn.Backward {
 			continue
 		}
 		op, scale, from := &layers[at.Layer].Forward, b.scaleOf(at.Layer).Col, &b.kept.In
@@ -38,6 +41,46 @@ func (b *builder) address(x *halo.Exchange, layers []gnn.LayerGraph) {
 			op.HaloScale = upload(b.ld, "halo scale of slots", scales)
 		}
 	}
+}
+
+// addressReturned makes the operands of a layer that returns gradients: forward, by which edges each row of the halo matrix was read; backward, which of the
+// rows that come back belong to each row of the part, in part order.
+func (b *builder) addressReturned(at *halo.Placement, g *gnn.LayerGraph) {
+	row := func(k int) int32 {
+		if at.Row == nil {
+			return int32(k)
+		}
+		return at.Row[k]
+	}
+	lists := make([][]int32, g.HaloRows)
+	name := "halo edges turned around"
+	if at.Dir == gnn.Forward {
+		t := b.kept.In.Transpose(g.Rows)
+		for k := range t.Rows() {
+			if r := row(k); r >= 0 {
+				lists[r] = t.Row(int(k))
+			}
+		}
+	} else {
+		name, lists = "returned rows", make([][]int32, g.Src)
+		for k, u := range at.Inner {
+			if u >= 0 {
+				lists[u] = append(lists[u], row(k))
+			}
+		}
+	}
+	c := &graph.CSR{Indptr: make([]int64, 1, len(lists)+1)}
+	for _, list := range lists {
+		c.Indices = append(c.Indices, list...)
+		c.Indptr = append(c.Indptr, int64(len(c.Indices)))
+	}
+	if at.Dir == gnn.Forward {
+		c.Cols = g.Rows
+		g.HaloBack = b.ld.csr(name, c, len(lists), c.Cols, nil)
+		return
+	}
+	c.Cols = at.Halo.Rows
+	g.Backward.Halo = b.ld.csr(name, c, len(lists), c.Cols, nil)
 }
 
 // scaleOf returns the edge weights of a layer.

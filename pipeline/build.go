@@ -105,7 +105,9 @@ func (b *builder) graphs() (train, eval []gnn.LayerGraph) {
 		}
 		rows, src := b.part.Rows[l+1], b.part.Rows[l]
 		g := b.layer(a, rows, src)
-		if l > 0 || b.plan.Input != gnn.Precomputed { // nothing flows back to features whose aggregate is given
+		if b.plan.Layers[l].Returns {
+			g.Backward = gnn.Operand{Inner: b.ld.csr("backward", a.part.Out.Inner, src, rows, nil)}
+		} else if l > 0 || b.plan.Input != gnn.Precomputed { // nothing flows back to features whose aggregate is given
 			g.Backward = b.back(a, src, rows, l+1)
 		}
 		if l == 0 && b.plan.Input == gnn.Replicated {

@@ -36,12 +36,16 @@ func blur(o *Options, id halo.ID, m gpu.Matrix, host []byte, inner []graph.NodeI
 
 // blurRow is blur of the row of one vertex.
 func blurRow(o *Options, id halo.ID, x []float64, v graph.NodeID, epoch int) {
-	head := x[:len(x)-o.Model.ScoreColumns(id.Dir)]
+	head := x
+	if o.Model.Kind == gnn.GAT && id.Dir == gnn.Backward && o.Cache.Staleness.Bound == 0 { // scores of every head come last
+		head = x[:len(x)-3*o.Model.Heads]
+	}
 	switch o.Cache.HaloType {
 	case halo.Int8:
 		copy(head, ref.PackInt8(head, func(j int) uint32 {
-			return gpu.Philox([4]uint32{uint32(j / 4), uint32(v), gpu.Int8Stream(id.Layer, id.Dir == gnn.Backward), uint32(epoch)},
-				gpu.SeedKey(o.Model.Seed))[j%4]
+			words := gpu.Philox([4]uint32{uint32(4*(j/32) + j/4%4), uint32(v), gpu.Int8Stream(id.Layer, id.Dir == gnn.Backward), uint32(epoch)},
+				gpu.SeedKey(o.Model.Seed))
+			return words[j%4] >> (16 * (j / 16 % 2)) & 0xFFFF
 		}).Unpack())
 	case halo.BF16:
 		for j := range head {

@@ -21,7 +21,7 @@ var updateGATBits = flag.Bool("update-gat-bits", false, "write the weights of th
 
 const gatBitsFile = "testdata/gat_stale_bits.txt"
 
-// GAT with old rows gives the bits that it gave. scripts/same-bits cannot see it, as the command refuses it. Bits are of an instruction
+// GAT with old rows gives the bits that it gave. Bits are of an instruction
 // set, so the file has a line for each case and set: generic comes with -tags noasm, avx2 with GODEBUG=cpu.avx512f=off at most.
 func TestStaleGATBits(t *testing.T) {
 	if runtime.GOARCH != "amd64" {

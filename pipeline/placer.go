@@ -100,7 +100,7 @@ func (t placer) attach(w *worker, scale weighting) error {
 	if w.train != nil {
 		w.train.Probe = train.Probe()
 	}
-	if t.halo.Caches() != nil && w.ld.err == nil {
+	if w.ld.err == nil {
 		t.builder(w, scale).address(train, w.layers)
 	}
 	if w.ld.err != nil {

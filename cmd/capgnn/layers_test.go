@@ -49,8 +49,6 @@ func TestReadmeCommandsWithFewLayers(t *testing.T) {
 			args = append(args, "--epochs", "5")
 		}
 		switch {
-		case slices.Contains(args, "--staleness") && slices.Contains(more, "gat"):
-			s.fails(term.ExitUsage, []string{"gat", "--staleness"}, args...)
 		case slices.Contains(args, "--fanout") && layers != fmt.Sprint(strings.Count(args[slices.Index(args, "--fanout")+1], ",")+1):
 			s.fails(term.ExitUsage, []string{"--fanout", "give one for each layer"}, args...)
 		default:
@@ -154,32 +152,22 @@ func TestPlanComparesWithExactDevices(t *testing.T) {
 	}
 }
 
-// gat takes no rows of earlier epochs, which is found before data are read. What an older version trained so still predicts.
-func TestGATRefusesStaleness(t *testing.T) {
+// Runs on old rows of every kind predict, repeat and resume like others.
+func TestStaleRunsAreRunsLikeOthers(t *testing.T) {
 	s := newSandbox(t)
-	for _, command := range []string{"train", "plan", "partition"} {
-		for _, staleness := range []string{"1", "16", "auto:0.1", "auto:0.3,4"} {
-			s.fails(term.ExitUsage, []string{"--staleness " + staleness, "gat"}, command, "--dataset", "nowhere.npz", "--model", "gat", "--devices", "cpu:0,cpu:1", "--staleness", staleness)
+	newStore().write(s, "ok.npz")
+	for n, more := range [][]string{
+		{"--model", "gat", "--staleness", "2", "--stale-layers", "1"},
+		{"--model", "gat", "--staleness", "auto:0.3,4"},
+		{"--model", "gat", "--staleness", "3", "--halo-backward", "warmup", "--halo-dtype", "int8"},
+		{"--model", "gcn", "--staleness", "2", "--smoothing", "0.5", "--stale-layers", "1"},
+	} {
+		a, b := fmt.Sprint("a", n), fmt.Sprint("b", n)
+		args := small(append([]string{"--run-dir", a, "--devices", "cpu:0,cpu:1"}, more...)...)
+		want := s.train(args...)
+		s.must("predict", "--run", a, "--quiet")
+		if got := s.train("--config", a+"/config.yaml", "--run-dir", b, "--quiet", "--json"); got.SHA256 != want.SHA256 {
+			t.Errorf("%v: weights %s, again %s", more, want.SHA256, got.SHA256)
 		}
 	}
-	newStore().write(s, "ok.npz")
-	s.train(small("--run-dir", "a", "--model", "gat", "--staleness", "0", "--devices", "cpu:0,cpu:1")...)
-	config := s.path("a/config.yaml")
-	text, err := os.ReadFile(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	old := strings.Replace(string(text), "\nstaleness: \"0\"\n", "\nstaleness: \"2\"\n", 1)
-	if old == string(text) {
-		t.Fatalf("no staleness in\n%s", text)
-	}
-	if err := term.WriteFile(config, []byte(old)); err != nil {
-		t.Fatal(err)
-	}
-	s.must("predict", "--run", "a", "--quiet")
-	s.fails(term.ExitUsage, []string{"gat"}, "train", "--quiet", "--config", "a/config.yaml")
-	if err := os.Remove(s.path("a/result.json")); err != nil {
-		t.Fatal(err)
-	}
-	s.fails(term.ExitUsage, []string{"gat"}, "train", "--quiet", "--resume", "a")
 }

@@ -111,7 +111,10 @@ func newPrediction(c *cli.Context, k *term.Console) (*prediction.Prediction, err
 	if err := runfolder.ReadConfig(p.Folder.Config(), &p.Config); err != nil {
 		return nil, err
 	}
-	p.Config.Set("staleness", jaca.Staleness{}.String()) // decides nothing here, nor may it: gat was once trained on old rows
+	p.Config.Set("staleness", jaca.Staleness{}.String()) // no row is old here, and nothing may be asked of old ones
+	p.Config.Set("smoothing", "0")
+	p.Config.Set(runfolder.HaloBackward, runfolder.HaloBackwardAlways)
+	p.Config.Set(runfolder.StaleLayers, runfolder.LayersAuto)
 	if err := p.Config.Validate(); err != nil {
 		return nil, term.Usagef("--run %s: %w", p.Folder, err)
 	}

@@ -97,6 +97,9 @@ func (a *attachment) halos() (train, eval *Exchange) {
 	a.smoothings(train)
 	a.assemblies(train, shared)
 	a.landings()
+	for _, r := range train.relays {
+		r.clear()
+	}
 	return train, eval
 }
 
@@ -108,12 +111,12 @@ func (a *attachment) relay(l *traffic, stats *jaca.Stats) *relay {
 	r := &relay{side: s, sender: sender{side: s, at: []int{0}, last: make([]gpu.Event, l.classes), area: a.Area + uint32(i)},
 		receiver: receiver{side: s, mine: mine, bound: a.Staleness.Bound, pendingTransient: make([]*pendingTransient, len(mine.owners)), far: a.farOwners(l, mine)}}
 	r.way = r
-	var list []int32
+	list, sources := []int32(nil), a.sources(l)
 	for b := range 1 + l.classes {
 		to := make([]int, 0, len(l.senders[i])+1)
 		add := func(ids []graph.NodeID) {
 			for _, v := range ids {
-				list = append(list, a.Cuts.Whole.LocalOf[v])
+				list = append(list, sources[v])
 			}
 		}
 		for _, s := range l.senders[i] {
@@ -145,8 +148,11 @@ func (a *attachment) relay(l *traffic, stats *jaca.Stats) *relay {
 		r.mine.lanes = newLanes(len(r.mine.owners))
 	}
 	r.list = a.ep.Memory.Upload("halo send list", list)
+	if l.returned {
+		r.inner = a.returnedRows(l)
+	}
 	if l.coding.as == Int8 {
-		r.vertices, r.seed = a.ep.Memory.Upload("vertex ids", a.Cuts.Whole.Parts[i].Inner), a.Model.Seed
+		r.vertices, r.seed = a.ep.Memory.Upload("vertex ids", a.senderVertices(l)), a.Model.Seed
 	}
 	return r
 }
@@ -307,13 +313,15 @@ type Placement struct {
 	ID
 	Halo gpu.Matrix
 	Row  []int32 // by halo index: row of Halo, −1: nobody reads it; nil: each is the halo index
+	// Inner is, of gradients that are returned, the row of this part that each is of, by halo index; −1: it is not exchanged.
+	Inner []int32
 }
 
 // Placements says where the halo rows of all exchanges lie, in the order of an epoch.
 func (x *Exchange) Placements() []Placement {
 	var all []Placement
 	for _, r := range x.relays {
-		all = append(all, Placement{ID: r.ID, Halo: r.way.matrix(), Row: r.rowOf()})
+		all = append(all, Placement{ID: r.ID, Halo: r.way.matrix(), Row: r.rowOf(), Inner: r.inner})
 	}
 	return all
 }

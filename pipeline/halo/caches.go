@@ -13,7 +13,12 @@ func (c *Config) cacheExchanges() []jaca.Exchange {
 	var out []jaca.Exchange
 	for _, l := range trainingExchanges(c.Model, c.Order, &c.Options) {
 		if l.ages {
-			x := jaca.NewExchange(c.Cuts.At(l.Layer), l.Layer, l.Dir, l.rowBytes(1))
+			cut := c.Cuts.At(l.Layer)
+			x := jaca.NewExchange(cut, l.Layer, l.Dir, l.rowBytes(1))
+			if l.returned {
+				x = jaca.ExchangeOf(returns(cut), l.Layer, l.Dir, l.rowBytes(1))
+				x.Vertices = verticesOf(cut)
+			}
 			x.WireBytes = l.wireRow()
 			out = append(out, x)
 		}

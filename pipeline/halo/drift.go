@@ -49,8 +49,8 @@ func (a *attachment) watch(x *Exchange) *watcher {
 	k := &watcher{looks: a.periods.controller.ShouldSample, clock: x.clock}
 	var size int
 	for _, r := range x.relays {
-		if !r.ages {
-			continue // features do not drift
+		if !r.ages || r.returned {
+			continue // features do not drift; gradients that are returned are not rows of the part
 		}
 		sent := map[graph.NodeID]bool{}
 		for _, s := range r.senders[a.ep.Part] {

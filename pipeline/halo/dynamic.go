@@ -23,7 +23,7 @@ type dynamicSide struct {
 
 // withDynamicCaches returns an exact exchange with empty caches of so many slots.
 func (p *Plan) withDynamicCaches(t traffic, local []int, global int) *traffic {
-	x := dynamic.Exchange{Layer: t.Layer, LocalOf: p.Cuts.Whole.LocalOf, Row: t.wireRow(), Bound: p.Staleness.Bound, Schedule: t.schedule}
+	x := dynamic.Exchange{Layer: t.Layer, LocalOf: p.sources(&t), Row: t.wireRow(), Bound: p.Staleness.Bound, Schedule: t.schedule}
 	x.Reach = p.reaches
 	x.Stale = func(part, owner int, rows string, err error) error {
 		return &StaleError{Part: part, Owner: owner, Exchange: t.ID.String(), Rows: rows, Err: err}

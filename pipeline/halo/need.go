@@ -89,7 +89,12 @@ func listNeed(l *traffic, rows int) gpu.Bytes {
 func remapNeed(cuts Cuts, exchanges []*traffic, part int) gpu.Bytes {
 	n := 0
 	for _, l := range exchanges {
-		n += len(l.block(cuts.At(l.Layer).Parts[part]).Halo.Indices)
+		cut := cuts.At(l.Layer)
+		if p := cut.Parts[part]; l.returned { // sums over what is returned, and the halo rows' edges turned around
+			n += 2*(len(p.Inner)+1) + len(l.readers[part].ids) + 2*(len(p.In.IDs)+1) + len(p.In.Halo.Indices)
+		} else {
+			n += len(l.readBlocks(cut)[part].Halo.Indices)
+		}
 	}
 	return 4 * gpu.Bytes(n)
 }

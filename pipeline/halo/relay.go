@@ -107,6 +107,7 @@ type receiver struct {
 	pendingTransient []*pendingTransient
 	far              []*far // by owner: how its rows come from another rank; nil: it is of this one
 	arrived          []gpu.Event
+	inner            []int32 // Placement.Inner
 }
 
 // in is the queue that brings rows that are used at once.

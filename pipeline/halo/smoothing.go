@@ -101,6 +101,12 @@ func (a *attachment) smoothings(train *Exchange) {
 			r.smoothed.rows = gpu.Matrix{Buf: a.ep.Memory.Alloc(r.floatBytes(n), "smoothed rows"), Rows: n, Cols: r.width, LD: r.width}
 			picking = max(picking, r.floatBytes(min(n, r.pieceRows())))
 			if r.coding.as == Int8 {
+				if r.returned {
+					vertices := verticesOf(a.Cuts.At(r.Layer))
+					for k, pair := range ids {
+						ids[k] = vertices[pair]
+					}
+				}
 				r.smoothed.ids = a.ep.Memory.Upload("vertices of smoothed rows", ids)
 			}
 		}

@@ -18,14 +18,15 @@ import (
 type traffic struct {
 	ID
 	rowFormat
-	index   int     // place among the exchanges of an epoch
-	keeps   bool    // the backward pass reads the rows once more
-	ages    bool    // rows may have a slot, and be of an earlier epoch
-	dropped bool    // only exact epochs exchange it
-	gamma   float32 // share of what a slot holds that a refresh leaves there; 0: rows replace each other
-	until   int     // index of the exchange that begins when they have been read for the last time
-	classes int
-	piece   gpu.Bytes // that a copy moves at most; 0 = pieceBytes
+	index    int     // place among the exchanges of an epoch
+	keeps    bool    // the backward pass reads the rows once more
+	ages     bool    // rows may have a slot, and be of an earlier epoch
+	returned bool    // its rows are gradients of halo rows, which their readers made: see returns
+	dropped  bool    // only exact epochs exchange it
+	gamma    float32 // share of what a slot holds that a refresh leaves there; 0: rows replace each other
+	until    int     // index of the exchange that begins when they have been read for the last time
+	classes  int
+	piece    gpu.Bytes // that a copy moves at most; 0 = pieceBytes
 	// pipelined says that its schedule may get a lag, adaptive that its period may get shorter than the number of classes, of
 	// which it is a divisor.
 	pipelined, adaptive bool
@@ -72,8 +73,7 @@ type slotted struct{ local, passing int }
 
 // exact returns the traffic of an exchange without caches. count gives the rows that the k-th owner sends for a block of a reader.
 func exact(t traffic, c *graph.Cut, count func(b *graph.Block, k int) int) *traffic {
-	for _, p := range c.Parts {
-		b := t.block(p)
+	for _, b := range t.readBlocks(c) {
 		r := reader{owners: b.Owners.Parts, ids: b.IDs, rows: [2]int{0, len(b.IDs)}, direct: [][]extent{make([]extent, len(b.Owners.Parts))}}
 		for k := range r.owners {
 			if n := count(b, k); n > 0 {
@@ -97,12 +97,18 @@ func (t *traffic) link() {
 	}
 }
 
-// block returns the block of a part that the exchange is for.
-func (t *traffic) block(p *graph.Part) *graph.Block {
-	if t.Dir == gnn.Backward {
-		return &p.Out
+// readBlocks returns, by part, the block that the exchange is for.
+func (t *traffic) readBlocks(c *graph.Cut) []*graph.Block {
+	if t.returned {
+		return returns(c)
 	}
-	return &p.In
+	blocks := make([]*graph.Block, len(c.Parts))
+	for i, p := range c.Parts {
+		if blocks[i] = &p.In; t.Dir == gnn.Backward {
+			blocks[i] = &p.Out
+		}
+	}
+	return blocks
 }
 
 // cached returns the traffic of an exchange by a table of package jaca.
@@ -116,8 +122,8 @@ func cached(t traffic, c *graph.Cut, table *jaca.Table) *traffic {
 			t.global[class][o] = table.Global[table.GlobalAt[k]:table.GlobalAt[k+1]]
 		}
 	}
-	for i, p := range c.Parts {
-		t.readers = append(t.readers, t.reader(t.block(p), &table.Readers[i], table))
+	for i, b := range t.readBlocks(c) {
+		t.readers = append(t.readers, t.reader(b, &table.Readers[i], table))
 	}
 	t.link()
 	return &t

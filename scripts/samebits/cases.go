@@ -25,8 +25,8 @@ const (
 	brief  = small + " --epochs 8"
 )
 
-// modes are ways of training that every model is compared in, with assembly and without it. GAT refuses a staleness above 0: old
-// rows are left out of its modes but where they are the mode, whose refusal is compared then.
+// modes are ways of training that every model is compared in, with assembly and without it. Where old rows
+// are not the mode itself, those of GAT are fresh.
 var modes = []struct{ name, flags, old string }{
 	{"one part", single, ""},
 	{"three parts", alike, ""},

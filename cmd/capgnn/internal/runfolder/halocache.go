@@ -9,7 +9,6 @@ import (
 	"syscall"
 
 	"capgnn/cmd/capgnn/internal/term"
-	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/hostmem"
 	"capgnn/jaca"
@@ -94,9 +93,6 @@ func (c *Config) stalenessErrors(policy jaca.Policy) []error {
 	stale := c.Staleness.Value
 	if err := c.Staleness.err; err != nil {
 		bad("--staleness: %w", err)
-	}
-	if stale.Bound > 0 && c.Model == string(gnn.GAT) { // docs/adr/0020
-		bad("--staleness %s: gat does not learn from rows of earlier epochs: leave --staleness away, or train gcn, sage or gin", c.Staleness)
 	}
 	if stale.Auto() && !policy.Static() {
 		bad("--staleness %s: --cache %s decides while rows are read: give a number of epochs, or one of the policies %v", c.Staleness, c.Cache, staticPolicies())
