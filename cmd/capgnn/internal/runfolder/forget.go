@@ -59,7 +59,7 @@ func (c *Config) forgetMode(changed func(names ...string) bool) {
 	for _, name := range []string{fanOut, sampling, rowCache, merged} {
 		if !changed(name) && !c.Sampled() {
 			defaults := Default()
-			c.Set(name, fmt.Sprint(ValuesOf(&defaults, []string{name})[0]))
+			c.Set(name, fmt.Sprint(defaults.valueOf(name)))
 		}
 	}
 }

@@ -72,7 +72,7 @@ func (c *Config) DescribeLevel() string {
 	var flags, others []string
 	for _, s := range l.settings {
 		flags = append(flags, "--"+s.name+" "+s.value)
-		if now := fmt.Sprint(ValuesOf(c, []string{s.name})[0]); now != s.value {
+		if now := fmt.Sprint(c.valueOf(s.name)); now != s.value {
 			others = append(others, "--"+s.name+" "+now)
 		}
 	}

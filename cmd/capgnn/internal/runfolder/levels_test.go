@@ -24,7 +24,7 @@ func TestLevelsAreSettings(t *testing.T) {
 				if s.name == over.name {
 					want = over.value
 				}
-				if got := ValuesOf(&cfg, []string{s.name})[0]; got != want {
+				if got := cfg.valueOf(s.name); got != want {
 					t.Errorf("%q: %s is %v, want %s", text, s.name, got, want)
 				}
 			}
@@ -82,6 +82,32 @@ func TestLevelChangesNoIdentity(t *testing.T) {
 		if _, decides := o.Identity(&cfg); o.Name == comm && decides {
 			t.Error("the name of a level decides what a run is")
 		}
+	}
+}
+
+// The settings that tell one default run from another. Those of older programs did not know --comm, --smoothing and --halo-backward, so these are left out: else no run
+// of before could be resumed, and no plan found.
+func TestIdentityOfOlderRuns(t *testing.T) {
+	const known = "dataset dataset-path edges standardize features split self-loops model layers hidden heads dropout init epochs lr optimizer weight-decay " +
+		"amsgrad seed eval-every patience devices parts partitioner objective balance balance-by cost no-move max-prune prune prune-score rescale alpha plan " +
+		"profile order storage tf32 cache gpu-cache cpu-cache reserve-gpu reserve-cpu cache-topk cache-bypass staleness exact-epochs pipeline peer halo-dtype " +
+		"cache-slots cache-links plan-key targets checkpoint-every no-precompute no-transform-first no-sparse no-needed-rows no-fold-scale no-fuse no-reuse data-sha256"
+	cfg := Default()
+	var names []string
+	for _, o := range Options {
+		if _, decides := o.Identity(&cfg); decides {
+			names = append(names, o.Name)
+		}
+	}
+	if got := strings.Join(names, " "); got != known {
+		t.Errorf("got %s, want %s", got, known)
+	}
+	if got := len(KeyOf(&cfg, CacheOptions)); got != 13 {
+		t.Errorf("the key of a plan has %d settings of caches, want 13", got)
+	}
+	cfg.Smoothing, cfg.HaloBackward = 0.5, HaloBackwardWarmup
+	if got := len(KeyOf(&cfg, CacheOptions)); got != 15 {
+		t.Errorf("smoothed: the key of a plan has %d settings of caches, want 15", got)
 	}
 }
 

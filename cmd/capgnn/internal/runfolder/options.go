@@ -19,6 +19,7 @@ type Option struct {
 	field       func(*Config) any // pointer to a string, int, uint64, float64, bool or Cadence, or a textSetting
 	FileOnly    bool              // no flag: written by a run for its repetition
 	Sampled     bool              // says nothing of full-batch runs, whose files do not have it
+	before      any               // the value that says what was so before the option came; nil: it decides at every value
 }
 
 // Groups of options in help.
@@ -94,8 +95,8 @@ var Options = []Option{
 	{Name: "staleness", Group: GroupExchange, usage: "largest age of rows of other parts in `EPOCHS`: a number up to 16; auto:EPS or auto:EPS,MAX refreshes each layer's rows so often that they drift by EPS at most", field: func(c *Config) any { return readBy(&c.Staleness, jaca.ParseStaleness) }},
 	{Name: StaleLayers, Group: GroupExchange, usage: "layers `LIST` whose rows of other parts may be stale, such as 1,2 (layer 0 reads features, which do not change), or none; auto = those by which a forecast epoch gets faster, on CPU devices without link= those whose output is wide", field: func(c *Config) any { return readBy(&c.StaleLayers, parseLayers) }},
 	{Name: "exact-epochs", Group: GroupExchange, usage: "number `N` of first epochs that use only fresh rows of other parts, as weights change most then; auto = a tenth of --epochs, none with fifo, lru, sieve and adaptive staleness", field: func(c *Config) any { return readBy(&c.ExactEpochs, parseExactEpochs) }},
-	{Name: "smoothing", Group: GroupExchange, usage: "`SHARE` that a stale row keeps of its old value when it is refreshed, 0 to below 1: a moving average over refreshes (0.5); 0 = the new row replaces the old one", field: func(c *Config) any { return &c.Smoothing }},
-	{Name: HaloBackward, Group: GroupExchange, usage: "`WHEN` gradients of stale rows of other parts are exchanged: always; warmup = in the exact epochs only (--exact-epochs), behind them such rows count as constants", field: func(c *Config) any { return &c.HaloBackward }},
+	{Name: "smoothing", Group: GroupExchange, usage: "`SHARE` that a stale row keeps of its old value when it is refreshed, 0 to below 1: a moving average over refreshes (0.5); 0 = the new row replaces the old one", field: func(c *Config) any { return &c.Smoothing }, before: 0.0},
+	{Name: HaloBackward, Group: GroupExchange, usage: "`WHEN` gradients of stale rows of other parts are exchanged: always; warmup = in the exact epochs only (--exact-epochs), behind them such rows count as constants", field: func(c *Config) any { return &c.HaloBackward }, before: HaloBackwardAlways},
 	{Name: "pipeline", Group: GroupExchange, usage: "`WHEN` rows of other parts are used one epoch after they were made, so that they travel during computation; needs --staleness: on or off; auto = on, except with fifo, lru and sieve", field: func(c *Config) any { return &c.Pipeline }},
 	{Name: "peer", Group: GroupExchange, usage: "copy between devices that reach each other's memory (`WAY`): on; off = through the host", field: func(c *Config) any { return &c.Peer }},
 	{Name: "halo-dtype", Group: GroupExchange, usage: "element `TYPE` of rows of other parts on their way and in the host's cache: fp32 (as stored), bf16, or int8 with a scale per row, rounded at random", field: func(c *Config) any { return readBy(&c.HaloType, halo.ParseEncoding) }},
@@ -191,7 +192,7 @@ func (o Option) Says(c *Config) bool { return !o.Sampled || c.Sampled() }
 func (o Option) Identity(c *Config) (value any, decides bool) {
 	value = o.Value(c)
 	switch {
-	case !o.Says(c), (o.Name == StaleLayers || o.Name == CacheLayers) && value == LayersAuto:
+	case !o.Says(c), o.before != nil && value == o.before, (o.Name == StaleLayers || o.Name == CacheLayers) && value == LayersAuto:
 		return nil, false
 	case o.Name == comm: // what it stands for decides
 		return nil, false
@@ -203,15 +204,20 @@ func (o Option) Identity(c *Config) (value any, decides bool) {
 	return value, true
 }
 
-// ValuesOf returns the values of some options.
-func ValuesOf(c *Config, names []string) []any {
+// KeyOf returns the values of some options for the key of a plan. Options that came later are left out where they say what was so before, so that older plans are found.
+func KeyOf(c *Config, names []string) []any {
 	var out []any
 	for _, o := range Options {
-		if slices.Contains(names, o.Name) {
-			out = append(out, o.Value(c))
+		if value := o.Value(c); slices.Contains(names, o.Name) && (o.before == nil || value != o.before) {
+			out = append(out, value)
 		}
 	}
 	return out
+}
+
+// valueOf returns the value of an option.
+func (c *Config) valueOf(name string) any {
+	return Options[slices.IndexFunc(Options, func(o Option) bool { return o.Name == name })].Value(c)
 }
 
 // Flags returns the flags of all options. The value is read through option.set, so flags and config.yaml have one

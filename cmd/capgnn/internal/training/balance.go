@@ -88,7 +88,7 @@ func (t *Run) fittedKey(base string, profile *profiler.Profile) (string, error) 
 	}
 	c := t.Config
 	text, err := json.Marshal([]any{"capgnn fitted 3", base, devices.Format(t.Specs), rates, t.Parts, c.Model, c.Layers, c.Hidden, c.Heads, c.Storage,
-		c.Savings, c.Cost, c.NoMove, c.MaxPrune, c.Prune, c.PruneScore, c.Alpha, c.Rescale, runfolder.ValuesOf(&c, runfolder.CacheOptions)})
+		c.Savings, c.Cost, c.NoMove, c.MaxPrune, c.Prune, c.PruneScore, c.Alpha, c.Rescale, runfolder.KeyOf(&c, runfolder.CacheOptions)})
 	if err != nil {
 		return "", fmt.Errorf("key of the plan: %w", err)
 	}
