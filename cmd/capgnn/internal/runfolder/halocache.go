@@ -133,11 +133,11 @@ func (c *Config) smoothingErrors(policy jaca.Policy) []error {
 	}
 	switch {
 	case c.HaloBackward != HaloBackwardAlways && !drops:
-		bad("--%s %q is not one of %s, %s", HaloBackward, c.HaloBackward, HaloBackwardAlways, HaloBackwardWarmup)
+		bad("--halo-backward %q is not one of always, warmup", c.HaloBackward)
 	case drops && fresh:
-		bad("--%s %s: without --staleness all rows are fresh: give both", HaloBackward, HaloBackwardWarmup)
+		bad("--halo-backward warmup: without --staleness all rows are fresh: give both")
 	case drops && (!policy.Static() || c.Staleness.Value.Auto()):
-		bad("--%s %s with --staleness %s and --cache %s, which have no exact epochs: leave it away", HaloBackward, HaloBackwardWarmup, c.Staleness, c.Cache)
+		bad("--halo-backward warmup with --staleness %s and --cache %s, which have no exact epochs: leave it away", c.Staleness, c.Cache)
 	}
 	return errs
 }
