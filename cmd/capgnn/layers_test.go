@@ -171,3 +171,21 @@ func TestStaleRunsAreRunsLikeOthers(t *testing.T) {
 		}
 	}
 }
+
+// A level of communication changes nothing where there is one part, and says so in one note.
+func TestLevelWithOnePart(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	flags := []string{"--dataset", "ok.npz", "--hidden", "8", "--epochs", "12", "--devices", "cpu:0"}
+	want := s.train(flags...)
+	for _, level := range []string{"encoded", "stale", "lean"} {
+		_, stderr, code := s.run(append([]string{"train", "--run-dir", level, "--comm", level}, flags...)...)
+		if code != 0 || strings.Count(stderr, "has no effect") != 1 || !strings.Contains(stderr, "note: --comm "+level+" has no effect with one part") {
+			t.Errorf("%s: exit code %d, %s", level, code, stderr)
+		}
+		if got, err := runfolder.Dir(s.path(level)).ReadResult(); err != nil || got.SHA256 != want.SHA256 {
+			t.Errorf("%s: %+v, exact weights %s; %v", level, got, want.SHA256, err)
+		}
+	}
+}

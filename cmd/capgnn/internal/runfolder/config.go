@@ -176,8 +176,11 @@ func (c *Config) Validate() error {
 	if c.ElementType() != gpu.FP32 && c.Model == string(gnn.GAT) {
 		p.add("--storage %s: gat computes on fp32 rows only; leave it away, or train gcn, sage or gin", c.Storage)
 	}
-	c.checkLevel(&p)
-	p = append(p, c.cacheErrors()...)
+	if err := c.levelError(); err != nil { // flags of a level that does not hold are wrong for that reason
+		p = append(p, err)
+	} else {
+		p = append(p, c.cacheErrors()...)
+	}
 	c.checkCounts(&p)
 	c.checkSampling(&p)
 	if err := dataset.CheckFeatures(c.Features); err != nil {

@@ -15,11 +15,6 @@ func Forget(cfg *Config, given []string) {
 	changed := func(names ...string) bool {
 		return slices.ContainsFunc(names, func(name string) bool { return slices.Contains(given, name) })
 	}
-	if l := cfg.level(); l != nil && changed(comm) {
-		for _, s := range l.settings {
-			given = append(given, s.name)
-		}
-	}
 	if changed("dataset") {
 		cfg.DatasetPath = ""
 	}

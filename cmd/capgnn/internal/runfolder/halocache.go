@@ -32,6 +32,13 @@ const (
 	HaloBackwardWarmup = "warmup"
 )
 
+// Further options that levels set.
+const (
+	haloDtype = "halo-dtype"
+	staleness = "staleness"
+	smoothing = "smoothing"
+)
+
 // Names of the options that say which layers may read stale halo rows: as the user asks, and as a forecast decided.
 const (
 	StaleLayers = "stale-layers"
@@ -39,7 +46,7 @@ const (
 )
 
 // CacheOptions are the options of train that say which halo rows are kept, and how old they may get.
-var CacheOptions = []string{"cache", "gpu-cache", "cpu-cache", "reserve-gpu", "reserve-cpu", "cache-topk", "cache-bypass", "staleness", StaleLayers, "exact-epochs", "smoothing", HaloBackward, "pipeline", "peer", "halo-dtype"}
+var CacheOptions = []string{"cache", "gpu-cache", "cpu-cache", "reserve-gpu", "reserve-cpu", "cache-topk", "cache-bypass", staleness, StaleLayers, "exact-epochs", smoothing, HaloBackward, "pipeline", "peer", haloDtype}
 
 // cacheErrors says what is wrong with the settings of caches, each on its own and beside each other.
 func (c *Config) cacheErrors() []error {
@@ -128,7 +135,7 @@ func (c *Config) smoothingErrors(policy jaca.Policy) []error {
 		bad("--smoothing %g is not in [0, 1)", c.Smoothing)
 	case c.Smoothing > 0 && fresh:
 		bad("--smoothing %g: without --staleness all rows are fresh: give both", c.Smoothing)
-	case c.Smoothing > 0 && (!policy.Static() || policy == jaca.None):
+	case c.Smoothing > 0 && !keepsRows(policy):
 		bad("--smoothing %g: --cache %s has no rows that stay in their slots: give one of the policies %v", c.Smoothing, c.Cache, keepingPolicies())
 	}
 	switch {
@@ -142,9 +149,12 @@ func (c *Config) smoothingErrors(policy jaca.Policy) []error {
 	return errs
 }
 
+// keepsRows reports whether a policy has slots that keep their rows.
+func keepsRows(p jaca.Policy) bool { return p.Static() && p != jaca.None }
+
 // keepingPolicies are those whose slots keep their rows.
 func keepingPolicies() []jaca.Policy {
-	return slices.DeleteFunc(staticPolicies(), func(p jaca.Policy) bool { return p == jaca.None })
+	return slices.DeleteFunc(staticPolicies(), func(p jaca.Policy) bool { return !keepsRows(p) })
 }
 
 // exchangeErrors says what is wrong with the way that rows take.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/jaca"
 )
 
 // comm is the option that names a level.
@@ -25,9 +26,17 @@ type setting struct{ name, value string }
 
 // levels are the values of --comm, the default first. A new one is a row here.
 var levels = []level{
-	{CommExact, []setting{{"halo-dtype", "fp32"}, {"staleness", "0"}}},
-	{"encoded", []setting{{"halo-dtype", "int8"}, {"staleness", "0"}}},
+	{CommExact, []setting{{haloDtype, "fp32"}, {staleness, "0"}}},
+	{"encoded", []setting{{haloDtype, "int8"}, {staleness, "0"}}},
+	{"stale", []setting{{haloDtype, "int8"}, {staleness, "8"}, {smoothing, "0"}}},
+	{"lean", []setting{{haloDtype, "int8"}, {staleness, "8"}, {smoothing, "0"}, {HaloBackward, HaloBackwardWarmup}}},
 }
+
+// Below this period of refreshes, in epochs, gradients of few ages make the loss swing (docs/adr/0031): levels with stale rows smooth there.
+const (
+	swingsBelow = 8
+	damping     = "0.5" // the --smoothing that damps it
+)
 
 // levelNames are the values of --comm.
 func levelNames() []string {
@@ -46,21 +55,54 @@ func (c *Config) level() *level {
 	return nil
 }
 
-// applyLevel gives the options of the level their values, but for those that are said on their own.
+// isStale reports whether rows of the level may be of earlier epochs.
+func (l *level) isStale() bool {
+	return slices.ContainsFunc(l.settings, func(s setting) bool { return s.name == smoothing })
+}
+
+// leveled are the options that some level sets.
+var leveled = []string{haloDtype, staleness, smoothing, HaloBackward}
+
+// given returns the value that the level of the run gives an option of leveled. Where stale rows are refreshed more often than the level says, it smooths them.
+func (c *Config) given(l *level, name string) string {
+	i := slices.IndexFunc(l.settings, func(s setting) bool { return s.name == name })
+	bound := c.Staleness.Value.Bound
+	switch {
+	case i < 0:
+		defaults := Default()
+		return fmt.Sprint(defaults.valueOf(name))
+	case name == smoothing && bound > 0 && bound < swingsBelow && c.Pipelined() && keepsRows(jaca.Policy(c.Cache)):
+		return damping
+	}
+	return l.settings[i].value
+}
+
+// applyLevel gives the options that levels set the values of the run's level, but for those that are said on their own.
 func (c *Config) applyLevel(said func(name string) bool) {
 	if l := c.level(); l != nil {
-		for _, s := range l.settings {
-			if !said(s.name) {
-				c.Set(s.name, s.value)
+		for _, name := range leveled { // --staleness before --smoothing
+			if !said(name) {
+				c.Set(name, c.given(l, name))
 			}
 		}
 	}
 }
 
+// followsLevel returns which options have the value that the level of the run gives them.
+func (c *Config) followsLevel() (names []string) {
+	if l := c.level(); l != nil {
+		for _, name := range leveled {
+			if c.given(l, name) == fmt.Sprint(c.valueOf(name)) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
 // ofLevel reports whether the option has the value that a level other than the default gives it.
 func (c *Config) ofLevel(o Option) bool {
-	l := c.level()
-	return l != nil && l.name != CommExact && slices.Contains(l.settings, setting{o.Name, fmt.Sprint(o.Value(c))})
+	return c.Comm != CommExact && slices.Contains(c.followsLevel(), o.Name)
 }
 
 // DescribeLevel says which settings the level of a run stands for, and which of them are others; "" for the default.
@@ -83,9 +125,24 @@ func (c *Config) DescribeLevel() string {
 	return text
 }
 
-// checkLevel looks at --comm.
-func (c *Config) checkLevel(p *problems) {
-	if c.level() == nil {
-		p.add("--%s %s is not one of %s", comm, term.Quoted(c.Comm, levelNames()), strings.Join(levelNames(), ", "))
+// levelError says what is wrong with --comm.
+func (c *Config) levelError() error {
+	l := c.level()
+	switch {
+	case l == nil:
+		return fmt.Errorf("--%s %s is not one of %s", comm, term.Quoted(c.Comm, levelNames()), strings.Join(levelNames(), ", "))
+	case l.isStale() && !keepsRows(jaca.Policy(c.Cache)) && slices.Contains(jaca.Policies, jaca.Policy(c.Cache)):
+		return fmt.Errorf("--%s %s: --cache %s has no rows that stay in their slots: give one of the policies %v", comm, c.Comm, c.Cache, keepingPolicies())
+	case l.isStale() && c.Staleness.Value.Bound == 0 && c.Staleness.err == nil:
+		return fmt.Errorf("--%s %s --%s 0: all rows are fresh: give --%s encoded", comm, c.Comm, staleness, comm)
 	}
+	return nil
+}
+
+// SaysStaleness returns the flag by which rows may be of earlier epochs: --comm where its level says so.
+func (c *Config) SaysStaleness() string {
+	if l := c.level(); l != nil && l.isStale() && slices.Contains(c.followsLevel(), staleness) {
+		return fmt.Sprintf("--%s %s", comm, c.Comm)
+	}
+	return fmt.Sprintf("--%s %s", staleness, c.Staleness)
 }

@@ -1,15 +1,18 @@
 package runfolder
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/urfave/cli/v2"
 )
 
 // TestLevelsAreSettings reads every level from a file: its options have its values, but for those that the file says on their own, and what
 // is written is read again to the same.
 func TestLevelsAreSettings(t *testing.T) {
 	for _, l := range levels {
-		for _, over := range append([]setting{{}}, setting{"halo-dtype", "bf16"}, setting{"staleness", "3"}) {
+		for _, over := range []setting{{}, {haloDtype, "bf16"}, {staleness, "9"}} {
 			text := "comm: " + l.name + "\n"
 			if over.name != "" {
 				text += over.name + ": \"" + over.value + "\"\n"
@@ -24,7 +27,7 @@ func TestLevelsAreSettings(t *testing.T) {
 				if s.name == over.name {
 					want = over.value
 				}
-				if got := cfg.valueOf(s.name); got != want {
+				if got := fmt.Sprint(cfg.valueOf(s.name)); got != want {
 					t.Errorf("%q: %s is %v, want %s", text, s.name, got, want)
 				}
 			}
@@ -57,19 +60,89 @@ func TestLevelDescribed(t *testing.T) {
 	}
 }
 
-// TestLevelRefused: names that are none, and levels of sampled training, whose rows are fetched in other ways.
-func TestLevelRefused(t *testing.T) {
-	for text, want := range map[string]string{
-		"comm: encode":                      `--comm "encode" (did you mean encoded?) is not one of exact, encoded`,
-		"comm: encoded\nbatch-size: 64":     "with --batch-size 64 leave --comm encoded out: for full-batch training only",
-		"comm: encoded\nhalo-dtype: float8": "--halo-dtype",
+// TestStaleLevelSmooths: rows that are refreshed more often than the level says are smoothed where they are used an epoch late, unless the user says otherwise.
+func TestStaleLevelSmooths(t *testing.T) {
+	for text, want := range map[string]float64{
+		"comm: stale":                                  0,
+		"comm: stale\nstaleness: 4":                    0.5,
+		"staleness: 7\ncomm: lean":                     0.5,
+		"comm: stale\nstaleness: 8":                    0,
+		"comm: stale\nstaleness: 16":                   0,
+		"comm: stale\nstaleness: 4\nsmoothing: 0":      0,
+		"comm: stale\nstaleness: 4\nsmoothing: 0.25":   0.25,
+		"comm: stale\nstaleness: 4\npipeline: \"off\"": 0,
+		"comm: encoded\nstaleness: 4":                  0,
+		"staleness: 4":                                 0,
 	} {
 		cfg := Default()
 		if err := ParseConfig([]byte("dataset: x\n"+text), &cfg); err != nil {
 			t.Fatal(err)
 		}
-		if err := cfg.Validate(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, want %q", text, err, want)
+		if err := cfg.Validate(); err != nil || cfg.Smoothing != want {
+			t.Errorf("%q: smoothing %g, want %g; %v", text, cfg.Smoothing, want, err)
+		}
+	}
+}
+
+// TestFlagsBesideLevelOfFile: what follows the level of a file goes on to follow it as flags change; what the file says on its own stays.
+func TestFlagsBesideLevelOfFile(t *testing.T) {
+	for _, c := range []struct {
+		file, flags string
+		want        string // --halo-dtype, --staleness, --smoothing and --halo-backward
+	}{
+		{"comm: stale", "--staleness 4", "int8 4 0.5 always"},
+		{"comm: stale\nsmoothing: 0.25", "--staleness 4", "int8 4 0.25 always"},
+		{"comm: stale\nstaleness: 4", "--staleness 16", "int8 16 0 always"},
+		{"comm: lean", "--comm encoded", "int8 0 0 always"},
+		{"comm: lean\nstaleness: 4", "--comm exact", "fp32 0 0 always"},
+		{"comm: lean", "--comm exact --staleness 2", "fp32 2 0 always"},
+		{"staleness: 4\nsmoothing: 0.5", "--seed 3", "fp32 4 0.5 always"},
+		{"staleness: 4", "--comm stale", "int8 8 0 always"},
+		{"comm: exact\nhalo-dtype: bf16", "--comm lean --halo-backward always", "int8 8 0 always"},
+	} {
+		cfg := Default()
+		if err := ParseConfig([]byte("dataset: x\n"+c.file), &cfg); err != nil {
+			t.Fatal(err)
+		}
+		app := &cli.App{Flags: Flags(), Action: func(ctx *cli.Context) error {
+			_, err := ApplyFlags(ctx, &cfg)
+			return err
+		}}
+		if err := app.Run(append([]string{"x"}, strings.Fields(c.flags)...)); err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(cfg.HaloType, " ", cfg.Staleness, " ", cfg.Smoothing, " ", cfg.HaloBackward); got != c.want {
+			t.Errorf("%q with %s: %s, want %s", c.file, c.flags, got, c.want)
+		}
+		if err := cfg.Validate(); err != nil {
+			t.Errorf("%q with %s: %v", c.file, c.flags, err)
+		}
+	}
+}
+
+// TestLevelRefused: names that are none, and levels of sampled training, whose rows are fetched in other ways.
+func TestLevelRefused(t *testing.T) {
+	for text, want := range map[string]string{
+		"comm: encode":                              `--comm "encode" (did you mean encoded?) is not one of exact, encoded, stale, lean`,
+		"comm: encoded\nbatch-size: 64":             "with --batch-size 64 leave --comm encoded out: for full-batch training only",
+		"comm: encoded\nhalo-dtype: float8":         "--halo-dtype",
+		"comm: stale\nbatch-size: 64":               "with --batch-size 64 leave --comm stale out: for full-batch training only",
+		"comm: stale\nbatch-size: 64\nstaleness: 4": "with --batch-size 64 leave --comm stale --staleness 4 out: for full-batch training only",
+		"comm: lean\nbatch-size: 64":                "with --batch-size 64 leave --comm lean out: for full-batch training only",
+		"comm: stale\ncache: lru":                   "--comm stale: --cache lru has no rows that stay in their slots: give one of the policies [",
+		"comm: lean\ncache: fifo":                   "--comm lean: --cache fifo has no rows that stay in their slots: give one of the policies [",
+		"comm: lean\ncache: sieve\nstaleness: 2":    "--comm lean: --cache sieve has no rows that stay in their slots: give one of the policies [",
+		"comm: stale\ncache: none":                  "--comm stale: --cache none has no rows that stay in their slots: give one of the policies [",
+		"comm: stale\ncache: nonesuch":              "--cache",
+		"comm: lean\nstaleness: 0":                  "--comm lean --staleness 0: all rows are fresh: give --comm encoded",
+		"comm: stale\nstaleness: 17":                "--staleness",
+	} {
+		cfg := Default()
+		if err := ParseConfig([]byte("dataset: x\n"+text), &cfg); err != nil {
+			t.Fatal(err)
+		}
+		if err := cfg.Validate(); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: %v, want a line with %q", text, err, want)
 		}
 	}
 }

@@ -71,8 +71,9 @@ func (t *Run) PlanMemory(ctx context.Context) (*MemoryPlan, error) {
 	if err != nil {
 		return nil, term.AsUsage(t.Explain(err))
 	}
-	if t.Config.Staleness.Value.Bound > 0 && !m.ages && (t.Aging == nil || len(t.Aging.Layers) > 0) {
-		t.Console.Note("note: --staleness %s has no effect here: no row of another part can be from an earlier epoch", t.Config.Staleness)
+	noted := t.Parts == 1 && t.Config.Comm != runfolder.CommExact
+	if t.Config.Staleness.Value.Bound > 0 && !m.ages && (t.Aging == nil || len(t.Aging.Layers) > 0) && !noted {
+		t.Console.Note("note: %s has no effect here: no row of another part can be from an earlier epoch", t.Config.SaysStaleness())
 	}
 	return m, nil
 }

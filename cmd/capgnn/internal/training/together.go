@@ -40,7 +40,7 @@ func checkTogether(c *runfolder.Config) error {
 	case c.Sampled():
 		return term.Usagef("--batch-size %d: sampled training runs in one process: leave it out, or train with all --devices of one machine", c.BatchSize)
 	case c.Staleness.Value.Bound > 0 || c.Staleness.Value.Auto():
-		return term.Usagef("--staleness %s: several ranks exchange fresh rows only: leave it out", c.Staleness)
+		return term.Usagef("%s: several ranks exchange fresh rows only: leave it out", c.SaysStaleness())
 	case !policy.Static():
 		return term.Usagef("--cache %s works within one process: over several ranks choose jaca or none", c.Cache)
 	}
