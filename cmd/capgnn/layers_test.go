@@ -189,3 +189,32 @@ func TestLevelWithOnePart(t *testing.T) {
 		}
 	}
 }
+
+// Runs at every level are repeated by their config file, resumed and used: weights are the same.
+func TestLevelsAreRunsLikeOthers(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	seen := map[string]string{}
+	for _, level := range []string{"encoded", "stale", "stale --staleness 3", "lean"} {
+		dir := strings.ReplaceAll(level, " ", "")
+		want := s.train(append([]string{"--run-dir", dir, "--dataset", "ok.npz", "--hidden", "32", "--epochs", "30", "--checkpoint-every", "11", "--devices", "cpu:0,cpu:1",
+			"--partitioner", "random", "--layers", "3", "--comm"}, strings.Fields(level)...)...)
+		if was, ok := seen[want.SHA256]; ok {
+			t.Errorf("%s has the weights of %s", level, was)
+		}
+		seen[want.SHA256] = level
+		if again := s.train("--run-dir", dir+"2", "--config", dir+"/config.yaml"); again.SHA256 != want.SHA256 {
+			t.Errorf("%s: repeated: weights %s, want %s", level, again.SHA256, want.SHA256)
+		}
+		s.predict("--run", dir)
+		for _, file := range []string{"result.json", "checkpoint/epoch-00000030.ckpt"} {
+			if err := os.Remove(filepath.Join(s.path(dir), file)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if r := s.train("--resume", dir); r.SHA256 != want.SHA256 {
+			t.Errorf("%s: resumed: weights %s, want %s", level, r.SHA256, want.SHA256)
+		}
+	}
+}

@@ -111,6 +111,7 @@ func newPrediction(c *cli.Context, k *term.Console) (*prediction.Prediction, err
 	if err := runfolder.ReadConfig(p.Folder.Config(), &p.Config); err != nil {
 		return nil, err
 	}
+	p.Config.Comm = runfolder.CommExact
 	p.Config.Set("staleness", jaca.Staleness{}.String()) // no row is old here, and nothing may be asked of old ones
 	p.Config.Set("smoothing", "0")
 	p.Config.Set(runfolder.HaloBackward, runfolder.HaloBackwardAlways)
