@@ -1,70 +1,69 @@
-"""What levels of communication cost in score and save in bytes: a line per run in a CSV, and a Markdown table of all of them.
+"""What levels of communication cost in score and save in bytes: a line per run in a CSV, and Markdown tables of all of them.
 
     python levels.py --capgnn BINARY --datasets STORE... --levels "" "--comm encoded" [--models gcn sage] [--seeds 1 2 3] [flags of train]
+    python levels.py --table [--log FILE]
 
 STORE is a folder that `capgnn data import` or `capgnn data synth` wrote. A level is a set of flags; the first one is what the others are
 compared with, paired by seed. Each run appends a line to --log, and runs that stand there are not made again, so that the script goes on
-where it stopped. --table prints the table of what stands in the log and runs nothing.
+where it stopped. --table prints the tables of what stands in the log, one for each set of further flags, and runs nothing; there the first
+level is that without flags, else the one that came first.
 
 Score: that of the test vertices at the best validation epoch, in points; last: at the last epoch; ROC-AUC: of the best epoch's weights,
 for a store with two classes and a test_mask. Differences are paired by seed: mean ± half of the 95 % confidence interval (Student).
+Loss: the mean training loss of the last ten epochs; rough: the mean size of a step of it between two of these.
 Bytes: what halo rows moved, as a share of the first level's, in the last epoch, and over all epochs. Epochs to the score: the median of
-the first evaluation whose validation score was at least the first level's best of that seed less half a point; never: all epochs.
+the first evaluation whose validation score was at least the first level's best of that seed less half a point (in brackets the first level's); never: all
+epochs. Lines of before a column was written have nothing there: the table says –.
 """
 import argparse
 import csv
-import json
 import os
 import statistics
-import subprocess
-import tempfile
 
-import numpy as np
+from runs import test_auc, trained
 
-from staleness import auc
-
-FIELDS = ["dataset", "model", "flags", "level", "seed", "val", "test", "auc", "test_last", "best_epoch", "epochs", "halo_last", "halo_all", "curve"]
+FIELDS = ["dataset", "model", "flags", "level", "seed", "val", "test", "auc", "test_last", "best_epoch", "epochs", "halo_last", "halo_all", "curve", "loss", "rough"]
 KEY = FIELDS[:5]
+HEADINGS = ["data set", "model", "level", "seeds", "score", "against the first", "last epoch", "ROC-AUC", "loss", "rough", "bytes, last epoch", "bytes",
+            "epochs to the score", "best epoch"]
 # Student's t of 95 %, two-sided, by degrees of freedom.
 STUDENT = {1: 12.71, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262, 14: 2.145, 19: 2.093}
 
 
 def train(o, store, cell):
     """Makes one run and returns its line."""
-    with tempfile.TemporaryDirectory() as scratch:
-        folder, logits = os.path.join(scratch, "run"), os.path.join(scratch, "logits.npy")
-        command = [o.capgnn, "train", "--dataset", store, "--model", cell["model"], "--seed", cell["seed"], "--json", "--quiet",
-                   "--run-dir", folder, *cell["flags"].split(), *cell["level"].split()]
-        out = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
-        r = json.loads(out.strip().splitlines()[-1])
-        with open(os.path.join(folder, "metrics.jsonl")) as f:
-            lines = [json.loads(line) for line in f]
-        area = ""
-        y, mask = np.load(os.path.join(store, "y.npy")), os.path.join(store, "test_mask.npy")
-        if y.ndim == 1 and y.max() == 1 and os.path.exists(mask):
-            subprocess.run([o.capgnn, "predict", "--run", folder, "--out", logits, "--quiet"], check=True, stdout=subprocess.DEVNULL)
-            z, test = np.load(logits), np.load(mask) & (y >= 0)
-            area = f"{auc((z[:, 1] - z[:, 0])[test], y[test] == 1):.6f}"
-    moved = [sum(line["halo"].values()) for line in lines]
-    return {**cell, "val": f"{r['val']:.6f}", "test": f"{r['test']:.6f}", "auc": area, "test_last": f"{r['test_last']:.6f}", "best_epoch": r["best_epoch"] + 1,
-            "epochs": r["epochs"], "halo_last": moved[-1], "halo_all": sum(moved), "curve": " ".join(f"{x['epoch'] + 1}:{x['val']:.4f}" for x in lines if "val" in x)}
+    flags = ["--model", cell["model"], "--seed", cell["seed"], *cell["flags"].split(), *cell["level"].split()]
+    with trained(o.capgnn, store, *flags) as (r, epochs, folder):
+        area = test_auc(o.capgnn, store, folder)
+    moved, losses = [sum(e["halo"].values()) for e in epochs], [e["loss"] for e in epochs[-10:]]
+    steps = [abs(a - b) for a, b in zip(losses, losses[1:])]
+    return {**cell, "val": f"{r['val']:.6f}", "test": f"{r['test']:.6f}", "auc": "" if area is None else f"{area:.6f}", "test_last": f"{r['test_last']:.6f}",
+            "best_epoch": r["best_epoch"] + 1, "epochs": r["epochs"], "halo_last": moved[-1], "halo_all": sum(moved),
+            "curve": " ".join(f"{x['epoch'] + 1}:{x['val']:.4f}" for x in epochs if "val" in x),
+            "loss": f"{statistics.mean(losses):.6f}", "rough": f"{statistics.mean(steps):.6f}" if steps else ""}
 
 
 def read(path):
-    """Returns the lines of a log by what a run was."""
+    """Returns the lines of a log by what a run was; columns that a line lacks are empty."""
     if not os.path.exists(path):
         return {}
     with open(path, newline="") as f:
-        return {tuple(line[k] for k in KEY): line for line in csv.DictReader(f)}
+        return {tuple(line[k] for k in KEY): {k: line.get(k) or "" for k in FIELDS} for line in csv.DictReader(f)}
 
 
 def append(path, line):
-    new = not os.path.exists(path)
-    with open(path, "a", newline="") as f:
+    """Adds a line to a log. One of before a column came gets it, in all its lines."""
+    with open(path, "a+", newline="") as f:
+        f.seek(0)
+        if f.readline().rstrip() == ",".join(FIELDS):
+            csv.DictWriter(f, FIELDS, lineterminator="\n").writerow(line)
+            return
+    lines = list(read(path).values())
+    with open(path + ".new", "w", newline="") as f:
         w = csv.DictWriter(f, FIELDS, lineterminator="\n")
-        if new:
-            w.writeheader()
-        w.writerow(line)
+        w.writeheader()
+        w.writerows([*lines, line])
+    os.replace(path + ".new", path)
 
 
 def interval(xs):
@@ -86,29 +85,40 @@ def reached(line, goal):
 
 def row(pairs):
     """Returns the cells of a level: pairs of lines, the first level's and its own."""
+    def known(*names):
+        return all(line[name] for pair in pairs for line in pair for name in names)
+
+    def own(name, form, scale=1.0, of=statistics.mean):
+        return form.format(of(scale * float(b[name]) for _, b in pairs)) if known(name) else "–"
+
     def gap(name):
-        return interval([100 * (float(own[name]) - float(first[name])) for first, own in pairs])
+        return interval([100 * (float(b[name]) - float(a[name])) for a, b in pairs]) if known(name) else "–"
 
     def share(name):
-        return f"{100 * sum(int(own[name]) for _, own in pairs) / max(1, sum(int(first[name]) for first, _ in pairs)):.1f} %"
-    goals = [float(first["val"]) - 0.005 for first, _ in pairs]
-    epochs = statistics.median(reached(own, g) for (_, own), g in zip(pairs, goals))
-    against = statistics.median(reached(first, g) for (first, _), g in zip(pairs, goals))
-    score = 100 * statistics.mean(float(own["test"]) for _, own in pairs)
-    area = gap("auc") if pairs[0][1]["auc"] else "–"
-    best = statistics.median(int(own["best_epoch"]) for _, own in pairs)
-    return [str(len(pairs)), f"{score:.2f}", gap("test"), gap("test_last"), area, share("halo_last"), share("halo_all"), f"{epochs:g} ({against:g})", f"{best:g}"]
+        return f"{100 * sum(int(b[name]) for _, b in pairs) / max(1, sum(int(a[name]) for a, _ in pairs)):.1f} %" if known(name) else "–"
+    against, epochs = "–", "–"
+    if known("val", "curve"):
+        goals = [float(a["val"]) - 0.005 for a, _ in pairs]
+        against, epochs = (f"{statistics.median(reached(pair[which], g) for pair, g in zip(pairs, goals)):g}" for which in (0, 1))
+    return [str(len(pairs)), own("test", "{:.2f}", 100), gap("test"), gap("test_last"), gap("auc"), own("loss", "{:.4f}"), own("rough", "{:.4f}"), share("halo_last"),
+            share("halo_all"), f"{epochs} ({against})", own("best_epoch", "{:g}", of=statistics.median)]
 
 
-def table(log, first):
-    """Prints every level beside the first one of the same runs."""
-    print("| data set | model | flags | level | seeds | score | against the first | last epoch | ROC-AUC | bytes, last epoch | bytes | epochs to the score | best epoch |")
-    print("|---|---|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
-    for dataset, model, flags, level in dict.fromkeys(key[:4] for key in log):
-        keys = [key for key in log if key[:4] == (dataset, model, flags, level)]
-        pairs = [(log[(*key[:3], first, key[4])], log[key]) for key in keys if (*key[:3], first, key[4]) in log]
-        if pairs and level != first:
-            print("|", " | ".join([dataset, model, f"`{flags}`", f"`{level}`", *row(pairs)]), "|")
+def tables(log):
+    """Prints every level beside the first one of the same runs: a table for each set of flags."""
+    for flags in dict.fromkeys(key[2] for key in log):
+        print(f"`{flags}`\n\n|", " | ".join(HEADINGS), "|\n|---|---|---|" + "---:|" * (len(HEADINGS) - 3))
+        for dataset, model in dict.fromkeys(key[:2] for key in log if key[2] == flags):
+            levels = {}
+            for key, line in log.items():
+                if key[:3] == (dataset, model, flags):
+                    levels.setdefault(key[3], {})[key[4]] = line
+            first = levels.get("") or next(iter(levels.values()))
+            for level, runs in levels.items():
+                pairs = [(first[seed], line) for seed, line in runs.items() if seed in first]
+                if pairs and runs is not first:
+                    print("|", " | ".join([dataset, model, f"`{level}`", *row(pairs)]), "|")
+        print()
 
 
 def main():
@@ -132,7 +142,7 @@ def main():
                     if key not in log:
                         log[key] = {k: str(v) for k, v in train(o, store, cell).items()}
                         append(o.log, log[key])
-    table(log, o.levels[0])
+    tables(log)
 
 
 if __name__ == "__main__":

@@ -11,8 +11,8 @@ import argparse
 import json
 import os
 import statistics
-import subprocess
-import tempfile
+
+from runs import trained
 
 PRESETS = ["distdgl", "rapidgnn", "massivegnn", "hopgnn", "default", "distdgl,roots=global", "distdgl+", "default+"]
 
@@ -25,14 +25,9 @@ def run(o, dataset, link, preset, turn, log):
         return log[key]
     device = f"{o.device},link={link},latency={o.latency}"
     fanout = [] if preset.endswith("+") else ["--fanout", o.fanout]
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = os.path.join(scratch, "run")
-        command = [o.capgnn, "train", "--dataset", dataset, "--model", "sage", "--layers", "2", "--hidden", "64", "--batch-size", "2000", *fanout, "--devices",
-                   f"{device},{device}", "--sampling", preset.rstrip("+"), "--epochs", str(o.epochs), "--eval-every", "0", "--quiet", "--run-dir", folder, *o.flags]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        with open(os.path.join(folder, "metrics.jsonl")) as f:
-            epochs = [json.loads(line) for line in f]
-    rows = [e["rows"]["fetched"] + e["rows"]["prefilled"] for e in epochs]
+    with trained(o.capgnn, dataset, "--model", "sage", "--layers", "2", "--hidden", "64", "--batch-size", "2000", *fanout, "--devices", f"{device},{device}",
+                 "--sampling", preset.rstrip("+"), "--epochs", str(o.epochs), "--eval-every", "0", *o.flags) as (_, epochs, _):
+        rows = [e["rows"]["fetched"] + e["rows"]["prefilled"] for e in epochs]
     log[key] = {"epoch_s": [e["epoch_s"] for e in epochs], "cpu_s": [e["cpu_s"] for e in epochs], "rows": rows}
     with open(o.log, "a") as f:
         f.write(json.dumps({"key": key, **log[key]}) + "\n")

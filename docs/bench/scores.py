@@ -13,12 +13,8 @@ import json
 import os
 import resource
 import statistics
-import subprocess
-import tempfile
 
-import numpy as np
-
-from staleness import auc
+from runs import test_auc, trained
 
 
 def run(o, setting, seed, log):
@@ -27,34 +23,20 @@ def run(o, setting, seed, log):
     key = " ".join(f"{name} {o.model} {seed} {' '.join(o.flags)} {setting}".split())
     if key in log:
         return log[key]
-    with tempfile.TemporaryDirectory() as scratch:
-        folder, before = os.path.join(scratch, "run"), resource.getrusage(resource.RUSAGE_CHILDREN)
-        command = [o.capgnn, "train", "--dataset", o.dataset, "--model", o.model, "--seed", str(seed), "--json", "--quiet",
-                   "--run-dir", folder, *o.flags, *setting.split()]
-        out = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    before, curve, clock = resource.getrusage(resource.RUSAGE_CHILDREN), [], 0.0
+    with trained(o.capgnn, o.dataset, "--model", o.model, "--seed", str(seed), *o.flags, *setting.split()) as (r, epochs, folder):
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        r, curve, clock = json.loads(out.strip().splitlines()[-1]), [], 0.0
-        with open(os.path.join(folder, "metrics.jsonl")) as f:
-            for line in map(json.loads, f):
-                clock += line["epoch_s"]
-                if "val" in line:
-                    curve.append([line["epoch"] + 1, round(clock, 3), line["val"], line["test"]])
-        area = test_auc(o, folder, scratch) if o.auc else None
+        for line in epochs:
+            clock += line["epoch_s"]
+            if "val" in line:
+                curve.append([line["epoch"] + 1, round(clock, 3), line["val"], line["test"]])
+        area = test_auc(o.capgnn, o.dataset, folder) if o.auc else None
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     log[key] = {"score": r["test"], "val": r["val"], "auc": area, "best": r["best_epoch"] + 1, "epochs": r["epochs"], "cpu_s": cpu,
                 "epoch_s": r["epoch_s"]["median"], "curve": curve}
     with open(o.log, "a") as f:
         f.write(json.dumps({"key": key, **log[key]}) + "\n")
     return log[key]
-
-
-def test_auc(o, folder, scratch):
-    """Returns the ROC-AUC of the test vertices of a run's best weights."""
-    logits = os.path.join(scratch, "logits.npy")
-    subprocess.run([o.capgnn, "predict", "--run", folder, "--out", logits, "--quiet"], check=True, stdout=subprocess.DEVNULL)
-    z, y = np.load(logits), np.load(os.path.join(o.dataset, "y.npy"))
-    test = np.load(os.path.join(o.dataset, "test_mask.npy")) & (y >= 0)
-    return auc((z[:, 1] - z[:, 0])[test], y[test] == 1)
 
 
 def reached(runs, base, within):
