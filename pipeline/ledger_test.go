@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"capgnn/gnn"
@@ -68,5 +69,33 @@ func TestLedgerEqualsRun(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// So it is with several parts on a device, which take memory for a while before the first epoch, and from run to run.
+func TestLedgerEqualsRunOfSharedDevices(t *testing.T) {
+	t.Parallel()
+	const parts = 6
+	for _, kind := range gnn.Kinds {
+		p, m := task{share: 1}.make(t, kind)
+		m.In = 40 * taskFeatures // rows of other parts that go behind their aggregation are most of the memory
+		p.Features = learn.Features{Cols: m.In, Dense: slices.Repeat(p.Features.Dense, 40)}
+		part := scatterParts(p.Vertices(), parts)
+		edited := func(o *Options) { o.Epochs, o.EvalEvery = 1, 1 }
+		books := []gpu.Device{ledger.New(gpu.Info{Name: "cpu:0"}), ledger.New(gpu.Info{Name: "cpu:1"})}
+		share := func(two []gpu.Device) []gpu.Device {
+			return []gpu.Device{two[0], two[1], two[0], two[1], two[0], two[1]}
+		}
+		planned := newTrainer(t, p, m, share(books), part, edited)
+		for range 5 {
+			devices := cpus(t, 2)
+			run(t, newTrainer(t, p, m, share(devices), part, edited))
+			for i, d := range devices {
+				if got, want := d.Memory().HighWater, books[i].Memory().HighWater; got != want {
+					t.Errorf("%s, device %d: %d bytes, planned %d", kind, i, got, want)
+				}
+			}
+		}
+		planned.Close()
 	}
 }

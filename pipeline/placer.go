@@ -66,7 +66,7 @@ func (t placer) place(build func(*worker, weighting) error, plan func() (*halo.P
 		}
 	}
 	scale := weightingOf(t.o.Model.Kind, t.layout, !t.o.NoRescale)
-	if err := planner(t).agree(t.each(func(w *worker) error { return build(w, scale) })); err != nil {
+	if err := planner(t).agree(t.each(t.inTurn(func(w *worker) error { return build(w, scale) }))); err != nil {
 		return err
 	}
 	if t.o.Parts > 1 {
@@ -82,6 +82,24 @@ func (t placer) place(build func(*worker, weighting) error, plan func() (*halo.P
 	t.releaseLayout()
 	t.p = t.p.Answers()
 	return nil
+}
+
+// inTurn lets f run for the parts of one device one after another, in part order: f takes memory for a while that it gives back, so the device's
+// peak would depend on which parts are at it together.
+func (t placer) inTurn(f func(*worker) error) func(*worker) error {
+	begin, end := map[*worker]chan struct{}{}, map[*worker]chan struct{}{}
+	last := map[gpu.Device]chan struct{}{}
+	for _, w := range t.workers {
+		begin[w], end[w] = last[w.dev], make(chan struct{})
+		last[w.dev] = end[w]
+	}
+	return func(w *worker) error {
+		defer close(end[w])
+		if before := begin[w]; before != nil {
+			<-before
+		}
+		return f(w)
+	}
 }
 
 // planExchanges plans what training and evaluation exchange.
