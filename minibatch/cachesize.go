@@ -55,14 +55,6 @@ func (d *design) sizeCaches(ctx context.Context, p *learn.Problem, o *Options, r
 		return nil
 	}
 	size := o.Sampling.RowCache
-	remote := make([]int, r.parts) // vertices whose home is another part
-	for _, home := range o.Part {
-		for part := range remote {
-			if part != int(home) {
-				remote[part]++
-			}
-		}
-	}
 	var slots []float64
 	switch size.Unit {
 	case CacheFree:
@@ -81,7 +73,7 @@ func (d *design) sizeCaches(ctx context.Context, p *learn.Problem, o *Options, r
 		}
 	}
 	for part := range d.slots {
-		d.slots[part] = int(min(slots[part], float64(remote[part])))
+		d.slots[part] = int(min(slots[part], float64(remoteOf(o, part))))
 		if o.Sampling.Fetch.Kind == rowcache.Massive { // has a size of its own
 			d.slots[part] = len(rowcache.New(o.Sampling.Fetch, d.slots[part], worldOf(p, o, r.steps, part)).Held())
 		}

@@ -83,7 +83,7 @@ func (r *reader) unit(step int, stamp int32, x *read) {
 func (r *reader) world(turns int) rowcache.World {
 	t := r.t
 	return rowcache.World{
-		Vertices: t.p.Vertices(), Steps: t.Steps * t.turns, Halo: rowcache.Halo(t.p.Graph, t.o.Part, int32(r.part)),
+		Vertices: t.p.Vertices(), Remote: remoteOf(t.o, r.part), Steps: t.Steps * t.turns, Halo: rowcache.Halo(t.p.Graph, t.o.Part, int32(r.part)),
 		Degree: func(v graph.NodeID) int { return len(t.p.Graph.Row(int(v))) },
 		Ahead: func(turn int) ([]graph.NodeID, bool) {
 			if turn >= turns {

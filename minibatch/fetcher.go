@@ -79,7 +79,7 @@ func (t *Trainer) newFetcher(w *worker) (*fetcher, error) {
 	}
 	f.snapshots.ahead = 2 * len(w.feed.slots) * f.turns
 	f.awaited.Store(-1)
-	if f.rules.Reach(t.roots.steps*f.turns) > 0 {
+	if f.rules.Reach(t.roots.steps*f.turns, f.slots, remoteOf(&t.o, w.index)) > 0 {
 		f.scout = newScout(g, t.design.sampler(t.p), f.turns, mostKept/gpu.Bytes(len(t.o.Devices)))
 		g.scout = f.scout
 	}
@@ -107,11 +107,21 @@ func (f *fetcher) room() (err error) {
 
 // worldOf returns what a part's policy may know, but for the turns ahead.
 func worldOf(p *learn.Problem, o *Options, epoch, part int) rowcache.World {
-	w := rowcache.World{Vertices: p.Vertices(), Steps: epoch, Degree: func(v graph.NodeID) int { return len(p.Graph.Row(int(v))) }}
+	w := rowcache.World{Vertices: p.Vertices(), Remote: remoteOf(o, part), Steps: epoch, Degree: func(v graph.NodeID) int { return len(p.Graph.Row(int(v))) }}
 	if o.Sampling.Fetch.Kind == rowcache.Massive {
 		w.Halo = rowcache.Halo(p.Graph, o.Part, int32(part))
 	}
 	return w
+}
+
+// remoteOf returns how many vertices have another home than a part.
+func remoteOf(o *Options, part int) (n int) {
+	for _, home := range o.Part {
+		if int(home) != part {
+			n++
+		}
+	}
+	return n
 }
 
 // fetch makes the fetchers of all parts ready for the steps from one on, and at first fills their caches again where the run goes on from another one.

@@ -79,13 +79,15 @@ func (x *sizing) caches(steps int) []Use {
 		return nil
 	}
 	area, cache, ahead, n := Use{Name: "rows of other parts, on their way"}, Use{Name: "row caches"}, Use{Name: "steps that caches look ahead for"}, gpu.Bytes(x.p.Vertices())
+	looks := 0
 	for part, slots := range x.d.slots {
 		area.Bound += x.d.areas[part] * gpu.Bytes(x.turns()*(x.o.Sampling.Prefetch+1))
 		if slots > 0 {
 			cache.Bound += gpu.Bytes(slots)*gpu.Bytes(x.d.row+2*idBytes) + idBytes*n
 		}
+		looks = max(looks, x.o.Sampling.Fetch.Reach(steps*x.turns(), slots, remoteOf(x.o, part)))
 	}
-	if x.o.Sampling.Fetch.Reach(steps*x.turns()) > 0 {
+	if looks > 0 {
 		ahead.add(mostKept+x.samplers()/gpu.Bytes(x.o.Sampling.Samplers), mostKept)
 	}
 	return slices.DeleteFunc([]Use{area, cache, ahead}, func(u Use) bool { return u.Bound == 0 })

@@ -76,10 +76,10 @@ type Options struct {
 	OnBest func(epoch int, w *gnn.Weights) error
 }
 
-// ahead returns how many steps are drawn before they are due, at most, where an epoch has so many.
+// ahead returns how many steps are drawn before they are due, at most, where an epoch has so many, whatever caches hold.
 func (o *Options) ahead(epoch int) int {
 	if o.fetches() {
-		return max(o.Sampling.Prefetch, o.Sampling.Fetch.Reach(epoch))
+		return max(o.Sampling.Prefetch, o.Sampling.Fetch.Reach(epoch, 0, 1))
 	}
 	return o.Sampling.Prefetch
 }

@@ -30,7 +30,7 @@ func skewed(steps, rows, n int) trace {
 func BenchmarkDecide(b *testing.B) {
 	const rows, n, epoch = 7000, 1 << 20, 40
 	tr := skewed(4*epoch, rows, n)
-	w := World{Vertices: n, Steps: epoch, Degree: func(v graph.NodeID) int { return int(v) }, Ahead: func(step int) ([]graph.NodeID, bool) { return tr[step%len(tr)], true }}
+	w := World{Vertices: n, Remote: n, Steps: epoch, Degree: func(v graph.NodeID) int { return int(v) }, Ahead: func(step int) ([]graph.NodeID, bool) { return tr[step%len(tr)], true }}
 	for v := range graph.NodeID(n) {
 		w.Halo = append(w.Halo, v)
 	}

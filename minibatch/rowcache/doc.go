@@ -24,7 +24,7 @@
 //
 // # Usage
 //
-//	p := rowcache.New(rowcache.Rules{Kind: rowcache.Planned}, slots, rowcache.World{Vertices: n, Ahead: ahead, Degree: degree})
+//	p := rowcache.New(rowcache.Rules{Kind: rowcache.Planned}, slots, rowcache.World{Vertices: n, Remote: n, Ahead: ahead, Degree: degree})
 //	var d rowcache.Decision
 //	for t := range steps {
 //		p.Decide(rowcache.Step{Number: t, Rows: rows(t)}, &d)

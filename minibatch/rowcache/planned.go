@@ -235,14 +235,10 @@ func (p *planned) Restore(b []byte) error {
 		return err
 	}
 	q.clock, q.seen = c, c.next
-	for slot, v := range q.ids {
-		if v < 0 {
-			continue
-		}
-		if slot != q.used {
-			return fmt.Errorf("slot %d of cached rows is behind an empty one", slot)
-		}
-		q.used++
+	if q.used, err = firstSlots(q.ids); err != nil {
+		return err
+	}
+	for slot, v := range q.ids[:q.used] {
 		q.known[v].slot = int32(slot) + 1
 		q.lose(v)
 	}

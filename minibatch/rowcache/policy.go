@@ -50,6 +50,7 @@ type Ahead func(step int) ([]graph.NodeID, bool)
 // World is what a policy may know beside the steps.
 type World struct {
 	Vertices int // ids are 0 to Vertices-1
+	Remote   int // Planned: how many of them steps may read, those of other parts
 	Ahead    Ahead
 	Steps    int                    // Rapid: of an epoch
 	Halo     []graph.NodeID         // Massive: vertices of other parts with edges into the part (Halo returns them)
@@ -95,6 +96,9 @@ func New(r Rules, slots int, w World) Policy {
 	slots = min(slots, w.Vertices)
 	switch r.Kind {
 	case Planned:
+		if r.Reach(w.Steps, slots, w.Remote) == 0 {
+			return &whole{held: newHeld(slots, w.Vertices)}
+		}
 		return newPlanned(r, slots, w)
 	case Rapid:
 		return newRapid(r, slots, w)

@@ -21,7 +21,7 @@ func settings(r *rand.Rand) []Rules {
 
 // world is what policies know of a trace: epochs of some steps, and every second vertex, of any degree, in the halo.
 func (tr trace) world(r *rand.Rand, n int) World {
-	w := World{Vertices: n, Ahead: tr.ahead, Steps: 1 + r.IntN(12)}
+	w := World{Vertices: n, Remote: n, Ahead: tr.ahead, Steps: 1 + r.IntN(12)}
 	degree := make([]int, n)
 	for v := range degree {
 		degree[v] = r.IntN(5)

@@ -71,10 +71,13 @@ func (r Rules) settled() Rules {
 	return r
 }
 
-// Reach returns how many steps behind the one decided a policy asks for at most, where an epoch has so many.
-func (r Rules) Reach(epoch int) int {
+// Reach returns how many steps behind the one decided a policy asks for at most, where an epoch has so many. It has so many slots for the rows that steps may read.
+func (r Rules) Reach(epoch, slots, rows int) int {
 	switch r.Kind {
 	case Planned:
+		if slots >= rows { // whole
+			return 0
+		}
 		return r.settled().Lookahead
 	case Rapid:
 		return epoch
