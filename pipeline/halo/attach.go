@@ -96,7 +96,7 @@ func (a *attachment) halos() (train, eval *Exchange) {
 	a.place(train, eval)
 	a.smoothings(train)
 	a.assemblies(train, shared)
-	a.landings()
+	a.landings(train)
 	for _, r := range train.relays {
 		r.clear()
 	}
@@ -106,10 +106,14 @@ func (a *attachment) halos() (train, eval *Exchange) {
 // relay returns the part's side of one exchange, without its halo rows.
 func (a *attachment) relay(l *traffic, stats *jaca.Stats) *relay {
 	i := a.ep.Part
-	s := &side{traffic: l, ep: a.ep, hub: a.Hub, stats: stats, fresh: l.pipelined && !l.ages && l.coding.as == FP32 && a.ep.Fresh[0] != nil, net: a.Net}
+	s := &side{traffic: l, ep: a.ep, hub: a.Hub, stats: stats, fresh: l.pipelined && !l.ages && a.ep.Fresh[0] != nil, net: a.Net}
 	mine := &l.readers[i]
 	r := &relay{side: s, sender: sender{side: s, at: []int{0}, last: make([]gpu.Event, l.classes), area: a.Area + uint32(i)},
 		receiver: receiver{side: s, mine: mine, bound: a.Staleness.Bound, pendingTransient: make([]*pendingTransient, len(mine.owners)), far: a.farOwners(l, mine)}}
+	r.now.queue, r.renewal.queue, r.ahead.queue = a.ep.Local, a.ep.Local, a.ep.Prefetch
+	if r.fresh {
+		r.now.queue = a.ep.Fresh[0]
+	}
 	r.way = r
 	list, sources := []int32(nil), a.sources(l)
 	for b := range 1 + l.classes {

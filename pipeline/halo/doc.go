@@ -38,6 +38,9 @@
 // cache); prefetch brings rows that have no slot just before they are used; out takes rows to the host: into the global cache, or to memory
 // from which a reader without peer access takes them. All are bounded and in order. See Exchange for what happens when.
 //
+// Rows that cannot be used as they come, since they are encoded or are mixed with kept ones, land in memory of their own; the compute queue makes halo rows
+// of them just before it reads them (inlet). So queues that bring rows only copy.
+//
 // # Source
 //
 // docs/caching.md; the paper's §4.2. Without caches at staleness 0 the exchange is the paper's "none" baseline: one contiguous

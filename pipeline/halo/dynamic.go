@@ -132,21 +132,24 @@ func (r *dynamicSide) publishAgenda(box *sendBuffer, ready gpu.Event, s *dynamic
 // wait implements way: it brings the rows that the epoch's agenda says, on the local queue, puts the halo matrix together and renews local
 // slots.
 func (r *dynamicSide) wait(compute gpu.Queue, packed gpu.Event, epoch int) gpu.Matrix {
-	q := r.ep.Local
+	in := &r.now
+	q := in.queue
 	q.Wait(packed)
 	g := &r.dynamic.Agenda().Gets[r.ep.Part]
 	r.eachOwner(func(at int) {
 		if g.Direct[at].N > 0 || len(g.Shared[at].Rows) > 0 {
-			r.fetchFrom(q, g, at, epoch)
+			r.fetchFrom(in, g, at, epoch)
 		}
 	})
 	if p := g.Cached; len(p.Rows) > 0 {
 		slots, made := r.dynamic.Slots, g.Made
 		check := func() error { return slots.Check(p.Rows, made) }
 		q.Call("find cached rows", check)
-		r.fromHost(q, p, slots.Rows())
+		r.fromHost(in, p, slots.Rows())
 		q.Call("check cached rows", check)
 	}
+	in.close()
+	r.settle(q, in)
 	r.assemble(q, g)
 	r.stats.Add(g.Stats)
 	compute.Wait(q.Record())
@@ -157,7 +160,7 @@ func (r *dynamicSide) wait(compute gpu.Queue, packed gpu.Event, epoch int) gpu.M
 func (r *dynamicSide) matrix() gpu.Matrix { return r.assembled }
 
 // fetchFrom brings the rows of the owner at a place.
-func (r *dynamicSide) fetchFrom(q gpu.Queue, g *dynamic.Getting, at, epoch int) {
+func (r *dynamicSide) fetchFrom(in *inlet, g *dynamic.Getting, at, epoch int) {
 	t, owner := r.take(at), int(r.mine.owners[at])
 	if t.epoch != epoch {
 		meet.Stop(&StaleError{Part: r.ep.Part, Owner: owner, Exchange: r.ID.String(), Rows: "of an agenda",
@@ -165,25 +168,22 @@ func (r *dynamicSide) fetchFrom(q gpu.Queue, g *dynamic.Getting, at, epoch int) 
 	}
 	if d := g.Direct[at]; d.N > 0 {
 		if t.staged == nil {
-			r.ep.Waits.For(q, t.ready, owner, r.ID, "halo rows")
+			r.ep.Waits.For(in.queue, t.ready, owner, r.ID, "halo rows")
 		}
-		r.bring(q, r.transient.RowRange(d.First, d.First+d.N), &t, 0, owner)
+		r.bring(in, r.transient.RowRange(d.First, d.First+d.N), &t, 0, owner)
 	}
 	if p := g.Shared[at]; len(p.Rows) > 0 {
-		r.ep.Waits.For(q, t.shared[0].published, owner, r.ID, "cached halo rows")
-		r.fromHost(q, p, t.shared[0].rows)
+		r.ep.Waits.For(in.queue, t.shared[0].published, owner, r.ID, "cached halo rows")
+		r.fromHost(in, p, t.shared[0].rows)
 	}
-	r.confirm(q, at, &t)
+	r.confirm(in.queue, at, &t)
 }
 
 // fromHost copies rows of host memory to where they arrive.
-func (r *dynamicSide) fromHost(q gpu.Queue, p dynamic.Picked, mem []byte) {
+func (r *dynamicSide) fromHost(in *inlet, p dynamic.Picked, mem []byte) {
 	dst := r.transient.RowRange(p.First, p.First+len(p.Rows))
 	r.eachPiece(dst.Rows, func(lo, hi int) {
-		to := dst.RowRange(lo, hi)
-		at := r.land(q, to, false)
-		q.UploadRows(at, mem, p.Rows[lo:hi])
-		r.landed(q, to, at, false)
+		in.queue.UploadRows(r.open(in, dst.RowRange(lo, hi), false), mem, p.Rows[lo:hi])
 	})
 	r.stats.Bytes.H2D += gpu.Bytes(len(p.Rows)) * r.wireRow()
 }

@@ -56,7 +56,7 @@ func (x *Exchange) prefetch(r *relay, epoch int, read gpu.Event) {
 		return
 	}
 	x.ep.Prefetch.Wait(read)
-	r.prefetch(x.ep.Prefetch, epoch)
+	r.prefetch(&r.ahead, epoch)
 	r.arrived = append(r.arrived, x.ep.Prefetch.Record())
 }
 
@@ -74,7 +74,7 @@ func (x *Exchange) passed(q gpu.Queue, next int) {
 		}
 		if blocks := r.later(epoch); len(blocks) > 0 {
 			x.ep.Local.Wait(read)
-			r.refresh(x.ep.Local, epoch, blocks)
+			r.refresh(&r.renewal, epoch, blocks)
 			r.arrived = append(r.arrived, x.ep.Local.Record())
 		}
 		x.refill(r, epoch, read)

@@ -213,10 +213,10 @@ func (a *attachment) farOwners(l *traffic, mine *reader) []*far {
 }
 
 // fetchFar brings all rows that the owner at a place has sent from another rank, each piece as soon as it is there.
-func (r *receiver) fetchFar(q gpu.Queue, at, epoch int) {
+func (r *receiver) fetchFar(in *inlet, at, epoch int) {
 	f, message, next := r.far[at], r.message(r.hub.Epoch), 0
 	bring := func(dst gpu.Matrix, b int) {
-		r.bringFar(q, at, dst, next, message)
+		r.bringFar(in, at, dst, next, message)
 		next += dst.Rows
 		if b > 0 && epoch != r.schedule().Start {
 			r.stats.Bytes.Refresh += gpu.Bytes(dst.Rows) * r.wireRow()
@@ -243,28 +243,26 @@ func (r *receiver) fetchFar(q gpu.Queue, at, epoch int) {
 	for b := range r.made { // the epoch that has travelled with the rows, on the clock of the exchange
 		r.made[b][at] = epoch + int(message)/r.kinds - r.hub.Epoch
 	}
-	q.Call("take halo rows", func() error {
+	in.queue.Call("take halo rows", func() error {
 		f.copied(message)
 		return nil
 	})
 }
 
 // bringFar copies rows of a message, those from the next-th row of the part on, in pieces.
-func (r *receiver) bringFar(q gpu.Queue, at int, dst gpu.Matrix, next int, message uint32) {
+func (r *receiver) bringFar(in *inlet, at int, dst gpu.Matrix, next int, message uint32) {
 	f, row := r.far[at], int(r.wireRow())
 	r.eachPiece(dst.Rows, func(lo, hi int) {
 		to := dst.RowRange(lo, hi)
 		if f.pick == nil {
 			r.await(at, message, (next+hi)*row)
-			r.copyRows(q, to, gpu.Matrix{}, f.mem[(next+lo)*row:(next+hi)*row], int(r.mine.owners[at]), false)
+			r.copyRows(in, to, gpu.Matrix{}, f.mem[(next+lo)*row:(next+hi)*row], int(r.mine.owners[at]), false)
 			return
 		}
 		rows := f.pick[next+lo : next+hi]
 		r.await(at, message, (int(slices.Max(rows))+1)*row)
-		landing := r.land(q, to, false)
-		q.UploadRows(landing, f.mem[:f.rows*row], rows)
+		in.queue.UploadRows(r.open(in, to, false), f.mem[:f.rows*row], rows)
 		r.stats.Bytes.H2D += gpu.Bytes(len(rows) * row)
-		r.landed(q, to, landing, false)
 	})
 }
 

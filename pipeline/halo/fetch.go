@@ -34,29 +34,30 @@ func (r *receiver) eachOwner(f func(at int)) {
 	}
 }
 
-// fetch brings all rows that an epoch uses and makes in q's order: those that are due, those that pass through, and those of other ranks.
-func (r *receiver) fetch(q gpu.Queue, epoch int, blocks []int) {
+// fetch brings all rows that an epoch uses and makes: those that are due, those that pass through, and those of other ranks.
+func (r *receiver) fetch(in *inlet, epoch int, blocks []int) {
 	r.eachOwner(func(o int) {
 		if r.far[o] != nil || !r.mine.reads(o, blocks) {
 			return
 		}
 		t := r.take(o)
-		r.arrive(q, o, &t, blocks)
+		r.arrive(in, o, &t, blocks)
 		if r.mine.takes(o, blocks) > 0 {
-			r.confirm(q, o, &t)
+			r.confirm(in.queue, o, &t)
 		}
 	})
-	r.pass(q, epoch)
+	r.pass(in, epoch)
 	r.eachOwner(func(o int) {
 		if r.far[o] != nil {
-			r.fetchFar(q, o, epoch)
+			r.fetchFar(in, o, epoch)
 		}
 	})
+	in.close()
 }
 
 // refresh brings the rows of an epoch whose classes are due, for the epochs behind it. Rows without a slot come too where they
 // have memory of their own; otherwise their shipments are kept for prefetch.
-func (r *receiver) refresh(q gpu.Queue, epoch int, blocks []int) {
+func (r *receiver) refresh(in *inlet, epoch int, blocks []int) {
 	now := blocks
 	if !r.keeps {
 		now = blocks[1:]
@@ -66,31 +67,33 @@ func (r *receiver) refresh(q gpu.Queue, epoch int, blocks []int) {
 			return
 		}
 		t := r.take(o)
-		r.arrive(q, o, &t, now)
+		r.arrive(in, o, &t, now)
 		switch {
 		case !r.keeps && r.mine.direct[0][o].n > 0:
-			r.pendingTransient[o] = &pendingTransient{t, q.Record()}
+			r.pendingTransient[o] = &pendingTransient{t, in.queue.Record()}
 		case r.mine.takes(o, blocks) > 0:
-			r.confirm(q, o, &t)
+			r.confirm(in.queue, o, &t)
 		}
 	})
 	if r.keeps {
-		r.pass(q, epoch+1)
+		r.pass(in, epoch+1)
 	}
+	in.close()
 }
 
 // prefetch brings the rows without a local slot that an epoch uses: those that the one before has made, and others as the
 // global cache has them.
-func (r *receiver) prefetch(q gpu.Queue, epoch int) {
+func (r *receiver) prefetch(in *inlet, epoch int) {
 	for o, t := range r.pendingTransient {
 		if t != nil {
-			r.arrive(q, o, &t.shipment, t.blocks[:1])
-			q.Wait(t.kept)
-			r.confirm(q, o, &t.shipment)
+			r.arrive(in, o, &t.shipment, t.blocks[:1])
+			in.queue.Wait(t.kept)
+			r.confirm(in.queue, o, &t.shipment)
 			r.pendingTransient[o] = nil
 		}
 	}
-	r.pass(q, epoch)
+	r.pass(in, epoch)
+	in.close()
 }
 
 // drop gives back the rows that nobody will read, as a new schedule begins.
@@ -105,7 +108,7 @@ func (r *receiver) drop(q gpu.Queue) {
 }
 
 // arrive copies rows of the owner at a place to where they belong. blocks are those of the shipment that are to be copied.
-func (r *receiver) arrive(q gpu.Queue, at int, t *shipment, blocks []int) {
+func (r *receiver) arrive(in *inlet, at int, t *shipment, blocks []int) {
 	waited, owner := false, int(r.mine.owners[at])
 	for k, b := range t.blocks {
 		s := r.mine.direct[b][at]
@@ -117,14 +120,14 @@ func (r *receiver) arrive(q gpu.Queue, at int, t *shipment, blocks []int) {
 			continue
 		}
 		if !waited && t.staged == nil {
-			r.ep.Waits.For(q, t.ready, owner, r.ID, "halo rows")
+			r.ep.Waits.For(in.queue, t.ready, owner, r.ID, "halo rows")
 			waited = true
 		}
 		into := r.local
 		if b == 0 {
 			into = r.transient
 		}
-		r.bring(q, into.RowRange(s.first, s.first+s.n), t, k, owner)
+		r.bring(in, into.RowRange(s.first, s.first+s.n), t, k, owner)
 		if b > 0 && t.epoch != r.schedule().Start {
 			r.stats.Bytes.Refresh += gpu.Bytes(s.n) * r.wireRow()
 		}
@@ -136,7 +139,7 @@ func (r *receiver) arrive(q gpu.Queue, at int, t *shipment, blocks []int) {
 		e := t.shared[k]
 		r.books[b-1][at].note(e)
 		if p := r.mine.shared[b-1][at]; len(p.rows) > 0 {
-			r.look(q, e, b-1, owner, r.local, p)
+			r.look(in, e, b-1, owner, r.local, p)
 			if t.epoch != r.schedule().Start {
 				r.stats.Bytes.Refresh += gpu.Bytes(len(p.rows)) * r.wireRow()
 			}
@@ -145,45 +148,38 @@ func (r *receiver) arrive(q gpu.Queue, at int, t *shipment, blocks []int) {
 }
 
 // bring copies the rows of one block of a shipment, in pieces.
-func (r *receiver) bring(q gpu.Queue, dst gpu.Matrix, t *shipment, k, owner int) {
+func (r *receiver) bring(in *inlet, dst gpu.Matrix, t *shipment, k, owner int) {
 	row, piece := int(r.wireRow()), 0
 	r.eachPiece(dst.Rows, func(lo, hi int) {
 		var staged []byte
 		if t.staged != nil {
 			staged = t.staged[k][lo*row : hi*row]
-			r.ep.Waits.For(q, t.pieces[k][piece], owner, r.ID, "halo rows")
+			r.ep.Waits.For(in.queue, t.pieces[k][piece], owner, r.ID, "halo rows")
 			piece++
 		}
-		r.copyRows(q, dst.RowRange(lo, hi), t.rows[k].RowRange(lo, hi), staged, owner, t.blocks[k] > 0 && r.mixes(t.epoch))
+		r.copyRows(in, dst.RowRange(lo, hi), t.rows[k].RowRange(lo, hi), staged, owner, t.blocks[k] > 0 && r.mixes(t.epoch))
 	})
 }
 
 // copyRows brings rows straight from their owner: from the host where they are staged, else from the owner's memory. They replace those of dst, or are
 // mixed with them.
-func (r *receiver) copyRows(q gpu.Queue, dst, src gpu.Matrix, staged []byte, owner int, mixes bool) {
+func (r *receiver) copyRows(in *inlet, dst, src gpu.Matrix, staged []byte, owner int, mixes bool) {
 	if staged == nil {
 		r.stats.Bytes.Peer += gpu.Bytes(src.Rows) * r.wireRow()
-		if r.ep.Peers[owner] { // one device
-			if mixes {
-				r.mix(q, dst, src)
-			} else {
-				r.decode(q, dst, src)
-			}
-			return
-		}
 	}
-	at := r.land(q, dst, mixes)
-	if staged != nil {
-		q.Upload(at.Buf, gpu.Bytes(at.Type.Size())*gpu.Bytes(at.Off), staged)
+	switch at := r.open(in, dst, mixes); {
+	case staged != nil:
+		in.queue.Upload(at.Buf, gpu.Bytes(at.Type.Size())*gpu.Bytes(at.Off), staged)
 		r.stats.Bytes.H2D += gpu.Bytes(len(staged))
-	} else {
-		q.(gpu.PeerCopier).CopyFrom(at, src)
+	case r.ep.Peers[owner]: // one device
+		in.queue.Copy(at, src)
+	default:
+		in.queue.(gpu.PeerCopier).CopyFrom(at, src)
 	}
-	r.landed(q, dst, at, mixes)
 }
 
 // pass brings the transient rows that the global cache holds, in the versions that the epoch uses.
-func (r *receiver) pass(q gpu.Queue, epoch int) {
+func (r *receiver) pass(in *inlet, epoch int) {
 	for c := range r.mine.passing {
 		want := r.schedule().Version(c, epoch)
 		for at, p := range r.mine.passing[c] {
@@ -195,15 +191,15 @@ func (r *receiver) pass(q gpu.Queue, epoch int) {
 			if err != nil {
 				meet.Stop(&StaleError{Part: r.ep.Part, Owner: o, Exchange: r.ID.String(), Rows: fmt.Sprintf("of class %d", c), Err: err})
 			}
-			r.look(q, e, c, o, r.transient, p)
+			r.look(in, e, c, o, r.transient, p)
 		}
 	}
 }
 
 // look copies rows of the global cache. A piece is copied once the pieces that it is made of have been published. The epoch of the
 // block is checked before the first row is read and again after the last.
-func (r *receiver) look(q gpu.Queue, e entry, class, owner int, into gpu.Matrix, p selection) {
-	block := r.blocks[class][owner]
+func (r *receiver) look(in *inlet, e entry, class, owner int, into gpu.Matrix, p selection) {
+	q, block := in.queue, r.blocks[class][owner]
 	var reading hostmem.Reading
 	q.Call("find cached rows", func() (err error) {
 		reading, err = block.Follow(e.epoch)
@@ -215,10 +211,7 @@ func (r *receiver) look(q gpu.Queue, e entry, class, owner int, into gpu.Matrix,
 			r.ep.Waits.For(q, e.pieces[n-1], owner, r.ID, "cached halo rows")
 			there = n
 		}
-		to := dst.RowRange(lo, hi)
-		at := r.land(q, to, false)
-		q.UploadRows(at, e.rows, p.rows[lo:hi])
-		r.landed(q, to, at, false)
+		q.UploadRows(r.open(in, dst.RowRange(lo, hi), false), e.rows, p.rows[lo:hi])
 	})
 	r.ep.Waits.For(q, e.published, owner, r.ID, "cached halo rows")
 	q.Call("check cached rows", func() error { return reading.Check() })

@@ -38,7 +38,7 @@ func (c *Config) freeForCaches() []gpu.Bytes {
 // exchangeNeed returns what exchanges take without local slots: send buffers and lists, halo rows, and where they arrive. With a
 // dynamic policy halo rows lie where they arrive and where they are put together.
 func exchangeNeed(training, evaluation []*traffic, part int, dynamic bool) gpu.Bytes {
-	var send, own, kept, halo, land, lists gpu.Bytes
+	var send, own, kept, halo, lists gpu.Bytes
 	lag := false
 	for _, l := range training {
 		all, _ := l.sendRows(part)
@@ -48,9 +48,6 @@ func exchangeNeed(training, evaluation []*traffic, part int, dynamic bool) gpu.B
 		own += wire
 		ids := len(l.readers[part].ids)
 		lists += listNeed(l, all) + 4*gpu.Bytes(2*ids) // in the order of a dynamic policy
-		if l.coding.as != FP32 || l.gamma > 0 {
-			land = max(land, l.wireRow()*gpu.Bytes(ids))
-		}
 		if halo = max(halo, l.rowBytes(ids+1)); l.keeps {
 			kept += l.rowBytes(ids)
 		}
@@ -60,9 +57,9 @@ func exchangeNeed(training, evaluation []*traffic, part int, dynamic bool) gpu.B
 		send, halo = max(send, l.rowBytes(all)), max(halo, l.rowBytes(len(l.readers[part].ids)+1))
 		lists += listNeed(l, all)
 	}
-	need := send + kept + halo + land + lists + smoothingNeed(training, part) + blockNeed*gpu.Bytes(len(training)+len(evaluation)+1)
+	need := send + kept + halo + landingNeed(training, part) + lists + smoothingNeed(training, part) + blockNeed*gpu.Bytes(len(training)+len(evaluation)+1)
 	if lag {
-		need += own + halo + land
+		need += own + halo
 	}
 	if dynamic {
 		need += halo

@@ -46,12 +46,17 @@ func (r *relay) begin(q gpu.Queue, shared *sendBuffer, rows gpu.Matrix, epoch in
 func (r *relay) wait(q gpu.Queue, packed gpu.Event, epoch int) gpu.Matrix {
 	blocks := r.due(epoch)
 	if r.atOnce(epoch) {
-		r.in().Wait(packed)
+		r.now.queue.Wait(packed)
 		for _, e := range r.arrived { // brought ahead for a schedule that holds no more
-			r.in().Wait(e)
+			r.now.queue.Wait(e)
 		}
-		r.fetch(r.in(), epoch, blocks)
-		r.arrived = append(r.arrived, r.in().Record())
+		r.renewal.discard()
+		r.ahead.discard()
+		r.fetch(&r.now, epoch, blocks)
+		r.arrived = append(r.arrived, r.now.queue.Record())
+	}
+	for _, in := range []*inlet{&r.now, &r.renewal, &r.ahead} {
+		r.settle(q, in)
 	}
 	for _, e := range r.arrived {
 		q.Wait(e)
@@ -106,16 +111,10 @@ type receiver struct {
 	books            [][]book   // [class][owner]: what the owner put into the global cache
 	pendingTransient []*pendingTransient
 	far              []*far // by owner: how its rows come from another rank; nil: it is of this one
-	arrived          []gpu.Event
-	inner            []int32 // Placement.Inner
-}
-
-// in is the queue that brings rows that are used at once.
-func (r *side) in() gpu.Queue {
-	if r.fresh {
-		return r.ep.Fresh[0]
-	}
-	return r.ep.Local
+	// How rows come that are used at once, those of slots that are refreshed for later epochs, and others ahead of their use.
+	now, renewal, ahead inlet
+	arrived             []gpu.Event
+	inner               []int32 // Placement.Inner
 }
 
 // out is the queue that takes rows to the host.

@@ -71,7 +71,7 @@ func (r *sender) smooth(q gpu.Queue, box *sendBuffer, rows gpu.Matrix, epoch int
 		}
 		r.eachPiece(state.Rows, func(lo, hi int) {
 			part := state.RowRange(lo, hi)
-			fresh := floats(r.ep.picking, part)
+			fresh := floats(r.ep.mixing[0], part)
 			q.Gather(fresh, rows, list.Slice(lo, hi))
 			q.Axpby(part, 1-r.gamma, fresh, r.gamma)
 		})
@@ -86,7 +86,6 @@ func (r *sender) smooth(q gpu.Queue, box *sendBuffer, rows gpu.Matrix, epoch int
 // smoothings takes the memory of averages, and of rows while they are mixed.
 func (a *attachment) smoothings(train *Exchange) {
 	var mixing [2]gpu.Bytes
-	var picking gpu.Bytes
 	for _, r := range train.relays {
 		if r.gamma == 0 {
 			continue
@@ -99,7 +98,7 @@ func (a *attachment) smoothings(train *Exchange) {
 		}
 		if n := len(ids); n > 0 {
 			r.smoothed.rows = gpu.Matrix{Buf: a.ep.Memory.Alloc(r.floatBytes(n), "smoothed rows"), Rows: n, Cols: r.width, LD: r.width}
-			picking = max(picking, r.floatBytes(min(n, r.pieceRows())))
+			mixing[0] = max(mixing[0], r.floatBytes(min(n, r.pieceRows())))
 			if r.coding.as == Int8 {
 				if r.returned {
 					vertices := verticesOf(a.Cuts.At(r.Layer))
@@ -110,7 +109,7 @@ func (a *attachment) smoothings(train *Exchange) {
 				r.smoothed.ids = a.ep.Memory.Upload("vertices of smoothed rows", ids)
 			}
 		}
-		piece := r.floatBytes(min(r.pieceRows(), r.largestArrival(a.ep.Part, false)))
+		piece := r.floatBytes(min(r.pieceRows(), r.landing(a.ep.Part).mixed()))
 		if r.coding.as != FP32 || r.dtype != gpu.FP32 {
 			mixing[0] = max(mixing[0], piece)
 		}
@@ -121,7 +120,6 @@ func (a *attachment) smoothings(train *Exchange) {
 	for k, n := range mixing {
 		a.ep.mixing[k] = a.scratch(n)
 	}
-	a.ep.picking = a.scratch(picking)
 }
 
 // scratch takes memory for rows while they are mixed, if any.
@@ -145,7 +143,7 @@ func smoothingNeed(training []*traffic, part int) gpu.Bytes {
 		all, _ := l.sendRows(part)
 		state += l.floatBytes(all) + 4*gpu.Bytes(all) + 2*slotAlign
 		rows := max(all, len(l.readers[part].ids))
-		pieces = max(pieces, 3*l.floatBytes(min(rows, l.pieceRows()))+3*slotAlign)
+		pieces = max(pieces, 2*l.floatBytes(min(rows, l.pieceRows()))+2*slotAlign)
 	}
 	return state + pieces
 }

@@ -228,7 +228,11 @@ func TestBrokenCacheIsNamed(t *testing.T) {
 					b.Publish()
 					b.Begin(newest + 101)
 				}
-				e.Local, e.Prefetch = &meddler{Queue: e.Local, loaded: loaded}, &meddler{Queue: e.Prefetch, loaded: loaded}
+				for _, r := range x.plan.side(e.Part).relays {
+					for _, in := range []*inlet{&r.now, &r.renewal, &r.ahead} {
+						in.queue = &meddler{Queue: in.queue, loaded: loaded}
+					}
+				}
 			},
 			"not published": func(x *team) { x.ends[0].Out = &meddler{Queue: x.ends[0].Out, silent: true} },
 		} {

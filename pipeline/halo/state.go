@@ -56,6 +56,7 @@ func (p *Plan) Save(c *checkpoint.File) error {
 		for _, x := range p.sides {
 			r := x.relays[k]
 			state.Made[x.ep.Part] = r.made
+			r.settle(x.ep.Compute, &r.renewal)
 			r.save(c.Sections)
 		}
 		for class := range l.classes {
@@ -318,5 +319,5 @@ func (r *relay) resume(epoch int) {
 			r.post(r.own, &shipment{epoch: epoch, buffer: r.own.number, blocks: none, ready: ready}, []int{0}, n)
 		}
 	}
-	r.refresh(r.ep.Local, epoch, none)
+	r.refresh(&r.renewal, epoch, none)
 }
