@@ -79,10 +79,6 @@ func (t *Trainer) newFetcher(w *worker) (*fetcher, error) {
 	}
 	f.snapshots.ahead = 2 * len(w.feed.slots) * f.turns
 	f.awaited.Store(-1)
-	if f.rules.Reach(t.roots.steps*f.turns, f.slots, remoteOf(&t.o, w.index)) > 0 {
-		f.scout = newScout(g, t.design.sampler(t.p), f.turns, mostKept/gpu.Bytes(len(t.o.Devices)))
-		g.scout = f.scout
-	}
 	for _, s := range w.feed.slots {
 		s.turns = make([]fetching, f.turns)
 		for k := range s.turns {
@@ -163,7 +159,9 @@ func (f *fetcher) begin(t *Trainer, from int, saved *snapshot) (refilled int64, 
 		first = saved.Turn
 	}
 	world := worldOf(t.p, &t.o, t.roots.steps*f.turns, f.g.part)
-	if f.scout != nil {
+	if f.rules.Reach(world.Steps, f.slots, world.Remote) > 0 {
+		f.scout = newScout(f.g, t.design.sampler(t.p), f.turns, mostKept/gpu.Bytes(len(t.o.Devices)))
+		f.g.scout = f.scout
 		f.scout.start(first, t.horizon(first/f.turns)*f.turns)
 		world.Ahead = func(turn int) ([]graph.NodeID, bool) { return f.scout.ahead(f.hub, turn) }
 	}

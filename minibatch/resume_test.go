@@ -3,6 +3,7 @@ package minibatch
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"reflect"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/gpu/host"
 	"capgnn/internal/fit"
+	"capgnn/minibatch/rowcache"
 )
 
 // interrupted runs o from what is saved until some step, or to its end.
@@ -160,6 +162,47 @@ func TestStatesThatCannotBe(t *testing.T) {
 		}
 		if name == "" && err != nil || name != "" && (err == nil || !contains(err, name)) {
 			t.Errorf("%q: %v", name, err)
+		}
+	}
+}
+
+// Where the size of caches follows from free memory, a resumed run keeps that of the run that it goes on from: with room for every row, or without.
+func TestResumedCachesKeepTheirSize(t *testing.T) {
+	p, m := task{}.make(t, gnn.SAGE)
+	for _, few := range []bool{false, true} {
+		begun := func(o Options, few bool) *Trainer {
+			tr, err := New(t.Context(), p, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, w := range tr.workers {
+				if f := w.fetcher; few {
+					f.cache.Free()
+					if f.slots = 5; f.room() != nil {
+						t.Fatal("no room")
+					}
+				}
+			}
+			return tr
+		}
+		o := small(m, devices(t, 2, linked), homes(p.Vertices(), 2))
+		o.Sampling.Fetch = rowcache.Rules{Kind: rowcache.Planned}
+		never, soon := math.MaxInt, 2
+		whole := begun(o, few)
+		want := interrupted(t, whole, &o, &never)
+		whole.Close()
+		o.CheckpointDir, o.Identity = t.TempDir(), "id"
+		first := begun(o, few)
+		if r := interrupted(t, first, &o, &soon); r.Stopped != fit.Interrupted {
+			t.Fatal("not interrupted")
+		}
+		first.Close()
+		o.Resume = true
+		second := begun(o, !few)
+		got := interrupted(t, second, &o, &never)
+		second.Close()
+		if got.WeightsSHA != want.WeightsSHA || got.Rows != want.Rows || got.Bytes != want.Bytes || (got.Rows.Evicted > 0) != few {
+			t.Errorf("few slots %t: %+v, want %+v", few, got.Rows, want.Rows)
 		}
 	}
 }
