@@ -78,7 +78,7 @@ type Config struct {
 	CacheTopK    int                  // halo rows that count per reader and owner, 0 = all
 	CacheBypass  float64              // hit rate under which caches are given up, 0 = never
 	Staleness    Text[jaca.Staleness] // how old rows may get
-	StaleLayers  Text[[]int]          // layers whose halo rows may be stale; nil: CacheLayers
+	StaleLayers  Text[[]int]          // layers whose halo rows may be stale; nil: CacheLayers, or by their widths
 	ExactEpochs  Text[int]            // epochs at first that use rows of their own epoch; −1 = auto
 	Smoothing    float64              // share of a stale row that a refresh keeps, 0 = none
 	HaloBackward string               // when gradients of stale rows are exchanged: HaloBackwardAlways or HaloBackwardWarmup

@@ -23,6 +23,7 @@ const (
 	exactAuto    = "auto" // of --exact-epochs: a tenth
 	LayersAuto   = "auto" // of --stale-layers: where it saves time
 	layersNone   = "none"
+	layersWide   = "wide" // by their widths (docs/adr/0020, point 4), whatever time that takes
 )
 
 // HaloBackward is the option that says when gradients of stale rows are exchanged, and its values.
@@ -215,9 +216,9 @@ func parseExactEpochs(text string) (int, error) {
 	return int(n), nil
 }
 
-// parseLayers reads layers in ascending order; auto is nil.
+// parseLayers reads layers in ascending order; auto and wide are nil.
 func parseLayers(text string) ([]int, error) {
-	if text == LayersAuto {
+	if text == LayersAuto || text == layersWide {
 		return nil, nil
 	}
 	layers := []int{}
@@ -227,13 +228,16 @@ func parseLayers(text string) ([]int, error) {
 	for item := range strings.SplitSeq(text, ",") {
 		l, err := strconv.ParseUint(item, 10, 16)
 		if err != nil || l == 0 {
-			return nil, fmt.Errorf("%q is not a layer from 1 on: give a list such as 1,2, none or auto", item)
+			return nil, fmt.Errorf("%q is not a layer from 1 on: give a list such as 1,2, none, wide or auto", item)
 		}
 		layers = append(layers, int(l))
 	}
 	slices.Sort(layers)
 	return slices.Compact(layers), nil
 }
+
+// StaleByForecast reports whether a forecast may decide which layers read stale halo rows.
+func (c *Config) StaleByForecast() bool { return c.StaleLayers.String() == LayersAuto }
 
 // layersOpen leaves it open which layers may read stale halo rows.
 var layersOpen = Text[[]int]{text: LayersAuto}

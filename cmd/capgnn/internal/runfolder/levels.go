@@ -28,8 +28,8 @@ type setting struct{ name, value string }
 var levels = []level{
 	{CommExact, []setting{{haloDtype, "fp32"}, {staleness, "0"}}},
 	{"encoded", []setting{{haloDtype, "int8"}, {staleness, "0"}}},
-	{"stale", []setting{{haloDtype, "int8"}, {staleness, "8"}, {smoothing, "0"}}},
-	{"lean", []setting{{haloDtype, "int8"}, {staleness, "8"}, {smoothing, "0"}, {HaloBackward, HaloBackwardWarmup}}},
+	{"stale", []setting{{haloDtype, "int8"}, {staleness, "8"}, {smoothing, "0"}, {StaleLayers, layersWide}}},
+	{"lean", []setting{{haloDtype, "int8"}, {staleness, "8"}, {smoothing, "0"}, {StaleLayers, layersWide}, {HaloBackward, HaloBackwardWarmup}}},
 }
 
 // Below this period of refreshes, in epochs, gradients of few ages make the loss swing (docs/adr/0031): levels with stale rows smooth there.
@@ -61,7 +61,7 @@ func (l *level) isStale() bool {
 }
 
 // leveled are the options that some level sets.
-var leveled = []string{haloDtype, staleness, smoothing, HaloBackward}
+var leveled = []string{haloDtype, staleness, smoothing, StaleLayers, HaloBackward}
 
 // given returns the value that the level of the run gives an option of leveled. Where stale rows are refreshed more often than the level says, it smooths them.
 func (c *Config) given(l *level, name string) string {

@@ -88,17 +88,19 @@ func TestStaleLevelSmooths(t *testing.T) {
 func TestFlagsBesideLevelOfFile(t *testing.T) {
 	for _, c := range []struct {
 		file, flags string
-		want        string // --halo-dtype, --staleness, --smoothing and --halo-backward
+		want        string // --halo-dtype, --staleness, --smoothing, --halo-backward and --stale-layers
 	}{
-		{"comm: stale", "--staleness 4", "int8 4 0.5 always"},
-		{"comm: stale\nsmoothing: 0.25", "--staleness 4", "int8 4 0.25 always"},
-		{"comm: stale\nstaleness: 4", "--staleness 16", "int8 16 0 always"},
-		{"comm: lean", "--comm encoded", "int8 0 0 always"},
-		{"comm: lean\nstaleness: 4", "--comm exact", "fp32 0 0 always"},
-		{"comm: lean", "--comm exact --staleness 2", "fp32 2 0 always"},
-		{"staleness: 4\nsmoothing: 0.5", "--seed 3", "fp32 4 0.5 always"},
-		{"staleness: 4", "--comm stale", "int8 8 0 always"},
-		{"comm: exact\nhalo-dtype: bf16", "--comm lean --halo-backward always", "int8 8 0 always"},
+		{"comm: stale", "--staleness 4", "int8 4 0.5 always wide"},
+		{"comm: stale\nsmoothing: 0.25", "--staleness 4", "int8 4 0.25 always wide"},
+		{"comm: stale\nstaleness: 4", "--staleness 16", "int8 16 0 always wide"},
+		{"comm: lean", "--comm encoded", "int8 0 0 always auto"},
+		{"comm: lean\nstaleness: 4", "--comm exact", "fp32 0 0 always auto"},
+		{"comm: lean", "--comm exact --staleness 2", "fp32 2 0 always auto"},
+		{"staleness: 4\nsmoothing: 0.5", "--seed 3", "fp32 4 0.5 always auto"},
+		{"staleness: 4", "--comm stale", "int8 8 0 always wide"},
+		{"comm: lean\nstale-layers: 1", "--comm stale", "int8 8 0 always wide"},
+		{"comm: stale", "--stale-layers auto", "int8 8 0 always auto"},
+		{"comm: exact\nhalo-dtype: bf16", "--comm lean --halo-backward always", "int8 8 0 always wide"},
 	} {
 		cfg := Default()
 		if err := ParseConfig([]byte("dataset: x\n"+c.file), &cfg); err != nil {
@@ -111,7 +113,7 @@ func TestFlagsBesideLevelOfFile(t *testing.T) {
 		if err := app.Run(append([]string{"x"}, strings.Fields(c.flags)...)); err != nil {
 			t.Fatal(err)
 		}
-		if got := fmt.Sprint(cfg.HaloType, " ", cfg.Staleness, " ", cfg.Smoothing, " ", cfg.HaloBackward); got != c.want {
+		if got := fmt.Sprint(cfg.HaloType, " ", cfg.Staleness, " ", cfg.Smoothing, " ", cfg.HaloBackward, " ", cfg.StaleLayers); got != c.want {
 			t.Errorf("%q with %s: %s, want %s", c.file, c.flags, got, c.want)
 		}
 		if err := cfg.Validate(); err != nil {

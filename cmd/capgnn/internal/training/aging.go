@@ -48,7 +48,7 @@ func (t *Run) agingOf(ctx context.Context, profile *profiler.Profile) error {
 // choosesAging reports whether it is open which layers may read stale halo rows, and something is known of the links.
 func (t *Run) choosesAging() bool {
 	s := t.Config.Staleness.Value
-	decided := t.Config.StaleLayers.Value != nil || t.Config.CacheLayers.Value != nil && t.Aging == nil // by a flag, or by the run that is repeated
+	decided := !t.Config.StaleByForecast() || t.Config.CacheLayers.Value != nil && t.Aging == nil // by a flag, or by the run that is repeated
 	if t.Resume || t.Bare || t.Parts == 1 || s.Bound == 0 || s.Auto() || decided {
 		return false
 	}

@@ -125,6 +125,7 @@ func TestStaleLayersAreLeftAlone(t *testing.T) {
 	}{
 		"the user's":    {map[string]string{"devices": slow, "stale-layers": "2"}, []int{2}},
 		"the user's no": {map[string]string{"devices": slow, "stale-layers": "none"}, []int{}},
+		"by width":      {map[string]string{"devices": slow, "stale-layers": "wide"}, nil},
 		"recorded":      {map[string]string{"devices": slow, "cache-layers": "2", "plan-key": strings.Repeat("0", 64)}, nil},
 		"host memory":   {map[string]string{"devices": "cpu:0,cpu:1"}, nil},
 		"adaptive":      {map[string]string{"devices": slow, "staleness": "auto:0.1"}, nil},
