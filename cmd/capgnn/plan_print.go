@@ -87,6 +87,9 @@ func planAnswers(m *training.MemoryPlan, w io.Writer) error {
 	if c := m.Caches; c != nil {
 		fmt.Fprintf(t, "cache\t%s\n", c)
 	}
+	if e := m.Encoding; e != nil {
+		fmt.Fprintf(t, "encoding\t%s\n", e)
+	}
 	return t.Flush()
 }
 

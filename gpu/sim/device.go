@@ -33,6 +33,8 @@ type Config struct {
 	Peer bool
 	// Host is what it shares caches and memory with other devices on; nil = nothing. See Table.Beside.
 	Host *Host
+	// Link is the bytes per second of each direction of the link, whatever Rates or Table say; 0 = these say it. Latency is left to them.
+	Link float64
 	// Bus is what its link shares with others; nil = nothing.
 	Bus *Bus
 	// Linked says that the link lies between the device with a host of its own and other devices, as an emulated one of package host does: not between it
@@ -51,6 +53,9 @@ func (c *Config) validate() error {
 	}
 	if c.Memory < 0 {
 		errs = append(errs, fmt.Errorf("memory of %d bytes is negative", c.Memory))
+	}
+	if !(c.Link >= 0) {
+		errs = append(errs, fmt.Errorf("link of %g bytes/s is not a rate", c.Link))
 	}
 	if c.Bus != nil && !(c.Bus.BytesPerSec > 0) {
 		errs = append(errs, fmt.Errorf("bus %s: %g bytes/s is not a rate", c.Bus.Name, c.Bus.BytesPerSec))
@@ -98,6 +103,19 @@ type costs interface {
 	near(n gpu.Bytes) float64
 }
 
+// linked is costs of a device with another link.
+type linked struct {
+	costs
+	rate float64 // bytes per second and direction
+}
+
+func (l linked) emulated() bool { return true }
+
+func (l linked) transfer(way route, n gpu.Bytes) (held, latency float64) {
+	_, latency = l.costs.transfer(way, n)
+	return float64(n) / l.rate, latency
+}
+
 // Device is a simulated device. It implements gpu.Device, gpu.Clocked and gpu.Resident.
 type Device struct {
 	info    gpu.Info
@@ -143,6 +161,9 @@ func Open(c Config) (*Device, error) {
 	d.costs = &c.Rates
 	if c.Table != nil {
 		d.costs, d.samples = c.Table, map[gpu.Buffer]*sample{}
+	}
+	if c.Link > 0 {
+		d.costs = linked{d.costs, c.Link}
 	}
 	d.info = gpu.Info{Name: c.Name, Kind: gpu.Sim, Model: c.Model, UUID: c.UUID, Variant: "simulated", Budget: c.Memory, Total: c.Memory}
 	if c.Arithmetic {

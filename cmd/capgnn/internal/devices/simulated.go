@@ -142,11 +142,11 @@ func openSimulated(specs []Spec) ([]gpu.Device, error) {
 }
 
 // OpenForecast opens devices on one clock that compute nothing, in place of those of a run, which p describes, with these
-// budgets; nil: there is no end of memory. CPU devices share a host.
-func OpenForecast(specs []Spec, p *profiler.Profile, budgets []gpu.Bytes) ([]gpu.Device, error) {
+// budgets; nil: there is no end of memory. CPU devices share a host. Links carry so many bytes per second and direction; 0: as specs and profile say.
+func OpenForecast(specs []Spec, p *profiler.Profile, budgets []gpu.Bytes, link float64) ([]gpu.Device, error) {
 	clock, shared, host := sim.NewClock(), buses{}, &sim.Host{Processors: Cores()}
 	return openEach(len(specs), func(i int) (gpu.Device, error) {
-		c := sim.Config{Name: specs[i].name(), Model: p.Devices[i].Model, UUID: p.Devices[i].UUID, Clock: clock, Bus: shared.of(specs[i])}
+		c := sim.Config{Name: specs[i].name(), Model: p.Devices[i].Model, UUID: p.Devices[i].UUID, Clock: clock, Bus: shared.of(specs[i]), Link: link}
 		if budgets != nil {
 			c.Memory = budgets[i]
 		}

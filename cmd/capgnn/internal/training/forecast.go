@@ -75,13 +75,18 @@ func (t *Run) forecastOptions(profile *profiler.Profile, part []int32, dropped [
 
 // simulate is forecast with the budgets of the devices, or without.
 func (t *Run) simulate(ctx context.Context, profile *profiler.Profile, opt pipeline.Options, limited bool) (*Outlook, error) {
+	return t.simulateOver(ctx, profile, opt, limited, 0)
+}
+
+// simulateOver is simulate over links of so many bytes per second; 0: those of the devices.
+func (t *Run) simulateOver(ctx context.Context, profile *profiler.Profile, opt pipeline.Options, limited bool, link float64) (*Outlook, error) {
 	var budgets []gpu.Bytes
 	if limited {
 		for i := range t.Specs {
 			budgets = append(budgets, t.Budget(profile, i))
 		}
 	}
-	opened, err := devices.OpenForecast(t.Specs, profile, budgets)
+	opened, err := devices.OpenForecast(t.Specs, profile, budgets, link)
 	if err != nil {
 		return nil, err
 	}

@@ -31,7 +31,9 @@ type MemoryPlan struct {
 	Subsets []Subset            `json:"subsets"` // what some of the devices would take, the fastest first; null: not asked
 	// Staleness says which layers may read stale halo rows; null: no forecast decided it.
 	Staleness *runfolder.StaleForecast `json:"staleness"`
-	ages      bool                     // rows of other parts may be of an earlier epoch
+	// Encoding says on which links encoded rows pay; null: nothing goes from device to device, or it was not asked.
+	Encoding *EncodedRows `json:"encoding"`
+	ages     bool         // rows of other parts may be of an earlier epoch
 
 	replaced bool // the ledgers hold what pipeline.Trainer.Replaced says
 }
