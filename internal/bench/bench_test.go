@@ -108,7 +108,8 @@ func TestJournalDamaged(t *testing.T) {
 }
 
 func sample() Section {
-	lines := Panel{Title: "lines", X: "x", Y: "y", LogY: true, Series: []Series{{"one", []float64{1, 2, 3}, []float64{1, 10, 100}}, {"two", []float64{1, 2}, []float64{0, 5}}}}
+	lines := Panel{Title: "lines", X: "x", Y: "y", LogY: true, Series: []Series{{Name: "one", X: []float64{1, 2, 3}, Y: []float64{1, 10, 100}},
+		{Name: "two", X: []float64{1, 2}, Y: []float64{0, 5}, Err: []float64{9, 1}, Labels: []string{"not drawn", "point A"}}}}
 	bars := Panel{Title: "bars", Y: "y", Groups: []string{"a", "b"}, Series: []Series{{Name: "one", Y: []float64{1, 2}}, {Name: "three", Y: []float64{3}}}}
 	return Section{Name: "sample", Title: "A sample", Text: []string{"words"},
 		Tables:  []Table{{Title: "t", Columns: []string{"name", "x"}, Rows: [][]string{{"a|b", "1"}, {"c", ""}}, Note: "note"}},
@@ -149,6 +150,9 @@ func TestSectionFiles(t *testing.T) {
 		if !strings.Contains(first[name], want) {
 			t.Errorf("%s lacks %q", name, want)
 		}
+	}
+	if svg := first["sample-1.svg"]; !strings.Contains(svg, "point A") || strings.Contains(svg, "not drawn") {
+		t.Error("a point has not its label, or one that cannot be drawn has")
 	}
 	for _, bad := range []string{"http-equiv", "src=\"", "<link"} {
 		if strings.Contains(first["report.html"], bad) {

@@ -38,8 +38,10 @@ type Panel struct {
 
 // Series is the points of one name. Points that are NaN are left out.
 type Series struct {
-	Name string
-	X, Y []float64
+	Name   string
+	X, Y   []float64
+	Err    []float64 // of Y, in both directions; nil: nothing is drawn of it
+	Labels []string  // beside the points; nil: none
 }
 
 // Size of a panel and of a row of the legend.
@@ -146,7 +148,7 @@ func (p *Panel) plot(names []string, wide vg.Length) (*plot.Plot, error) {
 // lines draws every series with the colour and mark of its name.
 func (p *Panel) lines(out *plot.Plot, names []string) error {
 	for _, s := range p.Series {
-		points := p.visible(s)
+		points, s := p.visible(s)
 		if len(points) == 0 {
 			continue
 		}
@@ -162,6 +164,9 @@ func (p *Panel) lines(out *plot.Plot, names []string) error {
 		if p.Points || len(points) <= 40 {
 			out.Add(marks)
 		}
+		if err := p.annotate(out, s, points, marks.GlyphStyle); err != nil {
+			return err
+		}
 	}
 	if p.FromZero && !p.LogY {
 		out.Y.Min, out.Y.Max = 0, headroom(out.Y.Max)
@@ -175,6 +180,38 @@ func (p *Panel) lines(out *plot.Plot, names []string) error {
 	if p.LogY && out.Y.Min > 0 && out.Y.Max > out.Y.Min {
 		out.Y.Scale, out.Y.Tick.Marker = plot.LogScale{}, logTicks{}
 	}
+	return nil
+}
+
+// annotate draws the errors and the labels of points.
+func (p *Panel) annotate(out *plot.Plot, s Series, points plotter.XYs, mark draw.GlyphStyle) error {
+	if s.Err != nil {
+		spread := make(plotter.YErrors, len(points))
+		for i, e := range s.Err {
+			spread[i].Low, spread[i].High = e, e
+		}
+		bars, err := plotter.NewYErrorBars(struct {
+			plotter.XYs
+			plotter.YErrors
+		}{points, spread})
+		if err != nil {
+			return err
+		}
+		bars.Color, bars.Width = mark.Color, vg.Points(1)
+		out.Add(bars)
+	}
+	if s.Labels == nil {
+		return nil
+	}
+	labels, err := plotter.NewLabels(plotter.XYLabels{XYs: points, Labels: s.Labels})
+	if err != nil {
+		return err
+	}
+	labels.Offset = vg.Point{X: vg.Points(5), Y: vg.Points(3)}
+	for i := range labels.TextStyle {
+		labels.TextStyle[i].Color, labels.TextStyle[i].Font.Variant = mark.Color, "Sans"
+	}
+	out.Add(labels)
 	return nil
 }
 
@@ -218,17 +255,24 @@ func headroom(largest float64) float64 {
 	return 1.05 * largest
 }
 
-// visible returns the points that can be drawn.
-func (p *Panel) visible(s Series) plotter.XYs {
-	var out plotter.XYs
+// visible returns the points that can be drawn, and the series of them alone.
+func (p *Panel) visible(s Series) (out plotter.XYs, shown Series) {
 	for i := range min(len(s.X), len(s.Y)) {
 		x, y := s.X[i], s.Y[i]
 		if math.IsNaN(x+y) || math.IsInf(x+y, 0) || p.LogX && x <= 0 || p.LogY && y <= 0 {
 			continue
 		}
 		out = append(out, plotter.XY{X: x, Y: y})
+		shown.X, shown.Y = append(shown.X, x), append(shown.Y, y)
+		if s.Err != nil {
+			shown.Err = append(shown.Err, s.Err[i])
+		}
+		if s.Labels != nil {
+			shown.Labels = append(shown.Labels, s.Labels[i])
+		}
 	}
-	return out
+	shown.Name = s.Name
+	return out, shown
 }
 
 // bars draws the series of a group beside each other.

@@ -32,6 +32,8 @@ type setting struct {
 	Local, Global    string // sizes as jaca.ParseSize reads them, "" = auto
 	Staleness        string // as jaca.ParseStaleness reads it, "" = 0
 	Pipeline         bool
+	Comm             string // level of communication, in the place of Staleness; "" = none
+	StaleLayers      string // "" = auto
 	Off              string // savings that are off, a list of the flags' names
 	Seed             uint64
 	Epochs           int // of training
@@ -51,8 +53,10 @@ func (s setting) id(kind string) bench.Cell {
 	if s.Pipeline {
 		c["pipeline"] = "on"
 	}
-	if s.Off != "" {
-		c["off"] = s.Off
+	for name, value := range map[string]string{"off": s.Off, "comm": s.Comm, "stale-layers": s.StaleLayers} {
+		if value != "" {
+			c[name] = value
+		}
 	}
 	if kind == kindTrain {
 		c["epochs"], c["eval-every"] = strconv.Itoa(s.Epochs), strconv.Itoa(s.EvalEvery)
@@ -69,8 +73,12 @@ func (b *Bench) prepare(ctx context.Context, s setting) (*training.Run, error) {
 	t.Config.Set("gpu-cache", cmp.Or(s.Local, "auto"))
 	t.Config.Set("cpu-cache", cmp.Or(s.Global, "auto"))
 	t.Config.Set("staleness", cmp.Or(s.Staleness, "0"))
+	t.Config.Set(runfolder.StaleLayers, cmp.Or(s.StaleLayers, runfolder.LayersAuto))
 	if s.Pipeline {
 		t.Config.Pipeline = runfolder.SwitchOn
+	}
+	if s.Comm != "" {
+		t.Config.TakeLevel(s.Comm)
 	}
 	switch s.Parts {
 	case partsEqual:

@@ -29,6 +29,8 @@ func TestSettingID(t *testing.T) {
 		"trained":        {func(s *setting) { s.Epochs, s.EvalEvery = 5, 2 }, kindTrain, bench.Cell{"kind": "train", "epochs": "5", "eval-every": "2"}},
 		"cache":          {func(s *setting) { s.Policy, s.Local = jaca.JACA, "20%" }, kindSimulate, bench.Cell{"cache": "jaca local=20% global=auto"}},
 		"no cache, size": {func(s *setting) { s.Local = "20%" }, kindSimulate, nil},
+		"level":          {func(s *setting) { s.Comm = "stale" }, kindSimulate, bench.Cell{"comm": "stale"}},
+		"layers":         {func(s *setting) { s.Staleness, s.StaleLayers = "4", "wide" }, kindSimulate, bench.Cell{"staleness": "4", "stale-layers": "wide"}},
 		"everything": {func(s *setting) {
 			s.Model, s.Parts, s.Staleness, s.Pipeline, s.Off = "gin", partsEqual, "auto:0.1", true, "no-fuse"
 		}, kindSimulate, bench.Cell{"model": "gin", "parts": "equal", "staleness": "auto:0.1", "pipeline": "on", "off": "no-fuse"}},

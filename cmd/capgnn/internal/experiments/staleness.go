@@ -2,7 +2,8 @@ package experiments
 
 import (
 	"fmt"
-	"strings"
+	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/stat"
 
@@ -12,18 +13,45 @@ import (
 	"capgnn/jaca"
 )
 
-// stalenessExperiment is ours: what old rows save and cost.
+// stalenessExperiment is ours: what encoded and old rows save and cost.
 func stalenessExperiment() Experiment {
-	return Experiment{Name: "staleness", Usage: "bytes, time and score over the bound on the age of halo rows, fixed and adaptive",
+	return Experiment{Name: "staleness", Usage: "score against bytes of halo rows: levels of communication, and fixed bounds on the age of rows",
 		full: []string{"coauthor_physics", "reddit-like:0.1"}, quick: []string{"reddit-like:0.02"}, plan: planStaleness}
 }
 
-// stalenessPlan are the runs of the experiment: data sets, with the pipeline and without, by the bound.
+// stalenessPlan are the runs of the experiment: data sets by what is exchanged.
 type stalenessPlan struct {
 	*Bench
-	datasets, bounds []string
-	specs            []devices.Spec
-	epochs           int
+	datasets []string
+	ways     []exchanged
+	specs    []devices.Spec
+	epochs   int
+}
+
+// exchanged is a way to exchange halo rows: a level of communication, or a bound on the age of rows that are not encoded.
+type exchanged struct{ comm, staleness string }
+
+// fixedBound is the name of the series of ways without a level.
+const fixedBound = "fixed s, fp32"
+
+// name is what tables call it.
+func (w exchanged) name() string {
+	if w.comm != "" {
+		return w.comm
+	}
+	return "s = " + w.staleness
+}
+
+// exchanges returns the levels, the exact one first, and then fixed bounds.
+func exchanges(bounds ...string) []exchanged {
+	var all []exchanged
+	for _, name := range runfolder.LevelNames() {
+		all = append(all, exchanged{comm: name})
+	}
+	for _, s := range bounds {
+		all = append(all, exchanged{staleness: s})
+	}
+	return all
 }
 
 func planStaleness(b *Bench, datasets []string) ([]cell, func() bench.Section, error) {
@@ -32,105 +60,92 @@ func planStaleness(b *Bench, datasets []string) ([]cell, func() bench.Section, e
 		return nil, nil, err
 	}
 	devices.ShareCores(specs, devices.Cores())
-	p := &stalenessPlan{b, datasets, []string{"0", "1", "2", "4", "8", "16", "auto:0.02", "auto:0.05", "auto:0.1", "auto:0.2"}, specs, b.epochs(200, 10)}
+	p := &stalenessPlan{b, datasets, exchanges("1", "2", "4", "8", "16"), specs, b.epochs(200, 20)}
 	if b.opt.Quick {
-		p.bounds = []string{"0", "4", "auto:0.1"}
+		p.ways = exchanges("4")
 	}
 	var cells []cell
-	p.each(func(data, bound string, pipelined bool) {
-		if p.simulates() && !strings.HasPrefix(bound, "auto") {
-			cells = append(cells, b.simulation(p.at(data, bound, pipelined, b.opt.Seeds[0])))
+	for _, data := range datasets {
+		for _, w := range p.ways {
+			if p.simulates() {
+				cells = append(cells, b.simulation(p.at(data, w, b.opt.Seeds[0])))
+			}
+			for _, seed := range b.opt.Seeds {
+				cells = append(cells, b.trained(p.at(data, w, seed)))
+			}
 		}
-		for _, seed := range b.opt.Seeds {
-			cells = append(cells, b.trained(p.at(data, bound, pipelined, seed)))
-		}
-	})
+	}
 	return cells, p.section, nil
 }
 
 func (p *stalenessPlan) simulates() bool { return p.specs[0].Simulated() }
 
-func (p *stalenessPlan) at(data, bound string, pipelined bool, seed uint64) setting {
-	return setting{Dataset: data, Devices: devices.Format(p.specs), Policy: jaca.JACA, Staleness: bound, Pipeline: pipelined, Seed: seed, Epochs: p.epochs, EvalEvery: evalEvery(p.epochs)}
-}
-
-func (p *stalenessPlan) each(f func(data, bound string, pipelined bool)) {
-	for _, data := range p.datasets {
-		for _, pipelined := range []bool{false, true} {
-			for _, bound := range p.bounds {
-				if bound != "0" || !pipelined {
-					f(data, bound, pipelined)
-				}
-			}
-		}
+// at is a run with rows exchanged in a way. Fixed bounds age the layers that levels age.
+func (p *stalenessPlan) at(data string, w exchanged, seed uint64) setting {
+	s := setting{Dataset: data, Devices: devices.Format(p.specs), Policy: jaca.JACA, Comm: w.comm, Staleness: w.staleness, Pipeline: true, Seed: seed, Epochs: p.epochs, EvalEvery: evalEvery(p.epochs)}
+	if w.comm == "" {
+		s.StaleLayers = runfolder.LayersWide
 	}
+	return s
 }
 
-func (p *stalenessPlan) lines(data, bound string, pipelined bool) []*bench.Line {
-	return p.ofSeeds(func(seed uint64) setting { return p.at(data, bound, pipelined, seed) })
+func (p *stalenessPlan) lines(data string, w exchanged) []*bench.Line {
+	return p.ofSeeds(func(seed uint64) setting { return p.at(data, w, seed) })
 }
 
 func (p *stalenessPlan) section() bench.Section {
-	table := bench.Table{Columns: []string{"data set", "staleness", "pipeline", "halo MiB / epoch", "of 0", "mean age", "test %", "difference, points", "epoch ms"}}
-	series := map[string]*bench.Series{} // by data set and name
-	p.each(func(data, bound string, pipelined bool) {
-		runs, exact := p.lines(data, bound, pipelined), p.lines(data, "0", false)
-		l := runs[0]
-		epoch := ""
-		if sim := p.line(p.simulation(p.at(data, bound, pipelined, p.opt.Seeds[0])).id); sim != nil {
-			epoch = milliseconds(sim, "epoch_s")
-		} else if !p.simulates() {
-			epoch = milliseconds(l, "epoch_s")
+	table := bench.Table{Columns: []string{"data set", "rows", "halo MiB / epoch", "of exact", "mean age", "test %", "difference, points", "epoch ms"}}
+	figure := bench.Figure{Title: "Score against bytes of halo rows"}
+	for _, data := range p.datasets {
+		exact := p.lines(data, p.ways[0])
+		panel := bench.Panel{Title: shortDataset(data), X: "halo rows of a run, % of exact", Y: "test, %", LogX: true}
+		for _, w := range p.ways {
+			runs := p.lines(data, w)
+			epoch := ""
+			if sim := p.line(p.simulation(p.at(data, w, p.opt.Seeds[0])).id); sim != nil {
+				epoch = milliseconds(sim, "epoch_s")
+			} else if !p.simulates() {
+				epoch = milliseconds(runs[0], "epoch_s")
+			}
+			table.Add(shortDataset(data), w.name(), mebibytes(runs[0], "halo_bytes"), ratio(runs[0].Value("halo_bytes"), exact[0].Value("halo_bytes")), fmt.Sprintf("%.2f", runs[0].Value("mean_age")),
+				meanOf(runs, "test"), difference(runs, exact, "test"), epoch)
+			panel.Series = addPoint(panel.Series, w, runs, exact)
 		}
-		table.Add(shortDataset(data), bound, onOff(pipelined), mebibytes(l, "halo_bytes"), ratio(l.Value("halo_bytes"), exact[0].Value("halo_bytes")), fmt.Sprintf("%.2f", l.Value("mean_age")), meanOf(runs, "test"), difference(runs, exact, "test"), epoch)
-		name := seriesOf(bound, pipelined)
-		x := series[data+name]
-		if x == nil {
-			x = &bench.Series{Name: name}
-			series[data+name] = x
-		}
-		var tests []float64
-		for _, r := range runs {
-			tests = append(tests, 100*r.Value("test"))
-		}
-		x.X, x.Y = append(x.X, l.Value("halo_bytes")/(1<<20)), append(x.Y, stat.Mean(tests, nil))
-	})
-	return bench.Section{Title: "Staleness: score against bytes", Tables: []bench.Table{table}, Figures: []bench.Figure{p.figure(series)}, Text: []string{
-		fmt.Sprintf("GCN on %s, parts fitted, caches as large as all halo rows. auto:EPS refreshes a layer's rows so often that they drift by EPS at most, up to 16 epochs. Scores are at the best validation epoch of %d; the difference is to staleness 0 with the same seed: mean ± standard error. MiB: halo rows per epoch, mean of all behind the first. Epochs with auto are not simulated, as their periods follow from the data.", devices.InWords(devices.Format(p.specs)), p.epochs),
+		figure.Panels = append(figure.Panels, panel)
+	}
+	return bench.Section{Title: "Staleness: score against bytes", Tables: []bench.Table{table}, Figures: []bench.Figure{figure}, Text: []string{
+		fmt.Sprintf("GCN on %s, parts fitted, caches as large as all halo rows, with the pipeline. Levels are those of --comm; s is --staleness with fp32 rows, and where levels age rows, so do these. The first tenth of the %d epochs is fresh. Scores are at the best validation epoch; bars and ± are standard errors over seeds, the difference is to exact rows with the same seed. MiB: halo rows per epoch, mean of all behind the first.", devices.InWords(devices.Format(p.specs)), p.epochs),
 		simulatedText}}
 }
 
-// figure draws a panel for each data set.
-func (p *stalenessPlan) figure(series map[string]*bench.Series) bench.Figure {
-	f := bench.Figure{Title: "Score against bytes of halo rows"}
-	for _, data := range p.datasets {
-		panel := bench.Panel{Title: shortDataset(data), X: "halo rows, MiB per epoch", Y: "test, %", LogX: true, Points: false}
-		for _, name := range []string{"fixed bound", "auto", "fixed bound, pipeline", "auto, pipeline"} {
-			if x := series[data+name]; x != nil {
-				panel.Series = append(panel.Series, *x)
-			}
+// addPoint adds a point to a panel: to the series of its level, or to that of fixed bounds. The spread is that of seeds that are paired with the exact runs', so that what
+// seeds have in common does not hide what ways differ by.
+func addPoint(all []bench.Series, w exchanged, runs, exact []*bench.Line) []bench.Series {
+	name, label := w.comm, ""
+	if w.comm == "" {
+		name, label = fixedBound, w.staleness
+	}
+	i := slices.IndexFunc(all, func(s bench.Series) bool { return s.Name == name })
+	if i < 0 {
+		i, all = len(all), append(all, bench.Series{Name: name})
+	}
+	var tests, gaps []float64
+	for k, r := range runs {
+		if r.Has("test") && exact[k].Has("test") {
+			tests, gaps = append(tests, 100*r.Value("test")), append(gaps, 100*(r.Value("test")-exact[k].Value("test")))
 		}
-		f.Panels = append(f.Panels, panel)
 	}
-	return f
-}
-
-func seriesOf(bound string, pipelined bool) string {
-	name := "fixed bound"
-	if strings.HasPrefix(bound, "auto") {
-		name = "auto"
+	if len(tests) == 0 || exact[0].Value("halo_bytes") == 0 {
+		return all
 	}
-	if pipelined {
-		name += ", pipeline"
+	spread := 0.0
+	if len(gaps) > 1 {
+		spread = stat.StdDev(gaps, nil) / math.Sqrt(float64(len(gaps)))
 	}
-	return name
-}
-
-func onOff(on bool) string {
-	if on {
-		return runfolder.SwitchOn
-	}
-	return runfolder.SwitchOff
+	s := &all[i]
+	s.X, s.Y = append(s.X, 100*runs[0].Value("halo_bytes")/exact[0].Value("halo_bytes")), append(s.Y, stat.Mean(tests, nil))
+	s.Err, s.Labels = append(s.Err, spread), append(s.Labels, label)
+	return all
 }
 
 // difference writes by how many points paired runs differ: mean ± standard error.

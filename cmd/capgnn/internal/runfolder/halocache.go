@@ -23,7 +23,7 @@ const (
 	exactAuto    = "auto" // of --exact-epochs: a tenth
 	LayersAuto   = "auto" // of --stale-layers: where it saves time
 	layersNone   = "none"
-	layersWide   = "wide" // by their widths (docs/adr/0020, point 4), whatever time that takes
+	LayersWide   = "wide" // by their widths (docs/adr/0020, point 4), whatever time that takes
 )
 
 // HaloBackward is the option that says when gradients of stale rows are exchanged, and its values.
@@ -218,7 +218,7 @@ func parseExactEpochs(text string) (int, error) {
 
 // parseLayers reads layers in ascending order; auto and wide are nil.
 func parseLayers(text string) ([]int, error) {
-	if text == LayersAuto || text == layersWide {
+	if text == LayersAuto || text == LayersWide {
 		return nil, nil
 	}
 	layers := []int{}

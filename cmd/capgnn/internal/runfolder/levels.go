@@ -28,8 +28,8 @@ type setting struct{ name, value string }
 var levels = []level{
 	{CommExact, []setting{{haloDtype, "fp32"}, {staleness, "0"}}},
 	{"encoded", []setting{{haloDtype, "int8"}, {staleness, "0"}}},
-	{"stale", []setting{{haloDtype, "int8"}, {staleness, "8"}, {smoothing, "0"}, {StaleLayers, layersWide}}},
-	{"lean", []setting{{haloDtype, "int8"}, {staleness, "8"}, {smoothing, "0"}, {StaleLayers, layersWide}, {HaloBackward, HaloBackwardWarmup}}},
+	{"stale", []setting{{haloDtype, "int8"}, {staleness, "8"}, {smoothing, "0"}, {StaleLayers, LayersWide}}},
+	{"lean", []setting{{haloDtype, "int8"}, {staleness, "8"}, {smoothing, "0"}, {StaleLayers, LayersWide}, {HaloBackward, HaloBackwardWarmup}}},
 }
 
 // Below this period of refreshes, in epochs, gradients of few ages make the loss swing (docs/adr/0031): levels with stale rows smooth there.
@@ -38,8 +38,8 @@ const (
 	damping     = "0.5" // the --smoothing that damps it
 )
 
-// levelNames are the values of --comm.
-func levelNames() []string {
+// LevelNames are the values of --comm.
+func LevelNames() []string {
 	var names []string
 	for _, l := range levels {
 		names = append(names, l.name)
@@ -88,6 +88,12 @@ func (c *Config) applyLevel(said func(name string) bool) {
 	}
 }
 
+// TakeLevel gives a run a level, and the options that levels set its values.
+func (c *Config) TakeLevel(name string) {
+	c.Comm = name
+	c.applyLevel(func(string) bool { return false })
+}
+
 // followsLevel returns which options have the value that the level of the run gives them.
 func (c *Config) followsLevel() (names []string) {
 	if l := c.level(); l != nil {
@@ -130,7 +136,7 @@ func (c *Config) levelError() error {
 	l := c.level()
 	switch {
 	case l == nil:
-		return fmt.Errorf("--%s %s is not one of %s", comm, term.Quoted(c.Comm, levelNames()), strings.Join(levelNames(), ", "))
+		return fmt.Errorf("--%s %s is not one of %s", comm, term.Quoted(c.Comm, LevelNames()), strings.Join(LevelNames(), ", "))
 	case l.isStale() && !keepsRows(jaca.Policy(c.Cache)) && slices.Contains(jaca.Policies, jaca.Policy(c.Cache)):
 		return fmt.Errorf("--%s %s: --cache %s has no rows that stay in their slots: give one of the policies %v", comm, c.Comm, c.Cache, keepingPolicies())
 	case l.isStale() && c.Staleness.Value.Bound == 0 && c.Staleness.err == nil:
