@@ -136,6 +136,13 @@ type ResidentQueue interface {
 	Fetch(parcels []Parcel, f func())
 }
 
+// HostWriter is implemented by queues of devices whose memory is the host's.
+type HostWriter interface {
+	// UploadBy has f write n bytes of dst from byte off on: an upload of what lies in several places on the host. f runs when everything enqueued before has run, and must
+	// use no queue; what it reads must stay unchanged until then. Counted as H2D.
+	UploadBy(dst Buffer, off, n Bytes, f func(dst []byte))
+}
+
 // Parcel is what a device has another one send: Ask bytes go there, and then Answer bytes come back.
 type Parcel struct {
 	From        Device

@@ -9,6 +9,7 @@ import (
 	"capgnn/graph"
 	"capgnn/hostmem"
 	"capgnn/internal/learn"
+	"capgnn/minibatch/rowcache"
 	"capgnn/minibatch/sample"
 )
 
@@ -164,8 +165,20 @@ func (d *design) stageOf(p *learn.Problem, o *Options, part int) stage {
 	if info.Kind == gpu.CPU {
 		lock = hostmem.LockOptions{Heap: o.Lock.Heap, Unlocked: true} // it copies from any memory
 	}
+	_, near := o.Devices[part].(gpu.Resident)
+	near = near && o.fetches() && info.Kind == gpu.CPU && len(tables) > 0 && allLie(tables)
 	return stage{part: part, device: info.Name, p: p, parts: len(o.Devices), scaling: d.scaling, aims: d.aims, sums: d.sums, tables: tables,
-		gathers: info.Kind != gpu.CPU || !allLie(tables) || o.fetches(), fetches: o.fetches(), home: o.Part, lock: lock, roots: d.roots, apart: o.Sampling.NoGather}
+		gathers: info.Kind != gpu.CPU || !allLie(tables) || o.fetches() && !(near && d.whole(o, part)), fetches: o.fetches(), near: near, home: o.Part, lock: lock, roots: d.roots, apart: o.Sampling.NoGather}
+}
+
+// whole reports whether the cache of a part has room for every row of other parts, and keeps what it has.
+func (d *design) whole(o *Options, part int) bool {
+	return part < len(d.slots) && keepsAll(o.Sampling.Fetch, d.slots[part], remoteOf(o, part))
+}
+
+// keepsAll reports whether a cache with so many slots for so many rows keeps what it has.
+func keepsAll(r rowcache.Rules, slots, rows int) bool {
+	return r.Kind == rowcache.Planned && r.Reach(0, slots, rows) == 0
 }
 
 // allLie reports whether tables are memory that devices can be given the ids of rows of.

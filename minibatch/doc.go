@@ -18,7 +18,7 @@
 // a step is larger than all before it: then its buffers grow, which is logged.
 //
 // Where links are emulated between parts, or rows are kept (package rowcache), rows of other parts are fetched: behind the samplers one goroutine of a part decides, in the order of
-// steps, what its cache has, what is fetched and what is kept, and asks the owners; another one waits for answers, writes the cache and stages all rows (fetch). Otherwise
+// steps, what its cache has, what is fetched and what is kept, and asks the owners; another one waits for answers, writes the cache and stages rows (fetch). Otherwise
 // rows of other parts are read as own ones.
 //
 // When the context of Run ends, Run finishes the step that it is in; the run can be resumed there. Evaluation is exact (package layered). Every wait has a

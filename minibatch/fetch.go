@@ -15,7 +15,7 @@ import (
 )
 
 // fetcher brings the rows of other parts to the steps of one part, and keeps some of them. Two goroutines of the part's feed use it, each in the order of steps: decide says
-// which rows the cache has and asks owners for the others, collect waits for those and puts all rows in the order that the device reads. So while a step is
+// which rows the cache has and asks owners for the others, collect waits for those and puts rows where the device reads them. So while a step is
 // collected, rows of later ones are on their way. What is decided and fetched together is a turn: a step, or with Hop and without gathering one of its units.
 //
 // Only collect reads and writes the cache, turn by turn, and a turn's reads before its writes: a slot is written behind the reads of all earlier turns, and a row
@@ -250,7 +250,7 @@ func (f *fetcher) ask(x *fetching) {
 	}
 }
 
-// collect puts the rows of a slot in the order that the device reads, those that are fetched when they have come, and into the cache what is kept of them.
+// collect puts the rows of a slot where the device reads them, those that are fetched when they have come, and into the cache what is kept of them.
 func (f *fetcher) collect(s *slot) error {
 	for k := range s.turns {
 		if err := f.bring(&s.turns[k]); err != nil {
@@ -267,7 +267,12 @@ func (f *fetcher) bring(x *fetching) error {
 		if sparse {
 			f.g.beginSparse(&x.units[u])
 		}
-		f.g.seatOwn(&x.units[u])
+		switch d := &x.units[u]; {
+		case f.g.whole != nil:
+			d.kept = slices.Grow(d.kept[:0], len(d.ids()))[:len(d.ids())]
+		case !f.g.near:
+			f.g.seatOwn(d)
+		}
 	}
 	f.seatHits(x)
 	for x.done < len(x.order) {
@@ -294,17 +299,21 @@ func (f *fetcher) bring(x *fetching) error {
 func (f *fetcher) seatHits(x *fetching) {
 	for row, slot := range x.decision.From {
 		if slot >= 0 {
-			f.seat(x, int32(row), f.slot(slot)[:f.g.rowSize(x.ids[row])])
+			f.seat(x, int32(row), slot, f.slot(slot)[:f.g.rowSize(x.ids[row])])
 		}
 	}
 }
 
-// seat puts a row wherever units read it.
-func (f *fetcher) seat(x *fetching, row int32, packed []byte) {
+// seat puts a row, which may have a slot, wherever units read it; or the slot, where the device reads that.
+func (f *fetcher) seat(x *fetching, row, slot int32, packed []byte) {
 	for k := x.first[row]; k >= 0; k = x.places[k].next {
 		p := &x.places[k]
 		d := &x.units[p.unit]
-		f.g.seat(d, d.mem.Bytes(), int(p.at), packed)
+		if f.g.whole != nil {
+			d.kept[p.at] = slot
+		} else {
+			f.g.seat(d, d.mem.Bytes(), int(p.at), packed)
+		}
 	}
 }
 
@@ -318,7 +327,7 @@ func (f *fetcher) land(x *fetching) {
 		r := x.fetched(k)
 		size := f.g.rowSize(r.ID)
 		if r.Row >= 0 {
-			f.seat(x, r.Row, area[:size])
+			f.seat(x, r.Row, r.Slot, area[:size])
 		}
 		if r.Slot >= 0 {
 			copy(f.slot(r.Slot), area[:size])

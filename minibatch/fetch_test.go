@@ -279,6 +279,41 @@ func TestCachesAreReadBehindWrites(t *testing.T) {
 	}
 }
 
+// A device that copies rows from where they lie reads what was written for its steps: own rows, staged ones, and those of a cache with room for all.
+func TestRowsAreReadWhereTheyLie(t *testing.T) {
+	for i, rules := range policies {
+		for _, kind := range gnn.Kinds {
+			p, m := task{}.make(t, kind)
+			o := small(m, devices(t, 3, linked), homes(p.Vertices(), 3))
+			if kind == gnn.SAGE { // rows of two tables
+				o.Sampling.Fanout[2] = sample.All
+			}
+			o.Sampling.Place = []Place{Batch, Home, Hop}[i%3]
+			o.Sampling.NoMerge, o.Sampling.NoGather = i%3 == 2, i%3 == 2 && i%2 == 1
+			want := trained(t, p, o).WeightsSHA
+			o.Sampling.Fetch = rules
+			tr, err := New(t.Context(), p, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ruinAll(tr)
+			r, err := tr.Run(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, w := range tr.workers {
+				if g := &w.stage; !g.near || (g.whole != nil) != (rules.Kind == rowcache.Planned) || g.gathers == (g.whole != nil) {
+					t.Errorf("%s, %+v: own rows where they lie %t, others in the cache %t, staged %t", kind, rules, g.near, g.whole != nil, g.gathers)
+				}
+			}
+			tr.Close()
+			if r.WeightsSHA != want {
+				t.Errorf("%s, %+v: other weights", kind, rules)
+			}
+		}
+	}
+}
+
 // A run with caches that is interrupted anywhere and resumed ends in the bits and counts of one that is not: what fills caches again is counted apart.
 func TestCachesAreResumed(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))

@@ -165,6 +165,13 @@ func (f *fetcher) begin(t *Trainer, from int, saved *snapshot) (refilled int64, 
 		f.scout.start(first, t.horizon(first/f.turns)*f.turns)
 		world.Ahead = func(turn int) ([]graph.NodeID, bool) { return f.scout.ahead(f.hub, turn) }
 	}
+	if f.g.near {
+		f.g.whole = nil
+		if keepsAll(f.rules, f.slots, world.Remote) {
+			f.g.whole = f
+		}
+		f.g.gathers = f.g.whole == nil
+	}
 	f.policy = rowcache.New(f.rules, f.slots, world)
 	if saved == nil {
 		return 0, nil

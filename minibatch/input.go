@@ -22,14 +22,19 @@ type input struct {
 // upload enqueues a draft's way to the input, whose buffer is large enough.
 func (n *input) upload(q gpu.Queue, g *stage, d *draft) {
 	mem, l := d.mem.Bytes(), &d.layout
-	if g.gathers {
+	if g.gathers && !g.near {
 		q.Upload(n.buf, 0, mem[:l.size])
 		return
 	}
 	q.Upload(n.buf, 0, mem[:l.blocks])
 	for i := range g.tables {
-		if t := &g.tables[i]; l.tables[i].n > 0 {
-			q.UploadRows(rowsIn(l.tables[i], n.buf, t.cols), hostmem.Bytes(t.data), l.ids.on(mem))
+		t, at := &g.tables[i], l.tables[i]
+		switch {
+		case at.n == 0:
+		case g.near:
+			q.(gpu.HostWriter).UploadBy(n.buf, at.at, 4*gpu.Bytes(at.n), func(dst []byte) { g.collect(of[float32](dst), d, i) })
+		default:
+			q.UploadRows(rowsIn(at, n.buf, t.cols), hostmem.Bytes(t.data), l.ids.on(mem))
 		}
 	}
 }

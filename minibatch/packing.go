@@ -58,6 +58,32 @@ func (g *stage) seat(d *draft, mem []byte, i int, row []byte) {
 	copy(mem[int64(l.x.rows.values.at)+4*begin:], row[half:])
 }
 
+// collect writes the rows of a table that a draft reads to dst, each from where it lies (stage.near).
+func (g *stage) collect(dst []float32, d *draft, table int) {
+	t, first := &g.tables[table], 0 // of its packed row
+	for k := range table {
+		first += g.tables[k].cols
+	}
+	var cache, staged []float32
+	row := 0
+	if f := g.whole; f != nil {
+		cache, row = of[float32](f.cache.Bytes()), f.row/4
+	} else {
+		staged = d.layout.tables[table].on(d.mem.Bytes())
+	}
+	for i, v := range d.ids() {
+		to := dst[i*t.cols:][:t.cols]
+		switch {
+		case !g.away(v):
+			copy(to, t.data[int(v)*t.cols:])
+		case row > 0:
+			copy(to, cache[int(d.kept[i])*row+first:])
+		default:
+			copy(to, staged[i*t.cols:])
+		}
+	}
+}
+
 // seatOwn writes the rows of the vertices that are at home to where the step reads them.
 func (g *stage) seatOwn(d *draft) {
 	mem, ids := d.mem.Bytes(), d.ids()

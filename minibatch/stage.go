@@ -24,6 +24,7 @@ type draft struct {
 	layout layout
 	mem    *hostmem.Pinned
 	counts Counts
+	kept   []int32 // with stage.whole: by vertex of another part, the slot that keeps its row
 }
 
 // stage makes drafts for one part. It is read-only, and used by all of the part's samplers.
@@ -34,14 +35,16 @@ type stage struct {
 	parts   int // of the run
 	roots   *roots
 	scaling *gnn.Scaling
-	aims    []aim   // by layer
-	sums    bool    // layer 0 reads rows of ÂX
-	tables  []table // dense rows: ÂX, X, or both
-	gathers bool    // they are gathered on the host; else the device is given their ids
-	apart   bool    // the units of a step fetch their rows apart
-	fetches bool    // they are put behind fill, by fetcher
-	scout   *scout  // has drawn some steps already; nil: nobody has
-	home    []int32 // of every vertex; nil: all are at home
+	aims    []aim    // by layer
+	sums    bool     // layer 0 reads rows of ÂX
+	tables  []table  // dense rows: ÂX, X, or both
+	gathers bool     // they are gathered on the host; else the device is given their ids
+	apart   bool     // the units of a step fetch their rows apart
+	fetches bool     // they are put behind fill, by fetcher
+	near    bool     // and the device copies own rows from where they lie
+	whole   *fetcher // and those of other parts from this one's cache, which has all that it ever had; nil: they are staged
+	scout   *scout   // has drawn some steps already; nil: nobody has
+	home    []int32  // of every vertex; nil: all are at home
 	lock    hostmem.LockOptions
 	grown   func(what string, was, is gpu.Bytes)
 }

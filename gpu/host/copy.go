@@ -43,6 +43,17 @@ func (q *Queue) UploadRows(dst gpu.Matrix, src []byte, rows []int32) {
 	})
 }
 
+// UploadBy implements gpu.HostWriter.
+func (q *Queue) UploadBy(dst gpu.Buffer, off, n gpu.Bytes, f func(dst []byte)) {
+	q.check("UploadBy").Bytes("dst", dst, int(off), int(n), 1)
+	mem := bytesOf(dst, int(off), int(n), 1)
+	q.transfer("UploadBy", gpu.Usage{H2D: n}, func(ready time.Time) time.Time {
+		arrived := q.book(toDevice, n, ready)
+		f(mem)
+		return arrived
+	})
+}
+
 // Download copies len(dst) bytes of src from byte off on. Counted as D2H.
 func (q *Queue) Download(dst []byte, src gpu.Buffer, off gpu.Bytes) {
 	q.check("Download").Bytes("src", src, int(off), len(dst), 1)

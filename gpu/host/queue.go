@@ -34,6 +34,7 @@ type Queue struct {
 
 var (
 	_ gpu.ResidentQueue = (*Queue)(nil)
+	_ gpu.HostWriter    = (*Queue)(nil)
 	_ gpu.PeerCopier    = (*Queue)(nil)
 )
 

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"bytes"
 	"slices"
 	"testing"
 	"time"
@@ -50,17 +51,19 @@ func TestResidentQueue(t *testing.T) {
 	const slow = 1 << 10 // bytes per second: a copy over it would take 100 s
 	p := newPair(t, [2]Spec{{Link: slow}, {}})
 	q := p.devices[0].NewResidentQueue("rows")
-	mem, back, rows := make([]byte, copied), make([]byte, copied), make([]byte, 12)
+	mem, back, rows, wrote := make([]byte, copied), make([]byte, copied), make([]byte, 12), make([]byte, 3)
 	mem[7] = 3
 	q.Upload(p.blocks[0].Buf, 0, mem)
 	q.Download(back, p.blocks[0].Buf, 0)
 	q.UploadRows(gpu.Matrix{Buf: p.blocks[0].Buf, Rows: 2, Cols: 1, LD: 1}, rows, []int32{2, 0})
 	q.Fetch([]gpu.Parcel{{From: p.devices[1], Ask: 4, Answer: 8}}, func() { rows[1] = 1 })
-	if err := q.Sync(); err != nil || back[7] != 3 || rows[1] != 1 {
-		t.Error(err, back[7], rows[1])
+	q.(gpu.HostWriter).UploadBy(p.blocks[0].Buf, 8, 3, func(dst []byte) { dst[copy(dst, rows[:2])] = 5 })
+	q.Download(wrote, p.blocks[0].Buf, 8)
+	if err := q.Sync(); err != nil || back[7] != 3 || rows[1] != 1 || !bytes.Equal(wrote, []byte{0, 1, 5}) {
+		t.Error(err, back[7], rows[1], wrote)
 	}
 	u := q.Usage()
-	if u.H2D != copied+8 || u.D2H != copied || u.Peer != 12 {
+	if u.H2D != copied+8+3 || u.D2H != copied+3 || u.Peer != 12 {
 		t.Errorf("%+v", u)
 	}
 	if took, least := u.Time[gpu.PhaseTransfer], 12*time.Second/slow; took < least || took > 50*time.Second {
