@@ -42,7 +42,19 @@ var ablationVariants = []variant{
 	{"+RAPA", withFitted},
 	variant{"+JACA +RAPA", withFitted}.and(withJACA),
 	variant{"+JACA +RAPA +pipeline", withFitted}.and(withJACA, withPipeline),
+	encodedRows, staleRows, leanRows,
 }
+
+// The levels of --comm but exact, each with the caches and the pipeline that train gives it, on fitted parts.
+var encodedRows, staleRows, leanRows = withLevel("encoded", false), withLevel("stale", true), withLevel("lean", true)
+
+// withLevel is a level of --comm. Without the pipeline rows are of the epoch that uses them.
+func withLevel(name string, pipelined bool) variant {
+	return variant{name, func(s *setting) { s.Parts, s.Policy, s.Comm, s.Pipeline = partsFitted, jaca.JACA, name, pipelined }}
+}
+
+// levelsText says what the levels are.
+const levelsText = "encoded, stale, lean: the levels of --comm, parts fitted, caches and pipeline as train has them: rows as int8 in every epoch; up to 8 epochs old; and without gradients of stale rows."
 
 // ablationExperiment is Table 8.
 func ablationExperiment() Experiment {
@@ -118,6 +130,6 @@ func (b *Bench) showAblation(datasets []string, deviceList string, epochs int, a
 		Text: []string{
 			fmt.Sprintf("GCN, 3 layers, hidden 256, on %s. none: parts of equal inner vertices, edges and training vertices, every halo row in every epoch. JACA: caches of the size that memory leaves, rows at most %s epochs old. RAPA: parts fitted to the devices, lossless. pipeline: rows are used from the next epoch on. Scores are those at the best validation epoch of %d, over %d seeds.",
 				devices.InWords(deviceList), boundedStaleness, epochs, len(b.opt.Seeds)),
-			simulatedText},
+			levelsText, simulatedText},
 		Figures: []bench.Figure{{Title: "Table 8", Panels: []bench.Panel{times, moved, scores}, Across: 1}}}
 }
