@@ -69,9 +69,9 @@ def append(path, line):
 def interval(xs):
     """Returns a cell: the mean and half of its 95 % confidence interval."""
     if len(xs) < 2:
-        return f"{xs[0]:+.2f}"
+        return f"{xs[0]:+.2f}".replace("-", "−")
     t = STUDENT.get(len(xs) - 1, 1.96)
-    return f"{statistics.mean(xs):+.2f} ± {t * statistics.stdev(xs) / len(xs) ** 0.5:.2f}"
+    return f"{statistics.mean(xs):+.2f} ± {t * statistics.stdev(xs) / len(xs) ** 0.5:.2f}".replace("-", "−")
 
 
 def reached(line, goal):
