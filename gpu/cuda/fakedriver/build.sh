@@ -11,6 +11,12 @@ checks="-fsanitize=kernel-address --param asan-instrumentation-with-call-thresho
 for f in driver*.cc emu*.cc; do
 	echo "$flags -c $f -o $work/${f%.cc}.o"
 done >"$work/list"
+# Lanes are computed side by side; the processor that compiles is the one that runs.
+wide=
+if grep -qw avx2 /proc/cpuinfo && grep -qw fma /proc/cpuinfo; then wide="-mavx2 -mfma"; fi
+for f in ptx*.cc; do
+	echo "$flags -std=c++20 -O3 -fno-math-errno -fno-trapping-math $wide -c $f -o $work/${f%.cc}.o"
+done >>"$work/list"
 for f in ../kernels/*.cu; do
 	[ -e "$f" ] || continue
 	echo "$flags $checks -DCAPGNN_EMU -x c++ -c $f -o $work/k_$(basename "$f" .cu).o"

@@ -17,7 +17,7 @@
 #include <thread>
 #include <vector>
 
-#include "emu_run.h"  // last: it defines words of CUDA that the standard library uses
+#include "ptx.h"  // last: it defines words of CUDA that the standard library uses
 #undef threadIdx
 #undef blockIdx
 #undef blockDim
@@ -80,6 +80,7 @@ struct Block {
 
 struct Device {
   size_t total = 0, used = 0;
+  unsigned char* written = nullptr;      // of each byte from lo on: whether anybody wrote it; nullptr with kernels of sources
   CUdeviceptr lo = 0, hi = 0, next = 0;  // address space; never used twice, so stale addresses are found
   std::map<CUdeviceptr, Block> blocks, freed;
   Context* primary = nullptr;
@@ -98,11 +99,13 @@ struct Context {
 struct Module {
   Context* context;
   std::string image;
+  std::shared_ptr<PtxModule> ptx;  // nullptr with kernels of sources
 };
 
 struct Function {
   Module* module;
   const EmuKernel* kernel;
+  const PtxKernel* ptx;  // nullptr with kernels of sources
   unsigned shared = 48 << 10;
 };
 
@@ -116,6 +119,7 @@ struct State {
   std::condition_variable changed;
   Config config;
   bool initialised = false;
+  bool sources = false;    // kernels are those of ../kernels/*.cu that g++ has compiled, not those of the PTX
   std::vector<Device> devices;
   std::vector<Stream*> streams;
   std::map<uintptr_t, Pinned> pinned;
@@ -147,6 +151,7 @@ enum : int { HOST = -1, NOWHERE = -2 };
 int device_of(CUdeviceptr p, size_t n);  // of the live block that holds p to p+n, HOST, or NOWHERE
 bool is_pinned(uintptr_t p, size_t n);
 EmuMemory look_up(uintptr_t address);
+unsigned char* written(uintptr_t p);  // whether the bytes from p on were written; nullptr where nobody keeps account
 extern thread_local int running_device;  // whose kernel this thread runs
 
 // driver_config.cc

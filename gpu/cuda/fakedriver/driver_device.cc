@@ -10,19 +10,26 @@ static thread_local std::vector<Context*> below;  // of the stack whose top is c
 
 static double at(const std::vector<double>& v, int i) { return v[std::min<size_t>(i, v.size() - 1)]; }
 
+static void* reserve(size_t span, int access) {
+  void* base = mmap(nullptr, span, access, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (base != MAP_FAILED) return base;
+  perror("fake driver: reserve address space");
+  abort();
+}
+
 // open_devices reserves address space for the configured devices. G.lock is held.
 void open_devices() {
-  for (auto& d : G.devices) munmap((void*)d.lo, d.hi - d.lo);
+  for (auto& d : G.devices) {
+    munmap((void*)d.lo, d.hi - d.lo);
+    if (d.written) munmap(d.written, d.hi - d.lo);
+  }
   G.devices.assign(G.config.devices, Device{});
   for (int i = 0; i < G.config.devices; i++) {
     Device& d = G.devices[i];
     d.total = (size_t)(at(G.config.mebibytes, i) * 1048576.0);
     size_t span = std::max<size_t>(d.total * 16, size_t{4} << 30);
-    void* base = mmap(nullptr, span, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (base == MAP_FAILED) {
-      perror("fake driver: reserve address space");
-      abort();
-    }
+    void* base = reserve(span, PROT_NONE);
+    if (!G.sources) d.written = (unsigned char*)reserve(span, PROT_READ | PROT_WRITE);
     d.next = d.lo = (CUdeviceptr)base;
     d.hi = d.lo + span;
   }
@@ -58,6 +65,12 @@ API CUresult cuInit(unsigned flags) {
   const char* text = getenv("FAKECUDA");
   if (!parse(text ? text : "", &G.config)) {
     fprintf(stderr, "fake driver: FAKECUDA=%s is not a configuration\n", text);
+    abort();
+  }
+  const char* kernels = getenv("FAKECUDA_KERNELS");
+  G.sources = !kernels || !strcmp(kernels, "sources");
+  if (kernels && !G.sources && strcmp(kernels, "ptx")) {
+    fprintf(stderr, "fake driver: FAKECUDA_KERNELS=%s is neither ptx nor sources\n", kernels);
     abort();
   }
   if (!G.config.devices) return CUDA_ERROR_NO_DEVICE;
@@ -151,6 +164,7 @@ API CUresult cuDevicePrimaryCtxRelease(CUdevice dev) {
   Device& d = G.devices[dev];
   if (--d.references) return CUDA_SUCCESS;
   Context* c = d.primary;
+  ptx_profile();
   end_streams(l, {c->streams.begin(), c->streams.end()});
   for (auto& b : d.blocks) munmap(b.second.base, b.second.span);
   d.blocks.clear();
@@ -198,14 +212,17 @@ API CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned) {
 API CUresult cuModuleLoadDataEx(CUmodule* m, const void* image, unsigned n, CUjit_option* options, void** values) {
   Lock l(G.lock);
   if (!current) return CUDA_ERROR_INVALID_CONTEXT;
-  const char* text = (const char*)image;
-  if (!strstr(text, ".version")) {  // every PTX has it; fatbins are not taken here
-    for (unsigned i = 0; i < n; i++)
-      if (options[i] == CU_JIT_ERROR_LOG_BUFFER) strcpy((char*)values[i], "the fake driver takes PTX");
-    return CUDA_ERROR_INVALID_IMAGE;
-  }
-  *m = (CUmodule) new Module{current, text};
-  return CUDA_SUCCESS;
+  auto module = std::make_unique<Module>(Module{current, (const char*)image, nullptr});
+  std::string why;
+  if (module->image.find(".version") == std::string::npos) why = "the fake driver takes PTX";  // fatbins are not taken here
+  else if (!G.sources) module->ptx = ptx_load(module->image, &why);
+  if (why.empty()) return *m = (CUmodule)module.release(), CUDA_SUCCESS;
+  unsigned long room = 0;
+  for (unsigned i = 0; i < n; i++)
+    if (options[i] == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES) room = (unsigned long)values[i];
+  for (unsigned i = 0; i < n && room; i++)
+    if (options[i] == CU_JIT_ERROR_LOG_BUFFER) snprintf((char*)values[i], room, "%s", why.c_str());
+  return CUDA_ERROR_INVALID_IMAGE;
 }
 
 API CUresult cuModuleUnload(CUmodule m) {
@@ -213,13 +230,13 @@ API CUresult cuModuleUnload(CUmodule m) {
   return CUDA_SUCCESS;
 }
 
-// A kernel is what the module's PTX names and the fake driver was built with.
 API CUresult cuModuleGetFunction(CUfunction* f, CUmodule m, const char* name) {
   Lock l(G.lock);
   auto* module = (Module*)m;
-  const EmuKernel* k = emu_find(name);
+  const PtxKernel* ptx = module->ptx ? ptx_find(*module->ptx, name) : nullptr;
+  const EmuKernel* k = ptx ? ptx_shape(ptx) : module->ptx ? nullptr : emu_find(name);
   if (!k || module->image.find(std::string(".entry ") + name + "(") == std::string::npos) return CUDA_ERROR_NOT_FOUND;
-  *f = (CUfunction) new Function{module, k};
+  *f = (CUfunction) new Function{module, k, ptx};
   return CUDA_SUCCESS;
 }
 
@@ -233,15 +250,17 @@ API CUresult cuFuncSetAttribute(CUfunction f, CUfunction_attribute a, int v) {
 // Launch holds a kernel's arguments from the call to the run.
 struct Launch {
   const EmuKernel* kernel;
+  const PtxKernel* ptx;
   emu_dim3 grid, block;
   unsigned shared;
   std::vector<uint64_t> words;
   std::vector<void*> params;
 
-  Launch(const EmuKernel* k, emu_dim3 g, emu_dim3 b, unsigned s, void** given) : kernel(k), grid(g), block(b), shared(s), words(2 * k->count), params(k->count) {
-    for (int i = 0; i < k->count; i++) {
-      if (k->sizes[i] > 16) abort();
-      memcpy(&words[2 * i], given[i], k->sizes[i]);
+  Launch(const Function& f, emu_dim3 g, emu_dim3 b, unsigned s, void** given)
+      : kernel(f.kernel), ptx(f.ptx), grid(g), block(b), shared(s), words(2 * kernel->count), params(kernel->count) {
+    for (int i = 0; i < kernel->count; i++) {
+      if (kernel->sizes[i] > 16) abort();
+      memcpy(&words[2 * i], given[i], kernel->sizes[i]);
       params[i] = &words[2 * i];
     }
   }
@@ -250,7 +269,8 @@ struct Launch {
 // run_launch runs a kernel; what it does wrong ends its context.
 static double run_launch(Context* c, Launch& l) {
   running_device = c->device;
-  const char* wrong = emu_run_grid(l.kernel, l.grid, l.block, l.shared, l.params.data());
+  auto* params = l.params.data();
+  const char* wrong = l.ptx ? ptx_run_grid(l.ptx, l.grid, l.block, l.shared, params) : emu_run_grid(l.kernel, l.grid, l.block, l.shared, params);
   if (wrong) {
     Lock lock(G.lock);
     bool address = strstr(wrong, " at 0x") || strstr(wrong, "address 0x");
@@ -269,7 +289,7 @@ API CUresult cuLaunchKernel(CUfunction h, unsigned gx, unsigned gy, unsigned gz,
   if (shared > f->shared) return CUDA_ERROR_INVALID_VALUE;
   if (extra) return CUDA_ERROR_NOT_SUPPORTED;
   G.launches++;
-  auto launch = std::make_shared<Launch>(f->kernel, emu_dim3{gx, gy, gz}, emu_dim3{bx, by, bz}, shared, params);
+  auto launch = std::make_shared<Launch>(*f, emu_dim3{gx, gy, gz}, emu_dim3{bx, by, bz}, shared, params);
   push(s, [c = current, launch] { return run_launch(c, *launch); });
   return CUDA_SUCCESS;
 }

@@ -23,6 +23,12 @@ int device_of(CUdeviceptr p, size_t n) {
   return HOST;
 }
 
+unsigned char* written(uintptr_t p) {
+  for (const Device& d : G.devices)
+    if (d.written && p >= d.lo && p < d.hi) return d.written + (p - d.lo);
+  return nullptr;
+}
+
 // describe says what lies at an address of a device that holds no live memory.
 static void describe(const Device& d, int device, CUdeviceptr p, EmuMemory* m) {
   m->kind = EmuMemory::DEAD;
@@ -62,7 +68,7 @@ EmuMemory look_up(uintptr_t address) {
     }
     auto it = d.blocks.upper_bound(address);
     if (it != d.blocks.begin() && address < (--it)->first + it->second.size)
-      return {EmuMemory::LIVE, (uintptr_t)it->first, (uintptr_t)(it->first + it->second.size), ""};
+      return {EmuMemory::LIVE, (uintptr_t)it->first, (uintptr_t)(it->first + it->second.size), "", written(it->first)};
     describe(d, (int)i, address, &m);
     return m;
   }
@@ -113,6 +119,7 @@ API CUresult cuMemFree(CUdeviceptr p) {
   for (Stream* s : std::vector<Stream*>(current->streams.begin(), current->streams.end())) drain(l, s);
   Block b = d.blocks[p];
   mmap(b.base, b.span, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  if (unsigned char* w = written((uintptr_t)b.base)) madvise(w, b.span, MADV_DONTNEED);
   d.used -= up(b.size, GRAIN);
   d.freed[p] = b;
   d.blocks.erase(p);
@@ -150,7 +157,12 @@ struct Rows {
 };
 
 static double move(const Rows& r, double bytes_per_us) {
-  for (size_t i = 0; i < r.count; i++) memcpy(r.to + i * r.to_pitch, r.from + i * r.from_pitch, r.width);
+  unsigned char *to = written((uintptr_t)r.to), *from = written((uintptr_t)r.from);
+  for (size_t i = 0; i < r.count; i++) {
+    memcpy(r.to + i * r.to_pitch, r.from + i * r.from_pitch, r.width);
+    if (to && from) memcpy(to + i * r.to_pitch, from + i * r.from_pitch, r.width);
+    else if (to) memset(to + i * r.to_pitch, 1, r.width);
+  }
   return 4 + r.count * r.width / bytes_per_us;
 }
 
@@ -194,7 +206,10 @@ API CUresult cuMemsetD8Async(CUdeviceptr d, unsigned char v, size_t n, CUstream 
   Stream* s;
   if (int code = stream_of(stream, &s)) return (CUresult)code;
   if (device_of(d, n) != current->device) return CUDA_ERROR_INVALID_VALUE;
-  push(s, [=] { return memset((void*)d, v, n), 2 + n / 300e3; });
+  push(s, [=] {
+    if (unsigned char* w = written(d)) memset(w, 1, n);
+    return memset((void*)d, v, n), 2 + n / 300e3;
+  });
   return CUDA_SUCCESS;
 }
 
@@ -202,4 +217,9 @@ API CUresult cuMemsetD8Async(CUdeviceptr d, unsigned char v, size_t n, CUstream 
 API int fakecuda_holds(CUdeviceptr p, size_t n) {
   Lock l(G.lock);
   return device_of(p, n) >= 0;
+}
+
+// fakecuda_written says that n bytes at p have been written; for the fake cuBLAS.
+API void fakecuda_written(CUdeviceptr p, size_t n) {
+  if (unsigned char* w = written(p)) memset(w, 1, n);
 }

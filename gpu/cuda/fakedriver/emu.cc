@@ -156,7 +156,7 @@ void shuffle_order(std::vector<unsigned>& v, unsigned n, uint64_t setting) {
 
 void prepare(Scheduler& s, emu_dim3 grid, emu_dim3 block, size_t dynamic) {
   unsigned n = block.x * block.y * block.z;
-  uint64_t setting = order_setting;
+  uint64_t setting = emu_order();
   s.grid = grid;
   s.block = block;
   s.dynamic = dynamic;
@@ -240,6 +240,8 @@ const EmuKernel* emu_find(const char* name) {
     if (!std::strcmp(k->name, name)) return k;
   return nullptr;
 }
+
+uint64_t emu_order() { return order_setting; }
 
 bool emu_set_order(const char* order) {
   if (!std::strcmp(order, "forward")) order_setting = 0;

@@ -16,12 +16,20 @@ const char* emu_run_grid(const EmuKernel* kernel, emu_dim3 grid, emu_dim3 block,
 // (default), "reverse" or "random:SEED". It returns false for anything else.
 bool emu_set_order(const char* order);
 
+// emu_order returns that setting: 0 forward, 1 reverse, else 2 + SEED.
+uint64_t emu_order();
+
+// emu_ask asks whoever emu_set_memory named.
+struct EmuMemory;
+EmuMemory emu_ask(uintptr_t address);
+
 // EmuMemory is what the fake driver knows of an address: live device memory lo ≤ address < hi, device address space without
 // live memory (what says why, such as "freed block" or "2 bytes behind a block of 400"), or not a device's at all.
 struct EmuMemory {
   enum Kind { HOST, LIVE, DEAD } kind;
   uintptr_t lo, hi;
   char what[160];
+  unsigned char* written = nullptr;  // of live memory: whether each byte was ever written; nullptr: nobody keeps account
 };
 
 // emu_set_memory tells whom to ask about addresses. The function is called with no lock held, from threads that run grids.

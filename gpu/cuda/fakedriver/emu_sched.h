@@ -90,7 +90,5 @@ struct Scheduler {
 
 extern thread_local Scheduler emu_scheduler;
 
-// emu_ask asks the fake driver about an address.
-EmuMemory emu_ask(uintptr_t address);
 // emu_catch_signals makes refused memory accesses of kernels end their grid, on this thread.
 void emu_catch_signals();

@@ -119,9 +119,11 @@ template <class T, int G, int C, int V> struct Tile {
     __syncthreads();
   }
 
-  // finish makes row r of y, and of what the epilogue writes.
+  // finish makes row r of y, and of what the epilogue writes. Only the lanes that write y read it: the others hold what nobody
+  // looks at.
   __device__ void finish(i64 r, bool stored) {
     const float scale = stored && p.row_scale ? p.row_scale[r] : 1.f;
+    const bool added = p.beta != 0.f && threadIdx.x % 32 < G;
 #pragma unroll
     for (int c = 0; c < C; c++) {
       if (!inside(c)) continue;
@@ -130,7 +132,7 @@ template <class T, int G, int C, int V> struct Tile {
         const int j = column(c) + i;
         if (V > 1 && j >= limit) break;
         float y = scale * v[c][i];
-        if (p.beta != 0.f) y = fmaf(p.beta, static_cast<const float*>(p.y)[r * p.ldy + j], y);
+        if (added) y = fmaf(p.beta, static_cast<const float*>(p.y)[r * p.ldy + j], y);
         v[c][i] = p.bias ? y + p.bias[j] : y;
       }
     }

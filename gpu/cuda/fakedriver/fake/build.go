@@ -28,6 +28,9 @@ func Build() (Libraries, error) {
 	if Real() {
 		return realLibraries(), nil
 	}
+	if k := os.Getenv("FAKECUDA_KERNELS"); k != "" && k != "ptx" && k != "sources" {
+		return Libraries{}, fmt.Errorf("FAKECUDA_KERNELS=%s is neither ptx nor sources", k)
+	}
 	for _, compiler := range []string{"gcc", "g++"} {
 		if _, err := exec.LookPath(compiler); err != nil {
 			return Libraries{}, fmt.Errorf("%w: %w", ErrNoCompiler, err)

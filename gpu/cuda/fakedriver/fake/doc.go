@@ -10,6 +10,9 @@
 // With CAPGNN_CUDA_DRIVER=real the same tests run on the driver and the GPUs of the machine: Build names those libraries,
 // Configure lets them be and answers ErrReal where a test wants what no hardware does, and such a test is skipped.
 //
+// Kernels are the shipped PTX, which the driver interprets (ptx.h says what it finds), or with FAKECUDA_KERNELS=sources the .cu
+// files, compiled by g++ (emu.h). With FAKECUDA_PROFILE=FOLDER a process writes there what its kernels did.
+//
 // # Source
 //
 // Ours. A green run on it is no proof for hardware: it knows neither time nor memory order.

@@ -1,0 +1,134 @@
+// Runs the kernels of a PTX file by a script on standard input: ptx FILE ORDER, order as emu_set_order takes it. Linked with the
+// fake driver's library, whose calls of CUDA it does not use.
+//
+//   buffer NAME BYTES          a block of device memory, filled with 0
+//   bare NAME BYTES            a block that nobody has written
+//   write NAME BYTES           says that its first bytes have been written
+//   ints NAME FIRST STEP       fills it with the int32 FIRST, FIRST + STEP, …
+//   longs NAME FIRST STEP      likewise with int64
+//   floats NAME VALUE          fills it with a float32
+//   random NAME                fills it with float32 between -1 and 1
+//   launch KERNEL GX GY BLOCK SHARED ARGUMENT…
+//
+// An argument is @NAME (the buffer's address), an integer, or a float with a point in it. Prints the first finding; else "ok" and a
+// hash of all buffers.
+#include "ptx.h"
+
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <sstream>
+#include <vector>
+
+namespace {
+
+struct Buffer {
+  char* at;
+  size_t size;
+};
+std::map<std::string, Buffer> buffers;
+constexpr size_t ARENA = 1 << 24;
+alignas(256) char arena[ARENA];
+unsigned char written[ARENA];
+size_t used = 256;
+std::shared_ptr<PtxModule> module;
+
+EmuMemory look_up(uintptr_t address) {
+  uintptr_t lo = reinterpret_cast<uintptr_t>(arena);
+  if (address - lo >= ARENA) return {EmuMemory::HOST, 0, 0, ""};
+  for (const auto& [name, b] : buffers) {
+    uintptr_t from = reinterpret_cast<uintptr_t>(b.at);
+    if (address - from < b.size) return {EmuMemory::LIVE, from, from + b.size, "", written + (from - lo)};
+  }
+  EmuMemory m = {EmuMemory::DEAD, 0, 0, ""};
+  snprintf(m.what, sizeof m.what, "no live block is there");
+  return m;
+}
+
+template <class T> void fill(const Buffer& b, T first, T step) {
+  for (size_t i = 0; i < b.size / sizeof(T); i++) reinterpret_cast<T*>(b.at)[i] = first + T(i) * step;
+  memset(written + (b.at - arena), 1, b.size);
+}
+
+void fill_random(const Buffer& b) {
+  uint64_t state = b.at - arena;
+  for (size_t i = 0; i < b.size / 4; i++) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    reinterpret_cast<float*>(b.at)[i] = float(int32_t(state >> 32)) * 0x1p-31f;
+  }
+}
+
+uint64_t argument(const std::string& text) {
+  uint64_t word = 0;
+  if (text[0] == '@') return reinterpret_cast<uint64_t>(buffers.at(text.substr(1)).at);
+  if (text.find('.') == std::string::npos) return std::stoll(text);
+  float f = std::stof(text);
+  memcpy(&word, &f, 4);
+  return word;
+}
+
+const char* launch(std::istringstream& in) {
+  std::string name, text;
+  unsigned gx, gy, block, shared;
+  in >> name >> gx >> gy >> block >> shared;
+  std::vector<uint64_t> words;
+  while (in >> text) words.push_back(argument(text));
+  const PtxKernel* k = ptx_find(*module, name.c_str());
+  if (!k) return "no such kernel";
+  if (int(words.size()) != ptx_shape(k)->count) return "wrong number of arguments";
+  std::vector<void*> params;
+  for (uint64_t& w : words) params.push_back(&w);
+  return ptx_run_grid(k, {gx, gy, 1}, {block, 1, 1}, shared, params.data());
+}
+
+void prepare(const std::string& word, std::istringstream& in) {
+  std::string name;
+  double a = 0, b = 0;
+  in >> name >> a >> b;
+  if (word == "buffer" || word == "bare") {
+    buffers[name] = {arena + used, size_t(a)};
+    memset(written + used, word == "buffer", size_t(a));
+    used += (size_t(a) + 511) / 256 * 256;
+  } else if (word == "write") {
+    memset(written + (buffers.at(name).at - arena), 1, size_t(a));
+  } else if (word == "ints") {
+    fill<int32_t>(buffers.at(name), a, b);
+  } else if (word == "longs") {
+    fill<int64_t>(buffers.at(name), a, b);
+  } else if (word == "floats") {
+    fill<float>(buffers.at(name), a, 0);
+  } else {
+    fill_random(buffers.at(name));
+  }
+}
+
+int finish(const std::string& said) {
+  ptx_profile();
+  std::cout << said << "\n";
+  return 0;
+}
+
+}  // namespace
+
+int main(int count, char** args) {
+  if (count != 3 || !emu_set_order(args[2])) return 2;
+  std::stringstream text;
+  text << std::ifstream(args[1]).rdbuf();
+  std::string why, line, word;
+  module = ptx_load(text.str(), &why);
+  if (!module) return finish(why);
+  emu_set_memory(look_up);
+  while (std::getline(std::cin, line)) {
+    std::istringstream in(line);
+    if (!(in >> word)) continue;
+    if (word != "launch") prepare(word, in);
+    else if (const char* wrong = launch(in)) return finish(wrong);
+  }
+  uint64_t hash = 14695981039346656037u;
+  for (const auto& [name, b] : buffers)
+    for (size_t i = 0; i < b.size; i++) hash = (hash ^ (unsigned char)b.at[i]) * 1099511628211u;
+  std::ostringstream said;
+  said << "ok " << std::hex << hash;
+  return finish(said.str());
+}
