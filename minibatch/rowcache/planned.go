@@ -8,7 +8,7 @@ import (
 	"capgnn/graph"
 )
 
-// planned keeps the rows whose next reads are nearest. It knows the reads of some steps ahead; a row that is not among them counts as read behind all that
+// planned keeps the rows whose next reads are nearest. It knows the reads of some steps ahead, fewer at the beginning of a run; a row that is not among them counts as read behind all that
 // are, and of those the one of the lowest degree is the farthest (then of the highest id): neighbours of many are drawn often. Reads are ordered within steps, too, so no two rows are equally far.
 //
 // Rows that a step reads from slots are the nearest until they are read. So going through the rows of a step one by one leaves the same rows as choosing among
@@ -89,13 +89,24 @@ func (p *planned) see(s Step) {
 	} else if !p.reads.begins(s.Rows) {
 		panic(fmt.Sprintf("rowcache: step %d reads other rows than it was said to", s.Number))
 	}
-	for ; p.seen-s.Number <= p.look; p.seen++ {
+	for look := p.far(s.Number); p.seen-s.Number <= look; p.seen++ {
 		rows, ok := p.world.Ahead(p.seen)
 		if !ok {
 			return
 		}
 		p.add(rows)
 	}
+}
+
+// soon is how far the first step of a run looks ahead.
+const soon = 4
+
+// far returns how many steps behind one are looked at: two more steps with each, until they are as many as the rules say. So the first step of a run does not wait for all of these.
+func (p *planned) far(step int) int {
+	if p.look == All {
+		return All
+	}
+	return min(p.look, soon+step)
 }
 
 // add appends the reads of a step to the window. Rows in slots of which it had no read come into sight.

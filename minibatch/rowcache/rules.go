@@ -26,7 +26,7 @@ const All = math.MaxInt32
 // Rules say which policy, and how it is set.
 type Rules struct {
 	Kind      Kind
-	Lookahead int     // Planned: steps behind the one decided whose reads are known; 0 = 64
+	Lookahead int     // Planned: steps behind the one decided whose reads are known, at most; All: from the first step on; 0 = 64
 	Pull      bool    // Rapid: at the border of an epoch all its rows are fetched, as in the paper; else when they are first read, and those that are there stay
 	Share     float64 // Massive: how many of the halo vertices have slots, the paper's f, if there are as many slots; 0 = 0.25
 	Gamma     float64 // Massive: what a step that does not read a row leaves of its score, γ; 0 = 0.995
