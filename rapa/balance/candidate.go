@@ -40,5 +40,10 @@ func (c candidate) compare(other candidate) int {
 	return cmp.Or(cmp.Compare(c.lack, other.lack), cmp.Compare(c.price(), other.price()))
 }
 
+// Better reports whether parts that cost this are better than others: they lack less memory, or their price is lower, the score with what imbalance adds.
+func (e *Estimate) Better(than *Estimate) bool {
+	return newCandidate(e, nil).compare(newCandidate(than, nil)) < 0
+}
+
 // best returns the best candidate, the first of equal ones.
 func best(all []candidate) candidate { return slices.MinFunc(all, candidate.compare) }
