@@ -26,7 +26,7 @@
 // Times. A queue records a timing event wherever the phase of its work changes, so Usage costs little and counts the device's
 // time. Bytes are counted where the copy is handed to the driver.
 //
-// Tested on a fake driver (gpu/cuda/fakedriver).
+// Tested on a fake driver (gpu/cuda/fakedriver), which interprets the PTX that a GPU would get.
 //
 // # Source
 //

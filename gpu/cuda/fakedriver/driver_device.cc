@@ -68,7 +68,7 @@ API CUresult cuInit(unsigned flags) {
     abort();
   }
   const char* kernels = getenv("FAKECUDA_KERNELS");
-  G.sources = !kernels || !strcmp(kernels, "sources");
+  G.sources = kernels && !strcmp(kernels, "sources");
   if (kernels && !G.sources && strcmp(kernels, "ptx")) {
     fprintf(stderr, "fake driver: FAKECUDA_KERNELS=%s is neither ptx nor sources\n", kernels);
     abort();
