@@ -98,15 +98,18 @@ func (p *planned) see(s Step) {
 	}
 }
 
-// soon is how far the first step of a run looks ahead.
-const soon = 4
+// The first step of a run looks soon steps ahead, and each later one rise steps more. One more in place of three cost 3 % of the rows of a short run whose cache is large.
+const (
+	soon = 4
+	rise = 3
+)
 
-// far returns how many steps behind one are looked at: two more steps with each, until they are as many as the rules say. So the first step of a run does not wait for all of these.
+// far returns how many steps behind one are looked at: more with each, until they are as many as the rules say. So the first step of a run does not wait for all of these.
 func (p *planned) far(step int) int {
 	if p.look == All {
 		return All
 	}
-	return min(p.look, soon+step)
+	return min(p.look, soon+rise*step)
 }
 
 // add appends the reads of a step to the window. Rows in slots of which it had no read come into sight.

@@ -72,7 +72,7 @@ func (a read) before(b read) bool { return a.step < b.step || a.step == b.step &
 
 // next returns the next read of v behind a step, if it is one of those known.
 func (p *slowPlanned) next(v graph.NodeID, step int) (r read, known bool) {
-	for t := step + 1; t < len(p.tr) && t <= step+min(p.look, step+4); t++ {
+	for t := step + 1; t < len(p.tr) && t <= step+min(p.look, 4+3*step); t++ {
 		if at := slices.Index(p.tr[t], v); at >= 0 {
 			return read{t, at}, true
 		}
