@@ -3,6 +3,7 @@
 package fake
 
 import (
+	"context"
 	"errors"
 	"os"
 	"os/exec"
@@ -10,6 +11,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
 
 // bug is put into a kernel of the shipped PTX: the n-th occurrence of old in it becomes new, and a run of the script must end with
@@ -225,9 +227,14 @@ func (r *runner) run(t *testing.T, text, order, script string) string {
 	if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(r.program, file, order)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, r.program, file, order)
 	cmd.Stdin = strings.NewReader(script)
 	out, err := cmd.CombinedOutput()
+	if ctx.Err() != nil {
+		return "it does not end"
+	}
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
