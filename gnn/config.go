@@ -66,15 +66,6 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// ProbeWidth returns the columns of the rows that Pass.Probe is shown.
-func (c Config) ProbeWidth(layer int, dir Direction) int {
-	in, out := c.Width(layer)
-	if dir == Forward {
-		return in
-	}
-	return out
-}
-
 // Width returns the input and output width of a layer, 0 ≤ layer < Layers.
 func (c Config) Width(layer int) (in, out int) {
 	in, out = c.Hidden, c.Hidden

@@ -22,9 +22,6 @@ type Pass struct {
 	stages []stage // of layers, as layers
 	ws     *Workspace
 	views  []view // of ws
-	// Probe, if given, is shown the rows behind each exchange of training as they are before dropout: forward, what LayerNorm
-	// makes of the layer before; backward, the gradient of the layer's output. It may enqueue operations that read rows.
-	Probe func(q gpu.Queue, layer int, dir Direction, rows gpu.Matrix)
 }
 
 // stage is one layer: its convolution and the buffers between it and the next.
@@ -228,17 +225,9 @@ func (p *Pass) Forward(q gpu.Queue, halo Halo, epoch int) gpu.Matrix {
 			s.conv.forward(x, h, *s.z, nil)
 			x.unfused(s, e)
 		}
-		x.probe(l+1, Forward, *s.z)
 		h = *s.h
 	}
 	return h
-}
-
-// probe shows rows to whoever asks.
-func (x *exec) probe(layer int, dir Direction, rows gpu.Matrix) {
-	if x.Probe != nil {
-		x.Probe(x.q, layer, dir, rows)
-	}
 }
 
 // epilogue returns LayerNorm → ReLU → dropout of layer l.
@@ -281,12 +270,10 @@ func (p *Pass) Backward(q gpu.Queue, halo Halo, epoch int, done func(layer int))
 	}
 	x := &exec{Pass: p, q: q, halo: halo, epoch: uint32(epoch)}
 	dz := p.LossGrad()
-	x.probe(len(p.stages)-1, Backward, dz)
 	q.ColSum(x.grads.layers[len(p.stages)-1].bias, dz, 1)
 	for l := len(p.stages) - 1; l > 0; l-- {
 		s := &p.stages[l]
 		s.conv.backward(x, dz, *s.dh)
-		x.probe(l-1, Backward, *s.dh)
 		next, h := x.epilogueBackward(l-1, *s.dh)
 		s.conv.weightGrad(x, h, dz)
 		done(l)

@@ -5,14 +5,14 @@
 // Its nouns: an Exchange is the halo rows that one layer exchanges in one direction (forward or backward), listed by reader;
 // Capacities are the sizes of the caches (Algorithm 1), from Memory and Sizes; a Plan has a Table for each exchange, which says
 // which rows have local and global slots under a Policy; a Schedule says when a refresh class is due and which version is used; a
-// Replay runs a plan through epochs and counts (Stats). A Controller sets the refresh periods of layers by drift, which a Track
-// measures.
+// Replay runs a plan through epochs and counts (Stats). A Ladder chooses the refresh period of the layers that age, by the Harm that old rows
+// do to gradients.
 //
 // # Contract
 //
 // Everything is a function of its arguments; equal arguments give equal plans on every machine. Ties go to the row with most
 // edges into the part, then to the lowest id. No function changes its arguments; a Table shares the id lists of the cut from which
-// its exchanges were made. A Replay, a Controller and a Track have state: each belongs to one goroutine.
+// its exchanges were made. A Replay and a Ladder have state: each belongs to one goroutine.
 //
 // A slot belongs to one exchange: each exchange has tables of its own, with at most as many slots as the capacities say. So each
 // layer may have a period of its own, and rows that a layer does not exchange take no slot in it. In a reader's halo region the
@@ -40,14 +40,13 @@
 //	epoch := s.Version(class, t)        // that made what the reader uses in epoch t
 //	err = jaca.CheckAge(epoch, t, 4)
 //
-// With adaptive staleness a layer's schedule comes from the controller, and tables follow it (here of one
-// direction; else the larger percentile counts):
+// With adaptive staleness the schedule comes from a ladder:
 //
-//	c, err := jaca.NewController(0.05, jaca.MaxStaleness, true, layers) // plan for period c.Largest()
-//	sample, anew := c.ShouldSample(layer, t)                            // if not, the rest is left out; if anew, track.Forget()
-//	for _, d := range track.Take(t, c.Schedule(layer), rows, width) {   // rows: those of Sample, as epoch t made them
-//		if c.Observe(t, layer, d.Epochs, jaca.Percentile(d.Rows, 90)) { // all rows are due in epoch t+1
-//			plan = plan.Renumber(layer, c.Schedule(layer).Period)
-//		}
+//	l := jaca.NewLadder()                                         // plan for period l.Largest()
+//	if l.Probes(t) {                                              // epoch t computes gradients with l.Schedule() first
+//		l.Probed(t)                                               // and then once more with rows that it makes
+//		sums.Add(stale, fresh, before)                            // gradients of the layer's weights
+//		harms = append(harms, sums.Of(layer))
 //	}
+//	changed := l.Observe(t, loss, harms)                          // l.Schedule() is another one from epoch t+1 on
 package jaca

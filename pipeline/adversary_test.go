@@ -49,7 +49,7 @@ func (s setting) String() string {
 	return fmt.Sprintf("%s/%v/%d parts/%s", s.kind, s.staleCase, s.parts, devices)
 }
 
-// settings returns n of them. Each 16 in a row have every bound (−1: adaptive) with the pipeline on and off, peer and staged;
+// settings returns n of them. Each 16 in a row have every bound (−1: adaptive) with the pipeline on and off, as far as that goes, peer and staged;
 // the rest is drawn. One in five is wide.
 func settings(n int) []setting {
 	r := rand.New(rand.NewPCG(6, 0))
@@ -61,6 +61,9 @@ func settings(n int) []setting {
 		s := setting{kind: gnn.Kinds[r.IntN(len(gnn.Kinds))], parts: 2 + r.IntN(3), sim: r.IntN(2) == 0, wide: k%5 == 4}
 		s.staleCase = staleCase{policy: policies[r.IntN(len(policies))], local: size[0], global: size[1],
 			staleness: []int{1, 2, 4, -1}[k/4%4], pipeline: k%2 == 1, peers: k/2%2 == 1, halo: halo.Encoding(r.IntN(3))}
+		if s.staleness < 0 {
+			s.adapt()
+		}
 		if k/16%2 == 1 {
 			s.piece = 100 // some rows
 		}
@@ -130,8 +133,7 @@ func (s setting) options(t testing.TB, o *Options) {
 	o.Cache = c.cache(t)
 	o.Cache.NoPeer, o.Cache.Piece = !s.peers, s.piece
 	if s.staleness < 0 {
-		o.Epochs, o.Optimizer.LR = settingEpochs+7, 0.001
-		o.Cache.Staleness = jaca.Staleness{Bound: 8, EPS: 1.2}
+		o.Epochs, o.Cache.Staleness = settingEpochs+7, adapts
 	}
 	o.Cache.Host = hostmem.LockOptions{Heap: true}
 }
@@ -139,7 +141,7 @@ func (s setting) options(t testing.TB, o *Options) {
 // bound is the age that no row may exceed.
 func (s setting) bound() int {
 	if s.staleness < 0 {
-		return 8
+		return jaca.MaxStaleness
 	}
 	return s.staleness
 }

@@ -74,5 +74,9 @@ func (t *Trainer) Replaced() bool { return t.replaced }
 
 // exactThroughout reports whether all epochs of a run use rows of their own: the exact ones and the first behind them do.
 func (o *Options) exactThroughout() bool {
-	return o.Epochs > 0 && o.Epochs <= o.Cache.ExactEpochs+1
+	fresh := o.Cache.ExactEpochs + 1
+	if o.Cache.Staleness.Auto() {
+		fresh = jaca.FreshEpochs
+	}
+	return o.Epochs > 0 && o.Epochs <= fresh
 }

@@ -208,11 +208,14 @@ func (d *anyRun) drawCache() {
 	switch {
 	case !c.Policy.Static():
 	case d.IntN(4) == 0:
-		c.Staleness = jaca.Staleness{Bound: 8, EPS: 0.5}
+		c.Staleness = adapts
 	default:
 		c.ExactEpochs, c.Bypass = one(d, 0, 0, 1, 3), one(d, 0, 0, 0.5, 1)
 	}
 	c.Pipeline = c.Policy.Static() && d.IntN(2) == 0
+	if c.Staleness.Auto() {
+		c.Pipeline, c.Policy = true, one(d, jaca.JACA, jaca.Paper, jaca.Degree)
+	}
 	if d.m.Kind == gnn.GAT || d.parts == 1 && d.IntN(2) == 0 {
 		c.Staleness, c.ExactEpochs = jaca.Staleness{}, 0
 	}

@@ -50,7 +50,16 @@ func (a archive) BeginEpoch(gpu.Queue) {}
 func (a archive) EndEpoch(gpu.Queue)   {}
 func (a archive) Lags() bool           { return false }
 
-func (a archive) key(l halo.ID, epoch, part int) string { return fmt.Sprint(l, epoch, part) }
+// key names the rows of an exchange that a part has made in an epoch; those of the first passes of an epoch that probes have a name of their own.
+func (a archive) key(l halo.ID, epoch, part int) string {
+	return fmt.Sprint(l, epoch, part, epoch == a.tr.hub.Epoch && a.probing())
+}
+
+// probing reports whether the passes under way are the first ones of an epoch that probes: all rows are due in the others.
+func (a archive) probing() bool {
+	now := a.tr.hub.Epoch
+	return a.tr.halo.Probes(now) && !slices.ContainsFunc(a.tr.halo.Schedules(), func(s jaca.Schedule) bool { return s.Start == now })
+}
 
 func (a archive) Begin(q gpu.Queue, layer int, dir gnn.Direction, rows gpu.Matrix) {
 	host := make([]byte, rows.Rows*rows.Cols*rows.Type.Size()+1)

@@ -64,6 +64,9 @@ func (t saver) file() (c *checkpoint.File, err error) {
 	if err := t.halo.Save(c); err != nil {
 		return nil, err
 	}
+	if t.halo.Probes(t.state.Epochs) {
+		t.probe.save(c)
+	}
 	c.State, err = json.Marshal(t.state)
 	return c, err
 }
@@ -118,9 +121,15 @@ func (t saver) restore() error {
 	}
 	t.state.resumeBypass(t.halo.NewBypass(t.o.Cache.Bypass))
 	t.o.Log.Info("resumed", "epoch", t.state.Epochs)
-	return t.halo.Restore(c, piece, t.state.Bypass.Off, func(f func(part int) error) error {
+	err = t.halo.Restore(c, piece, t.state.Bypass.Off, func(f func(part int) error) error {
 		return t.each(func(w *worker) error { return f(w.index) })
 	})
+	if err == nil && t.halo.Probes(t.state.Epochs) {
+		if err = t.probe.load(c); err != nil {
+			return fmt.Errorf("resume: read %s: %w", t.o.CheckpointDir, err)
+		}
+	}
+	return err
 }
 
 // newest returns the newest valid checkpoint; where there is none, one of epoch −1.

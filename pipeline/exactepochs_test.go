@@ -64,7 +64,7 @@ func TestExactEpochsAreRefused(t *testing.T) {
 	for _, c := range []halo.Options{
 		{ExactEpochs: -1},
 		{ExactEpochs: 2, Policy: jaca.LRU, Staleness: jaca.Staleness{Bound: 4}},
-		{ExactEpochs: 2, Policy: jaca.JACA, Staleness: jaca.Staleness{Bound: 4, EPS: 0.1}},
+		{ExactEpochs: 2, Policy: jaca.JACA, Staleness: adapts, Pipeline: true},
 	} {
 		if err := c.Validate(2, 2); err == nil {
 			t.Errorf("%+v is taken", c)

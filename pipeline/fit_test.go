@@ -24,7 +24,7 @@ func TestLocalCachesFit(t *testing.T) {
 	caches := map[string]halo.Options{
 		"pipeline off":    {Staleness: jaca.Staleness{Bound: 2}},
 		"pipeline on":     {Staleness: jaca.Staleness{Bound: 4}, Pipeline: true},
-		"adaptive":        {Staleness: jaca.Staleness{Bound: 8, EPS: 0.1}, Pipeline: true},
+		"adaptive":        {Staleness: adapts, Pipeline: true},
 		"int8":            {Staleness: jaca.Staleness{Bound: 2}, Pipeline: true, HaloType: halo.Int8},
 		"bf16":            {Staleness: jaca.Staleness{Bound: 2}, HaloType: halo.BF16},
 		"lru":             {Policy: jaca.LRU, Staleness: jaca.Staleness{Bound: 2}},
@@ -45,7 +45,7 @@ func TestLocalCachesFit(t *testing.T) {
 				c.Host = hostmem.LockOptions{Heap: true}
 				// uses returns the high-water marks and the local slots of a run with such a cache and budgets.
 				uses := func(c halo.Options, budgets []gpu.Bytes) (marks []gpu.Bytes, slots []int, err error) {
-					o := Options{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Epochs: 2, EvalEvery: 1, Part: part, Cache: c}
+					o := Options{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Epochs: 20, EvalEvery: 1, Part: part, Cache: c}
 					for i, n := range budgets {
 						o.Devices = append(o.Devices, ledger.New(gpu.Info{Name: fmt.Sprintf("cpu:%d", i), Budget: n}))
 					}

@@ -22,10 +22,10 @@ func TestStaleResume(t *testing.T) {
 	const parts, epochs = 3, 11
 	cases := staleCases()
 	auto := staleCase{policy: jaca.Paper, local: "50%", global: "30%", staleness: -1}
-	for _, a := range []staleCase{auto, auto} {
-		a.pipeline, auto.pipeline = auto.pipeline, true
-		a.peers = a.pipeline
-		cases = append(cases, a)
+	auto.adapt()
+	for _, peers := range []bool{false, true} {
+		auto.peers = peers
+		cases = append(cases, auto)
 	}
 	for k, c := range dynamicCases() {
 		if k%3 == 0 {
@@ -52,9 +52,6 @@ func TestStaleResume(t *testing.T) {
 			options := func(edit func(*Options)) func(*Options) {
 				return func(o *Options) {
 					o.Epochs, o.Cache = epochs, c.cache(t)
-					if c.staleness < 0 {
-						o.Cache.Staleness = jaca.Staleness{Bound: 8, EPS: 1.2}
-					}
 					if c.staleness > 0 && c.policy.Static() && n%3 == 1 {
 						o.Cache.ExactEpochs, o.Cache.BackwardExact = 2, c.gamma > 0
 					}
@@ -111,7 +108,7 @@ func TestStaleResumeOnAnotherPlan(t *testing.T) {
 		"policy":   func(o *Options) { o.Cache.Policy, o.Cache.Local = jaca.Paper, jaca.Percent(30) },
 		"pipeline": func(o *Options) { o.Cache.Pipeline = true },
 		"aging":    func(o *Options) { o.Cache.Pipeline, o.Cache.ExactEpochs = true, 7 },
-		"auto":     func(o *Options) { o.Cache.Staleness.EPS = 0.5 },
+		"auto":     func(o *Options) { o.Cache.Staleness, o.Cache.Pipeline = adapts, true },
 		"smooth":   func(o *Options) { o.Cache.Smoothing = 0.5 },
 		"parts":    func(o *Options) { o.Part[0] = (o.Part[0] + 1) % parts },
 	} {

@@ -35,6 +35,10 @@ func TestLedgerEqualsRun(t *testing.T) {
 					o.Cache = halo.Options{Policy: jaca.JACA, Local: jaca.Percent(30), Global: jaca.Percent(40), Staleness: jaca.Staleness{Bound: 2}, Pipeline: true,
 						HaloType: halo.Int8, Host: hostmem.LockOptions{Heap: true}}
 				},
+				"adaptive": func(_ *learn.Problem, o *Options) {
+					o.Epochs, o.Cache = 12, adaptiveCache() // a probe among them
+					o.Cache.Local, o.Cache.Global, o.Cache.Smoothing = jaca.Percent(30), jaca.Percent(40), 0.5
+				},
 				"lru, bf16 halos": func(_ *learn.Problem, o *Options) {
 					o.Cache = halo.Options{Policy: jaca.LRU, Local: jaca.Percent(30), Global: jaca.Percent(40), Staleness: jaca.Staleness{Bound: 2},
 						HaloType: halo.BF16, Host: hostmem.LockOptions{Heap: true}}
@@ -55,7 +59,12 @@ func TestLedgerEqualsRun(t *testing.T) {
 				}
 				planned := newTrainer(t, p, m, books, part, edited)
 				devices := cpus(t, parts)
-				run(t, newTrainer(t, p, m, devices, part, edited))
+				real := newTrainer(t, p, m, devices, part, edited)
+				run(t, real)
+				cache, staging := real.HostMemory()
+				if c, s := planned.HostMemory(); c != cache || s != staging || name == "adaptive" && parts > 1 && s < 4*gpu.Bytes((parts+3)*len(real.weights.Flat)) {
+					t.Errorf("%s, %s, %d parts: host memory %d and %d, planned %d and %d", kind, name, parts, cache, staging, c, s)
+				}
 				for i, d := range devices {
 					if got, want := d.Memory().HighWater, books[i].Memory().HighWater; got != want {
 						t.Errorf("%s, %s, part %d of %d: %d bytes, planned %d", kind, name, i, parts, got, want)

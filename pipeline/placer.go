@@ -115,9 +115,6 @@ func (t placer) planExchanges() (*halo.Plan, error) {
 func (t placer) attach(w *worker, scale weighting) error {
 	train, eval := t.halo.Attach(w.index)
 	w.trainHalo, w.evalHalo = train, eval
-	if w.train != nil {
-		w.train.Probe = train.Probe()
-	}
 	if w.ld.err == nil {
 		t.builder(w, scale).address(train, w.layers)
 	}

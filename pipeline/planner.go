@@ -63,5 +63,11 @@ func (t *Trainer) Ages() bool { return t.o.Cache.Staleness.Bound > 0 }
 // Caches says which halo rows have slots; nil: none.
 func (t *Trainer) Caches() *jaca.Plan { return t.halo.Caches() }
 
-// HostMemory returns what exchanges take of the host's memory: the global cache, and the rows on their way.
-func (t *Trainer) HostMemory() (cache, staging gpu.Bytes) { return t.halo.HostMemory() }
+// HostMemory returns what exchanges take of the host's memory: the global cache, and the rows on their way, with gradients that probes compare.
+func (t *Trainer) HostMemory() (cache, staging gpu.Bytes) {
+	cache, staging = t.halo.HostMemory()
+	if t.probe != nil {
+		staging += t.probe.bytes
+	}
+	return cache, staging
+}

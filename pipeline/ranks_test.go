@@ -135,7 +135,7 @@ func TestRanksPlanAlike(t *testing.T) {
 				o.Cache = halo.Options{Policy: jaca.JACA, Staleness: jaca.Staleness{Bound: 2}, Pipeline: true}
 			},
 			"adapts": func(_ *learn.Problem, o *Options) {
-				o.Cache = halo.Options{Policy: jaca.JACA, Staleness: jaca.Staleness{Bound: 4, EPS: 0.01}, Local: jaca.Percent(50)}
+				o.Cache = halo.Options{Policy: jaca.JACA, Staleness: adapts, Pipeline: true, Local: jaca.Percent(50)}
 			},
 			"unequal": func(_ *learn.Problem, o *Options) {
 				o.Cache = halo.Options{Policy: jaca.JACA, Links: jaca.Links{H2D: []float64{1, 2, 1, 3}, D2H: []float64{2, 1, 1, 4}}, Local: jaca.Percent(30), Global: jaca.Percent(40)}
@@ -294,10 +294,10 @@ func TestRanksAgree(t *testing.T) {
 // patience. One that diverges says the same.
 func TestRecordsTravel(t *testing.T) {
 	const parts = 3
-	happens := map[string]string{"exact": "patience", "adapts": "[{1 2 0.", "bypassed": "true", "diverges": "it began in the output of layer 0 (part"}
+	happens := map[string]string{"exact": "patience", "adapts": "[{0 0.", "bypassed": "true", "diverges": "it began in the output of layer 0 (part"}
 	for name, edit := range map[string]func(o *Options){
 		"exact":    func(o *Options) { o.Patience = 1 },
-		"adapts":   func(o *Options) { o.Cache.Staleness = jaca.Staleness{Bound: 4, EPS: 0.05} },
+		"adapts":   func(o *Options) { o.Cache.Staleness, o.Cache.Pipeline = adapts, true },
 		"pipeline": func(o *Options) { o.Cache.Staleness, o.Cache.Pipeline = jaca.Staleness{Bound: 2}, true },
 		"bypassed": func(o *Options) { o.Cache.Staleness, o.Cache.Bypass = jaca.Staleness{Bound: 2}, 0.99 },
 		"diverges": func(*Options) {},
@@ -311,7 +311,11 @@ func TestRecordsTravel(t *testing.T) {
 					o.Cache = halo.Options{Policy: jaca.JACA, Local: jaca.Percent(60), Host: hostmem.LockOptions{Heap: true}}
 					edit(o)
 					o.OnEpoch = func(e EpochStats) error {
-						said = append(said, fmt.Sprint(e.Epoch, e.Loss, e.Halo, e.HaloParts, e.Drift, e.Usage.H2D, e.Usage.Peer, len(e.CheckParts), e.Gradients.Peer))
+						var harms []jaca.Harm
+						if e.Rung != nil {
+							harms = e.Rung.Harms
+						}
+						said = append(said, fmt.Sprint(e.Epoch, e.Loss, e.Halo, e.HaloParts, harms, e.Usage.H2D, e.Usage.Peer, len(e.CheckParts), e.Gradients.Peer))
 						if e.Eval && e.ValLoss != nil {
 							said = append(said, fmt.Sprint(*e.Metrics.Train, *e.ValLoss))
 						}

@@ -6,7 +6,6 @@ import (
 	"capgnn/gpu"
 	"capgnn/internal/learn"
 	"capgnn/jaca"
-	"capgnn/pipeline/halo"
 )
 
 // partEpoch is what one part has done in an epoch of training.
@@ -16,9 +15,8 @@ type partEpoch struct {
 	Halo             jaca.Stats
 	Checking         time.Duration
 	Train, Reduce    time.Duration // of its process
-	Samples          []halo.Sample
-	Stop             bool       // its process has been asked to end
-	Pairs            []RankPair // at the first part of a process: what others have sent it
+	Stop             bool          // its process has been asked to end
+	Pairs            []RankPair    // at the first part of a process: what others have sent it
 }
 
 // epochOf returns the records of the parts of this process behind an epoch, whose times are in e. before and reduced are what they had done before it.
@@ -29,14 +27,14 @@ func (t *Trainer) epochOf(e *EpochStats, before, reduced []gpu.Usage) []partEpoc
 		r.Loss, r.Usage, r.Gradients = learn.Number(w.lossValue()), w.usage().Sub(before[i]), w.reduction().Sub(reduced[i])
 		r.Halo, r.Checking = w.ep.TakeStats()
 		r.Train, r.Reduce = e.Train, e.Reduce
-		r.Samples, r.Stop = t.halo.Samples(w.index, e.Epoch), stop
+		r.Stop = stop
 	}
 	own[0].Pairs = t.receivedInEpoch()
 	return own
 }
 
-// sum enters the records of all parts, in part order, and returns their samples. Whatever is decided between two epochs is decided by that.
-func (e *EpochStats) sum(all []partEpoch) (samples []halo.Sample) {
+// sum enters the records of all parts, in part order. Whatever is decided between two epochs is decided by that.
+func (e *EpochStats) sum(all []partEpoch) {
 	for i := range all {
 		r := &all[i]
 		e.Loss += float64(r.Loss)
@@ -45,7 +43,6 @@ func (e *EpochStats) sum(all []partEpoch) (samples []halo.Sample) {
 		e.Halo.Add(r.Halo)
 		e.CheckCache += r.Checking / time.Duration(len(all))
 		e.Parts, e.HaloParts, e.CheckParts = append(e.Parts, r.Usage), append(e.HaloParts, r.Halo), append(e.CheckParts, r.Checking)
-		samples, e.Pairs = append(samples, r.Samples...), append(e.Pairs, r.Pairs...)
+		e.Pairs = append(e.Pairs, r.Pairs...)
 	}
-	return samples
 }

@@ -94,6 +94,12 @@ func (f *fitter) Better(m, best learn.Metrics) bool {
 func (t *Trainer) trainEpoch(e *EpochStats) error {
 	before, reduced := usages(t.workers, (*worker).usage), usages(t.workers, (*worker).reduction)
 	start := t.now()
+	probes := t.halo.Probes(e.Epoch)
+	if probes {
+		if err := t.probeStale(e.Epoch); err != nil {
+			return err
+		}
+	}
 	if err := t.runParts(e.Epoch); err != nil {
 		return err
 	}
@@ -106,7 +112,8 @@ func (t *Trainer) trainEpoch(e *EpochStats) error {
 	if slices.ContainsFunc(all, func(r partEpoch) bool { return r.Stop }) {
 		t.stop()
 	}
-	e.Drift = t.halo.EndEpoch(e.Epoch, e.sum(all))
+	e.sum(all)
+	t.climb(e, probes)
 	t.halo.Judge(&t.state.Bypass, e.Epoch, e.Halo.HitRate())
 	return nil
 }
@@ -134,7 +141,16 @@ func (t *Trainer) runParts(epoch int) error {
 // trainPart runs an epoch on one part, and waits for it.
 func (t *Trainer) trainPart(w *worker, epoch int, scale float64) error {
 	err := meet.Guard(func() {
-		w.runTrain(epoch, t.p, scale, func(layer int) { t.reduce.Done(t.at(w), layer) })
+		done := func(layer int) { t.reduce.Done(t.at(w), layer) }
+		if t.keeps(epoch) { // before sums take their place
+			w.runTrain(epoch, t.p, scale, nil)
+			t.probe.download(w, t.at(w))
+			for layer := t.o.Model.Layers - 1; layer >= 0; layer-- {
+				done(layer)
+			}
+		} else {
+			w.runTrain(epoch, t.p, scale, done)
+		}
 		w.backward = w.compute.Record()
 		if t.joined { // Finish waits for other ranks
 			w.compute.Call("note the time", func() error {
@@ -201,6 +217,10 @@ func (t *Trainer) finish(r *Result) error {
 	s := &t.state
 	r.Epochs, r.FinalLoss, r.Best, r.Last, r.BestEpoch, r.Stopped = s.Epochs, s.Loss, s.Best, s.Last, s.BestEpoch, s.Stopped
 	r.Totals, r.Caches = s.Totals, t.halo.Caches()
+	if t.halo.Ladder() {
+		period := t.halo.Period()
+		r.Period = &period
+	}
 	var err error
 	if r.Weights, err = t.hostWeights(); err != nil {
 		return err

@@ -43,6 +43,7 @@ func Simulate(ctx context.Context, p *learn.Problem, o Options) (*Simulation, er
 		return nil, err
 	}
 	defer t.Close()
+	t.halo.Climb() // most epochs have stale rows where their age adapts
 	halo, longest := t.workers[0].trainHalo, 1
 	for _, s := range t.halo.Schedules() {
 		longest = max(longest, s.Period)

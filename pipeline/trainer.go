@@ -42,6 +42,7 @@ type Trainer struct {
 	joined   bool       // other ranks may send rows, gradients and weights
 	over     bool       // they have sent all of them
 	pairs    *pairs     // what they have sent; nil: there are none
+	probe    *probe     // compares gradients; nil: the age of rows does not adapt
 	watch    *meet.Watch
 	// gathering is what this process waits for of others beside rows and gradients; nil: nothing.
 	gathering atomic.Pointer[string]
@@ -92,6 +93,11 @@ func New(ctx context.Context, p *learn.Problem, o Options) (*Trainer, error) {
 	}
 	t.reduce = put.newReduction(put.division(t.weights.Layers()))
 	put.lockHost()
+	var err error
+	if t.probe, err = put.newProbe(); err != nil {
+		t.Close()
+		return nil, err
+	}
 	if err := put.join(); err != nil {
 		t.Close()
 		return nil, err

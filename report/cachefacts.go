@@ -74,7 +74,7 @@ func slotFacts(name string, slots []any, of any) []Fact {
 	return []Fact{{name, strings.Join(all, ", ") + " rows"}}
 }
 
-// stalenessFacts returns what a finished run says of the age of rows. Drift is drawn, not listed.
+// stalenessFacts returns what a finished run says of the age of rows. What probes found is drawn, not listed.
 func (r *Run) stalenessFacts() []Fact {
 	if r.Result == nil || !r.stale() {
 		return nil
@@ -82,7 +82,7 @@ func (r *Run) stalenessFacts() []Fact {
 	s := r.Result.Staleness
 	var f []Fact
 	for _, k := range []struct{ key, name, unit string }{
-		{"bound", "allowed age", " epochs"}, {"max_seen", "oldest row used", " epochs"}, {"mean_seen", "mean age", " epochs"}, {"auto_eps", "allowed drift", ""},
+		{"bound", "allowed age", " epochs"}, {"max_seen", "oldest row used", " epochs"}, {"mean_seen", "mean age", " epochs"},
 	} {
 		if x := s.number(k.key); !math.IsNaN(x) {
 			text := written(plain, x)

@@ -33,7 +33,10 @@ func TestNumbersAreThoseOfTheMetrics(t *testing.T) {
 		},
 		"staleness": func(e Epoch) []float64 { return []float64{4, e.Staleness.number("max_seen"), 1.5} },
 		"period":    func(Epoch) []float64 { return []float64{4, 2} },
-		"drift":     func(e Epoch) []float64 { return []float64{e.Drift.number("1"), 0.05} },
+		"harm": func(e Epoch) []float64 {
+			h := object(e.Harm["1"].(map[string]any))
+			return []float64{h.number("noise"), h.number("rho")}
+		},
 	} {
 		d := p.chart(t, id)
 		for k, s := range d.Series {

@@ -289,19 +289,12 @@ func (r *Run) periodChart() *chart {
 	return d.draw(ofLayers(r.branches(func(e *Epoch) any { return e.Staleness["period"] }))...)
 }
 
-func (r *Run) driftChart() *chart {
-	d := overEpochs("drift", "Relative drift between refreshes", plain)
-	d.zero, d.log, d.note = true, true, "90th percentile of sampled rows, where it was measured"
-	series := ofLayers(r.branches(func(e *Epoch) any { return map[string]any(e.Drift) }))
+func (r *Run) harmChart() *chart {
+	d := overEpochs("harm", "Harm of stale rows to gradients", plain)
+	d.zero, d.log, d.note = true, true, "norm of what stale rows change (rho), and of the change from epoch to epoch (noise), over that of the gradient, where it was measured"
+	series := ofLayers(r.branches(func(e *Epoch) any { return map[string]any(e.Harm) }))
 	if len(series) == 0 {
 		return nil
-	}
-	allowed := r.series("allowed", func(e *Epoch) float64 { return e.Staleness.number("auto_eps") })
-	if slices.ContainsFunc(allowed.Y, func(y float64) bool { return y > 0 }) {
-		for i := range series {
-			d.colours = append(d.colours, i%colourCount)
-		}
-		series, d.colours = append(series, allowed), append(d.colours, colourCount-1)
 	}
 	return d.draw(series...)
 }

@@ -38,7 +38,7 @@ func FuzzMetrics(f *testing.F) {
 	f.Add([]byte(sampleMetrics(f, 4, true)))
 	f.Add([]byte(`{"epoch":-9223372036854775808,"loss":1e308,"epoch_s":-1e308}` + "\n" + `{"epoch":9223372036854775807,"loss":-1e308,"epoch_s":5e-324}` + "\n"))
 	f.Add([]byte(`{"epoch":0,"part_s":[{}]}` + "\n" + `{"epoch":1,"part_s":[{"mm":1},{"mm":-1}]}` + "\n"))
-	f.Add([]byte(`{"epoch":0,"cache":{"local_hits":1e300,"misses":-1e300},"drift":{"":{"":[[[]]]}},"bytes":{"d2h":1e29}}` + "\n"))
+	f.Add([]byte(`{"epoch":0,"cache":{"local_hits":1e300,"misses":-1e300},"harm":{"":{"":[[[]]]}},"bytes":{"d2h":1e29}}` + "\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		epochs, err := ReadEpochs(bytes.NewReader(data))
 		if err != nil {

@@ -87,7 +87,6 @@ type Result struct {
 	Build     build  `json:"build"`
 	Cache     object `json:"cache"`
 	Staleness object `json:"staleness"`
-	Drift     object `json:"drift"`
 }
 
 // build says which program trained.

@@ -49,7 +49,7 @@ func WriteRun(w io.Writer, r Run) error {
 	add(r.sampledSection())
 	add(sectionOf("Traffic and memory", "", r.bytesChart(), r.memoryBars(), r.gradientsChart(), r.refreshChart()))
 	add(sectionOf("Caches", "", r.coverageChart(), r.lookupChart(), r.cacheFacts()))
-	add(sectionOf("Staleness", "", r.stalenessChart(), r.periodChart(), r.driftChart(), r.stalenessFacts()))
+	add(sectionOf("Staleness", "", r.stalenessChart(), r.periodChart(), r.harmChart(), r.stalenessFacts()))
 	add(r.rankSection())
 	add(r.partSection())
 	return writePage(w, "capgnn: "+r.title(), "run", p)

@@ -17,7 +17,7 @@ func TestCountersOfStoppedRuns(t *testing.T) {
 	newStore().write(s, "ok.npz")
 	for n, more := range [][]string{
 		{"--staleness", "4", "--peer", "off"},
-		{"--staleness", "auto:0.5", "--halo-dtype", "int8"},
+		{"--staleness", "auto", "--halo-dtype", "int8", "--stale-layers", "1,2"},
 		{"--staleness", "2", "--cache", "lru", "--peer", "off"},
 	} {
 		name := func(what string) string { return fmt.Sprint(what, n) }

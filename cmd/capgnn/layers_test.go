@@ -90,7 +90,7 @@ func TestStalenessWithoutOldRows(t *testing.T) {
 		"no room":         {"--pipeline", "off", "--reserve-gpu", "1TiB", "--reserve-cpu", "1TiB", "--peer", "off"},
 		"always exact":    {"--exact-epochs", "12"},
 		"lru, one layer":  {"--layers", "1", "--cache", "lru"},
-		"auto, one layer": {"--layers", "1", "--staleness", "auto:0.1"},
+		"auto, one layer": {"--layers", "1", "--staleness", "auto", "--exact-epochs", "auto"},
 	} {
 		dir := strings.ReplaceAll(name, " ", "-")
 		want := s.train(flags(append([]string{"--staleness", "0", "--exact-epochs", "auto", "--reserve-cpu", "0"}, more[:len(more):len(more)]...)...)...)
@@ -158,7 +158,8 @@ func TestStaleRunsAreRunsLikeOthers(t *testing.T) {
 	newStore().write(s, "ok.npz")
 	for n, more := range [][]string{
 		{"--model", "gat", "--staleness", "2", "--stale-layers", "1"},
-		{"--model", "gat", "--staleness", "auto:0.3,4"},
+		{"--model", "gat", "--comm", "auto", "--stale-layers", "1", "--epochs", "23"},
+		{"--comm", "stale"},
 		{"--model", "gat", "--staleness", "3", "--halo-backward", "warmup", "--halo-dtype", "int8"},
 		{"--model", "gcn", "--staleness", "2", "--smoothing", "0.5", "--stale-layers", "1"},
 	} {

@@ -80,7 +80,7 @@ func TestReportOfARun(t *testing.T) {
 				t.Errorf("%s, %s: %v, want %v", tc.chart, tc.curve, got, want)
 			}
 		}
-		for _, id := range []string{"coverage", "staleness", "drift"} {
+		for _, id := range []string{"coverage", "staleness", "harm"} {
 			if charts[id] != nil && len(charts[id]) == 0 {
 				t.Errorf("an empty chart %s", id)
 			}
@@ -107,12 +107,12 @@ func TestReportOfARun(t *testing.T) {
 	}
 }
 
-// The page of a run with caches whose periods follow drift holds what its metrics say of them, also in a dark and narrow browser.
+// The page of a run with caches whose periods adapt holds what its metrics say of them, also in a dark and narrow browser.
 func TestReportOfCaches(t *testing.T) {
 	t.Parallel()
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
-	s.train("--dataset", "ok.npz", "--layers", "4", "--hidden", "16", "--epochs", "40", "--devices", "cpu:0,cpu:1,cpu:2", "--staleness", "auto:20,4", "--run-dir", "run")
+	s.train("--dataset", "ok.npz", "--layers", "4", "--hidden", "16", "--epochs", "40", "--devices", "cpu:0,cpu:1,cpu:2", "--comm", "auto", "--stale-layers", "1,2,3", "--run-dir", "run")
 	data, err := os.ReadFile(s.path("run/report.html"))
 	if err != nil {
 		t.Fatal(err)
@@ -127,7 +127,7 @@ func TestReportOfCaches(t *testing.T) {
 		{"lookups", "missed", []string{"cache", "misses"}}, {"refresh", "refresh", []string{"bytes", "refresh"}},
 		{"staleness", "bound", []string{"staleness", "bound"}}, {"staleness", "oldest", []string{"staleness", "max_seen"}},
 		{"staleness", "mean", []string{"staleness", "mean_seen"}}, {"period", "layer 1", []string{"staleness", "period", "1"}},
-		{"drift", "allowed", []string{"staleness", "auto_eps"}}, {"drift", "layer 2", []string{"drift", "2"}},
+		{"harm", "layer 0 rho", []string{"harm", "0", "rho"}}, {"harm", "layer 3 noise", []string{"harm", "3", "noise"}},
 		{"phases", "checking the cache", []string{"device_s", "check_cache"}},
 	} {
 		want := numbersIn(t, s, "run", tc.keys...)
@@ -135,7 +135,7 @@ func TestReportOfCaches(t *testing.T) {
 			t.Errorf("%s, %s: %v, want %v", tc.chart, tc.curve, got, want)
 		}
 	}
-	for _, want := range []string{"slots in device memory", "allowed drift", "at the end refreshed"} {
+	for _, want := range []string{"slots in device memory", "at the end refreshed"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
 		}

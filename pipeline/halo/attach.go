@@ -30,9 +30,6 @@ func (p *Plan) Attach(part int) (train, eval *Exchange) {
 	a := &attachment{Plan: p, ep: p.Ends[k], seen: map[int]*int64{}}
 	a.ways = a.departures()
 	train, eval = a.halos()
-	if p.periods != nil && p.periods.controller != nil {
-		train.watcher = a.watch(train)
-	}
 	p.sides[k] = train
 	return train, eval
 }

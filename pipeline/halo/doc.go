@@ -59,5 +59,5 @@
 //	training.Begin(q, layer, gnn.Forward, rows)
 //	rows = training.Wait(q, layer, gnn.Forward)
 //	training.EndEpoch(q)
-//	drift := p.EndEpoch(epoch, samples)     // Samples of all parts
+//	p.EndEpoch(epoch, loss, nil)
 package halo

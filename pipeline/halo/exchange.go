@@ -17,16 +17,15 @@ import (
 // what lies there, and rows without a slot come just before they are used, on the prefetch queue, while the exchange before
 // computes. The schedule says which version a reader gets; relay.check verifies it.
 type Exchange struct {
-	ep      *Endpoint
-	hub     *meet.Hub
-	relays  []*relay      // in the order of an epoch
-	of      map[ID]*relay // the same
-	shared  *sendBuffer   // of rows that are used at once; nobody's between two exchanges
-	turns   []*relay      // those whose transient rows take turns in shared memory, with the pipeline; else empty
-	early   bool          // the rows of the first turn of the next epoch are on their way
-	packed  gpu.Event     // the last send is packed, and what the halo matrix held before has been read
-	clock   func() int    // epoch
-	watcher *watcher      // of drift; nil: nobody asks
+	ep     *Endpoint
+	hub    *meet.Hub
+	relays []*relay      // in the order of an epoch
+	of     map[ID]*relay // the same
+	shared *sendBuffer   // of rows that are used at once; nobody's between two exchanges
+	turns  []*relay      // those whose transient rows take turns in shared memory, with the pipeline; else empty
+	early  bool          // the rows of the first turn of the next epoch are on their way
+	packed gpu.Event     // the last send is packed, and what the halo matrix held before has been read
+	clock  func() int    // epoch
 }
 
 var _ gnn.Halo = (*Exchange)(nil)
@@ -89,7 +88,7 @@ func (x *Exchange) refill(r *relay, epoch int, read gpu.Event) {
 	case m < 0:
 	case m+2 < len(x.turns):
 		x.prefetch(x.turns[m+2], epoch, read)
-	case m%2 == 0:
+	case m%2 == 0 && !r.probing():
 		x.prefetchNextEpoch(epoch+1, read)
 	}
 }

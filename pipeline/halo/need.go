@@ -1,9 +1,7 @@
 package halo
 
 import (
-	"capgnn/gnn"
 	"capgnn/gpu"
-	"capgnn/jaca"
 )
 
 // What exchanges take of a device's memory besides local slots, at most: known before rows have slots, so that caches can take
@@ -23,9 +21,6 @@ func (c *Config) freeForCaches() []gpu.Bytes {
 			}
 		}
 		need := exchangeNeed(plain, evaluation, i, !c.policy().Static()) + remapNeed(c.Cuts, plain, i)
-		if c.Staleness.Auto() {
-			need += sampleNeed(c.Model, plain, c.parts())
-		}
 		if c.Folded {
 			need += scaleNeed(plain, i)
 		}
@@ -120,15 +115,3 @@ func scaleNeed(exchanges []*traffic, part int) gpu.Bytes {
 	}
 	return need
 }
-
-// sampleNeed returns what samples of adaptive staleness take.
-func sampleNeed(model gnn.Config, exchanges []*traffic, parts int) gpu.Bytes {
-	rows, width := sampleRows(parts), 0
-	for _, l := range exchanges {
-		width = max(width, model.ProbeWidth(l.Layer, l.Dir))
-	}
-	return 4*gpu.Bytes(rows)*gpu.Bytes(width) + gpu.Bytes(len(exchanges)+1)*(4*gpu.Bytes(rows)+slotAlign)
-}
-
-// sampleRows returns how many rows of an exchange each part samples.
-func sampleRows(parts int) int { return (jaca.SampleRows + parts - 1) / parts }

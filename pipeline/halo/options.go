@@ -29,8 +29,8 @@ type Options struct {
 	Staleness jaca.Staleness
 	// Layers are those whose rows may be of an earlier epoch, if Staleness allows it; nil: by the widths of layers (gnn.Choose).
 	Layers []int
-	// ExactEpochs is how many epochs at first use rows of their own epoch, as weights move most then. Adaptive staleness finds that
-	// out itself.
+	// ExactEpochs is how many epochs at first use rows of their own epoch, as weights move most then. Adaptive staleness begins so
+	// itself.
 	ExactEpochs int
 	// Smoothing γ, 0 ≤ γ < 1, mixes rows that may be of an earlier epoch with what their slot holds: ĥ = γ·ĥ + (1 − γ)·h at every refresh. 0 = rows
 	// replace each other.
@@ -69,7 +69,7 @@ func (c *Options) Validate(parts, own int) error {
 	if _, err := jaca.ParsePolicy(string(c.policy())); err != nil {
 		errs = append(errs, err)
 	}
-	if s := c.Staleness; s.Bound < 0 || s.Bound > jaca.MaxStaleness || s.EPS < 0 || s.Auto() && s.Bound == 0 {
+	if s := c.Staleness; s.Bound < 0 || s.Bound > jaca.MaxStaleness || s.Auto() && s.Bound != jaca.MaxStaleness {
 		errs = append(errs, fmt.Errorf("staleness %v is not in [0, %d]", s, jaca.MaxStaleness))
 	}
 	if int(c.HaloType) >= len(encodingNames) {
@@ -101,6 +101,9 @@ func (c *Options) checkStaleness() (errs []error) {
 	if !c.policy().Static() && c.Staleness.Bound > 0 && (c.Pipeline || c.Staleness.Auto()) {
 		errs = append(errs, fmt.Errorf("policy %s decides while rows are read: it needs the pipeline off and a fixed staleness", c.Policy))
 	}
+	if c.Staleness.Auto() && (!c.Pipeline || c.policy() == jaca.None) {
+		errs = append(errs, errors.New("adaptive staleness needs the pipeline, and a policy that keeps rows"))
+	}
 	if c.ExactEpochs < 0 || c.ExactEpochs > 0 && (c.Staleness.Auto() || !c.policy().Static()) {
 		errs = append(errs, fmt.Errorf("%d exact epochs need a fixed staleness, and a policy that keeps its rows", c.ExactEpochs))
 	}
@@ -116,14 +119,14 @@ func (c *Options) checkStaleness() (errs []error) {
 	return errs
 }
 
-// Period returns after how many epochs rows are renewed, 0 if they are of the epoch that uses them; 1 where that adapts.
+// Period returns after how many epochs rows are renewed, 0 if they are of the epoch that uses them; where that adapts, the shortest.
 func (c *Options) Period() int {
 	s, err := jaca.NewSchedule(c.Staleness.Bound, c.Pipeline, 0)
 	switch {
 	case err != nil || c.Staleness.Bound == 0:
 		return 0
 	case c.Staleness.Auto():
-		return 1
+		return jaca.FirstPeriod
 	}
 	return s.Period
 }

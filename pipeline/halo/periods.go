@@ -7,18 +7,19 @@ import (
 )
 
 // periods owns the schedules by which the halo rows of an epoch's exchanges are refreshed: all others ask it. A schedule changes
-// between two epochs only: when the exact epochs are over, when a layer's rows have drifted, when caches are bypassed, and when a run is resumed.
+// between two epochs only: when the exact epochs are over, when the ladder says so, when caches are bypassed, and when a run is resumed; and inside an epoch that probes.
 //
 // A schedule holds from the epoch on that is enqueued next, and says nothing of later ones. With the pipeline the first rows of an epoch are
 // brought while the one before it is computed, by the schedule of the one before: a new schedule, which begins with all rows, drops
 // them.
 type periods struct {
-	fixed      jaca.Schedule    // of layers that age, unless they adapt
-	exact      int              // epochs at first that use rows of their own
-	controller *jaca.Controller // sets the periods of layers by the drift of sample rows; nil: they are fixed
-	layers     []int            // by exchange
-	ages       []bool           // the same: its rows may be of an earlier epoch
-	now        []jaca.Schedule  // the same: in force
+	fixed   jaca.Schedule   // of layers that age, unless they adapt
+	exact   int             // epochs at first that use rows of their own
+	ladder  *jaca.Ladder    // chooses the schedule of layers that age by the harm that it does; nil: it is fixed
+	probing bool            // rows that age are read as the schedule says, and none moves for a later epoch
+	layers  []int           // by exchange
+	ages    []bool          // the same: its rows may be of an earlier epoch
+	now     []jaca.Schedule // the same: in force
 }
 
 // newPeriods returns the schedules of training's exchanges in the first epoch.
@@ -29,7 +30,7 @@ func newPeriods(c *Options, exchanges []traffic) (*periods, error) {
 	}
 	var err error
 	if c.Staleness.Auto() {
-		p.controller, err = jaca.NewController(c.Staleness.EPS, c.Staleness.Bound, c.Pipeline, p.aging())
+		p.ladder = jaca.NewLadder()
 	} else {
 		p.fixed, err = jaca.NewSchedule(c.Staleness.Bound, c.Pipeline, 0)
 	}
@@ -39,8 +40,8 @@ func newPeriods(c *Options, exchanges []traffic) (*periods, error) {
 	p.now = make([]jaca.Schedule, len(exchanges))
 	for k, layer := range p.layers {
 		// Features do not change: where all layers have one schedule they may come an epoch later, too.
-		if features := layer == 0 && p.controller == nil; p.ages[k] || features {
-			p.now[k] = p.from(layer, 0)
+		if features := layer == 0 && p.ladder == nil; p.ages[k] || features {
+			p.now[k] = p.from(0)
 		} else {
 			p.now[k] = jaca.Schedule{Period: 1}
 		}
@@ -48,22 +49,11 @@ func newPeriods(c *Options, exchanges []traffic) (*periods, error) {
 	return p, nil
 }
 
-// aging lists the layers whose rows age, in the order of an epoch.
-func (p *periods) aging() []int {
-	var layers []int
-	for k, l := range p.layers {
-		if p.ages[k] && !slices.Contains(layers, l) {
-			layers = append(layers, l)
-		}
-	}
-	return layers
-}
-
-// from returns the schedule of a layer that ages, from an epoch on in which everything is due.
-func (p *periods) from(layer, epoch int) jaca.Schedule {
+// from returns the schedule of layers that age, from an epoch on in which everything is due.
+func (p *periods) from(epoch int) jaca.Schedule {
 	switch {
-	case p.controller != nil:
-		return p.controller.Schedule(layer)
+	case p.ladder != nil:
+		return p.ladder.Schedule()
 	case epoch < p.exact:
 		return jaca.Schedule{Period: 1, Start: epoch}
 	}
@@ -82,8 +72,8 @@ func (p *periods) at(exchange int) jaca.Schedule {
 
 // largest returns the longest period that any exchange may get.
 func (p *periods) largest() int {
-	if p.controller != nil {
-		return p.controller.Largest()
+	if p.ladder != nil {
+		return p.ladder.Largest()
 	}
 	return p.fixed.Period
 }
@@ -96,17 +86,13 @@ func (p *periods) cold(epoch int) bool {
 // beginAging lets rows age from an epoch on, if it is the one behind the exact ones.
 func (p *periods) beginAging(epoch int) {
 	if epoch == p.exact {
-		p.setAging(func(k int) jaca.Schedule { return p.from(p.layers[k], epoch) })
+		p.setAging(func(int) jaca.Schedule { return p.from(epoch) })
 	}
 }
 
-// adopt puts the controller's schedule of a layer into force: its rows are due at once in the next epoch.
-func (p *periods) adopt(layer int) {
-	for k, l := range p.layers {
-		if l == layer {
-			p.now[k] = p.controller.Schedule(l)
-		}
-	}
+// adopt puts the ladder's schedule into force.
+func (p *periods) adopt() {
+	p.setAging(func(int) jaca.Schedule { return p.ladder.Schedule() })
 }
 
 // bypass makes all rows move in every epoch from one on.
@@ -116,13 +102,13 @@ func (p *periods) bypass(epoch int) {
 
 // restart makes all rows due in an epoch.
 func (p *periods) restart(epoch int) {
-	if p.controller != nil {
-		p.controller.Restart(epoch)
+	if p.ladder != nil {
+		p.ladder.Restart(epoch)
 	}
 	for k := range p.now {
 		p.now[k].Start = epoch
 	}
-	p.setAging(func(k int) jaca.Schedule { return p.from(p.layers[k], epoch) })
+	p.setAging(func(int) jaca.Schedule { return p.from(epoch) })
 }
 
 // resume goes on with the schedule of a checkpoint.

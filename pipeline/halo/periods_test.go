@@ -1,7 +1,6 @@
 package halo
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 
@@ -30,7 +29,8 @@ func TestPeriods(t *testing.T) {
 		"bypassed":              {Options{Staleness: jaca.Staleness{Bound: 2}, Pipeline: true}, func(p *periods) { p.bypass(7) }, s{Period: 2, Lag: 1}, s{Period: 1, Lag: 1, Start: 7}, s{Period: 1}, 2},
 		"restarted":             {Options{Staleness: jaca.Staleness{Bound: 2}}, func(p *periods) { p.restart(9) }, s{Period: 3, Start: 9}, s{Period: 3, Start: 9}, s{Period: 1, Start: 9}, 3},
 		"restarted while exact": {Options{Staleness: jaca.Staleness{Bound: 2}, ExactEpochs: 5}, func(p *periods) { p.restart(2) }, s{Period: 1, Start: 2}, s{Period: 1, Start: 2}, s{Period: 1, Start: 2}, 3},
-		"adaptive":              {Options{Staleness: jaca.Staleness{Bound: 8, EPS: 0.1}}, none, s{Period: 1}, s{Period: 2}, s{Period: 1}, 8},
+		"adaptive":              {Options{Staleness: adaptive, Pipeline: true}, none, s{Period: 1}, s{Period: 1}, s{Period: 1}, 16},
+		"adaptive, restarted":   {Options{Staleness: adaptive, Pipeline: true}, func(p *periods) { p.ladder.Climb(); p.adopt(); p.restart(6) }, s{Period: 1, Start: 6}, s{Period: 1, Start: 6}, s{Period: 1, Start: 6}, 16},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, err := newPeriods(&c.cache, exchanges)
@@ -51,8 +51,8 @@ func TestPeriods(t *testing.T) {
 					t.Errorf("epoch %d, which begins a schedule, is not cold", x.Start)
 				}
 			}
-			if p.cold(4) || fmt.Sprint(p.aging()) != "[1]" {
-				t.Errorf("epoch 4 is cold: %t; layers %v age", p.cold(4), p.aging())
+			if p.cold(4) {
+				t.Error("epoch 4 is cold")
 			}
 			p.resume(2, s{Period: 2, Start: 4})
 			if p.at(2) != (s{Period: 2, Start: 4}) || !p.cold(4) {
@@ -65,27 +65,49 @@ func TestPeriods(t *testing.T) {
 	}
 }
 
-// Where periods adapt, an exchange of a layer that drifts much gets the controller's schedule when it is put into force, in both
-// directions; the others keep theirs.
+// adaptive is the staleness that a ladder chooses.
+var adaptive = jaca.Staleness{Bound: jaca.MaxStaleness, Adaptive: true}
+
+// Where periods adapt, all exchanges of layers that age get the ladder's schedule, the others keep theirs; a probe's first run holds what was in force, and its
+// end makes all rows due.
 func TestPeriodsAdapt(t *testing.T) {
-	exchanges := []traffic{{ID: ID{Layer: 0}}, {ID: ID{Layer: 1}, ages: true}, {ID: ID{Layer: 2}, ages: true}, {ID: ID{Layer: 1, Dir: 1}, ages: true}}
-	p, err := newPeriods(&Options{Staleness: jaca.Staleness{Bound: 8, EPS: 0.1}}, exchanges)
+	exchanges := []traffic{{ID: ID{Layer: 0}}, {ID: ID{Layer: 1}, ages: true}, {ID: ID{Layer: 2}, ages: true}, {ID: ID{Layer: 3}}, {ID: ID{Layer: 1, Dir: 1}, ages: true}}
+	periods, err := newPeriods(&Options{Staleness: adaptive, Pipeline: true}, exchanges)
 	if err != nil {
 		t.Fatal(err)
 	}
-	first := slices.Clone(p.now)
-	changed := false
-	for epoch := 0; !changed && epoch < 20; epoch++ {
-		if looks, _ := p.controller.ShouldSample(1, epoch); looks {
-			changed = p.controller.Observe(epoch, 1, 1, 10)
+	p := &Plan{periods: periods}
+	in := func(want jaca.Schedule) {
+		t.Helper()
+		for k, x := range exchanges {
+			w := jaca.Schedule{Period: 1}
+			if x.ages {
+				w = want
+			}
+			if got := periods.at(k); got != w {
+				t.Errorf("exchange %d: %+v, want %+v", k, got, w)
+			}
 		}
 	}
-	if !changed || !slices.Equal(p.now, first) {
-		t.Fatalf("changed %t, %v before it is in force", changed, p.now)
+	for epoch := range 6 {
+		in(jaca.Schedule{Period: 1})
+		if p.Probes(epoch) {
+			t.Errorf("epoch %d probes with fresh rows", epoch)
+		}
+		p.EndEpoch(epoch, 1, nil)
 	}
-	p.adopt(1)
-	want := p.controller.Schedule(1)
-	if want.Period >= first[1].Period || p.at(1) != want || p.at(3) != want || p.at(0) != first[0] || p.at(2) != first[2] {
-		t.Errorf("%v, want %v for layer 1, before it %v", p.now, want, first)
+	in(jaca.Schedule{Period: 8, Lag: 1, Start: 6})
+	for epoch := 6; epoch < 10; epoch++ {
+		p.EndEpoch(epoch, 1, nil)
+	}
+	if p.BeginProbe(); !p.Probes(10) || !periods.probing {
+		t.Error("epoch 10 does not probe")
+	}
+	in(jaca.Schedule{Period: 8, Lag: 1, Start: 6})
+	p.EndProbe(10)
+	in(jaca.Schedule{Period: 8, Lag: 1, Start: 10})
+	p.EndEpoch(10, 1, []jaca.Harm{{Layer: 0, Rho: 1, Noise: 0.5}})
+	if in(jaca.Schedule{Period: 1, Start: 11}); periods.probing || p.Period() != 0 {
+		t.Errorf("probing %t, period %d", periods.probing, p.Period())
 	}
 }

@@ -182,15 +182,15 @@ func (p *Plan) BeginEpoch(epoch int) error {
 	return p.dynamic.Plan(epoch)
 }
 
-// EndEpoch puts the schedules of the next epoch into force. samples are Samples of all parts, in part order: by them alone it is decided, so that
-// every process has the same schedules. It returns the drift that was measured after this one, by layer.
-func (p *Plan) EndEpoch(epoch int, samples []Sample) []Drift {
+// EndEpoch puts the schedules of the next epoch into force. loss is that of all parts, harms what the epoch's probe has found; nil: it had none.
+func (p *Plan) EndEpoch(epoch int, loss float64, harms []jaca.Harm) {
 	if p.periods == nil {
-		return nil
+		return
 	}
-	drift := p.observe(epoch, samples)
+	if l := p.periods.ladder; l != nil && l.Observe(epoch, loss, harms) {
+		p.periods.adopt()
+	}
 	p.periods.beginAging(epoch + 1)
-	return drift
 }
 
 // ages reports whether training may use rows of other parts that an earlier epoch made.

@@ -31,6 +31,9 @@ type way interface {
 
 // begin implements way.
 func (r *relay) begin(q gpu.Queue, shared *sendBuffer, rows gpu.Matrix, epoch int) {
+	if r.probing() && !r.atOnce(epoch) {
+		return
+	}
 	blocks := r.due(epoch)
 	box := r.own
 	if r.atOnce(epoch) {

@@ -25,13 +25,12 @@ import (
 //	halo/K/P/smoothed   rows of the global cache as part P goes on smoothing them, of all classes
 //	halo/K/P/C          the newest rows of class C that part P has put into the global cache
 //	halo/K/0/slots      rows of the global cache of exchange K, by slot, with a policy that decides while rows are read
-//	halo/K/P/sample     float32: sample rows of the last refresh, then those of the one before, with adaptive staleness
 
 // haloState is what a checkpoint says about them.
 type haloState struct {
-	Plan       string          // Plan.key
-	Exchanges  []exchangeState `json:"Legs"`
-	Controller json.RawMessage `json:",omitempty"`
+	Plan      string          // Plan.key
+	Exchanges []exchangeState `json:"Legs"`
+	Ladder    json.RawMessage `json:",omitempty"`
 }
 
 // exchangeState is one exchange.
@@ -74,11 +73,8 @@ func (p *Plan) Save(c *checkpoint.File) error {
 		s.Exchanges = append(s.Exchanges, state)
 	}
 	var err error
-	if p.periods.controller != nil {
-		for _, x := range p.sides {
-			x.watcher.save(c.Sections, x.ep.Part)
-		}
-		if s.Controller, err = json.Marshal(p.periods.controller); err != nil {
+	if p.periods.ladder != nil {
+		if s.Ladder, err = json.Marshal(p.periods.ladder); err != nil {
 			return err
 		}
 	}
@@ -162,15 +158,6 @@ func (t *traffic) saveBlock(into map[string]checkpoint.Section, class, owner int
 	return epoch
 }
 
-// save keeps the sample rows of a part.
-func (k *watcher) save(into map[string]checkpoint.Section, part int) {
-	for _, l := range k.exchanges {
-		if rows := section.Floats(l.track.Refreshed[:]...); rows != nil {
-			into[l.section(part, "sample")] = rows
-		}
-	}
-}
-
 // errOtherHalo says that a checkpoint's halo rows are not of this plan.
 var errOtherHalo = errors.New("halo rows are of another plan")
 
@@ -215,14 +202,9 @@ func (p *Plan) take(c *checkpoint.File, piece []byte, each Each) error {
 	if err := p.checkState(&s, c.Sections); err != nil {
 		return err
 	}
-	if p.periods.controller != nil {
-		if err := p.periods.controller.Restore(s.Controller); err != nil {
+	if p.periods.ladder != nil {
+		if err := p.periods.ladder.Restore(s.Ladder, c.Epoch); err != nil {
 			return fmt.Errorf("%w: %w", errOtherHalo, err)
-		}
-		for _, x := range p.sides {
-			if err := x.watcher.load(c.Sections, x.ep.Part); err != nil {
-				return err
-			}
 		}
 	}
 	for k := range p.training {
@@ -235,21 +217,6 @@ func (p *Plan) take(c *checkpoint.File, piece []byte, each Each) error {
 		return p.resumeDynamic(c, piece)
 	}
 	return each(func(part int) error { return meet.Guard(func() { p.side(part).resume(c.Epoch) }) })
-}
-
-// load takes the sample rows of a part over.
-func (k *watcher) load(from map[string]checkpoint.Section, part int) error {
-	for _, l := range k.exchanges {
-		raw, n := from[l.section(part, "sample")], len(l.host)
-		for i := 0; i < len(l.track.Refreshed) && n > 0 && checkpoint.Size(raw) >= 4*int64(n)*int64(i+1); i++ {
-			rows := make([]float32, n)
-			if _, err := io.ReadFull(raw, hostmem.Bytes(rows)); err != nil {
-				return err
-			}
-			l.track.Refreshed[i] = rows
-		}
-	}
-	return nil
 }
 
 // loadExchange puts the rows of one exchange back to where they lay, on all parts.

@@ -18,7 +18,7 @@ func (p *Plan) checkState(s *haloState, sections map[string]checkpoint.Section) 
 	if s.Plan != p.key() {
 		return otherHalo("other rows have slots")
 	}
-	if len(s.Exchanges) != len(p.training) || (p.periods.controller != nil) != (len(s.Controller) > 0) {
+	if len(s.Exchanges) != len(p.training) || (p.periods.ladder != nil) != (len(s.Ladder) > 0) {
 		return otherHalo("%d exchanges, not %d", len(s.Exchanges), len(p.training))
 	}
 	for k, l := range p.training {

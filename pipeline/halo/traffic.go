@@ -240,6 +240,9 @@ func (t *traffic) due(epoch int) []int {
 // atOnce reports whether the rows of an epoch are used in that epoch.
 func (t *traffic) atOnce(epoch int) bool { return t.schedule().Lag == 0 || epoch == t.schedule().Start }
 
+// probing reports whether rows are read only, but for those that do not age.
+func (t *traffic) probing() bool { return t.periods != nil && t.periods.probing }
+
 // skips reports whether an exchange moves nothing in an epoch, and its readers do without.
 func (t *traffic) skips(epoch int) bool { return t.dropped && epoch >= t.periods.exact }
 
@@ -247,7 +250,7 @@ func (t *traffic) skips(epoch int) bool { return t.dropped && epoch >= t.periods
 // rows without a slot, which are used again, unless they stay where they are.
 func (t *traffic) later(epoch int) []int {
 	switch {
-	case t.schedule().Lag == 0:
+	case t.schedule().Lag == 0, t.probing():
 		return nil
 	case epoch != t.schedule().Start:
 		return t.due(epoch)

@@ -32,8 +32,8 @@ func TestSettingID(t *testing.T) {
 		"level":          {func(s *setting) { s.Comm = "stale" }, kindSimulate, bench.Cell{"comm": "stale"}},
 		"layers":         {func(s *setting) { s.Staleness, s.StaleLayers = "4", "wide" }, kindSimulate, bench.Cell{"staleness": "4", "stale-layers": "wide"}},
 		"everything": {func(s *setting) {
-			s.Model, s.Parts, s.Staleness, s.Pipeline, s.Off = "gin", partsEqual, "auto:0.1", true, "no-fuse"
-		}, kindSimulate, bench.Cell{"model": "gin", "parts": "equal", "staleness": "auto:0.1", "pipeline": "on", "off": "no-fuse"}},
+			s.Model, s.Parts, s.Staleness, s.Pipeline, s.Off = "gin", partsEqual, "auto", true, "no-fuse"
+		}, kindSimulate, bench.Cell{"model": "gin", "parts": "equal", "staleness": "auto", "pipeline": "on", "off": "no-fuse"}},
 	} {
 		x, want := s, bench.Cell{}
 		c.change(&x)

@@ -106,11 +106,8 @@ func addEpoch(l *bench.Line, e pipeline.EpochStats) {
 	h := e.Halo.Bytes
 	add("halo_bytes", float64(h.Total()))
 	add("age", e.Halo.MeanAge())
-	for _, d := range e.Drift {
-		if d.Layer == 1 {
-			add("period", float64(d.Period))
-			add("drift", d.Q90)
-		}
+	if e.Rung != nil {
+		add("period", float64(e.Rung.Period))
 	}
 	if e.Eval {
 		add("eval_epoch", float64(e.Epoch+1))

@@ -105,6 +105,9 @@ func (c *Config) stalenessErrors(policy jaca.Policy) []error {
 	if stale.Auto() && !policy.Static() {
 		bad("--staleness %s: --cache %s decides while rows are read: give a number of epochs, or one of the policies %v", c.Staleness, c.Cache, staticPolicies())
 	}
+	if stale.Auto() && policy.Static() && (policy == jaca.None || !c.Pipelined()) {
+		bad("--staleness %s with --cache %s and --pipeline %s: rows of every age are read only with the pipeline, and with slots that keep rows", c.Staleness, c.Cache, c.Pipeline)
+	}
 	if stale.Auto() && c.CacheBypass > 0 {
 		bad("--cache-bypass %g with --staleness %s, which sets periods itself: leave one of them away", c.CacheBypass, c.Staleness)
 	}

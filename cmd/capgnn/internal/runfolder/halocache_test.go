@@ -30,7 +30,7 @@ func TestHaloCacheOfSettings(t *testing.T) {
 		{"staleness", func(c *Config) { c.Set("staleness", "4") }, func(c *halo.Options) { c.Staleness.Bound, c.ExactEpochs = 4, Default().Epochs/10 }},
 		{"exact epochs", func(c *Config) { c.Set("staleness", "4"); c.Set("exact-epochs", "7") }, func(c *halo.Options) { c.Staleness.Bound, c.ExactEpochs = 4, 7 }},
 		{"exact epochs of nothing", func(c *Config) { c.Set("exact-epochs", "7") }, func(*halo.Options) {}},
-		{"adaptive", func(c *Config) { c.Set("staleness", "auto:0.1,8") }, func(c *halo.Options) { c.Staleness = jaca.Staleness{Bound: 8, EPS: 0.1} }},
+		{"adaptive", func(c *Config) { c.Set("staleness", "auto") }, func(c *halo.Options) { c.Staleness = jaca.Staleness{Bound: 16, Adaptive: true} }},
 		{"stale layers", func(c *Config) { c.Set("staleness", "4"); c.Set(StaleLayers, "2,1,2"); c.Set(CacheLayers, "none") }, func(c *halo.Options) {
 			c.Staleness.Bound, c.ExactEpochs, c.Layers = 4, Default().Epochs/10, []int{1, 2}
 		}},
@@ -79,7 +79,13 @@ func TestSmoothingErrors(t *testing.T) {
 		"no such time":      {func(c *Config) { stale(c); c.HaloBackward = "never" }, `--halo-backward "never" is not one of always, warmup`},
 		"gradients fresh":   {func(c *Config) { c.HaloBackward = HaloBackwardWarmup }, "--halo-backward warmup: without --staleness all rows are fresh"},
 		"gradients of lru":  {func(c *Config) { stale(c); c.Cache, c.HaloBackward = "lru", HaloBackwardWarmup }, "--halo-backward warmup with --staleness 4 and --cache lru"},
-		"gradients by need": {func(c *Config) { c.Set("staleness", "auto:0.1"); c.HaloBackward = HaloBackwardWarmup }, "--halo-backward warmup with --staleness auto:0.1"},
+		"gradients by need": {func(c *Config) { c.Set("staleness", "auto"); c.HaloBackward = HaloBackwardWarmup }, "--halo-backward warmup with --staleness auto"},
+		"no slots by need":  {func(c *Config) { c.Set("staleness", "auto"); c.Cache = "none" }, "--staleness auto with --cache none and --pipeline auto: rows of every age"},
+		"inside by need":    {func(c *Config) { c.Set("staleness", "auto"); c.Pipeline = "off" }, "--staleness auto with --cache jaca and --pipeline off: rows of every age"},
+		"lru by need":       {func(c *Config) { c.Set("staleness", "auto"); c.Cache = "lru" }, "--staleness auto: --cache lru decides while rows are read"},
+		"bypass by need":    {func(c *Config) { c.Set("staleness", "auto"); c.CacheBypass = 0.5 }, "--cache-bypass 0.5 with --staleness auto"},
+		"exact by need":     {func(c *Config) { c.Set("staleness", "auto"); c.Set("exact-epochs", "3") }, "--exact-epochs 3 with --staleness auto"},
+		"by drift":          {func(c *Config) { c.Set("staleness", "auto:0.1") }, `--staleness: "auto:0.1" is not offered any more: --comm auto chooses`},
 	} {
 		c := Default()
 		tc.change(&c)

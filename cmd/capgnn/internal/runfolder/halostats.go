@@ -17,7 +17,6 @@ import (
 	"capgnn/internal/number"
 	"capgnn/internal/regular"
 	"capgnn/jaca"
-	"capgnn/pipeline/halo"
 )
 
 // Capacity is the sizes of the caches, in rows of an exchange.
@@ -76,35 +75,30 @@ func (c *cacheUse) share(n int64) float64 { return float64(n) / float64(max(1, c
 // staleUse is how old the rows were that training used, in epochs.
 type staleUse struct {
 	Bound   int            `json:"bound"`
-	AutoEPS *float64       `json:"auto_eps"` // null: the period is fixed
+	Auto    bool           `json:"auto"` // the period adapts
 	MaxSeen int            `json:"max_seen"`
 	Mean    float64        `json:"mean_seen"`
 	Period  map[string]int `json:"period"` // epochs between two refreshes of a row by layer; 0: used in the epoch that makes them
 }
 
 func staleUseOf(bound jaca.Staleness, s jaca.Stats, period map[string]int) staleUse {
-	out := staleUse{Bound: bound.Bound, MaxSeen: s.AgeMax, Mean: s.MeanAge(), Period: period}
-	if bound.Auto() {
-		out.AutoEPS = &bound.EPS
-	}
-	return out
+	return staleUse{Bound: bound.Bound, Auto: bound.Auto(), MaxSeen: s.AgeMax, Mean: s.MeanAge(), Period: period}
 }
 
 func (s *staleUse) String() string {
 	text := fmt.Sprintf("rows up to %s old, mean %s, bound %d", term.Counted(s.MaxSeen, "epoch"), number.Ratio.Text(s.Mean), s.Bound)
-	if s.AutoEPS == nil {
+	if !s.Auto {
 		return text
 	}
 	var periods []string
 	for _, layer := range slices.SortedFunc(maps.Keys(s.Period), byNumber) {
-		often := [...]string{"in every epoch and used at once", "in every epoch"}
 		every := fmt.Sprintf("every %d epochs", s.Period[layer])
-		if p := s.Period[layer]; p < len(often) {
-			every = often[p]
+		if s.Period[layer] == 0 {
+			every = "in every epoch and used at once"
 		}
 		periods = append(periods, fmt.Sprintf("layer %s %s", layer, every))
 	}
-	return text + fmt.Sprintf(", drift %g; at the end refreshed: %s", *s.AutoEPS, strings.Join(periods, ", "))
+	return text + "; at the end refreshed: " + strings.Join(periods, ", ")
 }
 
 // StaleForecast is what an epoch was forecast to take with fresh halo rows alone, and with stale rows in the layers that were chosen.
@@ -113,12 +107,17 @@ type StaleForecast struct {
 	Layers []int   `json:"layers"` // whose rows may be stale; empty: in none does it save time
 	ExactS float64 `json:"exact_s"`
 	EpochS float64 `json:"epoch_s"`
+	// Open is the share of ExactS in which devices wait for transfers; left out but where it is so small that adaptive staleness leaves all rows fresh.
+	Open *float64 `json:"open,omitempty"`
 }
 
 func (f *StaleForecast) String() string {
 	exact, epoch := term.Duration(&f.ExactS), term.Duration(&f.EpochS)
 	switch len(f.Layers) {
 	case 0:
+		if f.Open != nil {
+			return fmt.Sprintf("all rows stay fresh, as transfers that computing does not hide take %s of a forecast epoch of %s", term.Percentage(*f.Open), exact)
+		}
 		return fmt.Sprintf("all rows stay fresh, as stale ones would save no time (forecast epoch %s)", exact)
 	case 1:
 		return fmt.Sprintf("stale rows in layer %d: forecast epoch %s, with fresh rows %s", f.Layers[0], epoch, exact)
@@ -136,67 +135,66 @@ type haloBytes struct {
 	Peer gpu.Bytes `json:"peer"`
 }
 
-// measuredDrift is one measurement of how far a layer's rows have drifted.
-type measuredDrift struct {
-	Layer  int      `json:"layer"`
-	Epochs int      `json:"epochs"` // over which
-	Q90    *float64 `json:"q90"`    // 90th percentile of relative drift; null: not finite
-	Under  float64  `json:"under"`  // share of the sample rows that drifted by EPS at most
-	Period int      `json:"period"` // from the next epoch on
+// measuredHarm is what a probe has found in a layer: relative to the norm of its gradient. null: not finite.
+type measuredHarm struct {
+	Rho   *float64 `json:"rho"`   // of the difference that stale rows make
+	Noise *float64 `json:"noise"` // of the change since the epoch before, over √2
 }
 
-func driftsOf(all []halo.Drift) []measuredDrift {
-	var out []measuredDrift
-	for _, d := range all {
-		out = append(out, measuredDrift{Layer: d.Layer, Epochs: d.Epochs, Q90: finite(d.Q90), Under: float64(d.Under) / float64(max(1, d.Rows)), Period: d.Period})
+// harmsOf returns what a probe has found by layer; nil: there was none.
+func harmsOf(all []jaca.Harm) map[string]measuredHarm {
+	if all == nil {
+		return nil
+	}
+	out := map[string]measuredHarm{}
+	for _, h := range all {
+		out[strconv.Itoa(h.Layer)] = measuredHarm{finite(h.Rho), finite(h.Noise)}
 	}
 	return out
 }
 
-// driftPoint is a measurement in a result, where it stands under its layer.
-type driftPoint struct {
-	Epoch  int      `json:"epoch"`
-	Epochs int      `json:"epochs"`
-	Q90    *float64 `json:"q90"`
-	Under  float64  `json:"under"`
+// harmPoint is what a probe has found in a result, where it stands under its layer.
+type harmPoint struct {
+	Epoch int `json:"epoch"`
+	measuredHarm
 }
 
-// maxDrifts bounds the measurements in a result, of about 120 bytes each; metrics.jsonl has all.
-const maxDrifts = 4096
+// maxHarms bounds what a result tells of probes, about 80 bytes for each layer; metrics.jsonl has all.
+const maxHarms = 4096
 
-// driftsIn returns the newest measurements in lines of metrics by layer, and the period that each layer came to.
-func driftsIn(lines io.Reader) (points map[string][]driftPoint, period map[string]int, err error) {
-	points, period = map[string][]driftPoint{}, map[string]int{}
+// harmsIn returns what the newest probes have found by lines of metrics, by layer.
+func harmsIn(lines io.Reader) (map[string][]harmPoint, error) {
+	points := map[string][]harmPoint{}
 	for in := json.NewDecoder(lines); ; {
 		var e struct {
-			Epoch  int             `json:"epoch"`
-			Drifts []measuredDrift `json:"drifts"`
+			Epoch int                     `json:"epoch"`
+			Harm  map[string]measuredHarm `json:"harm"`
 		}
 		if err := in.Decode(&e); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		for _, d := range e.Drifts {
-			layer := strconv.Itoa(d.Layer)
-			points[layer], period[layer] = append(points[layer], driftPoint{e.Epoch, d.Epochs, d.Q90, d.Under}), d.Period
+		for layer, h := range e.Harm {
+			points[layer] = append(points[layer], harmPoint{e.Epoch, h})
 		}
 	}
 	for layer, p := range points {
-		points[layer] = p[max(0, len(p)-maxDrifts/len(points)):]
+		points[layer] = p[max(0, len(p)-maxHarms/len(points)):]
 	}
-	return points, period, nil
+	return points, nil
 }
 
-// ReadDrifts is driftsIn for a whole file.
-func ReadDrifts(path string) (points map[string][]driftPoint, period map[string]int, err error) {
+// ReadHarms is harmsIn for a whole file.
+func ReadHarms(path string) (map[string][]harmPoint, error) {
 	f, err := regular.Open(path)
 	if err != nil {
-		return nil, nil, fmt.Errorf("read drift: %w", err)
+		return nil, fmt.Errorf("read what probes found: %w", err)
 	}
 	defer f.Close()
-	if points, period, err = driftsIn(bufio.NewReader(f)); err != nil {
-		return nil, nil, fmt.Errorf("read drift in %s: %w", path, err)
+	points, err := harmsIn(bufio.NewReader(f))
+	if err != nil {
+		return nil, fmt.Errorf("read what probes found in %s: %w", path, err)
 	}
-	return points, period, nil
+	return points, nil
 }

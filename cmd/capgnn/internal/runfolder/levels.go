@@ -30,6 +30,7 @@ var levels = []level{
 	{"encoded", []setting{{haloDtype, "int8"}, {staleness, "0"}}},
 	{"stale", []setting{{haloDtype, "int8"}, {staleness, "8"}, {smoothing, "0"}, {StaleLayers, LayersWide}}},
 	{"lean", []setting{{haloDtype, "int8"}, {staleness, "8"}, {smoothing, "0"}, {StaleLayers, LayersWide}, {HaloBackward, HaloBackwardWarmup}}},
+	{"auto", []setting{{haloDtype, "int8"}, {staleness, "auto"}, {smoothing, "0"}}},
 }
 
 // Below this period of refreshes, in epochs, gradients of few ages make the loss swing (docs/adr/0031): levels with stale rows smooth there.

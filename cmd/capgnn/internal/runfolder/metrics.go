@@ -24,7 +24,7 @@ type Metrics struct {
 	f         *os.File // nil before the first line
 	Policy    string
 	Staleness jaca.Staleness
-	Period    map[string]int // refresh period by layer, as it is known
+	Period    map[string]int // refresh period of each layer with slots; where it adapts the epoch says which
 }
 
 // metricsLine is one line. Times are seconds, summed over devices where they come from queues.
@@ -60,9 +60,8 @@ type metricsHalo struct {
 	Halo      haloBytes `json:"halo"`
 	Cache     cacheUse  `json:"cache"`
 	Staleness staleUse  `json:"staleness"`
-	// Drift is the 90th percentile over the shortest span by layer, Drifts is all that was measured after the epoch.
-	Drift  map[string]*float64 `json:"drift,omitempty"`
-	Drifts []measuredDrift     `json:"drifts,omitempty"`
+	// Harm is what the epoch's probe has found by layer; left out of epochs without one.
+	Harm map[string]measuredHarm `json:"harm,omitempty"`
 }
 
 // maxPartsInMetrics bounds a line of metrics to about ten times what it has without parts.
@@ -140,24 +139,18 @@ func (m *Metrics) line(s pipeline.EpochStats) metricsLine {
 	return line
 }
 
-// halo returns what the line says of halo rows, and notes the periods that hold from then on.
+// halo returns what the line says of halo rows.
 func (m *Metrics) halo(s pipeline.EpochStats) *metricsHalo {
 	b := s.Halo.Bytes
-	h := &metricsHalo{Halo: haloBytes{D2H: b.D2H, H2D: b.H2D, Peer: b.Peer}, Cache: cacheUseOf(m.Policy, s.Halo), Drifts: driftsOf(s.Drift)}
-	h.Staleness = staleUseOf(m.Staleness, s.Halo, maps.Clone(m.Period))
-	for _, d := range h.Drifts {
-		if h.Drift == nil {
-			h.Drift = map[string]*float64{}
+	h := &metricsHalo{Halo: haloBytes{D2H: b.D2H, H2D: b.H2D, Peer: b.Peer}, Cache: cacheUseOf(m.Policy, s.Halo)}
+	period := maps.Clone(m.Period)
+	if s.Rung != nil {
+		h.Harm = harmsOf(s.Rung.Harms)
+		for layer := range period {
+			period[layer] = s.Rung.Period
 		}
-		layer := strconv.Itoa(d.Layer)
-		if h.Drift[layer] == nil { // shorter spans come first
-			h.Drift[layer] = d.Q90
-		}
-		if m.Period == nil {
-			m.Period = map[string]int{}
-		}
-		m.Period[layer] = d.Period
 	}
+	h.Staleness = staleUseOf(m.Staleness, s.Halo, period)
 	return h
 }
 
@@ -195,9 +188,6 @@ func (l *lossValue) UnmarshalJSON(data []byte) error {
 // Append writes the line of one epoch. Before the first one, lines of this epoch and later ones, left by a run that was
 // stopped after its last checkpoint, are cut off.
 func (m *Metrics) Append(s pipeline.EpochStats) error {
-	if err := m.open(s.Epoch); err != nil { // which tells the periods of the line
-		return err
-	}
 	return m.append(s.Epoch, m.line(s))
 }
 
@@ -227,9 +217,6 @@ func (m *Metrics) open(epoch int) error {
 	keep, err := lengthBefore(f, epoch)
 	if err == nil {
 		err = f.Truncate(keep)
-	}
-	if err == nil && m.Staleness.Auto() {
-		_, m.Period, err = driftsIn(bufio.NewReader(io.NewSectionReader(f, 0, keep)))
 	}
 	if err == nil {
 		_, err = f.Seek(keep, io.SeekStart)

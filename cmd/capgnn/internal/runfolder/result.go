@@ -44,17 +44,17 @@ type Result struct {
 	Bytes     epochBytes   `json:"bytes"`
 	Cache     runCache     `json:"cache"`
 	Staleness runStaleness `json:"staleness"`
-	// Drift is what adaptive staleness has measured by layer, the newest; null: nothing.
-	Drift     map[string][]driftPoint `json:"drift"`
-	HaloRows  int64                   `json:"halo_rows"`
-	HaloPairs [][]int64               `json:"halo_pairs"`         // [i][j]: rows of part j that part i reads; null beyond pipeline.MaxPairParts parts
-	Hosts     []string                `json:"hosts,omitempty"`    // by rank; left out where there was one process
-	Pairs     []RankTraffic           `json:"pairs,omitempty"`    // between ranks, over all epochs
-	Sampling  *runSampling            `json:"sampling,omitempty"` // left out of full-batch runs
-	PeakBytes peakBytes               `json:"peak_bytes"`
-	SHA256    string                  `json:"weights_sha256"`
-	RunDir    string                  `json:"run_dir"`
-	Build     term.BuildInfo          `json:"build"` // of the program that trained
+	// Harm is what probes of adaptive staleness have found by layer, the newest; null: nothing.
+	Harm      map[string][]harmPoint `json:"harm"`
+	HaloRows  int64                  `json:"halo_rows"`
+	HaloPairs [][]int64              `json:"halo_pairs"`         // [i][j]: rows of part j that part i reads; null beyond pipeline.MaxPairParts parts
+	Hosts     []string               `json:"hosts,omitempty"`    // by rank; left out where there was one process
+	Pairs     []RankTraffic          `json:"pairs,omitempty"`    // between ranks, over all epochs
+	Sampling  *runSampling           `json:"sampling,omitempty"` // left out of full-batch runs
+	PeakBytes peakBytes              `json:"peak_bytes"`
+	SHA256    string                 `json:"weights_sha256"`
+	RunDir    string                 `json:"run_dir"`
+	Build     term.BuildInfo         `json:"build"` // of the program that trained
 }
 
 // runStaleness is how old the rows were that a run used, and why.

@@ -15,9 +15,9 @@ import (
 	"capgnn/report"
 )
 
-// fixedPeriod returns the refresh period of every layer with slots; nil: it adapts.
-func (t *Run) fixedPeriod(caches *jaca.Plan) map[string]int {
-	if caches == nil || t.Config.Staleness.Value.Auto() {
+// periods returns the refresh period of every layer with slots, the largest where it adapts; nil: none has slots.
+func periods(caches *jaca.Plan) map[string]int {
+	if caches == nil {
 		return nil
 	}
 	out := map[string]int{}
@@ -84,8 +84,11 @@ func (t *Run) finish(r *pipeline.Result) (*runfolder.Result, error) {
 	result := runfolder.NewResult(&t.Config, t.Data.Name, t.Specs, t.Parts, t.Dir, r)
 	result.Staleness.Forecast = t.Aging
 	result.TimeS.Start, result.Classes = t.start.Seconds(), t.Data.ClassNames
-	if result.Staleness.Period = t.fixedPeriod(r.Caches); t.Config.Staleness.Value.Auto() {
-		if result.Drift, result.Staleness.Period, err = runfolder.ReadDrifts(t.Dir.Metrics()); err != nil {
+	if result.Staleness.Period = periods(r.Caches); r.Period != nil {
+		for layer := range result.Staleness.Period {
+			result.Staleness.Period[layer] = *r.Period
+		}
+		if result.Harm, err = runfolder.ReadHarms(t.Dir.Metrics()); err != nil {
 			return nil, err
 		}
 	}

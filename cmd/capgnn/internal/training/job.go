@@ -48,7 +48,7 @@ func (t *Run) fullBatchJob(ctx context.Context) (*job, error) {
 	if err != nil {
 		return nil, t.failed(t.BeforeTraining(term.AsUsage(t.Explain(err))))
 	}
-	metrics.Period = t.fixedPeriod(trainer.Caches())
+	metrics.Period = periods(trainer.Caches())
 	t.layout.Release()
 	t.sayWaits(trainer)
 	return &job{run: trainer.Run, placed: t.Data.Release, close: trainer.Close, total: int64(t.Config.Epochs), unit: "epochs", metrics: metrics, events: events,

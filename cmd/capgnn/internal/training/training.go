@@ -43,27 +43,28 @@ type Run struct {
 	Ranks *ranks.Members // the processes that train together; nil: this one alone
 	Own   Own            // with Ranks: what is said for this one
 
-	Data     *datasets.Input // set beforehand by demo for a generated graph; else loaded
-	Specs    []devices.Spec
-	Parts    int
-	Profile  *profiler.Profile // of the devices, nil where nothing had to be known of them
-	Plan     *rapa.Plan        // nil with one part
-	place    *placement        // of parts on devices of several ranks; nil: all are of this process
-	rank     []int32           // place of every vertex in the order of the parts' rows, nil = by number
-	arranged arrangement
-	Devices  []gpu.Device // of this process
-	layout   *pipeline.Layout
-	shares   []float64                // of the roots of a step of sampled training, by part; nil: equal ones
-	sampled  *minibatch.Totals        // what steps have done, once a run has trained on samples
-	Aging    *runfolder.StaleForecast // why some layers may read stale halo rows; nil: not decided by a forecast
-	Dir      runfolder.Dir            // set beforehand when resuming
-	madeDir  bool                     // by this run
-	lock     *lockfile.Lock
-	written  bool           // the folder holds the run
-	settled  func()         // the folder that this run has made holds it now; nil: it has made none
-	initial  *gnn.Weights   // of --init, nil without
-	start    time.Duration  // from the start of the program to the first epoch
-	bar      *term.Progress // of the epochs
+	Data       *datasets.Input // set beforehand by demo for a generated graph; else loaded
+	Specs      []devices.Spec
+	Parts      int
+	Profile    *profiler.Profile // of the devices, nil where nothing had to be known of them
+	Plan       *rapa.Plan        // nil with one part
+	place      *placement        // of parts on devices of several ranks; nil: all are of this process
+	rank       []int32           // place of every vertex in the order of the parts' rows, nil = by number
+	arranged   arrangement
+	Devices    []gpu.Device // of this process
+	layout     *pipeline.Layout
+	shares     []float64                // of the roots of a step of sampled training, by part; nil: equal ones
+	sampled    *minibatch.Totals        // what steps have done, once a run has trained on samples
+	Aging      *runfolder.StaleForecast // why some layers may read stale halo rows; nil: not decided by a forecast
+	unforecast bool                     // nothing is known of links, so that adaptive staleness leaves all rows fresh
+	Dir        runfolder.Dir            // set beforehand when resuming
+	madeDir    bool                     // by this run
+	lock       *lockfile.Lock
+	written    bool           // the folder holds the run
+	settled    func()         // the folder that this run has made holds it now; nil: it has made none
+	initial    *gnn.Weights   // of --init, nil without
+	start      time.Duration  // from the start of the program to the first epoch
+	bar        *term.Progress // of the epochs
 }
 
 // Do trains. The steps before training change nothing but the cache.
