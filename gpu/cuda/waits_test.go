@@ -3,6 +3,7 @@
 package cuda
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"testing"
@@ -53,10 +54,16 @@ func newRing(t *testing.T, n int, skip string) *ring {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
+		var fault error
+		for i := range n {
+			fault = cmp.Or(fault, r.compute[i].Sync(), r.in[i].Sync(), r.out[i].Sync())
+		}
 		for _, d := range r.devices {
 			d.Close()
 		}
-		mem.Close()
+		if fault == nil { // else copies may still be on their way
+			mem.Close()
+		}
 	})
 	r.host = mem.Bytes()
 	return r
@@ -114,14 +121,17 @@ func (r *ring) staged(from, to int, packed gpu.Event) {
 	r.wait(r.compute[to], r.arrived[from], "compute for the upload")
 }
 
-// values returns what the devices have, as bits.
+// values returns what the devices have, as bits; where a wait is left out and a kernel reads what nobody has written yet, what the driver says of it.
 func (r *ring) values(t *testing.T) string {
 	text := ""
 	for i, q := range r.compute {
 		raw := make([]byte, 4*exchangeSize)
 		q.Download(raw, r.x[i].Buf, 0)
 		if err := q.Sync(); err != nil {
-			t.Fatal(err)
+			if r.skip == "" {
+				t.Fatal(err)
+			}
+			return err.Error()
 		}
 		text += fmt.Sprintf("%x ", raw)
 	}
