@@ -17,21 +17,15 @@
 #include <cstdio>
 #include <fstream>
 #include <iostream>
-#include <map>
-#include <sstream>
-#include <vector>
+#include <memory>
+
+#include "script.h"
 
 namespace {
 
-struct Buffer {
-  char* at;
-  size_t size;
-};
-std::map<std::string, Buffer> buffers;
 constexpr size_t ARENA = 1 << 24;
 alignas(256) char arena[ARENA];
 unsigned char written[ARENA];
-size_t used = 256;
 std::shared_ptr<PtxModule> module;
 
 EmuMemory look_up(uintptr_t address) {
@@ -46,8 +40,8 @@ EmuMemory look_up(uintptr_t address) {
   return m;
 }
 
-template <class T> void fill(const Buffer& b, T first, T step) {
-  for (size_t i = 0; i < b.size / sizeof(T); i++) reinterpret_cast<T*>(b.at)[i] = first + T(i) * step;
+template <class T> void write(const Buffer& b, T first, T step) {
+  fill(b, first, step);
   memset(written + (b.at - arena), 1, b.size);
 }
 
@@ -59,27 +53,12 @@ void fill_random(const Buffer& b) {
   }
 }
 
-uint64_t argument(const std::string& text) {
-  uint64_t word = 0;
-  if (text[0] == '@') return reinterpret_cast<uint64_t>(buffers.at(text.substr(1)).at);
-  if (text.find('.') == std::string::npos) return std::stoll(text);
-  float f = std::stof(text);
-  memcpy(&word, &f, 4);
-  return word;
-}
-
 const char* launch(std::istringstream& in) {
-  std::string name, text;
-  unsigned gx, gy, block, shared;
-  in >> name >> gx >> gy >> block >> shared;
-  std::vector<uint64_t> words;
-  while (in >> text) words.push_back(argument(text));
-  const PtxKernel* k = ptx_find(*module, name.c_str());
+  Launch l(in);
+  const PtxKernel* k = ptx_find(*module, l.kernel.c_str());
   if (!k) return "no such kernel";
-  if (int(words.size()) != ptx_shape(k)->count) return "wrong number of arguments";
-  std::vector<void*> params;
-  for (uint64_t& w : words) params.push_back(&w);
-  return ptx_run_grid(k, {gx, gy, 1}, {block, 1, 1}, shared, params.data());
+  if (int(l.words.size()) != ptx_shape(k)->count) return "wrong number of arguments";
+  return ptx_run_grid(k, {l.gx, l.gy, 1}, {l.block, 1, 1}, l.shared, l.params.data());
 }
 
 void prepare(const std::string& word, std::istringstream& in) {
@@ -87,17 +66,16 @@ void prepare(const std::string& word, std::istringstream& in) {
   double a = 0, b = 0;
   in >> name >> a >> b;
   if (word == "buffer" || word == "bare") {
-    buffers[name] = {arena + used, size_t(a)};
     memset(written + used, word == "buffer", size_t(a));
-    used += (size_t(a) + 511) / 256 * 256;
+    add_buffer(name, arena, size_t(a));
   } else if (word == "write") {
     memset(written + (buffers.at(name).at - arena), 1, size_t(a));
   } else if (word == "ints") {
-    fill<int32_t>(buffers.at(name), a, b);
+    write<int32_t>(buffers.at(name), a, b);
   } else if (word == "longs") {
-    fill<int64_t>(buffers.at(name), a, b);
+    write<int64_t>(buffers.at(name), a, b);
   } else if (word == "floats") {
-    fill<float>(buffers.at(name), a, 0);
+    write<float>(buffers.at(name), a, 0);
   } else {
     fill_random(buffers.at(name));
   }

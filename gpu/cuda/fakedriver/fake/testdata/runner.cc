@@ -12,20 +12,12 @@
 
 #include <cstdio>
 #include <iostream>
-#include <map>
-#include <sstream>
-#include <string>
-#include <vector>
+
+#include "script.h"
 
 namespace {
 
-struct Buffer {
-  char* at;
-  size_t size;
-};
-std::map<std::string, Buffer> buffers;
 std::vector<char> arena(1 << 24);
-size_t used = 256;
 
 EmuMemory look_up(uintptr_t address) {
   uintptr_t lo = reinterpret_cast<uintptr_t>(arena.data());
@@ -39,32 +31,12 @@ EmuMemory look_up(uintptr_t address) {
   return m;
 }
 
-template <class T> void fill(const std::string& name, T first, T step) {
-  const Buffer& b = buffers.at(name);
-  for (size_t i = 0; i < b.size / sizeof(T); i++) reinterpret_cast<T*>(b.at)[i] = first + T(i) * step;
-}
-
-uint64_t argument(const std::string& text) {
-  uint64_t word = 0;
-  if (text[0] == '@') return reinterpret_cast<uint64_t>(buffers.at(text.substr(1)).at);
-  if (text.find('.') == std::string::npos) return std::stoll(text);
-  float f = std::stof(text);
-  memcpy(&word, &f, 4);
-  return word;
-}
-
 const char* launch(std::istringstream& in) {
-  std::string name, text;
-  unsigned gx, gy, block, shared;
-  in >> name >> gx >> gy >> block >> shared;
-  std::vector<uint64_t> words;
-  while (in >> text) words.push_back(argument(text));
-  const EmuKernel* k = emu_find(name.c_str());
+  Launch l(in);
+  const EmuKernel* k = emu_find(l.kernel.c_str());
   if (!k) return "no such kernel";
-  if (int(words.size()) != k->count) return "wrong number of arguments";
-  std::vector<void*> params;
-  for (uint64_t& w : words) params.push_back(&w);
-  return emu_run_grid(k, {gx, gy, 1}, {block, 1, 1}, shared, params.data());
+  if (int(l.words.size()) != k->count) return "wrong number of arguments";
+  return emu_run_grid(k, {l.gx, l.gy, 1}, {l.block, 1, 1}, l.shared, l.params.data());
 }
 
 }  // namespace
@@ -85,14 +57,13 @@ int main() {
     double a = 0, b = 0;
     in >> name >> a >> b;
     if (word == "buffer") {
-      buffers[name] = {arena.data() + used, size_t(a)};
-      used += (size_t(a) + 511) / 256 * 256;
+      add_buffer(name, arena.data(), size_t(a));
     } else if (word == "ints") {
-      fill<int32_t>(name, a, b);
+      fill<int32_t>(buffers.at(name), a, b);
     } else if (word == "longs") {
-      fill<int64_t>(name, a, b);
+      fill<int64_t>(buffers.at(name), a, b);
     } else {
-      fill<float>(name, a, 0);
+      fill<float>(buffers.at(name), a, 0);
     }
   }
   std::cout << "ok\n";
