@@ -325,6 +325,9 @@ func Names[T ~string](choices []T) []string {
 	return out
 }
 
+// list writes the names of choices behind each other.
+func list[T ~string](choices []T) string { return strings.Join(Names(choices), ", ") }
+
 // What parts are balanced by.
 const (
 	CostAuto   = "auto"   // CostLambda with --max-prune, else CostTime

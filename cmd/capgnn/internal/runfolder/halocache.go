@@ -54,7 +54,7 @@ func (c *Config) cacheErrors() []error {
 	policy, err := jaca.ParsePolicy(c.Cache)
 	var errs []error
 	if err != nil {
-		errs = append(errs, fmt.Errorf("--cache: %s is not a cache policy, these are: %v", term.Quoted(c.Cache, Names(jaca.Policies)), jaca.Policies))
+		errs = append(errs, fmt.Errorf("--cache: %s is not a cache policy, these are: %s", term.Quoted(c.Cache, Names(jaca.Policies)), list(jaca.Policies)))
 	}
 	return slices.Concat(errs, c.capacityErrors(policy), c.stalenessErrors(policy), c.smoothingErrors(policy), c.exchangeErrors(policy))
 }
@@ -103,7 +103,7 @@ func (c *Config) stalenessErrors(policy jaca.Policy) []error {
 		bad("--staleness: %w", err)
 	}
 	if stale.Auto() && !policy.Static() {
-		bad("--staleness %s: --cache %s decides while rows are read: give a number of epochs, or one of the policies %v", c.Staleness, c.Cache, staticPolicies())
+		bad("--staleness %s: --cache %s decides while rows are read: give a number of epochs, or one of the policies %s", c.Staleness, c.Cache, list(staticPolicies()))
 	}
 	if stale.Auto() && policy.Static() && (policy == jaca.None || !c.Pipelined()) {
 		bad("--staleness %s with --cache %s and --pipeline %s: rows of every age are read only with the pipeline, and with slots that keep rows", c.Staleness, c.Cache, c.Pipeline)
@@ -140,7 +140,7 @@ func (c *Config) smoothingErrors(policy jaca.Policy) []error {
 	case c.Smoothing > 0 && fresh:
 		bad("--smoothing %g: without --staleness all rows are fresh: give both", c.Smoothing)
 	case c.Smoothing > 0 && !keepsRows(policy):
-		bad("--smoothing %g: --cache %s has no rows that stay in their slots: give one of the policies %v", c.Smoothing, c.Cache, keepingPolicies())
+		bad("--smoothing %g: --cache %s has no rows that stay in their slots: give one of the policies %s", c.Smoothing, c.Cache, list(keepingPolicies()))
 	}
 	switch {
 	case c.HaloBackward != HaloBackwardAlways && !drops:
@@ -168,8 +168,8 @@ func (c *Config) exchangeErrors(policy jaca.Policy) []error {
 	switch c.Pipeline {
 	case SwitchOn:
 		if !policy.Static() && c.Staleness.Value.Bound > 0 {
-			bad("--pipeline on with --staleness %s: --cache %s decides while rows are read: give --pipeline off, or one of the policies %v",
-				c.Staleness, c.Cache, staticPolicies())
+			bad("--pipeline on with --staleness %s: --cache %s decides while rows are read: give --pipeline off, or one of the policies %s",
+				c.Staleness, c.Cache, list(staticPolicies()))
 		}
 	case SwitchOff, PipelineAuto:
 	default:

@@ -139,7 +139,7 @@ func (c *Config) levelError() error {
 	case l == nil:
 		return fmt.Errorf("--%s %s is not one of %s", comm, term.Quoted(c.Comm, LevelNames()), strings.Join(LevelNames(), ", "))
 	case l.isStale() && !keepsRows(jaca.Policy(c.Cache)) && slices.Contains(jaca.Policies, jaca.Policy(c.Cache)):
-		return fmt.Errorf("--%s %s: --cache %s has no rows that stay in their slots: give one of the policies %v", comm, c.Comm, c.Cache, keepingPolicies())
+		return fmt.Errorf("--%s %s: --cache %s has no rows that stay in their slots: give one of the policies %s", comm, c.Comm, c.Cache, list(keepingPolicies()))
 	case l.isStale() && c.Staleness.Value.Bound == 0 && c.Staleness.err == nil:
 		return fmt.Errorf("--%s %s --%s 0: all rows are fresh: give --%s encoded", comm, c.Comm, staleness, comm)
 	}
