@@ -13,7 +13,7 @@ var (
 	markdownLink = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	heading      = regexp.MustCompile(`(?m)^#+ +(.*)$`)
 	// sourcePath is a file or folder of this module as documents name it.
-	sourcePath = regexp.MustCompile("`((?:cmd|docs|gnn|gpu|graph|hostmem|internal|jaca|minibatch|pipeline|profiler|rapa|reduce|report)/[a-z0-9_/.*-]*)`")
+	sourcePath = regexp.MustCompile("`((?:chunks|cmd|docs|gnn|gpu|graph|hostmem|internal|jaca|minibatch|pipeline|profiler|rapa|reduce|report)/[a-z0-9_/.*-]*)`")
 )
 
 // Links in documents lead to files and headings that are there, and so do the source files that they name.
