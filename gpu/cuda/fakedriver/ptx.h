@@ -1,6 +1,6 @@
 // Runs PTX: the text that a GPU's driver compiles, instruction by instruction. The shipped kernels run in tests as they are shipped.
 //
-// A module is parsed when it is loaded (ptx_parse.cc). A grid runs on the thread that calls, block after block; a warp's
+// A module is parsed when it is loaded (ptx_module.cc, ptx_parse.cc). A grid runs on the thread that calls, block after block; a warp's
 // registers lie lane by lane, and an instruction runs for all lanes of a warp that stand at it (ptx_run.cc). In the orders
 // "forward" and "reverse" lanes that stand at the lowest instruction go first, which is where branches meet again. In the
 // orders "random:SEED" any lanes go, for any number of steps: threads of a warp are then independent, as they are since sm_70,

@@ -116,6 +116,9 @@ struct Refusal {
   std::string what;
 };
 
+// parse fills a module, or throws a Refusal (ptx_parse.cc).
+void parse(const std::string& text, PtxModule& module);
+
 // Library is every module that was loaded, by its text: a second load finds it.
 struct Library {
   std::mutex lock;

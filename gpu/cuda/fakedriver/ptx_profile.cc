@@ -13,11 +13,6 @@ void ptx::Counts::add(const Counts& o) {
   shared_requests += o.shared_requests, shared_waves += o.shared_waves;
 }
 
-ptx::Library& ptx::library() {
-  static Library all;
-  return all;
-}
-
 static void write_kernel(FILE* f, const PtxKernel& k) {
   std::lock_guard<std::mutex> guard(k.lock);
   const ptx::Counts& c = k.counts;
@@ -39,7 +34,9 @@ void ptx_profile() {
   }
   ptx::Library& all = ptx::library();
   std::lock_guard<std::mutex> guard(all.lock);
-  for (auto& [text, module] : all.modules)
+  for (auto& [text, module] : all.modules) {
+    if (!module) continue;  // refused
     for (auto& [name, k] : module->kernels) write_kernel(f, *k);
+  }
   fclose(f);
 }
