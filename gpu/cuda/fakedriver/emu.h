@@ -129,8 +129,13 @@ static inline unsigned __float_as_uint(float f) {
   std::memcpy(&v, &f, 4);
   return v;
 }
-static inline float __fmul_rn(float a, float b) { return a * b; }
-static inline float __fadd_rn(float a, float b) { return a + b; }
+// emu_rounded returns v, and keeps the compiler from joining what made it with what follows.
+static inline float emu_rounded(float v) {
+  asm("" : "+x"(v));
+  return v;
+}
+static inline float __fmul_rn(float a, float b) { return emu_rounded(a * b); }
+static inline float __fadd_rn(float a, float b) { return emu_rounded(emu_rounded(a) + emu_rounded(b)); }
 using std::max;
 using std::min;
 

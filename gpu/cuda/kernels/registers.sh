@@ -1,14 +1,23 @@
 #!/bin/sh
-# registers.sh: a table of what the kernels take, compiled from their PTX by ptxas for every architecture: registers, bytes of
-# static shared memory, and "spills" behind the registers where a kernel has any. docs/bench/gpu-kernels.md holds its output.
+# registers.sh [ARCH...]: a table of what the kernels take, compiled from their PTX by ptxas (or what PTXAS names) for these
+# architectures, or every one from sm_60 to sm_90: registers, bytes of static shared memory, and "spills" behind the registers
+# where a kernel has any. docs/bench/gpu-kernels.md holds its output.
 set -eu
 cd "$(dirname "$0")"
-archs="60 61 70 75 80 86 89 90"
-for arch in $archs; do
+[ $# != 0 ] || set -- 60 61 70 75 80 86 89 90
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+for arch; do
 	for f in *.ptx; do
-		ptxas -arch="sm_$arch" -v "$f" -o /dev/null 2>&1 | sed "s/^/$arch ${f%.ptx} /"
+		echo "$arch ${f%.ptx}"
 	done
-done | awk -v archs="$archs" '
+done >"$work/jobs"
+# ptxas is told to write a file of its own: it may remove its output first.
+xargs -P "$(nproc)" -L 1 sh -c '"${PTXAS:-ptxas}" -arch="sm_$1" -v "$2.ptx" -o "$0/$1-$2.cubin" >"$0/$1-$2" 2>&1 || { cat "$0/$1-$2" >&2; exit 255; }' \
+	"$work" <"$work/jobs"
+while read -r arch family; do
+	sed "s/^/$arch $family /" "$work/$arch-$family"
+done <"$work/jobs" | awk -v archs="$*" '
 	/Compiling entry function/ { split($0, q, "\047"); name = q[2]; key = $1 " " name; family[name] = $2; if (!(name in seen)) { seen[name] = ++n; names[n] = name } }
 	/bytes stack frame/ { if ($0 !~ / 0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads/) spills[key] = " spills" }
 	/Used [0-9]+ registers/ {

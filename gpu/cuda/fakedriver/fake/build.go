@@ -28,8 +28,9 @@ func Build() (Libraries, error) {
 	if Real() {
 		return realLibraries(), nil
 	}
-	if k := os.Getenv("FAKECUDA_KERNELS"); k != "" && k != "ptx" && k != "sources" {
-		return Libraries{}, fmt.Errorf("FAKECUDA_KERNELS=%s is neither ptx nor sources", k)
+	kernels := os.Getenv("FAKECUDA_KERNELS")
+	if !slices.Contains([]string{"", "ptx", "sources", "contracted"}, kernels) {
+		return Libraries{}, fmt.Errorf("FAKECUDA_KERNELS=%s is none of ptx, sources and contracted", kernels)
 	}
 	for _, compiler := range []string{"gcc", "g++"} {
 		if _, err := exec.LookPath(compiler); err != nil {
@@ -42,6 +43,9 @@ func Build() (Libraries, error) {
 	if err != nil {
 		return Libraries{}, err
 	}
+	if kernels == "contracted" {
+		sum += "-" + kernels
+	}
 	folder := filepath.Join(os.TempDir(), fmt.Sprintf("capgnn-fakedriver-%d-%s", os.Getuid(), sum))
 	libs := Libraries{filepath.Join(folder, "libcuda.so.1"), filepath.Join(folder, "libcublas.so"), filepath.Join(folder, "libnvidia-ml.so")}
 	if _, err := os.Stat(libs.Driver); err == nil {
@@ -52,7 +56,7 @@ func Build() (Libraries, error) {
 		return Libraries{}, err
 	}
 	defer os.RemoveAll(fresh)
-	cmd := exec.Command(filepath.Join(here, "..", "build.sh"), filepath.Join(fresh, "libcuda.so.1"))
+	cmd := exec.Command(filepath.Join(here, "..", "build.sh"), filepath.Join(fresh, "libcuda.so.1"), kernels)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return Libraries{}, fmt.Errorf("build the fake driver: %w\n%s", err, out)
 	}

@@ -11,7 +11,8 @@
 // Configure lets them be and answers ErrReal where a test wants what no hardware does, and such a test is skipped.
 //
 // Kernels are the shipped PTX, which the driver interprets (ptx.h says what it finds), or with FAKECUDA_KERNELS=sources the .cu
-// files, compiled by g++ (emu.h). With FAKECUDA_PROFILE=FOLDER a process writes there what its kernels did.
+// files, compiled by g++ (emu.h); with FAKECUDA_KERNELS=contracted g++ joins products and sums, as compilers for GPUs do. With
+// FAKECUDA_PROFILE=FOLDER a process writes there what its kernels did.
 //
 // # Source
 //
