@@ -9,6 +9,8 @@ import (
 	"os"
 	"testing"
 
+	"gorgonia.org/cu"
+
 	"capgnn/gpu"
 	"capgnn/graph/dataset"
 	"capgnn/graph/dataset/formats"
@@ -17,13 +19,10 @@ import (
 // storeVariable names the graph of BenchmarkKernels: the folder of a store.
 const storeVariable = "CAPGNN_GPU_STORE"
 
-// benchShapes are columns of a row, and elements from one row to the next.
-var benchShapes = [][2]int{{256, 256}, {128, 128}, {64, 64}, {32, 32}, {41, 41}, {41, 48}}
-
-// BenchmarkKernels times what an epoch's time is made of, on the graph of a store: the sum over neighbours, the gather of rows in
-// random order, and the copy inside the device that both are measured against. GB/s of SpMM are those of the gathered rows (entries ×
-// columns × size of an element), of Gather and Copy those that are read and written. docs/bench/peers/torch_kernels.py times
-// the same in PyTorch.
+// BenchmarkKernels times what an epoch is made of, on the graph of a store: Sparse are sums over neighbours and attention, Rows
+// what goes through rows once, Dense products of matrices. Rates are GB/s of what must be read and written (of sums over
+// neighbours the gathered rows, the indices and the result), and GFLOP/s of products. docs/bench/peers/torch_kernels.py
+// times the same in PyTorch.
 func BenchmarkKernels(b *testing.B) {
 	path := os.Getenv(storeVariable)
 	if path == "" {
@@ -35,33 +34,58 @@ func BenchmarkKernels(b *testing.B) {
 	}
 	defer d.Close()
 	g := newBenchGraph(b, d)
-	for _, t := range []gpu.DType{gpu.FP32, gpu.BF16} {
-		for _, s := range benchShapes {
-			g.time(b, t, s[0], s[1])
-		}
-	}
+	memory, arithmetic := g.dev.peak(b)
+	fmt.Printf("# peak %.0f GB/s %.0f GFLOP/s\n", memory, arithmetic)
+	b.Run("Sparse", g.sparse)
+	b.Run("Rows", g.rowwise)
+	b.Run("Dense", g.products)
 }
 
-// benchGraph is a graph on a GPU, with the rows that Gather takes.
+// peak is what clocks and units allow: GB/s of memory, and GFLOP/s of fp32 outside of tensor units; 0 where the driver does not say.
+func (d *device) peak(b *testing.B) (memory, arithmetic float64) {
+	card, err := describe(d.ordinal)
+	if err != nil {
+		b.Fatal(err)
+	}
+	attribute := func(a cu.DeviceAttribute) float64 {
+		v, err := d.ordinal.Attribute(a)
+		if err != nil {
+			b.Fatal(err)
+		}
+		return float64(v)
+	}
+	lanes := 128.0
+	if card.Major == 7 || card.Major <= 8 && card.Minor == 0 {
+		lanes = 64 // sm_60, sm_7x and sm_80
+	}
+	// Clocks are in kHz. Memory moves data twice in a cycle, a lane multiplies and adds.
+	memory = 2 * attribute(cu.MemoryClockRate) * attribute(cu.GlobalMemoryBusWidth) / 8 / 1e6
+	return memory, 2 * lanes * float64(card.SMs) * attribute(cu.ClockRate) / 1e6
+}
+
+// benchGraph is a graph on a GPU, with what its data set has of features and classes.
 type benchGraph struct {
-	dev  *device
-	q    gpu.Queue
-	a    gpu.CSR
-	rows gpu.Ints // every Entries/n-th neighbour
+	dev               *device
+	q                 gpu.Queue
+	a                 gpu.CSR
+	rows              gpu.Ints // every Entries/n-th neighbour
+	list              []int32  // the same
+	features, classes int
+	lent              []gpu.Buffer // what free gives back
 }
 
 func newBenchGraph(b *testing.B, d *dataset.Dataset) *benchGraph {
 	dev := open(b, Spec{})
-	g := &benchGraph{dev: dev, q: dev.NewQueue("bench")}
+	g := &benchGraph{dev: dev, q: dev.NewQueue("bench"), features: max(1, d.Features.Cols), classes: max(1, d.Classes)}
 	n, indices := len(d.Graph.Indptr)-1, d.Graph.Indices
 	ptr := gpu.Array[int64]{Buf: g.upload(b, d.Graph.Indptr), Len: n + 1}
-	rows := make([]int32, n)
-	for k := range rows {
-		rows[k] = indices[k*(len(indices)/n)]
+	g.list = make([]int32, n)
+	for k := range g.list {
+		g.list[k] = indices[k*(len(indices)/n)]
 	}
 	g.a = gpu.CSR{Rows: n, Cols: n, Begin: ptr.Slice(0, n), End: ptr.Slice(1, n+1), Entries: int64(len(indices)),
 		Indices: gpu.Ints{Buf: g.upload(b, indices), Len: len(indices)}}
-	g.rows = gpu.Ints{Buf: g.upload(b, rows), Len: n}
+	g.rows = gpu.Ints{Buf: g.upload(b, g.list), Len: n}
 	return g
 }
 
@@ -73,52 +97,74 @@ func (g *benchGraph) upload(b *testing.B, v any) gpu.Buffer {
 	}
 	buf := alloc(b, g.dev, len(raw), "bench")
 	g.q.Upload(buf, 0, raw)
-	if err := g.q.Sync(); err != nil {
-		b.Fatal(err)
-	}
+	g.sync(b)
 	return buf
 }
 
-// random is a matrix of a row per vertex with numbers in [1, 2).
-func (g *benchGraph) random(b *testing.B, t gpu.DType, cols, ld int) gpu.Matrix {
-	r := rand.NewPCG(1, 2)
-	v := make([]uint32, (g.a.Rows*ld*t.Size()+3)/4)
-	for i := range v {
-		if v[i] = 0x3f800000 | uint32(r.Uint64())>>9; t == gpu.BF16 {
-			v[i] = 0x3f803f80 | uint32(r.Uint64())&0x7f007f
-		}
+func (g *benchGraph) sync(b *testing.B) {
+	b.Helper()
+	if err := g.q.Sync(); err != nil {
+		b.Fatal(err)
 	}
-	return gpu.Matrix{Buf: g.upload(b, v), Rows: g.a.Rows, Cols: cols, LD: ld, Type: t}
 }
 
-// time runs the three operations on rows of one shape.
-func (g *benchGraph) time(b *testing.B, t gpu.DType, cols, ld int) {
-	x, y := g.random(b, t, cols, ld), g.random(b, t, cols, ld)
-	defer x.Buf.Free()
-	defer y.Buf.Free()
-	row := float64(cols * t.Size())
-	for _, op := range []struct {
-		name  string
-		bytes float64
-		run   func()
-	}{
-		{"Copy", 2 * float64(g.a.Rows) * row, func() { g.q.Copy(y, x) }},
-		{"Gather", 2 * float64(g.a.Rows) * row, func() { g.q.Gather(y, x, g.rows) }},
-		{"SpMM", float64(g.a.Entries) * row, func() { g.q.SpMM(y, g.a, x, 0) }},
-	} {
-		b.Run(fmt.Sprintf("%s/%v/%dof%d", op.name, t, cols, ld), func(b *testing.B) {
-			op.run()
-			if err := g.q.Sync(); err != nil {
-				b.Fatal(err)
-			}
-			b.ResetTimer()
-			for range b.N {
-				op.run()
-			}
-			if err := g.q.Sync(); err != nil {
-				b.Fatal(err)
-			}
-			b.ReportMetric(op.bytes*float64(b.N)/b.Elapsed().Seconds()/1e9, "GB/s")
-		})
+// benchNumbers is what random matrices hold, again and again: numbers in [1, 2), of one type as of the other.
+var benchNumbers = func() []byte {
+	r := rand.NewPCG(1, 2)
+	v := make([]byte, 0, 16<<20)
+	for len(v) < cap(v) {
+		v = binary.LittleEndian.AppendUint32(v, 0x3f803f80|uint32(r.Uint64())&0x7f007f)
 	}
+	return v
+}()
+
+// random is a matrix of numbers in [1, 2), until free.
+func (g *benchGraph) random(b *testing.B, t gpu.DType, rows, cols, ld int) gpu.Matrix {
+	size := rows * ld * t.Size()
+	buf := alloc(b, g.dev, size, "bench")
+	g.lent = append(g.lent, buf)
+	for from := 0; from < size; from += len(benchNumbers) {
+		g.q.Upload(buf, gpu.Bytes(from), benchNumbers[:min(len(benchNumbers), size-from)])
+	}
+	g.sync(b)
+	return gpu.Matrix{Buf: buf, Rows: rows, Cols: cols, LD: ld, Type: t}
+}
+
+// vec is a vector of numbers in [1, 2).
+func (g *benchGraph) vec(b *testing.B, n int) gpu.Vec {
+	return gpu.Vec{Buf: g.random(b, gpu.FP32, 1, n, n).Buf, Len: n}
+}
+
+func (g *benchGraph) free() {
+	for _, buf := range g.lent {
+		buf.Free()
+	}
+	g.lent = nil
+}
+
+// measured is an operation and what a run of it moves or computes.
+type measured struct {
+	name string
+	unit string // GB/s or GFLOP/s
+	work float64
+	run  func()
+}
+
+// time runs an operation b.N times, after once that does not count.
+func (g *benchGraph) time(b *testing.B, m measured) {
+	b.Run(m.name, func(b *testing.B) {
+		m.run()
+		g.sync(b)
+		b.ResetTimer()
+		for range b.N {
+			m.run()
+		}
+		g.sync(b)
+		b.ReportMetric(m.work*float64(b.N)/b.Elapsed().Seconds()/1e9, m.unit)
+	})
+}
+
+// shaped is the name of an operation on rows of a shape.
+func shaped(op string, t gpu.DType, cols, ld int) string {
+	return fmt.Sprintf("%s/%v/%dof%d", op, t, cols, ld)
 }

@@ -36,8 +36,8 @@ func TestConformance(t *testing.T) {
 			open := twoGPUs(t, driver, order)
 			gputest.Run(t, func(t *testing.T) gpu.Device { return open(t) })
 		})
-		if testing.Short() {
-			return
+		if testing.Short() || fake.Real() {
+			return // a GPU has an order of its own
 		}
 	}
 }

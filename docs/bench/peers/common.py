@@ -41,6 +41,7 @@ def arguments(description):
     p.add_argument("--device", default="cpu", help="cpu, or a GPU as torch names it: cuda:0")
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--order", help="order of the vertices in memory: rcm, or an .npy file with old ids in the new order (order.py)")
+    p.add_argument("--prepared", help="folder that keeps the adjacency from run to run, of one data set and order")
     p.add_argument("--init", help="start from the weights in this .safetensors file")
     p.add_argument("--save-init", help="write the first weights to this .safetensors file and stop")
     return p
@@ -55,16 +56,19 @@ class Graph:
     y: labels (int64 classes or float32 n x classes); train: indices of the training vertices, a slice if all of them
     """
 
-    def __init__(self, path, loops, seed, order=None):
+    def __init__(self, path, loops, seed, order=None, prepared=None):
         s = read_store(path)
         self.n = n = len(s["indptr"]) - 1
-        self.a = pattern(s, n, loops)
-        p = permutation(self.a, order)
-        if p is not None:
-            self.a = self.a[p][:, p]
-            self.a.sort_indices()
-        t = self.a.T.tocsr()
-        self.symmetric = np.array_equal(t.indptr, self.a.indptr) and np.array_equal(t.indices, self.a.indices)
+        p = None
+        if prepared and not order:
+            self.a, self.symmetric = kept(prepared, loops, lambda: with_symmetry(pattern(s, n, loops)))
+        else:
+            a = pattern(s, n, loops)
+            p = permutation(a, order)
+            if p is not None:
+                a = a[p][:, p]
+                a.sort_indices()
+            self.a, self.symmetric = with_symmetry(a)
         if "x" in s:
             self.x = s["x"]
         else:
@@ -120,6 +124,29 @@ def pattern(s, n, loops):
     return a
 
 
+def with_symmetry(a):
+    """Returns a, and whether it equals its transpose."""
+    t = a.T.tocsr()
+    return a, np.array_equal(t.indptr, a.indptr) and np.array_equal(t.indices, a.indices)
+
+
+def kept(folder, loops, make):
+    """Returns what make() returns, a pattern and whether it is symmetric; from the folder if an earlier run has left it there."""
+    base = os.path.join(folder, "loops" if loops else "plain")
+    if os.path.exists(base + ".json"):
+        with open(base + ".json") as f:
+            symmetric = json.load(f)["symmetric"]
+        ptr, col = np.load(base + ".indptr.npy"), np.load(base + ".indices.npy")
+        return sp.csr_matrix((np.ones(len(col), dtype=np.int8), col, ptr), shape=(len(ptr) - 1,) * 2), symmetric
+    a, symmetric = make()
+    np.save(base + ".indptr.npy", a.indptr)
+    np.save(base + ".indices.npy", a.indices)
+    with open(base + ".json.new", "w") as f:
+        json.dump({"symmetric": symmetric}, f)
+    os.replace(base + ".json.new", base + ".json")  # what is there is whole
+    return a, symmetric
+
+
 def permutation(a, order):
     """Returns the old ids in the new order, None to keep the store's."""
     if not order:
@@ -159,7 +186,7 @@ def start(parser):
     o = parser.parse_args()
     torch.set_num_threads(o.threads)
     torch.manual_seed(o.seed)
-    g = Graph(o.dataset, o.model == "gcn", o.seed, o.order)
+    g = Graph(o.dataset, o.model == "gcn", o.seed, o.order, o.prepared)
     g.train, g.y = g.train.to(o.device), g.y.to(o.device)
     w = first_weights(o, g)
     if o.save_init:
