@@ -218,12 +218,7 @@ func (b *builder) precomputed(in *gnn.Input, eval0 gnn.LayerGraph) {
 	b.keepAggregate(in.AX)
 }
 
-// uploadBytes is the size of the pieces that rows are gathered in: large beside what starting a copy costs, small beside
-// memory.
-const uploadBytes = 4 << 20
-
-// denseRows uploads feature rows: straight from where they lie, or gathered into one of two chunks while the other one is
-// under way.
+// denseRows uploads feature rows: straight from where they lie, or gathered.
 func (b *builder) denseRows(name string, ids []graph.NodeID) gpu.Matrix {
 	f := &b.p.Features
 	m := b.ld.matrix(name, len(ids), f.Cols)
@@ -234,33 +229,9 @@ func (b *builder) denseRows(name string, ids []graph.NodeID) gpu.Matrix {
 		b.ld.send(m.Buf, 0, hostmem.Bytes(rows))
 		return m
 	}
-	step := max(1, uploadBytes/4/f.Cols)
-	var chunks [2]struct {
-		rows []float32
-		sent gpu.Event
-	}
-	for lo, k := 0, 0; lo < len(ids) && b.ld.err == nil; lo, k = lo+step, k+1 {
-		hi := min(len(ids), lo+step)
-		c := &chunks[k%2]
-		if c.rows == nil {
-			c.rows = make([]float32, min(step, len(ids))*f.Cols)
-		} else {
-			<-c.sent.Done()
-		}
-		rows := c.rows[:(hi-lo)*f.Cols]
-		graph.EachBlock(hi-lo, gatherRows, func(from, to int) {
-			for i := from; i < to; i++ {
-				f.Fill(rows[i*f.Cols:][:f.Cols], ids[lo+i])
-			}
-		})
-		b.compute.Upload(m.Buf, 4*gpu.Bytes(lo)*gpu.Bytes(f.Cols), hostmem.Bytes(rows))
-		c.sent = b.compute.Record()
-	}
+	b.ld.gather(m, 0, ids, f.Fill)
 	return m
 }
-
-// gatherRows is the number of rows that a goroutine gathers at a time.
-const gatherRows = 1 << 9
 
 // sparseRows uploads feature rows as CSR and, for the first src of them, its transpose.
 func (b *builder) sparseRows(name string, ids []graph.NodeID, src int) gnn.Features {

@@ -48,6 +48,8 @@ type Options struct {
 	// NoRescale leaves what Dropped leaves of a sum over neighbours as it is. Otherwise a row with k of n in-edges left has
 	// it multiplied by n/k, forward and backward, loops not counted and not multiplied. GAT needs none of it.
 	NoRescale bool
+	// Isolated has parts train without rows of each other; nil: they exchange them.
+	Isolated *Isolated
 	// Cache says which halo rows are kept, and how old they may get.
 	Cache halo.Options
 	// Storage is the element type of the rows that aggregations gather and parts exchange: see gnn.Plan.
@@ -106,6 +108,8 @@ type EpochStats struct {
 	// Reduce is the time that the update takes behind the last backward pass: what is left to reduce, the optimiser step and
 	// the weights' way to all parts; over ranks the longest of them, which waits for the others.
 	Reduce time.Duration
+	// Isolated is what isolated parts have held; nil: parts are not isolated.
+	Isolated *SuperEpoch
 	// Pairs is what ranks have sent each other in training, by reader and then by sender: those that sent something. nil: there is one process.
 	Pairs []RankPair
 }
@@ -124,6 +128,10 @@ type Totals struct {
 	CheckCache time.Duration
 	EvalTime   time.Duration
 	ReduceTime time.Duration
+	// Switches counts how often isolated parts have exchanged a chunk, and SwitchTime the time of it, which is in no epoch's.
+	Switches   int           `json:",omitempty"`
+	SwitchTime time.Duration `json:",omitempty"`
+	Covered    float64       `json:",omitempty"` // sum over epochs of what isolated parts' targets have seen of their in-neighbours
 }
 
 // add adds an epoch's training.
@@ -133,6 +141,12 @@ func (t *Totals) add(e *EpochStats) {
 	t.Halo.Add(e.Halo)
 	t.CheckCache += e.CheckCache
 	t.ReduceTime += e.Reduce
+	if s := e.Isolated; s != nil {
+		t.SwitchTime += s.Switch
+		if t.Covered += s.Coverage.Ratio; s.Switched {
+			t.Switches++
+		}
+	}
 }
 
 // Result is the outcome of a run.

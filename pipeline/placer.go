@@ -66,6 +66,9 @@ func (t placer) place(build func(*worker, weighting) error, plan func() (*halo.P
 		}
 	}
 	scale := weightingOf(t.o.Model.Kind, t.layout, !t.o.NoRescale)
+	if err := t.aggregate(t.hub.Context()); err != nil {
+		return err
+	}
 	if err := planner(t).agree(t.each(t.inTurn(func(w *worker) error { return build(w, scale) }))); err != nil {
 		return err
 	}
@@ -108,14 +111,19 @@ func (t placer) planExchanges() (*halo.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	if t.isolation != nil {
+		return halo.NewEvaluation(c, t.o.Model.Layers), nil
+	}
 	return halo.NewPlan(c)
 }
 
 // attach puts a worker's side of the exchanges on its device.
 func (t placer) attach(w *worker, scale weighting) error {
 	train, eval := t.halo.Attach(w.index)
-	w.trainHalo, w.evalHalo = train, eval
-	if w.ld.err == nil {
+	if w.evalHalo = eval; w.hold == nil {
+		w.trainHalo = train
+	}
+	if w.ld.err == nil && w.hold == nil {
 		t.builder(w, scale).address(train, w.layers)
 	}
 	if w.ld.err != nil {
@@ -136,8 +144,10 @@ func (t placer) builder(w *worker, scale weighting) *builder {
 
 // build puts one part on its device.
 func (t placer) build(w *worker, scale weighting) error {
-	o, model := &t.o, t.o.Model
 	b := t.builder(w, scale)
+	if t.isolation != nil {
+		return t.buildIsolated(b)
+	}
 	train, eval := b.graphs()
 	if w.ld.err != nil {
 		return w.ld.err
@@ -145,6 +155,12 @@ func (t placer) build(w *worker, scale weighting) error {
 	in := b.input(eval[0], w.part.Rows[0], w.part.Rows[1])
 	b.answers()
 	w.layers = train
+	return t.buildPasses(w, train, eval, in, in)
+}
+
+// buildPasses puts weights, gradients and the optimiser of a part on its device, and the buffers of training and evaluation, whose layers and inputs are given.
+func (t placer) buildPasses(w *worker, train, eval []gnn.LayerGraph, in, evalIn gnn.Input) error {
+	o, model := &t.o, t.o.Model
 	n := len(t.weights.Flat)
 	params := upload(w.ld, "weights", t.weights.Flat)
 	grads := gpu.Vec{Buf: w.ld.alloc(4*gpu.Bytes(n), "gradients"), Len: n}
@@ -155,7 +171,7 @@ func (t placer) build(w *worker, scale weighting) error {
 	w.params, w.grads = gnn.Bind(model, t.weights, params), gnn.Bind(model, t.weights, grads)
 	w.ws = gnn.NewWorkspace(!o.Savings.NoReuse)
 	w.train = gnn.NewPass(model, t.plan, train, in, w.params, w.grads, w.ws)
-	w.eval = gnn.NewPass(model, t.plan, eval, in, w.params, nil, w.ws)
+	w.eval = gnn.NewPass(model, t.plan, eval, evalIn, w.params, nil, w.ws)
 	if err := w.ws.Alloc(w.dev); err != nil {
 		return err
 	}

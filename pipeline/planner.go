@@ -24,6 +24,13 @@ func (t planner) planRun() error {
 	}
 	t.cut = t.layout.cut
 	t.shape = t.layout.shape(&p.Features, p.Features.Sparse() && !o.Savings.NoSparse, o.Model)
+	var err error
+	if t.isolation, err = newIsolation(p, o, t.cut); err != nil {
+		return err
+	}
+	if t.isolation != nil {
+		t.shape = t.isolation.shape(&p.Features)
+	}
 	t.chooseOrder()
 	return nil
 }
@@ -31,7 +38,7 @@ func (t planner) planRun() error {
 // chooseOrder decides the order of operations.
 func (t planner) chooseOrder() {
 	o := &t.o
-	t.plan = gnn.Choose(o.Model, t.shape, gnn.Choice{NoPrecompute: o.Savings.NoPrecompute,
+	t.plan = gnn.Choose(o.Model, t.shape, gnn.Choice{NoPrecompute: o.Savings.NoPrecompute || o.Isolated != nil && o.Isolated.AllLayers,
 		NoTransformFirst: o.Savings.NoTransformFirst, NoFuse: o.Savings.NoFuse, Period: o.Cache.Period(), Stale: o.Cache.Layers, Storage: o.Storage})
 	o.Log.Info("planned", "input", t.plan.Input.String(), "layers", fmt.Sprintf("%+v", t.plan.Layers))
 }

@@ -15,6 +15,7 @@ type partEpoch struct {
 	Halo             jaca.Stats
 	Checking         time.Duration
 	Train, Reduce    time.Duration // of its process
+	Chunk            *chunkRecord  `json:",omitempty"` // of an isolated part
 	Stop             bool          // its process has been asked to end
 	Pairs            []RankPair    // at the first part of a process: what others have sent it
 }
@@ -28,6 +29,9 @@ func (t *Trainer) epochOf(e *EpochStats, before, reduced []gpu.Usage) []partEpoc
 		r.Halo, r.Checking = w.ep.TakeStats()
 		r.Train, r.Reduce = e.Train, e.Reduce
 		r.Stop = stop
+		if w.hold != nil {
+			r.Chunk = &w.hold.record
+		}
 	}
 	own[0].Pairs = t.receivedInEpoch()
 	return own
@@ -44,5 +48,8 @@ func (e *EpochStats) sum(all []partEpoch) {
 		e.CheckCache += r.Checking / time.Duration(len(all))
 		e.Parts, e.HaloParts, e.CheckParts = append(e.Parts, r.Usage), append(e.HaloParts, r.Halo), append(e.CheckParts, r.Checking)
 		e.Pairs = append(e.Pairs, r.Pairs...)
+		if r.Chunk != nil {
+			e.Isolated.add(r.Chunk)
+		}
 	}
 }

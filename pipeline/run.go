@@ -92,6 +92,9 @@ func (f *fitter) Better(m, best learn.Metrics) bool {
 
 // trainEpoch runs forward, backward and update on all parts.
 func (t *Trainer) trainEpoch(e *EpochStats) error {
+	if err := t.turn(e); err != nil {
+		return err
+	}
 	before, reduced := usages(t.workers, (*worker).usage), usages(t.workers, (*worker).reduction)
 	start := t.now()
 	probes := t.halo.Probes(e.Epoch)
@@ -127,7 +130,7 @@ func (t *Trainer) runParts(epoch int) error {
 	if err := t.halo.BeginEpoch(epoch); err != nil {
 		return err
 	}
-	scale := 1 / float64(t.terms)
+	scale := t.isolation.shareOfTarget() / float64(t.terms)
 	return t.each(func(w *worker) error {
 		if t.o.Savings.NoReuse {
 			if err := w.renew(); err != nil {
@@ -230,6 +233,9 @@ func (t *Trainer) finish(r *Result) error {
 		r.BestWeights = r.Weights
 	}
 	for _, p := range t.layout.kept.Parts {
+		if t.isolation != nil {
+			break // training reads none
+		}
 		r.HaloRows += int64(len(p.In.IDs))
 		if t.o.Parts <= MaxPairParts {
 			r.HaloPairs = append(r.HaloPairs, rowsByOwner(&p.In, t.o.Parts))

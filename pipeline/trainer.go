@@ -42,8 +42,10 @@ type Trainer struct {
 	joined   bool       // other ranks may send rows, gradients and weights
 	over     bool       // they have sent all of them
 	pairs    *pairs     // what they have sent; nil: there are none
-	probe    *probe     // compares gradients; nil: the age of rows does not adapt
-	watch    *meet.Watch
+	// isolation is what isolated parts share; nil: parts are not isolated.
+	isolation *isolation
+	probe     *probe // compares gradients; nil: the age of rows does not adapt
+	watch     *meet.Watch
 	// gathering is what this process waits for of others beside rows and gradients; nil: nothing.
 	gathering atomic.Pointer[string]
 	// asked ends when this one of several processes is to end its run, stop ends that of all; nil: there is one process.
@@ -107,6 +109,10 @@ func New(ctx context.Context, p *learn.Problem, o Options) (*Trainer, error) {
 		t.Close()
 		return nil, err
 	}
+	if err := t.hold(t.state.Epochs); err != nil {
+		t.Close()
+		return nil, err
+	}
 	return t, nil
 }
 
@@ -130,6 +136,7 @@ func (t *Trainer) begin() error {
 func (o *Options) validate(p *learn.Problem) error {
 	errs := []error{p.Validate(), o.Model.Validate(), o.Optimizer.Validate()}
 	errs = append(errs, o.checkParts(p)...)
+	errs = append(errs, o.checkIsolated(p.Vertices())...)
 	errs = append(errs, o.Cache.Validate(o.Parts, len(o.Devices)), o.checkRanks())
 	if o.Epochs < 0 || o.EvalEvery < 0 || o.Patience < 0 || o.CheckpointEvery < 0 {
 		errs = append(errs, errors.New("epochs, evaluation interval, patience and checkpoint interval must not be negative"))
@@ -221,6 +228,7 @@ func (t *Trainer) Close() error {
 	for _, w := range t.workers {
 		var echo *meet.Echo
 		if t.stuck = t.stuck || errors.As(w.sync(), &echo); t.stuck { // another fault has been reported already
+			t.isolation.wait()
 			t.workers, t.halo = nil, new(halo.Plan)
 			return nil
 		}
@@ -239,7 +247,7 @@ func (t *Trainer) Close() error {
 	t.workers = nil
 	t.halo.Close()
 	t.releaseLayout()
-	return nil
+	return t.isolation.close()
 }
 
 // releaseLayout gives up the edges on the host, unless somebody else owns them. Every queue that uploads them is idle.

@@ -50,6 +50,43 @@ func (ld *loader) send(b gpu.Buffer, off gpu.Bytes, raw []byte) {
 	}
 }
 
+// uploadBytes is the size of the pieces that rows are gathered in: large beside what starting a copy costs, small beside
+// memory.
+const uploadBytes = 4 << 20
+
+// gatherRows is the number of rows that a goroutine gathers at a time.
+const gatherRows = 1 << 9
+
+// gather uploads rows of vertices to m, from one row of it on: each gathered into one of two chunks while the other one is under way. row writes that of a
+// vertex.
+func (ld *loader) gather(m gpu.Matrix, at int, ids []graph.NodeID, row func(dst []float32, v graph.NodeID)) {
+	if ld.err != nil || ld.drops {
+		return
+	}
+	step := max(1, uploadBytes/4/m.Cols)
+	var chunks [2]struct {
+		rows []float32
+		sent gpu.Event
+	}
+	for lo, k := 0, 0; lo < len(ids); lo, k = lo+step, k+1 {
+		hi := min(len(ids), lo+step)
+		c := &chunks[k%2]
+		if c.rows == nil {
+			c.rows = make([]float32, min(step, len(ids))*m.Cols)
+		} else {
+			<-c.sent.Done()
+		}
+		rows := c.rows[:(hi-lo)*m.Cols]
+		graph.EachBlock(hi-lo, gatherRows, func(from, to int) {
+			for i := from; i < to; i++ {
+				row(rows[i*m.Cols:][:m.Cols], ids[lo+i])
+			}
+		})
+		ld.q.Upload(m.Buf, 4*gpu.Bytes(at+lo)*gpu.Bytes(m.Cols), hostmem.Bytes(rows))
+		c.sent = ld.q.Record()
+	}
+}
+
 // alloc returns a buffer owned by the loader, nil after an error.
 func (ld *loader) alloc(size gpu.Bytes, name string) gpu.Buffer {
 	if ld.err != nil {

@@ -43,6 +43,7 @@ type worker struct {
 	trainHalo epochHalo     // nil with one part
 	evalHalo  gnn.Halo      // the same
 	pinned    []*hostmem.Pinned
+	hold      *holding // of an isolated part; nil: it is none
 }
 
 // network is the model on a worker's device.
@@ -61,6 +62,7 @@ type supervision struct {
 	mask     gpu.Array[uint8]
 	loss     gpu.Array[float64]
 	lossHost []byte
+	weight   gpu.Vec // of the gradient of each row of the loss; empty: all 1
 }
 
 // backwardPass is that of the epoch under way.
@@ -82,6 +84,9 @@ func (w *worker) runTrain(epoch int, p *learn.Problem, scale float64, done func(
 		q.BCELoss(args)
 	} else {
 		q.SoftmaxLoss(args)
+	}
+	if w.weight.Len > 0 {
+		q.ScaleRows(args.Grad, args.Grad, w.weight)
 	}
 	q.Download(w.lossHost, w.loss.Buf, 0)
 	w.train.Backward(q, w.trainHalo, epoch, done)

@@ -1,0 +1,306 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/graph"
+	"capgnn/hostmem"
+	"capgnn/internal/layered"
+)
+
+// holding is the pair of an isolated part on its device. Each array has memory for the largest pair of the run, so a switch allocates nothing.
+type holding struct {
+	*worker
+	s     *isolation
+	model gnn.Config
+	plan  gnn.Plan
+	most  capacity
+	slots map[string]gpu.Buffer
+	// x and ax are rows of features and of ÂX, by row of the pair; empty: layer 0 does not read them. The base chunk's are put there once.
+	x, ax gpu.Matrix
+	based bool
+
+	record chunkRecord // of the newest epoch
+}
+
+// slot puts an array where those of its name lie, which has memory for as many elements as most. Without any it is empty.
+func slot[T gpu.Element](h *holding, name string, host []T, most int) gpu.Array[T] {
+	if most == 0 || h.ld.err != nil {
+		return gpu.Array[T]{}
+	}
+	if len(host) > most {
+		panic(fmt.Sprintf("pipeline: %s: %d elements, planned %d", name, len(host), most))
+	}
+	b, ok := h.slots[name]
+	if !ok {
+		var one [1]T
+		if b = h.ld.alloc(gpu.Bytes(len(hostmem.Bytes(one[:])))*gpu.Bytes(most), name); b == nil {
+			return gpu.Array[T]{}
+		}
+		streamed(b)
+		h.slots[name] = b
+	}
+	if len(host) > 0 {
+		h.ld.send(b, 0, hostmem.Bytes(host))
+	}
+	return gpu.Array[T]{Buf: b, Len: len(host)}
+}
+
+// placed is a CSR on the device, beside the one on the host that it was made of.
+type placed struct {
+	host    *graph.CSR
+	ptr     gpu.Array[int64]
+	indices gpu.Ints
+	val     gpu.Vec
+}
+
+// csr puts a CSR of at most so many rows and entries on the device.
+func (h *holding) csr(name string, c *graph.CSR, rows, entries int) placed {
+	return placed{host: c, ptr: slot(h, name+" rows", c.Indptr, rows+1), indices: slot(h, name+" indices", c.Indices, entries)}
+}
+
+// head returns the first rows.
+func (p placed) head(rows int) gpu.CSR {
+	out := gpu.CSR{Rows: rows, Cols: p.host.Cols, Indices: p.indices, Val: p.val, Entries: p.host.Indptr[rows]}
+	if p.ptr.Len > 0 {
+		out.Begin, out.End = p.ptr.Slice(0, rows), p.ptr.Slice(1, rows+1)
+	}
+	return out
+}
+
+// before returns all rows, each cut before the first column ≥ cols. most bounds the rows of any pair's.
+func (h *holding) before(name string, p placed, cols, most int) gpu.CSR {
+	out := p.head(p.host.Rows())
+	if cols >= p.host.Cols { // other pairs may have more columns
+		slot(h, name+" row ends", []int64{}, most)
+		return out
+	}
+	ends, entries := rowEnds(p.host, p.host.Rows(), cols)
+	out.Cols, out.Entries, out.End = cols, entries, slot(h, name+" row ends", ends, most)
+	return out
+}
+
+// planned are layers of the sizes that slabs are planned for: those of the largest pair.
+func (h *holding) planned() []gnn.LayerGraph {
+	layers := make([]gnn.LayerGraph, h.model.Layers)
+	for l := range layers {
+		if layers[l] = (gnn.LayerGraph{Rows: h.most.rows, Src: h.most.rows}); l == len(layers)-1 {
+			layers[l].Rows = h.most.loss
+		}
+	}
+	if h.plan.Input == gnn.Replicated {
+		layers[0].HaloRows = h.most.halo
+	}
+	return layers
+}
+
+// put brings a pair to the device, in the place of the one before, and has training go on with it. The device's queues are idle before and behind.
+func (h *holding) put(p *pair) error {
+	layers := h.layers(p)
+	in := h.input(p)
+	h.answers(p)
+	h.weight = slot(h, "weights of losses", p.weight, len(p.weight)*h.most.loss)
+	if h.ld.err != nil {
+		return h.ld.err
+	}
+	if err := h.compute.Sync(); err != nil {
+		return err
+	}
+	h.based = true
+	return h.train.Bind(layers, in)
+}
+
+// layers puts edges and scales on the device, and returns what each layer aggregates over.
+func (h *holding) layers(p *pair) []gnn.LayerGraph {
+	n, e := h.most.rows, h.most.entries
+	forward := h.csr("pair forward", p.In, n, e)
+	bare := forward
+	backward := forward
+	if p.Out != p.In {
+		backward = h.csr("pair backward", p.Out, n, e)
+	}
+	back := backward
+	if h.s.valued() {
+		forward.val = slot(h, "pair forward values", p.in, e)
+		if backward.val = forward.val; p.Out != p.In || h.s.weighsRows() {
+			backward.val = slot(h, "pair backward values", p.out, e)
+		}
+	}
+	row, col := slot(h, "pair row scale", p.row, n*min(1, len(p.row))), slot(h, "pair column scale", p.col, n*min(1, len(p.col)))
+	layers := h.planned()
+	for l := range layers {
+		g := &layers[l]
+		g.HaloRows, g.Src, g.Rows = 0, len(p.IDs), len(p.IDs)
+		if l == len(layers)-1 {
+			g.Rows = p.loss
+		}
+		if l == 0 && h.plan.Input == gnn.Precomputed {
+			continue
+		}
+		if l == 0 && h.plan.Input == gnn.Replicated {
+			h.replicated(g, p, bare, back)
+			continue
+		}
+		g.Forward = gnn.Operand{Inner: forward.head(g.Rows), RowScale: row, ColScale: col}
+		g.Backward = gnn.Operand{Inner: h.before("pair backward", backward, g.Rows, n), RowScale: col, ColScale: row}
+	}
+	return layers
+}
+
+// weighsRows reports whether the value of an entry depends on who reads.
+func (s *isolation) weighsRows() bool { return s.Correction == "longrun" }
+
+// replicated makes layer 0 read the features of vertices outside the pair, by all edges and with the weights of the whole graph.
+func (h *holding) replicated(g *gnn.LayerGraph, p *pair, forward, backward placed) {
+	n, m := h.most.rows, h.most
+	rows, cols, halo := pick(h.s.scale.Row, p.IDs), pick(h.s.scale.Col, p.IDs), pick(h.s.scale.Col, p.halo)
+	row, col := slot(h, "layer 0 row scale", rows, n*min(1, len(rows))), slot(h, "layer 0 column scale", cols, n*min(1, len(cols)))
+	out := h.csr("layer 0 halo", p.elsewhere, n, m.haloEdges)
+	turned := h.csr("layer 0 halo transposed", p.turned, m.halo, m.haloEdges)
+	g.HaloRows = len(p.halo)
+	g.Forward = gnn.Operand{Inner: forward.head(g.Rows), RowScale: row, ColScale: col}
+	g.Backward = gnn.Operand{Inner: h.before("layer 0 backward", backward, g.Rows, n), RowScale: col, ColScale: row}
+	if g.HaloRows == 0 || p.elsewhere.Indptr[g.Rows] == 0 {
+		g.Forward.Halo, g.HaloBack = gpu.CSR{Rows: g.Rows, Cols: g.HaloRows}, gpu.CSR{Rows: g.HaloRows, Cols: g.Rows}
+		return
+	}
+	g.Forward.Halo = out.head(g.Rows)
+	g.Forward.HaloScale = slot(h, "layer 0 halo scale", halo, m.halo*min(1, len(halo)))
+	g.HaloBack = h.before("layer 0 halo transposed", turned, g.Rows, m.halo)
+}
+
+// input puts what layer 0 reads on the device.
+func (h *holding) input(p *pair) gnn.Input {
+	in := gnn.Input{IDs: slot(h, "pair vertex ids", p.IDs, h.most.rows)}
+	if h.s.stored != nil && h.plan.Input != gnn.Precomputed {
+		in.X = h.sparse("pair features", p.IDs, h.most.rows, h.most.stored)
+		in.RootT = in.X.SparseT
+		if rows := p.rowsOfFirst(h.model.Layers); rows < len(p.IDs) {
+			_, t := h.sparseRows(p.IDs)
+			ends, entries := rowEnds(t, t.Rows(), rows)
+			in.RootT.Cols, in.RootT.Entries, in.RootT.End = rows, entries, slot(h, "root features row ends", ends, h.model.In)
+		}
+		if h.plan.Input == gnn.Replicated {
+			in.Halo = h.sparse("pair halo features", p.halo, h.most.halo, h.most.haloStored)
+		}
+		return in
+	}
+	f := &h.s.p.Features
+	if h.ax.Cols > 0 {
+		h.fill(h.ax, p, func(dst []float32, v graph.NodeID) { copy(dst, h.s.ax[int(v)*f.Cols:][:f.Cols]) })
+		in.AX = h.ax.RowRange(0, len(p.IDs))
+	}
+	if h.x.Cols > 0 {
+		h.fill(h.x, p, f.Fill)
+		in.X.Dense = h.x.RowRange(0, len(p.IDs))
+	}
+	if h.plan.Input == gnn.Replicated {
+		m := h.matrix("pair halo features", h.most.halo)
+		h.ld.gather(m, 0, p.halo, f.Fill)
+		in.Halo.Dense = m.RowRange(0, len(p.halo))
+	}
+	return in
+}
+
+// rowsOfFirst returns how many rows layer 0 computes.
+func (p *pair) rowsOfFirst(layers int) int {
+	if layers == 1 {
+		return p.loss
+	}
+	return len(p.IDs)
+}
+
+// fill puts rows of a pair into m: at first all, then those of the added chunk.
+func (h *holding) fill(m gpu.Matrix, p *pair, row func(dst []float32, v graph.NodeID)) {
+	from := 0
+	if h.based {
+		from = p.Base
+	}
+	h.ld.gather(m, from, p.IDs[from:], row)
+}
+
+// matrix returns rows as wide as features, in the slot of a name.
+func (h *holding) matrix(name string, rows int) gpu.Matrix {
+	cols := h.model.In
+	return gpu.Matrix{Buf: slot(h, name, []float32{}, rows*cols).Buf, Rows: rows, Cols: cols, LD: cols}
+}
+
+// sparseRows returns the sparse features of vertices, and their transpose.
+func (h *holding) sparseRows(ids []graph.NodeID) (rows, turned *graph.CSR) {
+	rows, val := h.s.p.Features.Rows(ids)
+	turned, _ = transposeValues(rows, val, len(ids))
+	return rows, turned
+}
+
+// sparse puts the sparse features of vertices on the device, and their transpose.
+func (h *holding) sparse(name string, ids []graph.NodeID, most, entries int) gnn.Features {
+	rows, val := h.s.p.Features.Rows(ids)
+	turned, tval := transposeValues(rows, val, len(ids))
+	a, b := h.csr(name, rows, most, entries), h.csr(name+" transposed", turned, h.model.In, entries)
+	a.val, b.val = slot(h, name+" values", val, entries), slot(h, name+" transposed values", tval, entries)
+	return gnn.Features{Sparse: a.head(len(ids)), SparseT: b.head(turned.Rows()), Before: rows.Indptr}
+}
+
+// answers puts labels or targets of the rows of the loss on the device, the others as not counted.
+func (h *holding) answers(p *pair) {
+	q, both := h.s.p, h.s.Targets != "base"
+	counts := func(i int) bool { return q.Trains(p.IDs[i]) && (both || i < p.Base) }
+	if q.Labels != nil {
+		labels := make([]int32, p.loss)
+		for i := range labels {
+			if labels[i] = -1; counts(i) {
+				labels[i] = q.Labels[p.IDs[i]]
+			}
+		}
+		h.labels = slot(h, "labels", labels, h.most.loss)
+		return
+	}
+	targets, mask := make([]uint8, 0, p.loss*q.Classes), make([]uint8, p.loss)
+	for i := range mask {
+		targets = append(targets, q.Targets[int(p.IDs[i])*q.Classes:][:q.Classes]...)
+		if counts(i) {
+			mask[i] = 1
+		}
+	}
+	h.targets, h.mask = slot(h, "targets", targets, h.most.loss*q.Classes), slot(h, "training mask", mask, h.most.loss)
+}
+
+// aggregate makes ÂX of the whole graph, which pairs take rows of, on the devices of this process and before anything else is on them. Each takes no more of its
+// memory for that than its part's rows of ÂX will.
+func (t placer) aggregate(ctx context.Context) error {
+	s := t.isolation
+	if s == nil || t.plan.Input != gnn.Precomputed || t.workers[0].ld.drops {
+		return nil
+	}
+	o := layered.Options{Model: t.o.Model, Devices: t.o.Devices, Precomputed: true, Scaling: &s.scale, Dense: s.p.Features.Sparse(), WaitDeadline: t.o.WaitDeadline,
+		ChunkBytes: 4 * gpu.Bytes(len(s.place)/t.o.Parts) * gpu.Bytes(t.o.Model.In), Choice: gnn.Choice{Storage: t.o.Storage}}
+	o.Part = make([]int32, len(s.place))
+	for v := range o.Part {
+		o.Part[v] = t.o.Part[v] % int32(len(o.Devices))
+	}
+	o.Tables = func(name string, size int64) (layered.Memory, error) {
+		mem, err := layered.TablesIn(os.TempDir(), 0)(name, size)
+		s.table = mem
+		return lent{mem}, err
+	}
+	e, err := layered.New(ctx, s.p, o)
+	if err == nil {
+		s.ax, err = e.Aggregated(ctx)
+		err = errors.Join(err, e.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("aggregate features: %w", err)
+	}
+	return nil
+}
+
+// lent is a table that outlives the evaluator that has filled it.
+type lent struct{ layered.Memory }
+
+// Close implements layered.Memory: whoever has lent the table closes it.
+func (lent) Close() error { return nil }

@@ -1,0 +1,212 @@
+package pipeline
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"capgnn/chunks"
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/graph"
+	"capgnn/internal/layered"
+	"capgnn/internal/learn"
+)
+
+// Isolated says how parts train without rows of each other, as package chunks has it: part i is chunk i, and in each super-epoch it trains on the
+// graph that two chunks induce (docs/adr/0034). Between parts only gradients travel, but for evaluation, which is on the whole graph.
+type Isolated struct {
+	Targets    chunks.Targets    // "" = Base
+	Correction chunks.Correction // "" = None
+	// AllLayers has layer 0 drop edges between parts too. Otherwise it keeps all: what it reads of other vertices is their features, which do not change.
+	AllLayers bool
+}
+
+// corrects reports whether losses of targets weigh differently, by row or by part.
+func (o *Isolated) corrects() bool {
+	return slices.Contains([]chunks.Correction{chunks.Uniform, chunks.Resampling, chunks.Node}, o.Correction)
+}
+
+// checkIsolated says what does not go with isolated parts.
+func (o *Options) checkIsolated(vertices int) (errs []error) {
+	i := o.Isolated
+	if i == nil {
+		return nil
+	}
+	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf("isolated parts: "+format, a...)) }
+	if err := chunks.Check(o.Parts, vertices); err != nil {
+		errs = append(errs, err)
+	}
+	if !slices.Contains(append(chunks.AllTargets, ""), i.Targets) || !slices.Contains(append(chunks.Corrections, ""), i.Correction) {
+		bad("targets %q, correction %q", i.Targets, i.Correction)
+	}
+	if o.Cache.Policy != "" || o.Cache.Staleness.Bound > 0 || slices.ContainsFunc(o.Dropped, func(ids []graph.NodeID) bool { return len(ids) > 0 }) {
+		bad("there are no rows of other parts that could be kept, old or dropped")
+	}
+	if o.Savings.NoFoldScale || o.Savings.NoPrecompute && !i.AllLayers {
+		bad("edge weights stay folded, and features are aggregated before the first epoch")
+	}
+	if i.Correction.EdgeWeights() && o.Model.Kind == gnn.GAT {
+		bad("correction %s weighs edges, which GAT does by itself", i.Correction)
+	}
+	if i.corrects() && o.Storage != gpu.FP32 {
+		bad("correction %s needs gradients in fp32, not %v", i.Correction, o.Storage)
+	}
+	return errs
+}
+
+// isolation is what the isolated parts of a run share: the graph, and what they hold when.
+type isolation struct {
+	Isolated
+	p        *learn.Problem // with graph and features, which later pairs are made of
+	cut      *graph.Cut
+	chunks   *chunks.Cut
+	turn     chunks.Rotation
+	schedule chunks.Schedule
+	kind     gnn.Kind
+	layers   int
+	scale    gnn.Scaling    // of the whole graph
+	looped   bool           // some vertex has a loop
+	train    []bool         // targets, by id
+	place    []int32        // of every vertex in its chunk, by id: its index in a chunks.View
+	between  [][]int64      // edges into each part from each
+	stored   []int64        // sparse feature values of each part; nil: features are dense
+	table    layered.Memory // of ÂX; nil: layer 0 does not read it, or nothing is computed
+	ax       []float32      // ÂX by vertex, in the table
+	held     int            // shift whose pairs parts hold
+	ahead    *ahead         // pairs of the next shift, on their way; nil: there is none
+}
+
+// newIsolation prepares isolated parts; nil where parts are not isolated.
+func newIsolation(p *learn.Problem, o *Options, cut *graph.Cut) (*isolation, error) {
+	if o.Isolated == nil {
+		return nil, nil
+	}
+	s := &isolation{Isolated: *o.Isolated, held: firstShift, p: p, cut: cut, turn: chunks.Rotation{Chunks: o.Parts}, kind: o.Model.Kind, layers: o.Model.Layers,
+		scale: gnn.ScalingOf(o.Model.Kind, slices.Clone(cut.InDegree), slices.Clone(cut.OutDegree)), place: make([]int32, p.Vertices()), between: cut.EdgesBetween(p.Graph, p.Loops)}
+	if s.Targets == "" {
+		s.Targets = chunks.Base
+	}
+	if s.Correction == "" {
+		s.Correction = chunks.None
+	}
+	var err error
+	if s.chunks, err = chunks.New(o.Part, o.Parts); err != nil {
+		return nil, err
+	}
+	s.schedule = chunks.Schedule{Rotation: s.turn, Epochs: o.Epochs}
+	for _, members := range s.chunks.Members {
+		for i, v := range members {
+			s.place[v] = int32(i)
+		}
+	}
+	s.train = make([]bool, p.Vertices())
+	for v := range p.Vertices() {
+		s.train[v] = p.Trains(graph.NodeID(v))
+		s.looped = s.looped || p.Loops.Has(p.Graph, graph.NodeID(v))
+	}
+	if f := &p.Features; f.Sparse() && !o.Savings.NoSparse {
+		s.stored = make([]int64, o.Parts)
+		for v, k := range o.Part {
+			s.stored[k] += f.Indptr[v+1] - f.Indptr[v]
+		}
+	}
+	return s, nil
+}
+
+// rescales reports whether what is left of a sum over neighbours stands for all of it.
+func (s *isolation) rescales() bool { return s.kind.Rescales() && !s.Correction.EdgeWeights() }
+
+// valued reports whether edges between the rows of a pair have values: where they are weighed, or where loops keep their weight beside rescaled neighbours.
+func (s *isolation) valued() bool { return s.Correction.EdgeWeights() || s.rescales() && s.looped }
+
+// lossRows returns how many rows of a pair the last layer computes: the first ones.
+func (s *isolation) lossRows(a, b int) int {
+	if s.Targets == chunks.Both {
+		return len(s.cut.Parts[a].Inner) + s.cut.Parts[b].Rows[s.layers]
+	}
+	return s.cut.Parts[a].Rows[s.layers]
+}
+
+// entries returns the edges that two parts induce, and those into them from elsewhere, which loops are not.
+func (s *isolation) entries(a, b int) (inside, outside int64) {
+	for k, n := range s.between[a] {
+		if m := s.between[b][k]; k == a || k == b {
+			inside += n + m
+		} else {
+			outside += n + m
+		}
+	}
+	return inside, outside
+}
+
+// shape is Layout.shape of the pairs of the first super-epoch.
+func (s *isolation) shape(f *learn.Features) gnn.Shape {
+	g := gnn.Shape{Rows: make([]int64, s.layers+1), Edges: make([]int64, s.layers), Halo: make([]int64, s.layers), BackHalo: make([]int64, s.layers),
+		Sparse: s.stored != nil, FeatureEntries: 2 * int64(len(f.Dense)+len(f.Data))}
+	for part := range s.cut.Parts {
+		p := s.turn.Pair(part, 1)
+		inside, outside := s.entries(p.Base, p.Added)
+		for k := range s.layers {
+			g.Rows[k] += int64(len(s.cut.Parts[p.Base].Inner) + len(s.cut.Parts[p.Added].Inner))
+			if g.Edges[k] += inside; k == 0 && !s.AllLayers {
+				g.Edges[k] += outside
+			}
+		}
+		g.Rows[s.layers] += int64(s.lossRows(p.Base, p.Added))
+	}
+	return g
+}
+
+// capacity is the most that a part holds of a pair.
+type capacity struct {
+	rows, loss int
+	entries    int // edges among them
+	halo       int // vertices elsewhere whose features layer 0 reads
+	haloEdges  int
+	stored     int // sparse feature values
+	haloStored int
+}
+
+// capacityOf returns that of a part over all shifts.
+func (s *isolation) capacityOf(part int) (c capacity) {
+	var all int64
+	for _, n := range s.stored {
+		all += n
+	}
+	for shift := 1; shift <= s.turn.Shifts(); shift++ {
+		p := s.turn.Pair(part, shift)
+		rows := len(s.cut.Parts[p.Base].Inner) + len(s.cut.Parts[p.Added].Inner)
+		inside, outside := s.entries(p.Base, p.Added)
+		c.rows, c.loss, c.entries = max(c.rows, rows), max(c.loss, s.lossRows(p.Base, p.Added)), max(c.entries, int(inside))
+		c.halo, c.haloEdges = max(c.halo, min(len(s.place)-rows, int(min(outside, math.MaxInt32)))), max(c.haloEdges, int(outside))
+		if s.stored != nil {
+			own := s.stored[p.Base] + s.stored[p.Added]
+			c.stored, c.haloStored = max(c.stored, int(own)), max(c.haloStored, int(all-own))
+		}
+	}
+	return c
+}
+
+// wait waits for what is prepared.
+func (s *isolation) wait() {
+	if s != nil && s.ahead != nil {
+		<-s.ahead.done
+		s.ahead = nil
+	}
+}
+
+// close waits for what is prepared, and gives back what is on the host.
+func (s *isolation) close() error {
+	if s == nil {
+		return nil
+	}
+	s.wait()
+	s.ax = nil
+	if s.table == nil {
+		return nil
+	}
+	err := s.table.Close()
+	s.table = nil
+	return err
+}

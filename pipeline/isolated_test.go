@@ -1,0 +1,293 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"capgnn/chunks"
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/gpu/host"
+	"capgnn/gpu/ledger"
+	"capgnn/graph"
+	"capgnn/internal/learn"
+	"capgnn/internal/long"
+)
+
+// isolated lets parts train without rows of each other.
+func isolated(i Isolated) func(*Options) {
+	return func(o *Options) { o.Isolated, o.EvalEvery = &i, 2 }
+}
+
+// cutOff returns the gradient of one pair's base chunk by the engine that exchanges and prunes: the pair is one part of two, and neither reads the other
+// behind layer 0.
+func cutOff(t *testing.T, p *learn.Problem, m gnn.Config, part []int32, pair chunks.Pair, at gnn.StateDict, epoch int) *gnn.Weights {
+	t.Helper()
+	n := p.Vertices()
+	two, q := make([]int32, n), *p
+	q.Train = make([]bool, n)
+	dropped := make([][]graph.NodeID, 2)
+	for v := range n {
+		inside := int(part[v]) == pair.Base || int(part[v]) == pair.Added
+		if !inside {
+			two[v] = 1
+		}
+		dropped[1-two[v]] = append(dropped[1-two[v]], graph.NodeID(v))
+		q.Train[v] = p.Train[v] && int(part[v]) == pair.Base
+	}
+	if q.TrainingVertices() == 0 {
+		w := gnn.NewWeights(m)
+		return w
+	}
+	tr := newTrainer(t, &q, m, cpus(t, 2), two, func(o *Options) { o.Dropped, o.Init = dropped, at })
+	tr.terms = p.LossTerms()
+	tr.state.Epochs = epoch
+	g, _ := gradients(t, tr)
+	return g
+}
+
+// Gradients of isolated parts are those of one run for each pair, whose layers behind the first are cut at the pair's border: in every super-epoch, dropout
+// on, at weights on the way.
+func TestIsolatedGradients(t *testing.T) {
+	t.Parallel()
+	for i, kind := range gnn.Kinds {
+		for _, c := range []int{2, 3, 5} {
+			for _, k := range []task{{share: 0.4}, {share: 0.05, directed: true}, {share: 0.4, sparse: true, multi: true}} {
+				if (i+c)%3 > 0 && !long.Wanted() && c != 3 {
+					continue
+				}
+				t.Run(fmt.Sprintf("%s/%d/%+v", kind, c, k), func(t *testing.T) {
+					k.vertices = 150
+					p, m := k.make(t, kind)
+					part := scatterParts(p.Vertices(), c)
+					tr := newTrainer(t, p, m, cpus(t, c), part, func(o *Options) { isolated(Isolated{})(o); o.Epochs = 2 * (c - 1) })
+					for epoch := range tr.o.Epochs {
+						compareIsolated(t, tr, p, m, part, epoch)
+						e := EpochStats{Epoch: epoch}
+						if err := tr.trainEpoch(&e); err != nil {
+							t.Fatal(err)
+						}
+						if tr.state.Epochs++; e.Halo.Lookups != 0 || e.Halo.Bytes.Total() != 0 {
+							t.Errorf("epoch %d reads %d halo rows", epoch, e.Halo.Lookups)
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+// compareIsolated compares the gradients of the epoch that comes next.
+func compareIsolated(t *testing.T, tr *Trainer, p *learn.Problem, m gnn.Config, part []int32, epoch int) {
+	t.Helper()
+	if err := tr.hold(epoch); err != nil {
+		t.Fatal(err)
+	}
+	w, err := tr.hostWeights()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := make([]float64, len(w.Flat))
+	r := tr.isolation.turn
+	for i := range r.Chunks {
+		g := cutOff(t, p, m, part, r.Pair(i, tr.isolation.held), w.StateDict(), epoch)
+		for k, x := range g.Flat {
+			want[k] += float64(x)
+		}
+	}
+	got, _ := gradients(t, tr)
+	all := norm(want)
+	for _, x := range got.Tensors {
+		ref := want[x.Off:][:len(x.Data)]
+		if d := differs(x.Data, ref); !(d <= 2e-5*max(norm(ref), 1e-2*all)) {
+			t.Errorf("epoch %d: gradient of %s differs by %.3g of %.3g (all %.3g)", epoch, x.Name, d, norm(ref), all)
+		}
+	}
+}
+
+// isolatedVariants are what an isolated run may be.
+func isolatedVariants() map[string]Isolated {
+	v := map[string]Isolated{"both": {Targets: chunks.Both}, "all layers": {AllLayers: true}}
+	for _, k := range chunks.Corrections {
+		v[string(k)] = Isolated{Correction: k}
+	}
+	return v
+}
+
+// Isolated runs that were killed and resumed, inside a super-epoch and between two, have the bits of those that were not; so have runs with other threads.
+func TestIsolatedResume(t *testing.T) {
+	t.Parallel()
+	for k, kind := range gnn.Kinds {
+		for name, i := range isolatedVariants() {
+			if i.Correction.EdgeWeights() && kind == gnn.GAT {
+				continue
+			}
+			p, m := task{share: 0.3, sparse: k%2 == 1, directed: k > 1, vertices: 120}.make(t, kind)
+			part := scatterParts(p.Vertices(), 4)
+			options := func(dir string, edit func(*Options)) func(*Options) {
+				return func(o *Options) {
+					o.Epochs, o.CheckpointDir, o.CheckpointEvery, o.Identity = 8, dir, 1, "id"
+					isolated(i)(o)
+					edit(o)
+				}
+			}
+			devices := cpus(t, 4)
+			want := run(t, newTrainer(t, p, m, devices, part, options(t.TempDir(), func(*Options) {})))
+			if want.Switches != 2 || want.HaloRows != 0 {
+				t.Errorf("%s, %s: %d switches, %d halo rows", kind, name, want.Switches, want.HaloRows)
+			}
+			for _, dies := range []int{1, 2, 6} {
+				dir := t.TempDir()
+				first := newTrainer(t, p, m, devices, part, options(dir, func(o *Options) {
+					o.OnEpoch = func(e EpochStats) error {
+						if e.Epoch == dies {
+							return errStop
+						}
+						return nil
+					}
+				}))
+				if _, err := first.Run(context.Background()); !errors.Is(err, errStop) {
+					t.Fatalf("run ended with %v", err)
+				}
+				got := run(t, newTrainer(t, p, m, sharedCPU(t, 4), part, options(dir, func(o *Options) { o.Resume = true })))
+				if got.WeightsSHA != want.WeightsSHA || got.FinalLoss != want.FinalLoss || got.Switches != want.Switches {
+					t.Errorf("%s, %s, died after epoch %d: the resumed run differs", kind, name, dies)
+				}
+			}
+		}
+	}
+}
+
+// sharedCPU is one device with two threads for so many parts.
+func sharedCPU(t *testing.T, parts int) []gpu.Device {
+	t.Helper()
+	d, err := host.Open(host.Spec{Name: "cpu:0", Threads: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Close() })
+	return slices.Repeat([]gpu.Device{d}, parts)
+}
+
+// What an isolated run would take, counted on ledgers, is what it takes over all switches: byte for byte, and nothing is left.
+func TestIsolatedLedger(t *testing.T) {
+	t.Parallel()
+	for _, kind := range gnn.Kinds {
+		for name, i := range isolatedVariants() {
+			if i.Correction.EdgeWeights() && kind == gnn.GAT {
+				continue
+			}
+			const parts = 5
+			p, m := task{share: 0.3, sparse: kind == gnn.GIN, multi: kind == gnn.SAGE}.make(t, kind)
+			part := make([]int32, p.Vertices()) // of unequal sizes
+			for v := range part {
+				part[v] = int32(min(parts-1, v%(2*parts)))
+			}
+			edited := func(o *Options) { isolated(i)(o); o.Epochs = 2 * (parts - 1) }
+			var books []gpu.Device
+			for i := range parts {
+				books = append(books, ledger.New(gpu.Info{Name: fmt.Sprintf("cpu:%d", i)}))
+			}
+			planned, devices := newTrainer(t, p, m, books, part, edited), cpus(t, parts)
+			real := newTrainer(t, p, m, devices, part, edited)
+			run(t, real)
+			for i, d := range devices {
+				if got, want := d.Memory().HighWater, books[i].Memory().HighWater; got != want {
+					t.Errorf("%s, %s, part %d: %d bytes, planned %d", kind, name, i, got, want)
+				}
+			}
+			planned.Close()
+			real.Close()
+			for i := range parts {
+				if books[i].Memory().Used+devices[i].Memory().Used != 0 {
+					t.Errorf("%s, %s, part %d: memory is left", kind, name, i)
+				}
+			}
+		}
+	}
+}
+
+// Ranks have the bits of one process.
+func TestIsolatedRanks(t *testing.T) {
+	for k, kind := range gnn.Kinds {
+		c := farRun{}
+		c.p, c.m = task{share: 0.4, vertices: 200, directed: k%2 == 1}.make(t, kind)
+		c.edit = func(_ *learn.Problem, o *Options) {
+			isolated(Isolated{Targets: chunks.AllTargets[k%2], Correction: []chunks.Correction{chunks.None, chunks.Node, chunks.LongRun, chunks.Uniform}[k]})(o)
+			o.Epochs = 7
+		}
+		want, err := c.train(t, groupings["1x4"], nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, group := range []string{"2x2", "3+1", "4x1"} {
+			groups := groupings[group]
+			got, err := c.train(t, groups, memoryRanks(t, len(groups), 0))
+			if err != nil {
+				t.Fatalf("%s, %s: %v", kind, group, err)
+			}
+			for _, g := range got {
+				if g != want[0] {
+					t.Errorf("%s, %s: %s, alone %s", kind, group, g, want[0])
+				}
+			}
+		}
+	}
+}
+
+// With one layer nothing is cut, and with two chunks every part holds the whole graph: gradients are those of a run that exchanges.
+func TestIsolatedNothingMissing(t *testing.T) {
+	t.Parallel()
+	for _, kind := range gnn.Kinds {
+		for _, layers := range []int{1, 2} {
+			c := 4 / layers
+			p, m := task{share: 0.4, sparse: kind == gnn.SAGE, vertices: 150}.make(t, kind)
+			m.Layers = layers
+			part := scatterParts(p.Vertices(), c)
+			want, loss := gradients(t, newTrainer(t, p, m, cpus(t, 1), make([]int32, p.Vertices()), nil))
+			for name, i := range isolatedVariants() {
+				if i.AllLayers && layers == 1 || i.Correction.EdgeWeights() && kind == gnn.GAT || i.Correction == chunks.Resampling || layers == 1 && i.Correction != "" {
+					continue // these do something all the same
+				}
+				tr := newTrainer(t, p, m, cpus(t, c), part, isolated(i))
+				tr.terms = int(float64(tr.terms) / tr.isolation.shareOfTarget())
+				got, gotLoss := gradients(t, tr)
+				for k, x := range want.Tensors {
+					if d, norm := distance(got.Tensors[k].Data, x.Data); !(d <= 3e-5*norm+1e-7) {
+						t.Errorf("%s, %d layers, %s: gradient of %s differs by %.3g of %.3g", kind, layers, name, x.Name, d, norm)
+					}
+				}
+				if !(abs(gotLoss-loss) <= 1e-5) {
+					t.Errorf("%s, %d layers, %s: loss %g, want %g", kind, layers, name, gotLoss, loss)
+				}
+			}
+		}
+	}
+}
+
+func abs(x float64) float64 { return max(x, -x) }
+
+// What does not go with isolated parts is said before anything is placed.
+func TestIsolatedRefusals(t *testing.T) {
+	p, m := task{share: 0.4, vertices: 30}.make(t, gnn.GAT)
+	for name, edit := range map[string]func(o *Options){
+		"one chunk":   func(o *Options) { o.Devices, o.Part = o.Devices[:1], make([]int32, p.Vertices()) },
+		"weights":     func(o *Options) { o.Isolated.Correction = chunks.Inclusion },
+		"correction":  func(o *Options) { o.Isolated.Correction = "nonsense" },
+		"targets":     func(o *Options) { o.Isolated.Targets = "nonsense" },
+		"precompute":  func(o *Options) { o.Savings.NoPrecompute = true },
+		"scales":      func(o *Options) { o.Savings.NoFoldScale = true },
+		"caches":      func(o *Options) { o.Cache.Policy = "jaca" },
+		"empty chunk": func(o *Options) { o.Part = make([]int32, p.Vertices()) },
+	} {
+		o := Options{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Epochs: 1, Devices: cpus(t, 3), Part: scatterParts(p.Vertices(), 3), Isolated: &Isolated{}}
+		edit(&o)
+		if tr, err := New(context.Background(), p, o); err == nil {
+			tr.Close()
+			t.Errorf("%s: no error", name)
+		}
+	}
+}

@@ -1,0 +1,167 @@
+package pipeline
+
+import (
+	"capgnn/chunks"
+	"capgnn/gnn"
+	"capgnn/graph"
+)
+
+// pair is what a part holds in a super-epoch, on the host. Rows are those of both chunks, each in the order of its part of the cut.
+type pair struct {
+	*graph.Pair
+	chunks   chunks.Pair
+	loss     int       // rows that the last layer computes
+	row, col []float32 // scales of layers that drop edges; nil: all 1
+	// in and out are the values of the entries of In and Out; nil: all 1. One array if they are equal.
+	in, out []float32
+	// weight is what the gradients of the loss rows are multiplied by; nil: 1.
+	weight   []float32
+	coverage chunks.Coverage
+	// elsewhere has the edges from vertices outside the pair, whose ids are halo, turned their transpose: of a layer 0 that reads the features of
+	// these vertices. nil: it does not.
+	elsewhere, turned *graph.CSR
+	halo              []graph.NodeID
+}
+
+// pairOf makes what a part holds in the super-epochs of a shift. replicates says that layer 0 reads features of vertices elsewhere.
+func (s *isolation) pairOf(part, shift int, replicates bool) *pair {
+	h := s.turn.Pair(part, shift)
+	p := &pair{Pair: s.cut.Pair(s.p.Graph, s.p.Loops, h.Base, h.Added), chunks: h, loss: s.lossRows(h.Base, h.Added)}
+	v := s.chunks.View(s.p.Graph, h)
+	p.coverage = v.Coverage(s.Targets, s.train)
+	w := v.Weights(s.Correction, s.Targets, s.train)
+	p.row, p.col = pick(s.scale.Row, p.IDs), pick(s.scale.Col, p.IDs)
+	loop := s.rescale(p, v)
+	if s.valued() {
+		s.weigh(p, &w, loop)
+	}
+	if s.corrects() {
+		p.weight = s.lossWeights(p, &w)
+	}
+	if replicates {
+		p.elsewhere, p.halo = s.cut.Outside(s.p.Graph, p.IDs, h.Base, h.Added)
+		p.turned = p.elsewhere.Transpose()
+	}
+	return p
+}
+
+// index returns the index in a view of a row of a pair.
+func (s *isolation) index(p *pair, row int) int {
+	if row < p.Base {
+		return int(s.place[p.IDs[row]])
+	}
+	return p.Base + int(s.place[p.IDs[row]])
+}
+
+// rescale makes what is left of sums over neighbours stand for all of them, in the scales of rows, and returns what loops weigh besides; nil where nothing is
+// rescaled.
+func (s *isolation) rescale(p *pair, v *chunks.View) (loop []float32) {
+	if !s.rescales() {
+		return nil
+	}
+	if p.row == nil {
+		p.row = ones(len(p.IDs))
+	}
+	loop = ones(len(p.IDs))
+	for r := range p.IDs {
+		i := s.index(p, r)
+		if local, all := v.Local[i], v.All[i]; 0 < local && local < all {
+			p.row[r], loop[r] = gnn.Rescale(p.row[r], all, local)
+		}
+	}
+	return loop
+}
+
+// weigh fills in the values of entries: of loops, of edges within a chunk, and of those between the two.
+func (s *isolation) weigh(p *pair, w *chunks.Weights, loop []float32) {
+	own := func(row int) float32 {
+		if w.Own == nil {
+			return 1
+		}
+		return float32(w.Own[s.index(p, row)])
+	}
+	values := func(c *graph.CSR, backward bool) []float32 {
+		val := make([]float32, len(c.Indices))
+		graph.EachBlock(c.Rows(), 1<<12, func(lo, hi int) {
+			for r := lo; r < hi; r++ {
+				for e := c.Indptr[r]; e < c.Indptr[r+1]; e++ {
+					k := int(c.Indices[e])
+					reader := r
+					if backward {
+						reader = k
+					}
+					switch {
+					case k == r:
+						val[e] = factor(loop, int32(r))
+					case (k < p.Base) != (r < p.Base):
+						val[e] = float32(w.Cross)
+					default:
+						val[e] = own(reader)
+					}
+				}
+			}
+		})
+		return val
+	}
+	p.in = values(p.In, false)
+	if p.out = p.in; p.Out != p.In || w.Own != nil {
+		p.out = values(p.Out, true)
+	}
+}
+
+// lossWeights returns what the gradient of every row of the loss is multiplied by: the part's factor, beside the ½ of targets that are so twice, times the
+// row's own weight.
+func (s *isolation) lossWeights(p *pair, w *chunks.Weights) []float32 {
+	weight := make([]float32, p.loss)
+	for r := range weight {
+		x := w.Factor / s.shareOfTarget()
+		if w.Loss != nil {
+			x *= w.Loss[s.index(p, r)]
+		}
+		weight[r] = float32(x)
+	}
+	return weight
+}
+
+// shareOfTarget is what a target weighs: over the parts that it is one of, it adds up to 1. nil: parts are not isolated.
+func (s *isolation) shareOfTarget() float64 {
+	if s != nil && s.Targets == chunks.Both {
+		return 0.5
+	}
+	return 1
+}
+
+// ahead is the pairs of a shift that are made beside training.
+type ahead struct {
+	shift int
+	done  chan []*pair // of the parts of this process
+}
+
+// prepare begins to make the pairs of a shift. Whoever takes them, or closes the isolation, waits for the goroutine.
+func (s *isolation) prepare(shift int, own graph.Range, replicates bool) {
+	a := &ahead{shift, make(chan []*pair, 1)}
+	s.ahead = a
+	go func() { a.done <- s.pairs(shift, own, replicates) }()
+}
+
+// pairs makes the pairs of all parts of this process.
+func (s *isolation) pairs(shift int, own graph.Range, replicates bool) []*pair {
+	all := make([]*pair, own.Hi-own.Lo)
+	for i := range all {
+		all[i] = s.pairOf(own.Lo+i, shift, replicates)
+	}
+	return all
+}
+
+// take returns the pairs of a shift: those made beside training, if they are of it.
+func (s *isolation) take(shift int, own graph.Range, replicates bool) []*pair {
+	a := s.ahead
+	s.ahead = nil
+	if a == nil {
+		return s.pairs(shift, own, replicates)
+	}
+	if all := <-a.done; a.shift == shift {
+		return all
+	}
+	return s.pairs(shift, own, replicates)
+}
