@@ -56,8 +56,10 @@ func planAction(c *cli.Context) error {
 		if m.Subsets, err = t.Subsets(ctx); err != nil {
 			return t.BeforeTraining(err)
 		}
-		if m.Encoding, err = t.EncodedRows(ctx); err != nil {
-			return t.BeforeTraining(err)
+		if t.Config.Isolated.Value == nil {
+			if m.Encoding, err = t.EncodedRows(ctx); err != nil {
+				return t.BeforeTraining(err)
+			}
 		}
 	}
 	return errors.Join(printPlan(m, k, c.Bool("buffers")), m.Fit())

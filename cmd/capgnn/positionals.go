@@ -39,6 +39,8 @@ func setFlag(c *cli.Context, words, word string, rest []string) ([]string, error
 				continue
 			}
 			_, isBool := f.(*cli.BoolFlag)
+			_, alone := f.(*cli.GenericFlag) // may stand without a value
+			isBool = isBool || alone
 			switch {
 			case isBool && !given:
 				value = "true"

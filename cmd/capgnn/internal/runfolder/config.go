@@ -49,6 +49,7 @@ type Config struct {
 
 	BatchSize int                       // roots of a step over all parts, 0 = full batch
 	Fanout    Text[[]int]               // sampled in-neighbours by layer, nearest the roots first; nil = by model and features
+	Isolated  Text[*Isolated]           // parts train without rows of each other; nil: they exchange them
 	Sampling  Text[Sampling]            // how steps are made
 	RowCache  Text[minibatch.CacheSize] // of each part, for rows of others
 
@@ -109,7 +110,7 @@ func Default() Config {
 	for name, text := range map[string]string{
 		"split": "", "gpu-cache": jaca.Size{}.String(), "cpu-cache": jaca.Size{}.String(), "reserve-gpu": "0", "reserve-cpu": "0",
 		"staleness": jaca.Staleness{}.String(), StaleLayers: LayersAuto, CacheLayers: LayersAuto, "exact-epochs": exactAuto, "halo-dtype": halo.FP32.String(), "cache-slots": "", "cache-links": "",
-		fanOut: "", sampling: samplingDefault, rowCache: jaca.Size{}.String(), merged: "",
+		fanOut: "", isolated: "", sampling: samplingDefault, rowCache: jaca.Size{}.String(), merged: "",
 	} {
 		c.Set(name, text)
 	}
@@ -183,6 +184,7 @@ func (c *Config) Validate() error {
 	}
 	c.checkCounts(&p)
 	c.checkSampling(&p)
+	c.checkIsolated(&p)
 	if err := dataset.CheckFeatures(c.Features); err != nil {
 		p.add("--%w", err)
 	} else if c.MakesFeatures() && c.Standardize == dataset.StandardizeTrain {

@@ -26,7 +26,7 @@ func Forget(cfg *Config, given []string) {
 		cfg.Set("cache-slots", "")
 		cfg.CacheLayers = layersOpen
 	}
-	if changed(PartitionOptions...) || changed("plan") {
+	if changed(PartitionOptions...) || changed("plan", isolated) {
 		cfg.PlanKey = ""
 	}
 	if cfg.PlanKey == "" || changed(sampling, batchSize) {
@@ -35,7 +35,7 @@ func Forget(cfg *Config, given []string) {
 	if changed(batchSize) {
 		cfg.forgetMode(changed)
 	}
-	if changed("devices") && !changed("parts") {
+	if changed("devices", isolated) && !changed("parts") {
 		cfg.Parts = 0
 	}
 	if changed("dataset", "edges", "features", "split", "seed", "self-loops", "model") {

@@ -42,6 +42,8 @@ type metricsLine struct {
 	SpMM        int64        `json:"spmm"` // stored entries × columns aggregated
 	*metricsHalo
 	Pairs []RankTraffic `json:"pairs,omitempty"` // left out where there is one process
+	// Isolated is what isolated parts held; left out of other runs.
+	Isolated *superEpoch `json:"isolated,omitempty"`
 }
 
 // epochBytes is all traffic of an epoch, and what of it renewed cached rows, and what was gradients and weights.
@@ -115,7 +117,7 @@ func (m *Metrics) line(s pipeline.EpochStats) metricsLine {
 	line := metricsLine{
 		Epoch: s.Epoch, Loss: lossValue(s.Loss), EpochS: s.Train.Seconds(), EvalS: s.EvalT.Seconds(), ReduceS: s.Reduce.Seconds(),
 		DeviceSeconds: phaseTimesOf(s.Usage), Bytes: epochBytes{routeBytes: routeBytesOf(s.Usage), Refresh: s.Halo.Bytes.Refresh, Gradients: moved(s.Gradients)}, SpMM: s.Usage.SpMM,
-		Pairs: trafficOf(s.Pairs),
+		Pairs: trafficOf(s.Pairs), Isolated: superEpochOf(s.Isolated),
 	}
 	line.DeviceSeconds.Gradients = s.Gradients.Time[gpu.PhaseTransfer].Seconds()
 	for _, t := range s.CheckParts {

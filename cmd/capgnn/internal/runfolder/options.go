@@ -18,6 +18,7 @@ type Option struct {
 	Group       string            // of help
 	field       func(*Config) any // pointer to a string, int, uint64, float64, bool or Cadence, or a textSetting
 	FileOnly    bool              // no flag: written by a run for its repetition
+	alone       bool              // the flag may stand without a value, which means true
 	Sampled     bool              // says nothing of full-batch runs, whose files do not have it
 	before      any               // the value that says what was so before the option came; nil: it decides at every value
 }
@@ -84,7 +85,7 @@ var Options = []Option{
 	{Name: "order", Group: groupMemory, usage: "`ORDER` of the vertices in memory: none, community, rcm or degree; auto measures once whether community pays", field: func(c *Config) any { return &c.Order }},
 	{Name: "storage", Group: groupMemory, usage: "element `TYPE` of the rows that neighbours gather and devices exchange: fp32 or bf16; sums are fp32 either way", field: func(c *Config) any { return &c.Storage }},
 	{Name: "tf32", Group: groupMemory, usage: "let dense products on GPUs round their operands to 10 bits of mantissa, where cuBLAS and the GPU can", field: func(c *Config) any { return &c.TF32 }},
-	{Name: comm, Group: GroupExchange, usage: "`LEVEL` of communication, a name for flags: exact (--halo-dtype fp32 --staleness 0), encoded (--halo-dtype int8 --staleness 0), stale (--halo-dtype int8 --staleness 8 --stale-layers wide), lean (as stale, with --halo-backward warmup) or auto (--halo-dtype int8 --staleness auto); flags given beside it hold", field: func(c *Config) any { return &c.Comm }},
+	{Name: comm, Group: GroupExchange, usage: "`LEVEL` of communication, a name for flags: exact (--halo-dtype fp32 --staleness 0), encoded (--halo-dtype int8 --staleness 0), stale (--halo-dtype int8 --staleness 8 --stale-layers wide) or lean (as stale, with --halo-backward warmup); flags given beside it hold", field: func(c *Config) any { return &c.Comm }},
 	{Name: "cache", Group: GroupExchange, usage: "`POLICY`, which rows of other parts are kept in memory: jaca, paper, fifo, lru, sieve, random, degree, low-overlap or none", field: func(c *Config) any { return &c.Cache }},
 	{Name: "gpu-cache", Group: GroupExchange, usage: "`SIZE` of each device's cache: rows (20000), a share of the rows that it could hold (20%), memory (2GiB), or auto = what memory leaves", field: func(c *Config) any { return readBy(&c.GPUCache, jaca.ParseSize) }},
 	{Name: "cpu-cache", Group: GroupExchange, usage: "`SIZE` of the cache in host memory, as --gpu-cache", field: func(c *Config) any { return readBy(&c.CPUCache, jaca.ParseSize) }},
@@ -94,12 +95,13 @@ var Options = []Option{
 	{Name: "cache-bypass", Group: GroupExchange, usage: "give caches up when their mean hit rate is below this `SHARE`; 0 = never", field: func(c *Config) any { return &c.CacheBypass }},
 	{Name: staleness, Group: GroupExchange, usage: "largest age of rows of other parts in `EPOCHS`: a number up to 16, or auto: by the harm that old rows do to gradients", field: func(c *Config) any { return readBy(&c.Staleness, jaca.ParseStaleness) }},
 	{Name: StaleLayers, Group: GroupExchange, usage: "layers `LIST` whose rows of other parts may be stale, such as 1,2 (layer 0 reads features, which do not change), none, or wide = those whose output is wide; auto = those by which a forecast epoch gets faster, on CPU devices without link= wide", field: func(c *Config) any { return readBy(&c.StaleLayers, parseLayers) }},
-	{Name: "exact-epochs", Group: GroupExchange, usage: "number `N` of first epochs that use only fresh rows of other parts, as weights change most then; auto = a tenth of --epochs, none with fifo, lru, sieve and --staleness auto", field: func(c *Config) any { return readBy(&c.ExactEpochs, parseExactEpochs) }},
+	{Name: "exact-epochs", Group: GroupExchange, usage: "number `N` of first epochs that use only fresh rows of other parts, as weights change most then; auto = a tenth of --epochs, none with fifo, lru, sieve and adaptive staleness", field: func(c *Config) any { return readBy(&c.ExactEpochs, parseExactEpochs) }},
 	{Name: smoothing, Group: GroupExchange, usage: "`SHARE` that a stale row keeps of its old value when it is refreshed, 0 to below 1: a moving average over refreshes (0.5); 0 = the new row replaces the old one", field: func(c *Config) any { return &c.Smoothing }, before: 0.0},
 	{Name: HaloBackward, Group: GroupExchange, usage: "`WHEN` gradients of stale rows of other parts are exchanged: always; warmup = in the exact epochs only (--exact-epochs), behind them such rows count as constants", field: func(c *Config) any { return &c.HaloBackward }, before: HaloBackwardAlways},
 	{Name: "pipeline", Group: GroupExchange, usage: "`WHEN` rows of other parts are used one epoch after they were made, so that they travel during computation; needs --staleness: on or off; auto = on, except with fifo, lru and sieve", field: func(c *Config) any { return &c.Pipeline }},
 	{Name: "peer", Group: GroupExchange, usage: "copy between devices that reach each other's memory (`WAY`): on; off = through the host", field: func(c *Config) any { return &c.Peer }},
 	{Name: haloDtype, Group: GroupExchange, usage: "element `TYPE` of rows of other parts on their way and in the host's cache: fp32 (as stored), bf16, or int8 with a scale per row, rounded at random", field: func(c *Config) any { return readBy(&c.HaloType, halo.ParseEncoding) }},
+	{Name: isolated, Group: GroupExchange, usage: isolatedUsage, field: func(c *Config) any { return readBy(&c.Isolated, parseIsolated) }, before: "", alone: true},
 	{Name: "cache-slots", field: func(c *Config) any { return readBy(&c.CacheSlots, parseSlots) }, FileOnly: true},
 	{Name: CacheLayers, field: func(c *Config) any { return readBy(&c.CacheLayers, parseLayers) }, FileOnly: true},
 	{Name: "cache-links", field: func(c *Config) any { return readBy(&c.CacheLinks, parseLinks) }, FileOnly: true},
@@ -229,6 +231,10 @@ func Flags() []cli.Flag {
 		if o.FileOnly {
 			continue
 		}
+		if o.alone {
+			flags = append(flags, &cli.GenericFlag{Name: o.Name, Category: o.Group, Usage: o.usage, Value: &switchText{}})
+			continue
+		}
 		switch v := o.Value(&defaults).(type) {
 		case bool:
 			flags = append(flags, &cli.BoolFlag{Name: o.Name, Category: o.Group, Usage: o.usage})
@@ -255,6 +261,7 @@ func ApplyFlags(c *cli.Context, cfg *Config) ([]string, error) {
 		}
 		given = append(given, o.Name)
 	}
+	cfg.ownPartitioner(!slices.Contains(given, isolated) || slices.Contains(given, "partitioner"))
 	cfg.applyLevel(func(name string) bool { return c.IsSet(name) || !c.IsSet(comm) && !slices.Contains(follow, name) })
 	return given, nil
 }

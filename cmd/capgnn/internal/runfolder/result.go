@@ -50,6 +50,7 @@ type Result struct {
 	HaloPairs [][]int64              `json:"halo_pairs"`         // [i][j]: rows of part j that part i reads; null beyond pipeline.MaxPairParts parts
 	Hosts     []string               `json:"hosts,omitempty"`    // by rank; left out where there was one process
 	Pairs     []RankTraffic          `json:"pairs,omitempty"`    // between ranks, over all epochs
+	Isolated  *runIsolated           `json:"isolated,omitempty"` // left out of runs whose parts exchange rows
 	Sampling  *runSampling           `json:"sampling,omitempty"` // left out of full-batch runs
 	PeakBytes peakBytes              `json:"peak_bytes"`
 	SHA256    string                 `json:"weights_sha256"`
@@ -114,6 +115,7 @@ func NewResult(cfg *Config, dataset string, devices []devices.Spec, parts int, d
 		policy = string(jaca.None)
 	}
 	out.Cache, out.Staleness = runCache{cacheUseOf(policy, r.Halo), CapacityOf(r.Caches)}, runStaleness{staleUse: staleUseOf(cfg.Staleness.Value, r.Halo, nil)}
+	out.Isolated = isolatedOf(cfg, r)
 	p, n := phaseTimesOf(r.Usage), float64(max(1, parts))
 	out.TimeS = runSeconds{
 		Aggregation: p.Aggregation / n, MM: p.MM / n, Wait: p.Wait / n, Transfer: p.Transfer / n,
@@ -192,6 +194,9 @@ func (r *Result) table(w io.Writer) error {
 	row("traffic", "%s down  %s up  %s peer%s", term.Size(r.Bytes.D2H), term.Size(r.Bytes.H2D), term.Size(r.Bytes.Peer), halo)
 	if r.Bytes.Gradients > 0 {
 		row("", "%s of it gradients and weights", term.Size(r.Bytes.Gradients))
+	}
+	if i := r.Isolated; i != nil {
+		row("isolated", "%s", i)
 	}
 	if s := r.Sampling; s != nil {
 		for i, line := range s.lines() {

@@ -25,7 +25,9 @@ func (t *Run) uneven() bool {
 
 // changed reports whether the partitioner's plan is not yet the one that is trained on. Sampled training takes it as it is: of unequal devices each
 // computes its share of a step, wherever the vertices are.
-func (t *Run) changed() bool { return !t.Config.Sampled() && (t.uneven() || t.Config.Prune > 0) }
+func (t *Run) changed() bool {
+	return !t.Config.Sampled() && t.Config.Isolated.Value == nil && (t.uneven() || t.Config.Prune > 0)
+}
 
 // ByLambda reports whether parts are balanced by the paper's cost.
 func (t *Run) ByLambda() bool { return t.Bare || t.Config.ByLambda() }

@@ -151,7 +151,7 @@ func (t *Run) knownDevices(ctx context.Context) (*profiler.Profile, error) {
 // targets returns the share of each part, nil = equal. A share that came from a measurement is kept in the config.
 func (t *Run) targets(profile *profiler.Profile) ([]float64, error) {
 	switch {
-	case t.Config.Targets == "equal" || t.Anonymous:
+	case t.Config.Targets == "equal" || t.Anonymous || t.Config.Isolated.Value != nil: // every chunk comes to every device
 		return nil, nil
 	case t.Config.Targets != "":
 		targets, err := runfolder.ParseFloats(t.Config.Targets)

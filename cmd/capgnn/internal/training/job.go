@@ -51,7 +51,11 @@ func (t *Run) fullBatchJob(ctx context.Context) (*job, error) {
 	metrics.Period = periods(trainer.Caches())
 	t.layout.Release()
 	t.sayWaits(trainer)
-	return &job{run: trainer.Run, placed: t.Data.Release, close: trainer.Close, total: int64(t.Config.Epochs), unit: "epochs", metrics: metrics, events: events,
+	placed, closed := t.Data.Release, trainer.Close
+	if t.Config.Isolated.Value != nil { // pairs are made of the graph and the features
+		placed, closed = func() error { return nil }, func() error { return errors.Join(trainer.Close(), t.Data.Release()) }
+	}
+	return &job{run: trainer.Run, placed: placed, close: closed, total: int64(t.Config.Epochs), unit: "epochs", metrics: metrics, events: events,
 		reached: func(r *pipeline.Result) string {
 			return fmt.Sprintf("after epoch %d of %d", r.Epochs, t.Config.Epochs)
 		}}, nil

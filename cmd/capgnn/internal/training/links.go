@@ -27,7 +27,7 @@ func (t *Run) SettleCache(ctx context.Context) error {
 	if n := len(t.Config.CacheLinks.Value); n > 0 && n != len(t.Specs) && t.place == nil {
 		return term.Usagef("config: cache-links: %d links of %d devices", n, len(t.Specs))
 	}
-	if t.Parts == 1 {
+	if t.Parts == 1 || t.Config.Isolated.Value != nil {
 		return nil
 	}
 	if t.Config.Pipeline == runfolder.PipelineAuto && !t.Config.Pipelined() {

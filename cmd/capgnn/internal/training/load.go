@@ -69,6 +69,9 @@ func (t *Run) ChooseDevices(context.Context) error {
 	if t.Parts == 0 {
 		t.Parts = len(specs)
 	}
+	if t.Parts, err = t.Config.TakesParts(t.Parts, t.Data.Problem.Vertices()); err != nil {
+		return err
+	}
 	if t.Parts < len(specs) {
 		t.Console.Note("note: %s on the first %d of %d devices", term.Counted(t.Parts, "part"), t.Parts, len(specs))
 		specs = specs[:t.Parts]

@@ -14,6 +14,7 @@ import (
 	"capgnn/gnn"
 	"capgnn/internal/number"
 	"capgnn/pipeline"
+	"capgnn/pipeline/halo"
 )
 
 // ProblemOptions returns what decides how the trainer lays out the problem; devices are missing.
@@ -23,6 +24,13 @@ func (t *Run) ProblemOptions() pipeline.Options {
 		Model: t.Config.Network(p.Features.Cols, p.Classes, p.Targets != nil), Optimizer: t.Config.UpdateRule(),
 		Epochs: t.Config.Epochs, EvalEvery: t.Config.EvalEvery, Patience: t.Config.Patience,
 		Part: make([]int32, p.Vertices()), Rank: t.rank, Savings: t.Config.Savings, Storage: t.Config.ElementType(), Cache: t.Config.HaloCache(),
+	}
+	if i := t.Config.Isolated.Value; i != nil {
+		opt.Isolated, opt.Cache = &i.Isolated, halo.Options{NoPeer: opt.Cache.NoPeer}
+		if t.Plan != nil {
+			opt.Part = t.Plan.Part
+		}
+		return opt
 	}
 	// Those of other parts or devices were refused by SettleCache, or are not used any more.
 	if slots := t.Config.CacheSlots.Value; len(slots) == t.Parts+1 {
@@ -125,7 +133,7 @@ func describeRung(r *pipeline.Rung) string {
 	if layer < 0 || r.Next < r.Period && worst <= 1 {
 		return age + ", as the loss swings"
 	}
-	return fmt.Sprintf("%s, as the old ones change gradients by %s times their noise, most in layer %d", age, number.Ratio.Text(worst), layer)
+	return fmt.Sprintf("%s, as the old ones change gradients by %s of their noise, most in layer %d", age, number.Ratio.Text(worst), layer)
 }
 
 // identity is the hash of everything that decides the bits of a run: data, settings and plan.

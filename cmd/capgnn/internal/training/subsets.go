@@ -42,6 +42,9 @@ func (t *Run) Subsets(ctx context.Context) ([]Subset, error) {
 		}
 	}
 	choices := chooseSome(t.Specs)
+	if t.Config.Isolated.Value != nil { // chunks stay as many
+		choices = choices[len(choices)-1:]
+	}
 	if len(choices) > maxSubsets {
 		t.Console.Note("note: %d choices of devices: only the first %d are looked at", len(choices), maxSubsets)
 		choices = choices[:maxSubsets]
@@ -123,6 +126,9 @@ func (t *Run) forecastOn(ctx context.Context, choice []int, profile *profiler.Pr
 	for _, i := range choice {
 		quiet.Specs = append(quiet.Specs, t.Specs[i])
 		some.Devices = append(some.Devices, profile.Devices[i])
+	}
+	if t.Config.Isolated.Value != nil {
+		quiet.Parts = t.Parts
 	}
 	quiet.Profile = &some
 	if err := quiet.Divide(ctx); err != nil {

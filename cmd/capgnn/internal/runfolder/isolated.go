@@ -1,0 +1,172 @@
+package runfolder
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"capgnn/chunks"
+	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/pipeline"
+	"capgnn/rapa"
+)
+
+// isolated is the option that has parts train without rows of each other.
+const isolated = "isolated"
+
+// isolatedUsage is the help of --isolated.
+const isolatedUsage = "parts train without rows of each other and send only gradients: each holds two chunks of the graph, one of which it exchanges in turn. `KEY=VALUE,...` or nothing: " +
+	"chunks=N (default: --parts), targets=base (training vertices of a part's own chunk) or both, " +
+	"correction=none, uniform, resampling, node, inclusion or longrun (what is done about missing edges), layers=inner (the first layer keeps all edges) or all"
+
+// Isolated is what --isolated says.
+type Isolated struct {
+	Chunks int // 0 = as many as parts
+	pipeline.Isolated
+}
+
+// parseIsolated reads --isolated: "" and false are nil, true is all defaults.
+func parseIsolated(text string) (*Isolated, error) {
+	if text == "" || text == "false" {
+		return nil, nil
+	}
+	i := &Isolated{Isolated: pipeline.Isolated{Targets: chunks.Base, Correction: chunks.None}}
+	if text == "true" {
+		return i, nil
+	}
+	seen := map[string]bool{}
+	for item := range strings.SplitSeq(text, ",") {
+		key, value, ok := strings.Cut(strings.TrimSpace(item), "=")
+		if !ok || seen[key] {
+			return nil, fmt.Errorf("%q is not one KEY=VALUE of each key, such as chunks=8", item)
+		}
+		seen[key] = true
+		if err := i.set(key, value); err != nil {
+			return nil, err
+		}
+	}
+	return i, nil
+}
+
+// isolatedKeys are what --isolated takes.
+var isolatedKeys = []string{"chunks", "targets", "correction", "layers"}
+
+// set gives a key its value.
+func (i *Isolated) set(key, value string) error {
+	among := func(choices []string) error {
+		if !slices.Contains(choices, value) {
+			return fmt.Errorf("%s=%s is not one of %s", key, term.Quoted(value, choices), strings.Join(choices, ", "))
+		}
+		return nil
+	}
+	var err error
+	switch key {
+	case "chunks":
+		n, bad := strconv.ParseUint(value, 10, 31)
+		if bad != nil || n < 2 || n > maxParts {
+			return fmt.Errorf("chunks=%s is not in [2, %d]: isolated parts hold two at a time", value, maxParts)
+		}
+		i.Chunks = int(n)
+	case "targets":
+		err, i.Targets = among(Names(chunks.AllTargets)), chunks.Targets(value)
+	case "correction":
+		err, i.Correction = among(Names(chunks.Corrections)), chunks.Correction(value)
+	case "layers":
+		err, i.AllLayers = among([]string{"inner", "all"}), value == "all"
+	default:
+		err = fmt.Errorf("%s is not one of its keys %s", term.Quoted(key, isolatedKeys), strings.Join(isolatedKeys, ", "))
+	}
+	return err
+}
+
+// exchanged are the options of rows that parts exchange, and of edges that they leave out, which isolated parts do not have.
+var exchanged = slices.DeleteFunc(append([]string{comm, "max-prune", "prune", "prune-score", "rescale", "no-fold-scale"}, CacheOptions...),
+	func(name string) bool { return name == "peer" })
+
+// RefuseExchange refuses options that isolated parts do not have: those that are not at their default, and those that flags have given, whatever their value.
+func (c *Config) RefuseExchange(given []string) error {
+	if c.Isolated.Value == nil {
+		return nil
+	}
+	list := c.said(func(o Option) bool { return slices.Contains(exchanged, o.Name) }, given)
+	if c.Sampled() {
+		list = append(list, fmt.Sprintf("--%s %d", batchSize, c.BatchSize))
+	}
+	if c.Savings.NoPrecompute && !c.Isolated.Value.AllLayers {
+		list = append(list, "--no-precompute")
+	}
+	if list == nil {
+		return nil
+	}
+	return term.Usagef("with --%s leave %s out: isolated parts train on whole chunks and exchange no rows", isolated, strings.Join(list, " "))
+}
+
+// checkIsolated looks at --isolated, and at what does not go with it.
+func (c *Config) checkIsolated(p *problems) {
+	if err := c.Isolated.err; err != nil {
+		p.add("--%s: %w", isolated, err)
+		return
+	}
+	i := c.Isolated.Value
+	if i == nil {
+		return
+	}
+	if err := c.RefuseExchange(nil); err != nil {
+		p.add("%w", err)
+	}
+	if i.Correction.EdgeWeights() && c.Model == string(gnn.GAT) {
+		p.add("--%s: correction=%s weighs edges, which gat does by itself: choose another one, or train gcn, sage or gin", isolated, i.Correction)
+	}
+	if i.Correction != chunks.None && !i.Correction.EdgeWeights() && c.ElementType() != gpu.FP32 {
+		p.add("--%s: correction=%s needs --storage fp32", isolated, i.Correction)
+	}
+	if i.Chunks > 0 && c.Parts > 0 && c.Parts != i.Chunks {
+		p.add("--%s: chunks=%d beside --parts %d: isolated parts have one chunk each: leave one of them away", isolated, i.Chunks, c.Parts)
+	}
+}
+
+// ownPartitioner gives a run with isolated parts random chunks, where none are said.
+func (c *Config) ownPartitioner(said bool) {
+	if c.Isolated.Value != nil && !said {
+		c.Partitioner = string(rapa.Random)
+	}
+}
+
+// TakesParts settles how many parts isolated ones are: as many as chunks.
+func (c *Config) TakesParts(parts, vertices int) (int, error) {
+	i := c.Isolated.Value
+	if i == nil {
+		return parts, nil
+	}
+	if i.Chunks > 0 {
+		parts = i.Chunks
+	}
+	if parts < 2 {
+		return 0, term.Usagef("--%s: a part holds two chunks at a time, and one part is one chunk: say how many there are, as in --%s=chunks=8, or give more devices", isolated, isolated)
+	}
+	if err := chunks.Check(parts, vertices); err != nil {
+		return 0, term.Usagef("--%s: %w", isolated, err)
+	}
+	return parts, nil
+}
+
+// switchText is the value of a flag that may stand alone, which means true.
+type switchText struct{ text string }
+
+// Set implements cli.Generic.
+func (s *switchText) Set(text string) error {
+	s.text = text
+	return nil
+}
+
+// String implements cli.Generic.
+func (s *switchText) String() string { return s.text }
+
+// IsBoolFlag has the flag stand alone.
+func (s *switchText) IsBoolFlag() bool { return true }
+
+// Get implements flag.Getter.
+func (s *switchText) Get() any { return s.text }

@@ -1,0 +1,50 @@
+package runfolder
+
+import (
+	"strings"
+	"testing"
+)
+
+// What --isolated does not take, and what does not go with it, is one line that says what to drop.
+func TestIsolatedSaysWhatIsWrong(t *testing.T) {
+	for text, want := range map[string]string{
+		"chunks=1": "in [2,", "chunks=-3": "in [2,", "chunks=two": "in [2,", "chunks": "KEY=VALUE", "targets=all": "base, both", "correction=nod": "did you mean node?",
+		"layers=outer": "inner, all", "size=3": "is not one of its keys", "chunks=4,chunks=5": "one KEY=VALUE of each key", ",": "KEY=VALUE",
+	} {
+		c := Default()
+		c.Dataset = "d"
+		if err := options(&c, map[string]string{"isolated": text}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("--isolated=%s: %v, want %q", text, err, want)
+		}
+	}
+	for name, more := range map[string]map[string]string{
+		"--cache none": {"cache": "none"}, "--staleness 2": {"staleness": "2"}, "--comm encoded": {"comm": "encoded"}, "--batch-size 9": {"batch-size": "9"},
+		"--prune 0.1": {"prune": "0.1"}, "--no-precompute": {"no-precompute": "true"}, "--halo-dtype int8": {"halo-dtype": "int8"}, "--parts 3": {"parts": "3"},
+		"weighs edges": {"model": "gat", "isolated": "correction=longrun"}, "--storage fp32": {"storage": "bf16", "isolated": "correction=node"},
+	} {
+		c := Default()
+		c.Dataset = "d"
+		said := map[string]string{"isolated": "chunks=4"}
+		for k, v := range more {
+			said[k] = v
+		}
+		if err := options(&c, said); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%v: %v, want %q", said, err, name)
+		}
+	}
+	for _, text := range []string{"", "true", "false", "chunks=4,targets=both,correction=inclusion,layers=all"} {
+		c := Default()
+		c.Dataset = "d"
+		if err := options(&c, map[string]string{"isolated": text}); err != nil {
+			t.Errorf("--isolated=%s: %v", text, err)
+		}
+	}
+}
+
+// options sets options and validates.
+func options(c *Config, said map[string]string) error {
+	for name, text := range said {
+		c.Set(name, text)
+	}
+	return c.Validate()
+}
