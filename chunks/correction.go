@@ -1,10 +1,6 @@
 package chunks
 
-import (
-	"slices"
-
-	"capgnn/graph"
-)
+import "capgnn/graph"
 
 // Targets says whose loss a part takes.
 type Targets string
@@ -49,7 +45,7 @@ func (k Correction) EdgeWeights() bool { return k == Inclusion || k == LongRun }
 
 // Weights are what a correction makes of a view: see the package's contract.
 type Weights struct {
-	Factor float64   // of the sum of the losses of the part's targets, above 0 unless Uniform finds that no target has a neighbour
+	Factor float64   // of the sum of the losses of the part's targets; 0 where Uniform finds that none of them has a neighbour in the part
 	Loss   []float64 // of the loss of every target, by index of View.IDs; nil: all 1
 	Own    []float64 // of every edge within a chunk, by index of its row in View.IDs; nil: all 1
 	Cross  float64   // of every edge between the two chunks; 1 without EdgeWeights
@@ -112,7 +108,7 @@ func (v *View) longRun() []float64 {
 type sweep struct {
 	cut   *Cut
 	count []int32 // by chunk; all 0 between vertices
-	seen  []int32 // chunks that count anything
+	seen  []int32 // chunks that count anything, in the order of the row
 }
 
 // harmonic returns the harmonic mean over a sweep of the number of local in-neighbours of a vertex, loops not counted; false where it
@@ -133,7 +129,6 @@ func (s *sweep) harmonic(g *graph.CSR, id graph.NodeID) (h float64, ok bool) {
 			s.count[k]++
 		}
 	}
-	slices.Sort(s.seen)
 	shifts := len(s.count) - 1
 	inverse := float64(shifts-len(s.seen)) / float64(own)
 	for _, k := range s.seen {

@@ -37,7 +37,8 @@ const probe = `<script>(() => {
   smooth.value = 90;
   smooth.dispatchEvent(new Event("input"));
   const soft = paths();
-  page.dataset.probe = JSON.stringify({shown, width: innerWidth, wide: page.scrollWidth, cut: Math.max(0, ...tables), drawn, other, ticks, again: back, soft, back: getComputedStyle(document.body).backgroundColor});
+  page.dataset.probe = JSON.stringify({shown, width: innerWidth, wide: page.scrollWidth, cut: Math.max(0, ...tables),
+    torn: [...document.querySelectorAll("pre span")].filter((w) => w.textContent.length < 20 && w.getClientRects().length + (w.offsetHeight > 30) > 1).map((w) => w.textContent), drawn, other, ticks, again: back, soft, back: getComputedStyle(document.body).backgroundColor});
 })()</script></body>`
 
 type probed struct {
@@ -47,7 +48,8 @@ type probed struct {
 		Width  float64
 	}
 	Width, Wide int
-	Cut         int // pixels of tables that are not seen without scrolling
+	Cut         int      // pixels of tables that are not seen without scrolling
+	Torn        []string // short words of commands that stand on two lines
 	// The curves of the loss: as the page comes, on the other scale with its ticks, on the first again, and smoothed.
 	Drawn, Other, Ticks, Again, Soft []string
 	Back                             string
@@ -108,6 +110,9 @@ func TestPagesInABrowser(t *testing.T) {
 				}
 				if v.Width == 1280 && p.Cut > 0 {
 					t.Errorf("%d pixels of a table are cut off", p.Cut)
+				}
+				if len(p.Torn) > 0 {
+					t.Errorf("words of commands are torn: %q", p.Torn)
 				}
 				checkTools(t, p)
 				if dark := p.Back == "rgb(17, 22, 28)"; dark != v.Dark {

@@ -103,7 +103,7 @@ func TestPagesStandAlone(t *testing.T) {
 	if at := outside.FindString(one.text); at != "" {
 		t.Errorf("the page refers to something outside it: %q", at)
 	}
-	for _, want := range []string{`default-src 'none'`, "prefers-color-scheme: dark", `name="viewport"`, "capgnn train --config runs/cora-gcn/config.yaml", "0.2421", "commit c0ffee"} {
+	for _, want := range []string{`default-src 'none'`, "prefers-color-scheme: dark", `name="viewport"`, "<span>--config</span> <span>runs/cora-gcn/config.yaml</span>", "0.2421", "commit c0ffee"} {
 		if !strings.Contains(one.text, want) {
 			t.Errorf("the page lacks %s", want)
 		}

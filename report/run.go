@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strings"
 )
 
 // Run is what is known of one run.
@@ -28,6 +29,9 @@ type Setting struct {
 type Step struct {
 	What, Command string
 }
+
+// Words are the pieces of the command between blanks. A page does not break a line inside one that fits on it: --hidden would be torn behind its dashes.
+func (s Step) Words() []string { return strings.Split(s.Command, " ") }
 
 // Partition is how the graph was cut.
 type Partition struct {

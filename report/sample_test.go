@@ -70,6 +70,6 @@ func sampleRun(t testing.TB, epochs int, caches bool) Run {
 			{Name: "plan-key", Value: "abc", Recorded: true}},
 		Partition: &Partition{EdgeCut: 185, Moved: 3, Stop: "balanced", Cost: "s", Trace: [][]float64{{1, 2}, {1.5, 1.6}},
 			Parts: []Part{{"cpu:0", 1400, 100, 5000, 200, 70}, {"cpu:1", 1308, 154, 5556, 210, 70}}},
-		Repeat: []Step{{"Again.", "capgnn train --config runs/cora-gcn/config.yaml"}},
+		Repeat: []Step{{"Again.", "capgnn train --config runs/cora-gcn/config.yaml --hidden 64 --seed 3 --parts 4 --epochs 60"}},
 	}
 }

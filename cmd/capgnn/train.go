@@ -154,7 +154,7 @@ func resumedTraining(c *cli.Context, t *training.Run) error {
 	d := runfolder.Dir(filepath.Clean(c.String("resume")))
 	for _, name := range []string{"config", "run-dir"} {
 		if c.IsSet(name) {
-			return term.Usagef("--resume %s takes everything from the run: leave --%s away", d, name)
+			return term.Usagef("--resume %s takes everything from the run: leave --%s out", d, name)
 		}
 	}
 	if !d.HoldsRun() {
@@ -189,13 +189,16 @@ func refuseChanges(c *cli.Context, d runfolder.Dir, was runfolder.Config, severa
 		if o.Name == "devices" && o.Value(&now) != o.Value(&was) && sameDevices(now.Devices, was.Devices) {
 			continue
 		}
-		byLevel := slices.Contains(given, "comm") && !slices.Contains(given, o.Name) // the level is named, not what it stands for
-		if o.Value(&now) != o.Value(&was) && (!byLevel || now.Comm == was.Comm) {
-			changed = append(changed, "--"+o.Name)
+		flag := "--" + o.Name
+		if slices.Contains(given, "comm") && !slices.Contains(given, o.Name) {
+			flag = "--comm" // the level is named, not what it stands for
+		}
+		if o.Value(&now) != o.Value(&was) && !slices.Contains(changed, flag) {
+			changed = append(changed, flag)
 		}
 	}
 	if len(changed) > 0 {
-		return term.Usagef("--resume %s continues the run as it was: leave %s away, or start a new run with --config %s",
+		return term.Usagef("--resume %s continues the run as it was: leave %s out, or start a new run with --config %s",
 			d, strings.Join(changed, " "), d.Config())
 	}
 	return nil

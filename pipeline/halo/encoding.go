@@ -2,6 +2,7 @@ package halo
 
 import (
 	"fmt"
+	"strings"
 
 	"capgnn/gnn"
 	"capgnn/gpu"
@@ -28,7 +29,7 @@ func ParseEncoding(s string) (Encoding, error) {
 			return Encoding(e), nil
 		}
 	}
-	return 0, fmt.Errorf("%q is not an encoding of halo rows, these are: %v", s, encodingNames)
+	return 0, fmt.Errorf("%q is not an encoding of halo rows, these are: %s", s, strings.Join(encodingNames[:], ", "))
 }
 
 // coding is the form of the rows of one exchange on their way: a number of 32-bit words each, in an FP32 matrix that is

@@ -67,7 +67,7 @@ func (c *Config) capacityErrors(policy jaca.Policy) []error {
 		if s.err != nil {
 			bad("--%s: %w", flag, s.err)
 		} else if policy == jaca.None && s.Value != (jaca.Size{}) && s.Value != jaca.Rows(0) {
-			bad("--%s %s: --cache none keeps no rows: leave one of them away", flag, s)
+			bad("--%s %s: --cache none keeps no rows: leave one of them out", flag, s)
 		}
 	}
 	size("gpu-cache", c.GPUCache)
@@ -105,11 +105,14 @@ func (c *Config) stalenessErrors(policy jaca.Policy) []error {
 	if stale.Auto() && !policy.Static() {
 		bad("--staleness %s: --cache %s decides while rows are read: give a number of epochs, or one of the policies %s", c.Staleness, c.Cache, list(staticPolicies()))
 	}
-	if stale.Auto() && policy.Static() && (policy == jaca.None || !c.Pipelined()) {
-		bad("--staleness %s with --cache %s and --pipeline %s: rows of every age are read only with the pipeline, and with slots that keep rows", c.Staleness, c.Cache, c.Pipeline)
+	if stale.Auto() && policy == jaca.None {
+		bad("%s: --cache %s has no rows that stay in their slots: give one of the policies %s", c.SaysStaleness(), c.Cache, list(keepingPolicies()))
+	}
+	if stale.Auto() && policy.Static() && !c.Pipelined() {
+		bad("%s needs the pipeline: leave --pipeline %s out", c.SaysStaleness(), c.Pipeline)
 	}
 	if stale.Auto() && c.CacheBypass > 0 {
-		bad("--cache-bypass %g with --staleness %s, which sets periods itself: leave one of them away", c.CacheBypass, c.Staleness)
+		bad("--cache-bypass %g with %s, which sets periods itself: leave one of them out", c.CacheBypass, c.SaysStaleness())
 	}
 	if layers, err := c.StaleLayers.Value, c.StaleLayers.err; err != nil {
 		bad("--%s: %w", StaleLayers, err)
@@ -124,9 +127,17 @@ func (c *Config) stalenessErrors(policy jaca.Policy) []error {
 	if n, err := c.ExactEpochs.Value, c.ExactEpochs.err; err != nil {
 		bad("--exact-epochs: %w", err)
 	} else if n > 0 && (stale.Auto() || !policy.Static()) {
-		bad("--exact-epochs %d with --staleness %s and --cache %s: leave --exact-epochs away", n, c.Staleness, c.Cache)
+		bad("--exact-epochs %d with %s, which has no exact epochs: leave one of them out", n, c.saysNotExact())
 	}
 	return errs
+}
+
+// saysNotExact returns the flag because of which a run has no exact epochs: the policy, or the staleness.
+func (c *Config) saysNotExact() string {
+	if !jaca.Policy(c.Cache).Static() {
+		return "--cache " + c.Cache
+	}
+	return c.SaysStaleness()
 }
 
 // smoothingErrors says what is wrong with what becomes of stale rows and of their gradients.
@@ -148,7 +159,7 @@ func (c *Config) smoothingErrors(policy jaca.Policy) []error {
 	case drops && fresh:
 		bad("--halo-backward warmup: without --staleness all rows are fresh: give both")
 	case drops && (!policy.Static() || c.Staleness.Value.Auto()):
-		bad("--halo-backward warmup with --staleness %s and --cache %s, which have no exact epochs: leave it away", c.Staleness, c.Cache)
+		bad("%s with %s, which has no exact epochs: leave one of them out", c.says(HaloBackward), c.saysNotExact())
 	}
 	return errs
 }

@@ -78,13 +78,14 @@ func TestSmoothingErrors(t *testing.T) {
 		"none":              {func(c *Config) { stale(c); c.Cache, c.Smoothing = "none", 0.5 }, "--smoothing 0.5: --cache none has no rows that stay"},
 		"no such time":      {func(c *Config) { stale(c); c.HaloBackward = "never" }, `--halo-backward "never" is not one of always, warmup`},
 		"gradients fresh":   {func(c *Config) { c.HaloBackward = HaloBackwardWarmup }, "--halo-backward warmup: without --staleness all rows are fresh"},
-		"gradients of lru":  {func(c *Config) { stale(c); c.Cache, c.HaloBackward = "lru", HaloBackwardWarmup }, "--halo-backward warmup with --staleness 4 and --cache lru"},
+		"gradients of lru":  {func(c *Config) { stale(c); c.Cache, c.HaloBackward = "lru", HaloBackwardWarmup }, "--halo-backward warmup with --cache lru, which has no exact epochs"},
 		"gradients by need": {func(c *Config) { c.Set("staleness", "auto"); c.HaloBackward = HaloBackwardWarmup }, "--halo-backward warmup with --staleness auto"},
-		"no slots by need":  {func(c *Config) { c.Set("staleness", "auto"); c.Cache = "none" }, "--staleness auto with --cache none and --pipeline auto: rows of every age"},
-		"inside by need":    {func(c *Config) { c.Set("staleness", "auto"); c.Pipeline = "off" }, "--staleness auto with --cache jaca and --pipeline off: rows of every age"},
+		"no slots by need":  {func(c *Config) { c.Set("staleness", "auto"); c.Cache = "none" }, "--staleness auto: --cache none has no rows that stay in their slots"},
+		"inside by need":    {func(c *Config) { c.Set("staleness", "auto"); c.Pipeline = "off" }, "--staleness auto needs the pipeline: leave --pipeline off out"},
 		"lru by need":       {func(c *Config) { c.Set("staleness", "auto"); c.Cache = "lru" }, "--staleness auto: --cache lru decides while rows are read"},
 		"bypass by need":    {func(c *Config) { c.Set("staleness", "auto"); c.CacheBypass = 0.5 }, "--cache-bypass 0.5 with --staleness auto"},
-		"exact by need":     {func(c *Config) { c.Set("staleness", "auto"); c.Set("exact-epochs", "3") }, "--exact-epochs 3 with --staleness auto"},
+		"exact by need":     {func(c *Config) { c.Set("staleness", "auto"); c.Set("exact-epochs", "3") }, "--exact-epochs 3 with --staleness auto, which has no exact epochs"},
+		"exact of lru":      {func(c *Config) { stale(c); c.Cache = "lru"; c.Set("exact-epochs", "3") }, "--exact-epochs 3 with --cache lru, which has no exact epochs"},
 		"by drift":          {func(c *Config) { c.Set("staleness", "auto:0.1") }, `--staleness: "auto:0.1" is not offered any more: --comm auto chooses`},
 	} {
 		c := Default()

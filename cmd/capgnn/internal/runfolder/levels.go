@@ -56,10 +56,13 @@ func (c *Config) level() *level {
 	return nil
 }
 
-// isStale reports whether rows of the level may be of earlier epochs.
-func (l *level) isStale() bool {
-	return slices.ContainsFunc(l.settings, func(s setting) bool { return s.name == smoothing })
+// names reports whether an option is among the settings of the level.
+func (l *level) names(option string) bool {
+	return slices.ContainsFunc(l.settings, func(s setting) bool { return s.name == option })
 }
+
+// isStale reports whether rows of the level may be of earlier epochs.
+func (l *level) isStale() bool { return l.names(smoothing) }
 
 // leveled are the options that some level sets.
 var leveled = []string{haloDtype, staleness, smoothing, StaleLayers, HaloBackward}
@@ -146,10 +149,23 @@ func (c *Config) levelError() error {
 	return nil
 }
 
-// SaysStaleness returns the flag by which rows may be of earlier epochs: --comm where its level says so.
-func (c *Config) SaysStaleness() string {
-	if l := c.level(); l != nil && l.isStale() && slices.Contains(c.followsLevel(), staleness) {
+// says returns the flag that gives an option of leveled its value: --comm where its level names the option, and the value is the level's.
+func (c *Config) says(name string) string {
+	value := fmt.Sprint(c.valueOf(name))
+	if l := c.level(); l != nil && l.name != CommExact && l.names(name) && c.given(l, name) == value {
 		return fmt.Sprintf("--%s %s", comm, c.Comm)
 	}
-	return fmt.Sprintf("--%s %s", staleness, c.Staleness)
+	return fmt.Sprintf("--%s %s", name, value)
+}
+
+// SaysStaleness returns the flag by which rows may be of earlier epochs: --comm where its level says so.
+func (c *Config) SaysStaleness() string { return c.says(staleness) }
+
+// DescribeFresh says of a run with a staleness that no row can be stale. What else a level says holds all the same.
+func (c *Config) DescribeFresh() string {
+	flag, lacks := c.SaysStaleness(), "has no effect"
+	if strings.HasPrefix(flag, "--"+comm) {
+		lacks = "makes no row stale"
+	}
+	return fmt.Sprintf("%s %s here: no row of another part can be from an earlier epoch", flag, lacks)
 }

@@ -138,6 +138,11 @@ func TestLevelRefused(t *testing.T) {
 		"comm: stale\ncache: nonesuch":              "--cache",
 		"comm: lean\nstaleness: 0":                  "--comm lean --staleness 0: all rows are fresh: give --comm encoded",
 		"comm: stale\nstaleness: 17":                "--staleness",
+		"comm: lean\nstaleness: auto":               "--comm lean with --staleness auto, which has no exact epochs: leave one of them out",
+		"comm: auto\nhalo-backward: warmup":         "--halo-backward warmup with --comm auto, which has no exact epochs: leave one of them out",
+		"comm: auto\nexact-epochs: 3":               "--exact-epochs 3 with --comm auto, which has no exact epochs: leave one of them out",
+		"comm: auto\npipeline: \"off\"":             "--comm auto needs the pipeline: leave --pipeline off out",
+		"comm: auto\ncache-bypass: 0.5":             "--cache-bypass 0.5 with --comm auto, which sets periods itself: leave one of them out",
 	} {
 		cfg := Default()
 		if err := ParseConfig([]byte("dataset: x\n"+text), &cfg); err != nil {

@@ -75,7 +75,7 @@ func (t *Run) PlanMemory(ctx context.Context) (*MemoryPlan, error) {
 	}
 	noted := t.Parts == 1 && t.Config.Comm != runfolder.CommExact
 	if t.Config.Staleness.Value.Bound > 0 && !m.ages && (t.Aging == nil || len(t.Aging.Layers) > 0) && !t.unforecast && !noted {
-		t.Console.Note("note: %s has no effect here: no row of another part can be from an earlier epoch", t.Config.SaysStaleness())
+		t.Console.Note("note: %s", t.Config.DescribeFresh())
 	}
 	return m, nil
 }

@@ -133,7 +133,7 @@ func describeRung(r *pipeline.Rung) string {
 	if layer < 0 || r.Next < r.Period && worst <= 1 {
 		return age + ", as the loss swings"
 	}
-	return fmt.Sprintf("%s, as the old ones change gradients by %s of their noise, most in layer %d", age, number.Ratio.Text(worst), layer)
+	return fmt.Sprintf("%s, as the old ones change gradients by %s times their noise, most in layer %d", age, number.Ratio.Text(worst), layer)
 }
 
 // identity is the hash of everything that decides the bits of a run: data, settings and plan.
