@@ -37,6 +37,7 @@ func fakeGPUs(t *testing.T, n, cpu int) []gpu.Device {
 	if err != nil {
 		t.Fatal(err)
 	}
+	checkContexts(t)
 	var out []gpu.Device
 	for i := range n {
 		d, err := driver.Open(gpuSpec(driver, fmt.Sprintf("cuda:%d", i), i, 64<<20))
@@ -47,6 +48,18 @@ func fakeGPUs(t *testing.T, n, cpu int) []gpu.Device {
 		out = append(out, d)
 	}
 	return append(out, cpus(t, cpu)...)
+}
+
+// mostContexts bounds the GPU contexts that the suite makes: one for each GPU of the test with the most, and one for each that a
+// test loses. Tests open some hundred GPUs; on a real one a context and its kernels take seconds.
+const mostContexts = 12
+
+// checkContexts holds the suite to that.
+func checkContexts(t testing.TB) {
+	t.Helper()
+	if n := fake.Count("contexts"); n > mostContexts {
+		t.Fatalf("%d contexts were made, want %d at most", n, mostContexts)
+	}
 }
 
 // gpuSpec names the GPU that stands for number i: itself on the fake driver, on a machine with fewer one that serves as several.

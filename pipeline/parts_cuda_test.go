@@ -32,6 +32,7 @@ func gpus(t testing.TB, config string, names ...string) (devices []gpu.Device, c
 	if err != nil {
 		t.Fatal(err)
 	}
+	checkContexts(t)
 	once := sync.OnceFunc(func() {
 		for _, d := range devices {
 			if err := d.Close(); err != nil {

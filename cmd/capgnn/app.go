@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/term"
 )
 
@@ -18,6 +19,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	err := term.CheckLimits()
 	if err == nil {
 		err = term.WithinLimits(newApp(out, stderr).Run(args))
+		devices.Release()
 	}
 	if out.err != nil && (err == nil || errors.Is(err, out.err)) {
 		err = fmt.Errorf("write to standard output: %w: the output is incomplete", cause(out.err))

@@ -43,12 +43,12 @@ func BenchmarkKernels(b *testing.B) {
 
 // peak is what clocks and units allow: GB/s of memory, and GFLOP/s of fp32 outside of tensor units; 0 where the driver does not say.
 func (d *device) peak(b *testing.B) (memory, arithmetic float64) {
-	card, err := describe(d.ordinal)
+	card, err := describe(d.primary.ordinal)
 	if err != nil {
 		b.Fatal(err)
 	}
 	attribute := func(a cu.DeviceAttribute) float64 {
-		v, err := d.ordinal.Attribute(a)
+		v, err := d.primary.ordinal.Attribute(a)
 		if err != nil {
 			b.Fatal(err)
 		}

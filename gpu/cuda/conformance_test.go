@@ -70,10 +70,7 @@ func TestConformanceBLAS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := Load(Options{Library: libs.Driver, NVML: libs.NVML, BLAS: libs.BLAS})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := load(t, Options{Library: libs.Driver, NVML: libs.NVML, BLAS: libs.BLAS})
 	if _, _, err := d.BLAS(); err != nil && fake.Real() {
 		t.Skip("no cuBLAS on this machine: ", err)
 	} else if err != nil {

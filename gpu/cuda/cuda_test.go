@@ -12,6 +12,9 @@ import (
 	"capgnn/gpu/cuda/fakedriver/fake"
 )
 
+// mostContexts bounds the contexts that the suite makes: one per GPU and Driver, and one for each that a test breaks.
+const mostContexts = 30
+
 // driver is the fake one, or with CAPGNN_CUDA_DRIVER=real that of the machine; nil where the fake one cannot be built.
 var driver *Driver
 
@@ -28,7 +31,12 @@ func TestMain(m *testing.M) {
 		fmt.Println(err)
 		os.Exit(1)
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	if contexts := fake.Count("contexts"); contexts > mostContexts {
+		fmt.Printf("the suite made %d contexts, want %d at most: a GPU's is kept while nothing breaks it\n", contexts, mostContexts)
+		code = 1
+	}
+	os.Exit(code)
 }
 
 // configure makes the driver another one for the rest of the test. On a real driver a test is skipped that wants what only the
@@ -66,6 +74,21 @@ func there(t testing.TB, d *Driver, s Spec) Spec {
 	}
 	s.Ordinal %= n
 	return s
+}
+
+// load loads the driver once more, with contexts and kernels of its own; the test gives them back.
+func load(t testing.TB, o Options) *Driver {
+	t.Helper()
+	d, err := Load(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return d
 }
 
 // open opens a GPU; the test closes it.

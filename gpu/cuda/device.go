@@ -3,11 +3,9 @@
 package cuda
 
 import (
-	"errors"
 	"fmt"
 	"runtime"
 	"sync"
-	"sync/atomic"
 
 	"gorgonia.org/cu"
 
@@ -27,9 +25,8 @@ type Spec struct {
 type device struct {
 	driver  *Driver
 	info    gpu.Info
-	ordinal cu.Device
-	context cu.CUContext
-	ctx     contextHandle // the same
+	primary *primary
+	ctx     contextHandle // the primary's
 	sms     int           // multiprocessors
 	l2      gpu.Bytes     // cache that they share
 	tf32    bool
@@ -37,12 +34,9 @@ type device struct {
 	stopped chan struct{} // closed when the thread has ended
 
 	// Of the device's thread.
-	modules   []moduleHandle
-	functions map[string]*function
-	blocks    map[*buffer]struct{} // not freed yet
+	blocks map[*buffer]struct{} // not freed yet
 
 	memory account
-	lost   atomic.Bool // a queue has heard from the driver that the GPU is gone
 
 	mu     sync.Mutex
 	queues []*queue
@@ -74,8 +68,8 @@ func (d *Driver) start(s Spec) (*device, error) {
 		return nil, fmt.Errorf("%w: the driver shows GPUs 0 to %d", gpu.ErrNoDevice, n-1)
 	}
 	dev := &device{
-		driver: d, ordinal: cu.Device(s.Ordinal), inbox: make(chan message, inboxDepth), stopped: make(chan struct{}),
-		functions: map[string]*function{}, blocks: map[*buffer]struct{}{}, peers: map[*device]bool{},
+		driver: d, primary: d.primary(s.Ordinal), inbox: make(chan message, inboxDepth), stopped: make(chan struct{}),
+		blocks: map[*buffer]struct{}{}, peers: map[*device]bool{},
 	}
 	opened := make(chan error)
 	// Owned by the device: Close ends it and waits for it.
@@ -126,34 +120,30 @@ func (d *device) do(f func()) {
 }
 
 // begin makes the primary context current and finds out what the GPU is.
-func (d *device) begin(s Spec) (err error) {
-	if d.context, err = d.ordinal.RetainPrimaryCtx(); err != nil {
-		return named("cuDevicePrimaryCtxRetain", err)
+func (d *device) begin(s Spec) error {
+	if err := d.primary.enter(); err != nil {
+		return err
 	}
-	d.ctx = handleOf(d.context)
-	if err = d.describe(s); err != nil {
-		releasePrimary(int(d.ordinal))
+	d.ctx = d.primary.handle
+	err := d.describe(s)
+	if err != nil {
+		d.primary.note(err)
+		d.primary.leave()
 	}
 	return err
 }
 
 func (d *device) describe(s Spec) error {
-	if err := cu.SetCurrentContext(d.context); err != nil {
-		return named("cuCtxSetCurrent", err)
-	}
-	card, err := describe(d.ordinal)
+	card, err := describe(d.primary.ordinal)
 	if err != nil {
 		return err
 	}
 	d.sms = card.SMs
-	l2, err := d.ordinal.Attribute(cu.L2CacheSize)
+	l2, err := d.primary.ordinal.Attribute(cu.L2CacheSize)
 	if err != nil {
 		return named("cuDeviceGetAttribute", err)
 	}
 	d.l2 = gpu.Bytes(l2)
-	if err := d.loadModules(); err != nil {
-		return err
-	}
 	free, total, err := cu.MemInfo()
 	if err != nil {
 		return named("cuMemGetInfo", err)
@@ -223,21 +213,16 @@ func (d *device) Close() error {
 	return err
 }
 
-// release gives everything back, on the device's thread. A lost device has nothing to give back.
+// release gives everything back but the context, on the device's thread.
 func (d *device) release() error {
 	for _, q := range d.queues {
 		q.close()
 	}
-	d.driver.forget(d)
 	for b := range d.blocks {
 		cu.MemFree(b.ptr)
 	}
 	clear(d.blocks)
-	unloadModules(d.modules)
-	if err := releasePrimary(int(d.ordinal)); !errors.Is(err, gpu.ErrDeviceLost) {
-		return err
-	}
-	return nil
+	return d.driver.forget(d)
 }
 
 // close gives back what the queue holds of the driver. Nothing of it is in use.

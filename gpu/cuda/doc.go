@@ -1,7 +1,7 @@
 // Package cuda runs training on NVIDIA GPUs through their driver. It is built with the tag cuda; without it, it is empty.
 //
-// Its nouns: a Driver is the loaded driver and what its devices share; a device is one GPU, or a share of one; a queue is a
-// stream of it; a command is what a queue has enqueued; an event marks a point of a queue.
+// Its nouns: a Driver is the loaded driver and what its devices share; a primary is a GPU's context with its kernels; a device is one GPU,
+// or a share of one; a queue is a stream of it; a command is what a queue has enqueued; an event marks a point of a queue.
 //
 // # Contract
 //
@@ -13,12 +13,15 @@
 // epoch costs a few hops between threads; a queue that has had nothing to do since its last event costs none. A command that must wait for the host (another device's event that is not recorded
 // yet, a CPU device's event, a half of the staging that is still being read) parks its queue; the others go on.
 //
+// A GPU's context and its kernels are made by the first Open and kept until Driver.Close or the end of the process.
+//
 // Host memory that the Driver's Pinner has registered is copied from and to directly; other memory through page-locked staging
 // of the queue, in two halves.
 //
 // Errors. A call that fails becomes the queue's *gpu.Fault; it names the operation and, for launches, the kernel. What a
 // kernel does wrong shows at the next Sync, with the operation that the queue had enqueued last. After such an error the driver
-// refuses everything on the GPU: it is gpu.ErrDeviceLost, for all queues of the device.
+// refuses everything on the GPU: it is gpu.ErrDeviceLost, for all queues of all devices that are this GPU. When the last of them is
+// closed the context is given up, and the next Open makes another one or says that the driver does not.
 //
 // Memory. The budget is what was free when the device was opened, less a reserve for what the driver takes itself; scratch of
 // the kernels comes out of the reserve. A block costs its size rounded up to 512 bytes, as the driver's allocator does.

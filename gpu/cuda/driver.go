@@ -31,8 +31,9 @@ type Driver struct {
 	blas     *blasLibrary
 	blasErr  error
 
-	mu   sync.Mutex
-	open []*device
+	mu        sync.Mutex
+	open      []*device
+	primaries map[int]*primary // by ordinal; none is taken off
 }
 
 // Load loads the driver. The error, one line, is gpu.ErrNoDevice and says why there is none.
@@ -47,7 +48,7 @@ func Load(o Options) (*Driver, error) {
 	if n == 0 {
 		return nil, fmt.Errorf("%w: the driver shows no GPU to this process", gpu.ErrNoDevice)
 	}
-	return &Driver{options: o}, nil
+	return &Driver{options: o, primaries: map[int]*primary{}}, nil
 }
 
 // Count is the number of GPUs that the driver shows to this process.
@@ -74,22 +75,54 @@ func (d *Driver) Open(s Spec) (gpu.Device, error) {
 	return dev, nil
 }
 
-// forget takes a device that is closed off the list. With the last one of a GPU its context ends.
-func (d *Driver) forget(dev *device) {
+// primary returns the place of a GPU's context.
+func (d *Driver) primary(ordinal int) *primary {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	p := d.primaries[ordinal]
+	if p == nil {
+		p = &primary{ordinal: cu.Device(ordinal)}
+		d.primaries[ordinal] = p
+	}
+	return p
+}
+
+// forget takes a device that is closed off the list. What its context has page-locked is undone if the context has come to its end, and
+// with the last device what any has. It is called on the device's thread.
+func (d *Driver) forget(dev *device) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.open = slices.DeleteFunc(d.open, func(o *device) bool { return o == dev })
-	if !slices.ContainsFunc(d.open, func(o *device) bool { return o.ctx == dev.ctx }) {
-		d.pinned.end(dev.ctx)
+	same := slices.ContainsFunc(d.open, func(o *device) bool { return o.primary == dev.primary })
+	var err error
+	if len(d.open) == 0 || !same && dev.primary.lost.Load() {
+		err = d.pinned.end(func(ctx contextHandle) bool { return len(d.open) == 0 || ctx == dev.ctx })
 	}
+	if left := dev.primary.leave(); err == nil {
+		err = left
+	}
+	return err
 }
 
-// context returns the context of some open device.
+// Close gives back the contexts that are kept for GPUs that no device has open. The Driver works on; the next Open makes them again.
+func (d *Driver) Close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var errs []error
+	for _, p := range d.primaries {
+		errs = append(errs, p.close())
+	}
+	return errors.Join(errs...)
+}
+
+// context returns the context of some open device that works.
 func (d *Driver) context() (contextHandle, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(d.open) == 0 {
-		return 0, errors.New("no GPU is open")
+	for _, dev := range d.open {
+		if !dev.primary.lost.Load() {
+			return dev.ctx, nil
+		}
 	}
-	return d.open[0].ctx, nil
+	return 0, errors.New("no GPU is open")
 }

@@ -64,14 +64,11 @@ func (q *queue) launch(name string, grid dim, block uint32, shared uint32, args 
 	}
 	args = append([]word(nil), args...)
 	q.enqueue(command{op: q.op + ": " + name, phase: q.phase, timed: true, run: func() error {
-		f, err := q.dev.function(name)
+		f, err := q.dev.primary.function(name, shared)
 		if err != nil {
 			return err
 		}
-		if err := f.allowShared(shared); err != nil {
-			return err
-		}
-		return launchKernel(f.handle, q.stream, grid, block, shared, args)
+		return launchKernel(f, q.stream, grid, block, shared, args)
 	}})
 }
 

@@ -173,10 +173,7 @@ func TestProductsOfBLAS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	multiplied, err := Load(Options{Library: libs.Driver, NVML: libs.NVML, BLAS: libs.BLAS})
-	if err != nil {
-		t.Fatal(err)
-	}
+	multiplied := load(t, Options{Library: libs.Driver, NVML: libs.NVML, BLAS: libs.BLAS})
 	opened, err := multiplied.Open(Spec{TF32: true})
 	if err != nil {
 		t.Fatal(err)

@@ -102,6 +102,7 @@ func (d *device) block(n gpu.Bytes, name string) (*buffer, error) {
 	case coded(err, codeOutOfMemory):
 		return nil, &gpu.OutOfMemory{Device: d.info.Name, Name: name, Need: n, Have: gpu.Bytes(free)}
 	case err != nil:
+		d.primary.note(err)
 		return nil, fmt.Errorf("%s: allocate %q: %w", d.info.Name, name, err)
 	}
 	return b, nil

@@ -2,12 +2,9 @@
 
 package cuda
 
-import (
-	"errors"
-	"fmt"
-)
+import "fmt"
 
-// function is a kernel that the device has loaded. It belongs to the device's thread.
+// function is a kernel that is loaded. It belongs to a primary.
 type function struct {
 	handle functionHandle
 	shared uint32 // bytes of dynamic shared memory that it may ask for
@@ -29,23 +26,21 @@ func (f *function) allowShared(bytes uint32) error {
 }
 
 // loadModules loads the kernels into the current context.
-func (d *device) loadModules() error {
+func loadModules() (modules []moduleHandle, err error) {
 	for _, i := range images() {
 		m, err := loadModule(i.text)
 		if err != nil {
-			return errors.Join(fmt.Errorf("load kernels %s: %w", i.name, err), unloadModules(d.modules))
+			unloadModules(modules)
+			return nil, fmt.Errorf("load kernels %s: %w", i.name, err)
 		}
-		d.modules = append(d.modules, m)
+		modules = append(modules, m)
 	}
-	return nil
+	return modules, nil
 }
 
-// function returns a kernel by its symbol.
-func (d *device) function(name string) (*function, error) {
-	if f := d.functions[name]; f != nil {
-		return f, nil
-	}
-	for _, m := range d.modules {
+// findFunction looks for a kernel by its symbol.
+func findFunction(modules []moduleHandle, name string) (*function, error) {
+	for _, m := range modules {
 		h, err := moduleFunction(m, name)
 		if coded(err, codeNotFound) {
 			continue
@@ -53,9 +48,7 @@ func (d *device) function(name string) (*function, error) {
 		if err != nil {
 			return nil, err
 		}
-		f := &function{handle: h, shared: plainShared}
-		d.functions[name] = f
-		return f, nil
+		return &function{handle: h, shared: plainShared}, nil
 	}
-	return nil, fmt.Errorf("no kernel %s in the %d loaded modules", name, len(d.modules))
+	return nil, fmt.Errorf("no kernel %s in the %d loaded modules", name, len(modules))
 }

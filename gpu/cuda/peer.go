@@ -17,7 +17,7 @@ func (q *queue) CanCopyFrom(src gpu.Device) bool {
 
 // reaches reports whether d's copies read the memory of from.
 func (d *device) reaches(from *device) bool {
-	if d.ordinal == from.ordinal {
+	if d.primary.ordinal == from.primary.ordinal {
 		return true
 	}
 	d.mu.Lock()
@@ -35,10 +35,10 @@ func (d *device) reaches(from *device) bool {
 
 // enablePeer maps the memory of from into d's context.
 func (d *device) enablePeer(from *device) bool {
-	if can, err := d.ordinal.CanAccessPeer(from.ordinal); err != nil || can == 0 {
+	if can, err := d.primary.ordinal.CanAccessPeer(from.primary.ordinal); err != nil || can == 0 {
 		return false
 	}
-	err := named("cuCtxEnablePeerAccess", from.context.EnablePeerAccess(0))
+	err := named("cuCtxEnablePeerAccess", from.primary.context.EnablePeerAccess(0))
 	return err == nil || coded(err, codePeerEnabled)
 }
 

@@ -3,11 +3,13 @@
 package cuda
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"unsafe"
 
+	"capgnn/gpu"
 	"capgnn/hostmem"
 )
 
@@ -17,7 +19,7 @@ type ranges struct {
 	list []extent
 }
 
-// extent is the addresses lo to hi, hi excluded, and the context that they were registered in, with which they end.
+// extent is the addresses lo to hi, hi excluded, and the context that they were registered in.
 type extent struct {
 	lo, hi uintptr
 	ctx    contextHandle
@@ -49,11 +51,21 @@ func (r *ranges) remove(mem []byte) (ctx contextHandle) {
 	return ctx
 }
 
-// end takes everything off the list that was registered in a context.
-func (r *ranges) end(ctx contextHandle) {
+// end unregisters what was registered in the contexts that are named and takes it off the list. The first error counts that is not
+// of a lost GPU.
+func (r *ranges) end(of func(contextHandle) bool) (first error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.list = slices.DeleteFunc(r.list, func(o extent) bool { return o.ctx == ctx })
+	r.list = slices.DeleteFunc(r.list, func(o extent) bool {
+		if !of(o.ctx) {
+			return false
+		}
+		if err := unregisterMemory(o.ctx, o.lo); first == nil && !errors.Is(err, gpu.ErrDeviceLost) {
+			first = err
+		}
+		return true
+	})
+	return first
 }
 
 // hold reports whether one registered range holds all of mem.
@@ -101,7 +113,7 @@ func (p pinner) Register(mem []byte) error {
 	return nil
 }
 
-// Unregister implements hostmem.Pinner. What was registered ends with the GPU that it was registered on, at the latest.
+// Unregister implements hostmem.Pinner. What was registered is undone with the last device that is closed, at the latest.
 func (p pinner) Unregister(mem []byte) error {
 	if len(mem) == 0 {
 		return nil
@@ -110,5 +122,5 @@ func (p pinner) Unregister(mem []byte) error {
 	if ctx == 0 {
 		return nil
 	}
-	return unregisterMemory(ctx, mem)
+	return unregisterMemory(ctx, extentOf(mem, ctx).lo)
 }

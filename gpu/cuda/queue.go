@@ -3,7 +3,6 @@
 package cuda
 
 import (
-	"errors"
 	"sync"
 
 	"gorgonia.org/cu"
@@ -56,9 +55,7 @@ func (q *queue) failed() bool {
 func (q *queue) fail(op string, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if errors.Is(err, gpu.ErrDeviceLost) {
-		q.dev.lost.Store(true)
-	}
+	q.dev.primary.note(err)
 	if q.fault == nil {
 		q.fault = &gpu.Fault{Device: q.dev.info.Name, Queue: q.name, Op: op, Err: err}
 	}
@@ -96,7 +93,7 @@ func (q *queue) Sync() error {
 // idle returns the event behind which nothing was enqueued; nil if something was, or if the device is lost: then whoever asks
 // shall hear of it.
 func (q *queue) idle() *event {
-	if q.dev.lost.Load() {
+	if q.dev.primary.lost.Load() {
 		return nil
 	}
 	return q.newest

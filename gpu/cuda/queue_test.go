@@ -308,25 +308,34 @@ func TestTimingEventsServeAgain(t *testing.T) {
 // A kernel is looked up once, and asks for shared memory beyond what every kernel has once.
 func TestFunctions(t *testing.T) {
 	configure(t, "mem=16")
-	d := open(t, Spec{})
+	own := load(t, driver.options) // whose kernels nobody has used
+	opened, err := own.Open(there(t, own, Spec{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := opened.(*device)
 	d.do(func() {
-		f, err := d.function("capgnn_epilogue_backward")
+		first, err := d.primary.function("capgnn_epilogue_backward", 0)
 		if err != nil {
 			t.Error(err)
 			return
 		}
-		if again, err := d.function("capgnn_epilogue_backward"); again != f || err != nil {
-			t.Errorf("looked up again: %p, then %p, %v", f, again, err)
-		}
+		f := d.primary.functions["capgnn_epilogue_backward"]
 		for _, c := range []struct{ ask, have uint32 }{{0, plainShared}, {plainShared, plainShared}, {plainShared + 1, plainShared + 1}, {100, plainShared + 1}} {
-			if err := f.allowShared(c.ask); err != nil || f.shared != c.have {
-				t.Errorf("%d bytes of shared memory: may have %d, want %d, %v", c.ask, f.shared, c.have, err)
+			if h, err := d.primary.function("capgnn_epilogue_backward", c.ask); err != nil || f.shared != c.have || h != first {
+				t.Errorf("%d bytes of shared memory: may have %d, want %d, %v; %x, first %x", c.ask, f.shared, c.have, err, h, first)
 			}
 		}
-		if _, err := d.function("capgnn_nonsense"); err == nil || !strings.HasPrefix(err.Error(), "no kernel capgnn_nonsense in the ") {
+		if d.primary.functions["capgnn_epilogue_backward"] != f {
+			t.Error("the kernel was looked up again")
+		}
+		if _, err := d.primary.function("capgnn_nonsense", 0); err == nil || !strings.HasPrefix(err.Error(), "no kernel capgnn_nonsense in the ") {
 			t.Errorf("a kernel that there is not: %v", err)
 		}
 	})
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
 }
 
 // Gaps between rows stay behind, whichever side has them.

@@ -53,7 +53,7 @@ CUresult capgnn_register(uintptr_t context, void *memory, size_t n) {
 	INSIDE(context, cuMemHostRegister(memory, n, CU_MEMHOSTREGISTER_PORTABLE))
 }
 
-CUresult capgnn_unregister(uintptr_t context, void *memory) { INSIDE(context, cuMemHostUnregister(memory)) }
+CUresult capgnn_unregister(uintptr_t context, uintptr_t memory) { INSIDE(context, cuMemHostUnregister((void *)memory)) }
 
 CUresult capgnn_release_primary(int device) { return cuDevicePrimaryCtxRelease(device); }
 

@@ -69,14 +69,11 @@ func loadModule(image string) (moduleHandle, error) {
 	return moduleHandle(m), err
 }
 
-// unloadModules unloads all of them; the first error counts.
-func unloadModules(modules []moduleHandle) (first error) {
+// unloadModules unloads all of them. An error is that of earlier work.
+func unloadModules(modules []moduleHandle) {
 	for _, m := range modules {
-		if err := checked("cuModuleUnload", C.capgnn_unload(C.uintptr_t(m))); first == nil {
-			first = err
-		}
+		C.capgnn_unload(C.uintptr_t(m))
 	}
-	return first
 }
 
 func moduleFunction(m moduleHandle, name string) (functionHandle, error) {
@@ -135,8 +132,8 @@ func registerMemory(c contextHandle, mem []byte) error {
 	return checked("cuMemHostRegister", C.capgnn_register(C.uintptr_t(c), unsafe.Pointer(unsafe.SliceData(mem)), C.size_t(len(mem))))
 }
 
-func unregisterMemory(c contextHandle, mem []byte) error {
-	return checked("cuMemHostUnregister", C.capgnn_unregister(C.uintptr_t(c), unsafe.Pointer(unsafe.SliceData(mem))))
+func unregisterMemory(c contextHandle, address uintptr) error {
+	return checked("cuMemHostUnregister", C.capgnn_unregister(C.uintptr_t(c), C.uintptr_t(address)))
 }
 
 func releasePrimary(ordinal int) error {

@@ -15,7 +15,7 @@ CUresult capgnn_event_await(uintptr_t context, uintptr_t event);
 CUresult capgnn_event_elapsed(float *ms, uintptr_t from, uintptr_t to);
 CUresult capgnn_stream_wait(uintptr_t stream, uintptr_t event);
 CUresult capgnn_register(uintptr_t context, void *memory, size_t n);
-CUresult capgnn_unregister(uintptr_t context, void *memory);
+CUresult capgnn_unregister(uintptr_t context, uintptr_t memory);
 CUresult capgnn_release_primary(int device);
 CUresult capgnn_peer_piece(uint64_t dst, uintptr_t dst_context, uint64_t src, uintptr_t src_context, size_t n, uintptr_t stream);
 CUresult capgnn_peer_rows(uint64_t dst, uintptr_t dst_context, size_t dst_pitch, uint64_t src, uintptr_t src_context, size_t src_pitch, size_t width, size_t rows, uintptr_t stream);

@@ -40,6 +40,7 @@ struct Config {
   int lost_device = -1;                     // falls off the bus …
   long lost_after = 0;                      // … after this many operations
   bool refuse_pinning = false;
+  bool outlive = false;                     // contexts outlive their last release, as where a library of the process holds them too
 };
 
 // Ticket is the end of an operation.
@@ -83,10 +84,16 @@ struct Device {
   unsigned char* written = nullptr;      // of each byte from lo on: whether anybody wrote it; nullptr with kernels of sources
   CUdeviceptr lo = 0, hi = 0, next = 0;  // address space; never used twice, so stale addresses are found
   std::map<CUdeviceptr, Block> blocks, freed;
-  Context* primary = nullptr;
-  int references = 0;
   long operations = 0;
 };
+
+// Primary is a device's primary context. It outlives a configuration: programs keep theirs.
+struct Primary {
+  Context* context = nullptr;
+  int references = 0;
+};
+
+enum { MOST_DEVICES = 64 };
 
 struct Context {
   int device;
@@ -121,6 +128,7 @@ struct State {
   bool initialised = false;
   bool sources = false;    // kernels are those of ../kernels/*.cu that g++ has compiled, not those of the PTX
   std::vector<Device> devices;
+  Primary primaries[MOST_DEVICES];
   std::vector<Stream*> streams;
   std::map<uintptr_t, Pinned> pinned;
   std::string trouble;     // what a kernel did wrong, for cuGetErrorString
@@ -128,6 +136,7 @@ struct State {
   unsigned operations = 0;
   unsigned streams_made = 0, blocks_made = 0;
   long waits = 0, syncs = 0, launches = 0;
+  long contexts = 0, modules = 0;  // retained and loaded since the process began
 };
 extern State G;
 using Lock = std::unique_lock<std::mutex>;
@@ -144,6 +153,7 @@ void fail(Context* c, int code, const std::string& text);
 extern thread_local Context* current;
 int stream_of(CUstream h, Stream** out);  // a CUresult
 void open_devices();
+void end_context(Lock& l, Primary& p);
 bool reaches(int from, int to);
 
 // driver_memory.cc

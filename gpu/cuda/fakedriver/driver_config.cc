@@ -1,6 +1,6 @@
-// What the fake driver is to be: FAKECUDA when cuInit is called, and fakecuda_configure later, while no context is open.
+// What the fake driver is to be: FAKECUDA when cuInit is called, and fakecuda_configure later, while nobody has a stream or memory.
 //
-// "n=2;mem=4096,2048;cc=80,61;p2p=01/10;seed=7;stretch=48;jitter=200;order=random:3;dropwait=5;dropsync=2;lost=1:400;nopin=1"
+// "n=2;mem=4096,2048;cc=80,61;p2p=01/10;seed=7;stretch=48;jitter=200;order=random:3;dropwait=5;dropsync=2;lost=1:400;nopin=1;outlive=1"
 // mem in MiB and cc per device, the last for the rest; p2p one row per device; the rest as in Config, order as emu_set_order.
 #include <cstdlib>
 #include <cstring>
@@ -44,6 +44,7 @@ bool parse(const char* text, Config* out) {
     else if (key == "dropwait") c.drop_wait = atol(value.c_str());
     else if (key == "dropsync") c.drop_sync = atol(value.c_str());
     else if (key == "nopin") c.refuse_pinning = value == "1";
+    else if (key == "outlive") c.outlive = value == "1";
     else if (key == "order") ordered = emu_set_order(value.c_str());
     else if (key == "lost") {
       auto parts = split(value, ':');
@@ -55,29 +56,39 @@ bool parse(const char* text, Config* out) {
   if (!ordered) emu_set_order("forward");
   for (auto& row : c.peers)
     if (row.size() != c.peers.size()) return false;
-  if (c.devices < 0 || c.devices > 64 || (!c.peers.empty() && (int)c.peers.size() != c.devices)) return false;
+  if (c.devices < 0 || c.devices > MOST_DEVICES || (!c.peers.empty() && (int)c.peers.size() != c.devices)) return false;
   *out = c;
   return true;
 }
 
-// fakecuda_configure makes the driver another one. It answers 0, or says what is wrong: 1 the text, 2 a context is open.
+// fakecuda_configure makes the driver another one. It answers 0, or says what is wrong: 1 the text, 2 a stream or memory is in use.
+// Contexts that are retained stay, with what is loaded into them.
 API int fakecuda_configure(const char* text) {
   Lock l(G.lock);
   for (auto& d : G.devices)
-    if (d.references) return 2;
+    if (!d.blocks.empty()) return 2;
+  for (auto& p : G.primaries)
+    if (p.context && p.references && p.context->streams.size() > (p.context->plain ? 1 : 0)) return 2;
   Config c;
   if (!parse(text, &c)) return 1;
   G.config = c;
+  for (auto& p : G.primaries) {
+    if (p.context && !p.references) end_context(l, p);
+    if (p.context) p.context->peers.clear();
+  }
   open_devices();
   return 0;
 }
 
-// fakecuda_count returns what the driver has seen since it was configured: kernels, waits of streams, waits of the host.
+// fakecuda_count returns what the driver has seen since it was configured: kernels, waits of streams, waits of the host; and since
+// the process began: contexts that were retained, modules that were loaded.
 API long fakecuda_count(const char* what) {
   Lock l(G.lock);
   if (!strcmp(what, "launches")) return G.launches;
   if (!strcmp(what, "waits")) return G.waits;
   if (!strcmp(what, "syncs")) return G.syncs;
+  if (!strcmp(what, "contexts")) return G.contexts;
+  if (!strcmp(what, "modules")) return G.modules;
   if (!strcmp(what, "pinned")) return (long)G.pinned.size();
   return -1;
 }

@@ -150,30 +150,46 @@ API CUresult cuDeviceCanAccessPeer(int* can, CUdevice a, CUdevice b) {
 API CUresult cuDevicePrimaryCtxRetain(CUcontext* c, CUdevice dev) {
   Lock l(G.lock);
   if (!known(dev)) return CUDA_ERROR_INVALID_DEVICE;
-  Device& d = G.devices[dev];
-  if (!d.primary) d.primary = new Context{dev};
-  d.references++;
-  *c = (CUcontext)d.primary;
+  Primary& p = G.primaries[dev];
+  if (!p.context) p.context = new Context{dev};
+  p.references++;
+  G.contexts++;
+  *c = (CUcontext)p.context;
   return CUDA_SUCCESS;
 }
 
-// The context goes with its last user, and all that was made in it.
+// end_context ends a context with all that was made in it. G.lock is held.
+void end_context(Lock& l, Primary& p) {
+  Context* c = p.context;
+  end_streams(l, {c->streams.begin(), c->streams.end()});
+  if (known(c->device)) {
+    Device& d = G.devices[c->device];
+    for (auto& b : d.blocks) munmap(b.second.base, b.second.span);
+    d.blocks.clear();
+    d.used = 0;
+  }
+  for (auto it = G.pinned.begin(); it != G.pinned.end();) it = it->second.context == c ? G.pinned.erase(it) : std::next(it);
+  p.context = nullptr;
+  delete c;
+}
+
+// The context goes with its last user, unless it is to outlive that.
 API CUresult cuDevicePrimaryCtxRelease(CUdevice dev) {
   Lock l(G.lock);
-  if (!known(dev) || !G.devices[dev].references) return CUDA_ERROR_INVALID_CONTEXT;
-  Device& d = G.devices[dev];
-  if (--d.references) return CUDA_SUCCESS;
-  Context* c = d.primary;
-  ptx_profile();
-  end_streams(l, {c->streams.begin(), c->streams.end()});
-  for (auto& b : d.blocks) munmap(b.second.base, b.second.span);
-  d.blocks.clear();
-  d.used = 0;
-  d.primary = nullptr;
-  for (auto it = G.pinned.begin(); it != G.pinned.end();) it = it->second.context == c ? G.pinned.erase(it) : std::next(it);
+  if (dev < 0 || dev >= MOST_DEVICES || !G.primaries[dev].references) return CUDA_ERROR_INVALID_CONTEXT;
+  Primary& p = G.primaries[dev];
+  if (--p.references || G.config.outlive) return CUDA_SUCCESS;
+  end_context(l, p);
   current = nullptr;
-  delete c;
   return CUDA_SUCCESS;
+}
+
+// cuCtxSynchronize waits for all streams, and says what has ended the context.
+API CUresult cuCtxSynchronize(void) {
+  Lock l(G.lock);
+  if (!current) return CUDA_ERROR_INVALID_CONTEXT;
+  for (Stream* s : std::vector<Stream*>(current->streams.begin(), current->streams.end())) drain(l, s);
+  return (CUresult)current->sticky;
 }
 
 API CUresult cuCtxSetCurrent(CUcontext c) {
@@ -212,11 +228,16 @@ API CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned) {
 API CUresult cuModuleLoadDataEx(CUmodule* m, const void* image, unsigned n, CUjit_option* options, void** values) {
   Lock l(G.lock);
   if (!current) return CUDA_ERROR_INVALID_CONTEXT;
+  if (current->sticky) return (CUresult)current->sticky;
   auto module = std::make_unique<Module>(Module{current, (const char*)image, nullptr});
   std::string why;
   if (module->image.find(".version") == std::string::npos) why = "the fake driver takes PTX";  // fatbins are not taken here
   else if (!G.sources) module->ptx = ptx_load(module->image, &why);
-  if (why.empty()) return *m = (CUmodule)module.release(), CUDA_SUCCESS;
+  if (why.empty()) {
+    G.modules++;
+    *m = (CUmodule)module.release();
+    return CUDA_SUCCESS;
+  }
   unsigned long room = 0;
   for (unsigned i = 0; i < n; i++)
     if (options[i] == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES) room = (unsigned long)values[i];

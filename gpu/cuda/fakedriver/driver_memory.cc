@@ -61,7 +61,7 @@ EmuMemory look_up(uintptr_t address) {
     const Device& d = G.devices[i];
     if (address < d.lo || address >= d.hi) continue;
     int own = running_device;
-    if (own >= 0 && own != (int)i && !(d.primary && G.devices[own].primary && G.devices[own].primary->peers.count((int)i))) {
+    if (own >= 0 && own != (int)i && !(G.primaries[i].context && G.primaries[own].context && G.primaries[own].context->peers.count((int)i))) {
       m.kind = EmuMemory::DEAD;
       snprintf(m.what, sizeof m.what, "memory of device %zu, to which device %d has no access", i, own);
       return m;
@@ -134,8 +134,14 @@ bool is_pinned(uintptr_t p, size_t n) {
 API CUresult cuMemHostRegister(void* p, size_t n, unsigned) {
   Lock l(G.lock);
   if (!current) return CUDA_ERROR_INVALID_CONTEXT;
+  if (current->sticky) return (CUresult)current->sticky;
   if (G.config.refuse_pinning) return CUDA_ERROR_OUT_OF_MEMORY;
-  return G.pinned.emplace((uintptr_t)p, Pinned{n, current}).second ? CUDA_SUCCESS : CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+  auto next = G.pinned.lower_bound((uintptr_t)p);
+  bool within = next != G.pinned.end() && next->first < (uintptr_t)p + n;
+  if (next != G.pinned.begin() && std::prev(next)->first + std::prev(next)->second.size > (uintptr_t)p) within = true;
+  if (within) return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+  G.pinned[(uintptr_t)p] = Pinned{n, current};
+  return CUDA_SUCCESS;
 }
 
 API CUresult cuMemHostUnregister(void* p) {

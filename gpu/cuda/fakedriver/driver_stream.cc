@@ -13,6 +13,7 @@ API CUresult cuStreamDestroy(CUstream s) {
   Lock l(G.lock);
   if (!current || !current->streams.count((Stream*)s)) return CUDA_ERROR_INVALID_HANDLE;
   end_streams(l, {(Stream*)s});
+  if (current->streams.empty()) ptx_profile();  // a device has been closed
   return CUDA_SUCCESS;
 }
 

@@ -28,6 +28,9 @@ func findGPU(s Spec) error {
 	return err
 }
 
+// Release has nothing to give back.
+func Release() {}
+
 func sameModel(a, b string) bool { return a == b }
 
 // preparePinned has nothing to add: only GPUs are measured with page-locked memory.

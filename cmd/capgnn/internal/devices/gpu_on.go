@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
@@ -38,8 +39,23 @@ func GPUOptions() cuda.Options {
 	return o
 }
 
+// loaded is the driver once it is.
+var loaded atomic.Pointer[cuda.Driver]
+
 // GPUs loads the driver when somebody asks for a GPU, once.
-var GPUs = sync.OnceValues(func() (*cuda.Driver, error) { return cuda.Load(GPUOptions()) })
+var GPUs = sync.OnceValues(func() (*cuda.Driver, error) {
+	driver, err := cuda.Load(GPUOptions())
+	loaded.Store(driver)
+	return driver, err
+})
+
+// Release gives back the contexts of GPUs that no device has open, before the program ends: that is when tools that watch a GPU write what
+// they have seen. An error changes nothing for anybody.
+func Release() {
+	if driver := loaded.Load(); driver != nil {
+		driver.Close()
+	}
+}
 
 // Auto is what --devices auto stands for, and why: every GPU, or one CPU device where there is none.
 func Auto() ([]Spec, string) {

@@ -45,14 +45,15 @@ func Configure(text string) error {
 	case 1:
 		return fmt.Errorf("fake driver: %q is no configuration", text)
 	case 2:
-		return fmt.Errorf("fake driver: configure %q while a device is open", text)
+		return fmt.Errorf("fake driver: configure %q while a device is open or holds memory", text)
 	default:
 		return fmt.Errorf("fake driver: not loaded")
 	}
 }
 
 // Count returns what the driver has seen since it was configured: "launches", "waits" of streams, "syncs" of the host, and
-// the ranges that are "pinned". It is -1 on a real driver.
+// the ranges that are "pinned"; since the process began: "contexts" that were retained, "modules" that were loaded. It is -1 on a
+// real driver.
 func Count(what string) int {
 	if Real() {
 		return -1

@@ -15,7 +15,7 @@ var ErrReal = errors.New("needs the fake driver")
 
 // only are what a configuration can say that no real driver does on request. The others (memory, schedules, orders of threads,
 // peers) are of no meaning there: a GPU has its own.
-var only = []string{"cc", "dropwait", "dropsync", "lost", "nopin"}
+var only = []string{"cc", "dropwait", "dropsync", "lost", "nopin", "outlive"}
 
 // Real reports whether the tests are to run on the driver and the GPUs that this machine has: CAPGNN_CUDA_DRIVER=real.
 func Real() bool { return os.Getenv("CAPGNN_CUDA_DRIVER") == "real" }
