@@ -51,6 +51,8 @@ func TestReadmeCommandsWithFewLayers(t *testing.T) {
 		switch {
 		case slices.Contains(args, "--fanout") && layers != fmt.Sprint(strings.Count(args[slices.Index(args, "--fanout")+1], ",")+1):
 			s.fails(term.ExitUsage, []string{"--fanout", "give one for each layer"}, args...)
+		case strings.Contains(line, "--isolated=chunks=") && slices.Contains(more, "--parts"):
+			s.fails(term.ExitUsage, []string{"--isolated", "isolated parts have one chunk each"}, args...)
 		default:
 			s.must(args...)
 		}
