@@ -35,6 +35,7 @@ type setting struct {
 	Comm             string // level of communication, in the place of Staleness; "" = none
 	StaleLayers      string // "" = auto
 	Off              string // savings that are off, a list of the flags' names
+	More             string // further options of train, NAME=VALUE with blanks between
 	Seed             uint64
 	Epochs           int // of training
 	EvalEvery        int // of training
@@ -53,7 +54,7 @@ func (s setting) id(kind string) bench.Cell {
 	if s.Pipeline {
 		c["pipeline"] = "on"
 	}
-	for name, value := range map[string]string{"off": s.Off, "comm": s.Comm, "stale-layers": s.StaleLayers} {
+	for name, value := range map[string]string{"off": s.Off, "more": s.More, "comm": s.Comm, "stale-layers": s.StaleLayers} {
 		if value != "" {
 			c[name] = value
 		}
@@ -88,6 +89,10 @@ func (b *Bench) prepare(ctx context.Context, s setting) (*training.Run, error) {
 	}
 	for name := range strings.FieldsFuncSeq(s.Off, func(r rune) bool { return r == ',' }) {
 		t.Config.Set(name, "true")
+	}
+	for item := range strings.FieldsSeq(s.More) {
+		name, value, _ := strings.Cut(item, "=")
+		t.Config.Set(name, value)
 	}
 	if err := b.load(ctx, t); err != nil {
 		return nil, err

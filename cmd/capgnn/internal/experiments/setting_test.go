@@ -31,6 +31,7 @@ func TestSettingID(t *testing.T) {
 		"no cache, size": {func(s *setting) { s.Local = "20%" }, kindSimulate, nil},
 		"level":          {func(s *setting) { s.Comm = "stale" }, kindSimulate, bench.Cell{"comm": "stale"}},
 		"layers":         {func(s *setting) { s.Staleness, s.StaleLayers = "4", "wide" }, kindSimulate, bench.Cell{"staleness": "4", "stale-layers": "wide"}},
+		"further":        {func(s *setting) { s.More = "layers=2 isolated=chunks=4,correction=node" }, kindSimulate, bench.Cell{"more": "layers=2 isolated=chunks=4,correction=node"}},
 		"everything": {func(s *setting) {
 			s.Model, s.Parts, s.Staleness, s.Pipeline, s.Off = "gin", partsEqual, "auto", true, "no-fuse"
 		}, kindSimulate, bench.Cell{"model": "gin", "parts": "equal", "staleness": "auto", "pipeline": "on", "off": "no-fuse"}},

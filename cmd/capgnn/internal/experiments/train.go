@@ -120,6 +120,13 @@ func addEpoch(l *bench.Line, e pipeline.EpochStats) {
 	}
 }
 
+func sumOf(list []time.Duration) (all time.Duration) {
+	for _, d := range list {
+		all += d
+	}
+	return all
+}
+
 // addResult keeps what a run comes to.
 func addResult(l *bench.Line, r *pipeline.Result) {
 	set := func(name string, x float64) { l.Values[name] = x }
@@ -132,6 +139,9 @@ func addResult(l *bench.Line, r *pipeline.Result) {
 	set("epochs", float64(r.Epochs))
 	set("final_loss", r.FinalLoss)
 	set("best_epoch", float64(r.BestEpoch+1))
+	if r.Switches > 0 {
+		set("switch_share", r.SwitchTime.Seconds()/(r.SwitchTime+sumOf(r.EpochTime)).Seconds())
+	}
 	if len(r.EpochTime) > 1 {
 		set("epoch_s", *runfolder.EpochSecondsOf(r.EpochTime[1:]).Median)
 	}
