@@ -37,7 +37,7 @@ const probe = `<script>(() => {
   smooth.value = 90;
   smooth.dispatchEvent(new Event("input"));
   const soft = paths();
-  page.dataset.probe = JSON.stringify({shown, width: innerWidth, wide: page.scrollWidth, cut: Math.max(0, ...tables),
+  page.dataset.probe = JSON.stringify({shown, width: innerWidth, wide: page.scrollWidth, facts: Math.min(...[...document.querySelectorAll("th[scope=row] + td")].map((d) => d.offsetWidth / d.closest("table").offsetWidth)), cut: Math.max(0, ...tables),
     torn: [...document.querySelectorAll("pre span")].filter((w) => w.textContent.length < 20 && w.getClientRects().length + (w.offsetHeight > 30) > 1).map((w) => w.textContent), drawn, other, ticks, again: back, soft, back: getComputedStyle(document.body).backgroundColor});
 })()</script></body>`
 
@@ -50,6 +50,7 @@ type probed struct {
 	Width, Wide int
 	Cut         int      // pixels of tables that are not seen without scrolling
 	Torn        []string // short words of commands that stand on two lines
+	Facts       float64  // least share of a table of facts that is left for what it says
 	// The curves of the loss: as the page comes, on the other scale with its ticks, on the first again, and smoothed.
 	Drawn, Other, Ticks, Again, Soft []string
 	Back                             string
@@ -113,6 +114,9 @@ func TestPagesInABrowser(t *testing.T) {
 				}
 				if len(p.Torn) > 0 {
 					t.Errorf("words of commands are torn: %q", p.Torn)
+				}
+				if strings.Contains(text, `<th scope="row">`) && p.Facts < 0.5 {
+					t.Errorf("names of facts leave %.0f %% of the width for what is said of them", 100*p.Facts)
 				}
 				checkTools(t, p)
 				if dark := p.Back == "rgb(17, 22, 28)"; dark != v.Dark {

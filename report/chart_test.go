@@ -35,7 +35,7 @@ func TestNumbersAreThoseOfTheMetrics(t *testing.T) {
 		"period":    func(Epoch) []float64 { return []float64{4, 2} },
 		"harm": func(e Epoch) []float64 {
 			h := object(e.Harm["1"].(map[string]any))
-			return []float64{h.number("noise"), h.number("rho")}
+			return []float64{h.number("rho") / h.number("noise")}
 		},
 	} {
 		d := p.chart(t, id)
@@ -142,6 +142,13 @@ func TestFlatCharts(t *testing.T) {
 		if !f.flat || strings.Contains(f.text, "<svg") || !strings.Contains(f.text, want) || !strings.Contains(f.text, "the same all the time") {
 			t.Errorf("%s: %s", id, f.text)
 		}
+	}
+	r := sampleRun(t, 30, true)
+	for i := range r.Epochs {
+		r.Epochs[i].Staleness["period"] = map[string]any{"1": 8.0, "2": 0.0, "3": 8.0}
+	}
+	if f := pageOf(t, r).figures["period"]; !strings.Contains(f.text, "layers 1, 3 <output>8</output>") || !strings.Contains(f.text, "layer 2 <output>0</output>") {
+		t.Errorf("layers of one period have curves of their own: %s", f.text)
 	}
 	if p.figures["loss"].flat || p.figures["staleness"].flat {
 		t.Error("a chart in which something changes is flat")

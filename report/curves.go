@@ -171,7 +171,7 @@ func (r *Run) gradientsChart() *chart {
 
 func (r *Run) refreshChart() *chart {
 	d := overEpochs("refresh", "Bytes that refreshed caches", amount)
-	d.zero, d.note = true, "part of the bytes moved"
+	d.zero, d.note = true, "of all bytes of halo rows, also of those that stay on one device"
 	p := r.series("refresh", func(e *Epoch) float64 { return in(e.Bytes, "refresh") })
 	if !slices.ContainsFunc(p.Y, func(y float64) bool { return y != 0 }) {
 		return nil
@@ -198,6 +198,9 @@ func (r *Run) lookupChart() *chart {
 	series, colours := r.keyed(lookups, func(e *Epoch, key string) float64 { return e.Cache.number(key) })
 	d := overEpochs("lookups", "Where rows were found", count)
 	d.stacked, d.colours = true, colours
+	if slices.ContainsFunc(r.Epochs, func(e Epoch) bool { return len(e.Harm) > 0 }) {
+		d.note = "an epoch that probes the harm of stale rows looks every row up twice"
+	}
 	return d.draw(series...)
 }
 
@@ -285,24 +288,44 @@ func flatten(path string, v any, into map[string]float64) {
 
 func (r *Run) periodChart() *chart {
 	d := overEpochs("period", "Refresh period", count)
-	d.zero, d.note = true, "epochs between two refreshes of a row"
+	d.zero, d.note = true, "epochs between two refreshes of a row; 0: rows are used in the epoch that makes them"
 	return d.draw(ofLayers(r.branches(func(e *Epoch) any { return e.Staleness["period"] }))...)
 }
 
 func (r *Run) harmChart() *chart {
 	d := overEpochs("harm", "Harm of stale rows to gradients", plain)
-	d.zero, d.log, d.note = true, true, "norm of what stale rows change (rho), and of the change from epoch to epoch (noise), over that of the gradient, where it was measured"
-	series := ofLayers(r.branches(func(e *Epoch) any { return map[string]any(e.Harm) }))
+	d.zero, d.log, d.note = true, true, "how far stale rows change the gradients of a layer's weights, over how far these change from epoch to epoch: rows may get older up to 0.5 in all layers, and get younger above 1 in any"
+	series := ofLayers(r.branches(func(e *Epoch) any { return e.harm() }))
 	if len(series) == 0 {
 		return nil
 	}
 	return d.draw(series...)
 }
 
-// ofLayers names curves whose keys are numbers of layers.
-func ofLayers(series []points) []points {
-	for i := range series {
-		series[i].Name = "layer " + series[i].Name
+// harm returns, by layer, the multiple of its noise by which stale rows change a gradient.
+func (e *Epoch) harm() map[string]any {
+	times := map[string]any{}
+	for layer, x := range e.Harm {
+		if found, ok := x.(map[string]any); ok {
+			times[layer] = object(found).number("rho") / object(found).number("noise")
+		}
 	}
-	return series
+	return times
+}
+
+// ofLayers names curves whose keys are numbers of layers. Layers whose curves are equal have one.
+func ofLayers(series []points) []points {
+	var out []points
+	var layers []string
+	for _, p := range series {
+		i := slices.IndexFunc(out, func(o points) bool { return slices.Equal(o.X, p.X) && slices.Equal(o.Y, p.Y) })
+		if i < 0 {
+			out, layers = append(out, p), append(layers, p.Name)
+			out[len(out)-1].Name = "layer " + p.Name
+			continue
+		}
+		layers[i] += ", " + p.Name
+		out[i].Name = "layers " + layers[i]
+	}
+	return out
 }

@@ -176,11 +176,11 @@ func (r *Run) rowCacheFacts() []Fact {
 	if !(hit > 0) {
 		return nil
 	}
-	text := fmt.Sprintf("%s of %s are in its cache", written(share, r.hitShare()), written(count, hit+fetched))
+	text := fmt.Sprintf("%s of %s are in the cache of the part that reads them", written(share, r.hitShare()), written(count, hit+fetched))
 	if extra > 0 {
-		text += fmt.Sprintf("; to fill it %s more are fetched", written(count, extra))
+		text += fmt.Sprintf("; to fill caches %s more are fetched", written(count, extra))
 	}
-	return []Fact{{"rows of other parts that a part reads", text}}
+	return []Fact{{"rows of other parts", text}}
 }
 
 // sharesOf writes which share each part has of what is under a key.

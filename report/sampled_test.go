@@ -63,7 +63,7 @@ func TestSampledSection(t *testing.T) {
 			t.Errorf("no picture %s among %v", id, ids(p))
 		}
 	}
-	for _, want := range []string{"120 steps of 1024 roots", "15,10,all", "part 0 · cpu:0,threads=1, in 14 of 21 epochs", "rows fetched", "sampled edges", "75.0 %, 25.0 %", "40.0 % of 100,000 are in its cache; to fill it 1,000 more are fetched", "deciding what is kept"} {
+	for _, want := range []string{"120 steps of 1024 roots", "15,10,all", "part 0 · cpu:0,threads=1, in 14 of 21 epochs", "rows fetched", "sampled edges", "75.0 %, 25.0 %", "40.0 % of 100,000 are in the cache of the part that reads them; to fill caches 1,000 more are fetched", "deciding what is kept"} {
 		if !strings.Contains(strings.ReplaceAll(p.text, "\u00a0", " "), want) {
 			t.Errorf("the page lacks %q", want)
 		}
@@ -82,7 +82,7 @@ func TestSampledSection(t *testing.T) {
 	for i := range older.Epochs {
 		older.Epochs[i].PartWork, older.Epochs[i].Rows = nil, map[string]float64{"read": 5, "local": 3, "fetched": 2}
 	}
-	if p := pageOf(t, older); slices.Contains(ids(p), "sources") || !slices.Contains(ids(p), "rows") || strings.Contains(p.text, "in its cache") {
+	if p := pageOf(t, older); slices.Contains(ids(p), "sources") || !slices.Contains(ids(p), "rows") || strings.Contains(p.text, "in its cache") || strings.Contains(p.text, "in the cache of the part") {
 		t.Errorf("a run without caches of rows has figures of them: %v", ids(p))
 	}
 }
