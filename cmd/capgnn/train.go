@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"slices"
@@ -181,7 +182,7 @@ func refuseChanges(c *cli.Context, d runfolder.Dir, was runfolder.Config, severa
 		return err
 	}
 	now.SpellSampling()
-	var changed []string
+	var changed, implied []string // what the user gave, and what follows from it
 	for _, o := range runfolder.Options {
 		if several && cluster.IsLocal(o.Name) {
 			continue
@@ -189,17 +190,19 @@ func refuseChanges(c *cli.Context, d runfolder.Dir, was runfolder.Config, severa
 		if o.Name == "devices" && o.Value(&now) != o.Value(&was) && sameDevices(now.Devices, was.Devices) {
 			continue
 		}
-		flag := "--" + o.Name
-		if slices.Contains(given, "comm") && !slices.Contains(given, o.Name) {
-			flag = "--comm" // the level is named, not what it stands for
-		}
-		if o.Value(&now) != o.Value(&was) && !slices.Contains(changed, flag) {
-			changed = append(changed, flag)
+		switch {
+		case o.Value(&now) == o.Value(&was):
+		case slices.Contains(given, o.Name):
+			changed = append(changed, "--"+o.Name)
+		default:
+			implied = append(implied, "--"+o.Name)
 		}
 	}
-	if len(changed) > 0 {
-		return term.Usagef("--resume %s continues the run as it was: leave %s out, or start a new run with --config %s",
-			d, strings.Join(changed, " "), d.Config())
+	if changed == nil && implied != nil && slices.Contains(given, "comm") { // the level of the run, beside which the run had other flags
+		changed = []string{"--comm"}
+	}
+	if flags := cmp.Or(strings.Join(changed, " "), strings.Join(implied, " ")); flags != "" {
+		return term.Usagef("--resume %s continues the run as it was: leave %s out, or start a new run with --config %s", d, flags, d.Config())
 	}
 	return nil
 }
