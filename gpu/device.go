@@ -30,8 +30,8 @@ type Info struct {
 
 // Memory is a device's allocation state.
 type Memory struct {
-	Used      Bytes
-	HighWater Bytes
+	Used      Bytes // in blocks
+	HighWater Bytes // most at one time, with what operations have taken beside the budget for partial results
 	Budget    Bytes
 }
 

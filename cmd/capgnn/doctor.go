@@ -24,7 +24,7 @@ func doctorCommand() *cli.Command {
 		Name:  "doctor",
 		Usage: "say what this machine has to train on, what is wrong with it, and how to mend that", UsageText: "capgnn doctor",
 		Description: "It ends with 0 whenever it could report. A build with CUDA looks at the libraries that CAPGNN_CUDA (the driver), CAPGNN_NVML and " +
-			"CAPGNN_CUBLAS name, else at those of the system; CAPGNN_CUBLAS=none does without cuBLAS. With --cluster it ends with 2 on what keeps machines from training together.",
+			"CAPGNN_CUBLAS name, else at those of the system, the driver also below /usr/local/nvidia; CAPGNN_CUBLAS=none does without cuBLAS. With --cluster it ends with 2 on what keeps machines from training together.",
 		Flags: append([]cli.Flag{
 			&cli.BoolFlag{Name: "cluster", Category: ranks.GroupMachines, Usage: "look at what several machines need: secret, names, ports, and between ranks (capgnn launch --hosts a,b -- doctor --cluster) rates, latency, MTU"},
 		}, ranks.Flags()...),
@@ -76,6 +76,7 @@ type diagnosis struct {
 	Lock     lockReport     `json:"page_lock"`
 	Driver   string         `json:"driver,omitempty"`       // version of the kernel driver
 	Supports string         `json:"cuda_version,omitempty"` // that the driver supports
+	Library  string         `json:"libcuda,omitempty"`      // file that the driver was loaded from
 	BLAS     *blasReport    `json:"cublas,omitempty"`
 	GPUs     []gpuReport    `json:"gpus"`
 	Problems []problem      `json:"problems"`
@@ -155,6 +156,9 @@ func (d *diagnosis) String() string {
 	fmt.Fprintf(w, "page-locking\t%s, %s on request (ulimit -l)\n", limit(d.Lock.Soft), limit(d.Lock.Hard))
 	if d.Driver != "" || d.Supports != "" {
 		fmt.Fprintf(w, "GPU driver\t%s, for CUDA %s\n", orDash(d.Driver), orDash(d.Supports))
+	}
+	if d.Library != "" {
+		fmt.Fprintf(w, "libcuda\t%s\n", d.Library)
 	}
 	if d.BLAS != nil {
 		fmt.Fprintf(w, "cuBLAS\t%s, %s\n", d.BLAS.Version, d.BLAS.Path)

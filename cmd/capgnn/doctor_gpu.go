@@ -60,6 +60,7 @@ func noDriverMend(n int) string {
 // examineDriver fills in what CUDA says of the GPUs that it shows.
 func (d *diagnosis) examineDriver(driver *cuda.Driver) {
 	v := driver.Version()
+	d.Library = driver.Path()
 	d.Supports = fmt.Sprintf("%d.%d", v/1000, v%1000/10)
 	if v < oldestCUDA {
 		d.problem(fmt.Sprintf("the driver supports CUDA %s", d.Supports), "update it to one for CUDA 11.8 or newer: release 520 or newer")

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"os"
 	"strings"
 	"testing"
 
@@ -42,6 +43,9 @@ func TestDoctorWithGPUs(t *testing.T) {
 	}
 	if len(d.GPUs) != 3 || d.GPUs[0].Device != "cuda:0" || d.GPUs[0].Capability != "8.0" || strings.Join(d.GPUs[1].Reaches, " ") != "cuda:0" {
 		t.Errorf("GPUs: %+v", d.GPUs)
+	}
+	if d.Library != os.Getenv(devices.DriverVariable) || !strings.Contains(s.must("doctor"), d.Library) {
+		t.Errorf("the driver is said to come from %q", d.Library)
 	}
 	if d.BLAS == nil || d.BLAS.Version != "13.0.0" || d.Supports != "13.0" || d.Driver != "580.00" {
 		t.Errorf("libraries: %+v, CUDA %q, driver %q", d.BLAS, d.Supports, d.Driver)

@@ -16,15 +16,24 @@ import (
 
 // Options say which libraries to load. The zero value: those that the system has.
 type Options struct {
-	Library     string   // the driver, a path or a name for the dynamic loader; "" = libcuda.so.1
+	Library     string   // the driver, a path or a name for the dynamic loader; "" = searched for
 	NVML        string   // NVIDIA's management library; "" = libnvidia-ml.so.1
 	BLAS        string   // cuBLAS; "" = searched for, BLASOff = do without
 	BLASFolders []string // where cuBLAS is searched for beside the usual places
 }
 
+// driverPaths are where the driver is looked for, in order: what the dynamic loader finds, and where containers mount it.
+func driverPaths(o Options) []string {
+	if o.Library != "" {
+		return []string{o.Library}
+	}
+	return []string{"libcuda.so.1", "/usr/local/nvidia/lib64/libcuda.so.1", "/usr/local/nvidia/lib/libcuda.so.1"}
+}
+
 // Driver is the loaded driver, and what its devices share. It is safe for use by several goroutines.
 type Driver struct {
 	options Options
+	path    string
 	pinned  ranges
 
 	blasOnce sync.Once
@@ -38,7 +47,8 @@ type Driver struct {
 
 // Load loads the driver. The error, one line, is gpu.ErrNoDevice and says why there is none.
 func Load(o Options) (*Driver, error) {
-	if err := cudalink.Open(o.Library); err != nil {
+	path, err := cudalink.Open(driverPaths(o)...)
+	if err != nil {
 		return nil, fmt.Errorf("%w: %w", gpu.ErrNoDevice, err)
 	}
 	n, err := cu.NumDevices()
@@ -48,7 +58,7 @@ func Load(o Options) (*Driver, error) {
 	if n == 0 {
 		return nil, fmt.Errorf("%w: the driver shows no GPU to this process", gpu.ErrNoDevice)
 	}
-	return &Driver{options: o, primaries: map[int]*primary{}}, nil
+	return &Driver{options: o, path: path, primaries: map[int]*primary{}}, nil
 }
 
 // Count is the number of GPUs that the driver shows to this process.
@@ -56,6 +66,9 @@ func (d *Driver) Count() (int, error) {
 	n, err := cu.NumDevices()
 	return n, named("cuDeviceGetCount", err)
 }
+
+// Path is the file that the driver was loaded from.
+func (d *Driver) Path() string { return d.path }
 
 // Version is the CUDA version that the driver supports: 12040 for 12.4.
 func (d *Driver) Version() int { return cu.Version() }

@@ -5,6 +5,7 @@ package cuda
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -175,6 +176,20 @@ func TestBLASPaths(t *testing.T) {
 	d := &Driver{options: Options{BLAS: "/nowhere/libcublas.so"}}
 	if _, _, err := d.BLAS(); err == nil || !strings.Contains(err.Error(), "/nowhere/libcublas.so") {
 		t.Errorf("a library that is not there: %v", err)
+	}
+}
+
+// The driver is looked for where containers mount it too, and nowhere else if it is named; Path says what was loaded.
+func TestDriverPaths(t *testing.T) {
+	if paths := driverPaths(Options{Library: "/opt/libcuda.so"}); !slices.Equal(paths, []string{"/opt/libcuda.so"}) {
+		t.Errorf("named, looked for at %q", paths)
+	}
+	want := []string{"libcuda.so.1", "/usr/local/nvidia/lib64/libcuda.so.1", "/usr/local/nvidia/lib/libcuda.so.1"}
+	if paths := driverPaths(Options{}); !slices.Equal(paths, want) {
+		t.Errorf("looked for at %q, want %q", paths, want)
+	}
+	if file, err := os.Stat(driver.Path()); err != nil || !file.Mode().IsRegular() {
+		t.Errorf("the driver is said to be at %q: %v", driver.Path(), err)
 	}
 }
 

@@ -22,8 +22,9 @@ const (
 
 // account is what a device's blocks take.
 type account struct {
-	mu    sync.Mutex
-	state gpu.Memory
+	mu      sync.Mutex
+	state   gpu.Memory
+	scratch gpu.Bytes // beside the budget, until the device is closed
 }
 
 // take books cost bytes, or says what is left.
@@ -34,8 +35,16 @@ func (a *account) take(cost gpu.Bytes) (left gpu.Bytes, ok bool) {
 		return left, false
 	}
 	a.state.Used += cost
-	a.state.HighWater = max(a.state.HighWater, a.state.Used)
+	a.state.HighWater = max(a.state.HighWater, a.state.Used+a.scratch)
 	return 0, true
+}
+
+// addScratch counts bytes of scratch.
+func (a *account) addScratch(n gpu.Bytes) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.scratch += n
+	a.state.HighWater = max(a.state.HighWater, a.state.Used+a.scratch)
 }
 
 func (a *account) giveBack(cost gpu.Bytes) {
@@ -156,6 +165,7 @@ func (d *device) scratch(q *queue, n gpu.Bytes) gpu.Buffer {
 		q.fail(q.op, err)
 		return &buffer{dev: d, name: "no scratch", size: n}
 	}
+	d.memory.addScratch(size)
 	q.scratch = b
 	return b
 }

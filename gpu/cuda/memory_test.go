@@ -128,7 +128,7 @@ func TestReserve(t *testing.T) {
 	}
 }
 
-// Scratch is used again while it is large enough, grows to twice its size at least, and is no part of the budget.
+// Scratch is used again while it is large enough, grows to twice its size at least, and counts for the most that was taken, not for the budget.
 func TestScratch(t *testing.T) {
 	configure(t, "mem=16")
 	d := open(t, Spec{Memory: grain})
@@ -146,8 +146,13 @@ func TestScratch(t *testing.T) {
 	if other := d.NewQueue("other").(*queue); d.scratch(other, 100) == q.scratch {
 		t.Error("queues share scratch, though their operations run at the same time")
 	}
-	if m := d.Memory(); m.Used != 0 || m.HighWater != 0 {
-		t.Errorf("scratch is booked: %+v", m)
+	const all = 64<<10 + 128<<10 + 1<<20 + 64<<10
+	if m := d.Memory(); m.Used != 0 || m.HighWater != all {
+		t.Errorf("scratch: %+v, want 0 of the budget used and %d at most", m, all)
+	}
+	alloc(t, d, grain, "a block").Free()
+	if m := d.Memory(); m.Used != 0 || m.HighWater != all+grain {
+		t.Errorf("a block beside scratch: %+v, want %d at most", m, all+grain)
 	}
 }
 

@@ -19,7 +19,7 @@
 //
 // # Usage
 //
-//	if err := cudalink.Open(""); err != nil {
+//	if _, err := cudalink.Open("libcuda.so.1"); err != nil {
 //		// no driver: err says why
 //	}
 package cudalink

@@ -9,7 +9,7 @@
 
 #define HIDDEN __attribute__((visibility("hidden")))
 
-enum { NO_DEVICE = 100, NOT_FOUND = 500 }; // CUDA_ERROR_NO_DEVICE, CUDA_ERROR_NOT_FOUND
+enum { NO_FILE = -1, NO_DEVICE = 100, NOT_FOUND = 500 }; // ours, CUDA_ERROR_NO_DEVICE, CUDA_ERROR_NOT_FOUND
 
 static int no_device(void) { return NO_DEVICE; }
 static int not_found(void) { return NOT_FOUND; }
@@ -39,16 +39,17 @@ CUDALINK_SYMBOLS(TRAMPOLINE)
 // cuInit is what gorgonia.org/cu calls when the program starts.
 HIDDEN int cuInit(unsigned flags) { return (void)flags, 0; }
 
-static int loaded;
+static char path[4096]; // of the driver that is loaded
 static char why[512];
 
-// capgnn_cudalink_open returns 0 or the reason as a CUresult; capgnn_cudalink_why then says it. Calls are serialised.
+// capgnn_cudalink_open returns 0 or the reason as a CUresult, NO_FILE where it cannot be loaded; capgnn_cudalink_why then says it.
+// Calls are serialised.
 int capgnn_cudalink_open(const char *library) {
-	if (loaded) return 0;
+	if (path[0]) return 0;
 	void *driver = dlopen(library, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 	if (!driver) {
 		snprintf(why, sizeof why, "%s", dlerror());
-		return NO_DEVICE;
+		return NO_FILE;
 	}
 	int (*init)(unsigned) = (int (*)(unsigned))dlsym(driver, "cuInit");
 	if (!init) {
@@ -67,8 +68,11 @@ int capgnn_cudalink_open(const char *library) {
 		void *call = dlsym(driver, names[i]);
 		capgnn_cudalink_slots[i] = call ? call : (void *)not_found;
 	}
-	loaded = 1;
+	Dl_info file;
+	snprintf(path, sizeof path, "%s", dladdr((void *)init, &file) ? file.dli_fname : library);
 	return 0;
 }
+
+const char *capgnn_cudalink_path(void) { return path; }
 
 const char *capgnn_cudalink_why(void) { return why; }
