@@ -69,6 +69,46 @@ func fullMeans(g *graph.CSR, x []float64) (mean, size []float64) {
 	return mean, size
 }
 
+// TestSweepReproducesFullMean: over a sweep, inclusion and longrun give every vertex the mean of all its messages; the other
+// corrections do not. Messages of chunk 0 are larger, so that bias shows.
+func TestSweepReproducesFullMean(t *testing.T) {
+	const n, c = 240, 6
+	for seed := uint64(1); seed <= 3; seed++ {
+		g, cut := randomGraph(t, n, 10, seed), randomCut(t, n, c, seed)
+		r := rand.New(rand.NewPCG(seed, 1))
+		x := make([]float64, n)
+		for u := range x {
+			x[u] = 1 + r.NormFloat64()
+			if cut.Of[u] == 0 {
+				x[u] += 5
+			}
+		}
+		mean, _ := fullMeans(g, x)
+		for _, which := range AllTargets {
+			bias := map[Correction]float64{}
+			for _, k := range Corrections {
+				bias[k] = total(sweepMeans(g, cut, k, which, x))/total(mean) - 1
+				t.Logf("seed %d, targets %s, %-10s: %+.3g of the full mean", seed, which, k, bias[k])
+			}
+			for _, k := range []Correction{Inclusion, LongRun} {
+				checkExact(t, g, cut, k, which, x)
+			}
+			for k, least := range map[Correction]float64{None: 1e-3, Uniform: 0.5, Node: 0.5, Resampling: 0.9} {
+				if math.Abs(bias[k]) < least {
+					t.Errorf("seed %d, targets %s, %s: bias %g, expected at least %g", seed, which, k, bias[k], least)
+				}
+			}
+		}
+	}
+}
+
+func total(x []float64) (sum float64) {
+	for _, v := range x {
+		sum += v
+	}
+	return sum
+}
+
 // checkExact compares the mean over a sweep with the full mean, vertex by vertex. Rounding: a sum of at most 2c·d terms, none larger than
 // (c-1)·|x|, in float64.
 func checkExact(t *testing.T, g *graph.CSR, cut *Cut, k Correction, which Targets, x []float64) {
