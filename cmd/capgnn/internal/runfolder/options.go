@@ -185,9 +185,14 @@ func (o Option) Value(c *Config) any {
 	panic("capgnn: option " + o.Name + " has a field of an unknown type")
 }
 
-// Says reports whether the option says something of a run: of a full-batch run those of sampled training say nothing. As files of such runs do
+// Says reports whether the option says something of a run: of a full-batch run those of sampled training say nothing, nor does --isolated of one whose parts are not. As files of such runs do
 // not have them, nor do what they are identified by.
-func (o Option) Says(c *Config) bool { return !o.Sampled || c.Sampled() }
+func (o Option) Says(c *Config) bool {
+	if o.Name == isolated {
+		return c.Isolated.Value != nil
+	}
+	return !o.Sampled || c.Sampled()
+}
 
 // Identity returns what of the option's value decides the bits of a run, and whether anything does. Options that came later are left out where they say what was
 // so before, so that older runs are resumed.
