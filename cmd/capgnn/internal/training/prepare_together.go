@@ -104,6 +104,10 @@ func (t *Run) putOn(all []offer) error {
 	if t.Config.Parts > 0 {
 		t.Parts = t.Config.Parts
 	}
+	var err error
+	if t.Parts, err = t.Config.TakesParts(t.Parts, t.Data.Problem.Vertices()); err != nil {
+		return err
+	}
 	place, err := newPlacement(t.Parts, counts)
 	if err != nil {
 		return term.Usagef("--parts: %w", err)
