@@ -18,6 +18,3 @@ func (r Rotation) Shifts() int { return r.Chunks - 1 }
 func (r Rotation) Pair(part, shift int) Pair {
 	return Pair{Base: part, Added: (part + shift) % r.Chunks}
 }
-
-// Holder returns the part to which a chunk is added.
-func (r Rotation) Holder(chunk, shift int) int { return (chunk + r.Chunks - shift) % r.Chunks }
