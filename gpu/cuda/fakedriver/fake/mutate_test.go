@@ -57,7 +57,7 @@ func TestMutations(t *testing.T) {
 		profile := t.TempDir()
 		var want []string
 		for _, script := range c.scripts {
-			want = append(want, r.profiled(t, text, script, profile))
+			want = append(want, r.profile(t, text, script, profile))
 		}
 		unreached := reachedNot(t, profile)
 		before := text[:strings.Index(text, kernel)]
@@ -117,8 +117,8 @@ func scattered(cols int) string {
 		40*cols, 40*cols, cols, cols, cols)
 }
 
-// profiled is run with a profile.
-func (r *runner) profiled(t *testing.T, text, script, folder string) string {
+// profile is run with a profile.
+func (r *runner) profile(t *testing.T, text, script, folder string) string {
 	t.Helper()
 	file := filepath.Join(r.folder, "kernels.ptx")
 	if err := os.WriteFile(file, []byte(text), 0o666); err != nil {

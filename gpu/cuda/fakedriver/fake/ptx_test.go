@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -178,7 +179,11 @@ func TestSmall(t *testing.T) {
 }
 
 // runner runs PTX by scripts.
-type runner struct{ program, folder string }
+type runner struct {
+	program, folder string
+	limit           time.Duration // of a run
+	profiled        bool          // what runs counts in FAKECUDA_PROFILE; no kernel has a bug then
+}
 
 func newRunner(t *testing.T) *runner {
 	libs, err := Build()
@@ -188,7 +193,7 @@ func newRunner(t *testing.T) *runner {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &runner{folder: t.TempDir()}
+	r := &runner{folder: t.TempDir(), limit: time.Minute}
 	r.program = filepath.Join(r.folder, "ptx")
 	out, err := exec.Command("g++", "-std=c++17", "-O1", "-I..", "testdata/ptx.cc", libs.Driver, "-Wl,-rpath,"+filepath.Dir(libs.Driver), "-o", r.program).CombinedOutput()
 	if err != nil {
@@ -227,9 +232,10 @@ func (r *runner) run(t *testing.T, text, order, script string) string {
 	if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), r.limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, r.program, file, order)
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return !r.profiled && strings.HasPrefix(v, "FAKECUDA_PROFILE=") })
 	cmd.Stdin = strings.NewReader(script)
 	out, err := cmd.CombinedOutput()
 	if ctx.Err() != nil {

@@ -1,5 +1,5 @@
-// Runs the kernels of a PTX file by a script on standard input: ptx FILE ORDER, order as emu_set_order takes it. Linked with the
-// fake driver's library, whose calls of CUDA it does not use.
+// Runs the kernels of a PTX file by a script on standard input: ptx FILE ORDER, order as emu_set_order takes it, or "sources" for
+// the kernels that g++ has compiled. Linked with the fake driver's library, whose calls of CUDA it does not use.
 //
 //   buffer NAME BYTES          a block of device memory, filled with 0
 //   bare NAME BYTES            a block that nobody has written
@@ -8,10 +8,13 @@
 //   longs NAME FIRST STEP      likewise with int64
 //   floats NAME VALUE          fills it with a float32
 //   random NAME                fills it with float32 between -1 and 1
+//   halves NAME                likewise with bf16
+//   cycle NAME COUNT           fills it with the int32 0, 1, …, COUNT - 1, 0, 1, …
 //   launch KERNEL GX GY BLOCK SHARED ARGUMENT…
+//   case NAME                  ends what was before, and begins again without buffers
 //
 // An argument is @NAME (the buffer's address), an integer, or a float with a point in it. Prints the first finding; else "ok" and a
-// hash of all buffers.
+// hash of all buffers; of cases a line for each, behind its name.
 #include "ptx.h"
 
 #include <cstdio>
@@ -53,12 +56,26 @@ void fill_random(const Buffer& b) {
   }
 }
 
+bool sources = false;
+
 const char* launch(std::istringstream& in) {
   Launch l(in);
+  if (sources) {
+    const EmuKernel* k = emu_find(l.kernel.c_str());
+    return k ? emu_run_grid(k, {l.gx, l.gy, 1}, {l.block, 1, 1}, l.shared, l.params.data()) : "no such kernel";
+  }
   const PtxKernel* k = ptx_find(*module, l.kernel.c_str());
   if (!k) return "no such kernel";
   if (int(l.words.size()) != ptx_shape(k)->count) return "wrong number of arguments";
   return ptx_run_grid(k, {l.gx, l.gy, 1}, {l.block, 1, 1}, l.shared, l.params.data());
+}
+
+void fill_halves(const Buffer& b) {
+  uint32_t state = b.at - arena;
+  for (size_t i = 0; i < b.size / 2; i++) {
+    state = state * 1664525 + 1013904223;
+    reinterpret_cast<uint16_t*>(b.at)[i] = (state >> 16 & 0x8000) | (0x3e00 + (state >> 16 & 0x17f));
+  }
 }
 
 void prepare(const std::string& word, std::istringstream& in) {
@@ -76,6 +93,12 @@ void prepare(const std::string& word, std::istringstream& in) {
     write<int64_t>(buffers.at(name), a, b);
   } else if (word == "floats") {
     write<float>(buffers.at(name), a, 0);
+  } else if (word == "halves") {
+    fill_halves(buffers.at(name));
+  } else if (word == "cycle") {
+    const Buffer& to = buffers.at(name);
+    write<int32_t>(to, 0, 0);
+    for (size_t i = 0; i < to.size / 4; i++) reinterpret_cast<int32_t*>(to.at)[i] = i % size_t(a);
   } else {
     fill_random(buffers.at(name));
   }
@@ -87,26 +110,52 @@ int finish(const std::string& said) {
   return 0;
 }
 
+std::string hashed() {
+  uint64_t hash = 14695981039346656037u;
+  for (const auto& [name, b] : buffers)
+    for (size_t i = 0; i < b.size; i++) hash = (hash ^ (unsigned char)b.at[i]) * 1099511628211u;
+  std::ostringstream said;
+  said << "ok " << std::hex << hash;
+  return said.str();
+}
+
+// forget makes all memory what it was at the start.
+void forget() {
+  buffers.clear();
+  memset(arena, 0, used);
+  memset(written, 0, used);
+  used = 256;
+}
+
 }  // namespace
 
 int main(int count, char** args) {
-  if (count != 3 || !emu_set_order(args[2])) return 2;
+  if (count != 3) return 2;
+  sources = std::string(args[2]) == "sources";
+  if (!emu_set_order(sources ? "forward" : args[2])) return 2;
   std::stringstream text;
   text << std::ifstream(args[1]).rdbuf();
   std::string why, line, word;
   module = ptx_load(text.str(), &why);
   if (!module) return finish(why);
   emu_set_memory(look_up);
+  std::string title, wrong;
+  auto said = [&] { return (title.empty() ? "" : title + " ") + (wrong.empty() ? hashed() : wrong); };
   while (std::getline(std::cin, line)) {
     std::istringstream in(line);
     if (!(in >> word)) continue;
-    if (word != "launch") prepare(word, in);
-    else if (const char* wrong = launch(in)) return finish(wrong);
+    if (word == "case") {
+      if (!title.empty()) std::cout << said() << "\n";
+      forget();
+      wrong.clear();
+      in >> title;
+    } else if (!wrong.empty()) {
+      continue;  // the rest of a case that has gone wrong
+    } else if (word != "launch") {
+      prepare(word, in);
+    } else if (const char* finding = launch(in)) {
+      wrong = finding;
+    }
   }
-  uint64_t hash = 14695981039346656037u;
-  for (const auto& [name, b] : buffers)
-    for (size_t i = 0; i < b.size; i++) hash = (hash ^ (unsigned char)b.at[i]) * 1099511628211u;
-  std::ostringstream said;
-  said << "ok " << std::hex << hash;
-  return finish(said.str());
+  return finish(said());
 }
