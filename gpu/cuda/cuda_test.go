@@ -36,6 +36,7 @@ func TestMain(m *testing.M) {
 		fmt.Printf("the suite made %d contexts, want %d at most: a GPU's is kept while nothing breaks it\n", contexts, mostContexts)
 		code = 1
 	}
+	fake.Profile()
 	os.Exit(code)
 }
 

@@ -80,6 +80,9 @@ API int fakecuda_configure(const char* text) {
   return 0;
 }
 
+// fakecuda_profile writes what kernels have done so far, if FAKECUDA_PROFILE is set.
+API void fakecuda_profile() { ptx_profile(); }
+
 // fakecuda_count returns what the driver has seen since it was configured: kernels, waits of streams, waits of the host; and since
 // the process began: contexts that were retained, modules that were loaded.
 API long fakecuda_count(const char* what) {

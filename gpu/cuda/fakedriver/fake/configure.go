@@ -19,6 +19,11 @@ static int configure(const char *text) {
 	return f ? f(text) : -1;
 }
 
+static void profile(void) {
+	void (*f)(void) = (void (*)(void))call("fakecuda_profile");
+	if (f) f();
+}
+
 static long count(const char *what) {
 	long (*f)(const char *) = (long (*)(const char *))call("fakecuda_count");
 	return f ? f(what) : -1;
@@ -48,6 +53,13 @@ func Configure(text string) error {
 		return fmt.Errorf("fake driver: configure %q while a device is open or holds memory", text)
 	default:
 		return fmt.Errorf("fake driver: not loaded")
+	}
+}
+
+// Profile writes what kernels have done so far into the folder FAKECUDA_PROFILE, if the environment names one.
+func Profile() {
+	if !Real() {
+		C.profile()
 	}
 }
 

@@ -31,7 +31,7 @@ const reachRows = 20
 func sumReaches() []reach {
 	var list []reach
 	for _, k := range spmmKernels {
-		for _, cols := range []int{k.width, 2*k.width - k.load} {
+		for _, cols := range []int{k.width, k.width - 1, 2*k.width - k.load} {
 			list = append(list, reach{fmt.Sprintf("spmm_%s_%d", k.name, cols), "spmm_" + k.name, sum(k.name, cols, k.width, k.load, false), true})
 		}
 		list = append(list, reach{fmt.Sprintf("spmm_%s_hubs", k.name), "spmm_" + k.name, sum(k.name, k.width, k.width, k.load, true), true})

@@ -87,7 +87,7 @@ func reaches() []reach {
 func elementwiseReaches() []reach {
 	var list []reach
 	const rows = 70
-	for _, c := range [][2]int{{1100, 1100}, {1099, 1101}, {1101, 1104}, {1100, 1102}, {6, 8}, {1, 1}} {
+	for _, c := range [][2]int{{1100, 1100}, {1099, 1101}, {1101, 1104}, {1100, 1102}, {6, 8}, {7, 8}, {1, 1}} {
 		cols, ld := c[0], c[1]
 		add := func(kernel string, exact bool, calls ...[]any) {
 			s := &script{}
@@ -115,7 +115,7 @@ func elementwiseReaches() []reach {
 			add("pack_int8_b", true, []any{rows, cols, "@y", ld, "@xb", ld, "@list", "@list", 12345, 2147483648})
 		}
 		if cols%4 == 0 {
-			add("head_mean", true, []any{rows, cols / 4, 4, "@y", ld, "@x", ld, "@vec"}, []any{rows, cols, 1, "@y", ld, "@x", ld, 0})
+			add("head_mean", true, []any{rows, cols / 4, 4, "@y", ld, "@x", ld, "@vec"}, []any{rows, cols, 1, "@y", ld, "@x", ld, 0}, []any{rows, cols / 10, 10, "@y", ld, "@x", ld, 0})
 			add("head_mean_backward", true, []any{rows, cols / 4, 4, "@y", ld, "@x", ld}, []any{rows, cols, 1, "@y", ld, "@x", ld})
 			add("gat_scores", true, []any{rows, 4, cols / 4, "@x", ld, "@vec", "@vec", "@y", 8, "@yb", 8}, []any{rows, 1, cols, "@x", ld, "@vec", 0, "@y", 8, 0, 0})
 		}
@@ -152,7 +152,7 @@ func productReaches() []reach {
 		if strings.HasSuffix(kernel, "128") {
 			tile = 128
 		}
-		for _, p := range [][4]int{{130, 140, 36, 0}, {131, 133, 35, 0}, {129, 130, 40, 1}, {128, 128, 32, 2}, {5, 3, 70, 3}, {132, 136, 33, 4}, {131, 133, 33, 4}, {66, 200, 200, 5}} {
+		for _, p := range [][4]int{{130, 140, 36, 0}, {131, 133, 35, 0}, {129, 130, 40, 1}, {128, 128, 32, 2}, {5, 3, 70, 3}, {132, 136, 33, 4}, {131, 133, 33, 4}, {132, 136, 40, 1}, {132, 136, 40, 3}, {66, 200, 200, 5}} {
 			list = append(list, reach{fmt.Sprintf("gemm_%s_%dx%dx%d", kernel, p[0], p[1], p[2]), "gemm_" + kernel, dense(kernel, tile, p), true})
 		}
 	}
