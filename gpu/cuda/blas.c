@@ -6,6 +6,7 @@
 
 #include <dlfcn.h>
 #include <stdio.h>
+#include <string.h>
 
 typedef struct {
 	int (*create)(void **);
@@ -19,10 +20,27 @@ typedef struct {
 
 static calls blas;
 
+enum { FLAGS = RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE };
+
+// open_library loads cuBLAS. It needs libcublasLt, which lies beside it; where the dynamic loader does not look there, that is loaded first.
+static void *open_library(const char *library, char *why, size_t size) {
+	static const char name[] = "/libcublas.so";
+	void *so = dlopen(library, FLAGS);
+	if (so) return so;
+	snprintf(why, size, "%s", dlerror());
+	const char *file = strrchr(library, '/');
+	char beside[4096];
+	if (!file || strncmp(file, name, sizeof name - 1)) return 0;
+	int n = snprintf(beside, sizeof beside, "%.*s/libcublasLt.so%s", (int)(file - library), library, file + sizeof name - 1);
+	if (n >= (int)sizeof beside || !dlopen(beside, FLAGS)) return 0;
+	if (!(so = dlopen(library, FLAGS))) snprintf(why, size, "%s", dlerror());
+	return so;
+}
+
 // capgnn_blas_open loads a library; why receives the reason if it returns other than 0. It is called once at most with success.
 int capgnn_blas_open(const char *library, char *why, size_t size) {
-	void *so = dlopen(library, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-	if (!so) return snprintf(why, size, "%s", dlerror()), 1;
+	void *so = open_library(library, why, size);
+	if (!so) return 1;
 	struct { const char *name; void **call; } wanted[] = {
 		{"cublasCreate_v2", (void **)&blas.create}, {"cublasDestroy_v2", (void **)&blas.destroy},
 		{"cublasSetStream_v2", (void **)&blas.set_stream}, {"cublasSetMathMode", (void **)&blas.set_math},

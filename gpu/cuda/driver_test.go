@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -176,6 +178,48 @@ func TestBLASPaths(t *testing.T) {
 	d := &Driver{options: Options{BLAS: "/nowhere/libcublas.so"}}
 	if _, _, err := d.BLAS(); err == nil || !strings.Contains(err.Error(), "/nowhere/libcublas.so") {
 		t.Errorf("a library that is not there: %v", err)
+	}
+}
+
+// libcublasLt is taken from beside cuBLAS where the dynamic loader does not look for it.
+func TestBLASBeside(t *testing.T) {
+	onlyFake(t, "a cuBLAS made for this")
+	libs, err := fake.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := tryBLAS(libs.BLAS); err != nil { // what other tests multiply with
+			t.Error(err)
+		}
+	})
+	folder := t.TempDir()
+	compile := func(out, source string, args ...string) {
+		t.Helper()
+		cmd := exec.Command("gcc", append([]string{"-shared", "-fPIC", "-o", filepath.Join(folder, out), source, "-Wl,-soname," + out, "-ldl"}, args...)...)
+		if text, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+	}
+	empty := filepath.Join(folder, "empty.c")
+	if err := os.WriteFile(empty, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	lt := "libcublasLt.so.99" // of no version that this machine may have
+	compile(lt, empty)
+	compile("libcublas.so.99", "fakedriver/cublas.c", "-Wl,--no-as-needed", "-L"+folder, "-l:"+lt)
+	path := filepath.Join(folder, "libcublas.so.99")
+	if err := os.Rename(filepath.Join(folder, lt), filepath.Join(folder, "gone")); err != nil {
+		t.Fatal(err)
+	}
+	if err := tryBLAS(path); err == nil || !strings.Contains(err.Error(), lt+": cannot open") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("without libcublasLt: %v", err)
+	}
+	if err := os.Rename(filepath.Join(folder, "gone"), filepath.Join(folder, lt)); err != nil {
+		t.Fatal(err)
+	}
+	if err := tryBLAS(path); err != nil {
+		t.Errorf("with libcublasLt beside it: %v", err)
 	}
 }
 
