@@ -106,6 +106,30 @@ func TestTrainOnGPUs(t *testing.T) {
 	s.fails(term.ExitDoesNotFit, []string{"cuda:0"}, "train", "--quiet", "--dataset", "ok.npz", "--devices", "cuda:0,mem=4KiB")
 }
 
+// A run says who multiplies on its GPUs, and whether --tf32 changes anything.
+func TestProductsOnGPUAreNamed(t *testing.T) {
+	s := fakeGPUs(t, "mem=64;cc=80")
+	newStore().write(s, "ok.npz")
+	for _, c := range []struct {
+		blas string
+		flag string
+		want string
+	}{
+		{"", "--tf32=false", "dense products on GPUs: cuBLAS 13.0.0\n"},
+		{"", "--tf32", "dense products on GPUs: cuBLAS 13.0.0, operands rounded to TF32 where the GPU can\n"},
+		{"none", "--tf32=false", "dense products on GPUs: capgnn's own kernels\n"},
+		{"none", "--tf32", "note: --tf32 has no effect: dense products use capgnn's own kernels, which round nothing\n"},
+	} {
+		if c.blas != "" {
+			t.Setenv(devices.BLASVariable, c.blas)
+		}
+		_, stderr, code := s.run("plan", "--dataset", "ok.npz", "--hidden", "16", "--devices", "cuda:0", c.flag)
+		if code != 0 || !strings.Contains(stderr, c.want) {
+			t.Errorf("%s with cuBLAS %q: exit code %d, want %q in %q", c.flag, c.blas, code, c.want, stderr)
+		}
+	}
+}
+
 // A GPU that is lost during a run ends it with the code for that.
 func TestLostGPU(t *testing.T) {
 	s := fakeGPUs(t, "n=2;mem=64;lost=1:400")

@@ -24,6 +24,26 @@ func small(more ...string) []string {
 	return append([]string{"--dataset", "ok.npz", "--hidden", "16", "--layers", "2", "--epochs", "12"}, more...)
 }
 
+// On CPU devices --tf32 is a note and changes no bit.
+func TestTF32WithoutGPU(t *testing.T) {
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	const note = "note: --tf32 has no effect: no device is a GPU\n"
+	weights := map[bool]string{}
+	for _, rounds := range []bool{false, true} {
+		args := append([]string{"train", "--json"}, small("--devices", "cpu:0", fmt.Sprintf("--tf32=%v", rounds))...)
+		stdout, stderr, code := s.run(args...)
+		if code != 0 || strings.Contains(stderr, note) != rounds || strings.Contains(stderr, "dense products") {
+			t.Errorf("--tf32=%v: exit code %d: %s", rounds, code, stderr)
+			continue
+		}
+		weights[rounds] = readResultLine(t, stdout).SHA256
+	}
+	if weights[true] != weights[false] {
+		t.Errorf("weights %v", weights)
+	}
+}
+
 func TestTrainWritesARun(t *testing.T) {
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")

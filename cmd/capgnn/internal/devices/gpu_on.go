@@ -89,6 +89,17 @@ func openGPU(s Spec, share int) (gpu.Device, error) {
 	return driver.Open(cuda.Spec{Name: s.name(), Ordinal: ordinal, Memory: s.Memory, Share: share, TF32: s.TF32})
 }
 
+// Products says who multiplies dense matrices on GPUs, and whether they may be rounded to TF32.
+func Products() (who string, rounds bool) {
+	driver, err := GPUs()
+	if err == nil {
+		if _, version, err := driver.BLAS(); err == nil {
+			return "cuBLAS " + version, true
+		}
+	}
+	return "capgnn's own kernels", false
+}
+
 // findGPU reports a GPU that is not there, without opening it.
 func findGPU(s Spec) error {
 	driver, err := GPUs()

@@ -2,6 +2,7 @@ package training
 
 import (
 	"context"
+	"slices"
 
 	"capgnn/cmd/capgnn/internal/datasets"
 	"capgnn/cmd/capgnn/internal/devices"
@@ -81,8 +82,32 @@ func (t *Run) ChooseDevices(context.Context) error {
 	}
 	t.Specs, t.Config.Devices, t.Config.Parts = specs, devices.Format(specs), t.Parts
 	t.noteLevel()
+	t.noteProducts()
 	t.estimateStages()
 	return nil
+}
+
+// noteProducts says who multiplies dense matrices on the GPUs of this process, and where --tf32 changes nothing.
+func (t *Run) noteProducts() {
+	if t.Anonymous {
+		return
+	}
+	isGPU := func(s devices.Spec) bool { return s.GPU }
+	if t.Config.TF32 && !slices.ContainsFunc(t.Specs, isGPU) {
+		t.Console.Note("note: --tf32 has no effect: no device is a GPU")
+	}
+	if !slices.ContainsFunc(t.ownSpecs(), isGPU) {
+		return
+	}
+	who, rounds := devices.Products()
+	switch {
+	case t.Config.TF32 && !rounds:
+		t.Console.Note("note: --tf32 has no effect: dense products use %s, which round nothing", who)
+	case t.Config.TF32:
+		t.Console.Note("dense products on GPUs: %s, operands rounded to TF32 where the GPU can", who)
+	default:
+		t.Console.Note("dense products on GPUs: %s", who)
+	}
 }
 
 // noteLevel says what --comm stands for, or that there is nothing to be exchanged.

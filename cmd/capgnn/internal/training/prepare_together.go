@@ -130,6 +130,7 @@ func (t *Run) putOn(all []offer) error {
 	if _, err := devices.Parse(t.Config.Devices); err != nil { // a resumed run reads it
 		return err
 	}
+	t.noteProducts()
 	t.estimateStages()
 	return nil
 }
