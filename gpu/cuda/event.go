@@ -17,8 +17,9 @@ type event struct {
 	mu     sync.Mutex
 	handle eventHandle // 0: not recorded, or used by another event since this one fired
 	fired  bool
-	err    error // what the driver said instead of firing
-	users  int   // goroutines that wait for handle
+	err    error     // what the driver said instead of firing
+	users  int       // goroutines that wait for handle
+	left   sync.Cond // one of them has left
 	done   chan struct{}
 }
 
@@ -53,9 +54,12 @@ func (q *queue) mark(e *event) error {
 	defer e.mu.Unlock()
 	handle, err := q.idleEvent()
 	if err == nil {
-		err = recordEvent(handle, q.stream)
+		if err = recordEvent(handle, q.stream); err != nil {
+			freeEvent(handle)
+		}
 	}
 	if err != nil {
+		q.failLate(err) // before anybody hears that the event has fired
 		e.err = err
 		e.fire()
 		return err
@@ -92,13 +96,16 @@ func (e *event) release() eventHandle {
 	return h
 }
 
-// retire ends e, which has fired: its queue is idle. The driver event goes unless somebody is just coming back from waiting
-// for it; it then goes with the context.
+// retire ends e, which has fired: its queue is idle. The driver event goes when those who are just coming back from waiting for it have
+// left; the context is kept and would keep it.
 func (e *event) retire() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.fire()
-	if e.users == 0 && e.handle != 0 {
+	for e.left.L = &e.mu; e.users > 0; {
+		e.left.Wait()
+	}
+	if e.handle != 0 {
 		freeEvent(e.handle)
 	}
 	e.handle = 0
@@ -136,6 +143,7 @@ func (e *event) await() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.users--
+	e.left.Broadcast()
 	if e.err == nil {
 		e.err = err
 	}

@@ -3,6 +3,8 @@
 package cuda
 
 import (
+	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -152,5 +154,44 @@ func TestCallPanics(t *testing.T) {
 	q.Call("check", func() error { panic("no good") })
 	if err := q.Sync(); err == nil || err.Error() != "cuda:0: queue q: check: panic: no good" {
 		t.Errorf("sync: %v", err)
+	}
+}
+
+// Driver events go when their device is closed, though goroutines still wait for some of them, and those that a lost GPU refuses to record:
+// the context outlives the device. A Sync that hears of a fault says so.
+func TestEventsGo(t *testing.T) {
+	onlyFake(t, "counts of the fake driver, and a GPU that is lost")
+	for config, rounds := range map[string]int{"mem=16;jitter=50": 20, "mem=16;seed=3": 20, "mem=16;lost=0:30": 2} { // each loss takes a context
+		for range rounds {
+			configure(t, config)
+			d, err := driver.Open(Spec{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := gpu.Matrix{Buf: alloc(t, d, 4, "x"), Rows: 1, Cols: 1, LD: 1}
+			queues := []gpu.Queue{d.NewQueue("a"), d.NewQueue("b")}
+			for i := range 60 {
+				q := queues[i%2]
+				q.Fill(m, 1)
+				done := q.Record()
+				for range 3 {
+					go func() { <-done.Done() }()
+				}
+				queues[(i+1)%2].Wait(done)
+			}
+			if strings.Contains(config, "lost") {
+				for _, q := range queues {
+					if err := q.Sync(); !errors.Is(err, gpu.ErrDeviceLost) {
+						t.Errorf("%s: sync: %v", config, err)
+					}
+				}
+			}
+			if err := d.Close(); err != nil {
+				t.Errorf("%s: close: %v", config, err)
+			}
+			if n := fake.Count("events"); n != 0 {
+				t.Fatalf("%s: %d events of a closed device are left", config, n)
+			}
+		}
 	}
 }

@@ -6,6 +6,7 @@
 #include <cuda.h>
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -137,6 +138,7 @@ struct State {
   unsigned streams_made = 0, blocks_made = 0;
   long waits = 0, syncs = 0, launches = 0;
   long contexts = 0, modules = 0;  // retained and loaded since the process began
+  std::atomic<long> events{0};     // that there are
 };
 extern State G;
 using Lock = std::unique_lock<std::mutex>;

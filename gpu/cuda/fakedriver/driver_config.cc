@@ -1,4 +1,5 @@
-// What the fake driver is to be: FAKECUDA when cuInit is called, and fakecuda_configure later, while nobody has a stream or memory.
+// What the fake driver is to be: FAKECUDA when cuInit is called, and fakecuda_configure later, while nobody has a stream, an
+// event or memory.
 //
 // "n=2;mem=4096,2048;cc=80,61;p2p=01/10;seed=7;stretch=48;jitter=200;order=random:3;dropwait=5;dropsync=2;lost=1:400;nopin=1;outlive=1"
 // mem in MiB and cc per device, the last for the rest; p2p one row per device; the rest as in Config, order as emu_set_order.
@@ -61,12 +62,13 @@ bool parse(const char* text, Config* out) {
   return true;
 }
 
-// fakecuda_configure makes the driver another one. It answers 0, or says what is wrong: 1 the text, 2 a stream or memory is in use.
+// fakecuda_configure makes the driver another one. It answers 0, or says what is wrong: 1 the text, 2 a stream, an event or memory is in use.
 // Contexts that are retained stay, with what is loaded into them.
 API int fakecuda_configure(const char* text) {
   Lock l(G.lock);
   for (auto& d : G.devices)
     if (!d.blocks.empty()) return 2;
+  if (G.events) return 2;
   for (auto& p : G.primaries)
     if (p.context && p.references && p.context->streams.size() > (p.context->plain ? 1 : 0)) return 2;
   Config c;
@@ -84,7 +86,7 @@ API int fakecuda_configure(const char* text) {
 API void fakecuda_profile() { ptx_profile(); }
 
 // fakecuda_count returns what the driver has seen since it was configured: kernels, waits of streams, waits of the host; and since
-// the process began: contexts that were retained, modules that were loaded.
+// the process began: contexts that were retained, modules that were loaded. Page-locked ranges and events are those that there are.
 API long fakecuda_count(const char* what) {
   Lock l(G.lock);
   if (!strcmp(what, "launches")) return G.launches;
@@ -93,5 +95,6 @@ API long fakecuda_count(const char* what) {
   if (!strcmp(what, "contexts")) return G.contexts;
   if (!strcmp(what, "modules")) return G.modules;
   if (!strcmp(what, "pinned")) return (long)G.pinned.size();
+  if (!strcmp(what, "events")) return G.events;
   return -1;
 }

@@ -40,11 +40,13 @@ API CUresult cuEventCreate(CUevent* e, unsigned flags) {
   if (!current) return CUDA_ERROR_INVALID_CONTEXT;
   if (current->sticky) return (CUresult)current->sticky;
   *e = (CUevent) new Event{nullptr, !(flags & CU_EVENT_DISABLE_TIMING)};
+  G.events++;
   return CUDA_SUCCESS;
 }
 
 API CUresult cuEventDestroy(CUevent e) {
   delete (Event*)e;
+  G.events--;
   return CUDA_SUCCESS;
 }
 

@@ -64,7 +64,7 @@ func Profile() {
 }
 
 // Count returns what the driver has seen since it was configured: "launches", "waits" of streams, "syncs" of the host, and
-// the ranges that are "pinned"; since the process began: "contexts" that were retained, "modules" that were loaded. It is -1 on a
+// the ranges that are "pinned" and the "events" that there are; since the process began: "contexts" that were retained, "modules" that were loaded. It is -1 on a
 // real driver.
 func Count(what string) int {
 	if Real() {
