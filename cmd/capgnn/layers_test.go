@@ -53,6 +53,8 @@ func TestReadmeCommandsWithFewLayers(t *testing.T) {
 			s.fails(term.ExitUsage, []string{"--fanout", "give one for each layer"}, args...)
 		case strings.Contains(line, "--isolated=chunks=") && slices.Contains(more, "--parts"):
 			s.fails(term.ExitUsage, []string{"--isolated", "isolated parts have one chunk each"}, args...)
+		case strings.Contains(line, "--isolated") && slices.Contains(more, "1"): // --parts 1
+			s.fails(term.ExitUsage, []string{"--isolated", "a part holds two chunks at a time"}, args...)
 		default:
 			s.must(args...)
 		}
