@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -141,17 +140,7 @@ func TestIsolatedResume(t *testing.T) {
 			}
 			for _, dies := range []int{1, 2, 6} {
 				dir := t.TempDir()
-				first := newTrainer(t, p, m, devices, part, options(dir, func(o *Options) {
-					o.OnEpoch = func(e EpochStats) error {
-						if e.Epoch == dies {
-							return errStop
-						}
-						return nil
-					}
-				}))
-				if _, err := first.Run(context.Background()); !errors.Is(err, errStop) {
-					t.Fatalf("run ended with %v", err)
-				}
+				crash(t, newTrainer(t, p, m, devices, part, options(dir, diesAfter(dies))))
 				got := run(t, newTrainer(t, p, m, sharedCPU(t, 4), part, options(dir, func(o *Options) { o.Resume = true })))
 				if got.WeightsSHA != want.WeightsSHA || got.FinalLoss != want.FinalLoss || got.Switches != want.Switches {
 					t.Errorf("%s, %s, died after epoch %d: the resumed run differs", kind, name, dies)

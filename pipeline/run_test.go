@@ -78,6 +78,26 @@ func TestEvaluationIsSilent(t *testing.T) {
 // errStop stands for a crash: the run ends at once, without a last checkpoint.
 var errStop = errors.New("stop")
 
+// diesAfter has a run crash behind an epoch.
+func diesAfter(epoch int) func(*Options) {
+	return func(o *Options) {
+		o.OnEpoch = func(e EpochStats) error {
+			if e.Epoch == epoch {
+				return errStop
+			}
+			return nil
+		}
+	}
+}
+
+// crash runs a trainer until it does as diesAfter says.
+func crash(t *testing.T, tr *Trainer) {
+	t.Helper()
+	if _, err := tr.Run(context.Background()); !errors.Is(err, errStop) {
+		t.Fatalf("run ended with %v", err)
+	}
+}
+
 // A run that dies after any epoch and is resumed equals one that did not, bit for bit.
 func TestResume(t *testing.T) {
 	t.Parallel()
@@ -108,17 +128,7 @@ func testResume(t *testing.T, pruned float64) {
 					continue
 				}
 				dir := t.TempDir()
-				first := newTrainer(t, p, m, devices, part, options(dir, func(o *Options) {
-					o.OnEpoch = func(e EpochStats) error {
-						if e.Epoch == dies {
-							return errStop
-						}
-						return nil
-					}
-				}))
-				if _, err := first.Run(context.Background()); !errors.Is(err, errStop) {
-					t.Fatalf("run ended with %v", err)
-				}
+				crash(t, newTrainer(t, p, m, devices, part, options(dir, diesAfter(dies))))
 				got := run(t, newTrainer(t, p, m, devices, part, options(dir, func(o *Options) { o.Resume = true })))
 				if got.WeightsSHA != want.WeightsSHA || got.BestEpoch != want.BestEpoch || got.FinalLoss != want.FinalLoss ||
 					!slices.Equal(got.BestWeights.Flat, want.BestWeights.Flat) || *got.Best.Test != *want.Best.Test {

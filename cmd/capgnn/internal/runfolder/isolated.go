@@ -135,10 +135,17 @@ func (c *Config) ownPartitioner(said bool) {
 	}
 }
 
-// TakesParts settles how many parts isolated ones are: as many as chunks.
-func (c *Config) TakesParts(parts, vertices int) (int, error) {
+// PartCount returns how many parts a run on so many devices has: --parts, else one for each device; of isolated ones as many as chunks.
+func (c *Config) PartCount(devices, vertices int) (int, error) {
+	parts := c.Parts
+	if parts == 0 {
+		parts = devices
+	}
 	i := c.Isolated.Value
 	if i == nil {
+		if parts > vertices {
+			return 0, term.Usagef("--parts %d: the graph has %d vertices: use at most that many parts", parts, vertices)
+		}
 		return parts, nil
 	}
 	if i.Chunks > 0 {

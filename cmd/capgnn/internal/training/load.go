@@ -66,19 +66,12 @@ func (t *Run) ChooseDevices(context.Context) error {
 		_, why := devices.Auto()
 		t.Console.Note("devices: %s (%s)", devices.Format(specs), why)
 	}
-	t.Parts = t.Config.Parts
-	if t.Parts == 0 {
-		t.Parts = len(specs)
-	}
-	if t.Parts, err = t.Config.TakesParts(t.Parts, t.Data.Problem.Vertices()); err != nil {
+	if t.Parts, err = t.Config.PartCount(len(specs), t.Data.Problem.Vertices()); err != nil {
 		return err
 	}
 	if t.Parts < len(specs) {
 		t.Console.Note("note: %s on the first %d of %d devices", term.Counted(t.Parts, "part"), t.Parts, len(specs))
 		specs = specs[:t.Parts]
-	}
-	if n := t.Data.Problem.Vertices(); t.Parts > n {
-		return term.Usagef("--parts %d: the graph has %d vertices: use at most that many parts", t.Parts, n)
 	}
 	t.Specs, t.Config.Devices, t.Config.Parts = specs, devices.Format(specs), t.Parts
 	t.noteLevel()

@@ -89,31 +89,25 @@ func (t *Run) placeTogether(ctx context.Context) error {
 
 // putOn puts the parts on the devices of all ranks.
 func (t *Run) putOn(all []offer) error {
-	specs, counts, lists := make([][]devices.Spec, len(all)), make([]int, len(all)), make([]string, len(all))
+	specs, counts, lists, total := make([][]devices.Spec, len(all)), make([]int, len(all)), make([]string, len(all)), 0
 	for rank, o := range all {
 		var err error
 		if specs[rank], err = devices.Parse(o.Devices); err != nil {
 			return err
 		}
 		counts[rank], lists[rank] = len(specs[rank]), o.Devices
-		t.Parts += counts[rank]
+		total += counts[rank]
 	}
 	if was := t.Config.Devices; !t.Resume && !devices.IsAuto(was) && was != strings.Join(lists, ",") {
 		runfolder.Forget(&t.Config, []string{"devices"})
 	}
-	if t.Config.Parts > 0 {
-		t.Parts = t.Config.Parts
-	}
 	var err error
-	if t.Parts, err = t.Config.TakesParts(t.Parts, t.Data.Problem.Vertices()); err != nil {
+	if t.Parts, err = t.Config.PartCount(total, t.Data.Problem.Vertices()); err != nil {
 		return err
 	}
 	place, err := newPlacement(t.Parts, counts)
 	if err != nil {
 		return term.Usagef("--parts: %w", err)
-	}
-	if n := t.Data.Problem.Vertices(); t.Parts > n {
-		return term.Usagef("--parts %d: the graph has %d vertices: use at most that many parts", t.Parts, n)
 	}
 	for rank, s := range specs {
 		used := place.first[rank+1] - place.first[rank]
