@@ -28,7 +28,7 @@ func Address(text, port string) (string, error) {
 	case port == "":
 		port = own
 	case own != "" && own != port:
-		return "", fmt.Errorf("%q has another port than %q: leave one away", text, port)
+		return "", fmt.Errorf("%q has another port than %q: drop one", text, port)
 	}
 	n, err := strconv.ParseUint(port, 10, 16)
 	if err != nil || n == 0 {

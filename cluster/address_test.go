@@ -32,7 +32,7 @@ func TestAddress(t *testing.T) {
 		{"", "", "is no address"},
 		{"node1:", "", "port behind the colon is missing"},
 		{":80", "", "give a host name"},
-		{"node1:77", "78", "leave one away"},
+		{"node1:77", "78", "drop one"},
 		{"node1", "0", "1 to 65535"},
 		{"node1", "65536", "1 to 65535"},
 		{"node1", "-1", "1 to 65535"},

@@ -27,7 +27,7 @@ func RangesOf(parts []int) (Ranges, error) {
 // fewest parts are on a device then, to the lowest of such ranks. As many parts as devices are one on each.
 func Spread(parts int, devices []int) ([]int, error) {
 	if parts < len(devices) {
-		return nil, fmt.Errorf("%s cannot be spread over %d ranks, each has at least one: raise --parts to %d, or start fewer ranks", number.Counted(parts, "part"), len(devices), len(devices))
+		return nil, fmt.Errorf("%s cannot be spread over %d ranks, each has at least one: raise their number to %d, or start fewer ranks", number.Counted(parts, "part"), len(devices), len(devices))
 	}
 	if len(devices) == 0 {
 		return nil, nil

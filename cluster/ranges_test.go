@@ -59,8 +59,8 @@ func TestSpread(t *testing.T) {
 		}
 	}
 	for says, f := range map[string]func() ([]int, error){
-		"1 part cannot be spread over 2 ranks, each has at least one: raise --parts to 2":  func() ([]int, error) { return Spread(1, []int{1, 1}) },
-		"3 parts cannot be spread over 4 ranks, each has at least one: raise --parts to 4": func() ([]int, error) { return Spread(3, []int{1, 1, 1, 1}) },
+		"1 part cannot be spread over 2 ranks, each has at least one: raise their number to 2":  func() ([]int, error) { return Spread(1, []int{1, 1}) },
+		"3 parts cannot be spread over 4 ranks, each has at least one: raise their number to 4": func() ([]int, error) { return Spread(3, []int{1, 1, 1, 1}) },
 		"rank 1 has no device": func() ([]int, error) { return Spread(3, []int{1, 0}) },
 	} {
 		if got, err := f(); err == nil || !strings.Contains(err.Error(), says) {

@@ -158,7 +158,7 @@ func chooseRows(c *cli.Context, p *prediction.Prediction) error {
 	switch p.What {
 	case prediction.Logits, prediction.Labels:
 		if c.IsSet("layer") {
-			return term.Usagef("--layer chooses embeddings: add --what embeddings or leave it away")
+			return term.Usagef("--layer chooses embeddings: add --what embeddings or drop it")
 		}
 	case prediction.Embeddings:
 		hidden := p.Config.Layers - 1

@@ -25,7 +25,7 @@ func versionFlag() cli.Flag {
 // versionAlone refuses a command behind --version, which would run it.
 func versionAlone(c *cli.Context) error {
 	if c.Bool("version") && c.Args().Present() {
-		return term.Usagef("--version stands alone: leave it or `%s` away", c.Args().First())
+		return term.Usagef("--version stands alone: drop it or `%s`", c.Args().First())
 	}
 	return nil
 }

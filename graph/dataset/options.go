@@ -51,7 +51,7 @@ func (o Options) Validate() error {
 		return err
 	}
 	if o.MakesFeatures() && (o.Standardize == StandardizeTrain || o.Scaling != nil) {
-		return fmt.Errorf("standardize: features made from the graph (%s) are not standardised: leave one of them away", o.Features)
+		return fmt.Errorf("standardize: features made from the graph (%s) are not standardised: drop one of them", o.Features)
 	}
 	if o.MaskRow < 0 {
 		return fmt.Errorf("split %d: splits are numbered from 0", o.MaskRow)

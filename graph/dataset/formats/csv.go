@@ -50,7 +50,7 @@ func loadCSV(dir string, opt dataset.Options) (*dataset.Dataset, error) {
 		return nil, fmt.Errorf("%s: has no edges.csv", dir)
 	}
 	if opt.Compact && n >= 0 {
-		return nil, fmt.Errorf("%s: --compact would tear vertices from their features or labels; leave it away", dir)
+		return nil, fmt.Errorf("%s: --compact would tear vertices from their features or labels; drop it", dir)
 	}
 	err = textfile.Open(edges, opt.Watch, func(t *textfile.Reader) error {
 		if n < 0 {
@@ -182,7 +182,7 @@ func readMasks(d *dataset.Dataset, dir string, opt dataset.Options) error {
 			continue
 		}
 		if opt.Compact {
-			return fmt.Errorf("%s: --compact would tear vertices from %s; leave it away", dir, filepath.Base(path))
+			return fmt.Errorf("%s: --compact would tear vertices from %s; drop it", dir, filepath.Base(path))
 		}
 		into := d.Masks()[i].Of
 		if filepath.Ext(path) == ".npy" {

@@ -84,7 +84,7 @@ func suits(o dataset.Options, d *dataset.Dataset) error {
 		return fmt.Errorf("has no numbered splits: there is no split %d", o.MaskRow)
 	}
 	if o.Compact && d.Format != formatEdges && d.Format != formatCSV {
-		return fmt.Errorf("is no edge list: --compact is for edge lists, leave it away")
+		return fmt.Errorf("is no edge list: --compact is for edge lists: drop it")
 	}
 	return nil
 }

@@ -86,7 +86,7 @@ func refuseWeight(t *textfile.Reader) error {
 		return err
 	}
 	if w != 1 {
-		return t.Fault("the edge has the weight %g; edge weights are not supported, leave the third column away", w)
+		return t.Fault("the edge has the weight %g; edge weights are not supported: drop the third column", w)
 	}
 	more, err := t.Separator()
 	if err == nil && more {

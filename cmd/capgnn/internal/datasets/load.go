@@ -153,7 +153,7 @@ func newProblem(d *dataset.Dataset, cfg *runfolder.Config) (*learn.Problem, erro
 	}
 	if cfg.Split.Value.Numbered {
 		if d.Splits == 0 {
-			return nil, term.Usagef("the data set has no numbered splits: leave --split %s away", cfg.Split)
+			return nil, term.Usagef("the data set has no numbered splits: drop --split %s", cfg.Split)
 		}
 		return p, nil
 	}
@@ -163,7 +163,7 @@ func newProblem(d *dataset.Dataset, cfg *runfolder.Config) (*learn.Problem, erro
 	}
 	if d.Train != nil {
 		if cfg.Split.Value.Given {
-			return nil, term.Usagef("the data set has a train_mask: leave --split away")
+			return nil, term.Usagef("the data set has a train_mask: drop --split")
 		}
 		return p, nil
 	}

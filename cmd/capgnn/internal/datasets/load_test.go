@@ -45,8 +45,8 @@ func TestNewProblem(t *testing.T) {
 	}{
 		"no mask":               {"", func(*dataset.Dataset) {}, ""},
 		"mask":                  {"", func(d *dataset.Dataset) { d.Train = mask }, ""},
-		"mask and fractions":    {"0.5,0.25,0.25", func(d *dataset.Dataset) { d.Train = mask }, "has a train_mask: leave --split away"},
-		"number without splits": {"0", func(*dataset.Dataset) {}, "no numbered splits: leave --split 0 away"},
+		"mask and fractions":    {"0.5,0.25,0.25", func(d *dataset.Dataset) { d.Train = mask }, "has a train_mask: drop --split"},
+		"number without splits": {"0", func(*dataset.Dataset) {}, "no numbered splits: drop --split 0"},
 		"number":                {"1", func(d *dataset.Dataset) { d.Train, d.Splits = mask, 2 }, ""},
 		"no features":           {"", func(d *dataset.Dataset) { d.Features = dataset.Features{} }, "--features degree, onehot or random:64"},
 		"no labels":             {"", func(d *dataset.Dataset) { d.Labels, d.Classes = nil, 0 }, "no labels (y)"},

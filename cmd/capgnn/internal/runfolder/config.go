@@ -175,7 +175,7 @@ func (c *Config) Validate() error {
 	p.oneOf("order", c.Order, Orders...)
 	p.oneOf("storage", c.Storage, gpu.FP32.String(), gpu.BF16.String())
 	if c.ElementType() != gpu.FP32 && c.Model == string(gnn.GAT) {
-		p.add("--storage %s: gat computes on fp32 rows only; leave it away, or train gcn, sage or gin", c.Storage)
+		p.add("--storage %s: gat computes on fp32 rows only: drop it, or train gcn, sage or gin", c.Storage)
 	}
 	if err := c.levelError(); err != nil { // flags of a level that does not hold are wrong for that reason
 		p = append(p, err)
@@ -188,7 +188,7 @@ func (c *Config) Validate() error {
 	if err := dataset.CheckFeatures(c.Features); err != nil {
 		p.add("--%w", err)
 	} else if c.MakesFeatures() && c.Standardize == dataset.StandardizeTrain {
-		p.add("--features %s with --standardize train: features made from the graph are not standardised: leave one of them away", c.Features)
+		p.add("--features %s with --standardize train: features made from the graph are not standardised: drop one of them", c.Features)
 	}
 	p = append(p, c.Split.err, model.Validate(), optimizer.Validate())
 	if err := errors.Join(p...); err != nil {

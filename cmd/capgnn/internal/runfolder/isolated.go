@@ -124,7 +124,7 @@ func (c *Config) checkIsolated(p *problems) {
 		p.add("--%s: correction=%s needs --storage fp32", isolated, i.Correction)
 	}
 	if i.Chunks > 0 && c.Parts > 0 && c.Parts != i.Chunks {
-		p.add("--%s: chunks=%d beside --parts %d: isolated parts have one chunk each: leave one of them away", isolated, i.Chunks, c.Parts)
+		p.add("--%s: chunks=%d beside --parts %d: isolated parts have one chunk each: drop one of them", isolated, i.Chunks, c.Parts)
 	}
 }
 
@@ -158,6 +158,14 @@ func (c *Config) PartCount(devices, vertices int) (int, error) {
 		return 0, term.Usagef("--%s: %w", isolated, err)
 	}
 	return parts, nil
+}
+
+// SaysParts returns the flag that has given the number of parts.
+func (c *Config) SaysParts() string {
+	if i := c.Isolated.Value; i != nil && i.Chunks > 0 {
+		return fmt.Sprintf("--%s=chunks=%d", isolated, i.Chunks)
+	}
+	return fmt.Sprintf("--parts %d", c.Parts)
 }
 
 // switchText is the value of a flag that may stand alone, which means true.

@@ -72,7 +72,7 @@ func (t *Run) balanceBy() ([]rapa.Quantity, error) {
 	for item := range strings.SplitSeq(t.Config.BalanceBy, ",") {
 		switch q := rapa.Quantity(strings.TrimSpace(item)); {
 		case q == rapa.ByWork:
-			return nil, term.Usagef("--balance-by %s: leave it away: work is what --devices balance by themselves", q)
+			return nil, term.Usagef("--balance-by %s: drop it: work is what --devices balance by themselves", q)
 		case q != rapa.ByMemory:
 			out = append(out, q)
 		case t.Anonymous:

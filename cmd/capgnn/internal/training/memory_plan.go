@@ -233,7 +233,7 @@ func (t *Run) checkSize() error {
 		}
 		if features > budget/4 {
 			return &term.FitError{Err: fmt.Errorf("the features as dense rows take %s, %s has %s", term.Size(gpu.Bytes(4*features)), d.Info().Name, term.Size(d.Info().Budget)),
-				Remedy: "leave --no-sparse away"}
+				Remedy: "drop --no-sparse"}
 		}
 	}
 	return nil

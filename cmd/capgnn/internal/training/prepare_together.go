@@ -107,7 +107,7 @@ func (t *Run) putOn(all []offer) error {
 	}
 	place, err := newPlacement(t.Parts, counts)
 	if err != nil {
-		return term.Usagef("--parts: %w", err)
+		return term.Usagef("%s: %w", t.Config.SaysParts(), err)
 	}
 	for rank, s := range specs {
 		used := place.first[rank+1] - place.first[rank]
