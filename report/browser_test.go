@@ -96,7 +96,11 @@ func TestPagesInABrowser(t *testing.T) {
 	if err := WriteRun(&four, sampledRun(t, 41)); err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{"run": one.String(), "comparison": two.String(), "ranks": three.String(), "sampled": four.String()} {
+	var five bytes.Buffer
+	if err := WriteRun(&five, isolatedRun(t, 16, 41)); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"run": one.String(), "comparison": two.String(), "ranks": three.String(), "sampled": four.String(), "isolated": five.String()} {
 		for _, v := range []browser.View{{Width: 1280}, {Width: 400}, {Width: 1280, Dark: true}, {Width: 400, Dark: true}} {
 			if name != "run" && v.Dark == (v.Width == 400) {
 				continue // wide in the dark and narrow in the light will do

@@ -40,6 +40,8 @@ type Epoch struct {
 	PartWork    []PartWork         `json:"part_work"` // the same by part; nil: there is one, or there are many, or the run is of an older version
 	// Pairs is what ranks sent each other; nil: there was one process, or there were many ranks.
 	Pairs []Pair `json:"pairs"`
+	// Isolated is what isolated parts held; nil: parts exchanged rows.
+	Isolated *SuperEpoch `json:"isolated"`
 }
 
 // PartWork is what one part did in the steps of an epoch.

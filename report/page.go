@@ -27,6 +27,7 @@ type section struct {
 	Flats       []*chart // in which nothing changes
 	Bars        []*bars
 	Matrices    []*matrix
+	Strips      []*strip
 	Facts       []Fact
 	Table       *table
 }
@@ -40,7 +41,7 @@ type table struct {
 
 // Pairs reports whether the pictures look better two in a row than three.
 func (s section) Pairs() bool {
-	n := len(s.Charts) + len(s.Bars) + len(s.Matrices)
+	n := len(s.Charts) + len(s.Bars) + len(s.Matrices) + len(s.Strips)
 	return n < 3 || n == 4
 }
 
@@ -75,13 +76,17 @@ func sectionOf(title, text string, pictures ...any) (s section, ok bool) {
 			if p != nil {
 				s.Matrices = append(s.Matrices, p)
 			}
+		case *strip:
+			if p != nil {
+				s.Strips = append(s.Strips, p)
+			}
 		case []Fact:
 			s.Facts = append(s.Facts, p...)
 		case *table:
 			s.Table = p
 		}
 	}
-	return s, len(s.Charts)+len(s.Flats)+len(s.Bars)+len(s.Matrices)+len(s.Facts) > 0 || s.Table != nil
+	return s, len(s.Charts)+len(s.Flats)+len(s.Bars)+len(s.Matrices)+len(s.Strips)+len(s.Facts) > 0 || s.Table != nil
 }
 
 // writePage writes a whole page around the template called body.

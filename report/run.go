@@ -91,6 +91,7 @@ type Result struct {
 	Build     build  `json:"build"`
 	Cache     object `json:"cache"`
 	Staleness object `json:"staleness"`
+	Isolated  object `json:"isolated"`
 }
 
 // build says which program trained.

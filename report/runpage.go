@@ -47,6 +47,7 @@ func WriteRun(w io.Writer, r Run) error {
 	add(sectionOf("Learning", "", r.lossChart(), r.scoreChart()))
 	add(sectionOf("Time", "", r.phaseBars(), r.epochTimeChart(), r.phaseChart()))
 	add(r.sampledSection())
+	add(r.isolatedSection())
 	add(sectionOf("Traffic and memory", "", r.bytesChart(), r.memoryBars(), r.gradientsChart(), r.refreshChart()))
 	add(sectionOf("Caches", "", r.coverageChart(), r.lookupChart(), r.cacheFacts()))
 	add(sectionOf("Staleness", "", r.stalenessChart(), r.periodChart(), r.harmChart(), r.stalenessFacts()))
