@@ -25,6 +25,7 @@ type Hello struct {
 	Protocol uint16
 	Role     Role
 	Plain    bool // rows travel without TLS
+	Carried  bool // rows travel by what carries them elsewhere, such as MPI
 	Rank     uint32
 	Ranks    uint32
 	Nonce    [32]byte // random, for the proof of a data connection
@@ -39,7 +40,10 @@ func (h Hello) Put(b *[HelloBytes]byte) {
 	binary.LittleEndian.PutUint16(b[8:], h.Protocol)
 	b[10] = byte(h.Role)
 	if h.Plain {
-		b[11] = 1
+		b[11] |= 1
+	}
+	if h.Carried {
+		b[11] |= 2
 	}
 	binary.LittleEndian.PutUint32(b[12:], h.Rank)
 	binary.LittleEndian.PutUint32(b[16:], h.Ranks)
@@ -55,6 +59,7 @@ func ParseHello(b *[HelloBytes]byte) (Hello, error) {
 		Protocol: binary.LittleEndian.Uint16(b[8:]),
 		Role:     Role(b[10]),
 		Plain:    b[11]&1 != 0,
+		Carried:  b[11]&2 != 0,
 		Rank:     binary.LittleEndian.Uint32(b[12:]),
 		Ranks:    binary.LittleEndian.Uint32(b[16:]),
 		Nonce:    [32]byte(b[20:52]),

@@ -22,6 +22,31 @@ var modes = map[string]Options{
 	"open":  {},
 	"tls":   {Secret: testSecret},
 	"plain": {Secret: testSecret, Plain: true},
+	"pipes": {Secret: testSecret, Carry: network{make: pipes}.ask},
+}
+
+// network is a Carry of modes: asked for no rank, it gives itself, and joinAll asks it for the streams of all ranks.
+type network struct {
+	net.Conn
+	make func(t testing.TB, ranks int) []func(to int) net.Conn
+}
+
+func (n network) ask(int) net.Conn { return n }
+
+// pipes are streams in memory.
+func pipes(_ testing.TB, ranks int) []func(to int) net.Conn {
+	ends := make([][]net.Conn, ranks)
+	for r := range ends {
+		ends[r] = make([]net.Conn, ranks)
+		for p := range r {
+			ends[r][p], ends[p][r] = net.Pipe()
+		}
+	}
+	out := make([]func(to int) net.Conn, ranks)
+	for r := range out {
+		out[r] = func(to int) net.Conn { return ends[r][to] }
+	}
+	return out
 }
 
 // checkLeaks fails the test if it leaves goroutines or sockets.
@@ -74,10 +99,17 @@ func joinAll(t testing.TB, n int, o Options, change func(rank int, o *Options)) 
 	if o.JoinTimeout == 0 {
 		o.JoinTimeout = 10 * time.Second
 	}
+	var streams []func(to int) net.Conn
+	if o.Carry != nil {
+		streams = o.Carry(-1).(network).make(t, n)
+	}
 	groups, errs := make([]*Group, n), make([]error, n)
 	var wait sync.WaitGroup
 	for r := range n {
 		o := o
+		if streams != nil {
+			o.Carry = streams[r]
+		}
 		o.linger = 200 * time.Millisecond
 		o.Rank, o.Ranks, o.Host = r, n, fmt.Sprintf("host%d", r)
 		if change != nil {

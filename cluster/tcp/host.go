@@ -161,8 +161,9 @@ func (r *reception) admit(e entrant) error {
 		err = fmt.Errorf("rank %d at %v was started as one of %d ranks, rank 0 as one of %d", h.Rank, from, h.Ranks, g.o.Ranks)
 	case h.Rank == 0 || h.Rank >= h.Ranks:
 		err = fmt.Errorf("a rank at %v calls itself rank %d of %d, beside rank 0 at %s", from, h.Rank, h.Ranks, g.o.Master)
-	case h.Plain != g.o.Plain:
-		err = fmt.Errorf("--transport of rank %d at %v is %s, of rank 0 it is %s: start all ranks with the same options", h.Rank, from, transport(h.Plain), transport(g.o.Plain))
+	case h.Plain != g.o.Plain || h.Carried != (g.o.Carry != nil):
+		err = fmt.Errorf("--transport of rank %d at %v is %s, of rank 0 it is %s: start all ranks with the same options", h.Rank, from,
+			transport(h.Plain, h.Carried), transport(g.o.Plain, g.o.Carry != nil))
 	}
 	e.guard.lifted.Store(true)
 	e.raw.SetDeadline(time.Time{})
@@ -173,8 +174,11 @@ func (r *reception) admit(e entrant) error {
 }
 
 // transport is the value of --transport.
-func transport(plain bool) string {
-	if plain {
+func transport(plain, carried bool) string {
+	switch {
+	case carried:
+		return "mpi"
+	case plain:
 		return "tcp-plain"
 	}
 	return "tcp"

@@ -66,7 +66,7 @@ type invitation struct {
 
 // hello is that of this rank.
 func (g *Group) hello(role cluster.Role) cluster.Hello {
-	return cluster.Hello{Protocol: cluster.Protocol, Role: role, Plain: g.o.Plain, Rank: uint32(g.o.Rank), Ranks: uint32(g.o.Ranks)}
+	return cluster.Hello{Protocol: cluster.Protocol, Role: role, Plain: g.o.Plain, Carried: g.o.Carry != nil, Rank: uint32(g.o.Rank), Ranks: uint32(g.o.Ranks)}
 }
 
 // attend joins as another rank than 0. A connection that breaks before rank 0 has answered is tried again until the join timeout.

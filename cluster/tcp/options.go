@@ -20,6 +20,7 @@ type Options struct {
 	Secret []byte
 	// Plain sends rows without encryption, with a checksum, after a handshake that proves membership. Everything else stays TLS.
 	Plain       bool
+	Carry       func(rank int) net.Conn      // the stream with another rank on which rows travel, with a checksum, in place of a connection: MPI; nil = a connection
 	Host        string                       // how messages call this machine; "" = its own name
 	DataPort    int                          // the port at which ranks other than 0 listen for data; 0 = any
 	JoinTimeout time.Duration                // how long to wait for all ranks; 0 = 5 min

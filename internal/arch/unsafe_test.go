@@ -13,7 +13,7 @@ import (
 )
 
 // unsafeHomes are the packages that may, with those below them, use unsafe, cgo, assembly and C.
-var unsafeHomes = []string{"gpu/cuda", "gpu/host", "hostmem"}
+var unsafeHomes = []string{"gpu/cuda", "gpu/host", "hostmem", "cluster/mpi"}
 
 // generatorDir writes assembly and is no part of the product.
 const generatorDir = "gpu/host/kernel/gen"
