@@ -26,6 +26,9 @@ type Info struct {
 	Threads int    // CPU threads of the device, 0 for GPUs
 	Budget  Bytes  // memory this process may allocate on the device
 	Total   Bytes  // memory the device has
+	// HalfProducts: a dense product that reads or writes BF16 rounds its FP32 operands to BF16, to nearest even, before it multiplies
+	// (docs/adr/0038). Sums are float32 all the same.
+	HalfProducts bool
 }
 
 // Memory is a device's allocation state.

@@ -23,6 +23,9 @@ package gpu
 //	SoftmaxLoss, BCELoss  Grad
 //	AddScaled         src
 //	ColSum, Dot       m; x, y
+//
+// A device whose Info says HalfProducts rounds more: where A, B or C of Gemm is BF16, A and B are rounded to BF16 first, and so are X and
+// W of Linear where X or Z is BF16, X2 and W2 where X2 or Z is (docs/adr/0038).
 type Ops interface {
 	// Fill: m[i][j] = v.
 	Fill(m Matrix, v float32)

@@ -108,7 +108,8 @@ type gpuReport struct {
 	MaxWidth      int       `json:"pcie_max_width"`
 	Temperature   int       `json:"temperature_celsius"`
 	Power         int       `json:"power_watts"`
-	Reaches       []string  `json:"reaches"` // devices whose memory it reads without the host
+	HalfProducts  bool      `json:"bf16_products"` // cuBLAS multiplies bf16 on it
+	Reaches       []string  `json:"reaches"`       // devices whose memory it reads without the host
 }
 
 // problem is something that makes training slower or impossible, and what to do about it.
@@ -188,10 +189,14 @@ func orDash(s string) string {
 // gpuTable prints a line for each GPU.
 func (d *diagnosis) gpuTable(b *strings.Builder) {
 	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "device\tmodel\tcapability\tmemory free\tPCIe now\tat most\t°C\tW\treaches")
+	fmt.Fprintln(w, "device\tmodel\tcapability\tmemory free\tPCIe now\tat most\t°C\tW\tbf16 products\treaches")
 	for _, g := range d.GPUs {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s of %s\t%s\t%s\t%s\t%s\t%s\n", orDash(g.Device), g.Model, orDash(g.Capability), limit(int64(g.Free)), limit(int64(g.Total)),
-			pcie(g.Generation, g.Width), pcie(g.MaxGeneration, g.MaxWidth), known(g.Temperature), known(g.Power), orDash(strings.Join(g.Reaches, " ")))
+		who := "own kernels"
+		if g.HalfProducts {
+			who = "cuBLAS"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s of %s\t%s\t%s\t%s\t%s\t%s\t%s\n", orDash(g.Device), g.Model, orDash(g.Capability), limit(int64(g.Free)), limit(int64(g.Total)),
+			pcie(g.Generation, g.Width), pcie(g.MaxGeneration, g.MaxWidth), known(g.Temperature), known(g.Power), who, orDash(strings.Join(g.Reaches, " ")))
 	}
 	w.Flush()
 }

@@ -78,6 +78,7 @@ func (d *diagnosis) examineDriver(driver *cuda.Driver) {
 		}
 		g := &d.GPUs[k]
 		g.Device, g.Capability = fmt.Sprintf("cuda:%d", i), fmt.Sprintf("%d.%d", c.Major, c.Minor)
+		g.HalfProducts = driver.HalfProducts(c)
 		for j, can := range c.Peers {
 			if can {
 				g.Reaches = append(g.Reaches, fmt.Sprintf("cuda:%d", j))

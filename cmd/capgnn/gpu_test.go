@@ -44,6 +44,9 @@ func TestDoctorWithGPUs(t *testing.T) {
 	if len(d.GPUs) != 3 || d.GPUs[0].Device != "cuda:0" || d.GPUs[0].Capability != "8.0" || strings.Join(d.GPUs[1].Reaches, " ") != "cuda:0" {
 		t.Errorf("GPUs: %+v", d.GPUs)
 	}
+	if !d.GPUs[0].HalfProducts || d.GPUs[1].HalfProducts || d.GPUs[2].HalfProducts {
+		t.Errorf("products of bf16: %+v, want them on cuda:0 alone", d.GPUs)
+	}
 	if d.Library != os.Getenv(devices.DriverVariable) || !strings.Contains(s.must("doctor"), d.Library) {
 		t.Errorf("the driver is said to come from %q", d.Library)
 	}
@@ -115,8 +118,10 @@ func TestProductsOnGPUAreNamed(t *testing.T) {
 		flag string
 		want string
 	}{
+		{"", "--storage=bf16", "dense products on GPUs: cuBLAS 13.0.0, in bf16 where rows are stored so\n"},
 		{"", "--tf32=false", "dense products on GPUs: cuBLAS 13.0.0\n"},
 		{"", "--tf32", "dense products on GPUs: cuBLAS 13.0.0, operands rounded to TF32 where the GPU can\n"},
+		{"none", "--storage=bf16", "dense products on GPUs: capgnn's own kernels\n"},
 		{"none", "--tf32=false", "dense products on GPUs: capgnn's own kernels\n"},
 		{"none", "--tf32", "note: --tf32 has no effect: dense products use capgnn's own kernels, which round nothing\n"},
 	} {

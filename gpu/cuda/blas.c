@@ -15,6 +15,7 @@ typedef struct {
 	int (*set_math)(void *, int);
 	int (*version)(void *, int *);
 	int (*sgemm)(void *, int, int, int, int, int, const float *, const float *, int, const float *, int, const float *, float *, int);
+	int (*gemm)(void *, int, int, int, int, int, const void *, const void *, int, int, const void *, int, int, const void *, void *, int, int, int, int);
 	int (*property)(int, int *);
 } calls;
 
@@ -45,6 +46,7 @@ int capgnn_blas_open(const char *library, char *why, size_t size) {
 		{"cublasCreate_v2", (void **)&blas.create}, {"cublasDestroy_v2", (void **)&blas.destroy},
 		{"cublasSetStream_v2", (void **)&blas.set_stream}, {"cublasSetMathMode", (void **)&blas.set_math},
 		{"cublasGetProperty", (void **)&blas.property}, {"cublasSgemm_v2", (void **)&blas.sgemm},
+		{"cublasGemmEx", (void **)&blas.gemm},
 	};
 	for (unsigned i = 0; i < sizeof wanted / sizeof *wanted; i++) {
 		*wanted[i].call = dlsym(so, wanted[i].name);
@@ -73,4 +75,13 @@ int capgnn_blas_destroy(uintptr_t handle) { return blas.destroy((void *)handle);
 int capgnn_blas_sgemm(uintptr_t handle, int ta, int tb, int m, int n, int k, uint64_t a, int lda, uint64_t b, int ldb, float beta, uint64_t c, int ldc) {
 	float one = 1;
 	return blas.sgemm((void *)handle, ta, tb, m, n, k, &one, (const float *)a, lda, (const float *)b, ldb, &beta, (float *)c, ldc);
+}
+
+enum { REAL_32F = 0, REAL_16BF = 14, COMPUTE_32F = 68, ANY_ALGORITHM = -1 }; // of cublasGemmEx
+
+// capgnn_blas_gemm16 multiplies matrices of bf16; sums are float32. c is float32, or bf16 with half.
+int capgnn_blas_gemm16(uintptr_t handle, int ta, int tb, int m, int n, int k, uint64_t a, int lda, uint64_t b, int ldb, float beta, uint64_t c, int ldc, int half) {
+	float one = 1;
+	return blas.gemm((void *)handle, ta, tb, m, n, k, &one, (const void *)a, REAL_16BF, lda, (const void *)b, REAL_16BF, ldb, &beta, (void *)c,
+	                 half ? REAL_16BF : REAL_32F, ldc, COMPUTE_32F, ANY_ALGORITHM);
 }

@@ -9,9 +9,10 @@ import "C"
 import (
 	"errors"
 	"fmt"
-	"math"
 	"path/filepath"
 	"unsafe"
+
+	"capgnn/gpu"
 )
 
 // blasNames are the libraries that are looked for, newest first.
@@ -100,10 +101,11 @@ func (*blasLibrary) version() string {
 // blasHandle is cuBLAS's state for one queue. It belongs to the device's thread.
 type blasHandle struct{ h C.uintptr_t }
 
-// Modes of cublasSetMathMode.
+// Modes of cublasSetMathMode. mathWhole: what is cut along k is added up in float32, also where the result is BF16.
 const (
 	mathDefault = 0
 	mathTF32    = 3
+	mathWhole   = 16
 )
 
 // multiplier returns the queue's handle, made at the first call.
@@ -111,9 +113,9 @@ func (q *queue) multiplier() (*blasHandle, error) {
 	if q.blas != nil {
 		return q.blas, nil
 	}
-	mode := C.int(mathDefault)
+	mode := C.int(mathDefault | mathWhole)
 	if q.dev.tf32 {
-		mode = mathTF32
+		mode = mathTF32 | mathWhole
 	}
 	b := &blasHandle{}
 	if r := C.capgnn_blas_create(&b.h, raw(q.stream), mode); r != 0 {
@@ -129,36 +131,40 @@ func (b *blasHandle) close() {
 	}
 }
 
-// dense is the first element of a row-major FP32 matrix on the device and the elements from one row to the next.
-type dense struct {
-	ptr word
-	ld  int
-}
-
-// sgemm enqueues C = op(A)·op(B) + beta·C by cuBLAS, with C m×n and k the inner dimension, none of them 0. It reports false,
-// and does nothing, if there is no cuBLAS or the sizes are beyond it: the caller then launches its own kernel. q.begin names
-// the operation. cuBLAS counts columns first, so it is handed Cᵀ = op(B)ᵀ·op(A)ᵀ.
-func (q *queue) sgemm(transA, transB bool, m, n, k int, a, b dense, beta float32, c dense) bool {
-	if _, err := q.dev.driver.blasLibrary(); err != nil {
-		return false
+// blasProduct enqueues C = op(A)·op(B) + beta·C by cuBLAS; C and the inner dimension are not empty. A and B are both FP32, and so is C,
+// or both BF16. q.begin names the operation. cuBLAS counts columns first, so it is handed Cᵀ = op(B)ᵀ·op(A)ᵀ.
+func (q *queue) blasProduct(transA, transB bool, a, b gpu.Matrix, beta float32, c gpu.Matrix) {
+	k := a.Cols
+	if transA {
+		k = a.Rows
 	}
-	if max(m, n, k, a.ld, b.ld, c.ld) > math.MaxInt32 {
-		return false
+	call := "cublasSgemm"
+	if a.Type == gpu.BF16 {
+		call = "cublasGemmEx"
 	}
-	q.enqueue(command{op: q.op + ": cublasSgemm", phase: q.phase, timed: true, run: func() error {
+	ta, tb, m, n, inner := flag(transB), flag(transA), C.int(c.Cols), C.int(c.Rows), C.int(k)
+	pa, pb, pc := C.uint64_t(matPtr(b)), C.uint64_t(matPtr(a)), C.uint64_t(matPtr(c))
+	lda, ldb, ldc := stride(b), stride(a), stride(c)
+	q.enqueue(command{op: q.op + ": " + call, phase: q.phase, timed: true, run: func() error {
 		handle, err := q.multiplier()
 		if err != nil {
 			return err
 		}
-		r := C.capgnn_blas_sgemm(handle.h, flag(transB), flag(transA), C.int(n), C.int(m), C.int(k), C.uint64_t(b.ptr), C.int(b.ld),
-			C.uint64_t(a.ptr), C.int(a.ld), C.float(beta), C.uint64_t(c.ptr), C.int(c.ld))
+		var r C.int
+		if a.Type == gpu.BF16 {
+			r = C.capgnn_blas_gemm16(handle.h, ta, tb, m, n, inner, pa, lda, pb, ldb, C.float(beta), pc, ldc, flag(c.Type == gpu.BF16))
+		} else {
+			r = C.capgnn_blas_sgemm(handle.h, ta, tb, m, n, inner, pa, lda, pb, ldb, C.float(beta), pc, ldc)
+		}
 		if r != 0 {
-			return fmt.Errorf("cublasSgemm: status %d", int(r))
+			return fmt.Errorf("%s: status %d", call, int(r))
 		}
 		return nil
 	}})
-	return true
 }
+
+// stride is the elements from one row to the next, as cuBLAS wants them of a single row too.
+func stride(m gpu.Matrix) C.int { return C.int(max(m.LD, m.Cols)) }
 
 func flag(b bool) C.int {
 	if b {

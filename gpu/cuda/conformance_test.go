@@ -64,22 +64,6 @@ func TestSameBits(t *testing.T) {
 	gputest.RunThreads(t, func(t *testing.T, i int) gpu.Device { return twoGPUs(t, driver, orders[i-1])(t) })
 }
 
-// TestConformanceBLAS is the conformance of what cuBLAS takes over.
-func TestConformanceBLAS(t *testing.T) {
-	libs, err := fake.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := load(t, Options{Library: libs.Driver, NVML: libs.NVML, BLAS: libs.BLAS})
-	if _, _, err := d.BLAS(); err != nil && fake.Real() {
-		t.Skip("no cuBLAS on this machine: ", err)
-	} else if err != nil {
-		t.Fatal(err)
-	}
-	open := twoGPUs(t, d, "forward")
-	gputest.RunProducts(t, func(t *testing.T) gpu.Device { return open(t) })
-}
-
 // TestTiles says which tiles of columns are chosen.
 func TestTiles(t *testing.T) {
 	for _, c := range []struct {

@@ -30,8 +30,10 @@ type device struct {
 	sms     int           // multiprocessors
 	l2      gpu.Bytes     // cache that they share
 	tf32    bool
-	inbox   chan message
-	stopped chan struct{} // closed when the thread has ended
+	// chunkBytes is the scratch for rows of a product that are rounded together.
+	chunkBytes gpu.Bytes
+	inbox      chan message
+	stopped    chan struct{} // closed when the thread has ended
 
 	// Of the device's thread.
 	blocks map[*buffer]struct{} // not freed yet
@@ -153,9 +155,10 @@ func (d *device) describe(s Spec) error {
 		budget = gpu.Bytes(free) / gpu.Bytes(max(1, s.Share))
 		budget -= min(budget/reserveShare, mostReserve)
 	}
-	d.tf32 = s.TF32
+	d.tf32, d.chunkBytes = s.TF32, halfChunk
 	d.info = gpu.Info{
 		Name: s.Name, Kind: gpu.CUDA, Model: card.Model, UUID: card.UUID, Variant: d.variant(card), Budget: budget, Total: gpu.Bytes(total),
+		HalfProducts: d.driver.HalfProducts(card),
 	}
 	d.memory.state.Budget = budget
 	return nil
@@ -168,6 +171,9 @@ func (d *device) variant(c Card) string {
 		v += fmt.Sprintf(" cublas %s", lib.version())
 		if d.tf32 {
 			v += " tf32"
+		}
+		if d.driver.HalfProducts(c) {
+			v += " bf16"
 		}
 	}
 	return v

@@ -241,16 +241,12 @@ func TestDriverPaths(t *testing.T) {
 func TestVariantNames(t *testing.T) {
 	onlyFake(t, "the fake cuBLAS")
 	configure(t, "mem=16;cc=80")
-	libs, err := fake.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	multiplied := load(t, Options{Library: libs.Driver, NVML: libs.NVML, BLAS: libs.BLAS})
+	multiplied, _ := multiplied(t)
 	for _, c := range []struct {
 		driver *Driver
 		tf32   bool
 		want   string
-	}{{driver, false, "sm_80"}, {driver, true, "sm_80"}, {multiplied, false, "sm_80 cublas 13.0.0"}, {multiplied, true, "sm_80 cublas 13.0.0 tf32"}} {
+	}{{driver, false, "sm_80"}, {driver, true, "sm_80"}, {multiplied, false, "sm_80 cublas 13.0.0 bf16"}, {multiplied, true, "sm_80 cublas 13.0.0 tf32 bf16"}} {
 		d, err := c.driver.Open(Spec{TF32: c.tf32})
 		if err != nil {
 			t.Fatal(err)

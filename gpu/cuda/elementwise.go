@@ -76,6 +76,11 @@ func (q *queue) Axpby(dst gpu.Matrix, a float32, src gpu.Matrix, b float32) {
 		return
 	}
 	q.begin("Axpby", gpu.PhaseReduce)
+	q.axpby(dst, a, src, b)
+}
+
+// axpby launches dst = a·src + b·dst.
+func (q *queue) axpby(dst gpu.Matrix, a float32, src gpu.Matrix, b float32) {
 	m := flat(dst, src)
 	rows, cols := shapeWords(m[0])
 	q.launch("capgnn_axpby", rowPieces(m[0].Rows, m[0].Cols), blockSize, 0,

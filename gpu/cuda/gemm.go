@@ -2,7 +2,11 @@
 
 package cuda
 
-import "capgnn/gpu"
+import (
+	"math"
+
+	"capgnn/gpu"
+)
 
 // Flags of a product; kernels/gemm.cu has the same.
 const (
@@ -52,38 +56,33 @@ func (q *queue) Linear(a gpu.LinearArgs) {
 	q.epilogue(a.Then, a.Z)
 }
 
-// multiply enqueues the product: by cuBLAS where it is there and can, else by the tiled kernel.
+// multiply enqueues the product: by cuBLAS where it is there and can, else by the tiled kernel. A first pair of nothing leaves its place to
+// the second.
 func (q *queue) multiply(p product) {
+	if p.k == 0 && !p.a2.Empty() {
+		p.a, p.b, p.k, p.transB, p.rowScale = p.a2, p.b2, p.a2.Cols, true, gpu.Vec{}
+		p.a2, p.b2 = gpu.Matrix{}, gpu.Matrix{}
+	}
 	if p.m == 0 || p.n == 0 || q.byBLAS(p) {
 		return
 	}
 	q.tiled(p)
 }
 
-// byBLAS reports whether cuBLAS does the product: of float32 operands, and the row scale only where nothing is added before
-// it. What cuBLAS does not do follows in a pass of its own.
+// byBLAS reports whether cuBLAS does the product: it takes no sum of nothing, and BF16 on new GPUs only. What it does not do follows
+// in a pass of its own.
 func (q *queue) byBLAS(p product) bool {
-	if p.k == 0 || p.beta != 0 && !p.rowScale.Empty() {
+	if _, err := q.dev.driver.blasLibrary(); err != nil || p.k == 0 || anyBF16(p.a, p.b, p.c, p.a2) && !q.dev.info.HalfProducts {
 		return false
 	}
-	for _, m := range []gpu.Matrix{p.a, p.b, p.c, p.a2, p.b2} {
-		if m.Type != gpu.FP32 {
-			return false
-		}
-	}
-	operand := func(m gpu.Matrix) dense { return dense{matPtr(m), max(m.LD, m.Cols)} }
-	if !q.sgemm(p.transA, p.transB, p.m, p.n, p.k, operand(p.a), operand(p.b), p.beta, operand(p.c)) {
+	if max(p.m, p.n, p.k, p.a.LD, p.b.LD, p.c.LD, p.a2.LD, p.b2.LD) > math.MaxInt32 {
 		return false
 	}
-	bias := p.bias
-	if !p.rowScale.Empty() && !p.a2.Empty() {
-		q.scaleBias(p.c, p.rowScale, bias)
-		p.rowScale, bias = gpu.Vec{}, gpu.Vec{}
+	if p.transA {
+		q.blasSums(p)
+	} else {
+		q.blasRows(p)
 	}
-	if !p.a2.Empty() {
-		q.sgemm(false, true, p.m, p.n, p.a2.Cols, operand(p.a2), operand(p.b2), 1, operand(p.c))
-	}
-	q.scaleBias(p.c, p.rowScale, bias)
 	return true
 }
 

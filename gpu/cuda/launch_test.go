@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"capgnn/gpu"
-	"capgnn/gpu/cuda/fakedriver/fake"
 	"capgnn/hostmem"
 )
 
@@ -163,49 +162,6 @@ func launches(q *queue) string {
 	}
 	q.batch = nil
 	return strings.Join(names, " ")
-}
-
-// A product is cuBLAS's only if nothing is scaled that was there before; what it cannot do follows.
-func TestProductsOfBLAS(t *testing.T) {
-	onlyFake(t, "the fake cuBLAS")
-	configure(t, "mem=16")
-	libs, err := fake.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	multiplied := load(t, Options{Library: libs.Driver, NVML: libs.NVML, BLAS: libs.BLAS})
-	opened, err := multiplied.Open(Spec{TF32: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer opened.Close()
-	d := opened.(*device)
-	m := gpu.Matrix{Buf: alloc(t, d, 4096, "m"), Rows: 8, Cols: 8, LD: 8}
-	half, vec := m, gpu.Vec{Buf: m.Buf, Len: 8}
-	half.Type = gpu.BF16
-	for _, c := range []struct {
-		name string
-		p    product
-		want string
-	}{
-		{"plain", product{}, "cublasSgemm"},
-		{"added to", product{beta: 1}, "cublasSgemm"},
-		{"bias", product{bias: vec}, "cublasSgemm scale_bias"},
-		{"scaled", product{rowScale: vec, bias: vec}, "cublasSgemm scale_bias"},
-		{"scaled and added to", product{rowScale: vec, beta: 1}, "nt64"},
-		{"second pair", product{a2: m, b2: m, bias: vec}, "cublasSgemm cublasSgemm scale_bias"},
-		{"scaled, then a second pair", product{a2: m, b2: m, rowScale: vec}, "cublasSgemm scale_bias cublasSgemm"},
-		{"bf16", product{a2: half, b2: m}, "nt64"},
-	} {
-		p := c.p
-		p.c, p.a, p.b, p.transB, p.m, p.n, p.k = m, m, m, true, 8, 8, 8
-		q := d.NewQueue(c.name).(*queue)
-		q.begin("Linear", gpu.PhaseMM)
-		q.multiply(p)
-		if got := launches(q); got != c.want {
-			t.Errorf("%s: %s, want %s", c.name, got, c.want)
-		}
-	}
 }
 
 // Aggregations count entries by columns; of attention over some rows, their share.

@@ -3,6 +3,7 @@ package gputest
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"capgnn/gpu"
 	"capgnn/internal/ref"
@@ -46,6 +47,12 @@ func (b *bench) nearStored(what string, m gpu.Matrix, want ref.Matrix, k int, si
 	}
 }
 
+// halves reports whether the device rounds the operands of a product that has matrices of these types: the reference then multiplies
+// what they are rounded to, and the tolerance is that of the sum.
+func (b *bench) halves(t ...gpu.DType) bool {
+	return b.dev.Info().HalfProducts && slices.Contains(t, gpu.BF16)
+}
+
 // types are both element types, for operands that may have either.
 var types = []gpu.DType{gpu.FP32, gpu.BF16}
 
@@ -80,6 +87,9 @@ func (b *bench) gemm16(p [3]int, transA, transB bool, typeA, other gpu.DType, l 
 		C: b.blankOf(rows, cols, l, typeC), A: b.stored(x, l, typeA), B: b.stored(y, l, typeB), TransA: transA, TransB: transB,
 	}
 	b.q.Gemm(g)
+	if b.halves(typeA, typeB, typeC) {
+		x, y = ref.RoundBF16(x), ref.RoundBF16(y)
+	}
 	size := ref.Gemm(abs(x), abs(y), transA, transB, 0, ref.Matrix{})
 	want := ref.Gemm(x, y, transA, transB, 0, ref.Matrix{})
 	b.nearStored("C", g.C, want, k+1, size.At)
@@ -111,12 +121,18 @@ func (b *bench) linear16(p [3]int, t [3]gpu.DType, second, scaled bool, l layout
 	rows, cols, k := p[0], p[1], p[2]
 	r := ref.Linear{X: b.normal(rows, k), W: b.normal(cols, k), Bias: b.normal(1, cols).V}
 	a := gpu.LinearArgs{Z: b.blankOf(rows, cols, l, t[2]), X: b.stored(r.X, l, t[0]), W: b.put(r.W, l), Bias: b.vec(r.Bias)}
-	size := ref.Linear{X: abs(r.X), W: abs(r.W), Bias: absVec(r.Bias)}
 	terms := k + 2
+	if b.halves(t[0], t[2]) {
+		r.X, r.W = ref.RoundBF16(r.X), ref.RoundBF16(r.W)
+	}
+	size := ref.Linear{X: abs(r.X), W: abs(r.W), Bias: absVec(r.Bias)}
 	if second {
 		const k2 = 9
 		r.X2, r.W2 = b.normal(rows, k2), b.normal(cols, k2)
 		a.X2, a.W2 = b.stored(r.X2, l, t[1]), b.put(r.W2, l)
+		if b.halves(t[1], t[2]) {
+			r.X2, r.W2 = ref.RoundBF16(r.X2), ref.RoundBF16(r.W2)
+		}
 		size.X2, size.W2 = abs(r.X2), abs(r.W2)
 		terms += k2
 	}

@@ -217,6 +217,12 @@ API CUresult cuCtxGetCurrent(CUcontext* c) {
   return CUDA_SUCCESS;
 }
 
+API CUresult cuCtxGetDevice(CUdevice* d) {
+  if (!current) return CUDA_ERROR_INVALID_CONTEXT;
+  *d = current->device;
+  return CUDA_SUCCESS;
+}
+
 API CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned) {
   Lock l(G.lock);
   if (!current || !peer) return CUDA_ERROR_INVALID_CONTEXT;

@@ -22,8 +22,8 @@ func openGPU(s Spec, _ int) (gpu.Device, error) {
 	return nil, term.Usagef("--devices: %s: this build has no CUDA", s.name())
 }
 
-// Products says who multiplies dense matrices on GPUs, of which there are none.
-func Products() (who string, rounds bool) { return "", false }
+// ProductsOn says who multiplies dense matrices on GPUs, of which there are none.
+func ProductsOn([]Spec) Products { return Products{} }
 
 // findGPU is not reached either.
 func findGPU(s Spec) error {

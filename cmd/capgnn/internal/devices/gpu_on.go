@@ -89,16 +89,26 @@ func openGPU(s Spec, share int) (gpu.Device, error) {
 	return driver.Open(cuda.Spec{Name: s.name(), Ordinal: ordinal, Memory: s.Memory, Share: share, TF32: s.TF32})
 }
 
-// Products says who multiplies dense matrices on GPUs, and whether they may be rounded to TF32.
-func Products() (who string, rounds bool) {
+// ProductsOn says who multiplies dense matrices on the GPUs of a list.
+func ProductsOn(specs []Spec) Products {
 	driver, err := GPUs()
-	if err == nil {
-		if _, version, err := driver.BLAS(); err == nil {
-			return "cuBLAS " + version, true
-		}
+	if err != nil {
+		return Products{Who: ownKernels}
 	}
-	return "capgnn's own kernels", false
+	_, version, err := driver.BLAS()
+	if err != nil {
+		return Products{Who: ownKernels}
+	}
+	p := Products{Who: "cuBLAS " + version, Rounds: true}
+	cards, err := driver.Cards()
+	p.Half = err == nil && !slices.ContainsFunc(specs, func(s Spec) bool {
+		i, err := strconv.Atoi(s.Label)
+		return s.GPU && (err != nil || i >= len(cards) || !driver.HalfProducts(cards[i]))
+	})
+	return p
 }
+
+const ownKernels = "capgnn's own kernels"
 
 // findGPU reports a GPU that is not there, without opening it.
 func findGPU(s Spec) error {

@@ -12,6 +12,13 @@ import (
 	"capgnn/gpu"
 )
 
+// Products says who multiplies dense matrices on GPUs.
+type Products struct {
+	Who    string
+	Rounds bool // operands may be rounded to TF32
+	Half   bool // what is stored in bf16 is multiplied in bf16
+}
+
 // Spec is one device of a --devices list: a CPU device, an NVIDIA GPU where GPU is set, or a simulated one where Card
 // is given.
 type Spec struct {

@@ -8,6 +8,7 @@ import (
 	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/diskcache"
 	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/gpu"
 )
 
 // Load reads the data set and checks it against what the run was made with.
@@ -92,15 +93,23 @@ func (t *Run) noteProducts() {
 	if !slices.ContainsFunc(t.ownSpecs(), isGPU) {
 		return
 	}
-	who, rounds := devices.Products()
+	p := devices.ProductsOn(t.ownSpecs())
+	text := p.Who
 	switch {
-	case t.Config.TF32 && !rounds:
-		t.Console.Note("note: --tf32 has no effect: dense products use %s, which round nothing", who)
+	case t.Config.TF32 && !p.Rounds:
+		t.Console.Note("note: --tf32 has no effect: dense products use %s, which round nothing", p.Who)
+		return
 	case t.Config.TF32:
-		t.Console.Note("dense products on GPUs: %s, operands rounded to TF32 where the GPU can", who)
-	default:
-		t.Console.Note("dense products on GPUs: %s", who)
+		text += ", operands rounded to TF32 where the GPU can"
 	}
+	switch {
+	case t.Config.ElementType() != gpu.BF16 || !p.Rounds:
+	case p.Half:
+		text += ", in bf16 where rows are stored so"
+	default:
+		text += "; rows stored in bf16 by capgnn's own kernels on GPUs before sm_80"
+	}
+	t.Console.Note("dense products on GPUs: %s", text)
 }
 
 // noteLevel says what --comm stands for, or that there is nothing to be exchanged.

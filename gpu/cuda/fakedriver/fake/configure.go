@@ -24,6 +24,13 @@ static void profile(void) {
 	if (f) f();
 }
 
+// products asks a fake cuBLAS that is loaded.
+static long products(const char *library, const char *what) {
+	void *blas = dlopen(library, RTLD_NOW | RTLD_NOLOAD);
+	long (*f)(const char *) = blas ? (long (*)(const char *))dlsym(blas, "fakecublas_count") : 0;
+	return f ? f(what) : -1;
+}
+
 static long count(const char *what) {
 	long (*f)(const char *) = (long (*)(const char *))call("fakecuda_count");
 	return f ? f(what) : -1;
@@ -73,4 +80,13 @@ func Count(what string) int {
 	c := C.CString(what)
 	defer C.free(unsafe.Pointer(c))
 	return int(C.count(c))
+}
+
+// Products returns what the fake cuBLAS of a path has multiplied since it was loaded: "products", those of "bf16", and those of them that
+// are "unaligned": with rows that do not begin at multiples of 16 bytes. It is -1 of another library, and where none is loaded.
+func Products(library, what string) int {
+	path, name := C.CString(library), C.CString(what)
+	defer C.free(unsafe.Pointer(path))
+	defer C.free(unsafe.Pointer(name))
+	return int(C.products(path, name))
 }
