@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"capgnn/gpu"
@@ -64,7 +65,7 @@ func (m *meter) operationTasks() []task {
 	}
 	var tasks []task
 	for r := range ranks {
-		if r == usual && len(m.devices) > 1 {
+		if r == usual {
 			tasks = append(tasks, m.crowdTasks()...)
 		}
 		for _, k := range calibrationCases(r) {
@@ -112,13 +113,16 @@ func (m *meter) fillOperations(d *DeviceProfile, i int) {
 			}
 		}
 	}
-	if len(m.devices) < 2 {
-		return
-	}
-	for _, k := range crowdCases {
-		if t := m.Notes.get(m.crowdKey(k)); t != nil {
-			k.Seconds = t[i].Median
-			d.Beside = append(d.Beside, k)
+	for _, c := range m.crowds() {
+		at := slices.Index(c.members[:c.own], i)
+		if at < 0 {
+			continue
+		}
+		for _, k := range crowdCases {
+			if t := m.Notes.get(m.crowdKey(&c, k)); t != nil {
+				k.Seconds = t[at].Median
+				d.Beside = append(d.Beside, k)
+			}
 		}
 	}
 }

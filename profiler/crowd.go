@@ -7,8 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"capgnn/gpu"
 )
 
 // crowdCases are operations whose speed depends on what else the host does: arithmetic, gathers in a shared cache and
@@ -27,45 +25,75 @@ var crowdCases = []OpTime{
 	{Op: "copy", Rows: 32768, Out: calibrateRow},
 }
 
-// crowdTasks measure what operations take on each device while all the others are running the same: devices made of one
+// crowd is devices that compute at the same time, by index.
+type crowd struct {
+	members []int
+	own     int // the first ones, which are in no crowd before this one
+}
+
+// crowds puts every device into a crowd of those that follow it, around the list, as far as there are processors for their threads: of more, some would wait
+// while others compute. Who cannot compute beside the next one is in none.
+func (m *meter) crowds() (all []crowd) {
+	n := len(m.devices)
+	for first := 0; first < n; {
+		var c crowd
+		left := m.Processors
+		for k := range n {
+			threads := m.devices[(first+k)%n].Info().Threads
+			if left -= threads; k > 0 && left < 0 {
+				break
+			}
+			c.members = append(c.members, (first+k)%n)
+		}
+		c.own = min(len(c.members), n-first)
+		if first += c.own; len(c.members) > 1 {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// crowdTasks measure what operations take on each device while all others of its crowd are running the same: devices made of one
 // host's cores share its memory and caches. Cases that do not fit are left out.
 func (m *meter) crowdTasks() []task {
 	var tasks []task
 	for _, k := range crowdCases {
-		if slices.ContainsFunc(m.devices, func(d gpu.Device) bool { return !fits(d, k) }) {
-			continue
+		for _, c := range m.crowds() {
+			if slices.ContainsFunc(c.members, func(i int) bool { return !fits(m.devices[i], k) }) {
+				continue
+			}
+			once, ready := 0.0, 0.0
+			for _, i := range c.members {
+				p := m.paces[i]
+				once, ready = max(once, p.once(k)), ready+p.ready(k.bytes())
+			}
+			tasks = append(tasks, task{what: m.crowdKey(&c, k), stage: k.Op + " on devices at once", cost: ready + (2+calibrationRounds)*once, least: ready + (2+fewest)*once,
+				measure: func(ctx context.Context, patience time.Duration) ([]Timing, error) {
+					if err := m.release(); err != nil {
+						return nil, err
+					}
+					return m.together(ctx, &c, k, patience)
+				}})
 		}
-		once, ready := 0.0, 0.0
-		for i := range m.devices {
-			p := m.paces[i]
-			once, ready = max(once, p.once(k)), ready+p.ready(k.bytes())
-		}
-		tasks = append(tasks, task{what: m.crowdKey(k), stage: k.Op + " on all devices at once", cost: ready + (2+calibrationRounds)*once, least: ready + (2+fewest)*once,
-			measure: func(ctx context.Context, patience time.Duration) ([]Timing, error) {
-				if err := m.release(); err != nil {
-					return nil, err
-				}
-				return m.crowd(ctx, k, patience)
-			}})
 	}
 	return tasks
 }
 
-// crowdKey is a case of all devices in the notes.
-func (m *meter) crowdKey(k OpTime) string {
+// crowdKey is a case of a crowd in the notes.
+func (m *meter) crowdKey(c *crowd, k OpTime) string {
 	key := "beside"
-	for _, d := range m.devices {
-		key += " " + k.key(d)
+	for _, i := range c.members {
+		key += " " + k.key(m.devices[i])
 	}
 	return key
 }
 
-// crowd returns, for every device, the timing of one case beside the others.
-func (m *meter) crowd(ctx context.Context, k OpTime, patience time.Duration) (timings []Timing, err error) {
-	members := make([]*calibration, len(m.devices))
-	ops := make([]func(), len(m.devices))
-	for i := range m.devices {
-		members[i] = m.calibration(i)
+// together returns, for every member of a crowd, the timing of one case beside the others.
+func (m *meter) together(ctx context.Context, c *crowd, k OpTime, patience time.Duration) (timings []Timing, err error) {
+	members := make([]*calibration, len(c.members))
+	ops := make([]func(), len(c.members))
+	for i, dev := range c.members {
+		members[i] = m.calibration(dev)
 		defer func() { err = cmp.Or(err, members[i].free()) }()
 		if ops[i], err = members[i].ready(k); err != nil {
 			return nil, err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"runtime"
 	"slices"
 	"time"
 
@@ -28,9 +29,11 @@ type Options struct {
 	// Pinned returns page-locked host memory and its release; nil = none. Only GPUs use it.
 	Pinned func(gpu.Bytes) ([]byte, func(), error)
 	Driver string // GPU driver's version, stored
-	// Calibrate measures the operations of training over sizes too, alone and with all devices at once: what predictions of
+	// Calibrate measures the operations of training over sizes too, alone and with devices at once: what predictions of
 	// epochs are made of (package gpu/sim).
 	Calibrate bool
+	// Processors is how many threads of CPU devices compute at the same time; 0 = GOMAXPROCS.
+	Processors int
 	// Notes keep what is measured, and have what was measured of these devices with these options before; nil = nothing.
 	Notes *Notes
 	// Progress is called from the goroutine of Measure, with the share of the time that is behind it, which does not fall; nil =
@@ -62,6 +65,9 @@ func (o Options) resolve() Options {
 		if o.Quick {
 			o.MMLimit = 100 * time.Millisecond
 		}
+	}
+	if o.Processors <= 0 {
+		o.Processors = runtime.GOMAXPROCS(0)
 	}
 	if o.Progress == nil {
 		o.Progress = func(string, float64) {}

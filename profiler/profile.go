@@ -47,8 +47,8 @@ type DeviceProfile struct {
 	PageableD2H *Timing   `json:"pageable_d2h,omitempty"`
 	Link        Link      `json:"link"`
 	Peak        *Peak     `json:"peak,omitempty"` // published peak, known models only
-	// Calibration is operations of training alone, Beside the same while all devices of the profile run them; empty: they were
-	// not asked for.
+	// Calibration is operations of training alone, Beside the same while as many devices of the profile run them as have processors
+	// at the same time; empty: they were not asked for, or no two devices compute at the same time.
 	Calibration []OpTime `json:"calibration,omitempty"`
 	Beside      []OpTime `json:"beside,omitempty"`
 }
