@@ -65,13 +65,13 @@ func tables(tb testing.TB, specs []host.Spec, budget time.Duration) []*sim.Table
 	return out
 }
 
-// twins are simulations of devices with these tables, on one host.
-func twins(tb testing.TB, list []*sim.Table) []gpu.Device {
+// twins are simulations of devices with these specs and tables, on one host.
+func twins(tb testing.TB, specs []host.Spec, list []*sim.Table) []gpu.Device {
 	tb.Helper()
 	clock, shared := sim.NewClock(), &sim.Host{Processors: runtime.GOMAXPROCS(0)}
 	var out []gpu.Device
 	for i, t := range list {
-		d, err := sim.Open(sim.Config{Name: fmt.Sprintf("sim:%d", i), Clock: clock, Table: t, Peer: true, Host: shared})
+		d, err := sim.Open(sim.Config{Name: fmt.Sprintf("sim:%d", i), Clock: clock, Table: t, Peer: true, Host: shared, Threads: specs[i].Threads, Slow: specs[i].Slow})
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -115,7 +115,8 @@ func waitedForProcessors() (waited time.Duration, ok bool) {
 	return waited, ok
 }
 
-// A prediction from a brief measurement comes near the measured epoch, on one device and on two unequal ones. The bound is loose, the
+// A prediction from a brief measurement comes near the measured epoch, on one device, on two unequal ones, and on four with twice as many threads as there
+// are processors. The bound is loose, the
 // fastest epochs count, and BenchmarkTruth has the table of what is possible. Three tries may fail; one in which threads waited for
 // processors by a tenth of its time measured other programs, and fails nothing: then there is another, five of these at most.
 func TestSimulationIsTrue(t *testing.T) {
@@ -133,6 +134,8 @@ func TestSimulationIsTrue(t *testing.T) {
 		Features: learn.Features{Cols: 100, Dense: slices.Repeat([]float32{0.5}, 100*n)}}
 	m := gnn.Config{Kind: gnn.GCN, Layers: 3, Hidden: 128, In: 100, Out: 8, Dropout: 0.5, Seed: 1}
 	machines := [][]host.Spec{{{Threads: 1, Memory: memory}, {Threads: 1, Memory: memory, Slow: 3}}}
+	many := host.Spec{Threads: max(1, runtime.GOMAXPROCS(0)/2), Memory: memory}
+	machines = append(machines, []host.Spec{many, many, many, many})
 	if long.Wanted() {
 		machines = append(machines, machines[0][:1])
 	}
@@ -147,7 +150,7 @@ func TestSimulationIsTrue(t *testing.T) {
 			begin := time.Now()
 			before, told := waitedForProcessors()
 			tr := newTrainer(t, p, m, openCPUs(t, specs), part, nil)
-			s, err := Simulate(context.Background(), p, Options{Model: m, Optimizer: tr.o.Optimizer, Devices: twins(t, tables(t, specs, budget)), Part: part})
+			s, err := Simulate(context.Background(), p, Options{Model: m, Optimizer: tr.o.Optimizer, Devices: twins(t, specs, tables(t, specs, budget)), Part: part})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -243,7 +246,7 @@ func BenchmarkTruth(b *testing.B) {
 					epochSeconds(b, tr, 0, 1)
 					b.ReportMetric(1e3*measured, "measured-ms")
 					for kind, list := range lists {
-						s, err := Simulate(context.Background(), p, Options{Model: m, Optimizer: tr.o.Optimizer, Devices: twins(b, list), Part: plan.Part})
+						s, err := Simulate(context.Background(), p, Options{Model: m, Optimizer: tr.o.Optimizer, Devices: twins(b, setup.specs, list), Part: plan.Part})
 						if err != nil {
 							b.Fatal(err)
 						}

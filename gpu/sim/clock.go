@@ -63,12 +63,14 @@ type node struct {
 	after *node   // what a Wait waits for; nil: it has happened
 	waits bool    // is a Wait
 	work  float64 // seconds for which the engines are held if nothing is shared
-	crowd float64 // how much longer work takes while all other devices of the host compute; 0: not at all
+	crowd float64 // how much longer work takes while all others of the host compute that have processors too; 0: not at all
 	tail  float64 // seconds from then until the effect is there
-	uses  []*engine
-	lanes []lane
-	link  bool // is a copy over a link, which may get slow
-	bytes gpu.Bytes
+	// threads is how many of the host's processors the work takes at full speed; 0: it takes none, or there is no end of them.
+	threads float64
+	uses    []*engine
+	lanes   []lane
+	link    bool // is a copy over a link, which may get slow
+	bytes   gpu.Bytes
 
 	ready, begun, end float64 // seconds since the last settling; ready: all before it is done
 	seen, going, done bool

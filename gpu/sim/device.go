@@ -29,6 +29,9 @@ type Config struct {
 	Arithmetic bool
 	// Threads is the number of those that compute: of the arithmetic, 0 = GOMAXPROCS, and of a device of Host, 0 = 1.
 	Threads int
+	// Slow is how many times what its threads compute an operation of a device of Host takes, as Table or Rates say it: the rest of the time it sleeps.
+	// 0 = 1.
+	Slow float64
 	// Peer says that the device reads the memory of other devices of its clock; otherwise copies go through the host.
 	Peer bool
 	// Host is what it shares caches and memory with other devices on; nil = nothing. See Table.Beside.
@@ -54,6 +57,9 @@ func (c *Config) validate() error {
 	if c.Memory < 0 {
 		errs = append(errs, fmt.Errorf("memory of %d bytes is negative", c.Memory))
 	}
+	if c.Slow != 0 && !(c.Slow >= 1) {
+		errs = append(errs, fmt.Errorf("slow of %g is not a factor", c.Slow))
+	}
 	if !(c.Link >= 0) {
 		errs = append(errs, fmt.Errorf("link of %g bytes/s is not a rate", c.Link))
 	}
@@ -63,34 +69,10 @@ func (c *Config) validate() error {
 	return errors.Join(errs...)
 }
 
-// Host is a computer whose cores are several devices.
-type Host struct {
-	// Processors is GOMAXPROCS of the process that they compute in; 0 = more than enough. Goroutines that have waited for an
-	// event wait for a processor where computations take all of them. Copies over emulated links do not: they take place in
-	// the link's time (package host).
-	Processors int
-
-	devices []*Device
-}
-
-// taken reports whether computations take all processors.
-func (h *Host) taken() bool {
-	if h == nil || h.Processors == 0 {
-		return false
-	}
-	n := 0
-	for _, d := range h.devices {
-		if d.computes.busy {
-			n += d.threads
-		}
-	}
-	return n >= h.Processors
-}
-
 // costs says what work takes, in seconds.
 type costs interface {
 	seconds(p *part) float64
-	// crowded returns how much longer it takes while all other devices of the host compute.
+	// crowded returns how much longer it takes while all others compute that have processors at the same time.
 	crowded(p *part) float64
 	// launch is what an operation takes beside its parts, hop what it takes to go on after a wait.
 	launch() float64
@@ -101,6 +83,8 @@ type costs interface {
 	transfer(way route, n gpu.Bytes) (held, latency float64)
 	// near returns what a copy between the device and a host of its own takes.
 	near(n gpu.Bytes) float64
+	// copying returns the seconds of a processor that a copy takes where a goroutine of the host makes it.
+	copying(n gpu.Bytes) float64
 }
 
 // linked is costs of a device with another link.
@@ -128,6 +112,7 @@ type Device struct {
 	bus     *Bus
 	host    *Host
 	threads int
+	active  float64 // threads that compute, over the time that an operation takes
 	faults  Faults
 
 	// Engines: computations, each direction of the link, and of the way to a host of its own.
@@ -158,6 +143,7 @@ func Open(c Config) (*Device, error) {
 		c.UUID = "sim-" + c.Model
 	}
 	d := &Device{clock: c.Clock, counts: !c.Arithmetic, peer: c.Peer, linked: c.Linked, bus: c.Bus, host: c.Host, threads: max(1, c.Threads), faults: c.Faults}
+	d.active = float64(d.threads) / max(1, c.Slow)
 	d.costs = &c.Rates
 	if c.Table != nil {
 		d.costs, d.samples = c.Table, map[gpu.Buffer]*sample{}

@@ -144,3 +144,6 @@ func (r *Rates) near(n gpu.Bytes) float64 {
 	}
 	return float64(n) / r.Near
 }
+
+// copying implements costs: each byte is read and written.
+func (r *Rates) copying(n gpu.Bytes) float64 { return float64(2*n) / r.BytesPerSec }

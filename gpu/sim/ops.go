@@ -53,6 +53,7 @@ func (q *Queue) Gather(dst, src gpu.Matrix, rows gpu.Ints) {
 	read := src
 	read.Rows = dst.Rows
 	work := passes(gatherRows, dst, read)
+	work[0].spread = 2 * size(src) // as in a calibration, which takes as many rows as there are
 	q.compute("Gather", gpu.PhasePick, work, func() { q.inner.Gather(dst, src, rows) })
 }
 

@@ -44,12 +44,13 @@ func (q *Queue) compute(op string, phase gpu.Phase, work []part, run func()) {
 		return
 	}
 	run()
-	n := &node{q: q, op: op, phase: phase, uses: []*engine{&q.dev.computes}}
+	n := &node{q: q, op: op, phase: phase, threads: q.dev.active, uses: []*engine{&q.dev.computes}}
 	for i := range work {
 		if p := &work[i]; !p.empty() {
 			if q.dev.samples != nil && p.index != nil {
 				p.reuse = q.dev.reuseOf(p.index)
 			}
+			p.turns = q.dev.turns()
 			t := q.dev.costs.seconds(p)
 			n.work += t
 			n.crowd += t * q.dev.costs.crowded(p)

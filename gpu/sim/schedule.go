@@ -9,10 +9,11 @@ import (
 )
 
 // schedule lets the pending operations of queues take place: the discrete events of a machine whose queues work in order,
-// whose engines do one thing at a time, and whose buses are shared.
+// whose engines do one thing at a time, and whose buses and processors are shared.
 //
 // Method: at each event, every operation whose turn has come takes its engines if they are free, those first that have been
-// ready longest, then by device and queue. Copies under way get max-min fair shares of the buses they cross. Time goes on
+// ready longest, then by device and queue. Copies under way get max-min fair shares of the buses they cross, and with
+// computations of the processors of their host. Time goes on
 // to the next end. It depends on the operations and their order alone.
 type schedule struct {
 	clock  *Clock
@@ -158,6 +159,7 @@ func (s *schedule) wake() bool {
 // advance goes on to the next time at which something ends.
 func (s *schedule) advance() {
 	s.share()
+	s.allot()
 	step := math.Inf(1)
 	for _, f := range s.going {
 		step = min(step, f.left/f.speed)
@@ -210,21 +212,6 @@ func (s *schedule) share() {
 		lanes = slices.Delete(lanes, tight, tight+1)
 		lanes = slices.DeleteFunc(lanes, func(b lane) bool { return len(open[b]) == 0 })
 	}
-}
-
-// beside returns the speed of a computation beside those of other devices of the host.
-func (f *flow) beside() float64 {
-	h := f.q.dev.host
-	if h == nil || f.crowd == 0 || !f.held || len(h.devices) < 2 {
-		return 1
-	}
-	busy := 0
-	for _, d := range h.devices {
-		if d != f.q.dev && d.computes.busy {
-			busy++
-		}
-	}
-	return 1 / (1 + (f.crowd-1)*float64(busy)/float64(len(h.devices)-1))
 }
 
 // fill shares a side of a bus evenly among its copies, the slowest links first, and takes them off the others.

@@ -8,12 +8,17 @@ import (
 	"capgnn/gpu"
 )
 
-// flat is a device on which every operation takes its bytes in ns, and twice that beside others.
-type flat struct{ *Rates }
+// flat is a device on which every operation takes its bytes in ns.
+type flat struct {
+	*Rates
+	crowd float64 // times as long beside others
+	asks  float64 // of the time of a copy over the link, what a goroutine needs a processor for
+}
 
-func (flat) seconds(p *part) float64 { return float64(p.bytes) * 1e-9 }
-func (flat) crowded(*part) float64   { return 2 }
-func (flat) emulated() bool          { return true }
+func (flat) seconds(p *part) float64       { return float64(p.bytes) * 1e-9 }
+func (f flat) crowded(*part) float64       { return f.crowd }
+func (flat) emulated() bool                { return true }
+func (f flat) copying(n gpu.Bytes) float64 { return f.asks * float64(n) / f.H2D }
 
 // Devices of one host slow each other down while they compute at the same time, and only then.
 func TestHost(t *testing.T) {
@@ -58,16 +63,23 @@ func flats(t *testing.T, shared *Host, names ...string) (*Clock, map[string]gpu.
 	ends, queues := map[string][]int64{}, map[string]gpu.Queue{}
 	clock.Trace = func(s Span) { ends[s.Device] = append(ends[s.Device], s.End.Nanoseconds()) }
 	for _, name := range names {
-		c := Config{Name: name, Clock: clock, Rates: Rates{FlopsPerSec: 1, GatherPerSec: 1, BytesPerSec: 1, H2D: 1e9, D2H: 1e9}, Host: shared}
-		d, err := Open(c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { d.Close() })
-		d.costs = flat{&c.Rates}
-		queues[name] = d.NewQueue("q")
+		queues[name] = openFlat(t, Config{Name: name, Clock: clock, Host: shared}, flat{crowd: 2}).NewQueue("q")
 	}
 	return clock, queues, ends
+}
+
+// openFlat opens a device with flat costs and a link of a byte per ns.
+func openFlat(t *testing.T, c Config, costs flat) *Device {
+	t.Helper()
+	c.Rates = Rates{FlopsPerSec: 1, GatherPerSec: 1, BytesPerSec: 1, H2D: 1e9, D2H: 1e9}
+	d, err := Open(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Close() })
+	costs.Rates = &c.Rates
+	d.costs = costs
+	return d
 }
 
 func compare(t *testing.T, got, want map[string][]int64) {

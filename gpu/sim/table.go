@@ -26,7 +26,7 @@ type Table struct {
 	products    map[kernel]*grid // dense
 	sums        []sums           // by width
 	copies      map[route]*copying
-	crowd       map[kernel]curve // over bytes: how much longer work takes while all other devices of the host compute
+	crowd       map[kernel]curve // over bytes: how much longer work takes while all others compute that have processors at the same time
 }
 
 // copying is a way between host and device.
@@ -69,7 +69,7 @@ func NewTable(samples []Sample) (*Table, error) {
 }
 
 // Beside returns a table for a device that computes beside others on the same host: samples are what operations take while
-// all of them do the same. They are set against the table's own times, so it does not matter if the host was busy
+// as many of them as have processors at the same time do the same. They are set against the table's own times, so it does not matter if the host was busy
 // with something else when these were measured.
 func (t *Table) Beside(samples []Sample) (*Table, error) {
 	u := *t
@@ -197,14 +197,14 @@ func (t *Table) finish() error {
 func (t *Table) seconds(p *part) float64 {
 	switch p.kernel {
 	case gemmNN, gemmNT, gemmTN:
-		return float64(p.rows) * t.products[p.kernel].at(float64(p.in), float64(p.out), float64(p.bytes))
+		return float64(p.rows) * t.products[p.kernel].at(float64(p.in), float64(p.out), p.apart(p.bytes))
 	case gather, gatForward, gatByDst, gatBySrc:
 		return t.gather(p)
 	}
 	if p.kernel == fusedEpilogue { // arithmetic decides: it takes as long in the cache as out of it
 		return float64(p.bytes) * t.passes[epilogue][0].y
 	}
-	return float64(p.bytes) * t.passes[p.kernel].log(float64(p.bytes))
+	return float64(p.bytes) * t.passes[p.kernel].log(p.apart(max(p.bytes, p.spread)))
 }
 
 func (t *Table) launch() float64 { return t.start }
@@ -229,6 +229,13 @@ func (t *Table) transfer(way route, n gpu.Bytes) (held, latency float64) {
 // near implements costs: each byte is read and written.
 func (t *Table) near(n gpu.Bytes) float64 {
 	return float64(2*n) * t.passes[stream].log(float64(2*n))
+}
+
+// copying implements costs. What another device has written is not in the caches of the processor that copies it: it takes as long as of the largest
+// matrices.
+func (t *Table) copying(n gpu.Bytes) float64 {
+	c := t.passes[stream]
+	return float64(2*n) * c[len(c)-1].y
 }
 
 // grid is the seconds per row of products, by both widths and by the bytes of the operands.

@@ -27,6 +27,7 @@ func (q *Queue) copies(op string, way route, n gpu.Bytes, other *Device) {
 		if way == fromDevice {
 			c.uses[0] = &d.out
 		}
+		c.threads = 1
 		d.clock.add(c)
 		return
 	}
@@ -46,6 +47,10 @@ func (q *Queue) copies(op string, way route, n gpu.Bytes, other *Device) {
 		way = toDevice
 	}
 	c.cross(d.bus, way)
+	c.threads = 1
+	if c.work > 0 {
+		c.threads = min(1, d.costs.copying(n)/c.work)
+	}
 	d.clock.add(c)
 }
 

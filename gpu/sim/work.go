@@ -40,6 +40,8 @@ type part struct {
 	reuse   *reuse    // gather: how soon rows come again, nil: not known
 	bytes   gpu.Bytes // read and written in order, without gathered rows and weights
 	written gpu.Bytes // gather: of them, results
+	spread  gpu.Bytes // gatherRows: of the matrix whose rows are read, if that is more than these rows
+	turns   float64   // devices that take turns on the processor, whose rows are in its caches too; 0 = 1
 }
 
 // empty reports whether there is nothing to do.
@@ -66,6 +68,9 @@ func streams(ms ...gpu.Matrix) []part { return passes(stream, ms...) }
 
 // passes is streams for operations with rates of their own.
 func passes(k kernel, ms ...gpu.Matrix) []part { return []part{{kernel: k, bytes: size(ms...)}} }
+
+// apart is the bytes by which it matters what the caches still hold, if so many are touched at once.
+func (p *part) apart(touched gpu.Bytes) float64 { return float64(touched) * max(1, p.turns) }
 
 // product is rows × in times in × out with the bytes of its operands; the weight's are left out.
 func product(k kernel, x gpu.Matrix, out int, z gpu.Bytes) part {

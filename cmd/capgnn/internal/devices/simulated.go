@@ -142,9 +142,10 @@ func openSimulated(specs []Spec) ([]gpu.Device, error) {
 }
 
 // OpenForecast opens devices on one clock that compute nothing, in place of those of a run, which p describes, with these
-// budgets; nil: there is no end of memory. CPU devices share a host. Links carry so many bytes per second and direction; 0: as specs and profile say.
-func OpenForecast(specs []Spec, p *profiler.Profile, budgets []gpu.Bytes, link float64) ([]gpu.Device, error) {
-	clock, shared, host := sim.NewClock(), buses{}, &sim.Host{Processors: Cores()}
+// budgets; nil: there is no end of memory. CPU devices of a process share a host: first are the first devices of the processes, and behind the last one; nil:
+// there is one. Links carry so many bytes per second and direction; 0: as specs and profile say.
+func OpenForecast(specs []Spec, p *profiler.Profile, budgets []gpu.Bytes, first []int, link float64) ([]gpu.Device, error) {
+	clock, shared, hosts := sim.NewClock(), buses{}, forecastHosts(specs, first)
 	return openEach(len(specs), func(i int) (gpu.Device, error) {
 		c := sim.Config{Name: specs[i].name(), Model: p.Devices[i].Model, UUID: p.Devices[i].UUID, Clock: clock, Bus: shared.of(specs[i]), Link: link}
 		if budgets != nil {
@@ -163,9 +164,25 @@ func OpenForecast(specs []Spec, p *profiler.Profile, budgets []gpu.Bytes, link f
 			c.Peer = !slices.ContainsFunc(p.Pairs, func(q profiler.Pair) bool { return !q.Peer })
 			return sim.Open(c)
 		}
-		c.Host, c.Threads, c.Peer = host, p.Devices[i].Threads, true // CPU devices read each other's memory
+		c.Host, c.Threads, c.Slow, c.Peer = hosts[i], p.Devices[i].Threads, specs[i].Slow, true // CPU devices read each other's memory
 		return sim.Open(c)
 	})
+}
+
+// forecastHosts returns the host of every device. What other machines have is not known: processors for all threads there, at least.
+func forecastHosts(specs []Spec, first []int) []*sim.Host {
+	if first == nil {
+		return slices.Repeat([]*sim.Host{{Processors: Cores()}}, len(specs))
+	}
+	hosts := make([]*sim.Host, len(specs))
+	for k := range len(first) - 1 {
+		threads, host := 0, &sim.Host{}
+		for i := first[k]; i < first[k+1]; i++ {
+			threads, hosts[i] = threads+specs[i].Threads, host
+		}
+		host.Processors = max(Cores(), threads)
+	}
+	return hosts
 }
 
 // rate says how fast device i of a profile is: by its calibration, or else by what every profile holds.

@@ -130,3 +130,22 @@ func TestOpenBuses(t *testing.T) {
 		}
 	}
 }
+
+// Devices of one process share its processors in a forecast; those of another machine have as many as threads, where it may have more than this one.
+func TestForecastHosts(t *testing.T) {
+	specs := make([]Spec, 5)
+	for i := range specs {
+		specs[i].Threads = Cores()
+	}
+	one := forecastHosts(specs, nil)
+	if one[0].Processors != Cores() || one[0] != one[4] {
+		t.Errorf("one process: %+v and %+v", one[0], one[4])
+	}
+	ranks := forecastHosts(specs, []int{0, 2, 4, 5})
+	if ranks[0] != ranks[1] || ranks[1] == ranks[2] || ranks[2] != ranks[3] || ranks[3] == ranks[4] {
+		t.Errorf("three processes share hosts: %p", ranks)
+	}
+	if ranks[0].Processors != 2*Cores() || ranks[4].Processors != Cores() {
+		t.Errorf("%d processors for two devices, %d for one", ranks[0].Processors, ranks[4].Processors)
+	}
+}

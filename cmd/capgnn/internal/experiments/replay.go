@@ -38,7 +38,7 @@ func (b *Bench) replay(ctx context.Context, s setting) (*bench.Line, error) {
 	if err != nil {
 		return nil, err
 	}
-	opened, err := devices.OpenForecast(t.Specs, profile, nil, 0)
+	opened, err := devices.OpenForecast(t.Specs, profile, nil, nil, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -86,7 +86,11 @@ func (t *Run) simulateOver(ctx context.Context, profile *profiler.Profile, opt p
 			budgets = append(budgets, t.Budget(profile, i))
 		}
 	}
-	opened, err := devices.OpenForecast(t.Specs, profile, budgets, link)
+	var first []int
+	if t.place != nil {
+		first = t.place.first
+	}
+	opened, err := devices.OpenForecast(t.Specs, profile, budgets, first, link)
 	if err != nil {
 		return nil, err
 	}
