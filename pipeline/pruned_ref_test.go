@@ -18,6 +18,8 @@ type refModel struct {
 	m   gnn.Config
 	adj []ref.CSR // per layer
 	x   ref.Matrix
+	// weight is what the loss of every vertex is multiplied by; nil: 1 for training vertices, 0 for the others.
+	weight []float64
 }
 
 // effective returns A_eff of a layer from its definition: the edges that part does not drop, all in layer 0, with the model's
@@ -147,13 +149,27 @@ func (r *refModel) conv(w *refWeights, l int, h ref.Matrix) ref.Matrix {
 	return ref.AddBias(o, w.at("convs.%d.bias", l))
 }
 
-// score is the mean loss over the training vertices.
+// score is the sum of the losses of all vertices, each times its weight, over the number of training vertices.
 func (r *refModel) score(logits ref.Matrix) float64 {
+	if r.weight == nil {
+		return r.scoreOf(logits, func(v int) bool { return r.p.Train[v] })
+	}
+	all := 0.0
+	for v, x := range r.weight {
+		if x != 0 {
+			all += x * r.scoreOf(logits, func(u int) bool { return u == v })
+		}
+	}
+	return all
+}
+
+// scoreOf is the sum of the losses of some vertices over the number of training vertices.
+func (r *refModel) scoreOf(logits ref.Matrix, counts func(v int) bool) float64 {
 	scale := 1 / float64(r.p.LossTerms())
 	if r.p.Targets != nil {
 		mask := make([]uint8, r.p.Vertices())
-		for v, train := range r.p.Train {
-			if train {
+		for v := range mask {
+			if counts(v) {
 				mask[v] = 1
 			}
 		}
@@ -163,7 +179,7 @@ func (r *refModel) score(logits ref.Matrix) float64 {
 	labels := make([]int32, r.p.Vertices())
 	for v := range labels {
 		labels[v] = -1
-		if r.p.Train[v] {
+		if counts(v) {
 			labels[v] = r.p.Labels[v]
 		}
 	}
@@ -193,7 +209,11 @@ func (w *refWeights) at(name string, layer int) []float64 {
 // gradient returns the derivative of the loss by every parameter, in the layout of the weights. With loss and weights of
 // about 1, the step leaves an error of some 1e-9 per element.
 func (r *refModel) gradient(w *refWeights, epoch int) []float64 {
-	const step = 1e-6
+	return r.differences(w, epoch, 1e-6)
+}
+
+// differences is gradient by another step.
+func (r *refModel) differences(w *refWeights, epoch int, step float64) []float64 {
 	grad := make([]float64, len(w.flat))
 	for _, t := range w.layout.Tensors {
 		for i := t.Off; i < t.Off+len(t.Data); i++ {
