@@ -24,7 +24,7 @@ func cutMultilevel(ctx context.Context, g, u *graph.CSR, l *loads, o Options, re
 		opt.Objective = multilevel.Volume
 	}
 	if !o.balances(ByMemory) {
-		part, err := multilevel.Partition(ctx, u, opt)
+		part, err := cutMachines(ctx, u, opt, o.Machines)
 		if err == nil {
 			l.assume(part)
 		}
@@ -43,7 +43,7 @@ func cutMultilevel(ctx context.Context, g, u *graph.CSR, l *loads, o Options, re
 		}
 		all := opt
 		all.Constraints = append(all.Constraints[:len(all.Constraints):len(all.Constraints)], memory)
-		part, err := multilevel.Partition(ctx, u, all)
+		part, err := cutMachines(ctx, u, all, o.Machines)
 		if err != nil {
 			return err
 		}

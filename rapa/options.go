@@ -55,6 +55,9 @@ type Options struct {
 	// Targets is the share of the work that each part shall hold: positive, one per part, sum 1; nil = equal shares.
 	Targets   []float64
 	Objective Objective // "" = Cut
+	// Machines says how many parts each machine has, in the order of the parts: then machines are cut first. nil = all parts are alike near to each
+	// other. Streaming and Random make no difference.
+	Machines []int
 	// BalanceBy says what is balanced. Empty = vertices only, as METIS does. Streaming and Random bound vertices in any case.
 	BalanceBy []Quantity
 	// Balance bounds inner vertices: no part holds more than ⌈Balance·target·n⌉. At least 1; 0 = 1.03.
@@ -105,6 +108,7 @@ func (o Options) resolve(n int, edges int64) (Options, error) {
 		o.BalanceBy = []Quantity{ByVertices}
 	}
 	errs = append(errs, o.checkQuantities()...)
+	errs = append(errs, o.checkMachines()...)
 	switch {
 	case o.Parts < 1 || o.Parts > maxParts:
 		bad("%d parts are not in [1, %d]", o.Parts, maxParts)

@@ -183,6 +183,12 @@ func Key(g *graph.CSR, train []bool, opt Options) string {
 	if o.MaxEffort > 0 {
 		hashInts(h, "effort at most", uint64(o.MaxEffort))
 	}
+	if len(o.Machines) > 1 {
+		hashInts(h, "machines", uint64(len(o.Machines)))
+		for _, n := range o.Machines {
+			hashInts(h, "", uint64(n))
+		}
+	}
 	hashInts(h, "work", math.Float64bits(o.Work.PerInner), math.Float64bits(o.Work.PerEdge), math.Float64bits(o.WorkBalance))
 	hashInts(h, string(o.Method), uint64(g.Rows()), uint64(g.Cols), uint64(len(train)))
 	if o.Graph != "" {

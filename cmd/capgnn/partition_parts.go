@@ -34,7 +34,14 @@ func reportParts(ctx context.Context, t *training.Run) (*partitionReport, error)
 			r.Pruned.Rows += n
 		}
 	}
-	var err error
+	machines, err := t.Config.PartsOfMachines(len(p.Parts))
+	if err != nil {
+		return nil, err
+	}
+	if len(machines) > 1 {
+		rows := rapa.BetweenMachines(t.Data.Problem.Graph, p.Part, machines)
+		r.Between = &rows
+	}
 	if !t.Anonymous {
 		err = reportDevices(ctx, t, r)
 	}

@@ -20,9 +20,10 @@ type partitionReport struct {
 	Partitioner string            `json:"partitioner"`
 	Objective   string            `json:"objective"`
 	Seed        uint64            `json:"seed"`
-	EdgeCut     int64             `json:"edge_cut"`  // unordered pairs whose ends lie in different parts
-	Volume      int64             `json:"volume"`    // Σ_v number of other parts in which v has a neighbour
-	HaloRows    int64             `json:"halo_rows"` // Σ_i |H_i|, pruned replicas not counted
+	EdgeCut     int64             `json:"edge_cut"`     // unordered pairs whose ends lie in different parts
+	Volume      int64             `json:"volume"`       // Σ_v number of other parts in which v has a neighbour
+	HaloRows    int64             `json:"halo_rows"`    // Σ_i |H_i|, pruned replicas not counted
+	Between     *int64            `json:"machine_rows"` // Σ_v number of other machines on which v has a neighbour; null: there is one
 	Balance     rapa.Balance      `json:"balance"`
 	Parts       []partReport      `json:"parts"`
 	Seconds     float64           `json:"seconds"`    // of partitioning and adjusting
@@ -105,6 +106,9 @@ func (r *partitionReport) table(w io.Writer) error {
 	row("edge cut", "%s", term.Grouped(r.EdgeCut))
 	row("volume", "%s rows", term.Grouped(r.Volume))
 	row("halo rows", "%s", term.Grouped(r.HaloRows))
+	if r.Between != nil {
+		row("between machines", "%s rows", term.Grouped(*r.Between))
+	}
 	row("balance", "%s", balanceText(r.Balance))
 	if f := r.Forecast; f != nil {
 		row("forecast", "%s", f)

@@ -22,7 +22,8 @@ type Members struct {
 	*tcp.Group
 	facts       cluster.Facts
 	waits       *atomic.Pointer[func() string]
-	local, here int // this rank among those of this machine, of how many
+	hosts       []string // what tells machines apart, by rank
+	local, here int      // this rank among those of this machine, of how many
 }
 
 // Messages of a run beside those of package pipeline.
@@ -69,6 +70,7 @@ func Join(ctx context.Context, k *term.Console, s Settings, f cluster.Facts) (*M
 		_ = m.Close() // err says why
 		return nil, err
 	}
+	m.hosts = hosts
 	for rank, h := range hosts {
 		if h != hosts[m.Rank()] {
 			continue
@@ -91,6 +93,9 @@ func boot() string {
 
 // Local is the number of this rank among those of this machine, and how many these are.
 func (m *Members) Local() (rank, ranks int) { return m.local, m.here }
+
+// Hosts returns what tells machines apart, by rank: equal for ranks of one.
+func (m *Members) Hosts() []string { return m.hosts }
 
 // Leads reports whether this is rank 0, which writes and decides.
 func (m *Members) Leads() bool { return m.Rank() == 0 }

@@ -57,6 +57,7 @@ type Config struct {
 	Parts        int    // 0 = one per device
 	Partitioner  string
 	Objective    string               // of the multilevel partitioner: cut or volume
+	Machines     Text[[]int]          // parts of each machine, or the number of machines; nil: one, or those of the ranks
 	Balance      float64              // most inner vertices of a part over its share, ≥ 1
 	BalanceBy    string               // list of balanced quantities, "" = vertices,edges,train
 	Cost         string               // what parts are balanced by: CostAuto, CostTime or CostLambda
@@ -202,6 +203,7 @@ func (c *Config) checkParts(p *problems) {
 	p.oneOf("self-loops", c.SelfLoops, "auto", "add", "keep", "remove")
 	p.oneOf("partitioner", c.Partitioner, Names(rapa.Methods)...)
 	p.oneOf("objective", c.Objective, Names(rapa.Objectives)...)
+	c.checkMachines(p)
 	p.oneOf("prune-score", c.PruneScore, Names(rapa.PruneScores)...)
 	p.oneOf("cost", c.Cost, CostAuto, CostTime, CostLambda)
 	p.share("max-prune", c.MaxPrune)

@@ -71,6 +71,7 @@ var Options = []Option{
 	{Name: "parts", Group: GroupParts, usage: "number `N` of parts, placed round-robin on the devices; 0 = one per device", field: func(c *Config) any { return &c.Parts }},
 	{Name: "partitioner", Group: GroupParts, usage: "`METHOD`: multilevel, streaming or random", field: func(c *Config) any { return &c.Partitioner }},
 	{Name: "objective", Group: GroupParts, usage: "`WHAT` multilevel makes small: cut (edges between parts) or volume (rows to be sent)", field: func(c *Config) any { return &c.Objective }},
+	{Name: machinesOption, Group: GroupParts, usage: "cut the graph for machines first, then each machine's share: `LIST` of how many parts each has, such as 4,4, or how many machines there are (default: the hosts of the ranks)", before: "", field: func(c *Config) any { return readBy(&c.Machines, parseMachines) }},
 	{Name: "balance", Group: GroupParts, usage: "largest `RATIO` of a part's inner vertices to its share", field: func(c *Config) any { return &c.Balance }},
 	{Name: "balance-by", Group: GroupParts, usage: "what parts share out: a `LIST` of vertices, edges, train and memory (default: vertices,edges,train; for unequal devices what takes their time)", field: func(c *Config) any { return &c.BalanceBy }},
 	{Name: "cost", Group: groupUnequal, usage: "`WHAT` is balanced between unequal devices: time (of a simulated epoch) or lambda (Eq. 13); auto = lambda with --max-prune, else time", field: func(c *Config) any { return &c.Cost }},

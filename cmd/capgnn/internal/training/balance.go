@@ -100,7 +100,7 @@ func (t *Run) orFromExact(ctx context.Context, profile *profiler.Profile, opt ra
 func (t *Run) fit(ctx context.Context, profile *profiler.Profile, opt rapa.Options) (*rapa.Plan, error) {
 	p, byUser := t.Data.Problem, t.Config.BalanceBy != ""
 	problem := balance.Problem{Graph: rapa.NewDirections(p.Graph), Train: p.Train, SelfLoops: p.Loops == graph.LoopsAdded, Plan: t.Plan, Partition: opt}
-	how := balance.Options{ByWork: !byUser, Assign: t.Parts == len(t.Specs), Move: !t.Config.NoMove && !byUser,
+	how := balance.Options{ByWork: !byUser, Assign: t.Parts == len(t.Specs) && len(opt.Machines) < 2, Move: !t.Config.NoMove && !byUser,
 		MaxPrune: t.Config.MaxPrune, Trim: t.Config.Prune, Score: rapa.PruneScore(t.Config.PruneScore)}
 	if !t.uneven() {
 		return balance.Trim(ctx, problem, how)

@@ -40,8 +40,13 @@ func (t *Run) Divide(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	t.Config.SettleMachines(t.partsByHost())
+	machines, err := t.Config.PartsOfMachines(t.Parts)
+	if err != nil {
+		return err
+	}
 	p := t.Data.Problem
-	opt := rapa.Options{Method: rapa.Method(t.Config.Partitioner), Objective: rapa.Objective(t.Config.Objective), Parts: t.Parts, Targets: targets,
+	opt := rapa.Options{Method: rapa.Method(t.Config.Partitioner), Objective: rapa.Objective(t.Config.Objective), Parts: t.Parts, Targets: targets, Machines: machines,
 		Seed: t.Config.Seed, Graph: t.Data.Sums.Graph, Balance: t.Config.Balance, BalanceBy: balanceBy}
 	plan, err := Cut(ctx, t.Console, p.Graph, p.Train, opt, t.PlanFile)
 	if err != nil {

@@ -50,6 +50,22 @@ func (t *Run) ownParts() graph.Range {
 	return graph.Range{Lo: lo, Hi: hi}
 }
 
+// partsByHost returns how many parts lie on each machine, where neighbouring ranks are on one; nil: all are of this process.
+func (t *Run) partsByHost() (parts []int) {
+	if t.place == nil {
+		return nil
+	}
+	hosts := t.Ranks.Hosts()
+	for rank, h := range hosts {
+		lo, hi := t.place.ranges.Of(rank)
+		if rank == 0 || h != hosts[rank-1] {
+			parts = append(parts, 0)
+		}
+		parts[len(parts)-1] += hi - lo
+	}
+	return parts
+}
+
 // firstDevice is the first of Specs that is of this process.
 func (t *Run) firstDevice() int {
 	if t.place == nil {
