@@ -32,6 +32,7 @@ type isolatedPlan struct {
 	optimisers []optimiser
 	ways       []isolatedWay
 	cuts       []chunking
+	others     []otherModel
 	links      linkedPlan
 }
 
@@ -51,13 +52,18 @@ func planGrappa(b *Bench, datasets []string) ([]cell, func() bench.Section, erro
 		x.chunks, x.layers, x.optimisers, sizes, corrections = 4, x.layers[:1], x.optimisers[:1], sizes[:1], []chunks.Correction{chunks.None, chunks.Inclusion}
 	}
 	x.ways = grappaWays(x.chunks, corrections)
+	methods := []rapa.Method{rapa.Random, rapa.Multilevel}
+	if hasMETIS() {
+		methods = append(methods, gpmetis)
+	}
 	for _, data := range datasets {
 		for _, n := range sizes {
-			for _, m := range []rapa.Method{rapa.Random, rapa.Multilevel} {
+			for _, m := range methods {
 				x.cuts = append(x.cuts, chunking{data, n, m, b.opt.Seeds[0]})
 			}
 		}
 	}
+	x.others = otherModels(x)
 	x.links = newLinkedPlan(b, datasets, x)
 	return x.cells(), x.show, nil
 }
@@ -105,6 +111,7 @@ func (x *isolatedPlan) cells() (cells []cell) {
 				}
 			}
 		}
+		cells = append(cells, x.otherCells(i)...)
 	}
 	return cells
 }
@@ -131,7 +138,7 @@ func (x *isolatedPlan) show() bench.Section {
 				x.chunks, x.epochs, len(x.opt.Seeds), deepSeeds, sgdRate),
 			"exact: every row in every epoch. none to longrun: corrections of --isolated. fixed pairs: half as many parts, which drop all edges between them (--prune 1); half kept: they drop half of them (--prune 0.5).",
 			"Epochs behind links are measured in one process on CPU devices of one thread, hidden 256; predicted: what plan says of them. Time to the goal is the epochs of a run until validation is within 0.5 points of exact's best, times the epoch behind the link and the share of a switch."},
-		Tables: append([]bench.Table{x.scores(), x.reached()}, x.links.table(), x.chunkings(x.cuts)), Figures: []bench.Figure{x.seen(x.cuts)}}
+		Tables: append([]bench.Table{x.scores(), x.otherScores(), x.reached()}, x.links.table(), x.chunkings(x.cuts)), Figures: []bench.Figure{x.seen(x.cuts)}}
 }
 
 // scores are Tables 4, 7 and 11.
