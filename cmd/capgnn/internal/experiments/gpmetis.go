@@ -12,6 +12,7 @@ import (
 	"strconv"
 
 	"capgnn/graph"
+	"capgnn/internal/regular"
 )
 
 // gpmetis is METIS' program, which cuts graphs where it is installed (Debian: metis).
@@ -74,7 +75,7 @@ func writeMETIS(file string, u *graph.CSR) error {
 
 // readMETIS reads the part of every vertex, one to a line.
 func readMETIS(file string, vertices, parts int) ([]int32, error) {
-	f, err := os.Open(file)
+	f, err := regular.Open(file)
 	if err != nil {
 		return nil, err
 	}
