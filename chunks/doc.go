@@ -1,6 +1,6 @@
 // Package chunks says which pieces of a graph isolated parts train on, and what is done about the edges that they do not see.
 //
-// Its nouns: a Cut says in which chunk every vertex is; a Rotation which two chunks a part holds; a Schedule in which epochs; a View is what
+// Its nouns: a Cut says in which chunk every vertex is; a Rotation which two chunks a part holds; a Schedule in which epochs; Phases which parts train together; a View is what
 // a part then sees of its vertices' neighbours, and its Coverage in numbers; Weights are what a correction makes of a view.
 //
 // # Contract

@@ -10,7 +10,8 @@ import (
 )
 
 // Net is what a reduction asks of the way to other ranks. Areas are memory at a reader that both sides know of: a message fills one from its
-// first byte on, and the next message to it is held back until the reader has Taken this one. Callbacks come on goroutines of the Net.
+// first byte on, and the next message to it is held back until the reader has Taken this one. Each message has a number, larger than those before:
+// that of the step, which is the epoch where epochs have one step. Callbacks come on goroutines of the Net.
 type Net interface {
 	// Send hands over bytes for an area at another rank, from byte off on, and returns at once. b stays as it is until sent is called. Pieces of
 	// one epoch, by ascending off, are one message.
@@ -83,8 +84,8 @@ func (arrival) Done() <-chan struct{} { return fired }
 
 // check ends the Guard of a part that was sent gradients or weights of another epoch.
 func (r *Reduction) check(ev gpu.Event, what string) {
-	if e := uint32(ev.(arrival)); e != uint32(r.hub.Epoch) {
-		meet.Stop(fmt.Errorf("receive %s: they are of epoch %d, here it is epoch %d: start all ranks from one checkpoint", what, e, r.hub.Epoch))
+	if step := uint32(ev.(arrival)); step != uint32(r.hub.Step()) {
+		meet.Stop(fmt.Errorf("receive %s: they are of epoch %d, here it is epoch %d: start all ranks from one checkpoint", what, r.hub.EpochOf(int(step)), r.hub.Epoch))
 	}
 }
 
@@ -112,9 +113,9 @@ func (r *Reduction) download(owner, index int, from gpu.Vec) {
 
 // send has a piece sent that is in host memory when the lane gets here.
 func (r *Reduction) send(owner, index int) {
-	out, turn, epoch := r.chain.out, r.pieces[owner][index].turn, uint32(r.hub.Epoch)
+	out, turn, step := r.chain.out, r.pieces[owner][index].turn, uint32(r.hub.Step())
 	r.parts[owner].lane(index).Call("send", func() error {
-		out.put(turn, epoch)
+		out.put(turn, step)
 		return nil
 	})
 }
