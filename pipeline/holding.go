@@ -1,16 +1,13 @@
 package pipeline
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"os"
 
+	"capgnn/chunks"
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/hostmem"
-	"capgnn/internal/layered"
 )
 
 // holding is the pair of an isolated part on its device. Each array has memory for the largest pair of the run, so a switch allocates nothing.
@@ -21,11 +18,13 @@ type holding struct {
 	plan  gnn.Plan
 	most  capacity
 	slots map[string]gpu.Buffer
-	// x and ax are rows of features and of ÂX, by row of the pair; empty: layer 0 does not read them. The base chunk's are put there once.
+	// x and ax are rows of features and of ÂX, by row of the pair; empty: layer 0 does not read them. The base chunk's stay while it is the same.
 	x, ax gpu.Matrix
-	based bool
+	base  int  // the chunk whose rows lie there, −1: none
+	idle  bool // the worker has no part in the phase
 
-	record chunkRecord // of the newest epoch
+	coverage chunks.Coverage // of the pair
+	record   chunkRecord     // of the newest epoch
 }
 
 // slot puts an array where those of its name lie, which has memory for as many elements as most. Without any it is empty.
@@ -99,8 +98,14 @@ func (h *holding) planned() []gnn.LayerGraph {
 	return layers
 }
 
-// put brings a pair to the device, in the place of the one before, and has training go on with it. The device's queues are idle before and behind.
+// put brings a pair to the device, in the place of the one before, and has training go on with it; nil: the worker has none. The device's queues are idle before
+// and behind.
 func (h *holding) put(p *pair) error {
+	if h.idle = p == nil; h.idle {
+		h.coverage = chunks.Coverage{Ratio: 1}
+		return nil
+	}
+	h.coverage = p.coverage
 	layers := h.layers(p)
 	in := h.input(p)
 	h.answers(p)
@@ -111,7 +116,7 @@ func (h *holding) put(p *pair) error {
 	if err := h.compute.Sync(); err != nil {
 		return err
 	}
-	h.based = true
+	h.base = p.chunks.Base
 	return h.train.Bind(layers, in)
 }
 
@@ -215,10 +220,10 @@ func (p *pair) rowsOfFirst(layers int) int {
 	return len(p.IDs)
 }
 
-// fill puts rows of a pair into m: at first all, then those of the added chunk.
+// fill puts rows of a pair into m: all, or those of the added chunk where the base chunk's are there.
 func (h *holding) fill(m gpu.Matrix, p *pair, row func(dst []float32, v graph.NodeID)) {
 	from := 0
-	if h.based {
+	if h.base == p.chunks.Base {
 		from = p.Base
 	}
 	h.ld.gather(m, from, p.IDs[from:], row)
@@ -269,38 +274,3 @@ func (h *holding) answers(p *pair) {
 	}
 	h.targets, h.mask = slot(h, "targets", targets, h.most.loss*q.Classes), slot(h, "training mask", mask, h.most.loss)
 }
-
-// aggregate makes ÂX of the whole graph, which pairs take rows of, on the devices of this process and before anything else is on them. Each takes no more of its
-// memory for that than its part's rows of ÂX will.
-func (t placer) aggregate(ctx context.Context) error {
-	s := t.isolation
-	if s == nil || t.plan.Input != gnn.Precomputed || t.workers[0].ld.drops {
-		return nil
-	}
-	o := layered.Options{Model: t.o.Model, Devices: t.o.Devices, Precomputed: true, Scaling: &s.scale, Dense: s.p.Features.Sparse(), WaitDeadline: t.o.WaitDeadline,
-		ChunkBytes: 4 * gpu.Bytes(len(s.place)/t.o.Parts) * gpu.Bytes(t.o.Model.In), Choice: gnn.Choice{Storage: t.o.Storage}}
-	o.Part = make([]int32, len(s.place))
-	for v := range o.Part {
-		o.Part[v] = t.o.Part[v] % int32(len(o.Devices))
-	}
-	o.Tables = func(name string, size int64) (layered.Memory, error) {
-		mem, err := layered.TablesIn(os.TempDir(), 0)(name, size)
-		s.table = mem
-		return lent{mem}, err
-	}
-	e, err := layered.New(ctx, s.p, o)
-	if err == nil {
-		s.ax, err = e.Aggregated(ctx)
-		err = errors.Join(err, e.Close())
-	}
-	if err != nil {
-		return fmt.Errorf("aggregate features: %w", err)
-	}
-	return nil
-}
-
-// lent is a table that outlives the evaluator that has filled it.
-type lent struct{ layered.Memory }
-
-// Close implements layered.Memory: whoever has lent the table closes it.
-func (lent) Close() error { return nil }

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -16,11 +17,26 @@ import (
 // Isolated says how parts train without rows of each other, as package chunks has it: part i is chunk i, and in each super-epoch it trains on the
 // graph that two chunks induce (docs/adr/0034). Between parts only gradients travel, but for evaluation, which is on the whole graph.
 type Isolated struct {
+	// Chunks is how many there are; 0: as many as parts of Options. If there are more, these are workers that take turns: each phase of an epoch trains as many
+	// parts as there are workers, in their order, and ends with a step of the optimiser on the mean over the targets of these parts (chunks.Phases). Devices then
+	// have memory for one pair per worker, and evaluation goes layer by layer (docs/adr/0036).
+	Chunks     int
 	Targets    chunks.Targets    // "" = Base
 	Correction chunks.Correction // "" = None
 	// AllLayers has layer 0 drop edges between parts too. Otherwise it keeps all: what it reads of other vertices is their features, which do not change.
 	AllLayers bool
 }
+
+// chunks returns how many pieces the graph is cut into: as many as there are parts, but for isolated ones that take turns.
+func (o *Options) chunks() int {
+	if o.Isolated != nil && o.Isolated.Chunks > 0 {
+		return o.Isolated.Chunks
+	}
+	return o.Parts
+}
+
+// phased reports whether parts take turns.
+func (o *Options) phased() bool { return o.chunks() != o.Parts }
 
 // corrects reports whether losses of targets weigh differently, by row or by part.
 func (o *Isolated) corrects() bool {
@@ -34,7 +50,7 @@ func (o *Options) checkIsolated(vertices int) (errs []error) {
 		return nil
 	}
 	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf("isolated parts: "+format, a...)) }
-	if err := chunks.Check(o.Parts, vertices); err != nil {
+	if err := cmp.Or(chunks.Check(o.chunks(), vertices), chunks.CheckPhases(o.Parts, o.chunks())); err != nil {
 		errs = append(errs, err)
 	}
 	if !slices.Contains(append(chunks.AllTargets, ""), i.Targets) || !slices.Contains(append(chunks.Corrections, ""), i.Correction) {
@@ -61,20 +77,21 @@ type isolation struct {
 	p        *learn.Problem // with graph and features, which later pairs are made of
 	cut      *graph.Cut
 	chunks   *chunks.Cut
-	turn     chunks.Rotation
+	turn     chunks.Phases
 	schedule chunks.Schedule
 	kind     gnn.Kind
 	layers   int
 	scale    gnn.Scaling    // of the whole graph
 	looped   bool           // some vertex has a loop
 	train    []bool         // targets, by id
+	training []int          // how many there are in each chunk
 	place    []int32        // of every vertex in its chunk, by id: its index in a chunks.View
 	between  [][]int64      // edges into each part from each
 	stored   []int64        // sparse feature values of each part; nil: features are dense
 	table    layered.Memory // of ÂX; nil: layer 0 does not read it, or nothing is computed
 	ax       []float32      // ÂX by vertex, in the table
-	held     int            // shift whose pairs parts hold
-	ahead    *ahead         // pairs of the next shift, on their way; nil: there is none
+	held     moment         // whose pairs parts hold
+	ahead    *ahead         // pairs of the next moment, on their way; nil: there is none
 }
 
 // newIsolation prepares isolated parts; nil where parts are not isolated.
@@ -82,8 +99,8 @@ func newIsolation(p *learn.Problem, o *Options, cut *graph.Cut) (*isolation, err
 	if o.Isolated == nil {
 		return nil, nil
 	}
-	s := &isolation{Isolated: *o.Isolated, held: firstShift, p: p, cut: cut, turn: chunks.Rotation{Chunks: o.Parts}, kind: o.Model.Kind, layers: o.Model.Layers,
-		scale: gnn.ScalingOf(o.Model.Kind, slices.Clone(cut.InDegree), slices.Clone(cut.OutDegree)), place: make([]int32, p.Vertices()), between: cut.EdgesBetween(p.Graph, p.Loops)}
+	s := &isolation{Isolated: *o.Isolated, held: first, p: p, cut: cut, turn: chunks.Phases{Rotation: chunks.Rotation{Chunks: o.chunks()}, Workers: o.Parts}, kind: o.Model.Kind, layers: o.Model.Layers,
+		scale: gnn.ScalingOf(o.Model.Kind, cut.InDegree, cut.OutDegree), place: make([]int32, p.Vertices()), between: cut.EdgesBetween(p.Graph, p.Loops)}
 	if s.Targets == "" {
 		s.Targets = chunks.Base
 	}
@@ -91,22 +108,24 @@ func newIsolation(p *learn.Problem, o *Options, cut *graph.Cut) (*isolation, err
 		s.Correction = chunks.None
 	}
 	var err error
-	if s.chunks, err = chunks.New(o.Part, o.Parts); err != nil {
+	if s.chunks, err = chunks.New(o.Part, o.chunks()); err != nil {
 		return nil, err
 	}
-	s.schedule = chunks.Schedule{Rotation: s.turn, Epochs: o.Epochs}
+	s.schedule = chunks.Schedule{Rotation: s.turn.Rotation, Epochs: o.Epochs}
 	for _, members := range s.chunks.Members {
 		for i, v := range members {
 			s.place[v] = int32(i)
 		}
 	}
-	s.train = make([]bool, p.Vertices())
+	s.train, s.training = make([]bool, p.Vertices()), make([]int, o.chunks())
 	for v := range p.Vertices() {
-		s.train[v] = p.Trains(graph.NodeID(v))
+		if s.train[v] = p.Trains(graph.NodeID(v)); s.train[v] {
+			s.training[o.Part[v]]++
+		}
 		s.looped = s.looped || p.Loops.Has(p.Graph, graph.NodeID(v))
 	}
 	if f := &p.Features; f.Sparse() && !o.Savings.NoSparse {
-		s.stored = make([]int64, o.Parts)
+		s.stored = make([]int64, o.chunks())
 		for v, k := range o.Part {
 			s.stored[k] += f.Indptr[v+1] - f.Indptr[v]
 		}
@@ -168,8 +187,16 @@ type capacity struct {
 	haloStored int
 }
 
-// capacityOf returns that of a part over all shifts.
-func (s *isolation) capacityOf(part int) (c capacity) {
+// capacityOf returns that of a worker: over its parts and all shifts.
+func (s *isolation) capacityOf(worker int) (c capacity) {
+	for _, part := range s.turn.PartsOf(worker) {
+		c.cover(s, part)
+	}
+	return c
+}
+
+// cover makes a capacity that of a part too, over all shifts.
+func (c *capacity) cover(s *isolation, part int) {
 	var all int64
 	for _, n := range s.stored {
 		all += n
@@ -185,7 +212,6 @@ func (s *isolation) capacityOf(part int) (c capacity) {
 			c.stored, c.haloStored = max(c.stored, int(own)), max(c.haloStored, int(all-own))
 		}
 	}
-	return c
 }
 
 // wait waits for what is prepared.

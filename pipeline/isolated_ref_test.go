@@ -174,7 +174,7 @@ func compareDefinition(t *testing.T, p *learn.Problem, m gnn.Config, init gnn.St
 	t.Helper()
 	part := scatterParts(p.Vertices(), c)
 	tr := newTrainer(t, p, m, cpus(t, c), part, func(o *Options) { o.Init, o.Isolated, o.Epochs = init, &how, c-1 })
-	if err := tr.hold(shift - 1); err != nil {
+	if err := tr.hold(shift-1, 0); err != nil {
 		t.Fatal(err)
 	}
 	tr.state.Epochs, tr.terms = shift-1, int(float64(tr.terms)/tr.isolation.shareOfTarget())

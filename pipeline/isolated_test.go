@@ -83,7 +83,7 @@ func TestIsolatedGradients(t *testing.T) {
 // compareIsolated compares the gradients of the epoch that comes next.
 func compareIsolated(t *testing.T, tr *Trainer, p *learn.Problem, m gnn.Config, part []int32, epoch int) {
 	t.Helper()
-	if err := tr.hold(epoch); err != nil {
+	if err := tr.hold(epoch, 0); err != nil {
 		t.Fatal(err)
 	}
 	w, err := tr.hostWeights()
@@ -93,7 +93,7 @@ func compareIsolated(t *testing.T, tr *Trainer, p *learn.Problem, m gnn.Config, 
 	want := make([]float64, len(w.Flat))
 	r := tr.isolation.turn
 	for i := range r.Chunks {
-		g := cutOff(t, p, m, part, r.Pair(i, tr.isolation.held), w.StateDict(), epoch)
+		g := cutOff(t, p, m, part, r.Pair(i, tr.isolation.held.shift), w.StateDict(), epoch)
 		for k, x := range g.Flat {
 			want[k] += float64(x)
 		}

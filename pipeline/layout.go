@@ -45,6 +45,10 @@ func newLayout(p *learn.Problem, o *Options, own graph.Range) (*Layout, error) {
 			seeds[v] = p.Trains(graph.NodeID(v))
 		}
 	}
+	if o.phased() {
+		cut, err := graph.Arrange(p.Graph, p.Loops, o.Part, o.chunks(), seeds, o.Model.Layers, o.Rank)
+		return &Layout{cut: cut, kept: cut, problem: p}, err
+	}
 	pruning, err := graph.NewPruning(o.Part, o.Parts, o.Dropped)
 	if err != nil {
 		return nil, err

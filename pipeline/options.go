@@ -128,7 +128,7 @@ type Totals struct {
 	CheckCache time.Duration
 	EvalTime   time.Duration
 	ReduceTime time.Duration
-	// Switches counts how often isolated parts have exchanged a chunk, and SwitchTime the time of it, which is in no epoch's.
+	// Switches counts how often isolated parts have exchanged a chunk or workers taken other parts, and SwitchTime the time of it, which is in no epoch's.
 	Switches   int           `json:",omitempty"`
 	SwitchTime time.Duration `json:",omitempty"`
 	Covered    float64       `json:",omitempty"` // sum over epochs of what isolated parts' targets have seen of their in-neighbours
@@ -143,9 +143,8 @@ func (t *Totals) add(e *EpochStats) {
 	t.ReduceTime += e.Reduce
 	if s := e.Isolated; s != nil {
 		t.SwitchTime += s.Switch
-		if t.Covered += s.Coverage.Ratio; s.Switched {
-			t.Switches++
-		}
+		t.Covered += s.Coverage.Ratio
+		t.Switches += s.Switches
 	}
 }
 

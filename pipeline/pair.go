@@ -131,37 +131,81 @@ func (s *isolation) shareOfTarget() float64 {
 	return 1
 }
 
-// ahead is the pairs of a shift that are made beside training.
+// moment is what parts hold their pairs for: a phase of the epochs of a shift.
+type moment struct{ shift, phase int }
+
+// first is what workers are built with.
+var first = moment{shift: 1}
+
+// ahead is the pairs of a moment that are made beside training.
 type ahead struct {
-	shift int
-	done  chan []*pair // of the parts of this process
+	moment
+	done chan []*pair // of the workers of this process
 }
 
-// prepare begins to make the pairs of a shift. Whoever takes them, or closes the isolation, waits for the goroutine.
-func (s *isolation) prepare(shift int, own graph.Range, replicates bool) {
-	a := &ahead{shift, make(chan []*pair, 1)}
+// prepare begins to make the pairs of a moment. Whoever takes them, or closes the isolation, waits for the goroutine.
+func (s *isolation) prepare(at moment, own graph.Range, replicates bool) {
+	a := &ahead{at, make(chan []*pair, 1)}
 	s.ahead = a
-	go func() { a.done <- s.pairs(shift, own, replicates) }()
+	go func() { a.done <- s.pairs(at, own, replicates) }()
 }
 
-// pairs makes the pairs of all parts of this process.
-func (s *isolation) pairs(shift int, own graph.Range, replicates bool) []*pair {
+// pairs makes the pairs of all workers of this process; nil: a worker has no part in the phase.
+func (s *isolation) pairs(at moment, own graph.Range, replicates bool) []*pair {
 	all := make([]*pair, own.Hi-own.Lo)
 	for i := range all {
-		all[i] = s.pairOf(own.Lo+i, shift, replicates)
+		if part := s.turn.Part(at.phase, own.Lo+i); part >= 0 {
+			all[i] = s.pairOf(part, at.shift, replicates)
+		}
 	}
 	return all
 }
 
-// take returns the pairs of a shift: those made beside training, if they are of it.
-func (s *isolation) take(shift int, own graph.Range, replicates bool) []*pair {
+// take returns the pairs of a moment: those made beside training, if they are of it.
+func (s *isolation) take(at moment, own graph.Range, replicates bool) []*pair {
 	a := s.ahead
 	s.ahead = nil
 	if a == nil {
-		return s.pairs(shift, own, replicates)
+		return s.pairs(at, own, replicates)
 	}
-	if all := <-a.done; a.shift == shift {
+	if all := <-a.done; a.moment == at {
 		return all
 	}
-	return s.pairs(shift, own, replicates)
+	return s.pairs(at, own, replicates)
+}
+
+// share returns which share of an epoch's loss a phase has; 0: there is no target in it, and it is left out.
+func (s *isolation) share(at moment) float64 {
+	return s.turn.Share(at.phase, at.shift, s.Targets, s.training)
+}
+
+// switches returns how often what parts hold changes in an epoch, and before it.
+func (s *isolation) switches(epoch int) (n int) {
+	held := first
+	for e := max(0, epoch-1); e <= epoch; e++ {
+		for at := (moment{shift: s.schedule.At(e).Shift}); at.phase < s.turn.Count(); at.phase++ {
+			if at != held && s.share(at) > 0 {
+				if held = at; e == epoch {
+					n++
+				}
+			}
+		}
+	}
+	return n
+}
+
+// behind returns what parts hold next, if it is not what they hold, and false where there is nothing of the kind.
+func (s *isolation) behind(epoch, phase int) (moment, bool) {
+	now := moment{s.schedule.At(epoch).Shift, phase}
+	for next := now; ; {
+		if next.phase++; next.phase == s.turn.Count() {
+			if epoch++; epoch == s.schedule.Epochs {
+				return next, false
+			}
+			next = moment{shift: s.schedule.At(epoch).Shift}
+		}
+		if next != now && s.share(next) > 0 {
+			return next, true
+		}
+	}
 }

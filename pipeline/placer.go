@@ -20,7 +20,10 @@ func (t placer) newWorkers() {
 	var ends []*halo.Endpoint
 	for i, dev := range t.o.Devices {
 		part := t.o.First + i
-		w := &worker{index: part, dev: dev, part: t.cut.Parts[part], waits: meet.Waits{Hub: t.hub, Part: part, Device: dev.Info().Name}, compute: dev.NewQueue("compute")}
+		w := &worker{index: part, dev: dev, waits: meet.Waits{Hub: t.hub, Part: part, Device: dev.Info().Name}, compute: dev.NewQueue("compute")}
+		if !t.o.phased() {
+			w.part = t.cut.Parts[part]
+		}
 		w.ep = halo.Endpoint{Part: part, Device: dev, Waits: &w.waits, Compute: w.compute, Local: dev.NewQueue("local"), Prefetch: dev.NewQueue("prefetch"), Out: dev.NewQueue("out")}
 		w.reduce = reduce.NewQueues(dev, slices.Index(t.o.Devices, dev) == i)
 		w.ld = newLoader(dev, w.compute, w.ep.Local)
@@ -65,8 +68,11 @@ func (t placer) place(build func(*worker, weighting) error, plan func() (*halo.P
 			w.ep.Fresh = [2]gpu.Queue{w.dev.NewQueue("soon"), w.dev.NewQueue("soon out")}
 		}
 	}
-	scale := weightingOf(t.o.Model.Kind, t.layout, !t.o.NoRescale)
-	if err := t.aggregate(t.hub.Context()); err != nil {
+	var scale weighting
+	if !t.o.phased() {
+		scale = weightingOf(t.o.Model.Kind, t.layout, !t.o.NoRescale)
+	}
+	if err := t.layers(t.hub.Context()); err != nil {
 		return err
 	}
 	if err := planner(t).agree(t.each(t.inTurn(func(w *worker) error { return build(w, scale) }))); err != nil {
@@ -83,7 +89,9 @@ func (t placer) place(build func(*worker, weighting) error, plan func() (*halo.P
 		}
 	}
 	t.releaseLayout()
-	t.p = t.p.Answers()
+	if t.isolation == nil {
+		t.p = t.p.Answers()
+	}
 	return nil
 }
 
@@ -111,14 +119,20 @@ func (t placer) planExchanges() (*halo.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	if t.o.phased() { // nothing
+		return &halo.Plan{Config: halo.Config{Facts: c.Facts}}, nil
+	}
 	if t.isolation != nil {
 		return halo.NewEvaluation(c, t.o.Model.Layers), nil
 	}
 	return halo.NewPlan(c)
 }
 
-// attach puts a worker's side of the exchanges on its device.
+// attach puts a worker's side of the exchanges on its device. Parts that take turns exchange nothing.
 func (t placer) attach(w *worker, scale weighting) error {
+	if t.o.phased() {
+		return nil
+	}
 	train, eval := t.halo.Attach(w.index)
 	if w.evalHalo = eval; w.hold == nil {
 		w.trainHalo = train
@@ -158,7 +172,8 @@ func (t placer) build(w *worker, scale weighting) error {
 	return t.buildPasses(w, train, eval, in, in)
 }
 
-// buildPasses puts weights, gradients and the optimiser of a part on its device, and the buffers of training and evaluation, whose layers and inputs are given.
+// buildPasses puts weights, gradients and the optimiser of a part on its device, and the buffers of training and evaluation, whose layers and inputs are given;
+// nil layers: parts evaluate nothing.
 func (t placer) buildPasses(w *worker, train, eval []gnn.LayerGraph, in, evalIn gnn.Input) error {
 	o, model := &t.o, t.o.Model
 	n := len(t.weights.Flat)
@@ -171,7 +186,9 @@ func (t placer) buildPasses(w *worker, train, eval []gnn.LayerGraph, in, evalIn 
 	w.params, w.grads = gnn.Bind(model, t.weights, params), gnn.Bind(model, t.weights, grads)
 	w.ws = gnn.NewWorkspace(!o.Savings.NoReuse)
 	w.train = gnn.NewPass(model, t.plan, train, in, w.params, w.grads, w.ws)
-	w.eval = gnn.NewPass(model, t.plan, eval, evalIn, w.params, nil, w.ws)
+	if eval != nil {
+		w.eval = gnn.NewPass(model, t.plan, eval, evalIn, w.params, nil, w.ws)
+	}
 	if err := w.ws.Alloc(w.dev); err != nil {
 		return err
 	}

@@ -23,13 +23,14 @@ func (t planner) planRun() error {
 		}
 	}
 	t.cut = t.layout.cut
-	t.shape = t.layout.shape(&p.Features, p.Features.Sparse() && !o.Savings.NoSparse, o.Model)
 	var err error
 	if t.isolation, err = newIsolation(p, o, t.cut); err != nil {
 		return err
 	}
 	if t.isolation != nil {
 		t.shape = t.isolation.shape(&p.Features)
+	} else {
+		t.shape = t.layout.shape(&p.Features, p.Features.Sparse() && !o.Savings.NoSparse, o.Model)
 	}
 	t.chooseOrder()
 	return nil

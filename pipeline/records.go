@@ -20,12 +20,20 @@ type partEpoch struct {
 	Pairs            []RankPair    // at the first part of a process: what others have sent it
 }
 
-// epochOf returns the records of the parts of this process behind an epoch, whose times are in e. before and reduced are what they had done before it.
-func (t *Trainer) epochOf(e *EpochStats, before, reduced []gpu.Usage) []partEpoch {
-	own, stop := make([]partEpoch, len(t.workers)), t.asked != nil && t.asked.Err() != nil
+// add enters a phase of a worker, which has a share of the epoch's loss.
+func (r *partEpoch) add(w *worker, share float64, used, gradients gpu.Usage) {
+	r.Loss += learn.Number(share * w.lossValue())
+	r.Usage, r.Gradients = r.Usage.Add(used), r.Gradients.Add(gradients)
+	if w.hold != nil {
+		w.hold.record.Phases = append(w.hold.record.Phases, w.hold.coverage)
+	}
+}
+
+// complete completes the records of the parts of this process behind an epoch, whose times are in e.
+func (t *Trainer) complete(e *EpochStats, own []partEpoch) {
+	stop := t.asked != nil && t.asked.Err() != nil
 	for i, w := range t.workers {
 		r := &own[i]
-		r.Loss, r.Usage, r.Gradients = learn.Number(w.lossValue()), w.usage().Sub(before[i]), w.reduction().Sub(reduced[i])
 		r.Halo, r.Checking = w.ep.TakeStats()
 		r.Train, r.Reduce = e.Train, e.Reduce
 		r.Stop = stop
@@ -34,7 +42,6 @@ func (t *Trainer) epochOf(e *EpochStats, before, reduced []gpu.Usage) []partEpoc
 		}
 	}
 	own[0].Pairs = t.receivedInEpoch()
-	return own
 }
 
 // sum enters the records of all parts, in part order. Whatever is decided between two epochs is decided by that.

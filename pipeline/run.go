@@ -90,25 +90,23 @@ func (f *fitter) Better(m, best learn.Metrics) bool {
 	return m.Val == nil || best.Val == nil || *m.Val > *best.Val
 }
 
-// trainEpoch runs forward, backward and update on all parts.
+// trainEpoch runs forward, backward and update on all parts: of isolated ones that take turns, phase by phase.
 func (t *Trainer) trainEpoch(e *EpochStats) error {
-	if err := t.turn(e); err != nil {
-		return err
-	}
-	before, reduced := usages(t.workers, (*worker).usage), usages(t.workers, (*worker).reduction)
-	start := t.now()
-	probes := t.halo.Probes(e.Epoch)
-	if probes {
-		if err := t.probeStale(e.Epoch); err != nil {
+	t.turn(e)
+	own, probes := make([]partEpoch, len(t.workers)), t.halo.Probes(e.Epoch)
+	for phase := range t.phases() {
+		if t.shareOf(e.Epoch, phase) == 0 {
+			continue
+		}
+		if err := t.hold(e.Epoch, phase); err != nil {
+			return err
+		}
+		if err := t.trainPhase(e, phase, probes, own); err != nil {
 			return err
 		}
 	}
-	if err := t.runParts(e.Epoch); err != nil {
-		return err
-	}
-	end := t.now()
-	e.Reduce, e.Train = end-t.backwardDone(), end-start
-	all, err := gather(t.hub.Context(), t, tagEpoch, t.epochOf(e, before, reduced))
+	t.complete(e, own)
+	all, err := gather(t.hub.Context(), t, tagEpoch, own)
 	if err != nil {
 		return err
 	}
@@ -121,16 +119,36 @@ func (t *Trainer) trainEpoch(e *EpochStats) error {
 	return nil
 }
 
-// runParts runs an epoch on all parts.
-func (t *Trainer) runParts(epoch int) error {
-	t.hub.Epoch = epoch
+// trainPhase runs a phase of an epoch, and adds what parts have done to their records.
+func (t *Trainer) trainPhase(e *EpochStats, phase int, probes bool, own []partEpoch) error {
+	before, reduced := usages(t.workers, (*worker).usage), usages(t.workers, (*worker).reduction)
+	start := t.now()
+	if probes {
+		if err := t.probeStale(e.Epoch); err != nil {
+			return err
+		}
+	}
+	if err := t.runParts(e.Epoch, phase); err != nil {
+		return err
+	}
+	end := t.now()
+	e.Reduce, e.Train = e.Reduce+end-t.backwardDone(), e.Train+end-start
+	for i, w := range t.workers {
+		own[i].add(w, t.shareOf(e.Epoch, phase), w.usage().Sub(before[i]), w.reduction().Sub(reduced[i]))
+	}
+	return nil
+}
+
+// runParts runs a phase of an epoch on all parts.
+func (t *Trainer) runParts(epoch, phase int) error {
+	t.hub.Epoch, t.hub.Phase = epoch, phase
 	if t.joined {
 		t.o.Ranks.SetEpoch(uint32(epoch))
 	}
 	if err := t.halo.BeginEpoch(epoch); err != nil {
 		return err
 	}
-	scale := t.isolation.shareOfTarget() / float64(t.terms)
+	scale := t.isolation.shareOfTarget() / (float64(t.terms) * t.shareOf(epoch, phase))
 	return t.each(func(w *worker) error {
 		if t.o.Savings.NoReuse {
 			if err := w.renew(); err != nil {
@@ -145,7 +163,9 @@ func (t *Trainer) runParts(epoch int) error {
 func (t *Trainer) trainPart(w *worker, epoch int, scale float64) error {
 	err := meet.Guard(func() {
 		done := func(layer int) { t.reduce.Done(t.at(w), layer) }
-		if t.keeps(epoch) { // before sums take their place
+		if w.hold != nil && w.hold.idle {
+			w.runIdle(t.o.Model.Layers, done)
+		} else if t.keeps(epoch) { // before sums take their place
 			w.runTrain(epoch, t.p, scale, nil)
 			t.probe.download(w, t.at(w))
 			for layer := t.o.Model.Layers - 1; layer >= 0; layer-- {

@@ -52,7 +52,7 @@ func Simulate(ctx context.Context, p *learn.Problem, o Options) (*Simulation, er
 	next := 0
 	epochs := func(n int) error {
 		for end := next + n; next < end; next++ {
-			if err := errors.Join(ctx.Err(), t.runParts(next)); err != nil {
+			if err := errors.Join(ctx.Err(), t.runEpoch(next)); err != nil {
 				return fmt.Errorf("simulate epoch %d: %w", next, err)
 			}
 		}
@@ -86,6 +86,19 @@ func Simulate(ctx context.Context, p *learn.Problem, o Options) (*Simulation, er
 		s.Peak = append(s.Peak, w.dev.Memory().HighWater)
 	}
 	return s, nil
+}
+
+// runEpoch runs the phases of an epoch, for a forecast.
+func (t *Trainer) runEpoch(epoch int) error {
+	for phase := range t.phases() {
+		if t.shareOf(epoch, phase) == 0 {
+			continue
+		}
+		if err := errors.Join(t.hold(epoch, phase), t.runParts(epoch, phase)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // simulatedEpochs returns how many epochs are run between the first one and those whose time counts, and how many of these:

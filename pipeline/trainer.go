@@ -14,6 +14,7 @@ import (
 	"capgnn/graph"
 	"capgnn/hostmem"
 	"capgnn/internal/fit"
+	"capgnn/internal/layered"
 	"capgnn/internal/learn"
 	"capgnn/internal/meet"
 	"capgnn/pipeline/halo"
@@ -44,7 +45,8 @@ type Trainer struct {
 	pairs    *pairs     // what they have sent; nil: there are none
 	// isolation is what isolated parts share; nil: parts are not isolated.
 	isolation *isolation
-	probe     *probe // compares gradients; nil: the age of rows does not adapt
+	exact     *layered.Evaluator // of parts that take turns, at rank 0; nil: parts evaluate themselves
+	probe     *probe             // compares gradients; nil: the age of rows does not adapt
 	watch     *meet.Watch
 	// gathering is what this process waits for of others beside rows and gradients; nil: nothing.
 	gathering atomic.Pointer[string]
@@ -81,6 +83,7 @@ func New(ctx context.Context, p *learn.Problem, o Options) (*Trainer, error) {
 	runCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	t.cancel = cancel
 	t.hub = meet.NewHub(runCtx, o.WaitDeadline)
+	t.hub.Phases = t.phases()
 	put.newWorkers()
 	if err := plan.settleAging(); err != nil {
 		t.Close()
@@ -109,7 +112,7 @@ func New(ctx context.Context, p *learn.Problem, o Options) (*Trainer, error) {
 		t.Close()
 		return nil, err
 	}
-	if err := t.hold(t.state.Epochs); err != nil {
+	if err := t.hold(t.state.Epochs, 0); err != nil {
 		t.Close()
 		return nil, err
 	}
@@ -247,7 +250,11 @@ func (t *Trainer) Close() error {
 	t.workers = nil
 	t.halo.Close()
 	t.releaseLayout()
-	return t.isolation.close()
+	var err error
+	if t.exact != nil {
+		err = t.exact.Close()
+	}
+	return errors.Join(err, t.isolation.close())
 }
 
 // releaseLayout gives up the edges on the host, unless somebody else owns them. Every queue that uploads them is idle.

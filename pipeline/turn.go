@@ -11,8 +11,9 @@ import (
 
 // SuperEpoch is what isolated parts have held in an epoch.
 type SuperEpoch struct {
-	Shift    int  // part i has held chunks i and (i + Shift) mod c
-	Switched bool // before the epoch every part got another chunk
+	Shift    int // part i has held chunks i and (i + Shift) mod c
+	Phases   int // of the epoch
+	Switches int // how often parts got other chunks, or workers other parts: before the epoch, and between its phases
 	// Switch is the time of that, and Bytes what it has moved from the host to devices. Neither is in the epoch's. Over ranks the longest, and all.
 	Switch   time.Duration
 	Bytes    gpu.Bytes
@@ -20,69 +21,85 @@ type SuperEpoch struct {
 	parts    []chunks.Coverage
 }
 
-// chunkRecord is what one isolated part has to say of an epoch.
+// chunkRecord is what one worker with isolated parts has to say of an epoch.
 type chunkRecord struct {
-	Coverage chunks.Coverage
-	Switch   time.Duration // of its process
-	Bytes    gpu.Bytes
+	Phases []chunks.Coverage // by phase, of the part that it had
+	Switch time.Duration     // of its process
+	Bytes  gpu.Bytes
 }
 
-// add enters the record of a part. All are entered in part order.
+// add enters the record of a worker. All are entered in their order.
 func (s *SuperEpoch) add(r *chunkRecord) {
 	s.Switch, s.Bytes = max(s.Switch, r.Switch), s.Bytes+r.Bytes
-	s.parts = append(s.parts, r.Coverage)
+	s.parts = append(s.parts, r.Phases...)
 	s.Coverage = chunks.Total(s.parts)
 }
 
-// turn has isolated parts hold what they train on in an epoch.
-func (t *Trainer) turn(e *EpochStats) error {
+// turn begins an epoch of isolated parts.
+func (t *Trainer) turn(e *EpochStats) {
 	s := t.isolation
 	if s == nil {
-		return nil
+		return
 	}
-	at := s.schedule.At(e.Epoch)
-	e.Isolated = &SuperEpoch{Shift: at.Shift, Switched: at.Epoch == 0 && e.Epoch > 0 && s.turn.Shifts() > 1}
+	e.Isolated = &SuperEpoch{Shift: s.schedule.At(e.Epoch).Shift, Phases: s.turn.Count(), Switches: s.switches(e.Epoch)}
 	for _, w := range t.workers {
-		w.hold.record.Switch, w.hold.record.Bytes = 0, 0
+		w.hold.record = chunkRecord{}
 	}
-	return t.hold(e.Epoch)
 }
 
-// hold brings the pairs of an epoch to the parts of this process, and begins to make those of the next super-epoch. Where parts are not isolated, and
+// phases returns how many an epoch has.
+func (t *Trainer) phases() int {
+	if t.isolation == nil {
+		return 1
+	}
+	return t.isolation.turn.Count()
+}
+
+// shareOf returns which share of an epoch's loss a phase has; 0: nothing is trained in it.
+func (t *Trainer) shareOf(epoch, phase int) float64 {
+	s := t.isolation
+	if s == nil {
+		return 1
+	}
+	at := moment{first.shift, phase}
+	if last := s.schedule.Epochs - 1; last >= 0 { // a forecast goes beyond it
+		at.shift = s.schedule.At(min(epoch, last)).Shift
+	}
+	return s.share(at)
+}
+
+// hold brings the pairs of a phase to the workers of this process, and begins to make those that come behind them. Where parts are not isolated, and
 // behind the last epoch, it does nothing.
-func (t *Trainer) hold(epoch int) error {
+func (t *Trainer) hold(epoch, phase int) error {
 	s := t.isolation
 	if s == nil || epoch >= t.o.Epochs {
 		return nil
 	}
-	at := s.schedule.At(epoch)
+	at := moment{s.schedule.At(epoch).Shift, phase}
 	replicates := t.plan.Input == gnn.Replicated
-	if at.Shift != s.held {
+	if at != s.held {
 		start, before := t.now(), usages(t.workers, (*worker).usage)
-		pairs := s.take(at.Shift, t.o.own(), replicates)
+		pairs := s.take(at, t.o.own(), replicates)
 		if err := t.each(func(w *worker) error { return w.hold.put(pairs[t.at(w)]) }); err != nil {
 			return err
 		}
-		s.held = at.Shift
+		s.held = at
 		for i, w := range t.workers {
-			w.hold.record = chunkRecord{pairs[i].coverage, t.now() - start, w.usage().Sub(before[i]).H2D}
+			w.hold.record.Switch += t.now() - start
+			w.hold.record.Bytes += w.usage().Sub(before[i]).H2D
 		}
 	}
-	if next := epoch - at.Epoch + at.Length; next < t.o.Epochs && s.ahead == nil {
-		if shift := s.schedule.At(next).Shift; shift != at.Shift {
-			s.prepare(shift, t.o.own(), replicates)
-		}
+	if next, ok := s.behind(epoch, phase); ok && s.ahead == nil {
+		s.prepare(next, t.o.own(), replicates)
 	}
 	return nil
 }
 
-// buildIsolated puts an isolated part on its device: what evaluation reads of the whole graph, and memory for the largest pair.
+// buildIsolated puts an isolated part on its device: memory for the largest pair, and unless parts take turns what evaluation reads of the whole graph.
 func (t placer) buildIsolated(b *builder) error {
 	w, s := b.worker, t.isolation
-	h := &holding{worker: w, s: s, model: t.o.Model, plan: t.plan, most: s.capacityOf(w.index), slots: map[string]gpu.Buffer{}}
+	h := &holding{worker: w, s: s, model: t.o.Model, plan: t.plan, most: s.capacityOf(w.index), slots: map[string]gpu.Buffer{}, base: -1}
 	w.hold = h
-	all := len(w.part.Inner)
-	eval := slices.Repeat([]gnn.LayerGraph{b.layer(b.adjacency(w.part, b.scale.whole), all, all)}, t.o.Model.Layers)
 	readsX := t.plan.Input != gnn.Precomputed || t.o.Model.Kind != gnn.GCN
 	if t.plan.Input == gnn.Precomputed {
 		h.ax = h.matrix("aggregated features", h.most.rows)
@@ -93,22 +110,33 @@ func (t placer) buildIsolated(b *builder) error {
 	if w.ld.err != nil {
 		return w.ld.err
 	}
-	evalIn := gnn.Input{AX: h.ax, X: gnn.Features{Dense: h.x}} // the base chunk's rows come first, in the order of the part
-	if b.sparse {
-		evalIn = b.input(eval[0], 0, 0)
-	} else if t.plan.Input == gnn.Replicated {
-		evalIn.Halo.Dense = b.denseRows("halo features", b.part.In.IDs)
-	}
+	eval, evalIn := t.wholePart(b)
 	b.loss = gpu.Array[float64]{Buf: b.ld.alloc(8, "loss"), Len: 1}
 	b.lossHost = make([]byte, 8)
-	in := gnn.Input{AX: h.ax, X: evalIn.X}
+	in := gnn.Input{AX: h.ax, X: gnn.Features{Dense: h.x}}
+	if eval != nil {
+		in.X = evalIn.X
+	} else if b.sparse {
+		in.X.Sparse.Cols = h.model.In
+	}
 	if err := t.buildPasses(w, h.planned(), eval, in, evalIn); err != nil {
 		return err
 	}
-	first := s.pairOf(w.index, firstShift, t.plan.Input == gnn.Replicated)
-	h.record.Coverage = first.coverage
-	return h.put(first)
+	return h.put(s.pairOf(w.index, first.shift, t.plan.Input == gnn.Replicated))
 }
 
-// firstShift is what parts are built with.
-const firstShift = 1
+// wholePart puts on a device what a part's evaluation reads of the whole graph; nil: evaluation goes layer by layer.
+func (t placer) wholePart(b *builder) ([]gnn.LayerGraph, gnn.Input) {
+	if t.o.phased() {
+		return nil, gnn.Input{}
+	}
+	all, h := len(b.part.Inner), b.hold
+	eval := slices.Repeat([]gnn.LayerGraph{b.layer(b.adjacency(b.part, b.scale.whole), all, all)}, t.o.Model.Layers)
+	in := gnn.Input{AX: h.ax, X: gnn.Features{Dense: h.x}} // the base chunk's rows come first, in the order of the part
+	if b.sparse {
+		in = b.input(eval[0], 0, 0)
+	} else if t.plan.Input == gnn.Replicated {
+		in.Halo.Dense = b.denseRows("halo features", b.part.In.IDs)
+	}
+	return eval, in
+}

@@ -95,6 +95,15 @@ func (w *worker) runTrain(epoch int, p *learn.Problem, scale float64, done func(
 	}
 }
 
+// runIdle stands for an epoch without a part: no gradients, and no loss.
+func (w *worker) runIdle(layers int, done func(layer int)) {
+	w.compute.Fill(gpu.Matrix{Buf: w.grads.Flat.Buf, Rows: 1, Cols: w.grads.Flat.Len, LD: w.grads.Flat.Len}, 0)
+	clear(w.lossHost)
+	for layer := layers - 1; layer >= 0; layer-- {
+		done(layer)
+	}
+}
+
 // queues are all of the worker.
 func (w *worker) queues() []gpu.Queue {
 	return slices.Concat([]gpu.Queue{w.compute}, w.ep.Queues(), w.reduce.All())

@@ -43,7 +43,7 @@ func (b *Bench) replay(ctx context.Context, s setting) (*bench.Line, error) {
 		return nil, err
 	}
 	opt := t.ProblemOptions()
-	for p := range t.Parts {
+	for p := range t.Workers() {
 		opt.Devices = append(opt.Devices, opened[p%len(opened)])
 	}
 	trainer, err := pipeline.New(ctx, t.Data.Problem, opt)

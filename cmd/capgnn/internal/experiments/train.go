@@ -69,7 +69,7 @@ func (b *Bench) train(ctx context.Context, s setting) (*bench.Line, error) {
 // trainCached trains with the setting's caches and keeps the numbers of every epoch.
 func trainCached(ctx context.Context, t *training.Run, devices []gpu.Device, l *bench.Line) (*pipeline.Result, error) {
 	opt := t.ProblemOptions()
-	for p := range t.Parts {
+	for p := range t.Workers() {
 		opt.Devices = append(opt.Devices, devices[p%len(devices)])
 	}
 	var first gpu.Usage

@@ -37,6 +37,7 @@ type Prediction struct {
 	Layer         int // -1: the last hidden one
 	Out           string
 	Other         bool             // another data set than the run's was named
+	BeyondMemory  bool             // the run's devices need not have held the graph: logits are made in chunks
 	scaling       *dataset.Scaling // what the run's features were standardised with; nil: they are as stored
 	multi         bool             // several labels per vertex
 	model         gnn.Config
@@ -97,8 +98,8 @@ func (p *Prediction) compute(ctx context.Context) (*table, error) {
 	return t, term.AsUsage(err)
 }
 
-// inChunks reports whether devices hold a chunk of the graph at a time: of runs that trained on samples, whose graphs may not fit.
-func (p *Prediction) inChunks() bool { return p.Config.Sampled() && p.Layer < 0 && p.Ranks == nil }
+// inChunks reports whether devices hold a chunk of the graph at a time.
+func (p *Prediction) inChunks() bool { return p.BeyondMemory && p.Layer < 0 && p.Ranks == nil }
 
 // rows gives emit the logits of all vertices.
 func (p *Prediction) rows(ctx context.Context, emit func([]graph.NodeID, []float32) error) error {

@@ -19,12 +19,13 @@ const isolated = "isolated"
 
 // isolatedUsage is the help of --isolated.
 const isolatedUsage = "parts train without rows of each other and send only gradients: each holds two chunks of the graph, one of which it exchanges in turn. `KEY=VALUE,...` or nothing: " +
-	"chunks=N (default: --parts), targets=base (training vertices of a part's own chunk) or both, " +
+	"chunks=N (default: --parts), phases=M (so many parts at a time, each time with a step of the optimiser; default: all), targets=base (training vertices of a part's own chunk) or both, " +
 	"correction=none, uniform, resampling, node, inclusion or longrun (what is done about missing edges), layers=inner (the first layer keeps all edges) or all"
 
 // Isolated is what --isolated says.
 type Isolated struct {
 	Chunks int // 0 = as many as parts
+	Phases int // parts that train at a time; 0 = all
 	pipeline.Isolated
 }
 
@@ -52,7 +53,7 @@ func parseIsolated(text string) (*Isolated, error) {
 }
 
 // isolatedKeys are what --isolated takes.
-var isolatedKeys = []string{"chunks", "targets", "correction", "layers"}
+var isolatedKeys = []string{"chunks", "phases", "targets", "correction", "layers"}
 
 // set gives a key its value.
 func (i *Isolated) set(key, value string) error {
@@ -70,6 +71,12 @@ func (i *Isolated) set(key, value string) error {
 			return fmt.Errorf("chunks=%s is not in [2, %d]: isolated parts hold two at a time", value, maxParts)
 		}
 		i.Chunks = int(n)
+	case "phases":
+		n, bad := strconv.ParseUint(value, 10, 31)
+		if bad != nil || n < 1 || n > maxParts {
+			return fmt.Errorf("phases=%s is not in [1, %d]: it says how many parts train at a time", value, maxParts)
+		}
+		i.Phases = int(n)
 	case "targets":
 		err, i.Targets = among(Names(chunks.AllTargets)), chunks.Targets(value)
 	case "correction":
@@ -157,15 +164,32 @@ func (c *Config) PartCount(devices, vertices int) (int, error) {
 	if err := chunks.Check(parts, vertices); err != nil {
 		return 0, term.Usagef("--%s: %w", isolated, err)
 	}
+	if err := chunks.CheckPhases(c.WorkersOf(parts), parts); err != nil {
+		return 0, term.Usagef("--%s: phases=%d: %w", isolated, i.Phases, err)
+	}
 	return parts, nil
 }
 
-// SaysParts returns the flag that has given the number of parts.
+// SaysParts returns the flag that has given the number of parts that train at a time.
 func (c *Config) SaysParts() string {
+	if c.Phased() {
+		return fmt.Sprintf("--%s=phases=%d", isolated, c.Isolated.Value.Phases)
+	}
 	if i := c.Isolated.Value; i != nil && i.Chunks > 0 {
 		return fmt.Sprintf("--%s=chunks=%d", isolated, i.Chunks)
 	}
 	return fmt.Sprintf("--parts %d", c.Parts)
+}
+
+// Phased reports whether parts take turns, so that the graph may be larger than the memory of devices.
+func (c *Config) Phased() bool { return c.Isolated.Value != nil && c.Isolated.Value.Phases > 0 }
+
+// WorkersOf returns how many of so many parts train at a time: all, but for isolated ones that take turns.
+func (c *Config) WorkersOf(parts int) int {
+	if c.Phased() {
+		return c.Isolated.Value.Phases
+	}
+	return parts
 }
 
 // switchText is the value of a flag that may stand alone, which means true.

@@ -10,9 +10,10 @@ import (
 
 // superEpoch is a line's account of isolated parts.
 type superEpoch struct {
-	Shift    int      `json:"shift"` // part i held chunks i and (i + shift) mod c
+	Shift    int      `json:"shift"`  // part i held chunks i and (i + shift) mod c
+	Phases   int      `json:"phases"` // of the epoch
 	Coverage coverage `json:"coverage"`
-	// Switch is in the epochs before which every part got another chunk.
+	// Switch is in the epochs before which every part got another chunk, and in those that have phases.
 	Switch *chunkSwitch `json:"switch,omitempty"`
 }
 
@@ -34,11 +35,11 @@ func superEpochOf(s *pipeline.SuperEpoch) *superEpoch {
 	if s == nil {
 		return nil
 	}
-	out := &superEpoch{Shift: s.Shift, Coverage: coverage{Mean: s.Coverage.Ratio, Edges: 1, Alone: s.Coverage.Alone}}
+	out := &superEpoch{Shift: s.Shift, Phases: s.Phases, Coverage: coverage{Mean: s.Coverage.Ratio, Edges: 1, Alone: s.Coverage.Alone}}
 	if s.Coverage.All > 0 {
 		out.Coverage.Edges = float64(s.Coverage.Kept) / float64(s.Coverage.All)
 	}
-	if s.Switched {
+	if s.Switches > 0 {
 		out.Switch = &chunkSwitch{s.Switch.Seconds(), s.Bytes}
 	}
 	return out
@@ -47,6 +48,7 @@ func superEpochOf(s *pipeline.SuperEpoch) *superEpoch {
 // runIsolated is a result's account of isolated parts.
 type runIsolated struct {
 	Chunks     int     `json:"chunks"`
+	AtATime    int     `json:"at_a_time"` // parts that train at a time
 	Targets    string  `json:"targets"`
 	Correction string  `json:"correction"`
 	AllLayers  bool    `json:"all_layers"` // the first layer dropped edges too
@@ -61,7 +63,7 @@ func isolatedOf(cfg *Config, r *pipeline.Result) *runIsolated {
 	if i == nil {
 		return nil
 	}
-	out := &runIsolated{Chunks: cfg.Parts, Targets: string(i.Targets), Correction: string(i.Correction), AllLayers: i.AllLayers, Switches: r.Switches, SwitchS: r.SwitchTime.Seconds()}
+	out := &runIsolated{Chunks: cfg.Parts, AtATime: cfg.WorkersOf(cfg.Parts), Targets: string(i.Targets), Correction: string(i.Correction), AllLayers: i.AllLayers, Switches: r.Switches, SwitchS: r.SwitchTime.Seconds()}
 	if r.Epochs > 0 {
 		out.Coverage = r.Covered / float64(r.Epochs)
 	}
@@ -69,6 +71,10 @@ func isolatedOf(cfg *Config, r *pipeline.Result) *runIsolated {
 }
 
 func (r *runIsolated) String() string {
-	return fmt.Sprintf("%s, correction %s, targets see %s of their neighbours, chunks switched %s in %s", term.Counted(r.Chunks, "chunk"), r.Correction,
+	turns := ""
+	if r.AtATime < r.Chunks {
+		turns = fmt.Sprintf(", %d at a time", r.AtATime)
+	}
+	return fmt.Sprintf("%s%s, correction %s, targets see %s of their neighbours, chunks switched %s in %s", term.Counted(r.Chunks, "chunk"), turns, r.Correction,
 		term.Percentage(r.Coverage), term.Counted(r.Switches, "time"), term.Duration(&r.SwitchS))
 }

@@ -116,7 +116,7 @@ func NewResult(cfg *Config, dataset string, devices []devices.Spec, parts int, d
 	}
 	out.Cache, out.Staleness = runCache{cacheUseOf(policy, r.Halo), CapacityOf(r.Caches)}, runStaleness{staleUse: staleUseOf(cfg.Staleness.Value, r.Halo, nil)}
 	out.Isolated = isolatedOf(cfg, r)
-	p, n := phaseTimesOf(r.Usage), float64(max(1, parts))
+	p, n := phaseTimesOf(r.Usage), float64(max(1, cfg.WorkersOf(parts)))
 	out.TimeS = runSeconds{
 		Aggregation: p.Aggregation / n, MM: p.MM / n, Wait: p.Wait / n, Transfer: p.Transfer / n,
 		Reduce: r.ReduceTime.Seconds(), Eval: r.EvalTime.Seconds(), Check: r.CheckCache.Seconds(),

@@ -94,7 +94,7 @@ func (t *Run) simulateOver(ctx context.Context, profile *profiler.Profile, opt p
 	if err != nil {
 		return nil, err
 	}
-	for p := range t.Parts {
+	for p := range t.Workers() {
 		opt.Devices = append(opt.Devices, opened[t.deviceOf(p)])
 	}
 	s, err := pipeline.Simulate(ctx, t.Data.Problem, opt)
@@ -104,7 +104,7 @@ func (t *Run) simulateOver(ctx context.Context, profile *profiler.Profile, opt p
 	o := newOutlook(s, t.deviceOf)
 	if limited && s.Caches != nil { // what a cache takes is free for all else
 		for i, n := range s.Caches.Capacities.Local {
-			for j := range t.Parts {
+			for j := range t.Workers() {
 				if t.deviceOf(j) == t.deviceOf(i) {
 					o.Peak[j] -= gpu.Bytes(n) * s.Caches.Capacities.Slot
 				}

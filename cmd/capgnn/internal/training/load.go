@@ -70,9 +70,9 @@ func (t *Run) ChooseDevices(context.Context) error {
 	if t.Parts, err = t.Config.PartCount(len(specs), t.Data.Problem.Vertices()); err != nil {
 		return err
 	}
-	if t.Parts < len(specs) {
-		t.Console.Note("note: %s on the first %d of %d devices", term.Counted(t.Parts, "part"), t.Parts, len(specs))
-		specs = specs[:t.Parts]
+	if n := t.Workers(); n < len(specs) {
+		t.Console.Note("note: %s on the first %d of %d devices", term.Counted(n, "part"), n, len(specs))
+		specs = specs[:n]
 	}
 	t.Specs, t.Config.Devices, t.Config.Parts = specs, devices.Format(specs), t.Parts
 	t.noteLevel()
@@ -123,7 +123,10 @@ func (t *Run) noteLevel() {
 	}
 }
 
-// deviceOf returns on which of Specs a part lies: they take turns, those of several ranks each among its own parts.
+// Workers returns how many parts train at a time.
+func (t *Run) Workers() int { return t.Config.WorkersOf(t.Parts) }
+
+// deviceOf returns on which of Specs a part lies: they take turns, those of several ranks each among its own parts. Of parts that train in phases it is that of a worker.
 func (t *Run) deviceOf(part int) int {
 	if t.place != nil {
 		return t.place.devices[part]

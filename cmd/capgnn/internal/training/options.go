@@ -26,7 +26,11 @@ func (t *Run) ProblemOptions() pipeline.Options {
 		Part: make([]int32, p.Vertices()), Rank: t.rank, Savings: t.Config.Savings, Storage: t.Config.ElementType(), Cache: t.Config.HaloCache(),
 	}
 	if i := t.Config.Isolated.Value; i != nil {
-		opt.Isolated, opt.Cache = &i.Isolated, halo.Options{NoPeer: opt.Cache.NoPeer}
+		what := i.Isolated
+		if i.Phases > 0 {
+			what.Chunks = t.Parts
+		}
+		opt.Isolated, opt.Cache = &what, halo.Options{NoPeer: opt.Cache.NoPeer}
 		if t.Plan != nil {
 			opt.Part = t.Plan.Part
 		}

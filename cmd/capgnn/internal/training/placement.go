@@ -41,10 +41,10 @@ func newPlacement(parts int, counts []int) (*placement, error) {
 // leads reports whether this process writes files and decides: of several ranks the first.
 func (t *Run) leads() bool { return t.Ranks == nil || t.Ranks.Leads() }
 
-// ownParts are the parts of this process.
+// ownParts are the parts of this process, of those that train at a time.
 func (t *Run) ownParts() graph.Range {
 	if t.place == nil {
-		return graph.Range{Lo: 0, Hi: t.Parts}
+		return graph.Range{Lo: 0, Hi: t.Workers()}
 	}
 	lo, hi := t.place.ranges.Of(t.Ranks.Rank())
 	return graph.Range{Lo: lo, Hi: hi}
@@ -101,7 +101,7 @@ func (t *Run) here(opt *pipeline.Options, own []gpu.Device) {
 	if t.Ranks == nil {
 		return
 	}
-	opt.First, opt.Parts, opt.Ranks = parts.Lo, t.Parts, t.Ranks
+	opt.First, opt.Parts, opt.Ranks = parts.Lo, t.Workers(), t.Ranks
 	if l := &opt.Cache.Links; len(l.H2D) > 0 {
 		l.H2D, l.D2H = l.H2D[parts.Lo:parts.Hi], l.D2H[parts.Lo:parts.Hi]
 	}

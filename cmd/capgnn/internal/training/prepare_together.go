@@ -105,7 +105,7 @@ func (t *Run) putOn(all []offer) error {
 	if t.Parts, err = t.Config.PartCount(total, t.Data.Problem.Vertices()); err != nil {
 		return err
 	}
-	place, err := newPlacement(t.Parts, counts)
+	place, err := newPlacement(t.Workers(), counts)
 	if err != nil {
 		return term.Usagef("%s: %w", t.Config.SaysParts(), err)
 	}
@@ -114,7 +114,7 @@ func (t *Run) putOn(all []offer) error {
 		t.Specs = append(t.Specs, s[:used]...)
 		place.models = append(place.models, all[rank].Models[:used]...)
 		lo, hi := place.ranges.Of(rank)
-		t.Console.Note("%s: %s of %d, from %d on, on %s", t.Ranks.Name(rank), term.Counted(hi-lo, "part"), t.Parts, lo, devices.Format(s[:used]))
+		t.Console.Note("%s: %s of %d, from %d on, on %s", t.Ranks.Name(rank), term.Counted(hi-lo, "part"), t.Workers(), lo, devices.Format(s[:used]))
 	}
 	for i := range t.Specs {
 		t.Specs[i].TF32 = t.Specs[i].GPU && t.Config.TF32

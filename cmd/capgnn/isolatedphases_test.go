@@ -1,0 +1,61 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+// Parts that take turns have the same bits over ranks, of which there may not be more than parts at a time; the result says how many those are, plan what a device
+// takes, and the weights predict.
+func TestIsolatedPhases(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	args := []string{"--dataset", "ok.npz", "--hidden", "8", "--epochs", "6", "--eval-every", "3", "--isolated=chunks=5,phases=3,targets=both"}
+	want := s.train(append(args, "--devices", cpus(2), "--run-dir", "alone")...)
+	if i := want.Isolated; i.AtATime != 3 || i.Chunks != 5 || i.Switches != 11 || want.Parts != 5 {
+		t.Errorf("%d parts, %+v", want.Parts, i)
+	}
+	one := s.train(append(args, "--devices", cpus(1), "--run-dir", "one")...)
+	if one.SHA256 != want.SHA256 {
+		t.Errorf("weights %s on one device, %s on two", one.SHA256, want.SHA256)
+	}
+	plan := s.must("plan", "--json", "--dataset", "ok.npz", "--hidden", "8", "--isolated=chunks=5,phases=3,targets=both", "--devices", cpus(1))
+	if peak := fmt.Sprintf(`"peak":%d`, one.PeakBytes.Devices[0]); !strings.Contains(plan, peak) {
+		t.Errorf("plan says another peak than %s: %s", peak, plan)
+	}
+	s.must("predict", "--run", "alone", "--what", "labels", "--devices", cpus(2), "--quiet")
+	if _, err := os.Stat(s.path("alone/labels.npy")); err != nil {
+		t.Error(err)
+	}
+	for ranks, code := range map[int]int{2: 0, 3: 0, 4: 2} {
+		all := rankRun{sandbox: s, args: append(args, "--devices", cpus(1), "--json", "--quiet", "--run-dir", fmt.Sprint("ranks", ranks))}.over(ranks)
+		if all[0].code != code {
+			t.Fatalf("%d ranks: exit code %d, want %d\n%s", ranks, all[0].code, code, all[0].err)
+		}
+		if code != 0 {
+			continue
+		}
+		if got := readResultLine(t, all[0].out); got.SHA256 != want.SHA256 || *got.Test != *want.Test {
+			t.Errorf("%d ranks: weights %s, test %g; one process %s, %g", ranks, got.SHA256, *got.Test, want.SHA256, *want.Test)
+		}
+	}
+}
+
+// What cannot be phases is refused with a line that says why.
+func TestIsolatedPhasesRefused(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	for value, says := range map[string]string{
+		"chunks=4,phases=0": "is not in [1,", "chunks=4,phases=5": "5 parts at a time of 4", "chunks=4,phases=-1": "is not in [1,", "chunks=4,phases=x": "is not in [1,",
+		"chunks=4,phases=": "is not in [1,", "phases=2,phases=2": "is not one KEY=VALUE", "phases=2": "a part holds two chunks", "chunks=4,phase=2": "did you mean phases?",
+	} {
+		_, stderr, code := s.run("train", "--dataset", "ok.npz", "--isolated="+value, "--devices", cpus(1), "--epochs", "1", "--quiet")
+		if code != 2 || !strings.Contains(stderr, says) || strings.Count(strings.TrimSpace(stderr), "\n") > 0 {
+			t.Errorf("--isolated=%s: exit code %d\n%s", value, code, stderr)
+		}
+	}
+}

@@ -1,0 +1,107 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/graph"
+	"capgnn/internal/layered"
+)
+
+// layers makes what isolated parts have layer by layer, before anything else is on the devices of this process: ÂX of the whole graph, which pairs take rows of,
+// and where parts take turns the evaluator, which stays.
+func (t placer) layers(ctx context.Context) error {
+	s := t.isolation
+	if s == nil {
+		return nil
+	}
+	evaluates := t.o.phased() && t.o.leads()
+	sums := t.plan.Input == gnn.Precomputed && !t.workers[0].ld.drops
+	if !evaluates && !sums {
+		return nil
+	}
+	o := t.layered(sums && !evaluates)
+	e, err := layered.New(ctx, s.p, o)
+	if err != nil {
+		return fmt.Errorf("prepare evaluation: %w", err)
+	}
+	if evaluates {
+		t.exact = e
+	}
+	if sums {
+		if s.ax, err = e.Aggregated(ctx); err != nil {
+			err = fmt.Errorf("aggregate features: %w", err)
+		}
+	}
+	if !evaluates {
+		err = errors.Join(err, e.Close())
+	}
+	return err
+}
+
+// layered is what an evaluator is made with. lends says that ÂX stays when the evaluator goes.
+//
+// An evaluator that goes takes no more of a device than a part's rows of ÂX. One that stays, beside pairs, takes as much as their features and the rows of a
+// layer, however many parts train at a time: with the order of operations and a range of vertices for each device fixed, its bits depend on neither.
+func (t placer) layered(lends bool) layered.Options {
+	s, devices := t.isolation, t.o.Devices
+	o := layered.Options{Model: t.o.Model, Precomputed: t.plan.Input == gnn.Precomputed, Scaling: &s.scale, WaitDeadline: t.o.WaitDeadline,
+		Choice: gnn.Choice{Storage: t.o.Storage}}
+	o.Dense = s.p.Features.Sparse() && (s.stored == nil || o.Precomputed)
+	chunk := 4 * gpu.Bytes(len(s.place)/s.turn.Chunks)
+	if lends {
+		o.Devices, o.Part, o.ChunkBytes = devices, make([]int32, len(s.place)), chunk*gpu.Bytes(t.o.Model.In)
+		for v := range o.Part {
+			o.Part[v] = t.o.Part[v] % int32(len(devices))
+		}
+		o.Tables = func(name string, size int64) (layered.Memory, error) {
+			mem, err := layered.TablesIn(os.TempDir(), 0)(name, size)
+			s.table = mem
+			return lent{mem}, err
+		}
+		return o
+	}
+	for _, d := range devices {
+		if !slices.Contains(o.Devices, d) {
+			o.Devices = append(o.Devices, d)
+		}
+	}
+	o.Choice.NoTransformFirst, o.Choice.NoFuse = true, t.o.Savings.NoFuse
+	o.ChunkBytes = max(leastChunk, 2*chunk*gpu.Bytes(t.o.Model.In+t.o.Model.Hidden))
+	if n := len(o.Devices); n > 1 {
+		o.Part = make([]int32, len(s.place))
+		for v := range o.Part {
+			o.Part[v] = int32(v * n / len(o.Part))
+		}
+	}
+	return o
+}
+
+// leastChunk is what evaluation takes of a device at least: small graphs are evaluated in one piece.
+const leastChunk = gpu.Bytes(1 << 20)
+
+// lent is a table that outlives the evaluator that has filled it.
+type lent struct{ layered.Memory }
+
+// Close implements layered.Memory: whoever has lent the table closes it.
+func (lent) Close() error { return nil }
+
+// layeredLogits is logits of parts that take turns: layer by layer, at rank 0 of the whole graph, and elsewhere of nothing.
+func (t *Trainer) layeredLogits(count func(at int, ids []graph.NodeID, rows []float32)) error {
+	if t.exact == nil {
+		return nil
+	}
+	w, err := t.hostWeights()
+	if err != nil {
+		return err
+	}
+	return t.exact.Logits(t.hub.Context(), w, func(ids []graph.NodeID, rows []float32) error {
+		count(0, ids, rows)
+		return nil
+	})
+}
