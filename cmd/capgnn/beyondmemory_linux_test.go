@@ -1,8 +1,10 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -20,9 +22,58 @@ func TestTrainsBeyondMemory(t *testing.T) {
 		t.Skip("writes 330 MiB: CAPGNN_LONG=1")
 	}
 	s := newSandbox(t)
-	g, err := synth.RMAT(20, 16, 1)
+	size := s.largeRMAT(20, 16)
+	cmd := s.command("train", "--dataset", "large", "--model", "sage", "--layers", "2", "--hidden", "64", "--batch-size", "1024", "--fanout", "10,all", "--epochs", "1",
+		"--devices", "cpu:threads=2,mem=48MB", "--run-dir", "run", "--quiet")
+	peak := peakOf(t, cmd)
+	t.Logf("%d MiB of its own, of data of %d MiB", peak>>20, size>>20)
+	if peak == 0 || peak > size/4 {
+		t.Errorf("%d bytes of its own at most, the data are %d", peak, size)
+	}
+}
+
+// Parts that train one at a time do so on a device of a quarter of what the whole graph takes. Neither the device nor the process takes more than planned, by
+// a tenth.
+func TestPhasesBeyondMemory(t *testing.T) {
+	s := newSandbox(t)
+	s.largeRMAT(14, 8)
+	type plan struct {
+		Devices []struct{ Peak int64 }
+		Process struct{ Bound int64 }
+	}
+	model := []string{"--dataset", "large", "--layers", "2", "--hidden", "64", "--epochs", "2", "--eval-every", "1", "--order", "none", "--quiet", "--json"}
+	planned := func(args ...string) (p plan) {
+		if err := json.Unmarshal([]byte(s.must(append(append([]string{"plan"}, model...), args...)...)), &p); err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	budget := planned("--devices", cpus(1)).Devices[0].Peak / 4
+	how := []string{"--devices", fmt.Sprintf("cpu:threads=2,mem=%dB", budget), "--isolated=chunks=16,phases=1"}
+	want := planned(how...)
+	cmd := s.command(append(append([]string{"train"}, model...), append(how, "--run-dir", "run")...)...)
+	var out strings.Builder
+	cmd.Stdout = &out
+	peak := peakOf(t, cmd)
+	result := readResultLine(t, out.String())
+	if got := int64(result.PeakBytes.Devices[0]); got > want.Devices[0].Peak || got > budget {
+		t.Errorf("the device has had %d bytes, %d are planned and %d there", got, want.Devices[0].Peak, budget)
+	}
+	bound := want.Process.Bound + want.Devices[0].Peak
+	t.Logf("%d KiB of its own, %d planned; the device %d KiB of %d", peak>>10, bound>>10, want.Devices[0].Peak>>10, budget>>10)
+	if peak == 0 || float64(peak) > 1.1*float64(bound) {
+		t.Errorf("%d bytes of its own at most, %d are planned", peak, bound)
+	}
+	if _, stderr, code := s.run(append(append([]string{"train"}, model...), "--devices", fmt.Sprintf("cpu:threads=2,mem=%dB", budget), "--run-dir", "whole")...); code != 3 {
+		t.Errorf("the whole graph fits in a quarter of its memory: exit code %d\n%s", code, stderr)
+	}
+}
+
+// largeRMAT writes a graph with features and labels as the data set large, and returns its bytes.
+func (s *sandbox) largeRMAT(scale, factor int) int64 {
+	g, err := synth.RMAT(scale, factor, 1)
 	if err != nil {
-		t.Fatal(err)
+		s.t.Fatal(err)
 	}
 	const cols = 64
 	n := g.Rows()
@@ -36,28 +87,26 @@ func TestTrainsBeyondMemory(t *testing.T) {
 		d.Train[v], d.Val[v], d.Test[v] = v%100 == 0, v%100 == 1, v%100 == 2
 	}
 	if err := stores.Write(s.path("large"), d, nil); err != nil {
-		t.Fatal(err)
+		s.t.Fatal(err)
 	}
-	size := int64(len(g.Indices))*4 + int64(len(g.Indptr))*8 + int64(len(d.Features.Dense))*4
-	cmd := s.command("train", "--dataset", "large", "--model", "sage", "--layers", "2", "--hidden", "64", "--batch-size", "1024", "--fanout", "10,all", "--epochs", "1",
-		"--devices", "cpu:threads=2,mem=48MB", "--run-dir", "run", "--quiet")
+	return int64(len(g.Indices))*4 + int64(len(g.Indptr))*8 + int64(len(d.Features.Dense))*4
+}
+
+// peakOf runs a command and returns the most memory of its own that it is seen to have, 0 where that cannot be told.
+func peakOf(t *testing.T, cmd *exec.Cmd) (peak int64) {
+	t.Helper()
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }() // which this test waits for
-	peak := int64(0)
-	for tick := time.NewTicker(20 * time.Millisecond); ; {
+	go func() { ended <- cmd.Wait() }() // which this function waits for
+	for tick := time.NewTicker(5 * time.Millisecond); ; {
 		select {
 		case err := <-ended:
 			if tick.Stop(); err != nil {
 				t.Fatal(err)
 			}
-			t.Logf("%d MiB of its own, of data of %d MiB", peak>>20, size>>20)
-			if peak == 0 || peak > size/4 {
-				t.Errorf("%d bytes of its own at most, the data are %d", peak, size)
-			}
-			return
+			return peak
 		case <-tick.C:
 			peak = max(peak, anonymous(cmd.Process.Pid))
 		}

@@ -37,6 +37,9 @@ func printPlan(m *training.MemoryPlan, k *term.Console, buffers bool) error {
 			return err
 		}
 	}
+	if m.Process != nil {
+		return usesTable("host memory", m.Process, k.Out)
+	}
 	return nil
 }
 
@@ -83,6 +86,9 @@ func planAnswers(m *training.MemoryPlan, w io.Writer) error {
 	}
 	if h := m.Host; h.Cache+h.Staging > 0 {
 		fmt.Fprintf(t, "host memory\tcache %s, rows on their way %s, page-locked\n", term.Size(h.Cache), term.Size(h.Staging))
+	}
+	if p := m.Process; p != nil {
+		fmt.Fprintf(t, "host memory\tat most %s\n", term.Size(p.Bound))
 	}
 	if c := m.Caches; c != nil {
 		fmt.Fprintf(t, "cache\t%s\n", c)

@@ -33,7 +33,9 @@ type MemoryPlan struct {
 	Staleness *runfolder.StaleForecast `json:"staleness"`
 	// Encoding says on which links encoded rows pay; null: nothing goes from device to device, or it was not asked.
 	Encoding *EncodedRows `json:"encoding"`
-	ages     bool         // rows of other parts may be of an earlier epoch
+	// Process is what the process takes beside devices: of a run in phases, whose graph may be larger than memory. null: it was not asked.
+	Process *Amount `json:"process,omitempty"`
+	ages    bool    // rows of other parts may be of an earlier epoch
 
 	replaced bool // the ledgers hold what pipeline.Trainer.Replaced says
 }
@@ -63,6 +65,9 @@ type plannedBlock struct {
 
 // PlanMemory puts the run on ledgers in place of its open devices, and settles the sizes of caches.
 func (t *Run) PlanMemory(ctx context.Context) (*MemoryPlan, error) {
+	if t.Config.Phased() {
+		t.own = ownMemory()
+	}
 	if err := t.lay(); err != nil {
 		return nil, term.AsUsage(err)
 	}
@@ -145,6 +150,17 @@ func (t *Run) account(ctx context.Context, opt pipeline.Options, limited bool) (
 	}
 	m := &MemoryPlan{Dataset: t.Data.Name, Model: t.Config.Model, Parts: t.Parts, Order: t.Config.Order, Storage: t.Config.Storage, Staleness: t.Aging, ages: trainer.Ages(), replaced: trainer.Replaced()}
 	m.Host.Cache, m.Host.Staging = trainer.HostMemory()
+	if t.Config.Phased() {
+		uses, err := trainer.PhasedMemory(t.onWorkers())
+		if err != nil {
+			return nil, nil, errors.Join(err, trainer.Close())
+		}
+		m.Process = &Amount{}
+		m.Process.add(t.own)
+		for _, u := range uses {
+			m.Process.add(MemUse{Name: u.Name, Bound: u.Bound})
+		}
+	}
 	for i, b := range ledgers {
 		d := DeviceMemory{Device: t.ownSpecs()[i].String(), Budget: t.Devices[i].Info().Budget, Peak: b.Memory().HighWater, Buffers: blocksOf(b.Entries())}
 		d.Fits = d.Peak <= d.Budget

@@ -107,6 +107,13 @@ func (t *Run) here(opt *pipeline.Options, own []gpu.Device) {
 	}
 }
 
+// onWorkers returns the device of each worker of this process.
+func (t *Run) onWorkers() []gpu.Device {
+	var opt pipeline.Options
+	t.here(&opt, t.Devices)
+	return opt.Devices
+}
+
 // alike reports whether all devices would be equally fast, so that no measurement is needed to divide the work. Those of several machines
 // are the same hardware then.
 func (t *Run) alike() bool {

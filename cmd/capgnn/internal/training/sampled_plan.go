@@ -90,9 +90,14 @@ func ownMemory() MemUse {
 	return MemUse{Name: "program and data set", Bound: gpu.Bytes(hostmem.Anonymous()) + gpu.Bytes(heap.HeapAlloc)}
 }
 
+// add adds a use.
+func (a *Amount) add(u MemUse) {
+	a.Bound, a.Slack, a.Uses = a.Bound+u.Bound, a.Slack+u.Slack, append(a.Uses, u)
+}
+
 func amountOf(uses []minibatch.Use) (a Amount) {
 	for _, u := range uses {
-		a.Bound, a.Slack, a.Uses = a.Bound+u.Bound, a.Slack+u.Slack, append(a.Uses, MemUse(u))
+		a.add(MemUse(u))
 	}
 	return a
 }

@@ -53,6 +53,7 @@ type Run struct {
 	arranged   arrangement
 	Devices    []gpu.Device // of this process
 	layout     *pipeline.Layout
+	own        MemUse                   // of a run in phases, what the process had before it was cut
 	shares     []float64                // of the roots of a step of sampled training, by part; nil: equal ones
 	sampled    *minibatch.Totals        // what steps have done, once a run has trained on samples
 	Aging      *runfolder.StaleForecast // why some layers may read stale halo rows; nil: not decided by a forecast

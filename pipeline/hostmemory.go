@@ -1,0 +1,82 @@
+package pipeline
+
+import (
+	"capgnn/gnn"
+	"capgnn/gpu"
+	"capgnn/internal/layered"
+)
+
+// HostUse is memory that a process takes for one purpose, beside its devices, in bytes.
+type HostUse struct {
+	Name  string
+	Bound gpu.Bytes
+}
+
+// PhasedMemory returns what a process takes whose isolated parts take turns, beside the problem and its devices; nil: parts do not. Tables count where they lie in
+// memory, not in files. real are the devices that those of the trainer, one for each worker, stand for.
+func (t *Trainer) PhasedMemory(real []gpu.Device) ([]HostUse, error) {
+	s := t.isolation
+	if !t.o.phased() {
+		return nil, nil
+	}
+	n := gpu.Bytes(len(s.place))
+	numbers := 4*gpu.Bytes(len(s.place)+len(s.scale.Row)+len(s.scale.Col)+2*len(s.cut.LocalOf)) + 4*n + n + 8*gpu.Bytes(len(s.between)*len(s.between))
+	var pairs, staged gpu.Bytes
+	for _, w := range t.workers {
+		pairs += 2 * w.hold.most.hostBytes(s, t.plan.Input == gnn.Replicated) // one is put on the device while the next is made
+		staged += 2 * uploadBytes
+	}
+	heap := []HostUse{{"numbers by vertex", numbers}, {"pairs of two phases", pairs}, {"rows on their way to devices", staged},
+		{"weights", 16 * gpu.Bytes(len(t.weights.Flat))}, {"products of CPU devices", t.scratch(real)}}
+	var tables gpu.Bytes
+	if t.exact != nil {
+		exact, err := layered.Bounds(s.p, placer{t}.layered(false))
+		if err != nil {
+			return nil, err
+		}
+		heap, tables = append(heap, HostUse{"blocks of evaluation", exact.Heap}), exact.Tables
+	}
+	garbage := HostUse{Name: "not yet collected"}
+	for _, u := range heap {
+		garbage.Bound += u.Bound
+	}
+	return append(heap, garbage, HostUse{"tables of rows", tables}), nil
+}
+
+// hostBytes is what the largest pair takes on the host: edges both ways, what they and rows weigh, how much of their neighbourhoods rows see, and what layer 0 reads
+// of vertices elsewhere.
+func (c *capacity) hostBytes(s *isolation, replicates bool) gpu.Bytes {
+	ways, values := gpu.Bytes(2), gpu.Bytes(0)
+	if s.cut.Symmetric {
+		ways = 1
+	}
+	if s.valued() {
+		values = 2 * 4 * gpu.Bytes(c.entries)
+	}
+	rows, entries := gpu.Bytes(c.rows+1), gpu.Bytes(c.entries)
+	const perRow = 4*8 + 8 // ids, places, scales, loops, degrees in the pair and in the graph; ends of rows
+	n := ways*(8*rows+4*entries) + values + perRow*rows + 8*gpu.Bytes(c.loss)
+	if replicates {
+		n += 8*(rows+gpu.Bytes(c.halo+1)) + 8*gpu.Bytes(c.haloEdges) + 8*gpu.Bytes(c.halo) + 4*gpu.Bytes(len(s.place))
+	}
+	return n + 2*8*gpu.Bytes(c.stored+c.haloStored)
+}
+
+// scratch returns what CPU devices take of the process while they compute.
+func (t *Trainer) scratch(real []gpu.Device) (n gpu.Bytes) {
+	most := map[gpu.Device]gpu.Bytes{}
+	for i, w := range t.workers {
+		dev, ok := real[i].(gpu.Scratcher)
+		if !ok {
+			continue
+		}
+		for l := range t.o.Model.Layers {
+			in, out := t.o.Model.Width(l)
+			most[real[i]] = max(most[real[i]], dev.Scratch(w.hold.most.rows, in, out))
+		}
+	}
+	for _, b := range most {
+		n += b
+	}
+	return n
+}
