@@ -149,6 +149,29 @@ func TestProductsOfBLAS(t *testing.T) {
 	}
 }
 
+// The bias of a product by cuBLAS is added by the epilogue that follows; a kernel of ours adds it itself.
+func TestBiasInEpilogue(t *testing.T) {
+	onlyFake(t, "the fake cuBLAS")
+	multiplied, _ := multiplied(t)
+	configure(t, "mem=16")
+	for want, driver := range map[string]*Driver{"cublasSgemm epilogue": multiplied, "nt64 epilogue": driver} {
+		dev, err := driver.Open(Spec{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := func() gpu.Matrix { return gpu.Matrix{Buf: alloc(t, dev, 256, "m"), Rows: 8, Cols: 8, LD: 8} }
+		q := dev.NewQueue("q").(*queue)
+		vec := gpu.Vec{Buf: m().Buf, Len: 8}
+		q.Linear(gpu.LinearArgs{Z: m(), X: m(), W: m(), Bias: vec, Then: &gpu.Epilogue{H: m(), Norm: true, Gamma: vec, Beta: vec}})
+		if got := launches(q); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+		if err := dev.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // productCase is what a product of 8×8 matrices has, and what is launched for it.
 type productCase struct{ product, want string }
 

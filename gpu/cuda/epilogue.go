@@ -51,15 +51,15 @@ func epilogueWords(e *gpu.Epilogue) []word {
 func (q *queue) Epilogue(e gpu.Epilogue) {
 	q.check("Epilogue").Epilogue(e)
 	q.begin("Epilogue", gpu.PhaseOther)
-	q.epilogue(&e, e.Z)
+	q.epilogue(&e, e.Z, gpu.Vec{})
 }
 
-// epilogue launches e on z; nothing for nil.
-func (q *queue) epilogue(e *gpu.Epilogue, z gpu.Matrix) {
+// epilogue launches e on z, to whose rows bias is added first; nothing for nil.
+func (q *queue) epilogue(e *gpu.Epilogue, z gpu.Matrix, bias gpu.Vec) {
 	if e == nil || z.Empty() {
 		return
 	}
-	args := append([]word{i64(int64(z.Rows)), i32(z.Cols), matPtr(z), ld(z)}, epilogueWords(e)...)
+	args := append([]word{i64(int64(z.Rows)), i32(z.Cols), matPtr(z), ld(z), vecPtr(bias)}, epilogueWords(e)...)
 	q.launch("capgnn_epilogue", rowWarps(z.Rows), blockSize, 0, args...)
 }
 
@@ -79,7 +79,7 @@ func (q *queue) EpilogueBackward(e gpu.EpilogueGrad) {
 		return
 	}
 	q.begin("EpilogueBackward", gpu.PhaseOther)
-	perWarp := 3 * cols * 4 // bytes of sums
+	perWarp := 3 * 4 * 4 * int(blocks(cols, 4)) // bytes of sums, of four columns together
 	n := warps
 	for n > 1 && n*perWarp > gradShared {
 		n /= 2
@@ -89,10 +89,10 @@ func (q *queue) EpilogueBackward(e gpu.EpilogueGrad) {
 	if shared > gradShared {
 		shared, spare = 0, n*perWarp
 	}
-	part := q.workspace(count*(perWarp+spare), 1)
-	var sums word
-	if spare > 0 {
-		sums = part + word(count*perWarp)
+	sums := q.workspace(count*(perWarp+spare), 1)
+	part := sums + word(count*spare) // behind, because loads of four need the sums aligned
+	if spare == 0 {
+		sums = 0
 	}
 	want := 0
 	if e.Norm || !e.DBias.Empty() {

@@ -51,9 +51,13 @@ func (q *queue) Linear(a gpu.LinearArgs) {
 	if !a.X2.Empty() {
 		p.a2, p.b2 = a.X2, a.W2
 	}
+	var bias gpu.Vec
+	if a.Then != nil && q.blasTakes(p) { // whose bias would be a pass of its own; a kernel of ours adds it on its way
+		p.bias, bias = bias, p.bias
+	}
 	q.begin("Linear", gpu.PhaseMM)
 	q.multiply(p)
-	q.epilogue(a.Then, a.Z)
+	q.epilogue(a.Then, a.Z, bias)
 }
 
 // multiply enqueues the product: by cuBLAS where it is there and can, else by the tiled kernel. A first pair of nothing leaves its place to
@@ -63,27 +67,24 @@ func (q *queue) multiply(p product) {
 		p.a, p.b, p.k, p.transB, p.rowScale = p.a2, p.b2, p.a2.Cols, true, gpu.Vec{}
 		p.a2, p.b2 = gpu.Matrix{}, gpu.Matrix{}
 	}
-	if p.m == 0 || p.n == 0 || q.byBLAS(p) {
-		return
+	switch {
+	case p.m == 0 || p.n == 0:
+	case !q.blasTakes(p):
+		q.tiled(p)
+	case p.transA:
+		q.blasSums(p)
+	default:
+		q.blasRows(p)
 	}
-	q.tiled(p)
 }
 
-// byBLAS reports whether cuBLAS does the product: it takes no sum of nothing, and BF16 on new GPUs only. What it does not do follows
+// blasTakes reports whether cuBLAS does the product: it takes no sum of nothing, and BF16 on new GPUs only. What it does not do follows
 // in a pass of its own.
-func (q *queue) byBLAS(p product) bool {
+func (q *queue) blasTakes(p product) bool {
 	if _, err := q.dev.driver.blasLibrary(); err != nil || p.k == 0 || anyBF16(p.a, p.b, p.c, p.a2) && !q.dev.info.HalfProducts {
 		return false
 	}
-	if max(p.m, p.n, p.k, p.a.LD, p.b.LD, p.c.LD, p.a2.LD, p.b2.LD) > math.MaxInt32 {
-		return false
-	}
-	if p.transA {
-		q.blasSums(p)
-	} else {
-		q.blasRows(p)
-	}
-	return true
+	return max(p.m, p.n, p.k, p.a.LD, p.b.LD, p.c.LD, p.a2.LD, p.b2.LD) <= math.MaxInt32
 }
 
 // scaleBias enqueues m[i][j] = scale[i]·m[i][j] + bias[j]; nothing if both are empty.

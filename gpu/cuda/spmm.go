@@ -80,7 +80,7 @@ func (q *queue) spmm(s spmmArgs) {
 		q.launch(s.kernel(vector, width), grid, blockSize, 0, append(args, epilogueWords(then)...)...)
 	}
 	if !fused {
-		q.epilogue(s.then, s.y)
+		q.epilogue(s.then, s.y, gpu.Vec{})
 	}
 }
 

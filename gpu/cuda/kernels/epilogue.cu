@@ -1,6 +1,7 @@
 // LayerNorm, ReLU and dropout on their own, a warp per row, and the gradient through them.
 //
-//   epilogue: mu = Σ_j z[j]/n;  var = Σ_j (z[j]-mu)²/n;  rstd = 1/√(var + eps);  z[j] = (z[j]-mu)·rstd     (norm)
+//   epilogue: z[j] += bias[j] if it is given
+//             mu = Σ_j z[j]/n;  var = Σ_j (z[j]-mu)²/n;  rstd = 1/√(var + eps);  z[j] = (z[j]-mu)·rstd     (norm)
 //             h[j] = dropout(relu(gamma[j]·z[j] + beta[j])), each part if its flag is set
 //
 //   epilogue_backward, with x = the normalised row (or z, or h) and y before the ReLU recomputed from it:
@@ -10,28 +11,55 @@
 //             dz[j] = g;  dbias[j] += g;  h[j] = what the epilogue wrote                                  (if h is given)
 //
 // Warp w of n gets rows w, w + n, …. A lane owns the same columns of every row, so sums over rows need no exchange: they lie
-// in shared memory, one set per warp, and are added over the warps of a block in order. part[block] holds dgamma, dbeta and
-// dbias, which add_parts adds over the blocks; the host chooses the grid by shape.
+// in shared memory, one set per warp, four columns of a lane together, and are added over the warps of a block in order.
+// part[block] holds dgamma, dbeta and dbias, which add_parts adds over the blocks; the host chooses the grid by shape.
 #include "epilogue.cuh"
 
-extern "C" __global__ void capgnn_epilogue(i64 rows, int cols, float* z, i64 ldz, EPILOGUE_PARAMS) {
+namespace {
+
+// Affine is gamma and beta, which a lane reads for four columns at a time.
+struct Affine {
+  const float *gamma, *beta;
+  bool on, four_gamma, four_beta;
+  __device__ explicit Affine(const Epilogue& e)
+      : gamma(e.gamma), beta(e.beta), on(e.norm()), four_gamma(aligned<4>(gamma, 0)), four_beta(aligned<4>(beta, 0)) {}
+  __device__ void scales(float* g, int j, int n) const {
+    if (on) load_four(g, gamma + j, n, four_gamma);
+  }
+  __device__ void shifts(float* b, int j, int n) const {
+    if (on) load_four(b, beta + j, n, four_beta);
+  }
+};
+
+}  // namespace
+
+extern "C" __global__ void capgnn_epilogue(i64 rows, int cols, float* z, i64 ldz, const float* bias, EPILOGUE_PARAMS) {
   const Epilogue e = EPILOGUE_STRUCT;
-  const bool four = aligned<4>(z, ldz), four_h = e.four();
+  const Affine affine(e);
+  const bool four = aligned<4>(z, ldz), four_h = e.four(), four_bias = aligned<4>(bias, 0);
   for (i64 i = thread_id() / 32; i < rows; i += thread_count() / 32) {
     float* row = z + i * ldz;
+    const auto load = [&](float* v, int j, int n) {
+      load_four(v, row + j, n, four);
+      if (!bias) return;
+      float b[4];
+      load_four(b, bias + j, n, four_bias);
+#pragma unroll
+      for (int k = 0; k < 4; k++) v[k] += b[k];
+    };
     float mu = 0.f, rstd = 1.f;
     if (e.norm()) {
       float sum = 0.f;
       row_columns(cols, [&](int j, int n) {
         float v[4];
-        load_four(v, row + j, n, four);
+        load(v, j, n);
         sum += (v[0] + v[1]) + (v[2] + v[3]);
       });
       mu = warp_sum(sum) / cols;
       float squares = 0.f;
       row_columns(cols, [&](int j, int n) {
         float v[4];
-        load_four(v, row + j, n, four);
+        load(v, j, n);
 #pragma unroll
         for (int k = 0; k < 4; k++)
           if (k < n) squares = fmaf(v[k] - mu, v[k] - mu, squares);
@@ -41,15 +69,17 @@ extern "C" __global__ void capgnn_epilogue(i64 rows, int cols, float* z, i64 ldz
     }
     const u32 id = e.drop() ? (u32)e.ids[i] : 0;
     row_columns(cols, [&](int j, int n) {
-      float v[4], y[4];
-      load_four(v, row + j, n, four);
+      float v[4], y[4], gamma[4] = {1.f, 1.f, 1.f, 1.f}, beta[4] = {0.f, 0.f, 0.f, 0.f};
+      load(v, j, n);
+      affine.scales(gamma, j, n);
+      affine.shifts(beta, j, n);
       const u32 kept = e.drop() ? e.keep4(j / 4, id) : 15;
 #pragma unroll
       for (int k = 0; k < 4; k++) {
         if (e.norm()) v[k] = (v[k] - mu) * rstd;
-        y[k] = k < n ? e.output(j + k, v[k], kept >> k & 1) : 0.f;
+        y[k] = k < n ? e.output(gamma[k], beta[k], v[k], kept >> k & 1) : 0.f;
       }
-      if (e.norm()) store_some(row + j, v, n, four);
+      if (e.norm() || bias) store_some(row + j, v, n, four);
       if (e.flags & EPILOGUE_HALF) {
         store_some(static_cast<bf16*>(e.h) + i * e.ldh + j, y, n, four_h);
       } else {
@@ -68,9 +98,11 @@ struct Backward {
   i64 lddh, ldx;
   bool four_dh, four_x;
   Epilogue e;
+  Affine affine;
 
-  // gradient makes g and x of columns j to j + n of row i. kept are the bits of keep4.
-  __device__ void gradient(float* g, float* x_, i64 i, int j, int n, u32 kept) const {
+  // gradient makes g and x of columns j to j + n of row i, 0 for those that are missing. kept are the bits of keep4, gamma and beta
+  // those of the columns.
+  __device__ void gradient(float* g, float* x_, i64 i, int j, int n, u32 kept, const float* gamma, const float* beta) const {
     load_four(g, dh + i * lddh + j, n, four_dh);
     if (x) {
       load_four(x_, x + i * ldx + j, n, four_x);
@@ -81,7 +113,7 @@ struct Backward {
     for (int k = 0; k < 4; k++) {
       if (k >= n) continue;
       if (e.drop()) g[k] = kept >> k & 1 ? g[k] * e.scale : 0.f;
-      if ((e.flags & EPILOGUE_RELU) && !(e.activation(j + k, x_[k]) > 0.f)) g[k] = 0.f;
+      if ((e.flags & EPILOGUE_RELU) && !(e.activation(gamma[k], beta[k], x_[k]) > 0.f)) g[k] = 0.f;
     }
   }
 };
@@ -107,12 +139,14 @@ CAPGNN_FN Mask draw(const Epilogue& e, int cols, u32 id) {
 CAPGNN_FN float2 means(const Backward& b, i64 i, int cols, const Mask& mask, u32 id) {
   float2 s = {0.f, 0.f};
   row_columns(cols, [&](int j, int n) {
-    float g[4], x[4];
-    b.gradient(g, x, i, j, n, mask.get(b.e, j, id));
+    float g[4], x[4], gamma[4], beta[4];
+    b.affine.scales(gamma, j, n);
+    b.affine.shifts(beta, j, n);
+    b.gradient(g, x, i, j, n, mask.get(b.e, j, id), gamma, beta);
 #pragma unroll
     for (int k = 0; k < 4; k++) {
       if (k >= n) continue;
-      const float scaled = g[k] * b.e.gamma[j + k];
+      const float scaled = g[k] * gamma[k];
       s.x += scaled;
       s.y = fmaf(scaled, x[k], s.y);
     }
@@ -122,25 +156,35 @@ CAPGNN_FN float2 means(const Backward& b, i64 i, int cols, const Mask& mask, u32
   return s;
 }
 
+// accumulate adds four numbers to four that lie together.
+CAPGNN_FN void accumulate(float* to, const float* v) {
+  float sum[4];
+  Vector<4>::load(sum, to);
+#pragma unroll
+  for (int k = 0; k < 4; k++) sum[k] += v[k];
+  store4(to, sum);
+}
+
 }  // namespace
 
-// sums is null if they lie in dynamic shared memory, 3·cols floats for each warp of a block; otherwise as much for each warp of
-// the grid.
+// sums is null if they lie in dynamic shared memory, 3·wide floats for each warp of a block, where wide is cols rounded up to 4;
+// otherwise as much for each warp of the grid.
 // want: part is wanted at all.
-extern "C" __global__ void capgnn_epilogue_backward(i64 rows, int cols, const float* dh, i64 lddh, const float* x, i64 ldx,
-                                                    void* dz, i64 lddz, const float* rstd, float* h, float* part, float* sums,
-                                                    int want, int e_flags, i64 e_ldh, const float* e_gamma,
-                                                    const float* e_beta, const int* e_ids, u32 e_threshold, float e_scale,
-                                                    u64 e_key, u64 e_when) {
+extern "C" __global__ void __launch_bounds__(CAPGNN_BLOCK, 3)
+    capgnn_epilogue_backward(i64 rows, int cols, const float* dh, i64 lddh, const float* x, i64 ldx, void* dz, i64 lddz,
+                             const float* rstd, float* h, float* part, float* sums, int want, int e_flags, i64 e_ldh,
+                             const float* e_gamma, const float* e_beta, const int* e_ids, u32 e_threshold, float e_scale,
+                             u64 e_key, u64 e_when) {
   CAPGNN_DYNAMIC_SHARED(float, shared);
   const Epilogue e = {e_flags, h, e_ldh, e_gamma, e_beta, nullptr, 0.f, e_ids, e_threshold, e_scale, e_key, e_when};
-  const Backward b = {dh, x, lddh, ldx, aligned<4>(dh, lddh), x && aligned<4>(x, ldx), e};
+  const Backward b = {dh, x, lddh, ldx, aligned<4>(dh, lddh), x && aligned<4>(x, ldx), e, Affine(e)};
   const bool half = e.flags & EPILOGUE_HALF, four_h = aligned<4>(h, e_ldh);
   const bool four_dz = half ? aligned<4>(static_cast<bf16*>(dz), lddz) : aligned<4>(static_cast<float*>(dz), lddz);
-  const int warp = threadIdx.x / 32, warps = blockDim.x / 32;
-  float* own = sums ? sums + thread_id() / 32 * 3 * cols : shared + warp * 3 * cols;
-  row_columns(cols, [&](int j, int n) {
-    for (int k = j; k < j + n; k++) own[k] = own[cols + k] = own[2 * cols + k] = 0.f;
+  const int warp = threadIdx.x / 32, warps = blockDim.x / 32, wide = (cols + 3) / 4 * 4;
+  float* own = sums ? sums + thread_id() / 32 * 3 * wide : shared + warp * 3 * wide;
+  row_columns(cols, [&](int j, int) {
+    const float zero[4] = {0.f, 0.f, 0.f, 0.f};
+    for (int s = 0; s < 3; s++) store4(own + s * wide + j, zero);
   });
   for (i64 i = thread_id() / 32; i < rows; i += thread_count() / 32) {
     const u32 id = e.drop() ? (u32)e.ids[i] : 0;
@@ -148,20 +192,26 @@ extern "C" __global__ void capgnn_epilogue_backward(i64 rows, int cols, const fl
     const float2 m = e.norm() ? means(b, i, cols, mask, id) : float2{0.f, 0.f};
     const float r = e.norm() ? rstd[i] : 1.f;
     row_columns(cols, [&](int j, int n) {
-      float g[4], v[4], out[4] = {0.f, 0.f, 0.f, 0.f};
+      float g[4], v[4], out[4] = {0.f, 0.f, 0.f, 0.f}, gamma[4] = {1.f, 1.f, 1.f, 1.f}, beta[4] = {0.f, 0.f, 0.f, 0.f};
       const u32 kept = mask.get(e, j, id);
-      b.gradient(g, v, i, j, n, kept);
+      b.affine.scales(gamma, j, n);
+      b.affine.shifts(beta, j, n);
+      b.gradient(g, v, i, j, n, kept, gamma, beta);
 #pragma unroll
-      for (int k = 0; k < 4; k++) {
-        if (k >= n) continue;
-        if (h) out[k] = e.output(j + k, v[k], kept >> k & 1);
-        if (e.norm()) {
-          own[j + k] = fmaf(g[k], v[k], own[j + k]);
-          own[cols + j + k] += g[k];
-          g[k] = r * (g[k] * e.gamma[j + k] - m.x - v[k] * m.y);
-        }
-        own[2 * cols + j + k] += g[k];
+      for (int k = 0; k < 4; k++)
+        if (h && k < n) out[k] = e.output(gamma[k], beta[k], v[k], kept >> k & 1);
+      if (e.norm()) {
+        float sum[4];
+        Vector<4>::load(sum, own + j);
+#pragma unroll
+        for (int k = 0; k < 4; k++) sum[k] = fmaf(g[k], v[k], sum[k]);
+        store4(own + j, sum);
+        accumulate(own + wide + j, g);
+#pragma unroll
+        for (int k = 0; k < 4; k++)
+          if (k < n) g[k] = r * (g[k] * gamma[k] - m.x - v[k] * m.y);
       }
+      accumulate(own + 2 * wide + j, g);
       if (h) store_some(h + i * e_ldh + j, out, n, four_h);
       if (half) {
         store_some(static_cast<bf16*>(dz) + i * lddz + j, g, n, four_dz);
@@ -172,12 +222,13 @@ extern "C" __global__ void capgnn_epilogue_backward(i64 rows, int cols, const fl
   }
   if (!want) return;
   __syncthreads();
-  const float* first = sums ? sums + (i64)blockIdx.x * warps * 3 * cols : shared;
-  for (int j = threadIdx.x; j < 3 * cols; j += blockDim.x) {
-    float sum = first[j];
-    for (int w = 1; w < warps; w++) sum += first[w * 3 * cols + j];
-    part[(i64)blockIdx.x * 3 * cols + j] = sum;
-  }
+  const float* first = sums ? sums + (i64)blockIdx.x * warps * 3 * wide : shared;
+  for (int s = 0; s < 3; s++)
+    for (int j = threadIdx.x; j < cols; j += blockDim.x) {
+      float sum = first[s * wide + j];
+      for (int w = 1; w < warps; w++) sum += first[(w * 3 + s) * wide + j];
+      part[((i64)blockIdx.x * 3 + s) * cols + j] = sum;
+    }
 }
 
 CAPGNN_KERNEL(capgnn_epilogue)

@@ -32,12 +32,18 @@ struct Epilogue {
     return (w.x >= threshold) | (w.y >= threshold) << 1 | (w.z >= threshold) << 2 | (w.w >= threshold) << 3;
   }
 
-  // activation is y before the ReLU. fmaf: forward and backward must find the same side of 0.
-  __device__ float activation(int j, float x) const { return norm() ? fmaf(gamma[j], x, beta[j]) : x; }
+  // activation is y before the ReLU; g and b are gamma and beta of the column. fmaf: forward and backward must find the same side
+  // of 0.
+  __device__ float activation(float g, float b, float x) const { return norm() ? fmaf(g, x, b) : x; }
 
-  // output is H's element of column j; kept tells what dropout says.
-  __device__ float output(int j, float x, bool kept) const {
-    float y = activation(j, x);
+  // output is H's element of a column; kept tells what dropout says.
+  __device__ float output(float g, float b, float x, bool kept) const { return after(activation(g, b, x), kept); }
+
+  // output is H's element of column j.
+  __device__ float output(int j, float x, bool kept) const { return after(norm() ? fmaf(gamma[j], x, beta[j]) : x, kept); }
+
+  // after is what ReLU and dropout make of y.
+  __device__ float after(float y, bool kept) const {
     if (flags & EPILOGUE_RELU) y = relu(y);
     if (drop()) y = kept ? __fmul_rn(y, scale) : 0.f;
     return y;

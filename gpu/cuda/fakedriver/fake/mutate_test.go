@@ -129,7 +129,7 @@ func gradientOf(cols, ld int) string {
 	n := 4 * 9 * ld
 	return fmt.Sprintf("buffer dh %d\nrandom dh\nbuffer x %d\nrandom x\nbuffer dz %d\nrandom dz\nbuffer ones %d\nfloats ones 1\nbuffer part %d\nrandom part\n"+
 		"launch capgnn_epilogue_backward 1 1 256 %d 9 %d @dh %d @x %d @dz %d @ones 0 @part 0 1 1 0 @ones @ones 0 0 1.0 0 0\n",
-		n, n, n, 4*max(cols, 9), 12*cols, 96*cols, cols, ld, ld, ld)
+		n, n, n, 4*max(cols, 9), 12*cols, 96*((cols+3)/4*4), cols, ld, ld, ld)
 }
 
 // sums are columns of an m of rows×cols, in parts by blocks.

@@ -124,10 +124,52 @@ func elementwiseReaches() []reach {
 			if flags&8 != 0 {
 				h = "@yb"
 			}
-			add("epilogue", true, []any{rows, cols, "@x", ld, flags, h, ld, "@vec", "@vec", "@out", "0.00001", "@list", 2147483648, "2.0", 99, 3})
+			for _, bias := range []any{0, "@vec"} {
+				add("epilogue", true, []any{rows, cols, "@x", ld, bias, flags, h, ld, "@vec", "@vec", "@out", "0.00001", "@list", 2147483648, "2.0", 99, 3})
+			}
 		}
 	}
-	return append(list, optimiserReaches()...)
+	return append(append(list, gradientReaches()...), optimiserReaches()...)
+}
+
+// gradientReaches are gradients through an epilogue with all that it may have, of rows whose sums lie in shared memory and beside it,
+// and of vectors that are aligned and not.
+func gradientReaches() []reach {
+	var list []reach
+	const rows = 20
+	for _, c := range [][2]int{{1100, 1100}, {1099, 1101}, {64, 64}, {63, 64}, {6, 8}, {1, 1}} {
+		cols, ld := c[0], c[1]
+		wide := (cols + 3) / 4 * 4
+		s := &script{}
+		s.rows(rows * ld)
+		s.buffer("dh", 4*rows*ld, "random")
+		s.buffer("h", 4*rows*ld)
+		s.buffer("vec", 4*(wide+1), "random")
+		s.buffer("rstd", 4*rows, "random")
+		s.buffer("part", 4*3*cols)
+		s.buffer("sums", 4*3*8*wide)
+		s.buffer("list", 4*rows, "cycle", rows-3)
+		shared, sums := 8*12*wide, any(0)
+		if shared > 48<<10 {
+			shared, sums = 0, "@sums"
+		}
+		for n, flags := range []int{1, 3, 7, 15, 2, 6} { // 1 norm, 2 ReLU, 4 dropout, 8 bf16
+			h, dz, want := any(0), "@y", 1
+			if n%2 == 1 {
+				h = "@h"
+			}
+			if flags&8 != 0 {
+				dz = "@yb"
+			}
+			if flags == 2 {
+				want = 0
+			}
+			s.line("launch", "capgnn_epilogue_backward", 1, 1, 256, shared, rows, cols, "@dh", ld, "@x", ld, dz, ld, "@rstd", h, "@part", sums, want, flags, ld,
+				"@vec", "@vec", "@list", 2147483648, "2.0", 99, 3)
+		}
+		list = append(list, reach{fmt.Sprintf("epilogue_backward_%dof%d", cols, ld), "epilogue_backward", s.String(), true})
+	}
+	return list
 }
 
 func optimiserReaches() []reach {
