@@ -29,7 +29,8 @@ type Flags struct{ Rank, Ranks, Master, Port string }
 // variables, those of Open MPI, of PMI, of Slurm, of Kubernetes. A source is complete if it gives rank, size and the
 // address of rank 0. One that lacks only the address takes it from a later source that gives the same rank and size: a step of
 // Slurm starts ranks through PMI, too. But mpirun within Slurm starts its daemons as a step, whose rank and size are others.
-// Variables that are there but empty are not set. If some are set but no source is complete, that is an error.
+// Variables that are there but empty are not set. If some are set but no source is complete, that is an error: a *Homeless, and the place without
+// Master, where only the address is missing.
 func Find(flags Flags, env Lookup) (Place, error) {
 	var homeless *reading // the first source that gives rank and size but no address
 	var half error        // of the last source that is half set: later ones have variables of their own
@@ -53,10 +54,17 @@ func Find(flags Flags, env Lookup) (Place, error) {
 		}
 	}
 	if homeless != nil {
-		return Place{}, fmt.Errorf("read where this rank stands: %s gives rank %d of %d, but not the machine of rank 0: set MASTER_ADDR to its name on all ranks",
-			homeless.source, homeless.place.Rank, homeless.place.Ranks)
+		return homeless.place, &Homeless{homeless.place}
 	}
 	return Place{}, half
+}
+
+// Homeless says that a place lacks the address of rank 0 alone.
+type Homeless struct{ Place Place }
+
+func (h *Homeless) Error() string {
+	return fmt.Sprintf("read where this rank stands: %s gives rank %d of %d, but not the machine of rank 0: set MASTER_ADDR to its name on all ranks",
+		h.Place.Source, h.Place.Rank, h.Place.Ranks)
 }
 
 // reading is a source while it is read. The first error stays.

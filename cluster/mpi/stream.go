@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// A stream has so many buffers in each direction, of so many bytes: two frames of rows. With fewer or smaller ones fast networks wait for
-// processors, more do not make a link of 25 Gbit/s faster.
+// A stream has so many buffers in each direction, of so many bytes: together two frames of rows, one that travels while another is copied.
 const (
 	window = 4
 	chunk  = 128 << 10

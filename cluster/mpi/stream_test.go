@@ -67,8 +67,11 @@ func TestStreams(t *testing.T) {
 		for _, mpich := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/mpich=%v", name, mpich), func(t *testing.T) {
 				bytesEach := 5 << 20
+				if testing.Short() {
+					bytesEach = 1 << 20
+				}
 				if config["ring"] > 0 && config["ring"] < 1000 {
-					bytesEach = 30_000
+					bytesEach = 10_000
 				}
 				all := worlds(t, 3, fakempi.Options{MPICH: mpich, Config: config})
 				var wait sync.WaitGroup

@@ -186,7 +186,7 @@ func (w *World) completeAll(list []done) bool {
 }
 
 // What the owner does between two looks at MPI when nothing happens: it asks again at once, then waits twice as long each time. An answer
-// within a network's latency costs no sleep, and an idle rank no more than a few per cent of a core (docs/bench/cluster.md).
+// within a network's latency costs no sleep, and an idle rank a few per cent of a core (docs/adr/0039-streams-over-mpi.md).
 const (
 	eager    = 16
 	restFrom = 20 * time.Microsecond

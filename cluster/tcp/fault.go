@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -56,10 +58,10 @@ func line(s string, n int) string {
 func (g *Group) words(f fault) string {
 	verb := "broke the protocol"
 	switch {
-	case f.Loss:
-		verb = "lost"
 	case f.By == f.About:
 		verb = "failed"
+	case f.Loss:
+		verb = "lost"
 	}
 	when := "before the first epoch"
 	if f.Epoch >= 0 {
@@ -85,6 +87,9 @@ func (g *Group) linkFault(l *link, err error) {
 	} else {
 		f.Loss, f.Text = true, cause(err, g.o.PeerTimeout)
 		f.last = g.o.Rank != 0 && l == g.control[0]
+		if slices.Contains(g.data, l) && g.o.Carry != nil && !isClosed(err) && !errors.Is(err, os.ErrDeadlineExceeded) {
+			f.About = g.o.Rank // what carries rows has failed here
+		}
 	}
 	g.report(f)
 }
@@ -124,7 +129,8 @@ func (g *Group) preside() {
 	}
 }
 
-// first returns the fault that is no echo of others: f, or where f is a loss, the first fault of a rank that had not reported before.
+// first returns the fault that is no echo of others: f, or where f is a loss, the first fault of a rank that had not reported before. Where what carries
+// rows has failed at a rank, that may follow from the loss of another, which counts then.
 func (g *Group) first(f fault) fault {
 	heard := map[int]bool{f.By: true}
 	for timer := time.After(settle); f.Loss; {
@@ -134,6 +140,9 @@ func (g *Group) first(f fault) fault {
 				return other
 			}
 			heard[other.By] = true
+			if f.About == f.By && other.About != other.By {
+				f = other
+			}
 		case <-timer:
 			return f
 		case <-g.done:

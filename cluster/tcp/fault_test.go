@@ -105,6 +105,23 @@ func TestFaultBeforeItsEcho(t *testing.T) {
 	wantEnd(t, groups, 2*time.Second, "rank 2 (host host2) failed before the first epoch: disk full")
 }
 
+// What carries rows fails at a rank: that is its fault, unless another rank is lost, from which it may follow.
+func TestCarrierFails(t *testing.T) {
+	for _, loss := range []bool{false, true} {
+		checkLeaks(t)
+		groups := together(t, 3, modes["pipes"], nil)
+		groups[1].linkFault(groups[1].data[2], errors.New("MPI: broken"))
+		want, rest := "rank 1 (host host1) failed before the first epoch: MPI: broken", groups
+		if loss {
+			want, rest = "rank 2 (host host2) lost before the first epoch: connection closed", groups[:2]
+			time.Sleep(settle / 4)
+			die(groups[2])
+		}
+		wantEnd(t, rest, 2*time.Second, want)
+		closeAll(groups)
+	}
+}
+
 // gate is a connection that lets nothing through while it is closed: a cut link.
 type gate struct {
 	net.Conn // not a TCPConn, whose vectored writes would go past Write

@@ -27,9 +27,9 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	program = filepath.Join(dir, "capgnn")
-	tags := ""
+	tags := mpiTag
 	if devices.BuiltWithCUDA {
-		tags = "cuda"
+		tags += " cuda"
 	}
 	// Linking without symbols takes half the time.
 	if out, err := exec.Command("go", "build", "-tags", tags, "-ldflags=-s -w", "-o", program, ".").CombinedOutput(); err != nil {

@@ -74,7 +74,7 @@ var errorMakers = []string{"Errorf", "New", "Usagef", "Sprintf"}
 func clusterLines(t *testing.T) (lines []string) {
 	t.Helper()
 	var names []string
-	for _, pattern := range []string{"../../cluster/*.go", "../../cluster/tcp/*.go", "internal/ranks/*.go", "../../pipeline/ranks.go"} {
+	for _, pattern := range []string{"../../cluster/*.go", "../../cluster/tcp/*.go", "../../cluster/mpi/*.go", "internal/ranks/*.go", "../../pipeline/ranks.go"} {
 		found, err := filepath.Glob(pattern)
 		if err != nil || len(found) == 0 {
 			t.Fatalf("%s: %d files, %v", pattern, len(found), err)

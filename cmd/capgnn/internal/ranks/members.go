@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"capgnn/cluster"
 	"capgnn/cluster/tcp"
@@ -22,8 +23,10 @@ type Members struct {
 	*tcp.Group
 	facts       cluster.Facts
 	waits       *atomic.Pointer[func() string]
-	hosts       []string // what tells machines apart, by rank
-	local, here int      // this rank among those of this machine, of how many
+	hosts       []string      // what tells machines apart, by rank
+	local, here int           // this rank among those of this machine, of how many
+	carrier     carrier       // what carries rows, nil: connections
+	patience    time.Duration // how long it may take to end
 }
 
 // Messages of a run beside those of package pipeline.
@@ -42,17 +45,24 @@ func Join(ctx context.Context, k *term.Console, s Settings, f cluster.Facts) (*M
 	if f.Version == "" {
 		f.Version = term.ReadBuildInfo().Source()
 	}
-	if err := s.trusted(ctx); err != nil {
-		return nil, err
-	}
-	m := &Members{facts: f, waits: new(atomic.Pointer[func() string])}
+	m := &Members{facts: f, waits: new(atomic.Pointer[func() string]), patience: s.PeerTimeout}
 	text, err := f.Encode()
 	if err != nil {
 		return nil, term.AsUsage(err)
 	}
+	o := tcp.Options{Rank: s.Rank, Ranks: s.Ranks, Secret: s.Secret, Plain: s.Plain, Host: f.Host, Facts: text, JoinTimeout: s.JoinTimeout, PeerTimeout: s.PeerTimeout}
+	if s.MPI {
+		if m.carrier, err = carry(ctx, k, &s); err != nil {
+			return nil, err
+		}
+		o.Carry = m.carrier.Conn
+	}
+	if err := s.trusted(ctx); err != nil {
+		return nil, err
+	}
 	note := func(line string) { k.Note("%s", line) }
-	m.Group, err = tcp.Join(ctx, tcp.Options{Rank: s.Rank, Ranks: s.Ranks, Master: s.Master, Secret: s.Secret, Plain: s.Plain, Host: f.Host, Facts: text,
-		JoinTimeout: s.JoinTimeout, PeerTimeout: s.PeerTimeout, Compare: Compare(note), OnWait: note, Waits: m.waitsFor})
+	o.Master, o.Compare, o.OnWait, o.Waits = s.Master, Compare(note), note, m.waitsFor
+	m.Group, err = tcp.Join(ctx, o)
 	var refused *tcp.Refused
 	switch {
 	case err == nil:
@@ -80,6 +90,16 @@ func Join(ctx context.Context, k *term.Console, s Settings, f cluster.Facts) (*M
 		}
 	}
 	return m, nil
+}
+
+// Close leaves the others. Where MPI carried rows and all ranks leave, MPI is ended, too; after a fault it is left as it is, since it would wait for
+// those that are lost.
+func (m *Members) Close() error {
+	err := m.Group.Close()
+	if m.carrier == nil {
+		return err
+	}
+	return errors.Join(err, m.carrier.Close(err == nil, m.patience))
 }
 
 // boot tells apart machines of one name, where the system can.
@@ -306,7 +326,7 @@ func (m *Members) Fail(err error) error {
 	if f == nil {
 		return end
 	}
-	if f[2] == strconv.Itoa(m.Rank()) {
+	if ended := (*tcp.Ended)(nil); f[2] == strconv.Itoa(m.Rank()) && !errors.As(err, &ended) {
 		end.Code = term.ExitCode(err)
 	}
 	if note, ok := strings.CutPrefix(f[4], "interrupted: "); ok {

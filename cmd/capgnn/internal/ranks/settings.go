@@ -2,8 +2,10 @@ package ranks
 
 import (
 	"context"
+	"errors"
 	"net"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -22,13 +24,17 @@ const Patience = 20 * time.Second
 const (
 	transportTLS   = "tcp"
 	transportPlain = "tcp-plain"
+	transportMPI   = "mpi"
 )
+
+var transports = []string{transportTLS, transportPlain, transportMPI}
 
 // Settings say where a process stands among the ranks of a run, and how it finds and trusts them.
 type Settings struct {
 	cluster.Place
 	Secret                   []byte // nil: there is none
 	Plain                    bool   // rows travel without TLS
+	MPI                      bool   // rows travel by MPI, which also says where rank 0 is if Master is empty
 	JoinTimeout, PeerTimeout time.Duration
 }
 
@@ -45,14 +51,18 @@ func Flags() []cli.Flag {
 		&cli.StringFlag{Name: "secret-file", Category: GroupMachines, Usage: "`FILE` with the secret that all ranks share (default: CAPGNN_SECRET, else the file that `capgnn doctor --cluster` makes)"},
 		&cli.DurationFlag{Name: "join-timeout", Category: GroupMachines, Usage: "how long to wait for all ranks: a `TIME`", Value: 5 * time.Minute},
 		&cli.DurationFlag{Name: "peer-timeout", Category: GroupMachines, Usage: "how long a rank may be silent until it counts as lost: a `TIME`", Value: time.Minute},
-		&cli.StringFlag{Name: "transport", Category: GroupMachines, Usage: "`HOW` rows travel between ranks: tcp (TLS), or tcp-plain (faster; not encrypted)", Value: transportTLS},
+		&cli.StringFlag{Name: "transport", Category: GroupMachines, Usage: "`HOW` rows travel between ranks: tcp (TLS), tcp-plain (faster; not encrypted), or mpi (the MPI that started them; not encrypted)", Value: transportTLS},
 	}
 }
 
 // FromContext reads the flags of a command, the environment and the secret. Several is false where nothing speaks of others.
 func FromContext(c *cli.Context) (s Settings, err error) {
 	flags := cluster.Flags{Rank: c.String("rank"), Ranks: c.String("ranks"), Master: c.String("master"), Port: c.String("port")}
-	if s.Place, err = cluster.Find(flags, os.LookupEnv); err != nil {
+	if err := s.transport(c.String("transport")); err != nil {
+		return s, err
+	}
+	s.Place, err = cluster.Find(flags, os.LookupEnv)
+	if homeless := (*cluster.Homeless)(nil); err != nil && !(s.MPI && errors.As(err, &homeless)) {
 		return s, term.AsUsage(err)
 	}
 	s.JoinTimeout, s.PeerTimeout = c.Duration("join-timeout"), c.Duration("peer-timeout")
@@ -61,13 +71,6 @@ func FromContext(c *cli.Context) (s Settings, err error) {
 			return s, term.Usagef("--%s %v: give a time above 0, such as 60s", name, d)
 		}
 	}
-	switch how := c.String("transport"); how {
-	case transportTLS:
-	case transportPlain:
-		s.Plain = true
-	default:
-		return s, term.Usagef("--transport %s is not one of %s, %s", term.Quoted(how, []string{transportTLS, transportPlain}), transportTLS, transportPlain)
-	}
 	if c.IsSet("secret-file") && c.String("secret-file") == "" {
 		return s, term.Usagef("--secret-file is empty: name a file, or leave it out")
 	}
@@ -75,6 +78,21 @@ func FromContext(c *cli.Context) (s Settings, err error) {
 		s.Secret, err = Secret(c.String("secret-file"), os.LookupEnv)
 	}
 	return s, err
+}
+
+// transport reads the value of --transport.
+func (s *Settings) transport(how string) error {
+	switch how {
+	case transportTLS:
+	case transportPlain:
+		s.Plain = true
+	case transportMPI:
+		s.MPI = true
+		return mpiBuilt()
+	default:
+		return term.Usagef("--transport %s is not one of %s", term.Quoted(how, transports), strings.Join(transports, ", "))
+	}
+	return nil
 }
 
 // trusted refuses to reach other machines without a secret. A name that is not known yet is looked up again while ranks join.

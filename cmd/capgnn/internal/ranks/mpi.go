@@ -1,0 +1,30 @@
+//go:build mpi && linux
+
+package ranks
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	"capgnn/cluster/mpi"
+)
+
+// libraryVariable names the file of the MPI library where several are there.
+const libraryVariable = "CAPGNN_LIBMPI"
+
+func mpiBuilt() error { return nil }
+
+// openMPI begins the MPI that started this process.
+func openMPI(ctx context.Context) (carrier, error) {
+	family, known := mpi.Launcher(os.Getenv)
+	library := os.Getenv(libraryVariable)
+	if !known && library == "" {
+		return nil, errors.New("no MPI started this process: start ranks with mpirun, or with srun --mpi=pmix")
+	}
+	w, err := mpi.Open(ctx, mpi.Options{Library: library, Launcher: family})
+	if err != nil {
+		return nil, err
+	}
+	return w, nil
+}
