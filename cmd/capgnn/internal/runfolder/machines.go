@@ -49,8 +49,8 @@ func (c *Config) PartsOfMachines(parts int) ([]int, error) {
 	list := c.Machines.Value
 	if len(list) == 1 {
 		if list[0] > parts || parts%list[0] != 0 {
-			return nil, term.Usagef("--%s %s: %s cannot be divided equally: say how many each machine has, as in --%[1]s %[4]s", machinesOption, c.Machines,
-				term.Counted(parts, "part"), exampleOf(parts, list[0]))
+			return nil, term.Usagef("--%s %s: %s cannot be divided equally: say how many each machine has, as in --%s %s", machinesOption, c.Machines,
+				term.Counted(parts, "part"), machinesOption, exampleOf(parts, list[0]))
 		}
 		return slices.Repeat([]int{parts / list[0]}, list[0]), nil
 	}
