@@ -15,18 +15,57 @@ func Accuracy(logits []float32, classes int, labels []int32, mask []bool) (corre
 			continue
 		}
 		total++
-		best := -1
-		row := logits[v*classes : (v+1)*classes]
-		for c, z := range row {
-			if z == z && (best < 0 || z > row[best]) {
-				best = c
-			}
-		}
-		if best == int(labels[v]) {
+		if largest(logits[v*classes:(v+1)*classes]) == int(labels[v]) {
 			correct++
 		}
 	}
 	return correct, total
+}
+
+// largest returns the class of the largest logit: the first of equals, −1 where all are NaN.
+func largest(row []float32) int {
+	best := -1
+	for c, z := range row {
+		if z == z && (best < 0 || z > row[best]) {
+			best = c
+		}
+	}
+	return best
+}
+
+// ClassCounts counts for every class the selected vertices that are of it and were predicted so, that were only predicted, and that only are. Arguments are those of
+// Accuracy, which predicts and selects as it does.
+func ClassCounts(logits []float32, classes int, labels []int32, mask []bool) []F1Counts {
+	checkMetric(len(logits), classes, len(labels), len(mask))
+	n := make([]F1Counts, classes)
+	for v, in := range mask {
+		if !in || labels[v] < 0 {
+			continue
+		}
+		is, said := int(labels[v]), largest(logits[v*classes:(v+1)*classes])
+		if is < classes {
+			n[is].count(said == is, true)
+		}
+		if said >= 0 && said != is {
+			n[said].FP++
+		}
+	}
+	return n
+}
+
+// LabelCounts is MicroF1 of each label by itself.
+func LabelCounts(logits []float32, classes int, targets []uint8, mask []bool) []F1Counts {
+	checkMetric(len(logits), classes, len(mask), len(mask))
+	n := make([]F1Counts, classes)
+	for v, in := range mask {
+		if !in {
+			continue
+		}
+		for c := range classes {
+			n[c].count(logits[v*classes+c] > 0, targets[v*classes+c] != 0)
+		}
+	}
+	return n
 }
 
 // F1Counts is the evidence for a micro-averaged F1 score over (vertex, label) pairs: true positives, false positives and
@@ -46,6 +85,18 @@ func (a F1Counts) Score() float64 {
 	return 2 * float64(a.TP) / float64(2*a.TP+a.FP+a.FN)
 }
 
+// count adds a pair, by whether its label was predicted and whether it applies.
+func (a *F1Counts) count(said, is bool) {
+	switch {
+	case said && is:
+		a.TP++
+	case said:
+		a.FP++
+	case is:
+		a.FN++
+	}
+}
+
 // MicroF1 counts the predictions (logit > 0, so NaN is negative) of the selected vertices. logits and targets (1 = the
 // label applies) are vertices × classes, row-major; mask has one element per vertex, an empty one selects nothing.
 func MicroF1(logits []float32, classes int, targets []uint8, mask []bool) F1Counts {
@@ -59,14 +110,7 @@ func MicroF1(logits []float32, classes int, targets []uint8, mask []bool) F1Coun
 			continue
 		}
 		for k := v * classes; k < (v+1)*classes; k++ {
-			switch positive := logits[k] > 0; {
-			case positive && targets[k] != 0:
-				n.TP++
-			case positive:
-				n.FP++
-			case targets[k] != 0:
-				n.FN++
-			}
+			n.count(logits[k] > 0, targets[k] != 0)
 		}
 	}
 	return n

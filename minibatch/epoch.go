@@ -56,10 +56,7 @@ type watch struct {
 // Run trains until the last epoch, until patience runs out, or until ctx ends: then the steps under way are finished, or the evaluation is left for later, a checkpoint is written, and
 // Result.Stopped is "interrupted". A device fault ends the run with its error, a loss that is no number with *Diverged.
 func (t *Trainer) Run(ctx context.Context) (*Result, error) {
-	r := &Result{MetricName: "accuracy"}
-	if t.p.Targets != nil {
-		r.MetricName = "micro-f1"
-	}
+	r := &Result{MetricName: string(t.judge.Metric())}
 	o := fit.Options{Epochs: t.o.Epochs, EvalEvery: t.o.EvalEvery, Patience: t.o.Patience, SaveEvery: t.o.CheckpointEvery}
 	if err := fit.Run(ctx, &fitter{t, r, ctx}, o, &t.state.State); err != nil {
 		return nil, err

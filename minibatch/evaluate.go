@@ -36,25 +36,23 @@ func (d *design) evaluation(p *learn.Problem, o *Options) layered.Options {
 
 // evaluate scores each split by exact logits, and returns the loss of validation. It ends with ctx, within a chunk.
 func (t *Trainer) evaluate(ctx context.Context) (learn.Metrics, *float64, error) {
-	p := t.p
 	w, err := t.hostWeights()
 	if err != nil {
 		return learn.Metrics{}, nil, err
 	}
-	splits := [3][]bool{p.Train, p.Val, p.Test}
-	var n [len(splits)]learn.Tally
-	const validation = 1
+	own := make([]learn.Evidence, 1)
 	both, done := context.WithCancel(t.hub.Context())
 	defer done()
 	defer context.AfterFunc(ctx, done)()
 	err = t.exact.Logits(both, w, func(ids []graph.NodeID, rows []float32) error {
-		for s, mask := range splits {
-			n[s] = n[s].Add(p.Count(ids, rows, mask, s == validation))
-		}
+		t.judge.Count(&own[0], ids, rows)
 		return nil
 	})
-	multi := p.Targets != nil
-	return learn.Metrics{Train: n[0].Score(multi), Val: n[1].Score(multi), Test: n[2].Score(multi)}, n[1].FiniteLoss(), err
+	if err != nil {
+		return learn.Metrics{}, nil, err
+	}
+	m, loss := t.judge.Metrics(own)
+	return m, loss, nil
 }
 
 // bounds is what evaluation takes.

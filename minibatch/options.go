@@ -48,9 +48,10 @@ type Options struct {
 	Model     gnn.Config
 	Optimizer gnn.Optimizer
 	Sampling  Sampling
-	Epochs    int // ≥ 0
-	EvalEvery int // epochs between evaluations; 0 = only after the last epoch
-	Patience  int // evaluations without a better validation metric before stopping; 0 = never stop
+	Epochs    int          // ≥ 0
+	EvalEvery int          // epochs between evaluations; 0 = only after the last epoch
+	Patience  int          // evaluations without a better validation metric before stopping; 0 = never stop
+	Metric    learn.Metric // by which the best weights are chosen; "" = learn.Auto
 
 	Devices []gpu.Device // one part each, in order; a device may appear more than once
 	Part    []int32      // home of every vertex; nil: there is one part
@@ -127,6 +128,9 @@ func (o *Options) Validate(p *learn.Problem) error {
 	errs = append(errs, o.checkModel(p)...)
 	if o.Epochs < 0 || o.EvalEvery < 0 || o.Patience < 0 || o.CheckpointEvery < 0 || o.CheckpointSteps < 0 {
 		errs = append(errs, errors.New("epochs, evaluation interval, patience and checkpoint intervals must not be negative"))
+	}
+	if _, err := o.Metric.Of(p); err != nil {
+		errs = append(errs, fmt.Errorf("metric %w", err))
 	}
 	return errors.Join(errs...)
 }

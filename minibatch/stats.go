@@ -94,7 +94,7 @@ type Result struct {
 	Best       learn.Metrics   // at BestEpoch
 	Last       learn.Metrics   // at the last evaluation
 	BestEpoch  int             // epoch of the best validation metric (the last one without validation), -1: never evaluated
-	MetricName string          // "accuracy" or "micro-f1"
+	MetricName string          // a learn.Metric that the problem has
 	Stopped    string          // "", "patience" or "interrupted"
 	EpochTime  []time.Duration // of the whole epochs since the run was resumed, if it was
 	Merged     *int            // with Hop and merging: what Sampling.Merged has to be for a run to repeat this one

@@ -23,6 +23,7 @@ import (
 // Trainer is a run: one worker per part, all buffers in place. Not safe for use by several goroutines.
 type Trainer struct {
 	p       *learn.Problem
+	judge   *learn.Judge
 	o       Options
 	roots   *roots
 	design  design
@@ -46,7 +47,7 @@ func New(ctx context.Context, p *learn.Problem, o Options) (*Trainer, error) {
 		return nil, err
 	}
 	o.setDefaults()
-	t := &Trainer{p: p, o: o, looks: looks, roots: newRoots(p, &o), weights: gnn.NewWeights(o.Model)}
+	t := &Trainer{p: p, o: o, judge: learn.NewJudge(p, o.Metric), looks: looks, roots: newRoots(p, &o), weights: gnn.NewWeights(o.Model)}
 	t.weights.Init(o.Model.Seed)
 	if o.Init != nil {
 		if err := t.weights.LoadStateDict(o.Init); err != nil {

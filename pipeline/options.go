@@ -28,9 +28,10 @@ type Savings struct {
 type Options struct {
 	Model     gnn.Config
 	Optimizer gnn.Optimizer
-	Epochs    int // ≥ 0
-	EvalEvery int // epochs between evaluations; 0 = only after the last epoch
-	Patience  int // evaluations without a better validation metric before stopping; 0 = never stop
+	Epochs    int          // ≥ 0
+	EvalEvery int          // epochs between evaluations; 0 = only after the last epoch
+	Patience  int          // evaluations without a better validation metric before stopping; 0 = never stop
+	Metric    learn.Metric // by which the best weights are chosen; "" = learn.Auto
 
 	Devices []gpu.Device // one part each, in order; a device may appear more than once
 	// First is the part of Devices[0], Parts the number of all parts, those of other processes among them; 0: as many as Devices.
@@ -155,7 +156,7 @@ type Result struct {
 	Best       learn.Metrics   // at BestEpoch
 	Last       learn.Metrics   // at the last evaluation
 	BestEpoch  int             // epoch of the best validation metric (the last one without validation), -1: never evaluated
-	MetricName string          // "accuracy" or "micro-f1"
+	MetricName string          // a learn.Metric that the problem has
 	Period     *int            // Rung.Next of the last epoch; nil: it does not adapt
 	Stopped    string          // "", "patience" or "interrupted"
 	EpochTime  []time.Duration // of the epochs since the run was resumed, if it was

@@ -44,12 +44,13 @@ const (
 	tagSave
 	tagSection
 	tagOutputs
+	tagScores
 )
 
 // tagNames says what a rank waits for while it gathers.
 var tagNames = [...]string{tagFacts: "what others know of their devices", tagBuilt: "others to place their parts", tagEpoch: "the numbers of the epoch",
 	tagEvaluation: "scores", tagDivergence: "outputs that are no numbers", tagResult: "the last numbers",
-	tagResume: "rank 0 to say how the run begins", tagSave: "rank 0 to decide if a checkpoint follows", tagFound: "rank 0 to read the checkpoint", tagSection: "a piece of the checkpoint", tagOutputs: "predictions"}
+	tagResume: "rank 0 to say how the run begins", tagSave: "rank 0 to decide if a checkpoint follows", tagFound: "rank 0 to read the checkpoint", tagSection: "a piece of the checkpoint", tagOutputs: "predictions", tagScores: "scores of vertices"}
 
 // Numbers of areas: of gradients and weights between neighbours, then one for each part, of its rows.
 const (

@@ -29,10 +29,7 @@ type state struct {
 // finished and a checkpoint written, and Result.Stopped is "interrupted". A device fault ends the run with its error, a loss
 // that is no number with *Diverged.
 func (t *Trainer) Run(ctx context.Context) (*Result, error) {
-	r := &Result{MetricName: "accuracy"}
-	if t.p.Targets != nil {
-		r.MetricName = "micro-f1"
-	}
+	r := &Result{MetricName: string(t.judge.Metric())}
 	o := fit.Options{Epochs: t.o.Epochs, EvalEvery: t.o.EvalEvery, Patience: t.o.Patience, SaveEvery: t.o.CheckpointEvery}
 	if t.o.Ranks != nil { // all end behind the epoch in which one says that it has been asked to
 		t.asked = ctx

@@ -24,6 +24,7 @@ import (
 // Trainer is a run: one worker per part, all buffers in place. Not safe for use by several goroutines.
 type Trainer struct {
 	p        *learn.Problem
+	judge    *learn.Judge
 	o        Options
 	cut      *graph.Cut
 	shape    gnn.Shape
@@ -69,7 +70,7 @@ func New(ctx context.Context, p *learn.Problem, o Options) (*Trainer, error) {
 	if o.WaitDeadline == 0 {
 		o.WaitDeadline = 5 * time.Minute
 	}
-	t := &Trainer{p: p, o: o, halo: new(halo.Plan), weights: gnn.NewWeights(o.Model), terms: p.LossTerms()}
+	t := &Trainer{p: p, o: o, judge: learn.NewJudge(p, o.Metric), halo: new(halo.Plan), weights: gnn.NewWeights(o.Model), terms: p.LossTerms()}
 	t.weights.Init(o.Model.Seed)
 	if o.Init != nil {
 		if err := t.weights.LoadStateDict(o.Init); err != nil {
@@ -143,6 +144,9 @@ func (o *Options) validate(p *learn.Problem) error {
 	errs = append(errs, o.Cache.Validate(o.Parts, len(o.Devices)), o.checkRanks())
 	if o.Epochs < 0 || o.EvalEvery < 0 || o.Patience < 0 || o.CheckpointEvery < 0 {
 		errs = append(errs, errors.New("epochs, evaluation interval, patience and checkpoint interval must not be negative"))
+	}
+	if _, err := o.Metric.Of(p); err != nil {
+		errs = append(errs, fmt.Errorf("metric %w", err))
 	}
 	return errors.Join(append(errs, o.checkModel(p)...)...)
 }

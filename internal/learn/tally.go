@@ -19,11 +19,24 @@ type Tally struct {
 	Members        int    // multi-label: vertices
 	Loss           Number // over so many terms
 	Terms          int
+	Classes        []gnn.F1Counts `json:",omitempty"` // by class, for MacroF1; nil: not counted
 }
 
 // Add returns the evidence of both.
 func (a Tally) Add(b Tally) Tally {
-	return Tally{a.Correct + b.Correct, a.Total + b.Total, a.F1.Add(b.F1), a.Members + b.Members, a.Loss + b.Loss, a.Terms + b.Terms}
+	return Tally{a.Correct + b.Correct, a.Total + b.Total, a.F1.Add(b.F1), a.Members + b.Members, a.Loss + b.Loss, a.Terms + b.Terms, addClasses(a.Classes, b.Classes)}
+}
+
+// addClasses adds counts by class, where there are some.
+func addClasses(a, b []gnn.F1Counts) []gnn.F1Counts {
+	if a == nil || b == nil {
+		return append(a, b...)
+	}
+	sum := make([]gnn.F1Counts, len(a))
+	for c := range a {
+		sum[c] = a[c].Add(b[c])
+	}
+	return sum
 }
 
 // takeLoss sets the loss.
@@ -56,15 +69,10 @@ func (p *Problem) Count(ids []graph.NodeID, logits []float32, mask []bool, loss 
 	if len(mask) == 0 {
 		return n
 	}
-	in := make([]bool, len(ids))
-	for i, v := range ids {
-		in[i] = mask[v]
-	}
+	in, labels, targets := p.pick(ids, mask)
 	if p.Targets != nil {
-		targets := make([]uint8, 0, len(ids)*p.Classes)
-		for _, v := range ids {
-			targets = append(targets, p.Targets[int(v)*p.Classes:][:p.Classes]...)
-			if mask[v] {
+		for _, member := range in {
+			if member {
 				n.Members++
 			}
 		}
@@ -74,13 +82,29 @@ func (p *Problem) Count(ids []graph.NodeID, logits []float32, mask []bool, loss 
 		}
 		return n
 	}
-	labels := make([]int32, len(ids))
-	for i, v := range ids {
-		labels[i] = p.Labels[v]
-	}
 	n.Correct, n.Total = gnn.Accuracy(logits, p.Classes, labels, in)
 	if loss {
 		n.takeLoss(gnn.CrossEntropy(logits, p.Classes, labels, in))
 	}
 	return n
+}
+
+// pick returns what is known about some vertices: whether they are in mask, and their labels or targets.
+func (p *Problem) pick(ids []graph.NodeID, mask []bool) (in []bool, labels []int32, targets []uint8) {
+	in = make([]bool, len(ids))
+	for i, v := range ids {
+		in[i] = mask[v]
+	}
+	if p.Targets != nil {
+		targets = make([]uint8, 0, len(ids)*p.Classes)
+		for _, v := range ids {
+			targets = append(targets, p.Targets[int(v)*p.Classes:][:p.Classes]...)
+		}
+		return in, nil, targets
+	}
+	labels = make([]int32, len(ids))
+	for i, v := range ids {
+		labels[i] = p.Labels[v]
+	}
+	return in, labels, nil
 }

@@ -111,7 +111,7 @@ func (p *Prediction) fits(d *dataset.Dataset) error {
 	case r == nil:
 		p.multi = d.MultiLabel()
 	default:
-		p.multi = r.Metric == runfolder.MetricMulti
+		p.multi = r.Several || r.Metric == string(learn.MicroF1)
 	}
 	if labelled && p.multi != d.MultiLabel() {
 		return fmt.Errorf("one of the data set and the run %s has one label per vertex, the other several", p.Folder)

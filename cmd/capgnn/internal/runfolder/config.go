@@ -13,6 +13,7 @@ import (
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/graph/dataset"
+	"capgnn/internal/learn"
 	"capgnn/jaca"
 	"capgnn/minibatch"
 	"capgnn/pipeline"
@@ -46,6 +47,7 @@ type Config struct {
 	Seed        uint64
 	EvalEvery   int
 	Patience    int
+	Metric      string // by which the best weights are chosen
 
 	BatchSize int                       // roots of a step over all parts, 0 = full batch
 	Fanout    Text[[]int]               // sampled in-neighbours by layer, nearest the roots first; nil = by model and features
@@ -104,7 +106,7 @@ type Config struct {
 func Default() Config {
 	c := Config{
 		Edges: dataset.Auto, Standardize: dataset.Auto, Features: dataset.FeaturesStored, SelfLoops: "auto", Model: string(gnn.GCN), Layers: 3, Hidden: 256, Heads: 4, Dropout: 0.5,
-		Epochs: 200, LR: 0.01, Optimizer: string(gnn.Adam), Seed: 1, EvalEvery: 5,
+		Epochs: 200, LR: 0.01, Optimizer: string(gnn.Adam), Seed: 1, EvalEvery: 5, Metric: string(learn.Auto),
 		Devices: "auto", Partitioner: string(rapa.Methods[0]), Objective: "cut", Balance: 1.03, Cost: CostAuto, PruneScore: string(rapa.PruneScores[0]), Alpha: 0.5, Order: OrderAuto, Storage: gpu.FP32.String(), CheckpointEvery: Cadence{Epochs: 10},
 		Comm: levels[0].name, Cache: string(jaca.JACA), HaloBackward: HaloBackwardAlways, Pipeline: PipelineAuto, Peer: SwitchOn,
 	}
@@ -172,6 +174,7 @@ func (c *Config) Validate() error {
 	if !p.oneOf("optimizer", c.Optimizer, Names(Optimizers)...) {
 		optimizer.Kind = gnn.Adam
 	}
+	p.oneOf(metricOption, c.Metric, Names(learn.AllMetrics)...)
 	c.checkParts(&p)
 	p.oneOf("order", c.Order, Orders...)
 	p.oneOf("storage", c.Storage, gpu.FP32.String(), gpu.BF16.String())

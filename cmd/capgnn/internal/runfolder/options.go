@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/internal/learn"
 	"capgnn/jaca"
 	"capgnn/pipeline/halo"
 )
@@ -20,8 +21,12 @@ type Option struct {
 	FileOnly    bool              // no flag: written by a run for its repetition
 	alone       bool              // the flag may stand without a value, which means true
 	Sampled     bool              // says nothing of full-batch runs, whose files do not have it
+	quiet       bool              // files of runs that leave it at before do not have it
 	before      any               // the value that says what was so before the option came; nil: it decides at every value
 }
+
+// metricOption says by what the best weights are chosen.
+const metricOption = "metric"
 
 // Groups of options in help.
 const (
@@ -63,6 +68,7 @@ var Options = []Option{
 	{Name: "seed", Group: GroupTraining, usage: "`SEED` of weights, dropout, splits and partitions", field: func(c *Config) any { return &c.Seed }},
 	{Name: "eval-every", Group: GroupTraining, usage: "evaluate every `N` epochs, with --batch-size every epoch; 0 = only at the end", field: func(c *Config) any { return &c.EvalEvery }},
 	{Name: "patience", Group: GroupTraining, usage: "stop after `N` evaluations without a better validation score; 0 = never", field: func(c *Config) any { return &c.Patience }},
+	{Name: metricOption, Group: GroupTraining, usage: "choose the best weights, and what --patience counts, by the validation `SCORE`: accuracy (one label per vertex), micro-f1 (several), macro-f1, roc-auc or average-precision (two classes, or several labels per vertex); auto = accuracy or micro-f1", field: func(c *Config) any { return &c.Metric }, before: string(learn.Auto), quiet: true},
 	{Name: batchSize, Group: GroupSampling, usage: "train on mini-batches: each step takes `N` training vertices, over all parts together, and sampled neighbours; 0 = full batch", Sampled: true, field: func(c *Config) any { return &c.BatchSize }},
 	{Name: fanOut, Group: GroupSampling, usage: "fan-outs (`LIST`), one for each layer, nearest the roots first: how many neighbours of each vertex are sampled, such as 15,10,5; all = every neighbour (default: 15,10,5,5,...; the last one is all, except for gat and sparse features)", Sampled: true, field: func(c *Config) any { return readBy(&c.Fanout, parseFanout) }},
 	{Name: sampling, Group: GroupSampling, usage: samplingUsage, Sampled: true, field: func(c *Config) any { return readBy(&c.Sampling, parseSampling) }},
@@ -191,6 +197,9 @@ func (o Option) Value(c *Config) any {
 func (o Option) Says(c *Config) bool {
 	if o.Name == isolated {
 		return c.Isolated.Value != nil
+	}
+	if o.quiet && o.Value(c) == o.before {
+		return false
 	}
 	return !o.Sampled || c.Sampled()
 }

@@ -38,7 +38,8 @@ type Result struct {
 	TestLast  *float64     `json:"test_last"`
 	BestEpoch *int         `json:"best_epoch"` // from 0 on
 	Metric    string       `json:"metric"`
-	Classes   []string     `json:"class_names"` // null: only their numbers are known
+	Several   bool         `json:"multi_label,omitempty"` // vertices have several labels, by another metric than micro-f1, which says so itself
+	Classes   []string     `json:"class_names"`           // null: only their numbers are known
 	EpochS    epochSeconds `json:"epoch_s"`
 	TimeS     runSeconds   `json:"time_s"`
 	Bytes     epochBytes   `json:"bytes"`

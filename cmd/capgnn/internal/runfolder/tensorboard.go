@@ -16,19 +16,8 @@ import (
 // metrics.jsonl. Every start of a run makes a file of its own, which takes back the epochs that it repeats.
 type Events struct {
 	Dir    Dir
-	Metric string           // accuracy or micro-f1
+	Metric string           // as in result.json
 	w      *tfevents.Writer // nil before the first epoch
-}
-
-// MetricMulti is the metric of multi-label runs, as pipeline.Result.MetricName has it.
-const MetricMulti = "micro-f1"
-
-// MetricName returns what the scores of a problem are called.
-func MetricName(p *learn.Problem) string {
-	if p.Targets != nil {
-		return MetricMulti
-	}
-	return "accuracy"
 }
 
 // curves are what every trainer says of an epoch.

@@ -9,6 +9,7 @@ import (
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gnn"
 	"capgnn/internal/atomicfile"
+	"capgnn/internal/learn"
 	"capgnn/jaca"
 	"capgnn/pipeline"
 	"capgnn/rapa"
@@ -83,6 +84,7 @@ func (t *Run) finish(r *pipeline.Result) (*runfolder.Result, error) {
 	}
 	result := runfolder.NewResult(&t.Config, t.Data.Name, t.Specs, t.Parts, t.Dir, r)
 	result.Staleness.Forecast = t.Aging
+	result.Several = t.Data.Problem.Targets != nil && t.metric() != learn.MicroF1
 	result.TimeS.Start, result.Classes = t.start.Seconds(), t.Data.ClassNames
 	if result.Staleness.Period = periods(r.Caches); r.Period != nil {
 		for layer := range result.Staleness.Period {

@@ -2,6 +2,7 @@ package training
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"capgnn/cmd/capgnn/internal/datasets"
@@ -9,6 +10,7 @@ import (
 	"capgnn/cmd/capgnn/internal/diskcache"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
+	"capgnn/internal/learn"
 )
 
 // Load reads the data set and checks it against what the run was made with.
@@ -26,6 +28,12 @@ func (t *Run) Load(ctx context.Context) error {
 	}
 	if err := t.Config.Network(p.Features.Cols, p.Classes, p.Targets != nil).Validate(); err != nil {
 		return t.AsUsage(err)
+	}
+	if _, err := learn.Metric(t.Config.Metric).Of(p); err != nil && !t.Anonymous {
+		return t.AsUsage(fmt.Errorf("--metric %w", err))
+	}
+	if gaps := t.metric().Gaps(p); gaps != "" && !t.Anonymous {
+		t.Console.Note("note: --metric %s: classes without a score: %s", t.Config.Metric, gaps)
 	}
 	identity := diskcache.Identify(p, t.Data.Sums)
 	switch was := t.Config.DataSHA256; {
@@ -132,4 +140,13 @@ func (t *Run) deviceOf(part int) int {
 		return t.place.devices[part]
 	}
 	return part % len(t.Specs)
+}
+
+// metric returns by what the run chooses its best weights: what it says, or what its problem has.
+func (t *Run) metric() learn.Metric {
+	m, err := learn.Metric(t.Config.Metric).Of(t.Data.Problem)
+	if err != nil { // of a run that only makes parts
+		m, _ = learn.Auto.Of(t.Data.Problem)
+	}
+	return m
 }
