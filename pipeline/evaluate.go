@@ -55,7 +55,7 @@ func (t *Trainer) rank(own []learn.Evidence) (learn.Metrics, error) {
 			return gnn.Ranked{}, err
 		}
 		for rank, b := range from[1:] {
-			if len(b) < 8 || len(b)%4 != 0 || binary.LittleEndian.Uint64(b)*4 > uint64(len(b)-8) {
+			if len(b) < 8 || len(b)%4 != 0 || binary.LittleEndian.Uint64(b) > uint64(len(b)-8)/4 {
 				return r, fmt.Errorf("read scores of rank %d: it sent %d bytes", rank+1, len(b))
 			}
 			scores := make([]float32, len(b)/4-2)
