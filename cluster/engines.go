@@ -38,11 +38,15 @@ func readFlags(r *reading) {
 	r.master("--master", host, port)
 }
 
-// readTorchrun reads the variables that PyTorch's launcher sets, and `capgnn launch`.
+// readTorchrun reads the variables that PyTorch's launcher sets, and `capgnn launch`. Where torchrun listens at MASTER_PORT itself, as it says, rank 0 takes
+// the next port.
 func readTorchrun(r *reading) {
 	r.rank("RANK", r.need("RANK"), "WORLD_SIZE", r.need("WORLD_SIZE"))
 	host := r.need("MASTER_ADDR")
 	port, _ := r.ask("MASTER_PORT")
+	if n, err := strconv.ParseUint(port, 10, 16); err == nil && n > 0 && n < 65535 && r.peek("TORCHELASTIC_USE_AGENT_STORE") == "True" {
+		port = strconv.FormatUint(n+1, 10)
+	}
 	r.master("MASTER_ADDR", host, port)
 	r.local(r.peek("LOCAL_RANK"), r.peek("LOCAL_WORLD_SIZE"))
 }

@@ -36,6 +36,8 @@ func TestFind(t *testing.T) {
 		{"flags", all, torch, Place{0, 2, "flag:7", 0, 0, "flags"}},
 		{"flags without a port", Flags{Rank: "1", Ranks: "2", Master: "[::1]:9"}, "", Place{1, 2, "[::1]:9", 0, 0, "flags"}},
 		{"torchrun", Flags{}, torch + ompi + pmi + slurm, Place{1, 4, "torch:1111", 1, 2, "torchrun"}},
+		{"torchrun, which has the port", Flags{}, torch + " TORCHELASTIC_USE_AGENT_STORE=True", Place{1, 4, "torch:1112", 1, 2, "torchrun"}},
+		{"torchrun, which has another port", Flags{}, torch + " TORCHELASTIC_USE_AGENT_STORE=False", Place{1, 4, "torch:1111", 1, 2, "torchrun"}},
 		{"torchrun, default port, local rank that cannot be", Flags{}, "RANK=0 WORLD_SIZE=1 MASTER_ADDR=::1 LOCAL_RANK=3 LOCAL_WORLD_SIZE=2", Place{0, 1, "[::1]:29500", 0, 0, "torchrun"}},
 		{"Open MPI with an address", Flags{}, ompi + " MASTER_ADDR=m", Place{2, 4, "m:29500", 0, 2, "Open MPI"}},
 		{"Open MPI on one host", Flags{}, "OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_LOCAL_RANK=1 OMPI_COMM_WORLD_LOCAL_SIZE=2 MASTER_PORT=5", Place{1, 2, "127.0.0.1:5", 1, 2, "Open MPI"}},
