@@ -219,3 +219,24 @@ func TestFinalizeThatDoesNotReturn(t *testing.T) {
 		t.Errorf("ends with %v", err)
 	}
 }
+
+// The owner asks at once, then less and less often; a silence makes a message late by a hundredth of it, and by 2 ms at most.
+func TestPause(t *testing.T) {
+	for _, tc := range []struct {
+		idle          int
+		silence, want time.Duration
+	}{
+		{0, time.Hour, 0},
+		{eager - 1, time.Hour, 0},
+		{eager, time.Millisecond, restFrom},
+		{eager + 1, time.Millisecond, 2 * restFrom},
+		{eager + 10, time.Millisecond, restTo},
+		{1 << 40, 10 * time.Millisecond, restTo},
+		{1 << 40, 50 * time.Millisecond, 500 * time.Microsecond},
+		{1 << 40, time.Hour, restMost},
+	} {
+		if got := pause(tc.idle, tc.silence); got != tc.want {
+			t.Errorf("%d looks in vain, %v: a pause of %v, want %v", tc.idle, tc.silence, got, tc.want)
+		}
+	}
+}

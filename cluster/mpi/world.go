@@ -35,6 +35,7 @@ type World struct {
 	once     sync.Once
 	ended    chan struct{} // closed by the owner
 	finalErr error         // of MPI_Finalize, before ended is closed
+	asked    atomic.Bool   // somebody has written since the owner began its last look
 	resting  atomic.Bool   // the owner waits at event
 	event    int           // an eventfd
 }
@@ -146,12 +147,14 @@ func (w *World) begin() error {
 // turn posts and asks until the World ends. An error is of all streams.
 func (w *World) turn() error {
 	var list []done
+	busy := time.Now() // when something happened
 	for idle := 0; ; idle++ {
 		select {
 		case <-w.quit:
 			return nil
 		default:
 		}
+		w.asked.Store(false)
 		sent := w.closing.Load() // before the look: nothing is written behind it
 		for r, s := range w.streams {
 			if s != nil {
@@ -171,7 +174,10 @@ func (w *World) turn() error {
 		if w.completeAll(list) {
 			idle = 0
 		}
-		w.rest(idle)
+		if idle == 0 {
+			busy = time.Now()
+		}
+		w.rest(pause(idle, time.Since(busy)))
 	}
 }
 
@@ -186,31 +192,45 @@ func (w *World) completeAll(list []done) bool {
 }
 
 // What the owner does between two looks at MPI when nothing happens: it asks again at once, then waits twice as long each time. An answer
-// within a network's latency costs no sleep, and an idle rank a few per cent of a core (docs/adr/0039-streams-over-mpi.md).
+// within a network's latency costs no sleep. Where nothing has happened for long, it waits for a share of that time, so that a message comes later by that
+// share at most, and an idle rank takes little of a core (docs/bench/cluster.md).
 const (
-	eager    = 16
-	restFrom = 20 * time.Microsecond
-	restTo   = 200 * time.Microsecond
+	eager     = 16
+	restFrom  = 20 * time.Microsecond
+	restTo    = 200 * time.Microsecond
+	restShare = 100 // a pause is a silence by this, above restTo
+	restMost  = 2 * time.Millisecond
 )
 
-// rest waits until somebody writes, or for as long as idle looks in vain say.
-func (w *World) rest(idle int) {
+// pause is how long the owner waits after so many looks in vain and a silence. Zero: not at all.
+func pause(idle int, silence time.Duration) time.Duration {
 	if idle < eager {
+		return 0
+	}
+	return max(min(restFrom<<min(idle-eager, 10), restTo), min(silence/restShare, restMost))
+}
+
+// rest waits until somebody writes, or for a pause.
+func (w *World) rest(pause time.Duration) {
+	if pause == 0 {
 		return
 	}
-	pause := min(restFrom<<min(idle-eager, 10), restTo)
 	w.resting.Store(true)
+	defer w.resting.Store(false)
+	if w.asked.Load() { // wakeUp did not see that this rest begins
+		return
+	}
 	at := []unix.PollFd{{Fd: int32(w.event), Events: unix.POLLIN}}
 	timeout := unix.NsecToTimespec(int64(pause))
 	if n, _ := unix.Ppoll(at, &timeout, nil); n > 0 {
 		var b [8]byte
 		_, _ = unix.Read(w.event, b[:])
 	}
-	w.resting.Store(false)
 }
 
-// wakeUp ends a rest. One that begins just now ends by itself soon.
+// wakeUp ends a rest, also one that begins just now.
 func (w *World) wakeUp() {
+	w.asked.Store(true)
 	if w.resting.CompareAndSwap(true, false) {
 		one := uint64(1)
 		_, _ = unix.Write(w.event, unsafe.Slice((*byte)(unsafe.Pointer(&one)), 8))
