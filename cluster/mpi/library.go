@@ -47,6 +47,7 @@ type library struct {
 	family                                                                          Family
 	world, byteType, nullRequest, errorsReturn                                      uintptr
 	requestBytes, errorAt                                                           uintptr // size of an MPI_Request; where MPI_ERROR is in an MPI_Status
+	calls                                                                           int     // of MPI_Testsome until it has looked at everything
 	initThread, commRank, commSize, setErrhandler, isend, irecv, testsome, getCount uintptr
 	cancel, finalize, errorString, libraryVersion                                   uintptr
 }
@@ -104,7 +105,8 @@ func load(file string) (*library, error) {
 	if l.world, err = purego.Dlsym(h, "ompi_mpi_comm_world"); err != nil {
 		return l, l.numbers()
 	}
-	l.family, l.requestBytes, l.errorAt = OpenMPI, 8, 8
+	// Open MPI looks at sockets in one of eight calls (opal_progress).
+	l.family, l.requestBytes, l.errorAt, l.calls = OpenMPI, 8, 8, 8
 	for name, at := range map[string]*uintptr{
 		"ompi_mpi_byte": &l.byteType, "ompi_request_null": &l.nullRequest, "ompi_mpi_errors_return": &l.errorsReturn,
 	} {
@@ -121,7 +123,7 @@ func (l *library) numbers() error {
 	version := l.version()
 	for _, name := range []string{"MPICH", "Intel(R) MPI", "MVAPICH", "CRAY"} {
 		if strings.Contains(version, name) {
-			l.family, l.requestBytes, l.errorAt = MPICH, 4, 16
+			l.family, l.requestBytes, l.errorAt, l.calls = MPICH, 4, 16, 1
 			l.world, l.byteType, l.nullRequest, l.errorsReturn = 0x44000000, 0x4c00010d, 0x2c000000, 0x54000001
 			return nil
 		}

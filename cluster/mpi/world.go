@@ -167,9 +167,11 @@ func (w *World) turn() error {
 		if sent {
 			return nil
 		}
-		var err error
-		if list, _, err = w.table.test(list[:0]); err != nil {
-			return err
+		for k := 0; k == 0 || k < w.lib.calls && len(list) == 0; k++ {
+			var err error
+			if list, _, err = w.table.test(list[:0]); err != nil {
+				return err
+			}
 		}
 		if w.completeAll(list) {
 			idle = 0
