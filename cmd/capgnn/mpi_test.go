@@ -131,6 +131,17 @@ func TestMPIRefuses(t *testing.T) {
 	}
 }
 
+// A process that nobody started as a rank does not train alone where its user meant several.
+func TestMPIWithoutRanks(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	_, stderr, code := s.run("train", "--dataset", "ok.npz", "--transport", "mpi")
+	if want := "capgnn: --transport mpi: no MPI started this process: start ranks with mpirun, or with srun --mpi=pmix\n"; code != 2 || stderr != want {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}
+
 // A rank whose MPI fails ends all with exit code 4 and MPI's words.
 func TestMPIFailsInTraining(t *testing.T) {
 	t.Parallel()

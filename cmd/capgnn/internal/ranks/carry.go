@@ -26,6 +26,9 @@ type carrier interface {
 	Close(finalize bool, within time.Duration) error
 }
 
+// errNoMPI is --transport mpi without ranks, or with those that somebody else started.
+var errNoMPI = errors.New("no MPI started this process: start ranks with mpirun, or with srun --mpi=pmix")
+
 // carry begins MPI, which has to have the ranks of this run. Where nobody has said where rank 0 is, its ranks tell each other.
 func carry(ctx context.Context, k *term.Console, s *Settings) (carrier, error) {
 	c, err := openMPI(ctx)

@@ -384,3 +384,13 @@ func TestCheckPrograms(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Without ssh there is one line, of all machines.
+func TestCheckProgramsWithoutSSH(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	l := &Launch{Program: "/opt/capgnn", Hosts: []string{"a", "b"}, Remote: SSH{}}
+	err := l.CheckPrograms(t.Context(), term.BuildInfo{})
+	if term.ExitCode(err) != term.ExitUsage || !strings.HasPrefix(term.OneLine(err), `start ranks on other machines: exec: "ssh": `) || strings.Count(err.Error(), "ssh\"") != 1 {
+		t.Error(err)
+	}
+}

@@ -4,7 +4,6 @@ package ranks
 
 import (
 	"context"
-	"errors"
 	"os"
 
 	"capgnn/cluster/mpi"
@@ -20,7 +19,7 @@ func openMPI(ctx context.Context) (carrier, error) {
 	family, known := mpi.Launcher(os.Getenv)
 	library := os.Getenv(libraryVariable)
 	if !known && library == "" {
-		return nil, errors.New("no MPI started this process: start ranks with mpirun, or with srun --mpi=pmix")
+		return nil, errNoMPI
 	}
 	w, err := mpi.Open(ctx, mpi.Options{Library: library, Launcher: family})
 	if err != nil {

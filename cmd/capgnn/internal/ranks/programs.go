@@ -37,6 +37,9 @@ func (l *Launch) CheckPrograms(ctx context.Context, here term.BuildInfo) error {
 		}
 	}
 	all.Wait()
+	if i := slices.IndexFunc(faults, func(err error) bool { return errors.Is(err, exec.ErrNotFound) }); i >= 0 {
+		return term.AsUsage(faults[i]) // of all alike
+	}
 	return term.AsUsage(errors.Join(faults...))
 }
 
@@ -54,6 +57,8 @@ func (l *Launch) checkProgram(ctx context.Context, host string, here term.BuildI
 		return fmt.Errorf("ask host %s for its program: no answer within %v: try `ssh %s true`", host, answerTime, host)
 	case errors.As(err, &exit) && (exit.ExitCode() == notFound || exit.ExitCode() == notRunnable):
 		return fmt.Errorf("ask host %s for its program: %s is not there: %s", host, l.Program, copyIt)
+	case errors.Is(err, exec.ErrNotFound):
+		return fmt.Errorf("start ranks on other machines: %w: install it (Debian: apt-get install openssh-client), or start each rank with --rank, --ranks and --master", err)
 	case err != nil:
 		return fmt.Errorf("ask host %s for its program: %s (%w): make `ssh %s true` work without a question", host, lastLine(stderr.String()), err, host)
 	}

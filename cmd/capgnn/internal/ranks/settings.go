@@ -3,6 +3,7 @@ package ranks
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"strings"
@@ -64,6 +65,9 @@ func FromContext(c *cli.Context) (s Settings, err error) {
 	s.Place, err = cluster.Find(flags, os.LookupEnv)
 	if homeless := (*cluster.Homeless)(nil); err != nil && !(s.MPI && errors.As(err, &homeless)) {
 		return s, term.AsUsage(err)
+	}
+	if s.MPI && s.Ranks == 0 {
+		return s, term.AsUsage(fmt.Errorf("--transport mpi: %w", errNoMPI))
 	}
 	s.JoinTimeout, s.PeerTimeout = c.Duration("join-timeout"), c.Duration("peer-timeout")
 	for name, d := range map[string]time.Duration{"join-timeout": s.JoinTimeout, "peer-timeout": s.PeerTimeout} {
