@@ -12,7 +12,7 @@
 // # Contract
 //
 // libmpi is opened by dlopen (purego): no cgo, and no MPI where the program is built. One goroutine on a thread of its own makes all
-// calls: it posts what streams have to send, keeps receives posted, asks for what is done, and rests where nothing is: up to 200 µs, after a long silence up to 2 ms. No memory of
+// calls: it posts what streams have to send, keeps receives posted, asks for what is done, and rests where nothing is: up to 200 µs, after a long silence up to 4 ms. No memory of
 // Go's heap is given to MPI: messages pass through buffers outside of it, 1 MiB for each other rank, which MPI may write at any time until the
 // process ends. A writer waits where all its buffers are under way.
 //

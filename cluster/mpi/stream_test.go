@@ -220,7 +220,7 @@ func TestFinalizeThatDoesNotReturn(t *testing.T) {
 	}
 }
 
-// The owner asks at once, then less and less often; a silence makes a message late by a hundredth of it, and by 2 ms at most.
+// The owner asks at once, then less and less often; a silence makes a message late by a hundredth of it, and by 4 ms at most.
 func TestPause(t *testing.T) {
 	for _, tc := range []struct {
 		idle          int

@@ -201,7 +201,7 @@ const (
 	restFrom  = 20 * time.Microsecond
 	restTo    = 200 * time.Microsecond
 	restShare = 100 // a pause is a silence by this, above restTo
-	restMost  = 2 * time.Millisecond
+	restMost  = 4 * time.Millisecond
 )
 
 // pause is how long the owner waits after so many looks in vain and a silence. Zero: not at all.
