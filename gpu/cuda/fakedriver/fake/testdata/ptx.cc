@@ -6,14 +6,16 @@
 //   write NAME BYTES           says that its first bytes have been written
 //   ints NAME FIRST STEP       fills it with the int32 FIRST, FIRST + STEP, …
 //   longs NAME FIRST STEP      likewise with int64
-//   floats NAME VALUE          fills it with a float32
+//   floats NAME FIRST STEP     likewise with float32; without STEP all are the same
 //   random NAME                fills it with float32 between -1 and 1
 //   halves NAME                likewise with bf16
 //   cycle NAME COUNT           fills it with the int32 0, 1, …, COUNT - 1, 0, 1, …
+//   gap NAME USED STRIDE       says that of every STRIDE bytes nobody has written those from USED on; they hold NaN
 //   launch KERNEL GX GY BLOCK SHARED ARGUMENT…
 //   case NAME                  ends what was before, and begins again without buffers
+//   want RESULT                ends the program if the case so far comes to something else
 //
-// An argument is @NAME (the buffer's address), an integer, or a float with a point in it. Prints the first finding; else "ok" and a
+// An argument is @NAME (the buffer's address) or @NAME+BYTES, an integer, or a float with a point in it. Prints the first finding; else "ok" and a
 // hash of all buffers; of cases a line for each, behind its name.
 #include "ptx.h"
 
@@ -92,13 +94,17 @@ void prepare(const std::string& word, std::istringstream& in) {
   } else if (word == "longs") {
     write<int64_t>(buffers.at(name), a, b);
   } else if (word == "floats") {
-    write<float>(buffers.at(name), a, 0);
+    write<float>(buffers.at(name), a, b);
   } else if (word == "halves") {
     fill_halves(buffers.at(name));
   } else if (word == "cycle") {
     const Buffer& to = buffers.at(name);
     write<int32_t>(to, 0, 0);
     for (size_t i = 0; i < to.size / 4; i++) reinterpret_cast<int32_t*>(to.at)[i] = i % size_t(a);
+  } else if (word == "gap") {
+    const Buffer& to = buffers.at(name);
+    for (size_t i = 0; i < to.size; i++)
+      if (i % size_t(b) >= size_t(a)) to.at[i] = char(0xff), written[to.at - arena + i] = 0;
   } else {
     fill_random(buffers.at(name));
   }
@@ -149,6 +155,10 @@ int main(int count, char** args) {
       forget();
       wrong.clear();
       in >> title;
+    } else if (word == "want") {
+      std::string result;
+      std::getline(in >> std::ws, result);
+      if (said() != result) return finish(said());
     } else if (!wrong.empty()) {
       continue;  // the rest of a case that has gone wrong
     } else if (word != "launch") {

@@ -27,7 +27,10 @@ void add_buffer(const std::string& name, char* memory, size_t bytes) {
 
 uint64_t argument(const std::string& text) {
   uint64_t word = 0;
-  if (text[0] == '@') return reinterpret_cast<uint64_t>(buffers.at(text.substr(1)).at);
+  if (text[0] == '@') {
+    size_t plus = text.find('+');
+    return reinterpret_cast<uint64_t>(buffers.at(text.substr(1, plus - 1)).at) + (plus == std::string::npos ? 0 : std::stoll(text.substr(plus)));
+  }
   if (text.find('.') == std::string::npos) return std::stoll(text);
   float f = std::stof(text);
   memcpy(&word, &f, 4);
