@@ -21,10 +21,20 @@ func (f *fitter) Evaluate(epoch int, e *EpochStats) (learn.Metrics, error) {
 	} else if err != nil {
 		return m, err
 	}
+	f.valLoss = loss
 	e.Epoch, e.Eval, e.Metrics, e.ValLoss, e.EvalT = epoch, true, m, loss, time.Since(start)
 	f.t.state.Totals.EvalTime += e.EvalT
 	return m, nil
 }
+
+// SetRate implements fit.Trainer.
+func (f *fitter) SetRate(rate float64) {
+	f.rate = &rate
+	f.t.reduce.SetRate(rate)
+}
+
+// Watched implements fit.Trainer.
+func (f *fitter) Watched() (metric, loss float64) { return f.t.state.Last.Watched(f.valLoss) }
 
 // Better implements fit.Trainer: without validation the newest weights are the best.
 func (f *fitter) Better(m, best learn.Metrics) bool {

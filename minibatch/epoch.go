@@ -57,8 +57,9 @@ type watch struct {
 // Result.Stopped is "interrupted". A device fault ends the run with its error, a loss that is no number with *Diverged.
 func (t *Trainer) Run(ctx context.Context) (*Result, error) {
 	r := &Result{MetricName: string(t.judge.Metric())}
-	o := fit.Options{Epochs: t.o.Epochs, EvalEvery: t.o.EvalEvery, Patience: t.o.Patience, SaveEvery: t.o.CheckpointEvery}
-	if err := fit.Run(ctx, &fitter{t, r, ctx}, o, &t.state.State); err != nil {
+	o := fit.Options{Epochs: t.o.Epochs, EvalEvery: t.o.EvalEvery, Patience: t.o.Patience, SaveEvery: t.o.CheckpointEvery,
+		Schedule: t.o.Schedule, Rate: t.o.Optimizer.LR}
+	if err := fit.Run(ctx, &fitter{t: t, r: r, ctx: ctx}, o, &t.state.State); err != nil {
 		return nil, err
 	}
 	return r, t.finish(r)
@@ -69,6 +70,9 @@ type fitter struct {
 	t   *Trainer
 	r   *Result
 	ctx context.Context // of Run
+
+	rate    *float64 // by a schedule; nil: there is none
+	valLoss *float64 // of the last evaluation
 }
 
 var _ fit.Trainer[EpochStats, learn.Metrics] = (*fitter)(nil)
@@ -99,6 +103,7 @@ func (f *fitter) Train(epoch int, e *EpochStats) (float64, error) {
 		}
 	}
 	s.Partial.report(epoch, e)
+	e.Rate = f.rate
 	e.TimeSteps = t.roots.units - s.Merging.of(epoch)
 	if whole {
 		f.r.EpochTime = append(f.r.EpochTime, e.Train)

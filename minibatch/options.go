@@ -10,6 +10,7 @@ import (
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/hostmem"
+	"capgnn/internal/fit"
 	"capgnn/internal/learn"
 	"capgnn/minibatch/rowcache"
 	"capgnn/minibatch/sample"
@@ -47,6 +48,7 @@ type Savings struct {
 type Options struct {
 	Model     gnn.Config
 	Optimizer gnn.Optimizer
+	Schedule  fit.Schedule // of the learning rate, which begins with that of Optimizer
 	Sampling  Sampling
 	Epochs    int          // ≥ 0
 	EvalEvery int          // epochs between evaluations; 0 = only after the last epoch

@@ -60,9 +60,10 @@ type Counts struct {
 
 // EpochStats is one line of metrics.jsonl.
 type EpochStats struct {
-	Epoch   int     // 0-based
-	Loss    float64 // mean over the epoch's roots, each before the update of its step
-	Eval    bool    // metrics were taken behind this epoch
+	Epoch   int      // 0-based
+	Loss    float64  // mean over the epoch's roots, each before the update of its step
+	Rate    *float64 // learning rate by a schedule; nil: there is none
+	Eval    bool     // metrics were taken behind this epoch
 	Metrics learn.Metrics
 	ValLoss *float64      // with Eval: loss of the validation vertices, without dropout; nil: there are none, or it is not finite
 	Train   time.Duration // wall time of the epoch without evaluation and checkpoints

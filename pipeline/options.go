@@ -7,6 +7,7 @@ import (
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/graph"
+	"capgnn/internal/fit"
 	"capgnn/internal/learn"
 	"capgnn/jaca"
 	"capgnn/pipeline/halo"
@@ -28,6 +29,7 @@ type Savings struct {
 type Options struct {
 	Model     gnn.Config
 	Optimizer gnn.Optimizer
+	Schedule  fit.Schedule // of the learning rate, which begins with that of Optimizer
 	Epochs    int          // ≥ 0
 	EvalEvery int          // epochs between evaluations; 0 = only after the last epoch
 	Patience  int          // evaluations without a better validation metric before stopping; 0 = never stop
@@ -87,9 +89,10 @@ func (o *Options) own() graph.Range { return graph.Range{Lo: o.First, Hi: o.Firs
 
 // EpochStats is one line of metrics.jsonl.
 type EpochStats struct {
-	Epoch   int     // 0-based
-	Loss    float64 // training loss before this epoch's update
-	Eval    bool    // metrics were taken after this epoch's update
+	Epoch   int      // 0-based
+	Loss    float64  // training loss before this epoch's update
+	Rate    *float64 // learning rate by a schedule; nil: there is none
+	Eval    bool     // metrics were taken after this epoch's update
 	Metrics learn.Metrics
 	ValLoss *float64      // with Eval: loss of the validation vertices after the update, without dropout; nil: there are none, or it is not finite
 	Train   time.Duration // wall time of the epoch without evaluation; on the devices' clock if they share one; over ranks the longest

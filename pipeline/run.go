@@ -30,13 +30,14 @@ type state struct {
 // that is no number with *Diverged.
 func (t *Trainer) Run(ctx context.Context) (*Result, error) {
 	r := &Result{MetricName: string(t.judge.Metric())}
-	o := fit.Options{Epochs: t.o.Epochs, EvalEvery: t.o.EvalEvery, Patience: t.o.Patience, SaveEvery: t.o.CheckpointEvery}
+	o := fit.Options{Epochs: t.o.Epochs, EvalEvery: t.o.EvalEvery, Patience: t.o.Patience, SaveEvery: t.o.CheckpointEvery,
+		Schedule: t.o.Schedule, Rate: t.o.Optimizer.LR}
 	if t.o.Ranks != nil { // all end behind the epoch in which one says that it has been asked to
 		t.asked = ctx
 		ctx, t.stop = context.WithCancel(context.WithoutCancel(ctx))
 		defer t.stop()
 	}
-	if err := fit.Run(ctx, &fitter{t, r}, o, &t.state.State); err != nil {
+	if err := fit.Run(ctx, &fitter{t: t, r: r}, o, &t.state.State); err != nil {
 		return nil, err
 	}
 	err := t.finish(r)
@@ -46,15 +47,17 @@ func (t *Trainer) Run(ctx context.Context) (*Result, error) {
 
 // fitter is a trainer in the epoch loop.
 type fitter struct {
-	t *Trainer
-	r *Result
+	t       *Trainer
+	r       *Result
+	rate    *float64 // by a schedule; nil: there is none
+	valLoss *float64 // of the last evaluation
 }
 
 var _ fit.Trainer[EpochStats, learn.Metrics] = (*fitter)(nil)
 
 // Train implements fit.Trainer.
 func (f *fitter) Train(epoch int, e *EpochStats) (float64, error) {
-	e.Epoch = epoch
+	e.Epoch, e.Rate = epoch, f.rate
 	err := f.t.trainEpoch(e)
 	if err == nil {
 		err = f.t.checkLoss(e)
@@ -77,10 +80,20 @@ func (f *fitter) Evaluate(epoch int, e *EpochStats) (learn.Metrics, error) {
 	if err != nil {
 		return m, err
 	}
+	f.valLoss = loss
 	e.Epoch, e.Eval, e.Metrics, e.ValLoss, e.EvalT = epoch, true, m, loss, time.Since(start)
 	f.t.state.Totals.EvalTime += e.EvalT
 	return m, nil
 }
+
+// SetRate implements fit.Trainer.
+func (f *fitter) SetRate(rate float64) {
+	f.rate = &rate
+	f.t.reduce.SetRate(rate)
+}
+
+// Watched implements fit.Trainer.
+func (f *fitter) Watched() (metric, loss float64) { return f.t.state.Last.Watched(f.valLoss) }
 
 // Better implements fit.Trainer: without validation the newest weights are the best.
 func (f *fitter) Better(m, best learn.Metrics) bool {

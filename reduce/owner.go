@@ -130,6 +130,15 @@ func (r *Reduction) Moments() []Moments {
 // Steps returns how many steps have been taken.
 func (r *Reduction) Steps() int { return r.parts[0].Owner.steps }
 
+// SetRate sets the learning rate of the steps from now on. No step is under way.
+func (r *Reduction) SetRate(rate float64) {
+	for i := range r.parts {
+		if o := r.parts[i].Owner; o != nil {
+			o.rule.LR = rate
+		}
+	}
+}
+
 // Resume goes on behind so many steps, with Moments that have been put back.
 func (r *Reduction) Resume(steps int) {
 	for i := range r.parts {

@@ -95,6 +95,16 @@ func (r *Run) scoreChart() *chart {
 	return c
 }
 
+func (r *Run) rateChart() *chart {
+	p := r.series("rate", func(e *Epoch) float64 { return or(e.LR) })
+	if len(p.X) == 0 {
+		return nil
+	}
+	d := overEpochs("learning-rate", "Learning rate", plain)
+	d.zero = true
+	return d.draw(p)
+}
+
 func (r *Run) epochTimeChart() *chart {
 	d := overEpochs("epoch-time", "Time of an epoch", seconds)
 	d.zero, d.smooth, d.note = true, true, "without evaluation"

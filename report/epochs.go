@@ -18,6 +18,7 @@ type Epoch struct {
 	Test  *float64 `json:"test"`
 	// ValLoss is the loss of the validation vertices; runs of older versions do not have it.
 	ValLoss *float64 `json:"val_loss"`
+	LR      *float64 `json:"lr"` // of runs with a schedule
 	EpochS  float64  `json:"epoch_s"`
 	EvalS   float64  `json:"eval_s"`
 	// DeviceS is the time of the devices' queues by phase, PartS the same for each part.

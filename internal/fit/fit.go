@@ -26,6 +26,10 @@ type Trainer[E, M any] interface {
 	SaveNow(slow bool) (bool, error)
 	// Save writes a checkpoint.
 	Save() error
+	// SetRate sets the learning rate of the epochs from now on. It is called where there is a schedule.
+	SetRate(rate float64)
+	// Watched returns what the last evaluation has found of validation: its metric and its loss; no numbers where there are none.
+	Watched() (metric, loss float64)
 }
 
 // Options say what the loop does.
@@ -34,17 +38,20 @@ type Options struct {
 	EvalEvery int // epochs between evaluations; 0: only after the last epoch
 	Patience  int // evaluations without better weights before stopping; 0: never stop
 	SaveEvery int // epochs between checkpoints; 0: only at the end, when interrupted, and behind slow epochs
+	Schedule  Schedule
+	Rate      float64 // the learning rate that the schedule begins with
 }
 
 // State is where a run stands between two epochs.
 type State[M any] struct {
-	Epochs    int     // done
-	Loss      float64 // of the last one
-	BestEpoch int     // of the best weights, −1: never evaluated
-	Best      M       // of BestEpoch
-	Last      M       // of the last evaluation
-	Waited    int     // evaluations since the best one
-	Stopped   string  // OutOfPatience, Interrupted, or "": the run is not over, or has done all epochs
+	Epochs    int      // done
+	Loss      float64  // of the last one
+	BestEpoch int      // of the best weights, −1: never evaluated
+	Best      M        // of BestEpoch
+	Last      M        // of the last evaluation
+	Waited    int      // evaluations since the best one
+	Progress  Progress `json:",omitzero"`
+	Stopped   string   // OutOfPatience, Interrupted, or "": the run is not over, or has done all epochs
 }
 
 // Why a run stopped before its last epoch.
@@ -103,6 +110,9 @@ func (l *loop[E, M]) interrupt() error {
 // epoch runs one epoch with everything that belongs to it.
 func (l *loop[E, M]) epoch() error {
 	s, epoch, start := l.s, l.s.Epochs, time.Now()
+	if l.o.Schedule.Kind != Unchanged {
+		l.t.SetRate(l.o.Schedule.Rate(l.o.Rate, epoch, l.o.Epochs, s.Progress))
+	}
 	var report E
 	loss, err := l.t.Train(epoch, &report)
 	if err != nil {
@@ -165,6 +175,13 @@ func (l *loop[E, M]) evaluate(epoch int, report *E) error {
 	}
 	s := l.s
 	s.Last = m
+	if w := l.o.Schedule; w.Kind == Plateau {
+		value, loss := l.t.Watched()
+		if !w.ByMetric {
+			value = loss
+		}
+		s.Progress = w.Watch(s.Progress, l.o.Rate, epoch, value)
+	}
 	if s.BestEpoch >= 0 && !l.t.Better(m, s.Best) {
 		s.Waited++
 		if l.o.Patience > 0 && s.Waited >= l.o.Patience {

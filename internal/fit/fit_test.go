@@ -24,6 +24,7 @@ type script struct {
 	calls      []string
 	reported   []report
 	savedState State[int] // at the last Save
+	rates      []float64  // of the epochs
 	state      *State[int]
 }
 
@@ -73,6 +74,14 @@ func (s *script) Report(r report) error {
 }
 
 func (s *script) SaveNow(slow bool) (bool, error) { return slow, nil }
+
+func (s *script) SetRate(rate float64) { s.rates = append(s.rates, rate) }
+
+// Watched returns the score of the last evaluation.
+func (s *script) Watched() (metric, loss float64) {
+	score := s.scores[s.state.Epochs-1]
+	return float64(score), float64(10 - score)
+}
 
 func (s *script) Save() error {
 	time.Sleep(s.save)
@@ -251,6 +260,33 @@ func TestInterruptedInEvaluation(t *testing.T) {
 		again := &script{scores: s.scores}
 		if _, err := again.run(t, o, s.savedState); err != nil || strings.Join(again.calls, ", ") != c.again {
 			t.Errorf("%s of %d, resumed: error %v, %v", c.halts, c.epochs, err, again.calls)
+		}
+	}
+}
+
+// A run that is interrupted behind any epoch and resumed goes on with the rates of one that was not, whatever its schedule.
+func TestRatesOfAResumedRun(t *testing.T) {
+	scores := []int{1, 1, 1, 3, 3, 3, 3, 3, 5, 5}
+	for name, o := range map[string]Schedule{
+		"cosine": {Kind: Cosine, Warmup: 3}, "step": {Kind: Step, Every: 2, Factor: 0.5}, "metric": {Kind: Plateau, Factor: 0.5, ByMetric: true}, "loss": {Kind: Plateau, Factor: 0.5, Patience: 1},
+	} {
+		o := Options{Epochs: len(scores), EvalEvery: 1, Schedule: o, Rate: 0.1}
+		whole := &script{scores: scores}
+		want, err := whole.run(t, o, NewState[int]())
+		if err != nil || len(whole.rates) != len(scores) {
+			t.Fatalf("%s: %v, rates %v", name, err, whole.rates)
+		}
+		if first, last := whole.rates[0], whole.rates[len(scores)-1]; first == last {
+			t.Errorf("%s: the rate stays %v", name, first)
+		}
+		for at := 1; at < len(scores)-1; at++ {
+			first := &script{scores: scores, cancelAt: at}
+			state, err := first.run(t, o, NewState[int]())
+			second := &script{scores: scores}
+			got, again := second.run(t, o, first.savedState)
+			if rates := append(first.rates, second.rates...); err != nil || again != nil || got != want || !reflect.DeepEqual(rates, whole.rates) {
+				t.Errorf("%s behind epoch %d (%d): %v, %v, %+v, rates %v, want %v", name, at, state.Epochs, err, again, got, rates, whole.rates)
+			}
 		}
 	}
 }

@@ -12,6 +12,17 @@ type Metrics struct {
 	Train, Val, Test *float64
 }
 
+// Watched returns the score of validation and its loss, which is given, as numbers; no numbers where there are none.
+func (m Metrics) Watched(valLoss *float64) (score, loss float64) {
+	number := func(x *float64) float64 {
+		if x == nil {
+			return math.NaN()
+		}
+		return *x
+	}
+	return number(m.Val), number(valLoss)
+}
+
 // Tally is the evidence for the metric of one split.
 type Tally struct {
 	Correct, Total int // single-label: vertices

@@ -13,6 +13,7 @@ import (
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/graph/dataset"
+	"capgnn/internal/fit"
 	"capgnn/internal/learn"
 	"capgnn/jaca"
 	"capgnn/minibatch"
@@ -41,6 +42,7 @@ type Config struct {
 
 	Epochs      int
 	LR          float64
+	Schedule    Text[fit.Schedule] // of LR
 	Optimizer   string
 	WeightDecay float64
 	AMSGrad     bool
@@ -113,7 +115,7 @@ func Default() Config {
 	for name, text := range map[string]string{
 		"split": "", "gpu-cache": jaca.Size{}.String(), "cpu-cache": jaca.Size{}.String(), "reserve-gpu": "0", "reserve-cpu": "0",
 		"staleness": jaca.Staleness{}.String(), StaleLayers: LayersAuto, CacheLayers: LayersAuto, "exact-epochs": exactAuto, "halo-dtype": halo.FP32.String(), "cache-slots": "", "cache-links": "",
-		fanOut: "", isolated: "", sampling: samplingDefault, rowCache: jaca.Size{}.String(), merged: "",
+		fanOut: "", isolated: "", scheduleOption: "", sampling: samplingDefault, rowCache: jaca.Size{}.String(), merged: "",
 	} {
 		c.Set(name, text)
 	}
@@ -187,6 +189,7 @@ func (c *Config) Validate() error {
 		p = append(p, c.cacheErrors()...)
 	}
 	c.checkCounts(&p)
+	c.checkSchedule(&p)
 	c.checkSampling(&p)
 	c.checkIsolated(&p)
 	if err := dataset.CheckFeatures(c.Features); err != nil {

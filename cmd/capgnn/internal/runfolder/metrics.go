@@ -31,6 +31,7 @@ type Metrics struct {
 type metricsLine struct {
 	Epoch int       `json:"epoch"`
 	Loss  lossValue `json:"loss"`
+	rates
 	*metricsScores
 	EpochS        float64    `json:"epoch_s"`
 	EvalS         float64    `json:"eval_s"`
@@ -44,6 +45,11 @@ type metricsLine struct {
 	Pairs []RankTraffic `json:"pairs,omitempty"` // left out where there is one process
 	// Isolated is what isolated parts held; left out of other runs.
 	Isolated *superEpoch `json:"isolated,omitempty"`
+}
+
+// rates are what the optimiser's steps of an epoch went by.
+type rates struct {
+	LR *float64 `json:"lr,omitempty"` // left out of runs without a schedule
 }
 
 // epochBytes is all traffic of an epoch, and what of it renewed cached rows, and what was gradients and weights.
@@ -115,7 +121,7 @@ func routeBytesOf(u gpu.Usage) routeBytes { return routeBytes{D2H: u.D2H, H2D: u
 // line returns the line of one epoch.
 func (m *Metrics) line(s pipeline.EpochStats) metricsLine {
 	line := metricsLine{
-		Epoch: s.Epoch, Loss: lossValue(s.Loss), EpochS: s.Train.Seconds(), EvalS: s.EvalT.Seconds(), ReduceS: s.Reduce.Seconds(),
+		Epoch: s.Epoch, Loss: lossValue(s.Loss), rates: rates{s.Rate}, EpochS: s.Train.Seconds(), EvalS: s.EvalT.Seconds(), ReduceS: s.Reduce.Seconds(),
 		DeviceSeconds: phaseTimesOf(s.Usage), Bytes: epochBytes{routeBytes: routeBytesOf(s.Usage), Refresh: s.Halo.Bytes.Refresh, Gradients: moved(s.Gradients)}, SpMM: s.Usage.SpMM,
 		Pairs: trafficOf(s.Pairs), Isolated: superEpochOf(s.Isolated),
 	}

@@ -62,6 +62,7 @@ var Options = []Option{
 	{Name: "init", Group: GroupModel, usage: "start from the weights in `FILE` (.npz or .safetensors, state_dict names)", field: func(c *Config) any { return &c.Init }},
 	{Name: "epochs", Group: GroupTraining, usage: "number `N` of epochs; with --batch-size 30", field: func(c *Config) any { return &c.Epochs }},
 	{Name: "lr", Group: GroupTraining, usage: "learning `RATE`", field: func(c *Config) any { return &c.LR }},
+	{Name: scheduleOption, Group: GroupTraining, usage: scheduleUsage, field: func(c *Config) any { return readBy(&c.Schedule, parseSchedule) }, before: "", quiet: true},
 	{Name: "optimizer", Group: GroupTraining, usage: "`OPTIMIZER`: adam, adamw or sgd", field: func(c *Config) any { return &c.Optimizer }},
 	{Name: "weight-decay", Group: GroupTraining, usage: "weight `DECAY`", field: func(c *Config) any { return &c.WeightDecay }},
 	{Name: "amsgrad", Group: GroupTraining, usage: "AMSGrad variant of adam and adamw", field: func(c *Config) any { return &c.AMSGrad }},

@@ -32,6 +32,9 @@ func (t *Run) Load(ctx context.Context) error {
 	if _, err := learn.Metric(t.Config.Metric).Of(p); err != nil && !t.Anonymous {
 		return t.AsUsage(fmt.Errorf("--metric %w", err))
 	}
+	if t.Config.WatchesValidation() && !slices.Contains(p.Val, true) && !t.Anonymous {
+		return t.AsUsage(fmt.Errorf("--schedule plateau watches validation vertices, and %s has none: choose another schedule, or --split", t.Data.Name))
+	}
 	if gaps := t.metric().Gaps(p); gaps != "" && !t.Anonymous {
 		t.Console.Note("note: --metric %s: classes without a score: %s", t.Config.Metric, gaps)
 	}
