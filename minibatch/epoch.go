@@ -125,7 +125,7 @@ func (f *fitter) named(epoch int, err error) error {
 // run runs the steps of an epoch that have not been done, up to one, or as many of them as begin before ctx ends.
 func (t *Trainer) run(ctx context.Context, epoch, end int) error {
 	from := t.state.Batch
-	s := &stretch{epoch: epoch, from: from, next: from, end: end, ctx: ctx, scale: t.scale}
+	s := &stretch{epoch: epoch, from: from, next: from, end: end, ctx: ctx, scale: func(batch int) float64 { return t.scale(epoch, batch) }}
 	if clockOf(t.o.Devices) == nil {
 		s.until = time.Now().Add(t.looks)
 	}
@@ -149,13 +149,32 @@ func (t *Trainer) run(ctx context.Context, epoch, end int) error {
 	return t.sumLoss(epoch, from, s.next)
 }
 
-// scale is what a root of a step weighs in the loss: 1 by the terms of all of them.
-func (t *Trainer) scale(batch int) float64 {
+// scale is what a root of a step weighs in the loss: 1 by the terms of all of them, or by what these weigh.
+func (t *Trainer) scale(epoch, batch int) float64 {
+	if t.o.Criterion.Weights != nil {
+		if all := t.weight(epoch, batch); all > 0 {
+			return 1 / all
+		}
+		return 0
+	}
 	terms := t.roots.count(batch)
 	if t.p.Targets != nil {
 		terms *= t.p.Classes
 	}
 	return 1 / float64(max(1, terms))
+}
+
+// weight returns what the roots of a step weigh.
+func (t *Trainer) weight(epoch, batch int) float64 {
+	return t.o.Criterion.Total(t.roots.classes(epoch*t.roots.steps+batch, t.p.Labels, make([]int, t.p.Classes)))
+}
+
+// rootsIn is what the loss of a step counts in that of an epoch: as many as its roots, or their part of what all weigh.
+func (t *Trainer) rootsIn(epoch, batch int) float64 {
+	if t.o.Criterion.Weights == nil {
+		return float64(t.roots.count(batch))
+	}
+	return t.weight(epoch, batch) * float64(t.roots.total) / t.weighs
 }
 
 // sumLoss adds the losses of some steps, in the order of steps, parts and units.
@@ -170,7 +189,7 @@ func (t *Trainer) sumLoss(epoch, from, end int) error {
 		if math.IsNaN(loss) || math.IsInf(loss, 0) {
 			return &Diverged{Epoch: epoch, Step: b, Loss: loss}
 		}
-		t.state.Partial.Loss += learn.Number(loss * float64(t.roots.count(b)))
+		t.state.Partial.Loss += learn.Number(loss * t.rootsIn(epoch, b))
 	}
 	return nil
 }

@@ -184,6 +184,14 @@ func (x *sizing) part(part, steps int) []Use {
 	units := gpu.Bytes(x.d.roots.units)
 	uses := []Use{{"inputs", 2 * ample.size, 2 * (ample.size - seen.size)}, {"activations", activations, activations - least},
 		{"weights, gradients and optimiser", 2*n + owner + 8*units*gpu.Bytes(min(steps, longest)), 0}}
+	var weighed gpu.Bytes
+	x.o.Criterion.On(func(size gpu.Bytes, _ string) gpu.Buffer {
+		weighed += size
+		return nil
+	}, nil, nil, x.p.Classes, x.o.lossRows(x.d.roots.total))
+	if weighed > 0 {
+		uses = append(uses, Use{"class weights and smoothed labels", weighed, 0})
+	}
 	if units > 1 {
 		uses = append(uses, Use{"carried gradients", 2 * n, 0})
 	}

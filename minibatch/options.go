@@ -10,6 +10,7 @@ import (
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/hostmem"
+	"capgnn/internal/criterion"
 	"capgnn/internal/fit"
 	"capgnn/internal/learn"
 	"capgnn/minibatch/rowcache"
@@ -48,7 +49,8 @@ type Savings struct {
 type Options struct {
 	Model     gnn.Config
 	Optimizer gnn.Optimizer
-	Schedule  fit.Schedule // of the learning rate, which begins with that of Optimizer
+	Criterion criterion.Criterion // what the loss weighs
+	Schedule  fit.Schedule        // of the learning rate, which begins with that of Optimizer
 	Sampling  Sampling
 	Epochs    int          // ≥ 0
 	EvalEvery int          // epochs between evaluations; 0 = only after the last epoch
@@ -122,9 +124,12 @@ func DefaultFanout(c gnn.Config, sparse bool) []int {
 	return out
 }
 
+// lossRows bounds the roots of a part in a step, of so many in an epoch: local ones are shared out to steps, one more or less.
+func (o *Options) lossRows(total int) int { return min(total, o.Sampling.BatchSize+1) }
+
 // Validate reports all problems of o and p at once.
 func (o *Options) Validate(p *learn.Problem) error {
-	errs := []error{p.Validate(), o.Model.Validate(), o.Optimizer.Validate()}
+	errs := []error{p.Validate(), o.Model.Validate(), o.Optimizer.Validate(), o.Criterion.Check(p.Classes, p.Targets != nil)}
 	errs = append(errs, o.checkSampling()...)
 	errs = append(errs, o.checkParts(p)...)
 	errs = append(errs, o.checkModel(p)...)

@@ -85,6 +85,7 @@ func (t placer) build(w *worker, division *reduce.Division) error {
 	w.owner = division.NewOwner(w.alloc, w.compute, o.Optimizer, w.index)
 	stretch := min(t.roots.steps, longest) * t.roots.units
 	w.loss = gpu.Array[float64]{Buf: w.alloc(8*gpu.Bytes(stretch), "loss"), Len: stretch}
+	w.weighing = o.Criterion.On(w.alloc, w.compute, func() gpu.Queue { return w.dev.NewQueue("loss") }, t.p.Classes, o.lossRows(t.roots.total))
 	if w.failed != nil {
 		return w.failed
 	}

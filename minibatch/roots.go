@@ -133,6 +133,28 @@ func (r *roots) count(batch int) (n int) {
 	return n
 }
 
+// classes adds to count how many roots of step t of the run, over all parts, have each label.
+func (r *roots) classes(t int, labels []int32, count []int) []int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	o := r.order(t / r.steps)
+	add := func(list []graph.NodeID) {
+		for _, v := range list {
+			count[labels[v]]++
+		}
+	}
+	if !r.local {
+		lo, hi := r.batchOf(t % r.steps)
+		add(o.lists[0][lo:hi])
+		return count
+	}
+	for part := range r.parts {
+		list, lo, hi := r.span(t%r.steps, part)
+		add(o.lists[list][lo:hi])
+	}
+	return count
+}
+
 // of writes the roots of a unit of a part in step t of the run to into, and returns them.
 func (r *roots) of(t, part, unit int, into []graph.NodeID) []graph.NodeID {
 	r.mu.Lock()

@@ -44,6 +44,9 @@ func (t *Trainer) runPart(w *worker, s *stretch) error {
 	w.counts = Counts{}
 	done := s.from
 	w.compute.Fill(gpu.Matrix{Buf: w.loss.Buf, Rows: 1, Cols: 2 * w.loss.Len, LD: 2 * w.loss.Len}, 0) // steps without roots leave it so
+	if w.weighing != nil {
+		clear(w.lossHost)
+	}
 	err := meet.Guard(func() {
 		for b := s.from; s.enter(b); b++ {
 			if t.step(w, s, b) && b-2 >= s.from {
@@ -56,7 +59,7 @@ func (t *Trainer) runPart(w *worker, s *stretch) error {
 	if err != nil {
 		return err
 	}
-	if w.counts.Steps > 0 {
+	if w.counts.Steps > 0 && w.weighing == nil {
 		w.compute.Download(w.lossHost[:8*w.counts.Steps*t.roots.units], w.loss.Buf, 0)
 	}
 	if err := w.sync(); err != nil {
@@ -179,9 +182,12 @@ func (t *Trainer) gradient(w *worker, n *input, loss gpu.LossArgs, done func(lay
 	loss.Labels, loss.Targets = n.labels, n.target
 	loss.Logits = w.pass.Forward(q, nil, n.step)
 	loss.Grad = w.pass.LossGrad()
-	if t.p.Targets != nil {
+	switch {
+	case w.weighing != nil: // all roots have labels
+		w.weighing.Loss(q, loss, n.labels, w.lossHost[8*loss.Loss.Off:][:8])
+	case t.p.Targets != nil:
 		q.BCELoss(loss)
-	} else {
+	default:
 		q.SoftmaxLoss(loss)
 	}
 	w.pass.Backward(q, nil, n.step, done)

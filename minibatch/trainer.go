@@ -32,6 +32,7 @@ type Trainer struct {
 	hub     *meet.Hub
 	cancel  context.CancelCauseFunc
 	reduce  *reduce.Reduction
+	weighs  float64 // what all training vertices weigh in the loss, where classes do
 	exact   *layered.Evaluator
 	state   state
 	watch   watch
@@ -48,6 +49,9 @@ func New(ctx context.Context, p *learn.Problem, o Options) (*Trainer, error) {
 	}
 	o.setDefaults()
 	t := &Trainer{p: p, o: o, judge: learn.NewJudge(p, o.Metric), looks: looks, roots: newRoots(p, &o), weights: gnn.NewWeights(o.Model)}
+	if o.Criterion.Weights != nil {
+		t.weighs = o.Criterion.Total(p.TrainingByClass())
+	}
 	t.weights.Init(o.Model.Seed)
 	if o.Init != nil {
 		if err := t.weights.LoadStateDict(o.Init); err != nil {

@@ -6,6 +6,7 @@ import (
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/hostmem"
+	"capgnn/internal/criterion"
 	"capgnn/internal/meet"
 	"capgnn/minibatch/sample"
 	"capgnn/reduce"
@@ -35,8 +36,9 @@ type worker struct {
 	ws            *gnn.Workspace
 	pass          *gnn.Pass
 	inputs        [2]input
-	loss          gpu.Array[float64] // of the steps of a stretch
-	lossHost      []byte             // the same
+	loss          gpu.Array[float64]  // of the steps of a stretch
+	lossHost      []byte              // the same
+	weighing      *criterion.Weighing // of the loss; nil: it weighs nothing
 
 	pinned []*hostmem.Pinned
 	bufs   []gpu.Buffer
@@ -93,6 +95,9 @@ func (w *worker) all() []gpu.Queue {
 	}
 	if w.rows != nil {
 		all = append(all, w.rows)
+	}
+	if w.weighing != nil {
+		all = append(all, w.weighing.Queue())
 	}
 	return all
 }

@@ -7,19 +7,21 @@ import (
 	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/hostmem"
+	"capgnn/internal/criterion"
 	"capgnn/internal/learn"
 )
 
 // builder puts one part on one device.
 type builder struct {
 	*worker
-	p      *learn.Problem
-	model  gnn.Config
-	plan   gnn.Plan
-	kept   *graph.Part // of the part, what Options.Dropped leaves: the part itself if that is all
-	scale  weighting
-	fold   bool // scales as vectors, not as edge values
-	sparse bool // features stay sparse on the device
+	p         *learn.Problem
+	model     gnn.Config
+	criterion criterion.Criterion
+	plan      gnn.Plan
+	kept      *graph.Part // of the part, what Options.Dropped leaves: the part itself if that is all
+	scale     weighting
+	fold      bool // scales as vectors, not as edge values
+	sparse    bool // features stay sparse on the device
 
 	picks map[picked][]float32
 	loops map[*graph.CSR][]float32
@@ -282,6 +284,9 @@ func (b *builder) answers() {
 			}
 		}
 		b.labels = upload(b.ld, "labels", labels)
+		if b.weighing = b.criterion.On(b.ld.alloc, b.compute, b.newLossQueue, b.p.Classes, n); b.weighing != nil {
+			b.kinds = upload(b.ld, "classes of rows", b.weighing.Kinds(labels))
+		}
 	} else {
 		targets, mask := make([]uint8, 0, n*b.p.Classes), make([]uint8, n)
 		for i, v := range ids {

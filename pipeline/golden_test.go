@@ -161,7 +161,7 @@ func testGolden(t *testing.T, c *golden.Case, devices []gpu.Device, s Savings) {
 func gradients(t testing.TB, tr *Trainer) (*gnn.Weights, float64) {
 	t.Helper()
 	epoch := tr.state.Epochs
-	scale := 1 / float64(tr.terms)
+	scale := 1 / tr.terms
 	err := tr.each(func(w *worker) error {
 		if err := meet.Guard(func() { w.runTrain(epoch, tr.p, scale, nil) }); err != nil {
 			return err

@@ -263,6 +263,9 @@ func (h *holding) answers(p *pair) {
 			}
 		}
 		h.labels = slot(h, "labels", labels, h.most.loss)
+		if h.weighing != nil {
+			h.kinds = slot(h, "classes of rows", h.weighing.Kinds(labels), h.most.loss)
+		}
 		return
 	}
 	targets, mask := make([]uint8, 0, p.loss*q.Classes), make([]uint8, p.loss)

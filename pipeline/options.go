@@ -7,6 +7,7 @@ import (
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/graph"
+	"capgnn/internal/criterion"
 	"capgnn/internal/fit"
 	"capgnn/internal/learn"
 	"capgnn/jaca"
@@ -29,11 +30,12 @@ type Savings struct {
 type Options struct {
 	Model     gnn.Config
 	Optimizer gnn.Optimizer
-	Schedule  fit.Schedule // of the learning rate, which begins with that of Optimizer
-	Epochs    int          // ≥ 0
-	EvalEvery int          // epochs between evaluations; 0 = only after the last epoch
-	Patience  int          // evaluations without a better validation metric before stopping; 0 = never stop
-	Metric    learn.Metric // by which the best weights are chosen; "" = learn.Auto
+	Criterion criterion.Criterion // what the loss weighs
+	Schedule  fit.Schedule        // of the learning rate, which begins with that of Optimizer
+	Epochs    int                 // ≥ 0
+	EvalEvery int                 // epochs between evaluations; 0 = only after the last epoch
+	Patience  int                 // evaluations without a better validation metric before stopping; 0 = never stop
+	Metric    learn.Metric        // by which the best weights are chosen; "" = learn.Auto
 
 	Devices []gpu.Device // one part each, in order; a device may appear more than once
 	// First is the part of Devices[0], Parts the number of all parts, those of other processes among them; 0: as many as Devices.

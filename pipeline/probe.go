@@ -76,7 +76,7 @@ func (t *Trainer) probeStale(epoch int) error {
 			}
 		}
 		err := meet.Guard(func() {
-			w.runTrain(epoch, t.p, 1/float64(t.terms), nil)
+			w.runTrain(epoch, t.p, 1/t.terms, nil)
 			t.probe.download(w, t.at(w))
 		})
 		if err != nil {

@@ -17,6 +17,7 @@ import (
 	"capgnn/gnn"
 	"capgnn/graph"
 	"capgnn/internal/checkpoint"
+	"capgnn/internal/fit"
 	"capgnn/internal/learn"
 	"capgnn/internal/long"
 	"capgnn/jaca"
@@ -92,6 +93,12 @@ func TestRanksResumeAlike(t *testing.T) {
 				c.edit = func(p *learn.Problem, o *Options) {
 					farEdits[name](p, o)
 					o.Optimizer = optimizers[turn%len(optimizers)]
+					switch turn % 4 {
+					case 1:
+						o.Criterion, o.Schedule, o.EvalEvery = weighed, fit.Schedule{Kind: fit.Plateau, Factor: 0.5, ByMetric: true}, 1
+					case 3:
+						o.Metric, o.Schedule = learn.MacroF1, fit.Schedule{Kind: fit.Cosine, Warmup: 1}
+					}
 				}
 				c.p, c.m = task{share: 0.4, vertices: 200, directed: turn%2 == 1}.make(t, kind)
 				on := func(group string, dir string, resume bool) string {

@@ -158,7 +158,7 @@ func (t *Trainer) runParts(epoch, phase int) error {
 	if err := t.halo.BeginEpoch(epoch); err != nil {
 		return err
 	}
-	scale := t.isolation.shareOfTarget() / (float64(t.terms) * t.shareOf(epoch, phase))
+	scale := t.isolation.shareOfTarget() / (t.terms * t.shareOf(epoch, phase))
 	return t.each(func(w *worker) error {
 		if t.o.Savings.NoReuse {
 			if err := w.renew(); err != nil {

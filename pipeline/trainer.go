@@ -34,7 +34,7 @@ type Trainer struct {
 	hub      *meet.Hub
 	reduce   *reduce.Reduction // nil: nothing is trained
 	cancel   context.CancelCauseFunc
-	terms    int // of the loss
+	terms    float64 // of the loss: how many, or what they weigh
 	state    state
 	layout   *Layout
 	halo     *halo.Plan // what parts exchange
@@ -70,7 +70,7 @@ func New(ctx context.Context, p *learn.Problem, o Options) (*Trainer, error) {
 	if o.WaitDeadline == 0 {
 		o.WaitDeadline = 5 * time.Minute
 	}
-	t := &Trainer{p: p, o: o, judge: learn.NewJudge(p, o.Metric), halo: new(halo.Plan), weights: gnn.NewWeights(o.Model), terms: p.LossTerms()}
+	t := &Trainer{p: p, o: o, judge: learn.NewJudge(p, o.Metric), halo: new(halo.Plan), weights: gnn.NewWeights(o.Model), terms: o.lossTerms(p)}
 	t.weights.Init(o.Model.Seed)
 	if o.Init != nil {
 		if err := t.weights.LoadStateDict(o.Init); err != nil {
@@ -138,7 +138,7 @@ func (t *Trainer) begin() error {
 
 // validate reports all problems of o and p at once.
 func (o *Options) validate(p *learn.Problem) error {
-	errs := []error{p.Validate(), o.Model.Validate(), o.Optimizer.Validate()}
+	errs := []error{p.Validate(), o.Model.Validate(), o.Optimizer.Validate(), o.Criterion.Check(p.Classes, p.Targets != nil)}
 	errs = append(errs, o.checkParts(p)...)
 	errs = append(errs, o.checkIsolated(p.Vertices())...)
 	errs = append(errs, o.Cache.Validate(o.Parts, len(o.Devices)), o.checkRanks())
@@ -148,7 +148,22 @@ func (o *Options) validate(p *learn.Problem) error {
 	if _, err := o.Metric.Of(p); err != nil {
 		errs = append(errs, fmt.Errorf("metric %w", err))
 	}
-	return errors.Join(append(errs, o.checkModel(p)...)...)
+	if o.Criterion.Weights != nil && o.phased() {
+		errs = append(errs, errors.New("class weights: isolated parts that take turns have means over targets, whatever these weigh"))
+	}
+	errs = append(errs, o.checkModel(p)...)
+	if errors.Join(errs...) == nil && o.lossTerms(p) == 0 {
+		errs = append(errs, errors.New("class weights: no training vertex has one above 0"))
+	}
+	return errors.Join(errs...)
+}
+
+// lossTerms returns what the loss is the mean over: how many terms there are, or what they weigh.
+func (o *Options) lossTerms(p *learn.Problem) float64 {
+	if o.Criterion.Weights == nil {
+		return float64(p.LossTerms())
+	}
+	return o.Criterion.Total(p.TrainingByClass())
 }
 
 func (o *Options) checkParts(p *learn.Problem) (errs []error) {

@@ -111,6 +111,7 @@ func (t placer) buildIsolated(b *builder) error {
 		return w.ld.err
 	}
 	eval, evalIn := t.wholePart(b)
+	w.weighing = t.o.Criterion.On(w.ld.alloc, w.compute, w.newLossQueue, t.o.Model.Out, h.most.loss)
 	b.loss = gpu.Array[float64]{Buf: b.ld.alloc(8, "loss"), Len: 1}
 	b.lossHost = make([]byte, 8)
 	in := gnn.Input{AX: h.ax, X: gnn.Features{Dense: h.x}}

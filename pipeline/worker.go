@@ -11,6 +11,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/hostmem"
+	"capgnn/internal/criterion"
 	"capgnn/internal/learn"
 	"capgnn/internal/meet"
 	"capgnn/pipeline/halo"
@@ -63,6 +64,9 @@ type supervision struct {
 	loss     gpu.Array[float64]
 	lossHost []byte
 	weight   gpu.Vec // of the gradient of each row of the loss; empty: all 1
+	// weighing makes a loss that weighs classes or smooths labels, of kinds; nil: none does.
+	weighing *criterion.Weighing
+	kinds    gpu.Ints
 }
 
 // backwardPass is that of the epoch under way.
@@ -80,16 +84,24 @@ func (w *worker) runTrain(epoch int, p *learn.Problem, scale float64, done func(
 	}
 	logits := w.train.Forward(q, w.trainHalo, epoch)
 	args := gpu.LossArgs{Logits: logits, Grad: w.train.LossGrad(), Labels: w.labels, Targets: w.targets, Mask: w.mask, Scale: scale, Loss: w.loss}
-	if p.Targets != nil {
+	switch {
+	case w.weighing != nil:
+		w.weighing.Loss(q, args, w.kinds, w.lossHost)
+	case p.Targets != nil:
 		q.BCELoss(args)
-	} else {
+	default:
 		q.SoftmaxLoss(args)
 	}
 	if w.weight.Len > 0 {
 		q.ScaleRows(args.Grad, args.Grad, w.weight)
 	}
-	q.Download(w.lossHost, w.loss.Buf, 0)
+	if w.weighing == nil {
+		q.Download(w.lossHost, w.loss.Buf, 0)
+	}
 	w.train.Backward(q, w.trainHalo, epoch, done)
+	if w.weighing != nil {
+		w.weighing.Await(q)
+	}
 	if w.trainHalo != nil {
 		w.trainHalo.EndEpoch(q)
 	}
@@ -106,8 +118,15 @@ func (w *worker) runIdle(layers int, done func(layer int)) {
 
 // queues are all of the worker.
 func (w *worker) queues() []gpu.Queue {
-	return slices.Concat([]gpu.Queue{w.compute}, w.ep.Queues(), w.reduce.All())
+	all := slices.Concat([]gpu.Queue{w.compute}, w.ep.Queues(), w.reduce.All())
+	if w.weighing != nil {
+		all = append(all, w.weighing.Queue())
+	}
+	return all
 }
+
+// newLossQueue makes the queue on which the host makes losses that weigh something.
+func (w *worker) newLossQueue() gpu.Queue { return w.dev.NewQueue("loss") }
 
 // sync waits for all queues of the worker.
 func (w *worker) sync() error { return w.waits.Settle(w.queues()...) }

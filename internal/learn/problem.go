@@ -107,6 +107,20 @@ func (p *Problem) TrainingVertices() int {
 	return n
 }
 
+// TrainingByClass returns how many of the vertices that contribute to the loss each class has; nil for multi-label problems.
+func (p *Problem) TrainingByClass() []int {
+	if p.Labels == nil {
+		return nil
+	}
+	n := make([]int, p.Classes)
+	for v, y := range p.Labels {
+		if p.Trains(graph.NodeID(v)) {
+			n[y]++
+		}
+	}
+	return n
+}
+
 // LossTerms is what the loss is the mean over: training vertices, times labels for multi-label problems.
 func (p *Problem) LossTerms() int {
 	n := p.TrainingVertices()

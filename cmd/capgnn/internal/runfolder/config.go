@@ -40,16 +40,18 @@ type Config struct {
 	Dropout float64
 	Init    string // weights to start from; "" = drawn from Seed
 
-	Epochs      int
-	LR          float64
-	Schedule    Text[fit.Schedule] // of LR
-	Optimizer   string
-	WeightDecay float64
-	AMSGrad     bool
-	Seed        uint64
-	EvalEvery   int
-	Patience    int
-	Metric      string // by which the best weights are chosen
+	Epochs         int
+	LR             float64
+	Schedule       Text[fit.Schedule] // of LR
+	Optimizer      string
+	WeightDecay    float64
+	AMSGrad        bool
+	ClassWeights   Text[ClassWeights]
+	LabelSmoothing float64 // share of a target that all classes have
+	Seed           uint64
+	EvalEvery      int
+	Patience       int
+	Metric         string // by which the best weights are chosen
 
 	BatchSize int                       // roots of a step over all parts, 0 = full batch
 	Fanout    Text[[]int]               // sampled in-neighbours by layer, nearest the roots first; nil = by model and features
@@ -115,7 +117,7 @@ func Default() Config {
 	for name, text := range map[string]string{
 		"split": "", "gpu-cache": jaca.Size{}.String(), "cpu-cache": jaca.Size{}.String(), "reserve-gpu": "0", "reserve-cpu": "0",
 		"staleness": jaca.Staleness{}.String(), StaleLayers: LayersAuto, CacheLayers: LayersAuto, "exact-epochs": exactAuto, "halo-dtype": halo.FP32.String(), "cache-slots": "", "cache-links": "",
-		fanOut: "", isolated: "", scheduleOption: "", sampling: samplingDefault, rowCache: jaca.Size{}.String(), merged: "",
+		fanOut: "", isolated: "", scheduleOption: "", classWeights: "", sampling: samplingDefault, rowCache: jaca.Size{}.String(), merged: "",
 	} {
 		c.Set(name, text)
 	}
@@ -190,6 +192,7 @@ func (c *Config) Validate() error {
 	}
 	c.checkCounts(&p)
 	c.checkSchedule(&p)
+	c.checkCriterion(&p)
 	c.checkSampling(&p)
 	c.checkIsolated(&p)
 	if err := dataset.CheckFeatures(c.Features); err != nil {
@@ -362,7 +365,7 @@ const (
 // Orders are all of them.
 var Orders = []string{OrderAuto, OrderNone, OrderCommunity, OrderRCM, OrderDegree}
 
-// MakeAbsolute turns the given file flags into absolute paths, so that config.yaml means the same anywhere.
+// MakeAbsolute turns the given file flags into absolute paths, and a file of class weights into what it says, so that config.yaml means the same anywhere.
 func (c *Config) MakeAbsolute(given []string) error {
 	for name, path := range map[string]*string{"init": &c.Init, "profile": &c.Profile, "plan": &c.Plan} {
 		if *path == "" || !slices.Contains(given, name) {
@@ -374,5 +377,5 @@ func (c *Config) MakeAbsolute(given []string) error {
 		}
 		*path = abs
 	}
-	return nil
+	return c.readWeights()
 }

@@ -18,7 +18,7 @@ func unusual() Config {
 	c := Config{
 		Dataset: "a: b #c", DatasetPath: "/data/1e5", Edges: "reversed", Standardize: "none", SelfLoops: "keep",
 		Model: "gat", Layers: 2, Hidden: 24, Heads: 3, Dropout: 0.1, Init: "w.npz", Epochs: 7, LR: 1e-7, Optimizer: "sgd",
-		WeightDecay: 5e-4, AMSGrad: true, Seed: 1<<64 - 1, EvalEvery: 1, Patience: 3, Devices: "cpu:0,threads=1,cpu:threads=2",
+		WeightDecay: 5e-4, AMSGrad: true, LabelSmoothing: 0.125, Seed: 1<<64 - 1, EvalEvery: 1, Patience: 3, Devices: "cpu:0,threads=1,cpu:threads=2",
 		Parts: 5, Partitioner: "random", Profile: "p.json", Targets: "0.1,0.9", CheckpointEvery: Cadence{Steps: 4}, BatchSize: 512,
 		Objective: "volume", Balance: 1.5, BalanceBy: "edges", Cost: "time", NoMove: true, MaxPrune: 0.25, Prune: 0.5, PruneScore: "degree", Rescale: true,
 		Alpha: 0.35, Plan: "p.plan", PlanKey: "abc", TF32: true,
@@ -30,7 +30,7 @@ func unusual() Config {
 	}
 	for name, text := range map[string]string{"split": "0.6,0.2,0.2", "gpu-cache": "20%", "cpu-cache": "2GiB", "reserve-gpu": "1MiB", "reserve-cpu": "2MiB",
 		"staleness": "8", "exact-epochs": "11", "halo-dtype": "bf16", StaleLayers: "1", CacheLayers: "none", "cache-slots": "3,4,5", "cache-links": "1:2,3:4",
-		"fanout": "15,all", "sampling": "distdgl,prefetch=2", "row-cache": "15%", "merged": "2", "isolated": "chunks=5,targets=both", "machines": "2,3", scheduleOption: "step,every=7"} {
+		"fanout": "15,all", "sampling": "distdgl,prefetch=2", "row-cache": "15%", "merged": "2", "isolated": "chunks=5,targets=both", "machines": "2,3", scheduleOption: "step,every=7", classWeights: "1,0.25"} {
 		c.Set(name, text)
 	}
 	return c

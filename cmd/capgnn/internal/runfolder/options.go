@@ -66,6 +66,8 @@ var Options = []Option{
 	{Name: "optimizer", Group: GroupTraining, usage: "`OPTIMIZER`: adam, adamw or sgd", field: func(c *Config) any { return &c.Optimizer }},
 	{Name: "weight-decay", Group: GroupTraining, usage: "weight `DECAY`", field: func(c *Config) any { return &c.WeightDecay }},
 	{Name: "amsgrad", Group: GroupTraining, usage: "AMSGrad variant of adam and adamw", field: func(c *Config) any { return &c.AMSGrad }},
+	{Name: classWeights, Group: GroupTraining, usage: "what the classes of vertices weigh in the loss: balanced (each class as much as any other), weights such as 1,2.5,1 or a `FILE` of them, a line for each class", field: func(c *Config) any { return readBy(&c.ClassWeights, parseClassWeights) }, before: "", quiet: true},
+	{Name: labelSmoothing, Group: GroupTraining, usage: "`SHARE` of each vertex's target that is spread over all classes, 0 to below 1", field: func(c *Config) any { return &c.LabelSmoothing }, before: 0.0, quiet: true},
 	{Name: "seed", Group: GroupTraining, usage: "`SEED` of weights, dropout, splits and partitions", field: func(c *Config) any { return &c.Seed }},
 	{Name: "eval-every", Group: GroupTraining, usage: "evaluate every `N` epochs, with --batch-size every epoch; 0 = only at the end", field: func(c *Config) any { return &c.EvalEvery }},
 	{Name: "patience", Group: GroupTraining, usage: "stop after `N` evaluations without a better validation score; 0 = never", field: func(c *Config) any { return &c.Patience }},

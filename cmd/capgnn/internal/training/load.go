@@ -38,6 +38,9 @@ func (t *Run) Load(ctx context.Context) error {
 	if gaps := t.metric().Gaps(p); gaps != "" && !t.Anonymous {
 		t.Console.Note("note: --metric %s: classes without a score: %s", t.Config.Metric, gaps)
 	}
+	if err := t.settleCriterion(); err != nil {
+		return err
+	}
 	identity := diskcache.Identify(p, t.Data.Sums)
 	switch was := t.Config.DataSHA256; {
 	case was == "" || was == identity:

@@ -48,7 +48,7 @@ func (t *Run) settleShares(ctx context.Context) error {
 func (t *Run) sampledOptions() minibatch.Options {
 	p, c, s := t.Data.Problem, &t.Config, t.settledSampling()
 	opt := minibatch.Options{
-		Model: c.Network(p.Features.Cols, p.Classes, p.Targets != nil), Optimizer: c.UpdateRule(), Schedule: c.Schedule.Value, Epochs: c.Epochs, EvalEvery: c.EvalEvery, Patience: c.Patience, Metric: t.metric(),
+		Model: c.Network(p.Features.Cols, p.Classes, p.Targets != nil), Optimizer: c.UpdateRule(), Schedule: c.Schedule.Value, Criterion: t.criterion, Epochs: c.Epochs, EvalEvery: c.EvalEvery, Patience: c.Patience, Metric: t.metric(),
 		Sampling: minibatch.Sampling{BatchSize: c.BatchSize, Fanout: c.Fanout.Value, Local: s.Local, Place: s.Place, NoMerge: s.NoMerge, NoGather: s.NoGather,
 			Fetch: s.Fetch, RowCache: c.RowCacheSize(), Prefetch: s.Prefetch},
 		Shares: t.shares, Storage: c.ElementType(), Lock: devices.LockFor(t.Specs),

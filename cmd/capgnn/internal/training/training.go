@@ -15,6 +15,7 @@ import (
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gnn"
 	"capgnn/gpu"
+	"capgnn/internal/criterion"
 	"capgnn/internal/lockfile"
 	"capgnn/minibatch"
 	"capgnn/pipeline"
@@ -61,11 +62,12 @@ type Run struct {
 	Dir        runfolder.Dir            // set beforehand when resuming
 	madeDir    bool                     // by this run
 	lock       *lockfile.Lock
-	written    bool           // the folder holds the run
-	settled    func()         // the folder that this run has made holds it now; nil: it has made none
-	initial    *gnn.Weights   // of --init, nil without
-	start      time.Duration  // from the start of the program to the first epoch
-	bar        *term.Progress // of the epochs
+	written    bool                // the folder holds the run
+	settled    func()              // the folder that this run has made holds it now; nil: it has made none
+	criterion  criterion.Criterion // what the loss weighs
+	initial    *gnn.Weights        // of --init, nil without
+	start      time.Duration       // from the start of the program to the first epoch
+	bar        *term.Progress      // of the epochs
 }
 
 // Do trains. The steps before training change nothing but the cache.

@@ -1,0 +1,150 @@
+package criterion
+
+import (
+	"encoding/binary"
+	"math"
+
+	"capgnn/gpu"
+	"capgnn/hostmem"
+)
+
+// Weighing computes the loss of a Criterion on a device and its gradient, by operations that there are: with g = softmax(z) − onehot(y), which SoftmaxLoss gives,
+//
+//	∂l/∂z[j] = r[y]·(g[j] + t[y][j]),  r[y] = (1 − s)·w[y] + s/C·Σ_c w[c],  t[y][j] = s/C·(Σ_c w[c]·[j = y] − w[j]) / r[y]
+//
+// A product with a matrix of one entry per row adds the rows of t, a gather takes r. The loss itself needs logarithms, which no operation gives by row: the logits go to
+// the host, where Criterion.Sum makes it beside the backward pass. A class of its own, the last one, stands for rows that do not count.
+type Weighing struct {
+	c             Criterion
+	classes, rows int
+	factor, now   gpu.Matrix // classes + 1 × 1: r, and what it is times the scale
+	shift         gpu.Matrix // classes + 1 × classes: t; empty without smoothing
+	weight        gpu.Matrix // rows × 1
+	ends          gpu.Array[int64]
+	host          struct { // what was uploaded, which stays as it is
+		factor, shift []float32
+		ends          []int64
+	}
+	logits []float32
+	labels []int32
+	beside gpu.Queue // on which the host makes losses
+	made   gpu.Event // the newest one; nil: there is none
+}
+
+// On puts a Criterion on a device, for losses over so many rows at most; nil if it is plain. beside makes a queue of the device. alloc returns nil when there is no memory left, and reports that itself.
+func (c Criterion) On(alloc func(size gpu.Bytes, name string) gpu.Buffer, q gpu.Queue, beside func() gpu.Queue, classes, rows int) *Weighing {
+	if c.Plain() || rows == 0 {
+		return nil
+	}
+	w := &Weighing{c: c, classes: classes, rows: rows}
+	column := func(name string, n int) gpu.Matrix {
+		return gpu.Matrix{Buf: alloc(4*gpu.Bytes(n), name), Rows: n, Cols: 1, LD: 1}
+	}
+	w.factor, w.now, w.weight = column("class weights", classes+1), column("class weights of a step", classes+1), column("weights of losses", rows)
+	w.tables()
+	if c.Smoothing > 0 {
+		w.shift = gpu.Matrix{Buf: alloc(4*gpu.Bytes((classes+1)*classes), "smoothed labels"), Rows: classes + 1, Cols: classes, LD: classes}
+		w.ends = gpu.Array[int64]{Buf: alloc(8*gpu.Bytes(rows+1), "rows of smoothed labels"), Len: rows + 1}
+	}
+	for _, m := range []gpu.Buffer{w.factor.Buf, w.now.Buf, w.weight.Buf} {
+		if m == nil {
+			return nil
+		}
+	}
+	w.beside = beside()
+	q.Upload(w.factor.Buf, 0, hostmem.Bytes(w.host.factor))
+	if c.Smoothing > 0 {
+		if w.shift.Buf == nil || w.ends.Buf == nil {
+			return nil
+		}
+		q.Upload(w.shift.Buf, 0, hostmem.Bytes(w.host.shift))
+		q.Upload(w.ends.Buf, 0, hostmem.Bytes(w.host.ends))
+	}
+	return w
+}
+
+// tables makes r, t and the row ends.
+func (w *Weighing) tables() {
+	spread, all := w.c.spread(w.classes)
+	w.host.factor, w.host.shift, w.host.ends = make([]float32, w.classes+1), make([]float32, (w.classes+1)*w.classes), make([]int64, w.rows+1)
+	for i := range w.host.ends {
+		w.host.ends[i] = int64(i)
+	}
+	for y := range w.classes {
+		r := (1-w.c.Smoothing)*w.c.Of(int32(y)) + all
+		w.host.factor[y] = float32(r)
+		for j, s := range spread {
+			t := -s
+			if j == y {
+				t += all
+			}
+			if r > 0 {
+				w.host.shift[y*w.classes+j] = float32(t / r)
+			}
+		}
+	}
+}
+
+// Kinds returns labels with the last class where they are −1.
+func (w *Weighing) Kinds(labels []int32) []int32 {
+	kinds := make([]int32, len(labels))
+	for i, y := range labels {
+		if kinds[i] = y; y < 0 {
+			kinds[i] = int32(w.classes)
+		}
+	}
+	return kinds
+}
+
+// Loss enqueues what SoftmaxLoss does, with Scale for 1/Σ w[y]: the gradient goes to a.Grad, and the loss times Scale to into, 8 bytes of host memory, by the time that
+// Await has delayed a queue to. kinds is Kinds of the labels. The logits are overwritten; a.Grad may be them, or BF16; a.Loss is overwritten.
+func (w *Weighing) Loss(q gpu.Queue, a gpu.LossArgs, kinds gpu.Ints, into []byte) {
+	z, n := a.Logits, a.Logits.Rows
+	w.fetch(q, a, into)
+	one := a
+	one.Grad, one.Scale = z, 1
+	q.SoftmaxLoss(one)
+	if n == 0 {
+		return
+	}
+	if w.shift.Buf != nil {
+		q.SpMM(z, gpu.CSR{Rows: n, Cols: w.classes + 1, Begin: w.ends.Slice(0, n), End: w.ends.Slice(1, n+1), Indices: kinds, Entries: int64(n)}, w.shift, 1)
+	}
+	q.Axpby(w.now, float32(a.Scale), w.factor, 0)
+	weight := w.weight.RowRange(0, n)
+	q.Gather(weight, w.now, kinds)
+	q.ScaleRows(z, z, gpu.Vec{Buf: weight.Buf, Len: n})
+	if a.Grad.Type != z.Type || a.Grad.Buf != z.Buf || a.Grad.Off != z.Off {
+		q.Copy(a.Grad, z)
+	}
+}
+
+// fetch has the host make the loss of the logits.
+func (w *Weighing) fetch(q gpu.Queue, a gpu.LossArgs, into []byte) {
+	if w.logits == nil {
+		w.logits, w.labels = make([]float32, w.rows*w.classes), make([]int32, w.rows)
+	}
+	z, n := a.Logits, a.Logits.Rows
+	w.Await(q) // the loss before reads what is written now
+	if n > 0 {
+		q.Download(hostmem.Bytes(w.logits[:n*w.classes]), z.Buf, 4*gpu.Bytes(z.Off))
+		q.Download(hostmem.Bytes(w.labels[:n]), a.Labels.Buf, 4*gpu.Bytes(a.Labels.Off))
+	}
+	w.beside.Wait(q.Record())
+	w.beside.Call("loss", func() error {
+		sum := w.c.Sum(w.logits[:n*w.classes], w.classes, w.labels[:n])
+		binary.NativeEndian.PutUint64(into, math.Float64bits(sum*a.Scale))
+		return nil
+	})
+	w.made = w.beside.Record()
+}
+
+// Await delays a queue until the newest loss is made.
+func (w *Weighing) Await(q gpu.Queue) {
+	if w.made != nil {
+		q.Wait(w.made)
+	}
+}
+
+// Queue returns that on which losses are made.
+func (w *Weighing) Queue() gpu.Queue { return w.beside }
