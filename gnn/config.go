@@ -94,6 +94,7 @@ type Optimizer struct {
 	LR          float64 // > 0
 	WeightDecay float64 // ≥ 0
 	AMSGrad     bool    // Adam and AdamW only
+	Clip        float64 // largest norm of the whole gradient, which is scaled down to it; 0: any
 }
 
 // Validate reports everything that is wrong with o.
@@ -109,6 +110,9 @@ func (o Optimizer) Validate() error {
 	}
 	if !(o.WeightDecay >= 0) || o.WeightDecay > 1e6 {
 		errs = append(errs, fmt.Errorf("weight decay %g is not in [0, 1e6]", o.WeightDecay))
+	}
+	if !(o.Clip >= 0) || o.Clip > 1e30 {
+		errs = append(errs, fmt.Errorf("gradient norm %g is not in [0, 1e30]", o.Clip))
 	}
 	if o.AMSGrad && o.Kind == SGD {
 		errs = append(errs, errors.New("amsgrad needs adam or adamw"))

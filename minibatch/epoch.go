@@ -37,6 +37,8 @@ type partial struct {
 	Work      []Counts        // by part; those of older checkpoints lack it
 	Gradients gpu.Usage
 	Carried   gpu.Usage
+	Norm      learn.Number `json:",omitzero"`  // of gradients, summed over
+	Norms     int          `json:",omitempty"` // so many steps
 }
 
 // Parts run so many steps, for about so long, before their losses are looked at: one that is no number ends the run then. On devices with a clock of their own steps alone
@@ -145,6 +147,8 @@ func (t *Trainer) run(ctx context.Context, epoch, end int) error {
 	p.Steps += s.next - from
 	t.watch.edges += t.workers[0].counts.Edges
 	m.count(p, before)
+	norm, norms := t.reduce.TakeNorms()
+	p.Norm, p.Norms = p.Norm+learn.Number(norm), p.Norms+norms
 	t.state.Batch = s.next
 	return t.sumLoss(epoch, from, s.next)
 }

@@ -147,7 +147,7 @@ type sizing struct {
 
 func newSizing(p *learn.Problem, o *Options, d *design) *sizing {
 	x := &sizing{p: p, o: o, d: d, weights: gnn.NewWeights(o.Model)}
-	x.division = reduce.Divide(x.weights.Layers(), homesOf(o.Devices))
+	x.division = o.division(x.weights)
 	return x
 }
 
@@ -224,6 +224,11 @@ func (x *sizing) activations(e *extent) (n gpu.Bytes) {
 		n += s.Size
 	}
 	return n
+}
+
+// division returns who owns which elements.
+func (o *Options) division(w *gnn.Weights) *reduce.Division {
+	return reduce.DivideRank(w.Layers(), homesOf(o.Devices), reduce.Rank{Clips: o.Optimizer.Clip > 0})
 }
 
 // homesOf returns the first part on the device of each part.

@@ -27,7 +27,7 @@ func (t placer) place(ctx context.Context) error {
 		w.reach = t.reach(w)
 		t.workers = append(t.workers, w)
 	}
-	division := reduce.Divide(t.weights.Layers(), homesOf(t.o.Devices))
+	division := t.o.division(t.weights)
 	for _, w := range t.workers {
 		if err := t.build(w, division); err != nil {
 			return err

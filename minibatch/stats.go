@@ -60,14 +60,16 @@ type Counts struct {
 
 // EpochStats is one line of metrics.jsonl.
 type EpochStats struct {
-	Epoch   int      // 0-based
-	Loss    float64  // mean over the epoch's roots, each before the update of its step
-	Rate    *float64 // learning rate by a schedule; nil: there is none
-	Eval    bool     // metrics were taken behind this epoch
-	Metrics learn.Metrics
-	ValLoss *float64      // with Eval: loss of the validation vertices, without dropout; nil: there are none, or it is not finite
-	Train   time.Duration // wall time of the epoch without evaluation and checkpoints
-	EvalT   time.Duration // wall time of the evaluation
+	Epoch int      // 0-based
+	Loss  float64  // mean over the epoch's roots, each before the update of its step
+	Rate  *float64 // learning rate by a schedule; nil: there is none
+	// GradNorm is the norm of the gradient before it was clipped, mean over the steps of the epoch; nil: nothing is clipped.
+	GradNorm *float64
+	Eval     bool // metrics were taken behind this epoch
+	Metrics  learn.Metrics
+	ValLoss  *float64      // with Eval: loss of the validation vertices, without dropout; nil: there are none, or it is not finite
+	Train    time.Duration // wall time of the epoch without evaluation and checkpoints
+	EvalT    time.Duration // wall time of the evaluation
 	Counts
 	Usage gpu.Usage   // of devices, summed over parts, training only
 	Parts []gpu.Usage // the same by part

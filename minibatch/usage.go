@@ -63,6 +63,10 @@ func (p *partial) report(epoch int, e *EpochStats) {
 	e.Epoch, e.Counts, e.Train, e.Parts, e.Work, e.Gradients = epoch, p.Counts, p.Train, p.Parts, p.Work, p.Gradients
 	e.Bytes.Gradients, e.Bytes.Carried = between(p.Gradients), between(p.Carried)
 	e.Loss = float64(p.Loss) / float64(max(1, p.Roots))
+	if p.Norms > 0 {
+		norm := float64(p.Norm) / float64(p.Norms)
+		e.GradNorm = &norm
+	}
 	for i, u := range p.Parts {
 		e.Usage = e.Usage.Add(u)
 		if p.Computed[i] > p.Computed[e.Slowest] {

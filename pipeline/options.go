@@ -91,16 +91,18 @@ func (o *Options) own() graph.Range { return graph.Range{Lo: o.First, Hi: o.Firs
 
 // EpochStats is one line of metrics.jsonl.
 type EpochStats struct {
-	Epoch   int      // 0-based
-	Loss    float64  // training loss before this epoch's update
-	Rate    *float64 // learning rate by a schedule; nil: there is none
-	Eval    bool     // metrics were taken after this epoch's update
-	Metrics learn.Metrics
-	ValLoss *float64      // with Eval: loss of the validation vertices after the update, without dropout; nil: there are none, or it is not finite
-	Train   time.Duration // wall time of the epoch without evaluation; on the devices' clock if they share one; over ranks the longest
-	EvalT   time.Duration // wall time of the evaluation
-	Usage   gpu.Usage     // summed over devices, training only
-	Parts   []gpu.Usage   // the same by part
+	Epoch int      // 0-based
+	Loss  float64  // training loss before this epoch's update
+	Rate  *float64 // learning rate by a schedule; nil: there is none
+	// GradNorm is the norm of the gradient before it was clipped, mean over the steps of the epoch; nil: nothing is clipped.
+	GradNorm *float64
+	Eval     bool // metrics were taken after this epoch's update
+	Metrics  learn.Metrics
+	ValLoss  *float64      // with Eval: loss of the validation vertices after the update, without dropout; nil: there are none, or it is not finite
+	Train    time.Duration // wall time of the epoch without evaluation; on the devices' clock if they share one; over ranks the longest
+	EvalT    time.Duration // wall time of the evaluation
+	Usage    gpu.Usage     // summed over devices, training only
+	Parts    []gpu.Usage   // the same by part
 	// Gradients is what of Usage gradients and new weights take between devices, and their sums and the steps; without other parts nothing.
 	Gradients gpu.Usage
 	// Halo counts halo rows: lookups, hits, bytes by route and ages, over all parts and exchanges of training.

@@ -201,7 +201,7 @@ func (t placer) division(layers [][]gnn.Range) *reduce.Division {
 	for i, w := range t.workers {
 		homes[i] = slices.Index(w.ep.Peers, true) - t.o.First
 	}
-	at := reduce.Rank{First: t.o.First}
+	at := reduce.Rank{First: t.o.First, Clips: t.o.Optimizer.Clip > 0}
 	if r := t.o.Ranks; r != nil {
 		at.Index, at.Count = r.Rank(), r.Ranks()
 	}

@@ -17,6 +17,8 @@ type partEpoch struct {
 	Train, Reduce    time.Duration // of its process
 	Chunk            *chunkRecord  `json:",omitempty"` // of an isolated part
 	Stop             bool          // its process has been asked to end
+	Norm             learn.Number  // at the first part of a process: of gradients, summed over
+	Norms            int           // so many steps
 	Pairs            []RankPair    // at the first part of a process: what others have sent it
 }
 
@@ -42,12 +44,16 @@ func (t *Trainer) complete(e *EpochStats, own []partEpoch) {
 		}
 	}
 	own[0].Pairs = t.receivedInEpoch()
+	norm, norms := t.reduce.TakeNorms()
+	own[0].Norm, own[0].Norms = learn.Number(norm), norms
 }
 
 // sum enters the records of all parts, in part order. Whatever is decided between two epochs is decided by that.
 func (e *EpochStats) sum(all []partEpoch) {
+	norm, norms := 0.0, 0
 	for i := range all {
 		r := &all[i]
+		norm, norms = norm+float64(r.Norm), norms+r.Norms
 		e.Loss += float64(r.Loss)
 		e.Train, e.Reduce = max(e.Train, r.Train), max(e.Reduce, r.Reduce)
 		e.Usage, e.Gradients = e.Usage.Add(r.Usage), e.Gradients.Add(r.Gradients)
@@ -58,5 +64,9 @@ func (e *EpochStats) sum(all []partEpoch) {
 		if r.Chunk != nil {
 			e.Isolated.add(r.Chunk)
 		}
+	}
+	if norms > 0 {
+		norm /= float64(norms)
+		e.GradNorm = &norm
 	}
 }

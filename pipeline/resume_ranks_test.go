@@ -96,6 +96,7 @@ func TestRanksResumeAlike(t *testing.T) {
 					switch turn % 4 {
 					case 1:
 						o.Criterion, o.Schedule, o.EvalEvery = weighed, fit.Schedule{Kind: fit.Plateau, Factor: 0.5, ByMetric: true}, 1
+						o.Optimizer.Clip = 0.05
 					case 3:
 						o.Metric, o.Schedule = learn.MacroF1, fit.Schedule{Kind: fit.Cosine, Warmup: 1}
 					}

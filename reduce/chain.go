@@ -90,9 +90,11 @@ func (r *Reduction) check(ev gpu.Event, what string) {
 }
 
 // pass enqueues what follows the sum of a piece over this rank and all before: its way to the next one, or the step. In one process steps
-// are up to Finish.
+// are up to Finish, and with clipping, which has to see all sums before, at the last rank too.
 func (r *Reduction) pass(owner, index int) {
 	switch {
+	case r.clip != nil:
+		r.square(owner, index, r.parts[owner].lane(index))
 	case r.at.alone():
 	case r.at.last():
 		r.step(owner, index)

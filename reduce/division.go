@@ -23,6 +23,8 @@ const (
 type Rank struct {
 	Index, Count int // of the run's processes; Count 0: 1
 	First        int // the number of the first part here, among the parts of all ranks
+	// Clips has slices consist of whole blocks, over whose squares the norm of the gradient is summed up (clip.go).
+	Clips bool
 }
 
 func (k Rank) alone() bool { return k.Count <= 1 }
@@ -37,9 +39,10 @@ func (k Rank) before() int { return min(k.Index, 1) }
 // device owns a slice of every layer. It is of the parts of one rank.
 type Division struct {
 	at     Rank
-	home   []int      // by part: the first part of its device
-	pieces [][]piece  // by part, in the order in which they are summed up: layers from the last to the first
-	line   []delivery // all pieces, in the order in which ranks send them
+	home   []int       // by part: the first part of its device
+	pieces [][]piece   // by part, in the order in which they are summed up: layers from the last to the first
+	line   []delivery  // all pieces, in the order in which ranks send them
+	blocks []gnn.Range // of the norm, ascending; nil: nothing is clipped
 }
 
 // delivery names a piece.
@@ -67,6 +70,9 @@ func Divide(layers [][]gnn.Range, homes []int) *Division { return DivideRank(lay
 // optimiser's state. Which ranges of layers are taken together, and so the order in which elements travel, is the same at all ranks.
 func DivideRank(layers [][]gnn.Range, homes []int, at Rank) *Division {
 	d := &Division{at: at, home: homes, pieces: make([][]piece, len(homes))}
+	if at.Clips {
+		d.blocks = blocksOf(layers)
+	}
 	var owners []int
 	for i, h := range homes {
 		if h == i {
@@ -84,12 +90,12 @@ func DivideRank(layers [][]gnn.Range, homes []int, at Rank) *Division {
 		wish := s.Lo // where the owners' shares end if no line is kept whole
 		for k, o := range owners {
 			wish += max(0, total/len(owners)-load[k])
-			hi := min(s.Hi, max(lo, (wish+align/2)/align*align))
+			hi := min(s.Hi, max(lo, d.nearest(wish)))
 			if k == len(owners)-1 {
 				hi = s.Hi
 			}
 			load[k] += hi - lo
-			d.pieces[o] = append(d.pieces[o], cut(gnn.Range{Lo: lo, Hi: hi}, s.layer, len(owners) > 1 || !at.alone())...)
+			d.pieces[o] = append(d.pieces[o], d.cut(gnn.Range{Lo: lo, Hi: hi}, s.layer, len(owners) > 1 || !at.alone())...)
 			lo = hi
 		}
 	}
@@ -142,7 +148,7 @@ func (d *Division) place(own []piece) {
 }
 
 // cut returns a slice as pieces of nearly equal length.
-func cut(s gnn.Range, layer int, travels bool) (out []piece) {
+func (d *Division) cut(s gnn.Range, layer int, travels bool) (out []piece) {
 	n := (s.Hi - s.Lo + most - 1) / most
 	if !travels {
 		n = min(n, 1)
@@ -154,7 +160,7 @@ func cut(s gnn.Range, layer int, travels bool) (out []piece) {
 		}
 		hi := s.Hi
 		if k < n-1 {
-			hi = s.Lo + (s.Hi-s.Lo)*(k+1)/n/align*align
+			hi = d.floor(s.Lo + (s.Hi-s.Lo)*(k+1)/n)
 		}
 		out = append(out, piece{Range: gnn.Range{Lo: lo, Hi: hi}, layer: layer})
 	}

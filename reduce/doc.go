@@ -20,6 +20,8 @@
 // filled once for all readers. With m parts on a device only the first owns a slice. Each part sends its gradients separately, since adding them
 // on the device first would change the order of the sum; so gradients cost m times as much, and weights as much.
 //
+// With gnn.Optimizer.Clip no step is taken before the sums of all elements are there: their norm is that of the whole gradient (clip.go).
+//
 // Who owns which elements is known in this package alone: callers see Moments, which lists what a checkpoint keeps in the order of elements,
 // whoever owns them.
 //

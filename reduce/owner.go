@@ -14,6 +14,9 @@ type Owner struct {
 	m, v, vmax gpu.Vec        // of its slices, one behind the other in the order of elements; empty in all ranks but the last
 	in, acc    [lanes]gpu.Vec // of each lane: a piece of another part or rank, and the sum of those before the owner
 	steps      int            // taken
+	// With clipping: the squares of all blocks, of which the owner fills its own, and for each lane the factor of its gradients.
+	squares gpu.Vec
+	factor  [lanes]gpu.Vec
 }
 
 // NewOwner takes the memory of a part, zeroed where it is the rule's; nil where the part owns nothing. alloc returns nil when there is
@@ -39,6 +42,12 @@ func (d *Division) NewOwner(alloc func(size gpu.Bytes, name string) gpu.Buffer, 
 	if d.at.last() {
 		for k, v := range []*gpu.Vec{&o.m, &o.v, &o.vmax}[:Kept(rule)] {
 			*v = state([]string{"first moments", "second moments", "largest second moments"}[k])
+		}
+	}
+	if d.at.Clips && d.at.last() {
+		o.squares = vec("squares of gradients", len(d.blocks))
+		for l := range o.factor {
+			o.factor[l] = vec("factor of gradients", 1)
 		}
 	}
 	for l := range min(lanes, len(d.pieces[part])) {

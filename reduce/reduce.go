@@ -71,6 +71,7 @@ type Reduction struct {
 	hub     *meet.Hub
 	parts   []Part
 	chain   *chain             // to other ranks; nil: there are none
+	clip    *clipping          // nil: the norm of the gradient is not limited, or not here
 	due     [][]delivery       // by layer: what it completes
 	shares  [][]chan gpu.Event // by owner and summand: gradients of the owner's pieces, in their order, are there; nil: the part owns nothing
 	stepped [][]chan gpu.Event // by owner and reading owner: the weights of the owner's pieces, in their order, are new
@@ -87,7 +88,7 @@ func (x exchange) String() string { return fmt.Sprintf("layer %d %s", x.layer, g
 // New returns the reduction of the parts that were divided. In one process nothing is allocated in an epoch. One of several ranks has to Join
 // the others first.
 func New(h *meet.Hub, parts []Part, d *Division) *Reduction {
-	r := &Reduction{Division: d, hub: h, parts: parts}
+	r := &Reduction{Division: d, hub: h, parts: parts, clip: newClipping(parts, d)}
 	r.schedule()
 	for i := range parts {
 		p := &parts[i]
@@ -156,6 +157,9 @@ func (r *Reduction) schedule() {
 func (r *Reduction) Lock(part int, lock func(mem []byte) []byte) {
 	p := &r.parts[part]
 	p.gradStage, p.weightStage = lock(p.gradStage), lock(p.weightStage)
+	if part == 0 && r.clip != nil {
+		r.clip.host = lock(r.clip.host)
+	}
 }
 
 // single reports whether there is nothing to add, and nobody to give weights to.

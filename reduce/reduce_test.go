@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -108,6 +109,7 @@ func newRank(t *testing.T, s scene, at Rank, start []float32, grads [][]float32)
 		t.Cleanup(func() { d.Close() })
 		devices[i] = d
 	}
+	at.Clips = s.rule.Clip > 0
 	x.division = DivideRank(s.layers, homes, at)
 	for i, d := range devices {
 		p := Part{Compute: d.NewQueue("compute"), Queues: NewQueues(d, homes[i] == i), Waits: &meet.Waits{Hub: x.hub, Part: at.First + i, Device: d.Info().Name}}
@@ -178,6 +180,7 @@ type plain struct {
 	rule                          gnn.Optimizer
 	weights, grads, in, m, v, top gpu.Vec
 	steps                         int
+	blocks                        []gnn.Range // of the norm
 }
 
 func newPlain(t *testing.T, x *team, rule gnn.Optimizer) *plain {
@@ -187,7 +190,7 @@ func newPlain(t *testing.T, x *team, rule gnn.Optimizer) *plain {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { d.Close() })
-	p := &plain{q: d.NewQueue("compute"), rule: rule}
+	p := &plain{q: d.NewQueue("compute"), rule: rule, blocks: blocksOf(x.layers)}
 	for _, v := range []*gpu.Vec{&p.weights, &p.grads, &p.in, &p.m, &p.v, &p.top} {
 		b, err := d.Alloc(4*gpu.Bytes(len(x.start)), "vector")
 		if err != nil {
@@ -211,6 +214,9 @@ func (p *plain) epoch(t *testing.T, grads [][]float32) []float32 {
 		p.q.Upload(p.in.Buf, 0, hostmem.Bytes(g))
 		p.q.Axpby(row(p.grads), 1, row(p.in), 1)
 	}
+	if p.rule.Clip > 0 {
+		p.clip(t)
+	}
 	p.steps++
 	if p.rule.Kind == gnn.SGD {
 		p.q.SGD(p.weights, p.grads, float32(p.rule.LR), float32(p.rule.WeightDecay))
@@ -226,9 +232,30 @@ func (p *plain) epoch(t *testing.T, grads [][]float32) []float32 {
 	return out
 }
 
+// clip limits the norm of the gradient.
+func (p *plain) clip(t *testing.T) {
+	t.Helper()
+	sum := 0.0
+	for _, b := range p.blocks {
+		g, square := row(p.grads.Slice(b.Lo, b.Hi)), make([]float32, 1)
+		p.q.Dot(p.in.Slice(0, 1), g, g, 0)
+		p.q.Download(hostmem.Bytes(square), p.in.Buf, 0)
+		if err := p.q.Sync(); err != nil {
+			t.Fatal(err)
+		}
+		sum += float64(square[0])
+	}
+	if factor := p.rule.Clip / (math.Sqrt(sum) + 1e-6); factor < 1 {
+		p.q.Fill(row(p.in), 0)
+		p.q.Axpby(row(p.in), float32(factor), row(p.grads), 0)
+		p.q.Copy(row(p.grads), row(p.in))
+	}
+}
+
 // rules are all update rules.
 var rules = []gnn.Optimizer{{Kind: gnn.Adam, LR: 0.01, WeightDecay: 0.1}, {Kind: gnn.Adam, LR: 0.01, AMSGrad: true},
-	{Kind: gnn.AdamW, LR: 0.01, WeightDecay: 0.1}, {Kind: gnn.AdamW, LR: 0.01, AMSGrad: true}, {Kind: gnn.SGD, LR: 0.125, WeightDecay: 0.1}}
+	{Kind: gnn.AdamW, LR: 0.01, WeightDecay: 0.1}, {Kind: gnn.AdamW, LR: 0.01, AMSGrad: true}, {Kind: gnn.SGD, LR: 0.125, WeightDecay: 0.1},
+	{Kind: gnn.SGD, LR: 0.125, Clip: 1000}, {Kind: gnn.AdamW, LR: 0.01, WeightDecay: 0.1, Clip: 2e4}, {Kind: gnn.Adam, LR: 0.01, Clip: 1e30}}
 
 // randomScene draws parts, devices, ways, layers and a rule. Vectors have fewer elements than devices, or pieces.
 func randomScene(r *rand.Rand) scene {

@@ -14,6 +14,14 @@ func (r *Reduction) Finish(part int) {
 		return
 	}
 	if r.single() {
+		if r.clip != nil {
+			for i := range r.pieces[part] {
+				r.square(part, i, p.Compute)
+			}
+			if r.limit(part, p.Compute) {
+				p.Owner.scale(p.Compute, 0, p.Gradients)
+			}
+		}
 		p.Owner.step(p.Compute, p.Weights, p.Gradients, 0)
 		p.Owner.steps++
 		return
@@ -26,9 +34,12 @@ func (r *Reduction) Finish(part int) {
 			p.from = 0
 			r.pass(part, i)
 		}
-		if r.at.alone() {
+		if r.at.alone() && r.clip == nil {
 			r.step(part, i)
 		}
+	}
+	if r.clip != nil {
+		r.clipAndStep(part)
 	}
 	p.next = 0
 	if !r.at.last() {

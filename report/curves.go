@@ -105,6 +105,16 @@ func (r *Run) rateChart() *chart {
 	return d.draw(p)
 }
 
+func (r *Run) normChart() *chart {
+	p := r.series("norm", func(e *Epoch) float64 { return or(e.GradNorm) })
+	if len(p.X) == 0 {
+		return nil
+	}
+	d := overEpochs("gradient-norm", "Norm of the gradient", plain)
+	d.zero, d.log, d.note = true, true, "before it was clipped, mean over the steps of an epoch"
+	return d.draw(p)
+}
+
 func (r *Run) epochTimeChart() *chart {
 	d := overEpochs("epoch-time", "Time of an epoch", seconds)
 	d.zero, d.smooth, d.note = true, true, "without evaluation"

@@ -17,10 +17,11 @@ type Epoch struct {
 	Val   *float64 `json:"val"`
 	Test  *float64 `json:"test"`
 	// ValLoss is the loss of the validation vertices; runs of older versions do not have it.
-	ValLoss *float64 `json:"val_loss"`
-	LR      *float64 `json:"lr"` // of runs with a schedule
-	EpochS  float64  `json:"epoch_s"`
-	EvalS   float64  `json:"eval_s"`
+	ValLoss  *float64 `json:"val_loss"`
+	LR       *float64 `json:"lr"`        // of runs with a schedule
+	GradNorm *float64 `json:"grad_norm"` // of runs that clip gradients
+	EpochS   float64  `json:"epoch_s"`
+	EvalS    float64  `json:"eval_s"`
 	// DeviceS is the time of the devices' queues by phase, PartS the same for each part.
 	DeviceS map[string]float64   `json:"device_s"`
 	PartS   []map[string]float64 `json:"part_s"`

@@ -44,7 +44,7 @@ func WriteRun(w io.Writer, r Run) error {
 			p.Sections = append(p.Sections, s)
 		}
 	}
-	add(sectionOf("Learning", "", r.lossChart(), r.scoreChart(), r.rateChart()))
+	add(sectionOf("Learning", "", r.lossChart(), r.scoreChart(), r.rateChart(), r.normChart()))
 	add(sectionOf("Time", "", r.phaseBars(), r.epochTimeChart(), r.phaseChart()))
 	add(r.sampledSection())
 	add(r.isolatedSection())

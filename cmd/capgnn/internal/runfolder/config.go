@@ -48,6 +48,7 @@ type Config struct {
 	AMSGrad        bool
 	ClassWeights   Text[ClassWeights]
 	LabelSmoothing float64 // share of a target that all classes have
+	ClipNorm       float64 // of the gradient, 0 = any
 	Seed           uint64
 	EvalEvery      int
 	Patience       int
@@ -257,7 +258,7 @@ func (c *Config) ElementType() gpu.DType {
 
 // UpdateRule returns the update rule.
 func (c *Config) UpdateRule() gnn.Optimizer {
-	return gnn.Optimizer{Kind: gnn.OptimizerKind(c.Optimizer), LR: c.LR, WeightDecay: c.WeightDecay, AMSGrad: c.AMSGrad}
+	return gnn.Optimizer{Kind: gnn.OptimizerKind(c.Optimizer), LR: c.LR, WeightDecay: c.WeightDecay, AMSGrad: c.AMSGrad, Clip: c.ClipNorm}
 }
 
 // Split is how vertices are split: by the masks of the data set, by one of its numbered splits, or at random.

@@ -49,7 +49,8 @@ type metricsLine struct {
 
 // rates are what the optimiser's steps of an epoch went by.
 type rates struct {
-	LR *float64 `json:"lr,omitempty"` // left out of runs without a schedule
+	LR       *float64   `json:"lr,omitempty"`        // left out of runs without a schedule
+	GradNorm *lossValue `json:"grad_norm,omitempty"` // before clipping, mean over steps; left out of runs that do not clip
 }
 
 // epochBytes is all traffic of an epoch, and what of it renewed cached rows, and what was gradients and weights.
@@ -121,7 +122,7 @@ func routeBytesOf(u gpu.Usage) routeBytes { return routeBytes{D2H: u.D2H, H2D: u
 // line returns the line of one epoch.
 func (m *Metrics) line(s pipeline.EpochStats) metricsLine {
 	line := metricsLine{
-		Epoch: s.Epoch, Loss: lossValue(s.Loss), rates: rates{s.Rate}, EpochS: s.Train.Seconds(), EvalS: s.EvalT.Seconds(), ReduceS: s.Reduce.Seconds(),
+		Epoch: s.Epoch, Loss: lossValue(s.Loss), rates: rates{s.Rate, (*lossValue)(s.GradNorm)}, EpochS: s.Train.Seconds(), EvalS: s.EvalT.Seconds(), ReduceS: s.Reduce.Seconds(),
 		DeviceSeconds: phaseTimesOf(s.Usage), Bytes: epochBytes{routeBytes: routeBytesOf(s.Usage), Refresh: s.Halo.Bytes.Refresh, Gradients: moved(s.Gradients)}, SpMM: s.Usage.SpMM,
 		Pairs: trafficOf(s.Pairs), Isolated: superEpochOf(s.Isolated),
 	}

@@ -28,6 +28,9 @@ type Option struct {
 // metricOption says by what the best weights are chosen.
 const metricOption = "metric"
 
+// clipNorm limits the norm of the gradient.
+const clipNorm = "clip-norm"
+
 // Groups of options in help.
 const (
 	GroupData     = "Data"
@@ -68,6 +71,7 @@ var Options = []Option{
 	{Name: "amsgrad", Group: GroupTraining, usage: "AMSGrad variant of adam and adamw", field: func(c *Config) any { return &c.AMSGrad }},
 	{Name: classWeights, Group: GroupTraining, usage: "what the classes of vertices weigh in the loss: balanced (each class as much as any other), weights such as 1,2.5,1 or a `FILE` of them, a line for each class", field: func(c *Config) any { return readBy(&c.ClassWeights, parseClassWeights) }, before: "", quiet: true},
 	{Name: labelSmoothing, Group: GroupTraining, usage: "`SHARE` of each vertex's target that is spread over all classes, 0 to below 1", field: func(c *Config) any { return &c.LabelSmoothing }, before: 0.0, quiet: true},
+	{Name: clipNorm, Group: GroupTraining, usage: "largest `NORM` of the gradient: a longer one is scaled down to it before a step; 0 = any", field: func(c *Config) any { return &c.ClipNorm }, before: 0.0, quiet: true},
 	{Name: "seed", Group: GroupTraining, usage: "`SEED` of weights, dropout, splits and partitions", field: func(c *Config) any { return &c.Seed }},
 	{Name: "eval-every", Group: GroupTraining, usage: "evaluate every `N` epochs, with --batch-size every epoch; 0 = only at the end", field: func(c *Config) any { return &c.EvalEvery }},
 	{Name: "patience", Group: GroupTraining, usage: "stop after `N` evaluations without a better validation score; 0 = never", field: func(c *Config) any { return &c.Patience }},

@@ -86,7 +86,7 @@ func sampledBytes(u gpu.Usage, t minibatch.Traffic) epochBytes {
 }
 
 func sampledLineOf(s *minibatch.EpochStats) sampledLine {
-	line := sampledLine{Epoch: s.Epoch, Loss: lossValue(s.Loss), rates: rates{s.Rate}, EpochS: s.Train.Seconds(), EvalS: s.EvalT.Seconds(), DeviceSeconds: phaseTimesOf(s.Usage),
+	line := sampledLine{Epoch: s.Epoch, Loss: lossValue(s.Loss), rates: rates{s.Rate, (*lossValue)(s.GradNorm)}, EpochS: s.Train.Seconds(), EvalS: s.EvalT.Seconds(), DeviceSeconds: phaseTimesOf(s.Usage),
 		Bytes: sampledBytes(s.Usage, s.Bytes), SpMM: s.Usage.SpMM, sampledWork: sampledWorkOf(&s.Counts, s.Train), TimeSteps: s.TimeSteps, SlowestPart: s.Slowest}
 	line.DeviceSeconds.Gradients = s.Gradients.Time[gpu.PhaseTransfer].Seconds()
 	if s.Eval {
@@ -112,7 +112,7 @@ func (m *Metrics) AppendSampled(s minibatch.EpochStats) error {
 // AppendSampled writes the values of one epoch of sampled training, as Append does, and how many edges were sampled per second.
 func (f *Events) AppendSampled(s minibatch.EpochStats) error {
 	rate := sampledWorkOf(&s.Counts, s.Train).EdgesPerS
-	return f.append(curves{s.Epoch, s.Loss, s.Train, s.Eval, s.Metrics, s.ValLoss, rates{s.Rate}}, scalar("sampling/edges_per_second", rate),
+	return f.append(curves{s.Epoch, s.Loss, s.Train, s.Eval, s.Metrics, s.ValLoss, rates{s.Rate, (*lossValue)(s.GradNorm)}}, scalar("sampling/edges_per_second", rate),
 		scalar("sampling/rows_read", float64(s.Rows.Read)), scalar("sampling/rows_hit", float64(s.Rows.Hit)), scalar("sampling/rows_fetched", float64(s.Rows.Fetched+s.Rows.Prefilled)))
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 // Events appends the curves of a run to a TensorBoard event file in the run folder: loss and epoch_seconds at every
-// epoch, with a schedule learning_rate, METRIC/train, METRIC/val and METRIC/test where there was an evaluation, of a run of several processes ranks/bytes and
+// epoch, with a schedule learning_rate, with clipping gradient_norm, METRIC/train, METRIC/val and METRIC/test where there was an evaluation, of a run of several processes ranks/bytes and
 // ranks/longest_wait_seconds, and of sampled training sampling/edges_per_second, sampling/rows_read and sampling/rows_fetched. Steps are epochs, counted as in
 // metrics.jsonl. Every start of a run makes a file of its own, which takes back the epochs that it repeats.
 type Events struct {
@@ -33,7 +33,7 @@ type curves struct {
 
 // Append writes the values of one epoch.
 func (f *Events) Append(s pipeline.EpochStats) error {
-	return f.append(curves{s.Epoch, s.Loss, s.Train, s.Eval, s.Metrics, s.ValLoss, rates{s.Rate}}, betweenRanks(s.Pairs)...)
+	return f.append(curves{s.Epoch, s.Loss, s.Train, s.Eval, s.Metrics, s.ValLoss, rates{s.Rate, (*lossValue)(s.GradNorm)}}, betweenRanks(s.Pairs)...)
 }
 
 func (f *Events) append(s curves, more ...tfevents.Scalar) error {
@@ -48,6 +48,9 @@ func (f *Events) append(s curves, more ...tfevents.Scalar) error {
 	values := []tfevents.Scalar{scalar("loss", s.loss), scalar("epoch_seconds", s.train.Seconds())}
 	if s.LR != nil {
 		values = append(values, scalar("learning_rate", *s.LR))
+	}
+	if s.GradNorm != nil {
+		values = append(values, scalar("gradient_norm", float64(*s.GradNorm)))
 	}
 	if s.eval {
 		for _, split := range []struct {
