@@ -136,9 +136,19 @@ func WriteComparison(w io.Writer, runs []Run) error {
 	if len(runs) < 2 {
 		return errors.New("compare runs: give two or more")
 	}
+	return writeComparison(w, runs, fmt.Sprintf("%d runs", len(runs)), nil)
+}
+
+// WriteSeeds writes the page of runs that differ in their seeds, with what is said of all together.
+func WriteSeeds(w io.Writer, runs []Run, together []Fact) error {
+	return writeComparison(w, runs, fmt.Sprintf("%d seeds", len(runs)), together)
+}
+
+func writeComparison(w io.Writer, runs []Run, title string, together []Fact) error {
 	names := distinctNames(runs)
-	c := comparison{Title: fmt.Sprintf("%d runs", len(runs)), Subtitle: strings.Join(names, " · "), Names: names}
+	c := comparison{Title: title, Subtitle: strings.Join(names, " · "), Names: names}
 	c.Common, c.Columns, c.Rows = Compare(runs)
+	c.Common = append(together, c.Common...)
 	sim := 0
 	for i := range runs {
 		if runs[i].Result != nil && runs[i].Result.Simulated {

@@ -22,6 +22,7 @@ func trainCommand() *cli.Command {
 	flags := append(runfolder.Flags(),
 		&cli.StringFlag{Name: "run-dir", Category: runfolder.GroupRun, Usage: "write the run into `DIR` itself (default: runs/DATASET-MODEL-TIME)"},
 		&cli.StringFlag{Name: "resume", Category: runfolder.GroupRun, Usage: "continue the run in folder `RUN`, or print its result if it is finished"},
+		&cli.StringFlag{Name: "seeds", Category: runfolder.GroupRun, Usage: "train with each seed of `LIST`, such as 1-10 or 1,3,7-9, one run after another in DIR/seed-N, and report mean, deviation and interval over all"},
 		&cli.StringFlag{Name: "config", Category: runfolder.GroupRun, Usage: "take all settings from `FILE`, a run's config.yaml; flags beside it override it"},
 	)
 	flags = append(flags, ranks.Flags()...)
@@ -40,8 +41,13 @@ func trainAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if s.Several() {
+	switch {
+	case s.Several() && seedsWanted(c):
+		return term.Usagef("--seeds with --ranks: the runs of several seeds train in one process: drop one of them")
+	case s.Several():
 		return trainTogether(c, k, s)
+	case seedsWanted(c):
+		return trainSeeds(c, k)
 	}
 	ctx, stop := term.Interruptible(c.Context, k, "after this epoch")
 	defer stop()

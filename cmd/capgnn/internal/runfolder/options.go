@@ -269,6 +269,17 @@ func Flags() []cli.Flag {
 	return flags
 }
 
+// FlagNames lists the flags of all options.
+func FlagNames() []string {
+	var out []string
+	for _, o := range Options {
+		if !o.FileOnly {
+			out = append(out, o.Name)
+		}
+	}
+	return out
+}
+
 // ApplyFlags sets every option that was given on the command line, and what the level stands for if one was; else what follows a level of cfg goes on to do so. It
 // returns the names of those given.
 func ApplyFlags(c *cli.Context, cfg *Config) ([]string, error) {

@@ -62,7 +62,7 @@ func settingsOf(cfg *Config) []report.Setting {
 	}
 	var settings []report.Setting
 	for _, o := range Options {
-		if o.Says(cfg) {
+		if o.Says(cfg) || o.quiet { // runs are compared by all of them
 			settings = append(settings, report.Setting{Name: o.Name, Value: fmt.Sprint(o.Value(cfg)), Default: fmt.Sprint(o.Value(&defaults)), Recorded: o.FileOnly})
 		}
 	}

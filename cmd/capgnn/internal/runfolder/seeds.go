@@ -1,0 +1,260 @@
+package runfolder
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/internal/regular"
+	"capgnn/report"
+)
+
+// mostSeeds bounds the runs of a folder.
+const mostSeeds = 1000
+
+// ParseSeeds reads a list of seeds and of ranges of them, such as 1-10 or 1,3,7-9.
+func ParseSeeds(text string) ([]uint64, error) {
+	var seeds []uint64
+	seen := map[uint64]bool{}
+	for item := range strings.SplitSeq(text, ",") {
+		first, last, several := strings.Cut(strings.TrimSpace(item), "-")
+		lo, err := strconv.ParseUint(first, 10, 64)
+		hi := lo
+		if several && err == nil {
+			hi, err = strconv.ParseUint(last, 10, 64)
+		}
+		switch {
+		case err != nil || hi < lo:
+			return nil, fmt.Errorf("%q is not a seed, nor a range of them such as 1-10", strings.TrimSpace(item))
+		case hi-lo >= mostSeeds || len(seeds)+int(hi-lo) >= mostSeeds:
+			return nil, fmt.Errorf("more than %d seeds", mostSeeds)
+		}
+		for k := range hi - lo + 1 {
+			if seen[lo+k] {
+				return nil, fmt.Errorf("seed %d is said twice", lo+k)
+			}
+			seen[lo+k] = true
+			seeds = append(seeds, lo+k)
+		}
+	}
+	return seeds, nil
+}
+
+// SeedsDir is a folder of runs that differ in their seeds. seeds.json is its mark.
+type SeedsDir string
+
+// Seeds are the runs of a folder: what --seeds says, and the settings of all.
+type Seeds struct {
+	Seeds  []uint64 `json:"seeds"`
+	Config string   `json:"config"` // as FormatConfig has it
+}
+
+func (d SeedsDir) plan() string { return filepath.Join(string(d), "seeds.json") }
+
+// Report is the page about all runs.
+func (d SeedsDir) Report() string { return filepath.Join(string(d), "report.html") }
+
+// Lock is the file that a process holds as long as it trains the runs.
+func (d SeedsDir) Lock() string { return filepath.Join(string(d), "lock") }
+
+// Run is the folder of the run of a seed.
+func (d SeedsDir) Run(seed uint64) Dir {
+	return Dir(filepath.Join(string(d), fmt.Sprintf("seed-%d", seed)))
+}
+
+// HoldsSeeds reports whether the folder holds runs of several seeds.
+func (d SeedsDir) HoldsSeeds() bool { return term.Exists(d.plan()) }
+
+// Write writes what the runs are.
+func (d SeedsDir) Write(s *Seeds) error { return d.write(d.plan(), s) }
+
+// WriteSummary writes summary.json.
+func (d SeedsDir) WriteSummary(s *Summary) error {
+	return d.write(filepath.Join(string(d), "summary.json"), s)
+}
+
+func (d SeedsDir) write(path string, x any) error {
+	data, err := json.MarshalIndent(x, "", "  ")
+	if err != nil {
+		return fmt.Errorf("format %s: %w", path, err)
+	}
+	return term.WriteFile(path, append(data, '\n'))
+}
+
+// Read returns what Write has written, and the settings in it.
+func (d SeedsDir) Read() (*Seeds, *Config, error) {
+	f, err := regular.Open(d.plan())
+	if err != nil {
+		return nil, nil, term.Usagef("--resume: %w", err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, 2*maxConfigBytes))
+	s, cfg := new(Seeds), Default()
+	if err == nil {
+		err = json.Unmarshal(data, s)
+	}
+	if err == nil {
+		err = ParseConfig([]byte(s.Config), &cfg)
+	}
+	if err == nil && (len(s.Seeds) == 0 || len(s.Seeds) > mostSeeds) {
+		err = fmt.Errorf("it has %d seeds", len(s.Seeds))
+	}
+	if err != nil {
+		return nil, nil, term.Usagef("--resume: read %s: %w", d.plan(), err)
+	}
+	return s, &cfg, nil
+}
+
+// Spread is what runs that differ in their seeds have of a number.
+type Spread struct {
+	Runs      int      `json:"runs"`      // that have the number
+	Mean      *float64 `json:"mean"`      // null: none has
+	Deviation *float64 `json:"deviation"` // of the sample, with n − 1; null below two runs
+	// Interval is that in which the mean of all seeds lies with 95 % confidence, by Student's t; null below two runs.
+	Interval *[2]float64 `json:"interval"`
+	Min      *float64    `json:"min"`
+	Max      *float64    `json:"max"`
+}
+
+// SpreadOf returns that of some numbers.
+func SpreadOf(values []float64) Spread {
+	n := len(values)
+	s := Spread{Runs: n}
+	if n == 0 {
+		return s
+	}
+	mean, least, most, squares := 0.0, values[0], values[0], 0.0
+	for _, x := range values {
+		mean, least, most = mean+x/float64(n), min(least, x), max(most, x)
+	}
+	for _, x := range values {
+		squares += (x - mean) * (x - mean)
+	}
+	s.Mean, s.Min, s.Max = &mean, &least, &most
+	if n > 1 {
+		deviation := math.Sqrt(squares / float64(n-1))
+		half := studentT(n-1) * deviation / math.Sqrt(float64(n))
+		s.Deviation, s.Interval = &deviation, &[2]float64{mean - half, mean + half}
+	}
+	return s
+}
+
+// students are the 0.975 quantiles of Student's t for 1, 2, ... degrees of freedom.
+var students = []float64{12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281, 2.2010, 2.1788, 2.1604, 2.1448, 2.1314, 2.1199, 2.1098, 2.1009, 2.0930, 2.0860,
+	2.0796, 2.0739, 2.0687, 2.0639, 2.0595, 2.0555, 2.0518, 2.0484, 2.0452, 2.0423}
+
+// studentT returns the 0.975 quantile, beyond the table by its expansion about the normal one (Abramowitz and Stegun 26.7.5), which is right to four digits there.
+func studentT(freedom int) float64 {
+	if freedom <= len(students) {
+		return students[freedom-1]
+	}
+	const z = 1.959963985
+	v := float64(freedom)
+	return z + (z*z*z+z)/(4*v) + (5*z*z*z*z*z+16*z*z*z+3*z)/(96*v*v)
+}
+
+// Summary is what `train --seeds --json` prints as its last line and summary.json holds.
+type Summary struct {
+	Dataset string   `json:"dataset"`
+	Model   string   `json:"model"`
+	Metric  string   `json:"metric"`
+	Seeds   []uint64 `json:"seeds"`
+	Train   Spread   `json:"train"` // of the results' keys
+	Val     Spread   `json:"val"`
+	Test    Spread   `json:"test"`
+	Last    Spread   `json:"test_last"`
+	Loss    Spread   `json:"final_loss"`
+	Best    Spread   `json:"best_epoch"`
+	Epochs  Spread   `json:"epochs"`
+	EpochS  Spread   `json:"epoch_s"` // median epochs
+	Runs    []string `json:"runs"`    // folders
+	Dir     string   `json:"dir"`
+}
+
+// Summarise returns that of the results of runs, by seed.
+func (d SeedsDir) Summarise(seeds []uint64, results []*Result) *Summary {
+	first := results[0]
+	s := &Summary{Dataset: first.Dataset, Model: first.Model, Metric: first.Metric, Seeds: seeds, Dir: string(d)}
+	of := func(get func(r *Result) *float64) Spread {
+		var values []float64
+		for _, r := range results {
+			if x := get(r); x != nil && !math.IsNaN(*x) {
+				values = append(values, *x)
+			}
+		}
+		return SpreadOf(values)
+	}
+	number := func(x float64) *float64 { return &x }
+	s.Train, s.Val = of(func(r *Result) *float64 { return r.Train }), of(func(r *Result) *float64 { return r.Val })
+	s.Test, s.Last = of(func(r *Result) *float64 { return r.Test }), of(func(r *Result) *float64 { return r.TestLast })
+	s.Loss = of(func(r *Result) *float64 { return number(float64(r.FinalLoss)) })
+	s.Best = of(func(r *Result) *float64 {
+		if r.BestEpoch == nil {
+			return nil
+		}
+		return number(float64(*r.BestEpoch))
+	})
+	s.Epochs, s.EpochS = of(func(r *Result) *float64 { return number(float64(r.Epochs)) }), of(func(r *Result) *float64 { return r.EpochS.Median })
+	for _, seed := range seeds {
+		s.Runs = append(s.Runs, string(d.Run(seed)))
+	}
+	return s
+}
+
+// text writes a spread of scores.
+func (s Spread) text() string {
+	switch {
+	case s.Mean == nil:
+		return term.Score(nil)
+	case s.Deviation == nil:
+		return term.Score(s.Mean)
+	}
+	return fmt.Sprintf("%s ± %s (mean of all seeds: %s to %s)", term.Score(s.Mean), term.Score(s.Deviation), term.Score(&s.Interval[0]), term.Score(&s.Interval[1]))
+}
+
+// facts are the lines about all runs.
+func (s *Summary) facts() []report.Fact {
+	return []report.Fact{{Name: "validation " + s.Metric, Text: s.Val.text()}, {Name: "test " + s.Metric, Text: s.Test.text()}, {Name: "test at the end", Text: s.Last.text()}}
+}
+
+// Print writes the summary: one JSON line, or a small table.
+func (s *Summary) Print(k *term.Console, page string) error {
+	if k.JSON {
+		return json.NewEncoder(k.Out).Encode(s)
+	}
+	t := tabwriter.NewWriter(k.Out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "dataset\t%s\nmodel\t%s\nseeds\t%s\n", s.Dataset, s.Model, term.Counted(len(s.Seeds), "run"))
+	for _, f := range s.facts() {
+		fmt.Fprintf(t, "%s\t%s\n", f.Name, f.Text)
+	}
+	fmt.Fprintf(t, "deviations\tof single runs; the interval has 95 %% confidence\n")
+	fmt.Fprintf(t, "run folders\t%s (%s in it is for a browser)\n", s.Dir, filepath.Base(page))
+	return t.Flush()
+}
+
+// WriteReport draws all runs onto one page.
+func (d SeedsDir) WriteReport(s *Summary, write func(path string, f func(io.Writer) error) error) error {
+	var runs []report.Run
+	for _, seed := range s.Seeds {
+		run, err := d.Run(seed).Describe()
+		if err != nil {
+			return err
+		}
+		runs = append(runs, run)
+	}
+	return write(d.Report(), func(w io.Writer) error { return report.WriteSeeds(w, runs, s.facts()) })
+}
+
+// Free refuses a folder that holds runs of several seeds, or a run.
+func (d SeedsDir) Free() error {
+	if d.HoldsSeeds() {
+		return term.Usagef("--run-dir %s already holds runs of several seeds: continue them with --resume %s or choose another folder", d, d)
+	}
+	return Dir(d).Free()
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"strings"
+	"testing"
+
+	"capgnn/cmd/capgnn/internal/runfolder"
+	"capgnn/cmd/capgnn/internal/term"
+)
+
+// Each seed has the run that --seed makes, the summary is that of the runs, and a folder of which runs are missing or unfinished is completed to the same bits.
+func TestSeeds(t *testing.T) {
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	summary := func(args ...string) (out runfolder.Summary) {
+		t.Helper()
+		stdout := s.must(append([]string{"train", "--json", "--quiet"}, args...)...)
+		if err := json.Unmarshal([]byte(stdout[strings.LastIndex(strings.TrimSpace(stdout), "\n")+1:]), &out); err != nil {
+			t.Fatal(err, stdout)
+		}
+		return out
+	}
+	first := summary(small("--seeds", "4-5,2", "--run-dir", "all", "--checkpoint-every", "1")...)
+	if first.Val.Runs != 3 || first.Val.Mean == nil || first.Val.Deviation == nil || first.Metric != "accuracy" || len(first.Runs) != 3 || first.Dir != "all" {
+		t.Fatalf("%+v", first)
+	}
+	mean := 0.0
+	sums := map[string]string{}
+	for i, seed := range []string{"4", "5", "2"} {
+		r, err := runfolder.Dir(s.path("all/seed-" + seed)).ReadResult()
+		if err != nil || r == nil {
+			t.Fatal(err)
+		}
+		mean, sums[seed] = mean+*r.Val/3, r.SHA256
+		if i == 0 {
+			if alone := s.train(small("--seed", seed)...); alone.SHA256 != r.SHA256 {
+				t.Errorf("seed %s has other weights than alone", seed)
+			}
+		}
+	}
+	if math.Abs(mean-*first.Val.Mean) > 1e-12 {
+		t.Errorf("mean %v, of the runs %v", *first.Val.Mean, mean)
+	}
+	page, err := os.ReadFile(s.path("all/report.html"))
+	if err != nil || !strings.Contains(string(page), "3 seeds") || !strings.Contains(string(page), "±") {
+		t.Errorf("report: %v", err)
+	}
+	for _, gone := range []string{"seed-5/result.json", "seed-5/last.safetensors", "seed-2", "summary.json"} {
+		if err := os.RemoveAll(s.path("all/" + gone)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	newestCheckpointGone(t, s.path("all/seed-5"))
+	again := summary("--resume", "all")
+	if *again.Val.Mean != *first.Val.Mean || *again.Loss.Mean != *first.Loss.Mean {
+		t.Errorf("resumed: %+v, want %+v", again.Val, first.Val)
+	}
+	for seed, want := range sums {
+		if r, err := runfolder.Dir(s.path("all/seed-" + seed)).ReadResult(); err != nil || r.SHA256 != want {
+			t.Errorf("seed %s resumed: %v", seed, err)
+		}
+	}
+	if one := summary(small("--seeds", "7", "--epochs", "2")...); one.Val.Deviation != nil || !strings.HasPrefix(one.Dir, "runs/") {
+		t.Errorf("%+v", one)
+	}
+	sampled := summary(small("--seeds", "1,2", "--epochs", "2", "--batch-size", "8", "--fanout", "3,3", "--metric", "macro-f1")...)
+	if sampled.Metric != "macro-f1" || sampled.Epochs.Mean == nil || *sampled.Epochs.Mean != 2 {
+		t.Errorf("%+v", sampled)
+	}
+	for says, more := range map[string][]string{
+		"seed 2 is said twice": {"--seeds", "1-3,2"}, "is not a seed": {"--seeds", "one"}, "--seeds with --seed": {"--seeds", "1-3", "--seed", "2"}, "leave --seeds out": {"--seeds", "1-3", "--resume", "all"},
+		"already holds runs of several seeds": {"--seeds", "1-3", "--run-dir", "all"}, "leave --dataset out": {"--resume", "all", "--hidden", "3"}, "is not one of": {"--seeds", "1-3", "--model", "gnc", "--run-dir", "new"},
+	} {
+		s.fails(term.ExitUsage, []string{says}, append([]string{"train", "--quiet", "--dataset", "ok.npz"}, more...)...)
+	}
+	if term.Exists(s.path("new")) {
+		t.Error("a folder is left of a run that was refused")
+	}
+}

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"capgnn/cmd/capgnn/internal/runfolder"
+	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/cmd/capgnn/internal/training"
+	"capgnn/internal/atomicfile"
+	"capgnn/internal/lockfile"
+)
+
+// seedRuns are runs that differ in their seeds, one after another.
+type seedRuns struct {
+	dir   runfolder.SeedsDir
+	seeds []uint64
+	begin func(t *training.Run) error // reads the settings of a new run, but for its seed and folder
+}
+
+// seedsWanted reports whether train is to train several seeds: new ones, or those of a folder.
+func seedsWanted(c *cli.Context) bool {
+	return c.IsSet("seeds") || c.IsSet("resume") && runfolder.SeedsDir(c.String("resume")).HoldsSeeds()
+}
+
+// trainSeeds trains a run with each of several seeds, and says what they have together.
+func trainSeeds(c *cli.Context, k *term.Console) error {
+	begin := newSeeds
+	if c.IsSet("resume") {
+		begin = resumedSeeds
+	}
+	s, err := begin(c)
+	if err != nil {
+		return err
+	}
+	lock, err := lockfile.Take(s.dir.Lock())
+	if held := (*lockfile.Held)(nil); errors.As(err, &held) {
+		return term.Usagef("%s: in use by %v: wait until it has ended, or end it", s.dir, held.By)
+	} else if err != nil && !errors.Is(err, lockfile.ErrUnsupported) {
+		return term.Usagef("%s: %w", s.dir, err)
+	}
+	defer lock.Release()
+	ctx, stop := term.Interruptible(c.Context, k, "after this epoch")
+	defer stop()
+	var results []*runfolder.Result
+	for i, seed := range s.seeds {
+		k.Note("seed %d (%d of %d)", seed, i+1, len(s.seeds))
+		r, err := s.train(ctx, k, seed)
+		if halted := (*term.InterruptedError)(nil); errors.As(err, &halted) {
+			return &term.InterruptedError{Note: fmt.Sprintf("in the run of seed %d, %d of %d: continue with `capgnn train --resume %s`", seed, i+1, len(s.seeds), s.dir)}
+		}
+		if err != nil {
+			return fmt.Errorf("seed %d: %w", seed, err)
+		}
+		results = append(results, r)
+	}
+	sum := s.dir.Summarise(s.seeds, results)
+	if err := s.dir.WriteSummary(sum); err != nil {
+		return err
+	}
+	page := func(path string, f func(io.Writer) error) error { return atomicfile.Write(path, f) }
+	if err := s.dir.WriteReport(sum, page); err != nil {
+		k.Note("note: no report: %s", term.OneLine(err))
+	}
+	return sum.Print(k, s.dir.Report())
+}
+
+// newSeeds reads the settings of new runs, and makes their folder.
+func newSeeds(c *cli.Context) (*seedRuns, error) {
+	seeds, err := runfolder.ParseSeeds(c.String("seeds"))
+	if err != nil {
+		return nil, term.Usagef("--seeds: %w", err)
+	}
+	if c.IsSet("seed") {
+		return nil, term.Usagef("--seeds with --seed: each run has a seed of its own: drop one of them")
+	}
+	s := &seedRuns{seeds: seeds, begin: func(t *training.Run) error { return newTraining(c, t) }}
+	t := &training.Run{Console: term.NewConsole(c), Command: c.Command.Name, Config: runfolder.Default()}
+	if err := s.begin(t); err != nil {
+		return nil, err
+	}
+	if err := t.Check(); err != nil {
+		return nil, err
+	}
+	config, err := runfolder.FormatConfig(&t.Config)
+	if err != nil {
+		return nil, err
+	}
+	if s.dir, err = makeSeedsDir(c.String("run-dir"), t.Config.Dataset, t.Config.Model); err != nil {
+		return nil, err
+	}
+	return s, s.dir.Write(&runfolder.Seeds{Seeds: seeds, Config: string(config)})
+}
+
+// makeSeedsDir makes the folder of new runs: the one that is named, or one below ./runs.
+func makeSeedsDir(named, dataset, model string) (runfolder.SeedsDir, error) {
+	if named == "" {
+		d, err := runfolder.Make(filepath.Base(dataset)+"-seeds", model, time.Now())
+		return runfolder.SeedsDir(d), err
+	}
+	d := runfolder.SeedsDir(filepath.Clean(named))
+	if err := d.Free(); err != nil {
+		return d, err
+	}
+	if err := os.MkdirAll(string(d), 0o755); err != nil {
+		return d, term.Usagef("--run-dir %s: %w", d, err)
+	}
+	return d, nil
+}
+
+// resumedSeeds reads what a folder says of its runs. Flags beside --resume have nothing to say.
+func resumedSeeds(c *cli.Context) (*seedRuns, error) {
+	d := runfolder.SeedsDir(filepath.Clean(c.String("resume")))
+	given := append([]string{"seeds", "config", "run-dir"}, runfolder.FlagNames()...)
+	for _, name := range given {
+		if c.IsSet(name) {
+			return nil, term.Usagef("--resume %s takes everything from its runs: leave --%s out", d, name)
+		}
+	}
+	what, cfg, err := d.Read()
+	if err != nil {
+		return nil, err
+	}
+	return &seedRuns{dir: d, seeds: what.Seeds, begin: func(t *training.Run) error {
+		t.Config = *cfg
+		return nil
+	}}, nil
+}
+
+// train returns the result of the run of a seed: of one that has ended, that is continued, or that begins.
+func (s *seedRuns) train(ctx context.Context, k *term.Console, seed uint64) (*runfolder.Result, error) {
+	d := s.dir.Run(seed)
+	if r, err := d.ReadResult(); r != nil || err != nil {
+		return r, err
+	}
+	t := &training.Run{Console: k, Command: "train", Config: runfolder.Default()}
+	if d.HoldsRun() {
+		t.Dir, t.PlanFile, t.Resume = d, d.Plan(), true
+		if err := runfolder.ReadConfig(d.Config(), &t.Config); err != nil {
+			return nil, err
+		}
+	} else {
+		if err := s.begin(t); err != nil {
+			return nil, err
+		}
+		t.Config.Seed, t.RunPath = seed, string(d)
+	}
+	if err := t.Check(); err != nil {
+		return nil, err
+	}
+	return t.Do(ctx)
+}
