@@ -39,7 +39,7 @@ func reduceWhole(tr *Trainer) {
 
 // wholeSteps is the reduction of part 0 alone, which takes the steps of whole vectors.
 func wholeSteps(tr *Trainer) *reduce.Reduction {
-	w0, d := tr.workers[0], reduce.Divide(tr.weights.Layers(), []int{0})
+	w0, d := tr.workers[0], reduce.DivideRank(tr.weights.Layers(), []int{0}, reduce.Rank{})
 	return reduce.New(tr.hub, []reduce.Part{{Compute: w0.compute, Weights: w0.params.Flat, Gradients: w0.grads.Flat, Reach: []bool{true},
 		Owner: d.NewOwner(w0.ld.alloc, w0.compute, tr.o.Optimizer, 0)}}, d)
 }

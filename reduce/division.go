@@ -59,15 +59,13 @@ type piece struct {
 
 func (p *piece) len() int { return p.Hi - p.Lo }
 
-// Divide cuts the elements of layers into slices. homes says for every part which part is the first on its device.
+// DivideRank cuts the elements of layers into slices, for the parts of one rank of several, or of the only one. homes says for every part which part is the first on its
+// device. Each rank has owners of all elements, and those of the last one have the optimiser's state. Which ranges of layers are taken together, and so the order in which
+// elements travel, is the same at all ranks.
 //
 // Method: layers that lie side by side and are too small to be worth copies of their own are taken together, or with a large one that is
 // complete no sooner. Of each such range, the smallest first, every owner gets as much as makes its elements those of the others, in the order
-// of owners. So an owner has 1/P of all elements of P devices, to a cache line, and sums are under way on all devices in every layer.
-func Divide(layers [][]gnn.Range, homes []int) *Division { return DivideRank(layers, homes, Rank{}) }
-
-// DivideRank is Divide for the parts of one rank of several: each rank has owners of all elements, and those of the last one have the
-// optimiser's state. Which ranges of layers are taken together, and so the order in which elements travel, is the same at all ranks.
+// of owners. So an owner has 1/P of all elements of P devices, to a cache line or to a block of the norm, and sums are under way on all devices in every layer.
 func DivideRank(layers [][]gnn.Range, homes []int, at Rank) *Division {
 	d := &Division{at: at, home: homes, pieces: make([][]piece, len(homes))}
 	if at.Clips {

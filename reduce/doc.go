@@ -41,7 +41,7 @@
 //
 // # Usage
 //
-//	d := reduce.Divide(weights.Layers(), homes) // by part: the first part on its device
+//	d := reduce.DivideRank(weights.Layers(), homes, reduce.Rank{}) // by part: the first part on its device
 //	parts[i].Owner = d.NewOwner(alloc, queue, rule, i)
 //	r := reduce.New(hub, parts, d)
 //	err := meet.Guard(func() {                    // of part i

@@ -155,7 +155,7 @@ func (p *Problem) countClasses(ids []graph.NodeID, logits []float32, mask []bool
 // rank adds the scores of some vertices, those of mask, to those of a split.
 func (p *Problem) rank(r []gnn.Ranked, ids []graph.NodeID, logits []float32, mask []bool) []gnn.Ranked {
 	if r == nil {
-		r = make([]gnn.Ranked, p.RankedLabels())
+		r = make([]gnn.Ranked, p.rankedLabels())
 	}
 	for i, v := range ids {
 		row := logits[i*p.Classes:][:p.Classes]
@@ -172,8 +172,8 @@ func (p *Problem) rank(r []gnn.Ranked, ids []graph.NodeID, logits []float32, mas
 	return r
 }
 
-// RankedLabels returns how many labels have scores of their own: of two classes the second one.
-func (p *Problem) RankedLabels() int {
+// rankedLabels returns how many labels have scores of their own: of two classes the second one.
+func (p *Problem) rankedLabels() int {
 	if p.Targets == nil {
 		return 1
 	}
@@ -232,7 +232,7 @@ func (a Tally) macroF1(multi bool) *float64 {
 // Rank returns the scores by rank: of every split the mean over the labels that apply to some of its vertices and not to others, in their order; nil if there is none. of
 // returns what all vertices of a split have, for one label after another, split by split; its error ends it.
 func (j *Judge) Rank(of func(split, label int) (gnn.Ranked, error)) (m Metrics, err error) {
-	labels := j.p.RankedLabels()
+	labels := j.p.rankedLabels()
 	values := make([]*float64, len(splitNames)*labels)
 	var wait sync.WaitGroup
 	room := make(chan struct{}, runtime.GOMAXPROCS(0)) // lists that are sorted at a time
