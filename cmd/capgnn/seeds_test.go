@@ -56,7 +56,7 @@ func TestSeeds(t *testing.T) {
 	newestCheckpointGone(t, s.path("all/seed-5"))
 	again := summary("--resume", "all")
 	if *again.Val.Mean != *first.Val.Mean || *again.Loss.Mean != *first.Loss.Mean {
-		t.Errorf("resumed: %+v, want %+v", again.Val, first.Val)
+		t.Errorf("resumed: validation %v, loss %v, want %v, %v", *again.Val.Mean, *again.Loss.Mean, *first.Val.Mean, *first.Loss.Mean)
 	}
 	for seed, want := range sums {
 		if r, err := runfolder.Dir(s.path("all/seed-" + seed)).ReadResult(); err != nil || r.SHA256 != want {

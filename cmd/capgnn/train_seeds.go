@@ -155,5 +155,8 @@ func (s *seedRuns) train(ctx context.Context, k *term.Console, seed uint64) (*ru
 	if err := t.Check(); err != nil {
 		return nil, err
 	}
-	return t.Do(ctx)
+	if _, err := t.Do(ctx); err != nil {
+		return nil, err
+	}
+	return d.ReadResult() // with as many digits as when it is read again
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"gonum.org/v1/gonum/stat/distuv"
+
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/internal/regular"
 	"capgnn/report"
@@ -139,24 +141,10 @@ func SpreadOf(values []float64) Spread {
 	s.Mean, s.Min, s.Max = &mean, &least, &most
 	if n > 1 {
 		deviation := math.Sqrt(squares / float64(n-1))
-		half := studentT(n-1) * deviation / math.Sqrt(float64(n))
+		half := distuv.StudentsT{Sigma: 1, Nu: float64(n - 1)}.Quantile(0.975) * deviation / math.Sqrt(float64(n))
 		s.Deviation, s.Interval = &deviation, &[2]float64{mean - half, mean + half}
 	}
 	return s
-}
-
-// students are the 0.975 quantiles of Student's t for 1, 2, ... degrees of freedom.
-var students = []float64{12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281, 2.2010, 2.1788, 2.1604, 2.1448, 2.1314, 2.1199, 2.1098, 2.1009, 2.0930, 2.0860,
-	2.0796, 2.0739, 2.0687, 2.0639, 2.0595, 2.0555, 2.0518, 2.0484, 2.0452, 2.0423}
-
-// studentT returns the 0.975 quantile, beyond the table by its expansion about the normal one (Abramowitz and Stegun 26.7.5), which is right to four digits there.
-func studentT(freedom int) float64 {
-	if freedom <= len(students) {
-		return students[freedom-1]
-	}
-	const z = 1.959963985
-	v := float64(freedom)
-	return z + (z*z*z+z)/(4*v) + (5*z*z*z*z*z+16*z*z*z+3*z)/(96*v*v)
 }
 
 // Summary is what `train --seeds --json` prints as its last line and summary.json holds.
