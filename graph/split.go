@@ -32,10 +32,6 @@ func SplitRange(g *CSR, loops Loops, part []int32, parts int, own Range, level [
 	if own.Lo < 0 || own.Hi < own.Lo || own.Hi > parts {
 		return nil, fmt.Errorf("split into %d parts for those from %d to %d", parts, own.Lo, own.Hi)
 	}
-	members, err := membersOf(part, parts, rank)
-	if err != nil {
-		return nil, err
-	}
 	c := &Cut{Own: own, PartOf: part, LocalOf: make([]int32, n), Layers: layers, Symmetric: g.Symmetric()}
 	t := g
 	if !c.Symmetric {
@@ -49,10 +45,26 @@ func SplitRange(g *CSR, loops Loops, part []int32, parts int, own Range, level [
 	if parts > 1 {
 		touched = append(touched, touchedParts(g, t, part, nil))
 	}
+	if err := c.arrange(parts, level, touched, rank); err != nil {
+		return nil, err
+	}
+	b := newBlockBuilder(c, loops, p)
+	for i := range c.Parts {
+		b.both(&Rows{CSR: g}, &Rows{CSR: t}, i, level)
+	}
+	return c, nil
+}
+
+// arrange makes the parts, with their inner vertices in order, and fills LocalOf.
+func (c *Cut) arrange(parts int, level []Level, touched [][]uint64, rank []int32) error {
+	members, err := membersOf(c.PartOf, parts, rank)
+	if err != nil {
+		return err
+	}
 	for i, inner := range members {
-		p := &Part{Inner: inner, Rows: make([]int, layers+1)}
+		p := &Part{Inner: inner, Rows: make([]int, c.Layers+1)}
 		p.order(level, touched)
-		if !own.Has(i) {
+		if !c.Own.Has(i) {
 			p.Central = nil
 		}
 		for i, v := range p.Inner {
@@ -60,19 +72,7 @@ func SplitRange(g *CSR, loops Loops, part []int32, parts int, own Range, level [
 		}
 		c.Parts = append(c.Parts, p)
 	}
-	b := &blockBuilder{cut: c, loops: loops, pruning: p}
-	if parts > 1 {
-		b.mark = make([]int32, n)
-	}
-	for i, p := range c.Parts {
-		p.In = b.build(g, i, nil, level, true)
-		var share *CSR
-		if c.Symmetric {
-			share = p.In.Inner
-		}
-		p.Out = b.build(t, i, share, level, false)
-	}
-	return c, nil
+	return nil
 }
 
 // membersOf returns the vertices of each part by rank, or by id where rank is nil.

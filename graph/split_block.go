@@ -14,13 +14,34 @@ type blockBuilder struct {
 	mark    []int32  // per vertex, 0 between two blocks; nil with one part
 }
 
+// newBlockBuilder returns what builds the blocks of a cut.
+func newBlockBuilder(c *Cut, loops Loops, p *Pruning) *blockBuilder {
+	b := &blockBuilder{cut: c, loops: loops, pruning: p}
+	if len(c.Parts) > 1 {
+		b.mark = make([]int32, len(c.PartOf))
+	}
+	return b
+}
+
+// both builds both directions of part i, from the rows of the graph and of its transpose.
+func (b *blockBuilder) both(in, out *Rows, i int, level []Level) {
+	p := b.cut.Parts[i]
+	p.In = b.build(in, i, nil, level, true)
+	var share *CSR
+	if b.cut.Symmetric {
+		share = p.In.Inner
+	}
+	p.Out = b.build(out, i, share, level, false)
+}
+
 // build returns one direction of part i from the rows of a. share, if given, becomes Inner. The exchange level of a halo
 // vertex is its own, or the highest of the rows that read it.
-func (b *blockBuilder) build(a *CSR, i int, share *CSR, level []Level, ofReader bool) Block {
+func (b *blockBuilder) build(a *Rows, i int, share *CSR, level []Level, ofReader bool) Block {
 	out := Block{Owners: Owners{At: []int{0}}, Levels: []Level{}, Inner: share}
 	if b.mark != nil {
 		b.findHalo(a, i, level, ofReader)
-		b.listHalo(&out, a, i, level, ofReader)
+		out.IDs = b.marked(a, i)
+		b.listHalo(&out, level, ofReader)
 	}
 	if b.cut.Own.Has(i) {
 		inner, halo := b.count(a, i)
@@ -31,14 +52,19 @@ func (b *blockBuilder) build(a *CSR, i int, share *CSR, level []Level, ofReader 
 	} else {
 		b.countEdges(&out, a, i, ofReader)
 	}
-	for _, u := range out.IDs {
-		b.mark[u] = 0
-	}
+	b.unmark(&out)
 	return out
 }
 
+// unmark makes the marks 0 again that building a block has left.
+func (b *blockBuilder) unmark(out *Block) {
+	for _, u := range out.IDs {
+		b.mark[u] = 0
+	}
+}
+
 // findHalo marks the vertices of other parts that rows of part i read: with 2 + the highest level of those rows, or with 1.
-func (b *blockBuilder) findHalo(a *CSR, i int, level []Level, ofReader bool) {
+func (b *blockBuilder) findHalo(a *Rows, i int, level []Level, ofReader bool) {
 	rows := b.cut.Parts[i].Inner
 	EachBlock(len(rows), rowBlock, func(lo, hi int) {
 		for _, v := range rows[lo:hi] {
@@ -46,8 +72,8 @@ func (b *blockBuilder) findHalo(a *CSR, i int, level []Level, ofReader bool) {
 			if ofReader {
 				m = int32(level[v]) + 2
 			}
-			for _, u := range a.Row(int(v)) {
-				if int(b.cut.PartOf[u]) != i {
+			for _, k := range a.row(v) {
+				if u := a.id(k); int(b.cut.PartOf[u]) != i {
 					raise(&b.mark[u], m)
 				}
 			}
@@ -62,15 +88,14 @@ func raise(p *int32, x int32) {
 	}
 }
 
-// listHalo fills IDs, Owners and Levels from the marks, which become indices into IDs, plus one.
-func (b *blockBuilder) listHalo(out *Block, a *CSR, i int, level []Level, ofReader bool) {
+// listHalo puts IDs, which are marked, in order and fills Owners and Levels from the marks, which become indices into IDs, plus one.
+func (b *blockBuilder) listHalo(out *Block, level []Level, ofReader bool) {
 	exchange := func(u NodeID) Level {
 		if ofReader {
 			return Level(b.mark[u] - 2)
 		}
 		return level[u]
 	}
-	out.IDs = b.marked(a, i)
 	slices.SortFunc(out.IDs, func(u, v NodeID) int {
 		return cmp.Or(cmp.Compare(b.cut.PartOf[u], b.cut.PartOf[v]), cmp.Compare(exchange(v), exchange(u)), cmp.Compare(b.cut.LocalOf[u], b.cut.LocalOf[v]))
 	})
@@ -87,10 +112,11 @@ func (b *blockBuilder) listHalo(out *Block, a *CSR, i int, level []Level, ofRead
 }
 
 // marked returns the marked vertices, each once, in any order.
-func (b *blockBuilder) marked(a *CSR, i int) []NodeID {
+func (b *blockBuilder) marked(a *Rows, i int) []NodeID {
 	var all []NodeID
 	for _, v := range b.cut.Parts[i].Inner {
-		for _, u := range a.Row(int(v)) {
+		for _, k := range a.row(v) {
+			u := a.id(k)
 			if m := b.mark[u]; m > 0 {
 				all = append(all, u)
 				b.mark[u] = -m
@@ -104,7 +130,7 @@ func (b *blockBuilder) marked(a *CSR, i int) []NodeID {
 }
 
 // count returns row pointers: where the entries of every row of part i that come from the part begin, and the others.
-func (b *blockBuilder) count(a *CSR, i int) (inner, halo []int64) {
+func (b *blockBuilder) count(a *Rows, i int) (inner, halo []int64) {
 	c := b.cut
 	rows := c.Parts[i].Inner
 	inner = make([]int64, len(rows)+1)
@@ -113,17 +139,17 @@ func (b *blockBuilder) count(a *CSR, i int) (inner, halo []int64) {
 	}
 	EachBlock(len(rows), rowBlock, func(lo, hi int) {
 		for r := lo; r < hi; r++ {
-			row := a.Row(int(rows[r]))
+			row := a.row(rows[r])
 			remote := 0
 			if halo != nil {
-				for _, u := range row {
-					if int(c.PartOf[u]) != i {
+				for _, k := range row {
+					if int(c.PartOf[a.id(k)]) != i {
 						remote++
 					}
 				}
 				halo[r+1] = int64(remote)
 			}
-			inner[r+1] = int64(len(row) - remote + b.loops.change(int(rows[r]), row))
+			inner[r+1] = int64(len(row) - remote + b.loops.change(a.at(rows[r]), row))
 		}
 	})
 	accumulate(inner)
@@ -132,7 +158,7 @@ func (b *blockBuilder) count(a *CSR, i int) (inner, halo []int64) {
 }
 
 // countEdges fills Edges and Left of a part whose edges are not kept; the marks are indices into the block's IDs, plus one.
-func (b *blockBuilder) countEdges(out *Block, a *CSR, i int, ofReader bool) {
+func (b *blockBuilder) countEdges(out *Block, a *Rows, i int, ofReader bool) {
 	out.Edges = make([]int32, len(out.IDs))
 	if b.pruning != nil {
 		out.Left = make([]int32, len(out.IDs))
@@ -140,7 +166,8 @@ func (b *blockBuilder) countEdges(out *Block, a *CSR, i int, ofReader bool) {
 	rows := b.cut.Parts[i].Inner
 	EachBlock(len(rows), rowBlock, func(lo, hi int) {
 		for _, v := range rows[lo:hi] {
-			for _, u := range a.Row(int(v)) {
+			for _, k := range a.row(v) {
+				u := a.id(k)
 				if int(b.cut.PartOf[u]) == i {
 					continue
 				}
@@ -154,7 +181,7 @@ func (b *blockBuilder) countEdges(out *Block, a *CSR, i int, ofReader bool) {
 }
 
 // innerRows returns the part's own adjacency, in local numbering.
-func (b *blockBuilder) innerRows(a *CSR, i int, indptr []int64) *CSR {
+func (b *blockBuilder) innerRows(a *Rows, i int, indptr []int64) *CSR {
 	c := b.cut
 	rows := c.Parts[i].Inner
 	g := &CSR{Indptr: indptr, Indices: make([]NodeID, indptr[len(rows)]), Cols: len(rows)}
@@ -168,8 +195,8 @@ func (b *blockBuilder) innerRows(a *CSR, i int, indptr []int64) *CSR {
 			}
 			v := rows[r]
 			loop := b.loops == LoopsAdded
-			for _, u := range a.Row(int(v)) {
-				if int(c.PartOf[u]) == i && (u != v || b.loops != LoopsRemoved) {
+			for _, k := range a.row(v) {
+				if u := a.id(k); int(c.PartOf[u]) == i && (u != v || b.loops != LoopsRemoved) {
 					put(c.LocalOf[u])
 					loop = loop && u != v
 				}
@@ -186,7 +213,7 @@ func (b *blockBuilder) innerRows(a *CSR, i int, indptr []int64) *CSR {
 }
 
 // haloRows returns the entries that come from other parts; the marks are indices into the block's IDs, plus one.
-func (b *blockBuilder) haloRows(a *CSR, i int, indptr []int64, level []Level) HaloRows {
+func (b *blockBuilder) haloRows(a *Rows, i int, indptr []int64, level []Level) HaloRows {
 	h := HaloRows{Indptr: []int64{0}}
 	rows := b.cut.Parts[i].Inner
 	if indptr == nil || indptr[len(rows)] == 0 {
@@ -203,8 +230,8 @@ func (b *blockBuilder) haloRows(a *CSR, i int, indptr []int64, level []Level) Ha
 		var keys []uint64 // level, descending, and index, ascending
 		for k := lo; k < hi; k++ {
 			keys = keys[:0]
-			for _, u := range a.Row(int(rows[h.List[k]])) {
-				if int(b.cut.PartOf[u]) != i {
+			for _, e := range a.row(rows[h.List[k]]) {
+				if u := a.id(e); int(b.cut.PartOf[u]) != i {
 					at := b.mark[u] - 1
 					keys = append(keys, uint64(127-int(level[at]))<<32|uint64(at))
 				}
