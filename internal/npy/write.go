@@ -50,31 +50,51 @@ type Archiving struct {
 // []int64, []bool or []string (written as U); shape nil means one dimension. A shape that does not fit len(data) is an
 // error. Equal arguments give equal bytes.
 func Write(w io.Writer, shape []int, data any) error {
-	n, descr, enc, err := encoder(data)
+	n, _, _, err := encoder(data)
 	if err != nil {
 		return err
 	}
 	if shape == nil {
 		shape = []int{n}
 	}
+	return WritePieces(w, shape, func(put func(data any) error) error { return put(data) })
+}
+
+// WritePieces writes an array of a shape as Write does, whose elements pieces puts one piece after the other, each of the same type: at least one, which may be
+// empty. What it puts may be used again once put has returned.
+func WritePieces(w io.Writer, shape []int, pieces func(put func(data any) error) error) error {
 	if err := checkShape(shape, 8); err != nil {
 		return err
 	}
-	if h := (Header{Shape: shape}); h.Len() != n {
-		return fmt.Errorf("write an array: shape %v does not fit %d elements", shape, n)
-	}
-	if _, err := w.Write(appendHeader(nil, descr, shape)); err != nil {
-		return err
-	}
+	h := Header{Shape: shape}
+	left, of := h.Len(), ""
 	buf := make([]byte, 0, chunkBytes+8)
-	const per = chunkBytes / 8
-	for i := 0; i < n; i += per {
-		buf = enc(buf[:0], i, min(i+per, n))
-		if _, err := w.Write(buf); err != nil {
-			return err
+	err := pieces(func(data any) error {
+		n, descr, enc, err := encoder(data)
+		if err == nil && of == "" {
+			of = descr
+			_, err = w.Write(appendHeader(nil, descr, shape))
 		}
+		switch {
+		case err != nil:
+			return err
+		case descr != of || n > left:
+			return fmt.Errorf("write an array: shape %v and type %s do not fit a piece of %d elements of type %s", shape, of, n, descr)
+		}
+		left -= n
+		const per = chunkBytes / 8
+		for i := 0; i < n; i += per {
+			buf = enc(buf[:0], i, min(i+per, n))
+			if _, err := w.Write(buf); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err == nil && left > 0 {
+		err = fmt.Errorf("write an array: shape %v does not fit, %d elements are missing", shape, left)
 	}
-	return nil
+	return err
 }
 
 // WriteFile writes one array to a file, as Write. The file appears under its name only when it is complete.
