@@ -222,22 +222,21 @@ func (b *builder) precomputed(in *gnn.Input, eval0 gnn.LayerGraph) {
 
 // denseRows uploads feature rows: straight from where they lie, or gathered.
 func (b *builder) denseRows(name string, ids []graph.NodeID) gpu.Matrix {
-	f := &b.p.Features
-	m := b.ld.matrix(name, len(ids), f.Cols)
+	m := b.ld.matrix(name, len(ids), b.p.Features.Cols)
 	if b.ld.drops {
 		return m
 	}
-	if rows := f.Lying(ids); rows != nil && b.ld.err == nil {
+	if rows := b.p.LyingFeatures(ids); rows != nil && b.ld.err == nil {
 		b.ld.send(m.Buf, 0, hostmem.Bytes(rows))
 		return m
 	}
-	b.ld.gather(m, 0, ids, f.Fill)
+	b.ld.gather(m, 0, ids, b.p.FillFeatures)
 	return m
 }
 
 // sparseRows uploads feature rows as CSR and, for the first src of them, its transpose.
 func (b *builder) sparseRows(name string, ids []graph.NodeID, src int) gnn.Features {
-	rows, val := b.p.Features.Rows(ids)
+	rows, val := b.p.SparseFeatures(ids)
 	t, tval := transposeValues(rows, val, src)
 	return gnn.Features{
 		Sparse:  b.ld.csr(name, rows, len(ids), rows.Cols, val),
@@ -248,7 +247,7 @@ func (b *builder) sparseRows(name string, ids []graph.NodeID, src int) gnn.Featu
 
 // truncated returns t, the transposed features of the first src rows, restricted to the first rows of them.
 func (b *builder) truncated(ids []graph.NodeID, src, rows int, t gpu.CSR) gpu.CSR {
-	c, val := b.p.Features.Rows(ids[:src])
+	c, val := b.p.SparseFeatures(ids[:src])
 	host, _ := transposeValues(c, val, src)
 	ends, entries := rowEnds(host, host.Rows(), rows)
 	t.Cols, t.Entries, t.End = rows, entries, upload(b.ld, "root features row ends", ends)
@@ -278,10 +277,7 @@ func (b *builder) answers() {
 	if b.p.Labels != nil {
 		labels := make([]int32, n)
 		for i, v := range ids {
-			labels[i] = -1
-			if b.p.Trains(v) {
-				labels[i] = b.p.Labels[v]
-			}
+			labels[i] = b.p.TrainingLabel(v)
 		}
 		b.labels = upload(b.ld, "labels", labels)
 		if b.weighing = b.criterion.On(b.ld.alloc, b.compute, b.newLossQueue, b.p.Classes, n); b.weighing != nil {
@@ -290,7 +286,7 @@ func (b *builder) answers() {
 	} else {
 		targets, mask := make([]uint8, 0, n*b.p.Classes), make([]uint8, n)
 		for i, v := range ids {
-			targets = append(targets, b.p.Targets[int(v)*b.p.Classes:][:b.p.Classes]...)
+			targets = append(targets, b.p.TargetsOf(v)...)
 			if b.p.Trains(v) {
 				mask[i] = 1
 			}

@@ -270,7 +270,7 @@ func (h *holding) answers(p *pair) {
 	}
 	targets, mask := make([]uint8, 0, p.loss*q.Classes), make([]uint8, p.loss)
 	for i := range mask {
-		targets = append(targets, q.Targets[int(p.IDs[i])*q.Classes:][:q.Classes]...)
+		targets = append(targets, q.TargetsOf(p.IDs[i])...)
 		if counts(i) {
 			mask[i] = 1
 		}

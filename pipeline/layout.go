@@ -58,12 +58,7 @@ func newLayout(p *learn.Problem, o *Options, own graph.Range) (*Layout, error) {
 		l.kept = l.cut.Without(pruning)
 		return l, nil
 	}
-	level := graph.AllNeeded(p.Vertices(), o.Model.Layers)
-	if seeds != nil {
-		level = graph.Needed(p.Graph, seeds, o.Model.Layers, pruning)
-	}
-	l.cut, err = graph.SplitRange(p.Graph, p.Loops, o.Part, o.Parts, own, level, o.Model.Layers, o.Rank, pruning)
-	if err != nil {
+	if l.cut, err = split(p, o, own, seeds, pruning); err != nil {
 		return nil, err
 	}
 	if l.key != "" {
@@ -71,6 +66,21 @@ func newLayout(p *learn.Problem, o *Options, own graph.Range) (*Layout, error) {
 	}
 	l.kept = l.cut.Without(pruning)
 	return l, nil
+}
+
+// split cuts a problem, whole or kept in shards.
+func split(p *learn.Problem, o *Options, own graph.Range, seeds []bool, pruning *graph.Pruning) (*graph.Cut, error) {
+	if p.Shards != nil {
+		if err := p.Shards.Covers(own); err != nil {
+			return nil, err
+		}
+		return graph.SplitOutline(&p.Shards.Outline, p.Shards.RowsOf, p.Loops, own, seeds != nil, o.Model.Layers, o.Rank)
+	}
+	level := graph.AllNeeded(p.Vertices(), o.Model.Layers)
+	if seeds != nil {
+		level = graph.Needed(p.Graph, seeds, o.Model.Layers, pruning)
+	}
+	return graph.SplitRange(p.Graph, p.Loops, o.Part, o.Parts, own, level, o.Model.Layers, o.Rank, pruning)
 }
 
 // cuts are the cuts by which layers exchange and aggregate.

@@ -30,7 +30,7 @@ func (t planner) planRun() error {
 	if t.isolation != nil {
 		t.shape = t.isolation.shape(&p.Features)
 	} else {
-		t.shape = t.layout.shape(&p.Features, p.Features.Sparse() && !o.Savings.NoSparse, o.Model)
+		t.shape = t.layout.shape(p.FeatureEntries(), p.Features.Sparse() && !o.Savings.NoSparse, o.Model)
 	}
 	t.chooseOrder()
 	return nil

@@ -269,7 +269,7 @@ func FuzzKeptCut(f *testing.F) {
 		}
 		m := gnn.Config{Kind: gnn.GCN, Layers: 2, Hidden: 4, In: 3, Out: 2}
 		l := &Layout{cut: c, kept: c.Without(pruning), pruning: pruning, problem: &learn.Problem{Graph: g, Loops: graph.LoopsAdded}}
-		plan := gnn.Choose(m, l.shape(&learn.Features{Cols: 3, Dense: make([]float32, 120)}, false, m), gnn.Choice{})
+		plan := gnn.Choose(m, l.shape(120, false, m), gnn.Choice{})
 		if _, err := halo.NewPlan(halo.Config{Model: m, Order: plan, Cuts: *l.cuts()}); err != nil {
 			t.Errorf("a cut that was taken is not planned with: %v", err)
 		}

@@ -41,7 +41,7 @@ func TestLayoutRange(t *testing.T) {
 							if s.puts != entries {
 								t.Fatalf("parts %v: %d cuts are kept, want %d", own, s.puts, entries)
 							}
-							if got, want := some.shape(&p.Features, false, m), whole.shape(&p.Features, false, m); !reflect.DeepEqual(got, want) {
+							if got, want := some.shape(p.FeatureEntries(), false, m), whole.shape(p.FeatureEntries(), false, m); !reflect.DeepEqual(got, want) {
 								t.Errorf("parts %v: shape %+v, of all %+v", own, got, want)
 							}
 							if got, want := weightingOf(kind, some, true), weightingOf(kind, whole, true); !reflect.DeepEqual(got, want) {

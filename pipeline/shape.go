@@ -3,15 +3,14 @@ package pipeline
 import (
 	"capgnn/gnn"
 	"capgnn/graph"
-	"capgnn/internal/learn"
 )
 
-// shape sums up what training computes for gnn.Choose.
-func (l *Layout) shape(f *learn.Features, sparse bool, model gnn.Config) gnn.Shape {
+// shape sums up what training computes for gnn.Choose; entries are the stored values of features.
+func (l *Layout) shape(entries int64, sparse bool, model gnn.Config) gnn.Shape {
 	layers := model.Layers
 	s := gnn.Shape{Rows: make([]int64, layers+1), Edges: make([]int64, layers),
 		Halo: make([]int64, layers), BackHalo: make([]int64, layers), Sparse: sparse}
-	s.FeatureEntries = int64(len(f.Dense) + len(f.Data))
+	s.FeatureEntries = entries
 	for _, p := range l.cut.Parts {
 		for k, r := range p.Rows {
 			s.Rows[k] += int64(r)

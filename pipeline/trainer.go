@@ -179,6 +179,9 @@ func (o *Options) checkParts(p *learn.Problem) (errs []error) {
 	} else if len(o.Devices) < o.Parts && (o.Ranks == nil || o.Ranks.Ranks() == 1) {
 		bad("devices for %d of %d parts: this process does not reach the others", len(o.Devices), o.Parts)
 	}
+	if s := p.Shards; s != nil && (len(s.In) != o.Parts || len(o.Dropped) > 0 || o.Isolated != nil) {
+		bad("shards of %d parts, %d are wanted: nothing is dropped of them, and none is isolated", len(s.In), o.Parts)
+	}
 	if len(o.Dropped) > 0 && len(o.Dropped) != o.Parts {
 		bad("dropped replicas of %d parts for %d", len(o.Dropped), o.Parts)
 	}

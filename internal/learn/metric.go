@@ -59,9 +59,10 @@ var splitNames = [...]string{"train", "val", "test"}
 
 func (p *Problem) splits() [len(splitNames)][]bool { return [...][]bool{p.Train, p.Val, p.Test} }
 
-// Gaps says of which splits a metric leaves classes out, as no vertex has them, or none has not; "": of none. Splits without vertices do not count.
+// Gaps says of which splits a metric leaves classes out, as no vertex has them, or none has not; "": of none. Splits without vertices do not count. Nothing is said
+// of a problem in shards, all labels of which are nowhere.
 func (m Metric) Gaps(p *Problem) string {
-	if m != MacroF1 && !m.ranks() {
+	if p.Shards != nil || m != MacroF1 && !m.ranks() {
 		return ""
 	}
 	var list []string
@@ -160,11 +161,11 @@ func (p *Problem) rank(r []gnn.Ranked, ids []graph.NodeID, logits []float32, mas
 	for i, v := range ids {
 		row := logits[i*p.Classes:][:p.Classes]
 		switch {
-		case !mask[v] || p.Labels != nil && p.Labels[v] < 0:
+		case !mask[v] || p.Labels != nil && p.label(v) < 0:
 		case p.Labels != nil:
-			r[0].Add(row[1]-row[0], p.Labels[v] == 1)
+			r[0].Add(row[1]-row[0], p.label(v) == 1)
 		default:
-			for c, t := range p.Targets[int(v)*p.Classes:][:p.Classes] {
+			for c, t := range p.TargetsOf(v) {
 				r[c].Add(row[c], t != 0)
 			}
 		}

@@ -22,10 +22,60 @@ type Problem struct {
 	// GraphKey and FeaturesKey identify the contents of Graph and Features over runs (a hash); "": nothing
 	// that is made of them is kept for later runs.
 	GraphKey, FeaturesKey string
+	// Shards has what is not here of a problem that is kept in shards: then Graph is nil, Labels or Targets are empty, and masks are true for vertices of
+	// this process alone. nil: the problem is whole.
+	Shards *Shards
 }
 
 // Vertices returns the number of vertices.
-func (p *Problem) Vertices() int { return p.Graph.Rows() }
+func (p *Problem) Vertices() int {
+	if p.Shards != nil {
+		return len(p.Shards.PartOf)
+	}
+	return p.Graph.Rows()
+}
+
+// Edges returns the number of stored directed edges.
+func (p *Problem) Edges() int64 {
+	if p.Shards != nil {
+		return p.Shards.Edges
+	}
+	return p.Graph.Edges()
+}
+
+// FeatureEntries returns the number of stored values of the features of all vertices.
+func (p *Problem) FeatureEntries() int64 {
+	if p.Shards != nil {
+		return p.Shards.FeatureEntries
+	}
+	return int64(len(p.Features.Dense) + len(p.Features.Data))
+}
+
+// label returns the class of vertex v, -1 = unlabelled.
+func (p *Problem) label(v graph.NodeID) int32 {
+	if p.Shards != nil {
+		s, at := p.Shards.own(v)
+		return s.Labels[at]
+	}
+	return p.Labels[v]
+}
+
+// TrainingLabel returns the class of vertex v, -1 where it does not contribute to the loss.
+func (p *Problem) TrainingLabel(v graph.NodeID) int32 {
+	if !p.Trains(v) {
+		return -1
+	}
+	return p.label(v)
+}
+
+// TargetsOf returns the targets of vertex v.
+func (p *Problem) TargetsOf(v graph.NodeID) []uint8 {
+	if p.Shards != nil {
+		s, at := p.Shards.own(v)
+		return s.Targets[at*p.Classes:][:p.Classes]
+	}
+	return p.Targets[int(v)*p.Classes:][:p.Classes]
+}
 
 // Validate reports what is inconsistent in a problem.
 func (p *Problem) Validate() error {
@@ -35,10 +85,10 @@ func (p *Problem) Validate() error {
 	if (p.Labels == nil) == (p.Targets == nil) {
 		bad("need labels or targets, and not both")
 	}
-	if p.Labels != nil && len(p.Labels) != n {
+	if p.Labels != nil && p.Shards == nil && len(p.Labels) != n {
 		bad("%d labels for %d vertices", len(p.Labels), n)
 	}
-	if p.Targets != nil && len(p.Targets) != n*p.Classes {
+	if p.Targets != nil && p.Shards == nil && len(p.Targets) != n*p.Classes {
 		bad("%d targets, want %d vertices × %d labels", len(p.Targets), n, p.Classes)
 	}
 	for v, y := range p.Labels {
@@ -66,13 +116,14 @@ func (p *Problem) ValidateInput() error {
 	n := p.Vertices()
 	var errs []error
 	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
-	if p.Graph.Cols != n {
+	if p.Shards == nil && p.Graph.Cols != n {
 		bad("graph has %d rows and %d columns", n, p.Graph.Cols)
 	}
 	f := &p.Features
 	switch {
 	case f.Cols < 1:
 		bad("features have %d columns", f.Cols)
+	case p.Shards != nil: // whoever maps them has checked them
 	case f.Sparse():
 		if len(f.Indptr) != n+1 || len(f.Indices) != len(f.Data) {
 			bad("sparse features: %d row pointers for %d vertices, %d indices, %d values", len(f.Indptr), n, len(f.Indices), len(f.Data))
@@ -86,13 +137,18 @@ func (p *Problem) ValidateInput() error {
 // Answers returns the problem without what devices hold once it is placed: edges and features.
 func (p *Problem) Answers() *Problem {
 	q := *p
-	q.Graph = &graph.CSR{Indptr: make([]int64, p.Vertices()+1), Cols: p.Vertices()}
+	if p.Shards == nil {
+		q.Graph = &graph.CSR{Indptr: make([]int64, p.Vertices()+1), Cols: p.Vertices()}
+	}
 	q.Features = Features{Cols: p.Features.Cols}
 	return &q
 }
 
 // Trains reports whether vertex v contributes to the loss.
 func (p *Problem) Trains(v graph.NodeID) bool {
+	if p.Shards != nil {
+		return p.Shards.Hops[v] == 0
+	}
 	return p.Train != nil && p.Train[v] && (p.Labels == nil || p.Labels[v] >= 0)
 }
 

@@ -109,13 +109,13 @@ func (p *Problem) pick(ids []graph.NodeID, mask []bool) (in []bool, labels []int
 	if p.Targets != nil {
 		targets = make([]uint8, 0, len(ids)*p.Classes)
 		for _, v := range ids {
-			targets = append(targets, p.Targets[int(v)*p.Classes:][:p.Classes]...)
+			targets = append(targets, p.TargetsOf(v)...)
 		}
 		return in, nil, targets
 	}
 	labels = make([]int32, len(ids))
 	for i, v := range ids {
-		labels[i] = p.Labels[v]
+		labels[i] = p.label(v)
 	}
 	return in, labels, nil
 }

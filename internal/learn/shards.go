@@ -1,0 +1,152 @@
+package learn
+
+import (
+	"fmt"
+	"slices"
+
+	"capgnn/graph"
+)
+
+// Shards is a problem that is kept in shards, of which a process has some: what it knows of all parts, and the shards that it has.
+type Shards struct {
+	graph.Outline
+	Edges          int64 // stored directed edges of the graph
+	FeatureEntries int64 // stored values of the features of all vertices
+	place          []int32
+	have           []*Shard // by part; nil: another process has it
+}
+
+// Shard is what is kept of some parts: rows of their vertices, part by part and ascending in each, then those of other vertices that they list.
+type Shard struct {
+	Parts    graph.Range
+	IDs      []graph.NodeID // of the vertices: first the parts' own, behind them others, ascending
+	Own      int            // how many are the parts' own
+	In       *graph.CSR     // in-neighbours of own vertices, as numbers in IDs
+	Out      *graph.CSR     // vertices that own ones lead to, as numbers in OutIDs; In where the graph is symmetric
+	OutIDs   []graph.NodeID // as IDs; the own ones are the same
+	Features Features       // of all IDs
+	Labels   []int32        // of the own ones at least; nil for multi-label problems
+	Targets  []uint8        // the same; nil for single-label problems
+}
+
+// NewShards returns what is known of all parts, without a shard.
+func NewShards(o graph.Outline, edges, entries int64) *Shards {
+	return &Shards{Outline: o, Edges: edges, FeatureEntries: entries, have: make([]*Shard, len(o.In)), place: make([]int32, len(o.PartOf))}
+}
+
+// Add takes the shard of a range of parts. It is an error if its vertices are not those of the parts.
+func (s *Shards) Add(h *Shard) error {
+	fault := func(what string, v graph.NodeID) error {
+		return fmt.Errorf("shard of the parts from %d to %d: %s vertex %d is out of order, or not theirs", h.Parts.Lo, h.Parts.Hi-1, what, v)
+	}
+	next := make([]int, len(s.have)+1) // of each part: the row of its next vertex
+	for _, p := range s.PartOf {
+		if h.Parts.Has(int(p)) {
+			next[p+1]++
+		}
+	}
+	for p := range s.have {
+		next[p+1] += next[p]
+	}
+	if next[len(s.have)] != h.Own {
+		return fmt.Errorf("shard of the parts from %d to %d: has %d vertices, they have %d", h.Parts.Lo, h.Parts.Hi-1, h.Own, next[len(s.have)])
+	}
+	for v, p := range s.PartOf {
+		if !h.Parts.Has(int(p)) {
+			continue
+		}
+		at := next[p]
+		next[p]++
+		if h.IDs[at] != graph.NodeID(v) || h.OutIDs[at] != graph.NodeID(v) {
+			return fault("own", graph.NodeID(v))
+		}
+		s.place[v] = int32(at)
+	}
+	for part := h.Parts.Lo; part < h.Parts.Hi; part++ {
+		s.have[part] = h
+	}
+	for _, ids := range [][]graph.NodeID{h.IDs, h.OutIDs} {
+		for k := h.Own; k < len(ids); k++ {
+			if v := ids[k]; v < 0 || int(v) >= len(s.PartOf) || k > h.Own && v <= ids[k-1] || h.Parts.Has(int(s.PartOf[v])) {
+				return fault("other", v)
+			}
+		}
+	}
+	return nil
+}
+
+// Covers says which part of a range has no shard here.
+func (s *Shards) Covers(own graph.Range) error {
+	for part := own.Lo; part < own.Hi; part++ {
+		if part >= len(s.have) || s.have[part] == nil {
+			return fmt.Errorf("part %d has no shard in this process", part)
+		}
+	}
+	return nil
+}
+
+// RowsOf returns the rows of a part that has a shard here, in both directions.
+func (s *Shards) RowsOf(part int) (in, out *graph.Rows) {
+	h := s.have[part]
+	in = &graph.Rows{CSR: h.In, At: s.place, IDs: h.IDs}
+	if out = in; h.Out != h.In {
+		out = &graph.Rows{CSR: h.Out, At: s.place, IDs: h.OutIDs}
+	}
+	return in, out
+}
+
+// own returns the shard that has the row of a vertex of a part that has one here, and the row.
+func (s *Shards) own(v graph.NodeID) (*Shard, int) { return s.have[s.PartOf[v]], int(s.place[v]) }
+
+// FillFeatures writes the features of vertex v, dense, to dst.
+func (p *Problem) FillFeatures(dst []float32, v graph.NodeID) {
+	f := &p.Features
+	if p.Shards != nil {
+		f, v = p.Shards.featuresOf(v)
+	}
+	f.Fill(dst, v)
+}
+
+// LyingFeatures returns dense features of consecutive vertices where they lie, nil if they do not lie so.
+func (p *Problem) LyingFeatures(ids []graph.NodeID) []float32 {
+	if p.Shards != nil {
+		return nil
+	}
+	return p.Features.Lying(ids)
+}
+
+// SparseFeatures returns the sparse features of some vertices.
+func (p *Problem) SparseFeatures(ids []graph.NodeID) (*graph.CSR, []float32) {
+	if p.Shards != nil {
+		return sparseRows(p.Features.Cols, ids, p.Shards.featuresOf)
+	}
+	return p.Features.Rows(ids)
+}
+
+// featuresOf returns where the feature row of a vertex lies that a shard here has: as its own, or as one that its vertices list.
+func (s *Shards) featuresOf(v graph.NodeID) (*Features, graph.NodeID) {
+	if h, at := s.own(v); h != nil {
+		return &h.Features, graph.NodeID(at)
+	}
+	var last *Shard
+	for _, h := range s.have {
+		if h == nil || h == last {
+			continue
+		}
+		if k, ok := slices.BinarySearch(h.IDs[h.Own:], v); ok {
+			return &h.Features, graph.NodeID(h.Own + k)
+		}
+		last = h
+	}
+	panic(fmt.Sprintf("learn: no shard here has the features of vertex %d", v))
+}
+
+// Release gives up all but what scores are counted by.
+func (s *Shards) Release() {
+	s.Outline = graph.Outline{PartOf: s.PartOf, Hops: s.Hops}
+	for _, h := range s.have {
+		if h != nil {
+			h.In, h.Out, h.IDs, h.OutIDs, h.Features = nil, nil, nil, nil, Features{}
+		}
+	}
+}
