@@ -45,14 +45,21 @@ func makeFolder(path string, write func(dir string) error) error {
 	return syncFolder(parent)
 }
 
-// syncAll writes the files of a folder to the disk, so that renaming it publishes complete files even if power fails.
+// syncAll writes the files of a folder, and of those in it, to the disk, so that renaming it publishes complete files even if power fails.
 func syncAll(dir string) error {
 	list, err := os.ReadDir(dir)
 	if err != nil {
 		return err
 	}
 	for _, e := range list {
-		f, err := os.Open(filepath.Join(dir, e.Name()))
+		path := filepath.Join(dir, e.Name())
+		if e.IsDir() {
+			if err := syncAll(path); err != nil {
+				return err
+			}
+			continue
+		}
+		f, err := os.Open(path)
 		if err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 
 	"capgnn/graph/dataset"
 	"capgnn/graph/dataset/internal/fields"
+	"capgnn/graph/dataset/shards"
 	"capgnn/graph/dataset/stores"
 	"capgnn/internal/npy"
 )
@@ -213,6 +214,10 @@ func loadFolder(dir string, opt dataset.Options) (*dataset.Dataset, error) {
 		return nil, err
 	}
 	switch {
+	case shards.Is(dir):
+		return nil, fmt.Errorf("%s: is a folder of shards, which no machine has as a whole: only `capgnn train` takes it; here name the data set that they were cut of", dir)
+	case l.has(shards.Mark):
+		return nil, fmt.Errorf("%s: is the shard of one machine: name the folder that it lies in, %s", dir, filepath.Dir(filepath.Clean(dir)))
 	case l.has(stores.MetaFile, "indptr.npy"):
 		return stores.Load(dir, opt)
 	case len(l.planetoid) == 1:

@@ -1,0 +1,107 @@
+package shards_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"capgnn/graph"
+	"capgnn/graph/dataset/shards"
+	"capgnn/internal/learn"
+)
+
+// FuzzFolder reads folders in one of whose files bytes were replaced, as if their sums were right: an error, or a data set that is cut without a panic.
+func FuzzFolder(f *testing.F) {
+	type written struct {
+		cut   *shards.Cut
+		files map[string]string
+		names []string
+	}
+	var all []written
+	for k := range 4 {
+		c := cutOf(f, 12, uint64(k), []int{1, 2}, k%2 == 1, k >= 2, k == 3)
+		w := written{cut: c, files: contents(f, write(f, c))}
+		for name := range w.files {
+			w.names = append(w.names, name)
+		}
+		slices.Sort(w.names)
+		all = append(all, w)
+		for i := range w.names {
+			f.Add(uint8(k), uint8(i), uint16(130), []byte{1, 0, 0, 0})
+			f.Add(uint8(k), uint8(i), uint16(128), []byte{255, 255, 255, 255, 255, 255, 255, 255})
+		}
+	}
+	f.Fuzz(func(t *testing.T, which, file uint8, at uint16, value []byte) {
+		w := all[int(which)%len(all)]
+		dir := t.TempDir()
+		for name, text := range w.files {
+			raw := []byte(text)
+			if name == w.names[int(file)%len(w.names)] {
+				copy(raw[min(int(at), len(raw)):], value)
+			}
+			path := filepath.Join(dir, name)
+			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, raw, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		use(t, w.cut, dir)
+	})
+}
+
+// use does with a folder what a run does.
+func use(t *testing.T, c *shards.Cut, dir string) {
+	known := shards.Options{Known: true}
+	folder, err := shards.Open(dir, known)
+	if err != nil || folder.Vertices != len(c.Part) || folder.Parts() != 3 { // as callers compare them with the plan
+		return
+	}
+	o, err := folder.Outline(c.Part)
+	if err != nil {
+		return
+	}
+	s := learn.NewShards(*o, folder.Edges, folder.FeatureEntries)
+	for m := range folder.Machines {
+		h, err := folder.Shard(m, known)
+		if err != nil {
+			return
+		}
+		defer h.Close()
+		x, own := &h.In.Features, folder.Machines[m].Vertices
+		l := &learn.Shard{Parts: folder.Machines[m].Range(), Own: own, IDs: narrow(h.In.IDs), In: h.In.Graph, Out: h.Out.Graph, OutIDs: narrow(h.Out.IDs), Labels: h.Labels.Labels, Targets: h.Labels.Targets,
+			Features: learn.Features{Cols: x.Cols, Dense: x.Dense, Indptr: x.Indptr, Indices: x.Indices, Data: x.Data}}
+		if s.Add(l) != nil {
+			return
+		}
+	}
+	cut, err := graph.SplitOutline(&s.Outline, s.RowsOf, graph.LoopsAdded, graph.Range{Lo: 0, Hi: 3}, true, 2, nil)
+	if err != nil {
+		return
+	}
+	if err := cut.Validate(); err != nil {
+		t.Fatalf("a folder that was taken makes a cut that is not valid: %v", err)
+	}
+	p := &learn.Problem{Shards: s, Classes: folder.Classes, Features: learn.Features{Cols: folder.Features}}
+	if p.Labels = []int32{}; folder.MultiLabel {
+		p.Labels, p.Targets = nil, []uint8{}
+	}
+	for _, part := range cut.Parts {
+		for _, v := range append(slices.Clone(part.Inner), part.In.IDs...) {
+			p.FillFeatures(make([]float32, folder.Features), v)
+		}
+		p.Count(part.Inner, make([]float32, len(part.Inner)*folder.Classes), make([]bool, len(c.Part)), true)
+	}
+}
+
+func narrow(ids []int64) []graph.NodeID {
+	out := make([]graph.NodeID, len(ids))
+	for k, v := range ids {
+		if out[k] = graph.NodeID(v); int64(out[k]) != v {
+			out[k] = -1
+		}
+	}
+	return out
+}
