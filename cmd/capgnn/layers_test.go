@@ -52,6 +52,9 @@ func TestReadmeCommandsWithFewLayers(t *testing.T) {
 		if args[0] == "train" && !slices.Contains(args, "--schedule") { // a schedule is of all its epochs
 			args = append(args, "--epochs", "5")
 		}
+		if i := slices.Index(args, "--shards"); i >= 0 { // a new folder, of parts of its own
+			args[i+1] = fmt.Sprint("shards", n, layers)
+		}
 		switch {
 		case slices.Contains(args, "--fanout") && layers != fmt.Sprint(strings.Count(args[slices.Index(args, "--fanout")+1], ",")+1):
 			s.fails(term.ExitUsage, []string{"--fanout", "give one for each layer"}, args...)
@@ -66,7 +69,8 @@ func TestReadmeCommandsWithFewLayers(t *testing.T) {
 	for _, layers := range []string{"1", "2"} {
 		for _, line := range lines {
 			try(line[1], layers)
-			if strings.Contains(line[1], "--plan") || strings.Contains(line[1], "--parts") || strings.Contains(line[1], "--out") || strings.Contains(line[1], "--seeds") {
+			special := slices.ContainsFunc([]string{"--plan", "--parts", "--out", "--seeds", "--shards"}, func(flag string) bool { return strings.Contains(line[1], flag) })
+			if special {
 				continue // of parts of its own, or many runs
 			}
 			for _, model := range runfolder.Names(gnn.Kinds) {

@@ -23,9 +23,11 @@ func partitionCommand() *cli.Command {
 		Name:  "partition",
 		Usage: "cut a graph into parts for devices", UsageText: "capgnn partition --dataset coauthor_physics --parts 4 --out physics.plan",
 		Description: "With --parts alone, parts hold equally many vertices (or what --balance-by names). With --devices, they are sized for these: " +
-			"by what a profile says they can do and what they can hold. `capgnn train --plan` takes the file of --out.",
+			"by what a profile says they can do and what they can hold. `capgnn train --plan` takes the file of --out. " +
+			"With --shards and --machines, each machine gets its part of the data set, and `capgnn train --dataset DIR` on all of them trains without any having the whole.",
 		Flags: append(flags,
 			&cli.StringFlag{Name: "out", Usage: "write the plan to `FILE`"},
+			&cli.StringFlag{Name: "shards", Usage: "write what each of --machines needs of the data set to the new folder `DIR`; sized by a --profile of each (a.json,b.json), else equally"},
 			&cli.StringFlag{Name: "plot", Usage: "draw vertices, edges and cost of the parts to `NAME`.png and NAME.svg"}),
 		Action: partitionAction,
 	}
@@ -35,6 +37,10 @@ func partitionAction(c *cli.Context) error {
 	k := term.NewConsole(c)
 	ctx, stop := term.Interruptible(c.Context, k, "now")
 	defer stop()
+	shards, err := shardingOf(c)
+	if err != nil {
+		return err
+	}
 	t, err := beginTraining(c, k, nil)
 	if err != nil {
 		return err
@@ -43,7 +49,14 @@ func partitionAction(c *cli.Context) error {
 		return err
 	}
 	k.KeepStdoutFor(c.String("out"))
-	if !c.IsSet("devices") && !c.IsSet("profile") {
+	steps := []func(context.Context) error{t.LoadGraph, t.ChooseDevices, t.Divide}
+	switch {
+	case shards != nil:
+		if err := shards.settle(c, t); err != nil {
+			return err
+		}
+		steps = slices.Insert(steps, 1, func(context.Context) error { return shards.choosePartitioner(c, t) })
+	case !c.IsSet("devices") && !c.IsSet("profile"):
 		if !c.IsSet("parts") {
 			return term.Usagef("partition: say into how many parts (--parts), or for what devices (--devices)")
 		}
@@ -54,7 +67,7 @@ func partitionAction(c *cli.Context) error {
 	}
 	t.BeginStages("prepare")
 	defer t.Console.EndStages()
-	for _, step := range []func(context.Context) error{t.LoadGraph, t.ChooseDevices, t.Divide} {
+	for _, step := range steps {
 		if err := errors.Join(step(ctx), ctx.Err()); err != nil {
 			return t.BeforeTraining(err)
 		}
@@ -66,6 +79,12 @@ func partitionAction(c *cli.Context) error {
 	}
 	if err := keepPlan(t, report, c.String("out"), c.String("plot")); err != nil {
 		return err
+	}
+	if shards != nil {
+		if err := shards.write(ctx, t); err != nil {
+			return err
+		}
+		report.Shards = shards.dir
 	}
 	return errors.Join(report.print(k), report.misfit())
 }

@@ -34,6 +34,7 @@ type partitionReport struct {
 	Trace       []rapa.Iteration  `json:"trace"`      // how the parts were balanced; null: they were not
 	Stop        string            `json:"stop"`       // why adjusting stopped, "" without
 	Plan        string            `json:"plan"`       // file of --out, "" without
+	Shards      string            `json:"shards"`     // folder of --shards, "" without
 	Plots       []string          `json:"plots"`      // files of --plot
 }
 
@@ -120,7 +121,7 @@ func (r *partitionReport) table(w io.Writer) error {
 		row("moved", "%s vertices to balance the load, %s after %d steps", term.Grouped(r.Moved), r.Stop, len(r.Trace)-1)
 	}
 	row("time", "%s, %s at most", term.Duration(&r.Seconds), term.Size(r.PeakBytes))
-	for _, f := range append(r.Plots, r.Plan) {
+	for _, f := range append(r.Plots, r.Plan, r.Shards) {
 		if f != "" {
 			row("written", "%s", f)
 		}

@@ -16,6 +16,7 @@ import (
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/cmd/capgnn/internal/training"
 	"capgnn/gpu/host/kernel"
+	"capgnn/graph/dataset/shards"
 )
 
 func trainCommand() *cli.Command {
@@ -173,6 +174,9 @@ func resumedTraining(c *cli.Context, t *training.Run) error {
 	t.Dir, t.PlanFile, t.Resume = d, d.Plan(), true
 	if err := runfolder.ReadConfig(d.Config(), &t.Config); err != nil {
 		return err
+	}
+	if name := c.String("dataset"); c.IsSet("dataset") && (shards.Is(name) || shards.Is(t.Config.DatasetPath)) { // the same data, which are compared
+		t.Config.Dataset, t.Config.DatasetPath = name, ""
 	}
 	return refuseChanges(c, d, t.Config, t.Ranks != nil)
 }

@@ -16,6 +16,7 @@ import (
 	"capgnn/graph"
 	"capgnn/graph/dataset"
 	"capgnn/graph/dataset/formats"
+	"capgnn/graph/dataset/shards"
 	"capgnn/internal/learn"
 )
 
@@ -28,22 +29,49 @@ type Input struct {
 	Scaling    *dataset.Scaling // of the features; nil: they are as stored
 	Sums       diskcache.Sums   // of graph and features
 	CloseFiles func() error     // gives their memory back
+	Shards     *Shards          // where the data set is kept in shards; nil: Problem has all of it
 }
 
 // Release gives graph and features back, which must not be used any more.
 func (l *Input) Release() error {
 	l.Problem.Graph, l.Problem.Features = nil, learn.Features{}
+	if l.Problem.Shards != nil {
+		l.Problem.Shards.Release()
+	}
 	return l.CloseFiles()
 }
 
 // Load reads the data set of cfg and makes the problem of it.
 func Load(ctx context.Context, k *term.Console, cfg *runfolder.Config) (*Input, error) {
 	started := time.Now()
+	path, err := locate(k, cfg)
+	if err != nil {
+		return nil, err
+	}
+	if path != "" && shards.Is(path) {
+		return loadShards(ctx, k, cfg, path)
+	}
 	d, err := Read(ctx, k, cfg, nil)
 	if err != nil {
 		return nil, err
 	}
 	return Prepare(ctx, k, cfg, d, started)
+}
+
+// locate returns where the data set of cfg lies, "" for one that is generated.
+func locate(k *term.Console, cfg *runfolder.Config) (string, error) {
+	if cfg.DatasetPath != "" || cfg.Dataset == Generated {
+		return cfg.DatasetPath, nil
+	}
+	found, err := Find(k, cfg.Dataset)
+	if err != nil {
+		return "", term.Usagef("--dataset %s: %w", cfg.Dataset, err)
+	}
+	path, err := filepath.Abs(found)
+	if err != nil {
+		return "", term.Usagef("--dataset %s: %w", cfg.Dataset, err)
+	}
+	return path, nil
 }
 
 // Prepare makes the problem of a data set that was read from started on.
@@ -72,22 +100,16 @@ func Prepare(ctx context.Context, k *term.Console, cfg *runfolder.Config, d *dat
 // Read finds and reads the data set of cfg, which then says where it lies. What is worth knowing is noted. scaling is
 // what to standardise the features with, nil: as cfg says.
 func Read(ctx context.Context, k *term.Console, cfg *runfolder.Config, scaling *dataset.Scaling) (*dataset.Dataset, error) {
-	path := cfg.DatasetPath
-	if path == "" && cfg.Dataset == Generated {
+	path, err := locate(k, cfg)
+	if err != nil {
+		return nil, err
+	}
+	if path == "" {
 		d, err := Generate(cfg.Seed)
 		if err == nil && cfg.MakesFeatures() {
 			err = d.MakeFeatures(cfg.Features, cfg.Seed)
 		}
 		return d, err
-	}
-	if path == "" {
-		found, err := Find(k, cfg.Dataset)
-		if err != nil {
-			return nil, term.Usagef("--dataset %s: %w", cfg.Dataset, err)
-		}
-		if path, err = filepath.Abs(found); err != nil {
-			return nil, term.Usagef("--dataset %s: %w", cfg.Dataset, err)
-		}
 	}
 	if !utf8.ValidString(path) {
 		return nil, term.Usagef("--dataset %q: is not UTF-8, which the files of a run need: rename it", path)

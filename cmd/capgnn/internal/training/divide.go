@@ -16,6 +16,11 @@ import (
 // Divide settles which part each vertex belongs to: by --plan, by the plan of a run that is repeated, by a cached one, or
 // by a new one.
 func (t *Run) Divide(ctx context.Context) error {
+	if t.Data.Shards != nil {
+		t.Plan, t.Config.PlanKey = t.Data.Shards.Plan, t.Data.Shards.Plan.Key
+		t.Console.Note("partition: %s: %s", t.Data.Shards.Dir, planText(t.Plan))
+		return nil
+	}
 	if t.Config.Plan != "" {
 		return t.usePlan()
 	}
@@ -156,7 +161,7 @@ func (t *Run) knownDevices(ctx context.Context) (*profiler.Profile, error) {
 // targets returns the share of each part, nil = equal. A share that came from a measurement is kept in the config.
 func (t *Run) targets(profile *profiler.Profile) ([]float64, error) {
 	switch {
-	case t.Config.Targets == "equal" || t.Anonymous || t.Config.Isolated.Value != nil: // every chunk comes to every device
+	case t.Config.Targets == "equal" || t.Anonymous && t.Config.Targets == "" || t.Config.Isolated.Value != nil: // every chunk comes to every device
 		return nil, nil
 	case t.Config.Targets != "":
 		targets, err := runfolder.ParseFloats(t.Config.Targets)

@@ -43,6 +43,9 @@ func (t *Run) fullBatchJob(ctx context.Context) (*job, error) {
 	if err := t.shareInitial(whole, &opt); err != nil {
 		return nil, err
 	}
+	if err := t.agree(whole, t.Data.Unchanged()); err != nil {
+		return nil, err
+	}
 	debug.FreeOSMemory() // what is left of the steps before
 	trainer, err := pipeline.New(ctx, t.Data.Problem, opt)
 	if err != nil {

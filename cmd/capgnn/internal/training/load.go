@@ -7,7 +7,6 @@ import (
 
 	"capgnn/cmd/capgnn/internal/datasets"
 	"capgnn/cmd/capgnn/internal/devices"
-	"capgnn/cmd/capgnn/internal/diskcache"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
 	"capgnn/internal/learn"
@@ -41,7 +40,7 @@ func (t *Run) Load(ctx context.Context) error {
 	if err := t.settleCriterion(); err != nil {
 		return err
 	}
-	identity := diskcache.Identify(p, t.Data.Sums)
+	identity := t.Data.Identity()
 	switch was := t.Config.DataSHA256; {
 	case was == "" || was == identity:
 	case t.Resume:
@@ -50,8 +49,11 @@ func (t *Run) Load(ctx context.Context) error {
 		t.Console.Note("note: data set %s differs from the one the config file was written for", t.Data.Name)
 	}
 	t.Config.DataSHA256 = identity
+	if err := t.settleShards(); err != nil {
+		return err
+	}
 	t.settleSampled()
-	t.Console.Note("%s: %s vertices, %s edges, %s features, %d classes", t.Data.Name, term.Grouped(p.Vertices()), term.Grouped(p.Graph.Edges()), term.Grouped(p.Features.Cols), p.Classes)
+	t.Console.Note("%s: %s vertices, %s edges, %s features, %d classes", t.Data.Name, term.Grouped(p.Vertices()), term.Grouped(p.Edges()), term.Grouped(p.Features.Cols), p.Classes)
 	return nil
 }
 

@@ -23,12 +23,16 @@ import (
 
 // preparationsTogether are Preparations of several ranks. What is measured and decided is so at rank 0, and the others get it.
 func (t *Run) preparationsTogether() []func(context.Context) error {
-	return []func(context.Context) error{t.Load, t.compareData, t.placeTogether, t.profileTogether, t.decideTogether, t.orderRows, t.Open, t.preflight, t.comparePlans}
+	return []func(context.Context) error{t.Load, t.compareData, t.placeTogether, t.mapShards, t.profileTogether, t.decideTogether, t.orderRows, t.Open, t.preflight, t.comparePlans}
 }
 
 // compareData refuses ranks with different data sets.
 func (t *Run) compareData(ctx context.Context) error {
-	return t.Ranks.Same(ctx, func(f *cluster.Facts) { f.Data = t.Config.DataSHA256 })
+	return t.Ranks.Same(ctx, func(f *cluster.Facts) {
+		if f.Data = t.Config.DataSHA256; t.Data.Shards != nil { // then the plan is that of the shards
+			f.Plan = t.Data.Shards.Plan.Key
+		}
+	})
 }
 
 // offer is what a rank has.
@@ -132,7 +136,7 @@ func (t *Run) putOn(all []offer) error {
 // wantsProfile reports whether something is decided by what devices were measured to do.
 func (t *Run) wantsProfile() bool {
 	recorded := t.Config.PlanKey != "" && findPlan(t.Console, t.Config.PlanKey, t.PlanFile, t.Data.Problem.Vertices()) != nil
-	if t.Config.Plan == "" && !recorded && (t.Config.Profile != "" || t.uneven()) {
+	if t.Data.Shards == nil && t.Config.Plan == "" && !recorded && (t.Config.Profile != "" || t.uneven()) {
 		return true
 	}
 	return jaca.Policy(t.Config.Cache) == jaca.JACA && t.Config.CacheLinks.String() == "" && !t.linksKnown()
@@ -194,7 +198,7 @@ func (t *Run) takeDecisions(ctx context.Context, steps ...func(context.Context) 
 		if err == nil {
 			text, err = runfolder.FormatConfig(&t.Config)
 		}
-		if err == nil {
+		if err == nil && t.Data.Shards == nil {
 			plan, err = t.Plan.MarshalBinary()
 		}
 	}
@@ -204,7 +208,10 @@ func (t *Run) takeDecisions(ctx context.Context, steps ...func(context.Context) 
 	if text, err = t.Ranks.FirstBytes(ctx, text); err != nil {
 		return err
 	}
-	if plan, err = t.Ranks.FirstBytes(ctx, plan); err != nil || t.leads() {
+	if t.Data.Shards == nil {
+		plan, err = t.Ranks.FirstBytes(ctx, plan)
+	}
+	if err != nil || t.leads() {
 		return err
 	}
 	own := t.Config
@@ -212,6 +219,10 @@ func (t *Run) takeDecisions(ctx context.Context, steps ...func(context.Context) 
 		return err
 	}
 	t.Config.Dataset, t.Config.DatasetPath, t.Config.Profile = own.Dataset, own.DatasetPath, own.Profile
+	if t.Data.Shards != nil {
+		t.Plan = t.Data.Shards.Plan
+		return nil
+	}
 	t.Plan = new(rapa.Plan)
 	return t.Plan.UnmarshalBinary(plan)
 }

@@ -32,9 +32,9 @@ func (t *Run) BeginStages(title string) {
 
 // estimateStages says what the stages will take, once it is known how large the graph is.
 func (t *Run) estimateStages() {
-	edges := time.Duration(t.Data.Problem.Graph.Edges())
+	edges := time.Duration(t.Data.Problem.Edges())
 	rounds := 0
-	if t.Parts > 1 {
+	if t.Parts > 1 && t.Data.Shards == nil {
 		if rounds = 1; t.uneven() {
 			rounds += balance.Recuts
 		}

@@ -120,7 +120,7 @@ func (t *Run) BeforeMemory() []func(context.Context) error {
 	if t.Config.Sampled() {
 		return []func(context.Context) error{t.Load, t.ChooseDevices, t.Divide, t.settleShares, t.Open}
 	}
-	return []func(context.Context) error{t.Load, t.ChooseDevices, t.Divide, t.SettleCache, t.SettleAging, t.Arrange, t.Open}
+	return []func(context.Context) error{t.Load, t.ChooseDevices, t.mapShards, t.Divide, t.SettleCache, t.SettleAging, t.Arrange, t.Open}
 }
 
 // Open opens the devices.

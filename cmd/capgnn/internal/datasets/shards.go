@@ -1,0 +1,188 @@
+package datasets
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"capgnn/cmd/capgnn/internal/diskcache"
+	"capgnn/cmd/capgnn/internal/runfolder"
+	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/graph"
+	"capgnn/graph/dataset/shards"
+	"capgnn/internal/learn"
+	"capgnn/rapa"
+)
+
+// Shards is a data set that is kept in shards, of which a process maps those of its parts.
+type Shards struct {
+	*shards.Folder
+	Plan   *rapa.Plan
+	mapped []int // machines
+}
+
+// SettledByShards are the options that say how a data set is read, which it was when its shards were cut.
+var SettledByShards = []string{"edges", "standardize", "features", "split"}
+
+// Settled returns what the settings say of them.
+func Settled(cfg *runfolder.Config) map[string]string {
+	out := map[string]string{}
+	for _, o := range runfolder.Options {
+		if slices.Contains(SettledByShards, o.Name) {
+			out[o.Name] = fmt.Sprint(o.Value(cfg))
+		}
+	}
+	return out
+}
+
+// loadShards reads what all machines know of a data set in shards. Nothing of its graph and features is here before MapShards.
+func loadShards(ctx context.Context, k *term.Console, cfg *runfolder.Config, path string) (*Input, error) {
+	fault := func(err error) error {
+		return term.Unreadable(fmt.Errorf("--dataset %s: %w", cfg.Dataset, err), "while the data set was read")
+	}
+	standard := runfolder.Default()
+	c, err := diskcache.Open(k)
+	if err != nil {
+		return nil, err
+	}
+	known, remember := c.Seen(shards.Common(path), "", time.Now())
+	watch := &term.DataWatch{Ctx: ctx, Console: k, Verb: "check"}
+	f, err := shards.Open(path, shards.Options{Known: known, Watch: watch.At})
+	watch.End()
+	if err != nil {
+		return nil, fault(err)
+	}
+	remember()
+	is, usual := Settled(cfg), Settled(&standard)
+	for _, name := range SettledByShards {
+		if is[name] != usual[name] && is[name] != f.Settled[name] {
+			return nil, fault(term.Usagef("--%s %s: the shards were cut with --%s %s: drop it", name, is[name], name, strconv.Quote(f.Settled[name])))
+		}
+	}
+	in, err := inputOf(f, LoopsOf(cfg.SelfLoops, cfg.Model))
+	if err != nil {
+		return nil, fault(err)
+	}
+	cfg.DatasetPath = path
+	return in, ctx.Err()
+}
+
+// inputOf makes the input of a run of a folder of shards.
+func inputOf(f *shards.Folder, loops graph.Loops) (*Input, error) {
+	plan := new(rapa.Plan)
+	if err := plan.UnmarshalBinary(f.Plan); err != nil {
+		return nil, err
+	}
+	f.Plan = nil
+	if plan.Key != f.Head.Plan || plan.Graph != f.Graph || len(plan.Part) != f.Vertices || len(plan.Parts) != f.Parts() || plan.Dropped != nil {
+		return nil, fmt.Errorf("%s: the plan is another one than that of the tables beside it", shards.Common(f.Dir))
+	}
+	o, err := f.Outline(plan.Part)
+	if err != nil {
+		return nil, err
+	}
+	s := learn.NewShards(*o, f.Edges, f.FeatureEntries)
+	p := &learn.Problem{Loops: loops, Classes: f.Classes, Shards: s, GraphKey: f.Graph, FeaturesKey: f.FeaturesSum}
+	if p.Features = (learn.Features{Cols: f.Features}); f.Sparse {
+		p.Features.Indptr = []int64{}
+	}
+	if p.Labels = []int32{}; f.MultiLabel {
+		p.Labels, p.Targets = nil, []uint8{}
+	}
+	return &Input{Name: f.Name, ClassNames: f.ClassNames, Problem: p, Scaling: f.Scaling, Sums: diskcache.Sums{Graph: f.Graph, Features: f.FeaturesSum},
+		CloseFiles: func() error { return nil }, Shards: &Shards{Folder: f, Plan: plan}}, nil
+}
+
+// Identity returns the SHA-256 of the problem: graph, features, labels and splits.
+func (l *Input) Identity() string {
+	if l.Shards != nil {
+		return l.Shards.Head.Identity[l.Problem.Loops.String()]
+	}
+	return diskcache.Identify(l.Problem, l.Sums)
+}
+
+// MapShards maps the shards that have parts of a range; for a data set that is not in shards it does nothing.
+func (l *Input) MapShards(ctx context.Context, k *term.Console, own graph.Range) error {
+	s := l.Shards
+	if s == nil {
+		return nil
+	}
+	c, err := diskcache.Open(k)
+	if err != nil {
+		return err
+	}
+	masks := map[string]*[]bool{"train_mask": &l.Problem.Train, "val_mask": &l.Problem.Val, "test_mask": &l.Problem.Test}
+	for _, key := range s.Masks {
+		if mask := masks[key]; mask != nil && *mask == nil {
+			*mask = make([]bool, s.Vertices)
+		}
+	}
+	for m := range s.Machines {
+		if r := s.Machines[m].Range(); r.Hi <= own.Lo || own.Hi <= r.Lo || slices.Contains(s.mapped, m) {
+			continue
+		}
+		known, remember := c.Seen(s.Path(m), s.Sum(m), time.Now())
+		watch := &term.DataWatch{Ctx: ctx, Console: k, Verb: "check"}
+		h, err := s.Shard(m, shards.Options{Known: known, Watch: watch.At})
+		watch.End()
+		if err != nil {
+			return term.Unreadable(fmt.Errorf("--dataset %s: %w", s.Dir, err), "while the data set was read")
+		}
+		closed := l.CloseFiles
+		l.CloseFiles = func() error { return errors.Join(closed(), h.Close()) }
+		if err := l.add(m, h); err != nil {
+			return term.Usagef("--dataset %s: %w", s.Dir, err)
+		}
+		remember()
+		h.Rest()
+		s.mapped = append(s.mapped, m)
+	}
+	return ctx.Err()
+}
+
+// add makes a mapped shard part of the problem.
+func (l *Input) add(machine int, h *shards.Shard) error {
+	p, m, x := l.Problem, &l.Shards.Machines[machine], &h.In.Features
+	s := &learn.Shard{Parts: m.Range(), Own: m.Vertices, IDs: narrow(h.In.IDs), In: h.In.Graph, Out: h.Out.Graph, Labels: h.Labels.Labels, Targets: h.Labels.Targets,
+		Features: learn.Features{Cols: x.Cols, Dense: x.Dense, Indptr: x.Indptr, Indices: x.Indices, Data: x.Data}}
+	if s.OutIDs = s.IDs; h.Out != h.In {
+		s.OutIDs = narrow(h.Out.IDs)
+	}
+	h.In.IDs, h.Out.IDs = nil, nil
+	if err := p.Shards.Add(s); err != nil {
+		return fmt.Errorf("%s: %w", l.Shards.Path(machine), err)
+	}
+	for _, mask := range []struct{ all, own []bool }{{p.Train, h.Labels.Train}, {p.Val, h.Labels.Val}, {p.Test, h.Labels.Test}} {
+		for k, in := range mask.own {
+			mask.all[s.IDs[k]] = in
+		}
+	}
+	return nil
+}
+
+// narrow returns ids as they are used here; what is no id stays none.
+func narrow(ids []int64) []graph.NodeID {
+	out := make([]graph.NodeID, len(ids))
+	for k, v := range ids {
+		if out[k] = graph.NodeID(v); int64(out[k]) != v {
+			out[k] = -1
+		}
+	}
+	return out
+}
+
+// Unchanged says what has become of mapped shards since, as far as the sizes of their files tell.
+func (l *Input) Unchanged() error {
+	if l.Shards == nil {
+		return nil
+	}
+	for _, m := range l.Shards.mapped {
+		if err := l.Shards.Folder.Unchanged(m); err != nil {
+			return term.Usagef("--dataset %s: %w", l.Shards.Dir, err)
+		}
+	}
+	return nil
+}

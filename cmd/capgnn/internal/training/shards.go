@@ -1,0 +1,50 @@
+package training
+
+import (
+	"context"
+
+	"capgnn/cmd/capgnn/internal/runfolder"
+	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/rapa"
+)
+
+// settleShards settles what the shards of a data set decide: the parts, and that their rows lie in the order of the vertices. It refuses what says something else.
+func (t *Run) settleShards() error {
+	s, c := t.Data.Shards, &t.Config
+	if s == nil {
+		return nil
+	}
+	refuse := func(format string, a ...any) error {
+		return term.Usagef("--dataset %s: a folder of shards: "+format, append([]any{c.Dataset}, a...)...)
+	}
+	parts := len(s.Plan.Parts)
+	switch {
+	case t.Ranks == nil && t.Command != "train":
+		return refuse("only `capgnn train` takes it: name the data set itself")
+	case c.Sampled():
+		return refuse("sampled training reads the whole graph: name the data set itself, or drop --batch-size %d", c.BatchSize)
+	case c.Isolated.Value != nil:
+		return refuse("isolated parts take turns with chunks of the whole graph: name the data set itself, or drop --isolated")
+	case c.Plan != "" && !t.Resume:
+		return refuse("it has the parts already: drop --plan %s", c.Plan)
+	case c.Partitioner != string(rapa.Methods[0]) && !t.Resume:
+		return refuse("it is cut already: drop --partitioner %s", c.Partitioner)
+	case c.Machines.Value != nil && !t.Resume:
+		return refuse("it is cut for machines already: drop --machines %s", c.Machines)
+	case c.Prune > 0 || c.MaxPrune > 0:
+		return refuse("edges are left out before it is cut, if at all: drop --prune and --max-prune")
+	case c.Parts != 0 && c.Parts != parts:
+		return refuse("it has %s: drop --parts %d, or cut the data set anew", term.Counted(parts, "part"), c.Parts)
+	case c.Order != runfolder.OrderAuto && c.Order != runfolder.OrderNone:
+		return refuse("rows lie in the order of the vertices: drop --order %s", c.Order)
+	case c.PlanKey != "" && c.PlanKey != s.Plan.Key:
+		return refuse("it is cut by plan %.12s, the settings are of a run by plan %.12s: name the shards of that plan", s.Plan.Key, c.PlanKey)
+	}
+	c.Parts, c.Order = parts, runfolder.OrderNone
+	return nil
+}
+
+// mapShards maps the shards of the parts of this process, of a data set that is kept in shards.
+func (t *Run) mapShards(ctx context.Context) error {
+	return t.Data.MapShards(ctx, t.Console, t.ownParts())
+}

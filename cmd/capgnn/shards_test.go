@@ -1,0 +1,334 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"capgnn/cmd/capgnn/internal/runfolder"
+	"capgnn/internal/npy"
+)
+
+// shardData says what a data set of these tests is like.
+type shardData struct {
+	vertices, edges                 int
+	directed, sparse, multi, lonely bool // lonely: vertex 0 has no edges
+	halves                          bool // no edge joins the two halves
+	trained                         int  // vertices from 0 on that are trained on, where there are masks; 0: no masks
+}
+
+// write makes the data set, of vertices with loops here and there.
+func (d shardData) write(s *sandbox, name string, seed uint64) {
+	s.t.Helper()
+	r := rand.New(rand.NewPCG(seed, 24))
+	const columns, classes = 7, 3
+	rows := make([]map[int32]bool, d.vertices)
+	for v := range rows {
+		rows[v] = map[int32]bool{}
+	}
+	for range d.edges {
+		u, v := r.IntN(d.vertices), r.IntN(d.vertices)
+		if d.halves && (u < d.vertices/2) != (v < d.vertices/2) || d.lonely && u*v == 0 {
+			continue
+		}
+		if rows[v][int32(u)] = true; !d.directed {
+			rows[u][int32(v)] = true
+		}
+	}
+	var st = store{}
+	indptr, indices := []int64{0}, []int32{}
+	y, x := make([]int64, d.vertices), make([]float32, d.vertices*columns)
+	targets, xptr, xind, xdata := make([]uint8, d.vertices*classes), []int64{0}, []int32{}, []float32{}
+	for v, row := range rows {
+		for u := range int32(d.vertices) {
+			if row[u] {
+				indices = append(indices, u)
+			}
+		}
+		indptr = append(indptr, int64(len(indices)))
+		y[v] = int64(r.IntN(classes+1)) - 1
+		for c := range classes {
+			targets[v*classes+c] = uint8(r.IntN(2))
+		}
+		for c := range columns {
+			if x[v*columns+c] = float32(r.NormFloat64()); r.IntN(3) == 0 {
+				xind, xdata = append(xind, int32(c)), append(xdata, x[v*columns+c])
+			}
+		}
+		xptr = append(xptr, int64(len(xind)))
+	}
+	y[0] = 1
+	st["indptr"], st["indices"] = npy.Entry{Data: indptr}, npy.Entry{Data: indices}
+	if st["y"] = (npy.Entry{Data: y}); d.multi {
+		st["y"] = npy.Entry{Shape: []int{d.vertices, classes}, Data: targets}
+	}
+	if d.sparse {
+		st["x_indptr"], st["x_indices"], st["x_data"], st["x_shape"] = npy.Entry{Data: xptr}, npy.Entry{Data: xind}, npy.Entry{Data: xdata}, npy.Entry{Data: []int64{int64(d.vertices), columns}}
+	} else {
+		st["x"] = npy.Entry{Shape: []int{d.vertices, columns}, Data: x}
+	}
+	if d.trained > 0 {
+		train, val, test := make([]bool, d.vertices), make([]bool, d.vertices), make([]bool, d.vertices)
+		for v := range d.vertices {
+			train[v], val[v], test[v] = v < d.trained, v >= d.trained && v%2 == 0, v >= d.trained && v%2 == 1
+		}
+		st["train_mask"], st["val_mask"], st["test_mask"] = npy.Entry{Data: train}, npy.Entry{Data: val}, npy.Entry{Data: test}
+	}
+	var entries []npy.Entry
+	for key, e := range st {
+		e.Key = key
+		entries = append(entries, e)
+	}
+	if err := npy.WriteArchiveFile(s.path(name), entries, npy.Archiving{Sort: true}); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// machine copies what one machine needs of a folder of shards to a folder of its own.
+func (s *sandbox) machine(dir string, rank int) string {
+	s.t.Helper()
+	own := fmt.Sprintf("%s-machine-%d", dir, rank)
+	for _, part := range []string{"common", fmt.Sprintf("rank-%d", rank)} {
+		if err := os.CopyFS(s.path(filepath.Join(own, part)), os.DirFS(s.path(filepath.Join(dir, part)))); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	return own
+}
+
+// resultOf reads what a run has left.
+func (s *sandbox) resultOf(dir string) *runfolder.Result {
+	s.t.Helper()
+	text, err := os.ReadFile(s.path(dir + "/result.json"))
+	r := new(runfolder.Result)
+	if err == nil {
+		err = json.Unmarshal(text, r)
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return r
+}
+
+// Shards train to the bits of the data set with their plan: in one process that has all of them, and in ranks each of which has its own alone.
+func TestShardsTrainAlike(t *testing.T) {
+	t.Parallel()
+	models := []string{"gcn", "sage", "gin", "gat"}
+	for k, d := range []shardData{
+		{vertices: 60, edges: 240}, {vertices: 60, edges: 240, directed: true}, {vertices: 50, edges: 200, sparse: true}, {vertices: 50, edges: 150, sparse: true, directed: true, multi: true},
+		{vertices: 60, edges: 300, multi: true, trained: 20}, {vertices: 60, edges: 200, halves: true}, {vertices: 40, edges: 100, trained: 3, lonely: true},
+		{vertices: 4, edges: 8, directed: true}, {vertices: 70, edges: 200, trained: 10, directed: true}, {vertices: 90, edges: 30},
+	} {
+		parts, layers, model := []int{2, 4}[k/2%2], 1+k%3, models[k%4]
+		t.Run(fmt.Sprintf("%d %s layers=%d parts=%d", k, model, layers, parts), func(t *testing.T) {
+			t.Parallel()
+			s := newSandbox(t)
+			d.write(s, "d.npz", uint64(k))
+			cut := []string{"partition", "--dataset", "d.npz", "--machines", "2", "--parts", fmt.Sprint(parts), "--out", "two.plan", "--shards", "two"}
+			if k%4 == 3 {
+				cut = append(cut, "--partitioner", "random")
+			}
+			s.must(cut...)
+			args := []string{"--model", model, "--layers", fmt.Sprint(layers), "--hidden", "8", "--epochs", "4", "--eval-every", "2", "--order", "none"}
+			if k%5 == 4 {
+				args = append(args, "--no-needed-rows", "--no-precompute")
+			}
+			if d.multi {
+				args = append(args, "--metric", "roc-auc")
+			}
+			want := s.train(append(args, "--dataset", "d.npz", "--plan", "two.plan", "--devices", cpus(parts), "--run-dir", "whole")...)
+			same := func(what string, got *runfolder.Result) {
+				t.Helper()
+				if got.SHA256 != want.SHA256 || scoreText(got.Val) != scoreText(want.Val) || scoreText(got.Test) != scoreText(want.Test) || scoreText(got.Train) != scoreText(want.Train) {
+					t.Errorf("%s: weights %s and scores %s %s %s, want %s, %s %s %s", what, got.SHA256, scoreText(got.Train), scoreText(got.Val), scoreText(got.Test),
+						want.SHA256, scoreText(want.Train), scoreText(want.Val), scoreText(want.Test))
+				}
+			}
+			same("one process", s.train(append(args, "--dataset", "two", "--devices", cpus(parts), "--run-dir", "alone")...))
+			machines := []string{s.machine("two", 0), s.machine("two", 1)}
+			for _, n := range slices.Compact([]int{2, parts}) {
+				run := rankRun{sandbox: s, args: append(slices.Clone(args), "--run-dir", fmt.Sprint("over", n)), own: func(rank int) []string {
+					return []string{"--devices", cpus(parts / n), "--dataset", machines[rank*2/n]}
+				}}
+				for rank, e := range run.over(n) {
+					if e.code != 0 {
+						t.Fatalf("rank %d of %d: exit code %d\n%s", rank, n, e.code, e.err)
+					}
+				}
+				same(fmt.Sprint(n, " ranks"), s.resultOf(fmt.Sprint("over", n)))
+			}
+		})
+	}
+}
+
+// scoreText is a score as text.
+func scoreText(x *float64) string {
+	if x == nil {
+		return "none"
+	}
+	return fmt.Sprint(*x)
+}
+
+// A run on the data set is continued on its shards, and the other way round, to the bits of a run that was never interrupted.
+func TestShardsResume(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	shardData{vertices: 60, edges: 240, trained: 20}.write(s, "d.npz", 1)
+	s.must("partition", "--dataset", "d.npz", "--machines", "2", "--out", "two.plan", "--shards", "two")
+	s.must("partition", "--dataset", "d.npz", "--machines", "2", "--seed", "7", "--shards", "other")
+	args := []string{"--hidden", "8", "--epochs", "6", "--checkpoint-every", "1", "--devices", cpus(2)}
+	whole := append(args, "--dataset", "d.npz", "--plan", "two.plan")
+	want := s.train(append(whole, "--run-dir", "want")...)
+	unfinished := func(dir string, args []string) {
+		s.train(append(args, "--run-dir", dir)...)
+		if err := os.Remove(s.path(dir + "/result.json")); err != nil {
+			t.Fatal(err)
+		}
+		list, err := filepath.Glob(s.path(dir + "/checkpoint/*"))
+		slices.Sort(list)
+		if err != nil || len(list) < 2 {
+			t.Fatalf("checkpoints %v (%v)", list, err)
+		}
+		if err := os.Remove(list[len(list)-1]); err != nil { // the last epoch is to be done again
+			t.Fatal(err)
+		}
+	}
+	for _, tc := range []struct {
+		dir        string
+		begun      []string
+		goesOnWith string
+	}{{"a", whole, "two"}, {"b", append(args, "--dataset", "two"), "d.npz"}, {"c", append(args, "--dataset", "two"), "two"}} {
+		unfinished(tc.dir, tc.begun)
+		if got := s.train("--resume", tc.dir, "--dataset", tc.goesOnWith); got.SHA256 != want.SHA256 {
+			t.Errorf("%s: weights %s, want %s", tc.dir, got.SHA256, want.SHA256)
+		}
+	}
+	unfinished("d", whole)
+	s.fails(2, []string{"--dataset other: a folder of shards: it is cut by plan ", ", the settings are of a run by plan ", "name the shards of that plan"}, "train", "--resume", "d", "--dataset", "other")
+	machines := []string{s.machine("two", 0), s.machine("two", 1)}
+	run := rankRun{sandbox: s, args: []string{"--resume", "d"}, own: func(rank int) []string { return []string{"--devices", cpus(1), "--dataset", machines[rank]} }}
+	for rank, e := range run.over(2) {
+		if e.code != 0 {
+			t.Fatalf("rank %d: exit code %d\n%s", rank, e.code, e.err)
+		}
+	}
+	if got := s.resultOf("d"); got.SHA256 != want.SHA256 {
+		t.Errorf("over ranks: weights %s, want %s", got.SHA256, want.SHA256)
+	}
+}
+
+// Whatever is wrong with shards is one line that names it, and exit code 2.
+func TestShardsRefuse(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	shardData{vertices: 60, edges: 240, directed: true, trained: 20}.write(s, "d.npz", 1)
+	s.must("partition", "--dataset", "d.npz", "--machines", "2", "--out", "two.plan", "--shards", "two")
+	s.must("partition", "--dataset", "d.npz", "--machines", "2", "--seed", "9", "--partitioner", "random", "--shards", "other")
+	s.must("partition", "--dataset", "d.npz", "--machines", "1,2", "--shards", "three")
+	train := func(more ...string) []string {
+		return append([]string{"train", "--quiet", "--hidden", "4", "--epochs", "1", "--devices", cpus(2), "--dataset"}, more...)
+	}
+	for _, tc := range []struct {
+		args []string
+		want string
+	}{
+		{train("two", "--plan", "two.plan"), "--dataset two: a folder of shards: it has the parts already: drop --plan"},
+		{train("two", "--parts", "3"), "it has 2 parts: drop --parts 3, or cut the data set anew"},
+		{train("two", "--partitioner", "random"), "it is cut already: drop --partitioner random"},
+		{train("two", "--machines", "2"), "it is cut for machines already: drop --machines 2"},
+		{train("two", "--batch-size", "8"), "sampled training reads the whole graph: name the data set itself, or drop --batch-size 8"},
+		{train("two", "--isolated=chunks=2"), "isolated parts take turns with chunks of the whole graph"},
+		{train("two", "--order", "rcm"), "rows lie in the order of the vertices: drop --order rcm"},
+		{train("two", "--prune", "0.5"), "drop --prune and --max-prune"},
+		{train("two", "--edges", "symmetric"), `--edges symmetric: the shards were cut with --edges "auto": drop it`},
+		{train("two", "--split", "0.5,0.2,0.3"), `--split 0.5,0.2,0.3: the shards were cut with --split "": drop it`},
+		{train("two/rank-0"), "is the shard of one machine: name the folder that it lies in, "},
+		{[]string{"partition", "--dataset", "two", "--parts", "2"}, "is a folder of shards, which no machine has as a whole: only `capgnn train` takes it"},
+		{[]string{"plan", "--dataset", "two", "--devices", "cpu:0"}, "only `capgnn train` takes it: name the data set itself"},
+		{[]string{"data", "info", "two"}, "is a folder of shards"},
+		{[]string{"partition", "--dataset", "d.npz", "--shards", "new"}, "say for how many machines: --machines 2"},
+		{[]string{"partition", "--dataset", "d.npz", "--machines", "2", "--shards", ""}, "--shards is empty: name a folder"},
+		{[]string{"partition", "--dataset", "d.npz", "--machines", "2", "--shards", "new", "--devices", "cpu:0"}, "shards are sized for machines, by --profile: drop --devices"},
+		{[]string{"partition", "--dataset", "d.npz", "--machines", "2", "--shards", "new", "--prune", "0.5"}, "has every edge: drop --prune and --max-prune"},
+		{[]string{"partition", "--dataset", "d.npz", "--machines", "2", "--shards", "two"}, "the folder exists and is not empty: remove it, or choose another"},
+		{[]string{"partition", "--dataset", "d.npz", "--machines", "2", "--shards", "d.npz"}, "not a directory"},
+		{[]string{"partition", "--dataset", "d.npz", "--machines", "x", "--shards", "new"}, `"x" is not a number`},
+		{[]string{"partition", "--dataset", "d.npz", "--machines", "99", "--quiet", "--shards", "new"}, "--parts 99"},
+		{[]string{"partition", "--dataset", "d.npz", "--machines", "2", "--parts", "3", "--shards", "new"}, "3 parts cannot be divided equally"},
+		{[]string{"partition", "--dataset", "d.npz", "--machines", "2", "--profile", "a.json", "--shards", "new"}, "1 profile for 2 machines: give one for each, in their order"},
+		{[]string{"partition", "--dataset", "d.npz", "--machines", "2", "--profile", "a.json,b.json", "--shards", "new"}, "--profile a.json"},
+	} {
+		s.fails(2, []string{tc.want}, tc.args...)
+	}
+	if _, err := os.Stat(s.path("new")); err == nil {
+		t.Error("a folder is there that nobody has written")
+	}
+	spoilt := func(name string, spoil func(dir string)) {
+		if err := os.CopyFS(s.path(name), os.DirFS(s.path("two"))); err != nil {
+			t.Fatal(err)
+		}
+		spoil(s.path(name))
+	}
+	must := func(err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	flip := func(path string) {
+		b, err := os.ReadFile(path)
+		must(err)
+		b[len(b)-1] ^= 1
+		must(os.WriteFile(path, b, 0o600))
+	}
+	for k, tc := range []struct {
+		spoil func(dir string)
+		want  []string
+	}{
+		{func(dir string) { must(os.RemoveAll(dir + "/rank-1")) }, []string{"rank-1: is not there: copy the shard of machine 1 of 2 into the folder"}},
+		{func(dir string) {
+			must(os.RemoveAll(dir + "/rank-1"))
+			must(os.CopyFS(dir+"/rank-1", os.DirFS(s.path("other/rank-1"))))
+		},
+			[]string{"the shard is of machine 1 of 2 by plan ", "the folder's tables are of machine 1 of 2 by plan ", "copy both from one folder"}},
+		{func(dir string) {
+			must(os.RemoveAll(dir + "/rank-1"))
+			must(os.CopyFS(dir+"/rank-1", os.DirFS(s.path("two/rank-0"))))
+		},
+			[]string{"the shard is of machine 0 of 2 by plan ", "are of machine 1 of 2"}},
+		{func(dir string) {
+			must(os.RemoveAll(dir + "/common"))
+			must(os.CopyFS(dir+"/common", os.DirFS(s.path("three/common"))))
+		}, []string{"by plan "}},
+		{func(dir string) { must(os.Truncate(dir+"/rank-0/x.npy", 200)) }, []string{"rank-0/x.npy", "has 200 bytes, ", " were written"}},
+		{func(dir string) { flip(dir + "/rank-1/indices.npy") }, []string{"rank-1/indices.npy: is not what was written: copy the folder again, or cut the shards again"}},
+		{func(dir string) { flip(dir + "/common/in_halo.npy") }, []string{"common/in_halo.npy: is not what was written"}},
+		{func(dir string) { must(os.Remove(dir + "/rank-1/out/indices.npy")) }, []string{"rank-1/out/indices.npy", "no such file"}},
+		{func(dir string) { must(os.Remove(dir + "/common/hops.npy")) }, []string{"common/hops.npy", "no such file"}},
+		{func(dir string) { must(os.Truncate(dir+"/common/shards.json", 100)) }, []string{"common/shards.json", "unexpected end of JSON input"}},
+		{func(dir string) { must(os.WriteFile(dir+"/common/shards.json", []byte(`{"capgnn_shards": 2}`), 0o600)) }, []string{"version 2 of shards; this program reads version 1: cut them again"}},
+	} {
+		name := fmt.Sprint("spoilt", k)
+		spoilt(name, tc.spoil)
+		s.fails(2, tc.want, train(name)...)
+	}
+	for _, tc := range []struct {
+		n    int
+		data []string
+		want string
+	}{
+		{2, []string{"two", "other"}, "plan"}, {2, []string{"two", "d.npz"}, "plan"}, {3, []string{"two", "two", "two"}, "2 parts cannot be spread over 3 ranks"},
+		{2, []string{"two", "spoilt0"}, "copy the shard of machine 1 of 2 into the folder"},
+	} {
+		run := rankRun{sandbox: s, args: []string{"--hidden", "4", "--epochs", "1", "--devices", cpus(1), "--quiet"}, own: func(rank int) []string { return []string{"--dataset", tc.data[rank]} }}
+		for rank, e := range run.over(tc.n) {
+			if e.code != 2 || !strings.Contains(e.last(), tc.want) {
+				t.Errorf("%v: rank %d: exit code %d, want %q\n%s", tc.data, rank, e.code, tc.want, e.err)
+			}
+		}
+	}
+}
