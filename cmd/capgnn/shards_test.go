@@ -244,6 +244,8 @@ func TestShardsRefuse(t *testing.T) {
 		{train("two", "--batch-size", "8"), "sampled training reads the whole graph: name the data set itself, or drop --batch-size 8"},
 		{train("two", "--isolated=chunks=2"), "isolated parts take turns with chunks of the whole graph"},
 		{train("two", "--order", "rcm"), "rows lie in the order of the vertices: drop --order rcm"},
+		{train("two", "--class-weights", "balanced"), "the loss would be weighed by labels of all machines: name the data set itself"},
+		{train("two", "--label-smoothing", "0.1"), "drop --class-weights and --label-smoothing"},
 		{train("two", "--prune", "0.5"), "drop --prune and --max-prune"},
 		{train("two", "--edges", "symmetric"), `--edges symmetric: the shards were cut with --edges "auto": drop it`},
 		{train("two", "--split", "0.5,0.2,0.3"), `--split 0.5,0.2,0.3: the shards were cut with --split "": drop it`},

@@ -31,14 +31,11 @@ func (t *Run) Load(ctx context.Context) error {
 	if _, err := learn.Metric(t.Config.Metric).Of(p); err != nil && !t.Anonymous {
 		return t.AsUsage(fmt.Errorf("--metric %w", err))
 	}
-	if t.Config.WatchesValidation() && !slices.Contains(p.Val, true) && !t.Anonymous {
+	if t.Config.WatchesValidation() && p.Shards == nil && !slices.Contains(p.Val, true) && !t.Anonymous {
 		return t.AsUsage(fmt.Errorf("--schedule plateau watches validation vertices, and %s has none: choose another schedule, or --split", t.Data.Name))
 	}
 	if gaps := t.metric().Gaps(p); gaps != "" && !t.Anonymous {
 		t.Console.Note("note: --metric %s: classes without a score: %s", t.Config.Metric, gaps)
-	}
-	if err := t.settleCriterion(); err != nil {
-		return err
 	}
 	identity := t.Data.Identity()
 	switch was := t.Config.DataSHA256; {
@@ -50,6 +47,9 @@ func (t *Run) Load(ctx context.Context) error {
 	}
 	t.Config.DataSHA256 = identity
 	if err := t.settleShards(); err != nil {
+		return err
+	}
+	if err := t.settleCriterion(); err != nil {
 		return err
 	}
 	t.settleSampled()

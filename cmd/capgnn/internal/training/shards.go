@@ -25,6 +25,8 @@ func (t *Run) settleShards() error {
 		return refuse("sampled training reads the whole graph: name the data set itself, or drop --batch-size %d", c.BatchSize)
 	case c.Isolated.Value != nil:
 		return refuse("isolated parts take turns with chunks of the whole graph: name the data set itself, or drop --isolated")
+	case c.ClassWeights.String() != "" || c.LabelSmoothing > 0:
+		return refuse("the loss would be weighed by labels of all machines: name the data set itself, or drop --class-weights and --label-smoothing")
 	case c.Plan != "" && !t.Resume:
 		return refuse("it has the parts already: drop --plan %s", c.Plan)
 	case c.Partitioner != string(rapa.Methods[0]) && !t.Resume:
