@@ -42,6 +42,7 @@ type stream struct {
 	// Of the owner: what it took from empty and ready the last time.
 	spareEmpty []int
 	spareReady []filled
+	broken     error // of a send: nothing is sent behind what is lost
 }
 
 // filled is a buffer with bytes of a message.
@@ -205,8 +206,11 @@ func (s *stream) post(r *requests, first int) bool {
 		}
 	}
 	for _, f := range ready {
-		if err := r.send(first+window+f.slot, s.send[f.slot][:f.n], s.peer); err != nil {
-			s.end(err)
+		if s.broken == nil {
+			s.broken = r.send(first+window+f.slot, s.send[f.slot][:f.n], s.peer)
+		}
+		if s.broken != nil {
+			s.end(s.broken)
 			s.complete(done{i: window + f.slot})
 		}
 	}
@@ -216,6 +220,9 @@ func (s *stream) post(r *requests, first int) bool {
 // complete takes a request that is done, numbered within the stream; of the owner.
 func (s *stream) complete(d done) {
 	if d.err != nil {
+		if d.i >= window {
+			s.broken = d.err
+		}
 		s.end(d.err)
 		return
 	}

@@ -212,6 +212,23 @@ type zeros struct{}
 
 func (zeros) Read(b []byte) (int, error) { return min(len(b), 100), nil }
 
+// Behind a message that MPI refuses nothing is sent: what the other rank has read begins what was written.
+func TestNothingBehindALoss(t *testing.T) {
+	all := worlds(t, 2, fakempi.Options{Config: map[string]int{"failsend": 3}})
+	from, to := all[0].Conn(1), all[1].Conn(0)
+	b := content(0, 1, 40*chunk)
+	if n, err := from.Write(b); err == nil || n == len(b) {
+		t.Fatalf("%d bytes were written, %v", n, err)
+	}
+	if err := to.SetReadDeadline(time.Now().Add(200 * time.Millisecond)); err != nil {
+		t.Fatal(err)
+	}
+	got, err := io.ReadAll(to)
+	if err == nil || len(got) == 0 || !bytes.HasPrefix(b, got) {
+		t.Errorf("%d bytes have come, %v; they begin what was written: %v", len(got), err, bytes.HasPrefix(b, got))
+	}
+}
+
 func TestFinalizeThatDoesNotReturn(t *testing.T) {
 	all := worlds(t, 2, fakempi.Options{Config: map[string]int{"hang": 1}})
 	err := all[0].Close(true, 50*time.Millisecond)
