@@ -20,39 +20,62 @@ type classed struct {
 //
 // Why not exactly equal: as a row has one class for all its readers, this is the colouring of a hypergraph, and some hypergraphs
 // have no colouring that is equal in every edge.
-func classify(x *Exchange, ix *index, s *placement, p int) *classed {
+func classify(x *Exchange, ix *index, s *placement, p int, crossing *Crossing) *classed {
 	c := &classed{row: newLinks(len(ix.ids))}
-	fill := make([][]int, len(x.Halos)) // by part and class
 	for i := range x.Halos {
-		fill[i] = make([]int, p)
 		c.halo = append(c.halo, newLinks(len(x.Halos[i].IDs)))
 	}
-	c.classifyGlobal(ix, s, fill)
-	balanceClasses(c.row, fill, ix, s)
-	for i := range x.Halos {
-		x.Halos[i].each(func(_, k int) {
-			r := ix.rowOf[i][k]
-			if s.global[r] {
-				c.halo[i][k] = c.row[r]
-			} else if s.local[i][k] {
-				least := leastOf(fill[i])
-				c.halo[i][k] = int32(least)
-				fill[i][least]++
-			}
+	c.classify(x, ix, s, p, 0, func(r int32) (in, tied bool) { return !crossing.far(ix.owner[r]), s.global[r] })
+	if crossing != nil { // a row crosses for all its readers at once
+		c.classify(x, ix, s, crossing.Period, p, func(r int32) (in, tied bool) {
+			tied = s.global[r]
+			s.copies(ix, r, func(int32) { tied = true })
+			return crossing.far(ix.owner[r]), tied
 		})
 	}
 	return c
 }
 
-// classifyGlobal gives classes to the rows with a global slot and counts their local copies in fill.
-func (c *classed) classifyGlobal(ix *index, s *placement, fill [][]int) {
-	copies := make([]int, len(ix.ids)) // local ones, by row
+// classify gives classes first to first+p−1 to some rows. Those that are tied have the same class for all their readers.
+func (c *classed) classify(x *Exchange, ix *index, s *placement, p, first int, of func(row int32) (in, tied bool)) {
+	fill, class := make([][]int, len(x.Halos)), newLinks(len(ix.ids)) // by part and class
+	for i := range fill {
+		fill[i] = make([]int, p)
+	}
 	var rows []int32
 	for r := range ix.ids {
-		if s.global[r] {
+		if in, tied := of(int32(r)); in && tied {
 			rows = append(rows, int32(r))
-			s.copies(ix, int32(r), func(int32) { copies[r]++ })
 		}
+	}
+	classifyTied(rows, class, ix, s, fill)
+	balanceClasses(class, fill, ix, s)
+	for r, k := range class {
+		if k >= 0 {
+			c.row[r] = int32(first) + k
+		}
+	}
+	for i := range x.Halos {
+		x.Halos[i].each(func(_, k int) {
+			r := ix.rowOf[i][k]
+			switch in, tied := of(r); {
+			case !in:
+			case s.global[r] || tied && s.local[i][k]:
+				c.halo[i][k] = c.row[r]
+			case s.local[i][k]:
+				least := leastOf(fill[i])
+				c.halo[i][k] = int32(first + least)
+				fill[i][least]++
+			}
+		})
+	}
+}
+
+// classifyTied gives classes to rows that have one for all their readers, and counts their local copies in fill.
+func classifyTied(rows, class []int32, ix *index, s *placement, fill [][]int) {
+	copies := make([]int, len(ix.ids)) // local ones, by row
+	for _, r := range rows {
+		s.copies(ix, r, func(int32) { copies[r]++ })
 	}
 	slices.SortStableFunc(rows, func(a, b int32) int { return cmp.Compare(copies[b], copies[a]) })
 	p := len(fill[0])
@@ -63,18 +86,18 @@ func (c *classed) classifyGlobal(ix *index, s *placement, fill [][]int) {
 	for _, r := range rows {
 		clear(load)
 		s.copies(ix, r, func(i int32) {
-			for class, n := range fill[i] {
-				load[class] += n
+			for k, n := range fill[i] {
+				load[k] += n
 			}
 		})
 		best := -1
-		for class := range left {
-			if left[class] > 0 && (best < 0 || load[class] < load[best] || load[class] == load[best] && left[class] > left[best]) {
-				best = class
+		for k := range left {
+			if left[k] > 0 && (best < 0 || load[k] < load[best] || load[k] == load[best] && left[k] > left[best]) {
+				best = k
 			}
 		}
 		left[best]--
-		c.row[r] = int32(best)
+		class[r] = int32(best)
 		s.copies(ix, r, func(i int32) { fill[i][best]++ })
 	}
 }

@@ -8,13 +8,14 @@ package jaca
 // direct = h2d + d2h, or peer where that is less. d2h is the owner's, h2d the reader's. All rows of an exchange have equal
 // bytes, so these do not matter here.
 type costs struct {
-	ix    *index
-	p     float64
-	links *Links
+	ix       *index
+	p        float64
+	links    *Links
+	crossing *Crossing // of rows of other ranks; nil: there is one rank
 }
 
-func newCosts(ix *index, period int, l *Links) *costs {
-	return &costs{ix: ix, p: float64(period), links: l}
+func newCosts(ix *index, o *Options) *costs {
+	return &costs{ix: ix, p: float64(o.Period), links: &o.Links, crossing: o.Crossing}
 }
 
 // direct returns what a byte takes straight from its owner to a reader, extra that less h2d.
@@ -31,6 +32,9 @@ func (c *costs) extra(owner, reader int32) float64 {
 // globalSaving returns what a global slot for a row saves where local says which of its readers have a local slot.
 func (c *costs) globalSaving(row int, local func(part, halo int32) bool) float64 {
 	o := c.ix.owner[row]
+	if c.crossing.far(o) {
+		return c.crossingTotal(row, false, local) - c.crossingTotal(row, true, local)
+	}
 	whole, shared := 0.0, -c.links.d2h(int(o)) // whole per epoch; shared per period
 	for k := c.ix.at[row]; k < c.ix.at[row+1]; k++ {
 		if i := c.ix.part[k]; local(i, c.ix.halo[k]) {
@@ -45,6 +49,10 @@ func (c *costs) globalSaving(row int, local func(part, halo int32) bool) float64
 // pricedSaving returns what a global slot for a row saves where each reader has a local slot if that saves more than its price.
 func (c *costs) pricedSaving(row int, prices []float64) float64 {
 	o := c.ix.owner[row]
+	if c.crossing.far(o) {
+		without, with, _ := c.crossingPriced(row, prices)
+		return without - with
+	}
 	saving := -c.links.d2h(int(o)) / c.p
 	for k := c.ix.at[row]; k < c.ix.at[row+1]; k++ {
 		i := c.ix.part[k]
@@ -56,6 +64,9 @@ func (c *costs) pricedSaving(row int, prices []float64) float64 {
 
 // localSaving returns what a local slot in a reader saves for a row that has or has not a global one.
 func (c *costs) localSaving(row, reader int, global bool) float64 {
+	if c.crossing.far(c.ix.owner[row]) {
+		return c.crossingLocal(row, reader, global)
+	}
 	return c.arrival(row, reader, global) * (1 - 1/c.p)
 }
 
@@ -73,6 +84,10 @@ func (c *costs) total(s *placement) float64 {
 	sum := 0.0
 	for r := range c.ix.ids {
 		o := c.ix.owner[r]
+		if c.crossing.far(o) {
+			sum += c.crossingTotal(r, s.global[r], func(part, halo int32) bool { return s.local[part][halo] })
+			continue
+		}
 		if s.global[r] {
 			sum += c.links.d2h(int(o)) / c.p
 		}

@@ -5,6 +5,8 @@ package jaca
 //
 //	Σ_v min(Σ_i min(direct, direct/p + λ_i), μ + d2h/p + Σ_i min(h2d, h2d/p + λ_i)) − μ·C − Σ_i λ_i·C_i  for any μ, λ ≥ 0
 //
+// and, of rows that cross, min(src/p + Σ_i (h2d/p + λ_i), src + Σ_i min(h2d, h2d/p + λ_i), μ + src/p + Σ_i min(h2d, h2d/p + λ_i)) in place of that (Crossing).
+//
 // λ is the price of local slots by part and μ that of global ones. want and wantGlobal are how many slots rows take at these prices.
 func (c *costs) dual(caps *Capacities, local []float64, global float64) (bound float64, want []int, wantGlobal int) {
 	bound = -global * float64(caps.Global)
@@ -14,6 +16,20 @@ func (c *costs) dual(caps *Capacities, local []float64, global float64) (bound f
 	want = make([]int, len(local))
 	for r := range c.ix.ids {
 		o := c.ix.owner[r]
+		if c.crossing.far(o) {
+			without, with, all := c.crossingPriced(r, local)
+			if with += global; with < without {
+				wantGlobal++
+			}
+			bound += min(without, with)
+			for k := c.ix.at[r]; k < c.ix.at[r+1]; k++ {
+				i, p := c.ix.part[k], float64(c.crossing.Period)
+				if h := c.links.h2d(int(i)); all && with >= without || h/p+local[i] < h {
+					want[i]++
+				}
+			}
+			continue
+		}
 		without, with := 0.0, global+c.links.d2h(int(o))/c.p
 		for k := c.ix.at[r]; k < c.ix.at[r+1]; k++ {
 			i := c.ix.part[k]

@@ -143,7 +143,7 @@ func TestPlacementOptimal(t *testing.T) {
 		}
 		p := 1 + d.below(5)
 		ix := newIndex(&x)
-		c := newCosts(ix, p, &l)
+		c := newCosts(ix, &Options{Period: p, Links: l})
 		nothing, got, want := c.total(newPlacement(&x, ix)), c.total(place(&x, ix, c, caps)), leastCost(&x, &l, caps, float64(p))
 		const eps = 1e-9
 		if got < want-eps {
@@ -223,7 +223,7 @@ func TestPlacementGap(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			c := newCosts(ix, 5, &l)
+			c := newCosts(ix, &Options{Period: 5, Links: l})
 			s := place(x, ix, c, caps)
 			prices := c.prices(x, s)
 			var savings []float64

@@ -14,6 +14,8 @@ type Options struct {
 	Links  Links  // for JACA; zero = equal rates, no peer access
 	Period int    // refresh period p of all exchanges, 1 to MaxStaleness+1; 0 = 1
 	Seed   uint64 // for Random
+	// Crossing says which rows come from other ranks; nil: none.
+	Crossing *Crossing
 	// Degree is the degree of every vertex in the whole graph by direction: out-degree forward, in-degree backward. For
 	// Degree only.
 	Degree [2][]int32
@@ -55,7 +57,7 @@ func (o *Options) resolve(exchanges []Exchange, caps *Capacities) error {
 		errs = append(errs, fmt.Errorf("period %d is not in [1, %d]", o.Period, MaxStaleness+1))
 	}
 	parts := len(caps.Local)
-	errs = append(errs, o.Links.validate(parts))
+	errs = append(errs, o.Links.validate(parts), o.Crossing.validate(parts))
 	for e := range exchanges {
 		x := &exchanges[e]
 		if err := x.validate(); err != nil {
@@ -83,16 +85,22 @@ func (o *Options) resolve(exchanges []Exchange, caps *Capacities) error {
 type Table struct {
 	Exchange
 	Period int
+	// Across is the period of rows of other ranks. Their classes follow the others: class Period + c is due as class c of that period. 0: there are none.
+	Across int
 	// Global is the vertex of every global slot. Slots are grouped by class, then owner, then ascend in id: those that owner o
 	// publishes for class c are GlobalAt[c·parts+o] to GlobalAt[c·parts+o+1].
 	Global   []graph.NodeID
 	GlobalAt []int
 	Readers  []Reader // by part
 
-	ix     *index
-	slots  *placement
-	policy Policy
+	ix       *index
+	slots    *placement
+	policy   Policy
+	crossing *Crossing
 }
+
+// Classes is the number of refresh classes.
+func (t *Table) Classes() int { return t.Period + t.Across }
 
 // Reader is one part's side of an exchange. Sources are the owners of its halo, by their place in Halo.Owners, for rows that come
 // straight from them, and after these the global cache.
@@ -111,10 +119,10 @@ type Reader struct {
 }
 
 func newTables(x *Exchange, caps *Capacities, o *Options) *Table {
-	t := &Table{Exchange: *x, ix: newIndex(x), policy: o.Policy}
+	t := &Table{Exchange: *x, ix: newIndex(x), policy: o.Policy, crossing: o.Crossing}
 	switch {
 	case o.Policy == JACA:
-		t.slots = place(x, t.ix, newCosts(t.ix, o.Period, &o.Links), caps)
+		t.slots = place(x, t.ix, newCosts(t.ix, o), caps)
 	case o.Policy == None || !o.Policy.Static():
 		t.slots = newPlacement(x, t.ix)
 	default:
@@ -138,8 +146,11 @@ func (p *Plan) Renumber(layer, period int) *Plan {
 
 // Renumber returns the table with the same rows in slots that are numbered for another period.
 func (t *Table) Renumber(period int) *Table {
-	u := &Table{Exchange: t.Exchange, Period: period, ix: t.ix, slots: t.slots, policy: t.policy}
-	class := classify(&u.Exchange, u.ix, u.slots, period)
+	u := &Table{Exchange: t.Exchange, Period: period, ix: t.ix, slots: t.slots, policy: t.policy, crossing: t.crossing}
+	if u.crossing != nil {
+		u.Across = u.crossing.Period
+	}
+	class := classify(&u.Exchange, u.ix, u.slots, period, u.crossing)
 	slotOf := u.numberGlobal(class)
 	for i := range u.Halos {
 		u.Readers = append(u.Readers, u.numberLocal(i, class, slotOf))
@@ -151,7 +162,7 @@ func (t *Table) Renumber(period int) *Table {
 func (t *Table) numberGlobal(class *classed) []int32 {
 	parts := len(t.Halos)
 	slotOf := newLinks(len(t.ix.ids))
-	t.GlobalAt = make([]int, t.Period*parts+1)
+	t.GlobalAt = make([]int, t.Classes()*parts+1)
 	group := func(r int) int { return int(class.row[r])*parts + int(t.ix.owner[r]) }
 	for r := range t.ix.ids {
 		if t.slots.global[r] {

@@ -11,7 +11,7 @@ func (t *Table) numberLocal(part int, class *classed, slotOf []int32) Reader {
 	owners := len(h.Count)
 	n := len(h.IDs)
 	r := Reader{Place: newLinks(n), Global: newLinks(n), Class: class.halo[part],
-		LocalAt: make([]int, t.Period*(owners+1)+1), TransientAt: make([]int, owners+2)}
+		LocalAt: make([]int, t.Classes()*(owners+1)+1), TransientAt: make([]int, owners+2)}
 	source := func(owner, k int) int {
 		if r.Global[k] >= 0 {
 			return owners
@@ -41,7 +41,7 @@ func (t *Table) numberLocal(part int, class *classed, slotOf []int32) Reader {
 	byGlobal := func(list []int32) {
 		slices.SortFunc(list, func(a, b int32) int { return cmp.Compare(r.Global[a], r.Global[b]) })
 	}
-	for c := range t.Period {
+	for c := range t.Classes() {
 		k := c*(owners+1) + owners
 		byGlobal(r.Local[r.LocalAt[k]:r.LocalAt[k+1]])
 	}

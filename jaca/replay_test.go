@@ -214,7 +214,7 @@ func checkSeconds(t *testing.T, p *Plan, sched Schedule) {
 			}
 		})
 	}
-	got, want := sum/float64(sched.Period), newCosts(table.ix, sched.Period, l).total(table.slots)
+	got, want := sum/float64(sched.Period), newCosts(table.ix, &Options{Period: sched.Period, Links: *l}).total(table.slots)
 	if math.Abs(got-want) > 1e-9*max(1, want) {
 		t.Fatalf("%s, p = %d: %g seconds per epoch, predicted %g", p.Policy, sched.Period, got, want)
 	}
