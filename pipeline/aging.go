@@ -16,8 +16,8 @@ import (
 // operations, its bits and its speed (docs/adr/0020).
 func (t planner) settleAging() error {
 	ages, err := t.mayAge()
-	if err == nil && !ages && t.o.Cache.Staleness.Bound > 0 {
-		t.o.Cache.Staleness, t.o.Cache.ExactEpochs = jaca.Staleness{}, 0
+	if err == nil && !ages && t.Ages() {
+		t.o.Cache.Fresh()
 		t.chooseOrder()
 	}
 	return err

@@ -11,6 +11,7 @@ import (
 	"capgnn/internal/checkpoint"
 	"capgnn/internal/checkpoint/section"
 	"capgnn/internal/meet"
+	"capgnn/pipeline/halo"
 	"capgnn/reduce"
 )
 
@@ -25,7 +26,7 @@ func (t saver) checkpoint() error {
 		}
 	}
 	if t.joined && !t.o.leads() {
-		return t.giveMoments()
+		return t.giveAll()
 	}
 	c, err := t.file()
 	if err != nil {
@@ -50,7 +51,7 @@ func (t saver) file() (c *checkpoint.File, err error) {
 		switch size := t.momentBytes(k); {
 		case size == 0:
 		case t.joined:
-			*into = &fromLast{t: t.Trainer, size: size, left: size}
+			*into = t.section(t.o.Ranks.Ranks()-1, size)
 		default:
 			*into = moments[k].Section(t.finiteWeights)
 		}
@@ -64,6 +65,9 @@ func (t saver) file() (c *checkpoint.File, err error) {
 	if err := t.halo.Save(c); err != nil {
 		return nil, err
 	}
+	if err := t.addOthers(c); err != nil {
+		return nil, err
+	}
 	if t.halo.Probes(t.state.Epochs) {
 		t.probe.save(c)
 	}
@@ -71,11 +75,24 @@ func (t saver) file() (c *checkpoint.File, err error) {
 	return c, err
 }
 
-// giveMoments gives rank 0 what the optimiser remembers, which lies in the last rank.
-func (t saver) giveMoments() error {
+// giveAll gives rank 0 what the optimiser remembers, which lies in the last rank, and halo rows.
+func (t saver) giveAll() error {
+	var c checkpoint.File
+	if err := t.halo.Save(&c); err != nil {
+		return err
+	}
+	others, err := t.holdings(&c)
+	if err != nil {
+		return err
+	}
 	piece := make([]byte, checkpoint.Piece)
 	for k, m := range t.moments() {
 		if err := t.give(m.Section(t.finiteWeights), t.momentBytes(k), piece); err != nil {
+			return err
+		}
+	}
+	for _, h := range others {
+		if err := t.give(c.Sections[h.Name], h.Bytes, piece); err != nil {
 			return err
 		}
 	}
@@ -111,6 +128,7 @@ func (t saver) restore() error {
 	if err != nil || f.Epoch < 0 {
 		return err
 	}
+	c.Epoch = f.Epoch
 	if err := json.Unmarshal(f.State, &t.state); err != nil {
 		return fmt.Errorf("resume: read the state of %s: %w", t.o.CheckpointDir, err)
 	}
@@ -121,9 +139,13 @@ func (t saver) restore() error {
 	}
 	t.state.resumeBypass(t.halo.NewBypass(t.o.Cache.Bypass))
 	t.o.Log.Info("resumed", "epoch", t.state.Epochs)
-	err = t.halo.Restore(c, piece, t.state.Bypass.Off, func(f func(part int) error) error {
-		return t.each(func(w *worker) error { return f(w.index) })
-	})
+	by := halo.Resuming{Each: func(f func(part int) error) error { return t.each(func(w *worker) error { return f(w.index) }) }}
+	if t.joined && t.Ages() {
+		if err := t.resumeTogether(c, &by); err != nil {
+			return err
+		}
+	}
+	err = t.halo.Restore(c, piece, t.state.Bypass.Off, by)
 	if err == nil && t.halo.Probes(t.state.Epochs) {
 		if err = t.probe.load(c); err != nil {
 			return fmt.Errorf("resume: read %s: %w", t.o.CheckpointDir, err)

@@ -354,8 +354,8 @@ func TestOddRanksTrainAlike(t *testing.T) {
 func TestRanksRefuse(t *testing.T) {
 	p, m := task{share: 0.4, vertices: 200}.make(t, gnn.GCN)
 	for want, edit := range map[string]func(o *Options){
-		"staleness 2 over 2 ranks: they exchange fresh rows only: set staleness 0": func(o *Options) {
-			o.Cache.Policy, o.Cache.Staleness = jaca.JACA, jaca.Staleness{Bound: 2}
+		"staleness auto over 2 ranks: probes compare gradients within one process: set a number of epochs": func(o *Options) {
+			o.Cache.Policy, o.Cache.Pipeline, o.Cache.Staleness = jaca.JACA, true, jaca.Staleness{Bound: jaca.MaxStaleness, Adaptive: true}
 		},
 		"policy lru over 2 ranks: it works within one process: choose none or jaca": func(o *Options) { o.Cache.Policy = jaca.LRU },
 	} {

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,7 +13,7 @@ import (
 // RankPair is what one rank has sent another.
 type RankPair struct {
 	From, To int
-	Rows     gpu.Bytes     // halo rows, gradients and new weights
+	Rows     gpu.Bytes     // halo rows, gradients and new weights, of the epoch that made them
 	Frames   gpu.Bytes     // all that travelled on the data connection: Rows, with headers and the words of the transport
 	Wait     time.Duration // how long devices of To had nothing to compute and waited for From, mean over To's parts
 }
@@ -56,12 +57,33 @@ func (t *Trainer) receivedInEpoch() []RankPair {
 		return nil
 	}
 	all := t.pairs.take()
+	if t.halo.Lags() { // some of them are under way still, and some that came were of the epoch before: what was sent counts
+		all = t.sentInEpoch(all)
+	}
 	waited := make([]time.Duration, t.o.Ranks.Ranks())
 	for part, d := range t.watch.Take() {
 		waited[t.pairs.of[part]] += d / time.Duration(len(t.workers))
 	}
 	for i := range all {
 		all[i].Wait = waited[all[i].From]
+	}
+	return all
+}
+
+// sentInEpoch returns what others have sent for the epoch under way, by the plan, with the frames that have come.
+func (t *Trainer) sentInEpoch(came []RankPair) (all []RankPair) {
+	me := t.o.Ranks.Rank()
+	for from := range t.o.Ranks.Ranks() {
+		x := RankPair{From: from, To: me, Rows: gpu.Bytes(t.halo.Crosses(from, t.hub.Epoch))}
+		if from == me-1 || from == me+1 {
+			x.Rows += gpu.Bytes(t.reduce.Bytes())
+		}
+		if k := slices.IndexFunc(came, func(y RankPair) bool { return y.From == from }); k >= 0 {
+			x.Frames = came[k].Frames
+		}
+		if from != me && x.Rows > 0 {
+			all = append(all, x)
+		}
 	}
 	return all
 }

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -69,6 +70,28 @@ func TestPairsOfRanks(t *testing.T) {
 				}
 				if n := len(groupings[group]); neighbours != 2*(n-1) || name == "rows" && (len(s.Pairs) != n*(n-1) || rows <= gpu.Bytes(2*(n-1))*g) {
 					t.Errorf("%s, %s: epoch %d: %+v", name, group, e, s.Pairs)
+				}
+			}
+		}
+	}
+}
+
+// Where rows are under way for an epoch, those count that an epoch has sent, so they do not depend on delays; without the pipeline they are what has come. Behind the
+// exact epochs whole periods have equal bytes.
+func TestPairsOfStaleRanks(t *testing.T) {
+	for turn, name := range []string{"all", "between", "slots", "lean"} {
+		for pipeline := range 2 {
+			c := staleRun(t, gnn.GCN, name, 6*turn+pipeline)
+			var runs []string
+			for seed := range uint64(3) {
+				var rows []gpu.Bytes
+				for _, e := range c.onPairs(t, "3+1", memoryRanks(t, 2, seed)) {
+					for _, x := range e.Pairs {
+						rows = append(rows, x.Rows)
+					}
+				}
+				if runs = append(runs, fmt.Sprint(rows)); runs[seed] != runs[0] || len(rows) != 2*9 || rows[16] >= rows[0] {
+					t.Errorf("%s, pipeline %d: bytes %v, without delays %s", name, pipeline, rows, runs[0])
 				}
 			}
 		}

@@ -15,6 +15,9 @@ type planner struct{ *Trainer }
 
 // planRun cuts the graph and decides the order of operations; where nothing ages, settleAging decides it anew.
 func (t planner) planRun() error {
+	if t.o.Ranks == nil || t.o.Ranks.Ranks() == 1 {
+		t.o.Cache.Between = nil // nothing crosses
+	}
 	o, p := &t.o, t.p
 	if t.layout = o.Layout; t.layout == nil {
 		var err error
@@ -66,7 +69,7 @@ func (t planner) exchangeFacts() (halo.Config, error) {
 }
 
 // Ages reports whether training may use rows of other parts that an earlier epoch made.
-func (t *Trainer) Ages() bool { return t.o.Cache.Staleness.Bound > 0 }
+func (t *Trainer) Ages() bool { return t.o.Cache.Ages() }
 
 // Caches says which halo rows have slots; nil: none.
 func (t *Trainer) Caches() *jaca.Plan { return t.halo.Caches() }

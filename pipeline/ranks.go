@@ -45,12 +45,13 @@ const (
 	tagSection
 	tagOutputs
 	tagScores
+	tagHalo
 )
 
 // tagNames says what a rank waits for while it gathers.
 var tagNames = [...]string{tagFacts: "what others know of their devices", tagBuilt: "others to place their parts", tagEpoch: "the numbers of the epoch",
 	tagEvaluation: "scores", tagDivergence: "outputs that are no numbers", tagResult: "the last numbers",
-	tagResume: "rank 0 to say how the run begins", tagSave: "rank 0 to decide if a checkpoint follows", tagFound: "rank 0 to read the checkpoint", tagSection: "a piece of the checkpoint", tagOutputs: "predictions", tagScores: "scores of vertices"}
+	tagResume: "rank 0 to say how the run begins", tagSave: "rank 0 to decide if a checkpoint follows", tagFound: "rank 0 to read the checkpoint", tagSection: "a piece of the checkpoint", tagOutputs: "predictions", tagScores: "scores of vertices", tagHalo: "what others hold of halo rows"}
 
 // Numbers of areas: of gradients and weights between neighbours, then one for each part, of its rows.
 const (
@@ -68,8 +69,8 @@ func (o *Options) several() bool {
 func (o *Options) checkRanks() error {
 	switch {
 	case !o.several():
-	case o.Cache.Staleness.Bound > 0:
-		return fmt.Errorf("staleness %v over %d ranks: they exchange fresh rows only: set staleness 0", o.Cache.Staleness, o.Ranks.Ranks())
+	case o.Cache.Staleness.Auto():
+		return fmt.Errorf("staleness %v over %d ranks: probes compare gradients within one process: set a number of epochs", o.Cache.Staleness, o.Ranks.Ranks())
 	case !cmp.Or(o.Cache.Policy, jaca.None).Static():
 		return fmt.Errorf("policy %s over %d ranks: it works within one process: choose none or jaca", o.Cache.Policy, o.Ranks.Ranks())
 	}

@@ -66,7 +66,13 @@ func contentOf(t *testing.T, dir string) map[string]string {
 // behind copies the checkpoint behind two epochs to a folder of its own: the run was killed then.
 func behind(t *testing.T, dir string) string {
 	t.Helper()
-	name := "epoch-00000002.ckpt"
+	return copied(t, dir, 2)
+}
+
+// copied copies the checkpoint behind some epochs to a folder of its own.
+func copied(t *testing.T, dir string, epoch int) string {
+	t.Helper()
+	name := fmt.Sprintf("epoch-%08d.ckpt", epoch)
 	raw, err := os.ReadFile(filepath.Join(dir, name))
 	if err != nil {
 		t.Fatal(err)
@@ -260,7 +266,7 @@ func TestSectionsOfRanks(t *testing.T) {
 			if !tr.o.leads() {
 				return tr.give(section(true), int64(size), make([]byte, checkpoint.Piece))
 			}
-			got, err = io.ReadAll(&fromLast{t: tr, size: int64(size), left: int64(size)})
+			got, err = io.ReadAll(tr.section(tr.o.Ranks.Ranks()-1, int64(size)))
 			if err != nil || !bytes.Equal(got, raw[:size]) {
 				return fmt.Errorf("%d bytes from the last rank, %v", len(got), err)
 			}

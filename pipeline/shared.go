@@ -12,19 +12,25 @@ import (
 // A checkpoint of several ranks is written and read by rank 0, as one process does. What lies at others passes between them a piece at a time, by calls that all
 // ranks make in one order: so each section is read to its end at every rank.
 
-// fromLast is a section of the last rank, as rank 0 reads it.
-type fromLast struct {
+// fromRank is a section of another rank, as rank 0 reads it.
+type fromRank struct {
 	t    *Trainer
+	rank int
 	size int64
 	left int64  // to be gathered
 	rest []byte // of the piece gathered last
 }
 
+// section returns one of another rank.
+func (t *Trainer) section(rank int, size int64) *fromRank {
+	return &fromRank{t: t, rank: rank, size: size, left: size}
+}
+
 // Size implements checkpoint.Section.
-func (s *fromLast) Size() int64 { return s.size }
+func (s *fromRank) Size() int64 { return s.size }
 
 // Read implements io.Reader.
-func (s *fromLast) Read(p []byte) (int, error) {
+func (s *fromRank) Read(p []byte) (int, error) {
 	if len(s.rest) == 0 && s.left == 0 {
 		return 0, io.EOF
 	}
@@ -33,9 +39,9 @@ func (s *fromLast) Read(p []byte) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		s.rest = all[len(all)-1]
+		s.rest = all[s.rank]
 		if n := min(s.left, checkpoint.Piece); int64(len(s.rest)) != n {
-			return 0, fmt.Errorf("the last rank sent %d bytes of a section, not %d", len(s.rest), n)
+			return 0, fmt.Errorf("rank %d sent %d bytes of a section, not %d", s.rank, len(s.rest), n)
 		}
 		s.left -= int64(len(s.rest))
 	}
@@ -44,7 +50,7 @@ func (s *fromLast) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// give is the other ranks' side of fromLast: the last one gives its section, by way of piece, and the others nothing.
+// give is the other ranks' side of fromRank: one gives its section, by way of piece, and the others nothing.
 func (t *Trainer) give(own checkpoint.Section, size int64, piece []byte) error {
 	for done := int64(0); done < size; {
 		n := min(size-done, int64(len(piece)))

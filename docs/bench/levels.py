@@ -1,12 +1,12 @@
 """What levels of communication cost in score and save in bytes: a line per run in a CSV, and Markdown tables of all of them.
 
-    python levels.py --capgnn BINARY --datasets STORE... --levels "" "--comm encoded" [--models gcn sage] [--seeds 1 2 3] [flags of train]
+    python levels.py --capgnn BINARY --datasets STORE... --levels "" "--comm encoded" [--models gcn sage] [--seeds 1 2 3] [--ranks N] [flags of train]
     python levels.py --table [--log FILE]
 
 STORE is a folder that `capgnn data import` or `capgnn data synth` wrote. A level is a set of flags; the first one is what the others are
 compared with, paired by seed. Each run appends a line to --log, and runs that stand there are not made again, so that the script goes on
 where it stopped. --table prints the tables of what stands in the log, one for each set of further flags, and runs nothing; there the first
-level is that without flags, else the one that came first.
+level is that without flags, else the one that came first. --ranks trains on so many ranks of this machine.
 
 Score: that of the test vertices at the best validation epoch, in points; last: at the last epoch; ROC-AUC: of the best epoch's weights,
 for a store with two classes and a test_mask. Differences are paired by seed: mean ± half of the 95 % confidence interval (Student).
@@ -33,7 +33,7 @@ STUDENT = {1: 12.71, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365,
 def train(o, store, cell):
     """Makes one run and returns its line."""
     flags = ["--model", cell["model"], "--seed", cell["seed"], *cell["flags"].split(), *cell["level"].split()]
-    with trained(o.capgnn, store, *flags) as (r, epochs, folder):
+    with trained(o.capgnn, store, *flags, ranks=o.ranks) as (r, epochs, folder):
         area = test_auc(o.capgnn, store, folder)
     moved, losses = [sum(e["halo"].values()) for e in epochs], [e["loss"] for e in epochs[-10:]]
     steps = [abs(a - b) for a, b in zip(losses, losses[1:])]
@@ -129,6 +129,7 @@ def main():
     p.add_argument("--levels", nargs="+", default=[""])
     p.add_argument("--seeds", nargs="+", default=[str(s) for s in range(1, 11)])
     p.add_argument("--log", default=os.path.join(os.path.dirname(os.path.abspath(__file__)), "levels.csv"))
+    p.add_argument("--ranks", type=int, default=1)
     p.add_argument("--table", action="store_true")
     o, rest = p.parse_known_args()
     log = read(o.log)

@@ -9,11 +9,12 @@ import numpy as np
 
 
 @contextlib.contextmanager
-def trained(capgnn, dataset, *flags):
-    """Trains, and yields the result, the lines of metrics.jsonl and the run's folder."""
+def trained(capgnn, dataset, *flags, ranks=1):
+    """Trains, on ranks of this machine where there are several, and yields the result, the lines of metrics.jsonl and the run's folder."""
+    start = [capgnn] if ranks == 1 else [capgnn, "launch", "-n", str(ranks), "--quiet", "--json", "--"]
     with tempfile.TemporaryDirectory() as scratch:
         folder = os.path.join(scratch, "run")
-        out = subprocess.run([capgnn, "train", "--dataset", dataset, "--json", "--quiet", "--run-dir", folder, *flags],
+        out = subprocess.run([*start, "train", "--dataset", dataset, "--json", "--quiet", "--run-dir", folder, *flags],
                              check=True, stdout=subprocess.PIPE, text=True).stdout
         with open(os.path.join(folder, "metrics.jsonl")) as f:
             yield json.loads(out.strip().splitlines()[-1]), [json.loads(line) for line in f], folder

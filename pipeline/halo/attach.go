@@ -20,7 +20,8 @@ type attachment struct {
 	*Plan
 	ep   *Endpoint
 	ways map[int]*departure // to other ranks, by rank
-	seen map[int]*int64     // by owner at another rank: the last message of it that the part has read
+	seen map[int]*int64     // by owner at another rank: the last message in the area for rows that are used at once that the part has gone by
+	lag  bool               // some rows that cross are used in the epoch behind the one that made them, and no others are
 }
 
 // Attach puts the side of a part of this process of all exchanges on its device. Parts may be attached at once, each by its own goroutine. What the endpoint's
@@ -29,12 +30,14 @@ func (p *Plan) Attach(part int) (train, eval *Exchange) {
 	k := part - p.Cuts.Whole.Own.Lo
 	a := &attachment{Plan: p, ep: p.Ends[k], seen: map[int]*int64{}}
 	a.ways = a.departures()
+	lags := func(l *traffic) bool { return l.pipelined }
+	a.lag = slices.ContainsFunc(p.beyond[0], lags) && !slices.ContainsFunc(p.training, lags)
 	train, eval = a.halos()
 	p.sides[k] = train
 	return train, eval
 }
 
-// outgoing returns the rows that a part sends in every block, over all readers and into the global cache. Those for other ranks are of block 0.
+// outgoing returns the rows that a part sends in every block, over all readers, ranks and into the global cache.
 func (t *traffic) outgoing(part int) []int {
 	n := make([]int, 1+t.classes)
 	for _, to := range t.senders[part] {
@@ -43,7 +46,9 @@ func (t *traffic) outgoing(part int) []int {
 		}
 	}
 	for _, x := range t.crossingsOf(part) {
-		n[0] += x.rows
+		for b := range n {
+			n[b] += x.rowsOf([]int{b})
+		}
 	}
 	for c := range t.global {
 		n[1+c] += len(t.global[c][part])
@@ -75,25 +80,40 @@ func (t *traffic) ownRows(part int) int {
 // halos returns the exchanges of training and evaluation of the part, in place on its device.
 func (a *attachment) halos() (train, eval *Exchange) {
 	i := a.ep.Part
-	shared, own := a.sendBuffers()
-	train = &Exchange{ep: a.ep, hub: a.Hub, of: map[ID]*relay{}, shared: shared, clock: func() int { return a.Hub.Epoch }}
-	eval = &Exchange{ep: a.ep, hub: a.Hub, of: map[ID]*relay{}, shared: shared, clock: func() int { return 0 }}
+	shared, own := a.sendBuffers(a.training, a.evaluation)
+	var leaves *sendBuffer
+	var leaving []*sendBuffer
+	if a.beyond[1] != nil {
+		leaves, leaving = a.sendBuffers(a.beyond[0], a.beyond[1])
+	}
+	train = &Exchange{ep: a.ep, hub: a.Hub, of: map[ID]*relay{}, shared: shared, leaves: leaves, clock: func() int { return a.Hub.Epoch }}
+	eval = &Exchange{ep: a.ep, hub: a.Hub, of: map[ID]*relay{}, shared: shared, leaves: leaves, clock: func() int { return 0 }}
 	for k, l := range a.training {
 		r := a.relay(l, &a.ep.stats)
 		r.own = own[k]
-		train.relays, train.of[l.ID] = append(train.relays, r), r
-		if l.pipelined && !l.keeps && l.readers[i].rows[1] > 0 {
+		if a.beyond[0] != nil {
+			r.beyond = a.relay(a.beyond[0][k], &a.ep.stats)
+			r.beyond.own = leaving[k]
+		}
+		train.relays, train.of[l.ID], train.lags = append(train.relays, r), r, train.lags || r.lags()
+		if r.lags() && !l.keeps && l.readers[i].rows[1] > 0 {
 			train.turns = append(train.turns, r)
 		}
 	}
-	for _, l := range a.evaluation {
+	for k, l := range a.evaluation {
 		r := a.relay(l, new(jaca.Stats))
+		if a.beyond[1] != nil {
+			r.beyond = a.relay(a.beyond[1][k], new(jaca.Stats))
+		}
 		eval.relays, eval.of[l.ID] = append(eval.relays, r), r
 	}
 	a.place(train, eval)
 	a.smoothings(train)
 	a.assemblies(train, shared)
-	a.landings(train)
+	a.landings(train, false)
+	if a.beyond[0] != nil {
+		a.landings(train, true)
+	}
 	for _, r := range train.relays {
 		r.clear()
 	}
@@ -103,39 +123,20 @@ func (a *attachment) halos() (train, eval *Exchange) {
 // relay returns the part's side of one exchange, without its halo rows.
 func (a *attachment) relay(l *traffic, stats *jaca.Stats) *relay {
 	i := a.ep.Part
-	s := &side{traffic: l, ep: a.ep, hub: a.Hub, stats: stats, fresh: l.pipelined && !l.ages && a.ep.Fresh[0] != nil, net: a.Net}
+	s := &side{traffic: l, ep: a.ep, hub: a.Hub, stats: stats, fresh: a.ep.Fresh[0] != nil && !l.across && a.soon(l), net: a.Net}
 	mine := &l.readers[i]
-	r := &relay{side: s, sender: sender{side: s, at: []int{0}, last: make([]gpu.Event, l.classes), area: a.Area + uint32(i)},
-		receiver: receiver{side: s, mine: mine, bound: a.Staleness.Bound, pendingTransient: make([]*pendingTransient, len(mine.owners)), far: a.farOwners(l, mine)}}
+	r := &relay{side: s, sender: sender{side: s, at: []int{0}, last: make([]gpu.Event, l.classes), areas: [2]uint32{a.area(l, i, false), a.area(l, i, true)}, leaving: a.leavings(l)},
+		receiver: receiver{side: s, mine: mine, bound: a.boundOf(l), pendingTransient: make([]*pendingTransient, len(mine.owners)), far: a.farOwners(l, mine)}}
 	r.now.queue, r.renewal.queue, r.ahead.queue = a.ep.Local, a.ep.Local, a.ep.Prefetch
 	if r.fresh {
 		r.now.queue = a.ep.Fresh[0]
 	}
+	if l.across { // brought behind what the part waits for on the host
+		r.renewal.queue = a.ep.Prefetch
+	}
 	r.way = r
-	list, sources := []int32(nil), a.sources(l)
-	for b := range 1 + l.classes {
-		to := make([]int, 0, len(l.senders[i])+1)
-		add := func(ids []graph.NodeID) {
-			for _, v := range ids {
-				list = append(list, sources[v])
-			}
-		}
-		for _, s := range l.senders[i] {
-			to = append(to, len(list))
-			add(l.readers[s.reader].vertices(b, s.at))
-		}
-		to = append(to, len(list))
-		if b == 0 {
-			for k := range l.crossingsOf(i) {
-				x := &l.crossings[i][k]
-				r.leaving = append(r.leaving, leaving{x, a.ways[x.rank], len(list)})
-				add(x.vertices)
-			}
-		}
-		if b > 0 && l.global != nil {
-			add(l.global[b-1][i])
-		}
-		r.to, r.at = append(r.to, to), append(r.at, len(list))
+	list := a.sendList(r)
+	for range 1 + l.classes {
 		made := make([]int, len(r.mine.owners))
 		for o := range made {
 			made[o] = -1
@@ -158,13 +159,60 @@ func (a *attachment) relay(l *traffic, stats *jaca.Stats) *relay {
 	return r
 }
 
+// sendList returns which rows of the part's matrix an exchange sends, block by block, and notes where those of each reader, rank and global cache begin.
+func (a *attachment) sendList(r *relay) []int32 {
+	l, i := r.traffic, a.ep.Part
+	list, sources := []int32(nil), a.sources(l)
+	for b := range 1 + l.classes {
+		to := make([]int, 0, len(l.senders[i])+1)
+		add := func(ids []graph.NodeID) {
+			for _, v := range ids {
+				list = append(list, sources[v])
+			}
+		}
+		for _, s := range l.senders[i] {
+			to = append(to, len(list))
+			add(l.readers[s.reader].vertices(b, s.at))
+		}
+		to = append(to, len(list))
+		for k := range r.leaving {
+			x := &r.leaving[k]
+			x.direct = append(x.direct, len(list)-r.at[b])
+			add(x.crossing.direct[b])
+		}
+		for k := range r.leaving {
+			x := &r.leaving[k]
+			x.shared = append(x.shared, len(list)-r.at[b])
+			add(x.crossing.shared[b])
+		}
+		if b > 0 && l.global != nil {
+			add(l.global[b-1][i])
+		}
+		r.to, r.at = append(r.to, to), append(r.at, len(list))
+	}
+	return list
+}
+
+// soon reports whether rows of an exchange are used in the epoch that makes them, beside others that have an epoch of time.
+func (a *attachment) soon(l *traffic) bool {
+	return l.periods != nil && (l.pipelined && !l.ages || !l.pipelined && a.lag)
+}
+
+// boundOf returns how old rows of an exchange may be, in epochs.
+func (a *attachment) boundOf(l *traffic) int {
+	if l.across {
+		return a.across().Staleness.Bound
+	}
+	return a.Staleness.Bound
+}
+
 // sendBuffers returns the send buffer of rows that are used at once, and that of every exchange whose rows are used later.
-func (a *attachment) sendBuffers() (shared *sendBuffer, own []*sendBuffer) {
-	shared, own = &sendBuffer{ep: a.ep}, make([]*sendBuffer, len(a.training))
+func (a *attachment) sendBuffers(training, evaluation []*traffic) (shared *sendBuffer, own []*sendBuffer) {
+	shared, own = &sendBuffer{ep: a.ep}, make([]*sendBuffer, len(training))
 	i := a.ep.Part
 	var size gpu.Bytes
 	staged := map[int]gpu.Bytes{}
-	for _, l := range append(slices.Clone(a.training), a.evaluation...) {
+	for _, l := range slices.Concat(training, evaluation) {
 		all, _ := l.sendRows(i)
 		size = max(size, l.wireRow()*gpu.Bytes(all))
 		for j, n := range a.staged(l, l.every()) {
@@ -173,7 +221,7 @@ func (a *attachment) sendBuffers() (shared *sendBuffer, own []*sendBuffer) {
 	}
 	shared.send = a.ep.Memory.Alloc(size, "halo send buffer")
 	a.stage(shared, staged)
-	for k, l := range a.training {
+	for k, l := range training {
 		if !l.pipelined {
 			continue
 		}
@@ -246,6 +294,11 @@ func (a *attachment) place(train, eval *Exchange) {
 	}
 	for _, r := range eval.relays {
 		r.hold(buf, at[0], at[0])
+	}
+	for _, r := range slices.Concat(train.relays, eval.relays) {
+		if b := r.beyond; b != nil {
+			b.halo, b.local, b.transient = r.halo, r.local, r.transient
+		}
 	}
 }
 

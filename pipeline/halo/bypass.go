@@ -7,7 +7,7 @@ import "capgnn/jaca"
 func (p *Plan) NewBypass(threshold float64) jaca.Bypass {
 	b := jaca.Bypass{Threshold: threshold}
 	if p.periods != nil {
-		b.Window = p.periods.fixed.Period
+		b.Window = p.periods.longest()
 	}
 	return b
 }
@@ -15,7 +15,7 @@ func (p *Plan) NewBypass(threshold float64) jaca.Bypass {
 // Judge looks at the share of hits in an epoch, and leaves caches alone from the next one on if there were too few. An epoch in
 // which all rows are due does not count: nothing can be hit in it. Where all rows move in every epoch anyway there is nothing to decide.
 func (p *Plan) Judge(b *jaca.Bypass, epoch int, hits float64) {
-	if p.caches == nil || b.Threshold == 0 || b.Off || epoch < p.ExactEpochs || p.periods.fixed.Period == 1 || p.periods.cold(epoch) {
+	if p.caches == nil || b.Threshold == 0 || b.Off || epoch < p.ExactEpochs || p.periods.longest() == 1 || p.periods.cold(epoch) {
 		return
 	}
 	if b.Observe(hits) {

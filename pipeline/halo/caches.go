@@ -11,15 +11,21 @@ import (
 // cacheExchanges returns the exchanges whose rows may have slots.
 func (c *Config) cacheExchanges() []jaca.Exchange {
 	var out []jaca.Exchange
-	for _, l := range trainingExchanges(c.Model, c.Order, &c.Options) {
-		if l.ages {
+	near, far := c.scopes()
+	all := c.exchangesOf(near)
+	others := all
+	if far.across {
+		others = c.exchangesOf(far)
+	}
+	for k, l := range all {
+		if l.ages || others[k].ages {
 			cut := c.Cuts.At(l.Layer)
 			x := jaca.NewExchange(cut, l.Layer, l.Dir, l.rowBytes(1))
 			if l.returned {
 				x = jaca.ExchangeOf(returns(cut), l.Layer, l.Dir, l.rowBytes(1))
 				x.Vertices = verticesOf(cut)
 			}
-			x.WireBytes = l.wireRow()
+			x.WireBytes = max(l.wireRow(), others[k].wireRow())
 			out = append(out, x)
 		}
 	}
@@ -27,18 +33,20 @@ func (c *Config) cacheExchanges() []jaca.Exchange {
 }
 
 // planCaches gives rows their slots, as many as memory leaves room for.
-func (c *Config) planCaches(schedules *periods) (*jaca.Plan, error) {
-	p, err := c.buildCaches(c.cacheExchanges(), c.memory(), schedules.largest())
-	if err == nil {
-		c.Log.Info("caches planned", "policy", string(p.Policy), "local slots", fmt.Sprint(p.Capacities.Local), "global slots", p.Capacities.Global)
+func (p *Plan) planCaches(schedules *periods) error {
+	var err error
+	if p.caches, p.tables, err = p.buildCaches(p.cacheExchanges(), p.memory(), schedules.largest()); err == nil {
+		caps := &p.caches.Capacities
+		p.Log.Info("caches planned", "policy", string(p.caches.Policy), "local slots", fmt.Sprint(caps.Local), "global slots", caps.Global)
 	}
-	return p, err
+	return err
 }
 
 // buildCaches gives rows of exchanges slots: as many as recorded, else by the options and memory, which counts as endless where it is
-// zero.
-func (c *Config) buildCaches(exchanges []jaca.Exchange, m jaca.Memory, period int) (*jaca.Plan, error) {
-	fresh := c.policy() == jaca.JACA && c.Staleness.Bound == 0 // every row moves in every epoch
+// zero. periods are those of rows that stay in a rank, and of those that cross. Each rank's parts get slots by themselves; all ranks have room for as many
+// rows in host memory. The plan is that of this rank, tables are those of all.
+func (c *Config) buildCaches(exchanges []jaca.Exchange, m jaca.Memory, periods [2]int) (*jaca.Plan, [][]*jaca.Table, error) {
+	fresh := c.policy() == jaca.JACA && !c.ages() // every row moves in every epoch
 	if m.Local, m.Global = c.Local, c.Global; fresh && c.Local == (jaca.Size{}) {
 		m.Local = jaca.Rows(0)
 	}
@@ -46,9 +54,10 @@ func (c *Config) buildCaches(exchanges []jaca.Exchange, m jaca.Memory, period in
 		m = jaca.Memory{}
 	}
 	m.TopK = c.TopK
-	caps, err := jaca.Capacity(exchanges, m)
+	readBy, crossings := c.byRank(exchanges, periods[1])
+	caps, err := capacities(readBy, crossings, m)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	switch n := len(caps.Local); {
 	case c.Slots != nil:
@@ -56,11 +65,65 @@ func (c *Config) buildCaches(exchanges []jaca.Exchange, m jaca.Memory, period in
 	case fresh && c.Global == (jaca.Size{}):
 		caps.Global = min(caps.Global, sharedRows(exchanges)) // others are copied to the host once in any case
 	}
-	o := jaca.Options{Policy: c.policy(), Links: c.links(), Period: period, Seed: c.Seed}
+	o := jaca.Options{Policy: c.policy(), Links: c.links(), Period: periods[0], Seed: c.Seed}
 	if o.Policy == jaca.Degree {
 		o.Degree = [2][]int32{c.Cuts.Whole.OutDegree, c.Cuts.Whole.InDegree}
 	}
-	return jaca.Build(exchanges, caps, o)
+	var own *jaca.Plan
+	var tables [][]*jaca.Table
+	for rank, exchanges := range readBy {
+		o.Crossing = crossings[rank]
+		p, err := jaca.Build(exchanges, caps, o)
+		if err != nil {
+			return nil, nil, err
+		}
+		if tables = append(tables, p.Tables); o.Crossing == nil || rank == c.Net.Rank() {
+			own = p
+		}
+	}
+	return own, tables, nil
+}
+
+// byRank returns exchanges as the parts of each rank see them, and which of their rows cross.
+func (c *Config) byRank(exchanges []jaca.Exchange, period int) (readBy [][]jaca.Exchange, crossings []*jaca.Crossing) {
+	near, _ := c.scopes()
+	if near.ranks == nil {
+		return [][]jaca.Exchange{exchanges}, []*jaca.Crossing{nil}
+	}
+	for rank := range c.Net.Ranks() {
+		var some []jaca.Exchange
+		for i := range exchanges {
+			some = append(some, exchanges[i].ReadBy(rank, near.ranks))
+		}
+		x := &jaca.Crossing{Rank: rank, Of: near.ranks, Period: period}
+		if c.Pairs != nil {
+			x.Seconds = c.Pairs[rank]
+		}
+		readBy, crossings = append(readBy, some), append(crossings, x)
+	}
+	return readBy, crossings
+}
+
+// capacities returns those of all ranks: local ones of each by its own rows, global ones by the rank that reads most.
+func capacities(readBy [][]jaca.Exchange, crossings []*jaca.Crossing, m jaca.Memory) (*jaca.Capacities, error) {
+	var all *jaca.Capacities
+	for rank, exchanges := range readBy {
+		c, err := jaca.Capacity(exchanges, m)
+		if err != nil {
+			return nil, err
+		}
+		if all == nil {
+			all = c
+			continue
+		}
+		for part, of := range crossings[rank].Of {
+			if of == rank {
+				all.Local[part], all.LocalUnion[part] = c.Local[part], c.LocalUnion[part]
+			}
+		}
+		all.Global, all.GlobalUnion = max(all.Global, c.Global), max(all.GlobalUnion, c.GlobalUnion)
+	}
+	return all, nil
 }
 
 // sharedRows returns the number of rows that several parts read, the most of any exchange.
@@ -86,7 +149,7 @@ func (p *Plan) openRegion(exchanges []*traffic) error {
 		for _, l := range exchanges {
 			for c := range l.global {
 				for o, ids := range l.global[c] {
-					if !p.touches(l, c, o) {
+					if len(ids) == 0 || !p.makesOrReads(l, c, o) {
 						continue
 					}
 					if err := f(l, c, o, int64(l.wireRow())*int64(len(ids))); err != nil {
@@ -136,12 +199,9 @@ func (p *Plan) openRegion(exchanges []*traffic) error {
 	})
 }
 
-// touches reports whether an owner puts rows of a class into the global cache that a part of this process makes or reads.
-func (c *Config) touches(l *traffic, class, owner int) bool {
-	if there := len(l.global[class][owner]) > 0; !there || c.own(owner) {
-		return there
-	}
-	return slices.ContainsFunc(c.Ends, func(e *Endpoint) bool {
+// makesOrReads reports whether a part of this process makes or reads rows of a class that an owner puts into the global cache.
+func (c *Config) makesOrReads(l *traffic, class, owner int) bool {
+	return c.own(owner) || slices.ContainsFunc(c.Ends, func(e *Endpoint) bool {
 		r := &l.readers[e.Part]
 		at, found := slices.BinarySearch(r.owners, int32(owner))
 		return found && len(r.shared[class][at].rows)+len(r.passing[class][at].rows) > 0

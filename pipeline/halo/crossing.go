@@ -4,167 +4,139 @@ import (
 	"slices"
 
 	"capgnn/graph"
+	"capgnn/jaca"
 )
 
-// Area is memory of rank To that one part of rank From fills, with the rows of one exchange after the other.
+// Area is memory of rank To that one part of rank From fills, with the rows of one exchange after the other, or, where they lag, of one exchange.
 type Area struct {
 	From, To int
-	Number   uint32 // Config.Area and the number of the part
+	Number   uint32 // Config.Area and the number of the part, plus the number of parts for each exchange before one that has areas of its own
 	Bytes    int
 }
 
-// crossing is the rows of one part that the parts of another rank read in one exchange: a message. A row is in it once, however many of them read it.
+// crossing is the rows of one part that the parts of another rank read in one exchange. A message is those of the blocks that are due: of each block the
+// direct rows, then the shared ones. A row is in one block, once, however many parts there read it.
 type crossing struct {
-	rank     int // that reads
-	rows     int
-	renewed  int            // of rows: those that have a slot at some reader, in its cache or the global one
-	vertices []graph.NodeID // of the rows, in their order
-	readers  []passenger
+	rank    int              // that reads
+	direct  [][]graph.NodeID // by block: rows that readers take from the message
+	shared  [][]graph.NodeID // the same: rows that go to the rank's global cache, in the order of its block
+	readers []passenger
 }
 
-// passenger is a reader of a message.
+// passenger is a reader of messages.
 type passenger struct {
 	part int
-	rows []int32 // which rows of the message its rows are, in the order of reader.wants; nil: its first ones, in their order
+	// rows are, by block, where the rows that it reads lie among the direct rows of block 0, then those of the block. nil: they are the first direct rows of
+	// the block, in their order.
+	rows [][]int32
 }
 
-// cross decides what travels between ranks, and leaves to lanes and the global cache what stays in one. With rows that may be of an earlier epoch, and where
-// caches decide while rows are read, nothing is decided: such runs can be planned, and do not run.
-func (p *Plan) cross() {
-	if p.Net == nil || p.ages() || !p.policy().Static() {
-		return
+// rowsOf returns how many rows are in the message of some blocks.
+func (x *crossing) rowsOf(blocks []int) int {
+	n := 0
+	for _, b := range blocks {
+		n += len(x.direct[b]) + len(x.shared[b])
 	}
-	kinds := len(p.training) + len(p.evaluation)
-	for k, t := range slices.Concat(p.training, p.evaluation) {
+	return n
+}
+
+// most returns the most rows of a message, and of one behind the first.
+func (x *crossing) most(adaptive bool) (all, usual int) {
+	for b := range x.direct {
+		n := len(x.direct[b]) + len(x.shared[b])
+		if all += n; b > 0 {
+			usual = max(usual, n)
+		}
+	}
+	if adaptive {
+		return all, all
+	}
+	return all, usual + len(x.direct[0])
+}
+
+// cross decides what travels between ranks.
+func (p *Plan) cross() {
+	kinds := len(p.beyond[0]) + len(p.beyond[1])
+	for k, t := range slices.Concat(p.beyond[0], p.beyond[1]) {
 		t.kind, t.kinds = k, kinds
-		p.crossWith(t)
-		p.keepNear(t)
+		t.crossings = make([][]crossing, len(t.senders))
+		for o, readers := range t.senders {
+			for len(readers) > 0 {
+				rank := t.ranks[readers[0].reader]
+				n := slices.IndexFunc(readers, func(s target) bool { return t.ranks[s.reader] != rank })
+				if n < 0 {
+					n = len(readers)
+				}
+				if x := p.crossing(t, rank, o, readers[:n]); x.rowsOf(t.every()) > 0 {
+					t.crossings[o] = append(t.crossings[o], x)
+				}
+				readers = readers[n:]
+			}
+		}
+		t.senders = make([][]target, len(t.senders)) // nobody reads them on lanes
 	}
 }
 
 // rank returns that of a part.
 func (c *Config) rank(part int) int { return c.Facts[part].Rank }
 
-// crossWith takes the readers of other ranks than their owner's from the senders of an exchange.
-func (c *Config) crossWith(t *traffic) {
-	t.crossings = make([][]crossing, len(t.senders))
-	near := make([][]target, len(t.senders))
-	for o, readers := range t.senders {
-		for len(readers) > 0 {
-			rank := c.rank(readers[0].reader)
-			n := slices.IndexFunc(readers, func(s target) bool { return c.rank(s.reader) != rank })
-			if n < 0 {
-				n = len(readers)
-			}
-			if rank == c.rank(o) {
-				near[o] = readers[:n]
-			} else if x := t.crossing(rank, readers[:n]); x.rows > 0 {
-				t.crossings[o] = append(t.crossings[o], x)
-			}
-			readers = readers[n:]
+// crossing returns what an owner sends to a rank for these readers there.
+func (p *Plan) crossing(t *traffic, rank, owner int, readers []target) crossing {
+	x := crossing{rank: rank, direct: make([][]graph.NodeID, 1+t.classes), shared: make([][]graph.NodeID, 1+t.classes)}
+	at := make([]map[graph.NodeID]int32, 1+t.classes) // place of each direct row in its block
+	for b := range x.direct {
+		at[b] = map[graph.NodeID]int32{}
+		if b > 0 {
+			x.shared[b] = p.sharedIn(t, rank, b-1, owner)
 		}
 	}
-	t.senders = near
-}
-
-// crossing returns what an owner sends to a rank for these readers there: the rows of the first one as it reads them, then those of the others that are not
-// among them.
-func (t *traffic) crossing(rank int, readers []target) crossing {
-	x := crossing{rank: rank}
-	slotted := map[graph.NodeID]bool{}
-	var at map[graph.NodeID]int32 // row of each vertex, once there are several readers
+	for _, s := range readers { // block 0 first: what it has is in no other block
+		x.take(at, 0, t.readers[s.reader].vertices(0, s.at))
+	}
 	for _, s := range readers {
-		wants := t.readers[s.reader].wants(s.at)
-		if len(wants) == 0 {
-			continue
-		}
-		for _, v := range wants[t.readers[s.reader].direct[0][s.at].n:] {
-			slotted[v] = true
-		}
-		y := passenger{part: s.reader}
-		if x.vertices == nil {
-			x.vertices = wants
-		} else {
-			if at == nil {
-				at = make(map[graph.NodeID]int32, len(x.vertices))
-				for k, v := range x.vertices {
-					at[v] = int32(k)
-				}
-			}
-			y.rows = make([]int32, len(wants))
-			for k, v := range wants {
-				row, there := at[v]
-				if !there {
-					row = int32(len(x.vertices))
-					at[v], x.vertices = row, append(x.vertices, v)
-				}
-				y.rows[k] = row
-			}
+		y := passenger{part: s.reader, rows: make([][]int32, 1+t.classes)}
+		for b := range x.direct {
+			y.rows[b] = x.take(at, b, t.readers[s.reader].vertices(b, s.at))
 		}
 		x.readers = append(x.readers, y)
 	}
-	x.rows, x.renewed = len(x.vertices), len(slotted)
 	return x
 }
 
-// wants returns the vertices of an owner whose rows a part reads: those of each block, then of each class those with a global slot, local and passing.
-func (r *reader) wants(owner int) []graph.NodeID {
-	var out []graph.NodeID
-	for b := range r.direct {
-		out = append(out, r.vertices(b, owner)...)
+// take puts rows that a part reads into a block, but for those that are in it or in block 0, and returns passenger.rows of them.
+func (x *crossing) take(at []map[graph.NodeID]int32, b int, ids []graph.NodeID) []int32 {
+	rows, first := make([]int32, len(ids)), int32(0)
+	if b > 0 {
+		first = int32(len(x.direct[0]))
 	}
-	for c := range r.shared {
-		for _, from := range []struct {
-			selection
-			list []int32
-		}{{r.shared[c][owner], r.local}, {r.passing[c][owner], r.transient}} {
-			for k := range from.rows {
-				out = append(out, r.ids[from.list[from.first+k]])
-			}
-		}
-	}
-	return out
-}
-
-// keepNear leaves of the global cache what parts of this process both make and read.
-func (c *Config) keepNear(t *traffic) {
-	for class := range t.global {
-		for o, ids := range t.global[class] {
-			if !c.own(o) {
-				t.global[class][o] = nil
-				continue
-			}
-			var picked [][]int32
-			for _, s := range t.senders[o] {
-				r := &t.readers[s.reader]
-				picked = append(picked, r.shared[class][s.at].rows, r.passing[class][s.at].rows)
-			}
-			t.global[class][o] = compact(ids, picked)
-		}
-	}
-}
-
-// compact returns those of the vertices that some list of places among them picks, and makes the lists places among these.
-func compact(ids []graph.NodeID, picked [][]int32) []graph.NodeID {
-	read := make([]bool, len(ids))
-	for _, rows := range picked {
-		for _, k := range rows {
-			read[k] = true
-		}
-	}
-	var kept []graph.NodeID
-	at := make([]int32, len(ids))
+	plain := true
 	for k, v := range ids {
-		if at[k] = int32(len(kept)); read[k] {
-			kept = append(kept, v)
+		row, there := at[0][v]
+		if b > 0 && !there {
+			if row, there = at[b][v]; !there {
+				row = int32(len(x.direct[b]))
+				at[b][v], x.direct[b] = row, append(x.direct[b], v)
+			}
+			row += first
+		} else if !there {
+			row = int32(len(x.direct[0]))
+			at[0][v], x.direct[0] = row, append(x.direct[0], v)
 		}
+		rows[k] = row
+		plain = plain && row == first+int32(k)
 	}
-	for _, rows := range picked {
-		for i, k := range rows {
-			rows[i] = at[k]
-		}
+	if plain {
+		return nil
 	}
-	return kept
+	return rows
+}
+
+// sharedIn returns the rows of an owner that a rank keeps in its global cache, of a class of an exchange that is across.
+func (p *Plan) sharedIn(t *traffic, rank, class, owner int) []graph.NodeID {
+	k := slices.IndexFunc(p.tables[rank], func(table *jaca.Table) bool { return table.Layer == t.Layer && table.Dir == t.Dir })
+	table := p.tables[rank][k]
+	group := (table.Period+class)*p.parts() + owner
+	return table.Global[table.GlobalAt[group]:table.GlobalAt[group+1]]
 }
 
 // crossingsOf returns what other ranks read of a part.
@@ -187,25 +159,68 @@ func (t *traffic) crossingTo(rank, owner int) *crossing {
 // message is the number of what an exchange sends in an epoch, an evaluation behind the training of its epoch. Numbers ascend in the order of a run.
 func (t *traffic) message(epoch int) uint32 { return uint32(epoch*t.kinds + t.kind) }
 
-// Areas lists the areas of all ranks, alike at each of them: one for each part and other rank that reads it, as large as the largest message.
+// Crosses returns the bytes of rows that a rank sends this one in an epoch of training, by the schedules in force.
+func (p *Plan) Crosses(from, epoch int) (bytes int) {
+	for _, t := range p.beyond[0] {
+		for o := range t.crossings {
+			x := t.crossingTo(p.Net.Rank(), o)
+			if x == nil || p.rank(o) != from || t.skips(epoch) {
+				continue
+			}
+			rows := x.rowsOf(t.due(epoch))
+			if t.atOnce(epoch) {
+				rows += x.rowsOf(t.later(epoch))
+			}
+			bytes += rows * int(t.wireRow())
+		}
+	}
+	return bytes
+}
+
+// Lags reports whether rows that cross may be used in the epoch behind the one that made them.
+func (p *Plan) Lags() bool {
+	return slices.ContainsFunc(p.beyond[0], func(t *traffic) bool { return t.pipelined })
+}
+
+// area is the number of the area for an owner's rows that are used at once, or later.
+func (c *Config) area(t *traffic, owner int, later bool) uint32 {
+	n := c.Area + uint32(owner)
+	if later {
+		n += uint32(c.parts() * (1 + t.kind))
+	}
+	return n
+}
+
+// Areas lists the areas of all ranks, alike at each of them: for each part and other rank that reads it one for rows that are used at once, as large as the
+// largest message, and one for each exchange whose rows are used in the next epoch.
 func (p *Plan) Areas() []Area {
-	type way struct{ owner, rank int }
+	type way struct {
+		owner, rank int
+		number      uint32
+	}
 	largest := map[way]int{}
 	var order []way
-	for _, t := range slices.Concat(p.training, p.evaluation) {
+	add := func(t *traffic, o, rank int, later bool, rows int) {
+		w, n := way{o, rank, p.area(t, o, later)}, rows*int(t.wireRow())
+		if largest[w] == 0 && n > 0 {
+			order = append(order, w)
+		}
+		largest[w] = max(largest[w], n)
+	}
+	for _, t := range slices.Concat(p.beyond[0], p.beyond[1]) {
 		for o := range t.crossings {
-			for _, x := range t.crossings[o] {
-				w, n := way{o, x.rank}, x.rows*int(t.wireRow())
-				if largest[w] == 0 {
-					order = append(order, w)
+			for k := range t.crossings[o] {
+				x := &t.crossings[o][k]
+				all, usual := x.most(t.adaptive)
+				if add(t, o, x.rank, false, all); t.pipelined {
+					add(t, o, x.rank, true, usual)
 				}
-				largest[w] = max(largest[w], n)
 			}
 		}
 	}
 	var out []Area
 	for _, w := range order {
-		out = append(out, Area{From: p.rank(w.owner), To: w.rank, Number: p.Area + uint32(w.owner), Bytes: largest[w]})
+		out = append(out, Area{From: p.rank(w.owner), To: w.rank, Number: w.number, Bytes: largest[w]})
 	}
 	return out
 }

@@ -7,10 +7,12 @@
 // Parts may be of several processes, called ranks. Each plans for all of them, by the cuts and by the Facts of all, which the caller gathers: so all
 // make one plan. Endpoints, sides of exchanges and the blocks of the global cache are those of the parts of this process, and of what they read.
 //
-// Rows go to another rank over a Net, where they are used in the epoch that makes them: at staleness 0, with a policy that keeps its rows. What a part sends
-// to a rank in one exchange is a message: a row is in it once, however many parts there read it, with or without a slot. The owner packs it on its device,
-// copies it to the host in pieces on queue out, and sends each. It arrives in an area, pinned memory that all parts of that rank pick their rows from; there
-// is one for each owner and reading rank, as large as the largest message, and it is taken when the last part has copied its rows. The number of a message
+// Rows go to another rank over a Net. They have exchanges of their own, with their own schedule and encoding, that fill the same halo matrices (relay.beyond).
+// What a part sends to a rank in one exchange and epoch is a message: the rows of the blocks that are due, each once, however many parts there read it. The owner
+// packs it on its device, copies it to the host in pieces on queue out, and sends each. It arrives in an area, pinned memory that all parts of that rank pick
+// their rows from; rows with a global slot are copied from there into the rank's global cache, by the part that reads the message first. There is an area for each
+// owner and reading rank, as large as the largest message, and with the pipeline one besides for each exchange, where rows lie until shortly before the next epoch
+// uses them. It is taken when the last part has copied its rows. The number of a message
 // says which epoch and exchange the rows are of; another one than is due ends the run. Waits for a network are the host's, so each has its deadline. Bytes
 // that devices copy are counted, bytes of the network are the Net's to count.
 //

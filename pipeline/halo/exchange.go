@@ -22,7 +22,9 @@ type Exchange struct {
 	relays []*relay      // in the order of an epoch
 	of     map[ID]*relay // the same
 	shared *sendBuffer   // of rows that are used at once; nobody's between two exchanges
+	leaves *sendBuffer   // the same, of rows that cross between ranks
 	turns  []*relay      // those whose transient rows take turns in shared memory, with the pipeline; else empty
+	lags   bool          // some rows may be used in the epoch behind the one that made them
 	early  bool          // the rows of the first turn of the next epoch are on their way
 	packed gpu.Event     // the last send is packed, and what the halo matrix held before has been read
 	clock  func() int    // epoch
@@ -32,7 +34,7 @@ var _ gnn.Halo = (*Exchange)(nil)
 
 // BeginEpoch is called before the first exchange of an epoch: the pipeline brings the rows that its first exchanges read.
 func (x *Exchange) BeginEpoch(q gpu.Queue) {
-	if len(x.turns) == 0 {
+	if !x.lags {
 		return
 	}
 	epoch, read := x.clock(), q.Record()
@@ -40,7 +42,11 @@ func (x *Exchange) BeginEpoch(q gpu.Queue) {
 		if epoch == r.schedule().Start {
 			r.drop(x.ep.Prefetch)
 		}
+		if b := r.beyond; b != nil && epoch == b.schedule().Start {
+			b.dropComing()
+		}
 	}
+	x.takeAhead(0, epoch, read)
 	for m, r := range x.turns[:min(2, len(x.turns))] {
 		if m > 0 || !x.early {
 			x.prefetch(r, epoch, read)
@@ -59,17 +65,34 @@ func (x *Exchange) prefetch(r *relay, epoch int, read gpu.Event) {
 	r.arrived = append(r.arrived, x.ep.Prefetch.Record())
 }
 
+// takeAhead brings the rows of other ranks that an exchange reads in an epoch and the one before has made, when all operations that read what lies in their
+// place have been enqueued.
+func (x *Exchange) takeAhead(k, epoch int, read gpu.Event) {
+	if k == len(x.relays) || x.relays[k].beyond == nil || x.relays[k].beyond.coming == nil {
+		return
+	}
+	r := x.relays[k].beyond
+	x.ep.Prefetch.Wait(read)
+	r.takeComing(epoch)
+	r.arrived = append(r.arrived, x.ep.Prefetch.Record())
+}
+
 // passed is called when every operation that reads rows of the exchanges before index next has been enqueued. With the pipeline
 // these rows may be replaced from then on.
 func (x *Exchange) passed(q gpu.Queue, next int) {
 	var read gpu.Event
 	epoch := x.clock()
 	for _, r := range x.relays {
-		if !r.pipelined || r.until != next {
+		if !r.lags() || r.until != next {
 			continue
 		}
 		if read == nil {
 			read = q.Record()
+		}
+		if b := r.beyond; b != nil {
+			if blocks := b.later(epoch); len(blocks) > 0 {
+				b.expect(epoch, blocks)
+			}
 		}
 		if blocks := r.later(epoch); len(blocks) > 0 {
 			x.ep.Local.Wait(read)
@@ -110,28 +133,39 @@ func (x *Exchange) Begin(q gpu.Queue, layer int, dir gnn.Direction, rows gpu.Mat
 	}
 	x.passed(q, r.index)
 	epoch := x.clock()
-	if r.skips(epoch) {
-		return
+	if x.lags {
+		x.takeAhead(r.index+1, epoch, q.Record())
 	}
-	r.way.begin(q, x.shared, rows, epoch)
+	if b := r.beyond; b != nil && !b.skips(epoch) { // the longer way first
+		b.begin(q, x.leaves, rows, epoch)
+	}
+	if !r.skips(epoch) {
+		r.way.begin(q, x.shared, rows, epoch)
+	}
 	x.packed = q.Record()
 }
 
 // Wait implements gnn.Halo.
 func (x *Exchange) Wait(q gpu.Queue, layer int, dir gnn.Direction) gpu.Matrix {
 	r := x.of[ID{layer, dir}]
-	if r.skips(x.clock()) {
+	epoch := x.clock()
+	if r.skips(epoch) {
 		return gpu.Matrix{}
 	}
-	return r.way.wait(q, x.packed, x.clock())
+	m := r.way.wait(q, x.packed, epoch)
+	switch b := r.beyond; {
+	case b == nil:
+	case b.skips(epoch):
+		b.without(q)
+	default:
+		b.wait(q, x.packed, epoch)
+	}
+	return m
 }
 
 // Lags reports whether some rows are used in the epoch after the one that makes them.
 func (x *Exchange) Lags() bool {
-	for _, r := range x.relays {
-		if r.schedule().Lag > 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(x.relays, func(r *relay) bool {
+		return slices.ContainsFunc(r.both(), func(r *relay) bool { return r.schedule().Lag > 0 })
+	})
 }

@@ -46,12 +46,12 @@ func (r *receiver) fetch(in *inlet, epoch int, blocks []int) {
 			r.confirm(in.queue, o, &t)
 		}
 	})
-	r.pass(in, epoch)
 	r.eachOwner(func(o int) {
 		if r.far[o] != nil {
-			r.fetchFar(in, o, epoch)
+			r.fetchFar(in, o, epoch, blocks)
 		}
 	})
+	r.pass(in, epoch)
 	in.close()
 }
 
@@ -183,7 +183,7 @@ func (r *receiver) pass(in *inlet, epoch int) {
 	for c := range r.mine.passing {
 		want := r.schedule().Version(c, epoch)
 		for at, p := range r.mine.passing[c] {
-			if len(p.rows) == 0 || r.far[at] != nil {
+			if len(p.rows) == 0 {
 				continue
 			}
 			o := int(r.mine.owners[at])
@@ -213,7 +213,9 @@ func (r *receiver) look(in *inlet, e entry, class, owner int, into gpu.Matrix, p
 		}
 		q.UploadRows(r.open(in, dst.RowRange(lo, hi), false), e.rows, p.rows[lo:hi])
 	})
-	r.ep.Waits.For(q, e.published, owner, r.ID, "cached halo rows")
+	if e.published != nil {
+		r.ep.Waits.For(q, e.published, owner, r.ID, "cached halo rows")
+	}
 	q.Call("check cached rows", func() error { return reading.Check() })
 	r.stats.Bytes.H2D += gpu.Bytes(len(p.rows)) * r.wireRow()
 }

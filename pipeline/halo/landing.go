@@ -121,22 +121,30 @@ func (r *reader) without() int {
 }
 
 // landings gives the inlets of training their memory: one piece for rows that are used at once, which lands the rows of one exchange after the other; two for
-// those that come ahead by turns; and one for each exchange that refreshes rows for later epochs.
-func (a *attachment) landings(train *Exchange) {
+// those that come ahead by turns; and one for each exchange that refreshes rows for later epochs. Rows that cross between ranks have such memory of their own.
+func (a *attachment) landings(train *Exchange, across bool) {
 	var once gpu.Bytes
 	var ahead [2]gpu.Bytes
 	turn := map[*relay]int{}
 	for k, r := range train.turns {
 		turn[r] = k % 2
 	}
-	for _, r := range train.relays {
+	relays := train.relays
+	if across {
+		relays = nil
+		for _, r := range train.relays {
+			turn[r.beyond] = turn[r]
+			relays = append(relays, r.beyond)
+		}
+	}
+	for _, r := range relays {
 		n := r.landing(a.ep.Part)
 		once = max(once, r.wireRow()*gpu.Bytes(n.once))
 		ahead[turn[r]] = max(ahead[turn[r]], r.wireRow()*gpu.Bytes(n.ahead))
 		r.renewal.land = a.arrival(r.wireRow() * gpu.Bytes(n.later))
 	}
 	shared, turns := a.arrival(once), [2]gpu.Buffer{a.arrival(ahead[0]), a.arrival(ahead[1])}
-	for _, r := range train.relays {
+	for _, r := range relays {
 		r.now.land, r.ahead.land = shared, turns[turn[r]]
 	}
 }

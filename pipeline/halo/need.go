@@ -10,8 +10,15 @@ import (
 // freeForCaches returns what the device of each part of this process has left for its local slots.
 func (c *Config) freeForCaches() []gpu.Bytes {
 	free := make([]gpu.Bytes, len(c.Ends))
-	plain := exactTraffic(c.Cuts, c.Model, c.Order, &c.Options, nil)
-	evaluation := evaluationTraffic(c.Cuts, c.Model, c.Order, c.Model.Layers)
+	plain := exactTraffic(c, nil, scope{})
+	evaluation := evaluationTraffic(c, c.Model.Layers, scope{})
+	var beyond []*traffic // rows that cross have send buffers of their own: at most all do
+	if c.Net != nil && c.Net.Ranks() > 1 {
+		beyond = exactTraffic(c, nil, scope{across: true})
+		for k, l := range beyond { // halo rows lie in one matrix
+			plain[k].pipelined = plain[k].pipelined || l.pipelined
+		}
+	}
 	for k, e := range c.Ends {
 		i := e.Part
 		sharing := 0
@@ -21,6 +28,9 @@ func (c *Config) freeForCaches() []gpu.Bytes {
 			}
 		}
 		need := exchangeNeed(plain, evaluation, i, !c.policy().Static()) + remapNeed(c.Cuts, plain, i)
+		if beyond != nil {
+			need += transitNeed(beyond, evaluation, i)
+		}
 		if c.Folded {
 			need += scaleNeed(plain, i)
 		}
@@ -33,7 +43,32 @@ func (c *Config) freeForCaches() []gpu.Bytes {
 // exchangeNeed returns what exchanges take without local slots: send buffers and lists, halo rows, and where they arrive. With a
 // dynamic policy halo rows lie where they arrive and where they are put together.
 func exchangeNeed(training, evaluation []*traffic, part int, dynamic bool) gpu.Bytes {
-	var send, own, kept, halo, lists gpu.Bytes
+	var kept, halo, lists gpu.Bytes
+	lag := false
+	for _, l := range training {
+		lag = lag || l.pipelined
+		ids := len(l.readers[part].ids)
+		lists += 4 * gpu.Bytes(2*ids) // in the order of a dynamic policy
+		if halo = max(halo, l.rowBytes(ids+1)); l.keeps {
+			kept += l.rowBytes(ids)
+		}
+	}
+	for _, l := range evaluation {
+		halo = max(halo, l.rowBytes(len(l.readers[part].ids)+1))
+	}
+	need := kept + halo + lists + transitNeed(training, evaluation, part)
+	if lag {
+		need += halo
+	}
+	if dynamic {
+		need += halo
+	}
+	return need
+}
+
+// transitNeed returns what rows take on their way: send buffers and lists, where they arrive, and what mixes them.
+func transitNeed(training, evaluation []*traffic, part int) gpu.Bytes {
+	var send, own, lists gpu.Bytes
 	lag := false
 	for _, l := range training {
 		all, _ := l.sendRows(part)
@@ -41,23 +76,16 @@ func exchangeNeed(training, evaluation []*traffic, part int, dynamic bool) gpu.B
 		wire := l.wireRow() * gpu.Bytes(all)
 		send = max(send, wire)
 		own += wire
-		ids := len(l.readers[part].ids)
-		lists += listNeed(l, all) + 4*gpu.Bytes(2*ids) // in the order of a dynamic policy
-		if halo = max(halo, l.rowBytes(ids+1)); l.keeps {
-			kept += l.rowBytes(ids)
-		}
+		lists += listNeed(l, all)
 	}
 	for _, l := range evaluation {
 		all, _ := l.sendRows(part)
-		send, halo = max(send, l.rowBytes(all)), max(halo, l.rowBytes(len(l.readers[part].ids)+1))
+		send = max(send, l.rowBytes(all))
 		lists += listNeed(l, all)
 	}
-	need := send + kept + halo + landingNeed(training, part) + lists + smoothingNeed(training, part) + blockNeed*gpu.Bytes(len(training)+len(evaluation)+1)
+	need := send + lists + landingNeed(training, part) + smoothingNeed(training, part) + blockNeed*gpu.Bytes(len(training)+len(evaluation)+1)
 	if lag {
-		need += own + halo
-	}
-	if dynamic {
-		need += halo
+		need += own
 	}
 	return need
 }

@@ -52,7 +52,45 @@ type Options struct {
 	Host hostmem.LockOptions
 	Seed uint64 // of policy random
 
+	// Between says what is different for rows that cross between ranks; nil: nothing. In one process it says nothing.
+	Between *Between
+
 	Piece gpu.Bytes // that a copy moves at most; 0 = 512 KiB, with the pipeline a quarter
+}
+
+// Between is how rows cross between ranks. Fields are as those of Options. Rows cross at most as often as others move.
+type Between struct {
+	HaloType      Encoding
+	Staleness     jaca.Staleness
+	Smoothing     float64
+	BackwardExact bool
+}
+
+// across returns the options as they hold for rows that cross between ranks.
+func (c *Options) across() *Options {
+	if c.Between == nil {
+		return c
+	}
+	o := *c
+	o.HaloType, o.Staleness, o.Smoothing, o.BackwardExact = c.Between.HaloType, c.Between.Staleness, c.Between.Smoothing, c.Between.BackwardExact
+	o.Between = nil
+	return &o
+}
+
+// sides returns the options of rows that stay in a rank, and of those that cross.
+func (c *Options) sides() [2]*Options { return [2]*Options{c, c.across()} }
+
+// Ages reports whether rows of other parts may be of an earlier epoch than the one that uses them.
+func (c *Options) Ages() bool { return c.Staleness.Bound > 0 || c.across().Staleness.Bound > 0 }
+
+// Fresh makes all rows those of the epoch that uses them.
+func (c *Options) Fresh() {
+	c.Staleness, c.ExactEpochs = jaca.Staleness{}, 0
+	if c.Between != nil {
+		b := *c.Between
+		b.Staleness = jaca.Staleness{}
+		c.Between = &b
+	}
 }
 
 // policy returns the policy that the options ask for.
@@ -76,6 +114,7 @@ func (c *Options) Validate(parts, own int) error {
 		errs = append(errs, fmt.Errorf("encoding %d of halo rows", c.HaloType))
 	}
 	errs = append(errs, c.checkStaleness()...)
+	errs = append(errs, c.checkBetween()...)
 	if c.ReserveDevice < 0 || c.ReserveHost < 0 || c.TopK < 0 || !(c.Bypass >= 0 && c.Bypass <= 1) {
 		errs = append(errs, fmt.Errorf("cache reserves %d and %d, top %d, bypass at %g", c.ReserveDevice, c.ReserveHost, c.TopK, c.Bypass))
 	}
@@ -119,8 +158,29 @@ func (c *Options) checkStaleness() (errs []error) {
 	return errs
 }
 
+// checkBetween says what is wrong with rows that cross between ranks.
+func (c *Options) checkBetween() (errs []error) {
+	if c.Between == nil {
+		return nil
+	}
+	b := c.across()
+	if b.Staleness.Bound < c.Staleness.Bound || b.Staleness.Bound > jaca.MaxStaleness || b.Staleness.Auto() || c.Staleness.Auto() {
+		errs = append(errs, fmt.Errorf("staleness %v between ranks is not in [%v, %d]", b.Staleness, c.Staleness, jaca.MaxStaleness))
+	}
+	if int(b.HaloType) >= len(encodingNames) {
+		errs = append(errs, fmt.Errorf("encoding %d of rows between ranks", b.HaloType))
+	}
+	if c.BackwardExact && !b.BackwardExact && c.Staleness.Bound > 0 {
+		errs = append(errs, errors.New("gradients between ranks in all epochs, inside of them in exact epochs only"))
+	}
+	return append(errs, b.checkStaleness()...)
+}
+
 // Period returns after how many epochs rows are renewed, 0 if they are of the epoch that uses them; where that adapts, the shortest.
 func (c *Options) Period() int {
+	if c.Staleness.Bound == 0 && c.Between != nil {
+		return c.across().Period()
+	}
 	s, err := jaca.NewSchedule(c.Staleness.Bound, c.Pipeline, 0)
 	switch {
 	case err != nil || c.Staleness.Bound == 0:

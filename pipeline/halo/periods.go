@@ -13,26 +13,31 @@ import (
 // brought while the one before it is computed, by the schedule of the one before: a new schedule, which begins with all rows, drops
 // them.
 type periods struct {
-	fixed   jaca.Schedule   // of layers that age, unless they adapt
-	exact   int             // epochs at first that use rows of their own
-	ladder  *jaca.Ladder    // chooses the schedule of layers that age by the harm that it does; nil: it is fixed
-	probing bool            // rows that age are read as the schedule says, and none moves for a later epoch
-	layers  []int           // by exchange
-	ages    []bool          // the same: its rows may be of an earlier epoch
-	now     []jaca.Schedule // the same: in force
+	fixed   [2]jaca.Schedule // of layers that age, unless they adapt: of rows that stay in a rank, and of those that cross
+	exact   int              // epochs at first that use rows of their own
+	ladder  *jaca.Ladder     // chooses the schedule of layers that age by the harm that it does; nil: it is fixed
+	probing bool             // rows that age are read as the schedule says, and none moves for a later epoch
+	layers  []int            // by exchange, those of rows that cross behind the others
+	across  []bool           // the same: its rows cross
+	ages    []bool           // the same: its rows may be of an earlier epoch
+	now     []jaca.Schedule  // the same: in force
 }
 
 // newPeriods returns the schedules of training's exchanges in the first epoch.
 func newPeriods(c *Options, exchanges []traffic) (*periods, error) {
 	p := &periods{exact: c.ExactEpochs}
 	for _, l := range exchanges {
-		p.layers, p.ages = append(p.layers, l.Layer), append(p.ages, l.ages)
+		p.layers, p.ages, p.across = append(p.layers, l.Layer), append(p.ages, l.ages), append(p.across, l.across)
 	}
 	var err error
 	if c.Staleness.Auto() {
 		p.ladder = jaca.NewLadder()
 	} else {
-		p.fixed, err = jaca.NewSchedule(c.Staleness.Bound, c.Pipeline, 0)
+		for k, o := range c.sides() {
+			if err == nil {
+				p.fixed[k], err = jaca.NewSchedule(o.Staleness.Bound, c.Pipeline, 0)
+			}
+		}
 	}
 	if err != nil {
 		return nil, err
@@ -41,7 +46,7 @@ func newPeriods(c *Options, exchanges []traffic) (*periods, error) {
 	for k, layer := range p.layers {
 		// Features do not change: where all layers have one schedule they may come an epoch later, too.
 		if features := layer == 0 && p.ladder == nil; p.ages[k] || features {
-			p.now[k] = p.from(0)
+			p.now[k] = p.from(k, 0)
 		} else {
 			p.now[k] = jaca.Schedule{Period: 1}
 		}
@@ -49,15 +54,23 @@ func newPeriods(c *Options, exchanges []traffic) (*periods, error) {
 	return p, nil
 }
 
-// from returns the schedule of layers that age, from an epoch on in which everything is due.
-func (p *periods) from(epoch int) jaca.Schedule {
+// fixedOf returns the schedule that an exchange has where its rows age, unless it adapts.
+func (p *periods) fixedOf(k int) jaca.Schedule {
+	if p.across[k] {
+		return p.fixed[1]
+	}
+	return p.fixed[0]
+}
+
+// from returns the schedule of an exchange whose rows age, from an epoch on in which everything is due.
+func (p *periods) from(k, epoch int) jaca.Schedule {
 	switch {
 	case p.ladder != nil:
 		return p.ladder.Schedule()
 	case epoch < p.exact:
 		return jaca.Schedule{Period: 1, Start: epoch}
 	}
-	s := p.fixed
+	s := p.fixedOf(k)
 	s.Start = epoch
 	return s
 }
@@ -70,12 +83,23 @@ func (p *periods) at(exchange int) jaca.Schedule {
 	return p.now[exchange]
 }
 
-// largest returns the longest period that any exchange may get.
-func (p *periods) largest() int {
-	if p.ladder != nil {
-		return p.ladder.Largest()
+// largest returns the longest period that any exchange may get of rows that stay in a rank, and of those that cross.
+func (p *periods) largest() (periods [2]int) {
+	for k := range periods {
+		if periods[k] = p.fixed[k].Period; p.ladder != nil {
+			periods[k] = p.ladder.Largest()
+		}
 	}
-	return p.fixed.Period
+	return periods
+}
+
+// longest returns a period in which every class of every exchange is due, unless periods adapt.
+func (p *periods) longest() int {
+	a, b := p.fixed[0].Period, p.fixed[1].Period
+	for a%max(1, b) != 0 { // few epochs: both are small
+		a += p.fixed[0].Period
+	}
+	return a
 }
 
 // cold reports whether all rows of an exchange are due in an epoch because it is the first one of a schedule.
@@ -86,7 +110,7 @@ func (p *periods) cold(epoch int) bool {
 // beginAging lets rows age from an epoch on, if it is the one behind the exact ones.
 func (p *periods) beginAging(epoch int) {
 	if epoch == p.exact {
-		p.setAging(func(int) jaca.Schedule { return p.from(epoch) })
+		p.setAging(func(k int) jaca.Schedule { return p.from(k, epoch) })
 	}
 }
 
@@ -108,7 +132,7 @@ func (p *periods) restart(epoch int) {
 	for k := range p.now {
 		p.now[k].Start = epoch
 	}
-	p.setAging(func(int) jaca.Schedule { return p.from(epoch) })
+	p.setAging(func(k int) jaca.Schedule { return p.from(k, epoch) })
 }
 
 // resume goes on with the schedule of a checkpoint.

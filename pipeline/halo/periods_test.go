@@ -43,7 +43,7 @@ func TestPeriods(t *testing.T) {
 			for k := range exchanges {
 				got = append(got, p.at(k))
 			}
-			if !slices.Equal(got, want) || p.largest() != c.largest {
+			if !slices.Equal(got, want) || p.largest()[0] != c.largest {
 				t.Errorf("%v, largest %d, want %v, %d", got, p.largest(), want, c.largest)
 			}
 			for _, x := range want {

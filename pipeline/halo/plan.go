@@ -24,6 +24,8 @@ type Config struct {
 	Hub   *meet.Hub
 	Net   Net    // to the other processes; nil: there are none, or nothing moves between them
 	Area  uint32 // number of the first area that exchanges may use
+	// Pairs are the seconds that a byte takes between hosts, latency included, by reading rank and owner's rank, in the units of Links; nil: as from a device to its host.
+	Pairs [][]float64
 	// Folded says that sums read edge weights as vectors, which go with the rows of the halo matrix.
 	Folded bool
 	Log    *slog.Logger
@@ -48,14 +50,16 @@ func (c *Cuts) At(layer int) *graph.Cut {
 // goroutine, but for Attach. The zero value is that of a run whose parts exchange nothing.
 type Plan struct {
 	Config
-	training   []*traffic
-	evaluation []*traffic
-	caches     *jaca.Plan        // nil: none
-	periods    *periods          // schedules of training's exchanges; nil: none
-	region     *hostmem.Region   // the global cache as far as parts of this process make or read it, nil: nothing
-	dynamic    decider           // of a policy that decides while rows are read; nil: slots stay with their rows
-	sides      []*Exchange       // of training, of the parts of this process: as far as they have been attached
-	arriving   map[int]*arrivals // by part of another rank: where its rows arrive
+	training   []*traffic           // of rows that stay in a rank
+	evaluation []*traffic           // the same
+	beyond     [2][]*traffic        // training's and evaluation's rows that cross between ranks, in the order of training and evaluation; nil: there is one rank
+	caches     *jaca.Plan           // of what parts of this process read; nil: none
+	tables     [][]*jaca.Table      // by rank, and exchange whose rows age
+	periods    *periods             // schedules of training's exchanges; nil: none
+	region     *hostmem.Region      // the global cache as far as parts of this process make or read it, nil: nothing
+	dynamic    decider              // of a policy that decides while rows are read; nil: slots stay with their rows
+	sides      []*Exchange          // of training, of the parts of this process: as far as they have been attached
+	arriving   map[uint32]*arrivals // by area
 }
 
 // parts returns the number of all parts.
@@ -78,7 +82,12 @@ type decider interface {
 // rows that are to age.
 func NewPlan(c Config) (*Plan, error) {
 	p := newEvaluation(c, c.Model.Layers)
-	if err := p.planTraining(); err != nil {
+	err := p.planTraining()
+	if err == nil {
+		p.cross()
+		err = p.openRegion(p.allTraining())
+	}
+	if err != nil {
 		p.Close()
 		return nil, err
 	}
@@ -96,51 +105,97 @@ func NewEvaluation(c Config, layers int) *Plan {
 
 // newEvaluation decides what an evaluation exchanges.
 func newEvaluation(c Config, layers int) *Plan {
-	return &Plan{Config: c, evaluation: evaluationTraffic(c.Cuts, c.Model, c.Order, layers), sides: make([]*Exchange, len(c.Ends))}
+	p := &Plan{Config: c, sides: make([]*Exchange, len(c.Ends))}
+	near, far := c.scopes()
+	p.evaluation = evaluationTraffic(&p.Config, layers, near)
+	if far.across {
+		p.beyond[1] = evaluationTraffic(&p.Config, layers, far)
+	}
+	return p
 }
 
-// planTraining decides what training exchanges, and takes the memory of the global cache.
+// scopes returns which rows stay in a rank, and which cross.
+func (c *Config) scopes() (near, far scope) {
+	if c.Net == nil || c.Net.Ranks() == 1 || !c.policy().Static() { // policies that decide while rows are read are planned for one rank, and do not run on several
+		return scope{}, scope{}
+	}
+	ranks := make([]int, len(c.Facts))
+	for part := range ranks {
+		ranks[part] = c.rank(part)
+	}
+	return scope{ranks, false}, scope{ranks, true}
+}
+
+// allTraining returns the exchanges of training, those of rows that cross behind the others.
+func (p *Plan) allTraining() []*traffic { return slices.Concat(p.training, p.beyond[0]) }
+
+// planTraining decides what training exchanges.
 func (p *Plan) planTraining() error {
 	var err error
-	if p.periods, err = newPeriods(&p.Options, trainingExchanges(p.Model, p.Order, &p.Options)); err != nil {
+	near, far := p.scopes()
+	exchanges := p.exchangesOf(near)
+	if far.across {
+		exchanges = append(exchanges, p.exchangesOf(far)...)
+	}
+	if p.periods, err = newPeriods(&p.Options, exchanges); err != nil {
 		return err
 	}
-	p.training = exactTraffic(p.Cuts, p.Model, p.Order, &p.Options, p.periods)
+	if p.training = exactTraffic(&p.Config, p.periods, near); far.across {
+		p.beyond[0] = exactTraffic(&p.Config, p.periods, far)
+	}
 	if p.policy() != jaca.None && p.exchanges() {
-		if p.caches, err = p.planCaches(p.periods); err != nil {
+		if err = p.planCaches(p.periods); err != nil {
 			return err
 		}
-		if p.ages() && !p.Pipeline && !givesSlots(p.caches) {
+		if p.ages() && !p.Pipeline && !givesSlots(p.caches, p.tables) {
 			return ErrNoSlots
 		}
 		p.giveSlots()
 	}
-	p.cross()
-	return p.openRegion(p.training)
+	return nil
 }
 
 // giveSlots makes exchanges cached ones, by the tables of the plan.
 func (p *Plan) giveSlots() {
 	static, next := p.policy().Static(), 0
 	for i, l := range p.training {
-		if !l.ages {
+		if !p.mayHaveSlots(l) {
 			continue
 		}
-		table := p.caches.Tables[next]
+		var tables []*jaca.Table
+		for _, of := range p.tables {
+			tables = append(tables, of[next])
+		}
 		next++
 		switch {
 		case !static:
-			local, global := cacheSlots(table, &p.caches.Capacities)
+			local, global := cacheSlots(tables[0], &p.caches.Capacities)
 			p.training[i] = p.withDynamicCaches(*l, local, global)
-		case table.Slots() > 0:
-			bare := *l
-			bare.readers = nil
-			p.training[i] = cached(bare, p.Cuts.At(l.Layer), table)
+		case slices.ContainsFunc(tables, func(t *jaca.Table) bool { return t.Slots() > 0 }):
+			p.training[i] = p.cachedAs(*l, tables)
+			if p.beyond[0] != nil {
+				p.beyond[0][i] = p.cachedAs(*p.beyond[0][i], tables)
+			}
 		}
 	}
 	if !static {
 		p.dynamic = p.newDynamicCaches()
 	}
+}
+
+// mayHaveSlots reports whether rows of an exchange may have slots, if they stay in a rank or if they cross.
+func (p *Plan) mayHaveSlots(l *traffic) bool {
+	return l.ages || p.beyond[0] != nil && p.beyond[0][l.index].ages
+}
+
+// cachedAs returns an exact exchange with slots.
+func (p *Plan) cachedAs(l traffic, tables []*jaca.Table) *traffic {
+	own := 0
+	if l.ranks != nil {
+		own = p.Net.Rank()
+	}
+	l.readers = nil
+	return cached(l, p.Cuts.At(l.Layer), tables, own)
 }
 
 // Close gives up the global cache. Nobody may read or write it any more.
@@ -154,10 +209,10 @@ func (p *Plan) Close() {
 // Caches says which halo rows have slots; nil: none.
 func (p *Plan) Caches() *jaca.Plan { return p.caches }
 
-// Schedules returns the schedules in force, by exchange of training in the order of an epoch.
+// Schedules returns the schedules in force, by exchange of training in the order of an epoch; over ranks, then those of rows that cross.
 func (p *Plan) Schedules() []jaca.Schedule {
 	var all []jaca.Schedule
-	for _, l := range p.training {
+	for _, l := range p.allTraining() {
 		all = append(all, l.schedule())
 	}
 	return all
@@ -194,7 +249,7 @@ func (p *Plan) EndEpoch(epoch int, loss float64, harms []jaca.Harm) {
 }
 
 // ages reports whether training may use rows of other parts that an earlier epoch made.
-func (c *Config) ages() bool { return c.Staleness.Bound > 0 }
+func (c *Config) ages() bool { return c.Options.Ages() }
 
 // MayAge reports whether rows of other parts may be of an earlier epoch: the staleness allows it, a layer that ages reads such rows, and they
 // are used an epoch later or have slots, if memory leaves room.
@@ -205,8 +260,9 @@ func (c *Config) MayAge() (bool, error) {
 	if c.Pipeline || c.policy() == jaca.None {
 		return c.Pipeline, nil
 	}
-	p, err := c.buildCaches(c.cacheExchanges(), jaca.Memory{}, c.Staleness.Bound+1)
-	return err == nil && givesSlots(p), err
+	s := c.sides()
+	p, tables, err := c.buildCaches(c.cacheExchanges(), jaca.Memory{}, [2]int{s[0].Staleness.Bound + 1, s[1].Staleness.Bound + 1})
+	return err == nil && givesSlots(p, tables), err
 }
 
 // ErrNoSlots says that rows were to age in slots, and memory leaves room for none.
@@ -223,8 +279,8 @@ func (c *Config) exchanges() bool {
 }
 
 // givesSlots reports whether some row has a slot by a plan, or may get one while rows are read.
-func givesSlots(p *jaca.Plan) bool {
-	return slices.ContainsFunc(p.Tables, func(table *jaca.Table) bool {
+func givesSlots(p *jaca.Plan, tables [][]*jaca.Table) bool {
+	return slices.ContainsFunc(slices.Concat(tables...), func(table *jaca.Table) bool {
 		if p.Policy.Static() {
 			return table.Slots() > 0
 		}

@@ -38,24 +38,47 @@ func trainingExchanges(model gnn.Config, plan gnn.Plan, o *Options) []traffic {
 }
 
 // evaluationTraffic returns the exchanges of an evaluation through the first layers, which need every row.
-func evaluationTraffic(cuts Cuts, model gnn.Config, plan gnn.Plan, layers int) []*traffic {
+func evaluationTraffic(c *Config, layers int, s scope) []*traffic {
 	var out []*traffic
 	for l := range layers {
-		if w := model.ExchangeWidth(plan, l, gnn.Forward); w > 0 {
-			t := traffic{ID: ID{l, gnn.Forward}, index: len(out), rowFormat: rowFormat{width: w, dtype: model.GatherType(plan, l, gnn.Forward)}}
-			out = append(out, exact(t, cuts.Whole, func(b *graph.Block, k int) int { return b.Owners.At[k+1] - b.Owners.At[k] }))
+		if w := c.Model.ExchangeWidth(c.Order, l, gnn.Forward); w > 0 {
+			t := traffic{ID: ID{l, gnn.Forward}, index: len(out), rowFormat: rowFormat{width: w, dtype: c.Model.GatherType(c.Order, l, gnn.Forward)}, ranks: s.ranks, across: s.across}
+			out = append(out, exact(t, c.Cuts.Whole, func(b *graph.Block, k int) int { return b.Owners.At[k+1] - b.Owners.At[k] }))
 		}
 	}
 	return out
 }
 
 // exactTraffic returns the exchanges of a training epoch without caches, by the schedules of p.
-func exactTraffic(cuts Cuts, model gnn.Config, plan gnn.Plan, o *Options, p *periods) []*traffic {
+func exactTraffic(c *Config, p *periods, s scope) []*traffic {
 	var out []*traffic
-	for _, t := range trainingExchanges(model, plan, o) {
-		t.periods, t.piece = p, o.Piece
-		t.pipelined, t.adaptive = o.Pipeline && o.Staleness.Bound > 0 && !t.dropped, o.Staleness.Auto() || o.Bypass > 0
-		out = append(out, exact(t, cuts.At(t.Layer), func(b *graph.Block, k int) int { return b.Count(k, t.Layer) }))
+	for _, t := range c.exchangesOf(s) {
+		t.periods = p
+		out = append(out, exact(t, c.Cuts.At(t.Layer), func(b *graph.Block, k int) int { return b.Count(k, t.Layer) }))
 	}
 	return out
+}
+
+// scope says which rows exchanges move: all, where there is one rank, else those that stay in one or those that cross.
+type scope struct {
+	ranks  []int // by part; nil: there is one
+	across bool
+}
+
+// exchangesOf returns the exchanges of a training epoch, in its order, without what moves. Those of rows that cross are counted behind the others.
+func (c *Config) exchangesOf(s scope) []traffic {
+	o := &c.Options
+	if s.across {
+		o = o.across()
+	}
+	all := trainingExchanges(c.Model, c.Order, o)
+	for k := range all {
+		t := &all[k]
+		t.ranks, t.across, t.piece = s.ranks, s.across, o.Piece
+		t.pipelined, t.adaptive = o.Pipeline && o.Staleness.Bound > 0 && !t.dropped, o.Staleness.Auto() || o.Bypass > 0
+		if s.across {
+			t.index += len(all)
+		}
+	}
+	return all
 }

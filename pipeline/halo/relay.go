@@ -15,8 +15,20 @@ type relay struct {
 	*side
 	sender
 	receiver
-	way way // itself, unless the policy is dynamic
+	way    way    // itself, unless the policy is dynamic
+	beyond *relay // of the rows that cross between ranks, which lie in the same halo matrix; nil: none do
 }
+
+// both returns the relay and that of rows that cross, if there is one.
+func (r *relay) both() []*relay {
+	if r.beyond == nil {
+		return []*relay{r}
+	}
+	return []*relay{r, r.beyond}
+}
+
+// lags reports whether rows may be used in the epoch behind the one that made them.
+func (r *relay) lags() bool { return r.pipelined || r.beyond != nil && r.beyond.pipelined }
 
 // way is how the rows of an exchange go: in blocks of refresh classes (relay), or as an agenda says (dynamicSide).
 type way interface {
@@ -74,6 +86,23 @@ func (r *relay) wait(q gpu.Queue, packed gpu.Event, epoch int) gpu.Matrix {
 	return r.halo
 }
 
+// without makes zeros of the rows of an exchange that moves none any more, and whose readers read others beside them.
+func (r *relay) without(q gpu.Queue) {
+	fill := func(m gpu.Matrix, first, n int) {
+		if n > 0 {
+			q.Fill(m.RowRange(first, first+n), 0)
+		}
+	}
+	for at := range r.mine.owners {
+		fill(r.transient, r.mine.direct[0][at].first, r.mine.direct[0][at].n)
+		for c := range r.classes {
+			fill(r.local, r.mine.direct[1+c][at].first, r.mine.direct[1+c][at].n)
+			fill(r.local, r.mine.shared[c][at].first, len(r.mine.shared[c][at].rows))
+			fill(r.transient, r.mine.passing[c][at].first, len(r.mine.passing[c][at].rows))
+		}
+	}
+}
+
 // matrix implements way.
 func (r *relay) matrix() gpu.Matrix { return r.halo }
 
@@ -87,8 +116,8 @@ type side struct {
 	net   Net // to other ranks; nil: there is one process
 }
 
-// sender packs rows of its part and tells their readers. Block b is rows list[at[b]:at[b+1]] of the part, readers in part order, in block 0 other ranks
-// behind them, then those for the global cache: what is by reader is by the place in traffic.senders.
+// sender packs rows of its part and tells their readers. Block b is rows list[at[b]:at[b+1]] of the part, readers in part order, then those for the global
+// cache; or, of rows that cross, rank by rank those that are read directly, then rank by rank those for the ranks' global caches: what is by reader is by the place in traffic.senders.
 type sender struct {
 	*side
 	own      *sendBuffer // where rows wait that are used in the next epoch; nil: nothing does
@@ -98,7 +127,7 @@ type sender struct {
 	seed     uint64
 	smoothed smoothed    // rows that the part puts into the global cache
 	leaving  []leaving   // rows for other ranks
-	area     uint32      // at another rank, in which its rows arrive
+	areas    [2]uint32   // at other ranks, in which its rows arrive that are used at once, and in the next epoch
 	to       [][]int     // [block][reader]: where its rows begin in list, and at last where those of all readers end
 	last     []gpu.Event // by class: the part's block in the global cache has been published; nil: never
 }
@@ -113,7 +142,8 @@ type receiver struct {
 	made             [][]int    // [block][owner]: epoch that made the rows that came last; −1: none came yet
 	books            [][]book   // [class][owner]: what the owner put into the global cache
 	pendingTransient []*pendingTransient
-	far              []*far // by owner: how its rows come from another rank; nil: it is of this one
+	far              []*far   // by owner: how its rows come from another rank; nil: it has none for the part
+	coming           *awaited // what other ranks have sent for the next epoch; nil: nothing
 	// How rows come that are used at once, those of slots that are refreshed for later epochs, and others ahead of their use.
 	now, renewal, ahead inlet
 	arrived             []gpu.Event
@@ -136,7 +166,7 @@ type entry struct {
 	epoch     int
 	rows      []byte      // nil: nothing
 	pieces    []gpu.Event // each piece of them is there; nil: all are
-	published gpu.Event   // they can be checked: all are there
+	published gpu.Event   // they can be checked: all are there; nil: they are
 }
 
 // note enters a new generation in place of the older one.

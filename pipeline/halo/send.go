@@ -59,7 +59,7 @@ func (r *sender) send(q gpu.Queue, box *sendBuffer, rows gpu.Matrix, epoch int, 
 			r.post(box, &t, starts, n)
 		}
 	}
-	r.leave(box, ready, starts[0], epoch)
+	r.leave(box, ready, starts, epoch, blocks)
 }
 
 // pack encodes the rows of blocks into the send buffer and returns where each block begins, in rows.

@@ -83,17 +83,32 @@ func (r *sender) smooth(q gpu.Queue, box *sendBuffer, rows gpu.Matrix, epoch int
 	}
 }
 
+// published returns the rows of a block that a part puts into global caches, its rank's or those of others.
+func (t *traffic) published(block, part int) (ids []graph.NodeID) {
+	if t.global != nil {
+		ids = append(ids, t.global[block-1][part]...)
+	}
+	for _, x := range t.crossingsOf(part) {
+		ids = append(ids, x.shared[block]...)
+	}
+	return ids
+}
+
 // smoothings takes the memory of averages, and of rows while they are mixed.
 func (a *attachment) smoothings(train *Exchange) {
 	var mixing [2]gpu.Bytes
+	var relays []*relay
 	for _, r := range train.relays {
+		relays = append(relays, r.both()...)
+	}
+	for _, r := range relays {
 		if r.gamma == 0 {
 			continue
 		}
 		r.smoothed.at = []int{0}
 		var ids []graph.NodeID
 		for c := range r.classes {
-			ids = append(ids, r.global[c][a.ep.Part]...)
+			ids = append(ids, r.published(1+c, a.ep.Part)...)
 			r.smoothed.at = append(r.smoothed.at, len(ids))
 		}
 		if n := len(ids); n > 0 {

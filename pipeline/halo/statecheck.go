@@ -18,21 +18,21 @@ func (p *Plan) checkState(s *haloState, sections map[string]checkpoint.Section) 
 	if s.Plan != p.key() {
 		return otherHalo("other rows have slots")
 	}
-	if len(s.Exchanges) != len(p.training) || (p.periods.ladder != nil) != (len(s.Ladder) > 0) {
-		return otherHalo("%d exchanges, not %d", len(s.Exchanges), len(p.training))
+	if len(s.Exchanges) != len(p.allTraining()) || (p.periods.ladder != nil) != (len(s.Ladder) > 0) {
+		return otherHalo("%d exchanges, not %d", len(s.Exchanges), len(p.allTraining()))
 	}
-	for k, l := range p.training {
+	for k, l := range p.allTraining() {
 		g := &s.Exchanges[k]
 		if g.Exchange != l.ID.String() || len(g.Cached) != l.classes || len(g.Made) != p.parts() ||
 			g.Schedule.Period < 1 || g.Schedule.Lag != 0 && !l.pipelined || l.classes > 0 && l.classes%g.Schedule.Period != 0 {
 			return otherHalo("%s with %d classes, period %d", g.Exchange, len(g.Cached), g.Schedule.Period)
 		}
 		for _, x := range p.sides {
-			if err := g.checkMade(x.ep.Part, l, x.relays[k], sections); err != nil {
+			if err := g.checkMade(x.ep.Part, l, x.relay(k), sections); err != nil {
 				return err
 			}
 		}
-		if err := g.checkCached(l, p.parts(), sections); err != nil {
+		if err := p.checkCached(g, l, sections); err != nil {
 			return err
 		}
 	}
@@ -48,7 +48,10 @@ func (p *Plan) key() string {
 	if p.Smoothing > 0 {
 		things = append(things, "smoothed")
 	}
-	for _, l := range p.training {
+	if near, _ := p.scopes(); near.ranks != nil {
+		things = append(things, near.ranks, p.across().HaloType)
+	}
+	for _, l := range p.allTraining() {
 		things = append(things, l.ID, l.classes)
 		for i := range l.readers {
 			r := &l.readers[i]
@@ -82,9 +85,9 @@ func (g *exchangeState) checkMade(i int, l *traffic, r *relay, sections map[stri
 }
 
 // checkCached compares the blocks of the cache in host memory with those of the plan.
-func (g *exchangeState) checkCached(l *traffic, parts int, sections map[string]checkpoint.Section) error {
+func (p *Plan) checkCached(g *exchangeState, l *traffic, sections map[string]checkpoint.Section) error {
 	for class := range l.classes {
-		if len(g.Cached[class]) != parts {
+		if len(g.Cached[class]) != p.parts() {
 			return otherHalo("%s: class %d of %d parts", g.Exchange, class, len(g.Cached[class]))
 		}
 		for o, epoch := range g.Cached[class] {
@@ -92,7 +95,7 @@ func (g *exchangeState) checkCached(l *traffic, parts int, sections map[string]c
 			if l.blocks != nil && l.blocks[class][o] != nil {
 				size = l.blocks[class][o].Size()
 			}
-			if got := checkpoint.Size(sections[l.section(o, class)]); epoch >= 0 && got != int64(size) || epoch < 0 && got != 0 {
+			if got := checkpoint.Size(sections[l.blockSection(class, o, p.rankOf())]); epoch >= 0 && got != int64(size) || epoch < 0 && got != 0 {
 				return otherHalo("%s: class %d of part %d of %d bytes, not %d", g.Exchange, class, o, got, size)
 			}
 		}

@@ -263,16 +263,28 @@ func (x *team) read(i int, at Placement) []int {
 func (x *team) compare(i int, at Placement, now int, got []float32) error {
 	b := x.block(i, at.Dir)
 	k := slices.IndexFunc(x.train[i].Placements(), func(p Placement) bool { return p.ID == at.ID })
-	schedule := x.plan.Schedules()[k]
+	schedules := x.plan.Schedules()
 	for h, row := range x.read(i, at) {
 		if row < 0 {
 			continue
+		}
+		schedule, o := schedules[k], 0
+		for h >= b.Owners.At[o+1] {
+			o++
+		}
+		across := x.plan.rank(int(b.Owners.Parts[o])) != x.plan.rank(x.ends[i].Part)
+		if across {
+			schedule = schedules[len(schedules)/2+k]
 		}
 		v, epoch := b.IDs[h], schedule.Fresh(now)
 		if p := x.plan.Caches(); p != nil {
 			for _, table := range p.Tables {
 				if table.Layer == at.Layer && table.Dir == at.Dir && table.Readers[x.ends[i].Part].Class[h] >= 0 {
-					epoch = schedule.Version(int(table.Readers[x.ends[i].Part].Class[h]), now)
+					class := int(table.Readers[x.ends[i].Part].Class[h])
+					if across {
+						class -= table.Period
+					}
+					epoch = schedule.Version(class, now)
 				}
 			}
 		}

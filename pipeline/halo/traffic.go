@@ -35,9 +35,11 @@ type traffic struct {
 	blocks              [][]*hostmem.Versioned // the same: where they lie; nil: nothing there
 	periods             *periods               // of the exchanges of an epoch; nil: all rows are of the epoch that reads them
 	dynamic             *dynamic.Exchange      // the policy decides while rows are read; nil: slots stay with their rows
-	senders             [][]target             // by owner: who reads its rows; over ranks, at its own
-	crossings           [][]crossing           // by owner: what other ranks read of it; nil: nothing crosses
-	kind, kinds         int                    // of its messages between ranks, among those of all exchanges
+	senders             [][]target             // by owner: who reads its rows in its rank
+	ranks               []int                  // by part; nil: there is one
+	across              bool                   // its rows cross between ranks; else they stay in one
+	crossings           [][]crossing           // by owner, of one that is across: what other ranks read of it
+	kind, kinds         int                    // of its messages, among those of all exchanges
 }
 
 // target is a reader of an owner's rows, and the owner's place among the reader's owners.
@@ -73,10 +75,10 @@ type slotted struct{ local, passing int }
 
 // exact returns the traffic of an exchange without caches. count gives the rows that the k-th owner sends for a block of a reader.
 func exact(t traffic, c *graph.Cut, count func(b *graph.Block, k int) int) *traffic {
-	for _, b := range t.readBlocks(c) {
+	for i, b := range t.readBlocks(c) {
 		r := reader{owners: b.Owners.Parts, ids: b.IDs, rows: [2]int{0, len(b.IDs)}, direct: [][]extent{make([]extent, len(b.Owners.Parts))}}
 		for k := range r.owners {
-			if n := count(b, k); n > 0 {
+			if n := count(b, k); n > 0 && t.has(i, int(r.owners[k])) {
 				r.direct[0][k] = extent{b.Owners.At[k], n}
 				r.lookups += n
 			}
@@ -87,11 +89,19 @@ func exact(t traffic, c *graph.Cut, count func(b *graph.Block, k int) int) *traf
 	return &t
 }
 
+// has reports whether the exchange moves rows from an owner to a reader.
+func (t *traffic) has(reader, owner int) bool {
+	return t.ranks == nil || (t.ranks[reader] != t.ranks[owner]) == t.across
+}
+
 // link fills in senders.
 func (t *traffic) link() {
 	t.senders = make([][]target, len(t.readers))
 	for j := range t.readers {
 		for k, o := range t.readers[j].owners {
+			if !t.has(j, int(o)) {
+				continue
+			}
 			t.senders[o] = append(t.senders[o], target{j, k})
 		}
 	}
@@ -111,43 +121,59 @@ func (t *traffic) readBlocks(c *graph.Cut) []*graph.Block {
 	return blocks
 }
 
-// cached returns the traffic of an exchange by a table of package jaca.
-func cached(t traffic, c *graph.Cut, table *jaca.Table) *traffic {
-	parts := len(c.Parts)
-	t.classes = table.Period
+// cached returns the traffic of an exchange by the tables of package jaca, by rank; own is that of this process.
+func cached(t traffic, c *graph.Cut, tables []*jaca.Table, own int) *traffic {
+	parts, first := len(c.Parts), 0
+	if t.classes = tables[own].Period; t.across {
+		first, t.classes = t.classes, tables[own].Across
+	}
 	for class := range t.classes {
 		t.global = append(t.global, make([][]graph.NodeID, parts))
 		for o := range parts {
-			k := class*parts + o
-			t.global[class][o] = table.Global[table.GlobalAt[k]:table.GlobalAt[k+1]]
+			k := (first+class)*parts + o
+			t.global[class][o] = tables[own].Global[tables[own].GlobalAt[k]:tables[own].GlobalAt[k+1]]
 		}
 	}
 	for i, b := range t.readBlocks(c) {
-		t.readers = append(t.readers, t.reader(b, &table.Readers[i], table))
+		table := tables[t.rank(i)]
+		t.readers = append(t.readers, t.reader(i, b, first, table))
 	}
 	t.link()
 	return &t
 }
 
-// reader returns one part's side.
-func (t *traffic) reader(b *graph.Block, tr *jaca.Reader, table *jaca.Table) reader {
+// rank returns that of a part.
+func (t *traffic) rank(part int) int {
+	if t.ranks == nil {
+		return 0
+	}
+	return t.ranks[part]
+}
+
+// reader returns one part's side; first is the class of the table that is class 0.
+func (t *traffic) reader(part int, b *graph.Block, first int, table *jaca.Table) reader {
+	tr := &table.Readers[part]
 	n := len(b.Owners.Parts)
 	r := reader{owners: b.Owners.Parts, ids: b.IDs, place: tr.Place, local: tr.Local, transient: tr.Transient, rows: [2]int{len(tr.Local), len(tr.Transient)},
-		lookups: len(tr.Local) + len(tr.Transient), slots: make([]slotted, t.classes)}
+		slots: make([]slotted, t.classes)}
 	spans := func(at []int) []extent {
 		out := make([]extent, n)
 		for k := range out {
-			out[k] = extent{at[k], at[k+1] - at[k]}
+			if out[k].first = at[k]; t.has(part, int(r.owners[k])) {
+				out[k].n = at[k+1] - at[k]
+				r.lookups += out[k].n
+			}
 		}
 		return out
 	}
 	r.direct = append(r.direct, spans(tr.TransientAt))
 	for class := range t.classes {
-		at := tr.LocalAt[class*(n+1):]
+		at := tr.LocalAt[(first+class)*(n+1):]
 		r.direct = append(r.direct, spans(at))
-		r.shared = append(r.shared, picks(r.owners, class, table, tr.Global, tr.Local[:at[n+1]], at[n]))
-		r.passing = append(r.passing, picks(r.owners, class, table, tr.Global, tr.Transient, tr.TransientAt[n]))
+		r.shared = append(r.shared, picks(r.owners, first+class, table, tr.Global, tr.Local[:at[n+1]], at[n]))
+		r.passing = append(r.passing, picks(r.owners, first+class, table, tr.Global, tr.Transient, tr.TransientAt[n]))
 		r.slots[class] = slotted{at[n+1] - at[0], rowsOf(r.passing[class])}
+		r.lookups += rowsOf(r.shared[class]) + rowsOf(r.passing[class])
 	}
 	return r
 }

@@ -94,6 +94,8 @@ type Config struct {
 	Pipeline     string               // SwitchOn, SwitchOff or PipelineAuto
 	Peer         string               // whether devices copy straight from each other: SwitchOn or SwitchOff
 	Comm         string               // level of communication: a name for settings of the exchange
+	CommNet      string               // level of rows that cross between ranks, "" = Comm
+	StalenessNet Text[int]            // how old such rows may get, in epochs; −1 = as their level says
 	HaloType     Text[halo.Encoding]  // encoding of halo rows on their way
 	CacheSlots   Text[[]int]          // capacities of the run that wrote the file: rows of each part's cache, then of the host's; "" = decide; config file only
 	CacheLayers  Text[[]int]          // layers whose halo rows may be stale, as a forecast decided; nil: none did, or does not yet; config file only
@@ -118,7 +120,7 @@ func Default() Config {
 	for name, text := range map[string]string{
 		"split": "", "gpu-cache": jaca.Size{}.String(), "cpu-cache": jaca.Size{}.String(), "reserve-gpu": "0", "reserve-cpu": "0",
 		"staleness": jaca.Staleness{}.String(), StaleLayers: LayersAuto, CacheLayers: LayersAuto, "exact-epochs": exactAuto, "halo-dtype": halo.FP32.String(), "cache-slots": "", "cache-links": "",
-		fanOut: "", isolated: "", scheduleOption: "", classWeights: "", sampling: samplingDefault, rowCache: jaca.Size{}.String(), merged: "",
+		fanOut: "", isolated: "", scheduleOption: "", classWeights: "", stalenessNet: "", sampling: samplingDefault, rowCache: jaca.Size{}.String(), merged: "",
 	} {
 		c.Set(name, text)
 	}
@@ -189,7 +191,7 @@ func (c *Config) Validate() error {
 	if err := c.levelError(); err != nil { // flags of a level that does not hold are wrong for that reason
 		p = append(p, err)
 	} else {
-		p = append(p, c.cacheErrors()...)
+		p = append(append(p, c.cacheErrors()...), c.netErrors()...)
 	}
 	c.checkCounts(&p)
 	c.checkSchedule(&p)

@@ -25,7 +25,7 @@ func Forget(cfg *Config, given []string) {
 	if changed("devices", "parts", "partitioner", "plan", isolated) && !changed(machinesOption) {
 		cfg.Set(machinesOption, "")
 	}
-	if changed(PartitionOptions...) || changed(SavingOptions()...) || changed("plan") {
+	if changed(PartitionOptions...) || changed(SavingOptions()...) || changed("plan", commNet, stalenessNet) {
 		cfg.Set("cache-slots", "")
 		cfg.CacheLayers = layersOpen
 	}

@@ -118,7 +118,7 @@ func (c *Config) stalenessErrors(policy jaca.Policy) []error {
 		bad("--%s: %w", StaleLayers, err)
 	} else if n := len(layers); n > 0 && layers[n-1] >= c.Layers {
 		bad("--%s %s: the last of %d layers is layer %d", StaleLayers, c.StaleLayers, c.Layers, c.Layers-1)
-	} else if n > 0 && stale.Bound == 0 && c.Staleness.err == nil {
+	} else if n > 0 && stale.Bound == 0 && c.Across().Bound == 0 && c.Staleness.err == nil {
 		bad("--%s %s: without --staleness all rows are fresh: give both", StaleLayers, c.StaleLayers)
 	}
 	if c.CacheLayers.err != nil {
@@ -274,7 +274,7 @@ func FormatLayers(layers []int) string {
 // exactEpochs returns how many epochs at first use rows of their own epoch. The settings are valid.
 func (c *Config) exactEpochs() int {
 	s := c.Staleness.Value
-	if s.Bound == 0 || s.Auto() || !jaca.Policy(c.Cache).Static() {
+	if s.Bound == 0 && c.Across().Bound == 0 || s.Auto() || !jaca.Policy(c.Cache).Static() {
 		return 0
 	}
 	if n := c.ExactEpochs.Value; n >= 0 {
@@ -292,7 +292,7 @@ func (c *Config) HaloCache() halo.Options {
 	return halo.Options{Policy: jaca.Policy(c.Cache), TopK: c.CacheTopK, Staleness: c.Staleness.Value, Layers: layers, ExactEpochs: c.exactEpochs(),
 		Smoothing: c.Smoothing, BackwardExact: c.HaloBackward == HaloBackwardWarmup, Pipeline: c.Pipelined(),
 		Local: c.GPUCache.Value, Global: c.CPUCache.Value, HaloType: c.HaloType.Value, ReserveDevice: c.ReserveGPU.Value, ReserveHost: c.ReserveCPU.Value,
-		NoPeer: c.Peer == SwitchOff, Bypass: c.CacheBypass, Seed: c.Seed}
+		NoPeer: c.Peer == SwitchOff, Bypass: c.CacheBypass, Seed: c.Seed, Between: c.between()}
 }
 
 // ExplainCache says of a cache that does not fit what would.

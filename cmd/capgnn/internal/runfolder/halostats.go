@@ -75,18 +75,27 @@ func (c *cacheUse) share(n int64) float64 { return float64(n) / float64(max(1, c
 // staleUse is how old the rows were that training used, in epochs.
 type staleUse struct {
 	Bound   int            `json:"bound"`
-	Auto    bool           `json:"auto"` // the period adapts
+	Across  *int           `json:"bound_net,omitempty"` // of rows that cross between ranks, where it is another
+	Auto    bool           `json:"auto"`                // the period adapts
 	MaxSeen int            `json:"max_seen"`
 	Mean    float64        `json:"mean_seen"`
 	Period  map[string]int `json:"period"` // epochs between two refreshes of a row by layer; 0: used in the epoch that makes them
 }
 
-func staleUseOf(bound jaca.Staleness, s jaca.Stats, period map[string]int) staleUse {
-	return staleUse{Bound: bound.Bound, Auto: bound.Auto(), MaxSeen: s.AgeMax, Mean: s.MeanAge(), Period: period}
+// staleUseOf returns it for a bound, and that of rows that cross between ranks.
+func staleUseOf(bound, across jaca.Staleness, s jaca.Stats, period map[string]int) staleUse {
+	u := staleUse{Bound: bound.Bound, Auto: bound.Auto(), MaxSeen: s.AgeMax, Mean: s.MeanAge(), Period: period}
+	if across != bound {
+		u.Across = &across.Bound
+	}
+	return u
 }
 
 func (s *staleUse) String() string {
 	text := fmt.Sprintf("rows up to %s old, mean %s, bound %d", term.Counted(s.MaxSeen, "epoch"), number.Ratio.Text(s.Mean), s.Bound)
+	if s.Across != nil {
+		text += fmt.Sprintf(", between ranks %d", *s.Across)
+	}
 	if !s.Auto {
 		return text
 	}

@@ -24,6 +24,7 @@ type Metrics struct {
 	f         *os.File // nil before the first line
 	Policy    string
 	Staleness jaca.Staleness
+	Across    jaca.Staleness // of rows that cross between ranks
 	Period    map[string]int // refresh period of each layer with slots; where it adapts the epoch says which
 }
 
@@ -159,7 +160,7 @@ func (m *Metrics) halo(s pipeline.EpochStats) *metricsHalo {
 			period[layer] = s.Rung.Period
 		}
 	}
-	h.Staleness = staleUseOf(m.Staleness, s.Halo, period)
+	h.Staleness = staleUseOf(m.Staleness, m.Across, s.Halo, period)
 	return h
 }
 

@@ -115,7 +115,7 @@ func NewResult(cfg *Config, dataset string, devices []devices.Spec, parts int, d
 	if cfg.Sampled() {
 		policy = string(jaca.None)
 	}
-	out.Cache, out.Staleness = runCache{cacheUseOf(policy, r.Halo), CapacityOf(r.Caches)}, runStaleness{staleUse: staleUseOf(cfg.Staleness.Value, r.Halo, nil)}
+	out.Cache, out.Staleness = runCache{cacheUseOf(policy, r.Halo), CapacityOf(r.Caches)}, runStaleness{staleUse: staleUseOf(cfg.Staleness.Value, cfg.Across(), r.Halo, nil)}
 	out.Isolated = isolatedOf(cfg, r)
 	p, n := phaseTimesOf(r.Usage), float64(max(1, cfg.WorkersOf(parts)))
 	out.TimeS = runSeconds{

@@ -25,7 +25,7 @@ type job struct {
 
 // files returns those that grow while the run trains.
 func (t *Run) files() (*runfolder.Metrics, *runfolder.Events) {
-	return &runfolder.Metrics{Path: t.Dir.Metrics(), Policy: t.Config.Cache, Staleness: t.Config.Staleness.Value},
+	return &runfolder.Metrics{Path: t.Dir.Metrics(), Policy: t.Config.Cache, Staleness: t.Config.Staleness.Value, Across: t.Config.Across()},
 		&runfolder.Events{Dir: t.Dir, Metric: string(t.metric())}
 }
 

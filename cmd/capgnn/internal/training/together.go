@@ -39,9 +39,9 @@ func checkTogether(c *runfolder.Config) error {
 	switch policy := jaca.Policy(c.Cache); {
 	case c.Sampled():
 		return term.Usagef("--batch-size %d: sampled training runs in one process: leave it out, or train with all --devices of one machine", c.BatchSize)
-	case c.Staleness.Value.Bound > 0 || c.Staleness.Value.Auto():
-		return term.Usagef("%s: several ranks exchange fresh rows only: leave it out", c.SaysStaleness())
-	case !policy.Static():
+	case c.Staleness.Value.Auto():
+		return term.Usagef("%s chooses ages in one process: over several ranks give a number of epochs, or --comm stale", c.SaysStaleness())
+	case policy != jaca.JACA && policy != jaca.None:
 		return term.Usagef("--cache %s works within one process: over several ranks choose jaca or none", c.Cache)
 	}
 	return nil

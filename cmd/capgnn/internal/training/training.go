@@ -208,5 +208,8 @@ func (t *Run) Check() error {
 	if t.Ranks != nil { // each looks at its own
 		return checkTogether(&t.Config)
 	}
+	if says := t.Config.SaysNet(); says != "" && !t.Resume {
+		return term.Usagef("%s: there is one rank, and no row crosses between ranks: leave it out, or start several with capgnn launch", says)
+	}
 	return devices.Check(t.Config.Devices)
 }

@@ -1,0 +1,142 @@
+package pipeline
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"capgnn/internal/checkpoint"
+	"capgnn/pipeline/halo"
+)
+
+// Each rank has the halo rows of its parts, and its global cache. Sections of all of them are written by rank 0 and read there, in the order of their names: so
+// each piece passes by calls that all ranks make.
+
+// heldSection is a section of a checkpoint that a rank other than 0 has.
+type heldSection struct {
+	Name  string
+	Bytes int64
+	Rank  int
+}
+
+// holdings returns the sections of halo rows that ranks other than 0 have, by name, at every rank. c has those of this one.
+func (t saver) holdings(c *checkpoint.File) (all []heldSection, err error) {
+	if !t.joined || !t.Ages() {
+		return nil, nil
+	}
+	var own []heldSection
+	for name, s := range c.Sections {
+		own = append(own, heldSection{name, checkpoint.Size(s), t.o.Ranks.Rank()})
+	}
+	raw, err := json.Marshal(own)
+	if err != nil {
+		return nil, err
+	}
+	from, err := t.collect(t.hub.Context(), tagHalo, raw)
+	if err != nil {
+		return nil, err
+	}
+	for rank, b := range from {
+		var some []heldSection
+		if err := json.Unmarshal(b, &some); err != nil {
+			return nil, err
+		}
+		if rank > 0 {
+			all = append(all, some...)
+		}
+	}
+	slices.SortFunc(all, func(a, b heldSection) int { return cmp.Compare(a.Name, b.Name) })
+	return fromRank0(t.hub.Context(), t.Trainer, tagHalo, all)
+}
+
+// addOthers adds the sections of other ranks to a checkpoint of rank 0.
+func (t saver) addOthers(c *checkpoint.File) error {
+	others, err := t.holdings(c)
+	for _, h := range others {
+		c.Sections[h.Name] = t.section(h.Rank, h.Bytes)
+	}
+	return err
+}
+
+// heldRows is what rank 0 says of the halo rows of a checkpoint.
+type heldRows struct {
+	Sections []heldSection
+	States   map[string][]byte // content of those that say what ranks hold
+}
+
+// sized is a section of rank 0 as other ranks know it.
+type sized int64
+
+func (s sized) Size() int64              { return int64(s) }
+func (s sized) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+
+// resumeTogether lets all ranks see the halo rows of a checkpoint that rank 0 has.
+func (t saver) resumeTogether(c *checkpoint.File, by *halo.Resuming) error {
+	var held heldRows
+	if t.o.leads() {
+		held.States = map[string][]byte{}
+		for _, name := range slices.Sorted(maps.Keys(c.Sections)) {
+			s := c.Sections[name]
+			if !strings.HasPrefix(name, halo.StateSection) {
+				held.Sections = append(held.Sections, heldSection{Name: name, Bytes: checkpoint.Size(s)})
+				continue
+			}
+			raw, err := io.ReadAll(s)
+			if err != nil {
+				return err
+			}
+			held.States[name] = raw
+		}
+	}
+	held, err := fromRank0(t.hub.Context(), t.Trainer, tagHalo, held)
+	if err != nil {
+		return err
+	}
+	file := c.Sections
+	c.Sections = map[string]checkpoint.Section{}
+	for _, h := range held.Sections {
+		c.Sections[h.Name] = sized(h.Bytes)
+	}
+	for name, raw := range held.States {
+		c.Sections[name] = bytes.NewReader(raw)
+	}
+	by.Agree = t.agreeHalo
+	by.Read = func(sinks map[string]func(checkpoint.Section) error) error {
+		for _, h := range held.Sections {
+			s := t.share(file[h.Name], h.Bytes)
+			take := sinks[h.Name]
+			if take == nil {
+				take = func(s checkpoint.Section) error {
+					_, err := io.Copy(io.Discard, s)
+					return err
+				}
+			}
+			if err := take(s); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return nil
+}
+
+// agreeHalo returns the first error of all ranks.
+func (t saver) agreeHalo(own error) error {
+	texts := make([]string, len(t.workers))
+	if own != nil {
+		texts[0] = own.Error()
+	}
+	all, err := gather(t.hub.Context(), t.Trainer, tagHalo, texts)
+	if err != nil {
+		return err
+	}
+	if k := slices.IndexFunc(all, func(s string) bool { return s != "" }); k >= 0 {
+		return errors.New(all[k])
+	}
+	return nil
+}

@@ -1,0 +1,170 @@
+package pipeline
+
+import (
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"capgnn/gnn"
+	"capgnn/internal/learn"
+	"capgnn/internal/long"
+	"capgnn/jaca"
+	"capgnn/pipeline/halo"
+)
+
+// staleEdits are ways to let rows age over ranks.
+var staleEdits = map[string]func(o *Options){
+	"all": func(o *Options) { o.Cache.Staleness.Bound = 2 },
+	"slots": func(o *Options) {
+		o.Cache.Staleness.Bound, o.Cache.Local, o.Cache.Global = 3, jaca.Percent(30), jaca.Percent(30)
+	},
+	"between": func(o *Options) {
+		o.Cache.Between = &halo.Between{HaloType: halo.Int8, Staleness: jaca.Staleness{Bound: 3}}
+	},
+	"later": func(o *Options) {
+		o.Cache.Staleness.Bound, o.Cache.Between = 1, &halo.Between{HaloType: halo.BF16, Staleness: jaca.Staleness{Bound: 4}, Smoothing: 0.5}
+	},
+	"smoothed": func(o *Options) {
+		o.Cache.Staleness.Bound, o.Cache.Smoothing, o.Cache.HaloType, o.Cache.Global = 2, 0.5, halo.Int8, jaca.Percent(40)
+	},
+	"lean": func(o *Options) {
+		o.Cache.ExactEpochs, o.Cache.Between = 2, &halo.Between{Staleness: jaca.Staleness{Bound: 2}, BackwardExact: true}
+	},
+	"dropped": func(o *Options) { o.Cache.ExactEpochs, o.Cache.Staleness.Bound, o.Cache.BackwardExact = 3, 2, true },
+	"slotless": func(o *Options) {
+		o.Cache.Staleness.Bound, o.Cache.Pipeline, o.Cache.Policy = 1, true, jaca.None
+	},
+}
+
+// staleRun is a run of 9 epochs whose rows age, with the pipeline if turn is odd.
+func staleRun(t *testing.T, kind gnn.Kind, name string, turn int) farRun {
+	c := farRun{sharing: turn%3 == 0, edit: func(_ *learn.Problem, o *Options) {
+		o.Epochs, o.Cache.Policy, o.Cache.Pipeline = 9, jaca.JACA, turn%2 == 1
+		staleEdits[name](o)
+	}}
+	c.p, c.m = task{share: 0.4, vertices: 200, directed: turn%2 == 1, sparse: turn%5 == 2}.make(t, kind)
+	return c
+}
+
+// alike fails the test if ranks end with an error or differ, and returns what they tell.
+func (c *farRun) alike(t *testing.T, group string, ranks []Ranks) string {
+	t.Helper()
+	got, err := c.train(t, groupings[group], ranks)
+	if err != nil {
+		t.Fatalf("%s: %v", group, err)
+	}
+	if slices.ContainsFunc(got, func(s string) bool { return s != got[0] }) {
+		t.Errorf("%s: ranks differ: %v", group, got)
+	}
+	return got[0]
+}
+
+// Rows of other ranks may be of earlier epochs: the same grouping has the same bits however long what ranks send is under way, and over connections.
+func TestStaleRanksTrainAlike(t *testing.T) {
+	turn := 0
+	for _, kind := range gnn.Kinds {
+		for _, name := range []string{"all", "slots", "between", "later", "smoothed", "lean", "dropped", "slotless"} {
+			t.Run(fmt.Sprintf("%s/%s", kind, name), func(t *testing.T) {
+				turn++
+				c := staleRun(t, kind, name, turn+turn/8)
+				for k, group := range []string{"2x2", "3+1", "4x1"} {
+					if (turn+k)%3 > 0 && !long.Wanted() {
+						continue
+					}
+					n := len(groupings[group])
+					want := c.alike(t, group, memoryRanks(t, n, 0))
+					if got := c.alike(t, group, memoryRanks(t, n, uint64(turn))); got != want {
+						t.Errorf("%s with delays: %s\nwithout: %s", group, got, want)
+					}
+					if turn%4 > 0 && !long.Wanted() {
+						continue
+					}
+					if got := c.alike(t, group, connected(t, n)); got != want {
+						t.Errorf("%s over connections: %s\nin memory: %s", group, got, want)
+					}
+				}
+			})
+		}
+	}
+}
+
+// Whatever differs between ranks and inside of them, at ages of 0 the bits are those of one process.
+func TestFreshBetweenRanks(t *testing.T) {
+	for turn, kind := range gnn.Kinds {
+		c := staleRun(t, kind, "all", turn)
+		c.edit = func(_ *learn.Problem, o *Options) {
+			o.Cache.Policy, o.Cache.Pipeline = jaca.JACA, turn%2 == 1
+			if o.Ranks != nil {
+				o.Cache.Between = &halo.Between{}
+			}
+		}
+		want, err := c.train(t, groupings["1x4"], nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.alike(t, "3+1", memoryRanks(t, 2, 5)); got != want[0] {
+			t.Errorf("%s: %s\nin one process %s", kind, got, want[0])
+		}
+	}
+}
+
+// lines keeps what is logged.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+// A run that was killed inside a period goes on with the same bits over ranks of the same parts. Over others everything is due once, and the log says so.
+func TestStaleRanksResume(t *testing.T) {
+	turn := 0
+	for _, kind := range gnn.Kinds {
+		for _, name := range []string{"all", "slots", "between", "later", "smoothed", "lean", "dropped", "slotless"} {
+			if turn++; turn%2 > 0 && !long.Wanted() && kind != gnn.GAT {
+				continue
+			}
+			t.Run(fmt.Sprintf("%s/%s", kind, name), func(t *testing.T) {
+				c := staleRun(t, kind, name, turn+turn/8)
+				group := []string{"2x2", "3+1", "4x1"}[turn%3]
+				dir := t.TempDir()
+				c.at = saving(dir, false)
+				want := c.alike(t, group, memoryRanks(t, len(groupings[group]), 0))
+				for _, epoch := range []int{2, 4, 6} {
+					log := &lines{}
+					resumed := func(group, from string) string {
+						save := saving(from, true)
+						c.at = func(rank int, o *Options) {
+							if save(rank, o); rank == 0 {
+								o.Log = slog.New(slog.NewTextHandler(log, nil))
+							}
+						}
+						var ranks []Ranks
+						if group != "1x4" {
+							ranks = memoryRanks(t, len(groupings[group]), uint64(epoch))
+						}
+						return c.alike(t, group, ranks)
+					}
+					if got := resumed(group, copied(t, dir, epoch)); got != want || strings.Contains(log.text.String(), "due once more") {
+						t.Errorf("%s from epoch %d: %s\nwithout a stop: %s\n%s", group, epoch, got, want, log.text.String())
+					}
+					other := map[string]string{"2x2": "3+1", "3+1": "1x4", "4x1": "2x2"}[group]
+					notes := 1
+					if name == "between" && other == "1x4" || name == "lean" && other == "1x4" {
+						notes = 0 // no row ages there
+					}
+					if resumed(other, copied(t, dir, epoch)); strings.Count(log.text.String(), "due once more") != notes {
+						t.Errorf("%s from epoch %d of %s says\n%s", other, epoch, group, log.text.String())
+					}
+				}
+			})
+		}
+	}
+}
