@@ -70,6 +70,7 @@ type node struct {
 	uses    []*engine
 	lanes   []lane
 	link    bool // is a copy over a link, which may get slow
+	flies   bool // the queue goes on while tail passes
 	bytes   gpu.Bytes
 
 	ready, begun, end float64 // seconds since the last settling; ready: all before it is done

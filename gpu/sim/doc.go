@@ -2,7 +2,8 @@
 // on hardware that is not there.
 //
 // Its nouns: a Clock is the time that devices share; a Device is one of them; Rates or a Table say what its operations take;
-// a Card is a device that somebody has measured; Faults are what goes wrong on purpose.
+// a Card is a device that somebody has measured; a Network joins
+// machines; Faults are what goes wrong on purpose.
 //
 // # Contract
 //
@@ -20,6 +21,9 @@
 //
 // The link of a device that is linked lies between it, with a host of its own, and other devices. Then a resident queue copies from that host at a rate of its own
 // (Rates.Near), and Fetch takes the time of the links of who asks and who sends, in pieces that leave room for other copies.
+//
+// A Network joins machines whose devices share the clock: what a machine sends, or receives, shares the rate of its network interface fairly, and arrives a latency after its last byte
+// has left. Streams are queues of the interface; a queue of a device waits for the event of an arrival.
 //
 // # Source
 //

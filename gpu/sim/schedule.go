@@ -135,15 +135,21 @@ func (s *schedule) stageDone(f *flow) bool {
 			e.busy = false
 		}
 		if f.left = f.tail; f.left > 0 {
+			if f.flies {
+				s.at[f.queue]++
+			}
 			return false
 		}
+		f.flies = false
 	}
 	if f.slept && !f.due && f.q.dev.host.taken() {
 		f.due, f.left = true, preempted
 		return false
 	}
 	f.node.end, f.node.done, f.node.after = s.t, true, nil
-	s.at[f.queue]++
+	if !f.flies {
+		s.at[f.queue]++
+	}
 	return true
 }
 
