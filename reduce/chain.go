@@ -22,6 +22,14 @@ type Net interface {
 	Taken(from int, area, epoch uint32)
 }
 
+// Timed is a Net whose messages take virtual time, that of simulated devices. What was waited for on the host has a place in it, which queues wait for.
+type Timed interface {
+	// Depart says that the bytes of a message from byte off on are there when ev fires. Send follows.
+	Depart(to int, area, message uint32, off int, ev gpu.Event)
+	// Arrival returns the event of bytes [0,hi) of a message, which have arrived.
+	Arrival(from int, area, message uint32, hi int) gpu.Event
+}
+
 // chain is a rank's way to the one behind it and to the one before it.
 //
 // Method: every rank sends the sums of its parts and all before to the next rank, as one message of all pieces in the order of the line, each as
@@ -66,15 +74,41 @@ func (r *Reduction) Join(net Net, gradients, weights uint32, lock func(mem []byt
 		c.relay.left = c.tookWeights
 	}
 	if before >= 0 {
-		net.Expect(before, gradients, c.sums, c.inbox(func(x delivery, epoch uint32) { r.shares[x.owner][0] <- arrival(epoch) }))
+		net.Expect(before, gradients, c.sums, c.inbox(func(x delivery, epoch uint32) {
+			r.shares[x.owner][0] <- c.arrivalOf(before, gradients, epoch, c.piece(x))
+		}))
 	}
 	if !r.at.last() {
 		net.Expect(behind, weights, c.fresh, c.inbox(c.come))
 	}
 }
 
-// arrival is the event of what another rank has sent in an epoch. It has fired.
-type arrival uint32
+// arrival is the event of what another rank has sent in a step. It has fired.
+type arrival struct {
+	step uint32
+	at   gpu.Event // in virtual time; nil: there is none
+}
+
+// arrivalOf returns that of a piece of a message.
+func (c *chain) arrivalOf(from int, area, step uint32, x *piece) arrival {
+	a := arrival{step: step}
+	if net, timed := c.net.(Timed); timed {
+		a.at = net.Arrival(from, area, step, 4*(x.wire+x.len()))
+	}
+	return a
+}
+
+// depart says when a piece is in the memory that an outbox sends: when at fires, nil: when q has done what it was given.
+func (o *outbox) depart(x *piece, step uint32, q gpu.Queue, at gpu.Event) {
+	net, timed := o.net.(Timed)
+	if !timed {
+		return
+	}
+	if at == nil {
+		at = q.Record()
+	}
+	net.Depart(o.to, o.area, step, 4*x.wire, at)
+}
 
 // fired is closed.
 var fired = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
@@ -82,10 +116,14 @@ var fired = func() chan struct{} { c := make(chan struct{}); close(c); return c 
 // Done implements gpu.Event.
 func (arrival) Done() <-chan struct{} { return fired }
 
-// check ends the Guard of a part that was sent gradients or weights of another epoch.
-func (r *Reduction) check(ev gpu.Event, what string) {
-	if step := uint32(ev.(arrival)); step != uint32(r.hub.Step()) {
-		meet.Stop(fmt.Errorf("receive %s: they are of epoch %d, here it is epoch %d: start all ranks from one checkpoint", what, r.hub.EpochOf(int(step)), r.hub.Epoch))
+// check ends the Guard of a part that was sent gradients or weights of another epoch. In virtual time q waits for them.
+func (r *Reduction) check(q gpu.Queue, ev gpu.Event, what string) {
+	a := ev.(arrival)
+	if a.step != uint32(r.hub.Step()) {
+		meet.Stop(fmt.Errorf("receive %s: they are of epoch %d, here it is epoch %d: start all ranks from one checkpoint", what, r.hub.EpochOf(int(a.step)), r.hub.Epoch))
+	}
+	if a.at != nil {
+		q.Wait(a.at)
 	}
 }
 
@@ -116,6 +154,7 @@ func (r *Reduction) download(owner, index int, from gpu.Vec) {
 // send has a piece sent that is in host memory when the lane gets here.
 func (r *Reduction) send(owner, index int) {
 	out, turn, step := r.chain.out, r.pieces[owner][index].turn, uint32(r.hub.Step())
+	out.depart(&r.pieces[owner][index], step, r.parts[owner].lane(index), nil)
 	r.parts[owner].lane(index).Call("send", func() error {
 		out.put(turn, step)
 		return nil
@@ -135,7 +174,7 @@ func (r *Reduction) takeWeights(owner int) {
 	p := &r.parts[owner]
 	for i := range r.pieces[owner] {
 		q, x := p.lane(i), &r.pieces[owner][i]
-		r.check(meet.Receive(r.hub, r.chain.back[owner], r.number(owner), r.neighbour(), "new weights"), "new weights")
+		r.check(q, meet.Receive(r.hub, r.chain.back[owner], r.number(owner), r.neighbour(), "new weights"), "new weights")
 		q.Upload(p.Weights.Buf, 4*gpu.Bytes(p.Weights.Off+x.Lo), x.on(r.chain.fresh))
 		r.renewed(owner, q.Record())
 	}
@@ -143,9 +182,11 @@ func (r *Reduction) takeWeights(owner int) {
 
 // come hands out a piece of new weights that has arrived: to its owner, and to the rank before.
 func (c *chain) come(x delivery, epoch uint32) {
-	c.back[x.owner] <- arrival(epoch)
+	a := c.arrivalOf(c.at.Index+1, c.weights, epoch, c.piece(x))
+	c.back[x.owner] <- a
 	turn := c.piece(x).turn
 	if c.relay != nil {
+		c.relay.depart(c.piece(x), epoch, nil, a.at)
 		c.relay.put(turn, epoch)
 	} else if turn == len(c.line)-1 {
 		c.tookWeights(epoch)

@@ -236,7 +236,7 @@ func (r *Reduction) add(owner, index, summand int) {
 		}
 		return
 	case part < 0:
-		r.check(ready, r.names[x.layer])
+		r.check(q, ready, r.names[x.layer])
 	default:
 		p.Waits.For(q, ready, r.number(part), r.layers[x.layer], "gradients")
 	}

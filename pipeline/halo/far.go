@@ -23,6 +23,16 @@ type Net interface {
 	Taken(from int, area, message uint32)
 }
 
+// Timed is a Net whose messages take virtual time, that of simulated devices. What was waited for on the host has a place in it, which queues wait for.
+type Timed interface {
+	// Depart says that the bytes of a message from byte off on are there when ev fires. Send follows.
+	Depart(to int, area, message uint32, off int, ev gpu.Event)
+	// Arrival returns the event of bytes [0,hi) of a message, which have arrived.
+	Arrival(from int, area, message uint32, hi int) gpu.Event
+	// Release says that a reader has copied its rows of a message when ev fires. Taken follows.
+	Release(from int, area, message uint32, ev gpu.Event)
+}
+
 // departure is a part's way to another rank: host memory from which rows leave, one message's after the other.
 type departure struct {
 	rank  int
@@ -124,6 +134,9 @@ func (r *sender) depart(l *leaving, way *departure, area, message uint32, at int
 	row := int(r.wireRow())
 	mem := way.stage[at*row : (at+rows.Rows)*row]
 	r.download(mem, rows, func(lo, hi int) {
+		if net, timed := r.net.(Timed); timed {
+			net.Depart(way.rank, area, message, (at+lo)*row, r.out().Record())
+		}
 		r.out().Call("send halo rows", func() error {
 			r.net.Send(way.rank, area, message, (at+lo)*row, mem[lo*row:hi*row], func(err error) { r.left(way, err) })
 			return nil

@@ -55,7 +55,7 @@ func (r *receiver) fetchFar(in *inlet, at, epoch int, blocks []int) {
 	m := letter{arrivals: r.far[at].once, number: r.message(r.hub.Epoch), seen: r.far[at].seen, epoch: epoch, blocks: blocks}
 	if r.mine.reads(at, blocks) {
 		r.bringFar(&m, at, blocks, in, in)
-		r.landFar(&m, at)
+		r.landFar(&m, at, in.queue)
 		r.renewFar(in, at, epoch, blocks)
 		r.takeFar(in.queue, &m, at)
 	}
@@ -94,7 +94,7 @@ func (r *receiver) takeComing(epoch int) {
 	r.eachLetter(true, func(m *letter, at int) {
 		r.bringFar(m, at, some, without, &r.renewal)
 		if !r.coming.renewed {
-			r.landFar(m, at)
+			r.landFar(m, at, without.queue, r.renewal.queue)
 			r.renewFar(&r.renewal, at, m.epoch, m.blocks)
 		}
 		r.takeFar(without.queue, m, at)
@@ -117,7 +117,7 @@ func (r *receiver) renewComing() {
 	}
 	r.eachLetter(false, func(m *letter, at int) {
 		r.bringFar(m, at, m.blocks[1:], nil, &r.renewal)
-		r.landFar(m, at)
+		r.landFar(m, at, r.renewal.queue, r.ahead.queue)
 		r.renewFar(&r.renewal, at, m.epoch, m.blocks)
 	})
 	r.renewal.close()
@@ -130,7 +130,7 @@ func (r *receiver) dropComing() {
 		return
 	}
 	r.eachLetter(true, func(m *letter, at int) {
-		r.await(m, at, r.far[at].rowsOf(m.blocks)*int(r.wireRow()))
+		r.await(m, at, r.far[at].rowsOf(m.blocks)*int(r.wireRow()), r.ahead.queue)
 		r.takeFar(r.ahead.queue, m, at)
 	})
 	r.coming = nil
@@ -153,6 +153,9 @@ func (r *receiver) takeFar(q gpu.Queue, m *letter, at int) {
 		if k, _ := slices.BinarySearch(i.owners, r.mine.owners[at]); i.reads(k, m.blocks) {
 			readers++
 		}
+	}
+	if net, timed := m.net.(Timed); timed {
+		net.Release(m.From, m.Number, m.number, q.Record())
 	}
 	q.Call("take halo rows", func() error {
 		m.copied(m.number, readers)
@@ -196,12 +199,12 @@ func (r *receiver) pickFar(in *inlet, m *letter, at, b int, dst gpu.Matrix) {
 	r.eachPiece(dst.Rows, func(lo, hi int) {
 		to := dst.RowRange(lo, hi)
 		if rows == nil {
-			r.await(m, at, (first+hi)*row)
+			r.await(m, at, (first+hi)*row, in.queue)
 			r.copyRows(in, to, gpu.Matrix{}, m.mem[(first+lo)*row:(first+hi)*row], int(r.mine.owners[at]), mixes)
 			return
 		}
 		some := rows[lo:hi]
-		r.await(m, at, (int(slices.Max(some))+1)*row)
+		r.await(m, at, (int(slices.Max(some))+1)*row, in.queue)
 		in.queue.UploadRows(r.open(in, to, mixes), m.mem, some)
 		r.stats.Bytes.H2D += gpu.Bytes(len(some) * row)
 	})
@@ -212,13 +215,14 @@ func (x *crossing) before(blocks []int, b int) int {
 	return x.rowsOf(blocks[:slices.Index(blocks, b)])
 }
 
-// landFar puts the shared rows of a message into the global cache of this rank, once for all parts, and notes that they are there.
-func (r *receiver) landFar(m *letter, at int) {
+// landFar puts the shared rows of a message into the global cache of this rank, once for all parts, and notes that they are there. Queues that read them are given.
+func (r *receiver) landFar(m *letter, at int, readers ...gpu.Queue) {
 	f, row, owner := r.far[at], int(r.wireRow()), int(r.mine.owners[at])
 	size := f.rowsOf(m.blocks) * row
 	for _, b := range m.blocks {
 		if len(f.shared[b]) > 0 {
-			r.await(m, at, size)
+			r.await(m, at, size, readers...)
+			break
 		}
 	}
 	err := m.land(m.number, func() error {
@@ -270,12 +274,17 @@ func (r *receiver) renewFar(in *inlet, at, epoch int, blocks []int) {
 	}
 }
 
-// await returns when bytes [0,hi) of a message are there. It waits on the host, as package reduce does, so no queue waits for a network.
-func (r *receiver) await(m *letter, at, hi int) {
+// await returns when bytes [0,hi) of a message are there. It waits on the host, as package reduce does, so no queue waits for a network; in virtual time those given do.
+func (r *receiver) await(m *letter, at, hi int, queues ...gpu.Queue) {
 	owner := int(r.mine.owners[at])
 	for {
 		got, there, changed := m.state()
 		if got == int64(m.number) && there >= hi {
+			if net, timed := m.net.(Timed); timed {
+				for _, q := range queues {
+					q.Wait(net.Arrival(m.From, m.Number, m.number, hi))
+				}
+			}
 			return
 		}
 		if got > int64(m.number) || got >= 0 && got < int64(m.number) && got > *m.seen && slices.Contains(m.readers[int(got)%r.kinds], r.ep.Part) {
