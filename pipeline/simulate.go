@@ -24,12 +24,19 @@ type Simulation struct {
 	Peak []gpu.Bytes // high-water mark of each part's device
 	// Caches say which halo rows have slots; nil: none.
 	Caches *jaca.Plan
+	// Pairs is what machines send each other in an epoch, by reader and then by sender. Frames and waits are not simulated.
+	Pairs []RankPair
 }
 
 // Simulate predicts the epochs of a run on devices that share a clock (package gpu/sim): the trainer's own code enqueues two
 // epochs, the second one counts. Devices without arithmetic make it quick. Nothing is kept, written, evaluated or scored; a
 // part that does not fit its device is a *gpu.OutOfMemory.
 func Simulate(ctx context.Context, p *learn.Problem, o Options) (*Simulation, error) {
+	return SimulateOver(ctx, p, o, nil)
+}
+
+// SimulateOver is Simulate of a run over machines, each with a trainer of its own; nil: there is one. The options are those of all parts.
+func SimulateOver(ctx context.Context, p *learn.Problem, o Options, over *Machines) (*Simulation, error) {
 	clock := clockOf(o.Devices)
 	if clock == nil {
 		return nil, errors.New("simulate: the devices share no clock")
@@ -38,21 +45,30 @@ func Simulate(ctx context.Context, p *learn.Problem, o Options) (*Simulation, er
 	if !o.exactThroughout() {
 		o.Cache.ExactEpochs = 0 // those behind them count
 	}
-	t, err := New(ctx, p, o)
+	m, err := startSimulation(ctx, p, o, over)
 	if err != nil {
 		return nil, err
 	}
-	defer t.Close()
-	t.halo.Climb() // most epochs have stale rows where their age adapts
-	halo, longest := t.workers[0].trainHalo, 1
-	for _, s := range t.halo.Schedules() {
+	defer m.close()
+	return m.predict(ctx, clock)
+}
+
+// predict simulates epochs.
+func (m *simulation) predict(ctx context.Context, clock gpu.Clock) (*Simulation, error) {
+	first := m.trainers[0]
+	halo, longest := first.workers[0].trainHalo, 1
+	for _, t := range m.trainers {
+		t.halo.Climb() // most epochs have stale rows where their age adapts
+	}
+	for _, s := range first.halo.Schedules() {
 		longest = max(longest, s.Period)
 	}
 	warm, measured := simulatedEpochs(longest, halo != nil && halo.Lags())
 	next := 0
 	epochs := func(n int) error {
 		for end := next + n; next < end; next++ {
-			if err := errors.Join(ctx.Err(), t.runEpoch(next)); err != nil {
+			epoch := next
+			if err := m.each(func(t *Trainer) error { return errors.Join(ctx.Err(), t.runEpoch(epoch)) }); err != nil {
 				return fmt.Errorf("simulate epoch %d: %w", next, err)
 			}
 		}
@@ -61,20 +77,25 @@ func Simulate(ctx context.Context, p *learn.Problem, o Options) (*Simulation, er
 	if err := epochs(1); err != nil { // everything moves in it
 		return nil, err
 	}
-	before, computed, reduced := usages(t.workers, (*worker).usage), usages(t.workers, (*worker).computations), usages(t.workers, (*worker).reduction)
+	workers := m.workers()
+	before, computed, reduced, received := usages(workers, (*worker).usage), usages(workers, (*worker).computations), usages(workers, (*worker).reduction), m.received()
 	if err := epochs(warm); err != nil {
 		return nil, err
 	}
-	start := marks(t.workers)
+	start := marks(workers)
 	if err := epochs(measured); err != nil {
 		return nil, err
 	}
-	end := marks(t.workers)
-	t.now()
-	n := time.Duration(measured)
+	end := marks(workers)
+	clock.Now()
+	s := &Simulation{Epoch: (latest(clock, end) - latest(clock, start)) / time.Duration(measured), Reduce: latest(clock, end), Caches: first.halo.Caches()}
+	back := time.Duration(0)
+	for _, t := range m.trainers {
+		back = max(back, t.backwardDone())
+	}
+	s.Reduce -= back
 	measured += warm
-	s := &Simulation{Epoch: (latest(clock, end) - latest(clock, start)) / n, Reduce: latest(clock, end) - t.backwardDone(), Caches: t.halo.Caches()}
-	for i, w := range t.workers {
+	for i, w := range workers {
 		s.Parts = append(s.Parts, perEpoch(w.usage().Sub(before[i]), measured))
 		s.Gradients = append(s.Gradients, perEpoch(w.reduction().Sub(reduced[i]), measured))
 		c := perEpoch(w.computations().Sub(computed[i]), measured)
@@ -84,6 +105,11 @@ func Simulate(ctx context.Context, p *learn.Problem, o Options) (*Simulation, er
 		}
 		s.Busy = append(s.Busy, busy)
 		s.Peak = append(s.Peak, w.dev.Memory().HighWater)
+	}
+	for k, x := range m.received() {
+		if n := x.Rows - received[k].Rows; n > 0 {
+			s.Pairs = append(s.Pairs, RankPair{From: x.From, To: x.To, Rows: n / gpu.Bytes(measured)})
+		}
 	}
 	return s, nil
 }
