@@ -25,6 +25,8 @@ type Profile struct {
 	Entries int             `json:"entries"`
 	Devices []DeviceProfile `json:"devices"`
 	Pairs   []Pair          `json:"pairs,omitempty"`
+	// Net is what connects the ranks that measured it together, by From and then To; empty: it was not asked for.
+	Net []NetPair `json:"net,omitempty"`
 }
 
 // DeviceProfile is what was measured on one device. All matrices are N×N float32.
@@ -129,6 +131,9 @@ func (p *Profile) validate() error {
 		if err := d.validate(); err != nil {
 			bad("device %d: %w", i, err)
 		}
+	}
+	if err := checkNet(p.Net); err != nil {
+		errs = append(errs, err)
 	}
 	for i, q := range p.Pairs {
 		if q.From < 0 || q.From >= len(p.Devices) || q.To < 0 || q.To >= len(p.Devices) {

@@ -32,10 +32,8 @@ func doctorCommand() *cli.Command {
 			if c.Bool("cluster") {
 				return clusterAction(c)
 			}
-			for _, f := range ranks.Flags() {
-				if name := f.Names()[0]; c.IsSet(name) {
-					return term.Usagef("--%s is of several machines: add --cluster", name)
-				}
+			if err := refuseRanks(c); err != nil {
+				return err
 			}
 			d := examineMachine()
 			if c.Bool("json") {
@@ -47,23 +45,42 @@ func doctorCommand() *cli.Command {
 	}
 }
 
+// refuseRanks refuses flags of several machines where these are not asked for.
+func refuseRanks(c *cli.Context) error {
+	for _, f := range ranks.Flags() {
+		if name := f.Names()[0]; c.IsSet(name) {
+			return term.Usagef("--%s is of several machines: add --cluster", name)
+		}
+	}
+	return nil
+}
+
 // clusterAction looks at several machines.
 func clusterAction(c *cli.Context) error {
 	k := term.NewConsole(c)
 	ctx, stop := term.Interruptible(c.Context, k, "at once")
 	defer stop()
+	o, err := checkOptions(c)
+	if err != nil {
+		return err
+	}
+	return clustercheck.Run(ctx, k, o)
+}
+
+// checkOptions returns how several machines are looked at.
+func checkOptions(c *cli.Context) (clustercheck.Options, error) {
 	flags := cluster.Flags{Rank: c.String("rank"), Ranks: c.String("ranks"), Master: c.String("master"), Port: c.String("port")}
 	place, err := cluster.Find(flags, os.LookupEnv)
 	if err != nil {
-		return term.AsUsage(err)
+		return clustercheck.Options{}, term.AsUsage(err)
 	}
-	return clustercheck.Run(ctx, k, clustercheck.Options{Place: place, SecretFile: c.String("secret-file"), Cores: devices.Cores(), Settings: func() (ranks.Settings, error) {
+	return clustercheck.Options{Place: place, SecretFile: c.String("secret-file"), Cores: devices.Cores(), Settings: func() (ranks.Settings, error) {
 		s, err := ranks.FromContext(c)
 		if !c.IsSet("join-timeout") {
 			s.JoinTimeout = clustercheck.Patience
 		}
 		return s, err
-	}})
+	}}, nil
 }
 
 // diagnosis is what doctor reports. Bytes are -1 where nothing is known, and math.MaxInt64 where there is no limit.

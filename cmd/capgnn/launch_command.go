@@ -15,12 +15,12 @@ import (
 )
 
 // launchable are the commands that several ranks can run.
-var launchable = []string{"train", "predict", "doctor"}
+var launchable = []string{"train", "predict", "doctor", "profile"}
 
 func launchCommand() *cli.Command {
 	return &cli.Command{
 		Name: "launch", ArgsUsage: "-- COMMAND", UsageText: "capgnn launch -n 2 --hosts node1,node2 -- train --dataset cora --run-dir runs/first",
-		Usage: "run train, predict or doctor as several ranks, here or on other machines by ssh",
+		Usage: "run train, predict, doctor or profile as several ranks, here or on other machines by ssh",
 		Description: "Ranks on one machine share its devices and cores equally; --devices behind the command names those of every rank instead. Other machines need the same program at the same path, and an ssh key, so that ssh asks for no password. " +
 			"Notes of a rank begin with [RANK HOST]. The result is printed once, by rank 0. If a rank fails, all end; the last line names the first that failed, and why. Ctrl-C ends all ranks after the same epoch, with a checkpoint. " +
 			"Slurm, Open MPI, Kubernetes and torchrun start ranks, too: `capgnn train` knows their variables.",
@@ -57,6 +57,9 @@ func newLaunch(c *cli.Context) (*ranks.Launch, error) {
 	args := c.Args().Slice()
 	if len(args) == 0 || !slices.Contains(launchable, args[0]) {
 		return nil, term.Usagef("launch: name a command behind --, one of %s: `capgnn launch -n 2 -- train ...`", strings.Join(launchable, ", "))
+	}
+	if args[0] == "profile" && !slices.Contains(args, "--cluster") {
+		return nil, term.Usagef("launch: profile measures one machine: add --cluster behind it to measure what connects the ranks")
 	}
 	for _, name := range []string{"rank", "ranks", "master", "port"} {
 		if ranks.ValueOf(args, name) != "" {

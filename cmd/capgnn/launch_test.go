@@ -51,8 +51,9 @@ func TestLaunchRefuses(t *testing.T) {
 		args string
 		want string
 	}{
-		{"launch", "name a command behind --, one of train, predict, doctor: `capgnn launch -n 2 -- train ...`"},
+		{"launch", "name a command behind --, one of train, predict, doctor, profile: `capgnn launch -n 2 -- train ...`"},
 		{"launch -n 2 -- data list", "name a command behind --"},
+		{"launch -n 2 -- profile", "profile measures one machine: add --cluster behind it"},
 		{"launch -- train", "-n 0: give the number of ranks, from 1"},
 		{"launch -n -3 -- train", "-n -3: give the number of ranks"},
 		{"launch -n x -- train", "invalid value"},

@@ -1,13 +1,18 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
+	"capgnn/cmd/capgnn/internal/clustercheck"
 	"capgnn/cmd/capgnn/internal/devices"
+	"capgnn/cmd/capgnn/internal/ranks"
 	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/gpu"
 	"capgnn/profiler"
 )
 
@@ -17,12 +22,13 @@ func profileCommand() *cli.Command {
 		Usage: "measure what devices can do", UsageText: "capgnn profile --devices cpu:threads=1,cpu:threads=1,slow=3",
 		Description: "Dense and sparse products, copies to, from, inside and between devices, and the operations of training: 6 s for each device. " +
 			"The profile is kept in the cache, where train finds it; an interrupted measurement continues where it stopped.",
-		Flags: []cli.Flag{
+		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "devices", Usage: "`LIST` as for train", DefaultText: "auto"},
 			&cli.BoolFlag{Name: "full", Usage: "every size and 50 runs of matrices as large as they can be (Table 1 of the paper): minutes"},
 			&cli.BoolFlag{Name: "quick", Usage: "small matrices and few runs, no operations of training: a few seconds"},
 			&cli.StringFlag{Name: "out", Usage: "write the profile to `FILE` too"},
-		},
+			&cli.BoolFlag{Name: "cluster", Category: ranks.GroupMachines, Usage: "measure what connects the ranks (capgnn launch --hosts a,b -- profile --cluster --out FILE), then rank 0's devices: rates and latencies, by which plan --net FILE forecasts"},
+		}, ranks.Flags()...),
 		Action: profileAction,
 	}
 }
@@ -46,6 +52,10 @@ func profileAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	lines, ends, err := lines(ctx, c, k)
+	if err != nil || ends {
+		return err
+	}
 	devices.ShareCores(specs, devices.Cores())
 	path, err := devices.LatestProfile()
 	if err != nil {
@@ -54,6 +64,11 @@ func profileAction(c *cli.Context) error {
 	p, err := devices.MeasureInto(ctx, k, specs, opt, path)
 	if err != nil {
 		return err
+	}
+	if p.Net = lines; lines != nil && path != "" {
+		if err := p.Write(path); err != nil {
+			k.Note("the profile is not cached: %v", err)
+		}
 	}
 	if path != "" {
 		k.Note("profile: %s", path)
@@ -68,6 +83,23 @@ func profileAction(c *cli.Context) error {
 	}
 	_, err = fmt.Fprint(k.Out, p.Table())
 	return err
+}
+
+// lines measures what connects the ranks, where that is asked for, and reports whether the command ends with that: it does at all ranks but the first.
+func lines(ctx context.Context, c *cli.Context, k *term.Console) (net []profiler.NetPair, ends bool, err error) {
+	if !c.Bool("cluster") {
+		return nil, false, refuseRanks(c)
+	}
+	o, err := checkOptions(c)
+	if err != nil {
+		return nil, true, err
+	}
+	pairs, err := clustercheck.Lines(ctx, k, o)
+	for _, p := range pairs {
+		net = append(net, profiler.NewNetPair(p.From, p.To, p.Rate, p.RoundTrip.Seconds()))
+		k.Note("from rank %d to %d: %s/s, round trip %v", p.From, p.To, term.Size(gpu.Bytes(p.Rate)), p.RoundTrip.Round(time.Microsecond))
+	}
+	return net, o.Place.Rank > 0, err
 }
 
 // profileOptions returns how `capgnn profile` measures.

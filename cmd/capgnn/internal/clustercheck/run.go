@@ -45,25 +45,53 @@ func Run(ctx context.Context, k *term.Console, o Options) error {
 	if o.Place.Ranks < 2 {
 		return alone(m).show(k)
 	}
-	s, err := o.Settings()
-	if err != nil {
-		return err
-	}
-	members, err := ranks.Join(ctx, k, s, cluster.Facts{})
-	if err != nil {
-		return advised(err, o.Place, secret, doubt)
-	}
-	r, err := together(ctx, members, m)
-	if err != nil {
-		return members.Fail(err)
-	}
-	if err := members.Close(); err != nil || !members.Leads() {
+	r, err := o.meet(ctx, k, m, doubt)
+	if err != nil || o.Place.Rank > 0 {
 		return err
 	}
 	if len(r.outer()) > 0 {
 		r.Firewall = rules(portOf(o.Place))
 	}
 	return r.show(k)
+}
+
+// meet joins the other ranks and returns what all have found, at rank 0.
+func (o *Options) meet(ctx context.Context, k *term.Console, m *Machine, doubt *Problem) (*Report, error) {
+	s, err := o.Settings()
+	if err != nil {
+		return nil, err
+	}
+	members, err := ranks.Join(ctx, k, s, cluster.Facts{})
+	if err != nil {
+		return nil, advised(err, o.Place, m.Secret, doubt)
+	}
+	r, err := together(ctx, members, m)
+	if err != nil {
+		return nil, members.Fail(err)
+	}
+	return r, members.Close()
+}
+
+// Lines joins the other ranks, measures what connects them, and returns it at rank 0, by From and then To.
+func Lines(ctx context.Context, k *term.Console, o Options) ([]Pair, error) {
+	if o.Place.Ranks < 2 {
+		return nil, term.Usagef("--cluster: lines are measured between ranks, and this process is alone: `capgnn launch --hosts %s,OTHER -- profile --cluster`", cmp.Or(hostname(), "HOST"))
+	}
+	secret, err := findSecret(o.SecretFile, os.LookupEnv, o.Place)
+	if err != nil {
+		return nil, err
+	}
+	r, err := o.meet(ctx, k, thisMachine(o.Place.Rank, o.Cores, secret), nil)
+	if err != nil || o.Place.Rank > 0 {
+		return nil, err
+	}
+	return r.Pairs, nil
+}
+
+// hostname returns the name of this machine, "" where it has none.
+func hostname() string {
+	name, _ := os.Hostname()
+	return name
 }
 
 func portOf(p cluster.Place) string {

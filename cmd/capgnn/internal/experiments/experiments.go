@@ -36,7 +36,7 @@ func All() []Experiment {
 	return []Experiment{
 		table1Experiment(), haloExperiment(), hitPriorityExperiment(), hitCapacityExperiment(), epochCapacityExperiment(), overheadExperiment(),
 		rapaExperiment(), heteroExperiment(), convergenceExperiment(), overallExperiment(), ablationExperiment(), savingsExperiment(), scalingExperiment(),
-		stalenessExperiment(), samplerExperiment(), fetchExperiment(), rapidExperiment(), massiveExperiment(), hopExperiment(), grappaExperiment(), linksExperiment(), peersExperiment(),
+		stalenessExperiment(), samplerExperiment(), fetchExperiment(), rapidExperiment(), massiveExperiment(), hopExperiment(), grappaExperiment(), linksExperiment(), clusterExperiment(), peersExperiment(),
 	}
 }
 

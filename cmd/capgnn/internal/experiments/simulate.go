@@ -48,7 +48,7 @@ func (b *Bench) simulate(ctx context.Context, s setting) (*bench.Line, error) {
 	l.Values["epoch_s"], l.Values["communication_s"], l.Values["spread"] = o.EpochS, o.CommS, o.Spread
 	var h2d, d2h, peer gpu.Bytes
 	for i, u := range o.PartUsage {
-		for name, x := range map[string]float64{"compute_s": o.BusyS[i] - o.Open*training.TransferSeconds(u), "transfer_s": training.TransferSeconds(u), "aggregation_s": u.Time[gpu.PhaseAggregation].Seconds(),
+		for name, x := range map[string]float64{"compute_s": o.BusyS[i] - o.Open*o.MovesS[i], "transfer_s": training.TransferSeconds(u), "aggregation_s": u.Time[gpu.PhaseAggregation].Seconds(),
 			"mm_s": u.Time[gpu.PhaseMM].Seconds(), "reduce_s": u.Time[gpu.PhaseReduce].Seconds(), "pick_s": u.Time[gpu.PhasePick].Seconds(), "peak_bytes": float64(o.Peak[i])} {
 			l.Series[name] = append(l.Series[name], x)
 		}

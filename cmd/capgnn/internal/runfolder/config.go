@@ -65,6 +65,7 @@ type Config struct {
 	Partitioner  string
 	Objective    string               // of the multilevel partitioner: cut or volume
 	Machines     Text[[]int]          // parts of each machine, or the number of machines; nil: one, or those of the ranks
+	Net          Text[*Net]           // what connects machines; nil: not known
 	Balance      float64              // most inner vertices of a part over its share, ≥ 1
 	BalanceBy    string               // list of balanced quantities, "" = vertices,edges,train
 	Cost         string               // what parts are balanced by: CostAuto, CostTime or CostLambda

@@ -34,10 +34,13 @@ func parseMachines(text string) ([]int, error) {
 
 // checkMachines says what does not go with parts that are cut for machines first.
 func (c *Config) checkMachines(p *problems) {
+	if c.Net.err != nil {
+		p.add("--%s %s: %w", NetOption, c.Net, c.Net.err)
+	}
 	switch {
 	case c.Machines.err != nil:
 		p.add("--%s %s: %w", machinesOption, c.Machines, c.Machines.err)
-	case c.Machines.Value != nil && c.Partitioner != string(rapa.Multilevel):
+	case c.Machines.Value != nil && c.Partitioner != string(rapa.Multilevel) && (c.Isolated.Value == nil || c.Net.Value == nil): // isolated parts on machines are forecast
 		p.add("--%s %s with --partitioner %s: only %s cuts machines first: drop one of them", machinesOption, c.Machines, c.Partitioner, rapa.Multilevel)
 	case c.Machines.Value != nil && c.Plan != "":
 		p.add("--%s %s with --plan: the file has the parts: drop one of them", machinesOption, c.Machines)

@@ -85,6 +85,7 @@ var Options = []Option{
 	{Name: "partitioner", Group: GroupParts, usage: "`METHOD`: multilevel, streaming or random", field: func(c *Config) any { return &c.Partitioner }},
 	{Name: "objective", Group: GroupParts, usage: "`WHAT` multilevel makes small: cut (edges between parts) or volume (rows to be sent)", field: func(c *Config) any { return &c.Objective }},
 	{Name: machinesOption, Group: GroupParts, usage: "cut the graph for machines first, then each machine's share: `LIST` of how many parts each has, such as 4,4, or how many machines there are (default: the hosts of the ranks)", before: "", field: func(c *Config) any { return readBy(&c.Machines, parseMachines) }},
+	{Name: NetOption, Group: GroupParts, usage: "what connects machines, by which forecasts count what crosses between them: `RATE` or RATE,LATENCY such as 10Gbit/s or 1Gbit/s,100us, or the file that `capgnn profile --cluster` wrote (default: not known)", before: "", field: func(c *Config) any { return readBy(&c.Net, parseNet) }},
 	{Name: "balance", Group: GroupParts, usage: "largest `RATIO` of a part's inner vertices to its share", field: func(c *Config) any { return &c.Balance }},
 	{Name: "balance-by", Group: GroupParts, usage: "what parts share out: a `LIST` of vertices, edges, train and memory (default: vertices,edges,train; for unequal devices what takes their time)", field: func(c *Config) any { return &c.BalanceBy }},
 	{Name: "cost", Group: groupUnequal, usage: "`WHAT` is balanced between unequal devices: time (of a simulated epoch) or lambda (Eq. 13); auto = lambda with --max-prune, else time", field: func(c *Config) any { return &c.Cost }},
@@ -204,8 +205,11 @@ func (o Option) Value(c *Config) any {
 // Says reports whether the option says something of a run: of a full-batch run those of sampled training say nothing, nor does --isolated of one whose parts are not. As files of such runs do
 // not have them, nor do what they are identified by.
 func (o Option) Says(c *Config) bool {
-	if o.Name == isolated {
+	switch o.Name {
+	case isolated:
 		return c.Isolated.Value != nil
+	case NetOption:
+		return c.Net.String() != ""
 	}
 	if o.quiet && o.Value(c) == o.before {
 		return false
@@ -222,7 +226,7 @@ func (o Option) Identity(c *Config) (value any, decides bool) {
 		return nil, false
 	case o.Name == comm: // what it stands for decides
 		return nil, false
-	case o.Name == rowCache, o.Name == merged: // changes no bit; is in checkpoints
+	case o.Name == rowCache, o.Name == merged, o.Name == NetOption: // changes no bit; is in checkpoints; is in the plan's key
 		return nil, false
 	case o.Name == sampling:
 		return c.Sampling.Value.Identity(), true

@@ -125,8 +125,12 @@ func (t *Run) fittedKey(base string, profile *profiler.Profile) (string, error) 
 		rates = profile.Devices
 	}
 	c := t.Config
-	text, err := json.Marshal([]any{"capgnn fitted 4", base, devices.Format(t.Specs), rates, t.Parts, c.Model, c.Layers, c.Hidden, c.Heads, c.Storage,
-		c.Savings, c.Cost, c.NoMove, c.MaxPrune, c.Prune, c.PruneScore, c.Alpha, c.Rescale, runfolder.KeyOf(&c, runfolder.CacheOptions)})
+	all := []any{"capgnn fitted 4", base, devices.Format(t.Specs), rates, t.Parts, c.Model, c.Layers, c.Hidden, c.Heads, c.Storage,
+		c.Savings, c.Cost, c.NoMove, c.MaxPrune, c.Prune, c.PruneScore, c.Alpha, c.Rescale, runfolder.KeyOf(&c, runfolder.CacheOptions)}
+	if machines, _, _ := t.machinesOfForecast(); machines != nil {
+		all = append(all, machines, c.Net.String())
+	}
+	text, err := json.Marshal(all)
 	if err != nil {
 		return "", fmt.Errorf("key of the plan: %w", err)
 	}

@@ -16,6 +16,9 @@ import (
 // Divide settles which part each vertex belongs to: by --plan, by the plan of a run that is repeated, by a cached one, or
 // by a new one.
 func (t *Run) Divide(ctx context.Context) error {
+	if err := t.settleNet(); err != nil {
+		return err
+	}
 	if t.Data.Shards != nil {
 		t.Plan, t.Config.PlanKey = t.Data.Shards.Plan, t.Data.Shards.Plan.Key
 		t.Console.Note("partition: %s: %s", t.Data.Shards.Dir, planText(t.Plan))

@@ -79,7 +79,7 @@ func (o *Outlook) costs(counts []rapa.Counts) []rapa.PartCost {
 	costs := make([]rapa.PartCost, len(counts))
 	for i, u := range o.PartUsage {
 		costs[i] = rapa.PartCost{
-			Fixed:    (u.Time[gpu.PhaseReduce] + u.Time[gpu.PhasePick]).Seconds() + o.Open*TransferSeconds(u),
+			Fixed:    (u.Time[gpu.PhaseReduce] + u.Time[gpu.PhasePick]).Seconds() + o.Open*o.MovesS[i],
 			PerInner: (u.Time[gpu.PhaseMM] + u.Time[gpu.PhaseOther]).Seconds() / float64(max(1, counts[i].Inner)),
 			PerEdge:  u.Time[gpu.PhaseAggregation].Seconds() / float64(max(1, counts[i].Edges)),
 		}

@@ -33,8 +33,17 @@ type Outlook struct {
 	GradientS     float64     `json:"gradient_s"`
 	Open          float64     `json:"open"` // share of the transfers that computing does not hide
 	PartUsage     []gpu.Usage `json:"-"`
-	Peak          []gpu.Bytes `json:"-"` // of each part's device
-	PartBytes     []gpu.Bytes `json:"-"` // of Bytes
+	Peak          []gpu.Bytes `json:"-"`               // of each part's device
+	PartBytes     []gpu.Bytes `json:"-"`               // of Bytes
+	MovesS        []float64   `json:"-"`               // by part: for how long its device transfers in an epoch, and its machine sends or receives
+	Pairs         []PairBytes `json:"pairs,omitempty"` // what machines send each other in an epoch
+}
+
+// PairBytes is what a machine sends another one in an epoch.
+type PairBytes struct {
+	From  int       `json:"from"`
+	To    int       `json:"to"`
+	Bytes gpu.Bytes `json:"bytes"`
 }
 
 // String says it in one line.
@@ -86,9 +95,16 @@ func (t *Run) simulateOver(ctx context.Context, profile *profiler.Profile, opt p
 			budgets = append(budgets, t.Budget(profile, i))
 		}
 	}
+	machines, lines, err := t.machinesOfForecast()
+	if err != nil {
+		return nil, err
+	}
 	var first []int
-	if t.place != nil {
+	switch {
+	case t.place != nil:
 		first = t.place.first
+	case machines != nil:
+		first = firstsOf(machines)
 	}
 	opened, err := devices.OpenForecast(t.Specs, profile, budgets, first, link)
 	if err != nil {
@@ -97,11 +113,15 @@ func (t *Run) simulateOver(ctx context.Context, profile *profiler.Profile, opt p
 	for p := range t.Workers() {
 		opt.Devices = append(opt.Devices, opened[t.deviceOf(p)])
 	}
-	s, err := pipeline.Simulate(ctx, t.Data.Problem, opt)
+	over, err := overMachines(machines, lines, opened)
+	var s *pipeline.Simulation
+	if err == nil {
+		s, err = pipeline.SimulateOver(ctx, t.Data.Problem, opt, over)
+	}
 	if err := errors.Join(err, devices.CloseAll(opened)); err != nil {
 		return nil, term.AsUsage(runfolder.ExplainCache(err))
 	}
-	o := newOutlook(s, t.deviceOf)
+	o := newOutlook(s, t.deviceOf, netSeconds(s.Pairs, machines, lines))
 	if limited && s.Caches != nil { // what a cache takes is free for all else
 		for i, n := range s.Caches.Capacities.Local {
 			for j := range t.Workers() {
@@ -115,23 +135,31 @@ func (t *Run) simulateOver(ctx context.Context, profile *profiler.Profile, opt p
 }
 
 // newOutlook sums a simulation up. What of the transfers computing does not hide, in the whole epoch, counts as work of every
-// device in proportion to its transfers.
-func newOutlook(s *pipeline.Simulation, deviceOf func(part int) int) *Outlook {
+// device in proportion to its transfers, over its link and over its machine's network interface. net is the seconds of the latter, by part; nil: there is one machine.
+func newOutlook(s *pipeline.Simulation, deviceOf func(part int) int, net []float64) *Outlook {
 	o := &Outlook{EpochS: s.Epoch.Seconds(), PartUsage: s.Parts, Peak: s.Peak}
 	computes := 0.0
 	for i, u := range s.Parts {
-		computes, o.CommS = max(computes, s.Busy[i].Seconds()), max(o.CommS, TransferSeconds(u))
+		moves := TransferSeconds(u)
+		if net != nil {
+			moves += net[i]
+		}
+		o.MovesS = append(o.MovesS, moves)
+		computes, o.CommS = max(computes, s.Busy[i].Seconds()), max(o.CommS, moves)
 		moved, g := u.H2D+u.D2H+u.Peer, s.Gradients[i]
 		o.GradientBytes, o.GradientS = o.GradientBytes+g.H2D+g.D2H+g.Peer, max(o.GradientS, TransferSeconds(g))
 		o.PartBytes = append(o.PartBytes, moved)
 		o.Bytes += moved
 	}
+	for _, x := range s.Pairs {
+		o.Pairs = append(o.Pairs, PairBytes{x.From, x.To, x.Rows})
+	}
 	if o.CommS > 0 {
 		o.Open = min(1, max(0, (o.EpochS-computes)/o.CommS))
 	}
 	load := map[int]float64{}
-	for i, u := range s.Parts {
-		busy := s.Busy[i].Seconds() + o.Open*TransferSeconds(u)
+	for i, moves := range o.MovesS {
+		busy := s.Busy[i].Seconds() + o.Open*moves
 		o.BusyS = append(o.BusyS, busy)
 		load[deviceOf(i)] += busy
 	}

@@ -114,42 +114,52 @@ func chooseSome(specs []devices.Spec) [][]int {
 
 // forecastOn forecasts the run on some of its devices, with parts made for them.
 func (t *Run) forecastOn(ctx context.Context, choice []int, profile *profiler.Profile) (Subset, error) {
+	var specs []devices.Spec
+	some := *profile
+	some.Devices = nil
+	for _, i := range choice {
+		specs, some.Devices = append(specs, t.Specs[i]), append(some.Devices, profile.Devices[i])
+	}
+	_, s, err := t.on(specs, &some).outlook(ctx)
+	return s, err
+}
+
+// on returns the run as it would be on other devices, which a profile describes: nothing of it is decided, and it says nothing.
+func (t *Run) on(specs []devices.Spec, profile *profiler.Profile) *Run {
 	quiet := *t
 	quiet.Console = &term.Console{Out: io.Discard, Err: io.Discard, Quiet: true}
 	quiet.Config.Plan, quiet.Config.PlanKey, quiet.Config.Targets, quiet.PlanFile = "", "", "", ""
 	quiet.Config.Set("cache-slots", "")
 	quiet.Config.Set("cache-links", "")
 	quiet.forgetAging()
-	quiet.Specs, quiet.Parts, quiet.Plan, quiet.cutting, quiet.layout = nil, len(choice), nil, true, nil
-	some := *profile
-	some.Devices = nil
-	for _, i := range choice {
-		quiet.Specs = append(quiet.Specs, t.Specs[i])
-		some.Devices = append(some.Devices, profile.Devices[i])
-	}
+	quiet.Specs, quiet.Parts, quiet.Plan, quiet.cutting, quiet.layout, quiet.Profile = specs, len(specs), nil, true, nil, profile
 	if t.Config.Isolated.Value != nil {
 		quiet.Parts = t.Parts
 	}
-	quiet.Profile = &some
-	if err := quiet.Divide(ctx); err != nil {
-		return Subset{}, err
+	return &quiet
+}
+
+// outlook makes the parts of a run and forecasts it.
+func (t *Run) outlook(ctx context.Context) (*Outlook, Subset, error) {
+	if err := t.Divide(ctx); err != nil {
+		return nil, Subset{}, err
 	}
-	if err := quiet.agingOf(ctx, &some); err != nil {
-		return Subset{}, err
+	if err := t.agingOf(ctx, t.Profile); err != nil {
+		return nil, Subset{}, err
 	}
-	o, err := quiet.Forecast(ctx, &some, quiet.Plan.Part, quiet.Plan.Dropped)
+	o, err := t.Forecast(ctx, t.Profile, t.Plan.Part, t.Plan.Dropped)
 	if err != nil {
-		return Subset{}, err
+		return nil, Subset{}, err
 	}
 	s := Subset{EpochS: o.EpochS, CommS: o.CommS, Bytes: o.Bytes, GradientBytes: o.GradientBytes, GradientS: o.GradientS, Fits: true}
 	fullest := -1.0
-	for i, d := range quiet.Specs {
+	for i, d := range t.Specs {
 		s.Devices = append(s.Devices, d.String())
-		budget := quiet.Budget(&some, i)
+		budget := t.Budget(t.Profile, i)
 		if share := float64(o.Peak[i]) / float64(max(1, budget)); share > fullest {
 			fullest, s.Peak, s.Budget = share, o.Peak[i], budget
 		}
 		s.Fits = s.Fits && o.Peak[i] <= budget
 	}
-	return s, nil
+	return o, s, nil
 }

@@ -1,0 +1,207 @@
+package experiments
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"capgnn/chunks"
+	"capgnn/cmd/capgnn/internal/devices"
+	"capgnn/internal/bench"
+	"capgnn/jaca"
+)
+
+// clusterExperiment is several machines, by forecasts, and two of them as CPU devices behind links.
+func clusterExperiment() Experiment {
+	return Experiment{Name: "cluster", Usage: "several machines: 1 to 8 of four cards over lines of 1 to 100 Gbit/s, Table 9, and two as CPU devices behind links of 0.1 to 10 Gbit/s",
+		full: []string{"reddit-like:0.1", "products-like:0.1"}, quick: []string{"reddit-like:0.02"}, plan: planCluster}
+}
+
+// clusterPlan is what the experiment runs.
+type clusterPlan struct {
+	*Bench
+	datasets []string
+	machine  []devices.Spec // devices of each machine
+	counts   []int          // machines
+	nets     []string
+	linked   linkedPlan
+}
+
+// table9 are the set-ups of the paper's Table 9, with a GTX 1660 Ti in place of a T4, of which there is no card: both have half of an RTX 3090's rate or less.
+var table9 = []struct{ name, devices, machines, paper string }{
+	{"1M-4D", "sim:rtx3090,sim:rtx3090,sim:gtx1660ti,sim:gtx1660ti", "", "3.54, 2.49"},
+	{"2M-2D", "sim:rtx3090,sim:rtx3090,sim:rtx3090,sim:rtx3090", "2,2", "3.07, 3.50"},
+	{"2M-4D", "sim:rtx3090,sim:rtx3090,sim:gtx1660ti,sim:gtx1660ti,sim:rtx3090,sim:rtx3090,sim:rtx3090,sim:rtx3090", "4,4", "3.27, 3.70"},
+}
+
+func planCluster(b *Bench, datasets []string) ([]cell, func() bench.Section, error) {
+	specs, err := b.deviceList("sim:rtx3090,sim:rtx3090,sim:rtx3090,sim:rtx3090")
+	if err != nil {
+		return nil, nil, err
+	}
+	devices.ShareCores(specs, devices.Cores())
+	p := clusterPlan{b, datasets, specs, []int{1, 2, 4, 8}, []string{"1Gbit/s", "10Gbit/s", "100Gbit/s"}, newLinkedPlan(b, datasets, &isolatedPlan{Bench: b, datasets: datasets, epochs: b.epochs(8, 4)})}
+	p.linked.parts = []int{2}
+	if b.opt.Quick {
+		p.counts, p.nets = p.counts[:2], p.nets[1:2]
+	}
+	var cells []cell
+	p.each(func(data, net, way string, n int) { cells = append(cells, p.simulation(p.at(data, net, way, n))) })
+	for _, data := range datasets {
+		for _, net := range p.nets {
+			for k := range table9 {
+				for _, way := range clusterWays {
+					cells = append(cells, p.simulation(p.ofTable9(data, net, way, k)))
+				}
+			}
+		}
+		for _, r := range p.linked.rates {
+			for _, way := range linkedWays {
+				cells = append(cells, p.trained(p.behind(data, way, r)))
+			}
+		}
+	}
+	return cells, p.show, nil
+}
+
+// clusterWays are how rows cross between machines.
+var clusterWays = []string{"exact", "encoded", "isolated"}
+
+func (p clusterPlan) each(f func(data, net, way string, machines int)) {
+	for _, data := range p.datasets {
+		for _, net := range p.nets {
+			for _, n := range p.counts {
+				for _, way := range clusterWays {
+					f(data, net, way, n)
+				}
+			}
+		}
+	}
+}
+
+// at is a run on machines that are alike.
+func (p clusterPlan) at(data, net, way string, machines int) setting {
+	list, parts := make([]string, machines), make([]string, machines)
+	for k := range list {
+		list[k], parts[k] = devices.Format(p.machine), strconv.Itoa(len(p.machine))
+	}
+	s := setting{Dataset: data, Devices: strings.Join(list, ","), Parts: partsEqual, Seed: p.opt.Seeds[0]}
+	return s.over(strings.Join(parts, ","), net, way, machines*len(p.machine))
+}
+
+// ofTable9 is a run on a set-up of Table 9.
+func (p clusterPlan) ofTable9(data, net, way string, k int) setting {
+	s := setting{Dataset: data, Devices: table9[k].devices, Seed: p.opt.Seeds[0]}
+	return s.over(table9[k].machines, net, way, strings.Count(s.Devices, ",")+1)
+}
+
+// over is a run on machines, between which rows cross in a way; one machine has no net.
+func (s setting) over(machines, net, way string, parts int) setting {
+	if strings.Contains(machines, ",") {
+		s.More = "machines=" + machines + " net=" + net
+	}
+	switch way {
+	case "exact":
+	case "isolated":
+		s.More = strings.TrimSpace(isolatedOption(parts, chunks.None) + " " + s.More)
+	default:
+		s.Policy, s.Comm, s.Pipeline = jaca.JACA, way, true
+	}
+	return s
+}
+
+// behind is a run of two CPU devices behind links.
+func (p clusterPlan) behind(data, way string, r linkRate) setting {
+	s := p.linked.way(data, way, 2, r.link)
+	s.Epochs = p.linked.epochs * linkEpochs[way]
+	return s
+}
+
+func (p clusterPlan) show() bench.Section {
+	return bench.Section{Title: "Several machines", Tables: []bench.Table{p.scalingTable(), p.table9Table(), p.linkTable()}, Text: []string{
+		"GCN, 3 layers, hidden 256. Machines are cut first; each has a network interface that its devices share, of the rate named, with a latency of 75 µs. exact: every row of other parts in every epoch, as stored; encoded: as int8; isolated: none of them, only gradients and weights cross. " +
+			"of one: the fastest way on one machine over this one. " + simulatedText}}
+}
+
+func (p clusterPlan) scalingTable() bench.Table {
+	t := bench.Table{Title: "Machines of " + devices.InWords(devices.Format(p.machine)), Columns: []string{"data set", "line", "machines"}}
+	for _, way := range clusterWays {
+		t.Columns = append(t.Columns, way+" ms", "of one")
+	}
+	t.Columns = append(t.Columns, "advice")
+	for _, data := range p.datasets {
+		for _, net := range p.nets {
+			least := p.fastest(func(way string) setting { return p.at(data, net, way, 1) })
+			for _, n := range p.counts {
+				row := []string{shortDataset(data), net, strconv.Itoa(n)}
+				for _, way := range clusterWays {
+					l := p.line(p.simulation(p.at(data, net, way, n)).id)
+					row = append(row, milliseconds(l, "epoch_s"), ratio(least, l.Value("epoch_s")))
+				}
+				here := p.fastest(func(way string) setting { return p.at(data, net, way, n) })
+				t.Add(append(row, advice(here, least, n))...)
+			}
+		}
+	}
+	return t
+}
+
+// fastest returns the seconds of the fastest way that exchanges rows.
+func (p clusterPlan) fastest(at func(way string) setting) float64 {
+	exact, encoded := epochOf(p.line(p.simulation(at("exact")).id)), epochOf(p.line(p.simulation(at("encoded")).id))
+	return min(exact, encoded)
+}
+
+// advice says what plan would of machines with such an epoch, beside one.
+func advice(epoch, one float64, machines int) string {
+	switch {
+	case machines == 1:
+		return ""
+	case epoch < one:
+		return "pays"
+	}
+	return "stay on one"
+}
+
+func (p clusterPlan) table9Table() bench.Table {
+	t := bench.Table{Title: "Table 9", Columns: []string{"data set", "set-up", "line", "exact epochs/s", "encoded epochs/s", "isolated epochs/s", "advice", "paper, GCN: As, Os"},
+		Note: "The paper's machines exchange gradients alone: edges between them are dropped (its code), as isolated does. Graphs are stand-ins, so compare rows, not with the paper."}
+	for _, data := range p.datasets {
+		for _, net := range p.nets {
+			one := p.fastest(func(way string) setting { return p.ofTable9(data, net, way, 0) })
+			for k, x := range table9 {
+				if k == 0 && net != p.nets[0] {
+					continue
+				}
+				row := []string{shortDataset(data), x.name, net}
+				if k == 0 {
+					row[2] = "–"
+				}
+				for _, way := range clusterWays {
+					row = append(row, fmt.Sprintf("%.1f", 1/epochOf(p.line(p.simulation(p.ofTable9(data, net, way, k)).id))))
+				}
+				machines := 1 + strings.Count(x.machines, ",")
+				t.Add(append(row, advice(p.fastest(func(way string) setting { return p.ofTable9(data, net, way, k) }), one, machines), x.paper)...)
+			}
+		}
+	}
+	return t
+}
+
+func (p clusterPlan) linkTable() bench.Table {
+	t := bench.Table{Title: "Two CPU devices behind links, measured", Columns: []string{"data set", "link"}, Note: "In one process, so that it runs anywhere; all devices share this machine's cores."}
+	for _, way := range linkedWays {
+		t.Columns = append(t.Columns, way+" ms", "of exact")
+	}
+	for _, data := range p.datasets {
+		for _, r := range p.linked.rates {
+			row, exact := []string{shortDataset(data), r.name}, p.line(p.trained(p.behind(data, "exact", r)).id).Value("epoch_s")
+			for _, way := range linkedWays {
+				l := p.line(p.trained(p.behind(data, way, r)).id)
+				row = append(row, milliseconds(l, "epoch_s"), ratio(l.Value("epoch_s"), exact))
+			}
+			t.Add(row...)
+		}
+	}
+	return t
+}

@@ -1,0 +1,178 @@
+package training
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"capgnn/cmd/capgnn/internal/devices"
+	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/gpu"
+	"capgnn/pipeline/halo"
+)
+
+// MachinePlan is what a run would take on one machine, on two, and so on.
+type MachinePlan struct {
+	Dataset string `json:"dataset"`
+	Model   string `json:"model"`
+	Net     string `json:"net"` // what connects machines
+	// Counts are by number of machines: the first one alone, the first two, …
+	Counts []MachineCount `json:"counts"`
+	// Best is the number of machines with the shortest epoch of those that fit, and of equally short ones the smallest; 0: it fits none. Encoded says that it is so
+	// with encoded rows, and that without them it is longer.
+	Best    int  `json:"best"`
+	Encoded bool `json:"best_encoded"`
+}
+
+// MachineCount is the forecast of a run on so many machines.
+type MachineCount struct {
+	Machines int `json:"machines"`
+	Subset
+	// Pairs is what machines send each other in an epoch, Busiest what goes through the network interface with most to send or to receive.
+	Pairs   []PairBytes `json:"pairs"`
+	Busiest gpu.Bytes   `json:"busiest"`
+	// EncodedS is the epoch with rows of other parts as int8; null: they are encoded already, or there are none.
+	EncodedS *float64 `json:"encoded_epoch_s"`
+}
+
+// ChooseMachines is ChooseDevices of a plan for machines: devices are those of all machines, or of one of machines that are alike.
+func (t *Run) ChooseMachines(ctx context.Context) error {
+	if t.Config.Parts != 0 {
+		return term.Usagef("--parts %d: machines are planned with one part on each device: leave it out", t.Config.Parts)
+	}
+	list, isolated := t.Config.Machines, t.Config.Isolated
+	t.Config.Isolated.Value = nil // chunks are as many as parts, of all machines
+	t.Config.Set("machines", "")
+	err := t.ChooseDevices(ctx)
+	t.Config.Machines, t.Config.Isolated = list, isolated
+	if err != nil {
+		return err
+	}
+	n := len(t.Specs)
+	machines := list.Value
+	switch sum := sumOf(machines); {
+	case len(machines) == 1 && n%machines[0] == 0:
+		machines = repeated(n/machines[0], machines[0])
+	case len(machines) == 1:
+		machines = repeated(n, machines[0])
+	case sum != n && sum != n*len(machines):
+		return term.Usagef("--machines %s with %s: give those of all machines, %d, or those of each, %d", list, term.Counted(n, "device"), sum, machines[0])
+	}
+	for _, m := range machines {
+		if n != sumOf(machines) && m != n {
+			return term.Usagef("--machines %s with %s: machines are not alike: give the devices of all", list, term.Counted(n, "device"))
+		}
+	}
+	if one := t.Specs; n != sumOf(machines) {
+		t.Specs = nil
+		for range machines {
+			t.Specs = append(t.Specs, one...)
+		}
+	}
+	if t.Parts = len(t.Specs); t.Parts > t.Data.Problem.Vertices() {
+		return term.Usagef("--machines %s: the graph has %s: use at most that many devices", list, term.Counted(t.Data.Problem.Vertices(), "vertex"))
+	}
+	t.Config.Set("machines", joinInts(machines))
+	return nil
+}
+
+func sumOf(list []int) (sum int) {
+	for _, n := range list {
+		sum += n
+	}
+	return sum
+}
+
+func repeated(n, times int) (list []int) {
+	for range times {
+		list = append(list, n)
+	}
+	return list
+}
+
+func joinInts(list []int) string {
+	text := make([]string, len(list))
+	for i, n := range list {
+		text[i] = strconv.Itoa(n)
+	}
+	return strings.Join(text, ",")
+}
+
+// PlanMachines forecasts the run on one machine, on two, and so on, each with parts made for it.
+func (t *Run) PlanMachines(ctx context.Context) (*MachinePlan, error) {
+	if err := t.settleNet(); err != nil {
+		return nil, err
+	}
+	machines := t.Config.Machines.Value
+	profile, err := devices.Profile(ctx, t.Console, t.Specs, t.Config.Profile)
+	if err != nil {
+		return nil, err
+	}
+	p := &MachinePlan{Dataset: t.Data.Name, Model: t.Config.Model, Net: t.Config.Net.String()}
+	bar := t.Console.Begin("forecast", int64(len(machines)), "machines", 0)
+	defer bar.End()
+	least, fits := 0.0, false
+	for k := range machines {
+		some := *profile
+		n := sumOf(machines[:k+1])
+		some.Devices = profile.Devices[:n]
+		c, err := t.on(t.Specs[:n], &some).countMachines(ctx, machines[:k+1])
+		if err != nil {
+			return nil, err
+		}
+		if p.Counts = append(p.Counts, c); p.Counts[0].EpochS > 0 {
+			p.Counts[k].Speedup = p.Counts[0].EpochS / c.EpochS
+		}
+		for encoded, s := range []*float64{&c.EpochS, c.EncodedS} {
+			if c.Fits && s != nil && (!fits || *s < least) {
+				fits, least, p.Best, p.Encoded = true, *s, c.Machines, encoded == 1
+			}
+		}
+		bar.At(int64(k+1), term.Counted(k+1, "machine"))
+	}
+	return p, nil
+}
+
+// countMachines forecasts a run on all its machines, which have so many devices each.
+func (t *Run) countMachines(ctx context.Context, machines []int) (MachineCount, error) {
+	c := MachineCount{Machines: len(machines)}
+	t.Parts = len(t.Specs)
+	t.Config.Parts = t.Parts
+	t.Config.Set("machines", joinInts(machines))
+	if len(machines) == 1 {
+		t.Config.Set("machines", "")
+	}
+	if t.Config.Isolated.Value != nil {
+		if t.Parts == 1 { // it has all rows
+			t.Config.Set("isolated", "")
+		} else if n, err := t.Config.PartCount(t.Parts, t.Data.Problem.Vertices()); err != nil || n != t.Parts {
+			return c, term.Usagef("--isolated %s on %s: machines are planned with one part on each device: leave chunks and phases out", t.Config.Isolated, term.Counted(t.Parts, "device"))
+		}
+	}
+	o, s, err := t.outlook(ctx)
+	if err != nil {
+		return c, err
+	}
+	c.Subset, c.Pairs = s, o.Pairs
+	out, in := make([]gpu.Bytes, len(machines)), make([]gpu.Bytes, len(machines))
+	for _, x := range o.Pairs {
+		out[x.From], in[x.To] = out[x.From]+x.Bytes, in[x.To]+x.Bytes
+		c.Busiest = max(c.Busiest, out[x.From], in[x.To])
+	}
+	if t.Parts == 1 || !c.Fits || t.Config.Isolated.Value != nil {
+		return c, nil
+	}
+	opt, err := t.forecastOptions(t.Profile, t.Plan.Part, t.Plan.Dropped)
+	if err != nil || opt.Cache.HaloType != halo.FP32 {
+		return c, err
+	}
+	opt.Cache.HaloType = halo.Int8
+	encoded, err := t.simulate(ctx, t.Profile, opt, true)
+	if err != nil {
+		return c, err
+	}
+	if saved := &encoded.EpochS; *saved < c.EpochS*(1-encodedGain) {
+		c.EncodedS = saved
+	}
+	return c, nil
+}
