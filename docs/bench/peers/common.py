@@ -17,8 +17,8 @@ import torch
 import torch.nn.functional as F
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python"))
-from read_store import read_store  # noqa: E402
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "python"))
+from capgnn.store import read_store  # noqa: E402
 
 warnings.filterwarnings("ignore", message=".*[Ss]parse.*")
 warnings.filterwarnings("ignore", message=".*not writable.*")

@@ -16,8 +16,8 @@ import warnings
 import numpy as np
 import torch
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python"))
-from read_store import read_store  # noqa: E402
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "python"))
+from capgnn.store import read_store  # noqa: E402
 
 warnings.filterwarnings("ignore", message=".*[Ss]parse.*")
 WIDTHS = (256, 128, 64, 32, 41)

@@ -22,6 +22,7 @@ import (
 	"capgnn/graph/dataset/formats"
 	"capgnn/graph/dataset/stores"
 	"capgnn/internal/bench"
+	"capgnn/python"
 )
 
 // peersExperiment times other programs beside this one.
@@ -116,14 +117,17 @@ func unpackScripts() (peerScripts, error) {
 	if err != nil {
 		return peerScripts{}, err
 	}
-	if err := os.CopyFS(folder, docs.Scripts); err != nil {
-		return peerScripts{}, errors.Join(fmt.Errorf("unpack scripts: %w", err), os.RemoveAll(folder))
+	// As in the repository, where scripts find package capgnn by its place.
+	for name, files := range map[string]fs.FS{"docs": docs.Scripts, "python": python.Package} {
+		if err := os.CopyFS(filepath.Join(folder, name), files); err != nil {
+			return peerScripts{}, errors.Join(fmt.Errorf("unpack scripts: %w", err), os.RemoveAll(folder))
+		}
 	}
 	return peerScripts{folder}, nil
 }
 
 func (s peerScripts) path(p baseline) string {
-	return filepath.Join(s.folder, "bench", "peers", p.script)
+	return filepath.Join(s.folder, "docs", "bench", "peers", p.script)
 }
 
 // peerEnvironment is that of a baseline: freed memory stays with the process, so that later epochs have no page faults.

@@ -30,7 +30,7 @@ func eventFiles(t *testing.T, dir string) [][]byte {
 }
 
 // A run that is continued adds a file; curves of splits without vertices and of epochs without evaluation are not written.
-// What TensorBoard makes of the files is checked with docs/python/check_events.py.
+// What TensorBoard makes of the files is checked with python/tests/test_events.py.
 func TestEventFile(t *testing.T) {
 	dir := t.TempDir()
 	score := 0.5

@@ -93,7 +93,7 @@ def clip(n, most):
 
 falling = [1.0, 0.9, 0.91, 0.9, 0.89995, 0.95, 0.8, 0.8, 0.8, 0.81, 0.79999, 0.8, 0.9, 0.7, 0.7, 0.7, 0.7, 0.7, 0.7, 0.7]
 out = {
-    "made_by": f"docs/python/training_reference.py with PyTorch {torch.__version__.split('+')[0]}, scikit-learn {sklearn.__version__}",
+    "made_by": f"testdata/training_reference.py with PyTorch {torch.__version__.split('+')[0]}, scikit-learn {sklearn.__version__}",
     "metrics": [single("two classes", 60, 2), single("one of two classes", 20, 2, [1]), single("five classes", 80, 5), single("two of six classes", 30, 6, [1, 4]),
                 several("several labels", 40, 4, 0.4), several("labels of one kind", 30, 5, 0.5, [(1, 0), (3, 1)]), several("no label of two kinds", 10, 2, 0.5, [(0, 0), (1, 1)])],
     "schedules": [rates("cosine", 20, 0.01), rates("cosine", 20, 0.01, warmup=5, minimum=0.001), rates("step", 20, 0.1, every=6, factor=0.5),

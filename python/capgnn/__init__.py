@@ -1,0 +1,29 @@
+"""Write graphs for capgnn, train with it, and load what it trained into torch_geometric.
+
+    import capgnn
+
+    capgnn.to_store(data, "store")                         # a torch_geometric Data
+    training = capgnn.train("store", model="sage", hidden=64)
+    for epoch in training:                                 # a dict for each epoch, as it is done
+        print(epoch["epoch"], epoch["loss"])
+    run = training.result()
+    logits = run.predict()                                 # by the program
+    model = run.model()                                    # the same as a torch_geometric model
+
+NumPy is all that is imported; torch and torch_geometric only by `from_run` and `to_data`, pandas only by `Run.frame`.
+"""
+from .program import ProgramError, command, find_program
+from .runs import Run, Training, predict, train
+from .store import dense_features, read_store, to_data, to_store
+from .tensors import read_weights, write_weights
+
+__version__ = "0.1.0"
+__all__ = ["ProgramError", "Run", "Training", "command", "dense_features", "find_program", "from_run", "predict", "read_store",
+           "read_weights", "to_data", "to_store", "train", "write_weights"]
+
+
+def from_run(path, weights="best"):
+    """Returns the torch_geometric model of a run with its weights, in eval mode: see `capgnn.models.from_run`."""
+    from . import models  # which imports torch
+
+    return models.from_run(path, weights)

@@ -1,0 +1,161 @@
+"""The program capgnn as a process: found, given flags, interrupted, and its errors as exceptions."""
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from typing import IO, Any, Dict, List, Optional
+from weakref import WeakSet
+
+# The last lines of standard error that are kept, to say what went wrong.
+KEPT_LINES = 50
+
+
+class ProgramError(RuntimeError):
+    """The program ended with an error.
+
+    line: its error line, without "capgnn: "; docs/troubleshooting.md has each with cause and cure
+    code: its exit code: 1 failure, 2 wrong usage or input, 3 does not fit into memory, 4 a device or machine was lost, 130
+        interrupted; negative: minus the signal that killed it
+    command: what was run
+    """
+
+    def __init__(self, line: str, code: int, command: List[str]):
+        super().__init__(f"{line} (exit code {code})")
+        self.line, self.code, self.command = line, code, command
+
+    def __reduce__(self):  # so that it survives a process pool
+        return ProgramError, (self.line, self.code, self.command)
+
+
+def find_program(program: Optional[str] = None) -> str:
+    """Returns the path of the program: the argument, else $CAPGNN, else capgnn on PATH. Raises FileNotFoundError."""
+    for name, said in ((program, "program="), (os.environ.get("CAPGNN"), "$CAPGNN: ")):
+        if name:
+            found = shutil.which(name)
+            if found is None:
+                raise FileNotFoundError(f"{said}{name}: no such program")
+            return os.path.abspath(found)
+    found = shutil.which("capgnn")
+    if found is None:
+        raise FileNotFoundError("capgnn is not on PATH: build it with `go build ./cmd/capgnn`, then set CAPGNN to its path")
+    return os.path.abspath(found)
+
+
+def command(name: str, flags: Dict[str, Any], program: Optional[str] = None) -> List[str]:
+    """Returns the command line of `capgnn NAME` with keyword arguments as flags.
+
+    batch_size=256 is --batch-size=256; True is the flag alone and False its opposite; a list or tuple is joined by commas; None is
+    left out. Whether there are such flags is for the program to say.
+    """
+    out = [find_program(program), name]
+    for key, value in flags.items():
+        flag = "--" + key.replace("_", "-")
+        if value is None:
+            continue
+        if value is True:
+            out.append(flag)
+        elif isinstance(value, (list, tuple)):
+            out.append(f"{flag}={','.join(map(str, value))}")
+        else:
+            out.append(f"{flag}={'false' if value is False else os.fspath(value) if hasattr(value, '__fspath__') else value}")
+    return out
+
+
+class Process:
+    """A running program. Ctrl-C reaches this process alone, which hands it on, so that the program gets one signal and not two.
+
+    While `wait` waits, KeyboardInterrupt interrupts the program, which finishes the epoch and writes a checkpoint; a second one stops it at
+    once. When the interpreter ends, what still runs is interrupted and waited for.
+    """
+
+    def __init__(self, args: List[str], verbose: bool = False):
+        group: Dict[str, Any] = {"start_new_session": True}
+        if os.name == "nt":
+            group = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}  # type: ignore[attr-defined]
+        self.args, self.verbose = args, verbose
+        self._lines: List[str] = []  # of standard error
+        self._child = subprocess.Popen(args, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                       encoding="utf-8", errors="replace", **group)
+        self.output = ""  # standard output, complete when the process has ended
+        # Both threads end with the streams they read; wait joins them.
+        self._readers = [threading.Thread(target=self._read_output, args=(self._child.stdout,), daemon=True),
+                         threading.Thread(target=self._read_errors, args=(self._child.stderr,), daemon=True)]
+        for t in self._readers:
+            t.start()
+        _running.add(self)
+
+    @property
+    def running(self) -> bool:
+        return self._child.poll() is None
+
+    def wait(self, seconds: Optional[float] = None) -> bool:
+        """Waits until the program has ended, or so long, and returns whether it has. Raises KeyboardInterrupt once it has ended."""
+        try:
+            self._child.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        except KeyboardInterrupt:
+            self.interrupt()
+            raise
+        for t in self._readers:
+            t.join()
+        return True
+
+    def interrupt(self) -> None:
+        """Interrupts the program and waits for its end; a KeyboardInterrupt meanwhile is handed on."""
+        again = False
+        while True:
+            try:
+                self._signal()
+                self._child.wait()
+                break
+            except KeyboardInterrupt:
+                again = True
+        for t in self._readers:
+            t.join()
+        if again:
+            raise KeyboardInterrupt
+
+    def check(self) -> None:
+        """Raises ProgramError if the program that has ended did not end well."""
+        code = self._child.returncode
+        if code:
+            raise ProgramError(self._said(code), code, self.args)
+
+    def _signal(self) -> None:
+        if self.running:
+            self._child.send_signal(signal.CTRL_BREAK_EVENT if os.name == "nt" else signal.SIGINT)  # type: ignore[attr-defined]
+
+    def _said(self, code: int) -> str:
+        for line in reversed(self._lines):
+            if line.startswith("capgnn: "):
+                return line[len("capgnn: "):]
+        if code < 0:
+            return f"capgnn was ended by signal {-code}"
+        return self._lines[-1] if self._lines else "capgnn ended without a word"
+
+    def _read_output(self, stream: IO[str]) -> None:
+        with stream:
+            self.output = stream.read()
+
+    def _read_errors(self, stream: IO[str]) -> None:
+        with stream:
+            for line in stream:
+                if self.verbose:
+                    sys.stderr.write(line)
+                self._lines = self._lines[-KEPT_LINES:] + [line.rstrip("\n")]
+
+
+_running: WeakSet = WeakSet()
+
+
+@atexit.register
+def _stop_all() -> None:
+    for p in list(_running):
+        if p.running:
+            p.interrupt()

@@ -1,0 +1,293 @@
+"""Runs: trained with the program, followed while they train, and read from their folders (docs/formats/run.md)."""
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+import time
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Union
+
+import numpy as np
+
+from .program import Process, command, find_program
+from .store import Path
+from .tensors import read_weights, write_weights
+
+# PAUSE is the time between two looks at a growing metrics.jsonl, in seconds.
+PAUSE = 0.05
+
+
+class Run:
+    """The folder of a run.
+
+    path: the folder
+    """
+
+    def __init__(self, path: Path):
+        self.path = os.path.abspath(os.fspath(path))
+        if not os.path.exists(os.path.join(self.path, "config.yaml")):
+            raise FileNotFoundError(f"{self.path}: no run there: the folder has no config.yaml")
+
+    def __repr__(self) -> str:
+        return f"Run({self.path!r})"
+
+    @property
+    def finished(self) -> bool:
+        """Whether the run has a result; else `train(resume=path)` continues it."""
+        return os.path.exists(os.path.join(self.path, "result.json"))
+
+    @property
+    def result(self) -> Dict[str, Any]:
+        """What result.json says: scores at the best epoch (`test`, `val`), times, bytes. Raises FileNotFoundError if the run is not finished."""
+        with open(os.path.join(self.path, "result.json"), encoding="utf-8") as f:
+            return json.load(f)
+
+    @property
+    def config(self) -> Dict[str, str]:
+        """All settings of the run by the names of the flags, as text."""
+        with open(os.path.join(self.path, "config.yaml"), encoding="utf-8") as f:
+            pairs = [line.rstrip("\n").split(": ", 1) for line in f if ": " in line and not line.startswith("#")]
+        return {key: _plain(value.strip()) for key, value in pairs}
+
+    def metrics(self) -> Dict[str, np.ndarray]:
+        """Returns metrics.jsonl as columns, one value for each epoch: epoch, loss, train, val, test, epoch_s, bytes.h2d, ….
+
+        Parts of nested values are columns of their own, with dots between names. Numbers are int64 or float64, with NaN where an epoch
+        has none; all else is of type object.
+        """
+        lines = [_flat(line) for line in self._lines()]
+        keys = list(dict.fromkeys(k for line in lines for k in line))
+        return {k: _column([line.get(k) for line in lines]) for k in keys}
+
+    def frame(self) -> Any:
+        """Returns `metrics` as a pandas DataFrame with the epoch as its index."""
+        import pandas
+
+        return pandas.DataFrame(self.metrics()).set_index("epoch")
+
+    def weights(self, which: str = "best") -> Dict[str, np.ndarray]:
+        """Returns the weights by torch_geometric's names: "best" (in validation) or "last"."""
+        return read_weights(self.weights_file(which))
+
+    def weights_file(self, which: str = "best") -> str:
+        """Returns the path of the weights: "best", "last", or that of a file, which is returned as it is."""
+        name = {"best": "model.safetensors", "last": "last.safetensors"}.get(which)
+        return os.path.join(self.path, name) if name else which
+
+    def model(self, weights: str = "best") -> Any:
+        """Returns the torch_geometric model with its weights: see `capgnn.models.from_run`."""
+        from .models import from_run
+
+        return from_run(self.path, weights)
+
+    def predict(self, what: str = "logits", **flags: Any) -> np.ndarray:
+        """Returns what the program predicts for every vertex: see `capgnn.predict`."""
+        return predict(self, what, **flags)
+
+    def _lines(self) -> Iterator[Dict[str, Any]]:
+        with open(os.path.join(self.path, "metrics.jsonl"), encoding="utf-8") as f:
+            for line in f:
+                if line.endswith("\n"):  # the last one may be on its way
+                    yield json.loads(line)
+
+
+class Training:
+    """A run that trains in a process of its own. Iterate over it for its epochs; call `result` for its end.
+
+    Ctrl-C while either waits lets the program finish the epoch and write a checkpoint, then raises KeyboardInterrupt; a second Ctrl-C stops
+    it at once. `train(resume=path)` continues it. At the end of a `with` block, and when the interpreter ends, a program that still
+    runs is interrupted in the same way.
+
+    path: the run folder, which the program fills
+    """
+
+    def __init__(self, process: Process, path: str, made: bool, kept: Any):
+        self.path, self._process, self._made = path, process, made
+        self._kept = kept  # a temporary folder that the program reads
+
+    def __iter__(self) -> Iterator[Dict[str, Any]]:
+        """Yields a dict for each epoch from the first, as metrics.jsonl has it, until the program has ended; those before a resumption, too.
+
+        raises: ProgramError, after the last epoch, if the program did not end well
+        """
+        lines = _Lines(os.path.join(self.path, "metrics.jsonl"))
+        ended = False
+        while not ended:
+            try:
+                ended = self._process.wait(PAUSE)  # before the file is read for the last time
+                new = lines.new()
+            except KeyboardInterrupt:
+                self.interrupt()
+                raise
+            yield from new
+        self._tidy()
+        self._process.check()
+
+    def __enter__(self) -> Training:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.interrupt()
+
+    @property
+    def running(self) -> bool:
+        return self._process.running
+
+    def result(self) -> Run:
+        """Waits for the end of the program and returns the run. Raises ProgramError if it did not end well."""
+        try:
+            self._process.wait()
+        finally:
+            self._tidy()
+        self._process.check()
+        return Run(self.path)
+
+    def interrupt(self) -> None:
+        """Lets the program finish the epoch and write a checkpoint, and waits for its end; nothing if it has ended."""
+        self._process.interrupt()
+        self._tidy()
+
+    def _tidy(self) -> None:
+        if self._kept is not None:
+            self._kept.cleanup()
+            self._kept = None
+        if self._made and not os.listdir(self.path):  # the program refused its flags
+            os.rmdir(self.path)
+        self._made = False
+
+
+def train(dataset: Optional[Path] = None, *, run_dir: Optional[Path] = None, resume: Optional[Path] = None, init: Any = None,
+          program: Optional[str] = None, verbose: bool = False, **flags: Any) -> Training:
+    """Starts `capgnn train` and returns at once; flags are those of the program (`capgnn train --help`), with underscores.
+
+    dataset: path of a store (`to_store`) or of any file that capgnn reads, or the name of a published data set
+    run_dir: folder of the run (default: runs/DATASET-MODEL-TIME)
+    resume: a run folder to be continued, or a `Run`; nothing else is needed
+    init: weights to start from: a file, a torch module, or tensors by name
+    program: path of the program (default: $CAPGNN, then capgnn on PATH)
+    verbose: show the program's notes and progress on standard error
+
+        capgnn.train("store", model="gat", hidden=64, heads=4, devices=["cpu:0", "cpu:1"], epochs=100).result()
+
+    raises: FileNotFoundError without a program. What the program refuses is a ProgramError of `result` and of iteration
+    """
+    program = find_program(program)  # before anything is made
+    given: Dict[str, Any] = {"dataset": dataset, **flags}
+    kept = None
+    if init is not None and not isinstance(init, (str, os.PathLike)):
+        kept = tempfile.TemporaryDirectory(prefix="capgnn-init-")
+        write_weights(os.path.join(kept.name, "init.safetensors"), init)
+        init = os.path.join(kept.name, "init.safetensors")
+    given["init"] = init
+    given.update(json=True, quiet=not verbose, run_dir=run_dir)
+    made = False
+    if resume is not None:
+        path = resume.path if isinstance(resume, Run) else os.path.abspath(os.fspath(resume))
+        given["resume"] = path
+    else:
+        made = run_dir is None
+        path = _new_folder(given) if run_dir is None else os.path.abspath(os.fspath(run_dir))
+        given["run_dir"] = path
+    return Training(Process(command("train", given, program), verbose), path, made, kept)
+
+
+def predict(run: Union[Run, Path], what: str = "logits", *, out: Optional[Path] = None, program: Optional[str] = None, **flags: Any) -> np.ndarray:
+    """Returns what the program predicts with the weights of a run; row i is vertex i of the data set.
+
+    run: a run, or the path of its folder
+    what: "logits" (float32 [n, c]), "labels" (int64 [n], or uint8 [n, c] for several labels per vertex) or "embeddings" (float32 [n, hidden])
+    out: an .npy file to be kept (default: none is); the array is then mapped from it
+    flags: of the program (`capgnn predict --help`): dataset= (another one), weights= (best, last or a file), layer= (of embeddings), devices=
+    raises: ProgramError
+    """
+    path = run.path if isinstance(run, Run) else os.fspath(run)
+    if out is not None and not os.fspath(out).endswith(".npy"):
+        raise ValueError(f"out: {os.fspath(out)}: end the name in .npy")
+    with tempfile.TemporaryDirectory(prefix="capgnn-predict-") as folder:
+        file = os.fspath(out) if out is not None else os.path.join(folder, "rows.npy")
+        process = Process(command("predict", {"run": path, "what": what, "out": file, "quiet": True, **flags}, program))
+        process.wait()
+        process.check()
+        return np.load(file, mmap_mode="r" if out is not None else None, allow_pickle=False)
+
+
+class _Lines:
+    """The epochs of a metrics.jsonl that grows. A resumed run cuts the end off and writes it again: each epoch is given once."""
+
+    def __init__(self, path: str):
+        self.path, self.at, self.epoch = path, 0, 0
+
+    def new(self) -> List[Dict[str, Any]]:
+        """Returns the epochs that have come since it was called last."""
+        try:
+            with open(self.path, "rb") as f:
+                if os.fstat(f.fileno()).st_size < self.at:
+                    self.at = 0
+                f.seek(self.at)
+                data = f.read()
+        except FileNotFoundError:
+            return []
+        out = []
+        for raw in data[:data.rfind(b"\n") + 1].splitlines(keepends=True):
+            line = self._parsed(raw)
+            if line is None or line["epoch"] > self.epoch:  # the file was cut and has grown beyond the place: read it again
+                self.at = 0
+                break
+            self.at += len(raw)
+            if line["epoch"] == self.epoch:
+                self.epoch += 1
+                out.append(line)
+        return out
+
+    @staticmethod
+    def _parsed(raw: bytes) -> Optional[Dict[str, Any]]:
+        try:
+            line = json.loads(raw)
+        except ValueError:
+            return None
+        return line if isinstance(line, dict) and isinstance(line.get("epoch"), int) else None
+
+
+def _new_folder(flags: Mapping[str, Any]) -> str:
+    """Makes and returns ./runs/DATASET-MODEL-TIME, as the program does, with a number behind it until it is new."""
+    dataset = os.path.basename(os.path.abspath(os.fspath(flags["dataset"]))) if flags.get("dataset") else "run"
+    safe = re.sub(r"[^A-Za-z0-9_.-]", "_", dataset)[:80].lstrip(".")
+    base = os.path.abspath(os.path.join("runs", f"{safe}-{flags.get('model') or 'gcn'}-{time.strftime('%Y%m%d-%H%M%S')}"))
+    os.makedirs(os.path.dirname(base), exist_ok=True)
+    path, k = base, 2
+    while True:
+        try:
+            os.mkdir(path)
+            return path
+        except FileExistsError:
+            path, k = f"{base}-{k}", k + 1
+
+
+def _plain(value: str) -> str:
+    """Returns a scalar of YAML without its quotes."""
+    if value.startswith('"'):
+        return json.loads(value)
+    if value.startswith("'"):
+        return value[1:-1].replace("''", "'")
+    return value
+
+
+def _flat(line: Mapping[str, Any], prefix: str = "") -> Dict[str, Any]:
+    out: Dict[str, Any] = {}
+    for key, value in line.items():
+        if isinstance(value, dict):
+            out.update(_flat(value, prefix + key + "."))
+        else:
+            out[prefix + key] = value
+    return out
+
+
+def _column(values: List[Any]) -> np.ndarray:
+    if all(type(v) is int for v in values):
+        return np.array(values, dtype=np.int64)
+    if all(v is None or type(v) in (int, float) for v in values):
+        return np.array([np.nan if v is None else v for v in values], dtype=np.float64)
+    out = np.empty(len(values), dtype=object)
+    out[:] = values
+    return out

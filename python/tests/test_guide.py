@@ -1,0 +1,43 @@
+"""The program of docs/guide/python.md does what the guide says."""
+import contextlib
+import io
+import os
+import re
+import tempfile
+import unittest
+
+import capgnn
+from tests import needs_program, needs_pyg
+
+GUIDE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "guide", "python.md")
+
+
+class GuideTest(unittest.TestCase):
+    def blocks(self):
+        with open(GUIDE, encoding="utf-8") as f:
+            found = re.findall(r"\n```python\n(.*?)```\n", f.read(), re.S)
+        self.assertEqual(len(found), 2)
+        return found
+
+    def test_it_names_what_is_there(self):
+        with open(GUIDE, encoding="utf-8") as f:
+            for name in re.findall(r"capgnn\.([A-Za-z_]+)", f.read()):
+                self.assertTrue(hasattr(capgnn, name), name)
+
+    @needs_program
+    @needs_pyg
+    def test_blocks(self):
+        was, scope, out = os.getcwd(), {}, io.StringIO()
+        with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(out):
+            os.chdir(folder)
+            try:
+                for block in self.blocks():
+                    exec(block, scope)
+            finally:
+                os.chdir(was)
+        lines = out.getvalue().splitlines()
+        self.assertEqual(len(lines), 10 + 3, "10 evaluations, the result, the largest difference; the second block")
+        self.assertGreater(float(lines[10].split()[0]), 0.6)
+        self.assertLess(float(lines[11]), 1e-4)
+        self.assertGreater(float(lines[12].split()[0]), 0.6)
+        self.assertEqual(type(scope["model"]).__name__, "GraphSAGE")

@@ -1,0 +1,116 @@
+"""Models of runs in torch_geometric give the logits of the program, and its weights are where the program starts."""
+import os
+import tempfile
+import unittest
+
+import numpy as np
+
+import capgnn
+from tests import graph, needs_program, needs_pyg
+
+MODELS = ("gcn", "sage", "gin", "gat")
+# TOLERANCE is the largest difference of a logit, both sides in float32.
+TOLERANCE = 1e-4
+
+
+@needs_program
+@needs_pyg
+class ModelsTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def data(self, name="store", **options):
+        """Returns a random graph as torch_geometric has it, and as a store."""
+        import torch
+        from torch_geometric.data import Data
+
+        data = Data(**{k: torch.from_numpy(v) for k, v in graph(**options).items()})
+        return data, capgnn.to_store(data, os.path.join(self.folder, name))
+
+    def train(self, store, name, **flags):
+        flags = {"hidden": 16, "heads": 4, "layers": 3, "epochs": 5, "devices": "cpu:threads=1", "order": "none", **flags}
+        return capgnn.train(store, run_dir=os.path.join(self.folder, name), **flags).result()
+
+    def compare(self, run, data, name):
+        import torch
+
+        model = run.model()
+        with torch.no_grad():
+            got = model(data.x, data.edge_index).numpy()
+        np.testing.assert_allclose(got, run.predict(), rtol=0, atol=TOLERANCE, err_msg=name)
+        return model
+
+    def test_logits(self):
+        import torch_geometric.nn as pyg
+
+        data, store = self.data(n=200, edges=900)
+        for model, kind in zip(MODELS, (pyg.GCN, pyg.GraphSAGE, pyg.GIN, pyg.GAT)):
+            with self.subTest(model):
+                self.assertIsInstance(self.compare(self.train(store, model, model=model), data, model), kind)
+
+    def test_logits_of_directed_graphs_and_loops(self):
+        data, store = self.data(n=150, edges=700, symmetric=False)
+        for model in MODELS:
+            for i, flags in enumerate(({}, {"self_loops": "keep"}, {"self_loops": "add"}, {"self_loops": "remove", "edges": "symmetric"}, {"edges": "reversed"})):
+                with self.subTest(model, **flags):
+                    self.compare(self.train(store, f"{model}{i}", model=model, epochs=2, **flags), data, str(flags))
+
+    def test_logits_of_other_shapes(self):
+        data, store = self.data()
+        for i, flags in enumerate(({"layers": 1}, {"layers": 2, "hidden": 1, "heads": 1}, {"layers": 2, "hidden": 6, "heads": 3}, {"standardize": "train"},
+                                   {"batch_size": 7, "fanout": "3,2,2"})):
+            for model in MODELS:
+                with self.subTest(model, **flags):
+                    self.compare(self.train(store, f"{model}{i}", model=model, **flags), data, str(flags))
+
+    def test_classes_of_which_vertices_have_several(self):
+        import torch
+
+        data, _ = self.data("unused")
+        data.y = torch.nn.functional.one_hot(data.y, 3)
+        store = capgnn.to_store(data, os.path.join(self.folder, "several"))
+        self.compare(self.train(store, "run", model="gat"), data, "several")
+
+    def test_training_starts_from_a_model(self):
+        import torch
+        import torch_geometric.nn as pyg
+
+        data, store = self.data()
+        for name, kind, more in (("gcn", pyg.GCN, {}), ("sage", pyg.GraphSAGE, {}), ("gin", pyg.GIN, {"train_eps": True}), ("gat", pyg.GAT, {"heads": 4})):
+            with self.subTest(name):
+                torch.manual_seed(3)
+                model = kind(12, 16, 3, 3, norm=torch.nn.LayerNorm(16), **more)
+                training = capgnn.train(store, run_dir=os.path.join(self.folder, name), model=name, init=model, hidden=16, heads=4, epochs=1, dropout=0.0,
+                                        devices="cpu:threads=1")
+                loss = next(iter(training))["loss"]  # before the update
+                run = training.result()
+                model = capgnn.from_run(run.path, os.path.join(run.path, "init.safetensors"))
+                with torch.no_grad():
+                    logits = model(data.x, data.edge_index)
+                want = torch.nn.functional.cross_entropy(logits[data.train_mask], data.y[data.train_mask])
+                self.assertAlmostEqual(loss, want.item(), delta=1e-5)
+                np.testing.assert_allclose(run.predict(weights=os.path.join(run.path, "init.safetensors")), logits, rtol=0, atol=TOLERANCE)
+
+    def test_it_can_be_trained_on(self):
+        import copy
+
+        import torch
+
+        data, store = self.data()
+        model = copy.deepcopy(self.train(store, "run", model="gin").model()).train()
+        before = {k: v.clone() for k, v in model.state_dict().items()}
+        torch.nn.functional.cross_entropy(model(data.x, data.edge_index), data.y).backward()
+        torch.optim.Adam(model.parameters()).step()
+        self.assertTrue(all(not torch.equal(v, before[k]) for k, v in model.state_dict().items() if k.startswith("convs")))
+        self.assertEqual(set(before), set(self.train(store, "again", model="gin", init=model).weights()))
+
+    def test_weights_that_do_not_fit(self):
+        data, store = self.data()
+        run = self.train(store, "run")
+        other = self.train(store, "other", hidden=8)
+        with self.assertRaisesRegex(RuntimeError, "size mismatch"):
+            capgnn.from_run(run.path, other.weights_file())
+        with self.assertRaisesRegex(RuntimeError, "not weights of a gcn"):
+            capgnn.from_run(run.path, self.train(store, "gat", model="gat", layers=2).weights_file("last"))
