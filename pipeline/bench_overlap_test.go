@@ -130,7 +130,7 @@ func BenchmarkOverlapSimulated(b *testing.B) {
 						defer d.Close()
 						o.Devices = append(o.Devices, d)
 					}
-					s, err := Simulate(context.Background(), p, o)
+					s, err := Simulate(context.Background(), p, o, nil)
 					if err != nil {
 						b.Fatal(err)
 					}

@@ -28,7 +28,7 @@ func TestEncodedRowsDoNotWait(t *testing.T) {
 			c.Rates = sim.Rates{FlopsPerSec: 1e12, GatherPerSec: 1e9, BytesPerSec: 1e12, H2D: rate, D2H: rate, Peer: rate}
 			c.Peer = peer
 		})
-		s, err := Simulate(context.Background(), p, o)
+		s, err := Simulate(context.Background(), p, o, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

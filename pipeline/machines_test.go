@@ -33,7 +33,7 @@ func overMachines(t *testing.T, kind gnn.Kind, parts []int, rate float64, latenc
 	if err != nil {
 		t.Fatal(err)
 	}
-	return SimulateOver(context.Background(), p, o, &Machines{Parts: parts, Wire: net})
+	return Simulate(context.Background(), p, o, &Machines{Parts: parts, Wire: net})
 }
 
 // Of machines the simulation has the bytes that ranks send each other, is equal in every rerun, and takes as long as their busiest direction at least.

@@ -368,7 +368,7 @@ func TestPrunedTakesLess(t *testing.T) {
 		part := scatterParts(p.Vertices(), parts)
 		epoch := func(share float64, noRescale bool) time.Duration {
 			s, err := Simulate(context.Background(), p, Options{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01},
-				Devices: simulated(t, parts, nil), Part: part, Dropped: dropReplicas(p.Graph, part, parts, share), NoRescale: noRescale})
+				Devices: simulated(t, parts, nil), Part: part, Dropped: dropReplicas(p.Graph, part, parts, share), NoRescale: noRescale}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -363,7 +363,7 @@ func TestCardsWithManyWeights(t *testing.T) {
 				part[v] = int32(v * cards / vertices)
 			}
 			o := Options{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Devices: devices, Part: part}
-			s, err := Simulate(t.Context(), p, o)
+			s, err := Simulate(t.Context(), p, o, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -30,13 +30,9 @@ type Simulation struct {
 
 // Simulate predicts the epochs of a run on devices that share a clock (package gpu/sim): the trainer's own code enqueues two
 // epochs, the second one counts. Devices without arithmetic make it quick. Nothing is kept, written, evaluated or scored; a
-// part that does not fit its device is a *gpu.OutOfMemory.
-func Simulate(ctx context.Context, p *learn.Problem, o Options) (*Simulation, error) {
-	return SimulateOver(ctx, p, o, nil)
-}
-
-// SimulateOver is Simulate of a run over machines, each with a trainer of its own; nil: there is one. The options are those of all parts.
-func SimulateOver(ctx context.Context, p *learn.Problem, o Options, over *Machines) (*Simulation, error) {
+// part that does not fit its device is a *gpu.OutOfMemory. Over machines, each has a trainer of its own, and the options are those
+// of all parts; nil: there is one.
+func Simulate(ctx context.Context, p *learn.Problem, o Options, over *Machines) (*Simulation, error) {
 	clock := clockOf(o.Devices)
 	if clock == nil {
 		return nil, errors.New("simulate: the devices share no clock")

@@ -63,7 +63,7 @@ func TestSimulateEqualsRun(t *testing.T) {
 			var dry []*Simulation
 			for range 3 {
 				o.Devices, o.Layout = set(false), nil
-				s, err := Simulate(context.Background(), p, o)
+				s, err := Simulate(context.Background(), p, o, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -103,7 +103,7 @@ func TestSimulatedFaults(t *testing.T) {
 				c.Faults = f
 			}
 		})
-		return Simulate(context.Background(), p, o)
+		return Simulate(context.Background(), p, o, nil)
 	}
 	well, err := try(sim.Faults{})
 	if err != nil {
@@ -128,7 +128,7 @@ func TestSimulatedFaults(t *testing.T) {
 	if late, err := try(sim.Faults{SlowBy: 100, SlowFrom: time.Hour}); err != nil || !reflect.DeepEqual(late, well) {
 		t.Errorf("a link that would be slow in an hour: %v", err)
 	}
-	if _, err := Simulate(context.Background(), p, Options{Devices: cpus(t, 1)}); err == nil {
+	if _, err := Simulate(context.Background(), p, Options{Devices: cpus(t, 1)}, nil); err == nil {
 		t.Error("devices without a clock were simulated")
 	}
 }

@@ -150,7 +150,7 @@ func TestSimulationIsTrue(t *testing.T) {
 			begin := time.Now()
 			before, told := waitedForProcessors()
 			tr := newTrainer(t, p, m, openCPUs(t, specs), part, nil)
-			s, err := Simulate(context.Background(), p, Options{Model: m, Optimizer: tr.o.Optimizer, Devices: twins(t, specs, tables(t, specs, budget)), Part: part})
+			s, err := Simulate(context.Background(), p, Options{Model: m, Optimizer: tr.o.Optimizer, Devices: twins(t, specs, tables(t, specs, budget)), Part: part}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -246,7 +246,7 @@ func BenchmarkTruth(b *testing.B) {
 					epochSeconds(b, tr, 0, 1)
 					b.ReportMetric(1e3*measured, "measured-ms")
 					for kind, list := range lists {
-						s, err := Simulate(context.Background(), p, Options{Model: m, Optimizer: tr.o.Optimizer, Devices: twins(b, setup.specs, list), Part: plan.Part})
+						s, err := Simulate(context.Background(), p, Options{Model: m, Optimizer: tr.o.Optimizer, Devices: twins(b, setup.specs, list), Part: plan.Part}, nil)
 						if err != nil {
 							b.Fatal(err)
 						}
@@ -275,7 +275,7 @@ func BenchmarkSimulate(b *testing.B) {
 	var s *Simulation
 	for b.Loop() {
 		o.Devices = simulated(b, 5, func(_ int, c *sim.Config) { c.Memory = 4 << 30 })
-		if s, err = Simulate(context.Background(), p, o); err != nil {
+		if s, err = Simulate(context.Background(), p, o, nil); err != nil {
 			b.Fatal(err)
 		}
 	}

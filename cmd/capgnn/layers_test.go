@@ -68,8 +68,11 @@ func TestReadmeCommandsWithFewLayers(t *testing.T) {
 	}
 	for _, layers := range []string{"1", "2"} {
 		for _, line := range lines {
+			if strings.Contains(line[1], "--net net.json") {
+				continue // which ranks write
+			}
 			try(line[1], layers)
-			special := slices.ContainsFunc([]string{"--plan", "--parts", "--out", "--seeds", "--shards"}, func(flag string) bool { return strings.Contains(line[1], flag) })
+			special := slices.ContainsFunc([]string{"--plan", "--parts", "--out", "--seeds", "--shards", "--machines"}, func(flag string) bool { return strings.Contains(line[1], flag) })
 			if special {
 				continue // of parts of its own, or many runs
 			}

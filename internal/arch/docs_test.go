@@ -76,7 +76,7 @@ func checkLink(t *testing.T, path, target string) {
 		return
 	}
 	for _, m := range heading.FindAllStringSubmatch(string(data), -1) {
-		if strings.ReplaceAll(strings.ToLower(m[1]), " ", "-") == anchor {
+		if strings.NewReplacer(" ", "-", "?", "").Replace(strings.ToLower(m[1])) == anchor {
 			return
 		}
 	}

@@ -116,7 +116,7 @@ func (t *Run) simulateOver(ctx context.Context, profile *profiler.Profile, opt p
 	over, err := overMachines(machines, lines, opened)
 	var s *pipeline.Simulation
 	if err == nil {
-		s, err = pipeline.SimulateOver(ctx, t.Data.Problem, opt, over)
+		s, err = pipeline.Simulate(ctx, t.Data.Problem, opt, over)
 	}
 	if err := errors.Join(err, devices.CloseAll(opened)); err != nil {
 		return nil, term.AsUsage(runfolder.ExplainCache(err))
