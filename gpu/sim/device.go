@@ -85,6 +85,9 @@ type costs interface {
 	near(n gpu.Bytes) float64
 	// copying returns the seconds of a processor that a copy takes where a goroutine of the host makes it.
 	copying(n gpu.Bytes) float64
+	// goroutine is the seconds of a processor that a queue's goroutine takes to wait for an event of another queue, and to sleep until a copy over an emulated
+	// link is due.
+	goroutine() (waits, sleeps float64)
 }
 
 // linked is costs of a device with another link.

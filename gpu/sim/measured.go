@@ -123,6 +123,8 @@ func (r *Rates) launch() float64 { return r.Launch }
 func (r *Rates) hop() float64    { return r.Hop }
 func (r *Rates) emulated() bool  { return false }
 
+func (r *Rates) goroutine() (waits, sleeps float64) { return 0, 0 } // a card's queues take no processor
+
 // transfer implements costs.
 func (r *Rates) transfer(way route, n gpu.Bytes) (held, latency float64) {
 	rate := r.H2D

@@ -54,6 +54,9 @@ func (q *Queue) Gather(dst, src gpu.Matrix, rows gpu.Ints) {
 	read.Rows = dst.Rows
 	work := passes(gatherRows, dst, read)
 	work[0].spread = 2 * size(src) // as in a calibration, which takes as many rows as there are
+	if q.dev.host != nil {
+		work[0].spread = anywhere // rows are picked for others, who had them in their caches since
+	}
 	q.compute("Gather", gpu.PhasePick, work, func() { q.inner.Gather(dst, src, rows) })
 }
 
@@ -70,7 +73,11 @@ func (q *Queue) PackInt8(a gpu.PackArgs) {
 
 // UnpackInt8 implements gpu.Ops.
 func (q *Queue) UnpackInt8(dst, packed gpu.Matrix) {
-	q.compute("UnpackInt8", gpu.PhasePick, streams(dst, packed), func() { q.inner.UnpackInt8(dst, packed) })
+	work := streams(dst, packed)
+	if q.dev.host != nil {
+		work[0].spread = anywhere // as of what has been copied
+	}
+	q.compute("UnpackInt8", gpu.PhasePick, work, func() { q.inner.UnpackInt8(dst, packed) })
 }
 
 // Gemm implements gpu.Ops.

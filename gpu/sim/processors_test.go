@@ -56,6 +56,23 @@ func TestProcessorShares(t *testing.T) {
 	}
 }
 
+// A goroutine asks for a processor to sleep until a copy is due, and takes time to wait for events.
+func TestGoroutines(t *testing.T) {
+	host, clock := &Host{Processors: 1}, NewClock()
+	ends := map[string][]int64{}
+	clock.Trace = func(s Span) { ends[s.Device] = append(ends[s.Device], s.End.Nanoseconds()) }
+	open := func(name string, f flat) *Queue {
+		return openFlat(t, Config{Name: name, Clock: clock, Host: host}, f).NewQueue("q").(*Queue)
+	}
+	a, b := open("a", flat{crowd: 1}), open("b", flat{crowd: 1, asks: 0.25, waits: 10e-9, sleeps: 10e-9})
+	fill(a, 100)
+	b.Upload(nil, 0, make([]byte, 40)) // asks for 10 ns, and 10 to sleep: half a processor, until 40, when a has 80 left
+	b.Wait(a.Record())
+	fill(b, 20) // behind 120, and 10 to wait
+	clock.Now()
+	compare(t, ends, map[string][]int64{"a": {120}, "b": {40, 120, 150}})
+}
+
 // Devices that take turns on a processor slow each other's memory down only as far as they compute at the same time, and find their rows as far away as if
 // each touched what all of them do.
 func TestTurns(t *testing.T) {

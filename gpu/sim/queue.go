@@ -12,6 +12,7 @@ type Queue struct {
 	name     string
 	inner    gpu.Queue
 	resident bool               // uploads and downloads do not cross the link
+	waits    int                // for events of other queues, behind the last operation; of the goroutine that uses the queue
 	senders  map[*Device]*Queue // of a resident queue: on each of them the parcels of one device come in order; of the goroutine that uses the queue
 
 	// Guarded by the clock's lock.
@@ -61,7 +62,7 @@ func (q *Queue) compute(op string, phase gpu.Phase, work []part, run func()) {
 		return
 	}
 	n.crowd /= n.work
-	n.work += q.dev.costs.launch()
+	n.work += q.dev.costs.launch() + q.waited()
 	q.dev.clock.add(n)
 }
 
@@ -109,6 +110,7 @@ func (q *Queue) Wait(ev gpu.Event) {
 		n.after, ev = e.node, e.Event
 		if n.after != nil && n.after.q != q {
 			n.tail = q.dev.costs.hop()
+			q.waits++
 		}
 	}
 	q.inner.Wait(ev)

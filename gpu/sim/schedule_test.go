@@ -11,14 +11,16 @@ import (
 // flat is a device on which every operation takes its bytes in ns.
 type flat struct {
 	*Rates
-	crowd float64 // times as long beside others
-	asks  float64 // of the time of a copy over the link, what a goroutine needs a processor for
+	crowd         float64 // times as long beside others
+	asks          float64 // of the time of a copy over the link, what a goroutine needs a processor for
+	waits, sleeps float64 // goroutine
 }
 
-func (flat) seconds(p *part) float64       { return float64(p.bytes) * 1e-9 }
-func (f flat) crowded(*part) float64       { return f.crowd }
-func (flat) emulated() bool                { return true }
-func (f flat) copying(n gpu.Bytes) float64 { return f.asks * float64(n) / f.H2D }
+func (flat) seconds(p *part) float64              { return float64(p.bytes) * 1e-9 }
+func (f flat) crowded(*part) float64              { return f.crowd }
+func (flat) emulated() bool                       { return true }
+func (f flat) goroutine() (waits, sleeps float64) { return f.waits, f.sleeps }
+func (f flat) copying(n gpu.Bytes) float64        { return f.asks * float64(n) / f.H2D }
 
 // Devices of one host slow each other down while they compute at the same time, and only then.
 func TestHost(t *testing.T) {

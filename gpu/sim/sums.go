@@ -135,6 +135,14 @@ func (t *Table) gather(p *part) float64 {
 	return s + float64(p.written)*t.passes[fills].log(float64(p.written))
 }
 
+// within returns the share of uses with more than so many bytes of other rows between, if none but this product has the processor.
+func (p *part) within(bytes, row float64) float64 {
+	if p.reuse == nil { // as if at random
+		return max(0, 1-bytes/(float64(p.cols)*row))
+	}
+	return p.reuse.farther(bytes/row, float64(p.cols))
+}
+
 // line is the bytes that memory moves at a time. Rows that were measured begin at one.
 const line = 64
 
@@ -144,11 +152,12 @@ func (t *Table) gatherOf(p *part, row int) float64 {
 	if p.stride%line != 0 { // rows begin anywhere, at a multiple of an element
 		touched = float64(row + line - p.size)
 	}
+	all := float64(p.cols) * float64(row)
 	farther := func(bytes float64) float64 {
-		if p.reuse == nil { // as if at random
-			return max(0, 1-bytes/(float64(p.cols)*float64(row)))
+		if bytes < all*p.turns && p.turns > 1 { // rows are used the first time since others had the processor
+			return max(p.within(bytes, float64(row)), min(1, float64(p.cols)/float64(max(1, p.entries))))
 		}
-		return p.reuse.farther(bytes/float64(row), float64(p.cols))
+		return p.within(bytes, float64(row))
 	}
 	// Between measured widths on a straight line; outside, on that of the two nearest.
 	byWidth := make(curve, len(t.sums))

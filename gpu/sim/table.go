@@ -197,7 +197,7 @@ func (t *Table) finish() error {
 func (t *Table) seconds(p *part) float64 {
 	switch p.kernel {
 	case gemmNN, gemmNT, gemmTN:
-		return float64(p.rows) * t.products[p.kernel].at(float64(p.in), float64(p.out), p.apart(p.bytes))
+		return t.products[p.kernel].at(float64(p.in), float64(p.out), float64(p.rows), p.apart(p.bytes))
 	case gather, gatForward, gatByDst, gatBySrc:
 		return t.gather(p)
 	}
@@ -216,6 +216,15 @@ func (t *Table) emulated() bool {
 	most := c[len(c)-1]
 	return most.y > 2*2*most.x*t.passes[stream].log(2*most.x)
 }
+
+// What a goroutine of a queue takes of a processor beside its operations, in seconds. Measured on Linux with 16 devices on 2 processors
+// (docs/bench/simulation.md).
+const (
+	waiting  = 2.5e-6 // to wait for an event of another queue, and that queue to fire it
+	sleeping = 7e-6   // to set a timer, to sleep until a copy over an emulated link is due, and to be woken
+)
+
+func (t *Table) goroutine() (waits, sleeps float64) { return waiting, sleeping }
 
 // transfer implements costs.
 func (t *Table) transfer(way route, n gpu.Bytes) (held, latency float64) {
@@ -238,10 +247,11 @@ func (t *Table) copying(n gpu.Bytes) float64 {
 	return float64(2*n) * c[len(c)-1].y
 }
 
-// grid is the seconds per row of products, by both widths and by the bytes of the operands.
+// grid is the seconds of products by both widths: per row by the bytes of the operands, beside what a product takes whatever its rows.
 type grid struct {
 	in, out []float64 // ascending
 	cells   map[[2]float64]curve
+	once    map[[2]float64]float64 // packing the weight, and bringing it to the caches
 }
 
 func (g *grid) add(in, out int, p point) {
@@ -254,8 +264,10 @@ func (g *grid) add(in, out int, p point) {
 
 // finish reports whether every width was measured with every other.
 func (g *grid) finish() bool {
+	g.once = map[[2]float64]float64{}
 	for key, c := range g.cells {
 		c.sorted()
+		g.once[key] = c.apart(4 * (key[0] + key[1]))
 		g.in, g.out = append(g.in, key[0]), append(g.out, key[1])
 	}
 	slices.Sort(g.in)
@@ -264,18 +276,34 @@ func (g *grid) finish() bool {
 	return len(g.in) > 1 && len(g.out) > 1 && len(g.cells) == len(g.in)*len(g.out)
 }
 
+// apart takes what a product takes whatever its rows, of so many bytes each, from the seconds per row, and returns it: what is left at no rows on the straight
+// line through the two least numbers of them. Where rows of larger operands take longer that is too little, and nothing where one size was measured.
+func (c curve) apart(row float64) float64 {
+	if len(c) < 2 {
+		return 0
+	}
+	few, more := c[0].x/row, c[1].x/row
+	least := few * c[0].y
+	once := min(max(0, least-few*(more*c[1].y-least)/(more-few)), least/2)
+	for i := range c {
+		c[i].y -= once * row / c[i].x
+	}
+	return once
+}
+
 // vector is the columns that products are made of: a cache line of float32.
 const vector = 16
 
-// at returns seconds per row, on straight lines over both widths, which is exact for costs of the form a + b·in + c·out +
+// at returns the seconds of a product of so many rows, on straight lines over both widths, which is exact for costs of the form a + b·in + c·out +
 // d·in·out.
-func (g *grid) at(in, out, bytes float64) float64 {
+func (g *grid) at(in, out, rows, bytes float64) float64 {
 	in, out = max(in, g.in[0]), max(vector*math.Ceil(out/vector), g.out[0])
 	byIn := make(curve, len(g.in))
 	for i, x := range g.in {
 		byOut := make(curve, len(g.out))
 		for j, y := range g.out {
-			byOut[j] = point{y, g.cells[[2]float64{x, y}].log(bytes)}
+			key := [2]float64{x, y}
+			byOut[j] = point{y, g.once[key] + rows*g.cells[key].log(bytes)}
 		}
 		byIn[i] = point{x, byOut.line(out)}
 	}

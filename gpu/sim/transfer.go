@@ -15,6 +15,16 @@ const (
 	betweenDevices
 )
 
+// waited returns what the queue's goroutine has taken to wait for events since the last call; nothing where no processors are shared.
+func (q *Queue) waited() (seconds float64) {
+	if q.dev.host != nil {
+		waits, _ := q.dev.costs.goroutine()
+		seconds = waits * float64(q.waits)
+	}
+	q.waits = 0
+	return seconds
+}
+
 // copies notes a copy of n bytes over the links of one device, or of two.
 func (q *Queue) copies(op string, way route, n gpu.Bytes, other *Device) {
 	if n == 0 {
@@ -50,6 +60,11 @@ func (q *Queue) copies(op string, way route, n gpu.Bytes, other *Device) {
 	c.threads = 1
 	if c.work > 0 {
 		c.threads = min(1, d.costs.copying(n)/c.work)
+		if d.host != nil && d.costs.emulated() && c.threads < 1 {
+			_, sleeps := d.costs.goroutine()
+			c.threads += sleeps / c.work
+		}
+		c.threads += q.waited() / c.work
 	}
 	d.clock.add(c)
 }

@@ -1,6 +1,10 @@
 package sim
 
-import "capgnn/gpu"
+import (
+	"math"
+
+	"capgnn/gpu"
+)
 
 // kernel is a kind of work that has a rate of its own.
 type kernel uint8
@@ -40,9 +44,12 @@ type part struct {
 	reuse   *reuse    // gather: how soon rows come again, nil: not known
 	bytes   gpu.Bytes // read and written in order, without gathered rows and weights
 	written gpu.Bytes // gather: of them, results
-	spread  gpu.Bytes // gatherRows: of the matrix whose rows are read, if that is more than these rows
+	spread  gpu.Bytes // of the memory that rows are read from or written to, if that is more than these rows
 	turns   float64   // devices that take turns on the processor, whose rows are in its caches too; 0 = 1
 }
+
+// anywhere is the spread of what no cache near holds: it takes as long as of the largest matrices measured.
+const anywhere = math.MaxInt64
 
 // empty reports whether there is nothing to do.
 func (p *part) empty() bool {
