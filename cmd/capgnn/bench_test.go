@@ -99,10 +99,10 @@ func TestBenchEverything(t *testing.T) {
 	s := newSandbox(t)
 	data := newStore().write(s, "rings.npz")
 	s.measured("cpu:0,threads=1,link=1GiB/s,cpu:1,threads=1,link=1GiB/s,cpu:2,threads=1,link=8GiB/s,cpu:3,threads=1,link=8GiB/s") // those of overhead
-	want := "table1 halo hit-priority hit-capacity epoch-capacity overhead rapa hetero convergence overall ablation savings scaling staleness sampler fetch rapid massive hop grappa links"
+	want := "table1 halo hit-priority hit-capacity epoch-capacity overhead rapa hetero convergence overall ablation savings scaling staleness sampler fetch rapid massive hop grappa links cluster"
 	commands := []string{"all"}
 	if !long.Wanted() { // those of few runs
-		want = "table1 halo overhead savings sampler fetch rapid massive hop grappa links"
+		want = "table1 halo overhead savings sampler fetch rapid massive hop grappa links cluster"
 		commands = strings.Fields(want)
 	}
 	var results []experimentTables

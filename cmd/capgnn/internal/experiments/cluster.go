@@ -125,9 +125,28 @@ func (p clusterPlan) behind(data, way string, r linkRate) setting {
 }
 
 func (p clusterPlan) show() bench.Section {
-	return bench.Section{Title: "Several machines", Tables: []bench.Table{p.scalingTable(), p.table9Table(), p.linkTable()}, Text: []string{
+	return bench.Section{Title: "Several machines", Tables: []bench.Table{p.scalingTable(), p.table9Table(), p.linkTable()}, Figures: []bench.Figure{p.figure()}, Text: []string{
 		"GCN, 3 layers, hidden 256. Machines are cut first; each has a network interface that its devices share, of the rate named, with a latency of 75 µs. exact: every row of other parts in every epoch, as stored; encoded: as int8; stale: as int8, and at most 8 epochs old; isolated: none of them, only gradients and weights cross. " +
 			"of one: the fastest way on one machine over this one. " + simulatedText}}
+}
+
+// figure is epochs over machines, a panel for each data set and line.
+func (p clusterPlan) figure() bench.Figure {
+	f := bench.Figure{Title: "Epochs over machines"}
+	for _, data := range p.datasets {
+		for _, net := range p.nets {
+			panel := bench.Panel{Title: shortDataset(data) + ", " + net, X: "machines", Y: "ms of an epoch", LogX: true, LogY: true}
+			for _, way := range clusterWays {
+				series := bench.Series{Name: way}
+				for _, n := range p.counts {
+					series.X, series.Y = append(series.X, float64(n)), append(series.Y, 1e3*epochOf(p.line(p.simulation(p.at(data, net, way, n)).id)))
+				}
+				panel.Series = append(panel.Series, series)
+			}
+			f.Panels = append(f.Panels, panel)
+		}
+	}
+	return f
 }
 
 func (p clusterPlan) scalingTable() bench.Table {
