@@ -23,7 +23,7 @@ func trainCommand() *cli.Command {
 	flags := append(runfolder.Flags(),
 		&cli.StringFlag{Name: "run-dir", Category: runfolder.GroupRun, Usage: "write the run into `DIR` itself (default: runs/DATASET-MODEL-TIME)"},
 		&cli.StringFlag{Name: "resume", Category: runfolder.GroupRun, Usage: "continue the run in folder `RUN`, or print its result if it is finished"},
-		&cli.StringFlag{Name: "seeds", Category: runfolder.GroupRun, Usage: "train with each seed of `LIST`, such as 1-10 or 1,3,7-9, one run after another in DIR/seed-N, and report mean, deviation and interval over all"},
+		&cli.StringFlag{Name: "seeds", Category: runfolder.GroupRun, Usage: "train one run for each seed of `LIST`, such as 1-10 or 1,3,7-9, in DIR/seed-N, and report mean, standard deviation and confidence interval"},
 		&cli.StringFlag{Name: "config", Category: runfolder.GroupRun, Usage: "take all settings from `FILE`, a run's config.yaml; flags beside it override it"},
 	)
 	flags = append(flags, ranks.Flags()...)

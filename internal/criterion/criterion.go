@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// Criterion says what the cross-entropy of vertices with one label weighs, as torch.nn.CrossEntropyLoss(weight, label_smoothing) does. With the weights w, the
+// Criterion says how the cross-entropy of vertices with one label is weighted and smoothed, as torch.nn.CrossEntropyLoss(weight, label_smoothing) does. With the weights w, the
 // smoothing s, C classes and p = softmax(logits) the loss of a vertex of class y is
 //
 //	l = −(1 − s)·w[y]·log p[y] − s/C·Σ_c w[c]·log p[c]
@@ -50,7 +50,7 @@ func (c *Criterion) Of(class int32) float64 {
 	return c.Weights[class]
 }
 
-// Total returns Σ w[y] over vertices of which each class has so many: added in the order of classes, so that it does not depend on how vertices are divided.
+// Total returns Σ w[y] over vertices, of which count[c] have class c. It adds in the order of classes, so the sum does not depend on how vertices are divided.
 func (c *Criterion) Total(count []int) (sum float64) {
 	for class, n := range count {
 		sum += c.Of(int32(class)) * float64(n)

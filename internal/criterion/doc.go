@@ -1,6 +1,6 @@
 // Package criterion is the weighted and smoothed cross-entropy of vertices with one label.
 //
-// Its nouns: a Criterion says what classes weigh and which share of a target all classes have; a Weighing computes its loss and gradient on a device.
+// Its nouns: a Criterion has the weights of classes and the share of label smoothing; a Weighing computes its loss and gradient on a device.
 //
 // # Contract
 //

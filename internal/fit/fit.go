@@ -28,7 +28,7 @@ type Trainer[E, M any] interface {
 	Save() error
 	// SetRate sets the learning rate of the epochs from now on. It is called where there is a schedule.
 	SetRate(rate float64)
-	// Watched returns what the last evaluation has found of validation: its metric and its loss; no numbers where there are none.
+	// Watched returns what the last evaluation has found of validation: its metric and its loss; NaN where there is none.
 	Watched() (metric, loss float64)
 }
 

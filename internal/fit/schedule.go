@@ -22,7 +22,7 @@ type Kind string
 const (
 	Unchanged Kind = ""
 	Constant  Kind = "constant"
-	Cosine    Kind = "cosine"  // half a wave down to Min, which an epoch behind the last one would have
+	Cosine    Kind = "cosine"  // half a cosine wave down to Min, which the epoch after the last one would have
 	Step      Kind = "step"    // cut every few epochs
 	Plateau   Kind = "plateau" // cut when validation gets no better
 )
@@ -36,12 +36,13 @@ type Progress struct {
 }
 
 const (
-	// betterBy is the part of the best value by which a better one has to differ, and leastCut the least change of a rate: ReduceLROnPlateau's defaults.
+	// A value counts as better if it differs from the best one by more than the share betterBy. A cut that lowers the rate by leastCut or less is left out. Both are
+	// ReduceLROnPlateau's defaults.
 	betterBy = 1e-4
 	leastCut = 1e-8
 )
 
-// Rate returns that of an epoch, of so many.
+// Rate returns the rate of an epoch of a run of so many epochs; base is the rate without a schedule.
 func (s *Schedule) Rate(base float64, epoch, epochs int, p Progress) float64 {
 	if epoch < s.Warmup {
 		return base * float64(epoch+1) / float64(s.Warmup+1)
@@ -68,7 +69,7 @@ func (s *Schedule) Interval(epochs int) int {
 	return max(1, (epochs-s.Warmup+2)/3)
 }
 
-// Watch returns what a Plateau has seen when an evaluation behind an epoch gives a value, which is no number where there is none. Evaluations in the warm-up do not count.
+// Watch returns what a Plateau has seen once the evaluation after an epoch gives a value (NaN: there is none). Evaluations in the warm-up do not count.
 func (s *Schedule) Watch(p Progress, base float64, epoch int, value float64) Progress {
 	if s.Kind != Plateau || epoch < s.Warmup {
 		return p

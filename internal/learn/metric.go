@@ -10,7 +10,7 @@ import (
 	"capgnn/graph"
 )
 
-// Metric is what scores logits, in [0, 1]. Of two scores the higher one is the better one.
+// Metric scores logits, in [0, 1]; higher is better.
 type Metric string
 
 // The metrics.
@@ -18,8 +18,8 @@ const (
 	Auto             Metric = "auto"              // Accuracy, or MicroF1 of multi-label problems
 	Accuracy         Metric = "accuracy"          // one label per vertex
 	MicroF1          Metric = "micro-f1"          // multi-label
-	MacroF1          Metric = "macro-f1"          // mean over classes: those that a vertex has or was given, of multi-label problems all
-	ROCAUC           Metric = "roc-auc"           // two classes, by the difference of their logits, or multi-label: mean over labels that apply to some vertices and not to others
+	MacroF1          Metric = "macro-f1"          // mean over the classes that some vertex has or was predicted to have; multi-label: over all
+	ROCAUC           Metric = "roc-auc"           // two classes, by the difference of their logits; multi-label: mean over the labels that some vertices have and others do not
 	AveragePrecision Metric = "average-precision" // as ROCAUC
 )
 
@@ -59,8 +59,8 @@ var splitNames = [...]string{"train", "val", "test"}
 
 func (p *Problem) splits() [len(splitNames)][]bool { return [...][]bool{p.Train, p.Val, p.Test} }
 
-// Gaps says of which splits a metric leaves classes out, as no vertex has them, or none has not; "": of none. Splits without vertices do not count. Nothing is said
-// of a problem in shards, all labels of which are nowhere.
+// Gaps says how many classes each split lacks, or has at every vertex where the metric needs both; "": none. Splits without vertices do not count. Nothing is said
+// of a problem in shards, as no process has all of its labels.
 func (m Metric) Gaps(p *Problem) string {
 	if p.Shards != nil || m != MacroF1 && !m.ranks() {
 		return ""

@@ -10,7 +10,7 @@
     logits = run.predict()                                 # by the program
     model = run.model()                                    # the same as a torch_geometric model
 
-NumPy is all that is imported; torch and torch_geometric only by `from_run` and `to_data`, pandas only by `Run.frame`.
+Only NumPy is imported at first. `from_run` and `to_data` import torch and torch_geometric, and `Run.frame` imports pandas.
 """
 from .program import ProgramError, command, find_program
 from .runs import Run, Training, predict, train

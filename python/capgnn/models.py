@@ -5,7 +5,7 @@ the data as a PyG user has them, they first do what the run did to its input: st
 loops as --self-loops says, merge repeated edges.
 
 capgnn's GCN divides by the root of both the target's in-degree and the source's out-degree; `GCNConv` takes the in-degree for both, which is the
-same for symmetric graphs alone. So the weights of edges are made here.
+same only on symmetric graphs. So edge weights are computed here.
 """
 from __future__ import annotations
 
@@ -87,9 +87,9 @@ def from_run(path: Path, weights: str = "best") -> Any:
 
     path: the run folder
     weights: "best" (in validation), "last", or a file (.safetensors, .npz)
-    returns: GCN, GraphSAGE, GIN or GAT, as the run has it; model(x, edge_index) gives logits [n, classes]. Its dropout, norms and state_dict are those
-        of training, so it can be trained on. For a run with --features, x is what capgnn has made
-    raises: ValueError for a model that torch_geometric has not, FileNotFoundError; RuntimeError if names or shapes of weights do not fit
+    returns: GCN, GraphSAGE, GIN or GAT, as the run has it; model(x, edge_index) gives logits [n, classes]. It has the dropout, norms and state_dict
+        of the run, so its training can be continued. For a run with --features, pass the features that capgnn made as x
+    raises: ValueError for a model that torch_geometric does not have, FileNotFoundError; RuntimeError if names or shapes of weights do not fit
     """
     run = Run(path)
     cfg, file = run.config, run.weights_file(weights)

@@ -67,10 +67,10 @@ def command(name: str, flags: Dict[str, Any], program: Optional[str] = None) -> 
 
 
 class Process:
-    """A running program. Ctrl-C reaches this process alone, which hands it on, so that the program gets one signal and not two.
+    """A running program. Ctrl-C reaches only this Python process, which passes it on, so that the program gets one signal and not two.
 
     While `wait` waits, KeyboardInterrupt interrupts the program, which finishes the epoch and writes a checkpoint; a second one stops it at
-    once. When the interpreter ends, what still runs is interrupted and waited for.
+    once. When the interpreter exits, a program that still runs is interrupted and waited for.
     """
 
     def __init__(self, args: List[str], verbose: bool = False):

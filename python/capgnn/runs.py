@@ -53,8 +53,8 @@ class Run:
     def metrics(self) -> Dict[str, np.ndarray]:
         """Returns metrics.jsonl as columns, one value for each epoch: epoch, loss, train, val, test, epoch_s, bytes.h2d, ….
 
-        Parts of nested values are columns of their own, with dots between names. Numbers are int64 or float64, with NaN where an epoch
-        has none; all else is of type object.
+        Each part of a nested value is a column of its own, with dots between the names. Numbers are int64 or float64, with NaN where an epoch
+        has none; other columns have dtype object.
         """
         lines = [_flat(line) for line in self._lines()]
         keys = list(dict.fromkeys(k for line in lines for k in line))
@@ -107,7 +107,7 @@ class Training:
         self._kept = kept  # a temporary folder that the program reads
 
     def __iter__(self) -> Iterator[Dict[str, Any]]:
-        """Yields a dict for each epoch from the first, as metrics.jsonl has it, until the program has ended; those before a resumption, too.
+        """Yields a dict for each epoch from the first, as metrics.jsonl has it, until the program has ended. A resumed run yields its earlier epochs too.
 
         raises: ProgramError, after the last epoch, if the program did not end well
         """
@@ -166,11 +166,12 @@ def train(dataset: Optional[Path] = None, *, run_dir: Optional[Path] = None, res
     resume: a run folder to be continued, or a `Run`; nothing else is needed
     init: weights to start from: a file, a torch module, or tensors by name
     program: path of the program (default: $CAPGNN, then capgnn on PATH)
+    flags: without seeds=, whose folder is not a single run: call train once for each seed=
     verbose: show the program's notes and progress on standard error
 
         capgnn.train("store", model="gat", hidden=64, heads=4, devices=["cpu:0", "cpu:1"], epochs=100).result()
 
-    raises: FileNotFoundError without a program. What the program refuses is a ProgramError of `result` and of iteration
+    raises: FileNotFoundError if there is no program. If the program refuses its flags, `result` and iteration raise ProgramError
     """
     program = find_program(program)  # before anything is made
     given: Dict[str, Any] = {"dataset": dataset, **flags}
@@ -197,7 +198,7 @@ def predict(run: Union[Run, Path], what: str = "logits", *, out: Optional[Path] 
 
     run: a run, or the path of its folder
     what: "logits" (float32 [n, c]), "labels" (int64 [n], or uint8 [n, c] for several labels per vertex) or "embeddings" (float32 [n, hidden])
-    out: an .npy file to be kept (default: none is); the array is then mapped from it
+    out: an .npy file to write and keep, from which the returned array is memory-mapped (default: no file is kept)
     flags: of the program (`capgnn predict --help`): dataset= (another one), weights= (best, last or a file), layer= (of embeddings), devices=
     raises: ProgramError
     """

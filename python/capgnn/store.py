@@ -96,7 +96,7 @@ def to_store(data: Any, path: Path, *, name: Optional[str] = None, split: Option
         train_mask, val_mask, test_mask bool [n]; ids int [n]; num_nodes. Only edge_index is required.
     path: the folder; it must not exist yet, unless it is empty. It appears under its name only when it is complete
     name: of the data set (default: the folder's)
-    split: which column of masks that have several
+    split: the column to take of masks that have several
     sparse: whether x is written sparse (default: if at most 5 % of it differ from 0)
     class_names: one for each class
     raises: ValueError for what a store cannot hold, with the name of the array; FileExistsError

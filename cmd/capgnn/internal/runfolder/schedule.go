@@ -11,11 +11,11 @@ import (
 	"capgnn/internal/fit"
 )
 
-// scheduleOption is the course of the learning rate.
+// scheduleOption is the schedule of the learning rate.
 const scheduleOption = "schedule"
 
-const scheduleUsage = "course of the learning rate: `NAME[,KEY=VALUE...]`. NAME is constant, cosine (half a wave down), step (cut every few epochs) or plateau (cut when validation gets no better). " +
-	"Keys: warmup=EPOCHS (the rate rises), min=RATE, every=EPOCHS (step; default: a third of the run), factor=SHARE (step, plateau; 0.1), patience=EVALUATIONS (plateau; 10), by=loss or metric (plateau)"
+const scheduleUsage = "schedule of the learning rate: `NAME[,KEY=VALUE...]`. NAME is constant, cosine (falls along half a cosine wave), step (is cut every few epochs) or plateau (is cut when validation stops improving). " +
+	"Keys: warmup=EPOCHS (the rate rises at first), min=RATE, every=EPOCHS (step; default: a third of the run), factor=SHARE (step, plateau; 0.1), patience=EVALUATIONS (plateau; 10), by=loss or metric (plateau; loss)"
 
 // scheduleKeys are the keys of each course.
 var scheduleKeys = map[fit.Kind][]string{
