@@ -24,10 +24,10 @@ func partitionCommand() *cli.Command {
 		Usage: "cut a graph into parts for devices", UsageText: "capgnn partition --dataset coauthor_physics --parts 4 --out physics.plan",
 		Description: "With --parts alone, parts hold equally many vertices (or what --balance-by names). With --devices, they are sized for these: " +
 			"by what a profile says they can do and what they can hold. `capgnn train --plan` takes the file of --out. " +
-			"With --shards and --machines, each machine gets its part of the data set, and `capgnn train --dataset DIR` on all of them trains without any having the whole.",
+			"--shards with --machines writes a shard of the data set for each machine; then `capgnn train --dataset DIR` on these machines trains, and none of them needs the whole data set.",
 		Flags: append(flags,
 			&cli.StringFlag{Name: "out", Usage: "write the plan to `FILE`"},
-			&cli.StringFlag{Name: "shards", Usage: "write what each of --machines needs of the data set to the new folder `DIR`; sized by a --profile of each (a.json,b.json), else equally"},
+			&cli.StringFlag{Name: "shards", Usage: "write a shard of the data set for each of --machines to the new folder `DIR`; parts are equal, or sized by a --profile of each machine (a.json,b.json)"},
 			&cli.StringFlag{Name: "plot", Usage: "draw vertices, edges and cost of the parts to `NAME`.png and NAME.svg"}),
 		Action: partitionAction,
 	}

@@ -27,7 +27,7 @@ func profileCommand() *cli.Command {
 			&cli.BoolFlag{Name: "full", Usage: "every size and 50 runs of matrices as large as they can be (Table 1 of the paper): minutes"},
 			&cli.BoolFlag{Name: "quick", Usage: "small matrices and few runs, no operations of training: a few seconds"},
 			&cli.StringFlag{Name: "out", Usage: "write the profile to `FILE` too"},
-			&cli.BoolFlag{Name: "cluster", Category: ranks.GroupMachines, Usage: "measure what connects the ranks (capgnn launch --hosts a,b -- profile --cluster --out FILE), then rank 0's devices: rates and latencies, by which plan --net FILE forecasts"},
+			&cli.BoolFlag{Name: "cluster", Category: ranks.GroupMachines, Usage: "measure rates and latencies between the ranks (capgnn launch --hosts a,b -- profile --cluster --out FILE), then rank 0's devices; plan --net FILE forecasts by them"},
 		}, ranks.Flags()...),
 		Action: profileAction,
 	}
