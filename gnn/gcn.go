@@ -13,11 +13,11 @@ func newGCN(p *Pass, l int, ws *Workspace) *gcn {
 func (c *gcn) forward(x *exec, h, z gpu.Matrix, then *gpu.Epilogue) {
 	pr := &x.params.layers[c.l]
 	if c.precomputed(x) {
-		x.q.Linear(gpu.LinearArgs{Z: z, X: c.aggregated(x), W: pr.w, Bias: pr.bias, Then: then})
+		x.linear(gpu.LinearArgs{Z: z, X: c.aggregated(x), W: pr.w, Bias: pr.bias, Then: then})
 		return
 	}
 	if c.lp.AggregateFirst {
-		x.q.Linear(gpu.LinearArgs{Z: z, X: c.gather(x, h), W: pr.w, Bias: pr.bias, Then: then})
+		x.linear(gpu.LinearArgs{Z: z, X: c.gather(x, h), W: pr.w, Bias: pr.bias, Then: then})
 		return
 	}
 	t, tHalo := c.transform(x, h, pr.w)

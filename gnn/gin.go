@@ -47,11 +47,11 @@ func (c *gin) forward(x *exec, h, z gpu.Matrix, then *gpu.Epilogue) {
 	case c.precomputed(x):
 		x.q.Copy(*c.self, c.aggregated(x))
 		x.q.AddScaled(*c.self, x.in.X.Dense.RowRange(0, rows), pr.eps)
-		x.q.Linear(gpu.LinearArgs{Z: *c.y, X: *c.self, W: pr.w, Bias: pr.innerBias, Then: relu})
+		x.linear(gpu.LinearArgs{Z: *c.y, X: *c.self, W: pr.w, Bias: pr.innerBias, Then: relu})
 	case c.lp.AggregateFirst:
 		s := c.gather(x, h)
 		x.q.AddScaled(s, c.source(x, h).Dense.RowRange(0, rows), pr.eps)
-		x.q.Linear(gpu.LinearArgs{Z: *c.y, X: s, W: pr.w, Bias: pr.innerBias, Then: relu})
+		x.linear(gpu.LinearArgs{Z: *c.y, X: s, W: pr.w, Bias: pr.innerBias, Then: relu})
 	default:
 		t, tHalo := c.transform(x, h, pr.w)
 		x.aggregate(c.l, Forward, &x.graph(c.l).Forward,
@@ -61,22 +61,22 @@ func (c *gin) forward(x *exec, h, z gpu.Matrix, then *gpu.Epilogue) {
 				x.q.AddScaled(*c.y, t.RowRange(0, rows), pr.eps)
 			})
 	}
-	x.q.Linear(gpu.LinearArgs{Z: z, X: *c.y, W: pr.w2, Bias: pr.bias, Then: then})
+	x.linear(gpu.LinearArgs{Z: z, X: *c.y, W: pr.w2, Bias: pr.bias, Then: then})
 }
 
 func (c *gin) backward(x *exec, dz, dh gpu.Matrix) {
 	pr, gr := &x.params.layers[c.l], &x.grads.layers[c.l]
 	rows := x.graph(c.l).Rows
 	du := *c.du
-	x.q.Gemm(gpu.GemmArgs{C: gr.w2, A: dz, B: *c.y, TransA: true, Beta: 1})
-	x.q.Gemm(gpu.GemmArgs{C: *c.dy, A: dz, B: pr.w2})
+	x.gemm(gpu.GemmArgs{C: gr.w2, A: dz, B: *c.y, TransA: true, Beta: 1})
+	x.gemm(gpu.GemmArgs{C: *c.dy, A: dz, B: pr.w2})
 	x.q.EpilogueBackward(gpu.EpilogueGrad{DH: *c.dy, X: *c.y, DZ: du, ReLU: true, DBias: gr.innerBias})
 	if !c.keepsAggregate(x) {
 		g := c.scatter(x, du)
 		x.q.AddScaled(g.RowRange(0, rows), du, pr.eps)
 		x.q.Dot(gr.eps, du, c.t.RowRange(0, rows), 1)
 		if dh.Rows > 0 {
-			x.q.Gemm(gpu.GemmArgs{C: dh, A: g, B: pr.w})
+			x.gemm(gpu.GemmArgs{C: dh, A: g, B: pr.w})
 		}
 		return
 	}
@@ -84,8 +84,8 @@ func (c *gin) backward(x *exec, dz, dh gpu.Matrix) {
 	if c.precomputed(x) {
 		sum = c.self
 	}
-	x.q.Gemm(gpu.GemmArgs{C: gr.w, A: du, B: *sum, TransA: true, Beta: 1})
-	x.q.Gemm(gpu.GemmArgs{C: *c.ds, A: du, B: pr.w})
+	x.gemm(gpu.GemmArgs{C: gr.w, A: du, B: *sum, TransA: true, Beta: 1})
+	x.gemm(gpu.GemmArgs{C: *c.ds, A: du, B: pr.w})
 	if c.l > 0 {
 		c.scatterIn(x, *c.ds, dh)
 		x.q.AddScaled(dh.RowRange(0, rows), *c.ds, pr.eps)

@@ -79,7 +79,7 @@ func (n *linear) source(x *exec, h gpu.Matrix) Features {
 // project enqueues y = f·wᵀ + beta·y.
 func (n *linear) project(x *exec, y gpu.Matrix, f Features, w gpu.Matrix, beta float32) {
 	if !f.sparse() {
-		x.q.Linear(gpu.LinearArgs{Z: y, X: f.Dense, W: w, Beta: beta})
+		x.linear(gpu.LinearArgs{Z: y, X: f.Dense, W: w, Beta: beta})
 		return
 	}
 	x.q.Transpose(*n.wt, w)
@@ -89,9 +89,9 @@ func (n *linear) project(x *exec, y gpu.Matrix, f Features, w gpu.Matrix, beta f
 // projectGrad enqueues dw += gᵀ·f + gHaloᵀ·fHalo; the halo pair may be empty. Sparse features write dw.
 func (n *linear) projectGrad(x *exec, dw gpu.Matrix, g gpu.Matrix, f Features, gHalo gpu.Matrix, fHalo Features) {
 	if !f.sparse() {
-		x.q.Gemm(gpu.GemmArgs{C: dw, A: g, B: f.Dense, TransA: true, Beta: 1})
+		x.gemm(gpu.GemmArgs{C: dw, A: g, B: f.Dense, TransA: true, Beta: 1})
 		if gHalo.Rows > 0 {
-			x.q.Gemm(gpu.GemmArgs{C: dw, A: gHalo, B: fHalo.Dense, TransA: true, Beta: 1})
+			x.gemm(gpu.GemmArgs{C: dw, A: gHalo, B: fHalo.Dense, TransA: true, Beta: 1})
 		}
 		return
 	}
@@ -149,21 +149,21 @@ func (n *linear) precomputed(x *exec) bool { return n.l == 0 && x.plan.Input == 
 // part whose dh has no row exchanges like the others.
 func (n *linear) backward(x *exec, w, dw, dz, dh gpu.Matrix) {
 	if n.keepsAggregate(x) {
-		x.q.Gemm(gpu.GemmArgs{C: dw, A: dz, B: n.aggregated(x), TransA: true, Beta: 1})
+		x.gemm(gpu.GemmArgs{C: dw, A: dz, B: n.aggregated(x), TransA: true, Beta: 1})
 	}
 	if n.precomputed(x) {
 		return
 	}
 	if n.lp.BackwardIn {
 		if n.l > 0 {
-			x.q.Gemm(gpu.GemmArgs{C: *n.ds, A: dz, B: w})
+			x.gemm(gpu.GemmArgs{C: *n.ds, A: dz, B: w})
 			n.scatterIn(x, *n.ds, dh)
 		}
 		return
 	}
 	g := n.scatter(x, dz)
 	if dh.Rows > 0 {
-		x.q.Gemm(gpu.GemmArgs{C: dh, A: g, B: w})
+		x.gemm(gpu.GemmArgs{C: dh, A: g, B: w})
 	}
 }
 

@@ -306,6 +306,17 @@ func (x *exec) epilogueBackward(l int, d gpu.Matrix) (dz, h gpu.Matrix) {
 	return dz, *s.h
 }
 
+// gemm and linear enqueue products of rows. A run that stores gathered rows in BF16 lets devices that can round the operands of all of them.
+func (x *exec) gemm(a gpu.GemmArgs) {
+	a.Half = x.plan.Storage == gpu.BF16
+	x.q.Gemm(a)
+}
+
+func (x *exec) linear(a gpu.LinearArgs) {
+	a.Half = x.plan.Storage == gpu.BF16
+	x.q.Linear(a)
+}
+
 // exchanges reports whether layer l brings rows from other parts in every epoch.
 func (x *exec) exchanges(l int) bool {
 	return x.halo != nil && (l > 0 || x.plan.Input == Exchanged)
@@ -350,7 +361,7 @@ func AggregateInput(q gpu.Queue, op Operand, inner, halo, ax gpu.Matrix) {
 }
 
 // Outputs returns, after Backward, what each layer made in the Forward before it: what the next layer read, and for the last
-// layer what lies where the logits were. All are contiguous and FP32.
+// layer what lies where the logits were. All are FP32.
 func (p *Pass) Outputs() []gpu.Matrix {
 	out := make([]gpu.Matrix, len(p.stages))
 	for l, s := range p.stages {

@@ -22,7 +22,7 @@ func (c *sage) forward(x *exec, h, z gpu.Matrix, then *gpu.Epilogue) {
 		if !c.precomputed(x) {
 			c.gather(x, h)
 		}
-		x.q.Linear(gpu.LinearArgs{Z: z, X: c.aggregated(x), W: pr.w, X2: root.Dense, W2: pr.w2, Bias: pr.bias, Then: then})
+		x.linear(gpu.LinearArgs{Z: z, X: c.aggregated(x), W: pr.w, X2: root.Dense, W2: pr.w2, Bias: pr.bias, Then: then})
 		return
 	}
 	t, tHalo := c.transform(x, h, pr.w)
@@ -35,7 +35,7 @@ func (c *sage) backward(x *exec, dz, dh gpu.Matrix) {
 	pr := &x.params.layers[c.l]
 	c.linear.backward(x, pr.w, x.grads.layers[c.l].w, dz, dh)
 	if dh.Rows > 0 {
-		x.q.Gemm(gpu.GemmArgs{C: dh.RowRange(0, dz.Rows), A: dz, B: pr.w2, Beta: 1})
+		x.gemm(gpu.GemmArgs{C: dh.RowRange(0, dz.Rows), A: dz, B: pr.w2, Beta: 1})
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 // for, as far as its slabs reach (Pass.Bind), and slabs can become larger (Pass.Grow).
 type Workspace struct {
 	reuse bool
+	align gpu.Bytes // at whose multiples rows begin that are longer; 0: rows have no gaps between them
 	slabs []slab
 	index map[string]int // of a slab, by name
 	views []view         // in the order of requests: those of one pass lie together
@@ -57,9 +58,19 @@ func (c count) in(layers []LayerGraph) int {
 	return c.rows(&layers[c.layer])
 }
 
-// NewWorkspace returns an empty plan. Without reuse, every request gets memory of its own.
-func NewWorkspace(reuse bool) *Workspace {
-	return &Workspace{reuse: reuse, index: map[string]int{}}
+// NewWorkspace returns an empty plan. Without reuse, every request gets memory of its own. Rows of more than align bytes begin at multiples
+// of them, as gpu.Info.RowAlign wants it; with 0 they have no gaps between them.
+func NewWorkspace(reuse bool, align gpu.Bytes) *Workspace {
+	return &Workspace{reuse: reuse, align: align, index: map[string]int{}}
+}
+
+// stride returns the elements from one row of a matrix to the next.
+func (w *Workspace) stride(cols int, t gpu.DType) int {
+	size := gpu.Bytes(t.Size())
+	if row := gpu.Bytes(cols) * size; w.align > 0 && row > w.align {
+		return int((row + w.align - 1) / w.align * w.align / size)
+	}
+	return cols
 }
 
 func (w *Workspace) request(name string, v view) {
@@ -83,8 +94,8 @@ func (w *Workspace) matrix(name string, rows count, cols int) *gpu.Matrix {
 
 // typed requests rows of cols elements of a slab.
 func (w *Workspace) typed(name string, rows count, cols int, t gpu.DType) *gpu.Matrix {
-	m := &gpu.Matrix{Cols: cols, LD: cols, Type: t}
-	w.request(name, view{count: rows, row: gpu.Bytes(t.Size()) * gpu.Bytes(cols), m: m})
+	m := &gpu.Matrix{Cols: cols, LD: w.stride(cols, t), Type: t}
+	w.request(name, view{count: rows, row: gpu.Bytes(t.Size()) * gpu.Bytes(m.LD), m: m})
 	return m
 }
 

@@ -122,3 +122,21 @@ func (c CSR) Empty() bool { return c.Entries == 0 }
 
 // Stored returns the number of stored rows.
 func (c CSR) Stored() int { return c.Begin.Len }
+
+// Span is the number of elements from the first of m to the last, gaps between rows included.
+func (m Matrix) Span() int {
+	if m.Empty() {
+		return 0
+	}
+	return (m.Rows-1)*m.LD + m.Cols
+}
+
+// Compact moves the rows of m, which were downloaded with the gaps between them (Span elements), together, and returns them.
+func Compact[T Element](host []T, m Matrix) []T {
+	if m.LD != m.Cols {
+		for i := 1; i < m.Rows; i++ {
+			copy(host[i*m.Cols:(i+1)*m.Cols], host[i*m.LD:])
+		}
+	}
+	return host[:m.Rows*m.Cols]
+}

@@ -72,17 +72,18 @@ func (w *worker) divergence(layers int) (divergence, error) {
 	return d, nil
 }
 
-// finite reports whether a contiguous matrix holds neither NaN nor infinity.
+// finite reports whether a matrix holds neither NaN nor infinity.
 func (w *worker) finite(m gpu.Matrix) (bool, error) {
 	const chunk = 1 << 20
-	host := make([]float32, min(chunk, m.Rows*m.Cols))
-	for lo := 0; lo < m.Rows*m.Cols; lo += chunk {
-		part := host[:min(chunk, m.Rows*m.Cols-lo)]
-		w.compute.Download(hostmem.Bytes(part), m.Buf, 4*gpu.Bytes(m.Off+lo))
+	step := max(1, chunk/m.LD)
+	host := make([]float32, min(step, m.Rows)*m.LD)
+	for lo := 0; lo < m.Rows; lo += step {
+		part := m.RowRange(lo, min(m.Rows, lo+step))
+		w.compute.Download(hostmem.Bytes(host[:part.Span()]), m.Buf, 4*gpu.Bytes(part.Off))
 		if err := w.compute.Sync(); err != nil {
 			return false, err
 		}
-		if !section.Finite(part) {
+		if !section.Finite(gpu.Compact(host, part)) {
 			return false, nil
 		}
 	}

@@ -187,7 +187,7 @@ func (t placer) buildEvaluation(w *worker, scale weighting, layers int) error {
 		return w.ld.err
 	}
 	w.params = gnn.Bind(t.o.Model, t.weights, params)
-	w.ws = gnn.NewWorkspace(true)
+	w.ws = gnn.NewWorkspace(true, w.dev.Info().RowAlign)
 	w.eval = gnn.NewPass(t.o.Model, t.plan, slices.Repeat([]gnn.LayerGraph{all}, layers), in, w.params, nil, w.ws)
 	if err := w.ws.Alloc(w.dev); err != nil {
 		return err
@@ -198,15 +198,15 @@ func (t placer) buildEvaluation(w *worker, scale weighting, layers int) error {
 // emit hands the rows of the worker's vertices to f, a chunk at a time.
 func (w *worker) emit(ctx context.Context, m gpu.Matrix, f func(ids []graph.NodeID, rows []float32) error) error {
 	step := max(1, emittedValues/m.Cols)
-	rows := make([]float32, min(step, m.Rows)*m.Cols)
+	rows := make([]float32, min(step, m.Rows)*m.LD)
 	for lo := 0; lo < m.Rows; lo += step {
 		hi := min(m.Rows, lo+step)
-		chunk := rows[:(hi-lo)*m.Cols]
-		w.compute.Download(hostmem.Bytes(chunk), m.Buf, 4*(gpu.Bytes(m.Off)+gpu.Bytes(lo)*gpu.Bytes(m.LD)))
+		part := m.RowRange(lo, hi)
+		w.compute.Download(hostmem.Bytes(rows[:part.Span()]), m.Buf, 4*gpu.Bytes(part.Off))
 		if err := errors.Join(w.compute.Sync(), ctx.Err()); err != nil {
 			return err
 		}
-		if err := f(w.part.Inner[lo:hi], chunk); err != nil {
+		if err := f(w.part.Inner[lo:hi], gpu.Compact(rows, part)); err != nil {
 			return err
 		}
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // benchShapes are columns of a row, and elements from one row to the next.
-var benchShapes = [][2]int{{256, 256}, {128, 128}, {64, 64}, {32, 32}, {41, 41}, {41, 48}}
+var benchShapes = [][2]int{{256, 256}, {128, 128}, {64, 64}, {32, 32}, {41, 41}, {41, 44}, {41, 48}}
 
 // sparse times sums over neighbours, whole and by tiles of columns, and attention.
 func (g *benchGraph) sparse(b *testing.B) {

@@ -58,7 +58,7 @@ func TestHalfProducts(t *testing.T) {
 	for _, c := range []struct {
 		capability string
 		want       int
-	}{{"80", 4}, {"75", 0}} {
+	}{{"80", 6}, {"75", 0}} {
 		configure(t, "mem=256;cc="+c.capability)
 		dev, err := d.Open(Spec{})
 		if err != nil {
@@ -82,6 +82,8 @@ func TestHalfProducts(t *testing.T) {
 		q.Gemm(gpu.GemmArgs{C: back, A: z16, B: narrow, TransA: true, Beta: 1})
 		q.Gemm(gpu.GemmArgs{C: back, A: z16, B: full, TransA: true})
 		q.Gemm(gpu.GemmArgs{C: back, A: z, B: full, TransA: true, Beta: 1}) // of FP32
+		q.Gemm(gpu.GemmArgs{C: back, A: z, B: full, TransA: true, Beta: 1, Half: true})
+		q.Linear(gpu.LinearArgs{Z: z, X: full, W: w, Half: true})
 		if err := q.Sync(); err != nil {
 			t.Fatal(err)
 		}

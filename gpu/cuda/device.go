@@ -159,6 +159,7 @@ func (d *device) describe(s Spec) error {
 	d.info = gpu.Info{
 		Name: s.Name, Kind: gpu.CUDA, Model: card.Model, UUID: card.UUID, Variant: d.variant(card), Budget: budget, Total: gpu.Bytes(total),
 		HalfProducts: d.driver.HalfProducts(card),
+		RowAlign:     gpu.Sector,
 	}
 	d.memory.state.Budget = budget
 	return nil

@@ -31,6 +31,7 @@ type product struct {
 	m, n, k         int
 	rowScale, bias  gpu.Vec
 	beta            float32
+	half            bool // all operands are rounded to BF16, whatever they are
 }
 
 // Gemm: C = op(A)·op(B) + Beta·C.
@@ -41,13 +42,15 @@ func (q *queue) Gemm(g gpu.GemmArgs) {
 		k = g.B.Cols
 	}
 	q.begin("Gemm", gpu.PhaseMM)
-	q.multiply(product{c: g.C, a: g.A, b: g.B, transA: g.TransA, transB: g.TransB, m: g.C.Rows, n: g.C.Cols, k: k, beta: g.Beta})
+	q.multiply(product{c: g.C, a: g.A, b: g.B, transA: g.TransA, transB: g.TransB, m: g.C.Rows, n: g.C.Cols, k: k, beta: g.Beta,
+		half: g.Half && q.dev.info.HalfProducts})
 }
 
 // Linear: Z = X·Wᵀ + X2·W2ᵀ + Beta·Z + Bias, then the epilogue.
 func (q *queue) Linear(a gpu.LinearArgs) {
 	q.check("Linear").Linear(a)
-	p := product{c: a.Z, a: a.X, b: a.W, transB: true, m: a.Z.Rows, n: a.Z.Cols, k: a.X.Cols, rowScale: a.RowScale, bias: a.Bias, beta: a.Beta}
+	p := product{c: a.Z, a: a.X, b: a.W, transB: true, m: a.Z.Rows, n: a.Z.Cols, k: a.X.Cols, rowScale: a.RowScale, bias: a.Bias, beta: a.Beta,
+		half: a.Half && q.dev.info.HalfProducts}
 	if !a.X2.Empty() {
 		p.a2, p.b2 = a.X2, a.W2
 	}

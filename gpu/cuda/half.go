@@ -4,7 +4,7 @@ package cuda
 
 import "capgnn/gpu"
 
-// Dense products that read or write BF16, by cuBLAS. It multiplies matrices of one type, so the FP32 ones of a pair are rounded into
+// Dense products that read or write BF16, or are to be as if they did, by cuBLAS. It multiplies matrices of one type, so the FP32 ones of a pair are rounded into
 // scratch first: a weight whole, rows of vertices a chunk at a time (docs/adr/0038).
 
 const (
@@ -62,10 +62,10 @@ type halves struct {
 // place lays out what a chunk of rows needs in a block, nil to learn its size.
 func (p *product) place(buf gpu.Buffer, rows int) (h halves, size gpu.Bytes) {
 	at := scratchArea{buf: buf}
-	if anyBF16(p.a, p.b, p.c) {
+	if p.half || anyBF16(p.a, p.b, p.c) {
 		h.b, h.a = at.rounded(p.b, p.b.Rows), at.rounded(p.a, rows)
 	}
-	if anyBF16(p.a2, p.c) {
+	if p.half || anyBF16(p.a2, p.c) {
 		h.b2, h.a2 = at.rounded(p.b2, p.b2.Rows), at.rounded(p.a2, rows)
 	}
 	if p.beta != 0 && !p.rowScale.Empty() || p.c.Type == gpu.BF16 && !(p.rowScale.Empty() && p.bias.Empty() && p.a2.Empty()) {
@@ -143,7 +143,7 @@ func (q *queue) blasSums(p product) {
 	var a, b gpu.Matrix
 	place := func(buf gpu.Buffer, rows int) gpu.Bytes {
 		at := scratchArea{buf: buf}
-		if anyBF16(p.a, p.b) {
+		if p.half || anyBF16(p.a, p.b) {
 			a, b = at.rounded(p.a, rows), at.rounded(p.b, rows)
 		}
 		return at.end

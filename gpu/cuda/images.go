@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"regexp"
 	"strings"
+	"sync"
 )
 
 //go:generate kernels/generate.sh
@@ -34,3 +36,17 @@ func images() []image {
 	}
 	return list
 }
+
+// entry is the line of PTX that begins a kernel.
+var entry = regexp.MustCompile(`(?m)^\.visible \.entry (\w+)\(`)
+
+// families says by the symbol of a kernel which of images it is in.
+var families = sync.OnceValue(func() map[string]int {
+	of := map[string]int{}
+	for i, image := range images() {
+		for _, found := range entry.FindAllStringSubmatch(image.text, -1) {
+			of[found[1]] = i
+		}
+	}
+	return of
+})

@@ -38,17 +38,16 @@ func loadModules() (modules []moduleHandle, err error) {
 	return modules, nil
 }
 
-// findFunction looks for a kernel by its symbol.
+// findFunction looks for a kernel by its symbol, in the module of its family alone: for a driver and its tools, to ask for what a module
+// does not have is an error.
 func findFunction(modules []moduleHandle, name string) (*function, error) {
-	for _, m := range modules {
-		h, err := moduleFunction(m, name)
-		if coded(err, codeNotFound) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		return &function{handle: h, shared: plainShared}, nil
+	family, ok := families()[name]
+	if !ok {
+		return nil, fmt.Errorf("no kernel %s in the %d families", name, len(modules))
 	}
-	return nil, fmt.Errorf("no kernel %s in the %d loaded modules", name, len(modules))
+	h, err := moduleFunction(modules[family], name)
+	if err != nil {
+		return nil, err
+	}
+	return &function{handle: h, shared: plainShared}, nil
 }

@@ -47,10 +47,10 @@ func (b *bench) nearStored(what string, m gpu.Matrix, want ref.Matrix, k int, si
 	}
 }
 
-// halves reports whether the device rounds the operands of a product that has matrices of these types: the reference then multiplies
+// halves reports whether the device rounds the operands of a product that has matrices of these types, or is to be as if one were BF16: the reference then multiplies
 // what they are rounded to, and the tolerance is that of the sum.
-func (b *bench) halves(t ...gpu.DType) bool {
-	return b.dev.Info().HalfProducts && slices.Contains(t, gpu.BF16)
+func (b *bench) halves(half bool, t ...gpu.DType) bool {
+	return b.dev.Info().HalfProducts && (half || slices.Contains(t, gpu.BF16))
 }
 
 // types are both element types, for operands that may have either.
@@ -60,17 +60,17 @@ var types = []gpu.DType{gpu.FP32, gpu.BF16}
 func testGemmBF16(b *bench) {
 	for n, p := range products {
 		for _, trans := range [][2]bool{{false, false}, {false, true}, {true, false}} {
-			for mode := 1; mode < 4; mode++ {
-				a, other := types[mode&1], types[mode>>1]
-				name := fmt.Sprintf("%dx%dx%d_%v_%v_%v_%v", p[0], p[1], p[2], trans[0], trans[1], a, other)
-				b.scene(name, func(b *bench) { b.gemm16(p, trans[0], trans[1], a, other, layouts[(n+mode)%2]) })
+			for mode := 1; mode < 8; mode++ {
+				a, other, half := types[mode&1], types[mode>>1&1], mode&4 != 0
+				name := fmt.Sprintf("%dx%dx%d_%v_%v_%v_%v_half%v", p[0], p[1], p[2], trans[0], trans[1], a, other, half)
+				b.scene(name, func(b *bench) { b.gemm16(p, trans[0], trans[1], half, a, other, layouts[(n+mode)%2]) })
 			}
 		}
 	}
 }
 
 // gemm16 runs one product: other is the type of B if A is transposed, else that of C.
-func (b *bench) gemm16(p [3]int, transA, transB bool, typeA, other gpu.DType, l layout) {
+func (b *bench) gemm16(p [3]int, transA, transB, half bool, typeA, other gpu.DType, l layout) {
 	rows, cols, k := p[0], p[1], p[2]
 	x, y := b.normal(rows, k), b.normal(k, cols)
 	if transA {
@@ -84,10 +84,10 @@ func (b *bench) gemm16(p [3]int, transA, transB bool, typeA, other gpu.DType, l 
 		typeB, typeC = other, gpu.FP32
 	}
 	g := gpu.GemmArgs{
-		C: b.blankOf(rows, cols, l, typeC), A: b.stored(x, l, typeA), B: b.stored(y, l, typeB), TransA: transA, TransB: transB,
+		C: b.blankOf(rows, cols, l, typeC), A: b.stored(x, l, typeA), B: b.stored(y, l, typeB), TransA: transA, TransB: transB, Half: half,
 	}
 	b.q.Gemm(g)
-	if b.halves(typeA, typeB, typeC) {
+	if b.halves(half, typeA, typeB, typeC) {
 		x, y = ref.RoundBF16(x), ref.RoundBF16(y)
 	}
 	size := ref.Gemm(abs(x), abs(y), transA, transB, 0, ref.Matrix{})
@@ -105,24 +105,24 @@ func (b *bench) gemm16(p [3]int, transA, transB bool, typeA, other gpu.DType, l 
 // testLinearBF16 tries every combination of X, X2 and Z, with and without the second product and a scale.
 func testLinearBF16(b *bench) {
 	for n, p := range products {
-		for mode := range 32 {
+		for mode := range 64 {
 			x, x2, z := types[mode&1], types[mode>>1&1], types[mode>>2&1]
-			second, scaled := mode&8 != 0, mode&16 != 0
-			if mode&7 == 0 || x2 != gpu.FP32 && !second {
+			second, scaled, half := mode&8 != 0, mode&16 != 0, mode&32 != 0
+			if mode&7 == 0 && !half || x2 != gpu.FP32 && !second {
 				continue
 			}
-			name := fmt.Sprintf("%dx%dx%d_%v_%v_%v_second%v_scaled%v", p[0], p[1], p[2], x, x2, z, second, scaled)
-			b.scene(name, func(b *bench) { b.linear16(p, [3]gpu.DType{x, x2, z}, second, scaled, layouts[(n+mode)%2]) })
+			name := fmt.Sprintf("%dx%dx%d_%v_%v_%v_second%v_scaled%v_half%v", p[0], p[1], p[2], x, x2, z, second, scaled, half)
+			b.scene(name, func(b *bench) { b.linear16(p, [3]gpu.DType{x, x2, z}, second, scaled, half, layouts[(n+mode)%2]) })
 		}
 	}
 }
 
-func (b *bench) linear16(p [3]int, t [3]gpu.DType, second, scaled bool, l layout) {
+func (b *bench) linear16(p [3]int, t [3]gpu.DType, second, scaled, half bool, l layout) {
 	rows, cols, k := p[0], p[1], p[2]
 	r := ref.Linear{X: b.normal(rows, k), W: b.normal(cols, k), Bias: b.normal(1, cols).V}
-	a := gpu.LinearArgs{Z: b.blankOf(rows, cols, l, t[2]), X: b.stored(r.X, l, t[0]), W: b.put(r.W, l), Bias: b.vec(r.Bias)}
+	a := gpu.LinearArgs{Z: b.blankOf(rows, cols, l, t[2]), X: b.stored(r.X, l, t[0]), W: b.put(r.W, l), Bias: b.vec(r.Bias), Half: half}
 	terms := k + 2
-	if b.halves(t[0], t[2]) {
+	if b.halves(half, t[0], t[2]) {
 		r.X, r.W = ref.RoundBF16(r.X), ref.RoundBF16(r.W)
 	}
 	size := ref.Linear{X: abs(r.X), W: abs(r.W), Bias: absVec(r.Bias)}
@@ -130,7 +130,7 @@ func (b *bench) linear16(p [3]int, t [3]gpu.DType, second, scaled bool, l layout
 		const k2 = 9
 		r.X2, r.W2 = b.normal(rows, k2), b.normal(cols, k2)
 		a.X2, a.W2 = b.stored(r.X2, l, t[1]), b.put(r.W2, l)
-		if b.halves(t[1], t[2]) {
+		if b.halves(half, t[1], t[2]) {
 			r.X2, r.W2 = ref.RoundBF16(r.X2), ref.RoundBF16(r.W2)
 		}
 		size.X2, size.W2 = abs(r.X2), abs(r.W2)

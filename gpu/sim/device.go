@@ -24,6 +24,8 @@ type Config struct {
 	Table *Table
 	// Memory is the budget; 0 = no limit (with Arithmetic: what the host has free).
 	Memory gpu.Bytes
+	// RowAlign is that of the device that it stands for (gpu.Info).
+	RowAlign gpu.Bytes
 	// Arithmetic makes operations compute, on the CPU: results are those of a CPU device, bit for bit. Without it nothing
 	// is computed or stored: only memory and time are accounted for.
 	Arithmetic bool
@@ -154,7 +156,8 @@ func Open(c Config) (*Device, error) {
 	if c.Link > 0 {
 		d.costs = linked{d.costs, c.Link}
 	}
-	d.info = gpu.Info{Name: c.Name, Kind: gpu.Sim, Model: c.Model, UUID: c.UUID, Variant: "simulated", Budget: c.Memory, Total: c.Memory}
+	d.info = gpu.Info{Name: c.Name, Kind: gpu.Sim, Model: c.Model, UUID: c.UUID, Variant: "simulated", Budget: c.Memory, Total: c.Memory,
+		RowAlign: c.RowAlign}
 	if c.Arithmetic {
 		inner, err := host.Open(host.Spec{Name: c.Name, Threads: c.Threads, Memory: c.Memory})
 		if err != nil {

@@ -121,18 +121,18 @@ func (w *Weighing) Loss(q gpu.Queue, a gpu.LossArgs, kinds gpu.Ints, into []byte
 
 // fetch has the host make the loss of the logits.
 func (w *Weighing) fetch(q gpu.Queue, a gpu.LossArgs, into []byte) {
-	if w.logits == nil {
-		w.logits, w.labels = make([]float32, w.rows*w.classes), make([]int32, w.rows)
-	}
 	z, n := a.Logits, a.Logits.Rows
+	if w.logits == nil {
+		w.logits, w.labels = make([]float32, w.rows*z.LD), make([]int32, w.rows)
+	}
 	w.Await(q) // the loss before reads what is written now
 	if n > 0 {
-		q.Download(hostmem.Bytes(w.logits[:n*w.classes]), z.Buf, 4*gpu.Bytes(z.Off))
+		q.Download(hostmem.Bytes(w.logits[:z.Span()]), z.Buf, 4*gpu.Bytes(z.Off))
 		q.Download(hostmem.Bytes(w.labels[:n]), a.Labels.Buf, 4*gpu.Bytes(a.Labels.Off))
 	}
 	w.beside.Wait(q.Record())
 	w.beside.Call("loss", func() error {
-		sum := w.c.Sum(w.logits[:n*w.classes], w.classes, w.labels[:n])
+		sum := w.c.Sum(gpu.Compact(w.logits, z), w.classes, w.labels[:n])
 		binary.NativeEndian.PutUint64(into, math.Float64bits(sum*a.Scale))
 		return nil
 	})

@@ -68,15 +68,34 @@ template <> struct Vector<4> {
     v[2] = widen(q.y), v[3] = __uint_as_float(q.y & 0xffff0000u);
   }
 };
-template <> struct Vector<8> {
-  static __device__ __forceinline__ void load(float* v, const bf16* p) {
-    uint4 q = *reinterpret_cast<const uint4*>(CAPGNN_ALIGNED(p, sizeof(uint4)));
-    const u32 w[4] = {q.x, q.y, q.z, q.w};
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-      v[2 * i] = widen(w[i]);
-      v[2 * i + 1] = __uint_as_float(w[i] & 0xffff0000u);
-    }
+
+// Stored<T, V> is V consecutive elements as they lie in memory, read with one load to whose size p is aligned.
+template <class T, int V> struct Stored;
+template <> struct Stored<float, 1> {
+  float q;
+  __device__ __forceinline__ void load(const float* p) { q = *p; }
+  __device__ __forceinline__ void clear() { q = 0.f; }
+  __device__ __forceinline__ float element(int) const { return q; }
+};
+template <> struct Stored<bf16, 1> {
+  unsigned short q;
+  __device__ __forceinline__ void load(const bf16* p) { q = p->bits; }
+  __device__ __forceinline__ void clear() { q = 0; }
+  __device__ __forceinline__ float element(int) const { return widen(q); }
+};
+template <> struct Stored<float, 4> {
+  float4 q;
+  __device__ __forceinline__ void load(const float* p) { q = *reinterpret_cast<const float4*>(CAPGNN_ALIGNED(p, sizeof(float4))); }
+  __device__ __forceinline__ void clear() { q = make_float4(0.f, 0.f, 0.f, 0.f); }
+  __device__ __forceinline__ float element(int i) const { return i == 0 ? q.x : i == 1 ? q.y : i == 2 ? q.z : q.w; }
+};
+template <> struct Stored<bf16, 8> {
+  uint4 q;
+  __device__ __forceinline__ void load(const bf16* p) { q = *reinterpret_cast<const uint4*>(CAPGNN_ALIGNED(p, sizeof(uint4))); }
+  __device__ __forceinline__ void clear() { q = make_uint4(0, 0, 0, 0); }
+  __device__ __forceinline__ float element(int i) const {
+    const u32 w = i < 2 ? q.x : i < 4 ? q.y : i < 6 ? q.z : q.w;
+    return i % 2 ? __uint_as_float(w & 0xffff0000u) : widen(w);
   }
 };
 

@@ -35,7 +35,7 @@ template <class T> struct Product {
 template <class T, int G, int C, int V> struct Tile {
   static const int PARTS = 32 / G;
   static const int WIDTH = G * C * V;
-  static const int AHEAD = C * V == 8 ? 4 : (PARTS > 4 ? 32 / PARTS : 8);  // entries whose loads are under way
+  static const int AHEAD = PARTS > 4 ? 32 / PARTS : (C == 8 ? 1 : C == 2 ? 2 : 4);
 
   const Product<T>& p;
   float v[C][V];
@@ -56,43 +56,64 @@ template <class T, int G, int C, int V> struct Tile {
 
   __device__ int column(int c) const { return first + c * G * V; }
   __device__ bool inside(int c) const { return column(c) < limit; }
+  // readable is a column that every row has, where column(c) is beyond the tile: that of its last load, of which another lane makes use.
+  __device__ int readable(int c) const { return inside(c) ? column(c) : (limit - 1) / V * V; }
 
-  // gather adds the entries from ≤ e < to.
-  __device__ void gather(i64 from, i64 to) {
-    const int lane = threadIdx.x % 32, part = lane / G;
-    const bool weighted = p.val || p.col_scale;
-    for (i64 e0 = from; e0 < to; e0 += 32) {
-      const int n = to - e0 < 32 ? (int)(to - e0) : 32;
-      int index = 0;
-      float weight = 1.f;
-      if (lane < n) {
-        index = __ldcs(p.a.indices + e0 + lane);
-        if (p.val) weight = __ldcs(p.val + e0 + lane);
-        if (p.col_scale) weight *= p.col_scale[index];
-      }
-      for (int k0 = 0; k0 < n; k0 += AHEAD * PARTS) {
-        float x[AHEAD][C][V], w[AHEAD];
+  // add adds the rows of n entries, whose indices and weights the lanes hold; WHOLE: of 32. Elements stay as they were stored until
+  // they are added, so that nothing waits for one load before the next is on its way.
+  template <bool WHOLE> __device__ void add(int index, float weight, int n) {
+    const int part = threadIdx.x % 32 / G;
+#pragma unroll 1
+    for (int k0 = 0; k0 < n; k0 += AHEAD * PARTS) {
+      Stored<T, V> x[AHEAD][C];
 #pragma unroll
-        for (int u = 0; u < AHEAD; u++) {
-          const int k = k0 + u * PARTS + part;
-          const T* row = p.x + (i64)__shfl_sync(CAPGNN_FULL, index, k & 31) * p.ldx;
-          w[u] = weighted ? __shfl_sync(CAPGNN_FULL, weight, k & 31) : 1.f;
+      for (int u = 0; u < AHEAD; u++) {
+        const int k = k0 + u * PARTS + part;
+        const T* row = p.x + (i64)__shfl_sync(CAPGNN_FULL, index, k & 31) * p.ldx;
 #pragma unroll
-          for (int c = 0; c < C; c++) {
-            if (k < n && inside(c)) {
-              Vector<V>::load(x[u][c], row + column(c));
-            } else {
-#pragma unroll
-              for (int i = 0; i < V; i++) x[u][c][i] = 0.f;
-            }
+        for (int c = 0; c < C; c++) {
+          if (WHOLE || k < n) {
+            x[u][c].load(row + readable(c));
+          } else {
+            x[u][c].clear();
           }
         }
+      }
 #pragma unroll
-        for (int u = 0; u < AHEAD; u++)
+      for (int u = 0; u < AHEAD; u++) {
+        const float w = __shfl_sync(CAPGNN_FULL, weight, (k0 + u * PARTS + part) & 31);
 #pragma unroll
-          for (int c = 0; c < C; c++)
+        for (int c = 0; c < C; c++)
 #pragma unroll
-            for (int i = 0; i < V; i++) v[c][i] = fmaf(w[u], x[u][c][i], v[c][i]);
+          for (int i = 0; i < V; i++) v[c][i] = fmaf(w, x[u][c].element(i), v[c][i]);
+      }
+    }
+  }
+
+  // neighbour returns this lane's index of the 32 entries from e on; 0 beyond the last.
+  __device__ int neighbour(const int* indices, int e, int n) const {
+    e += threadIdx.x % 32;
+    return e < n ? __ldcs(indices + e) : 0;
+  }
+
+  // gather adds the entries from ≤ e < to, 32 at a time; the indices of the next 32 are on their way meanwhile.
+  __device__ void gather(i64 from, i64 to) {
+    const int* indices = p.a.indices + from;
+    const int n = (int)(to - from), lane = threadIdx.x % 32;
+    int next = neighbour(indices, 0, n);
+#pragma unroll 1
+    for (int e = 0; e < n; e += 32) {
+      const int index = next;
+      float weight = 1.f;
+      if (e + lane < n) {
+        if (p.val) weight = __ldcs(p.val + from + e + lane);
+        if (p.col_scale) weight *= p.col_scale[index];
+      }
+      next = neighbour(indices, e + 32, n);
+      if (n - e >= 32) {
+        add<true>(index, weight, 32);
+      } else {
+        add<false>(index, weight, n - e);
       }
     }
 #pragma unroll
@@ -227,17 +248,18 @@ template <class T, int G, int C, int V> CAPGNN_FN void product(const Product<T>&
   Tile<T, G, C, V> t(p);
   Hubs hubs(found, p.a.stored, blockIdx.x, hub_blocks);
   do {
-    i64 row = (i64)(blockIdx.x - hub_blocks) * CAPGNN_WARPS + warp, k = row;
+    // Rows are counted by int, of which a gpu.CSR has no more.
+    int row = (int)(blockIdx.x - hub_blocks) * CAPGNN_WARPS + warp, k = row;
     if (hub) {
-      k = hubs.next([&](i64 i) { return p.a.end[i] - p.a.begin[i]; });
+      k = (int)hubs.next([&](i64 i) { return p.a.end[i] - p.a.begin[i]; });
       if (k < 0) return;
-      row = p.a.row(k);
+      row = (int)p.a.row(k);
     } else {
       if (row >= units) return;
       if (p.flags & SPMM_BY_ROW) {
-        k = p.a.find(row);
+        k = (int)p.a.find(row);
       } else {
-        row = p.a.row(k);
+        row = (int)p.a.row(k);
       }
     }
     if (k >= 0) {
@@ -256,7 +278,7 @@ template <class T, int G, int C, int V> CAPGNN_FN void product(const Product<T>&
 // units is the number of matrix rows with SPMM_BY_ROW, else of stored rows. col_scale and row_scale, val, bias and list may
 // be null.
 #define SPMM(name, T, G, C, V) \
-  extern "C" __global__ void __launch_bounds__(CAPGNN_BLOCK, 3) name( \
+  extern "C" __global__ void __launch_bounds__(CAPGNN_BLOCK, 4) name( \
       void* y, int ldy, const T* x, int ldx, int cols, int tile, int flags, const i64* begin, const i64* end, \
       const int* indices, const int* list, i64 stored, const float* val, i64 units, int hubs, const float* row_scale, \
       const float* col_scale, const float* bias, float beta, EPILOGUE_PARAMS) { \

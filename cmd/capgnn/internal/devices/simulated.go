@@ -161,6 +161,7 @@ func OpenForecast(specs []Spec, p *profiler.Profile, budgets []gpu.Bytes, first 
 			return nil, err
 		}
 		if specs[i].GPU {
+			c.RowAlign = gpu.Sector
 			c.Peer = !slices.ContainsFunc(p.Pairs, func(q profiler.Pair) bool { return !q.Peer })
 			return sim.Open(c)
 		}
