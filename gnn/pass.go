@@ -166,9 +166,10 @@ func (p *Pass) newStage(l int, ws *Workspace) stage {
 	return s
 }
 
-// rowType returns the element type of layer l's output: that of what the next layer gathers, if it gathers these rows.
+// rowType returns the element type of layer l's output: that of what the next layer gathers, if it gathers these rows. Otherwise only products read
+// them, so where these round their operands (gemm) they are stored rounded.
 func (p *Pass) rowType(l int) gpu.DType {
-	if p.plan.Layers[l+1].AggregateFirst {
+	if p.plan.Layers[l+1].AggregateFirst || p.ws.device.HalfProducts {
 		return p.cfg.GatherType(p.plan, l+1, Forward)
 	}
 	return gpu.FP32

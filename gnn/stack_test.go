@@ -348,7 +348,7 @@ type trainer struct {
 
 // train plans passes over blocks of the sizes of largest.
 func (d *desk) train(c Config, p Plan, w *Weights, largest *step, reuse bool) *trainer {
-	t := &trainer{desk: d, c: c, w: w, ws: NewWorkspace(reuse, 0)}
+	t := &trainer{desk: d, c: c, w: w, ws: NewWorkspace(reuse, gpu.Info{})}
 	t.params, t.grads = Bind(c, w, d.vec(w.Flat)), Bind(c, w, d.vec(make([]float32, len(w.Flat))))
 	t.pass = NewPass(c, p, largest.layers, largest.in, t.params, t.grads, t.ws)
 	if err := t.ws.Alloc(d.dev); err != nil {

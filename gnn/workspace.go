@@ -12,11 +12,11 @@ import (
 // A request names what it counts, such as the rows of a layer. So a pass can go through other blocks than those that it was made
 // for, as far as its slabs reach (Pass.Bind), and slabs can become larger (Pass.Grow).
 type Workspace struct {
-	reuse bool
-	align gpu.Bytes // at whose multiples rows begin that are longer; 0: rows have no gaps between them
-	slabs []slab
-	index map[string]int // of a slab, by name
-	views []view         // in the order of requests: those of one pass lie together
+	reuse  bool
+	device gpu.Info // that it is laid out for
+	slabs  []slab
+	index  map[string]int // of a slab, by name
+	views  []view         // in the order of requests: those of one pass lie together
 }
 
 // Slab is one planned buffer.
@@ -58,17 +58,17 @@ func (c count) in(layers []LayerGraph) int {
 	return c.rows(&layers[c.layer])
 }
 
-// NewWorkspace returns an empty plan. Without reuse, every request gets memory of its own. Rows of more than align bytes begin at multiples
-// of them, as gpu.Info.RowAlign wants it; with 0 they have no gaps between them.
-func NewWorkspace(reuse bool, align gpu.Bytes) *Workspace {
-	return &Workspace{reuse: reuse, align: align, index: map[string]int{}}
+// NewWorkspace returns an empty plan, laid out for a device: rows begin at multiples of its RowAlign, and rows that only products with rounded operands
+// read are stored rounded (HalfProducts). For the zero Info rows have no gaps between them. Without reuse, every request gets memory of its own.
+func NewWorkspace(reuse bool, device gpu.Info) *Workspace {
+	return &Workspace{reuse: reuse, device: device, index: map[string]int{}}
 }
 
 // stride returns the elements from one row of a matrix to the next.
 func (w *Workspace) stride(cols int, t gpu.DType) int {
-	size := gpu.Bytes(t.Size())
-	if row := gpu.Bytes(cols) * size; w.align > 0 && row > w.align {
-		return int((row + w.align - 1) / w.align * w.align / size)
+	size, align := gpu.Bytes(t.Size()), w.device.RowAlign
+	if row := gpu.Bytes(cols) * size; align > 0 && row > align {
+		return int((row + align - 1) / align * align / size)
 	}
 	return cols
 }

@@ -92,7 +92,7 @@ func (t placer) build(w *worker, division *reduce.Division) error {
 	w.lossHost = make([]byte, 8*stretch)
 	w.upload(params, t.weights.Flat)
 	w.params, w.grads = gnn.Bind(o.Model, t.weights, params), gnn.Bind(o.Model, t.weights, grads)
-	w.ws = gnn.NewWorkspace(true, 0)
+	w.ws = gnn.NewWorkspace(true, gpu.Info{})
 	w.pass = gnn.NewPass(o.Model, d.plan, e.layers(d.aims), d.input(), w.params, w.grads, w.ws)
 	if err := w.ws.Alloc(w.dev); err != nil {
 		return err

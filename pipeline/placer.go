@@ -184,7 +184,7 @@ func (t placer) buildPasses(w *worker, train, eval []gnn.LayerGraph, in, evalIn 
 		return w.ld.err
 	}
 	w.params, w.grads = gnn.Bind(model, t.weights, params), gnn.Bind(model, t.weights, grads)
-	w.ws = gnn.NewWorkspace(!o.Savings.NoReuse, w.dev.Info().RowAlign)
+	w.ws = gnn.NewWorkspace(!o.Savings.NoReuse, w.dev.Info())
 	w.train = gnn.NewPass(model, t.plan, train, in, w.params, w.grads, w.ws)
 	if eval != nil {
 		w.eval = gnn.NewPass(model, t.plan, eval, evalIn, w.params, nil, w.ws)

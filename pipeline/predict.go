@@ -187,7 +187,7 @@ func (t placer) buildEvaluation(w *worker, scale weighting, layers int) error {
 		return w.ld.err
 	}
 	w.params = gnn.Bind(t.o.Model, t.weights, params)
-	w.ws = gnn.NewWorkspace(true, w.dev.Info().RowAlign)
+	w.ws = gnn.NewWorkspace(true, w.dev.Info())
 	w.eval = gnn.NewPass(t.o.Model, t.plan, slices.Repeat([]gnn.LayerGraph{all}, layers), in, w.params, nil, w.ws)
 	if err := w.ws.Alloc(w.dev); err != nil {
 		return err

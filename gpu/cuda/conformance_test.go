@@ -78,13 +78,19 @@ func TestTiles(t *testing.T) {
 		{"X fits in the cache", 1000, 256, 1 << 20, gpu.FP32, true, 50 << 20, 256},
 		{"a quarter of X fits", 200_000, 256, 100_000_000, gpu.FP32, true, 100 << 20, 64},
 		{"half of X in bf16 fits", 200_000, 256, 100_000_000, gpu.BF16, true, 100 << 20, 128},
-		{"no line of every row fits", 2_000_000, 256, 100_000_000, gpu.FP32, true, 50 << 20, 256},
+		{"no line of every row fits", 2_000_000, 256, 100_000_000, gpu.FP32, true, 50 << 20, 64},
+		{"nor in bf16", 2_000_000, 256, 100_000_000, gpu.BF16, true, 50 << 20, 128},
+		{"and the epilogue follows", 2_000_000, 256, 100_000_000, gpu.FP32, true, 50 << 20, -256},
 		{"rows are hardly read again", 200_000, 256, 400_000, gpu.FP32, true, 100 << 20, 256},
 		{"a row is one line", 200_000, 32, 100_000_000, gpu.FP32, true, 10 << 20, 32},
 		{"rows are not aligned", 200_000, 41, 100_000_000, gpu.FP32, false, 10 << 20, 64},
 		{"narrow", 200_000, 12, 100_000_000, gpu.FP32, true, 1 << 20, 16},
 	} {
-		s := spmmArgs{y: gpu.Matrix{Cols: c.width}, x: gpu.Matrix{Cols: c.width, Type: c.t}, a: gpu.CSR{Cols: c.cols, Entries: c.entries}}
+		var then *gpu.Epilogue
+		if c.want < 0 {
+			then, c.want = &gpu.Epilogue{}, -c.want
+		}
+		s := spmmArgs{then: then, y: gpu.Matrix{Cols: c.width}, x: gpu.Matrix{Cols: c.width, Type: c.t}, a: gpu.CSR{Cols: c.cols, Entries: c.entries}}
 		if width, tile := s.tiles(c.vector, c.cache); tile != c.want || width != tile {
 			t.Errorf("%s: kernel of %d columns in tiles of %d, want %d", c.name, width, tile, c.want)
 		}

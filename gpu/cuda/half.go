@@ -10,7 +10,7 @@ import "capgnn/gpu"
 const (
 	halfCapability = 8        // major compute capability from which cuBLAS multiplies BF16
 	halfAlign      = 8        // elements of BF16 in 16 bytes: where rows in scratch begin, as tensor cores load them
-	halfChunk      = 16 << 20 // bytes of scratch for the rows of a chunk: few enough that the L2 cache still has them when cuBLAS reads them
+	halfChunk      = 64 << 20 // bytes of scratch for the rows of a chunk: few enough that the L2 cache still has them when cuBLAS reads them
 	leastChunk     = 64       // rows of a chunk, however long they are
 )
 

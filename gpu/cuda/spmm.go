@@ -19,6 +19,8 @@ const (
 	hub = 1024
 	// reuse is how often a row of X must be read on average for column tiles to be worth reading the indices once per tile.
 	reuse = 16
+	// noFit is the bytes of a tile's rows where those of no tile fit in the cache (docs/bench/gpu.md).
+	noFit = gpu.Bytes(256)
 )
 
 // spmmArgs is y = rowScale·A·colScale·x + beta·y + bias, then the epilogue.
@@ -139,6 +141,10 @@ func (s *spmmArgs) tiles(vector bool, cache gpu.Bytes) (width, tile int) {
 		if list[i] < width && fits(list[i]) {
 			return list[i], list[i]
 		}
+	}
+	// None fits. Tiles of rows that are not wide still find more of them in the cache, but the epilogue cannot be fused.
+	if tile := int(noFit / size); s.then == nil && tile < width {
+		return tile, tile
 	}
 	return width, width
 }

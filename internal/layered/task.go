@@ -97,7 +97,7 @@ func (t *task) cost(params *gnn.Params, slots gpu.Bytes) (c cost, fixed gpu.Byte
 		c.row = 4 * gpu.Bytes(t.out)
 	} else {
 		total := func(s size) (n gpu.Bytes) {
-			ws := gnn.NewWorkspace(true, 0)
+			ws := gnn.NewWorkspace(true, gpu.Info{})
 			t.over(s, ws, params)
 			for _, slab := range ws.Slabs() {
 				n += slab.Size
@@ -216,7 +216,7 @@ func fitsWhole(p *learn.Problem, tasks []task, inner []graph.NodeID, budget gpu.
 
 func divideFor(p *learn.Problem, o *Options, tasks []task, inner []graph.NodeID, budget gpu.Bytes, params *gnn.Params, slots int) partition {
 	d := partition{inner: inner, vertex: -1, slots: slots}
-	ws, largest := gnn.NewWorkspace(true, 0), gpu.Bytes(0)
+	ws, largest := gnn.NewWorkspace(true, gpu.Info{}), gpu.Bytes(0)
 	type shape struct {
 		limit  size
 		sparse bool

@@ -83,7 +83,7 @@ func (e *Evaluator) newWorker(index int, part *partition) (*worker, error) {
 		return w, err
 	}
 	params := gnn.Bind(e.o.Model, gnn.NewWeights(e.o.Model), gpu.Vec{Buf: w.weights, Len: int(flat)})
-	ws := gnn.NewWorkspace(true, 0)
+	ws := gnn.NewWorkspace(true, gpu.Info{})
 	for i := range e.tasks {
 		var pass *gnn.Pass
 		if t := &e.tasks[i]; t.layer >= 0 {

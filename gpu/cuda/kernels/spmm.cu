@@ -35,7 +35,8 @@ template <class T> struct Product {
 template <class T, int G, int C, int V> struct Tile {
   static const int PARTS = 32 / G;
   static const int WIDTH = G * C * V;
-  static const int AHEAD = PARTS > 4 ? 32 / PARTS : (C == 8 ? 1 : C == 2 ? 2 : 4);
+  // Entries whose loads are under way.
+  static const int AHEAD = V == 1 ? (C == 8 ? 4 : 8) : PARTS > 4 ? 32 / PARTS : C == 2 ? 2 : 4;
 
   const Product<T>& p;
   float v[C][V];
@@ -72,7 +73,7 @@ template <class T, int G, int C, int V> struct Tile {
         const T* row = p.x + (i64)__shfl_sync(CAPGNN_FULL, index, k & 31) * p.ldx;
 #pragma unroll
         for (int c = 0; c < C; c++) {
-          if (WHOLE || k < n) {
+          if ((WHOLE || k < n) && (V > 1 || inside(c))) {
             x[u][c].load(row + readable(c));
           } else {
             x[u][c].clear();
@@ -278,7 +279,7 @@ template <class T, int G, int C, int V> CAPGNN_FN void product(const Product<T>&
 // units is the number of matrix rows with SPMM_BY_ROW, else of stored rows. col_scale and row_scale, val, bias and list may
 // be null.
 #define SPMM(name, T, G, C, V) \
-  extern "C" __global__ void __launch_bounds__(CAPGNN_BLOCK, 4) name( \
+  extern "C" __global__ void __launch_bounds__(CAPGNN_BLOCK, V == 1 ? 3 : 4) name( \
       void* y, int ldy, const T* x, int ldx, int cols, int tile, int flags, const i64* begin, const i64* end, \
       const int* indices, const int* list, i64 stored, const float* val, i64 units, int hubs, const float* row_scale, \
       const float* col_scale, const float* bias, float beta, EPILOGUE_PARAMS) { \
