@@ -36,7 +36,7 @@ template <class T, int G, int C, int V> struct Tile {
   static const int PARTS = 32 / G;
   static const int WIDTH = G * C * V;
   // Entries whose loads are under way.
-  static const int AHEAD = V == 1 ? (C == 8 ? 4 : 8) : PARTS > 4 ? 32 / PARTS : C == 2 ? 2 : 4;
+  static const int AHEAD = V == 1 ? (C == 8 ? 8 / (int)sizeof(T) : 8) : PARTS > 4 ? 32 / PARTS : C == 2 ? 2 : 4;
 
   const Product<T>& p;
   float v[C][V];
