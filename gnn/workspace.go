@@ -153,6 +153,24 @@ func (w *Workspace) Slabs() []Slab {
 	return s
 }
 
+// ClearGaps enqueues zeros for all slabs whose rows have gaps between them. Loads of several elements read the gaps, though nobody looks at
+// what they find.
+func (w *Workspace) ClearGaps(q gpu.Queue) {
+	const row = 1 << 10 // elements of the rows that a slab is taken for
+	cleared := map[int]bool{}
+	for i := range w.views {
+		v := &w.views[i]
+		if v.m == nil || v.m.LD == v.m.Cols || cleared[v.slab] {
+			continue
+		}
+		cleared[v.slab] = true
+		s := &w.slabs[v.slab]
+		n := int(s.Size / 4)
+		q.Fill(gpu.Matrix{Buf: s.buf, Rows: n / row, Cols: row, LD: row}, 0)
+		q.Fill(gpu.Matrix{Buf: s.buf, Off: n / row * row, Rows: 1, Cols: n % row, LD: n % row}, 0)
+	}
+}
+
 // Alloc makes all slabs on dev. On error nothing stays allocated.
 func (w *Workspace) Alloc(dev gpu.Device) error {
 	for i, s := range w.slabs {

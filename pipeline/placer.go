@@ -192,6 +192,7 @@ func (t placer) buildPasses(w *worker, train, eval []gnn.LayerGraph, in, evalIn 
 	if err := w.ws.Alloc(w.dev); err != nil {
 		return err
 	}
+	w.ws.ClearGaps(w.compute)
 	return w.compute.Sync()
 }
 

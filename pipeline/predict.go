@@ -192,6 +192,7 @@ func (t placer) buildEvaluation(w *worker, scale weighting, layers int) error {
 	if err := w.ws.Alloc(w.dev); err != nil {
 		return err
 	}
+	w.ws.ClearGaps(w.compute)
 	return w.compute.Sync()
 }
 

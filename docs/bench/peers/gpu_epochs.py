@@ -21,8 +21,8 @@ import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-PEERS = {"torch_geometric csr": ["pyg_epoch.py", "--adj", "csr"], "torch_geometric edge_index": ["pyg_epoch.py", "--adj", "edge_index"],
-         "torch csr": ["torch_epoch.py"]}
+PEERS = {"torch_geometric csr": ["pyg_epoch.py", "--adj", "csr"], "torch csr": ["torch_epoch.py"],
+         "torch_geometric edge_index": ["pyg_epoch.py", "--adj", "edge_index"]}
 WARM_UP = 2
 OUT_OF_TIME = "out of time"
 
@@ -80,10 +80,10 @@ class Memory:
 
 def plan(o):
     """Returns the runs as (model, program, workers, storage, order), what matters most first."""
-    first = [(m, "capgnn", 1, "fp32", "none") for m in o.model]
-    peers = [(m, name, 1, "fp32", "-") for m in o.model for name in o.peers if o.python]
-    rest = [(m, "capgnn", n, storage, "auto") for n in o.workers for storage in ("fp32", "bf16") for m in o.model]
-    return first + peers + rest
+    ours = [(m, "capgnn", 1, "fp32", "none") for m in o.model]
+    ours += [(m, "capgnn", n, storage, "auto") for n in o.workers for storage in ("fp32", "bf16") for m in o.model]
+    peers = [(m, name, 1, "fp32", "-") for name in o.peers for m in o.model if o.python]
+    return ours + peers
 
 
 def capgnn(o, model, workers, storage, order, left):
