@@ -53,6 +53,20 @@ func ClassCounts(logits []float32, classes int, labels []int32, mask []bool) []F
 	return n
 }
 
+// Confuse adds the selected vertices to into, classes × classes, row-major: to row i and column j those of class i that were predicted to be of class j. Arguments are
+// those of Accuracy, which predicts and selects as it does; a row of NaN alone is predicted to be of none.
+func Confuse(into []int, logits []float32, classes int, labels []int32, mask []bool) {
+	checkMetric(len(logits), classes, len(labels), len(mask))
+	for v, in := range mask {
+		if !in || labels[v] < 0 || int(labels[v]) >= classes {
+			continue
+		}
+		if said := largest(logits[v*classes : (v+1)*classes]); said >= 0 {
+			into[int(labels[v])*classes+said]++
+		}
+	}
+}
+
 // LabelCounts is MicroF1 of each label by itself.
 func LabelCounts(logits []float32, classes int, targets []uint8, mask []bool) []F1Counts {
 	checkMetric(len(logits), classes, len(mask), len(mask))

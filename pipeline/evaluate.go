@@ -30,13 +30,16 @@ func (t *Trainer) scores(own []learn.Evidence) (learn.Metrics, *float64, error) 
 		m, loss := t.judge.Metrics(own)
 		return m, loss, nil
 	}
+	learn.Fold(own)
 	all, err := gather(t.hub.Context(), t, tagEvaluation, own)
 	if err != nil {
 		return learn.Metrics{}, nil, err
 	}
 	m, loss := t.judge.Counted(all)
 	if t.judge.Ranks() {
+		by := m.ByClass
 		m, err = t.rank(own)
+		m.ByClass = by
 	}
 	return m, loss, err
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"unicode/utf8"
 )
@@ -8,8 +9,12 @@ import (
 // matrix is a picture of a number for each pair of parts, or of ranks: the more, the darker.
 type matrix struct {
 	ID, Title, Note string
-	Down, Across    string // what the numbers before the rows and above the columns are of
-	Says            string // of a pair: %d row, %s number, %d column
+	Down, Across    string                                      // what the numbers before the rows and above the columns are of
+	Says            string                                      // of a pair: %d row, %s number, %d column
+	says            func(row, column int, number string) string // the same; nil: Says
+	labels          []string                                    // of rows and columns; nil: their numbers
+	rows            []float64                                   // what cells of each row are shares of; nil: all of the largest cell
+	texts           int                                         // numbers are written into the cells of up to so many; 0: matrixTextParts
 	Cells           []cell
 	Heads           []head
 	Height          float64 // of the picture, which is chartWidth wide
@@ -55,15 +60,24 @@ func matrixOf(m matrix, q quantity, rows [][]float64) *matrix {
 		return nil
 	}
 	size := min(matrixCell, (chartWidth-matrixLeft-marginRight)/float64(n))
+	m.texts = cmp.Or(m.texts, matrixTextParts)
+	if m.says == nil {
+		m.says = func(i, j int, number string) string { return fmt.Sprintf(m.Says, i, number, j) }
+	}
 	for i, row := range rows {
-		middle := (float64(i) + 0.5) * size
+		middle, label := (float64(i)+0.5)*size, fmt.Sprint(i)
+		if m.labels != nil {
+			label = m.labels[i]
+		}
+		if m.rows != nil {
+			most = max(m.rows[i], 1)
+		}
 		if n <= matrixHeadParts {
-			m.Heads = append(m.Heads, head{matrixLeft + middle, matrixTop - 6, fmt.Sprint(i)}, head{matrixLeft - 12, matrixTop + middle + 4, fmt.Sprint(i)})
+			m.Heads = append(m.Heads, head{matrixLeft + middle, matrixTop - 6, label}, head{matrixLeft - 12, matrixTop + middle + 4, label})
 		}
 		for j, x := range row {
-			c := cell{X: matrixLeft + float64(j)*size, Y: matrixTop + float64(i)*size, Size: size, Opacity: 0.65 * x / most,
-				Text: fmt.Sprintf(m.Says, i, written(q, x), j)}
-			if text := written(q, x); n <= matrixTextParts && i != j && float64(utf8.RuneCountInString(text))*matrixLetter < size {
+			c := cell{X: matrixLeft + float64(j)*size, Y: matrixTop + float64(i)*size, Size: size, Opacity: min(0.65, 0.65*x/most), Text: m.says(i, j, written(q, x))}
+			if text := written(q, x); n <= m.texts && (x > 0 || i != j && m.rows == nil) && float64(utf8.RuneCountInString(text))*matrixLetter < size {
 				c.Inside = text
 			}
 			m.Cells = append(m.Cells, c)

@@ -34,9 +34,12 @@ type section struct {
 
 // table is numbers in rows, with a head for each column.
 type table struct {
-	ID, Note string
-	Columns  []string
-	Rows     [][]string
+	ID, Note  string
+	Columns   []string
+	Rows      [][]string
+	Rest      [][]string // rows that are folded away below
+	Beside    bool       // it stands in the row of the pictures
+	RestTitle string
 }
 
 // Pairs reports whether the pictures look better two in a row than three.

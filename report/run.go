@@ -72,7 +72,11 @@ type Result struct {
 	TestLast  *float64 `json:"test_last"`
 	BestEpoch *int     `json:"best_epoch"`
 	Metric    string   `json:"metric"`
+	Several   bool     `json:"multi_label"` // by another metric than micro-f1
 	Classes   []string `json:"class_names"`
+	// How the test set was predicted at BestEpoch; nil: not known.
+	ByClass   []ClassScore `json:"test_by_class"`
+	Confusion *Confusion   `json:"test_confusion"`
 	EpochS    struct {
 		Median *float64 `json:"median"`
 		Mean   *float64 `json:"mean"`

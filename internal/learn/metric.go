@@ -121,21 +121,26 @@ func (j *Judge) Metric() Metric { return j.metric }
 // Ranks reports whether scores of all vertices are looked at together: Metrics then takes what Rank returns.
 func (j *Judge) Ranks() bool { return j.metric.ranks() }
 
-// validation is the split whose loss is added up.
-const validation = 1
+// Splits, by their places: validation is the one whose loss is added up, test the one of which a ByClass is.
+const validation, test = 1, 2
 
 // Evidence is what has been counted of some vertices.
 type Evidence struct {
 	Splits [len(splitNames)]Tally
 	Ranked [len(splitNames)][]gnn.Ranked `json:"-"` // by label, of a Judge that Ranks
+	// Confused are vertices of the test split, classes × classes: those of class i that were predicted to be of class j; nil: not counted.
+	Confused []int `json:",omitempty"`
 }
 
 // Count adds the logits of some vertices.
 func (j *Judge) Count(e *Evidence, ids []graph.NodeID, logits []float32) {
 	for s, mask := range j.p.splits() {
 		n := j.p.Count(ids, logits, mask, s == validation)
-		if j.metric == MacroF1 && len(mask) > 0 {
+		if len(mask) > 0 && (j.metric == MacroF1 || s == test && j.p.Classes <= MaxClasses) {
 			n.Classes = j.p.countClasses(ids, logits, mask)
+		}
+		if s == test && len(mask) > 0 && j.p.confuses() {
+			j.p.confuse(e, ids, logits, mask)
 		}
 		e.Splits[s] = e.Splits[s].Add(n)
 		if j.Ranks() && len(mask) > 0 {
@@ -186,6 +191,7 @@ func (p *Problem) rankedLabels() int {
 func (j *Judge) Metrics(all []Evidence) (Metrics, *float64) {
 	m, loss := j.Counted(all)
 	if j.Ranks() {
+		by := m.ByClass
 		m, _ = j.Rank(func(split, label int) (r gnn.Ranked, err error) {
 			for i := range all {
 				if of := all[i].Ranked[split]; of != nil {
@@ -194,6 +200,7 @@ func (j *Judge) Metrics(all []Evidence) (Metrics, *float64) {
 			}
 			return r, nil
 		})
+		m.ByClass = by
 	}
 	return m, loss
 }
@@ -212,7 +219,7 @@ func (j *Judge) Counted(all []Evidence) (Metrics, *float64) {
 		}
 		return t.Score(j.p.Targets != nil)
 	}
-	return Metrics{Train: score(sum[0]), Val: score(sum[validation]), Test: score(sum[2])}, sum[validation].FiniteLoss()
+	return Metrics{score(sum[0]), score(sum[validation]), score(sum[test]), j.p.byClass(sum[test], all)}, sum[validation].FiniteLoss()
 }
 
 // macroF1 returns the mean F1 of the classes that a vertex has or was given, of multi-label problems of all labels, in their order; nil if there is no vertex.

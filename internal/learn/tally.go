@@ -10,6 +10,7 @@ import (
 // Metrics are scores in [0, 1]; nil = the split is empty.
 type Metrics struct {
 	Train, Val, Test *float64
+	ByClass          *ByClass `json:",omitempty"` // of the test split; nil: it is empty, or there are more than MaxClasses
 }
 
 // Watched returns the score of validation and its loss, which is given, as numbers; no numbers where there are none.
@@ -30,7 +31,7 @@ type Tally struct {
 	Members        int    // multi-label: vertices
 	Loss           Number // over so many terms
 	Terms          int
-	Classes        []gnn.F1Counts `json:",omitempty"` // by class, for MacroF1; nil: not counted
+	Classes        []gnn.F1Counts `json:",omitempty"` // by class, of the test split and for MacroF1; nil: not counted
 }
 
 // Add returns the evidence of both.

@@ -14,6 +14,7 @@ import (
 	"capgnn/cmd/capgnn/internal/devices"
 	"capgnn/cmd/capgnn/internal/term"
 	"capgnn/gpu"
+	"capgnn/internal/learn"
 	"capgnn/internal/number"
 	"capgnn/jaca"
 	"capgnn/pipeline"
@@ -22,29 +23,32 @@ import (
 // Result is the object that `train --json` prints as its last line and that result.json holds. Fractions are in
 // [0, 1], times in seconds; null = empty.
 type Result struct {
-	Dataset   string       `json:"dataset"`
-	Model     string       `json:"model"`
-	Devices   []string     `json:"devices"`   // specs with everything said, in the order of --devices
-	Simulated bool         `json:"simulated"` // times are of a clock of simulated devices
-	Parts     int          `json:"parts"`
-	Order     string       `json:"order"`
-	Storage   string       `json:"storage"`
-	Epochs    int          `json:"epochs"` // done, resumed ones included
-	Seed      uint64       `json:"seed"`
-	FinalLoss lossValue    `json:"final_loss"` // of the last epoch, before its update
-	Train     *float64     `json:"train"`      // at best_epoch
-	Val       *float64     `json:"val"`
-	Test      *float64     `json:"test"`
-	TestLast  *float64     `json:"test_last"`
-	BestEpoch *int         `json:"best_epoch"` // from 0 on
-	Metric    string       `json:"metric"`
-	Several   bool         `json:"multi_label,omitempty"` // vertices have several labels, by another metric than micro-f1, which says so itself
-	Classes   []string     `json:"class_names"`           // null: only their numbers are known
-	EpochS    epochSeconds `json:"epoch_s"`
-	TimeS     runSeconds   `json:"time_s"`
-	Bytes     epochBytes   `json:"bytes"`
-	Cache     runCache     `json:"cache"`
-	Staleness runStaleness `json:"staleness"`
+	Dataset   string    `json:"dataset"`
+	Model     string    `json:"model"`
+	Devices   []string  `json:"devices"`   // specs with everything said, in the order of --devices
+	Simulated bool      `json:"simulated"` // times are of a clock of simulated devices
+	Parts     int       `json:"parts"`
+	Order     string    `json:"order"`
+	Storage   string    `json:"storage"`
+	Epochs    int       `json:"epochs"` // done, resumed ones included
+	Seed      uint64    `json:"seed"`
+	FinalLoss lossValue `json:"final_loss"` // of the last epoch, before its update
+	Train     *float64  `json:"train"`      // at best_epoch
+	Val       *float64  `json:"val"`
+	Test      *float64  `json:"test"`
+	TestLast  *float64  `json:"test_last"`
+	BestEpoch *int      `json:"best_epoch"` // from 0 on
+	Metric    string    `json:"metric"`
+	Several   bool      `json:"multi_label,omitempty"` // vertices have several labels, by another metric than micro-f1, which says so itself
+	Classes   []string  `json:"class_names"`           // null: only their numbers are known
+	// How the test split was predicted at best_epoch; left out where it is empty, or there are too many classes.
+	ByClass   []learn.ClassScore `json:"test_by_class,omitempty"`
+	Confusion *confusion         `json:"test_confusion,omitempty"` // left out of multi-label data
+	EpochS    epochSeconds       `json:"epoch_s"`
+	TimeS     runSeconds         `json:"time_s"`
+	Bytes     epochBytes         `json:"bytes"`
+	Cache     runCache           `json:"cache"`
+	Staleness runStaleness       `json:"staleness"`
 	// Harm is what probes of adaptive staleness have found by layer, the newest; null: nothing.
 	Harm      map[string][]harmPoint `json:"harm"`
 	HaloRows  int64                  `json:"halo_rows"`
@@ -57,6 +61,12 @@ type Result struct {
 	SHA256    string                 `json:"weights_sha256"`
 	RunDir    string                 `json:"run_dir"`
 	Build     term.BuildInfo         `json:"build"` // of the program that trained
+}
+
+// confusion is how many test vertices of one class were predicted to be of another, of the learn.MaxConfusion largest classes.
+type confusion struct {
+	Classes []int   `json:"classes"`
+	Counts  [][]int `json:"counts"` // [i][j]: vertices of Classes[i] predicted to be of Classes[j]
 }
 
 // runStaleness is how old the rows were that a run used, and why.
@@ -110,6 +120,11 @@ func NewResult(cfg *Config, dataset string, devices []devices.Spec, parts int, d
 	}
 	if r.BestEpoch >= 0 {
 		out.BestEpoch = &r.BestEpoch
+	}
+	if b := r.Best.ByClass; b != nil {
+		if out.ByClass = b.Scores(); b.Confusion != nil {
+			out.Confusion = &confusion{b.Largest, b.Confusion}
+		}
 	}
 	policy := cfg.Cache
 	if cfg.Sampled() {

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"math"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// However a run trains, its result has the scores of the test set by class that belong to its test score, and the page shows them. Ranks have those of one process, and
+// resumed runs those of one that was left alone.
+func TestScoresByClass(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	page := func(run string) string {
+		data, err := os.ReadFile(s.path(run + "/report.html"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
+	}
+	args := func(dir string, more ...string) []string {
+		return append([]string{"--dataset", "ok.npz", "--hidden", "8", "--epochs", "9", "--eval-every", "2", "--run-dir", dir}, more...)
+	}
+	for name, more := range map[string][]string{
+		"parts": {"--devices", cpus(2)}, "stale": {"--devices", cpus(2), "--comm", "stale"}, "phases": {"--devices", cpus(1), "--isolated=chunks=4,phases=1"},
+		"sampled": {"--devices", cpus(2), "--batch-size", "8", "--fanout", "3,3,3"}, "macro": {"--devices", cpus(1), "--metric", "macro-f1"},
+	} {
+		args := args(name, append(more, "--checkpoint-every", "1")...)
+		r := s.train(args...)
+		right, support, f1, classes := 0.0, 0, 0.0, 0.0
+		for _, c := range r.ByClass {
+			if support += c.Support; c.Recall != nil {
+				right += *c.Recall * float64(c.Support)
+			}
+			if c.F1 != nil {
+				f1, classes = f1+*c.F1, classes+1
+			}
+		}
+		score := right / float64(support)
+		if name == "macro" {
+			score = f1 / classes
+		}
+		diagonal := 0
+		if r.Confusion == nil || len(r.Confusion.Counts) != len(r.ByClass) {
+			t.Fatalf("%s: %+v of %d classes", name, r.Confusion, len(r.ByClass))
+		}
+		for i, row := range r.Confusion.Counts {
+			diagonal += row[i]
+		}
+		if support == 0 || math.Abs(score-*r.Test) > 1e-12 || math.Abs(float64(diagonal)-right) > 1e-9 {
+			t.Errorf("%s: %v of %d vertices are right, on the diagonal %d, mean F1 %v; the test score is %v", name, right, support, diagonal, f1/classes, *r.Test)
+		}
+		if page := page(name); !strings.Contains(page, `id="by-class"`) || !strings.Contains(page, `id="confusion"`) {
+			t.Errorf("%s: not on the page", name)
+		}
+		if err := os.Remove(s.path(name + "/result.json")); err != nil {
+			t.Fatal(err)
+		}
+		newestCheckpointGone(t, s.path(name))
+		if again := s.train("--resume", name); again.SHA256 != r.SHA256 || !reflect.DeepEqual(again.ByClass, r.ByClass) || !reflect.DeepEqual(again.Confusion, r.Confusion) {
+			t.Errorf("%s, resumed: %+v, want %+v", name, again.ByClass, r.ByClass)
+		}
+	}
+	want := s.train(args("alone", "--devices", cpus(2))...)
+	for rank, e := range (rankRun{sandbox: s, args: append(args("ranks", "--devices", cpus(1)), "--json", "--quiet")}).over(2) {
+		if e.code != 0 {
+			t.Fatalf("exit code %d: %s", e.code, e.err)
+		}
+		if rank > 0 { // says nothing
+			continue
+		}
+		if got := readResultLine(t, e.out); len(got.ByClass) == 0 || !reflect.DeepEqual(got.ByClass, want.ByClass) || !reflect.DeepEqual(got.Confusion, want.Confusion) {
+			t.Errorf("ranks: %+v, want %+v", got.ByClass, want.ByClass)
+		}
+	}
+	if r := s.train(args("none", "--devices", cpus(1), "--split", "0.5,0.5,0")...); r.Test != nil || r.ByClass != nil || strings.Contains(page("none"), `id="by-class"`) {
+		t.Errorf("without test vertices: %+v", r.ByClass)
+	}
+}

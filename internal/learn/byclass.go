@@ -1,0 +1,127 @@
+package learn
+
+import (
+	"cmp"
+	"slices"
+
+	"capgnn/gnn"
+	"capgnn/graph"
+)
+
+// Of more classes than MaxClasses a run keeps no scores by class; of more than maxConfused no vertices are counted by pairs of classes, which are 64 Ki then. Confusion
+// has the MaxConfusion largest classes.
+const (
+	MaxClasses   = 1000
+	maxConfused  = 256
+	MaxConfusion = 20
+)
+
+// ByClass says how the vertices of the test split were predicted, class by class. Of multi-label problems a class is a label.
+type ByClass struct {
+	Counts []gnn.F1Counts // of every class
+	// Largest are the classes of Confusion, ascending: all, or those of which most test vertices are. Confusion[i][k] is how many vertices of class Largest[i] were
+	// predicted to be of class Largest[k]. nil: multi-label, or too many classes.
+	Largest   []int   `json:",omitempty"`
+	Confusion [][]int `json:",omitempty"`
+}
+
+// ClassScore is what a class has of scores. All are in [0, 1].
+type ClassScore struct {
+	Class     int      `json:"class"`
+	Support   int      `json:"support"`   // vertices that are of the class
+	Precision *float64 `json:"precision"` // share of the vertices predicted so that are; nil: none was
+	Recall    *float64 `json:"recall"`    // share of those that are that were predicted so; nil: none is
+	F1        *float64 `json:"f1"`        // harmonic mean of both, 0 where none is both; nil: none is, and none was predicted so
+}
+
+// Scores returns those of every class.
+func (b *ByClass) Scores() []ClassScore {
+	out := make([]ClassScore, len(b.Counts))
+	for c, n := range b.Counts {
+		s := ClassScore{Class: c, Support: n.TP + n.FN, Precision: ratio(n.TP, n.TP+n.FP), Recall: ratio(n.TP, n.TP+n.FN)}
+		if n != (gnn.F1Counts{}) {
+			f1 := n.Score()
+			s.F1 = &f1
+		}
+		out[c] = s
+	}
+	return out
+}
+
+// ratio returns a/b, nil for b = 0.
+func ratio(a, b int) *float64 {
+	if b == 0 {
+		return nil
+	}
+	x := float64(a) / float64(b)
+	return &x
+}
+
+// confuses reports whether vertices are counted by pairs of classes.
+func (p *Problem) confuses() bool { return p.Targets == nil && p.Classes <= maxConfused }
+
+// confuse adds some vertices, those of mask, by pairs of classes.
+func (p *Problem) confuse(e *Evidence, ids []graph.NodeID, logits []float32, mask []bool) {
+	if e.Confused == nil {
+		e.Confused = make([]int, p.Classes*p.Classes)
+	}
+	in, labels, _ := p.pick(ids, mask)
+	gnn.Confuse(e.Confused, logits, p.Classes, labels, in)
+}
+
+// Fold moves what all have counted by pairs of classes to the first, so that less of it travels to other processes.
+func Fold(own []Evidence) {
+	for i := 1; i < len(own); i++ {
+		own[0].Confused, own[i].Confused = addPairs(own[0].Confused, own[i].Confused), nil
+	}
+}
+
+// addPairs adds b to a, which it may take.
+func addPairs(a, b []int) []int {
+	if len(a) == 0 || len(b) == 0 {
+		return append(a, b...)
+	}
+	for i := range min(len(a), len(b)) { // alike, but that of another process is not believed
+		a[i] += b[i]
+	}
+	return a
+}
+
+// byClass returns what was counted of the test split; nil: it has no vertex.
+func (p *Problem) byClass(n Tally, all []Evidence) *ByClass {
+	if n.Classes == nil || p.Classes > MaxClasses || n.Total+n.Members == 0 {
+		return nil
+	}
+	b := &ByClass{Counts: n.Classes}
+	if !p.confuses() {
+		return b
+	}
+	var pairs []int
+	for i := range all {
+		pairs = addPairs(pairs, all[i].Confused)
+	}
+	if len(pairs) != p.Classes*p.Classes {
+		return b
+	}
+	b.Largest = largestClasses(n.Classes)
+	for _, is := range b.Largest {
+		row := make([]int, len(b.Largest))
+		for k, said := range b.Largest {
+			row[k] = pairs[is*p.Classes+said]
+		}
+		b.Confusion = append(b.Confusion, row)
+	}
+	return b
+}
+
+// largestClasses returns the MaxConfusion classes of which most vertices are, of equal ones the first, ascending.
+func largestClasses(counts []gnn.F1Counts) []int {
+	list := make([]int, len(counts))
+	for c := range list {
+		list[c] = c
+	}
+	slices.SortStableFunc(list, func(a, b int) int { return cmp.Compare(counts[b].TP+counts[b].FN, counts[a].TP+counts[a].FN) })
+	list = list[:min(len(list), MaxConfusion)]
+	slices.Sort(list)
+	return list
+}
