@@ -102,7 +102,10 @@ func (r *Run) rateChart() *chart {
 	}
 	d := overEpochs("learning-rate", "Learning rate", plain)
 	d.zero = true
-	return d.draw(p)
+	if c := d.draw(p); !c.Flat {
+		return c
+	}
+	return nil // the settings say it
 }
 
 func (r *Run) normChart() *chart {
