@@ -81,6 +81,9 @@ func TestPagesInABrowser(t *testing.T) {
 	b := browser.Find(t)
 	r := sampleRun(t, 41, true)
 	r.Name = "runs/" + strings.Repeat("a-very-long-name-", 8)
+	classes := classesRun(t, manyClasses())
+	r.Result.ByClass, r.Result.Confusion = classes.Result.ByClass, classes.Result.Confusion
+	r.Result.Classes = slices.Repeat([]string{"a-rather-long-name-of-a-class"}, 30)
 	r.Result.Devices[0] = "cpu:0,threads=1,slow=3,link=1GiB/s,latency=20us,mem=8GiB"
 	var one, two, three bytes.Buffer
 	if err := WriteRun(&one, r); err != nil {
@@ -100,7 +103,11 @@ func TestPagesInABrowser(t *testing.T) {
 	if err := WriteRun(&five, isolatedRun(t, 16, 41)); err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{"run": one.String(), "comparison": two.String(), "ranks": three.String(), "sampled": four.String(), "isolated": five.String()} {
+	var six bytes.Buffer
+	if err := WriteSeeds(&six, []Run{r, sampleRun(t, 41, false), sampleRun(t, 20, false)}, nil); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"run": one.String(), "seeds": six.String(), "comparison": two.String(), "ranks": three.String(), "sampled": four.String(), "isolated": five.String()} {
 		for _, v := range []browser.View{{Width: 1280}, {Width: 400}, {Width: 1280, Dark: true}, {Width: 400, Dark: true}} {
 			if name != "run" && v.Dark == (v.Width == 400) {
 				continue // wide in the dark and narrow in the light will do

@@ -38,6 +38,7 @@ type curve struct {
 	Colour int    // of the style sheet
 	Dash   bool
 	Area   bool
+	Band   bool   // an area that lets what is below it through
 	Path   string // SVG path
 }
 
@@ -191,6 +192,26 @@ func (d drawing) draw(series ...points) *chart {
 	}
 	c.Data = chartData{Lo: c.X.lo, Hi: c.X.hi, From: c.X.from, To: c.X.to, XName: d.xName, XKind: d.xKind, Kind: d.kind,
 		YLo: c.Y.lo, YHi: c.Y.hi, YFrom: c.Y.from, YTo: c.Y.to, Log: c.Y.log, Stacked: d.stacked, Ticks: c.Y.Ticks, Other: other, Series: kept}
+	return c
+}
+
+// band draws a mean with what deviates from it on both sides, at the same x.
+func (d drawing) band(mean, deviation points) *chart {
+	mean, deviation = mean.means(), deviation.means()
+	low, high := points{X: mean.X}, points{X: mean.X}
+	for i, y := range mean.Y {
+		low.Y, high.Y = append(low.Y, y-deviation.Y[i]), append(high.Y, y+deviation.Y[i])
+	}
+	c := d.draw(mean, low, high)
+	if c == nil {
+		return nil
+	}
+	shade := curve{Name: deviation.Name, Text: written(d.kind, deviation.last()), Band: true, Path: path(c.X, c.Y, high)}
+	for i := range slices.Backward(low.X) {
+		shade.Path += fmt.Sprintf("L%.2f %.2f", c.X.at(low.X[i]), c.Y.at(low.Y[i]))
+	}
+	shade.Path += "Z"
+	c.Curves, c.Data.Series = []curve{c.Curves[0], shade}, []points{mean, deviation}
 	return c
 }
 

@@ -136,15 +136,15 @@ func WriteComparison(w io.Writer, runs []Run) error {
 	if len(runs) < 2 {
 		return errors.New("compare runs: give two or more")
 	}
-	return writeComparison(w, runs, fmt.Sprintf("%d runs", len(runs)), nil)
+	return writeComparison(w, runs, fmt.Sprintf("%d runs", len(runs)), nil, nil)
 }
 
 // WriteSeeds writes the page of runs that differ in their seeds, with what is said of all together.
 func WriteSeeds(w io.Writer, runs []Run, together []Fact) error {
-	return writeComparison(w, runs, fmt.Sprintf("%d seeds", len(runs)), together)
+	return writeComparison(w, runs, fmt.Sprintf("%d seeds", len(runs)), together, []any{spread(runs, "loss-spread", lossOverlay), spread(runs, "validation-spread", valOverlay)})
 }
 
-func writeComparison(w io.Writer, runs []Run, title string, together []Fact) error {
+func writeComparison(w io.Writer, runs []Run, title string, together []Fact, spreads []any) error {
 	names := distinctNames(runs)
 	c := comparison{Title: title, Subtitle: strings.Join(names, " · "), Names: names}
 	c.Common, c.Columns, c.Rows = Compare(runs)
@@ -163,7 +163,7 @@ func writeComparison(w io.Writer, runs []Run, title string, together []Fact) err
 			c.Sections = append(c.Sections, s)
 		}
 	}
-	learning := []any{overlay(runs, names, lossOverlay, nil), overlay(runs, names, valLossOverlay, nil), overlay(runs, names, valOverlay, nil)}
+	learning := append(spreads, overlay(runs, names, lossOverlay, nil), overlay(runs, names, valLossOverlay, nil), overlay(runs, names, valOverlay, nil))
 	add(sectionOf("Learning", "", append(learning, overTime(runs, names, valOverTime, (*Run).secondsAt)...)...))
 	times := append(phasesOfRuns(runs, names), overTime(runs, names, timeOverlay, nil)...)
 	add(sectionOf("Time and traffic", "", append(times, overlay(runs, names, bytesOverlay, nil), overlay(runs, names, broughtOverlay, nil), overlay(runs, names, coverageOverlay, nil))...))

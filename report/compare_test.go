@@ -3,7 +3,10 @@ package report
 import (
 	"bytes"
 	"io"
+	"math"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -74,5 +77,86 @@ func TestClocksApart(t *testing.T) {
 	}
 	if !strings.Contains(p.figures["epoch-time-measured"].text, "curve s2") || !strings.Contains(p.figures["epoch-time-simulated"].text, "curve s1") {
 		t.Error("a run has another colour than in the picture of all")
+	}
+}
+
+// Over seeds stand the mean and the deviation of a sample, in the epochs that two runs have, and no line leaves the picture. One seed has neither, nor has a comparison.
+func TestSpreadOverSeeds(t *testing.T) {
+	runs := []Run{sampleRun(t, 12, false), sampleRun(t, 12, false), sampleRun(t, 9, false), sampleRun(t, 13, false)}
+	number := func(x float64) *float64 { return &x }
+	for i := range runs {
+		for k := range runs[i].Epochs {
+			e := &runs[i].Epochs[k]
+			e.Loss = number([]float64{1, 2, 4.5, 3}[i] + float64(k))
+			if e.Val != nil {
+				e.Val = number([]float64{0.5, 0.7, 0.75, 0.6}[i])
+			}
+		}
+	}
+	runs[3].Epochs[4].Loss = nil // was no number
+	draw := func(runs []Run) page {
+		var out bytes.Buffer
+		if err := WriteSeeds(&out, runs, []Fact{{"a", "b"}}); err != nil {
+			t.Fatal(err)
+		}
+		return takeApart(t, out.String())
+	}
+	p := draw(runs)
+	d := p.chart(t, "loss-spread")
+	close := func(got, want float64) bool { return math.Abs(got-want) < 1e-12 }
+	if len(d.Series) != 2 || len(d.Series[0].X) != 12 || len(d.Series[1].X) != 12 {
+		t.Fatalf("%+v", d.Series)
+	}
+	for _, c := range []struct {
+		epoch           int
+		mean, deviation float64
+	}{{0, 2.625, math.Sqrt((1.625*1.625 + 0.625*0.625 + 1.875*1.875 + 0.375*0.375) / 3)}, // of 1, 2, 4.5, 3
+		{4, 6.5, math.Sqrt((1.5*1.5 + 0.5*0.5 + 2*2) / 2)}, // of 5, 6, 8.5
+		{11, 13, 1}} { // of 12, 13, 14
+		if m, s := d.Series[0].Y[c.epoch], d.Series[1].Y[c.epoch]; d.Series[0].X[c.epoch] != float64(c.epoch) || !close(m, c.mean) || !close(s, c.deviation) {
+			t.Errorf("epoch %d: %v ± %v, want %v ± %v", c.epoch, m, s, c.mean, c.deviation)
+		}
+	}
+	if v := p.chart(t, "validation-spread"); len(v.Series[0].X) != 4 || !close(v.Series[0].Y[0], 0.6375) {
+		t.Errorf("validation: %+v", v.Series)
+	}
+	text := p.figures["loss-spread"].text
+	if !strings.Contains(text, "of single runs, of 4, in some epochs of fewer") || !strings.Contains(text, `class="band f0"`) || strings.Contains(text, "NaN") {
+		t.Errorf("picture: %.3000s", text)
+	}
+	for _, of := range [][]Run{runs[:1], {runs[0], {Name: "empty"}}} {
+		if p := draw(of); p.figures["loss-spread"].text != "" || p.figures["validation-spread"].text != "" {
+			t.Errorf("%d runs have a spread", len(of))
+		}
+	}
+	var out bytes.Buffer
+	if err := WriteComparison(&out, runs[:2]); err != nil || strings.Contains(out.String(), "-spread") {
+		t.Errorf("a comparison has a spread, %v", err)
+	}
+	runs[0].Epochs[0].Loss, runs[1].Epochs[0].Loss, runs[2].Epochs[0].Loss = number(1e30), number(-1e30), number(1e30)
+	if d := draw(runs).chart(t, "loss-spread"); len(d.Series[0].X) != len(d.Series[1].X) {
+		t.Errorf("%d means, %d deviations", len(d.Series[0].X), len(d.Series[1].X))
+	}
+}
+
+// The band lies around the line of the mean, also of many epochs.
+func TestBand(t *testing.T) {
+	mean, deviation := points{Name: "m"}, points{Name: "d"}
+	for x := range 3000 {
+		mean.add(float64(x), 10+math.Sin(float64(x)/300))
+		deviation.add(float64(x), 1)
+	}
+	c := drawing{id: "x", xKind: count, kind: plain}.band(mean, deviation)
+	outline := regexp.MustCompile(`[ML]([0-9.]+) ([0-9.]+)`)
+	line, band := outline.FindAllStringSubmatch(c.Curves[0].Path, -1), outline.FindAllStringSubmatch(c.Curves[1].Path, -1)
+	if len(line) != maxPoints || len(band) != 2*maxPoints || len(c.Data.Series[0].X) != maxPoints {
+		t.Fatalf("%d points of the mean, %d of the band", len(line), len(band))
+	}
+	at := func(m []string) float64 { y, _ := strconv.ParseFloat(m[2], 64); return y }
+	for i := range line {
+		up, down := at(line[i])-at(band[i]), at(band[2*maxPoints-1-i])-at(line[i])
+		if line[i][1] != band[i][1] || line[i][1] != band[2*maxPoints-1-i][1] || math.Abs(up-down) > 0.021 || up < 1 {
+			t.Fatalf("point %d: the band reaches %v above and %v below the mean", i, up, down)
+		}
 	}
 }

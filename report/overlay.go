@@ -1,8 +1,12 @@
 package report
 
 import (
+	"fmt"
+	"maps"
 	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/stat"
 )
 
 // overlaid is a quantity that is drawn for all runs over each other.
@@ -122,6 +126,39 @@ func overlay(runs []Run, names []string, o overlaid, at func(*Run) []float64) *c
 		d.summary = func(p points) float64 { return median(p.Y) }
 	}
 	return d.draw(series...)
+}
+
+// spread draws the mean of a quantity over runs that differ in their seeds, and how much single runs deviate from it: in the epochs in which two runs or more have it.
+func spread(runs []Run, id string, o overlaid) *chart {
+	values := map[int][]float64{}
+	for i := range runs {
+		p := runs[i].series("", o.of)
+		for k, x := range p.X {
+			values[int(x)] = append(values[int(x)], p.Y[k])
+		}
+	}
+	most := 0
+	for _, y := range values {
+		most = max(most, len(y))
+	}
+	mean, deviation, fewer := points{Name: "mean"}, points{Name: "± standard deviation"}, false
+	for _, epoch := range slices.Sorted(maps.Keys(values)) {
+		y := values[epoch]
+		mu, sigma := stat.MeanStdDev(y, nil)
+		if len(y) < 2 || !(sigma <= largest) {
+			continue
+		}
+		mean.add(float64(epoch), mu)
+		deviation.add(float64(epoch), sigma)
+		fewer = fewer || len(y) < most
+	}
+	d := o.drawing
+	d.id, d.title, d.smooth = id, d.title+": mean over seeds", false
+	d.note = fmt.Sprintf("band: one standard deviation of single runs, of %d", most)
+	if fewer {
+		d.note += ", in some epochs of fewer: others had stopped"
+	}
+	return d.band(mean, deviation)
 }
 
 // secondsAt returns the training time at the end of every epoch.
