@@ -28,6 +28,7 @@ type section struct {
 	Bars        []*bars
 	Matrices    []*matrix
 	Strips      []*strip
+	Histogram   *histogram
 	Facts       []Fact
 	Table       *table
 }
@@ -45,6 +46,9 @@ type table struct {
 // Pairs reports whether the pictures look better two in a row than three.
 func (s section) Pairs() bool {
 	n := len(s.Charts) + len(s.Bars) + len(s.Matrices) + len(s.Strips)
+	if s.Histogram != nil {
+		n++
+	}
 	return n < 3 || n == 4
 }
 
@@ -83,13 +87,15 @@ func sectionOf(title, text string, pictures ...any) (s section, ok bool) {
 			if p != nil {
 				s.Strips = append(s.Strips, p)
 			}
+		case *histogram:
+			s.Histogram = p
 		case []Fact:
 			s.Facts = append(s.Facts, p...)
 		case *table:
 			s.Table = p
 		}
 	}
-	return s, len(s.Charts)+len(s.Flats)+len(s.Bars)+len(s.Matrices)+len(s.Strips)+len(s.Facts) > 0 || s.Table != nil
+	return s, len(s.Charts)+len(s.Flats)+len(s.Bars)+len(s.Matrices)+len(s.Strips)+len(s.Facts) > 0 || s.Table != nil || s.Histogram != nil
 }
 
 // writePage writes a whole page around the template called body.

@@ -77,6 +77,7 @@ type Result struct {
 	// How the test set was predicted at BestEpoch; nil: not known.
 	ByClass   []ClassScore `json:"test_by_class"`
 	Confusion *Confusion   `json:"test_confusion"`
+	Data      *Data        `json:"data"` // nil: not known
 	EpochS    struct {
 		Median *float64 `json:"median"`
 		Mean   *float64 `json:"mean"`

@@ -54,6 +54,7 @@ func WriteRun(w io.Writer, r Run) error {
 	add(sectionOf("Staleness", "", r.stalenessChart(), r.periodChart(), r.harmChart(), r.stalenessFacts()))
 	add(r.rankSection())
 	add(r.partSection())
+	add(r.dataSection())
 	return writePage(w, "capgnn: "+r.title(), "run", p)
 }
 

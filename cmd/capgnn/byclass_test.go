@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// However a run trains, its result has the scores of the test set by class that belong to its test score, and the page shows them. Ranks have those of one process, and
+// However a run trains, its result says what the data set looks like, and has the scores of the test set by class that belong to its test score, and the page shows them. Ranks have those of one process, and
 // resumed runs those of one that was left alone.
 func TestScoresByClass(t *testing.T) {
 	t.Parallel()
@@ -43,6 +43,24 @@ func TestScoresByClass(t *testing.T) {
 		if name == "macro" {
 			score = f1 / classes
 		}
+		vertices := 0
+		for _, n := range r.Data.Degrees {
+			vertices += n
+		}
+		labelled := 0
+		for _, sizes := range r.Data.Classes {
+			for _, n := range sizes {
+				labelled += n
+			}
+		}
+		if vertices == 0 || vertices != labelled {
+			t.Errorf("%s: degrees of %d vertices, classes of %d", name, vertices, labelled)
+		}
+		for c, n := range r.Data.Classes["test"] {
+			if n != r.ByClass[c].Support {
+				t.Errorf("%s: class %d has %d test vertices, %d were predicted", name, c, n, r.ByClass[c].Support)
+			}
+		}
 		diagonal := 0
 		if r.Confusion == nil || len(r.Confusion.Counts) != len(r.ByClass) {
 			t.Fatalf("%s: %+v of %d classes", name, r.Confusion, len(r.ByClass))
@@ -60,7 +78,7 @@ func TestScoresByClass(t *testing.T) {
 			t.Fatal(err)
 		}
 		newestCheckpointGone(t, s.path(name))
-		if again := s.train("--resume", name); again.SHA256 != r.SHA256 || !reflect.DeepEqual(again.ByClass, r.ByClass) || !reflect.DeepEqual(again.Confusion, r.Confusion) {
+		if again := s.train("--resume", name); again.SHA256 != r.SHA256 || !reflect.DeepEqual(again.ByClass, r.ByClass) || !reflect.DeepEqual(again.Confusion, r.Confusion) || !reflect.DeepEqual(again.Data, r.Data) {
 			t.Errorf("%s, resumed: %+v, want %+v", name, again.ByClass, r.ByClass)
 		}
 	}
@@ -72,7 +90,7 @@ func TestScoresByClass(t *testing.T) {
 		if rank > 0 { // says nothing
 			continue
 		}
-		if got := readResultLine(t, e.out); len(got.ByClass) == 0 || !reflect.DeepEqual(got.ByClass, want.ByClass) || !reflect.DeepEqual(got.Confusion, want.Confusion) {
+		if got := readResultLine(t, e.out); len(got.ByClass) == 0 || !reflect.DeepEqual(got.ByClass, want.ByClass) || !reflect.DeepEqual(got.Confusion, want.Confusion) || !reflect.DeepEqual(got.Data, want.Data) {
 			t.Errorf("ranks: %+v, want %+v", got.ByClass, want.ByClass)
 		}
 	}

@@ -198,3 +198,18 @@ func TestPairsOfAnotherLength(t *testing.T) {
 		}
 	}
 }
+
+// Vertices of each class are counted by split; those of two splits count twice, those without a label nowhere.
+func TestClassSizes(t *testing.T) {
+	p := &Problem{Classes: 3, Labels: []int32{0, 0, 1, -1, 2, 2}, Train: []bool{true, false, true, true, false, false}, Val: []bool{true, false, false, false, false, false}}
+	if got, want := p.ClassSizes(), map[string][]int{"train": {1, 1, 0}, "val": {1, 0, 0}, "test": {0, 0, 0}, "none": {1, 0, 2}}; !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	p = &Problem{Classes: 2, Targets: []uint8{1, 1, 0, 1, 0, 0, 1, 0}, Train: []bool{true, true, false, false}, Test: []bool{false, false, true, false}}
+	if got, want := p.ClassSizes(), map[string][]int{"train": {1, 2}, "val": {0, 0}, "test": {0, 0}, "none": {1, 0}}; !reflect.DeepEqual(got, want) {
+		t.Errorf("several labels: got %v, want %v", got, want)
+	}
+	if got := (&Problem{Classes: 2, Labels: []int32{}, Shards: &Shards{}}).ClassSizes(); got != nil {
+		t.Errorf("in shards: %v", got)
+	}
+}

@@ -81,6 +81,25 @@ func (m Metric) Gaps(p *Problem) string {
 	return strings.Join(list, ", ")
 }
 
+// ClassSizes returns how many vertices each class (label) has in every split, and in none of them; vertices without a label count nowhere. nil: no process has all labels.
+func (p *Problem) ClassSizes() map[string][]int {
+	if p.Shards != nil {
+		return nil
+	}
+	out, none := map[string][]int{}, make([]bool, max(len(p.Labels), len(p.Targets)/max(p.Classes, 1))) // the graph may have been given back
+	for v := range none {
+		none[v] = true
+	}
+	for s, mask := range p.splits() {
+		out[splitNames[s]], _ = p.members(mask)
+		for v, in := range mask {
+			none[v] = none[v] && !in
+		}
+	}
+	out["none"], _ = p.members(none)
+	return out
+}
+
 // members returns how many vertices of a split each class has, and how many there are.
 func (p *Problem) members(mask []bool) (has []int, all int) {
 	has = make([]int, p.Classes)

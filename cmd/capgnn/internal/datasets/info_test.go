@@ -50,3 +50,21 @@ func TestDescribeDegrees(t *testing.T) {
 		t.Errorf("histogram %v, want %v", got.Log2, want)
 	}
 }
+
+// Degrees of a run are those of `data info`.
+func TestCountDegrees(t *testing.T) {
+	for _, degrees := range [][]int64{{0}, {1, 0, 3, 2, 4, 0}, {7, 8, 1 << 40}, {2, 2}} {
+		g, small := &graph.CSR{Indptr: []int64{0}}, make([]int32, len(degrees))
+		for v, d := range degrees {
+			g.Indptr, small[v] = append(g.Indptr, g.Indptr[v]+d), int32(min(d, 1<<30))
+		}
+		got := countDegrees(g)
+		if degrees[len(degrees)-1] == 1<<40 {
+			if len(got) != 42 || got[41] != 1 || got[3] != 1 || got[4] != 1 {
+				t.Errorf("%v: %v", degrees, got)
+			}
+		} else if want := describeDegrees(small).Log2; !slices.Equal(got, want) {
+			t.Errorf("%v: %v, want %v", degrees, got, want)
+		}
+	}
+}

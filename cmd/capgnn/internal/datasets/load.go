@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/bits"
 	"path/filepath"
 	"slices"
 	"time"
@@ -30,6 +31,7 @@ type Input struct {
 	Sums       diskcache.Sums   // of graph and features
 	CloseFiles func() error     // gives their memory back
 	Shards     *Shards          // where the data set is kept in shards; nil: Problem has all of it
+	Degrees    []int            // vertices with 0, 1, 2–3, 4–7, … in-neighbours, loops as they are stored; nil: not counted
 }
 
 // Release gives graph and features back, which must not be used any more.
@@ -56,6 +58,18 @@ func Load(ctx context.Context, k *term.Console, cfg *runfolder.Config) (*Input, 
 		return nil, err
 	}
 	return Prepare(ctx, k, cfg, d, started)
+}
+
+// countDegrees returns how many vertices have 0, 1, 2–3, 4–7, … in-neighbours.
+func countDegrees(g *graph.CSR) []int {
+	var n [bits.UintSize + 1]int
+	longest := 0
+	for v := range g.Rows() {
+		k := bits.Len64(uint64(g.Indptr[v+1] - g.Indptr[v]))
+		n[k]++
+		longest = max(longest, k)
+	}
+	return slices.Clone(n[:longest+1])
 }
 
 // locate returns where the data set of cfg lies, "" for one that is generated.
@@ -92,9 +106,10 @@ func Prepare(ctx context.Context, k *term.Console, cfg *runfolder.Config, d *dat
 		reading += fmt.Sprintf(" seed=%d", cfg.Seed) // which chose the rows to standardise with
 	}
 	s := c.Recall(d.Source, reading, started, p)
+	degrees := countDegrees(p.Graph)
 	d.Rest() // a run that finds everything prepared does not read the graph again
 	p.GraphKey, p.FeaturesKey = s.Graph, s.Features
-	return &Input{Name: d.Name, ClassNames: d.ClassNames, Problem: p, Scaling: d.Scaling, Sums: s, CloseFiles: d.Close}, nil
+	return &Input{Name: d.Name, ClassNames: d.ClassNames, Problem: p, Scaling: d.Scaling, Sums: s, CloseFiles: d.Close, Degrees: degrees}, nil
 }
 
 // Read finds and reads the data set of cfg, which then says where it lies. What is worth knowing is noted. scaling is

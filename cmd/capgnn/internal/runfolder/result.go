@@ -44,6 +44,7 @@ type Result struct {
 	// How the test split was predicted at best_epoch; left out where it is empty, or there are too many classes.
 	ByClass   []learn.ClassScore `json:"test_by_class,omitempty"`
 	Confusion *confusion         `json:"test_confusion,omitempty"` // left out of multi-label data
+	Data      *DataShape         `json:"data,omitempty"`           // left out where the data set is in shards
 	EpochS    epochSeconds       `json:"epoch_s"`
 	TimeS     runSeconds         `json:"time_s"`
 	Bytes     epochBytes         `json:"bytes"`
@@ -67,6 +68,12 @@ type Result struct {
 type confusion struct {
 	Classes []int   `json:"classes"`
 	Counts  [][]int `json:"counts"` // [i][j]: vertices of Classes[i] predicted to be of Classes[j]
+}
+
+// DataShape is what the data set looks like.
+type DataShape struct {
+	Degrees []int            `json:"in_degrees"`            // vertices with 0, 1, 2–3, 4–7, … in-neighbours
+	Classes map[string][]int `json:"class_sizes,omitempty"` // by split, and of "none" of them: vertices of each class; left out above learn.MaxClasses
 }
 
 // runStaleness is how old the rows were that a run used, and why.

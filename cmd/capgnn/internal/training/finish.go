@@ -85,7 +85,7 @@ func (t *Run) finish(r *pipeline.Result) (*runfolder.Result, error) {
 	result := runfolder.NewResult(&t.Config, t.Data.Name, t.Specs, t.Parts, t.Dir, r)
 	result.Staleness.Forecast = t.Aging
 	result.Several = t.Data.Problem.Targets != nil && t.metric() != learn.MicroF1
-	result.TimeS.Start, result.Classes = t.start.Seconds(), t.Data.ClassNames
+	result.TimeS.Start, result.Classes, result.Data = t.start.Seconds(), t.Data.ClassNames, t.shape()
 	if result.Staleness.Period = periods(r.Caches); r.Period != nil {
 		for layer := range result.Staleness.Period {
 			result.Staleness.Period[layer] = *r.Period
@@ -116,6 +116,19 @@ func (t *Run) finish(r *pipeline.Result) (*runfolder.Result, error) {
 	}
 	t.writeReport()
 	return result, nil
+}
+
+// shape returns what the data set looks like, nil where it is not known here.
+func (t *Run) shape() *runfolder.DataShape {
+	p := t.Data.Problem
+	if t.Data.Degrees == nil {
+		return nil
+	}
+	s := &runfolder.DataShape{Degrees: t.Data.Degrees}
+	if p.Classes <= learn.MaxClasses {
+		s.Classes = p.ClassSizes()
+	}
+	return s
 }
 
 // writeReport draws the run into its folder. A picture that could not be written is no reason to fail a run that was.
