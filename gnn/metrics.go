@@ -53,17 +53,19 @@ func ClassCounts(logits []float32, classes int, labels []int32, mask []bool) []F
 	return n
 }
 
-// Confuse adds the selected vertices to into, classes × classes, row-major: to row i and column j those of class i that were predicted to be of class j. Arguments are
-// those of Accuracy, which predicts and selects as it does; a row of NaN alone is predicted to be of none.
+// Confuse adds the selected vertices to into, classes × (classes + 1), row-major: to row i and column j those of class i that were predicted to be of class j, and to the
+// last column those that were predicted to be of none, as their logits are all NaN. Arguments are those of Accuracy, which predicts and selects as it does.
 func Confuse(into []int, logits []float32, classes int, labels []int32, mask []bool) {
 	checkMetric(len(logits), classes, len(labels), len(mask))
 	for v, in := range mask {
 		if !in || labels[v] < 0 || int(labels[v]) >= classes {
 			continue
 		}
-		if said := largest(logits[v*classes : (v+1)*classes]); said >= 0 {
-			into[int(labels[v])*classes+said]++
+		said := largest(logits[v*classes : (v+1)*classes])
+		if said < 0 {
+			said = classes
 		}
+		into[int(labels[v])*(classes+1)+said]++
 	}
 }
 

@@ -63,7 +63,7 @@ func (p *Problem) confuses() bool { return p.Targets == nil && p.Classes <= maxC
 // confuse adds some vertices, those of mask, by pairs of classes.
 func (p *Problem) confuse(e *Evidence, ids []graph.NodeID, logits []float32, mask []bool) {
 	if e.Confused == nil {
-		e.Confused = make([]int, p.Classes*p.Classes)
+		e.Confused = make([]int, p.Classes*(p.Classes+1))
 	}
 	in, labels, _ := p.pick(ids, mask)
 	gnn.Confuse(e.Confused, logits, p.Classes, labels, in)
@@ -87,27 +87,51 @@ func addPairs(a, b []int) []int {
 	return a
 }
 
-// byClass returns what was counted of the test split; nil: it has no vertex.
-func (p *Problem) byClass(n Tally, all []Evidence) *ByClass {
+// confused adds up what all have counted by pairs of classes.
+func confused(all []Evidence) (pairs []int) {
+	for i := range all {
+		pairs = addPairs(pairs, all[i].Confused)
+	}
+	return pairs
+}
+
+// tallyOf returns what pairs of classes say of a split.
+func (p *Problem) tallyOf(pairs []int) Tally {
+	wide := p.Classes + 1
+	if len(pairs) != p.Classes*wide {
+		return Tally{}
+	}
+	n := Tally{Classes: make([]gnn.F1Counts, p.Classes)}
+	for k, x := range pairs {
+		is, said := k/wide, k%wide
+		n.Total += x
+		if is == said {
+			n.Correct += x
+			n.Classes[is].TP += x
+			continue
+		}
+		n.Classes[is].FN += x
+		if said < p.Classes {
+			n.Classes[said].FP += x
+		}
+	}
+	return n
+}
+
+// byClass returns what was counted of the test split, also by pairs of classes, nil: not so; nil: it has no vertex.
+func (p *Problem) byClass(n Tally, pairs []int) *ByClass {
 	if n.Classes == nil || p.Classes > MaxClasses || n.Total+n.Members == 0 {
 		return nil
 	}
 	b := &ByClass{Counts: n.Classes}
-	if !p.confuses() {
-		return b
-	}
-	var pairs []int
-	for i := range all {
-		pairs = addPairs(pairs, all[i].Confused)
-	}
-	if len(pairs) != p.Classes*p.Classes {
+	if pairs == nil {
 		return b
 	}
 	b.Largest = largestClasses(n.Classes)
 	for _, is := range b.Largest {
 		row := make([]int, len(b.Largest))
 		for k, said := range b.Largest {
-			row[k] = pairs[is*p.Classes+said]
+			row[k] = pairs[is*(p.Classes+1)+said]
 		}
 		b.Confusion = append(b.Confusion, row)
 	}

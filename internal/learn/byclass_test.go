@@ -152,7 +152,11 @@ func TestByClassOfMany(t *testing.T) {
 			}
 			right += m.ByClass.Counts[s.Class].TP
 		}
-		if accuracy := counted(p, Accuracy, logits, 2, r).Test; support != n || math.Abs(sum/float64(some)-*m.Test) > 1e-12 || float64(right)/float64(n) != *accuracy {
+		if !slices.Equal(m.ByClass.Counts, gnn.ClassCounts(logits, classes, p.Labels, p.Test)) {
+			t.Errorf("%d classes: other counts than those of package gnn", classes)
+		}
+		correct, total := gnn.Accuracy(logits, classes, p.Labels, p.Test)
+		if accuracy := counted(p, Accuracy, logits, 2, r).Test; correct != right || total != n || support != n || math.Abs(sum/float64(some)-*m.Test) > 1e-12 || float64(right)/float64(n) != *accuracy {
 			t.Errorf("%d classes: %d of %d vertices right, mean F1 %v, the metrics say %v and %v", classes, right, support, sum/float64(some), *accuracy, *m.Test)
 		}
 		b := m.ByClass
@@ -191,10 +195,11 @@ func TestByClassOfMany(t *testing.T) {
 func TestPairsOfAnotherLength(t *testing.T) {
 	p := &Problem{Graph: &graph.CSR{Indptr: make([]int64, 2), Cols: 1}, Classes: 3, Test: []bool{true}, Labels: []int32{1}}
 	for _, pairs := range [][]int{nil, {}, {1}, make([]int, 20)} {
-		all := []Evidence{{Confused: pairs}, {}}
-		all[0].Splits[test] = Tally{Total: 1, Classes: make([]gnn.F1Counts, 3)}
-		if b := p.byClass(all[0].Splits[test], all); b == nil || b.Confusion != nil {
-			t.Errorf("%d counts: %+v", len(pairs), b)
+		if m, _ := NewJudge(p, Accuracy).Counted([]Evidence{{Confused: pairs}, {}}); m.Test != nil || m.ByClass != nil {
+			t.Errorf("%d counts: %+v", len(pairs), m)
+		}
+		if m, _ := NewJudge(p, Accuracy).Counted([]Evidence{{Confused: pairs}, {Confused: make([]int, 12)}}); m.Test != nil {
+			t.Errorf("%d counts and 12: %+v", len(pairs), m)
 		}
 	}
 }

@@ -147,21 +147,22 @@ const validation, test = 1, 2
 type Evidence struct {
 	Splits [len(splitNames)]Tally
 	Ranked [len(splitNames)][]gnn.Ranked `json:"-"` // by label, of a Judge that Ranks
-	// Confused are vertices of the test split, classes × classes: those of class i that were predicted to be of class j; nil: not counted.
+	// Confused counts the test split in place of its Tally, as gnn.Confuse does; nil: it has no vertex here, or problems of its kind have a Tally.
 	Confused []int `json:",omitempty"`
 }
 
 // Count adds the logits of some vertices.
 func (j *Judge) Count(e *Evidence, ids []graph.NodeID, logits []float32) {
 	for s, mask := range j.p.splits() {
-		n := j.p.Count(ids, logits, mask, s == validation)
-		if len(mask) > 0 && (j.metric == MacroF1 || s == test && j.p.Classes <= MaxClasses) {
-			n.Classes = j.p.countClasses(ids, logits, mask)
-		}
 		if s == test && len(mask) > 0 && j.p.confuses() {
-			j.p.confuse(e, ids, logits, mask)
+			j.p.confuse(e, ids, logits, mask) // which says all that is to be known of the split
+		} else {
+			n := j.p.Count(ids, logits, mask, s == validation)
+			if len(mask) > 0 && (j.metric == MacroF1 || s == test && j.p.Classes <= MaxClasses) {
+				n.Classes = j.p.countClasses(ids, logits, mask)
+			}
+			e.Splits[s] = e.Splits[s].Add(n)
 		}
-		e.Splits[s] = e.Splits[s].Add(n)
 		if j.Ranks() && len(mask) > 0 {
 			e.Ranked[s] = j.p.rank(e.Ranked[s], ids, logits, mask)
 		}
@@ -232,13 +233,18 @@ func (j *Judge) Counted(all []Evidence) (Metrics, *float64) {
 			sum[s] = sum[s].Add(all[i].Splits[s])
 		}
 	}
+	var pairs []int
+	if j.p.confuses() {
+		pairs = confused(all)
+		sum[test] = j.p.tallyOf(pairs)
+	}
 	score := func(t Tally) *float64 {
 		if j.metric == MacroF1 {
 			return t.macroF1(j.p.Targets != nil)
 		}
 		return t.Score(j.p.Targets != nil)
 	}
-	return Metrics{score(sum[0]), score(sum[validation]), score(sum[test]), j.p.byClass(sum[test], all)}, sum[validation].FiniteLoss()
+	return Metrics{score(sum[0]), score(sum[validation]), score(sum[test]), j.p.byClass(sum[test], pairs)}, sum[validation].FiniteLoss()
 }
 
 // macroF1 returns the mean F1 of the classes that a vertex has or was given, of multi-label problems of all labels, in their order; nil if there is no vertex.
