@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"capgnn/internal/npy"
 )
 
 // However a run trains, its result says what the data set looks like, and has the scores of the test set by class that belong to its test score, and the page shows them. Ranks have those of one process, and
@@ -13,7 +15,22 @@ import (
 func TestScoresByClass(t *testing.T) {
 	t.Parallel()
 	s := newSandbox(t)
-	newStore().write(s, "ok.npz")
+	newStore().write(s, "plain.npz")
+	st, y := newStore(), make([]int64, 60)
+	for v := range y {
+		if y[v] = int64(v / 30); v%5 == 2 { // is hard to learn
+			y[v] = 1 - y[v]
+		}
+	}
+	masks := [3][]bool{}
+	for k, name := range []string{"train_mask", "val_mask", "test_mask"} {
+		for v := range y {
+			masks[k] = append(masks[k], v%3 == k)
+		}
+		st[name] = npy.Entry{Data: masks[k]}
+	}
+	st["y"] = npy.Entry{Data: y}
+	st.write(s, "ok.npz")
 	page := func(run string) string {
 		data, err := os.ReadFile(s.path(run + "/report.html"))
 		if err != nil {
@@ -74,6 +91,20 @@ func TestScoresByClass(t *testing.T) {
 		if page := page(name); !strings.Contains(page, `id="by-class"`) || !strings.Contains(page, `id="confusion"`) {
 			t.Errorf("%s: not on the page", name)
 		}
+		s.must("predict", "--run", name, "--what", "labels", "--out", name+".npy", "--devices", cpus(1), "--quiet") // by the best weights
+		said, err := s.array(name + ".npy").Int64()
+		if err != nil {
+			t.Fatal(err)
+		}
+		counts := [][]int{{0, 0}, {0, 0}}
+		for v, in := range masks[2] {
+			if in {
+				counts[y[v]][said[v]]++
+			}
+		}
+		if !reflect.DeepEqual(r.Confusion.Counts, counts) {
+			t.Errorf("%s: the confusion matrix is %v, of what predict says %v", name, r.Confusion.Counts, counts)
+		}
 		if err := os.Remove(s.path(name + "/result.json")); err != nil {
 			t.Fatal(err)
 		}
@@ -94,7 +125,7 @@ func TestScoresByClass(t *testing.T) {
 			t.Errorf("ranks: %+v, want %+v", got.ByClass, want.ByClass)
 		}
 	}
-	if r := s.train(args("none", "--devices", cpus(1), "--split", "0.5,0.5,0")...); r.Test != nil || r.ByClass != nil || strings.Contains(page("none"), `id="by-class"`) {
+	if r := s.train("--dataset", "plain.npz", "--hidden", "8", "--epochs", "3", "--run-dir", "none", "--devices", cpus(1), "--split", "0.5,0.5,0"); r.Test != nil || r.ByClass != nil || strings.Contains(page("none"), `id="by-class"`) {
 		t.Errorf("without test vertices: %+v", r.ByClass)
 	}
 }
