@@ -156,7 +156,7 @@ func (g *Group) first(f fault) fault {
 func (g *Group) pronounce(f fault) {
 	text := g.words(f)
 	gone := -1
-	if f.Loss {
+	if f.Loss && f.About != f.By { // a rank whose own transport failed is still there to read it
 		gone = f.About
 	}
 	g.tell(cluster.Verdict, text, gone)
