@@ -45,7 +45,7 @@ func commandsDoc() string {
 
 // commandDoc writes one command; its flags are those of its commands where it has any.
 func commandDoc(b *strings.Builder, cmd *cli.Command, title string) {
-	fmt.Fprintf(b, "\n## capgnn %s\n\n%s.\n", title, strings.ToUpper(cmd.Usage[:1])+cmd.Usage[1:])
+	fmt.Fprintf(b, "\n## capgnn %s\n\n%s\n", title, sentence(cmd.Usage))
 	if cmd.Description != "" {
 		fmt.Fprintf(b, "%s\n", cmd.Description)
 	}

@@ -1,7 +1,7 @@
 // Command capgnn trains graph neural networks, full-batch or on samples, on the devices of one machine or of several.
 //
 // It is flags and printing: one file or a few for each command (demo, train, plan, partition, predict, report, data, profile,
-// bench, doctor, completion, version), and help. What commands do lies in the rooms below internal, each of which imports only
+// bench, doctor, completion, man, version), and help. What commands do lies in the rooms below internal, each of which imports only
 // those before it: term (console, errors, exit codes); devices and diskcache; runfolder (a Config, everything that decides a run,
 // and the files that it leaves); datasets; training (a Run, from settings to result); prediction and experiments.
 //
