@@ -38,7 +38,7 @@ var exitCodes = []struct {
 // manPage returns the manual page of the program, in the macros of man(7): what help and docs/commands.md say.
 func manPage(app *cli.App) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, ".TH CAPGNN 1 \"\" \"%s\" \"User Commands\"\n.nh\n.ad l\n.SH NAME\n%s \\- %s\n", roff("capgnn "+term.ReadBuildInfo().Version), app.Name, roff(app.Usage))
+	fmt.Fprintf(&b, ".TH CAPGNN 1 \"\" \"%s\" \"User Commands\"\n.nr HY 0\n.ad l\n.SH NAME\n%s \\- %s\n", roff("capgnn "+term.ReadBuildInfo().Version), app.Name, roff(app.Usage))
 	fmt.Fprintf(&b, ".SH SYNOPSIS\n%s\n.SH DESCRIPTION\n", roff("`"+app.Name+"` COMMAND [FLAGS]"))
 	fmt.Fprintf(&b, "%s\n", roff("Each command has a section below. `"+app.Name+" COMMAND --help` prints it alone."))
 	var sections strings.Builder
