@@ -27,16 +27,25 @@ func licensesOf(modules []*debug.Module) ([]byte, error) {
 	if err := writeLicenses(&b, "Go", strings.TrimSpace(goroot)); err != nil {
 		return nil, err
 	}
+	args := []string{"list", "-m", "-f", "{{.Path}} {{.Version}}\t{{.Dir}}"}
 	for _, m := range modules {
-		found, err := output("go", "list", "-m", "-f", "{{.Version}} {{.Dir}}", m.Path)
-		if err != nil {
-			return nil, err
+		args = append(args, m.Path)
+	}
+	found, err := output("go", args...)
+	if err != nil {
+		return nil, err
+	}
+	dirs := map[string]string{}
+	for line := range strings.Lines(found) {
+		module, dir, _ := strings.Cut(strings.TrimSpace(line), "\t")
+		dirs[module] = dir
+	}
+	for _, m := range modules {
+		title := m.Path + " " + m.Version
+		if dirs[title] == "" {
+			return nil, fmt.Errorf("the program has %s, and the module here has not: run pack where the program was built", title)
 		}
-		version, dir, _ := strings.Cut(strings.TrimSpace(found), " ")
-		if version != m.Version || dir == "" {
-			return nil, fmt.Errorf("the program has %s %s, and the module here %q: run pack where the program was built", m.Path, m.Version, version)
-		}
-		if err := writeLicenses(&b, m.Path+" "+m.Version, dir); err != nil {
+		if err := writeLicenses(&b, title, dirs[title]); err != nil {
 			return nil, err
 		}
 	}
