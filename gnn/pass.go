@@ -166,8 +166,8 @@ func (p *Pass) newStage(l int, ws *Workspace) stage {
 	return s
 }
 
-// rowType returns the element type of layer l's output: that of what the next layer gathers, if it gathers these rows. Otherwise only products read
-// them, so where these round their operands (gemm) they are stored rounded.
+// rowType returns the element type of layer l's output: the next layer's GatherType, if that layer gathers these rows. Otherwise only products read
+// the rows; on a device whose products round their operands (HalfProducts) they have the same type, so that they are rounded once.
 func (p *Pass) rowType(l int) gpu.DType {
 	if p.plan.Layers[l+1].AggregateFirst || p.ws.device.HalfProducts {
 		return p.cfg.GatherType(p.plan, l+1, Forward)
@@ -307,7 +307,7 @@ func (x *exec) epilogueBackward(l int, d gpu.Matrix) (dz, h gpu.Matrix) {
 	return dz, *s.h
 }
 
-// gemm and linear enqueue products of rows. A run that stores gathered rows in BF16 lets devices that can round the operands of all of them.
+// gemm and linear enqueue products of rows. In a run that stores gathered rows in BF16, devices that can (HalfProducts) round the operands of all of them.
 func (x *exec) gemm(a gpu.GemmArgs) {
 	a.Half = x.plan.Storage == gpu.BF16
 	x.q.Gemm(a)

@@ -58,8 +58,9 @@ func (c count) in(layers []LayerGraph) int {
 	return c.rows(&layers[c.layer])
 }
 
-// NewWorkspace returns an empty plan, laid out for a device: rows begin at multiples of its RowAlign, and rows that only products with rounded operands
-// read are stored rounded (HalfProducts). For the zero Info rows have no gaps between them. Without reuse, every request gets memory of its own.
+// NewWorkspace returns an empty plan, laid out for a device. Rows longer than its RowAlign begin at multiples of it; for the zero Info there are no gaps
+// between rows. If its products round their operands (HalfProducts), rows that only these read are stored rounded. Without reuse, every request gets memory
+// of its own.
 func NewWorkspace(reuse bool, device gpu.Info) *Workspace {
 	return &Workspace{reuse: reuse, device: device, index: map[string]int{}}
 }
@@ -153,10 +154,10 @@ func (w *Workspace) Slabs() []Slab {
 	return s
 }
 
-// ClearGaps enqueues zeros for all slabs whose rows have gaps between them. Loads of several elements read the gaps, though nobody looks at
-// what they find.
+// ClearGaps fills all slabs whose rows have gaps between them with zeros, by enqueuing it. Loads of several elements read the gaps too, though what
+// they find there is not used.
 func (w *Workspace) ClearGaps(q gpu.Queue) {
-	const row = 1 << 10 // elements of the rows that a slab is taken for
+	const row = 1 << 10 // a slab is filled as a matrix with rows of so many elements, and what is left as one row
 	cleared := map[int]bool{}
 	for i := range w.views {
 		v := &w.views[i]

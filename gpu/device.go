@@ -26,14 +26,14 @@ type Info struct {
 	Threads int    // CPU threads of the device, 0 for GPUs
 	Budget  Bytes  // memory this process may allocate on the device
 	Total   Bytes  // memory the device has
-	// HalfProducts: a dense product that reads or writes BF16 rounds its FP32 operands to BF16, to nearest even, before it multiplies
-	// (docs/adr/0038). Sums are float32 all the same.
+	// HalfProducts: a dense product that reads or writes BF16, or has Half, rounds its FP32 operands to BF16, to nearest even, before it
+	// multiplies (docs/adr/0038). Sums are float32 all the same.
 	HalfProducts bool
-	// RowAlign: rows of more than so many bytes are gathered fastest if each begins at a multiple of them; 0: it makes no difference.
+	// RowAlign: a row longer than so many bytes is gathered fastest if it begins at a multiple of them; 0: it makes no difference.
 	RowAlign Bytes
 }
 
-// Sector is what the caches and the memory of an NVIDIA GPU move at once: the RowAlign of CUDA devices, and of forecasts of them.
+// Sector is how many bytes the caches and the memory of an NVIDIA GPU move at once: the RowAlign of CUDA devices, and of forecasts for them.
 const Sector Bytes = 32
 
 // Memory is a device's allocation state.

@@ -131,7 +131,8 @@ func (m Matrix) Span() int {
 	return (m.Rows-1)*m.LD + m.Cols
 }
 
-// Compact moves the rows of m, which were downloaded with the gaps between them (Span elements), together, and returns them.
+// Compact closes the gaps between the rows of m, in host memory: host holds the Span elements of m as they were downloaded. It returns the
+// Rows×Cols elements, which now begin host.
 func Compact[T Element](host []T, m Matrix) []T {
 	if m.LD != m.Cols {
 		for i := 1; i < m.Rows; i++ {

@@ -24,8 +24,8 @@ package gpu
 //	AddScaled         src
 //	ColSum, Dot       m; x, y
 //
-// A device whose Info says HalfProducts rounds more: where A, B or C of Gemm is BF16, or Half is true, A and B are rounded to BF16 first,
-// and so are X and W of Linear where X or Z is BF16, X2 and W2 where X2 or Z is, and all of them with Half (docs/adr/0038).
+// A device whose Info says HalfProducts rounds operands to BF16 before it multiplies (docs/adr/0038): A and B of Gemm where A, B or C is BF16,
+// X and W of Linear where X or Z is BF16, X2 and W2 where X2 or Z is; with Half all of them.
 type Ops interface {
 	// Fill: m[i][j] = v.
 	Fill(m Matrix, v float32)
@@ -105,7 +105,7 @@ type GemmArgs struct {
 	C, A, B        Matrix
 	TransA, TransB bool
 	Beta           float32
-	Half           bool // see Ops
+	Half           bool // round operands to BF16: see Ops
 }
 
 // LinearArgs: Z[i][o] = Σ_k X[i][k]·W[o][k] + Σ_k X2[i][k]·W2[o][k] + Beta·Z[i][o] + Bias[o].
@@ -118,7 +118,7 @@ type LinearArgs struct {
 	RowScale        Vec
 	Bias            Vec
 	Beta            float32
-	Half            bool // see Ops
+	Half            bool // round operands to BF16: see Ops
 	Then            *Epilogue
 }
 

@@ -4,13 +4,13 @@ package cuda
 
 import "capgnn/gpu"
 
-// Dense products that read or write BF16, or are to be as if they did, by cuBLAS. It multiplies matrices of one type, so the FP32 ones of a pair are rounded into
-// scratch first: a weight whole, rows of vertices a chunk at a time (docs/adr/0038).
+// Dense products that read or write BF16, or are asked to round as if they did (Half), by cuBLAS. It multiplies matrices of one type, so the
+// FP32 ones of a pair are rounded into scratch first: a weight whole, rows of vertices a chunk at a time (docs/adr/0038).
 
 const (
 	halfCapability = 8        // major compute capability from which cuBLAS multiplies BF16
 	halfAlign      = 8        // elements of BF16 in 16 bytes: where rows in scratch begin, as tensor cores load them
-	halfChunk      = 64 << 20 // bytes of scratch for the rows of a chunk: few enough that the L2 cache still has them when cuBLAS reads them
+	halfChunk      = 64 << 20 // bytes of scratch for the rows of a chunk: enough that products are large, few enough for every queue to have them
 	leastChunk     = 64       // rows of a chunk, however long they are
 )
 

@@ -19,7 +19,7 @@ const (
 	hub = 1024
 	// reuse is how often a row of X must be read on average for column tiles to be worth reading the indices once per tile.
 	reuse = 16
-	// noFit is the bytes of a tile's rows where those of no tile fit in the cache (docs/bench/gpu.md).
+	// noFit is how many bytes of each row a tile has where no tile's rows fit in the cache (docs/adr/0051).
 	noFit = gpu.Bytes(256)
 )
 
@@ -125,7 +125,8 @@ func widths(vector bool, t gpu.DType) []int {
 }
 
 // tiles returns the width of the kernel and of the tiles of columns: one tile for what a warp holds at once, unless X is
-// larger than the cache and read often, and a tile of lines of 128 bytes or more fits in 3/5 of it.
+// larger than 3/5 of the cache and read often. Then it is the widest tile of 128 bytes or more whose rows fit in 3/5 of the cache,
+// and where none fits noFit, unless an epilogue follows.
 func (s *spmmArgs) tiles(vector bool, cache gpu.Bytes) (width, tile int) {
 	list := widths(vector, s.x.Type)
 	width = list[len(list)-1]
@@ -142,7 +143,7 @@ func (s *spmmArgs) tiles(vector bool, cache gpu.Bytes) (width, tile int) {
 			return list[i], list[i]
 		}
 	}
-	// None fits. Tiles of rows that are not wide still find more of them in the cache, but the epilogue cannot be fused.
+	// None fits. Narrower rows are still found in the cache more often, but an epilogue needs whole rows.
 	if tile := int(noFit / size); s.then == nil && tile < width {
 		return tile, tile
 	}
