@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// ClassScore is what a class has of scores in the test set; nil: not defined.
+// ClassScore has the scores of a class in the test set; nil: not defined.
 type ClassScore struct {
 	Class     int      `json:"class"`
 	Support   float64  `json:"support"` // vertices
@@ -21,7 +21,7 @@ type Confusion struct {
 	Counts  [][]float64 `json:"counts"`
 }
 
-// shownClasses is the number of classes beyond which the smaller ones are folded away.
+// shownClasses is how many classes are shown; smaller ones are folded away.
 const shownClasses = 20
 
 // className is the number of a class, with its name where it has one.
@@ -51,14 +51,14 @@ func (r *Run) classSection() (section, bool) {
 	return sectionOf("Test set by class", text+".", pictures...)
 }
 
-// classTable lists the scores of classes: of many, the largest first.
+// classTable lists the scores of classes: of more than shownClasses the largest first, the others folded away.
 func (r *Run) classTable() *table {
 	what, list := "class", r.Result.ByClass
 	if r.multiLabel() {
 		what = "label"
 	}
 	t := &table{ID: "by-class", Beside: true, Columns: []string{what, "support", "precision", "recall", "F1"},
-		Note: "Support: test vertices that are of it. Precision: how many of those predicted to be of it are. Recall: how many of those that are were predicted so. F1: harmonic mean of both."}
+		Note: "Support: test vertices that have this " + what + ". Precision: the share that has it of the vertices predicted to have it. Recall: the share predicted to have it of the vertices that have it. F1: harmonic mean of both."}
 	if len(list) > shownClasses {
 		list = slices.Clone(list)
 		slices.SortStableFunc(list, func(a, b ClassScore) int { return cmp.Compare(b.Support, a.Support) })
@@ -89,11 +89,11 @@ func (r *Run) classTable() *table {
 			last = append(last, written(score, sum/counted))
 		}
 		t.Rows = append(t.Rows, last)
-		over := "the classes that some vertex has or was predicted to have"
+		over := "the classes that some test vertex has or was predicted to have"
 		if r.multiLabel() {
 			over = "all labels"
 		}
-		t.Note += " Mean: over " + over + ", with 0 for what is not defined (-); under support stands the sum."
+		t.Note += " Mean: over " + over + ", where an undefined score (-) counts as 0; its support is the sum."
 	}
 	if t.Rest != nil {
 		t.RestTitle = fmt.Sprintf("The %d smaller classes", len(t.Rest))
@@ -111,9 +111,9 @@ func (r *Run) confusionMatrix() *matrix {
 		return nil
 	}
 	m := matrix{ID: "confusion", Title: "Confusion matrix of the test set", Down: "class", Across: "predicted class", texts: shownClasses,
-		Note: "row: what vertices are; column: what they were predicted to be; the darker, the larger the share of the row's class"}
+		Note: "row: the class that vertices have; column: the class predicted for them; the darker a cell, the larger its share of the row's class"}
 	if more := len(r.Result.ByClass) - len(c.Classes); more > 0 {
-		m.Note += fmt.Sprintf("; the %d largest classes: vertices of the %d others, and those predicted so, are left out", len(c.Classes), more)
+		m.Note += fmt.Sprintf("; only the %d largest classes: vertices that have one of the %d others, or were predicted to, are left out", len(c.Classes), more)
 	}
 	support := map[int]float64{}
 	for _, s := range r.Result.ByClass {

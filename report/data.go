@@ -68,7 +68,7 @@ type histogram struct {
 	Data                   []float64
 }
 
-// bin is one bar, with what it says under the pointer and below it; "" where there is no room.
+// bin is one bar: its place, the text under the pointer, and the one below the bar ("" where there is no room).
 type bin struct {
 	X, Y, Width, Height float64
 	Text, Below         string
@@ -77,10 +77,10 @@ type bin struct {
 const (
 	histogramLetter = 6.6 // about the width of a digit below a bar
 	leastBar        = 2.0 // the height of one vertex, of which the logarithm is 0
-	maxBins         = 65  // of degrees that are 64-bit numbers
+	maxBins         = 65  // that degrees of up to 64 bits can need
 )
 
-// degreeHistogram draws how many vertices have 0, 1, 2–3, 4–7, … in-neighbours; nil where that are no counts.
+// degreeHistogram draws how many vertices have 0, 1, 2–3, 4–7, … in-neighbours; nil where there are no such counts.
 func degreeHistogram(counts []float64) *histogram {
 	most := 0.0
 	for _, x := range counts {
@@ -94,7 +94,7 @@ func degreeHistogram(counts []float64) *histogram {
 		return nil
 	}
 	const bottom = chartHeight - marginBelow
-	h := &histogram{ID: "degrees", Title: "Degrees", XName: "in-neighbours, from", Note: "vertices by their number of in-neighbours, on logarithmic scales; loops as the data set has them", Data: counts}
+	h := &histogram{ID: "degrees", Title: "Degrees", XName: "in-neighbours, from", Note: "vertices by number of in-neighbours; both axes are logarithmic; loops count as the data set has them", Data: counts}
 	h.Y = logAxis(1, max(most, 10)).place(bottom, marginTop)
 	wide := float64(chartWidth-marginLeft-marginRight) / float64(n)
 	longest := fmt.Sprintf("%.0f", math.Exp2(float64(max(n-2, 0))))

@@ -128,7 +128,7 @@ func overlay(runs []Run, names []string, o overlaid, at func(*Run) []float64) *c
 	return d.draw(series...)
 }
 
-// spread draws the mean of a quantity over runs that differ in their seeds, and how much single runs deviate from it: in the epochs in which two runs or more have it.
+// spread draws, for runs that differ in their seeds, the mean of a quantity and its sample standard deviation as a band, in the epochs in which two runs or more have it.
 func spread(runs []Run, id string, o overlaid) *chart {
 	values := map[int][]float64{}
 	for i := range runs {
@@ -154,7 +154,7 @@ func spread(runs []Run, id string, o overlaid) *chart {
 	}
 	d := o.drawing
 	d.id, d.title, d.smooth = id, d.title+": mean over seeds", false
-	d.note = fmt.Sprintf("band: one standard deviation of single runs, of %d", most)
+	d.note = fmt.Sprintf("band: one standard deviation of the values of %d runs", most)
 	if fewer {
 		d.note += ", in some epochs of fewer: others had stopped"
 	}
