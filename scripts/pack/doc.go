@@ -1,4 +1,4 @@
-// Command pack makes an archive of each folder that scripts/release fills, and beside it what the program in it was made of.
+// Command pack makes an archive of each folder that scripts/release fills, and beside it a list of what the program was made of.
 //
 // Its nouns: a member is a file of an archive; a document is a software bill of materials in SPDX 2.3, read from what the Go tools
 // write into a program.

@@ -14,7 +14,7 @@ import (
 	"capgnn/internal/regular"
 )
 
-// licenseName is a file or a folder with terms that whoever hands a module on has to pass on.
+// licenseName matches files and folders with terms that whoever passes a module on must pass on with it.
 var licenseName = regexp.MustCompile(`(?i)licen[sc]e|copying|notice|patents`)
 
 // licensesOf returns the license texts of Go's library and of modules, as `go list` finds them in the module of this folder.
@@ -43,7 +43,7 @@ func licensesOf(modules []*debug.Module) ([]byte, error) {
 	for _, m := range modules {
 		title := m.Path + " " + m.Version
 		if dirs[title] == "" {
-			return nil, fmt.Errorf("the program has %s, and the module here has not: run pack where the program was built", title)
+			return nil, fmt.Errorf("the program contains %s, but the module in this folder does not: run pack where the program was built", title)
 		}
 		if err := writeLicenses(&b, title, dirs[title]); err != nil {
 			return nil, err
