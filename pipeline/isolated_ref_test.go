@@ -193,7 +193,9 @@ func compareDefinition(t *testing.T, p *learn.Problem, m gnn.Config, init gnn.St
 	all := norm(want)
 	for _, x := range got.Tensors {
 		ref := want[x.Off:][:len(x.Data)]
-		if d := differs(x.Data, ref); !(d <= 2e-5*max(norm(ref), 1e-3*all)+kinkError*math.Sqrt(float64(len(ref)))) {
+		// Some gradients are sums whose terms cancel, as that of what GAT adds to all scores of a vertex: float32 leaves a rounding of the terms.
+		const rounding = 1.0 / (1 << 24)
+		if d := differs(x.Data, ref); !(d <= 2e-5*max(norm(ref), 1e-3*all)+rounding*all+kinkError*math.Sqrt(float64(len(ref)))) {
 			t.Errorf("gradient of %s differs by %.3g of %.3g (all %.3g)", x.Name, d, norm(ref), all)
 		}
 	}

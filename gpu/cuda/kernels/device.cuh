@@ -69,7 +69,7 @@ template <> struct Vector<4> {
   }
 };
 
-// Stored<T, V> is V consecutive elements as they lie in memory, read with one load to whose size p is aligned.
+// Stored<T, V> is V consecutive elements as they lie in memory, read with one load; p is aligned to its size.
 template <class T, int V> struct Stored;
 template <> struct Stored<float, 1> {
   float q;

@@ -35,7 +35,7 @@ template <class T> struct Product {
 template <class T, int G, int C, int V> struct Tile {
   static const int PARTS = 32 / G;
   static const int WIDTH = G * C * V;
-  // Entries whose loads are under way.
+  // Entries whose loads are under way (docs/adr/0051).
   static const int AHEAD = V == 1 ? (C == 8 ? 8 / (int)sizeof(T) : 8) : PARTS > 4 ? 32 / PARTS : C == 2 ? 2 : 4;
 
   const Product<T>& p;
@@ -57,7 +57,7 @@ template <class T, int G, int C, int V> struct Tile {
 
   __device__ int column(int c) const { return first + c * G * V; }
   __device__ bool inside(int c) const { return column(c) < limit; }
-  // readable is a column that every row has, where column(c) is beyond the tile: that of its last load, of which another lane makes use.
+  // readable is a column that exists in every row: column(c), or beyond the tile's end the column of the tile's last load.
   __device__ int readable(int c) const { return inside(c) ? column(c) : (limit - 1) / V * V; }
 
   // add adds the rows of n entries, whose indices and weights the lanes hold; WHOLE: of 32. Elements stay as they were stored until
@@ -249,7 +249,7 @@ template <class T, int G, int C, int V> CAPGNN_FN void product(const Product<T>&
   Tile<T, G, C, V> t(p);
   Hubs hubs(found, p.a.stored, blockIdx.x, hub_blocks);
   do {
-    // Rows are counted by int, of which a gpu.CSR has no more.
+    // A gpu.CSR has no more rows than an int holds.
     int row = (int)(blockIdx.x - hub_blocks) * CAPGNN_WARPS + warp, k = row;
     if (hub) {
       k = (int)hubs.next([&](i64 i) { return p.a.end[i] - p.a.begin[i]; });
