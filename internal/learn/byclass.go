@@ -8,8 +8,8 @@ import (
 	"capgnn/graph"
 )
 
-// Of more classes than MaxClasses a run keeps no scores by class; of more than maxConfused no vertices are counted by pairs of classes, which are 64 Ki then. Confusion
-// has the MaxConfusion largest classes.
+// A run keeps scores by class for at most MaxClasses classes, and counts vertices by pairs of classes for at most maxConfused (64 Ki pairs). Confusion has the
+// MaxConfusion largest classes.
 const (
 	MaxClasses   = 1000
 	maxConfused  = 256
@@ -28,10 +28,10 @@ type ByClass struct {
 // ClassScore is what a class has of scores. All are in [0, 1].
 type ClassScore struct {
 	Class     int      `json:"class"`
-	Support   int      `json:"support"`   // vertices that are of the class
-	Precision *float64 `json:"precision"` // share of the vertices predicted so that are; nil: none was
-	Recall    *float64 `json:"recall"`    // share of those that are that were predicted so; nil: none is
-	F1        *float64 `json:"f1"`        // harmonic mean of both, 0 where none is both; nil: none is, and none was predicted so
+	Support   int      `json:"support"`   // vertices of the class
+	Precision *float64 `json:"precision"` // of the vertices predicted to be of the class, the share that are; nil: none was predicted
+	Recall    *float64 `json:"recall"`    // of the vertices of the class, the share predicted to be; nil: the class has none
+	F1        *float64 `json:"f1"`        // harmonic mean of both, 0 if no vertex of the class was predicted to be; nil: none is of the class or was predicted to be
 }
 
 // Scores returns those of every class.
