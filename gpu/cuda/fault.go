@@ -31,7 +31,6 @@ const (
 	codeOutOfMemory   = 2
 	codeNoDevice      = 100
 	codePeerEnabled   = 704
-	codeNotFound      = 500
 	codeInvalidDevice = 101
 )
 

@@ -30,6 +30,9 @@ func anyBF16(m ...gpu.Matrix) bool {
 	return false
 }
 
+// rounds reports whether operands are rounded that stand beside these matrices, or are among them.
+func (p *product) rounds(m ...gpu.Matrix) bool { return p.half || anyBF16(m...) }
+
 // scratchArea hands out matrices of a block of scratch, one behind the other.
 type scratchArea struct {
 	buf gpu.Buffer
@@ -62,10 +65,10 @@ type halves struct {
 // place lays out what a chunk of rows needs in a block, nil to learn its size.
 func (p *product) place(buf gpu.Buffer, rows int) (h halves, size gpu.Bytes) {
 	at := scratchArea{buf: buf}
-	if p.half || anyBF16(p.a, p.b, p.c) {
+	if p.rounds(p.a, p.b, p.c) {
 		h.b, h.a = at.rounded(p.b, p.b.Rows), at.rounded(p.a, rows)
 	}
-	if p.half || anyBF16(p.a2, p.c) {
+	if p.rounds(p.a2, p.c) {
 		h.b2, h.a2 = at.rounded(p.b2, p.b2.Rows), at.rounded(p.a2, rows)
 	}
 	if p.beta != 0 && !p.rowScale.Empty() || p.c.Type == gpu.BF16 && !(p.rowScale.Empty() && p.bias.Empty() && p.a2.Empty()) {
@@ -143,7 +146,7 @@ func (q *queue) blasSums(p product) {
 	var a, b gpu.Matrix
 	place := func(buf gpu.Buffer, rows int) gpu.Bytes {
 		at := scratchArea{buf: buf}
-		if p.half || anyBF16(p.a, p.b) {
+		if p.rounds(p.a, p.b) {
 			a, b = at.rounded(p.a, rows), at.rounded(p.b, rows)
 		}
 		return at.end
