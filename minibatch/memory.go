@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"capgnn/gnn"
@@ -151,14 +152,17 @@ func newSizing(p *learn.Problem, o *Options, d *design) *sizing {
 	return x
 }
 
-// mostChunk is what evaluation takes of a device at most for a part: enough for its products to be large.
-const mostChunk = 256 << 20
+// mostOfHost is what evaluation takes of the host's memory at most for a part. A GPU's memory is there for nothing else.
+const mostOfHost = 2 << 30
 
 // chunk returns what evaluation may take of a device for each part: at most half of what training leaves, the rest is for steps that are larger than all before.
 func (x *sizing) chunk(steps int) gpu.Bytes {
-	least := gpu.Bytes(mostChunk)
+	least := gpu.Bytes(math.MaxInt64)
 	for _, dev := range x.o.Devices {
 		m := dev.Memory()
+		if dev.Info().Kind == gpu.CPU {
+			least = min(least, mostOfHost)
+		}
 		left, parts := m.Budget-m.Used, gpu.Bytes(0)
 		for part, other := range x.o.Devices {
 			if other == dev {

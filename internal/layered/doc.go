@@ -13,10 +13,11 @@
 // neither chunks nor parts; the order of a layer's operations depends on how many chunks there are. The order in which chunks are emitted does not depend on
 // when they were computed.
 //
-// Each part takes at most Options.ChunkBytes of its device, and the weights: for two inputs, one of which is filled while the other is computed on (one input
-// where the part is one chunk), and for the buffers of one layer. Bounds announces how much. A row is computed from all of its in-neighbours at once, as a
-// softmax over them cannot be cut. So a vertex whose in-neighbours take more than ChunkBytes has a chunk of its own, and the bound is larger; if the device has
-// less, New returns *TooLarge. The host holds the tables, blocks of two chunks per part, and 24 bytes per 64 vertices and part.
+// Each part takes at most Options.ChunkBytes of its device, or 256 MiB of a CPU device where the part is not one chunk, and the weights: for two inputs, one
+// of which is filled while the other is computed on (one input where the part is one chunk), and for the buffers of one layer. Bounds announces how much. A row
+// is computed from all of its in-neighbours at once, as a softmax over them cannot be cut. So a vertex whose in-neighbours take more than ChunkBytes has a chunk
+// of its own, and the bound is larger; if the device has less, New returns *TooLarge. The host holds the tables, blocks of two chunks per part, and 24 bytes per
+// 64 vertices and part.
 //
 // An evaluation ends with its context, within a chunk, and every wait for a device has a deadline. When a call returns, its goroutines have ended and it uses
 // nothing that was lent to it. If a device has not answered in time, the Evaluator computes nothing more and keeps the memory that the device may still write

@@ -36,9 +36,9 @@ func plan(p *learn.Problem, o Options) (*Evaluator, []partition, error) {
 	o.complete()
 	e := &Evaluator{p: p, o: o}
 	e.o.Devices = slices.Clone(o.Devices)
-	least := o.chunkBytes(0)
+	least := o.pieceBytes(0)
 	for i := range o.Devices {
-		least = min(least, o.chunkBytes(i))
+		least = min(least, o.pieceBytes(i))
 	}
 	e.plan, e.tasks = planTasks(p, &e.o, least)
 	weights := gnn.NewWeights(o.Model)
@@ -46,7 +46,7 @@ func plan(p *learn.Problem, o Options) (*Evaluator, []partition, error) {
 	inner := members(o.Part, len(o.Devices), p.Vertices())
 	parts := make([]partition, len(o.Devices))
 	graph.EachBlock(len(parts), 1, func(i, _ int) {
-		parts[i] = divideAll(p, &e.o, e.tasks, inner[i], o.chunkBytes(i), params)
+		parts[i] = divideAll(p, &e.o, e.tasks, inner[i], o.chunkBytes(i), o.pieceBytes(i), params)
 	})
 	return e, parts, nil
 }

@@ -26,7 +26,8 @@ type Options struct {
 	// Scaling is ScalingOf the model and the degrees of the graph with its loops; nil: New makes it.
 	Scaling *gnn.Scaling
 	// ChunkBytes bounds what a part takes of its device for chunks; 0: 1 GiB, and at most half of what is left of the device's budget,
-	// shared with the other parts on it. A vertex whose in-neighbours take more has a chunk of its own.
+	// shared with the other parts on it. A part that does not fit as one chunk takes at most 256 MiB of a CPU device. A vertex whose in-neighbours take more
+	// has a chunk of its own.
 	ChunkBytes gpu.Bytes
 	// Tables makes the memory of a table; nil: TablesIn the system's temporary folder, of what CPU devices may use.
 	Tables func(name string, size int64) (Memory, error)
@@ -78,6 +79,7 @@ func hostRoom(devices []gpu.Device) (least gpu.Bytes) {
 
 const (
 	defaultChunk    = gpu.Bytes(1 << 30)
+	mostOfPiece     = gpu.Bytes(256 << 20)
 	defaultDeadline = 5 * time.Minute
 )
 
@@ -104,6 +106,15 @@ func (o *Options) chunkBytes(part int) gpu.Bytes {
 	}
 	m := dev.Memory()
 	return min(defaultChunk, max(0, m.Budget-m.Used)/2/sharing)
+}
+
+// pieceBytes returns the budget of a part that is not one chunk. On a CPU larger chunks would not be computed faster.
+func (o *Options) pieceBytes(part int) gpu.Bytes {
+	budget := o.chunkBytes(part)
+	if o.Devices[part].Info().Kind == gpu.CPU {
+		budget = min(budget, mostOfPiece)
+	}
+	return budget
 }
 
 // validate reports all problems of o and p at once.

@@ -184,13 +184,15 @@ type partition struct {
 	vertex    int            // that has a chunk beyond the budget, -1: none
 }
 
-// divideAll cuts a part into chunks for every task, so that they take no more than budget where no single vertex does.
-func divideAll(p *learn.Problem, o *Options, tasks []task, inner []graph.NodeID, budget gpu.Bytes, params *gnn.Params) partition {
+// divideAll makes a part one chunk in every task if that takes no more than budget. Else it cuts the part into chunks for every task, so that they take no more
+// than a piece may where no single vertex does.
+func divideAll(p *learn.Problem, o *Options, tasks []task, inner []graph.NodeID, budget, piece gpu.Bytes, params *gnn.Params) partition {
 	if fitsWhole(p, tasks, inner, budget, params) {
 		if d := divideFor(p, o, tasks, inner, budget, params, 1); d.chunks <= budget {
 			return d
 		}
 	}
+	budget = piece
 	for limit, round := budget, 0; ; round++ {
 		d := divideFor(p, o, tasks, inner, limit, params, maxSlots)
 		if d.chunks <= budget || d.vertex >= 0 || round == maxRounds {
