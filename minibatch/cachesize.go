@@ -11,7 +11,7 @@ import (
 	"capgnn/minibatch/rowcache"
 )
 
-// CacheSize is how many rows of other parts a part keeps in host memory.
+// CacheSize is how many rows a part keeps, of other parts in host memory or of its own on a device.
 type CacheSize struct {
 	Unit CacheUnit
 	N    float64 // of units, ≥ 0
@@ -27,6 +27,20 @@ const (
 	CacheShare                  // share of the remote rows that an epoch reads, each counted once: 0.15 is 15 %
 	CacheBytes                  // bytes
 )
+
+// of returns how many of so many rows of some bytes it is; CacheFree: all of them.
+func (c CacheSize) of(rows int, row gpu.Bytes) int {
+	n := float64(rows)
+	switch c.Unit {
+	case CacheRows:
+		n = c.N
+	case CacheShare:
+		n *= c.N
+	case CacheBytes:
+		n = c.N / float64(row)
+	}
+	return int(min(n, float64(rows)))
+}
 
 // check reports a size that is none.
 func (c CacheSize) check() error {

@@ -15,21 +15,22 @@ import (
 
 // design is what is decided before anything is on a device, from some steps that are sampled: the order of operations and how large buffers are.
 type design struct {
-	plan    gnn.Plan
-	aims    []aim
-	rules   sample.Rules
-	sums    bool // layer 0 reads rows of ÂX, and the last hop is not drawn
-	sparse  bool // features travel as they are stored
-	scaling *gnn.Scaling
-	extents []extent   // by part, with slack
-	seen    []extent   // by part, the largest
-	epoch   Counts     // of the steps that were sampled
-	work    []Counts   // the same by part
-	units   [][]extent // by part and unit, the largest
-	roots   *roots
-	memory  int64     // of the host, by sampler; 0: not known
-	chunk   gpu.Bytes // of evaluation, by part
-	reads   int       // columns of sparse features, for input
+	plan      gnn.Plan
+	aims      []aim
+	rules     sample.Rules
+	sums      bool // layer 0 reads rows of ÂX, and the last hop is not drawn
+	sparse    bool // features travel as they are stored
+	scaling   *gnn.Scaling
+	extents   []extent   // by part, with slack
+	seen      []extent   // by part, the largest
+	epoch     Counts     // of the steps that were sampled
+	work      []Counts   // the same by part
+	units     [][]extent // by part and unit, the largest
+	roots     *roots
+	memory    int64       // of the host, by sampler; 0: not known
+	chunk     gpu.Bytes   // of evaluation, by part
+	reads     int         // columns of sparse features, for input
+	residents []*resident // by part; nil: its device keeps no rows
 
 	// Where rows of other parts are fetched:
 	away  []gpu.Bytes // by part: of a step that was sampled, the most
@@ -75,6 +76,9 @@ func newDesign(ctx context.Context, p *learn.Problem, o *Options, r *roots) (des
 		d.extents = append(d.extents, d.seen[i].ample(p.Vertices(), r.units > 1))
 	}
 	d.chunk = newSizing(p, o, &d).chunk(r.steps)
+	if err := d.keep(p, o, r.steps); err != nil {
+		return d, err
+	}
 	if o.fetches() {
 		err = d.sizeCaches(ctx, p, o, r)
 	}
@@ -102,6 +106,7 @@ func (d *design) probe(ctx context.Context, p *learn.Problem, o *Options, r *roo
 				s.Draw(&x.stack, uint32(batch), x.roots)
 				var e extent
 				e.of(&x.stack, g.sparse())
+				e.missing = g.others(x.ids())
 				d.units[part][x.unit].cover(&e)
 				if merged == 0 {
 					x.counts = Counts{Edges: x.stack.Edges}
@@ -167,7 +172,11 @@ func (d *design) stageOf(p *learn.Problem, o *Options, part int) stage {
 	}
 	_, near := o.Devices[part].(gpu.Resident)
 	near = near && o.fetches() && info.Kind == gpu.CPU && len(tables) > 0 && allLie(tables)
-	return stage{part: part, device: info.Name, p: p, parts: len(o.Devices), scaling: d.scaling, aims: d.aims, sums: d.sums, tables: tables,
+	var kept *resident
+	if part < len(d.residents) {
+		kept = d.residents[part]
+	}
+	return stage{part: part, resident: kept, device: info.Name, p: p, parts: len(o.Devices), scaling: d.scaling, aims: d.aims, sums: d.sums, tables: tables,
 		gathers: info.Kind != gpu.CPU || !allLie(tables) || o.fetches() && !(near && d.whole(o, part)), fetches: o.fetches(), near: near, home: o.Part, lock: lock, roots: d.roots, apart: o.Sampling.NoGather}
 }
 

@@ -11,6 +11,7 @@ import (
 // extent is how large a step of a part is: what its memory follows from.
 type extent struct {
 	roots, ids int
+	missing    int // of the ids, those whose rows the device does not keep, where it keeps some; before that is decided, those of other parts
 	features   int // entries of sparse features of the ids
 	hops       []hopExtent
 }
@@ -37,7 +38,7 @@ func (e *extent) of(st *sample.Stack, sparse *learn.Features) {
 
 // cover makes e as large as x in everything.
 func (e *extent) cover(x *extent) {
-	e.roots, e.ids, e.features = max(e.roots, x.roots), max(e.ids, x.ids), max(e.features, x.features)
+	e.roots, e.ids, e.missing, e.features = max(e.roots, x.roots), max(e.ids, x.ids), max(e.missing, x.missing), max(e.features, x.features)
 	for len(e.hops) < len(x.hops) {
 		e.hops = append(e.hops, hopExtent{})
 	}
@@ -53,7 +54,7 @@ const slack = 8
 // ample returns e with slack, within what a graph of n vertices can need. Where roots of a unit are drawn, their number has slack too; else it is known beforehand.
 func (e *extent) ample(n int, drawn bool) extent {
 	more := func(x int) int { return x + (x+slack-1)/slack }
-	a := extent{roots: e.roots, ids: e.ids, features: more(e.features)}
+	a := extent{roots: e.roots, ids: e.ids, missing: min(n, more(e.missing)), features: more(e.features)}
 	if drawn {
 		a.roots = min(n, more(e.roots))
 	}

@@ -84,6 +84,19 @@ func (n *numbers) add(ids []graph.NodeID, v graph.NodeID) ([]graph.NodeID, int32
 // away reports whether the home of a vertex is another part.
 func (g *stage) away(v graph.NodeID) bool { return int(g.home[v]) != g.part }
 
+// others returns how many of the vertices have another home.
+func (g *stage) others(ids []graph.NodeID) (n int) {
+	if g.home == nil {
+		return 0
+	}
+	for _, v := range ids {
+		if g.away(v) {
+			n++
+		}
+	}
+	return n
+}
+
 // remote lists the rows of other parts that the units read, in the order in which they read them, and where.
 func (x *fetching) remote(g *stage, known *numbers) {
 	x.ids, x.first, x.places = x.ids[:0], x.first[:0], x.places[:0]

@@ -55,10 +55,8 @@ func (u *Use) add(bound, slack gpu.Bytes) { u.Bound, u.Slack = u.Bound+bound, u.
 // draftBytes returns what a unit of an extent takes of its slot for what is uploaded.
 func (g *stage) draftBytes(e *extent) gpu.Bytes {
 	var l layout
-	if g.lay(&l, e); g.gathers {
-		return l.size
-	}
-	return l.blocks
+	g.lay(&l, e)
+	return l.staged
 }
 
 // stackBytes is what the stack of a unit in a slot takes at most, as a sampler leaves it: lists have an eighth more room than they need, those that are appended to more.

@@ -22,6 +22,11 @@ type input struct {
 // upload enqueues a draft's way to the input, whose buffer is large enough.
 func (n *input) upload(q gpu.Queue, g *stage, d *draft) {
 	mem, l := d.mem.Bytes(), &d.layout
+	if g.resident != nil {
+		q.Upload(n.buf, 0, mem[:l.blocks])
+		g.resident.upload(q, n, d)
+		return
+	}
 	if g.gathers && !g.near {
 		q.Upload(n.buf, 0, mem[:l.size])
 		return

@@ -6,17 +6,20 @@ import (
 )
 
 // layout says where the arrays of a step lie: in the slot that samplers fill, and equally in the device's input. Dense rows come last: they may be uploaded from where
-// they lie.
+// they lie, or be gathered by the device.
 type layout struct {
 	ids     span[int32] // of the columns of the widest block
 	labels  span[int32] // of the roots; or
 	targets span[uint8] // of the roots, by class
 	cols    span[float32]
+	rows    span[int32]  // with resident rows: which ones the ids are; empty: as many as ids says
 	layers  []layerSpans // by layer
 	x       sparseSpans
 	blocks  gpu.Bytes // bytes before the dense rows
 	tables  [2]span[float32]
 	size    gpu.Bytes
+	missing [2]span[float32] // in the slot alone, in place of tables: of the rows that are not resident
+	staged  gpu.Bytes        // bytes of the slot
 }
 
 // layerSpans is a layer's block.

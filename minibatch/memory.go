@@ -199,6 +199,9 @@ func (x *sizing) part(part, steps int) []Use {
 	if units > 1 {
 		uses = append(uses, Use{"carried gradients", 2 * n, 0})
 	}
+	if part < len(x.d.residents) && x.d.residents[part] != nil {
+		uses = append(uses, Use{"resident rows", x.d.residents[part].bytes(x.d.tables(x.p, x.o.Model.Kind)), 0})
+	}
 	return uses
 }
 

@@ -35,6 +35,9 @@ type Sampling struct {
 	// Fetch says how rows of other parts come, RowCache how many of them each part keeps. Results depend on neither.
 	Fetch    rowcache.Rules
 	RowCache CacheSize
+	// Resident is how many rows of its part a device with memory of its own keeps there, at most as many as there is memory for; CacheShare: of the part's rows. Results do not
+	// depend on it.
+	Resident CacheSize
 }
 
 // Savings switches off exact optimisations (docs/mathematics.md); the zero value leaves all on. Results agree within docs/determinism.md whatever is set.
@@ -162,8 +165,10 @@ func (o *Options) checkSampling() (errs []error) {
 	if err := s.Fetch.Validate(); err != nil {
 		errs = append(errs, err)
 	}
-	if err := s.RowCache.check(); err != nil {
-		errs = append(errs, err)
+	for _, size := range []CacheSize{s.RowCache, s.Resident} {
+		if err := size.check(); err != nil {
+			errs = append(errs, err)
+		}
 	}
 	return append(errs, s.checkPlace()...)
 }

@@ -1,6 +1,8 @@
 package minibatch
 
 import (
+	"slices"
+
 	"capgnn/graph"
 	"capgnn/hostmem"
 )
@@ -46,9 +48,14 @@ func (g *stage) packRow(dst []byte, v graph.NodeID) (n int) {
 func (g *stage) seat(d *draft, mem []byte, i int, row []byte) {
 	l := &d.layout
 	if g.sparse() == nil {
+		to := &l.tables
+		if g.resident != nil { // it is missing there
+			to = &l.missing
+			i, _ = slices.BinarySearch(d.missing, int32(i))
+		}
 		for k := range g.tables {
 			n := 4 * g.tables[k].cols
-			copy(mem[int(l.tables[k].at)+i*n:][:n], row)
+			copy(mem[int(to[k].at)+i*n:][:n], row)
 			row = row[n:]
 		}
 		return
@@ -84,7 +91,7 @@ func (g *stage) collect(dst []float32, d *draft, table int) {
 	}
 }
 
-// seatOwn writes the rows of the vertices that are at home to where the step reads them.
+// seatOwn writes the rows of the vertices that are at home, or read as if they were, to where the step reads them; not those that are resident.
 func (g *stage) seatOwn(d *draft) {
 	mem, ids := d.mem.Bytes(), d.ids()
 	if g.sparse() != nil {
@@ -92,15 +99,19 @@ func (g *stage) seatOwn(d *draft) {
 		return
 	}
 	for k := range g.tables {
-		t, dst := &g.tables[k], d.layout.tables[k].on(mem)
-		n := t.cols
+		t, n := &g.tables[k], g.tables[k].cols
+		if g.resident != nil {
+			for j, i := range d.missing {
+				if v := ids[i]; !g.fetches || !g.away(v) {
+					t.row(d.layout.missing[k].on(mem)[j*n:][:n], v)
+				}
+			}
+			continue
+		}
+		dst := d.layout.tables[k].on(mem)
 		for i, v := range ids {
-			switch {
-			case g.away(v):
-			case t.of != nil:
-				t.of.Fill(dst[i*n:][:n], v)
-			default:
-				copy(dst[i*n:][:n], t.data[int(v)*n:])
+			if !g.fetches || !g.away(v) {
+				t.row(dst[i*n:][:n], v)
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package minibatch
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"capgnn/gnn"
@@ -97,6 +98,9 @@ func (t placer) build(w *worker, division *reduce.Division) error {
 	if err := w.ws.Alloc(w.dev); err != nil {
 		return err
 	}
+	if err := t.keep(w); err != nil {
+		return err
+	}
 	w.feed = newFeed(w.index, o.Sampling.Prefetch+1, t.roots.units, w.stage.fill)
 	for _, s := range w.feed.slots {
 		for u := range s.units {
@@ -121,12 +125,33 @@ func (t placer) fetcher(w *worker) (err error) {
 // evaluator places the evaluation beside training, and has it make ÂX where training reads that.
 func (t placer) evaluator(ctx context.Context) error {
 	var err error
-	if t.exact, err = layered.New(ctx, t.p, t.design.evaluation(t.p, &t.o)); err != nil || !t.design.sums {
+	if t.exact, err = layered.New(ctx, t.p, t.design.evaluation(t.p, &t.o)); err != nil {
 		return err
 	}
-	sums, err := t.exact.Aggregated(ctx)
-	for _, w := range t.workers {
-		w.stage.tables[0].data = sums
+	if t.design.sums {
+		sums, err := t.exact.Aggregated(ctx)
+		if err != nil {
+			return err
+		}
+		for _, w := range t.workers {
+			w.stage.tables[0].data = sums
+		}
 	}
+	return t.each((*worker).load)
+}
+
+// keep gives the rows that the worker's device keeps their memory. A device that has not got it keeps none.
+func (t placer) keep(w *worker) error {
+	r := w.stage.resident
+	if r == nil {
+		return nil
+	}
+	bufs, err := r.alloc(w.dev, w.stage.tables)
+	if oom := new(gpu.OutOfMemory); errors.As(err, &oom) {
+		t.o.Log.Warn("the device has less memory than it should have: rows stay in host memory", "part", w.index, "wanted", int64(oom.Need), "left", int64(oom.Have))
+		w.stage.resident, t.design.residents[w.index] = nil, nil
+		return nil
+	}
+	w.bufs = append(w.bufs, bufs...)
 	return err
 }

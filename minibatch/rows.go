@@ -20,10 +20,3 @@ func (t *table) row(dst []float32, v graph.NodeID) {
 	}
 	copy(dst, t.data[int(v)*t.cols:])
 }
-
-// gather writes the rows of vertices to dst.
-func (t *table) gather(dst []float32, ids []graph.NodeID) {
-	for i, v := range ids {
-		t.row(dst[i*t.cols:][:t.cols], v)
-	}
-}

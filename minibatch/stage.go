@@ -14,39 +14,41 @@ import (
 
 // draft is a unit of a part in a step as its samplers leave it: blocks, answers and, where the device cannot fetch them, rows, all in one piece of page-locked memory.
 type draft struct {
-	step   int
-	unit   int
-	time   int    // step of the unit: see roots.timeStep
-	group  *group // of the step
-	roots  []graph.NodeID
-	stack  sample.Stack
-	extent extent
-	layout layout
-	mem    *hostmem.Pinned
-	counts Counts
-	kept   []int32 // with stage.whole: by vertex of another part, the slot that keeps its row
+	step    int
+	unit    int
+	time    int    // step of the unit: see roots.timeStep
+	group   *group // of the step
+	roots   []graph.NodeID
+	stack   sample.Stack
+	extent  extent
+	layout  layout
+	mem     *hostmem.Pinned
+	counts  Counts
+	kept    []int32 // with stage.whole: by vertex of another part, the slot that keeps its row
+	missing []int32 // with stage.resident: which of the ids, ascending, have rows that the device does not keep
 }
 
 // stage makes drafts for one part. It is read-only, and used by all of the part's samplers.
 type stage struct {
-	part    int
-	device  string
-	p       *learn.Problem
-	parts   int // of the run
-	roots   *roots
-	scaling *gnn.Scaling
-	aims    []aim    // by layer
-	sums    bool     // layer 0 reads rows of ÂX
-	tables  []table  // dense rows: ÂX, X, or both
-	gathers bool     // they are gathered on the host; else the device is given their ids
-	apart   bool     // the units of a step fetch their rows apart
-	fetches bool     // they are put behind fill, by fetcher
-	near    bool     // and the device copies own rows from where they lie
-	whole   *fetcher // and those of other parts from this one's cache, which has all that it ever had; nil: they are staged
-	scout   *scout   // has drawn some steps already; nil: nobody has
-	home    []int32  // of every vertex; nil: all are at home
-	lock    hostmem.LockOptions
-	grown   func(what string, was, is gpu.Bytes)
+	part     int
+	device   string
+	p        *learn.Problem
+	parts    int // of the run
+	roots    *roots
+	scaling  *gnn.Scaling
+	aims     []aim     // by layer
+	sums     bool      // layer 0 reads rows of ÂX
+	tables   []table   // dense rows: ÂX, X, or both
+	gathers  bool      // they are gathered on the host; else the device is given their ids
+	resident *resident // of them: the device gathers those; nil: it keeps none
+	apart    bool      // the units of a step fetch their rows apart
+	fetches  bool      // they are put behind fill, by fetcher
+	near     bool      // and the device copies own rows from where they lie
+	whole    *fetcher  // and those of other parts from this one's cache, which has all that it ever had; nil: they are staged
+	scout    *scout    // has drawn some steps already; nil: nobody has
+	home     []int32   // of every vertex; nil: all are at home
+	lock     hostmem.LockOptions
+	grown    func(what string, was, is gpu.Bytes)
 }
 
 // aim is what a layer reads of its block.
@@ -70,6 +72,9 @@ func (g *stage) fill(s *sample.Sampler, d *draft, step int) error {
 	d.counts = Counts{Roots: int64(len(d.roots)), Edges: d.stack.Edges}
 	g.count(d)
 	d.extent.of(&d.stack, g.sparse())
+	if g.resident != nil {
+		g.resident.find(d)
+	}
 	g.lay(&d.layout, &d.extent)
 	if err := g.room(d, &d.layout); err != nil {
 		return err
@@ -78,12 +83,13 @@ func (g *stage) fill(s *sample.Sampler, d *draft, step int) error {
 	g.put(d, mem)
 	put := time.Now()
 	d.counts.Time.Sample, d.counts.Time.Stage = drawn.Sub(start), put.Sub(drawn)
-	if g.gathers && !g.fetches {
-		for i := range g.tables {
-			g.tables[i].gather(d.layout.tables[i].on(mem), d.ids())
+	if g.gathers && !g.fetches && g.sparse() == nil {
+		g.seatOwn(d)
+		took, rows := time.Since(put), d.counts.Rows.Read
+		if g.resident != nil {
+			rows = int64(len(d.missing))
 		}
-		took := time.Since(put)
-		d.counts.Time.Fetch = took * time.Duration(d.counts.Rows.Fetched) / time.Duration(max(1, d.counts.Rows.Read))
+		d.counts.Time.Fetch = took * time.Duration(min(rows, d.counts.Rows.Fetched)) / time.Duration(max(1, rows))
 		d.counts.Time.Stage += took - d.counts.Time.Fetch
 	}
 	return nil
@@ -149,6 +155,9 @@ func (g *stage) lay(l *layout, e *extent) {
 	if g.scaling.Col != nil {
 		add(l, &l.cols, e.ids)
 	}
+	if g.resident != nil && g.resident.row != nil {
+		add(l, &l.rows, e.ids)
+	}
 	for i := range g.aims {
 		g.layBlock(l, &l.layers[i], &g.aims[i], e)
 	}
@@ -159,6 +168,18 @@ func (g *stage) lay(l *layout, e *extent) {
 	l.blocks = l.size
 	for i := range g.tables {
 		add(l, &l.tables[i], e.ids*g.tables[i].cols)
+	}
+	switch {
+	case g.resident != nil:
+		slot := layout{size: l.blocks}
+		for i := range g.tables {
+			add(&slot, &l.missing[i], e.missing*g.tables[i].cols)
+		}
+		l.staged = slot.size
+	case g.gathers:
+		l.staged = l.size
+	default:
+		l.staged = l.blocks
 	}
 }
 
@@ -182,11 +203,7 @@ func (g *stage) layBlock(l *layout, s *layerSpans, a *aim, e *extent) {
 
 // room makes the draft's memory large enough for a layout.
 func (g *stage) room(d *draft, l *layout) error {
-	need, have := l.blocks, gpu.Bytes(0)
-	if g.gathers {
-		need = l.size
-	}
-	need = max(need, align) // a part without roots has steps without anything
+	need, have := max(l.staged, align), gpu.Bytes(0) // a part without roots has steps without anything
 	if d.mem != nil {
 		have = gpu.Bytes(len(d.mem.Bytes()))
 	}
@@ -218,6 +235,9 @@ func (g *stage) put(d *draft, mem []byte) {
 		for i, v := range d.roots {
 			copy(targets[i*classes:][:classes], g.p.Targets[int(v)*classes:])
 		}
+	}
+	if l.rows.n > 0 {
+		g.resident.number(l.rows.on(mem), st.IDs)
 	}
 	if l.cols.n > 0 {
 		g.scaling.BlockCols(l.cols.on(mem)[:0], st.IDs)

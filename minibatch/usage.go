@@ -41,7 +41,7 @@ func (t meter) count(p *partial, before usages) {
 		p.Parts[i] = p.Parts[i].Add(now.all[i].Sub(before.all[i]))
 		p.Gradients = p.Gradients.Add(now.gradients[i].Sub(before.gradients[i]))
 		p.Carried = p.Carried.Add(now.carried[i].Sub(before.carried[i]))
-		compute, upload := now.compute[i].Sub(before.compute[i]), now.prefetch[i].Sub(before.prefetch[i]).Time[gpu.PhaseTransfer]
+		compute, upload := now.compute[i].Sub(before.compute[i]), now.prefetch[i].Sub(before.prefetch[i]).Time
 		computed := time.Duration(0)
 		for phase, d := range compute.Time {
 			if phase != int(gpu.PhaseWait) && phase != int(gpu.PhaseTransfer) {
@@ -50,7 +50,7 @@ func (t meter) count(p *partial, before usages) {
 		}
 		p.Computed[i] += computed
 		work.Time.Compute += computed
-		work.Time.Upload += upload
+		work.Time.Upload += upload[gpu.PhaseTransfer] + upload[gpu.PhasePick]
 		work.Time.Fetch += now.rows[i].Sub(before.rows[i]).Time[gpu.PhaseTransfer]
 		work.Time.Wait += compute.Time[gpu.PhaseWait]
 		p.Add(&work)

@@ -36,6 +36,7 @@ const (
 // Further options that levels set.
 const (
 	haloDtype = "halo-dtype"
+	gpuCache  = "gpu-cache"
 	staleness = "staleness"
 	smoothing = "smoothing"
 )
@@ -47,7 +48,7 @@ const (
 )
 
 // CacheOptions are the options of train that say which halo rows are kept, and how old they may get.
-var CacheOptions = []string{"cache", "gpu-cache", "cpu-cache", "reserve-gpu", "reserve-cpu", "cache-topk", "cache-bypass", staleness, StaleLayers, "exact-epochs", smoothing, HaloBackward, "pipeline", "peer", haloDtype}
+var CacheOptions = []string{"cache", gpuCache, "cpu-cache", "reserve-gpu", "reserve-cpu", "cache-topk", "cache-bypass", staleness, StaleLayers, "exact-epochs", smoothing, HaloBackward, "pipeline", "peer", haloDtype}
 
 // cacheErrors says what is wrong with the settings of caches, each on its own and beside each other.
 func (c *Config) cacheErrors() []error {
@@ -70,7 +71,7 @@ func (c *Config) capacityErrors(policy jaca.Policy) []error {
 			bad("--%s %s: --cache none keeps no rows: leave one of them out", flag, s)
 		}
 	}
-	size("gpu-cache", c.GPUCache)
+	size(gpuCache, c.GPUCache)
 	size("cpu-cache", c.CPUCache)
 	reserve := func(flag string, s Text[gpu.Bytes]) {
 		if s.err != nil {

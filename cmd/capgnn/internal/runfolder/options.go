@@ -104,7 +104,7 @@ var Options = []Option{
 	{Name: commNet, Group: GroupExchange, usage: "`LEVEL` of rows that cross between ranks, in place of that of --comm: exact, encoded, stale or lean", field: func(c *Config) any { return &c.CommNet }, before: "", quiet: true},
 	{Name: stalenessNet, Group: GroupExchange, usage: "largest age in `EPOCHS` of rows that cross between ranks, at least that of --staleness (default: as their level says)", field: func(c *Config) any { return readBy(&c.StalenessNet, parseStalenessNet) }, before: "", quiet: true},
 	{Name: "cache", Group: GroupExchange, usage: "`POLICY`, which rows of other parts are kept in memory: jaca, paper, fifo, lru, sieve, random, degree, low-overlap or none", field: func(c *Config) any { return &c.Cache }},
-	{Name: "gpu-cache", Group: GroupExchange, usage: "`SIZE` of each device's cache: rows (20000), a share of the rows that it could hold (20%), memory (2GiB), or auto = what memory leaves", field: func(c *Config) any { return readBy(&c.GPUCache, jaca.ParseSize) }},
+	{Name: gpuCache, Group: GroupExchange, usage: "`SIZE` of each device's cache: rows (20000), a share of the rows that it could hold (20%), memory (2GiB), or auto = what memory leaves; with --batch-size each GPU keeps feature rows of its own part, at most so many, and not more than memory leaves", field: func(c *Config) any { return readBy(&c.GPUCache, jaca.ParseSize) }},
 	{Name: "cpu-cache", Group: GroupExchange, usage: "`SIZE` of the cache in host memory, as --gpu-cache", field: func(c *Config) any { return readBy(&c.CPUCache, jaca.ParseSize) }},
 	{Name: "reserve-gpu", Group: GroupExchange, usage: "memory (`SIZE`) of each device that its cache leaves alone, such as 500MiB", field: func(c *Config) any { return readBy(&c.ReserveGPU, parseReserve) }},
 	{Name: "reserve-cpu", Group: GroupExchange, usage: "host memory (`SIZE`) that the cache leaves alone", field: func(c *Config) any { return readBy(&c.ReserveCPU, parseReserve) }},
@@ -228,6 +228,8 @@ func (o Option) Identity(c *Config) (value any, decides bool) {
 		return nil, false
 	case o.Name == rowCache, o.Name == merged, o.Name == NetOption: // changes no bit; is in checkpoints; is in the plan's key
 		return nil, false
+	case o.Name == gpuCache && c.Sampled(): // changes no bit there; always was in identities
+		return jaca.Size{}.String(), true
 	case o.Name == sampling:
 		return c.Sampling.Value.Identity(), true
 	}

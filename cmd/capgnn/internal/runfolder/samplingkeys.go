@@ -283,6 +283,12 @@ func (c *Config) RowCacheSize() minibatch.CacheSize {
 	return minibatch.CacheSize{}
 }
 
+// ResidentSize returns how many feature rows of its part each GPU keeps in sampled training.
+func (c *Config) ResidentSize() minibatch.CacheSize {
+	size, _ := parseRowCache(c.GPUCache.Value.String()) // a size in the same words
+	return size
+}
+
 // parseRowCache reads the size of a part's cache of rows.
 func parseRowCache(text string) (size minibatch.CacheSize, err error) {
 	read, err := jaca.ParseSize(text)

@@ -50,7 +50,7 @@ func (t *Run) sampledOptions() minibatch.Options {
 	opt := minibatch.Options{
 		Model: c.Network(p.Features.Cols, p.Classes, p.Targets != nil), Optimizer: c.UpdateRule(), Schedule: c.Schedule.Value, Criterion: t.criterion, Epochs: c.Epochs, EvalEvery: c.EvalEvery, Patience: c.Patience, Metric: t.metric(),
 		Sampling: minibatch.Sampling{BatchSize: c.BatchSize, Fanout: c.Fanout.Value, Local: s.Local, Place: s.Place, NoMerge: s.NoMerge, NoGather: s.NoGather,
-			Fetch: s.Fetch, RowCache: c.RowCacheSize(), Prefetch: s.Prefetch},
+			Fetch: s.Fetch, RowCache: c.RowCacheSize(), Resident: c.ResidentSize(), Prefetch: s.Prefetch},
 		Shares: t.shares, Storage: c.ElementType(), Lock: devices.LockFor(t.Specs),
 		Savings: minibatch.Savings{NoPrecompute: c.Savings.NoPrecompute, NoTransformFirst: c.Savings.NoTransformFirst, NoSparse: c.Savings.NoSparse, NoFuse: c.Savings.NoFuse},
 	}

@@ -1,0 +1,218 @@
+package minibatch
+
+import (
+	"cmp"
+	"slices"
+
+	"capgnn/gpu"
+	"capgnn/graph"
+	"capgnn/hostmem"
+	"capgnn/internal/learn"
+)
+
+// resident is the rows of a part that a device with memory of its own keeps there, packed as its tables are. A step uploads their numbers, and of its rows only those
+// that are not among them; the device gathers both. Which rows are kept changes no bit: they are copies.
+type resident struct {
+	rows   int          // that are kept
+	area   int          // rows behind them, through which others come; 0: no others are read
+	row    []int32      // by vertex: which of them it is, -1: none; nil: all vertices are kept, in their order
+	tables []gpu.Matrix // as stage.tables: rows+area; of who has a device
+}
+
+// keep decides which rows devices keep beside steps and evaluation: those of their part, or as many of them as there is memory for, those of the vertices with the most
+// neighbours. Steps that are larger than all before may need a quarter more of what steps take than is planned: that is left.
+func (d *design) keep(p *learn.Problem, o *Options, steps int) error {
+	d.residents = make([]*resident, len(o.Devices))
+	if d.sparse || !slices.ContainsFunc(o.Devices, apart) {
+		return nil
+	}
+	exact, err := d.bounds(p, o)
+	if err != nil {
+		return err
+	}
+	x := newSizing(p, o, d)
+	room := map[gpu.Device]gpu.Bytes{}
+	parts := map[gpu.Device]gpu.Bytes{}
+	for part, dev := range o.Devices {
+		m := dev.Memory()
+		parts[dev]++
+		room[dev] += Bound(x.part(part, steps))*5/4 + exact.Devices[part]
+		if parts[dev] == 1 {
+			room[dev] -= m.Budget - m.Used
+		}
+	}
+	for part, dev := range o.Devices {
+		if apart(dev) {
+			d.residents[part] = d.resident(p, o, part, -room[dev]/parts[dev])
+		}
+	}
+	return nil
+}
+
+// apart reports whether a device has memory of its own, apart from that of the host that samples for it.
+func apart(dev gpu.Device) bool {
+	r, ok := dev.(gpu.Resident)
+	return dev.Info().Kind != gpu.CPU && !(ok && r.Linked())
+}
+
+// resident returns what a part keeps in so much memory; nil: nothing.
+func (d *design) resident(p *learn.Problem, o *Options, part int, room gpu.Bytes) *resident {
+	var own []graph.NodeID
+	for v := range p.Vertices() {
+		if o.Part == nil || int(o.Part[v]) == part {
+			own = append(own, graph.NodeID(v))
+		}
+	}
+	if len(own) == 0 {
+		return nil
+	}
+	row := gpu.Bytes(0)
+	for _, t := range d.tables(p, o.Model.Kind) {
+		row += 4 * gpu.Bytes(t.cols)
+	}
+	e := &d.extents[part]
+	fits := func(missing int) (rows, area int) {
+		area = min(missing, int(max(1, mostArea/row)))
+		return int(room/row) - area, area
+	}
+	want := o.Sampling.Resident.of(len(own), row)
+	rows, area := fits(e.missing)
+	if min(rows, want) < len(own) { // then any row may be missing
+		for _, e := range d.bounding(part) {
+			e.missing = e.ids
+		}
+		if rows, area = fits(e.ids); min(rows, want) <= 0 {
+			return nil
+		}
+		slices.SortStableFunc(own, func(a, b graph.NodeID) int { return cmp.Compare(len(p.Graph.Row(int(b))), len(p.Graph.Row(int(a)))) })
+		own = own[:min(rows, want)]
+		slices.Sort(own)
+	}
+	r := &resident{rows: len(own), area: area}
+	if len(own) == p.Vertices() {
+		return r
+	}
+	r.row = slices.Repeat([]int32{-1}, p.Vertices())
+	for k, v := range own {
+		r.row[v] = int32(k)
+	}
+	return r
+}
+
+// bounding returns the extents that memory of a part is planned by.
+func (d *design) bounding(part int) []*extent {
+	list := []*extent{&d.extents[part], &d.seen[part]}
+	for unit := range d.units[part] {
+		list = append(list, &d.units[part][unit])
+	}
+	return list
+}
+
+// bytes is what the rows take of the device.
+func (r *resident) bytes(tables []table) (n gpu.Bytes) {
+	for i := range tables {
+		n += 4 * gpu.Bytes(r.rows+r.area) * gpu.Bytes(tables[i].cols)
+	}
+	return n
+}
+
+// alloc gives the rows their memory.
+func (r *resident) alloc(dev gpu.Device, tables []table) ([]gpu.Buffer, error) {
+	var bufs []gpu.Buffer
+	for i := range tables {
+		cols := tables[i].cols
+		b, err := dev.Alloc(4*gpu.Bytes(r.rows+r.area)*gpu.Bytes(cols), "resident rows")
+		if err != nil {
+			for _, b := range bufs {
+				b.Free()
+			}
+			return nil, err
+		}
+		bufs = append(bufs, b)
+		r.tables = append(r.tables, gpu.Matrix{Buf: b, Rows: r.rows + r.area, Cols: cols, LD: cols})
+	}
+	return bufs, nil
+}
+
+// load copies the rows that the worker's device keeps to it.
+func (w *worker) load() error {
+	r := w.stage.resident
+	if r == nil {
+		return nil
+	}
+	ids := make([]graph.NodeID, r.rows)
+	for v := range w.stage.p.Vertices() {
+		if r.row == nil {
+			ids[v] = graph.NodeID(v)
+		} else if k := r.row[v]; k >= 0 {
+			ids[k] = graph.NodeID(v)
+		}
+	}
+	for k, to := range r.tables {
+		t := &w.stage.tables[k]
+		if t.of == nil {
+			w.prefetch.UploadRows(to.RowRange(0, r.rows), hostmem.Bytes(t.data), ids)
+			continue
+		}
+		piece := make([]float32, t.cols*min(r.rows, 1+pieceOf/t.cols))
+		for lo := 0; lo < r.rows; lo += len(piece) / t.cols {
+			part := ids[lo:min(r.rows, lo+len(piece)/t.cols)]
+			for i, v := range part {
+				t.row(piece[i*t.cols:][:t.cols], v)
+			}
+			w.prefetch.Upload(to.Buf, 4*gpu.Bytes(lo*t.cols), hostmem.Bytes(piece[:len(part)*t.cols]))
+			if err := w.waits.Settle(w.prefetch); err != nil {
+				return err
+			}
+		}
+	}
+	return w.waits.Settle(w.prefetch)
+}
+
+// pieceOf is how many numbers are copied at once where rows have to be made first: 4 MiB.
+const pieceOf = 1 << 20
+
+// find lists the rows of a draft that the device does not keep.
+func (r *resident) find(d *draft) {
+	if d.missing = d.missing[:0]; r.row != nil {
+		for i, v := range d.ids() {
+			if r.row[v] < 0 {
+				d.missing = append(d.missing, int32(i))
+			}
+		}
+	}
+	d.extent.missing = len(d.missing)
+}
+
+// number writes which rows of the tables a draft reads: a row that is not kept is in the area when its round has come.
+func (r *resident) number(rows []int32, ids []graph.NodeID) {
+	others := 0
+	for i, v := range ids {
+		if rows[i] = r.row[v]; rows[i] < 0 {
+			rows[i] = int32(r.rows + others%r.area)
+			others++
+		}
+	}
+}
+
+// upload enqueues the way of a draft's rows to its input, which has their numbers. Rows that are not kept come in rounds of as many as the area has room for.
+func (r *resident) upload(q gpu.Queue, n *input, d *draft) {
+	mem, l := d.mem.Bytes(), &d.layout
+	rows := l.ids.in(n.buf)
+	if r.row != nil {
+		rows = l.rows.in(n.buf)
+	}
+	for lo, come := 0, 0; lo < rows.Len; {
+		hi, next := rows.Len, min(len(d.missing), come+r.area)
+		if next < len(d.missing) {
+			hi = int(d.missing[next])
+		}
+		for k, from := range r.tables {
+			if size := 4 * gpu.Bytes(from.Cols); next > come {
+				q.Upload(from.Buf, size*gpu.Bytes(r.rows), mem[l.missing[k].at:][size*gpu.Bytes(come):size*gpu.Bytes(next)])
+			}
+			q.Gather(rowsIn(l.tables[k], n.buf, from.Cols).RowRange(lo, hi), from, rows.Slice(lo, hi))
+		}
+		lo, come = hi, next
+	}
+}
