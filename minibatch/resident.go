@@ -10,17 +10,19 @@ import (
 	"capgnn/internal/learn"
 )
 
-// resident is the rows of a part that a device with memory of its own keeps there, packed as its tables are. A step uploads their numbers, and of its rows only those
-// that are not among them; the device gathers both. Which rows are kept changes no bit: they are copies.
+// resident is the rows that a device with memory of its own keeps there for a part, packed as its tables are: those of the part, ascending, and then those of other parts. A
+// step uploads the numbers of the rows that it reads, and those rows that are not among them; the device gathers both. Which rows are kept changes no bit: they are copies.
 type resident struct {
 	rows   int          // that are kept
-	area   int          // rows behind them, through which others come; 0: no others are read
-	row    []int32      // by vertex: which of them it is, -1: none; nil: all vertices are kept, in their order
+	area   int          // rows behind them, through which others come; 0: all are kept
+	row    []int32      // by vertex: which of them it is, -1: none; nil: that of its number
 	tables []gpu.Matrix // as stage.tables: rows+area; of who has a device
 }
 
-// keep decides which rows devices keep beside steps and evaluation: those of their part, or as many of them as there is memory for, those of the vertices with the most
-// neighbours. Steps that are larger than all before may need a quarter more of what steps take than is planned: that is left.
+// all reports whether every row is there.
+func (r *resident) all() bool { return r != nil && r.area == 0 }
+
+// keep decides which rows devices keep beside steps and evaluation. A quarter of what steps take is left, for steps that are larger than all before.
 func (d *design) keep(p *learn.Problem, o *Options, steps int) error {
 	d.residents = make([]*resident, len(o.Devices))
 	if d.sparse || !slices.ContainsFunc(o.Devices, apart) {
@@ -45,6 +47,11 @@ func (d *design) keep(p *learn.Problem, o *Options, steps int) error {
 		if apart(dev) {
 			d.residents[part] = d.resident(p, o, part, -room[dev]/parts[dev])
 		}
+		if d.residents[part].all() {
+			all, own := &d.epoch, &d.work[part]
+			all.Rows.Hit, all.Rows.Fetched, all.Requests = all.Rows.Hit+own.Rows.Fetched, all.Rows.Fetched-own.Rows.Fetched, all.Requests-own.Requests
+			all.Bytes.Rows, all.Bytes.IDs = all.Bytes.Rows-own.Bytes.Rows, all.Bytes.IDs-own.Bytes.IDs
+		}
 	}
 	return nil
 }
@@ -55,45 +62,55 @@ func apart(dev gpu.Device) bool {
 	return dev.Info().Kind != gpu.CPU && !(ok && r.Linked())
 }
 
-// resident returns what a part keeps in so much memory; nil: nothing.
+// resident returns what a part keeps in so much memory; nil: nothing. It keeps its own rows, or as many of them as there is memory for, those of the vertices with the most
+// neighbours. Rows of other parts that are read as own ones are kept too, if there is memory for all of them.
 func (d *design) resident(p *learn.Problem, o *Options, part int, room gpu.Bytes) *resident {
-	var own []graph.NodeID
+	var own, others []graph.NodeID
 	for v := range p.Vertices() {
 		if o.Part == nil || int(o.Part[v]) == part {
 			own = append(own, graph.NodeID(v))
+		} else {
+			others = append(others, graph.NodeID(v))
 		}
-	}
-	if len(own) == 0 {
-		return nil
 	}
 	row := gpu.Bytes(0)
 	for _, t := range d.tables(p, o.Model.Kind) {
 		row += 4 * gpu.Bytes(t.cols)
 	}
-	e := &d.extents[part]
-	fits := func(missing int) (rows, area int) {
-		area = min(missing, int(max(1, mostArea/row)))
-		return int(room/row) - area, area
-	}
-	want := o.Sampling.Resident.of(len(own), row)
-	rows, area := fits(e.missing)
-	if min(rows, want) < len(own) { // then any row may be missing
+	missing := func(of func(e *extent) int) int {
 		for _, e := range d.bounding(part) {
-			e.missing = e.ids
+			e.missing = of(e)
 		}
-		if rows, area = fits(e.ids); min(rows, want) <= 0 {
-			return nil
-		}
+		return max(1, min(d.extents[part].missing, int(mostArea/row)))
+	}
+	size, fit := o.Sampling.Resident, int(room/row)
+	if all := p.Vertices(); len(others) == 0 && size.of(all, row) == all && fit >= all ||
+		!o.fetches() && size.Unit != CacheShare && size.of(all, row) == all && fit >= all {
+		missing(func(*extent) int { return 0 })
+		return residentRows(all, 0, append(own, others...))
+	}
+	want := size.of(len(own), row)
+	area := missing(func(e *extent) int { return e.missing })
+	if min(want, fit-area) < len(own) { // then any row may be missing
+		area = missing(func(e *extent) int { return e.ids })
 		slices.SortStableFunc(own, func(a, b graph.NodeID) int { return cmp.Compare(len(p.Graph.Row(int(b))), len(p.Graph.Row(int(a)))) })
-		own = own[:min(rows, want)]
+		own = own[:max(0, min(want, fit-area))]
 		slices.Sort(own)
 	}
-	r := &resident{rows: len(own), area: area}
-	if len(own) == p.Vertices() {
+	if len(own) == 0 {
+		return nil
+	}
+	return residentRows(p.Vertices(), area, own)
+}
+
+// residentRows returns rows that are kept, of so many vertices, in the order of a list.
+func residentRows(vertices, area int, list []graph.NodeID) *resident {
+	r := &resident{rows: len(list), area: area}
+	if area == 0 && slices.IsSorted(list) {
 		return r
 	}
-	r.row = slices.Repeat([]int32{-1}, p.Vertices())
-	for k, v := range own {
+	r.row = slices.Repeat([]int32{-1}, vertices)
+	for k, v := range list {
 		r.row[v] = int32(k)
 	}
 	return r
@@ -174,7 +191,7 @@ const pieceOf = 1 << 20
 
 // find lists the rows of a draft that the device does not keep.
 func (r *resident) find(d *draft) {
-	if d.missing = d.missing[:0]; r.row != nil {
+	if d.missing = d.missing[:0]; !r.all() {
 		for i, v := range d.ids() {
 			if r.row[v] < 0 {
 				d.missing = append(d.missing, int32(i))

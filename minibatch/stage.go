@@ -120,6 +120,10 @@ func (g *stage) count(d *draft) {
 			c.Rows.Local++
 			continue
 		}
+		if g.resident.all() {
+			c.Rows.Hit++
+			continue
+		}
 		c.Rows.Fetched++
 		if d.group.ask(home) {
 			c.Requests++

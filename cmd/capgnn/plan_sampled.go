@@ -52,7 +52,7 @@ func sampledAnswers(p *training.SampledPlan, w io.Writer) error {
 	fmt.Fprintf(t, "epoch\t%s of %s, fan-outs %s\n", term.Counted(p.Epoch.Steps, "step"), term.Counted(p.BatchSize, "root"), p.Fanout)
 	fmt.Fprintf(t, "\tabout %s edges are sampled, %s rows of features read\n", term.Grouped(p.Epoch.Edges), term.Grouped(p.Epoch.Rows))
 	if len(p.Parts) > 1 {
-		fmt.Fprintf(t, "\t%s of these rows belong to other parts\n", term.Grouped(p.Epoch.Fetched))
+		fmt.Fprintf(t, "\t%s of these rows are fetched from other parts\n", term.Grouped(p.Epoch.Fetched))
 	}
 	if len(p.Parts) > 1 {
 		fmt.Fprintf(t, "\t%s\n", p.Shares())
