@@ -137,7 +137,15 @@ func (t placer) evaluator(ctx context.Context) error {
 			w.stage.tables[0].data = sums
 		}
 	}
-	return t.each((*worker).load)
+	if err := t.each((*worker).load); err != nil {
+		return err
+	}
+	for _, w := range t.workers {
+		if r := w.stage.resident; r != nil && r.rows >= t.p.Vertices()-remoteOf(&t.o, w.index) {
+			t.exact.Keep(w.index, r.kept(&w.stage))
+		}
+	}
+	return nil
 }
 
 // keep gives the rows that the worker's device keeps their memory. A device that has not got it keeps none.

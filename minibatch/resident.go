@@ -7,6 +7,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/hostmem"
+	"capgnn/internal/layered"
 	"capgnn/internal/learn"
 )
 
@@ -184,6 +185,17 @@ func (w *worker) load() error {
 		}
 	}
 	return w.waits.Settle(w.prefetch)
+}
+
+// kept is the same rows as evaluation reads them: those of the part, all of which are there.
+func (r *resident) kept(g *stage) (k layered.Kept) {
+	if g.sums {
+		k.AX = r.tables[0]
+	}
+	if len(r.tables) == 2 || !g.sums {
+		k.X = r.tables[len(r.tables)-1]
+	}
+	return k
 }
 
 // pieceOf is how many numbers are copied at once where rows have to be made first: 4 MiB.

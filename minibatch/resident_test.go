@@ -2,6 +2,7 @@ package minibatch
 
 import (
 	"fmt"
+	"reflect"
 	"testing"
 
 	"capgnn/gnn"
@@ -98,7 +99,7 @@ func TestResidentRowsChangeNoBit(t *testing.T) {
 						} else if got.Bytes.Rows != want.Bytes.Rows || got.Requests != want.Requests {
 							t.Errorf("%s: %d requests move %+v, want %d and %+v", name, got.Requests, got.Bytes, want.Requests, want.Bytes)
 						}
-						if got.WeightsSHA != want.WeightsSHA || rows != want.Rows {
+						if got.WeightsSHA != want.WeightsSHA || !reflect.DeepEqual(got.Last, want.Last) || rows != want.Rows {
 							t.Errorf("%s: %s, %+v; want %s, %+v", name, got.WeightsSHA, got.Rows, want.WeightsSHA, want.Rows)
 						}
 						if p.Features.Cols > 1 && size.Unit != CacheBytes && got.Usage.H2D >= want.Usage.H2D {

@@ -7,7 +7,8 @@
 //
 // Logits equal those of a forward pass over the whole graph, without dropout, to rounding. A layer reads the table of the layer before it and writes its own,
 // so two tables exist at a time, shared by all parts of the process. They lie in memory if there is room and CPU devices may use as much, else in files that
-// vanish with the process (in TMPDIR). Layer 0 reads the features, dense or sparse, or ÂX, which is computed once, in the same way.
+// vanish with the process (in TMPDIR). Layer 0 reads the features, dense or sparse, or ÂX, which is computed once, in the same way; rows of ÂX, and of the
+// features beside them, may lie on the devices (Keep).
 //
 // Bits are a function of the problem, the weights and the options. Entries of a block stay in the order of the graph's rows, so sums over neighbours depend on
 // neither chunks nor parts; the order of a layer's operations depends on how many chunks there are. The order in which chunks are emitted does not depend on

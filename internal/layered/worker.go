@@ -25,7 +25,8 @@ type worker struct {
 	passes  []*gnn.Pass // by task, nil for ÂX
 	weights gpu.Buffer
 	sums    gpu.Buffer // rows of ÂX, nil if they are not made
-	stuck   bool       // its device has not come to an end
+	kept    Kept
+	stuck   bool // its device has not come to an end
 	indexer *indexer
 	slots   []slot
 }
@@ -41,6 +42,12 @@ type slot struct {
 	out  []byte    // what the chunk made, where it does not go straight to a table
 	done gpu.Event // behind all that the chunk enqueued; nil: the slot is free
 }
+
+// Kept is rows of a part's own vertices, ascending, that lie on its device: of ÂX and of X. What is empty does not lie there.
+type Kept struct{ AX, X gpu.Matrix }
+
+// Keep has layer 0 read rows of ÂX, and those of X beside them, from where they lie on the device of a part, until Close. Bits stay what they are.
+func (e *Evaluator) Keep(part int, k Kept) { e.workers[part].kept = k }
 
 // rows is what a task reads, by vertex: X or the rows of a layer, and ÂX.
 type rows struct{ x, ax []byte }
@@ -149,7 +156,7 @@ func (w *worker) run(t *task, index int, in rows, to target) (err error) {
 			return err
 		}
 		w.fill(s, t, w.part.inner[d.begin[k]:d.begin[k+1]])
-		w.upload(s, t, in)
+		w.upload(s, t, in, d.begin[k])
 		w.compute.Wait(w.copies.Record())
 		m, err := w.forward(s, t, index)
 		if err != nil {
@@ -211,7 +218,7 @@ func (w *worker) fill(s *slot, t *task, own []graph.NodeID) {
 	switch {
 	case t.sparse:
 		s.values.gather(&p.Features, s.ids)
-	case t.dense:
+	case t.dense && !(t.given && !w.kept.X.Empty()):
 		s.dense = resized(s.dense, len(s.ids)*t.in)
 		graph.EachBlock(len(s.ids), blockRows, func(lo, hi int) {
 			for i := lo; i < hi; i++ {
@@ -221,8 +228,8 @@ func (w *worker) fill(s *slot, t *task, own []graph.NodeID) {
 	}
 }
 
-// upload copies a block and the rows of its sources to the device.
-func (w *worker) upload(s *slot, t *task, in rows) {
+// upload copies a block and the rows of its sources to the device. The chunk begins with a vertex of the part.
+func (w *worker) upload(s *slot, t *task, in rows, first int) {
 	q := w.copies
 	send := func(buf int, raw []byte) {
 		if len(raw) > 0 {
@@ -232,12 +239,22 @@ func (w *worker) upload(s *slot, t *task, in rows) {
 	gather := func(buf, n int, from []byte, typ gpu.DType) {
 		q.UploadRows(gpu.Matrix{Buf: s.dev[buf], Rows: n, Cols: t.in, LD: t.in, Type: typ}, from, s.ids[:n])
 	}
+	near := func(buf int, kept gpu.Matrix) bool {
+		if kept.Empty() {
+			return false
+		}
+		q.Copy(gpu.Matrix{Buf: s.dev[buf], Rows: s.rows, Cols: t.in, LD: t.in}, kept.RowRange(first, first+s.rows))
+		return true
+	}
 	if t.given {
-		gather(inAX, s.rows, in.ax, gpu.FP32)
+		if !near(inAX, w.kept.AX) {
+			gather(inAX, s.rows, in.ax, gpu.FP32)
+		}
 		switch {
-		case t.roots && t.dense:
+		case !t.roots, near(inX, w.kept.X):
+		case t.dense:
 			send(inX, hostmem.Bytes(s.dense))
-		case t.roots:
+		default:
 			gather(inX, s.rows, in.x, gpu.FP32)
 		}
 		return
