@@ -16,6 +16,7 @@ func (x *sizing) host(r *roots, exact layered.Bound) []Use {
 		{Name: "degrees and orders of roots", Bound: 4*gpu.Bytes(len(x.d.scaling.Row)+len(x.d.scaling.Col)) + r.bytes()},
 		{Name: "blocks of evaluation", Bound: exact.Heap}, {Name: "weights", Bound: 16 * gpu.Bytes(len(x.weights.Flat))},
 		{Name: "products of CPU devices", Bound: x.scratch()}}
+	heap = append(heap, Use{Name: "places of resident rows", Bound: x.places()})
 	if r.units > 1 { // where devices do not reach each other
 		heap = append(heap, Use{Name: "carried gradients", Bound: 4 * gpu.Bytes(r.parts*len(x.weights.Flat))})
 	}
@@ -39,6 +40,9 @@ func (x *sizing) ahead() (heap, staged Use) {
 			heap.add(slots*stackBytes(&ample), slots*(stackBytes(&ample)-stackBytes(seen)))
 			most := g.draftBytes(&ample)
 			staged.add(slots*most, slots*(most-g.draftBytes(seen)))
+			if g.resident != nil {
+				heap.add(slots*4*gpu.Bytes(ample.missing)*5/4, slots*4*gpu.Bytes(ample.missing-seen.missing)*5/4)
+			}
 			if x.d.roots.units > 1 { // groups
 				heap.add(slots*4*gpu.Bytes(ample.ids), slots*4*gpu.Bytes(ample.ids-seen.ids))
 			}
@@ -48,6 +52,16 @@ func (x *sizing) ahead() (heap, staged Use) {
 		}
 	}
 	return heap, staged
+}
+
+// places returns what it takes to know which rows devices keep.
+func (x *sizing) places() (n gpu.Bytes) {
+	for _, r := range x.d.residents {
+		if r != nil {
+			n += 4 * gpu.Bytes(len(r.row))
+		}
+	}
+	return n
 }
 
 func (u *Use) add(bound, slack gpu.Bytes) { u.Bound, u.Slack = u.Bound+bound, u.Slack+slack }

@@ -33,6 +33,8 @@ type PartMemory struct {
 	Budget gpu.Bytes // of the device, which its parts share
 	Uses   []Use
 	Share  Share // of an epoch, by the steps that were sampled
+	// Resident is how many feature rows the device keeps, so that steps do not upload them.
+	Resident int
 }
 
 // Share is which part of an epoch's roots a part computes, and of the rows that are read it reads; 0 to 1.
@@ -72,6 +74,9 @@ func Plan(ctx context.Context, p *learn.Problem, o Options) (*Memory, error) {
 	x := newSizing(p, &o, &d)
 	for part, dev := range o.Devices {
 		m.Parts = append(m.Parts, PartMemory{Device: dev.Info().Name, Budget: dev.Memory().Budget, Uses: append(x.part(part, r.steps), x.evaluation(exact, part)), Share: d.share(part)})
+		if kept := d.residents[part]; kept != nil {
+			m.Parts[part].Resident = kept.rows
+		}
 	}
 	m.Host = append(x.host(r, exact), x.caches(r.steps)...)
 	share := func(n int64) int64 { return n * int64(r.steps) / int64(max(1, d.epoch.Steps)) }

@@ -44,7 +44,7 @@ func planAction(c *cli.Context) error {
 	t.Console.Enter(term.Checking)
 	if t.Config.Sampled() {
 		p, err := t.PlanSampled(ctx)
-		if err == nil {
+		if err == nil && p.Epoch.Fetched > 0 {
 			p.Rows, err = t.PlanRows(ctx)
 		}
 		t.Console.EndStages()

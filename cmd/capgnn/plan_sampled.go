@@ -63,6 +63,9 @@ func sampledAnswers(p *training.SampledPlan, w io.Writer) error {
 			name = "memory"
 		}
 		fmt.Fprintf(t, "%s\tpart %d, %s: at most %s of %s, %s of it slack\n", name, i, m.Device, term.Size(m.Bound), term.Size(m.Budget), term.Size(m.Slack))
+		if m.Resident > 0 {
+			fmt.Fprintf(t, "\t%s of features stay on it\n", term.Counted(m.Resident, "row"))
+		}
 	}
 	fmt.Fprintf(t, "host memory\tat most %s, %s of it slack\n", term.Size(p.Host.Bound), term.Size(p.Host.Slack))
 	if p.Rows != nil {

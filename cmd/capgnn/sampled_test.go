@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,6 +12,8 @@ import (
 
 	"capgnn/cmd/capgnn/internal/runfolder"
 	"capgnn/cmd/capgnn/internal/term"
+	"capgnn/cmd/capgnn/internal/training"
+	"capgnn/gpu"
 	"capgnn/report"
 )
 
@@ -62,6 +65,32 @@ func TestSampledRun(t *testing.T) {
 	}
 	s.must("predict", "--run", "run", "--what", "embeddings", "--out", "hidden.npy", "--devices", "cpu:0,cpu:1", "--quiet")
 	s.must("report", "run", "again", "--out", "both.html", "--quiet")
+}
+
+// Devices with memory of their own keep feature rows there: those that there is memory for, or as many as --gpu-cache says. That changes what is uploaded, and no bit.
+func TestSampledResidentRows(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	newStore().write(s, "ok.npz")
+	uploaded, sha := gpu.Bytes(1)<<60, ""
+	for _, c := range []struct {
+		size string
+		rows int
+	}{{"0", 0}, {"40%", 24}, {"auto", 60}} {
+		args := sampledArgs("--devices", "sim:a40", "--gpu-cache", c.size)
+		var p training.SampledPlan
+		if err := json.Unmarshal([]byte(s.must(append([]string{"plan", "--quiet", "--json"}, args...)...)), &p); err != nil || p.Parts[0].Resident != c.rows {
+			t.Errorf("%s: %v, planned %+v, want %d rows", c.size, err, p.Parts, c.rows)
+		}
+		r := s.train(append(args, "--epochs", "3")...)
+		if r.Bytes.H2D >= uploaded || sha != "" && r.SHA256 != sha {
+			t.Errorf("%s: %d bytes uploaded, weights %s; with fewer rows %d, %s", c.size, r.Bytes.H2D, r.SHA256, uploaded, sha)
+		}
+		uploaded, sha = r.Bytes.H2D, r.SHA256
+	}
+	if text := s.must("plan", "--quiet", "--dataset", "ok.npz", "--batch-size", "4", "--devices", "sim:a40,sim:a40"); strings.Count(text, "60 rows of features stay on it") != 2 || !strings.Contains(text, "0 of these rows are fetched") || strings.Contains(text, "row cache") {
+		t.Errorf("the plan says:\n%s", text)
+	}
 }
 
 // The config file of a run on samples trains full-batch with --batch-size 0, and the other way round; what one of them recorded does not stand in

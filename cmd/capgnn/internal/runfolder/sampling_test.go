@@ -91,6 +91,9 @@ func TestSampledSettings(t *testing.T) {
 		{`merged: "x" is not a number of time steps`, []string{"merged", "x"}},
 		{"", []string{"merged", "2"}},
 		{"", []string{"row-cache", "15%"}},
+		{"", []string{"gpu-cache", "15%"}},
+		{`--gpu-cache: "120%" is not a cache size`, []string{"gpu-cache", "120%"}},
+		{"leave --cpu-cache 15% out: for full-batch training only", []string{"gpu-cache", "15%", "cpu-cache", "15%"}},
 		{"", []string{"row-cache", "0", "sampling", "massivegnn"}},
 		{"", []string{"row-cache", "2GiB", "sampling", "distdgl,fetch=planned,lookahead=all"}},
 		{"", []string{"sampling", "distdgl,lookahead=5,fetch=planned"}},
@@ -117,6 +120,24 @@ func TestSpelledSamplingReadsBack(t *testing.T) {
 		if again, err := parseSampling(s.String()); err != nil || again != s {
 			t.Errorf("%s: %s reads as %v, %v", text, s, again, err)
 		}
+	}
+}
+
+// How many rows GPUs keep decides no bits of a run on samples: one that is resumed with another size is the same run. Older ones have the default in their identity.
+func TestGPUCacheOfSampledRuns(t *testing.T) {
+	o := Options[slices.IndexFunc(Options, func(o Option) bool { return o.Name == gpuCache })]
+	few, none := sampledBy("gpu-cache", "15%"), sampledBy()
+	if few.ResidentSize() != (minibatch.CacheSize{Unit: minibatch.CacheShare, N: 0.15}) || none.ResidentSize() != (minibatch.CacheSize{}) {
+		t.Errorf("15%% is %v, the default %v", few.ResidentSize(), none.ResidentSize())
+	}
+	for _, c := range []*Config{&few, &none} {
+		if value, decides := o.Identity(c); value != "auto" || !decides {
+			t.Errorf("%s is %v in the identity: %t", c.GPUCache, value, decides)
+		}
+	}
+	few.Set("batch-size", "0")
+	if value, _ := o.Identity(&few); value != "15%" {
+		t.Errorf("full batch: %v", value)
 	}
 }
 

@@ -27,7 +27,7 @@ type SampledPlan struct {
 	Parts     []PartMemory `json:"parts"`
 	Host      Amount       `json:"host"` // of the process
 	Epoch     SampledEpoch `json:"epoch"`
-	Rows      *RowsPlan    `json:"rows"` // null with one part
+	Rows      *RowsPlan    `json:"rows"` // null where nothing is fetched
 }
 
 // PartMemory is what a part takes of its device, which its parts share. Amounts are in bytes.
@@ -36,6 +36,8 @@ type PartMemory struct {
 	Budget gpu.Bytes `json:"budget"`
 	Roots  float64   `json:"roots"` // share of a step's that the part computes
 	Rows   float64   `json:"rows"`  // share of the feature rows that are read which it reads
+	// Resident is how many feature rows a GPU keeps, so that steps do not upload them.
+	Resident int `json:"resident"`
 	Amount
 }
 
@@ -74,7 +76,7 @@ func (t *Run) PlanSampled(ctx context.Context) (*SampledPlan, error) {
 	p := &SampledPlan{Dataset: t.Data.Name, Model: c.Model, BatchSize: c.BatchSize, Fanout: c.Fanout.String(), Storage: c.Storage, Host: amountOf(m.Host),
 		Epoch: SampledEpoch{m.Steps, m.Edges, m.Rows.Read, m.Rows.Fetched, m.Bytes.Rows, m.Requests}}
 	for part, memory := range m.Parts {
-		p.Parts = append(p.Parts, PartMemory{t.Specs[t.deviceOf(part)].String(), memory.Budget, memory.Share.Roots, memory.Share.Rows, amountOf(memory.Uses)})
+		p.Parts = append(p.Parts, PartMemory{t.Specs[t.deviceOf(part)].String(), memory.Budget, memory.Share.Roots, memory.Share.Rows, memory.Resident, amountOf(memory.Uses)})
 	}
 	p.Fits = m.Fits()
 	p.Host.Bound += own.Bound

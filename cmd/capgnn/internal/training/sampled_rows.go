@@ -8,7 +8,7 @@ import (
 	"capgnn/minibatch/rowcache"
 )
 
-// RowsPlan is what the first epoch would fetch of other parts, counted from its samples. It does not depend on devices, and the run fetches so many rows.
+// RowsPlan is what the first epoch would fetch of other parts, counted from its samples. It does not depend on devices, and the run fetches so many rows, unless GPUs keep all of them.
 type RowsPlan struct {
 	Places []RowCount     `json:"places"` // by place of the roots, without a cache
 	Ways   []RowCount     `json:"ways"`   // by way to fetch, with the run's place and Cache
@@ -36,11 +36,8 @@ func rowCountOf(setting string, c *minibatch.Counts) RowCount {
 	return RowCount{setting, c.Rows.Fetched + c.Rows.Prefilled, c.Bytes.Rows, c.Requests}
 }
 
-// PlanRows samples an epoch, and counts; nil: there is one part.
+// PlanRows samples an epoch of several parts, and counts.
 func (t *Run) PlanRows(ctx context.Context) (*RowsPlan, error) {
-	if t.Parts == 1 {
-		return nil, nil
-	}
 	opt, out := t.sampledOptions(), new(RowsPlan)
 	places := []minibatch.Place{minibatch.Batch, minibatch.Home, minibatch.Hop}
 	if opt.Sampling.Local { // which has no others
