@@ -21,6 +21,8 @@
 // steps, what its cache has, what is fetched and what is kept, and asks the owners; another one waits for answers, writes the cache and stages rows (fetch). Otherwise
 // rows of other parts are read as own ones.
 //
+// A device with memory of its own keeps rows of its part there (resident): a step uploads their numbers, and the device gathers them.
+//
 // When the context of Run ends, Run finishes the step that it is in; the run can be resumed there. Evaluation is exact (package layered). Every wait has a
 // deadline, and its error says who waited for whom.
 //

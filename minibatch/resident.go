@@ -1,7 +1,6 @@
 package minibatch
 
 import (
-	"cmp"
 	"slices"
 
 	"capgnn/gpu"
@@ -34,21 +33,20 @@ func (d *design) keep(p *learn.Problem, o *Options, steps int) error {
 		return err
 	}
 	x := newSizing(p, o, d)
-	room := map[gpu.Device]gpu.Bytes{}
-	parts := map[gpu.Device]gpu.Bytes{}
+	taken, parts := map[gpu.Device]gpu.Bytes{}, map[gpu.Device]gpu.Bytes{}
 	for part, dev := range o.Devices {
-		m := dev.Memory()
-		parts[dev]++
-		room[dev] += Bound(x.part(part, steps))*5/4 + exact.Devices[part]
-		if parts[dev] == 1 {
-			room[dev] -= m.Budget - m.Used
+		if apart(dev) {
+			taken[dev] += Bound(x.part(part, steps))*5/4 + exact.Devices[part]
+			parts[dev]++
 		}
 	}
 	for part, dev := range o.Devices {
-		if apart(dev) {
-			d.residents[part] = d.resident(p, o, part, -room[dev]/parts[dev])
+		if !apart(dev) {
+			continue
 		}
-		if d.residents[part].all() {
+		m := dev.Memory()
+		d.residents[part] = d.resident(p, o, part, (m.Budget-m.Used-taken[dev])/parts[dev])
+		if d.residents[part].all() { // nothing is fetched, of what was counted
 			all, own := &d.epoch, &d.work[part]
 			all.Rows.Hit, all.Rows.Fetched, all.Requests = all.Rows.Hit+own.Rows.Fetched, all.Rows.Fetched-own.Rows.Fetched, all.Requests-own.Requests
 			all.Bytes.Rows, all.Bytes.IDs = all.Bytes.Rows-own.Bytes.Rows, all.Bytes.IDs-own.Bytes.IDs
@@ -84,9 +82,9 @@ func (d *design) resident(p *learn.Problem, o *Options, part int, room gpu.Bytes
 		}
 		return max(1, min(d.extents[part].missing, int(mostArea/row)))
 	}
-	size, fit := o.Sampling.Resident, int(room/row)
-	if all := p.Vertices(); len(others) == 0 && size.of(all, row) == all && fit >= all ||
-		!o.fetches() && size.Unit != CacheShare && size.of(all, row) == all && fit >= all {
+	size, fit, all := o.Sampling.Resident, int(room/row), p.Vertices()
+	near := len(others) == 0 || !o.fetches() && size.Unit != CacheShare
+	if near && fit >= all && size.of(all, row) == all {
 		missing(func(*extent) int { return 0 })
 		return residentRows(all, 0, append(own, others...))
 	}
@@ -94,14 +92,40 @@ func (d *design) resident(p *learn.Problem, o *Options, part int, room gpu.Bytes
 	area := missing(func(e *extent) int { return e.missing })
 	if min(want, fit-area) < len(own) { // then any row may be missing
 		area = missing(func(e *extent) int { return e.ids })
-		slices.SortStableFunc(own, func(a, b graph.NodeID) int { return cmp.Compare(len(p.Graph.Row(int(b))), len(p.Graph.Row(int(a)))) })
-		own = own[:max(0, min(want, fit-area))]
-		slices.Sort(own)
+		own = hottest(p.Graph, own, max(0, min(want, fit-area)))
 	}
 	if len(own) == 0 {
 		return nil
 	}
-	return residentRows(p.Vertices(), area, own)
+	return residentRows(all, area, own)
+}
+
+// hottest returns the n vertices of a list that have the most neighbours, of equal ones the first, in the order of the list.
+func hottest(g *graph.CSR, list []graph.NodeID, n int) []graph.NodeID {
+	degree := func(v graph.NodeID) int { return len(g.Row(int(v))) }
+	most := 0
+	for _, v := range list {
+		most = max(most, degree(v))
+	}
+	with := make([]int, most+1) // vertices by degree
+	for _, v := range list {
+		with[degree(v)]++
+	}
+	least := most
+	for ; least > 0 && with[least] <= n; least-- {
+		n -= with[least]
+	}
+	var out []graph.NodeID
+	for _, v := range list {
+		switch d := degree(v); {
+		case d > least:
+			out = append(out, v)
+		case d == least && n > 0:
+			out = append(out, v)
+			n--
+		}
+	}
+	return out
 }
 
 // residentRows returns rows that are kept, of so many vertices, in the order of a list.
@@ -167,24 +191,24 @@ func (w *worker) load() error {
 		}
 	}
 	for k, to := range r.tables {
-		t := &w.stage.tables[k]
-		if t.of == nil {
-			w.prefetch.UploadRows(to.RowRange(0, r.rows), hostmem.Bytes(t.data), ids)
-			continue
-		}
-		piece := make([]float32, t.cols*min(r.rows, 1+pieceOf/t.cols))
-		for lo := 0; lo < r.rows; lo += len(piece) / t.cols {
-			part := ids[lo:min(r.rows, lo+len(piece)/t.cols)]
-			for i, v := range part {
-				t.row(piece[i*t.cols:][:t.cols], v)
+		t, rows := &w.stage.tables[k], max(1, pieceOf/4/to.Cols)
+		for lo := 0; lo < r.rows; lo += rows {
+			piece := ids[lo:min(r.rows, lo+rows)]
+			if t.of == nil {
+				w.prefetch.UploadRows(to.RowRange(lo, lo+len(piece)), hostmem.Bytes(t.data), piece)
+			} else {
+				made := make([]float32, len(piece)*t.cols)
+				for i, v := range piece {
+					t.row(made[i*t.cols:][:t.cols], v)
+				}
+				w.prefetch.Upload(to.Buf, 4*gpu.Bytes(lo*t.cols), hostmem.Bytes(made))
 			}
-			w.prefetch.Upload(to.Buf, 4*gpu.Bytes(lo*t.cols), hostmem.Bytes(piece[:len(part)*t.cols]))
 			if err := w.waits.Settle(w.prefetch); err != nil {
 				return err
 			}
 		}
 	}
-	return w.waits.Settle(w.prefetch)
+	return nil
 }
 
 // kept is the same rows as evaluation reads them: those of the part, all of which are there.
@@ -198,8 +222,8 @@ func (r *resident) kept(g *stage) (k layered.Kept) {
 	return k
 }
 
-// pieceOf is how many numbers are copied at once where rows have to be made first: 4 MiB.
-const pieceOf = 1 << 20
+// pieceOf is how many bytes are copied before anybody waits for them: the deadline of a wait is for these, from a slow disk too.
+const pieceOf = 64 << 20
 
 // find lists the rows of a draft that the device does not keep.
 func (r *resident) find(d *draft) {

@@ -21,7 +21,7 @@ type Progress struct {
 type Rows struct {
 	Read      int64 // = Local + Hit + Fetched
 	Local     int64 // the vertex's home is the part
-	Hit       int64 // it is another one, and the part's cache has the row
+	Hit       int64 // it is another one, and the part's cache, or its device, has the row
 	Fetched   int64 // the row came from its home
 	Evicted   int64 // rows that left a cache
 	Prefilled int64 // rows that came to a cache without being read in that step
@@ -41,7 +41,7 @@ type Times struct {
 	Decide  time.Duration // which rows a cache has, which are fetched and kept; with waits for the steps ahead
 	Fetch   time.Duration // getting rows whose home is another part, over links if there are any; where devices gather rows themselves, Upload has it
 	Stage   time.Duration // putting blocks, and rows that are at home, in the order that devices read
-	Upload  time.Duration // copies to devices
+	Upload  time.Duration // copies to devices, and gathering rows that they keep
 	Compute time.Duration // of devices, without waits and copies
 	Wait    time.Duration // of compute queues, and of parts for their samplers
 }
