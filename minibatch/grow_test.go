@@ -88,7 +88,7 @@ func enlarge(t *testing.T, tr *Trainer) {
 		}
 		d := draft{}
 		d.layout.size = 100 * w.inputs[0].buf.Size()
-		d.layout.blocks = d.layout.size
+		d.layout.staged = d.layout.size
 		for i := range w.inputs {
 			if err := w.widen(&w.inputs[i], &d); err != nil {
 				t.Fatal(err)
