@@ -177,7 +177,7 @@ func (d *design) stageOf(p *learn.Problem, o *Options, part int) stage {
 		kept = d.residents[part]
 	}
 	return stage{part: part, resident: kept, device: info.Name, p: p, parts: len(o.Devices), scaling: d.scaling, aims: d.aims, sums: d.sums, tables: tables,
-		gathers: info.Kind != gpu.CPU || !allLie(tables) || o.fetches() && !(near && d.whole(o, part)), fetches: o.fetches(), near: near, home: o.Part, lock: lock, roots: d.roots, apart: o.Sampling.NoGather}
+		gathers: info.Kind != gpu.CPU || !allLie(tables) || o.fetches() && !(near && d.whole(o, part)), fetches: o.fetches(), near: near, idle: o.idle(), home: o.Part, lock: lock, roots: d.roots, apart: o.Sampling.NoGather}
 }
 
 // whole reports whether the cache of a part has room for every row of other parts, and keeps what it has.

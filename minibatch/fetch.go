@@ -56,6 +56,7 @@ type fetching struct {
 	list     []graph.NodeID // of the requests
 	events   []gpu.Event
 	area     *hostmem.Block
+	at       []int // where the rows of a round begin in the area
 }
 
 // place is where a unit reads a row.
@@ -310,11 +311,13 @@ func (f *fetcher) bring(x *fetching) error {
 
 // seatHits seats the rows that the cache has had since before the turn.
 func (f *fetcher) seatHits(x *fetching) {
-	for row, slot := range x.decision.From {
-		if slot >= 0 {
-			f.seat(x, int32(row), slot, f.slot(slot)[:f.g.rowSize(x.ids[row])])
+	f.g.each(len(x.decision.From), func(lo, hi int) {
+		for row := lo; row < hi; row++ {
+			if slot := x.decision.From[row]; slot >= 0 {
+				f.seat(x, int32(row), slot, f.slot(slot)[:f.g.rowSize(x.ids[row])])
+			}
 		}
-	}
+	})
 }
 
 // seat puts a row, which may have a slot, wherever units read it; or the slot, where the device reads that.
@@ -335,18 +338,24 @@ func (f *fetcher) slot(k int32) []byte { return f.cache.Bytes()[int(k)*f.row:][:
 
 // land seats the rows of the round that has come, and keeps what is to be kept.
 func (f *fetcher) land(x *fetching) {
-	area := x.area.Bytes()
+	x.at = x.at[:0]
+	end := 0
 	for k := x.done; k < x.to; k++ {
-		r := x.fetched(k)
-		size := f.g.rowSize(r.ID)
-		if r.Row >= 0 {
-			f.seat(x, r.Row, r.Slot, area[:size])
-		}
-		if r.Slot >= 0 {
-			copy(f.slot(r.Slot), area[:size])
-		}
-		area = area[size:]
+		x.at = append(x.at, end)
+		end += f.g.rowSize(x.fetched(k).ID)
 	}
+	x.at = append(x.at, end)
+	f.g.each(x.to-x.done, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			r, row := x.fetched(x.done+i), x.area.Bytes()[x.at[i]:x.at[i+1]]
+			if r.Row >= 0 {
+				f.seat(x, r.Row, r.Slot, row)
+			}
+			if r.Slot >= 0 { // no other row of the turn has it
+				copy(f.slot(r.Slot), row)
+			}
+		}
+	})
 }
 
 // await waits until the rows of the round under way are in the area.

@@ -41,7 +41,7 @@ func TestFetchChangesNoBit(t *testing.T) {
 		o.Epochs, o.Sampling.Place = 2, []Place{Batch, Home, Batch, Hop}[i]
 		o.Sampling.NoMerge = i == 3
 		want := trained(t, p, o)
-		specs := [][]gpu.Device{devices(t, 3, linked), devices(t, 3, host.Spec{Threads: 2, Latency: 1}), o.Devices}
+		specs := [][]gpu.Device{devices(t, 3, linked), devices(t, 3, host.Spec{Threads: 2, Latency: 1}), o.Devices, remotes(t, 3, 0)}
 		n := 0
 		for _, rules := range policies {
 			for _, size := range []CacheSize{{}, {CacheRows, 0}, {CacheShare, 0.01}, {CacheShare, 0.3}, {CacheBytes, 2000}} {
@@ -49,11 +49,11 @@ func TestFetchChangesNoBit(t *testing.T) {
 					continue
 				}
 				o := o
-				o.Devices = specs[n%3]
+				o.Devices = specs[n%4]
 				o.Sampling.Fetch, o.Sampling.RowCache, o.Sampling.Prefetch, o.Sampling.Samplers = rules, size, 1+2*(n%2), 1+n/2%2
 				o.Sampling.NoGather = i == 3 && n/3%2 == 0
 				got := trained(t, p, o)
-				name := fmt.Sprintf("%s, %+v, %+v, %s", kind, rules, size, []string{"links", "threads", "no links"}[n%3])
+				name := fmt.Sprintf("%s, %+v, %+v, %s", kind, rules, size, []string{"links", "threads", "no links", "GPUs"}[n%4])
 				if got.WeightsSHA != want.WeightsSHA || !o.Sampling.NoGather && (got.Rows.Read != want.Rows.Read || got.Rows.Local != want.Rows.Local) {
 					t.Errorf("%s: %s, %+v; want %s, %+v", name, got.WeightsSHA, got.Rows, want.WeightsSHA, want.Rows)
 				}

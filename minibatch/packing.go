@@ -48,14 +48,12 @@ func (g *stage) packRow(dst []byte, v graph.NodeID) (n int) {
 func (g *stage) seat(d *draft, mem []byte, i int, row []byte) {
 	l := &d.layout
 	if g.sparse() == nil {
-		to := &l.tables
 		if g.resident != nil { // it is missing there
-			to = &l.missing
 			i, _ = slices.BinarySearch(d.missing, int32(i))
 		}
 		for k := range g.tables {
 			n := 4 * g.tables[k].cols
-			copy(mem[int(to[k].at)+i*n:][:n], row)
+			copy(mem[int(g.dense(l)[k].at)+i*n:][:n], row)
 			row = row[n:]
 		}
 		return
@@ -91,6 +89,26 @@ func (g *stage) collect(dst []float32, d *draft, table int) {
 	}
 }
 
+// dense says where a slot has dense rows: those of all vertices, or those that are not resident.
+func (g *stage) dense(l *layout) *[2]span[float32] {
+	if g.resident != nil {
+		return &l.missing
+	}
+	return &l.tables
+}
+
+// rowsAtOnce is how many rows one goroutine copies before it takes others.
+const rowsAtOnce = 64
+
+// each calls f for blocks of n rows, on all cores where these are idle.
+func (g *stage) each(n int, f func(lo, hi int)) {
+	if g.idle {
+		graph.EachBlock(n, rowsAtOnce, f)
+	} else {
+		f(0, n)
+	}
+}
+
 // seatOwn writes the rows of the vertices that are at home, or read as if they were, to where the step reads them; not those that are resident.
 func (g *stage) seatOwn(d *draft) {
 	mem, ids := d.mem.Bytes(), d.ids()
@@ -100,20 +118,18 @@ func (g *stage) seatOwn(d *draft) {
 	}
 	for k := range g.tables {
 		t, n := &g.tables[k], g.tables[k].cols
-		if g.resident != nil {
-			for j, i := range d.missing {
-				if v := ids[i]; !g.fetches || !g.away(v) {
-					t.row(d.layout.missing[k].on(mem)[j*n:][:n], v)
+		dst := g.dense(&d.layout)[k].on(mem)
+		g.each(len(dst)/n, func(lo, hi int) {
+			for i := lo; i < hi; i++ {
+				at := i
+				if g.resident != nil {
+					at = int(d.missing[i])
+				}
+				if v := ids[at]; !g.fetches || !g.away(v) {
+					t.row(dst[i*n:][:n], v)
 				}
 			}
-			continue
-		}
-		dst := d.layout.tables[k].on(mem)
-		for i, v := range ids {
-			if !g.fetches || !g.away(v) {
-				t.row(dst[i*n:][:n], v)
-			}
-		}
+		})
 	}
 }
 

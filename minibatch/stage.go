@@ -47,6 +47,7 @@ type stage struct {
 	whole    *fetcher  // and those of other parts from this one's cache, which has all that it ever had; nil: they are staged
 	scout    *scout    // has drawn some steps already; nil: nobody has
 	home     []int32   // of every vertex; nil: all are at home
+	idle     bool      // rows are copied by all cores
 	lock     hostmem.LockOptions
 	grown    func(what string, was, is gpu.Bytes)
 }

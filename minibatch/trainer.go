@@ -94,10 +94,15 @@ func (o *Options) setDefaults() {
 
 // samplers returns how many goroutines sample for a part: one where CPU devices compute on the same cores, else as many as there are cores for, up to four.
 func (o *Options) samplers() int {
-	if slices.ContainsFunc(o.Devices, func(d gpu.Device) bool { return d.Info().Kind != gpu.CUDA }) {
+	if !o.idle() {
 		return 1
 	}
 	return max(1, min(4, runtime.GOMAXPROCS(0)/len(o.Devices)))
+}
+
+// idle reports whether the host's cores compute nothing beside sampling and staging.
+func (o *Options) idle() bool {
+	return !slices.ContainsFunc(o.Devices, func(d gpu.Device) bool { return d.Info().Kind != gpu.CUDA })
 }
 
 // sample has the samplers of all parts go on with a step, where they have come to an end: that of the run, or that of an epoch behind which the next one's units are
