@@ -208,27 +208,37 @@ func (a *attachment) boundOf(l *traffic) int {
 
 // sendBuffers returns the send buffer of rows that are used at once, and that of every exchange whose rows are used later.
 func (a *attachment) sendBuffers(training, evaluation []*traffic) (shared *sendBuffer, own []*sendBuffer) {
-	shared, own = &sendBuffer{ep: a.ep}, make([]*sendBuffer, len(training))
+	own = make([]*sendBuffer, len(training))
 	i := a.ep.Part
 	var size gpu.Bytes
 	staged := map[int]gpu.Bytes{}
-	for _, l := range slices.Concat(training, evaluation) {
+	both := slices.Concat(training, evaluation)
+	for _, l := range both {
 		all, _ := l.sendRows(i)
 		size = max(size, l.wireRow()*gpu.Bytes(all))
 		for j, n := range a.staged(l, l.every()) {
 			staged[j] = max(staged[j], n)
 		}
 	}
-	shared.send = a.ep.Memory.Alloc(size, "halo send buffer")
+	shared = a.sendBuffer(0, size, both...)
 	a.stage(shared, staged)
 	for k, l := range training {
 		if !l.pipelined {
 			continue
 		}
-		own[k] = &sendBuffer{ep: a.ep, number: 1, send: a.ep.Memory.Alloc(l.wireRow()*gpu.Bytes(l.ownRows(i)), "halo send buffer")}
+		own[k] = a.sendBuffer(1, l.wireRow()*gpu.Bytes(l.ownRows(i)), l)
 		a.stage(own[k], a.staged(l, l.every()))
 	}
 	return shared, own
+}
+
+// sendBuffer takes the memory of a send buffer of exchanges. Where rows end in half a word it begins as zeros: rows are copied in whole words.
+func (a *attachment) sendBuffer(number int, size gpu.Bytes, exchanges ...*traffic) *sendBuffer {
+	b := &sendBuffer{ep: a.ep, number: number, send: a.ep.Memory.Alloc(size, "halo send buffer")}
+	if n := int(size / 4); b.send != nil && n > 0 && slices.ContainsFunc(exchanges, func(t *traffic) bool { return t.halfWord() }) {
+		a.ep.Compute.Fill(gpu.Matrix{Buf: b.send, Rows: 1, Cols: n, LD: n}, 0)
+	}
+	return b
 }
 
 // staged returns the bytes that pass through the host on their way to each reader that does not reach the device.

@@ -81,6 +81,9 @@ func (t *rowFormat) wireRow() gpu.Bytes {
 	return 4 * gpu.Bytes(t.coding.words(t.width)+t.coding.exact)
 }
 
+// halfWord reports whether the encoded elements of a row end in half a word, which encode does not write.
+func (t *rowFormat) halfWord() bool { return t.coding.as == BF16 && (t.width-t.coding.exact)%2 == 1 }
+
 // wire returns n rows on their way, from the first one on, that lie one behind the other in a buffer.
 func (t *rowFormat) wire(buf gpu.Buffer, first, n int) gpu.Matrix {
 	m := gpu.Matrix{Buf: buf, Rows: n, Cols: t.width, Type: t.dtype}

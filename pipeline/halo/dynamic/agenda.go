@@ -43,7 +43,7 @@ type Getting struct {
 	Shared  []Picked   // by owner: arrivals, as places among what the owner publishes
 	Cached  Picked     // arrivals, as rows of hostmem.Slots
 	Made    []int      // epochs of these
-	From    []int32    // by halo index: local slot, or number of local slots + arrival
+	From    []int32    // by halo index: local slot, or number of local slots + arrival; of rows that nothing reads any that is read
 	Renewed []int32    // by local slot: halo index of the row that it holds from now on; nil: all stay
 	Stats   jaca.Stats // without bytes by route, which copies count
 }
@@ -80,7 +80,7 @@ func newBooking(x *Exchange, epoch int) *booking {
 	for i := range parts {
 		owners := len(x.Readers[i].Owners)
 		b.direct, b.shared = append(b.direct, make([][]int32, owners)), append(b.shared, make([][]publication, owners))
-		b.gets = append(b.gets, Getting{From: make([]int32, len(x.Readers[i].IDs))})
+		b.gets = append(b.gets, Getting{From: slices.Repeat([]int32{-1}, len(x.Readers[i].IDs))})
 	}
 	return b
 }
@@ -166,6 +166,7 @@ func (b *booking) close() *Agenda {
 	x := b.x
 	for i := range b.gets {
 		b.arrivals(i)
+		fillUnread(b.gets[i].From)
 		if b.renewed[i] {
 			b.gets[i].Renewed = occupants(x.local[i])
 		}
@@ -215,6 +216,19 @@ func (b *booking) arrivals(part int) {
 	for _, p := range b.cached[part] {
 		g.Cached.Rows = append(g.Cached.Rows, p.at)
 		at(p.halo)
+	}
+}
+
+// fillUnread has halo rows that nothing reads come from where one that is read does: memory that somebody has written.
+func fillUnread(from []int32) {
+	if len(from) == 0 {
+		return
+	}
+	written := max(0, slices.Max(from))
+	for k, x := range from {
+		if x < 0 {
+			from[k] = written
+		}
 	}
 }
 
