@@ -21,6 +21,7 @@ type PredictOptions struct {
 	Devices      []gpu.Device // one part each, in order; a device may appear more than once
 	Part         []int32      // part of every vertex; nil: there is one part
 	Savings      Savings
+	Storage      gpu.DType     // as in Options: that of a run gives the logits that it evaluated
 	WaitDeadline time.Duration // bounds every wait for a device; 0 = 5 minutes
 }
 
@@ -50,7 +51,7 @@ func PredictRows(ctx context.Context, p *learn.Problem, o PredictOptions, emit f
 		return errors.New("no weights to predict with")
 	}
 	d := design{sparse: p.Features.Sparse() && !o.Savings.NoSparse}
-	e, err := layered.New(ctx, p, d.evaluation(p, &Options{Model: o.Model, Devices: o.Devices, Part: o.Part, Savings: o.Savings, WaitDeadline: o.WaitDeadline}))
+	e, err := layered.New(ctx, p, d.evaluation(p, &Options{Model: o.Model, Devices: o.Devices, Part: o.Part, Savings: o.Savings, Storage: o.Storage, WaitDeadline: o.WaitDeadline}))
 	if err != nil {
 		return err
 	}

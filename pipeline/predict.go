@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"slices"
 	"time"
 
@@ -32,8 +33,9 @@ type PredictOptions struct {
 	// First, Parts and Ranks are as in Options.
 	First, Parts int
 	Ranks        Ranks
-	Part         []int32 // part of every vertex
-	Savings      Savings // NoNeededRows is implied
+	Part         []int32   // part of every vertex
+	Savings      Savings   // NoNeededRows is implied
+	Storage      gpu.DType // as in Options: that of a run gives the logits that it evaluated
 
 	// WaitDeadline bounds every wait of one worker for another; 0 = 5 minutes.
 	WaitDeadline time.Duration
@@ -147,7 +149,7 @@ func newPredictor(ctx context.Context, p *learn.Problem, o PredictOptions) (*Tra
 		o.Layers = o.Model.Layers
 	}
 	t := &Trainer{p: p, halo: new(halo.Plan), weights: o.Weights,
-		o: Options{Model: o.Model, Devices: o.Devices, First: o.First, Parts: cmp.Or(o.Parts, len(o.Devices)), Ranks: o.Ranks, Part: o.Part, Savings: o.Savings, Log: o.Log}}
+		o: Options{Model: o.Model, Devices: o.Devices, First: o.First, Parts: cmp.Or(o.Parts, len(o.Devices)), Ranks: o.Ranks, Part: o.Part, Savings: o.Savings, Storage: o.Storage, Log: o.Log}}
 	if err := errors.Join(ctx.Err(), (planner{t}).planRun()); err != nil {
 		return nil, err
 	}
@@ -196,16 +198,27 @@ func (t placer) buildEvaluation(w *worker, scale weighting, layers int) error {
 	return w.compute.Sync()
 }
 
-// emit hands the rows of the worker's vertices to f, a chunk at a time.
+// emit hands the rows of the worker's vertices to f, a chunk at a time, as FP32.
 func (w *worker) emit(ctx context.Context, m gpu.Matrix, f func(ids []graph.NodeID, rows []float32) error) error {
 	step := max(1, emittedValues/m.Cols)
 	rows := make([]float32, min(step, m.Rows)*m.LD)
+	var halves []uint16
+	if m.Type == gpu.BF16 {
+		halves = make([]uint16, len(rows))
+	}
 	for lo := 0; lo < m.Rows; lo += step {
 		hi := min(m.Rows, lo+step)
 		part := m.RowRange(lo, hi)
-		w.compute.Download(hostmem.Bytes(rows[:part.Span()]), m.Buf, 4*gpu.Bytes(part.Off))
+		raw := hostmem.Bytes(rows[:part.Span()])
+		if halves != nil {
+			raw = hostmem.Bytes(halves[:part.Span()])
+		}
+		w.compute.Download(raw, m.Buf, gpu.Bytes(m.Type.Size())*gpu.Bytes(part.Off))
 		if err := errors.Join(w.compute.Sync(), ctx.Err()); err != nil {
 			return err
+		}
+		for i, x := range halves {
+			rows[i] = math.Float32frombits(uint32(x) << 16)
 		}
 		if err := f(w.part.Inner[lo:hi], gpu.Compact(rows, part)); err != nil {
 			return err

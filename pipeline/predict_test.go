@@ -87,27 +87,38 @@ func TestPredictGolden(t *testing.T) {
 	}
 }
 
-// What a trainer evaluates and what is predicted afterwards are the same bits, sparse features included.
+// What a trainer evaluates and what is predicted afterwards are the same bits, sparse features and rows of bf16 included.
 func TestPredictEqualsEvaluation(t *testing.T) {
 	for _, kind := range gnn.Kinds {
 		for _, sparse := range []bool{false, true} {
+			storage := gpu.FP32
+			if kind != gnn.GAT && sparse == (kind == gnn.SAGE) {
+				storage = gpu.BF16
+			}
 			p, m := task{share: 0.3, sparse: sparse, multi: kind == gnn.GIN}.make(t, kind)
 			devices, part := cpus(t, 3), scatterParts(p.Vertices(), 3)
-			tr := newTrainer(t, p, m, devices, part, func(o *Options) { o.Epochs, o.Savings.NoNeededRows = 4, true })
+			tr := newTrainer(t, p, m, devices, part, func(o *Options) { o.Epochs, o.Storage, o.Savings.NoNeededRows = 4, storage, true })
 			r := run(t, tr)
-			got := predicted(t, unlabelled(p), PredictOptions{Model: m, Weights: r.Weights, Devices: devices, Part: part})
+			got := predicted(t, unlabelled(p), PredictOptions{Model: m, Weights: r.Weights, Devices: devices, Part: part, Storage: storage})
 			if !slices.Equal(got, logitsOf(t, tr)) {
-				t.Errorf("%s, sparse %t: predicted logits differ from evaluated ones", kind, sparse)
+				t.Errorf("%s, sparse %t, %v: predicted logits differ from evaluated ones", kind, sparse, storage)
 			}
 		}
 	}
 }
 
 // The logits are the last layer of the hidden rows: Â·H·Wᵀ + b by plain loops in float64. The sums have at most
-// 16 + 30 terms of size about 1, so float32 leaves errors of some 1e-6.
+// 16 + 30 terms of size about 1, so float32 leaves errors of some 1e-6. Hidden rows that are stored as bf16 are predicted as they are summed.
 func TestPredictHidden(t *testing.T) {
+	for _, storage := range []gpu.DType{gpu.FP32, gpu.BF16} {
+		t.Run(storage.String(), func(t *testing.T) { checkHidden(t, storage) })
+	}
+}
+
+func checkHidden(t *testing.T, storage gpu.DType) {
 	p, m := task{share: 0.3}.make(t, gnn.GCN)
-	o := PredictOptions{Model: m, Weights: weightsOf(t, m, nil), Devices: cpus(t, 3), Part: scatterParts(p.Vertices(), 3)}
+	o := PredictOptions{Model: m, Weights: weightsOf(t, m, nil), Devices: cpus(t, 3), Part: scatterParts(p.Vertices(), 3), Storage: storage}
+	o.Savings.NoTransformFirst = storage == gpu.BF16 // else products of hidden rows are stored so
 	logits := predicted(t, p, o)
 	o.Layers = 2
 	h := predicted(t, p, o)

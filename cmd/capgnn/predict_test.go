@@ -198,6 +198,25 @@ func TestPredictGenerated(t *testing.T) {
 	}
 }
 
+// A run that stored rows as bf16 is predicted with such rows, as it was evaluated.
+func TestPredictStorage(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	allTraining().write(s, "ok.npz")
+	for run, more := range map[string][]string{"full": nil, "sampled": {"--batch-size", "20", "--fanout", "3,3"}} {
+		s.train(append(small("--run-dir", run, "--model", "gin", "--storage", "bf16"), more...)...)
+		logits := s.floats(s.predict("--run", run).Out, 60, 2)
+		config, err := os.ReadFile(s.path(run + "/config.yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.put(run+"/config.yaml", []byte(strings.Replace(string(config), "storage: bf16", "storage: fp32", 1)))
+		if slices.Equal(logits, s.floats(s.predict("--run", run).Out, 60, 2)) {
+			t.Errorf("%s: the logits do not depend on how rows are stored", run)
+		}
+	}
+}
+
 func TestPredictWrongUsage(t *testing.T) {
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")

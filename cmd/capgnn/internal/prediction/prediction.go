@@ -127,7 +127,7 @@ func (p *Prediction) part() []int32 {
 
 // whole are the options of a prediction whose parts lie on their devices as a whole.
 func (p *Prediction) whole() pipeline.PredictOptions {
-	opt := pipeline.PredictOptions{Model: p.model, Weights: p.values, Layers: p.Layer + 1, Part: p.part()}
+	opt := pipeline.PredictOptions{Model: p.model, Weights: p.values, Layers: p.Layer + 1, Part: p.part(), Storage: p.Config.ElementType()}
 	p.Place(&opt)
 	return opt
 }
@@ -135,7 +135,7 @@ func (p *Prediction) whole() pipeline.PredictOptions {
 // chunked are the options of a prediction in chunks.
 func (p *Prediction) chunked() minibatch.PredictOptions {
 	placed := p.whole()
-	return minibatch.PredictOptions{Model: p.model, Weights: p.values, Devices: placed.Devices, Part: placed.Part}
+	return minibatch.PredictOptions{Model: p.model, Weights: p.values, Devices: placed.Devices, Part: placed.Part, Storage: placed.Storage}
 }
 
 // outFile returns the file to write.
