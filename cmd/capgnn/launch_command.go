@@ -63,7 +63,7 @@ func newLaunch(c *cli.Context) (*ranks.Launch, error) {
 	}
 	for _, name := range []string{"rank", "ranks", "master", "port"} {
 		if ranks.ValueOf(args, name) != "" {
-			return nil, term.Usagef("launch: --%s behind %s: launch tells each rank its place: leave it out", name, args[0])
+			return nil, term.Usagef("launch: --%s behind %s: launch tells each rank its place: drop it", name, args[0])
 		}
 	}
 	if p := c.Int("port"); p < 0 || p > 65535 || c.IsSet("port") && p == 0 {

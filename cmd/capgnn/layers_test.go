@@ -234,7 +234,7 @@ func TestLevelsAreRunsLikeOthers(t *testing.T) {
 		}
 	}
 	for _, other := range []string{"stale", "lean", "exact"} { // the flag that was given is named, not what it stands for
-		s.fails(term.ExitUsage, []string{"leave --comm out, or"}, "train", "--resume", "stale--staleness3", "--comm", other)
+		s.fails(term.ExitUsage, []string{"drop --comm, or"}, "train", "--resume", "stale--staleness3", "--comm", other)
 	}
 	if _, stderr, _ := s.run("train", "--run-dir", "exact", "--dataset", "ok.npz", "--epochs", "2", "--devices", "cpu:0,cpu:1", "--comm", "stale", "--exact-epochs", "2"); !strings.Contains(stderr, "note: --comm stale makes no row stale here: no row") {
 		t.Errorf("exact epochs only: %s", stderr)

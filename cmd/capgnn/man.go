@@ -31,7 +31,7 @@ var exitCodes = []struct {
 	{term.ExitFailure, "failure"},
 	{term.ExitUsage, "wrong usage or input, or a device that is not there"},
 	{term.ExitDoesNotFit, "does not fit into memory"},
-	{term.ExitLost, "a device failed during the run, or did not answer in time, or another machine was lost: continue with `train --resume`"},
+	{term.ExitLost, "a device or another machine failed, or did not answer in time: `train --resume` continues the run"},
 	{term.ExitInterrupted, "interrupted, after a checkpoint"},
 }
 

@@ -13,7 +13,7 @@ func TestMPINotBuilt(t *testing.T) {
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
 	_, stderr, code := s.run("train", "--dataset", "ok.npz", "--transport", "mpi")
-	want := "capgnn: --transport mpi: this program was built without MPI: build it on Linux with `go build -tags mpi ./cmd/capgnn`, or leave it out\n"
+	want := "capgnn: --transport mpi: this program was built without MPI: build it on Linux with `go build -tags mpi ./cmd/capgnn`, or drop it\n"
 	if code != 2 || stderr != want {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}

@@ -48,7 +48,7 @@ func TestRanksRefuseBadInput(t *testing.T) {
 		{name: "other transport", own: map[int][]string{1: {"--transport", "tcp-plain"}}, want: []string{" is tcp-plain, of rank 0 it is tcp: start all ranks with the same options"}},
 		{name: "wrong secret", args: []string{"--join-timeout", soon}, env: map[int][]string{0: secrets[:1], 1: secrets[1:]}, want: []string{"rank 1 of 2 did not join at ", "the other side has another secret: give all ranks the same file"}},
 		{name: "short secret", args: []string{"--secret-file", "short"}, want: []string{"--secret-file: short has 5 bytes"}},
-		{name: "empty secret", args: []string{"--secret-file", ""}, want: []string{"--secret-file is empty: name a file, or leave it out"}},
+		{name: "empty secret", args: []string{"--secret-file", ""}, want: []string{"--secret-file is empty: name a file, or drop it"}},
 		{name: "open secret", args: []string{"--secret-file", "open"}, want: []string{"--secret-file: open "}},
 		{name: "no secret", env: map[int][]string{0: {"MASTER_ADDR=192.0.2.1"}, 1: {"MASTER_ADDR=192.0.2.1"}}, want: []string{"there is no secret, which ranks of several machines need: `capgnn doctor --cluster` makes one"}},
 		{name: "more ranks than parts", n: 3, args: []string{"--parts", "2"}, want: []string{"--parts 2: 2 parts cannot be spread over 3 ranks, each has at least one: raise their number to 3, or start fewer ranks"}},

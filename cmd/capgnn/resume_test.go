@@ -12,11 +12,11 @@ import (
 // TestResumeNamesWhatWasGiven: flags beside --resume that change the run are named as the user gave them, not what follows from them.
 func TestResumeNamesWhatWasGiven(t *testing.T) {
 	for _, tc := range []struct{ run, flags, want string }{
-		{"staleness: 4", "--comm stale", "leave --comm out"},
-		{"comm: stale\nstaleness: 4", "--comm stale", "leave --comm out"},
-		{"comm: stale", "--staleness 4", "leave --staleness out"},
-		{"comm: stale", "--comm encoded", "leave --comm out"},
-		{"comm: lean", "--comm stale --halo-backward always", "leave --comm --halo-backward out"},
+		{"staleness: 4", "--comm stale", "drop --comm"},
+		{"comm: stale\nstaleness: 4", "--comm stale", "drop --comm"},
+		{"comm: stale", "--staleness 4", "drop --staleness"},
+		{"comm: stale", "--comm encoded", "drop --comm"},
+		{"comm: lean", "--comm stale --halo-backward always", "drop --comm --halo-backward"},
 		{"comm: stale", "--comm stale --staleness 8", ""},
 	} {
 		was := runfolder.Default()

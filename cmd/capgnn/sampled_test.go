@@ -51,7 +51,7 @@ func TestSampledRun(t *testing.T) {
 	if done := s.train("--resume", "run", "--batch-size", "4", "--sampling", "default"); done.SHA256 != r.SHA256 {
 		t.Error("a finished run is not its result")
 	}
-	s.fails(term.ExitUsage, []string{"leave --batch-size out"}, "train", "--quiet", "--resume", "run", "--batch-size", "8")
+	s.fails(term.ExitUsage, []string{"drop --batch-size"}, "train", "--quiet", "--resume", "run", "--batch-size", "8")
 	s.must("predict", "--run", "run", "--what", "labels", "--out", "labels.csv", "--quiet")
 	labels, err := os.ReadFile(s.path("labels.csv"))
 	right := 0

@@ -71,8 +71,8 @@ func TestSeeds(t *testing.T) {
 		t.Errorf("%+v", sampled)
 	}
 	for says, more := range map[string][]string{
-		"seed 2 is said twice": {"--seeds", "1-3,2"}, "is not a seed": {"--seeds", "one"}, "--seeds with --seed": {"--seeds", "1-3", "--seed", "2"}, "leave --seeds out": {"--seeds", "1-3", "--resume", "all"},
-		"already holds runs of several seeds": {"--seeds", "1-3", "--run-dir", "all"}, "leave --dataset out": {"--resume", "all", "--hidden", "3"}, "is not one of": {"--seeds", "1-3", "--model", "gnc", "--run-dir", "new"},
+		"seed 2 is said twice": {"--seeds", "1-3,2"}, "is not a seed": {"--seeds", "one"}, "--seeds with --seed": {"--seeds", "1-3", "--seed", "2"}, "drop --seeds": {"--seeds", "1-3", "--resume", "all"},
+		"already holds runs of several seeds": {"--seeds", "1-3", "--run-dir", "all"}, "drop --dataset": {"--resume", "all", "--hidden", "3"}, "is not one of": {"--seeds", "1-3", "--model", "gnc", "--run-dir", "new"},
 	} {
 		s.fails(term.ExitUsage, []string{says}, append([]string{"train", "--quiet", "--dataset", "ok.npz"}, more...)...)
 	}

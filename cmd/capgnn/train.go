@@ -162,7 +162,7 @@ func resumedTraining(c *cli.Context, t *training.Run) error {
 	d := runfolder.Dir(filepath.Clean(c.String("resume")))
 	for _, name := range []string{"config", "run-dir"} {
 		if c.IsSet(name) {
-			return term.Usagef("--resume %s takes everything from the run: leave --%s out", d, name)
+			return term.Usagef("--resume %s takes everything from the run: drop --%s", d, name)
 		}
 	}
 	if !d.HoldsRun() {
@@ -212,7 +212,7 @@ func refuseChanges(c *cli.Context, d runfolder.Dir, was runfolder.Config, severa
 		changed = []string{"--comm"}
 	}
 	if flags := cmp.Or(strings.Join(changed, " "), strings.Join(implied, " ")); flags != "" {
-		return term.Usagef("--resume %s continues the run as it was: leave %s out, or start a new run with --config %s", d, flags, d.Config())
+		return term.Usagef("--resume %s continues the run as it was: drop %s, or start a new run with --config %s", d, flags, d.Config())
 	}
 	return nil
 }

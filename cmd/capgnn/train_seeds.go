@@ -121,7 +121,7 @@ func resumedSeeds(c *cli.Context) (*seedRuns, error) {
 	given := append([]string{"seeds", "config", "run-dir"}, runfolder.FlagNames()...)
 	for _, name := range given {
 		if c.IsSet(name) {
-			return nil, term.Usagef("--resume %s takes everything from its runs: leave --%s out", d, name)
+			return nil, term.Usagef("--resume %s takes everything from its runs: drop --%s", d, name)
 		}
 	}
 	what, cfg, err := d.Read()

@@ -9,7 +9,7 @@ import (
 )
 
 func mpiBuilt() error {
-	return term.Usagef("--transport mpi: this program was built without MPI: build it on Linux with `go build -tags mpi ./cmd/capgnn`, or leave it out")
+	return term.Usagef("--transport mpi: this program was built without MPI: build it on Linux with `go build -tags mpi ./cmd/capgnn`, or drop it")
 }
 
 func openMPI(context.Context) (carrier, error) { return nil, mpiBuilt() }

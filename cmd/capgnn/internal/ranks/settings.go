@@ -76,7 +76,7 @@ func FromContext(c *cli.Context) (s Settings, err error) {
 		}
 	}
 	if c.IsSet("secret-file") && c.String("secret-file") == "" {
-		return s, term.Usagef("--secret-file is empty: name a file, or leave it out")
+		return s, term.Usagef("--secret-file is empty: name a file, or drop it")
 	}
 	if s.Several() || c.IsSet("secret-file") {
 		s.Secret, err = Secret(c.String("secret-file"), os.LookupEnv)

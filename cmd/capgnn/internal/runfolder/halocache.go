@@ -68,7 +68,7 @@ func (c *Config) capacityErrors(policy jaca.Policy) []error {
 		if s.err != nil {
 			bad("--%s: %w", flag, s.err)
 		} else if policy == jaca.None && s.Value != (jaca.Size{}) && s.Value != jaca.Rows(0) {
-			bad("--%s %s: --cache none keeps no rows: leave one of them out", flag, s)
+			bad("--%s %s: --cache none keeps no rows: drop one of them", flag, s)
 		}
 	}
 	size(gpuCache, c.GPUCache)
@@ -110,10 +110,10 @@ func (c *Config) stalenessErrors(policy jaca.Policy) []error {
 		bad("%s: --cache %s has no rows that stay in their slots: give one of the policies %s", c.SaysStaleness(), c.Cache, list(keepingPolicies()))
 	}
 	if stale.Auto() && policy.Static() && !c.Pipelined() {
-		bad("%s needs the pipeline: leave --pipeline %s out", c.SaysStaleness(), c.Pipeline)
+		bad("%s needs the pipeline: drop --pipeline %s", c.SaysStaleness(), c.Pipeline)
 	}
 	if stale.Auto() && c.CacheBypass > 0 {
-		bad("--cache-bypass %g with %s, which sets periods itself: leave one of them out", c.CacheBypass, c.SaysStaleness())
+		bad("--cache-bypass %g with %s, which sets periods itself: drop one of them", c.CacheBypass, c.SaysStaleness())
 	}
 	if layers, err := c.StaleLayers.Value, c.StaleLayers.err; err != nil {
 		bad("--%s: %w", StaleLayers, err)
@@ -128,7 +128,7 @@ func (c *Config) stalenessErrors(policy jaca.Policy) []error {
 	if n, err := c.ExactEpochs.Value, c.ExactEpochs.err; err != nil {
 		bad("--exact-epochs: %w", err)
 	} else if n > 0 && (stale.Auto() || !policy.Static()) {
-		bad("--exact-epochs %d with %s, which has no exact epochs: leave one of them out", n, c.saysNotExact())
+		bad("--exact-epochs %d with %s, which has no exact epochs: drop one of them", n, c.saysNotExact())
 	}
 	return errs
 }
@@ -160,7 +160,7 @@ func (c *Config) smoothingErrors(policy jaca.Policy) []error {
 	case drops && fresh:
 		bad("--halo-backward warmup: without --staleness all rows are fresh: give both")
 	case drops && (!policy.Static() || c.Staleness.Value.Auto()):
-		bad("%s with %s, which has no exact epochs: leave one of them out", c.says(HaloBackward), c.saysNotExact())
+		bad("%s with %s, which has no exact epochs: drop one of them", c.says(HaloBackward), c.saysNotExact())
 	}
 	return errs
 }

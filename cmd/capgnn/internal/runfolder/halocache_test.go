@@ -81,7 +81,7 @@ func TestSmoothingErrors(t *testing.T) {
 		"gradients of lru":  {func(c *Config) { stale(c); c.Cache, c.HaloBackward = "lru", HaloBackwardWarmup }, "--halo-backward warmup with --cache lru, which has no exact epochs"},
 		"gradients by need": {func(c *Config) { c.Set("staleness", "auto"); c.HaloBackward = HaloBackwardWarmup }, "--halo-backward warmup with --staleness auto"},
 		"no slots by need":  {func(c *Config) { c.Set("staleness", "auto"); c.Cache = "none" }, "--staleness auto: --cache none has no rows that stay in their slots"},
-		"inside by need":    {func(c *Config) { c.Set("staleness", "auto"); c.Pipeline = "off" }, "--staleness auto needs the pipeline: leave --pipeline off out"},
+		"inside by need":    {func(c *Config) { c.Set("staleness", "auto"); c.Pipeline = "off" }, "--staleness auto needs the pipeline: drop --pipeline off"},
 		"lru by need":       {func(c *Config) { c.Set("staleness", "auto"); c.Cache = "lru" }, "--staleness auto: --cache lru decides while rows are read"},
 		"bypass by need":    {func(c *Config) { c.Set("staleness", "auto"); c.CacheBypass = 0.5 }, "--cache-bypass 0.5 with --staleness auto"},
 		"exact by need":     {func(c *Config) { c.Set("staleness", "auto"); c.Set("exact-epochs", "3") }, "--exact-epochs 3 with --staleness auto, which has no exact epochs"},

@@ -17,10 +17,13 @@ import (
 // isolated is the option that has parts train without rows of each other.
 const isolated = "isolated"
 
+// noFoldScale gives each edge a weight, in place of scales of rows.
+const noFoldScale = "no-fold-scale"
+
 // isolatedUsage is the help of --isolated.
-const isolatedUsage = "parts train without rows of each other and send only gradients: each holds two chunks of the graph, one of which it exchanges in turn. `KEY=VALUE,...` or nothing: " +
-	"chunks=N (default: --parts), phases=M (so many parts at a time, each time with a step of the optimiser; default: all), targets=base (training vertices of a part's own chunk) or both, " +
-	"correction=none, uniform, resampling, node, inclusion or longrun (what is done about missing edges), layers=inner (the first layer keeps all edges) or all"
+const isolatedUsage = "parts exchange gradients and no rows. Each part trains on two chunks of the graph: its own, and another one that changes. `KEY=VALUE,...`, or nothing for all defaults: " +
+	"chunks=N (number of chunks; default: --parts), phases=M (M parts train at a time, and then the optimiser makes a step; default: all parts), targets=base (training vertices of a part's own chunk) or both (of its two chunks), " +
+	"correction=none, uniform, resampling, node, inclusion or longrun (how missing edges are made up for), layers=inner (the first layer keeps all edges) or all (no layer does)"
 
 // Isolated is what --isolated says.
 type Isolated struct {
@@ -90,7 +93,7 @@ func (i *Isolated) set(key, value string) error {
 }
 
 // exchanged are the options of rows that parts exchange, and of edges that they leave out, which isolated parts do not have.
-var exchanged = slices.DeleteFunc(append([]string{comm, commNet, stalenessNet, "max-prune", "prune", "prune-score", "rescale", "no-fold-scale"}, CacheOptions...),
+var exchanged = slices.DeleteFunc(append([]string{comm, commNet, stalenessNet, "max-prune", "prune", "prune-score", "rescale"}, CacheOptions...),
 	func(name string) bool { return name == "peer" })
 
 // RefuseExchange refuses options that isolated parts do not have: those that are not at their default, and those that flags have given, whatever their value.
@@ -102,13 +105,20 @@ func (c *Config) RefuseExchange(given []string) error {
 	if c.Sampled() {
 		list = append(list, fmt.Sprintf("--%s %d", batchSize, c.BatchSize))
 	}
-	if c.Savings.NoPrecompute && !c.Isolated.Value.AllLayers {
-		list = append(list, "--no-precompute")
+	var bad []string
+	if list != nil {
+		bad = append(bad, fmt.Sprintf("drop %s: isolated parts train on whole chunks and exchange no rows", strings.Join(list, " ")))
 	}
-	if list == nil {
+	if c.Savings.NoFoldScale || slices.Contains(given, noFoldScale) {
+		bad = append(bad, fmt.Sprintf("drop --%s: isolated parts scale rows and have no weights of edges", noFoldScale))
+	}
+	if c.Savings.NoPrecompute && !c.Isolated.Value.AllLayers {
+		bad = append(bad, fmt.Sprintf("drop --no-precompute, or say --%s=layers=all: the first layer of isolated parts keeps all edges, and is aggregated once", isolated))
+	}
+	if bad == nil {
 		return nil
 	}
-	return term.Usagef("with --%s leave %s out: isolated parts train on whole chunks and exchange no rows", isolated, strings.Join(list, " "))
+	return term.Usagef("%s", strings.Join(bad, "; "))
 }
 
 // checkIsolated looks at --isolated, and at what does not go with it.

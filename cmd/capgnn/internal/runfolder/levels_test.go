@@ -126,11 +126,11 @@ func TestFlagsBesideLevelOfFile(t *testing.T) {
 func TestLevelRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		"comm: encode":                              `--comm "encode" (did you mean encoded?) is not one of exact, encoded, stale, lean`,
-		"comm: encoded\nbatch-size: 64":             "with --batch-size 64 leave --comm encoded out: for full-batch training only",
+		"comm: encoded\nbatch-size: 64":             "drop --comm encoded: for full-batch training only, not with --batch-size 64",
 		"comm: encoded\nhalo-dtype: float8":         "--halo-dtype",
-		"comm: stale\nbatch-size: 64":               "with --batch-size 64 leave --comm stale out: for full-batch training only",
-		"comm: stale\nbatch-size: 64\nstaleness: 4": "with --batch-size 64 leave --comm stale --staleness 4 out: for full-batch training only",
-		"comm: lean\nbatch-size: 64":                "with --batch-size 64 leave --comm lean out: for full-batch training only",
+		"comm: stale\nbatch-size: 64":               "drop --comm stale: for full-batch training only, not with --batch-size 64",
+		"comm: stale\nbatch-size: 64\nstaleness: 4": "drop --comm stale --staleness 4: for full-batch training only, not with --batch-size 64",
+		"comm: lean\nbatch-size: 64":                "drop --comm lean: for full-batch training only, not with --batch-size 64",
 		"comm: stale\ncache: lru":                   "--comm stale: --cache lru has no rows that stay in their slots: give one of the policies jaca, ",
 		"comm: lean\ncache: fifo":                   "--comm lean: --cache fifo has no rows that stay in their slots: give one of the policies jaca, ",
 		"comm: lean\ncache: sieve\nstaleness: 2":    "--comm lean: --cache sieve has no rows that stay in their slots: give one of the policies jaca, ",
@@ -138,11 +138,11 @@ func TestLevelRefused(t *testing.T) {
 		"comm: stale\ncache: nonesuch":              "--cache",
 		"comm: lean\nstaleness: 0":                  "--comm lean --staleness 0: all rows are fresh: give --comm encoded",
 		"comm: stale\nstaleness: 17":                "--staleness",
-		"comm: lean\nstaleness: auto":               "--comm lean with --staleness auto, which has no exact epochs: leave one of them out",
-		"comm: auto\nhalo-backward: warmup":         "--halo-backward warmup with --comm auto, which has no exact epochs: leave one of them out",
-		"comm: auto\nexact-epochs: 3":               "--exact-epochs 3 with --comm auto, which has no exact epochs: leave one of them out",
-		"comm: auto\npipeline: \"off\"":             "--comm auto needs the pipeline: leave --pipeline off out",
-		"comm: auto\ncache-bypass: 0.5":             "--cache-bypass 0.5 with --comm auto, which sets periods itself: leave one of them out",
+		"comm: lean\nstaleness: auto":               "--comm lean with --staleness auto, which has no exact epochs: drop one of them",
+		"comm: auto\nhalo-backward: warmup":         "--halo-backward warmup with --comm auto, which has no exact epochs: drop one of them",
+		"comm: auto\nexact-epochs: 3":               "--exact-epochs 3 with --comm auto, which has no exact epochs: drop one of them",
+		"comm: auto\npipeline: \"off\"":             "--comm auto needs the pipeline: drop --pipeline off",
+		"comm: auto\ncache-bypass: 0.5":             "--cache-bypass 0.5 with --comm auto, which sets periods itself: drop one of them",
 	} {
 		cfg := Default()
 		if err := ParseConfig([]byte("dataset: x\n"+text), &cfg); err != nil {

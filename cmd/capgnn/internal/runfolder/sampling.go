@@ -90,7 +90,7 @@ func (c *Config) SpellSampling() {
 }
 
 // ofFullBatch are the options that say how full-batch training lays out vertices, what it prunes, and how it exchanges rows.
-var ofFullBatch = append([]string{"cost", "no-move", "max-prune", "prune", "prune-score", "rescale", "no-needed-rows", "no-fold-scale", "no-reuse", comm, commNet, stalenessNet},
+var ofFullBatch = append([]string{"cost", "no-move", "max-prune", "prune", "prune-score", "rescale", "no-needed-rows", noFoldScale, "no-reuse", comm, commNet, stalenessNet},
 	slices.DeleteFunc(slices.Clone(CacheOptions), func(name string) bool { return name == gpuCache })...)
 
 // checkSampling looks at the options of sampled training, and at those that it does not have.
@@ -119,7 +119,7 @@ func (c *Config) checkSampling(p *problems) {
 		p.add("--%s %s: %s for %s: give one for each layer, nearest the roots first", fanOut, c.Fanout, term.Counted(n, "fan-out"), term.Counted(c.Layers, "layer"))
 	}
 	if s := &c.Sampling.Value; c.RowCache.Value != (minibatch.CacheSize{}) && s.Fetch.Kind == rowcache.Demand && c.Sampling.err == nil {
-		p.add("--%s %s: fetch=demand keeps no rows: leave it out, or choose another fetch in --%s", rowCache, c.RowCache, sampling)
+		p.add("--%s %s: fetch=demand keeps no rows: drop it, or choose another fetch in --%s", rowCache, c.RowCache, sampling)
 	}
 	if err := c.RefuseFullBatch(nil); err != nil {
 		p.add("%w", err)
@@ -130,7 +130,7 @@ func (c *Config) checkSampling(p *problems) {
 // whatever their value.
 func (c *Config) RefuseFullBatch(given []string) error {
 	if list := c.fullBatchOnly(given); c.Sampled() && list != "" {
-		return term.Usagef("with --batch-size %d leave %s out: for full-batch training only", c.BatchSize, list)
+		return term.Usagef("drop %s: for full-batch training only, not with --batch-size %d", list, c.BatchSize)
 	}
 	return nil
 }

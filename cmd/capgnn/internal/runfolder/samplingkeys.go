@@ -221,7 +221,7 @@ func parseSampling(text string) (Sampling, error) {
 	}
 	for _, k := range samplingKeys {
 		if value, given := said[k.name]; given && k.means != nil && !k.means(&s) {
-			return s, fmt.Errorf("%s=%s: for %s only: leave it out", k.name, value, k.of)
+			return s, fmt.Errorf("%s=%s: for %s only: drop it", k.name, value, k.of)
 		}
 	}
 	return s, nil

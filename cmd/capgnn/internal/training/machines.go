@@ -38,7 +38,7 @@ type MachineCount struct {
 // ChooseMachines is ChooseDevices of a plan for machines: devices are those of all machines, or of one of machines that are alike.
 func (t *Run) ChooseMachines(ctx context.Context) error {
 	if t.Config.Parts != 0 {
-		return term.Usagef("--parts %d: machines are planned with one part on each device: leave it out", t.Config.Parts)
+		return term.Usagef("--parts %d: machines are planned with one part on each device: drop it", t.Config.Parts)
 	}
 	list, isolated := t.Config.Machines, t.Config.Isolated
 	t.Config.Isolated.Value = nil // chunks are as many as parts, of all machines
@@ -146,7 +146,7 @@ func (t *Run) countMachines(ctx context.Context, machines []int) (MachineCount, 
 		if t.Parts == 1 { // it has all rows
 			t.Config.Set("isolated", "")
 		} else if n, err := t.Config.PartCount(t.Parts, t.Data.Problem.Vertices()); err != nil || n != t.Parts {
-			return c, term.Usagef("--isolated %s on %s: machines are planned with one part on each device: leave chunks and phases out", t.Config.Isolated, term.Counted(t.Parts, "device"))
+			return c, term.Usagef("--isolated %s on %s: machines are planned with one part on each device: drop chunks and phases", t.Config.Isolated, term.Counted(t.Parts, "device"))
 		}
 	}
 	o, s, err := t.outlook(ctx)

@@ -38,7 +38,7 @@ func OptionsTogether(c *cli.Context) (map[string]string, error) {
 func checkTogether(c *runfolder.Config) error {
 	switch policy := jaca.Policy(c.Cache); {
 	case c.Sampled():
-		return term.Usagef("--batch-size %d: sampled training runs in one process: leave it out, or train with all --devices of one machine", c.BatchSize)
+		return term.Usagef("--batch-size %d: sampled training runs in one process: drop it, or train with all --devices of one machine", c.BatchSize)
 	case c.Staleness.Value.Auto():
 		return term.Usagef("%s chooses ages in one process: over several ranks give a number of epochs, or --comm stale", c.SaysStaleness())
 	case policy != jaca.JACA && policy != jaca.None:

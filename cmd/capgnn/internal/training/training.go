@@ -209,7 +209,7 @@ func (t *Run) Check() error {
 		return checkTogether(&t.Config)
 	}
 	if says := t.Config.SaysNet(); says != "" && !t.Resume {
-		return term.Usagef("%s: there is one rank, and no row crosses between ranks: leave it out, or start several with capgnn launch", says)
+		return term.Usagef("%s: there is one rank, and no row crosses between ranks: drop it, or start several with capgnn launch", says)
 	}
 	return devices.Check(t.Config.Devices)
 }
