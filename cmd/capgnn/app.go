@@ -79,7 +79,11 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 	}
 	for _, cmd := range app.Commands {
 		cmd.OnUsageError = usageProblem
-		cmd.Flags = append(cmd.Flags, outputFlags()...)
+		if cmd.Name == "completion" || cmd.Name == "man" { // their output has a form of its own
+			cmd.Flags = append(cmd.Flags, quietFlag())
+		} else {
+			cmd.Flags = append(cmd.Flags, outputFlags()...)
+		}
 		if cmd.ArgsUsage == "" {
 			cmd.Action = withoutArguments(cmd.Name, cmd.Action)
 		}
@@ -88,13 +92,12 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 	return app
 }
 
-// outputFlags are the flags that every command has.
+// outputFlags are the flags of commands that have a result.
 func outputFlags() []cli.Flag {
-	return []cli.Flag{
-		&cli.BoolFlag{Name: "json", Usage: "print the result as one JSON object on the last line of standard output"},
-		&cli.BoolFlag{Name: "quiet", Usage: "print no progress and no notes"},
-	}
+	return []cli.Flag{&cli.BoolFlag{Name: "json", Usage: "print the result as one JSON object on the last line of standard output"}, quietFlag()}
 }
+
+func quietFlag() cli.Flag { return &cli.BoolFlag{Name: "quiet", Usage: "print no progress and no notes"} }
 
 // usageProblem turns a flag that does not parse into one line and exit code 2.
 func usageProblem(c *cli.Context, err error, isSubcommand bool) error {

@@ -54,29 +54,45 @@ func reportAction(c *cli.Context) error {
 		return err
 	}
 	k.KeepStdoutFor(c.String("out"))
-	var runs []report.Run
+	p, err := pageOf(folders)
+	if err != nil {
+		return err
+	}
+	if c.IsSet("out") {
+		p.out = c.String("out")
+	}
+	if err := atomicfile.Write(p.out, p.draw); err != nil {
+		return term.Usagef("report: %w: choose a place with --out", err)
+	}
+	return printReport(k, p.out, p.runs)
+}
+
+// reportPage is a page that can be written.
+type reportPage struct {
+	runs []report.Run
+	draw func(w io.Writer) error
+	out  string // file, where none is named
+}
+
+// pageOf returns the page of one run, of several, or of a folder with runs of several seeds.
+func pageOf(folders []string) (p reportPage, err error) {
+	if d := runfolder.SeedsDir(filepath.Clean(folders[0])); len(folders) == 1 && d.HoldsSeeds() {
+		runs, together, err := d.Describe()
+		return reportPage{runs, func(w io.Writer) error { return report.WriteSeeds(w, runs, together) }, d.Report()}, err
+	}
 	for _, folder := range folders {
 		run, err := runfolder.Dir(filepath.Clean(folder)).Describe()
 		if err != nil {
-			return err
+			return p, err
 		}
-		runs = append(runs, run)
+		p.runs = append(p.runs, run)
 	}
-	out, draw := c.String("out"), func(w io.Writer) error { return report.WriteComparison(w, runs) }
-	if len(runs) == 1 {
-		draw = func(w io.Writer) error { return report.WriteRun(w, runs[0]) }
+	if len(p.runs) == 1 {
+		p.draw, p.out = func(w io.Writer) error { return report.WriteRun(w, p.runs[0]) }, runfolder.Dir(p.runs[0].Name).Report()
+	} else {
+		p.draw, p.out = func(w io.Writer) error { return report.WriteComparison(w, p.runs) }, comparisonFile
 	}
-	switch {
-	case out != "":
-	case len(runs) == 1:
-		out = runfolder.Dir(runs[0].Name).Report()
-	default:
-		out = comparisonFile
-	}
-	if err := atomicfile.Write(out, draw); err != nil {
-		return term.Usagef("report: %w: choose a place with --out", err)
-	}
-	return printReport(k, out, runs)
+	return p, nil
 }
 
 // printReport says what was written; of several runs also their table.

@@ -48,12 +48,21 @@ func TestSeeds(t *testing.T) {
 	if err != nil || !strings.Contains(string(page), "3 seeds") || !strings.Contains(string(page), "±") {
 		t.Errorf("report: %v", err)
 	}
+	s.must("report", "all", "--out", "again.html")
+	if same, err := os.ReadFile(s.path("again.html")); err != nil || string(same) != string(page) {
+		t.Errorf("capgnn report draws another page than train: %v", err)
+	}
 	for _, gone := range []string{"seed-5/result.json", "seed-5/last.safetensors", "seed-2", "summary.json"} {
 		if err := os.RemoveAll(s.path("all/" + gone)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	newestCheckpointGone(t, s.path("all/seed-5"))
+	s.must("report", "all")
+	page, err = os.ReadFile(s.path("all/report.html"))
+	if err != nil || !strings.Contains(string(page), "2 seeds") || !strings.Contains(string(page), "of 1 of 3 seeds: the others have no score") {
+		t.Errorf("report of one finished run of three: %v", err)
+	}
 	again := summary("--resume", "all")
 	if *again.Val.Mean != *first.Val.Mean || *again.Loss.Mean != *first.Loss.Mean {
 		t.Errorf("resumed: validation %v, loss %v, want %v, %v", *again.Val.Mean, *again.Loss.Mean, *first.Val.Mean, *first.Loss.Mean)
@@ -76,6 +85,8 @@ func TestSeeds(t *testing.T) {
 	} {
 		s.fails(term.ExitUsage, []string{says}, append([]string{"train", "--quiet", "--dataset", "ok.npz"}, more...)...)
 	}
+	s.fails(term.ExitUsage, []string{"already holds runs of several seeds"}, append([]string{"train", "--quiet", "--run-dir", "all"}, small()...)...)
+	s.fails(term.ExitUsage, []string{"all holds runs of several seeds: name it alone, or its runs all/seed-N"}, "report", "all", "all/seed-4")
 	if term.Exists(s.path("new")) {
 		t.Error("a folder is left of a run that was refused")
 	}

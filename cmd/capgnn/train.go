@@ -132,7 +132,9 @@ func newTraining(c *cli.Context, t *training.Run) error {
 		if t.RunPath == "" {
 			return term.Usagef("--run-dir is empty: name a folder")
 		}
-		return runfolder.Dir(t.RunPath).Free()
+		if !c.IsSet("seeds") { // whose runs lie in folders below
+			return runfolder.SeedsDir(t.RunPath).Free()
+		}
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"capgnn/cmd/capgnn/internal/training"
 	"capgnn/internal/atomicfile"
 	"capgnn/internal/lockfile"
+	"capgnn/report"
 )
 
 // seedRuns are runs that differ in their seeds, one after another.
@@ -65,11 +66,19 @@ func trainSeeds(c *cli.Context, k *term.Console) error {
 	if err := s.dir.WriteSummary(sum); err != nil {
 		return err
 	}
-	page := func(path string, f func(io.Writer) error) error { return atomicfile.Write(path, f) }
-	if err := s.dir.WriteReport(sum, page); err != nil {
+	if err := s.report(); err != nil {
 		k.Note("note: no report: %s", term.OneLine(err))
 	}
 	return sum.Print(k, s.dir.Report())
+}
+
+// report draws all runs onto one page.
+func (s *seedRuns) report() error {
+	runs, together, err := s.dir.Describe()
+	if err != nil {
+		return err
+	}
+	return atomicfile.Write(s.dir.Report(), func(w io.Writer) error { return report.WriteSeeds(w, runs, together) })
 }
 
 // newSeeds reads the settings of new runs, and makes their folder.
@@ -126,7 +135,7 @@ func resumedSeeds(c *cli.Context) (*seedRuns, error) {
 	}
 	what, cfg, err := d.Read()
 	if err != nil {
-		return nil, err
+		return nil, term.Usagef("--resume: %w", err)
 	}
 	return &seedRuns{dir: d, seeds: what.Seeds, begin: func(t *training.Run) error {
 		t.Config = *cfg

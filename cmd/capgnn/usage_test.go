@@ -40,6 +40,8 @@ func TestWrongUsage(t *testing.T) {
 		{"epochs", with("--epochs", "99999999999999999999")},
 		{"amsgrad", with("--amsgrad=maybe")},
 		{"json", with("--json=maybe")},
+		{"man --help", []string{"man", "--json"}},
+		{"completion --help", []string{"completion", "bash", "--json"}},
 		{"unexpected argument", with("more")},
 		{"--dataset", []string{"train"}},
 		{"nowhere", []string{"train", "--dataset", "nowhere"}},

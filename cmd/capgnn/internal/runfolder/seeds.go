@@ -93,7 +93,7 @@ func (d SeedsDir) write(path string, x any) error {
 func (d SeedsDir) Read() (*Seeds, *Config, error) {
 	f, err := regular.Open(d.plan())
 	if err != nil {
-		return nil, nil, term.Usagef("--resume: %w", err)
+		return nil, nil, term.AsUsage(err)
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, 2*maxConfigBytes))
@@ -108,7 +108,7 @@ func (d SeedsDir) Read() (*Seeds, *Config, error) {
 		err = fmt.Errorf("it has %d seeds", len(s.Seeds))
 	}
 	if err != nil {
-		return nil, nil, term.Usagef("--resume: read %s: %w", d.plan(), err)
+		return nil, nil, term.Usagef("read %s: %w", d.plan(), err)
 	}
 	return s, &cfg, nil
 }
@@ -195,20 +195,22 @@ func (d SeedsDir) Summarise(seeds []uint64, results []*Result) *Summary {
 	return s
 }
 
-// text writes a spread of scores.
-func (s Spread) text() string {
-	switch {
-	case s.Mean == nil:
-		return term.Score(nil)
-	case s.Deviation == nil:
-		return term.Score(s.Mean)
+// text writes the spread of a score over so many seeds.
+func (s Spread) text(seeds int) string {
+	text := term.Score(s.Mean)
+	if s.Deviation != nil {
+		text += fmt.Sprintf(" ± %s (interval of the mean: %s to %s)", term.Score(s.Deviation), term.Score(&s.Interval[0]), term.Score(&s.Interval[1]))
 	}
-	return fmt.Sprintf("%s ± %s (mean of all seeds: %s to %s)", term.Score(s.Mean), term.Score(s.Deviation), term.Score(&s.Interval[0]), term.Score(&s.Interval[1]))
+	if s.Runs < seeds {
+		text += fmt.Sprintf(" of %d of %d seeds: the others have no score", s.Runs, seeds)
+	}
+	return text
 }
 
 // facts are the lines about all runs.
 func (s *Summary) facts() []report.Fact {
-	return []report.Fact{{Name: "validation " + s.Metric, Text: s.Val.text()}, {Name: "test " + s.Metric, Text: s.Test.text()}, {Name: "test at the end", Text: s.Last.text()}}
+	return []report.Fact{{Name: "validation " + s.Metric, Text: s.Val.text(len(s.Seeds))}, {Name: "test " + s.Metric, Text: s.Test.text(len(s.Seeds))}, {Name: "test at the end", Text: s.Last.text(len(s.Seeds))},
+		{Name: "deviations", Text: "of single runs; intervals have 95 % confidence"}}
 }
 
 // Print writes the summary: one JSON line, or a small table.
@@ -221,22 +223,39 @@ func (s *Summary) Print(k *term.Console, page string) error {
 	for _, f := range s.facts() {
 		fmt.Fprintf(t, "%s\t%s\n", f.Name, f.Text)
 	}
-	fmt.Fprintf(t, "deviations\tof single runs; the interval has 95 %% confidence\n")
 	fmt.Fprintf(t, "run folders\t%s (%s in it is for a browser)\n", s.Dir, filepath.Base(page))
 	return t.Flush()
 }
 
-// WriteReport draws all runs onto one page.
-func (d SeedsDir) WriteReport(s *Summary, write func(path string, f func(io.Writer) error) error) error {
-	var runs []report.Run
+// Describe returns the runs that have begun, and what those that have ended have together.
+func (d SeedsDir) Describe() (runs []report.Run, together []report.Fact, err error) {
+	s, _, err := d.Read()
+	if err != nil {
+		return nil, nil, err
+	}
+	var results []*Result
 	for _, seed := range s.Seeds {
+		if !d.Run(seed).HoldsRun() {
+			continue
+		}
 		run, err := d.Run(seed).Describe()
 		if err != nil {
-			return err
+			return nil, nil, err
 		}
 		runs = append(runs, run)
+		if r, err := d.Run(seed).ReadResult(); err != nil {
+			return nil, nil, err
+		} else if r != nil {
+			results = append(results, r)
+		}
 	}
-	return write(d.Report(), func(w io.Writer) error { return report.WriteSeeds(w, runs, s.facts()) })
+	if len(runs) == 0 {
+		return nil, nil, term.Usagef("report: no run in %s has begun: train them with `capgnn train --resume %s`", d, d)
+	}
+	if len(results) > 0 {
+		together = d.Summarise(s.Seeds, results).facts()
+	}
+	return runs, together, nil
 }
 
 // Free refuses a folder that holds runs of several seeds, or a run.
