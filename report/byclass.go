@@ -96,9 +96,9 @@ func (r *Run) classTable() *table {
 		t.Note += " Mean: over " + over + ", where an undefined score (-) counts as 0; its support is the sum."
 	}
 	if t.Rest != nil {
-		t.RestTitle = fmt.Sprintf("The %d smaller classes", len(t.Rest))
-		if r.multiLabel() {
-			t.RestTitle = fmt.Sprintf("The %d rarer labels", len(t.Rest))
+		t.RestTitle = fmt.Sprintf("The other %d %s", len(t.Rest), map[bool]string{false: "classes", true: "labels"}[r.multiLabel()])
+		if len(t.Rest) == 1 {
+			t.RestTitle = "The other " + what
 		}
 	}
 	return t
@@ -111,9 +111,9 @@ func (r *Run) confusionMatrix() *matrix {
 		return nil
 	}
 	m := matrix{ID: "confusion", Title: "Confusion matrix of the test set", Down: "class", Across: "predicted class", texts: shownClasses,
-		Note: "row: the class that vertices have; column: the class predicted for them; the darker a cell, the larger its share of the row's class"}
+		Note: "Rows are true classes, columns are predicted classes. The darker a cell, the larger its share of its row."}
 	if more := len(r.Result.ByClass) - len(c.Classes); more > 0 {
-		m.Note += fmt.Sprintf("; only the %d largest classes: vertices that have one of the %d others, or were predicted to, are left out", len(c.Classes), more)
+		m.Note += fmt.Sprintf(" Only the %d largest classes are drawn: vertices that have another class, or for which another one was predicted, are left out.", len(c.Classes))
 	}
 	support := map[int]float64{}
 	for _, s := range r.Result.ByClass {

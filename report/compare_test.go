@@ -121,7 +121,7 @@ func TestSpreadOverSeeds(t *testing.T) {
 		t.Errorf("validation: %+v", v.Series)
 	}
 	text := p.figures["loss-spread"].text
-	if !strings.Contains(text, "of the values of 4 runs, in some epochs of fewer") || !strings.Contains(text, `class="band f0"`) || strings.Contains(text, "NaN") {
+	if !strings.Contains(text, "of the values of 4 runs, in some epochs of fewer: others had stopped; the numbers beside the names are of epoch 11, of the 3 runs that still trained<") || !strings.Contains(text, `class="band f0"`) || strings.Contains(text, "NaN") {
 		t.Errorf("picture: %.3000s", text)
 	}
 	for _, of := range [][]Run{runs[:1], {runs[0], {Name: "empty"}}} {

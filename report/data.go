@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"capgnn/internal/number"
 )
 
 // Data is what a data set looks like.
@@ -43,7 +45,7 @@ func (r *Run) classBars() *bars {
 	b := bars{ID: "class-sizes", Title: what[0]}
 	if n := len(classes); n > shownClasses {
 		slices.SortStableFunc(classes, func(a, b int) int { return cmp.Compare(sizes[b], sizes[a]) })
-		b.Note = fmt.Sprintf("the %d largest of %d %s; the smallest has %s vertices", shownClasses, n, what[1], written(count, sizes[classes[n-1]]))
+		b.Note = fmt.Sprintf("the %d largest of %d %s; the smallest has %s", shownClasses, n, what[1], number.Counted(int(sizes[classes[n-1]]), "vertex"))
 		classes = classes[:shownClasses]
 	}
 	var labels []string
@@ -94,7 +96,7 @@ func degreeHistogram(counts []float64) *histogram {
 		return nil
 	}
 	const bottom = chartHeight - marginBelow
-	h := &histogram{ID: "degrees", Title: "Degrees", XName: "in-neighbours, from", Note: "vertices by number of in-neighbours; both axes are logarithmic; loops count as the data set has them", Data: counts}
+	h := &histogram{ID: "degrees", Title: "Degrees", XName: "in-neighbours, the least of each bar", Note: "how many vertices have how many in-neighbours; both axes are logarithmic; a vertex with a loop in the data set is its own neighbour", Data: counts}
 	h.Y = logAxis(1, max(most, 10)).place(bottom, marginTop)
 	wide := float64(chartWidth-marginLeft-marginRight) / float64(n)
 	longest := fmt.Sprintf("%.0f", math.Exp2(float64(max(n-2, 0))))

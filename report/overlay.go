@@ -141,7 +141,7 @@ func spread(runs []Run, id string, o overlaid) *chart {
 	for _, y := range values {
 		most = max(most, len(y))
 	}
-	mean, deviation, fewer := points{Name: "mean"}, points{Name: "± standard deviation"}, false
+	mean, deviation, fewer, left := points{Name: "mean"}, points{Name: "± standard deviation"}, false, 0
 	for _, epoch := range slices.Sorted(maps.Keys(values)) {
 		y := values[epoch]
 		mu, sigma := stat.MeanStdDev(y, nil)
@@ -150,13 +150,16 @@ func spread(runs []Run, id string, o overlaid) *chart {
 		}
 		mean.add(float64(epoch), mu)
 		deviation.add(float64(epoch), sigma)
-		fewer = fewer || len(y) < most
+		fewer, left = fewer || len(y) < most, len(y)
 	}
 	d := o.drawing
 	d.id, d.title, d.smooth = id, d.title+": mean over seeds", false
 	d.note = fmt.Sprintf("band: one standard deviation of the values of %d runs", most)
 	if fewer {
 		d.note += ", in some epochs of fewer: others had stopped"
+	}
+	if left < most && len(mean.X) > 0 {
+		d.note += fmt.Sprintf("; the numbers beside the names are of epoch %.0f, of the %d runs that still trained", mean.X[len(mean.X)-1], left)
 	}
 	return d.band(mean, deviation)
 }

@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"slices"
+
+	"capgnn/internal/number"
 )
 
 // maxPartBars bounds the parts that are drawn one by one.
@@ -17,7 +19,7 @@ func (r *Run) partSection() (section, bool) {
 	shown := p.Parts[:min(len(p.Parts), maxPartBars)]
 	text := fmt.Sprintf("%s pairs of neighbours lie in different parts.", written(count, float64(p.EdgeCut)))
 	if p.Moved > 0 {
-		text += fmt.Sprintf(" %s vertices changed parts so that the devices work equally long (%s).", written(count, float64(p.Moved)), p.Stop)
+		text += fmt.Sprintf(" %s changed parts so that the devices work equally long (%s).", number.Counted(int(p.Moved), "vertex"), p.Stop)
 	}
 	if p.Pruned > 0 {
 		text += fmt.Sprintf(" %s in-edges are left out of training.", written(count, float64(p.Pruned)))

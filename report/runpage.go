@@ -84,15 +84,16 @@ func (r *Run) badges() []string {
 func (r *Run) cards() []card {
 	var cards []card
 	if s := r.Result; s != nil {
-		note := "no validation"
+		note, best := "of the weights before training", "of the weights before training"
 		if s.BestEpoch != nil {
+			best = "the best of the run"
 			note = fmt.Sprintf("at epoch %d, at the end %s", *s.BestEpoch, written(score, or(s.TestLast)))
 		}
 		if s.Test != nil {
 			cards = append(cards, card{"test " + r.metric(), written(score, *s.Test), note})
 		}
 		if s.Val != nil {
-			cards = append(cards, card{"validation " + r.metric(), written(score, *s.Val), "the best of the run"})
+			cards = append(cards, card{"validation " + r.metric(), written(score, *s.Val), best})
 		}
 	}
 	if n := len(r.Epochs); n > 0 {

@@ -26,6 +26,14 @@ func TestWhatIsDrawn(t *testing.T) {
 	if p := pageOf(t, idle); !slices.Equal(ids(p), always) || strings.Contains(p.text, "Caches") || strings.Contains(p.text, "Staleness") {
 		t.Errorf("with caches that hold nothing %v are drawn, want %v", ids(p), always)
 	}
+	if p := pageOf(t, sampleRun(t, 12, false)); !strings.Contains(p.text, "<span>at epoch 8, at the end 0.2400</span>") {
+		t.Error("the test score does not say of which epoch it is")
+	}
+	untrained := sampleRun(t, 0, false)
+	untrained.Result.BestEpoch = nil
+	if p := pageOf(t, untrained); strings.Count(p.text, "<span>of the weights before training</span>") != 2 {
+		t.Error("scores of a run without epochs do not say that they are of the first weights")
+	}
 	bare := pageOf(t, Run{Name: "runs/x", Planned: 9})
 	if got := ids(bare); len(got) != 0 || !strings.Contains(bare.text, "0 of 9 epochs") {
 		t.Errorf("a run without an epoch draws %v", got)

@@ -97,7 +97,9 @@ func outputFlags() []cli.Flag {
 	return []cli.Flag{&cli.BoolFlag{Name: "json", Usage: "print the result as one JSON object on the last line of standard output"}, quietFlag()}
 }
 
-func quietFlag() cli.Flag { return &cli.BoolFlag{Name: "quiet", Usage: "print no progress and no notes"} }
+func quietFlag() cli.Flag {
+	return &cli.BoolFlag{Name: "quiet", Usage: "print no progress and no notes"}
+}
 
 // usageProblem turns a flag that does not parse into one line and exit code 2.
 func usageProblem(c *cli.Context, err error, isSubcommand bool) error {

@@ -105,7 +105,7 @@ func tablesSummary(c *cli.Context, out string, w *tables.Written) error {
 	}
 	fmt.Fprintf(t, "\nclasses\t%s", term.NamesOf(w.Classes))
 	if w.Unlabelled > 0 {
-		fmt.Fprintf(t, "  (%s vertices without)", term.Grouped(int64(w.Unlabelled)))
+		fmt.Fprintf(t, "  (%s without)", term.Counted(w.Unlabelled, "vertex"))
 	}
 	fmt.Fprintf(t, "\nwritten\t%s\n", out)
 	return t.Flush()

@@ -118,7 +118,7 @@ func (r *partitionReport) table(w io.Writer) error {
 		row("pruned", "%s in-edges (%s of the cut), %s halo rows", term.Grouped(p.Edges), term.Percentage(p.Share), term.Grouped(p.Rows))
 	}
 	if r.Stop != "" {
-		row("moved", "%s vertices to balance the load, %s after %d steps", term.Grouped(r.Moved), r.Stop, len(r.Trace)-1)
+		row("moved", "%s to balance the load, %s after %s", term.Counted(int(r.Moved), "vertex"), r.Stop, term.Counted(len(r.Trace)-1, "step"))
 	}
 	row("time", "%s, %s at most", term.Duration(&r.Seconds), term.Size(r.PeakBytes))
 	for _, f := range append(r.Plots, r.Plan, r.Shards) {

@@ -227,7 +227,7 @@ func TestPartitionUsage(t *testing.T) {
 	for _, tc := range []struct{ want, args string }{
 		{"--parts", "--dataset generated"},
 		{"--dataset", "--parts 2"},
-		{"4000", "--dataset generated --parts 4001"},
+		{"4,000 vertices", "--dataset generated --parts 4001"},
 		{"metis", "--dataset generated --parts 2 --partitioner metis"},
 		{"cut", "--dataset generated --parts 2 --objective cuts"},
 		{"volume", "--dataset generated --parts 2 --objective volume --partitioner random"},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -91,10 +92,13 @@ func Grouped(n int64) string {
 	return s
 }
 
-// Counted writes how many there are of a thing: 1 part, 2 parts.
+// Counted writes how many there are of a thing: 1 part, 2 parts, 2 vertices.
 func Counted(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
+	}
+	if stem, ok := strings.CutSuffix(what, "vertex"); ok {
+		return Grouped(int64(n)) + " " + stem + "vertices"
 	}
 	return Grouped(int64(n)) + " " + what + "s"
 }

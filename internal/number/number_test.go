@@ -45,4 +45,7 @@ func TestText(t *testing.T) {
 			t.Errorf("%d is written %q, want %q", n, got, want)
 		}
 	}
+	if one, two := Counted(1, "halo vertex"), Counted(2, "vertex"); one != "1 halo vertex" || two != "2 vertices" {
+		t.Errorf("%q, %q", one, two)
+	}
 }

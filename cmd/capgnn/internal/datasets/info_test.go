@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"capgnn/cmd/capgnn/internal/diskcache"
 	"capgnn/graph"
 	"capgnn/graph/dataset"
 )
@@ -58,7 +59,7 @@ func TestCountDegrees(t *testing.T) {
 		for v, d := range degrees {
 			g.Indptr, small[v] = append(g.Indptr, g.Indptr[v]+d), int32(min(d, 1<<30))
 		}
-		got := countDegrees(g)
+		got := diskcache.CountDegrees(g)
 		if degrees[len(degrees)-1] == 1<<40 {
 			if len(got) != 42 || got[41] != 1 || got[3] != 1 || got[4] != 1 {
 				t.Errorf("%v: %v", degrees, got)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/bits"
 	"path/filepath"
 	"slices"
 	"time"
@@ -60,18 +59,6 @@ func Load(ctx context.Context, k *term.Console, cfg *runfolder.Config) (*Input, 
 	return Prepare(ctx, k, cfg, d, started)
 }
 
-// countDegrees returns how many vertices have 0, 1, 2–3, 4–7, … in-neighbours.
-func countDegrees(g *graph.CSR) []int {
-	var n [bits.UintSize + 1]int
-	longest := 0
-	for v := range g.Rows() {
-		k := bits.Len64(uint64(g.Indptr[v+1] - g.Indptr[v]))
-		n[k]++
-		longest = max(longest, k)
-	}
-	return slices.Clone(n[:longest+1])
-}
-
 // locate returns where the data set of cfg lies, "" for one that is generated.
 func locate(k *term.Console, cfg *runfolder.Config) (string, error) {
 	if cfg.DatasetPath != "" || cfg.Dataset == Generated {
@@ -105,8 +92,7 @@ func Prepare(ctx context.Context, k *term.Console, cfg *runfolder.Config, d *dat
 	if d.Scaling != nil && d.Train == nil {
 		reading += fmt.Sprintf(" seed=%d", cfg.Seed) // which chose the rows to standardise with
 	}
-	s := c.Recall(d.Source, reading, started, p)
-	degrees := countDegrees(p.Graph)
+	s, degrees := c.Recall(d.Source, reading, started, p)
 	d.Rest() // a run that finds everything prepared does not read the graph again
 	p.GraphKey, p.FeaturesKey = s.Graph, s.Features
 	return &Input{Name: d.Name, ClassNames: d.ClassNames, Problem: p, Scaling: d.Scaling, Sums: s, CloseFiles: d.Close, Degrees: degrees}, nil

@@ -93,7 +93,7 @@ func (l *labelInfo) print(t io.Writer) {
 	if l.Multi {
 		kind = "several per vertex"
 	}
-	fmt.Fprintf(t, "classes\t%d, %s; %s vertices without\n", l.Classes, kind, term.Grouped(int64(l.Unlabelled)))
+	fmt.Fprintf(t, "classes\t%d, %s; %s without\n", l.Classes, kind, term.Counted(l.Unlabelled, "vertex"))
 	if l.Names != nil && len(l.Sizes) <= shownClasses {
 		for c, n := range l.Sizes {
 			fmt.Fprintf(t, "  %s\t%s\n", l.Names[c], term.Grouped(n))

@@ -1,6 +1,7 @@
 package diskcache
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -186,10 +187,14 @@ func TestRecall(t *testing.T) {
 	}
 	// The future lies after the change of the file, whose time no program can set back.
 	future := time.Now().Add(time.Hour)
+	degrees := map[Sums][]int{a: CountDegrees(problem(1).Graph), b: CountDegrees(problem(2).Graph)}
+	if slices.Equal(degrees[a], degrees[b]) {
+		t.Fatalf("two graphs have the degrees %v", degrees[a])
+	}
 	check := func(what string, started time.Time, options string, p *learn.Problem, want Sums) {
 		t.Helper()
-		if got := c.Recall(dir, options, started, p); got != want {
-			t.Errorf("%s: other sums than wanted", what)
+		if got, counts := c.Recall(dir, options, started, p); got != want || !slices.Equal(counts, degrees[want]) {
+			t.Errorf("%s: other sums or degrees than wanted", what)
 		}
 	}
 	write("one", time.Hour)
@@ -213,11 +218,22 @@ func TestRecall(t *testing.T) {
 		}
 	}
 	check("damaged memory", future, "", problem(2), b)
-	if got := c.Recall(filepath.Join(dir, "x.npy"), "", future, problem(1)); got != a {
+	for _, name := range c.files(t) { // of another graph
+		data, err := os.ReadFile(filepath.Join(c.dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		data = bytes.Replace(data, []byte(`"degrees":[`), []byte(`"degrees":[1,`), 1)
+		if err := os.WriteFile(filepath.Join(c.dir, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check("degrees of other vertices", future, "", problem(1), a)
+	if got, _ := c.Recall(filepath.Join(dir, "x.npy"), "", future, problem(1)); got != a {
 		t.Error("a file: other sums")
 	}
 	var none *Cache
-	if got := none.Recall(dir, "", future, problem(1)); got != a {
-		t.Error("without a cache: other sums")
+	if got, counts := none.Recall(dir, "", future, problem(1)); got != a || !slices.Equal(counts, degrees[a]) {
+		t.Error("without a cache: other sums or degrees")
 	}
 }

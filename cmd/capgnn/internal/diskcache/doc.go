@@ -13,5 +13,5 @@
 // It imports package term, pipeline, hostmem, graph and gpu. Begin with cache.go; the format is in cachefile.go.
 //
 //	prepared, err := diskcache.Open(k) // nil: nothing is kept
-//	sums := prepared.Recall(path, options, started, problem)
+//	sums, degrees := prepared.Recall(path, options, started, problem)
 package diskcache

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash"
+	"math/bits"
 	"slices"
 
 	"capgnn/graph"
@@ -33,6 +34,21 @@ func SumsOf(p *learn.Problem) Sums {
 	hashArray(x, "x_data", f.Data)
 	return Sums{Graph: hex.EncodeToString(g.Sum(nil)), Features: hex.EncodeToString(x.Sum(nil))}
 }
+
+// CountDegrees returns how many vertices have 0, 1, 2–3, 4–7, … in-neighbours, loops as they are stored.
+func CountDegrees(g *graph.CSR) []int {
+	var n [mostDegrees]int
+	longest := 0
+	for v := range g.Rows() {
+		k := bits.Len64(uint64(g.Indptr[v+1] - g.Indptr[v]))
+		n[k]++
+		longest = max(longest, k)
+	}
+	return slices.Clone(n[:longest+1])
+}
+
+// mostDegrees is how many counts of CountDegrees there are at most.
+const mostDegrees = 65
 
 // Identify returns the hex SHA-256 of a problem with these sums: graph, features, labels and splits. Equal problems train
 // alike, whatever file they came from.

@@ -86,27 +86,28 @@ type memory struct {
 	Options string      `json:"options"` // that decide what is read from the files
 	Files   []fileStamp `json:"files"`
 	Sums    Sums        `json:"sums"`
+	Degrees []int       `json:"degrees,omitempty"` // CountDegrees of the graph
 }
 
 // memoryVersion is raised when what is read from files, or how sums are computed, changes.
-const memoryVersion = 1
+const memoryVersion = 2
 
-// Recall returns the sums of the problem that was read with these options from path, beginning at started: those that were
+// Recall returns the sums and CountDegrees of the problem that was read with these options from path, beginning at started: those that were
 // computed before, if the files are still the same, else new ones, which are remembered.
-func (c *Cache) Recall(path, options string, started time.Time, p *learn.Problem) Sums {
+func (c *Cache) Recall(path, options string, started time.Time, p *learn.Problem) (Sums, []int) {
 	if c == nil || path == "" {
-		return SumsOf(p)
+		return SumsOf(p), CountDegrees(p.Graph)
 	}
 	m := memory{Version: memoryVersion, Path: path, Options: options, Files: stamps(path, started)}
 	name := sha256.Sum256(fmt.Appendf(nil, "%s\n%s", path, options))
 	file := filepath.Join(c.dir, "data-"+hex.EncodeToString(name[:16])+".json")
 	if was, err := readMemory(file); err == nil && was.Version == m.Version && was.Path == m.Path && was.Options == m.Options &&
-		len(m.Files) > 0 && slices.Equal(was.Files, m.Files) && was.Sums.sound() {
-		return was.Sums
+		len(m.Files) > 0 && slices.Equal(was.Files, m.Files) && was.Sums.sound() && soundDegrees(was.Degrees, p.Vertices()) {
+		return was.Sums, was.Degrees
 	}
-	m.Sums = SumsOf(p)
+	m.Sums, m.Degrees = SumsOf(p), CountDegrees(p.Graph)
 	if len(m.Files) == 0 || !slices.Equal(m.Files, stamps(path, started)) {
-		return m.Sums // a later change could not be told
+		return m.Sums, m.Degrees // a later change could not be told
 	}
 	data, err := json.Marshal(m)
 	if err == nil {
@@ -115,7 +116,18 @@ func (c *Cache) Recall(path, options string, started time.Time, p *learn.Problem
 	if err != nil {
 		c.note("note: the identity of the data set is not remembered: %v", err)
 	}
-	return m.Sums
+	return m.Sums, m.Degrees
+}
+
+// soundDegrees reports whether degrees may be those of so many vertices.
+func soundDegrees(degrees []int, vertices int) bool {
+	for _, n := range degrees {
+		if n < 0 || n > vertices {
+			return false
+		}
+		vertices -= n
+	}
+	return vertices == 0 && len(degrees) <= mostDegrees
 }
 
 // maxMemoryFile bounds a file that is read as a whole.

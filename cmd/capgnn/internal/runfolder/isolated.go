@@ -161,7 +161,7 @@ func (c *Config) PartCount(devices, vertices int) (int, error) {
 	i := c.Isolated.Value
 	if i == nil {
 		if parts > vertices {
-			return 0, term.Usagef("--parts %d: the graph has %d vertices: use at most that many parts", parts, vertices)
+			return 0, term.Usagef("--parts %d: the graph has %s: use at most that many parts", parts, term.Counted(vertices, "vertex"))
 		}
 		return parts, nil
 	}

@@ -129,7 +129,7 @@ func (d Dir) steps(cfg *Config, finished bool) []report.Step {
 		{What: "What it predicts for every vertex.", Command: "capgnn predict --run " + folder + " --what labels --out labels.csv"}}
 }
 
-// commandLine returns the command that trains with these settings: every flag that is not as by default.
+// commandLine returns the command that trains with these settings: every flag that is not at its default.
 func commandLine(cfg *Config) string {
 	defaults := Default()
 	words := []string{"capgnn train"}

@@ -133,8 +133,9 @@ func SpreadOf(values []float64) Spread {
 	}
 	mean, least, most, squares := 0.0, values[0], values[0], 0.0
 	for _, x := range values {
-		mean, least, most = mean+x/float64(n), min(least, x), max(most, x)
+		mean, least, most = mean+x, min(least, x), max(most, x)
 	}
+	mean /= float64(n) // of whole numbers it is exact where it is one
 	for _, x := range values {
 		squares += (x - mean) * (x - mean)
 	}

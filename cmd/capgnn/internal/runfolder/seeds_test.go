@@ -4,6 +4,7 @@ import (
 	"math"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -32,6 +33,11 @@ func TestSpreads(t *testing.T) {
 	}
 	if s := SpreadOf([]float64{0.5}); *s.Mean != 0.5 || s.Deviation != nil || s.Interval != nil || *s.Max != 0.5 {
 		t.Errorf("%+v", s)
+	}
+	for n := range 20 {
+		if s := SpreadOf(slices.Repeat([]float64{8}, n+1)); *s.Mean != 8 || n > 0 && *s.Deviation != 0 {
+			t.Errorf("%d times 8 have the mean %v", n+1, *s.Mean)
+		}
 	}
 	s := SpreadOf([]float64{1, 2, 3, 4})
 	if *s.Mean != 2.5 || math.Abs(*s.Deviation-1.2909944) > 1e-6 || math.Abs(s.Interval[0]-(2.5-2.0542603)) > 1e-4 || math.Abs(s.Interval[1]-(2.5+2.0542603)) > 1e-4 || *s.Min != 1 || *s.Max != 4 {

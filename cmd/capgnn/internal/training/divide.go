@@ -97,9 +97,9 @@ func (t *Run) balanceBy() ([]rapa.Quantity, error) {
 
 // planText sums a plan up in a line.
 func planText(p *rapa.Plan) string {
-	text := fmt.Sprintf("%s, %s, %s edges cut, balance %s", p.Method, term.Counted(len(p.Parts), "part"), term.Grouped(p.EdgeCut), number.Plain.Text(p.Balance.Vertices))
+	text := fmt.Sprintf("%s, %s, %s cut, balance %s", p.Method, term.Counted(len(p.Parts), "part"), term.Counted(int(p.EdgeCut), "edge"), number.Plain.Text(p.Balance.Vertices))
 	if p.Moved > 0 {
-		text += fmt.Sprintf(", %s vertices moved to balance the load", term.Grouped(p.Moved))
+		text += fmt.Sprintf(", %s moved to balance the load", term.Counted(int(p.Moved), "vertex"))
 	}
 	if p.Lost.Edges > 0 {
 		text += fmt.Sprintf(", %s of the cut edges pruned", term.Percentage(p.Lost.Share))
