@@ -48,7 +48,8 @@ func TestClassWeightsOfRuns(t *testing.T) {
 		t.Error("balanced weights change nothing")
 	}
 	for says, more := range map[string][]string{
-		"3 weights": {"--class-weights", "1,2,3"}, "no class of a training vertex": {"--class-weights", "0,0"}, "neither balanced": {"--class-weights", "balancd"}, "phases=1": {"--class-weights", "1,2", "--isolated=chunks=4,phases=1"},
+		"3 weights": {"--class-weights", "1,2,3"}, "no class of a training vertex": {"--class-weights", "0,0"}, "neither balanced": {"--class-weights", "balancd"}, "1,x is neither balanced": {"--class-weights", "1,x"},
+		"class 0: weight 1e+39 is neither 0 nor in": {"--class-weights", "1e39,1"}, "class 1: weight 1e-46 is neither 0 nor in": {"--class-weights", "1,1e-46"}, "class 1: weight NaN is not a number": {"--class-weights", "1,nan"}, "class 0: weight +Inf is not": {"--class-weights", "1e400,1"}, "phases=1": {"--class-weights", "1,2", "--isolated=chunks=4,phases=1"},
 	} {
 		s.fails(term.ExitUsage, []string{"--class-weights", says}, append([]string{"train", "--quiet"}, small(more...)...)...)
 	}

@@ -57,6 +57,7 @@ func TestLaunchRefuses(t *testing.T) {
 		{"launch -- train", "-n 0: give the number of ranks, from 1"},
 		{"launch -n -3 -- train", "-n -3: give the number of ranks"},
 		{"launch -n x -- train", "invalid value"},
+		{"launch --hosts= -- train", "--hosts is empty: name machines, or drop it"},
 		{"launch -n 2 -- train --rank 1", "--rank behind train: launch tells each rank its place: drop it"},
 		{"launch -n 2 -- train --master=a", "--master behind train"},
 		{"launch -n 2 --port 99999 -- train", "--port 99999 is no number from 1 to 65535"},

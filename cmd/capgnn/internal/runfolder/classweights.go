@@ -37,23 +37,31 @@ const (
 
 // parseClassWeights reads --class-weights: a word, weights in the order of classes, or a file.
 func parseClassWeights(text string) (w ClassWeights, err error) {
-	switch list, notNumbers := ParseFloats(text); {
-	case text == "":
-	case text == balanced:
-		w.Balanced = true
-	case notNumbers == nil:
-		w.List, err = list, checkWeights(list)
-	default:
-		w.File = text
+	if text == "" || text == balanced {
+		w.Balanced = text != ""
+		return w, nil
 	}
-	return w, err
+	for item := range strings.SplitSeq(text, ",") {
+		x, err := strconv.ParseFloat(strings.TrimSpace(item), 64)
+		if err != nil && !errors.Is(err, strconv.ErrRange) {
+			return ClassWeights{File: text}, nil
+		}
+		w.List = append(w.List, x)
+	}
+	return w, checkWeights(w.List)
 }
+
+// Weights but for 0 are between these: float32 has their sums, and what a sum divides.
+const leastWeight, mostWeight = 1e-18, 1e18
 
 // checkWeights reports what no class can weigh.
 func checkWeights(list []float64) error {
 	for class, x := range list {
-		if !(x >= 0) || math.IsInf(x, 0) {
+		switch {
+		case !(x >= 0) || math.IsInf(x, 0):
 			return fmt.Errorf("class %d: weight %g is not a number of 0 or more", class, x)
+		case x > mostWeight || x > 0 && x < leastWeight:
+			return fmt.Errorf("class %d: weight %g is neither 0 nor in [%g, %g]", class, x, leastWeight, mostWeight)
 		}
 	}
 	if len(list) > mostWeights {
@@ -68,7 +76,7 @@ func (c *Config) readWeights() error {
 	if path == "" || c.ClassWeights.err != nil {
 		return nil
 	}
-	if !strings.ContainsAny(path, ".,/"+string(filepath.Separator)) && !term.Exists(path) { // a slip of the keyboard
+	if (strings.Contains(path, ",") || !strings.ContainsAny(path, "./"+string(filepath.Separator))) && !term.Exists(path) { // a slip of the keyboard
 		return term.Usagef("--class-weights %s is neither balanced, nor weights such as 1,2.5, nor a file", path)
 	}
 	list, err := weightsIn(path)

@@ -36,7 +36,7 @@ func TestClassWeights(t *testing.T) {
 	for content, says := range map[string]string{
 		"1\n-2\n": "line 2: weight -2 is not", "1\nNaN\n": "line 2: weight NaN is not", "1\ninf\n": "line 2: weight inf is not", "0 1\n2 1\n": "class 1 has no weight", "0 1\n0 2\n": "line 2: class 0 is said twice",
 		"1\n2 3\n": "line 2: has 2 fields", "1 2 3\n": "line 1: has 3 fields", "a 1\n": "line 1: \"a\" is not the number of a class", "-1 1\n": "is not the number of a class", "# none\n": "it has no weight",
-		"x\n": "line 1: weight x is not", strings.Repeat("1\n", 1025): "1025 weights: at most 1024", strings.Repeat("1\n", 1<<20): "larger than 1048576 bytes",
+		"x\n": "line 1: weight x is not", "1\n1e39\n": "class 1: weight 1e+39 is neither", strings.Repeat("1\n", 1025): "1025 weights: at most 1024", strings.Repeat("1\n", 1<<20): "larger than 1048576 bytes",
 	} {
 		cfg := Default()
 		cfg.Set(classWeights, file(content))
@@ -44,7 +44,7 @@ func TestClassWeights(t *testing.T) {
 			t.Errorf("%.20q: %v, want %s", content, err, says)
 		}
 	}
-	for text, says := range map[string]string{"balance": "is neither balanced", "-1,2": "class 0: weight -1", "1,x": "no such file", "none/weights.txt": "no such file"} {
+	for text, says := range map[string]string{"balance": "is neither balanced", "-1,2": "class 0: weight -1", "1,x": "is neither balanced", "1,nan": "class 1: weight NaN", "1e39": "class 0: weight 1e+39 is neither 0 nor in", "none/weights.txt": "no such file"} {
 		cfg := Default()
 		cfg.Dataset = "x"
 		cfg.Set(classWeights, text)
