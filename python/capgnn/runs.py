@@ -93,7 +93,7 @@ class Run:
 
 
 class Training:
-    """A run that trains in a process of its own. Iterate over it for its epochs; call `result` for its end.
+    """A run, or runs of several seeds, that train in a process of their own. Iterate over it for the epochs of a run; call `result` or `results` for its end.
 
     Ctrl-C while either waits lets the program finish the epoch and write a checkpoint, then raises KeyboardInterrupt; a second Ctrl-C stops
     it at once. `train(resume=path)` continues it. At the end of a `with` block, and when the interpreter ends, a program that still
@@ -102,12 +102,12 @@ class Training:
     path: the run folder, which the program fills
     """
 
-    def __init__(self, process: Process, path: str, made: bool, kept: Any):
-        self.path, self._process, self._made = path, process, made
+    def __init__(self, process: Process, path: str, made: bool, kept: Any, seeds: bool = False):
+        self.path, self._process, self._made, self._seeds = path, process, made, seeds
         self._kept = kept  # a temporary folder that the program reads
 
     def __iter__(self) -> Iterator[Dict[str, Any]]:
-        """Yields a dict for each epoch from the first, as metrics.jsonl has it, until the program has ended. A resumed run yields its earlier epochs too.
+        """Yields a dict for each epoch from the first, as metrics.jsonl has it, until the program has ended. A resumed run yields its earlier epochs too; several seeds yield none.
 
         raises: ProgramError, after the last epoch, if the program did not end well
         """
@@ -135,13 +135,22 @@ class Training:
         return self._process.running
 
     def result(self) -> Run:
-        """Waits for the end of the program and returns the run. Raises ProgramError if it did not end well."""
+        """Waits for the end of the program and returns the run. Raises ProgramError if it did not end well, ValueError at once of `seeds=`: call `results`."""
+        if self._seeds:
+            raise ValueError("several seeds have several runs: call results()")
+        return self.results()[0]
+
+    def results(self) -> List[Run]:
+        """Waits for the end of the program and returns its runs: with `seeds=` one for each seed, else one. Raises ProgramError if it did not end well."""
         try:
             self._process.wait()
         finally:
             self._tidy()
         self._process.check()
-        return Run(self.path)
+        if not self._seeds:
+            return [Run(self.path)]
+        with open(os.path.join(self.path, "seeds.json"), encoding="utf-8") as f:
+            return [Run(os.path.join(self.path, f"seed-{seed}")) for seed in json.load(f)["seeds"]]
 
     def interrupt(self) -> None:
         """Lets the program finish the epoch and write a checkpoint, and waits for its end; nothing if it has ended."""
@@ -166,7 +175,7 @@ def train(dataset: Optional[Path] = None, *, run_dir: Optional[Path] = None, res
     resume: a run folder to be continued, or a `Run`; nothing else is needed
     init: weights to start from: a file, a torch module, or tensors by name
     program: path of the program (default: $CAPGNN, then capgnn on PATH)
-    flags: without seeds=, whose folder is not a single run: call train once for each seed=
+    flags: seeds="1-10" trains one run for each seed: `results` returns them, and run_dir is the folder of all
     verbose: show the program's notes and progress on standard error
 
         capgnn.train("store", model="gat", hidden=64, heads=4, devices=["cpu:0", "cpu:1"], epochs=100).result()
@@ -190,7 +199,8 @@ def train(dataset: Optional[Path] = None, *, run_dir: Optional[Path] = None, res
         made = run_dir is None
         path = _new_folder(given) if run_dir is None else os.path.abspath(os.fspath(run_dir))
         given["run_dir"] = path
-    return Training(Process(command("train", given, program), verbose), path, made, kept)
+    seeds = given.get("seeds") is not None or resume is not None and os.path.exists(os.path.join(path, "seeds.json"))
+    return Training(Process(command("train", given, program), verbose), path, made, kept, seeds)
 
 
 def predict(run: Union[Run, Path], what: str = "logits", *, out: Optional[Path] = None, program: Optional[str] = None, **flags: Any) -> np.ndarray:

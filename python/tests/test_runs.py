@@ -110,6 +110,16 @@ class RunsTest(Folder):
         parts = run.metrics()["part_s"]
         self.assertEqual([len(p) for p in parts], [2] * 4)
 
+    def test_several_seeds(self):
+        training = capgnn.train(self.store, run_dir=self.path("all"), seeds="1,3", **SMALL)
+        with self.assertRaisesRegex(ValueError, r"call results\(\)"):
+            training.result()
+        runs = training.results()
+        self.assertEqual([r.result["seed"] for r in runs], [1, 3])
+        self.assertEqual([r.path for r in runs], [r.path for r in capgnn.train(resume=self.path("all")).results()])
+        alone = capgnn.train(self.store, run_dir=self.path("one"), seed=3, **SMALL)
+        self.assertEqual([r.result["weights_sha256"] for r in alone.results()], [runs[1].result["weights_sha256"]])
+
     def test_a_folder_of_its_own(self):
         was = os.getcwd()
         os.chdir(self.folder)
