@@ -27,6 +27,12 @@ const probe = `<script>(() => {
     shown[f.id] = {at: f.querySelector(".at").textContent, values: [...f.querySelectorAll("output")].map((o) => o.textContent), width: box.width};
     svg.dispatchEvent(new PointerEvent("pointerleave"));
   }
+  const brokenWords = (cell) => [...cell.textContent.matchAll(/\S+/g)].filter((m) => {
+    const r = document.createRange();
+    r.setStart(cell.firstChild, m.index);
+    r.setEnd(cell.firstChild, m.index + m[0].length);
+    return r.getClientRects().length > 1;
+  }).map((m) => m[0]);
   const page = document.documentElement, tables = [...document.querySelectorAll(".scroll")].map((t) => t.scrollWidth - t.clientWidth);
   const loss = document.querySelector("#loss"), paths = () => [...loss.querySelectorAll("path.curve")].map((p) => p.getAttribute("d"));
   const drawn = paths(), log = loss.querySelector(".log"), smooth = loss.querySelector(".smooth");
@@ -38,7 +44,7 @@ const probe = `<script>(() => {
   smooth.dispatchEvent(new Event("input"));
   const soft = paths();
   page.dataset.probe = JSON.stringify({shown, width: innerWidth, wide: page.scrollWidth, facts: Math.min(...[...document.querySelectorAll("th[scope=row] + td")].map((d) => d.offsetWidth / d.closest("table").offsetWidth)), cut: Math.max(0, ...tables),
-    torn: [...document.querySelectorAll("pre span")].filter((w) => w.textContent.length < 20 && w.getClientRects().length + (w.offsetHeight > 30) > 1).map((w) => w.textContent), drawn, other, ticks, again: back, soft, back: getComputedStyle(document.body).backgroundColor});
+    torn: [...document.querySelectorAll("pre span")].filter((w) => w.textContent.length < 20 && w.getClientRects().length + (w.offsetHeight > 30) > 1).map((w) => w.textContent).concat(...[...document.querySelectorAll("th[scope=col]")].map(brokenWords)), drawn, other, ticks, again: back, soft, back: getComputedStyle(document.body).backgroundColor});
 })()</script></body>`
 
 type probed struct {
@@ -49,7 +55,7 @@ type probed struct {
 	}
 	Width, Wide int
 	Cut         int      // pixels of tables that are not seen without scrolling
-	Torn        []string // short words of commands that stand on two lines
+	Torn        []string // short words of commands, and words of headings of columns, that stand on two lines
 	Facts       float64  // least share of a table of facts that is left for what it says
 	// The curves of the loss: as the page comes, on the other scale with its ticks, on the first again, and smoothed.
 	Drawn, Other, Ticks, Again, Soft []string
@@ -125,7 +131,7 @@ func TestPagesInABrowser(t *testing.T) {
 					t.Errorf("%d pixels of a table are cut off", p.Cut)
 				}
 				if len(p.Torn) > 0 {
-					t.Errorf("words of commands are torn: %q", p.Torn)
+					t.Errorf("words are torn: %q", p.Torn)
 				}
 				if strings.Contains(text, `<th scope="row">`) && p.Facts < 0.5 {
 					t.Errorf("names of facts leave %.0f %% of the width for what is said of them", 100*p.Facts)
