@@ -60,7 +60,7 @@ func TestSeeds(t *testing.T) {
 	newestCheckpointGone(t, s.path("all/seed-5"))
 	s.must("report", "all")
 	page, err = os.ReadFile(s.path("all/report.html"))
-	if err != nil || !strings.Contains(string(page), "2 seeds") || !strings.Contains(string(page), "of 1 of 3 seeds: the others have no score") {
+	if err != nil || !strings.Contains(string(page), "2 seeds") || !strings.Contains(string(page), ", from 1 of 3 seeds: the others have no score") {
 		t.Errorf("report of one finished run of three: %v", err)
 	}
 	again := summary("--resume", "all")

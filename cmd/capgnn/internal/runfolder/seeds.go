@@ -6,10 +6,12 @@ import (
 	"io"
 	"math"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"capgnn/cmd/capgnn/internal/term"
@@ -131,11 +133,7 @@ func SpreadOf(values []float64) Spread {
 	if n == 0 {
 		return s
 	}
-	mean, least, most, squares := 0.0, values[0], values[0], 0.0
-	for _, x := range values {
-		mean, least, most = mean+x, min(least, x), max(most, x)
-	}
-	mean /= float64(n) // of whole numbers it is exact where it is one
+	mean, least, most, squares := floats.SumCompensated(values)/float64(n), slices.Min(values), slices.Max(values), 0.0
 	for _, x := range values {
 		squares += (x - mean) * (x - mean)
 	}
@@ -202,8 +200,8 @@ func (s Spread) text(seeds int) string {
 	if s.Deviation != nil {
 		text += fmt.Sprintf(" ± %s (interval of the mean: %s to %s)", term.Score(s.Deviation), term.Score(&s.Interval[0]), term.Score(&s.Interval[1]))
 	}
-	if s.Runs < seeds {
-		text += fmt.Sprintf(" of %d of %d seeds: the others have no score", s.Runs, seeds)
+	if s.Runs > 0 && s.Runs < seeds {
+		text += fmt.Sprintf(", from %d of %d seeds: the others have no score", s.Runs, seeds)
 	}
 	return text
 }

@@ -39,6 +39,9 @@ func TestSpreads(t *testing.T) {
 			t.Errorf("%d times 8 have the mean %v", n+1, *s.Mean)
 		}
 	}
+	if s := SpreadOf([]float64{0.075, 0.05, 0.05, 0.05}); *s.Mean != 0.05625 {
+		t.Errorf("mean %v", *s.Mean)
+	}
 	s := SpreadOf([]float64{1, 2, 3, 4})
 	if *s.Mean != 2.5 || math.Abs(*s.Deviation-1.2909944) > 1e-6 || math.Abs(s.Interval[0]-(2.5-2.0542603)) > 1e-4 || math.Abs(s.Interval[1]-(2.5+2.0542603)) > 1e-4 || *s.Min != 1 || *s.Max != 4 {
 		t.Errorf("%+v: %v %v", s, *s.Deviation, *s.Interval)
