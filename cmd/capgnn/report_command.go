@@ -27,7 +27,7 @@ type reportResult struct {
 func reportCommand() *cli.Command {
 	return &cli.Command{
 		Name: "report", UsageText: "capgnn report runs/first runs/second --out both.html", Usage: "draw a run as one web page, or compare several", ArgsUsage: "RUN...",
-		Description: "The page of one run is RUN/report.html, which `train` writes too; of several runs it is comparison.html, with their curves over each other. Pages need no network. Runs that are not finished are drawn as far as they are.",
+		Description: "The page of one run, or of a folder of `train --seeds`, is report.html in its folder, which `train` writes too; of several runs it is comparison.html, with their curves over each other. Pages need no network. Runs that are not finished are drawn as far as they are.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "out", Usage: "write the page to `FILE`"},
 		},
