@@ -93,7 +93,7 @@ func TestSampledSettings(t *testing.T) {
 		{"", []string{"row-cache", "15%"}},
 		{"", []string{"gpu-cache", "15%"}},
 		{`--gpu-cache: "120%" is not a cache size`, []string{"gpu-cache", "120%"}},
-		{"leave --cpu-cache 15% out: for full-batch training only", []string{"gpu-cache", "15%", "cpu-cache", "15%"}},
+		{"drop --cpu-cache 15%: for full-batch training only", []string{"gpu-cache", "15%", "cpu-cache", "15%"}},
 		{"", []string{"row-cache", "0", "sampling", "massivegnn"}},
 		{"", []string{"row-cache", "2GiB", "sampling", "distdgl,fetch=planned,lookahead=all"}},
 		{"", []string{"sampling", "distdgl,lookahead=5,fetch=planned"}},
