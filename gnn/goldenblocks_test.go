@@ -11,17 +11,20 @@ import (
 	"capgnn/internal/golden"
 )
 
-// The 12 golden cases through blocks with all neighbours: loss and gradients with the training vertices as roots, logits with all
+// The 12 golden cases without edge weights through blocks with all neighbours: loss and gradients with the training vertices as roots, logits with all
 // vertices, and the losses and weights of five Adam steps, in every order of operations.
 func TestGoldenThroughBlocks(t *testing.T) {
 	cases, err := golden.Load()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(cases) != 12 {
-		t.Fatalf("%d golden cases, want 12", len(cases))
+	if len(cases) != 15 {
+		t.Fatalf("%d golden cases, want 15", len(cases))
 	}
 	for _, g := range cases {
+		if g.Weights != nil { // entries are handed in with values
+			continue
+		}
 		d := g.Dims()
 		c := Config{Kind: Kind(g.Kind), Layers: d.Layers, Hidden: d.Hidden, In: d.In, Out: d.Out, Heads: d.Heads, Multi: g.Multi()}
 		u := goldenTask(t, &g, c)

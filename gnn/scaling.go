@@ -3,13 +3,13 @@ package gnn
 import "math"
 
 // Scaling is the weight of every entry of a model's adjacency, as a product of factors per vertex: entry (v, u) weighs
-// Row[v]·Col[u], and an entry (v, v) Loop[v] besides; nil means all ones. Degrees are those of the whole graph
-// (docs/mathematics.md).
+// Row[v]·Col[u], and an entry (v, v) Loop[v] besides; nil means all ones. In a graph with weights, the weight of the edge is another factor. Degrees are
+// those of the whole graph (docs/mathematics.md).
 type Scaling struct{ Row, Col, Loop []float32 }
 
 // ScalingOf returns the weights of kind on a graph of these degrees: GCN D_in^-1/2 and D_out^-1/2 (0 where the degree is 0),
-// GraphSAGE 1/in-degree, none for GIN and GAT.
-func ScalingOf(kind Kind, in, out []int32) Scaling {
+// GraphSAGE 1/in-degree, none for GIN and GAT. Degrees are numbers of edges or, for GCN, sums of their weights.
+func ScalingOf[D int32 | float64](kind Kind, in, out []D) Scaling {
 	switch kind {
 	case GCN:
 		return Scaling{Row: degrees(in, invSqrt), Col: degrees(out, invSqrt)}
@@ -21,7 +21,7 @@ func ScalingOf(kind Kind, in, out []int32) Scaling {
 
 func invSqrt(d float64) float64 { return 1 / math.Sqrt(d) }
 
-func degrees(d []int32, f func(float64) float64) []float32 {
+func degrees[D int32 | float64](d []D, f func(float64) float64) []float32 {
 	out := make([]float32, len(d))
 	for v, k := range d {
 		if k > 0 {

@@ -16,6 +16,8 @@ type CSR struct {
 	Indptr  []int64  // len Rows+1, Indptr[0] = 0
 	Indices []NodeID // len Indptr[Rows], each in [0, Cols)
 	Cols    int      // number of source vertices; equals the number of rows in a whole graph
+	// Weights are those of the edges, finite, in the order of Indices; nil: all are 1. Only whole graphs have weights; of pieces, Weigh finds them.
+	Weights []float32
 }
 
 // Rows returns the number of rows (destination vertices).
@@ -46,7 +48,7 @@ func (g *CSR) Validate() error {
 			return fmt.Errorf("row pointer %d is %d, below the one before it (%d)", v+1, g.Indptr[v+1], g.Indptr[v])
 		}
 	}
-	return firstError(g.Rows(), rowBlock, func(lo, hi int) error {
+	err := firstError(g.Rows(), rowBlock, func(lo, hi int) error {
 		for v := lo; v < hi; v++ {
 			prev := NodeID(-1)
 			for k, u := range g.Row(v) {
@@ -61,9 +63,13 @@ func (g *CSR) Validate() error {
 		}
 		return nil
 	})
+	if err != nil {
+		return err
+	}
+	return g.validateWeights()
 }
 
-// Normalise returns a CSR with the same edges, rows sorted and repeats merged. It checks bounds and row pointers first, so
+// Normalise returns a CSR with the same edges, rows sorted and repeats merged, their weights added up. It checks bounds and row pointers first, so
 // it takes arrays straight from a file; g itself is not changed. If g is normal already, g is returned.
 func Normalise(g *CSR) (*CSR, error) {
 	normal, err := g.Normal()
@@ -124,6 +130,9 @@ func (g *CSR) checkRows(lo, hi int) (normal bool, err error) {
 
 // sorted returns g with its rows sorted and repeats merged.
 func (g *CSR) sorted() *CSR {
+	if g.Weights != nil {
+		return g.sortedWeighted()
+	}
 	n := g.Rows()
 	out := &CSR{Indptr: make([]int64, n+1), Indices: slices.Clone(g.Indices), Cols: g.Cols}
 	EachBlock(n, rowBlock, func(lo, hi int) {
@@ -171,12 +180,21 @@ func (g *CSR) Transpose() *CSR {
 	for u, d := range g.OutDegree() {
 		t.Indptr[u+1] = int64(d)
 	}
+	if g.Weights != nil {
+		t.Weights = make([]float32, len(g.Weights))
+	}
 	accumulate(t.Indptr)
-	next := slices.Clone(t.Indptr[:g.Cols])
+	next, weights := slices.Clone(t.Indptr[:g.Cols]), t.Weights
 	EachBlock(g.Cols, rangeSize(g.Cols), func(lo, hi int) {
 		for v := range g.Rows() {
-			for _, u := range within(g.Row(v), lo, hi, g.Cols) {
+			row := g.Row(v)
+			piece := within(row, lo, hi, g.Cols)
+			at := g.Indptr[v] + int64(cap(row)-cap(piece)) // both reach to the end of Indices
+			for k, u := range piece {
 				t.Indices[next[u]] = NodeID(v)
+				if weights != nil {
+					weights[next[u]] = g.Weights[at+int64(k)]
+				}
 				next[u]++
 			}
 		}
@@ -197,12 +215,12 @@ func within(row []NodeID, lo, hi, cols int) []NodeID {
 	return row
 }
 
-// Equal reports whether g and h have the same shape and edges.
+// Equal reports whether g and h have the same shape, edges and weights.
 func (g *CSR) Equal(h *CSR) bool {
-	return g.Cols == h.Cols && slices.Equal(g.Indptr, h.Indptr) && slices.Equal(g.Indices, h.Indices)
+	return g.Cols == h.Cols && slices.Equal(g.Indptr, h.Indptr) && slices.Equal(g.Indices, h.Indices) && slices.Equal(g.Weights, h.Weights)
 }
 
-// Symmetric reports whether u → v implies v → u.
+// Symmetric reports whether u → v implies v → u, whatever both weigh.
 //
 // Method: the rows v in ascending order; each u < v of row v must be the next entry of row u beyond its diagonal, and at the
 // end none of those may be left. One goroutine per range of u, which stops at the first edge that has no reverse.
@@ -234,7 +252,7 @@ func (g *CSR) Symmetric() bool {
 	})
 }
 
-// Symmetrise returns A ∨ Aᵀ: the graph with the reverse of every edge added; g itself if that changes nothing.
+// Symmetrise returns A ∨ Aᵀ: the graph with the reverse of every edge added, which weighs as much; g itself if that changes nothing.
 func (g *CSR) Symmetrise() *CSR {
 	if g.Symmetric() {
 		return g
@@ -242,7 +260,7 @@ func (g *CSR) Symmetrise() *CSR {
 	return Union(g, g.Transpose())
 }
 
-// Union returns a ∨ b: the graph with the edges of both, which have the same vertices.
+// Union returns a ∨ b: the graph with the edges of both, which have the same vertices, and weights both or neither. An edge of both has the weight of a's.
 func Union(a, b *CSR) *CSR {
 	n := a.Rows()
 	out := &CSR{Indptr: make([]int64, n+1), Cols: a.Cols}
@@ -258,6 +276,7 @@ func Union(a, b *CSR) *CSR {
 			merge(out.Indices[out.Indptr[v]:out.Indptr[v+1]], a.Row(v), b.Row(v))
 		}
 	})
+	out.uniteWeights(a, b)
 	return out
 }
 

@@ -66,7 +66,7 @@ func (l Loops) change(v int, row []NodeID) int {
 	return 0
 }
 
-// WithLoops returns the graph with the edge v → v added to every vertex that lacks it; g itself if none does.
+// WithLoops returns the graph with the edge v → v, of weight 1, added to every vertex that lacks it; g itself if none does.
 func (g *CSR) WithLoops() *CSR { return g.withLoops(LoopsAdded) }
 
 // WithoutLoops returns the graph without edges v → v; g itself if there are none.
@@ -104,5 +104,10 @@ func (g *CSR) withLoops(l Loops) *CSR {
 			}
 		}
 	})
+	ids := make([]NodeID, n)
+	for v := range ids {
+		ids[v] = NodeID(v)
+	}
+	out.Weights = g.Weigh(nil, out.Indptr, out.Indices, func(r int) NodeID { return ids[r] }, ids, false)
 	return out
 }

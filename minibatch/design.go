@@ -49,7 +49,7 @@ func newDesign(ctx context.Context, p *learn.Problem, o *Options, r *roots) (des
 	d.scaling = new(gnn.Scaling)
 	if kind == gnn.GCN || kind == gnn.SAGE {
 		in, out := p.Loops.Degrees(p.Graph)
-		*d.scaling = gnn.ScalingOf(kind, in, out)
+		*d.scaling = p.Scaling(kind, in, out)
 	}
 	if _, total, err := hostmem.Free(); err == nil {
 		d.memory = total / int64(r.parts*o.Sampling.Samplers)

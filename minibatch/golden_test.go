@@ -22,7 +22,7 @@ func TestGoldenGradients(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range cases {
-		g, err := graph.Normalise(&graph.CSR{Indptr: c.Indptr, Indices: c.Indices, Cols: c.Vertices})
+		g, err := graph.Normalise(&graph.CSR{Indptr: c.Indptr, Indices: c.Indices, Cols: c.Vertices, Weights: c.Float32Weights()})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -136,6 +136,7 @@ func (o *Options) Validate(p *learn.Problem) error {
 	errs = append(errs, o.checkSampling()...)
 	errs = append(errs, o.checkParts(p)...)
 	errs = append(errs, o.checkModel(p)...)
+	errs = append(errs, p.SuitsWeights(o.Model.Kind))
 	if o.Epochs < 0 || o.EvalEvery < 0 || o.Patience < 0 || o.CheckpointEvery < 0 || o.CheckpointSteps < 0 {
 		errs = append(errs, errors.New("epochs, evaluation interval, patience and checkpoint intervals must not be negative"))
 	}

@@ -196,7 +196,7 @@ func (g *stage) layBlock(l *layout, s *layerSpans, a *aim, e *extent) {
 	}
 	h := e.hops[a.hop]
 	s.rows, s.src = h.rows, h.cols
-	values := a.loops && h.scaled
+	values := a.loops && h.scaled || g.p.Weighted()
 	l.csr(&s.forward, h.rows, h.cols, h.entries, values)
 	if a.spreads {
 		l.csr(&s.backward, h.cols, h.rows, h.entries, values)
@@ -266,7 +266,7 @@ func (g *stage) putBlock(s *layerSpans, a *aim, st *sample.Stack, mem []byte) {
 		g.scaling.BlockRows(s.scale.on(mem)[:0], st.IDs[:b.Rows], b.Ratio)
 	}
 	if s.forward.values.n > 0 {
-		gnn.BlockLoops(s.forward.values.on(mem)[:0], b.Begin, b.Indices, b.Ratio)
+		g.putValues(s.forward.values.on(mem), a, b, st.IDs, b.Ratio, false)
 	}
 	if !a.spreads {
 		return
@@ -274,7 +274,26 @@ func (g *stage) putBlock(s *layerSpans, a *aim, st *sample.Stack, mem []byte) {
 	t := sample.Block{Begin: s.backward.begin.on(mem), Indices: s.backward.indices.on(mem)}
 	b.Transpose(&t)
 	if s.backward.values.n > 0 {
-		gnn.BlockLoops(s.backward.values.on(mem)[:0], t.Begin, t.Indices, b.Ratio)
+		g.putValues(s.backward.values.on(mem), a, &t, st.IDs, b.Ratio, true)
+	}
+}
+
+// putValues writes the values of a block's entries, or, turned, of those of its transpose: what edges weigh, and what keeps the weight of loops that are added.
+func (g *stage) putValues(val []float32, a *aim, b *sample.Block, ids []graph.NodeID, ratio []float32, turned bool) {
+	if !g.p.Weighted() {
+		gnn.BlockLoops(val[:0], b.Begin, b.Indices, ratio)
+		return
+	}
+	g.p.Graph.Weigh(val, b.Begin, b.Indices, func(r int) graph.NodeID { return ids[r] }, ids, turned)
+	if !a.loops || ratio == nil {
+		return
+	}
+	for r := range ratio {
+		for e := b.Begin[r]; e < b.Begin[r+1]; e++ {
+			if b.Indices[e] == int32(r) {
+				val[e] /= ratio[r]
+			}
+		}
 	}
 }
 

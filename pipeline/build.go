@@ -23,8 +23,8 @@ type builder struct {
 	fold      bool // scales as vectors, not as edge values
 	sparse    bool // features stay sparse on the device
 
-	picks map[picked][]float32
-	loops map[*graph.CSR][]float32
+	picks  map[picked][]float32
+	values map[*graph.CSR][]float32 // of entries, with scales folded
 
 	prepared     Prepared
 	aggregateKey string // of the part's aggregated features, "": they are not kept
@@ -46,20 +46,33 @@ type scales struct {
 
 // adjacency uploads the forward weights of a part.
 func (b *builder) adjacency(part *graph.Part, s gnn.Scaling) *adjacency {
-	return &adjacency{part: part, scale: s, forward: b.scales("forward", &part.In, s.Row, s.Col, s.Loop)}
+	return &adjacency{part: part, scale: s, forward: b.scales("forward", &part.In, s.Row, s.Col, s.Loop, false)}
 }
 
-func (b *builder) scales(name string, block *graph.Block, row, col, loop []float32) scales {
+// scales returns the weights of a block whose rows read columns or, turned, are read by them.
+func (b *builder) scales(name string, block *graph.Block, row, col, loop []float32, turned bool) scales {
 	ids := b.part.Inner
 	rows, cols, halo, loops := b.pick(row, ids), b.pick(col, ids), b.pick(col, block.IDs), b.pick(loop, ids)
+	inner, outer := b.weights(block, turned)
 	if b.fold {
 		return scales{row: upload(b.ld, name+" row scale", rows), col: upload(b.ld, name+" column scale", cols),
-			halo: upload(b.ld, name+" halo scale", halo), inner: b.loopValues(block.Inner, loops)}
+			halo: upload(b.ld, name+" halo scale", halo), inner: b.folded(block.Inner, inner, loops), outer: outer}
 	}
-	if row == nil && col == nil {
+	if row == nil && col == nil && inner == nil {
 		return scales{}
 	}
-	return scales{inner: edgeValues(block.Inner, rows, cols, loops), outer: haloValues(&block.Halo, rows, halo)}
+	return scales{inner: edgeValues(block.Inner, inner, rows, cols, loops), outer: haloValues(&block.Halo, outer, rows, halo)}
+}
+
+// weights returns what the edges of a block weigh in the graph; nil: all are 1.
+func (b *builder) weights(block *graph.Block, turned bool) (inner, outer []float32) {
+	if !b.p.Weighted() {
+		return nil, nil
+	}
+	ids, h := b.part.Inner, &block.Halo
+	inner = b.p.Graph.Weigh(nil, block.Inner.Indptr, block.Inner.Indices, func(r int) graph.NodeID { return ids[r] }, ids, turned)
+	outer = b.p.Graph.Weigh(nil, h.Indptr, h.Indices, func(k int) graph.NodeID { return ids[h.List[k]] }, block.IDs, turned)
+	return inner, outer
 }
 
 // picked says which values of which vertices have been picked.
@@ -80,16 +93,21 @@ func (b *builder) pick(x []float32, ids []graph.NodeID) []float32 {
 	return b.picks[key]
 }
 
-// loopValues returns the edge values of a CSR whose scales are folded: 1, or loop[r] where the entry is (r, r). nil if all
-// are 1. Directions that share a CSR share them.
-func (b *builder) loopValues(c *graph.CSR, loop []float32) []float32 {
-	if !slices.ContainsFunc(loop, func(x float32) bool { return x != 1 }) {
+// folded returns the edge values of a CSR whose scales are folded: weight[e], times loop[r] where the entry is (r, r). nil if all
+// are 1. Directions that share a CSR share them where they are equal.
+func (b *builder) folded(c *graph.CSR, weight, loop []float32) []float32 {
+	if weight == nil && !slices.ContainsFunc(loop, func(x float32) bool { return x != 1 }) {
 		return nil
 	}
-	if b.loops[c] == nil {
-		b.loops[c] = edgeValues(c, nil, nil, loop)
+	if shared := b.values[c]; shared != nil && weight == nil {
+		return shared
 	}
-	return b.loops[c]
+	val := edgeValues(c, weight, nil, nil, loop)
+	if shared := b.values[c]; slices.Equal(shared, val) {
+		return shared
+	}
+	b.values[c] = val
+	return val
 }
 
 // graphs returns what every layer aggregates over, for training (needed rows, both directions) and for evaluation.
@@ -124,7 +142,7 @@ func (b *builder) graphs() (train, eval []gnn.LayerGraph) {
 // back returns the operand of a backward pass.
 func (b *builder) back(a *adjacency, rows, cols, level int) gnn.Operand {
 	if a.backward == nil {
-		s := b.scales("backward", &a.part.Out, a.scale.Col, a.scale.Row, a.scale.Loop)
+		s := b.scales("backward", &a.part.Out, a.scale.Col, a.scale.Row, a.scale.Loop, true)
 		a.backward = &s
 	}
 	return b.operand("backward", &a.part.Out, a.backward, rows, cols, level)
@@ -156,9 +174,12 @@ func (b *builder) layer(a *adjacency, rows, src int) gnn.LayerGraph {
 func (b *builder) haloBack(rows int, outer []float32) gpu.CSR {
 	t := b.part.In.Transpose(rows)
 	var val []float32
-	if outer != nil {
+	if b.p.Weighted() {
+		val = b.p.Graph.Weigh(nil, t.Indptr, t.Indices, func(r int) graph.NodeID { return b.part.In.IDs[r] }, b.part.Inner, true)
+	}
+	if outer != nil && !b.fold {
 		r, c := pick(b.scale.whole.Col, b.part.In.IDs), pick(b.scale.whole.Row, b.part.Inner)
-		val = edgeValues(t, r, c, nil)
+		val = edgeValues(t, val, r, c, nil)
 	}
 	return b.ld.csr("replicated halo", t, t.Rows(), t.Cols, val)
 }

@@ -44,7 +44,7 @@ func scatterParts(n, parts int) []int32 {
 
 func goldenProblem(t *testing.T, c *golden.Case) (*learn.Problem, gnn.Config, gnn.StateDict) {
 	t.Helper()
-	g := &graph.CSR{Indptr: c.Indptr, Indices: c.Indices, Cols: c.Vertices}
+	g := &graph.CSR{Indptr: c.Indptr, Indices: c.Indices, Cols: c.Vertices, Weights: c.Float32Weights()}
 	g, err := graph.Normalise(g)
 	if err != nil {
 		t.Fatal(err)
@@ -89,15 +89,15 @@ func near(t *testing.T, name string, got []float32, want []float64) {
 	}
 }
 
-// The 12 golden cases on 1, 2, 3 and 5 devices, with every saving switched off in turn.
+// The 15 golden cases on 1, 2, 3 and 5 devices, with every saving switched off in turn.
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	cases, err := golden.Load()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(cases) != 12 {
-		t.Fatalf("%d golden cases, want 12", len(cases))
+	if len(cases) != 15 {
+		t.Fatalf("%d golden cases, want 15", len(cases))
 	}
 	for _, c := range cases {
 		for _, parts := range []int{1, 2, 3, 5} {

@@ -100,7 +100,7 @@ func newIsolation(p *learn.Problem, o *Options, cut *graph.Cut) (*isolation, err
 		return nil, nil
 	}
 	s := &isolation{Isolated: *o.Isolated, held: first, p: p, cut: cut, turn: chunks.Phases{Rotation: chunks.Rotation{Chunks: o.chunks()}, Workers: o.Parts}, kind: o.Model.Kind, layers: o.Model.Layers,
-		scale: gnn.ScalingOf(o.Model.Kind, cut.InDegree, cut.OutDegree), place: make([]int32, p.Vertices()), between: cut.EdgesBetween(p.Graph, p.Loops)}
+		scale: p.Scaling(o.Model.Kind, cut.InDegree, cut.OutDegree), place: make([]int32, p.Vertices()), between: cut.EdgesBetween(p.Graph, p.Loops)}
 	if s.Targets == "" {
 		s.Targets = chunks.Base
 	}

@@ -10,7 +10,7 @@ type weighting struct{ whole, kept gnn.Scaling }
 
 // weightingOf returns the edge weights of a model on a layout.
 func weightingOf(kind gnn.Kind, l *Layout, rescale bool) weighting {
-	s := gnn.ScalingOf(kind, l.cut.InDegree, l.cut.OutDegree)
+	s := l.problem.Scaling(kind, l.cut.InDegree, l.cut.OutDegree)
 	w := weighting{s, s}
 	if rescale && kind.Rescales() && l.kept != l.cut {
 		w.kept = rescaled(s, l)
@@ -81,13 +81,16 @@ func factor(x []float32, i int32) float32 {
 	return x[i]
 }
 
-// edgeValues returns row[r]·col[c] for every entry of c, times loop[r] where it is (r, r). row, col and loop are indexed like
-// c's rows and columns.
-func edgeValues(c *graph.CSR, row, col, loop []float32) []float32 {
+// edgeValues returns weight[e]·row[r]·col[c] for every entry of c, times loop[r] where it is (r, r). row, col and loop are indexed like
+// c's rows and columns, weight like its entries.
+func edgeValues(c *graph.CSR, weight, row, col, loop []float32) []float32 {
 	val := make([]float32, len(c.Indices))
 	for r := range c.Rows() {
 		for e := c.Indptr[r]; e < c.Indptr[r+1]; e++ {
 			val[e] = factor(row, int32(r)) * factor(col, c.Indices[e])
+			if weight != nil {
+				val[e] *= weight[e]
+			}
 			if c.Indices[e] == int32(r) {
 				val[e] *= factor(loop, int32(r))
 			}
@@ -97,11 +100,14 @@ func edgeValues(c *graph.CSR, row, col, loop []float32) []float32 {
 }
 
 // haloValues is edgeValues for the halo part of a block.
-func haloValues(h *graph.HaloRows, row, col []float32) []float32 {
+func haloValues(h *graph.HaloRows, weight, row, col []float32) []float32 {
 	val := make([]float32, len(h.Indices))
 	for k, r := range h.List {
 		for e := h.Indptr[k]; e < h.Indptr[k+1]; e++ {
 			val[e] = factor(row, r) * factor(col, h.Indices[e])
+			if weight != nil {
+				val[e] *= weight[e]
+			}
 		}
 	}
 	return val

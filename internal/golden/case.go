@@ -25,9 +25,10 @@ type Case struct {
 	SelfLoops bool   // the model adds a self-loop to every vertex before it starts
 
 	Vertices int
-	Indptr   []int64 // len Vertices+1; row v lists in-neighbours
-	Indices  []int32 // no self-loops
-	X        Tensor  // Vertices × In
+	Indptr   []int64   // len Vertices+1; row v lists in-neighbours
+	Indices  []int32   // no self-loops, but in cases with weights
+	Weights  []float64 // of the edges, in the order of Indices; nil: all 1
+	X        Tensor    // Vertices × In
 
 	Labels    []int32 // class per vertex; nil for multi-label cases
 	Targets   []uint8 // Vertices × Out, 0 or 1; nil for single-label cases
@@ -49,6 +50,18 @@ type Dims struct {
 
 // Multi reports whether the case is multi-label.
 func (c *Case) Multi() bool { return c.Targets != nil }
+
+// Float32Weights returns the weights of the edges, which float32 holds exactly; nil: all are 1.
+func (c *Case) Float32Weights() []float32 {
+	if c.Weights == nil {
+		return nil
+	}
+	out := make([]float32, len(c.Weights))
+	for e, w := range c.Weights {
+		out[e] = float32(w)
+	}
+	return out
+}
 
 // Param returns the weights' tensor of that name, nil if there is none.
 func (c *Case) Param(name string) *Tensor {
@@ -152,6 +165,9 @@ func Read(path string) (Case, error) {
 	defer z.Close()
 	r := reader{z: z}
 	c.Indptr, c.Indices = r.int64s("indptr"), r.int32s("indices")
+	if z.Has("weights") {
+		c.Weights = r.tensor("weights").Data
+	}
 	c.X, c.TrainMask = r.tensor("x"), r.bools("train_mask")
 	c.Vertices = len(c.TrainMask)
 	if r.rank("y") == 2 {
@@ -182,6 +198,8 @@ func (c *Case) check() error {
 	switch {
 	case len(c.Indptr) != n+1 || c.Indptr[0] != 0 || c.Indptr[n] != int64(len(c.Indices)) || !slices.IsSorted(c.Indptr):
 		return fmt.Errorf("indptr does not describe %d edges of %d vertices", len(c.Indices), n)
+	case c.Weights != nil && len(c.Weights) != len(c.Indices):
+		return fmt.Errorf("%d weights of %d edges", len(c.Weights), len(c.Indices))
 	case len(c.X.Shape) != 2 || c.X.Shape[0] != n:
 		return fmt.Errorf("x has shape %v, want %d rows", c.X.Shape, n)
 	case len(c.Logits.Shape) != 2 || c.Logits.Shape[0] != n:

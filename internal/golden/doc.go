@@ -12,7 +12,8 @@
 // # Source
 //
 // docs/mathematics.md, "How it is tested": PyTorch 1.13 and PyTorch Geometric's BasicGNN, without dropout. GAT has two heads. Graphs have no
-// self-loops; GCN and GAT were computed with self-loops added, SAGE and GIN without.
+// self-loops; GCN and GAT were computed with self-loops added, SAGE and GIN without. Cases KIND_weighted, which have edge weights, and GCN's some
+// self-loops, are made by testdata/weighted_reference.py.
 //
 // # Usage
 //

@@ -52,7 +52,7 @@ func grown(n gpu.Bytes) gpu.Bytes { return n*11/8 + 1<<10 }
 
 // slotBytes is what a slot of a part takes of the heap: its arrays become as large as they are in any chunk of any task.
 func (e *Evaluator) slotBytes(d *partition) gpu.Bytes {
-	var ids, begin, indices, rowScale, colScale, values, dense, out gpu.Bytes
+	var ids, begin, indices, weights, rowScale, colScale, values, dense, out gpu.Bytes
 	pieces := !consecutive(d.inner)
 	for i := range e.tasks {
 		t, most := &e.tasks[i], d.divisions[i].most
@@ -60,6 +60,9 @@ func (e *Evaluator) slotBytes(d *partition) gpu.Bytes {
 		ids = max(ids, 4*sources)
 		if !t.given {
 			begin, indices = max(begin, 8*(rows+1)), max(indices, 4*gpu.Bytes(most.entries))
+		}
+		if t.weighted {
+			weights = max(weights, 4*gpu.Bytes(most.entries))
 		}
 		if t.rowScales {
 			rowScale = max(rowScale, 4*rows)
@@ -77,5 +80,5 @@ func (e *Evaluator) slotBytes(d *partition) gpu.Bytes {
 			out = max(out, rows*gpu.Bytes(t.out)*gpu.Bytes(t.outType.Size()))
 		}
 	}
-	return grown(ids) + grown(rowScale) + grown(colScale) + begin + indices + values + dense + out
+	return grown(ids) + grown(rowScale) + grown(colScale) + begin + indices + weights + values + dense + out
 }

@@ -255,5 +255,5 @@ var errClosed = errors.New("the evaluator is closed")
 // scalingOf returns the weights of a model's entries.
 func scalingOf(p *learn.Problem, kind gnn.Kind) gnn.Scaling {
 	in, out := p.Loops.Degrees(p.Graph)
-	return gnn.ScalingOf(kind, in, out)
+	return p.Scaling(kind, in, out)
 }

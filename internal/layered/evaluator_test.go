@@ -233,7 +233,7 @@ func goldenCases(t *testing.T, f func(name string, p *learn.Problem, m gnn.Confi
 	}
 	for _, c := range cases {
 		d := c.Dims()
-		g, err := graph.Normalise(&graph.CSR{Indptr: c.Indptr, Indices: c.Indices, Cols: c.Vertices})
+		g, err := graph.Normalise(&graph.CSR{Indptr: c.Indptr, Indices: c.Indices, Cols: c.Vertices, Weights: c.Float32Weights()})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -119,7 +119,7 @@ func (o *Options) pieceBytes(part int) gpu.Bytes {
 
 // validate reports all problems of o and p at once.
 func (o *Options) validate(p *learn.Problem) error {
-	errs := []error{p.ValidateInput(), o.Model.Validate()}
+	errs := []error{p.ValidateInput(), o.Model.Validate(), p.SuitsWeights(o.Model.Kind)}
 	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
 	if p.Vertices() == 0 {
 		bad("the graph has no vertex")

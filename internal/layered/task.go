@@ -19,6 +19,7 @@ type task struct {
 	outType   gpu.DType
 	colScales bool // entries weigh by their source
 	rowScales bool // and by their row
+	weighted  bool // and by weights of their own
 	pass      func(g gnn.LayerGraph, params *gnn.Params, ws *gnn.Workspace) *gnn.Pass
 }
 
@@ -37,11 +38,11 @@ func planTasks(p *learn.Problem, o *Options, budget gpu.Bytes) (gnn.Plan, []task
 	cols, rows := o.Model.Kind == gnn.GCN, o.Model.Kind == gnn.GCN || o.Model.Kind == gnn.SAGE
 	if o.Precomputed {
 		plan.Input, plan.Layers[0] = gnn.Precomputed, aggregateFirst
-		tasks = append(tasks, task{layer: -1, dense: dense, in: o.Model.In, out: o.Model.In, colScales: cols, rowScales: rows})
+		tasks = append(tasks, task{layer: -1, dense: dense, in: o.Model.In, out: o.Model.In, colScales: cols, rowScales: rows, weighted: p.Weighted()})
 	}
 	for l := range o.Model.Layers {
 		t := task{layer: l, given: l == 0 && o.Precomputed, sparse: l == 0 && sparse}
-		t.colScales, t.rowScales = cols && !t.given, rows && !t.given
+		t.colScales, t.rowScales, t.weighted = cols && !t.given, rows && !t.given, p.Weighted() && !t.given
 		t.roots = t.given && o.Model.Kind != gnn.GCN
 		t.dense = l == 0 && dense && (!t.given || t.roots)
 		t.in, t.out = o.Model.Width(l)
@@ -129,6 +130,7 @@ const (
 	inAX
 	inBegin
 	inIndices
+	inWeights
 	inRowScale
 	inColScale
 	inValueBegin
@@ -137,7 +139,7 @@ const (
 	inputs
 )
 
-var inputNames = [inputs]string{"rows of sources", "aggregated rows", "block rows", "block indices", "row scale", "column scale",
+var inputNames = [inputs]string{"rows of sources", "aggregated rows", "block rows", "block indices", "edge weights", "row scale", "column scale",
 	"features rows", "features indices", "features values"}
 
 // maxSlots is how many inputs a part has: one is filled while the other is computed on. A part that is one chunk has one.
@@ -165,6 +167,9 @@ func (t *task) input(s size) (in input) {
 		in[inX] = gpu.Bytes(t.inType.Size()) * gpu.Bytes(s.sources) * gpu.Bytes(t.in)
 	}
 	in[inBegin], in[inIndices] = 8*gpu.Bytes(s.rows+1), 4*gpu.Bytes(s.entries)
+	if t.weighted {
+		in[inWeights] = in[inIndices]
+	}
 	if t.rowScales {
 		in[inRowScale] = 4 * gpu.Bytes(s.rows)
 	}

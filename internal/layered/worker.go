@@ -35,6 +35,7 @@ type worker struct {
 type slot struct {
 	block
 	rowScale, colScale []float32
+	weights            []float32 // of the block's entries
 	values             sparseRows
 	dense              []float32 // rows of features that are not stored so
 	dev                [inputs]gpu.Buffer
@@ -209,6 +210,9 @@ func (w *worker) fill(s *slot, t *task, own []graph.NodeID) {
 	} else {
 		w.indexer.build(p, own, &s.block)
 	}
+	if t.weighted {
+		s.weights = p.Graph.Weigh(s.weights, s.begin, s.indices, func(r int) graph.NodeID { return s.ids[r] }, s.ids, false)
+	}
 	if t.rowScales {
 		s.rowScale = w.e.scaling.BlockRows(s.rowScale[:0], s.ids[:s.rows], nil)
 	}
@@ -261,6 +265,9 @@ func (w *worker) upload(s *slot, t *task, in rows, first int) {
 	}
 	send(inBegin, hostmem.Bytes(s.begin))
 	send(inIndices, hostmem.Bytes(s.indices))
+	if t.weighted {
+		send(inWeights, hostmem.Bytes(s.weights))
+	}
 	if t.rowScales {
 		send(inRowScale, hostmem.Bytes(s.rowScale))
 	}
@@ -301,6 +308,9 @@ func (w *worker) forward(s *slot, t *task, index int) (gpu.Matrix, error) {
 	}
 	if !t.given {
 		g.Forward.Inner = csrOf(s.dev[inBegin], s.dev[inIndices], s.rows, len(s.ids), len(s.indices))
+		if t.weighted {
+			g.Forward.Inner.Val = gpu.Vec{Buf: s.dev[inWeights], Len: len(s.weights)}
+		}
 		if t.rowScales {
 			g.Forward.RowScale = gpu.Vec{Buf: s.dev[inRowScale], Len: s.rows}
 		}

@@ -25,8 +25,9 @@ type meta struct {
 	Version    int    `json:"capgnn_store"` // 1
 	Name       string `json:"name"`
 	Vertices   *int64 `json:"vertices"`
-	Edges      *int64 `json:"edges"`    // entries of indices.npy
-	Features   *int64 `json:"features"` // columns; 0: no features
+	Edges      *int64 `json:"edges"`              // entries of indices.npy
+	Weighted   bool   `json:"weighted,omitempty"` // edges have weights
+	Features   *int64 `json:"features"`           // columns; 0: no features
 	Sparse     *bool  `json:"sparse"`
 	Classes    *int64 `json:"classes"` // 0: no labels
 	MultiLabel *bool  `json:"multi_label"`
@@ -146,7 +147,7 @@ func metaOf(d *dataset.Dataset) meta {
 	num := func(n int) *int64 { v := int64(n); return &v }
 	sparse, multi, edges := d.Features.Sparse(), d.MultiLabel(), d.Graph.Edges()
 	m := meta{
-		Version: storeVersion, Name: sanitised(d.Name), Vertices: num(d.Graph.Rows()), Edges: &edges,
+		Version: storeVersion, Name: sanitised(d.Name), Vertices: num(d.Graph.Rows()), Edges: &edges, Weighted: d.Graph.Weights != nil,
 		Features: num(d.Features.Cols), Sparse: &sparse, Classes: num(d.Classes), MultiLabel: &multi,
 	}
 	for _, f := range []struct {

@@ -81,7 +81,14 @@ func readStore(d *dataset.Dataset, src fields.Arrays, m meta, fault func(error) 
 	if m.Edges != nil && *m.Edges != int64(len(indices)) {
 		return fault(fmt.Errorf("%d edges are announced, indices.npy has %d", *m.Edges, len(indices)))
 	}
-	if err := takeGraph(d, src, indptr, indices, opt); err != nil {
+	weights, err := readWeights(d, src, len(indices))
+	if err != nil {
+		return err
+	}
+	if m.Weighted && !src.Has(weightsKey) && !src.Has(weightsAlias) {
+		return fault(errors.New("edge weights are announced, but weights.npy is missing"))
+	}
+	if err := takeGraph(d, src, indptr, indices, weights, opt); err != nil {
 		return fault(err)
 	}
 	if err := readStoreFeatures(d, src, m, fault, n); err != nil {
@@ -93,21 +100,40 @@ func readStore(d *dataset.Dataset, src fields.Arrays, m meta, fault func(error) 
 	return readStoreMasks(d, src, m, fault, n)
 }
 
-// takeGraph makes the graph of rows of in-neighbours that were checked: in their own arrays, or in copies of mapped ones.
-func takeGraph(d *dataset.Dataset, src fields.Arrays, indptr []int64, indices []int32, opt dataset.Options) (err error) {
+// readWeights reads the weights of the edges, which may have the name that PyTorch Geometric gives them; nil: there are none.
+func readWeights(d *dataset.Dataset, src fields.Arrays, edges int) ([]float32, error) {
+	key := weightsKey
+	switch {
+	case src.Has(key) && src.Has(weightsAlias):
+		a, err := src.Array(weightsAlias)
+		if err != nil {
+			return nil, err
+		}
+		return nil, a.Fault(-1, fmt.Errorf("there is also %s.npy; keep one", key))
+	case src.Has(weightsAlias):
+		key = weightsAlias
+	case !src.Has(key):
+		return nil, nil
+	}
+	return fields.ReadWeights(d, src, key, edges)
+}
+
+// takeGraph makes the graph of rows of in-neighbours that were checked: in their own arrays, or in copies of mapped ones and of rows with weights.
+func takeGraph(d *dataset.Dataset, src fields.Arrays, indptr []int64, indices []int32, weights []float32, opt dataset.Options) (err error) {
 	counts, g := adjacency.Counts{Stored: int64(len(indices))}, (*graph.CSR)(nil)
 	_, mapped := src.(fields.Folder)
-	if mapped {
-		if g, err = normalised(&graph.CSR{Indptr: indptr, Indices: indices, Cols: len(indptr) - 1}); err != nil {
+	stays := mapped || weights != nil
+	if stays {
+		if g, err = normalised(&graph.CSR{Indptr: indptr, Indices: indices, Cols: len(indptr) - 1, Weights: weights}); err != nil {
 			return err
 		}
 	} else {
 		g = adjacency.SortRows(indptr, indices)
 	}
 	counts.Normal = g.Edges()
-	copies := opt.Edges == dataset.Symmetric && mapped && !g.Symmetric()
+	copies := opt.Edges == dataset.Symmetric && stays && !g.Symmetric()
 	if opt.Edges == dataset.Reversed || copies {
-		if err := room.For(12*counts.Normal + 16*int64(len(indptr))); err != nil {
+		if err := room.For(12*counts.Normal + 16*int64(len(indptr)) + 12*int64(len(g.Weights))); err != nil {
 			return err
 		}
 	}
@@ -116,7 +142,7 @@ func takeGraph(d *dataset.Dataset, src fields.Arrays, indptr []int64, indices []
 		g = g.Transpose()
 	case copies:
 		g = graph.Union(g, g.Transpose())
-	case opt.Edges == dataset.Symmetric && mapped: // it stays in its file
+	case opt.Edges == dataset.Symmetric && stays: // it stays in its file
 	case opt.Edges == dataset.Symmetric:
 		if g, err = adjacency.Symmetrised(g); err != nil {
 			return err
@@ -133,7 +159,7 @@ func normalised(g *graph.CSR) (*graph.CSR, error) {
 	if err != nil || normal {
 		return g, err
 	}
-	if err := room.For(4*int64(len(g.Indices)) + 8*int64(len(g.Indptr))); err != nil {
+	if err := room.For(4*int64(len(g.Indices)) + 4*int64(len(g.Weights)) + 8*int64(len(g.Indptr))); err != nil {
 		return nil, err
 	}
 	return graph.Normalise(g)
@@ -237,5 +263,10 @@ func readStoreMasks(d *dataset.Dataset, src fields.Arrays, m meta, fault func(er
 	return err
 }
 
+const (
+	weightsKey   = "weights"
+	weightsAlias = "edge_weight"
+)
+
 // Keys are the arrays of a native store.
-var Keys = []string{"indptr", "indices", "x", "x_indptr", "x_indices", "x_data", "y", "train_mask", "val_mask", "test_mask", "ids"}
+var Keys = []string{"indptr", "indices", weightsKey, weightsAlias, "x", "x_indptr", "x_indices", "x_data", "y", "train_mask", "val_mask", "test_mask", "ids"}

@@ -86,6 +86,9 @@ func (w *watched) Write(p []byte) (int, error) {
 func entries(d *dataset.Dataset) []npy.Entry {
 	n := d.Graph.Rows()
 	out := []npy.Entry{{Key: "indptr", Data: d.Graph.Indptr}, {Key: "indices", Data: d.Graph.Indices}}
+	if d.Graph.Weights != nil {
+		out = append(out, npy.Entry{Key: weightsKey, Data: d.Graph.Weights})
+	}
 	switch f := d.Features; {
 	case f.Sparse():
 		out = append(out, npy.Entry{Key: "x_indptr", Data: f.Indptr}, npy.Entry{Key: "x_indices", Data: f.Indices}, npy.Entry{Key: "x_data", Data: f.Data})

@@ -13,7 +13,7 @@ import (
 	"capgnn/internal/learn"
 )
 
-// Sums are the hex SHA-256 of what is large in a data set: the graph, loops as they were read, and the features. Equal arrays
+// Sums are the hex SHA-256 of what is large in a data set: the graph, loops as they were read and weights with it, and the features. Equal arrays
 // have equal sums, whatever file they came from.
 type Sums struct {
 	Graph    string `json:"graph"`
@@ -27,6 +27,9 @@ func SumsOf(p *learn.Problem) Sums {
 	fmt.Fprintf(g, "capgnn graph 2 vertices=%d\n", p.Vertices())
 	hashArray(g, "indptr", p.Graph.Indptr)
 	hashArray(g, "indices", p.Graph.Indices)
+	if p.Graph.Weights != nil {
+		hashArray(g, "weights", p.Graph.Weights)
+	}
 	fmt.Fprintf(x, "capgnn features 2 vertices=%d columns=%d sparse=%t\n", p.Vertices(), f.Cols, f.Sparse())
 	hashArray(x, "x", f.Dense)
 	hashArray(x, "x_indptr", f.Indptr)

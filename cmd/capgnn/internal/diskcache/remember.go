@@ -90,7 +90,7 @@ type memory struct {
 }
 
 // memoryVersion is raised when what is read from files, or how sums are computed, changes.
-const memoryVersion = 1
+const memoryVersion = 2
 
 // Recall returns the sums and CountDegrees of the problem that was read with these options from path, beginning at started: those that were
 // computed before, if the files are still the same, else new ones, which are remembered.

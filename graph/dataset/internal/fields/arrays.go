@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"capgnn/graph/dataset"
 	"capgnn/graph/dataset/internal/adjacency"
@@ -122,6 +123,11 @@ func wantRows(rows int) string {
 
 // ReadValues reads float32 values and refuses NaN and infinity. at says where element i is, in a reader's words.
 func ReadValues(d *dataset.Dataset, src Arrays, key string, a *npy.Array, at func(i int) string) ([]float32, error) {
+	return readFloats(d, src, key, a, func(i int, x float32) error { return fmt.Errorf("%s is %g; features must be finite", at(i), x) })
+}
+
+// readFloats reads float32 values. notFinite is the error of element i that is x.
+func readFloats(d *dataset.Dataset, src Arrays, key string, a *npy.Array, notFinite func(i int, x float32) error) ([]float32, error) {
 	values, err := mapped(d, src, key, a, npy.DType{Kind: 'f', Size: 4}, a.Float32)
 	if err != nil {
 		return nil, err
@@ -130,9 +136,27 @@ func ReadValues(d *dataset.Dataset, src Arrays, key string, a *npy.Array, at fun
 		d.Note("%s: values of type %v were converted to float32", key, a.DType)
 	}
 	if i := check.FirstNotFinite(values); i >= 0 {
-		return nil, a.Fault(i, fmt.Errorf("%s is %g; features must be finite", at(i), values[i]))
+		return nil, a.Fault(i, notFinite(i, values[i]))
 	}
 	return values, nil
+}
+
+// ReadWeights reads a weight for each edge, as [edges] or [edges, 1]. nil: all are 1.
+func ReadWeights(d *dataset.Dataset, src Arrays, key string, edges int) ([]float32, error) {
+	a, err := src.Array(key)
+	if err != nil {
+		return nil, err
+	}
+	if s := a.Shape; len(s) == 0 || s[0] != edges || len(s) > 2 || len(s) == 2 && s[1] != 1 {
+		return nil, a.Fault(-1, fmt.Errorf("has shape %v, want a weight for each of %d edges", s, edges))
+	}
+	w, err := readFloats(d, src, key, a, func(i int, x float32) error {
+		return fmt.Errorf("edge %d has the weight %g; weights must be finite", i, x)
+	})
+	if err != nil || !slices.ContainsFunc(w, func(x float32) bool { return x != 1 }) {
+		return nil, err
+	}
+	return w, nil
 }
 
 // CheckDense checks the shape of dense features of n vertices.
