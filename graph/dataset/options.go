@@ -21,11 +21,12 @@ const (
 
 // Options says how to read a data set. The zero value is usable.
 type Options struct {
-	Edges       string   // Auto, Symmetric, Directed or Reversed; "" = Auto
-	Standardize string   // Auto, StandardizeNone or StandardizeTrain; "" = Auto: train for GraphSAINT folders, none for others
-	Scaling     *Scaling // standardise with these, whatever Standardize says; nil: as it says
-	Features    string   // FeaturesStored, FeaturesDegree, FeaturesOneHot or FeaturesRandom:WIDTH; "" = FeaturesStored
-	Seed        uint64   // of FeaturesRandom
+	Edges         string   // Auto, Symmetric, Directed or Reversed; "" = Auto
+	IgnoreWeights bool     // read edges as if they had no weights
+	Standardize   string   // Auto, StandardizeNone or StandardizeTrain; "" = Auto: train for GraphSAINT folders, none for others
+	Scaling       *Scaling // standardise with these, whatever Standardize says; nil: as it says
+	Features      string   // FeaturesStored, FeaturesDegree, FeaturesOneHot or FeaturesRandom:WIDTH; "" = FeaturesStored
+	Seed          uint64   // of FeaturesRandom
 	// Training names the rows to standardise with where the files have no train_mask; nil: that is an error.
 	Training func(vertices int, labels []int32) (train []bool, err error)
 	MaskRow  int   // heterophilous-graphs files: which of their splits, from 0; anywhere else it must be 0

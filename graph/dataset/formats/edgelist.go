@@ -1,7 +1,10 @@
 package formats
 
 import (
+	"errors"
+	"fmt"
 	"math"
+	"slices"
 
 	"capgnn/graph"
 	"capgnn/graph/dataset"
@@ -9,21 +12,23 @@ import (
 	"capgnn/graph/dataset/internal/check"
 	"capgnn/graph/dataset/internal/fields"
 	"capgnn/graph/dataset/internal/textfile"
+	"capgnn/internal/room"
 )
 
-// edgeText is the edges of a text: lines of two vertex ids.
+// edgeText is the edges of a text: lines of two vertex ids, and perhaps a weight.
 type edgeText struct {
 	t       *textfile.Reader
 	named   bool           // the first line may hold names
 	n       int            // vertices; -1 if unknown
 	ids     *adjacency.IDs // of the vertices; nil: an id is its vertex
 	largest int64          // id; -1 without edges
+	ignore  bool           // weights that differ from 1
 	// where the largest id stands
 	largestAt, largestLine int64
 }
 
-// each reads the lines "from to" of a text from its beginning; a third number is a weight, which must be 1.
-func (l *edgeText) each(edge func(from, to int64) error) error {
+// each reads the lines "from to" of a text from its beginning; a third number is a weight.
+func (l *edgeText) each(edge func(from, to int64, weight float32) error) error {
 	t := l.t
 	if err := t.Restart(); err != nil {
 		return err
@@ -33,6 +38,7 @@ func (l *edgeText) each(edge func(from, to int64) error) error {
 	}
 	for t.Next() {
 		var ends [2]int64
+		weight := float32(1)
 		for k := range ends {
 			id, err := t.ID("a vertex id (a number from 0 on; names become numbers with data tables)")
 			if err != nil {
@@ -50,12 +56,12 @@ func (l *edgeText) each(edge func(from, to int64) error) error {
 				return t.Unexpected("the id of the vertex where the edge ends")
 			}
 			if k == 1 && more {
-				if err := refuseWeight(t); err != nil {
+				if weight, err = l.weight(); err != nil {
 					return err
 				}
 			}
 		}
-		if err := edge(ends[0], ends[1]); err != nil {
+		if err := edge(ends[0], ends[1], weight); err != nil {
 			return err
 		}
 	}
@@ -79,20 +85,23 @@ func (l *edgeText) check(id int64) error {
 	return nil
 }
 
-// refuseWeight reads the third field of a line and what follows.
-func refuseWeight(t *textfile.Reader) error {
-	w, err := t.Number(64)
+// weight reads the third field of a line and what follows.
+func (l *edgeText) weight() (float32, error) {
+	w, err := l.t.Number(32)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	if w != 1 {
-		return t.Fault("the edge has the weight %g; edge weights are not supported: drop the third column", w)
+	if l.ignore {
+		w = 1
 	}
-	more, err := t.Separator()
+	if math.IsNaN(w) || math.IsInf(w, 0) {
+		return 0, l.t.Fault("the edge has the weight %g; weights must be finite", w)
+	}
+	more, err := l.t.Separator()
 	if err == nil && more {
-		err = t.Unexpected("the end of the line after from, to and weight")
+		err = l.t.Unexpected("the end of the line after from, to and weight")
 	}
-	return err
+	return float32(w), err
 }
 
 // vertices returns the number of vertices, known or told by the ids.
@@ -115,9 +124,9 @@ func (l *edgeText) vertices(c *adjacency.RowCounts) (int, error) {
 
 // graph reads the edges as d's graph. symmetric is the default of the format.
 func (l *edgeText) graph(d *dataset.Dataset, opt dataset.Options, symmetric bool, vertices func(c *adjacency.RowCounts) (int, error)) error {
-	l.largest = -1
+	l.largest, l.ignore = -1, opt.IgnoreWeights
 	if l.ids != nil {
-		err := l.each(func(from, to int64) error {
+		err := l.each(func(from, to int64, _ float32) error {
 			if err := l.ids.Add(from); err != nil {
 				return l.t.Fault("%w", err)
 			}
@@ -133,8 +142,9 @@ func (l *edgeText) graph(d *dataset.Dataset, opt dataset.Options, symmetric bool
 			return err
 		}
 	}
-	list := func(edge func(from, to graph.NodeID)) error {
-		return l.each(func(from, to int64) error {
+	weighted := false
+	list := func(edge func(from, to graph.NodeID, weight float32)) error {
+		return l.each(func(from, to int64, weight float32) error {
 			a, b := graph.NodeID(from), graph.NodeID(to)
 			if l.ids != nil {
 				var ok1, ok2 bool
@@ -144,21 +154,87 @@ func (l *edgeText) graph(d *dataset.Dataset, opt dataset.Options, symmetric bool
 					return l.t.Fault("the file changed while it was read")
 				}
 			}
-			edge(a, b)
+			edge(a, b, weight)
 			return nil
 		})
 	}
-	return takeEdges(d, list, opt, symmetric, vertices, func(err error) error { return l.t.Whole("%w", err) })
+	bare := func(edge func(from, to graph.NodeID)) error {
+		return list(func(from, to graph.NodeID, weight float32) {
+			weighted = weighted || weight != 1
+			edge(from, to)
+		})
+	}
+	fault := func(err error) error { return l.t.Whole("%w", err) }
+	if err := takeEdges(d, bare, opt, symmetric, vertices, fault); err != nil || !weighted {
+		return err
+	}
+	return takeWeights(d, list, edgesAs(opt, symmetric), fault)
+}
+
+// takeWeights gives the edges of d's graph their weights, which are listed once more. Those of an edge that is listed again are added up; an edge that is there only
+// because its reverse is listed weighs as much as that.
+func takeWeights(d *dataset.Dataset, list func(edge func(from, to graph.NodeID, weight float32)) error, kind string, fault func(error) error) error {
+	g := d.Graph
+	if err := room.For(4 * g.Edges()); err != nil {
+		return fault(err)
+	}
+	weights := make([]float32, g.Edges())
+	var wrong error
+	for e := range weights {
+		weights[e] = float32(math.NaN()) // not listed
+	}
+	err := list(func(from, to graph.NodeID, weight float32) {
+		if kind == dataset.Reversed {
+			from, to = to, from
+		}
+		k, there := 0, false
+		if int(to) < g.Rows() {
+			k, there = slices.BinarySearch(g.Row(int(to)), from)
+		}
+		if !there {
+			wrong = errors.New("the edges changed while they were read")
+			return
+		}
+		if w := &weights[g.Indptr[to]+int64(k)]; *w == *w {
+			if *w += weight; math.IsInf(float64(*w), 0) {
+				wrong = fmt.Errorf("the weights of the edge %d → %d, which is there more than once, add up to %g", from, to, *w)
+			}
+		} else {
+			*w = weight
+		}
+	})
+	if err == nil && wrong != nil {
+		err = fault(wrong)
+	}
+	if err != nil {
+		return err
+	}
+	g.Weights = weights
+	for v := range graph.NodeID(g.Rows()) {
+		for k, u := range g.Row(int(v)) {
+			if w := &weights[g.Indptr[v]+int64(k)]; *w != *w {
+				*w = g.Weight(v, u)
+			}
+		}
+	}
+	d.Note("the third column is read as weights of edges (--ignore-weights reads edges without)")
+	return nil
+}
+
+// edgesAs returns Options.Edges of a format; symmetric is its default.
+func edgesAs(opt dataset.Options, symmetric bool) string {
+	if kind := opt.Edges; kind != "" && kind != dataset.Auto {
+		return kind
+	}
+	if symmetric {
+		return dataset.Symmetric
+	}
+	return dataset.Directed
 }
 
 // takeEdges makes the graph of edges from → to. symmetric is the default of the format; fault gives an error its file.
 func takeEdges(d *dataset.Dataset, list adjacency.Edges, opt dataset.Options, symmetric bool, vertices func(c *adjacency.RowCounts) (int, error), fault func(error) error) error {
-	kind := opt.Edges
-	if kind == "" || kind == dataset.Auto {
-		if kind = dataset.Directed; symmetric {
-			kind = dataset.Symmetric
-		}
-	}
+	kind := edgesAs(opt, symmetric)
 	turned := list
 	if kind == dataset.Reversed {
 		turned = func(edge func(from, to graph.NodeID)) error {

@@ -3,6 +3,7 @@ package formats
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -80,7 +81,7 @@ func checkTwin(t *testing.T, dir string, d *dataset.Dataset) {
 	if _, err := all.ReadFrom(z); err != nil {
 		t.Fatal(err)
 	}
-	edges, _ := twin(all.String())
+	edges, _, _ := twin(all.String())
 	var from, to, gotTo int64
 	for _, e := range edges {
 		from, to = from+e[0], to+e[1]
@@ -120,7 +121,8 @@ func checkCompact(t *testing.T, dir string, given *dataset.Dataset, used int) {
 }
 
 // twin reads an edge list the plain way: lines, fields, Atoi. Accepted are two fields, or three of which the last is 1.
-func twin(text string) (edges [][2]int64, ok bool) {
+func twin(text string) (edges [][2]int64, weights map[[2]int64]float32, ok bool) {
+	weights = map[[2]int64]float32{}
 	text = strings.TrimPrefix(text, "\xef\xbb\xbf")
 	begun := false
 	for line := range strings.SplitSeq(text, "\n") {
@@ -136,35 +138,44 @@ func twin(text string) (edges [][2]int64, ok bool) {
 		}
 		begun = true
 		if strings.HasPrefix(line, ",") || strings.HasSuffix(line, ",") {
-			return nil, false
+			return nil, nil, false
 		}
 		var fields []string
 		for _, f := range strings.Split(line, ",") {
 			parts := strings.FieldsFunc(f, func(c rune) bool { return c == ' ' || c == '\t' || c == '\r' })
 			if len(parts) == 0 {
-				return nil, false
+				return nil, nil, false
 			}
 			fields = append(fields, parts...)
 		}
 		if len(fields) < 2 || len(fields) > 3 {
-			return nil, false
+			return nil, nil, false
 		}
+		weight := float32(1)
 		if len(fields) == 3 {
-			if w, err := strconv.ParseFloat(fields[2], 64); err != nil || w != 1 {
-				return nil, false
+			w, err := strconv.ParseFloat(fields[2], 32)
+			if err != nil || strings.Trim(fields[2], "0123456789+-.eE") != "" || len(fields[2]) > 64 {
+				return nil, nil, false
 			}
+			weight = float32(w)
 		}
 		var e [2]int64
 		for k := range e {
 			v, err := strconv.ParseUint(fields[k], 10, 62)
 			if err != nil || len(fields[k]) > textfile.MaxDigits {
-				return nil, false
+				return nil, nil, false
 			}
 			e[k] = int64(v)
 		}
 		edges = append(edges, e)
+		weights[e] += weight
 	}
-	return edges, len(edges) > 0
+	for _, w := range weights {
+		if math.IsInf(float64(w), 0) || w != w {
+			return nil, nil, false
+		}
+	}
+	return edges, weights, len(edges) > 0
 }
 
 func TestToyEdgeList(t *testing.T) {
@@ -210,8 +221,9 @@ func TestEdgeListFaults(t *testing.T) {
 		"0 1\n-2 1":                      "byte 4: line 2: found '-', want a vertex id (a number from 0 on; names become numbers with data tables)",
 		"0 1\n1.5 1":                     "byte 5: line 2: found '.', want a comma, a blank",
 		"0,,1":                           "byte 2: line 1: found ',', want a vertex id (a number from 0 on; names become numbers with data tables)",
-		"0 1 0.5":                        "byte 4: line 1: the edge has the weight 0.5; edge weights are not supported",
-		"0 1 nan":                        "the edge has the weight NaN",
+		"0 1 1e39":                       "byte 4: line 1: value 1e39 does not fit float32",
+		"0 1 nan":                        "byte 4: line 1: the edge has the weight NaN; weights must be finite",
+		"0 1 3e38\n0 1 3e38":             "the weights of the edge 0 → 1, which is there more than once, add up to +Inf",
 		"0 1 1 1":                        "byte 6: line 1: found '1', want the end of the line",
 		"0 1 0x1":                        `found "0x1", want a number`,
 		"0 1\n1 2147483646":              "byte 6: line 2: vertex id 2147483646 is above 2147483645; ids this large must be compacted",
@@ -277,7 +289,7 @@ func TestEdgeListAllocation(t *testing.T) {
 	if got := testing.AllocsPerRun(1, func() {
 		x, err := textfile.NewReader("a", strings.NewReader(s.String()), int64(s.Len()))
 		if err == nil {
-			err = (&edgeText{t: x, n: -1}).each(func(_, _ int64) error { return nil })
+			err = (&edgeText{t: x, n: -1}).each(func(_, _ int64, _ float32) error { return nil })
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -301,7 +313,7 @@ func FuzzEdgeList(f *testing.F) {
 		f.Add([]byte(datatest.Gzip(f, s)), true)
 	}
 	f.Fuzz(func(t *testing.T, b []byte, compact bool) {
-		edges, ok := twin(string(b))
+		edges, weights, ok := twin(string(b))
 		large := false
 		for _, e := range edges {
 			large = large || max(e[0], e[1]) >= 1<<16
@@ -343,6 +355,9 @@ func FuzzEdgeList(f *testing.F) {
 			distinct[e] = true
 			if _, found := slices.BinarySearch(d.Graph.Row(int(vertex(e[1]))), vertex(e[0])); !found {
 				t.Fatalf("edge %v is missing", e)
+			}
+			if got := d.Graph.Weight(vertex(e[0]), vertex(e[1])); d.Graph.Weights != nil && got != weights[e] {
+				t.Fatalf("edge %v weighs %g, want %g", e, got, weights[e])
 			}
 		}
 		if int(d.Graph.Edges()) != len(distinct) {

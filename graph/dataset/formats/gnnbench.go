@@ -27,7 +27,7 @@ func loadBenchmark(z *npy.Archive, opt dataset.Options) (*dataset.Dataset, error
 	if err != nil {
 		return nil, err
 	}
-	if err := refuseWeights(z, "adj_data", len(indices)); err != nil {
+	if err := refuseWeights(z, "adj_data", len(indices), opt); err != nil {
 		return nil, err
 	}
 	counts := adjacency.Counts{Stored: int64(len(indices))}

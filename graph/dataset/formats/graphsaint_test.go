@@ -232,7 +232,7 @@ func TestSaintFaults(t *testing.T) {
 		{"adj_full.npz", `has 6 row pointers; want 2000000001`, string(npz(npy.Entry{Key: "shape", Data: []int64{2e9, 2e9}}))},
 		{"adj_full.npz", `row 1: neighbour 5 is outside [0, 5)`, string(npz(npy.Entry{Key: "indices", Data: []int32{1, 2, 1, 5, 2, 3, 4}}))},
 		{"adj_full.npz", `row pointer 2 is 2, outside [3, 7]`, string(npz(npy.Entry{Key: "indptr", Data: []int32{0, 3, 2, 6, 7, 7}}))},
-		{"adj_full.npz", `edge 1 has the weight 0; edge weights are not supported`, string(npz(npy.Entry{Key: "data", Data: []bool{0: true, 2: true, 6: true}}))},
+		{"adj_full.npz", `edge 1 has the weight 0; weights are not read from matrices`, string(npz(npy.Entry{Key: "data", Data: []bool{0: true, 2: true, 6: true}}))},
 		{"adj_train.npz", `shape.npy: is 4 × 4, want 5 × 5`, string(archive(t, scipy(4, nil, nil, nil, nil)))},
 		{"adj_train.npz", `edge 2 → 3: does not join two training vertices of role.json`, string(archive(t, scipy(5, nil, nil, []int32{3}, nil, nil)))},
 		{"adj_train.npz", `edge 1 → 1: is not in adj_full.npz`, string(archive(t, scipy(5, nil, []int32{1}, nil, nil, nil)))},

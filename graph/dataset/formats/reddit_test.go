@@ -83,7 +83,7 @@ func TestRedditFaults(t *testing.T) {
 		{"reddit_graph.npz: row.npy: byte 136: entry 2: vertex 4 is outside [0, 4)", npy.Entry{Key: "row", Data: []int32{0, 1, 4, 1}}},
 		{"col.npy: byte 128: entry 0: vertex -1 is outside", npy.Entry{Key: "col", Data: []int32{-1, 1, 3, 1}}},
 		{"col.npy: has 3 entries, want 4", npy.Entry{Key: "col", Data: []int32{1, 3, 1}}},
-		{"data.npy: byte 136: edge 2 has the weight 2; edge weights are not supported", npy.Entry{Key: "data", Data: []float32{1, 1, 2, 1}}},
+		{"data.npy: byte 136: edge 2 has the weight 2; weights are not read from matrices", npy.Entry{Key: "data", Data: []float32{1, 1, 2, 1}}},
 		{"data.npy: has 2 entries, want 4", npy.Entry{Key: "data", Data: []float32{1, 1}}},
 		{`format.npy: is ["dia"], want csr or coo`, npy.Entry{Key: "format", Shape: []int{}, Data: []string{"dia"}}},
 	} {

@@ -37,13 +37,13 @@ func readScipy(d *dataset.Dataset, path string, opt dataset.Options, n int) (a *
 		return nil, counts, memberFault(z, "shape", fmt.Errorf("is %d × %d, want %s", rows, cols, want))
 	}
 	if kind == "coo" {
-		return readCOO(z, rows, n)
+		return readCOO(z, rows, n, opt)
 	}
 	indptr, indices, _, err := fields.ReadCSR(d, z, fields.CSRArrays{Indptr: "indptr", Indices: "indices", Column: "neighbour"}, rows, rows, true)
 	if err != nil {
 		return nil, counts, err
 	}
-	if err := refuseWeights(z, "data", len(indices)); err != nil {
+	if err := refuseWeights(z, "data", len(indices), opt); err != nil {
 		return nil, counts, err
 	}
 	a = adjacency.SortRows(indptr, indices)
@@ -71,7 +71,7 @@ func scipyKind(z *npy.Archive) (string, error) {
 
 // readCOO reads the entries (row, col) of a matrix of rows × rows. n is the number of vertices, -1 if only the shape
 // tells; then it must be in proportion to the entries.
-func readCOO(z *npy.Archive, rows, n int) (a *graph.CSR, counts adjacency.Counts, err error) {
+func readCOO(z *npy.Archive, rows, n int, opt dataset.Options) (a *graph.CSR, counts adjacency.Counts, err error) {
 	from, err := fields.Vector(z, "row", -1)
 	if err != nil {
 		return nil, counts, err
@@ -80,7 +80,7 @@ func readCOO(z *npy.Archive, rows, n int) (a *graph.CSR, counts adjacency.Counts
 	if err != nil {
 		return nil, counts, err
 	}
-	if err := refuseWeights(z, "data", from.Len()); err != nil {
+	if err := refuseWeights(z, "data", from.Len(), opt); err != nil {
 		return nil, counts, err
 	}
 	vertices := func(c *adjacency.RowCounts) (int, error) {
@@ -150,9 +150,9 @@ func vertexPieces(a *npy.Array, n int) iter.Seq2[[]int64, error] {
 	}
 }
 
-// refuseWeights accepts edge values only if all of them are 1.
-func refuseWeights(src fields.Arrays, key string, n int) error {
-	if !src.Has(key) {
+// refuseWeights accepts edge values only if all of them are 1, or are to be ignored.
+func refuseWeights(src fields.Arrays, key string, n int, opt dataset.Options) error {
+	if !src.Has(key) || opt.IgnoreWeights {
 		return nil
 	}
 	a, err := fields.Vector(src, key, n)
@@ -162,7 +162,7 @@ func refuseWeights(src fields.Arrays, key string, n int) error {
 	return a.EachFloat64(func(i int, values []float64) error {
 		for k, v := range values {
 			if v != 1 {
-				return a.Fault(i+k, fmt.Errorf("edge %d has the weight %g; edge weights are not supported, set all of them to 1", i+k, v))
+				return a.Fault(i+k, fmt.Errorf("edge %d has the weight %g; weights are not read from matrices: give them in a store or an edge list, or ignore them (--ignore-weights)", i+k, v))
 			}
 		}
 		return nil

@@ -81,7 +81,7 @@ func readStore(d *dataset.Dataset, src fields.Arrays, m meta, fault func(error) 
 	if m.Edges != nil && *m.Edges != int64(len(indices)) {
 		return fault(fmt.Errorf("%d edges are announced, indices.npy has %d", *m.Edges, len(indices)))
 	}
-	weights, err := readWeights(d, src, len(indices))
+	weights, err := readWeights(d, src, len(indices), opt)
 	if err != nil {
 		return err
 	}
@@ -101,9 +101,11 @@ func readStore(d *dataset.Dataset, src fields.Arrays, m meta, fault func(error) 
 }
 
 // readWeights reads the weights of the edges, which may have the name that PyTorch Geometric gives them; nil: there are none.
-func readWeights(d *dataset.Dataset, src fields.Arrays, edges int) ([]float32, error) {
+func readWeights(d *dataset.Dataset, src fields.Arrays, edges int, opt dataset.Options) ([]float32, error) {
 	key := weightsKey
 	switch {
+	case opt.IgnoreWeights:
+		return nil, nil
 	case src.Has(key) && src.Has(weightsAlias):
 		a, err := src.Array(weightsAlias)
 		if err != nil {
