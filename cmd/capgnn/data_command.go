@@ -60,6 +60,7 @@ func readingFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "edges", Value: dataset.Auto, Usage: "read edges as `KIND`: symmetric, directed or reversed; auto = as the format says"},
 		&cli.StringFlag{Name: "standardize", Value: dataset.Auto, Usage: "`HOW` feature columns are centred and scaled: train (by the training rows) or none; auto = train for GraphSAINT folders"},
+		&cli.BoolFlag{Name: "ignore-weights", Usage: runfolder.IgnoreWeightsUsage},
 		&cli.StringFlag{Name: "features", Value: dataset.FeaturesStored, Usage: runfolder.FeaturesUsage},
 		&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`SEED` of --features random:WIDTH"},
 		&cli.IntFlag{Name: "split", Usage: "the `NUMBER` of a split, from 0, for heterophilous-graphs files, which hold several"},
@@ -119,7 +120,7 @@ func openDataset(ctx context.Context, c *cli.Context, k *term.Console, name stri
 	}
 	watch := &term.DataWatch{Ctx: ctx, Console: k, Verb: "read"}
 	d, err := formats.Load(path, dataset.Options{
-		Edges: c.String("edges"), Standardize: c.String("standardize"), Features: c.String("features"), Seed: c.Uint64("seed"), MaskRow: c.Int("split"), Compact: c.Bool("compact"), Watch: watch.At,
+		Edges: c.String("edges"), IgnoreWeights: c.Bool("ignore-weights"), Standardize: c.String("standardize"), Features: c.String("features"), Seed: c.Uint64("seed"), MaskRow: c.Int("split"), Compact: c.Bool("compact"), Watch: watch.At,
 	})
 	watch.End()
 	if err != nil {

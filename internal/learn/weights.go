@@ -48,7 +48,7 @@ func (p *Problem) SuitsWeights(kind gnn.Kind) error {
 			way       string
 		}{{in[v], inSize[v], "into"}, {out[v], outSize[v], "out of"}} {
 			if d.size > 0 && !(d.sum > 0) {
-				return fmt.Errorf("the weights of the edges %s vertex %d add up to %g; gcn divides by the root of the sum, which must be positive", d.way, v, d.sum)
+				return fmt.Errorf("%s divides by the root of the sum of the weights %s a vertex, which is %g at vertex %d and must be positive", kind, d.way, d.sum, v)
 			}
 		}
 	}

@@ -21,6 +21,7 @@ type Info struct {
 	Symmetric bool         `json:"symmetric"`  // every edge has its reverse
 	InDegree  Degrees      `json:"in_degree"`  // loops count
 	OutDegree Degrees      `json:"out_degree"` // equal to in_degree where symmetric
+	Weights   *weightInfo  `json:"weights"`    // of edges; null: all are 1
 	Features  *featureInfo `json:"features"`   // null: none
 	Labels    *labelInfo   `json:"labels"`     // null: none
 	Splits    splitInfo    `json:"splits"`
@@ -45,6 +46,14 @@ type Degrees struct {
 	P99    int     `json:"p99"`
 	Max    int     `json:"max"`
 	Log2   []int   `json:"log2_histogram"` // vertices of degree 0, 1, 2–3, 4–7, …
+}
+
+type weightInfo struct {
+	Min  float32 `json:"min"`
+	Max  float32 `json:"max"`
+	Mean float64 `json:"mean"`
+	// Symmetric says that an edge and its reverse weigh the same, where both are there.
+	Symmetric bool `json:"symmetric"`
 }
 
 type featureInfo struct {
@@ -96,6 +105,7 @@ func Describe(d *dataset.Dataset) *Info {
 		}
 	}
 	info.Symmetric = g.Symmetric()
+	info.Weights = describeWeights(g)
 	info.Features, info.Labels, info.Homophily = describeFeatures(d), describeLabels(d), homophily(d)
 	info.InDegree, info.OutDegree = describeDegrees(in), describeDegrees(out)
 	return info
@@ -128,6 +138,25 @@ func describeDegrees(d []int32) Degrees {
 	}
 	out.Mean = float64(sum) / float64(n)
 	return out
+}
+
+func describeWeights(g *graph.CSR) *weightInfo {
+	if g.Weights == nil {
+		return nil
+	}
+	info := &weightInfo{Min: slices.Min(g.Weights), Max: slices.Max(g.Weights), Symmetric: true}
+	sum := 0.0
+	for v := range graph.NodeID(g.Rows()) {
+		for k, u := range g.Row(int(v)) {
+			w := g.Weights[g.Indptr[v]+int64(k)]
+			sum += float64(w)
+			if _, back := slices.BinarySearch(g.Row(int(u)), v); back && g.Weight(v, u) != w {
+				info.Symmetric = false
+			}
+		}
+	}
+	info.Mean = sum / float64(len(g.Weights))
+	return info
 }
 
 func describeFeatures(d *dataset.Dataset) *featureInfo {

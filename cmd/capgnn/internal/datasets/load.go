@@ -89,6 +89,9 @@ func Prepare(ctx context.Context, k *term.Console, cfg *runfolder.Config, d *dat
 	if cfg.MakesFeatures() {
 		reading += fmt.Sprintf(" features=%s seed=%d", cfg.Features, cfg.Seed)
 	}
+	if cfg.IgnoreWeights {
+		reading += " ignore-weights"
+	}
 	if d.Scaling != nil && d.Train == nil {
 		reading += fmt.Sprintf(" seed=%d", cfg.Seed) // which chose the rows to standardise with
 	}
@@ -116,7 +119,7 @@ func Read(ctx context.Context, k *term.Console, cfg *runfolder.Config, scaling *
 		return nil, term.Usagef("--dataset %q: is not UTF-8, which the files of a run need: rename it", path)
 	}
 	watch := &term.DataWatch{Ctx: ctx, Console: k, Verb: "read"}
-	d, err := formats.Load(path, dataset.Options{Edges: cfg.Edges, Standardize: cfg.Standardize, Scaling: scaling, Features: cfg.Features, Seed: cfg.Seed, MaskRow: cfg.Split.Value.Row, Watch: watch.At,
+	d, err := formats.Load(path, dataset.Options{Edges: cfg.Edges, IgnoreWeights: cfg.IgnoreWeights, Standardize: cfg.Standardize, Scaling: scaling, Features: cfg.Features, Seed: cfg.Seed, MaskRow: cfg.Split.Value.Row, Watch: watch.At,
 		Training: func(vertices int, labels []int32) ([]bool, error) {
 			fractions, err := cfg.SplitFractions()
 			if err != nil {
@@ -174,6 +177,12 @@ func newProblem(d *dataset.Dataset, cfg *runfolder.Config) (*learn.Problem, erro
 		Labels:   d.Labels, Targets: d.Targets, Classes: d.Classes,
 		Train: d.Train, Val: d.Val, Test: d.Test,
 	}
+	if cfg.Isolated.Value != nil && p.Weighted() {
+		return nil, RefuseWeights(errors.New("--isolated does not take edge weights"))
+	}
+	if err := SuitsWeights(p, cfg); err != nil {
+		return nil, err
+	}
 	if cfg.Split.Value.Numbered {
 		if d.Splits == 0 {
 			return nil, term.Usagef("the data set has no numbered splits: drop --split %s", cfg.Split)
@@ -192,6 +201,19 @@ func newProblem(d *dataset.Dataset, cfg *runfolder.Config) (*learn.Problem, erro
 	}
 	p.Train, p.Val, p.Test, err = dataset.Split(d.Graph.Rows(), d.Labels, cfg.Seed, fractions)
 	return p, err
+}
+
+// SuitsWeights refuses edge weights that the model of a run does not go with.
+func SuitsWeights(p *learn.Problem, cfg *runfolder.Config) error {
+	if err := p.SuitsWeights(gnn.Kind(cfg.Model)); err != nil {
+		return RefuseWeights(fmt.Errorf("--model %w", err))
+	}
+	return nil
+}
+
+// RefuseWeights says what does not go with the edge weights of a data set, and what to do.
+func RefuseWeights(err error) error {
+	return term.Usagef("%w; the edges of the data set have weights: leave them out with --ignore-weights", err)
 }
 
 // LoopsOf returns what becomes of the self-loops in a run: auto removes them and adds one per vertex for the models whose

@@ -28,6 +28,13 @@ func (i *Info) Print(w io.Writer) error {
 		symmetric = "not symmetric"
 	}
 	fmt.Fprintf(t, "edges\t%s directed, %s of them loops; %s\n", term.Grouped(i.Edges), term.Grouped(i.Loops), symmetric)
+	if w := i.Weights; w != nil {
+		same := "equal in both directions"
+		if !w.Symmetric {
+			same = "not equal in both directions"
+		}
+		fmt.Fprintf(t, "edge weights\t%.6g to %.6g, mean %.6g; %s\n", w.Min, w.Max, w.Mean, same)
+	}
 	i.InDegree.print(t, "in-degree")
 	if !i.Symmetric {
 		i.OutDegree.print(t, "out-degree")

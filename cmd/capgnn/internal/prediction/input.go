@@ -51,6 +51,9 @@ func (p *Prediction) loadInput(ctx context.Context) error {
 		Features: learn.Features{Cols: d.Features.Cols, Dense: d.Features.Dense, Indptr: d.Features.Indptr, Indices: d.Features.Indices, Data: d.Features.Data},
 		Classes:  p.model.Out,
 	}}
+	if err := datasets.SuitsWeights(p.Data.Problem, &p.Config); p.leads() && err != nil {
+		return fmt.Errorf("--dataset %s: %w", p.Config.Dataset, err)
+	}
 	if p.Ranks != nil {
 		p.Config.DataSHA256 = identity(p.Data.Problem)
 	}

@@ -105,7 +105,7 @@ func (p *Prediction) leads() bool { return p.Ranks == nil || p.Ranks.Leads() }
 // identity is what ranks compare of their data sets.
 func identity(p *learn.Problem) string {
 	h := sha256.New()
-	for _, raw := range [][]byte{hostmem.Bytes(p.Graph.Indptr), hostmem.Bytes(p.Graph.Indices), hostmem.Bytes(p.Features.Dense), hostmem.Bytes(p.Features.Indptr),
+	for _, raw := range [][]byte{hostmem.Bytes(p.Graph.Indptr), hostmem.Bytes(p.Graph.Indices), hostmem.Bytes(p.Graph.Weights), hostmem.Bytes(p.Features.Dense), hostmem.Bytes(p.Features.Indptr),
 		hostmem.Bytes(p.Features.Indices), hostmem.Bytes(p.Features.Data)} {
 		fmt.Fprintln(h, len(raw))
 		h.Write(raw)

@@ -25,13 +25,14 @@ import (
 // Config is everything that decides a training run. Each field is one option (options.go), under the same name on
 // the command line and in config.yaml.
 type Config struct {
-	Dataset     string      // as the user wrote it
-	DatasetPath string      // where it was found; "" before that
-	Edges       string      // direction of the file's edges; auto = the format's own default
-	Standardize string      // features by the training rows; auto = the format's own default
-	Features    string      // dataset.Options.Features
-	Split       Text[Split] // train,val,test fractions, or the number of a split; "" = the data set's masks, or 0.7,0.2,0.1
-	SelfLoops   string
+	Dataset       string      // as the user wrote it
+	DatasetPath   string      // where it was found; "" before that
+	Edges         string      // direction of the file's edges; auto = the format's own default
+	Standardize   string      // features by the training rows; auto = the format's own default
+	Features      string      // dataset.Options.Features
+	IgnoreWeights bool        // of edges
+	Split         Text[Split] // train,val,test fractions, or the number of a split; "" = the data set's masks, or 0.7,0.2,0.1
+	SelfLoops     string
 
 	Model   string
 	Layers  int

@@ -48,6 +48,12 @@ const (
 // FeaturesUsage is the help of --features.
 const FeaturesUsage = "`WHAT` features vertices have: stored (those of the data set), or made from the graph: degree (one column for each in-degree), onehot (one for each vertex) or random:WIDTH, by --seed"
 
+// ignoreWeights has edges read as if they had no weights; IgnoreWeightsUsage is its help.
+const (
+	ignoreWeights      = "ignore-weights"
+	IgnoreWeightsUsage = "read edges as if they had no weights"
+)
+
 // Options lists every setting in the order of config.yaml.
 var Options = []Option{
 	{Name: "dataset", Group: GroupData, usage: "data set: a `NAME`, a store folder, an .npz or raw file or folder", field: func(c *Config) any { return &c.Dataset }},
@@ -55,6 +61,7 @@ var Options = []Option{
 	{Name: "edges", Group: GroupData, usage: "read edges as `KIND`: symmetric, directed or reversed; auto = as the format says", field: func(c *Config) any { return &c.Edges }},
 	{Name: "standardize", Group: GroupData, usage: "`HOW` feature columns are centred and scaled: train (by the training rows) or none; auto = train for GraphSAINT folders", field: func(c *Config) any { return &c.Standardize }},
 	{Name: "features", Group: GroupData, usage: FeaturesUsage, field: func(c *Config) any { return &c.Features }},
+	{Name: ignoreWeights, Group: GroupData, usage: IgnoreWeightsUsage, field: func(c *Config) any { return &c.IgnoreWeights }, before: false, quiet: true},
 	{Name: "split", Group: GroupData, usage: "fractions `TRAIN,VAL,TEST` for data without a train_mask (default: 0.7,0.2,0.1), or the number of a split for heterophilous-graphs files (default: 0)", field: func(c *Config) any { return readBy(&c.Split, parseSplit) }},
 	{Name: "self-loops", Group: GroupData, usage: "`HOW` edges from a vertex to itself are treated: auto, add, keep or remove; auto removes them and adds one per vertex for gcn and gat", field: func(c *Config) any { return &c.SelfLoops }},
 	{Name: "model", Group: GroupModel, usage: "`MODEL`: gcn, sage, gin or gat", field: func(c *Config) any { return &c.Model }},
