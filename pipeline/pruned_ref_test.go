@@ -23,7 +23,7 @@ type refModel struct {
 }
 
 // effective returns A_eff of a layer from its definition: the edges that part does not drop, all in layer 0, with the model's
-// weights by degrees of the whole graph; those from other vertices times n/k if rescale.
+// weights by degrees of the whole graph, times those of edges; those from other vertices times n/k if rescale.
 func effective(p *learn.Problem, kind gnn.Kind, part []int32, dropped [][]graph.NodeID, rescale bool, layer int) ref.CSR {
 	drops := map[[2]int32]bool{}
 	for i, ids := range dropped {
@@ -32,7 +32,15 @@ func effective(p *learn.Problem, kind gnn.Kind, part []int32, dropped [][]graph.
 		}
 	}
 	g := p.Graph
-	in, out := g.InDegree(), g.Transpose().InDegree()
+	in := g.InDegree()
+	inSum, outSum := make([]float64, g.Rows()), make([]float64, g.Rows()) // of weights
+	for v := range g.Rows() {
+		for _, u := range g.Row(v) {
+			x := float64(g.Weight(u, graph.NodeID(v)))
+			inSum[v] += x
+			outSum[u] += x
+		}
+	}
 	a := ref.CSR{Rows: g.Rows(), Cols: g.Rows()}
 	for v := range g.Rows() {
 		n, k := 0, 0
@@ -52,13 +60,14 @@ func effective(p *learn.Problem, kind gnn.Kind, part []int32, dropped [][]graph.
 			w := 1.0
 			switch kind {
 			case gnn.GCN:
-				w = 1 / math.Sqrt(float64(in[v])*float64(out[u]))
+				w = 1 / math.Sqrt(inSum[v]*outSum[u])
 			case gnn.SAGE:
 				w = 1 / float64(in[v])
 			}
 			if rescale && int(u) != v {
 				w *= float64(n) / float64(k)
 			}
+			w *= float64(g.Weight(u, graph.NodeID(v)))
 			a.Indices, a.Val = append(a.Indices, u), append(a.Val, w)
 		}
 		a.End = append(a.End, int64(len(a.Indices)))

@@ -1,0 +1,179 @@
+package pipeline
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"capgnn/gnn"
+	"capgnn/graph"
+	"capgnn/internal/learn"
+	"capgnn/internal/long"
+	"capgnn/jaca"
+	"capgnn/pipeline/halo"
+)
+
+// weighted are the models that take edge weights.
+var weighted = []gnn.Kind{gnn.GCN, gnn.SAGE, gnn.GIN}
+
+// weigh gives the edges of a problem weights from 1/64 to 2.5, others in each direction, and but for GCN every fifth of them a negative one.
+func weigh(p *learn.Problem, kind gnn.Kind) {
+	r := rand.New(rand.NewPCG(31, 5))
+	g := *p.Graph
+	g.Weights = make([]float32, len(g.Indices))
+	for e := range g.Weights {
+		g.Weights[e] = float32(1+r.IntN(160)) / 64
+		if kind != gnn.GCN && r.IntN(5) == 0 {
+			g.Weights[e] *= -1
+		}
+	}
+	p.Graph = &g
+}
+
+// Gradients with edge weights are those of central differences in float64, in three parts, with layer 0 precomputed or exchanged, scales folded or not, and
+// where replicas are dropped and what is left of sums is rescaled.
+func TestWeightedGradients(t *testing.T) {
+	t.Parallel()
+	for i, kind := range weighted {
+		for _, directed := range []bool{false, true} {
+			if i > 0 && directed != (i == 1) && !long.Wanted() {
+				continue
+			}
+			p, m, init := smallTask(t, kind, directed, kind == gnn.GCN || directed)
+			weigh(p, kind)
+			const parts = 3
+			part := scatterParts(p.Vertices(), parts)
+			for n, dropped := range [][][]graph.NodeID{nil, dropReplicas(p.Graph, part, parts, 0.5)} {
+				if directed != (n == 1) && !long.Wanted() {
+					continue
+				}
+				r, w := newRefModel(p, m, part, dropped, true), newRefWeights(weightsOf(t, m, init))
+				want := r.gradient(w, 0)
+				all := norm(want)
+				for _, name := range []string{"", "none", "no-precompute", "no-fold-scale"} {
+					got, _ := gradients(t, newTrainer(t, p, m, cpus(t, parts), part, func(o *Options) {
+						o.Init, o.Dropped, o.Savings = init, dropped, savingsOff()[name]
+					}))
+					for _, x := range got.Tensors {
+						ref := want[x.Off:][:len(x.Data)]
+						if d := differs(x.Data, ref); !(d <= 2e-5*max(norm(ref), 1e-3*all)) {
+							t.Errorf("%s, directed %t, dropped %t, off: %q: gradient of %s differs by %.3g of %.3g", kind, directed, dropped != nil, name, x.Name, d, norm(ref))
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// With edge weights, too, parts give the gradients that one part gives (docs/determinism.md), through caches, and its loss with rows of any age where rows do not
+// change.
+func TestWeightedPartsAgree(t *testing.T) {
+	t.Parallel()
+	for _, kind := range weighted {
+		p, m := task{directed: kind == gnn.GIN, share: 0.5}.make(t, kind)
+		weigh(p, kind)
+		m.Dropout = 0
+		still := func(o *Options) { o.Optimizer, o.Epochs, o.Rank = gnn.Optimizer{Kind: gnn.SGD, LR: 1e-30}, 5, nil }
+		want, loss := gradients(t, newTrainer(t, p, m, cpus(t, 1), make([]int32, p.Vertices()), still))
+		for name, c := range map[string]halo.Options{
+			"exact": {}, "kept": {Policy: jaca.JACA}, "stale": {Policy: jaca.JACA, Staleness: jaca.Staleness{Bound: 2}, Pipeline: true},
+		} {
+			size, err := jaca.ParseSize("30%")
+			if err != nil {
+				t.Fatal(err)
+			}
+			tr := newTrainer(t, p, m, cpus(t, 3), scatterParts(p.Vertices(), 3), func(o *Options) {
+				still(o)
+				if o.Cache = c; c.Policy != "" {
+					o.Cache.Local, o.Cache.Global = size, size
+				}
+			})
+			for e := range 4 {
+				s := EpochStats{Epoch: e}
+				if err := tr.trainEpoch(&s); err != nil {
+					t.Fatal(err)
+				}
+				tr.state.Epochs++
+				if !(math.Abs(s.Loss-loss) <= 1e-5) {
+					t.Errorf("%s, %s: loss of epoch %d is %v, want %v", kind, name, e, s.Loss, loss)
+				}
+			}
+			if c.Staleness.Bound > 0 {
+				continue
+			}
+			got, _ := gradients(t, tr)
+			for k, x := range want.Tensors {
+				if d, n := distance(got.Tensors[k].Data, x.Data); !(d <= 2e-5*n) {
+					t.Errorf("%s, %s: gradient of %s differs by %.3g of %.3g", kind, name, x.Name, d, n)
+				}
+			}
+		}
+	}
+}
+
+// A layer 0 that transforms sparse rows of other parts itself gives the gradients of one that reads ÂX.
+func TestWeightedReplicas(t *testing.T) {
+	t.Parallel()
+	const words = 1000
+	for _, kind := range weighted {
+		p, m := task{directed: kind == gnn.SAGE, share: 0.5}.make(t, kind)
+		weigh(p, kind)
+		m.In, p.Features = words, learn.Features{Cols: words, Indptr: []int64{0}}
+		for v := range p.Vertices() {
+			p.Features.Indices, p.Features.Data = append(p.Features.Indices, int32(v*7%words), int32((v*7+300)%words)), append(p.Features.Data, 1, -0.5)
+			if x := p.Features.Indices[2*v:]; x[0] > x[1] {
+				x[0], x[1] = x[1], x[0]
+			}
+			p.Features.Indptr = append(p.Features.Indptr, int64(2*v+2))
+		}
+		want, _ := gradients(t, newTrainer(t, p, m, cpus(t, 1), make([]int32, p.Vertices()), func(o *Options) { o.Savings.NoSparse = true }))
+		for _, unfolded := range []bool{false, true} {
+			tr := newTrainer(t, p, m, cpus(t, 3), scatterParts(p.Vertices(), 3), func(o *Options) { o.Savings.NoFoldScale = unfolded })
+			if tr.plan.Input != gnn.Replicated {
+				t.Fatalf("%s: layer 0 is %v, not replicated", kind, tr.plan.Input)
+			}
+			got, _ := gradients(t, tr)
+			for k, x := range want.Tensors {
+				if d, n := distance(got.Tensors[k].Data, x.Data); !(d <= 2e-5*n) {
+					t.Errorf("%s, unfolded %t: gradient of %s differs by %.3g of %.3g", kind, unfolded, x.Name, d, n)
+				}
+			}
+		}
+	}
+}
+
+// What edge weights do not go with is said, and weights that are all 1 change no bit.
+func TestWeightsRefused(t *testing.T) {
+	refused := func(kind gnn.Kind, edit func(p *learn.Problem, o *Options), want string) {
+		t.Helper()
+		p, m := task{share: 0.5}.make(t, kind)
+		weigh(p, kind)
+		o := Options{Model: m, Optimizer: gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, Epochs: 1, Devices: cpus(t, 2), Part: scatterParts(p.Vertices(), 2)}
+		edit(p, &o)
+		if _, err := New(t.Context(), p, o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", kind, err, want)
+		}
+	}
+	refused(gnn.GAT, func(*learn.Problem, *Options) {}, "gat does not take edge weights")
+	refused(gnn.SAGE, func(_ *learn.Problem, o *Options) { o.Isolated = &Isolated{} }, "isolated parts: they do not take edge weights")
+	refused(gnn.GCN, func(p *learn.Problem, _ *Options) {
+		for e := range p.Graph.Row(7) {
+			p.Graph.Weights[int(p.Graph.Indptr[7])+e] = -1
+		}
+	}, "gcn divides by the root of the sum of the weights into a vertex, which is ")
+	for _, kind := range weighted {
+		p, m := task{share: 0.5}.make(t, kind)
+		part := scatterParts(p.Vertices(), 2)
+		want, _ := gradients(t, newTrainer(t, p, m, cpus(t, 2), part, nil))
+		g := *p.Graph
+		g.Weights = ones(len(g.Indices))
+		p.Graph = &g
+		got, _ := gradients(t, newTrainer(t, p, m, cpus(t, 2), part, nil))
+		if fmt.Sprint(got.Flat) != fmt.Sprint(want.Flat) {
+			t.Errorf("%s: other bits with weights of 1", kind)
+		}
+	}
+}
