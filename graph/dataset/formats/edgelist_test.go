@@ -3,6 +3,7 @@ package formats
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -208,6 +209,36 @@ func TestToyEdgeList(t *testing.T) {
 	big, err := Load(filepath.Join(datatest.Put(t, map[string][]byte{"b.txt": []byte("900000000000000000 7\n7 4000000000\n")}), "b.txt"), dataset.Options{Compact: true})
 	if err != nil || !slices.Equal(big.IDs, []int64{7, 4000000000, 900000000000000000}) || !slices.Equal(big.Graph.Row(0), []int32{2}) || !slices.Equal(big.Graph.Row(1), []int32{0}) {
 		t.Errorf("got %+v, %v", big, err)
+	}
+}
+
+// TestEdgeListWeights: of an edge that is listed again weights are added up, and the reverse of one that is listed in one direction weighs as much; loops keep theirs.
+func TestEdgeListWeights(t *testing.T) {
+	const text = "a b w\n0 1 0.5\n1 0 2\n2 0 -1\n0 1 .25\n2 2 4\n9 2\n"
+	dir := datatest.Put(t, map[string][]byte{"edges.csv": []byte(text)})
+	for _, c := range []struct {
+		o    dataset.Options
+		want map[[2]int32]float32
+	}{
+		{dataset.Options{Compact: true}, map[[2]int32]float32{{0, 1}: 0.75, {1, 0}: 2, {2, 0}: -1, {2, 2}: 4, {3, 2}: 1}},
+		{dataset.Options{Edges: dataset.Reversed}, map[[2]int32]float32{{1, 0}: 0.75, {0, 1}: 2, {0, 2}: -1, {2, 2}: 4, {2, 9}: 1}},
+		{dataset.Options{Edges: dataset.Symmetric}, map[[2]int32]float32{{0, 1}: 0.75, {1, 0}: 2, {2, 0}: -1, {0, 2}: -1, {2, 2}: 4, {9, 2}: 1, {2, 9}: 1}},
+		{dataset.Options{IgnoreWeights: true}, nil},
+	} {
+		d, err := Load(dir, c.o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[[2]int32]float32{}
+		for v := range int32(d.Graph.Rows()) {
+			for _, u := range d.Graph.Row(int(v)) {
+				got[[2]int32{u, v}] = d.Graph.Weight(u, v)
+			}
+		}
+		noted := strings.Contains(strings.Join(d.Notes, "\n"), "third column is read as weights")
+		if noted != (c.want != nil) || c.want != nil && !maps.Equal(got, c.want) || c.want == nil && d.Graph.Weights != nil {
+			t.Errorf("%+v: weights %v, notes %q, want %v", c.o, got, d.Notes, c.want)
+		}
 	}
 }
 

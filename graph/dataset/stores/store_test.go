@@ -128,6 +128,37 @@ func TestForeignStore(t *testing.T) {
 	}
 }
 
+// TestForeignWeights: rows that are not sorted, and repeats, whose weights are added up; a column of float64 under PyG's name; in each direction, and ignored. Weights
+// that are all 1 are none.
+func TestForeignWeights(t *testing.T) {
+	indptr, indices := npy.Entry{Key: "indptr", Data: []int64{0, 4, 5, 5}}, npy.Entry{Key: "indices", Data: []int64{2, 1, 2, 0, 1}}
+	ones := npy.Entry{Key: "weights", Data: []int8{1, 1, 1, 1, 1}}
+	dir := t.TempDir()
+	for _, e := range []npy.Entry{indptr, indices, {Key: "edge_weight", Shape: []int{5, 1}, Data: []float64{0.5, 2, 0.25, -1, 8}}} {
+		if err := stores.WriteArray(dir, e, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	archive := datatest.NPZ(t, indptr, indices, npy.Entry{Key: "edge_weight", Shape: []int{5, 1}, Data: []float64{0.5, 2, 0.25, -1, 8}})
+	for _, path := range []string{dir, archive} {
+		for edges, want := range map[string][]float32{
+			dataset.Directed: {-1, 2, 0.75, 8}, dataset.Reversed: {-1, 2, 8, 0.75}, dataset.Symmetric: {-1, 2, 0.75, 2, 8, 0.75},
+		} {
+			d, err := formats.Load(path, dataset.Options{Edges: edges})
+			if err != nil || !slices.Equal(d.Graph.Weights, want) {
+				t.Errorf("%s, %s: %v, %v, want %v", path, edges, d, err, want)
+			}
+			d, err = formats.Load(path, dataset.Options{Edges: edges, IgnoreWeights: true})
+			if err != nil || d.Graph.Weights != nil {
+				t.Errorf("%s, %s, ignored: %v, %v", path, edges, d, err)
+			}
+		}
+	}
+	if d, err := formats.Load(datatest.NPZ(t, indptr, indices, ones), dataset.Options{}); err != nil || d.Graph.Weights != nil {
+		t.Errorf("weights of 1: %v, %v", d, err)
+	}
+}
+
 func TestSparseRowsAreSorted(t *testing.T) {
 	path := datatest.NPZ(t,
 		npy.Entry{Key: "indptr", Data: []int64{0, 0, 0}}, npy.Entry{Key: "indices", Data: []int32{}},
@@ -161,6 +192,13 @@ func TestInconsistentStores(t *testing.T) {
 		{"matrix of pointers", "want one dimension", datatest.With(good, npy.Entry{Key: "indptr", Shape: []int{2, 3}, Data: []int64{0, 3, 4, 4, 5, 5}})},
 		{"no vertices", "no vertices", []npy.Entry{{Key: "indptr", Data: []int64{0}}, {Key: "indices", Data: []int32{}}}},
 		{"no pointers", "0 row pointers", []npy.Entry{{Key: "indptr", Data: []int64{}}, {Key: "indices", Data: []int32{}}}},
+		{"too few weights", "weights.npy: has shape [4], want a weight for each of 5 edges", datatest.With(good, npy.Entry{Key: "weights", Data: make([]float32, 4)})},
+		{"matrix of weights", "edge_weight.npy: has shape [5 2]", datatest.With(good, npy.Entry{Key: "edge_weight", Shape: []int{5, 2}, Data: make([]float32, 10)})},
+		{"text weights", "weights.npy: holds elements of type <U1, want numbers", datatest.With(good, npy.Entry{Key: "weights", Data: []string{"", "", "", "", ""}})},
+		{"NaN weight", "weights.npy: byte 136: edge 2 has the weight NaN; weights must be finite", datatest.With(good, npy.Entry{Key: "weights", Data: []float32{1, 2, nan, 1, 1}})},
+		{"infinite weight", "edge 4 has the weight -Inf", datatest.With(good, npy.Entry{Key: "weights", Data: []float32{1, 2, 1, 1, inf}})},
+		{"wide weight", "value 1e+300 does not fit float32", datatest.With(good, npy.Entry{Key: "weights", Data: []float64{1, 2, 1e300, 1, 1}})},
+		{"two weights", "edge_weight.npy: there is also weights.npy; keep one", append(slices.Clone(good), npy.Entry{Key: "weights", Data: make([]float32, 5)}, npy.Entry{Key: "edge_weight", Data: make([]float32, 5)})},
 		{"rows of x", "x.npy: has shape [4 2]", datatest.With(good, npy.Entry{Key: "x", Shape: []int{4, 2}, Data: make([]float32, 8)})},
 		{"vector x", "has shape [5]", datatest.With(good, npy.Entry{Key: "x", Data: make([]float32, 5)})},
 		{"no columns", "has shape [5 0]", datatest.With(good, npy.Entry{Key: "x", Shape: []int{5, 0}, Data: []float32{}})},
@@ -216,6 +254,7 @@ func TestStoreMeta(t *testing.T) {
 		{`{"vertices": 1e99}`, `"vertices" is number 1e99`},
 		{`{"vertices": "5"}`, `"vertices" is string, want int64`},
 		{`{"edges": 6}`, "6 edges are announced, indices.npy has 5"},
+		{`{"weighted": true}`, "edge weights are announced, but weights.npy is missing"},
 		{`{"features": 3}`, "3 features are announced, x has 2"},
 		{`{"features": 99999999999}`, `"features" is 99999999999, outside`},
 		{`{"features": 2, "sparse": true}`, "sparse is true"},

@@ -17,12 +17,14 @@ import (
 )
 
 // Tiny returns a data set of five vertices in each of its shapes: dense and one class per vertex, sparse and multi-label,
-// and topology only.
+// topology only, and with edge weights.
 func Tiny(t testing.TB) []*dataset.Dataset {
 	g, err := graph.FromEdges(5, []graph.Edge{{From: 0, To: 1}, {From: 1, To: 0}, {From: 2, To: 0}, {From: 3, To: 3}, {From: 4, To: 0}})
 	if err != nil {
 		t.Fatal(err)
 	}
+	weighted := *g
+	weighted.Weights = []float32{1, 0.25, -3, 0, 7}
 	return []*dataset.Dataset{
 		{
 			Name: "dense", Graph: g, Features: dataset.Features{Cols: 2, Dense: []float32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
@@ -35,6 +37,7 @@ func Tiny(t testing.TB) []*dataset.Dataset {
 			Targets: []uint8{0, 1, 1, 1, 0, 0, 1, 0, 0, 1}, Classes: 2, Train: []bool{true, true, false, false, false},
 		},
 		{Name: "topology", Graph: g},
+		{Name: "weighted", Graph: &weighted},
 	}
 }
 
