@@ -151,7 +151,7 @@ func newStore() store {
 func (st store) write(s *sandbox, name string) string {
 	s.t.Helper()
 	var entries []npy.Entry
-	for _, key := range []string{"indptr", "indices", "x", "y", "train_mask", "val_mask", "test_mask"} {
+	for _, key := range []string{"indptr", "indices", "edge_weight", "x", "y", "train_mask", "val_mask", "test_mask"} {
 		if e, ok := st[key]; ok {
 			e.Key = key
 			entries = append(entries, e)
