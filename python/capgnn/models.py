@@ -1,8 +1,8 @@
 """Models of runs as those of torch_geometric. Imports torch and torch_geometric.
 
-They are torch_geometric's `GCN`, `GraphSAGE`, `GIN` and `GAT`, under whose names the weights are kept. Called as `model(x, edge_index)` with
-the data as a PyG user has them, they first do what the run did to its input: standardise the features, read the edges as --edges says, treat
-loops as --self-loops says, merge repeated edges.
+They are torch_geometric's `GCN`, `GraphSAGE`, `GIN` and `GAT`, under whose names the weights are kept. Called as `model(x, edge_index)`, or with
+`edge_weight` behind, with the data as a PyG user has them, they first do what the run did to its input: standardise the features, read the edges as --edges
+says, treat loops as --self-loops says, merge repeated edges. GraphSAGE and GIN take no `edge_weight` in PyG, but a sparse adjacency with values, which is made here.
 
 capgnn's GCN divides by the root of both the target's in-degree and the source's out-degree; `GCNConv` takes the in-degree for both, which is the
 same only on symmetric graphs. So edge weights are computed here.
@@ -10,13 +10,13 @@ same only on symmetric graphs. So edge weights are computed here.
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, Tuple
+from typing import Any, Dict, Optional, Tuple
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch_geometric import nn as pyg
-from torch_geometric.utils import add_self_loops, coalesce, degree, remove_self_loops, to_undirected
+from torch_geometric.utils import add_remaining_self_loops, coalesce, remove_self_loops, scatter
 
 from .runs import Run
 from .store import Path
@@ -35,6 +35,7 @@ class _AsTrained(torch.nn.Module):
 
     def use(self, cfg: Dict[str, str]) -> None:
         self.kind, self.edges, self.loops = cfg["model"], cfg["edges"], cfg["self-loops"]
+        self.unweighted = cfg.get("ignore-weights") == "true"
         if self.loops == "auto":
             self.loops = "add" if self.kind in ("gcn", "gat") else "remove"
 
@@ -44,25 +45,38 @@ class _AsTrained(torch.nn.Module):
         divisor = np.where(deviation > 0, deviation, 1)  # a column without deviation is only centred
         self.register_buffer("deviation", torch.from_numpy(np.array(divisor, dtype=np.float64)), persistent=False)
 
-    def graph(self, edge_index: Tensor, n: int) -> Tuple[Tensor, Dict[str, Tensor]]:
+    def graph(self, edge_index: Tensor, n: int, weight: Optional[Tensor] = None) -> Tuple[Tensor, Dict[str, Tensor]]:
         """Returns the edges that the run has trained on, and what its model is called with besides."""
+        weighted = weight is not None and not self.unweighted
         if self.edges == "reversed":
             edge_index = edge_index.flip(0)
-        edge_index = to_undirected(edge_index, num_nodes=n) if self.edges == "symmetric" else coalesce(edge_index, num_nodes=n)
-        if self.loops != "keep":
-            edge_index, _ = remove_self_loops(edge_index)
+        if weighted:
+            edge_index, weight = coalesce(edge_index, weight.reshape(-1).float(), num_nodes=n, reduce="sum")
+        else:
+            edge_index = coalesce(edge_index, num_nodes=n)
+            weight = torch.ones(edge_index.size(1), device=edge_index.device)
+        if self.edges == "symmetric":  # an edge that has no reverse gets one of its weight
+            missing = ~torch.isin(edge_index[1] * n + edge_index[0], edge_index[0] * n + edge_index[1])
+            edge_index, weight = torch.cat([edge_index, edge_index.flip(0)[:, missing]], 1), torch.cat([weight, weight[missing]])
+        if self.loops == "remove":
+            edge_index, weight = remove_self_loops(edge_index, weight)
         if self.loops == "add":
-            edge_index, _ = add_self_loops(edge_index, num_nodes=n)
-        if self.kind != "gcn":
-            return edge_index, {}
+            edge_index, weight = add_remaining_self_loops(edge_index, weight, fill_value=1.0, num_nodes=n)
         source, target = edge_index
-        return edge_index, {"edge_weight": (degree(target, n)[target] * degree(source, n)[source]).rsqrt()}
+        if self.kind == "gcn":
+            degrees = scatter(weight, target, dim_size=n)[target] * scatter(weight, source, dim_size=n)[source]
+            return edge_index, {"edge_weight": torch.where(degrees > 0, weight * degrees.rsqrt(), torch.zeros_like(weight))}
+        if not weighted:
+            return edge_index, {}
+        if self.kind == "gat":
+            raise ValueError("edge_weight: gat does not take edge weights")
+        return torch.sparse_coo_tensor(torch.stack([target, source]), weight, (n, n)).to_sparse_csr(), {}
 
-    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
-        """Returns logits [n, classes] of x [n, features] and edge_index [2, m] (source, target)."""
+    def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Optional[Tensor] = None) -> Tensor:
+        """Returns logits [n, classes] of x [n, features], edge_index [2, m] (source, target) and, if the run had weights, edge_weight [m]."""
         if hasattr(self, "mean"):
             x = ((x.double() - self.mean) / self.deviation).float()
-        edges, more = self.graph(edge_index, x.size(0))
+        edges, more = self.graph(edge_index, x.size(0), edge_weight)
         return super().forward(x, edges, **more)  # type: ignore[misc]
 
 
@@ -87,7 +101,7 @@ def from_run(path: Path, weights: str = "best") -> Any:
 
     path: the run folder
     weights: "best" (in validation), "last", or a file (.safetensors, .npz)
-    returns: GCN, GraphSAGE, GIN or GAT, as the run has it; model(x, edge_index) gives logits [n, classes]. It has the dropout, norms and state_dict
+    returns: GCN, GraphSAGE, GIN or GAT, as the run has it; model(x, edge_index), or model(x, edge_index, edge_weight), gives logits [n, classes]. It has the dropout, norms and state_dict
         of the run, so its training can be continued. For a run with --features, pass the features that capgnn made as x
     raises: ValueError for a model that torch_geometric does not have, FileNotFoundError; RuntimeError if names or shapes of weights do not fit
     """

@@ -17,7 +17,7 @@ import numpy as np
 Path = Union[str, "os.PathLike[str]"]
 Store = Dict[str, np.ndarray]
 
-KEYS = ["indptr", "indices", "x", "x_indptr", "x_indices", "x_data", "x_shape", "y",
+KEYS = ["indptr", "indices", "weights", "x", "x_indptr", "x_indices", "x_data", "x_shape", "y",
         "train_mask", "val_mask", "test_mask", "ids"]
 MASKS = ("train_mask", "val_mask", "test_mask")
 
@@ -30,7 +30,7 @@ def read_store(path: Path) -> Store:
 
     path: a folder written by `to_store`, `capgnn data import` or `capgnn data synth`, whose arrays are memory-mapped (nothing is
         read before it is used); or one .npz with the same keys
-    returns: indptr int64 [n+1], indices int32 [m]; x float32 [n, d], or x_indptr, x_indices, x_data and x_shape (CSR); y int64 [n]
+    returns: indptr int64 [n+1], indices int32 [m]; weights float32 [m] of the edges; x float32 [n, d], or x_indptr, x_indices, x_data and x_shape (CSR); y int64 [n]
         (-1: no label) or uint8 [n, c]; train_mask, val_mask, test_mask bool [n]; ids int64 [n]
     raises: ValueError if path is no store
     """
@@ -66,17 +66,23 @@ def dense_features(store: Store) -> np.ndarray:
 
 
 def to_data(store: Union[Path, Store]) -> Any:
-    """Returns a torch_geometric Data of a store or of its path: edge_index (source, target), x, y and the masks that are there."""
+    """Returns a torch_geometric Data of a store or of its path: edge_index (source, target), edge_weight, x, y and the masks that are there."""
     import torch
     from torch_geometric.data import Data
+    from torch_geometric.utils import coalesce
 
     s = store if isinstance(store, dict) else read_store(store)
     n = len(s["indptr"]) - 1
     target = np.repeat(np.arange(n), np.diff(s["indptr"]))
-    data = Data(edge_index=torch.from_numpy(np.stack([np.asarray(s["indices"], dtype=np.int64), target])), num_nodes=n)
+    edges = torch.from_numpy(np.stack([np.asarray(s["indices"], dtype=np.int64), target]))
+    # A store may hold edges twice; capgnn merges them when it loads, and adds up their weights.
+    if "weights" in s:
+        edges, weight = coalesce(edges, torch.from_numpy(np.array(s["weights"], dtype=np.float32)), num_nodes=n, reduce="sum")
+        data = Data(edge_index=edges, edge_weight=weight, num_nodes=n)
+    else:
+        data = Data(edge_index=coalesce(edges, num_nodes=n), num_nodes=n)
     if "x" in s or "x_data" in s:
         data.x = torch.from_numpy(dense_features(s))
-    data = data.coalesce()  # a store may hold edges twice; capgnn merges them when it loads
     if "y" in s:
         y = torch.from_numpy(np.array(s["y"]))
         data.y = y.float() if y.dim() == 2 else y.long()  # -1 = unlabelled
@@ -91,7 +97,8 @@ def to_store(data: Any, path: Path, *, name: Optional[str] = None, split: Option
     """Writes a graph as a store, a new folder, and returns its path.
 
     data: a torch_geometric Data, or any object or mapping with these, as tensors or arrays:
-        edge_index int [2, m], row 0 sources and row 1 targets (repeats are written once); x [n, d], dense, or sparse as torch and
+        edge_index int [2, m], row 0 sources and row 1 targets (repeats are written once, with the sum of their weights); edge_weight [m] or [m, 1],
+        or edge_attr if it is one column of numbers (more columns are not written); x [n, d], dense, or sparse as torch and
         SciPy have it; y int [n] or [n, 1] (class from 0, negative: no label), or 0 and 1 as [n, c] for several labels per vertex;
         train_mask, val_mask, test_mask bool [n]; ids int [n]; num_nodes. Only edge_index is required.
     path: the folder; it must not exist yet, unless it is empty. It appears under its name only when it is complete
@@ -130,10 +137,6 @@ def to_store(data: Any, path: Path, *, name: Optional[str] = None, split: Option
 
 def _arrays(data: Any, split: Optional[int], sparse: Optional[bool]) -> Tuple[Store, Dict[str, Any]]:
     """Returns the arrays of a store in normal form, and what meta.json says of them."""
-    if _field(data, "edge_weight") is not None:
-        raise ValueError("edge_weight: capgnn does not train with edge weights: leave it out")
-    if _field(data, "edge_attr") is not None:
-        warnings.warn("edge_attr is not written: capgnn does not use features of edges", stacklevel=3)
     edges, x, y = _field(data, "edge_index"), _field(data, "x"), _field(data, "y")
     if edges is None:
         raise ValueError("edge_index: there is none; of an adj_t make one with adj_t.t().coo()")
@@ -142,8 +145,12 @@ def _arrays(data: Any, split: Optional[int], sparse: Optional[bool]) -> Tuple[St
         raise ValueError(f"edge_index: {edges.dtype} {edges.shape}, want integers [2, edges]")
     n = _vertices(data, edges, x, y)
     out: Store = {}
-    out["indptr"], out["indices"] = _adjacency(edges, n)
-    meta: Dict[str, Any] = {"vertices": n, "edges": len(out["indices"]), "features": 0, "sparse": False, "classes": 0, "multi_label": False}
+    weights = _weights(data, edges.shape[1])
+    out["indptr"], out["indices"], weights = _adjacency(edges, n, weights)
+    meta: Dict[str, Any] = {"vertices": n, "edges": len(out["indices"])}
+    if weights is not None and (weights != 1).any():
+        out["weights"], meta["weighted"] = weights, True
+    meta.update({"features": 0, "sparse": False, "classes": 0, "multi_label": False})
     if x is not None:
         features, cols = _features(x, n, sparse)
         out.update(features)
@@ -173,17 +180,44 @@ def _vertices(data: Any, edges: np.ndarray, x: Any, y: Any) -> int:
     return int(said) if said is not None else int(edges.max(initial=-1)) + 1
 
 
-def _adjacency(edges: np.ndarray, n: int) -> Tuple[np.ndarray, np.ndarray]:
-    """Returns indptr and indices: row v has the sources of edges to v, ascending, each once."""
+def _weights(data: Any, m: int) -> Optional[np.ndarray]:
+    """Returns the weights of m edges as float32, None if there are none."""
+    key, weights = "edge_weight", _field(data, "edge_weight")
+    attributes = _field(data, "edge_attr")
+    if attributes is not None:
+        shape = tuple(attributes.shape)
+        if weights is not None or len(shape) > 2 or len(shape) == 2 and shape[1] != 1:
+            warnings.warn("edge_attr is not written: capgnn does not use features of edges", stacklevel=4)
+        else:
+            warnings.warn("edge_attr has one column: it is written as weights of edges", stacklevel=4)
+            key, weights = "edge_attr", attributes
+    if weights is None:
+        return None
+    weights = _numpy(weights, key)
+    if weights.shape not in ((m,), (m, 1)):
+        raise ValueError(f"{key}: {weights.shape}, want one for each of {m} edges")
+    with np.errstate(over="ignore"):
+        weights = weights.reshape(m).astype(np.float32)
+    if not np.isfinite(weights).all():
+        raise ValueError(f"{key}: it has values that are not finite")
+    return weights
+
+
+def _adjacency(edges: np.ndarray, n: int, weights: Optional[np.ndarray]) -> Tuple[np.ndarray, np.ndarray, Optional[np.ndarray]]:
+    """Returns indptr, indices and weights: row v has the sources of edges to v, ascending, each once."""
     if edges.size and (edges.min() < 0 or edges.max() >= n):
         raise ValueError(f"edge_index: it has vertices from {edges.min()} to {edges.max()}, the graph has 0 to {n - 1}")
     if n > np.iinfo(np.int32).max:
         raise ValueError(f"edge_index: {n} vertices, a store holds at most {np.iinfo(np.int32).max}")
-    pairs = np.unique(edges[1].astype(np.int64) * max(n, 1) + edges[0].astype(np.int64))
+    pairs, back = np.unique(edges[1].astype(np.int64) * max(n, 1) + edges[0].astype(np.int64), return_inverse=True)
+    if weights is not None:
+        total = np.zeros(len(pairs), dtype=np.float32)
+        np.add.at(total, back.reshape(-1), weights)
+        weights = total
     target, source = np.divmod(pairs, max(n, 1))
     indptr = np.zeros(n + 1, dtype=np.int64)
     np.cumsum(np.bincount(target, minlength=n), out=indptr[1:])
-    return indptr, source.astype(np.int32)
+    return indptr, source.astype(np.int32), weights
 
 
 def _features(x: Any, n: int, sparse: Optional[bool]) -> Tuple[Store, int]:

@@ -27,7 +27,7 @@ needs_program = unittest.skipUnless(program(), "no program: set CAPGNN to its pa
 needs_pyg = unittest.skipUnless(has("torch") and has("torch_geometric"), "no torch and torch_geometric")
 
 
-def graph(n=60, edges=240, features=12, classes=3, seed=0, symmetric=True):
+def graph(n=60, edges=240, features=12, classes=3, seed=0, symmetric=True, weights=False):
     """Returns a random graph as a dict: with loops and repeated edges, and with features in which the classes show."""
     r = np.random.default_rng(seed)
     e = r.integers(0, n, (2, edges))
@@ -38,4 +38,7 @@ def graph(n=60, edges=240, features=12, classes=3, seed=0, symmetric=True):
     x = r.standard_normal((n, features)).astype(np.float32)
     x[np.arange(n), y] += 2
     part = r.permutation(n) % 3
-    return {"edge_index": e, "x": x, "y": y, "train_mask": part == 0, "val_mask": part == 1, "test_mask": part == 2}
+    out = {"edge_index": e, "x": x, "y": y, "train_mask": part == 0, "val_mask": part == 1, "test_mask": part == 2}
+    if weights:
+        out["edge_weight"] = r.integers(1, 100, e.shape[1]).astype(np.float32) / 32
+    return out

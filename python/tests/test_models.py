@@ -57,6 +57,19 @@ class ModelsTest(unittest.TestCase):
                 with self.subTest(model, **flags):
                     self.compare(self.train(store, f"{model}{i}", model=model, epochs=2, **flags), data, str(flags))
 
+    def test_logits_with_edge_weights(self):
+        import torch
+
+        for symmetric in (True, False):
+            data, store = self.data(f"store-{symmetric}", n=150, edges=700, symmetric=symmetric, weights=True)
+            for model in MODELS[:3]:
+                for i, flags in enumerate(({}, {"self_loops": "keep", "edges": "symmetric"}, {"self_loops": "add", "edges": "reversed"}, {"ignore_weights": True})):
+                    with self.subTest(model, **flags):
+                        run = self.train(store, f"{model}{symmetric}{i}", model=model, epochs=2, **flags)
+                        with torch.no_grad():
+                            got = run.model()(data.x, data.edge_index, data.edge_weight).numpy()
+                        np.testing.assert_allclose(got, run.predict(), rtol=0, atol=TOLERANCE, err_msg=f"{model} {flags}")
+
     def test_logits_of_other_shapes(self):
         data, store = self.data()
         for i, flags in enumerate(({"layers": 1}, {"layers": 2, "hidden": 1, "heads": 1}, {"layers": 2, "hidden": 6, "heads": 3}, {"standardize": "train"},

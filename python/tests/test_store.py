@@ -84,7 +84,8 @@ class StoreTest(unittest.TestCase):
         nan[3, 2] = np.nan
         masks = np.zeros((60, 2), bool)
         cases = [
-            ({**g, "edge_weight": np.ones(e.shape[1])}, {}, "edge_weight: "), ({"x": x}, {}, "edge_index: there is none"),
+            ({**g, "edge_weight": np.ones(3)}, {}, "edge_weight: (3,)"), ({**g, "edge_weight": np.full(e.shape[1], np.inf)}, {}, "edge_weight: it has values"),
+            ({"x": x}, {}, "edge_index: there is none"),
             ({**g, "edge_index": e.T}, {}, "edge_index: int64"), ({**g, "edge_index": e.astype(float)}, {}, "edge_index: float64"),
             ({**g, "edge_index": e - 1}, {}, "edge_index: it has vertices from -1"), ({**g, "edge_index": e + 1}, {}, "the graph has 0 to 59"),
             ({**g, "x": x[:-1]}, {}, "edge_index: it has vertices"), ({**g, "x": x[:, 0]}, {}, "x: (60,)"), ({**g, "x": nan}, {}, "x: it has values"),
@@ -105,6 +106,19 @@ class StoreTest(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "no store"):
             capgnn.read_store(self.folder)
 
+    def test_weights(self):
+        edges = np.array([[2, 0, 2, 1], [0, 1, 0, 1]])
+        for name, more, want in (("w", {"edge_weight": np.array([0.5, 2, 0.25, -1])}, [0.75, 2, -1]), ("col", {"edge_weight": np.array([[0.5], [2], [0.25], [-1]])}, [0.75, 2, -1]),
+                                 ("ones", {"edge_weight": np.array([0.5, 1, 0.5, 1])}, None)):
+            s = capgnn.read_store(capgnn.to_store({"edge_index": edges, **more}, self.path(name)))
+            if want is None:
+                self.assertNotIn("weights", s)
+            else:
+                np.testing.assert_array_equal(s["weights"], np.array(want, np.float32))
+        with self.assertWarnsRegex(UserWarning, "edge_attr has one column"):
+            s = capgnn.read_store(capgnn.to_store({"edge_index": edges, "edge_attr": np.arange(4)}, self.path("attr")))
+        np.testing.assert_array_equal(s["weights"], np.array([2, 1, 3], np.float32))
+
     def test_columns_of_masks(self):
         masks = np.zeros((60, 3), bool)
         masks[4, 1] = True
@@ -123,7 +137,7 @@ class StoreTest(unittest.TestCase):
         multi["y"] = np.eye(3, dtype=np.float32)[multi["y"]]
         words = graph(features=80)
         words["x"] = (words["x"] > 2.2).astype(np.float32)
-        for name, data in (("dense", graph()), ("directed", graph(symmetric=False)), ("multi", multi), ("words", words)):
+        for name, data in (("dense", graph()), ("directed", graph(symmetric=False)), ("weighted", graph(weights=True)), ("multi", multi), ("words", words)):
             ours = capgnn.to_store(data, self.path(name), name=name + "-again", class_names=["a", "b", "c"])
             theirs = self.path(name + "-again")
             subprocess.run(capgnn.command("data", {}) + ["import", ours, "--out", theirs, "--quiet"], check=True, stdout=subprocess.DEVNULL)
