@@ -13,12 +13,12 @@ func TestLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	undirected, directed, multilabel := Dims{3, 16, 12, 5, 0}, Dims{2, 8, 9, 4, 0}, Dims{3, 8, 7, 6, 0}
+	undirected, directed, multilabel, weighted := Dims{3, 16, 12, 5, 0}, Dims{2, 8, 9, 4, 0}, Dims{3, 8, 7, 6, 0}, Dims{3, 8, 7, 4, 0}
 	var names []string
 	for i := range cases {
 		c := &cases[i]
 		names = append(names, c.Name)
-		want := map[string]Dims{"undirected": undirected, "directed": directed, "multilabel": multilabel}[c.Name[len(c.Kind)+1:]]
+		want := map[string]Dims{"undirected": undirected, "directed": directed, "multilabel": multilabel, "weighted": weighted}[c.Name[len(c.Kind)+1:]]
 		if c.Kind == "gat" {
 			want.Heads = 2
 		}
@@ -34,10 +34,13 @@ func TestLoad(t *testing.T) {
 		if !slices.Contains(c.TrainMask, true) || !slices.Contains(c.TrainMask, false) {
 			t.Errorf("%s: the training mask selects all or nothing", c.Name)
 		}
+		if (c.Weights != nil) != (want == weighted) || len(c.Float32Weights()) != len(c.Weights) {
+			t.Errorf("%s: %d weights", c.Name, len(c.Weights))
+		}
 		checkLoss(t, c)
 	}
-	want := []string{"gat_directed", "gat_multilabel", "gat_undirected", "gcn_directed", "gcn_multilabel", "gcn_undirected",
-		"gin_directed", "gin_multilabel", "gin_undirected", "sage_directed", "sage_multilabel", "sage_undirected"}
+	want := []string{"gat_directed", "gat_multilabel", "gat_undirected", "gcn_directed", "gcn_multilabel", "gcn_undirected", "gcn_weighted",
+		"gin_directed", "gin_multilabel", "gin_undirected", "gin_weighted", "sage_directed", "sage_multilabel", "sage_undirected", "sage_weighted"}
 	if !slices.Equal(names, want) {
 		t.Errorf("cases %v, want %v", names, want)
 	}
