@@ -21,6 +21,7 @@ func dataTablesCommand() *cli.Command {
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "nodes", Usage: "`FILE` with a line per vertex: id, features, label"},
 			&cli.StringFlag{Name: "links", Usage: "`FILE` with a line per edge: in its first two columns the ids of its ends, from and to"},
+			&cli.StringFlag{Name: "weight", Usage: "`COLUMN` of --links with the weights of edges (default: none)"},
 			&cli.StringFlag{Name: "id", Usage: "`COLUMN` of --nodes with the ids (default: the first)"},
 			&cli.StringFlag{Name: "label", Usage: "`COLUMN` of --nodes with the classes; empty where unknown (default: none)"},
 			&cli.StringFlag{Name: "drop", Usage: "`COLUMNS` of --nodes that are no features, such as name,city"},
@@ -37,7 +38,7 @@ func dataTablesCommand() *cli.Command {
 
 func dataTablesAction(c *cli.Context) error {
 	k := term.NewConsole(c)
-	t := tables.Tables{Nodes: c.String("nodes"), Edges: c.String("links"), ID: c.String("id"), Label: c.String("label"), Features: c.String("features"), SkipUnknown: c.Bool("skip-unknown")}
+	t := tables.Tables{Nodes: c.String("nodes"), Edges: c.String("links"), ID: c.String("id"), Label: c.String("label"), Weight: c.String("weight"), Features: c.String("features"), SkipUnknown: c.Bool("skip-unknown")}
 	if t.Nodes == "" || t.Edges == "" {
 		return term.Usagef("data tables: give both --nodes and --links")
 	}

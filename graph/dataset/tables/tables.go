@@ -16,11 +16,12 @@ import (
 // Tables are two tables with names in them, as databases and spreadsheets write them: one line per vertex, one per edge.
 // Fields stand between commas, semicolons or tabs, whichever the first line has most of, and may be quoted.
 type Tables struct {
-	Nodes string // file; its first line names the columns
-	Edges string // file; its first two columns are ids of Nodes, from and to, behind a first line that names them
-	ID    string // column of Nodes with the ids; "" = the first
-	Label string // column with the classes, by any name; empty fields are unlabelled; "" = no labels
-	Drop  []string
+	Nodes  string // file; its first line names the columns
+	Edges  string // file; its first two columns are ids of Nodes, from and to, behind a first line that names them
+	ID     string // column of Nodes with the ids; "" = the first
+	Label  string // column with the classes, by any name; empty fields are unlabelled; "" = no labels
+	Weight string // column of Edges with their weights; "" = they have none
+	Drop   []string
 	// Categorical are columns of names: each name becomes a feature, 1 where it stands. Lists are columns whose fields hold
 	// several, NAME or NAME:VALUE, between blanks, commas, semicolons or bars.
 	Categorical, Lists []string
@@ -103,14 +104,22 @@ func (t *Tables) writeEdges(dir string, w *Written, number map[string]int32) err
 	if _, known := number[head[0]]; known {
 		return fmt.Errorf("%s: its first line is an edge (%q is an id); it must name the columns", t.Edges, head[0])
 	}
-	out, err := textfile.CreateTable(dir, "edges.csv", "from", "to")
+	names, weight := []string{"from", "to"}, -1
+	if t.Weight != "" {
+		if weight = slices.Index(head, t.Weight); weight < 0 {
+			return fmt.Errorf("%s: has no column %q; it has %s", t.Edges, t.Weight, listed(head))
+		}
+		names = append(names, "weight")
+	}
+	out, err := textfile.CreateTable(dir, "edges.csv", names...)
 	if err != nil {
 		return err
 	}
-	return errors.Join(t.copyEdges(in, out, w, number), out.Close())
+	return errors.Join(t.copyEdges(in, out, w, number, weight), out.Close())
 }
 
-func (t *Tables) copyEdges(in *tableIn, out *textfile.Table, w *Written, number map[string]int32) error {
+// copyEdges copies edges, and their weights, which stand in a column; -1: there are none.
+func (t *Tables) copyEdges(in *tableIn, out *textfile.Table, w *Written, number map[string]int32, weight int) error {
 	for {
 		record, err := in.next()
 		if err == io.EOF {
@@ -139,7 +148,19 @@ func (t *Tables) copyEdges(in *tableIn, out *textfile.Table, w *Written, number 
 			continue
 		}
 		w.Edges++
-		if err := out.Line(ends[:]...); err != nil {
+		line := ends[:]
+		if weight >= 0 {
+			text := ""
+			if weight < len(record) {
+				text = record[weight]
+			}
+			x, err := strconv.ParseFloat(text, 32)
+			if err != nil || x-x != 0 {
+				return in.fault("column %q: %.40q is not a number, which a weight is", t.Weight, text)
+			}
+			line = append(line, strconv.FormatFloat(x, 'g', -1, 32))
+		}
+		if err := out.Line(line...); err != nil {
 			return err
 		}
 	}

@@ -59,6 +59,20 @@ func TestTables(t *testing.T) {
 	}
 }
 
+// A column of the edges becomes their weights.
+func TestTablesWeights(t *testing.T) {
+	dir, _, err := tablesOf(t, someNodes, someEdges, func(s *Tables) { s.Drop, s.Weight = []string{"note"}, "since" })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(filepath.Join(dir, "edges.csv")); err != nil || string(got) != "from,to,weight\n1,2,1999\n2,0,2001\n" {
+		t.Errorf("edges.csv: %q, %v", got, err)
+	}
+	if d, err := formats.Load(dir, dataset.Options{}); err != nil || !slices.Equal(d.Graph.Weights, []float32{2001, 1999}) {
+		t.Errorf("%+v, %v", d, err)
+	}
+}
+
 func TestTablesWithoutLabelsOrFeatures(t *testing.T) {
 	dir, w, err := tablesOf(t, "id\na\nb\n", "from,to\nb,a\n", func(s *Tables) { s.Label = "" })
 	if err != nil || w.Vertices != 2 || len(w.Features)+len(w.Classes) != 0 {
@@ -91,6 +105,10 @@ func TestTablesFaults(t *testing.T) {
 		{nodes: nodes + "c,inf,\n", edges: edges, want: `column "x" holds "inf"`, change: func(s *Tables) { s.Missing = &zero }},
 		{nodes: nodes, edges: edges, want: `has no column "height"; it has id, x, team`, change: func(s *Tables) { s.Label = "height" }},
 		{nodes: nodes, edges: edges, want: `has no column "height"`, change: func(s *Tables) { s.ID = "height" }},
+		{nodes: nodes, edges: edges, want: `edges.csv: has no column "height"; it has from, to`, change: func(s *Tables) { s.Weight = "height" }},
+		{nodes: nodes, edges: "from,to,w\na,b,nan\n", want: `line 2: column "w": "nan" is not a number, which a weight is`, change: func(s *Tables) { s.Weight = "w" }},
+		{nodes: nodes, edges: "from,to,w\na,b,1e39\n", want: `"1e39" is not a number`, change: func(s *Tables) { s.Weight = "w" }},
+		{nodes: nodes, edges: "from,to,w\na,b\n", want: `column "w": "" is not a number`, change: func(s *Tables) { s.Weight = "w" }},
 		{nodes: nodes, edges: edges, want: `has no column "height"`, change: func(s *Tables) { s.Drop = []string{"height"} }},
 		{nodes: nodes + "c,\"1,\n", edges: edges, want: "line"},
 		{nodes: nodes + "c,\"" + strings.Repeat("1", 2*maxRecord), edges: edges, want: "is a quotation mark missing?"},
