@@ -16,7 +16,11 @@ func (e *epochEstimator) memory(o *Outlook, counts []rapa.Counts) rapa.Memory {
 	p := t.Data.Problem
 	weights := 4 * int64(gnn.FlatLen(t.Config.Network(p.Features.Cols, p.Classes, p.Targets != nil)))
 	m := rapa.Memory{Have: make([]int64, len(counts))}
-	m.Footprint = footprint(rapa.Footprint{Fixed: 2 * weights, PerEdge: 4, PerHalo: width}, counts, o.Peak) // and gradients
+	perEdge := int64(4)
+	if p.Weighted() {
+		perEdge = 8
+	}
+	m.Footprint = footprint(rapa.Footprint{Fixed: 2 * weights, PerEdge: perEdge, PerHalo: width}, counts, o.Peak) // and gradients
 	for i := range counts {
 		m.Have[i] = int64(memoryShare * float64(t.Budget(e.profile, i)))
 	}
