@@ -158,7 +158,7 @@ func (h *holding) layers(p *pair) []gnn.LayerGraph {
 }
 
 // weighsRows reports whether the value of an entry depends on who reads.
-func (s *isolation) weighsRows() bool { return s.Correction == "longrun" }
+func (s *isolation) weighsRows() bool { return s.Correction == chunks.LongRun || s.p.Weighted() }
 
 // replicated makes layer 0 read the features of vertices outside the pair, by all edges and with the weights of the whole graph.
 func (h *holding) replicated(g *gnn.LayerGraph, p *pair, forward, backward placed) {
@@ -167,6 +167,11 @@ func (h *holding) replicated(g *gnn.LayerGraph, p *pair, forward, backward place
 	row, col := slot(h, "layer 0 row scale", rows, n*min(1, len(rows))), slot(h, "layer 0 column scale", cols, n*min(1, len(cols)))
 	out := h.csr("layer 0 halo", p.elsewhere, n, m.haloEdges)
 	turned := h.csr("layer 0 halo transposed", p.turned, m.halo, m.haloEdges)
+	if h.s.p.Weighted() {
+		w := &p.plain
+		forward.val, backward.val = slot(h, "layer 0 values", w.in, m.entries), slot(h, "layer 0 backward values", w.out, m.entries)
+		out.val, turned.val = slot(h, "layer 0 halo values", w.elsewhere, m.haloEdges), slot(h, "layer 0 halo transposed values", w.turned, m.haloEdges)
+	}
 	g.HaloRows = len(p.halo)
 	g.Forward = gnn.Operand{Inner: forward.head(g.Rows), RowScale: row, ColScale: col}
 	g.Backward = gnn.Operand{Inner: h.before("layer 0 backward", backward, g.Rows, n), RowScale: col, ColScale: row}

@@ -58,6 +58,9 @@ func (c *capacity) hostBytes(s *isolation, replicates bool) gpu.Bytes {
 	n := ways*(8*rows+4*entries) + values + perRow*rows + 8*gpu.Bytes(c.loss)
 	if replicates {
 		n += 8*(rows+gpu.Bytes(c.halo+1)) + 8*gpu.Bytes(c.haloEdges) + 8*gpu.Bytes(c.halo) + 4*gpu.Bytes(len(s.place))
+		if s.p.Weighted() {
+			n += 2 * 4 * gpu.Bytes(c.entries+c.haloEdges)
+		}
 	}
 	return n + 2*8*gpu.Bytes(c.stored+c.haloStored)
 }

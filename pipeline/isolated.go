@@ -137,7 +137,9 @@ func newIsolation(p *learn.Problem, o *Options, cut *graph.Cut) (*isolation, err
 func (s *isolation) rescales() bool { return s.kind.Rescales() && !s.Correction.EdgeWeights() }
 
 // valued reports whether edges between the rows of a pair have values: where they are weighed, or where loops keep their weight beside rescaled neighbours.
-func (s *isolation) valued() bool { return s.Correction.EdgeWeights() || s.rescales() && s.looped }
+func (s *isolation) valued() bool {
+	return s.Correction.EdgeWeights() || s.rescales() && s.looped || s.p.Weighted()
+}
 
 // lossRows returns how many rows of a pair the last layer computes: the first ones.
 func (s *isolation) lossRows(a, b int) int {

@@ -21,6 +21,8 @@ type pair struct {
 	// these vertices. nil: it does not.
 	elsewhere, turned *graph.CSR
 	halo              []graph.NodeID
+	// plain are the weights that the graph's edges have in such a layer 0; nil: all are 1.
+	plain struct{ in, out, elsewhere, turned []float32 }
 }
 
 // pairOf makes what a part holds in the super-epochs of a shift. replicates says that layer 0 reads features of vertices elsewhere.
@@ -41,8 +43,16 @@ func (s *isolation) pairOf(part, shift int, replicates bool) *pair {
 	if replicates {
 		p.elsewhere, p.halo = s.cut.Outside(s.p.Graph, p.IDs, h.Base, h.Added)
 		p.turned = p.elsewhere.Transpose()
+		w := &p.plain
+		w.in, w.out = s.edgeWeights(p.In, p.IDs, p.IDs, false), s.edgeWeights(p.Out, p.IDs, p.IDs, true)
+		w.elsewhere, w.turned = s.edgeWeights(p.elsewhere, p.IDs, p.halo, false), s.edgeWeights(p.turned, p.halo, p.IDs, true)
 	}
 	return p
+}
+
+// edgeWeights returns what the edges of a matrix over these vertices weigh in the graph: those from columns to rows or, turned, from rows to columns. nil: all are 1.
+func (s *isolation) edgeWeights(c *graph.CSR, rows, cols []graph.NodeID, turned bool) []float32 {
+	return s.p.Graph.Weigh(nil, c.Indptr, c.Indices, func(r int) graph.NodeID { return rows[r] }, cols, turned)
 }
 
 // index returns the index in a view of a row of a pair.
@@ -72,7 +82,7 @@ func (s *isolation) rescale(p *pair, v *chunks.View) (loop []float32) {
 	return loop
 }
 
-// weigh fills in the values of entries: of loops, of edges within a chunk, and of those between the two.
+// weigh fills in the values of entries: of loops, of edges within a chunk, and of those between the two, each times what the edge weighs in the graph.
 func (s *isolation) weigh(p *pair, w *chunks.Weights, loop []float32) {
 	own := func(row int) float32 {
 		if w.Own == nil {
@@ -81,7 +91,7 @@ func (s *isolation) weigh(p *pair, w *chunks.Weights, loop []float32) {
 		return float32(w.Own[s.index(p, row)])
 	}
 	values := func(c *graph.CSR, backward bool) []float32 {
-		val := make([]float32, len(c.Indices))
+		val, weights := make([]float32, len(c.Indices)), s.edgeWeights(c, p.IDs, p.IDs, backward)
 		graph.EachBlock(c.Rows(), 1<<12, func(lo, hi int) {
 			for r := lo; r < hi; r++ {
 				for e := c.Indptr[r]; e < c.Indptr[r+1]; e++ {
@@ -98,13 +108,16 @@ func (s *isolation) weigh(p *pair, w *chunks.Weights, loop []float32) {
 					default:
 						val[e] = own(reader)
 					}
+					if weights != nil {
+						val[e] *= weights[e]
+					}
 				}
 			}
 		})
 		return val
 	}
 	p.in = values(p.In, false)
-	if p.out = p.in; p.Out != p.In || w.Own != nil {
+	if p.out = p.in; p.Out != p.In || s.weighsRows() {
 		p.out = values(p.Out, true)
 	}
 }

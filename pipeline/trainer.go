@@ -152,9 +152,7 @@ func (o *Options) validate(p *learn.Problem) error {
 		errs = append(errs, errors.New("class weights: isolated parts that take turns have means over targets, whatever these weigh"))
 	}
 	errs = append(errs, o.checkModel(p)...)
-	if errs = append(errs, p.SuitsWeights(o.Model.Kind)); p.Weighted() && o.Isolated != nil {
-		errs = append(errs, errors.New("isolated parts: they do not take edge weights"))
-	}
+	errs = append(errs, p.SuitsWeights(o.Model.Kind))
 	if errors.Join(errs...) == nil && o.lossTerms(p) == 0 {
 		errs = append(errs, errors.New("class weights: no training vertex has one above 0"))
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"capgnn/chunks"
 	"capgnn/gnn"
 	"capgnn/graph"
 	"capgnn/internal/learn"
@@ -114,11 +115,33 @@ func TestWeightedPartsAgree(t *testing.T) {
 	}
 }
 
+// Isolated parts, too, compute the gradient of their definition with edge weights, whatever a correction makes of these.
+func TestWeightedIsolated(t *testing.T) {
+	t.Parallel()
+	for i, c := range []struct {
+		kind           gnn.Kind
+		how            Isolated
+		layers, chunks int
+		directed       bool
+	}{
+		{gnn.GCN, Isolated{}, 2, 3, true},
+		{gnn.GCN, Isolated{Correction: chunks.LongRun, Targets: chunks.Both}, 2, 5, false},
+		{gnn.SAGE, Isolated{Correction: chunks.Inclusion, Targets: chunks.Both}, 2, 3, false},
+		{gnn.GIN, Isolated{Correction: chunks.LongRun, AllLayers: true}, 2, 3, true},
+	} {
+		t.Run(fmt.Sprintf("%d/%s/%s", i, c.kind, c.how.Correction), func(t *testing.T) {
+			p, m, init := deepTask(t, c.kind, c.layers, c.directed, c.kind == gnn.GCN)
+			weigh(p, c.kind)
+			compareDefinition(t, p, m, init, c.how, c.chunks, 1)
+		})
+	}
+}
+
 // A layer 0 that transforms sparse rows of other parts itself gives the gradients of one that reads ÂX.
 func TestWeightedReplicas(t *testing.T) {
 	t.Parallel()
 	const words = 1000
-	for _, kind := range weighted {
+	for i, kind := range weighted {
 		p, m := task{directed: kind == gnn.SAGE, share: 0.5}.make(t, kind)
 		weigh(p, kind)
 		m.In, p.Features = words, learn.Features{Cols: words, Indptr: []int64{0}}
@@ -130,6 +153,22 @@ func TestWeightedReplicas(t *testing.T) {
 			p.Features.Indptr = append(p.Features.Indptr, int64(2*v+2))
 		}
 		want, _ := gradients(t, newTrainer(t, p, m, cpus(t, 1), make([]int32, p.Vertices()), func(o *Options) { o.Savings.NoSparse = true }))
+		isolate := func(sparse bool) *Trainer {
+			return newTrainer(t, p, m, cpus(t, 3), scatterParts(p.Vertices(), 3), func(o *Options) {
+				o.Savings.NoSparse, o.Isolated, o.Epochs = !sparse, &Isolated{Correction: []chunks.Correction{"", chunks.LongRun, chunks.Node}[i]}, 2
+			})
+		}
+		apart, from := isolate(true), isolate(false)
+		if apart.plan.Input != gnn.Replicated || from.plan.Input != gnn.Precomputed {
+			t.Fatalf("%s: layers 0 of isolated parts are %v and %v", kind, apart.plan.Input, from.plan.Input)
+		}
+		got, _ := gradients(t, apart)
+		isolated, _ := gradients(t, from)
+		for k, x := range isolated.Tensors {
+			if d, n := distance(got.Tensors[k].Data, x.Data); !(d <= 2e-5*n) {
+				t.Errorf("%s, isolated: gradient of %s differs by %.3g of %.3g", kind, x.Name, d, n)
+			}
+		}
 		for _, unfolded := range []bool{false, true} {
 			tr := newTrainer(t, p, m, cpus(t, 3), scatterParts(p.Vertices(), 3), func(o *Options) { o.Savings.NoFoldScale = unfolded })
 			if tr.plan.Input != gnn.Replicated {
@@ -158,7 +197,6 @@ func TestWeightsRefused(t *testing.T) {
 		}
 	}
 	refused(gnn.GAT, func(*learn.Problem, *Options) {}, "gat does not take edge weights")
-	refused(gnn.SAGE, func(_ *learn.Problem, o *Options) { o.Isolated = &Isolated{} }, "isolated parts: they do not take edge weights")
 	refused(gnn.GCN, func(p *learn.Problem, _ *Options) {
 		for e := range p.Graph.Row(7) {
 			p.Graph.Weights[int(p.Graph.Indptr[7])+e] = -1

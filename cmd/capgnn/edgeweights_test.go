@@ -56,6 +56,12 @@ func TestEdgeWeights(t *testing.T) {
 				t.Errorf("%s %v: loss %v, want %v", model, more[k], got, want)
 			}
 		}
+		if i == 2 {
+			apart := []string{"--dataset", "store", "--isolated=chunks=4,phases=2", "--devices", "cpu:0,cpu:1"}
+			if got, same := with(apart...), with(append(apart, "--ignore-weights")...); near(got, same) {
+				t.Errorf("%s, isolated: loss %v with weights and without", model, got)
+			}
+		}
 		if i == 0 {
 			if got := float64(s.train("--config", "ignored-"+model+"/config.yaml").FinalLoss); got != plain {
 				t.Errorf("%s: a repetition of a run that ignored weights has the loss %v, want %v", model, got, plain)
@@ -96,7 +102,6 @@ func TestEdgeWeightsRefused(t *testing.T) {
 		args []string
 	}{
 		{"--model gat does not take edge weights", train(ok, "--model", "gat")},
-		{"--isolated does not take edge weights", train(ok, "--isolated=chunks=2")},
 		{"--shards does not take edge weights", []string{"partition", "--dataset", ok, "--machines", "2", "--parts", "2", "--shards", "cut", "--quiet"}},
 		{"--model gcn divides by the root of the sum of the weights into a vertex, which is -1.5 at vertex 1 and must be positive", train(store("negative.npz", negative), "--model", "gcn")},
 	} {

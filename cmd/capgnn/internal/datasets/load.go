@@ -177,9 +177,6 @@ func newProblem(d *dataset.Dataset, cfg *runfolder.Config) (*learn.Problem, erro
 		Labels:   d.Labels, Targets: d.Targets, Classes: d.Classes,
 		Train: d.Train, Val: d.Val, Test: d.Test,
 	}
-	if cfg.Isolated.Value != nil && p.Weighted() {
-		return nil, RefuseWeights(errors.New("--isolated does not take edge weights"))
-	}
 	if err := SuitsWeights(p, cfg); err != nil {
 		return nil, err
 	}
