@@ -3,33 +3,17 @@ package pipeline
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 
 	"capgnn/gpu"
+	"capgnn/internal/checkpoint"
+	"capgnn/internal/together"
 	"capgnn/jaca"
-	"capgnn/pipeline/halo"
 )
 
 // Ranks is what a process of several knows and asks of the others. Each has parts of the run, rank 0 the first ones, and so on.
-type Ranks interface {
-	halo.Net
-	// Announce says which areas there are: from, to, number and bytes of each. All ranks call it once, with the same table, before Send and Expect; it returns
-	// when all have.
-	Announce(ctx context.Context, areas [][4]int) error
-	// SetEpoch says which epoch this process computes now: for lines that name a loss.
-	SetEpoch(epoch uint32)
-	// Received returns the bytes that another rank has sent so far: those in areas of this one, counted before it is told of them, and those of all frames.
-	Received(from int) (rows, frames int64)
-	// Done is closed when the others cannot be reached any more, Err says why.
-	Done() <-chan struct{}
-	Err() error
-	// Gather returns at rank 0 what every rank has given, by rank; elsewhere nil.
-	Gather(ctx context.Context, tag uint32, b []byte) ([][]byte, error)
-	// Broadcast returns at every rank what rank 0 has given.
-	Broadcast(ctx context.Context, tag uint32, b []byte) ([]byte, error)
-}
+type Ranks = together.Ranks
 
 // What ranks tell each other, in the order of a run: a record of each part, which any rank can make a sum of.
 const (
@@ -123,66 +107,42 @@ func (t placer) areas() (all [][4]int) {
 // leads reports whether the process is rank 0.
 func (o *Options) leads() bool { return o.Ranks == nil || o.Ranks.Rank() == 0 }
 
-// collect and spread are Gather and Broadcast of the ranks, with what ended the run where that keeps them from it.
+// talk is this process's side of what ranks say to each other.
+func (t *Trainer) talk() together.Talk {
+	return together.Talk{Ranks: t.o.Ranks, Parts: t.o.Parts, Names: tagNames[:], Waits: &t.gathering}
+}
+
+// collect returns at rank 0 what all ranks have given.
 func (t *Trainer) collect(ctx context.Context, tag uint32, b []byte) ([][]byte, error) {
-	t.gathering.Store(&tagNames[tag])
-	defer t.gathering.Store(nil)
-	all, err := t.o.Ranks.Gather(ctx, tag, b)
-	return all, causeOf(ctx, err)
+	return t.talk().Collect(ctx, tag, b)
 }
 
-func (t *Trainer) spread(ctx context.Context, tag uint32, b []byte) ([]byte, error) {
-	t.gathering.Store(&tagNames[tag])
-	defer t.gathering.Store(nil)
-	b, err := t.o.Ranks.Broadcast(ctx, tag, b)
-	return b, causeOf(ctx, err)
-}
-
-// causeOf returns what has ended a context in place of the error that it has ended.
-func causeOf(ctx context.Context, err error) error {
-	if err != nil && ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return err
-}
-
-// gather returns the records of all parts, in part order: those of this process, which are given, and those of the others. All sums over parts
-// are made of such records, so they are the same at every rank.
+// gather returns the records of all parts, in part order: those of this process, which are given, and those of the others.
 func gather[T any](ctx context.Context, t *Trainer, tag uint32, own []T) ([]T, error) {
-	if t.o.Ranks == nil {
+	return together.Gather(ctx, t.talk(), tag, own)
+}
+
+// fromRank0 returns what rank 0 has; in one process own.
+func fromRank0[T any](ctx context.Context, t *Trainer, tag uint32, own T) (T, error) {
+	if !t.joined {
 		return own, nil
 	}
-	raw, err := json.Marshal(own)
-	if err != nil {
-		return nil, err
+	return together.First(ctx, t.talk(), tag, own)
+}
+
+// section returns one of another rank, as rank 0 reads it; give is what the others do meanwhile.
+func (t *Trainer) section(rank int, size int64) checkpoint.Section {
+	return t.talk().Section(t.hub.Context(), tagSection, rank, size)
+}
+
+func (t *Trainer) give(own checkpoint.Section, size int64, piece []byte) error {
+	return t.talk().Give(t.hub.Context(), tagSection, own, size, piece)
+}
+
+// share returns a section of rank 0's as every rank reads it; size is what the others know of it. In one process it is the section.
+func (t *Trainer) share(own checkpoint.Section, size int64) checkpoint.Section {
+	if !t.joined {
+		return own
 	}
-	from, err := t.collect(ctx, tag, raw)
-	if err != nil {
-		return nil, err
-	}
-	raw = nil
-	if t.o.leads() {
-		var all []json.RawMessage
-		for rank, b := range from {
-			var some []json.RawMessage
-			if err := json.Unmarshal(b, &some); err != nil {
-				return nil, fmt.Errorf("read records of rank %d: %w", rank, err)
-			}
-			all = append(all, some...)
-		}
-		if raw, err = json.Marshal(all); err != nil {
-			return nil, err
-		}
-	}
-	if raw, err = t.spread(ctx, tag, raw); err != nil {
-		return nil, err
-	}
-	var all []T
-	if err := json.Unmarshal(raw, &all); err != nil {
-		return nil, fmt.Errorf("read records of rank 0: %w", err)
-	}
-	if len(all) != t.o.Parts {
-		return nil, fmt.Errorf("ranks have records of %d parts, the run has %d", len(all), t.o.Parts)
-	}
-	return all, nil
+	return t.talk().Share(t.hub.Context(), tagSection, own, size)
 }

@@ -1,8 +1,7 @@
-package pipeline
+package together
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 
@@ -14,16 +13,18 @@ import (
 
 // fromRank is a section of another rank, as rank 0 reads it.
 type fromRank struct {
-	t    *Trainer
+	ctx  context.Context // of the run
+	t    Talk
+	tag  uint32
 	rank int
 	size int64
 	left int64  // to be gathered
 	rest []byte // of the piece gathered last
 }
 
-// section returns one of another rank.
-func (t *Trainer) section(rank int, size int64) *fromRank {
-	return &fromRank{t: t, rank: rank, size: size, left: size}
+// Section returns a section of another rank, as rank 0 reads it. The others Give it. ctx is that of the run.
+func (t Talk) Section(ctx context.Context, tag uint32, rank int, size int64) checkpoint.Section {
+	return &fromRank{ctx: ctx, t: t, tag: tag, rank: rank, size: size, left: size}
 }
 
 // Size implements checkpoint.Section.
@@ -35,7 +36,7 @@ func (s *fromRank) Read(p []byte) (int, error) {
 		return 0, io.EOF
 	}
 	if len(s.rest) == 0 {
-		all, err := s.t.collect(s.t.hub.Context(), tagSection, nil)
+		all, err := s.t.Collect(s.ctx, s.tag, nil)
 		if err != nil {
 			return 0, err
 		}
@@ -50,8 +51,8 @@ func (s *fromRank) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// give is the other ranks' side of fromRank: one gives its section, by way of piece, and the others nothing.
-func (t *Trainer) give(own checkpoint.Section, size int64, piece []byte) error {
+// Give is the other ranks' side of Section: one gives its own, by way of piece, and the others nothing.
+func (t Talk) Give(ctx context.Context, tag uint32, own checkpoint.Section, size int64, piece []byte) error {
 	for done := int64(0); done < size; {
 		n := min(size-done, int64(len(piece)))
 		var part []byte
@@ -61,7 +62,7 @@ func (t *Trainer) give(own checkpoint.Section, size int64, piece []byte) error {
 				return err
 			}
 		}
-		if _, err := t.collect(t.hub.Context(), tagSection, part); err != nil {
+		if _, err := t.Collect(ctx, tag, part); err != nil {
 			return err
 		}
 		done += n
@@ -71,7 +72,9 @@ func (t *Trainer) give(own checkpoint.Section, size int64, piece []byte) error {
 
 // fromFirst is a section of rank 0, as every rank reads it.
 type fromFirst struct {
-	t    *Trainer
+	ctx  context.Context // of the run
+	t    Talk
+	tag  uint32
 	own  checkpoint.Section // at rank 0
 	size int64
 	left int64  // to be broadcast
@@ -79,12 +82,12 @@ type fromFirst struct {
 	rest []byte // of the piece that came last
 }
 
-// share returns a section of rank 0's as every rank reads it; size is what the others know of it. In one process it is the section.
-func (t *Trainer) share(own checkpoint.Section, size int64) checkpoint.Section {
-	if !t.joined {
+// Share returns a section of rank 0's as every rank reads it; size is what the others know of it. In one process it is the section. ctx is that of the run.
+func (t Talk) Share(ctx context.Context, tag uint32, own checkpoint.Section, size int64) checkpoint.Section {
+	if t.Ranks == nil {
 		return own
 	}
-	return &fromFirst{t: t, own: own, size: size, left: size}
+	return &fromFirst{ctx: ctx, t: t, tag: tag, own: own, size: size, left: size}
 }
 
 // Size implements checkpoint.Section.
@@ -117,7 +120,7 @@ func (s *fromFirst) next() error {
 		}
 	}
 	var err error
-	if s.rest, err = s.t.spread(s.t.hub.Context(), tagSection, s.mem[:min(n, int64(len(s.mem)))]); err != nil {
+	if s.rest, err = s.t.Spread(s.ctx, s.tag, s.mem[:min(n, int64(len(s.mem)))]); err != nil {
 		return err
 	}
 	if int64(len(s.rest)) != n {
@@ -125,26 +128,4 @@ func (s *fromFirst) next() error {
 	}
 	s.left -= n
 	return nil
-}
-
-// fromRank0 returns what rank 0 has; in one process own.
-func fromRank0[T any](ctx context.Context, t *Trainer, tag uint32, own T) (T, error) {
-	if !t.joined {
-		return own, nil
-	}
-	var raw []byte
-	var err error
-	if t.o.leads() {
-		if raw, err = json.Marshal(own); err != nil {
-			return own, err
-		}
-	}
-	if raw, err = t.spread(ctx, tag, raw); err != nil {
-		return own, err
-	}
-	var got T
-	if err := json.Unmarshal(raw, &got); err != nil {
-		return own, fmt.Errorf("read what rank 0 says: %w", err)
-	}
-	return got, nil
 }
