@@ -72,13 +72,15 @@ func (d *design) sizeCaches(ctx context.Context, p *learn.Problem, o *Options, r
 	var slots []float64
 	switch size.Unit {
 	case CacheFree:
-		slots = slices.Repeat([]float64{float64(d.left(p, o)) / float64(r.parts*d.row)}, r.parts)
+		slots = slices.Repeat([]float64{float64(d.left(p, o)) / float64(len(o.ownDevices())*d.row)}, r.parts)
 	case CacheRows:
 		slots = slices.Repeat([]float64{size.N}, r.parts)
 	case CacheBytes:
 		slots = slices.Repeat([]float64{size.N / float64(d.row)}, r.parts)
 	case CacheShare:
-		read, err := NewTrace(p, *o, r.parts).Distinct(ctx)
+		trace := NewTrace(p, *o, r.parts)
+		trace.own = o.own()
+		read, err := trace.Distinct(ctx)
 		if err != nil {
 			return err
 		}
@@ -87,6 +89,9 @@ func (d *design) sizeCaches(ctx context.Context, p *learn.Problem, o *Options, r
 		}
 	}
 	for part := range d.slots {
+		if o.Devices[part] == nil { // it is for its own process to know
+			continue
+		}
 		d.slots[part] = int(min(slots[part], float64(remoteOf(o, part))))
 		if o.Sampling.Fetch.Kind == rowcache.Massive { // has a size of its own
 			d.slots[part] = len(rowcache.New(o.Sampling.Fetch, d.slots[part], worldOf(p, o, r.steps, part)).Held())

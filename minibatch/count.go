@@ -22,6 +22,7 @@ type Trace struct {
 	Steps int       // of an epoch
 	turns int       // how often a part asks for rows in a step
 	Parts int
+	own   graph.Range // the parts that are traced
 }
 
 // Way is one way to fetch rows of other parts.
@@ -33,7 +34,7 @@ type Way struct {
 // NewTrace returns the trace of a run with so many parts. Of options it needs the model, the sampling, homes of vertices, shares and savings; how rows are fetched is what the
 // methods are asked about.
 func NewTrace(p *learn.Problem, o Options, parts int) *Trace {
-	o.Devices = make([]gpu.Device, parts) // how many there are is all that is asked of them
+	o.Devices, o.Ranks = make([]gpu.Device, parts), nil // how many there are is all that is asked of them
 	if parts == 1 {
 		o.Part = nil
 	}
@@ -43,7 +44,7 @@ func NewTrace(p *learn.Problem, o Options, parts int) *Trace {
 		o.Sampling.NoMerge = true
 	}
 	r := newRoots(p, &o)
-	t := &Trace{p: p, o: &o, rules: d.rules, Steps: r.steps, turns: 1, Parts: parts}
+	t := &Trace{p: p, o: &o, rules: d.rules, Steps: r.steps, turns: 1, Parts: parts, own: graph.Range{Lo: 0, Hi: parts}}
 	if o.Sampling.NoGather {
 		t.turns = r.units
 	}
@@ -57,7 +58,7 @@ func NewTrace(p *learn.Problem, o Options, parts int) *Trace {
 func (t *Trace) each(do func(r *reader)) {
 	turns := make(chan struct{}, runtime.GOMAXPROCS(0))
 	var all sync.WaitGroup
-	for part := range t.Parts {
+	for part := t.own.Lo; part < t.own.Hi; part++ {
 		all.Go(func() { // ends by itself; each waits
 			turns <- struct{}{}
 			do(t.reader(part))

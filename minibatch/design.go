@@ -164,7 +164,11 @@ func (d *design) input() (in gnn.Input) {
 
 // stageOf returns what makes the drafts of a part, but for ÂX.
 func (d *design) stageOf(p *learn.Problem, o *Options, part int) stage {
-	info, tables := o.Devices[part].Info(), d.tables(p, o.Model.Kind)
+	var info gpu.Info // of a part of another process nothing is asked that depends on it
+	if dev := o.Devices[part]; dev != nil {
+		info = dev.Info()
+	}
+	tables := d.tables(p, o.Model.Kind)
 	lock := o.Lock
 	lock.Optional = true // slower, not wrong
 	if info.Kind == gpu.CPU {

@@ -8,6 +8,7 @@ import (
 	"capgnn/gpu"
 	"capgnn/internal/fit"
 	"capgnn/internal/learn"
+	"capgnn/internal/together"
 )
 
 // What a run does to the world besides its result, all of it here: it calls back, writes checkpoints and logs.
@@ -44,7 +45,7 @@ func (f *fitter) Better(m, best learn.Metrics) bool {
 // KeepBest implements fit.Trainer.
 func (f *fitter) KeepBest(epoch int) (err error) {
 	s, o := &f.t.state, &f.t.o
-	if s.best, err = f.t.hostWeights(); err != nil || o.OnBest == nil {
+	if s.best, err = f.t.hostWeights(); err != nil || o.OnBest == nil || !o.leads() {
 		return err
 	}
 	return o.OnBest(epoch, s.best)
@@ -57,7 +58,7 @@ func (f *fitter) Report(e EpochStats) error {
 	s.Batch, s.Partial = 0, partial{}
 	s.Merging.over(e.Epoch, e.Train)
 	f.t.roots.merge(s.Merging)
-	if o.OnEpoch != nil {
+	if o.OnEpoch != nil && o.leads() {
 		return o.OnEpoch(e)
 	}
 	return nil
@@ -65,14 +66,19 @@ func (f *fitter) Report(e EpochStats) error {
 
 // Save implements fit.Trainer.
 func (f *fitter) Save() error {
-	if f.t.o.CheckpointDir == "" {
+	if !f.t.saves {
 		return nil
 	}
 	return saver{f.t}.checkpoint()
 }
 
-// SaveNow implements fit.Trainer.
-func (f *fitter) SaveNow(slow bool) (bool, error) { return slow && f.t.o.CheckpointDir != "", nil }
+// SaveNow implements fit.Trainer: rank 0 decides by its time.
+func (f *fitter) SaveNow(slow bool) (bool, error) {
+	if !f.t.saves {
+		return false, nil
+	}
+	return together.First(f.t.hub.Context(), f.t.talk(), tagSave, slow)
+}
 
 // grown says that a buffer had to become larger.
 func (t *Trainer) grown(w *worker, what string, was, is gpu.Bytes) {

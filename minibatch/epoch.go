@@ -14,6 +14,7 @@ import (
 	"capgnn/internal/fit"
 	"capgnn/internal/learn"
 	"capgnn/internal/meet"
+	"capgnn/internal/together"
 )
 
 // state is what a run counts besides weights; it goes into checkpoints.
@@ -61,6 +62,10 @@ func (t *Trainer) Run(ctx context.Context) (*Result, error) {
 	r := &Result{MetricName: string(t.judge.Metric())}
 	o := fit.Options{Epochs: t.o.Epochs, EvalEvery: t.o.EvalEvery, Patience: t.o.Patience, SaveEvery: t.o.CheckpointEvery,
 		Schedule: t.o.Schedule, Rate: t.o.Optimizer.LR}
+	if t.asked = ctx; t.o.several() { // all end behind the step in which one of them says that it has been asked to
+		ctx, t.stop = context.WithCancel(context.WithoutCancel(ctx))
+		defer t.stop()
+	}
 	if err := fit.Run(ctx, &fitter{t: t, r: r, ctx: ctx}, o, &t.state.State); err != nil {
 		return nil, err
 	}
@@ -89,7 +94,7 @@ func (f *fitter) Train(epoch int, e *EpochStats) (float64, error) {
 		if every := t.o.CheckpointSteps; every > 0 {
 			end = min(end, (s.Batch/every+1)*every)
 		}
-		if err := t.run(f.ctx, epoch, end); err != nil {
+		if err := t.run(t.asked, epoch, end); err != nil {
 			return 0, f.named(epoch, err)
 		}
 		if s.Batch < end {
@@ -127,11 +132,13 @@ func (f *fitter) named(epoch int, err error) error {
 // run runs the steps of an epoch that have not been done, up to one, or as many of them as begin before ctx ends.
 func (t *Trainer) run(ctx context.Context, epoch, end int) error {
 	from := t.state.Batch
-	s := &stretch{epoch: epoch, from: from, next: from, end: end, ctx: ctx, scale: func(batch int) float64 { return t.scale(epoch, batch) }}
+	s := &stretch{epoch: epoch, from: from, next: from, end: end, ctx: ctx, accord: t.accord, first: epoch * t.roots.steps, scale: func(batch int) float64 { return t.scale(epoch, batch) }}
 	if clockOf(t.o.Devices) == nil {
 		s.until = time.Now().Add(t.looks)
 	}
-	t.hub.Epoch = epoch
+	if t.hub.Epoch = epoch; t.o.several() {
+		t.o.Ranks.SetEpoch(uint32(epoch))
+	}
 	if err := t.sample(epoch*t.roots.steps + from); err != nil {
 		return err
 	}
@@ -141,16 +148,22 @@ func (t *Trainer) run(ctx context.Context, epoch, end int) error {
 	if err := t.each(func(w *worker) error { return t.runPart(w, s) }); err != nil {
 		return err
 	}
-	p := &t.state.Partial
-	p.Train += m.now() - start
-	p.CPU += hostmem.ProcessorTime() - cpu
-	p.Steps += s.next - from
-	t.watch.edges += t.workers[0].counts.Edges
-	m.count(p, before)
+	own := m.count(before, s.next-from)
+	own[0].Train, own[0].CPU = m.now()-start, hostmem.ProcessorTime()-cpu
 	norm, norms := t.reduce.TakeNorms()
-	p.Norm, p.Norms = p.Norm+learn.Number(norm), p.Norms+norms
+	own[0].Norm, own[0].Norms = learn.Number(norm), norms
+	all, err := together.Gather(t.hub.Context(), t.talk(), tagSteps, own)
+	if err != nil {
+		return err
+	}
+	if s.halted {
+		t.stop()
+	}
+	t.state.Partial.Steps += s.next - from
+	t.watch.edges += t.workers[0].counts.Edges
+	t.state.Partial.take(all)
 	t.state.Batch = s.next
-	return t.sumLoss(epoch, from, s.next)
+	return t.sumLoss(epoch, from, all)
 }
 
 // scale is what a root of a step weighs in the loss: 1 by the terms of all of them, or by what these weigh.
@@ -181,13 +194,22 @@ func (t *Trainer) rootsIn(epoch, batch int) float64 {
 	return t.weight(epoch, batch) * float64(t.roots.total) / t.weighs
 }
 
-// sumLoss adds the losses of some steps, in the order of steps, parts and units.
-func (t *Trainer) sumLoss(epoch, from, end int) error {
-	for b := from; b < end; b++ {
+// losses returns those of some steps of a stretch, by step and unit.
+func (w *worker) losses(n int) (all []learn.Number) {
+	for k := range n {
+		all = append(all, learn.Number(math.Float64frombits(binary.NativeEndian.Uint64(w.lossHost[8*k:]))))
+	}
+	return all
+}
+
+// sumLoss adds the losses of the steps from one on, in the order of steps, parts and units.
+func (t *Trainer) sumLoss(epoch, from int, all []partSteps) error {
+	units := t.roots.units
+	for b := from; b < t.state.Batch; b++ {
 		loss := 0.0
-		for _, w := range t.workers {
-			for u := range t.roots.units {
-				loss += math.Float64frombits(binary.NativeEndian.Uint64(w.lossHost[8*((b-from)*t.roots.units+u):]))
+		for part := range all {
+			for u := range units {
+				loss += float64(all[part].Loss[(b-from)*units+u])
 			}
 		}
 		if math.IsNaN(loss) || math.IsInf(loss, 0) {
@@ -226,9 +248,17 @@ func (t *Trainer) finish(r *Result) error {
 		r.BestWeights = r.Weights
 	}
 	host, err := hostmem.PeakRSS()
-	r.PeakHost = gpu.Bytes(host)
+	if err != nil {
+		return err
+	}
+	type peak struct{ Device, Host gpu.Bytes }
+	var own []peak
 	for _, w := range t.workers {
-		r.PeakDevice = append(r.PeakDevice, w.dev.Memory().HighWater)
+		own = append(own, peak{w.dev.Memory().HighWater, gpu.Bytes(host)})
+	}
+	all, err := together.Gather(t.hub.Context(), t.talk(), tagResult, own)
+	for _, p := range all {
+		r.PeakDevice, r.PeakHost = append(r.PeakDevice, p.Device), max(r.PeakHost, p.Host)
 	}
 	return err
 }

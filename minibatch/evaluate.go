@@ -7,6 +7,7 @@ import (
 	"capgnn/graph"
 	"capgnn/internal/layered"
 	"capgnn/internal/learn"
+	"capgnn/internal/together"
 )
 
 // tables returns where the dense rows of layer 0 come from, ÂX first, which is still to be made; none: features are sparse, and stay so.
@@ -40,19 +41,27 @@ func (t *Trainer) evaluate(ctx context.Context) (learn.Metrics, *float64, error)
 	if err != nil {
 		return learn.Metrics{}, nil, err
 	}
-	own := make([]learn.Evidence, 1)
+	if ctx.Err() != nil { // all ranks see it here, or none does
+		return learn.Metrics{}, nil, ctx.Err()
+	}
+	own := make([]learn.Evidence, len(t.workers))
 	both, done := context.WithCancel(t.hub.Context())
 	defer done()
-	defer context.AfterFunc(ctx, done)()
-	err = t.exact.Logits(both, w, func(ids []graph.NodeID, rows []float32) error {
-		t.judge.Count(&own[0], ids, rows)
+	if !t.o.several() {
+		defer context.AfterFunc(ctx, done)()
+	}
+	err = t.exact.Logits(both, w, func(ids []graph.NodeID, rows []float32) error { // of one part
+		part := 0
+		if t.o.Part != nil {
+			part = int(t.o.Part[ids[0]]) - t.own().Lo
+		}
+		t.judge.Count(&own[part], ids, rows)
 		return nil
 	})
 	if err != nil {
 		return learn.Metrics{}, nil, err
 	}
-	m, loss := t.judge.Metrics(own)
-	return m, loss, nil
+	return together.Scores(t.hub.Context(), t.talk(), tagEvaluation, tagScores, t.judge, own)
 }
 
 // bounds is what evaluation takes.

@@ -34,6 +34,7 @@ type fetcher struct {
 	arena   *hostmem.Arena
 	cache   *hostmem.Block // slots
 	awaited atomic.Int32   // the owner whose rows are waited for, -1: none
+	due     atomic.Int32   // the step of its epoch that they are for
 
 	policy    rowcache.Policy // of decide
 	known     numbers         // of decide
@@ -361,6 +362,7 @@ func (f *fetcher) land(x *fetching) {
 // await waits until the rows of the round under way are in the area.
 func (f *fetcher) await(x *fetching) error {
 	for i, r := range x.requests {
+		f.due.Store(int32(x.step % f.epoch))
 		f.awaited.Store(int32(r.owner))
 		err := meet.Guard(func() { meet.Receive(f.hub, x.events[i].Done(), f.g.part, r.owner, "rows") })
 		if err != nil {

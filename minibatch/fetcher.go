@@ -8,6 +8,7 @@ import (
 	"capgnn/hostmem"
 	"capgnn/internal/learn"
 	"capgnn/internal/meet"
+	"capgnn/internal/together"
 	"capgnn/minibatch/rowcache"
 )
 
@@ -129,16 +130,22 @@ func (t *Trainer) fetch(from int, first bool) error {
 			return nil
 		}
 		if first {
-			refilled[w.index], err = f.begin(t, from*f.turns, t.state.cache(w.index))
+			refilled[t.at(w)], err = f.begin(t, from*f.turns, t.state.cache(w.index))
 		} else {
 			f.see(t, from*f.turns)
 		}
 		return err
 	})
+	if err != nil || !first {
+		return err
+	}
+	if refilled, err = together.Gather(t.hub.Context(), t.talk(), tagRefilled, refilled); err != nil {
+		return err
+	}
 	for _, n := range refilled {
 		t.state.Totals.Refilled += n
 	}
-	return err
+	return nil
 }
 
 // begin makes the fetcher ready for a turn. saved is of the run that this one goes on from; nil: there is none.
@@ -202,7 +209,7 @@ func (f *fetcher) catchUp(t *Trainer, first, from int) (refilled int64, err erro
 		}
 	}
 	f.see(t, from)
-	x = fetching{step: from / f.turns, area: t.workers[f.g.part].feed.slots[0].turns[0].area}
+	x = fetching{step: from / f.turns, area: t.workers[f.g.part-t.own().Lo].feed.slots[0].turns[0].area}
 	for slot, id := range f.policy.Held() {
 		if id >= 0 {
 			x.decision.Fetch = append(x.decision.Fetch, rowcache.Fetched{ID: id, Slot: int32(slot), Row: -1})

@@ -32,7 +32,10 @@ const leastGarbage = 8 << 20
 func (x *sizing) ahead() (heap, staged Use) {
 	heap.Name, staged.Name = "steps sampled ahead", "staged steps"
 	slots := gpu.Bytes(x.o.Sampling.Prefetch + 1)
-	for part := range x.o.Devices {
+	for part, dev := range x.o.Devices {
+		if dev == nil {
+			continue
+		}
 		g := x.d.stageOf(x.p, x.o, part)
 		for unit := range x.d.units[part] {
 			seen := &x.d.units[part][unit]
@@ -93,6 +96,9 @@ func (x *sizing) caches(steps int) []Use {
 	area, cache, ahead, n := Use{Name: "rows of other parts, on their way"}, Use{Name: "row caches"}, Use{Name: "steps that caches look ahead for"}, gpu.Bytes(x.p.Vertices())
 	looks := 0
 	for part, slots := range x.d.slots {
+		if x.o.Devices[part] == nil {
+			continue
+		}
 		area.Bound += x.d.areas[part] * gpu.Bytes(x.turns()*(x.o.Sampling.Prefetch+1))
 		if slots > 0 {
 			cache.Bound += gpu.Bytes(slots)*gpu.Bytes(x.d.row+2*idBytes) + idBytes*n
@@ -115,7 +121,10 @@ func (x *sizing) turns() int {
 
 // samplers returns what all samplers take.
 func (x *sizing) samplers() (n gpu.Bytes) {
-	for part := range x.o.Devices {
+	for part, dev := range x.o.Devices {
+		if dev == nil {
+			continue
+		}
 		e, entries := &x.d.extents[part], 0
 		for _, h := range e.hops {
 			entries = max(entries, h.entries)

@@ -29,7 +29,7 @@ type Memory struct {
 
 // PartMemory is what a part takes of its device.
 type PartMemory struct {
-	Device string
+	Device string    // "": it is another process's, of which the Share alone is known
 	Budget gpu.Bytes // of the device, which its parts share
 	Uses   []Use
 	Share  Share // of an epoch, by the steps that were sampled
@@ -73,6 +73,10 @@ func Plan(ctx context.Context, p *learn.Problem, o Options) (*Memory, error) {
 	m := &Memory{Steps: r.steps}
 	x := newSizing(p, &o, &d)
 	for part, dev := range o.Devices {
+		if dev == nil {
+			m.Parts = append(m.Parts, PartMemory{Share: d.share(part)})
+			continue
+		}
 		m.Parts = append(m.Parts, PartMemory{Device: dev.Info().Name, Budget: dev.Memory().Budget, Uses: append(x.part(part, r.steps), x.evaluation(exact, part)), Share: d.share(part)})
 		if kept := d.residents[part]; kept != nil {
 			m.Parts[part].Resident = kept.rows
@@ -163,7 +167,7 @@ const mostOfHost = 2 << 30
 // chunk returns what evaluation may take of a device for each part: at most half of what training leaves, the rest is for steps that are larger than all before.
 func (x *sizing) chunk(steps int) gpu.Bytes {
 	least := gpu.Bytes(math.MaxInt64)
-	for _, dev := range x.o.Devices {
+	for _, dev := range x.o.ownDevices() {
 		m := dev.Memory()
 		if dev.Info().Kind == gpu.CPU {
 			least = min(least, mostOfHost)
@@ -188,7 +192,7 @@ func (x *sizing) part(part, steps int) []Use {
 	x.division.NewOwner(func(size gpu.Bytes, _ string) gpu.Buffer {
 		owner += size
 		return nil
-	}, nil, x.o.Optimizer, part)
+	}, nil, x.o.Optimizer, part-x.o.own().Lo)
 	activations, least := x.activations(&x.d.extents[part]), x.activations(&x.d.seen[part])
 	units := gpu.Bytes(x.d.roots.units)
 	uses := []Use{{"inputs", 2 * ample.size, 2 * (ample.size - seen.size)}, {"activations", activations, activations - least},
@@ -240,7 +244,11 @@ func (x *sizing) activations(e *extent) (n gpu.Bytes) {
 
 // division returns who owns which elements.
 func (o *Options) division(w *gnn.Weights) *reduce.Division {
-	return reduce.DivideRank(w.Layers(), homesOf(o.Devices), reduce.Rank{Clips: o.Optimizer.Clip > 0})
+	at := reduce.Rank{Clips: o.Optimizer.Clip > 0}
+	if o.several() {
+		at.Index, at.Count, at.First = o.Ranks.Rank(), o.Ranks.Ranks(), o.own().Lo
+	}
+	return reduce.DivideRank(w.Layers(), homesOf(o.ownDevices()), at)
 }
 
 // homesOf returns the first part on the device of each part.

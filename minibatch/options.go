@@ -60,7 +60,8 @@ type Options struct {
 	Patience  int          // evaluations without a better validation metric before stopping; 0 = never stop
 	Metric    learn.Metric // by which the best weights are chosen; "" = learn.Auto
 
-	Devices []gpu.Device // one part each, in order; a device may appear more than once
+	Devices []gpu.Device // one part each, in order; a device may appear more than once; nil: the part is another process's
+	Ranks   Ranks        // the processes that train together; nil: this one alone
 	Part    []int32      // home of every vertex; nil: there is one part
 	Shares  []float64    // of a step's roots by part, with global roots; nil: equal. With Home a part has at most 1.05 times its share
 	Savings Savings
@@ -92,9 +93,9 @@ func (o *Options) ahead(epoch int) int {
 	return o.Sampling.Prefetch
 }
 
-// fetches reports whether rows of other parts have to be fetched: where links lie between the parts, or some are kept. Else they are read as own ones, from where they lie.
+// fetches reports whether rows of other parts have to be fetched: where links or a network lie between the parts, or some are kept. Else they are read as own ones, from where they lie.
 func (o *Options) fetches() bool {
-	return len(o.Devices) > 1 && o.Part != nil && (o.Sampling.Fetch.Kind != rowcache.Demand || Linked(o.Devices))
+	return len(o.Devices) > 1 && o.Part != nil && (o.several() || o.Sampling.Fetch.Kind != rowcache.Demand || Linked(o.Devices))
 }
 
 // Linked reports whether links are emulated between devices.
@@ -108,7 +109,7 @@ func Linked(devices []gpu.Device) bool {
 // DefaultFetch returns how rows of other parts are fetched unless the user says otherwise: with a cache that looks ahead where they cross links; without a cache where they are as near as
 // own ones.
 func DefaultFetch(devices []gpu.Device) rowcache.Rules {
-	if len(devices) > 1 && Linked(devices) {
+	if len(devices) > 1 && (Linked(devices) || slices.Contains(devices, nil)) {
 		return rowcache.Rules{Kind: rowcache.Planned}
 	}
 	return rowcache.Rules{}
@@ -199,6 +200,7 @@ func (o *Options) checkParts(p *learn.Problem) (errs []error) {
 	if o.Shares != nil && (len(o.Shares) != parts || sum <= 0) {
 		bad("%d shares of a step's roots, of sum %v, for %d parts", len(o.Shares), sum, parts)
 	}
+	errs = append(errs, o.checkRanks()...)
 	if o.Shares != nil && o.Sampling.Local {
 		bad("shares of a step's roots: parts with local roots take their own")
 	}

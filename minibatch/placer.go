@@ -18,6 +18,9 @@ type placer struct{ *Trainer }
 // place puts the parts on their devices.
 func (t placer) place(ctx context.Context) error {
 	for i, dev := range t.o.Devices {
+		if dev == nil {
+			continue
+		}
 		w := &worker{index: i, dev: dev, waits: meet.Waits{Hub: t.hub, Part: i, Device: dev.Info().Name}, compute: dev.NewQueue("compute")}
 		if r, ok := dev.(gpu.Resident); ok { // where blocks and rows lie with it
 			w.prefetch = r.NewResidentQueue("prefetch")
@@ -34,9 +37,10 @@ func (t placer) place(ctx context.Context) error {
 			return err
 		}
 	}
+	own := t.own()
 	var parts []reduce.Part
 	for _, w := range t.workers {
-		parts = append(parts, reduce.Part{Compute: w.compute, Queues: w.queues, Waits: &w.waits, Weights: w.params.Flat, Gradients: w.grads.Flat, Reach: w.reach, Owner: w.owner})
+		parts = append(parts, reduce.Part{Compute: w.compute, Queues: w.queues, Waits: &w.waits, Weights: w.params.Flat, Gradients: w.grads.Flat, Reach: w.reach[own.Lo:own.Hi], Owner: w.owner})
 	}
 	t.reduce = reduce.New(t.hub, parts, division)
 	for i, w := range t.workers {
@@ -60,7 +64,7 @@ func (t placer) reach(w *worker) []bool {
 	out := make([]bool, len(t.o.Devices))
 	for i, other := range t.o.Devices {
 		p, ok := w.prefetch.(gpu.PeerCopier)
-		out[i] = other == w.dev || ok && p.CanCopyFrom(other)
+		out[i] = other == w.dev || ok && other != nil && p.CanCopyFrom(other)
 	}
 	return out
 }
@@ -83,7 +87,7 @@ func (t placer) build(w *worker, division *reduce.Division) error {
 	params := gpu.Vec{Buf: w.alloc(4*gpu.Bytes(n), "weights"), Len: n}
 	grads := gpu.Vec{Buf: w.alloc(4*gpu.Bytes(n), "gradients"), Len: n}
 	w.carrier = t.newCarrier(w)
-	w.owner = division.NewOwner(w.alloc, w.compute, o.Optimizer, w.index)
+	w.owner = division.NewOwner(w.alloc, w.compute, o.Optimizer, t.at(w))
 	stretch := min(t.roots.steps, longest) * t.roots.units
 	w.loss = gpu.Array[float64]{Buf: w.alloc(8*gpu.Bytes(stretch), "loss"), Len: stretch}
 	w.weighing = o.Criterion.On(w.alloc, w.compute, func() gpu.Queue { return w.dev.NewQueue("loss") }, t.p.Classes, o.lossRows(t.roots.total))
@@ -117,6 +121,7 @@ func (t placer) build(w *worker, division *reduce.Division) error {
 // fetcher has the worker's feed fetch rows of other parts, where they have to be.
 func (t placer) fetcher(w *worker) (err error) {
 	if w.fetcher, err = t.newFetcher(w); w.fetcher != nil {
+		t.fetchers = append(t.fetchers, w.fetcher)
 		w.feed.then, w.feed.blame = []func(*slot) error{w.fetcher.decide, w.fetcher.collect}, w.fetcher.waits
 	}
 	return err
@@ -125,7 +130,11 @@ func (t placer) fetcher(w *worker) (err error) {
 // evaluator places the evaluation beside training, and has it make ÂX where training reads that.
 func (t placer) evaluator(ctx context.Context) error {
 	var err error
-	if t.exact, err = layered.New(ctx, t.p, t.design.evaluation(t.p, &t.o)); err != nil {
+	o := t.design.evaluation(t.p, &t.o)
+	if t.o.several() {
+		o.Complete = func(h *meet.Hub, layer int, table []byte) error { return t.rows.complete(h, layer, table) }
+	}
+	if t.exact, err = layered.New(ctx, t.p, o); err != nil {
 		return err
 	}
 	if t.design.sums {

@@ -55,8 +55,11 @@ func (d *design) keep(p *learn.Problem, o *Options, steps int) error {
 	return nil
 }
 
-// apart reports whether a device has memory of its own, apart from that of the host that samples for it.
+// apart reports whether a device has memory of its own, apart from that of the host that samples for it. One of another process (nil) is not asked.
 func apart(dev gpu.Device) bool {
+	if dev == nil {
+		return false
+	}
 	r, ok := dev.(gpu.Resident)
 	return dev.Info().Kind != gpu.CPU && !(ok && r.Linked())
 }

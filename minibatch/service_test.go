@@ -47,11 +47,6 @@ func (u *unruly) ask(requests []request) []gpu.Event {
 	return events
 }
 
-// event fires when it is closed.
-type event chan struct{}
-
-func (e event) Done() <-chan struct{} { return e }
-
 // fed returns the parts of a run up to their feeds: nothing is computed.
 func fed(t *testing.T, p *learn.Problem, o Options, d design) *Trainer {
 	t.Helper()

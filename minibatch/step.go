@@ -17,9 +17,13 @@ type stretch struct {
 	ctx         context.Context // no part begins another step once it has ended
 	until       time.Time       // nor, but for the first one, behind this; zero: there is no such time
 	scale       func(batch int) float64
+	accord      *accord // of several ranks, which begin the same steps; nil: there is one
+	first       int     // the number of the epoch's first step in the run
 
 	mu        sync.Mutex
-	next, end int // the step behind those that a part has begun, and the one behind the last
+	next, end int  // the step behind those that a part has begun, and the one behind the last
+	told      int  // what follows the steps before this one is known
+	halted    bool // a rank was asked to stop
 }
 
 // enter reports whether parts run a step: where one does, all do.
@@ -29,12 +33,43 @@ func (s *stretch) enter(batch int) bool {
 	if batch < s.next {
 		return true
 	}
-	if s.ctx.Err() != nil || batch > s.from && !s.until.IsZero() && time.Now().After(s.until) {
+	if s.accord != nil {
+		return s.follow(batch)
+	}
+	if s.ctx.Err() != nil || batch > s.from && s.over() {
 		s.end = min(s.end, batch)
 	}
 	if batch >= s.end {
 		return false
 	}
+	s.next = batch + 1
+	return true
+}
+
+// over reports whether the stretch has taken long enough.
+func (s *stretch) over() bool { return !s.until.IsZero() && time.Now().After(s.until) }
+
+// follow is enter of several ranks, for a step that no part here has begun. What follows a step is known at its end. s.mu is locked.
+func (s *stretch) follow(batch int) bool {
+	if batch > s.from && batch > s.told {
+		w := s.accord.next()
+		s.told = batch
+		if w != goOn {
+			s.end = min(s.end, batch)
+		}
+		s.halted = s.halted || w == halt
+	}
+	if batch >= s.end {
+		return false
+	}
+	w := goOn
+	switch {
+	case s.ctx.Err() != nil:
+		w = halt
+	case s.over():
+		w = pause
+	}
+	s.accord.say(uint32(s.first+batch), w)
 	s.next = batch + 1
 	return true
 }
@@ -148,10 +183,10 @@ func (w *worker) fetch(d *draft) (n *input, awaited bool) {
 
 // compute enqueues a unit, and behind the last one of a step the update.
 func (t *Trainer) compute(w *worker, n *input, loss gpu.LossArgs, last bool) {
-	done := func(layer int) { t.reduce.Done(w.index, layer) }
+	done := func(layer int) { t.reduce.Done(t.at(w), layer) }
 	if w.carrier == nil {
 		t.gradient(w, n, loss, done)
-		t.reduce.Finish(w.index)
+		t.reduce.Finish(t.at(w))
 		return
 	}
 	w.carrier.bring()
@@ -159,7 +194,7 @@ func (t *Trainer) compute(w *worker, n *input, loss gpu.LossArgs, last bool) {
 	w.carrier.give()
 	if last {
 		t.eachLayer(done)
-		t.reduce.Finish(w.index)
+		t.reduce.Finish(t.at(w))
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"capgnn/gnn"
@@ -39,6 +41,18 @@ type Trainer struct {
 	looks   time.Duration // between looks at losses
 	fed     int           // samplers end before this step
 	stuck   bool          // a device does not answer
+	saves   bool          // the run writes checkpoints
+
+	// Of several ranks:
+	rankOf    []int // of every part
+	rows      *rows
+	accord    *accord
+	fetchers  []*fetcher
+	answering sync.WaitGroup
+	waiting   *meet.Watch            // of gradients and weights
+	gathering atomic.Pointer[string] // what is waited for beside those; nil: nothing
+	stop      context.CancelFunc     // ends the run behind a step in which one of them was asked to
+	asked     context.Context        // ends when this one is asked to
 }
 
 // New validates everything, samples some steps to see how large they are, plans the order of operations, and puts every part on its device. Errors of input are plain; a
@@ -65,13 +79,18 @@ func New(ctx context.Context, p *learn.Problem, o Options) (*Trainer, error) {
 	if t.design, err = newDesign(ctx, p, &t.o, t.roots); err != nil {
 		return nil, err
 	}
+	if err := t.meetOthers(ctx); err != nil {
+		return nil, err
+	}
 	o.Log.Info("planned", "input", t.design.plan.Input.String(), "layers", fmt.Sprintf("%+v", t.design.plan.Layers), "steps", t.roots.steps)
 	runCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	t.cancel, t.hub = cancel, meet.NewHub(runCtx, o.WaitDeadline)
 	t.state = state{State: fit.NewState[learn.Metrics](), Merging: t.roots.merging}
-	err = placer{t}.place(ctx)
-	if err == nil && o.Resume {
-		err = saver{t}.restore()
+	if err = (placer{t}).place(ctx); err == nil {
+		err = placer{t}.join()
+	}
+	if err == nil {
+		err = t.begin()
 	}
 	if err != nil {
 		t.Close()
@@ -97,12 +116,12 @@ func (o *Options) samplers() int {
 	if !o.idle() {
 		return 1
 	}
-	return max(1, min(4, runtime.GOMAXPROCS(0)/len(o.Devices)))
+	return max(1, min(4, runtime.GOMAXPROCS(0)/len(o.ownDevices())))
 }
 
 // idle reports whether the host's cores compute nothing beside sampling and staging.
 func (o *Options) idle() bool {
-	return !slices.ContainsFunc(o.Devices, func(d gpu.Device) bool { return d.Info().Kind != gpu.CUDA })
+	return !slices.ContainsFunc(o.ownDevices(), func(d gpu.Device) bool { return d.Info().Kind != gpu.CUDA })
 }
 
 // sample has the samplers of all parts go on with a step, where they have come to an end: that of the run, or that of an epoch behind which the next one's units are
@@ -150,7 +169,7 @@ func (t *Trainer) each(f func(w *worker) error) error {
 	for range t.workers {
 		select {
 		case o := <-outcomes:
-			if errs[o.w.index] = o.err; o.err != nil {
+			if errs[t.at(o.w)] = o.err; o.err != nil {
 				t.cancel(fmt.Errorf("part %d stopped: %w", o.w.index, o.err))
 				if patience == nil {
 					patience = time.After(2 * t.hub.Grace())
@@ -158,10 +177,10 @@ func (t *Trainer) each(f func(w *worker) error) error {
 			}
 		case <-patience:
 			t.stuck = true
-			return meet.RootCause(errs, 0, func(error) bool { return false })
+			return meet.RootCause(errs, t.own().Lo, func(error) bool { return false })
 		}
 	}
-	return meet.RootCause(errs, 0, func(error) bool { return false })
+	return meet.RootCause(errs, t.own().Lo, func(error) bool { return false })
 }
 
 // Close ends the samplers, waits for all queues and releases all memory. Devices stay open. What a device that does not answer may still write to is not released.
@@ -175,6 +194,7 @@ func (t *Trainer) Close() error {
 			w.feed.close()
 		}
 	}
+	t.answering.Wait()
 	for _, w := range t.workers {
 		if !t.stuck && !w.close() {
 			t.stuck = true

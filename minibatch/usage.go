@@ -27,35 +27,48 @@ func (t meter) usages() (u usages) {
 	return u
 }
 
-// count adds what parts have done since before.
-func (t meter) count(p *partial, before usages) {
-	now := t.usages()
-	if p.Parts == nil {
-		p.Parts, p.Computed = make([]gpu.Usage, len(t.workers)), make([]time.Duration, len(t.workers))
-	}
-	if p.Work == nil {
-		p.Work = make([]Counts, len(t.workers))
-	}
+// count returns what the parts of this process have done in so many steps since before.
+func (t meter) count(before usages, steps int) []partSteps {
+	now, own := t.usages(), make([]partSteps, len(t.workers))
 	for i, w := range t.workers {
-		work := w.counts
-		p.Parts[i] = p.Parts[i].Add(now.all[i].Sub(before.all[i]))
-		p.Gradients = p.Gradients.Add(now.gradients[i].Sub(before.gradients[i]))
-		p.Carried = p.Carried.Add(now.carried[i].Sub(before.carried[i]))
+		x, work := &own[i], w.counts
+		x.Loss = w.losses(steps * t.roots.units)
+		x.Usage, x.Gradients, x.Carried = now.all[i].Sub(before.all[i]), now.gradients[i].Sub(before.gradients[i]), now.carried[i].Sub(before.carried[i])
 		compute, upload := now.compute[i].Sub(before.compute[i]), now.prefetch[i].Sub(before.prefetch[i]).Time
-		computed := time.Duration(0)
 		for phase, d := range compute.Time {
 			if phase != int(gpu.PhaseWait) && phase != int(gpu.PhaseTransfer) {
-				computed += d
+				x.Computed += d
 			}
 		}
-		p.Computed[i] += computed
-		work.Time.Compute += computed
+		work.Time.Compute += x.Computed
 		work.Time.Upload += upload[gpu.PhaseTransfer] + upload[gpu.PhasePick]
 		work.Time.Fetch += now.rows[i].Sub(before.rows[i]).Time[gpu.PhaseTransfer]
 		work.Time.Wait += compute.Time[gpu.PhaseWait]
-		p.Add(&work)
-		p.Work[i].Add(&work)
+		x.Work = work
 	}
+	return own
+}
+
+// take adds what all parts have done in a stretch, in part order.
+func (p *partial) take(all []partSteps) {
+	if p.Parts == nil {
+		p.Parts, p.Computed = make([]gpu.Usage, len(all)), make([]time.Duration, len(all))
+	}
+	if p.Work == nil {
+		p.Work = make([]Counts, len(all))
+	}
+	took := time.Duration(0)
+	for i := range all {
+		x := &all[i]
+		p.Parts[i], p.Computed[i] = p.Parts[i].Add(x.Usage), p.Computed[i]+x.Computed
+		p.Gradients, p.Carried = p.Gradients.Add(x.Gradients), p.Carried.Add(x.Carried)
+		p.Add(&x.Work)
+		p.Work[i].Add(&x.Work)
+		took = max(took, x.Train)
+		p.CPU += x.CPU
+		p.Norm, p.Norms = p.Norm+x.Norm, p.Norms+x.Norms
+	}
+	p.Train += took
 }
 
 // report makes e that of an epoch that is over.

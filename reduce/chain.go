@@ -83,6 +83,9 @@ func (r *Reduction) Join(net Net, gradients, weights uint32, lock func(mem []byt
 	}
 }
 
+// CountSteps has messages to other ranks be numbered by the steps that were taken, where an epoch has many; else by the hub's. Before the first step.
+func (r *Reduction) CountSteps() { r.counts = true }
+
 // arrival is the event of what another rank has sent in a step. It has fired.
 type arrival struct {
 	step uint32
@@ -116,11 +119,23 @@ var fired = func() chan struct{} { c := make(chan struct{}); close(c); return c 
 // Done implements gpu.Event.
 func (arrival) Done() <-chan struct{} { return fired }
 
-// check ends the Guard of a part that was sent gradients or weights of another epoch. In virtual time q waits for them.
-func (r *Reduction) check(q gpu.Queue, ev gpu.Event, what string) {
+// message returns the number of the messages of an owner's step under way.
+func (r *Reduction) message(owner int) uint32 {
+	if r.counts {
+		return uint32(r.parts[owner].Owner.steps)
+	}
+	return uint32(r.hub.Step())
+}
+
+// check ends the Guard of an owner that was sent gradients or weights of another step. In virtual time q waits for them.
+func (r *Reduction) check(owner int, q gpu.Queue, ev gpu.Event, what string) {
 	a := ev.(arrival)
-	if a.step != uint32(r.hub.Step()) {
-		meet.Stop(fmt.Errorf("receive %s: they are of epoch %d, here it is epoch %d: start all ranks from one checkpoint", what, r.hub.EpochOf(int(a.step)), r.hub.Epoch))
+	if n := r.message(owner); a.step != n {
+		unit, was, is := "epoch", r.hub.EpochOf(int(a.step)), r.hub.Epoch
+		if r.counts {
+			unit, was, is = "step", int(a.step), int(n)
+		}
+		meet.Stop(fmt.Errorf("receive %s: they are of %s %d, here it is %s %d: start all ranks from one checkpoint", what, unit, was, unit, is))
 	}
 	if a.at != nil {
 		q.Wait(a.at)
@@ -153,7 +168,7 @@ func (r *Reduction) download(owner, index int, from gpu.Vec) {
 
 // send has a piece sent that is in host memory when the lane gets here.
 func (r *Reduction) send(owner, index int) {
-	out, turn, step := r.chain.out, r.pieces[owner][index].turn, uint32(r.hub.Step())
+	out, turn, step := r.chain.out, r.pieces[owner][index].turn, r.message(owner)
 	out.depart(&r.pieces[owner][index], step, r.parts[owner].lane(index), nil)
 	r.parts[owner].lane(index).Call("send", func() error {
 		out.put(turn, step)
@@ -174,7 +189,7 @@ func (r *Reduction) takeWeights(owner int) {
 	p := &r.parts[owner]
 	for i := range r.pieces[owner] {
 		q, x := p.lane(i), &r.pieces[owner][i]
-		r.check(q, meet.Receive(r.hub, r.chain.back[owner], r.number(owner), r.neighbour(), "new weights"), "new weights")
+		r.check(owner, q, meet.Receive(r.hub, r.chain.back[owner], r.number(owner), r.neighbour(), "new weights"), "new weights")
 		q.Upload(p.Weights.Buf, 4*gpu.Bytes(p.Weights.Off+x.Lo), x.on(r.chain.fresh))
 		r.renewed(owner, q.Record())
 	}

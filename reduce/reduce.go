@@ -71,6 +71,7 @@ type Reduction struct {
 	hub     *meet.Hub
 	parts   []Part
 	chain   *chain             // to other ranks; nil: there are none
+	counts  bool               // messages are numbered by steps
 	clip    *clipping          // nil: the norm of the gradient is not limited, or not here
 	due     [][]delivery       // by layer: what it completes
 	shares  [][]chan gpu.Event // by owner and summand: gradients of the owner's pieces, in their order, are there; nil: the part owns nothing
@@ -236,7 +237,7 @@ func (r *Reduction) add(owner, index, summand int) {
 		}
 		return
 	case part < 0:
-		r.check(q, ready, r.names[x.layer])
+		r.check(owner, q, ready, r.names[x.layer])
 	default:
 		p.Waits.For(q, ready, r.number(part), r.layers[x.layer], "gradients")
 	}

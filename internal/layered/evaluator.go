@@ -46,6 +46,9 @@ func plan(p *learn.Problem, o Options) (*Evaluator, []partition, error) {
 	inner := members(o.Part, len(o.Devices), p.Vertices())
 	parts := make([]partition, len(o.Devices))
 	graph.EachBlock(len(parts), 1, func(i, _ int) {
+		if o.Devices[i] == nil {
+			inner[i] = nil
+		}
 		parts[i] = divideAll(p, &e.o, e.tasks, inner[i], o.chunkBytes(i), o.pieceBytes(i), params)
 	})
 	return e, parts, nil
@@ -82,7 +85,11 @@ func New(ctx context.Context, p *learn.Problem, o Options) (*Evaluator, error) {
 func (e *Evaluator) hubOf(ctx context.Context) *meet.Hub {
 	h := meet.NewHub(ctx, e.o.WaitDeadline)
 	for _, w := range e.workers {
-		w.waits = meet.Waits{Hub: h, Part: w.index, Device: w.dev.Info().Name}
+		if w.dev != nil {
+			w.waits = meet.Waits{Hub: h, Part: w.index, Device: w.dev.Info().Name}
+		} else {
+			w.waits = meet.Waits{Hub: h, Part: w.index}
+		}
 	}
 	return h
 }
@@ -119,7 +126,7 @@ func (e *Evaluator) each(h *meet.Hub, f func(w *worker) error, beside func() err
 	return cause
 }
 
-// Aggregated returns ÂX, a row for every vertex. It is made by the first call, lies in one of Options.Tables and is valid until Close. Only with
+// Aggregated returns ÂX, a row for every vertex of this process's parts; those of others are not written. It is made by the first call, lies in one of Options.Tables and is valid until Close. Only with
 // Options.Precomputed.
 func (e *Evaluator) Aggregated(ctx context.Context) ([]float32, error) {
 	if !e.o.Precomputed {
@@ -156,7 +163,7 @@ func (e *Evaluator) usable(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// Logits computes the logits of every vertex with these weights and hands them to emit: row i belongs to vertex ids[i]. Every vertex is emitted
+// Logits computes the logits of every vertex of this process's parts with these weights and hands them to emit: row i belongs to vertex ids[i]. Every such vertex is emitted
 // once, in an order that is the same in every call; both slices are only lent. emit runs on the caller's goroutine; its error ends the evaluation.
 // Equal weights give equal bits. ctx is checked for every chunk.
 func (e *Evaluator) Logits(ctx context.Context, w *gnn.Weights, emit func(ids []graph.NodeID, rows []float32) error) error {
@@ -199,6 +206,9 @@ func (e *Evaluator) Logits(ctx context.Context, w *gnn.Weights, emit func(ids []
 			upload(w)
 			return w.run(t, i, in, w.toTable(table))
 		}, nil)
+		if err == nil && e.o.Complete != nil {
+			err = e.o.Complete(h, t.layer, table)
+		}
 		if err != nil {
 			return err
 		}

@@ -10,12 +10,13 @@ import (
 	"capgnn/gpu"
 	"capgnn/hostmem"
 	"capgnn/internal/learn"
+	"capgnn/internal/meet"
 )
 
 // Options configures an Evaluator.
 type Options struct {
 	Model   gnn.Config
-	Devices []gpu.Device // one part each, in order; a device may appear more than once
+	Devices []gpu.Device // one part each, in order; a device may appear more than once; nil: the part is another process's
 	Part    []int32      // part of every vertex; nil: there is one part
 	// Precomputed has layer 0 read ÂX, which Aggregated makes. Not for GAT, nor for features that stay sparse.
 	Precomputed bool
@@ -31,6 +32,9 @@ type Options struct {
 	ChunkBytes gpu.Bytes
 	// Tables makes the memory of a table; nil: TablesIn the system's temporary folder, of what CPU devices may use.
 	Tables func(name string, size int64) (Memory, error)
+	// Complete is called when the rows of the vertices of this process's parts are in a table of a layer, and returns when those of the others are that its own read; nil: all
+	// parts are of this process. Processes have equal ChunkBytes.
+	Complete func(h *meet.Hub, layer int, table []byte) error
 	// WaitDeadline bounds every wait for a device; 0 = 5 minutes.
 	WaitDeadline time.Duration
 }
@@ -70,6 +74,9 @@ func files(dir string) func(name string, size int64) (Memory, error) {
 // hostRoom is what the user lets this process have of the host's memory: the least budget of a CPU device, 0 where there is none.
 func hostRoom(devices []gpu.Device) (least gpu.Bytes) {
 	for _, d := range devices {
+		if d == nil {
+			continue
+		}
 		if info := d.Info(); info.Kind == gpu.CPU && (least == 0 || info.Budget < least) {
 			least = info.Budget
 		}
@@ -99,6 +106,9 @@ func (o *Options) chunkBytes(part int) gpu.Bytes {
 		return o.ChunkBytes
 	}
 	dev, sharing := o.Devices[part], gpu.Bytes(0)
+	if dev == nil {
+		return defaultChunk
+	}
 	for _, d := range o.Devices {
 		if d == dev {
 			sharing++
@@ -111,7 +121,7 @@ func (o *Options) chunkBytes(part int) gpu.Bytes {
 // pieceBytes returns the budget of a part that is not one chunk. On a CPU larger chunks would not be computed faster.
 func (o *Options) pieceBytes(part int) gpu.Bytes {
 	budget := o.chunkBytes(part)
-	if o.Devices[part].Info().Kind == gpu.CPU {
+	if d := o.Devices[part]; d == nil || d.Info().Kind == gpu.CPU { // another process's may be one
 		budget = min(budget, mostOfPiece)
 	}
 	return budget

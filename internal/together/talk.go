@@ -63,6 +63,15 @@ func (t Talk) Spread(ctx context.Context, tag uint32, b []byte) ([]byte, error) 
 	return b, causeOf(ctx, err)
 }
 
+// Together returns when all ranks have called it.
+func (t Talk) Together(ctx context.Context, tag uint32) error {
+	_, err := t.Collect(ctx, tag, nil)
+	if err == nil {
+		_, err = t.Spread(ctx, tag, nil)
+	}
+	return err
+}
+
 // causeOf returns what has ended a context in place of the error that it has ended.
 func causeOf(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {

@@ -1,0 +1,127 @@
+package minibatch
+
+import (
+	"encoding/binary"
+	"fmt"
+	"sync"
+
+	"capgnn/graph"
+	"capgnn/internal/meet"
+	"capgnn/internal/together"
+)
+
+// asker is a part's way to the rows of another rank. Requests leave in the order in which they were asked, the next one while the answer to the one before is under way, and
+// answers come in that order. It is used by several goroutines, and by callbacks of the net.
+type asker struct {
+	net  together.Ranks
+	hub  *meet.Hub
+	rank int    // that answers
+	part int    // that asks
+	ask  uint32 // areas: of requests there, and of answers here
+	hear uint32
+	most int    // bytes of the rows of an answer
+	area []byte // of answers
+
+	mu      sync.Mutex
+	waiting []errand // that have not been sent
+	under   []errand // that have been, and have no answer
+	free    [][]byte // memory of requests
+	next    uint32   // message
+}
+
+// errand is a request that is one message, and its answer another one.
+type errand struct {
+	table, owner int
+	ids          []graph.NodeID
+	into         []byte        // where the rows go
+	done         chan struct{} // closed behind it; nil: others of the same request follow
+}
+
+// requestsAhead is how many requests are written before answers have come.
+const requestsAhead = 2
+
+// open begins to expect answers.
+func (a *asker) open() {
+	a.area = words(answerHeader + a.most)[:answerHeader+a.most]
+	for range requestsAhead {
+		a.free = append(a.free, make([]byte, requestHeader+4*mostAsked))
+	}
+	a.net.Expect(a.rank, a.hear, a.area, a.arrived)
+}
+
+// want asks for rows of a size each, in as many messages as they take. The event fires when they are in place.
+func (a *asker) want(table, owner int, ids []graph.NodeID, size func(v graph.NodeID) int, into []byte) event {
+	done := make(event)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for len(ids) > 0 {
+		n, bytes := 0, 0
+		for ; n < min(len(ids), mostAsked); n++ {
+			s := size(ids[n])
+			if bytes+s > a.most {
+				break
+			}
+			bytes += s
+		}
+		x := errand{table, owner, ids[:n], into[:bytes], nil}
+		if ids, into = ids[n:], into[bytes:]; len(ids) == 0 {
+			x.done = done
+		}
+		a.waiting = append(a.waiting, x)
+	}
+	a.pump()
+	return done
+}
+
+// pump sends requests for which there is memory. a.mu is locked.
+func (a *asker) pump() {
+	for len(a.waiting) > 0 && len(a.free) > 0 {
+		x, mem := a.waiting[0], a.free[len(a.free)-1]
+		a.waiting, a.free = a.waiting[1:], a.free[:len(a.free)-1]
+		a.under = append(a.under, x)
+		a.net.Send(a.rank, a.ask, a.next, 0, putRequest(mem, x.table, x.owner, x.ids), func(err error) { a.sent(mem, err) })
+		a.next++
+	}
+}
+
+// sent takes the memory of a request back.
+func (a *asker) sent(mem []byte, err error) {
+	if err != nil {
+		a.hub.Fail(fmt.Errorf("ask rank %d for rows: %w", a.rank, err))
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.free = append(a.free, mem)
+	a.pump()
+}
+
+// arrived is the net's.
+func (a *asker) arrived(message uint32, hi int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.under) == 0 || message != a.next-uint32(len(a.under)) {
+		a.hub.Fail(fmt.Errorf("rank %d answers what part %d has not asked", a.rank, a.part))
+		return
+	}
+	x := a.under[0]
+	switch want := answerHeader + len(x.into); {
+	case hi < want:
+		return
+	case hi > want || int(binary.LittleEndian.Uint32(a.area)) != len(x.ids):
+		a.hub.Fail(fmt.Errorf("rank %d answers part %d, which has asked for %d rows of %d bytes, with %d bytes", a.rank, a.part, len(x.ids), want-answerHeader, hi-answerHeader))
+		return
+	}
+	copy(x.into, a.area[answerHeader:])
+	a.under = a.under[1:]
+	a.net.Taken(a.rank, a.hear, message)
+	if x.done != nil {
+		close(x.done)
+	}
+}
+
+// event fires when it is closed.
+type event chan struct{}
+
+// Done implements gpu.Event.
+func (e event) Done() <-chan struct{} { return e }

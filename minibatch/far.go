@@ -1,0 +1,175 @@
+package minibatch
+
+import (
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"capgnn/gpu"
+	"capgnn/graph"
+	"capgnn/internal/meet"
+)
+
+// far is the service of a part of one of several ranks: rows of parts of this rank come as in one process, those of others as answers.
+type far struct {
+	service
+	g      *stage
+	rankOf []int    // of every part
+	askers []*asker // by rank; nil: this one
+}
+
+// ask implements service.
+func (f *far) ask(requests []request) []gpu.Event {
+	events := make([]gpu.Event, len(requests))
+	var near []request
+	for i := range requests {
+		r := &requests[i]
+		if a := f.askers[f.rankOf[r.owner]]; a != nil {
+			events[i] = a.want(featureTable, r.owner, r.ids, f.g.rowSize, r.area)
+		} else {
+			near = append(near, *r)
+		}
+	}
+	if near == nil {
+		return events
+	}
+	fired := f.service.ask(near)
+	for i := range events {
+		if events[i] == nil {
+			events[i], fired = fired[0], fired[1:]
+		}
+	}
+	return events
+}
+
+// rows is how rows travel between the parts of this process and those of others.
+type rows struct {
+	*Trainer
+	askers [][]*asker                    // by part of this process, and rank
+	tables [2]atomic.Pointer[layerTable] // of evaluation, layers taking turns
+	reads  [][]graph.NodeID              // by part: vertices of others that evaluation reads here; nil: not known yet
+}
+
+// answerBytes bounds the rows of an answer to a part.
+func (t *Trainer) answerBytes(part int) int {
+	widest := 0
+	for l := range t.o.Model.Layers {
+		_, out := t.o.Model.Width(l)
+		widest = max(widest, 4*out)
+	}
+	return max(min(int(t.design.areas[part]), mostAnswered), t.design.row, widest)
+}
+
+// areas are those of requests and answers: of each part, and each rank but its own.
+func (t *rows) areas() (all [][4]int) {
+	parts := t.roots.parts
+	for part := range parts {
+		for rank := range t.o.Ranks.Ranks() {
+			if mine := t.rankOf[part]; mine != rank {
+				all = append(all, [4]int{mine, rank, int(firstRowArea) + part, requestHeader + 4*mostAsked},
+					[4]int{rank, mine, int(firstRowArea) + parts + part, answerHeader + t.answerBytes(part)})
+			}
+		}
+	}
+	return all
+}
+
+// open begins to ask and to answer. What steps read lies in the stages.
+func (t *rows) open() {
+	me, parts := t.o.Ranks.Rank(), t.roots.parts
+	for part := range parts {
+		ask, hear := firstRowArea+uint32(part), firstRowArea+uint32(parts+part)
+		if mine := t.rankOf[part]; mine != me {
+			a := &answerer{net: t.o.Ranks, hub: t.hub, rank: mine, part: part, hear: ask, say: hear, pack: t.pack,
+				books: books{home: t.o.Part, own: t.own(), size: t.size, most: t.answerBytes(part)}}
+			a.open()
+			t.answering.Go(a.run) // ends with the hub; Close waits
+			continue
+		}
+		askers := make([]*asker, t.o.Ranks.Ranks())
+		for rank := range askers {
+			if rank != me {
+				askers[rank] = &asker{net: t.o.Ranks, hub: t.hub, rank: rank, part: part, ask: ask, hear: hear, most: t.answerBytes(part)}
+				askers[rank].open()
+			}
+		}
+		t.askers = append(t.askers, askers)
+		w := t.workers[part-t.own().Lo]
+		w.fetcher.service = &far{w.fetcher.service, &w.stage, t.rankOf, askers}
+	}
+}
+
+// size returns the bytes of a row, and false if there is no such table now.
+func (t *rows) size(table, v int) (int, bool) {
+	if table == featureTable {
+		return t.workers[0].stage.rowSize(graph.NodeID(v)), true
+	}
+	x := t.tables[table%2].Load()
+	if x == nil || tableOf(x.layer) != table {
+		return 0, false
+	}
+	return x.row, true
+}
+
+// pack writes a row.
+func (t *rows) pack(table int, dst []byte, v graph.NodeID) int {
+	if table == featureTable {
+		return t.workers[0].stage.packRow(dst, v)
+	}
+	return t.tables[table%2].Load().pack(dst, v)
+}
+
+// complete is layered.Options.Complete. All ranks have their rows of a layer before any asks for others; those of the layer before stay until all have them.
+func (t *rows) complete(h *meet.Hub, layer int, table []byte) error {
+	x := &layerTable{layer: layer, rows: table, row: len(table) / t.p.Vertices()}
+	t.tables[tableOf(layer)%2].Store(x)
+	if err := t.talk().Together(h.Context(), tagLayer); err != nil {
+		return err
+	}
+	if t.reads == nil {
+		t.reads = t.readsOfOthers()
+	}
+	most := make([]gpu.Event, len(t.reads))
+	into := make([][]byte, len(t.reads))
+	for part, ids := range t.reads {
+		if len(ids) > 0 {
+			into[part] = make([]byte, len(ids)*x.row)
+			most[part] = t.askers[0][t.rankOf[part]].want(tableOf(layer), part, ids, func(graph.NodeID) int { return x.row }, into[part])
+		}
+	}
+	for part, ids := range t.reads {
+		if len(ids) == 0 {
+			continue
+		}
+		if err := meet.Guard(func() {
+			meet.Receive(h, most[part].Done(), t.own().Lo, part, fmt.Sprintf("rows of layer %d", layer))
+		}); err != nil {
+			return err
+		}
+		for i, v := range ids {
+			copy(table[int(v)*x.row:][:x.row], into[part][i*x.row:])
+		}
+	}
+	return nil
+}
+
+// readsOfOthers returns the vertices of other ranks that are in-neighbours of this one's, by part, ascending.
+func (t *rows) readsOfOthers() [][]graph.NodeID {
+	out, own := make([][]graph.NodeID, t.roots.parts), t.own()
+	seen := make([]bool, t.p.Vertices())
+	for v := range t.p.Vertices() {
+		if !own.Has(int(t.o.Part[v])) {
+			continue
+		}
+		for _, u := range t.p.Graph.Row(v) {
+			if home := int(t.o.Part[u]); !seen[u] && !own.Has(home) {
+				seen[u] = true
+				out[home] = append(out[home], graph.NodeID(u))
+			}
+		}
+	}
+	for part := range out {
+		slices.Sort(out[part])
+	}
+	return out
+}

@@ -1,0 +1,210 @@
+package minibatch
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"capgnn/gpu"
+	"capgnn/graph"
+	"capgnn/internal/learn"
+	"capgnn/internal/together"
+)
+
+// Ranks is what a process of several knows and asks of the others. Each has parts of the run, rank 0 the first ones, and so on.
+type Ranks = together.Ranks
+
+// What ranks tell each other beside rows and gradients, in the order of a run.
+const (
+	tagFacts uint32 = 1 + iota
+	tagResume
+	tagFound
+	tagRefilled
+	tagSteps
+	tagLayer
+	tagEvaluation
+	tagScores
+	tagSave
+	tagCaches
+	tagSection
+	tagResult
+)
+
+// tagNames says what a rank waits for meanwhile.
+var tagNames = [...]string{tagFacts: "what others know of their devices", tagResume: "rank 0 to say how the run begins", tagFound: "rank 0 to read the checkpoint",
+	tagRefilled: "others to fill their row caches", tagSteps: "the numbers of the steps", tagLayer: "rows of a layer", tagEvaluation: "scores", tagScores: "scores of vertices",
+	tagSave: "rank 0 to decide if a checkpoint follows", tagCaches: "what row caches remember", tagSection: "a piece of the checkpoint", tagResult: "the last numbers"}
+
+// Numbers of areas: of gradients and weights between neighbours, of what follows a step, then of requests of each part, and of answers to it.
+const (
+	gradientArea uint32 = iota
+	weightArea
+	accordArea
+	firstRowArea
+)
+
+// several reports whether the run has other processes.
+func (o *Options) several() bool { return o.Ranks != nil && o.Ranks.Ranks() > 1 }
+
+// leads reports whether the process is rank 0.
+func (o *Options) leads() bool { return o.Ranks == nil || o.Ranks.Rank() == 0 }
+
+// own returns the parts of this process.
+func (o *Options) own() (r graph.Range) {
+	r.Lo = max(0, slices.IndexFunc(o.Devices, func(d gpu.Device) bool { return d != nil }))
+	for r.Hi = r.Lo; r.Hi < len(o.Devices) && o.Devices[r.Hi] != nil; r.Hi++ {
+	}
+	return r
+}
+
+// ownDevices returns the devices of these parts.
+func (o *Options) ownDevices() []gpu.Device {
+	own := o.own()
+	return o.Devices[own.Lo:own.Hi]
+}
+
+// checkRanks says what does not go with several ranks, or with one.
+func (o *Options) checkRanks() (errs []error) {
+	own := o.own()
+	others := len(o.Devices) - (own.Hi - own.Lo)
+	switch {
+	case others > 0 && !o.several():
+		errs = append(errs, fmt.Errorf("devices for %d of %d parts: this process does not reach the others", own.Hi-own.Lo, len(o.Devices)))
+	case slices.ContainsFunc(o.Devices[own.Hi:], func(d gpu.Device) bool { return d != nil }):
+		errs = append(errs, fmt.Errorf("parts of this process are not in a row"))
+	}
+	if !o.several() {
+		return errs
+	}
+	if o.Sampling.Place == Hop {
+		errs = append(errs, fmt.Errorf("place hop over %d ranks: models move within one process: choose home or batch", o.Ranks.Ranks()))
+	}
+	if clockOf(o.ownDevices()) != nil {
+		errs = append(errs, fmt.Errorf("simulated devices have one clock, in one process: over several ranks use real ones"))
+	}
+	return errs
+}
+
+// own are the parts of this process.
+func (t *Trainer) own() graph.Range { return t.o.own() }
+
+// at returns the place of a worker among those of this process.
+func (t *Trainer) at(w *worker) int { return w.index - t.own().Lo }
+
+// talk is this process's side of what ranks say to each other.
+func (t *Trainer) talk() together.Talk {
+	talk := together.Talk{Parts: len(t.o.Devices), Names: tagNames[:], Waits: &t.gathering}
+	if t.o.several() {
+		talk.Ranks = t.o.Ranks
+	}
+	return talk
+}
+
+// facts are what all ranks know of a part.
+type facts struct {
+	Rank  int
+	Chunk gpu.Bytes // that evaluation may take of its device
+}
+
+// meetOthers learns what ranks have to know of each other before anything is placed.
+func (t *Trainer) meetOthers(ctx context.Context) error {
+	own := t.own()
+	mine := make([]facts, own.Hi-own.Lo)
+	for i := range mine {
+		mine[i] = facts{Chunk: t.design.chunk}
+		if t.o.several() {
+			mine[i].Rank = t.o.Ranks.Rank()
+		}
+	}
+	all, err := together.Gather(ctx, t.talk(), tagFacts, mine)
+	for _, f := range all {
+		t.rankOf, t.design.chunk = append(t.rankOf, f.Rank), min(t.design.chunk, f.Chunk)
+	}
+	return err
+}
+
+// join lets gradients, weights and rows travel to other ranks.
+func (t placer) join() error {
+	if !t.o.several() {
+		return nil
+	}
+	own := t.own()
+	t.rows = &rows{Trainer: t.Trainer}
+	t.accord = &accord{net: t.o.Ranks, hub: t.hub, own: own.Lo}
+	if own.Lo == 0 {
+		t.accord.other = own.Hi
+	}
+	areas := append(t.rows.areas(), t.accord.areas()...)
+	n := t.reduce.Bytes()
+	for behind := 1; behind < t.o.Ranks.Ranks(); behind++ {
+		areas = append(areas, [4]int{behind - 1, behind, int(gradientArea), n}, [4]int{behind, behind - 1, int(weightArea), n})
+	}
+	if err := t.o.Ranks.Announce(t.hub.Context(), areas); err != nil {
+		return fmt.Errorf("agree on the memory between ranks: %w", err)
+	}
+	var compute []gpu.Queue
+	for _, w := range t.workers {
+		compute = append(compute, w.compute)
+	}
+	t.waiting = t.hub.Watch(own.Lo, compute)
+	go func() { // ends with the run
+		select {
+		case <-t.o.Ranks.Done():
+			t.hub.Fail(t.o.Ranks.Err())
+		case <-t.hub.Context().Done():
+		}
+	}()
+	t.reduce.CountSteps()
+	t.reduce.Join(t.o.Ranks, gradientArea, weightArea, t.workers[0].locking(t.o.Lock))
+	t.accord.open()
+	t.rows.open()
+	return nil
+}
+
+// begin settles whether the run writes checkpoints, and continues from one if that is asked for: as rank 0 says.
+func (t *Trainer) begin() error {
+	type asked struct {
+		Saves, Resume bool
+		Steps, Every  int
+	}
+	a, err := together.First(t.hub.Context(), t.talk(), tagResume, asked{t.o.CheckpointDir != "", t.o.Resume, t.o.CheckpointSteps, t.o.CheckpointEvery})
+	if err != nil {
+		return err
+	}
+	if t.saves, t.o.CheckpointSteps, t.o.CheckpointEvery = a.Saves, a.Steps, a.Every; a.Resume {
+		return saver{t}.restore()
+	}
+	return nil
+}
+
+// Waits says what this process waits for that another one has, such as "rows of rank 1 for step 12"; "": nothing. It may be called from any goroutine.
+func (t *Trainer) Waits() string {
+	if !t.o.several() {
+		return ""
+	}
+	for _, f := range t.fetchers {
+		if owner := f.awaited.Load(); owner >= 0 && !t.own().Has(int(owner)) {
+			return fmt.Sprintf("rows of part %d of rank %d in step %d", owner, t.rankOf[owner], f.due.Load())
+		}
+	}
+	if x := t.waiting.Now(); x != nil {
+		return fmt.Sprintf("%s of rank %d in step %d", x.What, t.rankOf[x.For], int(t.accord.said.Load())%t.roots.steps)
+	}
+	if what := t.gathering.Load(); what != nil {
+		return *what
+	}
+	return ""
+}
+
+// partSteps is what a part has done in a stretch.
+type partSteps struct {
+	Loss                      []learn.Number // by step and unit
+	Usage, Gradients, Carried gpu.Usage
+	Computed                  time.Duration
+	Work                      Counts
+	// Of the process, at its first part:
+	Train, CPU time.Duration
+	Norm       learn.Number // of gradients, summed over
+	Norms      int          // so many steps
+}
