@@ -78,7 +78,7 @@ type Options struct {
 	WaitDeadline time.Duration       // bounds every wait of one part for another, and for its samplers; 0 = 5 minutes
 	Lock         hostmem.LockOptions // how memory that devices copy from is page-locked
 	Log          *slog.Logger        // nil: discard
-	OnStep       func(Progress)      // called behind every step of the first part, from a goroutine of the run; it must be short
+	OnStep       func(Progress)      // called behind every step of the first part of this process, from a goroutine of the run; it must be short
 	// OnEpoch is called after every epoch, from the goroutine that called Run; an error ends the run.
 	OnEpoch func(EpochStats) error
 	// OnBest is called when an evaluation has the best validation metric so far, with the weights.

@@ -108,7 +108,7 @@ func (t *Trainer) runPart(w *worker, s *stretch) error {
 
 // progress says that a part has done the steps before one.
 func (t *Trainer) progress(w *worker, s *stretch, done int) {
-	if w.index == 0 && t.o.OnStep != nil {
+	if t.at(w) == 0 && t.o.OnStep != nil {
 		t.o.OnStep(Progress{Epoch: s.epoch, Step: done, Steps: t.roots.steps, Edges: t.watch.edges + w.counts.Edges, Elapsed: time.Since(t.watch.began), Since: t.watch.since})
 	}
 }

@@ -40,7 +40,7 @@ func (t *Run) fullBatchJob(ctx context.Context) (*job, error) {
 	if err := t.agree(whole, err); err != nil {
 		return nil, err
 	}
-	if err := t.shareInitial(whole, &opt); err != nil {
+	if err := t.shareInitial(whole, opt.Model, &opt.Init); err != nil {
 		return nil, err
 	}
 	if err := t.agree(whole, t.Data.Unchanged()); err != nil {
@@ -53,7 +53,7 @@ func (t *Run) fullBatchJob(ctx context.Context) (*job, error) {
 	}
 	metrics.Period = periods(trainer.Caches())
 	t.layout.Release()
-	t.sayWaits(trainer)
+	t.sayWaits(trainer.Waits)
 	placed, closed := t.Data.Release, trainer.Close
 	if t.Config.Isolated.Value != nil { // pairs are made of the graph and the features
 		placed, closed = func() error { return nil }, func() error { return errors.Join(trainer.Close(), t.Data.Release()) }

@@ -23,6 +23,9 @@ import (
 
 // preparationsTogether are Preparations of several ranks. What is measured and decided is so at rank 0, and the others get it.
 func (t *Run) preparationsTogether() []func(context.Context) error {
+	if t.Config.Sampled() {
+		return []func(context.Context) error{t.Load, t.compareData, t.placeTogether, t.profileTogether, t.decideStepsTogether, t.Open, t.preflightSampled, t.comparePlans}
+	}
 	return []func(context.Context) error{t.Load, t.compareData, t.placeTogether, t.mapShards, t.profileTogether, t.decideTogether, t.orderRows, t.Open, t.preflight, t.comparePlans}
 }
 
@@ -135,6 +138,9 @@ func (t *Run) putOn(all []offer) error {
 
 // wantsProfile reports whether something is decided by what devices were measured to do.
 func (t *Run) wantsProfile() bool {
+	if t.Config.Sampled() {
+		return t.Config.Targets == "" && (t.Config.Profile != "" || t.uneven())
+	}
 	recorded := t.Config.PlanKey != "" && findPlan(t.Console, t.Config.PlanKey, t.PlanFile, t.Data.Problem.Vertices()) != nil
 	if t.Data.Shards == nil && t.Config.Plan == "" && !recorded && (t.Config.Profile != "" || t.uneven()) {
 		return true
@@ -183,6 +189,14 @@ func joined(all []*profiler.Profile) *profiler.Profile {
 // decideTogether takes the parts, the caches and the order of rows from rank 0.
 func (t *Run) decideTogether(ctx context.Context) error {
 	return t.takeDecisions(ctx, t.Divide, t.SettleCache, t.SettleAging, t.Arrange)
+}
+
+// decideStepsTogether takes the parts from rank 0, and what each of them computes of a step.
+func (t *Run) decideStepsTogether(ctx context.Context) error {
+	if err := t.takeDecisions(ctx, t.Divide, t.settleShares); err != nil || t.leads() {
+		return err
+	}
+	return t.settleShares(ctx) // which the settings have by now
 }
 
 // takeDecisions takes what some steps decide from rank 0.

@@ -51,7 +51,7 @@ func (t *Run) sampledOptions() minibatch.Options {
 		Model: c.Network(p.Features.Cols, p.Classes, p.Targets != nil), Optimizer: c.UpdateRule(), Schedule: c.Schedule.Value, Criterion: t.criterion, Epochs: c.Epochs, EvalEvery: c.EvalEvery, Patience: c.Patience, Metric: t.metric(),
 		Sampling: minibatch.Sampling{BatchSize: c.BatchSize, Fanout: c.Fanout.Value, Local: s.Local, Place: s.Place, NoMerge: s.NoMerge, NoGather: s.NoGather,
 			Fetch: s.Fetch, RowCache: c.RowCacheSize(), Resident: c.ResidentSize(), Prefetch: s.Prefetch},
-		Shares: t.shares, Storage: c.ElementType(), Lock: devices.LockFor(t.Specs),
+		Shares: t.shares, Storage: c.ElementType(), Lock: devices.LockFor(t.ownSpecs()),
 		Savings: minibatch.Savings{NoPrecompute: c.Savings.NoPrecompute, NoTransformFirst: c.Savings.NoTransformFirst, NoSparse: c.Savings.NoSparse, NoFuse: c.Savings.NoFuse},
 	}
 	if t.Plan != nil {
@@ -61,14 +61,17 @@ func (t *Run) sampledOptions() minibatch.Options {
 		opt.Sampling.Merged = c.Merged.Value
 	}
 	opt.Devices = t.partDevices()
+	if t.Ranks != nil {
+		opt.Ranks = t.Ranks
+	}
 	return opt
 }
 
-// partDevices returns the device of each part.
+// partDevices returns the device of each part; nil: it is of another rank.
 func (t *Run) partDevices() []gpu.Device {
-	devices := make([]gpu.Device, t.Parts)
-	for part := range devices {
-		devices[part] = t.Devices[t.deviceOf(part)]
+	devices, own := make([]gpu.Device, t.Parts), t.ownParts()
+	for part := own.Lo; part < own.Hi; part++ {
+		devices[part] = t.Devices[t.deviceOf(part)-t.firstDevice()]
 	}
 	return devices
 }
@@ -78,8 +81,9 @@ func (t *Run) settledSampling() runfolder.Sampling {
 	return t.Config.SettledSampling(t.partDevices())
 }
 
-// sampledJob places the run on its devices and returns what trains it on samples.
+// sampledJob places the run on its devices, together with other ranks if there are some, and returns what trains it on samples.
 func (t *Run) sampledJob(ctx context.Context) (*job, error) {
+	whole := context.WithoutCancel(ctx) // an interruption is for the steps
 	metrics, events := t.files()
 	steps := t.stepsPerEpoch()
 	watch := &sampledWatch{run: t, steps: steps, board: newBoard(t)}
@@ -99,13 +103,18 @@ func (t *Run) sampledJob(ctx context.Context) (*job, error) {
 		return gnn.WriteSafetensors(t.Dir.Best(), w, t.metadata(epoch))
 	}
 	var err error
-	if opt.Init, err = t.loadInitial(opt.Model); err != nil {
+	opt.Init, err = t.loadInitial(opt.Model)
+	if err := t.agree(whole, err); err != nil {
+		return nil, err
+	}
+	if err := t.shareInitial(whole, opt.Model, &opt.Init); err != nil {
 		return nil, err
 	}
 	trainer, err := minibatch.New(ctx, t.Data.Problem, opt)
 	if err != nil {
-		return nil, t.BeforeTraining(term.AsUsage(t.Explain(err)))
+		return nil, t.failed(t.BeforeTraining(term.AsUsage(t.Explain(err))))
 	}
+	t.sayWaits(trainer.Waits)
 	t.Console.OnStop("after this step")
 	return &job{total: int64(t.Config.Epochs) * int64(steps), unit: "steps", metrics: metrics, events: events, reached: watch.reached,
 		placed: func() error { return nil }, // steps read the graph and the features

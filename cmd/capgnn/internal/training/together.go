@@ -13,6 +13,7 @@ import (
 	"capgnn/gnn"
 	"capgnn/hostmem"
 	"capgnn/jaca"
+	"capgnn/minibatch"
 	"capgnn/pipeline"
 )
 
@@ -37,8 +38,8 @@ func OptionsTogether(c *cli.Context) (map[string]string, error) {
 // checkTogether refuses settings that several ranks do not train by.
 func checkTogether(c *runfolder.Config) error {
 	switch policy := jaca.Policy(c.Cache); {
-	case c.Sampled():
-		return term.Usagef("--batch-size %d: sampled training runs in one process: drop it, or train with all --devices of one machine", c.BatchSize)
+	case c.Sampled() && c.Sampling.Value.Place == minibatch.Hop:
+		return term.Usagef("--sampling %s with --ranks: models move from part to part within one process: choose place=home or place=batch, or train with all --devices of one machine", c.Sampling)
 	case c.Staleness.Value.Auto():
 		return term.Usagef("%s chooses ages in one process: over several ranks give a number of epochs, or --comm stale", c.SaysStaleness())
 	case policy != jaca.JACA && policy != jaca.None:
@@ -140,14 +141,14 @@ func (t *Run) makeRunDir(ctx context.Context) (err error) {
 	return err
 }
 
-// shareInitial gives the weights of --init to all ranks.
-func (t *Run) shareInitial(ctx context.Context, opt *pipeline.Options) error {
+// shareInitial gives the weights of --init, which rank 0 has, to all ranks.
+func (t *Run) shareInitial(ctx context.Context, model gnn.Config, init *gnn.StateDict) error {
 	if t.Ranks == nil || t.Config.Init == "" {
 		return nil
 	}
 	w := t.initial
 	if w == nil {
-		w = gnn.NewWeights(opt.Model)
+		w = gnn.NewWeights(model)
 	}
 	mine := hostmem.Bytes(w.Flat)
 	got, err := t.Ranks.FirstBytes(ctx, mine)
@@ -158,14 +159,14 @@ func (t *Run) shareInitial(ctx context.Context, opt *pipeline.Options) error {
 		return t.Ranks.Fail(fmt.Errorf("rank 0 sent %d bytes of weights to start from, the model has %d", len(got), len(mine)))
 	}
 	copy(mine, got)
-	opt.Init = w.StateDict()
+	*init = w.StateDict()
 	return nil
 }
 
 // sayWaits lets a line that names a loss say what this rank waited for.
-func (t *Run) sayWaits(trainer *pipeline.Trainer) {
+func (t *Run) sayWaits(waits func() string) {
 	if t.Ranks != nil {
-		t.Ranks.SayWaits(trainer.Waits)
+		t.Ranks.SayWaits(waits)
 	}
 }
 
