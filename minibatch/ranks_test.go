@@ -89,6 +89,7 @@ type rankRun struct {
 	seed uint64
 	on   func(rank int, tr *Trainer) // is called when a trainer is there; nil: nobody is
 	ctx  func(rank int) context.Context
+	lose uint32 // an area of which nothing comes; 0: none
 }
 
 // run trains over ranks and returns what comes out at each.
@@ -104,7 +105,9 @@ func (x rankRun) run(t *testing.T, groups []graph.Range) ([]*Result, []error) {
 				o.Devices[part] = nil
 			}
 		}
-		o.Ranks = ranks[k]
+		if o.Ranks = ranks[k]; x.lose > 0 {
+			o.Ranks = lossy{ranks[k], x.lose}
+		}
 		go func() {
 			results[k], errs[k] = x.one(t, k, o)
 			ended <- k
