@@ -11,13 +11,14 @@ import (
 // have the same.
 //
 // Method: a part computes the gradient of a unit as always. It adds what the model brought, and copies the sum to memory of its own, from where the part at which the
-// model is next fetches it while it computes its unit: from the device, or where it does not reach that, through host memory. So a sum is that of the model's units in
+// model is next fetches it while it computes its unit: from the device, or where it does not reach that, through host memory, or as a message from another rank. So a sum is that of the model's units in
 // the order of time steps, ((g₀ + g₁) + g₂) + …, wherever they are computed. Behind its last unit each part has the whole sum of one model as its gradient, and
 // package reduce adds these in part order.
 type carrier struct {
 	hub   *meet.Hub
 	w     *worker
-	all   []*worker
+	all   []*worker // by part; nil: it is another rank's
+	ways  []*way    // by part: of another rank's; nil: those of this one
 	queue gpu.Queue // fetches sums, and takes them to host memory
 	in    gpu.Vec   // a sum that has come
 	out   gpu.Vec   // one that leaves
@@ -30,6 +31,10 @@ type carrier struct {
 	last  int              // that part
 	added gpu.Event        // in has been added; nil: never
 	came  gpu.Event        // the model's sum, at the part where it was
+
+	// Of several ranks:
+	net  Ranks
+	area func(from, to int) uint32
 }
 
 // newCarrier returns the carrier of a part; nil: models stay where they are.
@@ -38,18 +43,67 @@ func (t placer) newCarrier(w *worker) *carrier {
 		return nil
 	}
 	n := len(t.weights.Flat)
-	c := &carrier{hub: t.hub, w: w, all: t.workers, queue: w.dev.NewQueue("carry"), taken: make(chan gpu.Event, 1)}
+	c := &carrier{hub: t.hub, w: w, all: make([]*worker, t.roots.parts), ways: make([]*way, t.roots.parts), queue: w.dev.NewQueue("carry"), taken: make(chan gpu.Event, 1)}
 	c.in, c.out = gpu.Vec{Buf: w.alloc(4*gpu.Bytes(n), "sum of a model's gradients"), Len: n}, gpu.Vec{Buf: w.alloc(4*gpu.Bytes(n), "sum that is carried on"), Len: n}
 	c.taken <- nil
 	for range t.roots.units {
 		c.ready = append(c.ready, make(chan gpu.Event, 1)) // a step has one for each, and no part is a step ahead of the others
 	}
 	for _, other := range t.workers {
-		if !other.reach[w.index] {
+		c.all[other.index] = other
+	}
+	for _, other := range c.all {
+		if other == nil || !other.reach[w.index] {
 			c.stage = make([]byte, 4*n)
 		}
 	}
 	return c
+}
+
+// way is how sums travel between a part and one of another rank: by an area in each direction.
+type way struct {
+	rank int // the other one
+	in   []byte
+	came chan uint32 // a message is whole; 1 slot, as the next one waits until it was taken
+	next uint32      // message to the other part
+}
+
+// carryAreas are those of sums, from each part to each of another rank.
+func (t *Trainer) carryAreas() (all [][4]int) {
+	if t.roots.units == 1 {
+		return nil
+	}
+	for from, a := range t.rankOf {
+		for to, b := range t.rankOf {
+			if a != b {
+				all = append(all, [4]int{a, b, int(t.carryArea(from, to)), 4 * len(t.weights.Flat)})
+			}
+		}
+	}
+	return all
+}
+
+// carryArea is the number of the area from one part to another.
+func (t *Trainer) carryArea(from, to int) uint32 {
+	parts := t.roots.parts
+	return firstRowArea + uint32(2*parts+from*parts+to)
+}
+
+// open begins to expect sums of other ranks.
+func (c *carrier) open(t *Trainer) {
+	for part, other := range c.all {
+		if other != nil {
+			continue
+		}
+		x := &way{rank: t.rankOf[part], in: c.w.locking(t.o.Lock)(make([]byte, 4*len(t.weights.Flat))), came: make(chan uint32, 1)}
+		t.o.Ranks.Expect(x.rank, t.carryArea(part, c.w.index), x.in, func(message uint32, hi int) {
+			if hi == len(x.in) {
+				x.came <- message
+			}
+		})
+		c.ways[part] = x
+	}
+	c.net, c.area = t.o.Ranks, t.carryArea
 }
 
 // begin has the next units be these of a step.
@@ -75,15 +129,19 @@ func (c *carrier) part(places int) int {
 }
 
 // before and behind return the parts at which the model was in the time step before, and which has the part's own one in the next.
-func (c *carrier) before() *worker { return c.all[c.part(c.steps[c.at-1]-c.steps[c.at])] }
-func (c *carrier) behind() *worker { return c.all[c.part(c.steps[c.at+1]-c.steps[c.at])] }
+func (c *carrier) before() int { return c.part(c.steps[c.at-1] - c.steps[c.at]) }
+func (c *carrier) behind() int { return c.part(c.steps[c.at+1] - c.steps[c.at]) }
 
 // bring enqueues the way of the model's sum to the part.
 func (c *carrier) bring() {
 	if c.at == 0 {
 		return
 	}
-	from, w := c.before(), c.w
+	if x := c.ways[c.before()]; x != nil {
+		c.bringFar(c.before(), x)
+		return
+	}
+	from, w := c.all[c.before()], c.w
 	c.came = meet.Receive(c.hub, c.ready[c.steps[c.at]], w.index, from.index, "gradients of "+c.model().String())
 	if from.dev == w.dev {
 		return
@@ -100,12 +158,25 @@ func (c *carrier) bring() {
 	from.carrier.taken <- c.queue.Record()
 }
 
+// bringFar is bring from a part of another rank.
+func (c *carrier) bringFar(from int, x *way) {
+	message := meet.Receive(c.hub, x.came, c.w.index, from, "gradients of "+c.model().String())
+	if c.added != nil {
+		c.queue.Wait(c.added)
+	}
+	c.queue.Upload(c.in.Buf, 0, x.in)
+	c.queue.Call("take gradients", func() error {
+		c.net.Taken(x.rank, c.area(from, c.w.index), message)
+		return nil
+	})
+}
+
 // give enqueues, behind the gradient of a unit, the sum with what the model brought, and its way on. The last unit's stays.
 func (c *carrier) give() {
 	w := c.w
 	q, own := w.compute, flat(w.grads.Flat)
 	if c.at > 0 {
-		if from := c.before(); from.dev == w.dev {
+		if from := c.all[c.before()]; from != nil && from.dev == w.dev {
 			w.waits.For(q, c.came, from.index, c.model(), "gradients")
 			q.Axpby(own, 1, flat(from.carrier.out), 1)
 			from.carrier.taken <- q.Record()
@@ -116,25 +187,53 @@ func (c *carrier) give() {
 		}
 	}
 	if c.at+1 < len(c.steps) {
-		c.send(c.behind())
+		if x := c.ways[c.behind()]; x != nil {
+			c.sendFar(c.behind(), x)
+		} else {
+			c.send(c.all[c.behind()])
+		}
 	}
 	c.at++
 }
 
-// send enqueues the way of the part's gradient to memory from where another part fetches it.
-func (c *carrier) send(to *worker) {
+// leave enqueues the copy of the part's gradient to memory of its own, once what was there before has gone. to is the part that it is for.
+func (c *carrier) leave(to int) gpu.Event {
 	w := c.w
 	if free := meet.ReceiveRoom(c.hub, c.taken, w.index, c.last, "to take gradients"); free != nil {
 		w.waits.ForRoom(w.compute, free, c.last, c.model(), "gradients")
 	}
 	w.compute.Copy(flat(c.out), flat(w.grads.Flat))
-	there := w.compute.Record()
+	c.last = to
+	return w.compute.Record()
+}
+
+// sendFar enqueues the way of the part's gradient to a part of another rank.
+func (c *carrier) sendFar(to int, x *way) {
+	c.queue.Wait(c.leave(to))
+	c.queue.Download(c.stage, c.out.Buf, 0)
+	message := x.next
+	x.next++
+	c.queue.Call("send gradients", func() error {
+		c.net.Send(x.rank, c.area(c.w.index, to), message, 0, c.stage, func(err error) {
+			if err != nil {
+				c.hub.Fail(fmt.Errorf("send gradients to rank %d: %w", x.rank, err))
+				return
+			}
+			c.taken <- nil
+		})
+		return nil
+	})
+}
+
+// send enqueues the way of the part's gradient to memory from where another part fetches it.
+func (c *carrier) send(to *worker) {
+	w := c.w
+	there := c.leave(to.index)
 	if !to.reach[w.index] {
 		c.queue.Wait(there)
 		c.queue.Download(c.stage, c.out.Buf, 0)
 		there = c.queue.Record()
 	}
 	w.waits.Owe(there)
-	c.last = to.index
 	to.carrier.ready[c.steps[c.at+1]] <- there
 }

@@ -18,7 +18,8 @@ func (x *sizing) host(r *roots, exact layered.Bound) []Use {
 		{Name: "products of CPU devices", Bound: x.scratch()}}
 	heap = append(heap, Use{Name: "places of resident rows", Bound: x.places()})
 	if r.units > 1 { // where devices do not reach each other
-		heap = append(heap, Use{Name: "carried gradients", Bound: 4 * gpu.Bytes(r.parts*len(x.weights.Flat))})
+		own := len(x.o.ownDevices()) // others may send to each of them
+		heap = append(heap, Use{Name: "carried gradients", Bound: 4 * gpu.Bytes(own*(1+r.parts-own)*len(x.weights.Flat))})
 	}
 	garbage := Use{Name: "not yet collected", Bound: max(leastGarbage, Bound(heap))}
 	all := append(heap, garbage, staged, Use{Name: "tables of rows", Bound: exact.Tables})

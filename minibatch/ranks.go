@@ -36,7 +36,7 @@ var tagNames = [...]string{tagFacts: "what others know of their devices", tagRes
 	tagRefilled: "others to fill their row caches", tagSteps: "the numbers of the steps", tagLayer: "rows of a layer", tagEvaluation: "scores", tagScores: "scores of vertices",
 	tagSave: "rank 0 to decide if a checkpoint follows", tagCaches: "what row caches remember", tagSection: "a piece of the checkpoint", tagResult: "the last numbers"}
 
-// Numbers of areas: of gradients and weights between neighbours, of what follows a step, then of requests of each part, and of answers to it.
+// Numbers of areas: of gradients and weights between neighbours, of what follows a step, then of requests of each part, of answers to it, and of sums of gradients from one to another.
 const (
 	gradientArea uint32 = iota
 	weightArea
@@ -76,9 +76,6 @@ func (o *Options) checkRanks() (errs []error) {
 	}
 	if !o.several() {
 		return errs
-	}
-	if o.Sampling.Place == Hop {
-		errs = append(errs, fmt.Errorf("place hop over %d ranks: models move within one process: choose home or batch", o.Ranks.Ranks()))
 	}
 	if clockOf(o.ownDevices()) != nil {
 		errs = append(errs, fmt.Errorf("simulated devices have one clock, in one process: over several ranks use real ones"))
@@ -135,7 +132,7 @@ func (t placer) join() error {
 	if own.Lo == 0 {
 		t.accord.other = own.Hi
 	}
-	areas := append(t.rows.areas(), t.accord.areas()...)
+	areas := slices.Concat(t.rows.areas(), t.accord.areas(), t.carryAreas())
 	n := t.reduce.Bytes()
 	for behind := 1; behind < t.o.Ranks.Ranks(); behind++ {
 		areas = append(areas, [4]int{behind - 1, behind, int(gradientArea), n}, [4]int{behind, behind - 1, int(weightArea), n})
@@ -158,6 +155,11 @@ func (t placer) join() error {
 	t.reduce.CountSteps()
 	t.reduce.Join(t.o.Ranks, gradientArea, weightArea, t.workers[0].locking(t.o.Lock))
 	t.accord.open()
+	for _, w := range t.workers {
+		if w.carrier != nil {
+			w.carrier.open(t.Trainer)
+		}
+	}
 	t.rows.open()
 	return nil
 }

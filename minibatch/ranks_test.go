@@ -150,7 +150,7 @@ func (x rankRun) one(t *testing.T, rank int, o Options) (*Result, error) {
 func TestRanksTrainAlike(t *testing.T) {
 	cases := 0
 	for k, kind := range gnn.Kinds {
-		for i, place := range []kindOfRoots{{}, {local: true}, {place: Home}} {
+		for i, place := range []kindOfRoots{{}, {local: true}, {place: Home}, {place: Hop}} {
 			p, m := task{sparse: k%2 == 1 && i == 0, multi: i == 1}.make(t, kind)
 			o := small(m, devices(t, 3, host.Spec{}), homes(p.Vertices(), 3))
 			o.Epochs, o.EvalEvery = 2, 1
@@ -201,6 +201,7 @@ func TestRanksResumeAlike(t *testing.T) {
 		{kindOfRoots{place: Home}, gnn.Optimizer{Kind: gnn.Adam, LR: 0.01, AMSGrad: true}, rowcache.Rules{Kind: rowcache.Planned, Lookahead: 5}, 0},
 		{kindOfRoots{}, gnn.Optimizer{Kind: gnn.AdamW, LR: 0.01, WeightDecay: 0.01}, rowcache.Rules{Kind: rowcache.Massive}, 2},
 		{kindOfRoots{local: true}, gnn.Optimizer{Kind: gnn.SGD, LR: 0.1}, rowcache.Rules{Kind: rowcache.Rapid}, 3},
+		{kindOfRoots{place: Hop}, gnn.Optimizer{Kind: gnn.Adam, LR: 0.01}, rowcache.Rules{}, 0},
 	} {
 		p, m := task{}.make(t, gnn.SAGE)
 		o := small(m, devices(t, 3, host.Spec{}), homes(p.Vertices(), 3))

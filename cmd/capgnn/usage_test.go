@@ -83,8 +83,6 @@ func TestWrongUsage(t *testing.T) {
 		{"drop --cache none", with("--batch-size", "8", "--cache", "none")},
 		{"drop --cache jaca --staleness 0", with("--batch-size", "8", "--cache", "jaca", "--staleness", "0")},
 		{"no key", with("--batch-size", "8", "--sampling", "default,depth=3")},
-		{"--sampling hopgnn with --ranks", with("--batch-size", "8", "--sampling", "hopgnn", "--rank", "0", "--ranks", "2", "--master", "127.0.0.1:1")},
-		{"place=hop with --ranks", with("--batch-size", "8", "--sampling", "default,place=hop", "--rank", "0", "--ranks", "2", "--master", "127.0.0.1:1")},
 		{"cuda:9", with("--devices", "cuda:9")},
 		{"cache", with("--cache", "mru")},
 		{"--gpu-cache", with("--gpu-cache", "many")},

@@ -13,7 +13,6 @@ import (
 	"capgnn/gnn"
 	"capgnn/hostmem"
 	"capgnn/jaca"
-	"capgnn/minibatch"
 	"capgnn/pipeline"
 )
 
@@ -38,8 +37,6 @@ func OptionsTogether(c *cli.Context) (map[string]string, error) {
 // checkTogether refuses settings that several ranks do not train by.
 func checkTogether(c *runfolder.Config) error {
 	switch policy := jaca.Policy(c.Cache); {
-	case c.Sampled() && c.Sampling.Value.Place == minibatch.Hop:
-		return term.Usagef("--sampling %s with --ranks: models move from part to part within one process: choose place=home or place=batch, or train with all --devices of one machine", c.Sampling)
 	case c.Staleness.Value.Auto():
 		return term.Usagef("%s chooses ages in one process: over several ranks give a number of epochs, or --comm stale", c.SaysStaleness())
 	case policy != jaca.JACA && policy != jaca.None:
