@@ -38,8 +38,9 @@ type partial struct {
 	Work      []Counts        // by part; those of older checkpoints lack it
 	Gradients gpu.Usage
 	Carried   gpu.Usage
-	Norm      learn.Number `json:",omitzero"`  // of gradients, summed over
-	Norms     int          `json:",omitempty"` // so many steps
+	Norm      learn.Number    `json:",omitzero"`  // of gradients, summed over
+	Norms     int             `json:",omitempty"` // so many steps
+	Pairs     []together.Pair `json:",omitempty"` // what ranks have sent each other
 }
 
 // Parts run so many steps, for about so long, before their losses are looked at: one that is no number ends the run then. On devices with a clock of their own steps alone
@@ -151,7 +152,7 @@ func (t *Trainer) run(ctx context.Context, epoch, end int) error {
 	own := m.count(before, s.next-from)
 	own[0].Train, own[0].CPU = m.now()-start, hostmem.ProcessorTime()-cpu
 	norm, norms := t.reduce.TakeNorms()
-	own[0].Norm, own[0].Norms = learn.Number(norm), norms
+	own[0].Norm, own[0].Norms, own[0].Pairs = learn.Number(norm), norms, t.received()
 	all, err := together.Gather(t.hub.Context(), t.talk(), tagSteps, own)
 	if err != nil {
 		return err

@@ -61,6 +61,7 @@ func (t *Trainer) evaluate(ctx context.Context) (learn.Metrics, *float64, error)
 	if err != nil {
 		return learn.Metrics{}, nil, err
 	}
+	t.received() // what travels to evaluate counts for no epoch
 	return together.Scores(t.hub.Context(), t.talk(), tagEvaluation, tagScores, t.judge, own)
 }
 

@@ -1,6 +1,7 @@
 package minibatch
 
 import (
+	"fmt"
 	"sync"
 	"time"
 
@@ -17,6 +18,7 @@ type feed struct {
 	fill  func(s *sample.Sampler, d *draft, step int) error
 	then  []func(s *slot) error // what is done with a slot behind fill, each by a goroutine of its own, in the order of steps
 	blame func() string         // what else than samplers a step may wait for; "": nothing, and so if nil
+	owner func() int            // the part of another rank that it waits for now; -1: none, and so if nil
 	quit  chan struct{}         // closed when nothing more is wanted
 	done  sync.WaitGroup
 
@@ -169,9 +171,18 @@ const samplersName = "its samplers"
 
 // wait waits for a slot. Where that takes too long, its error says what for.
 func (f *feed) wait(h *meet.Hub, s *slot) {
-	err := meet.Guard(func() { meet.Receive(h, s.full, f.part, f.part, samplersName) })
+	owner, what := f.part, samplersName
+	if f.owner != nil {
+		if far := f.owner(); far >= 0 { // as far as is known when the wait begins
+			owner, what = far, "rows"
+		}
+	}
+	err := meet.Guard(func() { meet.Receive(h, s.full, f.part, owner, what) })
 	if err == nil {
 		return
+	}
+	if late := waited(err); late != nil {
+		late.For, late.What = f.part, fmt.Sprintf("part %d: %s", f.part, samplersName)
 	}
 	if f.blame != nil {
 		if what := f.blame(); what != "" {

@@ -155,7 +155,16 @@ func (t placer) join() error {
 	t.reduce.CountSteps()
 	t.reduce.Join(t.o.Ranks, gradientArea, weightArea, t.workers[0].locking(t.o.Lock))
 	t.accord.open()
+	t.counter = together.NewCounter(t.o.Ranks)
 	for _, w := range t.workers {
+		if t.fetchers != nil {
+			w.feed.owner = func() int {
+				if owner := int(w.fetcher.awaited.Load()); !own.Has(owner) {
+					return owner
+				}
+				return -1
+			}
+		}
 		if w.carrier != nil {
 			w.carrier.open(t.Trainer)
 		}
@@ -209,4 +218,34 @@ type partSteps struct {
 	Train, CPU time.Duration
 	Norm       learn.Number // of gradients, summed over
 	Norms      int          // so many steps
+	Pairs      []together.Pair
+}
+
+// received returns what other ranks have sent since the last call, and how long it was waited for. Rows of steps ahead are among it.
+func (t *Trainer) received() []together.Pair {
+	if !t.o.several() {
+		return nil
+	}
+	all, waited := t.counter.Take(), make([]time.Duration, t.o.Ranks.Ranks())
+	for part, d := range t.waiting.Take() {
+		waited[t.rankOf[part]] += d / time.Duration(len(t.workers))
+	}
+	for i := range all {
+		all[i].Wait = waited[all[i].From]
+	}
+	return all
+}
+
+// addPairs adds what ranks have sent each other to sums.
+func addPairs(sums, more []together.Pair) []together.Pair {
+	for _, x := range more {
+		k := slices.IndexFunc(sums, func(y together.Pair) bool { return y.From == x.From && y.To == x.To })
+		if k < 0 {
+			sums = append(sums, x)
+			continue
+		}
+		y := &sums[k]
+		y.Rows, y.Frames, y.Wait = y.Rows+x.Rows, y.Frames+x.Frames, y.Wait+x.Wait
+	}
+	return sums
 }

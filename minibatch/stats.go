@@ -6,6 +6,7 @@ import (
 	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/internal/learn"
+	"capgnn/internal/together"
 )
 
 // Progress is where a run stands behind a step.
@@ -77,6 +78,8 @@ type EpochStats struct {
 	// Gradients is what of Usage gradients and new weights take between devices, and their sums and the steps.
 	Gradients gpu.Usage
 	Slowest   int // the part whose device computed longest
+	// Pairs is what ranks have sent each other meanwhile, evaluation apart, rows of steps ahead among it. nil: there is one process.
+	Pairs     []together.Pair
 	TimeSteps int // of each step: 1, or with Hop as many as parts, without those that were merged
 }
 

@@ -19,6 +19,7 @@ import (
 	"capgnn/internal/layered"
 	"capgnn/internal/learn"
 	"capgnn/internal/meet"
+	"capgnn/internal/together"
 	"capgnn/reduce"
 )
 
@@ -47,6 +48,7 @@ type Trainer struct {
 	rankOf    []int // of every part
 	rows      *rows
 	accord    *accord
+	counter   *together.Counter
 	fetchers  []*fetcher
 	answering sync.WaitGroup
 	waiting   *meet.Watch            // of gradients and weights

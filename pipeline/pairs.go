@@ -7,48 +7,27 @@ import (
 	"time"
 
 	"capgnn/gpu"
+	"capgnn/internal/together"
 	"capgnn/pipeline/halo"
 )
 
-// RankPair is what one rank has sent another.
-type RankPair struct {
-	From, To int
-	Rows     gpu.Bytes     // halo rows, gradients and new weights, of the epoch that made them
-	Frames   gpu.Bytes     // all that travelled on the data connection: Rows, with headers and the words of the transport
-	Wait     time.Duration // how long devices of To had nothing to compute and waited for From, mean over To's parts
-}
+// RankPair is what one rank has sent another. Rows are those of the epoch that made them.
+type RankPair = together.Pair
 
-// pairs counts what other ranks send this one.
+// pairs counts what other ranks send this one. All rows of an epoch have come when its parts are done, and no others: before a rank sends those of the
+// next one it has the numbers of this one.
 type pairs struct {
-	ranks        Ranks
-	of           []int   // the rank of every part
-	rows, frames []int64 // by rank: that have been counted
+	*together.Counter
+	of []int // the rank of every part
 }
 
 // newPairs counts what comes from now on. facts are those of all parts.
 func newPairs(ranks Ranks, facts []halo.Facts) *pairs {
-	p := &pairs{ranks: ranks, rows: make([]int64, ranks.Ranks()), frames: make([]int64, ranks.Ranks())}
+	p := &pairs{Counter: together.NewCounter(ranks)}
 	for _, f := range facts {
 		p.of = append(p.of, f.Rank)
 	}
-	p.take()
 	return p
-}
-
-// take returns what has come since the last call. All rows of an epoch have come when its parts are done, and no others: before a rank sends those of the
-// next one it has the numbers of this one.
-func (p *pairs) take() (all []RankPair) {
-	for from := range p.rows {
-		if from == p.ranks.Rank() {
-			continue
-		}
-		rows, frames := p.ranks.Received(from)
-		x := RankPair{From: from, To: p.ranks.Rank(), Rows: gpu.Bytes(rows - p.rows[from]), Frames: gpu.Bytes(frames - p.frames[from])}
-		if p.rows[from], p.frames[from] = rows, frames; x.Rows > 0 {
-			all = append(all, x)
-		}
-	}
-	return all
 }
 
 // receivedInEpoch returns what other ranks have sent since the last call, and how long it was waited for.
@@ -56,7 +35,7 @@ func (t *Trainer) receivedInEpoch() []RankPair {
 	if !t.joined {
 		return nil
 	}
-	all := t.pairs.take()
+	all := t.pairs.Take()
 	if t.halo.Lags() { // some of them are under way still, and some that came were of the epoch before: what was sent counts
 		all = t.sentInEpoch(all)
 	}

@@ -22,7 +22,7 @@ const maxPairsInMetrics = 16 * 15
 type RankTraffic struct {
 	From   int       `json:"from"`
 	To     int       `json:"to"`
-	Rows   gpu.Bytes `json:"rows"`   // halo rows, gradients and weights
+	Rows   gpu.Bytes `json:"rows"`   // halo rows or rows of features, what they are asked for with, gradients and weights
 	Frames gpu.Bytes `json:"frames"` // all that travelled: rows, headers and words of the transport
 	WaitS  float64   `json:"wait_s"` // how long devices of To waited for From, mean over To's parts
 }
