@@ -33,8 +33,11 @@ func TestTrainOverMPI(t *testing.T) {
 	t.Parallel()
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
-	for k, model := range []string{"gcn", "gat"} {
+	for k, model := range []string{"gcn", "gat", "sage"} {
 		args := []string{"--dataset", "ok.npz", "--model", model, "--hidden", "8", "--epochs", "6", "--eval-every", "2", "--quiet"}
+		if model == "sage" {
+			args = append(args, "--batch-size", "4", "--sampling", "hopgnn,merge=off,fetch=planned")
+		}
 		want := s.train(append(args, "--devices", cpus(3), "--run-dir", "alone-"+model)...)
 		for n := 2; n <= 3; n++ {
 			dir := fmt.Sprint(model, n)
