@@ -22,7 +22,7 @@ func launchCommand() *cli.Command {
 		Name: "launch", ArgsUsage: "-- COMMAND", UsageText: "capgnn launch -n 2 --hosts node1,node2 -- train --dataset cora --run-dir runs/first",
 		Usage: "run train, predict, doctor or profile as several ranks, here or on other machines by ssh",
 		Description: "Ranks on one machine share its devices and cores equally; --devices behind the command names those of every rank instead. Other machines need the same program at the same path, and an ssh key, so that ssh asks for no password. " +
-			"Notes of a rank begin with [RANK HOST]. The result is printed once, by rank 0. If a rank fails, all end; the last line names the first that failed, and why. Ctrl-C ends all ranks after the same epoch, with a checkpoint. " +
+			"Notes of a rank begin with [RANK HOST]. The result is printed once, by rank 0. If a rank fails, all end; the last line names the first that failed, and why. Ctrl-C ends all ranks after the same epoch, or the same step of sampled training, with a checkpoint. " +
 			"Slurm, Open MPI, Kubernetes and torchrun start ranks, too: `capgnn train` knows their variables.",
 		Flags: []cli.Flag{
 			&cli.IntFlag{Name: "n", Usage: "number `N` of ranks, of all machines together (default: one on each of --hosts)", DefaultText: " "},

@@ -21,7 +21,7 @@ func planMachines(ctx context.Context, t *training.Run) error {
 		return term.Usagef("--net %s: say how many machines there are, as in --machines 2, or how many devices each has, as in --machines 2,2", t.Config.Net)
 	}
 	if t.Config.Sampled() {
-		return term.Usagef("--machines with --batch-size: sampled training runs in one process: drop one of them")
+		return term.Usagef("--machines with --batch-size: machines are planned for full-batch training: drop one of them")
 	}
 	t.BeginStages("prepare")
 	defer t.Console.EndStages()

@@ -78,7 +78,7 @@ func TestPlanMachinesRefuses(t *testing.T) {
 		{"--machines 2 --net 1Gbit/s --devices sim:a40,sim:a40 --parts 4", "--parts 4: machines are planned with one part on each device", term.ExitUsage},
 		{"--machines 2 --net fast --devices sim:a40,sim:a40", "is not a rate such as 10Gbit/s", term.ExitUsage},
 		{"--machines 2 --net no.json --devices sim:a40,sim:a40", "no.json: no such file", term.ExitUsage},
-		{"--machines 2 --net 1Gbit/s --devices sim:a40,sim:a40 --batch-size 8", "sampled training runs in one process", term.ExitUsage},
+		{"--machines 2 --net 1Gbit/s --devices sim:a40,sim:a40 --batch-size 8", "machines are planned for full-batch training", term.ExitUsage},
 		{"--machines 2 --net 1Gbit/s --devices sim:a40,mem=4KiB", "the parts need about", term.ExitDoesNotFit},
 	} {
 		stdout, stderr, code := s.run(append([]string{"plan", "--quiet"}, small(strings.Fields(tc.args)...)...)...)
