@@ -27,6 +27,7 @@ type asker struct {
 	under   []errand // that have been, and have no answer
 	free    [][]byte // memory of requests
 	next    uint32   // message
+	closed  bool     // nothing is written any more
 }
 
 // errand is a request that is one message, and its answer another one.
@@ -75,7 +76,7 @@ func (a *asker) want(table, owner int, ids []graph.NodeID, size func(v graph.Nod
 
 // pump sends requests for which there is memory. a.mu is locked.
 func (a *asker) pump() {
-	for len(a.waiting) > 0 && len(a.free) > 0 {
+	for len(a.waiting) > 0 && len(a.free) > 0 && !a.closed {
 		x, mem := a.waiting[0], a.free[len(a.free)-1]
 		a.waiting, a.free = a.waiting[1:], a.free[:len(a.free)-1]
 		a.under = append(a.under, x)
@@ -100,6 +101,9 @@ func (a *asker) sent(mem []byte, err error) {
 func (a *asker) arrived(message uint32, hi int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.closed {
+		return
+	}
 	if len(a.under) == 0 || message != a.next-uint32(len(a.under)) {
 		a.hub.Fail(fmt.Errorf("rank %d answers what part %d has not asked", a.rank, a.part))
 		return
@@ -118,6 +122,13 @@ func (a *asker) arrived(message uint32, hi int) {
 	if x.done != nil {
 		close(x.done)
 	}
+}
+
+// close has answers that come later, such as those for steps that an interrupted run does not take, be written nowhere.
+func (a *asker) close() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.closed = true
 }
 
 // event fires when it is closed.

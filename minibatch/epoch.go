@@ -70,7 +70,9 @@ func (t *Trainer) Run(ctx context.Context) (*Result, error) {
 	if err := fit.Run(ctx, &fitter{t: t, r: r, ctx: ctx}, o, &t.state.State); err != nil {
 		return nil, err
 	}
-	return r, t.finish(r)
+	err := t.finish(r)
+	t.over = err == nil && r.Stopped != fit.Interrupted
+	return r, err
 }
 
 // fitter is a trainer in the epoch loop.

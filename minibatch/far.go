@@ -99,6 +99,17 @@ func (t *rows) open() {
 	}
 }
 
+// close ends what is asked.
+func (t *rows) close() {
+	for _, askers := range t.askers {
+		for _, a := range askers {
+			if a != nil {
+				a.close()
+			}
+		}
+	}
+}
+
 // size returns the bytes of a row, and false if there is no such table now.
 func (t *rows) size(table, v int) (int, bool) {
 	if table == featureTable {

@@ -213,3 +213,16 @@ func TestRanksOfOtherSteps(t *testing.T) {
 		t.Errorf("ranks end with %v", errs)
 	}
 }
+
+// What comes for a part that has given up its memory is written nowhere, and asks for nothing.
+func TestAnswersThatComeTooLate(t *testing.T) {
+	a := &asker{net: silent{}, hub: meet.NewHub(t.Context(), time.Minute), most: 16}
+	a.open()
+	into := make([]byte, 6)
+	a.want(featureTable, 0, []graph.NodeID{4, 5}, func(graph.NodeID) int { return 3 }, into)
+	a.close()
+	a.arrived(0, copy(a.area, []byte{2, 0, 0, 0, 1, 2, 3, 4, 5, 6}))
+	if !bytes.Equal(into, make([]byte, 6)) || a.hub.Context().Err() != nil {
+		t.Errorf("%x was written, the run ended with %v", into, a.hub.Context().Err())
+	}
+}

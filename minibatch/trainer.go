@@ -45,6 +45,7 @@ type Trainer struct {
 	saves   bool          // the run writes checkpoints
 
 	// Of several ranks:
+	over      bool  // they have sent all that they send
 	rankOf    []int // of every part
 	rows      *rows
 	accord    *accord
@@ -185,7 +186,8 @@ func (t *Trainer) each(f func(w *worker) error) error {
 	return meet.RootCause(errs, t.own().Lo, func(error) bool { return false })
 }
 
-// Close ends the samplers, waits for all queues and releases all memory. Devices stay open. What a device that does not answer may still write to is not released.
+// Close ends the samplers, waits for all queues and releases all memory. Devices stay open. What a device that does not answer may still write to is not released, nor, where a
+// run of several ranks is not over, what others may.
 func (t *Trainer) Close() error {
 	t.cancel(errors.New("closed"))
 	for _, w := range t.workers {
@@ -197,8 +199,11 @@ func (t *Trainer) Close() error {
 		}
 	}
 	t.answering.Wait()
+	if t.rows != nil {
+		t.rows.close()
+	}
 	for _, w := range t.workers {
-		if !t.stuck && !w.close() {
+		if !t.stuck && !w.close(!t.o.several() || t.over) {
 			t.stuck = true
 		}
 	}

@@ -145,8 +145,9 @@ func (w *worker) cause(err error) error {
 	return err
 }
 
-// close waits for the queues and gives memory up, and reports whether the device answers. What a device that does not answer may still write to is not given up.
-func (w *worker) close() bool {
+// close waits for the queues and gives memory up, and reports whether the device answers. What a device that does not answer may still write to is not given up, and what is
+// page-locked for gradients and weights only with all.
+func (w *worker) close(all bool) bool {
 	if echo := new(meet.Echo); errors.As(w.sync(), &echo) {
 		return false
 	}
@@ -172,7 +173,9 @@ func (w *worker) close() bool {
 		b.Free()
 	}
 	for _, p := range w.pinned {
-		p.Close()
+		if all {
+			p.Close()
+		}
 	}
 	return true
 }
