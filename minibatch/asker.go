@@ -34,8 +34,10 @@ type asker struct {
 type errand struct {
 	table, owner int
 	ids          []graph.NodeID
-	into         []byte        // where the rows go
-	done         chan struct{} // closed behind it; nil: others of the same request follow
+	bytes        int                              // of the rows
+	from, offset int                              // ids and bytes of the same request before these
+	put          func(from, offset int, r []byte) // takes the rows
+	done         chan struct{}                    // closed behind it; nil: others of the same request follow
 }
 
 // requestsAhead is how many requests are written before answers have come.
@@ -50,22 +52,23 @@ func (a *asker) open() {
 	a.net.Expect(a.rank, a.hear, a.area, a.arrived)
 }
 
-// want asks for rows of a size each, in as many messages as they take. The event fires when they are in place.
-func (a *asker) want(table, owner int, ids []graph.NodeID, size func(v graph.NodeID) int, into []byte) event {
+// want asks for rows of a size each, in as many messages as they take. put is called with the rows of each: how many ids and bytes were before them, and the rows, which are lent. The
+// event fires behind the last one; until then ids are not written.
+func (a *asker) want(table, owner int, ids []graph.NodeID, size func(v graph.NodeID) int, put func(from, offset int, r []byte)) event {
 	done := make(event)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for len(ids) > 0 {
-		n, bytes := 0, 0
-		for ; n < min(len(ids), mostAsked); n++ {
-			s := size(ids[n])
+	for from, offset := 0, 0; from < len(ids); {
+		end, bytes := from, 0
+		for ; end < min(len(ids), from+mostAsked); end++ {
+			s := size(ids[end])
 			if bytes+s > a.most {
 				break
 			}
 			bytes += s
 		}
-		x := errand{table, owner, ids[:n], into[:bytes], nil}
-		if ids, into = ids[n:], into[bytes:]; len(ids) == 0 {
+		x := errand{table: table, owner: owner, ids: ids[from:end], bytes: bytes, from: from, offset: offset, put: put}
+		if from, offset = end, offset+bytes; from == len(ids) {
 			x.done = done
 		}
 		a.waiting = append(a.waiting, x)
@@ -109,14 +112,14 @@ func (a *asker) arrived(message uint32, hi int) {
 		return
 	}
 	x := a.under[0]
-	switch want := answerHeader + len(x.into); {
+	switch want := answerHeader + x.bytes; {
 	case hi < want:
 		return
 	case hi > want || int(binary.LittleEndian.Uint32(a.area)) != len(x.ids):
 		a.hub.Fail(fmt.Errorf("rank %d answers part %d, which has asked for %d rows of %d bytes, with %d bytes", a.rank, a.part, len(x.ids), want-answerHeader, hi-answerHeader))
 		return
 	}
-	copy(x.into, a.area[answerHeader:])
+	x.put(x.from, x.offset, a.area[answerHeader:hi])
 	a.under = a.under[1:]
 	a.net.Taken(a.rank, a.hear, message)
 	if x.done != nil {

@@ -10,7 +10,7 @@
 // computes its share of the roots, the next ones in order or those that are at home there, as one stack of blocks. With Hop it computes one stack for each model that
 // comes by, in time steps; models bring the sums of their gradients along. Package reduce adds the gradients of the parts in part order, and gives every part equal
 // weights for the next step. So the weights are a function of seed, data, parts, roots, their place and model, to the bit.
-// The number of threads and of samplers, how far ahead they sample, how rows are fetched and kept, links, reruns and interruptions change nothing.
+// The number of threads and of samplers, how far ahead they sample, how rows are fetched and kept, links, ranks, reruns and interruptions change nothing.
 //
 // Three questions are answered apart: what is sampled (feed), where a root is computed (roots), where its feature rows come from (rows). A part's goroutine
 // takes the samples of its steps in order. Samplers, which are other goroutines, fill a ring of slots ahead of it; each slot has memory of its own, and is filled
@@ -22,6 +22,10 @@
 // rows of other parts are read as own ones.
 //
 // A device with memory of its own keeps rows of its part there (resident): a step uploads their numbers, and the device gathers them.
+//
+// Over several ranks each has contiguous parts, and all of them the whole graph. Rows of parts of another rank are asked for by requests of ids, and checked there (request, asker,
+// answerer); package reduce adds gradients along the ranks; behind each step all know whether another one follows (accord). What is summed over parts is gathered, so it is the same at every rank;
+// rank 0 writes. A rank that ends with an error ends all, by whoever called New. Grouping of parts into ranks changes nothing.
 //
 // When the context of Run ends, Run finishes the step that it is in; the run can be resumed there. Evaluation is exact (package layered). Every wait has a
 // deadline, and its error says who waited for whom.

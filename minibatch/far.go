@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"capgnn/gnn"
 	"capgnn/gpu"
 	"capgnn/graph"
 	"capgnn/internal/meet"
@@ -25,7 +26,7 @@ func (f *far) ask(requests []request) []gpu.Event {
 	for i := range requests {
 		r := &requests[i]
 		if a := f.askers[f.rankOf[r.owner]]; a != nil {
-			events[i] = a.want(featureTable, r.owner, r.ids, f.g.rowSize, r.area)
+			events[i] = a.want(featureTable, r.owner, r.ids, f.g.rowSize, func(_, offset int, rows []byte) { copy(r.area[offset:], rows) })
 		} else {
 			near = append(near, *r)
 		}
@@ -50,15 +51,17 @@ type rows struct {
 	reads  [][]graph.NodeID              // by part: vertices of others that evaluation reads here; nil: not known yet
 }
 
-// answerBytes bounds the rows of an answer to a part.
-func (t *Trainer) answerBytes(part int) int {
+// answerBytes bounds the rows of an answer to a part of a run on a model.
+func (d *design) answerBytes(part int, m *gnn.Config) int {
 	widest := 0
-	for l := range t.o.Model.Layers {
-		_, out := t.o.Model.Width(l)
+	for l := range m.Layers {
+		_, out := m.Width(l)
 		widest = max(widest, 4*out)
 	}
-	return max(min(int(t.design.areas[part]), mostAnswered), t.design.row, widest)
+	return max(min(int(d.areas[part]), mostAnswered), d.row, widest)
 }
+
+func (t *Trainer) answerBytes(part int) int { return t.design.answerBytes(part, &t.o.Model) }
 
 // areas are those of requests and answers: of each part, and each rank but its own.
 func (t *rows) areas() (all [][4]int) {
@@ -140,28 +143,23 @@ func (t *rows) complete(h *meet.Hub, layer int, table []byte) error {
 	if t.reads == nil {
 		t.reads = t.readsOfOthers()
 	}
-	most := make([]gpu.Event, len(t.reads))
-	into := make([][]byte, len(t.reads))
+	came := make([]event, len(t.reads))
 	for part, ids := range t.reads {
 		if len(ids) > 0 {
-			into[part] = make([]byte, len(ids)*x.row)
-			most[part] = t.askers[0][t.rankOf[part]].want(tableOf(layer), part, ids, func(graph.NodeID) int { return x.row }, into[part])
+			came[part] = t.askers[0][t.rankOf[part]].want(tableOf(layer), part, ids, func(graph.NodeID) int { return x.row }, func(from, _ int, rows []byte) {
+				for i := range len(rows) / x.row {
+					copy(table[int(ids[from+i])*x.row:][:x.row], rows[i*x.row:])
+				}
+			})
 		}
 	}
-	for part, ids := range t.reads {
-		if len(ids) == 0 {
-			continue
+	return meet.Guard(func() {
+		for part := range came {
+			if came[part] != nil {
+				meet.Receive(h, came[part].Done(), t.own().Lo, part, fmt.Sprintf("rows of layer %d", layer))
+			}
 		}
-		if err := meet.Guard(func() {
-			meet.Receive(h, most[part].Done(), t.own().Lo, part, fmt.Sprintf("rows of layer %d", layer))
-		}); err != nil {
-			return err
-		}
-		for i, v := range ids {
-			copy(table[int(v)*x.row:][:x.row], into[part][i*x.row:])
-		}
-	}
-	return nil
+	})
 }
 
 // readsOfOthers returns the vertices of other ranks that are in-neighbours of this one's, by part, ascending.

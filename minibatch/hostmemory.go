@@ -21,9 +21,28 @@ func (x *sizing) host(r *roots, exact layered.Bound) []Use {
 		own := len(x.o.ownDevices()) // others may send to each of them
 		heap = append(heap, Use{Name: "carried gradients", Bound: 4 * gpu.Bytes(own*(1+r.parts-own)*len(x.weights.Flat))})
 	}
+	if n := x.messages(); n > 0 {
+		heap = append(heap, Use{Name: "messages between ranks", Bound: n})
+	}
 	garbage := Use{Name: "not yet collected", Bound: max(leastGarbage, Bound(heap))}
 	all := append(heap, garbage, staged, Use{Name: "tables of rows", Bound: exact.Tables})
 	return slices.DeleteFunc(all, func(u Use) bool { return u.Bound == 0 })
+}
+
+// messages returns what this process keeps for what ranks send each other: requests, answers, gradients and weights.
+func (x *sizing) messages() (n gpu.Bytes) {
+	if !x.o.several() {
+		return 0
+	}
+	for part, dev := range x.o.Devices {
+		request, answer := gpu.Bytes(requestHeader+4*mostAsked), gpu.Bytes(answerHeader+x.d.answerBytes(part, &x.o.Model))
+		if dev == nil {
+			n += request + answer
+		} else {
+			n += gpu.Bytes(x.o.Ranks.Ranks()-1) * (requestsAhead*request + answer)
+		}
+	}
+	return n + 2*gpu.Bytes(x.division.Bytes())
 }
 
 // leastGarbage is how far the heap grows before it is collected, and what the runtime takes besides; of a larger heap it is as much as is in use.

@@ -123,7 +123,7 @@ func FuzzAnswer(f *testing.F) {
 		a := &asker{net: silent{}, hub: meet.NewHub(t.Context(), time.Minute), most: 16}
 		a.open()
 		into := make([]byte, 8)
-		done := a.want(featureTable, 0, []graph.NodeID{4, 5}, func(graph.NodeID) int { return 3 }, into[:6])
+		done := a.want(featureTable, 0, []graph.NodeID{4, 5}, func(graph.NodeID) int { return 3 }, func(_, offset int, rows []byte) { copy(into[offset:], rows) })
 		hi := copy(a.area, b)
 		a.arrived(message, hi)
 		right := message == 0 && hi == answerHeader+6 && binary.LittleEndian.Uint32(b) == 2
@@ -154,12 +154,12 @@ func TestFaultsOfRanks(t *testing.T) {
 		"home": {func(rank int, tr *Trainer) {
 			if rank == 1 {
 				ids := []graph.NodeID{graph.NodeID(slices.Index(tr.o.Part, 2))}
-				tr.rows.askers[0][0].want(featureTable, 0, ids, tr.workers[0].stage.rowSize, make([]byte, 1<<10))
+				tr.rows.askers[0][0].want(featureTable, 0, ids, tr.workers[0].stage.rowSize, func(int, int, []byte) {})
 			}
 		}, 0, "refuse a request of part 2 of rank 1: it asks part 0 for the row of vertex"},
 		"vertex": {func(rank int, tr *Trainer) {
 			if rank == 1 {
-				tr.rows.askers[0][0].want(featureTable, 1, []graph.NodeID{300}, func(graph.NodeID) int { return 80 }, make([]byte, 80))
+				tr.rows.askers[0][0].want(featureTable, 1, []graph.NodeID{300}, func(graph.NodeID) int { return 80 }, func(int, int, []byte) {})
 			}
 		}, 0, "refuse a request of part 2 of rank 1: it asks part 1 for the row of vertex 300, the graph has 300"},
 		"lost": {func(rank int, tr *Trainer) {
@@ -219,7 +219,7 @@ func TestAnswersThatComeTooLate(t *testing.T) {
 	a := &asker{net: silent{}, hub: meet.NewHub(t.Context(), time.Minute), most: 16}
 	a.open()
 	into := make([]byte, 6)
-	a.want(featureTable, 0, []graph.NodeID{4, 5}, func(graph.NodeID) int { return 3 }, into)
+	a.want(featureTable, 0, []graph.NodeID{4, 5}, func(graph.NodeID) int { return 3 }, func(_, offset int, rows []byte) { copy(into[offset:], rows) })
 	a.close()
 	a.arrived(0, copy(a.area, []byte{2, 0, 0, 0, 1, 2, 3, 4, 5, 6}))
 	if !bytes.Equal(into, make([]byte, 6)) || a.hub.Context().Err() != nil {

@@ -30,7 +30,7 @@
 // way, as one message in pieces of 256 KiB at most, and a rank keeps 2G bytes of host memory for them. The areas of the messages are as
 // large as Division.Bytes says: sums from each rank to the next, weights from each to the one before. Arguments and Moments name a part
 // by its place in its rank, errors by its number in the run. Only the last rank has Moments: those of all elements, in their order, from which any
-// number of ranks goes on; at all ranks Steps is the same. What a queue waits for is always of this process: parts wait for the network on
+// number of ranks goes on; at all ranks Steps is the same. Messages have the number of the hub's step, or behind CountSteps that of the steps taken. What a queue waits for is always of this process: parts wait for the network on
 // the host, so each wait has a deadline, and a Send that fails ends the run of the rank with its error.
 //
 // # Source
