@@ -15,16 +15,19 @@ func TestRanksShareGPUs(t *testing.T) {
 	s := fakeGPUs(t, "n=3;mem=64;p2p=011/101/110")
 	newStore().write(s, "ok.npz")
 	args := []string{"--dataset", "ok.npz", "--hidden", "8", "--epochs", "3", "--quiet", "--json"}
-	want := s.train(args...)
-	for rank, e := range (rankRun{sandbox: s, args: args}).over(2) {
-		if e.code != 0 || e.err != "" {
-			t.Fatalf("rank %d: exit code %d\n%s", rank, e.code, e.err)
-		}
-		if rank > 0 {
-			continue
-		}
-		if got := readResultLine(t, e.out); got.SHA256 != want.SHA256 || !slices.Equal(got.Devices, []string{"cuda:0", "cuda:1", "cuda:2"}) || !slices.Equal(got.Devices, want.Devices) {
-			t.Errorf("weights %s on %v, of one process %s on %v", got.SHA256, got.Devices, want.SHA256, want.Devices)
+	for _, more := range [][]string{nil, {"--batch-size", "8", "--sampling", "hopgnn,merge=off,fetch=planned"}} {
+		args := append(args, more...)
+		want := s.train(args...)
+		for rank, e := range (rankRun{sandbox: s, args: args}).over(2) {
+			if e.code != 0 || e.err != "" {
+				t.Fatalf("%v: rank %d: exit code %d\n%s", more, rank, e.code, e.err)
+			}
+			if rank > 0 {
+				continue
+			}
+			if got := readResultLine(t, e.out); got.SHA256 != want.SHA256 || !slices.Equal(got.Devices, []string{"cuda:0", "cuda:1", "cuda:2"}) || !slices.Equal(got.Devices, want.Devices) {
+				t.Errorf("%v: weights %s on %v, of one process %s on %v", more, got.SHA256, got.Devices, want.SHA256, want.Devices)
+			}
 		}
 	}
 	line := "4 ranks on this machine have 3 devices: start 3 here, or give each its own with --devices"
