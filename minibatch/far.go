@@ -143,6 +143,8 @@ func (t *rows) complete(h *meet.Hub, layer int, table []byte) error {
 	if t.reads == nil {
 		t.reads = t.readsOfOthers()
 	}
+	t.gathering.Store(&tagNames[tagLayer])
+	defer t.gathering.Store(nil)
 	came := make([]event, len(t.reads))
 	for part, ids := range t.reads {
 		if len(ids) > 0 {
