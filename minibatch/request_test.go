@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -224,5 +225,25 @@ func TestAnswersThatComeTooLate(t *testing.T) {
 	a.arrived(0, copy(a.area, []byte{2, 0, 0, 0, 1, 2, 3, 4, 5, 6}))
 	if !bytes.Equal(into, make([]byte, 6)) || a.hub.Context().Err() != nil {
 		t.Errorf("%x was written, the run ended with %v", into, a.hub.Context().Err())
+	}
+}
+
+// A loss that is no number ends all ranks with the same error, whichever part has it.
+func TestRanksDiverge(t *testing.T) {
+	p, m := task{}.make(t, gnn.GCN)
+	p.Features.Dense[7*m.In] = float32(math.Inf(1))
+	o := small(m, devices(t, 3, host.Spec{}), homes(p.Vertices(), 3))
+	_, want := func() (*Result, error) {
+		tr, err := New(t.Context(), p, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tr.Close()
+		return tr.Run(t.Context())
+	}()
+	_, errs := rankRun{p: p, o: func(int) Options { return o }}.run(t, groupings[1])
+	bad := new(Diverged)
+	if !errors.As(want, &bad) || errs[0] == nil || errs[1] == nil || errs[0].Error() != want.Error() || errs[1].Error() != want.Error() {
+		t.Errorf("ranks end with %v, one process with %v", errs, want)
 	}
 }

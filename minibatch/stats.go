@@ -56,7 +56,7 @@ type Counts struct {
 	Requests int64 // of rows: one for each step, reader and home with rows that are fetched, in however many rounds they come
 	Bytes    Traffic
 	Time     Times
-	CPU      time.Duration // processor time of this process, everything included
+	CPU      time.Duration // processor time of this process, or of all ranks, everything included
 }
 
 // EpochStats is one line of metrics.jsonl.

@@ -44,7 +44,7 @@ type sampledWork struct {
 	Rows      sampledRows `json:"rows"`
 	Requests  int64       `json:"requests"` // of rows: one for each step, part that reads and part that is asked
 	TimeS     stepSeconds `json:"time_s"`
-	CPUS      float64     `json:"cpu_s"` // of the whole process
+	CPUS      float64     `json:"cpu_s"` // of the whole process, or of all ranks
 }
 
 // sampledRows counts rows of features that steps read, each vertex once in a step of a part.
