@@ -163,13 +163,16 @@ func TestIdentityOfSampling(t *testing.T) {
 }
 
 func TestSettledSampling(t *testing.T) {
-	near := []gpu.Device{nil, nil}
+	type device struct{ gpu.Device } // without links
+	near, far := []gpu.Device{device{}, device{}}, []gpu.Device{device{}, nil}
 	for _, tc := range []struct {
 		want    rowcache.Kind
 		devices []gpu.Device
 		options []string
 	}{
 		{rowcache.Demand, near, nil},
+		{rowcache.Planned, far, nil},
+		{rowcache.Demand, far, []string{"sampling", "distdgl"}},
 		{rowcache.Planned, near, []string{"row-cache", "15%"}},
 		{rowcache.Demand, near[:1], []string{"row-cache", "15%"}},
 		{rowcache.Demand, near, []string{"sampling", "distdgl"}},
