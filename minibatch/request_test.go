@@ -168,14 +168,14 @@ func TestFaultsOfRanks(t *testing.T) {
 				time.AfterFunc(20*time.Millisecond, func() { tr.hub.Fail(errors.New("killed")) })
 			}
 		}, 0, errRankLost.Error()},
-		"silent": {nil, firstRowArea + 3 + 1, "part 1 waited 1s for part 2: rows: device lost"},
+		"silent": {nil, firstRowArea + 3 + 1, "part 1 waited 2s for part 2: rows: device lost"},
 	} {
 		o := small(m, devices(t, 3, host.Spec{}), homes(p.Vertices(), 3))
 		o.Epochs, o.Sampling.Fetch, o.WaitDeadline = 200, rowcache.Rules{}, time.Minute
 		x := rankRun{p: p, on: c.wrong, o: func(rank int) Options {
 			o := o
 			if rank == 0 && c.lose > 0 { // of both ranks only this one runs out of patience
-				o.WaitDeadline = time.Second
+				o.WaitDeadline = 2 * time.Second
 			}
 			return o
 		}, lose: c.lose}

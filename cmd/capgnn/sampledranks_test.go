@@ -57,7 +57,7 @@ func TestSampledRanksAreEndedAndResumed(t *testing.T) {
 	t.Parallel()
 	s := newSandbox(t)
 	newStore().write(s, "ok.npz")
-	args := sampledArgs("--epochs", "60", "--eval-every", "20", "--checkpoint-every", "7steps", "--quiet")
+	args := sampledArgs("--epochs", "120", "--eval-every", "20", "--checkpoint-every", "10steps", "--quiet")
 	want := s.train(append(args, "--devices", cpus(3), "--run-dir", "alone")...)
 	epochs := func() int {
 		b, _ := os.ReadFile(s.path("run/metrics.jsonl")) // there is none at first
