@@ -146,12 +146,17 @@ func (x rankRun) one(t *testing.T, rank int, o Options) (*Result, error) {
 	return tr.Run(ctx)
 }
 
-// However parts are grouped into ranks, by whatever way rows are fetched and wherever roots are computed, weights, losses, scores and counts are those of one process.
+// However parts are grouped into ranks, whatever edges weigh, by whatever way rows are fetched and wherever roots are computed, weights, losses, scores and counts are those of one process.
 func TestRanksTrainAlike(t *testing.T) {
 	cases := 0
 	for k, kind := range gnn.Kinds {
 		for i, place := range []kindOfRoots{{}, {local: true}, {place: Home}, {place: Hop}} {
 			p, m := task{sparse: k%2 == 1 && i == 0, multi: i == 1}.make(t, kind)
+			if i == 2 && kind != gnn.GAT {
+				for e := range p.Graph.Indices {
+					p.Graph.Weights = append(p.Graph.Weights, 0.5+float32(e%7)/4)
+				}
+			}
 			o := small(m, devices(t, 3, host.Spec{}), homes(p.Vertices(), 3))
 			o.Epochs, o.EvalEvery = 2, 1
 			if place.set(&o.Sampling); kind != gnn.GAT && i < 2 {
